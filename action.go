@@ -1,0 +1,122 @@
+package berth
+
+// An ActionID numbers orders in the order in which they were given, from 1.
+type ActionID uint64
+
+// An Incarnation numbers the lives of a replica, from 1: every time it is bound
+// anew it gets the next number, so that a report about a former life is told
+// from one about this life.
+type Incarnation uint32
+
+// An Action is an order that the core gives from Schedule. The set of actions is
+// closed: the types of this file. Actions are immutable: the core keeps them
+// until they are reported, and the caller may keep them as long as it likes.
+type Action interface {
+	// Kind is the action's name in JSON.
+	Kind() string
+	// Header is what all orders have.
+	Header() Order
+	action()
+}
+
+// An Order is the common part of all actions.
+type Order struct {
+	ID ActionID `json:"id"`
+	// At is the instant of the pass that gave the order.
+	At Time `json:"at"`
+	// Deadline by which it must be reported; zero where no report is expected.
+	// See each action for what happens when it passes.
+	Deadline    Time        `json:"deadline,omitempty"`
+	Job         JobID       `json:"job"`
+	Replica     int         `json:"replica,omitempty"`
+	Incarnation Incarnation `json:"incarnation,omitempty"`
+	// Cause says why the order was given.
+	Cause Cause `json:"cause"`
+}
+
+// A Cause says why an order was given.
+type Cause struct {
+	Code CauseCode `json:"code"`
+	// Detail is for people, such as the reason given with the event behind it.
+	Detail string `json:"detail,omitempty"`
+}
+
+// A CauseCode is a stable word for a cause.
+type CauseCode string
+
+const (
+	// CauseFits: the gang's turn came and it fits.
+	CauseFits CauseCode = "fits"
+	// CauseGrows: a gang that runs short of its replicas got more members.
+	CauseGrows CauseCode = "grows"
+	// CauseRepair: members that failed while binding were placed elsewhere.
+	CauseRepair CauseCode = "repair"
+	// CauseBindFailed: members of a Bind failed and could not be placed elsewhere.
+	CauseBindFailed CauseCode = "bind-failed"
+	// CauseBindExpired: a Bind was not reported in time.
+	CauseBindExpired CauseCode = "bind-expired"
+	// CauseCancelled and CauseScaledDown: the caller asked.
+	CauseCancelled  CauseCode = "cancelled"
+	CauseScaledDown CauseCode = "scaled-down"
+	// CauseHardwareLost: a node or a GPU was lost under the gang.
+	CauseHardwareLost CauseCode = "hardware-lost"
+	// CauseMemberFailed: members died and the gang is below its minimum.
+	CauseMemberFailed CauseCode = "member-failed"
+	// CauseGangTimeout: the job was pending for longer than its gang timeout.
+	CauseGangTimeout CauseCode = "gang-timeout"
+)
+
+// A Placement is one member and what it holds.
+type Placement struct {
+	Group string `json:"group,omitempty"`
+	Index int    `json:"index"`
+	Node  NodeID `json:"node"`
+	// GPUs the member holds: whole ones, or the one it shares.
+	GPUs GPUSet `json:"gpus,omitempty"`
+	// ShareMilli and ShareMemoryMiB of the shared GPU; zero for whole GPUs.
+	ShareMilli     int   `json:"shareMilli,omitempty"`
+	ShareMemoryMiB int64 `json:"shareMemoryMiB,omitempty"`
+}
+
+// Ref names the member.
+func (p *Placement) Ref() MemberRef { return MemberRef{p.Group, p.Index} }
+
+// Bind orders members to be started where it says: all members of a gang, or
+// further members of one that runs already (growth or repair; the cause tells).
+//
+// The capacity is held from now on. Report Done when all run, Partial with the
+// members that could not be started, Failed when none runs. After the deadline
+// an unreported Bind is void: the core takes it back with a Release, so a member
+// that is started late is stopped.
+type Bind struct {
+	Order
+	Members []Placement `json:"members"`
+}
+
+// Release orders members to be stopped. It names all members that the replica
+// still holds. The capacity stays held until Done is reported. After the
+// deadline, or after Failed or Partial, the order is given again with a new ID,
+// up to Policy.ReleaseAttempts times; then the members are presumed dead.
+type Release struct {
+	Order
+	Members []Placement `json:"members"`
+	// Attempt counts from 1.
+	Attempt int `json:"attempt"`
+}
+
+// Drop tells that the core gave a job up and forgot it: the embedder should tell
+// its owner. No report is expected.
+type Drop struct {
+	Order
+}
+
+func (Bind) Kind() string    { return "bind" }
+func (Release) Kind() string { return "release" }
+func (Drop) Kind() string    { return "drop" }
+
+// Header returns the common part of the order.
+func (o Order) Header() Order { return o }
+
+func (Bind) action()    {}
+func (Release) action() {}
+func (Drop) action()    {}

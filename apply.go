@@ -1,0 +1,76 @@
+package berth
+
+import "fmt"
+
+// Apply tells the core a fact, as known at an instant. A refusal is an *Error;
+// it changed nothing, not even the latest instant.
+//
+// Cost: O(1) for most events, O(members) for those about a whole gang, O(what
+// runs there) for the loss of hardware.
+func (c *Core) Apply(now Time, e Event) error {
+	if e == nil {
+		return &Error{Event: "event", Kind: ErrInvalid, Reason: "is nil"}
+	}
+	if now < c.now {
+		return c.clockError(e.Kind(), now)
+	}
+	before := c.now
+	c.now = now
+	if err := c.apply(e); err != nil {
+		c.now = before
+		err.Event = e.Kind()
+		return err
+	}
+	c.wake()
+	return nil
+}
+
+// apply dispatches. Each handler checks everything before it changes anything.
+func (c *Core) apply(e Event) *Error {
+	switch e := e.(type) {
+	case NodeJoined:
+		return c.nodeJoined(e)
+	case NodeUpdated:
+		return c.nodeUpdated(e)
+	case NodeCordoned:
+		return c.nodeCordoned(e)
+	case NodeUncordoned:
+		return c.nodeUncordoned(e)
+	case NodeLost:
+		return c.nodeLost(e)
+	case GPUFailed:
+		return c.gpuFailed(e)
+	case GPURepaired:
+		return c.gpuRepaired(e)
+	case QueueSet:
+		return c.queueSet(e)
+	case QueueRemoved:
+		return c.queueRemoved(e)
+	case JobSubmitted:
+		return c.jobSubmitted(e)
+	case JobObserved:
+		return c.jobObserved(e)
+	case JobScaled:
+		return c.jobScaled(e)
+	case JobCancelled:
+		return c.jobCancelled(e)
+	case JobFinished:
+		return c.jobFinished(e)
+	case MemberFailed:
+		return c.memberFailed(e)
+	case ActionReported:
+		return c.actionReported(e)
+	case PolicyChanged:
+		return c.policyChanged(e)
+	default: // a pointer to an event, say
+		return refuse(ErrInvalid, "", fmt.Sprintf("%T is not one of the package's events", e))
+	}
+}
+
+func (c *Core) policyChanged(e PolicyChanged) *Error {
+	if err := e.Policy.check(); err != nil {
+		return err.in("policy")
+	}
+	c.config.Policy = e.Policy.withDefaults()
+	return nil
+}

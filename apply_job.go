@@ -1,0 +1,357 @@
+package berth
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+func (c *Core) queueSet(e QueueSet) *Error {
+	_, known := c.quota.Lookup(e.Queue.Name)
+	if !known && c.quota.Len() > c.config.Limits.Queues { // the root is one more
+		return refuse(ErrLimit, "queue", fmt.Sprintf("there are %d queues", c.config.Limits.Queues))
+	}
+	for _, name := range []struct{ field, value string }{{"name", e.Queue.Name}, {"parent", e.Queue.Parent}} {
+		if err := checkText(name.value); err != nil {
+			return err.in(name.field).in("queue")
+		}
+	}
+	i, err := c.quota.Set(e.Queue)
+	if err != nil {
+		return quotaError(err)
+	}
+	c.ensureQueue(i)
+	c.quotaFreed = true
+	return nil
+}
+
+func (c *Core) queueRemoved(e QueueRemoved) *Error {
+	i, known := c.quota.Lookup(string(e.Queue))
+	if !known {
+		return refuse(ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", e.Queue))
+	}
+	if err := c.quota.Remove(string(e.Queue)); err != nil {
+		return quotaError(err)
+	}
+	c.queues[i] = nil
+	return nil
+}
+
+// quotaError puts a refusal of the quota tree into the terms of this package.
+func quotaError(err error) *Error {
+	out := &Error{Kind: ErrInvalid, Field: "queue", Reason: err.Error()}
+	var q *quota.Error
+	if errors.As(err, &q) {
+		out.Reason = q.Reason
+		if q.Field != "" {
+			out.Field = "queue." + q.Field
+		}
+	}
+	switch {
+	case errors.Is(err, quota.ErrUnknown):
+		out.Kind = ErrUnknown
+	case errors.Is(err, quota.ErrUnsupported):
+		out.Kind = ErrUnsupported
+	case errors.Is(err, quota.ErrInUse):
+		out.Kind = ErrConflict
+	}
+	return out
+}
+
+func (c *Core) jobSubmitted(e JobSubmitted) *Error {
+	j, err := c.newJob(&e.Job)
+	if err != nil {
+		return err.in("job")
+	}
+	c.admit(j)
+	for range j.spec.replicas() {
+		c.pend(c.newReplica(j))
+	}
+	return nil
+}
+
+// newJob checks a job and builds what the core keeps of it, without changing
+// anything.
+func (c *Core) newJob(spec *Job) (*job, *Error) {
+	if err := c.checkJob(spec); err != nil {
+		return nil, err
+	}
+	if c.jobs[spec.ID] != nil {
+		return nil, refuse(ErrDuplicate, "id", fmt.Sprintf("job %q is known already", spec.ID))
+	}
+	q, known := c.quota.Lookup(string(spec.Queue))
+	if !known {
+		return nil, refuse(ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", spec.Queue))
+	}
+	if !c.quota.Leaf(q) {
+		return nil, refuse(ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", spec.Queue))
+	}
+	if c.replicas+spec.replicas() > c.config.Limits.Replicas {
+		return nil, refuse(ErrLimit, "", fmt.Sprintf("the core holds %d replicas of at most %d", c.replicas, c.config.Limits.Replicas))
+	}
+	j := &job{spec: spec.clone(), queue: q}
+	total := 0
+	for i := range j.spec.Groups {
+		j.offsets = append(j.offsets, total)
+		total += j.spec.Groups[i].Replicas
+	}
+	j.offsets = append(j.offsets, total)
+	return j, nil
+}
+
+// admit makes a new job known.
+func (c *Core) admit(j *job) {
+	c.jobs[j.spec.ID] = j
+	c.quota.Retain(j.queue)
+	j.shape = c.gangShape(&j.spec)
+	j.shape.users++
+	c.totals.Submitted++
+}
+
+// newReplica gives a job a replica with the lowest number that is not in use.
+func (c *Core) newReplica(j *job) *replica {
+	number := slices.Index(j.replicas, nil)
+	if number < 0 {
+		number = len(j.replicas)
+	}
+	return c.newReplicaAt(j, number)
+}
+
+func (c *Core) newReplicaAt(j *job, number int) *replica {
+	for number >= len(j.replicas) {
+		j.replicas = append(j.replicas, nil)
+	}
+	rep := &replica{job: j, number: number, created: c.now}
+	j.replicas[number] = rep
+	j.live++
+	c.replicas++
+	return rep
+}
+
+func (c *Core) jobObserved(e JobObserved) *Error {
+	j, err := c.newJob(&e.Job)
+	if err != nil {
+		return err.in("job")
+	}
+	var held []gang.Hold
+	seen := map[int]bool{}
+	for i := range e.Running {
+		r := &e.Running[i]
+		if seen[r.Replica] {
+			err = refuse(ErrDuplicate, "replica", fmt.Sprintf("replica %d is told of twice", r.Replica))
+		} else if err = c.checkObserved(j, r); err == nil {
+			held, err = c.holdObserved(j, r, held)
+		}
+		if err != nil {
+			for k := range held {
+				c.mustRelease(held[k])
+				c.owners.releaseShare(held[k].Share)
+			}
+			return err.in(index("running", i))
+		}
+		seen[r.Replica] = true
+	}
+	c.admit(j)
+	for n := range j.spec.replicas() {
+		c.newReplicaAt(j, n)
+	}
+	for i := range e.Running {
+		r := &e.Running[i]
+		c.adopt(j, r, held[:len(r.Members)])
+		held = held[len(r.Members):]
+	}
+	for _, rep := range j.replicas {
+		if rep.state == Pending {
+			c.pend(rep)
+		}
+	}
+	return nil
+}
+
+// checkObserved checks an observed replica as far as it can be without holding
+// anything.
+func (c *Core) checkObserved(j *job, r *RunningReplica) *Error {
+	switch {
+	case r.Replica < 0 || r.Replica >= j.spec.replicas():
+		return refuse(ErrInvalid, "replica", fmt.Sprintf("%d is outside 0..%d", r.Replica, j.spec.replicas()-1))
+	case r.Incarnation == 0:
+		return refuse(ErrInvalid, "incarnation", "counts from 1")
+	case r.Started > c.now:
+		return refuse(ErrInvalid, "started", "is in the future")
+	}
+	counts := make([]int, len(j.spec.Groups))
+	seen := map[int]bool{}
+	for i := range r.Members {
+		p := &r.Members[i]
+		flat := j.flat(p.Ref())
+		if flat < 0 || seen[flat] {
+			return refuse(ErrInvalid, index("members", i), fmt.Sprintf("%v is no member of the gang, or is doubled", p.Ref()))
+		}
+		seen[flat] = true
+		g := j.group(flat)
+		counts[g]++
+		if err := c.checkPlacement(&j.spec.Groups[g].Claim, p); err != nil {
+			return err.in(index("members", i))
+		}
+	}
+	for g, n := range counts {
+		if least := j.spec.Groups[g].min(); n < least {
+			return refuse(ErrInvalid, "members", fmt.Sprintf("group %q has %d members of at least %d", j.spec.Groups[g].Name, n, least))
+		}
+	}
+	return nil
+}
+
+// checkPlacement refuses a placement that does not have what its claim asks for.
+func (c *Core) checkPlacement(cl *Claim, p *Placement) *Error {
+	n, err := c.knownNode("node", p.Node)
+	if err != nil {
+		return err
+	}
+	for _, g := range p.GPUs.Indexes() {
+		switch {
+		case g >= len(n.spec.GPUs):
+			return refuse(ErrInvalid, "gpus", fmt.Sprintf("index %d is out of range: node %q has %d GPUs", g, p.Node, len(n.spec.GPUs)))
+		case n.spec.GPUs[g].Failed:
+			return refuse(ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q has failed", g, p.Node))
+		}
+	}
+	gpus, milli := cl.GPUs, 0
+	if cl.Share != nil {
+		gpus, milli = 1, cl.Share.Milli
+	}
+	if p.GPUs.Len() != gpus {
+		return refuse(ErrInvalid, "gpus", fmt.Sprintf("has %d GPUs; the claim is for %d", p.GPUs.Len(), gpus))
+	}
+	if p.ShareMilli != milli {
+		return refuse(ErrInvalid, "shareMilli", fmt.Sprintf("is %d; the claim is for %d", p.ShareMilli, milli))
+	}
+	if p.ShareMemoryMiB != 0 && cl.Share == nil {
+		return refuse(ErrInvalid, "shareMemoryMiB", "the claim is for no share")
+	}
+	return checkAmount(p.ShareMemoryMiB).in("shareMemoryMiB")
+}
+
+// holdObserved holds the members of an observed replica, in the order in which
+// they are told. What it held is in the list it returns, even when it fails.
+func (c *Core) holdObserved(j *job, r *RunningReplica, held []gang.Hold) ([]gang.Hold, *Error) {
+	for i := range r.Members {
+		p := &r.Members[i]
+		hold := c.holdOf(j, p)
+		if err := c.fleet.Hold(hold); err != nil {
+			c.owners.releaseShare(hold.Share)
+			return held, refuse(ErrConflict, index("members", i), err.Error())
+		}
+		held = append(held, hold)
+	}
+	return held, nil
+}
+
+// holdOf turns the placement of a member into what it holds. A share's owner is
+// retained.
+func (c *Core) holdOf(j *job, p *Placement) gang.Hold {
+	n := c.nodeByID[p.Node]
+	cl := &j.spec.Groups[j.spec.group(p.Group)].Claim
+	hold := gang.Hold{Node: n.index, GPUs: uint64(p.GPUs), CPUMilli: cl.CPUMilli, MemoryMiB: cl.MemoryMiB}
+	if cl.Share != nil {
+		memory := cmp.Or(p.ShareMemoryMiB, cl.Share.MemoryMiB, n.spec.GPUs[0].MemoryMiB*int64(cl.Share.Milli)/1000)
+		owner := c.owners.retain(ownerKey{j.spec.Tenant, cl.Share.Mode})
+		hold.Share = gang.Share{Milli: int32(cl.Share.Milli), MemoryMiB: memory, Owner: owner}
+	}
+	return hold
+}
+
+func (c *Core) mustRelease(h gang.Hold) {
+	if err := c.fleet.Release(h); err != nil {
+		panic("berth: what was just held is not held: " + err.Error())
+	}
+}
+
+// adopt makes a new replica run on what is held for it.
+func (c *Core) adopt(j *job, r *RunningReplica, held []gang.Hold) {
+	rep := j.replicas[r.Replica]
+	rep.incarnation = r.Incarnation
+	rep.members = make([]member, j.members())
+	for i := range held {
+		c.book(rep, j.flat(r.Members[i].Ref()), held[i], memberRunning)
+		c.owners.releaseShare(held[i].Share) // book has counted it
+	}
+	rep.state = Binding
+	c.run(rep)
+	rep.started = r.Started
+}
+
+func (c *Core) jobScaled(e JobScaled) *Error {
+	j, err := c.knownJob("job", e.Job)
+	if err != nil {
+		return err
+	}
+	if j.spec.Service == nil {
+		return refuse(ErrInvalid, "job", "is not a service")
+	}
+	if j.cancelled {
+		return refuse(ErrConflict, "job", "is being cancelled")
+	}
+	if err := c.checkReplicas(e.Replicas); err != nil {
+		return err.in("replicas")
+	}
+	kept := j.kept()
+	if more := e.Replicas - len(kept); more > 0 && c.replicas+more > c.config.Limits.Replicas {
+		return refuse(ErrLimit, "replicas", fmt.Sprintf("the core holds %d replicas of at most %d", c.replicas, c.config.Limits.Replicas))
+	}
+	j.spec.Service.Replicas = e.Replicas
+	for range e.Replicas - len(kept) {
+		c.pend(c.newReplica(j))
+	}
+	slices.SortFunc(kept, func(a, b *replica) int {
+		return cmp.Or(compareBool(a.state != Running, b.state != Running), cmp.Compare(a.number, b.number))
+	})
+	for _, rep := range kept[min(len(kept), e.Replicas):] {
+		c.takeBack(rep, Cause{Code: CauseScaledDown}, true)
+	}
+	return nil
+}
+
+// kept lists the replicas that are not on their way out.
+func (j *job) kept() []*replica {
+	var kept []*replica
+	for _, rep := range j.replicas {
+		if rep != nil && !rep.gone {
+			kept = append(kept, rep)
+		}
+	}
+	return kept
+}
+
+func (c *Core) jobCancelled(e JobCancelled) *Error {
+	j, err := c.knownJob("job", e.Job)
+	if err != nil {
+		return err
+	}
+	if j.cancelled {
+		return refuse(ErrStale, "job", "is being cancelled already")
+	}
+	j.cancelled = true
+	c.totals.Cancelled++
+	if j.live == 0 {
+		c.forgetJob(j)
+		return nil
+	}
+	for _, rep := range slices.Clone(j.replicas) {
+		if rep != nil {
+			c.takeBack(rep, Cause{Code: CauseCancelled}, true)
+		}
+	}
+	return nil
+}
+
+func (c *Core) knownJob(field string, id JobID) (*job, *Error) {
+	if j := c.jobs[id]; j != nil {
+		return j, nil
+	}
+	return nil, refuse(ErrUnknown, field, fmt.Sprintf("job %q is not known", id))
+}

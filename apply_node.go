@@ -1,0 +1,202 @@
+package berth
+
+import (
+	"fmt"
+	"slices"
+)
+
+func (c *Core) nodeJoined(e NodeJoined) *Error {
+	if err := e.Node.check(len(c.config.Levels)); err != nil {
+		return err.in("node")
+	}
+	if c.nodeByID[e.Node.ID] != nil {
+		return refuse(ErrDuplicate, "node.id", fmt.Sprintf("node %q is in the fleet already", e.Node.ID))
+	}
+	if len(c.nodeByID) >= c.config.Limits.Nodes {
+		return refuse(ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes", c.config.Limits.Nodes))
+	}
+	if err := c.addNode(e.Node.clone()); err != nil {
+		return err
+	}
+	c.freed(c.nodeByID[e.Node.ID])
+	return nil
+}
+
+func (c *Core) nodeUpdated(e NodeUpdated) *Error {
+	if err := e.Node.check(len(c.config.Levels)); err != nil {
+		return err.in("node")
+	}
+	n, err := c.knownNode("node.id", e.Node.ID)
+	if err != nil {
+		return err
+	}
+	if !n.spec.sameShape(&e.Node) {
+		return c.replaceNode(n, e.Node.clone())
+	}
+	for g := range e.Node.GPUs {
+		if e.Node.GPUs[g].Failed && !n.spec.GPUs[g].Failed && c.heldBy(n, g) != nil {
+			return refuse(ErrConflict, index("node.gpus", g)+".failed", "members hold the GPU: tell of its failure with gpuFailed")
+		}
+	}
+	n.spec = e.Node.clone()
+	for g := range n.spec.GPUs {
+		c.fleet.SetHealthy(n.index, g, !n.spec.GPUs[g].Failed)
+	}
+	if err := c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB); err != nil {
+		panic("berth: a known node is not in the fleet: " + err.Error())
+	}
+	c.freed(n)
+	return nil
+}
+
+// replaceNode changes a node's shape, which is possible while nothing is held.
+func (c *Core) replaceNode(n *node, spec Node) *Error {
+	if len(n.members) > 0 {
+		return refuse(ErrConflict, "node", fmt.Sprintf("%d members hold capacity there, so its domains, pool and GPUs must stay", len(n.members)))
+	}
+	old := *n
+	c.removeNode(n)
+	if err := c.addNode(spec); err != nil {
+		if c.addNode(old.spec) != nil {
+			panic("berth: a node that was in the fleet cannot return to it")
+		}
+		c.restoreCordon(&old)
+		return err
+	}
+	c.restoreCordon(&old)
+	c.freed(c.nodeByID[spec.ID])
+	return nil
+}
+
+func (c *Core) restoreCordon(old *node) {
+	n := c.nodeByID[old.spec.ID]
+	c.cordon(n, old.cordoned, old.reason)
+}
+
+func (c *Core) cordon(n *node, cordoned bool, reason string) {
+	n.cordoned, n.reason = cordoned, reason
+	c.fleet.SetSchedulable(n.index, !cordoned)
+}
+
+func (c *Core) nodeCordoned(e NodeCordoned) *Error {
+	n, err := c.knownNode("node", e.Node)
+	if err != nil {
+		return err
+	}
+	if err := checkText(e.Reason); err != nil {
+		return err.in("reason")
+	}
+	c.cordon(n, true, e.Reason)
+	return nil
+}
+
+func (c *Core) nodeUncordoned(e NodeUncordoned) *Error {
+	n, err := c.knownNode("node", e.Node)
+	if err != nil {
+		return err
+	}
+	c.cordon(n, false, "")
+	c.freed(n)
+	return nil
+}
+
+func (c *Core) nodeLost(e NodeLost) *Error {
+	n, err := c.knownNode("node", e.Node)
+	if err != nil {
+		return err
+	}
+	if err := checkText(e.Reason); err != nil {
+		return err.in("reason")
+	}
+	c.fleet.SetSchedulable(n.index, false) // so that nothing is woken for it
+	hit := c.lose(n, ^GPUSet(0), true)
+	c.removeNode(n)
+	c.settleAll(hit, Cause{CauseHardwareLost, detail("node "+string(e.Node)+" lost", e.Reason)})
+	return nil
+}
+
+func (c *Core) gpuFailed(e GPUFailed) *Error {
+	n, err := c.knownGPU(e.Node, e.GPU)
+	if err != nil {
+		return err
+	}
+	if err := checkText(e.Reason); err != nil {
+		return err.in("reason")
+	}
+	n.spec.GPUs[e.GPU].Failed = true
+	c.fleet.SetHealthy(n.index, e.GPU, false)
+	hit := c.lose(n, GPUs(e.GPU), false)
+	c.settleAll(hit, Cause{CauseHardwareLost, detail(fmt.Sprintf("GPU %d of node %s failed", e.GPU, e.Node), e.Reason)})
+	return nil
+}
+
+func (c *Core) gpuRepaired(e GPURepaired) *Error {
+	n, err := c.knownGPU(e.Node, e.GPU)
+	if err != nil {
+		return err
+	}
+	n.spec.GPUs[e.GPU].Failed = false
+	c.fleet.SetHealthy(n.index, e.GPU, true)
+	c.freed(n)
+	return nil
+}
+
+func (c *Core) knownNode(field string, id NodeID) (*node, *Error) {
+	if n := c.nodeByID[id]; n != nil {
+		return n, nil
+	}
+	return nil, refuse(ErrUnknown, field, fmt.Sprintf("node %q is not in the fleet", id))
+}
+
+func (c *Core) knownGPU(id NodeID, gpu int) (*node, *Error) {
+	n, err := c.knownNode("node", id)
+	if err == nil && (gpu < 0 || gpu >= len(n.spec.GPUs)) {
+		err = refuse(ErrInvalid, "gpu", fmt.Sprintf("index %d is out of range: node %q has %d GPUs", gpu, id, len(n.spec.GPUs)))
+	}
+	return n, err
+}
+
+// heldBy returns a replica that holds the GPU or a share of it, or nil.
+func (c *Core) heldBy(n *node, gpu int) *replica {
+	i := slices.IndexFunc(n.members, func(m memberAt) bool { return GPUSet(m.rep.members[m.index].hold.GPUs).Has(gpu) })
+	if i < 0 {
+		return nil
+	}
+	return n.members[i].rep
+}
+
+// lose ends the holds of the members that stand on the given GPUs of a node, or
+// on the node at all if the whole of it is lost. It returns the replicas it hit,
+// in order, for settleAll.
+func (c *Core) lose(n *node, gpus GPUSet, whole bool) []*replica {
+	var hit []*replica
+	for i := len(n.members) - 1; i >= 0; i-- {
+		at := n.members[i]
+		m := &at.rep.members[at.index]
+		if !whole && GPUSet(m.hold.GPUs)&gpus == 0 {
+			continue
+		}
+		after := memberAbsent
+		if m.state == memberBinding || m.state == memberFailed {
+			after = memberLost
+		}
+		c.unbook(at.rep, at.index, after)
+		hit = append(hit, at.rep)
+	}
+	slices.SortFunc(hit, compareReplicas)
+	return slices.Compact(hit)
+}
+
+func (c *Core) settleAll(hit []*replica, cause Cause) {
+	for _, rep := range hit {
+		c.settle(rep, cause)
+	}
+}
+
+// detail joins what happened with the reason that came with it.
+func detail(what, reason string) string {
+	if reason == "" {
+		return what
+	}
+	return what + ": " + reason
+}

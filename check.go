@@ -1,0 +1,79 @@
+package berth
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds that keep every sum of valid amounts inside an int64, whatever
+// Config.Limits says: 2^40 is a tebi-core or an exbibyte.
+const (
+	maxAmount  = 1 << 40
+	maxOrdinal = 1 << 16
+	maxSpan    = Duration(1) << 50
+	maxText    = 1024
+)
+
+// index builds the field path of one element, as in "gpus[3]".
+func index(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
+
+// checkName refuses what cannot be a name: names are compared, printed and
+// journalled, so they are short, non-empty, valid UTF-8 without control characters.
+func checkName(s string) *Error {
+	if s == "" {
+		return refuse(ErrInvalid, "", "is empty")
+	}
+	return checkText(s)
+}
+
+// checkText is checkName for optional text.
+func checkText(s string) *Error {
+	if len(s) > maxText {
+		return refuse(ErrInvalid, "", fmt.Sprintf("has %d bytes; the most is %d", len(s), maxText))
+	}
+	if !utf8.ValidString(s) {
+		return refuse(ErrInvalid, "", "is not valid UTF-8")
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return refuse(ErrInvalid, "", fmt.Sprintf("has the control character %U", r))
+		}
+	}
+	return nil
+}
+
+func checkAmount(v int64) *Error {
+	if v < 0 {
+		return refuse(ErrInvalid, "", fmt.Sprintf("is negative: %d", v))
+	}
+	if v > maxAmount {
+		return refuse(ErrLimit, "", fmt.Sprintf("%d exceeds %d", v, int64(maxAmount)))
+	}
+	return nil
+}
+
+func checkSpan(d Duration) *Error {
+	if d < 0 {
+		return refuse(ErrInvalid, "", fmt.Sprintf("is negative: %d ms", int64(d)))
+	}
+	if d > maxSpan {
+		return refuse(ErrLimit, "", fmt.Sprintf("%d ms exceeds %d", int64(d), int64(maxSpan)))
+	}
+	return nil
+}
+
+func checkLabels(labels map[string]string) *Error {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if err := checkName(key); err != nil {
+			return err.in("key " + strconv.Quote(key))
+		}
+		if err := checkText(labels[key]); err != nil {
+			return err.in("[" + strconv.Quote(key) + "]")
+		}
+	}
+	return nil
+}

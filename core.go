@@ -1,0 +1,167 @@
+package berth
+
+import (
+	"cmp"
+
+	"github.com/google/btree"
+
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+// levelFleet and levelNode are the implicit ends of every topology.
+const (
+	levelFleet = "fleet"
+	levelNode  = "node"
+	maxLevels  = 16
+)
+
+// A Core is the scheduling core. Make one with New or Restore.
+//
+// Its invariants, which Core.check tests after every step of every test:
+//
+//  1. A member holds capacity in the fleet if and only if its state says so, and
+//     the fleet and the quota tree hold nothing else.
+//  2. A replica has at most one order out. Members in state binding belong to its
+//     Bind, members in state stopping to its Release.
+//  3. A replica that is Pending holds nothing and, unless it is backing off, stands
+//     in the pending index. A Running replica stands there when it is short of
+//     members, has no order out and is not backing off.
+//  4. A replica that is Repairing, or has members to stop and no order out, is in
+//     the set that the next pass works through.
+//  5. A queue is active in the quota tree if and only if it has a ready bucket.
+//  6. Every deadline, backoff and gang timeout stands in the timers.
+type Core struct {
+	config Config
+	now    Time
+	// lastAction is the ID of the last order given.
+	lastAction ActionID
+
+	fleet    *gang.Fleet
+	nodes    []*node // by topology.Node; nil where vacant
+	nodeByID map[NodeID]*node
+	classes  classTable
+	owners   ownerTable
+
+	quota  *quota.Tree
+	queues []*queue // by quota.Index; nil where vacant
+
+	jobs     map[JobID]*job
+	replicas int // of all jobs
+	orders   map[ActionID]*replica
+
+	shapes       map[string]*shape
+	blocked      []*shape // the shapes that are blocked, in no useful order
+	quotaBlocked []*bucket
+	// freedNodes and quotaFreed say what wake has to look at. They are empty
+	// between calls.
+	freedNodes []*node
+	quotaFreed bool
+
+	// todo holds the replicas that need an order from the next pass: those to
+	// repair and those with members to stop. timers holds what falls due later.
+	todo   *btree.BTreeG[*replica]
+	timers *btree.BTreeG[timer]
+
+	// out collects the orders of the pass in progress.
+	out []Action
+	// placement is scratch for the search.
+	placement gang.Placement
+	totals    Totals
+}
+
+// New makes a core with an empty fleet. It refuses a Config that makes no sense.
+func New(config Config) (*Core, error) {
+	if err := config.check(); err != nil {
+		err.Event = "config"
+		return nil, err
+	}
+	config.Levels = append([]string(nil), config.Levels...)
+	config.Limits = config.Limits.withDefaults()
+	config.Policy = config.Policy.withDefaults()
+	fleet, err := gang.NewFleet(config.Levels...)
+	if err != nil {
+		return nil, &Error{Event: "config", Field: "levels", Kind: ErrInvalid, Reason: err.Error()}
+	}
+	c := &Core{
+		config:   config,
+		fleet:    fleet,
+		nodeByID: map[NodeID]*node{},
+		classes:  classTable{byKey: map[classKey]int{}},
+		owners:   newOwnerTable(),
+		quota:    quota.NewTree(),
+		jobs:     map[JobID]*job{},
+		orders:   map[ActionID]*replica{},
+		shapes:   map[string]*shape{},
+		todo:     btree.NewG(16, lessReplica),
+		timers:   btree.NewG(16, timer.less),
+	}
+	c.ensureQueue(quota.Root)
+	return c, nil
+}
+
+// Config returns the configuration in force, with the defaults filled in.
+func (c *Core) Config() Config {
+	config := c.config
+	config.Levels = append([]string(nil), config.Levels...)
+	return config
+}
+
+// Now is the latest instant that the core has seen.
+func (c *Core) Now() Time { return c.now }
+
+// NextWake is the instant at which a pass has something to do even if no fact
+// comes: now when work is left over, else the next deadline, backoff or timeout.
+// It reports false when only a fact can make a difference.
+func (c *Core) NextWake() (Time, bool) {
+	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 {
+		return c.now, true
+	}
+	next, ok := c.timers.Min()
+	return max(next.at, c.now), ok
+}
+
+// A timer is something that falls due: at most one of each kind for a replica.
+type timer struct {
+	at   Time
+	kind timerKind
+	rep  *replica
+}
+
+type timerKind uint8
+
+const (
+	// timerDeadline: the replica's order expires.
+	timerDeadline timerKind = iota
+	// timerBackoff: the replica may be tried again.
+	timerBackoff
+	// timerGang: the replica was pending for too long.
+	timerGang
+)
+
+// less orders timers by instant, then job, replica and kind.
+func (t timer) less(u timer) bool {
+	if t.at != u.at {
+		return t.at < u.at
+	}
+	if t.rep != u.rep {
+		return lessReplica(t.rep, u.rep)
+	}
+	return t.kind < u.kind
+}
+
+// lessReplica orders replicas by job and number.
+func lessReplica(a, b *replica) bool {
+	if a.job != b.job {
+		return a.job.spec.ID < b.job.spec.ID
+	}
+	return a.number < b.number
+}
+
+// compareReplicas is lessReplica for sorting.
+func compareReplicas(a, b *replica) int {
+	if d := cmp.Compare(a.job.spec.ID, b.job.spec.ID); d != 0 {
+		return d
+	}
+	return cmp.Compare(a.number, b.number)
+}

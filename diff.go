@@ -1,0 +1,157 @@
+package berth
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A World is what an orchestrator sees when it looks at its fleet: the nodes
+// that answer and the members that run.
+type World struct {
+	Nodes   []NodeID   `json:"nodes"`
+	Running []Sighting `json:"running"`
+}
+
+// A Sighting is one member seen running.
+type Sighting struct {
+	Job         JobID       `json:"job"`
+	Replica     int         `json:"replica,omitempty"`
+	Incarnation Incarnation `json:"incarnation"`
+	Placement
+}
+
+// A Difference is one thing that the core and the world disagree about.
+type Difference struct {
+	Kind DifferenceKind `json:"kind"`
+	// Node, or the member concerned.
+	Node    NodeID     `json:"node,omitempty"`
+	Job     JobID      `json:"job,omitempty"`
+	Replica int        `json:"replica,omitempty"`
+	Member  *MemberRef `json:"member,omitempty"`
+	// Text is the difference in a sentence.
+	Text string `json:"text"`
+}
+
+// A DifferenceKind is a stable word for a kind of difference.
+type DifferenceKind string
+
+const (
+	// NodeMissing: the core has a node that the world has not. Tell NodeLost.
+	NodeMissing DifferenceKind = "node-missing"
+	// NodeUnknown: the world has a node that the core has not. Tell NodeJoined.
+	NodeUnknown DifferenceKind = "node-unknown"
+	// MemberMissing: a member should run and does not. Tell MemberFailed.
+	MemberMissing DifferenceKind = "member-missing"
+	// MemberUnknown: a member runs that should not. Stop it, or tell JobObserved.
+	MemberUnknown DifferenceKind = "member-unknown"
+	// MemberMisplaced: a member runs elsewhere, or in another life, than it should.
+	MemberMisplaced DifferenceKind = "member-misplaced"
+)
+
+// memberKey is a member as the world names it.
+type memberKey struct {
+	job     JobID
+	replica int
+	ref     MemberRef
+}
+
+func (k memberKey) compare(l memberKey) int {
+	return cmp.Or(
+		cmp.Compare(k.job, l.job), cmp.Compare(k.replica, l.replica),
+		cmp.Compare(k.ref.Group, l.ref.Group), cmp.Compare(k.ref.Index, l.ref.Index),
+	)
+}
+
+// Diff names every difference between an observed world and the core's. Members
+// with an order out about them may or may not run, so they are compared only
+// where they are seen. The list is in order of kind of thing, nodes first, then
+// of name. Cost: O(world log world).
+func (c *Core) Diff(w World) []Difference {
+	seen := make(map[memberKey]*Sighting, len(w.Running))
+	var list []Difference
+	list = c.diffNodes(w.Nodes, list)
+	for i := range w.Running {
+		s := &w.Running[i]
+		key := memberKey{s.Job, s.Replica, s.Ref()}
+		if seen[key] != nil {
+			list = append(list, key.difference(MemberUnknown, fmt.Sprintf("runs twice, on %s and on %s", seen[key].Node, s.Node)))
+			continue
+		}
+		seen[key] = s
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(seen), memberKey.compare) {
+		if d, differs := c.diffSeen(key, seen[key]); differs {
+			list = append(list, d)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
+		for _, rep := range c.jobs[id].replicas {
+			list = c.diffMissing(rep, seen, list)
+		}
+	}
+	return list
+}
+
+func (c *Core) diffNodes(ids []NodeID, list []Difference) []Difference {
+	there := make(map[NodeID]bool, len(ids))
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		if c.nodeByID[id] == nil && !there[id] {
+			list = append(list, Difference{Kind: NodeUnknown, Node: id, Text: fmt.Sprintf("node %s is not in the core's fleet", id)})
+		}
+		there[id] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
+		if !there[id] {
+			list = append(list, Difference{Kind: NodeMissing, Node: id, Text: fmt.Sprintf("node %s is in the core's fleet alone", id)})
+		}
+	}
+	return list
+}
+
+// diffSeen compares a member that was seen with where the core has it.
+func (c *Core) diffSeen(key memberKey, s *Sighting) (Difference, bool) {
+	j := c.jobs[key.job]
+	if j == nil || key.replica < 0 || key.replica >= len(j.replicas) || j.replicas[key.replica] == nil {
+		return key.difference(MemberUnknown, "runs, and the core knows no such replica"), true
+	}
+	rep, flat := j.replicas[key.replica], j.flat(key.ref)
+	if flat < 0 || rep.members == nil || !rep.members[flat].state.holds() {
+		return key.difference(MemberUnknown, "runs, and should not"), true
+	}
+	want := c.placementOf(rep, flat)
+	switch {
+	case s.Incarnation != rep.incarnation:
+		return key.difference(MemberMisplaced, fmt.Sprintf("runs in life %d, not %d", s.Incarnation, rep.incarnation)), true
+	case s.Node != want.Node || s.GPUs != want.GPUs:
+		return key.difference(MemberMisplaced, fmt.Sprintf("runs on %s GPUs %s, not on %s GPUs %s", s.Node, s.GPUs, want.Node, want.GPUs)), true
+	}
+	return Difference{}, false
+}
+
+// diffMissing lists the members of a replica that should run and were not seen.
+func (c *Core) diffMissing(rep *replica, seen map[memberKey]*Sighting, list []Difference) []Difference {
+	if rep == nil {
+		return list
+	}
+	for flat := range rep.members {
+		if rep.members[flat].state != memberRunning {
+			continue
+		}
+		p := c.placementOf(rep, flat)
+		key := memberKey{rep.job.spec.ID, rep.number, p.Ref()}
+		if seen[key] == nil {
+			list = append(list, key.difference(MemberMissing, fmt.Sprintf("should run on %s", p.Node)))
+		}
+	}
+	return list
+}
+
+func (k memberKey) difference(kind DifferenceKind, text string) Difference {
+	ref := k.ref
+	return Difference{
+		Kind: kind, Job: k.job, Replica: k.replica, Member: &ref,
+		Text: fmt.Sprintf("job %s replica %d member %v %s", k.job, k.replica, ref, text),
+	}
+}

@@ -1,0 +1,130 @@
+// Package berth decides which accelerators each job gets, and when.
+//
+// It is the decision core of a GPU orchestrator, as a library: the orchestrator
+// feeds it facts ("this node joined", "this job was submitted", "that order is
+// carried out") together with a clock reading, and gets back orders ("start
+// these 64 members there", "stop those"). The core owns no containers, networks,
+// storage or wire. It starts no goroutine, takes no lock, does no I/O, reads no
+// clock and draws no random number, so the same facts give the same orders, byte
+// for byte: an incident is replayed on a laptop, a replica is kept by feeding it
+// the same log, and a day of a 4,000-GPU fleet is simulated in seconds.
+//
+// # Whoever embeds it has these duties
+//
+//  1. Make a core with [New], or with [Restore] from a snapshot.
+//  2. Tell it every fact with [Core.Apply], in the order in which they become
+//     known: nodes, queues, jobs, reports. An error means that the fact was
+//     refused, and that nothing changed.
+//  3. Run a pass with [Core.Schedule] after facts, or at the latest at the
+//     instant that [Core.NextWake] names. A pass in which nothing changed costs
+//     next to nothing, so calling it too often is fine.
+//  4. Carry out the orders in the order of their IDs. Orders about one GPU must
+//     not overtake each other; others may run at the same time.
+//  5. Report how each order ended with [ActionReported], once, by its ID, before
+//     its deadline. Reports may come late, doubled or in any order: the core
+//     answers [ErrStale] to those that no longer matter, and nothing happens.
+//  6. Give calls from one goroutine at a time, with instants that never go back.
+//  7. To survive a crash, keep the facts since the last [Core.Snapshot] in a log
+//     before carrying out the orders that follow from them. After a restart:
+//     [Restore], apply the log, and carry out [Core.Outstanding] again. Or start
+//     anew and tell what runs with [JobObserved]; [Core.Diff] tells what the core
+//     and the world disagree about.
+//
+// # The loop
+//
+//	core, err := berth.New(berth.Config{Levels: []string{"spine", "leaf"}})
+//	...
+//	for fact := range facts { // from the API server, the node agents, a timer
+//		if err := core.Apply(now(), fact); err != nil {
+//			log.Print(err) // refused; the core is as it was
+//		}
+//		actions, err := core.Schedule(now())
+//		...
+//		for _, action := range actions {
+//			switch a := action.(type) {
+//			case berth.Bind:
+//				go start(a) // ends by sending an ActionReported to facts
+//			case berth.Release:
+//				go stop(a)
+//			case berth.Drop:
+//				tell(a.Job, a.Cause)
+//			}
+//		}
+//	}
+//
+// examples/quickstart is this loop as a whole program.
+//
+// # Jobs
+//
+// A [Job] is a gang: one or more groups of members, all placed together or not
+// at all. Each member has a [Claim]: whole GPUs, a share of one, or the host
+// alone, with host CPU and memory. Groups may start with fewer members than they
+// would like (Group.Min) and grow. A job with a [Service] is a number of such
+// gangs, called replicas, each placed whole by itself; [JobScaled] changes their
+// number. Every other job has one replica, number 0.
+//
+// A replica is in one of five states:
+//
+//	           Bind              Done
+//	Pending ─────────▶ Binding ─────────▶ Running ◀──┐
+//	   ▲                │    │ Partial       │       │ Done, and no
+//	   │         Failed │    ▼               │       │ member failed
+//	   ├────────────────┘  Repairing ── Bind (repair) ┘
+//	   │                     │               │ too few members left,
+//	   │   Done; dead after  ▼               ▼ cancelled, scaled down
+//	   └───────────────── Releasing ◀────────┘
+//
+// A running replica that is short of its replicas gets further Bind orders
+// (growth) and stays Running. A replica that is released for good is forgotten
+// instead of becoming pending. Each time a replica leaves Pending its
+// [Incarnation] goes up by one; reports about a former life are stale.
+//
+// # What each report does
+//
+// Down: the report. Across: the state of the replica it is about. "stale" is
+// [ErrStale] with no effect; "-" cannot occur.
+//
+//	                    Pending   Binding            Running             Releasing
+//	Bind Done           stale     Running            Running (growth)    stale
+//	Bind Partial        stale     Repairing (1)      the others stay     stale
+//	Bind Failed         stale     Pending, backoff   the others stay     stale
+//	Bind, deadline      -         Releasing          Releasing (2)       -
+//	Release Done        stale     -                  -                   Pending or gone
+//	Release Partial     stale     -                  -                   given again
+//	Release Failed      stale     -                  -                   given again
+//	Release, deadline   -         -                  -                   given again (3)
+//	MemberFailed        stale     noted (4)          shrinks or Releasing stale
+//	JobFinished         stale     gone               gone                gone
+//	NodeLost, GPUFailed -         noted (4)          shrinks or Releasing fewer to stop
+//
+//	(1) Running at once if the minimum is left; the gang then grows.
+//	(2) The members of the growth are suspect, and so is the gang: it is taken back whole.
+//	(3) After Policy.ReleaseAttempts the members are presumed dead.
+//	(4) Decided when the Bind is reported, so that a gang has one order out at a time.
+//
+// # Quota
+//
+// Queues form a tree (package quota). A limit is never exceeded at any level. A
+// queue under its guarantee is served before any other; among the rest the one
+// with the least use for its weight goes first. Within a queue: the higher
+// [Class], the higher priority, the longer wait, the smaller ID.
+//
+// # Placement
+//
+// Package gang places a gang in the lowest topology domain that fits and there
+// in the tightest, so that whole nodes and whole domains stay whole; ties go to
+// the smaller name. Jobs that ask for the same are one question: when it is
+// answered with no, none of them is looked at again until something changes that
+// could help.
+//
+// # Journals
+//
+// [EncodeEvent] and [EncodeAction] give every fact and every order one line of
+// stable JSON. Package bench/journal writes, reads and replays files of them.
+//
+// # What this version does not do
+//
+// Preemption, MIG claims, spread, rail alignment and reservations are not in
+// yet. The fields that ask for them are refused with [ErrUnsupported], never
+// ignored.
+package berth

@@ -1,0 +1,174 @@
+package berth
+
+import "github.com/berth-sched/berth/quota"
+
+// An Event is a fact that the embedder tells the core with Apply. The set of
+// events is closed: the types of this file.
+type Event interface {
+	// Kind is the event's name in JSON and in errors.
+	Kind() string
+	event()
+}
+
+// NodeJoined adds a node. A node that comes back after NodeLost joins anew.
+type NodeJoined struct {
+	Node Node `json:"node"`
+}
+
+// NodeUpdated replaces the description of a node. While members run there, its
+// domains, pool and the shape of its GPUs must stay; host capacity may shrink
+// below what is held, which strands nobody.
+type NodeUpdated struct {
+	Node Node `json:"node"`
+}
+
+// NodeCordoned stops new members from being placed on a node. What runs there
+// goes on.
+type NodeCordoned struct {
+	Node   NodeID `json:"node"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// NodeUncordoned opens a cordoned node again.
+type NodeUncordoned struct {
+	Node NodeID `json:"node"`
+}
+
+// NodeLost removes a node and everything that ran on it: a crash, or the end of
+// a lease. The gangs it hits shrink, are repaired or are taken back.
+type NodeLost struct {
+	Node   NodeID `json:"node"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// GPUFailed condemns one GPU, as after a fatal Xid. Members that hold it are
+// lost, as with NodeLost.
+type GPUFailed struct {
+	Node   NodeID `json:"node"`
+	GPU    int    `json:"gpu"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// GPURepaired returns a failed GPU to service.
+type GPURepaired struct {
+	Node NodeID `json:"node"`
+	GPU  int    `json:"gpu"`
+}
+
+// QueueSet creates a queue or changes its quota. A lowered limit shrinks by
+// attrition: nothing is stopped for it.
+type QueueSet struct {
+	Queue quota.Queue `json:"queue"`
+}
+
+// QueueRemoved removes a queue that has neither jobs nor children.
+type QueueRemoved struct {
+	Queue QueueID `json:"queue"`
+}
+
+// JobSubmitted adds a job.
+type JobSubmitted struct {
+	Job Job `json:"job"`
+}
+
+// JobObserved tells of a job that runs already: after a restart without a
+// snapshot, or when an orchestrator hands over. The world wins: the placement is
+// taken as it is, over quota and against topology if need be, but never onto
+// capacity that is held.
+type JobObserved struct {
+	Job     Job              `json:"job"`
+	Running []RunningReplica `json:"running"`
+}
+
+// A RunningReplica is an observed replica. Replicas of the job that are not
+// observed are pending.
+type RunningReplica struct {
+	Replica     int         `json:"replica,omitempty"`
+	Incarnation Incarnation `json:"incarnation"`
+	// Started is when it began to run.
+	Started Time        `json:"started"`
+	Members []Placement `json:"members"`
+}
+
+// JobScaled changes the number of a service's replicas. Shrinking takes the
+// replicas that do not run first, then the highest numbers.
+type JobScaled struct {
+	Job      JobID `json:"job"`
+	Replicas int   `json:"replicas"`
+}
+
+// JobCancelled asks for the end of a job. Pending replicas go at once; the
+// others are released by order, and the job is forgotten when they are.
+type JobCancelled struct {
+	Job JobID `json:"job"`
+}
+
+// JobFinished tells that a job ended by itself, well or badly; its capacity is
+// free at once. Not for services, which end when they are cancelled.
+type JobFinished struct {
+	Job         JobID       `json:"job"`
+	Incarnation Incarnation `json:"incarnation"`
+	Failed      bool        `json:"failed,omitempty"`
+	Reason      string      `json:"reason,omitempty"`
+}
+
+// MemberFailed tells that members died while their hardware is fine. The gang
+// goes on if its minimum is left, else it is taken back and starts anew.
+type MemberFailed struct {
+	Job         JobID       `json:"job"`
+	Replica     int         `json:"replica,omitempty"`
+	Incarnation Incarnation `json:"incarnation"`
+	Members     []MemberRef `json:"members"`
+	Reason      string      `json:"reason,omitempty"`
+}
+
+// ActionReported tells how an order ended. It names the order by its ID; a
+// report about an order that is over is stale.
+type ActionReported struct {
+	Action  ActionID `json:"action"`
+	Outcome Outcome  `json:"outcome"`
+	// Members that failed, when Outcome is Partial.
+	Members []MemberRef `json:"members,omitempty"`
+	Reason  string      `json:"reason,omitempty"`
+}
+
+// PolicyChanged replaces the policy of Config from now on.
+type PolicyChanged struct {
+	Policy Policy `json:"policy"`
+}
+
+func (NodeJoined) Kind() string     { return "nodeJoined" }
+func (NodeUpdated) Kind() string    { return "nodeUpdated" }
+func (NodeCordoned) Kind() string   { return "nodeCordoned" }
+func (NodeUncordoned) Kind() string { return "nodeUncordoned" }
+func (NodeLost) Kind() string       { return "nodeLost" }
+func (GPUFailed) Kind() string      { return "gpuFailed" }
+func (GPURepaired) Kind() string    { return "gpuRepaired" }
+func (QueueSet) Kind() string       { return "queueSet" }
+func (QueueRemoved) Kind() string   { return "queueRemoved" }
+func (JobSubmitted) Kind() string   { return "jobSubmitted" }
+func (JobObserved) Kind() string    { return "jobObserved" }
+func (JobScaled) Kind() string      { return "jobScaled" }
+func (JobCancelled) Kind() string   { return "jobCancelled" }
+func (JobFinished) Kind() string    { return "jobFinished" }
+func (MemberFailed) Kind() string   { return "memberFailed" }
+func (ActionReported) Kind() string { return "actionReported" }
+func (PolicyChanged) Kind() string  { return "policyChanged" }
+
+func (NodeJoined) event()     {}
+func (NodeUpdated) event()    {}
+func (NodeCordoned) event()   {}
+func (NodeUncordoned) event() {}
+func (NodeLost) event()       {}
+func (GPUFailed) event()      {}
+func (GPURepaired) event()    {}
+func (QueueSet) event()       {}
+func (QueueRemoved) event()   {}
+func (JobSubmitted) event()   {}
+func (JobObserved) event()    {}
+func (JobScaled) event()      {}
+func (JobCancelled) event()   {}
+func (JobFinished) event()    {}
+func (MemberFailed) event()   {}
+func (ActionReported) event() {}
+func (PolicyChanged) event()  {}

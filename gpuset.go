@@ -1,0 +1,80 @@
+package berth
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// A GPUSet is a set of GPU indexes of one node: bit i stands for GPU i. In JSON
+// it is the ascending list of the indexes.
+type GPUSet uint64
+
+// GPUs builds a set from indexes. Indexes outside 0..63 are left out.
+func GPUs(indexes ...int) GPUSet {
+	var s GPUSet
+	for _, i := range indexes {
+		if i >= 0 && i < MaxGPUs {
+			s |= 1 << i
+		}
+	}
+	return s
+}
+
+// Len is the number of GPUs in the set.
+func (s GPUSet) Len() int { return bits.OnesCount64(uint64(s)) }
+
+// Has reports whether GPU i is in the set.
+func (s GPUSet) Has(i int) bool { return i >= 0 && i < MaxGPUs && s>>i&1 == 1 }
+
+// Indexes lists the set in ascending order.
+func (s GPUSet) Indexes() []int {
+	list := make([]int, 0, s.Len())
+	for rest := uint64(s); rest != 0; rest &= rest - 1 {
+		list = append(list, bits.TrailingZeros64(rest))
+	}
+	return list
+}
+
+// String prints ranges, as in "0-3,6".
+func (s GPUSet) String() string {
+	var b strings.Builder
+	for rest := uint64(s); rest != 0; {
+		first := bits.TrailingZeros64(rest)
+		n := bits.TrailingZeros64(^(rest >> first))
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprint(&b, first)
+		if n > 1 {
+			fmt.Fprintf(&b, "-%d", first+n-1)
+		}
+		if first+n >= MaxGPUs {
+			break
+		}
+		rest &^= 1<<(first+n) - 1
+	}
+	return b.String()
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s GPUSet) MarshalJSON() ([]byte, error) { return json.Marshal(s.Indexes()) }
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses indexes that are out of
+// range or doubled.
+func (s *GPUSet) UnmarshalJSON(b []byte) error {
+	var list []int
+	if err := json.Unmarshal(b, &list); err != nil {
+		return &Error{Event: "gpus", Kind: ErrInvalid, Reason: "is not a list of GPU indexes"}
+	}
+	var set GPUSet
+	for _, i := range list {
+		if i < 0 || i >= MaxGPUs || set.Has(i) {
+			return &Error{Event: "gpus", Kind: ErrInvalid, Reason: fmt.Sprintf("index %d is out of range or doubled", i)}
+		}
+		set |= 1 << i
+	}
+	*s = set
+	return nil
+}

@@ -1,0 +1,54 @@
+package pq
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+type item struct{ key, id, position int }
+
+func newHeap() Heap[*item] {
+	return New(
+		func(a, b *item) bool { return a.key < b.key || a.key == b.key && a.id < b.id },
+		func(it *item, position int) { it.position = position },
+	)
+}
+
+func TestHeapAgainstSorting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		heap := newHeap()
+		var in []*item
+		for step := range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch pick := rapid.IntRange(0, 3).Draw(t, "op"); {
+			case pick <= 1 || len(in) == 0:
+				it := &item{key: rapid.IntRange(0, 9).Draw(t, "key"), id: step}
+				heap.Push(it)
+				in = append(in, it)
+			case pick == 2:
+				i := rapid.IntRange(0, len(in)-1).Draw(t, "victim")
+				heap.Remove(in[i].position)
+				require.Equal(t, -1, in[i].position)
+				in = slices.Delete(in, i, i+1)
+			default:
+				it := in[rapid.IntRange(0, len(in)-1).Draw(t, "changed")]
+				it.key = rapid.IntRange(0, 9).Draw(t, "new key")
+				heap.Fix(it.position)
+			}
+			require.Equal(t, len(in), heap.Len())
+			for i, it := range heap.Items() {
+				require.Equal(t, i, it.position)
+			}
+			if len(in) > 0 {
+				require.Same(t, slices.MinFunc(in, func(a, b *item) int {
+					if a.key != b.key {
+						return a.key - b.key
+					}
+					return a.id - b.id
+				}), heap.Min())
+			}
+		}
+	})
+}

@@ -1,0 +1,243 @@
+package berth
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A node is what the core keeps of a Node.
+type node struct {
+	spec     Node
+	index    topology.Node
+	class    int
+	product  quota.ProductIndex
+	cordoned bool
+	reason   string // why it is cordoned
+	// members that hold something here, in no useful order; member.slot is the
+	// position.
+	members []memberAt
+	freed   bool // it is in Core.freedNodes
+}
+
+// A memberAt names a member by replica and flat index.
+type memberAt struct {
+	rep   *replica
+	index int
+}
+
+// A classKey is what selectors other than labels see of a node. Nodes of one
+// class are counted together in the topology tree.
+type classKey struct {
+	pool, product string
+	gpuMemory     int64
+	compute       ComputeCapability
+	gpus          int
+	nvlink        bool
+}
+
+func keyOf(n *Node) classKey {
+	k := classKey{pool: n.Pool, gpus: len(n.GPUs)}
+	if len(n.GPUs) > 0 {
+		g := &n.GPUs[0]
+		k.product, k.gpuMemory, k.compute, k.nvlink = g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique != ""
+	}
+	return k
+}
+
+// compare orders classes: the order in which a job that takes any of several
+// considers them when all else is equal. Less memory first, so that the bigger
+// GPUs stay free for those who need them.
+func (k classKey) compare(l classKey) int {
+	return cmp.Or(
+		cmp.Compare(k.gpuMemory, l.gpuMemory),
+		cmp.Compare(k.product, l.product),
+		cmp.Compare(k.compute.Major, l.compute.Major),
+		cmp.Compare(k.compute.Minor, l.compute.Minor),
+		cmp.Compare(k.gpus, l.gpus),
+		cmp.Compare(k.pool, l.pool),
+		compareBool(k.nvlink, l.nvlink),
+	)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// admits reports whether nodes of the class can serve members of the group, as
+// far as the class tells.
+func (k classKey) admits(g *Group) bool {
+	s := &g.Selector
+	switch {
+	case len(s.Pools) > 0 && !slices.Contains(s.Pools, k.pool),
+		len(s.Products) > 0 && !slices.Contains(s.Products, k.product),
+		k.gpuMemory < s.MinGPUMemoryMiB,
+		k.compute.Less(s.MinComputeCapability),
+		k.gpus < g.Claim.GPUs,
+		k.gpus == 0 && g.Claim.Share != nil,
+		g.Claim.NVLink && !k.nvlink:
+		return false
+	}
+	return true
+}
+
+// A classTable interns hardware classes. A vacant index is used again.
+type classTable struct {
+	byKey map[classKey]int
+	list  []classEntry
+	// version changes with the set of classes: whoever keeps a list of classes
+	// has to look again.
+	version int
+}
+
+type classEntry struct {
+	key   classKey
+	nodes int // 0: vacant
+}
+
+func (t *classTable) add(k classKey) int {
+	i, known := t.byKey[k]
+	if !known {
+		i = slices.IndexFunc(t.list, func(e classEntry) bool { return e.nodes == 0 })
+		if i < 0 {
+			i = len(t.list)
+			t.list = append(t.list, classEntry{})
+		}
+		t.list[i].key = k
+		t.byKey[k] = i
+		t.version++
+	}
+	t.list[i].nodes++
+	return i
+}
+
+func (t *classTable) drop(i int) {
+	t.list[i].nodes--
+	if t.list[i].nodes == 0 {
+		delete(t.byKey, t.list[i].key)
+		t.version++
+	}
+}
+
+// matching lists the classes that admit the group, in the order of their keys.
+func (t *classTable) matching(g *Group) []topology.Class {
+	var classes []topology.Class
+	for i := range t.list {
+		if t.list[i].nodes > 0 && t.list[i].key.admits(g) {
+			classes = append(classes, topology.Class(i))
+		}
+	}
+	slices.SortFunc(classes, func(a, b topology.Class) int { return t.list[a].key.compare(t.list[b].key) })
+	return classes
+}
+
+// An ownerKey is who may be together on a shared GPU.
+type ownerKey struct {
+	tenant TenantID
+	mode   ShareMode
+}
+
+// An ownerTable interns owners of shared GPUs, counting who uses each.
+type ownerTable struct {
+	byKey map[ownerKey]gang.Owner
+	uses  []int
+	keys  []ownerKey
+}
+
+// newOwnerTable returns an empty table. Owner 0 is nobody's.
+func newOwnerTable() ownerTable {
+	return ownerTable{byKey: map[ownerKey]gang.Owner{}, uses: []int{1}, keys: make([]ownerKey, 1)}
+}
+
+func (t *ownerTable) retain(k ownerKey) gang.Owner {
+	o, known := t.byKey[k]
+	if !known {
+		i := slices.Index(t.uses, 0)
+		if i < 0 {
+			i = len(t.uses)
+			t.uses, t.keys = append(t.uses, 0), append(t.keys, k)
+		}
+		o = gang.Owner(i)
+		t.keys[i], t.byKey[k] = k, o
+	}
+	t.uses[o]++
+	return o
+}
+
+func (t *ownerTable) release(o gang.Owner) {
+	t.uses[o]--
+	if t.uses[o] == 0 {
+		delete(t.byKey, t.keys[o])
+	}
+}
+
+// releaseShare gives up the use of a share's owner, if it is a share.
+func (t *ownerTable) releaseShare(s gang.Share) {
+	if s.Milli > 0 {
+		t.release(s.Owner)
+	}
+}
+
+// addNode puts a checked, unknown node into the fleet.
+func (c *Core) addNode(spec Node) *Error {
+	key := keyOf(&spec)
+	class := c.classes.add(key)
+	g := gang.NodeSpec{
+		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(class),
+		GPUs: len(spec.GPUs), GPUMemoryMiB: key.gpuMemory,
+		CPUMilli: spec.CPUMilli, MemoryMiB: spec.MemoryMiB,
+	}
+	i, err := c.fleet.AddNode(g)
+	if err != nil {
+		c.classes.drop(class)
+		return refuse(ErrConflict, "node.id", err.Error())
+	}
+	n := &node{spec: spec, index: i, class: class, product: quota.NoProduct}
+	if key.product != "" {
+		n.product = c.quota.Product(key.product)
+	}
+	for int(i) >= len(c.nodes) {
+		c.nodes = append(c.nodes, nil)
+	}
+	c.nodes[i] = n
+	c.nodeByID[spec.ID] = n
+	for g := range spec.GPUs {
+		if spec.GPUs[g].Failed {
+			c.fleet.SetHealthy(i, g, false)
+		}
+	}
+	return nil
+}
+
+// removeNode takes a node on which nothing is held out of the fleet.
+func (c *Core) removeNode(n *node) {
+	if err := c.fleet.RemoveNode(n.index); err != nil {
+		panic("berth: a node was removed while something is held on it: " + err.Error())
+	}
+	c.nodes[n.index] = nil
+	delete(c.nodeByID, n.spec.ID)
+	c.classes.drop(n.class)
+}
+
+// matchesLabels reports whether the node carries all of the labels, given as
+// sorted pairs.
+func (n *node) matchesLabels(labels []label) bool {
+	for _, l := range labels {
+		if v, ok := n.spec.Labels[l.key]; !ok || v != l.value {
+			return false
+		}
+	}
+	return true
+}
+
+type label struct{ key, value string }

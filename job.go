@@ -1,0 +1,196 @@
+package berth
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A Job is a gang: groups of members that are placed all together or not at
+// all. A service is a number of identical gangs, its replicas, each of which
+// comes and goes by itself. A job that is no service has one replica, number 0.
+type Job struct {
+	ID JobID `json:"id"`
+	// Queue the job is charged to: a queue without children.
+	Queue QueueID `json:"queue"`
+	// Tenant is the trust domain. Members share a GPU with their own tenant only.
+	Tenant TenantID `json:"tenant,omitempty"`
+	Class  Class    `json:"class,omitzero"`
+	// Priority orders jobs of one queue and class, higher first.
+	Priority int32 `json:"priority,omitempty"`
+	// Groups make up the gang, such as one driver and 64 workers.
+	Groups []Group `json:"groups"`
+	// Topology that the gang as a whole must or should keep.
+	Topology Topology `json:"topology,omitzero"`
+	// Service makes the job a service.
+	Service *Service `json:"service,omitempty"`
+	// MinRuntime before the job may be preempted. This version preempts nobody.
+	MinRuntime Duration `json:"minRuntime,omitempty"`
+	// ExpectedRuntime once placed; zero: unknown. Explain tells the expected end.
+	ExpectedRuntime Duration `json:"expectedRuntime,omitempty"`
+	// Checkpoint says what stopping the job costs. This version stops jobs only
+	// when they are cancelled or hit by a failure.
+	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
+	// GangTimeout is how long the gang may be pending before the core drops the
+	// job; zero: for ever. Not for services.
+	GangTimeout Duration `json:"gangTimeout,omitempty"`
+}
+
+// A Service is the part of a job that makes it one.
+type Service struct {
+	// Replicas to keep running; JobScaled changes it. Zero is a service scaled to
+	// nothing.
+	Replicas int `json:"replicas"`
+}
+
+// A Group is a set of like members of a gang.
+type Group struct {
+	// Name is unique in the job; the only group of a job may go without.
+	Name string `json:"name,omitempty"`
+	// Replicas is the number of members.
+	Replicas int `json:"replicas"`
+	// Min is the number of members without which the gang is not worth starting;
+	// zero: all of them. A gang that started short grows as capacity appears.
+	Min int `json:"min,omitempty"`
+	// Claim is what each member needs, on one node.
+	Claim Claim `json:"claim,omitzero"`
+	// Selector restricts the nodes.
+	Selector Selector `json:"selector,omitzero"`
+	// Topology that the members of the group must or should keep among themselves.
+	Topology Topology `json:"topology,omitzero"`
+}
+
+// A Claim is what one member needs on its node. At most one of GPUs, MIG and
+// Share is set; with none the member needs the host alone.
+type Claim struct {
+	// GPUs is a number of whole GPUs.
+	GPUs int `json:"gpus,omitempty"`
+	// MIG names a profile, such as "1g.10gb". This version refuses it.
+	MIG string `json:"mig,omitempty"`
+	// Share is a part of one GPU.
+	Share *Share `json:"share,omitempty"`
+	// NVLink asks that the member's GPUs reach each other over NVLink.
+	NVLink bool `json:"nvlink,omitempty"`
+	// CPUMilli is host CPU in thousandths of a core.
+	CPUMilli int64 `json:"cpuMilli,omitempty"`
+	// MemoryMiB is host memory.
+	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+}
+
+// A Share is a part of one GPU, together with other members of the same tenant
+// and mode.
+type Share struct {
+	Mode ShareMode `json:"mode,omitzero"`
+	// Milli is the part of the GPU's compute, in thousandths: 1 to 999.
+	Milli int `json:"milli"`
+	// MemoryMiB is the part of its memory; zero: in proportion to Milli.
+	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+}
+
+// A Selector restricts the nodes that a group may use. Its zero value restricts
+// nothing.
+type Selector struct {
+	// Pools and Products: any of them will do; empty: all.
+	Pools    []string `json:"pools,omitempty"`
+	Products []string `json:"products,omitempty"`
+	// MinGPUMemoryMiB and MinComputeCapability of each GPU.
+	MinGPUMemoryMiB      int64             `json:"minGPUMemoryMiB,omitempty"`
+	MinComputeCapability ComputeCapability `json:"minComputeCapability,omitzero"`
+	// Labels that a node must carry with these values.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// A Topology is a wish about distance. Levels are named as in Config.Levels,
+// or "node".
+type Topology struct {
+	// Required: all members inside one domain of this level.
+	Required string `json:"required,omitempty"`
+	// Preferred: the same, as long as there is such a domain; else the next wider
+	// level that fits, up to Required.
+	Preferred string `json:"preferred,omitempty"`
+	// Segment: every so many members of a group, in index order, inside one
+	// domain of SegmentLevel. For groups, not for jobs. Replicas is a multiple
+	// of it.
+	Segment      int    `json:"segment,omitempty"`
+	SegmentLevel string `json:"segmentLevel,omitempty"`
+	// SpreadLevel asks for members spread over the domains of a level. This
+	// version refuses it.
+	SpreadLevel string `json:"spreadLevel,omitempty"`
+	// MaxSkew is the most that two domains of SpreadLevel may differ by.
+	MaxSkew int `json:"maxSkew,omitempty"`
+	// RailAligned asks for the same GPU index and NIC rail on every node. This
+	// version refuses it.
+	RailAligned bool `json:"railAligned,omitempty"`
+}
+
+// A Checkpoint says what it costs to stop a job and to start it again.
+type Checkpoint struct {
+	// Supported: the job can write a checkpoint when asked.
+	Supported bool `json:"supported,omitempty"`
+	// Interval between the checkpoints that it writes unasked; zero: none.
+	Interval Duration `json:"interval,omitempty"`
+	// Cost is how long writing one takes.
+	Cost Duration `json:"cost,omitempty"`
+	// RestartCost is how long a restart takes until the job makes progress again.
+	RestartCost Duration `json:"restartCost,omitempty"`
+}
+
+// A MemberRef names one member of a replica.
+type MemberRef struct {
+	Group string `json:"group,omitempty"`
+	Index int    `json:"index"`
+}
+
+func (m MemberRef) String() string { return fmt.Sprintf("%s[%d]", m.Group, m.Index) }
+
+// min is the number of members without which the gang does not start.
+func (g *Group) min() int {
+	if g.Min == 0 {
+		return g.Replicas
+	}
+	return g.Min
+}
+
+// replicas is the number of gangs that the job asks for.
+func (j *Job) replicas() int {
+	if j.Service == nil {
+		return 1
+	}
+	return j.Service.Replicas
+}
+
+// group finds a group by name, or returns -1.
+func (j *Job) group(name string) int {
+	return slices.IndexFunc(j.Groups, func(g Group) bool { return g.Name == name })
+}
+
+// clone returns a copy that shares no memory that the caller could change.
+func (j *Job) clone() Job {
+	c := *j
+	c.Groups = slices.Clone(j.Groups)
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		if g.Claim.Share != nil {
+			share := *g.Claim.Share
+			g.Claim.Share = &share
+		}
+		g.Selector.Pools = slices.Clone(g.Selector.Pools)
+		g.Selector.Products = slices.Clone(g.Selector.Products)
+		g.Selector.Labels = maps.Clone(g.Selector.Labels)
+	}
+	if j.Service != nil {
+		service := *j.Service
+		c.Service = &service
+	}
+	return c
+}
+
+// clone returns a copy that shares no memory that the caller could change.
+func (n *Node) clone() Node {
+	c := *n
+	c.Domains = slices.Clone(n.Domains)
+	c.GPUs = slices.Clone(n.GPUs)
+	c.NICs = slices.Clone(n.NICs)
+	c.Labels = maps.Clone(n.Labels)
+	return c
+}

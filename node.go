@@ -1,0 +1,213 @@
+package berth
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Names by which the caller knows things. The core interns them at the door and
+// orders ties by them, so they should be stable: the same machine keeps its name
+// when it comes back from repair.
+type (
+	NodeID   string
+	JobID    string
+	QueueID  string
+	TenantID string
+)
+
+// MaxGPUs is the most GPUs a node may carry.
+const MaxGPUs = 64
+
+// A Node is a machine that takes members of jobs.
+type Node struct {
+	ID NodeID `json:"id"`
+	// Pool names the set of nodes this one is bought and operated with. Jobs may
+	// select pools.
+	Pool string `json:"pool,omitempty"`
+	// Domains is where the node stands: one domain name for every level of
+	// Config.Levels, from the widest to the narrowest. Names are unique within
+	// their parent.
+	Domains []string `json:"domains,omitempty"`
+	// GPUs in index order. All of a node's GPUs are of one product, memory size,
+	// compute capability and NVLink clique, or none has a clique.
+	GPUs []GPU `json:"gpus,omitempty"`
+	// CPUMilli is the host CPU that members may use, in thousandths of a core.
+	CPUMilli int64 `json:"cpuMilli,omitempty"`
+	// MemoryMiB is the host memory that members may use.
+	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+	// NICs of the cluster network.
+	NICs []NIC `json:"nics,omitempty"`
+	// Labels that selectors may ask for.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// A GPU is one accelerator of a node. Its index is its position in Node.GPUs.
+type GPU struct {
+	// Product names the model, such as "H100-80GB".
+	Product string `json:"product"`
+	// MemoryMiB is the device memory.
+	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+	// ComputeCapability is NVIDIA's, such as 9.0; zero where it has none.
+	ComputeCapability ComputeCapability `json:"computeCapability,omitzero"`
+	// UUID and PCI address, for the orchestrator; the core only carries them.
+	UUID string `json:"uuid,omitempty"`
+	PCI  string `json:"pci,omitempty"`
+	// NUMANode that the GPU is attached to, or -1 where the platform does not say.
+	NUMANode int `json:"numaNode,omitempty"`
+	// Clique names the set of GPUs this one reaches over NVLink. It may span
+	// nodes (NVL72). Empty: no NVLink.
+	Clique string `json:"clique,omitempty"`
+	// Failed GPUs take no work. GPUFailed and GPURepaired change it later.
+	Failed bool `json:"failed,omitempty"`
+}
+
+// A NIC is a network adapter of the cluster network.
+type NIC struct {
+	Name string `json:"name"`
+	// Rail is the number of the rail the NIC is cabled to.
+	Rail int `json:"rail,omitempty"`
+	// MbitPerSecond is the line rate.
+	MbitPerSecond int64 `json:"mbitPerSecond,omitempty"`
+	// NUMANode as in GPU.
+	NUMANode int `json:"numaNode,omitempty"`
+}
+
+// A ComputeCapability is a version of the GPU's instruction set: 9.0 is
+// {9, 0}. It prints and parses as "9.0".
+type ComputeCapability struct{ Major, Minor uint8 }
+
+// ParseComputeCapability reads "9.0".
+func ParseComputeCapability(s string) (ComputeCapability, error) {
+	major, minor, ok := strings.Cut(s, ".")
+	a, err1 := strconv.ParseUint(major, 10, 8)
+	b, err2 := strconv.ParseUint(minor, 10, 8)
+	c := ComputeCapability{uint8(a), uint8(b)}
+	if !ok || err1 != nil || err2 != nil || c.String() != s {
+		return ComputeCapability{}, &Error{
+			Event: "computeCapability", Kind: ErrInvalid,
+			Reason: fmt.Sprintf("%q is not of the form 9.0", s),
+		}
+	}
+	return c, nil
+}
+
+// Less reports whether c is older than d.
+func (c ComputeCapability) Less(d ComputeCapability) bool {
+	return c.Major < d.Major || c.Major == d.Major && c.Minor < d.Minor
+}
+
+func (c ComputeCapability) String() string {
+	return strconv.Itoa(int(c.Major)) + "." + strconv.Itoa(int(c.Minor))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (c ComputeCapability) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *ComputeCapability) UnmarshalText(b []byte) error {
+	v, err := ParseComputeCapability(string(b))
+	if err == nil {
+		*c = v
+	}
+	return err
+}
+
+// check refuses a node that makes no sense, given the number of levels.
+func (n *Node) check(levels int) *Error {
+	if err := checkName(string(n.ID)); err != nil {
+		return err.in("id")
+	}
+	if err := checkText(n.Pool); err != nil {
+		return err.in("pool")
+	}
+	if len(n.Domains) != levels {
+		return refuse(ErrInvalid, "domains", fmt.Sprintf("%d names for %d levels", len(n.Domains), levels))
+	}
+	for i, d := range n.Domains {
+		if err := checkName(d); err != nil {
+			return err.in(index("domains", i))
+		}
+	}
+	if len(n.GPUs) > MaxGPUs {
+		return refuse(ErrLimit, "gpus", fmt.Sprintf("%d GPUs; a node carries at most %d", len(n.GPUs), MaxGPUs))
+	}
+	for i := range n.GPUs {
+		if err := n.GPUs[i].check(&n.GPUs[0]); err != nil {
+			return err.in(index("gpus", i))
+		}
+	}
+	if err := checkAmount(n.CPUMilli); err != nil {
+		return err.in("cpuMilli")
+	}
+	if err := checkAmount(n.MemoryMiB); err != nil {
+		return err.in("memoryMiB")
+	}
+	for i := range n.NICs {
+		if err := n.NICs[i].check(); err != nil {
+			return err.in(index("nics", i))
+		}
+	}
+	return checkLabels(n.Labels).in("labels")
+}
+
+// check refuses a GPU that makes no sense, or that differs from the node's first.
+func (g *GPU) check(first *GPU) *Error {
+	if err := checkName(g.Product); err != nil {
+		return err.in("product")
+	}
+	if err := checkAmount(g.MemoryMiB); err != nil {
+		return err.in("memoryMiB")
+	}
+	for _, text := range []struct{ field, value string }{{"uuid", g.UUID}, {"pci", g.PCI}, {"clique", g.Clique}} {
+		if err := checkText(text.value); err != nil {
+			return err.in(text.field)
+		}
+	}
+	if g.NUMANode < -1 || g.NUMANode > maxOrdinal {
+		return refuse(ErrInvalid, "numaNode", fmt.Sprintf("%d is not a NUMA node", g.NUMANode))
+	}
+	switch {
+	case g.Product != first.Product:
+		return refuse(ErrUnsupported, "product", fmt.Sprintf("%q beside %q: a node's GPUs are of one product", g.Product, first.Product))
+	case g.MemoryMiB != first.MemoryMiB:
+		return refuse(ErrUnsupported, "memoryMiB", "differs from the node's first GPU")
+	case g.ComputeCapability != first.ComputeCapability:
+		return refuse(ErrUnsupported, "computeCapability", "differs from the node's first GPU")
+	case g.Clique != first.Clique:
+		return refuse(ErrUnsupported, "clique", "differs from the node's first GPU")
+	}
+	return nil
+}
+
+func (c *NIC) check() *Error {
+	if err := checkName(c.Name); err != nil {
+		return err.in("name")
+	}
+	if c.Rail < 0 || c.Rail > maxOrdinal {
+		return refuse(ErrInvalid, "rail", fmt.Sprintf("%d is not a rail", c.Rail))
+	}
+	if c.NUMANode < -1 || c.NUMANode > maxOrdinal {
+		return refuse(ErrInvalid, "numaNode", fmt.Sprintf("%d is not a NUMA node", c.NUMANode))
+	}
+	return checkAmount(c.MbitPerSecond).in("mbitPerSecond")
+}
+
+// sameShape reports whether two descriptions of a node differ only in what may
+// change under running members: labels, host capacity, NICs and the GPUs' names
+// and health.
+func (n *Node) sameShape(m *Node) bool {
+	if n.ID != m.ID || n.Pool != m.Pool || len(n.GPUs) != len(m.GPUs) || len(n.Domains) != len(m.Domains) {
+		return false
+	}
+	for i := range n.Domains {
+		if n.Domains[i] != m.Domains[i] {
+			return false
+		}
+	}
+	if len(n.GPUs) == 0 {
+		return true
+	}
+	a, b := &n.GPUs[0], &m.GPUs[0]
+	return a.Product == b.Product && a.MemoryMiB == b.MemoryMiB && a.ComputeCapability == b.ComputeCapability && (a.Clique == "") == (b.Clique == "")
+}

@@ -1,0 +1,473 @@
+package berth
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/pq"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// The pending index answers "what is to be tried next?" without looking at what
+// cannot have become possible.
+//
+// Replicas that ask for the same thing have one shape. Those of one shape in one
+// queue form a bucket, in the order in which they are to be served. A bucket is
+// ready unless its shape is blocked (the search said no, and nothing has changed
+// since that could turn it into a yes) or the bucket is blocked by quota. A pass
+// looks at ready buckets alone, so 100,000 pending replicas that cannot start
+// cost it nothing.
+
+// A shape is one request, as far as the search can tell requests apart.
+type shape struct {
+	key     string
+	request gang.Request // all members
+	minimum gang.Request // the fewest that are worth starting
+	elastic bool         // the two differ
+	charge  quota.Charge // of request; of one product, or of none in particular
+	least   quota.Charge // of minimum
+	spec    shapeSpec
+	// version of the class table that the requests were compiled for.
+	version int
+	// users counts the jobs and growth entries of this shape.
+	users   int
+	buckets []*bucket
+	// blockedAt is the position in Core.blocked, or -1.
+	blockedAt int
+}
+
+// A shapeSpec is what a shape is compiled from. Its JSON is the shape's key.
+type shapeSpec struct {
+	Tenant   TenantID `json:",omitempty"` // only where a GPU is shared
+	Groups   []Group
+	Topology Topology
+	// Within and Only restrict where further members of a running gang may go.
+	Within topology.Domain
+	Only   NodeID `json:",omitempty"`
+}
+
+// An entry is a replica that waits for a place: for its whole gang, or for
+// further members (grows).
+type entry struct {
+	rep    *replica
+	bucket *bucket
+	slot   int // position in the bucket
+	grows  bool
+	group  int // which group grows
+}
+
+// A bucket holds the entries of one shape in one queue.
+type bucket struct {
+	queue   *queue
+	shape   *shape
+	entries pq.Heap[*entry]
+	slot    int // position in queue.ready, or -1
+	// quotaSlot is the position in Core.quotaBlocked, or -1.
+	quotaSlot int
+}
+
+// A queue is what the core keeps of a leaf of the quota tree.
+type queue struct {
+	index   quota.Index
+	buckets map[*shape]*bucket // looked up, never ranged over
+	ready   pq.Heap[*bucket]
+	pending int // entries
+}
+
+func (c *Core) ensureQueue(i quota.Index) {
+	for int(i) >= len(c.queues) {
+		c.queues = append(c.queues, nil)
+	}
+	if c.queues[i] == nil {
+		c.queues[i] = &queue{
+			index:   i,
+			buckets: map[*shape]*bucket{},
+			ready: pq.New(
+				func(a, b *bucket) bool { return lessEntry(a.entries.Min(), b.entries.Min()) },
+				func(b *bucket, slot int) { b.slot = slot },
+			),
+		}
+	}
+}
+
+// lessEntry is the order of service within a queue: class, priority, whole gangs
+// before growth, age, job, replica.
+func lessEntry(a, b *entry) bool {
+	x, y := &a.rep.job.spec, &b.rep.job.spec
+	return cmp.Or(
+		cmp.Compare(y.Class, x.Class),
+		cmp.Compare(y.Priority, x.Priority),
+		compareBool(a.grows, b.grows),
+		cmp.Compare(a.rep.created, b.rep.created),
+		compareReplicas(a.rep, b.rep),
+	) < 0
+}
+
+// await enters a replica into the pending index if it is pending, or if it runs
+// short and has nothing else going on; unless it is backing off or stands there
+// already.
+func (c *Core) await(rep *replica) {
+	grows := rep.state == Running && rep.order == nil && rep.has(memberAbsent) && !rep.has(memberStopping)
+	if rep.entry != nil || rep.readyAt != 0 || rep.state != Pending && !grows {
+		return
+	}
+	e := &entry{rep: rep, grows: grows}
+	s := rep.job.shape
+	if grows {
+		e.group = rep.job.group(slices.IndexFunc(rep.members, func(m member) bool { return m.state == memberAbsent }))
+		s = c.growthShape(rep, e.group)
+		s.users++
+	}
+	rep.entry = e
+	c.enqueue(e, s)
+}
+
+// enqueue puts an entry into the bucket of its shape.
+func (c *Core) enqueue(e *entry, s *shape) {
+	q := c.queues[e.rep.job.queue]
+	b := q.buckets[s]
+	if b == nil {
+		b = &bucket{queue: q, shape: s, slot: -1, quotaSlot: -1, entries: pq.New(
+			lessEntry, func(e *entry, slot int) { e.slot = slot },
+		)}
+		q.buckets[s] = b
+		s.buckets = append(s.buckets, b)
+	}
+	e.bucket = b
+	b.entries.Push(e)
+	q.pending++
+	if b.slot >= 0 {
+		q.ready.Fix(b.slot)
+	} else if s.blockedAt < 0 && b.quotaSlot < 0 {
+		c.makeReady(b)
+	}
+}
+
+// unawait takes a replica out of the pending index.
+func (c *Core) unawait(rep *replica) {
+	e := rep.entry
+	if e == nil {
+		return
+	}
+	b := e.bucket
+	rep.entry = nil
+	b.queue.pending--
+	b.entries.Remove(e.slot)
+	switch {
+	case b.entries.Len() == 0:
+		c.unready(b)
+		c.quotaUnblock(b)
+		delete(b.queue.buckets, b.shape)
+		i := slices.Index(b.shape.buckets, b)
+		b.shape.buckets = slices.Delete(b.shape.buckets, i, i+1)
+		if len(b.shape.buckets) == 0 && b.shape.blockedAt >= 0 {
+			c.unblock(b.shape) // nobody is left to remember it for
+		}
+	case b.slot >= 0:
+		b.queue.ready.Fix(b.slot)
+	}
+	if e.grows {
+		c.dropShape(b.shape)
+	}
+}
+
+func (c *Core) makeReady(b *bucket) {
+	if b.slot < 0 {
+		b.queue.ready.Push(b)
+		c.quota.Activate(b.queue.index)
+	}
+}
+
+func (c *Core) unready(b *bucket) {
+	if b.slot >= 0 {
+		b.queue.ready.Remove(b.slot)
+		if b.queue.ready.Len() == 0 {
+			c.quota.Deactivate(b.queue.index)
+		}
+	}
+}
+
+// block remembers that a shape does not fit.
+func (c *Core) block(s *shape) {
+	if s.blockedAt < 0 {
+		s.blockedAt = len(c.blocked)
+		c.blocked = append(c.blocked, s)
+		for _, b := range s.buckets {
+			c.unready(b)
+		}
+	}
+}
+
+// unblock makes the buckets of a shape ready again.
+func (c *Core) unblock(s *shape) {
+	last := c.blocked[len(c.blocked)-1]
+	c.blocked[s.blockedAt] = last
+	last.blockedAt = s.blockedAt
+	c.blocked = c.blocked[:len(c.blocked)-1]
+	s.blockedAt = -1
+	for _, b := range s.buckets {
+		if b.quotaSlot < 0 {
+			c.makeReady(b)
+		}
+	}
+}
+
+// quotaBlock remembers that a bucket does not fit its quota.
+func (c *Core) quotaBlock(b *bucket) {
+	c.unready(b)
+	b.quotaSlot = len(c.quotaBlocked)
+	c.quotaBlocked = append(c.quotaBlocked, b)
+}
+
+// quotaUnblock forgets it, without making the bucket ready.
+func (c *Core) quotaUnblock(b *bucket) {
+	if b.quotaSlot < 0 {
+		return
+	}
+	last := c.quotaBlocked[len(c.quotaBlocked)-1]
+	c.quotaBlocked[b.quotaSlot] = last
+	last.quotaSlot = b.quotaSlot
+	c.quotaBlocked = c.quotaBlocked[:len(c.quotaBlocked)-1]
+	b.quotaSlot = -1
+}
+
+// freed notes that something became free on a node. wake is called before
+// anybody looks at the pending index.
+func (c *Core) freed(n *node) {
+	if !n.freed {
+		n.freed = true
+		c.freedNodes = append(c.freedNodes, n)
+	}
+}
+
+// wake makes ready what could have become possible since it was last called.
+//
+// Of the blocked shapes, those are unblocked of which some member fits now on a
+// node where something became free, and for which the classes they may use have
+// enough free GPUs in all. Both are necessary for a yes to which that node
+// contributes. Of the buckets blocked by quota, those that fit it now.
+// O(blocked x freed).
+func (c *Core) wake() {
+	for i := len(c.blocked) - 1; i >= 0 && len(c.freedNodes) > 0; i-- {
+		s := c.blocked[i]
+		c.compile(s)
+		if slices.ContainsFunc(c.freedNodes, func(n *node) bool { return c.helps(n, s) }) {
+			c.unblock(s)
+		}
+	}
+	for i := len(c.quotaBlocked) - 1; i >= 0 && c.quotaFreed; i-- {
+		b := c.quotaBlocked[i]
+		if _, ok := c.quota.Fits(b.queue.index, b.shape.least); ok {
+			c.quotaUnblock(b)
+			if b.shape.blockedAt < 0 {
+				c.makeReady(b)
+			}
+		}
+	}
+	c.clearFreed()
+}
+
+func (c *Core) clearFreed() {
+	for _, n := range c.freedNodes {
+		n.freed = false
+	}
+	c.freedNodes, c.quotaFreed = c.freedNodes[:0], false
+}
+
+func (c *Core) helps(n *node, s *shape) bool {
+	if c.nodes[n.index] != n {
+		return false // it was removed meanwhile
+	}
+	fits, need := false, 0
+	for i := range s.minimum.Groups {
+		g := &s.minimum.Groups[i]
+		need += g.Count * g.Claim.GPUs
+		fits = fits || slices.Contains(g.Classes, topology.Class(n.class)) &&
+			(g.Match == nil || g.Match(n.index)) && c.fleet.Fits(n.index, &g.Claim) > 0
+	}
+	return fits && c.freeFor(s) >= need
+}
+
+// freeFor sums the free GPUs of the classes that a shape may use.
+func (c *Core) freeFor(s *shape) int {
+	free := 0
+	for i := range c.classes.list {
+		class := topology.Class(i)
+		if c.classes.list[i].nodes > 0 && slices.ContainsFunc(s.minimum.Groups, func(g gang.Group) bool {
+			return slices.Contains(g.Classes, class)
+		}) {
+			free += c.fleet.Tree().FreeGPUs(topology.Root, class)
+		}
+	}
+	return free
+}
+
+// shapeOf returns the shape of a spec, and makes it if it is new. It does not
+// count the user.
+func (c *Core) shapeOf(spec shapeSpec) *shape {
+	key := spec.key()
+	if s := c.shapes[key]; s != nil {
+		return s
+	}
+	s := &shape{key: key, spec: spec, blockedAt: -1, version: -1}
+	c.shapes[key] = s
+	for i := range spec.Groups {
+		if share := spec.Groups[i].Claim.Share; share != nil {
+			c.owners.retain(ownerKey{spec.Tenant, share.Mode})
+		}
+	}
+	c.compile(s)
+	return s
+}
+
+// dropShape gives up one use of a shape.
+func (c *Core) dropShape(s *shape) {
+	s.users--
+	if s.users > 0 {
+		return
+	}
+	if s.blockedAt >= 0 {
+		c.unblock(s)
+	}
+	for i := range s.spec.Groups {
+		if share := s.spec.Groups[i].Claim.Share; share != nil {
+			c.owners.release(c.owners.byKey[ownerKey{s.spec.Tenant, share.Mode}])
+		}
+	}
+	delete(c.shapes, s.key)
+}
+
+// gangShape is the shape of a whole gang.
+func (c *Core) gangShape(j *Job) *shape {
+	spec := shapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups)}
+	for i := range spec.Groups {
+		g := &spec.Groups[i]
+		g.Name, g.Min = "", g.min()
+		if g.Claim.Share != nil {
+			spec.Tenant = j.Tenant
+		}
+	}
+	return c.shapeOf(spec)
+}
+
+// growthShape is the shape of what one group of a running gang is short of: all
+// of it, or at least one member.
+func (c *Core) growthShape(rep *replica, group int) *shape {
+	within, only := c.domainOf(rep, group)
+	spec := shapeSpec{Groups: []Group{rep.job.spec.Groups[group]}, Within: within}
+	if only != nil {
+		spec.Only = only.spec.ID
+	}
+	g := &spec.Groups[0]
+	g.Name, g.Replicas, g.Min, g.Topology = "", rep.count(group, memberAbsent), 1, Topology{}
+	if g.Claim.Share != nil {
+		spec.Tenant = rep.job.spec.Tenant
+	}
+	return c.shapeOf(spec)
+}
+
+func (s *shapeSpec) key() string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("berth: a checked job has no JSON: " + err.Error())
+	}
+	return string(b)
+}
+
+// compile brings a shape's requests up to date with the classes of the fleet.
+func (c *Core) compile(s *shape) {
+	if s.version == c.classes.version {
+		return
+	}
+	s.version = c.classes.version
+	s.request = c.request(&s.spec, func(g *Group) int { return g.Replicas })
+	s.minimum = c.request(&s.spec, (*Group).min)
+	s.elastic = false
+	for i := range s.spec.Groups {
+		s.elastic = s.elastic || s.spec.Groups[i].min() < s.spec.Groups[i].Replicas
+	}
+	s.charge, s.least = c.chargeFor(&s.request), c.chargeFor(&s.minimum)
+}
+
+// request compiles a spec for a search, with so many members in each group.
+func (c *Core) request(spec *shapeSpec, count func(*Group) int) gang.Request {
+	tree := c.fleet.Tree()
+	level := func(name string) topology.Level {
+		l, _ := tree.Level(name) // "" is level 0: none
+		return l
+	}
+	r := gang.Request{
+		Within:    spec.Within,
+		Required:  level(spec.Topology.Required),
+		Preferred: level(spec.Topology.Preferred),
+	}
+	for i := range spec.Groups {
+		g := &spec.Groups[i]
+		n := count(g)
+		r.Groups = append(r.Groups, gang.Group{
+			Count: n, Min: n, Claim: c.claim(spec.Tenant, &g.Claim), Classes: c.classes.matching(g),
+			Match: c.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
+			Segment: g.Topology.Segment, SegmentLevel: level(g.Topology.SegmentLevel),
+		})
+	}
+	return r
+}
+
+func (c *Core) claim(tenant TenantID, cl *Claim) gang.Claim {
+	out := gang.Claim{GPUs: cl.GPUs, CPUMilli: cl.CPUMilli, MemoryMiB: cl.MemoryMiB}
+	if cl.Share != nil {
+		out.Share = gang.Share{
+			Milli: int32(cl.Share.Milli), MemoryMiB: cl.Share.MemoryMiB,
+			Owner: c.owners.byKey[ownerKey{tenant, cl.Share.Mode}],
+		}
+	}
+	return out
+}
+
+// matcher tells the nodes that a group may use from the others of their class;
+// nil where there is nothing to tell.
+func (c *Core) matcher(spec *shapeSpec, g *Group) func(topology.Node) bool {
+	var labels []label
+	for _, key := range slices.Sorted(maps.Keys(g.Selector.Labels)) {
+		labels = append(labels, label{key, g.Selector.Labels[key]})
+	}
+	only := spec.Only
+	if labels == nil && only == "" {
+		return nil
+	}
+	return func(i topology.Node) bool {
+		n := c.nodes[i]
+		return (only == "" || n.spec.ID == only) && n.matchesLabels(labels)
+	}
+}
+
+// chargeFor is what a request costs, as far as it is known before the place is:
+// the product is, if all that qualify are of one.
+func (c *Core) chargeFor(r *gang.Request) quota.Charge {
+	total := quota.Charge{Product: quota.NoProduct}
+	product, several := "", false
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		n := int64(g.Count)
+		milli := int64(g.Claim.GPUs)*1000 + int64(g.Claim.Share.Milli)
+		total.GPUMilli += n * milli
+		total.CPUMilli += n * g.Claim.CPUMilli
+		total.MemoryMiB += n * g.Claim.MemoryMiB
+		if milli == 0 {
+			continue
+		}
+		for _, class := range g.Classes {
+			name := c.classes.list[class].key.product
+			several = several || product != "" && name != product
+			product = name
+		}
+	}
+	if product != "" && !several {
+		total.Product = c.quota.Product(product)
+	}
+	return total
+}

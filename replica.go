@@ -1,0 +1,413 @@
+package berth
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A job is what the core keeps of a Job.
+type job struct {
+	spec     Job
+	queue    quota.Index
+	shape    *shape     // of the whole gang
+	offsets  []int      // flat index of each group's first member; one more: the total
+	replicas []*replica // by number; nil where there is none
+	live     int        // replicas that are not nil
+	// cancelled: every replica is on its way out.
+	cancelled bool
+}
+
+// A replica is one gang of a job.
+type replica struct {
+	job    *job
+	number int
+	state  State
+	// incarnation of the current life, or of the last one when pending.
+	incarnation Incarnation
+	// created is when the replica was asked for: its age in the queue, kept over
+	// all its lives. pendingSince is when it last became pending, started when it
+	// last became running.
+	created, pendingSince, started Time
+	// readyAt is the end of a backoff; zero: none.
+	readyAt Time
+	// attempts counts the failed Binds since the replica last ran, repairs the
+	// repairs of this life.
+	attempts, repairs int
+	// members by flat index; nil when pending. live counts, for each group, the
+	// members that run or are being bound.
+	members []member
+	// entry is where the replica stands in the pending index; nil: nowhere.
+	entry *entry
+	// order is the order that is out; nil: none.
+	order Action
+	// cause of the Release to give, and which attempt it is.
+	cause   Cause
+	attempt int
+	// gone: forgotten once released, instead of pending again. backoff: pending
+	// only after a backoff.
+	gone, backoff bool
+}
+
+// A member is one member of a replica that is not pending.
+type member struct {
+	state memberState
+	hold  gang.Hold
+	node  *node
+	slot  int // position in node.members
+}
+
+type memberState uint8
+
+const (
+	// memberAbsent holds nothing: not placed yet, or gone.
+	memberAbsent memberState = iota
+	// memberBinding is part of the Bind that is out.
+	memberBinding
+	memberRunning
+	// memberFailed could not be started; it holds its place until the next pass
+	// decides about the gang.
+	memberFailed
+	// memberLost went with its hardware while binding; it holds nothing, but
+	// counts as placed until the Bind is reported and the next pass decides.
+	memberLost
+	// memberStopping is, or will be, part of a Release.
+	memberStopping
+)
+
+// holds reports whether a member in this state holds capacity.
+func (s memberState) holds() bool {
+	return s == memberBinding || s == memberRunning || s == memberFailed || s == memberStopping
+}
+
+// group returns the group of the member with a flat index.
+func (j *job) group(flat int) int {
+	g, found := slices.BinarySearch(j.offsets, flat)
+	if !found {
+		return g - 1
+	}
+	// Groups may not be empty, so an offset belongs to the group it starts.
+	return g
+}
+
+// members is the number of members of the whole gang.
+func (j *job) members() int { return j.offsets[len(j.offsets)-1] }
+
+// flat returns the flat index that a reference names, or -1.
+func (j *job) flat(ref MemberRef) int {
+	g := j.spec.group(ref.Group)
+	if g < 0 || ref.Index < 0 || ref.Index >= j.spec.Groups[g].Replicas {
+		return -1
+	}
+	return j.offsets[g] + ref.Index
+}
+
+// placement describes a member that holds capacity.
+func (c *Core) placementOf(rep *replica, flat int) Placement {
+	m := &rep.members[flat]
+	g := rep.job.group(flat)
+	return Placement{
+		Group: rep.job.spec.Groups[g].Name, Index: flat - rep.job.offsets[g],
+		Node: m.node.spec.ID, GPUs: GPUSet(m.hold.GPUs),
+		ShareMilli: int(m.hold.Share.Milli), ShareMemoryMiB: m.hold.Share.MemoryMiB,
+	}
+}
+
+// placements describes the members in one of the given states, by flat index.
+func (c *Core) placements(rep *replica, in ...memberState) []Placement {
+	var list []Placement
+	for flat := range rep.members {
+		if slices.Contains(in, rep.members[flat].state) {
+			if list == nil {
+				list = make([]Placement, 0, len(rep.members)-flat)
+			}
+			list = append(list, c.placementOf(rep, flat))
+		}
+	}
+	return list
+}
+
+// count returns how many members of a group are in one of the given states.
+func (rep *replica) count(group int, in ...memberState) int {
+	n := 0
+	for flat := rep.job.offsets[group]; flat < rep.job.offsets[group+1] && flat < len(rep.members); flat++ {
+		if slices.Contains(in, rep.members[flat].state) {
+			n++
+		}
+	}
+	return n
+}
+
+// enough reports whether every group has its minimum in the given states.
+func (rep *replica) enough(in ...memberState) bool {
+	for g := range rep.job.spec.Groups {
+		if rep.count(g, in...) < rep.job.spec.Groups[g].min() {
+			return false
+		}
+	}
+	return true
+}
+
+// has reports whether any member is in one of the given states.
+func (rep *replica) has(in ...memberState) bool {
+	return slices.ContainsFunc(rep.members, func(m member) bool { return slices.Contains(in, m.state) })
+}
+
+// chargeOf is what a hold costs its queue. A share costs its part of a GPU.
+func chargeOf(h *gang.Hold, n *node) quota.Charge {
+	milli := int64(1000) * int64(GPUSet(h.GPUs).Len())
+	if h.Share.Milli > 0 {
+		milli = int64(h.Share.Milli)
+	}
+	charge := quota.Charge{GPUMilli: milli, CPUMilli: h.CPUMilli, MemoryMiB: h.MemoryMiB, Product: n.product}
+	if milli == 0 {
+		charge.Product = quota.NoProduct
+	}
+	return charge
+}
+
+// book records a hold that the fleet has already granted: the member takes its
+// place, the queue is charged.
+func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {
+	n := c.nodes[hold.Node]
+	rep.members[flat] = member{state: state, hold: hold, node: n, slot: len(n.members)}
+	n.members = append(n.members, memberAt{rep, flat})
+	c.quota.Charge(rep.job.queue, chargeOf(&hold, n))
+	if hold.Share.Milli > 0 {
+		c.owners.uses[hold.Share.Owner]++
+	}
+}
+
+// unbook is the end of what book began: the capacity is free, and whoever could
+// use it is woken. The member ends up in the given state, which holds nothing.
+func (c *Core) unbook(rep *replica, flat int, state memberState) {
+	m := rep.members[flat]
+	n := m.node
+	if err := c.fleet.Release(m.hold); err != nil {
+		panic("berth: a hold that was booked is not in the fleet: " + err.Error())
+	}
+	last := n.members[len(n.members)-1]
+	n.members[m.slot] = last
+	last.rep.members[last.index].slot = m.slot
+	n.members = n.members[:len(n.members)-1]
+	if err := c.quota.Discharge(rep.job.queue, chargeOf(&m.hold, n)); err != nil {
+		panic("berth: a charge that was booked is not in the quota tree: " + err.Error())
+	}
+	c.owners.releaseShare(m.hold.Share)
+	rep.members[flat] = member{state: state}
+	c.freed(n)
+	c.quotaFreed = true
+}
+
+// unbookAll frees every member in one of the given states.
+func (c *Core) unbookAll(rep *replica, in ...memberState) {
+	for flat := range rep.members {
+		if slices.Contains(in, rep.members[flat].state) {
+			if rep.members[flat].state.holds() {
+				c.unbook(rep, flat, memberAbsent)
+			} else {
+				rep.members[flat] = member{}
+			}
+		}
+	}
+}
+
+// settle brings a replica that is not Pending into the state that its members
+// call for, after any of them changed. It is the one place where that is
+// decided. The cause is that of the Release, should it come to one.
+func (c *Core) settle(rep *replica, cause Cause) {
+	switch rep.state {
+	case Running:
+		if !rep.enough(memberRunning) {
+			c.takeBack(rep, cause, false)
+		} else if rep.order == nil {
+			c.unbookAll(rep, memberFailed, memberLost)
+			c.run(rep)
+		}
+	case Binding, Repairing:
+		switch {
+		case rep.order != nil: // its report decides
+		case rep.enough(memberRunning):
+			c.unbookAll(rep, memberFailed, memberLost)
+			c.run(rep)
+		case rep.has(memberRunning):
+			rep.state, rep.cause = Repairing, cause
+			c.todo.ReplaceOrInsert(rep)
+		default: // nobody is left to repair around
+			c.unbookAll(rep, memberFailed, memberLost)
+			c.requeue(rep, true)
+		}
+	case Releasing:
+		if !rep.has(memberStopping) {
+			c.finishRelease(rep)
+		} else if rep.order == nil {
+			c.todo.ReplaceOrInsert(rep)
+		}
+	}
+}
+
+// run makes a replica Running, or keeps it so, and sees to what it is short of.
+func (c *Core) run(rep *replica) {
+	if rep.state != Running {
+		rep.state, rep.started = Running, c.now
+		rep.attempts, rep.repairs = 0, 0
+		c.totals.Started++
+	}
+	switch {
+	case rep.has(memberStopping):
+		c.todo.ReplaceOrInsert(rep)
+	default:
+		c.unawait(rep) // what it is short of may have changed
+		c.await(rep)
+	}
+}
+
+// takeBack starts to stop everything that a replica still holds. gone says that
+// it shall not come back.
+func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
+	rep.gone = rep.gone || gone
+	switch rep.state {
+	case Releasing:
+		return // its Release goes on; only the end of it may have changed
+	case Pending:
+		if gone {
+			c.forget(rep)
+		}
+		return
+	}
+	c.withdraw(rep)
+	rep.cause, rep.attempt = cause, 0
+	c.unbookAll(rep, memberFailed, memberLost)
+	for flat := range rep.members {
+		if rep.members[flat].state.holds() {
+			rep.members[flat].state = memberStopping
+		}
+	}
+	rep.state = Releasing
+	c.settle(rep, cause)
+}
+
+// withdraw ends the order that is out, and the wait for a place, without
+// touching the members.
+func (c *Core) withdraw(rep *replica) {
+	c.closeOrder(rep)
+	c.unawait(rep)
+	c.endBackoff(rep)
+	c.todo.Delete(rep)
+}
+
+// leavePending ends what is due only while the replica is pending.
+func (c *Core) leavePending(rep *replica) {
+	if at, limited := rep.dropAt(); limited && rep.state == Pending {
+		c.timers.Delete(timer{at, timerGang, rep})
+	}
+}
+
+// finishRelease ends a Release: nothing is held any more.
+func (c *Core) finishRelease(rep *replica) {
+	c.withdraw(rep)
+	if rep.gone {
+		c.forget(rep)
+		return
+	}
+	c.requeue(rep, rep.backoff)
+}
+
+// requeue makes a replica that holds nothing Pending again.
+func (c *Core) requeue(rep *replica, backoff bool) {
+	c.withdraw(rep)
+	rep.members = nil
+	rep.backoff, rep.cause, rep.attempt = false, Cause{}, 0
+	if backoff {
+		c.backOff(rep)
+	}
+	c.pend(rep)
+}
+
+// pend makes a replica Pending as of now.
+func (c *Core) pend(rep *replica) {
+	rep.state, rep.pendingSince = Pending, c.now
+	if at, limited := rep.dropAt(); limited {
+		c.timers.ReplaceOrInsert(timer{at, timerGang, rep})
+	}
+	c.await(rep)
+}
+
+// dropAt is the instant at which a pending replica is given up.
+func (rep *replica) dropAt() (Time, bool) {
+	timeout := rep.job.spec.GangTimeout
+	return rep.pendingSince.Add(timeout), timeout > 0
+}
+
+// backOff makes a replica wait after a failed Bind, longer each time.
+func (c *Core) backOff(rep *replica) {
+	c.endBackoff(rep)
+	p := &c.config.Policy
+	delay := p.MaxRetryBackoff
+	if rep.attempts < 40 && p.RetryBackoff<<rep.attempts>>rep.attempts == p.RetryBackoff {
+		delay = min(delay, p.RetryBackoff<<rep.attempts)
+	}
+	rep.attempts++
+	rep.readyAt = c.now.Add(delay)
+	c.timers.ReplaceOrInsert(timer{rep.readyAt, timerBackoff, rep})
+}
+
+// endBackoff ends a backoff, if there is one.
+func (c *Core) endBackoff(rep *replica) {
+	if rep.readyAt != 0 {
+		c.timers.Delete(timer{rep.readyAt, timerBackoff, rep})
+		rep.readyAt = 0
+	}
+}
+
+// forget removes a replica that holds nothing, and its job with the last one.
+func (c *Core) forget(rep *replica) {
+	c.withdraw(rep)
+	c.leavePending(rep)
+	j := rep.job
+	j.replicas[rep.number] = nil
+	j.live--
+	c.replicas--
+	for len(j.replicas) > 0 && j.replicas[len(j.replicas)-1] == nil {
+		j.replicas = j.replicas[:len(j.replicas)-1]
+	}
+	if j.live == 0 && (j.cancelled || j.spec.Service == nil) {
+		c.forgetJob(j)
+	}
+}
+
+// forgetJob removes a job without replicas.
+func (c *Core) forgetJob(j *job) {
+	c.dropShape(j.shape)
+	c.quota.Unretain(j.queue)
+	delete(c.jobs, j.spec.ID)
+}
+
+// domainOf is the domain below which further members of a running gang have to
+// be placed, so that a group and its gang keep their required levels. The node
+// is set when the level is the node itself.
+func (c *Core) domainOf(rep *replica, group int) (topology.Domain, *node) {
+	tree := c.fleet.Tree()
+	within, only := topology.Root, (*node)(nil)
+	narrow := func(name string, n *node) {
+		level, _ := tree.Level(name)
+		switch {
+		case name == "" || only != nil:
+		case level >= tree.NodeLevel():
+			only = n
+		case level > tree.DomainLevel(within):
+			within = tree.DomainOf(n.index, level)
+		}
+	}
+	for flat := range rep.members {
+		if n := rep.members[flat].node; n != nil && rep.members[flat].state == memberRunning {
+			narrow(rep.job.spec.Topology.Required, n)
+			if rep.job.group(flat) == group {
+				narrow(rep.job.spec.Groups[group].Topology.Required, n)
+			}
+		}
+	}
+	return within, only
+}

@@ -1,0 +1,250 @@
+package berth
+
+import (
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A FleetReport describes the fleet at an instant. GPU amounts are in
+// thousandths of a GPU.
+type FleetReport struct {
+	Now   Time      `json:"now"`
+	Nodes NodeCount `json:"nodes"`
+	// GPUs of the whole fleet, and by product.
+	GPUs     GPUCount       `json:"gpus"`
+	Products []ProductCount `json:"products,omitempty"`
+	// Replicas by state.
+	Replicas ReplicaCount `json:"replicas"`
+	// Waiting counts the replicas that wait for a place, by what stands in the
+	// way as far as the core knows without searching.
+	Waiting WaitingCount `json:"waiting"`
+	// Queues in order of name, without the root.
+	Queues []QueueReport `json:"queues,omitempty"`
+	// FreeNodes[k] counts the schedulable nodes with exactly k whole free GPUs.
+	FreeNodes []int `json:"freeNodes,omitempty"`
+	// Totals since the core was made.
+	Totals Totals `json:"totals"`
+}
+
+// A NodeCount counts nodes.
+type NodeCount struct {
+	All      int `json:"all"`
+	Cordoned int `json:"cordoned"`
+}
+
+// A GPUCount says what becomes of the fleet's GPUs. All = Held + Free + Idle of
+// cordoned or failed ones, which are Out.
+type GPUCount struct {
+	All int64 `json:"all"`
+	// Held by members, whatever the state of the GPU.
+	Held int64 `json:"held"`
+	// Free on schedulable nodes, in healthy GPUs: whole ones and the rest of
+	// shared ones.
+	Free int64 `json:"free"`
+	// Out of service: failed, or free but cordoned.
+	Out int64 `json:"out"`
+	// Stranded is the part of Free on which no waiting member fits by itself: the
+	// fragmentation, as those who wait see it. Zero when nobody waits.
+	Stranded int64 `json:"stranded"`
+}
+
+// A ProductCount is the GPUCount of one product.
+type ProductCount struct {
+	Product string `json:"product"`
+	GPUCount
+}
+
+// A ReplicaCount counts replicas by state.
+type ReplicaCount struct {
+	Pending   int `json:"pending"`
+	Binding   int `json:"binding"`
+	Running   int `json:"running"`
+	Repairing int `json:"repairing"`
+	Releasing int `json:"releasing"`
+}
+
+// A WaitingCount counts what waits for a place: pending replicas, and running
+// ones that want to grow.
+type WaitingCount struct {
+	// Ready ones have not been tried since something changed for them.
+	Ready int `json:"ready"`
+	// Capacity: they fit nowhere. Quota: a limit is in the way. Backoff: a Bind
+	// failed.
+	Capacity int `json:"capacity"`
+	Quota    int `json:"quota"`
+	Backoff  int `json:"backoff"`
+}
+
+// A QueueReport describes a queue.
+type QueueReport struct {
+	Queue      QueueID `json:"queue"`
+	UsedMilli  int64   `json:"usedMilli"`
+	Guaranteed int64   `json:"guaranteedMilli,omitempty"`
+	Limit      *int64  `json:"limitMilli,omitempty"`
+	Waiting    int     `json:"waiting,omitempty"`
+}
+
+// Totals count what happened since the core was made.
+type Totals struct {
+	Submitted    int64 `json:"submitted"`
+	Started      int64 `json:"started"`
+	Finished     int64 `json:"finished"`
+	Cancelled    int64 `json:"cancelled"`
+	Dropped      int64 `json:"dropped"`
+	Binds        int64 `json:"binds"`
+	BindsFailed  int64 `json:"bindsFailed"`
+	Releases     int64 `json:"releases"`
+	Expired      int64 `json:"expired"`
+	PresumedDead int64 `json:"presumedDead"`
+	// Attempts counts the searches for a place.
+	Attempts int64 `json:"attempts"`
+}
+
+// Report describes the fleet as it is now. Cost: O(nodes x shapes of waiting
+// work + queues + replicas).
+func (c *Core) Report() FleetReport {
+	r := FleetReport{Now: c.now, Totals: c.totals}
+	c.reportReplicas(&r)
+	products := map[string]*ProductCount{}
+	waiting := c.waitingShapes()
+	for _, n := range c.nodes {
+		if n == nil {
+			continue
+		}
+		r.Nodes.All++
+		if n.cordoned {
+			r.Nodes.Cordoned++
+		}
+		if len(n.spec.GPUs) == 0 {
+			continue
+		}
+		count := c.countGPUs(n, waiting)
+		r.GPUs.add(count)
+		name := n.spec.GPUs[0].Product
+		if products[name] == nil {
+			products[name] = &ProductCount{Product: name}
+		}
+		products[name].add(count)
+		c.countFree(n, &r)
+	}
+	for _, name := range slices.Sorted(maps.Keys(products)) {
+		r.Products = append(r.Products, *products[name])
+	}
+	for _, name := range c.quota.Queues() {
+		r.Queues = append(r.Queues, c.reportQueue(name))
+	}
+	return r
+}
+
+func (g *GPUCount) add(h GPUCount) {
+	g.All += h.All
+	g.Held += h.Held
+	g.Free += h.Free
+	g.Out += h.Out
+	g.Stranded += h.Stranded
+}
+
+// countGPUs counts the GPUs of one node.
+func (c *Core) countGPUs(n *node, waiting []*shape) GPUCount {
+	count := GPUCount{All: 1000 * int64(len(n.spec.GPUs))}
+	for _, at := range n.members {
+		count.Held += chargeOf(&at.rep.members[at.index].hold, n).GPUMilli
+	}
+	for g := range n.spec.GPUs {
+		if left, _ := c.fleet.ShareLeft(n.index, g); !n.cordoned && !n.spec.GPUs[g].Failed {
+			count.Free += int64(left)
+		}
+	}
+	count.Out = count.All - count.Held - count.Free
+	if len(waiting) > 0 && !slices.ContainsFunc(waiting, func(s *shape) bool { return c.serves(n, s) }) {
+		count.Stranded = count.Free
+	}
+	return count
+}
+
+// serves reports whether some member of a shape that claims GPUs fits on a node
+// now.
+func (c *Core) serves(n *node, s *shape) bool {
+	c.compile(s)
+	for i := range s.minimum.Groups {
+		g := &s.minimum.Groups[i]
+		if g.Claim.GPUs == 0 && g.Claim.Share.Milli == 0 || !slices.Contains(g.Classes, topology.Class(n.class)) {
+			continue
+		}
+		if (g.Match == nil || g.Match(n.index)) && c.fleet.Fits(n.index, &g.Claim) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Core) countFree(n *node, r *FleetReport) {
+	if n.cordoned {
+		return
+	}
+	k := bits.OnesCount64(c.fleet.FreeMask(n.index))
+	for len(r.FreeNodes) <= k {
+		r.FreeNodes = append(r.FreeNodes, 0)
+	}
+	r.FreeNodes[k]++
+}
+
+// waitingShapes lists the shapes that somebody waits for and that claim GPUs.
+func (c *Core) waitingShapes() []*shape {
+	var list []*shape
+	for _, key := range slices.Sorted(maps.Keys(c.shapes)) {
+		if s := c.shapes[key]; len(s.buckets) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func (c *Core) reportReplicas(r *FleetReport) {
+	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
+		for _, rep := range c.jobs[id].replicas {
+			if rep == nil {
+				continue
+			}
+			switch rep.state {
+			case Pending:
+				r.Replicas.Pending++
+			case Binding:
+				r.Replicas.Binding++
+			case Running:
+				r.Replicas.Running++
+			case Repairing:
+				r.Replicas.Repairing++
+			case Releasing:
+				r.Replicas.Releasing++
+			}
+			switch e := rep.entry; {
+			case rep.readyAt != 0:
+				r.Waiting.Backoff++
+			case e == nil:
+			case e.bucket.quotaSlot >= 0:
+				r.Waiting.Quota++
+			case e.bucket.shape.blockedAt >= 0:
+				r.Waiting.Capacity++
+			default:
+				r.Waiting.Ready++
+			}
+		}
+	}
+}
+
+func (c *Core) reportQueue(name string) QueueReport {
+	i, _ := c.quota.Lookup(name)
+	q := QueueReport{
+		Queue: QueueID(name), UsedMilli: c.quota.Used(i, quota.GPU),
+		Guaranteed: c.quota.Guaranteed(i, quota.GPU), Waiting: c.queues[i].pending,
+	}
+	if limit, limited := c.quota.LimitOf(i, quota.GPU); limited {
+		q.Limit = &limit
+	}
+	return q
+}

@@ -1,0 +1,382 @@
+package berth
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth/quota"
+)
+
+// snapshotVersion is the version of the snapshot's format.
+const snapshotVersion = 1
+
+// A snapshot holds the facts and the promises, and nothing that follows from
+// them: indexes are built anew by Restore. Everything in it is ordered by name,
+// so that equal states have equal bytes.
+type snapshot struct {
+	Version    int           `json:"version"`
+	Config     Config        `json:"config"`
+	Now        Time          `json:"now"`
+	LastAction ActionID      `json:"lastAction"`
+	Totals     Totals        `json:"totals"`
+	Nodes      []savedNode   `json:"nodes"`
+	Queues     []quota.Queue `json:"queues"`
+	Jobs       []savedJob    `json:"jobs"`
+}
+
+type savedNode struct {
+	Node     Node   `json:"node"`
+	Cordoned bool   `json:"cordoned,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+type savedJob struct {
+	Job       Job            `json:"job"`
+	Cancelled bool           `json:"cancelled,omitempty"`
+	Replicas  []savedReplica `json:"replicas"`
+}
+
+type savedReplica struct {
+	Replica      int           `json:"replica"`
+	State        State         `json:"state"`
+	Incarnation  Incarnation   `json:"incarnation"`
+	Created      Time          `json:"created"`
+	PendingSince Time          `json:"pendingSince"`
+	Started      Time          `json:"started"`
+	ReadyAt      Time          `json:"readyAt,omitempty"`
+	Attempts     int           `json:"attempts,omitempty"`
+	Repairs      int           `json:"repairs,omitempty"`
+	Members      []savedMember `json:"members,omitempty"`
+	Order        *actionJSON   `json:"order,omitempty"`
+	Cause        Cause         `json:"cause,omitzero"`
+	Attempt      int           `json:"attempt,omitempty"`
+	Gone         bool          `json:"gone,omitempty"`
+	Backoff      bool          `json:"backoff,omitempty"`
+	// NoCapacity and NoQuota: the core knows that the waiting replica does not fit.
+	NoCapacity bool `json:"noCapacity,omitempty"`
+	NoQuota    bool `json:"noQuota,omitempty"`
+}
+
+type savedMember struct {
+	State string `json:"state"`
+	Placement
+}
+
+// The names of memberState; memberAbsent is not saved.
+var memberStateNames = [...]string{"absent", "binding", "running", "failed", "lost", "stopping"}
+
+// Snapshot returns the whole state as JSON. Cost: O(state).
+func (c *Core) Snapshot() ([]byte, error) {
+	s := snapshot{
+		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: c.totals,
+		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{},
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
+		n := c.nodeByID[id]
+		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.reason})
+	}
+	s.Queues = c.savedQueues()
+	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
+		s.Jobs = append(s.Jobs, c.saveJob(c.jobs[id]))
+	}
+	b, err := json.Marshal(&s)
+	if err != nil {
+		return nil, &Error{Event: "snapshot", Kind: ErrInvalid, Reason: err.Error()}
+	}
+	return b, nil
+}
+
+// savedQueues lists the queues, every parent before its children.
+func (c *Core) savedQueues() []quota.Queue {
+	list := []quota.Queue{}
+	done := map[quota.Index]bool{quota.Root: true}
+	var add func(quota.Index)
+	add = func(i quota.Index) {
+		if done[i] {
+			return
+		}
+		done[i] = true
+		add(c.quota.Parent(i))
+		list = append(list, c.quota.Config(i))
+	}
+	for _, name := range c.quota.Queues() {
+		i, _ := c.quota.Lookup(name)
+		add(i)
+	}
+	return list
+}
+
+func (c *Core) saveJob(j *job) savedJob {
+	saved := savedJob{Job: j.spec, Cancelled: j.cancelled, Replicas: []savedReplica{}}
+	for _, rep := range j.replicas {
+		if rep != nil {
+			saved.Replicas = append(saved.Replicas, c.saveReplica(rep))
+		}
+	}
+	return saved
+}
+
+func (c *Core) saveReplica(rep *replica) savedReplica {
+	saved := savedReplica{
+		Replica: rep.number, State: rep.state, Incarnation: rep.incarnation,
+		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, ReadyAt: rep.readyAt,
+		Attempts: rep.attempts, Repairs: rep.repairs,
+		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
+	}
+	for flat := range rep.members {
+		if state := rep.members[flat].state; state != memberAbsent {
+			saved.Members = append(saved.Members, c.saveMember(rep, flat))
+		}
+	}
+	if rep.order != nil {
+		w, _ := wrapAction(rep.order)
+		saved.Order = &w
+	}
+	if e := rep.entry; e != nil {
+		saved.NoCapacity = e.bucket.shape.blockedAt >= 0
+		saved.NoQuota = e.bucket.quotaSlot >= 0
+	}
+	return saved
+}
+
+func (c *Core) saveMember(rep *replica, flat int) savedMember {
+	m := &rep.members[flat]
+	saved := savedMember{State: memberStateNames[m.state]}
+	if m.state.holds() {
+		saved.Placement = c.placementOf(rep, flat)
+	} else {
+		g := rep.job.group(flat)
+		saved.Group, saved.Index = rep.job.spec.Groups[g].Name, flat-rep.job.offsets[g]
+	}
+	return saved
+}
+
+// Restore makes a core of a snapshot. It behaves as the core that gave the
+// snapshot would have, for whatever comes. Any bytes that are no snapshot are
+// refused with an *Error. Cost: O(state).
+func Restore(b []byte) (*Core, error) {
+	var s snapshot
+	if err := decodeStrict("snapshot", b, &s); err != nil {
+		return nil, err
+	}
+	if s.Version != snapshotVersion {
+		return nil, &Error{Event: "snapshot", Field: "version", Kind: ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", s.Version, snapshotVersion)}
+	}
+	c, err := New(s.Config)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.restore(&s); err != nil {
+		err.Event = "snapshot"
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Core) restore(s *snapshot) *Error {
+	c.now, c.lastAction = s.Now, s.LastAction
+	for i := range s.Nodes {
+		if err := c.restoreNode(&s.Nodes[i]); err != nil {
+			return err.in(index("nodes", i))
+		}
+	}
+	for i := range s.Queues {
+		if err := c.queueSet(QueueSet{s.Queues[i]}); err != nil {
+			return err.in(index("queues", i))
+		}
+	}
+	for i := range s.Jobs {
+		if err := c.restoreJob(&s.Jobs[i]); err != nil {
+			return err.in(index("jobs", i))
+		}
+	}
+	for i := range s.Nodes {
+		n := c.nodeByID[s.Nodes[i].Node.ID]
+		if err := c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB); err != nil {
+			return refuse(ErrInvalid, index("nodes", i), err.Error())
+		}
+	}
+	for i := range s.Jobs {
+		c.restoreBlocked(&s.Jobs[i])
+	}
+	c.clearFreed()
+	c.totals = s.Totals
+	return nil
+}
+
+// restoreNode adds a node with host capacity to spare: what is held may be more
+// than a node has by now (see NodeUpdated), and is held before that is told.
+func (c *Core) restoreNode(s *savedNode) *Error {
+	if err := c.nodeJoined(NodeJoined{s.Node}); err != nil {
+		return err
+	}
+	if err := checkText(s.Reason); err != nil {
+		return err.in("reason")
+	}
+	n := c.nodeByID[s.Node.ID]
+	c.cordon(n, s.Cordoned, s.Reason)
+	if err := c.fleet.Resize(n.index, 1<<60, 1<<60); err != nil {
+		return refuse(ErrInvalid, "node", err.Error())
+	}
+	return nil
+}
+
+func (c *Core) restoreJob(s *savedJob) *Error {
+	j, err := c.newJob(&s.Job)
+	if err != nil {
+		return err.in("job")
+	}
+	if len(s.Replicas) == 0 && s.Job.Service == nil {
+		return refuse(ErrInvalid, "replicas", "is empty")
+	}
+	c.admit(j)
+	j.cancelled = s.Cancelled
+	for i := range s.Replicas {
+		if err := c.restoreReplica(j, &s.Replicas[i]); err != nil {
+			return err.in(index("replicas", i))
+		}
+	}
+	return nil
+}
+
+func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
+	switch {
+	case s.Replica < 0 || s.Replica > c.config.Limits.Replicas || j.spec.Service == nil && s.Replica > 0:
+		return refuse(ErrInvalid, "replica", fmt.Sprintf("%d is out of range", s.Replica))
+	case s.Replica < len(j.replicas) && j.replicas[s.Replica] != nil:
+		return refuse(ErrDuplicate, "replica", fmt.Sprintf("%d comes twice", s.Replica))
+	case int(s.State) >= len(stateNames):
+		return refuse(ErrInvalid, "state", "is out of range")
+	case s.Attempts < 0 || s.Repairs < 0 || s.Attempt < 0:
+		return refuse(ErrInvalid, "attempts", "is negative")
+	}
+	rep := c.newReplicaAt(j, s.Replica)
+	rep.state, rep.incarnation = s.State, s.Incarnation
+	rep.created, rep.pendingSince, rep.started, rep.readyAt = s.Created, s.PendingSince, s.Started, s.ReadyAt
+	rep.attempts, rep.repairs = s.Attempts, s.Repairs
+	rep.cause, rep.attempt, rep.gone, rep.backoff = s.Cause, s.Attempt, s.Gone, s.Backoff
+	if rep.state != Pending {
+		rep.members = make([]member, j.members())
+	}
+	for i := range s.Members {
+		if err := c.restoreMember(rep, &s.Members[i]); err != nil {
+			return err.in(index("members", i))
+		}
+	}
+	if err := c.restoreOrder(rep, s.Order); err != nil {
+		return err.in("order")
+	}
+	if err := rep.consistent(); err != nil {
+		return err
+	}
+	c.restoreTimers(rep)
+	return nil
+}
+
+func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
+	j := rep.job
+	flat := j.flat(s.Ref())
+	state := memberState(max(0, slices.Index(memberStateNames[:], s.State)))
+	switch {
+	case flat < 0 || rep.members == nil || rep.members[flat].state != memberAbsent:
+		return refuse(ErrInvalid, "", fmt.Sprintf("%v is no member of the gang, or is doubled, or the replica is pending", s.Ref()))
+	case state == memberAbsent:
+		return refuse(ErrInvalid, "state", fmt.Sprintf("%q is no state of a member", s.State))
+	case !state.holds():
+		rep.members[flat].state = state
+		return nil
+	}
+	if err := c.checkPlacement(&j.spec.Groups[j.group(flat)].Claim, &s.Placement); err != nil {
+		return err
+	}
+	hold := c.holdOf(j, &s.Placement)
+	defer c.owners.releaseShare(hold.Share) // book counts it
+	if err := c.fleet.Hold(hold); err != nil {
+		return refuse(ErrConflict, "", err.Error())
+	}
+	c.book(rep, flat, hold, state)
+	return nil
+}
+
+func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
+	if w == nil {
+		return nil
+	}
+	order, n := unwrapAction(w)
+	if n != 1 {
+		return refuse(ErrInvalid, "", fmt.Sprintf("names %d kinds of action instead of one", n))
+	}
+	h := order.Header()
+	_, drop := order.(Drop)
+	switch {
+	case drop:
+		return refuse(ErrInvalid, "", "a drop is not reported")
+	case h.ID == 0 || h.ID > c.lastAction || c.orders[h.ID] != nil:
+		return refuse(ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", h.ID))
+	case h.Job != rep.job.spec.ID || h.Replica != rep.number:
+		return refuse(ErrInvalid, "job", "is another replica's")
+	}
+	rep.order = order
+	c.orders[h.ID] = rep
+	c.timers.ReplaceOrInsert(timer{h.Deadline, timerDeadline, rep})
+	return nil
+}
+
+// consistent refuses a combination of state, members and order that the core
+// cannot have been in.
+func (rep *replica) consistent() *Error {
+	_, bind := rep.order.(Bind)
+	_, release := rep.order.(Release)
+	ok := !rep.has(memberBinding) || bind
+	switch rep.state {
+	case Pending:
+		ok = ok && rep.order == nil
+	case Binding:
+		ok = ok && bind && !rep.has(memberStopping)
+	case Running:
+		ok = ok && rep.enough(memberRunning) && !(bind && rep.has(memberStopping))
+	case Repairing:
+		ok = ok && rep.order == nil && rep.has(memberRunning) && !rep.has(memberStopping)
+	case Releasing:
+		ok = ok && !bind && rep.has(memberStopping) && !rep.has(memberRunning)
+	}
+	if !ok || release && !rep.has(memberStopping) {
+		return refuse(ErrInvalid, "state", fmt.Sprintf("%s does not go with its members and order", rep.state))
+	}
+	return nil
+}
+
+// restoreTimers enters a replica where the core looks for work.
+func (c *Core) restoreTimers(rep *replica) {
+	if rep.readyAt != 0 {
+		c.timers.ReplaceOrInsert(timer{rep.readyAt, timerBackoff, rep})
+	}
+	if at, limited := rep.dropAt(); limited && rep.state == Pending {
+		c.timers.ReplaceOrInsert(timer{at, timerGang, rep})
+	}
+	if rep.order == nil && (rep.state == Repairing || rep.has(memberStopping)) {
+		c.todo.ReplaceOrInsert(rep)
+	}
+	c.await(rep)
+}
+
+// restoreBlocked marks what the core knew to be impossible. Without it a
+// restored core would find out again, which is the same but for the budget of
+// the pass.
+func (c *Core) restoreBlocked(s *savedJob) {
+	for i := range s.Replicas {
+		rep := c.jobs[s.Job.ID].replicas[s.Replicas[i].Replica]
+		if rep.entry == nil {
+			continue
+		}
+		b := rep.entry.bucket
+		if s.Replicas[i].NoCapacity {
+			c.block(b.shape)
+		}
+		if s.Replicas[i].NoQuota && b.quotaSlot < 0 {
+			c.quotaBlock(b)
+		}
+	}
+}

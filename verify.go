@@ -1,0 +1,201 @@
+package berth
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth/quota"
+)
+
+// Check holds every redundant index of the core against what it is an index of,
+// and tests the invariants that Core states. It returns the first violation. It
+// is for tests, an embedder's among them. Cost: O(state).
+func (c *Core) Check() error {
+	if err := c.fleet.Check(); err != nil {
+		return fmt.Errorf("fleet: %w", err)
+	}
+	if err := c.quota.Check(); err != nil {
+		return fmt.Errorf("quota: %w", err)
+	}
+	v := verifier{c: c, used: map[quota.Index]int64{}}
+	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
+		if err := v.job(c.jobs[id]); err != nil {
+			return fmt.Errorf("job %s: %w", id, err)
+		}
+	}
+	for i, n := range c.nodes {
+		if n != nil && (int(n.index) != i || c.nodeByID[n.spec.ID] != n || n.freed) {
+			return fmt.Errorf("node %s: its index or its name leads elsewhere, or it is left in freedNodes", n.spec.ID)
+		}
+		if n != nil {
+			v.slots -= len(n.members)
+		}
+	}
+	for i, q := range c.queues {
+		if err := v.queue(q); err != nil {
+			return fmt.Errorf("queue %s: %w", c.quota.Name(quota.Index(i)), err)
+		}
+	}
+	return v.counts()
+}
+
+type verifier struct {
+	c *Core
+	// used is the GPU usage of each leaf, summed over holds.
+	used                                           map[quota.Index]int64
+	replicas, orders, timers, todo, slots, entries int
+}
+
+func (v *verifier) job(j *job) error {
+	live := 0
+	for number, rep := range j.replicas {
+		if rep == nil {
+			continue
+		}
+		live++
+		if rep.job != j || rep.number != number {
+			return fmt.Errorf("replica %d is elsewhere", number)
+		}
+		if err := v.replica(rep); err != nil {
+			return fmt.Errorf("replica %d (%s): %w", number, rep.state, err)
+		}
+	}
+	if live != j.live || live == 0 && j.spec.Service == nil {
+		return fmt.Errorf("%d replicas live, counted %d", live, j.live)
+	}
+	v.replicas += live
+	if v.c.shapes[j.shape.key] != j.shape || j.shape.users < 1 {
+		return fmt.Errorf("its shape is not known")
+	}
+	return nil
+}
+
+func (v *verifier) replica(rep *replica) error {
+	if err := rep.consistent(); err != nil {
+		return err
+	}
+	for flat := range rep.members {
+		m := &rep.members[flat]
+		if !m.state.holds() {
+			continue
+		}
+		v.slots++
+		if m.slot >= len(m.node.members) || m.node.members[m.slot] != (memberAt{rep, flat}) {
+			return fmt.Errorf("member %d is not in its node's list", flat)
+		}
+		v.used[rep.job.queue] += chargeOf(&m.hold, m.node).GPUMilli
+	}
+	if rep.order != nil {
+		v.orders++
+		h := rep.order.Header()
+		if v.c.orders[h.ID] != rep || !v.c.timers.Has(timer{h.Deadline, timerDeadline, rep}) {
+			return fmt.Errorf("order %d is not in the indexes", h.ID)
+		}
+		v.timers++
+	}
+	if rep.readyAt != 0 {
+		v.timers++
+		if !v.c.timers.Has(timer{rep.readyAt, timerBackoff, rep}) {
+			return fmt.Errorf("its backoff is not in the timers")
+		}
+	}
+	if at, limited := rep.dropAt(); limited && rep.state == Pending {
+		v.timers++
+		if !v.c.timers.Has(timer{at, timerGang, rep}) {
+			return fmt.Errorf("its gang timeout is not in the timers")
+		}
+	}
+	due := rep.order == nil && (rep.state == Repairing || rep.has(memberStopping))
+	if due {
+		v.todo++
+	}
+	if v.c.todo.Has(rep) != due {
+		return fmt.Errorf("needs an order: %v, is in the set: %v", due, !due)
+	}
+	return v.entry(rep)
+}
+
+func (v *verifier) entry(rep *replica) error {
+	grows := rep.state == Running && rep.order == nil && rep.has(memberAbsent) && !rep.has(memberStopping)
+	waits := rep.readyAt == 0 && (rep.state == Pending || grows)
+	e := rep.entry
+	if waits != (e != nil) {
+		return fmt.Errorf("waits for a place: %v, stands in the pending index: %v", waits, e != nil)
+	}
+	if e == nil {
+		return nil
+	}
+	v.entries++
+	b := e.bucket
+	switch {
+	case e.rep != rep || e.grows != grows || b.entries.Items()[e.slot] != e:
+		return fmt.Errorf("its entry is not its own")
+	case b.queue.buckets[b.shape] != b || !slices.Contains(b.shape.buckets, b):
+		return fmt.Errorf("its bucket is not known")
+	case v.c.shapes[b.shape.key] != b.shape:
+		return fmt.Errorf("the shape it waits for is not known")
+	case e.grows && b.shape.spec.Groups[0].Replicas != rep.count(e.group, memberAbsent):
+		return fmt.Errorf("it waits for %d members and lacks %d", b.shape.spec.Groups[0].Replicas, rep.count(e.group, memberAbsent))
+	}
+	return nil
+}
+
+func (v *verifier) queue(q *queue) error {
+	if q == nil {
+		return nil
+	}
+	pending, ready := 0, 0
+	for _, key := range slices.Sorted(maps.Keys(v.c.shapes)) {
+		b := q.buckets[v.c.shapes[key]]
+		if b == nil {
+			continue
+		}
+		pending += b.entries.Len()
+		want := b.quotaSlot < 0 && b.shape.blockedAt < 0
+		if want != (b.slot >= 0) || b.slot >= 0 && q.ready.Items()[b.slot] != b {
+			return fmt.Errorf("a bucket that should be ready (%v) is at %d", want, b.slot)
+		}
+		if b.quotaSlot >= 0 && v.c.quotaBlocked[b.quotaSlot] != b || b.entries.Len() == 0 {
+			return fmt.Errorf("a bucket is empty, or not in the list of those that quota blocks")
+		}
+		if want {
+			ready++
+		}
+	}
+	v.entries -= pending
+	switch {
+	case pending != q.pending || ready != q.ready.Len():
+		return fmt.Errorf("%d entries (counted %d), %d ready buckets (of %d)", pending, q.pending, ready, q.ready.Len())
+	case v.c.quota.Active(q.index) != (ready > 0):
+		return fmt.Errorf("active: %v, with %d ready buckets", ready == 0, ready)
+	case v.c.quota.Leaf(q.index) && v.c.quota.Used(q.index, quota.GPU) != v.used[q.index]:
+		return fmt.Errorf("S3: uses %d milli-GPU, and is charged %d", v.used[q.index], v.c.quota.Used(q.index, quota.GPU))
+	}
+	return nil
+}
+
+func (v *verifier) counts() error {
+	for i, s := range v.c.blocked {
+		if s.blockedAt != i {
+			return fmt.Errorf("the list of blocked shapes is out of step")
+		}
+	}
+	for _, n := range []struct {
+		what         string
+		is, expected int
+	}{
+		{"replicas", v.c.replicas, v.replicas},
+		{"orders out", len(v.c.orders), v.orders},
+		{"timers", v.c.timers.Len(), v.timers},
+		{"replicas that need an order", v.c.todo.Len(), v.todo},
+		{"members on nodes", 0, v.slots},
+		{"entries outside their queue", 0, v.entries},
+		{"freed nodes left", len(v.c.freedNodes), 0},
+	} {
+		if n.is != n.expected {
+			return fmt.Errorf("%s: %d, expected %d", n.what, n.is, n.expected)
+		}
+	}
+	return nil
+}

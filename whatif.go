@@ -1,0 +1,23 @@
+package berth
+
+// WhatIf answers what a pass at an instant would order if the given facts were
+// told first. It works on a copy and leaves the core byte-identical. A fact that
+// would be refused ends it with that refusal.
+//
+// Cost: O(state), for the copy.
+func (c *Core) WhatIf(now Time, events ...Event) ([]Action, error) {
+	b, err := c.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	twin, err := Restore(b)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range events {
+		if err := twin.Apply(now, e); err != nil {
+			return nil, err
+		}
+	}
+	return twin.Schedule(now)
+}
