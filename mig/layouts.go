@@ -1,0 +1,145 @@
+package mig
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// States returns the number of valid layouts, the empty one among them. They are
+// the states from 0 to one less.
+func (l *Lattice) States() int { return len(l.sets) }
+
+// Layout returns the placements of a state, in ascending order. It is nil for the
+// empty state, and for a state that the lattice does not have.
+func (l *Lattice) Layout(s State) Layout {
+	return l.AppendLayout(nil, s)
+}
+
+// AppendLayout is Layout into a slice that may be used again. It allocates only to
+// grow the slice.
+func (l *Lattice) AppendLayout(to Layout, s State) Layout {
+	if !l.has(s) {
+		return to
+	}
+	first := len(to)
+	for rest := l.sets[s]; rest != 0; rest &= rest - 1 {
+		to = append(to, l.placements[bits.TrailingZeros64(rest)])
+	}
+	slices.SortFunc(to[first:], Placement.Compare)
+	return to
+}
+
+// StateOf returns the state in which just the given instances exist, in whatever
+// order they are given. The error is an *Error: with ErrUnknown for a placement
+// that the product does not have, with ErrConflict for one that cannot exist
+// beside those before it, or that is there twice.
+func (l *Lattice) StateOf(placements []Placement) (State, error) {
+	var s State
+	for _, placement := range placements {
+		next, err := l.PlaceAt(s, placement)
+		if err != nil {
+			return 0, err
+		}
+		s = next
+	}
+	return s, nil
+}
+
+// Occupied returns the memory slices that are taken.
+func (l *Lattice) Occupied(s State) Mask {
+	if !l.has(s) {
+		return 0
+	}
+	return l.occupied[s]
+}
+
+// Instances returns how many instances of the profile the state has.
+func (l *Lattice) Instances(s State, profile int) int {
+	if _, ok := l.cell(s, profile); !ok {
+		return 0
+	}
+	return bits.OnesCount64(l.sets[s] & l.ofProfile[profile])
+}
+
+// Used is what the instances of a state take together, beside memory slices.
+type Used struct {
+	ComputeSlices int     `json:"computeSlices"`
+	SMs           int     `json:"sms"`
+	Engines       Engines `json:"engines"`
+}
+
+// Used returns what the instances of the state take together. SMs that are not
+// known count as none.
+func (l *Lattice) Used(s State) Used {
+	if !l.has(s) {
+		return Used{}
+	}
+	var sum counters
+	for rest := l.sets[s]; rest != 0; rest &= rest - 1 {
+		sum = sum.plus(l.counters(bits.TrailingZeros64(rest)))
+	}
+	return Used{
+		ComputeSlices: sum[0], SMs: sum[1],
+		Engines: Engines{Copy: sum[2], NVDEC: sum[3], NVENC: sum[4], JPEG: sum[5], OFA: sum[6]},
+	}
+}
+
+// Maximal tells whether no instance of any profile fits any more.
+func (l *Lattice) Maximal(s State) bool { return l.has(s) && l.open[s] == 0 }
+
+// Multisets returns the distinct multisets of profiles that have a valid layout,
+// each ascending, in ascending order; the empty one is first. With maximal alone
+// it returns those of maximal layouts.
+// Complexity: it sorts all layouts; meant for reports.
+func (l *Lattice) Multisets(maximal bool) [][]ProfileName {
+	var multisets [][]ProfileName
+	for s := range l.sets {
+		if !maximal || l.open[s] == 0 {
+			multisets = append(multisets, l.Layout(State(s)).Profiles())
+		}
+	}
+	order := func(a, b []ProfileName) int { return slices.CompareFunc(a, b, ProfileName.Compare) }
+	slices.SortFunc(multisets, order)
+	return slices.CompactFunc(multisets, func(a, b []ProfileName) bool { return order(a, b) == 0 })
+}
+
+// Arrange returns a state that has all instances of s and, for each profile p,
+// counts[p] more: whether a set of claims fits one GPU together, and where. Among
+// several it returns the one that leaves the most placements open, and among
+// equals the least state. It returns false, and s, if there is none. Profiles
+// past the last count have none; a negative count fits nowhere.
+// Complexity: one step for each state of the lattice, and no allocation.
+func (l *Lattice) Arrange(s State, counts []int) (State, bool) {
+	if !l.has(s) {
+		return s, false
+	}
+	wanted := 0
+	for p, count := range counts {
+		if count < 0 || count > MaxPlacements || count > 0 && p >= len(l.ofProfile) {
+			return s, false
+		}
+		wanted += count
+	}
+	best, most := s, -1
+	// A set that has another as a part is not less than it, so s is the first.
+	for t := int(s); t < len(l.sets); t++ {
+		if l.sets[t]&l.sets[s] != l.sets[s] || bits.OnesCount64(l.sets[t]^l.sets[s]) != wanted {
+			continue
+		}
+		if left := bits.OnesCount64(l.open[t]); left > most && l.adds(l.sets[t]^l.sets[s], counts) {
+			best, most = State(t), left
+		}
+	}
+	return best, most >= 0
+}
+
+// adds tells whether the placements are counts[p] of each profile p, given that
+// they are as many in all.
+func (l *Lattice) adds(placements uint64, counts []int) bool {
+	for p, count := range counts {
+		if count > 0 && bits.OnesCount64(placements&l.ofProfile[p]) != count {
+			return false
+		}
+	}
+	return true
+}

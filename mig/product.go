@@ -1,0 +1,190 @@
+package mig
+
+import "strconv"
+
+// A Product is a GPU that divides, and how. The fields ComputeSlices, SMs and
+// Engines are those of the instance that takes the whole GPU, and so the bound
+// for all instances together.
+type Product struct {
+	// Name as in this package's tables, such as "H100-80GB".
+	Name string `json:"name"`
+	// Architecture and Die are NVIDIA's names, such as Hopper and GH100.
+	Architecture string `json:"architecture,omitempty"`
+	Die          string `json:"die,omitempty"`
+	// ComputeCapability is "9.0" and the like.
+	ComputeCapability string `json:"computeCapability,omitempty"`
+	// MemoryGB is the memory as sold.
+	MemoryGB int `json:"memoryGB,omitempty"`
+	// MemoryMiB is the memory of an instance that takes the whole GPU; zero: not
+	// known.
+	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+	// ComputeSlices to share out.
+	ComputeSlices int `json:"computeSlices"`
+	// MemorySlices is the length of the axis on which instances are placed. It is
+	// not in proportion to ComputeSlices.
+	MemorySlices int `json:"memorySlices"`
+	// SMs to share out; zero: not known, and then not counted. A GPU has more SMs
+	// than MIG hands out: an A100 has 108, and 98 of them here.
+	SMs int `json:"sms,omitempty"`
+	// Engines to share out.
+	Engines Engines `json:"engines"`
+	// Profiles in the order of NVIDIA's listings, smallest first.
+	Profiles []Profile `json:"profiles"`
+	// PCIDeviceIDs as NVML gives them: the device in the upper 16 bits, the vendor
+	// in the lower.
+	PCIDeviceIDs []uint32 `json:"pciDeviceIDs,omitempty"`
+	// Notes say what a reader should know before relying on the table.
+	Notes []string `json:"notes,omitempty"`
+	// Sources of the facts.
+	Sources []string `json:"sources,omitempty"`
+}
+
+// A Profile is a kind of instance that a product can be divided into.
+type Profile struct {
+	Name ProfileName `json:"name"`
+	// ID is the profile's number in nvidia-smi: unique in the product, and not the
+	// same size on every product.
+	ID int `json:"id"`
+	// NVML is the number behind the NVML_GPU_INSTANCE_PROFILE constant by which
+	// NVML is asked about the profile. It is unique in the product.
+	NVML int `json:"nvml"`
+	// ComputeSlices and MemorySlices that an instance takes.
+	ComputeSlices int `json:"computeSlices"`
+	MemorySlices  int `json:"memorySlices"`
+	// MemoryMiB that an instance has, which differs a little by driver; zero: not
+	// known.
+	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+	// SMs that an instance has; zero: not known.
+	SMs int `json:"sms,omitempty"`
+	// Engines that an instance has to itself.
+	Engines Engines `json:"engines"`
+	// Starts are the memory slices at which an instance may begin, ascending.
+	Starts []int `json:"starts"`
+	// MaxCount is how many instances an empty GPU takes, as the driver reports it.
+	// It follows from the rest and decides nothing here: NVML is known to report a
+	// wrong one for the A30.
+	MaxCount int `json:"maxCount"`
+	// Evidence says how sure each fact is.
+	Evidence Evidence `json:"evidence,omitzero"`
+}
+
+// Engines counts the units beside the SMs.
+type Engines struct {
+	// Copy engines move memory.
+	Copy int `json:"copy,omitempty"`
+	// NVDEC and NVENC decode and encode video.
+	NVDEC int `json:"nvdec,omitempty"`
+	NVENC int `json:"nvenc,omitempty"`
+	// JPEG engines decode still pictures.
+	JPEG int `json:"jpeg,omitempty"`
+	// OFA engines compute optical flow.
+	OFA int `json:"ofa,omitempty"`
+}
+
+// A Confidence says how sure a fact is. A greater one is surer.
+type Confidence uint8
+
+const (
+	// Unknown: the fact is missing, or nothing was said about it.
+	Unknown Confidence = iota
+	// Analogous: taken over from another product that ought to be alike.
+	Analogous
+	// Derived: follows from a measured product with the same die.
+	Derived
+	// Documented: published by the maker, and not seen on a GPU.
+	Documented
+	// Measured: printed by a GPU, in a public listing.
+	Measured
+
+	confidences = iota
+)
+
+// String returns "unknown", "analogous", "derived", "documented" or "measured".
+func (c Confidence) String() string {
+	switch c {
+	case Unknown:
+		return "unknown"
+	case Analogous:
+		return "analogous"
+	case Derived:
+		return "derived"
+	case Documented:
+		return "documented"
+	case Measured:
+		return "measured"
+	default:
+		return "confidence " + strconv.Itoa(int(c))
+	}
+}
+
+// MarshalText returns String, and an error for what is none of the constants.
+func (c Confidence) MarshalText() ([]byte, error) {
+	if c >= confidences {
+		return nil, &Error{Field: c.String(), Reason: "is not known", Err: ErrInvalid}
+	}
+	return []byte(c.String()), nil
+}
+
+// UnmarshalText reads what String writes for the constants.
+func (c *Confidence) UnmarshalText(text []byte) error {
+	for known := range Confidence(confidences) {
+		if string(text) == known.String() {
+			*c = known
+			return nil
+		}
+	}
+	return &Error{Field: "confidence " + quote(string(text)), Reason: "is not known", Err: ErrInvalid}
+}
+
+// Evidence is how sure the facts of a profile are, one by one.
+type Evidence struct {
+	Name    Confidence `json:"name,omitzero"`
+	ID      Confidence `json:"id,omitzero"`
+	Starts  Confidence `json:"starts,omitzero"`
+	Memory  Confidence `json:"memory,omitzero"`
+	SMs     Confidence `json:"sms,omitzero"`
+	Engines Confidence `json:"engines,omitzero"`
+}
+
+// Confidence returns how sure it is which layouts of the product are valid: that
+// of the weakest among the facts which decide it, the starts and the engines. The
+// SMs are not among them: no known product has a layout that fails by its SMs
+// alone.
+func (p Product) Confidence() Confidence {
+	if len(p.Profiles) == 0 {
+		return Unknown
+	}
+	weakest := Measured
+	for i := range p.Profiles {
+		weakest = min(weakest, p.Profiles[i].Evidence.Starts, p.Profiles[i].Evidence.Engines)
+	}
+	return weakest
+}
+
+// Profile returns the profile of that name.
+func (p Product) Profile(name ProfileName) (Profile, bool) {
+	for i := range p.Profiles {
+		if p.Profiles[i].Name == name {
+			return p.Profiles[i], true
+		}
+	}
+	return Profile{}, false
+}
+
+// clone shares no memory with p, so that who changes one does not change the
+// other.
+func (p Product) clone() Product {
+	p.Profiles = append([]Profile(nil), p.Profiles...)
+	for i := range p.Profiles {
+		p.Profiles[i] = p.Profiles[i].clone()
+	}
+	p.PCIDeviceIDs = append([]uint32(nil), p.PCIDeviceIDs...)
+	p.Notes = append([]string(nil), p.Notes...)
+	p.Sources = append([]string(nil), p.Sources...)
+	return p
+}
+
+func (p Profile) clone() Profile {
+	p.Starts = append([]int(nil), p.Starts...)
+	return p
+}
