@@ -12,7 +12,7 @@ import (
 
 func (c *Core) queueSet(e QueueSet) *Error {
 	_, known := c.quota.Lookup(e.Queue.Name)
-	if !known && c.quota.Len() > c.config.Limits.Queues { // the root is one more
+	if !known && c.quota.Len() >= c.config.Limits.Queues {
 		return refuse(ErrLimit, "queue", fmt.Sprintf("there are %d queues", c.config.Limits.Queues))
 	}
 	for _, name := range []struct{ field, value string }{{"name", e.Queue.Name}, {"parent", e.Queue.Parent}} {
@@ -242,7 +242,7 @@ func (c *Core) holdObserved(j *job, r *RunningReplica, held []gang.Hold) ([]gang
 	for i := range r.Members {
 		p := &r.Members[i]
 		hold := c.holdOf(j, p)
-		if err := c.fleet.Hold(hold); err != nil {
+		if err := c.fleet.Adopt(hold); err != nil {
 			c.owners.releaseShare(hold.Share)
 			return held, refuse(ErrConflict, index("members", i), err.Error())
 		}

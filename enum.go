@@ -23,7 +23,7 @@ func ParseClass(s string) (Class, error) {
 	return Class(v), err
 }
 
-func (c Class) String() string { return enumName("Class", classNames[:], uint8(c)) }
+func (c Class) String() string               { return enumName("Class", classNames[:], uint8(c)) }
 func (c Class) MarshalText() ([]byte, error) { return marshalEnum("class", classNames[:], uint8(c)) }
 
 func (c *Class) UnmarshalText(b []byte) error {
@@ -92,7 +92,7 @@ func ParseState(s string) (State, error) {
 	return State(v), err
 }
 
-func (s State) String() string { return enumName("State", stateNames[:], uint8(s)) }
+func (s State) String() string               { return enumName("State", stateNames[:], uint8(s)) }
 func (s State) MarshalText() ([]byte, error) { return marshalEnum("state", stateNames[:], uint8(s)) }
 
 func (s *State) UnmarshalText(b []byte) error {

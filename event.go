@@ -73,8 +73,8 @@ type JobSubmitted struct {
 
 // JobObserved tells of a job that runs already: after a restart without a
 // snapshot, or when an orchestrator hands over. The world wins: the placement is
-// taken as it is, over quota and against topology if need be, but never onto
-// capacity that is held.
+// taken as it is, on cordoned nodes, over quota, over the host's capacity and
+// against topology if need be, but never onto GPUs that are held or have failed.
 type JobObserved struct {
 	Job     Job              `json:"job"`
 	Running []RunningReplica `json:"running"`

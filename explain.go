@@ -1,5 +1,250 @@
 package berth
 
-type Explanation struct{}
+import (
+	"fmt"
+	"strings"
 
-func (c *Core) Explain(job JobID) (Explanation, error) { return Explanation{}, nil }
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+// An Explanation tells where a job stands.
+type Explanation struct {
+	Job   JobID   `json:"job"`
+	Queue QueueID `json:"queue"`
+	Class Class   `json:"class"`
+	// Cancelled: the job is on its way out.
+	Cancelled bool                 `json:"cancelled,omitempty"`
+	Replicas  []ReplicaExplanation `json:"replicas"`
+}
+
+// A ReplicaExplanation tells where one replica stands.
+type ReplicaExplanation struct {
+	Replica     int         `json:"replica"`
+	State       State       `json:"state"`
+	Incarnation Incarnation `json:"incarnation,omitempty"`
+	// Since is when it became pending or, once placed, when it last began to run.
+	Since Time `json:"since"`
+	// ExpectedEnd is Since plus the job's expected run time; zero: unknown.
+	ExpectedEnd Time `json:"expectedEnd,omitempty"`
+	// Members that hold something.
+	Members []Placement `json:"members,omitempty"`
+	// Order that is out about the replica; zero: none.
+	Order ActionID `json:"order,omitempty"`
+	// Reason why it waits for a place; nil if it does not.
+	Reason *Reason `json:"reason,omitempty"`
+}
+
+// A Reason says why a replica waits for a place: for its gang, or for the rest of
+// it.
+type Reason struct {
+	Code ReasonCode `json:"code"`
+	// Text is the reason in a sentence, with its numbers.
+	Text string `json:"text"`
+	// Relax says what would let it start if nothing else changed.
+	Relax string `json:"relax"`
+	// Until is when the core looks at it again by itself; zero: when something
+	// changes that could help.
+	Until Time `json:"until,omitempty"`
+}
+
+// A ReasonCode is a stable word for a reason.
+type ReasonCode string
+
+const (
+	// ReasonTurn: nothing is known to be in the way; the next pass will try.
+	ReasonTurn ReasonCode = "turn"
+	// ReasonBackoff: a Bind failed, and the core waits before it tries again.
+	ReasonBackoff ReasonCode = "backoff"
+	// ReasonQuota: a limit of the queue, or of one above it, is in the way.
+	ReasonQuota ReasonCode = "quota"
+	// ReasonNoNodes: no node that takes work qualifies.
+	ReasonNoNodes ReasonCode = "no-nodes"
+	// ReasonTooLarge: it would not fit if the fleet were idle.
+	ReasonTooLarge ReasonCode = "too-large"
+	// ReasonGPUs: too few GPUs are free.
+	ReasonGPUs ReasonCode = "gpus"
+	// ReasonShares: too little is left of the GPUs that may be shared.
+	ReasonShares ReasonCode = "shares"
+	// ReasonHost: too little host CPU or memory is free where GPUs are.
+	ReasonHost ReasonCode = "host"
+	// ReasonFragmented: enough is free, but not together: not on the same nodes, or
+	// not in one domain of the required level.
+	ReasonFragmented ReasonCode = "fragmented"
+)
+
+// Explain tells where a job stands: for each replica that waits, why, and what
+// would let it start. It may look at all nodes. Cost: O(nodes x groups) for each
+// distinct request that waits for capacity.
+func (c *Core) Explain(id JobID) (Explanation, error) {
+	j := c.jobs[id]
+	if j == nil {
+		return Explanation{}, &Error{Event: "explain", Field: "job", Kind: ErrUnknown, Reason: fmt.Sprintf("job %q is not known", id)}
+	}
+	out := Explanation{Job: id, Queue: j.spec.Queue, Class: j.spec.Class, Cancelled: j.cancelled}
+	reasons := map[*shape]Reason{}
+	for _, rep := range j.replicas {
+		if rep != nil {
+			out.Replicas = append(out.Replicas, c.explainReplica(rep, reasons))
+		}
+	}
+	return out, nil
+}
+
+func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaExplanation {
+	out := ReplicaExplanation{
+		Replica: rep.number, State: rep.state, Incarnation: rep.incarnation, Since: rep.pendingSince,
+		Members: c.placements(rep, memberBinding, memberRunning, memberFailed, memberStopping),
+	}
+	if rep.state == Running {
+		out.Since = rep.started
+		if rep.job.spec.ExpectedRuntime > 0 {
+			out.ExpectedEnd = rep.started.Add(rep.job.spec.ExpectedRuntime)
+		}
+	}
+	if rep.order != nil {
+		out.Order = rep.order.Header().ID
+	}
+	switch {
+	case rep.readyAt != 0:
+		out.Reason = &Reason{
+			Code: ReasonBackoff, Until: rep.readyAt,
+			Text:  fmt.Sprintf("%d attempts to start it failed in a row", rep.attempts),
+			Relax: "a start that works; the core tries again by itself",
+		}
+	case rep.entry != nil:
+		reason, known := reasons[rep.entry.bucket.shape]
+		if !known {
+			reason = c.reason(rep.entry.bucket)
+			reasons[rep.entry.bucket.shape] = reason
+		}
+		out.Reason = &reason
+	}
+	return out
+}
+
+// reason says why the entries of a bucket wait.
+func (c *Core) reason(b *bucket) Reason {
+	if verdict, ok := c.quota.Fits(b.queue.index, b.shape.least); !ok {
+		return c.quotaReason(verdict)
+	}
+	switch {
+	case b.quotaSlot >= 0:
+		return Reason{
+			Code: ReasonQuota, Text: "a limit on one of the products that would do is reached",
+			Relax: "a higher limit on that product, or an end of something that uses it",
+		}
+	case b.shape.blockedAt >= 0:
+		return c.capacityReason(b.shape)
+	}
+	return Reason{
+		Code: ReasonTurn, Text: "nothing is known to be in the way",
+		Relax: "the next pass",
+	}
+}
+
+func (c *Core) quotaReason(v quota.Verdict) Reason {
+	queue := c.quota.Name(v.At)
+	return Reason{
+		Code:  ReasonQuota,
+		Text:  fmt.Sprintf("queue %s uses %d of its limit of %d %s, and this needs %d more", queue, v.Used, v.Limit, v.Resource, v.Asked),
+		Relax: fmt.Sprintf("a limit of %d %s for queue %s, or that much less use", v.Used+v.Asked, v.Resource, queue),
+	}
+}
+
+// capacityReason asks the search what is missing.
+func (c *Core) capacityReason(s *shape) Reason {
+	c.compile(s)
+	for i := range s.request.Groups {
+		if len(s.request.Groups[i].Classes) == 0 {
+			return c.noNodes(s, i)
+		}
+	}
+	short, ok := c.fleet.Diagnose(&s.minimum)
+	if !ok {
+		return Reason{Code: ReasonTurn, Text: "it fits now", Relax: "the next pass"}
+	}
+	return c.shortageReason(s, &short)
+}
+
+func (c *Core) noNodes(s *shape, group int) Reason {
+	return Reason{
+		Code:  ReasonNoNodes,
+		Text:  "no node that takes work qualifies for " + s.describe(group),
+		Relax: "a node, not cordoned, that matches the selector and carries what one member claims",
+	}
+}
+
+func (c *Core) shortageReason(s *shape, short *gang.Shortage) Reason {
+	what := s.describe(short.Group)
+	free := fmt.Sprintf("%d of %d members of %s fit now", short.Members, short.Needed, what)
+	more := short.Needed - short.Members
+	switch {
+	case short.Tightest == gang.Nodes:
+		return c.noNodes(s, short.Group)
+	case short.IfIdle < short.Needed:
+		return Reason{
+			Code:  ReasonTooLarge,
+			Text:  fmt.Sprintf("%d members of %s are needed, and %d would fit if the fleet were idle", short.Needed, what, short.IfIdle),
+			Relax: fmt.Sprintf("a minimum of %d members, or nodes for %d more", short.IfIdle, short.Needed-short.IfIdle),
+		}
+	case short.Tightest == gang.GPUs:
+		return Reason{Code: ReasonGPUs, Text: free, Relax: fmt.Sprintf("free GPUs for %d more members, %s", more, s.each(short.Group))}
+	case short.Tightest == gang.Shares:
+		return Reason{Code: ReasonShares, Text: free, Relax: fmt.Sprintf("room for %d more shares", more)}
+	case short.Tightest == gang.HostCPU, short.Tightest == gang.HostMemory:
+		return Reason{Code: ReasonHost, Text: free + ": " + short.Tightest.String() + " is short", Relax: fmt.Sprintf("%s for %d more members", short.Tightest, more)}
+	}
+	return c.fragmentReason(s, short, free)
+}
+
+// fragmentReason is for what fits in pieces only.
+func (c *Core) fragmentReason(s *shape, short *gang.Shortage, free string) Reason {
+	tree := c.fleet.Tree()
+	where := tree.DomainString(short.Domain)
+	switch {
+	case short.Members < short.Needed:
+		return Reason{
+			Code: ReasonFragmented, Text: free + ", although there is enough of each resource",
+			Relax: fmt.Sprintf("GPUs, host CPU and memory free on the same nodes for %d more members", short.Needed-short.Members),
+		}
+	case short.MembersInDomain < short.Needed:
+		required := max(s.minimum.Required, s.minimum.Groups[short.Group].Required)
+		return Reason{
+			Code:  ReasonFragmented,
+			Text:  fmt.Sprintf("%s, but only %d of them in one %s (%s)", free, short.MembersInDomain, tree.LevelName(required), where),
+			Relax: fmt.Sprintf("no required level, or room for %d more members in %s", short.Needed-short.MembersInDomain, where),
+		}
+	}
+	return Reason{
+		Code:  ReasonFragmented,
+		Text:  free + ", but not together with its segments and the other groups",
+		Relax: "more room in one domain of the required level",
+	}
+}
+
+// describe names a group and its claim, as in "group workers (8 GPUs each)".
+func (s *shape) describe(group int) string {
+	if len(s.spec.Groups) == 1 {
+		return "the gang (" + s.each(group) + ")"
+	}
+	return fmt.Sprintf("group %d (%s)", group, s.each(group))
+}
+
+func (s *shape) each(group int) string {
+	cl := &s.spec.Groups[group].Claim
+	var parts []string
+	if cl.GPUs > 0 {
+		parts = append(parts, fmt.Sprintf("%d GPUs", cl.GPUs))
+	}
+	if cl.Share != nil {
+		parts = append(parts, fmt.Sprintf("%d/1000 of a GPU", cl.Share.Milli))
+	}
+	if cl.CPUMilli > 0 {
+		parts = append(parts, fmt.Sprintf("%d milli-CPU", cl.CPUMilli))
+	}
+	if cl.MemoryMiB > 0 {
+		parts = append(parts, fmt.Sprintf("%d MiB", cl.MemoryMiB))
+	}
+	return strings.Join(parts, ", ") + " each"
+}

@@ -103,8 +103,11 @@ func (c *Core) checkGroup(j *Job, g *Group) *Error {
 	if g.Name == "" && len(j.Groups) > 1 {
 		return refuse(ErrInvalid, "name", "is empty, and the job has several groups")
 	}
-	if g.Replicas < 1 || g.Replicas > c.config.Limits.Members {
-		return refuse(ErrInvalid, "replicas", fmt.Sprintf("%d is outside 1..%d", g.Replicas, c.config.Limits.Members))
+	if g.Replicas < 1 {
+		return refuse(ErrInvalid, "replicas", fmt.Sprintf("%d is not positive", g.Replicas))
+	}
+	if g.Replicas > c.config.Limits.Members {
+		return refuse(ErrLimit, "replicas", fmt.Sprintf("%d exceed the limit of %d members", g.Replicas, c.config.Limits.Members))
 	}
 	if g.Min < 0 || g.Min > g.Replicas {
 		return refuse(ErrInvalid, "min", fmt.Sprintf("%d is outside 0..%d, the group's replicas", g.Min, g.Replicas))

@@ -179,24 +179,15 @@ func (c *Core) rebindGroup(rep *replica, g, missing int, bad []topology.Node) bo
 	if only != nil {
 		spec.Only = only.spec.ID
 	}
-	spec.Groups[0].Topology = Topology{}
-	least := max(0, rep.job.spec.Groups[g].min()-rep.count(g, memberRunning, memberBinding))
-	for _, n := range []int{missing, least} {
-		if n == 0 {
-			return true
-		}
-		request := c.request(&spec, func(*Group) int { return n })
-		match := request.Groups[0].Match
-		request.Groups[0].Match = func(i topology.Node) bool {
-			return !slices.Contains(bad, i) && (match == nil || match(i))
-		}
-		if len(request.Groups[0].Classes) > 0 && c.fleet.Place(&request, &c.placement) {
-			if c.bookPlacement(rep, g) {
-				return true
-			}
-		}
+	spec.Groups[0].Topology = Topology{} // within and only say it
+	least := rep.job.spec.Groups[g].min() - rep.count(g, memberRunning, memberBinding)
+	spec.Groups[0].Replicas, spec.Groups[0].Min = missing, max(1, least)
+	request := c.request(&spec)
+	match := request.Groups[0].Match
+	request.Groups[0].Match = func(i topology.Node) bool {
+		return !slices.Contains(bad, i) && (match == nil || match(i))
 	}
-	return false
+	return c.find(&request) && c.bookPlacement(rep, g) || least <= 0
 }
 
 // place serves the ready buckets in policy order.
@@ -218,13 +209,13 @@ func (c *Core) attempt(b *bucket) {
 	c.totals.Attempts++
 	request := &s.request
 	if _, ok := c.quota.Fits(b.queue.index, s.charge); !ok {
-		if _, ok := c.quota.Fits(b.queue.index, s.least); !ok || !s.elastic {
+		if _, ok := c.quota.Fits(b.queue.index, s.least); !ok {
 			c.quotaBlock(b)
 			return
 		}
 		request = &s.minimum
 	}
-	if !c.find(request) && !(request != &s.minimum && s.elastic && c.find(&s.minimum)) {
+	if !c.find(request) {
 		c.block(s)
 		return
 	}

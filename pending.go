@@ -25,9 +25,8 @@ import (
 // A shape is one request, as far as the search can tell requests apart.
 type shape struct {
 	key     string
-	request gang.Request // all members
-	minimum gang.Request // the fewest that are worth starting
-	elastic bool         // the two differ
+	request gang.Request // all members, or at least the minimum
+	minimum gang.Request // the minimum alone
 	charge  quota.Charge // of request; of one product, or of none in particular
 	least   quota.Charge // of minimum
 	spec    shapeSpec
@@ -384,17 +383,16 @@ func (c *Core) compile(s *shape) {
 		return
 	}
 	s.version = c.classes.version
-	s.request = c.request(&s.spec, func(g *Group) int { return g.Replicas })
-	s.minimum = c.request(&s.spec, (*Group).min)
-	s.elastic = false
-	for i := range s.spec.Groups {
-		s.elastic = s.elastic || s.spec.Groups[i].min() < s.spec.Groups[i].Replicas
+	s.request = c.request(&s.spec)
+	s.minimum = c.request(&s.spec)
+	for i := range s.minimum.Groups {
+		s.minimum.Groups[i].Count = s.minimum.Groups[i].Min
 	}
 	s.charge, s.least = c.chargeFor(&s.request), c.chargeFor(&s.minimum)
 }
 
-// request compiles a spec for a search, with so many members in each group.
-func (c *Core) request(spec *shapeSpec, count func(*Group) int) gang.Request {
+// request compiles a spec for a search.
+func (c *Core) request(spec *shapeSpec) gang.Request {
 	tree := c.fleet.Tree()
 	level := func(name string) topology.Level {
 		l, _ := tree.Level(name) // "" is level 0: none
@@ -407,9 +405,8 @@ func (c *Core) request(spec *shapeSpec, count func(*Group) int) gang.Request {
 	}
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
-		n := count(g)
 		r.Groups = append(r.Groups, gang.Group{
-			Count: n, Min: n, Claim: c.claim(spec.Tenant, &g.Claim), Classes: c.classes.matching(g),
+			Count: g.Replicas, Min: g.min(), Claim: c.claim(spec.Tenant, &g.Claim), Classes: c.classes.matching(g),
 			Match: c.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
 			Segment: g.Topology.Segment, SegmentLevel: level(g.Topology.SegmentLevel),
 		})

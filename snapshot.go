@@ -192,12 +192,6 @@ func (c *Core) restore(s *snapshot) *Error {
 			return err.in(index("jobs", i))
 		}
 	}
-	for i := range s.Nodes {
-		n := c.nodeByID[s.Nodes[i].Node.ID]
-		if err := c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB); err != nil {
-			return refuse(ErrInvalid, index("nodes", i), err.Error())
-		}
-	}
 	for i := range s.Jobs {
 		c.restoreBlocked(&s.Jobs[i])
 	}
@@ -206,8 +200,6 @@ func (c *Core) restore(s *snapshot) *Error {
 	return nil
 }
 
-// restoreNode adds a node with host capacity to spare: what is held may be more
-// than a node has by now (see NodeUpdated), and is held before that is told.
 func (c *Core) restoreNode(s *savedNode) *Error {
 	if err := c.nodeJoined(NodeJoined{s.Node}); err != nil {
 		return err
@@ -215,11 +207,7 @@ func (c *Core) restoreNode(s *savedNode) *Error {
 	if err := checkText(s.Reason); err != nil {
 		return err.in("reason")
 	}
-	n := c.nodeByID[s.Node.ID]
-	c.cordon(n, s.Cordoned, s.Reason)
-	if err := c.fleet.Resize(n.index, 1<<60, 1<<60); err != nil {
-		return refuse(ErrInvalid, "node", err.Error())
-	}
+	c.cordon(c.nodeByID[s.Node.ID], s.Cordoned, s.Reason)
 	return nil
 }
 
@@ -293,7 +281,7 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 	}
 	hold := c.holdOf(j, &s.Placement)
 	defer c.owners.releaseShare(hold.Share) // book counts it
-	if err := c.fleet.Hold(hold); err != nil {
+	if err := c.fleet.Adopt(hold); err != nil {
 		return refuse(ErrConflict, "", err.Error())
 	}
 	c.book(rep, flat, hold, state)

@@ -1,0 +1,240 @@
+package berth_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// sampleJob uses every field that a job can have.
+func sampleJob() berth.Job {
+	return berth.Job{
+		ID: "train", Queue: "team-a", Tenant: "acme", Class: berth.Interactive, Priority: -3,
+		Groups: []berth.Group{
+			{Name: "driver", Replicas: 1, Claim: berth.Claim{CPUMilli: 4000, MemoryMiB: 1024}},
+			{
+				Name: "workers", Replicas: 8, Min: 4, Claim: berth.Claim{GPUs: 8, NVLink: true},
+				Selector: berth.Selector{
+					Pools: []string{"h100"}, Products: []string{"H100-80GB"}, MinGPUMemoryMiB: 1,
+					MinComputeCapability: berth.ComputeCapability{Major: 9}, Labels: map[string]string{"zone": "a", "arch": "amd64"},
+				},
+				Topology: berth.Topology{Required: "leaf", Preferred: "leaf"},
+			},
+			{Name: "side", Replicas: 1, Claim: berth.Claim{Share: &berth.Share{Mode: berth.TimeSlice, Milli: 250, MemoryMiB: 4096}}},
+		},
+		Topology:   berth.Topology{Required: "spine"},
+		MinRuntime: berth.Minute, ExpectedRuntime: berth.Hour, GangTimeout: berth.Day,
+		Checkpoint: berth.Checkpoint{Supported: true, Interval: berth.Hour, Cost: berth.Minute, RestartCost: berth.Second},
+	}
+}
+
+func sampleNode(id berth.NodeID) berth.Node {
+	n := berth.Node{
+		ID: id, Pool: "h100", Domains: []string{"spine-0", "leaf-0"}, CPUMilli: 112_000, MemoryMiB: 2 << 20,
+		NICs:   []berth.NIC{{Name: "mlx5_0", Rail: 0, MbitPerSecond: 400_000, NUMANode: -1}},
+		Labels: map[string]string{"zone": "a", "arch": "amd64"},
+	}
+	for range 8 {
+		n.GPUs = append(n.GPUs, berth.GPU{
+			Product: "H100-80GB", MemoryMiB: 81_559, ComputeCapability: berth.ComputeCapability{Major: 9},
+			UUID: "GPU-0", PCI: "0000:0f:00.0", NUMANode: 1, Clique: "c",
+		})
+	}
+	return n
+}
+
+func sampleEvents() []berth.Event {
+	return []berth.Event{
+		berth.NodeJoined{Node: sampleNode("n1")},
+		berth.NodeUpdated{Node: berth.Node{ID: "n1"}},
+		berth.NodeCordoned{Node: "n1", Reason: "fan"},
+		berth.NodeUncordoned{Node: "n1"},
+		berth.NodeLost{Node: "n1", Reason: "power"},
+		berth.GPUFailed{Node: "n1", GPU: 3, Reason: "xid 79"},
+		berth.GPURepaired{Node: "n1", GPU: 3},
+		berth.QueueSet{Queue: quota.Queue{Name: "team-a", Guarantee: quota.Amounts{quota.GPU: 8000}, Limit: quota.Amounts{quota.CPU: 1}, Weight: 2}},
+		berth.QueueRemoved{Queue: "team-a"},
+		berth.JobSubmitted{Job: sampleJob()},
+		berth.JobObserved{Job: berth.Job{ID: "j", Service: &berth.Service{Replicas: 2}}, Running: []berth.RunningReplica{{
+			Replica: 1, Incarnation: 4, Started: 99,
+			Members: []berth.Placement{{Group: "g", Index: 2, Node: "n", GPUs: berth.GPUs(0, 63), ShareMilli: 5, ShareMemoryMiB: 6}},
+		}}},
+		berth.JobScaled{Job: "j", Replicas: 0},
+		berth.JobCancelled{Job: "j"},
+		berth.JobFinished{Job: "j", Incarnation: 1, Failed: true, Reason: "exit 1"},
+		berth.MemberFailed{Job: "j", Replica: 2, Incarnation: 1, Members: []berth.MemberRef{{Group: "workers", Index: 7}}, Reason: "oom"},
+		berth.ActionReported{Action: 7, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 1}}, Reason: "no image"},
+		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: 1, ReleaseTimeout: 2, ReleaseAttempts: 3, RetryBackoff: 4, MaxRetryBackoff: 5, PassBudget: 6}},
+	}
+}
+
+func sampleActions() []berth.Action {
+	order := berth.Order{ID: 4, At: 5, Deadline: 6, Job: "j", Replica: 1, Incarnation: 2, Cause: berth.Cause{Code: berth.CauseFits, Detail: "d"}}
+	members := []berth.Placement{{Group: "g", Index: 1, Node: "n", GPUs: berth.GPUs(1, 2)}}
+	return []berth.Action{
+		berth.Bind{Order: order, Members: members},
+		berth.Release{Order: order, Members: members, Attempt: 2},
+		berth.Drop{Order: order},
+	}
+}
+
+func TestEventsRoundTrip(t *testing.T) {
+	for _, e := range sampleEvents() {
+		t.Run(e.Kind(), func(t *testing.T) {
+			b, err := berth.EncodeEvent(e)
+			require.NoError(t, err)
+			require.Contains(t, string(b), `{"`+e.Kind()+`":`)
+			back, err := berth.DecodeEvent(b)
+			require.NoError(t, err)
+			require.Equal(t, e, back)
+			again, err := berth.EncodeEvent(back)
+			require.NoError(t, err)
+			require.Equal(t, string(b), string(again))
+		})
+	}
+}
+
+func TestActionsRoundTrip(t *testing.T) {
+	for _, a := range sampleActions() {
+		t.Run(a.Kind(), func(t *testing.T) {
+			b, err := berth.EncodeAction(a)
+			require.NoError(t, err)
+			require.Contains(t, string(b), `{"`+a.Kind()+`":`)
+			back, err := berth.DecodeAction(b)
+			require.NoError(t, err)
+			require.Equal(t, a, back)
+		})
+	}
+}
+
+// The JSON of journals is a promise: what this test pins may be added to, not
+// changed.
+func TestJSONIsStable(t *testing.T) {
+	for _, c := range []struct {
+		event berth.Event
+		want  string
+	}{
+		{berth.GPUFailed{Node: "n1", GPU: 3, Reason: "xid 79"}, `{"gpuFailed":{"node":"n1","gpu":3,"reason":"xid 79"}}`},
+		{
+			berth.JobSubmitted{Job: berth.Job{ID: "a", Queue: "q", Class: berth.LatencyCritical, Groups: []berth.Group{{Replicas: 2, Claim: berth.Claim{GPUs: 8}}}}},
+			`{"jobSubmitted":{"job":{"id":"a","queue":"q","class":"latency-critical","groups":[{"replicas":2,"claim":{"gpus":8}}]}}}`,
+		},
+		{berth.ActionReported{Action: 9, Outcome: berth.Done}, `{"actionReported":{"action":9,"outcome":"done"}}`},
+	} {
+		b, err := berth.EncodeEvent(c.event)
+		require.NoError(t, err)
+		require.Equal(t, c.want, string(b))
+	}
+	b, err := berth.EncodeAction(sampleActions()[0])
+	require.NoError(t, err)
+	require.Equal(t, `{"bind":{"id":4,"at":5,"deadline":6,"job":"j","replica":1,"incarnation":2,"cause":{"code":"fits","detail":"d"},`+
+		`"members":[{"group":"g","index":1,"node":"n","gpus":[1,2]}]}}`, string(b))
+}
+
+func TestDecodingIsStrict(t *testing.T) {
+	for _, c := range []struct{ name, in, field, reason string }{
+		{"nothing", ``, "", "ends before"},
+		{"not JSON", `{"nodeLost"`, "", "ends before"},
+		{"cut short", `{"nodeLost":{"node":"n`, "", "ends before"},
+		{"garbage", `nodeLost`, "", "not JSON"},
+		{"null", `null`, "", "0 kinds"},
+		{"no kind", `{}`, "", "0 kinds"},
+		{"unknown kind", `{"nodeMelted":{}}`, "nodeMelted", "not a known field"},
+		{"two kinds", `{"nodeLost":{"node":"n"},"nodeUncordoned":{"node":"n"}}`, "", "2 kinds"},
+		{"unknown field", `{"nodeLost":{"node":"n","why":"x"}}`, "why", "not a known field"},
+		{"wrong type", `{"gpuFailed":{"node":"n","gpu":"three"}}`, "gpuFailed.gpu", "cannot be"},
+		{"fraction", `{"gpuFailed":{"node":"n","gpu":1.5}}`, "gpuFailed.gpu", "cannot be"},
+		{"unknown class", `{"jobSubmitted":{"job":{"class":"royal"}}}`, "class", "none of"},
+		{"GPU out of range", `{"jobObserved":{"running":[{"members":[{"gpus":[64]}]}]}}`, "gpus", "64"},
+		{"doubled GPU", `{"jobObserved":{"running":[{"members":[{"gpus":[1,1]}]}]}}`, "gpus", "1"},
+		{"bad capability", `{"nodeJoined":{"node":{"gpus":[{"computeCapability":"9"}]}}}`, "computeCapability", "9"},
+		{"trailing", `{"nodeLost":{"node":"n"}} {}`, "", "after its end"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := berth.DecodeEvent([]byte(c.in))
+			var e *berth.Error
+			require.ErrorAs(t, err, &e)
+			require.ErrorIs(t, err, berth.ErrInvalid)
+			require.Equal(t, "event", e.Event)
+			require.Equal(t, c.field, e.Field)
+			require.Contains(t, e.Reason, c.reason)
+		})
+	}
+}
+
+func TestEncodeRefusesStrangers(t *testing.T) {
+	_, err := berth.EncodeEvent(nil)
+	require.ErrorIs(t, err, berth.ErrInvalid)
+	_, err = berth.EncodeEvent(&berth.NodeLost{Node: "n"})
+	require.ErrorIs(t, err, berth.ErrInvalid)
+	_, err = berth.EncodeAction(nil)
+	require.ErrorIs(t, err, berth.ErrInvalid)
+}
+
+// requireTyped is promise R1: a value or a typed error.
+func requireTyped(t *testing.T, err error) {
+	t.Helper()
+	var e *berth.Error
+	if !errors.As(err, &e) || e.Event == "" || e.Reason == "" || e.Kind == nil {
+		t.Fatalf("not a complete *Error: %#v", err)
+	}
+}
+
+func FuzzDecodeEvent(f *testing.F) {
+	for _, e := range sampleEvents() {
+		b, _ := berth.EncodeEvent(e)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := berth.DecodeEvent(b)
+		if err != nil {
+			requireTyped(t, err)
+			return
+		}
+		once, err := berth.EncodeEvent(e)
+		require.NoError(t, err)
+		back, err := berth.DecodeEvent(once)
+		require.NoError(t, err)
+		twice, err := berth.EncodeEvent(back)
+		require.NoError(t, err)
+		require.Equal(t, string(once), string(twice))
+	})
+}
+
+func FuzzDecodeAction(f *testing.F) {
+	for _, a := range sampleActions() {
+		b, _ := berth.EncodeAction(a)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := berth.DecodeAction(b)
+		if err != nil {
+			requireTyped(t, err)
+			return
+		}
+		once, err := berth.EncodeAction(a)
+		require.NoError(t, err)
+		back, err := berth.DecodeAction(once)
+		require.NoError(t, err)
+		require.Equal(t, a, back)
+	})
+}
+
+func FuzzDecodeConfig(f *testing.F) {
+	b, _ := json.Marshal(berth.Config{Levels: []string{"spine"}, Policy: berth.Policy{BindTimeout: 1}})
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		config, err := berth.DecodeConfig(b)
+		if err == nil {
+			_, err = berth.New(config)
+			require.NoError(t, err)
+			return
+		}
+		requireTyped(t, err)
+	})
+}

@@ -1,0 +1,234 @@
+package gang
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/berth-sched/berth/topology"
+)
+
+// Fits returns how many members with a claim a node could take now; 0 where it takes
+// no work. A claim of nothing fits without end, which is told as math.MaxInt32.
+// O(1), for shares O(GPUs of the node).
+func (f *Fleet) Fits(n topology.Node, c *Claim) int {
+	if f.checkNode(n) != nil || !f.nodes[n].schedulable || c.validate() != nil {
+		return 0
+	}
+	return f.fits(n, c)
+}
+
+func (f *Fleet) fits(n topology.Node, c *Claim) int { return f.nodes[n].fits(c) }
+
+func (s *nodeState) fits(c *Claim) int {
+	count := math.MaxInt32
+	switch {
+	case c.GPUs == 1:
+		count = bits.OnesCount64(s.free())
+	case c.GPUs > 1:
+		count = bits.OnesCount64(s.free()) / c.GPUs
+	case c.Share.Milli > 0:
+		count = 0
+		for gpu := range s.slots {
+			count += s.sharesIn(gpu, &c.Share)
+		}
+	}
+	count = fitHost(count, s.cpu-s.cpuUsed, c.CPUMilli)
+	return fitHost(count, s.memory-s.memoryUsed, c.MemoryMiB)
+}
+
+// fitHost is how many of so many members there is enough of a host's resource for.
+func fitHost(count int, left, each int64) int {
+	if each == 0 || count == 0 {
+		return count
+	}
+	if each <= left && count == 1 {
+		return 1 // the usual case, without a division
+	}
+	return int(min(int64(count), max(left, 0)/each))
+}
+
+// fillNode places up to so many members of a group on a node and returns how many.
+func (f *Fleet) fillNode(n topology.Node, group, count int) int {
+	c := &f.search.request.Groups[group].Claim
+	count = min(count, f.fits(n, c))
+	state := &f.nodes[n]
+	h := Hold{Node: n, Share: c.Share, CPUMilli: c.CPUMilli, MemoryMiB: c.MemoryMiB}
+	for range count {
+		switch {
+		case c.GPUs > 0:
+			h.GPUs = lowest(state.free(), c.GPUs)
+		case c.Share.Milli > 0:
+			h.GPUs = 1 << state.chooseGPU(&c.Share)
+			h.Share.MemoryMiB = state.shareMemory(&c.Share)
+		}
+		f.put(group, &h)
+	}
+	return count
+}
+
+// fill places as many of the wanted members of a group in a domain as it can, in
+// whole segments, and returns how many.
+func (f *Fleet) fill(d topology.Domain, group int) int {
+	s := &f.search
+	g := &s.request.Groups[group]
+	count := s.counts[group]
+	switch {
+	case g.Claim.GPUs > 0:
+		return f.fillDomain(d, group, count)
+	case g.segment(f.tree.DomainLevel(d)) > 1:
+		return f.fillSegments(d, group, count)
+	case g.Claim.Share.Milli > 0:
+		for placed := range count {
+			if !f.placeShare(d, group) {
+				return placed
+			}
+		}
+		return count
+	}
+	s.group, s.left, s.scope = group, count, nil
+	f.visit(d, g.Classes, 0, s.visitHost)
+	return count - s.left
+}
+
+// fillSegments places a group without whole GPUs segment by segment.
+func (f *Fleet) fillSegments(d topology.Domain, group, count int) int {
+	s := &f.search
+	g := &s.request.Groups[group]
+	placed := 0
+	s.counts[group] = g.Segment
+	for placed < count && f.place(d, s.identity[group:group+1], g.SegmentLevel, 0) {
+		placed += g.Segment
+	}
+	s.counts[group] = count
+	return placed
+}
+
+// tryHost is the visit that places members without GPUs.
+func (f *Fleet) tryHost(n topology.Node) bool {
+	s := &f.search
+	if f.admits(s.group, n) {
+		s.left -= f.fillNode(n, s.group, s.left)
+	}
+	return s.left == 0
+}
+
+// fillDomain places up to so many members with whole GPUs in a domain, and returns
+// how many. The fullest use of the fewest child domains: the ones with the most room
+// first, and for the last of the members the one in which the least is left over.
+func (f *Fleet) fillDomain(d topology.Domain, group, count int) int {
+	s := &f.search
+	g := &s.request.Groups[group]
+	level := f.tree.DomainLevel(d)
+	segment := g.segment(level)
+	if level == f.tree.NodeLevel()-1 {
+		return f.fillNodes(d, group, count, segment)
+	}
+	base := len(s.candidates)
+	for _, child := range f.tree.Children(d) {
+		room := f.capacity(child, g)
+		if room -= room % segment; room > 0 {
+			s.candidates = append(s.candidates, candidate{domain: child, size: room})
+		}
+	}
+	placed := 0
+	for placed < count {
+		i := roomiest(s.candidates[base:], count-placed)
+		if i < 0 {
+			break
+		}
+		child := &s.candidates[base+i]
+		want := min(child.size, count-placed)
+		child.size = 0
+		mark := len(s.placement.Members)
+		got := f.fillDomain(child.domain, group, want)
+		if over := got % segment; over > 0 {
+			got -= over
+			f.rollback(mark + got)
+		}
+		placed += got
+	}
+	s.candidates = s.candidates[:base]
+	return placed
+}
+
+// roomiest returns the candidate with the most room, or, if any has room for the
+// rest, the one of these with the least; -1 if none has room. Earlier ones win ties.
+func roomiest(candidates []candidate, rest int) int {
+	best := -1
+	for i := range candidates {
+		size := candidates[i].size
+		switch {
+		case size == 0:
+		case best < 0:
+			best = i
+		case candidates[best].size >= rest:
+			if size >= rest && size < candidates[best].size {
+				best = i
+			}
+		case size > candidates[best].size:
+			best = i
+		}
+	}
+	return best
+}
+
+// fillNodes is fillDomain for a domain of nodes. What goes on a node together is a
+// unit: a member, or a segment of them. Nodes with room for the most units come
+// first, of these the ones with the fewest free GPUs; the rest goes where the fewest
+// GPUs are left over. Should the host or Match be in the way, every node with
+// enough GPUs for a unit has been looked at in the end.
+func (f *Fleet) fillNodes(d topology.Domain, group, count, segment int) int {
+	g := &f.search.request.Groups[group]
+	gpus := g.Claim.GPUs * segment
+	left, tried := count, 0
+	for units := f.mostGPUs(g.Classes) / gpus; units > 0; units-- {
+		for k := units * gpus; k < (units+1)*gpus && k <= topology.MaxGPUs; k++ {
+			for _, c := range g.Classes {
+				for at := f.tree.Next(d, c, k, 0); at >= 0; at = f.tree.Next(d, c, k, at+1) {
+					if left < units*segment && left != tried {
+						tried = left
+						if f.fillRest(d, group, left, segment) {
+							left = 0
+						}
+					}
+					if left == 0 {
+						return count
+					}
+					left -= f.fillUnits(f.tree.NodesOf(d, c)[at], group, left, segment)
+				}
+			}
+		}
+	}
+	return count - left
+}
+
+// fillRest places the last members on one node, the one with the fewest free GPUs
+// that has enough.
+func (f *Fleet) fillRest(d topology.Domain, group, count, segment int) bool {
+	g := &f.search.request.Groups[group]
+	most := f.mostGPUs(g.Classes)
+	for k := count * g.Claim.GPUs; k <= most; k++ {
+		for _, c := range g.Classes {
+			for at := f.tree.Next(d, c, k, 0); at >= 0; at = f.tree.Next(d, c, k, at+1) {
+				n := f.tree.NodesOf(d, c)[at]
+				if f.fits(n, &g.Claim) >= count && f.fillUnits(n, group, count, segment) == count {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// fillUnits places whole units, up to so many members, on a node if it will do.
+func (f *Fleet) fillUnits(n topology.Node, group, count, segment int) int {
+	g := &f.search.request.Groups[group]
+	if segment > 1 {
+		count = min(count, f.fits(n, &g.Claim))
+		count -= count % segment
+	}
+	if count == 0 || g.Match != nil && !g.Match(n) {
+		return 0
+	}
+	return f.fillNode(n, group, count)
+}

@@ -1,0 +1,284 @@
+package gang
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/google/btree"
+
+	"github.com/berth-sched/berth/topology"
+)
+
+// A Fleet is what is free and what is held, node by node. Make one with NewFleet.
+//
+// Invariants, which Check verifies:
+//  1. A GPU is held whole by one hold, or in part by shares of one owner, or not at
+//     all. The shares of a GPU take no more than all of its compute and memory.
+//  2. A node counts in the tree with the number of its healthy GPUs that nobody
+//     holds, or as taking no work if it is not schedulable.
+//  3. The index of shared GPUs has exactly those that can take more: compute left,
+//     healthy, on a schedulable node.
+//  4. The host CPU and memory in use on a node are the sums over its holds.
+type Fleet struct {
+	tree  *topology.Tree
+	nodes []nodeState // by topology.Node
+
+	// shared has the shared GPUs that can take more, by class of their node.
+	shared []*btree.BTreeG[shareKey]
+
+	search search
+	// seen and epoch find doubled classes in a request.
+	seen  []uint64
+	epoch uint64
+}
+
+// A NodeSpec describes a node that joins.
+type NodeSpec struct {
+	// Name, Path, Class and GPUs are as for topology.Tree.AddNode. Nodes of one
+	// class should have GPUs that are alike.
+	Name  string
+	Path  []string
+	Class topology.Class
+	GPUs  int
+	// GPUMemoryMiB is the memory of each GPU; zero where it is not known, and then
+	// shares are given without regard to memory only if they name none.
+	GPUMemoryMiB int64
+	// CPUMilli and MemoryMiB are what the host has for members.
+	CPUMilli, MemoryMiB int64
+}
+
+// A nodeState is what is free and held on one node.
+type nodeState struct {
+	live        bool
+	schedulable bool
+	class       topology.Class
+	gpuMemory   int64
+	cpu, memory int64 // of the host
+	// cpuUsed and memoryUsed may exceed cpu and memory after Resize and Adopt.
+	cpuUsed, memoryUsed int64
+	holds               int
+	healthy             uint64
+	whole               uint64 // GPUs held whole
+	shared              uint64 // GPUs held in part
+	slots               []slot // one for each GPU
+}
+
+// A slot is what is held of one GPU.
+type slot struct {
+	// The shares of the GPU: how many, whose, and how much they add up to.
+	shares int32
+	milli  int32
+	owner  Owner
+	memory int64
+	// The hold whose lowest GPU this is, if it holds whole GPUs. It makes a release
+	// of something else recognisable.
+	hold                uint64
+	cpuMilli, memoryMiB int64
+}
+
+// NewFleet returns a fleet without nodes over the levels of a topology, as for
+// topology.New, whose errors it returns.
+func NewFleet(levels ...string) (*Fleet, error) {
+	tree, err := topology.New(levels...)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fleet{tree: tree}
+	f.search.bind(f)
+	return f, nil
+}
+
+// Tree returns the topology with its counts. It is for reading: the fleet alone
+// changes it.
+func (f *Fleet) Tree() *topology.Tree { return f.tree }
+
+// AddNode adds a node: schedulable, its GPUs healthy, nothing held. The errors are
+// those of topology.Tree.AddNode, and ErrInvalid for amounts out of range.
+func (f *Fleet) AddNode(s NodeSpec) (topology.Node, error) {
+	for _, amount := range [...]struct {
+		field string
+		value int64
+	}{{"gpuMemoryMiB", s.GPUMemoryMiB}, {"cpuMilli", s.CPUMilli}, {"memoryMiB", s.MemoryMiB}} {
+		if err := checkAmount(s.Name, amount.field, amount.value); err != nil {
+			return -1, err
+		}
+	}
+	n, err := f.tree.AddNode(s.Name, s.Path, s.Class, s.GPUs)
+	if err != nil {
+		return -1, err
+	}
+	for int(n) >= len(f.nodes) {
+		f.nodes = append(f.nodes, nodeState{})
+	}
+	for int(s.Class) >= len(f.shared) {
+		f.shared = append(f.shared, nil)
+	}
+	f.nodes[n] = nodeState{
+		live: true, schedulable: true, class: s.Class, gpuMemory: s.GPUMemoryMiB,
+		cpu: s.CPUMilli, memory: s.MemoryMiB, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
+	}
+	f.recount(n)
+	return n, nil
+}
+
+// RemoveNode removes a node on which nothing is held (ErrUnknown, ErrInUse).
+func (f *Fleet) RemoveNode(n topology.Node) error {
+	if err := f.checkNode(n); err != nil {
+		return err
+	}
+	if f.nodes[n].holds > 0 {
+		return &Error{
+			Node: f.tree.NodeName(n), Field: "node", Kind: ErrInUse,
+			Reason: fmt.Sprintf("%d members hold something there", f.nodes[n].holds),
+		}
+	}
+	if err := f.tree.RemoveNode(n); err != nil {
+		return err
+	}
+	f.nodes[n] = nodeState{}
+	return nil
+}
+
+// Resize changes what the host of a node has for members. It may be less than what is
+// held there; nothing more goes there then until enough is released. Refusals:
+// ErrUnknown, ErrInvalid.
+func (f *Fleet) Resize(n topology.Node, cpuMilli, memoryMiB int64) error {
+	if err := f.checkNode(n); err != nil {
+		return err
+	}
+	if err := checkAmount(f.tree.NodeName(n), "cpuMilli", cpuMilli); err != nil {
+		return err
+	}
+	if err := checkAmount(f.tree.NodeName(n), "memoryMiB", memoryMiB); err != nil {
+		return err
+	}
+	f.nodes[n].cpu, f.nodes[n].memory = cpuMilli, memoryMiB
+	return nil
+}
+
+// SetSchedulable says whether a node takes work. What it holds stays. A node that
+// is not there is passed over.
+func (f *Fleet) SetSchedulable(n topology.Node, ok bool) {
+	if f.checkNode(n) != nil || f.nodes[n].schedulable == ok {
+		return
+	}
+	state := &f.nodes[n]
+	for gpus := state.shared; gpus != 0; gpus &= gpus - 1 {
+		f.unindex(n, bits.TrailingZeros64(gpus))
+	}
+	state.schedulable = ok
+	for gpus := state.shared; gpus != 0; gpus &= gpus - 1 {
+		f.index(n, bits.TrailingZeros64(gpus))
+	}
+	f.recount(n)
+}
+
+// Schedulable reports whether a node takes work.
+func (f *Fleet) Schedulable(n topology.Node) bool {
+	return f.checkNode(n) == nil && f.nodes[n].schedulable
+}
+
+// SetHealthy says whether a GPU works. A failed GPU is not free: if it is held, it
+// stays so until it is released. A GPU that is not there is passed over.
+func (f *Fleet) SetHealthy(n topology.Node, gpu int, ok bool) {
+	if f.checkNode(n) != nil || gpu < 0 || gpu >= len(f.nodes[n].slots) {
+		return
+	}
+	state, bit := &f.nodes[n], uint64(1)<<gpu
+	f.unindex(n, gpu)
+	state.healthy &^= bit
+	if ok {
+		state.healthy |= bit
+	}
+	f.index(n, gpu)
+	f.recount(n)
+}
+
+// FreeMask returns the GPUs of a node that are healthy and of which nothing is held,
+// bit i for GPU i, whether or not the node takes work.
+func (f *Fleet) FreeMask(n topology.Node) uint64 {
+	if f.checkNode(n) != nil {
+		return 0
+	}
+	return f.nodes[n].free()
+}
+
+// HostFree returns what the host of a node has left for members: CPU in thousandths of a
+// core and memory in MiB. Either is negative where more is held than there is.
+func (f *Fleet) HostFree(n topology.Node) (cpuMilli, memoryMiB int64) {
+	if f.checkNode(n) != nil {
+		return 0, 0
+	}
+	state := &f.nodes[n]
+	return state.cpu - state.cpuUsed, state.memory - state.memoryUsed
+}
+
+// ShareLeft returns what is left of a GPU for shares: compute in thousandths and memory in
+// MiB. All of it where nobody holds the GPU, nothing where it is held whole, has
+// failed or is not there.
+func (f *Fleet) ShareLeft(n topology.Node, gpu int) (milli int32, memoryMiB int64) {
+	if f.checkNode(n) != nil || gpu < 0 || gpu >= len(f.nodes[n].slots) {
+		return 0, 0
+	}
+	state := &f.nodes[n]
+	if bit := uint64(1) << gpu; state.whole&bit != 0 || state.healthy&bit == 0 {
+		return 0, 0
+	}
+	return wholeMilli - state.slots[gpu].milli, state.gpuMemory - state.slots[gpu].memory
+}
+
+// Holds returns how many members hold something on a node.
+func (f *Fleet) Holds(n topology.Node) int {
+	if f.checkNode(n) != nil {
+		return 0
+	}
+	return f.nodes[n].holds
+}
+
+// free is the set of healthy GPUs that nobody holds.
+func (s *nodeState) free() uint64 { return s.healthy &^ s.whole &^ s.shared }
+
+// recount tells the tree what a node has free.
+func (f *Fleet) recount(n topology.Node) {
+	state := &f.nodes[n]
+	if !state.schedulable {
+		f.tree.SetFree(n, -1)
+		return
+	}
+	f.tree.SetFree(n, bits.OnesCount64(state.free()))
+}
+
+// checkNode refuses a node that is not there.
+func (f *Fleet) checkNode(n topology.Node) error {
+	if n < 0 || int(n) >= len(f.nodes) || !f.nodes[n].live {
+		return &Error{Field: "node", Reason: fmt.Sprintf("there is no node with index %d", n), Kind: ErrUnknown}
+	}
+	return nil
+}
+
+func checkAmount(node, field string, amount int64) error {
+	if amount < 0 || amount > MaxAmount {
+		return &Error{
+			Node: node, Field: field, Kind: ErrInvalid,
+			Reason: fmt.Sprintf("%d is not within 0 and %d", amount, int64(MaxAmount)),
+		}
+	}
+	return nil
+}
+
+// lowMask is the set of the n lowest GPUs.
+func lowMask(n int) uint64 {
+	if n >= 64 {
+		return ^uint64(0)
+	}
+	return 1<<n - 1
+}
+
+// lowest returns the n lowest GPUs of a set that has as many.
+func lowest(gpus uint64, n int) uint64 {
+	rest := gpus
+	for range n {
+		rest &= rest - 1
+	}
+	return gpus &^ rest
+}

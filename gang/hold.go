@@ -1,0 +1,237 @@
+package gang
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/berth-sched/berth/topology"
+)
+
+// Hold takes what a member is to hold on a node that the caller chose. It refuses
+// what the node cannot give: GPUs that are held (ErrHeld), more compute, GPU
+// memory, host CPU or memory than is left (ErrCapacity), a failed GPU or a node that
+// takes no work (ErrUnavailable), or what makes no sense (ErrInvalid, ErrUnknown).
+// O(levels).
+func (f *Fleet) Hold(h Hold) error {
+	if err := f.checkHold(&h); err != nil {
+		return err
+	}
+	if err := f.checkAvailable(&h); err != nil {
+		return err
+	}
+	f.take(&h)
+	return nil
+}
+
+// Adopt takes what a member is known to hold already: after a restore, or when it
+// runs by somebody else's doing. The world wins: the node may be unschedulable, the
+// GPU may have failed, and the host may end up with less than nothing left. GPUs that are
+// held, and more than the compute and memory of a GPU, are refused all the same.
+func (f *Fleet) Adopt(h Hold) error {
+	if err := f.checkHold(&h); err != nil {
+		return err
+	}
+	f.take(&h)
+	return nil
+}
+
+// Release gives back what a member holds. It refuses with ErrNotHeld what is not
+// held: a hold of whole GPUs must be given back exactly as it was taken; of shares
+// and of the host, which are kept as sums, no more than the sum can be given back,
+// and the last hold all of it. O(levels).
+func (f *Fleet) Release(h Hold) error {
+	if err := f.checkRelease(&h); err != nil {
+		return err
+	}
+	f.give(&h)
+	return nil
+}
+
+// ReleaseAll gives back a whole placement and empties it. If any of its members does
+// not hold what it says, nothing is given back.
+func (f *Fleet) ReleaseAll(p *Placement) error {
+	for i := range p.Members {
+		err := f.Release(p.Members[i].Hold)
+		if err == nil {
+			continue
+		}
+		for i--; i >= 0; i-- {
+			f.take(&p.Members[i].Hold)
+		}
+		return err
+	}
+	p.Members = p.Members[:0]
+	p.Domain, p.Level = topology.Root, topology.Fleet
+	return nil
+}
+
+func (f *Fleet) refuse(kind error, n topology.Node, field, format string, args ...any) error {
+	return &Error{Node: f.tree.NodeName(n), Field: "hold." + field, Reason: fmt.Sprintf(format, args...), Kind: kind}
+}
+
+// checkShape refuses a hold that makes no sense on its node.
+func (f *Fleet) checkShape(h *Hold) error {
+	if err := f.checkNode(h.Node); err != nil {
+		return err
+	}
+	gpus := len(f.nodes[h.Node].slots)
+	switch s := &h.Share; {
+	case h.GPUs&^lowMask(gpus) != 0:
+		return f.refuse(ErrUnknown, h.Node, "gpus", "%#x names GPUs that a node with %d does not have", h.GPUs, gpus)
+	case s.Milli < 0 || s.Milli >= wholeMilli:
+		return f.refuse(ErrInvalid, h.Node, "share.milli", "%d thousandths are not within 1 and 999", s.Milli)
+	case s.Milli == 0 && *s != Share{}:
+		return f.refuse(ErrInvalid, h.Node, "share.milli", "a share of no compute")
+	case s.Milli > 0 && bits.OnesCount64(h.GPUs) != 1:
+		return f.refuse(ErrInvalid, h.Node, "share", "a share of %d GPUs", bits.OnesCount64(h.GPUs))
+	case s.MemoryMiB < 0 || s.MemoryMiB > MaxAmount:
+		return f.refuse(ErrInvalid, h.Node, "share.memoryMiB", "%d MiB are not within 0 and %d", s.MemoryMiB, int64(MaxAmount))
+	case s.Owner > MaxOwner:
+		return f.refuse(ErrInvalid, h.Node, "share.owner", "owner %d is above %d", s.Owner, MaxOwner)
+	case h.CPUMilli < 0 || h.CPUMilli > MaxAmount:
+		return f.refuse(ErrInvalid, h.Node, "cpuMilli", "%d is not within 0 and %d", h.CPUMilli, int64(MaxAmount))
+	case h.MemoryMiB < 0 || h.MemoryMiB > MaxAmount:
+		return f.refuse(ErrInvalid, h.Node, "memoryMiB", "%d is not within 0 and %d", h.MemoryMiB, int64(MaxAmount))
+	}
+	return nil
+}
+
+// checkHold refuses a hold on what others hold.
+func (f *Fleet) checkHold(h *Hold) error {
+	if err := f.checkShape(h); err != nil {
+		return err
+	}
+	state := &f.nodes[h.Node]
+	if taken := h.GPUs & state.whole; taken != 0 {
+		return f.refuse(ErrHeld, h.Node, "gpus", "%#x are held by others", taken)
+	}
+	if h.Share.Milli == 0 {
+		if taken := h.GPUs & state.shared; taken != 0 {
+			return f.refuse(ErrHeld, h.Node, "gpus", "others have shares of %#x", taken)
+		}
+		return nil
+	}
+	gpu := bits.TrailingZeros64(h.GPUs)
+	switch slot := &state.slots[gpu]; {
+	case slot.shares > 0 && slot.owner != h.Share.Owner:
+		return f.refuse(ErrHeld, h.Node, "share.owner", "GPU %d is shared by another owner", gpu)
+	case slot.milli+h.Share.Milli > wholeMilli:
+		return f.refuse(ErrCapacity, h.Node, "share.milli", "%d thousandths of GPU %d are left, %d are asked for",
+			wholeMilli-slot.milli, gpu, h.Share.Milli)
+	case slot.memory+h.Share.MemoryMiB > state.gpuMemory:
+		return f.refuse(ErrCapacity, h.Node, "share.memoryMiB", "%d MiB of GPU %d are left, %d are asked for",
+			state.gpuMemory-slot.memory, gpu, h.Share.MemoryMiB)
+	}
+	return nil
+}
+
+// checkAvailable refuses what a new member may not have although nobody holds it.
+func (f *Fleet) checkAvailable(h *Hold) error {
+	state := &f.nodes[h.Node]
+	cpu, memory := f.HostFree(h.Node)
+	switch failed := h.GPUs &^ state.healthy; {
+	case !state.schedulable:
+		return f.refuse(ErrUnavailable, h.Node, "node", "it takes no work")
+	case failed != 0:
+		return f.refuse(ErrUnavailable, h.Node, "gpus", "%#x have failed", failed)
+	case h.CPUMilli > max(cpu, 0):
+		return f.refuse(ErrCapacity, h.Node, "cpuMilli", "%d are left, %d are asked for", cpu, h.CPUMilli)
+	case h.MemoryMiB > max(memory, 0):
+		return f.refuse(ErrCapacity, h.Node, "memoryMiB", "%d are left, %d are asked for", memory, h.MemoryMiB)
+	}
+	return nil
+}
+
+// checkRelease refuses to give back what is not held so.
+func (f *Fleet) checkRelease(h *Hold) error {
+	if err := f.checkShape(h); err != nil {
+		return err
+	}
+	state := &f.nodes[h.Node]
+	switch {
+	case state.holds == 0:
+		return f.refuse(ErrNotHeld, h.Node, "node", "nothing is held there")
+	case h.CPUMilli > state.cpuUsed:
+		return f.refuse(ErrNotHeld, h.Node, "cpuMilli", "only %d are held", state.cpuUsed)
+	case h.MemoryMiB > state.memoryUsed:
+		return f.refuse(ErrNotHeld, h.Node, "memoryMiB", "only %d are held", state.memoryUsed)
+	case state.holds == 1 && (h.GPUs != state.whole|state.shared || h.CPUMilli != state.cpuUsed || h.MemoryMiB != state.memoryUsed):
+		return f.refuse(ErrNotHeld, h.Node, "node", "its last hold is another one")
+	case h.GPUs == 0:
+		return nil
+	}
+	gpu := bits.TrailingZeros64(h.GPUs)
+	slot := &state.slots[gpu]
+	if h.Share.Milli == 0 {
+		if slot.hold != h.GPUs || slot.cpuMilli != h.CPUMilli || slot.memoryMiB != h.MemoryMiB {
+			return f.refuse(ErrNotHeld, h.Node, "gpus", "%#x are not held as one, or not with that host CPU and memory", h.GPUs)
+		}
+		return nil
+	}
+	switch left := (Share{slot.milli, slot.memory, slot.owner}); {
+	case slot.shares == 0 || left.Owner != h.Share.Owner:
+		return f.refuse(ErrNotHeld, h.Node, "share.owner", "the owner has no share of GPU %d", gpu)
+	case h.Share.Milli > left.Milli, h.Share.MemoryMiB > left.MemoryMiB, slot.shares == 1 && h.Share != left:
+		return f.refuse(ErrNotHeld, h.Node, "share", "the shares of GPU %d come to %d thousandths and %d MiB",
+			gpu, left.Milli, left.MemoryMiB)
+	}
+	return nil
+}
+
+// take enters a checked hold.
+func (f *Fleet) take(h *Hold) {
+	state := &f.nodes[h.Node]
+	state.holds++
+	state.cpuUsed += h.CPUMilli
+	state.memoryUsed += h.MemoryMiB
+	if h.GPUs == 0 {
+		return
+	}
+	gpu := bits.TrailingZeros64(h.GPUs)
+	slot := &state.slots[gpu]
+	if h.Share.Milli == 0 {
+		state.whole |= h.GPUs
+		slot.hold, slot.cpuMilli, slot.memoryMiB = h.GPUs, h.CPUMilli, h.MemoryMiB
+		f.recount(h.Node)
+		return
+	}
+	f.unindex(h.Node, gpu)
+	slot.shares++
+	slot.milli += h.Share.Milli
+	slot.memory += h.Share.MemoryMiB
+	slot.owner = h.Share.Owner
+	state.shared |= h.GPUs
+	f.index(h.Node, gpu)
+	if slot.shares == 1 {
+		f.recount(h.Node)
+	}
+}
+
+// give undoes take.
+func (f *Fleet) give(h *Hold) {
+	state := &f.nodes[h.Node]
+	state.holds--
+	state.cpuUsed -= h.CPUMilli
+	state.memoryUsed -= h.MemoryMiB
+	if h.GPUs == 0 {
+		return
+	}
+	gpu := bits.TrailingZeros64(h.GPUs)
+	slot := &state.slots[gpu]
+	if h.Share.Milli == 0 {
+		state.whole &^= h.GPUs
+		slot.hold, slot.cpuMilli, slot.memoryMiB = 0, 0, 0
+		f.recount(h.Node)
+		return
+	}
+	f.unindex(h.Node, gpu)
+	slot.shares--
+	slot.milli -= h.Share.Milli
+	slot.memory -= h.Share.MemoryMiB
+	if slot.shares == 0 {
+		slot.owner = 0
+		state.shared &^= h.GPUs
+		f.recount(h.Node)
+	}
+	f.index(h.Node, gpu)
+}

@@ -1,0 +1,138 @@
+package quota
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// bigTree has 10,000 queues: 10 organisations of 27 teams of 36 projects, with
+// guarantees, limits and usage, all active.
+func bigTree(t testing.TB) (*Tree, []Index) {
+	t.Helper()
+	tree := NewTree()
+	h100 := tree.Product("H100")
+	var leaves []Index
+	set := func(name, parent string, guarantee int64) Index {
+		return mustSet(t, tree, Queue{
+			Name: name, Parent: parent, Weight: int64(len(name)),
+			Guarantee: Amounts{GPU: guarantee}, Limit: Amounts{GPU: 1 << 30, GPUOf("H100"): 1 << 30, CPU: 1 << 30},
+		})
+	}
+	for o := range 10 {
+		org := fmt.Sprintf("org%d", o)
+		set(org, "", 27*36*8000)
+		for m := range 27 {
+			team := fmt.Sprintf("%s-team%d", org, m)
+			set(team, org, 36*8000)
+			for p := range 36 {
+				i := set(fmt.Sprintf("%s-project%d", team, p), team, 8000)
+				leaves = append(leaves, i)
+				require.NoError(t, tree.Charge(i, Charge{GPUMilli: int64(1+(o+m+p)%16) * 1000, CPUMilli: 8, Product: h100}))
+				tree.Activate(i)
+			}
+		}
+	}
+	require.Equal(t, 10*(1+27*(1+36)), tree.Len())
+	require.NoError(t, tree.Check())
+	return tree, leaves
+}
+
+// TestDecisionsAllocateNothing guards the steady state.
+func TestDecisionsAllocateNothing(t *testing.T) {
+	tree, leaves := bigTree(t)
+	c := Charge{GPUMilli: 8000, CPUMilli: 1000, MemoryMiB: 10, Product: tree.Product("H100")}
+	huge := Charge{GPUMilli: 1 << 31, Product: c.Product}
+	n := 0
+	for name, f := range map[string]func(Index){
+		"charge":   func(i Index) { _ = tree.Charge(i, c); _ = tree.Discharge(i, c) },
+		"fits":     func(i Index) { tree.Fits(i, c) },
+		"fits not": func(i Index) { tree.Fits(i, huge) },
+		"within":   func(i Index) { tree.Within(i, c) },
+		"next":     func(Index) { tree.Next() },
+		"activate": func(i Index) { tree.Deactivate(i); tree.Activate(i) },
+		"product":  func(Index) { tree.Product("H100") },
+	} {
+		require.Zero(t, testing.AllocsPerRun(200, func() {
+			n++
+			f(leaves[n*7919%len(leaves)])
+		}), name)
+	}
+	require.NoError(t, tree.Check())
+}
+
+// TestDeepTree: a chain as deep as the tree is large takes no stack.
+func TestDeepTree(t *testing.T) {
+	tree := NewTree()
+	const depth = 10_000
+	parent := ""
+	for d := range depth {
+		name := fmt.Sprintf("q%d", d)
+		mustSet(t, tree, Queue{Name: name, Parent: parent})
+		parent = name
+	}
+	leaf, _ := tree.Lookup(parent)
+	tree.Activate(leaf)
+	require.NoError(t, tree.Charge(leaf, Charge{GPUMilli: 5, Product: NoProduct}))
+	next, ok := tree.Next()
+	require.True(t, ok)
+	require.Equal(t, leaf, next)
+	require.Equal(t, int64(5), tree.Used(Root, GPU))
+	require.NoError(t, tree.Check())
+}
+
+func BenchmarkCharge(b *testing.B) {
+	tree, leaves := bigTree(b)
+	c := Charge{GPUMilli: 8000, CPUMilli: 1000, MemoryMiB: 10, Product: tree.Product("H100")}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		i := leaves[n*7919%len(leaves)]
+		_ = tree.Charge(i, c)
+		_ = tree.Discharge(i, c)
+		n++
+	}
+	b.ReportMetric(float64(tree.Len()), "queues")
+}
+
+func BenchmarkFits(b *testing.B) {
+	tree, leaves := bigTree(b)
+	c := Charge{GPUMilli: 8000, CPUMilli: 1000, MemoryMiB: 10, Product: tree.Product("H100")}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		tree.Fits(leaves[n*7919%len(leaves)], c)
+		n++
+	}
+}
+
+// BenchmarkServe is one turn of the loop: Next, Fits, Charge, and now and then a
+// queue that runs dry.
+func BenchmarkServe(b *testing.B) {
+	tree, _ := bigTree(b)
+	c := Charge{GPUMilli: 1000, Product: tree.Product("H100")}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		i, _ := tree.Next()
+		tree.Fits(i, c)
+		_ = tree.Charge(i, c)
+		if n++; n%4 == 0 {
+			tree.Deactivate(i)
+			tree.Activate(i)
+		}
+	}
+}
+
+func BenchmarkSet(b *testing.B) {
+	tree, leaves := bigTree(b)
+	q := tree.Config(leaves[77])
+	b.ReportAllocs()
+	n := int64(0)
+	for b.Loop() {
+		q.Weight = n%7 + 1
+		_, _ = tree.Set(q)
+		n++
+	}
+}

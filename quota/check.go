@@ -1,0 +1,166 @@
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Check verifies the invariants of Tree from scratch: every sum, heap and index
+// against what it stands for. It is for tests, whose every step may call it.
+// O(queues x products).
+func (t *Tree) Check() error {
+	if err := t.checkNames(); err != nil {
+		return err
+	}
+	sums := t.sums()
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		if !n.live {
+			continue
+		}
+		for _, check := range []func() error{
+			func() error { return t.checkSums(n, sums[i]) },
+			func() error { return t.checkStatement(n) },
+			func() error { return t.checkHeap(Index(i)) },
+		} {
+			if err := check(); err != nil {
+				return fmt.Errorf("quota: check: queue %q: %w", n.config.Name, err)
+			}
+		}
+		if n.members < 0 || (Index(i) == Root || n.children > 0) && (n.members != 0 || n.active) {
+			return fmt.Errorf("quota: check: queue %q: %d jobs, active %t at no leaf", n.config.Name, n.members, n.active)
+		}
+	}
+	return nil
+}
+
+// checkNames compares the index of names with the queues.
+func (t *Tree) checkNames() error {
+	live := 0
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		switch {
+		case !n.live:
+			if !slices.Contains(t.free, Index(i)) {
+				return fmt.Errorf("quota: check: index %d is neither live nor free", i)
+			}
+		case Index(i) == Root:
+			if n.parent != None || n.config.Name != "" || n.position >= 0 {
+				return fmt.Errorf("quota: check: the root is no root")
+			}
+		default:
+			live++
+			if have, ok := t.byName[n.config.Name]; !ok || have != Index(i) || !t.live(n.parent) || t.Name(n.parent) != n.config.Parent {
+				return fmt.Errorf("quota: check: queue %q at %d below %d is misfiled", n.config.Name, i, n.parent)
+			}
+		}
+	}
+	if live != len(t.byName) || live+1+len(t.free) != len(t.nodes) {
+		return fmt.Errorf("quota: check: %d queues, %d names, %d free of %d", live, len(t.byName), len(t.free), len(t.nodes))
+	}
+	return nil
+}
+
+// total is what the children of one queue add up to.
+type total struct {
+	children, queued int
+	used, promised   map[resourceID]int64
+}
+
+func (t *Tree) sums() []total {
+	sums := make([]total, len(t.nodes))
+	for i := range t.nodes {
+		sums[i].used, sums[i].promised = map[resourceID]int64{}, map[resourceID]int64{}
+	}
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		if !n.live || Index(i) == Root {
+			continue
+		}
+		s := &sums[n.parent]
+		s.children++
+		if n.position >= 0 {
+			s.queued++
+		}
+		for _, a := range n.accounts() {
+			s.used[a.resource] += a.used
+			s.promised[a.resource] += a.promised()
+		}
+	}
+	return sums
+}
+
+func (n *node) accounts() []account { return slices.Concat(n.host[:], n.products) }
+
+func (t *Tree) checkSums(n *node, s total) error {
+	if int(n.children) != s.children {
+		return fmt.Errorf("%d children, %d on the count", s.children, n.children)
+	}
+	if len(n.heap) != s.queued {
+		return fmt.Errorf("%d children to be served, %d in the heap", s.queued, len(n.heap))
+	}
+	seen := map[resourceID]bool{}
+	products := int64(0)
+	for k, a := range n.accounts() {
+		switch {
+		case k > 0 && a.resource <= n.accounts()[k-1].resource || int(a.resource) >= len(t.names):
+			return fmt.Errorf("the account of resource %d is out of place", a.resource)
+		case a.resource >= firstProduct && a.empty():
+			return fmt.Errorf("%s: an account that says nothing", t.names[a.resource])
+		case a.used < 0 || s.children > 0 && a.used != s.used[a.resource]:
+			return fmt.Errorf("%s: %d in use, the children use %d", t.names[a.resource], a.used, s.used[a.resource])
+		case a.below != s.promised[a.resource]:
+			return fmt.Errorf("%s: %d promised below, the children are promised %d", t.names[a.resource], a.below, s.promised[a.resource])
+		case a.guarantee != unset && a.below > a.guarantee, a.limit != unset && a.promised() > a.limit:
+			return fmt.Errorf("%s: guarantee %d and limit %d for a promise of %d", t.names[a.resource], a.guarantee, a.limit, a.below)
+		}
+		seen[a.resource] = true
+		if a.resource >= firstProduct {
+			products += a.used
+		}
+	}
+	if products > n.host[gpuID].used {
+		return fmt.Errorf("%d GPUs of the products in use, but %d in all", products, n.host[gpuID].used)
+	}
+	for _, r := range slices.Sorted(maps.Keys(s.used)) {
+		if !seen[r] && (s.used[r] != 0 || s.promised[r] != 0) {
+			return fmt.Errorf("%s: no account, though the children have one", t.names[r])
+		}
+	}
+	return nil
+}
+
+// checkStatement compares the accounts with the configuration.
+func (t *Tree) checkStatement(n *node) error {
+	stated := 0
+	for _, a := range n.accounts() {
+		r := t.names[a.resource]
+		if a.guarantee != amount(n.config.Guarantee, r) || a.limit != amount(n.config.Limit, r) {
+			return fmt.Errorf("%s: guarantee %d and limit %d are not those configured", r, a.guarantee, a.limit)
+		}
+		if a.guarantee != unset || a.limit != unset {
+			stated++
+		}
+	}
+	if stated != len(n.config.resources()) || n.weight != max(n.config.Weight, 1) {
+		return fmt.Errorf("weight %d and %d resources are not those configured", n.weight, stated)
+	}
+	return nil
+}
+
+func (t *Tree) checkHeap(i Index) error {
+	n := &t.nodes[i]
+	if queued := n.active || len(n.heap) > 0; i != Root && queued != (n.position >= 0) {
+		return fmt.Errorf("to be served: %t, position %d", queued, n.position)
+	}
+	for at, j := range n.heap {
+		if !t.live(j) || t.nodes[j].parent != i || t.nodes[j].position != int32(at) {
+			return fmt.Errorf("the heap has %d at %d", j, at)
+		}
+		if at > 0 && t.before(j, n.heap[(at-1)/2]) {
+			return fmt.Errorf("%q stands behind %q in the heap", t.Name(j), t.Name(n.heap[(at-1)/2]))
+		}
+	}
+	return nil
+}

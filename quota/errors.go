@@ -1,0 +1,50 @@
+package quota
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// The kinds of refusal. Test for them with errors.Is; get the details with
+// errors.As and an *Error.
+var (
+	// ErrInvalid: a value that makes no sense, by itself or beside the others.
+	ErrInvalid = errors.New("invalid")
+	// ErrUnknown: a queue that the tree does not have.
+	ErrUnknown = errors.New("unknown")
+	// ErrUnsupported: something that this version does not honour.
+	ErrUnsupported = errors.New("not supported")
+	// ErrInUse: a queue that cannot be changed so while it has jobs, usage or
+	// queues below it.
+	ErrInUse = errors.New("in use")
+)
+
+// An Error is a refusal. What was refused changed nothing.
+type Error struct {
+	// Queue is the name of the queue at fault, empty where it has none.
+	Queue string
+	// Field is the path of the offending value, such as guarantee["gpu"]; empty
+	// where the queue as a whole is at fault.
+	Field string
+	// Reason says what is wrong, in a sentence without a full stop.
+	Reason string
+	// Err is one of the sentinels of this package.
+	Err error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("quota: queue ")
+	b.WriteString(strconv.Quote(e.Queue))
+	if e.Field != "" {
+		b.WriteString(": ")
+		b.WriteString(e.Field)
+	}
+	b.WriteString(": ")
+	b.WriteString(e.Reason)
+	return b.String()
+}
+
+// Unwrap makes errors.Is find the kind of the refusal.
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,200 @@
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds that keep every sum inside an int64: MaxQueues guarantees of MaxAmount
+// each add up to 2^60.
+const (
+	// MaxAmount is the most that one guarantee, limit, weight or charge may say.
+	MaxAmount = 1 << 40
+	// MaxQueues is the most queues in one tree.
+	MaxQueues = 1 << 20
+	// MaxProducts is the most GPU products that one tree tells apart.
+	MaxProducts = 1 << 12
+	// MaxNameBytes is the longest name of a queue or a product.
+	MaxNameBytes = 1024
+)
+
+// A Resource is something a queue may be promised or denied. It fixes the unit.
+type Resource string
+
+const (
+	// GPU is GPUs of whatever product, in thousandths of a GPU.
+	GPU Resource = "gpu"
+	// CPU is host CPU, in thousandths of a core.
+	CPU Resource = "cpu"
+	// Memory is host memory, in MiB.
+	Memory Resource = "memory"
+)
+
+const productPrefix = "gpu:"
+
+// GPUOf is the resource of the GPUs of one product, in thousandths of a GPU.
+// They count as GPU as well.
+func GPUOf(product string) Resource { return Resource(productPrefix + product) }
+
+// product returns the product of a resource that GPUOf made.
+func (r Resource) product() (string, bool) {
+	return strings.CutPrefix(string(r), productPrefix)
+}
+
+// check returns why r is not a resource, or "".
+func (r Resource) check() string {
+	if r == GPU || r == CPU || r == Memory {
+		return ""
+	}
+	product, ok := r.product()
+	if !ok {
+		return "is none of gpu, cpu, memory and gpu:PRODUCT"
+	}
+	if reason := checkName(product); reason != "" {
+		return "the product " + reason
+	}
+	return ""
+}
+
+// Amounts says how much of each resource, in the resource's unit. A resource
+// that is absent is not spoken of, which is not the same as an amount of zero: a
+// limit of zero forbids, an absent limit allows.
+type Amounts map[Resource]int64
+
+// A Queue is the configuration of one node of the tree.
+type Queue struct {
+	// Name is unique in the whole tree: up to MaxNameBytes of UTF-8 without
+	// control characters, not empty.
+	Name string `json:"name"`
+	// Parent is the name of the queue above, empty below the root. It cannot be
+	// changed later.
+	Parent string `json:"parent,omitempty"`
+	// Guarantee is what the queue is always entitled to. Whatever the queues below
+	// it are guaranteed comes out of it, so it may not be less than their sum.
+	// Where it is absent, the sum of theirs stands in for it upwards.
+	Guarantee Amounts `json:"guarantee,omitempty"`
+	// Limit is what the queue and all below it may use together at the most. It
+	// may not be less than what is guaranteed; it may be less than what is used,
+	// and then nothing more fits until usage has fallen below it.
+	Limit Amounts `json:"limit,omitempty"`
+	// Weight is the queue's share, against its siblings', of what is used over the
+	// guarantees. Zero means 1.
+	Weight int64 `json:"weight,omitempty"`
+	// LendingLimit and BorrowingLimit are refused with ErrUnsupported unless empty.
+	LendingLimit   Amounts `json:"lendingLimit,omitempty"`
+	BorrowingLimit Amounts `json:"borrowingLimit,omitempty"`
+}
+
+// A ProductIndex stands for a GPU product in charges; see Tree.Product.
+type ProductIndex int32
+
+// NoProduct is the product of a charge without GPUs, or with GPUs of a product
+// that nobody limits or that is not known yet.
+const NoProduct ProductIndex = -1
+
+// A Charge is what something takes from the queue it runs in. The zero value
+// takes nothing. GPUs of product 0 and of no product differ, so say NoProduct
+// where there is none; without GPUs the product is not looked at.
+type Charge struct {
+	GPUMilli  int64
+	CPUMilli  int64
+	MemoryMiB int64
+	Product   ProductIndex
+}
+
+// Times is the charge of n of the same, as of the members of a gang.
+func (c Charge) Times(n int64) Charge {
+	return Charge{GPUMilli: n * c.GPUMilli, CPUMilli: n * c.CPUMilli, MemoryMiB: n * c.MemoryMiB, Product: c.Product}
+}
+
+// A Verdict names a limit that stands in the way.
+type Verdict struct {
+	// At is the queue whose limit it is: the charged one or one above it.
+	At Index
+	// Resource that is limited; it fixes the unit of the amounts.
+	Resource Resource
+	// Limit, what is used of it, and how much more was asked for.
+	Limit, Used, Asked int64
+}
+
+// check refuses a queue that makes no sense by itself.
+func (q *Queue) check() *Error {
+	if reason := checkName(q.Name); reason != "" {
+		return q.refuse(ErrInvalid, "name", reason)
+	}
+	for _, f := range []struct {
+		field   string
+		amounts Amounts
+	}{{"guarantee", q.Guarantee}, {"limit", q.Limit}} {
+		for _, r := range slices.Sorted(maps.Keys(f.amounts)) {
+			if reason := r.check(); reason != "" {
+				return q.refuse(ErrInvalid, element(f.field, r), reason)
+			}
+			if reason := checkAmount(f.amounts[r]); reason != "" {
+				return q.refuse(ErrInvalid, element(f.field, r), reason)
+			}
+		}
+	}
+	if reason := checkAmount(q.Weight); reason != "" {
+		return q.refuse(ErrInvalid, "weight", reason)
+	}
+	if len(q.LendingLimit) > 0 {
+		return q.refuse(ErrUnsupported, "lendingLimit", "is not honoured by this version")
+	}
+	if len(q.BorrowingLimit) > 0 {
+		return q.refuse(ErrUnsupported, "borrowingLimit", "is not honoured by this version")
+	}
+	return nil
+}
+
+func (q *Queue) refuse(kind error, field, reason string) *Error {
+	return &Error{Queue: q.Name, Field: field, Reason: reason, Err: kind}
+}
+
+// clone copies q, so that no map is shared with the caller. Empty maps become
+// nil: they say the same.
+func (q *Queue) clone() Queue {
+	c := *q
+	for _, amounts := range []*Amounts{&c.Guarantee, &c.Limit, &c.LendingLimit, &c.BorrowingLimit} {
+		if *amounts = maps.Clone(*amounts); len(*amounts) == 0 {
+			*amounts = nil
+		}
+	}
+	return c
+}
+
+// element is the field path of one amount, as in guarantee["gpu"].
+func element(field string, r Resource) string { return fmt.Sprintf("%s[%q]", field, string(r)) }
+
+// checkName returns why s cannot be a name, or "".
+func checkName(s string) string {
+	switch {
+	case s == "":
+		return "is empty"
+	case len(s) > MaxNameBytes:
+		return fmt.Sprintf("has %d bytes; the most is %d", len(s), MaxNameBytes)
+	case !utf8.ValidString(s):
+		return "is not valid UTF-8"
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return fmt.Sprintf("has the control character %U", r)
+		}
+	}
+	return ""
+}
+
+// checkAmount returns why v cannot be an amount, or "".
+func checkAmount(v int64) string {
+	switch {
+	case v < 0:
+		return fmt.Sprintf("is negative: %d", v)
+	case v > MaxAmount:
+		return fmt.Sprintf("%d exceeds %d", v, int64(MaxAmount))
+	}
+	return ""
+}

@@ -1,0 +1,226 @@
+package quota
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func mustSet(t testing.TB, tree *Tree, q Queue) Index {
+	t.Helper()
+	i, err := tree.Set(q)
+	require.NoError(t, err)
+	return i
+}
+
+func TestSetRefuses(t *testing.T) {
+	tree := NewTree()
+	mustSet(t, tree, Queue{Name: "org", Guarantee: Amounts{GPU: 10}, Limit: Amounts{GPU: 20, CPU: 5}})
+	mustSet(t, tree, Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPU: 6}})
+	mustSet(t, tree, Queue{Name: "group", Parent: "org"})
+	busy := mustSet(t, tree, Queue{Name: "busy"})
+	require.NoError(t, tree.Retain(busy))
+	full := mustSet(t, tree, Queue{Name: "full"})
+	require.NoError(t, tree.Charge(full, Charge{CPUMilli: 1}))
+
+	for _, c := range []struct {
+		name  string
+		queue Queue
+		kind  error
+		text  string
+	}{
+		{"empty name", Queue{}, ErrInvalid, `queue "": name: is empty`},
+		{"control character", Queue{Name: "a\n"}, ErrInvalid, `name: has the control character U+000A`},
+		{"not UTF-8", Queue{Name: "a\xff"}, ErrInvalid, `name: is not valid UTF-8`},
+		{"long name", Queue{Name: string(make([]byte, MaxNameBytes+1))}, ErrInvalid, `name: has 1025 bytes`},
+		{"negative guarantee", Queue{Name: "a", Guarantee: Amounts{GPU: -1}}, ErrInvalid, `guarantee["gpu"]: is negative: -1`},
+		{"negative limit", Queue{Name: "a", Limit: Amounts{Memory: -1}}, ErrInvalid, `limit["memory"]: is negative: -1`},
+		{"huge limit", Queue{Name: "a", Limit: Amounts{CPU: MaxAmount + 1}}, ErrInvalid, `limit["cpu"]: 1099511627777 exceeds`},
+		{"negative weight", Queue{Name: "a", Weight: -1}, ErrInvalid, `weight: is negative: -1`},
+		{"no resource", Queue{Name: "a", Limit: Amounts{"disk": 1}}, ErrInvalid, `limit["disk"]: is none of`},
+		{"no product", Queue{Name: "a", Limit: Amounts{"gpu:": 1}}, ErrInvalid, `limit["gpu:"]: the product is empty`},
+		{"lending", Queue{Name: "a", LendingLimit: Amounts{GPU: 1}}, ErrUnsupported, `lendingLimit: is not honoured`},
+		{"borrowing", Queue{Name: "a", BorrowingLimit: Amounts{GPU: 1}}, ErrUnsupported, `borrowingLimit: is not honoured`},
+		{"parent unknown", Queue{Name: "a", Parent: "b"}, ErrUnknown, `parent: no queue is named "b"`},
+		{"own parent", Queue{Name: "a", Parent: "a"}, ErrUnknown, `parent: no queue is named "a"`},
+		{"moved", Queue{Name: "team"}, ErrUnsupported, `parent: moves the queue from "org" to ""`},
+		{"below jobs", Queue{Name: "a", Parent: "busy"}, ErrInUse, `parent: "busy" has jobs of its own: 1`},
+		{"below usage", Queue{Name: "a", Parent: "full"}, ErrInUse, `parent: "full" has usage of its own`},
+		{"above its limit", Queue{Name: "a", Guarantee: Amounts{CPU: 2}, Limit: Amounts{CPU: 1}}, ErrInvalid, `limit["cpu"]: 1 is less than the 2 guaranteed`},
+		{"more than the parent's", Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPU: 11}}, ErrInvalid, `guarantee["gpu"]: with its siblings' makes 11 of the 10 that "org" is guaranteed`},
+		{"with siblings'", Queue{Name: "a", Parent: "org", Guarantee: Amounts{GPU: 5}}, ErrInvalid, `makes 11 of the 10`},
+		{"through a silent parent", Queue{Name: "a", Parent: "group", Guarantee: Amounts{GPU: 5}}, ErrInvalid, `makes 11 of the 10 that "org" is guaranteed`},
+		{"more than a limit above", Queue{Name: "a", Parent: "group", Guarantee: Amounts{CPU: 6}}, ErrInvalid, `makes 6 of the 5 that "org" is limited to`},
+		{"less than the children's", Queue{Name: "org", Guarantee: Amounts{GPU: 5}}, ErrInvalid, `guarantee["gpu"]: 5 is less than the 6 guaranteed to the queues below`},
+		{"limit below the children's", Queue{Name: "org", Limit: Amounts{GPU: 5}}, ErrInvalid, `limit["gpu"]: 5 is less than the 6 guaranteed`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := tree.Set(c.queue)
+			require.ErrorIs(t, err, c.kind)
+			require.ErrorContains(t, err, c.text)
+			var typed *Error
+			require.ErrorAs(t, err, &typed)
+			require.Equal(t, c.queue.Name, typed.Queue)
+			require.NoError(t, tree.Check())
+			require.Equal(t, []string{"busy", "full", "group", "org", "team"}, tree.Queues())
+		})
+	}
+}
+
+func TestRemoveRefuses(t *testing.T) {
+	tree := NewTree()
+	mustSet(t, tree, Queue{Name: "org"})
+	team := mustSet(t, tree, Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPU: 1}})
+	require.ErrorIs(t, tree.Remove("none"), ErrUnknown)
+	require.ErrorIs(t, tree.Remove(""), ErrUnknown)
+	require.ErrorIs(t, tree.Remove("org"), ErrInUse)
+
+	require.NoError(t, tree.Retain(team))
+	require.ErrorIs(t, tree.Remove("team"), ErrInUse)
+	require.NoError(t, tree.Unretain(team))
+	require.ErrorIs(t, tree.Unretain(team), ErrInvalid)
+
+	require.NoError(t, tree.Charge(team, Charge{MemoryMiB: 1}))
+	require.ErrorIs(t, tree.Remove("team"), ErrInUse)
+	require.NoError(t, tree.Discharge(team, Charge{MemoryMiB: 1}))
+
+	tree.Activate(team)
+	require.NoError(t, tree.Remove("team"))
+	require.NoError(t, tree.Check())
+	_, ok := tree.Next()
+	require.False(t, ok)
+	require.Equal(t, team, mustSet(t, tree, Queue{Name: "other"}), "a free index is used again")
+	require.NoError(t, tree.Remove("org"))
+	require.NoError(t, tree.Check())
+}
+
+// A limit below what is used strands nobody: usage stays, and only what would
+// add to it is held back.
+func TestLimitLoweredBelowUsage(t *testing.T) {
+	tree := NewTree()
+	a := mustSet(t, tree, Queue{Name: "a"})
+	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 8000, Product: NoProduct}))
+	mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPU: 2000}})
+	require.Equal(t, int64(8000), tree.Used(a, GPU))
+
+	verdict, ok := tree.Fits(a, Charge{GPUMilli: 1, Product: NoProduct})
+	require.False(t, ok)
+	require.Equal(t, Verdict{At: a, Resource: GPU, Limit: 2000, Used: 8000, Asked: 1}, verdict)
+	_, ok = tree.Fits(a, Charge{CPUMilli: 1})
+	require.True(t, ok, "another resource is not held back")
+
+	require.NoError(t, tree.Discharge(a, Charge{GPUMilli: 7000, Product: NoProduct}))
+	_, ok = tree.Fits(a, Charge{GPUMilli: 1000, Product: NoProduct})
+	require.True(t, ok)
+}
+
+func TestChargeRefuses(t *testing.T) {
+	tree := NewTree()
+	org := mustSet(t, tree, Queue{Name: "org"})
+	a := mustSet(t, tree, Queue{Name: "a", Parent: "org"})
+	h100 := tree.Product("H100")
+	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1000, CPUMilli: 10, MemoryMiB: 20, Product: h100}))
+	for name, c := range map[string]struct {
+		at     Index
+		charge Charge
+		kind   error
+	}{
+		"root":            {Root, Charge{CPUMilli: 1}, ErrInvalid},
+		"inner":           {org, Charge{CPUMilli: 1}, ErrInvalid},
+		"none":            {None, Charge{CPUMilli: 1}, ErrUnknown},
+		"beyond":          {99, Charge{CPUMilli: 1}, ErrUnknown},
+		"negative":        {a, Charge{CPUMilli: -1}, ErrInvalid},
+		"huge":            {a, Charge{MemoryMiB: MaxAmount + 1}, ErrInvalid},
+		"unknown product": {a, Charge{GPUMilli: 1, Product: 7}, ErrInvalid},
+		"no such product": {a, Charge{GPUMilli: 1, Product: -2}, ErrInvalid},
+	} {
+		require.ErrorIs(t, tree.Charge(c.at, c.charge), c.kind, name)
+		require.ErrorIs(t, tree.Discharge(c.at, c.charge), c.kind, name)
+	}
+	other := tree.Product("A100")
+	for _, c := range []Charge{
+		{GPUMilli: 1001, Product: NoProduct},
+		{GPUMilli: 1, Product: other},
+		{CPUMilli: 11},
+		{MemoryMiB: 21},
+		{GPUMilli: 1000, CPUMilli: 10, MemoryMiB: 21, Product: h100},
+	} {
+		require.ErrorIs(t, tree.Discharge(a, c), ErrInvalid)
+	}
+	require.NoError(t, tree.Check())
+	require.Equal(t, int64(1000), tree.Used(Root, GPUOf("H100")))
+	require.Zero(t, tree.Used(Root, "disk"))
+}
+
+// Nothing that a caller can say makes a tree panic.
+func TestWhatIsNoQueue(t *testing.T) {
+	tree := NewTree()
+	for _, i := range []Index{None, 5, -1 << 31, 1<<31 - 1} {
+		tree.Activate(i)
+		tree.Deactivate(i)
+		require.False(t, tree.Active(i))
+		require.False(t, tree.Leaf(i))
+		require.False(t, tree.Within(i, Charge{}))
+		require.Equal(t, None, tree.Parent(i))
+		require.Empty(t, tree.Name(i))
+		require.Equal(t, Queue{}, tree.Config(i))
+		require.Zero(t, tree.Used(i, GPU))
+		require.Zero(t, tree.Guaranteed(i, "gpu:H100"))
+		_, limited := tree.LimitOf(i, GPU)
+		require.False(t, limited)
+		verdict, fits := tree.Fits(i, Charge{})
+		require.False(t, fits)
+		require.Equal(t, None, verdict.At)
+		require.ErrorIs(t, tree.Retain(i), ErrUnknown)
+		require.ErrorIs(t, tree.Unretain(i), ErrUnknown)
+	}
+	require.Equal(t, NoProduct, tree.Product(""))
+	require.Equal(t, NoProduct, tree.Product("a\x00"))
+	require.ErrorIs(t, tree.Retain(Root), ErrInvalid)
+	_, ok := tree.Next()
+	require.False(t, ok)
+}
+
+// Usage stops short of the end of the counter, and amounts near it compare
+// exactly.
+func TestExtremes(t *testing.T) {
+	tree := NewTree()
+	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPU: MaxAmount}, Weight: MaxAmount})
+	b := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPU: MaxAmount - 1}, Weight: MaxAmount})
+	tree.Activate(a)
+	tree.Activate(b)
+	most := Charge{GPUMilli: MaxAmount, Product: NoProduct}
+	require.NoError(t, tree.Charge(a, most))
+	require.NoError(t, tree.Charge(b, most))
+	next, _ := tree.Next()
+	require.Equal(t, a, next, "0/w against 1/w")
+	for tree.Used(Root, GPU) <= maxUsage-MaxAmount {
+		tree.nodes[a].host[gpuID].used += 1 << 50 // in leaps, as single charges would take long
+		tree.nodes[Root].host[gpuID].used += 1 << 50
+	}
+	tree.reorder(a)
+	require.ErrorIs(t, tree.Charge(b, most), ErrInvalid)
+	require.NoError(t, tree.Check())
+}
+
+func TestProductsAreBounded(t *testing.T) {
+	tree := NewTree()
+	for n := range MaxProducts {
+		require.Equal(t, ProductIndex(n), tree.Product(string(rune('a'+n%26))+string(rune(0x4E00+n))))
+	}
+	require.Equal(t, NoProduct, tree.Product("one more"))
+	_, err := tree.Set(Queue{Name: "a", Limit: Amounts{GPUOf("one more"): 1}})
+	require.ErrorIs(t, err, ErrInvalid)
+	require.Zero(t, tree.Len())
+}
+
+// Config hands out and takes in copies.
+func TestConfigIsACopy(t *testing.T) {
+	tree := NewTree()
+	given := Queue{Name: "a", Limit: Amounts{GPU: 1}, Guarantee: Amounts{}}
+	a := mustSet(t, tree, given)
+	given.Limit[GPU] = 9
+	tree.Config(a).Limit[GPU] = 9
+	require.Equal(t, Queue{Name: "a", Limit: Amounts{GPU: 1}}, tree.Config(a))
+	require.NoError(t, tree.Check())
+}

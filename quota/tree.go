@@ -1,0 +1,273 @@
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// An Index stands for a queue of one tree. Indexes are dense; that of a removed
+// queue is given to a later one. No decision depends on them.
+type Index int32
+
+const (
+	// Root is above all queues. It has no name, no guarantee and no limit.
+	Root Index = 0
+	// None is no queue: what is above the root.
+	None Index = -1
+)
+
+// A Tree is the queues, what they are promised and denied, what they use and
+// which of them wait to be served. It is a plain value machine: not safe for
+// concurrent use, and equal calls give equal answers.
+//
+// Invariants, which Check verifies:
+//  1. Names are unique, and every queue but the root has a parent in the tree.
+//  2. What a queue uses is the sum of what its children use; nothing is negative.
+//  3. What a queue is guaranteed is at least the sum of what its children are, and
+//     at most its limit.
+//  4. Members, usage of their own and the wish to be served are at leaves alone.
+//  5. A queue's heap holds those children that are active leaves or have an active
+//     leaf below them, in heap order, and each child knows its position.
+type Tree struct {
+	nodes    []node
+	byName   map[string]Index
+	free     []Index // removed queues, the last removed last
+	products map[string]ProductIndex
+	names    []Resource // of the resource IDs, so that a Verdict need not build one
+}
+
+type node struct {
+	config   Queue
+	parent   Index
+	position int32 // in the parent's heap, or -1
+	children int32 // how many queues have this one as parent
+	members  int64 // jobs that name this queue
+	live     bool
+	active   bool    // a leaf that wants to be served
+	weight   int64   // config.Weight with its default
+	heap     []Index // of the children to be served, see order.go
+	host     [firstProduct]account
+	products []account // of the products that matter here, by resource ID
+}
+
+// NewTree returns a tree without queues.
+func NewTree() *Tree {
+	t := &Tree{
+		byName:   map[string]Index{},
+		products: map[string]ProductIndex{},
+		names:    []Resource{GPU, CPU, Memory},
+	}
+	t.nodes = append(t.nodes, newNode(None))
+	return t
+}
+
+func newNode(parent Index) node {
+	n := node{parent: parent, position: -1, live: true, weight: 1}
+	for r := range n.host {
+		n.host[r] = emptyAccount(resourceID(r))
+	}
+	return n
+}
+
+// Set creates a queue, or changes the one of that name. Names must be valid and
+// amounts within 0 and MaxAmount (ErrInvalid), the parent known (ErrUnknown) and,
+// for a new queue, without jobs or usage of its own (ErrInUse). A queue cannot be
+// moved below another parent (ErrUnsupported).
+//
+// Guarantees must add up, resource by resource: what a queue is guaranteed is at
+// least the sum of what its children are guaranteed, and at most its own limit
+// (ErrInvalid). A limit below what is used is fine.
+//
+// O(resources x depth).
+func (t *Tree) Set(q Queue) (Index, error) {
+	if err := q.check(); err != nil {
+		return None, err
+	}
+	parent, ok := t.lookupParent(q.Parent)
+	if !ok {
+		return None, q.refuse(ErrUnknown, "parent", fmt.Sprintf("no queue is named %q", q.Parent))
+	}
+	i, exists := t.byName[q.Name]
+	switch {
+	case !exists:
+		if err := t.checkNew(&q, parent); err != nil {
+			return None, err
+		}
+		i = None
+	case t.nodes[i].parent != parent:
+		return None, q.refuse(ErrUnsupported, "parent", fmt.Sprintf("moves the queue from %q to %q", t.nodes[i].config.Parent, q.Parent))
+	}
+	if err := t.checkPromises(&q, i, parent); err != nil {
+		return None, err
+	}
+	if !exists {
+		i = t.add(q.Name, parent)
+	}
+	t.apply(&q, i)
+	return i, nil
+}
+
+// checkNew refuses a new queue below a parent that cannot take one.
+func (t *Tree) checkNew(q *Queue, parent Index) *Error {
+	p := &t.nodes[parent]
+	switch {
+	case len(t.byName) >= MaxQueues:
+		return q.refuse(ErrInvalid, "", fmt.Sprintf("the tree has %d queues, the most there may be", MaxQueues))
+	case p.members > 0:
+		return q.refuse(ErrInUse, "parent", fmt.Sprintf("%q has jobs of its own: %d", q.Parent, p.members))
+	case p.children == 0 && p.used():
+		return q.refuse(ErrInUse, "parent", fmt.Sprintf("%q has usage of its own", q.Parent))
+	}
+	return nil
+}
+
+// lookupParent is Lookup with the root under its empty name.
+func (t *Tree) lookupParent(name string) (Index, bool) {
+	if name == "" {
+		return Root, true
+	}
+	i, ok := t.byName[name]
+	return i, ok
+}
+
+// add makes a queue without any quota.
+func (t *Tree) add(name string, parent Index) Index {
+	// A parent that wanted to be served as a leaf has no jobs (see checkNew), so
+	// there is nothing to serve; an inner queue is active through its children.
+	t.Deactivate(parent)
+	t.nodes[parent].children++
+	var i Index
+	if last := len(t.free) - 1; last >= 0 {
+		i = t.free[last]
+		t.free = t.free[:last]
+		t.nodes[i] = newNode(parent)
+	} else {
+		i = Index(len(t.nodes))
+		t.nodes = append(t.nodes, newNode(parent))
+	}
+	t.byName[name] = i
+	return i
+}
+
+// Remove takes a queue out of the tree: a leaf without jobs and without usage
+// (ErrInUse), which the tree has (ErrUnknown). O(depth log children).
+func (t *Tree) Remove(name string) error {
+	i, ok := t.byName[name]
+	if !ok {
+		return &Error{Queue: name, Reason: "no queue has this name", Err: ErrUnknown}
+	}
+	n := &t.nodes[i]
+	switch {
+	case n.children > 0:
+		return &Error{Queue: name, Reason: fmt.Sprintf("has queues below it: %d", n.children), Err: ErrInUse}
+	case n.members > 0:
+		return &Error{Queue: name, Reason: fmt.Sprintf("has jobs: %d", n.members), Err: ErrInUse}
+	case n.used():
+		return &Error{Queue: name, Reason: "has usage", Err: ErrInUse}
+	}
+	t.Deactivate(i)
+	t.apply(&Queue{Name: name, Parent: n.config.Parent}, i) // takes its guarantees from those above
+	t.nodes[n.parent].children--
+	t.nodes[i] = node{parent: None, position: -1}
+	t.free = append(t.free, i)
+	delete(t.byName, name)
+	return nil
+}
+
+// Retain notes one more job that names queue i, which must be a leaf
+// (ErrInvalid) of the tree (ErrUnknown). While a queue has jobs it can neither be
+// removed nor get queues below it.
+func (t *Tree) Retain(i Index) error {
+	if err := t.checkLeaf(i); err != nil {
+		return err
+	}
+	t.nodes[i].members++
+	return nil
+}
+
+// Unretain takes one Retain back. It is refused where there is none (ErrInvalid).
+func (t *Tree) Unretain(i Index) error {
+	if err := t.checkLeaf(i); err != nil {
+		return err
+	}
+	n := &t.nodes[i]
+	if n.members == 0 {
+		return &Error{Queue: n.config.Name, Reason: "has no jobs", Err: ErrInvalid}
+	}
+	n.members--
+	return nil
+}
+
+// checkLeaf refuses what is not a leaf. It returns an error, not an *Error, so
+// that its callers can pass it on as it is.
+func (t *Tree) checkLeaf(i Index) error {
+	switch {
+	case !t.live(i):
+		return &Error{Reason: fmt.Sprintf("no queue has the index %d", i), Err: ErrUnknown}
+	case !t.Leaf(i):
+		return &Error{Queue: t.nodes[i].config.Name, Reason: "is not a leaf: jobs go to queues without queues below them", Err: ErrInvalid}
+	}
+	return nil
+}
+
+// Lookup finds a queue by its name. The root has none.
+func (t *Tree) Lookup(name string) (Index, bool) {
+	i, ok := t.byName[name]
+	if !ok {
+		return None, false
+	}
+	return i, true
+}
+
+// Name returns the name of a queue, empty for the root and for what is no queue.
+func (t *Tree) Name(i Index) string {
+	if !t.live(i) {
+		return ""
+	}
+	return t.nodes[i].config.Name
+}
+
+// Config returns a copy of what Set was given, with empty Amounts as nil.
+func (t *Tree) Config(i Index) Queue {
+	if !t.live(i) {
+		return Queue{}
+	}
+	return t.nodes[i].config.clone()
+}
+
+// Parent returns the queue above i: Root for the topmost, None for the root and
+// for what is no queue.
+func (t *Tree) Parent(i Index) Index {
+	if !t.live(i) {
+		return None
+	}
+	return t.nodes[i].parent
+}
+
+// Leaf reports whether i is a queue without queues below it. The root is none.
+func (t *Tree) Leaf(i Index) bool { return i != Root && t.live(i) && t.nodes[i].children == 0 }
+
+// Len returns the number of queues, not counting the root.
+func (t *Tree) Len() int { return len(t.byName) }
+
+// Queues returns the names of all queues in byte order. O(n log n).
+func (t *Tree) Queues() []string { return slices.Sorted(maps.Keys(t.byName)) }
+
+// Product interns the name of a GPU product for use in charges. It returns
+// NoProduct for what cannot be a name, and for a new one when there are
+// MaxProducts already.
+func (t *Tree) Product(name string) ProductIndex {
+	if p, ok := t.products[name]; ok {
+		return p
+	}
+	if len(t.products) >= MaxProducts || checkName(name) != "" {
+		return NoProduct
+	}
+	p := ProductIndex(len(t.products))
+	t.products[name] = p
+	t.names = append(t.names, GPUOf(name))
+	return p
+}
+
+func (t *Tree) live(i Index) bool { return i >= 0 && int(i) < len(t.nodes) && t.nodes[i].live }

@@ -1,0 +1,311 @@
+package quota
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// A pair is a tree and its twin, given the same.
+type pair struct {
+	tree *Tree
+	twin *twin
+}
+
+var (
+	testNames    = []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	testProducts = []string{"A100", "H100", "B200"}
+)
+
+func drawAmounts(t *rapid.T, label string) Amounts {
+	resources := []Resource{GPU, GPU, CPU, Memory, GPUOf("A100"), GPUOf("H100")}
+	return rapid.MapOfN(rapid.SampledFrom(resources), rapid.Int64Range(0, 8), 0, 2).Draw(t, label)
+}
+
+func drawCharge(t *rapid.T) twinCharge {
+	c := twinCharge{product: rapid.SampledFrom(append(testProducts, "")).Draw(t, "product")}
+	c.GPUMilli = rapid.Int64Range(0, 4).Draw(t, "gpu")
+	c.CPUMilli = rapid.Int64Range(0, 2).Draw(t, "cpu")
+	c.MemoryMiB = rapid.Int64Range(0, 2).Draw(t, "memory")
+	return c
+}
+
+// resolve fills in the product for the tree. Without a product the twin must not
+// count one, so the empty name stays.
+func (p *pair) resolve(c twinCharge) twinCharge {
+	c.Product = NoProduct
+	if c.product != "" {
+		c.Product = p.tree.Product(c.product)
+	}
+	return c
+}
+
+func (p *pair) set(t *rapid.T) {
+	q := Queue{
+		Name:      rapid.SampledFrom(testNames).Draw(t, "name"),
+		Parent:    rapid.SampledFrom(append(p.twin.names(), "", "", testNames[0])).Draw(t, "parent"),
+		Guarantee: drawAmounts(t, "guarantee"),
+		Limit:     drawAmounts(t, "limit"),
+		Weight:    rapid.Int64Range(0, 3).Draw(t, "weight"),
+	}
+	if old, ok := p.twin.queues[q.Name]; ok && rapid.IntRange(0, 9).Draw(t, "move") > 0 {
+		q.Parent = old.Parent
+	}
+	for r, g := range q.Guarantee {
+		if _, ok := q.Limit[r]; ok { // seldom contradict itself
+			q.Limit[r] += g
+		}
+	}
+	i, err := p.tree.Set(q)
+	if kind := p.twin.set(q); kind != nil {
+		require.ErrorIs(t, err, kind)
+		require.Equal(t, None, i)
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, q.Name, p.tree.Name(i))
+}
+
+func (p *pair) remove(t *rapid.T) {
+	name := rapid.SampledFrom(testNames).Draw(t, "name")
+	err := p.tree.Remove(name)
+	require.ErrorIs(t, err, p.twin.remove(name))
+}
+
+func (p *pair) retain(t *rapid.T) {
+	name, i := p.queue(t)
+	switch err := p.tree.Retain(i); {
+	case p.twin.leaf(name):
+		require.NoError(t, err)
+		p.twin.members[name]++
+	default:
+		require.Error(t, err)
+	}
+}
+
+func (p *pair) unretain(t *rapid.T) {
+	name, i := p.queue(t)
+	switch err := p.tree.Unretain(i); {
+	case p.twin.members[name] > 0:
+		require.NoError(t, err)
+		p.twin.members[name]--
+	default:
+		require.Error(t, err)
+	}
+}
+
+func (p *pair) activate(t *rapid.T) {
+	name, i := p.queue(t)
+	p.tree.Activate(i)
+	if p.twin.leaf(name) {
+		p.twin.active[name] = true
+	}
+}
+
+func (p *pair) deactivate(t *rapid.T) {
+	name, i := p.queue(t)
+	p.tree.Deactivate(i)
+	delete(p.twin.active, name)
+}
+
+func (p *pair) charge(t *rapid.T) {
+	name, i := p.queue(t)
+	c := p.resolve(drawCharge(t))
+	err := p.tree.Charge(i, c.Charge)
+	if !p.twin.leaf(name) {
+		require.Error(t, err)
+		return
+	}
+	require.NoError(t, err)
+	if c.GPUMilli+c.CPUMilli+c.MemoryMiB > 0 {
+		p.twin.charges[name] = append(p.twin.charges[name], c)
+	}
+}
+
+func (p *pair) discharge(t *rapid.T) {
+	name, i := p.queue(t)
+	have := p.twin.charges[name]
+	if len(have) == 0 {
+		require.Error(t, p.tree.Discharge(i, Charge{CPUMilli: 1}))
+		return
+	}
+	at := rapid.IntRange(0, len(have)-1).Draw(t, "which")
+	require.NoError(t, p.tree.Discharge(i, have[at].Charge))
+	if p.twin.charges[name] = append(have[:at:at], have[at+1:]...); len(have) == 1 {
+		delete(p.twin.charges, name)
+	}
+}
+
+// queue draws a name and its index, None where the tree has no such queue.
+func (p *pair) queue(t *rapid.T) (string, Index) {
+	name := rapid.SampledFrom(append(p.twin.names(), testNames[0])).Draw(t, "queue")
+	i, _ := p.tree.Lookup(name)
+	return name, i
+}
+
+// agree compares every answer of the two.
+func (p *pair) agree(t *rapid.T) {
+	require.NoError(t, p.tree.Check())
+	require.Equal(t, p.twin.names(), p.tree.Queues())
+	require.Equal(t, len(p.twin.queues), p.tree.Len())
+	next, ok := p.tree.Next()
+	require.Equal(t, p.twin.next(), p.tree.Name(next))
+	require.Equal(t, p.twin.next() != "", ok)
+
+	c := p.resolve(drawCharge(t))
+	for name, q := range p.twin.queues {
+		i, ok := p.tree.Lookup(name)
+		require.True(t, ok)
+		require.Equal(t, q.Parent, p.tree.Name(p.tree.Parent(i)))
+		require.Equal(t, p.twin.leaf(name), p.tree.Leaf(i))
+		require.Equal(t, p.twin.active[name], p.tree.Active(i))
+		for _, r := range []Resource{GPU, CPU, Memory, GPUOf("A100"), GPUOf("H100"), GPUOf("B200")} {
+			require.Equal(t, p.twin.used(name, r), p.tree.Used(i, r))
+			require.Equal(t, q.Guarantee[r], p.tree.Guaranteed(i, r))
+			limit, limited := p.tree.LimitOf(i, r)
+			want, wantLimited := q.Limit[r]
+			require.Equal(t, []any{want, wantLimited}, []any{limit, limited})
+		}
+		require.Equal(t, p.twin.within(name, c), p.tree.Within(i, c.Charge))
+		verdict, fits := p.tree.Fits(i, c.Charge)
+		said := ""
+		if !fits {
+			said = describe(p.tree.Name(verdict.At), verdict)
+		}
+		require.Equal(t, p.twin.fits(name, c), said)
+	}
+}
+
+// TestTwin drives a tree and its twin through the same random life: order,
+// limits at every level, guarantees, and the rules of Set, Remove and Retain.
+func TestTwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &pair{tree: NewTree(), twin: newTwin()}
+		for range 8 { // begin with a tree of some size
+			p.set(t)
+		}
+		p.agree(t)
+		steps := []func(*rapid.T){
+			p.set, p.set, p.set, p.set, p.remove, p.retain, p.unretain, p.activate, p.activate, p.activate,
+			p.activate, p.deactivate, p.deactivate, p.charge, p.charge, p.charge, p.discharge, p.discharge,
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			rapid.SampledFrom(steps).Draw(t, "step")(t)
+			p.agree(t)
+		}
+	})
+}
+
+// TestS3_UsageIsTheSumOfCharges: after every charge and discharge, at every
+// queue, usage is the sum of what is charged at and below it, and never negative.
+func TestS3_UsageIsTheSumOfCharges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tree := NewTree()
+		leaves := drawForest(t, tree)
+		live := map[Index][]Charge{}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			i := rapid.SampledFrom(leaves).Draw(t, "leaf")
+			if have := live[i]; len(have) > 0 && rapid.Bool().Draw(t, "discharge") {
+				require.NoError(t, tree.Discharge(i, have[0]))
+				live[i] = have[1:]
+			} else {
+				c := drawCharge(t).Charge
+				c.Product = tree.Product(rapid.SampledFrom(testProducts).Draw(t, "of"))
+				require.NoError(t, tree.Charge(i, c))
+				live[i] = append(live[i], c)
+			}
+			require.NoError(t, tree.Check())
+		}
+		all := map[Index]int64{}
+		for leaf, charges := range live {
+			for at := leaf; at != None; at = tree.Parent(at) {
+				for _, c := range charges {
+					all[at] += c.GPUMilli
+				}
+			}
+		}
+		for _, name := range tree.Queues() {
+			i, _ := tree.Lookup(name)
+			require.Equal(t, all[i], tree.Used(i, GPU))
+		}
+		require.Equal(t, all[Root], tree.Used(Root, GPU))
+	})
+}
+
+// drawForest makes a random tree of up to 30 queues and returns its leaves.
+func drawForest(t *rapid.T, tree *Tree) []Index {
+	names := []string{""}
+	for n := range rapid.IntRange(1, 30).Draw(t, "queues") {
+		q := Queue{Name: fmt.Sprintf("q%02d", n), Parent: rapid.SampledFrom(names).Draw(t, "parent")}
+		_, err := tree.Set(q)
+		require.NoError(t, err)
+		names = append(names, q.Name)
+	}
+	var leaves []Index
+	for _, name := range tree.Queues() {
+		if i, _ := tree.Lookup(name); tree.Leaf(i) {
+			leaves = append(leaves, i)
+		}
+	}
+	return leaves
+}
+
+// TestOrderForgetsHistory: the same queues in another order of creation, after
+// removals, with other indexes, are served in the same order.
+func TestOrderForgetsHistory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.Permutation(testNames).Draw(t, "created")
+		plain, mixed := NewTree(), NewTree()
+		for _, name := range testNames {
+			require.NoError(t, enter(plain, name))
+		}
+		for _, name := range names {
+			require.NoError(t, enter(mixed, "not "+name))
+		}
+		for _, name := range names {
+			require.NoError(t, mixed.Remove("not "+name))
+			require.NoError(t, enter(mixed, name))
+		}
+		for step := range 40 {
+			i, _ := plain.Next()
+			j, _ := mixed.Next()
+			require.Equal(t, plain.Name(i), mixed.Name(j))
+			c := Charge{GPUMilli: int64(step%3) + 1, Product: NoProduct}
+			require.NoError(t, plain.Charge(i, c))
+			require.NoError(t, mixed.Charge(j, c))
+		}
+	})
+}
+
+func enter(tree *Tree, name string) error {
+	i, err := tree.Set(Queue{Name: name, Guarantee: Amounts{GPU: int64(name[0] % 3)}, Weight: int64(name[0]%2) + 1})
+	tree.Activate(i)
+	return err
+}
+
+// TestNextFillsByWeight: unit charges to whoever is next reach the guarantees
+// first and then shares in proportion to the weights.
+func TestNextFillsByWeight(t *testing.T) {
+	tree := NewTree()
+	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPU: 10}})
+	b := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPU: 30}, Weight: 2})
+	c := mustSet(t, tree, Queue{Name: "c", Weight: 3})
+	for _, i := range []Index{a, b, c} {
+		tree.Activate(i)
+	}
+	serve := func(n int) []int64 {
+		for range n {
+			i, ok := tree.Next()
+			require.True(t, ok)
+			require.NoError(t, tree.Charge(i, Charge{GPUMilli: 1, Product: NoProduct}))
+		}
+		return []int64{tree.Used(a, GPU), tree.Used(b, GPU), tree.Used(c, GPU)}
+	}
+	require.Equal(t, []int64{5, 15, 0}, serve(20), "guarantees fill evenly")
+	require.Equal(t, []int64{10, 30, 0}, serve(20))
+	require.Equal(t, []int64{20, 50, 30}, serve(60), "what is over goes 1:2:3")
+	tree.Deactivate(c)
+	require.Equal(t, []int64{24, 56, 30}, serve(10), "1:2 while c has nothing to serve")
+}

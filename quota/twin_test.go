@@ -1,0 +1,217 @@
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+)
+
+// A twin is the tree done without any index: it keeps what it was told and works
+// every answer out from that.
+type twin struct {
+	queues  map[string]Queue
+	charges map[string][]twinCharge
+	members map[string]int
+	active  map[string]bool
+}
+
+type twinCharge struct {
+	Charge
+	product string
+}
+
+func newTwin() *twin {
+	return &twin{
+		queues: map[string]Queue{}, charges: map[string][]twinCharge{},
+		members: map[string]int{}, active: map[string]bool{},
+	}
+}
+
+func (w *twin) children(name string) []string {
+	var below []string
+	for child, q := range w.queues {
+		if q.Parent == name {
+			below = append(below, child)
+		}
+	}
+	slices.Sort(below)
+	return below
+}
+
+func (w *twin) leaf(name string) bool {
+	_, ok := w.queues[name]
+	return ok && len(w.children(name)) == 0
+}
+
+// path is the queue and all above it, without the root.
+func (w *twin) path(name string) []string {
+	var path []string
+	for ; name != ""; name = w.queues[name].Parent {
+		path = append(path, name)
+	}
+	return path
+}
+
+func (w *twin) used(name string, r Resource) int64 {
+	sum := int64(0)
+	for _, c := range w.charges[name] {
+		switch r {
+		case GPU:
+			sum += c.GPUMilli
+		case CPU:
+			sum += c.CPUMilli
+		case Memory:
+			sum += c.MemoryMiB
+		case GPUOf(c.product):
+			sum += c.GPUMilli
+		}
+	}
+	for _, child := range w.children(name) {
+		sum += w.used(child, r)
+	}
+	return sum
+}
+
+func (w *twin) promised(name string, r Resource) int64 {
+	if g, ok := w.queues[name].Guarantee[r]; ok {
+		return g
+	}
+	return w.promisedBelow(name, r)
+}
+
+func (w *twin) promisedBelow(name string, r Resource) int64 {
+	sum := int64(0)
+	for _, child := range w.children(name) {
+		sum += w.promised(child, r)
+	}
+	return sum
+}
+
+// set returns the kind of refusal, or nil.
+func (w *twin) set(q Queue) error {
+	old, exists := w.queues[q.Name]
+	if _, ok := w.queues[q.Parent]; !ok && q.Parent != "" {
+		return ErrUnknown
+	}
+	if exists && old.Parent != q.Parent {
+		return ErrUnsupported
+	}
+	if !exists && (w.members[q.Parent] > 0 || len(w.charges[q.Parent]) > 0) {
+		return ErrInUse
+	}
+	w.queues[q.Name] = q
+	if !w.keepsPromises() {
+		if delete(w.queues, q.Name); exists {
+			w.queues[q.Name] = old
+		}
+		return ErrInvalid
+	}
+	if !exists {
+		delete(w.active, q.Parent)
+	}
+	return nil
+}
+
+func (w *twin) keepsPromises() bool {
+	for name, q := range w.queues {
+		for r, g := range q.Guarantee {
+			if w.promisedBelow(name, r) > g {
+				return false
+			}
+		}
+		for r, limit := range q.Limit {
+			if w.promised(name, r) > limit {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (w *twin) remove(name string) error {
+	if _, ok := w.queues[name]; !ok {
+		return ErrUnknown
+	}
+	if len(w.children(name)) > 0 || w.members[name] > 0 || len(w.charges[name]) > 0 {
+		return ErrInUse
+	}
+	delete(w.queues, name)
+	delete(w.active, name)
+	return nil
+}
+
+// fits returns a description of the first limit in the way, or "".
+func (w *twin) fits(name string, c twinCharge) string {
+	for _, at := range w.path(name) {
+		for _, p := range []struct {
+			r     Resource
+			asked int64
+		}{{GPU, c.GPUMilli}, {GPUOf(c.product), c.GPUMilli}, {CPU, c.CPUMilli}, {Memory, c.MemoryMiB}} {
+			limit, limited := w.queues[at].Limit[p.r]
+			if used := w.used(at, p.r); limited && p.asked > 0 && used+p.asked > limit {
+				return describe(at, Verdict{Resource: p.r, Limit: limit, Used: used, Asked: p.asked})
+			}
+		}
+	}
+	return ""
+}
+
+func describe(at string, v Verdict) string {
+	return fmt.Sprintf("%s %s %d %d %d", at, v.Resource, v.Limit, v.Used, v.Asked)
+}
+
+func (w *twin) within(name string, c twinCharge) bool {
+	if _, ok := w.queues[name].Guarantee[GPU]; !ok {
+		return false
+	}
+	for _, at := range w.path(name) {
+		if g, ok := w.queues[at].Guarantee[GPU]; ok && w.used(at, GPU)+c.GPUMilli > g {
+			return false
+		}
+	}
+	return true
+}
+
+// next returns the name of the leaf to be served, or "".
+func (w *twin) next() string {
+	at := ""
+	for {
+		best := ""
+		for _, child := range w.children(at) {
+			if w.waiting(child) && (best == "" || w.before(child, best)) {
+				best = child
+			}
+		}
+		if best == "" {
+			return at
+		}
+		at = best
+	}
+}
+
+func (w *twin) waiting(name string) bool {
+	return w.active[name] || slices.ContainsFunc(w.children(name), w.waiting)
+}
+
+func (w *twin) before(a, b string) bool {
+	owedA, shareA := w.standing(a)
+	owedB, shareB := w.standing(b)
+	if owedA != owedB {
+		return owedA
+	}
+	if c := shareA.Cmp(shareB); c != 0 {
+		return c < 0
+	}
+	return a < b
+}
+
+func (w *twin) standing(name string) (bool, *big.Rat) {
+	q, used := w.queues[name], w.used(name, GPU)
+	if g := q.Guarantee[GPU]; used < g {
+		return true, big.NewRat(used, g)
+	}
+	return false, big.NewRat(used-q.Guarantee[GPU], max(q.Weight, 1))
+}
+
+func (w *twin) names() []string { return slices.Sorted(maps.Keys(w.queues)) }

@@ -1,0 +1,234 @@
+package berth_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// newBusyCore has two nodes, a queue, a job that runs as bound by order 1, a job
+// with Bind 2 out, and one that is pending.
+func newBusyCore(t *testing.T) *berth.Core {
+	t.Helper()
+	core, err := berth.New(berth.Config{Levels: []string{"spine", "leaf"}})
+	require.NoError(t, err)
+	apply := func(e berth.Event) {
+		t.Helper()
+		require.NoError(t, core.Apply(10, e))
+	}
+	apply(berth.NodeJoined{Node: sampleNode("n1")})
+	apply(berth.NodeJoined{Node: sampleNode("n2")})
+	apply(berth.QueueSet{Queue: quota.Queue{Name: "org"}})
+	apply(berth.QueueSet{Queue: quota.Queue{Name: "team-a", Parent: "org"}})
+	apply(berth.JobSubmitted{Job: gangJob("runs", 1, 8)})
+	_, err = core.Schedule(10)
+	require.NoError(t, err)
+	apply(berth.ActionReported{Action: 1})
+	apply(berth.JobSubmitted{Job: gangJob("binds", 1, 8)})
+	_, err = core.Schedule(10)
+	require.NoError(t, err)
+	apply(berth.JobSubmitted{Job: gangJob("waits", 2, 8)})
+	apply(berth.JobSubmitted{Job: serviceJob("serves", 0)})
+	require.NoError(t, core.Check())
+	return core
+}
+
+func queueSet(name, parent string) berth.Event {
+	return berth.QueueSet{Queue: quota.Queue{Name: name, Parent: parent}}
+}
+
+func gangJob(id berth.JobID, members, gpus int) berth.Job {
+	return berth.Job{ID: id, Queue: "team-a", Groups: []berth.Group{{Replicas: members, Claim: berth.Claim{GPUs: gpus}}}}
+}
+
+func serviceJob(id berth.JobID, replicas int) berth.Job {
+	j := gangJob(id, 1, 1)
+	j.Service = &berth.Service{Replicas: replicas}
+	return j
+}
+
+// changed returns a copy of a job after a change.
+func changed(j berth.Job, change func(*berth.Job)) berth.Job {
+	change(&j)
+	return j
+}
+
+// A bad event gets a typed error that names the event, the field and the reason.
+// This is also promise R2: it changes nothing.
+func TestR2_ARejectedEventChangesNothing(t *testing.T) {
+	submit := func(change func(*berth.Job)) berth.Event {
+		return berth.JobSubmitted{Job: changed(gangJob("new", 2, 1), change)}
+	}
+	group := func(change func(*berth.Group)) berth.Event {
+		return submit(func(j *berth.Job) { change(&j.Groups[0]) })
+	}
+	join := func(change func(*berth.Node)) berth.Event {
+		n := sampleNode("n3")
+		change(&n)
+		return berth.NodeJoined{Node: n}
+	}
+	observe := func(members ...berth.Placement) berth.Event {
+		return berth.JobObserved{Job: gangJob("new", 1, 8), Running: []berth.RunningReplica{{Incarnation: 1, Members: members}}}
+	}
+	for _, c := range []struct {
+		name  string
+		event berth.Event
+		kind  error
+		field string
+	}{
+		{"no event", nil, berth.ErrInvalid, ""},
+		{"a pointer", &berth.NodeLost{Node: "n1"}, berth.ErrInvalid, ""},
+
+		{"duplicate node", join(func(n *berth.Node) { n.ID = "n1" }), berth.ErrDuplicate, "node.id"},
+		{"empty name", join(func(n *berth.Node) { n.ID = "" }), berth.ErrInvalid, "node.id"},
+		{"name with a line feed", join(func(n *berth.Node) { n.ID = "a\nb" }), berth.ErrInvalid, "node.id"},
+		{"name that is not UTF-8", join(func(n *berth.Node) { n.ID = "\xff" }), berth.ErrInvalid, "node.id"},
+		{"too few domains", join(func(n *berth.Node) { n.Domains = n.Domains[:1] }), berth.ErrInvalid, "node.domains"},
+		{"negative memory", join(func(n *berth.Node) { n.MemoryMiB = -1 }), berth.ErrInvalid, "node.memoryMiB"},
+		{"huge CPU", join(func(n *berth.Node) { n.CPUMilli = 1 << 62 }), berth.ErrLimit, "node.cpuMilli"},
+		{"negative GPU memory", join(func(n *berth.Node) { n.GPUs[0].MemoryMiB = -1 }), berth.ErrInvalid, "node.gpus[0].memoryMiB"},
+		{"two products", join(func(n *berth.Node) { n.GPUs[2].Product = "T4" }), berth.ErrUnsupported, "node.gpus[2].product"},
+		{"65 GPUs", join(func(n *berth.Node) { n.GPUs = make([]berth.GPU, 65) }), berth.ErrLimit, "node.gpus"},
+		{"bad rail", join(func(n *berth.Node) { n.NICs[0].Rail = -1 }), berth.ErrInvalid, "node.nics[0].rail"},
+
+		{"update of an unknown node", berth.NodeUpdated{Node: sampleNode("n9")}, berth.ErrUnknown, "node.id"},
+		{"new shape under load", berth.NodeUpdated{Node: func() berth.Node { n := sampleNode("n1"); n.GPUs = n.GPUs[:4]; return n }()}, berth.ErrConflict, "node"},
+		{"failed GPU under load", berth.NodeUpdated{Node: func() berth.Node { n := sampleNode("n1"); n.GPUs[1].Failed = true; return n }()}, berth.ErrConflict, "node.gpus[1].failed"},
+		{"unknown node lost", berth.NodeLost{Node: "n9"}, berth.ErrUnknown, "node"},
+		{"unknown node cordoned", berth.NodeCordoned{Node: "n9"}, berth.ErrUnknown, "node"},
+		{"unknown node uncordoned", berth.NodeUncordoned{Node: "n9"}, berth.ErrUnknown, "node"},
+		{"GPU out of range", berth.GPUFailed{Node: "n1", GPU: 8}, berth.ErrInvalid, "gpu"},
+		{"negative GPU", berth.GPURepaired{Node: "n1", GPU: -1}, berth.ErrInvalid, "gpu"},
+
+		{"unknown parent", berth.QueueSet{Queue: quota.Queue{Name: "x", Parent: "y"}}, berth.ErrUnknown, "queue.parent"},
+		{"negative limit", berth.QueueSet{Queue: quota.Queue{Name: "x", Limit: quota.Amounts{quota.GPU: -1}}}, berth.ErrInvalid, `queue.limit["gpu"]`},
+		{"lending limit", berth.QueueSet{Queue: quota.Queue{Name: "x", LendingLimit: quota.Amounts{quota.GPU: 1}}}, berth.ErrUnsupported, "queue.lendingLimit"},
+		{"queue in use", berth.QueueRemoved{Queue: "team-a"}, berth.ErrConflict, "queue"},
+		{"unknown queue", berth.QueueRemoved{Queue: "x"}, berth.ErrUnknown, "queue"},
+
+		{"duplicate job", submit(func(j *berth.Job) { j.ID = "runs" }), berth.ErrDuplicate, "job.id"},
+		{"no queue", submit(func(j *berth.Job) { j.Queue = "" }), berth.ErrInvalid, "job.queue"},
+		{"job to an unknown queue", submit(func(j *berth.Job) { j.Queue = "x" }), berth.ErrUnknown, "job.queue"},
+		{"job to an inner queue", submit(func(j *berth.Job) { j.Queue = "org" }), berth.ErrInvalid, "job.queue"},
+		{"class out of range", submit(func(j *berth.Job) { j.Class = 7 }), berth.ErrInvalid, "job.class"},
+		{"no groups", submit(func(j *berth.Job) { j.Groups = nil }), berth.ErrInvalid, "job.groups"},
+		{"groups without names", submit(func(j *berth.Job) { j.Groups = append(j.Groups, j.Groups[0]) }), berth.ErrInvalid, "job.groups[0].name"},
+		{"groups of one name", submit(func(j *berth.Job) {
+			j.Groups[0].Name = "a"
+			j.Groups = append(j.Groups, j.Groups[0])
+		}), berth.ErrDuplicate, "job.groups[1].name"},
+		{"no replicas", group(func(g *berth.Group) { g.Replicas = 0 }), berth.ErrInvalid, "job.groups[0].replicas"},
+		{"minimum above replicas", group(func(g *berth.Group) { g.Min = 3 }), berth.ErrInvalid, "job.groups[0].min"},
+		{"claim of nothing", group(func(g *berth.Group) { g.Claim = berth.Claim{} }), berth.ErrInvalid, "job.groups[0].claim"},
+		{"negative GPUs", group(func(g *berth.Group) { g.Claim.GPUs = -1 }), berth.ErrInvalid, "job.groups[0].claim.gpus"},
+		{"negative CPU", group(func(g *berth.Group) { g.Claim.CPUMilli = -1 }), berth.ErrInvalid, "job.groups[0].claim.cpuMilli"},
+		{"MIG", group(func(g *berth.Group) { g.Claim = berth.Claim{MIG: "1g.10gb"} }), berth.ErrUnsupported, "job.groups[0].claim.mig"},
+		{"GPUs and a share", group(func(g *berth.Group) { g.Claim.Share = &berth.Share{Milli: 1} }), berth.ErrInvalid, "job.groups[0].claim.share"},
+		{"share of a whole GPU", group(func(g *berth.Group) { g.Claim = berth.Claim{Share: &berth.Share{Milli: 1000}} }), berth.ErrInvalid, "job.groups[0].claim.share.milli"},
+		{"time slices for batch", group(func(g *berth.Group) { g.Claim = berth.Claim{Share: &berth.Share{Milli: 1, Mode: berth.TimeSlice}} }), berth.ErrInvalid, "job.groups[0].claim.share.mode"},
+		{"unknown level", group(func(g *berth.Group) { g.Topology.Required = "rack" }), berth.ErrUnknown, "job.groups[0].topology.required"},
+		{"preferred wider than required", group(func(g *berth.Group) { g.Topology = berth.Topology{Required: "leaf", Preferred: "spine"} }), berth.ErrInvalid, "job.groups[0].topology.preferred"},
+		{"broken segment", group(func(g *berth.Group) { g.Topology = berth.Topology{Segment: 3, SegmentLevel: "leaf"} }), berth.ErrInvalid, "job.groups[0].topology.segment"},
+		{"spread", group(func(g *berth.Group) { g.Topology.SpreadLevel = "leaf" }), berth.ErrUnsupported, "job.groups[0].topology.spreadLevel"},
+		{"rail alignment", submit(func(j *berth.Job) { j.Topology.RailAligned = true }), berth.ErrUnsupported, "job.topology.railAligned"},
+		{"negative span", submit(func(j *berth.Job) { j.MinRuntime = -1 }), berth.ErrInvalid, "job.minRuntime"},
+		{"negative replicas of a service", submit(func(j *berth.Job) { j.Service = &berth.Service{Replicas: -1} }), berth.ErrInvalid, "job.service.replicas"},
+
+		{"observed on held GPUs", observe(berth.Placement{Node: "n1", GPUs: 0xff}), berth.ErrConflict, "running[0].members[0]"},
+		{"observed without its members", observe(), berth.ErrInvalid, "running[0].members"},
+		{"observed on an unknown node", observe(berth.Placement{Node: "n9", GPUs: 0xff}), berth.ErrUnknown, "running[0].members[0].node"},
+		{"observed GPU out of range", observe(berth.Placement{Node: "n1", GPUs: 0xff00}), berth.ErrInvalid, "running[0].members[0].gpus"},
+		{"observed with too few GPUs", observe(berth.Placement{Node: "n1", GPUs: 1}), berth.ErrInvalid, "running[0].members[0].gpus"},
+
+		{"scaling what is no service", berth.JobScaled{Job: "runs", Replicas: 1}, berth.ErrInvalid, "job"},
+		{"scaling below zero", berth.JobScaled{Job: "serves", Replicas: -1}, berth.ErrInvalid, "replicas"},
+		{"cancelling what is unknown", berth.JobCancelled{Job: "x"}, berth.ErrUnknown, "job"},
+		{"finishing a service", berth.JobFinished{Job: "serves", Incarnation: 1}, berth.ErrInvalid, "job"},
+		{"finishing a former life", berth.JobFinished{Job: "runs"}, berth.ErrStale, "incarnation"},
+		{"finishing what waits", berth.JobFinished{Job: "waits"}, berth.ErrStale, "incarnation"},
+		{"finishing a life to come", berth.JobFinished{Job: "runs", Incarnation: 2}, berth.ErrUnknown, "incarnation"},
+		{"failure of nobody", berth.MemberFailed{Job: "runs", Incarnation: 1}, berth.ErrInvalid, "members"},
+		{"failure of a stranger", berth.MemberFailed{Job: "runs", Incarnation: 1, Members: []berth.MemberRef{{Index: 1}}}, berth.ErrInvalid, "members[0]"},
+		{"failure in no replica", berth.MemberFailed{Job: "runs", Replica: 1, Incarnation: 1}, berth.ErrUnknown, "replica"},
+		{"report of an order never given", berth.ActionReported{Action: 99}, berth.ErrUnknown, "action"},
+		{"report of order zero", berth.ActionReported{}, berth.ErrUnknown, "action"},
+		{"second report", berth.ActionReported{Action: 1}, berth.ErrStale, "action"},
+		{"outcome out of range", berth.ActionReported{Action: 2, Outcome: 9}, berth.ErrInvalid, "outcome"},
+		{"partial without members", berth.ActionReported{Action: 2, Outcome: berth.Partial}, berth.ErrInvalid, "members"},
+		{"done with failed members", berth.ActionReported{Action: 2, Members: []berth.MemberRef{{}}}, berth.ErrInvalid, "members"},
+		{"partial with a stranger", berth.ActionReported{Action: 2, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 5}}}, berth.ErrInvalid, "members[0]"},
+		{"negative timeout", berth.PolicyChanged{Policy: berth.Policy{BindTimeout: -1}}, berth.ErrInvalid, "policy.bindTimeout"},
+		{"backoff above its maximum", berth.PolicyChanged{Policy: berth.Policy{RetryBackoff: 2, MaxRetryBackoff: 1}}, berth.ErrInvalid, "policy.maxRetryBackoff"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			core := newBusyCore(t)
+			before, err := core.Snapshot()
+			require.NoError(t, err)
+			err = core.Apply(11, c.event)
+			var e *berth.Error
+			require.ErrorAs(t, err, &e)
+			require.ErrorIs(t, err, c.kind)
+			require.Equal(t, c.field, e.Field, "%v", err)
+			require.NotEmpty(t, e.Reason)
+			if c.event != nil {
+				require.Equal(t, c.event.Kind(), e.Event)
+			}
+			after, err := core.Snapshot()
+			require.NoError(t, err)
+			require.Equal(t, string(before), string(after))
+			require.NoError(t, core.Check())
+			require.NoError(t, core.Apply(11, berth.JobSubmitted{Job: gangJob("next", 1, 1)}), "the core goes on")
+		})
+	}
+}
+
+func TestClockThatGoesBack(t *testing.T) {
+	core := newBusyCore(t)
+	before, _ := core.Snapshot()
+	err := core.Apply(9, berth.NodeLost{Node: "n1"})
+	require.ErrorIs(t, err, berth.ErrClock)
+	_, err = core.Schedule(9)
+	require.ErrorIs(t, err, berth.ErrClock)
+	after, _ := core.Snapshot()
+	require.Equal(t, string(before), string(after))
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		config berth.Config
+		field  string
+	}{
+		{berth.Config{Levels: []string{"leaf", "leaf"}}, "levels[1]"},
+		{berth.Config{Levels: []string{"node"}}, "levels[0]"},
+		{berth.Config{Levels: []string{""}}, "levels[0]"},
+		{berth.Config{Limits: berth.Limits{Nodes: -1}}, "limits.nodes"},
+		{berth.Config{Policy: berth.Policy{PassBudget: -1}}, "policy.passBudget"},
+	} {
+		_, err := berth.New(c.config)
+		var e *berth.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, "config", e.Event)
+		require.Equal(t, c.field, e.Field)
+	}
+}
+
+func TestLimitsAreKept(t *testing.T) {
+	core, err := berth.New(berth.Config{Limits: berth.Limits{Nodes: 1, Queues: 1, Replicas: 2, Members: 3, Groups: 1}})
+	require.NoError(t, err)
+	node := func(id string) berth.Event {
+		return berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(id), CPUMilli: 1}}
+	}
+	require.NoError(t, core.Apply(0, node("a")))
+	require.ErrorIs(t, core.Apply(0, node("b")), berth.ErrLimit)
+	require.NoError(t, core.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: "team-a"}}))
+	require.ErrorIs(t, core.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: "b"}}), berth.ErrLimit)
+	require.ErrorIs(t, core.Apply(0, berth.JobSubmitted{Job: gangJob("big", 4, 1)}), berth.ErrLimit)
+	for i := range 2 {
+		require.NoError(t, core.Apply(0, berth.JobSubmitted{Job: gangJob(berth.JobID(fmt.Sprint(i)), 1, 1)}))
+	}
+	require.ErrorIs(t, core.Apply(0, berth.JobSubmitted{Job: gangJob("c", 1, 1)}), berth.ErrLimit)
+}

@@ -1,0 +1,122 @@
+package berth_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+)
+
+// newVariedCore has a replica in every state, a short gang, a share, failed and
+// cordoned hardware, and every kind of order out.
+func newVariedCore(t testing.TB) *berth.Core {
+	t.Helper()
+	core, err := berth.New(berth.Config{Levels: []string{"spine", "leaf"}})
+	require.NoError(t, err)
+	now := berth.Time(1000)
+	apply := func(e berth.Event) {
+		t.Helper()
+		require.NoError(t, core.Apply(now, e))
+	}
+	pass := func() []berth.Action {
+		actions, err := core.Schedule(now)
+		require.NoError(t, err)
+		return actions
+	}
+	for _, name := range []berth.NodeID{"n1", "n2", "n3", "n4", "n5", "n6", "n7"} {
+		apply(berth.NodeJoined{Node: sampleNode(name)})
+	}
+	apply(queueSet("org", ""))
+	apply(queueSet("team-a", "org"))
+	elastic := gangJob("elastic", 3, 8)
+	elastic.Groups[0].Min = 1
+	elastic.Topology.Required = "leaf"
+	apply(berth.JobSubmitted{Job: elastic})
+	pass()
+	apply(berth.ActionReported{Action: 1, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 1}}})
+	apply(berth.JobSubmitted{Job: gangJob("cancelled", 1, 4)})
+	share := gangJob("share", 1, 0)
+	share.Tenant, share.Groups[0].Claim = "acme", berth.Claim{Share: &berth.Share{Milli: 300}, CPUMilli: 5}
+	apply(berth.JobSubmitted{Job: share})
+	apply(berth.JobSubmitted{Job: gangJob("fails", 1, 8)})
+	for _, a := range pass() {
+		switch a.Header().Job {
+		case "cancelled", "share":
+			apply(berth.ActionReported{Action: a.Header().ID})
+		case "fails":
+			apply(berth.ActionReported{Action: a.Header().ID, Outcome: berth.Failed, Reason: "no image"})
+		}
+	}
+	apply(berth.JobCancelled{Job: "cancelled"})
+	pass()
+	apply(berth.JobSubmitted{Job: gangJob("repairs", 2, 8)})
+	var repairs berth.ActionID
+	for _, a := range pass() {
+		if a.Header().Job == "repairs" {
+			repairs = a.Header().ID
+		}
+	}
+	timed := gangJob("waits", 9, 8)
+	timed.GangTimeout = berth.Hour
+	apply(berth.JobSubmitted{Job: timed})
+	apply(berth.JobSubmitted{Job: serviceJob("serves", 3)})
+	pass()
+	apply(berth.GPUFailed{Node: "n7", GPU: 7, Reason: "xid 79"})
+	apply(berth.NodeCordoned{Node: "n7", Reason: "fan"})
+	apply(berth.JobSubmitted{Job: gangJob("new", 1, 1)})
+	apply(berth.ActionReported{Action: repairs, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 0}}})
+	require.NoError(t, core.Check())
+	return core
+}
+
+func TestSnapshotRoundTrip(t *testing.T) {
+	core := newVariedCore(t)
+	first, err := core.Snapshot()
+	require.NoError(t, err)
+	for _, state := range []string{"pending", "binding", "running", "repairing", "releasing"} {
+		require.True(t, strings.Contains(string(first), `"state":"`+state+`","incarnation"`), state)
+	}
+	back, err := berth.Restore(first)
+	require.NoError(t, err)
+	require.NoError(t, back.Check())
+	second, err := back.Snapshot()
+	require.NoError(t, err)
+	require.Equal(t, string(first), string(second))
+	require.Equal(t, core.Outstanding(), back.Outstanding())
+	require.Equal(t, core.Report(), back.Report())
+	a, err := core.Schedule(2000)
+	require.NoError(t, err)
+	b, err := back.Schedule(2000)
+	require.NoError(t, err)
+	require.NotEmpty(t, a)
+	require.Equal(t, a, b)
+}
+
+// Promise R1 for snapshots: whatever the bytes, a core that holds together or a
+// typed error.
+func FuzzRestore(f *testing.F) {
+	b, err := newVariedCore(f).Snapshot()
+	require.NoError(f, err)
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		core, err := berth.Restore(b)
+		if err != nil {
+			requireTyped(t, err)
+			return
+		}
+		require.NoError(t, core.Check())
+		now := core.Now()
+		if next, ok := core.NextWake(); ok {
+			now = next
+		}
+		_, err = core.Schedule(now)
+		require.NoError(t, err)
+		require.NoError(t, core.Check())
+		again, err := core.Snapshot()
+		require.NoError(t, err)
+		_, err = berth.Restore(again)
+		require.NoError(t, err)
+	})
+}

@@ -1,0 +1,266 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Level is a depth in the tree: 0 is the fleet, 1 to n are the named levels,
+// n+1 is the node.
+type Level int
+
+// A Domain stands for one domain of a tree. Domains are dense; that of a domain
+// which lost its last node is given to a later one. No decision depends on them.
+type Domain int32
+
+// A Node stands for one node of a tree. Nodes are dense; that of a removed node is
+// given to a later one. No decision depends on them.
+type Node int32
+
+// A Class is what nodes have in common that are alike to a search: equal
+// product, equal number of GPUs and whatever else the caller tells apart. Classes
+// are small dense numbers from the caller, 0 to MaxClasses-1.
+type Class int32
+
+const (
+	// Fleet is the level of the root.
+	Fleet Level = 0
+	// Root is the domain that holds the whole fleet.
+	Root Domain = 0
+	// MaxGPUs is the largest number of GPUs of a node.
+	MaxGPUs = 64
+	// MaxClasses is the number of classes that a tree can tell apart.
+	MaxClasses = 4096
+
+	fleetName = "fleet"
+	nodeName  = "node"
+)
+
+// A Tree is a fleet's hierarchy of domains with counts of what is free in each.
+// Make one with New.
+//
+// Invariants, which Check verifies:
+//  1. Every domain but the root has a node at or below it; children and nodes are
+//     strictly ordered by name.
+//  2. A domain has a tally for a class exactly if it has a node of that class at
+//     or below it, whether or not that node takes work.
+//  3. A tally counts, for every k, the nodes of its class at or below its domain
+//     with exactly k GPUs free, and the sum of what they have free.
+//  4. A tally lists its members (nodes of a narrowest domain, else tallies of the
+//     same class in the child domains) by name, each knows its position, and bit i of
+//     mark k is set exactly if member i has, or has below it, a node with
+//     exactly k GPUs free.
+type Tree struct {
+	levels  []string // the named ones
+	domains []domain
+	nodes   []node
+	classes []classUse // by Class
+
+	vacantDomains vacancies
+	vacantNodes   vacancies
+
+	// steps is scratch for Visit, used as a stack.
+	steps []step
+}
+
+type node struct {
+	name     string
+	tally    *tally // of its class in its domain; nil: vacant
+	domain   Domain
+	class    Class
+	gpus     int32
+	free     int32 // -1: takes no work
+	position int32 // in tally.nodes
+}
+
+// A classUse keeps the number of GPUs of a class for as long as it has nodes.
+type classUse struct {
+	nodes int32
+	gpus  int32
+}
+
+// New returns a tree without nodes. Levels are named from the widest to the
+// narrowest; names are unique, not empty, and neither "fleet" nor "node", which
+// name the two ends (ErrInvalid, ErrDuplicate). No levels make a flat fleet.
+func New(levels ...string) (*Tree, error) {
+	for i, name := range levels {
+		field := fmt.Sprintf("levels[%d]", i)
+		switch {
+		case name == "":
+			return nil, &Error{Field: field, Reason: "the name of a level is empty", Kind: ErrInvalid}
+		case name == fleetName || name == nodeName:
+			return nil, &Error{Field: field, Reason: fmt.Sprintf("%q names an end of every tree", name), Kind: ErrInvalid}
+		case slices.Contains(levels[:i], name):
+			return nil, &Error{Field: field, Reason: fmt.Sprintf("%q names two levels", name), Kind: ErrDuplicate}
+		}
+	}
+	return &Tree{
+		levels:  slices.Clone(levels),
+		domains: []domain{{parent: -1, live: true}},
+	}, nil
+}
+
+// Levels returns the names of the levels between the fleet and the node, from
+// the widest to the narrowest.
+func (t *Tree) Levels() []string { return slices.Clone(t.levels) }
+
+// Level finds a level by its name; "fleet" and "node" name the two ends.
+func (t *Tree) Level(name string) (Level, bool) {
+	switch name {
+	case fleetName:
+		return Fleet, true
+	case nodeName:
+		return t.NodeLevel(), true
+	}
+	i := slices.Index(t.levels, name)
+	return Level(i + 1), i >= 0
+}
+
+// LevelName returns the name of a level, or "" if the tree has no such level.
+func (t *Tree) LevelName(l Level) string {
+	switch {
+	case l < Fleet || l > t.NodeLevel():
+		return ""
+	case l == Fleet:
+		return fleetName
+	case l == t.NodeLevel():
+		return nodeName
+	}
+	return t.levels[l-1]
+}
+
+// NodeLevel is the level of single nodes, one below the narrowest named level.
+func (t *Tree) NodeLevel() Level { return Level(len(t.levels) + 1) }
+
+// AddNode adds a node and the domains on its path that are not there yet, and
+// gives it the lowest index that is free. It starts with 0 GPUs free.
+//
+// The path has the name of one domain for each level, from the widest. Names are
+// not empty and unique within their parent. A class has one number of GPUs, 0 to
+// MaxGPUs, for as long as it has nodes. Refusals: ErrInvalid, ErrDuplicate,
+// ErrConflict.
+func (t *Tree) AddNode(name string, path []string, class Class, gpus int) (Node, error) {
+	refuse := func(kind error, field, format string, args ...any) (Node, error) {
+		return -1, &Error{Node: name, Field: field, Reason: fmt.Sprintf(format, args...), Kind: kind}
+	}
+	switch {
+	case name == "":
+		return refuse(ErrInvalid, "name", "the name of a node is empty")
+	case len(path) != len(t.levels):
+		return refuse(ErrInvalid, "path", "the path has %d domains, the fleet %d levels", len(path), len(t.levels))
+	case slices.Contains(path, ""):
+		return refuse(ErrInvalid, fmt.Sprintf("path[%d]", slices.Index(path, "")), "the name of a domain is empty")
+	case class < 0 || class >= MaxClasses:
+		return refuse(ErrInvalid, "class", "class %d is not within 0 and %d", class, MaxClasses-1)
+	case gpus < 0 || gpus > MaxGPUs:
+		return refuse(ErrInvalid, "gpus", "%d GPUs are not within 0 and %d", gpus, MaxGPUs)
+	}
+	if had, ok := t.ClassGPUs(class); ok && had != gpus {
+		return refuse(ErrConflict, "gpus", "nodes of class %d have %d GPUs, not %d", class, had, gpus)
+	}
+	if d, ok := t.lookup(path); ok {
+		if _, taken := t.findNode(d, name); taken {
+			return refuse(ErrDuplicate, "name", "its domain has a node of that name")
+		}
+	}
+	t.useClass(class, gpus)
+	n := Node(t.vacantNodes.take(len(t.nodes)))
+	if int(n) == len(t.nodes) {
+		t.nodes = append(t.nodes, node{})
+	}
+	d := t.ensureDomain(path)
+	t.nodes[n] = node{name: name, domain: d, class: class, gpus: int32(gpus)}
+	at, _ := t.findNode(d, name)
+	t.domains[d].nodes = slices.Insert(t.domains[d].nodes, at, n)
+	t.ensureTally(d, class, gpus).addNode(t, n)
+	return n, nil
+}
+
+// RemoveNode removes a node, whatever it has free, and the domains that are left
+// without one. ErrUnknown where there is no such node.
+func (t *Tree) RemoveNode(n Node) error {
+	if !t.Has(n) {
+		return &Error{Field: "node", Reason: fmt.Sprintf("there is no node with index %d", n), Kind: ErrUnknown}
+	}
+	t.SetFree(n, -1)
+	d, name := t.nodes[n].domain, t.nodes[n].name
+	t.nodes[n].tally.removeNode(t, n)
+	t.dropTallies(t.nodes[n].tally)
+	at, _ := t.findNode(d, name)
+	t.domains[d].nodes = slices.Delete(t.domains[d].nodes, at, at+1)
+	t.classes[t.nodes[n].class].nodes--
+	t.nodes[n] = node{}
+	t.vacantNodes.put(int(n))
+	t.dropDomains(d)
+	return nil
+}
+
+func (t *Tree) useClass(c Class, gpus int) {
+	for int(c) >= len(t.classes) {
+		t.classes = append(t.classes, classUse{})
+	}
+	t.classes[c].nodes++
+	t.classes[c].gpus = int32(gpus)
+}
+
+// ClassGPUs returns the number of GPUs that each node of a class has, and false
+// where no node is of that class.
+func (t *Tree) ClassGPUs(c Class) (int, bool) {
+	if c < 0 || int(c) >= len(t.classes) || t.classes[c].nodes == 0 {
+		return 0, false
+	}
+	return int(t.classes[c].gpus), true
+}
+
+// Has reports whether a node is in the tree.
+func (t *Tree) Has(n Node) bool {
+	return n >= 0 && int(n) < len(t.nodes) && t.nodes[n].tally != nil
+}
+
+// NodeName returns the name of a node, or "" where there is none.
+func (t *Tree) NodeName(n Node) string {
+	if !t.Has(n) {
+		return ""
+	}
+	return t.nodes[n].name
+}
+
+// NodeClass returns the class of a node, or -1 where there is none.
+func (t *Tree) NodeClass(n Node) Class {
+	if !t.Has(n) {
+		return -1
+	}
+	return t.nodes[n].class
+}
+
+// NodeGPUs returns how many GPUs a node has, free or not; 0 where there is no
+// such node.
+func (t *Tree) NodeGPUs(n Node) int {
+	if !t.Has(n) {
+		return 0
+	}
+	return int(t.nodes[n].gpus)
+}
+
+// Free returns how many GPUs of a node are free, or -1 where the node takes no
+// work or is not there.
+func (t *Tree) Free(n Node) int {
+	if !t.Has(n) {
+		return -1
+	}
+	return int(t.nodes[n].free)
+}
+
+// DomainOf returns the domain of a level in which a node is. At or below the
+// narrowest level that is the domain that holds the node directly. A node that is
+// not in the tree is in the root. O(levels).
+func (t *Tree) DomainOf(n Node, l Level) Domain {
+	if !t.Has(n) {
+		return Root
+	}
+	d := t.nodes[n].domain
+	for t.domains[d].level > l && d != Root {
+		d = t.domains[d].parent
+	}
+	return d
+}

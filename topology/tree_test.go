@@ -1,0 +1,399 @@
+package topology
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// A twinNode is what the twin knows of a node. The twin keeps a list of nodes and
+// works everything out from it.
+type twinNode struct {
+	index Node
+	name  string
+	path  []string
+	class Class
+	free  int
+}
+
+type twin struct {
+	tree  *Tree
+	nodes []twinNode
+}
+
+// gpusOf fixes the number of GPUs of the classes used here.
+func gpusOf(c Class) int { return []int{8, 4, 0, 64}[c] }
+
+func (w *twin) below(path []string) []twinNode {
+	var list []twinNode
+	for _, n := range w.nodes {
+		if slices.Equal(n.path[:len(path)], path) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func (w *twin) freeGPUs(path []string, classes ...Class) int {
+	free := 0
+	for _, n := range w.below(path) {
+		if slices.Contains(classes, n.class) {
+			free += max(n.free, 0)
+		}
+	}
+	return free
+}
+
+// visit lists nodes in the order that Visit promises.
+func (w *twin) visit(path []string, allowed []Class, c Class, k int) []Node {
+	if len(path) == len(w.tree.Levels()) {
+		list := w.below(path)
+		slices.SortFunc(list, func(a, b twinNode) int { return cmp.Compare(a.name, b.name) })
+		var nodes []Node
+		for _, n := range list {
+			if n.class == c && n.free == k {
+				nodes = append(nodes, n.index)
+			}
+		}
+		return nodes
+	}
+	var names []string
+	for _, n := range w.below(path) {
+		names = append(names, n.path[len(path)])
+	}
+	child := func(name string) []string { return append(slices.Clone(path), name) }
+	slices.Sort(names)
+	names = slices.Compact(names)
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(w.freeGPUs(child(a), allowed...), w.freeGPUs(child(b), allowed...))
+	})
+	var nodes []Node
+	for _, name := range names {
+		nodes = append(nodes, w.visit(child(name), allowed, c, k)...)
+	}
+	return nodes
+}
+
+func (w *twin) step(t *rapid.T) {
+	op := rapid.IntRange(0, 5).Draw(t, "op")
+	switch {
+	case op == 0 && len(w.nodes) > 0:
+		i := rapid.IntRange(0, len(w.nodes)-1).Draw(t, "leaver")
+		require.NoError(t, w.tree.RemoveNode(w.nodes[i].index))
+		w.nodes = slices.Delete(w.nodes, i, i+1)
+	case op <= 2 || len(w.nodes) == 0:
+		n := twinNode{name: rapid.StringMatching(`[a-j]`).Draw(t, "name"), class: Class(rapid.IntRange(0, 3).Draw(t, "class"))}
+		for range w.tree.Levels() {
+			n.path = append(n.path, rapid.StringMatching(`[x-z]`).Draw(t, "domain"))
+		}
+		duplicate := slices.ContainsFunc(w.nodes, func(o twinNode) bool { return o.name == n.name && slices.Equal(o.path, n.path) })
+		index, err := w.tree.AddNode(n.name, n.path, n.class, gpusOf(n.class))
+		if duplicate {
+			require.ErrorIs(t, err, ErrDuplicate)
+			return
+		}
+		require.NoError(t, err)
+		n.index = index
+		w.nodes = append(w.nodes, n)
+	default:
+		n := &w.nodes[rapid.IntRange(0, len(w.nodes)-1).Draw(t, "node")]
+		n.free = rapid.IntRange(-1, gpusOf(n.class)).Draw(t, "free")
+		w.tree.SetFree(n.index, n.free)
+	}
+}
+
+// compare asks the tree everything about one domain and class.
+func (w *twin) compare(t *rapid.T, d Domain, c Class) {
+	path := w.tree.DomainPath(d)
+	found, ok := w.tree.Lookup(path...)
+	require.True(t, ok && found == d, "lookup of %v", path)
+	require.Equal(t, w.freeGPUs(path, c), w.tree.FreeGPUs(d, c))
+	unit := rapid.IntRange(1, 9).Draw(t, "unit")
+	capacity := 0
+	for _, n := range w.below(path) {
+		if n.class == c {
+			capacity += max(n.free, 0) / unit
+		}
+	}
+	require.Equal(t, capacity, w.tree.Capacity(d, c, unit))
+	for k := 0; k <= gpusOf(c); k++ {
+		count := 0
+		for _, n := range w.below(path) {
+			if n.class == c && n.free == k {
+				count++
+			}
+		}
+		require.Equal(t, count, w.tree.Count(d, c, k))
+		for _, allowed := range [][]Class{{c}, {c, (c + 1) % 4, (c + 3) % 4}} {
+			var shown []Node
+			require.False(t, w.tree.Visit(d, allowed, c, k, func(n Node) bool {
+				shown = append(shown, n)
+				return false
+			}))
+			require.Equal(t, w.visit(path, allowed, c, k), shown)
+		}
+		var listed []Node
+		for i := w.tree.Next(d, c, k, 0); i >= 0; i = w.tree.Next(d, c, k, i+1) {
+			listed = append(listed, w.tree.NodesOf(d, c)[i])
+		}
+		if len(path) == len(w.tree.Levels()) {
+			require.Equal(t, w.visit(path, nil, c, k), listed)
+		} else {
+			require.Empty(t, listed)
+		}
+	}
+}
+
+func drawLevels(t *rapid.T) []string {
+	return []string{"zone", "spine", "leaf"}[:rapid.IntRange(0, 3).Draw(t, "levels")]
+}
+
+func TestTreeAgreesWithItsTwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tree, err := New(drawLevels(t)...)
+		require.NoError(t, err)
+		w := &twin{tree: tree}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			w.step(t)
+			require.NoError(t, tree.Check())
+			d := Root
+			if len(w.nodes) > 0 {
+				n := w.nodes[rapid.IntRange(0, len(w.nodes)-1).Draw(t, "near")]
+				d = tree.DomainOf(n.index, Level(rapid.IntRange(0, int(tree.NodeLevel())).Draw(t, "level")))
+				require.Equal(t, n.name, tree.NodeName(n.index))
+				require.Equal(t, n.free, tree.Free(n.index))
+				require.Equal(t, n.path, append([]string(nil), tree.DomainPath(tree.DomainOf(n.index, tree.NodeLevel()))...))
+			}
+			w.compare(t, d, Class(rapid.IntRange(0, 3).Draw(t, "asked")))
+		}
+	})
+}
+
+// TestHistoryDoesNotShow builds the same fleet in two orders, one of them with nodes
+// that come and go, and wants the same answers by name.
+func TestHistoryDoesNotShow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		levels := drawLevels(t)
+		w := &twin{}
+		w.tree, _ = New(levels...)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			w.step(t)
+		}
+		again, _ := New(levels...)
+		names := func(tree *Tree, nodes []Node) []string {
+			var list []string
+			for _, n := range nodes {
+				list = append(list, tree.DomainString(tree.DomainOf(n, tree.NodeLevel()))+" "+tree.NodeName(n))
+			}
+			return list
+		}
+		for _, n := range rapid.Permutation(w.nodes).Draw(t, "order") {
+			index, err := again.AddNode(n.name, n.path, n.class, gpusOf(n.class))
+			require.NoError(t, err)
+			again.SetFree(index, n.free)
+		}
+		all := []Class{0, 1, 2, 3}
+		for _, c := range all {
+			for k := range gpusOf(c) + 1 {
+				var a, b []Node
+				w.tree.Visit(Root, all, c, k, func(n Node) bool { a = append(a, n); return false })
+				again.Visit(Root, all, c, k, func(n Node) bool { b = append(b, n); return false })
+				require.Equal(t, names(w.tree, a), names(again, b))
+			}
+		}
+		for _, n := range w.nodes {
+			for _, m := range w.nodes {
+				byName := cmp.Or(strings.Compare(n.name, m.name), slices.Compare(n.path, m.path))
+				require.Equal(t, byName, w.tree.Compare(n.index, m.index))
+			}
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	tree, err := New("spine", "leaf")
+	require.NoError(t, err)
+	at := []string{"s", "l"}
+	first, err := tree.AddNode("n", at, 1, 8)
+	require.NoError(t, err)
+	tree.SetFree(first, 5)
+
+	for _, c := range []struct {
+		what  string
+		kind  error
+		field string
+		call  func() error
+	}{
+		{"level without a name", ErrInvalid, "levels[1]", func() error { _, err := New("a", ""); return err }},
+		{"level named as an end", ErrInvalid, "levels[0]", func() error { _, err := New("node"); return err }},
+		{"two levels of a name", ErrDuplicate, "levels[1]", func() error { _, err := New("a", "a"); return err }},
+		{"no name", ErrInvalid, "name", func() error { _, err := tree.AddNode("", at, 1, 8); return err }},
+		{"short path", ErrInvalid, "path", func() error { _, err := tree.AddNode("m", at[:1], 1, 8); return err }},
+		{"empty domain", ErrInvalid, "path[1]", func() error { _, err := tree.AddNode("m", []string{"s", ""}, 1, 8); return err }},
+		{"negative class", ErrInvalid, "class", func() error { _, err := tree.AddNode("m", at, -1, 8); return err }},
+		{"class too large", ErrInvalid, "class", func() error { _, err := tree.AddNode("m", at, MaxClasses, 8); return err }},
+		{"too many GPUs", ErrInvalid, "gpus", func() error { _, err := tree.AddNode("m", at, 2, 65); return err }},
+		{"other GPUs", ErrConflict, "gpus", func() error { _, err := tree.AddNode("m", at, 1, 4); return err }},
+		{"taken", ErrDuplicate, "name", func() error { _, err := tree.AddNode("n", at, 1, 8); return err }},
+		{"unknown node", ErrUnknown, "node", func() error { return tree.RemoveNode(first + 1) }},
+		{"negative node", ErrUnknown, "node", func() error { return tree.RemoveNode(-1) }},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			err := c.call()
+			require.ErrorIs(t, err, c.kind)
+			var e *Error
+			require.True(t, errors.As(err, &e))
+			require.Equal(t, c.field, e.Field)
+			require.NotEmpty(t, e.Reason)
+			require.NoError(t, tree.Check())
+			require.Len(t, tree.nodes, 1)
+			require.Equal(t, 5, tree.FreeGPUs(Root, 1))
+		})
+	}
+}
+
+// TestStrangers asks about what is not there.
+func TestStrangers(t *testing.T) {
+	tree, err := New("leaf")
+	require.NoError(t, err)
+	n, err := tree.AddNode("n", []string{"l"}, 0, 8)
+	require.NoError(t, err)
+	tree.SetFree(n, 99)
+	require.Equal(t, 8, tree.Free(n), "too many are taken as all")
+	tree.SetFree(n, -7)
+	require.Equal(t, -1, tree.Free(n))
+	for _, stranger := range []Node{-1, 1, 1 << 30} {
+		tree.SetFree(stranger, 1)
+		require.Equal(t, -1, tree.Free(stranger))
+		require.Empty(t, tree.NodeName(stranger))
+		require.EqualValues(t, -1, tree.NodeClass(stranger))
+		require.Zero(t, tree.NodeGPUs(stranger))
+		require.Equal(t, Root, tree.DomainOf(stranger, 1))
+		require.NotZero(t, tree.Compare(n, stranger))
+	}
+	for _, stranger := range []Domain{-1, 2, 1 << 30} {
+		require.False(t, tree.HasDomain(stranger))
+		require.Nil(t, tree.Children(stranger))
+		require.Nil(t, tree.Nodes(stranger))
+		require.Equal(t, Root, tree.Parent(stranger))
+		require.Zero(t, tree.Count(stranger, 0, 0))
+		require.Equal(t, "fleet", tree.DomainString(stranger))
+	}
+	for _, k := range []int{-1, 9} {
+		require.Zero(t, tree.Count(Root, 0, k))
+		require.Equal(t, -1, tree.Next(1, 0, k, 0))
+		require.False(t, tree.Visit(Root, nil, 0, k, func(Node) bool { return true }))
+	}
+	require.Zero(t, tree.Capacity(Root, 0, 0))
+	require.Empty(t, tree.LevelName(5))
+	require.NoError(t, tree.Check())
+}
+
+func TestLevelNames(t *testing.T) {
+	tree, err := New("zone", "leaf")
+	require.NoError(t, err)
+	for l, name := range []string{"fleet", "zone", "leaf", "node"} {
+		got, ok := tree.Level(name)
+		require.True(t, ok)
+		require.Equal(t, Level(l), got)
+		require.Equal(t, name, tree.LevelName(got))
+	}
+	_, ok := tree.Level("rack")
+	require.False(t, ok)
+}
+
+// TestClassesComeAndGo: the number of GPUs of a class binds as long as it has nodes.
+func TestClassesComeAndGo(t *testing.T) {
+	tree, err := New()
+	require.NoError(t, err)
+	n, err := tree.AddNode("a", nil, 3, 8)
+	require.NoError(t, err)
+	require.NoError(t, tree.RemoveNode(n))
+	_, ok := tree.ClassGPUs(3)
+	require.False(t, ok)
+	m, err := tree.AddNode("b", nil, 3, 4)
+	require.NoError(t, err)
+	require.Equal(t, n, m, "the lowest free index is handed out again")
+	require.NoError(t, tree.Check())
+}
+
+// fleet builds spines of 16 leaves of 32 nodes of 8 GPUs, one in ten of them free.
+func fleet(tb testing.TB, nodes int) *Tree {
+	tree, err := New("spine", "leaf")
+	require.NoError(tb, err)
+	for i := range nodes {
+		path := []string{fmt.Sprintf("s%03d", i/512), fmt.Sprintf("l%03d", i/32)}
+		n, err := tree.AddNode(fmt.Sprintf("n%06d", i), path, 0, 8)
+		require.NoError(tb, err)
+		if i%10 == 3 {
+			tree.SetFree(n, 8)
+		}
+	}
+	return tree
+}
+
+func TestQuestionsDoNotAllocate(t *testing.T) {
+	tree := fleet(t, 2048)
+	classes := []Class{0, 1}
+	found := Node(-1)
+	visit := func(n Node) bool { found = n; return false } // every one of them
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		tree.Visit(Root, classes, 0, 8, visit)
+		tree.SetFree(found, 3)
+		tree.SetFree(found, 8)
+		tree.Capacity(Root, 0, 3)
+		tree.Next(tree.DomainOf(found, 2), 0, 8, 0)
+	}))
+	require.NotEqual(t, Node(-1), found)
+}
+
+func BenchmarkSetFree(b *testing.B) {
+	for _, nodes := range []int{512, 16384} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			tree := fleet(b, nodes)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				tree.SetFree(Node(i*7919%nodes), i&7)
+			}
+		})
+	}
+}
+
+func BenchmarkVisitFirst(b *testing.B) {
+	for _, nodes := range []int{512, 16384} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			tree := fleet(b, nodes)
+			classes, first := []Class{0}, func(Node) bool { return true }
+			b.ReportAllocs()
+			for b.Loop() {
+				tree.Visit(Root, classes, 0, 8, first)
+			}
+		})
+	}
+}
+
+func BenchmarkJoinFlat(b *testing.B) {
+	const nodes = 16384
+	for _, order := range []struct {
+		name string
+		step int // coprime to the number of nodes
+	}{{"inOrder", 1}, {"scattered", 7919}} {
+		b.Run(order.name, func(b *testing.B) {
+			for b.Loop() {
+				tree, _ := New()
+				for i := range nodes {
+					if _, err := tree.AddNode(fmt.Sprintf("n%06d", i*order.step%nodes), nil, 0, 8); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/nodes, "ns/join")
+		})
+	}
+}

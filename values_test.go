@@ -1,0 +1,100 @@
+package berth_test
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth"
+)
+
+func TestGPUSet(t *testing.T) {
+	for _, c := range []struct {
+		set  berth.GPUSet
+		text string
+		json string
+	}{
+		{0, "", "[]"},
+		{berth.GPUs(0), "0", "[0]"},
+		{berth.GPUs(0, 1, 2, 3, 6), "0-3,6", "[0,1,2,3,6]"},
+		{berth.GPUs(63, 62), "62-63", "[62,63]"},
+		{math.MaxUint64, "0-63", ""},
+	} {
+		require.Equal(t, c.text, c.set.String())
+		b, err := json.Marshal(c.set)
+		require.NoError(t, err)
+		if c.json != "" {
+			require.Equal(t, c.json, string(b))
+		}
+		var back berth.GPUSet
+		require.NoError(t, json.Unmarshal(b, &back))
+		require.Equal(t, c.set, back)
+	}
+	require.Equal(t, berth.GPUs(5), berth.GPUs(-1, 5, 64))
+	require.False(t, berth.GPUs(5).Has(64))
+}
+
+func TestGPUSetAgainstItsIndexes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		set := berth.GPUSet(rapid.Uint64().Draw(t, "set"))
+		require.Equal(t, set, berth.GPUs(set.Indexes()...))
+		require.Len(t, set.Indexes(), set.Len())
+		for _, i := range set.Indexes() {
+			require.True(t, set.Has(i))
+		}
+	})
+}
+
+func TestComputeCapability(t *testing.T) {
+	v, err := berth.ParseComputeCapability("12.1")
+	require.NoError(t, err)
+	require.Equal(t, berth.ComputeCapability{Major: 12, Minor: 1}, v)
+	require.Equal(t, "12.1", v.String())
+	require.True(t, berth.ComputeCapability{Major: 9}.Less(v))
+	require.True(t, berth.ComputeCapability{Major: 12}.Less(v))
+	require.False(t, v.Less(v))
+	for _, bad := range []string{"", "9", "9.", ".0", "09.0", "9.0.1", "256.0", "-1.0", "9.0 "} {
+		_, err := berth.ParseComputeCapability(bad)
+		require.ErrorIs(t, err, berth.ErrInvalid, "%q", bad)
+	}
+}
+
+// Every enumeration prints what it parses, and refuses the rest.
+func TestEnumsRoundTrip(t *testing.T) {
+	for c := range berth.LatencyCritical + 1 {
+		back, err := berth.ParseClass(c.String())
+		require.NoError(t, err)
+		require.Equal(t, c, back)
+	}
+	for m := range berth.TimeSlice + 1 {
+		back, err := berth.ParseShareMode(m.String())
+		require.NoError(t, err)
+		require.Equal(t, m, back)
+	}
+	for s := range berth.Releasing + 1 {
+		back, err := berth.ParseState(s.String())
+		require.NoError(t, err)
+		require.Equal(t, s, back)
+	}
+	for o := range berth.Partial + 1 {
+		back, err := berth.ParseOutcome(o.String())
+		require.NoError(t, err)
+		require.Equal(t, o, back)
+	}
+	require.Equal(t, "Class(9)", berth.Class(9).String())
+	_, err := json.Marshal(berth.State(9))
+	require.Error(t, err)
+}
+
+func TestTimeSaturates(t *testing.T) {
+	require.Equal(t, berth.Time(math.MaxInt64), berth.Time(math.MaxInt64-1).Add(berth.Hour))
+	require.Equal(t, berth.Time(math.MinInt64), berth.Time(math.MinInt64+1).Add(-berth.Hour))
+	require.Equal(t, berth.Time(3_600_000), berth.Time(0).Add(berth.Hour))
+	require.Equal(t, "1h30m0s", (90 * berth.Minute).String())
+	require.Equal(t, berth.Time(1500), berth.At(time.UnixMilli(1500)))
+	require.Equal(t, 2*berth.Second, berth.Span(2*time.Second))
+}
