@@ -71,6 +71,24 @@ func newVariedCore(t testing.TB) *berth.Core {
 	return core
 }
 
+// newSmallCore has a short snapshot, which a fuzzer gets through faster.
+func newSmallCore(t testing.TB) *berth.Core {
+	t.Helper()
+	core, err := berth.New(berth.Config{})
+	require.NoError(t, err)
+	for _, e := range []berth.Event{
+		berth.NodeJoined{Node: berth.Node{ID: "n", GPUs: []berth.GPU{{Product: "T4"}, {Product: "T4"}}}},
+		queueSet("team-a", ""),
+		berth.JobSubmitted{Job: gangJob("a", 1, 1)},
+		berth.JobSubmitted{Job: gangJob("b", 1, 2)},
+	} {
+		require.NoError(t, core.Apply(0, e))
+	}
+	_, err = core.Schedule(0)
+	require.NoError(t, err)
+	return core
+}
+
 func TestSnapshotRoundTrip(t *testing.T) {
 	core := newVariedCore(t)
 	first, err := core.Snapshot()
@@ -97,9 +115,11 @@ func TestSnapshotRoundTrip(t *testing.T) {
 // Promise R1 for snapshots: whatever the bytes, a core that holds together or a
 // typed error.
 func FuzzRestore(f *testing.F) {
-	b, err := newVariedCore(f).Snapshot()
-	require.NoError(f, err)
-	f.Add(b)
+	for _, seed := range []*berth.Core{newVariedCore(f), newSmallCore(f)} {
+		b, err := seed.Snapshot()
+		require.NoError(f, err)
+		f.Add(b)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		core, err := berth.Restore(b)
 		if err != nil {

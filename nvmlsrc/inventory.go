@@ -1,0 +1,88 @@
+package nvmlsrc
+
+// A Fact names a question that a driver is asked.
+type Fact string
+
+// The facts of an inventory.
+const (
+	FactDriver            Fact = "driver"
+	FactCount             Fact = "count"
+	FactDevice            Fact = "device"
+	FactProduct           Fact = "product"
+	FactUUID              Fact = "uuid"
+	FactPCI               Fact = "pci"
+	FactMemory            Fact = "memory"
+	FactComputeCapability Fact = "computeCapability"
+	FactMinor             Fact = "minor"
+	FactNUMANode          Fact = "numaNode"
+	FactMIG               Fact = "mig"
+	FactNVLink            Fact = "nvlink"
+	FactFabric            Fact = "fabric"
+	FactProcesses         Fact = "processes"
+)
+
+// An Inventory is what a machine's driver said at one time.
+type Inventory struct {
+	// Driver is the version of the driver, such as "550.54.15".
+	Driver string
+	// GPUs in the driver's order, that of their PCI addresses. A GPU that the
+	// driver does not list any more is absent, and those after it move up; the
+	// UUIDs tell.
+	GPUs []GPU
+	// Gaps are the questions without an answer, in the order asked: those about
+	// the machine, then GPU by GPU. That a GPU has no MIG, no NVLink or no
+	// fabric is an answer.
+	Gaps []*Error
+}
+
+// A GPU is one accelerator.
+type GPU struct {
+	// Index is the position in Inventory.GPUs and the driver's index.
+	Index int
+	// Failure says why the GPU takes no work; nil if it does. The other fields
+	// hold what was learnt before it failed.
+	Failure *Error
+	// Product is the name in the driver's words, such as "NVIDIA H100 80GB HBM3".
+	Product string
+	UUID    string
+	// PCI is the address in the words of sysfs, such as "0000:19:00.0".
+	PCI string
+	// MemoryMiB is the size of the device memory, rounded down.
+	MemoryMiB int64
+	// Major and Minor of the compute capability; both zero if unknown.
+	ComputeMajor, ComputeMinor int
+	// DeviceMinor is the number in /dev/nvidiaN, which need not be the index; -1
+	// if unknown.
+	DeviceMinor int
+	// NUMANode that the GPU's PCI bus is attached to; -1 if the kernel does not
+	// say.
+	NUMANode int
+	MIG      MIG
+	NVLink   NVLink
+	// Processes with a compute context on the GPU, in ascending order, by the
+	// IDs that the driver's PID namespace gives them.
+	Processes []int
+}
+
+// MIG is whether a GPU can be, is, and is about to be partitioned.
+type MIG struct {
+	// Capable GPUs have the mode; the others leave all of MIG zero.
+	Capable bool
+	// Enabled is the mode in force; Pending the one after the next reset.
+	Enabled, Pending bool
+}
+
+// NVLink is what a GPU reaches over NVLink.
+type NVLink struct {
+	// Peers are the indices of the other GPUs of this machine that the GPU
+	// reaches, directly or through switches, in ascending order.
+	Peers []int
+	// Fabric is the partition of an NVLink fabric that spans machines, equal for
+	// all GPUs on all machines that reach each other, such as
+	// "9c6f5af3-53bf-49b5-a436-b66766c413c3.4026" (cluster and clique). Empty
+	// where the links end at the machine, and while the fabric is not ready.
+	Fabric string
+	// Direct and Switched count the active links to GPUs and to switches, of those
+	// that answered.
+	Direct, Switched int
+}

@@ -1,0 +1,138 @@
+package nvmlsrc
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+)
+
+// accepted tells a fresh core of the node.
+func accepted(t require.TestingT, node berth.Node) error {
+	core, err := berth.New(berth.Config{})
+	require.NoError(t, err)
+	return core.Apply(0, berth.NodeJoined{Node: node})
+}
+
+func TestNodeOfHGXH100(t *testing.T) {
+	node, err := inventoryOf(t, hgxH100()).Node("n1")
+	require.NoError(t, err)
+	require.Equal(t, berth.NodeID("n1"), node.ID)
+	require.Len(t, node.GPUs, 8)
+	require.Equal(t, berth.GPU{
+		Product: "NVIDIA H100 80GB HBM3", MemoryMiB: 81_559,
+		ComputeCapability: berth.ComputeCapability{Major: 9},
+		UUID:              "GPU-00000005-0000-0000-0000-000000000000", PCI: "0000:bb:00.0",
+		NUMANode: 1, Clique: "n1.nvlink0",
+	}, node.GPUs[5])
+	require.NoError(t, accepted(t, node))
+	_, err = json.Marshal(node)
+	require.NoError(t, err)
+}
+
+// A GPU that takes no work stays where it is, looks like the others, and is
+// failed, so that the core takes the node and leaves the GPU alone.
+func TestNodeWithGPUsOutOfWork(t *testing.T) {
+	b := hgxH100()
+	b.gpus[0].fail(FactDevice, lost)
+	b.gpus[1].fail(FactProduct, noPermission)
+	b.gpus[2].migNow = true
+	b.gpus[2].links = nil
+	b.gpus[3].fab.completed = false
+	node, err := inventoryOf(t, b).Node("n1")
+	require.NoError(t, err)
+	for i, g := range node.GPUs {
+		require.Equal(t, i < 4, g.Failed, i)
+		require.Equal(t, node.GPUs[7].Product, g.Product)
+		require.Equal(t, node.GPUs[7].Clique, g.Clique)
+		require.Equal(t, i >= 1, g.UUID != "")
+	}
+	require.NoError(t, accepted(t, node))
+}
+
+func TestNodeWithoutGPUs(t *testing.T) {
+	node, err := Inventory{}.Node("n1")
+	require.NoError(t, err)
+	require.Equal(t, berth.Node{ID: "n1"}, node)
+
+	b := hgxH100()
+	for _, g := range b.gpus {
+		g.fail(FactDevice, lost)
+	}
+	_, err = inventoryOf(t, b).Node("n1")
+	require.ErrorIs(t, err, ErrUnknownGPU)
+}
+
+func TestCliques(t *testing.T) {
+	cliques := func(b *box) (names []string) {
+		node, err := inventoryOf(t, b).Node("n1")
+		require.NoError(t, err)
+		for _, g := range node.GPUs {
+			names = append(names, g.Clique)
+		}
+		return names
+	}
+	require.Equal(t, slices.Repeat([]string{""}, 8), cliques(hgxH100().unlink()))
+
+	pairs := hgxH100().unlink()
+	pairs.bridged(0, 1, 12)
+	pairs.bridged(2, 3, 12)
+	require.Equal(t, []string{"n1.nvlink0", "n1.nvlink0", "n1.nvlink2", "n1.nvlink2", "", "", "", ""}, cliques(pairs))
+	node, err := inventoryOf(t, pairs).Node("n1")
+	require.NoError(t, err)
+	require.ErrorIs(t, accepted(t, node), berth.ErrUnsupported)
+
+	// DGX-1: each GPU reaches four of the other seven.
+	mesh := hgxH100().unlink()
+	for _, edge := range [][2]int{
+		{0, 1},
+		{0, 2},
+		{0, 3},
+		{1, 2},
+		{1, 3},
+		{2, 3},
+		{4, 5},
+		{4, 6},
+		{4, 7},
+		{5, 6},
+		{5, 7},
+		{6, 7},
+		{0, 4},
+		{1, 5},
+		{2, 6},
+		{3, 7},
+	} {
+		mesh.bridged(edge[0], edge[1], 1)
+	}
+	require.Equal(t, slices.Repeat([]string{""}, 8), cliques(mesh))
+
+	spanning := hgxH100()
+	for _, g := range spanning.gpus {
+		g.fab.cluster[0], g.fab.clique = 1, 9
+	}
+	require.Equal(t, slices.Repeat([]string{"01000000-0000-0000-0000-000000000000.9"}, 8), cliques(spanning))
+
+	odd := Inventory{GPUs: []GPU{{Product: "X", NVLink: NVLink{Peers: []int{5}}}}}
+	node, err = odd.Node("n1")
+	require.NoError(t, err, "an inventory made by hand does no harm")
+	require.Empty(t, node.GPUs[0].Clique)
+}
+
+// checkNode checks the node of any inventory: all GPUs in place, failed unless
+// they work, and of one product.
+func checkNode(t require.TestingT, v Inventory) {
+	node, err := v.Node("n1")
+	if err != nil {
+		require.ErrorIs(t, err, ErrUnknownGPU)
+		require.False(t, slices.ContainsFunc(v.GPUs, GPU.works))
+		return
+	}
+	require.Len(t, node.GPUs, len(v.GPUs))
+	for i, g := range node.GPUs {
+		require.Equal(t, v.GPUs[i].works(), !g.Failed)
+		require.Equal(t, node.GPUs[0].Product, g.Product)
+	}
+}

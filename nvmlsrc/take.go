@@ -1,0 +1,150 @@
+package nvmlsrc
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A taker takes one inventory.
+type taker struct {
+	inventory Inventory
+	sys       fs.FS
+	addresses map[address]int // of GPUs, by index
+	wires     []wiring        // by index
+}
+
+// take asks the driver everything. Only a driver that does not count its GPUs
+// fails it.
+func take(d driver, sys fs.FS) (Inventory, error) {
+	t := taker{sys: sys, addresses: map[address]int{}}
+	if version, err := d.version(); !t.gap(err, NoGPU, FactDriver) {
+		t.inventory.Driver = version
+	}
+	count, err := d.count()
+	if err != nil {
+		return Inventory{}, about(err, NoGPU, FactCount)
+	}
+	t.inventory.GPUs = make([]GPU, count)
+	t.wires = make([]wiring, count)
+	for i := range count {
+		t.gpu(d, i)
+	}
+	t.connect()
+	return t.inventory, nil
+}
+
+// gap notes that a question has no answer, and reports whether that is so; what
+// came beside the error is then not to be used.
+func (t *taker) gap(err error, gpu int, fact Fact) bool {
+	if err == nil {
+		return false
+	}
+	e := about(err, gpu, fact)
+	t.inventory.Gaps = append(t.inventory.Gaps, e)
+	if gpu != NoGPU && errors.Is(err, ErrLost) && t.inventory.GPUs[gpu].Failure == nil {
+		t.inventory.GPUs[gpu].Failure = e
+	}
+	return true
+}
+
+// gpu asks about one GPU. One that turns out to be lost is not asked further:
+// each question could block for seconds.
+func (t *taker) gpu(d driver, i int) {
+	g := &t.inventory.GPUs[i]
+	g.Index, g.DeviceMinor, g.NUMANode = i, -1, -1
+	dev, err := d.device(i)
+	if t.gap(err, i, FactDevice) {
+		g.Failure = about(err, i, FactDevice)
+		return
+	}
+	for _, ask := range questions {
+		if ask(t, dev, g); g.Failure != nil {
+			return
+		}
+	}
+}
+
+// questions are what each GPU is asked, in this order.
+var questions = [...]func(*taker, device, *GPU){
+	(*taker).product, (*taker).uuid, (*taker).address, (*taker).memory,
+	(*taker).computeCapability, (*taker).minor, (*taker).mig, (*taker).nvlink,
+	(*taker).fabric, (*taker).processes,
+}
+
+func (t *taker) product(dev device, g *GPU) {
+	if name, err := dev.product(); !t.gap(err, g.Index, FactProduct) {
+		g.Product = name
+	}
+}
+
+func (t *taker) uuid(dev device, g *GPU) {
+	if uuid, err := dev.uuid(); !t.gap(err, g.Index, FactUUID) {
+		g.UUID = uuid
+	}
+}
+
+func (t *taker) address(dev device, g *GPU) {
+	at, err := dev.address()
+	if t.gap(err, g.Index, FactPCI) {
+		return
+	}
+	g.PCI = at.String()
+	t.addresses[at] = g.Index
+	g.NUMANode, err = numaNode(t.sys, g.PCI)
+	t.gap(err, g.Index, FactNUMANode)
+}
+
+func (t *taker) memory(dev device, g *GPU) {
+	if bytes, err := dev.memory(); !t.gap(err, g.Index, FactMemory) {
+		g.MemoryMiB = int64(bytes >> 20)
+	}
+}
+
+func (t *taker) computeCapability(dev device, g *GPU) {
+	if major, minor, err := dev.computeCapability(); !t.gap(err, g.Index, FactComputeCapability) {
+		g.ComputeMajor, g.ComputeMinor = major, minor
+	}
+}
+
+func (t *taker) minor(dev device, g *GPU) {
+	if minor, err := dev.minor(); !t.gap(err, g.Index, FactMinor) {
+		g.DeviceMinor = minor
+	}
+}
+
+func (t *taker) mig(dev device, g *GPU) {
+	current, pending, err := dev.mig()
+	if errors.Is(err, ErrUnsupported) || t.gap(err, g.Index, FactMIG) {
+		return
+	}
+	g.MIG = MIG{Capable: true, Enabled: current, Pending: pending}
+}
+
+func (t *taker) processes(dev device, g *GPU) {
+	pids, err := dev.processes()
+	if t.gap(err, g.Index, FactProcesses) {
+		return
+	}
+	// A process has an entry for each MIG instance it uses.
+	slices.Sort(pids)
+	g.Processes = slices.Compact(pids)
+}
+
+// numaNode reads a device's NUMA node; -1 where the platform has none, as the
+// kernel says itself.
+func numaNode(sys fs.FS, pci string) (int, error) {
+	unreadable := func(err error) (int, error) { return -1, &Error{GPU: NoGPU, Reason: err.Error(), Kind: ErrSysfs} }
+	text, err := fs.ReadFile(sys, path.Join("bus/pci/devices", pci, "numa_node"))
+	if err != nil {
+		return unreadable(err)
+	}
+	node, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return unreadable(err)
+	}
+	return max(node, -1), nil
+}
