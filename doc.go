@@ -88,7 +88,7 @@
 //	Bind Done           stale     Running            Running (growth)    stale
 //	Bind Partial        stale     Repairing (1)      the others stay     stale
 //	Bind Failed         stale     Pending, backoff   the others stay     stale
-//	Bind, deadline      -         Releasing          Releasing (2)       -
+//	Bind, deadline      -         Releasing          growth released (2) -
 //	Release Done        stale     -                  -                   Pending or gone
 //	Release Partial     stale     -                  -                   given again
 //	Release Failed      stale     -                  -                   given again
@@ -98,9 +98,12 @@
 //	NodeLost, GPUFailed -         noted (4)          shrinks or Releasing fewer to stop
 //
 //	(1) Running at once if the minimum is left; the gang then grows.
-//	(2) The members of the growth are suspect, and so is the gang: it is taken back whole.
+//	(2) Only the members of that Bind; the gang stays Running.
 //	(3) After Policy.ReleaseAttempts the members are presumed dead.
 //	(4) Decided when the Bind is reported, so that a gang has one order out at a time.
+//
+// Repairing lasts only from a report to the next pass: MemberFailed, NodeLost and
+// GPUFailed take more members away, JobFinished ends it.
 //
 // # Quota
 //

@@ -254,7 +254,7 @@ func (c *Core) wake() {
 	for i := len(c.blocked) - 1; i >= 0 && len(c.freedNodes) > 0; i-- {
 		s := c.blocked[i]
 		c.compile(s)
-		if slices.ContainsFunc(c.freedNodes, func(n *node) bool { return c.helps(n, s) }) {
+		if c.freeFor(s) >= s.gpus() && slices.ContainsFunc(c.freedNodes, func(n *node) bool { return c.helps(n, s) }) {
 			c.unblock(s)
 		}
 	}
@@ -277,18 +277,27 @@ func (c *Core) clearFreed() {
 	c.freedNodes, c.quotaFreed = c.freedNodes[:0], false
 }
 
+// helps reports whether some member of a shape fits on a node now.
 func (c *Core) helps(n *node, s *shape) bool {
 	if c.nodes[n.index] != n {
 		return false // it was removed meanwhile
 	}
-	fits, need := false, 0
+	return slices.ContainsFunc(s.minimum.Groups, func(g gang.Group) bool { return c.takes(n, &g) })
+}
+
+// takes reports whether a member of a group fits on a node now.
+func (c *Core) takes(n *node, g *gang.Group) bool {
+	return slices.Contains(g.Classes, topology.Class(n.class)) &&
+		(g.Match == nil || g.Match(n.index)) && c.fleet.Fits(n.index, &g.Claim) > 0
+}
+
+// gpus is the least number of whole GPUs that a shape can start with.
+func (s *shape) gpus() int {
+	need := 0
 	for i := range s.minimum.Groups {
-		g := &s.minimum.Groups[i]
-		need += g.Count * g.Claim.GPUs
-		fits = fits || slices.Contains(g.Classes, topology.Class(n.class)) &&
-			(g.Match == nil || g.Match(n.index)) && c.fleet.Fits(n.index, &g.Claim) > 0
+		need += s.minimum.Groups[i].Count * s.minimum.Groups[i].Claim.GPUs
 	}
-	return fits && c.freeFor(s) >= need
+	return need
 }
 
 // freeFor sums the free GPUs of the classes that a shape may use.

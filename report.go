@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
-	"github.com/berth-sched/berth/topology"
 )
 
 // A FleetReport describes the fleet at an instant. GPU amounts are in
@@ -170,16 +170,9 @@ func (c *Core) countGPUs(n *node, waiting []*shape) GPUCount {
 // now.
 func (c *Core) serves(n *node, s *shape) bool {
 	c.compile(s)
-	for i := range s.minimum.Groups {
-		g := &s.minimum.Groups[i]
-		if g.Claim.GPUs == 0 && g.Claim.Share.Milli == 0 || !slices.Contains(g.Classes, topology.Class(n.class)) {
-			continue
-		}
-		if (g.Match == nil || g.Match(n.index)) && c.fleet.Fits(n.index, &g.Claim) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.minimum.Groups, func(g gang.Group) bool {
+		return (g.Claim.GPUs > 0 || g.Claim.Share.Milli > 0) && c.takes(n, &g)
+	})
 }
 
 func (c *Core) countFree(n *node, r *FleetReport) {

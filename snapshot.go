@@ -216,7 +216,7 @@ func (c *Core) restoreJob(s *savedJob) *Error {
 	if err != nil {
 		return err.in("job")
 	}
-	if len(s.Replicas) == 0 && s.Job.Service == nil {
+	if len(s.Replicas) == 0 && (s.Job.Service == nil || s.Cancelled) {
 		return refuse(ErrInvalid, "replicas", "is empty")
 	}
 	c.admit(j)
@@ -237,6 +237,8 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrDuplicate, "replica", fmt.Sprintf("%d comes twice", s.Replica))
 	case int(s.State) >= len(stateNames):
 		return refuse(ErrInvalid, "state", "is out of range")
+	case j.cancelled && !s.Gone:
+		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
 	case s.Attempts < 0 || s.Repairs < 0 || s.Attempt < 0:
 		return refuse(ErrInvalid, "attempts", "is negative")
 	}
@@ -330,7 +332,7 @@ func (rep *replica) consistent() *Error {
 	case Releasing:
 		ok = ok && !bind && rep.has(memberStopping) && !rep.has(memberRunning)
 	}
-	if !ok || release && !rep.has(memberStopping) {
+	if !ok || release && !rep.has(memberStopping) || rep.gone && rep.state != Releasing {
 		return refuse(ErrInvalid, "state", fmt.Sprintf("%s does not go with its members and order", rep.state))
 	}
 	return nil
