@@ -36,6 +36,8 @@ func (c *Core) apply(e Event) *Error {
 		return c.nodeCordoned(e)
 	case NodeUncordoned:
 		return c.nodeUncordoned(e)
+	case NodeDraining:
+		return c.nodeDraining(e)
 	case NodeLost:
 		return c.nodeLost(e)
 	case GPUFailed:

@@ -100,6 +100,13 @@ func (c *Core) nodeUncordoned(e NodeUncordoned) *Error {
 	return nil
 }
 
+func (c *Core) nodeDraining(e NodeDraining) *Error {
+	if _, err := c.knownNode("node", e.Node); err != nil {
+		return err
+	}
+	return refuse(ErrUnsupported, "", "moving what runs is not in yet; cordon the node instead")
+}
+
 func (c *Core) nodeLost(e NodeLost) *Error {
 	n, err := c.knownNode("node", e.Node)
 	if err != nil {

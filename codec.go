@@ -23,6 +23,7 @@ type eventJSON struct {
 	NodeUpdated    *NodeUpdated    `json:"nodeUpdated,omitempty"`
 	NodeCordoned   *NodeCordoned   `json:"nodeCordoned,omitempty"`
 	NodeUncordoned *NodeUncordoned `json:"nodeUncordoned,omitempty"`
+	NodeDraining   *NodeDraining   `json:"nodeDraining,omitempty"`
 	NodeLost       *NodeLost       `json:"nodeLost,omitempty"`
 	GPUFailed      *GPUFailed      `json:"gpuFailed,omitempty"`
 	GPURepaired    *GPURepaired    `json:"gpuRepaired,omitempty"`
@@ -113,6 +114,8 @@ func wrapEvent(e Event) (w eventJSON, ok bool) {
 		w.NodeCordoned = &e
 	case NodeUncordoned:
 		w.NodeUncordoned = &e
+	case NodeDraining:
+		w.NodeDraining = &e
 	case NodeLost:
 		w.NodeLost = &e
 	case GPUFailed:
@@ -151,6 +154,7 @@ func unwrapEvent(w *eventJSON) (e Event, n int) {
 	take(&e, &n, w.NodeUpdated)
 	take(&e, &n, w.NodeCordoned)
 	take(&e, &n, w.NodeUncordoned)
+	take(&e, &n, w.NodeDraining)
 	take(&e, &n, w.NodeLost)
 	take(&e, &n, w.GPUFailed)
 	take(&e, &n, w.GPURepaired)

@@ -54,6 +54,7 @@ func sampleEvents() []berth.Event {
 		berth.NodeUpdated{Node: berth.Node{ID: "n1"}},
 		berth.NodeCordoned{Node: "n1", Reason: "fan"},
 		berth.NodeUncordoned{Node: "n1"},
+		berth.NodeDraining{Node: "n1", Deadline: 7, Reason: "firmware"},
 		berth.NodeLost{Node: "n1", Reason: "power"},
 		berth.GPUFailed{Node: "n1", GPU: 3, Reason: "xid 79"},
 		berth.GPURepaired{Node: "n1", GPU: 3},

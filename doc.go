@@ -127,7 +127,7 @@
 //
 // # What this version does not do
 //
-// Preemption, MIG claims, spread, rail alignment and reservations are not in
-// yet. The fields that ask for them are refused with [ErrUnsupported], never
+// Preemption, draining, MIG claims, spread, rail alignment and reservations are
+// not in yet. The fields that ask for them are refused with [ErrUnsupported], never
 // ignored.
 package berth

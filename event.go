@@ -34,6 +34,14 @@ type NodeUncordoned struct {
 	Node NodeID `json:"node"`
 }
 
+// NodeDraining asks that everything on a node be moved elsewhere by a deadline.
+// This version does not move what runs and refuses it; cordon the node instead.
+type NodeDraining struct {
+	Node     NodeID `json:"node"`
+	Deadline Time   `json:"deadline,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
 // NodeLost removes a node and everything that ran on it: a crash, or the end of
 // a lease. The gangs it hits shrink, are repaired or are taken back.
 type NodeLost struct {
@@ -141,6 +149,7 @@ func (NodeJoined) Kind() string     { return "nodeJoined" }
 func (NodeUpdated) Kind() string    { return "nodeUpdated" }
 func (NodeCordoned) Kind() string   { return "nodeCordoned" }
 func (NodeUncordoned) Kind() string { return "nodeUncordoned" }
+func (NodeDraining) Kind() string   { return "nodeDraining" }
 func (NodeLost) Kind() string       { return "nodeLost" }
 func (GPUFailed) Kind() string      { return "gpuFailed" }
 func (GPURepaired) Kind() string    { return "gpuRepaired" }
@@ -159,6 +168,7 @@ func (NodeJoined) event()     {}
 func (NodeUpdated) event()    {}
 func (NodeCordoned) event()   {}
 func (NodeUncordoned) event() {}
+func (NodeDraining) event()   {}
 func (NodeLost) event()       {}
 func (GPUFailed) event()      {}
 func (GPURepaired) event()    {}

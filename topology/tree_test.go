@@ -359,7 +359,7 @@ func BenchmarkSetFree(b *testing.B) {
 			tree := fleet(b, nodes)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				tree.SetFree(Node(i*7919%nodes), i&7)
+				tree.SetFree(Node(i*7919%nodes), (i+i/nodes)&7)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -47,30 +48,21 @@ func (t *Tree) walk(tl *tally, allowed []Class, k int, visit func(Node) bool) bo
 		return false
 	}
 	// The first choice nearly always serves, so nothing is sorted for it.
-	best, bestFree, others := -1, 0, false
-	for i := marks.next(0); i >= 0; i = marks.next(i + 1) {
-		free := t.freeBelow(tl, i, allowed)
-		others = others || best >= 0
-		if best < 0 || free < bestFree {
-			best, bestFree = i, free
-		}
-	}
+	best := t.tightest(tl, marks, allowed)
 	if best < 0 {
 		return false
 	}
-	base := len(t.steps)
-	if others {
-		for i := marks.next(0); i >= 0; i = marks.next(i + 1) {
-			if i != best {
-				t.steps = append(t.steps, step{t.freeBelow(tl, i, allowed), i})
-			}
-		}
-	}
-	end := len(t.steps)
 	if t.walk(tl.below[best], allowed, k, visit) {
 		return true
 	}
-	slices.SortFunc(t.steps[base:end], compareSteps)
+	base := len(t.steps)
+	for i := marks.next(0); i >= 0; i = marks.next(i + 1) {
+		if i != best {
+			t.steps = append(t.steps, step{t.freeBelow(tl, i, allowed), i})
+		}
+	}
+	end := len(t.steps)
+	slices.SortFunc(t.steps[base:], compareSteps)
 	for i := base; i < end; i++ {
 		if t.walk(tl.below[t.steps[i].position], allowed, k, visit) {
 			return true
@@ -78,6 +70,20 @@ func (t *Tree) walk(tl *tally, allowed []Class, k int, visit func(Node) bool) bo
 	}
 	t.steps = t.steps[:base]
 	return false
+}
+
+// tightest returns the marked member below with the fewest free GPUs, or -1.
+func (t *Tree) tightest(tl *tally, marks bitset, allowed []Class) int {
+	best, bestFree := -1, 0
+	for w, word := range marks {
+		for ; word != 0; word &= word - 1 {
+			i := w<<6 + bits.TrailingZeros64(word)
+			if free := t.freeBelow(tl, i, allowed); best < 0 || free < bestFree {
+				best, bestFree = i, free
+			}
+		}
+	}
+	return best
 }
 
 // freeBelow is the measure by which Visit orders child domains.
