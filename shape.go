@@ -1,0 +1,202 @@
+package berth
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A shape is one request, as far as the search can tell requests apart.
+type shape struct {
+	key     string
+	request gang.Request // all members, or at least the minimum
+	minimum gang.Request // the minimum alone
+	charge  quota.Charge // of request; of one product, or of none in particular
+	least   quota.Charge // of minimum
+	spec    shapeSpec
+	// version of the class table that the requests were compiled for.
+	version int
+	// users counts the jobs and growth entries of this shape.
+	users   int
+	buckets []*bucket
+	// blockedAt is the position in Core.blocked, or -1.
+	blockedAt int
+}
+
+// A shapeSpec is what a shape is compiled from. Its JSON is the shape's key.
+type shapeSpec struct {
+	Tenant   TenantID `json:",omitempty"` // only where a GPU is shared
+	Groups   []Group
+	Topology Topology
+	// Within and Only restrict where further members of a running gang may go.
+	Within topology.Domain
+	Only   NodeID `json:",omitempty"`
+}
+
+// shapeOf returns the shape of a spec, and makes it if it is new. It does not
+// count the user.
+func (c *Core) shapeOf(spec shapeSpec) *shape {
+	key := spec.key()
+	if s := c.shapes[key]; s != nil {
+		return s
+	}
+	s := &shape{key: key, spec: spec, blockedAt: -1, version: -1}
+	c.shapes[key] = s
+	for i := range spec.Groups {
+		if share := spec.Groups[i].Claim.Share; share != nil {
+			c.owners.retain(ownerKey{spec.Tenant, share.Mode})
+		}
+	}
+	c.compile(s)
+	return s
+}
+
+// dropShape gives up one use of a shape.
+func (c *Core) dropShape(s *shape) {
+	s.users--
+	if s.users > 0 {
+		return
+	}
+	if s.blockedAt >= 0 {
+		c.unblock(s)
+	}
+	for i := range s.spec.Groups {
+		if share := s.spec.Groups[i].Claim.Share; share != nil {
+			c.owners.release(c.owners.byKey[ownerKey{s.spec.Tenant, share.Mode}])
+		}
+	}
+	delete(c.shapes, s.key)
+}
+
+// gangShape is the shape of a whole gang.
+func (c *Core) gangShape(j *Job) *shape {
+	spec := shapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups)}
+	for i := range spec.Groups {
+		g := &spec.Groups[i]
+		g.Name, g.Min = "", g.min()
+		if g.Claim.Share != nil {
+			spec.Tenant = j.Tenant
+		}
+	}
+	return c.shapeOf(spec)
+}
+
+// growthShape is the shape of what one group of a running gang is short of: all
+// of it, or at least one member.
+func (c *Core) growthShape(rep *replica, group int) *shape {
+	within, only := c.domainOf(rep, group)
+	spec := shapeSpec{Groups: []Group{rep.job.spec.Groups[group]}, Within: within}
+	if only != nil {
+		spec.Only = only.spec.ID
+	}
+	g := &spec.Groups[0]
+	g.Name, g.Replicas, g.Min, g.Topology = "", rep.count(group, memberAbsent), 1, Topology{}
+	if g.Claim.Share != nil {
+		spec.Tenant = rep.job.spec.Tenant
+	}
+	return c.shapeOf(spec)
+}
+
+func (s *shapeSpec) key() string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("berth: a checked job has no JSON: " + err.Error())
+	}
+	return string(b)
+}
+
+// compile brings a shape's requests up to date with the classes of the fleet.
+func (c *Core) compile(s *shape) {
+	if s.version == c.classes.version {
+		return
+	}
+	s.version = c.classes.version
+	s.request = c.request(&s.spec)
+	s.minimum = c.request(&s.spec)
+	for i := range s.minimum.Groups {
+		s.minimum.Groups[i].Count = s.minimum.Groups[i].Min
+	}
+	s.charge, s.least = c.chargeFor(&s.request), c.chargeFor(&s.minimum)
+}
+
+// request compiles a spec for a search.
+func (c *Core) request(spec *shapeSpec) gang.Request {
+	tree := c.fleet.Tree()
+	level := func(name string) topology.Level {
+		l, _ := tree.Level(name) // "" is level 0: none
+		return l
+	}
+	r := gang.Request{
+		Within:    spec.Within,
+		Required:  level(spec.Topology.Required),
+		Preferred: level(spec.Topology.Preferred),
+	}
+	for i := range spec.Groups {
+		g := &spec.Groups[i]
+		r.Groups = append(r.Groups, gang.Group{
+			Count: g.Replicas, Min: g.min(), Claim: c.claim(spec.Tenant, &g.Claim), Classes: c.classes.matching(g),
+			Match: c.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
+			Segment: g.Topology.Segment, SegmentLevel: level(g.Topology.SegmentLevel),
+		})
+	}
+	return r
+}
+
+func (c *Core) claim(tenant TenantID, cl *Claim) gang.Claim {
+	out := gang.Claim{GPUs: cl.GPUs, CPUMilli: cl.CPUMilli, MemoryMiB: cl.MemoryMiB}
+	if cl.Share != nil {
+		out.Share = gang.Share{
+			Milli: int32(cl.Share.Milli), MemoryMiB: cl.Share.MemoryMiB,
+			Owner: c.owners.byKey[ownerKey{tenant, cl.Share.Mode}],
+		}
+	}
+	return out
+}
+
+// matcher tells the nodes that a group may use from the others of their class;
+// nil where there is nothing to tell.
+func (c *Core) matcher(spec *shapeSpec, g *Group) func(topology.Node) bool {
+	var labels []label
+	for _, key := range slices.Sorted(maps.Keys(g.Selector.Labels)) {
+		labels = append(labels, label{key, g.Selector.Labels[key]})
+	}
+	only := spec.Only
+	if labels == nil && only == "" {
+		return nil
+	}
+	return func(i topology.Node) bool {
+		n := c.nodes[i]
+		return (only == "" || n.spec.ID == only) && n.matchesLabels(labels)
+	}
+}
+
+// chargeFor is what a request costs, as far as it is known before the place is:
+// the product is, if all that qualify are of one.
+func (c *Core) chargeFor(r *gang.Request) quota.Charge {
+	total := quota.Charge{Product: quota.NoProduct}
+	product, several := "", false
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		n := int64(g.Count)
+		milli := int64(g.Claim.GPUs)*1000 + int64(g.Claim.Share.Milli)
+		total.GPUMilli += n * milli
+		total.CPUMilli += n * g.Claim.CPUMilli
+		total.MemoryMiB += n * g.Claim.MemoryMiB
+		if milli == 0 {
+			continue
+		}
+		for _, class := range g.Classes {
+			name := c.classes.list[class].key.product
+			several = several || product != "" && name != product
+			product = name
+		}
+	}
+	if product != "" && !several {
+		total.Product = c.quota.Product(product)
+	}
+	return total
+}
