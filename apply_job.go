@@ -106,7 +106,7 @@ func (c *Core) newJob(spec *Job) (*job, *Error) {
 // admit makes a new job known.
 func (c *Core) admit(j *job) {
 	c.jobs[j.spec.ID] = j
-	c.quota.Retain(j.queue)
+	must(c.quota.Retain(j.queue))
 	j.shape = c.gangShape(&j.spec)
 	j.shape.users++
 	c.totals.Submitted++
@@ -148,7 +148,7 @@ func (c *Core) jobObserved(e JobObserved) *Error {
 		}
 		if err != nil {
 			for k := range held {
-				c.mustRelease(held[k])
+				must(c.fleet.Release(held[k]))
 				c.owners.releaseShare(held[k].Share)
 			}
 			return err.in(index("running", i))
@@ -263,12 +263,6 @@ func (c *Core) holdOf(j *job, p *Placement) gang.Hold {
 		hold.Share = gang.Share{Milli: int32(cl.Share.Milli), MemoryMiB: memory, Owner: owner}
 	}
 	return hold
-}
-
-func (c *Core) mustRelease(h gang.Hold) {
-	if err := c.fleet.Release(h); err != nil {
-		panic("berth: what was just held is not held: " + err.Error())
-	}
 }
 
 // adopt makes a new replica run on what is held for it.

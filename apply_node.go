@@ -42,9 +42,7 @@ func (c *Core) nodeUpdated(e NodeUpdated) *Error {
 	for g := range n.spec.GPUs {
 		c.fleet.SetHealthy(n.index, g, !n.spec.GPUs[g].Failed)
 	}
-	if err := c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB); err != nil {
-		panic("berth: a known node is not in the fleet: " + err.Error())
-	}
+	must(c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB))
 	c.freed(n)
 	return nil
 }
@@ -57,8 +55,8 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 	old := *n
 	c.removeNode(n)
 	if err := c.addNode(spec); err != nil {
-		if c.addNode(old.spec) != nil {
-			panic("berth: a node that was in the fleet cannot return to it")
+		if err := c.addNode(old.spec); err != nil {
+			must(err)
 		}
 		c.restoreCordon(&old)
 		return err

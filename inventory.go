@@ -221,9 +221,7 @@ func (c *Core) addNode(spec Node) *Error {
 
 // removeNode takes a node on which nothing is held out of the fleet.
 func (c *Core) removeNode(n *node) {
-	if err := c.fleet.RemoveNode(n.index); err != nil {
-		panic("berth: a node was removed while something is held on it: " + err.Error())
-	}
+	must(c.fleet.RemoveNode(n.index))
 	c.nodes[n.index] = nil
 	delete(c.nodeByID, n.spec.ID)
 	c.classes.drop(n.class)

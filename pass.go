@@ -273,9 +273,7 @@ func (c *Core) bookPlacement(rep *replica, base int) bool {
 // unplace undoes a placement of which the first members were booked already.
 func (c *Core) unplace(rep *replica, booked, held []gang.Member) {
 	for i := range held {
-		if err := c.fleet.Release(held[i].Hold); err != nil {
-			panic("berth: a place that was just found is not held: " + err.Error())
-		}
+		must(c.fleet.Release(held[i].Hold))
 	}
 	for i := range booked {
 		flat := slices.IndexFunc(rep.members, func(m member) bool { return m.state == memberBinding && m.hold == booked[i].Hold })

@@ -174,7 +174,7 @@ func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {
 	n := c.nodes[hold.Node]
 	rep.members[flat] = member{state: state, hold: hold, node: n, slot: len(n.members)}
 	n.members = append(n.members, memberAt{rep, flat})
-	c.quota.Charge(rep.job.queue, chargeOf(&hold, n))
+	must(c.quota.Charge(rep.job.queue, chargeOf(&hold, n)))
 	if hold.Share.Milli > 0 {
 		c.owners.uses[hold.Share.Owner]++
 	}
@@ -185,16 +185,12 @@ func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {
 func (c *Core) unbook(rep *replica, flat int, state memberState) {
 	m := rep.members[flat]
 	n := m.node
-	if err := c.fleet.Release(m.hold); err != nil {
-		panic("berth: a hold that was booked is not in the fleet: " + err.Error())
-	}
+	must(c.fleet.Release(m.hold))
 	last := n.members[len(n.members)-1]
 	n.members[m.slot] = last
 	last.rep.members[last.index].slot = m.slot
 	n.members = n.members[:len(n.members)-1]
-	if err := c.quota.Discharge(rep.job.queue, chargeOf(&m.hold, n)); err != nil {
-		panic("berth: a charge that was booked is not in the quota tree: " + err.Error())
-	}
+	must(c.quota.Discharge(rep.job.queue, chargeOf(&m.hold, n)))
 	c.owners.releaseShare(m.hold.Share)
 	rep.members[flat] = member{state: state}
 	c.freed(n)
@@ -381,7 +377,7 @@ func (c *Core) forget(rep *replica) {
 // forgetJob removes a job without replicas.
 func (c *Core) forgetJob(j *job) {
 	c.dropShape(j.shape)
-	c.quota.Unretain(j.queue)
+	must(c.quota.Unretain(j.queue))
 	delete(c.jobs, j.spec.ID)
 }
 

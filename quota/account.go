@@ -122,7 +122,7 @@ func (t *Tree) lookupResource(r Resource) (resourceID, bool) {
 func (q *Queue) resources() []Resource {
 	all := make([]Resource, 0, len(q.Guarantee)+len(q.Limit))
 	for _, amounts := range []Amounts{q.Guarantee, q.Limit} {
-		all = slices.AppendSeq(all, maps.Keys(amounts))
+		all = append(all, slices.Sorted(maps.Keys(amounts))...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -1,0 +1,118 @@
+package preempt
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+)
+
+// GPUMilliseconds is the unit of prices: one GPU, idle or busy in vain, for one
+// millisecond.
+type GPUMilliseconds int64
+
+// A Candidate is a job that may have to yield, as a whole.
+type Candidate struct {
+	// ID names the job and breaks ties, so it should be unique.
+	ID string
+	// Class is the ordinal of its service class: a lower one yields first.
+	Class int
+	// Priority within the class: a lower one yields first.
+	Priority int32
+	// Borrowed says that its queue holds it beyond what it is guaranteed. Borrowers
+	// yield before all others.
+	Borrowed bool
+	// Protected jobs never yield: for the minimum run time, a rate limit, or
+	// because the beneficiary has no right to take from them.
+	Protected bool
+	// GPUMilli is what it holds, in thousandths of a GPU.
+	GPUMilli int64
+	// Checkpointable says that it can write a checkpoint now, before it yields.
+	Checkpointable bool
+	// SinceCheckpoint is how long it has worked since its last checkpoint (or its
+	// start), CheckpointCost how long a checkpoint takes, RestartCost how long it
+	// takes to be productive again after it is placed anew; all in milliseconds.
+	SinceCheckpoint int64
+	CheckpointCost  int64
+	RestartCost     int64
+	// Domains are the places where it holds something, each named once, by numbers
+	// of the caller's choosing: nodes or NVLink islands as a rule, whatever the
+	// beneficiary would like to have for itself. Only their equality matters. They
+	// are a hint to the search and may be left out.
+	Domains []int32
+}
+
+// Price is what is lost if the job yields now: its GPUs, for as long as their
+// work is in vain. That is the checkpoint's duration if it can write one, all work
+// since the last one if not, and in both cases the restart. It is rounded up to a
+// whole GPU-millisecond and stays at the largest value where it would exceed it.
+// The queueing that the victim will suffer is not in it.
+func (c *Candidate) Price() GPUMilliseconds {
+	lost := c.SinceCheckpoint
+	if c.Checkpointable {
+		lost = c.CheckpointCost
+	}
+	milliseconds := uint64(max(lost, 0)) + uint64(max(c.RestartCost, 0))
+	high, low := bits.Mul64(uint64(max(c.GPUMilli, 0)), milliseconds)
+	low, carry := bits.Add64(low, 999, 0)
+	high += carry
+	if high >= 1000 {
+		return math.MaxInt64
+	}
+	price, _ := bits.Div64(high, low, 1000)
+	return GPUMilliseconds(min(price, math.MaxInt64))
+}
+
+// plus adds two prices, neither negative, and stays at the largest value.
+func (p GPUMilliseconds) plus(q GPUMilliseconds) GPUMilliseconds {
+	if sum := p + q; sum >= 0 {
+		return sum
+	}
+	return math.MaxInt64
+}
+
+// ErrInvalid is the kind of every refusal of this package.
+var ErrInvalid = errors.New("invalid")
+
+// An Error is a refusal of what Choose was given.
+type Error struct {
+	// Candidate is the ID of the candidate at fault, and Index its position; -1
+	// where the options are at fault.
+	Candidate string
+	Index     int
+	// Field is the name of the offending field.
+	Field string
+	// Reason says what is wrong, in a sentence without a full stop.
+	Reason string
+}
+
+func (e *Error) Error() string {
+	if e.Index < 0 {
+		return "preempt: " + e.Field + ": " + e.Reason
+	}
+	return "preempt: candidate " + strconv.Itoa(e.Index) + " (" + strconv.Quote(e.Candidate) + "): " + e.Field + ": " + e.Reason
+}
+
+// Unwrap makes errors.Is find ErrInvalid.
+func (e *Error) Unwrap() error { return ErrInvalid }
+
+func (c *Candidate) check(index int) error {
+	if c.ID == "" {
+		return &Error{Index: index, Field: "ID", Reason: "is empty"}
+	}
+	for _, f := range [...]struct {
+		field string
+		value int64
+	}{
+		{"GPUMilli", c.GPUMilli},
+		{"SinceCheckpoint", c.SinceCheckpoint},
+		{"CheckpointCost", c.CheckpointCost},
+		{"RestartCost", c.RestartCost},
+	} {
+		if f.value < 0 {
+			return &Error{Candidate: c.ID, Index: index, Field: f.field, Reason: fmt.Sprintf("is negative: %d", f.value)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package preempt
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// DefaultMaxCalls is the bound on calls of fits where Options states none.
+const DefaultMaxCalls = 4096
+
+// Options of one choice.
+type Options struct {
+	// NeedMilli is what the beneficiary asks for, in thousandths of a GPU. A job
+	// that holds more is spared where smaller ones of its kind suffice. Zero: size
+	// does not matter.
+	NeedMilli int64
+	// MaxCalls bounds the calls of fits, which is where the time goes; zero means
+	// DefaultMaxCalls. It is counted work, so that the answer does not depend on
+	// how busy the machine is.
+	MaxCalls int
+}
+
+// An Outcome says how a choice ended.
+type Outcome uint8
+
+const (
+	// Insufficient: the beneficiary would not fit if all of them yielded.
+	Insufficient Outcome = iota
+	// NotNeeded: the beneficiary fits with nobody yielding.
+	NotNeeded
+	// Chosen: the victims suffice, and none of them could be left out.
+	Chosen
+	// Exhausted: MaxCalls ended the search before it had victims of which none
+	// could be left out. More calls would help.
+	Exhausted
+)
+
+func (o Outcome) String() string {
+	names := [...]string{"insufficient", "notNeeded", "chosen", "exhausted"}
+	if int(o) >= len(names) {
+		return fmt.Sprintf("outcome(%d)", uint8(o))
+	}
+	return names[o]
+}
+
+// A Choice is the answer of Choose.
+type Choice struct {
+	Outcome Outcome
+	// Victims are indexes of candidates, the least harm first; empty unless the
+	// outcome is Chosen. The slice belongs to the Chooser and is good until its next
+	// choice.
+	Victims []int
+	// Price of all victims together.
+	Price GPUMilliseconds
+	// Calls of fits that were made.
+	Calls int
+	// CutShort says that MaxCalls ended the search for cheaper victims early. Where
+	// it is false and fits is monotone, the victims are the cheapest there are in
+	// each rank, given those of the ranks above; see Chooser.Choose.
+	CutShort bool
+}
+
+// Choose is Chooser.Choose for a single use.
+func Choose(candidates []Candidate, fits func(chosen []int) bool, options Options) (Choice, error) {
+	return new(Chooser).Choose(candidates, fits, options)
+}
+
+// A Chooser chooses victims. It keeps its buffers from one choice to the next and
+// nothing else; the zero value is ready. It is not safe for concurrent use.
+type Chooser struct {
+	fits  func([]int) bool
+	calls int
+	limit int  // of calls, for now: lower while the search is for mere improvement
+	over  bool // a call was wanted beyond the limit
+
+	items []item // all who may yield, least harm first
+	fixed []item // victims of the ranks that are settled
+	below []item // all of the ranks below the one being settled
+	picks []item // victims tried in this rank
+	best  []item // the best victims found in this rank, if any were
+	found bool
+
+	list   []item  // the rank in another order, or a part of it
+	stays  []stay  // who of the rank is in which domain
+	groups []group // stays by domain
+	chosen []int   // the argument of fits
+}
+
+// An item is a candidate in the search.
+type item struct {
+	index int   // among the candidates
+	place int32 // in the order of harm: the last tie-break of every other order
+	rank  int32 // of harm, see Choose
+	group int32 // the place of the cheapest domain it is in
+	milli int64
+	price GPUMilliseconds
+}
+
+// Choose says which candidates should yield so that a beneficiary fits. The
+// function fits says whether it would if the chosen ones, given by index in no
+// particular order, were gone; it must have no effect, give equal answers to equal
+// sets, and neither keep nor change its argument. It should be monotone: what
+// fits still fits when more yield.
+//
+// Victims are always sufficient and minimal: the beneficiary fits without them, and
+// would not if any one of them stayed (with a monotone fits: if any of them
+// stayed). Nobody is chosen for a beneficiary that would not fit even so.
+//
+// Candidates are ranked by harm: borrowers before others; then the lower class;
+// then size, where all who hold no more than the beneficiary needs are equal, and
+// then those up to twice, four times, eight times as large; then the lower
+// priority. No set takes from a rank what those below it could have given: the
+// victims in the highest rank that is needed are settled first, as cheaply as they
+// can be found if all ranks below would yield entirely, and so on down. Within a
+// rank the lower total price counts, then fewer victims. The input order does not
+// matter as long as the IDs are unique.
+//
+// Within a rank the problem is a knapsack cover, or worse, with an opaque test.
+// The search first shrinks the rank along several orders (price, price for a GPU,
+// cheapest domain), each the way QuickXplain does (Junker, 2004, "Preferred
+// explanations and relaxations for over-constrained problems"): the shortest
+// sufficient prefix, found by galloping and bisection, names one victim, and so on with the rest
+// of the prefix. Then it looks in single domains, and at last it searches the rank
+// by branch and bound over the most expensive victim. The bound is the price of the
+// last one in the shortest sufficient prefix by price: all cheaper ones together
+// do not suffice. Where MaxCalls does not end that search, its result is exact.
+//
+// Refused with an *Error: an empty ID, a negative amount, a nil fits.
+//
+// O(n log n) and at most MaxCalls calls, of which k log n suffice for a choice of k
+// victims out of n candidates. No allocation once the buffers have grown.
+func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, options Options) (Choice, error) {
+	if err := check(candidates, fits, options); err != nil {
+		return Choice{}, err
+	}
+	c.begin(candidates, fits, options)
+	defer func() { c.fits = nil }()
+	switch {
+	case c.test(nil, nil):
+		return Choice{Outcome: NotNeeded, Calls: c.calls}, nil
+	case !c.over && !c.test(nil, c.items) && !c.over:
+		return Choice{Outcome: Insufficient, Calls: c.calls}, nil
+	}
+	cut := c.settleAll()
+	c.minimise()
+	if c.over {
+		return Choice{Outcome: Exhausted, Calls: c.calls, CutShort: true}, nil
+	}
+	choice := Choice{Outcome: Chosen, Calls: c.calls, CutShort: cut}
+	c.chosen = c.chosen[:0]
+	for _, v := range c.fixed {
+		c.chosen = append(c.chosen, v.index)
+		choice.Price = choice.Price.plus(v.price)
+	}
+	choice.Victims = c.chosen
+	return choice, nil
+}
+
+func check(candidates []Candidate, fits func([]int) bool, options Options) error {
+	switch {
+	case fits == nil:
+		return &Error{Index: -1, Field: "fits", Reason: "is nil"}
+	case options.NeedMilli < 0:
+		return &Error{Index: -1, Field: "NeedMilli", Reason: fmt.Sprintf("is negative: %d", options.NeedMilli)}
+	case options.MaxCalls < 0:
+		return &Error{Index: -1, Field: "MaxCalls", Reason: fmt.Sprintf("is negative: %d", options.MaxCalls)}
+	}
+	for i := range candidates {
+		if err := candidates[i].check(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin ranks all who may yield.
+func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options Options) {
+	c.fits, c.calls, c.over = fits, 0, false
+	if c.limit = options.MaxCalls; c.limit == 0 {
+		c.limit = DefaultMaxCalls
+	}
+	c.items, c.fixed, c.below, c.picks = c.items[:0], c.fixed[:0], nil, c.picks[:0]
+	for i := range candidates {
+		if k := &candidates[i]; !k.Protected {
+			c.items = append(c.items, item{index: i, milli: k.GPUMilli, price: k.Price()})
+		}
+	}
+	slices.SortFunc(c.items, func(x, y item) int {
+		a, b := &candidates[x.index], &candidates[y.index]
+		return cmp.Or(
+			compareRanks(a, b, options.NeedMilli),
+			cmp.Compare(x.price, y.price),
+			cmp.Compare(x.milli, y.milli),
+			strings.Compare(a.ID, b.ID),
+			cmp.Compare(x.index, y.index),
+		)
+	})
+	for i := range c.items {
+		c.items[i].place = int32(i)
+		if i > 0 {
+			c.items[i].rank = c.items[i-1].rank
+			if compareRanks(&candidates[c.items[i-1].index], &candidates[c.items[i].index], options.NeedMilli) != 0 {
+				c.items[i].rank++
+			}
+		}
+	}
+	c.enterDomains(candidates)
+}
+
+// compareRanks is the order of harm between sources, where the price does not
+// count yet.
+func compareRanks(a, b *Candidate, need int64) int {
+	switch {
+	case a.Borrowed && !b.Borrowed:
+		return -1
+	case b.Borrowed && !a.Borrowed:
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(a.Class, b.Class),
+		cmp.Compare(excess(a.GPUMilli, need), excess(b.GPUMilli, need)),
+		cmp.Compare(a.Priority, b.Priority),
+	)
+}
+
+// excess is how often a need must be doubled to be as large as what is held.
+func excess(milli, need int64) int {
+	if need == 0 || milli <= need {
+		return 0
+	}
+	return bits.Len64(uint64((milli - 1) / need))
+}

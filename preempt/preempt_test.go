@@ -1,0 +1,498 @@
+package preempt
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestPrice(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		candidate Candidate
+		want      GPUMilliseconds
+	}{
+		{"nothing", Candidate{}, 0},
+		{"work in vain", Candidate{GPUMilli: 8000, SinceCheckpoint: 1000, CheckpointCost: 30, RestartCost: 100}, 8800},
+		{"checkpoint instead", Candidate{GPUMilli: 8000, SinceCheckpoint: 1000, CheckpointCost: 30, RestartCost: 100, Checkpointable: true}, 1040},
+		{"rounded up", Candidate{GPUMilli: 1, SinceCheckpoint: 1001}, 2},
+		{"of a share", Candidate{GPUMilli: 250, SinceCheckpoint: 1000}, 250},
+		{"too large", Candidate{GPUMilli: math.MaxInt64, SinceCheckpoint: math.MaxInt64, RestartCost: math.MaxInt64}, math.MaxInt64},
+		{"just too large", Candidate{GPUMilli: 1001, SinceCheckpoint: math.MaxInt64}, math.MaxInt64},
+		{"largest", Candidate{GPUMilli: 1000, SinceCheckpoint: math.MaxInt64}, math.MaxInt64},
+		{"a sum that carries", Candidate{GPUMilli: 1<<32 + 1, SinceCheckpoint: 1<<32 - 1}, 18446744073709552},
+		{"negative", Candidate{GPUMilli: -1, SinceCheckpoint: -5}, 0},
+	} {
+		require.Equal(t, c.want, c.candidate.Price(), c.name)
+	}
+	require.Equal(t, GPUMilliseconds(math.MaxInt64), GPUMilliseconds(math.MaxInt64).plus(1))
+}
+
+func TestChooseRefuses(t *testing.T) {
+	yes := func([]int) bool { return true }
+	for _, c := range []struct {
+		candidate Candidate
+		fits      func([]int) bool
+		options   Options
+		text      string
+	}{
+		{Candidate{}, yes, Options{}, `candidate 0 (""): ID: is empty`},
+		{Candidate{ID: "a", GPUMilli: -1}, yes, Options{}, `candidate 0 ("a"): GPUMilli: is negative: -1`},
+		{Candidate{ID: "a", SinceCheckpoint: -1}, yes, Options{}, `SinceCheckpoint: is negative`},
+		{Candidate{ID: "a", CheckpointCost: -1}, yes, Options{}, `CheckpointCost: is negative`},
+		{Candidate{ID: "a", RestartCost: -1}, yes, Options{}, `RestartCost: is negative`},
+		{Candidate{ID: "a"}, nil, Options{}, `preempt: fits: is nil`},
+		{Candidate{ID: "a"}, yes, Options{NeedMilli: -1}, `preempt: NeedMilli: is negative`},
+		{Candidate{ID: "a"}, yes, Options{MaxCalls: -1}, `preempt: MaxCalls: is negative`},
+	} {
+		_, err := Choose([]Candidate{c.candidate}, c.fits, c.options)
+		require.ErrorIs(t, err, ErrInvalid)
+		var typed *Error
+		require.ErrorAs(t, err, &typed)
+		require.ErrorContains(t, err, c.text)
+	}
+}
+
+// gpus is a fits that wants so many GPUs in all.
+func gpus(candidates []Candidate, milli int64) func([]int) bool {
+	return func(chosen []int) bool {
+		sum := int64(0)
+		for _, i := range chosen {
+			sum += candidates[i].GPUMilli
+		}
+		return sum >= milli
+	}
+}
+
+func ids(candidates []Candidate, victims []int) []string {
+	names := make([]string, len(victims))
+	for i, v := range victims {
+		names[i] = candidates[v].ID
+	}
+	return names
+}
+
+// TestSources: borrowers first, then class, then size, then priority, then price.
+func TestSources(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		candidates []Candidate
+		want       []string
+	}{
+		{"a borrower before a lower class", []Candidate{
+			{ID: "batch", Class: 0, GPUMilli: 8000},
+			{ID: "borrower", Class: 1, GPUMilli: 8000, SinceCheckpoint: 9, Borrowed: true},
+		}, []string{"borrower"}},
+		{"a lower class before a lower priority", []Candidate{
+			{ID: "interactive", Class: 1, GPUMilli: 8000},
+			{ID: "batch", Class: 0, Priority: 9, GPUMilli: 8000, SinceCheckpoint: 9},
+		}, []string{"batch"}},
+		{"a lower priority before a lower price", []Candidate{
+			{ID: "cheap", Priority: 1, GPUMilli: 8000},
+			{ID: "low", Priority: 0, GPUMilli: 8000, SinceCheckpoint: 9},
+		}, []string{"low"}},
+		{"a lower price before a lower ID", []Candidate{
+			{ID: "a", GPUMilli: 8000, SinceCheckpoint: 9},
+			{ID: "b", GPUMilli: 8000, SinceCheckpoint: 8},
+		}, []string{"b"}},
+		{"at last the ID", []Candidate{
+			{ID: "b", GPUMilli: 8000, SinceCheckpoint: 9},
+			{ID: "a", GPUMilli: 8000, SinceCheckpoint: 9},
+		}, []string{"a"}},
+		{"small ones spare the gang of 256, whatever they cost", []Candidate{
+			{ID: "gang", GPUMilli: 256_000},
+			{ID: "x", Priority: 3, GPUMilli: 4000, SinceCheckpoint: 1_000_000},
+			{ID: "y", Priority: 3, GPUMilli: 4000, SinceCheckpoint: 1_000_000},
+		}, []string{"x", "y"}},
+		{"but not where they do not suffice", []Candidate{
+			{ID: "gang", GPUMilli: 256_000},
+			{ID: "x", GPUMilli: 4000},
+		}, []string{"gang"}},
+		{"protected ones never", []Candidate{
+			{ID: "a", GPUMilli: 8000, Protected: true},
+			{ID: "b", GPUMilli: 8000, SinceCheckpoint: 1_000_000},
+		}, []string{"b"}},
+		{"one that gives enough rather than two at the same price", []Candidate{
+			{ID: "a", GPUMilli: 4000, SinceCheckpoint: 10},
+			{ID: "b", GPUMilli: 4000, SinceCheckpoint: 10},
+			{ID: "c", GPUMilli: 8000, SinceCheckpoint: 10},
+		}, []string{"c"}},
+		{"a small one is dropped once a large one is needed", []Candidate{
+			{ID: "small", GPUMilli: 1000, SinceCheckpoint: 1},
+			{ID: "large", GPUMilli: 8000, SinceCheckpoint: 10},
+		}, []string{"large"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			choice, err := Choose(c.candidates, gpus(c.candidates, 8000), Options{NeedMilli: 8000})
+			require.NoError(t, err)
+			require.Equal(t, Chosen, choice.Outcome)
+			require.Equal(t, c.want, ids(c.candidates, choice.Victims))
+		})
+	}
+}
+
+func TestExcess(t *testing.T) {
+	for _, c := range []struct {
+		milli, need int64
+		want        int
+	}{{9000, 0, 0}, {0, 8000, 0}, {8000, 8000, 0}, {8001, 8000, 1}, {16_000, 8000, 1}, {16_001, 8000, 2}, {32_000, 8000, 2}, {256_000, 8000, 5}, {math.MaxInt64, 1, 63}} {
+		require.Equal(t, c.want, excess(c.milli, c.need), "%d for %d", c.milli, c.need)
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	candidates := []Candidate{
+		{ID: "a", GPUMilli: 1000, SinceCheckpoint: 10},
+		{ID: "b", GPUMilli: 1000, SinceCheckpoint: 20},
+		{ID: "p", GPUMilli: 1000, Protected: true},
+	}
+	for _, c := range []struct {
+		need    int64
+		options Options
+		want    Choice
+	}{
+		{0, Options{}, Choice{Outcome: NotNeeded, Calls: 1}},
+		{3000, Options{}, Choice{Outcome: Insufficient, Calls: 2}},
+		{2000, Options{MaxCalls: 1}, Choice{Outcome: Exhausted, Calls: 1, CutShort: true}},
+		{2000, Options{MaxCalls: 5}, Choice{Outcome: Exhausted, Calls: 5, CutShort: true}},
+		{2000, Options{MaxCalls: 100}, Choice{Outcome: Chosen, Victims: []int{0, 1}, Price: 30}},
+	} {
+		choice, err := Choose(candidates, gpus(candidates, c.need), c.options)
+		require.NoError(t, err)
+		if c.want.Outcome == Chosen {
+			c.want.Calls = choice.Calls
+		}
+		require.Equal(t, c.want, choice, "%d", c.need)
+		require.LessOrEqual(t, choice.Calls, max(c.options.MaxCalls, 100))
+	}
+	choice, err := Choose(nil, func([]int) bool { return false }, Options{})
+	require.NoError(t, err)
+	require.Equal(t, Choice{Outcome: Insufficient, Calls: 2}, choice)
+	require.Equal(t, "exhausted", Exhausted.String())
+	require.Equal(t, "outcome(9)", Outcome(9).String())
+}
+
+// requireValid checks what every choice promises.
+func requireValid(t require.TestingT, candidates []Candidate, fits func([]int) bool, options Options, choice Choice) {
+	if limit := options.MaxCalls; limit > 0 {
+		require.LessOrEqual(t, choice.Calls, limit)
+	}
+	var all []int
+	for i := range candidates {
+		if !candidates[i].Protected {
+			all = append(all, i)
+		}
+	}
+	switch choice.Outcome {
+	case NotNeeded:
+		require.True(t, fits(nil))
+	case Insufficient:
+		require.False(t, fits(all))
+	case Chosen:
+		price := GPUMilliseconds(0)
+		for at, v := range choice.Victims {
+			require.Contains(t, all, v)
+			require.NotContains(t, choice.Victims[:at], v)
+			require.False(t, fits(slices.Concat(choice.Victims[:at], choice.Victims[at+1:])), "%d could be left out", v)
+			price += candidates[v].Price()
+		}
+		require.True(t, fits(choice.Victims))
+		require.False(t, fits(nil))
+		require.Equal(t, price, choice.Price)
+	case Exhausted:
+		require.True(t, choice.CutShort)
+	}
+	if choice.Outcome != Chosen {
+		require.Empty(t, choice.Victims)
+		require.Zero(t, choice.Price)
+	}
+}
+
+// TestS7_VictimsSufficeAndNoneCouldStay: on random fleets and with random bounds,
+// also for a fits that is not monotone at all.
+func TestS7_VictimsSufficeAndNoneCouldStay(t *testing.T) {
+	var chooser Chooser
+	seen := map[Outcome]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		w := randomWorld(r, rapid.IntRange(0, 12).Draw(t, "candidates"), false)
+		options := Options{NeedMilli: w.need(), MaxCalls: rapid.SampledFrom([]int{0, 0, 0, 1, 3, 10, 30}).Draw(t, "calls")}
+		fits := w.fits
+		if rapid.IntRange(0, 3).Draw(t, "wild") == 0 {
+			fits = wild(r.Uint64())
+		}
+		choice, err := chooser.Choose(w.candidates, fits, options)
+		require.NoError(t, err)
+		requireValid(t, w.candidates, fits, options, choice)
+		seen[choice.Outcome]++
+	})
+	require.Len(t, seen, 4, "every outcome occurs")
+}
+
+// wild is a fits without rhyme or reason, except that equal sets get equal answers.
+func wild(salt uint64) func([]int) bool {
+	return func(chosen []int) bool {
+		mask := salt
+		for _, i := range chosen {
+			mask ^= 1 << i
+		}
+		return rand.New(rand.NewPCG(mask, 2)).IntN(3) == 0
+	}
+}
+
+// TestWildFits: what is promised for every fits holds for one that makes no sense.
+func TestWildFits(t *testing.T) {
+	var chooser Chooser
+	r := rand.New(rand.NewPCG(9, 10))
+	for range 2000 {
+		w := randomWorld(r, 2+r.IntN(9), false)
+		fits := wild(r.Uint64())
+		choice, err := chooser.Choose(w.candidates, fits, Options{})
+		require.NoError(t, err)
+		requireValid(t, w.candidates, fits, Options{}, choice)
+	}
+}
+
+// TestTwin: on small fleets, where the search comes to its end, the victims are
+// the cheapest in the highest rank, and where one rank is concerned in all.
+func TestTwin(t *testing.T) {
+	var chooser Chooser
+	r := rand.New(rand.NewPCG(1, 2))
+	chosen, same := 0, 0
+	for n := range 1500 {
+		w := randomWorld(r, r.IntN(10), n%2 == 0)
+		options := Options{NeedMilli: w.need()}
+		choice, err := chooser.Choose(w.candidates, w.fits, options)
+		require.NoError(t, err)
+		requireValid(t, w.candidates, w.fits, options, choice)
+		best, found := bruteForce(w.candidates, w.fits, w.need())
+		require.Equal(t, found, choice.Outcome != Insufficient)
+		if choice.Outcome != Chosen {
+			continue
+		}
+		require.False(t, choice.CutShort)
+		ours, exact := losses(w.candidates, choice.Victims, w.need()), losses(w.candidates, best, w.need())
+		for rank := range exact { // up to the highest rank where anybody yields
+			require.Equal(t, exact[rank], ours[rank])
+			if exact[rank].count > 0 {
+				break
+			}
+		}
+		chosen++
+		if compareLosses(ours, exact) == 0 {
+			same++
+		}
+	}
+	t.Logf("%d choices, %d of least harm in every rank", chosen, same)
+	require.Greater(t, chosen, 500)
+	require.GreaterOrEqual(t, same*100, chosen*99)
+}
+
+// TestGap measures the price against the exact minimum where there are too many
+// candidates for the small bound on calls, so that the search is cut short.
+func TestGap(t *testing.T) {
+	var chooser Chooser
+	r := rand.New(rand.NewPCG(3, 4))
+	ours, exact, cut, over := GPUMilliseconds(0), GPUMilliseconds(0), 0, 0
+	const rounds = 70
+	for range rounds {
+		w := randomWorld(r, 13, true)
+		choice, err := chooser.Choose(w.candidates, w.fits, Options{MaxCalls: 120})
+		require.NoError(t, err)
+		if choice.Outcome != Chosen {
+			continue
+		}
+		best, _ := bruteForce(w.candidates, w.fits, 0)
+		least := GPUMilliseconds(0)
+		for _, i := range best {
+			least += w.candidates[i].Price()
+		}
+		require.GreaterOrEqual(t, choice.Price, least)
+		ours, exact = ours+choice.Price, exact+least
+		if choice.CutShort {
+			cut++
+		}
+		if choice.Price > least {
+			over++
+		}
+	}
+	t.Logf("%d rounds, %d cut short, %d above the minimum: %.3f of it in all", rounds, cut, over, float64(ours)/float64(exact))
+	require.Positive(t, cut)
+	require.LessOrEqual(t, ours*100, exact*101)
+}
+
+// TestInputOrderDoesNotMatter: nor do the numbers of the domains.
+func TestInputOrderDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
+		w := randomWorld(r, 12, false)
+		options := Options{NeedMilli: w.need(), MaxCalls: rapid.SampledFrom([]int{0, 60}).Draw(t, "calls")}
+		want, err := Choose(w.candidates, w.fits, options)
+		require.NoError(t, err)
+
+		order := r.Perm(len(w.candidates))
+		domains := r.Perm(len(w.free))
+		shuffled := make([]Candidate, len(order))
+		for i, from := range order {
+			shuffled[i] = w.candidates[from]
+			shuffled[i].Domains = nil
+			for _, d := range w.candidates[from].Domains {
+				shuffled[i].Domains = append(shuffled[i].Domains, int32(domains[d]))
+			}
+		}
+		got, err := Choose(shuffled, func(chosen []int) bool {
+			back := make([]int, len(chosen))
+			for i, v := range chosen {
+				back[i] = order[v]
+			}
+			return w.fits(back)
+		}, options)
+		require.NoError(t, err)
+		require.Equal(t, ids(w.candidates, want.Victims), ids(shuffled, got.Victims))
+		want.Victims, got.Victims = nil, nil
+		require.Equal(t, want, got)
+	})
+}
+
+// fullFleet has 500 nodes of 8 GPUs, full of jobs of at most so many GPUs (powers
+// of two) and, if they may have 8, of gangs of 4 to 32 nodes.
+func fullFleet(replicas int, each int64, most int) (*Chooser, []Candidate, func([]int) bool) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var candidates []Candidate
+	var holds [][]int32 // by candidate: node, GPUs
+	add := func(nodes []int, gpus int) {
+		c := Candidate{
+			ID: fmt.Sprintf("job-%05d", len(candidates)), GPUMilli: int64(len(nodes)*gpus) * 1000, Checkpointable: r.IntN(3) > 0,
+			SinceCheckpoint: r.Int64N(3_600_000), CheckpointCost: 5_000 + r.Int64N(60_000), RestartCost: 30_000 + r.Int64N(120_000),
+		}
+		var hold []int32
+		for _, n := range nodes {
+			c.Domains = append(c.Domains, int32(n))
+			hold = append(hold, int32(n), int32(gpus))
+		}
+		candidates, holds = append(candidates, c), append(holds, hold)
+	}
+	for node := 0; node < 500; {
+		if most == 8 && r.IntN(50) == 0 {
+			var nodes []int
+			for range min(4<<r.IntN(4), 500-node) {
+				nodes = append(nodes, node)
+				node++
+			}
+			add(nodes, 8)
+			continue
+		}
+		for left := 8; left > 0; {
+			gpus := min(1<<r.IntN(4), left, most)
+			for gpus&(gpus-1) != 0 {
+				gpus &= gpus - 1
+			}
+			add([]int{node}, gpus)
+			left -= gpus
+		}
+		node++
+	}
+	free := make([]int32, 500)
+	fits := func(chosen []int) bool {
+		clear(free)
+		count := 0
+		for _, i := range chosen {
+			for k := 0; k < len(holds[i]); k += 2 {
+				node, gpus := holds[i][k], holds[i][k+1]
+				before := int64(free[node]) * 1000 / each
+				free[node] += gpus
+				count += int(int64(free[node])*1000/each - before)
+			}
+		}
+		return count >= replicas
+	}
+	return new(Chooser), candidates, fits
+}
+
+// leastPrice is a bound from below on the price of room for so many replicas: it
+// lets jobs yield in part, at a part of their price. Replicas of one GPU then take
+// the cheapest GPUs, replicas of 8 the cheapest nodes.
+func leastPrice(candidates []Candidate, replicas int, each, need int64) float64 {
+	var offers []float64
+	nodes := make([]float64, 500)
+	for i := range candidates {
+		c := &candidates[i]
+		part := float64(c.Price()) / float64(len(c.Domains))
+		if c.GPUMilli > need {
+			part = math.Inf(1)
+		}
+		for _, n := range c.Domains {
+			nodes[n] += part
+		}
+		for range c.GPUMilli / 1000 {
+			offers = append(offers, float64(c.Price())/float64(c.GPUMilli/1000))
+		}
+	}
+	if each == 8000 {
+		offers = nodes
+	}
+	slices.Sort(offers)
+	sum := 0.0
+	for _, offer := range offers[:replicas] {
+		sum += offer
+	}
+	return sum
+}
+
+// TestLargeFleet: with the default bound on calls there is an answer, and it is
+// close to a price that none can be below.
+func TestLargeFleet(t *testing.T) {
+	for _, c := range []struct {
+		replicas int
+		each     int64
+		most     int
+	}{{1, 1000, 8}, {64, 1000, 8}, {1, 8000, 8}, {8, 8000, 8}, {64, 8000, 8}, {1, 8000, 2}, {8, 8000, 2}, {64, 1000, 1}, {8, 8000, 1}} {
+		chooser, candidates, fits := fullFleet(c.replicas, c.each, c.most)
+		options := Options{NeedMilli: int64(c.replicas) * c.each}
+		choice, err := chooser.Choose(candidates, fits, options)
+		require.NoError(t, err)
+		require.Equal(t, Chosen, choice.Outcome)
+		requireValid(t, candidates, fits, options, choice)
+		gap := float64(choice.Price) / leastPrice(candidates, c.replicas, c.each, options.NeedMilli)
+		t.Logf("%d x %d of %d candidates: %d victims, price %d, at most %.3f of the minimum, %d calls, cut short %t",
+			c.replicas, c.each/1000, len(candidates), len(choice.Victims), choice.Price, gap, choice.Calls, choice.CutShort)
+		require.True(t, !choice.CutShort || gap < 1.05, "gap %f", gap)
+		for _, v := range choice.Victims {
+			require.LessOrEqual(t, candidates[v].GPUMilli, options.NeedMilli, "no victim is larger than the beneficiary")
+		}
+	}
+}
+
+// TestChooseAllocatesNothing guards the steady state.
+func TestChooseAllocatesNothing(t *testing.T) {
+	chooser, candidates, fits := fullFleet(8, 8000, 8)
+	options := Options{NeedMilli: 64_000, MaxCalls: 600}
+	_, _ = chooser.Choose(candidates, fits, options)
+	require.Zero(t, testing.AllocsPerRun(3, func() { _, _ = chooser.Choose(candidates, fits, options) }))
+}
+
+func BenchmarkChoose(b *testing.B) {
+	for _, c := range []struct {
+		replicas int
+		each     int64
+		most     int
+	}{{1, 1000, 8}, {64, 1000, 1}, {1, 8000, 8}, {8, 8000, 8}, {8, 8000, 1}} {
+		b.Run(fmt.Sprintf("%dx%d/of=%d", c.replicas, c.each/1000, c.most), func(b *testing.B) {
+			chooser, candidates, fits := fullFleet(c.replicas, c.each, c.most)
+			options := Options{NeedMilli: int64(c.replicas) * c.each}
+			b.ReportAllocs()
+			calls := 0
+			for b.Loop() {
+				choice, _ := chooser.Choose(candidates, fits, options)
+				calls = choice.Calls
+			}
+			b.ReportMetric(float64(calls), "calls/op")
+			b.ReportMetric(float64(len(candidates)), "candidates")
+		})
+	}
+}
