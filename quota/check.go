@@ -97,8 +97,8 @@ func (t *Tree) checkSums(n *node, s total) error {
 	if int(n.children) != s.children {
 		return fmt.Errorf("%d children, %d on the count", s.children, n.children)
 	}
-	if len(n.heap) != s.queued {
-		return fmt.Errorf("%d children to be served, %d in the heap", s.queued, len(n.heap))
+	if n.heap.Len() != s.queued {
+		return fmt.Errorf("%d children to be served, %d in the heap", s.queued, n.heap.Len())
 	}
 	seen := map[resourceID]bool{}
 	products := int64(0)
@@ -151,15 +151,15 @@ func (t *Tree) checkStatement(n *node) error {
 
 func (t *Tree) checkHeap(i Index) error {
 	n := &t.nodes[i]
-	if queued := n.active || len(n.heap) > 0; i != Root && queued != (n.position >= 0) {
+	if queued := n.active || n.heap.Len() > 0; i != Root && queued != (n.position >= 0) {
 		return fmt.Errorf("to be served: %t, position %d", queued, n.position)
 	}
-	for at, j := range n.heap {
+	for at, j := range n.heap.Items() {
 		if !t.live(j) || t.nodes[j].parent != i || t.nodes[j].position != int32(at) {
 			return fmt.Errorf("the heap has %d at %d", j, at)
 		}
-		if at > 0 && t.before(j, n.heap[(at-1)/2]) {
-			return fmt.Errorf("%q stands behind %q in the heap", t.Name(j), t.Name(n.heap[(at-1)/2]))
+		if at > 0 && t.before(j, n.heap.Items()[(at-1)/2]) {
+			return fmt.Errorf("%q stands behind %q in the heap", t.Name(j), t.Name(n.heap.Items()[(at-1)/2]))
 		}
 	}
 	return nil

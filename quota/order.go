@@ -1,6 +1,10 @@
 package quota
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/berth-sched/berth/internal/pq"
+)
 
 // Activate says that leaf i has something to be served. What is no leaf stays
 // as it is. O(depth x log children), without allocation once the heaps have grown.
@@ -13,7 +17,7 @@ func (t *Tree) Activate(i Index) {
 	// enters its own parent's only if it had nothing to serve before.
 	for j := i; j != Root; j = t.nodes[j].parent {
 		t.push(j)
-		if len(t.nodes[t.nodes[j].parent].heap) > 1 {
+		if t.nodes[t.nodes[j].parent].heap.Len() > 1 {
 			return
 		}
 	}
@@ -28,7 +32,7 @@ func (t *Tree) Deactivate(i Index) {
 	t.nodes[i].active = false
 	for j := i; j != Root; j = t.nodes[j].parent {
 		t.pop(j)
-		if len(t.nodes[t.nodes[j].parent].heap) > 0 {
+		if t.nodes[t.nodes[j].parent].heap.Len() > 0 {
 			return
 		}
 	}
@@ -54,8 +58,8 @@ func (t *Tree) Active(i Index) bool { return t.live(i) && t.nodes[i].active }
 // each step serves whoever has the least for its weight, one level at a time.
 func (t *Tree) Next() (Index, bool) {
 	i := Root
-	for len(t.nodes[i].heap) > 0 {
-		i = t.nodes[i].heap[0]
+	for t.nodes[i].heap.Len() > 0 {
+		i = t.nodes[i].heap.Min()
 	}
 	if i == Root {
 		return None, false
@@ -103,62 +107,21 @@ func compareFractions(a, b, c, d uint64) int {
 	return 1
 }
 
-// The heaps are binary and indexed: a queue knows its position in its parent's
-// heap, so that a change of its usage moves it without a search. container/heap
-// would box every index.
+// newHeap returns the heap of the children to be served of one queue. Its items
+// know their positions, so that a change of usage moves a queue without a search.
+func (t *Tree) newHeap() pq.Heap[Index] {
+	return pq.New(t.before, func(i Index, position int) { t.nodes[i].position = int32(position) })
+}
 
 // push puts i into its parent's heap.
-func (t *Tree) push(i Index) {
-	p := &t.nodes[t.nodes[i].parent]
-	t.nodes[i].position = int32(len(p.heap))
-	p.heap = append(p.heap, i)
-	t.reorder(i)
-}
+func (t *Tree) push(i Index) { t.nodes[t.nodes[i].parent].heap.Push(i) }
 
 // pop takes i out of its parent's heap.
-func (t *Tree) pop(i Index) {
-	p := &t.nodes[t.nodes[i].parent]
-	hole, last := t.nodes[i].position, int32(len(p.heap)-1)
-	moved := p.heap[last]
-	p.heap = p.heap[:last]
-	t.nodes[i].position = -1
-	if moved != i {
-		p.heap[hole] = moved
-		t.nodes[moved].position = hole
-		t.reorder(moved)
-	}
-}
+func (t *Tree) pop(i Index) { t.nodes[t.nodes[i].parent].heap.Remove(int(t.nodes[i].position)) }
 
 // reorder moves i to where it belongs in its parent's heap, if it is in it.
 func (t *Tree) reorder(i Index) {
-	n := &t.nodes[i]
-	if n.position < 0 {
-		return
+	if n := &t.nodes[i]; n.position >= 0 {
+		t.nodes[n.parent].heap.Fix(int(n.position))
 	}
-	heap := t.nodes[n.parent].heap
-	at := n.position
-	for at > 0 && t.before(i, heap[(at-1)/2]) {
-		t.place(heap, at, heap[(at-1)/2])
-		at = (at - 1) / 2
-	}
-	for {
-		child := 2*at + 1
-		if int(child) >= len(heap) {
-			break
-		}
-		if right := child + 1; int(right) < len(heap) && t.before(heap[right], heap[child]) {
-			child = right
-		}
-		if !t.before(heap[child], i) {
-			break
-		}
-		t.place(heap, at, heap[child])
-		at = child
-	}
-	t.place(heap, at, i)
-}
-
-func (t *Tree) place(heap []Index, at int32, i Index) {
-	heap[at] = i
-	t.nodes[i].position = at
 }

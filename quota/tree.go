@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/berth-sched/berth/internal/pq"
 )
 
 // An Index stands for a queue of one tree. Indexes are dense; that of a removed
@@ -44,9 +46,9 @@ type node struct {
 	children int32 // how many queues have this one as parent
 	members  int64 // jobs that name this queue
 	live     bool
-	active   bool    // a leaf that wants to be served
-	weight   int64   // config.Weight with its default
-	heap     []Index // of the children to be served, see order.go
+	active   bool           // a leaf that wants to be served
+	weight   int64          // config.Weight with its default
+	heap     pq.Heap[Index] // of the children to be served, see order.go
 	host     [firstProduct]account
 	products []account // of the products that matter here, by resource ID
 }
@@ -58,12 +60,12 @@ func NewTree() *Tree {
 		products: map[string]ProductIndex{},
 		names:    []Resource{GPU, CPU, Memory},
 	}
-	t.nodes = append(t.nodes, newNode(None))
+	t.nodes = append(t.nodes, t.newNode(None))
 	return t
 }
 
-func newNode(parent Index) node {
-	n := node{parent: parent, position: -1, live: true, weight: 1}
+func (t *Tree) newNode(parent Index) node {
+	n := node{parent: parent, position: -1, live: true, weight: 1, heap: t.newHeap()}
 	for r := range n.host {
 		n.host[r] = emptyAccount(resourceID(r))
 	}
@@ -141,10 +143,10 @@ func (t *Tree) add(name string, parent Index) Index {
 	if last := len(t.free) - 1; last >= 0 {
 		i = t.free[last]
 		t.free = t.free[:last]
-		t.nodes[i] = newNode(parent)
+		t.nodes[i] = t.newNode(parent)
 	} else {
 		i = Index(len(t.nodes))
-		t.nodes = append(t.nodes, newNode(parent))
+		t.nodes = append(t.nodes, t.newNode(parent))
 	}
 	t.byName[name] = i
 	return i
