@@ -1,6 +1,9 @@
 package berth
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // actionReported is the end of an order. Reports about orders that are not out
 // are stale: they were reported before, have expired, or were overtaken.
@@ -45,21 +48,22 @@ func (c *Core) failedMembers(rep *replica, e *ActionReported, ordered memberStat
 	case Failed:
 		var all []int
 		for flat := range rep.members {
-			if rep.members[flat].state == ordered {
+			switch rep.members[flat].state {
+			case ordered, memberFailed, memberLost:
 				all = append(all, flat)
 			}
 		}
 		return all, nil
 	case Partial:
-		return c.resolve(rep, e.Members, ordered, memberLost)
+		return c.resolve(rep, e.Members, ordered, memberFailed, memberLost)
 	default:
 		return nil, refuse(ErrInvalid, "outcome", fmt.Sprintf("%d is out of range", e.Outcome))
 	}
 }
 
-// resolve turns references into flat indexes of members in one of two states.
+// resolve turns references into flat indexes of members in one of some states.
 // Members that were lost meanwhile are left out.
-func (c *Core) resolve(rep *replica, refs []MemberRef, a, b memberState) ([]int, *Error) {
+func (c *Core) resolve(rep *replica, refs []MemberRef, in ...memberState) ([]int, *Error) {
 	var flats []int
 	seen := make(map[int]bool, len(refs))
 	for i, ref := range refs {
@@ -68,10 +72,10 @@ func (c *Core) resolve(rep *replica, refs []MemberRef, a, b memberState) ([]int,
 			return nil, refuse(ErrInvalid, index("members", i), fmt.Sprintf("%v is no member of the gang, or is doubled", ref))
 		}
 		seen[flat] = true
-		switch rep.members[flat].state {
-		case a, b:
+		switch state := rep.members[flat].state; {
+		case slices.Contains(in, state):
 			flats = append(flats, flat)
-		case memberAbsent: // lost meanwhile, or stopped
+		case state == memberAbsent: // lost meanwhile, or stopped
 		default:
 			return nil, refuse(ErrInvalid, index("members", i), fmt.Sprintf("%v is not part of it", ref))
 		}

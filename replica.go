@@ -216,6 +216,9 @@ func (c *Core) unbookAll(rep *replica, in ...memberState) {
 func (c *Core) settle(rep *replica, cause Cause) {
 	switch rep.state {
 	case Running:
+		if _, stops := rep.order.(Release); stops && !rep.has(memberStopping) {
+			c.closeOrder(rep) // whom it was to stop is gone
+		}
 		if !rep.enough(memberRunning) {
 			c.takeBack(rep, cause, false)
 		} else if rep.order == nil {
@@ -255,6 +258,7 @@ func (c *Core) run(rep *replica) {
 	case rep.has(memberStopping):
 		c.todo.ReplaceOrInsert(rep)
 	default:
+		c.todo.Delete(rep) // those it was to stop may be gone
 		c.unawait(rep) // what it is short of may have changed
 		c.await(rep)
 	}

@@ -142,6 +142,9 @@ func (c *Core) request(spec *shapeSpec) gang.Request {
 			Match: c.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
 			Segment: g.Topology.Segment, SegmentLevel: level(g.Topology.SegmentLevel),
 		})
+		if last := &r.Groups[i]; last.SegmentLevel == topology.Fleet {
+			last.Segment = 0 // the fleet is one domain: that asks for nothing
+		}
 	}
 	return r
 }

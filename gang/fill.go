@@ -125,8 +125,7 @@ func (f *Fleet) fillDomain(d topology.Domain, group, count int) int {
 	}
 	base := len(s.candidates)
 	for _, child := range f.tree.Children(d) {
-		room := f.capacity(child, g)
-		if room -= room % segment; room > 0 {
+		if room := f.capacity(child, g); room >= segment {
 			s.candidates = append(s.candidates, candidate{domain: child, size: room})
 		}
 	}
@@ -137,7 +136,7 @@ func (f *Fleet) fillDomain(d topology.Domain, group, count int) int {
 			break
 		}
 		child := &s.candidates[base+i]
-		want := min(child.size, count-placed)
+		want := min(child.size-child.size%segment, count-placed)
 		child.size = 0
 		mark := len(s.placement.Members)
 		got := f.fillDomain(child.domain, group, want)

@@ -1,0 +1,117 @@
+package gang
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/topology"
+)
+
+const (
+	spineLevel topology.Level = 1
+	leafLevel  topology.Level = 2
+)
+
+// loadedFleet is a fleet of nodes with 8 GPUs, 32 to a leaf and 16 leaves to a spine,
+// on which 90% of the GPUs are held: of 16 nodes one is free, two have 2 GPUs free
+// and one has 1.
+func loadedFleet(tb testing.TB, gpus int) *Fleet {
+	f, err := NewFleet("spine", "leaf")
+	require.NoError(tb, err)
+	for i := range gpus / 8 {
+		n, err := f.AddNode(NodeSpec{
+			Name: fmt.Sprintf("n%06d", i), Path: []string{fmt.Sprintf("s%03d", i/512), fmt.Sprintf("l%04d", i/32)},
+			GPUs: 8, GPUMemoryMiB: 81559, CPUMilli: 192_000, MemoryMiB: 2 << 20,
+		})
+		require.NoError(tb, err)
+		held := 8
+		switch i * 7 % 16 {
+		case 3:
+			held = 0
+		case 5, 10:
+			held = 6
+		case 12:
+			held = 7
+		}
+		if held > 0 {
+			require.NoError(tb, f.Hold(Hold{Node: n, GPUs: lowMask(held), CPUMilli: int64(held) * 20_000, MemoryMiB: int64(held) << 16}))
+		}
+	}
+	return f
+}
+
+type shape struct {
+	name    string
+	request Request
+}
+
+// shapes are the requests that the benchmarks and the guard on allocations place.
+func shapes() []shape {
+	all := []topology.Class{0}
+	host := func(c Claim) Claim { c.CPUMilli, c.MemoryMiB = 4_000, 16<<10; return c }
+	one := func(g Group) Request { g.Classes = all; return Request{Groups: []Group{g}} }
+	segmented := one(Group{Count: 64, Claim: Claim{GPUs: 8}, Segment: 2, SegmentLevel: leafLevel})
+	several := Request{Groups: []Group{
+		{Count: 1, Claim: host(Claim{}), Classes: all},
+		{Count: 16, Claim: host(Claim{GPUs: 8}), Classes: all},
+		{Count: 4, Claim: host(Claim{Share: Share{Milli: 250, Owner: 1}}), Classes: all},
+	}, Required: spineLevel}
+	return []shape{
+		{"gpus=1", one(Group{Count: 1, Claim: host(Claim{GPUs: 1})})},
+		{"gpus=8", one(Group{Count: 1, Claim: host(Claim{GPUs: 8})})},
+		{"share=0.25", one(Group{Count: 1, Claim: host(Claim{Share: Share{Milli: 250, Owner: 7}})})},
+		{"host", one(Group{Count: 1, Claim: host(Claim{})})},
+		{"gpus=4x8", one(Group{Count: 4, Claim: host(Claim{GPUs: 8})})},
+		{"gpus=32x8", one(Group{Count: 32, Claim: Claim{GPUs: 8}})},
+		{"gpus=64x8", one(Group{Count: 64, Claim: Claim{GPUs: 8}})},
+		{"gpus=64x8,segments", segmented},
+		{"elastic", one(Group{Count: 128, Min: 24, Claim: Claim{GPUs: 8}})},
+		{"groups=3", several},
+	}
+}
+
+func BenchmarkPlaceAndRelease(b *testing.B) {
+	for _, gpus := range []int{4096, 131_072} {
+		f := loadedFleet(b, gpus)
+		for _, s := range shapes() {
+			b.Run(fmt.Sprintf("%s/fleet=%d", s.name, gpus), func(b *testing.B) {
+				var p Placement
+				if !f.Place(&s.request, &p) {
+					b.Skip("does not fit on this fleet")
+				}
+				members := len(p.Members)
+				require.NoError(b, f.ReleaseAll(&p))
+				b.ReportAllocs()
+				for b.Loop() {
+					if !f.Place(&s.request, &p) || f.ReleaseAll(&p) != nil {
+						b.Fatal("does not fit any more")
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(members), "ns/member")
+			})
+		}
+	}
+}
+
+// BenchmarkRefuse is the answer no: to a gang that the counts rule out at once, and to
+// one for which only the host has no room, so that every node has to be looked at.
+func BenchmarkRefuse(b *testing.B) {
+	all := []topology.Class{0}
+	f := loadedFleet(b, 131_072)
+	for _, s := range []shape{
+		{"counts", Request{Groups: []Group{{Count: 64, Claim: Claim{GPUs: 8}, Classes: all}}, Required: spineLevel}},
+		{"host", Request{Groups: []Group{{Count: 1, Claim: Claim{GPUs: 1, CPUMilli: 1 << 30}, Classes: all}}}},
+	} {
+		b.Run(s.name, func(b *testing.B) {
+			var p Placement
+			b.ReportAllocs()
+			for b.Loop() {
+				if f.Place(&s.request, &p) {
+					b.Fatal("it fits")
+				}
+			}
+		})
+	}
+}

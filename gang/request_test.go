@@ -1,0 +1,139 @@
+package gang
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/topology"
+)
+
+// TestValidate: what makes no sense is refused by field, fits nowhere and has no
+// diagnosis.
+func TestValidate(t *testing.T) {
+	f := fleetOf(t, "p/a:8,8")
+	valid := func() *Request {
+		return &Request{Groups: []Group{
+			{Count: 1, Claim: Claim{GPUs: 1}, Classes: []topology.Class{0}},
+			{Count: 2, Claim: Claim{Share: Share{Milli: 10}}, Classes: []topology.Class{0, 1}},
+		}}
+	}
+	require.NoError(t, f.Validate(valid()))
+	for _, c := range []struct {
+		field  string
+		kind   error
+		change func(*Request)
+	}{
+		{"groups", ErrInvalid, func(r *Request) { r.Groups = nil }},
+		{"within", ErrUnknown, func(r *Request) { r.Within = 99 }},
+		{"within", ErrUnknown, func(r *Request) { r.Within = -1 }},
+		{"required", ErrUnknown, func(r *Request) { r.Required = 4 }},
+		{"required", ErrUnknown, func(r *Request) { r.Required = -1 }},
+		{"preferred", ErrUnknown, func(r *Request) { r.Preferred = 4 }},
+		{"preferred", ErrInvalid, func(r *Request) { r.Required, r.Preferred = 2, 1 }},
+		{"groups[1].count", ErrInvalid, func(r *Request) { r.Groups[1].Count = 0 }},
+		{"groups[1].count", ErrInvalid, func(r *Request) { r.Groups[1].Count = MaxMembers + 1 }},
+		{"groups[1].min", ErrInvalid, func(r *Request) { r.Groups[1].Min = 3 }},
+		{"groups[1].min", ErrInvalid, func(r *Request) { r.Groups[1].Min = -1 }},
+		{"groups[1].segment", ErrInvalid, func(r *Request) { r.Groups[1].Segment = -1 }},
+		{"groups[1].segment", ErrInvalid, func(r *Request) { r.Groups[0].Count = 3; r.Groups[1].Segment, r.Groups[1].SegmentLevel = 3, 1 }},
+		{"groups[1].segment", ErrInvalid, func(r *Request) {
+			r.Groups[1].Min, r.Groups[1].Segment, r.Groups[1].SegmentLevel = 1, 2, 1
+		}},
+		{"groups[1].segmentLevel", ErrInvalid, func(r *Request) { r.Groups[1].Segment = 2 }},
+		{"groups[1].segmentLevel", ErrUnknown, func(r *Request) { r.Groups[1].Segment, r.Groups[1].SegmentLevel = 2, 9 }},
+		{"groups[1].required", ErrUnknown, func(r *Request) { r.Groups[1].Required = 9 }},
+		{"groups[1].preferred", ErrInvalid, func(r *Request) { r.Groups[1].Required, r.Groups[1].Preferred = 3, 2 }},
+		{"groups[1].classes", ErrInvalid, func(r *Request) { r.Groups[1].Classes = nil }},
+		{"groups[1].classes[0]", ErrInvalid, func(r *Request) { r.Groups[1].Classes = []topology.Class{-1} }},
+		{"groups[1].classes[0]", ErrInvalid, func(r *Request) { r.Groups[1].Classes = []topology.Class{topology.MaxClasses} }},
+		{"groups[1].classes[2]", ErrInvalid, func(r *Request) { r.Groups[1].Classes = []topology.Class{5, 0, 5} }},
+		{"groups[0].claim.gpus", ErrInvalid, func(r *Request) { r.Groups[0].Claim.GPUs = -1 }},
+		{"groups[0].claim.gpus", ErrInvalid, func(r *Request) { r.Groups[0].Claim.GPUs = 65 }},
+		{"groups[0].claim.share", ErrInvalid, func(r *Request) { r.Groups[0].Claim.Share.Milli = 1 }},
+		{"groups[1].claim.share.milli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.Milli = 1000 }},
+		{"groups[1].claim.share.milli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.Milli = -1 }},
+		{"groups[0].claim.share.milli", ErrInvalid, func(r *Request) { r.Groups[0].Claim.Share.Owner = 1 }},
+		{"groups[1].claim.share.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.MemoryMiB = -1 }},
+		{"groups[1].claim.share.owner", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.Owner = MaxOwner + 1 }},
+		{"groups[1].claim.cpuMilli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.CPUMilli = -1 }},
+		{"groups[1].claim.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.MemoryMiB = MaxAmount + 1 }},
+	} {
+		t.Run(c.field, func(t *testing.T) {
+			r := valid()
+			c.change(r)
+			requireRefusal(t, f, c.kind, c.field, func() error { return f.Validate(r) })
+			before := fmt.Sprint(f.nodes)
+			p := Placement{Members: make([]Member, 3)}
+			require.False(t, f.Place(r, &p))
+			require.Empty(t, p.Members)
+			require.Equal(t, before, fmt.Sprint(f.nodes))
+			_, short := f.Diagnose(r)
+			require.False(t, short)
+		})
+	}
+	var e *Error
+	require.True(t, errors.As(f.Validate(nil), &e))
+	require.Equal(t, "gang: groups: there are none", e.Error())
+	require.False(t, f.Fits(0, &Claim{GPUs: -1}) > 0)
+}
+
+// TestEdges: requests at the ends of what is valid neither panic nor run on.
+func TestEdges(t *testing.T) {
+	f := fleetOf(t, "p/a:8,8", "q/b:8")
+	empty, err := NewFleet()
+	require.NoError(t, err)
+	all := []topology.Class{0}
+	huge := Claim{GPUs: 64, CPUMilli: MaxAmount, MemoryMiB: MaxAmount}
+	for _, fleet := range []*Fleet{f, empty} {
+		for _, g := range []Group{
+			{Count: MaxMembers, Claim: huge, Classes: all},
+			{Count: MaxMembers, Claim: Claim{GPUs: 1}, Classes: all},
+			{Count: MaxMembers, Claim: Claim{GPUs: 1}, Classes: all, Segment: MaxMembers, SegmentLevel: 1},
+			{Count: MaxMembers, Claim: Claim{Share: Share{Milli: 999, MemoryMiB: MaxAmount}}, Classes: all},
+			{Count: MaxMembers, Min: 1, Claim: huge, Classes: []topology.Class{4095}},
+		} {
+			r := Request{Groups: []Group{g, g}}
+			require.NoError(t, fleet.Validate(&r))
+			var p Placement
+			require.False(t, fleet.Place(&r, &p))
+			require.NoError(t, fleet.Check())
+		}
+	}
+	// A claim of nothing fits without end, on one node.
+	r := Request{Groups: []Group{{Count: 5000, Classes: all}}}
+	var p Placement
+	require.True(t, f.Place(&r, &p))
+	require.Len(t, p.Members, 5000)
+	require.Equal(t, f.Tree().NodeLevel(), p.Level)
+	require.False(t, empty.Place(&r, &p))
+}
+
+func TestPlaceDoesNotAllocate(t *testing.T) {
+	f := loadedFleet(t, 8*2048)
+	for _, s := range shapes() {
+		t.Run(s.name, func(t *testing.T) {
+			var p Placement
+			placed := 0
+			place := func() {
+				if f.Place(&s.request, &p) {
+					placed++
+					if f.ReleaseAll(&p) != nil {
+						placed = -1 << 30
+					}
+				}
+			}
+			place()
+			require.Zero(t, testing.AllocsPerRun(20, place))
+			require.Positive(t, placed)
+		})
+	}
+	t.Run("refusal", func(t *testing.T) {
+		r := Request{Groups: []Group{{Count: 1000, Claim: Claim{GPUs: 8}, Classes: []topology.Class{0}}}}
+		var p Placement
+		require.Zero(t, testing.AllocsPerRun(20, func() { f.Place(&r, &p) }))
+		require.Empty(t, p.Members)
+	})
+}

@@ -1,0 +1,255 @@
+package gang
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/topology"
+)
+
+// A worldNode is what the tests know of a node, kept apart from the fleet.
+type worldNode struct {
+	NodeSpec
+	index       topology.Node
+	schedulable bool
+	failed      uint64
+}
+
+// A world is a tiny fleet, and beside it the list of its nodes and holds, from which
+// the tests work everything out again.
+type world struct {
+	fleet  *Fleet
+	levels int
+	nodes  []worldNode
+	holds  []Hold
+}
+
+func newWorld(t *rapid.T) *world {
+	levels := []string{"spine", "leaf"}[:rapid.SampledFrom([]int{2, 2, 1, 0}).Draw(t, "levels")]
+	f, err := NewFleet(levels...)
+	require.NoError(t, err)
+	return &world{fleet: f, levels: len(levels)}
+}
+
+// worldGPUs is the number of GPUs of the classes used here.
+func worldGPUs(c topology.Class) int { return []int{4, 2, 0}[c] }
+
+func (w *world) join(t *rapid.T) {
+	s := NodeSpec{
+		Name: rapid.StringMatching(`[a-h]`).Draw(t, "name"), Class: topology.Class(rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "class")),
+		GPUMemoryMiB: 80, CPUMilli: int64(rapid.SampledFrom([]int{2, 4, 8, 8}).Draw(t, "cpu")), MemoryMiB: 8,
+	}
+	s.GPUs = worldGPUs(s.Class)
+	for range w.levels {
+		s.Path = append(s.Path, rapid.StringMatching(`[x-y]`).Draw(t, "domain"))
+	}
+	n, err := w.fleet.AddNode(s)
+	if slices.ContainsFunc(w.nodes, func(o worldNode) bool { return o.Name == s.Name && slices.Equal(o.Path, s.Path) }) {
+		require.ErrorIs(t, err, topology.ErrDuplicate)
+		return
+	}
+	require.NoError(t, err)
+	w.nodes = append(w.nodes, worldNode{NodeSpec: s, index: n, schedulable: true})
+}
+
+func (w *world) node(n topology.Node) *worldNode {
+	i := slices.IndexFunc(w.nodes, func(o worldNode) bool { return o.index == n })
+	if i < 0 {
+		return nil
+	}
+	return &w.nodes[i]
+}
+
+// domain names the domain of a level in which a node is; at the node level the
+// node itself.
+func (w *world) domain(n topology.Node, l topology.Level) string {
+	node := w.node(n)
+	if int(l) > w.levels {
+		return fmt.Sprint(node.Path, node.Name)
+	}
+	return fmt.Sprint(node.Path[:l])
+}
+
+// A room is what a node has left, as the twin sees it.
+type room struct {
+	cpu, memory int64
+	whole       uint64 // GPUs that nobody holds and that work
+	milli       [64]int32
+	gpuMemory   [64]int64
+	owner       [64]Owner
+}
+
+// rooms works out what every node has left from the list of holds.
+func (w *world) rooms() []room {
+	list := make([]room, len(w.nodes))
+	for i := range w.nodes {
+		n, r := &w.nodes[i], &list[i]
+		r.cpu, r.memory, r.whole = n.CPUMilli, n.MemoryMiB, lowMask(n.GPUs)&^n.failed
+		for gpu := range n.GPUs {
+			r.milli[gpu], r.gpuMemory[gpu] = 1000, n.GPUMemoryMiB
+			if n.failed>>gpu&1 != 0 {
+				r.milli[gpu] = 0
+			}
+		}
+		for j := range w.holds {
+			if w.holds[j].Node == n.index {
+				r.take(&w.holds[j])
+			}
+		}
+	}
+	return list
+}
+
+func (r *room) take(h *Hold) {
+	r.cpu -= h.CPUMilli
+	r.memory -= h.MemoryMiB
+	r.whole &^= h.GPUs
+	for gpu := range 64 {
+		switch {
+		case h.GPUs>>gpu&1 == 0:
+		case h.Share.Milli == 0:
+			r.milli[gpu] = 0
+		default:
+			r.milli[gpu] -= h.Share.Milli
+			r.gpuMemory[gpu] -= h.Share.MemoryMiB
+			r.owner[gpu] = h.Share.Owner + 1
+		}
+	}
+}
+
+// options are the ways to place a member on a node that differ in what they leave.
+func (r *room) options(n *worldNode, c *Claim) []Hold {
+	h := Hold{Node: n.index, CPUMilli: c.CPUMilli, MemoryMiB: c.MemoryMiB, Share: c.Share}
+	if c.CPUMilli > max(r.cpu, 0) || c.MemoryMiB > max(r.memory, 0) {
+		return nil
+	}
+	switch {
+	case c.GPUs > 0:
+		if bits.OnesCount64(r.whole) < c.GPUs {
+			return nil
+		}
+		for gpu := 0; bits.OnesCount64(h.GPUs) < c.GPUs; gpu++ {
+			h.GPUs |= r.whole & (1 << gpu)
+		}
+		return []Hold{h}
+	case c.Share.Milli > 0:
+		if h.Share.MemoryMiB == 0 {
+			h.Share.MemoryMiB = n.GPUMemoryMiB * int64(c.Share.Milli) / 1000
+		}
+		var list []Hold
+		for gpu := range n.GPUs {
+			free := r.whole>>gpu&1 != 0
+			if (free || r.owner[gpu] == c.Share.Owner+1) && c.Share.Milli <= r.milli[gpu] && h.Share.MemoryMiB <= r.gpuMemory[gpu] {
+				h.GPUs = 1 << gpu
+				list = append(list, h)
+			}
+		}
+		return list
+	}
+	return []Hold{h}
+}
+
+// requireRoom asserts that a hold is what a claim asks for, and was there to be held.
+func (r *room) requireRoom(t require.TestingT, n *worldNode, c *Claim, h *Hold) {
+	require.Equal(t, [2]int64{c.CPUMilli, c.MemoryMiB}, [2]int64{h.CPUMilli, h.MemoryMiB})
+	require.LessOrEqual(t, h.CPUMilli, max(r.cpu, 0), "S1: host CPU")
+	require.LessOrEqual(t, h.MemoryMiB, max(r.memory, 0), "S1: host memory")
+	if c.Share.Milli == 0 {
+		require.Equal(t, c.GPUs, bits.OnesCount64(h.GPUs))
+		require.Zero(t, h.GPUs&^r.whole, "S1: a GPU is held twice")
+		require.Zero(t, h.Share)
+		return
+	}
+	share := c.Share
+	if share.MemoryMiB == 0 {
+		share.MemoryMiB = n.GPUMemoryMiB * int64(share.Milli) / 1000
+	}
+	require.Equal(t, share, h.Share)
+	require.Equal(t, 1, bits.OnesCount64(h.GPUs))
+	gpu := bits.TrailingZeros64(h.GPUs)
+	require.True(t, r.whole&h.GPUs != 0 || r.owner[gpu] == share.Owner+1, "S1: another's GPU")
+	require.LessOrEqual(t, share.Milli, r.milli[gpu], "S1: compute of a GPU")
+	require.LessOrEqual(t, share.MemoryMiB, r.gpuMemory[gpu], "S1: memory of a GPU")
+}
+
+// check compares the fleet with the list of nodes and holds.
+func (w *world) check(t require.TestingT) {
+	require.NoError(t, w.fleet.Check())
+	require.NoError(t, w.fleet.CheckHolds(w.holds))
+	for i, r := range w.rooms() {
+		n := &w.nodes[i]
+		cpu, memory := w.fleet.HostFree(n.index)
+		require.Equal(t, [2]int64{r.cpu, r.memory}, [2]int64{cpu, memory})
+		require.Equal(t, r.whole, w.fleet.FreeMask(n.index))
+		want := bits.OnesCount64(r.whole)
+		if !n.schedulable {
+			want = -1
+		}
+		require.Equal(t, want, w.fleet.Tree().Free(n.index))
+		for gpu := range n.GPUs {
+			milli, _ := w.fleet.ShareLeft(n.index, gpu)
+			require.Equal(t, max(r.milli[gpu], 0), milli)
+		}
+	}
+}
+
+// checkPlacement asserts what every placement owes (S1, S2, S8), from the list of
+// nodes and the holds before it alone.
+func (w *world) checkPlacement(t require.TestingT, r *Request, p *Placement) {
+	rooms := w.rooms()
+	perGroup := make([][]Member, len(r.Groups))
+	for _, m := range p.Members {
+		perGroup[m.Group] = append(perGroup[m.Group], m)
+		g, n := &r.Groups[m.Group], w.node(m.Hold.Node)
+		require.NotNil(t, n)
+		require.True(t, n.schedulable && slices.Contains(g.Classes, n.Class) && (g.Match == nil || g.Match(n.index)), "node not allowed")
+		i := slices.IndexFunc(w.nodes, func(o worldNode) bool { return o.index == n.index })
+		rooms[i].requireRoom(t, n, &g.Claim, &m.Hold)
+		rooms[i].take(&m.Hold)
+		require.Equal(t, w.domainLevelName(r.Within), w.domain(n.index, w.fleet.Tree().DomainLevel(r.Within)), "outside of Within")
+	}
+	together := func(what string, members []Member, l topology.Level) {
+		for _, m := range members {
+			require.Equal(t, w.domain(members[0].Hold.Node, l), w.domain(m.Hold.Node, l), "S8: %s", what)
+		}
+	}
+	together("gang", p.Members, r.Required)
+	together("placement", p.Members, p.Level)
+	if p.Level <= topology.Level(w.levels) {
+		require.Equal(t, w.domainLevelName(p.Domain), w.domain(p.Members[0].Hold.Node, p.Level))
+		require.Equal(t, p.Level, w.fleet.Tree().DomainLevel(p.Domain))
+		wider := false // members are in different domains one level further down
+		for _, m := range p.Members {
+			wider = wider || w.domain(m.Hold.Node, p.Level+1) != w.domain(p.Members[0].Hold.Node, p.Level+1)
+		}
+		require.True(t, wider, "a lower domain holds all members")
+	}
+	last := -1
+	for i, members := range perGroup {
+		g := &r.Groups[i]
+		require.GreaterOrEqual(t, len(members), g.min(), "S2: a gang is short")
+		require.LessOrEqual(t, len(members), g.Count)
+		together("group", members, g.Required)
+		for j, m := range members {
+			require.Equal(t, j, m.Index)
+		}
+		if g.Segment > 1 {
+			require.Zero(t, len(members)%g.Segment)
+			for segment := range slices.Chunk(members, g.Segment) {
+				together("segment", segment, g.SegmentLevel)
+			}
+		}
+	}
+	for _, m := range p.Members {
+		require.GreaterOrEqual(t, m.Group, last, "members out of order")
+		last = m.Group
+	}
+}
+
+func (w *world) domainLevelName(d topology.Domain) string {
+	return fmt.Sprint(append([]string{}, w.fleet.Tree().DomainPath(d)...))
+}
