@@ -115,7 +115,7 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 	case rep.entry != nil:
 		reason, known := reasons[rep.entry.bucket.shape]
 		if !known {
-			reason = c.reason(rep.entry.bucket)
+			reason = c.reason(rep.entry)
 			reasons[rep.entry.bucket.shape] = reason
 		}
 		out.Reason = &reason
@@ -123,8 +123,9 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 	return out
 }
 
-// reason says why the entries of a bucket wait.
-func (c *Core) reason(b *bucket) Reason {
+// reason says why an entry waits.
+func (c *Core) reason(e *entry) Reason {
+	b := e.bucket
 	if verdict, ok := c.quota.Fits(b.queue.index, b.shape.least); !ok {
 		return c.quotaReason(verdict)
 	}
@@ -135,7 +136,7 @@ func (c *Core) reason(b *bucket) Reason {
 			Relax: "a higher limit on that product, or an end of something that uses it",
 		}
 	case b.shape.blockedAt >= 0:
-		return c.capacityReason(b.shape)
+		return c.capacityReason(e)
 	}
 	return Reason{
 		Code: ReasonTurn, Text: "nothing is known to be in the way",
@@ -153,35 +154,36 @@ func (c *Core) quotaReason(v quota.Verdict) Reason {
 }
 
 // capacityReason asks the search what is missing.
-func (c *Core) capacityReason(s *shape) Reason {
+func (c *Core) capacityReason(e *entry) Reason {
+	s := e.bucket.shape
 	c.compile(s)
 	for i := range s.request.Groups {
 		if len(s.request.Groups[i].Classes) == 0 {
-			return c.noNodes(s, i)
+			return e.noNodes(i)
 		}
 	}
 	short, ok := c.fleet.Diagnose(&s.minimum)
 	if !ok {
 		return Reason{Code: ReasonTurn, Text: "it fits now", Relax: "the next pass"}
 	}
-	return c.shortageReason(s, &short)
+	return c.shortageReason(e, &short)
 }
 
-func (c *Core) noNodes(s *shape, group int) Reason {
+func (e *entry) noNodes(group int) Reason {
 	return Reason{
 		Code:  ReasonNoNodes,
-		Text:  "no node that takes work qualifies for " + s.describe(group),
+		Text:  "no node that takes work qualifies for " + e.describe(group),
 		Relax: "a node, not cordoned, that matches the selector and carries what one member claims",
 	}
 }
 
-func (c *Core) shortageReason(s *shape, short *gang.Shortage) Reason {
-	what := s.describe(short.Group)
+func (c *Core) shortageReason(e *entry, short *gang.Shortage) Reason {
+	what := e.describe(short.Group)
 	free := fmt.Sprintf("%d of %d members of %s fit now", short.Members, short.Needed, what)
 	more := short.Needed - short.Members
 	switch {
 	case short.Tightest == gang.Nodes:
-		return c.noNodes(s, short.Group)
+		return e.noNodes(short.Group)
 	case short.IfIdle < short.Needed:
 		return Reason{
 			Code:  ReasonTooLarge,
@@ -189,13 +191,13 @@ func (c *Core) shortageReason(s *shape, short *gang.Shortage) Reason {
 			Relax: fmt.Sprintf("a minimum of %d members, or nodes for %d more", short.IfIdle, short.Needed-short.IfIdle),
 		}
 	case short.Tightest == gang.GPUs:
-		return Reason{Code: ReasonGPUs, Text: free, Relax: fmt.Sprintf("free GPUs for %d more members, %s", more, s.each(short.Group))}
+		return Reason{Code: ReasonGPUs, Text: free, Relax: fmt.Sprintf("free GPUs for %d more members, %s", more, e.each(short.Group))}
 	case short.Tightest == gang.Shares:
 		return Reason{Code: ReasonShares, Text: free, Relax: fmt.Sprintf("room for %d more shares", more)}
 	case short.Tightest == gang.HostCPU, short.Tightest == gang.HostMemory:
 		return Reason{Code: ReasonHost, Text: free + ": " + short.Tightest.String() + " is short", Relax: fmt.Sprintf("%s for %d more members", short.Tightest, more)}
 	}
-	return c.fragmentReason(s, short, free)
+	return c.fragmentReason(e.bucket.shape, short, free)
 }
 
 // fragmentReason is for what fits in pieces only.
@@ -224,15 +226,20 @@ func (c *Core) fragmentReason(s *shape, short *gang.Shortage, free string) Reaso
 }
 
 // describe names a group and its claim, as in "group workers (8 GPUs each)".
-func (s *shape) describe(group int) string {
-	if len(s.spec.Groups) == 1 {
-		return "the gang (" + s.each(group) + ")"
+func (e *entry) describe(group int) string {
+	each := e.each(group)
+	if e.grows {
+		group = e.group
 	}
-	return fmt.Sprintf("group %d (%s)", group, s.each(group))
+	if groups := e.rep.job.spec.Groups; len(groups) > 1 {
+		return "group " + groups[group].Name + " (" + each + ")"
+	}
+	return "the gang (" + each + ")"
 }
 
-func (s *shape) each(group int) string {
-	cl := &s.spec.Groups[group].Claim
+// each is what one member of a group claims.
+func (e *entry) each(group int) string {
+	cl := &e.bucket.shape.spec.Groups[group].Claim
 	var parts []string
 	if cl.GPUs > 0 {
 		parts = append(parts, fmt.Sprintf("%d GPUs", cl.GPUs))

@@ -259,7 +259,7 @@ func (c *Core) run(rep *replica) {
 		c.todo.ReplaceOrInsert(rep)
 	default:
 		c.todo.Delete(rep) // those it was to stop may be gone
-		c.unawait(rep) // what it is short of may have changed
+		c.unawait(rep)     // what it is short of may have changed
 		c.await(rep)
 	}
 }
