@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -12,9 +13,6 @@ import (
 // and tests the invariants that Core states. It returns the first violation. It
 // is for tests, an embedder's among them. Cost: O(state).
 func (c *Core) Check() error {
-	if err := c.fleet.Check(); err != nil {
-		return fmt.Errorf("fleet: %w", err)
-	}
 	if err := c.quota.Check(); err != nil {
 		return fmt.Errorf("quota: %w", err)
 	}
@@ -23,6 +21,9 @@ func (c *Core) Check() error {
 		if err := v.job(c.jobs[id]); err != nil {
 			return fmt.Errorf("job %s: %w", id, err)
 		}
+	}
+	if err := c.fleet.CheckHolds(v.holds); err != nil {
+		return fmt.Errorf("fleet: %w", err)
 	}
 	for i, n := range c.nodes {
 		if n != nil && (int(n.index) != i || c.nodeByID[n.spec.ID] != n || n.freed) {
@@ -41,7 +42,8 @@ func (c *Core) Check() error {
 }
 
 type verifier struct {
-	c *Core
+	c     *Core
+	holds []gang.Hold
 	// used is the GPU usage of each leaf, summed over holds.
 	used                                           map[quota.Index]int64
 	replicas, orders, timers, todo, slots, entries int
@@ -81,6 +83,7 @@ func (v *verifier) replica(rep *replica) error {
 			continue
 		}
 		v.slots++
+		v.holds = append(v.holds, m.hold)
 		if m.slot >= len(m.node.members) || m.node.members[m.slot] != (memberAt{rep, flat}) {
 			return fmt.Errorf("member %d is not in its node's list", flat)
 		}

@@ -17,7 +17,7 @@ import (
 // TestMain lets every property run often enough to see a rare fleet; these are tiny,
 // and the whole package still takes a second or two.
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "1000"); err != nil { // the command line still wins
+	if err := flag.Set("rapid.checks", "500"); err != nil { // the command line still wins
 		panic(err)
 	}
 	os.Exit(m.Run())

@@ -168,10 +168,7 @@ func TestSharesOfSeveralClasses(t *testing.T) {
 
 	r.Groups[0].Count, r.Required = 2, f.Tree().NodeLevel()
 	require.True(t, f.Place(&r, &p))
-	require.Equal(t, "a1+", where(f, &p), "the first class")
-	require.NoError(t, f.ReleaseAll(&p))
-	r.Groups[0].Classes = []topology.Class{0}
-	require.True(t, f.Place(&r, &p))
+	require.Equal(t, "a0+", where(f, &p), "the node with the fewest free GPUs")
 	require.EqualValues(t, 1<<3, p.Members[0].Hold.GPUs)
 	require.EqualValues(t, 1<<2, p.Members[1].Hold.GPUs)
 }

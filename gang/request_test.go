@@ -137,3 +137,29 @@ func TestPlaceDoesNotAllocate(t *testing.T) {
 		require.Empty(t, p.Members)
 	})
 }
+
+// TestWorkDoesNotGrow counts how many nodes are looked at, which Match shows: no more
+// on a fleet 32 times as large, and hardly more than are taken.
+func TestWorkDoesNotGrow(t *testing.T) {
+	for _, gpus := range []int{4096, 131_072} {
+		f := loadedFleet(t, gpus)
+		for _, c := range []struct {
+			members, most int
+			claim         Claim
+		}{
+			{1, 1, Claim{GPUs: 1}},
+			{1, 1, Claim{GPUs: 8}},
+			{1, 1, Claim{Share: Share{Milli: 500}}},
+			{1, 1, Claim{CPUMilli: 1_000}},
+			{32, 33, Claim{GPUs: 8}},
+		} {
+			looked := 0
+			match := func(topology.Node) bool { looked++; return true }
+			r := Request{Groups: []Group{{Count: c.members, Claim: c.claim, Classes: []topology.Class{0}, Match: match}}}
+			var p Placement
+			require.True(t, f.Place(&r, &p))
+			require.LessOrEqual(t, looked, c.most, "%+v on %d GPUs", c.claim, gpus)
+			require.NoError(t, f.ReleaseAll(&p))
+		}
+	}
+}
