@@ -1,6 +1,7 @@
 package berth
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,7 +23,7 @@ func (c *Core) Check() error {
 			return fmt.Errorf("job %s: %w", id, err)
 		}
 	}
-	if err := c.fleet.CheckHolds(v.holds); err != nil {
+	if err := errors.Join(c.fleet.Check(), c.fleet.CheckHolds(v.holds)); err != nil {
 		return fmt.Errorf("fleet: %w", err)
 	}
 	for i, n := range c.nodes {
