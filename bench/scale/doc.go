@@ -1,0 +1,27 @@
+// Package scale holds benchmarks of the scheduling core against the size of the
+// fleet and the number of jobs that wait, and the guards that keep what they
+// measure from growing. It has no code of its own.
+//
+//	go test -bench . ./bench/scale
+//
+// The fleets have 4,096 and 131,072 GPUs in nodes of 8, with 32 nodes to a leaf
+// and 16 leaves to a spine, and are 90% full in a seeded, scattered pattern (see
+// fill). What is measured:
+//
+//   - BenchmarkDecision/Place: finding a place in the fleet and giving it back, by
+//     package gang alone: one GPU, one node, a gang of 512 GPUs.
+//   - BenchmarkDecision/Churn: the same for single members when what is given back
+//     is drawn from the whole fleet, so that hardly two decisions touch the same
+//     node. What it costs more on the large fleet is mostly the processor's caches.
+//   - BenchmarkLife: the whole way through the core: a job is submitted, a pass
+//     binds it, the Bind is reported, the job finishes.
+//   - BenchmarkIdlePass: a pass in which nothing changed, with up to 100,000 jobs
+//     waiting for capacity.
+//   - BenchmarkCompletion: one job finishes while up to 100,000 wait, and a pass
+//     finds who may start.
+//
+// The benchmarks whose name ends in Ratio run both fleets in turns, so that they
+// share whatever else the machine is doing, and report x-large/small.
+//
+// The guards are ordinary tests. They count allocations and searches, never time.
+package scale

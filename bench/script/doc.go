@@ -1,0 +1,96 @@
+// Package script runs scripts: readable tests of a scheduling core, in which
+// what the core answers stands below each command.
+//
+//	# A gang of two nodes starts when both are free.
+//	node n1..n2
+//	queue research
+//	job train queue=research members=2 gpus=8
+//	pass
+//	  #1 bind train/0 life 1 (fits): n1[0-7] n2[0-7] by 2m0s
+//	report 1 done
+//	expect train running on=n1|n2
+//
+// A command is one line. Lines that start with # are comments. Lines that start
+// with two spaces are what the command above them printed; Run writes them anew,
+// and a test compares (see Files). A script is a transcript, so the expect
+// command is for what must not change even when transcripts are rewritten.
+//
+// # Values
+//
+// A list is joined by |. Ranges of names are written n1..n8. Times and spans are
+// those of time.ParseDuration; the clock starts at 0s. Memory is 512MiB, 80GiB
+// or 2TiB, host CPU a number of cores (0.5), a part of a GPU thousandths. A
+// member is named workers[2], or [2] in the only group of a job; a replica train
+// or web/3; a place n1[0-7], n1[3] or, for the host alone, n1. In what is
+// printed n1[3:300] is 300 thousandths of GPU 3, and 5:n1[0] says that the place
+// is that of member 5 where the numbers do not just go up from 0. Words after
+// because are the reason that goes with an event.
+//
+// # The core and the clock
+//
+//	config levels=spine,leaf KEY=...   makes the core; optional, and then the first command.
+//	                                   Keys of policy, and limit-nodes, limit-queues,
+//	                                   limit-replicas, limit-members, limit-groups
+//	advance 30s                        moves the clock; nothing else does
+//	wake                               moves it to the instant that the core asks for
+//	pass                               runs a pass and prints its orders
+//	snapshot-restore                   goes on with a core restored from a snapshot
+//	restore BYTES                      tries whether bytes are a snapshot; the core stays
+//
+// # Facts
+//
+//	node NAMES at=spine-0/leaf-0 KEY=...   a node with 8 H100-80GB, 112 cores and 2 TiB unless
+//	                                       gpus, product, gpu-memory, compute, nvlink=yes, cpu,
+//	                                       memory, pool, labels=k:v|k:v, failed=0|3 say otherwise
+//	update NAME KEY=...                    the same for a node that is there
+//	cordon NAME, uncordon NAME, lose NAME
+//	fail-gpu NAME INDEX, repair-gpu NAME INDEX
+//	queue NAME parent= guarantee=gpu:8 limit=gpu:16|H100-80GB:8|cpu:100|memory:1TiB
+//	           weight= lending= borrowing=
+//	remove-queue NAME
+//	job NAME queue= KEY=...                tenant, class, priority, timeout, runtime, required,
+//	                                       preferred, rail-aligned=yes; those of one group; or
+//	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group
+//	                                       A group: members, min, gpus, share, share-memory, mode,
+//	                                       mig, nvlink=yes, cpu, memory, pool, product, labels,
+//	                                       min-gpu-memory, min-compute, segment=2:leaf, spread,
+//	                                       and required, preferred within group=
+//	service NAME replicas=3 queue= KEY=... a job of several gangs
+//	observe NAME KEY=... running=n1[0-7]|n2[0-7] life=1 started=0s
+//	                                       a job that runs already; running=2:n1[0] for replica 2;
+//	                                       - for a member that is not there
+//	scale NAME 5, cancel NAME
+//	finish NAME life= failed=yes           life is the present one unless told
+//	member-failed NAME [0] [1] life=
+//	report ID|all done|failed              the end of an order, or of all that are out
+//	report ID partial [2] workers[3]
+//	policy bind-timeout= release-timeout= release-attempts= retry-backoff=
+//	       max-retry-backoff= pass-budget=
+//	json {"nodeLost":{"node":"n7"}}        any event as it stands in a journal
+//
+// # Questions
+//
+//	explain NAME      where each replica stands, and why it waits
+//	outstanding       the orders that are out
+//	fleet, totals     the fleet report
+//	what-if EVENT; EVENT ...
+//	                  the orders of a pass after further events, which do not happen
+//	diff nodes=n1|n2 sees=train/0[1]@n2[0-7] sees=web/3#2[0]@n1[4]
+//	                  the differences between the core and a world; #2 is life 2 (1 unless told)
+//	expect NAME pending|binding|running|repairing|releasing life= on=n1|n2 reason=quota
+//	expect NAME gone
+//	expect orders 3   what the latest pass gave
+//	expect refused stale
+//	                  how the latest event was refused: invalid, unknown, duplicate, conflict,
+//	                  unsupported, stale, limit or clock
+//	expect attempts 4 the searches for a place since the core was made
+//
+// # What is checked at every step
+//
+// The independent checker (package check) follows every script, Core.Check tests
+// the core's own indexes, a refused event must leave the snapshot as it was, a
+// what-if too, every event and order must survive its JSON, a core restored from
+// a snapshot must give the same orders and end in the same state as the core
+// itself, and a second pass at the same instant must have nothing to say. The
+// script stops at the first violation.
+package script

@@ -1,0 +1,80 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/berth-sched/berth"
+)
+
+// expect fails the script unless something holds. Unlike what is printed it is
+// not rewritten.
+func (s *Session) expect(rest string) error {
+	a := parseArguments(rest)
+	switch a.word(0) {
+	case "orders":
+		return s.expectNumber(a, "orders of the latest pass", int64(len(s.orders)))
+	case "attempts":
+		return s.expectNumber(a, "searches", s.core.Report().Totals.Attempts)
+	case "refused":
+		if got := kindOf(s.refusal); got != a.word(1) || s.refusal == nil {
+			return fmt.Errorf("the latest event was not refused so, but: %v", s.refusal)
+		}
+		return a.finish(2)
+	}
+	id, number, err := parseReplica(a.word(0))
+	if err != nil {
+		return err
+	}
+	return s.expectReplica(a, id, number)
+}
+
+func (s *Session) expectNumber(a *arguments, what string, got int64) error {
+	if want, err := strconv.ParseInt(a.word(1), 10, 64); err != nil || want != got {
+		return fmt.Errorf("%s: %d", what, got)
+	}
+	return a.finish(2)
+}
+
+func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error {
+	r, found := s.replica(id, number)
+	if a.word(1) == "gone" {
+		if found {
+			return fmt.Errorf("it is %s", r.State)
+		}
+		return a.finish(2)
+	}
+	want, err := berth.ParseState(a.word(1))
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return fmt.Errorf("there is no such replica")
+	case r.State != want:
+		return fmt.Errorf("it is %s", r.State)
+	}
+	if life := a.integer("life", int(r.Incarnation)); life != int(r.Incarnation) {
+		return fmt.Errorf("it is in life %d", r.Incarnation)
+	}
+	if on, ok := a.lookup("on"); ok {
+		if got := nodesOf(r.Members); got != on {
+			return fmt.Errorf("it is on %s", got)
+		}
+	}
+	if reason, ok := a.lookup("reason"); ok && (r.Reason == nil || string(r.Reason.Code) != reason) {
+		return fmt.Errorf("its reason is %v", r.Reason)
+	}
+	return a.finish(2)
+}
+
+// nodesOf lists the nodes of members, each once, joined as in a script.
+func nodesOf(members []berth.Placement) string {
+	var names []string
+	for i := range members {
+		if name := string(members[i].Node); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return join(names)
+}

@@ -1,0 +1,219 @@
+package script
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth"
+)
+
+func submitJob(_ *Session, a *arguments) ([]berth.Event, error) {
+	return one(berth.JobSubmitted{Job: a.job()}, a.finish(1))
+}
+
+func submitService(_ *Session, a *arguments) ([]berth.Event, error) {
+	return one(berth.JobSubmitted{Job: a.service()}, a.finish(1))
+}
+
+func (a *arguments) service() berth.Job {
+	j := a.job()
+	j.Service = &berth.Service{Replicas: a.integer("replicas", 1)}
+	return j
+}
+
+// job reads a job that is no service.
+func (a *arguments) job() berth.Job {
+	j := berth.Job{
+		ID: berth.JobID(a.word(0)), Queue: berth.QueueID(a.text("queue")), Tenant: berth.TenantID(a.text("tenant")),
+		Priority:    int32(a.integer("priority", 0)),
+		GangTimeout: a.span("timeout"), ExpectedRuntime: a.span("runtime"), MinRuntime: a.span("min-runtime"),
+		Topology: berth.Topology{
+			Required: a.text("required"), Preferred: a.text("preferred"), RailAligned: a.yes("rail-aligned"),
+		},
+	}
+	if text, ok := a.lookup("class"); ok {
+		class, err := berth.ParseClass(text)
+		if err != nil {
+			a.fail("class=%s: %v", text, err)
+		}
+		j.Class = class
+	}
+	groups := a.all("group")
+	if len(groups) == 0 {
+		j.Groups = []berth.Group{a.group("", a.integer("members", 1))}
+		return j
+	}
+	for _, text := range groups {
+		j.Groups = append(j.Groups, a.namedGroup(text))
+	}
+	return j
+}
+
+// namedGroup reads workers:8:gpus=8,cpu=4.
+func (a *arguments) namedGroup(text string) berth.Group {
+	parts := strings.SplitN(text, ":", 3)
+	members, err := strconv.Atoi(parts[min(1, len(parts)-1)])
+	if err != nil || len(parts) < 2 {
+		a.fail("group=%s is not of the form name:members:key=value,...", text)
+		return berth.Group{}
+	}
+	inner := &arguments{}
+	if len(parts) == 3 {
+		inner.add(strings.Split(parts[2], ","))
+	}
+	g := inner.group(parts[0], members)
+	g.Topology.Required, g.Topology.Preferred = inner.text("required"), inner.text("preferred")
+	if err := inner.finish(0); err != nil {
+		a.fail("group=%s: %v", parts[0], err)
+	}
+	return g
+}
+
+// group reads the keys of a group that a job with one group has as its own.
+func (a *arguments) group(name string, members int) berth.Group {
+	g := berth.Group{
+		Name: name, Replicas: members, Min: a.integer("min", 0),
+		Claim: berth.Claim{
+			GPUs: a.integer("gpus", 0), MIG: a.text("mig"), NVLink: a.yes("nvlink"),
+			CPUMilli: a.milli("cpu", 0), MemoryMiB: a.memory("memory", 0),
+		},
+		Selector: berth.Selector{
+			Pools: a.list("pool"), Products: a.list("product"), Labels: a.labels("labels"),
+			MinGPUMemoryMiB: a.memory("min-gpu-memory", 0), MinComputeCapability: a.compute("min-compute"),
+		},
+		Topology: berth.Topology{SpreadLevel: a.text("spread"), MaxSkew: a.integer("max-skew", 0)},
+	}
+	if text, ok := a.lookup("segment"); ok {
+		size, level, _ := strings.Cut(text, ":")
+		n, err := strconv.Atoi(size)
+		if err != nil {
+			a.fail("segment=%s is not of the form 2:leaf", text)
+		}
+		g.Topology.Segment, g.Topology.SegmentLevel = n, level
+	}
+	if _, ok := a.lookup("share"); ok {
+		share := &berth.Share{Milli: a.integer("share", 0), MemoryMiB: a.memory("share-memory", 0)}
+		if text, ok := a.lookup("mode"); ok {
+			mode, err := berth.ParseShareMode(text)
+			if err != nil {
+				a.fail("mode=%s: %v", text, err)
+			}
+			share.Mode = mode
+		}
+		g.Claim.Share = share
+	}
+	return g
+}
+
+func observeJob(s *Session, a *arguments) ([]berth.Event, error) {
+	e := berth.JobObserved{}
+	if _, service := a.lookup("replicas"); service {
+		e.Job = a.service()
+	} else {
+		e.Job = a.job()
+	}
+	life, started := a.integer("life", 1), a.span("started")
+	for _, text := range a.all("running") {
+		r, err := observed(&e.Job, text)
+		if err != nil {
+			return nil, err
+		}
+		r.Incarnation, r.Started = berth.Incarnation(life), berth.Time(started)
+		e.Running = append(e.Running, r)
+	}
+	return one(e, a.finish(1))
+}
+
+// observed reads n1[0-7]|n2[0-7] or 2:n1[0], the members of one replica in the
+// order of the job's groups.
+func observed(j *berth.Job, text string) (berth.RunningReplica, error) {
+	r := berth.RunningReplica{}
+	if digits, rest, numbered := strings.Cut(text, ":"); numbered {
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			return r, fmt.Errorf("running=%s: %q is not a number", text, digits)
+		}
+		r.Replica, text = n, rest
+	}
+	places := strings.Split(text, "|")
+	for i := range j.Groups {
+		g := &j.Groups[i]
+		for index := range g.Replicas {
+			if len(places) == 0 {
+				break
+			}
+			place := places[0]
+			places = places[1:]
+			if place == "-" {
+				continue
+			}
+			node, gpus, err := parsePlace(place)
+			if err != nil {
+				return r, err
+			}
+			p := berth.Placement{Group: g.Name, Index: index, Node: node, GPUs: gpus}
+			if g.Claim.Share != nil {
+				p.ShareMilli = g.Claim.Share.Milli
+			}
+			r.Members = append(r.Members, p)
+		}
+	}
+	if len(places) > 0 {
+		return r, fmt.Errorf("running= has %d places more than the job has members", len(places))
+	}
+	return r, nil
+}
+
+func scaleJob(_ *Session, a *arguments) ([]berth.Event, error) {
+	return one(berth.JobScaled{Job: berth.JobID(a.word(0)), Replicas: a.number(1)}, a.finish(2))
+}
+
+func cancelJob(_ *Session, a *arguments) ([]berth.Event, error) {
+	return one(berth.JobCancelled{Job: berth.JobID(a.word(0))}, a.finish(1))
+}
+
+func finishJob(s *Session, a *arguments) ([]berth.Event, error) {
+	id := berth.JobID(a.word(0))
+	e := berth.JobFinished{Job: id, Incarnation: s.life(a, id, 0), Failed: a.yes("failed"), Reason: a.reason}
+	return one(e, a.finish(1))
+}
+
+func failMembers(s *Session, a *arguments) ([]berth.Event, error) {
+	id, replica, err := parseReplica(a.word(0))
+	if err != nil {
+		return nil, err
+	}
+	e := berth.MemberFailed{Job: id, Replica: replica, Incarnation: s.life(a, id, replica), Reason: a.reason}
+	for i := 1; i < len(a.words); i++ {
+		ref, err := parseMember(a.word(i))
+		if err != nil {
+			return nil, err
+		}
+		e.Members = append(e.Members, ref)
+	}
+	return one(e, a.finish(max(1, len(a.words))))
+}
+
+// life returns the incarnation that a command names, or the present one.
+func (s *Session) life(a *arguments, id berth.JobID, replica int) berth.Incarnation {
+	present := 1
+	if r, ok := s.replica(id, replica); ok {
+		present = int(r.Incarnation)
+	}
+	return berth.Incarnation(a.integer("life", present))
+}
+
+// replica asks the core where a replica stands.
+func (s *Session) replica(id berth.JobID, number int) (berth.ReplicaExplanation, bool) {
+	e, err := s.core.Explain(id)
+	if err != nil {
+		return berth.ReplicaExplanation{}, false
+	}
+	for _, r := range e.Replicas {
+		if r.Replica == number {
+			return r, true
+		}
+	}
+	return berth.ReplicaExplanation{}, false
+}

@@ -1,0 +1,220 @@
+package script
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth"
+)
+
+// A question is a command that tells no fact.
+type question func(s *Session, rest string) error
+
+var questions = map[string]question{
+	"config":           (*Session).config,
+	"advance":          (*Session).advance,
+	"wake":             (*Session).wake,
+	"pass":             func(s *Session, rest string) error { return noArguments(rest, s.pass) },
+	"snapshot-restore": func(s *Session, rest string) error { return noArguments(rest, s.snapshotRestore) },
+	"restore":          (*Session).restore,
+	"json":             (*Session).json,
+	"explain":          (*Session).explain,
+	"outstanding":      func(s *Session, rest string) error { return noArguments(rest, s.outstanding) },
+	"fleet":            func(s *Session, rest string) error { return noArguments(rest, s.fleet) },
+	"totals":           func(s *Session, rest string) error { return noArguments(rest, s.totals) },
+	"what-if":          (*Session).whatIf,
+	"diff":             (*Session).diff,
+	"expect":           (*Session).expect,
+}
+
+func noArguments(rest string, run func() error) error {
+	if rest != "" {
+		return fmt.Errorf("takes no arguments: %q", rest)
+	}
+	return run()
+}
+
+func (s *Session) config(rest string) error {
+	a := parseArguments(rest)
+	config := a.config()
+	if err := a.finish(0); err != nil {
+		return err
+	}
+	if s.core.Report().Nodes.All > 0 || s.now != 0 {
+		return fmt.Errorf("comes first")
+	}
+	s.refusal = nil
+	if err := s.configure(config); err != nil {
+		s.printRefusal(err)
+	}
+	return nil
+}
+
+func (s *Session) advance(rest string) error {
+	d, err := parseSpan(rest)
+	s.now = s.now.Add(d)
+	return err
+}
+
+func (s *Session) wake(rest string) error {
+	if rest != "" {
+		return fmt.Errorf("takes no arguments: %q", rest)
+	}
+	next, ok := s.core.NextWake()
+	if !ok {
+		s.print("only a fact can make a difference")
+		return nil
+	}
+	s.now = max(s.now, next)
+	s.print("it is %s", clock(s.now))
+	return nil
+}
+
+func (s *Session) snapshotRestore() error {
+	before, err := s.core.Snapshot()
+	if err != nil {
+		return violation(err)
+	}
+	core, err := berth.Restore(before)
+	if err != nil {
+		return violation(err)
+	}
+	s.core = core
+	return violation(core.Check(), same("D2: a restored core", before, core))
+}
+
+// restore tries bytes that are no snapshot of this core.
+func (s *Session) restore(rest string) error {
+	s.refusal = nil
+	core, err := berth.Restore([]byte(rest))
+	if err != nil {
+		s.printRefusal(err)
+		return nil
+	}
+	s.print("restores")
+	return violation(core.Check())
+}
+
+func (s *Session) json(rest string) error {
+	e, err := berth.DecodeEvent([]byte(rest))
+	if err != nil {
+		s.printRefusal(err)
+		return nil
+	}
+	return s.tell(e)
+}
+
+func (s *Session) explain(rest string) error {
+	e, err := s.core.Explain(berth.JobID(rest))
+	if err != nil {
+		s.printRefusal(err)
+		return nil
+	}
+	s.printExplanation(&e)
+	return nil
+}
+
+func (s *Session) outstanding() error {
+	s.printOrders(s.core.Outstanding())
+	return nil
+}
+
+// whatIf prints what a pass would order, and holds the core to promise D4.
+func (s *Session) whatIf(rest string) error {
+	var events []berth.Event
+	for part := range strings.SplitSeq(rest, ";") {
+		command, arguments, _ := strings.Cut(strings.TrimSpace(part), " ")
+		if command == "" && rest == "" {
+			break
+		}
+		more, known, err := s.events(command, strings.TrimSpace(arguments))
+		if !known {
+			return fmt.Errorf("%q tells no fact", command)
+		}
+		if err != nil {
+			return err
+		}
+		events = append(events, more...)
+	}
+	before, err := s.core.Snapshot()
+	if err != nil {
+		return violation(err)
+	}
+	orders, err := s.core.WhatIf(s.now, events...)
+	s.refusal = nil
+	if err != nil {
+		s.printRefusal(err)
+	} else {
+		s.printOrders(orders)
+	}
+	return violation(same("D4: a what-if", before, s.core))
+}
+
+func (s *Session) diff(rest string) error {
+	a := parseArguments(rest)
+	world := berth.World{}
+	for _, name := range a.list("nodes") {
+		names, err := expandNames(name)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			world.Nodes = append(world.Nodes, berth.NodeID(n))
+		}
+	}
+	for _, text := range a.all("sees") {
+		sighting, err := parseSighting(text)
+		if err != nil {
+			return err
+		}
+		world.Running = append(world.Running, sighting)
+	}
+	if err := a.finish(0); err != nil {
+		return err
+	}
+	differences := s.core.Diff(world)
+	for i := range differences {
+		s.print("%s: %s", differences[i].Kind, differences[i].Text)
+	}
+	if len(differences) == 0 {
+		s.print("none")
+	}
+	return nil
+}
+
+// parseSighting reads web/3#2workers[0]@n1[4]: replica 3 of web, life 2, member 0
+// of its workers.
+func parseSighting(text string) (berth.Sighting, error) {
+	sighting := berth.Sighting{Incarnation: 1}
+	who, where, ok := strings.Cut(text, "@")
+	name, rest, numbered := strings.Cut(who, "/")
+	if !ok || !numbered {
+		return sighting, fmt.Errorf("%q is not a sighting like web/3[0]@n1[4]", text)
+	}
+	rest, err := cutNumber(rest, &sighting.Replica)
+	if after, life := strings.CutPrefix(rest, "#"); life && err == nil {
+		n := 0
+		rest, err = cutNumber(after, &n)
+		sighting.Incarnation = berth.Incarnation(n)
+	}
+	if err != nil {
+		return sighting, err
+	}
+	ref, err := parseMember(rest)
+	if err != nil {
+		return sighting, err
+	}
+	sighting.Job = berth.JobID(name)
+	sighting.Group, sighting.Index = ref.Group, ref.Index
+	sighting.Node, sighting.GPUs, err = parsePlace(where)
+	return sighting, err
+}
+
+// cutNumber reads the digits that a text starts with.
+func cutNumber(text string, n *int) (string, error) {
+	rest := strings.TrimLeft(text, "0123456789")
+	v, err := strconv.Atoi(strings.TrimSuffix(text, rest))
+	*n = v
+	return rest, err
+}

@@ -1,0 +1,156 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/berth-sched/berth"
+)
+
+// A Session is a core under script: commands go in, what they print comes out.
+type Session struct {
+	core  *berth.Core
+	now   berth.Time
+	watch watch
+	// refusal is how the latest event was refused, nil if it was not; orders is
+	// what the latest pass gave.
+	refusal error
+	orders  []berth.Action
+	out     strings.Builder
+}
+
+// NewSession starts at instant 0 with a core of the zero Config; a config command
+// makes another.
+func NewSession() *Session {
+	s := &Session{}
+	if err := s.configure(berth.Config{}); err != nil {
+		panic("script: the zero Config is refused: " + err.Error())
+	}
+	return s
+}
+
+// Core is the core as it stands; snapshot-restore replaces it.
+func (s *Session) Core() *berth.Core { return s.core }
+
+// Do runs one command and returns what it prints, each line indented by two
+// spaces. An error means that the command makes no sense, that an expectation was
+// not met or that the core broke a promise; that the core refuses a fact is no
+// error but output.
+func (s *Session) Do(line string) (string, error) {
+	s.out.Reset()
+	if !utf8.ValidString(line) {
+		return "", fmt.Errorf("is not valid UTF-8") // JSON cannot carry it, and the core takes none
+	}
+	command, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	err := s.run(command, strings.TrimSpace(rest))
+	return s.out.String(), err
+}
+
+func (s *Session) run(command, rest string) error {
+	if ask, known := questions[command]; known {
+		return ask(s, rest)
+	}
+	events, known, err := s.events(command, rest)
+	if !known {
+		return fmt.Errorf("there is no command %q", command)
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := s.tell(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// print adds a line of output.
+func (s *Session) print(format string, args ...any) {
+	fmt.Fprintf(&s.out, "  "+format+"\n", args...)
+}
+
+// printRefusal prints an error of the core with its kind.
+func (s *Session) printRefusal(err error) {
+	s.refusal = err
+	s.print("refused, %s: %v", kindOf(err), err)
+}
+
+// kindOf names the sentinel of a refusal.
+func kindOf(err error) string {
+	for _, kind := range kinds {
+		if errors.Is(err, kind.err) {
+			return kind.name
+		}
+	}
+	return "untyped"
+}
+
+var kinds = []struct {
+	name string
+	err  error
+}{
+	{"invalid", berth.ErrInvalid},
+	{"unknown", berth.ErrUnknown},
+	{"duplicate", berth.ErrDuplicate},
+	{"conflict", berth.ErrConflict},
+	{"unsupported", berth.ErrUnsupported},
+	{"stale", berth.ErrStale},
+	{"limit", berth.ErrLimit},
+	{"clock", berth.ErrClock},
+}
+
+func (s *Session) configure(config berth.Config) error {
+	core, err := berth.New(config)
+	if err != nil {
+		return err
+	}
+	s.core = core
+	s.watch = newWatch(config)
+	return nil
+}
+
+// tell applies an event and checks what must hold afterwards.
+func (s *Session) tell(e berth.Event) error {
+	s.refusal = nil
+	e, err := throughJSON(e)
+	if err != nil {
+		return violation(err)
+	}
+	before, err := s.core.Snapshot()
+	if err != nil {
+		return violation(err)
+	}
+	if err := s.core.Apply(s.now, e); err != nil {
+		s.printRefusal(err)
+		return s.watch.refused(s, e, err, before)
+	}
+	return s.watch.applied(s, e)
+}
+
+// pass runs a pass and checks what must hold afterwards.
+func (s *Session) pass() error {
+	twin, err := s.twin()
+	if err != nil {
+		return violation(err)
+	}
+	orders, err := s.core.Schedule(s.now)
+	s.refusal, s.orders = nil, orders
+	if err != nil {
+		s.printRefusal(err)
+		return nil
+	}
+	s.printOrders(orders)
+	return s.watch.passed(s, twin, orders)
+}
+
+// twin is a core restored from a snapshot of the present one.
+func (s *Session) twin() (*berth.Core, error) {
+	b, err := s.core.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return berth.Restore(b)
+}

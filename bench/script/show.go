@@ -1,0 +1,213 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-sched/berth"
+)
+
+func join(names []string) string { return strings.Join(names, "|") }
+
+// clock prints an instant as the span since the script began.
+func clock(t berth.Time) string { return t.Sub(0).String() }
+
+// gpus prints thousandths of a GPU.
+func gpus(milli int64) string {
+	if milli%1000 == 0 {
+		return fmt.Sprint(milli / 1000)
+	}
+	return strings.TrimRight(fmt.Sprintf("%d.%03d", milli/1000, milli%1000), "0")
+}
+
+func (s *Session) printOrders(orders []berth.Action) {
+	for _, order := range orders {
+		s.print("%s", describe(order))
+	}
+	if len(orders) == 0 {
+		s.print("no orders")
+	}
+}
+
+// describe prints an order on one line.
+func describe(action berth.Action) string {
+	h := action.Header()
+	var b strings.Builder
+	fmt.Fprintf(&b, "#%d %s %s/%d", h.ID, action.Kind(), h.Job, h.Replica)
+	if h.Incarnation > 0 {
+		fmt.Fprintf(&b, " life %d", h.Incarnation)
+	}
+	if r, ok := action.(berth.Release); ok && r.Attempt > 1 {
+		fmt.Fprintf(&b, " attempt %d", r.Attempt)
+	}
+	fmt.Fprintf(&b, " (%s", h.Cause.Code)
+	if h.Cause.Detail != "" {
+		fmt.Fprintf(&b, ": %s", h.Cause.Detail)
+	}
+	b.WriteByte(')')
+	switch a := action.(type) {
+	case berth.Bind:
+		b.WriteString(": " + places(a.Members))
+	case berth.Release:
+		b.WriteString(": " + places(a.Members))
+	}
+	if h.Deadline != 0 {
+		b.WriteString(" by " + clock(h.Deadline))
+	}
+	return b.String()
+}
+
+// places prints where members are, group by group: "driver n1 workers n2[0-7]".
+func places(members []berth.Placement) string {
+	var b strings.Builder
+	group, next := "", 0
+	for i := range members {
+		p := &members[i]
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if p.Group != group {
+			b.WriteString(p.Group + " ")
+			group, next = p.Group, 0
+		}
+		if p.Index != next {
+			fmt.Fprintf(&b, "%d:", p.Index)
+		}
+		next = p.Index + 1
+		b.WriteString(place(p))
+	}
+	return b.String()
+}
+
+func place(p *berth.Placement) string {
+	switch {
+	case p.GPUs == 0:
+		return string(p.Node)
+	case p.ShareMilli > 0:
+		return fmt.Sprintf("%s[%s:%d]", p.Node, p.GPUs, p.ShareMilli)
+	}
+	return fmt.Sprintf("%s[%s]", p.Node, p.GPUs)
+}
+
+func (s *Session) printExplanation(e *berth.Explanation) {
+	for i := range e.Replicas {
+		r := &e.Replicas[i]
+		line := fmt.Sprintf("%s/%d %s", e.Job, r.Replica, r.State)
+		if r.Incarnation > 0 {
+			line += fmt.Sprintf(" life %d", r.Incarnation)
+		}
+		line += " since " + clock(r.Since)
+		if r.ExpectedEnd != 0 {
+			line += " until about " + clock(r.ExpectedEnd)
+		}
+		if r.Order != 0 {
+			line += fmt.Sprintf(", order #%d is out", r.Order)
+		}
+		if len(r.Members) > 0 {
+			line += ": " + places(r.Members)
+		}
+		s.print("%s", line)
+		if r.Reason == nil {
+			continue
+		}
+		s.print("  %s: %s", r.Reason.Code, r.Reason.Text)
+		s.print("  would help: %s", r.Reason.Relax)
+		if r.Reason.Until != 0 {
+			s.print("  looks again at %s", clock(r.Reason.Until))
+		}
+	}
+	if len(e.Replicas) == 0 {
+		s.print("%s has no replicas", e.Job)
+	}
+}
+
+func (s *Session) fleet() error {
+	r := s.core.Report()
+	s.print("nodes %d, cordoned %d", r.Nodes.All, r.Nodes.Cordoned)
+	s.print("gpus %s", count(&r.GPUs))
+	if len(r.Products) > 1 {
+		for i := range r.Products {
+			s.print("%s %s", r.Products[i].Product, count(&r.Products[i].GPUCount))
+		}
+	}
+	var free []string
+	for k, n := range r.FreeNodes {
+		if k > 0 && n > 0 {
+			free = append(free, fmt.Sprintf("%d with %d", n, k))
+		}
+	}
+	if len(free) > 0 {
+		s.print("nodes with free gpus: %s", strings.Join(free, ", "))
+	}
+	s.printCounts("replicas", []counted{
+		{"pending", r.Replicas.Pending},
+		{"binding", r.Replicas.Binding},
+		{"running", r.Replicas.Running},
+		{"repairing", r.Replicas.Repairing},
+		{"releasing", r.Replicas.Releasing},
+	})
+	s.printCounts("waiting", []counted{
+		{"ready", r.Waiting.Ready}, {"capacity", r.Waiting.Capacity}, {"quota", r.Waiting.Quota}, {"backoff", r.Waiting.Backoff},
+	})
+	for i := range r.Queues {
+		s.printQueue(&r.Queues[i])
+	}
+	return nil
+}
+
+func count(c *berth.GPUCount) string {
+	return fmt.Sprintf("%s: held %s, free %s, out %s, stranded %s",
+		gpus(c.All), gpus(c.Held), gpus(c.Free), gpus(c.Out), gpus(c.Stranded))
+}
+
+type counted struct {
+	what string
+	n    int
+}
+
+// printCounts prints those that are not zero, if any is not.
+func (s *Session) printCounts(title string, list []counted) {
+	var parts []string
+	for _, c := range list {
+		if c.n != 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", c.what, c.n))
+		}
+	}
+	if len(parts) > 0 {
+		s.print("%s: %s", title, strings.Join(parts, ", "))
+	}
+}
+
+func (s *Session) printQueue(q *berth.QueueReport) {
+	line := fmt.Sprintf("queue %s: uses %s gpus", q.Queue, gpus(q.UsedMilli))
+	if q.Limit != nil {
+		line += " of " + gpus(*q.Limit)
+	}
+	if q.Guaranteed > 0 {
+		line += ", guaranteed " + gpus(q.Guaranteed)
+	}
+	if q.Waiting > 0 {
+		line += fmt.Sprintf(", %d waiting", q.Waiting)
+	}
+	s.print("%s", line)
+}
+
+func (s *Session) totals() error {
+	t := s.core.Report().Totals
+	s.printCounts("jobs", []counted{
+		{"submitted", int(t.Submitted)},
+		{"started", int(t.Started)},
+		{"finished", int(t.Finished)},
+		{"cancelled", int(t.Cancelled)},
+		{"dropped", int(t.Dropped)},
+	})
+	s.printCounts("orders", []counted{
+		{"binds", int(t.Binds)},
+		{"binds failed", int(t.BindsFailed)},
+		{"releases", int(t.Releases)},
+		{"expired", int(t.Expired)},
+		{"presumed dead", int(t.PresumedDead)},
+		{"attempts", int(t.Attempts)},
+	})
+	return nil
+}
