@@ -102,7 +102,24 @@ func (c *Core) bindReported(rep *replica, failed []int, reason string) {
 	} else {
 		rep.attempts = 0
 	}
-	c.settle(rep, Cause{CauseBindFailed, detail(fmt.Sprintf("%d members failed to start", len(failed)), reason)})
+	c.settle(rep, rep.bindCause(reason))
+}
+
+// bindCause says what became of the members that a Bind did not start.
+func (rep *replica) bindCause(reason string) Cause {
+	failed, lost := 0, 0
+	for flat := range rep.members {
+		switch rep.members[flat].state {
+		case memberFailed:
+			failed++
+		case memberLost:
+			lost++
+		}
+	}
+	if failed == 0 {
+		return Cause{CauseHardwareLost, fmt.Sprintf("%d members were lost while binding", lost)}
+	}
+	return Cause{CauseBindFailed, detail(fmt.Sprintf("%d members failed to start", failed), reason)}
 }
 
 func (c *Core) releaseReported(rep *replica, failed []int) {
@@ -191,6 +208,8 @@ func (c *Core) knownLife(id JobID, number int, incarnation Incarnation) (*replic
 	switch {
 	case incarnation > rep.incarnation:
 		return nil, refuse(ErrUnknown, "incarnation", fmt.Sprintf("%d is yet to come", incarnation))
+	case rep.incarnation == 0:
+		return nil, refuse(ErrStale, "incarnation", "the replica was never bound")
 	case incarnation < rep.incarnation || rep.state == Pending:
 		return nil, refuse(ErrStale, "incarnation", fmt.Sprintf("life %d of the replica is over", incarnation))
 	}

@@ -146,11 +146,39 @@ func (c *Core) reason(e *entry) Reason {
 
 func (c *Core) quotaReason(v quota.Verdict) Reason {
 	queue := c.quota.Name(v.At)
-	return Reason{
-		Code:  ReasonQuota,
-		Text:  fmt.Sprintf("queue %s uses %d of its limit of %d %s, and this needs %d more", queue, v.Used, v.Limit, v.Resource, v.Asked),
-		Relax: fmt.Sprintf("a limit of %d %s for queue %s, or that much less use", v.Used+v.Asked, v.Resource, queue),
+	reason := Reason{
+		Code: ReasonQuota,
+		Text: fmt.Sprintf("queue %s uses %s of its limit of %s, and this needs %s more",
+			queue, amount(v.Resource, v.Used), amount(v.Resource, v.Limit), amount(v.Resource, v.Asked)),
+		Relax: fmt.Sprintf("a limit of %s for queue %s", amount(v.Resource, v.Used+v.Asked), queue),
 	}
+	if v.Asked <= v.Limit {
+		reason.Relax += fmt.Sprintf(", or an end of what uses %s there", amount(v.Resource, v.Used+v.Asked-v.Limit))
+	}
+	return reason
+}
+
+// amount prints an amount of a resource in the unit that people use, as in
+// "7.5 GPUs".
+func amount(r quota.Resource, v int64) string {
+	product, isProduct := strings.CutPrefix(string(r), string(quota.GPU)+":")
+	switch {
+	case isProduct:
+		return milli(v) + " " + product
+	case r == quota.GPU:
+		return milli(v) + " GPUs"
+	case r == quota.CPU:
+		return milli(v) + " CPUs"
+	}
+	return fmt.Sprintf("%d MiB", v)
+}
+
+// milli prints thousandths as a decimal fraction without trailing zeros.
+func milli(v int64) string {
+	if v%1000 == 0 {
+		return fmt.Sprint(v / 1000)
+	}
+	return strings.TrimRight(fmt.Sprintf("%d.%03d", v/1000, v%1000), "0")
 }
 
 // capacityReason asks the search what is missing.
@@ -185,10 +213,14 @@ func (c *Core) shortageReason(e *entry, short *gang.Shortage) Reason {
 	case short.Tightest == gang.Nodes:
 		return e.noNodes(short.Group)
 	case short.IfIdle < short.Needed:
+		relax := fmt.Sprintf("nodes for %d more", short.Needed-short.IfIdle)
+		if short.IfIdle > 0 {
+			relax += fmt.Sprintf(", or a minimum of %d members", short.IfIdle)
+		}
 		return Reason{
 			Code:  ReasonTooLarge,
 			Text:  fmt.Sprintf("%d members of %s are needed, and %d would fit if the fleet were idle", short.Needed, what, short.IfIdle),
-			Relax: fmt.Sprintf("a minimum of %d members, or nodes for %d more", short.IfIdle, short.Needed-short.IfIdle),
+			Relax: relax,
 		}
 	case short.Tightest == gang.GPUs:
 		return Reason{Code: ReasonGPUs, Text: free, Relax: fmt.Sprintf("free GPUs for %d more members, %s", more, e.each(short.Group))}
@@ -242,16 +274,16 @@ func (e *entry) each(group int) string {
 	cl := &e.bucket.shape.spec.Groups[group].Claim
 	var parts []string
 	if cl.GPUs > 0 {
-		parts = append(parts, fmt.Sprintf("%d GPUs", cl.GPUs))
+		parts = append(parts, amount(quota.GPU, int64(cl.GPUs)*1000))
 	}
 	if cl.Share != nil {
-		parts = append(parts, fmt.Sprintf("%d/1000 of a GPU", cl.Share.Milli))
+		parts = append(parts, milli(int64(cl.Share.Milli))+" of a GPU")
 	}
 	if cl.CPUMilli > 0 {
-		parts = append(parts, fmt.Sprintf("%d milli-CPU", cl.CPUMilli))
+		parts = append(parts, amount(quota.CPU, cl.CPUMilli))
 	}
 	if cl.MemoryMiB > 0 {
-		parts = append(parts, fmt.Sprintf("%d MiB", cl.MemoryMiB))
+		parts = append(parts, amount(quota.Memory, cl.MemoryMiB))
 	}
 	return strings.Join(parts, ", ") + " each"
 }
