@@ -1,0 +1,120 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// A Checker is the world as facts and orders make it. Make one with New.
+type Checker struct {
+	levels []string
+	policy berth.Policy
+	now    berth.Time
+	last   berth.ActionID
+
+	nodes  map[berth.NodeID]*node
+	queues map[string]*queue
+	jobs   map[berth.JobID]*job
+
+	// orders that are out, by ID.
+	orders map[berth.ActionID]*replica
+	// due replicas must get an order from the next pass: those to repair, and
+	// those with members to stop.
+	due set
+	// waiting replicas back off; limited ones are pending and have a gang timeout.
+	waiting, limited set
+	// touched replicas changed since the last pass.
+	touched set
+
+	cases map[string]int
+}
+
+// New makes a checker for a core that is made with the same configuration.
+func New(config berth.Config) *Checker {
+	return &Checker{
+		levels:  slices.Clone(config.Levels),
+		policy:  inForce(config.Policy),
+		nodes:   map[berth.NodeID]*node{},
+		queues:  map[string]*queue{},
+		jobs:    map[berth.JobID]*job{},
+		orders:  map[berth.ActionID]*replica{},
+		due:     set{},
+		waiting: set{},
+		limited: set{},
+		touched: set{},
+		cases:   map[string]int{},
+	}
+}
+
+// inForce fills in the defaults that the comments of berth.Policy state.
+func inForce(p berth.Policy) berth.Policy {
+	p.BindTimeout = cmp.Or(p.BindTimeout, 2*berth.Minute)
+	p.ReleaseTimeout = cmp.Or(p.ReleaseTimeout, berth.Minute)
+	p.ReleaseAttempts = cmp.Or(p.ReleaseAttempts, 3)
+	p.RetryBackoff = cmp.Or(p.RetryBackoff, 5*berth.Second)
+	p.MaxRetryBackoff = cmp.Or(p.MaxRetryBackoff, max(5*berth.Minute, p.RetryBackoff))
+	return p
+}
+
+// Scheduled takes the orders of a pass. Give it every pass, also one without
+// orders: time passes with it.
+func (c *Checker) Scheduled(now berth.Time, actions []berth.Action) error {
+	if err := c.advance(now); err != nil {
+		return err
+	}
+	c.expire()
+	for _, a := range actions {
+		if err := c.ordered(a); err != nil {
+			return err
+		}
+	}
+	return c.afterPass()
+}
+
+// advance: clock readings never go back.
+func (c *Checker) advance(now berth.Time) error {
+	if now < c.now {
+		return broken(Clock, "%d was accepted after %d", now, c.now)
+	}
+	c.now = now
+	return nil
+}
+
+// Cases counts the situations that the run went through, by what they are, as in
+// "nodeLost while binding".
+func (c *Checker) Cases() map[string]int { return c.cases }
+
+func (c *Checker) saw(what string) { c.cases[what]++ }
+
+// States counts the replicas by state.
+func (c *Checker) States() map[berth.State]int {
+	counts := map[berth.State]int{}
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			counts[rep.state]++
+		}
+	}
+	return counts
+}
+
+// A set is a set of replicas.
+type set map[*replica]struct{}
+
+func (s set) add(rep *replica)      { s[rep] = struct{}{} }
+func (s set) remove(rep *replica)   { delete(s, rep) }
+func (s set) has(rep *replica) bool { _, ok := s[rep]; return ok }
+
+// sorted lists a set by job and number, so that the first violation is the same
+// in every run.
+func (s set) sorted() []*replica {
+	list := make([]*replica, 0, len(s))
+	for rep := range s {
+		list = append(list, rep)
+	}
+	slices.SortFunc(list, func(a, b *replica) int {
+		return cmp.Or(cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.number, b.number))
+	})
+	return list
+}

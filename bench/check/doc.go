@@ -1,0 +1,32 @@
+// Package check is an independent checker of a scheduling core: it rebuilds the
+// world from the facts that the core was told and the orders that it gave, and
+// asserts after every step what package berth promises. It never looks inside a
+// core, and shares no code with one, so that an embedder can hold it against a
+// core of its own version, against a journal, or against a different
+// implementation of berth.Scheduler.
+//
+// Tell it everything that passes between the orchestrator and the core:
+//
+//	checker := check.New(config)
+//	...
+//	if err := core.Apply(now, event); err != nil {
+//		violation = checker.Rejected(now, event, err)
+//	} else {
+//		violation = checker.Applied(now, event)
+//	}
+//	actions, _ := core.Schedule(now)
+//	violation = checker.Scheduled(now, actions)
+//
+// A violation is a [*Violation], which names the promise and says what breaks it,
+// as in "S1: GPU 3 of node n7 is held by a/0[1] and by b/0[0]". After the first
+// one the checker's world is no longer that of the core: stop there.
+//
+// [Checker.Against] compares a berth.FleetReport with the checker's own counts,
+// [Checker.Outstanding] the orders that are out, and [Checker.Quiescent] asserts
+// that a fleet which was left alone has come to rest, with nothing left pending
+// that would fit. [Checker.Cases] counts which situations a run went through, so
+// that a test can tell whether it tested what it was meant to.
+//
+// The checker keeps the events and orders it is told of: do not change them
+// afterwards. It starts no goroutine and is for one goroutine at a time.
+package check

@@ -1,0 +1,97 @@
+package check
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// expire lets the clock do its work before a pass: orders that were not reported
+// are void, backoffs end.
+func (c *Checker) expire() {
+	for _, id := range slices.Sorted(maps.Keys(c.orders)) {
+		rep := c.orders[id]
+		if rep == nil || rep.order.Header().Deadline > c.now {
+			continue
+		}
+		_, bind := rep.order.(berth.Bind)
+		c.close(rep)
+		switch {
+		case !bind:
+			c.saw("release expired")
+			c.releaseAgain(rep)
+		case rep.state == berth.Running:
+			c.saw("growth expired")
+			c.stopGrowth(rep)
+		default:
+			c.saw("bind expired")
+			rep.backoff = true
+			c.takeBack(rep, berth.CauseBindExpired, false)
+		}
+	}
+	for _, rep := range c.waiting.sorted() {
+		if rep.readyAt <= c.now {
+			rep.readyAt = 0
+			c.waiting.remove(rep)
+		}
+	}
+}
+
+// stopGrowth has the members of an expired growth stopped. The rest goes on.
+func (c *Checker) stopGrowth(rep *replica) {
+	for _, m := range rep.in(binding) {
+		m.state = stopping
+	}
+	rep.cause, rep.released = berth.CauseBindExpired, 0
+	c.backOff(rep)
+	c.settle(rep, berth.CauseBindExpired)
+}
+
+// releaseAgain has a Release given once more, or presumes its members dead when it
+// was given often enough.
+func (c *Checker) releaseAgain(rep *replica) {
+	if rep.released >= c.policy.ReleaseAttempts {
+		c.saw("presumed dead")
+		c.freeAll(rep, stopping)
+	}
+	c.settle(rep, rep.cause)
+}
+
+// afterPass asserts what holds after every batch of orders.
+func (c *Checker) afterPass() error {
+	for _, rep := range c.due.sorted() {
+		if rep.state == berth.Repairing {
+			return broken(S2, "%s lost members while it was bound, and the pass neither repaired it nor took it back", rep)
+		}
+		return broken(Orders, "%s has %d members to stop, and the pass gave no Release", rep, len(rep.in(stopping)))
+	}
+	for _, rep := range c.touched.sorted() {
+		if err := rep.wholeOrNothing(); err != nil {
+			return err
+		}
+	}
+	clear(c.touched)
+	for _, rep := range c.limited.sorted() {
+		if c.now >= rep.pendingSince.Add(rep.job.spec.GangTimeout) {
+			return broken(Timeouts, "%s is pending since %d, longer than its gang timeout of %s, and was not dropped", rep, rep.pendingSince, rep.job.spec.GangTimeout)
+		}
+	}
+	return nil
+}
+
+// wholeOrNothing: no gang is placed in part, below its minimum. Members that were
+// lost under a Bind count until it is reported.
+func (rep *replica) wholeOrNothing() error {
+	switch rep.state {
+	case berth.Binding:
+		if short := rep.short(binding, running, broke, lost); short != "" {
+			return broken(S2, "%s is placed with %s", rep, short)
+		}
+	case berth.Running:
+		if short := rep.short(running); short != "" {
+			return broken(S2, "%s runs with %s", rep, short)
+		}
+	}
+	return nil
+}

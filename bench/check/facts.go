@@ -1,0 +1,273 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// Applied takes a fact that the core accepted.
+func (c *Checker) Applied(now berth.Time, event berth.Event) error {
+	if err := c.advance(now); err != nil {
+		return err
+	}
+	switch e := event.(type) {
+	case berth.NodeJoined:
+		return c.nodeJoined(e)
+	case berth.NodeUpdated:
+		return c.nodeUpdated(e)
+	case berth.NodeCordoned:
+		return c.cordon(e.Node, true)
+	case berth.NodeUncordoned:
+		return c.cordon(e.Node, false)
+	case berth.NodeLost:
+		return c.nodeLost(e)
+	case berth.GPUFailed:
+		return c.gpuFailed(e)
+	case berth.GPURepaired:
+		return c.gpuRepaired(e)
+	case berth.QueueSet:
+		return c.queueSet(e)
+	case berth.QueueRemoved:
+		return c.queueRemoved(e)
+	case berth.JobSubmitted:
+		return c.jobSubmitted(e)
+	case berth.JobObserved:
+		return c.jobObserved(e)
+	case berth.JobScaled:
+		return c.jobScaled(e)
+	case berth.JobCancelled:
+		return c.jobCancelled(e)
+	case berth.JobFinished:
+		return c.jobFinished(e)
+	case berth.MemberFailed:
+		return c.memberFailed(e)
+	case berth.ActionReported:
+		return c.actionReported(e)
+	case berth.PolicyChanged:
+		c.policy = inForce(e.Policy)
+		return nil
+	}
+	return broken(Facts, "%T was accepted, which is no event", event)
+}
+
+func (c *Checker) nodeJoined(e berth.NodeJoined) error {
+	if c.nodes[e.Node.ID] != nil {
+		return broken(Facts, "node %s joined twice", e.Node.ID)
+	}
+	if len(e.Node.Domains) != len(c.levels) {
+		return broken(Facts, "node %s joined with %d domains for %d levels", e.Node.ID, len(e.Node.Domains), len(c.levels))
+	}
+	c.nodes[e.Node.ID] = newNode(e.Node)
+	return nil
+}
+
+func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
+	n, err := c.known(e.Node.ID)
+	if err != nil {
+		return err
+	}
+	if len(n.members) == 0 {
+		cordoned := n.cordoned
+		n = newNode(e.Node)
+		n.cordoned = cordoned
+		c.nodes[e.Node.ID] = n
+		return nil
+	}
+	c.saw("nodeUpdated while in use")
+	if !slices.Equal(n.spec.Domains, e.Node.Domains) || n.spec.Pool != e.Node.Pool || len(n.gpus) != len(e.Node.GPUs) {
+		return broken(Facts, "node %s changed its place or its GPUs under %d members", e.Node.ID, len(n.members))
+	}
+	n.spec = e.Node
+	n.noteHealth()
+	for _, m := range n.members {
+		if m.at.GPUs&n.failed != 0 {
+			return broken(Facts, "an update of node %s failed GPUs under %s", e.Node.ID, m)
+		}
+	}
+	if n.cpu > n.spec.CPUMilli || n.memory > n.spec.MemoryMiB {
+		c.saw("nodeUpdated to less than is held")
+	}
+	return nil
+}
+
+func (c *Checker) cordon(id berth.NodeID, cordoned bool) error {
+	n, err := c.known(id)
+	if err == nil {
+		n.cordoned = cordoned
+	}
+	return err
+}
+
+func (c *Checker) nodeLost(e berth.NodeLost) error {
+	n, err := c.known(e.Node)
+	if err != nil {
+		return err
+	}
+	c.lose("nodeLost", slices.Clone(n.members))
+	delete(c.nodes, e.Node)
+	return nil
+}
+
+func (c *Checker) gpuFailed(e berth.GPUFailed) error {
+	n, err := c.known(e.Node)
+	if err != nil {
+		return err
+	}
+	if e.GPU < 0 || e.GPU >= len(n.gpus) {
+		return broken(Facts, "the failure of GPU %d of node %s was accepted, which has %d", e.GPU, e.Node, len(n.gpus))
+	}
+	n.failed |= berth.GPUs(e.GPU)
+	g := n.gpus[e.GPU]
+	hit := slices.Clone(g.shares)
+	if g.whole != nil {
+		hit = append(hit, g.whole)
+	}
+	c.lose("gpuFailed", hit)
+	return nil
+}
+
+func (c *Checker) gpuRepaired(e berth.GPURepaired) error {
+	n, err := c.known(e.Node)
+	if err != nil {
+		return err
+	}
+	n.failed &^= berth.GPUs(e.GPU)
+	return nil
+}
+
+// lose: what runs on lost hardware is gone with it.
+func (c *Checker) lose(what string, hit []*member) {
+	replicas := set{}
+	for _, m := range hit {
+		after := absent
+		if m.rep.state == berth.Binding || m.state == binding || m.state == broke {
+			after = lost // counts until the Bind is reported
+		}
+		c.free(m, after)
+		replicas.add(m.rep)
+	}
+	for _, rep := range replicas.sorted() {
+		c.saw(what + " while " + rep.state.String())
+		c.settle(rep, berth.CauseHardwareLost)
+	}
+}
+
+func (c *Checker) jobSubmitted(e berth.JobSubmitted) error {
+	j, err := c.newJob(e.Job)
+	if err != nil {
+		return err
+	}
+	for range j.wanted() {
+		c.pend(c.newReplica(j), false)
+	}
+	return nil
+}
+
+func (c *Checker) jobObserved(e berth.JobObserved) error {
+	j, err := c.newJob(e.Job)
+	if err != nil {
+		return err
+	}
+	j.observed = true
+	for range j.wanted() {
+		c.newReplica(j)
+	}
+	for i := range e.Running {
+		if err := c.observed(j, &e.Running[i]); err != nil {
+			return err
+		}
+	}
+	for n := range j.wanted() {
+		if rep := j.replicas[n]; rep.state == berth.Pending {
+			c.pend(rep, false)
+		}
+	}
+	return nil
+}
+
+// observed: what runs already never stands on capacity that somebody else holds.
+func (c *Checker) observed(j *job, r *berth.RunningReplica) error {
+	rep := j.replicas[r.Replica]
+	if rep == nil || rep.members != nil {
+		return broken(Facts, "replica %d of job %s was observed twice, or is none", r.Replica, j.spec.ID)
+	}
+	c.saw("observed")
+	rep.enlist()
+	rep.incarnation, rep.observed = r.Incarnation, true
+	for i := range r.Members {
+		p := &r.Members[i]
+		flat := j.flat(p.Ref())
+		n := c.nodes[p.Node]
+		if flat < 0 || n == nil || rep.members[flat].state != absent {
+			return broken(Facts, "%s was observed with %v on node %s", rep, p.Ref(), p.Node)
+		}
+		if err := c.book(n, rep.members[flat], *p, running); err != nil {
+			return err
+		}
+	}
+	rep.state = berth.Running
+	c.touched.add(rep)
+	return nil
+}
+
+func (c *Checker) jobScaled(e berth.JobScaled) error {
+	j := c.jobs[e.Job]
+	if j == nil || j.spec.Service == nil || j.cancelled {
+		return broken(Facts, "the scaling of job %s was accepted, which is no service that is kept", e.Job)
+	}
+	var kept []*replica
+	for _, rep := range j.replicas {
+		if !rep.gone {
+			kept = append(kept, rep)
+		}
+	}
+	for range e.Replicas - len(kept) {
+		c.saw("scaled up")
+		c.pend(c.newReplica(j), false)
+	}
+	slices.SortFunc(kept, func(a, b *replica) int {
+		return cmp.Or(runs(b)-runs(a), cmp.Compare(a.number, b.number))
+	})
+	for _, rep := range kept[min(len(kept), e.Replicas):] {
+		c.saw("scaled down while " + rep.state.String())
+		c.takeBack(rep, berth.CauseScaledDown, true)
+	}
+	return nil
+}
+
+func runs(rep *replica) int {
+	if rep.state == berth.Running {
+		return 1
+	}
+	return 0
+}
+
+func (c *Checker) jobCancelled(e berth.JobCancelled) error {
+	j := c.jobs[e.Job]
+	if j == nil || j.cancelled {
+		return broken(Facts, "the cancellation of job %s was accepted, which is not known or cancelled already", e.Job)
+	}
+	j.cancelled = true
+	if len(j.replicas) == 0 {
+		c.forgetJob(j)
+		return nil
+	}
+	all := set{}
+	for _, rep := range j.replicas {
+		all.add(rep)
+	}
+	for _, rep := range all.sorted() {
+		c.saw("cancelled while " + rep.state.String())
+		c.takeBack(rep, berth.CauseCancelled, true)
+	}
+	return nil
+}
+
+func (c *Checker) known(id berth.NodeID) (*node, error) {
+	if n := c.nodes[id]; n != nil {
+		return n, nil
+	}
+	return nil, broken(Facts, "a fact about node %s was accepted, which is not in the fleet", id)
+}

@@ -1,0 +1,207 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+)
+
+// A job is what is known of a job.
+type job struct {
+	spec      berth.Job
+	queue     *queue
+	offsets   []int // flat index of each group's first member
+	replicas  map[int]*replica
+	cancelled bool
+	// observed jobs may stand where the core would not have placed them.
+	observed bool
+}
+
+// A replica is one gang of a job, in one of the states that the manual draws.
+type replica struct {
+	job          *job
+	number       int
+	state        berth.State
+	incarnation  berth.Incarnation
+	pendingSince berth.Time
+	// readyAt is the end of a backoff; attempts counts those in a row.
+	readyAt  berth.Time
+	attempts int
+	members  []*member // by flat index; nil where pending
+	// order that is out, or nil.
+	order berth.Action
+	// cause of the Release to come, and which attempts of it were given.
+	cause    berth.CauseCode
+	released int
+	// gone: forgotten when released. backoff: pending only after a backoff.
+	gone, backoff bool
+	// observed: this life was told, not ordered.
+	observed bool
+}
+
+// A member of a replica that is not pending.
+type member struct {
+	rep   *replica
+	flat  int
+	state memberState
+	at    berth.Placement
+	node  *node // nil: holds nothing
+}
+
+type memberState uint8
+
+const (
+	// absent: not placed, or over.
+	absent memberState = iota
+	// binding: in the Bind that is out.
+	binding
+	running
+	// broke: died or failed to start while its gang was being bound. It keeps its
+	// place until the next pass decides about the gang.
+	broke
+	// lost: went with its hardware while its gang was being bound.
+	lost
+	// stopping: in the Release that is out or to come.
+	stopping
+)
+
+// newJob enters a job that was accepted.
+func (c *Checker) newJob(spec berth.Job) (*job, error) {
+	q := c.queues[string(spec.Queue)]
+	switch {
+	case c.jobs[spec.ID] != nil:
+		return nil, broken(Facts, "job %s was accepted twice", spec.ID)
+	case q == nil:
+		return nil, broken(Facts, "job %s was accepted into queue %s, which is not known", spec.ID, spec.Queue)
+	case q.children > 0:
+		return nil, broken(Facts, "job %s was accepted into queue %s, which has queues below it", spec.ID, spec.Queue)
+	}
+	for i := range spec.Groups {
+		if g := &spec.Groups[i]; g.Replicas < 1 || g.Min < 0 || g.Min > g.Replicas {
+			return nil, broken(Facts, "job %s was accepted with a group of %d, of at least %d", spec.ID, g.Replicas, g.Min)
+		}
+	}
+	j := &job{spec: spec, queue: q, replicas: map[int]*replica{}}
+	total := 0
+	for i := range spec.Groups {
+		j.offsets = append(j.offsets, total)
+		total += spec.Groups[i].Replicas
+	}
+	j.offsets = append(j.offsets, total)
+	q.jobs++
+	c.jobs[spec.ID] = j
+	return j, nil
+}
+
+// wanted is the number of gangs that a job asks for when it comes.
+func (j *job) wanted() int {
+	if j.spec.Service == nil {
+		return 1
+	}
+	return j.spec.Service.Replicas
+}
+
+// newReplica adds a replica with the lowest number that is free.
+func (c *Checker) newReplica(j *job) *replica {
+	number := 0
+	for j.replicas[number] != nil {
+		number++
+	}
+	rep := &replica{job: j, number: number}
+	j.replicas[number] = rep
+	return rep
+}
+
+// group is the index of the group of the member with a flat index.
+func (j *job) group(flat int) int {
+	g := 0
+	for flat >= j.offsets[g+1] {
+		g++
+	}
+	return g
+}
+
+// flat is the flat index that a reference names, or -1.
+func (j *job) flat(ref berth.MemberRef) int {
+	for g := range j.spec.Groups {
+		if j.spec.Groups[g].Name == ref.Group && ref.Index >= 0 && ref.Index < j.spec.Groups[g].Replicas {
+			return j.offsets[g] + ref.Index
+		}
+	}
+	return -1
+}
+
+// minimum of a group, without which its gang is not worth starting.
+func minimum(g *berth.Group) int {
+	if g.Min == 0 {
+		return g.Replicas
+	}
+	return g.Min
+}
+
+func (m *member) group() *berth.Group { return &m.rep.job.spec.Groups[m.rep.job.group(m.flat)] }
+func (m *member) claim() *berth.Claim { return &m.group().Claim }
+
+func (m *member) ref() berth.MemberRef {
+	return berth.MemberRef{Group: m.group().Name, Index: m.flat - m.rep.job.offsets[m.rep.job.group(m.flat)]}
+}
+
+func (m *member) String() string { return m.rep.String() + m.ref().String() }
+
+func (rep *replica) String() string { return fmt.Sprintf("%s/%d", rep.job.spec.ID, rep.number) }
+
+// enlist gives a replica its members, none of them placed.
+func (rep *replica) enlist() {
+	j := rep.job
+	rep.members = make([]*member, j.offsets[len(j.offsets)-1])
+	for flat := range rep.members {
+		rep.members[flat] = &member{rep: rep, flat: flat}
+	}
+}
+
+// in lists the members in one of the given states.
+func (rep *replica) in(states ...memberState) []*member {
+	var list []*member
+	for _, m := range rep.members {
+		for _, s := range states {
+			if m.state == s {
+				list = append(list, m)
+			}
+		}
+	}
+	return list
+}
+
+func (rep *replica) has(state memberState) bool {
+	for _, m := range rep.members {
+		if m.state == state {
+			return true
+		}
+	}
+	return false
+}
+
+// short names a group that has fewer members in the given states than its
+// minimum, or returns "".
+func (rep *replica) short(states ...memberState) string {
+	counts := make([]int, len(rep.job.spec.Groups))
+	for _, m := range rep.in(states...) {
+		counts[rep.job.group(m.flat)]++
+	}
+	for g, n := range counts {
+		if least := minimum(&rep.job.spec.Groups[g]); n < least {
+			return fmt.Sprintf("%d members of group %q, of at least %d", n, rep.job.spec.Groups[g].Name, least)
+		}
+	}
+	return ""
+}
+
+// grows reports whether a replica wants further members and may get them.
+func (rep *replica) grows() bool {
+	return rep.state == berth.Running && rep.order == nil && rep.has(absent) && !rep.has(stopping)
+}
+
+// waits reports whether a replica stands in its queue.
+func (rep *replica) waits() bool {
+	return rep.readyAt == 0 && (rep.state == berth.Pending || rep.grows())
+}

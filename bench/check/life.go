@@ -1,0 +1,184 @@
+package check
+
+import "github.com/berth-sched/berth"
+
+// This file is the life cycle of a replica, as the manual of package berth draws
+// it.
+
+// book places a member: it holds what its placement says.
+func (c *Checker) book(n *node, m *member, at berth.Placement, state memberState) error {
+	if share := m.claim().Share; share != nil && at.ShareMemoryMiB == 0 {
+		at.ShareMemoryMiB = shareMemory(share, n)
+	}
+	m.at = at
+	if err := n.hold(m); err != nil {
+		return err
+	}
+	m.state = state
+	m.rep.job.queue.charge(m, 1)
+	return nil
+}
+
+// shareMemory is the device memory of a share: what it names, else in proportion.
+func shareMemory(s *berth.Share, n *node) int64 {
+	if s.MemoryMiB > 0 || len(n.spec.GPUs) == 0 {
+		return s.MemoryMiB
+	}
+	return n.spec.GPUs[0].MemoryMiB * int64(s.Milli) / 1000
+}
+
+// free ends what a member holds, if it holds anything.
+func (c *Checker) free(m *member, state memberState) {
+	if m.node != nil {
+		m.rep.job.queue.charge(m, -1)
+		m.node.release(m)
+	}
+	m.state = state
+}
+
+func (c *Checker) freeAll(rep *replica, states ...memberState) {
+	for _, m := range rep.in(states...) {
+		c.free(m, absent)
+	}
+}
+
+// settle finds the state that a replica's members call for. The cause is that of
+// a Release, should it come to one.
+func (c *Checker) settle(rep *replica, cause berth.CauseCode) {
+	c.touched.add(rep)
+	switch rep.state {
+	case berth.Running:
+		if _, stops := rep.order.(berth.Release); stops && !rep.has(stopping) {
+			c.close(rep) // whom it was to stop is gone
+		}
+		switch {
+		case rep.short(running) != "":
+			c.takeBack(rep, cause, false)
+		case rep.order == nil:
+			c.run(rep)
+		}
+	case berth.Binding, berth.Repairing:
+		switch {
+		case rep.order != nil: // its report decides
+			rep.cause = cause
+		case rep.short(running) == "":
+			c.run(rep)
+		case rep.has(running):
+			rep.state, rep.cause = berth.Repairing, cause
+			c.due.add(rep)
+		default:
+			c.freeAll(rep, broke, lost)
+			c.pend(rep, true)
+		}
+	case berth.Releasing:
+		switch {
+		case rep.has(stopping):
+			if rep.order == nil {
+				c.due.add(rep)
+			}
+		case rep.gone:
+			c.forget(rep)
+		default:
+			c.pend(rep, rep.backoff)
+		}
+	}
+}
+
+// run makes a replica Running that has its minimum, or keeps it so.
+func (c *Checker) run(rep *replica) {
+	c.freeAll(rep, broke, lost)
+	c.due.remove(rep)
+	if rep.state != berth.Running {
+		rep.state, rep.attempts = berth.Running, 0
+	}
+	if rep.has(stopping) {
+		c.due.add(rep)
+	}
+}
+
+// takeBack begins to stop all that a replica holds.
+func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
+	rep.gone = rep.gone || gone
+	switch rep.state {
+	case berth.Releasing:
+		return
+	case berth.Pending:
+		if gone {
+			c.forget(rep)
+		}
+		return
+	}
+	c.withdraw(rep)
+	c.freeAll(rep, broke, lost)
+	for _, m := range rep.in(binding, running) {
+		m.state = stopping
+	}
+	rep.state, rep.cause, rep.released = berth.Releasing, cause, 0
+	c.settle(rep, cause)
+}
+
+// withdraw ends a replica's order and whatever else it waits for.
+func (c *Checker) withdraw(rep *replica) {
+	c.close(rep)
+	rep.readyAt = 0
+	c.waiting.remove(rep)
+	c.due.remove(rep)
+}
+
+// pend makes a replica pending that holds nothing.
+func (c *Checker) pend(rep *replica, backoff bool) {
+	c.withdraw(rep)
+	rep.state, rep.members, rep.pendingSince = berth.Pending, nil, c.now
+	rep.backoff, rep.observed, rep.released = false, false, 0
+	if backoff {
+		c.backOff(rep)
+	}
+	if rep.job.spec.GangTimeout > 0 {
+		c.limited.add(rep)
+	}
+}
+
+// backOff makes a replica wait: longer each time, up to a bound.
+func (c *Checker) backOff(rep *replica) {
+	delay := c.policy.RetryBackoff
+	for range rep.attempts {
+		if delay >= c.policy.MaxRetryBackoff {
+			break
+		}
+		delay *= 2
+	}
+	rep.attempts++
+	rep.readyAt = c.now.Add(min(delay, c.policy.MaxRetryBackoff))
+	c.waiting.add(rep)
+}
+
+// forget removes a replica that holds nothing, and its job with the last one.
+func (c *Checker) forget(rep *replica) {
+	c.withdraw(rep)
+	c.limited.remove(rep)
+	c.touched.remove(rep)
+	j := rep.job
+	delete(j.replicas, rep.number)
+	if len(j.replicas) == 0 && (j.cancelled || j.spec.Service == nil) {
+		c.forgetJob(j)
+	}
+}
+
+func (c *Checker) forgetJob(j *job) {
+	j.queue.jobs--
+	delete(c.jobs, j.spec.ID)
+}
+
+// open makes an order one that is out.
+func (c *Checker) open(rep *replica, a berth.Action) {
+	rep.order = a
+	c.orders[a.Header().ID] = rep
+}
+
+// close ends the order that is out, if one is.
+func (c *Checker) close(rep *replica) {
+	if rep.order != nil {
+		delete(c.orders, rep.order.Header().ID)
+		rep.order = nil
+	}
+}

@@ -1,0 +1,179 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// A node is what is known of a node, and what is held there.
+type node struct {
+	spec     berth.Node
+	cordoned bool
+	failed   berth.GPUSet
+	gpus     []gpu
+	// CPU and memory of the host that members hold.
+	cpu, memory int64
+	members     []*member
+}
+
+// A gpu has one member that holds it whole, or members that share it, or none.
+type gpu struct {
+	whole  *member
+	shares []*member
+}
+
+func newNode(spec berth.Node) *node {
+	n := &node{spec: spec, gpus: make([]gpu, len(spec.GPUs))}
+	n.noteHealth()
+	return n
+}
+
+func (n *node) noteHealth() {
+	n.failed = 0
+	for i := range n.spec.GPUs {
+		if n.spec.GPUs[i].Failed {
+			n.failed |= berth.GPUs(i)
+		}
+	}
+}
+
+// hold books what a member holds, or says what stands in the way. A share's
+// memory has been filled in.
+func (n *node) hold(m *member) error {
+	for _, i := range m.at.GPUs.Indexes() {
+		if i >= len(n.gpus) {
+			return broken(Claims, "%s is placed on GPU %d of node %s, which has %d", m, i, n.spec.ID, len(n.gpus))
+		}
+		if err := n.holdGPU(i, m); err != nil {
+			return err
+		}
+	}
+	n.cpu += m.claim().CPUMilli
+	n.memory += m.claim().MemoryMiB
+	n.members = append(n.members, m)
+	m.node = n
+	return nil
+}
+
+// holdGPU: no GPU is held twice; the shares of one take no more than all of its
+// compute and memory, and belong to one tenant and one mode.
+func (n *node) holdGPU(i int, m *member) error {
+	g := &n.gpus[i]
+	if g.whole != nil {
+		return broken(S1, "GPU %d of node %s is held by %s and by %s", i, n.spec.ID, g.whole, m)
+	}
+	if m.at.ShareMilli == 0 {
+		if len(g.shares) > 0 {
+			return broken(S1, "GPU %d of node %s is held in part by %s and whole by %s", i, n.spec.ID, g.shares[0], m)
+		}
+		g.whole = m
+		return nil
+	}
+	milli, memory := m.at.ShareMilli, m.at.ShareMemoryMiB
+	for _, other := range g.shares {
+		milli += other.at.ShareMilli
+		memory += other.at.ShareMemoryMiB
+		if other.rep.job.spec.Tenant != m.rep.job.spec.Tenant || other.claim().Share.Mode != m.claim().Share.Mode {
+			return broken(S1, "GPU %d of node %s is shared by %s of tenant %q (%s) and %s of tenant %q (%s)", i, n.spec.ID,
+				other, other.rep.job.spec.Tenant, other.claim().Share.Mode, m, m.rep.job.spec.Tenant, m.claim().Share.Mode)
+		}
+	}
+	if milli > 1000 {
+		return broken(S1, "with %s, shares of GPU %d of node %s add up to %d thousandths", m, i, n.spec.ID, milli)
+	}
+	if memory > n.spec.GPUs[i].MemoryMiB {
+		return broken(S1, "with %s, shares of GPU %d of node %s add up to %d of %d MiB", m, i, n.spec.ID, memory, n.spec.GPUs[i].MemoryMiB)
+	}
+	g.shares = append(g.shares, m)
+	return nil
+}
+
+// hostFits: a new member never takes more host CPU or memory than there is. (An
+// updated node may have less than is held; nothing more goes there then.)
+func (n *node) hostFits(m *member) error {
+	cl := m.claim()
+	if cl.CPUMilli > 0 && n.cpu+cl.CPUMilli > n.spec.CPUMilli {
+		return broken(S1, "with %s, members hold %d of %d milli-CPU of node %s", m, n.cpu+cl.CPUMilli, n.spec.CPUMilli, n.spec.ID)
+	}
+	if cl.MemoryMiB > 0 && n.memory+cl.MemoryMiB > n.spec.MemoryMiB {
+		return broken(S1, "with %s, members hold %d of %d MiB of node %s", m, n.memory+cl.MemoryMiB, n.spec.MemoryMiB, n.spec.ID)
+	}
+	return nil
+}
+
+// release ends what hold began.
+func (n *node) release(m *member) {
+	for _, i := range m.at.GPUs.Indexes() {
+		g := &n.gpus[i]
+		if g.whole == m {
+			g.whole = nil
+		}
+		if k := slices.Index(g.shares, m); k >= 0 {
+			g.shares = slices.Delete(g.shares, k, k+1)
+		}
+	}
+	n.cpu -= m.claim().CPUMilli
+	n.memory -= m.claim().MemoryMiB
+	k := slices.Index(n.members, m)
+	n.members = slices.Delete(n.members, k, k+1)
+	m.node = nil
+}
+
+// heldMilli is how much of a GPU is held, in thousandths.
+func (g *gpu) heldMilli() int64 {
+	if g.whole != nil {
+		return 1000
+	}
+	held := 0
+	for _, m := range g.shares {
+		held += m.at.ShareMilli
+	}
+	return int64(held)
+}
+
+// inService: a new member goes to a schedulable node and to healthy GPUs.
+func (n *node) inService(m *member) error {
+	if n.cordoned {
+		return broken(Selectors, "%s is placed on node %s, which is cordoned", m, n.spec.ID)
+	}
+	if m.at.GPUs&n.failed != 0 {
+		return broken(Selectors, "%s is placed on failed GPUs %s of node %s", m, m.at.GPUs&n.failed, n.spec.ID)
+	}
+	return nil
+}
+
+// selected: a member's node is one that its group's selector and claim allow.
+func (n *node) selected(m *member) error {
+	if why := n.unfit(m.group()); why != "" {
+		return broken(Selectors, "%s is placed on node %s: %s", m, n.spec.ID, why)
+	}
+	return nil
+}
+
+// unfit says why a node does not suit a group, or returns "".
+func (n *node) unfit(g *berth.Group) string {
+	s := &g.Selector
+	product := berth.GPU{}
+	if len(n.spec.GPUs) > 0 {
+		product = n.spec.GPUs[0]
+	}
+	switch {
+	case len(s.Pools) > 0 && !slices.Contains(s.Pools, n.spec.Pool):
+		return "it is in none of the pools selected"
+	case len(s.Products) > 0 && !slices.Contains(s.Products, product.Product):
+		return "its GPUs are none of the products selected"
+	case product.MemoryMiB < s.MinGPUMemoryMiB:
+		return "its GPUs have less memory than selected"
+	case product.ComputeCapability.Less(s.MinComputeCapability):
+		return "its GPUs have a lower compute capability than selected"
+	case g.Claim.NVLink && product.Clique == "":
+		return "its GPUs have no NVLink"
+	}
+	for key, value := range s.Labels {
+		if have, ok := n.spec.Labels[key]; !ok || have != value {
+			return "it does not carry the labels selected"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,244 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// ordered takes one order of the pass.
+func (c *Checker) ordered(a berth.Action) error {
+	rep, err := c.header(a)
+	if err != nil {
+		return err
+	}
+	switch a := a.(type) {
+	case berth.Bind:
+		return c.bind(rep, a)
+	case berth.Release:
+		return c.release(rep, a)
+	case berth.Drop:
+		return c.drop(rep, a)
+	}
+	return broken(Orders, "order %d is a %T", c.last, a)
+}
+
+// header: orders are numbered in sequence, are of the instant of their pass, and
+// are about a replica that exists and has no other order out.
+func (c *Checker) header(a berth.Action) (*replica, error) {
+	h := a.Header()
+	if h.ID != c.last+1 {
+		return nil, broken(Orders, "order %d follows order %d", h.ID, c.last)
+	}
+	c.last = h.ID
+	if h.At != c.now {
+		return nil, broken(Orders, "order %d says %d, in the pass at %d", h.ID, h.At, c.now)
+	}
+	j := c.jobs[h.Job]
+	if j == nil || j.replicas[h.Replica] == nil {
+		return nil, broken(Orders, "order %d is about %s/%d, which does not exist", h.ID, h.Job, h.Replica)
+	}
+	rep := j.replicas[h.Replica]
+	if rep.order != nil {
+		return nil, broken(Orders, "order %d is about %s, whose order %d is out", h.ID, rep, rep.order.Header().ID)
+	}
+	return rep, nil
+}
+
+// dueBy: an order's deadline is its instant and the timeout of the policy in force.
+func (c *Checker) dueBy(h berth.Order, timeout berth.Duration) error {
+	if want := c.now.Add(timeout); h.Deadline != want {
+		return broken(Deadlines, "order %d is due by %d, not by %d", h.ID, h.Deadline, want)
+	}
+	return nil
+}
+
+func (c *Checker) bind(rep *replica, b berth.Bind) error {
+	if err := c.dueBy(b.Order, c.policy.BindTimeout); err != nil {
+		return err
+	}
+	if err := c.mayBind(rep, b.Order); err != nil {
+		return err
+	}
+	c.enter(rep)
+	if b.Incarnation != rep.incarnation {
+		return broken(Incarnations, "order %d binds life %d of %s, which is in life %d", b.ID, b.Incarnation, rep, rep.incarnation)
+	}
+	if err := c.placeAll(rep, b.Members); err != nil {
+		return err
+	}
+	if short := rep.short(binding, running); short != "" {
+		return broken(S2, "order %d binds %s with %s", b.ID, rep, short)
+	}
+	if err := c.topology(rep); err != nil {
+		return err
+	}
+	c.open(rep, b)
+	c.touched.add(rep)
+	return nil
+}
+
+// mayBind: a Bind starts a pending gang, grows a running one or repairs one that
+// lost members; its cause says which.
+func (c *Checker) mayBind(rep *replica, h berth.Order) error {
+	var right berth.CauseCode
+	switch {
+	case rep.state == berth.Pending:
+		right = berth.CauseFits
+	case rep.state == berth.Repairing:
+		right = berth.CauseRepair
+	case rep.grows():
+		right = berth.CauseGrows
+	default:
+		return broken(Orders, "order %d binds members of %s, which is %s", h.ID, rep, rep.state)
+	}
+	if h.Cause.Code != right {
+		return broken(Causes, "order %d binds %s, which is %s, because of %q", h.ID, rep, rep.state, h.Cause.Code)
+	}
+	// Backoffs are waited for.
+	if rep.readyAt != 0 {
+		return broken(Backoffs, "order %d binds %s, which backs off until %d", h.ID, rep, rep.readyAt)
+	}
+	return nil
+}
+
+// enter brings a replica into the state in which a Bind finds it.
+func (c *Checker) enter(rep *replica) {
+	c.saw("bind of a " + rep.state.String() + " gang")
+	switch rep.state {
+	case berth.Pending:
+		c.limited.remove(rep)
+		rep.enlist()
+		rep.incarnation++ // every life has the next number
+		rep.state = berth.Binding
+	case berth.Repairing:
+		c.freeAll(rep, broke, lost)
+		c.due.remove(rep)
+		rep.state = berth.Binding
+	}
+}
+
+// placeAll places the members of a Bind, each where it may be.
+func (c *Checker) placeAll(rep *replica, placements []berth.Placement) error {
+	if len(placements) == 0 {
+		return broken(Orders, "order %d binds nobody", c.last)
+	}
+	var placed []*member
+	for _, p := range placements {
+		flat := rep.job.flat(p.Ref())
+		if flat < 0 || rep.members[flat].state != absent {
+			return broken(Orders, "order %d binds %s%v, which is no member or is placed", c.last, rep, p.Ref())
+		}
+		if err := c.place(rep.members[flat], p); err != nil {
+			return err
+		}
+		placed = append(placed, rep.members[flat])
+	}
+	return withinLimits(placed)
+}
+
+// place: a member gets exactly its claim, on a node in service that its selector
+// allows.
+func (c *Checker) place(m *member, at berth.Placement) error {
+	n := c.nodes[at.Node]
+	if n == nil {
+		return broken(Selectors, "%s is placed on node %s, which is not in the fleet", m, at.Node)
+	}
+	if err := n.selected(m); err != nil {
+		return err
+	}
+	if err := meets(m, n, &at); err != nil {
+		return err
+	}
+	m.at = at
+	if err := n.inService(m); err != nil {
+		return err
+	}
+	if err := n.hostFits(m); err != nil {
+		return err
+	}
+	if at.ShareMilli > 0 {
+		c.saw("share placed")
+	}
+	return c.book(n, m, at, binding)
+}
+
+// meets: a placement gives a member exactly what it claims.
+func meets(m *member, n *node, at *berth.Placement) error {
+	cl := m.claim()
+	gpus, milli, memory := cl.GPUs, 0, int64(0)
+	if cl.Share != nil {
+		gpus, milli, memory = 1, cl.Share.Milli, shareMemory(cl.Share, n)
+	}
+	if at.GPUs.Len() != gpus || at.ShareMilli != milli || at.ShareMemoryMiB != memory {
+		return broken(Claims, "%s claims %d GPUs (share: %d thousandths, %d MiB) and gets GPUs %q (%d, %d)",
+			m, gpus, milli, memory, at.GPUs, at.ShareMilli, at.ShareMemoryMiB)
+	}
+	return nil
+}
+
+func (c *Checker) release(rep *replica, r berth.Release) error {
+	if err := c.dueBy(r.Order, c.policy.ReleaseTimeout); err != nil {
+		return err
+	}
+	if rep.state == berth.Repairing {
+		// It could not be repaired: all of it is taken back.
+		c.saw("repair given up")
+		rep.backoff = true
+		c.takeBack(rep, rep.cause, false)
+	}
+	// Nothing that runs is stopped without a cause that was told.
+	if !c.due.has(rep) {
+		return broken(S6, "order %d stops members of %s, which is %s and to be left alone", r.ID, rep, rep.state)
+	}
+	if r.Cause.Code != rep.cause {
+		return broken(Causes, "order %d stops %s because of %q; what happened is %q", r.ID, rep, r.Cause.Code, rep.cause)
+	}
+	if r.Incarnation != rep.incarnation {
+		return broken(Incarnations, "order %d stops life %d of %s, which is in life %d", r.ID, r.Incarnation, rep, rep.incarnation)
+	}
+	rep.released++
+	if r.Attempt != rep.released {
+		return broken(Orders, "order %d is attempt %d to stop %s, not %d", r.ID, r.Attempt, rep, rep.released)
+	}
+	if err := stopsAll(rep, r); err != nil {
+		return err
+	}
+	c.saw("release because " + string(r.Cause.Code))
+	c.due.remove(rep)
+	c.open(rep, r)
+	return nil
+}
+
+// stopsAll: a Release names all members that are to be stopped, where they are,
+// and no others.
+func stopsAll(rep *replica, r berth.Release) error {
+	want := rep.in(stopping)
+	for _, m := range want {
+		if !slices.Contains(r.Members, m.at) {
+			return broken(Orders, "order %d stops %s and leaves out %s on node %s", r.ID, rep, m, m.at.Node)
+		}
+	}
+	if len(r.Members) != len(want) {
+		return broken(S6, "order %d stops %d members of %s; %d are to be stopped", r.ID, len(r.Members), rep, len(want))
+	}
+	return nil
+}
+
+// drop: a gang is given up when it was pending for its gang timeout, not before.
+func (c *Checker) drop(rep *replica, d berth.Drop) error {
+	timeout := rep.job.spec.GangTimeout
+	switch {
+	case rep.state != berth.Pending:
+		return broken(Timeouts, "order %d drops %s, which is %s", d.ID, rep, rep.state)
+	case timeout == 0 || c.now < rep.pendingSince.Add(timeout):
+		return broken(Timeouts, "order %d drops %s, pending since %d, with a gang timeout of %s", d.ID, rep, rep.pendingSince, timeout)
+	case d.Cause.Code != berth.CauseGangTimeout:
+		return broken(Causes, "order %d drops %s because of %q", d.ID, rep, d.Cause.Code)
+	case d.Deadline != 0:
+		return broken(Deadlines, "order %d is a drop, and is due by %d", d.ID, d.Deadline)
+	}
+	c.saw("dropped")
+	c.forget(rep)
+	return nil
+}

@@ -1,0 +1,114 @@
+package check
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// Rejected takes a fact that the core refused, and its refusal.
+func (c *Checker) Rejected(now berth.Time, event berth.Event, err error) error {
+	if violation := typed(event, err); violation != nil {
+		return violation
+	}
+	if now < c.now != errors.Is(err, berth.ErrClock) {
+		return broken(Clock, "%s at %d after %d was refused with %v", event.Kind(), now, c.now, err)
+	}
+	if now < c.now {
+		return nil
+	}
+	switch e := event.(type) {
+	case berth.ActionReported:
+		return c.reportRefused(e, err)
+	case berth.MemberFailed:
+		return c.lifeRefused(e.Job, e.Replica, e.Incarnation, err)
+	case berth.JobFinished:
+		if j := c.jobs[e.Job]; j == nil || j.spec.Service == nil {
+			return c.lifeRefused(e.Job, 0, e.Incarnation, err)
+		}
+	}
+	return nil
+}
+
+// typed: a refusal is an *Error that names the event and a reason, and is of one
+// of the kinds.
+func typed(event berth.Event, err error) error {
+	var e *berth.Error
+	kinds := []error{
+		berth.ErrInvalid, berth.ErrUnknown, berth.ErrDuplicate, berth.ErrConflict,
+		berth.ErrUnsupported, berth.ErrStale, berth.ErrLimit, berth.ErrClock,
+	}
+	switch {
+	case !errors.As(err, &e):
+		return broken(R2, "the refusal is a %T: %v", err, err)
+	case event != nil && e.Event != event.Kind():
+		return broken(R2, "the refusal of a %s names the event %q", event.Kind(), e.Event)
+	case e.Reason == "":
+		return broken(R2, "the refusal of a %s has no reason", e.Event)
+	case !slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }):
+		return broken(R2, "the refusal of a %s is of no known kind: %v", e.Event, err)
+	}
+	return nil
+}
+
+// reportRefused: a report about an order that is over is stale; an honest report
+// about one that is out is accepted.
+func (c *Checker) reportRefused(e berth.ActionReported, err error) error {
+	rep := c.orders[e.Action]
+	switch {
+	case rep != nil && honest(rep.order, e):
+		return broken(R5, "the report of order %d (%s, %v) was refused: %v", e.Action, e.Outcome, e.Members, err)
+	case rep != nil:
+		return nil
+	case e.Action == 0 || e.Action > c.last:
+		if !errors.Is(err, berth.ErrUnknown) {
+			return broken(S9, "the report of order %d, which was never given, was refused with %v", e.Action, err)
+		}
+	case !errors.Is(err, berth.ErrStale):
+		return broken(S9, "the report of order %d, which is over, was refused with %v", e.Action, err)
+	default:
+		c.saw("stale report")
+	}
+	return nil
+}
+
+// honest reports whether a report is one that an executor may give: Done, Failed,
+// or Partial with members of the order.
+func honest(order berth.Action, e berth.ActionReported) bool {
+	if e.Outcome == berth.Done || e.Outcome == berth.Failed {
+		return len(e.Members) == 0
+	}
+	var members []berth.Placement
+	switch order := order.(type) {
+	case berth.Bind:
+		members = order.Members
+	case berth.Release:
+		members = order.Members
+	}
+	seen := map[berth.MemberRef]bool{}
+	for _, ref := range e.Members {
+		if seen[ref] || !slices.ContainsFunc(members, func(p berth.Placement) bool { return p.Ref() == ref }) {
+			return false
+		}
+		seen[ref] = true
+	}
+	return e.Outcome == berth.Partial && len(seen) > 0
+}
+
+// lifeRefused: a report about a life that is over is stale.
+func (c *Checker) lifeRefused(id berth.JobID, number int, incarnation berth.Incarnation, err error) error {
+	j := c.jobs[id]
+	if j == nil || j.replicas[number] == nil {
+		return nil
+	}
+	rep := j.replicas[number]
+	over := incarnation < rep.incarnation || incarnation == rep.incarnation && rep.state == berth.Pending
+	if over && !errors.Is(err, berth.ErrStale) {
+		return broken(S9, "a report about life %d of %s, which is over, was refused with %v", incarnation, rep, err)
+	}
+	if over {
+		c.saw("stale life")
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+)
+
+// actionReported: a report about an order that is over changes nothing, so it is
+// never accepted.
+func (c *Checker) actionReported(e berth.ActionReported) error {
+	rep := c.orders[e.Action]
+	if rep == nil {
+		return broken(S9, "a report about order %d was accepted, which is not out", e.Action)
+	}
+	_, bind := rep.order.(berth.Bind)
+	failed := map[int]bool{}
+	for _, ref := range e.Members {
+		failed[rep.job.flat(ref)] = true
+	}
+	all := e.Outcome == berth.Failed
+	c.close(rep)
+	if bind {
+		c.bindReported(rep, e.Outcome, func(m *member) bool { return all || failed[m.flat] })
+	} else {
+		c.releaseReported(rep, e.Outcome, func(m *member) bool { return all || failed[m.flat] })
+	}
+	return nil
+}
+
+func (c *Checker) bindReported(rep *replica, outcome berth.Outcome, failed func(*member) bool) {
+	before, any := rep.state, false
+	for _, m := range rep.in(binding) {
+		m.state = running
+		if failed(m) {
+			m.state, any = broke, true
+		}
+	}
+	// Members that were lost or died meanwhile failed as well, if the report says so.
+	for _, m := range rep.in(broke, lost) {
+		any = any || failed(m)
+	}
+	switch {
+	case !any:
+		rep.attempts = 0
+	case before == berth.Running:
+		c.backOff(rep)
+	}
+	cause := rep.cause // of what was noted meanwhile
+	if rep.has(broke) {
+		cause = berth.CauseBindFailed
+	}
+	c.settle(rep, cause)
+	c.saw(fmt.Sprintf("bind %s: %s to %s", outcome, before, rep.state))
+}
+
+func (c *Checker) releaseReported(rep *replica, outcome berth.Outcome, failed func(*member) bool) {
+	c.saw("release " + outcome.String())
+	any := false
+	for _, m := range rep.in(stopping) {
+		if failed(m) {
+			any = true
+		} else {
+			c.free(m, absent)
+		}
+	}
+	if any {
+		c.releaseAgain(rep)
+	} else {
+		c.settle(rep, rep.cause)
+	}
+}
+
+// life finds the replica of a report about a life. A report about one that is
+// over is never accepted.
+func (c *Checker) life(what string, id berth.JobID, number int, incarnation berth.Incarnation) (*replica, error) {
+	j := c.jobs[id]
+	if j == nil || j.replicas[number] == nil {
+		return nil, broken(S9, "%s of %s/%d was accepted, which is not known", what, id, number)
+	}
+	rep := j.replicas[number]
+	if rep.state == berth.Pending || rep.incarnation != incarnation {
+		return nil, broken(S9, "%s of life %d of %s was accepted, which is %s, its last life %d", what, incarnation, rep, rep.state, rep.incarnation)
+	}
+	return rep, nil
+}
+
+func (c *Checker) memberFailed(e berth.MemberFailed) error {
+	rep, err := c.life("a member's failure", e.Job, e.Replica, e.Incarnation)
+	if err != nil {
+		return err
+	}
+	if rep.state == berth.Releasing {
+		return broken(S9, "a member's failure of %s was accepted, which is being released", rep)
+	}
+	c.saw("memberFailed while " + rep.state.String())
+	for _, ref := range e.Members {
+		flat := rep.job.flat(ref)
+		if flat < 0 {
+			return broken(Facts, "the failure of %v of %s was accepted, which is no member", ref, rep)
+		}
+		switch m := rep.members[flat]; {
+		case m.state == binding:
+			m.state = broke // the report of the Bind decides
+		case m.state == running && rep.state == berth.Binding:
+			c.free(m, lost) // the same
+		case m.state == running:
+			c.free(m, absent)
+		}
+	}
+	c.settle(rep, berth.CauseMemberFailed)
+	return nil
+}
+
+func (c *Checker) jobFinished(e berth.JobFinished) error {
+	rep, err := c.life("the end", e.Job, 0, e.Incarnation)
+	if err != nil {
+		return err
+	}
+	if rep.job.spec.Service != nil {
+		return broken(Facts, "the end of job %s was accepted, which is a service", e.Job)
+	}
+	c.saw("finished while " + rep.state.String())
+	for _, m := range rep.members {
+		c.free(m, absent)
+	}
+	c.forget(rep)
+	return nil
+}

@@ -1,0 +1,67 @@
+package check
+
+import "fmt"
+
+// A Promise is what a core owes to those who rely on it. The numbered ones are
+// those of the project's design; the others are what the manual of package berth
+// says in words.
+type Promise string
+
+const (
+	// S1: no GPU, share or host capacity is held twice.
+	S1 Promise = "S1"
+	// S2: no gang is placed in part, below its minimum, after a batch of orders.
+	S2 Promise = "S2"
+	// S3: usage equals the sum of what is held, in every queue.
+	S3 Promise = "S3"
+	// S6: nothing that runs is stopped without a cause that was told.
+	S6 Promise = "S6"
+	// S8: required topology holds for every placed gang.
+	S8 Promise = "S8"
+	// S9: reports about orders and lives that are over change nothing.
+	S9 Promise = "S9"
+	// L1: what is left alone comes to rest, and what could start has started.
+	L1 Promise = "L1"
+	// R2: a refusal is typed, and says which event and why.
+	R2 Promise = "R2"
+	// R5: an honest report about an order that is out is accepted.
+	R5 Promise = "R5"
+
+	// Orders are numbered in sequence, of the instant of their pass, about
+	// something that exists.
+	Orders Promise = "orders"
+	// Deadlines follow from the policy in force when the order was given.
+	Deadlines Promise = "deadlines"
+	// Causes are known words, and the right ones.
+	Causes Promise = "causes"
+	// Incarnations rise by one with each life of a replica.
+	Incarnations Promise = "incarnations"
+	// Claims are met exactly: a member gets what it asked for.
+	Claims Promise = "claims"
+	// Selectors hold, and only nodes and GPUs in service get new members.
+	Selectors Promise = "selectors"
+	// Limits of queues are not exceeded by any Bind, at any level.
+	Limits Promise = "limits"
+	// Backoffs are waited for.
+	Backoffs Promise = "backoffs"
+	// Timeouts drop a gang when they are over, and not before.
+	Timeouts Promise = "timeouts"
+	// Facts that cannot be are refused.
+	Facts Promise = "facts"
+	// Clock readings never go back.
+	Clock Promise = "clock"
+)
+
+// A Violation is a promise that was broken.
+type Violation struct {
+	Promise Promise
+	// Text says what breaks it.
+	Text string
+}
+
+func (v *Violation) Error() string { return string(v.Promise) + ": " + v.Text }
+
+// broken makes a violation.
+func broken(p Promise, format string, args ...any) error {
+	return &Violation{Promise: p, Text: fmt.Sprintf(format, args...)}
+}

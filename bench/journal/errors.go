@@ -1,0 +1,70 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The kinds of error. Test for them with errors.Is; get the details with
+// errors.As and an *Error.
+var (
+	// ErrMalformed: a line that is no line of a journal. Reading can go on behind
+	// it.
+	ErrMalformed = errors.New("malformed line")
+	// ErrTruncated: the last line has no end, as after a crash while it was
+	// written.
+	ErrTruncated = errors.New("truncated journal")
+	// ErrRefused: the core refused what the journal says that it accepted. It
+	// changed nothing, and the refusal is in Err.
+	ErrRefused = errors.New("refused by the core")
+	// ErrDifferent: the core gave another order than the written one, or one more,
+	// or one less.
+	ErrDifferent = errors.New("orders differ")
+)
+
+// An Error is about one line of a journal.
+type Error struct {
+	// Line counts from 1.
+	Line int
+	// Field is the path of the offending field within the line, such as
+	// "event.job.groups[1].min"; empty where the line as a whole is at fault.
+	Field string
+	// Reason says what is wrong, in a sentence without a full stop.
+	Reason string
+	// Journal and Core are the two orders, as JSON, where Kind is ErrDifferent;
+	// one of them is empty where the other side has no order.
+	Journal, Core string
+	// Kind is one of the sentinels of this package.
+	Kind error
+	// Err is what the decoder or the core said, usually a *berth.Error.
+	Err error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "journal: line %d: ", e.Line)
+	if e.Field != "" {
+		b.WriteString(e.Field + ": ")
+	}
+	b.WriteString(e.Reason)
+	if e.Kind == ErrDifferent {
+		fmt.Fprintf(&b, "\n  journal: %s\n  core:    %s", orNone(e.Journal), orNone(e.Core))
+	}
+	return b.String()
+}
+
+// Unwrap makes errors.Is and errors.As find the kind and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+func orNone(order string) string {
+	if order == "" {
+		return "(no order)"
+	}
+	return order
+}

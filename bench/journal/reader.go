@@ -1,0 +1,200 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/berth-sched/berth"
+)
+
+// MaxLineBytes is the longest line that is read. A Bind of 65,536 members takes
+// some 6 MB.
+const MaxLineBytes = 64 << 20
+
+// An Entry is one line behind the first. Exactly one of Event, Pass and Action
+// is set.
+type Entry struct {
+	// Line counts from 1.
+	Line int
+	// Now is the instant of a fact or a pass.
+	Now    berth.Time
+	Event  berth.Event
+	Pass   bool
+	Action berth.Action
+	// Text is the JSON of the action as it is written, for comparing bytes.
+	Text []byte
+}
+
+// A Reader reads a journal line by line. It is strict: a field it does not know,
+// one too many or one too few is an error, because a fact that is half understood
+// is worse than none.
+type Reader struct {
+	in     *bufio.Reader
+	line   int
+	config berth.Config
+}
+
+// NewReader reads the first line.
+func NewReader(r io.Reader) (*Reader, error) {
+	in := &Reader{in: bufio.NewReaderSize(r, 1<<16)}
+	text, err := in.next()
+	if errors.Is(err, io.EOF) {
+		in.line = 1
+		return nil, in.malformed("", "the journal is empty; its first line is the configuration", nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w, err := in.decode(text)
+	if err != nil {
+		return nil, err
+	}
+	if w.Config == nil || w.fields() != 1 {
+		return nil, in.malformed("config", "the first line is the configuration and nothing else", nil)
+	}
+	if in.config, err = berth.DecodeConfig(w.Config); err != nil {
+		return nil, in.malformed("config", "", err)
+	}
+	return in, nil
+}
+
+// Config is the configuration of the core that the journal is about.
+func (r *Reader) Config() berth.Config { return r.config }
+
+// Next reads a line. It returns io.EOF behind the last one, and an *Error about a
+// line that is malformed; the next call goes on with the line after it.
+func (r *Reader) Next() (Entry, error) {
+	text, err := r.next()
+	if err != nil {
+		return Entry{}, err
+	}
+	w, err := r.decode(text)
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{Line: r.line}
+	switch fields := w.fields(); {
+	case w.Action != nil && fields == 1:
+		e.Text = w.Action
+		e.Action, err = berth.DecodeAction(w.Action)
+		if err != nil {
+			return Entry{}, r.malformed("action", "", err)
+		}
+	case w.Event != nil && w.Now != nil && fields == 2:
+		e.Now = *w.Now
+		e.Event, err = berth.DecodeEvent(w.Event)
+		if err != nil {
+			return Entry{}, r.malformed("event", "", err)
+		}
+	case w.Pass != nil && w.Now != nil && fields == 2:
+		e.Now, e.Pass = *w.Now, true
+		if !*w.Pass {
+			return Entry{}, r.malformed("pass", "is false", nil)
+		}
+	default:
+		return Entry{}, r.malformed("", "is none of a fact (now, event), a pass (now, pass) and an order (action)", nil)
+	}
+	return e, nil
+}
+
+// envelope is what any line may have.
+type envelope struct {
+	Config json.RawMessage `json:"config"`
+	Now    *berth.Time     `json:"now"`
+	Event  json.RawMessage `json:"event"`
+	Pass   *bool           `json:"pass"`
+	Action json.RawMessage `json:"action"`
+}
+
+// fields counts those that are there.
+func (w *envelope) fields() int {
+	n := 0
+	for _, there := range []bool{w.Config != nil, w.Now != nil, w.Event != nil, w.Pass != nil, w.Action != nil} {
+		if there {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Reader) decode(text []byte) (*envelope, error) {
+	w := new(envelope)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(w); err != nil {
+		if field, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+			return nil, r.malformed(strings.Trim(field, `"`), "is not a known field", err)
+		}
+		var mistyped *json.UnmarshalTypeError
+		if errors.As(err, &mistyped) && mistyped.Field != "" {
+			return nil, r.malformed(mistyped.Field, "cannot be a JSON "+mistyped.Value, err)
+		}
+		// Not wrapped: an io.EOF in there would pass for the journal's end.
+		return nil, r.malformed("", "is not a JSON object: "+err.Error(), nil)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, r.malformed("", "has something after its end", nil)
+	}
+	return w, nil
+}
+
+// next returns the next line without its end. A line that is too long is read
+// past, and not kept.
+func (r *Reader) next() ([]byte, error) {
+	var text []byte
+	long := false
+	for {
+		part, err := r.in.ReadSlice('\n')
+		long = long || len(text)+len(part) > MaxLineBytes
+		if !long {
+			text = append(text, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(text) == 0:
+			return nil, io.EOF
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, err
+		}
+		r.line++
+		switch {
+		case err != nil:
+			return nil, &Error{Line: r.line, Kind: ErrTruncated, Reason: "the last line has no end"}
+		case long:
+			return nil, r.malformed("", fmt.Sprintf("is longer than %d bytes", MaxLineBytes), nil)
+		}
+		return text[:len(text)-1], nil
+	}
+}
+
+// malformed builds the error about the current line. Where the package berth said
+// what is wrong, field and reason are taken from there.
+func (r *Reader) malformed(field, reason string, err error) *Error {
+	e := &Error{Line: r.line, Field: field, Reason: reason, Kind: ErrMalformed, Err: err}
+	return e.explain(err)
+}
+
+// explain adds the field and the reason of a refusal by package berth.
+func (e *Error) explain(err error) *Error {
+	var said *berth.Error
+	if !errors.As(err, &said) {
+		if e.Reason == "" && err != nil {
+			e.Reason = err.Error()
+		}
+		return e
+	}
+	if said.Field != "" {
+		e.Field += "." + said.Field
+	}
+	if e.Reason != "" {
+		e.Reason += ": "
+	}
+	e.Reason += said.Reason
+	return e
+}

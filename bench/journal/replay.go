@@ -1,0 +1,133 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/berth-sched/berth"
+)
+
+// Replay tells a fresh core everything that a journal says and compares its
+// orders with the written ones, byte for byte. It stops at the first line where
+// something is amiss and returns an *Error about it, with what was replayed up to
+// there.
+func Replay(r io.Reader) (Counts, error) {
+	p, err := NewPlayer(r)
+	if err != nil {
+		return Counts{}, err
+	}
+	for {
+		switch err := p.Step(); {
+		case errors.Is(err, io.EOF):
+			return p.Counts(), nil
+		case err != nil:
+			return p.Counts(), err
+		}
+	}
+}
+
+// A Player replays a journal line by line.
+type Player struct {
+	in     *Reader
+	core   *berth.Core
+	counts Counts
+	// given holds the orders of the latest pass that no line was compared with.
+	given []berth.Action
+}
+
+// NewPlayer reads the configuration and makes the core.
+func NewPlayer(r io.Reader) (*Player, error) {
+	in, err := NewReader(r)
+	if err != nil {
+		return nil, err
+	}
+	core, err := berth.New(in.Config())
+	if err != nil {
+		return nil, in.malformed("config", "", err)
+	}
+	return &Player{in: in, core: core}, nil
+}
+
+// Core is the core as it stands behind the lines played so far.
+func (p *Player) Core() *berth.Core { return p.core }
+
+// Counts says how much was replayed so far, and found identical.
+func (p *Player) Counts() Counts { return p.counts }
+
+// Step plays one line, and returns io.EOF behind the last one. After an error
+// about a malformed line or a refused fact the core is as it was before, and the
+// next call goes on with the next line.
+func (p *Player) Step() error {
+	e, err := p.in.Next()
+	if errors.Is(err, io.EOF) {
+		if missing := p.missing(p.in.line + 1); missing != nil {
+			return missing
+		}
+		return io.EOF
+	}
+	if err != nil {
+		return err
+	}
+	if e.Action != nil {
+		return p.compare(&e)
+	}
+	if missing := p.missing(e.Line); missing != nil {
+		return missing
+	}
+	if e.Pass {
+		if p.given, err = p.core.Schedule(e.Now); err != nil {
+			return refused(e.Line, "now", err)
+		}
+		p.counts.Passes++
+		return nil
+	}
+	if err := p.core.Apply(e.Now, e.Event); err != nil {
+		return refused(e.Line, "event", err)
+	}
+	p.counts.Events++
+	return nil
+}
+
+// compare holds a written order against the one that the core gave.
+func (p *Player) compare(e *Entry) error {
+	if len(p.given) == 0 {
+		return &Error{
+			Line: e.Line, Field: "action", Kind: ErrDifferent,
+			Reason: "the core gives no such order", Journal: string(e.Text),
+		}
+	}
+	text, err := berth.EncodeAction(p.given[0])
+	if err != nil {
+		return &Error{Line: e.Line, Field: "action", Kind: ErrDifferent, Reason: err.Error(), Journal: string(e.Text), Err: err}
+	}
+	p.given = p.given[1:]
+	if string(text) != string(e.Text) {
+		return &Error{
+			Line: e.Line, Field: "action", Kind: ErrDifferent,
+			Reason: "the core gives another order", Journal: string(e.Text), Core: string(text),
+		}
+	}
+	p.counts.Orders++
+	return nil
+}
+
+// missing complains about orders that the core gave and that are not written
+// before the given line.
+func (p *Player) missing(line int) error {
+	if len(p.given) == 0 {
+		return nil
+	}
+	n := len(p.given)
+	text, err := berth.EncodeAction(p.given[0])
+	p.given = nil
+	return &Error{
+		Line: line, Kind: ErrDifferent, Core: string(text), Err: err,
+		Reason: fmt.Sprintf("the core gives %d more orders before this line", n),
+	}
+}
+
+func refused(line int, field string, err error) error {
+	e := &Error{Line: line, Field: field, Kind: ErrRefused, Reason: "the core refuses what it accepted", Err: err}
+	return e.explain(err)
+}

@@ -1,0 +1,400 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// A book is kept from facts and orders alone: the fleet, who waits since when, and
+// who holds what.
+type book struct {
+	nodes    map[berth.NodeID]*nodeBook
+	capacity int64 // milli-GPU of all nodes
+	jobs     map[berth.JobID]*jobBook
+	orders   map[berth.ActionID]berth.Action // that are out
+	held     [categories]int64
+	rows     [categories]Row
+	policy   berth.Policy
+	// scaled lists the jobs that were scaled down since the latest pass, last the
+	// Releases that are given for the last time.
+	scaled []*jobBook
+	last   []berth.ActionID
+}
+
+type nodeBook struct {
+	spec     berth.Node
+	cordoned bool
+}
+
+// A jobBook is kept of a job that is known.
+type jobBook struct {
+	id        berth.JobID
+	category  Category
+	service   bool
+	wanted    int
+	cancelled bool
+	// asked holds, for each replica that never had a place, since when it waits.
+	// They are placed in this order.
+	asked []berth.Time
+	// fewer is by how many replicas the job was scaled down since the latest pass.
+	// That pass tells how many of them ran; the others are the latest to be asked
+	// for.
+	fewer int
+	// replicas that had a place once, by number.
+	replicas map[int]*replicaBook
+}
+
+type replicaBook struct {
+	members []berth.Placement
+	// since is when it lost its last place, if it has none.
+	since berth.Time
+	// gone: it is to be forgotten when it is stopped.
+	gone bool
+}
+
+func newBook() book {
+	return book{
+		nodes: map[berth.NodeID]*nodeBook{}, jobs: map[berth.JobID]*jobBook{},
+		orders: map[berth.ActionID]berth.Action{},
+	}
+}
+
+func (b *book) heldMilli() int64 {
+	s := Sample{Held: b.held}
+	return s.held()
+}
+
+// waiting counts the replicas without a place.
+func (j *jobBook) waiting() int {
+	n := len(j.asked)
+	for _, r := range j.replicas {
+		if len(r.members) == 0 && !r.gone {
+			n++
+		}
+	}
+	return n
+}
+
+// waitsSince is since when the first of them waits.
+func (j *jobBook) waitsSince() berth.Time {
+	first := berth.Time(1<<63 - 1)
+	for _, t := range j.asked {
+		first = min(first, t)
+	}
+	for _, r := range j.replicas {
+		if len(r.members) == 0 && !r.gone {
+			first = min(first, r.since)
+		}
+	}
+	return first
+}
+
+func (b *book) applied(now berth.Time, e berth.Event) {
+	switch e := e.(type) {
+	case berth.NodeJoined:
+		b.nodes[e.Node.ID] = &nodeBook{spec: e.Node}
+		b.capacity += 1000 * int64(len(e.Node.GPUs))
+	case berth.NodeUpdated:
+		n := b.nodes[e.Node.ID]
+		b.capacity += 1000 * int64(len(e.Node.GPUs)-len(n.spec.GPUs))
+		n.spec = e.Node
+	case berth.NodeCordoned:
+		b.nodes[e.Node].cordoned = true
+	case berth.NodeUncordoned:
+		b.nodes[e.Node].cordoned = false
+	case berth.NodeLost:
+		b.capacity -= 1000 * int64(len(b.nodes[e.Node].spec.GPUs))
+		delete(b.nodes, e.Node)
+		b.lose(now, func(p *berth.Placement) bool { return p.Node == e.Node })
+	case berth.GPUFailed:
+		b.setFailed(e.Node, e.GPU, true)
+		b.lose(now, func(p *berth.Placement) bool { return p.Node == e.Node && p.GPUs.Has(e.GPU) })
+	case berth.GPURepaired:
+		b.setFailed(e.Node, e.GPU, false)
+	case berth.PolicyChanged:
+		b.policy = e.Policy
+	case berth.ActionReported:
+		b.reported(now, e)
+	default:
+		b.appliedJob(now, e)
+	}
+}
+
+func (b *book) setFailed(node berth.NodeID, gpu int, failed bool) {
+	n := b.nodes[node]
+	n.spec.GPUs = slices.Clone(n.spec.GPUs) // it is the caller's
+	n.spec.GPUs[gpu].Failed = failed
+}
+
+func (b *book) appliedJob(now berth.Time, e berth.Event) {
+	switch e := e.(type) {
+	case berth.JobSubmitted:
+		b.ask(b.add(&e.Job), now, replicasOf(&e.Job))
+	case berth.JobObserved:
+		j := b.add(&e.Job)
+		for _, r := range e.Running {
+			b.ask(j, r.Started, 1)
+			b.start(r.Started, j, r.Replica, r.Members)
+		}
+		b.ask(j, now, replicasOf(&e.Job)-len(e.Running))
+	case berth.JobScaled:
+		j := b.jobs[e.Job]
+		if e.Replicas > j.wanted {
+			b.ask(j, now, e.Replicas-j.wanted)
+		} else {
+			j.fewer += j.wanted - e.Replicas
+			b.scaled = append(b.scaled, j)
+		}
+		j.wanted = e.Replicas
+	case berth.JobCancelled:
+		j := b.jobs[e.Job]
+		j.cancelled = true
+		b.rows[j.category].Withdrawn += len(j.asked)
+		j.asked = nil
+		for number, r := range j.replicas {
+			if r.gone = true; len(r.members) == 0 {
+				b.forget(j, number)
+			}
+		}
+		b.forgetJob(j)
+	case berth.JobFinished:
+		j := b.jobs[e.Job]
+		for _, r := range j.replicas {
+			b.drop(now, j, r, func(*berth.Placement) bool { return true })
+		}
+		delete(b.jobs, e.Job)
+	case berth.MemberFailed:
+		j := b.jobs[e.Job]
+		b.drop(now, j, j.replicas[e.Replica], func(p *berth.Placement) bool { return slices.Contains(e.Members, p.Ref()) })
+	}
+}
+
+func replicasOf(j *berth.Job) int {
+	if j.Service == nil {
+		return 1
+	}
+	return j.Service.Replicas
+}
+
+func (b *book) add(spec *berth.Job) *jobBook {
+	j := &jobBook{
+		id: spec.ID, category: CategoryOf(spec), service: spec.Service != nil, wanted: replicasOf(spec),
+		replicas: map[int]*replicaBook{},
+	}
+	b.jobs[spec.ID] = j
+	return j
+}
+
+// ask notes replicas that begin to wait.
+func (b *book) ask(j *jobBook, now berth.Time, n int) {
+	for range n {
+		j.asked = append(j.asked, now)
+	}
+	b.rows[j.category].Submitted += max(n, 0)
+}
+
+// start notes members that hold capacity from now on.
+func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.Placement) {
+	row := &b.rows[j.category]
+	r := j.replicas[number]
+	switch {
+	case r == nil:
+		r = new(replicaBook)
+		j.replicas[number] = r
+		row.Placed++
+		if len(j.asked) > 0 {
+			row.Waits = append(row.Waits, now.Sub(j.asked[0]))
+			j.asked = j.asked[1:]
+		}
+	case len(r.members) == 0:
+		row.Again++
+	}
+	r.members = append(r.members, members...)
+	for i := range members {
+		b.held[j.category] += milli(&members[i])
+	}
+}
+
+// milli is what a placement holds, in thousandths of a GPU.
+func milli(p *berth.Placement) int64 {
+	if p.ShareMilli > 0 {
+		return int64(p.ShareMilli)
+	}
+	return 1000 * int64(p.GPUs.Len())
+}
+
+// drop notes that members hold nothing any more.
+func (b *book) drop(now berth.Time, j *jobBook, r *replicaBook, which func(*berth.Placement) bool) {
+	if r == nil || len(r.members) == 0 {
+		return
+	}
+	kept := r.members[:0]
+	for i := range r.members {
+		if which(&r.members[i]) {
+			b.held[j.category] -= milli(&r.members[i])
+		} else {
+			kept = append(kept, r.members[i])
+		}
+	}
+	if r.members = kept; len(kept) == 0 {
+		r.since = now
+	}
+}
+
+// lose drops members wherever they are.
+func (b *book) lose(now berth.Time, which func(*berth.Placement) bool) {
+	for _, j := range b.jobs {
+		for _, r := range j.replicas {
+			b.drop(now, j, r, which)
+		}
+	}
+}
+
+// forget ends a replica that is gone for good.
+func (b *book) forget(j *jobBook, number int) {
+	delete(j.replicas, number)
+	b.forgetJob(j)
+}
+
+func (b *book) forgetJob(j *jobBook) {
+	if j.cancelled && len(j.replicas) == 0 && len(j.asked) == 0 {
+		delete(b.jobs, j.id)
+	}
+}
+
+// reported notes how an order ended.
+func (b *book) reported(now berth.Time, e berth.ActionReported) {
+	order := b.orders[e.Action]
+	delete(b.orders, e.Action)
+	h := order.Header()
+	j := b.jobs[h.Job]
+	if j == nil || j.replicas[h.Replica] == nil {
+		return
+	}
+	r := j.replicas[h.Replica]
+	switch order := order.(type) {
+	case berth.Bind:
+		if e.Outcome != berth.Done {
+			b.drop(now, j, r, func(p *berth.Placement) bool {
+				return slices.ContainsFunc(order.Members, func(m berth.Placement) bool { return m.Ref() == p.Ref() }) &&
+					(e.Outcome == berth.Failed || slices.Contains(e.Members, p.Ref()))
+			})
+		}
+	case berth.Release:
+		if e.Outcome == berth.Done {
+			b.released(now, j, h, order.Members)
+		}
+	}
+}
+
+// released notes that the members of a Release are stopped.
+func (b *book) released(now berth.Time, j *jobBook, h berth.Order, members []berth.Placement) {
+	r := j.replicas[h.Replica]
+	b.drop(now, j, r, func(p *berth.Placement) bool {
+		return slices.ContainsFunc(members, func(m berth.Placement) bool { return m.Ref() == p.Ref() })
+	})
+	if r.gone && len(r.members) == 0 {
+		b.forget(j, h.Replica)
+	}
+}
+
+func (b *book) scheduled(now berth.Time, actions []berth.Action) {
+	b.expire(now)
+	for _, a := range actions {
+		if release, ok := a.(berth.Release); ok {
+			b.release(now, &release)
+		}
+	}
+	for _, a := range actions {
+		h := a.Header()
+		j := b.jobs[h.Job]
+		if j == nil {
+			continue
+		}
+		switch a := a.(type) {
+		case berth.Bind:
+			b.orders[h.ID] = a
+			b.shrink(j)
+			b.start(now, j, h.Replica, a.Members)
+		case berth.Drop:
+			b.rows[j.category].Withdrawn += len(j.asked)
+			delete(b.jobs, h.Job)
+		}
+	}
+	for _, j := range b.scaled {
+		b.shrink(j)
+	}
+	b.scaled = b.scaled[:0]
+}
+
+// release notes a Release. One that was given before and named more members tells
+// that the others are stopped.
+func (b *book) release(now berth.Time, a *berth.Release) {
+	b.orders[a.ID] = *a
+	if a.Attempt >= cmp.Or(b.policy.ReleaseAttempts, 3) {
+		b.last = append(b.last, a.ID)
+	}
+	j := b.jobs[a.Job]
+	if j == nil || j.replicas[a.Replica] == nil {
+		return
+	}
+	r := j.replicas[a.Replica]
+	if a.Cause.Code == berth.CauseScaledDown || a.Cause.Code == berth.CauseCancelled {
+		if !r.gone && j.fewer > 0 {
+			j.fewer--
+		}
+		r.gone = true
+	}
+	if a.Attempt > 1 {
+		for _, id := range slices.Sorted(maps.Keys(b.orders)) {
+			old, ok := b.orders[id].(berth.Release)
+			if !ok || id == a.ID || old.Job != a.Job || old.Replica != a.Replica {
+				continue
+			}
+			delete(b.orders, id)
+			b.drop(now, j, r, func(p *berth.Placement) bool {
+				named := func(list []berth.Placement) bool {
+					return slices.ContainsFunc(list, func(m berth.Placement) bool { return m.Ref() == p.Ref() })
+				}
+				return named(old.Members) && !named(a.Members)
+			})
+		}
+	}
+}
+
+// expire notes the Releases whose members are presumed dead.
+func (b *book) expire(now berth.Time) {
+	b.last = slices.DeleteFunc(b.last, func(id berth.ActionID) bool {
+		a, out := b.orders[id].(berth.Release)
+		if !out || a.Deadline > now {
+			return !out
+		}
+		delete(b.orders, id)
+		if j := b.jobs[a.Job]; j != nil && j.replicas[a.Replica] != nil {
+			b.released(now, j, a.Order, a.Members)
+		}
+		return true
+	})
+}
+
+// shrink settles which replicas a service was scaled down by: those of them that
+// ran are being released, the others waited.
+func (b *book) shrink(j *jobBook) {
+	for ; j.fewer > 0 && len(j.asked) > 0; j.fewer-- {
+		j.asked = j.asked[:len(j.asked)-1]
+		b.rows[j.category].Withdrawn++
+	}
+	if j.fewer == 0 {
+		return
+	}
+	for _, number := range slices.Backward(slices.Sorted(maps.Keys(j.replicas))) {
+		if r := j.replicas[number]; j.fewer > 0 && len(r.members) == 0 && !r.gone {
+			b.forget(j, number)
+			j.fewer--
+		}
+	}
+	j.fewer = 0
+}

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/berth-sched/berth"
+)
+
+// A Category is a kind of job that the report tells apart.
+type Category uint8
+
+// The categories, in the order in which they are reported. A gang is a job of
+// GangGPUs or more that is no service.
+const (
+	Inference Category = iota
+	InferenceShare
+	Notebook
+	NotebookShare
+	Batch
+	BatchShare
+	Gang64
+	Gang128
+	Gang256
+	Gang512
+	HostOnly
+	categories
+)
+
+// GangGPUs is how many GPUs make a job a gang.
+const GangGPUs = 64
+
+var categoryNames = [categories]string{
+	"inference", "inference, share", "interactive", "interactive, share", "batch", "batch, share",
+	"gang, 64 GPUs", "gang, 128 GPUs", "gang, 256 GPUs", "gang, 512 GPUs", "host only",
+}
+
+func (c Category) String() string {
+	if int(c) < len(categoryNames) {
+		return categoryNames[c]
+	}
+	return fmt.Sprintf("Category(%d)", c)
+}
+
+// CategoryOf sorts a job into its category: by the GPUs it claims, and by its
+// class. Gangs between two sizes belong to the lower one, those above 512 GPUs to
+// the last.
+func CategoryOf(j *berth.Job) Category {
+	gpus, shares := 0, false
+	for i := range j.Groups {
+		gpus += j.Groups[i].Replicas * j.Groups[i].Claim.GPUs
+		shares = shares || j.Groups[i].Claim.Share != nil
+	}
+	switch {
+	case gpus == 0 && !shares:
+		return HostOnly
+	case gpus >= GangGPUs && j.Service == nil:
+		return min(Gang64+Category(bits.Len(uint(gpus/GangGPUs))-1), Gang512)
+	}
+	whole := map[berth.Class]Category{berth.LatencyCritical: Inference, berth.Interactive: Notebook, berth.Batch: Batch}[j.Class]
+	if gpus == 0 {
+		return whole + 1
+	}
+	return whole
+}

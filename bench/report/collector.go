@@ -1,0 +1,170 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+const (
+	firstInterval = 5 * berth.Minute
+	maxSamples    = 512
+	maxLongest    = 12
+)
+
+// A Collector watches a run. Its zero value is not ready; see NewCollector.
+type Collector struct {
+	core func() *berth.Core
+	book book
+
+	start, now berth.Time
+	begun      bool
+	run        Run
+	// area is GPU-milliseconds held by category, and all there was.
+	area         [categories]float64
+	capacityArea float64
+
+	// A sample is taken every interval. When there are too many, every other one
+	// is dropped and the interval doubled: a run may take a day or a year.
+	interval berth.Duration
+	next     berth.Time
+	mapHeld  int64
+	err      error
+}
+
+// NewCollector makes a collector for a run of the core that the function returns.
+// It is asked each time, because a simulator may replace its core by a restored
+// one.
+func NewCollector(core func() *berth.Core) *Collector {
+	return &Collector{core: core, interval: firstInterval, mapHeld: -1, book: newBook()}
+}
+
+// Applied sees a fact and what the core answered.
+func (c *Collector) Applied(now berth.Time, e berth.Event, err error) {
+	c.advance(now)
+	if err != nil {
+		c.run.Refused++
+		return
+	}
+	c.run.Facts++
+	c.book.applied(now, e)
+}
+
+// Scheduled sees a pass and its orders.
+func (c *Collector) Scheduled(now berth.Time, actions []berth.Action) {
+	c.advance(now)
+	c.run.Passes++
+	c.run.Orders += len(actions)
+	c.book.scheduled(now, actions)
+	c.run.Peak = max(c.run.Peak, c.book.heldMilli())
+	if now >= c.next {
+		c.sample()
+	}
+}
+
+// advance integrates up to an instant.
+func (c *Collector) advance(now berth.Time) {
+	if !c.begun {
+		c.begun, c.start, c.now, c.next = true, now, now, now
+	}
+	span := float64(now - c.now)
+	for i, held := range c.book.held {
+		c.area[i] += span * float64(held)
+	}
+	c.capacityArea += span * float64(c.book.capacity)
+	c.now = now
+}
+
+// sample notes how the fleet stands, and compares the books with the core's.
+func (c *Collector) sample() {
+	r := c.core().Report()
+	s := Sample{
+		At: c.now, Capacity: r.GPUs.All, Held: c.book.held, Free: r.GPUs.Free, Stranded: r.GPUs.Stranded,
+		Waiting: r.Waiting.Ready + r.Waiting.Capacity + r.Waiting.Quota + r.Waiting.Backoff,
+	}
+	if held := s.held(); c.err == nil && (held != r.GPUs.Held || c.book.capacity != r.GPUs.All) {
+		c.err = fmt.Errorf(
+			"report: at %d ms orders and reports add up to %d of %d milli-GPU held, and the core has %d of %d",
+			c.now, held, c.book.capacity, r.GPUs.Held, r.GPUs.All,
+		)
+	}
+	c.run.Samples = append(c.run.Samples, s)
+	if held := s.held(); held > c.mapHeld {
+		c.mapHeld = held
+		c.run.Map = c.book.chart(c.now)
+	}
+	if len(c.run.Samples) >= maxSamples {
+		kept := c.run.Samples[:0]
+		for i := 0; i < len(c.run.Samples); i += 2 {
+			kept = append(kept, c.run.Samples[i])
+		}
+		c.run.Samples, c.interval = kept, 2*c.interval
+	}
+	c.next = c.now - c.now%berth.Time(c.interval) + berth.Time(c.interval)
+}
+
+// Finish ends the watch at an instant and returns how the run went. It fails when
+// the collector's books and the core's differed at a sample: then one of them is
+// wrong, and no figure is to be believed.
+func (c *Collector) Finish(now berth.Time) (*Run, error) {
+	c.advance(max(now, c.now))
+	c.sample()
+	if c.err != nil {
+		return nil, c.err
+	}
+	r := &c.run
+	r.Start, r.End = c.start, c.now
+	r.Searches = c.core().Report().Totals.Attempts
+	if span := float64(r.End - r.Start); span > 0 {
+		r.Capacity = c.capacityArea / span
+		for _, area := range c.area {
+			r.Held += area / span
+		}
+	}
+	for i := range r.Samples {
+		r.Stranded += float64(r.Samples[i].Stranded) / float64(len(r.Samples))
+	}
+	c.finishRows()
+	return r, c.finishLongest()
+}
+
+func (c *Collector) finishRows() {
+	rows := c.book.rows
+	for _, j := range c.book.jobs {
+		rows[j.category].Waiting += j.waiting()
+	}
+	for i := range rows {
+		if row := &rows[i]; row.Submitted > 0 {
+			row.Category, row.GPUHours = Category(i), c.area[i]/1000/float64(berth.Hour)
+			slices.Sort(row.Waits)
+			c.run.Rows = append(c.run.Rows, *row)
+		}
+	}
+}
+
+// finishLongest asks the core about those that wait longest.
+func (c *Collector) finishLongest() error {
+	var waiting []*jobBook
+	for _, id := range slices.Sorted(maps.Keys(c.book.jobs)) {
+		if j := c.book.jobs[id]; j.waiting() > 0 {
+			waiting = append(waiting, j)
+		}
+	}
+	slices.SortStableFunc(waiting, func(a, b *jobBook) int { return cmp.Compare(a.waitsSince(), b.waitsSince()) })
+	for _, j := range waiting[:min(len(waiting), maxLongest)] {
+		e, err := c.core().Explain(j.id)
+		if err != nil {
+			return fmt.Errorf("report: a job that should wait: %w", err)
+		}
+		w := Waiting{Job: j.id, Queue: e.Queue, Category: j.category, Replicas: j.waiting(), For: c.now.Sub(j.waitsSince())}
+		i := slices.IndexFunc(e.Replicas, func(r berth.ReplicaExplanation) bool { return r.Reason != nil })
+		if i >= 0 {
+			w.Reason = *e.Replicas[i].Reason
+		}
+		c.run.Longest = append(c.run.Longest, w)
+	}
+	return nil
+}

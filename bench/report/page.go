@@ -1,0 +1,116 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+)
+
+//go:embed style.css
+var style string
+
+// WritePage writes the run as one self-contained HTML page.
+func WritePage(w io.Writer, r *Run) error {
+	var b strings.Builder
+	title := html.EscapeString(r.Title)
+	fmt.Fprintf(&b, `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>%s</title>
+<style>
+%s</style>
+</head>
+<body>
+<header><h1>%s</h1><p>%s</p></header>
+<main>
+`, title, style, title, html.EscapeString(r.Subtitle))
+	writeFigures(&b, r)
+	section(&b, "Allocation", "GPUs held over time; the line is what the fleet has.", legend(r, "")+allocationPlot(r))
+	section(&b, "Waits", "Which part of the replicas got a place within which time. A line that ends below 100 % is of a kind of which some still wait.", legend(r, "")+waitPlot(r))
+	b.WriteString(`<div class="pair">`)
+	section(&b, "Fragmentation", "GPUs free, and those of them on which no member of any who wait fits.",
+		`<p class="legend"><span><i class="key-free"></i>free</span><span><i class="key-stranded"></i>stranded</span></p>`+strandedPlot(r))
+	section(&b, "Queue", "Jobs and replicas that wait for a place.", waitingPlot(r))
+	b.WriteString(`</div>`)
+	section(&b, "The fleet at "+clock(r.Map.At), "The sample with the most GPUs held. A block is an island, a box a node, a cell a GPU; point at one to see who holds it.",
+		legend(r, `<span><i class="key-none"></i>free</span><span><i class="key-failed"></i>failed</span><span><i class="key-cordoned"></i>cordoned node</span>`)+fleetPlot(&r.Map))
+	section(&b, "Jobs", "Replicas by kind of job. Percentiles are over those that were placed; \"again\" counts places given after one was lost.", rowTable(r))
+	section(&b, "Waiting longest", "Those that wait at the end, with the reason that the core gives.", waitingTable(r))
+	b.WriteString("</main>\n</body>\n</html>\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func section(b *strings.Builder, title, note, body string) {
+	fmt.Fprintf(b, "<section><h2>%s</h2><p class=\"note\">%s</p>\n%s\n</section>\n", html.EscapeString(title), html.EscapeString(note), body)
+}
+
+func writeFigures(b *strings.Builder, r *Run) {
+	b.WriteString(`<div class="figures">`)
+	for _, f := range r.figures() {
+		fmt.Fprintf(
+			b, `<div><h2>%s</h2><strong>%s</strong><p>%s</p></div>`,
+			html.EscapeString(f.name), html.EscapeString(f.value), html.EscapeString(f.rest),
+		)
+	}
+	b.WriteString("</div>\n")
+}
+
+// legend lists the categories that occurred.
+func legend(r *Run, more string) string {
+	var b strings.Builder
+	b.WriteString(`<p class="legend">`)
+	for i := range r.Rows {
+		fmt.Fprintf(&b, `<span><i style="background:var(--c%d)"></i>%s</span>`, r.Rows[i].Category, html.EscapeString(r.Rows[i].Category.String()))
+	}
+	b.WriteString(more + "</p>\n")
+	return b.String()
+}
+
+func rowTable(r *Run) string {
+	var b strings.Builder
+	b.WriteString(`<div class="scroll"><table class="rows"><thead>`)
+	tableRow(&b, "th", rowHeads)
+	b.WriteString(`</thead><tbody>`)
+	for i := range r.Rows {
+		tableRow(&b, "td", r.Rows[i].cells(r.Rows[i].Category.String()))
+	}
+	total := r.total()
+	b.WriteString(`</tbody><tfoot>`)
+	tableRow(&b, "td", total.cells("all"))
+	b.WriteString(`</tfoot></table></div>`)
+	return b.String()
+}
+
+func waitingTable(r *Run) string {
+	if len(r.Longest) == 0 {
+		return `<p>Nobody waits.</p>`
+	}
+	var b strings.Builder
+	b.WriteString(`<div class="scroll"><table class="waiting"><thead>`)
+	tableRow(&b, "th", []string{"job", "kind", "queue", "waiting", "for", "reason", "what stands in the way", "what would help"})
+	b.WriteString(`</thead><tbody>`)
+	for i := range r.Longest {
+		w := &r.Longest[i]
+		tableRow(&b, "td", []string{
+			string(w.Job), w.Category.String(), string(w.Queue), count(w.Replicas), Span(w.For),
+			string(w.Reason.Code), w.Reason.Text, w.Reason.Relax,
+		})
+	}
+	b.WriteString(`</tbody></table></div>`)
+	return b.String()
+}
+
+func tableRow(b *strings.Builder, tag string, cells []string) {
+	b.WriteString("<tr>")
+	for _, c := range cells {
+		fmt.Fprintf(b, "<%s>%s</%s>", tag, html.EscapeString(c), tag)
+	}
+	b.WriteString("</tr>\n")
+}

@@ -1,0 +1,211 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/berth-sched/berth"
+)
+
+// allocationPlot shows who held the GPUs over time, as areas on top of each other
+// under the line of what there is.
+func allocationPlot(r *Run) string {
+	p := newPlot(1080, 340, "GPUs held over time by kind of job")
+	most := int64(0)
+	for i := range r.Samples {
+		most = max(most, r.Samples[i].Capacity, r.Samples[i].held())
+	}
+	p.timeAxis(r.Start, r.End)
+	p.amountAxis(float64(most)/1000, "GPUs")
+	base := make([]point, len(r.Samples))
+	for i := range r.Samples {
+		base[i] = point{float64(r.Samples[i].At), 0}
+	}
+	for c := range categories {
+		top := slices.Clone(base)
+		for i := range r.Samples {
+			top[i].y += float64(r.Samples[i].Held[c]) / 1000
+		}
+		if !slices.Equal(top, base) {
+			back := slices.Clone(base)
+			slices.Reverse(back)
+			p.put(`<path d="%s%sZ" class="area" style="fill:var(--c%d)"/>`, p.path(top), strings.Replace(p.path(back), "M", "L", 1), c)
+		}
+		base = top
+	}
+	capacity := make([]point, len(r.Samples))
+	for i := range r.Samples {
+		capacity[i] = point{float64(r.Samples[i].At), float64(r.Samples[i].Capacity) / 1000}
+	}
+	p.put(`<path d="%s" class="capacity"/>`, p.path(capacity))
+	p.hover(r, func(s *Sample) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s of %s GPUs held", count(int(s.held()/1000)), count(int(s.Capacity/1000)))
+		for c := range categories {
+			if s.Held[c] > 0 {
+				fmt.Fprintf(&b, "\n%s: %s", c, count(int(s.Held[c]/1000)))
+			}
+		}
+		return b.String()
+	})
+	return p.end()
+}
+
+// strandedPlot shows what was free over time, and which part of it was of no use.
+func strandedPlot(r *Run) string {
+	p := newPlot(532, 260, "free and stranded GPUs over time")
+	free, stranded := make([]point, len(r.Samples)), make([]point, len(r.Samples))
+	most := 0.0
+	for i := range r.Samples {
+		s := &r.Samples[i]
+		free[i] = point{float64(s.At), float64(s.Free) / 1000}
+		stranded[i] = point{float64(s.At), float64(s.Stranded) / 1000}
+		most = max(most, free[i].y)
+	}
+	p.timeAxis(r.Start, r.End)
+	p.amountAxis(most, "GPUs")
+	p.area(free, "free")
+	p.area(stranded, "stranded")
+	p.hover(r, func(s *Sample) string {
+		return fmt.Sprintf("%.1f GPUs free\n%.1f of them stranded", float64(s.Free)/1000, float64(s.Stranded)/1000)
+	})
+	return p.end()
+}
+
+// waitingPlot shows how many waited over time.
+func waitingPlot(r *Run) string {
+	p := newPlot(532, 260, "replicas that wait over time")
+	points := make([]point, len(r.Samples))
+	most := 0.0
+	for i := range r.Samples {
+		points[i] = point{float64(r.Samples[i].At), float64(r.Samples[i].Waiting)}
+		most = max(most, points[i].y)
+	}
+	p.timeAxis(r.Start, r.End)
+	p.amountAxis(most, "jobs and replicas")
+	p.area(points, "waiting")
+	p.hover(r, func(s *Sample) string { return count(s.Waiting) + " wait" })
+	return p.end()
+}
+
+// area fills from zero to the points.
+func (p *plot) area(points []point, class string) {
+	if len(points) == 0 {
+		return
+	}
+	first, last := points[0], points[len(points)-1]
+	closed := append(append([]point{{first.x, 0}}, points...), point{last.x, 0})
+	p.put(`<path d="%sZ" class="%s"/>`, p.path(closed), class)
+}
+
+// hover lays strips over the plot that say, when pointed at, what a sample was. At
+// most 144, so that the page stays small.
+func (p *plot) hover(r *Run, text func(*Sample) string) {
+	every := (len(r.Samples) + 143) / 144
+	for i := 0; i < len(r.Samples); i += max(every, 1) {
+		s := &r.Samples[i]
+		end := r.End
+		if i+every < len(r.Samples) {
+			end = r.Samples[i+every].At
+		}
+		x := p.x(float64(s.At))
+		p.put(
+			`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" class="strip"><title>%s</title></rect>`,
+			x, p.top, max(p.x(float64(end))-x, 0.5), p.height-p.top-p.bottom, html.EscapeString(clock(s.At)+"\n"+text(s)),
+		)
+	}
+}
+
+// clock formats an instant.
+func clock(t berth.Time) string {
+	day, rest := int64(t)/int64(berth.Day), int64(t)%int64(berth.Day)
+	s := fmt.Sprintf("%02d:%02d", rest/int64(berth.Hour), rest%int64(berth.Hour)/int64(berth.Minute))
+	if day > 0 {
+		s = fmt.Sprintf("day %d, %s", day, s)
+	}
+	return s
+}
+
+// waitPlot shows, for each category, which part was placed within which time, of
+// all that were submitted and not withdrawn. What waits to the end keeps a line
+// from reaching the top.
+func waitPlot(r *Run) string {
+	p := newPlot(1080, 320, "part of the replicas placed within a time, by kind of job")
+	longest := berth.Duration(10 * berth.Minute)
+	for i := range r.Rows {
+		longest = max(longest, r.Rows[i].Quantile(1))
+	}
+	const least = float64(berth.Second)
+	p.x = func(v float64) float64 {
+		span := p.width - p.right - p.left
+		return p.left + span*math.Log(max(v, least)/least)/math.Log(float64(longest)/least)
+	}
+	for _, t := range []berth.Duration{
+		berth.Second, 10 * berth.Second, berth.Minute, 10 * berth.Minute, berth.Hour, 6 * berth.Hour,
+		berth.Day, 7 * berth.Day, 30 * berth.Day,
+	} {
+		if t > longest {
+			break
+		}
+		x := p.x(float64(t))
+		p.line(x, p.top, x, p.height-p.bottom, "grid")
+		p.text(x, p.height-p.bottom+16, "mid", waitLabel(t))
+	}
+	p.text((p.left+p.width-p.right)/2, p.height-6, "mid unit", "wait until placed (logarithmic; the left edge is a second or less)")
+	p.y = linear(0, 100, p.height-p.bottom, p.top)
+	for v := 0.0; v <= 100; v += 25 {
+		p.line(p.left, p.y(v), p.width-p.right, p.y(v), "grid")
+		p.text(p.left-6, p.y(v)+4, "end", fmt.Sprintf("%.0f", v))
+	}
+	p.yUnit("placed, %")
+	for i := range r.Rows {
+		p.waitLine(&r.Rows[i], longest)
+	}
+	return p.end()
+}
+
+func waitLabel(t berth.Duration) string {
+	switch {
+	case t >= berth.Day:
+		return fmt.Sprintf("%d d", t/berth.Day)
+	case t >= berth.Hour:
+		return fmt.Sprintf("%d h", t/berth.Hour)
+	case t >= berth.Minute:
+		return fmt.Sprintf("%d min", t/berth.Minute)
+	default:
+		return fmt.Sprintf("%d s", t/berth.Second)
+	}
+}
+
+// waitLine draws one category, as steps.
+func (p *plot) waitLine(row *Row, longest berth.Duration) {
+	all := float64(row.Submitted - row.Withdrawn)
+	if all <= 0 || len(row.Waits) == 0 {
+		return
+	}
+	var points []point
+	lastX, lastY := -1.0, -1.0
+	for i, w := range row.Waits {
+		at := point{float64(w), min(100*float64(i+1)/all, 100)}
+		// What is nearer than half a pixel to the last point is not worth a step.
+		if x, y := p.x(at.x), p.y(at.y); i < len(row.Waits)-1 && math.Abs(x-lastX) < 0.5 && math.Abs(y-lastY) < 0.5 {
+			continue
+		} else {
+			lastX, lastY = x, y
+		}
+		before := 0.0
+		if len(points) > 0 {
+			before = points[len(points)-1].y
+		}
+		points = append(points, point{at.x, before}, at)
+	}
+	points = append(points, point{float64(longest), points[len(points)-1].y})
+	p.put(
+		`<path d="%s" class="wait" style="stroke:var(--c%d)"><title>%s: p50 %s, p99 %s, %s of %s placed</title></path>`,
+		p.path(points), row.Category, html.EscapeString(row.Category.String()),
+		Span(row.Quantile(0.5)), Span(row.Quantile(0.99)), count(row.Placed), count(row.Submitted),
+	)
+}

@@ -1,0 +1,148 @@
+package report
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berth-sched/berth"
+)
+
+// A Run is how a run went. Amounts of GPU are in thousandths of a GPU.
+type Run struct {
+	// Title and Subtitle head the page; the caller may set them.
+	Title, Subtitle string
+	// Wall is how long the run took by the clock on the wall, with all that watched
+	// it; the caller sets it. Zero: not told.
+	Wall time.Duration
+
+	Start, End berth.Time
+	// Rows by category, of those that occurred, in order.
+	Rows []Row
+	// Samples in order of time.
+	Samples []Sample
+	// Map of the fleet at the sample with the most GPUs held.
+	Map Map
+	// Longest lists those that wait longest at the end, the longest first.
+	Longest []Waiting
+	// Capacity, Held and Stranded are means over time, of all GPUs of the fleet;
+	// Stranded over the samples. Peak is the most that was held at any instant.
+	Capacity, Held, Stranded float64
+	Peak                     int64
+	// Facts that were accepted, and that were refused.
+	Facts, Refused int
+	Passes, Orders int
+	// Searches for a place, whether there was one or not: the decisions.
+	Searches int64
+}
+
+// A Row is one category.
+type Row struct {
+	Category Category
+	// Submitted replicas = Placed + Waiting that never had a place + Withdrawn
+	// before they had one.
+	Submitted, Placed, Withdrawn int
+	// Waiting at the end, for a first place or after they lost one.
+	Waiting int
+	// Again counts the places given after the first one was lost.
+	Again int
+	// Waits of those that were placed, in ascending order.
+	Waits []berth.Duration
+	// GPUHours that were held.
+	GPUHours float64
+}
+
+// Quantile returns the shortest wait that a part p of those placed did not
+// exceed (the nearest rank); 0 when none was placed.
+func (r *Row) Quantile(p float64) berth.Duration {
+	if len(r.Waits) == 0 {
+		return 0
+	}
+	rank := int(p*float64(len(r.Waits)) + 0.999999)
+	return r.Waits[min(max(rank, 1), len(r.Waits))-1]
+}
+
+// A Sample is the fleet at one instant, after a pass.
+type Sample struct {
+	At berth.Time
+	// Capacity is all GPUs of the fleet, Held those held by category.
+	Capacity int64
+	Held     [categories]int64
+	// Free and Stranded as berth.GPUCount has them.
+	Free, Stranded int64
+	// Waiting replicas.
+	Waiting int
+}
+
+// held sums over the categories.
+func (s *Sample) held() int64 {
+	var sum int64
+	for _, v := range s.Held {
+		sum += v
+	}
+	return sum
+}
+
+// A Waiting is a replica that waits at the end.
+type Waiting struct {
+	Job      berth.JobID
+	Queue    berth.QueueID
+	Category Category
+	// Replicas of the job that wait; For is how long the first of them does.
+	Replicas int
+	For      berth.Duration
+	// Reason as Explain gives it.
+	Reason berth.Reason
+}
+
+// A Map says what runs where.
+type Map struct {
+	At berth.Time
+	// Islands are the narrowest domains, or sets of nodes of one product where the
+	// fleet has no levels.
+	Islands []Island
+}
+
+// An Island is one domain of the fleet.
+type Island struct {
+	Name  string
+	Nodes []NodeView
+}
+
+// A NodeView is one node.
+type NodeView struct {
+	ID berth.NodeID
+	// Trouble is "cordoned", or empty.
+	Trouble string
+	GPUs    []GPUView
+}
+
+// A GPUView is one GPU.
+type GPUView struct {
+	Failed  bool
+	Holders []Holder
+}
+
+// A Holder is who holds a GPU, or a part of it.
+type Holder struct {
+	Job      berth.JobID
+	Replica  int
+	Category Category
+	Milli    int64
+}
+
+// total sums the rows.
+func (r *Run) total() Row {
+	var sum Row
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		sum.Submitted += row.Submitted
+		sum.Placed += row.Placed
+		sum.Withdrawn += row.Withdrawn
+		sum.Waiting += row.Waiting
+		sum.Again += row.Again
+		sum.GPUHours += row.GPUHours
+		sum.Waits = append(sum.Waits, row.Waits...)
+	}
+	slices.Sort(sum.Waits)
+	return sum
+}

@@ -1,0 +1,114 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/berth-sched/berth"
+)
+
+// WriteTable writes the run as text: a row for each category, the fleet's figures,
+// and who waits longest and why.
+func WriteTable(w io.Writer, r *Run) error {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, strings.Join(rowHeads, "\t")+"\t")
+	rows, total := r.Rows, r.total()
+	for i := range rows {
+		fmt.Fprintln(t, strings.Join(rows[i].cells(rows[i].Category.String()), "\t")+"\t")
+	}
+	fmt.Fprintln(t, strings.Join(total.cells("all"), "\t")+"\t")
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	for _, f := range r.figures() {
+		fmt.Fprintf(&b, "%-16s  %s\n", f.name, f.value+" "+f.rest)
+	}
+	if len(r.Longest) > 0 {
+		longest := &r.Longest[0]
+		fmt.Fprintf(&b, "%-16s  %s\n", "longest wait", longest.sentence())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+var rowHeads = []string{"jobs and replicas", "submitted", "placed", "waiting", "withdrawn", "again", "wait p50", "p99", "max", "GPU hours"}
+
+func (r *Row) cells(name string) []string {
+	wait := func(p float64) string {
+		if len(r.Waits) == 0 {
+			return "-"
+		}
+		return Span(r.Quantile(p))
+	}
+	return []string{
+		name, count(r.Submitted), count(r.Placed), count(r.Waiting), count(r.Withdrawn), count(r.Again),
+		wait(0.5), wait(0.99), wait(1), count(int(r.GPUHours + 0.5)),
+	}
+}
+
+// A figure is one number about the whole run: value in large print, rest in small.
+type figure struct{ name, value, rest string }
+
+func (r *Run) figures() []figure {
+	list := []figure{
+		{"GPU allocation", percent(r.Held, r.Capacity), fmt.Sprintf(
+			"on average of %s GPUs; %s GPUs at the peak", count(int(r.Capacity/1000+0.5)), count(int(r.Peak/1000)),
+		)},
+		{"fragmentation", percent(r.Stranded, r.Capacity), "on average free, but of no use to any who wait"},
+		{"facts", count(r.Facts), fmt.Sprintf("accepted, %s refused", count(r.Refused))},
+		{"passes", count(r.Passes), fmt.Sprintf("gave %s orders", count(r.Orders))},
+	}
+	decisions := figure{"decisions", count(int(r.Searches)), "searches for a place"}
+	if r.Wall > 0 {
+		decisions.rest += fmt.Sprintf(
+			"; %s a second by the clock on the wall (%.1f s for %s, simulator included)",
+			count(int(float64(r.Searches)/r.Wall.Seconds())), r.Wall.Seconds(), Span(r.End.Sub(r.Start)),
+		)
+	}
+	return append(list, decisions)
+}
+
+func (w *Waiting) sentence() string {
+	return fmt.Sprintf("%s (%s), for %s: %s", w.Job, w.Category, Span(w.For), w.Reason.Text)
+}
+
+// Span formats a duration in its two largest units, as in "3h05m".
+func Span(d berth.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + Span(-d)
+	case d == 0:
+		return "0s"
+	case d < berth.Second:
+		return fmt.Sprintf("%dms", d)
+	case d < berth.Minute:
+		return fmt.Sprintf("%ds", d/berth.Second)
+	case d < berth.Hour:
+		return fmt.Sprintf("%dm%02ds", d/berth.Minute, d%berth.Minute/berth.Second)
+	case d < 2*berth.Day:
+		return fmt.Sprintf("%dh%02dm", d/berth.Hour, d%berth.Hour/berth.Minute)
+	default:
+		return fmt.Sprintf("%dd%02dh", d/berth.Day, d%berth.Day/berth.Hour)
+	}
+}
+
+// count formats a whole number in groups of three.
+func count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func percent(part, whole float64) string {
+	if whole == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*part/whole)
+}

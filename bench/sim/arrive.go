@@ -1,0 +1,75 @@
+package sim
+
+import "github.com/berth-sched/berth"
+
+// arrive tells a fact that comes from outside the executor, and keeps what the
+// executor and the hardware have to know of it.
+func (s *Simulation) arrive(a Arrival) error {
+	accepted, err := s.apply(a.Event)
+	if err != nil || !accepted {
+		return err
+	}
+	x := &s.executor
+	switch e := a.Event.(type) {
+	case berth.JobSubmitted:
+		x.jobs[e.Job.ID] = newJob(&e.Job, a.Runtime)
+	case berth.JobObserved:
+		x.jobs[e.Job.ID] = newJob(&e.Job, a.Runtime)
+		s.observe(&e)
+	case berth.JobFinished:
+		x.endJob(e.Job)
+	case berth.JobCancelled:
+		if j := x.jobs[e.Job]; j != nil {
+			j.cancelled = true
+			x.endCancelled(j)
+		}
+	case berth.NodeJoined:
+		s.hardware.join(e.Node)
+	case berth.NodeUpdated:
+		s.hardware.update(e.Node)
+	case berth.NodeLost:
+		s.hardware.lose(e.Node)
+		x.lose(e.Node, ^berth.GPUSet(0), true)
+	case berth.GPUFailed:
+		x.lose(e.Node, berth.GPUs(e.GPU), false)
+	}
+	return nil
+}
+
+// observe takes over what runs already.
+func (s *Simulation) observe(e *berth.JobObserved) {
+	for i := range e.Running {
+		r := &e.Running[i]
+		g := s.gang(berth.Order{Job: e.Job.ID, Replica: r.Replica, Incarnation: r.Incarnation})
+		for k := range r.Members {
+			s.executor.start(g, &r.Members[k], true)
+		}
+		if g.job.runtime > 0 && g.job.spec.Service == nil {
+			g.clock = true
+			s.queue.push(occurrence{at: s.now.Add(g.job.runtime), what: finished, gang: g})
+		}
+	}
+}
+
+// lose stops what runs on lost hardware: the given GPUs of a node, or all of it.
+func (x *executor) lose(node berth.NodeID, gpus berth.GPUSet, whole bool) {
+	for _, g := range x.placed {
+		for flat := range g.where {
+			at := &g.where[flat]
+			if at.node != node || !whole && at.gpus&gpus == 0 {
+				continue
+			}
+			group := g.job.groupOf(flat)
+			g.stop(group, flat-g.job.offsets[group])
+		}
+	}
+}
+
+// groupOf is the group of the member with a flat index.
+func (j *job) groupOf(flat int) int {
+	group := 0
+	for flat >= j.offsets[group+1] {
+		group++
+	}
+	return group
+}

@@ -1,0 +1,125 @@
+package sim_test
+
+import (
+	"strings"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// badEvents lists events of every kind that a core refuses whatever it holds, as
+// long as it has the generator's levels.
+func (g *generator) badEvents() []berth.Event {
+	list := append(badNodes(len(g.levels)), badQueues()...)
+	return append(append(list, badJobs()...), badReports()...)
+}
+
+func badNodes(levels int) []berth.Event {
+	node := func(change func(*berth.Node)) berth.Node {
+		n := berth.Node{ID: "fresh", CPUMilli: 1000, MemoryMiB: 1000, GPUs: []berth.GPU{{Product: "H100"}, {Product: "H100"}}}
+		for range levels {
+			n.Domains = append(n.Domains, "d")
+		}
+		change(&n)
+		return n
+	}
+	var list []berth.Event
+	for _, change := range []func(*berth.Node){
+		func(n *berth.Node) { n.ID = "" },
+		func(n *berth.Node) { n.ID = "two\nlines" },
+		func(n *berth.Node) { n.ID = berth.NodeID(strings.Repeat("x", 2000)) },
+		func(n *berth.Node) { n.Pool = "\xff" },
+		func(n *berth.Node) { n.Domains = append(n.Domains, "one too many") },
+		func(n *berth.Node) { n.CPUMilli = -1 },
+		func(n *berth.Node) { n.MemoryMiB = 1 << 50 },
+		func(n *berth.Node) { n.GPUs = make([]berth.GPU, berth.MaxGPUs+1) },
+		func(n *berth.Node) { n.GPUs[1].Product = "A10" },
+		func(n *berth.Node) { n.GPUs[0].Product = "" },
+		func(n *berth.Node) { n.GPUs[1].MemoryMiB = -5 },
+		func(n *berth.Node) { n.GPUs[1].Clique = "k" },
+		func(n *berth.Node) { n.GPUs[0].NUMANode = -2 },
+		func(n *berth.Node) { n.NICs = []berth.NIC{{Name: "ib0", Rail: -1}} },
+		func(n *berth.Node) { n.Labels = map[string]string{"": "x"} },
+	} {
+		list = append(list, berth.NodeJoined{Node: node(change)}, berth.NodeUpdated{Node: node(change)})
+	}
+	return append(list,
+		berth.NodeUpdated{Node: node(func(n *berth.Node) { n.ID = "nobody" })},
+		berth.NodeCordoned{Node: "nobody"}, berth.NodeUncordoned{Node: "nobody"}, berth.NodeLost{Node: "nobody"},
+		berth.NodeCordoned{Node: "n0", Reason: "\x00"}, berth.NodeLost{Node: "n0", Reason: "\x00"},
+		berth.GPUFailed{Node: "nobody"}, berth.GPUFailed{Node: "n0", GPU: 64}, berth.GPUFailed{Node: "n0", GPU: -1},
+		berth.GPURepaired{Node: "nobody"}, berth.GPURepaired{Node: "n0", GPU: 99},
+		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: -1}},
+		berth.PolicyChanged{Policy: berth.Policy{ReleaseAttempts: -1}},
+		berth.PolicyChanged{Policy: berth.Policy{PassBudget: -1}},
+		berth.PolicyChanged{Policy: berth.Policy{RetryBackoff: berth.Hour, MaxRetryBackoff: berth.Second}},
+	)
+}
+
+func badQueues() []berth.Event {
+	return []berth.Event{
+		berth.QueueSet{},
+		berth.QueueSet{Queue: quota.Queue{Name: "\x01"}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", Parent: "nobody"}},
+		berth.QueueSet{Queue: quota.Queue{Name: "org0", Parent: "org0"}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", Weight: -1}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{"gold": 1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPU: -1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPU: 1}, Guarantee: quota.Amounts{quota.GPU: 2}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", LendingLimit: quota.Amounts{quota.GPU: 1}}},
+		berth.QueueRemoved{}, berth.QueueRemoved{Queue: "nobody"},
+	}
+}
+
+func badJobs() []berth.Event {
+	var list []berth.Event
+	for _, change := range []func(*berth.Job){
+		func(j *berth.Job) { j.ID = "" },
+		func(j *berth.Job) { j.Queue = "nobody" },
+		func(j *berth.Job) { j.Queue = "" },
+		func(j *berth.Job) { j.Tenant = "\x7f" },
+		func(j *berth.Job) { j.Class = 9 },
+		func(j *berth.Job) { j.Groups = nil },
+		func(j *berth.Job) { j.Groups[0].Replicas = 0 },
+		func(j *berth.Job) { j.Groups[0].Min = 3 },
+		func(j *berth.Job) { j.Groups[0].Min = -1 },
+		func(j *berth.Job) { j.Groups = append(j.Groups, j.Groups[0]) },
+		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{} },
+		func(j *berth.Job) { j.Groups[0].Claim.GPUs = 65 },
+		func(j *berth.Job) { j.Groups[0].Claim.MIG = "1g.10gb" },
+		func(j *berth.Job) { j.Groups[0].Claim.CPUMilli = -1 },
+		func(j *berth.Job) { j.Groups[0].Claim.Share = &berth.Share{Milli: 500} },
+		func(j *berth.Job) {
+			j.Groups[0].Claim = berth.Claim{Share: &berth.Share{Milli: 500, Mode: berth.TimeSlice}}
+		},
+		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{Share: &berth.Share{Milli: 1000}} },
+		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{CPUMilli: 1, NVLink: true} },
+		func(j *berth.Job) { j.Groups[0].Selector.Pools = []string{""} },
+		func(j *berth.Job) { j.Groups[0].Topology.Required = "galaxy" },
+		func(j *berth.Job) { j.Groups[0].Topology.Segment = 2 },
+		func(j *berth.Job) { j.Groups[0].Topology.RailAligned = true },
+		func(j *berth.Job) { j.Topology.SpreadLevel = "node" },
+		func(j *berth.Job) { j.Topology.Required, j.Topology.Preferred = "node", "fleet" },
+		func(j *berth.Job) { j.GangTimeout = -1 },
+		func(j *berth.Job) { j.Service = &berth.Service{Replicas: -1} },
+		func(j *berth.Job) { j.Service, j.GangTimeout = &berth.Service{}, berth.Minute },
+		func(j *berth.Job) { j.MinRuntime = 1 << 60 },
+	} {
+		j := berth.Job{ID: "fresh", Queue: "org0", Groups: []berth.Group{{Replicas: 2, Claim: berth.Claim{GPUs: 1}}}}
+		change(&j)
+		list = append(list, berth.JobSubmitted{Job: j}, berth.JobObserved{Job: j})
+	}
+	return append(list,
+		berth.JobScaled{Job: "nobody", Replicas: 1}, berth.JobScaled{Job: "j0", Replicas: -1},
+		berth.JobCancelled{Job: "nobody"}, berth.JobCancelled{},
+	)
+}
+
+func badReports() []berth.Event {
+	return []berth.Event{
+		berth.JobFinished{Job: "nobody"}, berth.JobFinished{Job: "j0", Incarnation: 1 << 30},
+		berth.MemberFailed{Job: "nobody"}, berth.MemberFailed{Job: "j0", Replica: -1, Incarnation: 1},
+		berth.MemberFailed{Job: "j0", Incarnation: 1 << 30, Members: []berth.MemberRef{{}}},
+		berth.ActionReported{}, berth.ActionReported{Action: 1 << 60}, berth.ActionReported{Action: 1 << 60, Outcome: 77},
+	}
+}

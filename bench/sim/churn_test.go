@@ -1,0 +1,55 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// churn has a generation of nodes, queues and jobs, of names and shapes of its own,
+// come, run and go.
+func churn(t *testing.T, core *berth.Core, now berth.Time) {
+	t.Helper()
+	must := func(e berth.Event) { require.NoError(t, core.Apply(now, e)) }
+	name := func(kind string, i int) string { return fmt.Sprintf("%s-%d-%d", kind, now, i) }
+	product := berth.GPU{Product: name("gpu", 0), MemoryMiB: 1000}
+	for i := range 4 {
+		must(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(name("n", i)), GPUs: []berth.GPU{product, product}}})
+		must(berth.QueueSet{Queue: quota.Queue{Name: name("q", i)}})
+	}
+	for i := range 12 {
+		claim := berth.Claim{GPUs: 1 + i%2}
+		if i%3 == 0 {
+			claim = berth.Claim{Share: &berth.Share{Milli: 100 + i}}
+		}
+		must(berth.JobSubmitted{Job: berth.Job{
+			ID: berth.JobID(name("j", i)), Queue: berth.QueueID(name("q", i%4)), Tenant: berth.TenantID(name("t", i)),
+			Groups: []berth.Group{{Replicas: 2, Min: 1, Claim: claim}},
+		}})
+	}
+	for range 3 {
+		actions, err := core.Schedule(now)
+		require.NoError(t, err)
+		for _, a := range actions {
+			must(berth.ActionReported{Action: a.Header().ID})
+		}
+	}
+	for i := range 12 {
+		must(berth.JobCancelled{Job: berth.JobID(name("j", i))})
+	}
+	actions, err := core.Schedule(now)
+	require.NoError(t, err)
+	require.NotEmpty(t, actions)
+	for _, a := range actions {
+		must(berth.ActionReported{Action: a.Header().ID})
+	}
+	for i := range 4 {
+		must(berth.NodeLost{Node: berth.NodeID(name("n", i))})
+		must(berth.QueueRemoved{Queue: berth.QueueID(name("q", i))})
+	}
+	require.NoError(t, core.Check())
+}

@@ -1,0 +1,341 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// An executor is the pretend one: what it was ordered and what runs because of it.
+type executor struct {
+	jobs map[berth.JobID]*job
+	// placed lists the gangs that have members, for faults to choose from.
+	placed []*gang
+}
+
+// A job is what the executor has to know of one.
+type job struct {
+	spec      *berth.Job
+	offsets   []int // flat index of each group's first member; one more: the total
+	runtime   berth.Duration
+	gangs     []*gang // by replica; nil where nothing was ordered
+	cancelled bool
+}
+
+// A gang is one life of a replica.
+type gang struct {
+	job         *job
+	number      int
+	incarnation berth.Incarnation
+	// order is the latest about it, previous the one before.
+	order, previous berth.ActionID
+	// where each member runs, by flat index; empty: it does not.
+	where  []site
+	counts []int // running members of each group
+	slot   int   // position in executor.placed, or -1
+	// clock: its end is set. over: nothing that was ordered matters any more.
+	clock, over bool
+}
+
+// A site is where a member runs, or is being started.
+type site struct {
+	node    berth.NodeID
+	gpus    berth.GPUSet
+	running bool
+}
+
+func newJob(spec *berth.Job, runtime berth.Duration) *job {
+	j := &job{spec: spec, runtime: runtime}
+	total := 0
+	for i := range spec.Groups {
+		j.offsets = append(j.offsets, total)
+		total += spec.Groups[i].Replicas
+	}
+	j.offsets = append(j.offsets, total)
+	return j
+}
+
+// group finds a group by its name.
+func (j *job) group(name string) int {
+	return slices.IndexFunc(j.spec.Groups, func(g berth.Group) bool { return g.Name == name })
+}
+
+// gang returns the gang of a life of a replica; a former life of it is over.
+func (s *Simulation) gang(h berth.Order) *gang {
+	j := s.executor.jobs[h.Job]
+	if j == nil {
+		return nil
+	}
+	for h.Replica >= len(j.gangs) {
+		j.gangs = append(j.gangs, nil)
+	}
+	g := j.gangs[h.Replica]
+	if g == nil || g.incarnation != h.Incarnation {
+		s.executor.end(g)
+		g = &gang{
+			job: j, number: h.Replica, incarnation: h.Incarnation, slot: -1,
+			where: make([]site, j.offsets[len(j.offsets)-1]), counts: make([]int, len(j.spec.Groups)),
+		}
+		j.gangs[h.Replica] = g
+	}
+	return g
+}
+
+// end forgets what runs of a gang.
+func (x *executor) end(g *gang) {
+	if g == nil || g.over {
+		return
+	}
+	g.over = true
+	g.job.gangs[g.number] = nil
+	if g.slot >= 0 {
+		last := x.placed[len(x.placed)-1]
+		x.placed[g.slot], last.slot = last, g.slot
+		x.placed = x.placed[:len(x.placed)-1]
+		g.slot = -1
+	}
+	if g.job.cancelled {
+		x.endCancelled(g.job)
+	}
+}
+
+// endCancelled forgets a cancelled job of which nothing runs.
+func (x *executor) endCancelled(j *job) {
+	if !slices.ContainsFunc(j.gangs, func(g *gang) bool { return g != nil }) {
+		delete(x.jobs, j.spec.ID)
+	}
+}
+
+// endJob forgets a job and whatever runs of it.
+func (x *executor) endJob(id berth.JobID) {
+	if j := x.jobs[id]; j != nil {
+		for _, g := range j.gangs {
+			x.end(g)
+		}
+		delete(x.jobs, id)
+	}
+}
+
+// start notes that a member is being started, or runs.
+func (x *executor) start(g *gang, p *berth.Placement, running bool) {
+	group := g.job.group(p.Group)
+	g.where[g.job.offsets[group]+p.Index] = site{p.Node, p.GPUs, running}
+	if running {
+		g.counts[group]++
+	}
+	if g.slot < 0 {
+		g.slot = len(x.placed)
+		x.placed = append(x.placed, g)
+	}
+}
+
+// stop notes that a member does not run.
+func (g *gang) stop(group, index int) {
+	at := &g.where[g.job.offsets[group]+index]
+	if at.running {
+		g.counts[group]--
+	}
+	*at = site{}
+}
+
+// enough reports whether the minimum of every group runs.
+func (g *gang) enough() bool {
+	for i, n := range g.counts {
+		least := g.job.spec.Groups[i].Min
+		if least == 0 {
+			least = g.job.spec.Groups[i].Replicas
+		}
+		if n < least {
+			return false
+		}
+	}
+	return true
+}
+
+// idle reports whether no member runs or is being started.
+func (g *gang) idle() bool {
+	return !slices.ContainsFunc(g.where, func(at site) bool { return at.node != "" })
+}
+
+// carryOut takes an order: it is executed after a while.
+func (s *Simulation) carryOut(a berth.Action) {
+	h := a.Header()
+	delay := s.options.StopDelay
+	switch a := a.(type) {
+	case berth.Drop:
+		s.executor.endJob(h.Job)
+		return
+	case berth.Bind:
+		delay = s.options.StartDelay
+		if g := s.gang(h); g != nil {
+			for i := range a.Members {
+				s.executor.start(g, &a.Members[i], false)
+			}
+		}
+	}
+	if g := s.gang(h); g != nil {
+		g.previous, g.order = g.order, h.ID
+		s.queue.push(occurrence{at: s.now.Add(delay), what: executed, action: a, gang: g})
+	}
+}
+
+// execute is the end of an order: what was ordered happens, and is reported. An
+// order that was overtaken or is overdue is left alone: whatever it asked for, the
+// core has given it up.
+func (s *Simulation) execute(a berth.Action, g *gang) error {
+	h := a.Header()
+	if g.over || g.order != h.ID || h.Deadline <= s.now {
+		return nil
+	}
+	switch a := a.(type) {
+	case berth.Bind:
+		failed := s.startAll(g, &a)
+		return s.report(g, h, failed, len(failed) == len(a.Members))
+	case berth.Release:
+		failed := s.stopAll(g, &a)
+		return s.report(g, h, failed, len(failed) == len(a.Members))
+	}
+	return nil
+}
+
+// startAll starts the members of a Bind, and returns those that fail to start.
+func (s *Simulation) startAll(g *gang, b *berth.Bind) []berth.MemberRef {
+	failed := s.failing(b.Members, s.options.Faults.BindFail, s.options.Faults.BindPartial)
+	for i := range b.Members {
+		p := &b.Members[i]
+		group := g.job.group(p.Group)
+		at := &g.where[g.job.offsets[group]+p.Index]
+		switch {
+		case slices.Contains(failed, p.Ref()):
+			g.stop(group, p.Index)
+		case at.node == "": // its node was lost, or it died while it was starting
+			failed = append(failed, p.Ref())
+		default:
+			at.running = true
+			g.counts[group]++
+		}
+	}
+	return failed
+}
+
+// stopAll stops the members of a Release, and returns those that do not stop.
+func (s *Simulation) stopAll(g *gang, r *berth.Release) []berth.MemberRef {
+	failed := s.failing(r.Members, s.options.Faults.ReleaseFail, s.options.Faults.ReleasePartial)
+	for i := range r.Members {
+		if p := &r.Members[i]; !slices.Contains(failed, p.Ref()) {
+			g.stop(g.job.group(p.Group), p.Index)
+		}
+	}
+	return failed
+}
+
+// failing draws which members of an order fail: all, some or, mostly, none.
+func (s *Simulation) failing(members []berth.Placement, all, some float64) []berth.MemberRef {
+	every, part := s.chance(all), s.chance(some)
+	if !every && !part {
+		return nil
+	}
+	var failed []berth.MemberRef
+	for i := range members {
+		if every || s.random.IntN(3) == 0 {
+			failed = append(failed, members[i].Ref())
+		}
+	}
+	if len(failed) == 0 {
+		failed = append(failed, members[s.random.IntN(len(members))].Ref())
+	}
+	return failed
+}
+
+// report tells how an order ended, or fails to. The members that failed may be all
+// of the order's: Failed says the same as Partial then.
+func (s *Simulation) report(g *gang, h berth.Order, failed []berth.MemberRef, all bool) error {
+	e := berth.ActionReported{Action: h.ID}
+	switch {
+	case all && s.random.IntN(2) == 0:
+		e.Outcome, e.Reason = berth.Failed, "none did as ordered"
+	case len(failed) > 0:
+		e.Outcome, e.Members, e.Reason = berth.Partial, failed, "some did not do as ordered"
+	}
+	switch f := &s.options.Faults; {
+	case s.chance(f.ReportLost):
+		s.lastAttempt(g, h)
+		return nil
+	case s.chance(f.ReportLate):
+		wait := s.around(h.Deadline.Sub(s.now))
+		s.queue.push(occurrence{at: s.now.Add(wait), what: told, event: e, gang: g})
+		return nil
+	case s.chance(f.ReportDouble):
+		again := s.now.Add(s.around(10 * berth.Second))
+		s.queue.push(occurrence{at: again, what: told, event: e, gang: g})
+	case s.chance(f.ReportOld):
+		s.queue.push(occurrence{at: s.now, what: told, event: s.outdated(g)})
+	}
+	return s.tellOf(e, g)
+}
+
+// outdated is a report about something that is over.
+func (s *Simulation) outdated(g *gang) berth.Event {
+	job, life := g.job.spec.ID, g.incarnation-1
+	switch draw := s.random.IntN(3); {
+	case draw == 0 && g.previous > 0:
+		return berth.ActionReported{Action: g.previous}
+	case draw == 1 && life > 0 && g.job.spec.Service == nil:
+		return berth.JobFinished{Job: job, Incarnation: life}
+	case life > 0:
+		first := berth.MemberRef{Group: g.job.spec.Groups[0].Name}
+		return berth.MemberFailed{Job: job, Replica: g.number, Incarnation: life, Members: []berth.MemberRef{first}}
+	}
+	return berth.ActionReported{Action: g.order}
+}
+
+// tellOf tells a fact about a gang, and does what follows from it.
+func (s *Simulation) tellOf(e berth.Event, g *gang) error {
+	accepted, err := s.apply(e)
+	if err != nil || !accepted || g == nil || g.over {
+		return err
+	}
+	switch {
+	case g.idle():
+		s.executor.end(g)
+	case !g.clock && g.job.runtime > 0 && g.job.spec.Service == nil && g.enough():
+		g.clock = true
+		s.queue.push(occurrence{at: s.now.Add(g.job.runtime), what: finished, gang: g})
+	}
+	return nil
+}
+
+// lastAttempt ends a gang of which the core hears nothing any more after its last
+// attempt to stop it.
+func (s *Simulation) lastAttempt(g *gang, h berth.Order) {
+	if g.order == h.ID && g.idle() && g.job.cancelled {
+		s.executor.end(g)
+	}
+}
+
+// finish ends a job by itself.
+func (s *Simulation) finish(g *gang) error {
+	if g.over || !g.enough() {
+		return nil
+	}
+	accepted, err := s.apply(berth.JobFinished{Job: g.job.spec.ID, Incarnation: g.incarnation})
+	if accepted {
+		s.executor.endJob(g.job.spec.ID)
+	}
+	return err
+}
+
+// happen makes one occurrence happen.
+func (s *Simulation) happen(o occurrence) error {
+	switch o.what {
+	case executed:
+		return s.execute(o.action, o.gang)
+	case finished:
+		return s.finish(o.gang)
+	default:
+		if o.gang != nil {
+			return s.tellOf(o.event, o.gang)
+		}
+		return s.arrive(Arrival{At: s.now, Event: o.event})
+	}
+}

@@ -1,0 +1,294 @@
+package sim_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/quota"
+)
+
+// horizon is when the last arrivals of a swarm come, and faults when faults stop.
+const (
+	horizon = berth.Time(berth.Hour)
+	faults  = berth.Time(90 * berth.Minute)
+)
+
+// A generator draws a tiny world from a seed: everything is likely to be in the
+// way of everything else.
+type generator struct {
+	*rand.Rand
+	levels []string
+	nodes  []berth.Node
+	queues []string
+	jobs   []berth.Job
+	list   []sim.Arrival
+}
+
+func newGenerator(seed uint64) *generator {
+	return &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
+}
+
+// one draws an element of a list.
+func one[T any](g *generator, list ...T) T { return list[g.IntN(len(list))] }
+
+func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
+
+func (g *generator) config() berth.Config {
+	g.levels = one(g, nil, []string{"leaf"}, []string{"spine", "leaf"})
+	return berth.Config{Levels: g.levels, Policy: g.policy()}
+}
+
+func (g *generator) policy() berth.Policy {
+	return berth.Policy{
+		BindTimeout:     one(g, 0, 20*berth.Second, berth.Minute),
+		ReleaseTimeout:  one(g, 0, 15*berth.Second, 40*berth.Second),
+		ReleaseAttempts: g.IntN(4),
+		RetryBackoff:    one(g, 0, berth.Second, 20*berth.Second),
+		MaxRetryBackoff: one(g, 0, berth.Minute),
+		PassBudget:      one(g, 0, 1, 3),
+	}
+}
+
+// options draws each fault's probability, of which many are zero.
+func (g *generator) options() sim.Options {
+	often := func() float64 { return one(g, 0, 0, g.Float64()*0.5) }
+	seldom := func() float64 { return one(g, 0, 0, g.Float64()*0.08) }
+	return sim.Options{
+		StartDelay:   one(g, 0, berth.Second, 12*berth.Second),
+		StopDelay:    one(g, 0, berth.Second, 8*berth.Second),
+		PassInterval: one(g, 0, 0, 5*berth.Second),
+		Seed:         g.Uint64(),
+		Faults: sim.Faults{
+			BindFail: often(), BindPartial: often(), ReleaseFail: often(), ReleasePartial: often(),
+			ReportLost: often(), ReportLate: often(), ReportDouble: often(), ReportOld: often(),
+			MemberDie: seldom(), NodeLost: seldom(), GPUFail: seldom(), Cordon: seldom(),
+			Outage: one(g, 0, berth.Minute), Restore: one(g, 0, 0.02, 0.3), Until: faults,
+		},
+	}
+}
+
+// workload draws a fleet, queues and an hour of arrivals.
+func (g *generator) workload() []sim.Arrival {
+	for range 2 + g.IntN(9) {
+		g.at(0, berth.NodeJoined{Node: g.node(len(g.nodes))})
+	}
+	g.quotas()
+	if g.chance(40) {
+		g.observed()
+	}
+	for range 10 + g.IntN(30) {
+		g.submit()
+	}
+	for range g.IntN(25) {
+		g.change()
+	}
+	for range g.IntN(6) {
+		list := g.badEvents()
+		g.at(g.instant(), list[g.IntN(len(list))])
+	}
+	slices.SortStableFunc(g.list, func(a, b sim.Arrival) int { return cmp.Compare(a.At, b.At) })
+	return g.list
+}
+
+func (g *generator) at(t berth.Time, e berth.Event) {
+	g.list = append(g.list, sim.Arrival{At: t, Event: e})
+}
+
+// instant draws a time, with a liking for the same ones.
+func (g *generator) instant() berth.Time {
+	if g.chance(30) {
+		return berth.Time(berth.Duration(g.IntN(12)) * 5 * berth.Minute)
+	}
+	return berth.Time(g.Int64N(int64(horizon)))
+}
+
+func (g *generator) node(i int) berth.Node {
+	n := berth.Node{
+		ID: berth.NodeID(fmt.Sprintf("n%d", i)), Pool: one(g, "", "", "red"),
+		CPUMilli: one(g, int64(8000), 32_000), MemoryMiB: one(g, int64(16_000), 64_000),
+		Labels: one(g, nil, map[string]string{"disk": "fast"}),
+	}
+	for l := range g.levels {
+		n.Domains = append(n.Domains, fmt.Sprintf("%c%d", 'a'+l, g.IntN(2)))
+	}
+	gpu := one(g,
+		berth.GPU{Product: "H100", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}, Clique: "k"},
+		berth.GPU{Product: "H100", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}},
+		berth.GPU{Product: "A10", MemoryMiB: 24_576, ComputeCapability: berth.ComputeCapability{Major: 8, Minor: 6}})
+	for range one(g, 0, 1, 2, 4, 8) {
+		n.GPUs = append(n.GPUs, gpu)
+	}
+	g.nodes = append(g.nodes, n)
+	return n
+}
+
+func (g *generator) quotas() {
+	for o := range 1 + g.IntN(2) {
+		org := fmt.Sprintf("org%d", o)
+		g.at(0, berth.QueueSet{Queue: quota.Queue{Name: org, Limit: g.limit()}})
+		for t := range g.IntN(3) {
+			team := fmt.Sprintf("%s-team%d", org, t)
+			g.at(0, berth.QueueSet{Queue: quota.Queue{
+				Name: team, Parent: org, Limit: g.limit(), Weight: int64(g.IntN(3)),
+				Guarantee: one(g, nil, quota.Amounts{quota.GPU: 1000}),
+			}})
+			g.queues = append(g.queues, team)
+		}
+		g.queues = append(g.queues, org) // refused where it has teams
+	}
+}
+
+func (g *generator) limit() quota.Amounts {
+	return one(g, nil, nil,
+		quota.Amounts{quota.GPU: int64(1000 * g.IntN(12))},
+		quota.Amounts{quota.GPUOf("H100"): int64(1000 * (1 + g.IntN(6))), quota.GPU: 20_000},
+		quota.Amounts{quota.CPU: 20_000, quota.Memory: 40_000})
+}
+
+// submit draws a job, and for some what becomes of it.
+func (g *generator) submit() {
+	j := g.job()
+	a := sim.Arrival{At: g.instant(), Event: berth.JobSubmitted{Job: j}}
+	if g.chance(85) {
+		a.Runtime = berth.Duration(1 + g.Int64N(int64(20*berth.Minute)))
+	}
+	g.list = append(g.list, a)
+	later := func() berth.Time { return a.At.Add(berth.Duration(g.Int64N(int64(15 * berth.Minute)))) }
+	if j.Service != nil {
+		for range g.IntN(4) {
+			g.at(later(), berth.JobScaled{Job: j.ID, Replicas: g.IntN(5)})
+		}
+	}
+	if g.chance(40) || a.Runtime == 0 && g.chance(80) {
+		g.at(later(), berth.JobCancelled{Job: j.ID})
+	}
+}
+
+func (g *generator) job() berth.Job {
+	j := berth.Job{
+		ID:    berth.JobID(fmt.Sprintf("j%d", len(g.jobs))),
+		Queue: berth.QueueID(one(g, g.queues...)), Tenant: one(g, berth.TenantID("ann"), "bob"),
+		Class: one(g, berth.Batch, berth.Interactive, berth.LatencyCritical), Priority: int32(g.IntN(3)),
+	}
+	groups := one(g, 1, 1, 1, 2, 3)
+	for i := range groups {
+		group := g.group(j.Class)
+		if groups > 1 {
+			group.Name = string(rune('a' + i))
+		}
+		j.Groups = append(j.Groups, group)
+	}
+	if g.chance(20) {
+		j.Topology.Required = g.level()
+	}
+	if g.chance(30) {
+		j.Service = &berth.Service{Replicas: g.IntN(4)}
+	} else if g.chance(20) {
+		j.GangTimeout = berth.Duration(1 + g.Int64N(int64(10*berth.Minute)))
+	}
+	g.jobs = append(g.jobs, j)
+	return j
+}
+
+func (g *generator) level() string {
+	return one(g, append([]string{"node", "fleet"}, g.levels...)...)
+}
+
+func (g *generator) group(class berth.Class) berth.Group {
+	group := berth.Group{Replicas: one(g, 1, 1, 2, 3, 4, 6), Claim: g.claim(class)}
+	if g.chance(40) {
+		group.Min = 1 + g.IntN(group.Replicas)
+	}
+	switch {
+	case g.chance(15):
+		group.Topology.Required = g.level()
+	case g.chance(15):
+		group.Topology.Preferred = g.level()
+	case g.chance(15) && group.Replicas%2 == 0:
+		group.Min, group.Topology.Segment, group.Topology.SegmentLevel = 0, 2, g.level()
+	}
+	switch g.IntN(12) {
+	case 0:
+		group.Selector.Pools = []string{"red"}
+	case 1:
+		group.Selector.Products = []string{"A10", "B200"}
+	case 2:
+		group.Selector.MinGPUMemoryMiB = 40_000
+	case 3:
+		group.Selector.MinComputeCapability = berth.ComputeCapability{Major: 9}
+	case 4:
+		group.Selector.Labels = map[string]string{"disk": "fast"}
+	}
+	return group
+}
+
+func (g *generator) claim(class berth.Class) berth.Claim {
+	host := berth.Claim{CPUMilli: int64(500 * g.IntN(8)), MemoryMiB: int64(500 * g.IntN(8))}
+	switch g.IntN(8) {
+	case 0:
+		host.CPUMilli++
+	case 1, 2, 3:
+		host.Share = &berth.Share{Milli: one(g, 100, 250, 333, 500, 999), MemoryMiB: one(g, int64(0), 0, 10_000)}
+		if class == berth.Interactive {
+			host.Share.Mode = one(g, berth.MPS, berth.TimeSlice)
+		}
+	default:
+		host.GPUs = one(g, 1, 1, 2, 4)
+		host.NVLink = g.chance(10)
+	}
+	return host
+}
+
+// observed places a job on a node by hand before anything else comes.
+func (g *generator) observed() {
+	i := slices.IndexFunc(g.nodes, func(n berth.Node) bool { return len(n.GPUs) > 1 })
+	if i < 0 {
+		return
+	}
+	j := berth.Job{
+		ID: "seen", Queue: berth.QueueID(g.queues[0]), Service: &berth.Service{Replicas: 2},
+		Groups: []berth.Group{{Replicas: 2, Min: 1, Claim: berth.Claim{GPUs: 1}}},
+	}
+	g.at(0, berth.JobObserved{Job: j, Running: []berth.RunningReplica{{
+		Replica: 1, Incarnation: 7,
+		Members: []berth.Placement{{Index: 1, Node: g.nodes[i].ID, GPUs: berth.GPUs(1)}},
+	}}})
+	g.jobs = append(g.jobs, j)
+}
+
+// change draws something that happens to the fleet or to the rules.
+func (g *generator) change() {
+	n := g.nodes[g.IntN(len(g.nodes))]
+	t := g.instant()
+	switch g.IntN(7) {
+	case 0:
+		g.at(t, berth.NodeJoined{Node: g.node(len(g.nodes))})
+	case 1:
+		g.at(t, berth.NodeLost{Node: n.ID})
+		g.at(t.Add(berth.Duration(g.Int64N(int64(10*berth.Minute)))), berth.NodeJoined{Node: n})
+	case 2:
+		n.CPUMilli, n.MemoryMiB = g.Int64N(n.CPUMilli+1), g.Int64N(n.MemoryMiB+1)
+		n.Labels = one(g, nil, map[string]string{"disk": "fast"})
+		g.at(t, berth.NodeUpdated{Node: n})
+	case 3:
+		g.at(t, berth.PolicyChanged{Policy: g.policy()})
+	case 4, 5:
+		q := one(g, g.queues...)
+		parent, _, _ := cutTeam(q)
+		g.at(t, berth.QueueSet{Queue: quota.Queue{Name: q, Parent: parent, Limit: g.limit()}})
+	case 6:
+		g.at(t, berth.QueueRemoved{Queue: berth.QueueID(one(g, g.queues...))})
+	}
+}
+
+// cutTeam returns the organisation of a team's queue, or nothing.
+func cutTeam(queue string) (parent, team string, ok bool) {
+	if len(queue) > 5 {
+		return queue[:4], queue[5:], true
+	}
+	return "", queue, false
+}

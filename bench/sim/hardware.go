@@ -1,0 +1,97 @@
+package sim
+
+import "github.com/berth-sched/berth"
+
+// hardware is what the simulation knows of the nodes, so that faults can choose
+// among them.
+type hardware struct {
+	nodes []berth.Node // those in the fleet, in no useful order
+	byID  map[berth.NodeID]int
+}
+
+func (h *hardware) join(n berth.Node) {
+	h.byID[n.ID] = len(h.nodes)
+	h.nodes = append(h.nodes, n)
+}
+
+func (h *hardware) update(n berth.Node) { h.nodes[h.byID[n.ID]] = n }
+
+func (h *hardware) lose(id berth.NodeID) {
+	i, last := h.byID[id], len(h.nodes)-1
+	h.nodes[i] = h.nodes[last]
+	h.byID[h.nodes[i].ID] = i
+	h.nodes = h.nodes[:last]
+	delete(h.byID, id)
+}
+
+// trouble makes the faults that come by the pass.
+func (s *Simulation) trouble() error {
+	f := &s.options.Faults
+	if s.chance(f.MemberDie) {
+		if err := s.memberDies(); err != nil {
+			return err
+		}
+	}
+	for _, t := range []struct {
+		chance float64
+		make   func(*berth.Node) (fault, remedy berth.Event)
+	}{
+		{f.NodeLost, s.nodeLost}, {f.GPUFail, s.gpuFails}, {f.Cordon, s.cordoned},
+	} {
+		if !s.chance(t.chance) || len(s.hardware.nodes) == 0 {
+			continue
+		}
+		fault, remedy := t.make(&s.hardware.nodes[s.random.IntN(len(s.hardware.nodes))])
+		if fault == nil {
+			continue
+		}
+		s.queue.push(occurrence{at: s.now.Add(s.around(f.Outage)), what: told, event: remedy})
+		if err := s.arrive(Arrival{At: s.now, Event: fault}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Simulation) nodeLost(n *berth.Node) (fault, remedy berth.Event) {
+	return berth.NodeLost{Node: n.ID, Reason: "power"}, berth.NodeJoined{Node: *n}
+}
+
+func (s *Simulation) gpuFails(n *berth.Node) (fault, remedy berth.Event) {
+	if len(n.GPUs) == 0 {
+		return nil, nil
+	}
+	gpu := s.random.IntN(len(n.GPUs))
+	return berth.GPUFailed{Node: n.ID, GPU: gpu, Reason: "Xid 79"}, berth.GPURepaired{Node: n.ID, GPU: gpu}
+}
+
+func (s *Simulation) cordoned(n *berth.Node) (fault, remedy berth.Event) {
+	return berth.NodeCordoned{Node: n.ID, Reason: "maintenance"}, berth.NodeUncordoned{Node: n.ID}
+}
+
+// memberDies ends up to three members of one gang, whether they run already or are
+// still being started.
+func (s *Simulation) memberDies() error {
+	if len(s.executor.placed) == 0 {
+		return nil
+	}
+	g := s.executor.placed[s.random.IntN(len(s.executor.placed))]
+	e := berth.MemberFailed{Job: g.job.spec.ID, Replica: g.number, Incarnation: g.incarnation, Reason: "exit status 137"}
+	left := 1 + s.random.IntN(3)
+	start := s.random.IntN(len(g.where))
+	for i := range g.where {
+		flat := (start + i) % len(g.where)
+		if g.where[flat].node == "" || left == 0 {
+			continue
+		}
+		left--
+		group := g.job.groupOf(flat)
+		ref := berth.MemberRef{Group: g.job.spec.Groups[group].Name, Index: flat - g.job.offsets[group]}
+		g.stop(group, ref.Index)
+		e.Members = append(e.Members, ref)
+	}
+	if len(e.Members) == 0 {
+		return nil
+	}
+	return s.tellOf(e, g)
+}

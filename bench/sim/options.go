@@ -1,0 +1,85 @@
+package sim
+
+import "github.com/berth-sched/berth"
+
+// An Arrival is a fact that the workload tells at an instant.
+type Arrival struct {
+	At    berth.Time
+	Event berth.Event
+	// Runtime, for JobSubmitted of a job that is no service: how long the gang runs,
+	// counted from when its minimum runs, before JobFinished is told. A gang that is
+	// taken back and placed again starts anew. Zero: until it is cancelled.
+	Runtime berth.Duration
+}
+
+// A Workload gives arrivals in the order of their instants.
+type Workload interface {
+	// Next returns the next arrival, or false when there are no more.
+	Next() (Arrival, bool)
+}
+
+// FromSlice returns a workload of arrivals that are in order already.
+func FromSlice(arrivals []Arrival) Workload {
+	w := slice(arrivals)
+	return &w
+}
+
+type slice []Arrival
+
+func (s *slice) Next() (Arrival, bool) {
+	if len(*s) == 0 {
+		return Arrival{}, false
+	}
+	first := (*s)[0]
+	*s = (*s)[1:]
+	return first, true
+}
+
+// Options say how the simulation goes. The zero value is an executor without
+// delays or faults, and a pass after every instant at which something happened.
+type Options struct {
+	// StartDelay and StopDelay are how long the executor takes to carry out a
+	// Bind and a Release.
+	StartDelay, StopDelay berth.Duration
+	// PassInterval: passes are run at multiples of it. Zero: after every instant at
+	// which something happened. Either way no pass is run when the core has nothing
+	// to do.
+	PassInterval berth.Duration
+	// Faults to make, from Seed.
+	Faults Faults
+	Seed   uint64
+
+	// Applied sees every fact that was told, with the core's refusal or nil.
+	Applied func(now berth.Time, e berth.Event, err error)
+	// Scheduled sees the orders of every pass, also of one without orders.
+	Scheduled func(now berth.Time, actions []berth.Action)
+	// Restored sees every restore, before anything is asked of the new core.
+	Restored func(now berth.Time)
+}
+
+// Faults are probabilities, from 0 to 1.
+type Faults struct {
+	// Of each Bind: no member starts; some do not start.
+	BindFail, BindPartial float64
+	// Of each Release: no member stops at the first try; some do not.
+	ReleaseFail, ReleasePartial float64
+	// Of each order: the report never comes; it comes late, perhaps after the
+	// deadline or after later ones; it comes twice.
+	ReportLost, ReportLate, ReportDouble float64
+	// Of each order that ended without a fault: a report about an order or a life that
+	// is over comes after it.
+	ReportOld float64
+
+	// Of each pass: members of some gang die; a node is lost; a GPU fails; a node is
+	// cordoned. Nodes and GPUs come back after a while, between half of Outage and
+	// one and a half.
+	MemberDie, NodeLost, GPUFail, Cordon float64
+	// Outage is how long hardware stays away on average; zero: 10 minutes.
+	Outage berth.Duration
+
+	// Of each call of the core: it is replaced by Restore of its Snapshot before.
+	Restore float64
+
+	// Until is when faults stop; zero: never. What is away then still comes back.
+	Until berth.Time
+}

@@ -1,0 +1,194 @@
+package sim_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+)
+
+// Any bytes that are no snapshot, event or action are refused with a typed error;
+// and what Restore takes is a core in order, whatever it was made of.
+func TestR1_AnyBytesAreAValueOrATypedError(t *testing.T) {
+	taken, refused := 0, 0
+	for seed := uint64(1); seed <= 8; seed++ {
+		config, log := record(t, seed)
+		core := fresh(t, config)
+		random := rand.New(rand.NewPCG(seed, 4))
+		for i := range log {
+			tell(t, core, &log[i])
+			if random.IntN(10) > 0 {
+				continue
+			}
+			for range 10 {
+				broken, err := berth.Restore(mutate(random, []byte(snapshot(t, core))))
+				if err != nil {
+					requireTyped(t, err)
+					refused++
+					continue
+				}
+				taken++
+				require.NoError(t, broken.Check())
+				_, err = broken.Schedule(broken.Now())
+				require.NoError(t, err)
+				require.NoError(t, broken.Check())
+			}
+			decodeMutated(t, random, &log[i])
+		}
+	}
+	require.Greater(t, taken, 50, "mutations are too rough")
+	require.Greater(t, refused, 50, "mutations are too mild")
+}
+
+func decodeMutated(t *testing.T, random *rand.Rand, s *step) {
+	t.Helper()
+	if s.event != nil {
+		line, err := berth.EncodeEvent(s.event)
+		if err != nil {
+			requireTyped(t, err) // a refused event may be beyond words
+			return
+		}
+		if _, err := berth.DecodeEvent(mutate(random, line)); err != nil {
+			requireTyped(t, err)
+		}
+	}
+	for _, a := range s.actions {
+		line, err := berth.EncodeAction(a)
+		require.NoError(t, err)
+		if _, err := berth.DecodeAction(mutate(random, line)); err != nil {
+			requireTyped(t, err)
+		}
+	}
+}
+
+// mutate changes some bytes: mostly digits into digits, so that the form stays.
+func mutate(random *rand.Rand, b []byte) []byte {
+	for range 1 + random.IntN(3) {
+		i := random.IntN(len(b))
+		if random.IntN(8) == 0 {
+			b[i] = byte(random.IntN(256))
+			continue
+		}
+		for range len(b) {
+			if '0' <= b[i] && b[i] <= '9' {
+				b[i] = byte('0' + random.IntN(10))
+				break
+			}
+			i = (i + 1) % len(b)
+		}
+	}
+	return b
+}
+
+func requireTyped(t *testing.T, err error) {
+	t.Helper()
+	var e *berth.Error
+	require.True(t, errors.As(err, &e), "%T: %v", err, err)
+	require.NotEmpty(t, e.Event)
+	require.NotEmpty(t, e.Reason)
+	require.NotNil(t, e.Kind)
+}
+
+// A rejected event changes nothing: not a byte of the state, whatever it is in.
+func TestR2_RejectedEventsChangeNothing(t *testing.T) {
+	for seed := uint64(1); seed <= 8; seed++ {
+		config, log := record(t, seed)
+		core, g := fresh(t, config), newGenerator(seed)
+		g.config()
+		bad := g.badEvents()
+		for i := range log {
+			tell(t, core, &log[i])
+			if i%40 != int(seed) {
+				continue
+			}
+			before := snapshot(t, core)
+			for _, e := range append(bad, unfitting(core)...) {
+				err := core.Apply(core.Now()+1, e)
+				require.Error(t, err, "%#v", e)
+				requireTyped(t, err)
+				require.Equal(t, before, snapshot(t, core), "%#v", e)
+			}
+			require.ErrorIs(t, core.Apply(core.Now()-1, berth.PolicyChanged{}), berth.ErrClock)
+			_, err := core.Schedule(core.Now() - 1)
+			require.ErrorIs(t, err, berth.ErrClock)
+			require.Error(t, core.Apply(core.Now(), nil))
+			require.Equal(t, before, snapshot(t, core))
+			require.NoError(t, core.Check())
+		}
+	}
+}
+
+// unfitting lists events that are refused because of what the core holds.
+func unfitting(core *berth.Core) []berth.Event {
+	var list []berth.Event
+	for _, a := range core.Outstanding() {
+		h := a.Header()
+		list = append(list,
+			berth.ActionReported{Action: h.ID, Outcome: berth.Partial},
+			berth.ActionReported{Action: h.ID, Outcome: 9},
+			berth.ActionReported{Action: h.ID, Reason: "\x01"},
+			berth.ActionReported{Action: h.ID, Members: []berth.MemberRef{{}}},
+			berth.ActionReported{Action: h.ID, Outcome: berth.Partial, Members: []berth.MemberRef{{Group: "nobody"}}},
+			berth.MemberFailed{Job: h.Job, Replica: h.Replica, Incarnation: h.Incarnation},
+			berth.MemberFailed{Job: h.Job, Replica: h.Replica, Incarnation: h.Incarnation - 1, Members: []berth.MemberRef{{}}},
+			berth.JobSubmitted{Job: berth.Job{ID: h.Job, Queue: "org0", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}},
+		)
+	}
+	for _, q := range core.Report().Queues {
+		if q.Waiting > 0 {
+			list = append(list, berth.QueueRemoved{Queue: q.Queue})
+		}
+	}
+	return list
+}
+
+// Memory is bounded by what lives: after long churn, when everything has left, the
+// state is that of a new core, and no index holds on to anything.
+func TestR3_NothingIsLeftBehind(t *testing.T) {
+	for seed := uint64(30_001); seed <= 30_010; seed++ {
+		r := newRun(seed)
+		require.NoError(t, r.all(), "seed %d", seed)
+		r.leave()
+		require.NoError(t, r.err, "seed %d\n%s", seed, r.tail())
+		core := r.sim.Core()
+		require.NoError(t, core.Check())
+		empty := fresh(t, core.Config())
+		require.InDelta(t, len(snapshot(t, empty)), len(snapshot(t, core)), 60, "numbers aside: %s", snapshot(t, core))
+		for _, field := range []string{"jobs", "orders", "shapes", "nodeByID"} {
+			require.Zero(t, lengthOf(t, core, field), "seed %d: %s", seed, field)
+		}
+	}
+}
+
+// The tables that use an index again do so: they are as long after a hundred
+// generations as after the first few.
+func TestR3_TablesDoNotGrow(t *testing.T) {
+	core := fresh(t, berth.Config{})
+	tables := []string{"nodes", "queues"}
+	var first []int
+	for generation := range 100 {
+		churn(t, core, berth.Time(generation)*berth.Time(berth.Minute))
+		var lengths []int
+		for _, field := range tables {
+			lengths = append(lengths, lengthOf(t, core, field))
+		}
+		if generation == 2 {
+			first = lengths
+		}
+		if generation > 2 {
+			require.Equal(t, first, lengths, "%v in generation %d", tables, generation)
+		}
+	}
+}
+
+// lengthOf reads how long an unexported table of a core is.
+func lengthOf(t *testing.T, core *berth.Core, field string) int {
+	t.Helper()
+	v := reflect.ValueOf(core).Elem().FieldByName(field)
+	require.True(t, v.IsValid(), "Core has no field %s any more: name its successor here", field)
+	return v.Len()
+}

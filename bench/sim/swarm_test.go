@@ -1,0 +1,272 @@
+package sim_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/check"
+	"github.com/berth-sched/berth/bench/sim"
+)
+
+// swarmSeeds is how many worlds TestSwarm runs, unless BERTH_SWARM_SEEDS says
+// otherwise; BERTH_SWARM_FIRST is the first seed, to replay one that failed:
+//
+//	BERTH_SWARM_FIRST=1234 BERTH_SWARM_SEEDS=1 go test -run TestSwarm ./bench/sim
+const swarmSeeds = 150
+
+// TestSwarm runs many tiny worlds with random faults under the checker; then the
+// faults stop, and each must come to rest. The swarm as a whole must have gone
+// through everything that mattersCases lists.
+func TestSwarm(t *testing.T) {
+	first, seeds := number("BERTH_SWARM_FIRST", 1), number("BERTH_SWARM_SEEDS", swarmSeeds)
+	cases := map[string]int{}
+	for seed := first; seed < first+seeds; seed++ {
+		r := newRun(seed)
+		if err := r.all(); err != nil {
+			t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", seed, err, r.tail())
+		}
+		for name, n := range r.checker.Cases() {
+			cases[name] += n
+		}
+		for name, n := range r.cases {
+			cases[name] += n
+		}
+	}
+	if seeds < swarmSeeds {
+		return
+	}
+	for _, name := range mattersCases {
+		if cases[name] == 0 {
+			t.Errorf("no run went through %q", name)
+		}
+	}
+	t.Logf("%v", cases)
+}
+
+// mattersCases are the situations without which a swarm has tested too little.
+var mattersCases = []string{
+	"bind done: binding to running", "bind failed: binding to pending",
+	"bind partial: binding to running", "bind partial: binding to repairing", "bind partial: running to running",
+	"bind expired", "growth expired", "presumed dead", "release expired", "release failed", "release partial",
+	"bind of a pending gang", "bind of a repairing gang", "bind of a running gang", "repair given up",
+	"nodeLost while binding", "nodeLost while running", "nodeLost while releasing",
+	"gpuFailed while binding", "gpuFailed while running", "gpuFailed while releasing",
+	"memberFailed while binding", "memberFailed while running",
+	"cancelled while pending", "cancelled while binding", "cancelled while running", "cancelled while releasing",
+	"finished while running", "finished while releasing",
+	"scaled up", "scaled down while pending", "scaled down while binding", "scaled down while running",
+	"release because hardware-lost", "release because member-failed", "release because bind-expired",
+	"release because bind-failed", "release because cancelled", "release because scaled-down",
+	"dropped", "observed", "share placed", "segments placed", "required level kept",
+	"stale report", "stale life", "limit lowered below usage",
+	"nodeUpdated while in use", "nodeUpdated to less than is held",
+	"restored with pending", "restored with binding", "restored with running", "restored with repairing",
+	"restored with releasing",
+}
+
+func number(name string, otherwise uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// A run is one simulation with the checker at every step.
+type run struct {
+	checker *check.Checker
+	sim     *sim.Simulation
+	journal []string
+	cases   map[string]int
+	passes  int
+	// log is what was told, for tests that tell it again.
+	log []step
+	err error
+}
+
+// A step is one call of the core and its answer.
+type step struct {
+	now     berth.Time
+	event   berth.Event // nil: a pass
+	refused error
+	actions []berth.Action
+}
+
+func newRun(seed uint64) *run { return newRunWith(seed, nil) }
+
+// newRunWith makes a run whose options are changed after they were drawn.
+func newRunWith(seed uint64, change func(*sim.Options)) *run {
+	g := newGenerator(seed)
+	config := g.config()
+	core, err := berth.New(config)
+	if err != nil {
+		panic(err)
+	}
+	r := &run{checker: check.New(config), cases: map[string]int{}}
+	options := g.options()
+	options.Applied, options.Scheduled, options.Restored = r.applied, r.scheduled, r.restored
+	if change != nil {
+		change(&options)
+	}
+	r.sim = sim.New(core, sim.FromSlice(g.workload()), options)
+	return r
+}
+
+func (r *run) applied(now berth.Time, e berth.Event, refused error) {
+	r.log = append(r.log, step{now: now, event: e, refused: refused})
+	line, _ := berth.EncodeEvent(e)
+	if refused != nil {
+		r.note("%d refused %s: %v", now, line, refused)
+		r.verify(r.checker.Rejected(now, e, refused))
+		return
+	}
+	r.note("%d %s", now, line)
+	r.verify(r.checker.Applied(now, e))
+	r.state()
+}
+
+func (r *run) scheduled(now berth.Time, actions []berth.Action) {
+	r.log = append(r.log, step{now: now, actions: actions})
+	r.passes++
+	r.note("%d pass", now)
+	for _, a := range actions {
+		line, _ := berth.EncodeAction(a)
+		r.note("  %s", line)
+	}
+	r.verify(r.checker.Scheduled(now, actions))
+	r.state()
+}
+
+func (r *run) restored(now berth.Time) {
+	r.note("%d restored", now)
+	for state, n := range r.checker.States() {
+		if n > 0 {
+			r.cases["restored with "+state.String()]++
+		}
+	}
+	r.state()
+}
+
+// state holds the core's own view of its state against the checker's.
+func (r *run) state() {
+	core := r.sim.Core()
+	r.verify(core.Check())
+	r.verify(r.checker.Against(core.Report()))
+	r.verify(r.checker.Outstanding(core.Outstanding()))
+}
+
+// verify keeps the first violation, and where the journal stood.
+func (r *run) verify(err error) {
+	if r.err == nil && err != nil {
+		r.err = err
+		r.note("VIOLATION %v", err)
+	}
+}
+
+func (r *run) note(format string, args ...any) {
+	if r.err == nil {
+		r.journal = append(r.journal, fmt.Sprintf(format, args...))
+	}
+}
+
+func (r *run) tail() string { return strings.Join(r.journal[max(0, len(r.journal)-60):], "\n") }
+
+// all runs a world to its end: an hour and a half with arrivals and faults, then as
+// long as it takes until nothing happens any more.
+func (r *run) all() error {
+	for r.err == nil {
+		at, any := r.sim.Next()
+		if !any {
+			break
+		}
+		if at > faults+berth.Time(2*berth.Day) {
+			return fmt.Errorf("L1: something is still to happen at %d", at)
+		}
+		if err := r.sim.Run(at); err != nil && r.err == nil {
+			return err
+		}
+		if r.passes > 20_000 {
+			return fmt.Errorf("L1: %d passes, and no end", r.passes)
+		}
+	}
+	if r.err != nil {
+		return r.err
+	}
+	return r.rest()
+}
+
+// rest asserts that the fleet has settled: nothing is under way, another pass
+// changes nothing, and what waits does not fit.
+func (r *run) rest() error {
+	core := r.sim.Core()
+	now := core.Now()
+	if err := r.checker.Quiescent(now); err != nil {
+		return err
+	}
+	before, err := core.Snapshot()
+	if err != nil {
+		return err
+	}
+	actions, err := core.Schedule(now)
+	if err != nil || len(actions) > 0 {
+		return fmt.Errorf("L1: an idle pass gave %d orders: %v", len(actions), err)
+	}
+	after, err := core.Snapshot()
+	if err != nil || string(before) != string(after) {
+		return fmt.Errorf("L1: an idle pass changed the state: %v", err)
+	}
+	return nil
+}
+
+// leave has everything go: jobs are cancelled and released, nodes lost, queues
+// removed.
+func (r *run) leave() {
+	core := r.sim.Core()
+	now := core.Now() + 1
+	tell := func(e berth.Event) { r.applied(now, e, core.Apply(now, e)) }
+	for _, id := range r.jobs() {
+		tell(berth.JobCancelled{Job: id})
+	}
+	actions, err := core.Schedule(now)
+	r.verify(err)
+	r.scheduled(now, actions)
+	for _, a := range actions {
+		tell(berth.ActionReported{Action: a.Header().ID})
+	}
+	for _, n := range r.nodes() {
+		tell(berth.NodeLost{Node: n})
+	}
+	queues := core.Report().Queues
+	for range 2 { // children first; what has some is refused at first
+		for _, q := range queues {
+			if core.Apply(now, berth.QueueRemoved{Queue: q.Queue}) == nil {
+				r.verify(r.checker.Applied(now, berth.QueueRemoved{Queue: q.Queue}))
+			}
+		}
+	}
+}
+
+// jobs and nodes are those of which the run has heard, gone or not.
+func (r *run) jobs() (ids []berth.JobID) {
+	for _, s := range r.log {
+		switch e := s.event.(type) {
+		case berth.JobSubmitted:
+			ids = append(ids, e.Job.ID)
+		case berth.JobObserved:
+			ids = append(ids, e.Job.ID)
+		}
+	}
+	return ids
+}
+
+func (r *run) nodes() (ids []berth.NodeID) {
+	for _, s := range r.log {
+		if e, ok := s.event.(berth.NodeJoined); ok {
+			ids = append(ids, e.Node.ID)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,110 @@
+package workload
+
+import (
+	"strconv"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+const (
+	levelSpine = "spine"
+	levelLeaf  = "leaf"
+
+	gpusPerNode   = 8
+	nodesPerLeaf  = 32 // a scalable unit
+	leavesPerPod  = 4  // that share a spine
+	cpuMilli      = 112_000
+	hostMemoryMiB = 2 << 20
+	gpuMemoryMiB  = 81_559 // as the driver reports it for 80 GB
+	nicMbit       = 400_000
+
+	organisations = 10
+	teamsPerOrg   = 24
+)
+
+// addNodes has the fleet join.
+func (d *day) addNodes() {
+	for i := range d.nodes {
+		leaf := i / nodesPerLeaf
+		n := berth.Node{
+			ID:       berth.NodeID(number("node-", i, 4)),
+			Pool:     "h100",
+			Domains:  []string{"spine-" + strconv.Itoa(leaf/leavesPerPod), number("leaf-", leaf, 2)},
+			CPUMilli: cpuMilli, MemoryMiB: hostMemoryMiB,
+		}
+		for g := range gpusPerNode {
+			socket := g / (gpusPerNode / 2)
+			n.GPUs = append(n.GPUs, berth.GPU{
+				Product: "H100-80GB", MemoryMiB: gpuMemoryMiB,
+				ComputeCapability: berth.ComputeCapability{Major: 9},
+				NUMANode:          socket, Clique: string(n.ID),
+			})
+			n.NICs = append(n.NICs, berth.NIC{
+				Name: "mlx5_" + strconv.Itoa(g), Rail: g, MbitPerSecond: nicMbit, NUMANode: socket,
+			})
+		}
+		d.fleet = append(d.fleet, n)
+		d.tell(0, berth.NodeJoined{Node: n})
+	}
+}
+
+// A team is a leaf of the quota tree.
+type team struct {
+	queue berth.QueueID
+	org   berth.TenantID
+}
+
+// teams by what they do.
+type teams struct{ serving, training, research []team }
+
+// addQueues makes the quota tree: organisations with guarantees that add up to
+// 84 % of the fleet, and teams that divide them evenly. What nobody is guaranteed
+// or uses is shared by weight, which here is the guarantee. Research has limits, so
+// that it cannot take the night over with notebooks.
+func (d *day) addQueues() {
+	total := int64(d.gpus) * 1000
+	for o := range organisations {
+		org := number("org-", o, 2)
+		list, percent, limited := &d.teams.research, int64(4), true
+		switch {
+		case o < 4:
+			list, percent, limited = &d.teams.serving, 12, false
+		case o < 7:
+			list, percent, limited = &d.teams.training, 8, false
+		}
+		guarantee := total * percent / 100
+		d.addQueue(org, "", guarantee, limited)
+		for t := range teamsPerOrg {
+			name := org + "/" + number("team-", t, 2)
+			d.addQueue(name, org, guarantee/teamsPerOrg, limited)
+			*list = append(*list, team{berth.QueueID(name), berth.TenantID(org)})
+		}
+	}
+}
+
+func (d *day) addQueue(name, parent string, guarantee int64, limited bool) {
+	q := quota.Queue{
+		Name: name, Parent: parent, Weight: max(guarantee, 1),
+		Guarantee: quota.Amounts{quota.GPU: guarantee},
+	}
+	if limited {
+		q.Limit = quota.Amounts{quota.GPU: max(4*guarantee, 16_000)}
+	}
+	d.tell(0, berth.QueueSet{Queue: q})
+}
+
+// one draws a team.
+func (r draw) one(list []team) team { return list[r.IntN(len(list))] }
+
+// anyTeam draws a team of whatever kind.
+func (d *day) anyTeam(r draw) team {
+	switch r.pick(3, 3, 4) {
+	case 0:
+		return r.one(d.teams.serving)
+	case 1:
+		return r.one(d.teams.training)
+	default:
+		return r.one(d.teams.research)
+	}
+}

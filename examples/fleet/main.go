@@ -1,0 +1,228 @@
+// The program fleet runs a day of a whole fleet through the scheduling core, in
+// simulated time, and tells how it went.
+//
+//	go run ./examples/fleet
+//	go run ./examples/fleet -html fleet.html -journal fleet.jsonl
+//	go run ./examples/fleet -trace openb -dir DIR
+//
+// The day is drawn from a seed (see bench/workload) or read from a published trace.
+// A pretend executor (bench/sim) carries the orders out. The table goes to standard
+// output, a progress bar to standard error if that is a terminal.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/journal"
+	"github.com/berth-sched/berth/bench/report"
+	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/bench/workload"
+)
+
+func main() {
+	switch err := run(os.Args[1:], os.Stdout, os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "fleet:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are what the flags say.
+type settings struct {
+	seed          uint64
+	hours         float64
+	nodes, load   int
+	html, journal string
+	trace, dir    string
+}
+
+func run(args []string, stdout, stderr io.Writer) (err error) {
+	var s settings
+	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Uint64Var(&s.seed, "seed", 1, "seed of the reference day")
+	flags.Float64Var(&s.hours, "hours", 24, "length of the reference day, in hours")
+	flags.IntVar(&s.nodes, "nodes", 500, "nodes of the reference fleet")
+	flags.IntVar(&s.load, "load", 100, "demand of the reference day, in percent")
+	flags.StringVar(&s.html, "html", "", "write a page with plots to this file")
+	flags.StringVar(&s.journal, "journal", "", "write facts and orders to this file, for examples/replay")
+	flags.StringVar(&s.trace, "trace", "", `run a trace instead of the reference day: "openb"`)
+	flags.StringVar(&s.dir, "dir", ".", "directory with the files of the trace")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	scene, err := s.scene()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, scene.close()) }()
+
+	core, err := berth.New(scene.config)
+	if err != nil {
+		return err
+	}
+	result, err := s.simulate(core, scene, stderr)
+	if err != nil {
+		return err
+	}
+	result.Title, result.Subtitle = scene.title, scene.subtitle
+	fmt.Fprintf(stdout, "%s\n%s\n\n", result.Title, result.Subtitle)
+	if err := report.WriteTable(stdout, result); err != nil {
+		return err
+	}
+	return s.writePage(result)
+}
+
+// simulate runs the scene to its end.
+func (s *settings) simulate(core *berth.Core, scene *scene, stderr io.Writer) (*report.Run, error) {
+	var simulation *sim.Simulation
+	collector := report.NewCollector(func() *berth.Core { return simulation.Core() })
+	bar := newProgress(stderr, scene.length)
+	log, err := s.openJournal(core)
+	if err != nil {
+		return nil, err
+	}
+	simulation = sim.New(core, scene.workload, sim.Options{
+		StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second, Seed: s.seed,
+		Applied: func(now berth.Time, e berth.Event, err error) {
+			log.Applied(now, e, err)
+			collector.Applied(now, e, err)
+		},
+		Scheduled: func(now berth.Time, actions []berth.Action) {
+			log.Scheduled(now, actions)
+			collector.Scheduled(now, actions)
+			bar.show(now)
+		},
+	})
+	began := time.Now()
+	err = simulation.Run(scene.until)
+	bar.clear()
+	if err = errors.Join(err, scene.failed(), log.close()); err != nil {
+		return nil, err
+	}
+	wall := time.Since(began)
+	end := scene.until
+	if scene.length == 0 {
+		end = simulation.Core().Now() // when the last thing happened
+	}
+	result, err := collector.Finish(end)
+	if err != nil {
+		return nil, err
+	}
+	result.Wall = wall
+	return result, nil
+}
+
+// A scene is a fleet and what it has to do.
+type scene struct {
+	title, subtitle string
+	config          berth.Config
+	workload        sim.Workload
+	// until is when to stop; length, how long that is, or zero if the workload says.
+	until  berth.Time
+	length berth.Duration
+	failed func() error
+	close  func() error
+}
+
+func (s *settings) scene() (*scene, error) {
+	switch s.trace {
+	case "":
+		return s.reference()
+	case "openb":
+		return s.openB()
+	default:
+		return nil, fmt.Errorf("there is no trace %q; there is \"openb\"", s.trace)
+	}
+}
+
+func (s *settings) reference() (*scene, error) {
+	if s.hours <= 0 || s.hours > 24*366 || s.nodes < 1 || s.nodes > 16_384 || s.load < 1 || s.load > 1000 {
+		return nil, errors.New("-hours, -nodes or -load is out of range")
+	}
+	day := workload.Reference{
+		Seed: s.seed, Nodes: s.nodes, LoadPercent: s.load, Span: berth.Duration(s.hours * float64(berth.Hour)),
+	}
+	none := func() error { return nil }
+	return &scene{
+		title: fmt.Sprintf("The reference fleet: %d nodes of 8 H100", s.nodes),
+		subtitle: fmt.Sprintf(
+			"%s of inference, notebooks, batch jobs and gangs; seed %d, demand %d %%",
+			report.Span(day.Length()), s.seed, s.load,
+		),
+		config: day.Config(), workload: day.Workload(),
+		until: berth.Time(0).Add(day.Length()), length: day.Length(), failed: none, close: none,
+	}, nil
+}
+
+func (s *settings) openB() (*scene, error) {
+	t, err := workload.OpenB(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	gpus := 0
+	for _, n := range t.Nodes() {
+		gpus += len(n.GPUs)
+	}
+	return &scene{
+		title:    fmt.Sprintf("A real cluster's trace: openb, %d nodes with %d GPUs", len(t.Nodes()), gpus),
+		subtitle: "arrival and run times as recorded (Alibaba, 2023); times are from the trace's first task",
+		config:   t.Config(), workload: t,
+		until: berth.Time(1<<63 - 1), failed: t.Err, close: t.Close,
+	}, nil
+}
+
+func (s *settings) writePage(r *report.Run) error {
+	if s.html == "" {
+		return nil
+	}
+	file, err := os.Create(s.html)
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.WritePage(file, r), file.Close())
+}
+
+// A log is a journal in a file, or nothing.
+type log struct {
+	*journal.Writer
+	file *os.File
+}
+
+func (s *settings) openJournal(core *berth.Core) (*log, error) {
+	if s.journal == "" {
+		return &log{}, nil
+	}
+	file, err := os.Create(s.journal)
+	if err != nil {
+		return nil, err
+	}
+	w, err := journal.NewWriter(file, core.Config())
+	return &log{w, file}, err
+}
+
+func (l *log) Applied(now berth.Time, e berth.Event, refusal error) {
+	if l.Writer != nil {
+		l.Writer.Applied(now, e, refusal)
+	}
+}
+
+func (l *log) Scheduled(now berth.Time, actions []berth.Action) {
+	if l.Writer != nil {
+		l.Writer.Scheduled(now, actions)
+	}
+}
+
+func (l *log) close() error {
+	if l.Writer == nil {
+		return nil
+	}
+	return errors.Join(l.Flush(), l.file.Close())
+}

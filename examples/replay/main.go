@@ -1,0 +1,49 @@
+// The program replay tells a fresh scheduling core what a journal says that
+// another core was told, and fails unless every order comes out the same, byte
+// for byte.
+//
+//	go run ./examples/fleet -journal day.jsonl
+//	go run ./examples/replay -journal day.jsonl
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/berth-sched/berth/bench/journal"
+)
+
+func main() {
+	switch err := run(os.Args[1:], os.Stdout, os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "replay:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	name := flags.String("journal", "", "the journal to replay")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *name == "" {
+		return errors.New("-journal is missing")
+	}
+	file, err := os.Open(*name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	counts, err := journal.Replay(file)
+	if err != nil {
+		return fmt.Errorf("after %d orders that are identical: %w", counts.Orders, err)
+	}
+	fmt.Fprintf(stdout, "%d facts, %d passes, %d orders compared: identical\n", counts.Events, counts.Passes, counts.Orders)
+	return nil
+}
