@@ -105,19 +105,17 @@ func (c *Core) bindReported(rep *replica, failed []int, reason string) {
 	c.settle(rep, rep.bindCause(reason))
 }
 
-// bindCause says what became of the members that a Bind did not start.
+// bindCause says what became of the members that a Bind did not start: they
+// failed to, or else were lost meanwhile for a cause that settle has noted.
 func (rep *replica) bindCause(reason string) Cause {
-	failed, lost := 0, 0
+	failed := 0
 	for flat := range rep.members {
-		switch rep.members[flat].state {
-		case memberFailed:
+		if rep.members[flat].state == memberFailed {
 			failed++
-		case memberLost:
-			lost++
 		}
 	}
 	if failed == 0 {
-		return Cause{CauseHardwareLost, fmt.Sprintf("%d members were lost while binding", lost)}
+		return rep.cause
 	}
 	return Cause{CauseBindFailed, detail(fmt.Sprintf("%d members failed to start", failed), reason)}
 }

@@ -179,7 +179,9 @@ func (c *Core) rebindGroup(rep *replica, g, missing int, bad []topology.Node) bo
 	if only != nil {
 		spec.Only = only.spec.ID
 	}
-	spec.Groups[0].Topology = Topology{} // within and only say it
+	if rep.count(g, memberRunning) > 0 {
+		spec.Groups[0].Topology = Topology{} // within and only say it
+	}
 	least := rep.job.spec.Groups[g].min() - rep.count(g, memberRunning, memberBinding)
 	spec.Groups[0].Replicas, spec.Groups[0].Min = missing, max(1, least)
 	request := c.request(&spec)

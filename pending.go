@@ -211,6 +211,7 @@ func (c *Core) freed(n *node) {
 	if !n.freed {
 		n.freed = true
 		c.freedNodes = append(c.freedNodes, n)
+		c.quotaFreed = true // of another product, perhaps, than the one whose limit is reached
 	}
 }
 

@@ -228,6 +228,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 	case Binding, Repairing:
 		switch {
 		case rep.order != nil: // its report decides
+			rep.cause = cause
 		case rep.enough(memberRunning):
 			c.unbookAll(rep, memberFailed, memberLost)
 			c.run(rep)

@@ -60,7 +60,8 @@ func (c *Checker) releaseAgain(rep *replica) {
 
 // afterPass asserts what holds after every batch of orders.
 func (c *Checker) afterPass() error {
-	for _, rep := range c.due.sorted() {
+	if due := c.due.sorted(); len(due) > 0 {
+		rep := due[0]
 		if rep.state == berth.Repairing {
 			return broken(S2, "%s lost members while it was bound, and the pass neither repaired it nor took it back", rep)
 		}

@@ -20,8 +20,8 @@ func (c *Checker) Quiescent(now berth.Time) error {
 	if err := c.advance(now); err != nil {
 		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.orders)) {
-		return broken(L1, "order %d is out about %s", id, c.orders[id])
+	if out := slices.Sorted(maps.Keys(c.orders)); len(out) > 0 {
+		return broken(L1, "order %d is out about %s", out[0], c.orders[out[0]])
 	}
 	all := set{}
 	for _, j := range c.jobs {

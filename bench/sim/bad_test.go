@@ -67,7 +67,8 @@ func badQueues() []berth.Event {
 		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPU: -1}}},
 		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPU: 1}, Guarantee: quota.Amounts{quota.GPU: 2}}},
 		berth.QueueSet{Queue: quota.Queue{Name: "q", LendingLimit: quota.Amounts{quota.GPU: 1}}},
-		berth.QueueRemoved{}, berth.QueueRemoved{Queue: "nobody"},
+		berth.QueueRemoved{},
+		berth.QueueRemoved{Queue: "nobody"},
 	}
 }
 
@@ -117,9 +118,13 @@ func badJobs() []berth.Event {
 
 func badReports() []berth.Event {
 	return []berth.Event{
-		berth.JobFinished{Job: "nobody"}, berth.JobFinished{Job: "j0", Incarnation: 1 << 30},
-		berth.MemberFailed{Job: "nobody"}, berth.MemberFailed{Job: "j0", Replica: -1, Incarnation: 1},
+		berth.JobFinished{Job: "nobody"},
+		berth.JobFinished{Job: "j0", Incarnation: 1 << 30},
+		berth.MemberFailed{Job: "nobody"},
+		berth.MemberFailed{Job: "j0", Replica: -1, Incarnation: 1},
 		berth.MemberFailed{Job: "j0", Incarnation: 1 << 30, Members: []berth.MemberRef{{}}},
-		berth.ActionReported{}, berth.ActionReported{Action: 1 << 60}, berth.ActionReported{Action: 1 << 60, Outcome: 77},
+		berth.ActionReported{},
+		berth.ActionReported{Action: 1 << 60},
+		berth.ActionReported{Action: 1 << 60, Outcome: 77},
 	}
 }

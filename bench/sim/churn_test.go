@@ -21,6 +21,19 @@ func churn(t *testing.T, core *berth.Core, now berth.Time) {
 		must(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(name("n", i)), GPUs: []berth.GPU{product, product}}})
 		must(berth.QueueSet{Queue: quota.Queue{Name: name("q", i)}})
 	}
+	seen := func(id string, gpu int) berth.JobObserved {
+		share := berth.Claim{Share: &berth.Share{Milli: 900}}
+		at := berth.Placement{Node: berth.NodeID(name("n", 0)), GPUs: berth.GPUs(gpu), ShareMilli: 900}
+		return berth.JobObserved{
+			Job: berth.Job{
+				ID: berth.JobID(id), Queue: berth.QueueID(name("q", 0)), Tenant: berth.TenantID(id),
+				Groups: []berth.Group{{Replicas: 1, Claim: share}},
+			},
+			Running: []berth.RunningReplica{{Incarnation: 1, Started: now, Members: []berth.Placement{at}}},
+		}
+	}
+	must(seen(name("seen", 0), 0))
+	require.ErrorIs(t, core.Apply(now, seen(name("seen", 1), 0)), berth.ErrConflict)
 	for i := range 12 {
 		claim := berth.Claim{GPUs: 1 + i%2}
 		if i%3 == 0 {
@@ -41,6 +54,7 @@ func churn(t *testing.T, core *berth.Core, now berth.Time) {
 	for i := range 12 {
 		must(berth.JobCancelled{Job: berth.JobID(name("j", i))})
 	}
+	must(berth.JobCancelled{Job: berth.JobID(name("seen", 0))})
 	actions, err := core.Schedule(now)
 	require.NoError(t, err)
 	require.NotEmpty(t, actions)

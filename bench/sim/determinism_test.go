@@ -13,12 +13,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/sim"
 )
 
-// record runs a world to its end and returns what was told, with the answers.
+// record runs a world to its end and returns what was told, with the answers. Every
+// other world has all faults at once.
 func record(t *testing.T, seed uint64) (berth.Config, []step) {
 	t.Helper()
-	r := newRun(seed)
+	r := newRunWith(seed, func(o *sim.Options) {
+		if seed%2 == 0 {
+			o.Faults = sim.Faults{
+				BindPartial: 0.4, BindFail: 0.1, ReleasePartial: 0.2, ReportLost: 0.1, ReportLate: 0.1, ReportOld: 0.1,
+				MemberDie: 0.05, NodeLost: 0.02, GPUFail: 0.02, Until: faults,
+			}
+		}
+	})
 	require.NoError(t, r.all(), "seed %d", seed)
 	return newGenerator(seed).config(), r.log
 }

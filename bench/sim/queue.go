@@ -8,10 +8,9 @@ type occurrence struct {
 	// seq orders what happens at one instant.
 	seq  uint64
 	what happening
-	// action, gang and life, for what happens to orders and gangs.
+	// action and gang, for what happens to orders and gangs.
 	action berth.Action
 	gang   *gang
-	life   berth.Incarnation
 	// event, for what is told as it is.
 	event berth.Event
 }

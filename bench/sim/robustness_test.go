@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -158,7 +159,7 @@ func TestR3_NothingIsLeftBehind(t *testing.T) {
 		require.NoError(t, core.Check())
 		empty := fresh(t, core.Config())
 		require.InDelta(t, len(snapshot(t, empty)), len(snapshot(t, core)), 60, "numbers aside: %s", snapshot(t, core))
-		for _, field := range []string{"jobs", "orders", "shapes", "nodeByID"} {
+		for _, field := range []string{"jobs", "orders", "shapes", "nodeByID", "classes.byKey", "owners.byKey", "blocked", "quotaBlocked"} {
 			require.Zero(t, lengthOf(t, core, field), "seed %d: %s", seed, field)
 		}
 	}
@@ -168,7 +169,7 @@ func TestR3_NothingIsLeftBehind(t *testing.T) {
 // generations as after the first few.
 func TestR3_TablesDoNotGrow(t *testing.T) {
 	core := fresh(t, berth.Config{})
-	tables := []string{"nodes", "queues"}
+	tables := []string{"nodes", "queues", "classes.list", "owners.keys"}
 	var first []int
 	for generation := range 100 {
 		churn(t, core, berth.Time(generation)*berth.Time(berth.Minute))
@@ -188,7 +189,10 @@ func TestR3_TablesDoNotGrow(t *testing.T) {
 // lengthOf reads how long an unexported table of a core is.
 func lengthOf(t *testing.T, core *berth.Core, field string) int {
 	t.Helper()
-	v := reflect.ValueOf(core).Elem().FieldByName(field)
-	require.True(t, v.IsValid(), "Core has no field %s any more: name its successor here", field)
+	v := reflect.ValueOf(core).Elem()
+	for name := range strings.SplitSeq(field, ".") {
+		v = v.FieldByName(name)
+		require.True(t, v.IsValid(), "Core has no field %s any more: name its successor here", field)
+	}
 	return v.Len()
 }
