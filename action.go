@@ -94,9 +94,11 @@ type Bind struct {
 }
 
 // Release orders members to be stopped. It names all members that the replica
-// still holds. The capacity stays held until Done is reported. After the
-// deadline, or after Failed or Partial, the order is given again with a new ID,
-// up to Policy.ReleaseAttempts times; then the members are presumed dead.
+// still holds, or those of a growth that was not reported. The capacity of a member
+// stays held until it is reported gone: all of them by Done, the others than those
+// listed by Partial, none by Failed. For those that are left the order stays out
+// and may be reported again. At the deadline it is given again with a new ID, up to
+// Policy.ReleaseAttempts times; then the members are presumed dead.
 type Release struct {
 	Order
 	Members []Placement `json:"members"`

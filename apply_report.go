@@ -28,8 +28,8 @@ func (c *Core) actionReported(e ActionReported) *Error {
 	if err != nil {
 		return err
 	}
-	c.closeOrder(rep)
 	if binds {
+		c.closeOrder(rep)
 		c.bindReported(rep, failed, e.Reason)
 	} else {
 		c.releaseReported(rep, failed)
@@ -120,22 +120,27 @@ func (rep *replica) bindCause(reason string) Cause {
 	return Cause{CauseBindFailed, detail(fmt.Sprintf("%d members failed to start", failed), reason)}
 }
 
+// releaseReported frees the members that are gone. For the others the order
+// stays out: it may be reported again, and is given again at its deadline, so that
+// an executor that fails fast does not use up the attempts in no time.
 func (c *Core) releaseReported(rep *replica, failed []int) {
-	if len(failed) == 0 {
-		c.unbookAll(rep, memberStopping)
-		c.settle(rep, rep.cause)
-		return
-	}
 	still := make(map[int]bool, len(failed))
 	for _, flat := range failed {
-		still[flat] = true
+		still[flat] = rep.members[flat].state == memberStopping
 	}
+	left := false
 	for flat := range rep.members {
-		if rep.members[flat].state == memberStopping && !still[flat] {
+		switch {
+		case still[flat]:
+			left = true
+		case rep.members[flat].state == memberStopping:
 			c.unbook(rep, flat, memberAbsent)
 		}
 	}
-	c.releaseAgain(rep)
+	if !left {
+		c.closeOrder(rep)
+		c.settle(rep, rep.cause)
+	}
 }
 
 // memberFailed handles members that died on sound hardware.
@@ -164,6 +169,12 @@ func (c *Core) memberFailed(e MemberFailed) *Error {
 			rep.members[flat].state = memberFailed
 		} else {
 			c.unbook(rep, flat, memberAbsent)
+		}
+	}
+	if rep.state == Running {
+		// A gang that dies as soon as it starts must not do so at the speed of passes.
+		if rep.backoff = !rep.enough(memberRunning); !rep.backoff {
+			c.backOff(rep)
 		}
 	}
 	c.settle(rep, Cause{CauseMemberFailed, detail(fmt.Sprintf("%d members died", len(flats)), e.Reason)})

@@ -25,8 +25,9 @@
 //     answers [ErrStale] to those that no longer matter, and nothing happens.
 //  6. Give calls from one goroutine at a time, with instants that never go back.
 //  7. To survive a crash, keep the facts since the last [Core.Snapshot] in a log
+//     and the instants of the passes since the last [Core.Snapshot] in a log,
 //     before carrying out the orders that follow from them. After a restart:
-//     [Restore], apply the log, and carry out [Core.Outstanding] again. Or start
+//     [Restore], repeat the log, and carry out [Core.Outstanding] again. Or start
 //     anew and tell what runs with [JobObserved]; [Core.Diff] tells what the core
 //     and the world disagree about.
 //
@@ -90,10 +91,10 @@
 //	Bind Failed         stale     Pending, backoff   the others stay     stale
 //	Bind, deadline      -         Releasing          growth released (2) -
 //	Release Done        stale     -                  -                   Pending or gone
-//	Release Partial     stale     -                  -                   given again
-//	Release Failed      stale     -                  -                   given again
+//	Release Partial     stale     -                  -                   the rest stays out
+//	Release Failed      stale     -                  -                   stays out
 //	Release, deadline   -         -                  -                   given again (3)
-//	MemberFailed        stale     noted (4)          shrinks or Releasing stale
+//	MemberFailed        stale     noted (4)          shrinks or Releasing stale (5)
 //	JobFinished         stale     gone               gone                gone
 //	NodeLost, GPUFailed -         noted (4)          shrinks or Releasing fewer to stop
 //
@@ -101,6 +102,8 @@
 //	(2) Only the members of that Bind; the gang stays Running.
 //	(3) After Policy.ReleaseAttempts the members are presumed dead.
 //	(4) Decided when the Bind is reported, so that a gang has one order out at a time.
+//
+//	(5) What replaces them waits for Policy.RetryBackoff.
 //
 // Repairing lasts only from a report to the next pass: MemberFailed, NodeLost and
 // GPUFailed take more members away, JobFinished ends it.

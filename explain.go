@@ -31,7 +31,8 @@ type ReplicaExplanation struct {
 	Members []Placement `json:"members,omitempty"`
 	// Order that is out about the replica; zero: none.
 	Order ActionID `json:"order,omitempty"`
-	// Reason why it waits for a place; nil if it does not.
+	// Reason why it waits for a place, for a gang that runs short: why the first
+	// group that does has to wait; nil if it does not wait.
 	Reason *Reason `json:"reason,omitempty"`
 }
 
@@ -112,11 +113,12 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 			Text:  fmt.Sprintf("%d attempts to start it failed in a row", rep.attempts),
 			Relax: "a start that works; the core tries again by itself",
 		}
-	case rep.entry != nil:
-		reason, known := reasons[rep.entry.bucket.shape]
+	case rep.entries != nil:
+		e := rep.entries[0]
+		reason, known := reasons[e.bucket.shape]
 		if !known {
-			reason = c.reason(rep.entry)
-			reasons[rep.entry.bucket.shape] = reason
+			reason = c.reason(e)
+			reasons[e.bucket.shape] = reason
 		}
 		out.Reason = &reason
 	}
@@ -165,10 +167,10 @@ func amount(r quota.Resource, v int64) string {
 	switch {
 	case isProduct:
 		return milli(v) + " " + product
-	case r == quota.GPU:
-		return milli(v) + " GPUs"
-	case r == quota.CPU:
-		return milli(v) + " CPUs"
+	case r == quota.GPU && v == 1000, r == quota.CPU && v == 1000:
+		return "1 " + strings.ToUpper(string(r))
+	case r == quota.GPU, r == quota.CPU:
+		return milli(v) + " " + strings.ToUpper(string(r)) + "s"
 	}
 	return fmt.Sprintf("%d MiB", v)
 }

@@ -149,12 +149,11 @@ func (c *Core) repair(rep *replica) {
 }
 
 // rebind tries to place the failed members within the gang's topology, on other
-// nodes than those where they failed.
+// nodes than those where members of this life failed.
 func (c *Core) rebind(rep *replica) bool {
-	var bad []topology.Node
 	for flat := range rep.members {
-		if rep.members[flat].state == memberFailed {
-			bad = append(bad, rep.members[flat].hold.Node)
+		if m := &rep.members[flat]; m.state == memberFailed && !slices.Contains(rep.avoid, m.node.spec.ID) {
+			rep.avoid = append(rep.avoid, m.node.spec.ID)
 		}
 	}
 	c.unbookAll(rep, memberFailed, memberLost)
@@ -162,7 +161,7 @@ func (c *Core) rebind(rep *replica) bool {
 		if rep.job.spec.Groups[g].Topology.Segment > 0 {
 			return false // a segment cannot be told from its rest yet
 		}
-		if missing := rep.count(g, memberAbsent); missing > 0 && !c.rebindGroup(rep, g, missing, bad) {
+		if missing := rep.count(g, memberAbsent); missing > 0 && !c.rebindGroup(rep, g, missing) {
 			return false
 		}
 	}
@@ -173,7 +172,7 @@ func (c *Core) rebind(rep *replica) bool {
 
 // rebindGroup holds places for the missing members of a group: all of them, or
 // as few as the gang can do with.
-func (c *Core) rebindGroup(rep *replica, g, missing int, bad []topology.Node) bool {
+func (c *Core) rebindGroup(rep *replica, g, missing int) bool {
 	within, only := c.domainOf(rep, g)
 	spec := shapeSpec{Groups: []Group{rep.job.spec.Groups[g]}, Within: within, Tenant: rep.job.spec.Tenant}
 	if only != nil {
@@ -187,9 +186,9 @@ func (c *Core) rebindGroup(rep *replica, g, missing int, bad []topology.Node) bo
 	request := c.request(&spec)
 	match := request.Groups[0].Match
 	request.Groups[0].Match = func(i topology.Node) bool {
-		return !slices.Contains(bad, i) && (match == nil || match(i))
+		return !slices.Contains(rep.avoid, c.nodes[i].spec.ID) && (match == nil || match(i))
 	}
-	return c.find(&request) && c.bookPlacement(rep, g) || least <= 0
+	return c.placeRequest(rep, &request, g) == fits || least <= 0
 }
 
 // place serves the ready buckets in policy order.
@@ -217,33 +216,73 @@ func (c *Core) attempt(b *bucket) {
 		}
 		request = &s.minimum
 	}
-	if !c.find(request) {
-		c.block(s)
-		return
-	}
 	rep := e.rep
 	if !e.grows {
 		rep.members = make([]member, rep.job.members())
 	}
-	if !c.bookPlacement(rep, e.group) {
-		// Only a limit on one product can say no here, for a job that takes
-		// several.
-		if !e.grows {
-			rep.members = nil
-		}
+	switch c.placeRequest(rep, request, e.group) {
+	case fitsNowhere:
+		c.block(s)
+	case fitsNoLimit:
 		c.quotaBlock(b)
+	case fits:
+		grows := e.grows
+		c.unawait(rep)
+		if grows {
+			c.bind(rep, CauseGrows, "")
+			return
+		}
+		c.leavePending(rep)
+		rep.state = Binding
+		rep.incarnation++
+		c.bind(rep, CauseFits, "")
 		return
 	}
-	grows := e.grows
-	c.unawait(rep)
-	if grows {
-		c.bind(rep, CauseGrows, "")
-		return
+	if !e.grows {
+		rep.members = nil
 	}
-	c.leavePending(rep)
-	rep.state = Binding
-	rep.incarnation++
-	c.bind(rep, CauseFits, "")
+}
+
+// A fit is how a search for a place ended.
+type fit uint8
+
+const (
+	fits fit = iota
+	fitsNowhere
+	// fitsNoLimit: there is room, but on products whose limits are reached.
+	fitsNoLimit
+)
+
+// placeRequest finds and books places for a request whose first group is the
+// replica's group with index base. Only a limit on one product can then still be
+// in the way, of a job that takes several: it is searched for again without that
+// product. (A gang that only a mixture of products within their limits could
+// hold is not found so.)
+func (c *Core) placeRequest(rep *replica, r *gang.Request, base int) fit {
+	for without := *r; ; {
+		if !c.find(&without) {
+			if len(without.Groups) > 0 && &without.Groups[0] != &r.Groups[0] {
+				return fitsNoLimit
+			}
+			return fitsNowhere
+		}
+		limited, ok := c.bookPlacement(rep, base)
+		if ok {
+			return fits
+		}
+		without.Groups = c.withoutProduct(without.Groups, limited)
+	}
+}
+
+// withoutProduct copies groups and leaves out the classes of one product.
+func (c *Core) withoutProduct(groups []gang.Group, product string) []gang.Group {
+	groups = slices.Clone(groups)
+	for i := range groups {
+		groups[i].Classes = slices.DeleteFunc(slices.Clone(groups[i].Classes), func(class topology.Class) bool {
+			return c.classes.list[class].key.product == product
+		})
+	}
+	return groups
 }
 
 // find searches a place and holds it.
@@ -258,18 +297,18 @@ func (c *Core) find(r *gang.Request) bool {
 
 // bookPlacement books what the search has just held for absent members; the
 // first group of the request is the one with index base. If a limit of the quota
-// tree forbids it, nothing stays held.
-func (c *Core) bookPlacement(rep *replica, base int) bool {
+// tree forbids it, nothing stays held, and the product in question is returned.
+func (c *Core) bookPlacement(rep *replica, base int) (limited string, ok bool) {
 	members := c.placement.Members
 	for i := range members {
 		n := c.nodes[members[i].Hold.Node]
 		if _, ok := c.quota.Fits(rep.job.queue, chargeOf(&members[i].Hold, n)); !ok {
 			c.unplace(rep, members[:i], members[i:])
-			return false
+			return c.classes.list[n.class].key.product, false
 		}
 		c.book(rep, rep.nextAbsent(base+members[i].Group), members[i].Hold, memberBinding)
 	}
-	return true
+	return "", true
 }
 
 // unplace undoes a placement of which the first members were booked already.

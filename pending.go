@@ -27,7 +27,7 @@ type entry struct {
 	bucket *bucket
 	slot   int // position in the bucket
 	grows  bool
-	group  int // which group grows
+	group  int // which group grows; 0 for a whole gang
 }
 
 // A bucket holds the entries of one shape in one queue.
@@ -45,7 +45,7 @@ type queue struct {
 	index   quota.Index
 	buckets map[*shape]*bucket // looked up, never ranged over
 	ready   pq.Heap[*bucket]
-	pending int // entries
+	waiting int // replicas with entries
 }
 
 func (c *Core) ensureQueue(i quota.Index) {
@@ -65,7 +65,7 @@ func (c *Core) ensureQueue(i quota.Index) {
 }
 
 // lessEntry is the order of service within a queue: class, priority, whole gangs
-// before growth, age, job, replica.
+// before growth, age, job, replica, group.
 func lessEntry(a, b *entry) bool {
 	x, y := &a.rep.job.spec, &b.rep.job.spec
 	return cmp.Or(
@@ -74,6 +74,7 @@ func lessEntry(a, b *entry) bool {
 		compareBool(a.grows, b.grows),
 		cmp.Compare(a.rep.created, b.rep.created),
 		compareReplicas(a.rep, b.rep),
+		cmp.Compare(a.group, b.group),
 	) < 0
 }
 
@@ -81,23 +82,34 @@ func lessEntry(a, b *entry) bool {
 // short and has nothing else going on; unless it is backing off or stands there
 // already.
 func (c *Core) await(rep *replica) {
-	grows := rep.state == Running && rep.order == nil && rep.has(memberAbsent) && !rep.has(memberStopping)
-	if rep.entry != nil || rep.readyAt != 0 || rep.state != Pending && !grows {
+	switch {
+	case rep.entries != nil || rep.readyAt != 0:
 		return
+	case rep.state == Pending:
+		c.enqueue(&entry{rep: rep}, rep.job.shape)
+	case rep.mayGrow():
+		for g := range rep.job.spec.Groups {
+			if rep.count(g, memberAbsent) > 0 {
+				s := c.growthShape(rep, g)
+				s.users++
+				c.enqueue(&entry{rep: rep, grows: true, group: g}, s)
+			}
+		}
 	}
-	e := &entry{rep: rep, grows: grows}
-	s := rep.job.shape
-	if grows {
-		e.group = rep.job.group(slices.IndexFunc(rep.members, func(m member) bool { return m.state == memberAbsent }))
-		s = c.growthShape(rep, e.group)
-		s.users++
+	if rep.entries != nil {
+		c.queues[rep.job.queue].waiting++
 	}
-	rep.entry = e
-	c.enqueue(e, s)
+}
+
+// mayGrow reports whether a running replica has nothing else going on, so that
+// it may get the members that it is short of.
+func (rep *replica) mayGrow() bool {
+	return rep.state == Running && rep.order == nil && !rep.has(memberStopping)
 }
 
 // enqueue puts an entry into the bucket of its shape.
 func (c *Core) enqueue(e *entry, s *shape) {
+	e.rep.entries = append(e.rep.entries, e)
 	q := c.queues[e.rep.job.queue]
 	b := q.buckets[s]
 	if b == nil {
@@ -109,7 +121,6 @@ func (c *Core) enqueue(e *entry, s *shape) {
 	}
 	e.bucket = b
 	b.entries.Push(e)
-	q.pending++
 	if b.slot >= 0 {
 		q.ready.Fix(b.slot)
 	} else if s.blockedAt < 0 && b.quotaSlot < 0 {
@@ -119,13 +130,20 @@ func (c *Core) enqueue(e *entry, s *shape) {
 
 // unawait takes a replica out of the pending index.
 func (c *Core) unawait(rep *replica) {
-	e := rep.entry
-	if e == nil {
+	if rep.entries == nil {
 		return
 	}
+	for _, e := range rep.entries {
+		c.dequeue(e)
+	}
+	rep.entries = nil
+	c.queues[rep.job.queue].waiting--
+}
+
+// dequeue takes an entry out of its bucket, and the bucket away if it was the
+// last.
+func (c *Core) dequeue(e *entry) {
 	b := e.bucket
-	rep.entry = nil
-	b.queue.pending--
 	b.entries.Remove(e.slot)
 	switch {
 	case b.entries.Len() == 0:

@@ -36,11 +36,14 @@ type replica struct {
 	// attempts counts the failed Binds since the replica last ran, repairs the
 	// repairs of this life.
 	attempts, repairs int
+	// avoid lists the nodes on which members failed to start in this life.
+	avoid []NodeID
 	// members by flat index; nil when pending. live counts, for each group, the
 	// members that run or are being bound.
 	members []member
-	// entry is where the replica stands in the pending index; nil: nowhere.
-	entry *entry
+	// entries are where the replica stands in the pending index: one for a whole
+	// gang, one for each group that is short of members.
+	entries []*entry
 	// order is the order that is out; nil: none.
 	order Action
 	// cause of the Release to give, and which attempt it is.
@@ -252,7 +255,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 func (c *Core) run(rep *replica) {
 	if rep.state != Running {
 		rep.state, rep.started = Running, c.now
-		rep.attempts, rep.repairs = 0, 0
+		rep.attempts, rep.repairs, rep.avoid = 0, 0, nil
 		c.totals.Started++
 	}
 	switch {
@@ -319,7 +322,7 @@ func (c *Core) finishRelease(rep *replica) {
 // requeue makes a replica that holds nothing Pending again.
 func (c *Core) requeue(rep *replica, backoff bool) {
 	c.withdraw(rep)
-	rep.members = nil
+	rep.members, rep.avoid, rep.repairs = nil, nil, 0
 	rep.backoff, rep.cause, rep.attempt = false, Cause{}, 0
 	if backoff {
 		c.backOff(rep)

@@ -215,18 +215,23 @@ func (c *Core) reportReplicas(r *FleetReport) {
 			case Releasing:
 				r.Replicas.Releasing++
 			}
-			switch e := rep.entry; {
-			case rep.readyAt != 0:
-				r.Waiting.Backoff++
-			case e == nil:
-			case e.bucket.quotaSlot >= 0:
-				r.Waiting.Quota++
-			case e.bucket.shape.blockedAt >= 0:
-				r.Waiting.Capacity++
-			default:
-				r.Waiting.Ready++
-			}
+			r.Waiting.add(rep)
 		}
+	}
+}
+
+// add counts a replica if it waits; if several groups of it do, the first.
+func (w *WaitingCount) add(rep *replica) {
+	switch {
+	case rep.readyAt != 0:
+		w.Backoff++
+	case rep.entries == nil:
+	case rep.entries[0].bucket.quotaSlot >= 0:
+		w.Quota++
+	case rep.entries[0].bucket.shape.blockedAt >= 0:
+		w.Capacity++
+	default:
+		w.Ready++
 	}
 }
 
@@ -234,7 +239,7 @@ func (c *Core) reportQueue(name string) QueueReport {
 	i, _ := c.quota.Lookup(name)
 	q := QueueReport{
 		Queue: QueueID(name), UsedMilli: c.quota.Used(i, quota.GPU),
-		Guaranteed: c.quota.Guaranteed(i, quota.GPU), Waiting: c.queues[i].pending,
+		Guaranteed: c.quota.Guaranteed(i, quota.GPU), Waiting: c.queues[i].waiting,
 	}
 	if limit, limited := c.quota.LimitOf(i, quota.GPU); limited {
 		q.Limit = &limit

@@ -48,15 +48,17 @@ type savedReplica struct {
 	ReadyAt      Time          `json:"readyAt,omitempty"`
 	Attempts     int           `json:"attempts,omitempty"`
 	Repairs      int           `json:"repairs,omitempty"`
+	Avoid        []NodeID      `json:"avoid,omitempty"`
 	Members      []savedMember `json:"members,omitempty"`
 	Order        *actionJSON   `json:"order,omitempty"`
 	Cause        Cause         `json:"cause,omitzero"`
 	Attempt      int           `json:"attempt,omitempty"`
 	Gone         bool          `json:"gone,omitempty"`
 	Backoff      bool          `json:"backoff,omitempty"`
-	// NoCapacity and NoQuota: the core knows that the waiting replica does not fit.
-	NoCapacity bool `json:"noCapacity,omitempty"`
-	NoQuota    bool `json:"noQuota,omitempty"`
+	// NoCapacity and NoQuota list the groups of which the core knows that what they
+	// wait for does not fit; group 0 stands for a whole gang.
+	NoCapacity []int `json:"noCapacity,omitempty"`
+	NoQuota    []int `json:"noQuota,omitempty"`
 }
 
 type savedMember struct {
@@ -122,7 +124,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 	saved := savedReplica{
 		Replica: rep.number, State: rep.state, Incarnation: rep.incarnation,
 		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, ReadyAt: rep.readyAt,
-		Attempts: rep.attempts, Repairs: rep.repairs,
+		Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
 	}
 	for flat := range rep.members {
@@ -134,9 +136,13 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		w, _ := wrapAction(rep.order)
 		saved.Order = &w
 	}
-	if e := rep.entry; e != nil {
-		saved.NoCapacity = e.bucket.shape.blockedAt >= 0
-		saved.NoQuota = e.bucket.quotaSlot >= 0
+	for _, e := range rep.entries {
+		if e.bucket.shape.blockedAt >= 0 {
+			saved.NoCapacity = append(saved.NoCapacity, e.group)
+		}
+		if e.bucket.quotaSlot >= 0 {
+			saved.NoQuota = append(saved.NoQuota, e.group)
+		}
 	}
 	return saved
 }
@@ -245,7 +251,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	rep := c.newReplicaAt(j, s.Replica)
 	rep.state, rep.incarnation = s.State, s.Incarnation
 	rep.created, rep.pendingSince, rep.started, rep.readyAt = s.Created, s.PendingSince, s.Started, s.ReadyAt
-	rep.attempts, rep.repairs = s.Attempts, s.Repairs
+	rep.attempts, rep.repairs, rep.avoid = s.Attempts, s.Repairs, s.Avoid
 	rep.cause, rep.attempt, rep.gone, rep.backoff = s.Cause, s.Attempt, s.Gone, s.Backoff
 	if rep.state != Pending {
 		rep.members = make([]member, j.members())
@@ -358,15 +364,13 @@ func (c *Core) restoreTimers(rep *replica) {
 func (c *Core) restoreBlocked(s *savedJob) {
 	for i := range s.Replicas {
 		rep := c.jobs[s.Job.ID].replicas[s.Replicas[i].Replica]
-		if rep.entry == nil {
-			continue
-		}
-		b := rep.entry.bucket
-		if s.Replicas[i].NoCapacity {
-			c.block(b.shape)
-		}
-		if s.Replicas[i].NoQuota && b.quotaSlot < 0 {
-			c.quotaBlock(b)
+		for _, e := range rep.entries {
+			if slices.Contains(s.Replicas[i].NoCapacity, e.group) {
+				c.block(e.bucket.shape)
+			}
+			if slices.Contains(s.Replicas[i].NoQuota, e.group) && e.bucket.quotaSlot < 0 {
+				c.quotaBlock(e.bucket)
+			}
 		}
 	}
 }

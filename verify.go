@@ -117,23 +117,37 @@ func (v *verifier) replica(rep *replica) error {
 	if v.c.todo.Has(rep) != due {
 		return fmt.Errorf("needs an order: %v, is in the set: %v", due, !due)
 	}
-	return v.entry(rep)
+	return v.waits(rep)
 }
 
-func (v *verifier) entry(rep *replica) error {
-	grows := rep.state == Running && rep.order == nil && rep.has(memberAbsent) && !rep.has(memberStopping)
-	waits := rep.readyAt == 0 && (rep.state == Pending || grows)
-	e := rep.entry
-	if waits != (e != nil) {
-		return fmt.Errorf("waits for a place: %v, stands in the pending index: %v", waits, e != nil)
+// waits checks that a replica stands in the pending index with what it waits for.
+func (v *verifier) waits(rep *replica) error {
+	want := 0
+	switch {
+	case rep.readyAt != 0:
+	case rep.state == Pending:
+		want = 1
+	case rep.mayGrow():
+		for g := range rep.job.spec.Groups {
+			want += min(1, rep.count(g, memberAbsent))
+		}
 	}
-	if e == nil {
-		return nil
+	if len(rep.entries) != want {
+		return fmt.Errorf("waits for %d places, stands in the pending index %d times", want, len(rep.entries))
 	}
+	for _, e := range rep.entries {
+		if err := v.entry(rep, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verifier) entry(rep *replica, e *entry) error {
 	v.entries++
 	b := e.bucket
 	switch {
-	case e.rep != rep || e.grows != grows || b.entries.Items()[e.slot] != e:
+	case e.rep != rep || e.grows != (rep.state == Running) || b.entries.Items()[e.slot] != e:
 		return fmt.Errorf("its entry is not its own")
 	case b.queue.buckets[b.shape] != b || !slices.Contains(b.shape.buckets, b):
 		return fmt.Errorf("its bucket is not known")
@@ -149,13 +163,16 @@ func (v *verifier) queue(q *queue) error {
 	if q == nil {
 		return nil
 	}
-	pending, ready := 0, 0
+	entries, ready, waiting := 0, 0, map[*replica]bool{}
 	for _, key := range slices.Sorted(maps.Keys(v.c.shapes)) {
 		b := q.buckets[v.c.shapes[key]]
 		if b == nil {
 			continue
 		}
-		pending += b.entries.Len()
+		entries += b.entries.Len()
+		for _, e := range b.entries.Items() {
+			waiting[e.rep] = true
+		}
 		want := b.quotaSlot < 0 && b.shape.blockedAt < 0
 		if want != (b.slot >= 0) || b.slot >= 0 && q.ready.Items()[b.slot] != b {
 			return fmt.Errorf("a bucket that should be ready (%v) is at %d", want, b.slot)
@@ -167,10 +184,10 @@ func (v *verifier) queue(q *queue) error {
 			ready++
 		}
 	}
-	v.entries -= pending
+	v.entries -= entries
 	switch {
-	case pending != q.pending || ready != q.ready.Len():
-		return fmt.Errorf("%d entries (counted %d), %d ready buckets (of %d)", pending, q.pending, ready, q.ready.Len())
+	case len(waiting) != q.waiting || ready != q.ready.Len():
+		return fmt.Errorf("%d replicas wait (counted %d), %d ready buckets (of %d)", len(waiting), q.waiting, ready, q.ready.Len())
 	case v.c.quota.Active(q.index) != (ready > 0):
 		return fmt.Errorf("active: %v, with %d ready buckets", ready == 0, ready)
 	case v.c.quota.Leaf(q.index) && v.c.quota.Used(q.index, quota.GPU) != v.used[q.index]:

@@ -19,8 +19,8 @@ func (c *Checker) actionReported(e berth.ActionReported) error {
 		failed[rep.job.flat(ref)] = true
 	}
 	all := e.Outcome == berth.Failed
-	c.close(rep)
 	if bind {
+		c.close(rep)
 		c.bindReported(rep, e.Outcome, func(m *member) bool { return all || failed[m.flat] })
 	} else {
 		c.releaseReported(rep, e.Outcome, func(m *member) bool { return all || failed[m.flat] })
@@ -64,9 +64,8 @@ func (c *Checker) releaseReported(rep *replica, outcome berth.Outcome, failed fu
 			c.free(m, absent)
 		}
 	}
-	if any {
-		c.releaseAgain(rep)
-	} else {
+	if !any { // else the order stays out for those that are left
+		c.close(rep)
 		c.settle(rep, rep.cause)
 	}
 }
@@ -106,6 +105,11 @@ func (c *Checker) memberFailed(e berth.MemberFailed) error {
 			c.free(m, lost) // the same
 		case m.state == running:
 			c.free(m, absent)
+		}
+	}
+	if rep.state == berth.Running {
+		if rep.backoff = rep.short(running) != ""; !rep.backoff {
+			c.backOff(rep)
 		}
 	}
 	c.settle(rep, berth.CauseMemberFailed)

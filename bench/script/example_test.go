@@ -31,8 +31,8 @@ explain next
 	//   no orders
 	// explain next
 	//   next/0 pending since 0s
-	//     gpus: 0 of 1 members of the gang (1 GPUs each) fit now
-	//     would help: free GPUs for 1 more members, 1 GPUs each
+	//     gpus: 0 of 1 members of the gang (1 GPU each) fit now
+	//     would help: free GPUs for 1 more members, 1 GPU each
 	// <nil>
 }
 
