@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/berth-sched/berth"
@@ -19,7 +20,7 @@ type plot struct {
 }
 
 func newPlot(width, height float64, title string) *plot {
-	p := &plot{width: width, height: height, left: 56, right: 16, top: 14, bottom: 40}
+	p := &plot{width: width, height: height, left: 62, right: 16, top: 14, bottom: 40}
 	p.put(`<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, width, height, html.EscapeString(title))
 	return p
 }
@@ -52,7 +53,7 @@ func linear(from, to, a, b float64) func(float64) float64 {
 // timeAxis lays the x axis out in milliseconds, and labels it.
 func (p *plot) timeAxis(from, to berth.Time) {
 	p.x = linear(float64(from), float64(to), p.left, p.width-p.right)
-	step := timeStep(to.Sub(from))
+	step := timeStep(to.Sub(from), int((p.width-p.left-p.right)/70))
 	for t := from - from%berth.Time(step); t <= to; t = t.Add(step) {
 		if t < from {
 			continue
@@ -74,16 +75,16 @@ func (p *plot) timeAxis(from, to berth.Time) {
 	p.text((p.left+p.width-p.right)/2, p.height-6, "mid unit", unit)
 }
 
-// timeStep is the distance of ticks, for at most thirteen of them.
-func timeStep(span berth.Duration) berth.Duration {
+// timeStep is the distance of ticks, such that at most n steps make the span.
+func timeStep(span berth.Duration, n int) berth.Duration {
 	for _, step := range []berth.Duration{
 		5 * berth.Minute, 15 * berth.Minute, 30 * berth.Minute, berth.Hour, 2 * berth.Hour, 3 * berth.Hour, 6 * berth.Hour, 12 * berth.Hour,
 	} {
-		if span <= 12*step {
+		if span <= berth.Duration(n)*step {
 			return step
 		}
 	}
-	return berth.Duration(tickStep(float64(span)/float64(berth.Day), 12)) * berth.Day
+	return berth.Duration(tickStep(float64(span)/float64(berth.Day), n)) * berth.Day
 }
 
 // tickStep is 1, 2 or 5 times a power of ten, and at least 1, such that at most n
@@ -102,7 +103,7 @@ func tickStep(span float64, n int) float64 {
 
 // amountAxis lays the y axis out from 0 to at least most, and labels it.
 func (p *plot) amountAxis(most float64, unit string) {
-	step := tickStep(max(most, 1), 5)
+	step := tickStep(max(most, 1), 7)
 	top := math.Ceil(max(most, 1)/step) * step
 	p.y = linear(0, top, p.height-p.bottom, p.top)
 	for v := 0.0; v <= top; v += step {
@@ -115,21 +116,37 @@ func (p *plot) amountAxis(most float64, unit string) {
 
 func (p *plot) yUnit(unit string) {
 	y := (p.top + p.height - p.bottom) / 2
-	p.put(`<text x="12" y="%.1f" class="mid unit" transform="rotate(-90 12 %.1f)">%s</text>`, y, y, html.EscapeString(unit))
+	p.put(`<text x="8" y="%.1f" class="mid unit" transform="rotate(-90 8 %.1f)">%s</text>`, y, y, html.EscapeString(unit))
 }
 
 // A point is in data.
 type point struct{ x, y float64 }
 
-// path joins points, in places.
-func (p *plot) path(points []point) string {
+// steps joins points, in places, by steps: a value stands until the next one.
+func (p *plot) steps(points []point) string {
 	var b strings.Builder
 	for i, q := range points {
-		op := 'L'
 		if i == 0 {
-			op = 'M'
+			fmt.Fprintf(&b, "M%.1f %.1f", p.x(q.x), p.y(q.y))
+			continue
 		}
-		fmt.Fprintf(&b, "%c%.1f %.1f", op, p.x(q.x), p.y(q.y))
+		fmt.Fprintf(&b, "H%.1f", p.x(q.x))
+		if q.y != points[i-1].y {
+			fmt.Fprintf(&b, "V%.1f", p.y(q.y))
+		}
+	}
+	return b.String()
+}
+
+// stepsBack continues a path along the steps in reverse, from where the last point
+// is above or below.
+func (p *plot) stepsBack(points []point) string {
+	var b strings.Builder
+	for i, q := range slices.Backward(points) {
+		if i == len(points)-1 || q.y != points[i+1].y {
+			fmt.Fprintf(&b, "V%.1f", p.y(q.y))
+		}
+		fmt.Fprintf(&b, "H%.1f", p.x(q.x))
 	}
 	return b.String()
 }

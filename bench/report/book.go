@@ -265,40 +265,44 @@ func (b *book) forgetJob(j *jobBook) {
 	}
 }
 
-// reported notes how an order ended.
+// reported notes how an order ended. A Release of which members are left stays out.
 func (b *book) reported(now berth.Time, e berth.ActionReported) {
 	order := b.orders[e.Action]
-	delete(b.orders, e.Action)
 	h := order.Header()
+	var members []berth.Placement
+	release := false
+	switch order := order.(type) {
+	case berth.Bind:
+		members = order.Members
+	case berth.Release:
+		members, release = order.Members, true
+	}
+	// The part of the order that holds nothing from now on.
+	ended := func(ref berth.MemberRef) bool {
+		failed := e.Outcome == berth.Failed || e.Outcome == berth.Partial && slices.Contains(e.Members, ref)
+		return failed != release
+	}
+	members = slices.DeleteFunc(slices.Clone(members), func(p berth.Placement) bool { return !ended(p.Ref()) })
 	j := b.jobs[h.Job]
 	if j == nil || j.replicas[h.Replica] == nil {
+		delete(b.orders, e.Action)
 		return
 	}
 	r := j.replicas[h.Replica]
-	switch order := order.(type) {
-	case berth.Bind:
-		if e.Outcome != berth.Done {
-			b.drop(now, j, r, func(p *berth.Placement) bool {
-				return slices.ContainsFunc(order.Members, func(m berth.Placement) bool { return m.Ref() == p.Ref() }) &&
-					(e.Outcome == berth.Failed || slices.Contains(e.Members, p.Ref()))
-			})
-		}
-	case berth.Release:
-		if e.Outcome == berth.Done {
-			b.released(now, j, h, order.Members)
-		}
+	b.dropMembers(now, j, r, members)
+	if release && len(members) > 0 && r.gone && len(r.members) == 0 {
+		b.forget(j, h.Replica)
+	}
+	if !release || e.Outcome == berth.Done || len(r.members) == 0 {
+		delete(b.orders, e.Action)
 	}
 }
 
-// released notes that the members of a Release are stopped.
-func (b *book) released(now berth.Time, j *jobBook, h berth.Order, members []berth.Placement) {
-	r := j.replicas[h.Replica]
+// dropMembers drops the members that a list names.
+func (b *book) dropMembers(now berth.Time, j *jobBook, r *replicaBook, list []berth.Placement) {
 	b.drop(now, j, r, func(p *berth.Placement) bool {
-		return slices.ContainsFunc(members, func(m berth.Placement) bool { return m.Ref() == p.Ref() })
+		return slices.ContainsFunc(list, func(m berth.Placement) bool { return m.Ref() == p.Ref() })
 	})
-	if r.gone && len(r.members) == 0 {
-		b.forget(j, h.Replica)
-	}
 }
 
 func (b *book) scheduled(now berth.Time, actions []berth.Action) {
@@ -330,8 +334,7 @@ func (b *book) scheduled(now berth.Time, actions []berth.Action) {
 	b.scaled = b.scaled[:0]
 }
 
-// release notes a Release. One that was given before and named more members tells
-// that the others are stopped.
+// release notes a Release.
 func (b *book) release(now berth.Time, a *berth.Release) {
 	b.orders[a.ID] = *a
 	if a.Attempt >= cmp.Or(b.policy.ReleaseAttempts, 3) {
@@ -348,20 +351,12 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 		}
 		r.gone = true
 	}
-	if a.Attempt > 1 {
-		for _, id := range slices.Sorted(maps.Keys(b.orders)) {
-			old, ok := b.orders[id].(berth.Release)
-			if !ok || id == a.ID || old.Job != a.Job || old.Replica != a.Replica {
-				continue
-			}
-			delete(b.orders, id)
-			b.drop(now, j, r, func(p *berth.Placement) bool {
-				named := func(list []berth.Placement) bool {
-					return slices.ContainsFunc(list, func(m berth.Placement) bool { return m.Ref() == p.Ref() })
-				}
-				return named(old.Members) && !named(a.Members)
-			})
-		}
+	if a.Attempt > 1 { // the one before it is over
+		maps.DeleteFunc(b.orders, func(id berth.ActionID, order berth.Action) bool {
+			h := order.Header()
+			_, release := order.(berth.Release)
+			return release && id < a.ID && h.Job == a.Job && h.Replica == a.Replica
+		})
 	}
 }
 
@@ -374,7 +369,11 @@ func (b *book) expire(now berth.Time) {
 		}
 		delete(b.orders, id)
 		if j := b.jobs[a.Job]; j != nil && j.replicas[a.Replica] != nil {
-			b.released(now, j, a.Order, a.Members)
+			r := j.replicas[a.Replica]
+			b.dropMembers(now, j, r, a.Members)
+			if r.gone && len(r.members) == 0 {
+				b.forget(j, a.Replica)
+			}
 		}
 		return true
 	})

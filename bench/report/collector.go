@@ -27,8 +27,8 @@ type Collector struct {
 	area         [categories]float64
 	capacityArea float64
 
-	// A sample is taken every interval. When there are too many, every other one
-	// is dropped and the interval doubled: a run may take a day or a year.
+	// A sample is taken every interval, if there is a pass. When there are too many,
+	// the interval is doubled: a run may take a day or a year.
 	interval berth.Duration
 	next     berth.Time
 	mapHeld  int64
@@ -96,14 +96,23 @@ func (c *Collector) sample() {
 		c.mapHeld = held
 		c.run.Map = c.book.chart(c.now)
 	}
-	if len(c.run.Samples) >= maxSamples {
-		kept := c.run.Samples[:0]
-		for i := 0; i < len(c.run.Samples); i += 2 {
-			kept = append(kept, c.run.Samples[i])
-		}
-		c.run.Samples, c.interval = kept, 2*c.interval
+	for len(c.run.Samples) >= maxSamples {
+		c.interval *= 2
+		c.thin()
 	}
 	c.next = c.now - c.now%berth.Time(c.interval) + berth.Time(c.interval)
+}
+
+// thin keeps the samples that are an interval apart, as those of a quiet time are
+// already.
+func (c *Collector) thin() {
+	kept := c.run.Samples[:1]
+	for _, s := range c.run.Samples[1:] {
+		if s.At.Sub(kept[len(kept)-1].At) >= c.interval {
+			kept = append(kept, s)
+		}
+	}
+	c.run.Samples = kept
 }
 
 // Finish ends the watch at an instant and returns how the run went. It fails when
@@ -123,9 +132,9 @@ func (c *Collector) Finish(now berth.Time) (*Run, error) {
 		for _, area := range c.area {
 			r.Held += area / span
 		}
-	}
-	for i := range r.Samples {
-		r.Stranded += float64(r.Samples[i].Stranded) / float64(len(r.Samples))
+		for i := range r.Samples[1:] { // each stands until the next
+			r.Stranded += float64(r.Samples[i].Stranded) * float64(r.Samples[i+1].At-r.Samples[i].At) / span
+		}
 	}
 	c.finishRows()
 	return r, c.finishLongest()

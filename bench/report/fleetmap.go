@@ -10,9 +10,9 @@ import (
 // Sizes of the map, in units of the picture.
 const (
 	mapWidth   = 1080.0
-	cell       = 6.4 // one GPU
-	pitch      = 7.4
-	nodeGap    = 4.0
+	cell       = 6.2 // one GPU
+	pitch      = 7.2
+	nodeGap    = 3.6
 	islandGap  = 14.0
 	islandHead = 15.0
 	gpuRows    = 2 // of the GPUs of one node

@@ -31,15 +31,15 @@ func WritePage(w io.Writer, r *Run) error {
 <main>
 `, title, style, title, html.EscapeString(r.Subtitle))
 	writeFigures(&b, r)
-	section(&b, "Allocation", "GPUs held over time; the line is what the fleet has.", legend(r, "")+allocationPlot(r))
-	section(&b, "Waits", "Which part of the replicas got a place within which time. A line that ends below 100 % is of a kind of which some still wait.", legend(r, "")+waitPlot(r))
+	section(&b, "Allocation", "GPUs held over time, by kind of job; the line is what the fleet has.", legend(r, HostOnly, "")+allocationPlot(r))
+	section(&b, "Waits", "Which part of the replicas got a place within which time. A line that ends below 100 % is of a kind of which some still wait.", legend(r, categories, "")+waitPlot(r))
 	b.WriteString(`<div class="pair">`)
 	section(&b, "Fragmentation", "GPUs free, and those of them on which no member of any who wait fits.",
 		`<p class="legend"><span><i class="key-free"></i>free</span><span><i class="key-stranded"></i>stranded</span></p>`+strandedPlot(r))
 	section(&b, "Queue", "Jobs and replicas that wait for a place.", waitingPlot(r))
 	b.WriteString(`</div>`)
 	section(&b, "The fleet at "+clock(r.Map.At), "The sample with the most GPUs held. A block is an island, a box a node, a cell a GPU; point at one to see who holds it.",
-		legend(r, `<span><i class="key-none"></i>free</span><span><i class="key-failed"></i>failed</span><span><i class="key-cordoned"></i>cordoned node</span>`)+fleetPlot(&r.Map))
+		legend(r, HostOnly, `<span><i class="key-none"></i>free</span><span><i class="key-failed"></i>failed</span><span><i class="key-cordoned"></i>cordoned node</span>`)+fleetPlot(&r.Map))
 	section(&b, "Jobs", "Replicas by kind of job. Percentiles are over those that were placed; \"again\" counts places given after one was lost.", rowTable(r))
 	section(&b, "Waiting longest", "Those that wait at the end, with the reason that the core gives.", waitingTable(r))
 	b.WriteString("</main>\n</body>\n</html>\n")
@@ -62,11 +62,14 @@ func writeFigures(b *strings.Builder, r *Run) {
 	b.WriteString("</div>\n")
 }
 
-// legend lists the categories that occurred.
-func legend(r *Run, more string) string {
+// legend lists the categories that occurred, but for one.
+func legend(r *Run, without Category, more string) string {
 	var b strings.Builder
 	b.WriteString(`<p class="legend">`)
 	for i := range r.Rows {
+		if r.Rows[i].Category == without {
+			continue
+		}
 		fmt.Fprintf(&b, `<span><i style="background:var(--c%d)"></i>%s</span>`, r.Rows[i].Category, html.EscapeString(r.Rows[i].Category.String()))
 	}
 	b.WriteString(more + "</p>\n")

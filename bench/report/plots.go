@@ -14,9 +14,14 @@ import (
 // under the line of what there is.
 func allocationPlot(r *Run) string {
 	p := newPlot(1080, 340, "GPUs held over time by kind of job")
-	most := int64(0)
+	most, capacities := int64(0), int64(0)
 	for i := range r.Samples {
-		most = max(most, r.Samples[i].Capacity, r.Samples[i].held())
+		most, capacities = max(most, r.Samples[i].held()), max(capacities, r.Samples[i].Capacity)
+	}
+	// A fleet that is nearly idle is drawn larger, without the line of what there is.
+	idle := most < capacities*2/5
+	if !idle {
+		most = max(most, capacities)
 	}
 	p.timeAxis(r.Start, r.End)
 	p.amountAxis(float64(most)/1000, "GPUs")
@@ -30,9 +35,7 @@ func allocationPlot(r *Run) string {
 			top[i].y += float64(r.Samples[i].Held[c]) / 1000
 		}
 		if !slices.Equal(top, base) {
-			back := slices.Clone(base)
-			slices.Reverse(back)
-			p.put(`<path d="%s%sZ" class="area" style="fill:var(--c%d)"/>`, p.path(top), strings.Replace(p.path(back), "M", "L", 1), c)
+			p.put(`<path d="%s%sZ" class="area" style="fill:var(--c%d)"/>`, p.steps(top), p.stepsBack(base), c)
 		}
 		base = top
 	}
@@ -40,7 +43,11 @@ func allocationPlot(r *Run) string {
 	for i := range r.Samples {
 		capacity[i] = point{float64(r.Samples[i].At), float64(r.Samples[i].Capacity) / 1000}
 	}
-	p.put(`<path d="%s" class="capacity"/>`, p.path(capacity))
+	if idle {
+		p.text(p.width-p.right, p.top+12, "end", fmt.Sprintf("the fleet has %s GPUs", count(int(capacities/1000))))
+	} else {
+		p.put(`<path d="%s" class="capacity"/>`, p.steps(capacity))
+	}
 	p.hover(r, func(s *Sample) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s of %s GPUs held", count(int(s.held()/1000)), count(int(s.Capacity/1000)))
@@ -96,9 +103,7 @@ func (p *plot) area(points []point, class string) {
 	if len(points) == 0 {
 		return
 	}
-	first, last := points[0], points[len(points)-1]
-	closed := append(append([]point{{first.x, 0}}, points...), point{last.x, 0})
-	p.put(`<path d="%sZ" class="%s"/>`, p.path(closed), class)
+	p.put(`<path d="%sV%.1fH%.1fZ" class="%s"/>`, p.steps(points), p.y(0), p.x(points[0].x), class)
 }
 
 // hover lays strips over the plot that say, when pointed at, what a sample was. At
@@ -164,6 +169,9 @@ func waitPlot(r *Run) string {
 	for i := range r.Rows {
 		p.waitLine(&r.Rows[i], longest)
 	}
+	if total := r.total(); total.Quantile(1) <= berth.Second {
+		p.text((p.left+p.width-p.right)/2, p.y(50), "mid", "all were placed at once")
+	}
 	return p.end()
 }
 
@@ -187,25 +195,21 @@ func (p *plot) waitLine(row *Row, longest berth.Duration) {
 		return
 	}
 	var points []point
-	lastX, lastY := -1.0, -1.0
 	for i, w := range row.Waits {
 		at := point{float64(w), min(100*float64(i+1)/all, 100)}
-		// What is nearer than half a pixel to the last point is not worth a step.
-		if x, y := p.x(at.x), p.y(at.y); i < len(row.Waits)-1 && math.Abs(x-lastX) < 0.5 && math.Abs(y-lastY) < 0.5 {
-			continue
-		} else {
-			lastX, lastY = x, y
+		if n := len(points); n > 0 {
+			last := &points[n-1]
+			if p.x(at.x)-p.x(last.x) < 0.5 { // not worth a step
+				last.y = at.y
+				continue
+			}
 		}
-		before := 0.0
-		if len(points) > 0 {
-			before = points[len(points)-1].y
-		}
-		points = append(points, point{at.x, before}, at)
+		points = append(points, at)
 	}
 	points = append(points, point{float64(longest), points[len(points)-1].y})
 	p.put(
 		`<path d="%s" class="wait" style="stroke:var(--c%d)"><title>%s: p50 %s, p99 %s, %s of %s placed</title></path>`,
-		p.path(points), row.Category, html.EscapeString(row.Category.String()),
+		p.steps(points), row.Category, html.EscapeString(row.Category.String()),
 		Span(row.Quantile(0.5)), Span(row.Quantile(0.99)), count(row.Placed), count(row.Submitted),
 	)
 }

@@ -24,8 +24,8 @@ type Run struct {
 	Map Map
 	// Longest lists those that wait longest at the end, the longest first.
 	Longest []Waiting
-	// Capacity, Held and Stranded are means over time, of all GPUs of the fleet;
-	// Stranded over the samples. Peak is the most that was held at any instant.
+	// Capacity, Held and Stranded are means over time; Stranded is known at the
+	// samples, and stands until the next. Peak is the most that was held at any instant.
 	Capacity, Held, Stranded float64
 	Peak                     int64
 	// Facts that were accepted, and that were refused.

@@ -13,16 +13,22 @@ import (
 // WriteTable writes the run as text: a row for each category, the fleet's figures,
 // and who waits longest and why.
 func WriteTable(w io.Writer, r *Run) error {
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, strings.Join(rowHeads, "\t")+"\t")
-	rows, total := r.Rows, r.total()
-	for i := range rows {
-		fmt.Fprintln(t, strings.Join(rows[i].cells(rows[i].Category.String()), "\t")+"\t")
+	var b, rows strings.Builder
+	t := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(cells []string) {
+		fmt.Fprintf(t, "%-18s\t%s\t\n", cells[0], strings.Join(cells[1:], "\t"))
 	}
-	fmt.Fprintln(t, strings.Join(total.cells("all"), "\t")+"\t")
+	line(rowHeads)
+	for i := range r.Rows {
+		line(r.Rows[i].cells(r.Rows[i].Category.String()))
+	}
+	total := r.total()
+	line(total.cells("all"))
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for row := range strings.Lines(rows.String()) {
+		b.WriteString(strings.TrimPrefix(row, "  ")) // the padding of the first column
 	}
 	b.WriteByte('\n')
 	for _, f := range r.figures() {
@@ -57,15 +63,15 @@ type figure struct{ name, value, rest string }
 func (r *Run) figures() []figure {
 	list := []figure{
 		{"GPU allocation", percent(r.Held, r.Capacity), fmt.Sprintf(
-			"on average of %s GPUs; %s GPUs at the peak", count(int(r.Capacity/1000+0.5)), count(int(r.Peak/1000)),
+			"on average of %s; %s at the peak", plural(int(r.Capacity/1000+0.5), "GPU"), count(int(r.Peak/1000)),
 		)},
 		{"fragmentation", percent(r.Stranded, r.Capacity), "on average free, but of no use to any who wait"},
 		{"facts", count(r.Facts), fmt.Sprintf("accepted, %s refused", count(r.Refused))},
-		{"passes", count(r.Passes), fmt.Sprintf("gave %s orders", count(r.Orders))},
+		{"passes", count(r.Passes), "gave " + plural(r.Orders, "order")},
 	}
-	decisions := figure{"decisions", count(int(r.Searches)), "searches for a place"}
+	decisions := figure{"decisions", count(int(r.Searches)), "searches for a place, found or not"}
 	if r.Wall > 0 {
-		decisions.rest += fmt.Sprintf(
+		decisions.rest = "searches for a place" + fmt.Sprintf(
 			"; %s a second by the clock on the wall (%.1f s for %s, simulator included)",
 			count(int(float64(r.Searches)/r.Wall.Seconds())), r.Wall.Seconds(), Span(r.End.Sub(r.Start)),
 		)
@@ -104,6 +110,14 @@ func count(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// plural counts things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return count(n) + " " + thing + "s"
 }
 
 func percent(part, whole float64) string {

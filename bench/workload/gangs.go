@@ -8,13 +8,13 @@ var (
 	gangWeights = [...]int{45, 30, 17, 8}
 )
 
-// addGangs draws gangs whose GPU hours are 45 % of what the fleet has in the span.
+// addGangs draws gangs whose GPU hours are half of what the fleet has in the span.
 // A third stands there from the start, as it would have been left by the day
-// before; the others come mostly in office hours. Run times have a median of
+// before; the others come twice as often in office hours. Run times have a median of
 // three hours, and are cut at 16.
 func (d *day) addGangs() {
 	r := d.source(partGangs)
-	budget := 0.45 * d.load * float64(d.gpus) * float64(d.span)
+	budget := 0.5 * d.load * float64(d.gpus) * float64(d.span)
 	standing := int(0.33 * d.load * float64(d.gpus)) // GPUs that run at midnight
 	for i := 0; budget > 0; i++ {
 		gpus := gangGPUs[r.pick(gangWeights[:]...)]
@@ -22,7 +22,7 @@ func (d *day) addGangs() {
 			gpus = 64 // a small fleet has no use for them
 		}
 		runtime := r.minutes(180, 0.8, 960)
-		at := r.arrival(d.span, func(t berth.Time) float64 { return 0.3 + 0.7*office(t) })
+		at := r.arrival(d.span, func(t berth.Time) float64 { return 0.5 + 0.5*office(t) })
 		if standing > 0 {
 			standing -= gpus
 			at = berth.Time(r.Int64N(900)) * berth.Time(berth.Second)

@@ -33,7 +33,9 @@ type Trace struct {
 	start []sim.Arrival
 	last  int64
 	err   error
-	files []io.Closer
+	// compress divides arrival times.
+	compress int64
+	files    []io.Closer
 }
 
 var _ sim.Workload = (*Trace)(nil)
@@ -82,7 +84,7 @@ func OpenB(dir string) (*Trace, error) {
 // ReadOpenB is OpenB for any readers. It reads all nodes, and the tasks as Next
 // asks for them.
 func ReadOpenB(nodes, tasks io.Reader) (*Trace, error) {
-	t := &Trace{}
+	t := &Trace{compress: 1}
 	list, err := newTable(OpenBNodes, nodes, "sn", "cpu_milli", "memory_mib", "gpu", "model")
 	if err != nil {
 		return nil, err
@@ -112,6 +114,12 @@ func (t *Trace) Config() berth.Config { return berth.Config{} }
 // Nodes lists the fleet. The list is not to be changed.
 func (t *Trace) Nodes() []berth.Node { return t.nodes }
 
+// Compress makes the tasks arrive n times as fast, and run as long as ever; n below
+// 1 means 1. As recorded the trace keeps few of its GPUs busy at any time, because
+// its tasks are a sample over five months; compressed some thousand times, it fills
+// them. To be called before Next.
+func (t *Trace) Compress(n int64) { t.compress = max(n, 1) }
+
 // Next returns the nodes, the queue and then one task after the other.
 func (t *Trace) Next() (sim.Arrival, bool) {
 	if len(t.start) > 0 {
@@ -129,6 +137,7 @@ func (t *Trace) Next() (sim.Arrival, bool) {
 	} else {
 		t.last = created
 	}
+	a.At /= berth.Time(t.compress)
 	if t.tasks.err != nil {
 		t.err = t.tasks.err
 		return sim.Arrival{}, false
@@ -182,7 +191,10 @@ func openBTask(row *table) sim.Arrival {
 		Groups: []berth.Group{{Replicas: 1, Claim: openBClaim(row)}},
 	}
 	if models := row.text("gpu_spec"); models != "" {
-		job.Groups[0].Selector.Products = strings.Split(models, "|")
+		for _, model := range strings.Split(models, "|") {
+			row.checkName("gpu_spec", model)
+			job.Groups[0].Selector.Products = append(job.Groups[0].Selector.Products, model)
+		}
 	}
 	created := row.amount("creation_time")
 	a := sim.Arrival{At: berth.Time(0).Add(berth.Duration(created) * berth.Second)}

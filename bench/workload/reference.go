@@ -123,12 +123,7 @@ func (d *day) submit(at berth.Time, e berth.Event, runtime berth.Duration) {
 	}
 }
 
-// scaled is a number that goes with the demand, and with the length of the day
-// where it counts arrivals.
-func (d *day) scaled(perNode float64) int {
-	return int(perNode * float64(d.nodes) * d.load)
-}
-
+// arriving is how many arrive in the span.
 func (d *day) arriving(perNodeAndDay float64) int {
 	return int(perNodeAndDay * float64(d.nodes) * d.load * float64(d.span) / float64(berth.Day))
 }

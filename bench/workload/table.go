@@ -25,8 +25,7 @@ var (
 // A TraceError says where a trace makes no sense.
 type TraceError struct {
 	File string
-	// Line and Column count from 1; Column counts characters' bytes within the line,
-	// as encoding/csv does. Zero where the line as a whole is at fault.
+	// Line and Column count from 1, Column in bytes. Zero where the line as a whole is at fault.
 	Line, Column int
 	// Field is the name of the column; empty where the line as a whole is at fault.
 	Field string
@@ -121,10 +120,15 @@ func (t *table) text(column string) string {
 // name returns a value that is to become a name.
 func (t *table) name(column string) string {
 	s := t.text(column)
+	t.checkName(column, s)
+	return s
+}
+
+// checkName refuses what is no name.
+func (t *table) checkName(column, s string) {
 	if s == "" || len(s) > 256 || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
 		t.refuse(column, fmt.Sprintf("%q is no name", clip(s)))
 	}
-	return s
 }
 
 // amount returns a value that is a whole number from zero on.

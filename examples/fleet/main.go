@@ -41,6 +41,7 @@ type settings struct {
 	nodes, load   int
 	html, journal string
 	trace, dir    string
+	compress      int64
 }
 
 func run(args []string, stdout, stderr io.Writer) (err error) {
@@ -48,15 +49,19 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the reference day")
-	flags.Float64Var(&s.hours, "hours", 24, "length of the reference day, in hours")
+	flags.Float64Var(&s.hours, "hours", 0, "stop after so many hours; 0: after a day, or at the end of the trace")
 	flags.IntVar(&s.nodes, "nodes", 500, "nodes of the reference fleet")
 	flags.IntVar(&s.load, "load", 100, "demand of the reference day, in percent")
 	flags.StringVar(&s.html, "html", "", "write a page with plots to this file")
 	flags.StringVar(&s.journal, "journal", "", "write facts and orders to this file, for examples/replay")
 	flags.StringVar(&s.trace, "trace", "", `run a trace instead of the reference day: "openb"`)
 	flags.StringVar(&s.dir, "dir", ".", "directory with the files of the trace")
+	flags.Int64Var(&s.compress, "compress", 1, "let the tasks of the trace arrive so many times as fast")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is no flag", flags.Arg(0))
 	}
 	scene, err := s.scene()
 	if err != nil {
@@ -133,6 +138,9 @@ type scene struct {
 }
 
 func (s *settings) scene() (*scene, error) {
+	if !(s.hours >= 0 && s.hours <= maxHours) {
+		return nil, fmt.Errorf("-hours is outside 0..%d", maxHours)
+	}
 	switch s.trace {
 	case "":
 		return s.reference()
@@ -143,12 +151,18 @@ func (s *settings) scene() (*scene, error) {
 	}
 }
 
+// maxHours is some ten years.
+const maxHours = 10 * 366 * 24
+
+// length is what -hours says; zero: nothing.
+func (s *settings) length() berth.Duration { return berth.Duration(s.hours * float64(berth.Hour)) }
+
 func (s *settings) reference() (*scene, error) {
-	if s.hours <= 0 || s.hours > 24*366 || s.nodes < 1 || s.nodes > 16_384 || s.load < 1 || s.load > 1000 {
-		return nil, errors.New("-hours, -nodes or -load is out of range")
+	if s.nodes < 1 || s.nodes > 16_384 || s.load < 1 || s.load > 1000 {
+		return nil, errors.New("-nodes or -load is out of range")
 	}
 	day := workload.Reference{
-		Seed: s.seed, Nodes: s.nodes, LoadPercent: s.load, Span: berth.Duration(s.hours * float64(berth.Hour)),
+		Seed: s.seed, Nodes: s.nodes, LoadPercent: s.load, Span: s.length(),
 	}
 	none := func() error { return nil }
 	return &scene{
@@ -167,15 +181,23 @@ func (s *settings) openB() (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.Compress(s.compress)
+	subtitle := "arrival and run times as recorded (Alibaba, 2023); times are from the trace's first task"
+	if s.compress > 1 {
+		subtitle = fmt.Sprintf("run times as recorded (Alibaba, 2023), arrivals %d times as fast", s.compress)
+	}
 	gpus := 0
 	for _, n := range t.Nodes() {
 		gpus += len(n.GPUs)
 	}
+	until := berth.Time(1<<63 - 1)
+	if s.hours > 0 {
+		until = berth.Time(0).Add(s.length())
+	}
 	return &scene{
 		title:    fmt.Sprintf("A real cluster's trace: openb, %d nodes with %d GPUs", len(t.Nodes()), gpus),
-		subtitle: "arrival and run times as recorded (Alibaba, 2023); times are from the trace's first task",
-		config:   t.Config(), workload: t,
-		until: berth.Time(1<<63 - 1), failed: t.Err, close: t.Close,
+		subtitle: subtitle, config: t.Config(), workload: t,
+		until: until, length: s.length(), failed: t.Err, close: t.Close,
 	}, nil
 }
 

@@ -1,0 +1,21 @@
+package workload_test
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/bench/workload"
+)
+
+func Example() {
+	morning := workload.Reference{Seed: 1, Nodes: 32, Span: 8 * berth.Hour}
+	core, _ := berth.New(morning.Config())
+	s := sim.New(core, morning.Workload(), sim.Options{})
+	if err := s.Run(berth.Time(0).Add(morning.Length())); err != nil {
+		fmt.Println(err)
+	}
+	report := core.Report()
+	fmt.Println(report.Nodes.All, "nodes with", report.GPUs.All/1000, "GPUs")
+	// Output: 32 nodes with 256 GPUs
+}

@@ -1,0 +1,70 @@
+// The program quickstart is the loop around the scheduling core, with a pretend
+// executor: whatever it starts has ended by the next minute. It prints
+//
+//	0s: start train[0] on node-a, GPUs 0-3
+//	0s: start train[1] on node-b, GPUs 0-3
+//	0s: tune waits: 0 of 1 members of the gang (2 GPUs each) fit now
+//	1m0s: start tune[0] on node-a, GPUs 0-1
+package main
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+func main() {
+	core, err := berth.New(berth.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	facts := []berth.Event{
+		node("node-a"), node("node-b"),
+		berth.QueueSet{Queue: quota.Queue{Name: "research"}},
+		job("train", 2, 4), // a gang of two members with four GPUs each
+		job("tune", 1, 2),
+	}
+	for now := berth.Time(0); len(facts) > 0; now = now.Add(berth.Minute) {
+		for _, fact := range facts {
+			if err := core.Apply(now, fact); err != nil {
+				log.Print(err) // refused: nothing has changed
+			}
+		}
+		orders, err := core.Schedule(now)
+		if err != nil {
+			log.Fatal(err)
+		}
+		facts = nil
+		for _, order := range orders {
+			facts = append(facts, carryOut(order)...)
+		}
+		if e, err := core.Explain("tune"); err == nil && e.Replicas[0].Reason != nil {
+			fmt.Printf("%v: tune waits: %s\n", now.Sub(0), e.Replicas[0].Reason.Text)
+		}
+	}
+}
+
+// carryOut pretends to do what an order says, and returns what comes of it.
+func carryOut(order berth.Action) []berth.Event {
+	h := order.Header()
+	facts := []berth.Event{berth.ActionReported{Action: h.ID, Outcome: berth.Done}}
+	if bind, ok := order.(berth.Bind); ok { // the others stop members
+		for _, m := range bind.Members {
+			fmt.Printf("%v: start %s[%d] on %s, GPUs %v\n", h.At.Sub(0), h.Job, m.Index, m.Node, m.GPUs)
+		}
+		facts = append(facts, berth.JobFinished{Job: h.Job, Incarnation: h.Incarnation})
+	}
+	return facts
+}
+
+func node(id berth.NodeID) berth.Event {
+	gpu := berth.GPU{Product: "H100-80GB", MemoryMiB: 81559}
+	return berth.NodeJoined{Node: berth.Node{ID: id, GPUs: []berth.GPU{gpu, gpu, gpu, gpu}}}
+}
+
+func job(id berth.JobID, members, gpus int) berth.Event {
+	group := berth.Group{Replicas: members, Claim: berth.Claim{GPUs: gpus}}
+	return berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "research", Groups: []berth.Group{group}}}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/journal"
+	"github.com/berth-sched/berth/quota"
+)
+
+// record writes a journal with one order.
+func record(t *testing.T) string {
+	t.Helper()
+	core, err := berth.New(berth.Config{})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := journal.NewWriter(&out, core.Config())
+	require.NoError(t, err)
+	claim := berth.Claim{CPUMilli: 1000}
+	for _, e := range []berth.Event{
+		berth.NodeJoined{Node: berth.Node{ID: "n1", CPUMilli: 8000}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
+		berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: claim}}}},
+	} {
+		w.Applied(1, e, core.Apply(1, e))
+	}
+	actions, err := core.Schedule(2)
+	require.NoError(t, err)
+	require.Len(t, actions, 1)
+	w.Scheduled(2, actions)
+	require.NoError(t, w.Flush())
+	return out.String()
+}
+
+func replay(t *testing.T, text string) (string, error) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "journal.jsonl")
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	var stdout bytes.Buffer
+	err := run([]string{"-journal", name}, &stdout, io.Discard)
+	return stdout.String(), err
+}
+
+func TestIdentical(t *testing.T) {
+	output, err := replay(t, record(t))
+	require.NoError(t, err)
+	require.Equal(t, "3 facts, 1 passes, 1 orders compared: identical\n", output)
+}
+
+func TestDifferent(t *testing.T) {
+	output, err := replay(t, strings.Replace(record(t), `"deadline":120002`, `"deadline":120003`, 1))
+	require.ErrorIs(t, err, journal.ErrDifferent)
+	require.Empty(t, output)
+	require.ErrorContains(t, err, "line 6")
+	require.ErrorContains(t, err, `"deadline":120003`)
+	require.ErrorContains(t, err, `"deadline":120002`)
+}
+
+func TestBadArguments(t *testing.T) {
+	for _, args := range [][]string{{}, {"-journal", filepath.Join(t.TempDir(), "absent")}, {"-unknown"}} {
+		require.Error(t, run(args, io.Discard, io.Discard), args)
+	}
+}
