@@ -5,7 +5,8 @@ type ActionID uint64
 
 // An Incarnation numbers the lives of a replica, from 1: every time it is bound
 // anew it gets the next number, so that a report about a former life is told
-// from one about this life.
+// from one about this life. A replica whose number was used before, by one that a
+// service scaled away, goes on above the lives of those that went.
 type Incarnation uint32
 
 // An Action is an order that the core gives from Schedule. The set of actions is

@@ -125,7 +125,7 @@ func (c *Core) newReplicaAt(j *job, number int) *replica {
 	for number >= len(j.replicas) {
 		j.replicas = append(j.replicas, nil)
 	}
-	rep := &replica{job: j, number: number, created: c.now}
+	rep := &replica{job: j, number: number, created: c.now, incarnation: j.former}
 	j.replicas[number] = rep
 	j.live++
 	c.replicas++

@@ -74,7 +74,8 @@ type QueueRemoved struct {
 	Queue QueueID `json:"queue"`
 }
 
-// JobSubmitted adds a job.
+// JobSubmitted adds a job. The ID of a job that is forgotten may be used again, but
+// not before the last report about the former job has come.
 type JobSubmitted struct {
 	Job Job `json:"job"`
 }

@@ -18,6 +18,9 @@ type job struct {
 	live     int        // replicas that are not nil
 	// cancelled: every replica is on its way out.
 	cancelled bool
+	// former is the highest incarnation of the replicas that are forgotten. Those
+	// that come go on from there, because they may get the number of one that went.
+	former Incarnation
 }
 
 // A replica is one gang of a job.
@@ -372,6 +375,7 @@ func (c *Core) forget(rep *replica) {
 	c.leavePending(rep)
 	j := rep.job
 	j.replicas[rep.number] = nil
+	j.former = max(j.former, rep.incarnation)
 	j.live--
 	c.replicas--
 	for len(j.replicas) > 0 && j.replicas[len(j.replicas)-1] == nil {

@@ -35,6 +35,7 @@ type savedNode struct {
 type savedJob struct {
 	Job       Job            `json:"job"`
 	Cancelled bool           `json:"cancelled,omitempty"`
+	Former    Incarnation    `json:"former,omitempty"`
 	Replicas  []savedReplica `json:"replicas"`
 }
 
@@ -111,7 +112,7 @@ func (c *Core) savedQueues() []quota.Queue {
 }
 
 func (c *Core) saveJob(j *job) savedJob {
-	saved := savedJob{Job: j.spec, Cancelled: j.cancelled, Replicas: []savedReplica{}}
+	saved := savedJob{Job: j.spec, Cancelled: j.cancelled, Former: j.former, Replicas: []savedReplica{}}
 	for _, rep := range j.replicas {
 		if rep != nil {
 			saved.Replicas = append(saved.Replicas, c.saveReplica(rep))
@@ -226,7 +227,7 @@ func (c *Core) restoreJob(s *savedJob) *Error {
 		return refuse(ErrInvalid, "replicas", "is empty")
 	}
 	c.admit(j)
-	j.cancelled = s.Cancelled
+	j.cancelled, j.former = s.Cancelled, s.Former
 	for i := range s.Replicas {
 		if err := c.restoreReplica(j, &s.Replicas[i]); err != nil {
 			return err.in(index("replicas", i))

@@ -13,6 +13,8 @@ type job struct {
 	offsets   []int // flat index of each group's first member
 	replicas  map[int]*replica
 	cancelled bool
+	// former is the highest life of the replicas that are forgotten.
+	former berth.Incarnation
 	// observed jobs may stand where the core would not have placed them.
 	observed bool
 }
@@ -107,7 +109,7 @@ func (c *Checker) newReplica(j *job) *replica {
 	for j.replicas[number] != nil {
 		number++
 	}
-	rep := &replica{job: j, number: number}
+	rep := &replica{job: j, number: number, incarnation: j.former}
 	j.replicas[number] = rep
 	return rep
 }

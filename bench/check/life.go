@@ -159,6 +159,7 @@ func (c *Checker) forget(rep *replica) {
 	c.touched.remove(rep)
 	j := rep.job
 	delete(j.replicas, rep.number)
+	j.former = max(j.former, rep.incarnation)
 	if len(j.replicas) == 0 && (j.cancelled || j.spec.Service == nil) {
 		c.forgetJob(j)
 	}
