@@ -56,6 +56,8 @@ const (
 	CauseBindFailed CauseCode = "bind-failed"
 	// CauseBindExpired: a Bind was not reported in time.
 	CauseBindExpired CauseCode = "bind-expired"
+	// CauseFinished: the job ended while some members were being started or stopped.
+	CauseFinished CauseCode = "finished"
 	// CauseCancelled and CauseScaledDown: the caller asked.
 	CauseCancelled  CauseCode = "cancelled"
 	CauseScaledDown CauseCode = "scaled-down"

@@ -21,7 +21,6 @@ func (c *Core) Apply(now Time, e Event) error {
 		err.Event = e.Kind()
 		return err
 	}
-	c.wake()
 	return nil
 }
 

@@ -64,6 +64,9 @@ func quotaError(err error) *Error {
 
 func (c *Core) jobSubmitted(e JobSubmitted) *Error {
 	j, err := c.newJob(&e.Job)
+	if err == nil {
+		err = c.roomFor(e.Job.replicas())
+	}
 	if err != nil {
 		return err.in("job")
 	}
@@ -90,9 +93,6 @@ func (c *Core) newJob(spec *Job) (*job, *Error) {
 	if !c.quota.Leaf(q) {
 		return nil, refuse(ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", spec.Queue))
 	}
-	if c.replicas+spec.replicas() > c.config.Limits.Replicas {
-		return nil, refuse(ErrLimit, "", fmt.Sprintf("the core holds %d replicas of at most %d", c.replicas, c.config.Limits.Replicas))
-	}
 	j := &job{spec: spec.clone(), queue: q}
 	total := 0
 	for i := range j.spec.Groups {
@@ -101,6 +101,14 @@ func (c *Core) newJob(spec *Job) (*job, *Error) {
 	}
 	j.offsets = append(j.offsets, total)
 	return j, nil
+}
+
+// roomFor refuses more replicas than the limits allow.
+func (c *Core) roomFor(more int) *Error {
+	if more > c.config.Limits.Replicas-c.replicas {
+		return refuse(ErrLimit, "", fmt.Sprintf("%d more replicas: the core holds %d of at most %d", more, c.replicas, c.config.Limits.Replicas))
+	}
+	return nil
 }
 
 // admit makes a new job known.
@@ -114,11 +122,10 @@ func (c *Core) admit(j *job) {
 
 // newReplica gives a job a replica with the lowest number that is not in use.
 func (c *Core) newReplica(j *job) *replica {
-	number := slices.Index(j.replicas, nil)
-	if number < 0 {
-		number = len(j.replicas)
+	for j.vacant < len(j.replicas) && j.replicas[j.vacant] != nil {
+		j.vacant++
 	}
-	return c.newReplicaAt(j, number)
+	return c.newReplicaAt(j, j.vacant)
 }
 
 func (c *Core) newReplicaAt(j *job, number int) *replica {
@@ -134,6 +141,9 @@ func (c *Core) newReplicaAt(j *job, number int) *replica {
 
 func (c *Core) jobObserved(e JobObserved) *Error {
 	j, err := c.newJob(&e.Job)
+	if err == nil {
+		err = c.roomFor(e.Job.replicas())
+	}
 	if err != nil {
 		return err.in("job")
 	}
@@ -178,8 +188,8 @@ func (c *Core) checkObserved(j *job, r *RunningReplica) *Error {
 	switch {
 	case r.Replica < 0 || r.Replica >= j.spec.replicas():
 		return refuse(ErrInvalid, "replica", fmt.Sprintf("%d is outside 0..%d", r.Replica, j.spec.replicas()-1))
-	case r.Incarnation == 0:
-		return refuse(ErrInvalid, "incarnation", "counts from 1")
+	case r.Incarnation == 0 || r.Incarnation > maxIncarnation:
+		return refuse(ErrInvalid, "incarnation", fmt.Sprintf("%d is outside 1..%d", r.Incarnation, maxIncarnation))
 	case r.Started > c.now:
 		return refuse(ErrInvalid, "started", "is in the future")
 	}
@@ -294,8 +304,8 @@ func (c *Core) jobScaled(e JobScaled) *Error {
 		return err.in("replicas")
 	}
 	kept := j.kept()
-	if more := e.Replicas - len(kept); more > 0 && c.replicas+more > c.config.Limits.Replicas {
-		return refuse(ErrLimit, "replicas", fmt.Sprintf("the core holds %d replicas of at most %d", c.replicas, c.config.Limits.Replicas))
+	if err := c.roomFor(max(0, e.Replicas-len(kept))); err != nil {
+		return err.in("replicas")
 	}
 	j.spec.Service.Replicas = e.Replicas
 	for range e.Replicas - len(kept) {

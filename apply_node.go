@@ -30,17 +30,21 @@ func (c *Core) nodeUpdated(e NodeUpdated) *Error {
 	if err != nil {
 		return err
 	}
-	if !n.spec.sameShape(&e.Node) {
-		return c.replaceNode(n, e.Node.clone())
+	spec := e.Node.clone()
+	for g := range min(len(spec.GPUs), len(n.spec.GPUs)) {
+		spec.GPUs[g].Failed = spec.GPUs[g].Failed || n.spec.GPUs[g].Failed
+	}
+	if !n.spec.sameShape(&spec) {
+		return c.replaceNode(n, spec)
 	}
 	for g := range e.Node.GPUs {
 		if e.Node.GPUs[g].Failed && !n.spec.GPUs[g].Failed && c.heldBy(n, g) != nil {
 			return refuse(ErrConflict, index("node.gpus", g)+".failed", "members hold the GPU: tell of its failure with gpuFailed")
 		}
 	}
-	n.spec = e.Node.clone()
-	for g := range n.spec.GPUs {
-		c.fleet.SetHealthy(n.index, g, !n.spec.GPUs[g].Failed)
+	n.spec = spec
+	for g := range spec.GPUs {
+		c.fleet.SetHealthy(n.index, g, !spec.GPUs[g].Failed)
 	}
 	must(c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB))
 	c.freed(n)
@@ -182,7 +186,9 @@ func (c *Core) lose(n *node, gpus GPUSet, whole bool) []*replica {
 			continue
 		}
 		after := memberAbsent
-		if m.state == memberBinding || m.state == memberFailed {
+		if at.rep.state == Binding || at.rep.state == Repairing {
+			after = memberLost
+		} else if m.state == memberBinding {
 			after = memberLost
 		}
 		c.unbook(at.rep, at.index, after)

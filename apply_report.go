@@ -55,15 +55,18 @@ func (c *Core) failedMembers(rep *replica, e *ActionReported, ordered memberStat
 		}
 		return all, nil
 	case Partial:
-		return c.resolve(rep, e.Members, ordered, memberFailed, memberLost)
+		return rep.resolve(e.Members, func(m *member) bool {
+			return m.state == ordered || m.state == memberFailed || m.state == memberLost
+		})
 	default:
 		return nil, refuse(ErrInvalid, "outcome", fmt.Sprintf("%d is out of range", e.Outcome))
 	}
 }
 
-// resolve turns references into flat indexes of members in one of some states.
-// Members that were lost meanwhile are left out.
-func (c *Core) resolve(rep *replica, refs []MemberRef, in ...memberState) ([]int, *Error) {
+// resolve turns references into the flat indexes of those members that are meant:
+// the others are gone or on their way. References that name no member of the gang,
+// or one twice, are refused.
+func (rep *replica) resolve(refs []MemberRef, meant func(*member) bool) ([]int, *Error) {
 	var flats []int
 	seen := make(map[int]bool, len(refs))
 	for i, ref := range refs {
@@ -72,12 +75,8 @@ func (c *Core) resolve(rep *replica, refs []MemberRef, in ...memberState) ([]int
 			return nil, refuse(ErrInvalid, index("members", i), fmt.Sprintf("%v is no member of the gang, or is doubled", ref))
 		}
 		seen[flat] = true
-		switch state := rep.members[flat].state; {
-		case slices.Contains(in, state):
+		if meant(&rep.members[flat]) {
 			flats = append(flats, flat)
-		case state == memberAbsent: // lost meanwhile, or stopped
-		default:
-			return nil, refuse(ErrInvalid, index("members", i), fmt.Sprintf("%v is not part of it", ref))
 		}
 	}
 	return flats, nil
@@ -85,8 +84,9 @@ func (c *Core) resolve(rep *replica, refs []MemberRef, in ...memberState) ([]int
 
 func (c *Core) bindReported(rep *replica, failed []int, reason string) {
 	for _, flat := range failed {
-		if rep.members[flat].state == memberBinding {
-			rep.members[flat].state = memberFailed
+		if m := &rep.members[flat]; m.state == memberBinding {
+			m.state = memberFailed
+			rep.shun(m.node.spec.ID)
 		}
 	}
 	for flat := range rep.members {
@@ -103,6 +103,17 @@ func (c *Core) bindReported(rep *replica, failed []int, reason string) {
 		rep.attempts = 0
 	}
 	c.settle(rep, rep.bindCause(reason))
+}
+
+// shun has the replica avoid a node on which a member did not start.
+func (rep *replica) shun(id NodeID) {
+	if slices.Contains(rep.avoid, id) {
+		return
+	}
+	if len(rep.avoid) == maxAvoid {
+		rep.avoid = slices.Delete(rep.avoid, 0, 1)
+	}
+	rep.avoid = append(rep.avoid, id)
 }
 
 // bindCause says what became of the members that a Bind did not start: they
@@ -140,7 +151,11 @@ func (c *Core) releaseReported(rep *replica, failed []int) {
 	if !left {
 		c.closeOrder(rep)
 		c.settle(rep, rep.cause)
+		return
 	}
+	release := rep.order.(Release)
+	release.Members = c.placements(rep, memberStopping)
+	rep.order = release
 }
 
 // memberFailed handles members that died on sound hardware.
@@ -158,17 +173,23 @@ func (c *Core) memberFailed(e MemberFailed) *Error {
 	if err := checkText(e.Reason); err != nil {
 		return err.in("reason")
 	}
-	flats, err := c.resolve(rep, e.Members, memberRunning, memberBinding)
+	flats, err := rep.resolve(e.Members, func(m *member) bool {
+		return (m.state == memberRunning || m.state == memberBinding) && (e.Bind == 0 || e.Bind == m.bind)
+	})
 	if err != nil {
 		return err
 	}
+	if len(flats) == 0 {
+		return refuse(ErrStale, "members", "none of them runs any more")
+	}
 	for _, flat := range flats {
-		if rep.members[flat].state == memberBinding {
-			// It is up to the report of the Bind, like a lost node; but the place
-			// is not lost, so it is kept until then.
-			rep.members[flat].state = memberFailed
-		} else {
+		switch {
+		case rep.members[flat].state == memberBinding:
+			rep.members[flat].state = memberFailed // it keeps its place until the Bind is reported
+		case rep.state == Running:
 			c.unbook(rep, flat, memberAbsent)
+		default: // it counts as placed until then
+			c.unbook(rep, flat, memberLost)
 		}
 	}
 	if rep.state == Running {
@@ -197,10 +218,18 @@ func (c *Core) jobFinished(e JobFinished) *Error {
 	if err := checkText(e.Reason); err != nil {
 		return err.in("reason")
 	}
-	c.withdraw(rep)
-	c.unbookAll(rep, memberBinding, memberRunning, memberFailed, memberLost, memberStopping)
+	if rep.gone {
+		return refuse(ErrStale, "incarnation", "the job is on its way out already")
+	}
 	c.totals.Finished++
-	c.forget(rep)
+	j.cancelled = true
+	if rep.state == Releasing {
+		rep.gone = true // its Release goes on
+		return nil
+	}
+	// Members that are being started, or stopped, may come up yet: they are released.
+	c.unbookAll(rep, memberRunning, memberFailed, memberLost)
+	c.takeBack(rep, Cause{CauseFinished, e.Reason}, true)
 	return nil
 }
 

@@ -9,13 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds that keep every sum of valid amounts inside an int64, whatever
-// Config.Limits says: 2^40 is a tebi-core or an exbibyte.
+// Bounds that keep every sum of valid amounts inside an int64, however many
+// members are held: 2^32 is four million cores or four pebibytes on one node.
 const (
-	maxAmount  = 1 << 40
-	maxOrdinal = 1 << 16
-	maxSpan    = Duration(1) << 50
-	maxText    = 1024
+	maxAmount = 1 << 32
+	// maxIncarnation and maxActions leave room to count on from what was told.
+	maxIncarnation = 1 << 31
+	maxActions     = 1 << 62
+	maxAttempts    = 1 << 30
+	maxOrdinal     = 1 << 16
+	maxSpan        = Duration(1) << 50
+	maxText        = 1024
 )
 
 // index builds the field path of one element, as in "gpus[3]".

@@ -18,7 +18,7 @@ const (
 
 // A Core is the scheduling core. Make one with New or Restore.
 //
-// Its invariants, which Core.check tests after every step of every test:
+// Its invariants, which Check tests after every step of every test:
 //
 //  1. A member holds capacity in the fleet if and only if its state says so, and
 //     the fleet and the quota tree hold nothing else.
@@ -53,8 +53,8 @@ type Core struct {
 	shapes       map[string]*shape
 	blocked      []*shape // the shapes that are blocked, in no useful order
 	quotaBlocked []*bucket
-	// freedNodes and quotaFreed say what wake has to look at. They are empty
-	// between calls.
+	// freedNodes and quotaFreed say what the next pass has to look at, because
+	// something became free there.
 	freedNodes []*node
 	quotaFreed bool
 
@@ -67,7 +67,9 @@ type Core struct {
 	out []Action
 	// placement is scratch for the search.
 	placement gang.Placement
-	totals    Totals
+	// booked is scratch: the members that bookPlacement has booked so far.
+	booked []int
+	totals Totals
 }
 
 // New makes a core with an empty fleet. It refuses a Config that makes no sense.
@@ -114,7 +116,7 @@ func (c *Core) Now() Time { return c.now }
 // comes: now when work is left over, else the next deadline, backoff or timeout.
 // It reports false when only a fact can make a difference.
 func (c *Core) NextWake() (Time, bool) {
-	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 {
+	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.mayWake() {
 		return c.now, true
 	}
 	next, ok := c.timers.Min()

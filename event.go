@@ -10,14 +10,16 @@ type Event interface {
 	event()
 }
 
-// NodeJoined adds a node. A node that comes back after NodeLost joins anew.
+// NodeJoined adds a node. A node that comes back after NodeLost joins anew, and is
+// not cordoned.
 type NodeJoined struct {
 	Node Node `json:"node"`
 }
 
 // NodeUpdated replaces the description of a node. While members run there, its
 // domains, pool and the shape of its GPUs must stay; host capacity may shrink
-// below what is held, which strands nobody.
+// below what is held, which strands nobody. A GPU that has failed stays so until
+// GPURepaired, whatever the description says.
 type NodeUpdated struct {
 	Node Node `json:"node"`
 }
@@ -112,8 +114,9 @@ type JobCancelled struct {
 	Job JobID `json:"job"`
 }
 
-// JobFinished tells that a job ended by itself, well or badly; its capacity is
-// free at once. Not for services, which end when they are cancelled.
+// JobFinished tells that a job ended by itself, well or badly. The capacity of
+// what ran is free at once; members that were being started or stopped are released
+// by order. Not for services, which end when they are cancelled.
 type JobFinished struct {
 	Job         JobID       `json:"job"`
 	Incarnation Incarnation `json:"incarnation"`
@@ -122,13 +125,18 @@ type JobFinished struct {
 }
 
 // MemberFailed tells that members died while their hardware is fine. The gang
-// goes on if its minimum is left, else it is taken back and starts anew.
+// goes on if its minimum is left, else it is taken back and starts anew. Members
+// that are gone or being stopped are passed over; if none is left, it is stale.
 type MemberFailed struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
-	Members     []MemberRef `json:"members"`
-	Reason      string      `json:"reason,omitempty"`
+	// Bind that started the members, if known: members that another Bind has started
+	// since are passed over, so that a doubled report does not hit those that took
+	// the place of the dead.
+	Bind    ActionID    `json:"bind,omitempty"`
+	Members []MemberRef `json:"members"`
+	Reason  string      `json:"reason,omitempty"`
 }
 
 // ActionReported tells how an order ended. It names the order by its ID; a
@@ -141,7 +149,8 @@ type ActionReported struct {
 	Reason  string      `json:"reason,omitempty"`
 }
 
-// PolicyChanged replaces the policy of Config from now on.
+// PolicyChanged replaces the whole policy from now on: fields that are zero get
+// the defaults of this package, not those of Config.
 type PolicyChanged struct {
 	Policy Policy `json:"policy"`
 }

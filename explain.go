@@ -110,8 +110,8 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 	case rep.readyAt != 0:
 		out.Reason = &Reason{
 			Code: ReasonBackoff, Until: rep.readyAt,
-			Text:  fmt.Sprintf("%d attempts to start it failed in a row", rep.attempts),
-			Relax: "a start that works; the core tries again by itself",
+			Text:  fmt.Sprintf("it failed %d times in a row", rep.attempts),
+			Relax: "nothing: the core tries again by itself",
 		}
 	case rep.entries != nil:
 		e := rep.entries[0]
@@ -128,17 +128,17 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 // reason says why an entry waits.
 func (c *Core) reason(e *entry) Reason {
 	b := e.bucket
-	if verdict, ok := c.quota.Fits(b.queue.index, b.shape.least); !ok {
-		return c.quotaReason(verdict)
-	}
+	limits := c.limitsInTheWay(b)
 	switch {
-	case b.quotaSlot >= 0:
+	case len(limits) > 0:
+		return c.quotaReason(limits)
+	case b.shape.blockedAt >= 0:
+		return c.capacityReason(e)
+	case b.quotaSlot >= 0 && !c.mayWake():
 		return Reason{
 			Code: ReasonQuota, Text: "a limit on one of the products that would do is reached",
 			Relax: "a higher limit on that product, or an end of something that uses it",
 		}
-	case b.shape.blockedAt >= 0:
-		return c.capacityReason(e)
 	}
 	return Reason{
 		Code: ReasonTurn, Text: "nothing is known to be in the way",
@@ -146,17 +146,35 @@ func (c *Core) reason(e *entry) Reason {
 	}
 }
 
-func (c *Core) quotaReason(v quota.Verdict) Reason {
-	queue := c.quota.Name(v.At)
-	reason := Reason{
-		Code: ReasonQuota,
-		Text: fmt.Sprintf("queue %s uses %s of its limit of %s, and this needs %s more",
-			queue, amount(v.Resource, v.Used), amount(v.Resource, v.Limit), amount(v.Resource, v.Asked)),
-		Relax: fmt.Sprintf("a limit of %s for queue %s", amount(v.Resource, v.Used+v.Asked), queue),
+// limitsInTheWay lists, from the queue up, the limits that forbid what is waited
+// for: the first of each queue.
+func (c *Core) limitsInTheWay(b *bucket) []quota.Verdict {
+	var list []quota.Verdict
+	for i := b.queue.index; i != quota.None; {
+		v, ok := c.quota.Fits(i, b.shape.least)
+		if ok || v.At == quota.None {
+			break
+		}
+		list = append(list, v)
+		i = c.quota.Parent(v.At)
 	}
-	if v.Asked <= v.Limit {
-		reason.Relax += fmt.Sprintf(", or an end of what uses %s there", amount(v.Resource, v.Used+v.Asked-v.Limit))
+	return list
+}
+
+func (c *Core) quotaReason(limits []quota.Verdict) Reason {
+	reason := Reason{Code: ReasonQuota}
+	for i, v := range limits {
+		queue, also := c.quota.Name(v.At), ""
+		if i > 0 {
+			also = ", and "
+		}
+		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, amount(v.Resource, v.Used), amount(v.Resource, v.Limit))
+		reason.Relax += fmt.Sprintf("%sa limit of %s for queue %s", also, amount(v.Resource, v.Used+v.Asked), queue)
+		if v.Asked <= v.Limit {
+			reason.Relax += fmt.Sprintf(" (or an end of what uses %s there)", amount(v.Resource, v.Used+v.Asked-v.Limit))
+		}
 	}
+	reason.Text += fmt.Sprintf("; this needs %s more", amount(limits[0].Resource, limits[0].Asked))
 	return reason
 }
 
@@ -254,8 +272,8 @@ func (c *Core) fragmentReason(s *shape, short *gang.Shortage, free string) Reaso
 	}
 	return Reason{
 		Code:  ReasonFragmented,
-		Text:  free + ", but not together with its segments and the other groups",
-		Relax: "more room in one domain of the required level",
+		Text:  free + ", but not together with the other groups, or not in whole segments",
+		Relax: "more room for the groups side by side",
 	}
 }
 

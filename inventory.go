@@ -2,6 +2,7 @@ package berth
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
@@ -192,6 +193,10 @@ func (t *ownerTable) releaseShare(s gang.Share) {
 func (c *Core) addNode(spec Node) *Error {
 	key := keyOf(&spec)
 	class := c.classes.add(key)
+	if class >= topology.MaxClasses {
+		c.classes.drop(class)
+		return refuse(ErrLimit, "node", fmt.Sprintf("the fleet has %d kinds of node already (pool, product, memory and number of GPUs)", topology.MaxClasses))
+	}
 	g := gang.NodeSpec{
 		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(class),
 		GPUs: len(spec.GPUs), GPUMemoryMiB: key.gpuMemory,
@@ -222,6 +227,10 @@ func (c *Core) addNode(spec Node) *Error {
 // removeNode takes a node on which nothing is held out of the fleet.
 func (c *Core) removeNode(n *node) {
 	must(c.fleet.RemoveNode(n.index))
+	if n.freed {
+		i := slices.Index(c.freedNodes, n)
+		c.freedNodes = slices.Delete(c.freedNodes, i, i+1)
+	}
 	c.nodes[n.index] = nil
 	delete(c.nodeByID, n.spec.ID)
 	c.classes.drop(n.class)

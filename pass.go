@@ -13,6 +13,9 @@ import (
 // the gang is taken back whole.
 const maxRepairs = 3
 
+// maxAvoid bounds the nodes that a replica avoids because members failed there.
+const maxAvoid = 16
+
 // Schedule runs a pass at an instant and returns the orders it gives, in the
 // order of their IDs. It refuses an instant before one that the core has seen.
 //
@@ -149,13 +152,8 @@ func (c *Core) repair(rep *replica) {
 }
 
 // rebind tries to place the failed members within the gang's topology, on other
-// nodes than those where members of this life failed.
+// nodes than those that it avoids.
 func (c *Core) rebind(rep *replica) bool {
-	for flat := range rep.members {
-		if m := &rep.members[flat]; m.state == memberFailed && !slices.Contains(rep.avoid, m.node.spec.ID) {
-			rep.avoid = append(rep.avoid, m.node.spec.ID)
-		}
-	}
 	c.unbookAll(rep, memberFailed, memberLost)
 	for g := range rep.job.spec.Groups {
 		if rep.job.spec.Groups[g].Topology.Segment > 0 {
@@ -184,11 +182,12 @@ func (c *Core) rebindGroup(rep *replica, g, missing int) bool {
 	least := rep.job.spec.Groups[g].min() - rep.count(g, memberRunning, memberBinding)
 	spec.Groups[0].Replicas, spec.Groups[0].Min = missing, max(1, least)
 	request := c.request(&spec)
-	match := request.Groups[0].Match
-	request.Groups[0].Match = func(i topology.Node) bool {
-		return !slices.Contains(rep.avoid, c.nodes[i].spec.ID) && (match == nil || match(i))
+	request = c.avoiding(rep, &request)
+	if c.placeRequest(rep, &request, g) == fits || least <= 0 {
+		return true
 	}
-	return c.placeRequest(rep, &request, g) == fits || least <= 0
+	request.Groups[0].Count = least
+	return c.placeRequest(rep, &request, g) == fits
 }
 
 // place serves the ready buckets in policy order.
@@ -220,7 +219,18 @@ func (c *Core) attempt(b *bucket) {
 	if !e.grows {
 		rep.members = make([]member, rep.job.members())
 	}
-	switch c.placeRequest(rep, request, e.group) {
+	outcome := fitsNowhere
+	if len(rep.avoid) > 0 {
+		elsewhere := c.avoiding(rep, request)
+		outcome = c.placeRequest(rep, &elsewhere, e.group)
+	}
+	if outcome != fits {
+		outcome = c.placeRequest(rep, request, e.group)
+	}
+	if outcome == fitsNoLimit && request != &s.minimum {
+		outcome = c.placeRequest(rep, &s.minimum, e.group)
+	}
+	switch outcome {
 	case fitsNowhere:
 		c.block(s)
 	case fitsNoLimit:
@@ -241,6 +251,19 @@ func (c *Core) attempt(b *bucket) {
 	if !e.grows {
 		rep.members = nil
 	}
+}
+
+// avoiding is a request without the nodes that the replica avoids.
+func (c *Core) avoiding(rep *replica, r *gang.Request) gang.Request {
+	out := *r
+	out.Groups = slices.Clone(r.Groups)
+	for i := range out.Groups {
+		match := out.Groups[i].Match
+		out.Groups[i].Match = func(n topology.Node) bool {
+			return !slices.Contains(rep.avoid, c.nodes[n].spec.ID) && (match == nil || match(n))
+		}
+	}
+	return out
 }
 
 // A fit is how a search for a place ended.
@@ -300,40 +323,43 @@ func (c *Core) find(r *gang.Request) bool {
 // tree forbids it, nothing stays held, and the product in question is returned.
 func (c *Core) bookPlacement(rep *replica, base int) (limited string, ok bool) {
 	members := c.placement.Members
+	c.booked = c.booked[:0]
+	flat := 0
 	for i := range members {
+		if group := base + members[i].Group; i == 0 || members[i].Group != members[i-1].Group {
+			flat = rep.job.offsets[group]
+		}
+		for rep.members[flat].state != memberAbsent {
+			flat++ // the search placed no more than are absent
+		}
 		n := c.nodes[members[i].Hold.Node]
 		if _, ok := c.quota.Fits(rep.job.queue, chargeOf(&members[i].Hold, n)); !ok {
-			c.unplace(rep, members[:i], members[i:])
+			c.unplace(rep, members[i:])
 			return c.classes.list[n.class].key.product, false
 		}
-		c.book(rep, rep.nextAbsent(base+members[i].Group), members[i].Hold, memberBinding)
+		c.book(rep, flat, members[i].Hold, memberBinding)
+		c.booked = append(c.booked, flat)
 	}
 	return "", true
 }
 
 // unplace undoes a placement of which the first members were booked already.
-func (c *Core) unplace(rep *replica, booked, held []gang.Member) {
+func (c *Core) unplace(rep *replica, held []gang.Member) {
 	for i := range held {
 		must(c.fleet.Release(held[i].Hold))
 	}
-	for i := range booked {
-		flat := slices.IndexFunc(rep.members, func(m member) bool { return m.state == memberBinding && m.hold == booked[i].Hold })
+	for _, flat := range c.booked {
 		c.unbook(rep, flat, memberAbsent)
 	}
 }
 
-// nextAbsent is the first member of a group that has no place.
-func (rep *replica) nextAbsent(group int) int {
-	for flat := rep.job.offsets[group]; flat < rep.job.offsets[group+1]; flat++ {
-		if rep.members[flat].state == memberAbsent {
-			return flat
-		}
-	}
-	panic("berth: the search placed more members than there are")
-}
-
 // bind gives a Bind for the members that were just booked.
 func (c *Core) bind(rep *replica, code CauseCode, detail string) {
+	for flat := range rep.members {
+		if rep.members[flat].state == memberBinding {
+			rep.members[flat].bind = c.lastAction + 1
+		}
+	}
 	rep.order = Bind{
 		Order:   c.order(rep, c.config.Policy.BindTimeout, Cause{code, detail}),
 		Members: c.placements(rep, memberBinding),

@@ -223,8 +223,7 @@ func (c *Core) quotaUnblock(b *bucket) {
 	b.quotaSlot = -1
 }
 
-// freed notes that something became free on a node. wake is called before
-// anybody looks at the pending index.
+// freed notes that something became free on a node, for the next pass.
 func (c *Core) freed(n *node) {
 	if !n.freed {
 		n.freed = true
@@ -264,18 +263,21 @@ func (c *Core) wake() {
 	c.clearFreed()
 }
 
+// mayWake reports whether something became free and something is blocked.
+func (c *Core) mayWake() bool {
+	return len(c.freedNodes) > 0 && len(c.blocked) > 0 || c.quotaFreed && len(c.quotaBlocked) > 0
+}
+
 func (c *Core) clearFreed() {
 	for _, n := range c.freedNodes {
 		n.freed = false
 	}
+	clear(c.freedNodes)
 	c.freedNodes, c.quotaFreed = c.freedNodes[:0], false
 }
 
 // helps reports whether some member of a shape fits on a node now.
 func (c *Core) helps(n *node, s *shape) bool {
-	if c.nodes[n.index] != n {
-		return false // it was removed meanwhile
-	}
 	return slices.ContainsFunc(s.minimum.Groups, func(g gang.Group) bool { return c.takes(n, &g) })
 }
 

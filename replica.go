@@ -16,6 +16,7 @@ type job struct {
 	offsets  []int      // flat index of each group's first member; one more: the total
 	replicas []*replica // by number; nil where there is none
 	live     int        // replicas that are not nil
+	vacant   int        // no number below it is vacant
 	// cancelled: every replica is on its way out.
 	cancelled bool
 	// former is the highest incarnation of the replicas that are forgotten. Those
@@ -39,10 +40,11 @@ type replica struct {
 	// attempts counts the failed Binds since the replica last ran, repairs the
 	// repairs of this life.
 	attempts, repairs int
-	// avoid lists the nodes on which members failed to start in this life.
+	// avoid lists the nodes on which members failed to start since the replica last
+	// ran: the newest maxAvoid of them. It goes there again only if it fits nowhere
+	// else.
 	avoid []NodeID
-	// members by flat index; nil when pending. live counts, for each group, the
-	// members that run or are being bound.
+	// members by flat index; nil when pending.
 	members []member
 	// entries are where the replica stands in the pending index: one for a whole
 	// gang, one for each group that is short of members.
@@ -62,7 +64,8 @@ type member struct {
 	state memberState
 	hold  gang.Hold
 	node  *node
-	slot  int // position in node.members
+	slot  int      // position in node.members
+	bind  ActionID // the Bind that placed it; 0: it was observed
 }
 
 type memberState uint8
@@ -325,7 +328,7 @@ func (c *Core) finishRelease(rep *replica) {
 // requeue makes a replica that holds nothing Pending again.
 func (c *Core) requeue(rep *replica, backoff bool) {
 	c.withdraw(rep)
-	rep.members, rep.avoid, rep.repairs = nil, nil, 0
+	rep.members, rep.repairs = nil, 0
 	rep.backoff, rep.cause, rep.attempt = false, Cause{}, 0
 	if backoff {
 		c.backOff(rep)
@@ -353,8 +356,8 @@ func (c *Core) backOff(rep *replica) {
 	c.endBackoff(rep)
 	p := &c.config.Policy
 	delay := p.MaxRetryBackoff
-	if rep.attempts < 40 && p.RetryBackoff<<rep.attempts>>rep.attempts == p.RetryBackoff {
-		delay = min(delay, p.RetryBackoff<<rep.attempts)
+	if doublings := min(rep.attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
+		delay = min(delay, p.RetryBackoff<<doublings)
 	}
 	rep.attempts++
 	rep.readyAt = c.now.Add(delay)
@@ -376,6 +379,7 @@ func (c *Core) forget(rep *replica) {
 	j := rep.job
 	j.replicas[rep.number] = nil
 	j.former = max(j.former, rep.incarnation)
+	j.vacant = min(j.vacant, rep.number)
 	j.live--
 	c.replicas--
 	for len(j.replicas) > 0 && j.replicas[len(j.replicas)-1] == nil {

@@ -24,11 +24,14 @@ type snapshot struct {
 	Nodes      []savedNode   `json:"nodes"`
 	Queues     []quota.Queue `json:"queues"`
 	Jobs       []savedJob    `json:"jobs"`
+	// QuotaFreed, and Freed of a node: the next pass looks at what it could help.
+	QuotaFreed bool `json:"quotaFreed,omitempty"`
 }
 
 type savedNode struct {
 	Node     Node   `json:"node"`
 	Cordoned bool   `json:"cordoned,omitempty"`
+	Freed    bool   `json:"freed,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 }
 
@@ -63,7 +66,8 @@ type savedReplica struct {
 }
 
 type savedMember struct {
-	State string `json:"state"`
+	State string   `json:"state"`
+	Bind  ActionID `json:"bind,omitempty"`
 	Placement
 }
 
@@ -74,11 +78,11 @@ var memberStateNames = [...]string{"absent", "binding", "running", "failed", "lo
 func (c *Core) Snapshot() ([]byte, error) {
 	s := snapshot{
 		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: c.totals,
-		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{},
+		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{}, QuotaFreed: c.quotaFreed,
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
 		n := c.nodeByID[id]
-		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.reason})
+		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.freed, n.reason})
 	}
 	s.Queues = c.savedQueues()
 	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
@@ -150,7 +154,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 
 func (c *Core) saveMember(rep *replica, flat int) savedMember {
 	m := &rep.members[flat]
-	saved := savedMember{State: memberStateNames[m.state]}
+	saved := savedMember{State: memberStateNames[m.state], Bind: m.bind}
 	if m.state.holds() {
 		saved.Placement = c.placementOf(rep, flat)
 	} else {
@@ -183,6 +187,9 @@ func Restore(b []byte) (*Core, error) {
 }
 
 func (c *Core) restore(s *snapshot) *Error {
+	if s.Now < 0 || s.LastAction > maxActions {
+		return refuse(ErrInvalid, "now", "is before the epoch, or lastAction is out of range")
+	}
 	c.now, c.lastAction = s.Now, s.LastAction
 	for i := range s.Nodes {
 		if err := c.restoreNode(&s.Nodes[i]); err != nil {
@@ -203,6 +210,12 @@ func (c *Core) restore(s *snapshot) *Error {
 		c.restoreBlocked(&s.Jobs[i])
 	}
 	c.clearFreed()
+	for i := range s.Nodes {
+		if s.Nodes[i].Freed {
+			c.freed(c.nodeByID[s.Nodes[i].Node.ID])
+		}
+	}
+	c.quotaFreed = s.QuotaFreed
 	c.totals = s.Totals
 	return nil
 }
@@ -227,6 +240,9 @@ func (c *Core) restoreJob(s *savedJob) *Error {
 		return refuse(ErrInvalid, "replicas", "is empty")
 	}
 	c.admit(j)
+	if s.Former > maxIncarnation {
+		return refuse(ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, maxIncarnation))
+	}
 	j.cancelled, j.former = s.Cancelled, s.Former
 	for i := range s.Replicas {
 		if err := c.restoreReplica(j, &s.Replicas[i]); err != nil {
@@ -246,8 +262,14 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "state", "is out of range")
 	case j.cancelled && !s.Gone:
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
-	case s.Attempts < 0 || s.Repairs < 0 || s.Attempt < 0:
-		return refuse(ErrInvalid, "attempts", "is negative")
+	case max(s.Attempts, s.Repairs, s.Attempt) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt) < 0 || s.ReadyAt < 0:
+		return refuse(ErrInvalid, "attempts", "a counter is out of range")
+	case len(s.Avoid) > maxAvoid:
+		return refuse(ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(s.Avoid)))
+	case s.Incarnation > maxIncarnation:
+		return refuse(ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, maxIncarnation))
+	case c.replicas >= c.config.Limits.Replicas:
+		return refuse(ErrLimit, "", fmt.Sprintf("there are more than %d replicas", c.config.Limits.Replicas))
 	}
 	rep := c.newReplicaAt(j, s.Replica)
 	rep.state, rep.incarnation = s.State, s.Incarnation
@@ -294,6 +316,7 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 		return refuse(ErrConflict, "", err.Error())
 	}
 	c.book(rep, flat, hold, state)
+	rep.members[flat].bind = s.Bind
 	return nil
 }
 

@@ -43,8 +43,12 @@ func (t Time) Add(d Duration) Time {
 // Sub returns the span from u to t.
 func (t Time) Sub(u Time) Duration { return Duration(t - u) }
 
-// Std returns d as a duration of the standard library.
-func (d Duration) Std() time.Duration { return time.Duration(d) * time.Millisecond }
+// Std returns d as a duration of the standard library, which ends at 292 years;
+// longer spans are cut to that.
+func (d Duration) Std() time.Duration {
+	const most = Duration(1<<63-1) / Duration(time.Millisecond)
+	return time.Duration(max(-most, min(most, d))) * time.Millisecond
+}
 
 // String formats d the way the standard library does, as in "1m30s".
 func (d Duration) String() string { return d.Std().String() }

@@ -68,6 +68,10 @@ func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
 	if err != nil {
 		return err
 	}
+	e.Node.GPUs = slices.Clone(e.Node.GPUs)
+	for g := range min(len(e.Node.GPUs), len(n.spec.GPUs)) { // only a repair heals
+		e.Node.GPUs[g].Failed = e.Node.GPUs[g].Failed || n.failed.Has(g)
+	}
 	if len(n.members) == 0 {
 		cordoned := n.cordoned
 		n = newNode(e.Node)
@@ -142,7 +146,7 @@ func (c *Checker) lose(what string, hit []*member) {
 	replicas := set{}
 	for _, m := range hit {
 		after := absent
-		if m.rep.state == berth.Binding || m.state == binding || m.state == broke {
+		if m.rep.state == berth.Binding || m.rep.state == berth.Repairing || m.state == binding {
 			after = lost // counts until the Bind is reported
 		}
 		c.free(m, after)

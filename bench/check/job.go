@@ -47,7 +47,8 @@ type member struct {
 	flat  int
 	state memberState
 	at    berth.Placement
-	node  *node // nil: holds nothing
+	bind  berth.ActionID // the Bind that placed it; 0: it was observed
+	node  *node          // nil: holds nothing
 }
 
 type memberState uint8

@@ -150,7 +150,7 @@ func (c *Checker) place(m *member, at berth.Placement) error {
 	if err := meets(m, n, &at); err != nil {
 		return err
 	}
-	m.at = at
+	m.at, m.bind = at, c.last
 	if err := n.inService(m); err != nil {
 		return err
 	}

@@ -93,19 +93,28 @@ func (c *Checker) memberFailed(e berth.MemberFailed) error {
 		return broken(S9, "a member's failure of %s was accepted, which is being released", rep)
 	}
 	c.saw("memberFailed while " + rep.state.String())
+	hit := false
 	for _, ref := range e.Members {
 		flat := rep.job.flat(ref)
 		if flat < 0 {
 			return broken(Facts, "the failure of %v of %s was accepted, which is no member", ref, rep)
 		}
-		switch m := rep.members[flat]; {
+		m := rep.members[flat]
+		if e.Bind != 0 && e.Bind != m.bind || m.state != binding && m.state != running {
+			continue // it is about one that is gone, or on its way
+		}
+		hit = true
+		switch {
 		case m.state == binding:
 			m.state = broke // the report of the Bind decides
-		case m.state == running && rep.state == berth.Binding:
+		case rep.state != berth.Running:
 			c.free(m, lost) // the same
-		case m.state == running:
+		default:
 			c.free(m, absent)
 		}
+	}
+	if !hit {
+		return broken(S9, "a member's failure of %s was accepted that is about none that runs", rep)
 	}
 	if rep.state == berth.Running {
 		if rep.backoff = rep.short(running) != ""; !rep.backoff {
@@ -124,10 +133,17 @@ func (c *Checker) jobFinished(e berth.JobFinished) error {
 	if rep.job.spec.Service != nil {
 		return broken(Facts, "the end of job %s was accepted, which is a service", e.Job)
 	}
-	c.saw("finished while " + rep.state.String())
-	for _, m := range rep.members {
-		c.free(m, absent)
+	if rep.gone {
+		return broken(S9, "the end of %s was accepted, which is on its way out already", rep)
 	}
-	c.forget(rep)
+	c.saw("finished while " + rep.state.String())
+	rep.job.cancelled = true
+	if rep.state == berth.Releasing {
+		rep.gone = true
+		return nil
+	}
+	// Members that are being started or stopped may come up yet: they are released.
+	c.freeAll(rep, running, broke, lost)
+	c.takeBack(rep, berth.CauseFinished, true)
 	return nil
 }
