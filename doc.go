@@ -24,20 +24,29 @@
 //     its deadline. Reports may come late, doubled or in any order: the core
 //     answers [ErrStale] to those that no longer matter, and nothing happens.
 //  6. Give calls from one goroutine at a time, with instants that never go back.
-//  7. To survive a crash, keep the facts since the last [Core.Snapshot] in a log
-//     and the instants of the passes since the last [Core.Snapshot] in a log,
-//     before carrying out the orders that follow from them. After a restart:
-//     [Restore], repeat the log, and carry out [Core.Outstanding] again. Or start
-//     anew and tell what runs with [JobObserved]; [Core.Diff] tells what the core
-//     and the world disagree about.
+//  7. To survive a crash, log the facts, and the instants of the passes, since
+//     the last [Core.Snapshot], before carrying out the orders that follow from
+//     them. After a restart: [Restore], repeat the log, and carry out
+//     [Core.Outstanding] again, member by member: what has been done already need
+//     not be done twice. A [Drop] has no report, so hand it on before the next
+//     snapshot. Or start anew and tell what runs with [JobObserved]; [Core.Diff]
+//     tells what the core and the world disagree about.
 //
 // # The loop
 //
 //	core, err := berth.New(berth.Config{Levels: []string{"spine", "leaf"}})
 //	...
-//	for fact := range facts { // from the API server, the node agents, a timer
-//		if err := core.Apply(now(), fact); err != nil {
-//			log.Print(err) // refused; the core is as it was
+//	for {
+//		var due <-chan time.Time // nothing falls due unless a fact comes
+//		if wake, ok := core.NextWake(); ok {
+//			due = time.After(wake.Sub(now()).Std())
+//		}
+//		select {
+//		case fact := <-facts: // from the API server, the node agents
+//			if err := core.Apply(now(), fact); err != nil {
+//				log.Print(err) // refused; the core is as it was
+//			}
+//		case <-due:
 //		}
 //		actions, err := core.Schedule(now())
 //		...
@@ -53,7 +62,7 @@
 //		}
 //	}
 //
-// examples/quickstart is this loop as a whole program.
+// examples/quickstart is a whole program of this kind.
 //
 // # Jobs
 //
@@ -85,28 +94,31 @@
 // Down: the report. Across: the state of the replica it is about. "stale" is
 // [ErrStale] with no effect; "-" cannot occur.
 //
-//	                    Pending   Binding            Running             Releasing
-//	Bind Done           stale     Running            Running (growth)    stale
-//	Bind Partial        stale     Repairing (1)      the others stay     stale
-//	Bind Failed         stale     Pending, backoff   the others stay     stale
-//	Bind, deadline      -         Releasing          growth released (2) -
-//	Release Done        stale     -                  -                   Pending or gone
-//	Release Partial     stale     -                  -                   the rest stays out
-//	Release Failed      stale     -                  -                   stays out
-//	Release, deadline   -         -                  -                   given again (3)
-//	MemberFailed        stale     noted (4)          shrinks or Releasing stale (5)
-//	JobFinished         stale     gone               gone                gone
-//	NodeLost, GPUFailed -         noted (4)          shrinks or Releasing fewer to stop
+//	                    Pending   Binding            Running               Releasing
+//	Bind Done           stale     Running (1)        Running, grown        stale
+//	Bind Partial        stale     Repairing (1)      the others stay (5)   stale
+//	Bind Failed         stale     Pending (1)(5)     the others stay (5)   stale
+//	Bind, deadline      -         Releasing (5)      growth released (2)   -
+//	Release Done        stale     -                  growth is gone (2)    Pending or gone
+//	Release Partial     stale     -                  the rest stays out    the rest stays out
+//	Release Failed      stale     -                  stays out             stays out
+//	Release, deadline   -         -                  given again (3)       given again (3)
+//	MemberFailed        stale     noted (4)          shrinks, Releasing (5) stale
+//	JobFinished         stale     Releasing (6)      gone (6)              not to come back
+//	NodeLost, GPUFailed -         noted (4)          shrinks, Releasing    fewer to stop
 //
-//	(1) Running at once if the minimum is left; the gang then grows.
+//	(1) What counts is who runs then: with every group at its minimum the gang is
+//	    Running, and grows later; with some, Repairing; with nobody, Pending.
 //	(2) Only the members of that Bind; the gang stays Running.
 //	(3) After Policy.ReleaseAttempts the members are presumed dead.
-//	(4) Decided when the Bind is reported, so that a gang has one order out at a time.
+//	(4) Decided when the Bind is reported, so that a gang has one order out at a
+//	    time. Until then those members count as placed.
+//	(5) What replaces them waits for Policy.RetryBackoff, and longer each time.
+//	(6) What runs is free at once. Members that were being started or stopped
+//	    might come up yet, so they are released first.
 //
-//	(5) What replaces them waits for Policy.RetryBackoff.
-//
-// Repairing lasts only from a report to the next pass: MemberFailed, NodeLost and
-// GPUFailed take more members away, JobFinished ends it.
+// Repairing lasts from a report to the next pass. MemberFailed, NodeLost and
+// GPUFailed take more members away then; JobFinished ends it.
 //
 // # Quota
 //

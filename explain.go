@@ -23,7 +23,7 @@ type ReplicaExplanation struct {
 	Replica     int         `json:"replica"`
 	State       State       `json:"state"`
 	Incarnation Incarnation `json:"incarnation,omitempty"`
-	// Since is when it became pending or, once placed, when it last began to run.
+	// Since is when it last became pending or, while Running, when it began to run.
 	Since Time `json:"since"`
 	// ExpectedEnd is Since plus the job's expected run time; zero: unknown.
 	ExpectedEnd Time `json:"expectedEnd,omitempty"`

@@ -23,7 +23,8 @@ const maxAvoid = 16
 // stopped or repaired, and then places pending work in policy order until
 // nothing more fits or Policy.PassBudget attempts are spent; the rest goes on in
 // the next pass. Its cost is proportional to what changed since the last one,
-// not to what exists.
+// not to what exists: after something became free, that is one search for each
+// distinct request that waits and might fit there.
 func (c *Core) Schedule(now Time) ([]Action, error) {
 	if now < c.now {
 		return nil, c.clockError("schedule", now)

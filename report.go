@@ -100,7 +100,8 @@ type Totals struct {
 	Releases     int64 `json:"releases"`
 	Expired      int64 `json:"expired"`
 	PresumedDead int64 `json:"presumedDead"`
-	// Attempts counts the searches for a place.
+	// Attempts counts the searches for a place, without those that only find out
+	// whether something that became free helps.
 	Attempts int64 `json:"attempts"`
 }
 

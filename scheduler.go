@@ -1,7 +1,8 @@
 package berth
 
-// A Scheduler decides which accelerators each job gets, and when. It is what an
-// orchestrator is written against; *Core implements it.
+// A Scheduler decides which accelerators each job gets, and when: the part of a
+// core that an orchestrator's own tests would pretend to be. *Core implements it,
+// and has more to ask: NextWake, Outstanding, WhatIf, Diff.
 //
 // None of the methods may be called at the same time as another: a Scheduler is
 // a state machine, not a server. Instants never go back from call to call.
