@@ -69,8 +69,8 @@ const (
 	CauseGangTimeout CauseCode = "gang-timeout"
 )
 
-// A Placement is one member and what it holds.
-type Placement struct {
+// A MemberPlacement is one member and what it holds.
+type MemberPlacement struct {
 	Group string `json:"group,omitempty"`
 	Index int    `json:"index"`
 	Node  NodeID `json:"node"`
@@ -82,7 +82,7 @@ type Placement struct {
 }
 
 // Ref names the member.
-func (p *Placement) Ref() MemberRef { return MemberRef{p.Group, p.Index} }
+func (p *MemberPlacement) Ref() MemberRef { return MemberRef{p.Group, p.Index} }
 
 // Bind orders members to be started where it says: all members of a gang, or
 // further members of one that runs already (growth or repair; the cause tells).
@@ -93,7 +93,7 @@ func (p *Placement) Ref() MemberRef { return MemberRef{p.Group, p.Index} }
 // that is started late is stopped.
 type Bind struct {
 	Order
-	Members []Placement `json:"members"`
+	Members []MemberPlacement `json:"members"`
 }
 
 // Release orders members to be stopped. It names all members that the replica
@@ -104,7 +104,7 @@ type Bind struct {
 // Policy.ReleaseAttempts times; then the members are presumed dead.
 type Release struct {
 	Order
-	Members []Placement `json:"members"`
+	Members []MemberPlacement `json:"members"`
 	// Attempt counts from 1.
 	Attempt int `json:"attempt"`
 }

@@ -217,7 +217,7 @@ func (c *Core) checkObserved(j *job, r *RunningReplica) *Error {
 }
 
 // checkPlacement refuses a placement that does not have what its claim asks for.
-func (c *Core) checkPlacement(cl *Claim, p *Placement) *Error {
+func (c *Core) checkPlacement(cl *Claim, p *MemberPlacement) *Error {
 	n, err := c.knownNode("node", p.Node)
 	if err != nil {
 		return err
@@ -263,7 +263,7 @@ func (c *Core) holdObserved(j *job, r *RunningReplica, held []gang.Hold) ([]gang
 
 // holdOf turns the placement of a member into what it holds. A share's owner is
 // retained.
-func (c *Core) holdOf(j *job, p *Placement) gang.Hold {
+func (c *Core) holdOf(j *job, p *MemberPlacement) gang.Hold {
 	n := c.nodeByID[p.Node]
 	cl := &j.spec.Groups[j.spec.group(p.Group)].Claim
 	hold := gang.Hold{Node: n.index, GPUs: uint64(p.GPUs), CPUMilli: cl.CPUMilli, MemoryMiB: cl.MemoryMiB}

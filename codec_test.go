@@ -63,7 +63,7 @@ func sampleEvents() []berth.Event {
 		berth.JobSubmitted{Job: sampleJob()},
 		berth.JobObserved{Job: berth.Job{ID: "j", Service: &berth.Service{Replicas: 2}}, Running: []berth.RunningReplica{{
 			Replica: 1, Incarnation: 4, Started: 99,
-			Members: []berth.Placement{{Group: "g", Index: 2, Node: "n", GPUs: berth.GPUs(0, 63), ShareMilli: 5, ShareMemoryMiB: 6}},
+			Members: []berth.MemberPlacement{{Group: "g", Index: 2, Node: "n", GPUs: berth.GPUs(0, 63), ShareMilli: 5, ShareMemoryMiB: 6}},
 		}}},
 		berth.JobScaled{Job: "j", Replicas: 0},
 		berth.JobCancelled{Job: "j"},
@@ -76,7 +76,7 @@ func sampleEvents() []berth.Event {
 
 func sampleActions() []berth.Action {
 	order := berth.Order{ID: 4, At: 5, Deadline: 6, Job: "j", Replica: 1, Incarnation: 2, Cause: berth.Cause{Code: berth.CauseFits, Detail: "d"}}
-	members := []berth.Placement{{Group: "g", Index: 1, Node: "n", GPUs: berth.GPUs(1, 2)}}
+	members := []berth.MemberPlacement{{Group: "g", Index: 1, Node: "n", GPUs: berth.GPUs(1, 2)}}
 	return []berth.Action{
 		berth.Bind{Order: order, Members: members},
 		berth.Release{Order: order, Members: members, Attempt: 2},

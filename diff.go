@@ -19,7 +19,7 @@ type Sighting struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
-	Placement
+	MemberPlacement
 }
 
 // A Difference is one thing that the core and the world disagree about.

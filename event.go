@@ -97,8 +97,8 @@ type RunningReplica struct {
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
 	// Started is when it began to run.
-	Started Time        `json:"started"`
-	Members []Placement `json:"members"`
+	Started Time              `json:"started"`
+	Members []MemberPlacement `json:"members"`
 }
 
 // JobScaled changes the number of a service's replicas. Shrinking takes the

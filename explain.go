@@ -28,7 +28,7 @@ type ReplicaExplanation struct {
 	// ExpectedEnd is Since plus the job's expected run time; zero: unknown.
 	ExpectedEnd Time `json:"expectedEnd,omitempty"`
 	// Members that hold something.
-	Members []Placement `json:"members,omitempty"`
+	Members []MemberPlacement `json:"members,omitempty"`
 	// Order that is out about the replica; zero: none.
 	Order ActionID `json:"order,omitempty"`
 	// Reason why it waits for a place, for a gang that runs short: why the first

@@ -71,7 +71,7 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		change(&n)
 		return berth.NodeJoined{Node: n}
 	}
-	observe := func(members ...berth.Placement) berth.Event {
+	observe := func(members ...berth.MemberPlacement) berth.Event {
 		return berth.JobObserved{Job: gangJob("new", 1, 8), Running: []berth.RunningReplica{{Incarnation: 1, Members: members}}}
 	}
 	for _, c := range []struct {
@@ -140,11 +140,11 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"negative span", submit(func(j *berth.Job) { j.MinRuntime = -1 }), berth.ErrInvalid, "job.minRuntime"},
 		{"negative replicas of a service", submit(func(j *berth.Job) { j.Service = &berth.Service{Replicas: -1} }), berth.ErrInvalid, "job.service.replicas"},
 
-		{"observed on held GPUs", observe(berth.Placement{Node: "n1", GPUs: 0xff}), berth.ErrConflict, "running[0].members[0]"},
+		{"observed on held GPUs", observe(berth.MemberPlacement{Node: "n1", GPUs: 0xff}), berth.ErrConflict, "running[0].members[0]"},
 		{"observed without its members", observe(), berth.ErrInvalid, "running[0].members"},
-		{"observed on an unknown node", observe(berth.Placement{Node: "n9", GPUs: 0xff}), berth.ErrUnknown, "running[0].members[0].node"},
-		{"observed GPU out of range", observe(berth.Placement{Node: "n1", GPUs: 0xff00}), berth.ErrInvalid, "running[0].members[0].gpus"},
-		{"observed with too few GPUs", observe(berth.Placement{Node: "n1", GPUs: 1}), berth.ErrInvalid, "running[0].members[0].gpus"},
+		{"observed on an unknown node", observe(berth.MemberPlacement{Node: "n9", GPUs: 0xff}), berth.ErrUnknown, "running[0].members[0].node"},
+		{"observed GPU out of range", observe(berth.MemberPlacement{Node: "n1", GPUs: 0xff00}), berth.ErrInvalid, "running[0].members[0].gpus"},
+		{"observed with too few GPUs", observe(berth.MemberPlacement{Node: "n1", GPUs: 1}), berth.ErrInvalid, "running[0].members[0].gpus"},
 
 		{"scaling what is no service", berth.JobScaled{Job: "runs", Replicas: 1}, berth.ErrInvalid, "job"},
 		{"scaling below zero", berth.JobScaled{Job: "serves", Replicas: -1}, berth.ErrInvalid, "replicas"},

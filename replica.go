@@ -114,10 +114,10 @@ func (j *job) flat(ref MemberRef) int {
 }
 
 // placement describes a member that holds capacity.
-func (c *Core) placementOf(rep *replica, flat int) Placement {
+func (c *Core) placementOf(rep *replica, flat int) MemberPlacement {
 	m := &rep.members[flat]
 	g := rep.job.group(flat)
-	return Placement{
+	return MemberPlacement{
 		Group: rep.job.spec.Groups[g].Name, Index: flat - rep.job.offsets[g],
 		Node: m.node.spec.ID, GPUs: GPUSet(m.hold.GPUs),
 		ShareMilli: int(m.hold.Share.Milli), ShareMemoryMiB: m.hold.Share.MemoryMiB,
@@ -125,12 +125,12 @@ func (c *Core) placementOf(rep *replica, flat int) Placement {
 }
 
 // placements describes the members in one of the given states, by flat index.
-func (c *Core) placements(rep *replica, in ...memberState) []Placement {
-	var list []Placement
+func (c *Core) placements(rep *replica, in ...memberState) []MemberPlacement {
+	var list []MemberPlacement
 	for flat := range rep.members {
 		if slices.Contains(in, rep.members[flat].state) {
 			if list == nil {
-				list = make([]Placement, 0, len(rep.members)-flat)
+				list = make([]MemberPlacement, 0, len(rep.members)-flat)
 			}
 			list = append(list, c.placementOf(rep, flat))
 		}

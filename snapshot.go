@@ -68,7 +68,7 @@ type savedReplica struct {
 type savedMember struct {
 	State string   `json:"state"`
 	Bind  ActionID `json:"bind,omitempty"`
-	Placement
+	MemberPlacement
 }
 
 // The names of memberState; memberAbsent is not saved.
@@ -156,7 +156,7 @@ func (c *Core) saveMember(rep *replica, flat int) savedMember {
 	m := &rep.members[flat]
 	saved := savedMember{State: memberStateNames[m.state], Bind: m.bind}
 	if m.state.holds() {
-		saved.Placement = c.placementOf(rep, flat)
+		saved.MemberPlacement = c.placementOf(rep, flat)
 	} else {
 		g := rep.job.group(flat)
 		saved.Group, saved.Index = rep.job.spec.Groups[g].Name, flat-rep.job.offsets[g]
@@ -307,10 +307,10 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 		rep.members[flat].state = state
 		return nil
 	}
-	if err := c.checkPlacement(&j.spec.Groups[j.group(flat)].Claim, &s.Placement); err != nil {
+	if err := c.checkPlacement(&j.spec.Groups[j.group(flat)].Claim, &s.MemberPlacement); err != nil {
 		return err
 	}
-	hold := c.holdOf(j, &s.Placement)
+	hold := c.holdOf(j, &s.MemberPlacement)
 	defer c.owners.releaseShare(hold.Share) // book counts it
 	if err := c.fleet.Adopt(hold); err != nil {
 		return refuse(ErrConflict, "", err.Error())

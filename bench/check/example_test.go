@@ -29,7 +29,7 @@ func Example() {
 				ID: berth.ActionID(i + 1), Job: id, Incarnation: 1,
 				Deadline: berth.Time(2 * berth.Minute), Cause: berth.Cause{Code: berth.CauseFits},
 			},
-			Members: []berth.Placement{{Node: "n7", GPUs: berth.GPUs(0)}},
+			Members: []berth.MemberPlacement{{Node: "n7", GPUs: berth.GPUs(0)}},
 		})
 	}
 	fmt.Println(c.Scheduled(0, orders))

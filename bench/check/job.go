@@ -46,7 +46,7 @@ type member struct {
 	rep   *replica
 	flat  int
 	state memberState
-	at    berth.Placement
+	at    berth.MemberPlacement
 	bind  berth.ActionID // the Bind that placed it; 0: it was observed
 	node  *node          // nil: holds nothing
 }

@@ -6,7 +6,7 @@ import "github.com/berth-sched/berth"
 // it.
 
 // book places a member: it holds what its placement says.
-func (c *Checker) book(n *node, m *member, at berth.Placement, state memberState) error {
+func (c *Checker) book(n *node, m *member, at berth.MemberPlacement, state memberState) error {
 	if share := m.claim().Share; share != nil && at.ShareMemoryMiB == 0 {
 		at.ShareMemoryMiB = shareMemory(share, n)
 	}

@@ -119,7 +119,7 @@ func (c *Checker) enter(rep *replica) {
 }
 
 // placeAll places the members of a Bind, each where it may be.
-func (c *Checker) placeAll(rep *replica, placements []berth.Placement) error {
+func (c *Checker) placeAll(rep *replica, placements []berth.MemberPlacement) error {
 	if len(placements) == 0 {
 		return broken(Orders, "order %d binds nobody", c.last)
 	}
@@ -139,7 +139,7 @@ func (c *Checker) placeAll(rep *replica, placements []berth.Placement) error {
 
 // place: a member gets exactly its claim, on a node in service that its selector
 // allows.
-func (c *Checker) place(m *member, at berth.Placement) error {
+func (c *Checker) place(m *member, at berth.MemberPlacement) error {
 	n := c.nodes[at.Node]
 	if n == nil {
 		return broken(Selectors, "%s is placed on node %s, which is not in the fleet", m, at.Node)
@@ -164,7 +164,7 @@ func (c *Checker) place(m *member, at berth.Placement) error {
 }
 
 // meets: a placement gives a member exactly what it claims.
-func meets(m *member, n *node, at *berth.Placement) error {
+func meets(m *member, n *node, at *berth.MemberPlacement) error {
 	cl := m.claim()
 	gpus, milli, memory := cl.GPUs, 0, int64(0)
 	if cl.Share != nil {

@@ -79,7 +79,7 @@ func honest(order berth.Action, e berth.ActionReported) bool {
 	if e.Outcome == berth.Done || e.Outcome == berth.Failed {
 		return len(e.Members) == 0
 	}
-	var members []berth.Placement
+	var members []berth.MemberPlacement
 	switch order := order.(type) {
 	case berth.Bind:
 		members = order.Members
@@ -88,7 +88,7 @@ func honest(order berth.Action, e berth.ActionReported) bool {
 	}
 	seen := map[berth.MemberRef]bool{}
 	for _, ref := range e.Members {
-		if seen[ref] || !slices.ContainsFunc(members, func(p berth.Placement) bool { return p.Ref() == ref }) {
+		if seen[ref] || !slices.ContainsFunc(members, func(p berth.MemberPlacement) bool { return p.Ref() == ref }) {
 			return false
 		}
 		seen[ref] = true

@@ -66,22 +66,22 @@ func (z *zoo) order(id berth.JobID, timeout berth.Duration, cause berth.CauseCod
 	return o
 }
 
-func (z *zoo) bind(id berth.JobID, members ...berth.Placement) berth.Bind {
+func (z *zoo) bind(id berth.JobID, members ...berth.MemberPlacement) berth.Bind {
 	return berth.Bind{Order: z.order(id, 2*berth.Minute, berth.CauseFits), Members: members}
 }
 
-func (z *zoo) release(id berth.JobID, cause berth.CauseCode, members ...berth.Placement) berth.Release {
+func (z *zoo) release(id berth.JobID, cause berth.CauseCode, members ...berth.MemberPlacement) berth.Release {
 	return berth.Release{Order: z.order(id, berth.Minute, cause), Members: members, Attempt: 1}
 }
 
 // on places member i on GPUs of a node.
-func on(i int, node berth.NodeID, gpus ...int) berth.Placement {
-	return berth.Placement{Index: i, Node: node, GPUs: berth.GPUs(gpus...)}
+func on(i int, node berth.NodeID, gpus ...int) berth.MemberPlacement {
+	return berth.MemberPlacement{Index: i, Node: node, GPUs: berth.GPUs(gpus...)}
 }
 
 // share places member i on half a GPU.
-func share(i int, node berth.NodeID, gpu int) berth.Placement {
-	return berth.Placement{Index: i, Node: node, GPUs: berth.GPUs(gpu), ShareMilli: 500, ShareMemoryMiB: 500}
+func share(i int, node berth.NodeID, gpu int) berth.MemberPlacement {
+	return berth.MemberPlacement{Index: i, Node: node, GPUs: berth.GPUs(gpu), ShareMilli: 500, ShareMemoryMiB: 500}
 }
 
 func halves(j *berth.Job) {
@@ -89,9 +89,9 @@ func halves(j *berth.Job) {
 }
 
 // running has a gang of members on n1 and n2 run, one GPU each.
-func (z *zoo) running(id berth.JobID, members int, change ...func(*berth.Job)) []berth.Placement {
+func (z *zoo) running(id berth.JobID, members int, change ...func(*berth.Job)) []berth.MemberPlacement {
 	z.submit(id, members, change...)
-	var at []berth.Placement
+	var at []berth.MemberPlacement
 	for i := range members {
 		at = append(at, on(i, berth.NodeID(fmt.Sprintf("n%d", 1+i/2)), i%2))
 	}
@@ -180,7 +180,7 @@ var animals = []struct {
 	{check.S1, "an observed job stands on what is held", func(z *zoo) error {
 		z.running("a", 1)
 		return z.c.Applied(z.now, berth.JobObserved{Job: job("b", 1), Running: []berth.RunningReplica{
-			{Incarnation: 1, Members: []berth.Placement{on(0, "n1", 0)}},
+			{Incarnation: 1, Members: []berth.MemberPlacement{on(0, "n1", 0)}},
 		}})
 	}},
 	{check.S2, "a gang is placed in part", func(z *zoo) error {

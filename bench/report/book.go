@@ -48,7 +48,7 @@ type jobBook struct {
 }
 
 type replicaBook struct {
-	members []berth.Placement
+	members []berth.MemberPlacement
 	// since is when it lost its last place, if it has none.
 	since berth.Time
 	// gone: it is to be forgotten when it is stopped.
@@ -108,10 +108,10 @@ func (b *book) applied(now berth.Time, e berth.Event) {
 	case berth.NodeLost:
 		b.capacity -= 1000 * int64(len(b.nodes[e.Node].spec.GPUs))
 		delete(b.nodes, e.Node)
-		b.lose(now, func(p *berth.Placement) bool { return p.Node == e.Node })
+		b.lose(now, func(p *berth.MemberPlacement) bool { return p.Node == e.Node })
 	case berth.GPUFailed:
 		b.setFailed(e.Node, e.GPU, true)
-		b.lose(now, func(p *berth.Placement) bool { return p.Node == e.Node && p.GPUs.Has(e.GPU) })
+		b.lose(now, func(p *berth.MemberPlacement) bool { return p.Node == e.Node && p.GPUs.Has(e.GPU) })
 	case berth.GPURepaired:
 		b.setFailed(e.Node, e.GPU, false)
 	case berth.PolicyChanged:
@@ -163,12 +163,12 @@ func (b *book) appliedJob(now berth.Time, e berth.Event) {
 	case berth.JobFinished:
 		j := b.jobs[e.Job]
 		for _, r := range j.replicas {
-			b.drop(now, j, r, func(*berth.Placement) bool { return true })
+			b.drop(now, j, r, func(*berth.MemberPlacement) bool { return true })
 		}
 		delete(b.jobs, e.Job)
 	case berth.MemberFailed:
 		j := b.jobs[e.Job]
-		b.drop(now, j, j.replicas[e.Replica], func(p *berth.Placement) bool { return slices.Contains(e.Members, p.Ref()) })
+		b.drop(now, j, j.replicas[e.Replica], func(p *berth.MemberPlacement) bool { return slices.Contains(e.Members, p.Ref()) })
 	}
 }
 
@@ -197,7 +197,7 @@ func (b *book) ask(j *jobBook, now berth.Time, n int) {
 }
 
 // start notes members that hold capacity from now on.
-func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.Placement) {
+func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.MemberPlacement) {
 	row := &b.rows[j.category]
 	r := j.replicas[number]
 	switch {
@@ -219,7 +219,7 @@ func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.Pla
 }
 
 // milli is what a placement holds, in thousandths of a GPU.
-func milli(p *berth.Placement) int64 {
+func milli(p *berth.MemberPlacement) int64 {
 	if p.ShareMilli > 0 {
 		return int64(p.ShareMilli)
 	}
@@ -227,7 +227,7 @@ func milli(p *berth.Placement) int64 {
 }
 
 // drop notes that members hold nothing any more.
-func (b *book) drop(now berth.Time, j *jobBook, r *replicaBook, which func(*berth.Placement) bool) {
+func (b *book) drop(now berth.Time, j *jobBook, r *replicaBook, which func(*berth.MemberPlacement) bool) {
 	if r == nil || len(r.members) == 0 {
 		return
 	}
@@ -245,7 +245,7 @@ func (b *book) drop(now berth.Time, j *jobBook, r *replicaBook, which func(*bert
 }
 
 // lose drops members wherever they are.
-func (b *book) lose(now berth.Time, which func(*berth.Placement) bool) {
+func (b *book) lose(now berth.Time, which func(*berth.MemberPlacement) bool) {
 	for _, j := range b.jobs {
 		for _, r := range j.replicas {
 			b.drop(now, j, r, which)
@@ -269,7 +269,7 @@ func (b *book) forgetJob(j *jobBook) {
 func (b *book) reported(now berth.Time, e berth.ActionReported) {
 	order := b.orders[e.Action]
 	h := order.Header()
-	var members []berth.Placement
+	var members []berth.MemberPlacement
 	release := false
 	switch order := order.(type) {
 	case berth.Bind:
@@ -282,7 +282,7 @@ func (b *book) reported(now berth.Time, e berth.ActionReported) {
 		failed := e.Outcome == berth.Failed || e.Outcome == berth.Partial && slices.Contains(e.Members, ref)
 		return failed != release
 	}
-	members = slices.DeleteFunc(slices.Clone(members), func(p berth.Placement) bool { return !ended(p.Ref()) })
+	members = slices.DeleteFunc(slices.Clone(members), func(p berth.MemberPlacement) bool { return !ended(p.Ref()) })
 	j := b.jobs[h.Job]
 	if j == nil || j.replicas[h.Replica] == nil {
 		delete(b.orders, e.Action)
@@ -299,9 +299,9 @@ func (b *book) reported(now berth.Time, e berth.ActionReported) {
 }
 
 // dropMembers drops the members that a list names.
-func (b *book) dropMembers(now berth.Time, j *jobBook, r *replicaBook, list []berth.Placement) {
-	b.drop(now, j, r, func(p *berth.Placement) bool {
-		return slices.ContainsFunc(list, func(m berth.Placement) bool { return m.Ref() == p.Ref() })
+func (b *book) dropMembers(now berth.Time, j *jobBook, r *replicaBook, list []berth.MemberPlacement) {
+	b.drop(now, j, r, func(p *berth.MemberPlacement) bool {
+		return slices.ContainsFunc(list, func(m berth.MemberPlacement) bool { return m.Ref() == p.Ref() })
 	})
 }
 

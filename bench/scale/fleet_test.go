@@ -134,7 +134,7 @@ func newCore(tb testing.TB, free []int) *berth.Core {
 		job := jobOf(name, "running", 1, held)
 		tell(tb, core, berth.JobObserved{Job: job, Running: []berth.RunningReplica{{
 			Incarnation: 1,
-			Members:     []berth.Placement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
+			Members:     []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
 		}}})
 	}
 	return core

@@ -69,7 +69,7 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 }
 
 // nodesOf lists the nodes of members, each once, joined as in a script.
-func nodesOf(members []berth.Placement) string {
+func nodesOf(members []berth.MemberPlacement) string {
 	var names []string
 	for i := range members {
 		if name := string(members[i].Node); !slices.Contains(names, name) {

@@ -152,7 +152,7 @@ func observed(j *berth.Job, text string) (berth.RunningReplica, error) {
 			if err != nil {
 				return r, err
 			}
-			p := berth.Placement{Group: g.Name, Index: index, Node: node, GPUs: gpus}
+			p := berth.MemberPlacement{Group: g.Name, Index: index, Node: node, GPUs: gpus}
 			if g.Claim.Share != nil {
 				p.ShareMilli = g.Claim.Share.Milli
 			}

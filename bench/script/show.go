@@ -58,7 +58,7 @@ func describe(action berth.Action) string {
 }
 
 // places prints where members are, group by group: "driver n1 workers n2[0-7]".
-func places(members []berth.Placement) string {
+func places(members []berth.MemberPlacement) string {
 	var b strings.Builder
 	group, next := "", 0
 	for i := range members {
@@ -79,7 +79,7 @@ func places(members []berth.Placement) string {
 	return b.String()
 }
 
-func place(p *berth.Placement) string {
+func place(p *berth.MemberPlacement) string {
 	switch {
 	case p.GPUs == 0:
 		return string(p.Node)

@@ -23,13 +23,13 @@ func churn(t *testing.T, core *berth.Core, now berth.Time) {
 	}
 	seen := func(id string, gpu int) berth.JobObserved {
 		share := berth.Claim{Share: &berth.Share{Milli: 900}}
-		at := berth.Placement{Node: berth.NodeID(name("n", 0)), GPUs: berth.GPUs(gpu), ShareMilli: 900}
+		at := berth.MemberPlacement{Node: berth.NodeID(name("n", 0)), GPUs: berth.GPUs(gpu), ShareMilli: 900}
 		return berth.JobObserved{
 			Job: berth.Job{
 				ID: berth.JobID(id), Queue: berth.QueueID(name("q", 0)), Tenant: berth.TenantID(id),
 				Groups: []berth.Group{{Replicas: 1, Claim: share}},
 			},
-			Running: []berth.RunningReplica{{Incarnation: 1, Started: now, Members: []berth.Placement{at}}},
+			Running: []berth.RunningReplica{{Incarnation: 1, Started: now, Members: []berth.MemberPlacement{at}}},
 		}
 	}
 	must(seen(name("seen", 0), 0))

@@ -117,7 +117,7 @@ func (x *executor) endJob(id berth.JobID) {
 }
 
 // start notes that a member is being started, or runs.
-func (x *executor) start(g *gang, p *berth.Placement, running bool) {
+func (x *executor) start(g *gang, p *berth.MemberPlacement, running bool) {
 	group := g.job.group(p.Group)
 	g.where[g.job.offsets[group]+p.Index] = site{p.Node, p.GPUs, running}
 	if running {
@@ -230,7 +230,7 @@ func (s *Simulation) stopAll(g *gang, r *berth.Release) []berth.MemberRef {
 }
 
 // failing draws which members of an order fail: all, some or, mostly, none.
-func (s *Simulation) failing(members []berth.Placement, all, some float64) []berth.MemberRef {
+func (s *Simulation) failing(members []berth.MemberPlacement, all, some float64) []berth.MemberRef {
 	every, part := s.chance(all), s.chance(some)
 	if !every && !part {
 		return nil

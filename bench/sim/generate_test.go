@@ -255,7 +255,7 @@ func (g *generator) observed() {
 	}
 	g.at(0, berth.JobObserved{Job: j, Running: []berth.RunningReplica{{
 		Replica: 1, Incarnation: 7,
-		Members: []berth.Placement{{Index: 1, Node: g.nodes[i].ID, GPUs: berth.GPUs(1)}},
+		Members: []berth.MemberPlacement{{Index: 1, Node: g.nodes[i].ID, GPUs: berth.GPUs(1)}},
 	}}})
 	g.jobs = append(g.jobs, j)
 }
