@@ -58,6 +58,8 @@ func quotaError(err error) *Error {
 		out.Kind = ErrUnsupported
 	case errors.Is(err, quota.ErrInUse):
 		out.Kind = ErrConflict
+	case errors.Is(err, quota.ErrLimit):
+		out.Kind = ErrLimit
 	}
 	return out
 }

@@ -150,6 +150,7 @@ func (c *Core) reason(e *entry) Reason {
 // for: the first of each queue.
 func (c *Core) limitsInTheWay(b *bucket) []quota.Verdict {
 	var list []quota.Verdict
+	c.compile(b.shape)
 	for i := b.queue.index; i != quota.None; {
 		v, ok := c.quota.Fits(i, b.shape.least)
 		if ok || v.At == quota.None {

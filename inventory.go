@@ -192,28 +192,21 @@ func (t *ownerTable) releaseShare(s gang.Share) {
 // addNode puts a checked, unknown node into the fleet.
 func (c *Core) addNode(spec Node) *Error {
 	key := keyOf(&spec)
+	product, err := c.retainProduct(key.product)
+	if err != nil {
+		return err
+	}
 	class := c.classes.add(key)
-	if class >= topology.MaxClasses {
-		c.classes.drop(class)
-		return refuse(ErrLimit, "node", fmt.Sprintf("the fleet has %d kinds of node already (pool, product, memory and number of GPUs)", topology.MaxClasses))
-	}
-	g := gang.NodeSpec{
-		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(class),
-		GPUs: len(spec.GPUs), GPUMemoryMiB: key.gpuMemory,
-		CPUMilli: spec.CPUMilli, MemoryMiB: spec.MemoryMiB,
-	}
-	i, err := c.fleet.AddNode(g)
+	i, err := c.addToFleet(&spec, key, class)
 	if err != nil {
 		c.classes.drop(class)
-		return refuse(ErrConflict, "node.id", err.Error())
-	}
-	n := &node{spec: spec, index: i, class: class, product: quota.NoProduct}
-	if key.product != "" {
-		n.product = c.quota.Product(key.product)
+		c.quota.ReleaseProduct(product)
+		return err
 	}
 	for int(i) >= len(c.nodes) {
 		c.nodes = append(c.nodes, nil)
 	}
+	n := &node{spec: spec, index: i, class: class, product: product}
 	c.nodes[i] = n
 	c.nodeByID[spec.ID] = n
 	for g := range spec.GPUs {
@@ -222,6 +215,33 @@ func (c *Core) addNode(spec Node) *Error {
 		}
 	}
 	return nil
+}
+
+// retainProduct counts one more node of a product; "" is none.
+func (c *Core) retainProduct(name string) (quota.ProductIndex, *Error) {
+	if name == "" {
+		return quota.NoProduct, nil
+	}
+	product, err := c.quota.RetainProduct(name)
+	if err != nil {
+		return product, refuse(ErrLimit, "node.gpus[0].product", err.Error())
+	}
+	return product, nil
+}
+
+func (c *Core) addToFleet(spec *Node, key classKey, class int) (topology.Node, *Error) {
+	if class >= topology.MaxClasses {
+		return 0, refuse(ErrLimit, "node", fmt.Sprintf("the fleet has %d kinds of node already (pool, product, memory and number of GPUs)", topology.MaxClasses))
+	}
+	i, err := c.fleet.AddNode(gang.NodeSpec{
+		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(class),
+		GPUs: len(spec.GPUs), GPUMemoryMiB: key.gpuMemory,
+		CPUMilli: spec.CPUMilli, MemoryMiB: spec.MemoryMiB,
+	})
+	if err != nil {
+		return 0, refuse(ErrConflict, "node.id", err.Error())
+	}
+	return i, nil
 }
 
 // removeNode takes a node on which nothing is held out of the fleet.
@@ -234,6 +254,7 @@ func (c *Core) removeNode(n *node) {
 	c.nodes[n.index] = nil
 	delete(c.nodeByID, n.spec.ID)
 	c.classes.drop(n.class)
+	c.quota.ReleaseProduct(n.product)
 }
 
 // matchesLabels reports whether the node carries all of the labels, given as

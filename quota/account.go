@@ -7,7 +7,7 @@ import (
 )
 
 // A resourceID is a Resource interned by a tree: the three below, then the
-// products in the order in which the tree first heard of them.
+// products by their index.
 type resourceID int32
 
 const (
@@ -41,6 +41,9 @@ func (a *account) promised() int64 {
 	}
 	return a.below
 }
+
+// stated reports whether the queue's configuration speaks of the resource.
+func (a *account) stated() bool { return a.guarantee != unset || a.limit != unset }
 
 func (a *account) empty() bool { return *a == emptyAccount(a.resource) }
 
@@ -110,11 +113,11 @@ func (t *Tree) lookupResource(r Resource) (resourceID, bool) {
 	case Memory:
 		return memoryID, true
 	}
-	product, ok := r.product()
+	name, ok := r.product()
 	if !ok {
 		return 0, false
 	}
-	p, ok := t.products[product]
+	p, ok := t.byProduct[name]
 	return p.id(), ok
 }
 
@@ -133,14 +136,8 @@ func (q *Queue) resources() []Resource {
 func (t *Tree) checkPromises(q *Queue, i, parent Index) *Error {
 	// A guarantee that is withdrawn needs no look upwards: it was at least the sum
 	// of the children's, which now stands in for it.
-	added := 0
 	for _, r := range q.resources() {
 		id, known := t.lookupResource(r)
-		if !known {
-			if added++; len(t.products)+added > MaxProducts {
-				return q.refuse(ErrInvalid, string(r), fmt.Sprintf("the tree knows %d products, the most there may be", MaxProducts))
-			}
-		}
 		old := emptyAccount(id)
 		if i != None && known {
 			old = t.nodes[i].peek(id)
@@ -181,23 +178,40 @@ func (t *Tree) checkAbove(q *Queue, r Resource, id resourceID, parent Index, mor
 	return nil
 }
 
-// apply makes a checked configuration that of queue i.
+// apply makes a checked configuration that of queue i. What the old one stated
+// comes first, so that products that go make room for those that come.
 func (t *Tree) apply(q *Queue, i Index) {
 	old := t.nodes[i].config
 	t.nodes[i].config = q.clone()
 	t.nodes[i].weight = max(q.Weight, 1)
 	for _, r := range slices.Concat(old.resources(), q.resources()) {
-		if product, ok := r.product(); ok {
-			t.Product(product)
+		id, known := t.lookupResource(r)
+		if name, ok := r.product(); ok && !known {
+			id = t.addProduct(name).id()
 		}
-		id, _ := t.lookupResource(r)
 		a := t.nodes[i].account(id)
-		before := a.promised()
+		before := *a
 		a.guarantee, a.limit = amount(q.Guarantee, r), amount(q.Limit, r)
-		t.promise(i, id, a.promised()-before)
+		after := *a
+		t.promise(i, id, after.promised()-before.promised())
 		t.nodes[i].prune(id)
+		if id >= firstProduct {
+			t.state(id, &before, &after)
+		}
 	}
 	t.reorder(i)
+}
+
+// state counts whether a queue states a product, before and after.
+func (t *Tree) state(r resourceID, before, after *account) {
+	p := ProductIndex(r - firstProduct)
+	switch {
+	case !before.stated() && after.stated():
+		t.products[p].stated++
+	case before.stated() && !after.stated():
+		t.products[p].stated--
+		t.dropProduct(p)
+	}
 }
 
 // promise tells the queues above i that i is promised so much more. It ends at

@@ -12,7 +12,7 @@ import (
 func bigTree(t testing.TB) (*Tree, []Index) {
 	t.Helper()
 	tree := NewTree()
-	h100 := tree.Product("H100")
+	h100 := mustRetain(t, tree, "H100")
 	var leaves []Index
 	set := func(name, parent string, guarantee int64) Index {
 		return mustSet(t, tree, Queue{
@@ -53,6 +53,7 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 		"next":     func(Index) { tree.Next() },
 		"activate": func(i Index) { tree.Deactivate(i); tree.Activate(i) },
 		"product":  func(Index) { tree.Product("H100") },
+		"retain":   func(Index) { p, _ := tree.RetainProduct("H100"); tree.ReleaseProduct(p) },
 	} {
 		require.Zero(t, testing.AllocsPerRun(200, func() {
 			n++

@@ -24,8 +24,9 @@ func (c Charge) parts() [4]part {
 
 // Charge adds c to what queue i uses, and to all queues above it, whatever their
 // limits: what runs is charged; ask Fits before letting it run. It refuses a
-// queue that is no leaf (ErrInvalid) or unknown (ErrUnknown) and amounts outside
-// 0 to MaxAmount (ErrInvalid), and changes nothing then.
+// queue that is no leaf (ErrInvalid) or unknown (ErrUnknown), amounts outside
+// 0 to MaxAmount and GPUs of a product that the tree does not have (ErrInvalid),
+// and changes nothing then.
 //
 // O(depth x log children), without allocation once the queues on the way have
 // been charged for the product before.
@@ -59,8 +60,12 @@ func (t *Tree) Discharge(i Index, c Charge) error {
 			}
 		}
 	}
+	took := c.GPUMilli
 	c.GPUMilli, c.CPUMilli, c.MemoryMiB = -c.GPUMilli, -c.CPUMilli, -c.MemoryMiB
 	t.use(i, c)
+	if took != 0 && c.Product != NoProduct {
+		t.dropProduct(c.Product)
+	}
 	return nil
 }
 
@@ -99,9 +104,9 @@ func (t *Tree) checkCharge(i Index, c Charge) error {
 	return nil
 }
 
-// knows reports whether the tree made the product of c, where it matters.
+// knows reports whether the tree has the product of c, where it matters.
 func (t *Tree) knows(c Charge) bool {
-	return c.GPUMilli == 0 || c.Product == NoProduct || c.Product >= 0 && int(c.Product) < len(t.products)
+	return c.GPUMilli == 0 || c.Product == NoProduct || t.hasProduct(c.Product)
 }
 
 // Fits reports whether queue i and all above it would stay within their limits

@@ -13,6 +13,9 @@ func (t *Tree) Check() error {
 	if err := t.checkNames(); err != nil {
 		return err
 	}
+	if err := t.checkProductTable(); err != nil {
+		return err
+	}
 	sums := t.sums()
 	for i := range t.nodes {
 		n := &t.nodes[i]
@@ -62,6 +65,44 @@ func (t *Tree) checkNames() error {
 	return nil
 }
 
+// checkProductTable counts what lets each product live, and compares the index of
+// their names with the table.
+func (t *Tree) checkProductTable() error {
+	stated := map[Resource]int64{}
+	for i := range t.nodes {
+		for _, r := range t.nodes[i].config.resources() {
+			if t.nodes[i].live {
+				stated[r]++
+			}
+		}
+	}
+	if len(t.names) != int(firstProduct)+len(t.products) || len(t.byProduct) > t.maxProducts {
+		return fmt.Errorf("quota: check: %d products of %d at the most, in %d places with %d names", len(t.byProduct), t.maxProducts, len(t.products), len(t.names))
+	}
+	live := 0
+	for i, p := range t.products {
+		r := t.names[ProductIndex(i).id()]
+		used := t.nodes[Root].peek(ProductIndex(i).id()).used
+		switch name, ok := r.product(); {
+		case r == "" && (p != product{} || used != 0 || i == len(t.products)-1):
+			return fmt.Errorf("quota: check: the free product %d is retained %d times, stated %d times, %d in use, or last", i, p.retained, p.stated, used)
+		case r == "":
+			continue
+		case !ok || t.Product(name) != ProductIndex(i):
+			return fmt.Errorf("quota: check: %s is not found at %d", r, i)
+		case p.retained < 0 || p.stated != stated[r]:
+			return fmt.Errorf("quota: check: %s is retained %d times and stated %d times, %d queues state it", r, p.retained, p.stated, stated[r])
+		case p == product{} && used == 0:
+			return fmt.Errorf("quota: check: %s lives without any use", r)
+		}
+		live++
+	}
+	if live != len(t.byProduct) {
+		return fmt.Errorf("quota: check: %d products, %d names of products", live, len(t.byProduct))
+	}
+	return nil
+}
+
 // total is what the children of one queue add up to.
 type total struct {
 	children, queued int
@@ -104,7 +145,7 @@ func (t *Tree) checkSums(n *node, s total) error {
 	products := int64(0)
 	for k, a := range n.accounts() {
 		switch {
-		case k > 0 && a.resource <= n.accounts()[k-1].resource || int(a.resource) >= len(t.names):
+		case k > 0 && a.resource <= n.accounts()[k-1].resource || int(a.resource) >= len(t.names) || t.names[a.resource] == "":
 			return fmt.Errorf("the account of resource %d is out of place", a.resource)
 		case a.resource >= firstProduct && a.empty():
 			return fmt.Errorf("%s: an account that says nothing", t.names[a.resource])

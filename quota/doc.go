@@ -20,9 +20,11 @@
 //     every later change is another Set, even while jobs run.
 //  2. Retain a queue for every job that names it and Unretain it when the job is
 //     over, so that the queue does not vanish under the job.
-//  3. Activate a leaf when it has something to serve, Deactivate it when it has
+//  3. RetainProduct each GPU product as often as there is something that has it or
+//     asks for it, and ReleaseProduct it as often; charge by the index.
+//  4. Activate a leaf when it has something to serve, Deactivate it when it has
 //     not, or when nothing of it can be served for now.
-//  4. Ask Next whose turn it is, pick a job of that queue, ask Fits, and Charge what
+//  5. Ask Next whose turn it is, pick a job of that queue, ask Fits, and Charge what
 //     was placed. Discharge the same amounts when it ends.
 //
 // In short:
@@ -49,6 +51,13 @@
 // ties a guarantee of one product to the limit on GPUs in all. The order of Next,
 // and Within, look at GPUs in all.
 //
+// The tree knows a product while it is retained, while a queue guarantees or limits
+// it, or while some of it is charged: at most MaxProducts at one time. Then it
+// forgets the name and gives the index to another. What was forgotten leaves no
+// trace: a tree that has lived long answers as one built today with the same
+// queues, products and charges. To build one, retain every product until the
+// charges are in.
+//
 // # Guarantees
 //
 // Guarantees are promises that can be kept side by side: at every queue that
@@ -63,5 +72,5 @@
 // Fits, Within and Next are O(d), Charge, Discharge, Activate and Deactivate
 // O(d log c). None of them allocates in the steady state. A change of a queue by
 // Set is O(d) for each resource. Memory is bounded by the queues and, for each of
-// them, the products that it configures or uses.
+// them, the products that it configures or uses, and by MaxProducts names.
 package quota

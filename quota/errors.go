@@ -15,6 +15,8 @@ var (
 	ErrUnknown = errors.New("unknown")
 	// ErrUnsupported: something that this version does not honour.
 	ErrUnsupported = errors.New("not supported")
+	// ErrLimit: one product more than MaxProducts.
+	ErrLimit = errors.New("limit reached")
 	// ErrInUse: a queue that cannot be changed so while it has jobs, usage or
 	// queues below it.
 	ErrInUse = errors.New("in use")
@@ -22,7 +24,8 @@ var (
 
 // An Error is a refusal. What was refused changed nothing.
 type Error struct {
-	// Queue is the name of the queue at fault, empty where it has none.
+	// Queue is the name of the queue at fault, empty where it has none and in a
+	// refusal of RetainProduct.
 	Queue string
 	// Field is the path of the offending value, such as guarantee["gpu"]; empty
 	// where the queue as a whole is at fault.
@@ -35,11 +38,16 @@ type Error struct {
 
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString("quota: queue ")
-	b.WriteString(strconv.Quote(e.Queue))
-	if e.Field != "" {
-		b.WriteString(": ")
-		b.WriteString(e.Field)
+	b.WriteString("quota: ")
+	if e.Queue == "" && e.Field == "product" { // of RetainProduct
+		b.WriteString("product")
+	} else {
+		b.WriteString("queue ")
+		b.WriteString(strconv.Quote(e.Queue))
+		if e.Field != "" {
+			b.WriteString(": ")
+			b.WriteString(e.Field)
+		}
 	}
 	b.WriteString(": ")
 	b.WriteString(e.Reason)

@@ -23,7 +23,13 @@ func Example() {
 	tree.Activate(vision)
 	tree.Activate(speech)
 
-	gang := quota.Charge{GPUMilli: 4_000, Product: tree.Product("H100-80GB")}
+	h100, err := tree.RetainProduct("H100-80GB")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer tree.ReleaseProduct(h100)
+	gang := quota.Charge{GPUMilli: 4_000, Product: h100}
 	for {
 		leaf, _ := tree.Next()
 		if verdict, ok := tree.Fits(leaf, gang); !ok {
@@ -39,7 +45,7 @@ func Example() {
 		fmt.Printf("%s runs a gang, within its guarantee: %t\n", tree.Name(leaf), own)
 	}
 
-	_, err := tree.Set(quota.Queue{Name: "audio", Parent: "research", Guarantee: quota.Amounts{quota.GPU: 1_000}})
+	_, err = tree.Set(quota.Queue{Name: "audio", Parent: "research", Guarantee: quota.Amounts{quota.GPU: 1_000}})
 	fmt.Println(err)
 	// Output:
 	// speech runs a gang, within its guarantee: true

@@ -26,6 +26,7 @@ func FuzzSet(f *testing.F) {
 		used := mustSet(t, tree, Queue{Name: "used"})
 		require.NoError(t, tree.Charge(used, Charge{CPUMilli: 5}))
 		before := tree.Queues()
+		require.Empty(t, tree.byProduct)
 
 		i, err := tree.Set(q)
 		require.NoError(t, tree.Check())
@@ -35,6 +36,7 @@ func FuzzSet(f *testing.F) {
 			require.NotEmpty(t, typed.Reason)
 			require.Equal(t, None, i)
 			require.Equal(t, before, tree.Queues())
+			require.Empty(t, tree.products)
 			return
 		}
 		bytes, err := json.Marshal(tree.Config(i))
@@ -43,5 +45,10 @@ func FuzzSet(f *testing.F) {
 		require.NoError(t, json.Unmarshal(bytes, &back))
 		require.Equal(t, tree.Config(i), back)
 		require.Equal(t, q.clone(), back)
+
+		_, err = tree.Set(Queue{Name: q.Name, Parent: q.Parent})
+		require.NoError(t, err)
+		require.NoError(t, tree.Check())
+		require.Empty(t, tree.products, "products go with what spoke of them")
 	})
 }

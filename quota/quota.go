@@ -16,7 +16,7 @@ const (
 	MaxAmount = 1 << 40
 	// MaxQueues is the most queues in one tree.
 	MaxQueues = 1 << 20
-	// MaxProducts is the most GPU products that one tree tells apart.
+	// MaxProducts is the most GPU products that one tree tells apart at one time.
 	MaxProducts = 1 << 12
 	// MaxNameBytes is the longest name of a queue or a product.
 	MaxNameBytes = 1024
@@ -89,7 +89,8 @@ type Queue struct {
 	BorrowingLimit Amounts `json:"borrowingLimit,omitempty"`
 }
 
-// A ProductIndex stands for a GPU product in charges; see Tree.Product.
+// A ProductIndex stands for a GPU product in charges, while the tree has that
+// product; see Tree.RetainProduct. No decision depends on it.
 type ProductIndex int32
 
 // NoProduct is the product of a charge without GPUs, or with GPUs of a product

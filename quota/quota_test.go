@@ -6,11 +6,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func mustSet(t testing.TB, tree *Tree, q Queue) Index {
-	t.Helper()
+func mustSet(t require.TestingT, tree *Tree, q Queue) Index {
 	i, err := tree.Set(q)
 	require.NoError(t, err)
 	return i
+}
+
+func mustRetain(t require.TestingT, tree *Tree, product string) ProductIndex {
+	p, err := tree.RetainProduct(product)
+	require.NoError(t, err)
+	return p
 }
 
 func TestSetRefuses(t *testing.T) {
@@ -118,7 +123,7 @@ func TestChargeRefuses(t *testing.T) {
 	tree := NewTree()
 	org := mustSet(t, tree, Queue{Name: "org"})
 	a := mustSet(t, tree, Queue{Name: "a", Parent: "org"})
-	h100 := tree.Product("H100")
+	h100 := mustRetain(t, tree, "H100")
 	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1000, CPUMilli: 10, MemoryMiB: 20, Product: h100}))
 	for name, c := range map[string]struct {
 		at     Index
@@ -137,7 +142,7 @@ func TestChargeRefuses(t *testing.T) {
 		require.ErrorIs(t, tree.Charge(c.at, c.charge), c.kind, name)
 		require.ErrorIs(t, tree.Discharge(c.at, c.charge), c.kind, name)
 	}
-	other := tree.Product("A100")
+	other := mustRetain(t, tree, "A100")
 	for _, c := range []Charge{
 		{GPUMilli: 1001, Product: NoProduct},
 		{GPUMilli: 1, Product: other},
@@ -173,9 +178,9 @@ func TestWhatIsNoQueue(t *testing.T) {
 		require.Equal(t, None, verdict.At)
 		require.ErrorIs(t, tree.Retain(i), ErrUnknown)
 		require.ErrorIs(t, tree.Unretain(i), ErrUnknown)
+		tree.ReleaseProduct(ProductIndex(i))
 	}
 	require.Equal(t, NoProduct, tree.Product(""))
-	require.Equal(t, NoProduct, tree.Product("a\x00"))
 	require.ErrorIs(t, tree.Retain(Root), ErrInvalid)
 	_, ok := tree.Next()
 	require.False(t, ok)
@@ -201,17 +206,6 @@ func TestExtremes(t *testing.T) {
 	tree.reorder(a)
 	require.ErrorIs(t, tree.Charge(b, most), ErrInvalid)
 	require.NoError(t, tree.Check())
-}
-
-func TestProductsAreBounded(t *testing.T) {
-	tree := NewTree()
-	for n := range MaxProducts {
-		require.Equal(t, ProductIndex(n), tree.Product(string(rune('a'+n%26))+string(rune(0x4E00+n))))
-	}
-	require.Equal(t, NoProduct, tree.Product("one more"))
-	_, err := tree.Set(Queue{Name: "a", Limit: Amounts{GPUOf("one more"): 1}})
-	require.ErrorIs(t, err, ErrInvalid)
-	require.Zero(t, tree.Len())
 }
 
 // Config hands out and takes in copies.

@@ -31,12 +31,16 @@ const (
 //  4. Members, usage of their own and the wish to be served are at leaves alone.
 //  5. A queue's heap holds those children that are active leaves or have an active
 //     leaf below them, in heap order, and each child knows its position.
+//  6. The products are those that are retained, stated by a queue or in use, and
+//     the last index is that of one.
 type Tree struct {
-	nodes    []node
-	byName   map[string]Index
-	free     []Index // removed queues, the last removed last
-	products map[string]ProductIndex
-	names    []Resource // of the resource IDs, so that a Verdict need not build one
+	nodes       []node
+	byName      map[string]Index
+	free        []Index // removed queues, the last removed last
+	products    []product
+	byProduct   map[string]ProductIndex
+	names       []Resource // of the resource IDs, so that a Verdict need not build one; "" where free
+	maxProducts int        // MaxProducts, and less in tests
 }
 
 type node struct {
@@ -56,9 +60,10 @@ type node struct {
 // NewTree returns a tree without queues.
 func NewTree() *Tree {
 	t := &Tree{
-		byName:   map[string]Index{},
-		products: map[string]ProductIndex{},
-		names:    []Resource{GPU, CPU, Memory},
+		byName:      map[string]Index{},
+		byProduct:   map[string]ProductIndex{},
+		names:       []Resource{GPU, CPU, Memory},
+		maxProducts: MaxProducts,
 	}
 	t.nodes = append(t.nodes, t.newNode(None))
 	return t
@@ -79,9 +84,11 @@ func (t *Tree) newNode(parent Index) node {
 //
 // Guarantees must add up, resource by resource: what a queue is guaranteed is at
 // least the sum of what its children are guaranteed, and at most its own limit
-// (ErrInvalid). A limit below what is used is fine.
+// (ErrInvalid). A limit below what is used is fine. A queue that would bring the
+// products that are retained, configured or in use above MaxProducts is refused
+// (ErrLimit).
 //
-// O(resources x depth).
+// O(resources x depth), and O(products) for each product that is new to the tree.
 func (t *Tree) Set(q Queue) (Index, error) {
 	if err := q.check(); err != nil {
 		return None, err
@@ -101,6 +108,9 @@ func (t *Tree) Set(q Queue) (Index, error) {
 		return None, q.refuse(ErrUnsupported, "parent", fmt.Sprintf("moves the queue from %q to %q", t.nodes[i].config.Parent, q.Parent))
 	}
 	if err := t.checkPromises(&q, i, parent); err != nil {
+		return None, err
+	}
+	if err := t.checkProducts(&q, i); err != nil {
 		return None, err
 	}
 	if !exists {
@@ -255,21 +265,5 @@ func (t *Tree) Len() int { return len(t.byName) }
 
 // Queues returns the names of all queues in byte order. O(n log n).
 func (t *Tree) Queues() []string { return slices.Sorted(maps.Keys(t.byName)) }
-
-// Product interns the name of a GPU product for use in charges. It returns
-// NoProduct for what cannot be a name, and for a new one when there are
-// MaxProducts already.
-func (t *Tree) Product(name string) ProductIndex {
-	if p, ok := t.products[name]; ok {
-		return p
-	}
-	if len(t.products) >= MaxProducts || checkName(name) != "" {
-		return NoProduct
-	}
-	p := ProductIndex(len(t.products))
-	t.products[name] = p
-	t.names = append(t.names, GPUOf(name))
-	return p
-}
 
 func (t *Tree) live(i Index) bool { return i >= 0 && int(i) < len(t.nodes) && t.nodes[i].live }

@@ -2,6 +2,8 @@ package quota
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,7 +22,7 @@ var (
 )
 
 func drawAmounts(t *rapid.T, label string) Amounts {
-	resources := []Resource{GPU, GPU, CPU, Memory, GPUOf("A100"), GPUOf("H100")}
+	resources := []Resource{GPU, GPU, CPU, Memory, GPUOf("A100"), GPUOf("H100"), GPUOf("B200")}
 	return rapid.MapOfN(rapid.SampledFrom(resources), rapid.Int64Range(0, 8), 0, 2).Draw(t, label)
 }
 
@@ -32,14 +34,98 @@ func drawCharge(t *rapid.T) twinCharge {
 	return c
 }
 
-// resolve fills in the product for the tree. Without a product the twin must not
-// count one, so the empty name stays.
+// resolve fills in the product for the tree: none if the tree does not have it,
+// and then nobody limits it either.
 func (p *pair) resolve(c twinCharge) twinCharge {
-	c.Product = NoProduct
-	if c.product != "" {
-		c.Product = p.tree.Product(c.product)
-	}
+	c.Product = p.tree.Product(c.product)
 	return c
+}
+
+func (p *pair) retainProduct(t *rapid.T) {
+	name := rapid.SampledFrom(testProducts).Draw(t, "product")
+	i, err := p.tree.RetainProduct(name)
+	if kind := p.twin.retain(name); kind != nil {
+		require.ErrorIs(t, err, kind)
+		require.Equal(t, NoProduct, i)
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, i, p.tree.Product(name))
+}
+
+func (p *pair) releaseProduct(t *rapid.T) {
+	name := rapid.SampledFrom(testProducts).Draw(t, "product")
+	p.tree.ReleaseProduct(p.tree.Product(name))
+	p.twin.retained[name] = max(p.twin.retained[name]-1, 0)
+}
+
+// restore puts a tree built from what the twin knows in the place of the one that
+// has lived until now. As the twin goes on agreeing with it, the two are the same
+// to a caller, whatever came and went in the old one.
+func (p *pair) restore(t *rapid.T) {
+	fresh := NewTree()
+	fresh.maxProducts = p.twin.maxProducts
+	names := slices.Sorted(maps.Keys(p.twin.products()))
+	for _, name := range rapid.Permutation(names).Draw(t, "products") {
+		_, err := fresh.RetainProduct(name)
+		require.NoError(t, err)
+	}
+	queues := p.twin.names()
+	slices.SortStableFunc(queues, func(a, b string) int { return len(p.twin.path(a)) - len(p.twin.path(b)) })
+	for _, name := range queues {
+		mustSet(t, fresh, p.twin.queues[name])
+	}
+	for _, name := range queues {
+		i, _ := fresh.Lookup(name)
+		for at, c := range p.twin.charges[name] {
+			c.Product = fresh.Product(c.product)
+			p.twin.charges[name][at] = c
+			require.NoError(t, fresh.Charge(i, c.Charge))
+		}
+		for range p.twin.members[name] {
+			require.NoError(t, fresh.Retain(i))
+		}
+		if p.twin.active[name] {
+			fresh.Activate(i)
+		}
+	}
+	for _, name := range names {
+		for range p.twin.retained[name] {
+			_, err := fresh.RetainProduct(name)
+			require.NoError(t, err)
+		}
+		fresh.ReleaseProduct(fresh.Product(name))
+	}
+	p.tree = fresh
+}
+
+// leave takes everything out again, in any order that the tree allows.
+func (p *pair) leave(t *rapid.T) {
+	for _, name := range rapid.Permutation(testProducts).Draw(t, "released") {
+		for range p.twin.retained[name] {
+			p.tree.ReleaseProduct(p.tree.Product(name))
+		}
+	}
+	queues := rapid.Permutation(p.twin.names()).Draw(t, "emptied")
+	for _, name := range queues {
+		i, _ := p.tree.Lookup(name)
+		for range p.twin.members[name] {
+			require.NoError(t, p.tree.Unretain(i))
+		}
+		for _, c := range p.twin.charges[name] {
+			require.NoError(t, p.tree.Discharge(i, c.Charge))
+			require.NoError(t, p.tree.Check())
+		}
+	}
+	slices.SortStableFunc(queues, func(a, b string) int { return len(p.twin.path(b)) - len(p.twin.path(a)) })
+	for _, name := range queues {
+		require.NoError(t, p.tree.Remove(name))
+		require.NoError(t, p.tree.Check())
+	}
+	require.Empty(t, p.tree.byProduct)
+	require.Empty(t, p.tree.products)
+	require.Len(t, p.tree.names, int(firstProduct))
+	require.Empty(t, p.tree.nodes[Root].products)
 }
 
 func (p *pair) set(t *rapid.T) {
@@ -113,6 +199,9 @@ func (p *pair) deactivate(t *rapid.T) {
 func (p *pair) charge(t *rapid.T) {
 	name, i := p.queue(t)
 	c := p.resolve(drawCharge(t))
+	if c.Product == NoProduct { // charged as no product: the twin must not count one
+		c.product = ""
+	}
 	err := p.tree.Charge(i, c.Charge)
 	if !p.twin.leaf(name) {
 		require.Error(t, err)
@@ -154,6 +243,12 @@ func (p *pair) agree(t *rapid.T) {
 	require.Equal(t, p.twin.next(), p.tree.Name(next))
 	require.Equal(t, p.twin.next() != "", ok)
 
+	products := p.twin.products()
+	require.Len(t, p.tree.byProduct, len(products))
+	for _, name := range testProducts {
+		require.Equal(t, products[name], p.tree.Product(name) != NoProduct, name)
+	}
+
 	c := p.resolve(drawCharge(t))
 	for name, q := range p.twin.queues {
 		i, ok := p.tree.Lookup(name)
@@ -179,10 +274,12 @@ func (p *pair) agree(t *rapid.T) {
 }
 
 // TestTwin drives a tree and its twin through the same random life: order,
-// limits at every level, guarantees, and the rules of Set, Remove and Retain.
+// limits at every level, guarantees, products that come and go, and the rules of
+// Set, Remove and Retain. Now and then a fresh tree takes over.
 func TestTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := &pair{tree: NewTree(), twin: newTwin()}
+		p := &pair{tree: NewTree(), twin: newTwin(rapid.IntRange(0, len(testProducts)).Draw(t, "most products"))}
+		p.tree.maxProducts = p.twin.maxProducts
 		for range 8 { // begin with a tree of some size
 			p.set(t)
 		}
@@ -190,11 +287,13 @@ func TestTwin(t *testing.T) {
 		steps := []func(*rapid.T){
 			p.set, p.set, p.set, p.set, p.remove, p.retain, p.unretain, p.activate, p.activate, p.activate,
 			p.activate, p.deactivate, p.deactivate, p.charge, p.charge, p.charge, p.discharge, p.discharge,
+			p.retainProduct, p.retainProduct, p.releaseProduct, p.releaseProduct, p.restore,
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			rapid.SampledFrom(steps).Draw(t, "step")(t)
 			p.agree(t)
 		}
+		p.leave(t)
 	})
 }
 
@@ -205,6 +304,9 @@ func TestS3_UsageIsTheSumOfCharges(t *testing.T) {
 		tree := NewTree()
 		leaves := drawForest(t, tree)
 		live := map[Index][]Charge{}
+		for _, name := range testProducts {
+			mustRetain(t, tree, name)
+		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			i := rapid.SampledFrom(leaves).Draw(t, "leaf")
 			if have := live[i]; len(have) > 0 && rapid.Bool().Draw(t, "discharge") {

@@ -14,6 +14,9 @@ type twin struct {
 	charges map[string][]twinCharge
 	members map[string]int
 	active  map[string]bool
+
+	retained    map[string]int // products
+	maxProducts int
 }
 
 type twinCharge struct {
@@ -21,8 +24,9 @@ type twinCharge struct {
 	product string
 }
 
-func newTwin() *twin {
+func newTwin(maxProducts int) *twin {
 	return &twin{
+		retained: map[string]int{}, maxProducts: maxProducts,
 		queues: map[string]Queue{}, charges: map[string][]twinCharge{},
 		members: map[string]int{}, active: map[string]bool{},
 	}
@@ -107,8 +111,48 @@ func (w *twin) set(q Queue) error {
 		}
 		return ErrInvalid
 	}
+	if len(w.products()) > w.maxProducts {
+		if delete(w.queues, q.Name); exists {
+			w.queues[q.Name] = old
+		}
+		return ErrLimit
+	}
 	if !exists {
 		delete(w.active, q.Parent)
+	}
+	return nil
+}
+
+// products returns the names of those that are retained, configured or in use.
+func (w *twin) products() map[string]bool {
+	live := map[string]bool{}
+	for name, n := range w.retained {
+		if n > 0 {
+			live[name] = true
+		}
+	}
+	for _, q := range w.queues {
+		for _, r := range q.resources() {
+			if name, ok := r.product(); ok {
+				live[name] = true
+			}
+		}
+	}
+	for _, charges := range w.charges {
+		for _, c := range charges {
+			if c.product != "" && c.GPUMilli > 0 {
+				live[c.product] = true
+			}
+		}
+	}
+	return live
+}
+
+// retain returns the kind of refusal, or nil.
+func (w *twin) retain(product string) error {
+	if w.retained[product]++; len(w.products()) > w.maxProducts {
+		w.retained[product]--
+		return ErrLimit
 	}
 	return nil
 }

@@ -1,0 +1,54 @@
+package berth_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// Promise R3: what went leaves nothing behind, however much of it there was. More
+// products and kinds of node come and go here than the core could hold at once.
+func TestR3_ProductsComeAndGo(t *testing.T) {
+	core, err := berth.New(berth.Config{})
+	require.NoError(t, err)
+	empty, err := core.Snapshot()
+	require.NoError(t, err)
+	for i := range 5000 {
+		node := berth.Node{ID: "n", GPUs: []berth.GPU{{Product: fmt.Sprint("product-", i)}}}
+		require.NoError(t, core.Apply(0, berth.NodeJoined{Node: node}))
+		require.NoError(t, core.Apply(0, berth.NodeLost{Node: "n"}))
+	}
+	require.NoError(t, core.Check())
+	after, err := core.Snapshot()
+	require.NoError(t, err)
+	require.Equal(t, string(empty), string(after))
+	limit := quota.Amounts{quota.GPUOf("one more"): 1000}
+	require.NoError(t, core.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: limit}}))
+}
+
+// Promise D3: a core takes its own snapshot back, even where it holds as many
+// replicas as it may and not all of those that its jobs ask for.
+func TestD3_FullToTheLimit(t *testing.T) {
+	core, err := berth.New(berth.Config{Limits: berth.Limits{Replicas: 5}})
+	require.NoError(t, err)
+	apply := func(e berth.Event) {
+		t.Helper()
+		require.NoError(t, core.Apply(0, e))
+	}
+	apply(berth.NodeJoined{Node: berth.Node{ID: "n", GPUs: []berth.GPU{{Product: "T4"}}}})
+	apply(queueSet("team-a", ""))
+	apply(berth.JobSubmitted{Job: serviceJob("s", 5)})
+	_, err = core.Schedule(0)
+	require.NoError(t, err)
+	apply(berth.JobCancelled{Job: "s"}) // four were pending and go at once
+	apply(berth.JobSubmitted{Job: serviceJob("a", 4)})
+	snapshot, err := core.Snapshot()
+	require.NoError(t, err)
+	back, err := berth.Restore(snapshot)
+	require.NoError(t, err)
+	require.NoError(t, back.Check())
+}
