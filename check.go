@@ -14,8 +14,8 @@ import (
 const (
 	maxAmount = 1 << 32
 	// maxIncarnation and maxActions leave room to count on from what was told.
-	maxIncarnation = 1 << 31
-	maxActions     = 1 << 62
+	maxIncarnation = Incarnation(1 << 31)
+	maxActions     = ActionID(1 << 62)
 	maxAttempts    = 1 << 30
 	maxOrdinal     = 1 << 16
 	maxSpan        = Duration(1) << 50

@@ -22,6 +22,8 @@ func TestR3_ProductsComeAndGo(t *testing.T) {
 		require.NoError(t, core.Apply(0, berth.NodeJoined{Node: node}))
 		require.NoError(t, core.Apply(0, berth.NodeLost{Node: "n"}))
 	}
+	_, err = core.Schedule(0) // looks at what changed
+	require.NoError(t, err)
 	require.NoError(t, core.Check())
 	after, err := core.Snapshot()
 	require.NoError(t, err)
