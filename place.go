@@ -1,0 +1,214 @@
+package berth
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// maxAvoid bounds the nodes that a replica avoids because members failed there.
+const maxAvoid = 16
+
+// place serves the ready buckets in policy order.
+func (c *Core) place() {
+	for range c.config.Policy.PassBudget {
+		i, ok := c.quota.Next()
+		if !ok {
+			return
+		}
+		c.attempt(c.queues[i].ready.Min())
+	}
+}
+
+// attempt tries to place the first replica of a ready bucket. Afterwards that
+// replica is bound, or the bucket is not ready any more.
+func (c *Core) attempt(b *bucket) {
+	s, e := b.shape, b.entries.Min()
+	c.compile(s)
+	c.totals.Attempts++
+	request, ok := c.affordable(b)
+	if !ok {
+		c.quotaBlock(b)
+		return
+	}
+	if !e.grows {
+		e.rep.members = make([]member, e.rep.job.members())
+	}
+	switch c.search(e, request) {
+	case fits:
+		c.placed(e)
+		return
+	case fitsNowhere:
+		c.block(s)
+	case fitsNoLimit:
+		c.quotaBlock(b)
+	}
+	if !e.grows {
+		e.rep.members = nil
+	}
+}
+
+// affordable is the request of a bucket, or as much of it as the limits on its
+// queue leave. Of a gang of several groups that is all or the minimum.
+func (c *Core) affordable(b *bucket) (*gang.Request, bool) {
+	s, q := b.shape, b.queue.index
+	if _, ok := c.quota.Fits(q, s.charge); ok {
+		return &s.request, true
+	}
+	if _, ok := c.quota.Fits(q, s.least); !ok {
+		return nil, false
+	}
+	fewest, most := s.minimum.Groups[0].Count, s.request.Groups[0].Count
+	if len(s.request.Groups) > 1 || most-fewest <= 1 {
+		return &s.minimum, true
+	}
+	each := quota.Charge{
+		GPUMilli: s.least.GPUMilli / int64(fewest), CPUMilli: s.least.CPUMilli / int64(fewest),
+		MemoryMiB: s.least.MemoryMiB / int64(fewest), Product: s.least.Product,
+	}
+	for most-fewest > 1 { // fewest members are affordable, most are not
+		middle := fewest + (most-fewest)/2
+		if _, ok := c.quota.Fits(q, each.Times(int64(middle))); ok {
+			fewest = middle
+		} else {
+			most = middle
+		}
+	}
+	cut := s.request
+	cut.Groups = slices.Clone(s.request.Groups)
+	cut.Groups[0].Count = fewest
+	return &cut, true
+}
+
+// search looks for a place, and books it if there is one: first without the nodes
+// that the replica avoids, and with the minimum alone if limits on products leave
+// no more.
+func (c *Core) search(e *entry, request *gang.Request) fit {
+	if len(e.rep.avoid) > 0 {
+		elsewhere := c.avoiding(e.rep, request)
+		if c.placeRequest(e.rep, &elsewhere, e.group) == fits {
+			return fits
+		}
+	}
+	outcome := c.placeRequest(e.rep, request, e.group)
+	if minimum := &e.bucket.shape.minimum; outcome == fitsNoLimit && request != minimum {
+		outcome = c.placeRequest(e.rep, minimum, e.group)
+	}
+	return outcome
+}
+
+// placed gives the Bind for an entry that search has just booked places for.
+func (c *Core) placed(e *entry) {
+	rep, grows := e.rep, e.grows
+	c.unawait(rep)
+	if grows {
+		c.bind(rep, CauseGrows, "")
+		return
+	}
+	c.leavePending(rep)
+	rep.state = Binding
+	rep.incarnation++
+	c.bind(rep, CauseFits, "")
+}
+
+// avoiding is a request without the nodes that the replica avoids.
+func (c *Core) avoiding(rep *replica, r *gang.Request) gang.Request {
+	out := *r
+	out.Groups = slices.Clone(r.Groups)
+	for i := range out.Groups {
+		match := out.Groups[i].Match
+		out.Groups[i].Match = func(n topology.Node) bool {
+			return !slices.Contains(rep.avoid, c.nodes[n].spec.ID) && (match == nil || match(n))
+		}
+	}
+	return out
+}
+
+// A fit is how a search for a place ended.
+type fit uint8
+
+const (
+	fits fit = iota
+	fitsNowhere
+	// fitsNoLimit: there is room, but on products whose limits are reached.
+	fitsNoLimit
+)
+
+// placeRequest finds and books places for a request whose first group is the
+// replica's group with index base. Only a limit on one product can then still be
+// in the way, of a job that takes several: it is searched for again without that
+// product. (A gang that only a mixture of products within their limits could
+// hold is not found so.)
+func (c *Core) placeRequest(rep *replica, r *gang.Request, base int) fit {
+	for without := *r; ; {
+		if !c.find(&without) {
+			if len(without.Groups) > 0 && &without.Groups[0] != &r.Groups[0] {
+				return fitsNoLimit
+			}
+			return fitsNowhere
+		}
+		limited, ok := c.bookPlacement(rep, base)
+		if ok {
+			return fits
+		}
+		without.Groups = c.withoutProduct(without.Groups, limited)
+	}
+}
+
+// withoutProduct copies groups and leaves out the classes of one product.
+func (c *Core) withoutProduct(groups []gang.Group, product string) []gang.Group {
+	groups = slices.Clone(groups)
+	for i := range groups {
+		groups[i].Classes = slices.DeleteFunc(slices.Clone(groups[i].Classes), func(class topology.Class) bool {
+			return c.classes.list[class].key.product == product
+		})
+	}
+	return groups
+}
+
+// find searches a place and holds it.
+func (c *Core) find(r *gang.Request) bool {
+	for i := range r.Groups {
+		if len(r.Groups[i].Classes) == 0 {
+			return false
+		}
+	}
+	return c.fleet.Place(r, &c.placement)
+}
+
+// bookPlacement books what the search has just held for absent members; the
+// first group of the request is the one with index base. If a limit of the quota
+// tree forbids it, nothing stays held, and the product in question is returned.
+func (c *Core) bookPlacement(rep *replica, base int) (limited string, ok bool) {
+	members := c.placement.Members
+	c.booked = c.booked[:0]
+	flat := 0
+	for i := range members {
+		if group := base + members[i].Group; i == 0 || members[i].Group != members[i-1].Group {
+			flat = rep.job.offsets[group]
+		}
+		for rep.members[flat].state != memberAbsent {
+			flat++ // the search placed no more than are absent
+		}
+		n := c.nodes[members[i].Hold.Node]
+		if _, ok := c.quota.Fits(rep.job.queue, chargeOf(&members[i].Hold, n)); !ok {
+			c.unplace(rep, members[i:])
+			return c.classes.list[n.class].key.product, false
+		}
+		c.book(rep, flat, members[i].Hold, memberBinding)
+		c.booked = append(c.booked, flat)
+	}
+	return "", true
+}
+
+// unplace undoes a placement of which the first members were booked already.
+func (c *Core) unplace(rep *replica, held []gang.Member) {
+	for i := range held {
+		must(c.fleet.Release(held[i].Hold))
+	}
+	for _, flat := range c.booked {
+		c.unbook(rep, flat, memberAbsent)
+	}
+}
