@@ -289,6 +289,7 @@ func (c *Core) adopt(j *job, r *RunningReplica, held []gang.Hold) {
 	rep.state = Binding
 	c.run(rep)
 	rep.started = r.Started
+	c.quotaFreed = true // what is taken may move a search off a limited product
 }
 
 func (c *Core) jobScaled(e JobScaled) *Error {

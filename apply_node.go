@@ -56,13 +56,17 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 	if len(n.members) > 0 {
 		return refuse(ErrConflict, "node", fmt.Sprintf("%d members hold capacity there, so its domains, pool and GPUs must stay", len(n.members)))
 	}
-	old := *n
+	old, quotaFreed := *n, c.quotaFreed
 	c.removeNode(n)
 	if err := c.addNode(spec); err != nil {
 		if err := c.addNode(old.spec); err != nil {
 			must(err)
 		}
 		c.restoreCordon(&old)
+		if old.freed {
+			c.freed(c.nodeByID[old.spec.ID])
+		}
+		c.quotaFreed = quotaFreed
 		return err
 	}
 	c.restoreCordon(&old)

@@ -100,7 +100,7 @@ func (c *Core) bindReported(rep *replica, failed []int, reason string) {
 			c.backOff(rep)
 		}
 	} else {
-		rep.attempts = 0
+		rep.attempts, rep.avoid = 0, nil
 	}
 	c.settle(rep, rep.bindCause(reason))
 }

@@ -13,8 +13,9 @@ import (
 // members are held: 2^32 is four million cores or four pebibytes on one node.
 const (
 	maxAmount = 1 << 32
-	// maxIncarnation and maxActions leave room to count on from what was told.
-	maxIncarnation = Incarnation(1 << 31)
+	// maxIncarnation is the highest that may be told, so that there is room to count
+	// on from it; a snapshot may have counted on already.
+	maxIncarnation = Incarnation(1 << 30)
 	maxActions     = ActionID(1 << 62)
 	maxAttempts    = 1 << 30
 	maxOrdinal     = 1 << 16

@@ -57,6 +57,9 @@ type Core struct {
 	// something became free there.
 	freedNodes []*node
 	quotaFreed bool
+	// taken says that the pass in progress has placed something since it last looked
+	// at what limits hold back.
+	taken bool
 
 	// todo holds the replicas that need an order from the next pass: those to
 	// repair and those with members to stop. timers holds what falls due later.

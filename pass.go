@@ -26,6 +26,9 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.place()
 	// Whatever placing freed, it had taken itself: that helps nobody.
 	c.clearFreed()
+	if c.taken { // the budget was spent before place could look again
+		c.taken, c.quotaFreed = false, true
+	}
 	out := c.out
 	c.out = nil
 	return out, nil

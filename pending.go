@@ -250,7 +250,16 @@ func (c *Core) wake() {
 			c.unblock(s)
 		}
 	}
-	for i := len(c.quotaBlocked) - 1; i >= 0 && c.quotaFreed; i-- {
+	if c.quotaFreed {
+		c.wakeLimited()
+	}
+	c.clearFreed()
+}
+
+// wakeLimited makes the buckets ready that quota holds back and that fit it now:
+// those for which usage fell, and those of which only one product is limited.
+func (c *Core) wakeLimited() {
+	for i := len(c.quotaBlocked) - 1; i >= 0; i-- {
 		b := c.quotaBlocked[i]
 		c.compile(b.shape)
 		if _, ok := c.quota.Fits(b.queue.index, b.shape.least); ok {
@@ -260,7 +269,6 @@ func (c *Core) wake() {
 			}
 		}
 	}
-	c.clearFreed()
 }
 
 // mayWake reports whether something became free and something is blocked.

@@ -15,6 +15,13 @@ const maxAvoid = 16
 func (c *Core) place() {
 	for range c.config.Policy.PassBudget {
 		i, ok := c.quota.Next()
+		if !ok && c.taken {
+			// What was taken since may have moved the search off a product whose limit
+			// is reached.
+			c.taken = false
+			c.wakeLimited()
+			i, ok = c.quota.Next()
+		}
 		if !ok {
 			return
 		}
@@ -153,19 +160,29 @@ func (c *Core) placeRequest(rep *replica, r *gang.Request, base int) fit {
 		if ok {
 			return fits
 		}
-		without.Groups = c.withoutProduct(without.Groups, limited)
+		groups, cut := c.withoutProduct(without.Groups, limited)
+		if !cut {
+			return fitsNoLimit
+		}
+		without.Groups = groups
 	}
 }
 
-// withoutProduct copies groups and leaves out the classes of one product.
-func (c *Core) withoutProduct(groups []gang.Group, product string) []gang.Group {
-	groups = slices.Clone(groups)
-	for i := range groups {
-		groups[i].Classes = slices.DeleteFunc(slices.Clone(groups[i].Classes), func(class topology.Class) bool {
+// withoutProduct copies groups and leaves out the classes of one product, for
+// those that are charged for it. It reports whether that left anything out.
+func (c *Core) withoutProduct(groups []gang.Group, product string) (rest []gang.Group, cut bool) {
+	rest = slices.Clone(groups)
+	for i := range rest {
+		g := &rest[i]
+		if g.Claim.GPUs == 0 && g.Claim.Share.Milli == 0 {
+			continue
+		}
+		g.Classes = slices.DeleteFunc(slices.Clone(g.Classes), func(class topology.Class) bool {
 			return c.classes.list[class].key.product == product
 		})
+		cut = cut || len(g.Classes) < len(groups[i].Classes)
 	}
-	return groups
+	return rest, cut
 }
 
 // find searches a place and holds it.
@@ -200,6 +217,7 @@ func (c *Core) bookPlacement(rep *replica, base int) (limited string, ok bool) {
 		c.book(rep, flat, members[i].Hold, memberBinding)
 		c.booked = append(c.booked, flat)
 	}
+	c.taken = true
 	return "", true
 }
 

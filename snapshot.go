@@ -240,8 +240,8 @@ func (c *Core) restoreJob(s *savedJob) *Error {
 		return refuse(ErrInvalid, "replicas", "is empty")
 	}
 	c.admit(j)
-	if s.Former > maxIncarnation {
-		return refuse(ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, maxIncarnation))
+	if s.Former > 2*maxIncarnation {
+		return refuse(ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, 2*maxIncarnation))
 	}
 	j.cancelled, j.former = s.Cancelled, s.Former
 	for i := range s.Replicas {
@@ -266,8 +266,8 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "attempts", "a counter is out of range")
 	case len(s.Avoid) > maxAvoid:
 		return refuse(ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(s.Avoid)))
-	case s.Incarnation > maxIncarnation:
-		return refuse(ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, maxIncarnation))
+	case s.Incarnation > 2*maxIncarnation:
+		return refuse(ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, 2*maxIncarnation))
 	case c.replicas >= c.config.Limits.Replicas:
 		return refuse(ErrLimit, "", fmt.Sprintf("there are more than %d replicas", c.config.Limits.Replicas))
 	}

@@ -49,6 +49,10 @@ type jobBook struct {
 
 type replicaBook struct {
 	members []berth.MemberPlacement
+	// binds are the orders that placed the members; none for those observed.
+	binds map[berth.MemberRef]berth.ActionID
+	// order is the latest about it; it is over if it is not in book.orders.
+	order berth.ActionID
 	// since is when it lost its last place, if it has none.
 	since berth.Time
 	// gone: it is to be forgotten when it is stopped.
@@ -137,7 +141,7 @@ func (b *book) appliedJob(now berth.Time, e berth.Event) {
 		j := b.add(&e.Job)
 		for _, r := range e.Running {
 			b.ask(j, r.Started, 1)
-			b.start(r.Started, j, r.Replica, r.Members)
+			b.start(r.Started, j, r.Replica, r.Members, 0)
 		}
 		b.ask(j, now, replicasOf(&e.Job)-len(e.Running))
 	case berth.JobScaled:
@@ -162,14 +166,44 @@ func (b *book) appliedJob(now berth.Time, e berth.Event) {
 		b.forgetJob(j)
 	case berth.JobFinished:
 		j := b.jobs[e.Job]
-		for _, r := range j.replicas {
-			b.drop(now, j, r, func(*berth.MemberPlacement) bool { return true })
+		j.cancelled = true
+		for number, r := range j.replicas {
+			open := b.open(r)
+			b.drop(now, j, r, func(p *berth.MemberPlacement) bool { return !open[p.Ref()] })
+			if r.gone = true; len(r.members) == 0 {
+				b.forget(j, number)
+			}
 		}
-		delete(b.jobs, e.Job)
+		b.forgetJob(j)
 	case berth.MemberFailed:
 		j := b.jobs[e.Job]
-		b.drop(now, j, j.replicas[e.Replica], func(p *berth.MemberPlacement) bool { return slices.Contains(e.Members, p.Ref()) })
+		r := j.replicas[e.Replica]
+		open := b.open(r)
+		b.drop(now, j, r, func(p *berth.MemberPlacement) bool {
+			meant := e.Bind == 0 || e.Bind == r.binds[p.Ref()]
+			return meant && slices.Contains(e.Members, p.Ref()) && !open[p.Ref()]
+		})
 	}
+}
+
+// open is the set of members of the order that is out about a replica. They hold
+// what they hold until it is reported.
+func (b *book) open(r *replicaBook) map[berth.MemberRef]bool {
+	refs := map[berth.MemberRef]bool{}
+	if r == nil {
+		return refs
+	}
+	var members []berth.MemberPlacement
+	switch order := b.orders[r.order].(type) {
+	case berth.Bind:
+		members = order.Members
+	case berth.Release:
+		members = order.Members
+	}
+	for i := range members {
+		refs[members[i].Ref()] = true
+	}
+	return refs
 }
 
 func replicasOf(j *berth.Job) int {
@@ -197,12 +231,12 @@ func (b *book) ask(j *jobBook, now berth.Time, n int) {
 }
 
 // start notes members that hold capacity from now on.
-func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.MemberPlacement) {
+func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.MemberPlacement, bind berth.ActionID) {
 	row := &b.rows[j.category]
 	r := j.replicas[number]
 	switch {
 	case r == nil:
-		r = new(replicaBook)
+		r = &replicaBook{binds: map[berth.MemberRef]berth.ActionID{}}
 		j.replicas[number] = r
 		row.Placed++
 		if len(j.asked) > 0 {
@@ -213,8 +247,11 @@ func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.Mem
 		row.Again++
 	}
 	r.members = append(r.members, members...)
+	delete(b.orders, r.order)
+	r.order = bind
 	for i := range members {
 		b.held[j.category] += milli(&members[i])
+		r.binds[members[i].Ref()] = bind
 	}
 }
 
@@ -320,9 +357,9 @@ func (b *book) scheduled(now berth.Time, actions []berth.Action) {
 		}
 		switch a := a.(type) {
 		case berth.Bind:
-			b.orders[h.ID] = a
 			b.shrink(j)
-			b.start(now, j, h.Replica, a.Members)
+			b.start(now, j, h.Replica, a.Members, h.ID)
+			b.orders[h.ID] = a
 		case berth.Drop:
 			b.rows[j.category].Withdrawn += len(j.asked)
 			delete(b.jobs, h.Job)
@@ -345,18 +382,13 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 		return
 	}
 	r := j.replicas[a.Replica]
+	delete(b.orders, r.order) // if it was out, this one took its place
+	r.order = a.ID
 	if a.Cause.Code == berth.CauseScaledDown || a.Cause.Code == berth.CauseCancelled {
 		if !r.gone && j.fewer > 0 {
 			j.fewer--
 		}
 		r.gone = true
-	}
-	if a.Attempt > 1 { // the one before it is over
-		maps.DeleteFunc(b.orders, func(id berth.ActionID, order berth.Action) bool {
-			h := order.Header()
-			_, release := order.(berth.Release)
-			return release && id < a.ID && h.Job == a.Job && h.Replica == a.Replica
-		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth"
@@ -40,7 +41,7 @@ func (s *Session) Core() *berth.Core { return s.core }
 // error but output.
 func (s *Session) Do(line string) (string, error) {
 	s.out.Reset()
-	if !utf8.ValidString(line) {
+	if !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {
 		return "", fmt.Errorf("is not valid UTF-8") // JSON cannot carry it, and the core takes none
 	}
 	command, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
