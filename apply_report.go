@@ -55,6 +55,11 @@ func (c *Core) failedMembers(rep *replica, e *ActionReported, ordered memberStat
 		}
 		return all, nil
 	case Partial:
+		for i, ref := range e.Members {
+			if flat := rep.job.flat(ref); flat >= 0 && rep.members[flat].state == memberRunning {
+				return nil, refuse(ErrInvalid, index("members", i), fmt.Sprintf("%v runs, and is no part of the order", ref))
+			}
+		}
 		return rep.resolve(e.Members, func(m *member) bool {
 			return m.state == ordered || m.state == memberFailed || m.state == memberLost
 		})

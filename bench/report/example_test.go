@@ -33,6 +33,8 @@ func Example() {
 	// batch                       1       1        0          0      0        0s   0s   0s          1
 	// all                         1       1        0          0      0        0s   0s   0s          1
 	//
+	// waits are of those that were placed; "again" counts places after one was lost
+	//
 	// GPU allocation    25.0 % on average of 2 GPUs; 1 at the peak
 	// fragmentation     0.0 % on average free, but of no use to any who wait
 	// facts             5 accepted, 0 refused

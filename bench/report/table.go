@@ -30,7 +30,7 @@ func WriteTable(w io.Writer, r *Run) error {
 	for row := range strings.Lines(rows.String()) {
 		b.WriteString(strings.TrimPrefix(row, "  ")) // the padding of the first column
 	}
-	b.WriteByte('\n')
+	b.WriteString("\nwaits are of those that were placed; \"again\" counts places after one was lost\n\n")
 	for _, f := range r.figures() {
 		fmt.Fprintf(&b, "%-16s  %s\n", f.name, f.value+" "+f.rest)
 	}

@@ -171,7 +171,7 @@ func (r draw) estimate(d berth.Duration) berth.Duration {
 // between 0 and 1, by rejection.
 func (r draw) arrival(span berth.Duration, demand func(berth.Time) float64) berth.Time {
 	for {
-		at := berth.Time(r.Int64N(int64(span/berth.Second))) * berth.Time(berth.Second)
+		at := berth.Time(r.Int64N(max(1, int64(span/berth.Second)))) * berth.Time(berth.Second)
 		if r.Float64() < demand(at) {
 			return at
 		}

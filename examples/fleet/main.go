@@ -138,8 +138,15 @@ type scene struct {
 }
 
 func (s *settings) scene() (*scene, error) {
-	if !(s.hours >= 0 && s.hours <= maxHours) {
+	switch {
+	case !(s.hours >= 0 && s.hours <= maxHours):
 		return nil, fmt.Errorf("-hours is outside 0..%d", maxHours)
+	case s.hours > 0 && s.length() < berth.Second:
+		return nil, errors.New("-hours is less than a second")
+	case s.compress < 1:
+		return nil, errors.New("-compress is less than 1")
+	case s.html != "" && s.html == s.journal:
+		return nil, errors.New("-html and -journal name the same file")
 	}
 	switch s.trace {
 	case "":
