@@ -2,6 +2,7 @@ package berth_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,4 +54,38 @@ func TestD3_FullToTheLimit(t *testing.T) {
 	back, err := berth.Restore(snapshot)
 	require.NoError(t, err)
 	require.NoError(t, back.Check())
+}
+
+// Promise R2, where a refusal comes late: an update that needs a kind of node for
+// which there is no room any more has taken the node out already.
+func TestR2_RefusedUpdateKeepsWhatWasFreed(t *testing.T) {
+	core, err := berth.New(berth.Config{})
+	require.NoError(t, err)
+	apply := func(e berth.Event) {
+		t.Helper()
+		require.NoError(t, core.Apply(0, e))
+	}
+	node := func(id, pool string, gpus int) berth.Node {
+		return berth.Node{ID: berth.NodeID(id), Pool: pool, GPUs: slices.Repeat([]berth.GPU{{Product: "T4"}}, gpus)}
+	}
+	apply(queueSet("team-a", ""))
+	apply(berth.JobSubmitted{Job: gangJob("waits", 1, 2)})
+	for i := range 4095 {
+		apply(berth.NodeJoined{Node: node(fmt.Sprint("n", i), fmt.Sprint("pool-", i), 1)})
+	}
+	_, err = core.Schedule(0)
+	require.NoError(t, err)
+	apply(berth.NodeJoined{Node: node("keeps", "big", 2)})
+	apply(berth.NodeCordoned{Node: "keeps"}) // so that its kind of node stays
+	apply(berth.NodeJoined{Node: node("helps", "big", 2)})
+	before, err := core.Snapshot()
+	require.NoError(t, err)
+	err = core.Apply(0, berth.NodeUpdated{Node: node("helps", "one too many", 2)})
+	require.ErrorIs(t, err, berth.ErrLimit)
+	after, err := core.Snapshot()
+	require.NoError(t, err)
+	require.True(t, string(before) == string(after))
+	orders, err := core.Schedule(0)
+	require.NoError(t, err)
+	require.Len(t, orders, 1)
 }
