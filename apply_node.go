@@ -38,7 +38,7 @@ func (c *Core) nodeUpdated(e NodeUpdated) *Error {
 		return c.replaceNode(n, spec)
 	}
 	for g := range e.Node.GPUs {
-		if e.Node.GPUs[g].Failed && !n.spec.GPUs[g].Failed && c.heldBy(n, g) != nil {
+		if e.Node.GPUs[g].Failed && !n.spec.GPUs[g].Failed && n.holds(g) {
 			return refuse(ErrConflict, index("node.gpus", g)+".failed", "members hold the GPU: tell of its failure with gpuFailed")
 		}
 	}
@@ -169,13 +169,9 @@ func (c *Core) knownGPU(id NodeID, gpu int) (*node, *Error) {
 	return n, err
 }
 
-// heldBy returns a replica that holds the GPU or a share of it, or nil.
-func (c *Core) heldBy(n *node, gpu int) *replica {
-	i := slices.IndexFunc(n.members, func(m memberAt) bool { return GPUSet(m.rep.members[m.index].hold.GPUs).Has(gpu) })
-	if i < 0 {
-		return nil
-	}
-	return n.members[i].rep
+// holds reports whether a member holds the GPU or a share of it.
+func (n *node) holds(gpu int) bool {
+	return slices.ContainsFunc(n.members, func(m memberAt) bool { return GPUSet(m.rep.members[m.index].hold.GPUs).Has(gpu) })
 }
 
 // lose ends the holds of the members that stand on the given GPUs of a node, or
@@ -190,9 +186,7 @@ func (c *Core) lose(n *node, gpus GPUSet, whole bool) []*replica {
 			continue
 		}
 		after := memberAbsent
-		if at.rep.state == Binding || at.rep.state == Repairing {
-			after = memberLost
-		} else if m.state == memberBinding {
+		if at.rep.state == Binding || at.rep.state == Repairing || m.state == memberBinding {
 			after = memberLost
 		}
 		c.unbook(at.rep, at.index, after)

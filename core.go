@@ -155,18 +155,13 @@ func (t timer) less(u timer) bool {
 	return t.kind < u.kind
 }
 
-// lessReplica orders replicas by job and number.
-func lessReplica(a, b *replica) bool {
-	if a.job != b.job {
-		return a.job.spec.ID < b.job.spec.ID
-	}
-	return a.number < b.number
-}
-
-// compareReplicas is lessReplica for sorting.
+// compareReplicas orders replicas by job and number.
 func compareReplicas(a, b *replica) int {
 	if d := cmp.Compare(a.job.spec.ID, b.job.spec.ID); d != 0 {
 		return d
 	}
 	return cmp.Compare(a.number, b.number)
 }
+
+// lessReplica is compareReplicas for ordered sets.
+func lessReplica(a, b *replica) bool { return compareReplicas(a, b) < 0 }

@@ -153,7 +153,7 @@ func (c *Core) rebind(rep *replica) bool {
 		if rep.job.spec.Groups[g].Topology.Segment > 0 {
 			return false // a segment cannot be told from its rest yet
 		}
-		if missing := rep.count(g, memberAbsent); missing > 0 && !c.rebindGroup(rep, g, missing) {
+		if rep.count(g, memberAbsent) > 0 && !c.rebindGroup(rep, g) {
 			return false
 		}
 	}
@@ -164,17 +164,13 @@ func (c *Core) rebind(rep *replica) bool {
 
 // rebindGroup holds places for the missing members of a group: all of them, or
 // as few as the gang can do with.
-func (c *Core) rebindGroup(rep *replica, g, missing int) bool {
-	within, only := c.domainOf(rep, g)
-	spec := shapeSpec{Groups: []Group{rep.job.spec.Groups[g]}, Within: within, Tenant: rep.job.spec.Tenant}
-	if only != nil {
-		spec.Only = only.spec.ID
-	}
+func (c *Core) rebindGroup(rep *replica, g int) bool {
+	spec := c.missing(rep, g)
 	if rep.count(g, memberRunning) > 0 {
-		spec.Groups[0].Topology = Topology{} // within and only say it
+		spec.Groups[0].Topology = Topology{} // Within and Only say it
 	}
 	least := rep.job.spec.Groups[g].min() - rep.count(g, memberRunning, memberBinding)
-	spec.Groups[0].Replicas, spec.Groups[0].Min = missing, max(1, least)
+	spec.Groups[0].Min = max(1, least)
 	request := c.request(&spec)
 	request = c.avoiding(rep, &request)
 	if c.placeRequest(rep, &request, g) == fits || least <= 0 {

@@ -113,7 +113,7 @@ func (j *job) flat(ref MemberRef) int {
 	return j.offsets[g] + ref.Index
 }
 
-// placement describes a member that holds capacity.
+// placementOf describes a member that holds capacity.
 func (c *Core) placementOf(rep *replica, flat int) MemberPlacement {
 	m := &rep.members[flat]
 	g := rep.job.group(flat)

@@ -88,17 +88,25 @@ func (c *Core) gangShape(j *Job) *shape {
 // growthShape is the shape of what one group of a running gang is short of: all
 // of it, or at least one member.
 func (c *Core) growthShape(rep *replica, group int) *shape {
+	spec := c.missing(rep, group)
+	spec.Groups[0].Topology = Topology{} // Within and Only say it
+	return c.shapeOf(spec)
+}
+
+// missing is what one group of a gang that has started is short of, at least one
+// member of it, where the rest of the gang lets it be.
+func (c *Core) missing(rep *replica, group int) shapeSpec {
 	within, only := c.domainOf(rep, group)
 	spec := shapeSpec{Groups: []Group{rep.job.spec.Groups[group]}, Within: within}
 	if only != nil {
 		spec.Only = only.spec.ID
 	}
 	g := &spec.Groups[0]
-	g.Name, g.Replicas, g.Min, g.Topology = "", rep.count(group, memberAbsent), 1, Topology{}
+	g.Name, g.Replicas, g.Min = "", rep.count(group, memberAbsent), 1
 	if g.Claim.Share != nil {
 		spec.Tenant = rep.job.spec.Tenant
 	}
-	return c.shapeOf(spec)
+	return spec
 }
 
 func (s *shapeSpec) key() string {
