@@ -6,7 +6,10 @@ require (
 	github.com/NVIDIA/go-nvml v0.13.3-1
 	github.com/google/btree v1.1.3
 	github.com/stretchr/testify v1.12.1
+	go.yaml.in/yaml/v3 v3.0.5
 	pgregory.net/rapid v1.3.0
 )
 
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+require (
+	gonum.org/v1/gonum v0.17.0 // indirect
+)

@@ -1,0 +1,127 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// The kinds of refusal. Test for them with errors.Is; get file, line and reason
+// with errors.As and an *Error.
+var (
+	// ErrSyntax: the text is not of the format.
+	ErrSyntax = errors.New("syntax")
+	// ErrInvalid: a value that makes no sense, such as a switch above itself.
+	ErrInvalid = errors.New("invalid")
+	// ErrDuplicate: a name that is given twice.
+	ErrDuplicate = errors.New("duplicate")
+	// ErrConflict: two statements that cannot both hold, such as a switch with two
+	// parents, or two domains of which one name cannot tell apart.
+	ErrConflict = errors.New("conflict")
+	// ErrUnknown: a name that the source does not explain.
+	ErrUnknown = errors.New("unknown")
+	// ErrUnsupported: something that the format allows and a Fabric cannot say.
+	ErrUnsupported = errors.New("unsupported")
+	// ErrLimit: more than this package takes, such as a host list of a billion names.
+	ErrLimit = errors.New("limit")
+)
+
+// What a single input may hold. The limits are above any fleet known to its
+// authors and small enough that a hostile file costs little.
+const (
+	// MaxBytes is the size of one input; a node list has no such limit, for it is
+	// read node by node.
+	MaxBytes = 16 << 20
+	// MaxNodes is the number of nodes of a fabric.
+	MaxNodes = 1 << 18
+	// MaxLevels is the number of levels between the fleet and the node.
+	MaxLevels = 16
+	// MaxRails is the number of leaf switches of a node.
+	MaxRails = 64
+	// MaxName is the length of a name in bytes.
+	MaxName = 253
+)
+
+// An Error is a refusal. A reader that refuses returns no fabric, a writer that
+// refuses has written nothing.
+type Error struct {
+	// File is the name that the caller gave for the input; empty where the fault
+	// is not in one.
+	File string
+	// Line counts from 1; 0 where the fault is in no single line.
+	Line int
+	// Field is the key or the path of the offending value, such as BlockSizes or
+	// [1].tree.switches[0].nodes.
+	Field string
+	// Reason says what is wrong, in a sentence without a full stop.
+	Reason string
+	// Kind is one of the sentinels of this package, or what a Reader or a Writer of
+	// the caller returned.
+	Kind error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("fabric: ")
+	if e.File != "" {
+		b.WriteString(e.File)
+		b.WriteString(":")
+	}
+	if e.Line > 0 {
+		b.WriteString(strconv.Itoa(e.Line))
+		b.WriteString(":")
+	}
+	if e.File != "" || e.Line > 0 {
+		b.WriteString(" ")
+	}
+	if e.Field != "" {
+		b.WriteString(e.Field)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Reason)
+	return b.String()
+}
+
+// Unwrap makes errors.Is find the kind of the refusal.
+func (e *Error) Unwrap() error { return e.Kind }
+
+// A source is an input under way: its name for errors, and what is left of the
+// memory that its host lists may take.
+type source struct {
+	file   string
+	budget int
+}
+
+func newSource(file string) *source { return &source{file: file, budget: hostBudget} }
+
+func (s *source) refuse(kind error, line int, field, format string, args ...any) *Error {
+	return &Error{File: s.file, Line: line, Field: field, Reason: fmt.Sprintf(format, args...), Kind: kind}
+}
+
+// checkName refuses a name that the host lists of Slurm cannot carry.
+func (s *source) checkName(line int, field, name string) error {
+	switch {
+	case name == "":
+		return s.refuse(ErrInvalid, line, field, "a name is empty")
+	case len(name) > MaxName:
+		return s.refuse(ErrLimit, line, field, "a name has %d bytes, the limit is %d", len(name), MaxName)
+	case !plainName(name):
+		return s.refuse(ErrInvalid, line, field, "the name %q has a character that host lists cannot carry", shorten(name))
+	}
+	return nil
+}
+
+// plainName reports whether a name stands for itself in Slurm's files: UTF-8 without
+// blanks and control characters, and none of the brackets, commas, quotes and signs of
+// the syntax.
+func plainName(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c <= ' ' || c == 0x7f, strings.IndexByte("[],\"'=#\\", c) >= 0:
+			return false
+		}
+	}
+	return name != "" && utf8.ValidString(name)
+}

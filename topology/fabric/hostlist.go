@@ -1,0 +1,273 @@
+package fabric
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// hostBudget is the memory that the expanded host lists of one input may take:
+	// the bytes of the names and nameCost for each.
+	hostBudget = 32 << 20
+	nameCost   = 16
+	// maxDigits of a number in a host list; all such numbers fit in an int64.
+	maxDigits = 18
+)
+
+// ExpandHostlist reads a host list expression of Slurm, such as "login,r[1-2]n[01-16]",
+// and returns the names in the order in which they are written; a bracket further
+// to the right runs faster. Any number of brackets may stand anywhere in a name. A
+// range is padded to the width of its lower end. Refusals: ErrSyntax, and ErrLimit
+// where there are more names than 32 MiB hold.
+//
+// The format is that of slurm.conf(5), "hostlist expressions".
+func ExpandHostlist(expression string) ([]string, error) {
+	return newSource("").hosts(0, "", expression)
+}
+
+// hosts expands an expression at the cost of the source's budget.
+func (s *source) hosts(line int, field, expression string) ([]string, error) {
+	var names []string
+	for rest, more := expression, true; more; {
+		var one string
+		var err error
+		if one, rest, more, err = s.cutHost(line, field, rest); err != nil {
+			return nil, err
+		}
+		expanded, err := s.expandOne(line, field, one)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, expanded...)
+	}
+	return names, nil
+}
+
+// cutHost cuts off what stands before the first comma that is outside of brackets.
+func (s *source) cutHost(line int, field, list string) (one, rest string, more bool, err error) {
+	inside := false
+	for i := range len(list) {
+		switch c := list[i]; {
+		case c == '[' && inside, c == ']' && !inside:
+			return "", "", false, s.refuse(ErrSyntax, line, field, "the brackets of %q do not pair up", shorten(list))
+		case c == '[' || c == ']':
+			inside = c == '['
+		case c == ',' && !inside:
+			return list[:i], list[i+1:], true, nil
+		}
+	}
+	if inside {
+		return "", "", false, s.refuse(ErrSyntax, line, field, "the brackets of %q do not pair up", shorten(list))
+	}
+	return list, "", false, nil
+}
+
+// expandOne expands a name with brackets, each of them a list of numbers and ranges.
+func (s *source) expandOne(line int, field, one string) ([]string, error) {
+	names := []string{""}
+	for one != "" {
+		text, bracket, opened := strings.Cut(one, "[")
+		if text != "" {
+			if err := s.checkName(line, field, text); err != nil {
+				return nil, err
+			}
+			for i := range names {
+				names[i] += text
+			}
+		}
+		if !opened {
+			break
+		}
+		ranges, rest, _ := strings.Cut(bracket, "]")
+		var err error
+		if names, err = s.multiply(line, field, names, ranges); err != nil {
+			return nil, err
+		}
+		one = rest
+	}
+	for _, name := range names {
+		if err := s.checkName(line, field, name); err != nil {
+			return nil, err
+		}
+		s.budget -= nameCost + len(name)
+	}
+	if s.budget < 0 {
+		return nil, s.refuse(ErrLimit, line, field, "the host lists stand for too many nodes")
+	}
+	return names, nil
+}
+
+// multiply appends every number of a bracket to every prefix. What the result will
+// take is checked before it is made.
+func (s *source) multiply(line int, field string, prefixes []string, ranges string) ([]string, error) {
+	spans, total, err := s.spans(line, field, ranges)
+	if err != nil {
+		return nil, err
+	}
+	if total > int64(s.budget/nameCost/len(prefixes)) {
+		return nil, s.refuse(ErrLimit, line, field, "%q stands for too many nodes", shorten(ranges))
+	}
+	names := make([]string, 0, int(total)*len(prefixes))
+	for _, prefix := range prefixes {
+		for _, sp := range spans {
+			for n := sp.low; n <= sp.high; n++ {
+				names = append(names, prefix+fmt.Sprintf("%0*d", sp.width, n))
+			}
+		}
+	}
+	return names, nil
+}
+
+// A span is a range of numbers, printed with at least width digits.
+type span struct {
+	low, high int64
+	width     int
+}
+
+// spans parses what is between two brackets, and counts its numbers.
+func (s *source) spans(line int, field, ranges string) (spans []span, total int64, err error) {
+	for part := range strings.SplitSeq(ranges, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		if !digits(from) || !digits(to) {
+			return nil, 0, s.refuse(ErrSyntax, line, field, "%q in brackets is neither a number nor a range of them", shorten(part))
+		}
+		// Both fit: digits takes no more than maxDigits.
+		low, _ := strconv.ParseInt(from, 10, 64)
+		high, _ := strconv.ParseInt(to, 10, 64)
+		if low > high {
+			return nil, 0, s.refuse(ErrSyntax, line, field, "the range %q runs backwards", part)
+		}
+		spans = append(spans, span{low, high, len(from)})
+		if total += high - low + 1; total > hostBudget {
+			return nil, 0, s.refuse(ErrLimit, line, field, "%q stands for too many nodes", shorten(ranges))
+		}
+	}
+	return spans, total, nil
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return len(s) > 0 && len(s) <= maxDigits
+}
+
+// shorten keeps error texts readable, whatever is in the file.
+func shorten(s string) string {
+	if len(s) > 60 {
+		return s[:60] + "..."
+	}
+	return s
+}
+
+// CompressHostlist writes names as a host list that ExpandHostlist reads back as
+// the same names, ordered and each once. Only the number at the end of a name is put
+// in brackets, which is what every version of Slurm reads. O(n log n).
+func CompressHostlist(names []string) string {
+	names = slices.Clone(names)
+	slices.SortFunc(names, compareNatural)
+	names = slices.Compact(names)
+	var b strings.Builder
+	for i := 0; i < len(names); {
+		prefix := names[i][:len(names[i])-len(trailing(names[i]))]
+		next := i + 1
+		for next < len(names) && trailing(names[next]) != "" && strings.TrimSuffix(names[next], trailing(names[next])) == prefix {
+			next++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if next == i+1 || trailing(names[i]) == "" {
+			b.WriteString(names[i])
+			i++
+			continue
+		}
+		b.WriteString(prefix)
+		b.WriteByte('[')
+		writeRanges(&b, names[i:next], len(prefix))
+		b.WriteByte(']')
+		i = next
+	}
+	return b.String()
+}
+
+// writeRanges writes the numbers at the ends of names that are equal up to them.
+func writeRanges(b *strings.Builder, names []string, prefix int) {
+	for i := 0; i < len(names); {
+		first := names[i][prefix:]
+		number, _ := strconv.ParseInt(first, 10, 64)
+		next := i + 1
+		for next < len(names) && names[next][prefix:] == fmt.Sprintf("%0*d", len(first), number+int64(next-i)) {
+			next++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(first)
+		if next > i+1 {
+			b.WriteByte('-')
+			b.WriteString(names[next-1][prefix:])
+		}
+		i = next
+	}
+}
+
+// trailing returns the digits at the end of a name; none where there are more than
+// a host list can count with.
+func trailing(name string) string {
+	at := len(name)
+	for at > 0 && name[at-1] >= '0' && name[at-1] <= '9' {
+		at--
+	}
+	if len(name)-at > maxDigits {
+		return ""
+	}
+	return name[at:]
+}
+
+// compareNatural orders names as a reader does: where both have a number, by the
+// number, so that rack9 stands before rack10. Names that differ in leading zeros
+// alone are ordered as text, which makes the order total.
+func compareNatural(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		if isDigit(x[0]) && isDigit(y[0]) {
+			var p, q string
+			p, x = cutNumber(x)
+			q, y = cutNumber(y)
+			if len(p) != len(q) {
+				return len(p) - len(q)
+			}
+			if c := strings.Compare(p, q); c != 0 {
+				return c
+			}
+			continue
+		}
+		if x[0] != y[0] {
+			return int(x[0]) - int(y[0])
+		}
+		x, y = x[1:], y[1:]
+	}
+	if len(x) != len(y) {
+		return len(x) - len(y)
+	}
+	return strings.Compare(a, b)
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// cutNumber cuts off the number at the start, without its leading zeros.
+func cutNumber(s string) (number, rest string) {
+	end := 0
+	for end < len(s) && isDigit(s[end]) {
+		end++
+	}
+	return strings.TrimLeft(s[:end], "0"), s[end:]
+}

@@ -1,0 +1,278 @@
+package fabric
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// WriteSlurmTree writes a fabric as Slurm's topology.conf of topology/tree, in the
+// same order and spelling for the same fabric: the switches by their depth and name,
+// each with a line of its own, the hosts as host lists. Reading it back gives the same
+// places; levels take their standard names, and what else is known of the nodes is not
+// in such a file.
+//
+// Refusals: ErrUnsupported for a fabric without levels, or with rails that do not
+// meet in one domain; ErrConflict where Slurm could not tell two domains apart by
+// their names (see Qualify) or would find a switch with both nodes and switches below
+// it; ErrInvalid for names that host lists cannot carry; ErrLimit for a name of a
+// switch above 64 bytes; and whatever Check returns. O(n log n).
+func WriteSlurmTree(w io.Writer, f *Fabric) error {
+	switches, err := f.switches()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	for _, s := range switches {
+		b.WriteString("SwitchName=" + s.name)
+		if len(s.children) > 0 {
+			b.WriteString(" Switches=" + CompressHostlist(s.children))
+		} else {
+			b.WriteString(" Nodes=" + CompressHostlist(s.hosts))
+		}
+		b.WriteByte('\n')
+	}
+	return write(w, b.Bytes())
+}
+
+// Blocks says how a fabric becomes Slurm's topology/block.
+type Blocks struct {
+	// Level whose domains become the blocks; empty: the narrowest. For blocks that are
+	// NVLink domains, see WithIslands.
+	Level string
+	// Sizes as in Fabric.BlockSizes; none: those of the fabric.
+	Sizes []int
+}
+
+// WriteSlurmBlock writes the domains of a level as Slurm's topology.conf of
+// topology/block. Slurm aggregates neighbours, so blocks stand in the order of the
+// tree; of the domains in a wider one those with more blocks come first, so that
+// what is not whole comes last. Reading back what was read from such a file gives the
+// same fabric.
+//
+// Refusals: ErrUnknown for a level that is not there; ErrInvalid for sizes that Slurm
+// would not take, for a block with fewer nodes than the first size, and for names that
+// host lists cannot carry; ErrConflict for two blocks of one name (see Qualify);
+// and whatever Check returns. O(n log n).
+func WriteSlurmBlock(w io.Writer, f *Fabric, how Blocks) error {
+	blocks, sizes, err := f.blocks(how)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	for _, one := range blocks {
+		fmt.Fprintf(&b, "BlockName=%s Nodes=%s\n", one.name, CompressHostlist(one.nodes))
+	}
+	if len(sizes) > 0 {
+		texts := make([]string, len(sizes))
+		for i, size := range sizes {
+			texts[i] = strconv.Itoa(size)
+		}
+		fmt.Fprintf(&b, "BlockSizes=%s\n", strings.Join(texts, ","))
+	}
+	return write(w, b.Bytes())
+}
+
+func write(w io.Writer, text []byte) error {
+	if _, err := w.Write(text); err != nil {
+		return &Error{Reason: fmt.Sprintf("writing failed: %v", err), Kind: err}
+	}
+	return nil
+}
+
+// A switchEntry is a switch as Slurm is told of it.
+type switchEntry struct {
+	name, parent    string
+	depth           int
+	children, hosts []string
+}
+
+// switches makes the switches of a fabric: its domains, without those that are there
+// by filling, and with the leaves of a set of rails in the place of the set.
+func (f *Fabric) switches() ([]switchEntry, error) {
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	if len(f.Levels) == 0 {
+		return nil, &Error{Field: "levels", Kind: ErrUnsupported, Reason: "a fabric without levels has no switches"}
+	}
+	l := switchLayout{source: newSource(""), index: map[string]int{}}
+	for i := range f.Nodes {
+		if err := l.add(&f.Nodes[i], fmt.Sprintf("nodes[%d]", i)); err != nil {
+			return nil, err
+		}
+	}
+	if len(l.entries) == 0 {
+		return nil, &Error{Field: "nodes", Kind: ErrUnsupported, Reason: "a fabric without nodes has no switches"}
+	}
+	for _, e := range l.entries {
+		if len(e.children) > 0 && len(e.hosts) > 0 {
+			return nil, &Error{Field: "nodes", Kind: ErrConflict, Reason: fmt.Sprintf(
+				"%q names both a domain and one of several in it, and Slurm takes no switch with both nodes and switches", e.name)}
+		}
+	}
+	slices.SortFunc(l.entries, func(a, b switchEntry) int {
+		if a.depth != b.depth {
+			return a.depth - b.depth
+		}
+		return compareNatural(a.name, b.name)
+	})
+	return l.entries, nil
+}
+
+// A switchLayout collects switches from the paths of nodes.
+type switchLayout struct {
+	*source
+	entries []switchEntry
+	index   map[string]int
+}
+
+func (l *switchLayout) add(n *Node, field string) error {
+	if err := l.checkName(0, field, n.Name); err != nil {
+		return err
+	}
+	path := fold(n.Path)
+	last := len(path) - 1
+	leaves := path[last:]
+	if len(n.Rails) > 0 {
+		if path[last] != n.railDomain() || strings.Contains(strings.Join(path[:last], ""), railSign) {
+			return l.refuse(ErrUnsupported, 0, field, "the rails of %q do not hang on one switch, in its narrowest domain", n.Name)
+		}
+		leaves = n.Rails
+	}
+	parent := ""
+	for depth, name := range path[:last] {
+		if _, err := l.entry(name, parent, depth, field); err != nil {
+			return err
+		}
+		parent = name
+	}
+	for _, name := range leaves {
+		at, err := l.entry(name, parent, last, field)
+		if err != nil {
+			return err
+		}
+		l.entries[at].hosts = append(l.entries[at].hosts, n.Name)
+	}
+	return nil
+}
+
+// entry returns the switch of a name below a parent, a new one where there is none.
+func (l *switchLayout) entry(name, parent string, depth int, field string) (int, error) {
+	if at, seen := l.index[name]; seen {
+		if l.entries[at].parent != parent || l.entries[at].depth != depth {
+			return 0, l.refuse(ErrConflict, 0, field, "several domains have the name %q", name)
+		}
+		return at, nil
+	}
+	if err := l.checkName(0, field, name); err != nil {
+		return 0, err
+	}
+	if len(name) > maxSwitchName {
+		return 0, l.refuse(ErrLimit, 0, field, "the domain %q has a name of %d bytes, Slurm takes %d", shorten(name), len(name), maxSwitchName)
+	}
+	at := len(l.entries)
+	l.index[name] = at
+	l.entries = append(l.entries, switchEntry{name: name, parent: parent, depth: depth})
+	if parent != "" {
+		above := &l.entries[l.index[parent]]
+		above.children = append(above.children, name)
+	}
+	return at, nil
+}
+
+// blocks makes the blocks of a fabric, and the sizes that go with them.
+func (f *Fabric) blocks(how Blocks) ([]block, []int, error) {
+	if err := f.Check(); err != nil {
+		return nil, nil, err
+	}
+	level, ok := len(f.Levels)-1, len(f.Levels) > 0
+	if how.Level != "" {
+		level, ok = f.Level(how.Level)
+	}
+	if !ok {
+		return nil, nil, &Error{Field: "level", Kind: ErrUnknown, Reason: fmt.Sprintf("there is no level %q for the blocks", how.Level)}
+	}
+	blocks, err := f.blocksOf(level)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(blocks) == 0 {
+		return nil, nil, &Error{Field: "nodes", Kind: ErrUnsupported, Reason: "a fabric without nodes has no blocks"}
+	}
+	sizes := how.Sizes
+	if len(sizes) == 0 {
+		sizes = f.BlockSizes
+	}
+	s := newSource("")
+	wanted := make([]sized, len(sizes))
+	for i, size := range sizes {
+		wanted[i] = sized{nodes: size}
+	}
+	if _, err := s.ratios(wanted, "sizes"); err != nil {
+		return nil, nil, err
+	}
+	for _, b := range blocks {
+		if len(sizes) > 0 && len(b.nodes) < sizes[0] {
+			return nil, nil, s.refuse(ErrInvalid, 0, "sizes", "the block %q has %d nodes, fewer than the first size, %d", b.name, len(b.nodes), sizes[0])
+		}
+	}
+	return blocks, sizes, nil
+}
+
+// blocksOf lists the domains of a level in the order in which Slurm should aggregate
+// them.
+func (f *Fabric) blocksOf(level int) ([]block, error) {
+	s := newSource("")
+	index := map[string]int{} // of a block by its path
+	within := map[string]int{}
+	type placed struct {
+		block
+		path []string
+	}
+	var found []placed
+	for i, n := range f.Nodes {
+		field := fmt.Sprintf("nodes[%d]", i)
+		path := n.Path[:level+1]
+		at, seen := index[pathKey(path)]
+		if !seen {
+			if err := s.checkName(0, field, path[level]); err != nil {
+				return nil, err
+			}
+			at = len(found)
+			index[pathKey(path)] = at
+			found = append(found, placed{block{name: path[level]}, path})
+			for l := range path {
+				within[pathKey(path[:l+1])]++
+			}
+		}
+		if err := s.checkName(0, field, n.Name); err != nil {
+			return nil, err
+		}
+		found[at].nodes = append(found[at].nodes, n.Name)
+	}
+	slices.SortFunc(found, func(a, b placed) int {
+		for l := range a.path {
+			if a.path[l] == b.path[l] {
+				continue
+			}
+			if more := within[pathKey(b.path[:l+1])] - within[pathKey(a.path[:l+1])]; more != 0 {
+				return more
+			}
+			return compareNatural(a.path[l], b.path[l])
+		}
+		return 0
+	})
+	blocks, names := make([]block, len(found)), map[string]bool{}
+	for i, b := range found {
+		if names[b.name] {
+			return nil, s.refuse(ErrConflict, 0, "nodes", "several blocks have the name %q", b.name)
+		}
+		names[b.name] = true
+		blocks[i] = b.block
+	}
+	return blocks, nil
+}

@@ -1,0 +1,66 @@
+package nodegraph
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// The kinds of refusal. Test for them with errors.Is; get the details with
+// errors.As and an *Error.
+var (
+	// ErrSyntax: a text that is not what its reader reads.
+	ErrSyntax = errors.New("syntax")
+	// ErrInvalid: a value that makes no sense by itself or beside the others.
+	ErrInvalid = errors.New("invalid")
+	// ErrTooLarge: more GPUs or NICs than a set holds, or a text beyond all bounds.
+	ErrTooLarge = errors.New("too large")
+	// ErrNCCLGraph: NCCL's other XML file, which holds the rings and trees that it
+	// chose and not the node that it chose them for.
+	ErrNCCLGraph = errors.New("an NCCL graph file, not an NCCL topology file")
+)
+
+// An Error is a refusal. What was refused changed nothing.
+type Error struct {
+	// File is the name that the caller gave to the text, empty for a Spec.
+	File string
+	// Line counts from 1; zero for a Spec.
+	Line int
+	// Column counts from 1: cells in a matrix, bytes in XML. Zero: the whole line.
+	Column int
+	// Field is what is at fault: a path such as links[0][3], a pair of devices such
+	// as "GPU0 to NIC2", or an attribute such as nvlink.count.
+	Field string
+	// Reason says what is wrong, in a sentence without a full stop.
+	Reason string
+	// Kind is one of the sentinels of this package.
+	Kind error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("nodegraph: ")
+	if e.Line > 0 {
+		if e.File != "" {
+			b.WriteString(e.File)
+			b.WriteString(":")
+		} else {
+			b.WriteString("line ")
+		}
+		b.WriteString(strconv.Itoa(e.Line))
+		if e.Column > 0 {
+			b.WriteString(":")
+			b.WriteString(strconv.Itoa(e.Column))
+		}
+		b.WriteString(": ")
+	}
+	if e.Field != "" {
+		b.WriteString(e.Field)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Reason)
+	return b.String()
+}
+
+// Unwrap makes errors.Is find the kind of the refusal.
+func (e *Error) Unwrap() error { return e.Kind }

@@ -1,0 +1,231 @@
+package nodegraph
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/graph"
+	"gonum.org/v1/gonum/graph/simple"
+	"gonum.org/v1/gonum/graph/topo"
+	"pgregory.net/rapid"
+)
+
+// wider is the part of a graph's gonum view whose edges pass.
+func wider(g *Graph, pass func(a, b int) bool) *simple.UndirectedGraph {
+	part := simple.NewUndirectedGraph()
+	for a := range g.GPUs() {
+		part.AddNode(simple.Node(a))
+		for b := range a {
+			if pass(a, b) {
+				part.SetEdge(part.NewEdge(simple.Node(a), simple.Node(b)))
+			}
+		}
+	}
+	return part
+}
+
+// Islands and widest paths are what gonum finds, and its view shows all widths.
+func TestGonumTwin(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		g, err := New(drawSpec(rt, 1, 8, someLinks))
+		require.NoError(rt, err)
+
+		var islands []uint64
+		for _, component := range topo.ConnectedComponents(wider(g, func(a, b int) bool { return g.Link(a, b).Count > 0 })) {
+			island := uint64(0)
+			for _, gpu := range component {
+				island |= 1 << gpu.ID()
+			}
+			islands = append(islands, island)
+		}
+		slices.SortFunc(islands, compareSets)
+		require.Equal(rt, islands, g.Islands())
+
+		view := g.Weighted()
+		require.Equal(rt, g.GPUs()+g.NICs(), view.Nodes().Len())
+		for a := range g.GPUs() {
+			for b := range g.GPUs() {
+				width, _ := view.Weight(int64(a), int64(b))
+				require.Equal(rt, g.OneWay(a, b), int64(width))
+				require.Equal(rt, g.OneWay(a, b) > 0, view.HasEdgeBetween(int64(a), int64(b)))
+				widest := g.Widest(a, b)
+				if a == b {
+					require.Zero(rt, widest)
+					continue
+				}
+				reach := func(least int64) bool {
+					part := wider(g, func(a, b int) bool { return g.OneWay(a, b) >= least && g.OneWay(a, b) > 0 })
+					return topo.PathExistsIn(part, simple.Node(a), simple.Node(b))
+				}
+				require.Equal(rt, widest > 0, reach(widest))
+				require.False(rt, reach(widest+1))
+			}
+			for nic := range g.NICs() {
+				width, _ := view.Weight(int64(a), Vertex{NIC: true, Index: nic}.ID())
+				require.Equal(rt, g.NICOneWay(a, nic), int64(width))
+				require.Positive(rt, width)
+			}
+		}
+		for _, node := range graph.NodesOf(view.Nodes()) {
+			require.IsType(rt, Vertex{}, node)
+		}
+	})
+}
+
+// The invariants of a Graph, and that equal Specs and only those have one key.
+func TestGraphInvariants(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		spec := drawSpec(rt, 1, 7, someLinks)
+		g, err := New(spec)
+		require.NoError(rt, err)
+		for a := range g.GPUs() {
+			for b := range g.GPUs() {
+				require.Equal(rt, g.Link(a, b), g.Link(b, a))
+				require.Equal(rt, g.OneWay(a, b), g.OneWay(b, a))
+				require.Equal(rt, a != b && g.Island(a) == g.Island(b), g.Island(a)>>b&1 == 1 && a != b)
+			}
+			require.Zero(rt, g.Link(a, a))
+			require.Zero(rt, g.OneWay(a, a))
+		}
+		again, err := New(spec)
+		require.NoError(rt, err)
+		require.Equal(rt, g, again)
+
+		spec.GPUs = slices.Clone(spec.GPUs)
+		spec.GPUs[0].Bus = "0000:01:00.0"
+		same, err := New(spec)
+		require.NoError(rt, err)
+		require.Equal(rt, g.Key(), same.Key())
+		spec.GPUs[0].NUMA++
+		other, err := New(spec)
+		require.NoError(rt, err)
+		require.NotEqual(rt, g.Key(), other.Key())
+		spec.Product = "B200"
+		other, err = New(spec)
+		require.NoError(rt, err)
+		require.NotContains(rt, []string{g.Key(), same.Key()}, other.Key())
+	})
+}
+
+// A graph keeps nothing of the Spec, and gives nothing of itself away.
+func TestGraphIsItsOwn(t *testing.T) {
+	spec, err := ParseMatrix("table", cube)
+	require.NoError(t, err)
+	g, want := graphOf(t, spec), graphOf(t, spec)
+	spec.Links[0][1].Count, spec.GPUs[0].NUMA, spec.NICs[0].Paths[0] = 9, 9, SYS
+	g.Islands()[0], g.Rails()[0], g.NIC(0).Paths[0], g.Switches()[0].GPUs = 0, 9, SYS, 0
+	require.Equal(t, want, g)
+}
+
+// Where links are not told, NUMA nodes decide.
+func TestNewWithoutLinks(t *testing.T) {
+	g := graphOf(t, Spec{GPUs: []GPU{{NUMA: 0}, {NUMA: 1}, {NUMA: 1}, {NUMA: -1}, {NUMA: -1}}, NICs: []NIC{{NUMA: 1}, {NUMA: -1}}})
+	require.Equal(t, Link{Kind: SYS}, g.Link(0, 1))
+	require.Equal(t, Link{Kind: NODE}, g.Link(1, 2))
+	require.Equal(t, Link{Kind: SYS}, g.Link(3, 4))
+	require.Equal(t, []int{0, 0, 0, 1, 1}, g.Rails())
+	require.Equal(t, []uint64{0b11, 0b01, 0b01, 0b11, 0b11}, []uint64{
+		g.NearestNICs(0), g.NearestNICs(1), g.NearestNICs(2), g.NearestNICs(3), g.NearestNICs(4),
+	})
+	got, score := g.Best(g.All(), 2)
+	require.Equal(t, set(1, 2), got)
+	require.Equal(t, Score{AllReduce: 11_814, Pairs: 11_814, NUMANodes: 1, NICs: 1}, score)
+}
+
+// GPUs and NICs that are not there are asked about in vain.
+func TestOutOfRange(t *testing.T) {
+	g := matrix(t, "", cube)
+	for _, i := range []int{-1, 8, 1 << 20} {
+		require.Zero(t, g.Link(0, i))
+		require.Zero(t, g.OneWay(i, 0)+g.Widest(0, i)+g.PCIe(i)+g.NICOneWay(i, 0)+g.NICOneWay(0, i))
+		require.Zero(t, g.NearestNICs(i)+g.Island(i))
+		require.Equal(t, -2, g.NUMA(i)+g.Rail(i))
+		require.Zero(t, g.NIC(i))
+	}
+}
+
+func TestNewRefusals(t *testing.T) {
+	for _, bad := range []struct {
+		field string
+		kind  error
+		spoil func(s *Spec)
+	}{
+		{"gpus", ErrInvalid, func(s *Spec) { s.GPUs = nil }},
+		{"gpus", ErrTooLarge, func(s *Spec) { s.GPUs = make([]GPU, 65) }},
+		{"nics", ErrTooLarge, func(s *Spec) { s.NICs = make([]NIC, 65) }},
+		{"nvlink", ErrInvalid, func(s *Spec) { s.NVLink = -1 }},
+		{"pcie", ErrInvalid, func(s *Spec) { s.PCIe = maxRate + 1 }},
+		{"gpus[1].pcie", ErrInvalid, func(s *Spec) { s.GPUs[1].PCIe = -1 }},
+		{"gpus[1].numa", ErrInvalid, func(s *Spec) { s.GPUs[1].NUMA = -2 }},
+		{"gpus[7].numa", ErrInvalid, func(s *Spec) { s.GPUs[7].NUMA = maxNUMA }},
+		{"links", ErrInvalid, func(s *Spec) { s.Links = s.Links[1:] }},
+		{"links[3]", ErrInvalid, func(s *Spec) { s.Links[3] = nil }},
+		{"links[2][2]", ErrInvalid, func(s *Spec) { s.Links[2][2] = Link{Kind: PIX} }},
+		{"links[0][1]", ErrInvalid, func(s *Spec) { s.Links[0][1] = Link{Kind: NVSwitch + 1} }},
+		{"links[0][1]", ErrInvalid, func(s *Spec) { s.Links[0][1].Count = 0 }},
+		{"links[0][1]", ErrInvalid, func(s *Spec) { s.Links[0][1].Count = MaxLinks + 1 }},
+		{"links[0][7]", ErrInvalid, func(s *Spec) { s.Links[0][7].Count = 1 }},
+		{"links[1][0]", ErrInvalid, func(s *Spec) { s.Links[0][1].Count = 3 }},
+		{"nics[1].oneWay", ErrInvalid, func(s *Spec) { s.NICs[1].OneWay = -1 }},
+		{"nics[1].numa", ErrInvalid, func(s *Spec) { s.NICs[1].NUMA = -2 }},
+		{"nics[1].paths", ErrInvalid, func(s *Spec) { s.NICs[1].Paths = []Kind{} }},
+		{"nics[1].paths[2]", ErrInvalid, func(s *Spec) { s.NICs[1].Paths[2] = NVLink }},
+	} {
+		spec, err := ParseMatrix("table", cube)
+		require.NoError(t, err)
+		bad.spoil(&spec)
+		g, err := New(spec)
+		require.Nil(t, g)
+		require.ErrorIs(t, err, bad.kind)
+		var typed *Error
+		require.ErrorAs(t, err, &typed)
+		require.Equal(t, bad.field, typed.Field)
+		require.True(t, strings.HasPrefix(err.Error(), "nodegraph: "+bad.field+": "), err.Error())
+		require.NotEmpty(t, typed.Reason)
+	}
+}
+
+func TestParseLink(t *testing.T) {
+	for kind := None; kind <= NVSwitch; kind++ {
+		link := Link{Kind: kind}
+		if kind.isNV() {
+			link.Count = 18
+		}
+		parsed, err := ParseLink(link.String())
+		require.NoError(t, err)
+		require.Equal(t, link, parsed)
+	}
+	for text, kind := range map[string]error{
+		"": ErrSyntax, "X": ErrSyntax, "NV": ErrSyntax, "sys": ErrSyntax, "PIX1": ErrSyntax,
+		"NV0": ErrInvalid, "NV-1": ErrInvalid, "NV65": ErrInvalid, "NVS": ErrInvalid, "NVS0": ErrInvalid,
+	} {
+		_, err := ParseLink(text)
+		require.ErrorIs(t, err, kind, text)
+	}
+	require.Equal(t, "kind 9", Kind(9).String())
+}
+
+// The figures that data sheets give, which add both ways up.
+func TestRatesOf(t *testing.T) {
+	for product, both := range map[string]int64{
+		"Tesla P100-SXM2-16GB": 160_000, "Tesla V100-SXM2-32GB": 300_000, "NVIDIA A100-SXM4-80GB": 600_000,
+		"NVIDIA H100 80GB HBM3": 900_000, "H100-80GB": 900_000, "NVIDIA H200": 900_000, "NVIDIA H20": 900_000,
+		"NVIDIA H800": 400_000, "A30-24GB": 200_000, "NVIDIA RTX A6000": 112_496, "NVIDIA B200": 1_800_000,
+		"NVIDIA GB200": 1_800_000, "NVIDIA L40S": 0,
+	} {
+		rates, known := RatesOf(product)
+		require.True(t, known, product)
+		require.Equal(t, both, 2*int64(rates.Links)*rates.NVLink, product)
+		require.Positive(t, rates.PCIe)
+	}
+	for _, product := range []string{"", "H1000", "XH100", "GeForce"} {
+		_, known := RatesOf(product)
+		require.False(t, known, product)
+	}
+	// PCIe x16 in GB/s one way, as tables of the standard have it.
+	for tenths, rate := range map[int]int64{25: 4_000, 50: 8_000, 80: 15_753, 160: 31_507, 320: 63_015, 640: 121_000} {
+		require.Equal(t, rate, pcieRate(tenths, 16))
+	}
+}

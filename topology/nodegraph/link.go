@@ -1,0 +1,111 @@
+package nodegraph
+
+import "strconv"
+
+// A Kind says what the path between two devices of a node goes through, in the
+// words of nvidia-smi. Among the kinds of PCIe a larger one is nearer.
+type Kind uint8
+
+const (
+	// None: no path, or a device and itself.
+	None Kind = iota
+	// SYS: PCIe and the link between NUMA nodes. Old tables call it SOC.
+	SYS
+	// NODE: PCIe and the link between host bridges of one NUMA node.
+	NODE
+	// PHB: PCIe through one host bridge, typically a CPU.
+	PHB
+	// PXB: several PCIe switches, and no host bridge.
+	PXB
+	// PIX: a single PCIe switch.
+	PIX
+	// NVLink: links that go straight from one GPU to the other.
+	NVLink
+	// NVSwitch: links into a switch that both GPUs hang on. A GPU shares its links
+	// among all its peers.
+	NVSwitch
+)
+
+// isNV reports whether the path is made of NVLinks.
+func (k Kind) isNV() bool { return k == NVLink || k == NVSwitch }
+
+func (k Kind) String() string {
+	switch k {
+	case None:
+		return "none"
+	case SYS:
+		return "SYS"
+	case NODE:
+		return "NODE"
+	case PHB:
+		return "PHB"
+	case PXB:
+		return "PXB"
+	case PIX:
+		return "PIX"
+	case NVLink:
+		return "NV"
+	case NVSwitch:
+		return "NVS"
+	}
+	return "kind " + strconv.Itoa(int(k))
+}
+
+// A Link is the best path between two GPUs.
+type Link struct {
+	Kind Kind
+	// Count of NVLinks side by side, 1 to MaxLinks; zero for the other kinds. With
+	// NVSwitch it is the links of either GPU into the switch.
+	Count int
+}
+
+// MaxLinks is the most NVLinks that a Link may have.
+const MaxLinks = 64
+
+// String is nvidia-smi's word for the link, such as PIX or NV12. A link through a
+// switch, which nvidia-smi does not tell from a direct one, is NVS18.
+func (l Link) String() string {
+	if l.Kind.isNV() {
+		return l.Kind.String() + strconv.Itoa(l.Count)
+	}
+	return l.Kind.String()
+}
+
+// ParseLink is the reverse of String; it knows the old word SOC for SYS too.
+func ParseLink(text string) (Link, error) {
+	for kind := None; kind <= PIX; kind++ {
+		if text == kind.String() {
+			return Link{Kind: kind}, nil
+		}
+	}
+	if text == "SOC" {
+		return Link{Kind: SYS}, nil
+	}
+	for _, kind := range []Kind{NVSwitch, NVLink} {
+		prefix := kind.String()
+		if len(text) <= len(prefix) || text[:len(prefix)] != prefix {
+			continue
+		}
+		count, ok := digits(text[len(prefix):])
+		if !ok || count < 1 || count > MaxLinks {
+			return Link{}, &Error{Field: strconv.Quote(text), Reason: "a count of NVLinks goes from 1 to " + strconv.Itoa(MaxLinks), Kind: ErrInvalid}
+		}
+		return Link{Kind: kind, Count: count}, nil
+	}
+	return Link{}, &Error{Field: strconv.Quote(text), Reason: "not a link: want SYS, NODE, PHB, PXB, PIX or NV and a number", Kind: ErrSyntax}
+}
+
+// digits reads a number of at most nine digits without a sign.
+func digits(text string) (int, bool) {
+	if text == "" || len(text) > 9 {
+		return 0, false
+	}
+	n := 0
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int(text[i]-'0')
+	}
+	return n, true
+}

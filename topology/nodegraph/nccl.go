@@ -1,0 +1,353 @@
+package nodegraph
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ParseNCCL reads NCCL's topology XML: what NCCL_TOPO_DUMP_FILE writes and
+// NCCL_TOPO_FILE reads, such as cloud images bring along. The file's name is for
+// errors. The other XML of NCCL, a graph, is refused with ErrNCCLGraph.
+//
+// What is looked at: cpu (numaid), pci (busid, class, link_speed, link_width) in
+// cpu and in pci, gpu (dev) with its nvlink (target, count, tclass), and nic with
+// its net (name, speed). All else is passed over. A pci is a GPU when it holds a
+// gpu, or nothing and has the class of one (0302); it is a NIC when it holds a nic,
+// or has the class of InfiniBand (0207). A nic with several nets is as many NICs.
+//
+// GPUs are numbered by dev, which all of them have or none; else by bus address.
+// Paths are PIX below the same pci, PXB below different ones of a common one, PHB on
+// the same cpu and SYS beyond. (XML does not tell host bridges of a cpu apart, so
+// there is no NODE.) NVLinks told of at one end only count for both; those of a GPU
+// to itself, and to GPUs that are not in the file, join nothing.
+//
+// Errors are of type *Error with line and column. O(text + GPUs^2 + GPUs x NICs).
+func ParseNCCL(file, text string) (Spec, error) {
+	p := ncclParser{file: file, decoder: xml.NewDecoder(strings.NewReader(text))}
+	if err := p.read(); err != nil {
+		return Spec{}, err
+	}
+	return p.spec()
+}
+
+// maxDepth bounds how deep pci devices lie in each other.
+const maxDepth = 32
+
+type ncclParser struct {
+	file         string
+	decoder      *xml.Decoder
+	line, column int // of the element at hand
+	seenRoot     bool
+	open         []ncclOpen
+	cpus         []int // NUMA node of each
+	pcis         []ncclPCI
+	gpus         []ncclGPU
+	nics         []ncclNIC
+}
+
+// An ncclOpen is an element whose end is still to come.
+type ncclOpen struct {
+	name string
+	cpu  int // index of the cpu around, or itself; -1: none
+	pci  int // index of the pci around, or itself; -1: none
+	nic  int // index of the first net's NIC, -1: none yet
+}
+
+type ncclPCI struct {
+	bus, class  string
+	rate        int64
+	cpu, parent int
+	holds       string // gpu or nic, or the empty string
+	holdsPCI    bool
+}
+
+type ncclGPU struct {
+	pci, dev int // dev -1: none
+	links    []ncclLink
+}
+
+type ncclLink struct {
+	target, class string
+	count         int
+	line, column  int
+}
+
+type ncclNIC struct {
+	name     string
+	cpu, pci int // pci -1: on the cpu itself
+	rate     int64
+}
+
+func (p *ncclParser) refuse(kind error, field, reason string) error {
+	return &Error{File: p.file, Line: p.line, Column: p.column, Field: field, Reason: reason, Kind: kind}
+}
+
+func (p *ncclParser) read() error {
+	for {
+		p.line, p.column = p.decoder.InputPos()
+		token, err := p.decoder.Token()
+		switch token := token.(type) {
+		case xml.StartElement:
+			err = p.start(token)
+		case xml.EndElement:
+			err = p.end()
+		}
+		var syntax *xml.SyntaxError
+		switch {
+		case err == nil:
+		case err == io.EOF && p.seenRoot:
+			return nil
+		case err == io.EOF:
+			return p.refuse(ErrSyntax, "", "no element system in it")
+		case errors.As(err, &syntax):
+			return &Error{File: p.file, Line: syntax.Line, Reason: "XML: " + syntax.Msg, Kind: ErrSyntax}
+		case !isOurs(err):
+			return p.refuse(ErrSyntax, "", err.Error())
+		default:
+			return err
+		}
+	}
+}
+
+func isOurs(err error) bool {
+	var ours *Error
+	return errors.As(err, &ours)
+}
+
+func (p *ncclParser) start(e xml.StartElement) error {
+	name := e.Name.Local
+	if len(p.open) == 0 {
+		switch {
+		case p.seenRoot:
+			return p.refuse(ErrSyntax, name, "a second element at the top")
+		case name == "graphs":
+			return p.refuse(ErrNCCLGraph, name, ErrNCCLGraph.Error())
+		case name != "system":
+			return p.refuse(ErrSyntax, name, "not an NCCL topology: want system")
+		}
+		p.seenRoot = true
+		p.open = append(p.open, ncclOpen{name: name, cpu: -1, pci: -1, nic: -1})
+		return nil
+	}
+	here := p.open[len(p.open)-1]
+	here.name, here.nic = name, -1
+	var err error
+	switch in := p.open[len(p.open)-1].name; {
+	case name == "cpu" && in == "system":
+		err = p.cpu(e, &here)
+	case name == "pci" && (in == "cpu" || in == "pci"):
+		err = p.pci(e, &here)
+	case name == "gpu" && in == "pci":
+		err = p.gpu(e, here.pci)
+	case name == "nvlink" && in == "gpu":
+		err = p.nvlink(e)
+	case name == "nic" && (in == "pci" || in == "cpu"):
+		err = p.hold(here.pci, name)
+	case name == "net" && in == "nic":
+		err = p.net(e)
+	case slices.Contains([]string{"cpu", "pci", "gpu", "nvlink", "nic", "net"}, name):
+		err = p.refuse(ErrInvalid, name, "does not belong into "+in)
+	default:
+		return p.decoder.Skip()
+	}
+	p.open = append(p.open, here)
+	return err
+}
+
+// end closes an element. A nic in a pci without a net is a NIC all the same.
+func (p *ncclParser) end() error {
+	closed := p.open[len(p.open)-1]
+	p.open = p.open[:len(p.open)-1]
+	if closed.name == "nic" && closed.nic < 0 && closed.pci >= 0 {
+		return p.addNIC(ncclNIC{name: p.pcis[closed.pci].bus, cpu: closed.cpu, pci: closed.pci, rate: p.pcis[closed.pci].rate})
+	}
+	if closed.name == "pci" {
+		return p.classed(closed.pci)
+	}
+	return nil
+}
+
+// classed makes a device of a pci that holds nothing, by its class.
+func (p *ncclParser) classed(pci int) error {
+	device := p.pcis[pci]
+	switch {
+	case device.holds != "" || device.holdsPCI:
+	case strings.HasPrefix(device.class, "0x0302"):
+		return p.addGPU(ncclGPU{pci: pci, dev: -1})
+	case strings.HasPrefix(device.class, "0x0207"):
+		return p.addNIC(ncclNIC{name: device.bus, cpu: device.cpu, pci: pci, rate: device.rate})
+	}
+	return nil
+}
+
+func (p *ncclParser) cpu(e xml.StartElement, here *ncclOpen) error {
+	text, _ := attribute(e, "numaid")
+	numa, ok := digits(text)
+	if text == "-1" {
+		numa, ok = -1, true
+	}
+	if !ok || numa >= maxNUMA {
+		return p.refuse(ErrSyntax, "cpu.numaid", "not a NUMA node: "+strconv.Quote(text))
+	}
+	here.cpu = len(p.cpus)
+	p.cpus = append(p.cpus, numa)
+	return nil
+}
+
+func (p *ncclParser) pci(e xml.StartElement, here *ncclOpen) error {
+	bus, _ := attribute(e, "busid")
+	if bus == "" {
+		return p.refuse(ErrSyntax, "pci.busid", "no address")
+	}
+	if len(p.open) > maxDepth {
+		return p.refuse(ErrTooLarge, "pci", "more than "+strconv.Itoa(maxDepth)+" elements in each other")
+	}
+	class, _ := attribute(e, "class")
+	rate, err := p.portRate(e)
+	if err != nil {
+		return err
+	}
+	if here.pci >= 0 {
+		p.pcis[here.pci].holdsPCI = true
+	}
+	p.pcis = append(p.pcis, ncclPCI{
+		bus: strings.ToLower(bus), class: strings.ToLower(class), rate: rate,
+		cpu: here.cpu, parent: here.pci,
+	})
+	here.pci = len(p.pcis) - 1
+	return nil
+}
+
+// portRate reads link_speed ("8 GT/s", "32.0 GT/s PCIe") and link_width; zero where
+// one of them is not told.
+func (p *ncclParser) portRate(e xml.StartElement) (int64, error) {
+	speed, _ := attribute(e, "link_speed")
+	number, _, _ := strings.Cut(strings.TrimSpace(speed), " ")
+	whole, part, _ := strings.Cut(number, ".")
+	gigas, known := digits(whole)
+	if !known { // empty, or "Unknown speed"
+		return 0, nil
+	}
+	tenth := 0
+	if part != "" {
+		tenth, known = digits(part[:1])
+	}
+	if !known || gigas > 256 {
+		return 0, p.refuse(ErrSyntax, "pci.link_speed", "not a speed: "+strconv.Quote(speed))
+	}
+	text, found := attribute(e, "link_width")
+	if !found || text == "" {
+		return 0, nil
+	}
+	width, ok := digits(text)
+	if !ok || width > 32 {
+		return 0, p.refuse(ErrSyntax, "pci.link_width", "not a number of lanes: "+strconv.Quote(text))
+	}
+	return pcieRate(gigas*10+tenth, width), nil
+}
+
+// hold notes that a pci is a GPU or a NIC. A nic on a cpu is on no pci.
+func (p *ncclParser) hold(pci int, what string) error {
+	if pci < 0 {
+		return nil
+	}
+	if held := p.pcis[pci].holds; held != "" && (held != what || what == "gpu") {
+		return p.refuse(ErrInvalid, what, "its pci holds a "+held+" already")
+	}
+	p.pcis[pci].holds = what
+	return nil
+}
+
+func (p *ncclParser) gpu(e xml.StartElement, pci int) error {
+	if err := p.hold(pci, "gpu"); err != nil {
+		return err
+	}
+	dev := -1
+	if text, found := attribute(e, "dev"); found {
+		number, ok := digits(text)
+		if !ok {
+			return p.refuse(ErrSyntax, "gpu.dev", "not an index: "+strconv.Quote(text))
+		}
+		dev = number
+	}
+	return p.addGPU(ncclGPU{pci: pci, dev: dev})
+}
+
+func (p *ncclParser) addGPU(gpu ncclGPU) error {
+	if len(p.gpus) == MaxGPUs {
+		return p.refuse(ErrTooLarge, "gpu", "more than "+strconv.Itoa(MaxGPUs)+" GPUs")
+	}
+	for _, other := range p.gpus {
+		switch bus := p.pcis[gpu.pci].bus; {
+		case p.pcis[other.pci].bus == bus:
+			return p.refuse(ErrInvalid, "pci.busid", "two GPUs at "+bus)
+		case gpu.dev >= 0 && other.dev == gpu.dev:
+			return p.refuse(ErrInvalid, "gpu.dev", "two GPUs with index "+strconv.Itoa(gpu.dev))
+		case (gpu.dev < 0) != (other.dev < 0):
+			return p.refuse(ErrInvalid, "gpu.dev", "some GPUs have an index and others none")
+		}
+	}
+	p.gpus = append(p.gpus, gpu)
+	return nil
+}
+
+// nvlink notes links of the GPU read last, inside which it stands.
+func (p *ncclParser) nvlink(e xml.StartElement) error {
+	target, _ := attribute(e, "target")
+	class, _ := attribute(e, "tclass")
+	text, _ := attribute(e, "count")
+	count, ok := digits(text)
+	if !ok || count < 1 || count > MaxLinks {
+		return p.refuse(ErrSyntax, "nvlink.count", "not a number from 1 to "+strconv.Itoa(MaxLinks)+": "+strconv.Quote(text))
+	}
+	gpu := &p.gpus[len(p.gpus)-1]
+	gpu.links = append(gpu.links, ncclLink{
+		target: strings.ToLower(target), class: strings.ToLower(class), count: count,
+		line: p.line, column: p.column,
+	})
+	return nil
+}
+
+func (p *ncclParser) net(e xml.StartElement) error {
+	nic := &p.open[len(p.open)-1]
+	name, _ := attribute(e, "name")
+	if name == "" {
+		return p.refuse(ErrSyntax, "net.name", "no name")
+	}
+	rate := int64(0)
+	if text, found := attribute(e, "speed"); found && text != "" {
+		megabits, ok := digits(text)
+		if !ok || int64(megabits)/8 > maxRate {
+			return p.refuse(ErrSyntax, "net.speed", "not a speed in Mbit/s: "+strconv.Quote(text))
+		}
+		rate = int64(megabits) / 8
+	}
+	if nic.pci >= 0 {
+		if port := p.pcis[nic.pci].rate; port > 0 && (rate == 0 || port < rate) {
+			rate = port
+		}
+	}
+	nic.nic = len(p.nics)
+	return p.addNIC(ncclNIC{name: name, cpu: nic.cpu, pci: nic.pci, rate: rate})
+}
+
+func (p *ncclParser) addNIC(nic ncclNIC) error {
+	if len(p.nics) == MaxNICs {
+		return p.refuse(ErrTooLarge, "nic", "more than "+strconv.Itoa(MaxNICs)+" NICs")
+	}
+	p.nics = append(p.nics, nic)
+	return nil
+}
+
+func attribute(e xml.StartElement, name string) (string, bool) {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value, true
+		}
+	}
+	return "", false
+}

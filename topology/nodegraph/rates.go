@@ -1,0 +1,107 @@
+package nodegraph
+
+import "strings"
+
+// Rates of a product's links in MB/s one way: 1 GB/s is 1000 MB/s, and what a data
+// sheet calls 900 GB/s for both ways together is 450,000 here.
+type Rates struct {
+	// Links is how many NVLinks a GPU has; zero: none.
+	Links int
+	// NVLink is the rate of a single NVLink.
+	NVLink int64
+	// PCIe is the rate of the GPU's port.
+	PCIe int64
+}
+
+// DefaultRates are those of a product that is not known: NVLinks of 25 GB/s, as on
+// everything from V100 to H200, up to 18 of them, and PCIe 3.0 x16, which is what
+// NCCL assumes of a link that tells no speed.
+func DefaultRates() Rates {
+	return Rates{Links: 18, NVLink: 25_000, PCIe: pcieRate(80, 16)}
+}
+
+// RatesOf returns the rates of a product by its name as NVML or the mig package
+// write it ("NVIDIA H100 80GB HBM3", "A100-SXM4-40GB"), and whether the name is
+// known. The name of the GPU must stand in it as a word.
+//
+// Sources: NVIDIA's architecture papers and data sheets, which quote both ways
+// together (P100 160 GB/s, V100 300, A100 600, A800 and H800 400, H100, H200 and
+// H20 900, B200 to GB300 1800; over bridges A30 200, RTX A6000 and A40 112.5).
+// PCIe is the generation of the data sheet at x16. For B300 and GB300 generation 5
+// is assumed.
+func RatesOf(product string) (Rates, bool) {
+	words := strings.FieldsFunc(strings.ToUpper(product), func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z')
+	})
+	for _, word := range words {
+		if rates, ok := ratesOfWord(word); ok {
+			return rates, true
+		}
+	}
+	return Rates{}, false
+}
+
+func ratesOfWord(word string) (Rates, bool) {
+	gen3, gen4, gen5 := pcieRate(80, 16), pcieRate(160, 16), pcieRate(320, 16)
+	switch word {
+	case "P100":
+		return Rates{Links: 4, NVLink: 20_000, PCIe: gen3}, true
+	case "V100", "V100S":
+		return Rates{Links: 6, NVLink: 25_000, PCIe: gen3}, true
+	case "T4":
+		return Rates{PCIe: gen3}, true
+	case "A100":
+		return Rates{Links: 12, NVLink: 25_000, PCIe: gen4}, true
+	case "A800":
+		return Rates{Links: 8, NVLink: 25_000, PCIe: gen4}, true
+	case "A30":
+		return Rates{Links: 4, NVLink: 25_000, PCIe: gen4}, true
+	case "A40", "A6000":
+		return Rates{Links: 4, NVLink: 14_062, PCIe: gen4}, true
+	case "A10", "A10G", "A16", "L4", "L40", "L40S":
+		return Rates{PCIe: gen4}, true
+	case "H100", "H200", "H20", "GH200":
+		return Rates{Links: 18, NVLink: 25_000, PCIe: gen5}, true
+	case "H800":
+		return Rates{Links: 8, NVLink: 25_000, PCIe: gen5}, true
+	case "B200", "GB200", "B300", "GB300":
+		return Rates{Links: 18, NVLink: 50_000, PCIe: gen5}, true
+	}
+	return Rates{}, false
+}
+
+// pcieRate is the rate of a PCIe port, one way, after line coding: 8b/10b up to 5
+// GT/s, 128b/130b up to 32 GT/s, 242 bytes of 256 from 64 GT/s on. The speed is in
+// tenths of GT/s.
+func pcieRate(tenths, lanes int) int64 {
+	raw := int64(tenths) * int64(lanes) * 100 / 8
+	switch {
+	case tenths < 80:
+		return raw * 8 / 10
+	case tenths < 640:
+		return raw * 128 / 130
+	}
+	return raw * 242 / 256
+}
+
+// share is the part of a PCIe port's rate that a path of the kind gets, in percent.
+// PHB: NCCL counts traffic between GPUs through a host bridge 6/5 times. SYS: NCCL
+// gives the links between sockets 10 (Skylake), 16 (AMD) and 22 GB/s (Sapphire
+// Rapids) where it gives the ports 12, 24 and 48. (src/graph/topo.h; the ports' are
+// 12 for each 16 lanes of generation 3.) PXB and NODE are ours: they lie between
+// their neighbours so that of two otherwise equal paths the nearer is wider.
+func share(kind Kind) int64 {
+	switch kind {
+	case PIX:
+		return 100
+	case PXB:
+		return 95
+	case PHB:
+		return 83
+	case NODE:
+		return 75
+	case SYS:
+		return 50
+	}
+	return 0
+}
