@@ -52,7 +52,7 @@ func shapes() []shape {
 	all := []topology.Class{0}
 	host := func(c Claim) Claim { c.CPUMilli, c.MemoryMiB = 4_000, 16<<10; return c }
 	one := func(g Group) Request { g.Classes = all; return Request{Groups: []Group{g}} }
-	segmented := one(Group{Count: 64, Claim: Claim{GPUs: 8}, Segment: 2, SegmentLevel: leafLevel})
+	segmented := one(Group{Count: 64, Claim: Claim{GPUs: 8}, Segments: []Segment{{2, leafLevel}}})
 	several := Request{Groups: []Group{
 		{Count: 1, Claim: host(Claim{}), Classes: all},
 		{Count: 16, Claim: host(Claim{GPUs: 8}), Classes: all},

@@ -8,6 +8,8 @@ const (
 	MaxAmount = 1 << 40
 	// MaxMembers is the most members that a group can have.
 	MaxMembers = 1 << 20
+	// MaxRails is the most GPUs of a node that takes part in rail alignment.
+	MaxRails = 16
 	// MaxOwner is the largest owner.
 	MaxOwner Owner = 1<<24 - 1
 

@@ -190,7 +190,3 @@ func (f *Fleet) tallyNode(n topology.Node, c *Claim, s *Shortage, enough *[HostM
 	s.IfIdle = add(s.IfIdle, idle.fits(c))
 	return min(room, cpu, memory)
 }
-
-// add is a sum of counts that stays within 32 bits, as a claim of nothing fits
-// without end.
-func add(a, b int) int { return int(min(int64(a)+int64(b), math.MaxInt32)) }

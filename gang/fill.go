@@ -1,8 +1,10 @@
 package gang
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/berth-sched/berth/topology"
 )
@@ -56,7 +58,11 @@ func (f *Fleet) fillNode(n topology.Node, group, count int) int {
 	for range count {
 		switch {
 		case c.GPUs > 0:
-			h.GPUs = lowest(state.free(), c.GPUs)
+			if f.search.request.Groups[group].Align > 0 {
+				h.GPUs = lowest(state.free(), c.GPUs)
+			} else {
+				h.GPUs = state.choice(c.GPUs)
+			}
 		case c.Share.Milli > 0:
 			h.GPUs = 1 << state.chooseGPU(&c.Share)
 			h.Share.MemoryMiB = state.shareMemory(&c.Share)
@@ -73,10 +79,8 @@ func (f *Fleet) fill(d topology.Domain, group int) int {
 	g := &s.request.Groups[group]
 	count := s.counts[group]
 	switch {
-	case g.Claim.GPUs > 0:
+	case g.Claim.GPUs > 0 || s.surveyed == group:
 		return f.fillDomain(d, group, count)
-	case g.segment(f.tree.DomainLevel(d)) > 1:
-		return f.fillSegments(d, group, count)
 	case g.Claim.Share.Milli > 0:
 		for placed := range count {
 			if !f.placeShare(d, group) {
@@ -90,19 +94,6 @@ func (f *Fleet) fill(d topology.Domain, group int) int {
 	return count - s.left
 }
 
-// fillSegments places a group without whole GPUs segment by segment.
-func (f *Fleet) fillSegments(d topology.Domain, group, count int) int {
-	s := &f.search
-	g := &s.request.Groups[group]
-	placed := 0
-	s.counts[group] = g.Segment
-	for placed < count && f.place(d, s.identity[group:group+1], g.SegmentLevel, 0) {
-		placed += g.Segment
-	}
-	s.counts[group] = count
-	return placed
-}
-
 // tryHost is the visit that places members without GPUs.
 func (f *Fleet) tryHost(n topology.Node) bool {
 	s := &f.search
@@ -112,48 +103,59 @@ func (f *Fleet) tryHost(n topology.Node) bool {
 	return s.left == 0
 }
 
-// fillDomain places up to so many members with whole GPUs in a domain, and returns
-// how many. The fullest use of the fewest child domains: the ones with the most room
-// first, and for the last of the members the one in which the least is left over.
+// fillDomain places up to so many members in a domain, and returns how many. The
+// fullest use of the fewest child domains: the ones with the most room first, and for
+// the last of the members the one in which the least is left over.
 func (f *Fleet) fillDomain(d topology.Domain, group, count int) int {
 	s := &f.search
 	g := &s.request.Groups[group]
 	level := f.tree.DomainLevel(d)
 	segment := g.segment(level)
 	if level == f.tree.NodeLevel()-1 {
-		return f.fillNodes(d, group, count, segment)
+		if g.Claim.GPUs > 0 {
+			return f.fillNodes(d, group, count, segment)
+		}
+		return f.fillHosts(d, group, count, segment)
 	}
 	base := len(s.candidates)
 	for _, child := range f.tree.Children(d) {
-		if room := f.capacity(child, g); room >= segment {
+		if room := f.capacity(child, group); room >= segment {
 			s.candidates = append(s.candidates, candidate{domain: child, size: room})
 		}
 	}
 	placed := 0
 	for placed < count {
-		i := roomiest(s.candidates[base:], count-placed)
+		i := f.roomiest(s.candidates[base:], count-placed, g.Claim.GPUs)
 		if i < 0 {
 			break
 		}
 		child := &s.candidates[base+i]
 		want := min(child.size-child.size%segment, count-placed)
 		child.size = 0
-		mark := len(s.placement.Members)
-		got := f.fillDomain(child.domain, group, want)
-		if over := got % segment; over > 0 {
-			got -= over
-			f.rollback(mark + got)
-		}
-		placed += got
+		placed += f.fillSegments(child.domain, group, want, segment)
 	}
 	s.candidates = s.candidates[:base]
 	return placed
 }
 
+// fillSegments is fillDomain in whole segments of a size.
+func (f *Fleet) fillSegments(d topology.Domain, group, count, segment int) int {
+	mark := len(f.search.placement.Members)
+	got := f.fillDomain(d, group, count)
+	if over := got % segment; over > 0 {
+		got -= over
+		f.rollback(mark + got)
+	}
+	return got
+}
+
 // roomiest returns the candidate with the most room, or, if any has room for the
-// rest, the one of these with the least; -1 if none has room. Earlier ones win ties.
-func roomiest(candidates []candidate, rest int) int {
+// rest, the one of these with the least; -1 if none has room. Among candidates with
+// equal room for the rest one that is not whole comes first, else the earlier one. Off
+// Strict, one that the rest does not break comes before all others.
+func (f *Fleet) roomiest(candidates []candidate, rest, gpus int) int {
 	best := -1
+	strict := f.search.request.Locality == Strict
 	for i := range candidates {
 		size := candidates[i].size
 		switch {
@@ -161,7 +163,12 @@ func roomiest(candidates []candidate, rest int) int {
 		case best < 0:
 			best = i
 		case candidates[best].size >= rest:
-			if size >= rest && size < candidates[best].size {
+			if size < rest || strict && size > candidates[best].size {
+				continue
+			}
+			breaks, broke := f.breaksRest(candidates[i].domain, rest*gpus), f.breaksRest(candidates[best].domain, rest*gpus)
+			if breaks == broke && size < candidates[best].size || broke && !breaks && (!strict || size == candidates[best].size) ||
+				strict && size < candidates[best].size {
 				best = i
 			}
 		case size > candidates[best].size:
@@ -169,6 +176,11 @@ func roomiest(candidates []candidate, rest int) int {
 		}
 	}
 	return best
+}
+
+// breaksRest reports whether using so many GPUs of a domain breaks it.
+func (f *Fleet) breaksRest(d topology.Domain, gpus int) bool {
+	return gpus > 0 && f.tree.Whole(d) && f.tree.GPUs(d) != gpus
 }
 
 // fillNodes is fillDomain for a domain of nodes. What goes on a node together is a
@@ -206,8 +218,18 @@ func (f *Fleet) fillNodes(d topology.Domain, group, count, segment int) int {
 func (f *Fleet) fillRest(d topology.Domain, group, count, segment int) bool {
 	g := &f.search.request.Groups[group]
 	most := f.mostGPUs(g.Classes)
+	// Nodes that this does not break come first.
+	return f.fillRestOn(d, group, count, segment, most, false) || f.fillRestOn(d, group, count, segment, most, true)
+}
+
+// fillRestOn is fillRest on the nodes that it breaks, or on the others.
+func (f *Fleet) fillRestOn(d topology.Domain, group, count, segment, most int, breaks bool) bool {
+	g := &f.search.request.Groups[group]
 	for k := count * g.Claim.GPUs; k <= most; k++ {
 		for _, c := range g.Classes {
+			if gpus, _ := f.tree.ClassGPUs(c); breaks != (k == gpus && k > count*g.Claim.GPUs) {
+				continue
+			}
 			for at := f.tree.Next(d, c, k, 0); at >= 0; at = f.tree.Next(d, c, k, at+1) {
 				n := f.tree.NodesOf(d, c)[at]
 				if f.fits(n, &g.Claim) >= count && f.fillUnits(n, group, count, segment) == count {
@@ -219,6 +241,43 @@ func (f *Fleet) fillRest(d topology.Domain, group, count, segment int) bool {
 	return false
 }
 
+// fillHosts is fillNodes for a group without whole GPUs, whose room on the nodes is not
+// known beforehand: it looks at all of them. Nodes with room for the most units come
+// first, and for the rest the one with the least; ties go to the fewest members that would
+// fit, the fewest free GPUs and the smaller name.
+func (f *Fleet) fillHosts(d topology.Domain, group, count, segment int) int {
+	s := &f.search
+	g := &s.request.Groups[group]
+	base := len(s.candidates)
+	for _, c := range g.Classes {
+		for _, n := range f.tree.NodesOf(d, c) {
+			if room := f.roomOn(n, g, segment); room > 0 {
+				s.candidates = append(s.candidates, candidate{
+					domain: topology.Domain(n), size: room, outer: int64(f.tree.Free(n)), position: f.fits(n, &g.Claim),
+				})
+			}
+		}
+	}
+	list := s.candidates[base:]
+	slices.SortFunc(list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.position, b.position), cmp.Compare(a.outer, b.outer),
+			f.tree.Compare(topology.Node(a.domain), topology.Node(b.domain)))
+	})
+	placed := 0
+	for i := 0; i < len(list) && placed < count; i++ {
+		at, rest := i, count-placed
+		for list[at].size >= rest && at+1 < len(list) && list[at+1].size >= rest {
+			at++
+		}
+		for list[at].size >= rest && at > i && list[at-1].size == list[at].size {
+			at--
+		}
+		placed += f.fillNode(topology.Node(list[at].domain), group, min(list[at].size, rest))
+	}
+	s.candidates = s.candidates[:base]
+	return placed
+}
+
 // fillUnits places whole units, up to so many members, on a node if it will do.
 func (f *Fleet) fillUnits(n topology.Node, group, count, segment int) int {
 	g := &f.search.request.Groups[group]
@@ -226,7 +285,7 @@ func (f *Fleet) fillUnits(n topology.Node, group, count, segment int) int {
 		count = min(count, f.fits(n, &g.Claim))
 		count -= count % segment
 	}
-	if count == 0 || g.Match != nil && !g.Match(n) {
+	if count == 0 || g.Match != nil && !g.Match(n) || g.Align > 0 && len(f.nodes[n].slots) > MaxRails {
 		return 0
 	}
 	return f.fillNode(n, group, count)

@@ -26,7 +26,11 @@ type Fleet struct {
 	// shared has the shared GPUs that can take more, by class of their node.
 	shared []*btree.BTreeG[shareKey]
 
-	search search
+	// demand for whole domains, by level.
+	demand []int64
+
+	search    search
+	footprint footprint
 	// seen and epoch find doubled classes in a request.
 	seen  []uint64
 	epoch uint64
@@ -45,6 +49,8 @@ type NodeSpec struct {
 	GPUMemoryMiB int64
 	// CPUMilli and MemoryMiB are what the host has for members.
 	CPUMilli, MemoryMiB int64
+	// Choose is as for SetChooser; nil: the GPUs with the lowest indexes.
+	Choose func(free uint64, k int) uint64
 }
 
 // A nodeState is what is free and held on one node.
@@ -61,6 +67,7 @@ type nodeState struct {
 	whole               uint64 // GPUs held whole
 	shared              uint64 // GPUs held in part
 	slots               []slot // one for each GPU
+	choose              func(free uint64, k int) uint64
 }
 
 // A slot is what is held of one GPU.
@@ -83,7 +90,7 @@ func NewFleet(levels ...string) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{tree: tree}
+	f := &Fleet{tree: tree, demand: make([]int64, tree.NodeLevel()+1)}
 	f.search.bind(f)
 	return f, nil
 }
@@ -116,6 +123,7 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.Node, error) {
 	f.nodes[n] = nodeState{
 		live: true, schedulable: true, class: s.Class, gpuMemory: s.GPUMemoryMiB,
 		cpu: s.CPUMilli, memory: s.MemoryMiB, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
+		choose: s.Choose,
 	}
 	f.recount(n)
 	return n, nil
@@ -154,6 +162,54 @@ func (f *Fleet) Resize(n topology.Node, cpuMilli, memoryMiB int64) error {
 	}
 	f.nodes[n].cpu, f.nodes[n].memory = cpuMilli, memoryMiB
 	return nil
+}
+
+// SetClass moves a node to another hardware class with the same number of GPUs,
+// whatever is held there. The errors are those of topology.Tree.SetClass, and
+// ErrUnknown. O(levels log nodes), and O(log shared GPUs) for each GPU of the node that
+// is shared.
+func (f *Fleet) SetClass(n topology.Node, class topology.Class) error {
+	if err := f.checkNode(n); err != nil {
+		return err
+	}
+	state := &f.nodes[n]
+	if err := f.tree.SetClass(n, class); err != nil {
+		return err
+	}
+	for int(class) >= len(f.shared) {
+		f.shared = append(f.shared, nil)
+	}
+	for gpus := state.shared; gpus != 0; gpus &= gpus - 1 {
+		f.unindex(n, bits.TrailingZeros64(gpus))
+	}
+	state.class = class
+	for gpus := state.shared; gpus != 0; gpus &= gpus - 1 {
+		f.index(n, bits.TrailingZeros64(gpus))
+	}
+	return nil
+}
+
+// SetChooser says which k of the free GPUs of a node a member with k whole GPUs gets,
+// free having k bits or more: the ones with the fastest paths between them, say. The
+// function must be pure: the same answer to the same question. An answer that is not
+// k of the free GPUs is passed over for the lowest k, and so is the function for an
+// aligned group, whose rails decide. nil: the lowest. A node that is not there is
+// passed over.
+func (f *Fleet) SetChooser(n topology.Node, choose func(free uint64, k int) uint64) {
+	if f.checkNode(n) == nil {
+		f.nodes[n].choose = choose
+	}
+}
+
+// choice is which k of its free GPUs a node gives.
+func (s *nodeState) choice(k int) uint64 {
+	free := s.free()
+	if s.choose != nil {
+		if got := s.choose(free, k); got&^free == 0 && bits.OnesCount64(got) == k {
+			return got
+		}
+	}
+	return lowest(free, k)
 }
 
 // SetSchedulable says whether a node takes work. What it holds stays. A node that

@@ -9,8 +9,13 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// maxOrders bounds how many orders of its groups a gang is tried in, in one domain.
-const maxOrders = 8
+const (
+	// maxOrders bounds how many orders of its groups a gang is tried in, in one domain.
+	maxOrders = 8
+	// maxCompared bounds how many nodes the domains have, taken together, that are
+	// compared for what using them costs.
+	maxCompared = 64
+)
 
 // A search is the scratch of one Place. It stays with the fleet so that a call
 // allocates nothing once it has grown.
@@ -24,11 +29,29 @@ type search struct {
 	identity, order, trial []int
 	// sameClasses: all groups with whole GPUs allow the same classes, in one order.
 	sameClasses bool
-	// candidates is a stack of domains to be tried.
+	// gpus is how many whole GPUs all wanted members take. Near: some group gains from
+	// being close.
+	gpus int
+	near bool
+	// growing: the gang is placed already and gets more members.
+	growing bool
+	// candidates is a stack of domains to be tried, stashed one of placements that were
+	// taken back.
 	candidates []candidate
+	stashed    []Member
+	// rooms is what survey found about the group surveyed, -1 for none, by domain.
+	surveyed int
+	rooms    []int
+	// portions is scratch for the division of a group over domains.
+	portions []portion
+	// rails are the nodes of an aligned group, railCounts the number of them by mask.
+	rails      []rail
+	railCounts []int32
+	solver     solver
 
 	// What the visits of nodes are about, and what they found.
 	scope []int
+	one   oneNode
 	group int
 	left  int
 	best  shareKey
@@ -73,6 +96,7 @@ func (f *Fleet) Place(r *Request, p *Placement) bool {
 			f.search.counts[i] = r.Groups[i].min()
 		}
 		if ok = f.placeRequest(); ok {
+			f.search.growing = true
 			f.extend()
 		}
 	}
@@ -93,7 +117,9 @@ func compareMembers(a, b Member) int {
 func (f *Fleet) begin(r *Request, p *Placement) {
 	s := &f.search
 	s.request, s.placement = r, p
-	s.candidates = s.candidates[:0]
+	s.candidates, s.stashed = s.candidates[:0], s.stashed[:0]
+	s.surveyed, s.growing = -1, false
+	s.solver.reset()
 	s.counts, s.placed, s.order, s.trial = s.counts[:0], s.placed[:0], s.order[:0], s.trial[:0]
 	s.sameClasses = true
 	lead := -1
@@ -141,17 +167,23 @@ func harder(r *Request, a, b int) bool {
 
 // placeRequest places the wanted members of all groups, or nothing.
 func (f *Fleet) placeRequest() bool {
-	r := f.search.request
+	s := &f.search
+	r := s.request
+	s.gpus, s.near = 0, false
+	for i := range r.Groups {
+		s.near = s.near || r.Groups[i].Claim.GPUs > 0 || f.close(i)
+		s.gpus += s.counts[i] * r.Groups[i].Claim.GPUs
+	}
 	required, preferred := r.Required, r.Preferred
 	if len(r.Groups) == 1 {
 		// The levels of the only group are the gang's as well.
 		g := &r.Groups[0]
-		required = max(required, g.Required)
+		required = max(required, g.required())
 		if g.Preferred != 0 {
 			preferred = g.Preferred
 		}
 	}
-	return f.place(r.Within, f.search.order, required, preferred)
+	return f.place(r.Within, s.order, required, preferred)
 }
 
 // put lets one more member of a group hold something.
@@ -171,48 +203,6 @@ func (f *Fleet) rollback(members int) {
 		s.placed[list[i].Group]--
 	}
 	s.placement.Members = list[:members]
-}
-
-// extend adds members to the groups of a gang that has its minimum, as far as they fit
-// inside the required domains around it.
-func (f *Fleet) extend() {
-	s := &f.search
-	for _, group := range s.order {
-		g := &s.request.Groups[group]
-		s.counts[group] = g.Count - s.placed[group]
-		if s.counts[group] == 0 {
-			continue
-		}
-		d, node := f.around(group)
-		if node >= 0 {
-			f.fillNode(node, group, s.counts[group])
-		} else {
-			f.fill(d, group)
-		}
-		if g.Segment > 1 { // a domain inside a segment's does not see segments
-			f.rollback(len(s.placement.Members) - s.placed[group]%g.Segment)
-		}
-	}
-}
-
-// around returns the domain in which further members of a group may be, and the node
-// if it must be one node.
-func (f *Fleet) around(group int) (topology.Domain, topology.Node) {
-	s := &f.search
-	members := s.placement.Members
-	first := members[0].Hold.Node
-	mine := slices.IndexFunc(members, func(m Member) bool { return m.Group == group })
-	required := [...]topology.Level{s.request.Required, s.request.Groups[group].Required}
-	d := s.request.Within
-	for i, n := range [...]topology.Node{first, members[mine].Hold.Node} {
-		if required[i] == f.tree.NodeLevel() {
-			return d, n
-		}
-		if domain := f.tree.DomainOf(n, required[i]); f.tree.DomainLevel(domain) > f.tree.DomainLevel(d) {
-			d = domain
-		}
-	}
-	return d, -1
 }
 
 // locate finds the lowest domain around all members.

@@ -86,14 +86,14 @@ func (w *world) drawClaim(t *rapid.T) Claim {
 // drawGroup draws a group of at most so many members.
 func (w *world) drawGroup(t *rapid.T, most int) Group {
 	g := Group{Claim: w.drawClaim(t), Classes: rapid.SampledFrom([][]topology.Class{{0}, {0, 1}, {1, 0}, {2, 0, 1}}).Draw(t, "classes")}
-	g.Segment = rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "segment")
-	unit := max(1, g.Segment)
+	segment := rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "segment")
+	unit := max(1, segment)
 	g.Count = unit * rapid.IntRange(1, max(1, most/unit)).Draw(t, "count")
 	if rapid.IntRange(0, 3).Draw(t, "elastic") == 0 {
 		g.Min = unit * rapid.IntRange(1, g.Count/unit).Draw(t, "min")
 	}
-	if g.Segment > 1 {
-		g.SegmentLevel = w.drawLevel(t, "segmentLevel", 1)
+	if segment > 1 {
+		g.Segments = []Segment{{segment, w.drawLevel(t, "segmentLevel", 1)}}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "picky") == 0 {
 		refused := w.nodes[rapid.IntRange(0, len(w.nodes)-1).Draw(t, "refused")].index
@@ -190,14 +190,14 @@ func (w *world) tryOneGroup(t *rapid.T, r *Request) {
 		if g.Count == 1 {
 			level = p.Level // one member goes by the rule for nodes
 		}
-		if g.Claim.CPUMilli == 0 && g.Claim.MemoryMiB == 0 && g.Match == nil && g.Segment <= 1 {
+		if g.Claim.CPUMilli == 0 && g.Claim.MemoryMiB == 0 && g.Match == nil && g.outermost() == 1 {
 			twin.requireTightest(t, p, level)
 		}
 	default:
 		require.Less(t, len(p.Members), g.Count)
 		// Nothing more fits beside it, inside the required level.
 		more := &Request{Groups: []Group{*g}, Within: w.fleet.Tree().DomainOf(p.Members[0].Hold.Node, widest)}
-		more.Groups[0].Count, more.Groups[0].Min = max(1, g.Segment), 0
+		more.Groups[0].Count, more.Groups[0].Min = g.outermost(), 0
 		if widest == w.fleet.Tree().NodeLevel() {
 			node := p.Members[0].Hold.Node
 			more.Groups[0].Match = func(n topology.Node) bool { return n == node }
@@ -260,7 +260,7 @@ func (w *world) requireShortage(t *rapid.T, r *Request) {
 	require.Equal(t, s.EligibleNodes == 0, s.Tightest == Nodes)
 	require.LessOrEqual(t, s.MembersInDomain, s.Members)
 	require.LessOrEqual(t, s.RoomyNodes, s.EligibleNodes)
-	if len(r.Groups) == 1 && g.Segment <= 1 {
+	if len(r.Groups) == 1 && g.outermost() == 1 {
 		require.Less(t, s.MembersInDomain, s.Needed)
 	}
 }

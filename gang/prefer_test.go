@@ -84,15 +84,15 @@ func TestPreferences(t *testing.T) {
 		{"the roomiest leaves first, the rest where it fits best", []string{"p/a:8,8,8", "p/b:8", "p/c:8,8", "p/d:8,8,8,8"}, gpus(5, 8), "d0 d1 d2 d3 b0 in p"},
 		{"the fleet if it must be", []string{"p/a:8", "q/b:8"}, gpus(2, 8), "a0 b0 in fleet"},
 		{"the roomiest nodes first, the rest on the tightest", []string{"p/a:8,5,8,2,1"}, gpus(9, 2), "a0+++ a2+++ a3 in p/a"},
-		{"not below the preferred level", []string{"p/a:8,8", "p/b:4,4", "q/c:8"}, with(gpus(2, 4), func(r *Request) { r.Preferred = leafLevel }), "b0 b1 in p/b"},
+		{"not below the preferred level", []string{"p/a:8,8", "p/b:4,4", "q/c:7"}, with(gpus(2, 4), func(r *Request) { r.Preferred = leafLevel }), "b0 b1 in p/b"},
 		{"a wider level if the preferred one is full", []string{"p/a:4", "p/b:4"}, with(gpus(2, 4), func(r *Request) { r.Preferred = leafLevel }), "a0 b0 in p"},
 		{"the required level or nothing", []string{"p/a:4", "p/b:4"}, with(gpus(2, 4), func(r *Request) { r.Required = leafLevel }), "nothing"},
 		{"only within a domain", []string{"p/a:1", "p/b:8"}, with(gpus(1, 1), func(r *Request) { r.Within = 3 }), "b0"},
-		{"segments on a leaf each", []string{"p/a:8,8,8", "p/b:8", "p/c:8,8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segment, r.Groups[0].SegmentLevel = 2, leafLevel }), "a0 a1 c0 c1 in p"},
-		{"segments on a node each", []string{"p/a:6,3,4,4"}, with(gpus(4, 2), func(r *Request) { r.Groups[0].Segment, r.Groups[0].SegmentLevel = 2, 3 }), "a2+ a3+ in p/a"},
-		{"the last segment where it fits best", []string{"p/a:8,8,8", "p/c:8,8", "p/d:8,8,8,8"}, with(gpus(6, 8), func(r *Request) { r.Groups[0].Segment, r.Groups[0].SegmentLevel = 2, leafLevel }), "d0 d1 d2 d3 c0 c1 in p"},
-		{"room for segments is what counts", []string{"p/a:8,8,8", "p/b:8,8,8", "q/c:8,8", "q/d:8,8", "q/e:8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segment, r.Groups[0].SegmentLevel = 2, leafLevel }), "a0 a1 b0 b1 in p"},
-		{"no fewer than whole segments", []string{"p/a:8,8,8", "p/b:8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segment, r.Groups[0].SegmentLevel = 2, leafLevel }), "nothing"},
+		{"segments on a leaf each", []string{"p/a:8,8,8", "p/b:8", "p/c:8,8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "a0 a1 c0 c1 in p"},
+		{"segments on a node each", []string{"p/a:6,3,4,4"}, with(gpus(4, 2), func(r *Request) { r.Groups[0].Segments = []Segment{{2, 3}} }), "a2+ a3+ in p/a"},
+		{"the last segment where it fits best", []string{"p/a:8,8,8", "p/c:8,8", "p/d:8,8,8,8"}, with(gpus(6, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "d0 d1 d2 d3 c0 c1 in p"},
+		{"room for segments is what counts", []string{"p/a:8,8,8", "p/b:8,8,8", "q/c:8,8,8", "q/d:8,8,8", "q/e:8,8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "a0 a1 b0 b1 in p"},
+		{"no fewer than whole segments", []string{"p/a:8,8,8", "p/b:8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "nothing"},
 		{"the minimum, and then what fits", []string{"p/a:8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].Min = 2 }), "a0 a1 b0 in fleet"},
 		{"the minimum, and then what fits in the required level", []string{"p/a:8,8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].Min, r.Required = 2, spineLevel }), "a0 a1 a2 in p/a"},
 		{"host members where the fewest GPUs are free", []string{"p/a:8,3", "p/b:1"}, Request{Groups: []Group{{Count: 3, Claim: Claim{CPUMilli: 32_000}, Classes: zero}}}, "b0+ a1 in p"},
@@ -194,7 +194,7 @@ func TestTheHostInTheWay(t *testing.T) {
 	// Segments on a node each: a node with CPU for three members takes two.
 	f = fleetOf(t, "p/a:8,8")
 	require.NoError(t, f.Resize(node(f, "a", 0), 3_000, 0))
-	r = Request{Groups: []Group{{Count: 6, Claim: Claim{GPUs: 1, CPUMilli: 1_000}, Classes: zero, Segment: 2, SegmentLevel: 3}}}
+	r = Request{Groups: []Group{{Count: 6, Claim: Claim{GPUs: 1, CPUMilli: 1_000}, Classes: zero, Segments: []Segment{{2, 3}}}}}
 	r.Preferred = leafLevel
 	require.NoError(t, f.Resize(node(f, "a", 1), 5_000, 0))
 	require.True(t, f.Place(&r, &p))

@@ -18,6 +18,43 @@ type Request struct {
 	// Preferred is the level at which the search starts; it goes on at wider levels
 	// up to Required. 0: at single nodes. It is not wider than Required.
 	Preferred topology.Level
+	// Locality weighs being close against packing. The zero value is Strict.
+	Locality Locality
+}
+
+// A Locality is the dial between communication and packing: how far a gang may move
+// apart so that fewer whole domains are broken. A domain is whole while all of its
+// GPUs are free and all of its nodes take work; a placement breaks it by using some
+// of it, but not all.
+type Locality uint8
+
+const (
+	// Strict: the lowest domain that fits, always; there the fewest domains, and only
+	// then the fewest broken ones.
+	Strict Locality = iota
+	// Balanced: one level above the lowest that fits, if that breaks fewer whole
+	// domains, by cost.
+	Balanced
+	// Loose: any level up to the required one, to break the fewest whole domains, by
+	// cost; of equals the lowest.
+	Loose
+)
+
+// String returns the name of a locality, such as "strict".
+func (l Locality) String() string {
+	names := [...]string{"strict", "balanced", "loose"}
+	if int(l) < len(names) {
+		return names[l]
+	}
+	return fmt.Sprintf("locality %d", l)
+}
+
+// A Segment is a part of a group that stays together.
+type Segment struct {
+	// Size is the number of members. 0 and 1 ask for nothing.
+	Size int
+	// Level of the domain that each segment stays in. Fleet asks for nothing.
+	Level topology.Level
 }
 
 // A Group is a number of like members of a gang.
@@ -36,11 +73,29 @@ type Group struct {
 	// Required and Preferred are as in Request, for the members of this group among
 	// themselves.
 	Required, Preferred topology.Level
-	// Segment: members 0 to Segment-1 inside one domain of SegmentLevel, the next
-	// Segment members again, and so on. 0 and 1: none. Count and Min are multiples
-	// of it.
-	Segment      int
-	SegmentLevel topology.Level
+	// Segments keep members together: of an entry, members 0 to Size-1 inside one
+	// domain of Level, the next Size members again, and so on. They are nested, the
+	// outermost first: the size of each divides the one before, and its level is at
+	// least as narrow. Count and Min are multiples of the outermost size.
+	Segments []Segment
+	// Balance divides the members, or the outermost segments, as evenly as possible
+	// over the domains of this level that the group uses: first the fewest domains that
+	// can hold it, inside the domain that the search settles on, then the largest
+	// possible minimum. It has an effect only where it is narrower than the
+	// domain settled on. 0: none.
+	Balance topology.Level
+	// Spread: over all domains of this level that have at least one node for the
+	// group, inside the domain of its required level (or Within), the numbers of
+	// its members differ by at most MaxSkew. A node is for the group if it takes work,
+	// is of one of Classes and matches, whatever is free there. 0: none.
+	Spread topology.Level
+	// MaxSkew is at least 1 with Spread, and 0 without.
+	MaxSkew int
+	// Align is rail alignment: all members inside one domain of this level, or on one
+	// node, and the same GPUs, by index, are used on every node, except that one node
+	// may use a subset of them. For claims of whole GPUs; nodes with more than
+	// MaxRails GPUs are not used. 0: none.
+	Align topology.Level
 }
 
 // A Placement is where a gang went.
@@ -70,13 +125,42 @@ func (g *Group) min() int {
 	return g.Min
 }
 
+// required is the level of the domain in which the group has to be.
+func (g *Group) required() topology.Level { return max(g.Required, g.Align) }
+
 // segment returns how many members must be together, as seen from inside a domain of
 // a level: 1 where that is no constraint any more.
 func (g *Group) segment(inside topology.Level) int {
-	if g.Segment <= 1 || g.SegmentLevel <= inside {
-		return 1
+	for i := range g.Segments {
+		if s := &g.Segments[i]; s.Level > inside && s.Size > 1 {
+			return s.Size
+		}
 	}
-	return g.Segment
+	return 1
+}
+
+// outermost is the number of members that only come and go together.
+func (g *Group) outermost() int { return g.segment(topology.Fleet) }
+
+// levelOf is the level of the outermost segments of a size.
+func (g *Group) levelOf(size int) topology.Level {
+	for i := range g.Segments {
+		if g.Segments[i].Size == size && g.Segments[i].Level > topology.Fleet {
+			return g.Segments[i].Level
+		}
+	}
+	return topology.Fleet
+}
+
+// narrowest is the narrowest level of the group's segments that is not the node's:
+// inside a domain of it, counts of GPUs tell all. Fleet if there is none.
+func (g *Group) narrowest(node topology.Level) topology.Level {
+	for i := len(g.Segments) - 1; i >= 0; i-- {
+		if s := &g.Segments[i]; s.Level < node && s.Size > 1 {
+			return s.Level
+		}
+	}
+	return topology.Fleet
 }
 
 // Validate says what is wrong with a request, as an *Error: ErrInvalid, or ErrUnknown
@@ -89,6 +173,9 @@ func (f *Fleet) Validate(r *Request) error {
 	}
 	if !f.tree.HasDomain(r.Within) {
 		return &Error{Field: "within", Reason: fmt.Sprintf("there is no domain with index %d", r.Within), Kind: ErrUnknown}
+	}
+	if r.Locality > Loose {
+		return &Error{Field: "locality", Reason: fmt.Sprintf("there is no locality %d", r.Locality), Kind: ErrInvalid}
 	}
 	if err := f.validateLevels(r.Required, r.Preferred); err != nil {
 		return err
@@ -111,14 +198,6 @@ func (f *Fleet) validateGroup(g *Group) *Error {
 		return invalid("count", "%d members are not within 1 and %d", g.Count, MaxMembers)
 	case g.Min < 0 || g.Min > g.Count:
 		return invalid("min", "a minimum of %d is not within 0 and the count of %d", g.Min, g.Count)
-	case g.Segment < 0:
-		return invalid("segment", "%d is negative", g.Segment)
-	case g.Segment > 1 && g.SegmentLevel < 1:
-		return invalid("segmentLevel", "segments need a level below the fleet")
-	case g.Segment > 1 && (g.Count%g.Segment != 0 || g.Min%g.Segment != 0):
-		return invalid("segment", "%d members, at least %d, do not come in segments of %d", g.Count, g.min(), g.Segment)
-	case g.SegmentLevel < 0 || g.SegmentLevel > f.tree.NodeLevel():
-		return &Error{Field: "segmentLevel", Reason: fmt.Sprintf("there is no level %d", g.SegmentLevel), Kind: ErrUnknown}
 	case len(g.Classes) == 0:
 		return invalid("classes", "there are none")
 	}
@@ -128,7 +207,76 @@ func (f *Fleet) validateGroup(g *Group) *Error {
 	if err := f.validateLevels(g.Required, g.Preferred); err != nil {
 		return err
 	}
+	if err := f.validateSegments(g); err != nil {
+		return err
+	}
+	if err := f.validateWishes(g); err != nil {
+		return err
+	}
 	return g.Claim.validate()
+}
+
+// validateSegments checks the nesting of segments.
+func (f *Fleet) validateSegments(g *Group) *Error {
+	refuse := func(kind error, i int, field, format string, args ...any) *Error {
+		return &Error{Field: fmt.Sprintf("segments[%d].%s", i, field), Reason: fmt.Sprintf(format, args...), Kind: kind}
+	}
+	var outer Segment
+	for i, s := range g.Segments {
+		switch {
+		case s.Size < 0:
+			return refuse(ErrInvalid, i, "size", "%d is negative", s.Size)
+		case s.Level < 0 || s.Level > f.tree.NodeLevel():
+			return refuse(ErrUnknown, i, "level", "there is no level %d", s.Level)
+		case s.Size <= 1 || s.Level == topology.Fleet:
+			continue
+		case outer.Size > 0 && outer.Size%s.Size != 0:
+			return refuse(ErrInvalid, i, "size", "%d does not divide the %d of the segment around it", s.Size, outer.Size)
+		case outer.Size > 0 && s.Level < outer.Level:
+			return refuse(ErrInvalid, i, "level", "%s is wider than the %s of the segment around it",
+				f.tree.LevelName(s.Level), f.tree.LevelName(outer.Level))
+		case g.Count%s.Size != 0 || g.Min%s.Size != 0:
+			return refuse(ErrInvalid, i, "size", "%d members, at least %d, do not come in segments of %d", g.Count, g.min(), s.Size)
+		}
+		outer = s
+		for _, wish := range [...]struct {
+			field string
+			level topology.Level
+		}{{"balance", g.Balance}, {"spread", g.Spread}} {
+			if s.Level < wish.level {
+				return &Error{Field: wish.field, Kind: ErrInvalid, Reason: fmt.Sprintf("%s is narrower than the %s of a segment",
+					f.tree.LevelName(wish.level), f.tree.LevelName(s.Level))}
+			}
+		}
+		if g.Align > 0 && s.Level > g.Align && s.Level < f.tree.NodeLevel() {
+			return &Error{Field: "align", Kind: ErrInvalid, Reason: fmt.Sprintf("a segment in one %s, between %s and the node",
+				f.tree.LevelName(s.Level), f.tree.LevelName(g.Align))}
+		}
+	}
+	return nil
+}
+
+// validateWishes checks balance, spread and alignment.
+func (f *Fleet) validateWishes(g *Group) *Error {
+	for _, wish := range [...]struct {
+		field string
+		level topology.Level
+	}{{"balance", g.Balance}, {"spread", g.Spread}, {"align", g.Align}} {
+		if wish.level < 0 || wish.level > f.tree.NodeLevel() {
+			return &Error{Field: wish.field, Reason: fmt.Sprintf("there is no level %d", wish.level), Kind: ErrUnknown}
+		}
+	}
+	switch {
+	case g.Spread == 0 && g.MaxSkew != 0:
+		return &Error{Field: "maxSkew", Reason: "a skew without a level to spread over", Kind: ErrInvalid}
+	case g.Spread != 0 && (g.MaxSkew < 1 || g.MaxSkew > MaxMembers):
+		return &Error{Field: "maxSkew", Reason: fmt.Sprintf("%d is not within 1 and %d", g.MaxSkew, MaxMembers), Kind: ErrInvalid}
+	case g.Align != 0 && g.Claim.GPUs == 0:
+		return &Error{Field: "align", Reason: "members without whole GPUs have no rails", Kind: ErrInvalid}
+	case g.Align != 0 && g.Spread != 0:
+		return &Error{Field: "align", Reason: "spread and alignment exclude each other", Kind: ErrInvalid}
+	}
+	return nil
 }
 
 func (f *Fleet) validateClasses(classes []topology.Class) *Error {

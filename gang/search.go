@@ -12,6 +12,8 @@ type candidate struct {
 	domain topology.Domain
 	// size orders candidates: what would be left over, or the capacity.
 	size int
+	// outer is what using the domain breaks, of itself and the domains around it.
+	outer int64
 	// position in the order of paths settles ties.
 	position int
 }
@@ -20,126 +22,225 @@ type candidate struct {
 // the lowest domain that fits, not wider than required, and there in the tightest.
 // Either all of them are placed or none.
 func (f *Fleet) place(d topology.Domain, scope []int, required, preferred topology.Level) bool {
+	s := &f.search
 	total, gpus := 0, 0
 	for _, group := range scope {
-		total += f.search.counts[group]
-		gpus += f.search.counts[group] * f.search.request.Groups[group].Claim.GPUs
+		total += s.counts[group]
+		gpus += s.counts[group] * s.request.Groups[group].Claim.GPUs
 	}
+	widest := max(required, f.tree.DomainLevel(d))
 	if total == 1 { // on one node, whatever the levels
 		if gpus == 0 {
 			return f.fill(d, scope[0]) == 1
 		}
 		return f.onOneNode(d, scope, gpus)
 	}
-	widest := max(required, f.tree.DomainLevel(d))
 	start := preferred
 	switch {
-	case preferred == 0 && gpus > 0:
-		start = f.tree.NodeLevel()
-	case preferred == 0:
-		// Shares and the host alone gain nothing from being close, and their room is
-		// not known to a domain: it would have to be looked for in each.
+	case gpus == 0 && !f.allClose(scope):
 		start = widest
+	case preferred == 0:
+		start = f.tree.NodeLevel()
 	}
+	start = f.startSpread(scope, start, widest)
+	f.survey(d, scope)
+	mark := len(s.placement.Members)
 	for level := max(start, widest); level >= widest; level-- {
-		if level == f.tree.NodeLevel() {
-			if f.onOneNode(d, scope, gpus) {
-				return true
+		if f.atLevel(d, scope, level, gpus) {
+			if s.request.Locality != Strict && len(scope) == len(s.request.Groups) {
+				f.loosen(d, scope, level, widest, mark, gpus)
 			}
-		} else if f.inOneDomain(d, scope, level) {
 			return true
 		}
 	}
 	return false
 }
 
-// onOneNode places the wanted members of some groups on one node, the one with the
-// fewest free GPUs that has enough.
-func (f *Fleet) onOneNode(d topology.Domain, scope []int, gpus int) bool {
-	s := &f.search
-	s.scope = scope
-	return f.visit(d, s.request.Groups[scope[0]].Classes, gpus, s.visitAll)
+// allClose reports whether groups without whole GPUs ask to be close.
+func (f *Fleet) allClose(scope []int) bool {
+	if len(scope) > 1 {
+		return f.search.request.Preferred > 0
+	}
+	return f.close(scope[0])
 }
 
-// visit shows the nodes of some classes with at least so many free GPUs, those with the
-// fewest first, then by class in the given order, until a visit returns true.
-func (f *Fleet) visit(d topology.Domain, classes []topology.Class, gpus int, visit func(topology.Node) bool) bool {
-	most := f.mostGPUs(classes)
-	for k := gpus; k <= most; k++ {
-		for _, c := range classes {
-			if f.tree.Visit(d, classes, c, k, visit) {
-				return true
+// close reports whether a group without whole GPUs asks to be close. Unless it does it
+// gains nothing from it, and its room is not known to a domain: it would have to
+// be looked for in each.
+func (f *Fleet) close(group int) bool {
+	r := f.search.request
+	g := &r.Groups[group]
+	return g.Required > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Balance > 0 || g.Spread > 0 ||
+		len(r.Groups) == 1 && (r.Required > 0 || r.Preferred > 0)
+}
+
+// startSpread is the level at which a search starts: a group that is to be spread is not
+// squeezed into less than the domain over which it is spread.
+func (f *Fleet) startSpread(scope []int, start, widest topology.Level) topology.Level {
+	for _, group := range scope {
+		if g := &f.search.request.Groups[group]; g.Spread > 0 {
+			start = min(start, max(widest, g.Required))
+		}
+	}
+	return start
+}
+
+func (f *Fleet) atLevel(d topology.Domain, scope []int, level topology.Level, gpus int) bool {
+	if level == f.tree.NodeLevel() {
+		return f.onOneNode(d, scope, gpus)
+	}
+	return f.inOneDomain(d, scope, level)
+}
+
+// loosen looks for a placement at wider levels that breaks less, and takes it
+// instead of the one since the mark.
+func (f *Fleet) loosen(d topology.Domain, scope []int, level, widest topology.Level, mark, gpus int) {
+	s := &f.search
+	if s.request.Locality == Balanced {
+		widest = max(widest, level-1)
+	}
+	broken := f.cost(s.request, s.placement.Members[mark:]).Broken
+	for level--; level >= widest && broken > 0; level-- {
+		base := f.stash(mark)
+		if f.atLevel(d, scope, level, gpus) {
+			if other := f.cost(s.request, s.placement.Members[mark:]).Broken; other < broken {
+				broken = other
+				s.stashed = s.stashed[:base]
+				continue
 			}
-		}
-	}
-	return false
-}
-
-// mostGPUs is the largest number of GPUs of a node of some classes, or -1.
-func (f *Fleet) mostGPUs(classes []topology.Class) int {
-	most := -1
-	for _, c := range classes {
-		if gpus, ok := f.tree.ClassGPUs(c); ok {
-			most = max(most, gpus)
-		}
-	}
-	return most
-}
-
-// tryAll is the visit of onOneNode.
-func (f *Fleet) tryAll(n topology.Node) bool {
-	s := &f.search
-	mark := len(s.placement.Members)
-	for _, group := range s.scope {
-		if !f.admits(group, n) || f.fillNode(n, group, s.counts[group]) < s.counts[group] {
 			f.rollback(mark)
-			return false
 		}
+		f.unstash(base)
 	}
-	return true
 }
 
-// admits reports whether a node will do for a group, whatever is free there.
-func (f *Fleet) admits(group int, n topology.Node) bool {
-	g := &f.search.request.Groups[group]
-	if len(f.search.scope) > 1 && !slices.Contains(g.Classes, f.nodes[n].class) {
-		return false
+// stash takes a placement back and keeps it on a stack.
+func (f *Fleet) stash(mark int) (base int) {
+	s := &f.search
+	base = len(s.stashed)
+	s.stashed = append(s.stashed, s.placement.Members[mark:]...)
+	f.rollback(mark)
+	return base
+}
+
+// unstash undoes stash.
+func (f *Fleet) unstash(base int) {
+	s := &f.search
+	for i := range s.stashed[base:] {
+		m := &s.stashed[base+i]
+		f.put(m.Group, &m.Hold)
 	}
-	return g.Match == nil || g.Match(n)
+	s.stashed = s.stashed[:base]
 }
 
 // inOneDomain places the wanted members of some groups in one domain of a level:
-// the one in which the fewest more members would fit, and if it only seemed to
-// have room, the next one.
+// the one in which the fewest more members would fit, of equals the one in which
+// that breaks least, and if it only seemed to have room, the next one.
 func (f *Fleet) inOneDomain(d topology.Domain, scope []int, level topology.Level) bool {
 	s := &f.search
 	base := len(s.candidates)
 	f.collect(d, scope, level)
 	end := len(s.candidates)
-	ok := false
-	if base < end {
-		// Nearly always the first choice has room, so nothing is sorted for it.
-		first := base
-		for i := base + 1; i < end; i++ {
-			if compareCandidates(s.candidates[i], s.candidates[first]) < 0 {
-				first = i
-			}
-		}
-		s.candidates[base], s.candidates[first] = s.candidates[first], s.candidates[base]
-		ok = f.placeIn(s.candidates[base].domain, scope)
-		if !ok {
-			slices.SortFunc(s.candidates[base+1:end], compareCandidates)
+	if base == end {
+		return false
+	}
+	// Nearly always the first choice has room, so nothing is sorted for it.
+	first := base
+	for i := base + 1; i < end; i++ {
+		if s.compare(&s.candidates[i], &s.candidates[first]) < 0 {
+			first = i
 		}
 	}
-	for i := base + 1; i < end && !ok; i++ {
-		ok = f.placeIn(s.candidates[i].domain, scope)
+	s.candidates[base], s.candidates[first] = s.candidates[first], s.candidates[base]
+	mark := len(s.placement.Members)
+	at, ok := base, f.placeIn(s.candidates[base].domain, scope)
+	if !ok || f.comparable(base, end, scope) {
+		slices.SortFunc(s.candidates[base+1:end], func(a, b candidate) int { return s.compare(&a, &b) })
+	}
+	for !ok && at+1 < end {
+		at++
+		ok = f.placeIn(s.candidates[at].domain, scope)
+	}
+	if ok && f.comparable(at, end, scope) {
+		f.compete(at, end, scope, mark)
 	}
 	s.candidates = s.candidates[:base]
 	return ok
 }
 
-func compareCandidates(a, b candidate) int {
-	return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.position, b.position))
+// compare orders candidates.
+func (s *search) compare(a, b *candidate) int {
+	tight, whole := cmp.Compare(a.size, b.size), cmp.Compare(a.outer, b.outer)
+	if s.request.Locality != Strict {
+		tight, whole = whole, tight
+	}
+	return cmp.Or(tight, whole, cmp.Compare(a.position, b.position))
+}
+
+// comparable reports whether a placement may be compared with what other candidates
+// offer: the gang's own, where the domains are small.
+func (f *Fleet) comparable(at, end int, scope []int) bool {
+	s := &f.search
+	return end-at > 1 && len(scope) == len(s.request.Groups) && !s.growing &&
+		f.tree.Population(s.candidates[at].domain) <= maxCompared
+}
+
+// compete compares the placement since the mark, in one candidate, with those in the
+// next ones, and keeps the best.
+func (f *Fleet) compete(at, end int, scope []int, mark int) {
+	s := &f.search
+	seen := f.tree.Population(s.candidates[at].domain)
+	best := f.cost(s.request, s.placement.Members[mark:])
+	size := s.candidates[at].size
+	for i := at + 1; i < end; i++ {
+		c := s.candidates[i]
+		seen += f.tree.Population(c.domain)
+		if seen > maxCompared || f.isFloor(best, scope) || s.request.Locality == Strict && c.size > size {
+			return
+		}
+		base := f.stash(mark)
+		if f.placeIn(c.domain, scope) {
+			other := f.cost(s.request, s.placement.Members[mark:])
+			if s.better(other, best, c.size, size) {
+				best, size = other, c.size
+				s.stashed = s.stashed[:base]
+				continue
+			}
+			f.rollback(mark)
+		}
+		f.unstash(base)
+	}
+}
+
+// better reports whether a cost, with so many more members that would fit, is better than
+// another. On Strict only equally tight domains are compared.
+func (s *search) better(a, b Cost, sizeA, sizeB int) bool {
+	if s.request.Locality != Strict {
+		return cmp.Or(cmp.Compare(a.Broken, b.Broken), cmp.Compare(sizeA, sizeB), cmp.Compare(a.Span, b.Span)) < 0
+	}
+	return s.lower(a, b)
+}
+
+// isFloor reports whether nothing can cost less than that: a single group that breaks
+// nothing and is on as few nodes as can be, in the least possible number of domains.
+func (f *Fleet) isFloor(c Cost, scope []int) bool {
+	s := &f.search
+	if c.Broken > 0 {
+		return false
+	}
+	if c.Span == 0 && s.request.Locality == Strict {
+		return true
+	}
+	if len(scope) > 1 {
+		return false
+	}
+	g := &s.request.Groups[scope[0]]
+	if g.Claim.GPUs == 0 || len(s.placement.Members) == 0 {
+		return false
+	}
+	most := f.mostGPUs(g.Classes) / g.Claim.GPUs
+	nodes := (s.counts[scope[0]] + most - 1) / max(most, 1)
+	return c.Span == int64(nodes)*f.spanCost(f.tree.NodeLevel())
 }
 
 // collect lists the domains of a level, at or below a domain, that have room by
@@ -151,7 +252,11 @@ func (f *Fleet) collect(d topology.Domain, scope []int, level topology.Level) {
 	}
 	if f.tree.DomainLevel(d) == level {
 		s := &f.search
-		s.candidates = append(s.candidates, candidate{d, slack, len(s.candidates)})
+		c := candidate{domain: d, size: slack, position: len(s.candidates)}
+		if f.tree.Whole(d) {
+			c.outer = f.outerCost(d, s.gpus)
+		}
+		s.candidates = append(s.candidates, c)
 		return
 	}
 	for _, child := range f.tree.Children(d) {
@@ -160,19 +265,20 @@ func (f *Fleet) collect(d topology.Domain, scope []int, level topology.Level) {
 }
 
 // slack is how many members more than wanted would fit into a domain by its
-// counts, summed over the groups with whole GPUs; without such groups, how many
-// GPUs are free there. False if some group does not fit.
+// counts, summed over the groups with whole GPUs; without such groups, by what
+// is known of the only group, else how many GPUs are free there. False if some
+// group does not fit.
 func (f *Fleet) slack(d topology.Domain, scope []int) (int, bool) {
 	s := &f.search
 	slack, gpus, lead := 0, 0, -1
 	for _, group := range scope {
 		g := &s.request.Groups[group]
-		if g.Claim.GPUs == 0 {
+		if g.Claim.GPUs == 0 && s.surveyed != group {
 			continue
 		}
 		lead = group
 		gpus += s.counts[group] * g.Claim.GPUs
-		spare := f.capacity(d, g) - s.counts[group]
+		spare := f.capacity(d, group) - s.counts[group]
 		if spare < 0 {
 			return 0, false
 		}
@@ -193,73 +299,4 @@ func (f *Fleet) freeGPUs(d topology.Domain, classes []topology.Class) int {
 		free += f.tree.FreeGPUs(d, c)
 	}
 	return free
-}
-
-// capacity is how many members of a group with whole GPUs fit into a domain by its
-// counts, in whole segments. It is more than really fit where the host or Match
-// is in the way, never less.
-func (f *Fleet) capacity(d topology.Domain, g *Group) int {
-	level := f.tree.DomainLevel(d)
-	segment := g.segment(level)
-	if segment > 1 && g.SegmentLevel < f.tree.NodeLevel() {
-		total := 0
-		for _, child := range f.tree.Children(d) {
-			members := f.capacity(child, g)
-			total += members - members%segment
-		}
-		return total
-	}
-	// Else a segment is inside the domain anyway, or on a node, where it is a claim of
-	// its own.
-	total := 0
-	for _, c := range g.Classes {
-		total += f.tree.Capacity(d, c, segment*g.Claim.GPUs)
-	}
-	return total * segment
-}
-
-// placeIn places the wanted members of some groups in a domain, or nothing. Several
-// groups are tried in several orders, since what one leaves may not do for
-// another.
-func (f *Fleet) placeIn(d topology.Domain, scope []int) bool {
-	s := &f.search
-	mark := len(s.placement.Members)
-	if len(scope) == 1 {
-		ok := f.fill(d, scope[0]) == s.counts[scope[0]]
-		if !ok {
-			f.rollback(mark)
-		}
-		return ok
-	}
-	for first := range min(len(scope), maxOrders) {
-		copy(s.trial, scope)
-		copy(s.trial[1:first+1], scope[:first])
-		s.trial[0] = scope[first]
-		for i, group := range s.trial {
-			if f.placeGroup(d, group) {
-				if i == len(s.trial)-1 {
-					return true
-				}
-				continue
-			}
-			f.rollback(mark)
-			if i == 0 {
-				return false // it does not even fit alone
-			}
-			break
-		}
-	}
-	return false
-}
-
-// placeGroup places one group of several in the gang's domain, by its own levels if
-// they are narrower.
-func (f *Fleet) placeGroup(d topology.Domain, group int) bool {
-	s := &f.search
-	g := &s.request.Groups[group]
-	scope := s.identity[group : group+1]
-	if max(g.Required, g.Preferred) > f.tree.DomainLevel(d) {
-		return f.place(d, scope, g.Required, g.Preferred)
-	}
-	return f.placeIn(d, scope)
 }

@@ -82,13 +82,13 @@ func (t *twin) segmentsFit(group, member, firstSet int, nodes, all []int) bool {
 	if member == t.counts[group] {
 		return t.groupsFit(group+1, all)
 	}
-	if g.Segment <= 1 {
+	if g.outermost() == 1 {
 		return t.membersFit(group, member, t.counts[group], 0, nodes, func() bool { return t.groupsFit(group+1, all) })
 	}
-	sets := t.split(nodes, g.SegmentLevel)
+	sets := t.split(nodes, g.Segments[0].Level)
 	for i := firstSet; i < len(sets); i++ {
-		if t.membersFit(group, member, member+g.Segment, 0, sets[i], func() bool {
-			return t.segmentsFit(group, member+g.Segment, i, nodes, all)
+		if t.membersFit(group, member, member+g.Segments[0].Size, 0, sets[i], func() bool {
+			return t.segmentsFit(group, member+g.Segments[0].Size, i, nodes, all)
 		}) {
 			return true
 		}

@@ -233,14 +233,18 @@ func (w *world) checkPlacement(t require.TestingT, r *Request, p *Placement) {
 		g := &r.Groups[i]
 		require.GreaterOrEqual(t, len(members), g.min(), "S2: a gang is short")
 		require.LessOrEqual(t, len(members), g.Count)
-		together("group", members, g.Required)
+		together("group", members, max(g.Required, g.Align))
+		w.checkSpread(t, r, i, members)
+		w.checkAlign(t, g, members)
 		for j, m := range members {
 			require.Equal(t, j, m.Index)
 		}
-		if g.Segment > 1 {
-			require.Zero(t, len(members)%g.Segment)
-			for segment := range slices.Chunk(members, g.Segment) {
-				together("segment", segment, g.SegmentLevel)
+		for _, s := range g.Segments {
+			if s.Size > 1 {
+				require.Zero(t, len(members)%s.Size)
+				for segment := range slices.Chunk(members, s.Size) {
+					together("segment", segment, s.Level)
+				}
 			}
 		}
 	}
@@ -248,6 +252,51 @@ func (w *world) checkPlacement(t require.TestingT, r *Request, p *Placement) {
 		require.GreaterOrEqual(t, m.Group, last, "members out of order")
 		last = m.Group
 	}
+}
+
+// checkSpread asserts the skew of a group over the domains that may serve it.
+func (w *world) checkSpread(t require.TestingT, r *Request, group int, members []Member) {
+	g := &r.Groups[group]
+	if g.Spread == 0 {
+		return
+	}
+	scope := max(r.Required, g.Required, w.fleet.Tree().DomainLevel(r.Within))
+	counts := map[string]int{}
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		if w.domain(n.index, scope) == w.domain(members[0].Hold.Node, scope) && n.schedulable && slices.Contains(g.Classes, n.Class) && (g.Match == nil || g.Match(n.index)) {
+			counts[w.domain(n.index, g.Spread)] += 0
+		}
+	}
+	for _, m := range members {
+		counts[w.domain(m.Hold.Node, g.Spread)]++
+	}
+	least, most := MaxMembers, 0
+	for _, n := range counts {
+		least, most = min(least, n), max(most, n)
+	}
+	require.LessOrEqual(t, most-least, g.MaxSkew, "skew")
+}
+
+// checkAlign asserts that a group uses the same GPUs on all nodes but one.
+func (w *world) checkAlign(t require.TestingT, g *Group, members []Member) {
+	if g.Align == 0 {
+		return
+	}
+	masks := map[topology.Node]uint64{}
+	all := uint64(0)
+	for _, m := range members {
+		masks[m.Hold.Node] |= m.Hold.GPUs
+		all |= m.Hold.GPUs
+	}
+	parts := 0
+	for n, mask := range masks {
+		require.LessOrEqual(t, w.node(n).GPUs, MaxRails)
+		if mask != all {
+			parts++
+		}
+	}
+	require.LessOrEqual(t, parts, 1, "nodes with a part of the rails")
 }
 
 func (w *world) domainLevelName(d topology.Domain) string {

@@ -83,9 +83,43 @@ func (c *checker) domain(d Domain) {
 			c.wrong("the nodes of %s are out of order", name)
 		}
 	}
+	gpus, free, population := 0, 0, 0
+	for n := range t.nodes {
+		if node := &t.nodes[n]; node.tally != nil && t.below(node.domain, d) {
+			population++
+			gpus += int(node.gpus)
+			free += max(int(node.free), 0)
+		}
+	}
+	if dom.gpus != gpus || dom.free != free || dom.population != population {
+		c.wrong("%s is said to have %d nodes, %d GPUs, %d of them free; it has %d, %d and %d",
+			name, dom.population, dom.gpus, dom.free, population, gpus, free)
+	}
 	for class := range t.classes {
 		c.tally(d, Class(class))
 	}
+}
+
+// open works out from the nodes whether a tally is open.
+func (c *checker) open(d Domain, class Class) bool {
+	t := c.t
+	for n := range t.nodes {
+		node := &t.nodes[n]
+		if node.tally == nil || node.class != class || node.gpus == 0 || node.free != node.gpus || !t.below(node.domain, d) {
+			continue
+		}
+		open := true
+		for at := node.domain; open; at = t.domains[at].parent {
+			open = !t.Whole(at) || t.GPUs(at) == int(node.gpus)
+			if at == d {
+				break
+			}
+		}
+		if open {
+			return true
+		}
+	}
+	return false
 }
 
 // tally checks one tally against the nodes at or below its domain.
@@ -128,13 +162,27 @@ func (c *checker) tally(d Domain, class Class) {
 			c.wrong("%s: nodes out of order", where)
 		}
 	}
+	if tl.open != c.open(d, class) {
+		c.wrong("%s: open is %t", where, tl.open)
+	}
+	opens := 0
 	for i, b := range tl.below {
+		if tl.openBelow.has(i) {
+			opens++
+		}
+		whole := t.Whole(b.domain) && t.GPUs(b.domain) > tl.gpus()
+		if tl.openBelow.has(i) != b.open || tl.wholeBelow.has(i) != whole {
+			c.wrong("%s: the marks of %s are wrong", where, t.DomainString(b.domain))
+		}
 		if b.up != tl || b.position != i || b.free != tl.belowFree[i] {
 			c.wrong("%s: the tally of %s has lost its position or its count", where, t.DomainString(b.domain))
 		}
 		if i > 0 && strings.Compare(t.DomainName(tl.below[i-1].domain), t.DomainName(b.domain)) >= 0 {
 			c.wrong("%s: children out of order", where)
 		}
+	}
+	if tl.opens != opens || tl.openBelow.next(len(tl.below)) >= 0 || tl.wholeBelow.next(len(tl.below)) >= 0 {
+		c.wrong("%s: %d are counted as open, %d are", where, tl.opens, opens)
 	}
 }
 

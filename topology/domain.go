@@ -14,7 +14,13 @@ type domain struct {
 	children []Domain // by name
 	nodes    []Node   // by name; of narrowest domains alone
 	tallies  []*tally // by class
+	// gpus is how many GPUs its nodes have, free how many of them are free, population
+	// how many nodes there are at or below it.
+	gpus, free, population int
 }
+
+// whole reports whether all GPUs of a domain are free.
+func (d *domain) whole() bool { return d.gpus > 0 && d.free == d.gpus }
 
 // HasDomain reports whether a domain is in the tree. The root always is.
 func (t *Tree) HasDomain(d Domain) bool {
@@ -39,6 +45,36 @@ func (t *Tree) Nodes(d Domain) []Node {
 	}
 	return t.domains[d].nodes
 }
+
+// GPUs returns how many GPUs the nodes at or below a domain have, free or not, of all
+// classes, whether or not the nodes take work.
+func (t *Tree) GPUs(d Domain) int {
+	if !t.HasDomain(d) {
+		return 0
+	}
+	return t.domains[d].gpus
+}
+
+// FreeAll returns how many GPUs are free at or below a domain, of all classes.
+func (t *Tree) FreeAll(d Domain) int {
+	if !t.HasDomain(d) {
+		return 0
+	}
+	return t.domains[d].free
+}
+
+// Population returns how many nodes there are at or below a domain, whether or not they
+// take work.
+func (t *Tree) Population(d Domain) int {
+	if !t.HasDomain(d) {
+		return 0
+	}
+	return t.domains[d].population
+}
+
+// Whole reports whether a domain has GPUs and all of them are free, so that none
+// is on a node that takes no work.
+func (t *Tree) Whole(d Domain) bool { return t.HasDomain(d) && t.domains[d].whole() }
 
 // Parent returns the domain around a domain; that of the root is the root.
 func (t *Tree) Parent(d Domain) Domain {

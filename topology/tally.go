@@ -20,6 +20,13 @@ type tally struct {
 	below []*tally
 	// belowFree repeats free of the members below, side by side for the search.
 	belowFree []int
+	// Of the members below, wholeBelow marks those whose domain is whole and has more
+	// than one node's GPUs, openBelow those that are open; opens counts the latter.
+	wholeBelow, openBelow bitset
+	opens                 int
+	// open: there is a node with all of its GPUs free that can be filled without
+	// using a part of a whole domain, at or below this one.
+	open bool
 }
 
 // SetFree tells how many GPUs of a node are free: 0 to all of them, or -1 where
@@ -43,8 +50,58 @@ func (t *Tree) SetFree(n Node, free int) {
 		tl.marks[after].set(int(node.position))
 	}
 	delta := max(after, 0) - max(before, 0)
+	turned := false // some domain below became whole, or is so no more
 	for ; tl != nil; tl = tl.up {
+		d := &t.domains[tl.domain]
+		whole := d.whole()
+		d.free += delta
 		tl.shift(before, after, delta)
+		if turned = turned || d.whole() != whole; turned {
+			t.mark(tl.domain)
+		} else {
+			tl.reopen(whole && d.gpus > tl.gpus())
+		}
+	}
+}
+
+// mark brings the marks for a domain up to date, of all classes.
+func (t *Tree) mark(d Domain) {
+	dom := &t.domains[d]
+	whole := dom.whole()
+	for _, tl := range dom.tallies {
+		if tl.up != nil {
+			if whole && dom.gpus > tl.gpus() {
+				tl.up.wholeBelow.set(tl.position)
+			} else {
+				tl.up.wholeBelow.unset(tl.position)
+			}
+		}
+		tl.reopen(whole && dom.gpus > tl.gpus())
+	}
+}
+
+// gpus is the number of GPUs of a node of the class.
+func (tl *tally) gpus() int { return len(tl.counts) - 1 }
+
+// reopen works out whether a tally is open. Closed says that its own domain is whole and
+// more than one node.
+func (tl *tally) reopen(closed bool) {
+	open := false
+	if !closed {
+		open = tl.opens > 0 || tl.below == nil && tl.gpus() > 0 && tl.counts[tl.gpus()] > 0
+	}
+	if open == tl.open {
+		return
+	}
+	tl.open = open
+	switch up := tl.up; {
+	case up == nil:
+	case open:
+		up.openBelow.set(tl.position)
+		up.opens++
+	default:
+		up.openBelow.unset(tl.position)
+		up.opens--
 	}
 }
 
@@ -200,6 +257,16 @@ func (tl *tally) addNode(t *Tree, n Node) {
 	for ; tl != nil; tl = tl.up {
 		tl.shift(-1, 0, 0)
 	}
+	t.resize(node.domain, int(node.gpus), 1)
+}
+
+// resize tells a domain, and those around it, of a change of its nodes.
+func (t *Tree) resize(d Domain, gpus, nodes int) {
+	for ; d >= 0; d = t.domains[d].parent {
+		t.domains[d].gpus += gpus
+		t.domains[d].population += nodes
+		t.mark(d)
+	}
 }
 
 // removeNode takes out a node that counts nowhere any more.
@@ -210,6 +277,7 @@ func (tl *tally) removeNode(t *Tree, n Node) {
 	for i, m := range tl.nodes[at:] {
 		t.nodes[m].position = int32(at + i)
 	}
+	t.resize(t.nodes[n].domain, -int(t.nodes[n].gpus), -1)
 }
 
 // addBelow takes in the empty tally of a child domain.
@@ -218,6 +286,8 @@ func (tl *tally) addBelow(t *Tree, child *tally) {
 		return strings.Compare(t.domains[b.domain].name, name)
 	})
 	tl.makeRoom(at, len(tl.below))
+	tl.wholeBelow = tl.wholeBelow.insert(at, len(tl.below))
+	tl.openBelow = tl.openBelow.insert(at, len(tl.below))
 	tl.below = slices.Insert(tl.below, at, child)
 	tl.belowFree = slices.Insert(tl.belowFree, at, 0)
 	for i, b := range tl.below[at:] {
@@ -229,6 +299,8 @@ func (tl *tally) addBelow(t *Tree, child *tally) {
 func (tl *tally) removeBelow(child *tally) {
 	at := child.position
 	tl.closeRoom(at, len(tl.below))
+	tl.wholeBelow = tl.wholeBelow.remove(at, len(tl.below))
+	tl.openBelow = tl.openBelow.remove(at, len(tl.below))
 	tl.below = slices.Delete(tl.below, at, at+1)
 	tl.belowFree = slices.Delete(tl.belowFree, at, at+1)
 	for i, b := range tl.below[at:] {

@@ -50,6 +50,10 @@ const (
 //     same class in the child domains) by name, each knows its position, and bit i of
 //     mark k is set exactly if member i has, or has below it, a node with
 //     exactly k GPUs free.
+//  5. A domain knows how many GPUs its nodes have and how many of them are free.
+//  6. A tally is open exactly if its domain is not whole, or has the GPUs of one
+//     node alone, and it has an open tally below it or, in a narrowest domain, a node
+//     of GPUs that are all free.
 type Tree struct {
 	levels  []string // the named ones
 	domains []domain
@@ -192,6 +196,43 @@ func (t *Tree) RemoveNode(n Node) error {
 	t.nodes[n] = node{}
 	t.vacantNodes.put(int(n))
 	t.dropDomains(d)
+	return nil
+}
+
+// SetClass moves a node to another hardware class with the same number of GPUs; what it
+// has free stays. Refusals: ErrUnknown, ErrInvalid for a class out of range,
+// ErrConflict for a class whose nodes have another number of GPUs. It costs as much
+// as AddNode; the index of the node stays.
+func (t *Tree) SetClass(n Node, class Class) error {
+	if !t.Has(n) {
+		return &Error{Field: "node", Reason: fmt.Sprintf("there is no node with index %d", n), Kind: ErrUnknown}
+	}
+	node := &t.nodes[n]
+	if class < 0 || class >= MaxClasses {
+		return &Error{
+			Node: node.name, Field: "class", Kind: ErrInvalid,
+			Reason: fmt.Sprintf("class %d is not within 0 and %d", class, MaxClasses-1),
+		}
+	}
+	if had, ok := t.ClassGPUs(class); ok && had != int(node.gpus) {
+		return &Error{
+			Node: node.name, Field: "class", Kind: ErrConflict,
+			Reason: fmt.Sprintf("nodes of class %d have %d GPUs, not %d", class, had, node.gpus),
+		}
+	}
+	if class == node.class {
+		return nil
+	}
+	free := int(node.free)
+	t.SetFree(n, -1)
+	old := node.tally
+	old.removeNode(t, n)
+	t.classes[node.class].nodes--
+	t.useClass(class, int(node.gpus))
+	node.class, node.free = class, 0
+	t.ensureTally(node.domain, class, int(node.gpus)).addNode(t, n)
+	t.dropTallies(old)
+	t.SetFree(n, free)
 	return nil
 }
 

@@ -28,7 +28,7 @@ type twin struct {
 }
 
 // gpusOf fixes the number of GPUs of the classes used here.
-func gpusOf(c Class) int { return []int{8, 4, 0, 64}[c] }
+func gpusOf(c Class) int { return []int{8, 4, 0, 64, 8}[c] }
 
 func (w *twin) below(path []string) []twinNode {
 	var list []twinNode
@@ -48,6 +48,27 @@ func (w *twin) freeGPUs(path []string, classes ...Class) int {
 		}
 	}
 	return free
+}
+
+// closed: a domain is whole, and more than a node of the class.
+func (w *twin) closed(path []string, c Class) bool {
+	gpus, free := 0, 0
+	for _, n := range w.below(path) {
+		gpus += gpusOf(n.class)
+		free += max(n.free, 0)
+	}
+	return gpus > gpusOf(c) && gpus == free
+}
+
+// open: some node of the class is idle, and no domain from there up to this one is closed.
+func (w *twin) open(path []string, c Class) bool {
+	return slices.ContainsFunc(w.below(path), func(n twinNode) bool {
+		open := n.class == c && n.free == gpusOf(c)
+		for l := len(path); l <= len(n.path); l++ {
+			open = open && !w.closed(n.path[:l], c)
+		}
+		return open
+	})
 }
 
 // visit lists nodes in the order that Visit promises.
@@ -70,8 +91,17 @@ func (w *twin) visit(path []string, allowed []Class, c Class, k int) []Node {
 	child := func(name string) []string { return append(slices.Clone(path), name) }
 	slices.Sort(names)
 	names = slices.Compact(names)
+	rank := func(name string) int {
+		switch {
+		case k < gpusOf(c) || k == 0 || w.open(child(name), c):
+			return 0
+		case w.closed(child(name), c):
+			return 2
+		}
+		return 1
+	}
 	slices.SortStableFunc(names, func(a, b string) int {
-		return cmp.Compare(w.freeGPUs(child(a), allowed...), w.freeGPUs(child(b), allowed...))
+		return cmp.Or(rank(a)-rank(b), cmp.Compare(w.freeGPUs(child(a), allowed...), w.freeGPUs(child(b), allowed...)))
 	})
 	var nodes []Node
 	for _, name := range names {
@@ -103,8 +133,26 @@ func (w *twin) step(t *rapid.T) {
 		w.nodes = append(w.nodes, n)
 	default:
 		n := &w.nodes[rapid.IntRange(0, len(w.nodes)-1).Draw(t, "node")]
-		n.free = rapid.IntRange(-1, gpusOf(n.class)).Draw(t, "free")
+		n.free = gpusOf(n.class)
+		if rapid.Bool().Draw(t, "busy") {
+			n.free = rapid.IntRange(-1, gpusOf(n.class)).Draw(t, "free")
+		}
 		w.tree.SetFree(n.index, n.free)
+		if rapid.IntRange(0, 3).Draw(t, "reclass") == 0 {
+			c := Class(rapid.SampledFrom([]int{0, 4}).Draw(t, "other"))
+			err := w.tree.SetClass(n.index, c)
+			if gpusOf(c) != gpusOf(n.class) {
+				// The class is known to have another number of GPUs, unless it has no nodes.
+				if err != nil {
+					require.ErrorIs(t, err, ErrConflict)
+					return
+				}
+				require.NoError(t, w.tree.SetClass(n.index, n.class))
+				return
+			}
+			require.NoError(t, err)
+			n.class = c
+		}
 	}
 }
 
@@ -170,7 +218,7 @@ func TestTreeAgreesWithItsTwin(t *testing.T) {
 				require.Equal(t, n.free, tree.Free(n.index))
 				require.Equal(t, n.path, append([]string(nil), tree.DomainPath(tree.DomainOf(n.index, tree.NodeLevel()))...))
 			}
-			w.compare(t, d, Class(rapid.IntRange(0, 3).Draw(t, "asked")))
+			w.compare(t, d, Class(rapid.IntRange(0, 4).Draw(t, "asked")))
 		}
 	})
 }
@@ -198,7 +246,7 @@ func TestHistoryDoesNotShow(t *testing.T) {
 			require.NoError(t, err)
 			again.SetFree(index, n.free)
 		}
-		all := []Class{0, 1, 2, 3}
+		all := []Class{0, 1, 2, 3, 4}
 		for _, c := range all {
 			for k := range gpusOf(c) + 1 {
 				var a, b []Node
@@ -243,6 +291,14 @@ func TestRefusals(t *testing.T) {
 		{"taken", ErrDuplicate, "name", func() error { _, err := tree.AddNode("n", at, 1, 8); return err }},
 		{"unknown node", ErrUnknown, "node", func() error { return tree.RemoveNode(first + 1) }},
 		{"negative node", ErrUnknown, "node", func() error { return tree.RemoveNode(-1) }},
+		{"class of no node", ErrUnknown, "node", func() error { return tree.SetClass(first+1, 1) }},
+		{"negative class for a node", ErrInvalid, "class", func() error { return tree.SetClass(first, -1) }},
+		{"class of other nodes", ErrConflict, "class", func() error {
+			small, err := tree.AddNode("small", at, 7, 4)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, tree.RemoveNode(small)) }()
+			return tree.SetClass(first, 7)
+		}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			err := c.call()
@@ -252,7 +308,7 @@ func TestRefusals(t *testing.T) {
 			require.Equal(t, c.field, e.Field)
 			require.NotEmpty(t, e.Reason)
 			require.NoError(t, tree.Check())
-			require.Len(t, tree.nodes, 1)
+			require.Equal(t, 1, len(tree.nodes)-tree.vacantNodes.n)
 			require.Equal(t, 5, tree.FreeGPUs(Root, 1))
 		})
 	}

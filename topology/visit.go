@@ -8,6 +8,7 @@ import (
 
 // A step is a child domain that Visit has yet to descend into.
 type step struct {
+	rank     int
 	free     int
 	position int
 }
@@ -15,8 +16,12 @@ type step struct {
 // Visit shows the nodes of class c at or below a domain that have exactly k GPUs
 // free, one after the other, until a visit returns true; Visit then does, too. The
 // order is that of tight packing: at each level the child domain with the fewest
-// free GPUs of the allowed classes comes first, so that whole domains stay whole;
-// ties go to the smaller name, as do nodes of one domain.
+// free GPUs of the allowed classes comes first; ties go to the smaller name, as do
+// nodes of one domain. And whole domains stay whole: where the nodes in question have
+// all of their GPUs free, child domains in which one of them can be filled without
+// using a part of a whole domain come before all others, and then those that are
+// not whole themselves. (A domain with the GPUs of one node alone is filled with
+// it, and does not count as whole here.)
 //
 // A visit may change what is free. If it then returns false, the rest is still
 // shown, but not necessarily in the order of the new counts. It must not add or
@@ -48,7 +53,13 @@ func (t *Tree) walk(tl *tally, allowed []Class, k int, visit func(Node) bool) bo
 		return false
 	}
 	// The first choice nearly always serves, so nothing is sorted for it.
-	best := t.tightest(tl, marks, allowed)
+	idle := k == tl.gpus() && k > 0
+	best := -1
+	if idle && tl.opens > 0 {
+		best = t.tightest(tl, tl.openBelow, allowed, false)
+	} else {
+		best = t.tightest(tl, marks, allowed, idle)
+	}
 	if best < 0 {
 		return false
 	}
@@ -58,7 +69,7 @@ func (t *Tree) walk(tl *tally, allowed []Class, k int, visit func(Node) bool) bo
 	base := len(t.steps)
 	for i := marks.next(0); i >= 0; i = marks.next(i + 1) {
 		if i != best {
-			t.steps = append(t.steps, step{t.freeBelow(tl, i, allowed), i})
+			t.steps = append(t.steps, step{tl.rank(i, idle), t.freeBelow(tl, i, allowed), i})
 		}
 	}
 	end := len(t.steps)
@@ -72,14 +83,30 @@ func (t *Tree) walk(tl *tally, allowed []Class, k int, visit func(Node) bool) bo
 	return false
 }
 
-// tightest returns the marked member below with the fewest free GPUs, or -1.
-func (t *Tree) tightest(tl *tally, marks bitset, allowed []Class) int {
-	best, bestFree := -1, 0
+// rank orders the members below by what using an idle node in them breaks.
+func (tl *tally) rank(i int, idle bool) int {
+	switch {
+	case !idle || tl.openBelow.has(i):
+		return 0
+	case !tl.wholeBelow.has(i):
+		return 1
+	}
+	return 2
+}
+
+// tightest returns the marked member below that comes first, or -1: by rank, if ranked,
+// then by the fewest free GPUs.
+func (t *Tree) tightest(tl *tally, marks bitset, allowed []Class, ranked bool) int {
+	best, rank, bestFree := -1, 0, 0
 	for w, word := range marks {
 		for ; word != 0; word &= word - 1 {
 			i := w<<6 + bits.TrailingZeros64(word)
-			if free := t.freeBelow(tl, i, allowed); best < 0 || free < bestFree {
-				best, bestFree = i, free
+			r := 0
+			if ranked {
+				r = tl.rank(i, true)
+			}
+			if free := t.freeBelow(tl, i, allowed); best < 0 || r < rank || r == rank && free < bestFree {
+				best, rank, bestFree = i, r, free
 			}
 		}
 	}
@@ -101,5 +128,5 @@ func (t *Tree) freeBelow(tl *tally, i int, allowed []Class) int {
 }
 
 func compareSteps(a, b step) int {
-	return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.position, b.position))
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.free, b.free), cmp.Compare(a.position, b.position))
 }

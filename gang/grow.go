@@ -1,0 +1,109 @@
+package gang
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth/topology"
+)
+
+// extend adds members to the groups of a gang that has its minimum, as far as they fit
+// inside the required domains around it: whole outermost segments.
+func (f *Fleet) extend() {
+	s := &f.search
+	for _, group := range s.order {
+		g := &s.request.Groups[group]
+		s.counts[group] = g.Count - s.placed[group]
+		if s.counts[group] == 0 || g.Align > 0 {
+			continue
+		}
+		if g.Spread > 0 {
+			f.extendSpread(group)
+			continue
+		}
+		d, node := f.around(group)
+		if node >= 0 {
+			f.fillNode(node, group, s.counts[group])
+		} else {
+			f.survey(d, s.identity[group:group+1])
+			f.fill(d, group)
+			s.surveyed = -1
+		}
+		if size := g.outermost(); size > 1 { // a domain inside a segment's does not see segments
+			f.rollback(len(s.placement.Members) - s.placed[group]%size)
+		}
+	}
+}
+
+// extendSpread adds one unit after the other where the group has the fewest members, for
+// as long as the skew allows it.
+func (f *Fleet) extendSpread(group int) {
+	s := &f.search
+	g := &s.request.Groups[group]
+	unit := g.segment(g.Spread - 1)
+	d, node := f.around(group)
+	if node >= 0 || g.Spread <= f.tree.DomainLevel(d) {
+		return
+	}
+	for s.counts[group] > 0 {
+		f.survey(d, s.identity[group:group+1])
+		list := f.divide(d, group, g.Spread, unit)
+		at := -1
+		least := MaxMembers
+		for i := range list {
+			list[i].got = f.membersIn(&list[i], group, g.Spread)
+			least = min(least, list[i].got)
+		}
+		for i := range list {
+			if list[i].room >= unit && list[i].got+unit-least <= g.MaxSkew && (at < 0 || list[i].got < list[at].got) {
+				at = i
+			}
+		}
+		if at < 0 {
+			break
+		}
+		list[at].got = unit
+		if !f.fillPortions(list[at:at+1], group, unit) {
+			break
+		}
+		s.counts[group] -= unit
+	}
+	s.portions, s.surveyed = s.portions[:0], -1
+	if size := g.outermost(); size > 1 {
+		f.rollback(len(s.placement.Members) - s.placed[group]%size)
+	}
+}
+
+// membersIn is how many members of a group a portion has already.
+func (f *Fleet) membersIn(p *portion, group int, level topology.Level) int {
+	count := 0
+	for i := range f.search.placement.Members {
+		m := &f.search.placement.Members[i]
+		if m.Group != group {
+			continue
+		}
+		if p.node >= 0 && m.Hold.Node == p.node || p.node < 0 && f.tree.DomainOf(m.Hold.Node, level) == p.domain {
+			count++
+		}
+	}
+	return count
+}
+
+// around returns the domain in which further members of a group may be, and the node
+// if it must be one node.
+func (f *Fleet) around(group int) (topology.Domain, topology.Node) {
+	s := &f.search
+	members := s.placement.Members
+	first := members[0].Hold.Node
+	mine := slices.IndexFunc(members, func(m Member) bool { return m.Group == group })
+	required := [...]topology.Level{s.request.Required, s.request.Groups[group].required()}
+	d := s.request.Within
+	for i, n := range [...]topology.Node{first, members[mine].Hold.Node} {
+		if required[i] == f.tree.NodeLevel() {
+			return d, n
+		}
+		if domain := f.tree.DomainOf(n, required[i]); f.tree.DomainLevel(domain) > f.tree.DomainLevel(d) {
+			d = domain
+		}
+	}
+	return d, -1
+}

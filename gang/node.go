@@ -1,0 +1,115 @@
+package gang
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth/topology"
+)
+
+// maxLooked bounds how many equally tight nodes are compared for what using them breaks.
+const maxLooked = 16
+
+// onOneNode places the wanted members of some groups on one node, the one with the
+// fewest free GPUs that has enough, of these the one that breaks least, then the class
+// that comes first; off Strict the one that breaks least comes before all else.
+func (f *Fleet) onOneNode(d topology.Domain, scope []int, gpus int) bool {
+	s := &f.search
+	s.scope = scope
+	s.one = oneNode{node: -1, gpus: gpus}
+	classes := s.request.Groups[scope[0]].Classes
+	most := f.mostGPUs(classes)
+	for k := gpus; k <= most; k++ {
+		for _, c := range classes {
+			if f.tree.Visit(d, classes, c, k, s.visitAll) {
+				return s.one.placed || f.putAll(s.one.node)
+			}
+		}
+		if s.one.node >= 0 && s.request.Locality == Strict {
+			break
+		}
+	}
+	return s.one.node >= 0 && f.putAll(s.one.node)
+}
+
+// A oneNode is what onOneNode has seen so far.
+type oneNode struct {
+	node   topology.Node // the best, or -1
+	broken int64         // what using it breaks
+	gpus   int
+	looked int // how many have been compared with it
+	placed bool
+}
+
+// tryAll is the visit of onOneNode. It ends the search with the first node that breaks
+// nothing, which is nearly always the first one, or when it has seen enough.
+func (f *Fleet) tryAll(n topology.Node) bool {
+	one := &f.search.one
+	broken := f.nodeCost(n, one.gpus)
+	switch {
+	case one.node >= 0 && broken >= one.broken:
+	case broken == 0:
+		one.placed = f.putAll(n)
+		return one.placed
+	case f.fitsAll(n):
+		one.node, one.broken = n, broken
+	}
+	if one.node >= 0 {
+		one.looked++
+	}
+	return one.looked >= maxLooked
+}
+
+// fitsAll reports whether a node would take all that onOneNode wants.
+func (f *Fleet) fitsAll(n topology.Node) bool {
+	mark := len(f.search.placement.Members)
+	ok := f.putAll(n)
+	f.rollback(mark)
+	return ok
+}
+
+// putAll places all that onOneNode wants on a node, or nothing.
+func (f *Fleet) putAll(n topology.Node) bool {
+	s := &f.search
+	mark := len(s.placement.Members)
+	for _, group := range s.scope {
+		if !f.admits(group, n) || f.fillNode(n, group, s.counts[group]) < s.counts[group] {
+			f.rollback(mark)
+			return false
+		}
+	}
+	return true
+}
+
+// admits reports whether a node will do for a group, whatever is free there.
+func (f *Fleet) admits(group int, n topology.Node) bool {
+	g := &f.search.request.Groups[group]
+	if len(f.search.scope) > 1 && !slices.Contains(g.Classes, f.nodes[n].class) {
+		return false
+	}
+	return (g.Align == 0 || len(f.nodes[n].slots) <= MaxRails) && (g.Match == nil || g.Match(n))
+}
+
+// visit shows the nodes of some classes with at least so many free GPUs, those with the
+// fewest first, then by class in the given order, until a visit returns true.
+func (f *Fleet) visit(d topology.Domain, classes []topology.Class, gpus int, visit func(topology.Node) bool) bool {
+	most := f.mostGPUs(classes)
+	for k := gpus; k <= most; k++ {
+		for _, c := range classes {
+			if f.tree.Visit(d, classes, c, k, visit) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mostGPUs is the largest number of GPUs of a node of some classes, or -1.
+func (f *Fleet) mostGPUs(classes []topology.Class) int {
+	most := -1
+	for _, c := range classes {
+		if gpus, ok := f.tree.ClassGPUs(c); ok {
+			most = max(most, gpus)
+		}
+	}
+	return most
+}
