@@ -43,6 +43,10 @@ func (c *Core) apply(e Event) *Error {
 		return c.gpuFailed(e)
 	case GPURepaired:
 		return c.gpuRepaired(e)
+	case ReservationSet:
+		return c.reservationSet(e)
+	case ReservationRemoved:
+		return c.reservationRemoved(e)
 	case QueueSet:
 		return c.queueSet(e)
 	case QueueRemoved:
@@ -73,5 +77,7 @@ func (c *Core) policyChanged(e PolicyChanged) *Error {
 		return err.in("policy")
 	}
 	c.config.Policy = e.Policy.withDefaults()
+	c.nextReserve = c.now
+	c.classes.version++ // requests carry the locality
 	return nil
 }

@@ -26,6 +26,7 @@ func (c *Core) queueSet(e QueueSet) *Error {
 	}
 	c.ensureQueue(i)
 	c.quotaFreed = true
+	c.changed()
 	return nil
 }
 
@@ -33,6 +34,9 @@ func (c *Core) queueRemoved(e QueueRemoved) *Error {
 	i, known := c.quota.Lookup(string(e.Queue))
 	if !known {
 		return refuse(ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", e.Queue))
+	}
+	if at := slices.IndexFunc(c.windows, func(w *window) bool { return w.queue == i }); at >= 0 {
+		return refuse(ErrConflict, "queue", fmt.Sprintf("reservation %q is for it", c.windows[at].advance.ID))
 	}
 	if err := c.quota.Remove(string(e.Queue)); err != nil {
 		return quotaError(err)
@@ -289,6 +293,8 @@ func (c *Core) adopt(j *job, r *RunningReplica, held []gang.Hold) {
 	rep.state = Binding
 	c.run(rep)
 	rep.started = r.Started
+	c.setEnd(rep, c.endIfPlaced(rep))
+	c.encloseExclusive(rep)
 	c.quotaFreed = true // what is taken may move a search off a limited product
 }
 

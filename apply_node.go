@@ -6,7 +6,7 @@ import (
 )
 
 func (c *Core) nodeJoined(e NodeJoined) *Error {
-	if err := e.Node.check(len(c.config.Levels)); err != nil {
+	if err := c.checkNode(&e.Node); err != nil {
 		return err.in("node")
 	}
 	if c.nodeByID[e.Node.ID] != nil {
@@ -22,8 +22,15 @@ func (c *Core) nodeJoined(e NodeJoined) *Error {
 	return nil
 }
 
+func (c *Core) checkNode(n *Node) *Error {
+	if err := n.check(len(c.config.Levels)); err != nil {
+		return err
+	}
+	return c.graphs.check(n).in("links")
+}
+
 func (c *Core) nodeUpdated(e NodeUpdated) *Error {
-	if err := e.Node.check(len(c.config.Levels)); err != nil {
+	if err := c.checkNode(&e.Node); err != nil {
 		return err.in("node")
 	}
 	n, err := c.knownNode("node.id", e.Node.ID)
@@ -43,6 +50,7 @@ func (c *Core) nodeUpdated(e NodeUpdated) *Error {
 		}
 	}
 	n.spec = spec
+	c.wire(n)
 	for g := range spec.GPUs {
 		c.fleet.SetHealthy(n.index, g, !spec.GPUs[g].Failed)
 	}
@@ -56,21 +64,33 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 	if len(n.members) > 0 {
 		return refuse(ErrConflict, "node", fmt.Sprintf("%d members hold capacity there, so its domains, pool and GPUs must stay", len(n.members)))
 	}
-	old, quotaFreed := *n, c.quotaFreed
-	c.removeNode(n)
+	old, quotaFreed, backfillDue := *n, c.quotaFreed, c.backfillDue
+	needs := c.removeNode(n)
 	if err := c.addNode(spec); err != nil {
 		if err := c.addNode(old.spec); err != nil {
 			must(err)
 		}
+		n = c.nodeByID[old.spec.ID]
+		for i, w := range old.windows {
+			c.rejoin(w, n, needs[i])
+		}
 		c.restoreCordon(&old)
 		if old.freed {
-			c.freed(c.nodeByID[old.spec.ID])
+			c.reopened(n)
 		}
-		c.quotaFreed = quotaFreed
+		c.quotaFreed, c.backfillDue = quotaFreed, backfillDue
 		return err
 	}
+	n = c.nodeByID[spec.ID]
+	for _, w := range old.windows {
+		if w.isReservation() {
+			c.endWindow(w) // it counted on the node as it was
+		} else {
+			c.rejoin(w, n, 0)
+		}
+	}
 	c.restoreCordon(&old)
-	c.freed(c.nodeByID[spec.ID])
+	c.freed(n)
 	return nil
 }
 
@@ -93,6 +113,7 @@ func (c *Core) nodeCordoned(e NodeCordoned) *Error {
 		return err.in("reason")
 	}
 	c.cordon(n, true, e.Reason)
+	c.spoil(n)
 	return nil
 }
 
@@ -122,6 +143,7 @@ func (c *Core) nodeLost(e NodeLost) *Error {
 		return err.in("reason")
 	}
 	c.fleet.SetSchedulable(n.index, false) // so that nothing is woken for it
+	c.spoil(n)
 	hit := c.lose(n, ^GPUSet(0), true)
 	c.removeNode(n)
 	c.settleAll(hit, Cause{CauseHardwareLost, detail("node "+string(e.Node)+" lost", e.Reason)})
@@ -136,6 +158,7 @@ func (c *Core) gpuFailed(e GPUFailed) *Error {
 	if err := checkText(e.Reason); err != nil {
 		return err.in("reason")
 	}
+	c.spoil(n)
 	n.spec.GPUs[e.GPU].Failed = true
 	c.fleet.SetHealthy(n.index, e.GPU, false)
 	hit := c.lose(n, GPUs(e.GPU), false)

@@ -21,6 +21,8 @@ const (
 	maxOrdinal     = 1 << 16
 	maxSpan        = Duration(1) << 50
 	maxText        = 1024
+	// maxReservedGangs bounds the work of a pass for gangs with a reservation.
+	maxReservedGangs = 256
 )
 
 // index builds the field path of one element, as in "gpus[3]".

@@ -19,24 +19,26 @@ import (
 
 // eventJSON is the envelope of an event. Exactly one field is set.
 type eventJSON struct {
-	NodeJoined     *NodeJoined     `json:"nodeJoined,omitempty"`
-	NodeUpdated    *NodeUpdated    `json:"nodeUpdated,omitempty"`
-	NodeCordoned   *NodeCordoned   `json:"nodeCordoned,omitempty"`
-	NodeUncordoned *NodeUncordoned `json:"nodeUncordoned,omitempty"`
-	NodeDraining   *NodeDraining   `json:"nodeDraining,omitempty"`
-	NodeLost       *NodeLost       `json:"nodeLost,omitempty"`
-	GPUFailed      *GPUFailed      `json:"gpuFailed,omitempty"`
-	GPURepaired    *GPURepaired    `json:"gpuRepaired,omitempty"`
-	QueueSet       *QueueSet       `json:"queueSet,omitempty"`
-	QueueRemoved   *QueueRemoved   `json:"queueRemoved,omitempty"`
-	JobSubmitted   *JobSubmitted   `json:"jobSubmitted,omitempty"`
-	JobObserved    *JobObserved    `json:"jobObserved,omitempty"`
-	JobScaled      *JobScaled      `json:"jobScaled,omitempty"`
-	JobCancelled   *JobCancelled   `json:"jobCancelled,omitempty"`
-	JobFinished    *JobFinished    `json:"jobFinished,omitempty"`
-	MemberFailed   *MemberFailed   `json:"memberFailed,omitempty"`
-	ActionReported *ActionReported `json:"actionReported,omitempty"`
-	PolicyChanged  *PolicyChanged  `json:"policyChanged,omitempty"`
+	NodeJoined         *NodeJoined         `json:"nodeJoined,omitempty"`
+	NodeUpdated        *NodeUpdated        `json:"nodeUpdated,omitempty"`
+	NodeCordoned       *NodeCordoned       `json:"nodeCordoned,omitempty"`
+	NodeUncordoned     *NodeUncordoned     `json:"nodeUncordoned,omitempty"`
+	NodeDraining       *NodeDraining       `json:"nodeDraining,omitempty"`
+	NodeLost           *NodeLost           `json:"nodeLost,omitempty"`
+	GPUFailed          *GPUFailed          `json:"gpuFailed,omitempty"`
+	GPURepaired        *GPURepaired        `json:"gpuRepaired,omitempty"`
+	ReservationSet     *ReservationSet     `json:"reservationSet,omitempty"`
+	ReservationRemoved *ReservationRemoved `json:"reservationRemoved,omitempty"`
+	QueueSet           *QueueSet           `json:"queueSet,omitempty"`
+	QueueRemoved       *QueueRemoved       `json:"queueRemoved,omitempty"`
+	JobSubmitted       *JobSubmitted       `json:"jobSubmitted,omitempty"`
+	JobObserved        *JobObserved        `json:"jobObserved,omitempty"`
+	JobScaled          *JobScaled          `json:"jobScaled,omitempty"`
+	JobCancelled       *JobCancelled       `json:"jobCancelled,omitempty"`
+	JobFinished        *JobFinished        `json:"jobFinished,omitempty"`
+	MemberFailed       *MemberFailed       `json:"memberFailed,omitempty"`
+	ActionReported     *ActionReported     `json:"actionReported,omitempty"`
+	PolicyChanged      *PolicyChanged      `json:"policyChanged,omitempty"`
 }
 
 // actionJSON is the envelope of an action. Exactly one field is set.
@@ -122,6 +124,10 @@ func wrapEvent(e Event) (w eventJSON, ok bool) {
 		w.GPUFailed = &e
 	case GPURepaired:
 		w.GPURepaired = &e
+	case ReservationSet:
+		w.ReservationSet = &e
+	case ReservationRemoved:
+		w.ReservationRemoved = &e
 	case QueueSet:
 		w.QueueSet = &e
 	case QueueRemoved:
@@ -158,6 +164,8 @@ func unwrapEvent(w *eventJSON) (e Event, n int) {
 	take(&e, &n, w.NodeLost)
 	take(&e, &n, w.GPUFailed)
 	take(&e, &n, w.GPURepaired)
+	take(&e, &n, w.ReservationSet)
+	take(&e, &n, w.ReservationRemoved)
 	take(&e, &n, w.QueueSet)
 	take(&e, &n, w.QueueRemoved)
 	take(&e, &n, w.JobSubmitted)

@@ -13,10 +13,36 @@ type Config struct {
 	// and its nodes, from the widest to the narrowest: "spine", "leaf". Every
 	// node stands in one domain of each. "fleet" and "node" are taken.
 	Levels []string `json:"levels,omitempty"`
+	// Fabric is what the links of the fleet are like.
+	Fabric Fabric `json:"fabric,omitzero"`
 	// Limits bound the core's memory.
 	Limits Limits `json:"limits,omitzero"`
 	// Policy is how the core decides.
 	Policy Policy `json:"policy,omitzero"`
+}
+
+// A Fabric says what the links of a fleet are like: which levels have a meaning
+// beyond distance, and what the network between their domains carries.
+type Fabric struct {
+	// IslandLevel is the level whose domains are NVLink islands of several nodes,
+	// such as the blocks of NVL72; empty: no island is larger than a node.
+	IslandLevel string `json:"islandLevel,omitempty"`
+	// RailLevel is the level inside which NIC i of every node is cabled to the same
+	// leaf switch, so that traffic between equal GPU indexes crosses one switch; empty:
+	// the fleet is not rail-optimised, and jobs cannot ask for alignment.
+	RailLevel string `json:"railLevel,omitempty"`
+	// Tapers are the levels that traffic leaves with less than what comes up from
+	// below.
+	Tapers []Taper `json:"tapers,omitempty"`
+}
+
+// A Taper is the oversubscription above the domains of a level: the uplinks of a
+// leaf with a Ratio of 2 carry half of what its nodes can send.
+type Taper struct {
+	Level string `json:"level"`
+	// Ratio of downlink to uplink bandwidth, in thousandths: 1000 is none, 2000 is
+	// 2:1.
+	RatioMilli int64 `json:"ratioMilli"`
 }
 
 // Limits bound what the core holds. An event that would exceed one is refused
@@ -32,6 +58,8 @@ type Limits struct {
 	Members int `json:"members,omitempty"`
 	// Groups of one job; default 64.
 	Groups int `json:"groups,omitempty"`
+	// Reservations that were made in advance; default 1,024.
+	Reservations int `json:"reservations,omitempty"`
 }
 
 // A Policy is how the core decides, as far as it can be chosen. Zero fields mean
@@ -53,6 +81,62 @@ type Policy struct {
 	// PassBudget bounds the placement attempts of one pass; the rest goes on in
 	// the next. Default 10,000.
 	PassBudget int `json:"passBudget,omitempty"`
+
+	// Locality is the dial between communication and packing.
+	Locality Locality `json:"locality,omitzero"`
+
+	// ReserveAfter is how long a gang waits, while others are started in its stead,
+	// before it may get a reservation; default 5 minutes.
+	ReserveAfter Duration `json:"reserveAfter,omitempty"`
+	// ReservedGangs is how many gangs may have a reservation at a time: the first in
+	// policy order. Nobody delays those; all others are backfilled around them.
+	// Default 4; -1: none.
+	ReservedGangs int `json:"reservedGangs,omitempty"`
+	// ReservationTimeout is how long after its expected start a reservation is kept
+	// when the gang still cannot start, as when something runs for longer than it
+	// said; default 30 minutes.
+	ReservationTimeout Duration `json:"reservationTimeout,omitempty"`
+	// AssumedRuntime is the run time expected of jobs that do not state one; default
+	// 24 hours.
+	AssumedRuntime Duration `json:"assumedRuntime,omitempty"`
+	// BackfillBudget bounds how many waiting jobs one pass tries on reserved nodes;
+	// default 200.
+	BackfillBudget int `json:"backfillBudget,omitempty"`
+}
+
+// A Locality says how far a gang without a required level may be scattered to keep
+// whole domains whole. Requirements hold whatever the dial says.
+type Locality uint8
+
+const (
+	// Strict: the lowest domain that holds the gang, always. Gangs run as fast as the
+	// fleet lets them; whole domains are broken for it.
+	Strict Locality = iota
+	// Balanced: up to one level higher, where that breaks fewer whole domains.
+	Balanced
+	// Loose: as high as is allowed. The fleet packs best, gangs run slowest.
+	Loose
+)
+
+var localityNames = [...]string{"strict", "balanced", "loose"}
+
+// ParseLocality is the inverse of Locality.String.
+func ParseLocality(s string) (Locality, error) {
+	v, err := parseEnum("locality", localityNames[:], s)
+	return Locality(v), err
+}
+
+func (l Locality) String() string { return enumName("Locality", localityNames[:], uint8(l)) }
+func (l Locality) MarshalText() ([]byte, error) {
+	return marshalEnum("locality", localityNames[:], uint8(l))
+}
+
+func (l *Locality) UnmarshalText(b []byte) error {
+	v, err := ParseLocality(string(b))
+	if err == nil {
+		*l = v
+	}
+	return err
 }
 
 func (l Limits) withDefaults() Limits {
@@ -61,6 +145,7 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.Replicas, 2_097_152)
 	setDefault(&l.Members, 65_536)
 	setDefault(&l.Groups, 64)
+	setDefault(&l.Reservations, 1024)
 	return l
 }
 
@@ -71,6 +156,11 @@ func (p Policy) withDefaults() Policy {
 	setDefault(&p.RetryBackoff, 5*Second)
 	setDefault(&p.MaxRetryBackoff, max(5*Minute, p.RetryBackoff))
 	setDefault(&p.PassBudget, 10_000)
+	setDefault(&p.ReserveAfter, 5*Minute)
+	setDefault(&p.ReservedGangs, 4)
+	setDefault(&p.ReservationTimeout, 30*Minute)
+	setDefault(&p.AssumedRuntime, 24*Hour)
+	setDefault(&p.BackfillBudget, 200)
 	return p
 }
 
@@ -93,10 +183,40 @@ func (c *Config) check() *Error {
 	if len(c.Levels) > maxLevels {
 		return refuse(ErrLimit, "levels", fmt.Sprintf("%d levels; the most is %d", len(c.Levels), maxLevels))
 	}
+	if err := c.Fabric.check(c.Levels); err != nil {
+		return err.in("fabric")
+	}
 	if err := c.Limits.check(); err != nil {
 		return err.in("limits")
 	}
 	return c.Policy.check().in("policy")
+}
+
+// check refuses what the levels do not have.
+func (f *Fabric) check(levels []string) *Error {
+	for _, named := range []struct{ field, level string }{{"islandLevel", f.IslandLevel}, {"railLevel", f.RailLevel}} {
+		if named.level != "" && !slices.Contains(levels, named.level) {
+			return refuse(ErrUnknown, named.field, fmt.Sprintf("%q is not one of the levels", named.level))
+		}
+	}
+	for i, t := range f.Tapers {
+		switch {
+		case !slices.Contains(levels, t.Level) && t.Level != levelNode:
+			return refuse(ErrUnknown, index("tapers", i)+".level", fmt.Sprintf("%q is not one of the levels", t.Level))
+		case slices.ContainsFunc(f.Tapers[:i], func(u Taper) bool { return u.Level == t.Level }):
+			return refuse(ErrDuplicate, index("tapers", i)+".level", fmt.Sprintf("%q has a taper already", t.Level))
+		case t.RatioMilli < 1000 || t.RatioMilli > 1_000_000:
+			return refuse(ErrInvalid, index("tapers", i)+".ratioMilli", fmt.Sprintf("%d is outside 1000..1000000", t.RatioMilli))
+		}
+	}
+	return nil
+}
+
+// clone returns a copy that shares no memory that the caller could change.
+func (c Config) clone() Config {
+	c.Levels = append([]string(nil), c.Levels...)
+	c.Fabric.Tapers = slices.Clone(c.Fabric.Tapers)
+	return c
 }
 
 func (l *Limits) check() *Error {
@@ -109,6 +229,7 @@ func (l *Limits) check() *Error {
 		{"replicas", l.Replicas, 1 << 28},
 		{"members", l.Members, 1 << 20},
 		{"groups", l.Groups, 1 << 10},
+		{"reservations", l.Reservations, 1 << 16},
 	} {
 		if f.value < 0 || f.value > f.most {
 			return refuse(ErrInvalid, f.name, fmt.Sprintf("%d is outside 0..%d", f.value, f.most))
@@ -126,6 +247,9 @@ func (p *Policy) check() *Error {
 		{"releaseTimeout", p.ReleaseTimeout},
 		{"retryBackoff", p.RetryBackoff},
 		{"maxRetryBackoff", p.MaxRetryBackoff},
+		{"reserveAfter", p.ReserveAfter},
+		{"reservationTimeout", p.ReservationTimeout},
+		{"assumedRuntime", p.AssumedRuntime},
 	} {
 		if err := checkSpan(f.value); err != nil {
 			return err.in(f.name)
@@ -134,8 +258,19 @@ func (p *Policy) check() *Error {
 	if p.ReleaseAttempts < 0 || p.ReleaseAttempts > maxOrdinal {
 		return refuse(ErrInvalid, "releaseAttempts", fmt.Sprintf("%d is outside 0..%d", p.ReleaseAttempts, maxOrdinal))
 	}
-	if p.PassBudget < 0 {
-		return refuse(ErrInvalid, "passBudget", fmt.Sprintf("is negative: %d", p.PassBudget))
+	for _, f := range []struct {
+		name         string
+		value, least int
+	}{{"passBudget", p.PassBudget, 0}, {"reservedGangs", p.ReservedGangs, -1}, {"backfillBudget", p.BackfillBudget, 0}} {
+		if f.value < f.least {
+			return refuse(ErrInvalid, f.name, fmt.Sprintf("is negative: %d", f.value))
+		}
+	}
+	if p.ReservedGangs > maxReservedGangs {
+		return refuse(ErrLimit, "reservedGangs", fmt.Sprintf("%d exceed %d", p.ReservedGangs, maxReservedGangs))
+	}
+	if int(p.Locality) >= len(localityNames) {
+		return refuse(ErrInvalid, "locality", fmt.Sprintf("%d is out of range", p.Locality))
 	}
 	if p.MaxRetryBackoff != 0 && p.MaxRetryBackoff < p.RetryBackoff {
 		return refuse(ErrInvalid, "maxRetryBackoff", "is shorter than retryBackoff")

@@ -42,6 +42,7 @@ type Core struct {
 	nodeByID map[NodeID]*node
 	classes  classTable
 	owners   ownerTable
+	graphs   graphTable
 
 	quota  *quota.Tree
 	queues []*queue // by quota.Index; nil where vacant
@@ -53,6 +54,26 @@ type Core struct {
 	shapes       map[string]*shape
 	blocked      []*shape // the shapes that are blocked, in no useful order
 	quotaBlocked []*bucket
+	// windows set nodes aside; in order of name.
+	windows []*window
+	// backfillDue says that something has changed on nodes that are set aside; fresh
+	// has the entries that have come to blocked buckets since they were last tried
+	// there.
+	backfillDue bool
+	fresh       []*entry
+	// nextReserve is when one more gang may be due for a reservation; never: when
+	// something changes.
+	nextReserve Time
+	// stalled lists the replicas that are not considered for a reservation before
+	// something becomes free.
+	stalled []*replica
+	// endings are the ends expected of what holds something.
+	endings *btree.BTreeG[ending]
+	// placing says that the pass in progress has woken what it wakes; opened has the
+	// nodes on which a window ended since: the next pass looks at them.
+	placing bool
+	opened  []*node
+
 	// freedNodes and quotaFreed say what the next pass has to look at, because
 	// something became free there.
 	freedNodes []*node
@@ -81,7 +102,7 @@ func New(config Config) (*Core, error) {
 		err.Event = "config"
 		return nil, err
 	}
-	config.Levels = append([]string(nil), config.Levels...)
+	config = config.clone()
 	config.Limits = config.Limits.withDefaults()
 	config.Policy = config.Policy.withDefaults()
 	fleet, err := gang.NewFleet(config.Levels...)
@@ -94,12 +115,16 @@ func New(config Config) (*Core, error) {
 		nodeByID: map[NodeID]*node{},
 		classes:  classTable{byKey: map[classKey]int{}},
 		owners:   newOwnerTable(),
+		graphs:   graphTable{byKey: map[string]*graphEntry{}},
 		quota:    quota.NewTree(),
 		jobs:     map[JobID]*job{},
 		orders:   map[ActionID]*replica{},
 		shapes:   map[string]*shape{},
 		todo:     btree.NewG(16, lessReplica),
 		timers:   btree.NewG(16, timer.less),
+		endings:  btree.NewG(16, ending.less),
+
+		nextReserve: never,
 	}
 	c.ensureQueue(quota.Root)
 	return c, nil
@@ -107,9 +132,7 @@ func New(config Config) (*Core, error) {
 
 // Config returns the configuration in force, with the defaults filled in.
 func (c *Core) Config() Config {
-	config := c.config
-	config.Levels = append([]string(nil), config.Levels...)
-	return config
+	return c.config.clone()
 }
 
 // Now is the latest instant that the core has seen.
@@ -119,11 +142,17 @@ func (c *Core) Now() Time { return c.now }
 // comes: now when work is left over, else the next deadline, backoff or timeout.
 // It reports false when only a fact can make a difference.
 func (c *Core) NextWake() (Time, bool) {
-	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.mayWake() {
+	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.mayWake() || c.backfillDue || len(c.fresh) > 0 {
 		return c.now, true
 	}
-	next, ok := c.timers.Min()
-	return max(next.at, c.now), ok
+	at := c.nextReserve
+	if next, ok := c.timers.Min(); ok {
+		at = min(at, next.at)
+	}
+	for _, w := range c.windows {
+		at = min(at, w.until)
+	}
+	return max(at, c.now), at != never
 }
 
 // A timer is something that falls due: at most one of each kind for a replica.

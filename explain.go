@@ -2,6 +2,7 @@ package berth
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-sched/berth/gang"
@@ -29,6 +30,8 @@ type ReplicaExplanation struct {
 	ExpectedEnd Time `json:"expectedEnd,omitempty"`
 	// Members that hold something.
 	Members []MemberPlacement `json:"members,omitempty"`
+	// Bandwidth that the placement is expected to give; nil while it has none.
+	Bandwidth *Bandwidth `json:"bandwidth,omitempty"`
 	// Order that is out about the replica; zero: none.
 	Order ActionID `json:"order,omitempty"`
 	// Reason why it waits for a place, for a gang that runs short: why the first
@@ -47,6 +50,35 @@ type Reason struct {
 	// Until is when the core looks at it again by itself; zero: when something
 	// changes that could help.
 	Until Time `json:"until,omitempty"`
+	// Levels tells what was tried at each level of the topology, the narrowest first,
+	// and what the domains there lacked.
+	Levels []LevelFinding `json:"levels,omitempty"`
+	// ExpectedStart is when it would fit if everything ended as expected and nobody
+	// else came; zero: unknown, or never.
+	ExpectedStart Time `json:"expectedStart,omitempty"`
+	// Reserved is set if the gang has a reservation.
+	Reserved *ReservationReport `json:"reserved,omitempty"`
+}
+
+// A LevelFinding says what a search found at one level.
+type LevelFinding struct {
+	Level string `json:"level"`
+	// Domains is how many there are, Roomy how many of them have room for the gang,
+	// counted member by member.
+	Domains int `json:"domains"`
+	Roomy   int `json:"roomy"`
+	// Lacking counts the other domains by what they lack, in a fixed order.
+	Lacking []Lack `json:"lacking,omitempty"`
+	// Best is the domain with room for the most members, Fits that number.
+	Best string `json:"best,omitempty"`
+	Fits int    `json:"fits"`
+}
+
+// A Lack counts the domains that lack something.
+type Lack struct {
+	// What: "GPUs", "whole segments", "rails", "host CPU", "host memory", "health".
+	What    string `json:"what"`
+	Domains int    `json:"domains"`
 }
 
 // A ReasonCode is a stable word for a reason.
@@ -69,6 +101,8 @@ const (
 	ReasonShares ReasonCode = "shares"
 	// ReasonHost: too little host CPU or memory is free where GPUs are.
 	ReasonHost ReasonCode = "host"
+	// ReasonReserved: there is room, but it is set aside for others.
+	ReasonReserved ReasonCode = "reserved"
 	// ReasonFragmented: enough is free, but not together: not on the same nodes, or
 	// not in one domain of the required level.
 	ReasonFragmented ReasonCode = "fragmented"
@@ -103,6 +137,7 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 			out.ExpectedEnd = rep.started.Add(rep.job.spec.ExpectedRuntime)
 		}
 	}
+	out.Bandwidth = c.bandwidth(rep)
 	if rep.order != nil {
 		out.Order = rep.order.Header().ID
 	}
@@ -116,7 +151,7 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 	case rep.entries != nil:
 		e := rep.entries[0]
 		reason, known := reasons[e.bucket.shape]
-		if !known {
+		if !known || rep.reserved != nil {
 			reason = c.reason(e)
 			reasons[e.bucket.shape] = reason
 		}
@@ -202,20 +237,82 @@ func milli(v int64) string {
 	return strings.TrimRight(fmt.Sprintf("%d.%03d", v/1000, v%1000), "0")
 }
 
-// capacityReason asks the search what is missing.
+// capacityReason asks the search what is missing, where the entry may go.
 func (c *Core) capacityReason(e *entry) Reason {
 	s := e.bucket.shape
 	c.compile(s)
-	for i := range s.request.Groups {
-		if len(s.request.Groups[i].Classes) == 0 {
-			return e.noNodes(i)
+	request, _ := c.lift(e.rep, s.spec.Groups, &s.minimum)
+	reason, short := c.shortOf(e, request)
+	if len(c.windows) > 0 && short {
+		all := *request
+		all.Groups = slices.Clone(request.Groups)
+		for i := range all.Groups {
+			all.Groups[i].Classes = c.classes.matching(&s.spec.Groups[i], func([]*window) bool { return true })
+		}
+		if _, short := c.shortOf(e, &all); !short {
+			reason = c.reservedReason(e)
 		}
 	}
-	short, ok := c.fleet.Diagnose(&s.minimum)
-	if !ok {
-		return Reason{Code: ReasonTurn, Text: "it fits now", Relax: "the next pass"}
+	if w := e.rep.reserved; w != nil {
+		report := c.reportWindow(w)
+		reason.Reserved, reason.ExpectedStart = &report, w.from
+	} else if at, _, ok := c.plan(request); ok && short && len(reason.Levels) > 0 {
+		reason.ExpectedStart = at
 	}
-	return c.shortageReason(e, &short)
+	return reason
+}
+
+// shortOf says what is missing for a request to fit, and false if nothing is.
+func (c *Core) shortOf(e *entry, request *gang.Request) (Reason, bool) {
+	for i := range request.Groups {
+		if len(request.Groups[i].Classes) == 0 {
+			return e.noNodes(i), true
+		}
+	}
+	short, ok := c.fleet.Diagnose(request)
+	if !ok {
+		return Reason{Code: ReasonTurn, Text: "it fits now", Relax: "the next pass"}, false
+	}
+	reason := c.shortageReason(e, request, &short)
+	reason.Levels = c.findings(request)
+	return reason, true
+}
+
+// reservedReason is for what would fit if nothing were set aside.
+func (c *Core) reservedReason(e *entry) Reason {
+	end := c.endIfPlaced(e.rep)
+	reason := Reason{Code: ReasonReserved}
+	first := never
+	for _, w := range c.windows {
+		if !c.admits(w, e.rep, end) {
+			reason.Text += separator(reason.Text) + w.describe()
+			first = min(first, w.from)
+		}
+	}
+	reason.Text = "there is room, but it is set aside: " + reason.Text
+	reason.Relax = "an end of the reservations in the way"
+	if left := first.Sub(c.now); first != beforeAll && left > 0 {
+		reason.Relax = fmt.Sprintf("an expected run time of at most %v, or %s", left, reason.Relax)
+	}
+	return reason
+}
+
+func separator(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "; "
+}
+
+// describe names a window for a reader.
+func (w *window) describe() string {
+	switch {
+	case w.advance != nil:
+		return fmt.Sprintf("reservation %s from %d until %d", w.advance.ID, w.from, w.until)
+	case w.isReservation():
+		return fmt.Sprintf("%d nodes for job %s, which is expected to start at %d", len(w.nodes), w.rep.job.spec.ID, w.from)
+	}
+	return fmt.Sprintf("%d nodes that job %s has for itself", len(w.nodes), w.rep.job.spec.ID)
 }
 
 func (e *entry) noNodes(group int) Reason {
@@ -226,7 +323,7 @@ func (e *entry) noNodes(group int) Reason {
 	}
 }
 
-func (c *Core) shortageReason(e *entry, short *gang.Shortage) Reason {
+func (c *Core) shortageReason(e *entry, request *gang.Request, short *gang.Shortage) Reason {
 	what := e.describe(short.Group)
 	free := fmt.Sprintf("%d of %d members of %s fit now", short.Members, short.Needed, what)
 	more := short.Needed - short.Members
@@ -250,11 +347,11 @@ func (c *Core) shortageReason(e *entry, short *gang.Shortage) Reason {
 	case short.Tightest == gang.HostCPU, short.Tightest == gang.HostMemory:
 		return Reason{Code: ReasonHost, Text: free + ": " + short.Tightest.String() + " is short", Relax: fmt.Sprintf("%s for %d more members", short.Tightest, more)}
 	}
-	return c.fragmentReason(e.bucket.shape, short, free)
+	return c.fragmentReason(request, short, free)
 }
 
 // fragmentReason is for what fits in pieces only.
-func (c *Core) fragmentReason(s *shape, short *gang.Shortage, free string) Reason {
+func (c *Core) fragmentReason(request *gang.Request, short *gang.Shortage, free string) Reason {
 	tree := c.fleet.Tree()
 	where := tree.DomainString(short.Domain)
 	switch {
@@ -264,7 +361,7 @@ func (c *Core) fragmentReason(s *shape, short *gang.Shortage, free string) Reaso
 			Relax: fmt.Sprintf("GPUs, host CPU and memory free on the same nodes for %d more members", short.Needed-short.Members),
 		}
 	case short.MembersInDomain < short.Needed:
-		required := max(s.minimum.Required, s.minimum.Groups[short.Group].Required)
+		required := max(request.Required, request.Groups[short.Group].Required)
 		return Reason{
 			Code:  ReasonFragmented,
 			Text:  fmt.Sprintf("%s, but only %d of them in one %s (%s)", free, short.MembersInDomain, tree.LevelName(required), where),

@@ -16,8 +16,12 @@ type node struct {
 	index    topology.Node
 	class    int
 	product  quota.ProductIndex
+	graph    *graphEntry // nil: it tells no links
 	cordoned bool
 	reason   string // why it is cordoned
+	// windows the node is in, in order of name. The list is never changed, but
+	// replaced.
+	windows []*window
 	// members that hold something here, in no useful order; member.slot is the
 	// position.
 	members []memberAt
@@ -38,6 +42,8 @@ type classKey struct {
 	compute       ComputeCapability
 	gpus          int
 	nvlink        bool
+	// fence names the windows that a node is in; empty: none.
+	fence string
 }
 
 func keyOf(n *Node) classKey {
@@ -61,6 +67,7 @@ func (k classKey) compare(l classKey) int {
 		cmp.Compare(k.gpus, l.gpus),
 		cmp.Compare(k.pool, l.pool),
 		compareBool(k.nvlink, l.nvlink),
+		cmp.Compare(k.fence, l.fence),
 	)
 }
 
@@ -102,11 +109,12 @@ type classTable struct {
 }
 
 type classEntry struct {
-	key   classKey
-	nodes int // 0: vacant
+	key     classKey
+	windows []*window // those that key.fence names
+	nodes   int       // 0: vacant
 }
 
-func (t *classTable) add(k classKey) int {
+func (t *classTable) add(k classKey, windows []*window) int {
 	i, known := t.byKey[k]
 	if !known {
 		i = slices.IndexFunc(t.list, func(e classEntry) bool { return e.nodes == 0 })
@@ -114,7 +122,7 @@ func (t *classTable) add(k classKey) int {
 			i = len(t.list)
 			t.list = append(t.list, classEntry{})
 		}
-		t.list[i].key = k
+		t.list[i].key, t.list[i].windows = k, windows
 		t.byKey[k] = i
 		t.version++
 	}
@@ -126,15 +134,18 @@ func (t *classTable) drop(i int) {
 	t.list[i].nodes--
 	if t.list[i].nodes == 0 {
 		delete(t.byKey, t.list[i].key)
+		t.list[i].windows = nil
 		t.version++
 	}
 }
 
-// matching lists the classes that admit the group, in the order of their keys.
-func (t *classTable) matching(g *Group) []topology.Class {
+// matching lists the classes that admit the group, in the order of their keys. Of
+// those that are set aside it lists the open ones.
+func (t *classTable) matching(g *Group, open func([]*window) bool) []topology.Class {
 	var classes []topology.Class
 	for i := range t.list {
-		if t.list[i].nodes > 0 && t.list[i].key.admits(g) {
+		e := &t.list[i]
+		if e.nodes > 0 && e.key.admits(g) && (e.key.fence == "" || open != nil && open(e.windows)) {
 			classes = append(classes, topology.Class(i))
 		}
 	}
@@ -191,12 +202,13 @@ func (t *ownerTable) releaseShare(s gang.Share) {
 
 // addNode puts a checked, unknown node into the fleet.
 func (c *Core) addNode(spec Node) *Error {
-	key := keyOf(&spec)
+	key, windows := keyOf(&spec), c.windowsAround(&spec)
+	key.fence = fenceOf(windows)
 	product, err := c.retainProduct(key.product)
 	if err != nil {
 		return err
 	}
-	class := c.classes.add(key)
+	class := c.classes.add(key, windows)
 	i, err := c.addToFleet(&spec, key, class)
 	if err != nil {
 		c.classes.drop(class)
@@ -206,9 +218,13 @@ func (c *Core) addNode(spec Node) *Error {
 	for int(i) >= len(c.nodes) {
 		c.nodes = append(c.nodes, nil)
 	}
-	n := &node{spec: spec, index: i, class: class, product: product}
+	n := &node{spec: spec, index: i, class: class, product: product, windows: windows}
+	for _, w := range windows {
+		w.add(n, 0)
+	}
 	c.nodes[i] = n
 	c.nodeByID[spec.ID] = n
+	c.wire(n)
 	for g := range spec.GPUs {
 		if spec.GPUs[g].Failed {
 			c.fleet.SetHealthy(i, g, false)
@@ -244,8 +260,13 @@ func (c *Core) addToFleet(spec *Node, key classKey, class int) (topology.Node, *
 	return i, nil
 }
 
-// removeNode takes a node on which nothing is held out of the fleet.
-func (c *Core) removeNode(n *node) {
+// removeNode takes a node on which nothing is held out of the fleet. It returns what
+// the windows that it was in needed of it.
+func (c *Core) removeNode(n *node) []int {
+	needs := make([]int, len(n.windows))
+	for i, w := range n.windows {
+		needs[i] = w.remove(n)
+	}
 	must(c.fleet.RemoveNode(n.index))
 	if n.freed {
 		i := slices.Index(c.freedNodes, n)
@@ -254,7 +275,9 @@ func (c *Core) removeNode(n *node) {
 	c.nodes[n.index] = nil
 	delete(c.nodeByID, n.spec.ID)
 	c.classes.drop(n.class)
+	c.graphs.release(n.graph)
 	c.quota.ReleaseProduct(n.product)
+	return needs
 }
 
 // matchesLabels reports whether the node carries all of the labels, given as

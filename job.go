@@ -26,13 +26,14 @@ type Job struct {
 	Service *Service `json:"service,omitempty"`
 	// MinRuntime before the job may be preempted. This version preempts nobody.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
-	// ExpectedRuntime once placed; zero: unknown. Explain tells the expected end.
+	// ExpectedRuntime once placed; zero: unknown, and then Policy.AssumedRuntime. What
+	// is expected to end before a reservation starts may use its nodes until then.
 	ExpectedRuntime Duration `json:"expectedRuntime,omitempty"`
 	// Checkpoint says what stopping the job costs. This version stops jobs only
 	// when they are cancelled or hit by a failure.
 	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
 	// GangTimeout is how long the gang may be pending before the core drops the
-	// job; zero: for ever. Not for services.
+	// job and says why; zero: for ever. Not for services.
 	GangTimeout Duration `json:"gangTimeout,omitempty"`
 }
 
@@ -108,19 +109,36 @@ type Topology struct {
 	// Preferred: the same, as long as there is such a domain; else the next wider
 	// level that fits, up to Required.
 	Preferred string `json:"preferred,omitempty"`
-	// Segment: every so many members of a group, in index order, inside one
-	// domain of SegmentLevel. For groups, not for jobs. Replicas is a multiple
-	// of it.
-	Segment      int    `json:"segment,omitempty"`
-	SegmentLevel string `json:"segmentLevel,omitempty"`
-	// SpreadLevel asks for members spread over the domains of a level. This
-	// version refuses it.
-	SpreadLevel string `json:"spreadLevel,omitempty"`
-	// MaxSkew is the most that two domains of SpreadLevel may differ by.
+	// Segments keep members of a group together, every so many in index order: the
+	// tensor-parallel group on its island. They may be nested, the widest first. For
+	// groups, not for jobs.
+	Segments []Segment `json:"segments,omitempty"`
+	// Balance divides the members of a group, or its widest segments, as evenly as
+	// possible over as few domains of this level as hold it. For groups.
+	Balance string `json:"balance,omitempty"`
+	// Spread keeps the members of a group apart: over all domains of this level that
+	// have a node for them, inside the required domain, their numbers differ by no
+	// more than MaxSkew. For groups.
+	Spread string `json:"spread,omitempty"`
+	// MaxSkew of Spread; zero: 1.
 	MaxSkew int `json:"maxSkew,omitempty"`
-	// RailAligned asks for the same GPU index and NIC rail on every node. This
-	// version refuses it.
+	// Exclusive: the domains of this level in which the gang stands take members of
+	// no other gang. It starts only where they are idle. For jobs, not for groups.
+	Exclusive string `json:"exclusive,omitempty"`
+	// RailAligned: the group stays inside one domain of Fabric.RailLevel and uses
+	// the same GPUs, and so the same NICs and rails, on every node; on one of them
+	// it may use fewer. For groups with whole GPUs.
 	RailAligned bool `json:"railAligned,omitempty"`
+}
+
+// A Segment is a part of a group that stays together.
+type Segment struct {
+	// Size is the number of members. The group's replicas and minimum are multiples of
+	// it, and it is a multiple of the size of the segment nested in it.
+	Size int `json:"size"`
+	// Level of the domain that each segment stays in. That of a nested segment is at
+	// least as narrow.
+	Level string `json:"level"`
 }
 
 // A Checkpoint says what it costs to stop a job and to start it again.
@@ -151,6 +169,14 @@ func (g *Group) min() int {
 	return g.Min
 }
 
+// unit is the number of members that come and go together.
+func (g *Group) unit() int {
+	if len(g.Topology.Segments) == 0 {
+		return 1
+	}
+	return g.Topology.Segments[0].Size
+}
+
 // replicas is the number of gangs that the job asks for.
 func (j *Job) replicas() int {
 	if j.Service == nil {
@@ -177,6 +203,7 @@ func (j *Job) clone() Job {
 		g.Selector.Pools = slices.Clone(g.Selector.Pools)
 		g.Selector.Products = slices.Clone(g.Selector.Products)
 		g.Selector.Labels = maps.Clone(g.Selector.Labels)
+		g.Topology.Segments = slices.Clone(g.Topology.Segments)
 	}
 	if j.Service != nil {
 		service := *j.Service
@@ -191,6 +218,10 @@ func (n *Node) clone() Node {
 	c.Domains = slices.Clone(n.Domains)
 	c.GPUs = slices.Clone(n.GPUs)
 	c.NICs = slices.Clone(n.NICs)
+	c.Links = slices.Clone(n.Links)
+	for i := range c.Links {
+		c.Links[i] = slices.Clone(c.Links[i])
+	}
 	c.Labels = maps.Clone(n.Labels)
 	return c
 }

@@ -34,13 +34,10 @@ func (c *Core) checkJob(j *Job) *Error {
 			return refuse(ErrUnsupported, "gangTimeout", "a service has none")
 		}
 	}
-	if err := c.checkGroups(j); err != nil {
-		return err
+	if err := c.checkGangTopology(&j.Topology); err != nil {
+		return err.in("topology")
 	}
-	if j.Topology.Segment != 0 || j.Topology.SegmentLevel != "" {
-		return refuse(ErrInvalid, "topology.segment", "is for groups")
-	}
-	return c.checkTopology(&j.Topology).in("topology")
+	return c.checkGroups(j)
 }
 
 func (j *Job) checkTimes() *Error {
@@ -118,10 +115,7 @@ func (c *Core) checkGroup(j *Job, g *Group) *Error {
 	if err := g.Selector.check(); err != nil {
 		return err.in("selector")
 	}
-	if err := c.checkTopology(&g.Topology); err != nil {
-		return err.in("topology")
-	}
-	return c.checkSegment(g).in("topology")
+	return c.checkGroupTopology(j, g).in("topology")
 }
 
 func (cl *Claim) check(class Class) *Error {
@@ -194,34 +188,124 @@ func (c *Core) checkTopology(t *Topology) *Error {
 	if t.Preferred != "" && preferred < required {
 		return refuse(ErrInvalid, "preferred", fmt.Sprintf("%q is wider than the required %q", t.Preferred, t.Required))
 	}
+	return nil
+}
+
+// checkGangTopology checks what is for the gang as a whole.
+func (c *Core) checkGangTopology(t *Topology) *Error {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"segments", len(t.Segments) > 0},
+		{"balance", t.Balance != ""},
+		{"spread", t.Spread != "" || t.MaxSkew != 0},
+		{"railAligned", t.RailAligned},
+	} {
+		if f.set {
+			return refuse(ErrInvalid, f.name, "is for groups, not for jobs")
+		}
+	}
+	if _, err := c.checkLevel(t.Exclusive); err != nil {
+		return err.in("exclusive")
+	}
+	if t.Exclusive == levelFleet {
+		return refuse(ErrInvalid, "exclusive", "the fleet is for all")
+	}
+	return c.checkTopology(t)
+}
+
+// checkGroupTopology checks what is for one group, given its widest level.
+func (c *Core) checkGroupTopology(j *Job, g *Group) *Error {
+	t := &g.Topology
+	if err := c.checkTopology(t); err != nil {
+		return err
+	}
+	if t.Exclusive != "" {
+		return refuse(ErrInvalid, "exclusive", "is for jobs, not for groups")
+	}
+	required, _ := c.fleet.Tree().Level(t.Required)
+	whole, _ := c.fleet.Tree().Level(j.Topology.Required)
+	required = max(required, whole)
+	if err := c.checkSegments(g, required); err != nil {
+		return err
+	}
+	for _, f := range []struct{ name, level string }{{"balance", t.Balance}, {"spread", t.Spread}} {
+		level, err := c.checkLevel(f.level)
+		switch {
+		case err != nil:
+			return err.in(f.name)
+		case f.level != "" && level <= required:
+			return refuse(ErrInvalid, f.name, fmt.Sprintf("%q is not narrower than the required level", f.level))
+		}
+	}
 	switch {
-	case t.SpreadLevel != "" || t.MaxSkew != 0:
-		return refuse(ErrUnsupported, "spreadLevel", "spreading is not in yet")
-	case t.RailAligned:
-		return refuse(ErrUnsupported, "railAligned", "rail alignment is not in yet")
+	case t.MaxSkew < 0 || t.MaxSkew > maxOrdinal:
+		return refuse(ErrInvalid, "maxSkew", fmt.Sprintf("%d is outside 0..%d", t.MaxSkew, maxOrdinal))
+	case t.MaxSkew != 0 && t.Spread == "":
+		return refuse(ErrInvalid, "maxSkew", "needs spread")
+	case t.Spread != "" && (len(t.Segments) > 0 || t.Balance != "" || t.RailAligned):
+		return refuse(ErrInvalid, "spread", "excludes segments, balance and rail alignment")
+	case t.Spread != "" && g.min() != g.Replicas:
+		return refuse(ErrUnsupported, "spread", "a group that is spread cannot start short")
+	}
+	return c.checkRails(g)
+}
+
+func (c *Core) checkRails(g *Group) *Error {
+	t := &g.Topology
+	switch {
+	case !t.RailAligned:
+		return nil
+	case c.config.Fabric.RailLevel == "":
+		return refuse(ErrUnsupported, "railAligned", "the fleet has no rails: see Fabric.RailLevel")
+	case g.Claim.GPUs == 0:
+		return refuse(ErrInvalid, "railAligned", "needs whole GPUs")
+	case len(t.Segments) > 0 || t.Balance != "":
+		return refuse(ErrInvalid, "railAligned", "excludes segments and balance")
+	case g.min() != g.Replicas:
+		return refuse(ErrUnsupported, "railAligned", "a group on aligned rails cannot start short")
 	}
 	return nil
 }
 
-func (c *Core) checkSegment(g *Group) *Error {
+func (c *Core) checkSegments(g *Group, required topology.Level) *Error {
 	t := &g.Topology
-	level, err := c.checkLevel(t.SegmentLevel)
-	required, _ := c.fleet.Tree().Level(t.Required)
+	if len(t.Segments) > maxLevels {
+		return refuse(ErrLimit, "segments", fmt.Sprintf("%d nested segments; the most is %d", len(t.Segments), maxLevels))
+	}
+	for i, s := range t.Segments {
+		if err := c.checkSegment(t.Segments, i, required); err != nil {
+			return err.in(index("segments", i))
+		}
+		if i == 0 && (g.Replicas%s.Size != 0 || g.Min%s.Size != 0) {
+			return refuse(ErrInvalid, "segments[0].size", fmt.Sprintf("%d replicas, at least %d, do not come in segments of %d", g.Replicas, g.min(), s.Size))
+		}
+	}
+	return nil
+}
+
+func (c *Core) checkSegment(list []Segment, i int, required topology.Level) *Error {
+	s := list[i]
+	level, err := c.checkLevel(s.Level)
 	switch {
 	case err != nil:
-		return err.in("segmentLevel")
-	case t.Segment < 0:
-		return refuse(ErrInvalid, "segment", fmt.Sprintf("is negative: %d", t.Segment))
-	case (t.Segment == 0) != (t.SegmentLevel == ""):
-		return refuse(ErrInvalid, "segment", "segment and segmentLevel go together")
-	case t.Segment == 0:
-		return nil
-	case g.Replicas%t.Segment != 0:
-		return refuse(ErrInvalid, "segment", fmt.Sprintf("%d replicas are no multiple of %d", g.Replicas, t.Segment))
-	case g.min() != g.Replicas:
-		return refuse(ErrUnsupported, "segment", "a group in segments cannot start short yet")
+		return err.in("level")
+	case s.Level == "":
+		return refuse(ErrInvalid, "level", "is empty")
+	case s.Size < 1 || s.Size > c.config.Limits.Members:
+		return refuse(ErrInvalid, "size", fmt.Sprintf("%d is outside 1..%d", s.Size, c.config.Limits.Members))
 	case level < required:
-		return refuse(ErrInvalid, "segmentLevel", fmt.Sprintf("%q is wider than the required %q", t.SegmentLevel, t.Required))
+		return refuse(ErrInvalid, "level", fmt.Sprintf("%q is wider than the required level", s.Level))
+	case i == 0:
+		return nil
+	}
+	outer, _ := c.fleet.Tree().Level(list[i-1].Level)
+	switch {
+	case list[i-1].Size%s.Size != 0:
+		return refuse(ErrInvalid, "size", fmt.Sprintf("%d does not divide %d, the segment around it", s.Size, list[i-1].Size))
+	case level < outer:
+		return refuse(ErrInvalid, "level", fmt.Sprintf("%q is wider than %q, that of the segment around it", s.Level, list[i-1].Level))
 	}
 	return nil
 }

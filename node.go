@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/berth-sched/berth/topology/nodegraph"
 )
 
 // Names by which the caller knows things. The core interns them at the door and
@@ -14,6 +16,8 @@ type (
 	JobID    string
 	QueueID  string
 	TenantID string
+	// A ReservationID names a reservation that was made in advance.
+	ReservationID string
 )
 
 // MaxGPUs is the most GPUs a node may carry.
@@ -32,6 +36,11 @@ type Node struct {
 	// GPUs in index order. All of a node's GPUs are of one product, memory size,
 	// compute capability and NVLink clique, or none has a clique.
 	GPUs []GPU `json:"gpus,omitempty"`
+	// Links says how the GPUs reach each other: row i, column j is the word of
+	// nvidia-smi topo -m for GPU i and GPU j, such as "NV12", "PIX" or "SYS", and "X"
+	// for i = j; "NVS18" are 18 links into an NVSwitch. Members get the GPUs that reach
+	// each other best. Nil: all alike.
+	Links [][]string `json:"links,omitempty"`
 	// CPUMilli is the host CPU that members may use, in thousandths of a core.
 	CPUMilli int64 `json:"cpuMilli,omitempty"`
 	// MemoryMiB is the host memory that members may use.
@@ -142,6 +151,9 @@ func (n *Node) check(levels int) *Error {
 	}
 	if err := checkAmount(n.MemoryMiB); err != nil {
 		return err.in("memoryMiB")
+	}
+	if len(n.NICs) > nodegraph.MaxNICs {
+		return refuse(ErrLimit, "nics", fmt.Sprintf("%d NICs; a node carries at most %d", len(n.NICs), nodegraph.MaxNICs))
 	}
 	for i := range n.NICs {
 		if err := n.NICs[i].check(); err != nil {

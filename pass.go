@@ -22,10 +22,17 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.now = now
 	c.expire()
 	c.mend()
+	c.serveReserved()
 	c.wake()
+	c.placing = true
 	c.place()
-	// Whatever placing freed, it had taken itself: that helps nobody.
-	c.clearFreed()
+	c.reserve()
+	c.backfill()
+	c.placing = false
+	for _, n := range c.opened {
+		c.reopened(n)
+	}
+	c.opened = c.opened[:0]
 	if c.taken { // the budget was spent before place could look again
 		c.taken, c.quotaFreed = false, true
 	}
@@ -43,6 +50,7 @@ func (c *Core) clockError(what string, now Time) *Error {
 
 // expire handles every timer that is due.
 func (c *Core) expire() {
+	c.endWindows()
 	for {
 		t, ok := c.timers.Min()
 		if !ok || t.at > c.now {
@@ -64,7 +72,11 @@ func (c *Core) expire() {
 // giveUp drops a job that was pending for longer than its gang timeout.
 func (c *Core) giveUp(rep *replica) {
 	waited := c.now.Sub(rep.pendingSince)
-	c.out = append(c.out, Drop{Order: c.order(rep, 0, Cause{CauseGangTimeout, "pending for " + waited.String()})})
+	why := "pending for " + waited.String()
+	if rep.entries != nil {
+		why += ": " + c.reason(rep.entries[0]).Text
+	}
+	c.out = append(c.out, Drop{Order: c.order(rep, 0, Cause{CauseGangTimeout, why})})
 	c.totals.Dropped++
 	c.forget(rep)
 }
@@ -146,17 +158,17 @@ func (c *Core) repair(rep *replica) {
 }
 
 // rebind tries to place the failed members within the gang's topology, on other
-// nodes than those that it avoids.
+// nodes than those that it avoids. What is spread, or on aligned rails, would have to
+// be placed together with the rest.
 func (c *Core) rebind(rep *replica) bool {
 	c.unbookAll(rep, memberFailed, memberLost)
 	for g := range rep.job.spec.Groups {
-		if rep.job.spec.Groups[g].Topology.Segment > 0 {
-			return false // a segment cannot be told from its rest yet
-		}
-		if rep.count(g, memberAbsent) > 0 && !c.rebindGroup(rep, g) {
+		t := &rep.job.spec.Groups[g].Topology
+		if rep.count(g, memberAbsent) > 0 && (t.Spread != "" || t.RailAligned || !c.rebindGroup(rep, g)) {
 			return false
 		}
 	}
+	c.encloseExclusive(rep)
 	rep.state = Binding
 	c.bind(rep, CauseRepair, rep.cause.Detail)
 	return true
@@ -165,17 +177,36 @@ func (c *Core) rebind(rep *replica) bool {
 // rebindGroup holds places for the missing members of a group: all of them, or
 // as few as the gang can do with.
 func (c *Core) rebindGroup(rep *replica, g int) bool {
-	spec := c.missing(rep, g)
-	if rep.count(g, memberRunning) > 0 {
-		spec.Groups[0].Topology = Topology{} // Within and Only say it
+	for rep.count(g, memberAbsent) > 0 {
+		spec := c.missing(rep, g)
+		missing := &spec.Groups[0]
+		least := rep.job.spec.Groups[g].min() - rep.count(g, memberRunning, memberBinding)
+		if c.rebindSome(rep, g, &spec) {
+			continue
+		}
+		if least >= missing.Replicas || len(missing.Topology.Segments) > 0 {
+			return least <= 0
+		}
+		if least <= 0 {
+			return true
+		}
+		missing.Replicas = least
+		if !c.rebindSome(rep, g, &spec) {
+			return false
+		}
 	}
-	least := rep.job.spec.Groups[g].min() - rep.count(g, memberRunning, memberBinding)
-	spec.Groups[0].Min = max(1, least)
-	request := c.request(&spec)
+	return true
+}
+
+// rebindSome holds places for what is asked for, all of it, first without what is set
+// aside.
+func (c *Core) rebindSome(rep *replica, g int, spec *shapeSpec) bool {
+	spec.Groups[0].Min = spec.Groups[0].Replicas
+	request := c.request(spec)
 	request = c.avoiding(rep, &request)
-	if c.placeRequest(rep, &request, g) == fits || least <= 0 {
+	if c.placeRequest(rep, &request, g) == fits {
 		return true
 	}
-	request.Groups[0].Count = least
-	return c.placeRequest(rep, &request, g) == fits
+	lifted, some := c.lift(rep, spec.Groups, &request)
+	return some && c.placeRequest(rep, lifted, g) == fits
 }

@@ -28,6 +28,8 @@ type entry struct {
 	slot   int // position in the bucket
 	grows  bool
 	group  int // which group grows; 0 for a whole gang
+	// freshAt is the position in Core.fresh, or -1.
+	freshAt int
 }
 
 // A bucket holds the entries of one shape in one queue.
@@ -66,7 +68,9 @@ func (c *Core) ensureQueue(i quota.Index) {
 
 // lessEntry is the order of service within a queue: class, priority, whole gangs
 // before growth, age, job, replica, group.
-func lessEntry(a, b *entry) bool {
+func lessEntry(a, b *entry) bool { return compareEntries(a, b) < 0 }
+
+func compareEntries(a, b *entry) int {
 	x, y := &a.rep.job.spec, &b.rep.job.spec
 	return cmp.Or(
 		cmp.Compare(y.Class, x.Class),
@@ -75,7 +79,7 @@ func lessEntry(a, b *entry) bool {
 		cmp.Compare(a.rep.created, b.rep.created),
 		compareReplicas(a.rep, b.rep),
 		cmp.Compare(a.group, b.group),
-	) < 0
+	)
 }
 
 // await enters a replica into the pending index if it is pending, or if it runs
@@ -86,13 +90,13 @@ func (c *Core) await(rep *replica) {
 	case rep.entries != nil || rep.readyAt != 0:
 		return
 	case rep.state == Pending:
-		c.enqueue(&entry{rep: rep}, rep.job.shape)
+		c.enqueue(&entry{rep: rep, freshAt: -1}, rep.job.shape)
 	case rep.mayGrow():
 		for g := range rep.job.spec.Groups {
 			if rep.count(g, memberAbsent) > 0 {
 				s := c.growthShape(rep, g)
 				s.users++
-				c.enqueue(&entry{rep: rep, grows: true, group: g}, s)
+				c.enqueue(&entry{rep: rep, grows: true, group: g, freshAt: -1}, s)
 			}
 		}
 	}
@@ -125,6 +129,9 @@ func (c *Core) enqueue(e *entry, s *shape) {
 		q.ready.Fix(b.slot)
 	} else if s.blockedAt < 0 && b.quotaSlot < 0 {
 		c.makeReady(b)
+	} else {
+		c.noteDue(b)
+		c.freshen(e)
 	}
 }
 
@@ -137,6 +144,9 @@ func (c *Core) unawait(rep *replica) {
 		c.dequeue(e)
 	}
 	rep.entries = nil
+	if rep.reserved != nil {
+		c.endWindow(rep.reserved)
+	}
 	c.queues[rep.job.queue].waiting--
 }
 
@@ -145,6 +155,7 @@ func (c *Core) unawait(rep *replica) {
 func (c *Core) dequeue(e *entry) {
 	b := e.bucket
 	b.entries.Remove(e.slot)
+	c.unfresh(e)
 	switch {
 	case b.entries.Len() == 0:
 		c.unready(b)
@@ -157,6 +168,8 @@ func (c *Core) dequeue(e *entry) {
 		}
 	case b.slot >= 0:
 		b.queue.ready.Fix(b.slot)
+	default:
+		c.noteDue(b)
 	}
 	if e.grows {
 		c.dropShape(b.shape)
@@ -186,6 +199,7 @@ func (c *Core) block(s *shape) {
 		c.blocked = append(c.blocked, s)
 		for _, b := range s.buckets {
 			c.unready(b)
+			c.noteDue(b)
 		}
 	}
 }
@@ -225,10 +239,19 @@ func (c *Core) quotaUnblock(b *bucket) {
 
 // freed notes that something became free on a node, for the next pass.
 func (c *Core) freed(n *node) {
+	c.reopened(n)
+	c.changed()
+}
+
+// reopened is freed for what was free before, but set aside for a gang.
+func (c *Core) reopened(n *node) {
 	if !n.freed {
 		n.freed = true
 		c.freedNodes = append(c.freedNodes, n)
 		c.quotaFreed = true // of another product, perhaps, than the one whose limit is reached
+	}
+	if len(n.windows) > 0 {
+		c.backfillDue = true
 	}
 }
 
@@ -266,6 +289,9 @@ func (c *Core) wakeLimited() {
 			c.quotaUnblock(b)
 			if b.shape.blockedAt < 0 {
 				c.makeReady(b)
+			} else {
+				c.noteDue(b)
+				c.backfillDue = len(c.windows) > 0
 			}
 		}
 	}

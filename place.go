@@ -40,21 +40,32 @@ func (c *Core) attempt(b *bucket) {
 		c.quotaBlock(b)
 		return
 	}
-	if !e.grows {
-		e.rep.members = make([]member, e.rep.job.members())
+	outcome := c.try(e, request)
+	if lifted, some := c.lift(e.rep, s.spec.Groups, request); some && outcome != fits {
+		if c.try(e, lifted) == fits {
+			outcome = fits
+		}
 	}
-	switch c.search(e, request) {
-	case fits:
-		c.placed(e)
-		return
+	switch outcome {
 	case fitsNowhere:
 		c.block(s)
 	case fitsNoLimit:
 		c.quotaBlock(b)
 	}
+}
+
+// try searches a place for an entry, and gives the Bind if there is one.
+func (c *Core) try(e *entry, request *gang.Request) fit {
 	if !e.grows {
+		e.rep.members = make([]member, e.rep.job.members())
+	}
+	outcome := c.search(e, request)
+	if outcome == fits {
+		c.placed(e)
+	} else if !e.grows {
 		e.rep.members = nil
 	}
+	return outcome
 }
 
 // affordable is the request of a bucket, or as much of it as the limits on its
@@ -67,7 +78,8 @@ func (c *Core) affordable(b *bucket) (*gang.Request, bool) {
 	if _, ok := c.quota.Fits(q, s.least); !ok {
 		return nil, false
 	}
-	fewest, most := s.minimum.Groups[0].Count, s.request.Groups[0].Count
+	unit := s.spec.Groups[0].unit()
+	fewest, most := s.minimum.Groups[0].Count/unit, s.request.Groups[0].Count/unit
 	if len(s.request.Groups) > 1 || most-fewest <= 1 {
 		return &s.minimum, true
 	}
@@ -75,7 +87,7 @@ func (c *Core) affordable(b *bucket) (*gang.Request, bool) {
 		GPUMilli: s.least.GPUMilli / int64(fewest), CPUMilli: s.least.CPUMilli / int64(fewest),
 		MemoryMiB: s.least.MemoryMiB / int64(fewest), Product: s.least.Product,
 	}
-	for most-fewest > 1 { // fewest members are affordable, most are not
+	for most-fewest > 1 { // fewest units are affordable, most are not
 		middle := fewest + (most-fewest)/2
 		if _, ok := c.quota.Fits(q, each.Times(int64(middle))); ok {
 			fewest = middle
@@ -85,7 +97,7 @@ func (c *Core) affordable(b *bucket) (*gang.Request, bool) {
 	}
 	cut := s.request
 	cut.Groups = slices.Clone(s.request.Groups)
-	cut.Groups[0].Count = fewest
+	cut.Groups[0].Count = fewest * unit
 	return &cut, true
 }
 
@@ -110,11 +122,13 @@ func (c *Core) search(e *entry, request *gang.Request) fit {
 func (c *Core) placed(e *entry) {
 	rep, grows := e.rep, e.grows
 	c.unawait(rep)
+	c.encloseExclusive(rep)
 	if grows {
 		c.bind(rep, CauseGrows, "")
 		return
 	}
 	c.leavePending(rep)
+	c.setEnd(rep, c.endIfPlaced(rep))
 	rep.state = Binding
 	rep.incarnation++
 	c.bind(rep, CauseFits, "")
@@ -227,6 +241,6 @@ func (c *Core) unplace(rep *replica, held []gang.Member) {
 		must(c.fleet.Release(held[i].Hold))
 	}
 	for _, flat := range c.booked {
-		c.unbook(rep, flat, memberAbsent)
+		c.yield(rep, flat, memberAbsent)
 	}
 }

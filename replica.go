@@ -5,7 +5,6 @@ import (
 
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
-	"github.com/berth-sched/berth/topology"
 )
 
 // A job is what the core keeps of a Job.
@@ -37,6 +36,17 @@ type replica struct {
 	created, pendingSince, started Time
 	// readyAt is the end of a backoff; zero: none.
 	readyAt Time
+	// endsAt is when it is expected to hold nothing any more; zero: never, or it holds
+	// nothing.
+	endsAt Time
+	// reserved is the reservation of a gang that waits; reserveAt is when it may get
+	// its next one.
+	reserved  *window
+	reserveAt Time
+	// stalled: it is in Core.stalled.
+	stalled bool
+	// exclusive has the domains that a gang has for itself.
+	exclusive *window
 	// attempts counts the failed Binds since the replica last ran, repairs the
 	// repairs of this life.
 	attempts, repairs int
@@ -189,9 +199,16 @@ func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {
 	}
 }
 
-// unbook is the end of what book began: the capacity is free, and whoever could
-// use it is woken. The member ends up in the given state, which holds nothing.
+// unbook frees what a member holds, and whoever could use it is woken.
 func (c *Core) unbook(rep *replica, flat int, state memberState) {
+	n := rep.members[flat].node
+	c.yield(rep, flat, state)
+	c.freed(n)
+	c.quotaFreed = true
+}
+
+// yield undoes book. The member ends up in the given state, which holds nothing.
+func (c *Core) yield(rep *replica, flat int, state memberState) {
 	m := rep.members[flat]
 	n := m.node
 	must(c.fleet.Release(m.hold))
@@ -202,8 +219,6 @@ func (c *Core) unbook(rep *replica, flat int, state memberState) {
 	must(c.quota.Discharge(rep.job.queue, chargeOf(&m.hold, n)))
 	c.owners.releaseShare(m.hold.Share)
 	rep.members[flat] = member{state: state}
-	c.freed(n)
-	c.quotaFreed = true
 }
 
 // unbookAll frees every member in one of the given states.
@@ -262,6 +277,7 @@ func (c *Core) run(rep *replica) {
 	if rep.state != Running {
 		rep.state, rep.started = Running, c.now
 		rep.attempts, rep.repairs, rep.avoid = 0, 0, nil
+		c.setEnd(rep, c.endIfPlaced(rep))
 		c.totals.Started++
 	}
 	switch {
@@ -296,6 +312,7 @@ func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
 		}
 	}
 	rep.state = Releasing
+	c.setEnd(rep, c.now.Add(c.config.Policy.ReleaseTimeout))
 	c.settle(rep, cause)
 }
 
@@ -328,6 +345,7 @@ func (c *Core) finishRelease(rep *replica) {
 // requeue makes a replica that holds nothing Pending again.
 func (c *Core) requeue(rep *replica, backoff bool) {
 	c.withdraw(rep)
+	c.holdsNothing(rep)
 	rep.members, rep.repairs = nil, 0
 	rep.backoff, rep.cause, rep.attempt = false, Cause{}, 0
 	if backoff {
@@ -349,6 +367,18 @@ func (c *Core) pend(rep *replica) {
 func (rep *replica) dropAt() (Time, bool) {
 	timeout := rep.job.spec.GangTimeout
 	return rep.pendingSince.Add(timeout), timeout > 0
+}
+
+// holdsNothing ends what a replica has while it holds something.
+func (c *Core) holdsNothing(rep *replica) {
+	c.setEnd(rep, never)
+	if i := slices.Index(c.stalled, rep); i >= 0 {
+		rep.stalled = false
+		c.stalled = slices.Delete(c.stalled, i, i+1)
+	}
+	if rep.exclusive != nil {
+		c.endWindow(rep.exclusive)
+	}
 }
 
 // backOff makes a replica wait after a failed Bind, longer each time.
@@ -375,6 +405,7 @@ func (c *Core) endBackoff(rep *replica) {
 // forget removes a replica that holds nothing, and its job with the last one.
 func (c *Core) forget(rep *replica) {
 	c.withdraw(rep)
+	c.holdsNothing(rep)
 	c.leavePending(rep)
 	j := rep.job
 	j.replicas[rep.number] = nil
@@ -395,31 +426,4 @@ func (c *Core) forgetJob(j *job) {
 	c.dropShape(j.shape)
 	must(c.quota.Unretain(j.queue))
 	delete(c.jobs, j.spec.ID)
-}
-
-// domainOf is the domain below which further members of a running gang have to
-// be placed, so that a group and its gang keep their required levels. The node
-// is set when the level is the node itself.
-func (c *Core) domainOf(rep *replica, group int) (topology.Domain, *node) {
-	tree := c.fleet.Tree()
-	within, only := topology.Root, (*node)(nil)
-	narrow := func(name string, n *node) {
-		level, _ := tree.Level(name)
-		switch {
-		case name == "" || only != nil:
-		case level >= tree.NodeLevel():
-			only = n
-		case level > tree.DomainLevel(within):
-			within = tree.DomainOf(n.index, level)
-		}
-	}
-	for flat := range rep.members {
-		if n := rep.members[flat].node; n != nil && rep.members[flat].state == memberRunning {
-			narrow(rep.job.spec.Topology.Required, n)
-			if rep.job.group(flat) == group {
-				narrow(rep.job.spec.Groups[group].Topology.Required, n)
-			}
-		}
-	}
-	return within, only
 }

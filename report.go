@@ -26,8 +26,29 @@ type FleetReport struct {
 	Queues []QueueReport `json:"queues,omitempty"`
 	// FreeNodes[k] counts the schedulable nodes with exactly k whole free GPUs.
 	FreeNodes []int `json:"freeNodes,omitempty"`
+	// Reservations in force: those made in advance by ID, then those of gangs in
+	// policy order.
+	Reservations []ReservationReport `json:"reservations,omitempty"`
 	// Totals since the core was made.
 	Totals Totals `json:"totals"`
+}
+
+// A ReservationReport describes nodes that are set aside.
+type ReservationReport struct {
+	// ID of a reservation that was made in advance; else Job and Replica name the
+	// gang that has it.
+	ID      ReservationID `json:"id,omitempty"`
+	Job     JobID         `json:"job,omitempty"`
+	Replica int           `json:"replica,omitempty"`
+	// From is when it starts; for a gang, when it is expected to.
+	From Time `json:"from"`
+	// Until is when it ends by itself.
+	Until Time `json:"until"`
+	// Nodes in order of name.
+	Nodes []NodeID `json:"nodes"`
+	// Conflicts are the jobs that may not be there at From and are, or are expected to
+	// be.
+	Conflicts []JobID `json:"conflicts,omitempty"`
 }
 
 // A NodeCount counts nodes.
@@ -100,6 +121,11 @@ type Totals struct {
 	Releases     int64 `json:"releases"`
 	Expired      int64 `json:"expired"`
 	PresumedDead int64 `json:"presumedDead"`
+	// Reservations counts those given to gangs, ReservationsExpired those that ended
+	// without a start, Backfilled the jobs started on nodes that were set aside.
+	Reservations        int64 `json:"reservations"`
+	ReservationsExpired int64 `json:"reservationsExpired"`
+	Backfilled          int64 `json:"backfilled"`
 	// Attempts counts the searches for a place, without those that only find out
 	// whether something that became free helps.
 	Attempts int64 `json:"attempts"`
@@ -135,6 +161,7 @@ func (c *Core) Report() FleetReport {
 	for _, name := range slices.Sorted(maps.Keys(products)) {
 		r.Products = append(r.Products, *products[name])
 	}
+	r.Reservations = c.reportReservations()
 	for _, name := range c.quota.Queues() {
 		r.Queues = append(r.Queues, c.reportQueue(name))
 	}

@@ -35,6 +35,9 @@ type shapeSpec struct {
 	// Within and Only restrict where further members of a running gang may go.
 	Within topology.Domain
 	Only   NodeID `json:",omitempty"`
+	// Of names the running gang, if it has domains for itself.
+	Of        JobID `json:",omitempty"`
+	OfReplica int   `json:",omitempty"`
 }
 
 // shapeOf returns the shape of a spec, and makes it if it is new. It does not
@@ -88,25 +91,7 @@ func (c *Core) gangShape(j *Job) *shape {
 // growthShape is the shape of what one group of a running gang is short of: all
 // of it, or at least one member.
 func (c *Core) growthShape(rep *replica, group int) *shape {
-	spec := c.missing(rep, group)
-	spec.Groups[0].Topology = Topology{} // Within and Only say it
-	return c.shapeOf(spec)
-}
-
-// missing is what one group of a gang that has started is short of, at least one
-// member of it, where the rest of the gang lets it be.
-func (c *Core) missing(rep *replica, group int) shapeSpec {
-	within, only := c.domainOf(rep, group)
-	spec := shapeSpec{Groups: []Group{rep.job.spec.Groups[group]}, Within: within}
-	if only != nil {
-		spec.Only = only.spec.ID
-	}
-	g := &spec.Groups[0]
-	g.Name, g.Replicas, g.Min = "", rep.count(group, memberAbsent), 1
-	if g.Claim.Share != nil {
-		spec.Tenant = rep.job.spec.Tenant
-	}
-	return spec
+	return c.shapeOf(c.missing(rep, group))
 }
 
 func (s *shapeSpec) key() string {
@@ -142,16 +127,23 @@ func (c *Core) request(spec *shapeSpec) gang.Request {
 		Within:    spec.Within,
 		Required:  level(spec.Topology.Required),
 		Preferred: level(spec.Topology.Preferred),
+		Locality:  gang.Locality(c.config.Policy.Locality),
 	}
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
 		r.Groups = append(r.Groups, gang.Group{
-			Count: g.Replicas, Min: g.min(), Claim: c.claim(spec.Tenant, &g.Claim), Classes: c.classes.matching(g),
+			Count: g.Replicas, Min: g.min(), Claim: c.claim(spec.Tenant, &g.Claim), Classes: c.classes.matching(g, nil),
 			Match: c.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
-			Segment: g.Topology.Segment, SegmentLevel: level(g.Topology.SegmentLevel),
+			Balance: level(g.Topology.Balance), Spread: level(g.Topology.Spread), MaxSkew: g.Topology.MaxSkew,
 		})
-		if last := &r.Groups[i]; last.SegmentLevel == topology.Fleet {
-			last.Segment = 0 // the fleet is one domain: that asks for nothing
+		if t := &g.Topology; t.Spread != "" && t.MaxSkew == 0 {
+			r.Groups[i].MaxSkew = 1
+		}
+		if g.Topology.RailAligned {
+			r.Groups[i].Align = level(c.config.Fabric.RailLevel)
+		}
+		for _, segment := range g.Topology.Segments {
+			r.Groups[i].Segments = append(r.Groups[i].Segments, gang.Segment{Size: segment.Size, Level: level(segment.Level)})
 		}
 	}
 	return r
@@ -171,18 +163,25 @@ func (c *Core) claim(tenant TenantID, cl *Claim) gang.Claim {
 // matcher tells the nodes that a group may use from the others of their class;
 // nil where there is nothing to tell.
 func (c *Core) matcher(spec *shapeSpec, g *Group) func(topology.Node) bool {
-	var labels []label
-	for _, key := range slices.Sorted(maps.Keys(g.Selector.Labels)) {
-		labels = append(labels, label{key, g.Selector.Labels[key]})
-	}
+	labels := labelsOf(g)
 	only := spec.Only
-	if labels == nil && only == "" {
+	idle := c.idle(spec)
+	if labels == nil && only == "" && idle == nil {
 		return nil
 	}
 	return func(i topology.Node) bool {
 		n := c.nodes[i]
-		return (only == "" || n.spec.ID == only) && n.matchesLabels(labels)
+		return (only == "" || n.spec.ID == only) && n.matchesLabels(labels) && (idle == nil || idle(n))
 	}
+}
+
+// labelsOf lists the labels that a group selects by, in order.
+func labelsOf(g *Group) []label {
+	var labels []label
+	for _, key := range slices.Sorted(maps.Keys(g.Selector.Labels)) {
+		labels = append(labels, label{key, g.Selector.Labels[key]})
+	}
+	return labels
 }
 
 // chargeFor is what a request costs, as far as it is known before the place is:

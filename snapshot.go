@@ -26,6 +26,25 @@ type snapshot struct {
 	Jobs       []savedJob    `json:"jobs"`
 	// QuotaFreed, and Freed of a node: the next pass looks at what it could help.
 	QuotaFreed bool `json:"quotaFreed,omitempty"`
+
+	Reservations []savedReservation `json:"reservations,omitempty"`
+	// When and whether to look for gangs to reserve for, and for work to backfill.
+	NextReserve Time `json:"nextReserve"`
+	BackfillDue bool `json:"backfillDue,omitempty"`
+}
+
+// A savedReservation is one made in advance. Nodes are those that the core picked.
+type savedReservation struct {
+	Reservation Reservation `json:"reservation"`
+	Nodes       []NodeID    `json:"nodes,omitempty"`
+}
+
+// A savedWindow is the reservation of a gang.
+type savedWindow struct {
+	From  Time     `json:"from"`
+	Until Time     `json:"until"`
+	Nodes []NodeID `json:"nodes"`
+	Needs []int    `json:"needs"`
 }
 
 type savedNode struct {
@@ -63,6 +82,13 @@ type savedReplica struct {
 	// wait for does not fit; group 0 stands for a whole gang.
 	NoCapacity []int `json:"noCapacity,omitempty"`
 	NoQuota    []int `json:"noQuota,omitempty"`
+	// Fresh lists those that are yet to be tried on nodes that are set aside.
+	Fresh     []int        `json:"fresh,omitempty"`
+	EndsAt    Time         `json:"endsAt,omitempty"`
+	Reserved  *savedWindow `json:"reserved,omitempty"`
+	ReserveAt Time         `json:"reserveAt,omitempty"`
+	Stalled   bool         `json:"stalled,omitempty"`
+	Exclusive [][]string   `json:"exclusive,omitempty"`
 }
 
 type savedMember struct {
@@ -79,6 +105,16 @@ func (c *Core) Snapshot() ([]byte, error) {
 	s := snapshot{
 		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: c.totals,
 		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{}, QuotaFreed: c.quotaFreed,
+		NextReserve: c.nextReserve, BackfillDue: c.backfillDue,
+	}
+	for _, w := range c.windows {
+		if w.advance != nil {
+			saved := savedReservation{Reservation: *w.advance}
+			if w.advance.GPUs > 0 {
+				saved.Nodes = w.nodeIDs()
+			}
+			s.Reservations = append(s.Reservations, saved)
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
 		n := c.nodeByID[id]
@@ -131,6 +167,13 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, ReadyAt: rep.readyAt,
 		Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
+		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled,
+	}
+	if w := rep.reserved; w != nil {
+		saved.Reserved = &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Needs: w.needs}
+	}
+	if rep.exclusive != nil {
+		saved.Exclusive = rep.exclusive.domains
 	}
 	for flat := range rep.members {
 		if state := rep.members[flat].state; state != memberAbsent {
@@ -147,6 +190,9 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		}
 		if e.bucket.quotaSlot >= 0 {
 			saved.NoQuota = append(saved.NoQuota, e.group)
+		}
+		if e.freshAt >= 0 {
+			saved.Fresh = append(saved.Fresh, e.group)
 		}
 	}
 	return saved
@@ -201,6 +247,11 @@ func (c *Core) restore(s *snapshot) *Error {
 			return err.in(index("queues", i))
 		}
 	}
+	for i := range s.Reservations {
+		if err := c.restoreReservation(&s.Reservations[i]); err != nil {
+			return err.in(index("reservations", i))
+		}
+	}
 	for i := range s.Jobs {
 		if err := c.restoreJob(&s.Jobs[i]); err != nil {
 			return err.in(index("jobs", i))
@@ -215,6 +266,8 @@ func (c *Core) restore(s *snapshot) *Error {
 			c.freed(c.nodeByID[s.Nodes[i].Node.ID])
 		}
 	}
+	c.restoreStalled(s.Jobs)
+	c.nextReserve, c.backfillDue = s.NextReserve, s.BackfillDue
 	c.quotaFreed = s.QuotaFreed
 	c.totals = s.Totals
 	return nil
@@ -291,7 +344,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return err
 	}
 	c.restoreTimers(rep)
-	return nil
+	return c.restoreWindows(rep, s)
 }
 
 func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
@@ -394,6 +447,9 @@ func (c *Core) restoreBlocked(s *savedJob) {
 			}
 			if slices.Contains(s.Replicas[i].NoQuota, e.group) && e.bucket.quotaSlot < 0 {
 				c.quotaBlock(e.bucket)
+			}
+			if slices.Contains(s.Replicas[i].Fresh, e.group) {
+				c.freshen(e)
 			}
 		}
 	}

@@ -39,6 +39,9 @@ func (c *Core) Check() error {
 			return fmt.Errorf("queue %s: %w", c.quota.Name(quota.Index(i)), err)
 		}
 	}
+	if err := v.windows(); err != nil {
+		return err
+	}
 	return v.counts()
 }
 
@@ -46,8 +49,8 @@ type verifier struct {
 	c     *Core
 	holds []gang.Hold
 	// used is the GPU usage of each leaf, summed over holds.
-	used                                           map[quota.Index]int64
-	replicas, orders, timers, todo, slots, entries int
+	used                                                    map[quota.Index]int64
+	replicas, orders, timers, todo, slots, entries, endings int
 }
 
 func (v *verifier) job(j *job) error {
@@ -117,6 +120,9 @@ func (v *verifier) replica(rep *replica) error {
 	if v.c.todo.Has(rep) != due {
 		return fmt.Errorf("needs an order: %v, is in the set: %v", due, !due)
 	}
+	if err := v.ending(rep); err != nil {
+		return err
+	}
 	return v.waits(rep)
 }
 
@@ -153,10 +159,15 @@ func (v *verifier) entry(rep *replica, e *entry) error {
 		return fmt.Errorf("its bucket is not known")
 	case v.c.shapes[b.shape.key] != b.shape:
 		return fmt.Errorf("the shape it waits for is not known")
-	case e.grows && b.shape.spec.Groups[0].Replicas != rep.count(e.group, memberAbsent):
-		return fmt.Errorf("it waits for %d members and lacks %d", b.shape.spec.Groups[0].Replicas, rep.count(e.group, memberAbsent))
+	case e.grows && b.shape.key != growthKey(v.c, rep, e.group):
+		return fmt.Errorf("it waits for %s, and lacks %s", b.shape.key, growthKey(v.c, rep, e.group))
 	}
 	return nil
+}
+
+func growthKey(c *Core, rep *replica, group int) string {
+	spec := c.missing(rep, group)
+	return spec.key()
 }
 
 func (v *verifier) queue(q *queue) error {
@@ -210,6 +221,7 @@ func (v *verifier) counts() error {
 		{"orders out", len(v.c.orders), v.orders},
 		{"timers", v.c.timers.Len(), v.timers},
 		{"replicas that need an order", v.c.todo.Len(), v.todo},
+		{"expected ends", v.c.endings.Len(), v.endings},
 		{"members on nodes", 0, v.slots},
 		{"entries outside their queue", 0, v.entries},
 	} {

@@ -10,6 +10,8 @@ import (
 // A Checker is the world as facts and orders make it. Make one with New.
 type Checker struct {
 	levels []string
+	// rails is the level inside which rails are cabled alike; empty: there are none.
+	rails  string
 	policy berth.Policy
 	now    berth.Time
 	last   berth.ActionID
@@ -28,6 +30,12 @@ type Checker struct {
 	// touched replicas changed since the last pass.
 	touched set
 
+	// booked has the reservations that were made in advance. alone has the replicas
+	// that have domains for themselves.
+	booked map[berth.ReservationID]*reservation
+	alone  set
+	reserved
+
 	cases map[string]int
 }
 
@@ -35,6 +43,7 @@ type Checker struct {
 func New(config berth.Config) *Checker {
 	return &Checker{
 		levels:  slices.Clone(config.Levels),
+		rails:   config.Fabric.RailLevel,
 		policy:  inForce(config.Policy),
 		nodes:   map[berth.NodeID]*node{},
 		queues:  map[string]*queue{},
@@ -44,6 +53,8 @@ func New(config berth.Config) *Checker {
 		waiting: set{},
 		limited: set{},
 		touched: set{},
+		booked:  map[berth.ReservationID]*reservation{},
+		alone:   set{},
 		cases:   map[string]int{},
 	}
 }
@@ -55,6 +66,10 @@ func inForce(p berth.Policy) berth.Policy {
 	p.ReleaseAttempts = cmp.Or(p.ReleaseAttempts, 3)
 	p.RetryBackoff = cmp.Or(p.RetryBackoff, 5*berth.Second)
 	p.MaxRetryBackoff = cmp.Or(p.MaxRetryBackoff, max(5*berth.Minute, p.RetryBackoff))
+	p.ReserveAfter = cmp.Or(p.ReserveAfter, 5*berth.Minute)
+	p.ReservedGangs = max(0, cmp.Or(p.ReservedGangs, 4))
+	p.ReservationTimeout = cmp.Or(p.ReservationTimeout, 30*berth.Minute)
+	p.AssumedRuntime = cmp.Or(p.AssumedRuntime, 24*berth.Hour)
 	return p
 }
 
@@ -65,6 +80,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Action) error {
 		return err
 	}
 	c.expire()
+	c.begin()
 	for _, a := range actions {
 		if err := c.ordered(a); err != nil {
 			return err

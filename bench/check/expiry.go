@@ -10,6 +10,12 @@ import (
 // expire lets the clock do its work before a pass: orders that were not reported
 // are void, backoffs end.
 func (c *Checker) expire() {
+	for id, r := range c.booked {
+		if r.spec.Until <= c.now {
+			c.saw("advance reservation ended by itself")
+			delete(c.booked, id)
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(c.orders)) {
 		rep := c.orders[id]
 		if rep == nil || rep.order.Header().Deadline > c.now {

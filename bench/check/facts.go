@@ -12,6 +12,7 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 	if err := c.advance(now); err != nil {
 		return err
 	}
+	c.outdated()
 	switch e := event.(type) {
 	case berth.NodeJoined:
 		return c.nodeJoined(e)
@@ -27,6 +28,10 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return c.gpuFailed(e)
 	case berth.GPURepaired:
 		return c.gpuRepaired(e)
+	case berth.ReservationSet:
+		return c.reservationSet(e)
+	case berth.ReservationRemoved:
+		return c.reservationRemoved(e)
 	case berth.QueueSet:
 		return c.queueSet(e)
 	case berth.QueueRemoved:
@@ -211,7 +216,8 @@ func (c *Checker) observed(j *job, r *berth.RunningReplica) error {
 			return err
 		}
 	}
-	rep.state = berth.Running
+	rep.state, rep.started = berth.Running, r.Started
+	c.claimAlone(rep)
 	c.touched.add(rep)
 	return nil
 }

@@ -63,3 +63,104 @@ func TestWhatIsRightPasses(t *testing.T) {
 		Queues:   []berth.QueueReport{{Queue: "free"}, {Queue: "org", Limit: amount(5000)}, {Queue: "q", Limit: amount(4000)}},
 	}))
 }
+
+// TestWhatIsSetAsideRightly goes through what is allowed about nodes that are set aside.
+func TestWhatIsSetAsideRightly(t *testing.T) {
+	z := newZoo(t)
+	z.reserve("r", func(r *berth.Reservation) { r.Domain, r.Queue = []string{"x"}, "free" })
+	z.submit("short", 1, shorter(100*berth.Second))
+	z.submit("its", 1, func(j *berth.Job) { j.Queue = "free" })
+	z.submit("beside", 2)
+	z.submit("kept", 1)
+	z.pass(z.bind("short", on(0, "n1", 0)), z.bind("its", on(0, "n1", 1)), z.bind("beside", on(0, "n3", 0), on(1, "n3", 1)))
+	for id := range berth.ActionID(3) {
+		z.tell(berth.ActionReported{Action: id + 1})
+	}
+	require.NoError(t, z.c.Quiescent(z.now), "two GPUs of n2 are free, and set aside for others than kept")
+
+	// Changed to n3, it lets kept in on the other leaf.
+	z.reserve("r", func(r *berth.Reservation) { r.Nodes = []berth.NodeID{"n3"} })
+	z.pass(z.bind("kept", on(0, "n2", 0)))
+
+	// At its end it is over for all.
+	z.tell(berth.JobFinished{Job: "beside", Incarnation: 1})
+	z.submit("late", 1)
+	z.now = 200_000
+	z.pass(z.release("kept", berth.CauseBindExpired, on(0, "n2", 0)), z.bind("late", on(0, "n3", 1)))
+	for name, n := range map[string]int{
+		"backfilled before an advance reservation": 1, "placed on nodes reserved for its queue": 1,
+		"advance reservation changed": 1, "advance reservation ended by itself": 1,
+	} {
+		require.Equal(t, n, z.c.Cases()[name], name)
+	}
+}
+
+// TestReservedGangsRightly: who leaves in time is placed on the reservation of a gang,
+// and so is anybody when it ended in that pass.
+func TestReservedGangsRightly(t *testing.T) {
+	for _, test := range []struct {
+		runtime berth.Duration
+		ended   bool
+	}{{9 * berth.Minute, false}, {10 * berth.Minute, true}} {
+		z := newZoo(t)
+		z.waited(shorter(test.runtime))
+		z.pass()
+		held := reserved("a", z.now.Add(9*berth.Minute), "n1", "n2", "n3")
+		require.NoError(t, z.c.Against(z.report(2, held)))
+		require.Equal(t, 1, z.c.Cases()["gang reserved"])
+		require.NoError(t, z.c.Quiescent(z.now), "b is kept out")
+		z.pass(z.bind("b", on(0, "n1", 0)))
+		r := z.report(1, held)
+		if test.ended {
+			r.Reservations = nil
+		}
+		r.Replicas.Binding, r.FreeNodes = 1, []int{0, 1, 2}
+		r.GPUs = berth.GPUCount{All: 6000, Held: 1000, Free: 5000}
+		r.Products[0].GPUCount = r.GPUs
+		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 1000, 1000
+		require.NoError(t, z.c.Against(r))
+	}
+}
+
+// TestTopologyRightly: what looks wrong at first sight and is right.
+func TestTopologyRightly(t *testing.T) {
+	for name, test := range map[string]struct {
+		topology berth.Topology
+		before   berth.Event
+		at       []berth.MemberPlacement
+		saw      string
+	}{
+		"a leaf without nodes for it does not count": {
+			berth.Topology{Spread: "leaf"},
+			berth.NodeCordoned{Node: "n3"},
+			[]berth.MemberPlacement{on(0, "n1", 0), on(1, "n2", 0)},
+			"spread placed",
+		},
+		"a skew of two": {
+			berth.Topology{Spread: "leaf", MaxSkew: 2},
+			nil,
+			[]berth.MemberPlacement{on(0, "n1", 0), on(1, "n1", 1), on(2, "n2", 0), on(3, "n3", 1)},
+			"spread placed",
+		},
+		"one node with fewer rails": {
+			berth.Topology{RailAligned: true},
+			nil,
+			[]berth.MemberPlacement{on(0, "n1", 0), on(1, "n1", 1), on(2, "n2", 1)},
+			"rails aligned",
+		},
+		"segments in segments": {
+			berth.Topology{Segments: []berth.Segment{{Size: 4, Level: "leaf"}, {Size: 2, Level: "node"}}},
+			nil,
+			[]berth.MemberPlacement{on(0, "n2", 0), on(1, "n2", 1), on(2, "n1", 1), on(3, "n1", 0)},
+			"nested segments placed",
+		},
+	} {
+		z := newZoo(t)
+		if test.before != nil {
+			z.tell(test.before)
+		}
+		z.submit("a", len(test.at), topo(test.topology))
+		require.NoError(t, z.try(z.bind("a", test.at...)), name)
+		require.Positive(t, z.c.Cases()[test.saw], name)
+	}
+}

@@ -26,6 +26,7 @@ type replica struct {
 	state        berth.State
 	incarnation  berth.Incarnation
 	pendingSince berth.Time
+	started      berth.Time // while Running
 	// readyAt is the end of a backoff; attempts counts those in a row.
 	readyAt  berth.Time
 	attempts int
@@ -39,6 +40,10 @@ type replica struct {
 	gone, backoff bool
 	// observed: this life was told, not ordered.
 	observed bool
+	// alone has the domains that the gang has for itself, by their keys.
+	alone map[string]bool
+	// avoided has the nodes where a member of it ever failed to start.
+	avoided map[berth.NodeID]bool
 }
 
 // A member of a replica that is not pending.

@@ -89,7 +89,7 @@ func (c *Checker) run(rep *replica) {
 	c.freeAll(rep, broke, lost)
 	c.due.remove(rep)
 	if rep.state != berth.Running {
-		rep.state, rep.attempts = berth.Running, 0
+		rep.state, rep.attempts, rep.started = berth.Running, 0, c.now
 	}
 	if rep.has(stopping) {
 		c.due.add(rep)
@@ -128,6 +128,7 @@ func (c *Checker) withdraw(rep *replica) {
 // pend makes a replica pending that holds nothing.
 func (c *Checker) pend(rep *replica, backoff bool) {
 	c.withdraw(rep)
+	c.shareAgain(rep)
 	rep.state, rep.members, rep.pendingSince = berth.Pending, nil, c.now
 	rep.backoff, rep.observed, rep.released = false, false, 0
 	if backoff {
@@ -155,6 +156,7 @@ func (c *Checker) backOff(rep *replica) {
 // forget removes a replica that holds nothing, and its job with the last one.
 func (c *Checker) forget(rep *replica) {
 	c.withdraw(rep)
+	c.shareAgain(rep)
 	c.limited.remove(rep)
 	c.touched.remove(rep)
 	j := rep.job

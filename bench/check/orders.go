@@ -134,6 +134,9 @@ func (c *Checker) placeAll(rep *replica, placements []berth.MemberPlacement) err
 		}
 		placed = append(placed, rep.members[flat])
 	}
+	if err := c.aloneThere(rep, placed); err != nil {
+		return err
+	}
 	return withinLimits(placed)
 }
 
@@ -148,6 +151,9 @@ func (c *Checker) place(m *member, at berth.MemberPlacement) error {
 		return err
 	}
 	if err := meets(m, n, &at); err != nil {
+		return err
+	}
+	if err := c.mayEnter(m.rep, n); err != nil {
 		return err
 	}
 	m.at, m.bind = at, c.last

@@ -48,12 +48,24 @@ func (c *Checker) queueRemoved(e berth.QueueRemoved) error {
 		return broken(Facts, "the removal of queue %s was accepted, which is not known", e.Queue)
 	case q.children > 0 || q.jobs > 0:
 		return broken(Facts, "queue %s was removed with %d children and %d jobs", e.Queue, q.children, q.jobs)
+	case c.reservedFor(e.Queue):
+		return broken(Facts, "queue %s was removed, for which something is reserved", e.Queue)
 	}
 	if q.parent != nil {
 		q.parent.children--
 	}
 	delete(c.queues, string(e.Queue))
 	return nil
+}
+
+// below reports whether a queue is the one named or stands under it.
+func (q *queue) below(name berth.QueueID) bool {
+	for ; q != nil; q = q.parent {
+		if q.spec.Name == string(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // charge adds what a member costs, times sign, to its queue and all above.

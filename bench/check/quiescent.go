@@ -15,7 +15,11 @@ import (
 //
 // Whether a gang could start is decided for gangs of one group, where counting
 // is exact: O(replicas x nodes). Gangs of several groups are a packing problem,
-// and are not judged.
+// and are not judged, nor are groups that are to be spread, balanced or on aligned
+// rails, or gangs that want their domains for themselves. Nodes that are set aside
+// for others are left out, also where the gang would leave in time: how many such
+// jobs the core tries is a matter of its budget. Those of gangs are known from the
+// latest report (see Against).
 func (c *Checker) Quiescent(now berth.Time) error {
 	if err := c.advance(now); err != nil {
 		return err
@@ -35,7 +39,7 @@ func (c *Checker) Quiescent(now berth.Time) error {
 			return broken(L1, "%s is %s", rep, rep.state)
 		case rep.readyAt != 0:
 			return broken(L1, "%s backs off until %d", rep, rep.readyAt)
-		case rep.waits() && c.couldStart(rep):
+		case rep.waits() && c.couldStart(rep, 0):
 			return broken(L1, "%s is %s, waits for a place, and would fit", rep, rep.state)
 		}
 	}
@@ -43,18 +47,28 @@ func (c *Checker) Quiescent(now berth.Time) error {
 }
 
 // couldStart reports whether there is certainly a place for a replica that waits:
-// for its minimum, or for one more member if it runs.
-func (c *Checker) couldStart(rep *replica) bool {
+// for its minimum, or for one more member if it runs; of a group in segments that
+// runs it asks nothing. Nodes that are set aside in one of the given ways count as if
+// they were not.
+func (c *Checker) couldStart(rep *replica, ignored int) bool {
 	j := rep.job
-	if len(j.spec.Groups) != 1 || rep.observed {
+	if len(j.spec.Groups) != 1 || rep.observed || j.spec.Topology.Exclusive != "" {
 		return false
 	}
 	g := &j.spec.Groups[0]
+	t := &g.Topology
+	if t.Spread != "" || t.Balance != "" || t.RailAligned {
+		return false
+	}
 	need := minimum(g)
 	if rep.state == berth.Running {
 		need = 1
+		if len(t.Segments) > 0 {
+			return false
+		}
 	}
-	return j.queue.admits(g, int64(need)) && c.room(rep, g) >= need
+	open := func(n *node) bool { return c.setAside(n, rep)&^ignored == 0 }
+	return j.queue.admits(g, int64(need)) && c.room(rep, g, open) >= need
 }
 
 // admits reports whether so many members certainly keep every limit. Where GPUs of
@@ -75,29 +89,34 @@ func (q *queue) admits(g *berth.Group, n int64) bool {
 	return true
 }
 
-// room is how many members of a group of one group fit at most: in the roomiest
-// domain of the level that they require, or, for a gang that runs, in its own.
-func (c *Checker) room(rep *replica, g *berth.Group) int {
-	levels := append(append([]string{"", "fleet"}, c.levels...), "node")
-	required := rep.job.spec.Topology.Required
-	if slices.Index(levels, g.Topology.Required) > slices.Index(levels, required) {
-		required = g.Topology.Required
-	}
-	rooms, segments := map[string]int{}, map[string]int{}
+// room is how many members of a group of one group fit at most on nodes that are open
+// to it: in the roomiest domain of the level that they require, or, for a gang that
+// runs, in its own. Of a segment's domain only whole segments count, on each level of
+// nesting: what fits is summed up from the nodes to wider and wider domains.
+func (c *Checker) room(rep *replica, g *berth.Group, open func(*node) bool) int {
+	required := c.narrower(rep.job.spec.Topology.Required, g.Topology.Required)
+	here, rooms := rep.in(running), map[string]int{}
 	for _, n := range c.nodes {
-		key := c.key(n, required)
-		if here := rep.in(running); len(here) > 0 && c.key(here[0].node, required) != key {
-			continue
+		if open(n) && (len(here) == 0 || c.key(here[0].node, required) == c.key(n, required)) {
+			rooms[c.key(n, "node")] = n.room(g, rep.job.spec.Tenant)
 		}
-		if g.Topology.Segment == 0 || slices.Index(levels, g.Topology.SegmentLevel) <= slices.Index(levels, required) {
-			rooms[key] += n.room(g, rep.job.spec.Tenant)
-			continue
+	}
+	levels := append(append([]string{"fleet"}, c.levels...), "node")
+	for depth := len(levels) - 1; depth >= c.depth(required); depth-- {
+		wider := map[string]int{}
+		for _, n := range c.nodes {
+			from := c.key(n, levels[min(depth+1, len(levels)-1)])
+			wider[c.key(n, levels[depth])] += rooms[from]
+			delete(rooms, from) // once for all nodes of that domain
 		}
-		// Of a segment's domain only whole segments count.
-		inner := c.key(n, g.Topology.SegmentLevel)
-		rooms[key] -= segments[inner] / g.Topology.Segment * g.Topology.Segment
-		segments[inner] += n.room(g, rep.job.spec.Tenant)
-		rooms[key] += segments[inner] / g.Topology.Segment * g.Topology.Segment
+		for key := range wider {
+			for _, segment := range g.Topology.Segments {
+				if c.depth(segment.Level) == depth {
+					wider[key] -= wider[key] % segment.Size
+				}
+			}
+		}
+		rooms = wider
 	}
 	most := 0
 	for _, room := range rooms {

@@ -18,7 +18,10 @@ func (c *Checker) Against(r berth.FleetReport) error {
 	if err := c.againstFleet(r); err != nil {
 		return err
 	}
-	return c.againstQueues(r)
+	if err := c.againstQueues(r); err != nil {
+		return err
+	}
+	return c.againstReservations(r.Reservations)
 }
 
 // sumsUp: usage is never negative, and a queue uses what its jobs hold and its

@@ -34,6 +34,7 @@ func (c *Checker) bindReported(rep *replica, outcome berth.Outcome, failed func(
 		m.state = running
 		if failed(m) {
 			m.state, any = broke, true
+			rep.avoid(m)
 		}
 	}
 	// Members that were lost or died meanwhile failed as well, if the report says so.

@@ -1,10 +1,14 @@
 package check
 
-import "slices"
+import (
+	"slices"
 
-// topology: the gang as a whole, each of its groups and each of their segments
-// stand in one domain of the level that they require. What was observed stands
-// where it stands.
+	"github.com/berth-sched/berth"
+)
+
+// topology: the gang as a whole, each of its groups and each of their segments stand
+// in one domain of the level that they require; a group that is spread is, and one on
+// aligned rails is. What was observed stands where it stands.
 func (c *Checker) topology(rep *replica) error {
 	if rep.observed {
 		return nil
@@ -14,28 +18,21 @@ func (c *Checker) topology(rep *replica) error {
 		return err
 	}
 	for g := range rep.job.spec.Groups {
-		t := &rep.job.spec.Groups[g].Topology
-		first := rep.job.offsets[g]
 		members := slices.DeleteFunc(slices.Clone(placed), func(m *member) bool { return rep.job.group(m.flat) != g })
-		if err := c.together(members, t.Required); err != nil {
-			return err
-		}
-		if t.Segment == 0 {
+		if len(members) == 0 {
 			continue
 		}
-		segments := map[int][]*member{}
-		for _, m := range members {
-			s := (m.flat - first) / t.Segment
-			segments[s] = append(segments[s], m)
-		}
-		for s := range rep.job.spec.Groups[g].Replicas / t.Segment {
-			if err := c.together(segments[s], t.SegmentLevel); err != nil {
+		for _, check := range []func(*replica, int, []*member) error{c.required, c.segments, c.spread, c.aligned} {
+			if err := check(rep, g, members); err != nil {
 				return err
 			}
 		}
-		c.saw("segments placed")
 	}
 	return nil
+}
+
+func (c *Checker) required(rep *replica, g int, members []*member) error {
+	return c.together(members, rep.job.spec.Groups[g].Topology.Required)
 }
 
 // together: members stand in one domain of a level.
@@ -51,6 +48,156 @@ func (c *Checker) together(members []*member, level string) error {
 	}
 	c.saw("required level kept")
 	return nil
+}
+
+// segments: each segment, on each level of nesting, stands in one domain; and a widest
+// segment of which nobody was placed is placed whole.
+func (c *Checker) segments(rep *replica, g int, members []*member) error {
+	t := &rep.job.spec.Groups[g].Topology
+	for depth, segment := range t.Segments {
+		size := segment.Size
+		for s := range rep.job.spec.Groups[g].Replicas / size {
+			var list []*member
+			fresh := 0
+			for _, m := range members {
+				if (m.flat-rep.job.offsets[g])/size != s {
+					continue
+				}
+				list = append(list, m)
+				if m.state == binding && m.bind == c.last {
+					fresh++
+				}
+			}
+			if err := c.together(list, segment.Level); err != nil {
+				return err
+			}
+			if depth == 0 && fresh > 0 && fresh == len(list) && fresh < size {
+				return broken(S8, "order %d binds %d members of segment %d of %s, which has %d", c.last, fresh, s, rep, size)
+			}
+		}
+		c.saw("segments placed")
+		if depth > 0 {
+			c.saw("nested segments placed")
+		}
+	}
+	return nil
+}
+
+// spread: over all domains of a level that have a node for the group, inside its
+// required domain, the numbers of its members differ by no more than they may. A
+// domain of which it is not certain that the core counts it is left out, unless a
+// member is there: one whose nodes are set aside, or were found to fail.
+func (c *Checker) spread(rep *replica, g int, members []*member) error {
+	group := &rep.job.spec.Groups[g]
+	level := group.Topology.Spread
+	if level == "" {
+		return nil
+	}
+	region := c.narrower(rep.job.spec.Topology.Required, group.Topology.Required)
+	s := spreading{who: rep.String(), group: group, counts: map[string]int{}, nodes: map[berth.NodeID]string{}}
+	for id, n := range c.nodes {
+		if c.key(n, region) == c.key(members[0].node, region) && !rep.avoided[id] && !c.inWindow(n) && n.serves(group) {
+			s.nodes[id] = c.key(n, level)
+		}
+	}
+	for _, m := range members {
+		s.counts[c.key(m.node, level)]++
+	}
+	c.saw("spread placed")
+	if c.passed { // the pass may have set nodes aside before this order
+		c.spreads = append(c.spreads, s)
+		return nil
+	}
+	return s.even(nil)
+}
+
+// A spreading is a group that was spread, with the nodes that were for it.
+type spreading struct {
+	who    string
+	group  *berth.Group
+	counts map[string]int          // members by domain
+	nodes  map[berth.NodeID]string // domains by node
+}
+
+// even: the numbers differ by no more than they may. Nodes that are set aside for
+// gangs are left out.
+func (s *spreading) even(gangs map[gangKey]berth.ReservationReport) error {
+	t := &s.group.Topology
+	for _, r := range gangs {
+		for _, id := range r.Nodes {
+			delete(s.nodes, id)
+		}
+	}
+	for _, domain := range s.nodes {
+		s.counts[domain] += 0
+	}
+	least, most := s.group.Replicas, 0
+	for _, n := range s.counts {
+		least, most = min(least, n), max(most, n)
+	}
+	if most-least > max(1, t.MaxSkew) {
+		return broken(S8, "group %q of %s has %d members in one %s and %d in another", s.group.Name, s.who, most, t.Spread, least)
+	}
+	return nil
+}
+
+// serves reports whether a node takes work and could hold a member of a group if it
+// were idle, as far as its GPUs tell.
+func (n *node) serves(g *berth.Group) bool {
+	return !n.cordoned && n.unfit(g) == "" && len(n.gpus) >= g.Claim.GPUs && (g.Claim.Share == nil || len(n.gpus) > 0)
+}
+
+// aligned: a group on aligned rails stands inside one rail domain and uses the same
+// GPUs on every node, but for one where it may use fewer of them.
+func (c *Checker) aligned(rep *replica, g int, members []*member) error {
+	if !rep.job.spec.Groups[g].Topology.RailAligned {
+		return nil
+	}
+	sets := map[*node]berth.GPUSet{}
+	var widest berth.GPUSet
+	for _, m := range members {
+		sets[m.node] |= m.at.GPUs
+		if sets[m.node].Len() > widest.Len() {
+			widest = sets[m.node]
+		}
+	}
+	if len(sets) == 1 {
+		c.saw("rails aligned on one node")
+		return nil
+	}
+	if err := c.together(members, c.rails); err != nil {
+		return err
+	}
+	others := 0
+	for n, set := range sets {
+		if set == widest {
+			continue
+		}
+		if others++; others > 1 || set&^widest != 0 {
+			return broken(S8, "%s uses GPUs %s on node %s and %s elsewhere: its rails are not aligned", rep, set, n.spec.ID, widest)
+		}
+	}
+	c.saw("rails aligned")
+	return nil
+}
+
+// narrower returns the narrower of two levels, of which either may be none.
+func (c *Checker) narrower(a, b string) string {
+	if c.depth(b) > c.depth(a) {
+		return b
+	}
+	return a
+}
+
+// depth orders levels from the widest.
+func (c *Checker) depth(level string) int {
+	switch level {
+	case "", "fleet":
+		return 0
+	case "node":
+		return len(c.levels) + 1
+	}
+	return slices.Index(c.levels, level) + 1
 }
 
 // domain names a node's domain of a level: the path down to it, since a name is

@@ -42,6 +42,9 @@ const (
 	Selectors Promise = "selectors"
 	// Limits of queues are not exceeded by any Bind, at any level.
 	Limits Promise = "limits"
+	// Reservations are kept: who may not be where nodes are set aside is not placed
+	// there, and gangs get them when the policy says so.
+	Reservations Promise = "reservations"
 	// Backoffs are waited for.
 	Backoffs Promise = "backoffs"
 	// Timeouts drop a gang when they are over, and not before.

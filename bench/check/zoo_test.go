@@ -3,6 +3,7 @@ package check_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +25,7 @@ type zoo struct {
 }
 
 func newZoo(t *testing.T) *zoo {
-	z := &zoo{t: t, c: check.New(berth.Config{Levels: []string{"leaf"}}), next: 1}
+	z := &zoo{t: t, c: check.New(berth.Config{Levels: []string{"leaf"}, Fabric: berth.Fabric{RailLevel: "leaf"}}), next: 1}
 	for i, leaf := range []string{"x", "x", "y"} {
 		gpu := berth.GPU{Product: "H100", MemoryMiB: 1000}
 		z.tell(berth.NodeJoined{Node: berth.Node{
@@ -101,13 +102,15 @@ func (z *zoo) running(id berth.JobID, members int, change ...func(*berth.Job)) [
 	return at
 }
 
-// The animals, by the promise they break. Each does what is right up to its last
-// call, whose error it returns.
-var animals = []struct {
+type animal struct {
 	promise check.Promise
 	name    string
 	do      func(z *zoo) error
-}{
+}
+
+// The animals, by the promise they break. Each does what is right up to its last
+// call, whose error it returns.
+var animals = []animal{
 	{check.S1, "a GPU is given twice", func(z *zoo) error {
 		z.submit("a", 1)
 		z.submit("b", 1)
@@ -240,7 +243,7 @@ var animals = []struct {
 	}},
 	{check.S8, "a segment is torn", func(z *zoo) error {
 		z.submit("a", 4, func(j *berth.Job) {
-			j.Groups[0].Topology = berth.Topology{Segment: 2, SegmentLevel: "node"}
+			j.Groups[0].Topology = berth.Topology{Segments: []berth.Segment{{Size: 2, Level: "node"}}}
 		})
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n2", 0), on(2, "n1", 1), on(3, "n2", 1)))
 	}},
@@ -479,7 +482,7 @@ func refusal(event string, kind error) error {
 // TestZoo: the checker catches every animal, and says which promise it breaks.
 func TestZoo(t *testing.T) {
 	caught := map[check.Promise]bool{}
-	for _, a := range animals {
+	for _, a := range slices.Concat(animals, fenced) {
 		t.Run(string(a.promise)+" "+a.name, func(t *testing.T) {
 			var v *check.Violation
 			require.ErrorAs(t, a.do(newZoo(t)), &v)
@@ -490,7 +493,7 @@ func TestZoo(t *testing.T) {
 	for _, p := range []check.Promise{
 		check.S1, check.S2, check.S3, check.S6, check.S8, check.S9, check.L1, check.R2, check.R5,
 		check.Orders, check.Deadlines, check.Causes, check.Incarnations, check.Claims, check.Selectors,
-		check.Limits, check.Backoffs, check.Timeouts, check.Facts, check.Clock,
+		check.Limits, check.Reservations, check.Backoffs, check.Timeouts, check.Facts, check.Clock,
 	} {
 		require.True(t, caught[p], "no animal breaks %s", p)
 	}

@@ -30,7 +30,9 @@
 //
 //	config levels=spine,leaf KEY=...   makes the core; optional, and then the first command.
 //	                                   Keys of policy, and limit-nodes, limit-queues,
-//	                                   limit-replicas, limit-members, limit-groups
+//	                                   limit-replicas, limit-members, limit-groups,
+//	                                   limit-reservations; of the fabric island=rack, rail=leaf,
+//	                                   taper=leaf:2000|spine:3000
 //	advance 30s                        moves the clock; nothing else does
 //	wake                               moves it to the instant that the core asks for
 //	pass                               runs a pass and prints its orders
@@ -48,37 +50,50 @@
 //	queue NAME parent= guarantee=gpu:8 limit=gpu:16|H100-80GB:8|cpu:100|memory:1TiB
 //	           weight= lending= borrowing=
 //	remove-queue NAME
-//	job NAME queue= KEY=...                tenant, class, priority, timeout, runtime, required,
-//	                                       preferred, rail-aligned=yes; those of one group; or
+//	reserve ID from=10h until=12h queue= nodes=n1..n4|n9 because maintenance
+//	                                       instead of nodes: domain=spine-0/leaf-1, or gpus=64
+//	                                       with required=, pool=, product=, labels=
+//	unreserve ID
+//	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, required,
+//	                                       preferred, exclusive=rack; those of one group; or
 //	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group
 //	                                       A group: members, min, gpus, share, share-memory, mode,
 //	                                       mig, nvlink=yes, cpu, memory, pool, product, labels,
-//	                                       min-gpu-memory, min-compute, segment=2:leaf, spread,
-//	                                       and required, preferred within group=
+//	                                       min-gpu-memory, min-compute, segment=8:rack|2:node (the
+//	                                       widest first), balance=rack, spread=rack, max-skew,
+//	                                       rail-aligned=yes, and required, preferred within group=
 //	service NAME replicas=3 queue= KEY=... a job of several gangs
 //	observe NAME KEY=... running=n1[0-7]|n2[0-7] life=1 started=0s
 //	                                       a job that runs already; running=2:n1[0] for replica 2;
 //	                                       - for a member that is not there
-//	scale NAME 5, cancel NAME
-//	finish NAME life= failed=yes           life is the present one unless told
+//	scale NAME 5
+//	cancel NAMES
+//	finish NAMES life= failed=yes          life is the present one unless told
 //	member-failed NAME [0] [1] life=
 //	report ID|all done|failed              the end of an order, or of all that are out
 //	report ID partial [2] workers[3]
 //	policy bind-timeout= release-timeout= release-attempts= retry-backoff=
-//	       max-retry-backoff= pass-budget=
+//	       max-retry-backoff= pass-budget= locality=strict|balanced|loose reserve-after=
+//	       reserved-gangs= reservation-timeout= assumed-runtime= backfill-budget=
 //	json {"nodeLost":{"node":"n7"}}        any event as it stands in a journal
 //
 // # Questions
 //
-//	explain NAME      where each replica stands, and why it waits
+//	explain NAME      where each replica stands, and why it waits; a line for each level that
+//	                  was tried, the expected start, and its reservation
+//	bandwidth NAME    what its placement is expected to give each GPU
+//	reservations      what is set aside, in advance and for gangs that wait
 //	outstanding       the orders that are out
 //	fleet, totals     the fleet report
 //	what-if EVENT; EVENT ...
 //	                  the orders of a pass after further events, which do not happen
 //	diff nodes=n1|n2 sees=train/0[1]@n2[0-7] sees=web/3#2[0]@n1[4]
 //	                  the differences between the core and a world; #2 is life 2 (1 unless told)
-//	expect NAME pending|binding|running|repairing|releasing life= on=n1|n2 reason=quota
+//	expect NAME pending|binding|running|repairing|releasing life= on=n1|n2 reason=quota start=1h
 //	expect NAME gone
+//	expect reserved NAME nodes=n1..n4 from=1h until=2h
+//	expect reserved NAME not
+//	                  a reservation by its ID, or that of a gang
 //	expect orders 3   what the latest pass gave
 //	expect refused stale
 //	                  how the latest event was refused: invalid, unknown, duplicate, conflict,

@@ -17,6 +17,8 @@ func (s *Session) expect(rest string) error {
 		return s.expectNumber(a, "orders of the latest pass", int64(len(s.orders)))
 	case "attempts":
 		return s.expectNumber(a, "searches", s.core.Report().Totals.Attempts)
+	case "reserved":
+		return s.expectReserved(a)
 	case "refused":
 		if got := kindOf(s.refusal); got != a.word(1) || s.refusal == nil {
 			return fmt.Errorf("the latest event was not refused so, but: %v", s.refusal)
@@ -60,6 +62,15 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 	if on, ok := a.lookup("on"); ok {
 		if got := nodesOf(r.Members); got != on {
 			return fmt.Errorf("it is on %s", got)
+		}
+	}
+	if start, ok := a.lookup("start"); ok {
+		at := berth.Time(0)
+		if r.Reason != nil {
+			at = r.Reason.ExpectedStart
+		}
+		if want, err := parseSpan(start); err != nil || at.Sub(0) != want {
+			return fmt.Errorf("it is expected to start at %s", clock(at))
 		}
 	}
 	if reason, ok := a.lookup("reason"); ok && (r.Reason == nil || string(r.Reason.Code) != reason) {

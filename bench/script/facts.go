@@ -32,6 +32,8 @@ var factories = map[string]factory{
 	"lose":         onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeLost{Node: n, Reason: reason} }),
 	"fail-gpu":     failGPU,
 	"repair-gpu":   repairGPU,
+	"reserve":      reserve,
+	"unreserve":    unreserve,
 	"queue":        setQueue,
 	"remove-queue": removeQueue,
 	"policy":       changePolicy,
@@ -152,19 +154,50 @@ func (a *arguments) policy() berth.Policy {
 		BindTimeout: a.span("bind-timeout"), ReleaseTimeout: a.span("release-timeout"),
 		ReleaseAttempts: a.integer("release-attempts", 0),
 		RetryBackoff:    a.span("retry-backoff"), MaxRetryBackoff: a.span("max-retry-backoff"),
-		PassBudget: a.integer("pass-budget", 0),
+		PassBudget:   a.integer("pass-budget", 0),
+		Locality:     a.locality(),
+		ReserveAfter: a.span("reserve-after"), ReservedGangs: a.integer("reserved-gangs", 0),
+		ReservationTimeout: a.span("reservation-timeout"), AssumedRuntime: a.span("assumed-runtime"),
+		BackfillBudget: a.integer("backfill-budget", 0),
 	}
+}
+
+func (a *arguments) locality() berth.Locality {
+	text, ok := a.lookup("locality")
+	if !ok {
+		return berth.Strict
+	}
+	l, err := berth.ParseLocality(text)
+	if err != nil {
+		a.fail("locality=%s: %v", text, err)
+	}
+	return l
 }
 
 func (a *arguments) config() berth.Config {
 	c := berth.Config{Policy: a.policy(), Limits: berth.Limits{
 		Nodes: a.integer("limit-nodes", 0), Queues: a.integer("limit-queues", 0), Replicas: a.integer("limit-replicas", 0),
 		Members: a.integer("limit-members", 0), Groups: a.integer("limit-groups", 0),
+		Reservations: a.integer("limit-reservations", 0),
 	}}
+	c.Fabric = a.fabric()
 	if levels := a.text("levels"); levels != "" {
 		c.Levels = strings.Split(levels, ",")
 	}
 	return c
+}
+
+func (a *arguments) fabric() berth.Fabric {
+	f := berth.Fabric{IslandLevel: a.text("island"), RailLevel: a.text("rail")}
+	for _, text := range a.list("taper") {
+		level, digits, _ := strings.Cut(text, ":")
+		ratio, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil {
+			a.fail("taper=%s is not of the form leaf:2000", text)
+		}
+		f.Tapers = append(f.Tapers, berth.Taper{Level: level, RatioMilli: ratio})
+	}
+	return f
 }
 
 func reportOrders(s *Session, a *arguments) ([]berth.Event, error) {

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,7 +10,27 @@ import (
 )
 
 func submitJob(_ *Session, a *arguments) ([]berth.Event, error) {
-	return one(berth.JobSubmitted{Job: a.job()}, a.finish(1))
+	return a.each(func(id berth.JobID) berth.Event {
+		j := a.job()
+		j.ID = id
+		return berth.JobSubmitted{Job: j}
+	})
+}
+
+// each makes an event for every job of a range of names, which is all that stands
+// without a key.
+func (a *arguments) each(make func(berth.JobID) berth.Event) ([]berth.Event, error) {
+	names, err := expandNames(a.word(0))
+	if err != nil {
+		return nil, err
+	}
+	unread := slices.Clone(a.values)
+	var events []berth.Event
+	for _, name := range names {
+		copy(a.values, unread)
+		events = append(events, make(berth.JobID(name)))
+	}
+	return events, a.finish(1)
 }
 
 func submitService(_ *Session, a *arguments) ([]berth.Event, error) {
@@ -29,7 +50,7 @@ func (a *arguments) job() berth.Job {
 		Priority:    int32(a.integer("priority", 0)),
 		GangTimeout: a.span("timeout"), ExpectedRuntime: a.span("runtime"), MinRuntime: a.span("min-runtime"),
 		Topology: berth.Topology{
-			Required: a.text("required"), Preferred: a.text("preferred"), RailAligned: a.yes("rail-aligned"),
+			Required: a.text("required"), Preferred: a.text("preferred"), Exclusive: a.text("exclusive"),
 		},
 	}
 	if text, ok := a.lookup("class"); ok {
@@ -82,15 +103,18 @@ func (a *arguments) group(name string, members int) berth.Group {
 			Pools: a.list("pool"), Products: a.list("product"), Labels: a.labels("labels"),
 			MinGPUMemoryMiB: a.memory("min-gpu-memory", 0), MinComputeCapability: a.compute("min-compute"),
 		},
-		Topology: berth.Topology{SpreadLevel: a.text("spread"), MaxSkew: a.integer("max-skew", 0)},
+		Topology: berth.Topology{
+			Balance: a.text("balance"), Spread: a.text("spread"), MaxSkew: a.integer("max-skew", 0),
+			RailAligned: a.yes("rail-aligned"),
+		},
 	}
-	if text, ok := a.lookup("segment"); ok {
+	for _, text := range a.list("segment") {
 		size, level, _ := strings.Cut(text, ":")
 		n, err := strconv.Atoi(size)
 		if err != nil {
-			a.fail("segment=%s is not of the form 2:leaf", text)
+			a.fail("segment=%s is not of the form 8:rack|2:node", text)
 		}
-		g.Topology.Segment, g.Topology.SegmentLevel = n, level
+		g.Topology.Segments = append(g.Topology.Segments, berth.Segment{Size: n, Level: level})
 	}
 	if _, ok := a.lookup("share"); ok {
 		share := &berth.Share{Milli: a.integer("share", 0), MemoryMiB: a.memory("share-memory", 0)}
@@ -170,13 +194,13 @@ func scaleJob(_ *Session, a *arguments) ([]berth.Event, error) {
 }
 
 func cancelJob(_ *Session, a *arguments) ([]berth.Event, error) {
-	return one(berth.JobCancelled{Job: berth.JobID(a.word(0))}, a.finish(1))
+	return a.each(func(id berth.JobID) berth.Event { return berth.JobCancelled{Job: id} })
 }
 
 func finishJob(s *Session, a *arguments) ([]berth.Event, error) {
-	id := berth.JobID(a.word(0))
-	e := berth.JobFinished{Job: id, Incarnation: s.life(a, id, 0), Failed: a.yes("failed"), Reason: a.reason}
-	return one(e, a.finish(1))
+	return a.each(func(id berth.JobID) berth.Event {
+		return berth.JobFinished{Job: id, Incarnation: s.life(a, id, 0), Failed: a.yes("failed"), Reason: a.reason}
+	})
 }
 
 func failMembers(s *Session, a *arguments) ([]berth.Event, error) {

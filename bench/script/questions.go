@@ -21,6 +21,8 @@ var questions = map[string]question{
 	"json":             (*Session).json,
 	"explain":          (*Session).explain,
 	"outstanding":      func(s *Session, rest string) error { return noArguments(rest, s.outstanding) },
+	"bandwidth":        (*Session).bandwidth,
+	"reservations":     func(s *Session, rest string) error { return noArguments(rest, s.reservations) },
 	"fleet":            func(s *Session, rest string) error { return noArguments(rest, s.fleet) },
 	"totals":           func(s *Session, rest string) error { return noArguments(rest, s.totals) },
 	"what-if":          (*Session).whatIf,

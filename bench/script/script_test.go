@@ -65,7 +65,7 @@ func TestMistakes(t *testing.T) {
 		{"fail-gpu n1 x", "is not a number"},
 		{"queue r limit=gpu:many", "is not a number"},
 		{"job b queue=q class=royal", "royal"},
-		{"job b queue=q mode=mps share=1 segment=two", "2:leaf"},
+		{"job b queue=q mode=mps share=1 segment=two", "2:node"},
 		{"job b queue=q group=w", "name:members"},
 		{"job b queue=q group=w:1:speed=9", "does not know speed="},
 		{"job b queue=q timeout=soon", "invalid duration"},
@@ -86,6 +86,11 @@ func TestMistakes(t *testing.T) {
 		{"expect b pending", "no such replica"},
 		{"expect orders 0", "orders of the latest pass: 1"},
 		{"expect attempts 9", "searches: 1"},
+		{"expect reserved r", "there is no reservation"},
+		{"expect a binding start=1h", "expected to start at 0s"},
+		{"reserve r from=0s until=1h nodes=n1..m4", "not a range"},
+		{"reserve r from=soon until=1h gpus=8", "invalid duration"},
+		{"policy locality=near", "near"},
 		{"expect refused stale", "not refused so"},
 	} {
 		t.Run(c.line, func(t *testing.T) {

@@ -107,18 +107,60 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 			line += ": " + places(r.Members)
 		}
 		s.print("%s", line)
-		if r.Reason == nil {
-			continue
-		}
-		s.print("  %s: %s", r.Reason.Code, r.Reason.Text)
-		s.print("  would help: %s", r.Reason.Relax)
-		if r.Reason.Until != 0 {
-			s.print("  looks again at %s", clock(r.Reason.Until))
+		if r.Reason != nil {
+			s.printReason(r.Reason)
 		}
 	}
 	if len(e.Replicas) == 0 {
 		s.print("%s has no replicas", e.Job)
 	}
+}
+
+func (s *Session) printReason(r *berth.Reason) {
+	s.print("  %s: %s", r.Code, r.Text)
+	for i := range r.Levels {
+		s.print("  %s", finding(&r.Levels[i]))
+	}
+	s.print("  would help: %s", r.Relax)
+	if r.Until != 0 {
+		s.print("  looks again at %s", clock(r.Until))
+	}
+	if r.ExpectedStart != 0 {
+		s.print("  expected to start at %s", clock(r.ExpectedStart))
+	}
+	if r.Reserved != nil {
+		s.print("  reserved %s", reserved(r.Reserved))
+	}
+}
+
+// bandwidth prints what the placement of a job is expected to give, as in "all-reduce 45
+// GB/s of 50 GB/s, tensor 450 GB/s".
+func (s *Session) bandwidth(rest string) error {
+	id, number, err := parseReplica(rest)
+	if err != nil {
+		return err
+	}
+	r, _ := s.replica(id, number)
+	switch b := r.Bandwidth; {
+	case b == nil:
+		s.print("it has no GPUs of its own")
+	default:
+		s.print("all-reduce %v of %v, tensor %v", b.AllReduce, b.Best, b.Tensor)
+	}
+	return nil
+}
+
+// finding prints what a search found at one level, as in "leaf: 1 of 4 has room; 3 lack
+// GPUs; the best is l2 with room for 2".
+func finding(f *berth.LevelFinding) string {
+	line := fmt.Sprintf("%s: room in %d of %d", f.Level, f.Roomy, f.Domains)
+	for _, l := range f.Lacking {
+		line += fmt.Sprintf("; %d short of %s", l.Domains, l.What)
+	}
+	if f.Best != "" {
+		line += fmt.Sprintf("; most in %s: %d", f.Best, f.Fits)
+	}
+	return line
 }
 
 func (s *Session) fleet() error {
@@ -207,6 +249,9 @@ func (s *Session) totals() error {
 		{"releases", int(t.Releases)},
 		{"expired", int(t.Expired)},
 		{"presumed dead", int(t.PresumedDead)},
+		{"reservations", int(t.Reservations)},
+		{"reservations expired", int(t.ReservationsExpired)},
+		{"backfilled", int(t.Backfilled)},
 		{"attempts", int(t.Attempts)},
 	})
 	return nil

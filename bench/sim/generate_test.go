@@ -209,7 +209,7 @@ func (g *generator) group(class berth.Class) berth.Group {
 	case g.chance(15):
 		group.Topology.Preferred = g.level()
 	case g.chance(15) && group.Replicas%2 == 0:
-		group.Min, group.Topology.Segment, group.Topology.SegmentLevel = 0, 2, g.level()
+		group.Min, group.Topology.Segments = 0, []berth.Segment{{Size: 2, Level: g.level()}}
 	}
 	switch g.IntN(12) {
 	case 0:

@@ -182,7 +182,7 @@ func (r *run) all() error {
 		if !any {
 			break
 		}
-		if at > faults+berth.Time(2*berth.Day) {
+		if at > faults+berth.Time(60*berth.Day) {
 			return fmt.Errorf("L1: something is still to happen at %d", at)
 		}
 		if err := r.sim.Run(at); err != nil && r.err == nil {

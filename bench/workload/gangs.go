@@ -52,7 +52,7 @@ func (d *day) gang(r draw, i, gpus int, runtime berth.Duration) berth.Job {
 	case nodes > nodesPerLeaf:
 		// More than a leaf has: stages of a pipeline keep to a leaf each.
 		job.Topology = berth.Topology{Required: levelSpine}
-		workers.Topology = berth.Topology{Segment: 4, SegmentLevel: levelLeaf}
+		workers.Topology = berth.Topology{Segments: []berth.Segment{{Size: 4, Level: levelLeaf}}}
 	case nodes == nodesPerLeaf:
 		job.Topology = berth.Topology{Preferred: levelSpine}
 	case nodes <= nodesPerLeaf/4 && r.pick(1, 3) == 0:

@@ -1,0 +1,270 @@
+package berth
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth/topology"
+	"github.com/berth-sched/berth/topology/nodegraph"
+)
+
+// MBps is a rate in megabytes (10^6 bytes) a second, one way: 50,000 is a NIC of
+// 400 Gbit/s, 450,000 the NVLinks of an H100, which its data sheet calls 900 GB/s both
+// ways together.
+type MBps int64
+
+// String prints GB/s, as in "450 GB/s".
+func (b MBps) String() string { return milli(int64(b)) + " GB/s" }
+
+// A Bandwidth is what a placement is expected to give: an estimate from the rates of
+// the links, for comparing placements. What is measured is lower, by protocol.
+//
+// It is the bus bandwidth of an all-reduce, as nccl-tests defines it (each GPU sends
+// and receives that much; doc/PERFORMANCE.md there). The model:
+//
+//   - Inside a node it is what package nodegraph says of the set of GPUs; inside an
+//     island of several nodes it is what a GPU's NVLinks carry together.
+//   - Between islands, or nodes where they are no larger, a ring goes once through
+//     each: no more than all NICs of the gang's nodes there carry together, where a node
+//     with GPUs of others counts in proportion.
+//   - A ring that leaves the domains of a level with a taper (Fabric.Tapers) goes once
+//     out of each of them: no more than the share of the uplinks that falls to the
+//     gang's nodes there. So a straggler behind an oversubscribed uplink slows all.
+type Bandwidth struct {
+	// AllReduce over the whole gang; zero: it has one GPU, or the rates are not known
+	// (a node without NICs, say).
+	AllReduce MBps `json:"allReduceMBps"`
+	// Best is AllReduce as it would be on whole islands in one domain: the most that
+	// this hardware can give to a gang of this size.
+	Best MBps `json:"bestMBps"`
+	// Tensor is the same inside the slowest innermost segment, or inside the slowest
+	// member where there are no segments; zero: they have one GPU each.
+	Tensor MBps `json:"tensorMBps"`
+}
+
+// bandwidth estimates what the placement of a replica gives; nil where it holds no
+// whole GPUs.
+func (c *Core) bandwidth(rep *replica) *Bandwidth {
+	m := fabricModel{c}
+	all := m.gather(rep.members)
+	if len(all) == 0 {
+		return nil
+	}
+	b := &Bandwidth{AllReduce: m.allReduce(all), Best: m.best(all)}
+	for g := range rep.job.spec.Groups {
+		for part := range slices.Chunk(rep.members[rep.job.offsets[g]:rep.job.offsets[g+1]], rep.job.spec.Groups[g].innermost()) {
+			if some := m.gather(part); gpusOf(some) > 1 {
+				rate := m.allReduce(some)
+				if b.Tensor == 0 || rate < b.Tensor {
+					b.Tensor = rate
+				}
+			}
+		}
+	}
+	return b
+}
+
+// innermost is the number of members of a tensor-parallel group.
+func (g *Group) innermost() int {
+	if n := len(g.Topology.Segments); n > 0 {
+		return g.Topology.Segments[n-1].Size
+	}
+	return 1
+}
+
+// A fabricModel estimates bandwidths.
+type fabricModel struct{ core *Core }
+
+// A part is what a gang has of a node.
+type part struct {
+	node *node
+	gpus GPUSet
+}
+
+// gather lists the whole GPUs of some members, node by node in order of name.
+func (m *fabricModel) gather(members []member) []part {
+	var list []part
+	for i := range members {
+		if h := &members[i].hold; members[i].state.holds() && h.GPUs != 0 && h.Share.Milli == 0 {
+			list = append(list, part{members[i].node, GPUSet(h.GPUs)})
+		}
+	}
+	slices.SortFunc(list, func(a, b part) int { return compareNodes(a.node, b.node) })
+	merged := list[:0]
+	for _, p := range list {
+		if last := len(merged) - 1; last >= 0 && merged[last].node == p.node {
+			merged[last].gpus |= p.gpus
+		} else {
+			merged = append(merged, p)
+		}
+	}
+	return merged
+}
+
+func gpusOf(parts []part) int {
+	n := 0
+	for _, p := range parts {
+		n += p.gpus.Len()
+	}
+	return n
+}
+
+// allReduce is the bus bandwidth among the GPUs of some nodes.
+func (m *fabricModel) allReduce(parts []part) MBps {
+	if gpusOf(parts) < 2 {
+		return 0
+	}
+	if len(parts) == 1 {
+		return parts[0].node.withinNode(parts[0].gpus)
+	}
+	islands := m.islands(parts)
+	rate := never64
+	for _, island := range islands {
+		rate = min(rate, m.inside(island))
+		if len(islands) > 1 {
+			rate = min(rate, nicsOf(island))
+		}
+	}
+	return min(rate, m.tapered(parts))
+}
+
+// never64 is more than any rate.
+const never64 MBps = 1<<63 - 1
+
+// inside is the bandwidth inside one island; more than any rate for a single GPU.
+func (m *fabricModel) inside(island []part) MBps {
+	switch {
+	case gpusOf(island) < 2:
+		return never64
+	case len(island) == 1:
+		return island[0].node.withinNode(island[0].gpus)
+	}
+	return nvlinkOf(island[0].node)
+}
+
+// islands divides nodes by NVLink island: the domain of the island level where all
+// GPUs are of one clique, else the node.
+func (m *fabricModel) islands(parts []part) [][]part {
+	tree := m.core.fleet.Tree()
+	level, _ := tree.Level(m.core.config.Fabric.IslandLevel)
+	if level == topology.Fleet {
+		return chunks(parts)
+	}
+	sorted := slices.Clone(parts)
+	domain := func(p part) topology.Domain { return tree.DomainOf(p.node.index, level) }
+	clique := func(p part) string { return p.node.spec.GPUs[0].Clique }
+	slices.SortStableFunc(sorted, func(a, b part) int {
+		return cmp.Or(cmp.Compare(domain(a), domain(b)), cmp.Compare(clique(a), clique(b)))
+	})
+	var list [][]part
+	for i, p := range sorted {
+		if i > 0 && domain(p) == domain(sorted[i-1]) && clique(p) == clique(sorted[i-1]) && clique(p) != "" {
+			list[len(list)-1] = append(list[len(list)-1], p)
+		} else {
+			list = append(list, []part{p})
+		}
+	}
+	return list
+}
+
+func chunks(parts []part) [][]part {
+	list := make([][]part, len(parts))
+	for i := range parts {
+		list[i] = parts[i : i+1]
+	}
+	return list
+}
+
+// tapered is the least that a domain with a taper lets out, if the gang leaves it.
+func (m *fabricModel) tapered(parts []part) MBps {
+	tree := m.core.fleet.Tree()
+	rate := never64
+	for _, taper := range m.core.config.Fabric.Tapers {
+		level, _ := tree.Level(taper.Level)
+		shares := map[topology.Domain]MBps{}
+		for _, p := range parts {
+			d := tree.DomainOf(p.node.index, level)
+			if level == tree.NodeLevel() {
+				d = topology.Domain(p.node.index)
+			}
+			shares[d] += nicsOf([]part{p})
+		}
+		if len(shares) < 2 {
+			continue
+		}
+		for _, p := range parts {
+			d := tree.DomainOf(p.node.index, level)
+			if level == tree.NodeLevel() {
+				d = topology.Domain(p.node.index)
+			}
+			rate = min(rate, shares[d]*1000/MBps(taper.RatioMilli))
+		}
+	}
+	return rate
+}
+
+// nicsOf is what the NICs of some nodes carry for a gang, a node shared with others in
+// proportion.
+func nicsOf(parts []part) MBps {
+	total := MBps(0)
+	for _, p := range parts {
+		mbit := int64(0)
+		for _, nic := range p.node.spec.NICs {
+			mbit += nic.MbitPerSecond
+		}
+		total += MBps(mbit / 8 * int64(p.gpus.Len()) / int64(len(p.node.spec.GPUs)))
+	}
+	return total
+}
+
+// nvlinkOf is what the NVLinks of one GPU of a node carry.
+func nvlinkOf(n *node) MBps {
+	rates, known := nodegraph.RatesOf(n.spec.GPUs[0].Product)
+	if !known || n.spec.GPUs[0].Clique == "" {
+		return 0
+	}
+	return MBps(int64(rates.Links) * rates.NVLink)
+}
+
+// best is the most that hardware like that of the placement can give to as many GPUs.
+func (m *fabricModel) best(parts []part) MBps {
+	gpus := gpusOf(parts)
+	if gpus < 2 {
+		return 0
+	}
+	best := MBps(0)
+	for _, p := range parts {
+		n := p.node
+		all := part{n, GPUSet(1)<<len(n.spec.GPUs) - 1}
+		inside := n.withinNode(all.gpus)
+		rate := nicsOf([]part{all})
+		switch {
+		case gpus <= all.gpus.Len():
+			rate = n.withinNode(n.bestOf(all.gpus, gpus))
+		case m.core.config.Fabric.IslandLevel != "" && nvlinkOf(n) > 0:
+			island := m.islandOf(n)
+			rate = nicsOf(island)
+			if gpus <= gpusOf(island) {
+				rate = nvlinkOf(n)
+			}
+			rate = min(rate, nvlinkOf(n))
+		default:
+			rate = min(rate, inside)
+		}
+		best = max(best, rate)
+	}
+	return best
+}
+
+// islandOf lists the nodes of the island of a node, with all their GPUs.
+func (m *fabricModel) islandOf(n *node) []part {
+	tree := m.core.fleet.Tree()
+	level, _ := tree.Level(m.core.config.Fabric.IslandLevel)
+	var list []part
+	for _, other := range m.core.nodesBelow(tree.DomainOf(n.index, level)) {
+		if len(other.spec.GPUs) > 0 && other.spec.GPUs[0].Clique == n.spec.GPUs[0].Clique {
+			list = append(list, part{other, GPUSet(1)<<len(other.spec.GPUs) - 1})
+		}
+	}
+	return list
+}

@@ -1,0 +1,221 @@
+package check
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// This file is about the reservations of gangs that wait. They are the core's own
+// doing, and no order tells of them: the checker knows them from the reports that it
+// is shown (see Checker.Against), and judges a pass by the reports before and after.
+
+// A gangKey names a gang.
+type gangKey struct {
+	job     berth.JobID
+	replica int
+}
+
+// reserved is what is known of the reservations of gangs.
+type reserved struct {
+	// gangs as the latest report has them. sure: nothing was told since then.
+	gangs map[gangKey]berth.ReservationReport
+	sure  bool
+	// passed: a pass was the last that happened, and what was known before it is in
+	// gangs; trespasses are what is wrong about it unless a reservation ended in it.
+	passed     bool
+	trespasses []trespass
+	spreads    []spreading
+}
+
+// A trespass is a placement on nodes that were reserved for a gang before the pass.
+type trespass struct {
+	on  gangKey
+	err error
+}
+
+// outdated notes that a fact was told: reservations may have ended.
+func (r *reserved) outdated() { r.sure, r.passed, r.trespasses, r.spreads = false, false, nil, nil }
+
+// begin notes that a pass begins.
+func (r *reserved) begin() {
+	r.passed, r.trespasses, r.spreads = r.sure, nil, nil
+	r.sure = false
+}
+
+// trespass notes that a replica is placed on a node that was reserved for a gang when
+// the pass began, and is not expected to leave in time.
+func (c *Checker) trespass(rep *replica, n *node) {
+	if !c.passed {
+		return
+	}
+	own := gangKey{rep.job.spec.ID, rep.number}
+	for who, r := range c.gangs {
+		switch {
+		case !slices.Contains(r.Nodes, n.spec.ID):
+		case who == own:
+			c.saw("placed on its reservation")
+		case c.leavesBy(rep, r.From):
+			c.saw("backfilled onto the reservation of a gang")
+		default:
+			end, _ := c.ends(rep)
+			c.trespasses = append(c.trespasses, trespass{who, broken(Reservations,
+				"%s is placed on node %s, which is reserved for %s from %d; its end is expected at %d", rep, n.spec.ID, who, r.From, end)})
+		}
+	}
+}
+
+// againstReservations holds the reservations that a report lists against those that
+// there should be.
+func (c *Checker) againstReservations(list []berth.ReservationReport) error {
+	gangs := map[gangKey]berth.ReservationReport{}
+	listed := map[berth.ReservationID]bool{}
+	for _, r := range list {
+		if r.ID == "" {
+			gangs[gangKey{r.Job, r.Replica}] = r
+			continue
+		}
+		listed[r.ID] = true
+		if err := c.againstAdvance(r); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.booked)) {
+		if !listed[id] && c.booked[id].spec.Until > c.now {
+			return broken(Reservations, "reservation %s is not in the report", id)
+		}
+	}
+	if len(gangs)+len(listed) != len(list) {
+		return broken(Reservations, "the report lists a reservation twice")
+	}
+	return c.againstGangs(gangs)
+}
+
+// againstAdvance holds a reservation that was made in advance against its event: it
+// has the nodes that it names, as far as they are in the fleet. Of one by number the
+// core picks them; later they only become fewer.
+func (c *Checker) againstAdvance(r berth.ReservationReport) error {
+	own := c.booked[r.ID]
+	if own == nil {
+		return broken(Reservations, "the report lists reservation %s, which is not known", r.ID)
+	}
+	if r.From != own.spec.From || r.Until != own.spec.Until {
+		return broken(Reservations, "the report has reservation %s last from %d until %d, not from %d until %d", r.ID, r.From, r.Until, own.spec.From, own.spec.Until)
+	}
+	if own.spec.GPUs > 0 {
+		return c.adopt(own, r.Nodes)
+	}
+	var want []berth.NodeID
+	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
+		if own.has(c.nodes[id]) {
+			want = append(want, id)
+		}
+	}
+	if !slices.Equal(r.Nodes, want) {
+		return broken(Reservations, "the report gives reservation %s the nodes %v; they are %v", r.ID, r.Nodes, want)
+	}
+	return nil
+}
+
+// adopt takes over the nodes that the core picked: whole ones that qualify and take
+// work, in one domain of the required level, enough and no node too many.
+func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
+	first := !own.told
+	gpus, least := 0, berth.MaxGPUs
+	group := berth.Group{Selector: own.spec.Selector}
+	picked := map[berth.NodeID]bool{}
+	for _, id := range nodes {
+		n := c.nodes[id]
+		switch {
+		case n == nil:
+			return broken(Reservations, "reservation %s has node %s, which is not in the fleet", own.spec.ID, id)
+		case !first && !own.picked[id]:
+			return broken(Reservations, "reservation %s has node %s, which it had not", own.spec.ID, id)
+		case first && (n.cordoned || n.unfit(&group) != ""):
+			return broken(Reservations, "reservation %s was given node %s, which does not qualify", own.spec.ID, id)
+		case first && !slices.Equal(c.domain(n, cmp.Or(own.spec.Required, "fleet")), c.domain(c.nodes[nodes[0]], cmp.Or(own.spec.Required, "fleet"))):
+			return broken(Reservations, "reservation %s was given nodes of several %s", own.spec.ID, own.spec.Required)
+		}
+		picked[id] = true
+		gpus, least = gpus+len(n.gpus), min(least, len(n.gpus))
+	}
+	if first && (gpus < own.spec.GPUs || gpus-least >= own.spec.GPUs) {
+		return broken(Reservations, "reservation %s of %d GPUs was given %d nodes with %d", own.spec.ID, own.spec.GPUs, len(nodes), gpus)
+	}
+	own.picked, own.told = picked, true
+	return nil
+}
+
+// againstGangs: a gang has a reservation while it waits, after it waited for as long as
+// the policy says; no more gangs than the policy says get one; it is kept as it was
+// made, or better, until it ends, and nobody is placed there who would be in the way.
+func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error {
+	for _, who := range slices.SortedFunc(maps.Keys(gangs), func(a, b gangKey) int {
+		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.replica, b.replica))
+	}) {
+		if err := c.againstGang(who, gangs[who], len(gangs)); err != nil {
+			return err
+		}
+	}
+	for who, r := range c.gangs {
+		if _, kept := gangs[who]; kept {
+			continue
+		}
+		switch j := c.jobs[who.job]; {
+		case r.Until <= c.now:
+			c.saw("reservation of a gang timed out")
+		case j != nil && j.replicas[who.replica] != nil && j.replicas[who.replica].state == berth.Pending:
+			c.saw("reservation of a gang ended with a node")
+		}
+	}
+	for _, t := range c.trespasses {
+		if after, kept := gangs[t.on]; kept && after.Until == c.gangs[t.on].Until {
+			return t.err
+		}
+	}
+	for i := range c.spreads {
+		if err := c.spreads[i].even(gangs); err != nil {
+			return err
+		}
+	}
+	passed := c.passed
+	c.outdated()
+	c.gangs, c.sure = gangs, true
+	if passed {
+		c.noteKeptOut()
+	}
+	return nil
+}
+
+func (c *Checker) againstGang(who gangKey, r berth.ReservationReport, count int) error {
+	j := c.jobs[who.job]
+	if j == nil || j.replicas[who.replica] == nil || j.replicas[who.replica].state != berth.Pending {
+		return broken(Reservations, "%s has a reservation and does not wait", who)
+	}
+	rep := j.replicas[who.replica]
+	for _, id := range r.Nodes {
+		if n := c.nodes[id]; n == nil || n.cordoned {
+			return broken(Reservations, "%s has a reservation on node %s, which takes no work", who, id)
+		}
+	}
+	before, had := c.gangs[who]
+	switch {
+	case len(r.Nodes) == 0:
+		return broken(Reservations, "%s has a reservation of nothing", who)
+	case had && before.Until == r.Until:
+		if r.From > before.From || !slices.Equal(r.Nodes, before.Nodes) {
+			return broken(Reservations, "the reservation of %s was from %d on %v, and is from %d on %v", who, before.From, before.Nodes, r.From, r.Nodes)
+		}
+		return nil
+	case count > c.policy.ReservedGangs:
+		return broken(Reservations, "%s got a reservation as one of %d gangs; %d may have one", who, count, c.policy.ReservedGangs)
+	case c.now < rep.pendingSince.Add(c.policy.ReserveAfter):
+		return broken(Reservations, "%s got a reservation at %d, and is pending since %d", who, c.now, rep.pendingSince)
+	case c.passed && (r.From < c.now || r.Until != r.From.Add(c.policy.ReservationTimeout)):
+		return broken(Reservations, "%s got a reservation from %d until %d at %d", who, r.From, r.Until, c.now)
+	}
+	c.saw("gang reserved")
+	return nil
+}

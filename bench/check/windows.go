@@ -1,0 +1,250 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// This file is what is set aside: by reservations made in advance, and by gangs that
+// want their domains for themselves.
+
+// A reservation is one that was made in advance.
+type reservation struct {
+	spec berth.Reservation
+	// picked has the nodes of one by number, as the latest report of the core names
+	// them. told says that there was one.
+	picked map[berth.NodeID]bool
+	told   bool
+}
+
+func (c *Checker) reservationSet(e berth.ReservationSet) error {
+	r := &e.Reservation
+	ways := 0
+	for _, used := range []bool{len(r.Nodes) > 0, len(r.Domain) > 0, r.GPUs != 0} {
+		if used {
+			ways++
+		}
+	}
+	switch {
+	case r.ID == "" || ways != 1 || r.GPUs < 0 || len(r.Domain) > len(c.levels):
+		return broken(Facts, "reservation %q was accepted, which does not say what it is about", r.ID)
+	case r.Until <= r.From || r.Until <= c.now:
+		return broken(Facts, "reservation %s was accepted at %d, which is from %d until %d", r.ID, c.now, r.From, r.Until)
+	case r.Queue != "" && c.queues[string(r.Queue)] == nil:
+		return broken(Facts, "reservation %s was accepted for queue %s, which is not known", r.ID, r.Queue)
+	}
+	if c.booked[r.ID] != nil {
+		c.saw("advance reservation changed")
+	}
+	c.saw("advance reservation made")
+	c.booked[r.ID] = &reservation{spec: *r}
+	return nil
+}
+
+func (c *Checker) reservationRemoved(e berth.ReservationRemoved) error {
+	if c.booked[e.Reservation] == nil {
+		return broken(Facts, "the removal of reservation %s was accepted, which is not known", e.Reservation)
+	}
+	c.saw("advance reservation removed")
+	delete(c.booked, e.Reservation)
+	return nil
+}
+
+// reservedFor reports whether something is reserved for a queue itself.
+func (c *Checker) reservedFor(q berth.QueueID) bool {
+	for _, r := range c.booked {
+		if r.spec.Queue == q {
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether a node belongs to a reservation.
+func (r *reservation) has(n *node) bool {
+	path := r.spec.Domain
+	switch {
+	case len(r.spec.Nodes) > 0:
+		return slices.Contains(r.spec.Nodes, n.spec.ID)
+	case len(path) > 0:
+		return len(path) <= len(n.spec.Domains) && slices.Equal(path, n.spec.Domains[:len(path)])
+	}
+	return r.picked[n.spec.ID]
+}
+
+// ends is when a replica is expected to end if something is placed for it now. False:
+// never, as services do.
+func (c *Checker) ends(rep *replica) (berth.Time, bool) {
+	length := cmp.Or(rep.job.spec.ExpectedRuntime, c.policy.AssumedRuntime)
+	from := c.now
+	if rep.state == berth.Running {
+		from = rep.started
+	}
+	return from.Add(length), rep.job.spec.Service == nil
+}
+
+// leavesBy reports whether a replica is expected to be gone at an instant if
+// something is placed for it now.
+func (c *Checker) leavesBy(rep *replica, at berth.Time) bool {
+	end, ends := c.ends(rep)
+	return ends && end <= at
+}
+
+// mayEnter: a member is not placed on a node that is set aside, unless it belongs
+// there or is expected to leave in time.
+func (c *Checker) mayEnter(rep *replica, n *node) error {
+	for _, id := range slices.Sorted(maps.Keys(c.booked)) {
+		r := c.booked[id]
+		switch {
+		case !r.has(n):
+		case rep.job.queue.below(r.spec.Queue):
+			c.saw("placed on nodes reserved for its queue")
+		case c.leavesBy(rep, r.spec.From):
+			c.saw("backfilled before an advance reservation")
+		default:
+			end, _ := c.ends(rep)
+			return broken(Reservations, "%s is placed on node %s, which is reserved from %d until %d (%s); its end is expected at %d",
+				rep, n.spec.ID, r.spec.From, r.spec.Until, id, end)
+		}
+	}
+	for _, other := range c.alone.sorted() {
+		if other != rep && other.alone[c.key(n, other.job.spec.Topology.Exclusive)] {
+			return broken(S8, "%s is placed on node %s, in a %s that %s has for itself", rep, n.spec.ID, other.job.spec.Topology.Exclusive, other)
+		}
+	}
+	c.trespass(rep, n)
+	return nil
+}
+
+// aloneThere: a gang that wants its domains for itself starts, and grows, only into
+// those where nobody else is.
+func (c *Checker) aloneThere(rep *replica, placed []*member) error {
+	level := rep.job.spec.Topology.Exclusive
+	if level == "" {
+		return nil
+	}
+	for _, m := range placed {
+		key := c.key(m.node, level)
+		if rep.alone[key] {
+			continue
+		}
+		for _, n := range c.nodes {
+			for _, other := range n.members {
+				if other.rep != rep && c.key(n, level) == key {
+					return broken(S8, "%s wants its %s for itself, is placed on node %s, and %s is there", rep, level, m.node.spec.ID, other)
+				}
+			}
+		}
+	}
+	c.claimAlone(rep)
+	c.saw("exclusive gang placed")
+	return nil
+}
+
+// claimAlone notes the domains that a gang has for itself from now on.
+func (c *Checker) claimAlone(rep *replica) {
+	level := rep.job.spec.Topology.Exclusive
+	if level == "" {
+		return
+	}
+	if rep.alone == nil {
+		rep.alone = map[string]bool{}
+	}
+	for _, m := range rep.members {
+		if m.node != nil {
+			rep.alone[c.key(m.node, level)] = true
+		}
+	}
+	c.alone.add(rep)
+}
+
+// shareAgain: who holds nothing has no domains for itself.
+func (c *Checker) shareAgain(rep *replica) {
+	rep.alone = nil
+	c.alone.remove(rep)
+}
+
+func (rep *replica) avoid(m *member) {
+	if rep.avoided == nil {
+		rep.avoided = map[berth.NodeID]bool{}
+	}
+	rep.avoided[m.at.Node] = true
+}
+
+// The ways in which a node may be set aside.
+const (
+	byAdvance = 1 << iota
+	byGang
+	byExclusive
+)
+
+// setAside says in which ways a node is set aside for others than a replica: what
+// leaves in time is not asked about here.
+func (c *Checker) setAside(n *node, rep *replica) int {
+	ways := 0
+	for _, r := range c.booked {
+		if r.has(n) && !rep.job.queue.below(r.spec.Queue) {
+			ways |= byAdvance
+		}
+	}
+	for who, r := range c.gangs {
+		if who != (gangKey{rep.job.spec.ID, rep.number}) && slices.Contains(r.Nodes, n.spec.ID) {
+			ways |= byGang
+		}
+	}
+	for other := range c.alone {
+		if other != rep && other.alone[c.key(n, other.job.spec.Topology.Exclusive)] {
+			ways |= byExclusive
+		}
+	}
+	return ways
+}
+
+// inWindow reports whether a node is set aside for anybody.
+func (c *Checker) inWindow(n *node) bool {
+	for _, r := range c.booked {
+		if r.has(n) || r.spec.GPUs > 0 && !r.told {
+			return true
+		}
+	}
+	for _, r := range c.gangs {
+		if slices.Contains(r.Nodes, n.spec.ID) {
+			return true
+		}
+	}
+	for other := range c.alone {
+		if other.alone[c.key(n, other.job.spec.Topology.Exclusive)] {
+			return true
+		}
+	}
+	return false
+}
+
+// noteKeptOut counts who waits although it would fit, but for what is set aside. It is
+// for small worlds: O(replicas x nodes).
+func (c *Checker) noteKeptOut() {
+	if len(c.nodes) > 64 || len(c.booked)+len(c.gangs)+len(c.alone) == 0 {
+		return
+	}
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			if !rep.waits() || c.couldStart(rep, 0) {
+				continue
+			}
+			for way, what := range map[int]string{
+				byAdvance: "an advance reservation", byGang: "the reservation of a gang", byExclusive: "an exclusive gang",
+			} {
+				if c.couldStart(rep, way) {
+					c.saw("kept out by " + what)
+				}
+			}
+		}
+	}
+}
+
+// String names a reservation of a gang.
+func (k gangKey) String() string { return fmt.Sprintf("%s/%d", k.job, k.replica) }

@@ -1,0 +1,173 @@
+package berth
+
+import (
+	"cmp"
+
+	"github.com/berth-sched/berth/gang"
+)
+
+// The plan says when and where something that waits will fit, from the ends that are
+// expected of what runs: nothing else comes, nothing ends early or late.
+
+// maxPlan bounds how many replicas a plan imagines ended.
+const maxPlan = 65_536
+
+// An ending is when a replica that holds something is expected to hold it no longer.
+type ending struct {
+	at  Time
+	rep *replica
+}
+
+// less orders endings by instant, then job and replica.
+func (e ending) less(f ending) bool {
+	return cmp.Or(cmp.Compare(e.at, f.at), compareReplicas(e.rep, f.rep)) < 0
+}
+
+// runtime is how long a replica is expected to run. False: for ever, as services do.
+func (c *Core) runtime(j *job) (Duration, bool) {
+	return cmp.Or(j.spec.ExpectedRuntime, c.config.Policy.AssumedRuntime), j.spec.Service == nil
+}
+
+// endIfPlaced is when a replica would be expected to end if something were placed for
+// it now.
+func (c *Core) endIfPlaced(rep *replica) Time {
+	length, ends := c.runtime(rep.job)
+	switch {
+	case !ends:
+		return never
+	case rep.state == Running:
+		return rep.started.Add(length)
+	}
+	return c.now.Add(length)
+}
+
+// setEnd enters the end expected of a replica; never: none.
+func (c *Core) setEnd(rep *replica, at Time) {
+	if rep.endsAt != 0 {
+		c.endings.Delete(ending{rep.endsAt, rep})
+	}
+	rep.endsAt = 0
+	if at != never {
+		rep.endsAt = max(at, 1) // 0 is none
+		c.endings.ReplaceOrInsert(ending{rep.endsAt, rep})
+	}
+}
+
+// expectedEnd is when a replica that holds something is expected to end: of one that
+// should have ended already, in as long again as it is late.
+func (c *Core) expectedEnd(rep *replica) Time {
+	switch {
+	case rep.endsAt == 0:
+		return never
+	case rep.endsAt > c.now:
+		return rep.endsAt
+	}
+	return c.now.Add(max(c.now.Sub(rep.endsAt), Minute))
+}
+
+// plan finds the first instant at which a request is expected to fit, and where. It
+// imagines the end of one replica after the other on the fleet itself and leaves it as
+// it was. O(replicas imagined ended x members + searches x log of that).
+func (c *Core) plan(request *gang.Request) (at Time, where []gang.Member, ok bool) {
+	p := planner{core: c, request: request}
+	c.endings.Ascend(func(e ending) bool {
+		if p.matters(e.rep) {
+			p.list = append(p.list, e.rep)
+		}
+		return len(p.list) < maxPlan
+	})
+	if !p.gallop() {
+		p.moveTo(0)
+		return 0, nil, false
+	}
+	if !c.find(request) { // it did a moment ago
+		panic("berth: broken invariant: equal fleets, different answers")
+	}
+	where = append(where, c.placement.Members...)
+	must(c.fleet.ReleaseAll(&c.placement))
+	at = c.now
+	if p.ended > 0 {
+		at = c.expectedEnd(p.list[p.ended-1])
+	}
+	p.moveTo(0)
+	return at, where, true
+}
+
+// A planner is a plan in the making.
+type planner struct {
+	core    *Core
+	request *gang.Request
+	// list has the replicas that may have to end, in order; the first so many of them
+	// are imagined ended.
+	list  []*replica
+	ended int
+}
+
+// matters reports whether a replica holds something where the request may go.
+func (p *planner) matters(rep *replica) bool {
+	for flat := range rep.members {
+		m := &rep.members[flat]
+		if !m.state.holds() {
+			continue
+		}
+		for i := range p.request.Groups {
+			for _, class := range p.request.Groups[i].Classes {
+				if int(class) == m.node.class {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// gallop imagines as few ends as needed for the request to fit: twice as many each
+// time, and then by bisection. It reports whether any number will do.
+func (p *planner) gallop() bool {
+	short := -1 // so many are too few
+	for step := 1; !p.fits(); step *= 2 {
+		if p.ended == len(p.list) {
+			return false
+		}
+		short = p.ended
+		p.moveTo(min(p.ended+step, len(p.list)))
+	}
+	enough := p.ended
+	for enough-short > 1 {
+		p.moveTo(short + (enough-short)/2)
+		if p.fits() {
+			enough = p.ended
+		} else {
+			short = p.ended
+		}
+	}
+	p.moveTo(enough)
+	return true
+}
+
+func (p *planner) fits() bool {
+	if !p.core.find(p.request) {
+		return false
+	}
+	must(p.core.fleet.ReleaseAll(&p.core.placement))
+	return true
+}
+
+// moveTo imagines the first so many ended, and no others.
+func (p *planner) moveTo(n int) {
+	for ; p.ended < n; p.ended++ {
+		p.list[p.ended].eachHold(func(h gang.Hold) { must(p.core.fleet.Release(h)) })
+	}
+	for ; p.ended > n; p.ended-- {
+		p.list[p.ended-1].eachHold(func(h gang.Hold) { must(p.core.fleet.Adopt(h)) })
+	}
+}
+
+// eachHold calls a function for everything that a replica holds.
+func (rep *replica) eachHold(use func(gang.Hold)) {
+	for flat := range rep.members {
+		if rep.members[flat].state.holds() {
+			use(rep.members[flat].hold)
+		}
+	}
+}

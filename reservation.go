@@ -1,0 +1,312 @@
+package berth
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A Reservation sets nodes aside for a time. Exactly one of Nodes, Domain and GPUs
+// says which.
+type Reservation struct {
+	ID ReservationID `json:"id"`
+	// From and Until bound the time. At Until the reservation ends by itself.
+	From  Time `json:"from"`
+	Until Time `json:"until"`
+	// Queue whose jobs, and those of the queues below it, may use the nodes at any
+	// time; empty: nobody, as for maintenance.
+	Queue QueueID `json:"queue,omitempty"`
+	// Nodes by name. Those that are not in the fleet are passed over until they join.
+	Nodes []NodeID `json:"nodes,omitempty"`
+	// Domain is the path of one: all nodes at or below it, also those that join
+	// later.
+	Domain []string `json:"domain,omitempty"`
+	// GPUs is a number of them; the core picks whole nodes, those that are free
+	// soonest first, in one domain of the required level.
+	GPUs     int      `json:"gpus,omitempty"`
+	Selector Selector `json:"selector,omitzero"`
+	Required string   `json:"required,omitempty"`
+	// Reason is for people.
+	Reason string `json:"reason,omitempty"`
+}
+
+// check refuses a reservation that makes no sense.
+func (c *Core) checkReservation(r *Reservation) *Error {
+	if r.Until <= c.now {
+		return refuse(ErrInvalid, "until", fmt.Sprintf("%d is over: it is %d", r.Until, c.now))
+	}
+	if err := c.checkReservationQueue(r); err != nil {
+		return err
+	}
+	return c.checkReserved(r)
+}
+
+func (c *Core) checkReservationQueue(r *Reservation) *Error {
+	if _, known := c.quota.Lookup(string(r.Queue)); r.Queue != "" && !known {
+		return refuse(ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", r.Queue))
+	}
+	return nil
+}
+
+// checkReserved checks what does not depend on what there is.
+func (c *Core) checkReserved(r *Reservation) *Error {
+	if err := checkName(string(r.ID)); err != nil {
+		return err.in("id")
+	}
+	if err := checkText(r.Reason); err != nil {
+		return err.in("reason")
+	}
+	if r.Until <= r.From {
+		return refuse(ErrInvalid, "until", fmt.Sprintf("%d is not after from, %d", r.Until, r.From))
+	}
+	ways := 0
+	for _, used := range []bool{len(r.Nodes) > 0, len(r.Domain) > 0, r.GPUs != 0} {
+		if used {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return refuse(ErrInvalid, "", "names not exactly one of nodes, domain and gpus")
+	case len(r.Nodes) > c.config.Limits.Nodes:
+		return refuse(ErrLimit, "nodes", fmt.Sprintf("%d exceed the limit of %d nodes", len(r.Nodes), c.config.Limits.Nodes))
+	case len(r.Domain) > len(c.config.Levels):
+		return refuse(ErrInvalid, "domain", fmt.Sprintf("%d names for %d levels", len(r.Domain), len(c.config.Levels)))
+	case r.GPUs < 0 || r.GPUs > maxAmount:
+		return refuse(ErrInvalid, "gpus", fmt.Sprintf("%d is not a number of GPUs", r.GPUs))
+	}
+	for i, id := range r.Nodes {
+		if err := checkName(string(id)); err != nil {
+			return err.in(index("nodes", i))
+		}
+	}
+	for i, name := range r.Domain {
+		if err := checkName(name); err != nil {
+			return err.in(index("domain", i))
+		}
+	}
+	if _, err := c.checkLevel(r.Required); err != nil {
+		return err.in("required")
+	}
+	return r.Selector.check().in("selector")
+}
+
+// advanceName names the window of a reservation made in advance.
+func advanceName(id ReservationID) string { return "advance/" + string(id) }
+
+// advance returns the window of a reservation made in advance, or nil.
+func (c *Core) advance(id ReservationID) *window {
+	at, found := slices.BinarySearchFunc(c.windows, advanceName(id), compareWindowName)
+	if !found {
+		return nil
+	}
+	return c.windows[at]
+}
+
+func (c *Core) reservationSet(e ReservationSet) *Error {
+	r := e.Reservation
+	if err := c.checkReservation(&r); err != nil {
+		return err.in("reservation")
+	}
+	old := c.advance(r.ID)
+	if old == nil && c.advances() >= c.config.Limits.Reservations {
+		return refuse(ErrLimit, "reservation", fmt.Sprintf("there are %d reservations", c.config.Limits.Reservations))
+	}
+	w := c.advanceWindow(r.clone())
+	if r.GPUs > 0 {
+		nodes, err := c.pickNodes(&r, old)
+		if err != nil {
+			return err.in("reservation")
+		}
+		w.nodes = nodes
+	}
+	if !c.roomToSetAside(w.nodes) {
+		return refuse(ErrLimit, "reservation", fmt.Sprintf("the fleet has %d kinds of node already, with those set aside", topology.MaxClasses))
+	}
+	if old != nil {
+		c.endWindow(old)
+	}
+	c.addWindow(w)
+	return nil
+}
+
+func (c *Core) reservationRemoved(e ReservationRemoved) *Error {
+	w := c.advance(e.Reservation)
+	if w == nil {
+		return refuse(ErrUnknown, "reservation", fmt.Sprintf("there is no reservation %q", e.Reservation))
+	}
+	c.endWindow(w)
+	return nil
+}
+
+// advances counts the reservations made in advance.
+func (c *Core) advances() int {
+	n := 0
+	for _, w := range c.windows {
+		if w.advance != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// advanceWindow is the window of a reservation. The nodes of one by number are not in
+// it yet.
+func (c *Core) advanceWindow(r Reservation) *window {
+	w := &window{name: advanceName(r.ID), from: r.From, until: r.Until, queue: quota.None, advance: &r}
+	if r.Queue != "" {
+		w.queue, _ = c.quota.Lookup(string(r.Queue))
+	}
+	if len(r.Domain) > 0 {
+		w.domains = [][]string{r.Domain}
+		w.nodes = c.nodesOf(w.domains)
+	}
+	for _, id := range r.Nodes {
+		if n := c.nodeByID[id]; n != nil {
+			w.nodes = append(w.nodes, n)
+		}
+	}
+	slices.SortFunc(w.nodes, compareNodes)
+	w.nodes = slices.Compact(w.nodes)
+	return w
+}
+
+// pickNodes chooses the nodes of a reservation by number: in the domain of the
+// required level where enough are empty soonest, those that are empty soonest; ties by
+// name. Nodes that take no work, or are set aside for others, are passed over.
+func (c *Core) pickNodes(r *Reservation, old *window) ([]*node, *Error) {
+	tree := c.fleet.Tree()
+	level, _ := tree.Level(r.Required)
+	var best []*node
+	bestAt, most := never, 0
+	for _, d := range domainsOf(tree, level) {
+		nodes := c.emptiest(r, old, d.domain, d.node)
+		gpus, at := 0, c.now
+		for i, n := range nodes {
+			gpus += len(n.node.spec.GPUs)
+			at = max(at, n.at)
+			if gpus >= r.GPUs {
+				if best == nil || at < bestAt {
+					best, bestAt = best[:0], at
+					for _, taken := range nodes[:i+1] {
+						best = append(best, taken.node)
+					}
+				}
+				break
+			}
+		}
+		most = max(most, gpus)
+	}
+	if best == nil {
+		return nil, refuse(ErrConflict, "gpus", fmt.Sprintf("%d are not to be had: the most that one %s has on nodes that qualify is %d",
+			r.GPUs, tree.LevelName(level), most))
+	}
+	slices.SortFunc(best, compareNodes)
+	return best, nil
+}
+
+// A place is a domain, or one node of it.
+type place struct {
+	domain topology.Domain
+	node   topology.Node // -1: all
+}
+
+// domainsOf lists the domains of a level by path; of the node level the nodes.
+func domainsOf(tree *topology.Tree, level topology.Level) []place {
+	var list []place
+	var walk func(topology.Domain)
+	walk = func(d topology.Domain) {
+		if tree.DomainLevel(d) == level {
+			list = append(list, place{d, -1})
+			return
+		}
+		for _, n := range tree.Nodes(d) { // of a narrowest domain, for the node level
+			list = append(list, place{d, n})
+		}
+		for _, child := range tree.Children(d) {
+			walk(child)
+		}
+	}
+	walk(topology.Root)
+	return list
+}
+
+// A nodeAt is a node and when it is expected to be empty.
+type nodeAt struct {
+	node *node
+	at   Time
+}
+
+// emptiest lists the nodes of a place that qualify, those that are empty soonest
+// first.
+func (c *Core) emptiest(r *Reservation, old *window, d topology.Domain, only topology.Node) []nodeAt {
+	var list []nodeAt
+	group := Group{Selector: r.Selector}
+	labels := labelsOf(&group)
+	for _, n := range c.nodesBelow(d) {
+		mine := len(n.windows) == 0 || len(n.windows) == 1 && n.windows[0] == old
+		if n.cordoned || len(n.spec.GPUs) == 0 || !mine || only >= 0 && n.index != only ||
+			!keyOf(&n.spec).admits(&group) || !n.matchesLabels(labels) {
+			continue
+		}
+		at := c.now
+		for _, m := range n.members {
+			at = max(at, c.expectedEnd(m.rep))
+		}
+		list = append(list, nodeAt{n, at})
+	}
+	slices.SortStableFunc(list, func(a, b nodeAt) int { return cmp.Compare(a.at, b.at) })
+	return list
+}
+
+// clone returns a copy that shares no memory that the caller could change.
+func (r *Reservation) clone() Reservation {
+	out := *r
+	out.Nodes, out.Domain = slices.Clone(r.Nodes), slices.Clone(r.Domain)
+	out.Selector.Pools, out.Selector.Products = slices.Clone(r.Selector.Pools), slices.Clone(r.Selector.Products)
+	out.Selector.Labels = maps.Clone(r.Selector.Labels)
+	return out
+}
+
+// reportReservations lists the windows that are reservations: those made in advance, then
+// those of gangs in policy order.
+func (c *Core) reportReservations() []ReservationReport {
+	var advance, gangs []*window
+	for _, w := range c.windows {
+		switch {
+		case w.advance != nil:
+			advance = append(advance, w)
+		case w.isReservation():
+			gangs = append(gangs, w)
+		}
+	}
+	slices.SortFunc(gangs, func(a, b *window) int { return compareEntries(a.rep.entries[0], b.rep.entries[0]) })
+	var list []ReservationReport
+	for _, w := range append(advance, gangs...) {
+		list = append(list, c.reportWindow(w))
+	}
+	return list
+}
+
+func (c *Core) reportWindow(w *window) ReservationReport {
+	r := ReservationReport{From: w.from, Until: w.until, Nodes: w.nodeIDs()}
+	if w.advance != nil {
+		r.ID = w.advance.ID
+	} else {
+		r.Job, r.Replica = w.rep.job.spec.ID, w.rep.number
+	}
+	for _, n := range w.nodes {
+		for _, m := range n.members {
+			if !c.admits(w, m.rep, c.expectedEnd(m.rep)) {
+				r.Conflicts = append(r.Conflicts, m.rep.job.spec.ID)
+			}
+		}
+	}
+	slices.Sort(r.Conflicts)
+	r.Conflicts = slices.Compact(r.Conflicts)
+	return r
+}

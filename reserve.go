@@ -1,0 +1,338 @@
+package berth
+
+import (
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A gang that keeps losing to smaller work gets a reservation: the nodes on which it
+// is expected to fit first, set aside from now on. What is placed there meanwhile is
+// expected to end before it starts. So the first gangs in policy order cannot be
+// delayed (conservative backfill), and all others are backfilled around them without
+// a reservation of their own (EASY backfill; D. Lifka, "The ANL/IBM SP scheduling
+// system", 1995; A. Mu'alem and D. Feitelson, IEEE TPDS 12(6), 2001).
+
+// gangName names the window of a gang.
+func gangName(kind string, rep *replica) string {
+	return kind + "/" + string(rep.job.spec.ID) + "#" + strconv.Itoa(rep.number)
+}
+
+func gangWindow(rep *replica) *window {
+	return &window{name: gangName("gang", rep), rep: rep, queue: quota.None}
+}
+
+// dueAt is when the first replica of a bucket may get a reservation. False: it gets
+// none, since it cannot lose to smaller work or has one.
+func (c *Core) dueAt(b *bucket) (Time, bool) {
+	e := b.entries.Min()
+	if e.grows || e.rep.reserved != nil || b.quotaSlot >= 0 || b.shape.gpus() < 2 || e.rep.stalled {
+		return 0, false
+	}
+	return max(e.rep.pendingSince.Add(c.config.Policy.ReserveAfter), e.rep.reserveAt), true
+}
+
+// noteDue has a pass look for gangs to reserve for in time for a bucket that is
+// blocked.
+func (c *Core) noteDue(b *bucket) {
+	if at, ok := c.dueAt(b); ok {
+		c.nextReserve = min(c.nextReserve, at)
+	}
+}
+
+// reserve makes reservations for the first gangs in policy order, as far as the policy
+// allows. It looks at the first of each blocked bucket, and only at instants at which
+// one more of them may be due.
+func (c *Core) reserve() {
+	if c.now < c.nextReserve {
+		return
+	}
+	c.nextReserve = never
+	free := c.config.Policy.ReservedGangs - c.reservedGangs()
+	if free <= 0 {
+		return // the end of a reservation calls again
+	}
+	var due []*entry
+	for _, s := range c.blocked {
+		for _, b := range s.buckets {
+			at, ok := c.dueAt(b)
+			switch {
+			case !ok:
+			case at > c.now:
+				c.nextReserve = min(c.nextReserve, at)
+			case c.withinQuota(b):
+				due = append(due, b.entries.Min())
+			default:
+				c.postpone(b.entries.Min().rep)
+			}
+		}
+	}
+	slices.SortFunc(due, compareEntries)
+	for _, e := range due {
+		if free == 0 {
+			break
+		}
+		if c.reserveFor(e) {
+			free--
+		} else {
+			c.postpone(e.rep)
+		}
+	}
+}
+
+// postpone has the core not think about a reservation for a replica for a while, and not
+// before something has become free.
+func (c *Core) postpone(rep *replica) {
+	rep.reserveAt = c.now.Add(max(c.config.Policy.ReserveAfter, Second))
+	if !rep.stalled {
+		rep.stalled = true
+		c.stalled = append(c.stalled, rep)
+	}
+}
+
+// changed notes that something became free, for gangs to which a reservation was no
+// help.
+func (c *Core) changed() {
+	for _, rep := range c.stalled {
+		rep.stalled = false
+		c.nextReserve = c.now
+	}
+	clear(c.stalled)
+	c.stalled = c.stalled[:0]
+}
+
+func (c *Core) withinQuota(b *bucket) bool {
+	c.compile(b.shape)
+	_, ok := c.quota.Fits(b.queue.index, b.shape.least)
+	return ok
+}
+
+// reservedGangs counts the gangs with a reservation.
+func (c *Core) reservedGangs() int {
+	n := 0
+	for _, w := range c.windows {
+		if w.isReservation() {
+			n++
+		}
+	}
+	return n
+}
+
+// reserveFor sets nodes aside for a gang, if it is expected ever to fit.
+func (c *Core) reserveFor(e *entry) bool {
+	c.compile(e.bucket.shape)
+	at, where, ok := c.plan(&e.bucket.shape.minimum)
+	if !ok {
+		return false
+	}
+	w := gangWindow(e.rep)
+	w.from, w.until = at, at.Add(c.config.Policy.ReservationTimeout)
+	slices.SortFunc(where, func(a, b gang.Member) int { return compareNodes(c.nodes[a.Hold.Node], c.nodes[b.Hold.Node]) })
+	for i := range where {
+		n := c.nodes[where[i].Hold.Node]
+		if len(w.nodes) == 0 || w.nodes[len(w.nodes)-1] != n {
+			w.nodes, w.needs = append(w.nodes, n), append(w.needs, 0)
+		}
+		w.needs[len(w.needs)-1] += bits.OnesCount64(where[i].Hold.GPUs)
+	}
+	if !c.roomToSetAside(w.nodes) {
+		return false
+	}
+	e.rep.reserved = w
+	c.addWindow(w)
+	c.totals.Reservations++
+	return true
+}
+
+// serveReserved starts the gangs whose reservation has come true, or that fit
+// elsewhere by now, the first in policy order first.
+func (c *Core) serveReserved() {
+	if len(c.windows) == 0 || len(c.freedNodes) == 0 {
+		return
+	}
+	var list []*entry
+	for _, w := range c.windows {
+		if w.isReservation() {
+			list = append(list, w.rep.entries[0])
+		}
+	}
+	slices.SortFunc(list, compareEntries)
+	for _, e := range list {
+		if c.tryReserved(e) {
+			continue
+		}
+		w := e.rep.reserved
+		w.from = min(w.from, c.estimate(w))
+	}
+}
+
+// tryReserved places a gang that has a reservation. Its shape may be blocked, for
+// others.
+func (c *Core) tryReserved(e *entry) bool {
+	b := e.bucket
+	c.compile(b.shape)
+	request, ok := c.affordable(b)
+	if !ok {
+		return false
+	}
+	c.totals.Attempts++
+	request, _ = c.lift(e.rep, b.shape.spec.Groups, request)
+	return c.try(e, request) == fits
+}
+
+// estimate is when a gang's reservation is expected to start, as things stand: when on
+// each of its nodes as many GPUs will be free as it needs there.
+func (c *Core) estimate(w *window) Time {
+	at := c.now
+	for i, n := range w.nodes {
+		at = max(at, c.freeAt(n, w.needs[i]))
+	}
+	return at
+}
+
+// freeAt is when so many GPUs of a node are expected to be free. What holds none of
+// them counts as well, since it may hold what else the gang needs.
+func (c *Core) freeAt(n *node, gpus int) Time {
+	free := bits.OnesCount64(c.fleet.FreeMask(n.index))
+	ends := make([]ending, 0, len(n.members))
+	for _, m := range n.members {
+		ends = append(ends, ending{c.expectedEnd(m.rep), m.rep})
+	}
+	slices.SortFunc(ends, func(a, b ending) int { return compareBool(b.less(a), a.less(b)) })
+	at := c.now
+	for _, e := range ends {
+		if free >= gpus {
+			break
+		}
+		at = e.at
+		for flat := range e.rep.members {
+			if m := &e.rep.members[flat]; m.node == n && m.state.holds() && m.hold.Share.Milli == 0 {
+				free += bits.OnesCount64(m.hold.GPUs)
+			}
+		}
+	}
+	return at
+}
+
+// lift is a request with the nodes that are set aside but that a replica may use all
+// the same: its own, those of its queue, and those that it leaves in time. False:
+// there are none.
+func (c *Core) lift(rep *replica, groups []Group, r *gang.Request) (*gang.Request, bool) {
+	if len(c.windows) == 0 {
+		return r, false
+	}
+	end, lifted := c.endIfPlaced(rep), *r
+	lifted.Groups = slices.Clone(r.Groups)
+	any := false
+	for i := range lifted.Groups {
+		g := &lifted.Groups[i]
+		g.Classes = c.classes.matching(&groups[i], func(list []*window) bool {
+			return !slices.ContainsFunc(list, func(w *window) bool { return !c.admits(w, rep, end) })
+		})
+		any = any || len(g.Classes) > len(r.Groups[i].Classes)
+	}
+	return &lifted, any
+}
+
+// backfill tries waiting work on the nodes that are set aside: what belongs there, and
+// what leaves in time. It looks at what fits nowhere else, in policy order: after
+// something has changed there at the first few of each bucket, else at newcomers
+// alone, and at no more in all than the policy allows.
+func (c *Core) backfill() {
+	var list []*entry
+	switch {
+	case len(c.windows) == 0:
+	case c.backfillDue:
+		free := c.fencedFree()
+		for _, s := range c.blocked {
+			for _, b := range s.buckets {
+				if free > 0 && s.gpus() <= free && b.quotaSlot < 0 {
+					list = append(list, b.first(backfillDepth)...)
+				}
+			}
+		}
+	default:
+		list = slices.Clone(c.fresh)
+	}
+	for len(c.fresh) > 0 {
+		c.unfresh(c.fresh[len(c.fresh)-1])
+	}
+	slices.SortFunc(list, compareEntries)
+	for i, budget := 0, c.config.Policy.BackfillBudget; i < len(list) && budget > 0; i++ {
+		if c.backfillEntry(list[i]) {
+			budget--
+		}
+	}
+	c.backfillDue = false
+}
+
+// backfillEntry tries one entry, and reports whether that took a search.
+func (c *Core) backfillEntry(e *entry) bool {
+	b := e.bucket
+	c.compile(b.shape)
+	request, ok := c.affordable(b)
+	if !ok || b.quotaSlot >= 0 {
+		return false
+	}
+	lifted, some := c.lift(e.rep, b.shape.spec.Groups, request)
+	if !some {
+		return false
+	}
+	c.totals.Attempts++
+	if c.try(e, lifted) == fits {
+		c.totals.Backfilled++
+	}
+	return true
+}
+
+// freshen notes that an entry has come to a bucket that is blocked, while nodes are set
+// aside that it may yet use.
+func (c *Core) freshen(e *entry) {
+	if len(c.windows) > 0 && e.freshAt < 0 {
+		e.freshAt = len(c.fresh)
+		c.fresh = append(c.fresh, e)
+	}
+}
+
+func (c *Core) unfresh(e *entry) {
+	if e.freshAt < 0 {
+		return
+	}
+	last := c.fresh[len(c.fresh)-1]
+	c.fresh[e.freshAt] = last
+	last.freshAt = e.freshAt
+	c.fresh = c.fresh[:len(c.fresh)-1]
+	e.freshAt = -1
+}
+
+// backfillDepth is how many jobs of one bucket a backfill looks at.
+const backfillDepth = 16
+
+// first lists the first entries of a bucket in order.
+func (b *bucket) first(n int) []*entry {
+	var list []*entry
+	for len(list) < n && b.entries.Len() > 0 {
+		e := b.entries.Min()
+		b.entries.Remove(e.slot)
+		list = append(list, e)
+	}
+	for _, e := range list {
+		b.entries.Push(e)
+	}
+	return list
+}
+
+// fencedFree sums the free GPUs that are set aside.
+func (c *Core) fencedFree() int {
+	free := 0
+	for i := range c.classes.list {
+		if e := &c.classes.list[i]; e.nodes > 0 && e.key.fence != "" {
+			free += c.fleet.Tree().FreeGPUs(topology.Root, topology.Class(i))
+		}
+	}
+	return free
+}

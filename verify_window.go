@@ -1,0 +1,72 @@
+package berth
+
+import (
+	"fmt"
+	"slices"
+)
+
+// windows checks what is set aside: that windows, nodes and classes agree, and that each
+// window has somebody whose it is.
+func (v *verifier) windows() error {
+	c := v.c
+	for i, w := range c.windows {
+		mine := w.advance != nil || w.rep != nil && (w.rep.reserved == w || w.rep.exclusive == w)
+		switch {
+		case i > 0 && c.windows[i-1].name >= w.name:
+			return fmt.Errorf("window %s is out of order", w.name)
+		case !mine:
+			return fmt.Errorf("window %s is nobody's", w.name)
+		case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil || len(w.needs) != len(w.nodes)):
+			return fmt.Errorf("window %s is for a gang that does not wait, or its needs do not go with its nodes", w.name)
+		case !slices.IsSortedFunc(w.nodes, compareNodes):
+			return fmt.Errorf("the nodes of window %s are out of order", w.name)
+		}
+		for _, n := range w.nodes {
+			if c.nodes[n.index] != n || !slices.Contains(n.windows, w) {
+				return fmt.Errorf("node %s does not know of window %s", n.spec.ID, w.name)
+			}
+		}
+	}
+	for _, n := range c.nodes {
+		if n == nil {
+			continue
+		}
+		for _, w := range n.windows {
+			if !slices.Contains(c.windows, w) || !slices.Contains(w.nodes, n) {
+				return fmt.Errorf("window %s does not know of node %s", w.name, n.spec.ID)
+			}
+		}
+		entry := &c.classes.list[n.class]
+		if entry.key != n.key() || !slices.Equal(entry.windows, n.windows) || int(c.fleet.Tree().NodeClass(n.index)) != n.class {
+			return fmt.Errorf("node %s is in the wrong class", n.spec.ID)
+		}
+		if (n.graph == nil) != (n.spec.Links == nil) || n.graph != nil && c.graphs.byKey[graphKey(&n.spec)] != n.graph {
+			return fmt.Errorf("node %s has the wrong links", n.spec.ID)
+		}
+	}
+	for i, e := range c.fresh {
+		if e.freshAt != i || e.bucket.slot >= 0 {
+			return fmt.Errorf("an entry of job %s is not where it says in what is fresh, or is ready", e.rep.job.spec.ID)
+		}
+	}
+	return nil
+}
+
+// ending checks the end that is expected of a replica, and its part in what is stalled.
+func (v *verifier) ending(rep *replica) error {
+	holds := slices.ContainsFunc(rep.members, func(m member) bool { return m.state.holds() })
+	if rep.endsAt != 0 {
+		v.endings++
+	}
+	switch {
+	case rep.endsAt != 0 && !v.c.endings.Has(ending{rep.endsAt, rep}):
+		return fmt.Errorf("its end is not in the index")
+	case rep.endsAt == 0 && holds && rep.job.spec.Service == nil:
+		return fmt.Errorf("it holds something and is never expected to end")
+	case rep.state == Pending && (rep.endsAt != 0 || rep.exclusive != nil):
+		return fmt.Errorf("it is pending, and is expected to end or has domains for itself")
+	case rep.stalled != slices.Contains(v.c.stalled, rep):
+		return fmt.Errorf("stalled: %v, in the list: %v", rep.stalled, !rep.stalled)
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package berth
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A window sets nodes aside for a time: for a queue or for nobody (a reservation
+// made in advance), for a gang that waits (its reservation), or for a gang that runs
+// and wants its domains for itself.
+//
+// Nodes in windows are kept apart by their hardware class, which names the windows:
+// a search that may not use them does not see them, and costs nothing for it. One that
+// may, because its job belongs there or ends in time, is given these classes as well,
+// after it has failed without them.
+type window struct {
+	// name is unique, and orders windows.
+	name string
+	// from is the instant at which whoever does not belong here has to be gone.
+	from, until Time
+	// rep is the gang that the nodes are for, or nil.
+	rep *replica
+	// queue whose jobs belong here, or quota.None.
+	queue quota.Index
+	// advance is the reservation, if it was made in advance.
+	advance *Reservation
+	// domains are whole domains, or nodes, that belong to the window, by their paths:
+	// nodes that join there do as well.
+	domains [][]string
+	// nodes in order of name.
+	nodes []*node
+	// needs, of a gang's reservation: the GPUs that it will take on each of the nodes.
+	needs []int
+}
+
+const (
+	// never is after all instants, beforeAll before them.
+	never     Time = 1<<63 - 1
+	beforeAll Time = -1 << 63
+)
+
+// admits reports whether a member of a replica may be placed in the window if it is
+// expected to end at an instant.
+func (c *Core) admits(w *window, rep *replica, end Time) bool {
+	return w.rep == rep || end <= w.from || w.queue != quota.None && c.below(rep.job.queue, w.queue)
+}
+
+// below reports whether a queue is another, or stands under it.
+func (c *Core) below(q, ancestor quota.Index) bool {
+	for q != quota.None && q != ancestor {
+		q = c.quota.Parent(q)
+	}
+	return q == ancestor
+}
+
+// addWindow makes a window, and sets its nodes aside.
+func (c *Core) addWindow(w *window) {
+	at, _ := slices.BinarySearchFunc(c.windows, w.name, compareWindowName)
+	c.windows = slices.Insert(c.windows, at, w)
+	for _, n := range w.nodes {
+		c.enclose(n, w)
+	}
+	c.backfillDue = true
+}
+
+// endWindow ends a window. What is free on its nodes is so for all.
+func (c *Core) endWindow(w *window) {
+	at, _ := slices.BinarySearchFunc(c.windows, w.name, compareWindowName)
+	c.windows = slices.Delete(c.windows, at, at+1)
+	for _, n := range w.nodes {
+		i := slices.Index(n.windows, w)
+		n.windows = slices.Delete(slices.Clone(n.windows), i, i+1)
+		c.reclass(n)
+		if c.placing {
+			c.opened = append(c.opened, n)
+		} else {
+			c.reopened(n)
+		}
+	}
+	if w.isReservation() {
+		w.rep.reserved = nil
+		c.nextReserve = c.now
+	} else {
+		c.changed()
+	}
+	if w.rep != nil && w.rep.exclusive == w {
+		w.rep.exclusive = nil
+	}
+}
+
+func compareWindowName(w *window, name string) int { return strings.Compare(w.name, name) }
+
+// enclose adds a window to those of a node.
+func (c *Core) enclose(n *node, w *window) {
+	n.windows = withWindow(n.windows, w)
+	c.reclass(n)
+}
+
+// withWindow copies a list of windows and adds one, in order of name.
+func withWindow(list []*window, w *window) []*window {
+	at, _ := slices.BinarySearchFunc(list, w.name, compareWindowName)
+	return slices.Insert(slices.Clone(list), at, w)
+}
+
+// reclass moves a node to the class that its windows put it in.
+func (c *Core) reclass(n *node) {
+	old := n.class
+	n.class = c.classes.add(n.key(), n.windows)
+	c.classes.drop(old)
+	must(c.fleet.SetClass(n.index, topology.Class(n.class)))
+}
+
+// key is the class of a node with the windows it is in.
+func (n *node) key() classKey {
+	k := keyOf(&n.spec)
+	k.fence = fenceOf(n.windows)
+	return k
+}
+
+// fenceOf names a set of windows; "" is none.
+func fenceOf(windows []*window) string {
+	var b strings.Builder
+	for _, w := range windows {
+		b.WriteString(w.name)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// windowsAround lists the windows that a node belongs to by its name and place when
+// it joins, in order of name.
+func (c *Core) windowsAround(spec *Node) []*window {
+	var list []*window
+	path := append(slices.Clone(spec.Domains), string(spec.ID))
+	for _, w := range c.windows {
+		named := w.advance != nil && slices.Contains(w.advance.Nodes, spec.ID)
+		inside := slices.ContainsFunc(w.domains, func(domain []string) bool {
+			return len(domain) <= len(path) && slices.Equal(domain, path[:len(domain)])
+		})
+		if named || inside {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// isReservation reports whether a window is the reservation of a gang.
+func (w *window) isReservation() bool { return w.rep != nil && w.rep.reserved == w }
+
+// add puts a node into the list of a window. needs is for a gang's reservation.
+func (w *window) add(n *node, needs int) {
+	at, _ := slices.BinarySearchFunc(w.nodes, n, compareNodes)
+	w.nodes = slices.Insert(w.nodes, at, n)
+	if w.isReservation() {
+		w.needs = slices.Insert(w.needs, at, needs)
+	}
+}
+
+// remove takes a node out of the list of a window, and returns what was needed of it.
+func (w *window) remove(n *node) (needs int) {
+	at := slices.Index(w.nodes, n)
+	w.nodes = slices.Delete(w.nodes, at, at+1)
+	if w.isReservation() {
+		needs = w.needs[at]
+		w.needs = slices.Delete(w.needs, at, at+1)
+	}
+	return needs
+}
+
+// rejoin puts a node that left for a moment back into a window, unless it is there by
+// its name or place.
+func (c *Core) rejoin(w *window, n *node, needs int) {
+	if !slices.Contains(n.windows, w) {
+		w.add(n, needs)
+		c.enclose(n, w)
+	}
+}
+
+// spoil ends the reservations of gangs that count on a node which takes no work any
+// more, or lost a GPU.
+func (c *Core) spoil(n *node) {
+	for _, w := range slices.Clone(n.windows) {
+		if w.isReservation() {
+			c.endWindow(w)
+		}
+	}
+}
+
+// roomToSetAside reports whether there are classes left to set these nodes aside.
+func (c *Core) roomToSetAside(nodes []*node) bool {
+	kinds := map[classKey]bool{}
+	for _, n := range nodes {
+		kinds[n.key()] = true
+	}
+	return len(c.classes.byKey)+len(kinds) <= topology.MaxClasses
+}
+
+// nodesBelow lists the nodes at or below a domain, in order of name.
+func (c *Core) nodesBelow(d topology.Domain) []*node {
+	tree := c.fleet.Tree()
+	var list []*node
+	var walk func(topology.Domain)
+	walk = func(d topology.Domain) {
+		for _, i := range tree.Nodes(d) {
+			list = append(list, c.nodes[i])
+		}
+		for _, child := range tree.Children(d) {
+			walk(child)
+		}
+	}
+	walk(d)
+	slices.SortFunc(list, compareNodes)
+	return list
+}
+
+// nodesOf lists the nodes of some domains, given by their paths, in order of name.
+func (c *Core) nodesOf(domains [][]string) []*node {
+	var list []*node
+	for _, path := range domains {
+		if len(path) > len(c.config.Levels) {
+			if n := c.nodeByID[NodeID(path[len(path)-1])]; n != nil && slices.Equal(n.spec.Domains, path[:len(path)-1]) {
+				list = append(list, n)
+			}
+		} else if d, found := c.fleet.Tree().Lookup(path...); found {
+			list = append(list, c.nodesBelow(d)...)
+		}
+	}
+	slices.SortFunc(list, compareNodes)
+	return list
+}
+
+func compareNodes(a, b *node) int { return cmp.Compare(a.spec.ID, b.spec.ID) }
+
+// endWindows ends what is over.
+func (c *Core) endWindows() {
+	for _, w := range slices.Clone(c.windows) {
+		if w.until > c.now {
+			continue
+		}
+		if w.rep != nil {
+			c.totals.ReservationsExpired++
+			c.postpone(w.rep)
+		}
+		c.endWindow(w)
+	}
+}
