@@ -7,9 +7,6 @@ require (
 	github.com/google/btree v1.1.3
 	github.com/stretchr/testify v1.12.1
 	go.yaml.in/yaml/v3 v3.0.5
+	gonum.org/v1/gonum v0.17.0
 	pgregory.net/rapid v1.3.0
-)
-
-require (
-	gonum.org/v1/gonum v0.17.0 // indirect
 )

@@ -40,6 +40,8 @@ type bucket struct {
 	slot    int // position in queue.ready, or -1
 	// quotaSlot is the position in Core.quotaBlocked, or -1.
 	quotaSlot int
+	// shortest is at most the shortest run time stated in the bucket.
+	shortest Duration
 }
 
 // A queue is what the core keeps of a leaf of the quota tree.
@@ -117,7 +119,7 @@ func (c *Core) enqueue(e *entry, s *shape) {
 	q := c.queues[e.rep.job.queue]
 	b := q.buckets[s]
 	if b == nil {
-		b = &bucket{queue: q, shape: s, slot: -1, quotaSlot: -1, entries: pq.New(
+		b = &bucket{queue: q, shape: s, slot: -1, quotaSlot: -1, shortest: maxSpan, entries: pq.New(
 			lessEntry, func(e *entry, slot int) { e.slot = slot },
 		)}
 		q.buckets[s] = b
@@ -125,6 +127,9 @@ func (c *Core) enqueue(e *entry, s *shape) {
 	}
 	e.bucket = b
 	b.entries.Push(e)
+	if stated := e.rep.job.spec.ExpectedRuntime; stated > 0 {
+		b.shortest = min(b.shortest, stated)
+	}
 	if b.slot >= 0 {
 		q.ready.Fix(b.slot)
 	} else if s.blockedAt < 0 && b.quotaSlot < 0 {

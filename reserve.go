@@ -249,8 +249,11 @@ func (c *Core) backfill() {
 	case c.backfillDue:
 		free := c.fencedFree()
 		for _, s := range c.blocked {
+			if free == 0 || s.gpus() > free {
+				continue
+			}
 			for _, b := range s.buckets {
-				if free > 0 && s.gpus() <= free && b.quotaSlot < 0 {
+				if c.mayBackfill(b) {
 					list = append(list, b.first(backfillDepth)...)
 				}
 			}
@@ -268,6 +271,22 @@ func (c *Core) backfill() {
 		}
 	}
 	c.backfillDue = false
+}
+
+// mayBackfill reports whether some entry of a bucket may be placed on nodes that are set
+// aside, as far as it can be told without looking at all of them.
+func (c *Core) mayBackfill(b *bucket) bool {
+	first := b.entries.Min().rep
+	if b.quotaSlot >= 0 {
+		return false
+	}
+	if first.reserved != nil || first.exclusive != nil {
+		return true
+	}
+	soonest := c.now.Add(min(b.shortest, c.config.Policy.AssumedRuntime))
+	return slices.ContainsFunc(c.windows, func(w *window) bool {
+		return soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue)
+	})
 }
 
 // backfillEntry tries one entry, and reports whether that took a search.

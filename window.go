@@ -87,7 +87,7 @@ func (c *Core) endWindow(w *window) {
 	} else {
 		c.changed()
 	}
-	if w.rep != nil && w.rep.exclusive == w {
+	if w.isExclusive() {
 		w.rep.exclusive = nil
 	}
 }
@@ -150,6 +150,9 @@ func (c *Core) windowsAround(spec *Node) []*window {
 
 // isReservation reports whether a window is the reservation of a gang.
 func (w *window) isReservation() bool { return w.rep != nil && w.rep.reserved == w }
+
+// isExclusive reports whether a window has the domains of a gang that runs.
+func (w *window) isExclusive() bool { return w.rep != nil && w.rep.exclusive == w }
 
 // add puts a node into the list of a window. needs is for a gang's reservation.
 func (w *window) add(n *node, needs int) {

@@ -54,27 +54,60 @@ func newCrowd(tb testing.TB, gpus, pending int) *crowd {
 		c.submit(tb, i, i)
 	}
 	require.Empty(tb, pass(tb, c.core), "nobody fits")
-	_, more := c.core.NextWake()
-	require.False(tb, more, "and nobody is left to look at")
+	c.rests(tb)
 	return c
 }
 
+// rests asserts that the core has nothing to do at this instant. Later it may have:
+// gangs that wait are considered for a reservation.
+func (c *crowd) rests(tb testing.TB) {
+	tb.Helper()
+	at, more := c.core.NextWake()
+	require.True(tb, !more || at > c.core.Now(), "nobody is left to look at")
+}
+
+// reserve lets the crowd wait for so long that the first gangs get reservations.
+func (c *crowd) reserve(tb testing.TB) {
+	tb.Helper()
+	_, err := c.core.Schedule(c.core.Now().Add(c.core.Config().Policy.ReserveAfter))
+	require.NoError(tb, err)
+	require.Len(tb, c.core.Report().Reservations, c.core.Config().Policy.ReservedGangs)
+	c.rests(tb)
+}
+
 // complete finishes a job that leaves a node empty and runs a pass, which binds one
-// that waited. To keep the crowd as it is, another of that kind is submitted. It
-// returns how long the fact and the pass took.
-func (c *crowd) complete(tb testing.TB, number int) time.Duration {
+// that waited: or none, or several, where nodes are kept for a gang. To keep the
+// crowd as it is, as many others of their kinds are submitted. It returns how long the
+// fact and the pass took, and how many were bound.
+func (c *crowd) complete(tb testing.TB, number int) (spent time.Duration, bound int) {
 	id := c.full[0]
+	c.full = c.full[1:]
 	start := time.Now()
 	tell(tb, c.core, berth.JobFinished{Job: id, Incarnation: 1})
 	actions := pass(tb, c.core)
-	spent := time.Since(start)
-	require.Len(tb, actions, 1)
-	bind := actions[0].Header()
-	tell(tb, c.core, berth.ActionReported{Action: bind.ID})
-	c.full = append(c.full[1:], bind.Job)
-	c.submit(tb, number, c.number[bind.Job])
-	delete(c.number, bind.Job)
-	return spent
+	spent = time.Since(start)
+	for i, action := range actions {
+		bind := action.Header()
+		tell(tb, c.core, berth.ActionReported{Action: bind.ID})
+		c.full = append(c.full, bind.Job)
+		c.submit(tb, number+i, c.number[bind.Job])
+		delete(c.number, bind.Job)
+	}
+	return spent, len(actions)
+}
+
+// BenchmarkReserve is the pass that gives the first gangs their reservations.
+func BenchmarkReserve(b *testing.B) {
+	for _, gpus := range []int{small, large} {
+		b.Run(fmt.Sprintf("gpus=%d", gpus), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				c := newCrowd(b, gpus, 1000)
+				b.StartTimer()
+				c.reserve(b)
+			}
+		})
+	}
 }
 
 // BenchmarkIdlePass is a pass in which nothing changed.
@@ -94,15 +127,27 @@ func BenchmarkIdlePass(b *testing.B) {
 // the pass that gives its place to one of those that wait. The rest of an op, a
 // report and a submission, is not in ns/completion.
 func BenchmarkCompletion(b *testing.B) {
+	benchmarkCompletion(b, func(*crowd) {})
+}
+
+// BenchmarkCompletionReserved is BenchmarkCompletion while the first gangs have
+// reservations.
+func BenchmarkCompletionReserved(b *testing.B) {
+	benchmarkCompletion(b, func(c *crowd) { c.reserve(b) })
+}
+
+func benchmarkCompletion(b *testing.B, prepare func(*crowd)) {
 	for _, pending := range []int{1000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("pending=%d", pending), func(b *testing.B) {
 			c := newCrowd(b, large, pending)
+			prepare(c)
 			before := c.core.Report().Totals.Attempts
 			number, spent := pending, time.Duration(0)
 			b.ReportAllocs()
 			for b.Loop() {
-				spent += c.complete(b, number)
-				number++
+				took, bound := c.complete(b, number)
+				spent += took
+				number += bound
 			}
 			searches := c.core.Report().Totals.Attempts - before
 			b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/completion")
@@ -118,7 +163,8 @@ func TestACompletionSearchesOncePerShape(t *testing.T) {
 		c := newCrowd(t, small, pending)
 		for i := range 20 {
 			before := c.core.Report().Totals.Attempts
-			c.complete(t, pending+i)
+			_, bound := c.complete(t, pending+i)
+			require.Equal(t, 1, bound)
 			// One of them is answered with yes, and asked once more.
 			require.LessOrEqual(t, c.core.Report().Totals.Attempts-before, int64(shapes+1), "%d pending", pending)
 		}
