@@ -52,6 +52,7 @@ type Core struct {
 	orders   map[ActionID]*replica
 
 	shapes       map[string]*shape
+	demand       []int    // by level: whole gangs that wait for room in one domain of it
 	blocked      []*shape // the shapes that are blocked, in no useful order
 	quotaBlocked []*bucket
 	// windows set nodes aside; in order of name.
@@ -126,6 +127,7 @@ func New(config Config) (*Core, error) {
 
 		nextReserve: never,
 	}
+	c.demand = make([]int, fleet.Tree().NodeLevel()+1)
 	c.ensureQueue(quota.Root)
 	return c, nil
 }

@@ -129,11 +129,39 @@
 //
 // # Placement
 //
-// Package gang places a gang in the lowest topology domain that fits and there
-// in the tightest, so that whole nodes and whole domains stay whole; ties go to
-// the smaller name. Jobs that ask for the same are one question: when it is
-// answered with no, none of them is looked at again until something changes that
-// could help.
+// Package gang places a gang in the lowest topology domain that fits, there in the
+// tightest, and so that it breaks the fewest whole nodes and domains; ties go to
+// the smaller name. A [Topology] says what has to hold and what would be good: a
+// level for the gang and for each group, nested segments (the tensor-parallel group on
+// its island), balance, spread, aligned rails, domains for itself. [Locality] is
+// the dial between communication and packing for what is left open. Inside a node
+// that tells its Links, members get the GPUs that reach each other best. [Explain]
+// tells the [Bandwidth] that a placement is expected to give.
+//
+// Jobs that ask for the same are one question: when it is answered with no, none of
+// them is looked at again until something changes that could help.
+//
+// # Reservations
+//
+// A gang that has waited for Policy.ReserveAfter while smaller work was started may get
+// a reservation: the core plans, from the ends that are expected of what runs, where
+// and when it will fit first, and sets those nodes aside. From then on nothing is
+// placed there that is expected to end later than the gang starts; what ends in time
+// is backfilled. Up to Policy.ReservedGangs gangs, the first by class, priority and
+// age, have one at a time; everything else is backfilled around them. So a gang
+// that comes first and whose work fits the fleet starts within ReserveAfter and the
+// longest expected run time of what runs, however much smaller work keeps coming, if
+// nothing runs for longer than it said. A reservation ends when the gang starts, there
+// or elsewhere; when one of its nodes goes, is cordoned or loses a GPU; and when it has
+// not come true Policy.ReservationTimeout after its instant, so that a job that never
+// ends does not hold the nodes of another for ever. No capacity is held by a gang that
+// does not start: two gangs that want the same last GPUs never have a part each.
+//
+// [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for
+// a queue from ten to twelve. Nothing is placed there whose expected end runs into it.
+// What is expected is Job.ExpectedRuntime, or Policy.AssumedRuntime where a job does
+// not say; a service is expected to run for ever. What runs already is not stopped:
+// [Core.Report] names it as a conflict.
 //
 // # Journals
 //
@@ -142,7 +170,7 @@
 //
 // # What this version does not do
 //
-// Preemption, draining, MIG claims, spread, rail alignment and reservations are
-// not in yet. The fields that ask for them are refused with [ErrUnsupported], never
-// ignored.
+// Preemption, draining and MIG claims are not in yet. The fields that ask for them are
+// refused with [ErrUnsupported], never ignored. So nothing that runs is stopped for a
+// reservation either.
 package berth

@@ -127,6 +127,7 @@ func (c *Core) enqueue(e *entry, s *shape) {
 	}
 	e.bucket = b
 	b.entries.Push(e)
+	c.demandWhole(e, 1)
 	if stated := e.rep.job.spec.ExpectedRuntime; stated > 0 {
 		b.shortest = min(b.shortest, stated)
 	}
@@ -137,6 +138,18 @@ func (c *Core) enqueue(e *entry, s *shape) {
 	} else {
 		c.noteDue(b)
 		c.freshen(e)
+	}
+}
+
+// demandWhole tells the search of one gang more, or one less, that waits for room in one
+// domain of some levels: it breaks fewer whole domains there.
+func (c *Core) demandWhole(e *entry, change int) {
+	if e.grows {
+		return
+	}
+	for _, level := range e.bucket.shape.levels {
+		c.demand[level] += change
+		c.fleet.SetDemand(level, c.demand[level])
 	}
 }
 
@@ -160,6 +173,7 @@ func (c *Core) unawait(rep *replica) {
 func (c *Core) dequeue(e *entry) {
 	b := e.bucket
 	b.entries.Remove(e.slot)
+	c.demandWhole(e, -1)
 	c.unfresh(e)
 	switch {
 	case b.entries.Len() == 0:

@@ -18,6 +18,8 @@ type shape struct {
 	charge  quota.Charge // of request; of one product, or of none in particular
 	least   quota.Charge // of minimum
 	spec    shapeSpec
+	// levels in one domain of which the gang, a group or a segment is to be.
+	levels []topology.Level
 	// version of the class table that the requests were compiled for.
 	version int
 	// users counts the jobs and growth entries of this shape.
@@ -47,7 +49,7 @@ func (c *Core) shapeOf(spec shapeSpec) *shape {
 	if s := c.shapes[key]; s != nil {
 		return s
 	}
-	s := &shape{key: key, spec: spec, blockedAt: -1, version: -1}
+	s := &shape{key: key, spec: spec, levels: c.levelsOf(&spec), blockedAt: -1, version: -1}
 	c.shapes[key] = s
 	for i := range spec.Groups {
 		if share := spec.Groups[i].Claim.Share; share != nil {
@@ -56,6 +58,26 @@ func (c *Core) shapeOf(spec shapeSpec) *shape {
 	}
 	c.compile(s)
 	return s
+}
+
+// levelsOf lists the levels that a request names for the gang, a group or a segment to be
+// together in, but for the fleet.
+func (c *Core) levelsOf(spec *shapeSpec) []topology.Level {
+	names := []string{spec.Topology.Required, spec.Topology.Preferred}
+	for i := range spec.Groups {
+		t := &spec.Groups[i].Topology
+		names = append(names, t.Required, t.Preferred)
+		for _, segment := range t.Segments {
+			names = append(names, segment.Level)
+		}
+	}
+	var levels []topology.Level
+	for _, name := range names {
+		if level, ok := c.fleet.Tree().Level(name); ok && level > topology.Fleet && !slices.Contains(levels, level) {
+			levels = append(levels, level)
+		}
+	}
+	return levels
 }
 
 // dropShape gives up one use of a shape.
