@@ -88,9 +88,10 @@ type Policy struct {
 	// ReserveAfter is how long a gang waits, while others are started in its stead,
 	// before it may get a reservation; default 5 minutes.
 	ReserveAfter Duration `json:"reserveAfter,omitempty"`
-	// ReservedGangs is how many gangs may have a reservation at a time: the first in
-	// policy order. Nobody delays those; all others are backfilled around them.
-	// Default 4; -1: none.
+	// ReservedGangs is how many gangs of several nodes may have a reservation at a time,
+	// and how many that fit on one: the first by class, priority and age. Only what is
+	// of a higher class or priority delays those; all others are backfilled around
+	// them. Default 4; -1: none.
 	ReservedGangs int `json:"reservedGangs,omitempty"`
 	// ReservationTimeout is how long after its expected start a reservation is kept
 	// when the gang still cannot start, as when something runs for longer than it

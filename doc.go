@@ -146,7 +146,8 @@
 // A gang that has waited for Policy.ReserveAfter while smaller work was started may get
 // a reservation: the core plans, from the ends that are expected of what runs, where
 // and when it will fit first, and sets those nodes aside. From then on nothing is
-// placed there that is expected to end later than the gang starts; what ends in time
+// placed there that is expected to end later than the gang starts, unless it is of a
+// higher class or priority; what ends in time
 // is backfilled. Up to Policy.ReservedGangs gangs, the first by class, priority and
 // age, have one at a time; everything else is backfilled around them. So a gang
 // that comes first and whose work fits the fleet starts within ReserveAfter and the

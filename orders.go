@@ -17,6 +17,7 @@ func (c *Core) bind(rep *replica, code CauseCode, detail string) {
 		Members: c.placements(rep, memberBinding),
 	}
 	c.openOrder(rep)
+	c.overrun(rep)
 	c.totals.Binds++
 }
 

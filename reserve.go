@@ -52,10 +52,7 @@ func (c *Core) reserve() {
 		return
 	}
 	c.nextReserve = never
-	free := c.config.Policy.ReservedGangs - c.reservedGangs()
-	if free <= 0 {
-		return // the end of a reservation calls again
-	}
+	large, small := c.reservedGangs()
 	var due []*entry
 	for _, s := range c.blocked {
 		for _, b := range s.buckets {
@@ -73,15 +70,30 @@ func (c *Core) reserve() {
 	}
 	slices.SortFunc(due, compareEntries)
 	for _, e := range due {
-		if free == 0 {
-			break
+		count := &small
+		if c.spansNodes(e.bucket.shape) {
+			count = &large
+		}
+		if *count >= c.config.Policy.ReservedGangs {
+			continue // the end of a reservation calls again
 		}
 		if c.reserveFor(e) {
-			free--
+			*count++
 		} else {
 			c.postpone(e.rep)
 		}
 	}
+}
+
+// spansNodes reports whether a shape needs more GPUs than one node has.
+func (c *Core) spansNodes(s *shape) bool {
+	most := 0
+	for i := range s.minimum.Groups {
+		for _, class := range s.minimum.Groups[i].Classes {
+			most = max(most, c.classes.list[class].key.gpus)
+		}
+	}
+	return s.gpus() > most
 }
 
 // postpone has the core not think about a reservation for a replica for a while, and not
@@ -111,21 +123,26 @@ func (c *Core) withinQuota(b *bucket) bool {
 	return ok
 }
 
-// reservedGangs counts the gangs with a reservation.
-func (c *Core) reservedGangs() int {
-	n := 0
+// reservedGangs counts the gangs with a reservation: those of several nodes, and those
+// that fit on one.
+func (c *Core) reservedGangs() (large, small int) {
 	for _, w := range c.windows {
-		if w.isReservation() {
-			n++
+		switch {
+		case !w.isReservation():
+		case c.spansNodes(w.rep.job.shape):
+			large++
+		default:
+			small++
 		}
 	}
-	return n
+	return large, small
 }
 
 // reserveFor sets nodes aside for a gang, if it is expected ever to fit.
 func (c *Core) reserveFor(e *entry) bool {
 	c.compile(e.bucket.shape)
-	at, where, ok := c.plan(&e.bucket.shape.minimum)
+	request, _ := c.liftUntil(e.rep, e.bucket.shape.spec.Groups, &e.bucket.shape.minimum, never)
+	at, where, ok := c.plan(request)
 	if !ok {
 		return false
 	}
@@ -162,11 +179,10 @@ func (c *Core) serveReserved() {
 	}
 	slices.SortFunc(list, compareEntries)
 	for _, e := range list {
-		if c.tryReserved(e) {
-			continue
+		// One that was placed before may have taken its nodes.
+		if w := e.rep.reserved; w != nil && !c.tryReserved(e) {
+			w.from = min(w.from, c.estimate(w))
 		}
-		w := e.rep.reserved
-		w.from = min(w.from, c.estimate(w))
 	}
 }
 
@@ -222,10 +238,15 @@ func (c *Core) freeAt(n *node, gpus int) Time {
 // the same: its own, those of its queue, and those that it leaves in time. False:
 // there are none.
 func (c *Core) lift(rep *replica, groups []Group, r *gang.Request) (*gang.Request, bool) {
+	return c.liftUntil(rep, groups, r, c.endIfPlaced(rep))
+}
+
+// liftUntil is lift for a replica that is expected to end at an instant.
+func (c *Core) liftUntil(rep *replica, groups []Group, r *gang.Request, end Time) (*gang.Request, bool) {
 	if len(c.windows) == 0 {
 		return r, false
 	}
-	end, lifted := c.endIfPlaced(rep), *r
+	lifted := *r
 	lifted.Groups = slices.Clone(r.Groups)
 	any := false
 	for i := range lifted.Groups {
@@ -285,7 +306,8 @@ func (c *Core) mayBackfill(b *bucket) bool {
 	}
 	soonest := c.now.Add(min(b.shortest, c.config.Policy.AssumedRuntime))
 	return slices.ContainsFunc(c.windows, func(w *window) bool {
-		return soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue)
+		return soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue) ||
+			w.isReservation() && outranks(first, w.rep)
 	})
 }
 

@@ -44,9 +44,31 @@ const (
 )
 
 // admits reports whether a member of a replica may be placed in the window if it is
-// expected to end at an instant.
+// expected to end at an instant: it belongs there, it leaves in time, or the window is
+// the reservation of a gang that ranks below it.
 func (c *Core) admits(w *window, rep *replica, end Time) bool {
-	return w.rep == rep || end <= w.from || w.queue != quota.None && c.below(rep.job.queue, w.queue)
+	return w.rep == rep || end <= w.from || w.queue != quota.None && c.below(rep.job.queue, w.queue) ||
+		w.isReservation() && outranks(rep, w.rep)
+}
+
+// outranks reports whether a replica is of a higher class, or of a higher priority in
+// its class.
+func outranks(a, b *replica) bool {
+	x, y := &a.job.spec, &b.job.spec
+	return x.Class > y.Class || x.Class == y.Class && x.Priority > y.Priority
+}
+
+// overrun ends the reservations of gangs in whose stead a replica that ranks above them
+// has just been placed: they have to be planned anew.
+func (c *Core) overrun(rep *replica) {
+	end := c.endIfPlaced(rep)
+	for flat := range rep.members {
+		if n := rep.members[flat].node; n == nil || len(n.windows) == 0 || rep.members[flat].state != memberBinding {
+			continue
+		} else if slices.ContainsFunc(n.windows, func(w *window) bool { return w.isReservation() && w.rep != rep && end > w.from }) {
+			c.spoil(n)
+		}
+	}
 }
 
 // below reports whether a queue is another, or stands under it.
