@@ -41,10 +41,11 @@ func (c *Core) attempt(b *bucket) {
 		return
 	}
 	outcome := c.try(e, request)
-	if lifted, some := c.lift(e.rep, s.spec.Groups, request); some && outcome != fits {
-		if c.try(e, lifted) == fits {
-			outcome = fits
-		}
+	if outcome == fits {
+		return
+	}
+	if lifted, some := c.lift(e.rep, s.spec.Groups, request); some && c.try(e, lifted) == fits {
+		return
 	}
 	switch outcome {
 	case fitsNowhere:

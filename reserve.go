@@ -7,7 +7,6 @@ import (
 
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
-	"github.com/berth-sched/berth/topology"
 )
 
 // A gang that keeps losing to smaller work gets a reservation: the nodes on which it
@@ -15,7 +14,7 @@ import (
 // expected to end before it starts. So the first gangs in policy order cannot be
 // delayed (conservative backfill), and all others are backfilled around them without
 // a reservation of their own (EASY backfill; D. Lifka, "The ANL/IBM SP scheduling
-// system", 1995; A. Mu'alem and D. Feitelson, IEEE TPDS 12(6), 2001).
+// system", 1995; A. Mu'alem and D. Feitelson, IEEE TPDS 12(6), 2001). See backfill.go.
 
 // gangName names the window of a gang.
 func gangName(kind string, rep *replica) string {
@@ -232,148 +231,4 @@ func (c *Core) freeAt(n *node, gpus int) Time {
 		}
 	}
 	return at
-}
-
-// lift is a request with the nodes that are set aside but that a replica may use all
-// the same: its own, those of its queue, and those that it leaves in time. False:
-// there are none.
-func (c *Core) lift(rep *replica, groups []Group, r *gang.Request) (*gang.Request, bool) {
-	return c.liftUntil(rep, groups, r, c.endIfPlaced(rep))
-}
-
-// liftUntil is lift for a replica that is expected to end at an instant.
-func (c *Core) liftUntil(rep *replica, groups []Group, r *gang.Request, end Time) (*gang.Request, bool) {
-	if len(c.windows) == 0 {
-		return r, false
-	}
-	lifted := *r
-	lifted.Groups = slices.Clone(r.Groups)
-	any := false
-	for i := range lifted.Groups {
-		g := &lifted.Groups[i]
-		g.Classes = c.classes.matching(&groups[i], func(list []*window) bool {
-			return !slices.ContainsFunc(list, func(w *window) bool { return !c.admits(w, rep, end) })
-		})
-		any = any || len(g.Classes) > len(r.Groups[i].Classes)
-	}
-	return &lifted, any
-}
-
-// backfill tries waiting work on the nodes that are set aside: what belongs there, and
-// what leaves in time. It looks at what fits nowhere else, in policy order: after
-// something has changed there at the first few of each bucket, else at newcomers
-// alone, and at no more in all than the policy allows.
-func (c *Core) backfill() {
-	var list []*entry
-	switch {
-	case len(c.windows) == 0:
-	case c.backfillDue:
-		free := c.fencedFree()
-		for _, s := range c.blocked {
-			if free == 0 || s.gpus() > free {
-				continue
-			}
-			for _, b := range s.buckets {
-				if c.mayBackfill(b) {
-					list = append(list, b.first(backfillDepth)...)
-				}
-			}
-		}
-	default:
-		list = slices.Clone(c.fresh)
-	}
-	for len(c.fresh) > 0 {
-		c.unfresh(c.fresh[len(c.fresh)-1])
-	}
-	slices.SortFunc(list, compareEntries)
-	for i, budget := 0, c.config.Policy.BackfillBudget; i < len(list) && budget > 0; i++ {
-		if c.backfillEntry(list[i]) {
-			budget--
-		}
-	}
-	c.backfillDue = false
-}
-
-// mayBackfill reports whether some entry of a bucket may be placed on nodes that are set
-// aside, as far as it can be told without looking at all of them.
-func (c *Core) mayBackfill(b *bucket) bool {
-	first := b.entries.Min().rep
-	if b.quotaSlot >= 0 {
-		return false
-	}
-	if first.reserved != nil || first.exclusive != nil {
-		return true
-	}
-	soonest := c.now.Add(min(b.shortest, c.config.Policy.AssumedRuntime))
-	return slices.ContainsFunc(c.windows, func(w *window) bool {
-		return soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue) ||
-			w.isReservation() && outranks(first, w.rep)
-	})
-}
-
-// backfillEntry tries one entry, and reports whether that took a search.
-func (c *Core) backfillEntry(e *entry) bool {
-	b := e.bucket
-	c.compile(b.shape)
-	request, ok := c.affordable(b)
-	if !ok || b.quotaSlot >= 0 {
-		return false
-	}
-	lifted, some := c.lift(e.rep, b.shape.spec.Groups, request)
-	if !some {
-		return false
-	}
-	c.totals.Attempts++
-	if c.try(e, lifted) == fits {
-		c.totals.Backfilled++
-	}
-	return true
-}
-
-// freshen notes that an entry has come to a bucket that is blocked, while nodes are set
-// aside that it may yet use.
-func (c *Core) freshen(e *entry) {
-	if len(c.windows) > 0 && e.freshAt < 0 {
-		e.freshAt = len(c.fresh)
-		c.fresh = append(c.fresh, e)
-	}
-}
-
-func (c *Core) unfresh(e *entry) {
-	if e.freshAt < 0 {
-		return
-	}
-	last := c.fresh[len(c.fresh)-1]
-	c.fresh[e.freshAt] = last
-	last.freshAt = e.freshAt
-	c.fresh = c.fresh[:len(c.fresh)-1]
-	e.freshAt = -1
-}
-
-// backfillDepth is how many jobs of one bucket a backfill looks at.
-const backfillDepth = 16
-
-// first lists the first entries of a bucket in order.
-func (b *bucket) first(n int) []*entry {
-	var list []*entry
-	for len(list) < n && b.entries.Len() > 0 {
-		e := b.entries.Min()
-		b.entries.Remove(e.slot)
-		list = append(list, e)
-	}
-	for _, e := range list {
-		b.entries.Push(e)
-	}
-	return list
-}
-
-// fencedFree sums the free GPUs that are set aside.
-func (c *Core) fencedFree() int {
-	free := 0
-	for i := range c.classes.list {
-		if e := &c.classes.list[i]; e.nodes > 0 && e.key.fence != "" {
-			free += c.fleet.Tree().FreeGPUs(topology.Root, topology.Class(i))
-		}
-	}
-	return free
 }
