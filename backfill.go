@@ -12,25 +12,30 @@ import (
 // the same: its own, those of its queue, and those that it leaves in time. False:
 // there are none.
 func (c *Core) lift(rep *replica, groups []Group, r *gang.Request) (*gang.Request, bool) {
-	return c.liftUntil(rep, groups, r, c.endIfPlaced(rep))
+	end := c.endIfPlaced(rep)
+	lifted := c.widen(groups, r, func(w *window) bool { return c.admits(w, rep, end) })
+	for i := range lifted.Groups {
+		if len(lifted.Groups[i].Classes) > len(r.Groups[i].Classes) {
+			return lifted, true
+		}
+	}
+	return r, false
 }
 
-// liftUntil is lift for a replica that is expected to end at an instant.
-func (c *Core) liftUntil(rep *replica, groups []Group, r *gang.Request, end Time) (*gang.Request, bool) {
+// widen is a request with the nodes that are set aside by open windows alone.
+func (c *Core) widen(groups []Group, r *gang.Request, open func(*window) bool) *gang.Request {
 	if len(c.windows) == 0 {
-		return r, false
+		return r
 	}
+	closed := func(w *window) bool { return !open(w) }
 	lifted := *r
 	lifted.Groups = slices.Clone(r.Groups)
-	any := false
 	for i := range lifted.Groups {
-		g := &lifted.Groups[i]
-		g.Classes = c.classes.matching(&groups[i], func(list []*window) bool {
-			return !slices.ContainsFunc(list, func(w *window) bool { return !c.admits(w, rep, end) })
+		lifted.Groups[i].Classes = c.classes.matching(&groups[i], func(list []*window) bool {
+			return !slices.ContainsFunc(list, closed)
 		})
-		any = any || len(g.Classes) > len(r.Groups[i].Classes)
 	}
-	return &lifted, any
+	return &lifted
 }
 
 // backfill tries waiting work on the nodes that are set aside: what belongs there, and

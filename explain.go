@@ -256,8 +256,12 @@ func (c *Core) capacityReason(e *entry) Reason {
 	if w := e.rep.reserved; w != nil {
 		report := c.reportWindow(w)
 		reason.Reserved, reason.ExpectedStart = &report, w.from
-	} else if at, _, ok := c.plan(request); ok && short && len(reason.Levels) > 0 {
-		reason.ExpectedStart = at
+		return reason
+	}
+	if short && reason.Code != ReasonNoNodes && reason.Code != ReasonTooLarge {
+		if at, _, ok := c.plan(request); ok {
+			reason.ExpectedStart = at
+		}
 	}
 	return reason
 }

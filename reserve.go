@@ -140,8 +140,7 @@ func (c *Core) reservedGangs() (large, small int) {
 // reserveFor sets nodes aside for a gang, if it is expected ever to fit.
 func (c *Core) reserveFor(e *entry) bool {
 	c.compile(e.bucket.shape)
-	request, _ := c.liftUntil(e.rep, e.bucket.shape.spec.Groups, &e.bucket.shape.minimum, never)
-	at, where, ok := c.plan(request)
+	at, where, ok := c.plan(c.wherever(e))
 	if !ok {
 		return false
 	}
@@ -158,10 +157,24 @@ func (c *Core) reserveFor(e *entry) bool {
 	if !c.roomToSetAside(w.nodes) {
 		return false
 	}
+	for _, n := range w.nodes { // what fits on one node is planned around what does not
+		c.spoil(n)
+	}
 	e.rep.reserved = w
 	c.addWindow(w)
 	c.totals.Reservations++
 	return true
+}
+
+// wherever is the request of an entry on all nodes that a reservation for it may be on:
+// not on those that are reserved for others, but for what ranks below it or, if it
+// needs several nodes, fits on one.
+func (c *Core) wherever(e *entry) *gang.Request {
+	s := e.bucket.shape
+	large := c.spansNodes(s)
+	return c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
+		return c.admits(w, e.rep, never) || large && w.isReservation() && !c.spansNodes(w.rep.job.shape)
+	})
 }
 
 // serveReserved starts the gangs whose reservation has come true, or that fit
