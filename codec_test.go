@@ -23,11 +23,14 @@ func sampleJob() berth.Job {
 					Pools: []string{"h100"}, Products: []string{"H100-80GB"}, MinGPUMemoryMiB: 1,
 					MinComputeCapability: berth.ComputeCapability{Major: 9}, Labels: map[string]string{"zone": "a", "arch": "amd64"},
 				},
-				Topology: berth.Topology{Required: "leaf", Preferred: "leaf"},
+				Topology: berth.Topology{
+					Required: "leaf", Preferred: "leaf", Segments: []berth.Segment{{Size: 4, Level: "leaf"}, {Size: 2, Level: "node"}},
+					Balance: "node", Spread: "leaf", MaxSkew: 2, RailAligned: true,
+				},
 			},
 			{Name: "side", Replicas: 1, Claim: berth.Claim{Share: &berth.Share{Mode: berth.TimeSlice, Milli: 250, MemoryMiB: 4096}}},
 		},
-		Topology:   berth.Topology{Required: "spine"},
+		Topology:   berth.Topology{Required: "spine", Exclusive: "leaf"},
 		MinRuntime: berth.Minute, ExpectedRuntime: berth.Hour, GangTimeout: berth.Day,
 		Checkpoint: berth.Checkpoint{Supported: true, Interval: berth.Hour, Cost: berth.Minute, RestartCost: berth.Second},
 	}
@@ -60,6 +63,11 @@ func sampleEvents() []berth.Event {
 		berth.GPURepaired{Node: "n1", GPU: 3},
 		berth.QueueSet{Queue: quota.Queue{Name: "team-a", Guarantee: quota.Amounts{quota.GPU: 8000}, Limit: quota.Amounts{quota.CPU: 1}, Weight: 2}},
 		berth.QueueRemoved{Queue: "team-a"},
+		berth.ReservationSet{Reservation: berth.Reservation{
+			ID: "r", From: 5, Until: 9, Queue: "team-a", GPUs: 64, Selector: berth.Selector{Pools: []string{"h100"}}, Required: "leaf", Reason: "demo",
+		}},
+		berth.ReservationSet{Reservation: berth.Reservation{ID: "s", From: 5, Until: 9, Nodes: []berth.NodeID{"n1"}, Domain: []string{"a"}}},
+		berth.ReservationRemoved{Reservation: "r"},
 		berth.JobSubmitted{Job: sampleJob()},
 		berth.JobObserved{Job: berth.Job{ID: "j", Service: &berth.Service{Replicas: 2}}, Running: []berth.RunningReplica{{
 			Replica: 1, Incarnation: 4, Started: 99,
@@ -70,7 +78,7 @@ func sampleEvents() []berth.Event {
 		berth.JobFinished{Job: "j", Incarnation: 1, Failed: true, Reason: "exit 1"},
 		berth.MemberFailed{Job: "j", Replica: 2, Incarnation: 1, Members: []berth.MemberRef{{Group: "workers", Index: 7}}, Reason: "oom"},
 		berth.ActionReported{Action: 7, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 1}}, Reason: "no image"},
-		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: 1, ReleaseTimeout: 2, ReleaseAttempts: 3, RetryBackoff: 4, MaxRetryBackoff: 5, PassBudget: 6}},
+		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: 1, ReleaseTimeout: 2, ReleaseAttempts: 3, RetryBackoff: 4, MaxRetryBackoff: 5, PassBudget: 6, Locality: berth.Loose, ReservedGangs: -1}},
 	}
 }
 

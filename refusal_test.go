@@ -71,6 +71,11 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		change(&n)
 		return berth.NodeJoined{Node: n}
 	}
+	reserve := func(change func(*berth.Reservation)) berth.Event {
+		r := berth.Reservation{ID: "r", From: 100, Until: 200, Nodes: []berth.NodeID{"n1"}}
+		change(&r)
+		return berth.ReservationSet{Reservation: r}
+	}
 	observe := func(members ...berth.MemberPlacement) berth.Event {
 		return berth.JobObserved{Job: gangJob("new", 1, 8), Running: []berth.RunningReplica{{Incarnation: 1, Members: members}}}
 	}
@@ -93,6 +98,10 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"negative GPU memory", join(func(n *berth.Node) { n.GPUs[0].MemoryMiB = -1 }), berth.ErrInvalid, "node.gpus[0].memoryMiB"},
 		{"two products", join(func(n *berth.Node) { n.GPUs[2].Product = "T4" }), berth.ErrUnsupported, "node.gpus[2].product"},
 		{"65 GPUs", join(func(n *berth.Node) { n.GPUs = make([]berth.GPU, 65) }), berth.ErrLimit, "node.gpus"},
+		{"links of another node", join(func(n *berth.Node) { n.Links = bridged(4) }), berth.ErrInvalid, "node.links"},
+		{"a link of no kind", join(func(n *berth.Node) { n.Links = bridged(8); n.Links[1][2] = "wet string" }), berth.ErrInvalid, "node.links[1][2]"},
+		{"links that differ by direction", join(func(n *berth.Node) { n.Links = bridged(8); n.Links[1][2] = "PIX" }), berth.ErrInvalid, "node.links"},
+		{"links of no GPUs", join(func(n *berth.Node) { n.GPUs, n.Links = nil, bridged(1) }), berth.ErrInvalid, "node.links"},
 		{"bad rail", join(func(n *berth.Node) { n.NICs[0].Rail = -1 }), berth.ErrInvalid, "node.nics[0].rail"},
 
 		{"update of an unknown node", berth.NodeUpdated{Node: sampleNode("n9")}, berth.ErrUnknown, "node.id"},
@@ -111,6 +120,18 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"lending limit", berth.QueueSet{Queue: quota.Queue{Name: "x", LendingLimit: quota.Amounts{quota.GPU: 1}}}, berth.ErrUnsupported, "queue.lendingLimit"},
 		{"queue in use", berth.QueueRemoved{Queue: "team-a"}, berth.ErrConflict, "queue"},
 		{"unknown queue", berth.QueueRemoved{Queue: "x"}, berth.ErrUnknown, "queue"},
+
+		{"reservation of nothing", reserve(func(r *berth.Reservation) { r.Nodes = nil }), berth.ErrInvalid, "reservation"},
+		{"reservation of two things", reserve(func(r *berth.Reservation) { r.GPUs = 8 }), berth.ErrInvalid, "reservation"},
+		{"reservation without a name", reserve(func(r *berth.Reservation) { r.ID = "" }), berth.ErrInvalid, "reservation.id"},
+		{"reservation that is over", reserve(func(r *berth.Reservation) { r.From, r.Until = 1, 2 }), berth.ErrInvalid, "reservation.until"},
+		{"reservation that ends first", reserve(func(r *berth.Reservation) { r.From = 500 }), berth.ErrInvalid, "reservation.until"},
+		{"reservation for nobody known", reserve(func(r *berth.Reservation) { r.Queue = "x" }), berth.ErrUnknown, "reservation.queue"},
+		{"reservation of too much", reserve(func(r *berth.Reservation) { r.Nodes, r.GPUs = nil, 1000 }), berth.ErrConflict, "reservation.gpus"},
+		{"reservation of negative GPUs", reserve(func(r *berth.Reservation) { r.Nodes, r.GPUs = nil, -1 }), berth.ErrInvalid, "reservation.gpus"},
+		{"reservation too deep", reserve(func(r *berth.Reservation) { r.Nodes, r.Domain = nil, []string{"a", "b", "c"} }), berth.ErrInvalid, "reservation.domain"},
+		{"reservation at an unknown level", reserve(func(r *berth.Reservation) { r.Required = "x" }), berth.ErrUnknown, "reservation.required"},
+		{"end of an unknown reservation", berth.ReservationRemoved{Reservation: "x"}, berth.ErrUnknown, "reservation"},
 
 		{"duplicate job", submit(func(j *berth.Job) { j.ID = "runs" }), berth.ErrDuplicate, "job.id"},
 		{"no queue", submit(func(j *berth.Job) { j.Queue = "" }), berth.ErrInvalid, "job.queue"},
@@ -212,6 +233,10 @@ func TestConfigIsChecked(t *testing.T) {
 		{berth.Config{Levels: []string{""}}, "levels[0]"},
 		{berth.Config{Limits: berth.Limits{Nodes: -1}}, "limits.nodes"},
 		{berth.Config{Policy: berth.Policy{PassBudget: -1}}, "policy.passBudget"},
+		{berth.Config{Policy: berth.Policy{ReservedGangs: 257}}, "policy.reservedGangs"},
+		{berth.Config{Policy: berth.Policy{Locality: 9}}, "policy.locality"},
+		{berth.Config{Fabric: berth.Fabric{RailLevel: "leaf"}}, "fabric.railLevel"},
+		{berth.Config{Fabric: berth.Fabric{Tapers: []berth.Taper{{Level: "node", RatioMilli: 1}}}}, "fabric.tapers[0].ratioMilli"},
 	} {
 		_, err := berth.New(c.config)
 		var e *berth.Error

@@ -75,6 +75,11 @@ func TestEnumsRoundTrip(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, m, back)
 	}
+	for l := range berth.Loose + 1 {
+		back, err := berth.ParseLocality(l.String())
+		require.NoError(t, err)
+		require.Equal(t, l, back)
+	}
 	for s := range berth.Releasing + 1 {
 		back, err := berth.ParseState(s.String())
 		require.NoError(t, err)
