@@ -187,6 +187,11 @@ func chargeOf(h *gang.Hold, n *node) quota.Charge {
 	return charge
 }
 
+// holds reports whether any member holds capacity.
+func (rep *replica) holds() bool {
+	return slices.ContainsFunc(rep.members, func(m member) bool { return m.state.holds() })
+}
+
 // book records a hold that the fleet has already granted: the member takes its
 // place, the queue is charged.
 func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {

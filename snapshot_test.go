@@ -71,6 +71,35 @@ func newVariedCore(t testing.TB) *berth.Core {
 	return core
 }
 
+// newReservedCore has nodes set aside in all ways: for a gang that waits, for one that
+// runs, in advance by name, by place and by number. An entry is fresh, a gang stalled.
+func newReservedCore(t testing.TB) *berth.Core {
+	t.Helper()
+	h := newHarbour(t, berth.Config{Levels: []string{"leaf"}, Policy: berth.Policy{ReservedGangs: 1}})
+	h.nodes("a", 3, "a")
+	h.nodes("b", 2, "b")
+	h.nodes("c", 2, "c")
+	n := pairs("d")
+	n.Domains = []string{"d"}
+	h.tell(berth.NodeJoined{Node: n})
+	until := berth.Time(0).Add(berth.Day)
+	h.tell(berth.ReservationSet{Reservation: berth.Reservation{ID: "rack", From: until - 1, Until: until, Domain: []string{"d"}}})
+	h.job("alone", 1, 8, berth.Hour, func(j *berth.Job) { j.Topology.Exclusive = "leaf" })
+	h.minute()
+	h.job("runs", 3, 8, berth.Hour)
+	h.minute()
+	h.tell(berth.ReservationSet{Reservation: berth.Reservation{ID: "number", From: until - 1, Until: until, GPUs: 8, Required: "leaf"}})
+	h.tell(berth.ReservationSet{Reservation: berth.Reservation{ID: "name", From: until - 1, Until: until, Nodes: []berth.NodeID{"a-00", "later"}, Queue: "q"}})
+	h.job("gang", 3, 8, berth.Hour)
+	h.job("never", 4, 8, berth.Hour, func(j *berth.Job) { j.Topology.Required, j.Priority = "leaf", 1 })
+	for range 7 {
+		h.minute()
+	}
+	h.job("fresh", 3, 8, berth.Minute)
+	require.NoError(t, h.core.Check())
+	return h.core
+}
+
 // newSmallCore has a short snapshot, which a fuzzer gets through faster.
 func newSmallCore(t testing.TB) *berth.Core {
 	t.Helper()
@@ -110,6 +139,41 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, a)
 	require.Equal(t, a, b)
+}
+
+// D2 for what is set aside: the restored core is the same now, and does the same
+// until all is over.
+func TestD2_SnapshotOfReservations(t *testing.T) {
+	core := newReservedCore(t)
+	first, err := core.Snapshot()
+	require.NoError(t, err)
+	for _, part := range []string{`"reserved":{`, `"exclusive":[[`, `"fresh":[`, `"stalled":true`, `"links":[[`, `"endsAt":`} {
+		require.Contains(t, string(first), part)
+	}
+	back, err := berth.Restore(first)
+	require.NoError(t, err)
+	require.NoError(t, back.Check())
+	for {
+		a, err := core.Snapshot()
+		require.NoError(t, err)
+		b, err := back.Snapshot()
+		require.NoError(t, err)
+		require.Equal(t, string(a), string(b))
+		require.Equal(t, core.Report(), back.Report())
+		at, more := core.NextWake()
+		again, same := back.NextWake()
+		require.Equal(t, at, again)
+		require.Equal(t, more, same)
+		if !more {
+			break
+		}
+		orders, err := core.Schedule(at)
+		require.NoError(t, err)
+		repeated, err := back.Schedule(at)
+		require.NoError(t, err)
+		require.Equal(t, orders, repeated)
+		require.NoError(t, back.Check())
+	}
 }
 
 // Promise R1 for snapshots: whatever the bytes, a core that holds together or a

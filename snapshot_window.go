@@ -69,6 +69,8 @@ func (c *Core) restoreWindows(rep *replica, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "endsAt", "is before the epoch, or reserveAt is")
 	case s.EndsAt != 0 && rep.state == Pending:
 		return refuse(ErrInvalid, "endsAt", "is set for a replica that holds nothing")
+	case s.EndsAt == 0 && rep.holds() && rep.job.spec.Service == nil:
+		return refuse(ErrInvalid, "endsAt", "is missing for a replica that holds something")
 	case s.Reserved != nil && (rep.state != Pending || rep.entries == nil):
 		return refuse(ErrInvalid, "reserved", "is set for a replica that does not wait")
 	case len(s.Exclusive) > 0 && (rep.job.spec.Topology.Exclusive == "" || rep.state == Pending):

@@ -16,7 +16,12 @@ import (
 // JSON and of which some values were changed is refused with a typed error, or
 // makes a core that holds together and goes on.
 func TestR1_TamperedSnapshots(t *testing.T) {
-	original, err := newVariedCore(t).Snapshot()
+	t.Run("orders", func(t *testing.T) { tamperWith(t, newVariedCore(t)) })
+	t.Run("reservations", func(t *testing.T) { tamperWith(t, newReservedCore(t)) })
+}
+
+func tamperWith(t *testing.T, core *berth.Core) {
+	original, err := core.Snapshot()
 	require.NoError(t, err)
 	var accepted, refused int
 	rapid.Check(t, func(t *rapid.T) {

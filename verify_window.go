@@ -54,14 +54,13 @@ func (v *verifier) windows() error {
 
 // ending checks the end that is expected of a replica, and its part in what is stalled.
 func (v *verifier) ending(rep *replica) error {
-	holds := slices.ContainsFunc(rep.members, func(m member) bool { return m.state.holds() })
 	if rep.endsAt != 0 {
 		v.endings++
 	}
 	switch {
 	case rep.endsAt != 0 && !v.c.endings.Has(ending{rep.endsAt, rep}):
 		return fmt.Errorf("its end is not in the index")
-	case rep.endsAt == 0 && holds && rep.job.spec.Service == nil:
+	case rep.endsAt == 0 && rep.holds() && rep.job.spec.Service == nil:
 		return fmt.Errorf("it holds something and is never expected to end")
 	case rep.state == Pending && (rep.endsAt != 0 || rep.exclusive != nil):
 		return fmt.Errorf("it is pending, and is expected to end or has domains for itself")
