@@ -60,23 +60,27 @@ type Reason struct {
 	Reserved *ReservationReport `json:"reserved,omitempty"`
 }
 
-// A LevelFinding says what a search found at one level.
+// A LevelFinding says what the search found at one level.
 type LevelFinding struct {
 	Level string `json:"level"`
-	// Domains is how many there are, Roomy how many of them have room for the gang,
-	// counted member by member.
+	// Domains is how many have a node that may serve the gang, Roomy how many of them
+	// have GPUs enough for each group by itself.
 	Domains int `json:"domains"`
 	Roomy   int `json:"roomy"`
-	// Lacking counts the other domains by what they lack, in a fixed order.
+	// Lacking counts the domains in which it does not fit by the first thing that they
+	// lack, in this order.
 	Lacking []Lack `json:"lacking,omitempty"`
-	// Best is the domain with room for the most members, Fits that number.
-	Best string `json:"best,omitempty"`
-	Fits int    `json:"fits"`
+	// Best is the domain, by its path, or the node in which the most members fit: Fits of
+	// the Needed ones.
+	Best   string `json:"best,omitempty"`
+	Fits   int    `json:"fits"`
+	Needed int    `json:"needed"`
 }
 
 // A Lack counts the domains that lack something.
 type Lack struct {
-	// What: "GPUs", "whole segments", "rails", "host CPU", "host memory", "health".
+	// What: "health" (failed GPUs and cordoned nodes would do), "GPUs", "whole segments",
+	// "host CPU", "host memory", "rails", "spread", "room for all groups".
 	What    string `json:"what"`
 	Domains int    `json:"domains"`
 }

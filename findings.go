@@ -2,7 +2,36 @@ package berth
 
 import "github.com/berth-sched/berth/gang"
 
-// findings tells what a search finds at each level.
+// findings tells what the search finds at each level at which it looks.
 func (c *Core) findings(r *gang.Request) []LevelFinding {
-	return nil
+	tree := c.fleet.Tree()
+	var list []LevelFinding
+	for _, f := range c.fleet.Levels(r) {
+		finding := LevelFinding{
+			Level: tree.LevelName(f.Level), Domains: f.Domains, Roomy: f.Enough, Fits: f.BestMembers, Needed: f.Needed,
+		}
+		switch {
+		case f.BestMembers == 0:
+		case f.BestNode >= 0:
+			finding.Best = tree.NodeName(f.BestNode)
+		default:
+			finding.Best = tree.DomainString(f.Best)
+		}
+		for _, lack := range []Lack{
+			{"health", f.Health},
+			{"GPUs", f.GPUs},
+			{"whole segments", f.Segments},
+			{"host CPU", f.HostCPU},
+			{"host memory", f.HostMemory},
+			{"rails", f.Rails},
+			{"spread", f.Spread},
+			{"room for all groups", f.Together},
+		} {
+			if lack.Domains > 0 {
+				finding.Lacking = append(finding.Lacking, lack)
+			}
+		}
+		list = append(list, finding)
+	}
+	return list
 }
