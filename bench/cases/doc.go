@@ -1,0 +1,28 @@
+// Package cases replays scheduling scenarios of other schedulers through the public
+// API of the core and tells where it decides otherwise.
+//
+// A file holds scenarios of one format, which is recognised by its keys. Each is a
+// small fleet, a few requests and the outcome that the other scheduler gives. Nothing
+// here knows an outcome beforehand: every scenario is translated into facts, the core
+// runs a pass, and what it orders is compared with what the file expects.
+//
+//	set, err := cases.Read("kueue_tas.json", file)
+//	differences, err := cases.DifferencesOf(set.Format)
+//	...
+//	for _, v := range cases.Judge(set.Run(), differences) {
+//		fmt.Println(v.ID, v.Verdict, v.Reason)
+//	}
+//
+// Where the core is meant to decide otherwise, differences.json says why, in a line
+// for a scenario, or for a rule: a difference whose worth can be told from the outcome
+// itself, so that it holds for scenarios that nobody here has seen. A difference that
+// is not there is a defect, of the core or of the translation; a scenario that is there
+// and does not differ any more is stale. [Verdict] tells them apart.
+//
+// # Formats
+//
+//   - Kueue's topology-aware scheduling ("tas_cases"): see tas.go for how its words are
+//     translated.
+//   - Those of KAI and of Kueue's preemption are recognised and answered with
+//     [ErrNotYet].
+package cases
