@@ -58,7 +58,25 @@ func shapes() []shape {
 		{Count: 16, Claim: host(Claim{GPUs: 8}), Classes: all},
 		{Count: 4, Claim: host(Claim{Share: Share{Milli: 250, Owner: 1}}), Classes: all},
 	}, Required: spineLevel}
+	wish := func(change func(*Group)) Request {
+		g := Group{Count: 8, Claim: host(Claim{GPUs: 4})}
+		change(&g)
+		return one(g)
+	}
+	nested := wish(func(g *Group) { g.Segments = []Segment{{4, leafLevel}, {2, 3}} })
+	even := wish(func(g *Group) { g.Count, g.Balance = 6, leafLevel })
+	even.Preferred = spineLevel
+	apart := wish(func(g *Group) { g.Spread, g.MaxSkew = leafLevel, 1; g.Count, g.Claim.GPUs = 16, 1 })
+	apart.Required = spineLevel
+	rails := wish(func(g *Group) { g.Align = leafLevel; g.Count = 3 })
+	loose := wish(func(*Group) {})
+	loose.Locality = Loose
 	return []shape{
+		{"nested", nested},
+		{"balanced", even},
+		{"spread", apart},
+		{"aligned", rails},
+		{"loose", loose},
 		{"gpus=1", one(Group{Count: 1, Claim: host(Claim{GPUs: 1})})},
 		{"gpus=8", one(Group{Count: 1, Claim: host(Claim{GPUs: 8})})},
 		{"share=0.25", one(Group{Count: 1, Claim: host(Claim{Share: Share{Milli: 250, Owner: 7}})})},
@@ -113,5 +131,59 @@ func BenchmarkRefuse(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// racks is a fleet of nodes with 8 GPUs, 16 to a rack and 16 racks to a block: idle, or 70%
+// busy, with 1 to 8 idle nodes in a rack, two nodes with one GPU free, and the rest full.
+func racks(tb testing.TB, nodes int, busy bool) *Fleet {
+	f, err := NewFleet("block", "rack")
+	require.NoError(tb, err)
+	for i := range nodes {
+		rack := i / 16
+		n, err := f.AddNode(NodeSpec{
+			Name: fmt.Sprintf("n%04d", i), Path: []string{fmt.Sprintf("b%02d", i/256), fmt.Sprintf("r%03d", rack)},
+			GPUs: 8, GPUMemoryMiB: 81559, CPUMilli: 192_000, MemoryMiB: 2 << 20,
+		})
+		require.NoError(tb, err)
+		idle := 1 + rack*5%8
+		switch at := (i + rack) % 16; {
+		case !busy || at < idle:
+		case at < idle+2:
+			require.NoError(tb, f.Hold(Hold{Node: n, GPUs: lowMask(7)}))
+		default:
+			require.NoError(tb, f.Hold(Hold{Node: n, GPUs: lowMask(8)}))
+		}
+	}
+	return f
+}
+
+// BenchmarkRequiredBlock places 512 GPUs, 8 on each of 64 nodes, in one block.
+func BenchmarkRequiredBlock(b *testing.B) {
+	for _, nodes := range []int{500, 4000} {
+		for _, busy := range []bool{false, true} {
+			f := racks(b, nodes, busy)
+			state := map[bool]string{false: "idle", true: "busy"}[busy]
+			for _, locality := range []Locality{Strict, Loose} {
+				b.Run(fmt.Sprintf("nodes=%d/%s/%s", nodes, state, locality), func(b *testing.B) {
+					looked := 0
+					all := []topology.Class{0}
+					r := Request{Groups: []Group{{Count: 64, Claim: Claim{GPUs: 8}, Classes: all}}, Required: 1, Locality: locality}
+					counted := r
+					counted.Groups = []Group{r.Groups[0]}
+					counted.Groups[0].Match = func(topology.Node) bool { looked++; return true }
+					var p Placement
+					require.True(b, f.Place(&counted, &p))
+					require.NoError(b, f.ReleaseAll(&p))
+					b.ReportAllocs()
+					for b.Loop() {
+						if !f.Place(&r, &p) || f.ReleaseAll(&p) != nil {
+							b.Fatal("it does not fit")
+						}
+					}
+					b.ReportMetric(float64(looked), "nodes/op")
+				})
+			}
+		}
 	}
 }

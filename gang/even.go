@@ -107,11 +107,7 @@ func (f *Fleet) divide(d topology.Domain, group int, level topology.Level, unit 
 func (f *Fleet) fillBalanced(d topology.Domain, group int) bool {
 	s := &f.search
 	g := &s.request.Groups[group]
-	unit := g.outermost()
-	if g.segment(g.Balance-1) == 1 {
-		unit = 1 // the segments are wider than what they are divided over
-	}
-	count := s.counts[group]
+	count, unit := s.counts[group], g.segment(g.Balance-1)
 	list := f.divide(d, group, g.Balance, unit)
 	defer func() { s.portions = s.portions[:0] }()
 	slices.SortFunc(list, func(a, b portion) int {

@@ -169,11 +169,16 @@ func ways(w *world, r *Request) int {
 type tally struct {
 	cases, placed, short          int
 	missed, wider, looser, dearer int
-	worst                         float64
 }
 
+// peculiar are cases that once found what thousands of others had not.
+var peculiar = []int{2215, 4211, 10327, 14658, 15101, 20351, 21699, 23104, 27922, 28165, 29718, 33206, 40849}
+
+// TestTheSearchAgreesWithTheOracle: on fleets of up to 12 nodes a request is placed
+// whenever it can be, at the lowest level, in the tightest domain, and at the least cost
+// (1% is allowed). BERTH_TWIN_CASES=100000 runs as many cases, BERTH_TWIN_CASE one.
 func TestTheSearchAgreesWithTheOracle(t *testing.T) {
-	cases, from := 3000, 0
+	cases, from := 2500, 0
 	if s := os.Getenv("BERTH_TWIN_CASES"); s != "" {
 		n, err := strconv.Atoi(s)
 		require.NoError(t, err)
@@ -185,7 +190,14 @@ func TestTheSearchAgreesWithTheOracle(t *testing.T) {
 		from, cases = n, n+1
 	}
 	var sum tally
+	list := peculiar
+	if from > 0 || cases == 1 {
+		list = nil
+	}
 	for i := from; i < cases; i++ {
+		list = append(list, i)
+	}
+	for _, i := range list {
 		r := dice{rand.New(rand.NewPCG(uint64(i), 1))}
 		w := r.fleet(t)
 		q := r.request(w)
@@ -242,6 +254,11 @@ func (y *tally) try(t *testing.T, w *world, q *Request) bool {
 	var p Placement
 	ok := w.fleet.Place(q, &p)
 	if ok {
+		defer func() {
+			if t.Failed() {
+				t.Log(y.cases, describe(w, q), p)
+			}
+		}()
 		w.checkPlacement(t, q, &p)
 		require.True(t, possible, "the oracle missed a placement")
 	}
@@ -309,6 +326,8 @@ func (y *tally) compare(t *testing.T, o *oracle, p *Placement) bool {
 	want, level, ok := o.expect(start, widest)
 	require.True(t, ok)
 	switch {
+	case aligned && q.Locality != Strict:
+		return true // what it breaks is not minimised
 	case p.Level < level:
 		y.wider++
 		return false
@@ -318,6 +337,10 @@ func (y *tally) compare(t *testing.T, o *oracle, p *Placement) bool {
 	case aligned:
 		return true
 	}
+	if q.Locality == Strict && level < o.level && o.slack(level, o.domainOf(p, level)) > o.tightest(level) {
+		y.looser++
+		return false
+	}
 	if q.Locality == Strict && (100*got.Span > 101*want.span || got.Span == want.span && 100*got.Broken > 101*want.broken) ||
 		q.Locality != Strict && (100*got.Broken > 101*want.broken || got.Broken == want.broken && 100*got.Span > 101*want.span) {
 		t.Logf("cost %+v, best %+v at level %d", got, want, level)
@@ -325,6 +348,22 @@ func (y *tally) compare(t *testing.T, o *oracle, p *Placement) bool {
 		return false
 	}
 	return true
+}
+
+// domainOf is the domain of a level in which a placement is.
+func (o *oracle) domainOf(p *Placement, l topology.Level) int {
+	return o.domain[l][slices.IndexFunc(o.w.nodes, func(n worldNode) bool { return n.index == p.Members[0].Hold.Node })]
+}
+
+// tightest is how many more members fit at least into a domain of a level that holds all.
+func (o *oracle) tightest(l topology.Level) int {
+	least := math.MaxInt
+	for d, v := range o.best[l] {
+		if v.ok {
+			least = min(least, o.slack(l, d))
+		}
+	}
+	return least
 }
 
 // expect is the best verdict that the documented order of preferences allows, and its level.

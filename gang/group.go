@@ -9,12 +9,13 @@ func (f *Fleet) placeIn(d topology.Domain, scope []int) bool {
 	s := &f.search
 	mark := len(s.placement.Members)
 	whole := len(scope) == len(s.request.Groups) && !s.growing
-	improvable := whole && s.near && f.solvable(d, scope, improveSteps)
+	improvable := whole && s.near && f.solvable(d, scope, f.steps(scope)/4, false)
 	var least Cost
 	if improvable {
 		least = f.least(d, scope)
 	}
 	ok := false
+	s.costKnown = false
 	if len(scope) == 1 {
 		ok = f.placeOne(d, scope[0])
 	} else {
@@ -23,7 +24,7 @@ func (f *Fleet) placeIn(d topology.Domain, scope []int) bool {
 	switch {
 	case !ok:
 		f.rollback(mark)
-		return whole && len(scope) > 1 && f.solve(d, scope, rescueSteps)
+		return whole && len(scope) > 1 && f.rescue(d, scope)
 	case improvable:
 		f.improve(d, scope, mark, least)
 	}

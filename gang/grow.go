@@ -10,6 +10,11 @@ import (
 // inside the required domains around it: whole outermost segments.
 func (f *Fleet) extend() {
 	s := &f.search
+	if len(s.order) == 1 && s.request.Groups[0].Align > 0 {
+		f.enlarge()
+		return
+	}
+	s.growing = true
 	for _, group := range s.order {
 		g := &s.request.Groups[group]
 		s.counts[group] = g.Count - s.placed[group]
@@ -31,6 +36,27 @@ func (f *Fleet) extend() {
 		if size := g.outermost(); size > 1 { // a domain inside a segment's does not see segments
 			f.rollback(len(s.placement.Members) - s.placed[group]%size)
 		}
+	}
+}
+
+// enlarge places a gang with one aligned group, which has its minimum, again with as many
+// members as there is room for: what is already there decides on the rails of what
+// comes after it, so it does not grow in place.
+func (f *Fleet) enlarge() {
+	s := &f.search
+	unit := s.request.Groups[0].outermost()
+	low, high := s.counts[0]/unit, s.request.Groups[0].Count/unit
+	for high-low > 1 { // low is placed, there is no room for high
+		middle := low + (high-low)/2
+		base := f.stash(0)
+		s.counts[0] = middle * unit
+		if f.placeRequest() {
+			low = middle
+			s.stashed = s.stashed[:base]
+			continue
+		}
+		high = middle
+		f.unstash(base)
 	}
 }
 

@@ -13,7 +13,8 @@ const (
 	// maxOrders bounds how many orders of its groups a gang is tried in, in one domain.
 	maxOrders = 8
 	// maxCompared bounds how many nodes the domains have, taken together, that are
-	// compared for what using them costs.
+	// compared for what using them costs, and one domain, that is searched for the least
+	// cost.
 	maxCompared = 64
 )
 
@@ -33,6 +34,9 @@ type search struct {
 	// being close.
 	gpus int
 	near bool
+	// cost is that of what placeIn found last, if costKnown.
+	cost      Cost
+	costKnown bool
 	// growing: the gang is placed already and gets more members.
 	growing bool
 	// candidates is a stack of domains to be tried, stashed one of placements that were
@@ -96,7 +100,6 @@ func (f *Fleet) Place(r *Request, p *Placement) bool {
 			f.search.counts[i] = r.Groups[i].min()
 		}
 		if ok = f.placeRequest(); ok {
-			f.search.growing = true
 			f.extend()
 		}
 	}

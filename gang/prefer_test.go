@@ -91,7 +91,7 @@ func TestPreferences(t *testing.T) {
 		{"segments on a leaf each", []string{"p/a:8,8,8", "p/b:8", "p/c:8,8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "a0 a1 c0 c1 in p"},
 		{"segments on a node each", []string{"p/a:6,3,4,4"}, with(gpus(4, 2), func(r *Request) { r.Groups[0].Segments = []Segment{{2, 3}} }), "a2+ a3+ in p/a"},
 		{"the last segment where it fits best", []string{"p/a:8,8,8", "p/c:8,8", "p/d:8,8,8,8"}, with(gpus(6, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "d0 d1 d2 d3 c0 c1 in p"},
-		{"room for segments is what counts", []string{"p/a:8,8,8", "p/b:8,8,8", "q/c:8,8,8", "q/d:8,8,8", "q/e:8,8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "a0 a1 b0 b1 in p"},
+		{"room for segments is what counts", []string{"p/a:8,8,8", "p/b:8,8,8", "p/e:8", "q/c:8,8", "q/d:8,8", "q/f:8,8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "a0 a1 b0 b1 in p"},
 		{"no fewer than whole segments", []string{"p/a:8,8,8", "p/b:8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "nothing"},
 		{"the minimum, and then what fits", []string{"p/a:8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].Min = 2 }), "a0 a1 b0 in fleet"},
 		{"the minimum, and then what fits in the required level", []string{"p/a:8,8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].Min, r.Required = 2, spineLevel }), "a0 a1 a2 in p/a"},

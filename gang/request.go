@@ -142,16 +142,6 @@ func (g *Group) segment(inside topology.Level) int {
 // outermost is the number of members that only come and go together.
 func (g *Group) outermost() int { return g.segment(topology.Fleet) }
 
-// levelOf is the level of the outermost segments of a size.
-func (g *Group) levelOf(size int) topology.Level {
-	for i := range g.Segments {
-		if g.Segments[i].Size == size && g.Segments[i].Level > topology.Fleet {
-			return g.Segments[i].Level
-		}
-	}
-	return topology.Fleet
-}
-
 // narrowest is the narrowest level of the group's segments that is not the node's:
 // inside a domain of it, counts of GPUs tell all. Fleet if there is none.
 func (g *Group) narrowest(node topology.Level) topology.Level {
@@ -258,6 +248,9 @@ func (f *Fleet) validateSegments(g *Group) *Error {
 
 // validateWishes checks balance, spread and alignment.
 func (f *Fleet) validateWishes(g *Group) *Error {
+	if g.Balance == 0 && g.Spread == 0 && g.Align == 0 && g.MaxSkew == 0 {
+		return nil
+	}
 	for _, wish := range [...]struct {
 		field string
 		level topology.Level
@@ -273,8 +266,8 @@ func (f *Fleet) validateWishes(g *Group) *Error {
 		return &Error{Field: "maxSkew", Reason: fmt.Sprintf("%d is not within 1 and %d", g.MaxSkew, MaxMembers), Kind: ErrInvalid}
 	case g.Align != 0 && g.Claim.GPUs == 0:
 		return &Error{Field: "align", Reason: "members without whole GPUs have no rails", Kind: ErrInvalid}
-	case g.Align != 0 && g.Spread != 0:
-		return &Error{Field: "align", Reason: "spread and alignment exclude each other", Kind: ErrInvalid}
+	case g.Align != 0 && (g.Spread != 0 || g.Balance != 0):
+		return &Error{Field: "align", Reason: "it excludes spread and balance", Kind: ErrInvalid}
 	}
 	return nil
 }

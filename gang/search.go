@@ -154,15 +154,23 @@ func (f *Fleet) inOneDomain(d topology.Domain, scope []int, level topology.Level
 	s.candidates[base], s.candidates[first] = s.candidates[first], s.candidates[base]
 	mark := len(s.placement.Members)
 	at, ok := base, f.placeIn(s.candidates[base].domain, scope)
-	if !ok || f.comparable(base, end, scope) {
+	var cost Cost
+	compete := ok && f.comparable(base, end, scope)
+	if compete {
+		cost = f.lastCost(mark)
+		compete = !f.isFloor(cost, scope)
+	}
+	if !ok || compete {
 		slices.SortFunc(s.candidates[base+1:end], func(a, b candidate) int { return s.compare(&a, &b) })
 	}
 	for !ok && at+1 < end {
 		at++
-		ok = f.placeIn(s.candidates[at].domain, scope)
+		if ok = f.placeIn(s.candidates[at].domain, scope); ok && f.comparable(at, end, scope) {
+			compete, cost = true, f.lastCost(mark)
+		}
 	}
-	if ok && f.comparable(at, end, scope) {
-		f.compete(at, end, scope, mark)
+	if compete {
+		f.compete(at, end, scope, mark, cost)
 	}
 	s.candidates = s.candidates[:base]
 	return ok
@@ -187,10 +195,9 @@ func (f *Fleet) comparable(at, end int, scope []int) bool {
 
 // compete compares the placement since the mark, in one candidate, with those in the
 // next ones, and keeps the best.
-func (f *Fleet) compete(at, end int, scope []int, mark int) {
+func (f *Fleet) compete(at, end int, scope []int, mark int, best Cost) {
 	s := &f.search
 	seen := f.tree.Population(s.candidates[at].domain)
-	best := f.cost(s.request, s.placement.Members[mark:])
 	size := s.candidates[at].size
 	for i := at + 1; i < end; i++ {
 		c := s.candidates[i]
@@ -200,7 +207,7 @@ func (f *Fleet) compete(at, end int, scope []int, mark int) {
 		}
 		base := f.stash(mark)
 		if f.placeIn(c.domain, scope) {
-			other := f.cost(s.request, s.placement.Members[mark:])
+			other := f.lastCost(mark)
 			if s.better(other, best, c.size, size) {
 				best, size = other, c.size
 				s.stashed = s.stashed[:base]

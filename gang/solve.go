@@ -8,10 +8,12 @@ import (
 
 const (
 	// improveSteps bounds the steps of one search for a better placement than the one
-	// found, rescueSteps the steps of all searches of one Place. A step is one pair of
-	// states looked at.
-	improveSteps = 1 << 15
-	rescueSteps  = 1 << 19
+	// found for a single group, improveStepsMore where there are several groups or one is
+	// balanced or spread, rescueSteps the steps of all searches of one Place. A step
+	// is one pair of states looked at.
+	improveSteps     = 1 << 15
+	improveStepsMore = 1 << 18
+	rescueSteps      = 1 << 20
 	// maxStates bounds the states of a domain, maxSolved the groups.
 	maxStates = 1 << 12
 	maxSolved = 8
@@ -35,10 +37,14 @@ type solver struct {
 	domain       topology.Domain
 	level        topology.Level
 	packing      bool // Broken counts before Span
+	// mask is what an aligned group uses, each members on a node; 0: none, or one node.
+	mask uint64
+	each int
 
-	scope  []int
-	groups []solverGroup
-	states int
+	counts  []int // wanted members by group
+	several bool  // the gang has several groups
+	groups  []solverGroup
+	states  int
 	// By state: members of each group, groups present, GPUs and host amounts.
 	members     []int32
 	present     []uint32
@@ -67,6 +73,8 @@ type solverGroup struct {
 	preferred    topology.Level // 0 for the only group
 	shares       bool
 	spread, even limit
+	// kin is the other part of an aligned group, or -1.
+	kin int
 	// scope is the level of the domain over which the group is spread.
 	scope topology.Level
 }
@@ -107,18 +115,30 @@ func (v *solver) reset() { v.spent = 0 }
 func (f *Fleet) improve(d topology.Domain, scope []int, mark int, least Cost) {
 	s := &f.search
 	now := f.cost(s.request, s.placement.Members[mark:])
+	s.cost, s.costKnown = now, true
 	if !s.lower(least, now) {
 		return
 	}
 	base := f.stash(mark)
-	if f.solve(d, scope, improveSteps) {
-		if s.solver.shaped() || s.lower(f.cost(s.request, s.placement.Members[mark:]), now) {
+	if f.solve(d, scope, f.steps(scope)) {
+		better := f.cost(s.request, s.placement.Members[mark:])
+		if s.solver.shaped() || s.lower(better, now) {
 			s.stashed = s.stashed[:base]
+			s.cost = better
 			return
 		}
 		f.rollback(mark)
 	}
 	f.unstash(base)
+}
+
+// lastCost is the cost of the placement since the mark, which placeIn has just found.
+func (f *Fleet) lastCost(mark int) Cost {
+	s := &f.search
+	if !s.costKnown {
+		s.cost, s.costKnown = f.cost(s.request, s.placement.Members[mark:]), true
+	}
+	return s.cost
 }
 
 // shaped reports whether the solver divided several groups evenly, which it does better
@@ -200,39 +220,63 @@ func (f *Fleet) leastChildren(d topology.Domain, group int) int {
 	return used
 }
 
+// steps is how many steps an improvement may take.
+func (f *Fleet) steps(scope []int) int {
+	if g := &f.search.request.Groups[scope[0]]; len(scope) == 1 && g.Balance == 0 && g.Spread == 0 {
+		return improveSteps
+	}
+	return improveStepsMore
+}
+
 // solvable reports whether the solver can be used for some groups in a domain, and is
-// likely to end within so many steps.
-func (f *Fleet) solvable(d topology.Domain, scope []int, steps int) bool {
+// likely to end within so many steps. An aligned group is only ever placed by it, not
+// improved.
+func (f *Fleet) solvable(d topology.Domain, scope []int, steps int, rescue bool) bool {
 	s := &f.search
-	states := 1
+	states, aligned, nodes := 1, 0, f.tree.Population(d)
+	if !rescue && nodes > maxCompared {
+		return false
+	}
 	for _, group := range scope {
 		g := &s.request.Groups[group]
 		states *= s.counts[group]/g.nodeUnit(f) + 1
-		if states > maxStates || g.Align > 0 {
+		if g.Align > 0 && s.counts[group] > g.nodeUnit(f) {
+			aligned++
+		}
+		if states > maxStates || aligned > 1 || aligned > 0 && !rescue {
 			return false
 		}
 	}
-	nodes := f.tree.Population(d)
 	return len(scope) <= maxSolved && nodes <= steps && states*nodes*min(states, 8) <= 2*steps
 }
 
-// solve places the wanted members of some groups in a domain at the least cost. False
-// if there is no such placement, or the steps did not do to find it.
-func (f *Fleet) solve(d topology.Domain, scope []int, steps int) bool {
-	v := &f.search.solver
-	if steps == rescueSteps && !f.solvable(d, scope, rescueSteps-v.spent) {
+// rescue places several groups that did not find room one after the other. False if there
+// is no such placement, or the steps did not do to find it.
+func (f *Fleet) rescue(d topology.Domain, scope []int) bool {
+	s := &f.search
+	v := &s.solver
+	if !f.solvable(d, scope, rescueSteps-v.spent, true) {
 		return false
 	}
+	for _, group := range scope {
+		if g := &s.request.Groups[group]; g.Align > 0 && s.counts[group] > g.nodeUnit(f) {
+			return f.solveAligned(d, scope, group)
+		}
+	}
+	return f.solve(d, scope, rescueSteps)
+}
+
+// solve places the wanted members of some groups in a domain at the least cost.
+func (f *Fleet) solve(d topology.Domain, scope []int, steps int) bool {
+	v := &f.search.solver
 	v.limit = min(rescueSteps, v.spent+steps)
+	v.mask = 0
 	f.setUp(d, scope)
 	if !f.weigh(d) {
 		return false
 	}
 	best, ok := f.shape()
-	if !ok || best == never {
-		return false
-	}
-	return f.realise()
+	return ok && best != never && f.realise()
 }
 
 // setUp lists the states.
@@ -241,27 +285,48 @@ func (f *Fleet) setUp(d topology.Domain, scope []int) {
 	v := &s.solver
 	v.domain, v.level = d, f.tree.DomainLevel(d)
 	v.packing = s.request.Locality != Strict
-	v.scope, v.groups = scope, v.groups[:0]
+	v.counts, v.several, v.groups = s.counts, len(s.request.Groups) > 1, v.groups[:0]
 	v.states = 1
 	for _, group := range scope {
 		g := &s.request.Groups[group]
+		if v.mask != 0 && g.Align > 0 {
+			v.setUpAligned(group, g)
+			continue
+		}
 		one := solverGroup{
 			group: group, total: s.counts[group], unit: g.nodeUnit(f), stride: v.states,
-			required: g.required(), shares: g.Claim.Share.Milli > 0,
+			required: g.required(), shares: g.Claim.Share.Milli > 0, kin: -1,
 			scope: max(s.request.Required, g.required(), f.tree.DomainLevel(s.request.Within)),
 		}
-		if len(s.request.Groups) > 1 {
-			one.preferred = g.Preferred
-		}
+		one.preferred = v.preference(g)
 		if g.Spread > one.scope {
 			one.spread = limit{level: g.Spread}
 		}
 		if g.Balance > v.level {
 			one.even = limit{level: g.Balance, least: 1, most: one.total}
 		}
+		if g.Align > 0 { // without a mask it is on one node
+			one.required = f.tree.NodeLevel()
+		}
 		v.states *= one.total/one.unit + 1
 		v.groups = append(v.groups, one)
 	}
+	f.listStates()
+}
+
+// preference is the level at which a group prefers to be, which costs something only
+// in a gang of several groups.
+func (v *solver) preference(g *Group) topology.Level {
+	if v.several {
+		return g.Preferred
+	}
+	return 0
+}
+
+// listStates works out what each state amounts to.
+func (f *Fleet) listStates() {
+	s := &f.search
+	v := &s.solver
 	v.members, v.present = v.members[:0], v.present[:0]
 	v.gpus, v.cpu, v.memory = v.gpus[:0], v.cpu[:0], v.memory[:0]
 	for state := range v.states {
@@ -340,9 +405,12 @@ func (f *Fleet) putState(n topology.Node, state int) bool {
 	s := &f.search
 	v := &s.solver
 	mark := len(s.placement.Members)
+	if v.mask != 0 {
+		v.putParts(f, n, state)
+	}
 	for _, group := range s.order {
 		for i := range v.groups {
-			if v.groups[i].group != group {
+			if v.groups[i].group != group || v.groups[i].kin >= 0 {
 				continue
 			}
 			want := int(v.members[state*len(v.groups)+i])

@@ -47,7 +47,13 @@ func (f *Fleet) exit(level topology.Level, state int) int64 {
 		if members == 0 {
 			continue
 		}
-		if members < g.total {
+		if g.kin >= 0 {
+			more := v.exitPart(i, state, level)
+			if more == never {
+				return never
+			}
+			cost += more
+		} else if members < g.total {
 			if g.required >= level || members%f.search.request.Groups[g.group].segment(level-1) != 0 {
 				return never
 			}
@@ -192,6 +198,9 @@ func (f *Fleet) nodeOptions(n topology.Node) uint32 {
 		if v.gpus[state] > free || v.present[state]&^serves != 0 || exits[state] == never || missing&^v.present[state] != 0 {
 			continue
 		}
+		if v.mask != 0 && !v.fitsParts(state, node.free()) {
+			continue
+		}
 		if v.cpu[state] > cpu || v.memory[state] > memory || v.present[state]&shares != 0 && !f.fitsState(n, state) {
 			continue
 		}
@@ -218,7 +227,7 @@ func (f *Fleet) fitsState(n topology.Node, state int) bool {
 // records which. Groups apart are in both the table and the option, or in neither.
 func (v *solver) merge(table, base int, r record, apart uint32) int32 {
 	options := v.options[base:]
-	if len(options) == 1 && options[0] == (option{}) {
+	if len(options) == 1 && options[0] == (option{}) && apart == 0 {
 		return r.before // nothing goes there
 	}
 	r.choices = len(v.choices)

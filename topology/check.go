@@ -91,9 +91,8 @@ func (c *checker) domain(d Domain) {
 			free += max(int(node.free), 0)
 		}
 	}
-	if dom.gpus != gpus || dom.free != free || dom.population != population {
-		c.wrong("%s is said to have %d nodes, %d GPUs, %d of them free; it has %d, %d and %d",
-			name, dom.population, dom.gpus, dom.free, population, gpus, free)
+	if all := (sum{int32(gpus), int32(free), int32(population)}); t.sums[d] != all {
+		c.wrong("%s is said to amount to %+v, not %+v", name, t.sums[d], all)
 	}
 	for class := range t.classes {
 		c.tally(d, Class(class))

@@ -14,13 +14,16 @@ type domain struct {
 	children []Domain // by name
 	nodes    []Node   // by name; of narrowest domains alone
 	tallies  []*tally // by class
-	// gpus is how many GPUs its nodes have, free how many of them are free, population
-	// how many nodes there are at or below it.
-	gpus, free, population int
+}
+
+// A sum is what a domain amounts to over all classes.
+type sum struct {
+	gpus, free int32 // GPUs that its nodes have, and those of them that are free
+	nodes      int32 // at or below it
 }
 
 // whole reports whether all GPUs of a domain are free.
-func (d *domain) whole() bool { return d.gpus > 0 && d.free == d.gpus }
+func (s sum) whole() bool { return s.gpus > 0 && s.free == s.gpus }
 
 // HasDomain reports whether a domain is in the tree. The root always is.
 func (t *Tree) HasDomain(d Domain) bool {
@@ -52,7 +55,7 @@ func (t *Tree) GPUs(d Domain) int {
 	if !t.HasDomain(d) {
 		return 0
 	}
-	return t.domains[d].gpus
+	return int(t.sums[d].gpus)
 }
 
 // FreeAll returns how many GPUs are free at or below a domain, of all classes.
@@ -60,7 +63,7 @@ func (t *Tree) FreeAll(d Domain) int {
 	if !t.HasDomain(d) {
 		return 0
 	}
-	return t.domains[d].free
+	return int(t.sums[d].free)
 }
 
 // Population returns how many nodes there are at or below a domain, whether or not they
@@ -69,12 +72,12 @@ func (t *Tree) Population(d Domain) int {
 	if !t.HasDomain(d) {
 		return 0
 	}
-	return t.domains[d].population
+	return int(t.sums[d].nodes)
 }
 
 // Whole reports whether a domain has GPUs and all of them are free, so that none
 // is on a node that takes no work.
-func (t *Tree) Whole(d Domain) bool { return t.HasDomain(d) && t.domains[d].whole() }
+func (t *Tree) Whole(d Domain) bool { return t.HasDomain(d) && t.sums[d].whole() }
 
 // Parent returns the domain around a domain; that of the root is the root.
 func (t *Tree) Parent(d Domain) Domain {
@@ -187,7 +190,7 @@ func (t *Tree) ensureDomain(path []string) Domain {
 		}
 		child := Domain(t.vacantDomains.take(len(t.domains)))
 		if int(child) == len(t.domains) {
-			t.domains = append(t.domains, domain{})
+			t.domains, t.sums = append(t.domains, domain{}), append(t.sums, sum{})
 		}
 		t.domains[child] = domain{name: name, parent: d, level: Level(i + 1), live: true}
 		t.domains[d].children = slices.Insert(t.domains[d].children, at, child)

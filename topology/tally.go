@@ -52,31 +52,30 @@ func (t *Tree) SetFree(n Node, free int) {
 	delta := max(after, 0) - max(before, 0)
 	turned := false // some domain below became whole, or is so no more
 	for ; tl != nil; tl = tl.up {
-		d := &t.domains[tl.domain]
-		whole := d.whole()
-		d.free += delta
+		all := &t.sums[tl.domain]
+		whole := all.whole()
+		all.free += int32(delta)
 		tl.shift(before, after, delta)
-		if turned = turned || d.whole() != whole; turned {
+		if turned = turned || all.whole() != whole; turned {
 			t.mark(tl.domain)
 		} else {
-			tl.reopen(whole && d.gpus > tl.gpus())
+			tl.reopen(whole && int(all.gpus) > tl.gpus())
 		}
 	}
 }
 
 // mark brings the marks for a domain up to date, of all classes.
 func (t *Tree) mark(d Domain) {
-	dom := &t.domains[d]
-	whole := dom.whole()
-	for _, tl := range dom.tallies {
+	whole, gpus := t.sums[d].whole(), int(t.sums[d].gpus)
+	for _, tl := range t.domains[d].tallies {
 		if tl.up != nil {
-			if whole && dom.gpus > tl.gpus() {
+			if whole && gpus > tl.gpus() {
 				tl.up.wholeBelow.set(tl.position)
 			} else {
 				tl.up.wholeBelow.unset(tl.position)
 			}
 		}
-		tl.reopen(whole && dom.gpus > tl.gpus())
+		tl.reopen(whole && gpus > tl.gpus())
 	}
 }
 
@@ -263,8 +262,8 @@ func (tl *tally) addNode(t *Tree, n Node) {
 // resize tells a domain, and those around it, of a change of its nodes.
 func (t *Tree) resize(d Domain, gpus, nodes int) {
 	for ; d >= 0; d = t.domains[d].parent {
-		t.domains[d].gpus += gpus
-		t.domains[d].population += nodes
+		t.sums[d].gpus += int32(gpus)
+		t.sums[d].nodes += int32(nodes)
 		t.mark(d)
 	}
 }

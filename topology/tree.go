@@ -57,6 +57,7 @@ const (
 type Tree struct {
 	levels  []string // the named ones
 	domains []domain
+	sums    []sum // by Domain; beside the domains, since every update of a count needs them
 	nodes   []node
 	classes []classUse // by Class
 
@@ -101,6 +102,7 @@ func New(levels ...string) (*Tree, error) {
 	return &Tree{
 		levels:  slices.Clone(levels),
 		domains: []domain{{parent: -1, live: true}},
+		sums:    []sum{{}},
 	}, nil
 }
 

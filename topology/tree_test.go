@@ -218,7 +218,9 @@ func TestTreeAgreesWithItsTwin(t *testing.T) {
 				require.Equal(t, n.free, tree.Free(n.index))
 				require.Equal(t, n.path, append([]string(nil), tree.DomainPath(tree.DomainOf(n.index, tree.NodeLevel()))...))
 			}
-			w.compare(t, d, Class(rapid.IntRange(0, 4).Draw(t, "asked")))
+			asked := Class(rapid.IntRange(0, 4).Draw(t, "asked"))
+			w.compare(t, d, asked)
+			w.compare(t, Root, asked)
 		}
 	})
 }
@@ -452,4 +454,36 @@ func BenchmarkJoinFlat(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/nodes, "ns/join")
 		})
 	}
+}
+
+// TestWholeDomainsComeLast: an idle node is looked for where it breaks nothing, then where
+// what is around it is broken already, then elsewhere.
+func TestWholeDomainsComeLast(t *testing.T) {
+	tree, err := New("spine", "leaf")
+	require.NoError(t, err)
+	for _, n := range []struct {
+		name, spine, leaf string
+		free              int
+	}{
+		{"a0", "a", "1", 8}, {"a1", "a", "1", 8}, // a whole spine
+		{"b0", "b", "1", 8}, {"b1", "b", "1", 8}, {"b2", "b", "2", 7}, // a whole leaf in a broken spine
+		{"c0", "c", "1", 8}, {"c1", "c", "1", 8}, {"c2", "c", "1", 8}, {"c3", "c", "1", 1}, // a broken leaf
+		{"d0", "d", "1", 8}, // used up by one node
+	} {
+		index, err := tree.AddNode(n.name, []string{n.spine, n.leaf}, 0, 8)
+		require.NoError(t, err)
+		tree.SetFree(index, n.free)
+	}
+	var shown []string
+	tree.Visit(Root, []Class{0}, 0, 8, func(n Node) bool {
+		shown = append(shown, tree.NodeName(n))
+		return false
+	})
+	require.Equal(t, []string{"d0", "c0", "c1", "c2", "b0", "b1", "a0", "a1"}, shown)
+	require.NoError(t, tree.Check())
+	a, _ := tree.Lookup("a")
+	b, _ := tree.Lookup("b")
+	require.True(t, tree.Whole(a))
+	require.False(t, tree.Whole(b))
+	require.Equal(t, []int{24, 23, 3}, []int{tree.GPUs(b), tree.FreeAll(b), tree.Population(b)})
 }

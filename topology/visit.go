@@ -98,6 +98,17 @@ func (tl *tally) rank(i int, idle bool) int {
 // then by the fewest free GPUs.
 func (t *Tree) tightest(tl *tally, marks bitset, allowed []Class, ranked bool) int {
 	best, rank, bestFree := -1, 0, 0
+	if !ranked && len(allowed) <= 1 { // nearly always
+		for w, word := range marks {
+			for ; word != 0; word &= word - 1 {
+				i := w<<6 + bits.TrailingZeros64(word)
+				if free := tl.belowFree[i]; best < 0 || free < bestFree {
+					best, bestFree = i, free
+				}
+			}
+		}
+		return best
+	}
 	for w, word := range marks {
 		for ; word != 0; word &= word - 1 {
 			i := w<<6 + bits.TrailingZeros64(word)

@@ -21,11 +21,15 @@
 // as in "S1: GPU 3 of node n7 is held by a/0[1] and by b/0[0]". After the first
 // one the checker's world is no longer that of the core: stop there.
 //
-// [Checker.Against] compares a berth.FleetReport with the checker's own counts,
-// [Checker.Outstanding] the orders that are out, and [Checker.Quiescent] asserts
-// that a fleet which was left alone has come to rest, with nothing left pending
-// that would fit. [Checker.Cases] counts which situations a run went through, so
-// that a test can tell whether it tested what it was meant to.
+// [Checker.Against] compares a berth.FleetReport with the checker's own counts. It is
+// also how the checker gets to know what no order tells of: which nodes the core
+// picked for a reservation by number, and which gangs have reservations. Show it a
+// report after each call, so that passes are judged by those before and after.
+//
+// [Checker.Outstanding] compares the orders that are out. [Checker.Served] asserts
+// that nobody waits who could start, and [Checker.Quiescent] besides that a fleet
+// which was left alone has come to rest. [Checker.Cases] counts which situations a
+// run went through, so that a test can tell whether it tested what it was meant to.
 //
 // The checker keeps the events and orders it is told of: do not change them
 // afterwards. It starts no goroutine and is for one goroutine at a time.

@@ -228,8 +228,30 @@ var fenced = []animal{
 	{check.Reservations, "too many gangs are reserved for", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{ReservedGangs: 1}})
 		z.waited()
+		z.submit("c", 1)
+		z.now = berth.Time(10 * berth.Minute)
+		require.NoError(z.t, z.c.Against(z.report(3)))
 		z.pass()
-		return z.c.Against(z.report(2, reserved("a", z.now, "n1"), reserved("b", z.now, "n2")))
+		return z.c.Against(z.report(3, reserved("a", z.now, "n1"), reserved("b", z.now, "n2"), reserved("c", z.now, "n3")))
+	}},
+	{check.Reservations, "too many large gangs are reserved for", func(z *zoo) error {
+		z.tell(berth.PolicyChanged{Policy: berth.Policy{ReservedGangs: 1}})
+		z.waited(func(j *berth.Job) { j.Groups[0].Replicas = 3 })
+		z.pass()
+		return z.c.Against(z.report(2, reserved("a", z.now, "n1", "n2"), reserved("b", z.now, "n1", "n3")))
+	}},
+	{check.Reservations, "a gang of equal rank passes a reservation", func(z *zoo) error {
+		z.waited(func(j *berth.Job) { j.Class, j.Priority = berth.Batch, 0 })
+		z.pass()
+		held := reserved("a", z.now, "n1")
+		require.NoError(z.t, z.c.Against(z.report(2, held)))
+		z.pass(z.bind("b", on(0, "n1", 0)))
+		r := z.report(1, held)
+		r.Replicas.Binding, r.FreeNodes = 1, []int{0, 1, 2}
+		r.GPUs = berth.GPUCount{All: 6000, Held: 1000, Free: 5000}
+		r.Products[0].GPUCount = r.GPUs
+		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 1000, 1000
+		return z.c.Against(r)
 	}},
 	{check.Reservations, "a gang is reserved for though none may be", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{ReservedGangs: -1}})
@@ -296,9 +318,22 @@ var fenced = []animal{
 		return z.c.Quiescent(z.now)
 	}},
 	{check.L1, "what fits its queue's reservation is left pending", func(z *zoo) error {
+		z.c.JudgeAll()
 		z.reserve("r", func(r *berth.Reservation) { r.Domain, r.Queue = []string{"x"}, "org" })
 		z.submit("a", 4, topo(berth.Topology{Segments: []berth.Segment{{Size: 4, Level: "leaf"}, {Size: 2, Level: "node"}}}))
 		return z.c.Quiescent(z.now)
+	}},
+	{check.L1, "an exclusive gang is left pending beside an idle leaf", func(z *zoo) error {
+		z.c.JudgeAll()
+		z.running("b", 1)
+		z.submit("a", 2, onLeaf)
+		return z.c.Served()
+	}},
+	{check.L1, "a spread group is left pending that fits", func(z *zoo) error {
+		z.c.JudgeAll()
+		z.running("b", 1)
+		z.submit("a", 3, topo(berth.Topology{Spread: "node"}))
+		return z.c.Served()
 	}},
 	{check.L1, "what fits after a reservation is left pending", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Domain = []string{"x"} })

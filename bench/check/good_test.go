@@ -103,12 +103,17 @@ func TestReservedGangsRightly(t *testing.T) {
 		ended   bool
 	}{{9 * berth.Minute, false}, {10 * berth.Minute, true}} {
 		z := newZoo(t)
+		z.c.JudgeAll()
 		z.waited(shorter(test.runtime))
 		z.pass()
 		held := reserved("a", z.now.Add(9*berth.Minute), "n1", "n2", "n3")
 		require.NoError(t, z.c.Against(z.report(2, held)))
 		require.Equal(t, 1, z.c.Cases()["gang reserved"])
-		require.NoError(t, z.c.Quiescent(z.now), "b is kept out")
+		if test.ended {
+			require.NoError(t, z.c.Served(), "b is kept out")
+		} else {
+			require.ErrorContains(t, z.c.Served(), "b/0 is pending, waits for a place, and would fit")
+		}
 		z.pass(z.bind("b", on(0, "n1", 0)))
 		r := z.report(1, held)
 		if test.ended {
@@ -120,6 +125,16 @@ func TestReservedGangsRightly(t *testing.T) {
 		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 1000, 1000
 		require.NoError(t, z.c.Against(r))
 	}
+}
+
+// TestServedRightly: who cannot be spread, or be alone, does not count as left out.
+func TestServedRightly(t *testing.T) {
+	z := newZoo(t)
+	z.c.JudgeAll()
+	z.running("b", 2)
+	z.submit("spread", 3, topo(berth.Topology{Spread: "node"}))
+	z.submit("alone", 1, onLeaf, func(j *berth.Job) { j.Groups[0].Replicas = 3 })
+	require.NoError(t, z.c.Served(), "n1 is full, and only n3 stands alone")
 }
 
 // TestTopologyRightly: what looks wrong at first sight and is right.

@@ -15,10 +15,12 @@ import (
 //
 // Whether a gang could start is decided for gangs of one group, where counting
 // is exact: O(replicas x nodes). Gangs of several groups are a packing problem,
-// and are not judged, nor are groups that are to be spread, balanced or on aligned
-// rails, or gangs that want their domains for themselves. Nodes that are set aside
-// for others are left out, also where the gang would leave in time: how many such
-// jobs the core tries is a matter of its budget. Those of gangs are known from the
+// and are not judged, nor are groups on aligned rails, or with segments that are
+// balanced over domains narrower than theirs. As long as judgesAll is off, neither are
+// groups that are to be spread, gangs that want their domains for themselves, and nodes
+// that are set aside. Nodes that are set aside for others
+// count where the gang would leave in time, unless Policy.BackfillBudget is below its
+// default: then that is a matter of the budget. Those of gangs are known from the
 // latest report (see Against).
 func (c *Checker) Quiescent(now berth.Time) error {
 	if err := c.advance(now); err != nil {
@@ -39,7 +41,25 @@ func (c *Checker) Quiescent(now berth.Time) error {
 			return broken(L1, "%s is %s", rep, rep.state)
 		case rep.readyAt != 0:
 			return broken(L1, "%s backs off until %d", rep, rep.readyAt)
-		case rep.waits() && c.couldStart(rep, 0):
+		}
+	}
+	return c.Served()
+}
+
+// Served asserts that nobody waits who could start, as Quiescent does, in a fleet that
+// is not at rest: after a pass that left no work over (Core.NextWake is later), and with
+// what is reserved known from a report.
+func (c *Checker) Served() error {
+	waiting := set{}
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			if rep.waits() {
+				waiting.add(rep)
+			}
+		}
+	}
+	for _, rep := range waiting.sorted() {
+		if c.couldStart(rep, 0) {
 			return broken(L1, "%s is %s, waits for a place, and would fit", rep, rep.state)
 		}
 	}
@@ -52,12 +72,15 @@ func (c *Checker) Quiescent(now berth.Time) error {
 // they were not.
 func (c *Checker) couldStart(rep *replica, ignored int) bool {
 	j := rep.job
-	if len(j.spec.Groups) != 1 || rep.observed || j.spec.Topology.Exclusive != "" {
+	if len(j.spec.Groups) != 1 || rep.observed {
 		return false
 	}
 	g := &j.spec.Groups[0]
 	t := &g.Topology
-	if t.Spread != "" || t.Balance != "" || t.RailAligned {
+	if t.RailAligned || t.Balance != "" && len(t.Segments) > 0 && c.depth(t.Balance) > c.depth(t.Segments[0].Level) {
+		return false
+	}
+	if !c.judgesAll && (t.Spread != "" || j.spec.Topology.Exclusive != "") {
 		return false
 	}
 	need := minimum(g)
@@ -67,8 +90,50 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 			return false
 		}
 	}
-	open := func(n *node) bool { return c.setAside(n, rep)&^ignored == 0 }
-	return j.queue.admits(g, int64(need)) && c.room(rep, g, open) >= need
+	open := func(n *node) bool { return c.setAside(n, rep)&^ignored == 0 && c.idleFor(rep, n) }
+	if !j.queue.admits(g, int64(need)) {
+		return false
+	}
+	if t.Spread != "" {
+		return c.spreads(rep, g, open)
+	}
+	return c.room(rep, g, open) >= need
+}
+
+// spreads reports whether a group of one group that is to be spread certainly has a
+// place: with some number m of its members in each domain of some region there is room
+// for that many in all of them, and for all of it if each takes what it may.
+func (c *Checker) spreads(rep *replica, g *berth.Group, open func(*node) bool) bool {
+	required, skew := c.required(rep, 0), max(1, g.Topology.MaxSkew)
+	regions := map[string]map[string]int{}
+	for _, n := range c.nodes {
+		if !n.serves(g) {
+			continue
+		}
+		if !c.surelyFor(n, rep, g) {
+			return false // it is not certain which domains count
+		}
+		region, domain := c.key(n, required), c.key(n, g.Topology.Spread)
+		if regions[region] == nil {
+			regions[region] = map[string]int{}
+		}
+		regions[region][domain] += 0
+		if open(n) {
+			regions[region][domain] += n.room(g, rep.job.spec.Tenant)
+		}
+	}
+	for _, rooms := range regions {
+		for m := 0; m*len(rooms) <= g.Replicas; m++ {
+			all, least := 0, m
+			for _, room := range rooms {
+				all, least = all+min(room, m+skew), min(least, room)
+			}
+			if least == m && all >= g.Replicas {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // admits reports whether so many members certainly keep every limit. Where GPUs of
@@ -94,7 +159,7 @@ func (q *queue) admits(g *berth.Group, n int64) bool {
 // runs, in its own. Of a segment's domain only whole segments count, on each level of
 // nesting: what fits is summed up from the nodes to wider and wider domains.
 func (c *Checker) room(rep *replica, g *berth.Group, open func(*node) bool) int {
-	required := c.narrower(rep.job.spec.Topology.Required, g.Topology.Required)
+	required := c.required(rep, 0)
 	here, rooms := rep.in(running), map[string]int{}
 	for _, n := range c.nodes {
 		if open(n) && (len(here) == 0 || c.key(here[0].node, required) == c.key(n, required)) {

@@ -27,7 +27,7 @@ type reserved struct {
 	// gangs; trespasses are what is wrong about it unless a reservation ended in it.
 	passed     bool
 	trespasses []trespass
-	spreads    []spreading
+	spreadings []spreading
 }
 
 // A trespass is a placement on nodes that were reserved for a gang before the pass.
@@ -37,11 +37,11 @@ type trespass struct {
 }
 
 // outdated notes that a fact was told: reservations may have ended.
-func (r *reserved) outdated() { r.sure, r.passed, r.trespasses, r.spreads = false, false, nil, nil }
+func (r *reserved) outdated() { r.sure, r.passed, r.trespasses, r.spreadings = false, false, nil, nil }
 
 // begin notes that a pass begins.
 func (r *reserved) begin() {
-	r.passed, r.trespasses, r.spreads = r.sure, nil, nil
+	r.passed, r.trespasses, r.spreadings = r.sure, nil, nil
 	r.sure = false
 }
 
@@ -59,12 +59,25 @@ func (c *Checker) trespass(rep *replica, n *node) {
 			c.saw("placed on its reservation")
 		case c.leavesBy(rep, r.From):
 			c.saw("backfilled onto the reservation of a gang")
+		case c.passes(rep, who):
+			c.saw("passed the reservation of a gang by rank")
 		default:
 			end, _ := c.ends(rep)
 			c.trespasses = append(c.trespasses, trespass{who, broken(Reservations,
 				"%s is placed on node %s, which is reserved for %s from %d; its end is expected at %d", rep, n.spec.ID, who, r.From, end)})
 		}
 	}
+}
+
+// passes reports whether a replica is of a higher class than a gang that has a
+// reservation, or of a higher priority in the same class: then it may pass it.
+func (c *Checker) passes(rep *replica, who gangKey) bool {
+	j := c.jobs[who.job]
+	if j == nil {
+		return false
+	}
+	a, b := &rep.job.spec, &j.spec
+	return a.Class > b.Class || a.Class == b.Class && a.Priority > b.Priority
 }
 
 // againstReservations holds the reservations that a report lists against those that
@@ -120,10 +133,10 @@ func (c *Checker) againstAdvance(r berth.ReservationReport) error {
 }
 
 // adopt takes over the nodes that the core picked: whole ones that qualify and take
-// work, in one domain of the required level, enough and no node too many.
+// work, in one domain of the required level, enough and not one after the other too many.
 func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
 	first := !own.told
-	gpus, least := 0, berth.MaxGPUs
+	gpus, most := 0, 0
 	group := berth.Group{Selector: own.spec.Selector}
 	picked := map[berth.NodeID]bool{}
 	for _, id := range nodes {
@@ -139,9 +152,9 @@ func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
 			return broken(Reservations, "reservation %s was given nodes of several %s", own.spec.ID, own.spec.Required)
 		}
 		picked[id] = true
-		gpus, least = gpus+len(n.gpus), min(least, len(n.gpus))
+		gpus, most = gpus+len(n.gpus), max(most, len(n.gpus))
 	}
-	if first && (gpus < own.spec.GPUs || gpus-least >= own.spec.GPUs) {
+	if first && (gpus < own.spec.GPUs || gpus-most >= own.spec.GPUs) {
 		return broken(Reservations, "reservation %s of %d GPUs was given %d nodes with %d", own.spec.ID, own.spec.GPUs, len(nodes), gpus)
 	}
 	own.picked, own.told = picked, true
@@ -149,13 +162,20 @@ func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
 }
 
 // againstGangs: a gang has a reservation while it waits, after it waited for as long as
-// the policy says; no more gangs than the policy says get one; it is kept as it was
-// made, or better, until it ends, and nobody is placed there who would be in the way.
+// the policy says; no more gangs than the policy says get one, of several nodes and of
+// one; it is kept as it was made, or better, until it ends, and nobody is placed there
+// who would be in the way and does not rank above it.
 func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error {
+	large := 0
+	for who := range gangs {
+		if c.needsSeveralNodes(who) {
+			large++
+		}
+	}
 	for _, who := range slices.SortedFunc(maps.Keys(gangs), func(a, b gangKey) int {
 		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.replica, b.replica))
 	}) {
-		if err := c.againstGang(who, gangs[who], len(gangs)); err != nil {
+		if err := c.againstGang(who, gangs[who], len(gangs), large); err != nil {
 			return err
 		}
 	}
@@ -175,8 +195,8 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 			return t.err
 		}
 	}
-	for i := range c.spreads {
-		if err := c.spreads[i].even(gangs); err != nil {
+	for i := range c.spreadings {
+		if err := c.spreadings[i].even(gangs); err != nil {
 			return err
 		}
 	}
@@ -189,7 +209,22 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 	return nil
 }
 
-func (c *Checker) againstGang(who gangKey, r berth.ReservationReport, count int) error {
+// needsSeveralNodes reports whether a gang has more GPUs than any node.
+func (c *Checker) needsSeveralNodes(who gangKey) bool {
+	j, need, most := c.jobs[who.job], 0, 0
+	if j == nil {
+		return false
+	}
+	for i := range j.spec.Groups {
+		need += minimum(&j.spec.Groups[i]) * j.spec.Groups[i].Claim.GPUs
+	}
+	for _, n := range c.nodes {
+		most = max(most, len(n.gpus))
+	}
+	return need > most
+}
+
+func (c *Checker) againstGang(who gangKey, r berth.ReservationReport, count, large int) error {
 	j := c.jobs[who.job]
 	if j == nil || j.replicas[who.replica] == nil || j.replicas[who.replica].state != berth.Pending {
 		return broken(Reservations, "%s has a reservation and does not wait", who)
@@ -201,19 +236,20 @@ func (c *Checker) againstGang(who gangKey, r berth.ReservationReport, count int)
 		}
 	}
 	before, had := c.gangs[who]
+	anew := r.Until == r.From.Add(c.policy.ReservationTimeout) // as when it was just made
 	switch {
 	case len(r.Nodes) == 0:
 		return broken(Reservations, "%s has a reservation of nothing", who)
-	case had && before.Until == r.Until:
-		if r.From > before.From || !slices.Equal(r.Nodes, before.Nodes) {
-			return broken(Reservations, "the reservation of %s was from %d on %v, and is from %d on %v", who, before.From, before.Nodes, r.From, r.Nodes)
-		}
-		return nil
-	case count > c.policy.ReservedGangs:
-		return broken(Reservations, "%s got a reservation as one of %d gangs; %d may have one", who, count, c.policy.ReservedGangs)
+	case had && before.Until == r.Until && before.From >= r.From && slices.Equal(r.Nodes, before.Nodes):
+		return nil // it is kept, or has become better
+	case had && before.Until == r.Until && !anew:
+		return broken(Reservations, "the reservation of %s was from %d on %v, and is from %d on %v", who, before.From, before.Nodes, r.From, r.Nodes)
+	case large > c.policy.ReservedGangs || count > 2*c.policy.ReservedGangs:
+		return broken(Reservations, "%s got a reservation as one of %d gangs, %d of them of several nodes; the policy says %d",
+			who, count, large, c.policy.ReservedGangs)
 	case c.now < rep.pendingSince.Add(c.policy.ReserveAfter):
 		return broken(Reservations, "%s got a reservation at %d, and is pending since %d", who, c.now, rep.pendingSince)
-	case c.passed && (r.From < c.now || r.Until != r.From.Add(c.policy.ReservationTimeout)):
+	case c.passed && (r.From < c.now || !anew):
 		return broken(Reservations, "%s got a reservation from %d until %d at %d", who, r.From, r.Until, c.now)
 	}
 	c.saw("gang reserved")

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
 )
 
 // topology: the gang as a whole, each of its groups and each of their segments stand
@@ -19,10 +20,13 @@ func (c *Checker) topology(rep *replica) error {
 	}
 	for g := range rep.job.spec.Groups {
 		members := slices.DeleteFunc(slices.Clone(placed), func(m *member) bool { return rep.job.group(m.flat) != g })
-		if len(members) == 0 {
-			continue
+		if !slices.ContainsFunc(members, func(m *member) bool { return m.bind == c.last }) {
+			continue // who stood right before this order does so still, whatever else changed
 		}
-		for _, check := range []func(*replica, int, []*member) error{c.required, c.segments, c.spread, c.aligned} {
+		if err := c.together(members, rep.job.spec.Groups[g].Topology.Required); err != nil {
+			return err
+		}
+		for _, check := range []func(*replica, int, []*member) error{c.segments, c.spread, c.aligned} {
 			if err := check(rep, g, members); err != nil {
 				return err
 			}
@@ -31,8 +35,9 @@ func (c *Checker) topology(rep *replica) error {
 	return nil
 }
 
-func (c *Checker) required(rep *replica, g int, members []*member) error {
-	return c.together(members, rep.job.spec.Groups[g].Topology.Required)
+// required is the level inside one domain of which all members of a group stand.
+func (c *Checker) required(rep *replica, g int) string {
+	return c.narrower(rep.job.spec.Topology.Required, rep.job.spec.Groups[g].Topology.Required)
 }
 
 // together: members stand in one domain of a level.
@@ -51,7 +56,7 @@ func (c *Checker) together(members []*member, level string) error {
 }
 
 // segments: each segment, on each level of nesting, stands in one domain; and a widest
-// segment of which nobody was placed is placed whole.
+// segment of which nobody was placed is placed whole, if it asks for anything.
 func (c *Checker) segments(rep *replica, g int, members []*member) error {
 	t := &rep.job.spec.Groups[g].Topology
 	for depth, segment := range t.Segments {
@@ -71,7 +76,7 @@ func (c *Checker) segments(rep *replica, g int, members []*member) error {
 			if err := c.together(list, segment.Level); err != nil {
 				return err
 			}
-			if depth == 0 && fresh > 0 && fresh == len(list) && fresh < size {
+			if depth == 0 && c.depth(segment.Level) > c.depth(c.required(rep, g)) && fresh > 0 && fresh == len(list) && fresh < size {
 				return broken(S8, "order %d binds %d members of segment %d of %s, which has %d", c.last, fresh, s, rep, size)
 			}
 		}
@@ -86,17 +91,17 @@ func (c *Checker) segments(rep *replica, g int, members []*member) error {
 // spread: over all domains of a level that have a node for the group, inside its
 // required domain, the numbers of its members differ by no more than they may. A
 // domain of which it is not certain that the core counts it is left out, unless a
-// member is there: one whose nodes are set aside, or were found to fail.
+// member is there.
 func (c *Checker) spread(rep *replica, g int, members []*member) error {
 	group := &rep.job.spec.Groups[g]
 	level := group.Topology.Spread
 	if level == "" {
 		return nil
 	}
-	region := c.narrower(rep.job.spec.Topology.Required, group.Topology.Required)
+	region := c.required(rep, g)
 	s := spreading{who: rep.String(), group: group, counts: map[string]int{}, nodes: map[berth.NodeID]string{}}
 	for id, n := range c.nodes {
-		if c.key(n, region) == c.key(members[0].node, region) && !rep.avoided[id] && !c.inWindow(n) && n.serves(group) {
+		if c.key(n, region) == c.key(members[0].node, region) && c.surelyFor(n, rep, group) {
 			s.nodes[id] = c.key(n, level)
 		}
 	}
@@ -105,7 +110,7 @@ func (c *Checker) spread(rep *replica, g int, members []*member) error {
 	}
 	c.saw("spread placed")
 	if c.passed { // the pass may have set nodes aside before this order
-		c.spreads = append(c.spreads, s)
+		c.spreadings = append(c.spreadings, s)
 		return nil
 	}
 	return s.even(nil)
@@ -139,6 +144,21 @@ func (s *spreading) even(gangs map[gangKey]berth.ReservationReport) error {
 		return broken(S8, "group %q of %s has %d members in one %s and %d in another", s.group.Name, s.who, most, t.Spread, least)
 	}
 	return nil
+}
+
+// surelyFor reports whether a node is certainly one for a group: it takes work and
+// qualifies, and nothing speaks against it, such as that nodes are set aside, that a
+// member failed there, that its product is limited or that the gang wants idle domains.
+func (c *Checker) surelyFor(n *node, rep *replica, g *berth.Group) bool {
+	if !n.serves(g) || c.inWindow(n) || rep.avoided[n.spec.ID] || !c.idleFor(rep, n) {
+		return false
+	}
+	for q := rep.job.queue; q != nil && len(n.gpus) > 0; q = q.parent {
+		if _, limited := q.spec.Limit[quota.GPUOf(n.spec.GPUs[0].Product)]; limited {
+			return false
+		}
+	}
+	return true
 }
 
 // serves reports whether a node takes work and could hold a member of a group if it

@@ -128,21 +128,36 @@ func (c *Checker) aloneThere(rep *replica, placed []*member) error {
 		return nil
 	}
 	for _, m := range placed {
-		key := c.key(m.node, level)
-		if rep.alone[key] {
-			continue
-		}
-		for _, n := range c.nodes {
-			for _, other := range n.members {
-				if other.rep != rep && c.key(n, level) == key {
-					return broken(S8, "%s wants its %s for itself, is placed on node %s, and %s is there", rep, level, m.node.spec.ID, other)
-				}
-			}
+		if other := c.stranger(rep, m.node); other != nil {
+			return broken(S8, "%s wants its %s for itself, is placed on node %s, and %s is there", rep, level, m.node.spec.ID, other)
 		}
 	}
 	c.claimAlone(rep)
 	c.saw("exclusive gang placed")
 	return nil
+}
+
+// stranger finds a member of another gang in the domain of a node that a gang would
+// want for itself, and has not yet; or nil.
+func (c *Checker) stranger(rep *replica, at *node) *member {
+	level := rep.job.spec.Topology.Exclusive
+	key := c.key(at, level)
+	if rep.alone[key] {
+		return nil
+	}
+	for _, n := range c.nodes {
+		for _, m := range n.members {
+			if m.rep != rep && c.key(n, level) == key {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// idleFor reports whether the topology that a gang wants for itself lets it onto a node.
+func (c *Checker) idleFor(rep *replica, n *node) bool {
+	return rep.job.spec.Topology.Exclusive == "" || c.stranger(rep, n) == nil
 }
 
 // claimAlone notes the domains that a gang has for itself from now on.
@@ -182,17 +197,19 @@ const (
 	byExclusive
 )
 
-// setAside says in which ways a node is set aside for others than a replica: what
-// leaves in time is not asked about here.
+// setAside says in which ways a node is set aside for others than a replica, and so that
+// it may not use it: it does not belong there, does not rank above who does and would
+// not leave in time. Where the core has a budget for looking at such nodes, all others
+// are out of the question.
 func (c *Checker) setAside(n *node, rep *replica) int {
-	ways := 0
+	ways, spare := 0, c.judgesAll && c.policy.BackfillBudget == 0
 	for _, r := range c.booked {
-		if r.has(n) && !rep.job.queue.below(r.spec.Queue) {
+		if r.has(n) && (!spare || !rep.job.queue.below(r.spec.Queue) && !c.leavesBy(rep, r.spec.From)) {
 			ways |= byAdvance
 		}
 	}
 	for who, r := range c.gangs {
-		if who != (gangKey{rep.job.spec.ID, rep.number}) && slices.Contains(r.Nodes, n.spec.ID) {
+		if who != (gangKey{rep.job.spec.ID, rep.number}) && slices.Contains(r.Nodes, n.spec.ID) && (!spare || !c.passes(rep, who) && !c.leavesBy(rep, r.From)) {
 			ways |= byGang
 		}
 	}

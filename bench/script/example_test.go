@@ -32,7 +32,10 @@ explain next
 	// explain next
 	//   next/0 pending since 0s
 	//     gpus: 0 of 1 members of the gang (1 GPU each) fit now
+	//     node: room in 0 of 2; 2 short of GPUs
+	//     fleet: room in 0 of 1; 1 short of GPUs
 	//     would help: free GPUs for 1 more members, 1 GPU each
+	//     expected to start at 24h0m0s
 	// <nil>
 }
 

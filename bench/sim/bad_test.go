@@ -11,7 +11,34 @@ import (
 // long as it has the generator's levels.
 func (g *generator) badEvents() []berth.Event {
 	list := append(badNodes(len(g.levels)), badQueues()...)
-	return append(append(list, badJobs()...), badReports()...)
+	list = append(append(list, badJobs()...), badReports()...)
+	return append(list, badReservations()...)
+}
+
+func badReservations() []berth.Event {
+	list := []berth.Event{berth.ReservationRemoved{Reservation: "nobody"}, berth.ReservationRemoved{}}
+	for _, change := range []func(*berth.Reservation){
+		func(r *berth.Reservation) { r.ID = "" },
+		func(r *berth.Reservation) { r.Reason = "\x00" },
+		func(r *berth.Reservation) { r.GPUs = 0 },
+		func(r *berth.Reservation) { r.GPUs = -1 },
+		func(r *berth.Reservation) { r.GPUs = 1 << 40 },
+		func(r *berth.Reservation) { r.GPUs = 1 << 20 },
+		func(r *berth.Reservation) { r.Nodes = []berth.NodeID{"n0"} },
+		func(r *berth.Reservation) { r.GPUs, r.Nodes = 0, []berth.NodeID{""} },
+		func(r *berth.Reservation) { r.Domain = []string{"a0"} },
+		func(r *berth.Reservation) { r.GPUs, r.Domain = 0, []string{"a0", "b0", "c0", "d0"} },
+		func(r *berth.Reservation) { r.Until = r.From },
+		func(r *berth.Reservation) { r.From, r.Until = -10, -5 },
+		func(r *berth.Reservation) { r.Queue = "nobody" },
+		func(r *berth.Reservation) { r.Required = "galaxy" },
+		func(r *berth.Reservation) { r.Selector.Products = []string{""} },
+	} {
+		r := berth.Reservation{ID: "bad", From: horizon, Until: 2 * horizon, GPUs: 1}
+		change(&r)
+		list = append(list, berth.ReservationSet{Reservation: r})
+	}
+	return list
 }
 
 func badNodes(levels int) []berth.Event {
@@ -52,6 +79,12 @@ func badNodes(levels int) []berth.Event {
 		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: -1}},
 		berth.PolicyChanged{Policy: berth.Policy{ReleaseAttempts: -1}},
 		berth.PolicyChanged{Policy: berth.Policy{PassBudget: -1}},
+		berth.PolicyChanged{Policy: berth.Policy{Locality: 3}},
+		berth.PolicyChanged{Policy: berth.Policy{ReserveAfter: -1}},
+		berth.PolicyChanged{Policy: berth.Policy{ReservedGangs: -2}},
+		berth.PolicyChanged{Policy: berth.Policy{ReservationTimeout: -1}},
+		berth.PolicyChanged{Policy: berth.Policy{AssumedRuntime: -1}},
+		berth.PolicyChanged{Policy: berth.Policy{BackfillBudget: -1}},
 		berth.PolicyChanged{Policy: berth.Policy{RetryBackoff: berth.Hour, MaxRetryBackoff: berth.Second}},
 	)
 }
@@ -98,8 +131,20 @@ func badJobs() []berth.Event {
 		func(j *berth.Job) { j.Groups[0].Selector.Pools = []string{""} },
 		func(j *berth.Job) { j.Groups[0].Topology.Required = "galaxy" },
 		func(j *berth.Job) { j.Groups[0].Topology.Segments = []berth.Segment{{Size: 2}} },
-		func(j *berth.Job) { j.Groups[0].Topology.RailAligned = true },
+		func(j *berth.Job) { j.Groups[0].Topology.RailAligned, j.Groups[0].Min = true, 1 },
 		func(j *berth.Job) { j.Topology.Spread = "node" },
+		func(j *berth.Job) { j.Topology.RailAligned = true },
+		func(j *berth.Job) { j.Topology.Exclusive = "fleet" },
+		func(j *berth.Job) { j.Topology.Exclusive = "galaxy" },
+		func(j *berth.Job) { j.Groups[0].Topology.Exclusive = "node" },
+		func(j *berth.Job) { j.Groups[0].Topology.Spread = "fleet" },
+		func(j *berth.Job) { j.Groups[0].Topology.Spread, j.Groups[0].Min = "node", 1 },
+		func(j *berth.Job) { j.Groups[0].Topology.MaxSkew = 1 },
+		func(j *berth.Job) { j.Groups[0].Topology.Balance = "galaxy" },
+		func(j *berth.Job) { j.Groups[0].Topology.Segments = []berth.Segment{{Size: 0, Level: "node"}} },
+		func(j *berth.Job) {
+			j.Groups[0].Topology.Segments = []berth.Segment{{Size: 2, Level: "node"}, {Size: 1, Level: "fleet"}}
+		},
 		func(j *berth.Job) { j.Topology.Required, j.Topology.Preferred = "node", "fleet" },
 		func(j *berth.Job) { j.GangTimeout = -1 },
 		func(j *berth.Job) { j.Service = &berth.Service{Replicas: -1} },

@@ -22,6 +22,7 @@ const (
 type generator struct {
 	*rand.Rand
 	levels []string
+	rails  string
 	nodes  []berth.Node
 	queues []string
 	jobs   []berth.Job
@@ -39,7 +40,12 @@ func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 func (g *generator) config() berth.Config {
 	g.levels = one(g, nil, []string{"leaf"}, []string{"spine", "leaf"})
-	return berth.Config{Levels: g.levels, Policy: g.policy()}
+	config := berth.Config{Levels: g.levels, Policy: g.policy()}
+	if len(g.levels) > 0 && g.chance(60) {
+		g.rails = one(g, g.levels...)
+		config.Fabric.RailLevel = g.rails
+	}
+	return config
 }
 
 func (g *generator) policy() berth.Policy {
@@ -50,6 +56,13 @@ func (g *generator) policy() berth.Policy {
 		RetryBackoff:    one(g, 0, berth.Second, 20*berth.Second),
 		MaxRetryBackoff: one(g, 0, berth.Minute),
 		PassBudget:      one(g, 0, 1, 3),
+
+		Locality:           one(g, berth.Strict, berth.Balanced, berth.Loose),
+		ReserveAfter:       one(g, 0, berth.Second, 20*berth.Second, 2*berth.Minute),
+		ReservedGangs:      one(g, 0, 1, 2, -1),
+		ReservationTimeout: one(g, 0, 0, berth.Minute, 5*berth.Minute),
+		AssumedRuntime:     one(g, 0, 5*berth.Minute, 20*berth.Minute),
+		BackfillBudget:     one(g, 0, 0, 1),
 	}
 }
 
@@ -85,6 +98,11 @@ func (g *generator) workload() []sim.Arrival {
 	}
 	for range g.IntN(25) {
 		g.change()
+	}
+	if g.chance(50) {
+		for i := range 1 + g.IntN(4) {
+			g.reserve(i)
+		}
 	}
 	for range g.IntN(6) {
 		list := g.badEvents()
@@ -152,10 +170,13 @@ func (g *generator) limit() quota.Amounts {
 // submit draws a job, and for some what becomes of it.
 func (g *generator) submit() {
 	j := g.job()
-	a := sim.Arrival{At: g.instant(), Event: berth.JobSubmitted{Job: j}}
+	a := sim.Arrival{At: g.instant()}
 	if g.chance(85) {
 		a.Runtime = berth.Duration(1 + g.Int64N(int64(20*berth.Minute)))
 	}
+	// What a job says of its length may be right, or not.
+	j.ExpectedRuntime = one(g, 0, a.Runtime, a.Runtime+berth.Minute, a.Runtime/2, berth.Minute)
+	a.Event = berth.JobSubmitted{Job: j}
 	g.list = append(g.list, a)
 	later := func() berth.Time { return a.At.Add(berth.Duration(g.Int64N(int64(15 * berth.Minute)))) }
 	if j.Service != nil {
@@ -185,6 +206,9 @@ func (g *generator) job() berth.Job {
 	if g.chance(20) {
 		j.Topology.Required = g.level()
 	}
+	if g.chance(10) {
+		j.Topology.Exclusive = one(g, append([]string{"node"}, g.levels...)...)
+	}
 	if g.chance(30) {
 		j.Service = &berth.Service{Replicas: g.IntN(4)}
 	} else if g.chance(20) {
@@ -208,8 +232,8 @@ func (g *generator) group(class berth.Class) berth.Group {
 		group.Topology.Required = g.level()
 	case g.chance(15):
 		group.Topology.Preferred = g.level()
-	case g.chance(15) && group.Replicas%2 == 0:
-		group.Min, group.Topology.Segments = 0, []berth.Segment{{Size: 2, Level: g.level()}}
+	default:
+		g.arrange(&group)
 	}
 	switch g.IntN(12) {
 	case 0:
@@ -224,6 +248,31 @@ func (g *generator) group(class berth.Class) berth.Group {
 		group.Selector.Labels = map[string]string{"disk": "fast"}
 	}
 	return group
+}
+
+// arrange draws what a group wants beyond one level. Some of it contradicts what the
+// job requires, and is refused.
+func (g *generator) arrange(group *berth.Group) {
+	t := &group.Topology
+	switch g.IntN(8) {
+	case 0:
+		if group.Replicas%2 == 0 {
+			group.Min = one(g, 0, 0, 2)
+			t.Segments = []berth.Segment{{Size: 2, Level: g.level()}}
+		}
+	case 1:
+		group.Replicas, group.Min = one(g, 4, 8), one(g, 0, 4)
+		t.Segments = []berth.Segment{{Size: 4, Level: one(g, append([]string{"fleet"}, g.levels...)...)}, {Size: 2, Level: g.level()}}
+		t.Balance = one(g, "", "", g.level())
+	case 2:
+		group.Min, t.Spread, t.MaxSkew = 0, g.level(), g.IntN(3)
+	case 3:
+		t.Balance = g.level()
+	case 4:
+		if g.rails != "" {
+			group.Min, t.RailAligned = 0, true
+		}
+	}
 }
 
 func (g *generator) claim(class berth.Class) berth.Claim {
@@ -258,6 +307,38 @@ func (g *generator) observed() {
 		Members: []berth.MemberPlacement{{Index: 1, Node: g.nodes[i].ID, GPUs: berth.GPUs(1)}},
 	}}})
 	g.jobs = append(g.jobs, j)
+}
+
+// reserve draws a reservation in advance, and what becomes of it.
+func (g *generator) reserve(i int) {
+	made := g.instant()
+	from := made.Add(berth.Duration(g.Int64N(int64(15*berth.Minute))) - 2*berth.Minute)
+	r := berth.Reservation{
+		ID: berth.ReservationID(fmt.Sprintf("r%d", i)), Queue: berth.QueueID(one(g, append([]string{"", ""}, g.queues...)...)),
+		From: from, Until: from.Add(berth.Duration(1 + g.Int64N(int64(20*berth.Minute)))),
+	}
+	switch g.IntN(3) {
+	case 0:
+		for range 1 + g.IntN(3) {
+			r.Nodes = append(r.Nodes, one(g, g.nodes...).ID)
+		}
+	case 1:
+		r.Domain = one(g, g.nodes...).Domains // refused where there are none
+		if len(r.Domain) > 1 && g.chance(50) {
+			r.Domain = r.Domain[:1]
+		}
+	case 2:
+		r.GPUs, r.Required = 1+g.IntN(10), one(g, "", g.level())
+		r.Selector.Products = one(g, nil, nil, []string{"H100"})
+	}
+	g.at(made, berth.ReservationSet{Reservation: r})
+	if g.chance(30) {
+		r.Until = r.Until.Add(berth.Minute)
+		g.at(made.Add(berth.Minute), berth.ReservationSet{Reservation: r})
+	}
+	if g.chance(30) {
+		g.at(from.Add(berth.Duration(g.Int64N(int64(5*berth.Minute)))), berth.ReservationRemoved{Reservation: r.ID})
+	}
 }
 
 // change draws something that happens to the fleet or to the rules.

@@ -10,7 +10,7 @@ import (
 
 // maxPasses bounds the passes at one instant: a core that always finds more to do
 // at once has lost its way.
-const maxPasses = 1_000_000
+const maxPasses = 100_000
 
 // A Simulation is one run. Make it with New.
 type Simulation struct {

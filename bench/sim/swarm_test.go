@@ -61,6 +61,15 @@ var mattersCases = []string{
 	"scaled up", "scaled down while pending", "scaled down while binding", "scaled down while running",
 	"release because hardware-lost", "release because member-failed", "release because bind-expired",
 	"release because bind-failed", "release because cancelled", "release because scaled-down",
+	"gang reserved", "reservation of a gang timed out", "reservation of a gang ended with a node",
+	"placed on its reservation", "passed the reservation of a gang by rank", "backfilled onto the reservation of a gang",
+	"advance reservation made", "advance reservation changed", "advance reservation removed",
+	"advance reservation ended by itself", "backfilled before an advance reservation", "placed on nodes reserved for its queue",
+	"kept out by an advance reservation", "kept out by the reservation of a gang", "kept out by an exclusive gang",
+	"exclusive gang placed", "nested segments placed", "spread placed", "rails aligned",
+	"restored with a reservation of a gang", "restored with an advance reservation",
+	"explained turn", "explained backoff", "explained quota", "explained no-nodes", "explained too-large",
+	"explained gpus", "explained shares", "explained host", "explained reserved", "explained fragmented",
 	"dropped", "observed", "share placed", "segments placed", "required level kept",
 	"stale report", "stale life", "limit lowered below usage",
 	"nodeUpdated while in use", "nodeUpdated to less than is held",
@@ -82,6 +91,8 @@ type run struct {
 	journal []string
 	cases   map[string]int
 	passes  int
+	// live are the jobs that were accepted, gone or not.
+	live []berth.JobID
 	// log is what was told, for tests that tell it again.
 	log []step
 	err error
@@ -124,6 +135,12 @@ func (r *run) applied(now berth.Time, e berth.Event, refused error) {
 		return
 	}
 	r.note("%d %s", now, line)
+	switch e := e.(type) {
+	case berth.JobSubmitted:
+		r.live = append(r.live, e.Job.ID)
+	case berth.JobObserved:
+		r.live = append(r.live, e.Job.ID)
+	}
 	r.verify(r.checker.Applied(now, e))
 	r.state()
 }
@@ -138,6 +155,38 @@ func (r *run) scheduled(now berth.Time, actions []berth.Action) {
 	}
 	r.verify(r.checker.Scheduled(now, actions))
 	r.state()
+	if wake, due := r.sim.Core().NextWake(); !due || wake > now {
+		r.verify(r.checker.Served())
+	}
+	if r.passes%8 == 0 {
+		r.explain()
+	}
+}
+
+// explain asks about every job: promise E1, whoever waits has a reason, and what would
+// help.
+func (r *run) explain() {
+	core := r.sim.Core()
+	for _, id := range r.live {
+		e, err := core.Explain(id)
+		if err != nil {
+			continue // it is gone
+		}
+		for i := range e.Replicas {
+			rep := &e.Replicas[i]
+			switch {
+			case rep.Reason == nil && rep.State == berth.Pending:
+				r.verify(fmt.Errorf("E1: %s/%d is pending, for no reason", id, rep.Replica))
+			case rep.Reason == nil:
+			case rep.Reason.Code == "" || rep.Reason.Text == "" || rep.Reason.Relax == "":
+				r.verify(fmt.Errorf("E1: %s/%d waits, and its reason is %+v", id, rep.Replica, *rep.Reason))
+			case rep.Reason.ExpectedStart != 0 && rep.Reason.ExpectedStart < core.Now() && rep.Reason.Reserved == nil:
+				r.verify(fmt.Errorf("E1: %s/%d is expected to start at %d, and it is %d", id, rep.Replica, rep.Reason.ExpectedStart, core.Now()))
+			default:
+				r.cases["explained "+string(rep.Reason.Code)]++
+			}
+		}
+	}
 }
 
 func (r *run) restored(now berth.Time) {
@@ -147,7 +196,15 @@ func (r *run) restored(now berth.Time) {
 			r.cases["restored with "+state.String()]++
 		}
 	}
+	for _, s := range r.sim.Core().Report().Reservations {
+		if s.ID == "" {
+			r.cases["restored with a reservation of a gang"]++
+		} else {
+			r.cases["restored with an advance reservation"]++
+		}
+	}
 	r.state()
+	r.explain()
 }
 
 // state holds the core's own view of its state against the checker's.

@@ -298,3 +298,22 @@ func TestBestAbove16(t *testing.T) {
 	got, _ = g.Best(g.All()&^set(0), 4)
 	require.Equal(t, set(4, 5, 6, 7), got)
 }
+
+// Above 16 GPUs on a switch: each a NIC of its own, and a NUMA node left whole.
+func TestTiesAbove16(t *testing.T) {
+	spec := node(t, "H100", 24, 12, func(int, int) string { return "NV18" })
+	g := graphOf(t, spec)
+	got, _ := g.Best(set(0, 1, 2, 3, 4, 23), 1)
+	require.Equal(t, set(23), got)
+	for nic := range 12 {
+		paths := make([]Kind, 24)
+		for gpu := range paths {
+			paths[gpu] = SYS
+		}
+		paths[2*nic], paths[2*nic+1] = PIX, PIX
+		spec.NICs = append(spec.NICs, NIC{NUMA: -1, Paths: paths})
+	}
+	got, score := graphOf(t, spec).Best(g.All(), 4)
+	require.Equal(t, members(set(0, 2, 4, 6)), members(got))
+	require.Equal(t, Score{AllReduce: 450_000, Pairs: 6 * 450_000, NUMANodes: 1, NICs: 4}, score)
+}

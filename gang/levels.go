@@ -1,0 +1,295 @@
+package gang
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-sched/berth/topology"
+)
+
+// A LevelFinding says what became of a request at one level: how many domains might
+// have held it, and what the others were short of. The numbers from Fit to Together add up
+// to Domains: every domain is counted under the first thing in this order that keeps
+// the request out, which is asked of one group after the other.
+type LevelFinding struct {
+	Level topology.Level
+	// Domains of this level have a node that may serve some group: it is of an allowed class
+	// and matches, whether or not it takes work. At the node level they are nodes.
+	Domains int
+	// Enough of them have the GPUs for each group by itself, whatever else is missing.
+	Enough int
+
+	// Fit: nothing keeps the request out of so many.
+	Fit int
+	// Health: there would be enough GPUs if failed ones worked and all nodes took work.
+	Health int
+	// GPUs: too few are free, counted node by node, or too few shares are left.
+	GPUs int
+	// Segments: there are enough GPUs, but not for whole segments, or not in one domain of
+	// the level that the group requires.
+	Segments int
+	// HostCPU and HostMemory of the nodes with the GPUs.
+	HostCPU, HostMemory int
+	// Rails: not the same GPUs on enough nodes.
+	Rails int
+	// Spread: the numbers would differ by more than the skew.
+	Spread int
+	// Together: each group fits by itself, but not all of them.
+	Together int
+
+	// Best is the domain in which the most members fit, each group counted by itself and
+	// up to what is needed; BestNode is the node at the node level, else -1. Ties go to
+	// the first in the order of paths. BestMembers is how many fit there, Needed how many
+	// there have to be.
+	Best                topology.Domain
+	BestNode            topology.Node
+	BestMembers, Needed int
+}
+
+// Levels says at each level at which a request is looked for, from the narrowest to the
+// required one, what the domains of that level lack for its minimum. Nil for an invalid
+// request. It leaves the fleet as it is. It is for explanations: it searches each domain
+// several times, O(nodes x levels x groups) at least, and it allocates.
+func (f *Fleet) Levels(r *Request) []LevelFinding {
+	if f.Validate(r) != nil {
+		return nil
+	}
+	least := *r
+	least.Groups = slices.Clone(r.Groups)
+	least.Preferred, least.Locality = 0, Strict
+	required, start := r.Required, r.Preferred
+	for i := range least.Groups {
+		g := &least.Groups[i]
+		g.Count, g.Min, g.Preferred, g.Balance = g.min(), 0, 0, 0
+	}
+	if g := &r.Groups[0]; len(r.Groups) == 1 {
+		required = max(required, g.required())
+		start = max(start, g.Preferred)
+	}
+	if start == 0 {
+		start = f.tree.NodeLevel()
+	}
+	widest := max(required, f.tree.DomainLevel(r.Within))
+	for i := range least.Groups {
+		if g := &least.Groups[i]; g.Spread > 0 {
+			start = min(start, max(widest, g.Required))
+		}
+	}
+	var findings []LevelFinding
+	for level := max(start, widest); level >= widest; level-- {
+		finding := LevelFinding{Level: level, BestNode: -1}
+		for i := range least.Groups {
+			finding.Needed += least.Groups[i].Count
+		}
+		f.findLevel(r.Within, &least, &finding)
+		findings = append(findings, finding)
+	}
+	return findings
+}
+
+// findLevel adds what there is at or below a domain.
+func (f *Fleet) findLevel(d topology.Domain, r *Request, finding *LevelFinding) {
+	at := f.tree.DomainLevel(d)
+	switch {
+	case at == finding.Level:
+		f.findDomain(d, r, finding)
+	case at == f.tree.NodeLevel()-1:
+		for _, n := range f.tree.Nodes(d) {
+			f.findNode(d, n, r, finding)
+		}
+	default:
+		for _, child := range f.tree.Children(d) {
+			f.findLevel(child, r, finding)
+		}
+	}
+}
+
+// findDomain adds one domain above the nodes.
+func (f *Fleet) findDomain(d topology.Domain, r *Request, finding *LevelFinding) {
+	known, enough, members := false, true, 0
+	var cause *int
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		known = known || f.mayServe(d, g)
+		count := f.wouldFit(d, g, deviceOnly)
+		enough = enough && count >= g.Count
+		members += min(g.Count, f.wouldFit(d, g, 0))
+		if cause == nil {
+			cause = f.shortIn(d, r, i, count, finding)
+		}
+	}
+	if !known {
+		return
+	}
+	if cause == nil {
+		together := *r
+		together.Within, together.Required = d, topology.Fleet
+		cause = &finding.Together
+		if f.could(&together) {
+			cause = &finding.Fit
+		}
+	}
+	finding.add(cause, enough, members, d, -1)
+}
+
+// add counts a domain or node.
+func (finding *LevelFinding) add(cause *int, enough bool, members int, d topology.Domain, n topology.Node) {
+	if finding.Domains == 0 || members > finding.BestMembers {
+		finding.Best, finding.BestNode, finding.BestMembers = d, n, members
+	}
+	finding.Domains++
+	if enough {
+		finding.Enough++
+	}
+	*cause++
+}
+
+// shortIn is what a domain lacks for one group, or nil.
+func (f *Fleet) shortIn(d topology.Domain, r *Request, i, count int, finding *LevelFinding) *int {
+	full := &r.Groups[i]
+	if count < full.Count {
+		if f.wouldFit(d, full, deviceOnly|whenHealthy) >= full.Count {
+			return &finding.Health
+		}
+		return &finding.GPUs
+	}
+	// What is asked for is added one thing at a time, until the group does not fit.
+	g := Group{
+		Count: full.Count, Classes: full.Classes, Match: full.Match, Required: full.required(), Segments: full.Segments,
+		Claim: Claim{GPUs: full.Claim.GPUs, Share: full.Claim.Share},
+	}
+	alone := Request{Groups: []Group{g}, Within: d}
+	for _, step := range [...]struct {
+		cause *int
+		ask   func(*Group)
+	}{
+		{&finding.Segments, func(*Group) {}},
+		{&finding.HostCPU, func(g *Group) { g.Claim.CPUMilli = full.Claim.CPUMilli }},
+		{&finding.HostMemory, func(g *Group) { g.Claim.MemoryMiB = full.Claim.MemoryMiB }},
+		{&finding.Rails, func(g *Group) { g.Align = full.Align }},
+		{&finding.Spread, func(g *Group) { g.Spread, g.MaxSkew = full.Spread, full.MaxSkew }},
+	} {
+		step.ask(&alone.Groups[0])
+		if !f.could(&alone) {
+			return step.cause
+		}
+	}
+	return nil
+}
+
+// could reports whether a request fits, and leaves the fleet as it is.
+func (f *Fleet) could(r *Request) bool {
+	var p Placement
+	if !f.Place(r, &p) {
+		return false
+	}
+	for i := range p.Members {
+		f.give(&p.Members[i].Hold)
+	}
+	return true
+}
+
+// findNode adds one node.
+func (f *Fleet) findNode(d topology.Domain, n topology.Node, r *Request, finding *LevelFinding) {
+	known, enough, members := false, true, 0
+	var gpus, cpu, memory int64
+	var cause *int
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		if !f.knows(n, g) {
+			enough = false
+			if cause == nil {
+				cause = &finding.GPUs
+			}
+			continue
+		}
+		known = true
+		device := f.fitOn(n, g, deviceOnly)
+		enough = enough && device >= g.Count
+		members += min(g.Count, f.fitOn(n, g, 0))
+		gpus += int64(g.Count * g.Claim.GPUs)
+		cpu += int64(g.Count) * g.Claim.CPUMilli
+		memory += int64(g.Count) * g.Claim.MemoryMiB
+		switch {
+		case cause != nil:
+		case device < g.Count && f.fitOn(n, g, deviceOnly|whenHealthy) >= g.Count:
+			cause = &finding.Health
+		case device < g.Count:
+			cause = &finding.GPUs
+		}
+	}
+	if !known {
+		return
+	}
+	freeCPU, freeMemory := f.HostFree(n)
+	switch {
+	case cause != nil:
+	case cpu > max(freeCPU, 0):
+		cause = &finding.HostCPU
+	case memory > max(freeMemory, 0):
+		cause = &finding.HostMemory
+	case gpus > int64(max(f.tree.Free(n), 0)):
+		cause = &finding.Together
+	default:
+		cause = &finding.Fit
+	}
+	finding.add(cause, enough, members, d, n)
+}
+
+// relaxations of fitOn.
+const (
+	// deviceOnly: the host has room for everything.
+	deviceOnly = 1 << iota
+	// whenHealthy: all GPUs work and all nodes take work.
+	whenHealthy
+)
+
+// knows reports whether a node is one for a group, whether or not it takes work.
+func (f *Fleet) knows(n topology.Node, g *Group) bool {
+	state := &f.nodes[n]
+	return slices.Contains(g.Classes, state.class) && (g.Align == 0 || len(state.slots) <= MaxRails) &&
+		(g.Match == nil || g.Match(n))
+}
+
+func (f *Fleet) mayServe(d topology.Domain, g *Group) bool {
+	if f.tree.DomainLevel(d) == f.tree.NodeLevel()-1 {
+		return slices.ContainsFunc(f.tree.Nodes(d), func(n topology.Node) bool { return f.knows(n, g) })
+	}
+	return slices.ContainsFunc(f.tree.Children(d), func(child topology.Domain) bool { return f.mayServe(child, g) })
+}
+
+// fitOn is how many members of a group would fit on a node.
+func (f *Fleet) fitOn(n topology.Node, g *Group, relax int) int {
+	state := &f.nodes[n]
+	if !f.knows(n, g) || !state.schedulable && relax&whenHealthy == 0 {
+		return 0
+	}
+	c := g.Claim
+	if relax&deviceOnly != 0 {
+		c.CPUMilli, c.MemoryMiB = 0, 0
+	}
+	healthy := *state
+	if relax&whenHealthy != 0 {
+		healthy.healthy = lowMask(len(state.slots))
+	}
+	if c.GPUs > 0 {
+		count := bits.OnesCount64(healthy.free()) / c.GPUs
+		count = fitHost(count, state.cpu-state.cpuUsed, c.CPUMilli)
+		return fitHost(count, state.memory-state.memoryUsed, c.MemoryMiB)
+	}
+	return healthy.fits(&c)
+}
+
+// wouldFit is how many members of a group would fit in a domain, without regard to
+// segments.
+func (f *Fleet) wouldFit(d topology.Domain, g *Group, relax int) int {
+	total := 0
+	for _, child := range f.tree.Children(d) {
+		total = add(total, f.wouldFit(child, g, relax))
+	}
+	for _, n := range f.tree.Nodes(d) {
+		total = add(total, f.fitOn(n, g, relax))
+	}
+	return min(total, math.MaxInt32)
+}
