@@ -114,6 +114,7 @@ func (c *Core) nodeCordoned(e NodeCordoned) *Error {
 	}
 	c.cordon(n, true, e.Reason)
 	c.spoil(n)
+	c.lessen()
 	return nil
 }
 
@@ -146,6 +147,7 @@ func (c *Core) nodeLost(e NodeLost) *Error {
 	c.spoil(n)
 	hit := c.lose(n, ^GPUSet(0), true)
 	c.removeNode(n)
+	c.lessen()
 	c.settleAll(hit, Cause{CauseHardwareLost, detail("node "+string(e.Node)+" lost", e.Reason)})
 	return nil
 }
@@ -162,6 +164,7 @@ func (c *Core) gpuFailed(e GPUFailed) *Error {
 	n.spec.GPUs[e.GPU].Failed = true
 	c.fleet.SetHealthy(n.index, e.GPU, false)
 	hit := c.lose(n, GPUs(e.GPU), false)
+	c.lessen()
 	c.settleAll(hit, Cause{CauseHardwareLost, detail(fmt.Sprintf("GPU %d of node %s failed", e.GPU, e.Node), e.Reason)})
 	return nil
 }

@@ -41,36 +41,39 @@ func (c *Core) widen(groups []Group, r *gang.Request, open func(*window) bool) *
 // backfill tries waiting work on the nodes that are set aside: what belongs there, and
 // what leaves in time. It looks at what fits nowhere else, in policy order: after
 // something has changed there at the first few of each bucket, else at newcomers
-// alone, and at no more in all than the policy allows.
+// alone, and at no more in all than the policy allows: the rest goes on in the next
+// pass.
 func (c *Core) backfill() {
-	var list []*entry
-	switch {
-	case len(c.windows) == 0:
-	case c.backfillDue:
-		free := c.fencedFree()
+	if c.backfillDue && len(c.windows) > 0 {
+		free := c.openFree()
 		for _, s := range c.blocked {
-			if free == 0 || s.gpus() > free {
-				continue
-			}
-			for _, b := range s.buckets {
-				if c.mayBackfill(b) {
-					list = append(list, b.first(backfillDepth)...)
-				}
+			if s.gpus() <= free {
+				c.freshenShape(s)
 			}
 		}
-	default:
-		list = slices.Clone(c.fresh)
 	}
-	for len(c.fresh) > 0 {
-		c.unfresh(c.fresh[len(c.fresh)-1])
-	}
+	c.backfillDue = false
+	list := slices.Clone(c.fresh)
 	slices.SortFunc(list, compareEntries)
 	for i, budget := 0, c.config.Policy.BackfillBudget; i < len(list) && budget > 0; i++ {
+		c.unfresh(list[i])
 		if c.backfillEntry(list[i]) {
 			budget--
 		}
 	}
-	c.backfillDue = false
+	c.backfillDue = false // placing changes nothing for those that were tried
+}
+
+// freshenShape has the first few of each bucket of a shape tried on nodes that are set
+// aside, where one of them may be placed there.
+func (c *Core) freshenShape(s *shape) {
+	for _, b := range s.buckets {
+		if c.mayBackfill(b) {
+			for _, e := range b.first(backfillDepth) {
+				c.freshen(e)
+			}
+		}
+	}
 }
 
 // mayBackfill reports whether some entry of a bucket may be placed on nodes that are set
@@ -93,8 +96,8 @@ func (c *Core) mayBackfill(b *bucket) bool {
 // backfillEntry tries one entry, and reports whether that took a search.
 func (c *Core) backfillEntry(e *entry) bool {
 	b := e.bucket
-	if e.slot < 0 || b.quotaSlot >= 0 {
-		return false // another group of the gang grew before it, say
+	if e.slot < 0 || b.slot >= 0 || b.quotaSlot >= 0 {
+		return false // another group of the gang grew before it, say, or it is ready again
 	}
 	c.compile(b.shape)
 	request, ok := c.affordable(b)
@@ -132,7 +135,8 @@ func (c *Core) unfresh(e *entry) {
 	e.freshAt = -1
 }
 
-// backfillDepth is how many jobs of one bucket a backfill looks at.
+// backfillDepth is how many jobs of one bucket a change on nodes that are set aside has
+// tried there.
 const backfillDepth = 16
 
 // first lists the first entries of a bucket in order.
@@ -149,11 +153,11 @@ func (b *bucket) first(n int) []*entry {
 	return list
 }
 
-// fencedFree sums the free GPUs that are set aside.
-func (c *Core) fencedFree() int {
+// openFree sums the free GPUs, set aside or not.
+func (c *Core) openFree() int {
 	free := 0
 	for i := range c.classes.list {
-		if e := &c.classes.list[i]; e.nodes > 0 && e.key.fence != "" {
+		if c.classes.list[i].nodes > 0 {
 			free += c.fleet.Tree().FreeGPUs(topology.Root, topology.Class(i))
 		}
 	}

@@ -79,6 +79,8 @@ type Core struct {
 	// something became free there.
 	freedNodes []*node
 	quotaFreed bool
+	// lessened: the same for shapes that look around.
+	lessened bool
 	// taken says that the pass in progress has placed something since it last looked
 	// at what limits hold back.
 	taken bool

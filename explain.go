@@ -2,7 +2,6 @@ package berth
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/berth-sched/berth/gang"
@@ -248,26 +247,39 @@ func (c *Core) capacityReason(e *entry) Reason {
 	request, _ := c.lift(e.rep, s.spec.Groups, &s.minimum)
 	reason, short := c.shortOf(e, request)
 	if len(c.windows) > 0 && short {
-		all := *request
-		all.Groups = slices.Clone(request.Groups)
-		for i := range all.Groups {
-			all.Groups[i].Classes = c.classes.matching(&s.spec.Groups[i], func([]*window) bool { return true })
-		}
-		if _, short := c.shortOf(e, &all); !short {
+		all := c.widen(s.spec.Groups, request, func(*window) bool { return true })
+		if other, still := c.shortOf(e, all); !still {
 			reason = c.reservedReason(e)
+		} else if reason.Code == ReasonNoNodes {
+			reason = other
 		}
 	}
 	if w := e.rep.reserved; w != nil {
 		report := c.reportWindow(w)
-		reason.Reserved, reason.ExpectedStart = &report, w.from
-		return reason
-	}
-	if short && reason.Code != ReasonNoNodes && reason.Code != ReasonTooLarge {
-		if at, _, ok := c.plan(request); ok {
-			reason.ExpectedStart = at
-		}
+		reason.Reserved, reason.ExpectedStart = &report, max(w.from, c.now)
+	} else if short && reason.Code != ReasonNoNodes && reason.Code != ReasonTooLarge {
+		reason.ExpectedStart = c.expectedStart(e, request)
 	}
 	return reason
+}
+
+// expectedStart is when a request is expected to fit: when enough of what runs has ended,
+// or a reservation made in advance that is in the way; zero: unknown, or never.
+func (c *Core) expectedStart(e *entry, request *gang.Request) Time {
+	at, _, ok := c.plan(request)
+	for _, w := range c.windows {
+		if w.advance == nil || ok && w.until >= at {
+			continue
+		}
+		over := c.widen(e.bucket.shape.spec.Groups, request, func(other *window) bool {
+			return c.admits(other, e.rep, c.endIfPlaced(e.rep)) || other.until <= w.until
+		})
+		if c.find(over) {
+			must(c.fleet.ReleaseAll(&c.placement))
+			at, ok = w.until, true
+		}
+	}
+	return at
 }
 
 // shortOf says what is missing for a request to fit, and false if nothing is.
@@ -281,6 +293,13 @@ func (c *Core) shortOf(e *entry, request *gang.Request) (Reason, bool) {
 	if !ok {
 		return Reason{Code: ReasonTurn, Text: "it fits now", Relax: "the next pass"}, false
 	}
+	if level := e.rep.job.spec.Topology.Exclusive; level != "" && short.Tightest == gang.Nodes {
+		return Reason{
+			Code:  ReasonFragmented,
+			Text:  fmt.Sprintf("no %s with a node that qualifies for %s is idle, and the gang wants it for itself", level, e.describe(short.Group)),
+			Relax: fmt.Sprintf("a %s that nobody else uses, or a gang that shares", level),
+		}, true
+	}
 	reason := c.shortageReason(e, request, &short)
 	reason.Levels = c.findings(request)
 	return reason, true
@@ -293,7 +312,7 @@ func (c *Core) reservedReason(e *entry) Reason {
 	first := never
 	for _, w := range c.windows {
 		if !c.admits(w, e.rep, end) {
-			reason.Text += separator(reason.Text) + w.describe()
+			reason.Text += separator(reason.Text) + c.describeWindow(w)
 			first = min(first, w.from)
 		}
 	}
@@ -312,13 +331,15 @@ func separator(text string) string {
 	return "; "
 }
 
-// describe names a window for a reader.
-func (w *window) describe() string {
+// describeWindow names a window for a reader.
+func (c *Core) describeWindow(w *window) string {
 	switch {
+	case w.advance != nil && w.from <= c.now:
+		return fmt.Sprintf("reservation %s for another %v", w.advance.ID, w.until.Sub(c.now))
 	case w.advance != nil:
-		return fmt.Sprintf("reservation %s from %d until %d", w.advance.ID, w.from, w.until)
+		return fmt.Sprintf("reservation %s in %v for %v", w.advance.ID, w.from.Sub(c.now), w.until.Sub(w.from))
 	case w.isReservation():
-		return fmt.Sprintf("%d nodes for job %s, which is expected to start at %d", len(w.nodes), w.rep.job.spec.ID, w.from)
+		return fmt.Sprintf("%d nodes for job %s, which is expected to start in %v", len(w.nodes), w.rep.job.spec.ID, max(w.from.Sub(c.now), 0))
 	}
 	return fmt.Sprintf("%d nodes that job %s has for itself", len(w.nodes), w.rep.job.spec.ID)
 }
@@ -333,7 +354,7 @@ func (e *entry) noNodes(group int) Reason {
 
 func (c *Core) shortageReason(e *entry, request *gang.Request, short *gang.Shortage) Reason {
 	what := e.describe(short.Group)
-	free := fmt.Sprintf("%d of %d members of %s fit now", short.Members, short.Needed, what)
+	free := fmt.Sprintf("%d of %d members of %s fit now", min(short.Members, short.Needed), short.Needed, what)
 	more := short.Needed - short.Members
 	switch {
 	case short.Tightest == gang.Nodes:
@@ -376,10 +397,15 @@ func (c *Core) fragmentReason(request *gang.Request, short *gang.Shortage, free 
 			Relax: fmt.Sprintf("no required level, or room for %d more members in %s", short.Needed-short.MembersInDomain, where),
 		}
 	}
+	if len(request.Groups) > 1 {
+		return Reason{
+			Code: ReasonFragmented, Text: free + ", but not together with the other groups, or not in whole segments",
+			Relax: "more room for the groups side by side",
+		}
+	}
 	return Reason{
-		Code:  ReasonFragmented,
-		Text:  free + ", but not together with the other groups, or not in whole segments",
-		Relax: "more room for the groups side by side",
+		Code: ReasonFragmented, Text: free + " one by one, but not as its topology asks: in whole segments, on aligned rails, or spread",
+		Relax: "more room in the domains that levels names, or a topology that asks for less",
 	}
 }
 

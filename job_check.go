@@ -230,6 +230,12 @@ func (c *Core) checkGroupTopology(j *Job, g *Group) *Error {
 	if err := c.checkSegments(g, required); err != nil {
 		return err
 	}
+	if len(t.Segments) > 0 && t.Balance != "" {
+		level, _ := c.checkLevel(t.Balance)
+		if widest, _ := c.checkLevel(t.Segments[0].Level); level > widest {
+			return refuse(ErrInvalid, "balance", fmt.Sprintf("%q is narrower than %q, in which segments stay", t.Balance, t.Segments[0].Level))
+		}
+	}
 	for _, f := range []struct{ name, level string }{{"balance", t.Balance}, {"spread", t.Spread}} {
 		level, err := c.checkLevel(f.level)
 		switch {

@@ -136,7 +136,7 @@ func (c *Core) enqueue(e *entry, s *shape) {
 	} else if s.blockedAt < 0 && b.quotaSlot < 0 {
 		c.makeReady(b)
 	} else {
-		c.noteDue(b)
+		c.noteDue(e)
 		c.freshen(e)
 	}
 }
@@ -188,7 +188,7 @@ func (c *Core) dequeue(e *entry) {
 	case b.slot >= 0:
 		b.queue.ready.Fix(b.slot)
 	default:
-		c.noteDue(b)
+		c.noteDue(b.entries.Min())
 	}
 	if e.grows {
 		c.dropShape(b.shape)
@@ -218,7 +218,7 @@ func (c *Core) block(s *shape) {
 		c.blocked = append(c.blocked, s)
 		for _, b := range s.buckets {
 			c.unready(b)
-			c.noteDue(b)
+			c.noteDue(b.entries.Min())
 		}
 	}
 }
@@ -256,6 +256,12 @@ func (c *Core) quotaUnblock(b *bucket) {
 	b.quotaSlot = -1
 }
 
+// lessen notes that a node takes less, or holds less that others have to keep away from:
+// that can help those whose topology depends on more than where they go themselves.
+func (c *Core) lessen() {
+	c.lessened = c.lessened || slices.ContainsFunc(c.blocked, func(s *shape) bool { return s.looksAround })
+}
+
 // freed notes that something became free on a node, for the next pass.
 func (c *Core) freed(n *node) {
 	c.reopened(n)
@@ -269,9 +275,8 @@ func (c *Core) reopened(n *node) {
 		c.freedNodes = append(c.freedNodes, n)
 		c.quotaFreed = true // of another product, perhaps, than the one whose limit is reached
 	}
-	if len(n.windows) > 0 {
-		c.backfillDue = true
-	}
+	// Some may need what is free here together with what is set aside.
+	c.backfillDue = c.backfillDue || len(c.windows) > 0
 }
 
 // wake makes ready what could have become possible since it was last called.
@@ -283,11 +288,11 @@ func (c *Core) reopened(n *node) {
 // first costs less than making ready, and blocking again, a bucket in every queue.
 // Of the buckets blocked by quota, those that fit it now. O(blocked x freed).
 func (c *Core) wake() {
-	for i := len(c.blocked) - 1; i >= 0 && len(c.freedNodes) > 0; i-- {
+	for i := len(c.blocked) - 1; i >= 0 && (len(c.freedNodes) > 0 || c.lessened); i-- {
 		s := c.blocked[i]
 		c.compile(s)
 		helps := func(n *node) bool { return c.helps(n, s) }
-		if c.freeFor(s) >= s.gpus() && slices.ContainsFunc(c.freedNodes, helps) && c.find(&s.minimum) {
+		if c.freeFor(s) >= s.gpus() && (s.looksAround || slices.ContainsFunc(c.freedNodes, helps)) && c.find(&s.minimum) {
 			must(c.fleet.ReleaseAll(&c.placement))
 			c.unblock(s)
 		}
@@ -309,7 +314,7 @@ func (c *Core) wakeLimited() {
 			if b.shape.blockedAt < 0 {
 				c.makeReady(b)
 			} else {
-				c.noteDue(b)
+				c.noteDue(b.entries.Min())
 				c.backfillDue = len(c.windows) > 0
 			}
 		}
@@ -318,7 +323,7 @@ func (c *Core) wakeLimited() {
 
 // mayWake reports whether something became free and something is blocked.
 func (c *Core) mayWake() bool {
-	return len(c.freedNodes) > 0 && len(c.blocked) > 0 || c.quotaFreed && len(c.quotaBlocked) > 0
+	return (len(c.freedNodes) > 0 || c.lessened) && len(c.blocked) > 0 || c.quotaFreed && len(c.quotaBlocked) > 0
 }
 
 func (c *Core) clearFreed() {
@@ -326,7 +331,7 @@ func (c *Core) clearFreed() {
 		n.freed = false
 	}
 	clear(c.freedNodes)
-	c.freedNodes, c.quotaFreed = c.freedNodes[:0], false
+	c.freedNodes, c.quotaFreed, c.lessened = c.freedNodes[:0], false, false
 }
 
 // helps reports whether some member of a shape fits on a node now.

@@ -50,6 +50,9 @@ func (c *Core) attempt(b *bucket) {
 	switch outcome {
 	case fitsNowhere:
 		c.block(s)
+		if len(c.windows) > 0 { // the first alone was tried on nodes that are set aside
+			c.freshenShape(s)
+		}
 	case fitsNoLimit:
 		c.quotaBlock(b)
 	}

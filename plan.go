@@ -18,8 +18,11 @@ type ending struct {
 	rep *replica
 }
 
-// less orders endings by instant, then job and replica.
+// less orders endings by instant, then job and replica; the zero value is before all.
 func (e ending) less(f ending) bool {
+	if e.rep == nil || f.rep == nil {
+		return e.rep == nil && f.rep != nil
+	}
 	return cmp.Or(cmp.Compare(e.at, f.at), compareReplicas(e.rep, f.rep)) < 0
 }
 
@@ -70,12 +73,6 @@ func (c *Core) expectedEnd(rep *replica) Time {
 // it was. O(replicas imagined ended x members + searches x log of that).
 func (c *Core) plan(request *gang.Request) (at Time, where []gang.Member, ok bool) {
 	p := planner{core: c, request: request}
-	c.endings.Ascend(func(e ending) bool {
-		if p.matters(e.rep) {
-			p.list = append(p.list, e.rep)
-		}
-		return len(p.list) < maxPlan
-	})
 	if !p.gallop() {
 		p.moveTo(0)
 		return 0, nil, false
@@ -97,10 +94,32 @@ func (c *Core) plan(request *gang.Request) (at Time, where []gang.Member, ok boo
 type planner struct {
 	core    *Core
 	request *gang.Request
-	// list has the replicas that may have to end, in order; the first so many of them
-	// are imagined ended.
+	// list has the first of the replicas that may have to end, in order, as far as they
+	// were needed; the first so many of them are imagined ended.
 	list  []*replica
 	ended int
+	// next is where the list goes on; looked counts those that were looked at.
+	next   ending
+	looked int
+}
+
+// extend makes the list so long, or as long as it gets.
+func (p *planner) extend(n int) {
+	if len(p.list) >= n || p.looked >= maxPlan {
+		return
+	}
+	from := p.next
+	p.core.endings.AscendGreaterOrEqual(from, func(e ending) bool {
+		if e == from && p.looked > 0 {
+			return true
+		}
+		p.next = e
+		p.looked++
+		if p.matters(e.rep) {
+			p.list = append(p.list, e.rep)
+		}
+		return len(p.list) < n && p.looked < maxPlan
+	})
 }
 
 // matters reports whether a replica holds something where the request may go.
@@ -126,6 +145,7 @@ func (p *planner) matters(rep *replica) bool {
 func (p *planner) gallop() bool {
 	short := -1 // so many are too few
 	for step := 1; !p.fits(); step *= 2 {
+		p.extend(p.ended + step)
 		if p.ended == len(p.list) {
 			return false
 		}

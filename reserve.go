@@ -25,63 +25,75 @@ func gangWindow(rep *replica) *window {
 	return &window{name: gangName("gang", rep), rep: rep, queue: quota.None}
 }
 
-// dueAt is when the first replica of a bucket may get a reservation. False: it gets
-// none, since it cannot lose to smaller work or has one.
-func (c *Core) dueAt(b *bucket) (Time, bool) {
-	e := b.entries.Min()
+// dueAt is when an entry may get a reservation. False: it gets none, since it cannot lose
+// to smaller work, has one, or would not be helped by one.
+func (c *Core) dueAt(e *entry) (Time, bool) {
+	b := e.bucket
 	if e.grows || e.rep.reserved != nil || b.quotaSlot >= 0 || b.shape.gpus() < 2 || e.rep.stalled {
 		return 0, false
 	}
 	return max(e.rep.pendingSince.Add(c.config.Policy.ReserveAfter), e.rep.reserveAt), true
 }
 
-// noteDue has a pass look for gangs to reserve for in time for a bucket that is
-// blocked.
-func (c *Core) noteDue(b *bucket) {
-	if at, ok := c.dueAt(b); ok {
+// noteDue has a pass look for gangs to reserve for in time for an entry of a bucket that
+// is blocked.
+func (c *Core) noteDue(e *entry) {
+	if at, ok := c.dueAt(e); ok {
 		c.nextReserve = min(c.nextReserve, at)
 	}
 }
 
 // reserve makes reservations for the first gangs in policy order, as far as the policy
-// allows. It looks at the first of each blocked bucket, and only at instants at which
-// one more of them may be due.
+// allows, at instants at which one more may be due.
 func (c *Core) reserve() {
+	most := c.config.Policy.ReservedGangs
 	if c.now < c.nextReserve {
 		return
 	}
 	c.nextReserve = never
 	large, small := c.reservedGangs()
-	var due []*entry
-	for _, s := range c.blocked {
-		for _, b := range s.buckets {
-			at, ok := c.dueAt(b)
-			switch {
-			case !ok:
-			case at > c.now:
-				c.nextReserve = min(c.nextReserve, at)
-			case c.withinQuota(b):
-				due = append(due, b.entries.Min())
-			default:
-				c.postpone(b.entries.Min().rep)
-			}
-		}
+	if large >= most && small >= most {
+		return // the end of a reservation calls again
 	}
-	slices.SortFunc(due, compareEntries)
-	for _, e := range due {
+	for _, e := range c.dueEntries(2 * most) {
 		count := &small
 		if c.spansNodes(e.bucket.shape) {
 			count = &large
 		}
-		if *count >= c.config.Policy.ReservedGangs {
-			continue // the end of a reservation calls again
-		}
-		if c.reserveFor(e) {
+		switch {
+		case *count >= most || e.slot < 0:
+		case c.withinQuota(e.bucket) && c.reserveFor(e):
 			*count++
-		} else {
+		default:
 			c.postpone(e.rep)
 		}
 	}
+}
+
+// dueEntries lists the entries that may get a reservation now, in policy order: those
+// among the first so many of the buckets of which the first entries come first.
+func (c *Core) dueEntries(most int) []*entry {
+	var heads []*bucket
+	for _, s := range c.blocked {
+		heads = append(heads, s.buckets...)
+	}
+	slices.SortFunc(heads, func(a, b *bucket) int { return compareEntries(a.entries.Min(), b.entries.Min()) })
+	var due []*entry
+	for i, b := range heads {
+		depth := 1
+		if i < most {
+			depth = most
+		}
+		for _, e := range b.first(depth) {
+			if at, ok := c.dueAt(e); ok && at <= c.now {
+				due = append(due, e)
+			} else if ok {
+				c.nextReserve = min(c.nextReserve, at)
+			}
+		}
+	}
+	slices.SortFunc(due, compareEntries)
+	return due
 }
 
 // spansNodes reports whether a shape needs more GPUs than one node has.
@@ -157,8 +169,8 @@ func (c *Core) reserveFor(e *entry) bool {
 	if !c.roomToSetAside(w.nodes) {
 		return false
 	}
-	for _, n := range w.nodes { // what fits on one node is planned around what does not
-		c.spoil(n)
+	for _, n := range w.nodes {
+		c.spoil(n) // whose it was plans anew, around this one
 	}
 	e.rep.reserved = w
 	c.addWindow(w)
@@ -168,12 +180,15 @@ func (c *Core) reserveFor(e *entry) bool {
 
 // wherever is the request of an entry on all nodes that a reservation for it may be on:
 // not on those that are reserved for others, but for what ranks below it or, if it
-// needs several nodes, fits on one.
+// needs several nodes, fits on one and does not rank above it. Of two gangs at most one
+// may so end the other's reservation, and there is no circle: a fleet at rest comes to
+// rest.
 func (c *Core) wherever(e *entry) *gang.Request {
 	s := e.bucket.shape
 	large := c.spansNodes(s)
 	return c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
-		return c.admits(w, e.rep, never) || large && w.isReservation() && !c.spansNodes(w.rep.job.shape)
+		return c.admits(w, e.rep, never) ||
+			large && w.isReservation() && !c.spansNodes(w.rep.job.shape) && !outranks(w.rep, e.rep)
 	})
 }
 

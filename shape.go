@@ -18,6 +18,8 @@ type shape struct {
 	charge  quota.Charge // of request; of one product, or of none in particular
 	least   quota.Charge // of minimum
 	spec    shapeSpec
+	// looksAround: whether it fits depends on nodes on which no member would fit.
+	looksAround bool
 	// levels in one domain of which the gang, a group or a segment is to be.
 	levels []topology.Level
 	// version of the class table that the requests were compiled for.
@@ -50,6 +52,8 @@ func (c *Core) shapeOf(spec shapeSpec) *shape {
 		return s
 	}
 	s := &shape{key: key, spec: spec, levels: c.levelsOf(&spec), blockedAt: -1, version: -1}
+	s.looksAround = spec.Topology.Exclusive != "" ||
+		slices.ContainsFunc(spec.Groups, func(g Group) bool { return g.Topology.Spread != "" })
 	c.shapes[key] = s
 	for i := range spec.Groups {
 		if share := spec.Groups[i].Claim.Share; share != nil {

@@ -31,6 +31,7 @@ type snapshot struct {
 	// When and whether to look for gangs to reserve for, and for work to backfill.
 	NextReserve Time `json:"nextReserve"`
 	BackfillDue bool `json:"backfillDue,omitempty"`
+	Lessened    bool `json:"lessened,omitempty"`
 }
 
 // A savedReservation is one made in advance. Nodes are those that the core picked.
@@ -105,7 +106,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	s := snapshot{
 		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: c.totals,
 		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{}, QuotaFreed: c.quotaFreed,
-		NextReserve: c.nextReserve, BackfillDue: c.backfillDue,
+		NextReserve: c.nextReserve, BackfillDue: c.backfillDue, Lessened: c.lessened,
 	}
 	for _, w := range c.windows {
 		if w.advance != nil {
@@ -268,7 +269,7 @@ func (c *Core) restore(s *snapshot) *Error {
 	}
 	c.restoreStalled(s.Jobs)
 	c.nextReserve, c.backfillDue = s.NextReserve, s.BackfillDue
-	c.quotaFreed = s.QuotaFreed
+	c.quotaFreed, c.lessened = s.QuotaFreed, s.Lessened
 	c.totals = s.Totals
 	return nil
 }

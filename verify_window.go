@@ -45,8 +45,8 @@ func (v *verifier) windows() error {
 		}
 	}
 	for i, e := range c.fresh {
-		if e.freshAt != i || e.bucket.slot >= 0 {
-			return fmt.Errorf("an entry of job %s is not where it says in what is fresh, or is ready", e.rep.job.spec.ID)
+		if e.freshAt != i || e.slot < 0 {
+			return fmt.Errorf("an entry of job %s is not where it says in what is fresh, or does not wait", e.rep.job.spec.ID)
 		}
 	}
 	return nil

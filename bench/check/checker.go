@@ -36,11 +36,6 @@ type Checker struct {
 	alone  set
 	reserved
 
-	// judgesAll has Served and Quiescent judge also what the core does not yet look at
-	// again after every change that could help: spread, exclusive domains, and nodes that
-	// are set aside but that a gang may use.
-	judgesAll bool
-
 	cases map[string]int
 }
 

@@ -318,19 +318,16 @@ var fenced = []animal{
 		return z.c.Quiescent(z.now)
 	}},
 	{check.L1, "what fits its queue's reservation is left pending", func(z *zoo) error {
-		z.c.JudgeAll()
 		z.reserve("r", func(r *berth.Reservation) { r.Domain, r.Queue = []string{"x"}, "org" })
 		z.submit("a", 4, topo(berth.Topology{Segments: []berth.Segment{{Size: 4, Level: "leaf"}, {Size: 2, Level: "node"}}}))
 		return z.c.Quiescent(z.now)
 	}},
 	{check.L1, "an exclusive gang is left pending beside an idle leaf", func(z *zoo) error {
-		z.c.JudgeAll()
 		z.running("b", 1)
 		z.submit("a", 2, onLeaf)
 		return z.c.Served()
 	}},
 	{check.L1, "a spread group is left pending that fits", func(z *zoo) error {
-		z.c.JudgeAll()
 		z.running("b", 1)
 		z.submit("a", 3, topo(berth.Topology{Spread: "node"}))
 		return z.c.Served()

@@ -103,7 +103,6 @@ func TestReservedGangsRightly(t *testing.T) {
 		ended   bool
 	}{{9 * berth.Minute, false}, {10 * berth.Minute, true}} {
 		z := newZoo(t)
-		z.c.JudgeAll()
 		z.waited(shorter(test.runtime))
 		z.pass()
 		held := reserved("a", z.now.Add(9*berth.Minute), "n1", "n2", "n3")
@@ -130,7 +129,6 @@ func TestReservedGangsRightly(t *testing.T) {
 // TestServedRightly: who cannot be spread, or be alone, does not count as left out.
 func TestServedRightly(t *testing.T) {
 	z := newZoo(t)
-	z.c.JudgeAll()
 	z.running("b", 2)
 	z.submit("spread", 3, topo(berth.Topology{Spread: "node"}))
 	z.submit("alone", 1, onLeaf, func(j *berth.Job) { j.Groups[0].Replicas = 3 })

@@ -16,9 +16,7 @@ import (
 // Whether a gang could start is decided for gangs of one group, where counting
 // is exact: O(replicas x nodes). Gangs of several groups are a packing problem,
 // and are not judged, nor are groups on aligned rails, or with segments that are
-// balanced over domains narrower than theirs. As long as judgesAll is off, neither are
-// groups that are to be spread, gangs that want their domains for themselves, and nodes
-// that are set aside. Nodes that are set aside for others
+// balanced over domains narrower than theirs. Nodes that are set aside for others
 // count where the gang would leave in time, unless Policy.BackfillBudget is below its
 // default: then that is a matter of the budget. Those of gangs are known from the
 // latest report (see Against).
@@ -78,9 +76,6 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 	g := &j.spec.Groups[0]
 	t := &g.Topology
 	if t.RailAligned || t.Balance != "" && len(t.Segments) > 0 && c.depth(t.Balance) > c.depth(t.Segments[0].Level) {
-		return false
-	}
-	if !c.judgesAll && (t.Spread != "" || j.spec.Topology.Exclusive != "") {
 		return false
 	}
 	need := minimum(g)

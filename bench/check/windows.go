@@ -202,7 +202,7 @@ const (
 // not leave in time. Where the core has a budget for looking at such nodes, all others
 // are out of the question.
 func (c *Checker) setAside(n *node, rep *replica) int {
-	ways, spare := 0, c.judgesAll && c.policy.BackfillBudget == 0
+	ways, spare := 0, c.policy.BackfillBudget == 0
 	for _, r := range c.booked {
 		if r.has(n) && (!spare || !rep.job.queue.below(r.spec.Queue) && !c.leavesBy(rep, r.spec.From)) {
 			ways |= byAdvance

@@ -1,4 +1,0 @@
-package check
-
-// JudgeAll switches on what a checker does not judge yet.
-func (c *Checker) JudgeAll() { c.judgesAll = true }
