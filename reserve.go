@@ -96,12 +96,13 @@ func (c *Core) dueEntries(most int) []*entry {
 	return due
 }
 
-// spansNodes reports whether a shape needs more GPUs than one node has.
+// spansNodes reports whether a shape needs more GPUs than any node for it has.
 func (c *Core) spansNodes(s *shape) bool {
 	most := 0
-	for i := range s.minimum.Groups {
-		for _, class := range s.minimum.Groups[i].Classes {
-			most = max(most, c.classes.list[class].key.gpus)
+	for i := range c.classes.list {
+		class := &c.classes.list[i]
+		if class.nodes > 0 && slices.ContainsFunc(s.spec.Groups, func(g Group) bool { return class.key.admits(&g) }) {
+			most = max(most, class.key.gpus)
 		}
 	}
 	return s.gpus() > most
