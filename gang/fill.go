@@ -152,7 +152,8 @@ func (f *Fleet) fillSegments(d topology.Domain, group, count, segment int) int {
 // roomiest returns the candidate with the most room, or, if any has room for the
 // rest, the one of these with the least; -1 if none has room. Among candidates with
 // equal room for the rest one that is not whole comes first, else the earlier one. Off
-// Strict, one that the rest does not break comes before all others.
+// Strict, one that the rest does not break comes before all others, and while a wider
+// level is searched for what breaks less, one that is not whole before any that is.
 func (f *Fleet) roomiest(candidates []candidate, rest, gpus int) int {
 	best := -1
 	strict := f.search.request.Locality == Strict
@@ -162,6 +163,10 @@ func (f *Fleet) roomiest(candidates []candidate, rest, gpus int) int {
 		case size == 0:
 		case best < 0:
 			best = i
+		case f.search.loosening && f.tree.Whole(candidates[i].domain) != f.tree.Whole(candidates[best].domain):
+			if f.tree.Whole(candidates[best].domain) {
+				best = i
+			}
 		case candidates[best].size >= rest:
 			if size < rest || strict && size > candidates[best].size {
 				continue

@@ -39,6 +39,8 @@ type search struct {
 	costKnown bool
 	// growing: the gang is placed already and gets more members.
 	growing bool
+	// loosening: a wider level is being searched for what breaks less.
+	loosening bool
 	// candidates is a stack of domains to be tried, stashed one of placements that were
 	// taken back.
 	candidates []candidate

@@ -100,6 +100,8 @@ func (f *Fleet) loosen(d topology.Domain, scope []int, level, widest topology.Le
 		widest = max(widest, level-1)
 	}
 	broken := f.cost(s.request, s.placement.Members[mark:]).Broken
+	s.loosening = true
+	defer func() { s.loosening = false }()
 	for level--; level >= widest && broken > 0; level-- {
 		base := f.stash(mark)
 		if f.atLevel(d, scope, level, gpus) {
