@@ -12,7 +12,8 @@ import (
 // The experiment topo asks where gangs go on four fleets that are 70 % full, and how
 // fast: gangs of 1 to 1,024 GPUs without a required level, so that the dial
 // Policy.Locality decides. Members are as large as the nodes allow: 8 GPUs, or 4 on
-// trays. Fleets are in topo_fleets.go.
+// trays; trays in segments of up to 16, each on one island. Fleets are in
+// topo_fleets.go.
 //
 // Each fleet is filled by the core itself with the jobs of topoFill, drawn from the
 // seed, until 90 % of its GPUs are held; then jobs end at random until 70 % are. So the

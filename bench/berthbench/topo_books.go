@@ -126,15 +126,20 @@ func (f *topoFleet) book(bind *berth.Bind, sign int) {
 	}
 }
 
-// gang is a job of so many GPUs, on whole nodes if it is that large.
+// gang is a job of so many GPUs, on whole nodes if it is that large. Where islands are
+// larger than a node, its members come in segments that stay on one, as in nvl72.
 func (f *topoFleet) gang(gpus int) berth.Job {
 	members, each := 1, gpus
 	if gpus > f.perNode {
 		members, each = gpus/f.perNode, f.perNode
 	}
-	return berth.Job{ID: "measured", Queue: benchQueue, Groups: []berth.Group{{
+	group := berth.Group{
 		Replicas: members, Claim: berth.Claim{GPUs: each, CPUMilli: int64(each) * 8000, MemoryMiB: int64(each) * 64 << 10},
-	}}}
+	}
+	if level := f.config.Fabric.IslandLevel; level != "" && members > 1 {
+		group.Topology.Segments = []berth.Segment{{Size: min(members, segmentTrays), Level: level}}
+	}
+	return berth.Job{ID: "measured", Queue: benchQueue, Groups: []berth.Group{group}}
 }
 
 // place submits a job and has a pass place it; nil if there is no place.
