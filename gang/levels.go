@@ -38,10 +38,10 @@ type LevelFinding struct {
 	// Together: each group fits by itself, but not all of them.
 	Together int
 
-	// Best is the domain in which the most members fit, each group counted by itself and
-	// up to what is needed; BestNode is the node at the node level, else -1. Ties go to
-	// the first in the order of paths. BestMembers is how many fit there, Needed how many
-	// there have to be.
+	// Best is the domain in which the most members fit, in whole segments, each group
+	// counted by itself and up to what is needed; BestNode is the node at the node level,
+	// else -1. Ties go to the first in the order of paths. BestMembers is how many fit
+	// there, Needed how many there have to be.
 	Best                topology.Domain
 	BestNode            topology.Node
 	BestMembers, Needed int
@@ -114,7 +114,7 @@ func (f *Fleet) findDomain(d topology.Domain, r *Request, finding *LevelFinding)
 		known = known || f.mayServe(d, g)
 		count := f.wouldFit(d, g, deviceOnly)
 		enough = enough && count >= g.Count
-		members += min(g.Count, f.wouldFit(d, g, 0))
+		members += min(g.Count, f.wholeFit(d, g))
 		if cause == nil {
 			cause = f.shortIn(d, r, i, count, finding)
 		}
@@ -207,7 +207,7 @@ func (f *Fleet) findNode(d topology.Domain, n topology.Node, r *Request, finding
 		known = true
 		device := f.fitOn(n, g, deviceOnly)
 		enough = enough && device >= g.Count
-		members += min(g.Count, f.fitOn(n, g, 0))
+		members += min(g.Count, wholeSegments(g, f.tree.NodeLevel(), f.fitOn(n, g, 0)))
 		gpus += int64(g.Count * g.Claim.GPUs)
 		cpu += int64(g.Count) * g.Claim.CPUMilli
 		memory += int64(g.Count) * g.Claim.MemoryMiB
@@ -292,4 +292,28 @@ func (f *Fleet) wouldFit(d topology.Domain, g *Group, relax int) int {
 		total = add(total, f.fitOn(n, g, relax))
 	}
 	return min(total, math.MaxInt32)
+}
+
+// wholeFit is how many members of a group would fit in a domain, in whole segments as far
+// as these are inside it.
+func (f *Fleet) wholeFit(d topology.Domain, g *Group) int {
+	total := 0
+	for _, child := range f.tree.Children(d) {
+		total = add(total, f.wholeFit(child, g))
+	}
+	for _, n := range f.tree.Nodes(d) {
+		total = add(total, wholeSegments(g, f.tree.NodeLevel(), f.fitOn(n, g, 0)))
+	}
+	return wholeSegments(g, f.tree.DomainLevel(d), total)
+}
+
+// wholeSegments rounds what fits in one domain of a level down to whole segments of that
+// level.
+func wholeSegments(g *Group, level topology.Level, members int) int {
+	for i := range g.Segments {
+		if s := &g.Segments[i]; s.Level == level && s.Size > 1 {
+			members -= members % s.Size
+		}
+	}
+	return members
 }

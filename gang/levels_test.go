@@ -38,8 +38,8 @@ func TestLevels(t *testing.T) {
 			&Request{Required: 1, Preferred: 2, Groups: []Group{{Count: 4, Claim: Claim{GPUs: 4}, Classes: zero, Segments: []Segment{{4, 2}}}}},
 			func(f *Fleet) { f.SetSchedulable(4, false) },
 			[]LevelFinding{
-				{Level: 2, Domains: 3, GPUs: 3, Best: 2, BestNode: -1, BestMembers: 3, Needed: 4},
-				{Level: 1, Domains: 2, Enough: 1, GPUs: 1, Segments: 1, Best: 1, BestNode: -1, BestMembers: 4, Needed: 4},
+				{Level: 2, Domains: 3, GPUs: 3, Best: 2, BestNode: -1, BestMembers: 0, Needed: 4},
+				{Level: 1, Domains: 2, Enough: 1, GPUs: 1, Segments: 1, Best: 1, BestNode: -1, BestMembers: 0, Needed: 4},
 			},
 		},
 		{
