@@ -286,7 +286,9 @@ func (c *Core) expectedStart(e *entry, request *gang.Request) Time {
 func (c *Core) shortOf(e *entry, request *gang.Request) (Reason, bool) {
 	for i := range request.Groups {
 		if len(request.Groups[i].Classes) == 0 {
-			return e.noNodes(i), true
+			reason := e.noNodes(i)
+			reason.Levels = c.noFindings(request)
+			return reason, true
 		}
 	}
 	short, ok := c.fleet.Diagnose(request)

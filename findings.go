@@ -2,6 +2,18 @@ package berth
 
 import "github.com/berth-sched/berth/gang"
 
+// noFindings is what there is to tell where no node qualifies.
+func (c *Core) noFindings(r *gang.Request) []LevelFinding {
+	required, needed := r.Required, 0
+	for i := range r.Groups {
+		needed += r.Groups[i].Count
+		if len(r.Groups) == 1 {
+			required = max(required, r.Groups[i].Required)
+		}
+	}
+	return []LevelFinding{{Level: c.fleet.Tree().LevelName(required), Needed: needed}}
+}
+
 // findings tells what the search finds at each level at which it looks.
 func (c *Core) findings(r *gang.Request) []LevelFinding {
 	tree := c.fleet.Tree()

@@ -89,18 +89,39 @@ func (f *Fleet) fill(d topology.Domain, group int) int {
 		}
 		return count
 	}
-	s.group, s.left, s.scope = group, count, nil
+	s.group, s.left, s.scope, s.looked, s.host = group, count, nil, 0, -1
 	f.visit(d, g.Classes, 0, s.visitHost)
+	if s.host >= 0 {
+		s.left -= f.fillNode(s.host, group, s.left)
+	}
 	return count - s.left
 }
 
-// tryHost is the visit that places members without GPUs.
+// maxHosts is how many nodes with room for a member without GPUs are compared.
+const maxHosts = 256
+
+// tryHost is the visit that places members without GPUs. A single one goes where the
+// least is left over, of the first so many nodes that have as few free GPUs as any.
 func (f *Fleet) tryHost(n topology.Node) bool {
 	s := &f.search
-	if f.admits(s.group, n) {
-		s.left -= f.fillNode(n, s.group, s.left)
+	if !f.admits(s.group, n) {
+		return false
 	}
-	return s.left == 0
+	if s.left > 1 {
+		s.left -= f.fillNode(n, s.group, s.left)
+		return s.left == 0
+	}
+	if s.host >= 0 && f.tree.Free(n) != f.tree.Free(s.host) {
+		return true
+	}
+	c := &s.request.Groups[s.group].Claim
+	if room := f.fits(n, c); room > 0 {
+		if s.host < 0 || room < s.hostRoom {
+			s.host, s.hostRoom = n, room
+		}
+		s.looked++
+	}
+	return s.looked == maxHosts
 }
 
 // fillDomain places up to so many members in a domain, and returns how many. The

@@ -36,6 +36,7 @@ type oneNode struct {
 	node   topology.Node // the best, or -1
 	broken int64         // what using it breaks
 	gpus   int
+	room   int // of members without GPUs: how many would fit
 	looked int // how many have been compared with it
 	placed bool
 }
@@ -44,6 +45,9 @@ type oneNode struct {
 // nothing, which is nearly always the first one, or when it has seen enough.
 func (f *Fleet) tryAll(n topology.Node) bool {
 	one := &f.search.one
+	if lead := &f.search.request.Groups[f.search.scope[0]].Claim; one.gpus == 0 && lead.Share.Milli == 0 {
+		return f.tryHosts(n, lead)
+	}
 	broken := f.nodeCost(n, one.gpus)
 	switch {
 	case one.node >= 0 && broken >= one.broken:
@@ -57,6 +61,19 @@ func (f *Fleet) tryAll(n topology.Node) bool {
 		one.looked++
 	}
 	return one.looked >= maxLooked
+}
+
+// tryHosts is tryAll for members without GPUs: the node on which the least is left over.
+func (f *Fleet) tryHosts(n topology.Node, lead *Claim) bool {
+	one := &f.search.one
+	if !f.fitsAll(n) {
+		return false
+	}
+	if room := f.fits(n, lead); one.node < 0 || room < one.room {
+		one.node, one.room = n, room
+	}
+	one.looked++
+	return one.looked >= maxHosts
 }
 
 // fitsAll reports whether a node would take all that onOneNode wants.

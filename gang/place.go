@@ -39,6 +39,10 @@ type search struct {
 	costKnown bool
 	// growing: the gang is placed already and gets more members.
 	growing bool
+	// host is the best node so far for a member without GPUs, of those looked at, with
+	// room for so many.
+	host             topology.Node
+	hostRoom, looked int
 	// loosening: a wider level is being searched for what breaks less.
 	loosening bool
 	// candidates is a stack of domains to be tried, stashed one of placements that were

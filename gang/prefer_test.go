@@ -95,7 +95,7 @@ func TestPreferences(t *testing.T) {
 		{"no fewer than whole segments", []string{"p/a:8,8,8", "p/b:8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "nothing"},
 		{"the minimum, and then what fits", []string{"p/a:8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].Min = 2 }), "a0 a1 b0 in fleet"},
 		{"the minimum, and then what fits in the required level", []string{"p/a:8,8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].Min, r.Required = 2, spineLevel }), "a0 a1 a2 in p/a"},
-		{"host members where the fewest GPUs are free", []string{"p/a:8,3", "p/b:1"}, Request{Groups: []Group{{Count: 3, Claim: Claim{CPUMilli: 32_000}, Classes: zero}}}, "b0+ a1 in p"},
+		{"host members in the lowest domain, where the fewest GPUs are free", []string{"p/a:8,3", "p/b:1"}, Request{Groups: []Group{{Count: 3, Claim: Claim{CPUMilli: 32_000}, Classes: zero}}}, "a1+ a0 in p/a"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			f := fleetOf(t, c.fleet...)

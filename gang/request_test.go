@@ -157,7 +157,7 @@ func TestWorkDoesNotGrow(t *testing.T) {
 			{1, 1, Claim{GPUs: 1}},
 			{1, 1, Claim{GPUs: 8}},
 			{1, 1, Claim{Share: Share{Milli: 500}}},
-			{1, 1, Claim{CPUMilli: 1_000}},
+			{1, maxHosts, Claim{CPUMilli: 1_000}},
 			{32, 33, Claim{GPUs: 8}},
 		} {
 			looked := 0

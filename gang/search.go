@@ -64,13 +64,13 @@ func (f *Fleet) allClose(scope []int) bool {
 	return f.close(scope[0])
 }
 
-// close reports whether a group without whole GPUs asks to be close. Unless it does it
-// gains nothing from it, and its room is not known to a domain: it would have to
-// be looked for in each.
+// close reports whether a group without whole GPUs is placed like one with them: a gang
+// that needs the host alone, and what asks for it. Shares gain nothing from being
+// close.
 func (f *Fleet) close(group int) bool {
 	r := f.search.request
 	g := &r.Groups[group]
-	return g.Required > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Balance > 0 || g.Spread > 0 ||
+	return len(r.Groups) == 1 && g.Claim.Share.Milli == 0 || g.Required > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Balance > 0 || g.Spread > 0 ||
 		len(r.Groups) == 1 && (r.Required > 0 || r.Preferred > 0)
 }
 
