@@ -44,7 +44,8 @@
 //
 // A member with a share of a GPU goes onto the fullest GPU of the same [Owner] that
 // has enough compute and memory left, else onto a free GPU, chosen as above. A member
-// that needs the host alone goes to the node with the fewest free GPUs.
+// that needs the host alone goes to a node with the fewest free GPUs: of up to 256 such
+// nodes that have room for it, to the one where the least is left over.
 //
 // # Where a gang goes
 //
@@ -56,9 +57,10 @@
 // below). Inside, it fills the roomiest children first and puts the remainder where it
 // fits best, so that it spans few domains and few nodes.
 //
-// A gang of shares or host members alone is treated alike if it asks for a level in any
-// way (Required, Preferred, Segments, Balance, Spread). If not, it gains nothing from
-// being close: it goes member by member wherever they fit best by themselves.
+// A gang of one group that needs the host alone is treated alike. Other gangs without
+// whole GPUs are if they ask for a level in any way (Required, Preferred, Segments,
+// Balance, Spread). If not, they gain nothing from being close: they go member by
+// member wherever these fit best by themselves.
 //
 // All ties go to the smaller name. No answer depends on the order in which nodes
 // joined or holds were taken.
