@@ -102,6 +102,7 @@ func (c *Core) backfillEntry(e *entry) bool {
 	c.compile(b.shape)
 	request, ok := c.affordable(b)
 	if !ok {
+		c.quotaBlock(b)
 		return false
 	}
 	lifted, some := c.lift(e.rep, b.shape.spec.Groups, request)
@@ -109,8 +110,11 @@ func (c *Core) backfillEntry(e *entry) bool {
 		return false
 	}
 	c.totals.Attempts++
-	if c.try(e, lifted) == fits {
+	switch c.try(e, lifted) {
+	case fits:
 		c.totals.Backfilled++
+	case fitsNoLimit:
+		c.quotaBlock(b)
 	}
 	return true
 }

@@ -116,8 +116,16 @@ func (c *Core) search(e *entry, request *gang.Request) fit {
 		}
 	}
 	outcome := c.placeRequest(e.rep, request, e.group)
-	if minimum := &e.bucket.shape.minimum; outcome == fitsNoLimit && request != minimum {
-		outcome = c.placeRequest(e.rep, minimum, e.group)
+	if outcome != fitsNoLimit {
+		return outcome
+	}
+	least := *request
+	least.Groups = slices.Clone(request.Groups)
+	for i := range least.Groups {
+		least.Groups[i].Count = e.bucket.shape.minimum.Groups[i].Count
+	}
+	if c.placeRequest(e.rep, &least, e.group) == fits {
+		return fits
 	}
 	return outcome
 }

@@ -221,6 +221,9 @@ func (c *Core) tryReserved(e *entry) bool {
 	c.compile(b.shape)
 	request, ok := c.affordable(b)
 	if !ok {
+		if b.quotaSlot < 0 {
+			c.quotaBlock(b)
+		}
 		return false
 	}
 	c.totals.Attempts++
