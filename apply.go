@@ -78,6 +78,7 @@ func (c *Core) policyChanged(e PolicyChanged) *Error {
 	}
 	c.config.Policy = e.Policy.withDefaults()
 	c.nextReserve = c.now
+	c.backfillDue = len(c.windows) > 0
 	c.classes.version++ // requests carry the locality
 	return nil
 }

@@ -26,6 +26,7 @@ func (c *Core) queueSet(e QueueSet) *Error {
 	}
 	c.ensureQueue(i)
 	c.quotaFreed = true
+	c.backfillDue = c.backfillDue || len(c.windows) > 0
 	c.changed()
 	return nil
 }

@@ -19,6 +19,7 @@ func (c *Core) nodeJoined(e NodeJoined) *Error {
 		return err
 	}
 	c.freed(c.nodeByID[e.Node.ID])
+	c.grew()
 	return nil
 }
 
@@ -55,7 +56,10 @@ func (c *Core) nodeUpdated(e NodeUpdated) *Error {
 		c.fleet.SetHealthy(n.index, g, !spec.GPUs[g].Failed)
 	}
 	must(c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB))
+	c.spoil(n) // what counts on the node counts on it as it was
 	c.freed(n)
+	c.grew()
+	c.lessen()
 	return nil
 }
 
@@ -65,14 +69,14 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 		return refuse(ErrConflict, "node", fmt.Sprintf("%d members hold capacity there, so its domains, pool and GPUs must stay", len(n.members)))
 	}
 	old, quotaFreed, backfillDue := *n, c.quotaFreed, c.backfillDue
-	needs := c.removeNode(n)
+	c.removeNode(n)
 	if err := c.addNode(spec); err != nil {
 		if err := c.addNode(old.spec); err != nil {
 			must(err)
 		}
 		n = c.nodeByID[old.spec.ID]
-		for i, w := range old.windows {
-			c.rejoin(w, n, needs[i])
+		for _, w := range old.windows {
+			c.rejoin(w, n)
 		}
 		c.restoreCordon(&old)
 		if old.freed {
@@ -83,14 +87,16 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 	}
 	n = c.nodeByID[spec.ID]
 	for _, w := range old.windows {
-		if w.isReservation() {
+		switch {
+		case w.isReservation():
 			c.endWindow(w) // it counted on the node as it was
-		} else {
-			c.rejoin(w, n, 0)
+		case w.advance != nil && w.advance.GPUs > 0:
+			c.rejoin(w, n)
 		}
 	}
 	c.restoreCordon(&old)
 	c.freed(n)
+	c.grew()
 	return nil
 }
 
@@ -125,6 +131,7 @@ func (c *Core) nodeUncordoned(e NodeUncordoned) *Error {
 	}
 	c.cordon(n, false, "")
 	c.freed(n)
+	c.grew()
 	return nil
 }
 
@@ -177,6 +184,7 @@ func (c *Core) gpuRepaired(e GPURepaired) *Error {
 	n.spec.GPUs[e.GPU].Failed = false
 	c.fleet.SetHealthy(n.index, e.GPU, true)
 	c.freed(n)
+	c.grew()
 	return nil
 }
 

@@ -83,7 +83,7 @@ func (c *Core) mayBackfill(b *bucket) bool {
 	if b.quotaSlot >= 0 {
 		return false
 	}
-	if first.reserved != nil || first.exclusive != nil {
+	if first.reserved != nil || b.entries.Min().grows {
 		return true
 	}
 	soonest := c.now.Add(min(b.shortest, c.config.Policy.AssumedRuntime))

@@ -125,6 +125,9 @@ func (m *fabricModel) allReduce(parts []part) MBps {
 			rate = min(rate, nicsOf(island))
 		}
 	}
+	if len(islands) == 1 {
+		return rate
+	}
 	return min(rate, m.tapered(parts))
 }
 
@@ -181,6 +184,9 @@ func (m *fabricModel) tapered(parts []part) MBps {
 	rate := never64
 	for _, taper := range m.core.config.Fabric.Tapers {
 		level, _ := tree.Level(taper.Level)
+		if level >= m.islandLevel() {
+			continue // traffic inside an island takes no uplink
+		}
 		shares := map[topology.Domain]MBps{}
 		for _, p := range parts {
 			d := tree.DomainOf(p.node.index, level)
@@ -201,6 +207,14 @@ func (m *fabricModel) tapered(parts []part) MBps {
 		}
 	}
 	return rate
+}
+
+// islandLevel is the level of NVLink islands.
+func (m *fabricModel) islandLevel() topology.Level {
+	if level, ok := m.core.fleet.Tree().Level(m.core.config.Fabric.IslandLevel); ok {
+		return level
+	}
+	return m.core.fleet.Tree().NodeLevel() + 1
 }
 
 // nicsOf is what the NICs of some nodes carry for a gang, a node shared with others in

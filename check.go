@@ -21,6 +21,10 @@ const (
 	maxOrdinal     = 1 << 16
 	maxSpan        = Duration(1) << 50
 	maxText        = 1024
+	// maxKinds bounds the kinds of node that a caller can make. Nodes that are set aside
+	// are kinds of their own, of which ends of reservations can make more, but never more
+	// than there are nodes.
+	maxKinds = 4096
 	// maxReservedGangs bounds the work of a pass for gangs with a reservation.
 	maxReservedGangs = 256
 )

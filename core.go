@@ -68,6 +68,9 @@ type Core struct {
 	// stalled lists the replicas that are not considered for a reservation before
 	// something becomes free.
 	stalled []*replica
+	// hopeless lists those that are not before there is more to plan with: they would not
+	// fit if all that is expected to end had ended.
+	hopeless []*replica
 	// endings are the ends expected of what holds something.
 	endings *btree.BTreeG[ending]
 	// placing says that the pass in progress has woken what it wakes; opened has the

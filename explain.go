@@ -250,7 +250,7 @@ func (c *Core) capacityReason(e *entry) Reason {
 		all := c.widen(s.spec.Groups, request, func(*window) bool { return true })
 		if other, still := c.shortOf(e, all); !still {
 			reason = c.reservedReason(e)
-		} else if reason.Code == ReasonNoNodes {
+		} else if reason.Code == ReasonNoNodes || reason.Code == ReasonTooLarge {
 			reason = other
 		}
 	}
@@ -268,7 +268,7 @@ func (c *Core) capacityReason(e *entry) Reason {
 func (c *Core) expectedStart(e *entry, request *gang.Request) Time {
 	at, _, ok := c.plan(request)
 	for _, w := range c.windows {
-		if w.advance == nil || ok && w.until >= at {
+		if w.advance == nil || w.until <= c.now || ok && w.until >= at {
 			continue
 		}
 		over := c.widen(e.bucket.shape.spec.Groups, request, func(other *window) bool {
@@ -279,7 +279,10 @@ func (c *Core) expectedStart(e *entry, request *gang.Request) Time {
 			at, ok = w.until, true
 		}
 	}
-	return at
+	if !ok {
+		return 0
+	}
+	return max(at, c.now)
 }
 
 // shortOf says what is missing for a request to fit, and false if nothing is.
@@ -320,7 +323,7 @@ func (c *Core) reservedReason(e *entry) Reason {
 	}
 	reason.Text = "there is room, but it is set aside: " + reason.Text
 	reason.Relax = "an end of the reservations in the way"
-	if left := first.Sub(c.now); first != beforeAll && left > 0 {
+	if left := first.Sub(c.now); first > c.now && end != never {
 		reason.Relax = fmt.Sprintf("an expected run time of at most %v, or %s", left, reason.Relax)
 	}
 	return reason

@@ -220,7 +220,7 @@ func (c *Core) addNode(spec Node) *Error {
 	}
 	n := &node{spec: spec, index: i, class: class, product: product, windows: windows}
 	for _, w := range windows {
-		w.add(n, 0)
+		w.add(n)
 	}
 	c.nodes[i] = n
 	c.nodeByID[spec.ID] = n
@@ -246,8 +246,8 @@ func (c *Core) retainProduct(name string) (quota.ProductIndex, *Error) {
 }
 
 func (c *Core) addToFleet(spec *Node, key classKey, class int) (topology.Node, *Error) {
-	if class >= topology.MaxClasses {
-		return 0, refuse(ErrLimit, "node", fmt.Sprintf("the fleet has %d kinds of node already (pool, product, memory and number of GPUs)", topology.MaxClasses))
+	if len(c.classes.byKey) > maxKinds {
+		return 0, refuse(ErrLimit, "node", fmt.Sprintf("the fleet has %d kinds of node already (pool, product, memory and number of GPUs)", maxKinds))
 	}
 	i, err := c.fleet.AddNode(gang.NodeSpec{
 		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(class),
@@ -260,12 +260,10 @@ func (c *Core) addToFleet(spec *Node, key classKey, class int) (topology.Node, *
 	return i, nil
 }
 
-// removeNode takes a node on which nothing is held out of the fleet. It returns what
-// the windows that it was in needed of it.
-func (c *Core) removeNode(n *node) []int {
-	needs := make([]int, len(n.windows))
-	for i, w := range n.windows {
-		needs[i] = w.remove(n)
+// removeNode takes a node on which nothing is held out of the fleet.
+func (c *Core) removeNode(n *node) {
+	for _, w := range n.windows {
+		w.remove(n)
 	}
 	must(c.fleet.RemoveNode(n.index))
 	if n.freed {
@@ -277,7 +275,6 @@ func (c *Core) removeNode(n *node) []int {
 	c.classes.drop(n.class)
 	c.graphs.release(n.graph)
 	c.quota.ReleaseProduct(n.product)
-	return needs
 }
 
 // matchesLabels reports whether the node carries all of the labels, given as

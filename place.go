@@ -44,8 +44,13 @@ func (c *Core) attempt(b *bucket) {
 	if outcome == fits {
 		return
 	}
-	if lifted, some := c.lift(e.rep, s.spec.Groups, request); some && c.try(e, lifted) == fits {
-		return
+	if lifted, some := c.lift(e.rep, s.spec.Groups, request); some {
+		switch c.try(e, lifted) {
+		case fits:
+			return
+		case fitsNoLimit:
+			outcome = fitsNoLimit
+		}
 	}
 	switch outcome {
 	case fitsNowhere:

@@ -2,6 +2,7 @@ package berth
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/berth-sched/berth/gang"
 )
@@ -38,6 +39,8 @@ func (c *Core) endIfPlaced(rep *replica) Time {
 	switch {
 	case !ends:
 		return never
+	case rep.state == Running && rep.endsAt != 0 && rep.endsAt <= c.now: // it is late
+		return c.expectedEnd(rep)
 	case rep.state == Running:
 		return rep.started.Add(length)
 	}
@@ -82,12 +85,34 @@ func (c *Core) plan(request *gang.Request) (at Time, where []gang.Member, ok boo
 	}
 	where = append(where, c.placement.Members...)
 	must(c.fleet.ReleaseAll(&c.placement))
-	at = c.now
-	if p.ended > 0 {
-		at = c.expectedEnd(p.list[p.ended-1])
-	}
+	at = p.end()
 	p.moveTo(0)
 	return at, where, true
+}
+
+// estimate is when a gang's reservation is expected to start, as things stand: the plan
+// with its own nodes alone. O(replicas there x members).
+func (c *Core) estimate(w *window) Time {
+	s := w.rep.job.shape
+	c.compile(s)
+	p := planner{core: c, looked: maxPlan, request: c.widen(s.spec.Groups, &s.minimum, func(other *window) bool {
+		return other == w || c.admits(other, w.rep, never)
+	})}
+	for _, n := range w.nodes {
+		for _, m := range n.members {
+			if m.rep.endsAt != 0 {
+				p.list = append(p.list, m.rep)
+			}
+		}
+	}
+	slices.SortFunc(p.list, func(a, b *replica) int { return cmp.Or(cmp.Compare(a.endsAt, b.endsAt), compareReplicas(a, b)) })
+	p.list = slices.Compact(p.list)
+	at := never
+	if p.gallop() {
+		at = p.end()
+	}
+	p.moveTo(0)
+	return at
 }
 
 // A planner is a plan in the making.
@@ -176,9 +201,11 @@ func (p *planner) fits() bool {
 // moveTo imagines the first so many ended, and no others.
 func (p *planner) moveTo(n int) {
 	for ; p.ended < n; p.ended++ {
+		p.list[p.ended].imagined = true
 		p.list[p.ended].eachHold(func(h gang.Hold) { must(p.core.fleet.Release(h)) })
 	}
 	for ; p.ended > n; p.ended-- {
+		p.list[p.ended-1].imagined = false
 		p.list[p.ended-1].eachHold(func(h gang.Hold) { must(p.core.fleet.Adopt(h)) })
 	}
 }
@@ -190,4 +217,14 @@ func (rep *replica) eachHold(use func(gang.Hold)) {
 			use(rep.members[flat].hold)
 		}
 	}
+}
+
+// end is when all that is imagined ended is expected to have: what is overdue ends late,
+// and comes first in the list.
+func (p *planner) end() Time {
+	at := p.core.now
+	for _, rep := range p.list[:p.ended] {
+		at = max(at, p.core.expectedEnd(rep))
+	}
+	return at
 }

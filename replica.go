@@ -43,8 +43,10 @@ type replica struct {
 	// its next one.
 	reserved  *window
 	reserveAt Time
-	// stalled: it is in Core.stalled.
-	stalled bool
+	// stalled, hopeless: it is in Core.stalled, or in Core.hopeless.
+	stalled, hopeless bool
+	// imagined: a plan in the making imagines it ended.
+	imagined bool
 	// exclusive has the domains that a gang has for itself.
 	exclusive *window
 	// attempts counts the failed Binds since the replica last ran, repairs the
@@ -376,10 +378,17 @@ func (rep *replica) dropAt() (Time, bool) {
 
 // holdsNothing ends what a replica has while it holds something.
 func (c *Core) holdsNothing(rep *replica) {
+	if rep.endsAt == 0 && rep.state != Pending {
+		c.grew() // no plan has imagined that
+	}
 	c.setEnd(rep, never)
 	if i := slices.Index(c.stalled, rep); i >= 0 {
 		rep.stalled = false
 		c.stalled = slices.Delete(c.stalled, i, i+1)
+	}
+	if i := slices.Index(c.hopeless, rep); i >= 0 {
+		rep.hopeless = false
+		c.hopeless = slices.Delete(c.hopeless, i, i+1)
 	}
 	if rep.exclusive != nil {
 		c.endWindow(rep.exclusive)

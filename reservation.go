@@ -76,7 +76,7 @@ func (c *Core) checkReserved(r *Reservation) *Error {
 		return refuse(ErrLimit, "nodes", fmt.Sprintf("%d exceed the limit of %d nodes", len(r.Nodes), c.config.Limits.Nodes))
 	case len(r.Domain) > len(c.config.Levels):
 		return refuse(ErrInvalid, "domain", fmt.Sprintf("%d names for %d levels", len(r.Domain), len(c.config.Levels)))
-	case r.GPUs < 0 || r.GPUs > maxAmount:
+	case r.GPUs < 0 || r.GPUs > maxOrdinal*MaxGPUs:
 		return refuse(ErrInvalid, "gpus", fmt.Sprintf("%d is not a number of GPUs", r.GPUs))
 	}
 	for i, id := range r.Nodes {
@@ -125,10 +125,13 @@ func (c *Core) reservationSet(e ReservationSet) *Error {
 		w.nodes = nodes
 	}
 	if !c.roomToSetAside(w.nodes) {
-		return refuse(ErrLimit, "reservation", fmt.Sprintf("the fleet has %d kinds of node already, with those set aside", topology.MaxClasses))
+		return refuse(ErrLimit, "reservation", fmt.Sprintf("the fleet has %d kinds of node already, with those set aside", maxKinds))
 	}
 	if old != nil {
 		c.endWindow(old)
+	}
+	for _, n := range w.nodes {
+		c.spoil(n) // whose it was plans anew, around this one
 	}
 	c.addWindow(w)
 	return nil
@@ -183,8 +186,8 @@ func (c *Core) pickNodes(r *Reservation, old *window) ([]*node, *Error) {
 	level, _ := tree.Level(r.Required)
 	var best []*node
 	bestAt, most := never, 0
-	for _, d := range domainsOf(tree, level) {
-		nodes := c.emptiest(r, old, d.domain, d.node)
+	for _, members := range c.placesOf(level) {
+		nodes := c.emptiest(r, old, members)
 		gpus, at := 0, c.now
 		for i, n := range nodes {
 			gpus += len(n.node.spec.GPUs)
@@ -209,23 +212,19 @@ func (c *Core) pickNodes(r *Reservation, old *window) ([]*node, *Error) {
 	return best, nil
 }
 
-// A place is a domain, or one node of it.
-type place struct {
-	domain topology.Domain
-	node   topology.Node // -1: all
-}
-
-// domainsOf lists the domains of a level by path; of the node level the nodes.
-func domainsOf(tree *topology.Tree, level topology.Level) []place {
-	var list []place
+// placesOf lists the nodes of each domain of a level, the domains by path; at the node
+// level each node by itself.
+func (c *Core) placesOf(level topology.Level) [][]*node {
+	tree := c.fleet.Tree()
+	var list [][]*node
 	var walk func(topology.Domain)
 	walk = func(d topology.Domain) {
 		if tree.DomainLevel(d) == level {
-			list = append(list, place{d, -1})
+			list = append(list, c.nodesBelow(d))
 			return
 		}
 		for _, n := range tree.Nodes(d) { // of a narrowest domain, for the node level
-			list = append(list, place{d, n})
+			list = append(list, []*node{c.nodes[n]})
 		}
 		for _, child := range tree.Children(d) {
 			walk(child)
@@ -241,15 +240,14 @@ type nodeAt struct {
 	at   Time
 }
 
-// emptiest lists the nodes of a place that qualify, those that are empty soonest
-// first.
-func (c *Core) emptiest(r *Reservation, old *window, d topology.Domain, only topology.Node) []nodeAt {
+// emptiest lists those of some nodes that qualify, the ones that are empty soonest first.
+func (c *Core) emptiest(r *Reservation, old *window, nodes []*node) []nodeAt {
 	var list []nodeAt
 	group := Group{Selector: r.Selector}
 	labels := labelsOf(&group)
-	for _, n := range c.nodesBelow(d) {
+	for _, n := range nodes {
 		mine := len(n.windows) == 0 || len(n.windows) == 1 && n.windows[0] == old
-		if n.cordoned || len(n.spec.GPUs) == 0 || !mine || only >= 0 && n.index != only ||
+		if n.cordoned || len(n.spec.GPUs) == 0 || !mine ||
 			!keyOf(&n.spec).admits(&group) || !n.matchesLabels(labels) {
 			continue
 		}

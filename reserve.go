@@ -1,7 +1,6 @@
 package berth
 
 import (
-	"math/bits"
 	"slices"
 	"strconv"
 
@@ -29,7 +28,7 @@ func gangWindow(rep *replica) *window {
 // to smaller work, has one, or would not be helped by one.
 func (c *Core) dueAt(e *entry) (Time, bool) {
 	b := e.bucket
-	if e.grows || e.rep.reserved != nil || b.quotaSlot >= 0 || b.shape.gpus() < 2 || e.rep.stalled {
+	if e.grows || e.rep.reserved != nil || b.quotaSlot >= 0 || b.shape.isSingle() || e.rep.stalled || e.rep.hopeless {
 		return 0, false
 	}
 	return max(e.rep.pendingSince.Add(c.config.Policy.ReserveAfter), e.rep.reserveAt), true
@@ -55,19 +54,54 @@ func (c *Core) reserve() {
 	if large >= most && small >= most {
 		return // the end of a reservation calls again
 	}
+	plans := 2 * most
 	for _, e := range c.dueEntries(2 * most) {
 		count := &small
 		if c.spansNodes(e.bucket.shape) {
 			count = &large
 		}
 		switch {
-		case *count >= most || e.slot < 0:
-		case c.withinQuota(e.bucket) && c.reserveFor(e):
-			*count++
-		default:
+		case e.slot < 0:
+		case *count >= most && !c.replaces(e):
+		case plans == 0:
+			c.nextReserve = c.now // the rest goes on in the next pass
+			return
+		case !c.withinQuota(e.bucket):
 			c.postpone(e.rep)
+		default:
+			plans--
+			if c.reserveFor(e) {
+				large, small = c.reservedGangs()
+			} else if !e.rep.hopeless {
+				e.rep.hopeless = true
+				c.hopeless = append(c.hopeless, e.rep)
+			}
 		}
 	}
+}
+
+// replaces ends the reservation of the last gang of the kind of an entry, if that ranks
+// below it.
+func (c *Core) replaces(e *entry) bool {
+	large := c.spansNodes(e.bucket.shape)
+	var last *replica
+	for _, w := range c.windows {
+		if w.isReservation() && c.spansNodes(w.rep.job.shape) == large &&
+			(last == nil || compareEntries(w.rep.entries[0], last.entries[0]) > 0) {
+			last = w.rep
+		}
+	}
+	if last == nil || !outranks(e.rep, last) {
+		return false
+	}
+	c.endWindow(last.reserved)
+	return true
+}
+
+// isSingle reports whether a shape is one member with no more than a GPU, which cannot
+// lose to smaller work.
+func (s *shape) isSingle() bool {
+	return len(s.minimum.Groups) == 1 && s.minimum.Groups[0].Count == 1 && s.gpus() < 2
 }
 
 // dueEntries lists the entries that may get a reservation now, in policy order: those
@@ -129,6 +163,17 @@ func (c *Core) changed() {
 	c.stalled = c.stalled[:0]
 }
 
+// grew notes that there is more to plan with: a node, a GPU, an end of what was never
+// expected to end, or of something set aside.
+func (c *Core) grew() {
+	for _, rep := range c.hopeless {
+		rep.hopeless = false
+		c.nextReserve = c.now
+	}
+	clear(c.hopeless)
+	c.hopeless = c.hopeless[:0]
+}
+
 func (c *Core) withinQuota(b *bucket) bool {
 	c.compile(b.shape)
 	_, ok := c.quota.Fits(b.queue.index, b.shape.least)
@@ -153,23 +198,12 @@ func (c *Core) reservedGangs() (large, small int) {
 // reserveFor sets nodes aside for a gang, if it is expected ever to fit.
 func (c *Core) reserveFor(e *entry) bool {
 	c.compile(e.bucket.shape)
-	at, where, ok := c.plan(c.wherever(e))
-	if !ok {
+	at, nodes, ok := c.planAround(e)
+	if !ok || !c.roomToSetAside(nodes) {
 		return false
 	}
 	w := gangWindow(e.rep)
-	w.from, w.until = at, at.Add(c.config.Policy.ReservationTimeout)
-	slices.SortFunc(where, func(a, b gang.Member) int { return compareNodes(c.nodes[a.Hold.Node], c.nodes[b.Hold.Node]) })
-	for i := range where {
-		n := c.nodes[where[i].Hold.Node]
-		if len(w.nodes) == 0 || w.nodes[len(w.nodes)-1] != n {
-			w.nodes, w.needs = append(w.nodes, n), append(w.needs, 0)
-		}
-		w.needs[len(w.needs)-1] += bits.OnesCount64(where[i].Hold.GPUs)
-	}
-	if !c.roomToSetAside(w.nodes) {
-		return false
-	}
+	w.from, w.until, w.nodes = at, at.Add(c.config.Policy.ReservationTimeout), nodes
 	for _, n := range w.nodes {
 		c.spoil(n) // whose it was plans anew, around this one
 	}
@@ -179,16 +213,51 @@ func (c *Core) reserveFor(e *entry) bool {
 	return true
 }
 
+// planAround plans for an entry around what is set aside for others: at first on nodes that
+// are to be left only after the gang has ended, and without these if that comes out too
+// late.
+func (c *Core) planAround(e *entry) (at Time, nodes []*node, ok bool) {
+	length, ends := c.runtime(e.rep.job)
+	for _, until := range [...]Time{c.endIfPlaced(e.rep), never} {
+		at, where, ok := c.plan(c.wherever(e, until))
+		if !ok {
+			continue
+		}
+		nodes = nodes[:0]
+		for i := range where {
+			nodes = append(nodes, c.nodes[where[i].Hold.Node])
+		}
+		slices.SortFunc(nodes, compareNodes)
+		nodes = slices.Compact(nodes)
+		intime := true
+		for _, n := range nodes {
+			for _, w := range n.windows {
+				switch {
+				case w.isExclusive() && w.rep != e.rep: // it is over when its gang is
+					at = max(at, c.expectedEnd(w.rep))
+				case !c.admits(w, e.rep, never) && !w.isReservation():
+					intime = intime && ends && at.Add(length) <= w.from
+				}
+			}
+		}
+		if intime {
+			return at, nodes, true
+		}
+	}
+	return 0, nil, false
+}
+
 // wherever is the request of an entry on all nodes that a reservation for it may be on:
 // not on those that are reserved for others, but for what ranks below it or, if it
 // needs several nodes, fits on one and does not rank above it. Of two gangs at most one
 // may so end the other's reservation, and there is no circle: a fleet at rest comes to
-// rest.
-func (c *Core) wherever(e *entry) *gang.Request {
+// rest. Domains of a gang that is expected to end are open too, and nodes that are to be
+// left no sooner than at an instant.
+func (c *Core) wherever(e *entry, until Time) *gang.Request {
 	s := e.bucket.shape
 	large := c.spansNodes(s)
 	return c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
-		return c.admits(w, e.rep, never) ||
+		return c.admits(w, e.rep, never) || w.isExclusive() && w.rep.endsAt != 0 || w.advance != nil && until <= w.from ||
 			large && w.isReservation() && !c.spansNodes(w.rep.job.shape) && !outranks(w.rep, e.rep)
 	})
 }
@@ -196,7 +265,7 @@ func (c *Core) wherever(e *entry) *gang.Request {
 // serveReserved starts the gangs whose reservation has come true, or that fit
 // elsewhere by now, the first in policy order first.
 func (c *Core) serveReserved() {
-	if len(c.windows) == 0 || len(c.freedNodes) == 0 {
+	if len(c.windows) == 0 || len(c.freedNodes) == 0 && !c.backfillDue {
 		return
 	}
 	var list []*entry
@@ -207,16 +276,19 @@ func (c *Core) serveReserved() {
 	}
 	slices.SortFunc(list, compareEntries)
 	for _, e := range list {
-		// One that was placed before may have taken its nodes.
-		if w := e.rep.reserved; w != nil && !c.tryReserved(e) {
+		if e.rep.reserved != nil { // else one that was placed before took its nodes
+			c.tryReserved(e)
+		}
+		w := e.rep.reserved
+		if w != nil && slices.ContainsFunc(w.nodes, func(n *node) bool { return n.freed }) {
 			w.from = min(w.from, c.estimate(w))
 		}
 	}
 }
 
-// tryReserved places a gang that has a reservation. Its shape may be blocked, for
-// others.
-func (c *Core) tryReserved(e *entry) bool {
+// tryReserved places a gang that has a reservation, if it fits. Its shape may be blocked,
+// for others.
+func (c *Core) tryReserved(e *entry) {
 	b := e.bucket
 	c.compile(b.shape)
 	request, ok := c.affordable(b)
@@ -224,43 +296,9 @@ func (c *Core) tryReserved(e *entry) bool {
 		if b.quotaSlot < 0 {
 			c.quotaBlock(b)
 		}
-		return false
+		return
 	}
 	c.totals.Attempts++
 	request, _ = c.lift(e.rep, b.shape.spec.Groups, request)
-	return c.try(e, request) == fits
-}
-
-// estimate is when a gang's reservation is expected to start, as things stand: when on
-// each of its nodes as many GPUs will be free as it needs there.
-func (c *Core) estimate(w *window) Time {
-	at := c.now
-	for i, n := range w.nodes {
-		at = max(at, c.freeAt(n, w.needs[i]))
-	}
-	return at
-}
-
-// freeAt is when so many GPUs of a node are expected to be free. What holds none of
-// them counts as well, since it may hold what else the gang needs.
-func (c *Core) freeAt(n *node, gpus int) Time {
-	free := bits.OnesCount64(c.fleet.FreeMask(n.index))
-	ends := make([]ending, 0, len(n.members))
-	for _, m := range n.members {
-		ends = append(ends, ending{c.expectedEnd(m.rep), m.rep})
-	}
-	slices.SortFunc(ends, func(a, b ending) int { return compareBool(b.less(a), a.less(b)) })
-	at := c.now
-	for _, e := range ends {
-		if free >= gpus {
-			break
-		}
-		at = e.at
-		for flat := range e.rep.members {
-			if m := &e.rep.members[flat]; m.node == n && m.state.holds() && m.hold.Share.Milli == 0 {
-				free += bits.OnesCount64(m.hold.GPUs)
-			}
-		}
-	}
-	return at
+	c.try(e, request)
 }

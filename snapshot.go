@@ -45,7 +45,6 @@ type savedWindow struct {
 	From  Time     `json:"from"`
 	Until Time     `json:"until"`
 	Nodes []NodeID `json:"nodes"`
-	Needs []int    `json:"needs"`
 }
 
 type savedNode struct {
@@ -89,6 +88,7 @@ type savedReplica struct {
 	Reserved  *savedWindow `json:"reserved,omitempty"`
 	ReserveAt Time         `json:"reserveAt,omitempty"`
 	Stalled   bool         `json:"stalled,omitempty"`
+	Hopeless  bool         `json:"hopeless,omitempty"`
 	Exclusive [][]string   `json:"exclusive,omitempty"`
 }
 
@@ -168,10 +168,10 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, ReadyAt: rep.readyAt,
 		Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
-		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled,
+		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled, Hopeless: rep.hopeless,
 	}
 	if w := rep.reserved; w != nil {
-		saved.Reserved = &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Needs: w.needs}
+		saved.Reserved = &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs()}
 	}
 	if rep.exclusive != nil {
 		saved.Exclusive = rep.exclusive.domains

@@ -147,7 +147,7 @@ func TestD2_SnapshotOfReservations(t *testing.T) {
 	core := newReservedCore(t)
 	first, err := core.Snapshot()
 	require.NoError(t, err)
-	for _, part := range []string{`"reserved":{`, `"exclusive":[[`, `"fresh":[`, `"stalled":true`, `"links":[[`, `"endsAt":`} {
+	for _, part := range []string{`"reserved":{`, `"exclusive":[[`, `"fresh":[`, `"hopeless":true`, `"links":[[`, `"endsAt":`} {
 		require.Contains(t, string(first), part)
 	}
 	back, err := berth.Restore(first)

@@ -49,14 +49,19 @@ func (c *Core) restoreWindowNodes(ids []NodeID) ([]*node, *Error) {
 	return list, nil
 }
 
-// restoreStalled marks the replicas that wait for something to become free, after all
-// that Restore itself has made free.
+// restoreStalled marks the replicas that wait for something to become free, or for more
+// to plan with, after all that Restore itself has made free.
 func (c *Core) restoreStalled(jobs []savedJob) {
 	for i := range jobs {
 		for _, s := range jobs[i].Replicas {
-			if rep := c.jobs[jobs[i].Job.ID].replicas[s.Replica]; s.Stalled {
+			rep := c.jobs[jobs[i].Job.ID].replicas[s.Replica]
+			if s.Stalled {
 				rep.stalled = true
 				c.stalled = append(c.stalled, rep)
+			}
+			if s.Hopeless {
+				rep.hopeless = true
+				c.hopeless = append(c.hopeless, rep)
 			}
 		}
 	}
@@ -97,13 +102,13 @@ func (c *Core) restoreWindows(rep *replica, s *savedReplica) *Error {
 	switch {
 	case err != nil:
 		return err.in("reserved.nodes")
-	case len(nodes) == 0 || len(s.Reserved.Needs) != len(nodes):
-		return refuse(ErrInvalid, "reserved.needs", "does not go with its nodes")
+	case len(nodes) == 0:
+		return refuse(ErrInvalid, "reserved.nodes", "is empty")
 	case !c.roomToSetAside(nodes):
 		return refuse(ErrLimit, "reserved.nodes", "there are too many kinds of node")
 	}
 	w := gangWindow(rep)
-	w.from, w.until, w.nodes, w.needs = s.Reserved.From, s.Reserved.Until, nodes, s.Reserved.Needs
+	w.from, w.until, w.nodes = s.Reserved.From, s.Reserved.Until, nodes
 	rep.reserved = w
 	c.addWindow(w)
 	return nil

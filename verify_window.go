@@ -16,8 +16,8 @@ func (v *verifier) windows() error {
 			return fmt.Errorf("window %s is out of order", w.name)
 		case !mine:
 			return fmt.Errorf("window %s is nobody's", w.name)
-		case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil || len(w.needs) != len(w.nodes)):
-			return fmt.Errorf("window %s is for a gang that does not wait, or its needs do not go with its nodes", w.name)
+		case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil):
+			return fmt.Errorf("window %s is for a gang that does not wait", w.name)
 		case !slices.IsSortedFunc(w.nodes, compareNodes):
 			return fmt.Errorf("the nodes of window %s are out of order", w.name)
 		}
@@ -64,8 +64,8 @@ func (v *verifier) ending(rep *replica) error {
 		return fmt.Errorf("it holds something and is never expected to end")
 	case rep.state == Pending && (rep.endsAt != 0 || rep.exclusive != nil):
 		return fmt.Errorf("it is pending, and is expected to end or has domains for itself")
-	case rep.stalled != slices.Contains(v.c.stalled, rep):
-		return fmt.Errorf("stalled: %v, in the list: %v", rep.stalled, !rep.stalled)
+	case rep.stalled != slices.Contains(v.c.stalled, rep), rep.hopeless != slices.Contains(v.c.hopeless, rep), rep.imagined:
+		return fmt.Errorf("stalled: %v, hopeless: %v, and not so in the lists, or imagined ended: %v", rep.stalled, rep.hopeless, rep.imagined)
 	}
 	return nil
 }

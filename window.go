@@ -33,8 +33,6 @@ type window struct {
 	domains [][]string
 	// nodes in order of name.
 	nodes []*node
-	// needs, of a gang's reservation: the GPUs that it will take on each of the nodes.
-	needs []int
 }
 
 const (
@@ -103,11 +101,17 @@ func (c *Core) endWindow(w *window) {
 			c.reopened(n)
 		}
 	}
+	c.grew()
 	if w.isReservation() {
 		w.rep.reserved = nil
 		c.nextReserve = c.now
 	} else {
 		c.changed()
+	}
+	if len(c.windows) == 0 { // nothing is set aside that they could be tried on
+		for len(c.fresh) > 0 {
+			c.unfresh(c.fresh[len(c.fresh)-1])
+		}
 	}
 	if w.isExclusive() {
 		w.rep.exclusive = nil
@@ -176,31 +180,23 @@ func (w *window) isReservation() bool { return w.rep != nil && w.rep.reserved ==
 // isExclusive reports whether a window has the domains of a gang that runs.
 func (w *window) isExclusive() bool { return w.rep != nil && w.rep.exclusive == w }
 
-// add puts a node into the list of a window. needs is for a gang's reservation.
-func (w *window) add(n *node, needs int) {
+// add puts a node into the list of a window.
+func (w *window) add(n *node) {
 	at, _ := slices.BinarySearchFunc(w.nodes, n, compareNodes)
 	w.nodes = slices.Insert(w.nodes, at, n)
-	if w.isReservation() {
-		w.needs = slices.Insert(w.needs, at, needs)
-	}
 }
 
-// remove takes a node out of the list of a window, and returns what was needed of it.
-func (w *window) remove(n *node) (needs int) {
+// remove takes a node out of the list of a window.
+func (w *window) remove(n *node) {
 	at := slices.Index(w.nodes, n)
 	w.nodes = slices.Delete(w.nodes, at, at+1)
-	if w.isReservation() {
-		needs = w.needs[at]
-		w.needs = slices.Delete(w.needs, at, at+1)
-	}
-	return needs
 }
 
 // rejoin puts a node that left for a moment back into a window, unless it is there by
 // its name or place.
-func (c *Core) rejoin(w *window, n *node, needs int) {
+func (c *Core) rejoin(w *window, n *node) {
 	if !slices.Contains(n.windows, w) {
-		w.add(n, needs)
+		w.add(n)
 		c.enclose(n, w)
 	}
 }
@@ -221,7 +217,7 @@ func (c *Core) roomToSetAside(nodes []*node) bool {
 	for _, n := range nodes {
 		kinds[n.key()] = true
 	}
-	return len(c.classes.byKey)+len(kinds) <= topology.MaxClasses
+	return len(c.classes.byKey)+len(kinds) <= maxKinds
 }
 
 // nodesBelow lists the nodes at or below a domain, in order of name.

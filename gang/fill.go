@@ -141,7 +141,7 @@ func (f *Fleet) fillDomain(d topology.Domain, group, count int) int {
 	base := len(s.candidates)
 	for _, child := range f.tree.Children(d) {
 		if room := f.capacity(child, group); room >= segment {
-			s.candidates = append(s.candidates, candidate{domain: child, size: room})
+			s.candidates = append(s.candidates, candidate{domain: child, size: room - room%segment})
 		}
 	}
 	placed := 0
@@ -197,7 +197,8 @@ func (f *Fleet) roomiest(candidates []candidate, rest, gpus int) int {
 				strict && size < candidates[best].size {
 				best = i
 			}
-		case size > candidates[best].size:
+		case size > candidates[best].size,
+			size == candidates[best].size && f.tree.Whole(candidates[best].domain) && !f.tree.Whole(candidates[i].domain):
 			best = i
 		}
 	}

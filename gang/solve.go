@@ -233,13 +233,13 @@ func (f *Fleet) steps(scope []int) int {
 // improved.
 func (f *Fleet) solvable(d topology.Domain, scope []int, steps int, rescue bool) bool {
 	s := &f.search
-	states, aligned, nodes := 1, 0, f.tree.Population(d)
+	states, aligned, nodes := int64(1), 0, f.tree.Population(d)
 	if !rescue && nodes > maxCompared {
 		return false
 	}
 	for _, group := range scope {
 		g := &s.request.Groups[group]
-		states *= s.counts[group]/g.nodeUnit(f) + 1
+		states *= int64(s.counts[group]/g.nodeUnit(f) + 1) // below 2^21 each, and checked each time
 		if g.Align > 0 && s.counts[group] > g.nodeUnit(f) {
 			aligned++
 		}
@@ -247,7 +247,7 @@ func (f *Fleet) solvable(d topology.Domain, scope []int, steps int, rescue bool)
 			return false
 		}
 	}
-	return len(scope) <= maxSolved && nodes <= steps && states*nodes*min(states, 8) <= 2*steps
+	return len(scope) <= maxSolved && nodes <= steps && states*int64(nodes)*min(states, 8) <= 2*int64(steps)
 }
 
 // rescue places several groups that did not find room one after the other. False if there

@@ -29,8 +29,9 @@ const (
 	Root Domain = 0
 	// MaxGPUs is the largest number of GPUs of a node.
 	MaxGPUs = 64
-	// MaxClasses is the number of classes that a tree can tell apart.
-	MaxClasses = 4096
+	// MaxClasses is the number of classes that a tree can tell apart: more than anybody has
+	// nodes. Memory goes with the highest class in use.
+	MaxClasses = 1 << 21
 
 	fleetName = "fleet"
 	nodeName  = "node"

@@ -22,7 +22,7 @@ func badReservations() []berth.Event {
 		func(r *berth.Reservation) { r.Reason = "\x00" },
 		func(r *berth.Reservation) { r.GPUs = 0 },
 		func(r *berth.Reservation) { r.GPUs = -1 },
-		func(r *berth.Reservation) { r.GPUs = 1 << 40 },
+		func(r *berth.Reservation) { r.GPUs = 1 << 30 },
 		func(r *berth.Reservation) { r.GPUs = 1 << 20 },
 		func(r *berth.Reservation) { r.Nodes = []berth.NodeID{"n0"} },
 		func(r *berth.Reservation) { r.GPUs, r.Nodes = 0, []berth.NodeID{""} },
