@@ -51,6 +51,7 @@ func (c *Core) clockError(what string, now Time) *Error {
 // expire handles every timer that is due.
 func (c *Core) expire() {
 	c.endWindows()
+	reasons := map[*shape]string{} // one answer for all that asked the same
 	for {
 		t, ok := c.timers.Min()
 		if !ok || t.at > c.now {
@@ -62,7 +63,7 @@ func (c *Core) expire() {
 			t.rep.readyAt = 0
 			c.await(t.rep)
 		case timerGang:
-			c.giveUp(t.rep)
+			c.giveUp(t.rep, reasons)
 		case timerDeadline:
 			c.expireOrder(t.rep)
 		}
@@ -70,11 +71,15 @@ func (c *Core) expire() {
 }
 
 // giveUp drops a job that was pending for longer than its gang timeout.
-func (c *Core) giveUp(rep *replica) {
+func (c *Core) giveUp(rep *replica, reasons map[*shape]string) {
 	waited := c.now.Sub(rep.pendingSince)
 	why := "pending for " + waited.String()
 	if rep.entries != nil {
-		why += ": " + c.reason(rep.entries[0]).Text
+		s := rep.job.shape
+		if _, known := reasons[s]; !known {
+			reasons[s] = c.reason(rep.entries[0]).Text
+		}
+		why += ": " + reasons[s]
 	}
 	c.out = append(c.out, Drop{Order: c.order(rep, 0, Cause{CauseGangTimeout, why})})
 	c.totals.Dropped++

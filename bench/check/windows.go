@@ -84,7 +84,11 @@ func (c *Checker) ends(rep *replica) (berth.Time, bool) {
 	if rep.state == berth.Running {
 		from = rep.started
 	}
-	return from.Add(length), rep.job.spec.Service == nil
+	end := from.Add(length)
+	if end <= c.now { // what is late is expected to be as late again
+		end = c.now.Add(max(c.now.Sub(end), berth.Minute))
+	}
+	return end, rep.job.spec.Service == nil
 }
 
 // leavesBy reports whether a replica is expected to be gone at an instant if
