@@ -127,7 +127,7 @@ type Topology struct {
 	Exclusive string `json:"exclusive,omitempty"`
 	// RailAligned: the group stays inside one domain of Fabric.RailLevel and uses
 	// the same GPUs, and so the same NICs and rails, on every node; on one of them
-	// it may use fewer. For groups with whole GPUs.
+	// it may use fewer. For groups with whole GPUs, on nodes with up to 8 of them.
 	RailAligned bool `json:"railAligned,omitempty"`
 }
 

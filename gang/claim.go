@@ -8,8 +8,9 @@ const (
 	MaxAmount = 1 << 40
 	// MaxMembers is the most members that a group can have.
 	MaxMembers = 1 << 20
-	// MaxRails is the most GPUs of a node that takes part in rail alignment.
-	MaxRails = 16
+	// MaxRails is the most GPUs of a node that takes part in rail alignment, which
+	// compares all sets of them.
+	MaxRails = 8
 	// MaxOwner is the largest owner.
 	MaxOwner Owner = 1<<24 - 1
 

@@ -229,12 +229,24 @@ func (f *Fleet) findNode(d topology.Domain, n topology.Node, r *Request, finding
 		cause = &finding.HostCPU
 	case memory > max(freeMemory, 0):
 		cause = &finding.HostMemory
-	case gpus > int64(max(f.tree.Free(n), 0)):
+	case gpus > int64(max(f.tree.Free(n), 0)), len(r.Groups) > 1 && !f.could(f.onlyOn(n, r)):
 		cause = &finding.Together
 	default:
 		cause = &finding.Fit
 	}
 	finding.add(cause, enough, members, d, n)
+}
+
+// onlyOn is a request that may go to one node alone.
+func (f *Fleet) onlyOn(n topology.Node, r *Request) *Request {
+	only := *r
+	only.Required, only.Preferred, only.Groups = f.tree.NodeLevel(), 0, slices.Clone(r.Groups)
+	for i := range only.Groups {
+		match := r.Groups[i].Match
+		only.Groups[i].Match = func(m topology.Node) bool { return m == n && (match == nil || match(m)) }
+		only.Groups[i].Spread, only.Groups[i].MaxSkew = 0, 0
+	}
+	return &only
 }
 
 // relaxations of fitOn.

@@ -23,7 +23,7 @@ import (
 // What is told: the lowest level with all members in one domain; how many nodes, and
 // domains of each level, it spans; how many islands and wider domains it breaks, which
 // were wholly free and are now used in part; the bandwidth of an all-reduce that the core
-// expects, and the best that it could be; and the median time of a gang's whole life
+// expects, and the best that it could be on whole islands of the hardware it is on; and the median time of a gang's whole life
 // through the core: submitted, placed by a pass, reported to run and to have finished.
 func runTopo(s *session, args []string) error {
 	o := topoOptions{}
@@ -77,7 +77,7 @@ func (o *topoOptions) measure(s *session, f *topoFleet) error {
 	for i := len(f.config.Levels) - 1; i >= 0; i-- {
 		columns = append(columns, f.config.Levels[i])
 	}
-	columns = append(columns, "islands broken", "wider broken", "all-reduce GB/s", "best GB/s", "% of best", "us/gang")
+	columns = append(columns, "islands broken", "wider broken", "all-reduce GB/s", "best here GB/s", "% of best", "us/gang")
 	t := newTable(f.name, columns...)
 	for _, gpus := range topoSizes {
 		for _, dial := range []berth.Locality{berth.Strict, berth.Balanced, berth.Loose} {

@@ -343,7 +343,10 @@ func (c *tasCase) compareFailure(core *berth.Core, id berth.JobID, requests []ta
 		return fmt.Sprintf("%s: %s", requests[0].Name, why)
 	}
 	failure := expected[at].Failure
-	if failure.Fits == nil || refused != nil {
+	if refused != nil { // a job that makes no sense is no outcome of scheduling
+		return fmt.Sprintf("%s: refused: %v", requests[at].Name, refused)
+	}
+	if failure.Fits == nil {
 		return ""
 	}
 	return c.compareFits(reasonOf(core, id), &requests[at], failure)

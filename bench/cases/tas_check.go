@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// ruleCloser names differences where the core's placement is closer together: counted
-	// level by level from the widest, the pods of all requests of a job stand in fewer
-	// domains than in the other scheduler's, at the first level where the numbers differ.
+	// ruleCloser names differences where the core's placement is closer together: the pods
+	// of all requests of a job stand in fewer domains of some level than in the other
+	// scheduler's, and in more of none.
 	ruleCloser = "closer"
 	// ruleWhole names those where it is as close, and leaves more whole: the domains of
 	// all levels that a request uses in part are smaller in sum, counted in its pods.
@@ -25,6 +25,9 @@ const (
 // rule finds the rule that a difference comes under, given the pods of each request by
 // leaf, ours and theirs; "" if it comes under none.
 func (c *tasCase) rule(requests []tasRequest, ours, theirs []map[string]int) string {
+	if c.Options.Balanced { // evenness is another question
+		return ""
+	}
 	var a, b []string // leaves
 	for i := range requests {
 		a, b = append(a, slices.Collect(maps.Keys(ours[i]))...), append(b, slices.Collect(maps.Keys(theirs[i]))...)
@@ -57,18 +60,17 @@ func (c *tasCase) roomAt(r *tasRequest, leaf string) int64 {
 }
 
 // compareCloseness is negative if some leaves, named as in the file, are closer together
-// than others, and positive if they are less close, or not in the file.
+// than others, and positive if they are less close at any level, or not in the file.
 func (c *tasCase) compareCloseness(ours, theirs []string) int {
+	closer := 0
 	for depth := 1; depth <= len(c.Levels); depth++ {
 		a, b := c.domainsAt(ours, depth), c.domainsAt(theirs, depth)
-		if a < 0 || b < 0 {
+		if a < 0 || b < 0 || a > b {
 			return 1
 		}
-		if a != b {
-			return a - b
-		}
+		closer = min(closer, a-b)
 	}
-	return 0
+	return closer
 }
 
 // brokenPods sums, over the domains of all levels that are used in part, how many pods
