@@ -412,7 +412,8 @@ func (b *book) expire(now berth.Time) {
 }
 
 // shrink settles which replicas a service was scaled down by: those of them that
-// ran are being released, the others waited.
+// ran are being released, the others waited, or were being released before for another
+// reason, and do not come back.
 func (b *book) shrink(j *jobBook) {
 	for ; j.fewer > 0 && len(j.asked) > 0; j.fewer-- {
 		j.asked = j.asked[:len(j.asked)-1]
@@ -422,8 +423,15 @@ func (b *book) shrink(j *jobBook) {
 		return
 	}
 	for _, number := range slices.Backward(slices.Sorted(maps.Keys(j.replicas))) {
-		if r := j.replicas[number]; j.fewer > 0 && len(r.members) == 0 && !r.gone {
+		r := j.replicas[number]
+		if j.fewer == 0 || r.gone {
+			continue
+		}
+		if _, releasing := b.orders[r.order].(berth.Release); len(r.members) == 0 {
 			b.forget(j, number)
+			j.fewer--
+		} else if releasing {
+			r.gone = true
 			j.fewer--
 		}
 	}
