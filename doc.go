@@ -153,8 +153,8 @@
 // that comes first and whose work fits the fleet starts within ReserveAfter and the
 // longest expected run time of what runs, however much smaller work keeps coming, if
 // nothing runs for longer than it said. A reservation ends when the gang starts, there
-// or elsewhere; when one of its nodes goes, is cordoned or loses a GPU; and when it has
-// not come true Policy.ReservationTimeout after its instant, so that a job that never
+// or elsewhere; when one of its nodes goes, changes, is cordoned or loses a GPU; when
+// what is of a higher class or priority takes its place; and when it has not come true Policy.ReservationTimeout after its instant, so that a job that never
 // ends does not hold the nodes of another for ever. No capacity is held by a gang that
 // does not start: two gangs that want the same last GPUs never have a part each.
 //
