@@ -71,8 +71,10 @@ func (c *crowd) reserve(tb testing.TB) {
 	tb.Helper()
 	_, err := c.core.Schedule(c.core.Now().Add(c.core.Config().Policy.ReserveAfter))
 	require.NoError(tb, err)
-	require.Len(tb, c.core.Report().Reservations, c.core.Config().Policy.ReservedGangs)
-	c.rests(tb)
+	for at, more := c.core.NextWake(); more && at == c.core.Now(); at, more = c.core.NextWake() {
+		pass(tb, c.core) // one plans for no more than a few
+	}
+	require.GreaterOrEqual(tb, len(c.core.Report().Reservations), c.core.Config().Policy.ReservedGangs)
 }
 
 // complete finishes a job that leaves a node empty and runs a pass, which binds one
