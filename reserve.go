@@ -106,19 +106,25 @@ func (s *shape) isSingle() bool {
 
 // dueEntries lists the entries that may get a reservation now, in policy order: those
 // among the first so many of the buckets of which the first entries come first.
+// O(buckets) as long as so many are few.
 func (c *Core) dueEntries(most int) []*entry {
-	var heads []*bucket
+	var heads []*bucket // in order, the first so many
 	for _, s := range c.blocked {
-		heads = append(heads, s.buckets...)
-	}
-	slices.SortFunc(heads, func(a, b *bucket) int { return compareEntries(a.entries.Min(), b.entries.Min()) })
-	var due []*entry
-	for i, b := range heads {
-		depth := 1
-		if i < most {
-			depth = most
+		if s.isSingle() {
+			continue
 		}
-		for _, e := range b.first(depth) {
+		for _, b := range s.buckets {
+			if at, ok := c.dueAt(b.entries.Min()); ok && at > c.now {
+				c.nextReserve = min(c.nextReserve, at)
+			}
+			if b.quotaSlot < 0 {
+				heads = insertHead(heads, b, most)
+			}
+		}
+	}
+	var due []*entry
+	for _, b := range heads {
+		for _, e := range b.first(most) {
 			if at, ok := c.dueAt(e); ok && at <= c.now {
 				due = append(due, e)
 			} else if ok {
@@ -128,6 +134,17 @@ func (c *Core) dueEntries(most int) []*entry {
 	}
 	slices.SortFunc(due, compareEntries)
 	return due
+}
+
+// insertHead keeps the first so many buckets in the order of their first entries.
+func insertHead(heads []*bucket, b *bucket, most int) []*bucket {
+	compare := func(a, b *bucket) int { return compareEntries(a.entries.Min(), b.entries.Min()) }
+	if len(heads) == most && compare(heads[most-1], b) < 0 {
+		return heads
+	}
+	at, _ := slices.BinarySearchFunc(heads, b, compare)
+	heads = slices.Insert(heads, at, b)
+	return heads[:min(len(heads), most)]
 }
 
 // spansNodes reports whether a shape needs more GPUs than any node for it has.
