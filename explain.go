@@ -254,6 +254,10 @@ func (c *Core) capacityReason(e *entry) Reason {
 			reason = other
 		}
 	}
+	if !short && len(c.windows) > 0 {
+		reason.Text = "it would fit where nodes are set aside, and others are tried there before it"
+		reason.Relax = "the next change there, or an end of what is before it"
+	}
 	if w := e.rep.reserved; w != nil {
 		report := c.reportWindow(w)
 		reason.Reserved, reason.ExpectedStart = &report, max(w.from, c.now)
