@@ -146,19 +146,20 @@
 // A gang that has waited for Policy.ReserveAfter may get a reservation: the core plans,
 // from the ends that are expected of what runs, where and when it will fit first, and
 // sets those nodes aside. From then on nothing is placed there that is expected to end
-// later than the gang starts, unless it is of a higher class or priority; what ends in
-// time is backfilled. Up to Policy.ReservedGangs gangs of several nodes, and as many that
-// fit on one, the first by class, priority and age, have one at a time; everything else
-// is backfilled around them. So a gang that comes first and fits the fleet starts within
-// ReserveAfter and the longest expected run time of what runs, however much smaller work
-// keeps coming, if nothing runs for longer than it said.
+// later than the gang starts, unless it is of a higher class or, in the same queue, of a
+// higher priority; what ends in time is backfilled. Up to Policy.ReservedGangs gangs of
+// several nodes, and as many that fit on one, the first by class, priority and age, have
+// one at a time; everything else is backfilled around them. So a gang that comes first
+// and fits the fleet starts within ReserveAfter and the longest expected run time of
+// what runs, however much smaller work keeps coming, if nothing runs for longer than it
+// said.
 //
 // A reservation ends when the gang starts, there or elsewhere; when one of its nodes
-// goes, changes, is cordoned or loses a GPU; when what is of a higher class or priority
-// takes its place; and when it has not come true Policy.ReservationTimeout after its
-// instant, so that a job that never ends does not hold the nodes of another for ever. No
-// capacity is held by a gang that does not start: two gangs that want the same last GPUs
-// never have a part each.
+// goes, changes, is cordoned or loses a GPU; when what ranks above the gang takes its
+// place; and when it has not come true Policy.ReservationTimeout after its instant, so
+// that a job that never ends does not hold the nodes of another for ever. No capacity is
+// held by a gang that does not start: two gangs that want the same last GPUs never have
+// a part each.
 //
 // [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for
 // a queue from ten to twelve. Nothing is placed there whose expected end runs into it.

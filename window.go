@@ -49,11 +49,11 @@ func (c *Core) admits(w *window, rep *replica, end Time) bool {
 		w.isReservation() && outranks(rep, w.rep)
 }
 
-// outranks reports whether a replica is of a higher class, or of a higher priority in
-// its class.
+// outranks reports whether a replica is of a higher class or, in the same queue and
+// class, of a higher priority: those of other queues say nothing about each other.
 func outranks(a, b *replica) bool {
 	x, y := &a.job.spec, &b.job.spec
-	return x.Class > y.Class || x.Class == y.Class && x.Priority > y.Priority
+	return x.Class > y.Class || x.Class == y.Class && x.Queue == y.Queue && x.Priority > y.Priority
 }
 
 // overrun ends the reservations of gangs in whose stead a replica that ranks above them

@@ -77,7 +77,7 @@ func (c *Checker) passes(rep *replica, who gangKey) bool {
 		return false
 	}
 	a, b := &rep.job.spec, &j.spec
-	return a.Class > b.Class || a.Class == b.Class && a.Priority > b.Priority
+	return a.Class > b.Class || a.Class == b.Class && a.Queue == b.Queue && a.Priority > b.Priority
 }
 
 // againstReservations holds the reservations that a report lists against those that

@@ -16,7 +16,7 @@ import (
 // otherwise; BERTH_SWARM_FIRST is the first seed, to replay one that failed:
 //
 //	BERTH_SWARM_FIRST=1234 BERTH_SWARM_SEEDS=1 go test -run TestSwarm ./bench/sim
-const swarmSeeds = 150
+const swarmSeeds = 300
 
 // TestSwarm runs many tiny worlds with random faults under the checker; then the
 // faults stop, and each must come to rest. The swarm as a whole must have gone
