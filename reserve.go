@@ -50,10 +50,10 @@ func (c *Core) reserve() {
 		return
 	}
 	c.nextReserve = never
-	large, small := c.reservedGangs()
-	if large >= most && small >= most {
-		return // the end of a reservation calls again
+	if most <= 0 {
+		return
 	}
+	large, small := c.reservedGangs()
 	plans := 2 * most
 	for _, e := range c.dueEntries(2 * most) {
 		count := &small
@@ -105,8 +105,8 @@ func (s *shape) isSingle() bool {
 }
 
 // dueEntries lists the entries that may get a reservation now, in policy order: those
-// among the first so many of the buckets of which the first entries come first.
-// O(buckets) as long as so many are few.
+// among the first so many of the buckets of which the first entries come first and are
+// due or have a reservation. O(buckets) as long as so many are few.
 func (c *Core) dueEntries(most int) []*entry {
 	var heads []*bucket // in order, the first so many
 	for _, s := range c.blocked {
@@ -114,10 +114,11 @@ func (c *Core) dueEntries(most int) []*entry {
 			continue
 		}
 		for _, b := range s.buckets {
-			if at, ok := c.dueAt(b.entries.Min()); ok && at > c.now {
+			e := b.entries.Min()
+			switch at, ok := c.dueAt(e); {
+			case ok && at > c.now:
 				c.nextReserve = min(c.nextReserve, at)
-			}
-			if b.quotaSlot < 0 {
+			case ok, e.rep.reserved != nil && b.quotaSlot < 0: // those behind it may be due
 				heads = insertHead(heads, b, most)
 			}
 		}
