@@ -57,6 +57,9 @@ type replicaBook struct {
 	since berth.Time
 	// gone: it is to be forgotten when it is stopped.
 	gone bool
+	// failed has the members that died while the Bind that started them was out. They hold
+	// what they have until that has ended.
+	failed []berth.MemberRef
 }
 
 func newBook() book {
@@ -179,9 +182,13 @@ func (b *book) appliedJob(now berth.Time, e berth.Event) {
 		j := b.jobs[e.Job]
 		r := j.replicas[e.Replica]
 		open := b.open(r)
+		_, binding := b.orders[r.order].(berth.Bind)
 		b.drop(now, j, r, func(p *berth.MemberPlacement) bool {
-			meant := e.Bind == 0 || e.Bind == r.binds[p.Ref()]
-			return meant && slices.Contains(e.Members, p.Ref()) && !open[p.Ref()]
+			meant := (e.Bind == 0 || e.Bind == r.binds[p.Ref()]) && slices.Contains(e.Members, p.Ref())
+			if meant && open[p.Ref()] && binding {
+				r.failed = append(r.failed, p.Ref())
+			}
+			return meant && !open[p.Ref()]
 		})
 	}
 }
@@ -327,12 +334,19 @@ func (b *book) reported(now berth.Time, e berth.ActionReported) {
 	}
 	r := j.replicas[h.Replica]
 	b.dropMembers(now, j, r, members)
+	b.dropFailed(now, j, r)
 	if release && len(members) > 0 && r.gone && len(r.members) == 0 {
 		b.forget(j, h.Replica)
 	}
 	if !release || e.Outcome == berth.Done || len(r.members) == 0 {
 		delete(b.orders, e.Action)
 	}
+}
+
+// dropFailed drops the members that died while they were being started.
+func (b *book) dropFailed(now berth.Time, j *jobBook, r *replicaBook) {
+	b.drop(now, j, r, func(p *berth.MemberPlacement) bool { return slices.Contains(r.failed, p.Ref()) })
+	r.failed = nil
 }
 
 // dropMembers drops the members that a list names.
@@ -382,6 +396,7 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 		return
 	}
 	r := j.replicas[a.Replica]
+	b.dropFailed(now, j, r)
 	delete(b.orders, r.order) // if it was out, this one took its place
 	r.order = a.ID
 	if a.Cause.Code == berth.CauseScaledDown || a.Cause.Code == berth.CauseCancelled {
