@@ -372,6 +372,9 @@ func (b *book) scheduled(now berth.Time, actions []berth.Action) {
 		switch a := a.(type) {
 		case berth.Bind:
 			b.shrink(j)
+			if r := j.replicas[h.Replica]; r != nil { // the Bind before it is over, reported or not
+				b.dropFailed(now, j, r)
+			}
 			b.start(now, j, h.Replica, a.Members, h.ID)
 			b.orders[h.ID] = a
 		case berth.Drop:
