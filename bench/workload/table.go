@@ -50,8 +50,9 @@ func (e *TraceError) Error() string {
 func (e *TraceError) Unwrap() error { return e.Kind }
 
 // maxValue bounds the numbers of a trace, so that no sum or product of them, such
-// as seconds in milliseconds, can overflow: 2^40 seconds are 35,000 years.
-const maxValue = 1 << 40
+// as seconds in milliseconds, can overflow, and a core takes every amount: it refuses
+// more than 2^32 of anything.
+const maxValue = 1 << 32
 
 // A table reads CSV with known columns, row by row. The first thing that is wrong
 // is kept in err, and values read after that mean nothing.
