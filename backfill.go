@@ -52,7 +52,6 @@ func (c *Core) backfill() {
 			}
 		}
 	}
-	c.backfillDue = false
 	list := slices.Clone(c.fresh)
 	slices.SortFunc(list, compareEntries)
 	for i, budget := 0, c.config.Policy.BackfillBudget; i < len(list) && budget > 0; i++ {

@@ -114,21 +114,15 @@ func (m *fabricModel) allReduce(parts []part) MBps {
 	if gpusOf(parts) < 2 {
 		return 0
 	}
-	if len(parts) == 1 {
-		return parts[0].node.withinNode(parts[0].gpus)
-	}
 	islands := m.islands(parts)
-	rate := never64
-	for _, island := range islands {
-		rate = min(rate, m.inside(island))
-		if len(islands) > 1 {
-			rate = min(rate, nicsOf(island))
-		}
-	}
 	if len(islands) == 1 {
-		return rate
+		return m.inside(parts)
 	}
-	return min(rate, m.tapered(parts))
+	rate := m.tapered(parts)
+	for _, island := range islands {
+		rate = min(rate, m.inside(island), nicsOf(island))
+	}
+	return rate
 }
 
 // never64 is more than any rate.
@@ -187,23 +181,21 @@ func (m *fabricModel) tapered(parts []part) MBps {
 		if level >= m.islandLevel() {
 			continue // traffic inside an island takes no uplink
 		}
+		domain := func(p part) topology.Domain {
+			if level == tree.NodeLevel() {
+				return topology.Domain(p.node.index)
+			}
+			return tree.DomainOf(p.node.index, level)
+		}
 		shares := map[topology.Domain]MBps{}
 		for _, p := range parts {
-			d := tree.DomainOf(p.node.index, level)
-			if level == tree.NodeLevel() {
-				d = topology.Domain(p.node.index)
-			}
-			shares[d] += nicsOf([]part{p})
+			shares[domain(p)] += nicsOf([]part{p})
 		}
 		if len(shares) < 2 {
 			continue
 		}
 		for _, p := range parts {
-			d := tree.DomainOf(p.node.index, level)
-			if level == tree.NodeLevel() {
-				d = topology.Domain(p.node.index)
-			}
-			rate = min(rate, shares[d]*1000/MBps(taper.RatioMilli))
+			rate = min(rate, shares[domain(p)]*1000/MBps(taper.RatioMilli))
 		}
 	}
 	return rate
@@ -250,20 +242,17 @@ func (m *fabricModel) best(parts []part) MBps {
 	for _, p := range parts {
 		n := p.node
 		all := part{n, GPUSet(1)<<len(n.spec.GPUs) - 1}
-		inside := n.withinNode(all.gpus)
-		rate := nicsOf([]part{all})
+		var rate MBps
 		switch {
 		case gpus <= all.gpus.Len():
 			rate = n.withinNode(n.bestOf(all.gpus, gpus))
 		case m.core.config.Fabric.IslandLevel != "" && nvlinkOf(n) > 0:
-			island := m.islandOf(n)
-			rate = nicsOf(island)
-			if gpus <= gpusOf(island) {
-				rate = nvlinkOf(n)
+			rate = nvlinkOf(n)
+			if island := m.islandOf(n); gpus > gpusOf(island) {
+				rate = min(rate, nicsOf(island))
 			}
-			rate = min(rate, nvlinkOf(n))
 		default:
-			rate = min(rate, inside)
+			rate = min(n.withinNode(all.gpus), nicsOf([]part{all}))
 		}
 		best = max(best, rate)
 	}

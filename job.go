@@ -200,9 +200,7 @@ func (j *Job) clone() Job {
 			share := *g.Claim.Share
 			g.Claim.Share = &share
 		}
-		g.Selector.Pools = slices.Clone(g.Selector.Pools)
-		g.Selector.Products = slices.Clone(g.Selector.Products)
-		g.Selector.Labels = maps.Clone(g.Selector.Labels)
+		g.Selector = g.Selector.clone()
 		g.Topology.Segments = slices.Clone(g.Topology.Segments)
 	}
 	if j.Service != nil {
@@ -210,6 +208,11 @@ func (j *Job) clone() Job {
 		c.Service = &service
 	}
 	return c
+}
+
+func (s Selector) clone() Selector {
+	s.Pools, s.Products, s.Labels = slices.Clone(s.Pools), slices.Clone(s.Products), maps.Clone(s.Labels)
+	return s
 }
 
 // clone returns a copy that shares no memory that the caller could change.

@@ -23,11 +23,11 @@ func (c *Core) missing(rep *replica, group int) shapeSpec {
 		spec.Tenant = rep.job.spec.Tenant
 	}
 	b := boundary{core: c}
-	b.include(rep, rep.members, rep.job.spec.Topology.Required)
+	b.include(rep.members, rep.job.spec.Topology.Required)
 	first, end := rep.job.offsets[group], rep.job.offsets[group+1]
 	own := rep.members[first:end]
 	if there(own) {
-		b.include(rep, own, g.Topology.Required)
+		b.include(own, g.Topology.Required)
 		g.Topology = Topology{Segments: g.Topology.Segments} // the boundary says the rest
 	}
 	g.Name, g.Min = "", 1
@@ -39,7 +39,7 @@ func (c *Core) missing(rep *replica, group int) shapeSpec {
 			break
 		}
 		own, g.Topology.Segments = part, g.Topology.Segments[1:]
-		b.include(rep, own, segment.Level)
+		b.include(own, segment.Level)
 	}
 	if len(g.Topology.Segments) == 0 {
 		g.Replicas = absent(own)
@@ -80,9 +80,12 @@ func absent(members []member) int {
 	return n
 }
 
-// there reports whether any of the members runs or is being started.
+// there reports whether a member runs or is being started.
+func (m member) there() bool { return m.state == memberRunning || m.state == memberBinding }
+
+// there reports whether any of the members is.
 func there(members []member) bool {
-	return slices.ContainsFunc(members, func(m member) bool { return m.state == memberRunning || m.state == memberBinding })
+	return slices.ContainsFunc(members, member.there)
 }
 
 // A boundary is the narrowest domain, or the node, in which further members have to be
@@ -95,13 +98,13 @@ type boundary struct {
 
 // include narrows the boundary to the domain of a level in which members are that have
 // started.
-func (b *boundary) include(rep *replica, members []member, name string) {
+func (b *boundary) include(members []member, name string) {
 	tree := b.core.fleet.Tree()
 	level, _ := tree.Level(name)
 	if name == "" || b.only != nil {
 		return
 	}
-	i := slices.IndexFunc(members, func(m member) bool { return m.state == memberRunning || m.state == memberBinding })
+	i := slices.IndexFunc(members, member.there)
 	switch {
 	case i < 0:
 	case level >= tree.NodeLevel():

@@ -3,7 +3,6 @@ package berth
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth/quota"
@@ -265,8 +264,7 @@ func (c *Core) emptiest(r *Reservation, old *window, nodes []*node) []nodeAt {
 func (r *Reservation) clone() Reservation {
 	out := *r
 	out.Nodes, out.Domain = slices.Clone(r.Nodes), slices.Clone(r.Domain)
-	out.Selector.Pools, out.Selector.Products = slices.Clone(r.Selector.Pools), slices.Clone(r.Selector.Products)
-	out.Selector.Labels = maps.Clone(r.Selector.Labels)
+	out.Selector = r.Selector.clone()
 	return out
 }
 

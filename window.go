@@ -258,8 +258,10 @@ func compareNodes(a, b *node) int { return cmp.Compare(a.spec.ID, b.spec.ID) }
 
 // endWindows ends what is over.
 func (c *Core) endWindows() {
-	for _, w := range slices.Clone(c.windows) {
+	for i := 0; i < len(c.windows); {
+		w := c.windows[i]
 		if w.until > c.now {
+			i++
 			continue
 		}
 		if w.rep != nil {
