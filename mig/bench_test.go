@@ -1,6 +1,7 @@
 package mig
 
 import (
+	"math/bits"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,8 +15,11 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 		weights[2] = 7
 		wanted := make([]int, l.Profiles())
 		wanted[0], wanted[1] = 2, 1
+		next, serving := make([]Next, 0, 2*MaxPlacements), make([]int, 0, MaxProfiles)
+		steps, maximal := make([]Step, 0, 2*MaxPlacements), make([]State, 0, l.States())
+		held := State(0)
 		open, layout := make([]Placement, 0, MaxPlacements), make(Layout, 0, MaxPlacements)
-		s, placed := State(0), 0
+		s, placed, planned := State(0), 0, 0
 		allocations := testing.AllocsPerRun(500, func() {
 			s = (s + 61) % State(l.States())
 			for p := range l.Profiles() {
@@ -34,9 +38,25 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 			_, _ = l.StateOf(layout)
 			_, _ = l.Arrange(s, wanted)
 			_ = l.Used(s)
+			next = l.AppendNext(next[:0], s)
+			maximal = l.AppendMaximal(maximal[:0], s)
+			serving = l.AppendServing(serving[:0], Need{SMs: 30})
+			held = 0
+			for p := range l.Profiles() {
+				if l.Instances(s, p) > 0 && held == 0 {
+					_, held, _ = l.Place(0, p) // in use, if it is where s has one
+				}
+			}
+			_, steps, _ = l.AppendPlanFor(steps[:0], s, held, wanted)
+			if l.sets[held]&^l.sets[s] != 0 {
+				held = 0
+			}
+			steps, _ = l.AppendPlan(steps[:0], s, held, held)
+			planned += len(steps)
 		})
 		require.Zero(t, allocations)
 		require.NotZero(t, placed)
+		require.NotZero(t, planned)
 	}
 }
 
@@ -100,6 +120,70 @@ func BenchmarkArrange(b *testing.B) {
 	benchmark(b, func(l *Lattice, s State, _ int) bool {
 		_, ok := l.Arrange(s, wanted)
 		return ok
+	})
+}
+
+func BenchmarkAppendNext(b *testing.B) {
+	next := make([]Next, 0, 2*MaxPlacements)
+	benchmark(b, func(l *Lattice, s State, _ int) bool {
+		next = l.AppendNext(next[:0], s)
+		return len(next) > 0
+	})
+}
+
+func BenchmarkAppendServing(b *testing.B) {
+	serving := make([]int, 0, MaxProfiles)
+	benchmark(b, func(l *Lattice, s State, p int) bool {
+		serving = l.AppendServing(serving[:0], Need{SMs: int(s % 128), MemoryMiB: int64(p) << 13})
+		return len(serving) > 0
+	})
+}
+
+// From any state, with nothing held, to one more instance of a profile: the most
+// sets of idle instances to try.
+func BenchmarkReach(b *testing.B) {
+	var counts [MaxProfiles]int
+	benchmark(b, func(l *Lattice, s State, p int) bool {
+		counts[p] = 1 + l.Instances(s, p)
+		_, ok := l.Reach(s, 0, counts[:l.Profiles()])
+		counts[p] = 0
+		return ok
+	})
+}
+
+// The same with the first instance of the state in use, and the steps.
+func BenchmarkAppendPlanFor(b *testing.B) {
+	var counts [MaxProfiles]int
+	steps := make([]Step, 0, 2*MaxPlacements)
+	benchmark(b, func(l *Lattice, s State, p int) bool {
+		counts[p] = 1
+		held := State(0)
+		if l.sets[s] != 0 {
+			held = l.after(0, bits.TrailingZeros64(l.sets[s]))
+		}
+		var ok bool
+		_, steps, ok = l.AppendPlanFor(steps[:0], s, held, counts[:l.Profiles()])
+		counts[p] = 0
+		return ok
+	})
+}
+
+func BenchmarkAppendPlan(b *testing.B) {
+	steps := make([]Step, 0, 2*MaxPlacements)
+	last := State(0)
+	benchmark(b, func(l *Lattice, s State, _ int) bool {
+		var err error
+		steps, err = l.AppendPlan(steps[:0], last, s, 0)
+		last = s
+		return err == nil
+	})
+}
+
+func BenchmarkAppendMaximal(b *testing.B) {
+	maximal := make([]State, 0, MaxStates)
+	benchmark(b, func(l *Lattice, s State, _ int) bool {
+		maximal = l.AppendMaximal(maximal[:0], s)
+		return len(maximal) > 1
 	})
 }
 

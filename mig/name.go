@@ -43,7 +43,8 @@ func (a Attribute) String() string {
 	}
 }
 
-// A ProfileName is the name of a GPU instance profile, such as 1g.10gb+me. The
+// A ProfileName is the name of a GPU instance profile, such as 1g.10gb+me, or of
+// a partition mode, such as cpx_nps4; the latter has a Mode and nothing else. The
 // zero value names no profile.
 type ProfileName struct {
 	// ComputeSlices is the number before the g, at least 1.
@@ -53,14 +54,20 @@ type ProfileName struct {
 	// MemoryGB is the number before gb: GB as sold, rounded by NVIDIA. It names
 	// the profile and measures nothing; Profile.MemoryMiB is what there is.
 	MemoryGB uint16
+	// Mode is that of a GPU which is partitioned as a whole; the other fields are
+	// zero then.
+	Mode Mode
 }
 
-// String returns the name as NVIDIA's tools write it.
+// String returns the name as the maker's tools write it.
 func (n ProfileName) String() string {
 	return string(n.append(make([]byte, 0, len("7g.278gb+me.all"))))
 }
 
 func (n ProfileName) append(b []byte) []byte {
+	if n.Mode != NoMode {
+		return append(b, n.Mode.String()...)
+	}
 	b = strconv.AppendUint(b, uint64(n.ComputeSlices), 10)
 	b = append(b, "g."...)
 	b = strconv.AppendUint(b, uint64(n.MemoryGB), 10)
@@ -68,9 +75,10 @@ func (n ProfileName) append(b []byte) []byte {
 	return append(b, n.Attribute.String()...)
 }
 
-// Compare orders names by compute slices, then memory, then attribute.
+// Compare orders names by mode, then compute slices, memory and attribute.
 func (n ProfileName) Compare(m ProfileName) int {
 	return cmp.Or(
+		cmp.Compare(n.Mode, m.Mode),
 		cmp.Compare(n.ComputeSlices, m.ComputeSlices),
 		cmp.Compare(n.MemoryGB, m.MemoryGB),
 		cmp.Compare(n.Attribute, m.Attribute),
@@ -78,21 +86,27 @@ func (n ProfileName) Compare(m ProfileName) int {
 }
 
 func (n ProfileName) valid() bool {
+	if n.Mode != NoMode {
+		return n == ProfileName{Mode: n.Mode} && n.Mode < modes
+	}
 	return n.ComputeSlices > 0 && n.Attribute < attributes
 }
 
-// ParseProfileName reads a name such as "1g.10gb" or "1g.24gb-me". It takes just
-// what String writes, so that a name has one text: lower case, no leading zeros,
-// at most one attribute. Names of compute instances, such as "1c.3g.40gb", are
-// refused: they divide an instance, not the GPU. The error is an *Error with
-// ErrInvalid.
+// ParseProfileName reads a name such as "1g.10gb", "1g.24gb-me" or "cpx_nps4". It
+// takes just what String writes, so that a name has one text: lower case, no
+// leading zeros, at most one attribute. Names of compute instances, such as
+// "1c.3g.40gb", are refused: they divide an instance, not the GPU. The error is an
+// *Error with ErrInvalid.
 func ParseProfileName(text string) (ProfileName, error) {
 	refuse := func(reason string) (ProfileName, error) {
 		return ProfileName{}, &Error{Field: "profile name " + quote(text), Reason: reason, Err: ErrInvalid}
 	}
+	if mode, ok := parseMode(text); ok {
+		return ProfileName{Mode: mode}, nil
+	}
 	slices, rest, ok := strings.Cut(text, "g.")
 	if !ok {
-		return refuse(`has no "g."`)
+		return refuse(`is no partition mode and has no "g."`)
 	}
 	if strings.Contains(slices, "c.") {
 		return refuse("names a compute instance, not a GPU instance")

@@ -18,6 +18,8 @@ func TestParseProfileName(t *testing.T) {
 		"2g.48gb-me":     {ComputeSlices: 2, MemoryGB: 48, Attribute: NoMedia},
 		"1g.0gb":         {ComputeSlices: 1}, // an integrated GPU has no memory of its own
 		"255g.65535gb":   {ComputeSlices: 255, MemoryGB: 65535},
+		"spx_nps1":       {Mode: SPXNPS1},
+		"cpx_nps4":       {Mode: CPXNPS4},
 	} {
 		parsed, err := ParseProfileName(text)
 		require.NoError(t, err, text)
@@ -38,6 +40,10 @@ func TestParseProfileNameRefuses(t *testing.T) {
 		" 1g.10gb":                          "compute slices",
 		"g.10gb":                            "compute slices",
 		"mig-1g.10gb":                       "compute slices",
+		"CPX_NPS4":                          "partition mode",
+		"cpx_nps2":                          "partition mode",
+		"mode_0":                            "partition mode",
+		"cpx_nps4+me":                       "partition mode",
 		"1g.10":                             `no "gb"`,
 		"1g.10GB":                           `no "gb"`,
 		"1g.gb":                             "65535",
@@ -61,7 +67,7 @@ func TestParseProfileNameRefuses(t *testing.T) {
 
 func TestPlacementText(t *testing.T) {
 	p := placements(t, "1g.24gb+me.all@9:3")[0]
-	require.Equal(t, Placement{ProfileName{1, MediaAll, 24}, 9, 3}, p)
+	require.Equal(t, Placement{ProfileName{ComputeSlices: 1, Attribute: MediaAll, MemoryGB: 24}, 9, 3}, p)
 	text, err := json.Marshal(Layout{p})
 	require.NoError(t, err)
 	require.Equal(t, `["1g.24gb+me.all@9:3"]`, string(text))
@@ -89,7 +95,9 @@ func TestPlacementText(t *testing.T) {
 // What cannot be parsed back is not marshalled, and a text that does not parse
 // leaves the value as it was.
 func TestTextOfWhatIsNone(t *testing.T) {
-	for _, name := range []ProfileName{{}, {ComputeSlices: 1, Attribute: attributes}} {
+	for _, name := range []ProfileName{
+		{}, {ComputeSlices: 1, Attribute: attributes}, {Mode: modes}, {ComputeSlices: 1, Mode: CPXNPS4}, {MemoryGB: 1, Mode: CPXNPS4},
+	} {
 		_, err := name.MarshalText()
 		require.ErrorIs(t, err, ErrInvalid)
 		_, err = Placement{Profile: name, Size: 1}.MarshalText()
@@ -124,14 +132,13 @@ func TestMask(t *testing.T) {
 func TestTextRoundTrip(t *testing.T) {
 	values := rapid.Custom(func(t *rapid.T) Placement {
 		size := rapid.Uint8Range(1, MaxMemorySlices).Draw(t, "size")
-		return Placement{
-			ProfileName{
-				rapid.Uint8Range(1, 255).Draw(t, "slices"),
-				Attribute(rapid.IntRange(0, attributes-1).Draw(t, "attribute")),
-				rapid.Uint16().Draw(t, "memory"),
-			},
-			rapid.Uint8Range(0, MaxMemorySlices-size).Draw(t, "start"), size,
+		name := ProfileName{Mode: Mode(rapid.IntRange(0, modes-1).Draw(t, "mode"))}
+		if name.Mode == NoMode {
+			name.ComputeSlices = rapid.Uint8Range(1, 255).Draw(t, "slices")
+			name.Attribute = Attribute(rapid.IntRange(0, attributes-1).Draw(t, "attribute"))
+			name.MemoryGB = rapid.Uint16().Draw(t, "memory")
 		}
+		return Placement{name, rapid.Uint8Range(0, MaxMemorySlices-size).Draw(t, "start"), size}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		p, q := values.Draw(t, "p"), values.Draw(t, "q")
@@ -150,7 +157,7 @@ func TestTextRoundTrip(t *testing.T) {
 
 // Any bytes: a value that prints as it was read, or a typed error.
 func FuzzParseProfileName(f *testing.F) {
-	for _, text := range []string{"1g.10gb", "7g.141gb", "1g.24gb+me.all", "2g.48gb-me", "1c.3g.40gb", "0g.0gb", "1g.010gb", "g.gb"} {
+	for _, text := range []string{"1g.10gb", "7g.141gb", "1g.24gb+me.all", "2g.48gb-me", "1c.3g.40gb", "0g.0gb", "1g.010gb", "g.gb", "cpx_nps4", "qpx_nps1"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -165,7 +172,7 @@ func FuzzParseProfileName(f *testing.F) {
 }
 
 func FuzzParsePlacement(f *testing.F) {
-	for _, text := range []string{"1g.10gb@0:1", "7g.141gb@0:8", "1g.24gb+me.all@9:3", "1g.5gb@31:2", "@:", "1g.5gb@:1"} {
+	for _, text := range []string{"1g.10gb@0:1", "7g.141gb@0:8", "1g.24gb+me.all@9:3", "1g.5gb@31:2", "@:", "1g.5gb@:1", "cpx_nps4@7:1"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -207,5 +214,10 @@ func FuzzNewLattice(f *testing.F) {
 		again, err := l.StateOf(l.Layout(last))
 		require.NoError(t, err)
 		require.Equal(t, last, again)
+		counts := countsOf(l, last)
+		want, _ := l.search(0, counts)
+		got, ok := l.Arrange(0, counts)
+		require.True(t, ok)
+		require.Equal(t, want, got)
 	})
 }

@@ -144,7 +144,7 @@ func (l *Lattice) after(s State, j int) State {
 // find returns the number of a placement.
 func (l *Lattice) find(s State, placement Placement) (int, error) {
 	if !l.has(s) {
-		return 0, l.refuse("state "+strconv.Itoa(int(s)), "the lattice has no such state", ErrUnknown)
+		return 0, l.refuseState(s)
 	}
 	j, ok := l.index(placement)
 	if ok {
@@ -161,6 +161,10 @@ func (l *Lattice) find(s State, placement Placement) (int, error) {
 
 // obstacle says what keeps placement j out of the set.
 func (l *Lattice) obstacle(set uint64, j int) string {
+	if l.mixes(set, j) {
+		there := l.placements[bits.TrailingZeros64(set)]
+		return "the GPU is divided into " + there.Profile.String() + ", and holds one kind of instance at a time"
+	}
 	limits := l.product.limits()
 	used := l.counters(j)
 	for rest := set; rest != 0; rest &= rest - 1 {
@@ -180,4 +184,8 @@ func (l *Lattice) obstacle(set uint64, j int) string {
 
 func (l *Lattice) refuse(field, reason string, kind error) error {
 	return &Error{Product: l.product.Name, Field: field, Reason: reason, Err: kind}
+}
+
+func (l *Lattice) refuseState(s State) error {
+	return l.refuse("state "+strconv.Itoa(int(s)), "the lattice has no such state", ErrUnknown)
 }

@@ -8,7 +8,7 @@ import "strconv"
 type Product struct {
 	// Name as in this package's tables, such as "H100-80GB".
 	Name string `json:"name"`
-	// Architecture and Die are NVIDIA's names, such as Hopper and GH100.
+	// Architecture and Die are the maker's names, such as Hopper and GH100.
 	Architecture string `json:"architecture,omitempty"`
 	Die          string `json:"die,omitempty"`
 	// ComputeCapability is "9.0" and the like.
@@ -23,16 +23,25 @@ type Product struct {
 	// MemorySlices is the length of the axis on which instances are placed. It is
 	// not in proportion to ComputeSlices.
 	MemorySlices int `json:"memorySlices"`
-	// SMs to share out; zero: not known, and then not counted. A GPU has more SMs
-	// than MIG hands out: an A100 has 108, and 98 of them here.
+	// SMs to share out, on an AMD GPU the compute units; zero: not known, and then
+	// not counted. A GPU has more SMs than MIG hands out: an A100 has 108, and 98
+	// of them here.
 	SMs int `json:"sms,omitempty"`
+	// GPUSMs are the SMs of the GPU while it is not divided; zero: not known.
+	GPUSMs int `json:"gpuSMs,omitempty"`
+	// Uniform: all instances on a GPU are of one profile, as on a GPU that is
+	// partitioned as a whole.
+	Uniform bool `json:"uniform,omitempty"`
 	// Engines to share out.
 	Engines Engines `json:"engines"`
-	// Profiles in the order of NVIDIA's listings, smallest first.
+	// Profiles in the order of the maker's listings, smallest first.
 	Profiles []Profile `json:"profiles"`
 	// PCIDeviceIDs as NVML gives them: the device in the upper 16 bits, the vendor
 	// in the lower.
 	PCIDeviceIDs []uint32 `json:"pciDeviceIDs,omitempty"`
+	// DeviceNames are what drivers call GPUs of this product, such as
+	// "NVIDIA H100 80GB HBM3". Not all of them are known.
+	DeviceNames []string `json:"deviceNames,omitempty"`
 	// Notes say what a reader should know before relying on the table.
 	Notes []string `json:"notes,omitempty"`
 	// Sources of the facts.
@@ -46,13 +55,15 @@ type Profile struct {
 	// same size on every product.
 	ID int `json:"id"`
 	// NVML is the number behind the NVML_GPU_INSTANCE_PROFILE constant by which
-	// NVML is asked about the profile. It is unique in the product.
+	// NVML is asked about the profile. It is unique in the product. An AMD product
+	// has neither; its profiles count from 0 in both.
 	NVML int `json:"nvml"`
 	// ComputeSlices and MemorySlices that an instance takes.
 	ComputeSlices int `json:"computeSlices"`
 	MemorySlices  int `json:"memorySlices"`
 	// MemoryMiB that an instance has, which differs a little by driver; zero: not
-	// known.
+	// known. Where partitions share a memory domain it is an equal part of that
+	// domain, and nothing keeps the others from taking more.
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
 	// SMs that an instance has; zero: not known.
 	SMs int `json:"sms,omitempty"`
@@ -179,6 +190,7 @@ func (p Product) clone() Product {
 		p.Profiles[i] = p.Profiles[i].clone()
 	}
 	p.PCIDeviceIDs = append([]uint32(nil), p.PCIDeviceIDs...)
+	p.DeviceNames = append([]string(nil), p.DeviceNames...)
 	p.Notes = append([]string(nil), p.Notes...)
 	p.Sources = append([]string(nil), p.Sources...)
 	return p

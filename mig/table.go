@@ -1,5 +1,7 @@
 package mig
 
+import "strings"
+
 // catalogue lists the tables in the order of Products. Each is built anew when
 // asked for, so that the package holds no state which a caller could change.
 func catalogue() []func() Product {
@@ -8,6 +10,7 @@ func catalogue() []func() Product {
 		h100With80GB, h100With94GB, h100With96GB, gh200With144GB, h200With141GB,
 		b200With180GB, gb200With186GB, b300With269GB, gb300With278GB,
 		rtxPro6000,
+		mi300x,
 	}
 }
 
@@ -42,6 +45,23 @@ func LookupPCI(device uint32) (Product, bool) {
 		product := table()
 		for _, id := range product.PCIDeviceIDs {
 			if id == device {
+				return product, true
+			}
+		}
+	}
+	return Product{}, false
+}
+
+// LookupName returns the table of the product to which GPUs of that name belong,
+// as NVML or amd-smi tell it: "NVIDIA A100-SXM4-40GB", say. The maker in front may
+// be missing, as it is with old drivers. A name that is not in the tables is not
+// guessed at. It is otherwise as Lookup.
+func LookupName(device string) (Product, bool) {
+	for _, table := range catalogue() {
+		product := table()
+		for _, name := range product.DeviceNames {
+			_, bare, _ := strings.Cut(name, " ")
+			if device == name || device == bare {
 				return product, true
 			}
 		}

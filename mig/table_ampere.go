@@ -33,7 +33,9 @@ func a30() Product {
 		Die:               "GA100",
 		ComputeCapability: "8.0",
 		MemoryGB:          24,
+		GPUSMs:            56,
 		PCIDeviceIDs:      []uint32{0x20B710DE},
+		DeviceNames:       []string{"NVIDIA A30"},
 		Notes: []string{
 			"NVML reports wrong instance counts on the A30, so NVIDIA's mig-parted has its table built in",
 			"one of 1g.6gb+me and 2g.12gb+me can exist: there is one JPEG and one OFA engine",
@@ -50,7 +52,9 @@ func a100With40GB() Product {
 		Die:               "GA100",
 		ComputeCapability: "8.0",
 		MemoryGB:          40,
+		GPUSMs:            108,
 		PCIDeviceIDs:      []uint32{0x20B010DE, 0x20B110DE, 0x20F110DE, 0x20F610DE},
+		DeviceNames:       []string{"NVIDIA A100-SXM4-40GB", "NVIDIA A100-PCIE-40GB"},
 		Notes: []string{
 			"MiB differ by driver: 4864, 9856, 19968 and 40192 here, 4864, 9984, 20096 and 40320 elsewhere",
 			"1g.10gb needs driver R525, 1g.5gb+me needs R470",
@@ -81,7 +85,9 @@ func a100With80GB() Product {
 		Die:               "GA100",
 		ComputeCapability: "8.0",
 		MemoryGB:          80,
+		GPUSMs:            108,
 		PCIDeviceIDs:      []uint32{0x20B210DE, 0x20B510DE, 0x20F310DE, 0x20F510DE},
+		DeviceNames:       []string{"NVIDIA A100-SXM4-80GB", "NVIDIA A100 80GB PCIe"},
 		Notes: []string{
 			"all but the names and MiB as the A100-40GB, which has the same die",
 			"other drivers print 9.50 or 9.75 GiB for 1g.10gb",

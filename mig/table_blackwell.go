@@ -30,7 +30,9 @@ func b200With180GB() Product {
 		Die:               "GB100",
 		ComputeCapability: "10.0",
 		MemoryGB:          180,
+		GPUSMs:            148,
 		PCIDeviceIDs:      []uint32{0x290110DE},
+		DeviceNames:       []string{"NVIDIA B200"},
 		Notes: []string{
 			"the MIG User Guide prints other engines, which disagree with what GPUs print; the latter stand here",
 			"an early driver prints 22.00 GiB for 1g.23gb",
@@ -63,6 +65,7 @@ func gb200With186GB() Product {
 		ComputeCapability: "10.0",
 		MemoryGB:          186,
 		PCIDeviceIDs:      []uint32{0x294110DE},
+		DeviceNames:       []string{"NVIDIA GB200"},
 		Notes: []string{
 			"names differ by driver and model: 1g.24gb for 1g.23gb, and 3g.95gb, 4g.95gb and 7g.189gb",
 			"starts as the B200, which has the same die; the SMs of the GPU as a whole were not seen",
@@ -89,7 +92,9 @@ func b300With269GB() Product {
 		Architecture:      "Blackwell Ultra",
 		ComputeCapability: "10.3",
 		MemoryGB:          269,
+		GPUSMs:            148,
 		PCIDeviceIDs:      []uint32{0x318210DE},
+		DeviceNames:       []string{"NVIDIA B300 SXM6 AC"},
 		Notes: []string{
 			"no listing was seen: identifiers, starts and engines as the B200",
 			"one running 1g.34gb reported 33.75 GiB",
@@ -109,6 +114,7 @@ func gb300With278GB() Product {
 		ComputeCapability: "10.3",
 		MemoryGB:          278,
 		PCIDeviceIDs:      []uint32{0x31C210DE},
+		DeviceNames:       []string{"NVIDIA GB300"},
 		Notes:             []string{"no listing was seen: starts and engines as the B200"},
 		Sources: []string{
 			"NVIDIA DGX Station playbook, for names and identifiers",
@@ -159,7 +165,13 @@ func rtxPro6000() Product {
 		Die:               "GB202",
 		ComputeCapability: "12.0",
 		MemoryGB:          96,
+		GPUSMs:            188,
 		PCIDeviceIDs:      []uint32{0x2BB510DE},
+		DeviceNames: []string{
+			"NVIDIA RTX PRO 6000 Blackwell Server Edition",
+			"NVIDIA RTX PRO 6000 Blackwell Workstation Edition",
+			"NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition",
+		},
 		Notes: []string{
 			"the RTX PRO 6000 Blackwell as Server, Workstation and Max-Q Edition",
 			"that +me.all leaves no media engine to others follows from the engine counts; it was not tried on a GPU",

@@ -61,6 +61,9 @@ func (t *twin) holds(layout []Placement) bool {
 			}
 			taken[slice] = true
 		}
+		if t.product.Uniform && placement.Profile != layout[0].Profile {
+			return false
+		}
 		count[profile.Name]++
 		if t.maxCount && count[profile.Name] > profile.MaxCount {
 			return false
