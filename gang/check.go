@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -12,7 +14,7 @@ import (
 // returns what is wrong. It is for tests: it walks all nodes.
 func (f *Fleet) Check() error {
 	found := []error{f.tree.Check()}
-	indexed := 0
+	indexed, parts := 0, 0
 	for i := range f.nodes {
 		n := topology.Node(i)
 		if f.nodes[i].live != f.tree.Has(n) {
@@ -20,9 +22,10 @@ func (f *Fleet) Check() error {
 			continue
 		}
 		if f.nodes[i].live {
-			entries, err := f.checkState(n)
+			entries, divided, err := f.checkState(n)
 			found = append(found, err)
 			indexed += entries
+			parts += divided
 		}
 	}
 	for _, index := range f.shared {
@@ -33,11 +36,74 @@ func (f *Fleet) Check() error {
 	if indexed != 0 {
 		found = append(found, fmt.Errorf("gang: the index has %d shared GPUs too many", -indexed))
 	}
+	for c := range f.divided {
+		entries, err := f.checkDivided(topology.Class(c))
+		found = append(found, err)
+		parts -= entries
+	}
+	if parts != 0 {
+		found = append(found, fmt.Errorf("gang: the index has %d divided GPUs too many", -parts))
+	}
 	return errors.Join(found...)
 }
 
-// checkState checks one node and returns how many of its GPUs the index has.
-func (f *Fleet) checkState(n topology.Node) (int, error) {
+// checkDivided checks what is kept of the divided GPUs of a class, and returns how many the
+// index has. Whether they should be there checkState tells.
+func (f *Fleet) checkDivided(c topology.Class) (int, error) {
+	of := &f.divided[c]
+	nodes := 0
+	for i := range f.nodes {
+		if state := &f.nodes[i]; state.live && state.class == c {
+			nodes++
+			if state.geometry != of.geometry {
+				return 0, fmt.Errorf("gang: class %d: node %q has another lattice", c, f.tree.NodeName(topology.Node(i)))
+			}
+		}
+	}
+	if nodes != of.nodes {
+		return 0, fmt.Errorf("gang: class %d counts %d nodes, %d are there", c, of.nodes, nodes)
+	}
+	if of.gpus == nil {
+		return 0, nil
+	}
+	var lots []countedLot
+	of.gpus.Ascend(func(key partKey) bool {
+		if len(lots) == 0 || lots[len(lots)-1].lot != key.lot {
+			lots = append(lots, countedLot{lot: key.lot})
+		}
+		lots[len(lots)-1].gpus++
+		return true
+	})
+	same := func(a, b countedLot) bool { return a.lot == b.lot && a.gpus == b.gpus }
+	if !slices.EqualFunc(lots, of.lots, same) {
+		return 0, fmt.Errorf("gang: class %d counts the lots %v, the index has %v", c, of.lots, lots)
+	}
+	for p := range of.offers {
+		bids := 0
+		for i := range of.lots {
+			l := &of.lots[i]
+			free, keeping := of.geometry.bids(l.lot, p)
+			if of.offers[p].free[l.position] != free || of.offers[p].keeping[l.position] != keeping {
+				return 0, fmt.Errorf("gang: class %d: the bid of lot %v for profile %d is an old one", c, l.lot, p)
+			}
+			if free.placement >= 0 {
+				bids++
+			}
+		}
+		for i := range of.offers[p].free {
+			if of.offers[p].free[i].placement >= 0 {
+				bids--
+			}
+		}
+		if bids != 0 {
+			return 0, fmt.Errorf("gang: class %d: %d bids too many for profile %d", c, -bids, p)
+		}
+	}
+	return of.gpus.Len(), nil
+}
+
+// checkState checks one node and returns how many of its GPUs each index has.
+func (f *Fleet) checkState(n topology.Node) (shared, divided int, err error) {
 	state, name := &f.nodes[n], f.tree.NodeName(n)
 	var found []error
 	wrong := func(format string, args ...any) {
@@ -46,46 +112,60 @@ func (f *Fleet) checkState(n topology.Node) (int, error) {
 	all := lowMask(len(state.slots))
 	want := -1
 	if state.schedulable {
-		want = bits.OnesCount64(all & state.healthy &^ (state.whole | state.shared))
+		want = bits.OnesCount64(all & state.healthy &^ (state.whole | state.shared | state.divided))
 	}
 	switch {
 	case state.class != f.tree.NodeClass(n) || len(state.slots) != f.tree.NodeGPUs(n):
 		wrong("another class or number of GPUs than in the tree")
-	case (state.whole|state.shared|state.healthy)&^all != 0:
+	case (state.whole|state.shared|state.divided|state.healthy)&^all != 0:
 		wrong("GPUs that it does not have")
 	case state.whole&state.shared != 0:
 		wrong("GPUs %#x are held whole and shared", state.whole&state.shared)
+	case (state.whole|state.shared)&state.divided != 0:
+		wrong("GPUs %#x are divided and held otherwise", (state.whole|state.shared)&state.divided)
 	case f.tree.Free(n) != want:
 		wrong("the tree has %d GPUs as free, %d are", f.tree.Free(n), want)
 	case state.cpuUsed < 0 || state.memoryUsed < 0 || state.holds < 0:
 		wrong("less than nothing is held")
-	case state.holds == 0 && (state.cpuUsed != 0 || state.memoryUsed != 0 || state.whole|state.shared != 0):
+	case state.holds == 0 && (state.cpuUsed != 0 || state.memoryUsed != 0 || state.whole|state.shared|state.seated != 0):
 		wrong("something is held without a hold")
 	}
-	whole, indexed := uint64(0), 0
+	whole := uint64(0)
 	for gpu := range state.slots {
 		slot := &state.slots[gpu]
 		bit := uint64(1) << gpu
-		switch shared := state.shared&bit != 0; {
+		switch isShared := state.shared&bit != 0; {
 		case whole&slot.hold != 0 || slot.hold != 0 && bits.TrailingZeros64(slot.hold) != gpu:
 			wrong("the hold at GPU %d overlaps another", gpu)
-		case shared != (slot.shares > 0), !shared && slot.milli|slot.shares != 0, !shared && slot.memory != 0:
-			wrong("GPU %d is shared: %t, with %d shares", gpu, shared, slot.shares)
-		case slot.milli < 0 || slot.milli > wholeMilli || slot.memory < 0 || shared && slot.memory > state.gpuMemory:
+		case isShared != (slot.shares > 0), !isShared && slot.milli|slot.shares != 0, !isShared && slot.memory != 0:
+			wrong("GPU %d is shared: %t, with %d shares", gpu, isShared, slot.shares)
+		case slot.milli < 0 || slot.milli > wholeMilli || slot.memory < 0 || isShared && slot.memory > state.gpuMemory:
 			wrong("the shares of GPU %d come to %d thousandths and %d MiB", gpu, slot.milli, slot.memory)
+		case state.maxShares > 0 && int(slot.shares) > state.maxShares:
+			wrong("GPU %d has %d shares of %d", gpu, slot.shares, state.maxShares)
+		case state.divided&bit != 0 != (slot.division != Undivided), state.seated&bit != 0 != (slot.held != 0),
+			state.seated&^state.divided&bit != 0, slot.division != Fixed && slot.exist != 0,
+			slot.division == Fixed && !state.geometry.within(slot.held, slot.exist):
+			wrong("GPU %d is %s with the states %d and %d", gpu, slot.division, slot.exist, slot.held)
 		}
 		whole |= slot.hold
 		if key, ok := f.keyOf(n, gpu); ok {
-			indexed++
+			shared++
 			if !f.shared[state.class].Has(key) {
 				wrong("the index misses GPU %d", gpu)
+			}
+		}
+		if key, ok := f.partOf(n, gpu); ok {
+			divided++
+			if !f.divided[state.class].gpus.Has(key) {
+				wrong("the index misses the divided GPU %d", gpu)
 			}
 		}
 	}
 	if whole != state.whole {
 		wrong("GPUs %#x are held whole, %#x by the holds", state.whole, whole)
 	}
-	return indexed, errors.Join(found...)
+	return shared, divided, errors.Join(found...)
 }
 
 // CheckHolds compares what is held with a list of all holds, in any order, and
@@ -106,6 +186,13 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 		state.cpuUsed += h.CPUMilli
 		state.memoryUsed += h.MemoryMiB
 		switch {
+		case h.Instance != mig.Placement{}:
+			g := f.nodes[h.Node].geometry
+			slot, j := &state.slots[bits.TrailingZeros64(h.GPUs)], g.find(h.Instance)
+			if g.open[slot.held]>>j&1 == 0 {
+				return f.refuse(ErrHeld, h.Node, "instance", "%s is listed beside what leaves no room for it", h.Instance)
+			}
+			slot.held = g.toggle(slot.held, j)
 		case h.GPUs&state.whole != 0, h.Share.Milli == 0 && h.GPUs&state.shared != 0:
 			return f.refuse(ErrHeld, h.Node, "gpus", "%#x are listed twice", h.GPUs)
 		case h.Share.Milli > 0:
@@ -122,7 +209,7 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 			w.cpuUsed == state.cpuUsed && w.memoryUsed == state.memoryUsed
 		for gpu := range w.slots {
 			a, b := &w.slots[gpu], &state.slots[gpu]
-			same = same && a.shares == b.shares && a.milli == b.milli && a.memory == b.memory && a.owner == b.owner
+			same = same && a.shares == b.shares && a.milli == b.milli && a.memory == b.memory && a.owner == b.owner && a.held == b.held
 		}
 		if !same {
 			return f.refuse(ErrNotHeld, topology.Node(i), "node", "it does not hold what the list says")

@@ -1,6 +1,9 @@
 package gang
 
-import "github.com/berth-sched/berth/topology"
+import (
+	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/topology"
+)
 
 const (
 	// MaxAmount is the most host CPU or memory, or GPU memory, that anything can have
@@ -14,6 +17,9 @@ const (
 	// MaxOwner is the largest owner.
 	MaxOwner Owner = 1<<24 - 1
 
+	// MaxProfiles is the most profiles that a claim can name.
+	MaxProfiles = 64
+
 	wholeMilli = 1000
 )
 
@@ -22,15 +28,25 @@ const (
 // one owner at a time.
 type Owner uint32
 
-// A Claim is what one member needs, all of it on one node. GPUs and Share exclude
-// each other; with neither the member needs the host alone.
+// A Claim is what one member needs, all of it on one node. GPUs, Share and Instances
+// exclude each other; with none of them the member needs the host alone.
 type Claim struct {
 	// GPUs is a number of whole GPUs.
 	GPUs int
 	// Share is a part of one GPU, unless its Milli is 0.
 	Share Share
+	// Instances asks for one instance of a divided GPU, of the first of these profiles
+	// that can be had. Empty: none.
+	Instances []Profile
 	// CPUMilli is host CPU in thousandths of a core, MemoryMiB host memory.
 	CPUMilli, MemoryMiB int64
+}
+
+// A Profile is a profile of the lattice by which the nodes of a class divide their GPUs:
+// the one with that index, as the methods of mig.Lattice take it.
+type Profile struct {
+	Class topology.Class
+	Index int
 }
 
 // A Share is a part of one GPU.
@@ -51,6 +67,8 @@ type Hold struct {
 	// member needs the host alone.
 	GPUs uint64
 	// Share says, unless its Milli is 0, that the one GPU in GPUs is held in part.
-	Share               Share
+	Share Share
+	// Instance is the instance that is held of the one GPU in GPUs; zero: none.
+	Instance            mig.Placement
 	CPUMilli, MemoryMiB int64
 }

@@ -3,6 +3,7 @@ package gang
 import (
 	"math/bits"
 
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -149,7 +150,7 @@ func (t *footprint) node(n topology.Node) *print {
 }
 
 // trace makes the footprint of held members. A shared GPU is theirs if nobody else
-// has a share of it.
+// has a share of it. A divided GPU opens nothing: what is around it is not whole.
 func (f *Fleet) trace(members []Member) {
 	t := &f.footprint
 	t.tread()
@@ -157,7 +158,7 @@ func (f *Fleet) trace(members []Member) {
 		h := &members[i].Hold
 		at := t.node(h.Node)
 		at.members++
-		if h.Share.Milli == 0 {
+		if h.Share.Milli == 0 && h.Instance == (mig.Placement{}) {
 			at.opened += int32(bits.OnesCount64(h.GPUs))
 		}
 	}

@@ -19,6 +19,8 @@ const (
 	GPUs
 	// Shares: compute or memory of GPUs that are free or shared by the same owner.
 	Shares
+	// Instances of the profiles asked for, on divided GPUs.
+	Instances
 	// HostCPU of the nodes.
 	HostCPU
 	// HostMemory of the nodes.
@@ -31,7 +33,7 @@ const (
 
 // String returns the name of a resource, such as "host CPU".
 func (r Resource) String() string {
-	names := [...]string{"nothing", "nodes", "GPUs", "GPU shares", "host CPU", "host memory", "fragmentation"}
+	names := [...]string{"nothing", "nodes", "GPUs", "GPU shares", "GPU instances", "host CPU", "host memory", "fragmentation"}
 	if int(r) < len(names) {
 		return names[r]
 	}
@@ -50,7 +52,7 @@ type Shortage struct {
 	// EligibleNodes may serve the group: they take work, are of an allowed class and
 	// match.
 	EligibleNodes int
-	// RoomyNodes of these have enough GPUs, or enough of one GPU, for one member,
+	// RoomyNodes of these have enough GPUs, or enough of one GPU, or an instance, for one member,
 	// whatever the host has.
 	RoomyNodes int
 	// Members is how many fit now, wherever they are; MembersInDomain is how many of
@@ -168,25 +170,40 @@ func (f *Fleet) inside(d, around topology.Domain) bool {
 func (f *Fleet) tallyNode(n topology.Node, c *Claim, s *Shortage, enough *[HostMemory + 1]int) int {
 	state := &f.nodes[n]
 	s.EligibleNodes++
-	device := Claim{GPUs: c.GPUs, Share: c.Share}
+	device := Claim{GPUs: c.GPUs, Share: c.Share, Instances: c.Instances}
 	room := f.fits(n, &device)
 	if room > 0 {
 		s.RoomyNodes++
 	}
-	kind, other := GPUs, Shares
-	if c.Share.Milli > 0 {
-		kind, other = Shares, GPUs
+	kind := c.kind()
+	for other := GPUs; other <= Instances; other++ {
+		if other != kind {
+			enough[other] = math.MaxInt32
+		}
 	}
 	enough[kind] = add(enough[kind], room)
-	enough[other] = math.MaxInt32
 	cpu := fitHost(math.MaxInt32, state.cpu-state.cpuUsed, c.CPUMilli)
 	memory := fitHost(math.MaxInt32, state.memory-state.memoryUsed, c.MemoryMiB)
 	enough[HostCPU] = add(enough[HostCPU], cpu)
 	enough[HostMemory] = add(enough[HostMemory], memory)
 
 	idle := *state
-	idle.whole, idle.shared, idle.cpuUsed, idle.memoryUsed = 0, 0, 0, 0
+	idle.whole, idle.shared, idle.seated, idle.cpuUsed, idle.memoryUsed = 0, 0, 0, 0, 0
 	idle.slots = make([]slot, len(state.slots))
+	for gpu := range idle.slots {
+		idle.slots[gpu].division, idle.slots[gpu].exist = state.slots[gpu].division, state.slots[gpu].exist
+	}
 	s.IfIdle = add(s.IfIdle, idle.fits(c))
 	return min(room, cpu, memory)
+}
+
+// kind is what a claim needs of GPUs; GPUs where it needs none.
+func (c *Claim) kind() Resource {
+	switch {
+	case c.Share.Milli > 0:
+		return Shares
+	case len(c.Instances) > 0:
+		return Instances
+	}
+	return GPUs
 }

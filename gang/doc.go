@@ -20,6 +20,9 @@
 //     level of the topology lacks for it.
 //  6. Where it matters, say which of its free GPUs a node should give first
 //     ([Fleet.SetChooser]), and what pending work wants ([Fleet.SetDemand]).
+//  7. Where GPUs are divided into instances (package mig), say how nodes divide them
+//     (Lattice of [NodeSpec]), which are divided now ([Fleet.Divide]), and what the places
+//     on them are worth ([Fleet.SetRanking]).
 //
 // In short:
 //
@@ -43,8 +46,17 @@
 // GPUs, level by level, so that whole nodes and whole domains stay whole.
 //
 // A member with a share of a GPU goes onto the fullest GPU of the same [Owner] that
-// has enough compute and memory left, else onto a free GPU, chosen as above. A member
-// that needs the host alone goes to a node with the fewest free GPUs: of up to 256 such
+// has enough compute and memory left, else onto a free GPU, chosen as above.
+//
+// A member with an instance gets the first of the profiles of its claim that can be had:
+// on a [Fixed] GPU one that exists and nobody holds, on one that is divided [PerClaim] any
+// that can exist beside those held. Of all GPUs and places it gets the one that takes the
+// least from others, by the ranking of the lattice: what the held instances of
+// the GPU leave open is worth the least less. So instances gather on GPUs that are in use,
+// at the starts that are in nobody's way. A divided GPU is never free, and so nothing of
+// it is broken. Instances are isolated from each other; whose they are does not matter.
+//
+// A member that needs the host alone goes to a node with the fewest free GPUs: of up to 256 such
 // nodes that have room for it, to the one where the least is left over.
 //
 // # Where a gang goes
@@ -113,8 +125,12 @@
 // as long as the steps do. On fleets, or below a Within or Required, of a dozen nodes they
 // always did in the tests. It does not deal with more than 8 groups, more than 4096
 // states (the product of members + 1 over the groups), two aligned groups at a time,
-// and different shares that have to be packed on one node, which it places the largest
-// first.
+// and different shares, or instances, that have to be packed on one node, which it places
+// the largest first.
+//
+// A group of one profile for each class is placed exactly. If a claim has several
+// profiles of a class, every member takes the first that is left, and larger ones may use up
+// what would have done for more of the smaller ones: name the cheapest first.
 //
 // The same solver makes a placement that was found cheaper, in domains of up to 64 nodes and
 // as far as that takes few steps (32,768 for a single group, 262,144 for others): there
@@ -129,6 +145,9 @@
 // Domains know how many members they have room for (package topology), so what is not
 // feasible is skipped without a visit. A single member costs O(levels x fan-out). A gang
 // costs O(domains of the levels searched) to choose and O(levels) for each member.
+// One member with an instance costs O(lots), where a lot is all GPUs of a class that are divided
+// and held alike (a nanosecond or two each), and in a domain of up to 64 nodes
+// O(GPUs x starts).
 // Where host CPU, memory or Match rule out nodes that have the GPUs, these nodes
 // are looked at one by one, which at worst is all of them. What the counts do not
 // tell is found by a walk over the nodes at or below Within: the room for members that

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -51,4 +52,49 @@ func Example() {
 	// 2 members in leaf-0: node-0 node-1
 	// 3 members in leaf-1: node-3 node-4 node-5
 	// 2 members: 1 fit at most in one leaf, short of GPUs
+}
+
+// Instances of GPUs that are divided as members come and go.
+func ExampleFleet_Divide() {
+	product, _ := mig.Lookup("H100-80GB")
+	lattice, err := mig.NewLattice(product)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fleet, _ := gang.NewFleet()
+	node, err := fleet.AddNode(gang.NodeSpec{Name: "node-0", GPUs: 8, Lattice: lattice})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for gpu := range 2 {
+		if err := fleet.Divide(node, gpu, gang.PerClaim, 0); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	var placement gang.Placement
+	for _, name := range []string{"3g.40gb", "1g.10gb", "7g.80gb", "4g.40gb"} {
+		parsed, _ := mig.ParseProfileName(name)
+		profile, _ := lattice.ProfileIndex(parsed)
+		request := gang.Request{Groups: []gang.Group{{
+			Count: 1, Classes: []topology.Class{0},
+			Claim: gang.Claim{Instances: []gang.Profile{{Class: 0, Index: profile}}},
+		}}}
+		if !fleet.Place(&request, &placement) {
+			why, _ := fleet.Diagnose(&request)
+			fmt.Printf("%s: short of %s\n", name, why.Tightest)
+			continue
+		}
+		hold := placement.Members[0].Hold
+		fmt.Printf("GPU set %02b: %s\n", hold.GPUs, hold.Instance)
+	}
+	fmt.Printf("%d whole GPUs free\n", fleet.Tree().Free(node))
+	// Output:
+	// GPU set 01: 3g.40gb@4:4
+	// GPU set 01: 1g.10gb@0:1
+	// GPU set 10: 7g.80gb@0:8
+	// 4g.40gb: short of GPU instances
+	// 6 whole GPUs free
 }

@@ -11,7 +11,8 @@ import (
 
 // Fits returns how many members with a claim a node could take now; 0 where it takes
 // no work. A claim of nothing fits without end, which is told as math.MaxInt32.
-// O(1), for shares O(GPUs of the node).
+// O(1), for shares and instances O(GPUs of the node), times the members where the claim
+// has several profiles of the node.
 func (f *Fleet) Fits(n topology.Node, c *Claim) int {
 	if f.checkNode(n) != nil || !f.nodes[n].schedulable || c.validate() != nil {
 		return 0
@@ -33,6 +34,8 @@ func (s *nodeState) fits(c *Claim) int {
 		for gpu := range s.slots {
 			count += s.sharesIn(gpu, &c.Share)
 		}
+	case len(c.Instances) > 0:
+		count = s.seats(c)
 	}
 	count = fitHost(count, s.cpu-s.cpuUsed, c.CPUMilli)
 	return fitHost(count, s.memory-s.memoryUsed, c.MemoryMiB)
@@ -55,7 +58,7 @@ func (f *Fleet) fillNode(n topology.Node, group, count int) int {
 	count = min(count, f.fits(n, c))
 	state := &f.nodes[n]
 	h := Hold{Node: n, Share: c.Share, CPUMilli: c.CPUMilli, MemoryMiB: c.MemoryMiB}
-	for range count {
+	for i := range count {
 		switch {
 		case c.GPUs > 0:
 			if f.search.request.Groups[group].Align > 0 {
@@ -66,6 +69,8 @@ func (f *Fleet) fillNode(n topology.Node, group, count int) int {
 		case c.Share.Milli > 0:
 			h.GPUs = 1 << state.chooseGPU(&c.Share)
 			h.Share.MemoryMiB = state.shareMemory(&c.Share)
+		case len(c.Instances) > 0:
+			h.GPUs, h.Instance = state.chooseInstance(c, i < count-1)
 		}
 		f.put(group, &h)
 	}
@@ -84,6 +89,13 @@ func (f *Fleet) fill(d topology.Domain, group int) int {
 	case g.Claim.Share.Milli > 0:
 		for placed := range count {
 			if !f.placeShare(d, group) {
+				return placed
+			}
+		}
+		return count
+	case len(g.Claim.Instances) > 0:
+		for placed := range count {
+			if !f.placeInstance(d, group, placed < count-1) {
 				return placed
 			}
 		}

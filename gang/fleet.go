@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/btree"
 
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -13,11 +14,13 @@ import (
 //
 // Invariants, which Check verifies:
 //  1. A GPU is held whole by one hold, or in part by shares of one owner, or not at
-//     all. The shares of a GPU take no more than all of its compute and memory.
-//  2. A node counts in the tree with the number of its healthy GPUs that nobody
-//     holds, or as taking no work if it is not schedulable.
+//     all. The shares of a GPU take no more than all of its compute and memory, and
+//     are no more than a node allows. A divided GPU is held in instances alone, which
+//     are a valid layout, and with Fixed a part of the one that exists.
+//  2. A node counts in the tree with the number of its healthy undivided GPUs that
+//     nobody holds, or as taking no work if it is not schedulable.
 //  3. The index of shared GPUs has exactly those that can take more: compute left,
-//     healthy, on a schedulable node.
+//     healthy, on a schedulable node. So has the index of divided GPUs.
 //  4. The host CPU and memory in use on a node are the sums over its holds.
 type Fleet struct {
 	tree  *topology.Tree
@@ -25,6 +28,13 @@ type Fleet struct {
 
 	// shared has the shared GPUs that can take more, by class of their node.
 	shared []*btree.BTreeG[shareKey]
+	// divided has what is known of divided GPUs, by class of their node, and rankings
+	// how the places of a lattice are weighed.
+	divided  []divided
+	rankings []ranking
+	// walked is how many nodes a domain may have that is walked for instances; the answer
+	// does not depend on it.
+	walked int
 
 	// demand for whole domains, by level.
 	demand []int64
@@ -47,6 +57,12 @@ type NodeSpec struct {
 	// GPUMemoryMiB is the memory of each GPU; zero where it is not known, and then
 	// shares are given without regard to memory only if they name none.
 	GPUMemoryMiB int64
+	// Lattice says how each GPU of the node can be divided (see Divide); nil: it cannot.
+	// Nodes of one class have the same one.
+	Lattice *mig.Lattice
+	// MaxShares is the most shares of one GPU at a time, such as the clients that MPS
+	// allows. 0: as many as there are thousandths.
+	MaxShares int
 	// CPUMilli and MemoryMiB are what the host has for members.
 	CPUMilli, MemoryMiB int64
 	// Choose is as for SetChooser; nil: the GPUs with the lowest indexes.
@@ -59,13 +75,17 @@ type nodeState struct {
 	schedulable bool
 	class       topology.Class
 	gpuMemory   int64
-	cpu, memory int64 // of the host
+	maxShares   int
+	geometry    *geometry // nil: its GPUs cannot be divided
+	cpu, memory int64     // of the host
 	// cpuUsed and memoryUsed may exceed cpu and memory after Resize and Adopt.
 	cpuUsed, memoryUsed int64
 	holds               int
 	healthy             uint64
 	whole               uint64 // GPUs held whole
 	shared              uint64 // GPUs held in part
+	divided             uint64 // GPUs divided into instances
+	seated              uint64 // GPUs of which instances are held
 	slots               []slot // one for each GPU
 	choose              func(free uint64, k int) uint64
 }
@@ -77,6 +97,10 @@ type slot struct {
 	milli  int32
 	owner  Owner
 	memory int64
+	// How the GPU is divided, the instances that exist if that is Fixed, and those that
+	// are held.
+	division    Division
+	exist, held mig.State
 	// The hold whose lowest GPU this is, if it holds whole GPUs. It makes a release
 	// of something else recognisable.
 	hold                uint64
@@ -90,7 +114,7 @@ func NewFleet(levels ...string) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{tree: tree, demand: make([]int64, tree.NodeLevel()+1)}
+	f := &Fleet{tree: tree, walked: maxCompared, demand: make([]int64, tree.NodeLevel()+1)}
 	f.search.bind(f)
 	return f, nil
 }
@@ -99,8 +123,10 @@ func NewFleet(levels ...string) (*Fleet, error) {
 // changes it.
 func (f *Fleet) Tree() *topology.Tree { return f.tree }
 
-// AddNode adds a node: schedulable, its GPUs healthy, nothing held. The errors are
-// those of topology.Tree.AddNode, and ErrInvalid for amounts out of range.
+// AddNode adds a node: schedulable, its GPUs healthy and undivided, nothing held. The
+// errors are those of topology.Tree.AddNode, and ErrInvalid for amounts out of range and
+// for another lattice than that of the nodes of the class. The first node of a lattice
+// makes tables from it: some milliseconds for the largest.
 func (f *Fleet) AddNode(s NodeSpec) (topology.Node, error) {
 	for _, amount := range [...]struct {
 		field string
@@ -110,6 +136,12 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.Node, error) {
 			return -1, err
 		}
 	}
+	if s.MaxShares < 0 {
+		return -1, &Error{Node: s.Name, Field: "maxShares", Reason: fmt.Sprintf("%d is negative", s.MaxShares), Kind: ErrInvalid}
+	}
+	if err := f.checkLattice(s.Name, s.Class, s.Lattice); err != nil {
+		return -1, err
+	}
 	n, err := f.tree.AddNode(s.Name, s.Path, s.Class, s.GPUs)
 	if err != nil {
 		return -1, err
@@ -117,11 +149,10 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.Node, error) {
 	for int(n) >= len(f.nodes) {
 		f.nodes = append(f.nodes, nodeState{})
 	}
-	for int(s.Class) >= len(f.shared) {
-		f.shared = append(f.shared, nil)
-	}
+	f.ensureClass(s.Class)
 	f.nodes[n] = nodeState{
 		live: true, schedulable: true, class: s.Class, gpuMemory: s.GPUMemoryMiB,
+		maxShares: s.MaxShares, geometry: f.join(s.Class, s.Lattice),
 		cpu: s.CPUMilli, memory: s.MemoryMiB, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
 		choose: s.Choose,
 	}
@@ -140,9 +171,13 @@ func (f *Fleet) RemoveNode(n topology.Node) error {
 			Reason: fmt.Sprintf("%d members hold something there", f.nodes[n].holds),
 		}
 	}
+	for gpus := f.nodes[n].divided; gpus != 0; gpus &= gpus - 1 {
+		f.unindex(n, bits.TrailingZeros64(gpus)) // while it still has a name
+	}
 	if err := f.tree.RemoveNode(n); err != nil {
 		return err
 	}
+	f.divided[f.nodes[n].class].nodes--
 	f.nodes[n] = nodeState{}
 	return nil
 }
@@ -165,25 +200,30 @@ func (f *Fleet) Resize(n topology.Node, cpuMilli, memoryMiB int64) error {
 }
 
 // SetClass moves a node to another hardware class with the same number of GPUs,
-// whatever is held there. The errors are those of topology.Tree.SetClass, and
-// ErrUnknown. O(levels log nodes), and O(log shared GPUs) for each GPU of the node that
-// is shared.
+// whatever is held there. The errors are those of topology.Tree.SetClass, ErrUnknown, and
+// ErrInvalid where the nodes of that class have another lattice. O(levels log nodes), and
+// O(log GPUs) for each GPU of the node that is shared or divided.
 func (f *Fleet) SetClass(n topology.Node, class topology.Class) error {
 	if err := f.checkNode(n); err != nil {
 		return err
 	}
 	state := &f.nodes[n]
+	if class == state.class {
+		return nil
+	}
+	if err := f.checkLattice(f.tree.NodeName(n), class, state.geometry.of()); err != nil {
+		return err
+	}
 	if err := f.tree.SetClass(n, class); err != nil {
 		return err
 	}
-	for int(class) >= len(f.shared) {
-		f.shared = append(f.shared, nil)
-	}
-	for gpus := state.shared; gpus != 0; gpus &= gpus - 1 {
+	f.ensureClass(class)
+	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
 		f.unindex(n, bits.TrailingZeros64(gpus))
 	}
-	state.class = class
-	for gpus := state.shared; gpus != 0; gpus &= gpus - 1 {
+	f.divided[state.class].nodes--
+	state.class, state.geometry = class, f.join(class, state.geometry.of())
+	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
 		f.index(n, bits.TrailingZeros64(gpus))
 	}
 	return nil
@@ -219,11 +259,11 @@ func (f *Fleet) SetSchedulable(n topology.Node, ok bool) {
 		return
 	}
 	state := &f.nodes[n]
-	for gpus := state.shared; gpus != 0; gpus &= gpus - 1 {
+	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
 		f.unindex(n, bits.TrailingZeros64(gpus))
 	}
 	state.schedulable = ok
-	for gpus := state.shared; gpus != 0; gpus &= gpus - 1 {
+	for gpus := state.shared | state.divided; gpus != 0; gpus &= gpus - 1 {
 		f.index(n, bits.TrailingZeros64(gpus))
 	}
 	f.recount(n)
@@ -250,8 +290,13 @@ func (f *Fleet) SetHealthy(n topology.Node, gpu int, ok bool) {
 	f.recount(n)
 }
 
-// FreeMask returns the GPUs of a node that are healthy and of which nothing is held,
-// bit i for GPU i, whether or not the node takes work.
+// Healthy reports whether a GPU is there and works.
+func (f *Fleet) Healthy(n topology.Node, gpu int) bool {
+	return f.checkNode(n) == nil && gpu >= 0 && gpu < len(f.nodes[n].slots) && f.nodes[n].healthy>>gpu&1 == 1
+}
+
+// FreeMask returns the GPUs of a node that are healthy and not divided, and of which
+// nothing is held, bit i for GPU i, whether or not the node takes work.
 func (f *Fleet) FreeMask(n topology.Node) uint64 {
 	if f.checkNode(n) != nil {
 		return 0
@@ -270,14 +315,14 @@ func (f *Fleet) HostFree(n topology.Node) (cpuMilli, memoryMiB int64) {
 }
 
 // ShareLeft returns what is left of a GPU for shares: compute in thousandths and memory in
-// MiB. All of it where nobody holds the GPU, nothing where it is held whole, has
-// failed or is not there.
+// MiB. All of it where nobody holds the GPU, nothing where it is held whole, is divided, has
+// failed or is not there. It has no regard to NodeSpec.MaxShares.
 func (f *Fleet) ShareLeft(n topology.Node, gpu int) (milli int32, memoryMiB int64) {
 	if f.checkNode(n) != nil || gpu < 0 || gpu >= len(f.nodes[n].slots) {
 		return 0, 0
 	}
 	state := &f.nodes[n]
-	if bit := uint64(1) << gpu; state.whole&bit != 0 || state.healthy&bit == 0 {
+	if bit := uint64(1) << gpu; (state.whole|state.divided)&bit != 0 || state.healthy&bit == 0 {
 		return 0, 0
 	}
 	return wholeMilli - state.slots[gpu].milli, state.gpuMemory - state.slots[gpu].memory
@@ -291,8 +336,8 @@ func (f *Fleet) Holds(n topology.Node) int {
 	return f.nodes[n].holds
 }
 
-// free is the set of healthy GPUs that nobody holds.
-func (s *nodeState) free() uint64 { return s.healthy &^ s.whole &^ s.shared }
+// free is the set of healthy undivided GPUs that nobody holds.
+func (s *nodeState) free() uint64 { return s.healthy &^ (s.whole | s.shared | s.divided) }
 
 // recount tells the tree what a node has free.
 func (f *Fleet) recount(n topology.Node) {

@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
 
 // Hold takes what a member is to hold on a node that the caller chose. It refuses
-// what the node cannot give: GPUs that are held (ErrHeld), more compute, GPU
-// memory, host CPU or memory than is left (ErrCapacity), a failed GPU or a node that
-// takes no work (ErrUnavailable), or what makes no sense (ErrInvalid, ErrUnknown).
+// what the node cannot give: GPUs or instances that are held (ErrHeld), more compute, GPU
+// memory, host CPU or memory than is left, more shares than the node allows, an instance
+// that does not fit beside the others (ErrCapacity), a failed GPU, one that is divided
+// otherwise, an instance that does not exist, or a node that takes no work
+// (ErrUnavailable), or what makes no sense (ErrInvalid, ErrUnknown).
 // O(levels).
 func (f *Fleet) Hold(h Hold) error {
 	if err := f.checkHold(&h); err != nil {
@@ -26,7 +29,7 @@ func (f *Fleet) Hold(h Hold) error {
 // Adopt takes what a member is known to hold already: after a restore, or when it
 // runs by somebody else's doing. The world wins: the node may be unschedulable, the
 // GPU may have failed, and the host may end up with less than nothing left. GPUs that are
-// held, and more than the compute and memory of a GPU, are refused all the same.
+// held, or divided otherwise, and more than a GPU has, are refused all the same.
 func (f *Fleet) Adopt(h Hold) error {
 	if err := f.checkHold(&h); err != nil {
 		return err
@@ -38,7 +41,7 @@ func (f *Fleet) Adopt(h Hold) error {
 // Release gives back what a member holds. It refuses with ErrNotHeld what is not
 // held: a hold of whole GPUs must be given back exactly as it was taken; of shares
 // and of the host, which are kept as sums, no more than the sum can be given back,
-// and the last hold all of it. O(levels).
+// and the last hold all of it. An instance must be held. O(levels).
 func (f *Fleet) Release(h Hold) error {
 	if err := f.checkRelease(&h); err != nil {
 		return err
@@ -88,6 +91,11 @@ func (f *Fleet) checkShape(h *Hold) error {
 		return f.refuse(ErrInvalid, h.Node, "share.memoryMiB", "%d MiB are not within 0 and %d", s.MemoryMiB, int64(MaxAmount))
 	case s.Owner > MaxOwner:
 		return f.refuse(ErrInvalid, h.Node, "share.owner", "owner %d is above %d", s.Owner, MaxOwner)
+	case h.Instance != mig.Placement{} && (s.Milli != 0 || bits.OnesCount64(h.GPUs) != 1):
+		return f.refuse(ErrInvalid, h.Node, "instance", "an instance of %d GPUs, with a share of %d thousandths",
+			bits.OnesCount64(h.GPUs), s.Milli)
+	case h.Instance != mig.Placement{} && f.nodes[h.Node].geometry.find(h.Instance) < 0:
+		return f.refuse(ErrUnknown, h.Node, "instance", "GPUs of this node have no place for %s", h.Instance)
 	case h.CPUMilli < 0 || h.CPUMilli > MaxAmount:
 		return f.refuse(ErrInvalid, h.Node, "cpuMilli", "%d is not within 0 and %d", h.CPUMilli, int64(MaxAmount))
 	case h.MemoryMiB < 0 || h.MemoryMiB > MaxAmount:
@@ -105,6 +113,12 @@ func (f *Fleet) checkHold(h *Hold) error {
 	if taken := h.GPUs & state.whole; taken != 0 {
 		return f.refuse(ErrHeld, h.Node, "gpus", "%#x are held by others", taken)
 	}
+	if h.Instance != (mig.Placement{}) {
+		return f.checkInstance(h)
+	}
+	if divided := h.GPUs & state.divided; divided != 0 {
+		return f.refuse(ErrUnavailable, h.Node, "gpus", "%#x are divided into instances", divided)
+	}
 	if h.Share.Milli == 0 {
 		if taken := h.GPUs & state.shared; taken != 0 {
 			return f.refuse(ErrHeld, h.Node, "gpus", "others have shares of %#x", taken)
@@ -118,6 +132,8 @@ func (f *Fleet) checkHold(h *Hold) error {
 	case slot.milli+h.Share.Milli > wholeMilli:
 		return f.refuse(ErrCapacity, h.Node, "share.milli", "%d thousandths of GPU %d are left, %d are asked for",
 			wholeMilli-slot.milli, gpu, h.Share.Milli)
+	case state.sharesLeft(slot) == 0:
+		return f.refuse(ErrCapacity, h.Node, "share", "there are %d shares of GPU %d, and no more can be", slot.shares, gpu)
 	case slot.memory+h.Share.MemoryMiB > state.gpuMemory:
 		return f.refuse(ErrCapacity, h.Node, "share.memoryMiB", "%d MiB of GPU %d are left, %d are asked for",
 			state.gpuMemory-slot.memory, gpu, h.Share.MemoryMiB)
@@ -155,13 +171,16 @@ func (f *Fleet) checkRelease(h *Hold) error {
 		return f.refuse(ErrNotHeld, h.Node, "cpuMilli", "only %d are held", state.cpuUsed)
 	case h.MemoryMiB > state.memoryUsed:
 		return f.refuse(ErrNotHeld, h.Node, "memoryMiB", "only %d are held", state.memoryUsed)
-	case state.holds == 1 && (h.GPUs != state.whole|state.shared || h.CPUMilli != state.cpuUsed || h.MemoryMiB != state.memoryUsed):
+	case state.holds == 1 && (h.GPUs != state.whole|state.shared|state.seated || h.CPUMilli != state.cpuUsed || h.MemoryMiB != state.memoryUsed):
 		return f.refuse(ErrNotHeld, h.Node, "node", "its last hold is another one")
 	case h.GPUs == 0:
 		return nil
 	}
 	gpu := bits.TrailingZeros64(h.GPUs)
 	slot := &state.slots[gpu]
+	if h.Instance != (mig.Placement{}) {
+		return f.checkReleaseInstance(h)
+	}
 	if h.Share.Milli == 0 {
 		if slot.hold != h.GPUs || slot.cpuMilli != h.CPUMilli || slot.memoryMiB != h.MemoryMiB {
 			return f.refuse(ErrNotHeld, h.Node, "gpus", "%#x are not held as one, or not with that host CPU and memory", h.GPUs)
@@ -188,6 +207,10 @@ func (f *Fleet) take(h *Hold) {
 		return
 	}
 	gpu := bits.TrailingZeros64(h.GPUs)
+	if h.Instance != (mig.Placement{}) {
+		f.seat(h.Node, gpu, h.Instance)
+		return
+	}
 	slot := &state.slots[gpu]
 	if h.Share.Milli == 0 {
 		state.whole |= h.GPUs
@@ -217,6 +240,10 @@ func (f *Fleet) give(h *Hold) {
 		return
 	}
 	gpu := bits.TrailingZeros64(h.GPUs)
+	if h.Instance != (mig.Placement{}) {
+		f.seat(h.Node, gpu, h.Instance)
+		return
+	}
 	slot := &state.slots[gpu]
 	if h.Share.Milli == 0 {
 		state.whole &^= h.GPUs

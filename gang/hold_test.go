@@ -3,12 +3,14 @@ package gang
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -103,6 +105,11 @@ func TestS1_SecondHoldIsRefused(t *testing.T) {
 				h.GPUs = 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu")
 				h.Share = Share{Milli: int32(rapid.IntRange(1, 600).Draw(t, "milli")), MemoryMiB: int64(rapid.IntRange(0, 50).Draw(t, "memory")), Owner: Owner(rapid.IntRange(0, 1).Draw(t, "owner"))}
 			}
+			if n.GPUs > 0 && rapid.IntRange(0, 2).Draw(t, "instance") == 0 {
+				w.divide(t, n)
+				h.GPUs, h.Share = 1<<rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu"), Share{}
+				h.Instance = rapid.SampledFrom(n.Lattice.Placements()).Draw(t, "placement")
+			}
 			at := slices.Index(w.holds, h)
 			if rapid.IntRange(0, 2).Draw(t, "op") == 0 && at >= 0 {
 				require.NoError(t, w.fleet.Release(h))
@@ -117,9 +124,12 @@ func TestS1_SecondHoldIsRefused(t *testing.T) {
 				for gpu := range n.GPUs {
 					if h.GPUs == 1<<gpu {
 						room = cpuLeft && (r.whole&h.GPUs != 0 || r.owner[gpu] == h.Share.Owner+1) &&
-							h.Share.Milli <= r.milli[gpu] && h.Share.MemoryMiB <= r.gpuMemory[gpu]
+							h.Share.Milli <= r.milli[gpu] && h.Share.MemoryMiB <= r.gpuMemory[gpu] && r.sharable(gpu)
 					}
 				}
+			}
+			if h.Instance != (mig.Placement{}) {
+				room = cpuLeft && r.admits(bits.TrailingZeros64(h.GPUs), h.Instance)
 			}
 			before := fmt.Sprint(w.fleet.nodes)
 			err := w.fleet.Hold(h)

@@ -24,7 +24,7 @@ type LevelFinding struct {
 	Fit int
 	// Health: there would be enough GPUs if failed ones worked and all nodes took work.
 	Health int
-	// GPUs: too few are free, counted node by node, or too few shares are left.
+	// GPUs: too few are free, counted node by node, or too few shares or instances are left.
 	GPUs int
 	// Segments: there are enough GPUs, but not for whole segments, or not in one domain of
 	// the level that the group requires.
@@ -157,7 +157,7 @@ func (f *Fleet) shortIn(d topology.Domain, r *Request, i, count int, finding *Le
 	// What is asked for is added one thing at a time, until the group does not fit.
 	g := Group{
 		Count: full.Count, Classes: full.Classes, Match: full.Match, Required: full.required(), Segments: full.Segments,
-		Claim: Claim{GPUs: full.Claim.GPUs, Share: full.Claim.Share},
+		Claim: Claim{GPUs: full.Claim.GPUs, Share: full.Claim.Share, Instances: full.Claim.Instances},
 	}
 	alone := Request{Groups: []Group{g}, Within: d}
 	for _, step := range [...]struct {

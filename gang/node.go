@@ -45,7 +45,7 @@ type oneNode struct {
 // nothing, which is nearly always the first one, or when it has seen enough.
 func (f *Fleet) tryAll(n topology.Node) bool {
 	one := &f.search.one
-	if lead := &f.search.request.Groups[f.search.scope[0]].Claim; one.gpus == 0 && lead.Share.Milli == 0 {
+	if lead := &f.search.request.Groups[f.search.scope[0]].Claim; one.gpus == 0 && lead.Share.Milli == 0 { // the host alone, or instances
 		return f.tryHosts(n, lead)
 	}
 	broken := f.nodeCost(n, one.gpus)
@@ -78,7 +78,11 @@ func (f *Fleet) tryHosts(n topology.Node, lead *Claim) bool {
 
 // fitsAll reports whether a node would take all that onOneNode wants.
 func (f *Fleet) fitsAll(n topology.Node) bool {
-	mark := len(f.search.placement.Members)
+	s := &f.search
+	if group := s.scope[0]; len(s.scope) == 1 { // fillNode places as many as fit
+		return f.fits(n, &s.request.Groups[group].Claim) >= s.counts[group] && f.admits(group, n)
+	}
+	mark := len(s.placement.Members)
 	ok := f.putAll(n)
 	f.rollback(mark)
 	return ok

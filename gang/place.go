@@ -72,11 +72,18 @@ type search struct {
 	// The visits, bound once because a method value allocates.
 	visitAll, visitHost, visitOpen func(topology.Node) bool
 	visitShared                    btree.ItemIteratorG[shareKey]
+	visitPart                      btree.ItemIteratorG[partKey]
+
+	// bid is the one looked at, or the best so far, for a part of a divided GPU, part the
+	// GPU found for it; bids are all of them in order.
+	bid  bid
+	bids []bid
+	part partKey
 }
 
 func (s *search) bind(f *Fleet) {
 	s.visitAll, s.visitHost, s.visitOpen = f.tryAll, f.tryHost, f.tryOpen
-	s.visitShared = f.tryShared
+	s.visitShared, s.visitPart = f.tryShared, f.tryPart
 }
 
 // Place finds room for a gang and holds it, or holds nothing and returns false. See
@@ -147,7 +154,7 @@ func (f *Fleet) begin(r *Request, p *Placement) {
 	}
 	// An insertion sort: the groups are few, and a closure would allocate.
 	for i := range s.order {
-		for j := i; j > 0 && harder(r, s.order[j], s.order[j-1]); j-- {
+		for j := i; j > 0 && f.harder(r, s.order[j], s.order[j-1]); j-- {
 			s.order[j], s.order[j-1] = s.order[j-1], s.order[j]
 		}
 	}
@@ -159,12 +166,13 @@ func (f *Fleet) end() {
 }
 
 // harder reports whether group a is placed before group b: more GPUs a member
-// first, then the larger share, then the narrower level, the larger group, more host
+// first, then the larger instance, the larger share, then the narrower level, the larger group, more host
 // CPU and memory.
-func harder(r *Request, a, b int) bool {
+func (f *Fleet) harder(r *Request, a, b int) bool {
 	x, y := &r.Groups[a], &r.Groups[b]
 	return cmp.Or(
 		cmp.Compare(y.Claim.GPUs, x.Claim.GPUs),
+		cmp.Compare(f.extent(&y.Claim), f.extent(&x.Claim)),
 		cmp.Compare(y.Claim.Share.Milli, x.Claim.Share.Milli),
 		cmp.Compare(y.Required, x.Required),
 		cmp.Compare(y.Count, x.Count),

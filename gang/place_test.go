@@ -27,6 +27,10 @@ func TestMain(m *testing.M) {
 func (w *world) occupy(t *rapid.T) {
 	for i := range w.nodes {
 		n := &w.nodes[i]
+		if n.GPUs > 0 && rapid.IntRange(0, 2).Draw(t, "dividing") == 0 {
+			w.divide(t, n)
+			w.seat(t, n)
+		}
 		if n.GPUs > 0 {
 			for range rapid.IntRange(0, 2).Draw(t, "holds") {
 				h := Hold{Node: n.index, GPUs: 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu"), CPUMilli: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}
@@ -46,7 +50,9 @@ func (w *world) occupy(t *rapid.T) {
 
 // disturb changes the state of a node.
 func (w *world) disturb(t *rapid.T, n *worldNode) {
-	switch kind := rapid.IntRange(0, 2).Draw(t, "kind"); {
+	switch kind := rapid.IntRange(0, 3).Draw(t, "kind"); {
+	case kind == 2 && n.GPUs > 0:
+		w.divide(t, n)
 	case kind == 0:
 		n.schedulable = rapid.Bool().Draw(t, "schedulable")
 		w.fleet.SetSchedulable(n.index, n.schedulable)
@@ -69,9 +75,13 @@ func (w *world) drawLevel(t *rapid.T, name string, from topology.Level) topology
 
 func (w *world) drawClaim(t *rapid.T) Claim {
 	c := Claim{CPUMilli: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "cpu")), MemoryMiB: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "memory"))}
-	switch rapid.IntRange(0, 5).Draw(t, "claim") {
+	switch rapid.IntRange(0, 6).Draw(t, "claim") {
 	case 0:
 		c.CPUMilli++
+	case 6:
+		for class := range topology.Class(2) {
+			c.Instances = append(c.Instances, Profile{class, rapid.IntRange(0, worldLattices()[class].Profiles()-1).Draw(t, "profile")})
+		}
 	case 1:
 		c.Share = Share{
 			Milli: int32(rapid.SampledFrom([]int{200, 300, 600}).Draw(t, "milli")), Owner: Owner(rapid.IntRange(0, 1).Draw(t, "owner")),
@@ -86,6 +96,7 @@ func (w *world) drawClaim(t *rapid.T) Claim {
 // drawGroup draws a group of at most so many members.
 func (w *world) drawGroup(t *rapid.T, most int) Group {
 	g := Group{Claim: w.drawClaim(t), Classes: rapid.SampledFrom([][]topology.Class{{0}, {0, 1}, {1, 0}, {2, 0, 1}}).Draw(t, "classes")}
+	g.Claim.Instances = slices.DeleteFunc(g.Claim.Instances, func(p Profile) bool { return !slices.Contains(g.Classes, p.Class) })
 	segment := rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "segment")
 	unit := max(1, segment)
 	g.Count = unit * rapid.IntRange(1, max(1, most/unit)).Draw(t, "count")
@@ -282,6 +293,19 @@ func TestGroupsAgreeWithTheirTwin(t *testing.T) {
 					}
 				}
 			}
+			if alike := rapid.IntRange(0, 3).Draw(t, "alike"); alike == 0 { // instances of one profile
+				promised = false
+				profile := rapid.IntRange(0, 2).Draw(t, "profile")
+				for i := range r.Groups {
+					g := &r.Groups[i]
+					g.Classes, g.Claim = []topology.Class{0}, Claim{Instances: []Profile{{0, profile}}}
+				}
+				_, widest := w.bounds(r)
+				_, possible := newTwin(w, r).level(w.fleet.Tree().NodeLevel(), widest)
+				_, ok := w.place(t, r)
+				require.True(t, ok || !possible, "it would have fitted")
+				continue
+			}
 			w.tryGroups(t, r, promised)
 		}
 	})
@@ -327,6 +351,7 @@ func TestHistoryDoesNotShow(t *testing.T) {
 			again.SetSchedulable(index, n.schedulable)
 			for gpu := range n.GPUs {
 				again.SetHealthy(index, gpu, n.failed>>gpu&1 == 0)
+				require.NoError(t, again.Divide(index, gpu, n.division[gpu], n.state(gpu)))
 			}
 		}
 		for _, h := range rapid.Permutation(w.holds).Draw(t, "holds") {

@@ -2,7 +2,9 @@ package gang
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -203,6 +205,9 @@ func (f *Fleet) validateGroup(g *Group) *Error {
 	if err := f.validateWishes(g); err != nil {
 		return err
 	}
+	if err := f.validateInstances(g); err != nil {
+		return err
+	}
 	return g.Claim.validate()
 }
 
@@ -272,6 +277,24 @@ func (f *Fleet) validateWishes(g *Group) *Error {
 	return nil
 }
 
+// validateInstances checks the profiles of a claim against the classes of its group.
+func (f *Fleet) validateInstances(g *Group) *Error {
+	for i, p := range g.Claim.Instances {
+		refuse := func(field, format string, args ...any) *Error {
+			return &Error{
+				Field: fmt.Sprintf("claim.instances[%d].%s", i, field), Reason: fmt.Sprintf(format, args...), Kind: ErrInvalid,
+			}
+		}
+		switch {
+		case !slices.Contains(g.Classes, p.Class):
+			return refuse("class", "class %d is none of the group's", p.Class)
+		case int(p.Class) < len(f.divided) && f.divided[p.Class].lacks(p.Index):
+			return refuse("index", "the nodes of class %d have no profile %d", p.Class, p.Index)
+		}
+	}
+	return nil
+}
+
 func (f *Fleet) validateClasses(classes []topology.Class) *Error {
 	f.epoch++
 	for i, c := range classes {
@@ -318,6 +341,10 @@ func (c *Claim) validate() *Error {
 		return invalid("share.milli", "%d thousandths are not within 1 and 999", s.Milli)
 	case c.GPUs > 0 && s.Milli > 0:
 		return invalid("share", "whole GPUs and a share exclude each other")
+	case len(c.Instances) > 0 && (c.GPUs > 0 || s.Milli > 0):
+		return invalid("instances", "an instance excludes whole GPUs and a share")
+	case len(c.Instances) > MaxProfiles:
+		return invalid("instances", "%d profiles are more than %d", len(c.Instances), MaxProfiles)
 	case s.Milli == 0 && *s != Share{}:
 		return invalid("share.milli", "a share of no compute")
 	case s.MemoryMiB < 0 || s.MemoryMiB > MaxAmount:
@@ -328,6 +355,11 @@ func (c *Claim) validate() *Error {
 		return invalid("cpuMilli", "%d is not within 0 and %d", c.CPUMilli, int64(MaxAmount))
 	case c.MemoryMiB < 0 || c.MemoryMiB > MaxAmount:
 		return invalid("memoryMiB", "%d is not within 0 and %d", c.MemoryMiB, int64(MaxAmount))
+	}
+	for i, p := range c.Instances {
+		if p.Index < 0 || p.Index >= mig.MaxProfiles {
+			return invalid(fmt.Sprintf("instances[%d].index", i), "%d is not within 0 and %d", p.Index, mig.MaxProfiles-1)
+		}
 	}
 	return nil
 }

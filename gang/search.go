@@ -65,12 +65,12 @@ func (f *Fleet) allClose(scope []int) bool {
 }
 
 // close reports whether a group without whole GPUs is placed like one with them: a gang
-// that needs the host alone, and what asks for it. Shares gain nothing from being
+// that needs the host alone, and what asks for it. Shares and instances gain nothing from being
 // close.
 func (f *Fleet) close(group int) bool {
 	r := f.search.request
 	g := &r.Groups[group]
-	return len(r.Groups) == 1 && g.Claim.Share.Milli == 0 || g.Required > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Balance > 0 || g.Spread > 0 ||
+	return len(r.Groups) == 1 && g.Claim.Share.Milli == 0 && len(g.Claim.Instances) == 0 || g.Required > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Balance > 0 || g.Spread > 0 ||
 		len(r.Groups) == 1 && (r.Required > 0 || r.Preferred > 0)
 }
 

@@ -39,26 +39,32 @@ func (f *Fleet) compareShares(a, b shareKey) int {
 func (f *Fleet) keyOf(n topology.Node, gpu int) (shareKey, bool) {
 	state := &f.nodes[n]
 	slot := &state.slots[gpu]
-	if slot.shares == 0 || slot.milli >= wholeMilli || !state.schedulable || state.healthy&(1<<gpu) == 0 {
+	if slot.shares == 0 || slot.milli >= wholeMilli || state.sharesLeft(slot) == 0 || !state.schedulable || state.healthy&(1<<gpu) == 0 {
 		return shareKey{}, false
 	}
 	return shareKey{owner: slot.owner, left: wholeMilli - slot.milli, node: n, gpu: int32(gpu)}, true
 }
 
-// unindex takes a GPU out of the index before its state changes.
+// unindex takes a GPU out of the indexes before its state changes.
 func (f *Fleet) unindex(n topology.Node, gpu int) {
 	if key, ok := f.keyOf(n, gpu); ok {
 		f.shared[f.nodes[n].class].Delete(key)
 	}
+	if key, ok := f.partOf(n, gpu); ok {
+		f.divided[f.nodes[n].class].remove(key)
+	}
 }
 
-// index puts a GPU into the index after its state changed.
+// index puts a GPU into the indexes after its state changed.
 func (f *Fleet) index(n topology.Node, gpu int) {
+	class := f.nodes[n].class
+	if key, ok := f.partOf(n, gpu); ok {
+		f.divided[class].add(f, key)
+	}
 	key, ok := f.keyOf(n, gpu)
 	if !ok {
 		return
 	}
-	class := f.nodes[n].class
 	if f.shared[class] == nil {
 		f.shared[class] = btree.NewG(32, func(a, b shareKey) bool { return f.compareShares(a, b) < 0 })
 	}
@@ -78,14 +84,22 @@ func (s *nodeState) shareMemory(share *Share) int64 {
 // sharesIn is how many shares of a claim a GPU of a node can take now.
 func (s *nodeState) sharesIn(gpu int, share *Share) int {
 	bit, slot := uint64(1)<<gpu, &s.slots[gpu]
-	if s.whole&bit != 0 || s.healthy&bit == 0 || slot.shares > 0 && slot.owner != share.Owner {
+	if (s.whole|s.divided)&bit != 0 || s.healthy&bit == 0 || slot.shares > 0 && slot.owner != share.Owner {
 		return 0
 	}
 	n := int64(wholeMilli-slot.milli) / int64(share.Milli)
 	if memory := s.shareMemory(share); memory > 0 {
 		n = min(n, (s.gpuMemory-slot.memory)/memory)
 	}
-	return int(n)
+	return min(int(n), s.sharesLeft(slot))
+}
+
+// sharesLeft is how many more shares of a GPU there may be, whatever is left of it.
+func (s *nodeState) sharesLeft(slot *slot) int {
+	if s.maxShares == 0 {
+		return wholeMilli
+	}
+	return max(0, s.maxShares-int(slot.shares))
 }
 
 // chooseGPU returns the GPU of a node that a share fits best: of those that its

@@ -72,6 +72,7 @@ type solverGroup struct {
 	required     topology.Level
 	preferred    topology.Level // 0 for the only group
 	shares       bool
+	parts        bool // shares or instances: what a node takes is found by trying
 	spread, even limit
 	// kin is the other part of an aligned group, or -1.
 	kin int
@@ -295,7 +296,7 @@ func (f *Fleet) setUp(d topology.Domain, scope []int) {
 		}
 		one := solverGroup{
 			group: group, total: s.counts[group], unit: g.nodeUnit(f), stride: v.states,
-			required: g.required(), shares: g.Claim.Share.Milli > 0, kin: -1,
+			required: g.required(), shares: g.Claim.Share.Milli > 0, parts: g.Claim.Share.Milli > 0 || len(g.Claim.Instances) > 0, kin: -1,
 			scope: max(s.request.Required, g.required(), f.tree.DomainLevel(s.request.Within)),
 		}
 		one.preferred = v.preference(g)

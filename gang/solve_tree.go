@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/berth-sched/berth/topology"
@@ -181,13 +182,13 @@ func (v *solver) touches(state int) bool {
 func (f *Fleet) nodeOptions(n topology.Node) uint32 {
 	v := &f.search.solver
 	node := &f.nodes[n]
-	var serves, shares uint32
+	var serves, parts uint32
 	for i := range v.groups {
 		if f.servesOn(n, &f.search.request.Groups[v.groups[i].group]) {
 			serves |= 1 << i
 		}
-		if v.groups[i].shares {
-			shares |= 1 << i
+		if v.groups[i].parts {
+			parts |= 1 << i
 		}
 	}
 	missing := v.everywhere(f.tree.NodeLevel()) & serves
@@ -201,7 +202,7 @@ func (f *Fleet) nodeOptions(n topology.Node) uint32 {
 		if v.mask != 0 && !v.fitsParts(state, node.free()) {
 			continue
 		}
-		if v.cpu[state] > cpu || v.memory[state] > memory || v.present[state]&shares != 0 && !f.fitsState(n, state) {
+		if v.cpu[state] > cpu || v.memory[state] > memory || v.present[state]&parts != 0 && !f.fitsState(n, state, v.present[state]&parts) {
 			continue
 		}
 		cost := exits[state]
@@ -214,12 +215,18 @@ func (f *Fleet) nodeOptions(n topology.Node) uint32 {
 	return serves
 }
 
-// fitsState reports whether a node takes a state with shares.
-func (f *Fleet) fitsState(n topology.Node, state int) bool {
+// fitsState reports whether a node takes a state with shares or instances. If nothing
+// else is in their way that can be counted, else it is tried.
+func (f *Fleet) fitsState(n topology.Node, state int, parts uint32) bool {
+	v := &f.search.solver
+	if i := bits.TrailingZeros32(parts); parts == 1<<i && (!v.groups[i].shares || v.gpus[state] == 0) {
+		v.spent++
+		return f.fits(n, &f.search.request.Groups[v.groups[i].group].Claim) >= int(v.members[state*len(v.groups)+i])
+	}
 	mark := len(f.search.placement.Members)
 	ok := f.putState(n, state)
 	f.rollback(mark)
-	f.search.solver.spent += 8
+	v.spent += 8
 	return ok
 }
 

@@ -3,6 +3,7 @@ package gang
 import (
 	"slices"
 
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -67,6 +68,15 @@ func (t *twin) groupsFit(group int, nodes []int) bool {
 	if group == len(t.request.Groups) {
 		return true
 	}
+	floors := make([]int, len(t.rooms)) // members of another group may go where they like
+	for i := range t.rooms {
+		floors[i], t.rooms[i].floor = t.rooms[i].floor, 0
+	}
+	defer func() {
+		for i := range floors {
+			t.rooms[i].floor = floors[i]
+		}
+	}()
 	for _, subset := range t.split(nodes, t.request.Groups[group].Required) {
 		if t.segmentsFit(group, 0, 0, subset, nodes) {
 			return true
@@ -109,6 +119,9 @@ func (t *twin) membersFit(group, member, end, from int, nodes []int, rest func()
 		for _, h := range r.options(n, &g.Claim) {
 			before := *r
 			r.take(&h)
+			if h.Instance != (mig.Placement{}) { // members are alike, so in order will do
+				r.floor = place(&h)
+			}
 			ok := t.membersFit(group, member+1, end, at, nodes, rest)
 			*r = before
 			if ok {

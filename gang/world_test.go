@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -17,6 +18,9 @@ type worldNode struct {
 	index       topology.Node
 	schedulable bool
 	failed      uint64
+	// How its GPUs are divided, and with Fixed the instances that exist.
+	division [64]Division
+	exist    [4]mig.Layout
 }
 
 // A world is a tiny fleet, and beside it the list of its nodes and holds, from which
@@ -32,6 +36,7 @@ func newWorld(t *rapid.T) *world {
 	levels := []string{"spine", "leaf"}[:rapid.SampledFrom([]int{2, 2, 1, 0}).Draw(t, "levels")]
 	f, err := NewFleet(levels...)
 	require.NoError(t, err)
+	f.walked = rapid.SampledFrom([]int{0, 0, maxCompared}).Draw(t, "walked")
 	return &world{fleet: f, levels: len(levels)}
 }
 
@@ -44,6 +49,8 @@ func (w *world) join(t *rapid.T) {
 		GPUMemoryMiB: 80, CPUMilli: int64(rapid.SampledFrom([]int{2, 4, 8, 8}).Draw(t, "cpu")), MemoryMiB: 8,
 	}
 	s.GPUs = worldGPUs(s.Class)
+	s.Lattice = worldLattices()[s.Class]
+	s.MaxShares = rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "maxShares")
 	for range w.levels {
 		s.Path = append(s.Path, rapid.StringMatching(`[x-y]`).Draw(t, "domain"))
 	}
@@ -78,6 +85,10 @@ func (w *world) domain(n topology.Node, l topology.Level) string {
 type room struct {
 	cpu, memory int64
 	whole       uint64 // GPUs that nobody holds and that work
+	node        *worldNode
+	held        [4][]mig.Placement
+	floor       int // for the twin: no instance before it
+	shares      [64]int
 	milli       [64]int32
 	gpuMemory   [64]int64
 	owner       [64]Owner
@@ -88,11 +99,13 @@ func (w *world) rooms() []room {
 	list := make([]room, len(w.nodes))
 	for i := range w.nodes {
 		n, r := &w.nodes[i], &list[i]
+		r.node = n
 		r.cpu, r.memory, r.whole = n.CPUMilli, n.MemoryMiB, lowMask(n.GPUs)&^n.failed
 		for gpu := range n.GPUs {
 			r.milli[gpu], r.gpuMemory[gpu] = 1000, n.GPUMemoryMiB
-			if n.failed>>gpu&1 != 0 {
+			if n.failed>>gpu&1 != 0 || n.division[gpu] != Undivided {
 				r.milli[gpu] = 0
+				r.whole &^= 1 << gpu
 			}
 		}
 		for j := range w.holds {
@@ -111,9 +124,12 @@ func (r *room) take(h *Hold) {
 	for gpu := range 64 {
 		switch {
 		case h.GPUs>>gpu&1 == 0:
+		case h.Instance != mig.Placement{}:
+			r.held[gpu] = append(slices.Clip(r.held[gpu]), h.Instance)
 		case h.Share.Milli == 0:
 			r.milli[gpu] = 0
 		default:
+			r.shares[gpu]++
 			r.milli[gpu] -= h.Share.Milli
 			r.gpuMemory[gpu] -= h.Share.MemoryMiB
 			r.owner[gpu] = h.Share.Owner + 1
@@ -143,12 +159,14 @@ func (r *room) options(n *worldNode, c *Claim) []Hold {
 		var list []Hold
 		for gpu := range n.GPUs {
 			free := r.whole>>gpu&1 != 0
-			if (free || r.owner[gpu] == c.Share.Owner+1) && c.Share.Milli <= r.milli[gpu] && h.Share.MemoryMiB <= r.gpuMemory[gpu] {
+			if (free || r.owner[gpu] == c.Share.Owner+1) && c.Share.Milli <= r.milli[gpu] && h.Share.MemoryMiB <= r.gpuMemory[gpu] && r.sharable(gpu) {
 				h.GPUs = 1 << gpu
 				list = append(list, h)
 			}
 		}
 		return list
+	case len(c.Instances) > 0:
+		return r.instances(h, c)
 	}
 	return []Hold{h}
 }
@@ -158,6 +176,17 @@ func (r *room) requireRoom(t require.TestingT, n *worldNode, c *Claim, h *Hold) 
 	require.Equal(t, [2]int64{c.CPUMilli, c.MemoryMiB}, [2]int64{h.CPUMilli, h.MemoryMiB})
 	require.LessOrEqual(t, h.CPUMilli, max(r.cpu, 0), "S1: host CPU")
 	require.LessOrEqual(t, h.MemoryMiB, max(r.memory, 0), "S1: host memory")
+	if len(c.Instances) > 0 {
+		require.Equal(t, 1, bits.OnesCount64(h.GPUs))
+		gpu := bits.TrailingZeros64(h.GPUs)
+		require.Zero(t, n.failed&h.GPUs)
+		require.True(t, r.admits(gpu, h.Instance), "S1: %s of GPU %d beside %v", h.Instance, gpu, r.held[gpu])
+		require.True(t, slices.ContainsFunc(c.Instances, func(p Profile) bool {
+			name, _ := worldLattices()[n.Class].Profile(p.Index)
+			return p.Class == n.Class && name.Name == h.Instance.Profile
+		}), "a profile that was not asked for")
+		return
+	}
 	if c.Share.Milli == 0 {
 		require.Equal(t, c.GPUs, bits.OnesCount64(h.GPUs))
 		require.Zero(t, h.GPUs&^r.whole, "S1: a GPU is held twice")
@@ -173,6 +202,7 @@ func (r *room) requireRoom(t require.TestingT, n *worldNode, c *Claim, h *Hold) 
 	gpu := bits.TrailingZeros64(h.GPUs)
 	require.True(t, r.whole&h.GPUs != 0 || r.owner[gpu] == share.Owner+1, "S1: another's GPU")
 	require.LessOrEqual(t, share.Milli, r.milli[gpu], "S1: compute of a GPU")
+	require.True(t, r.sharable(gpu), "more shares than the node allows")
 	require.LessOrEqual(t, share.MemoryMiB, r.gpuMemory[gpu], "S1: memory of a GPU")
 }
 
@@ -193,6 +223,7 @@ func (w *world) check(t require.TestingT) {
 		for gpu := range n.GPUs {
 			milli, _ := w.fleet.ShareLeft(n.index, gpu)
 			require.Equal(t, max(r.milli[gpu], 0), milli)
+			r.requireDivided(t, w.fleet, gpu)
 		}
 	}
 }
