@@ -31,6 +31,7 @@ type experiment struct {
 var experiments = []experiment{
 	{"cases", "replay scenarios of other schedulers and compare the outcomes", runCases},
 	{"topo", "where gangs of 1 to 1,024 GPUs go on four fleets, and how fast", runTopo},
+	{"mig", "what policies of placing MIG instances accept, by mix and load", runMIG},
 	{"nvl72", "occupancy of 5,000 NVL72 trays with and without topology constraints", runNVL72},
 }
 
