@@ -1,5 +1,7 @@
 package berth
 
+import "github.com/berth-sched/berth/mig"
+
 // An ActionID numbers orders in the order in which they were given, from 1.
 type ActionID uint64
 
@@ -27,7 +29,9 @@ type Order struct {
 	At Time `json:"at"`
 	// Deadline by which it must be reported; zero where no report is expected.
 	// See each action for what happens when it passes.
-	Deadline    Time        `json:"deadline,omitempty"`
+	Deadline Time `json:"deadline,omitempty"`
+	// Job, Replica and Incarnation for which it is given; a Repartition that is for
+	// nobody has none.
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation,omitempty"`
@@ -67,6 +71,14 @@ const (
 	CauseMemberFailed CauseCode = "member-failed"
 	// CauseGangTimeout: the job was pending for longer than its gang timeout.
 	CauseGangTimeout CauseCode = "gang-timeout"
+	// CauseMode: a member is to use a GPU in another mode than it is in.
+	CauseMode CauseCode = "mode"
+	// CauseGeometry: a member that waits is worth more than the change costs.
+	CauseGeometry CauseCode = "geometry"
+	// CauseLayout: an idle GPU goes back to the layout of its pool.
+	CauseLayout CauseCode = "layout"
+	// CauseRepartitionFailed: the GPU under a member did not become what it needs.
+	CauseRepartitionFailed CauseCode = "repartition-failed"
 )
 
 // A MemberPlacement is one member and what it holds.
@@ -79,6 +91,20 @@ type MemberPlacement struct {
 	// ShareMilli and ShareMemoryMiB of the shared GPU; zero for whole GPUs.
 	ShareMilli     int   `json:"shareMilli,omitempty"`
 	ShareMemoryMiB int64 `json:"shareMemoryMiB,omitempty"`
+	// Instance of the GPU, such as "3g.40gb@4:4", that the member has. In a pool whose
+	// geometry is per claim, the member's start creates it and its end destroys it.
+	Instance mig.Placement `json:"instance,omitzero"`
+}
+
+// ActiveThreadPercent is the CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of a member with a share:
+// its thousandths of the GPU in percent, rounded down so that the members of a GPU
+// never have more than all of it, but at least 1. ShareMemoryMiB is its
+// CUDA_MPS_PINNED_DEVICE_MEM_LIMIT. Zero for a member without a share.
+func (p *MemberPlacement) ActiveThreadPercent() int {
+	if p.ShareMilli == 0 {
+		return 0
+	}
+	return max(p.ShareMilli/10, 1)
 }
 
 // Ref names the member.
@@ -94,6 +120,29 @@ func (p *MemberPlacement) Ref() MemberRef { return MemberRef{p.Group, p.Index} }
 type Bind struct {
 	Order
 	Members []MemberPlacement `json:"members"`
+	// After lists the Repartitions, given before or with this order, without which
+	// members cannot be started.
+	After []ActionID `json:"after,omitempty"`
+}
+
+// Repartition orders a GPU into a mode and, in ModeMIG, from one layout to another:
+// first the instances in Destroy are destroyed, which nobody uses, then those in Create
+// are created, in the order given; every layout on the way is valid. Instances that
+// are in neither stay, and so does what runs on them.
+//
+// Report Done when the GPU is so, Failed when it is as it was. Members that were to
+// be started on what failed to come about are placed elsewhere, or their gang is taken
+// back. After the deadline the GPU takes nothing until GPUPartitioned tells how it is;
+// if a member is known to run on what was ordered, it counts as done.
+type Repartition struct {
+	Order
+	Node NodeID  `json:"node"`
+	GPU  int     `json:"gpu"`
+	Mode GPUMode `json:"mode"`
+	// Destroy and Create are the steps. The mode changes after the last Destroy and
+	// before the first Create.
+	Destroy []mig.Placement `json:"destroy,omitempty"`
+	Create  []mig.Placement `json:"create,omitempty"`
 }
 
 // Release orders members to be stopped. It names all members that the replica
@@ -115,13 +164,15 @@ type Drop struct {
 	Order
 }
 
-func (Bind) Kind() string    { return "bind" }
-func (Release) Kind() string { return "release" }
-func (Drop) Kind() string    { return "drop" }
+func (Bind) Kind() string        { return "bind" }
+func (Release) Kind() string     { return "release" }
+func (Drop) Kind() string        { return "drop" }
+func (Repartition) Kind() string { return "repartition" }
 
 // Header returns the common part of the order.
 func (o Order) Header() Order { return o }
 
-func (Bind) action()    {}
-func (Release) action() {}
-func (Drop) action()    {}
+func (Bind) action()        {}
+func (Release) action()     {}
+func (Drop) action()        {}
+func (Repartition) action() {}

@@ -43,6 +43,10 @@ func (c *Core) apply(e Event) *Error {
 		return c.gpuFailed(e)
 	case GPURepaired:
 		return c.gpuRepaired(e)
+	case GPUPartitioned:
+		return c.gpuPartitioned(e)
+	case MIGTableSet:
+		return c.migTableSet(e)
 	case ReservationSet:
 		return c.reservationSet(e)
 	case ReservationRemoved:
@@ -80,5 +84,6 @@ func (c *Core) policyChanged(e PolicyChanged) *Error {
 	c.nextReserve = c.now
 	c.backfillDue = len(c.windows) > 0
 	c.classes.version++ // requests carry the locality
+	c.regeometry()
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -211,7 +212,11 @@ func (c *Core) checkObserved(j *job, r *RunningReplica) *Error {
 		seen[flat] = true
 		g := j.group(flat)
 		counts[g]++
-		if err := c.checkPlacement(&j.spec.Groups[g].Claim, p); err != nil {
+		err := c.checkPlacement(&j.spec.Groups[g].Claim, p)
+		if err == nil {
+			err = c.checkKnown(p)
+		}
+		if err != nil {
 			return err.in(index("members", i))
 		}
 	}
@@ -238,8 +243,14 @@ func (c *Core) checkPlacement(cl *Claim, p *MemberPlacement) *Error {
 		}
 	}
 	gpus, milli := cl.GPUs, 0
-	if cl.Share != nil {
+	switch {
+	case cl.Share != nil:
 		gpus, milli = 1, cl.Share.Milli
+	case cl.instance():
+		gpus = 1
+	}
+	if err := n.checkInstance(cl, p); err != nil {
+		return err
 	}
 	if p.GPUs.Len() != gpus {
 		return refuse(ErrInvalid, "gpus", fmt.Sprintf("has %d GPUs; the claim is for %d", p.GPUs.Len(), gpus))
@@ -251,6 +262,46 @@ func (c *Core) checkPlacement(cl *Claim, p *MemberPlacement) *Error {
 		return refuse(ErrInvalid, "shareMemoryMiB", "the claim is for no share")
 	}
 	return checkAmount(p.ShareMemoryMiB).in("shareMemoryMiB")
+}
+
+// checkInstance refuses an instance that is not what the claim is for, or on a GPU that
+// is not divided. That a member runs tells the other modes.
+func (n *node) checkInstance(cl *Claim, p *MemberPlacement) *Error {
+	told := p.Instance != (mig.Placement{})
+	if told != cl.instance() {
+		return refuse(ErrInvalid, "instance", fmt.Sprintf("told: %t; claimed: %t", told, cl.instance()))
+	}
+	for _, g := range p.GPUs.Indexes() {
+		switch s, mode := &n.gpus[g], n.spec.GPUs[g].Mode; {
+		case mode != cl.mode() && (s.order != nil || mode == ModeMIG || cl.instance()):
+			return refuse(ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q is in mode %s; the claim needs %s", g, p.Node, mode, cl.mode()))
+		}
+	}
+	return nil
+}
+
+// checkKnown refuses GPUs of which it is not known how they are divided.
+func (c *Core) checkKnown(p *MemberPlacement) *Error {
+	n := c.nodeByID[p.Node]
+	for _, g := range p.GPUs.Indexes() {
+		if n.gpus[g].unknown {
+			return refuse(ErrConflict, "gpus", fmt.Sprintf("how GPU %d of node %q is divided is not known: tell it with gpuPartitioned", g, p.Node))
+		}
+	}
+	return nil
+}
+
+// mode is the mode in which the claim needs its GPUs.
+func (cl *Claim) mode() GPUMode {
+	switch {
+	case cl.instance():
+		return ModeMIG
+	case cl.Share == nil:
+		return ModeWhole
+	case cl.Share.Mode == MPS:
+		return ModeMPS
+	}
+	return ModeTimeSlice
 }
 
 // holdObserved holds the members of an observed replica, in the order in which
@@ -273,7 +324,7 @@ func (c *Core) holdObserved(j *job, r *RunningReplica, held []gang.Hold) ([]gang
 func (c *Core) holdOf(j *job, p *MemberPlacement) gang.Hold {
 	n := c.nodeByID[p.Node]
 	cl := &j.spec.Groups[j.spec.group(p.Group)].Claim
-	hold := gang.Hold{Node: n.index, GPUs: uint64(p.GPUs), CPUMilli: cl.CPUMilli, MemoryMiB: cl.MemoryMiB}
+	hold := gang.Hold{Node: n.index, GPUs: uint64(p.GPUs), CPUMilli: cl.CPUMilli, MemoryMiB: cl.MemoryMiB, Instance: p.Instance}
 	if cl.Share != nil {
 		memory := cmp.Or(p.ShareMemoryMiB, cl.Share.MemoryMiB, n.spec.GPUs[0].MemoryMiB*int64(cl.Share.Milli)/1000)
 		owner := c.owners.retain(ownerKey{j.spec.Tenant, cl.Share.Mode})
@@ -290,6 +341,9 @@ func (c *Core) adopt(j *job, r *RunningReplica, held []gang.Hold) {
 	for i := range held {
 		c.book(rep, j.flat(r.Members[i].Ref()), held[i], memberRunning)
 		c.owners.releaseShare(held[i].Share) // book has counted it
+		for _, g := range r.Members[i].GPUs.Indexes() {
+			c.nodes[held[i].Node].spec.GPUs[g].Mode = c.modeFor(&held[i])
+		}
 	}
 	rep.state = Binding
 	c.run(rep)

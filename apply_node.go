@@ -27,6 +27,9 @@ func (c *Core) checkNode(n *Node) *Error {
 	if err := n.check(len(c.config.Levels)); err != nil {
 		return err
 	}
+	if err := c.checkTables(n); err != nil {
+		return err
+	}
 	return c.graphs.check(n).in("links")
 }
 
@@ -41,6 +44,9 @@ func (c *Core) nodeUpdated(e NodeUpdated) *Error {
 	spec := e.Node.clone()
 	for g := range min(len(spec.GPUs), len(n.spec.GPUs)) {
 		spec.GPUs[g].Failed = spec.GPUs[g].Failed || n.spec.GPUs[g].Failed
+		if spec.GPUs[g].Table == n.spec.GPUs[g].Table {
+			spec.GPUs[g].Mode, spec.GPUs[g].Instances = n.spec.GPUs[g].Mode, n.spec.GPUs[g].Instances
+		}
 	}
 	if !n.spec.sameShape(&spec) {
 		return c.replaceNode(n, spec)
@@ -53,7 +59,7 @@ func (c *Core) nodeUpdated(e NodeUpdated) *Error {
 	n.spec = spec
 	c.wire(n)
 	for g := range spec.GPUs {
-		c.fleet.SetHealthy(n.index, g, !spec.GPUs[g].Failed)
+		c.settleGPU(n, g)
 	}
 	must(c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB))
 	c.spoil(n) // what counts on the node counts on it as it was
@@ -68,13 +74,22 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 	if len(n.members) > 0 {
 		return refuse(ErrConflict, "node", fmt.Sprintf("%d members hold capacity there, so its domains, pool and GPUs must stay", len(n.members)))
 	}
-	old, quotaFreed, backfillDue := *n, c.quotaFreed, c.backfillDue
+	if i := slices.IndexFunc(n.gpus, func(s gpuState) bool { return s.order != nil }); i >= 0 {
+		return refuse(ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.gpus[i].order.order.ID, i))
+	}
+	old, quotaFreed, backfillDue, nextReshape := *n, c.quotaFreed, c.backfillDue, c.nextReshape
+	drains := slices.DeleteFunc(slices.Clone(c.drains), func(d *drain) bool { return d.node != n })
 	c.removeNode(n)
 	if err := c.addNode(spec); err != nil {
 		if err := c.addNode(old.spec); err != nil {
 			must(err)
 		}
 		n = c.nodeByID[old.spec.ID]
+		c.inherit(n, &old)
+		for _, d := range drains {
+			d.node = n
+			c.attach(d)
+		}
 		for _, w := range old.windows {
 			c.rejoin(w, n)
 		}
@@ -82,10 +97,11 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 		if old.freed {
 			c.reopened(n)
 		}
-		c.quotaFreed, c.backfillDue = quotaFreed, backfillDue
+		c.quotaFreed, c.backfillDue, c.nextReshape = quotaFreed, backfillDue, nextReshape
 		return err
 	}
 	n = c.nodeByID[spec.ID]
+	c.inherit(n, &old)
 	for _, w := range old.windows {
 		switch {
 		case w.isReservation():
@@ -98,6 +114,17 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 	c.freed(n)
 	c.grew()
 	return nil
+}
+
+// inherit keeps what is known of the GPUs of a node that is described anew.
+func (c *Core) inherit(n, old *node) {
+	for g := range min(len(n.gpus), len(old.gpus)) {
+		if n.table == old.table {
+			n.gpus[g].changedAt, n.gpus[g].unknown = old.gpus[g].changedAt, old.gpus[g].unknown
+			c.settleGPU(n, g)
+			c.noteLayout(n, g)
+		}
+	}
 }
 
 func (c *Core) restoreCordon(old *node) {
@@ -152,7 +179,7 @@ func (c *Core) nodeLost(e NodeLost) *Error {
 	}
 	c.fleet.SetSchedulable(n.index, false) // so that nothing is woken for it
 	c.spoil(n)
-	hit := c.lose(n, ^GPUSet(0), true)
+	hit := c.lose(n, func(*member) bool { return true })
 	c.removeNode(n)
 	c.lessen()
 	c.settleAll(hit, Cause{CauseHardwareLost, detail("node "+string(e.Node)+" lost", e.Reason)})
@@ -169,8 +196,13 @@ func (c *Core) gpuFailed(e GPUFailed) *Error {
 	}
 	c.spoil(n)
 	n.spec.GPUs[e.GPU].Failed = true
-	c.fleet.SetHealthy(n.index, e.GPU, false)
-	hit := c.lose(n, GPUs(e.GPU), false)
+	c.lapse(n, e.GPU)
+	if p := n.gpus[e.GPU].order; p != nil { // nobody knows how far it came
+		c.closeRepartition(p)
+		n.gpus[e.GPU].unknown = true
+	}
+	c.settleGPU(n, e.GPU)
+	hit := c.lose(n, func(m *member) bool { return GPUSet(m.hold.GPUs).Has(e.GPU) })
 	c.lessen()
 	c.settleAll(hit, Cause{CauseHardwareLost, detail(fmt.Sprintf("GPU %d of node %s failed", e.GPU, e.Node), e.Reason)})
 	return nil
@@ -182,7 +214,7 @@ func (c *Core) gpuRepaired(e GPURepaired) *Error {
 		return err
 	}
 	n.spec.GPUs[e.GPU].Failed = false
-	c.fleet.SetHealthy(n.index, e.GPU, true)
+	c.settleGPU(n, e.GPU)
 	c.freed(n)
 	c.grew()
 	return nil
@@ -208,15 +240,14 @@ func (n *node) holds(gpu int) bool {
 	return slices.ContainsFunc(n.members, func(m memberAt) bool { return GPUSet(m.rep.members[m.index].hold.GPUs).Has(gpu) })
 }
 
-// lose ends the holds of the members that stand on the given GPUs of a node, or
-// on the node at all if the whole of it is lost. It returns the replicas it hit,
-// in order, for settleAll.
-func (c *Core) lose(n *node, gpus GPUSet, whole bool) []*replica {
+// lose ends the holds of those members of a node that are meant. It returns the
+// replicas it hit, in order, for settleAll.
+func (c *Core) lose(n *node, meant func(*member) bool) []*replica {
 	var hit []*replica
 	for i := len(n.members) - 1; i >= 0; i-- {
 		at := n.members[i]
 		m := &at.rep.members[at.index]
-		if !whole && GPUSet(m.hold.GPUs)&gpus == 0 {
+		if !meant(m) {
 			continue
 		}
 		after := memberAbsent

@@ -8,6 +8,12 @@ import (
 // actionReported is the end of an order. Reports about orders that are not out
 // are stale: they were reported before, have expired, or were overtaken.
 func (c *Core) actionReported(e ActionReported) *Error {
+	if p := c.repartitions[e.Action]; p != nil {
+		if err := checkText(e.Reason); err != nil {
+			return err.in("reason")
+		}
+		return c.repartitionReported(p, &e)
+	}
 	rep := c.orders[e.Action]
 	if rep == nil {
 		kind, reason := ErrStale, fmt.Sprintf("order %d is not out any more", e.Action)

@@ -34,6 +34,7 @@ func (c *Core) widen(groups []Group, r *gang.Request, open func(*window) bool) *
 		lifted.Groups[i].Classes = c.classes.matching(&groups[i], func(list []*window) bool {
 			return !slices.ContainsFunc(list, closed)
 		})
+		lifted.Groups[i].Claim.Instances = c.classes.instances(&groups[i].Claim, lifted.Groups[i].Classes)
 	}
 	return &lifted
 }

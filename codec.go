@@ -27,6 +27,8 @@ type eventJSON struct {
 	NodeLost           *NodeLost           `json:"nodeLost,omitempty"`
 	GPUFailed          *GPUFailed          `json:"gpuFailed,omitempty"`
 	GPURepaired        *GPURepaired        `json:"gpuRepaired,omitempty"`
+	GPUPartitioned     *GPUPartitioned     `json:"gpuPartitioned,omitempty"`
+	MIGTableSet        *MIGTableSet        `json:"migTableSet,omitempty"`
 	ReservationSet     *ReservationSet     `json:"reservationSet,omitempty"`
 	ReservationRemoved *ReservationRemoved `json:"reservationRemoved,omitempty"`
 	QueueSet           *QueueSet           `json:"queueSet,omitempty"`
@@ -43,9 +45,10 @@ type eventJSON struct {
 
 // actionJSON is the envelope of an action. Exactly one field is set.
 type actionJSON struct {
-	Bind    *Bind    `json:"bind,omitempty"`
-	Release *Release `json:"release,omitempty"`
-	Drop    *Drop    `json:"drop,omitempty"`
+	Bind        *Bind        `json:"bind,omitempty"`
+	Release     *Release     `json:"release,omitempty"`
+	Drop        *Drop        `json:"drop,omitempty"`
+	Repartition *Repartition `json:"repartition,omitempty"`
 }
 
 // EncodeEvent returns the event's JSON, on one line.
@@ -124,6 +127,10 @@ func wrapEvent(e Event) (w eventJSON, ok bool) {
 		w.GPUFailed = &e
 	case GPURepaired:
 		w.GPURepaired = &e
+	case GPUPartitioned:
+		w.GPUPartitioned = &e
+	case MIGTableSet:
+		w.MIGTableSet = &e
 	case ReservationSet:
 		w.ReservationSet = &e
 	case ReservationRemoved:
@@ -164,6 +171,8 @@ func unwrapEvent(w *eventJSON) (e Event, n int) {
 	take(&e, &n, w.NodeLost)
 	take(&e, &n, w.GPUFailed)
 	take(&e, &n, w.GPURepaired)
+	take(&e, &n, w.GPUPartitioned)
+	take(&e, &n, w.MIGTableSet)
 	take(&e, &n, w.ReservationSet)
 	take(&e, &n, w.ReservationRemoved)
 	take(&e, &n, w.QueueSet)
@@ -187,6 +196,8 @@ func wrapAction(a Action) (w actionJSON, ok bool) {
 		w.Release = &a
 	case Drop:
 		w.Drop = &a
+	case Repartition:
+		w.Repartition = &a
 	default:
 		return w, false
 	}
@@ -197,6 +208,7 @@ func unwrapAction(w *actionJSON) (a Action, n int) {
 	take(&a, &n, w.Bind)
 	take(&a, &n, w.Release)
 	take(&a, &n, w.Drop)
+	take(&a, &n, w.Repartition)
 	return a, n
 }
 

@@ -103,6 +103,13 @@ type Policy struct {
 	// BackfillBudget bounds how many waiting jobs one pass tries on reserved nodes;
 	// default 200.
 	BackfillBudget int `json:"backfillBudget,omitempty"`
+
+	// RepartitionTimeout is how long a Repartition may go unreported; default
+	// 5 minutes.
+	RepartitionTimeout Duration `json:"repartitionTimeout,omitempty"`
+	// Geometry says how the GPUs of each pool may be divided; a pool that has no entry,
+	// nor the entry for all others, is fixed.
+	Geometry []Geometry `json:"geometry,omitempty"`
 }
 
 // A Locality says how far a gang without a required level may be scattered to keep
@@ -162,6 +169,11 @@ func (p Policy) withDefaults() Policy {
 	setDefault(&p.ReservationTimeout, 30*Minute)
 	setDefault(&p.AssumedRuntime, 24*Hour)
 	setDefault(&p.BackfillBudget, 200)
+	setDefault(&p.RepartitionTimeout, 5*Minute)
+	p.Geometry = slices.Clone(p.Geometry)
+	for i := range p.Geometry {
+		p.Geometry[i] = p.Geometry[i].withDefaults()
+	}
 	return p
 }
 
@@ -217,6 +229,10 @@ func (f *Fabric) check(levels []string) *Error {
 func (c Config) clone() Config {
 	c.Levels = append([]string(nil), c.Levels...)
 	c.Fabric.Tapers = slices.Clone(c.Fabric.Tapers)
+	c.Policy.Geometry = slices.Clone(c.Policy.Geometry)
+	for i := range c.Policy.Geometry {
+		c.Policy.Geometry[i].Layout = slices.Clone(c.Policy.Geometry[i].Layout)
+	}
 	return c
 }
 
@@ -251,6 +267,7 @@ func (p *Policy) check() *Error {
 		{"reserveAfter", p.ReserveAfter},
 		{"reservationTimeout", p.ReservationTimeout},
 		{"assumedRuntime", p.AssumedRuntime},
+		{"repartitionTimeout", p.RepartitionTimeout},
 	} {
 		if err := checkSpan(f.value); err != nil {
 			return err.in(f.name)
@@ -276,5 +293,5 @@ func (p *Policy) check() *Error {
 	if p.MaxRetryBackoff != 0 && p.MaxRetryBackoff < p.RetryBackoff {
 		return refuse(ErrInvalid, "maxRetryBackoff", "is shorter than retryBackoff")
 	}
-	return nil
+	return p.checkGeometry()
 }

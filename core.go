@@ -51,6 +51,24 @@ type Core struct {
 	replicas int // of all jobs
 	orders   map[ActionID]*replica
 
+	// tables by name: those that were told, and those of package mig that were asked
+	// for. nextRank is when to look again at what is in demand of them.
+	tables   map[string]*table
+	nextRank Time
+	// repartitions are the orders about GPUs that are out; pools when GPUs were changed.
+	repartitions map[ActionID]*repartition
+	pools        map[string]*pool
+	// dividing counts the nodes that go by a table, pliable those whose GPUs may change;
+	// astray lists the GPUs that are to
+	// go back to their pool's layout, drains those that are kept for a member, in order
+	// of replica. nextReshape is when to look for GPUs to change; never: when something
+	// changes.
+	dividing    int
+	pliable     int
+	astray      []gpuAt
+	drains      []*drain
+	nextReshape Time
+
 	shapes       map[string]*shape
 	demand       []int    // by level: whole gangs that wait for room in one domain of it
 	blocked      []*shape // the shapes that are blocked, in no useful order
@@ -130,7 +148,12 @@ func New(config Config) (*Core, error) {
 		timers:   btree.NewG(16, timer.less),
 		endings:  btree.NewG(16, ending.less),
 
+		tables:       map[string]*table{},
+		repartitions: map[ActionID]*repartition{},
+		pools:        map[string]*pool{},
+
 		nextReserve: never,
+		nextReshape: never,
 	}
 	c.demand = make([]int, fleet.Tree().NodeLevel()+1)
 	c.ensureQueue(quota.Root)
@@ -159,14 +182,18 @@ func (c *Core) NextWake() (Time, bool) {
 	for _, w := range c.windows {
 		at = min(at, w.until)
 	}
+	at = min(at, c.nextChange())
 	return max(at, c.now), at != never
 }
 
-// A timer is something that falls due: at most one of each kind for a replica.
+// A timer is something that falls due: at most one of each kind for a replica, or the
+// deadline of an order about a GPU.
 type timer struct {
 	at   Time
 	kind timerKind
 	rep  *replica
+	// repartition that expires; rep is nil.
+	repartition *repartition
 }
 
 type timerKind uint8
@@ -178,14 +205,18 @@ const (
 	timerBackoff
 	// timerGang: the replica was pending for too long.
 	timerGang
+	// timerRepartition: an order about a GPU expires.
+	timerRepartition
 )
 
-// less orders timers by instant, then job, replica and kind.
+// less orders timers by instant, then orders about GPUs by ID, then job, replica and kind.
 func (t timer) less(u timer) bool {
-	if t.at != u.at {
+	switch {
+	case t.at != u.at:
 		return t.at < u.at
-	}
-	if t.rep != u.rep {
+	case t.rep == nil || u.rep == nil:
+		return t.rep == nil && (u.rep != nil || t.repartition.order.ID < u.repartition.order.ID)
+	case t.rep != u.rep:
 		return lessReplica(t.rep, u.rep)
 	}
 	return t.kind < u.kind

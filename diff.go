@@ -126,6 +126,8 @@ func (c *Core) diffSeen(key memberKey, s *Sighting) (Difference, bool) {
 		return key.difference(MemberMisplaced, fmt.Sprintf("runs in life %d, not %d", s.Incarnation, rep.incarnation)), true
 	case s.Node != want.Node || s.GPUs != want.GPUs:
 		return key.difference(MemberMisplaced, fmt.Sprintf("runs on %s GPUs %s, not on %s GPUs %s", s.Node, s.GPUs, want.Node, want.GPUs)), true
+	case s.Instance != want.Instance:
+		return key.difference(MemberMisplaced, fmt.Sprintf("runs on instance %v, not on %v", s.Instance, want.Instance)), true
 	}
 	return Difference{}, false
 }

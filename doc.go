@@ -58,6 +58,8 @@
 //				go stop(a)
 //			case berth.Drop:
 //				tell(a.Job, a.Cause)
+//			case berth.Repartition:
+//				go repartition(a)
 //			}
 //		}
 //	}
@@ -67,8 +69,8 @@
 // # Jobs
 //
 // A [Job] is a gang: one or more groups of members, all placed together or not
-// at all. Each member has a [Claim]: whole GPUs, a share of one, or the host
-// alone, with host CPU and memory. Groups may start with fewer members than they
+// at all. Each member has a [Claim]: whole GPUs, an instance or a share of one, or
+// the host alone, with host CPU and memory. Groups may start with fewer members than they
 // would like (Group.Min) and grow. A job with a [Service] is a number of such
 // gangs, called replicas, each placed whole by itself; [JobScaled] changes their
 // number. Every other job has one replica, number 0.
@@ -141,6 +143,43 @@
 // Jobs that ask for the same are one question: when it is answered with no, none of
 // them is looked at again until something changes that could help.
 //
+// # Parts of a GPU
+//
+// Who may be together on a GPU depends on how it is divided, its [GPUMode]:
+//
+//	mode        who shares it                       a fatal fault of one process takes
+//	whole       nobody                              its own gang
+//	mig         anybody, in instances               what is in the same instance
+//	mps         one tenant, side by side            everybody on the GPU
+//	time-slice  one tenant, interactive, in turn    its own gang
+//
+// Tenants that do not trust each other share a GPU by MIG alone. [Core.BlastRadius] tells
+// for a GPU, [Core.Explain] for a job and [Core.Report] for the fleet what goes when
+// something goes wrong.
+//
+// A GPU is in one mode at a time. What a member needs is ordered before it is started:
+// the [Bind] lists in After the [Repartition] that has to be done first.
+//
+//	                                   Done
+//	as it was ── Repartition ─▶ out ─────────▶ as ordered
+//	    ▲                        │ │ deadline, and a member runs on it ─▶ as ordered
+//	    │        Failed          │ │
+//	    └────────────────────────┘ │ deadline, and none does
+//	    │                          ▼
+//	    └──── GPUPartitioned ─── unknown: it takes nobody
+//
+// How a GPU divides into instances its table says (GPU.Table, package mig), never
+// arithmetic on slices. Where an instance goes is where it leaves the most of what is
+// in demand still possible: the profiles are weighed by what waits and what was given
+// lately. A [Geometry] says for each pool what may change: nothing; the mode and the
+// layout, at a price and within rates; or the mode alone, while instances come and go
+// with their members. Instances in use are never touched: a GPU on which they are in the
+// way of a member that has waited long enough is kept from newcomers until they have
+// ended.
+//
+// An instance is charged the part of the memory slices that it has, so that a GPU never
+// charges more than itself, however it is divided.
+//
 // # Reservations
 //
 // A gang that has waited for Policy.ReserveAfter may get a reservation: the core plans,
@@ -174,7 +213,7 @@
 //
 // # What this version does not do
 //
-// Preemption, draining and MIG claims are not in yet. The fields that ask for them are
-// refused with [ErrUnsupported], never ignored. So nothing that runs is stopped for a
-// reservation either.
+// Preemption and draining are not in yet. The fields that ask for them are refused with
+// [ErrUnsupported], never ignored. So nothing that runs is stopped for a reservation or a
+// repartition either.
 package berth

@@ -66,6 +66,43 @@ func (m *ShareMode) UnmarshalText(b []byte) error {
 	return err
 }
 
+// A GPUMode is how a GPU may be used. It is in one mode at a time, and a change is an
+// order: see Repartition.
+type GPUMode uint8
+
+const (
+	// ModeWhole: by one member at a time.
+	ModeWhole GPUMode = iota
+	// ModeMIG: divided into instances, each for one member of anybody.
+	ModeMIG
+	// ModeMPS: by members of one tenant side by side, under NVIDIA's Multi-Process
+	// Service.
+	ModeMPS
+	// ModeTimeSlice: by interactive members of one tenant in turn.
+	ModeTimeSlice
+)
+
+var gpuModeNames = [...]string{"whole", "mig", "mps", "time-slice"}
+
+// ParseGPUMode is the inverse of GPUMode.String.
+func ParseGPUMode(s string) (GPUMode, error) {
+	v, err := parseEnum("mode", gpuModeNames[:], s)
+	return GPUMode(v), err
+}
+
+func (m GPUMode) String() string { return enumName("GPUMode", gpuModeNames[:], uint8(m)) }
+func (m GPUMode) MarshalText() ([]byte, error) {
+	return marshalEnum("mode", gpuModeNames[:], uint8(m))
+}
+
+func (m *GPUMode) UnmarshalText(b []byte) error {
+	v, err := ParseGPUMode(string(b))
+	if err == nil {
+		*m = v
+	}
+	return err
+}
+
 // A State is where one replica of a job stands.
 type State uint8
 

@@ -1,6 +1,9 @@
 package berth
 
-import "github.com/berth-sched/berth/quota"
+import (
+	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/quota"
+)
 
 // An Event is a fact that the embedder tells the core with Apply. The set of
 // events is closed: the types of this file.
@@ -63,6 +66,24 @@ type GPUFailed struct {
 type GPURepaired struct {
 	Node NodeID `json:"node"`
 	GPU  int    `json:"gpu"`
+}
+
+// GPUPartitioned tells in which mode a GPU is and which instances it has: somebody
+// changed it by hand, or a Repartition got lost. What members hold must be part of it,
+// and no order about the GPU may be out.
+type GPUPartitioned struct {
+	Node NodeID  `json:"node"`
+	GPU  int     `json:"gpu"`
+	Mode GPUMode `json:"mode"`
+	// Instances that exist, in ModeMIG.
+	Instances []mig.Placement `json:"instances,omitempty"`
+}
+
+// MIGTableSet tells how a product divides, as its driver reports it. It goes by the
+// table's name, and wins over the table of package mig. A table that nodes go by cannot
+// be changed.
+type MIGTableSet struct {
+	Table mig.Product `json:"table"`
 }
 
 // ReservationSet sets nodes aside for a time, or changes the reservation of that ID:
@@ -176,6 +197,8 @@ func (NodeDraining) Kind() string       { return "nodeDraining" }
 func (NodeLost) Kind() string           { return "nodeLost" }
 func (GPUFailed) Kind() string          { return "gpuFailed" }
 func (GPURepaired) Kind() string        { return "gpuRepaired" }
+func (GPUPartitioned) Kind() string     { return "gpuPartitioned" }
+func (MIGTableSet) Kind() string        { return "migTableSet" }
 func (ReservationSet) Kind() string     { return "reservationSet" }
 func (ReservationRemoved) Kind() string { return "reservationRemoved" }
 func (QueueSet) Kind() string           { return "queueSet" }
@@ -197,6 +220,8 @@ func (NodeDraining) event()       {}
 func (NodeLost) event()           {}
 func (GPUFailed) event()          {}
 func (GPURepaired) event()        {}
+func (GPUPartitioned) event()     {}
+func (MIGTableSet) event()        {}
 func (ReservationSet) event()     {}
 func (ReservationRemoved) event() {}
 func (QueueSet) event()           {}

@@ -31,6 +31,8 @@ type ReplicaExplanation struct {
 	Members []MemberPlacement `json:"members,omitempty"`
 	// Bandwidth that the placement is expected to give; nil while it has none.
 	Bandwidth *Bandwidth `json:"bandwidth,omitempty"`
+	// Fate names the jobs that go with it if its GPUs go; nil: it shares none.
+	Fate *Fate `json:"fate,omitempty"`
 	// Order that is out about the replica; zero: none.
 	Order ActionID `json:"order,omitempty"`
 	// Reason why it waits for a place, for a gang that runs short: why the first
@@ -57,6 +59,14 @@ type Reason struct {
 	ExpectedStart Time `json:"expectedStart,omitempty"`
 	// Reserved is set if the gang has a reservation.
 	Reserved *ReservationReport `json:"reserved,omitempty"`
+	// Kept is the GPU that is kept from others for it, until the instant in Until.
+	Kept *GPURef `json:"kept,omitempty"`
+}
+
+// A GPURef names a GPU.
+type GPURef struct {
+	Node NodeID `json:"node"`
+	GPU  int    `json:"gpu"`
 }
 
 // A LevelFinding says what the search found at one level.
@@ -102,6 +112,8 @@ const (
 	ReasonGPUs ReasonCode = "gpus"
 	// ReasonShares: too little is left of the GPUs that may be shared.
 	ReasonShares ReasonCode = "shares"
+	// ReasonInstances: too few instances of the profiles that would do are free.
+	ReasonInstances ReasonCode = "instances"
 	// ReasonHost: too little host CPU or memory is free where GPUs are.
 	ReasonHost ReasonCode = "host"
 	// ReasonReserved: there is room, but it is set aside for others.
@@ -141,6 +153,7 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 		}
 	}
 	out.Bandwidth = c.bandwidth(rep)
+	out.Fate = c.fate(rep)
 	if rep.order != nil {
 		out.Order = rep.order.Header().ID
 	}
@@ -258,6 +271,7 @@ func (c *Core) capacityReason(e *entry) Reason {
 		reason.Text = "it would fit where nodes are set aside, and others are tried there before it"
 		reason.Relax = "the next change there, or an end of what is before it"
 	}
+	c.explainGeometry(e, &reason)
 	if w := e.rep.reserved; w != nil {
 		report := c.reportWindow(w)
 		reason.Reserved, reason.ExpectedStart = &report, max(w.from, c.now)
@@ -382,6 +396,8 @@ func (c *Core) shortageReason(e *entry, request *gang.Request, short *gang.Short
 		return Reason{Code: ReasonGPUs, Text: free, Relax: fmt.Sprintf("free GPUs for %d more members, %s", more, e.each(short.Group))}
 	case short.Tightest == gang.Shares:
 		return Reason{Code: ReasonShares, Text: free, Relax: fmt.Sprintf("room for %d more shares", more)}
+	case short.Tightest == gang.Instances:
+		return Reason{Code: ReasonInstances, Text: free, Relax: fmt.Sprintf("instances for %d more members, %s", more, e.each(short.Group))}
 	case short.Tightest == gang.HostCPU, short.Tightest == gang.HostMemory:
 		return Reason{Code: ReasonHost, Text: free + ": " + short.Tightest.String() + " is short", Relax: fmt.Sprintf("%s for %d more members", short.Tightest, more)}
 	}
@@ -436,6 +452,12 @@ func (e *entry) each(group int) string {
 	var parts []string
 	if cl.GPUs > 0 {
 		parts = append(parts, amount(quota.GPU, int64(cl.GPUs)*1000))
+	}
+	if cl.MIG != "" {
+		parts = append(parts, "one "+cl.MIG+" instance")
+	}
+	if f := cl.Fraction; f != nil {
+		parts = append(parts, f.describe())
 	}
 	if cl.Share != nil {
 		parts = append(parts, milli(int64(cl.Share.Milli))+" of a GPU")

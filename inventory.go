@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -17,6 +18,10 @@ type node struct {
 	class    int
 	product  quota.ProductIndex
 	graph    *graphEntry // nil: it tells no links
+	table    *table      // nil: its GPUs do not divide
+	geometry Geometry
+	base     []mig.ProfileName // geometry.Layout in order
+	gpus     []gpuState
 	cordoned bool
 	reason   string // why it is cordoned
 	// windows the node is in, in order of name. The list is never changed, but
@@ -42,6 +47,7 @@ type classKey struct {
 	compute       ComputeCapability
 	gpus          int
 	nvlink        bool
+	table         string
 	// fence names the windows that a node is in; empty: none.
 	fence string
 }
@@ -50,7 +56,7 @@ func keyOf(n *Node) classKey {
 	k := classKey{pool: n.Pool, gpus: len(n.GPUs)}
 	if len(n.GPUs) > 0 {
 		g := &n.GPUs[0]
-		k.product, k.gpuMemory, k.compute, k.nvlink = g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique != ""
+		k.product, k.gpuMemory, k.compute, k.nvlink, k.table = g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique != "", g.Table
 	}
 	return k
 }
@@ -67,6 +73,7 @@ func (k classKey) compare(l classKey) int {
 		cmp.Compare(k.gpus, l.gpus),
 		cmp.Compare(k.pool, l.pool),
 		compareBool(k.nvlink, l.nvlink),
+		cmp.Compare(k.table, l.table),
 		cmp.Compare(k.fence, l.fence),
 	)
 }
@@ -92,7 +99,7 @@ func (k classKey) admits(g *Group) bool {
 		k.gpuMemory < s.MinGPUMemoryMiB,
 		k.compute.Less(s.MinComputeCapability),
 		k.gpus < g.Claim.GPUs,
-		k.gpus == 0 && g.Claim.Share != nil,
+		k.gpus == 0 && g.Claim.device(),
 		g.Claim.NVLink && !k.nvlink:
 		return false
 	}
@@ -110,11 +117,12 @@ type classTable struct {
 
 type classEntry struct {
 	key     classKey
+	table   *table
 	windows []*window // those that key.fence names
 	nodes   int       // 0: vacant
 }
 
-func (t *classTable) add(k classKey, windows []*window) int {
+func (t *classTable) add(k classKey, table *table, windows []*window) int {
 	i, known := t.byKey[k]
 	if !known {
 		i = slices.IndexFunc(t.list, func(e classEntry) bool { return e.nodes == 0 })
@@ -122,7 +130,7 @@ func (t *classTable) add(k classKey, windows []*window) int {
 			i = len(t.list)
 			t.list = append(t.list, classEntry{})
 		}
-		t.list[i].key, t.list[i].windows = k, windows
+		t.list[i].key, t.list[i].table, t.list[i].windows = k, table, windows
 		t.byKey[k] = i
 		t.version++
 	}
@@ -134,9 +142,14 @@ func (t *classTable) drop(i int) {
 	t.list[i].nodes--
 	if t.list[i].nodes == 0 {
 		delete(t.byKey, t.list[i].key)
-		t.list[i].windows = nil
+		t.list[i].table, t.list[i].windows = nil, nil
 		t.version++
 	}
+}
+
+// admits is classKey.admits, and reports whether an instance that is claimed can be had.
+func (e *classEntry) admits(g *Group) bool {
+	return e.key.admits(g) && (!g.Claim.instance() || len(e.table.profiles(&g.Claim)) > 0)
 }
 
 // matching lists the classes that admit the group, in the order of their keys. Of
@@ -145,13 +158,32 @@ func (t *classTable) matching(g *Group, open func([]*window) bool) []topology.Cl
 	var classes []topology.Class
 	for i := range t.list {
 		e := &t.list[i]
-		if e.nodes > 0 && e.key.admits(g) && (e.key.fence == "" || open != nil && open(e.windows)) {
+		if e.nodes > 0 && e.admits(g) && (e.key.fence == "" || open != nil && open(e.windows)) {
 			classes = append(classes, topology.Class(i))
 		}
 	}
 	slices.SortFunc(classes, func(a, b topology.Class) int { return t.list[a].key.compare(t.list[b].key) })
 	return classes
 }
+
+// instances lists the profiles that serve a claim on some classes, those that cost the
+// least first.
+func (t *classTable) instances(cl *Claim, classes []topology.Class) []gang.Profile {
+	if !cl.instance() {
+		return nil
+	}
+	var list []gang.Profile
+	for _, class := range classes {
+		for _, p := range t.list[class].table.profiles(cl) {
+			list = append(list, gang.Profile{Class: class, Index: p})
+		}
+	}
+	// Stable: by price, then as the classes and the tables have it.
+	slices.SortStableFunc(list, func(a, b gang.Profile) int { return cmp.Compare(t.milli(a), t.milli(b)) })
+	return list
+}
+
+func (t *classTable) milli(p gang.Profile) int { return t.list[p.Class].table.lattice.Milli(p.Index) }
 
 // An ownerKey is who may be together on a shared GPU.
 type ownerKey struct {
@@ -204,11 +236,15 @@ func (t *ownerTable) releaseShare(s gang.Share) {
 func (c *Core) addNode(spec Node) *Error {
 	key, windows := keyOf(&spec), c.windowsAround(&spec)
 	key.fence = fenceOf(windows)
+	var table *table
+	if key.table != "" {
+		table, _ = c.table(key.table) // checked
+	}
 	product, err := c.retainProduct(key.product)
 	if err != nil {
 		return err
 	}
-	class := c.classes.add(key, windows)
+	class := c.classes.add(key, table, windows)
 	i, err := c.addToFleet(&spec, key, class)
 	if err != nil {
 		c.classes.drop(class)
@@ -218,7 +254,15 @@ func (c *Core) addNode(spec Node) *Error {
 	for int(i) >= len(c.nodes) {
 		c.nodes = append(c.nodes, nil)
 	}
-	n := &node{spec: spec, index: i, class: class, product: product, windows: windows}
+	n := &node{
+		spec: spec, index: i, class: class, product: product, windows: windows, table: table,
+		gpus: make([]gpuState, len(spec.GPUs)),
+	}
+	n.setGeometry(c.config.Policy.geometryOf(spec.Pool))
+	if table != nil {
+		table.nodes++
+	}
+	c.countPliable(n, 1)
 	for _, w := range windows {
 		w.add(n)
 	}
@@ -226,9 +270,8 @@ func (c *Core) addNode(spec Node) *Error {
 	c.nodeByID[spec.ID] = n
 	c.wire(n)
 	for g := range spec.GPUs {
-		if spec.GPUs[g].Failed {
-			c.fleet.SetHealthy(i, g, false)
-		}
+		c.divide(n, g)
+		c.settleGPU(n, g)
 	}
 	return nil
 }
@@ -246,6 +289,10 @@ func (c *Core) retainProduct(name string) (quota.ProductIndex, *Error) {
 }
 
 func (c *Core) addToFleet(spec *Node, key classKey, class int) (topology.Node, *Error) {
+	var lattice *mig.Lattice
+	if t := c.classes.list[class].table; t != nil {
+		lattice = t.lattice
+	}
 	if len(c.classes.byKey) > maxKinds {
 		return 0, refuse(ErrLimit, "node", fmt.Sprintf("the fleet has %d kinds of node already (pool, product, memory and number of GPUs)", maxKinds))
 	}
@@ -253,6 +300,7 @@ func (c *Core) addToFleet(spec *Node, key classKey, class int) (topology.Node, *
 		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(class),
 		GPUs: len(spec.GPUs), GPUMemoryMiB: key.gpuMemory,
 		CPUMilli: spec.CPUMilli, MemoryMiB: spec.MemoryMiB,
+		Lattice: lattice, MaxShares: spec.maxShares(),
 	})
 	if err != nil {
 		return 0, refuse(ErrConflict, "node.id", err.Error())
@@ -265,6 +313,12 @@ func (c *Core) removeNode(n *node) {
 	for _, w := range n.windows {
 		w.remove(n)
 	}
+	c.dropRepartitions(n)
+	for g := range n.gpus {
+		c.lapse(n, g)
+	}
+	c.astray = slices.DeleteFunc(c.astray, func(at gpuAt) bool { return at.node == n })
+	c.countPliable(n, -1)
 	must(c.fleet.RemoveNode(n.index))
 	if n.freed {
 		i := slices.Index(c.freedNodes, n)
@@ -275,7 +329,18 @@ func (c *Core) removeNode(n *node) {
 	c.classes.drop(n.class)
 	c.graphs.release(n.graph)
 	c.quota.ReleaseProduct(n.product)
+	if n.table != nil {
+		n.table.nodes--
+	}
 }
+
+// setGeometry sets the geometry of the node's pool.
+func (n *node) setGeometry(g Geometry) {
+	n.geometry, n.base = g, slices.SortedFunc(slices.Values(g.Layout), mig.ProfileName.Compare)
+}
+
+// class16 is the class as the packages below know it.
+func (n *node) class16() topology.Class { return topology.Class(n.class) }
 
 // matchesLabels reports whether the node carries all of the labels, given as
 // sorted pairs.

@@ -61,13 +61,17 @@ type Group struct {
 	Topology Topology `json:"topology,omitzero"`
 }
 
-// A Claim is what one member needs on its node. At most one of GPUs, MIG and
-// Share is set; with none the member needs the host alone.
+// A Claim is what one member needs on its node. At most one of GPUs, MIG, Fraction
+// and Share is set; with none the member needs the host alone.
 type Claim struct {
 	// GPUs is a number of whole GPUs.
 	GPUs int `json:"gpus,omitempty"`
-	// MIG names a profile, such as "1g.10gb". This version refuses it.
+	// MIG names the profile of one instance, such as "1g.10gb" or "cpx_nps1". Members
+	// with instances share a GPU with anybody: the hardware keeps them apart.
 	MIG string `json:"mig,omitempty"`
+	// Fraction asks for one instance by what it has, of the cheapest profile that will
+	// do.
+	Fraction *Fraction `json:"fraction,omitempty"`
 	// Share is a part of one GPU.
 	Share *Share `json:"share,omitempty"`
 	// NVLink asks that the member's GPUs reach each other over NVLink.
@@ -76,6 +80,17 @@ type Claim struct {
 	CPUMilli int64 `json:"cpuMilli,omitempty"`
 	// MemoryMiB is host memory.
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+}
+
+// A Fraction is an instance of a GPU, stated by what it has to have: "at least 30
+// SMs and 18 GiB". SMs are not in proportion to slices (an A100 divides 98 of its 108),
+// so the tables of package mig say which profile serves. What a table does not know
+// serves nobody who asks for it.
+type Fraction struct {
+	// MinSMs is a number of streaming multiprocessors; zero: any.
+	MinSMs int `json:"minSMs,omitempty"`
+	// MinMemoryMiB of device memory; zero: any.
+	MinMemoryMiB int64 `json:"minMemoryMiB,omitempty"`
 }
 
 // A Share is a part of one GPU, together with other members of the same tenant
@@ -196,19 +211,28 @@ func (j *Job) clone() Job {
 	c.Groups = slices.Clone(j.Groups)
 	for i := range c.Groups {
 		g := &c.Groups[i]
-		if g.Claim.Share != nil {
-			share := *g.Claim.Share
-			g.Claim.Share = &share
-		}
+		g.Claim.Share, g.Claim.Fraction = copied(g.Claim.Share), copied(g.Claim.Fraction)
 		g.Selector = g.Selector.clone()
 		g.Topology.Segments = slices.Clone(g.Topology.Segments)
 	}
-	if j.Service != nil {
-		service := *j.Service
-		c.Service = &service
-	}
+	c.Service = copied(j.Service)
 	return c
 }
+
+// copied returns a pointer to a copy of what a pointer leads to.
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}
+
+// instance reports whether the claim is for an instance of a divided GPU.
+func (cl *Claim) instance() bool { return cl.MIG != "" || cl.Fraction != nil }
+
+// device reports whether the claim is for GPUs or a part of one.
+func (cl *Claim) device() bool { return cl.GPUs > 0 || cl.Share != nil || cl.instance() }
 
 func (s Selector) clone() Selector {
 	s.Pools, s.Products, s.Labels = slices.Clone(s.Pools), slices.Clone(s.Products), maps.Clone(s.Labels)
@@ -220,6 +244,9 @@ func (n *Node) clone() Node {
 	c := *n
 	c.Domains = slices.Clone(n.Domains)
 	c.GPUs = slices.Clone(n.GPUs)
+	for i := range c.GPUs {
+		c.GPUs[i].Instances = slices.Clone(c.GPUs[i].Instances)
+	}
 	c.NICs = slices.Clone(n.NICs)
 	c.Links = slices.Clone(n.Links)
 	for i := range c.Links {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -122,28 +123,60 @@ func (cl *Claim) check(class Class) *Error {
 	if cl.GPUs < 0 || cl.GPUs > MaxGPUs {
 		return refuse(ErrInvalid, "gpus", fmt.Sprintf("%d is outside 0..%d, what a node can carry", cl.GPUs, MaxGPUs))
 	}
-	if cl.MIG != "" {
-		return refuse(ErrUnsupported, "mig", "MIG instances are not scheduled yet")
-	}
 	if err := checkAmount(cl.CPUMilli); err != nil {
 		return err.in("cpuMilli")
 	}
 	if err := checkAmount(cl.MemoryMiB); err != nil {
 		return err.in("memoryMiB")
 	}
+	if !cl.device() && cl.CPUMilli == 0 && cl.MemoryMiB == 0 {
+		return refuse(ErrInvalid, "", "asks for nothing")
+	}
+	if err := cl.checkDevice(class); err != nil {
+		return err
+	}
 	if cl.NVLink && cl.GPUs == 0 {
-		return refuse(ErrInvalid, "nvlink", "needs whole GPUs")
+		return refuse(ErrInvalid, "nvlink", "needs whole GPUs: instances and shares have no NVLink of their own")
 	}
-	if cl.Share == nil {
-		if cl.GPUs == 0 && cl.CPUMilli == 0 && cl.MemoryMiB == 0 {
-			return refuse(ErrInvalid, "", "asks for nothing")
+	return nil
+}
+
+// checkDevice checks what the claim wants of the GPUs.
+func (cl *Claim) checkDevice(class Class) *Error {
+	for _, part := range []struct {
+		field  string
+		wanted bool
+		beside bool
+	}{
+		{"share", cl.Share != nil, cl.GPUs > 0 || cl.instance()},
+		{"mig", cl.MIG != "", cl.GPUs > 0 || cl.Fraction != nil},
+		{"fraction", cl.Fraction != nil, cl.GPUs > 0},
+	} {
+		if part.wanted && part.beside {
+			return refuse(ErrInvalid, part.field, "a claim is for whole GPUs, an instance or a share: one of them")
 		}
-		return nil
 	}
-	if cl.GPUs > 0 {
-		return refuse(ErrInvalid, "share", "a claim is for whole GPUs or for a share, not both")
+	switch {
+	case cl.Share != nil:
+		return cl.Share.check(class).in("share")
+	case cl.MIG != "":
+		if _, err := mig.ParseProfileName(cl.MIG); err != nil {
+			return refuse(ErrInvalid, "mig", fmt.Sprintf("%q is not the name of a profile", cl.MIG))
+		}
+	case cl.Fraction != nil:
+		return cl.Fraction.check().in("fraction")
 	}
-	return cl.Share.check(class).in("share")
+	return nil
+}
+
+func (f *Fraction) check() *Error {
+	switch {
+	case f.MinSMs < 0 || f.MinSMs > maxOrdinal:
+		return refuse(ErrInvalid, "minSMs", fmt.Sprintf("%d is outside 0..%d", f.MinSMs, maxOrdinal))
+	case f.MinSMs == 0 && f.MinMemoryMiB == 0:
+		return refuse(ErrInvalid, "", "asks for nothing")
+	}
+	return checkAmount(f.MinMemoryMiB).in("minMemoryMiB")
 }
 
 func (s *Share) check(class Class) *Error {

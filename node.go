@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
 
@@ -34,7 +35,7 @@ type Node struct {
 	// their parent.
 	Domains []string `json:"domains,omitempty"`
 	// GPUs in index order. All of a node's GPUs are of one product, memory size,
-	// compute capability and NVLink clique, or none has a clique.
+	// compute capability, table and NVLink clique, or none has a clique.
 	GPUs []GPU `json:"gpus,omitempty"`
 	// Links says how the GPUs reach each other: row i, column j is the word of
 	// nvidia-smi topo -m for GPU i and GPU j, such as "NV12", "PIX" or "SYS", and "X"
@@ -67,6 +68,18 @@ type GPU struct {
 	// Clique names the set of GPUs this one reaches over NVLink. It may span
 	// nodes (NVL72). Empty: no NVLink.
 	Clique string `json:"clique,omitempty"`
+	// Table names the table that says how the GPU divides into instances: that of a
+	// product of package mig, such as "H100-80GB", or one told with MIGTableSet, which
+	// wins. Empty: it does not divide.
+	Table string `json:"table,omitempty"`
+	// Mode that the GPU is in and, in ModeMIG, the instances that exist. Later changes
+	// are told with GPUPartitioned; NodeUpdated passes over both.
+	Mode      GPUMode         `json:"mode,omitzero"`
+	Instances []mig.Placement `json:"instances,omitempty"`
+	// MaxShares is how many members may share the GPU at a time; zero: what MPS takes,
+	// 48 clients from compute capability 7.0 on and 16 before (NVIDIA, Multi-Process
+	// Service, "Limitations"). Drivers that take more are to say so.
+	MaxShares int `json:"maxShares,omitempty"`
 	// Failed GPUs take no work. GPUFailed and GPURepaired change it later.
 	Failed bool `json:"failed,omitempty"`
 }
@@ -179,11 +192,21 @@ func (g *GPU) check(first *GPU) *Error {
 	if g.NUMANode < -1 || g.NUMANode > maxOrdinal {
 		return refuse(ErrInvalid, "numaNode", fmt.Sprintf("%d is not a NUMA node", g.NUMANode))
 	}
+	if g.MaxShares < 0 || g.MaxShares > maxOrdinal {
+		return refuse(ErrInvalid, "maxShares", fmt.Sprintf("%d is outside 0..%d", g.MaxShares, maxOrdinal))
+	}
+	if err := checkText(g.Table); err != nil {
+		return err.in("table")
+	}
 	switch {
 	case g.Product != first.Product:
 		return refuse(ErrUnsupported, "product", fmt.Sprintf("%q beside %q: a node's GPUs are of one product", g.Product, first.Product))
 	case g.MemoryMiB != first.MemoryMiB:
 		return refuse(ErrUnsupported, "memoryMiB", "differs from the node's first GPU")
+	case g.Table != first.Table:
+		return refuse(ErrUnsupported, "table", "differs from the node's first GPU")
+	case g.MaxShares != first.MaxShares:
+		return refuse(ErrUnsupported, "maxShares", "differs from the node's first GPU")
 	case g.ComputeCapability != first.ComputeCapability:
 		return refuse(ErrUnsupported, "computeCapability", "differs from the node's first GPU")
 	case g.Clique != first.Clique:
@@ -205,6 +228,20 @@ func (c *NIC) check() *Error {
 	return checkAmount(c.MbitPerSecond).in("mbitPerSecond")
 }
 
+// maxShares is how many members may share a GPU of the node.
+func (n *Node) maxShares() int {
+	if len(n.GPUs) == 0 {
+		return 0
+	}
+	switch g := &n.GPUs[0]; {
+	case g.MaxShares > 0:
+		return g.MaxShares
+	case g.ComputeCapability.Major > 0 && g.ComputeCapability.Major < 7:
+		return 16
+	}
+	return 48
+}
+
 // sameShape reports whether two descriptions of a node differ only in what may
 // change under running members: labels, host capacity, NICs and the GPUs' names
 // and health.
@@ -221,5 +258,5 @@ func (n *Node) sameShape(m *Node) bool {
 		return true
 	}
 	a, b := &n.GPUs[0], &m.GPUs[0]
-	return a.Product == b.Product && a.MemoryMiB == b.MemoryMiB && a.ComputeCapability == b.ComputeCapability && (a.Clique == "") == (b.Clique == "")
+	return a.Product == b.Product && a.MemoryMiB == b.MemoryMiB && a.Table == b.Table && a.MaxShares == b.MaxShares && a.ComputeCapability == b.ComputeCapability && (a.Clique == "") == (b.Clique == "")
 }

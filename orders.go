@@ -1,32 +1,39 @@
 package berth
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
 
 // bind gives a Bind for the members that were just booked.
 func (c *Core) bind(rep *replica, code CauseCode, detail string) {
+	after := c.prepare(rep)
+	timeout := c.config.Policy.BindTimeout
+	if len(after) > 0 {
+		timeout += c.config.Policy.RepartitionTimeout
+	}
 	for flat := range rep.members {
 		if rep.members[flat].state == memberBinding {
 			rep.members[flat].bind = c.lastAction + 1
 		}
 	}
 	rep.order = Bind{
-		Order:   c.order(rep, c.config.Policy.BindTimeout, Cause{code, detail}),
+		Order:   c.order(rep, timeout, Cause{code, detail}),
 		Members: c.placements(rep, memberBinding),
+		After:   after,
 	}
 	c.openOrder(rep)
 	c.overrun(rep)
 	c.totals.Binds++
 }
 
-// order fills in the header of the next order.
+// order fills in the header of the next order; nil: it is for nobody.
 func (c *Core) order(rep *replica, timeout Duration, cause Cause) Order {
 	c.lastAction++
-	o := Order{
-		ID: c.lastAction, At: c.now, Job: rep.job.spec.ID, Replica: rep.number,
-		Incarnation: rep.incarnation, Cause: cause,
+	o := Order{ID: c.lastAction, At: c.now, Cause: cause}
+	if rep != nil {
+		o.Job, o.Replica, o.Incarnation = rep.job.spec.ID, rep.number, rep.incarnation
 	}
 	if timeout > 0 {
 		o.Deadline = c.now.Add(timeout)
@@ -38,7 +45,7 @@ func (c *Core) order(rep *replica, timeout Duration, cause Cause) Order {
 func (c *Core) openOrder(rep *replica) {
 	h := rep.order.Header()
 	c.orders[h.ID] = rep
-	c.timers.ReplaceOrInsert(timer{h.Deadline, timerDeadline, rep})
+	c.timers.ReplaceOrInsert(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
 	c.out = append(c.out, rep.order)
 }
 
@@ -49,7 +56,7 @@ func (c *Core) closeOrder(rep *replica) {
 	}
 	h := rep.order.Header()
 	delete(c.orders, h.ID)
-	c.timers.Delete(timer{h.Deadline, timerDeadline, rep})
+	c.timers.Delete(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
 	rep.order = nil
 }
 
@@ -60,5 +67,9 @@ func (c *Core) Outstanding() []Action {
 	for _, id := range slices.Sorted(maps.Keys(c.orders)) {
 		list = append(list, c.orders[id].order)
 	}
+	for _, id := range slices.Sorted(maps.Keys(c.repartitions)) {
+		list = append(list, c.repartitions[id].order)
+	}
+	slices.SortFunc(list, func(a, b Action) int { return cmp.Compare(a.Header().ID, b.Header().ID) })
 	return list
 }

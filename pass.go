@@ -22,10 +22,14 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.now = now
 	c.expire()
 	c.mend()
+	c.rank()
+	c.tendDrains()
 	c.serveReserved()
 	c.wake()
 	c.placing = true
 	c.place()
+	c.reshape()
+	c.bringBack()
 	c.reserve()
 	c.backfill()
 	c.placing = false
@@ -66,6 +70,8 @@ func (c *Core) expire() {
 			c.giveUp(t.rep, reasons)
 		case timerDeadline:
 			c.expireOrder(t.rep)
+		case timerRepartition:
+			c.expireRepartition(t.repartition)
 		}
 	}
 }

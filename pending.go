@@ -138,6 +138,7 @@ func (c *Core) enqueue(e *entry, s *shape) {
 	} else {
 		c.noteDue(e)
 		c.freshen(e)
+		c.lookAgain()
 	}
 }
 
@@ -165,6 +166,10 @@ func (c *Core) unawait(rep *replica) {
 	if rep.reserved != nil {
 		c.endWindow(rep.reserved)
 	}
+	if rep.drain != nil {
+		c.endDrain(rep.drain)
+	}
+	rep.reshapeAt = 0
 	c.queues[rep.job.queue].waiting--
 }
 
@@ -220,6 +225,7 @@ func (c *Core) block(s *shape) {
 			c.unready(b)
 			c.noteDue(b.entries.Min())
 		}
+		c.lookAgain()
 	}
 }
 
@@ -270,6 +276,7 @@ func (c *Core) freed(n *node) {
 
 // reopened is freed for what was free before, but set aside for a gang.
 func (c *Core) reopened(n *node) {
+	c.lookAgain()
 	if !n.freed {
 		n.freed = true
 		c.freedNodes = append(c.freedNodes, n)

@@ -205,12 +205,12 @@ func (c *Core) withoutProduct(groups []gang.Group, product string) (rest []gang.
 	rest = slices.Clone(groups)
 	for i := range rest {
 		g := &rest[i]
-		if g.Claim.GPUs == 0 && g.Claim.Share.Milli == 0 {
+		if g.Claim.GPUs == 0 && g.Claim.Share.Milli == 0 && len(g.Claim.Instances) == 0 {
 			continue
 		}
-		g.Classes = slices.DeleteFunc(slices.Clone(g.Classes), func(class topology.Class) bool {
-			return c.classes.list[class].key.product == product
-		})
+		of := func(class topology.Class) bool { return c.classes.list[class].key.product == product }
+		g.Classes = slices.DeleteFunc(slices.Clone(g.Classes), of)
+		g.Claim.Instances = slices.DeleteFunc(slices.Clone(g.Claim.Instances), func(p gang.Profile) bool { return of(p.Class) })
 		cut = cut || len(g.Classes) < len(groups[i].Classes)
 	}
 	return rest, cut

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -45,6 +46,10 @@ type replica struct {
 	reserveAt Time
 	// stalled, hopeless: it is in Core.stalled, or in Core.hopeless.
 	stalled, hopeless bool
+	// drain is the GPU that is kept for it; reshapeAt is when to look again for GPUs to
+	// change for it.
+	drain     *drain
+	reshapeAt Time
 	// imagined: a plan in the making imagines it ended.
 	imagined bool
 	// exclusive has the domains that a gang has for itself.
@@ -133,6 +138,7 @@ func (c *Core) placementOf(rep *replica, flat int) MemberPlacement {
 		Group: rep.job.spec.Groups[g].Name, Index: flat - rep.job.offsets[g],
 		Node: m.node.spec.ID, GPUs: GPUSet(m.hold.GPUs),
 		ShareMilli: int(m.hold.Share.Milli), ShareMemoryMiB: m.hold.Share.MemoryMiB,
+		Instance: m.hold.Instance,
 	}
 }
 
@@ -176,11 +182,15 @@ func (rep *replica) has(in ...memberState) bool {
 	return slices.ContainsFunc(rep.members, func(m member) bool { return slices.Contains(in, m.state) })
 }
 
-// chargeOf is what a hold costs its queue. A share costs its part of a GPU.
+// chargeOf is what a hold costs its queue. A share costs its part of a GPU, an instance
+// the part of the memory slices that it has.
 func chargeOf(h *gang.Hold, n *node) quota.Charge {
 	milli := int64(1000) * int64(GPUSet(h.GPUs).Len())
-	if h.Share.Milli > 0 {
+	switch {
+	case h.Share.Milli > 0:
 		milli = int64(h.Share.Milli)
+	case h.Instance != (mig.Placement{}):
+		milli = n.table.milli(h.Instance)
 	}
 	charge := quota.Charge{GPUMilli: milli, CPUMilli: h.CPUMilli, MemoryMiB: h.MemoryMiB, Product: n.product}
 	if milli == 0 {
@@ -200,6 +210,7 @@ func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {
 	n := c.nodes[hold.Node]
 	rep.members[flat] = member{state: state, hold: hold, node: n, slot: len(n.members)}
 	n.members = append(n.members, memberAt{rep, flat})
+	c.settleGPUs(n, &hold)
 	must(c.quota.Charge(rep.job.queue, chargeOf(&hold, n)))
 	if hold.Share.Milli > 0 {
 		c.owners.uses[hold.Share.Owner]++
@@ -226,6 +237,7 @@ func (c *Core) yield(rep *replica, flat int, state memberState) {
 	must(c.quota.Discharge(rep.job.queue, chargeOf(&m.hold, n)))
 	c.owners.releaseShare(m.hold.Share)
 	rep.members[flat] = member{state: state}
+	c.settleGPUs(n, &m.hold)
 }
 
 // unbookAll frees every member in one of the given states.
@@ -335,7 +347,7 @@ func (c *Core) withdraw(rep *replica) {
 // leavePending ends what is due only while the replica is pending.
 func (c *Core) leavePending(rep *replica) {
 	if at, limited := rep.dropAt(); limited && rep.state == Pending {
-		c.timers.Delete(timer{at, timerGang, rep})
+		c.timers.Delete(timer{at: at, kind: timerGang, rep: rep})
 	}
 }
 
@@ -365,7 +377,7 @@ func (c *Core) requeue(rep *replica, backoff bool) {
 func (c *Core) pend(rep *replica) {
 	rep.state, rep.pendingSince = Pending, c.now
 	if at, limited := rep.dropAt(); limited {
-		c.timers.ReplaceOrInsert(timer{at, timerGang, rep})
+		c.timers.ReplaceOrInsert(timer{at: at, kind: timerGang, rep: rep})
 	}
 	c.await(rep)
 }
@@ -405,13 +417,13 @@ func (c *Core) backOff(rep *replica) {
 	}
 	rep.attempts++
 	rep.readyAt = c.now.Add(delay)
-	c.timers.ReplaceOrInsert(timer{rep.readyAt, timerBackoff, rep})
+	c.timers.ReplaceOrInsert(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
 }
 
 // endBackoff ends a backoff, if there is one.
 func (c *Core) endBackoff(rep *replica) {
 	if rep.readyAt != 0 {
-		c.timers.Delete(timer{rep.readyAt, timerBackoff, rep})
+		c.timers.Delete(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
 		rep.readyAt = 0
 	}
 }

@@ -17,6 +17,11 @@ type FleetReport struct {
 	// GPUs of the whole fleet, and by product.
 	GPUs     GPUCount       `json:"gpus"`
 	Products []ProductCount `json:"products,omitempty"`
+	// Divided GPUs by table.
+	Divided []DividedCount `json:"divided,omitempty"`
+	// WorstFault is the GPU of which a fatal fault would take down the most jobs; nil:
+	// no GPU is shared. See BlastRadius.
+	WorstFault *WorstFault `json:"worstFault,omitempty"`
 	// Replicas by state.
 	Replicas ReplicaCount `json:"replicas"`
 	// Waiting counts the replicas that wait for a place, by what stands in the
@@ -66,7 +71,8 @@ type GPUCount struct {
 	// Free on schedulable nodes, in healthy GPUs: whole ones and the rest of
 	// shared ones.
 	Free int64 `json:"free"`
-	// Out of service: failed, or free but cordoned.
+	// Out of service: failed, or free but cordoned, or kept for a member, or slices of a
+	// divided GPU that are in no instance.
 	Out int64 `json:"out"`
 	// Stranded is the part of Free on which no waiting member fits by itself: the
 	// fragmentation, as those who wait see it. Zero when nobody waits.
@@ -111,14 +117,19 @@ type QueueReport struct {
 
 // Totals count what happened since the core was made.
 type Totals struct {
-	Submitted    int64 `json:"submitted"`
-	Started      int64 `json:"started"`
-	Finished     int64 `json:"finished"`
-	Cancelled    int64 `json:"cancelled"`
-	Dropped      int64 `json:"dropped"`
-	Binds        int64 `json:"binds"`
-	BindsFailed  int64 `json:"bindsFailed"`
-	Releases     int64 `json:"releases"`
+	Submitted   int64 `json:"submitted"`
+	Started     int64 `json:"started"`
+	Finished    int64 `json:"finished"`
+	Cancelled   int64 `json:"cancelled"`
+	Dropped     int64 `json:"dropped"`
+	Binds       int64 `json:"binds"`
+	BindsFailed int64 `json:"bindsFailed"`
+	Releases    int64 `json:"releases"`
+	// Repartitions of GPUs, of which those for members that waited are Reshaped; Drains
+	// counts the GPUs that were kept for a member.
+	Repartitions int64 `json:"repartitions"`
+	Reshaped     int64 `json:"reshaped"`
+	Drains       int64 `json:"drains"`
 	Expired      int64 `json:"expired"`
 	PresumedDead int64 `json:"presumedDead"`
 	// Reservations counts those given to gangs, ReservationsExpired those that ended
@@ -136,7 +147,7 @@ type Totals struct {
 func (c *Core) Report() FleetReport {
 	r := FleetReport{Now: c.now, Totals: c.totals}
 	c.reportReplicas(&r)
-	products := map[string]*ProductCount{}
+	products, tables := map[string]*ProductCount{}, map[string]*DividedCount{}
 	waiting := c.waitingShapes()
 	for _, n := range c.nodes {
 		if n == nil {
@@ -149,7 +160,10 @@ func (c *Core) Report() FleetReport {
 		if len(n.spec.GPUs) == 0 {
 			continue
 		}
-		count := c.countGPUs(n, waiting)
+		count := c.countGPUs(n, waiting, tables)
+		if worst := n.worstOn(); worst != nil {
+			r.WorstFault = r.WorstFault.worse(worst)
+		}
 		r.GPUs.add(count)
 		name := n.spec.GPUs[0].Product
 		if products[name] == nil {
@@ -161,6 +175,7 @@ func (c *Core) Report() FleetReport {
 	for _, name := range slices.Sorted(maps.Keys(products)) {
 		r.Products = append(r.Products, *products[name])
 	}
+	r.Divided = dividedCounts(tables)
 	r.Reservations = c.reportReservations()
 	for _, name := range c.quota.Queues() {
 		r.Queues = append(r.Queues, c.reportQueue(name))
@@ -177,12 +192,16 @@ func (g *GPUCount) add(h GPUCount) {
 }
 
 // countGPUs counts the GPUs of one node.
-func (c *Core) countGPUs(n *node, waiting []*shape) GPUCount {
+func (c *Core) countGPUs(n *node, waiting []*shape, tables map[string]*DividedCount) GPUCount {
 	count := GPUCount{All: 1000 * int64(len(n.spec.GPUs))}
 	for _, at := range n.members {
 		count.Held += chargeOf(&at.rep.members[at.index].hold, n).GPUMilli
 	}
 	for g := range n.spec.GPUs {
+		if n.spec.GPUs[g].Mode == ModeMIG {
+			count.Free += c.countDivided(n, g, tables)
+			continue
+		}
 		if left, _ := c.fleet.ShareLeft(n.index, g); !n.cordoned && !n.spec.GPUs[g].Failed {
 			count.Free += int64(left)
 		}
@@ -199,7 +218,7 @@ func (c *Core) countGPUs(n *node, waiting []*shape) GPUCount {
 func (c *Core) serves(n *node, s *shape) bool {
 	c.compile(s)
 	return slices.ContainsFunc(s.minimum.Groups, func(g gang.Group) bool {
-		return (g.Claim.GPUs > 0 || g.Claim.Share.Milli > 0) && c.takes(n, &g)
+		return (g.Claim.GPUs > 0 || g.Claim.Share.Milli > 0 || len(g.Claim.Instances) > 0) && c.takes(n, &g)
 	})
 }
 

@@ -157,8 +157,9 @@ func (c *Core) request(spec *shapeSpec) gang.Request {
 	}
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
+		classes := c.classes.matching(g, nil)
 		r.Groups = append(r.Groups, gang.Group{
-			Count: g.Replicas, Min: g.min(), Claim: c.claim(spec.Tenant, &g.Claim), Classes: c.classes.matching(g, nil),
+			Count: g.Replicas, Min: g.min(), Claim: c.claim(spec.Tenant, &g.Claim, classes), Classes: classes,
 			Match: c.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
 			Balance: level(g.Topology.Balance), Spread: level(g.Topology.Spread), MaxSkew: g.Topology.MaxSkew,
 		})
@@ -175,8 +176,10 @@ func (c *Core) request(spec *shapeSpec) gang.Request {
 	return r
 }
 
-func (c *Core) claim(tenant TenantID, cl *Claim) gang.Claim {
-	out := gang.Claim{GPUs: cl.GPUs, CPUMilli: cl.CPUMilli, MemoryMiB: cl.MemoryMiB}
+func (c *Core) claim(tenant TenantID, cl *Claim, classes []topology.Class) gang.Claim {
+	out := gang.Claim{
+		GPUs: cl.GPUs, CPUMilli: cl.CPUMilli, MemoryMiB: cl.MemoryMiB, Instances: c.classes.instances(cl, classes),
+	}
 	if cl.Share != nil {
 		out.Share = gang.Share{
 			Milli: int32(cl.Share.Milli), MemoryMiB: cl.Share.MemoryMiB,
@@ -219,6 +222,9 @@ func (c *Core) chargeFor(r *gang.Request) quota.Charge {
 		g := &r.Groups[i]
 		n := int64(g.Count)
 		milli := int64(g.Claim.GPUs)*1000 + int64(g.Claim.Share.Milli)
+		if len(g.Claim.Instances) > 0 {
+			milli = c.leastMilli(g)
+		}
 		total.GPUMilli += n * milli
 		total.CPUMilli += n * g.Claim.CPUMilli
 		total.MemoryMiB += n * g.Claim.MemoryMiB

@@ -27,6 +27,12 @@ type snapshot struct {
 	// QuotaFreed, and Freed of a node: the next pass looks at what it could help.
 	QuotaFreed bool `json:"quotaFreed,omitempty"`
 
+	Tables []savedTable `json:"tables,omitempty"`
+	Pools  []savedPool  `json:"pools,omitempty"`
+	// When to look again at what is in demand, and for GPUs to change.
+	NextRank    Time `json:"nextRank"`
+	NextReshape Time `json:"nextReshape"`
+
 	Reservations []savedReservation `json:"reservations,omitempty"`
 	// When and whether to look for gangs to reserve for, and for work to backfill.
 	NextReserve Time `json:"nextReserve"`
@@ -48,10 +54,11 @@ type savedWindow struct {
 }
 
 type savedNode struct {
-	Node     Node   `json:"node"`
-	Cordoned bool   `json:"cordoned,omitempty"`
-	Freed    bool   `json:"freed,omitempty"`
-	Reason   string `json:"reason,omitempty"`
+	Node     Node       `json:"node"`
+	Cordoned bool       `json:"cordoned,omitempty"`
+	Freed    bool       `json:"freed,omitempty"`
+	Reason   string     `json:"reason,omitempty"`
+	GPUs     []savedGPU `json:"gpus,omitempty"`
 }
 
 type savedJob struct {
@@ -90,6 +97,8 @@ type savedReplica struct {
 	Stalled   bool         `json:"stalled,omitempty"`
 	Hopeless  bool         `json:"hopeless,omitempty"`
 	Exclusive [][]string   `json:"exclusive,omitempty"`
+	Drain     *savedDrain  `json:"drain,omitempty"`
+	ReshapeAt Time         `json:"reshapeAt,omitempty"`
 }
 
 type savedMember struct {
@@ -107,6 +116,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: c.totals,
 		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{}, QuotaFreed: c.quotaFreed,
 		NextReserve: c.nextReserve, BackfillDue: c.backfillDue, Lessened: c.lessened,
+		Tables: c.saveTables(), Pools: c.savePools(), NextRank: c.nextRank, NextReshape: c.nextReshape,
 	}
 	for _, w := range c.windows {
 		if w.advance != nil {
@@ -119,7 +129,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
 		n := c.nodeByID[id]
-		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.freed, n.reason})
+		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.freed, n.reason, n.saveGPUs()})
 	}
 	s.Queues = c.savedQueues()
 	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
@@ -168,6 +178,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, ReadyAt: rep.readyAt,
 		Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
+		Drain: rep.saveDrain(), ReshapeAt: rep.reshapeAt,
 		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled, Hopeless: rep.hopeless,
 	}
 	if w := rep.reserved; w != nil {
@@ -238,6 +249,16 @@ func (c *Core) restore(s *snapshot) *Error {
 		return refuse(ErrInvalid, "now", "is before the epoch, or lastAction is out of range")
 	}
 	c.now, c.lastAction = s.Now, s.LastAction
+	for i := range s.Tables {
+		if err := c.restoreTable(&s.Tables[i]); err != nil {
+			return err.in(index("tables", i))
+		}
+	}
+	for i := range s.Pools {
+		if err := c.restorePool(&s.Pools[i]); err != nil {
+			return err.in(index("pools", i))
+		}
+	}
 	for i := range s.Nodes {
 		if err := c.restoreNode(&s.Nodes[i]); err != nil {
 			return err.in(index("nodes", i))
@@ -270,6 +291,7 @@ func (c *Core) restore(s *snapshot) *Error {
 	c.restoreStalled(s.Jobs)
 	c.nextReserve, c.backfillDue = s.NextReserve, s.BackfillDue
 	c.quotaFreed, c.lessened = s.QuotaFreed, s.Lessened
+	c.nextRank, c.nextReshape = s.NextRank, s.NextReshape
 	c.totals = s.Totals
 	return nil
 }
@@ -281,7 +303,13 @@ func (c *Core) restoreNode(s *savedNode) *Error {
 	if err := checkText(s.Reason); err != nil {
 		return err.in("reason")
 	}
-	c.cordon(c.nodeByID[s.Node.ID], s.Cordoned, s.Reason)
+	n := c.nodeByID[s.Node.ID]
+	c.cordon(n, s.Cordoned, s.Reason)
+	for i := range s.GPUs {
+		if err := c.restoreGPU(n, &s.GPUs[i]); err != nil {
+			return err.in(index("gpus", i))
+		}
+	}
 	return nil
 }
 
@@ -345,6 +373,12 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return err
 	}
 	c.restoreTimers(rep)
+	rep.reshapeAt = s.ReshapeAt
+	if s.Drain != nil {
+		if err := c.restoreDrain(rep, s.Drain); err != nil {
+			return err.in("drain")
+		}
+	}
 	return c.restoreWindows(rep, s)
 }
 
@@ -365,6 +399,12 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 		return err
 	}
 	hold := c.holdOf(j, &s.MemberPlacement)
+	for _, g := range s.GPUs.Indexes() {
+		if mode := c.nodeByID[s.Node].spec.GPUs[g].Mode; mode != j.spec.Groups[j.group(flat)].Claim.mode() {
+			c.owners.releaseShare(hold.Share)
+			return refuse(ErrInvalid, "gpus", fmt.Sprintf("GPU %d is in mode %s", g, mode))
+		}
+	}
 	defer c.owners.releaseShare(hold.Share) // book counts it
 	if err := c.fleet.Adopt(hold); err != nil {
 		return refuse(ErrConflict, "", err.Error())
@@ -384,9 +424,10 @@ func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
 	}
 	h := order.Header()
 	_, drop := order.(Drop)
+	_, repartition := order.(Repartition)
 	switch {
-	case drop:
-		return refuse(ErrInvalid, "", "a drop is not reported")
+	case drop || repartition:
+		return refuse(ErrInvalid, "", "it is no order about a replica")
 	case h.ID == 0 || h.ID > c.lastAction || c.orders[h.ID] != nil:
 		return refuse(ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", h.ID))
 	case h.Job != rep.job.spec.ID || h.Replica != rep.number:
@@ -394,7 +435,7 @@ func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
 	}
 	rep.order = order
 	c.orders[h.ID] = rep
-	c.timers.ReplaceOrInsert(timer{h.Deadline, timerDeadline, rep})
+	c.timers.ReplaceOrInsert(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
 	return nil
 }
 
@@ -425,10 +466,10 @@ func (rep *replica) consistent() *Error {
 // restoreTimers enters a replica where the core looks for work.
 func (c *Core) restoreTimers(rep *replica) {
 	if rep.readyAt != 0 {
-		c.timers.ReplaceOrInsert(timer{rep.readyAt, timerBackoff, rep})
+		c.timers.ReplaceOrInsert(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
 	}
 	if at, limited := rep.dropAt(); limited && rep.state == Pending {
-		c.timers.ReplaceOrInsert(timer{at, timerGang, rep})
+		c.timers.ReplaceOrInsert(timer{at: at, kind: timerGang, rep: rep})
 	}
 	if rep.order == nil && (rep.state == Repairing || rep.has(memberStopping)) {
 		c.todo.ReplaceOrInsert(rep)

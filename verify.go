@@ -42,6 +42,9 @@ func (c *Core) Check() error {
 	if err := v.windows(); err != nil {
 		return err
 	}
+	if err := v.gpus(); err != nil {
+		return err
+	}
 	return v.counts()
 }
 
@@ -96,20 +99,20 @@ func (v *verifier) replica(rep *replica) error {
 	if rep.order != nil {
 		v.orders++
 		h := rep.order.Header()
-		if v.c.orders[h.ID] != rep || !v.c.timers.Has(timer{h.Deadline, timerDeadline, rep}) {
+		if v.c.orders[h.ID] != rep || !v.c.timers.Has(timer{at: h.Deadline, kind: timerDeadline, rep: rep}) {
 			return fmt.Errorf("order %d is not in the indexes", h.ID)
 		}
 		v.timers++
 	}
 	if rep.readyAt != 0 {
 		v.timers++
-		if !v.c.timers.Has(timer{rep.readyAt, timerBackoff, rep}) {
+		if !v.c.timers.Has(timer{at: rep.readyAt, kind: timerBackoff, rep: rep}) {
 			return fmt.Errorf("its backoff is not in the timers")
 		}
 	}
 	if at, limited := rep.dropAt(); limited && rep.state == Pending {
 		v.timers++
-		if !v.c.timers.Has(timer{at, timerGang, rep}) {
+		if !v.c.timers.Has(timer{at: at, kind: timerGang, rep: rep}) {
 			return fmt.Errorf("its gang timeout is not in the timers")
 		}
 	}

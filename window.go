@@ -135,7 +135,7 @@ func withWindow(list []*window, w *window) []*window {
 // reclass moves a node to the class that its windows put it in.
 func (c *Core) reclass(n *node) {
 	old := n.class
-	n.class = c.classes.add(n.key(), n.windows)
+	n.class = c.classes.add(n.key(), n.table, n.windows)
 	c.classes.drop(old)
 	must(c.fleet.SetClass(n.index, topology.Class(n.class)))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 )
 
 // A book is kept from facts and orders alone: the fleet, who waits since when, and
@@ -22,6 +23,11 @@ type book struct {
 	// Releases that are given for the last time.
 	scaled []*jobBook
 	last   []berth.ActionID
+	// tables that were told, the modes of GPUs as told or last ordered, and the
+	// Repartitions that are out.
+	tables  map[string]mig.Product
+	modes   map[gpuKey]berth.GPUMode
+	changes map[berth.ActionID]*change
 }
 
 type nodeBook struct {
@@ -51,6 +57,8 @@ type replicaBook struct {
 	members []berth.MemberPlacement
 	// binds are the orders that placed the members; none for those observed.
 	binds map[berth.MemberRef]berth.ActionID
+	// parts is what they hold, in thousandths of a GPU.
+	parts map[berth.MemberRef]int64
 	// order is the latest about it; it is over if it is not in book.orders.
 	order berth.ActionID
 	// since is when it lost its last place, if it has none.
@@ -66,6 +74,7 @@ func newBook() book {
 	return book{
 		nodes: map[berth.NodeID]*nodeBook{}, jobs: map[berth.JobID]*jobBook{},
 		orders: map[berth.ActionID]berth.Action{},
+		tables: map[string]mig.Product{}, modes: map[gpuKey]berth.GPUMode{}, changes: map[berth.ActionID]*change{},
 	}
 }
 
@@ -103,17 +112,20 @@ func (b *book) applied(now berth.Time, e berth.Event) {
 	switch e := e.(type) {
 	case berth.NodeJoined:
 		b.nodes[e.Node.ID] = &nodeBook{spec: e.Node}
+		b.joined(&e.Node)
 		b.capacity += 1000 * int64(len(e.Node.GPUs))
 	case berth.NodeUpdated:
 		n := b.nodes[e.Node.ID]
 		b.capacity += 1000 * int64(len(e.Node.GPUs)-len(n.spec.GPUs))
 		n.spec = e.Node
+		b.joined(&e.Node)
 	case berth.NodeCordoned:
 		b.nodes[e.Node].cordoned = true
 	case berth.NodeUncordoned:
 		b.nodes[e.Node].cordoned = false
 	case berth.NodeLost:
 		b.capacity -= 1000 * int64(len(b.nodes[e.Node].spec.GPUs))
+		b.left(e.Node)
 		delete(b.nodes, e.Node)
 		b.lose(now, func(p *berth.MemberPlacement) bool { return p.Node == e.Node })
 	case berth.GPUFailed:
@@ -121,6 +133,10 @@ func (b *book) applied(now berth.Time, e berth.Event) {
 		b.lose(now, func(p *berth.MemberPlacement) bool { return p.Node == e.Node && p.GPUs.Has(e.GPU) })
 	case berth.GPURepaired:
 		b.setFailed(e.Node, e.GPU, false)
+	case berth.GPUPartitioned:
+		b.modes[gpuKey{e.Node, e.GPU}] = e.Mode
+	case berth.MIGTableSet:
+		b.tables[e.Table.Name] = e.Table
 	case berth.PolicyChanged:
 		b.policy = e.Policy
 	case berth.ActionReported:
@@ -243,7 +259,7 @@ func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.Mem
 	r := j.replicas[number]
 	switch {
 	case r == nil:
-		r = &replicaBook{binds: map[berth.MemberRef]berth.ActionID{}}
+		r = &replicaBook{binds: map[berth.MemberRef]berth.ActionID{}, parts: map[berth.MemberRef]int64{}}
 		j.replicas[number] = r
 		row.Placed++
 		if len(j.asked) > 0 {
@@ -257,17 +273,10 @@ func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.Mem
 	delete(b.orders, r.order)
 	r.order = bind
 	for i := range members {
-		b.held[j.category] += milli(&members[i])
+		b.held[j.category] += b.milli(&members[i])
+		r.parts[members[i].Ref()] = b.milli(&members[i])
 		r.binds[members[i].Ref()] = bind
 	}
-}
-
-// milli is what a placement holds, in thousandths of a GPU.
-func milli(p *berth.MemberPlacement) int64 {
-	if p.ShareMilli > 0 {
-		return int64(p.ShareMilli)
-	}
-	return 1000 * int64(p.GPUs.Len())
 }
 
 // drop notes that members hold nothing any more.
@@ -278,7 +287,7 @@ func (b *book) drop(now berth.Time, j *jobBook, r *replicaBook, which func(*bert
 	kept := r.members[:0]
 	for i := range r.members {
 		if which(&r.members[i]) {
-			b.held[j.category] -= milli(&r.members[i])
+			b.held[j.category] -= r.parts[r.members[i].Ref()]
 		} else {
 			kept = append(kept, r.members[i])
 		}
@@ -311,6 +320,10 @@ func (b *book) forgetJob(j *jobBook) {
 
 // reported notes how an order ended. A Release of which members are left stays out.
 func (b *book) reported(now berth.Time, e berth.ActionReported) {
+	if c := b.changes[e.Action]; c != nil {
+		b.changed(now, c, e.Outcome == berth.Done)
+		return
+	}
 	order := b.orders[e.Action]
 	h := order.Header()
 	var members []berth.MemberPlacement
@@ -357,8 +370,12 @@ func (b *book) dropMembers(now berth.Time, j *jobBook, r *replicaBook, list []be
 }
 
 func (b *book) scheduled(now berth.Time, actions []berth.Action) {
+	b.expireChanges(now)
 	b.expire(now)
 	for _, a := range actions {
+		if order, ok := a.(berth.Repartition); ok {
+			b.ordered(order)
+		}
 		if release, ok := a.(berth.Release); ok {
 			b.release(now, &release)
 		}

@@ -49,7 +49,8 @@ func CategoryOf(j *berth.Job) Category {
 	gpus, shares := 0, false
 	for i := range j.Groups {
 		gpus += j.Groups[i].Replicas * j.Groups[i].Claim.GPUs
-		shares = shares || j.Groups[i].Claim.Share != nil
+		cl := &j.Groups[i].Claim
+		shares = shares || cl.Share != nil || cl.MIG != "" || cl.Fraction != nil
 	}
 	switch {
 	case gpus == 0 && !shares:

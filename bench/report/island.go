@@ -56,8 +56,8 @@ func (b *book) fill(at map[berth.NodeID]*NodeView) {
 				}
 				for _, g := range p.GPUs.Indexes() {
 					part := int64(1000)
-					if p.ShareMilli > 0 {
-						part = int64(p.ShareMilli)
+					if p.ShareMilli > 0 || p.Instance.Size > 0 {
+						part = b.milli(&p)
 					}
 					view.GPUs[g].Holders = append(view.GPUs[g].Holders, Holder{id, number, j.category, part})
 				}

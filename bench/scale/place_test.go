@@ -76,6 +76,7 @@ var decisions = []struct {
 	{"Place/one-node", func(tb testing.TB, gpus int) decision { return placing(tb, gpus, 1, 8) }},
 	{"Place/gang-of-512", func(tb testing.TB, gpus int) decision { return placing(tb, gpus, 64, 8) }},
 	{"Churn/one-GPU", func(tb testing.TB, gpus int) decision { return churning(tb, gpus, 1) }},
+	{"Churn/one-instance", churningInstances},
 	{"Churn/one-node", func(tb testing.TB, gpus int) decision { return churning(tb, gpus, 8) }},
 }
 

@@ -1,0 +1,212 @@
+package berth
+
+import (
+	"cmp"
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-sched/berth/mig"
+)
+
+// A BlastRadius says what goes when something goes wrong on a GPU.
+type BlastRadius struct {
+	Node NodeID  `json:"node"`
+	GPU  int     `json:"gpu"`
+	Mode GPUMode `json:"mode"`
+	// Device is what a fatal fault of the GPU itself takes down, such as an Xid that
+	// needs a reset: whatever its mode, everything on it.
+	Device []Casualty `json:"device,omitempty"`
+	// Processes says, for every replica on the GPU, what a fatal fault of one of its
+	// processes takes down.
+	Processes []ProcessFault `json:"processes,omitempty"`
+}
+
+// A ProcessFault is what a fatal fault of a process takes down, such as an illegal memory
+// access. MIG contains it in the instance, and time-slicing in the process; under MPS all
+// clients on the GPU get the fault, since they share a server (NVIDIA, Multi-Process
+// Service, "Error containment").
+type ProcessFault struct {
+	Job     JobID `json:"job"`
+	Replica int   `json:"replica,omitempty"`
+	// Instance in which it is contained; zero: none.
+	Instance mig.Placement `json:"instance,omitzero"`
+	Takes    []Casualty    `json:"takes"`
+}
+
+// A Casualty is a replica that loses members.
+type Casualty struct {
+	Job     JobID `json:"job"`
+	Replica int   `json:"replica,omitempty"`
+	// Members that it loses.
+	Members int `json:"members"`
+	// Down: fewer than its minimum are left, so that all of it goes.
+	Down bool `json:"down"`
+}
+
+// BlastRadius tells which jobs a fatal fault on a GPU would take down. It refuses a GPU
+// that is not there. Cost: O(members on the node x members of their gangs).
+func (c *Core) BlastRadius(node NodeID, gpu int) (BlastRadius, error) {
+	n, err := c.knownGPU(node, gpu)
+	if err != nil {
+		err.Event = "blastRadius"
+		return BlastRadius{}, err
+	}
+	b := BlastRadius{Node: node, GPU: gpu, Mode: n.spec.GPUs[gpu].Mode}
+	b.Device = n.casualties(gpu, func(*member, *replica) bool { return true })
+	seen := map[processKey]bool{}
+	n.membersOn(gpu, func(m *member, rep *replica) {
+		key := processKey{rep, m.hold.Instance}
+		if !seen[key] {
+			seen[key] = true
+			b.Processes = append(b.Processes, ProcessFault{
+				Job: rep.job.spec.ID, Replica: rep.number, Instance: m.hold.Instance, Takes: n.takenWith(gpu, m, rep, b.Mode),
+			})
+		}
+	})
+	slices.SortFunc(b.Processes, func(x, y ProcessFault) int {
+		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Replica, y.Replica), x.Instance.Compare(y.Instance))
+	})
+	return b, nil
+}
+
+// takenWith lists what a fault of a process of a member takes down.
+func (n *node) takenWith(gpu int, m *member, rep *replica, mode GPUMode) []Casualty {
+	return n.casualties(gpu, func(other *member, of *replica) bool {
+		switch mode {
+		case ModeMPS:
+			return true
+		case ModeMIG:
+			return other.hold.Instance == m.hold.Instance
+		}
+		return of == rep
+	})
+}
+
+// casualties lists the replicas that lose those of their members on a GPU that are meant,
+// by job and number.
+func (n *node) casualties(gpu int, meant func(*member, *replica) bool) []Casualty {
+	lost := map[*replica]int{}
+	var list []*replica
+	n.membersOn(gpu, func(m *member, rep *replica) {
+		if meant(m, rep) {
+			if lost[rep] == 0 {
+				list = append(list, rep)
+			}
+			lost[rep]++
+		}
+	})
+	slices.SortFunc(list, compareReplicas)
+	var out []Casualty
+	for _, rep := range list {
+		out = append(out, Casualty{
+			Job: rep.job.spec.ID, Replica: rep.number, Members: lost[rep],
+			Down: !rep.survives(func(m *member) bool { return m.node == n && GPUSet(m.hold.GPUs).Has(gpu) && meant(m, rep) }),
+		})
+	}
+	return out
+}
+
+// survives reports whether every group has its minimum without some of the members.
+func (rep *replica) survives(lost func(*member) bool) bool {
+	for g := range rep.job.spec.Groups {
+		left := 0
+		for flat := rep.job.offsets[g]; flat < rep.job.offsets[g+1]; flat++ {
+			if m := &rep.members[flat]; m.there() && !lost(m) {
+				left++
+			}
+		}
+		if left < rep.job.spec.Groups[g].min() {
+			return false
+		}
+	}
+	return true
+}
+
+// fate lists the other jobs that stand on the GPUs of a replica: those that a fault of
+// one of its own processes would hit, and those that go with it if a GPU goes.
+func (c *Core) fate(rep *replica) *Fate {
+	process, device := map[JobID]bool{}, map[JobID]bool{}
+	for flat := range rep.members {
+		m := &rep.members[flat]
+		for _, gpu := range GPUSet(m.hold.GPUs).Indexes() {
+			m.node.membersOn(gpu, func(_ *member, other *replica) {
+				if id := other.job.spec.ID; other != rep {
+					device[id] = true
+					process[id] = process[id] || m.node.spec.GPUs[gpu].Mode == ModeMPS
+				}
+			})
+		}
+	}
+	if len(device) == 0 {
+		return nil
+	}
+	return &Fate{Process: those(process), Device: those(device)}
+}
+
+// A Fate names the jobs that share GPUs with a replica.
+type Fate struct {
+	// Process: a fatal fault of a process of either hits both.
+	Process []JobID `json:"process,omitempty"`
+	// Device: a fatal fault of a GPU hits both.
+	Device []JobID `json:"device"`
+}
+
+// A processKey names the processes of a replica in one instance.
+type processKey struct {
+	rep      *replica
+	instance mig.Placement
+}
+
+// those lists the jobs of a set that are in it, in order.
+func those(set map[JobID]bool) []JobID {
+	var list []JobID
+	for _, id := range slices.Sorted(maps.Keys(set)) {
+		if set[id] {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// A WorstFault is the GPU of which a fatal fault takes down the most jobs.
+type WorstFault struct {
+	Node NodeID `json:"node"`
+	GPU  int    `json:"gpu"`
+	// Jobs that go, or shrink, and Down how many of them go.
+	Jobs int `json:"jobs"`
+	Down int `json:"down"`
+}
+
+// worse keeps the worse of two faults: more jobs that go, then more that are hit.
+func (w *WorstFault) worse(v *WorstFault) *WorstFault {
+	if w == nil || v.Down > w.Down || v.Down == w.Down && v.Jobs > w.Jobs {
+		return v
+	}
+	return w
+}
+
+// worstOn finds the worst fault of a node's shared GPUs; nil: none is shared.
+func (n *node) worstOn() *WorstFault {
+	var worst *WorstFault
+	var holders [MaxGPUs]int
+	for _, at := range n.members {
+		for rest := at.rep.members[at.index].hold.GPUs; rest != 0; rest &= rest - 1 {
+			holders[bits.TrailingZeros64(rest)]++
+		}
+	}
+	for gpu := range n.spec.GPUs {
+		if holders[gpu] < 2 {
+			continue // no more than one job
+		}
+		hit := n.casualties(gpu, func(*member, *replica) bool { return true })
+		v := &WorstFault{Node: n.spec.ID, GPU: gpu, Jobs: len(hit)}
+		for _, casualty := range hit {
+			if casualty.Down {
+				v.Down++
+			}
+		}
+		worst = worst.worse(v)
+	}
+	return worst
+}

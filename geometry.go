@@ -1,0 +1,160 @@
+package berth
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth/mig"
+)
+
+// A Geometry says how the GPUs of a pool may be divided, and what a change costs.
+//
+// Changes are priced in GPU-milliseconds: the part of the GPU that a change touches,
+// times its Cost, twice that for leaving the pool's Layout. They are made for a member
+// that waits, as soon as what it has waited, the part of a GPU that it claims times the
+// time, comes to the price. That is the rule of the ski rental problem: whatever comes,
+// waiting and changing together cost no more than twice what would have been best in
+// hindsight (A. Karlin, M. Manasse, L. Rudolph, D. Sleator, "Competitive snoopy caching",
+// Algorithmica 3, 1988). Several that wait for the same count together, as far as the
+// change serves them.
+type Geometry struct {
+	// Pool that it is for; empty: all pools that have no entry of their own.
+	Pool string       `json:"pool,omitempty"`
+	Kind GeometryKind `json:"kind,omitzero"`
+	// Cost is for how long a repartition keeps what it touches from use; default 30
+	// seconds.
+	Cost Duration `json:"cost,omitempty"`
+	// Interval is the least time between two repartitions of one GPU; default
+	// 10 minutes.
+	Interval Duration `json:"interval,omitempty"`
+	// PerHour is the most repartitions of the pool within any hour; default 12.
+	PerHour int `json:"perHour,omitempty"`
+	// Layout that the GPUs of an adaptive pool go back to when they are idle and nobody
+	// waits for what they have; empty: they stay as they are. Profiles as in
+	// Claim.MIG.
+	Layout []mig.ProfileName `json:"layout,omitempty"`
+	// DrainLimit is for how long a GPU may be kept from others until it can be
+	// repartitioned for a member that waits; default 1 hour; -1: nothing is drained.
+	DrainLimit Duration `json:"drainLimit,omitempty"`
+}
+
+// A GeometryKind says what may change about the GPUs of a pool.
+type GeometryKind uint8
+
+const (
+	// Fixed: nothing. Members get the instances that there are.
+	Fixed GeometryKind = iota
+	// Adaptive: the mode and the layout, by Repartition.
+	Adaptive
+	// PerClaim: the mode, by Repartition. In ModeMIG an instance is created as its
+	// member starts and destroyed as it ends, by whoever starts and ends it; so a
+	// layout is never in the way.
+	PerClaim
+)
+
+var geometryKindNames = [...]string{"fixed", "adaptive", "per-claim"}
+
+// ParseGeometryKind is the inverse of GeometryKind.String.
+func ParseGeometryKind(s string) (GeometryKind, error) {
+	v, err := parseEnum("kind", geometryKindNames[:], s)
+	return GeometryKind(v), err
+}
+
+func (k GeometryKind) String() string {
+	return enumName("GeometryKind", geometryKindNames[:], uint8(k))
+}
+
+func (k GeometryKind) MarshalText() ([]byte, error) {
+	return marshalEnum("kind", geometryKindNames[:], uint8(k))
+}
+
+func (k *GeometryKind) UnmarshalText(b []byte) error {
+	v, err := ParseGeometryKind(string(b))
+	if err == nil {
+		*k = v
+	}
+	return err
+}
+
+func (g Geometry) withDefaults() Geometry {
+	setDefault(&g.Cost, 30*Second)
+	setDefault(&g.Interval, 10*Minute)
+	setDefault(&g.PerHour, 12)
+	setDefault(&g.DrainLimit, Hour)
+	g.Layout = slices.Clone(g.Layout)
+	return g
+}
+
+// equal reports whether two geometries say the same.
+func (g *Geometry) equal(h *Geometry) bool {
+	return g.Kind == h.Kind && g.Cost == h.Cost && g.Interval == h.Interval && g.PerHour == h.PerHour &&
+		g.DrainLimit == h.DrainLimit && slices.Equal(g.Layout, h.Layout)
+}
+
+// maxPerHour bounds what the core remembers of a pool.
+const maxPerHour = 10_000
+
+func (p *Policy) checkGeometry() *Error {
+	for i := range p.Geometry {
+		g := &p.Geometry[i]
+		if slices.ContainsFunc(p.Geometry[:i], func(h Geometry) bool { return h.Pool == g.Pool }) {
+			return refuse(ErrDuplicate, index("geometry", i)+".pool", fmt.Sprintf("%q has an entry already", g.Pool))
+		}
+		if err := g.check(); err != nil {
+			return err.in(index("geometry", i))
+		}
+	}
+	return nil
+}
+
+func (g *Geometry) check() *Error {
+	if err := checkText(g.Pool); err != nil {
+		return err.in("pool")
+	}
+	if int(g.Kind) >= len(geometryKindNames) {
+		return refuse(ErrInvalid, "kind", fmt.Sprintf("%d is out of range", g.Kind))
+	}
+	for _, f := range []struct {
+		name  string
+		value Duration
+	}{{"cost", g.Cost}, {"interval", g.Interval}, {"drainLimit", max(g.DrainLimit, 0)}} {
+		if err := checkSpan(f.value); err != nil {
+			return err.in(f.name)
+		}
+	}
+	switch {
+	case g.Cost > maxGeometryCost:
+		return refuse(ErrLimit, "cost", fmt.Sprintf("%v exceeds %v", g.Cost, maxGeometryCost))
+	case g.DrainLimit < -1:
+		return refuse(ErrInvalid, "drainLimit", "is negative")
+	case g.PerHour < 0 || g.PerHour > maxPerHour:
+		return refuse(ErrInvalid, "perHour", fmt.Sprintf("%d is outside 0..%d", g.PerHour, maxPerHour))
+	case len(g.Layout) > 0 && g.Kind != Adaptive:
+		return refuse(ErrInvalid, "layout", fmt.Sprintf("a %s pool has none", g.Kind))
+	case len(g.Layout) > mig.MaxPlacements:
+		return refuse(ErrLimit, "layout", fmt.Sprintf("%d profiles exceed %d", len(g.Layout), mig.MaxPlacements))
+	}
+	for i, name := range g.Layout {
+		if _, err := name.MarshalText(); err != nil {
+			return refuse(ErrInvalid, index("layout", i), "names no profile")
+		}
+	}
+	return nil
+}
+
+// maxGeometryCost keeps prices in an int64 whatever is touched.
+const maxGeometryCost = 365 * 24 * Hour
+
+// geometryOf is the geometry of a pool.
+func (p *Policy) geometryOf(pool string) Geometry {
+	others := Geometry{}.withDefaults()
+	for i := range p.Geometry {
+		switch p.Geometry[i].Pool {
+		case pool:
+			return p.Geometry[i]
+		case "":
+			others = p.Geometry[i]
+		}
+	}
+	return others
+}

@@ -1,0 +1,240 @@
+package berth
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
+)
+
+// A gpuState is what the core keeps of a GPU beside its description. The Mode and
+// Instances of the description are those that were told or, if an order is out about
+// the GPU, those that it will have.
+type gpuState struct {
+	order *repartition // that is out; nil: none
+	// changedAt is when the last change that touches ModeMIG was ordered; zero: none.
+	changedAt Time
+	// unknown: an order about it got lost, so it takes nothing.
+	unknown bool
+	// staged is how the GPU is, while a search looks at it as it could be.
+	staged *partitioning
+	// drain keeps it for a member that waits; nil: it is open to all.
+	drain *drain
+}
+
+// A partitioning is how a GPU is divided.
+type partitioning struct {
+	mode      GPUMode
+	instances []mig.Placement
+}
+
+func (n *node) partitioning(gpu int) partitioning {
+	return partitioning{n.spec.GPUs[gpu].Mode, n.spec.GPUs[gpu].Instances}
+}
+
+func (n *node) setPartitioning(gpu int, p partitioning) {
+	n.spec.GPUs[gpu].Mode, n.spec.GPUs[gpu].Instances = p.mode, p.instances
+}
+
+// checkPartitioning refuses a mode that a GPU cannot be in, and a layout that its table
+// does not have.
+func (t *table) checkPartitioning(mode GPUMode, instances []mig.Placement) *Error {
+	switch {
+	case int(mode) >= len(gpuModeNames):
+		return refuse(ErrInvalid, "mode", fmt.Sprintf("%d is out of range", mode))
+	case mode == ModeMIG && t == nil:
+		return refuse(ErrInvalid, "mode", "no table says how the GPU divides")
+	case mode != ModeMIG && len(instances) > 0:
+		return refuse(ErrInvalid, "instances", fmt.Sprintf("a GPU in mode %s has none", mode))
+	case mode == ModeMIG:
+		if _, err := t.lattice.StateOf(instances); err != nil {
+			return refuse(ErrInvalid, "instances", err.Error())
+		}
+	}
+	return nil
+}
+
+// checkTables refuses a node whose GPUs cannot be as they are told.
+func (c *Core) checkTables(n *Node) *Error {
+	if len(n.GPUs) == 0 {
+		return nil
+	}
+	var t *table
+	if name := n.GPUs[0].Table; name != "" {
+		known, err := c.table(name)
+		if err != nil {
+			return err.in(index("gpus", 0))
+		}
+		t = known
+	}
+	for i := range n.GPUs {
+		if err := t.checkPartitioning(n.GPUs[i].Mode, n.GPUs[i].Instances); err != nil {
+			return err.in(index("gpus", i))
+		}
+	}
+	return nil
+}
+
+// divide has the fleet see a GPU as it is described.
+func (c *Core) divide(n *node, gpu int) {
+	g := &n.spec.GPUs[gpu]
+	switch {
+	case g.Mode != ModeMIG:
+		must(c.fleet.Divide(n.index, gpu, gang.Undivided, 0))
+	case n.geometry.Kind == PerClaim:
+		g.Instances = nil
+		must(c.fleet.Divide(n.index, gpu, gang.PerClaim, 0))
+	default:
+		state, err := n.table.lattice.StateOf(g.Instances)
+		must(err)
+		must(c.fleet.Divide(n.index, gpu, gang.Fixed, state))
+	}
+}
+
+// settleGPU has the fleet know whether a GPU takes newcomers. One that is on its way to
+// whole use or shares, and that nobody holds, does not: another mode may be wanted next.
+func (c *Core) settleGPU(n *node, gpu int) {
+	g, s := &n.spec.GPUs[gpu], &n.gpus[gpu]
+	empty := s.order != nil && g.Mode != ModeMIG && !n.holds(gpu)
+	c.fleet.SetHealthy(n.index, gpu, !g.Failed && !s.unknown && s.drain == nil && !empty)
+}
+
+// settleGPUs is settleGPU for those of a hold about which an order is out.
+func (c *Core) settleGPUs(n *node, h *gang.Hold) {
+	for rest := h.GPUs; rest != 0; rest &= rest - 1 {
+		if g := bits.TrailingZeros64(rest); n.gpus[g].order != nil {
+			c.settleGPU(n, g)
+		}
+	}
+}
+
+// modeFor is the mode in which a member needs its GPUs.
+func (c *Core) modeFor(h *gang.Hold) GPUMode {
+	switch {
+	case h.Instance != (mig.Placement{}):
+		return ModeMIG
+	case h.Share.Milli == 0:
+		return ModeWhole
+	case c.owners.keys[h.Share.Owner].mode == MPS:
+		return ModeMPS
+	}
+	return ModeTimeSlice
+}
+
+// membersOn calls a function for every member that holds something of a GPU.
+func (n *node) membersOn(gpu int, use func(*member, *replica)) {
+	for _, at := range n.members {
+		if m := &at.rep.members[at.index]; GPUSet(m.hold.GPUs).Has(gpu) {
+			use(m, at.rep)
+		}
+	}
+}
+
+// regeometry brings what follows from the geometry of the pools up to date.
+func (c *Core) regeometry() {
+	c.dividing, c.pliable, c.astray = 0, 0, nil
+	for _, n := range c.nodes {
+		if n == nil {
+			continue
+		}
+		geometry := c.config.Policy.geometryOf(n.spec.Pool)
+		same := geometry.equal(&n.geometry)
+		n.setGeometry(geometry)
+		c.countPliable(n, 1)
+		for g := range n.spec.GPUs {
+			c.noteLayout(n, g)
+			if n.spec.GPUs[g].Mode != ModeMIG {
+				continue
+			}
+			was, _, held := c.fleet.Divided(n.index, g)
+			if was == gang.PerClaim && n.geometry.Kind != PerClaim {
+				n.spec.GPUs[g].Instances = n.table.lattice.Layout(held)
+			}
+			if !same {
+				c.divide(n, g)
+			}
+		}
+		if !same {
+			c.freed(n)
+		}
+	}
+	c.lookAgain()
+}
+
+// countPliable counts the nodes whose GPUs divide, and those whose GPUs may change.
+func (c *Core) countPliable(n *node, change int) {
+	if n.table != nil {
+		c.dividing += change
+	}
+	if n.geometry.Kind != Fixed && n.table != nil {
+		c.pliable += change
+	}
+	if c.pliable == 0 {
+		c.nextReshape = never
+	}
+}
+
+// lookAgain has a pass look for GPUs to change: something waits, or something is free,
+// that was not before.
+func (c *Core) lookAgain() {
+	if c.pliable > 0 {
+		c.nextReshape = c.now
+	}
+}
+
+func (c *Core) gpuPartitioned(e GPUPartitioned) *Error {
+	n, err := c.knownGPU(e.Node, e.GPU)
+	if err != nil {
+		return err
+	}
+	if err := n.table.checkPartitioning(e.Mode, e.Instances); err != nil {
+		return err
+	}
+	if o := n.gpus[e.GPU].order; o != nil {
+		return refuse(ErrConflict, "gpu", fmt.Sprintf("order %d about it is out: report that", o.order.ID))
+	}
+	n.membersOn(e.GPU, func(m *member, rep *replica) {
+		switch mode := c.modeFor(&m.hold); {
+		case err != nil:
+		case mode != e.Mode:
+			err = refuse(ErrConflict, "mode", fmt.Sprintf("job %s holds the GPU in mode %s", rep.job.spec.ID, mode))
+		case mode == ModeMIG && n.geometry.Kind != PerClaim && !slices.Contains(e.Instances, m.hold.Instance):
+			err = refuse(ErrConflict, "instances", fmt.Sprintf("job %s holds %v", rep.job.spec.ID, m.hold.Instance))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	c.lapse(n, e.GPU)
+	n.setPartitioning(e.GPU, partitioning{e.Mode, slices.Clone(e.Instances)})
+	n.gpus[e.GPU].unknown = false
+	c.divide(n, e.GPU)
+	c.settleGPU(n, e.GPU)
+	c.spoil(n)
+	c.freed(n)
+	c.grew()
+	c.lessen()
+	return nil
+}
+
+// nextChange is when a pass has something to do about GPUs even if no fact comes.
+func (c *Core) nextChange() Time {
+	at := never
+	if c.pliable > 0 && len(c.blocked) > 0 {
+		at = c.nextReshape
+	}
+	for _, d := range c.drains {
+		at = min(at, d.until)
+		if d.retryAt != 0 {
+			at = min(at, d.retryAt)
+		}
+	}
+	for _, g := range c.astray {
+		if back, ok := c.backAt(g); ok {
+			at = min(at, back)
+		}
+	}
+	return at
+}

@@ -1,0 +1,69 @@
+package berth
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth/gang"
+)
+
+// A DividedCount counts the divided GPUs that go by one table.
+type DividedCount struct {
+	Table string `json:"table"`
+	GPUs  int    `json:"gpus"`
+	// Instances by profile, in the order of the table.
+	Instances []InstanceCount `json:"instances"`
+}
+
+// An InstanceCount counts the instances of one profile.
+type InstanceCount struct {
+	Profile string `json:"profile"`
+	// Held by members.
+	Held int `json:"held"`
+	// Free is how many more members could have one now, if all of them wanted this
+	// profile: instances that exist and, where they come and go per claim, room for them.
+	// It leaves out GPUs that take nobody.
+	Free int `json:"free"`
+}
+
+// countDivided counts the divided GPUs of a node, and returns the thousandths that are free
+// on one of them.
+func (c *Core) countDivided(n *node, gpu int, tables map[string]*DividedCount) (free int64) {
+	l := n.table.lattice
+	count := tables[n.spec.GPUs[0].Table]
+	if count == nil {
+		count = &DividedCount{Table: n.spec.GPUs[0].Table, Instances: make([]InstanceCount, l.Profiles())}
+		tables[count.Table] = count
+	}
+	count.GPUs++
+	division, exist, held := c.fleet.Divided(n.index, gpu)
+	open := !n.cordoned && c.fleet.Healthy(n.index, gpu)
+	for p := range count.Instances {
+		profile, _ := l.Profile(p)
+		i := &count.Instances[p]
+		i.Profile = profile.Name.String()
+		i.Held += l.Instances(held, p)
+		switch {
+		case !open:
+		case division == gang.PerClaim:
+			i.Free += l.Free(held, p)
+		default:
+			i.Free += l.Instances(exist, p) - l.Instances(held, p)
+		}
+	}
+	switch {
+	case !open:
+		return 0
+	case division == gang.PerClaim:
+		return 1000 - n.table.milliOf(held)
+	}
+	return n.table.milliOf(exist) - n.table.milliOf(held)
+}
+
+func dividedCounts(tables map[string]*DividedCount) []DividedCount {
+	var list []DividedCount
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		list = append(list, *tables[name])
+	}
+	return list
+}

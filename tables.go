@@ -1,0 +1,233 @@
+package berth
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
+)
+
+// maxTables bounds the tables that a caller tells.
+const maxTables = 64
+
+// A table is what the core keeps of a MIG table: how GPUs divide, and what of it is in
+// demand.
+type table struct {
+	product mig.Product
+	lattice *mig.Lattice
+	told    bool // with MIGTableSet; else it is that of package mig
+	nodes   int
+	// recent counts, by profile, the instances that members got, newer ones for more;
+	// weights are what places are ranked by.
+	recent, weights []uint32
+}
+
+func newTable(product mig.Product, told bool) (*table, error) {
+	lattice, err := mig.NewLattice(product)
+	if err != nil {
+		return nil, err
+	}
+	return &table{
+		product: lattice.Product(), lattice: lattice, told: told, // a copy of what the caller has
+		recent: make([]uint32, lattice.Profiles()), weights: make([]uint32, lattice.Profiles()),
+	}, nil
+}
+
+// table finds a table by name: one that was told, or else that of package mig.
+func (c *Core) table(name string) (*table, *Error) {
+	if t := c.tables[name]; t != nil {
+		return t, nil
+	}
+	product, known := mig.Lookup(name)
+	if !known {
+		return nil, refuse(ErrUnknown, "table", fmt.Sprintf("%q is no table of package mig, nor one that was told", name))
+	}
+	t, err := newTable(product, false)
+	if err != nil {
+		return nil, refuse(ErrInvalid, "table", err.Error())
+	}
+	c.tables[name] = t
+	return t, nil
+}
+
+func (c *Core) migTableSet(e MIGTableSet) *Error {
+	name := e.Table.Name
+	if err := checkName(name); err != nil {
+		return err.in("table.name")
+	}
+	old := c.tables[name]
+	t, err := newTable(e.Table, true)
+	if err != nil {
+		return refuse(ErrInvalid, "table", err.Error())
+	}
+	if old != nil && old.equal(t) {
+		old.told = true
+		return nil
+	}
+	if old != nil && old.nodes > 0 {
+		return refuse(ErrConflict, "table", fmt.Sprintf("%d nodes go by table %q", old.nodes, name))
+	}
+	if (old == nil || !old.told) && c.tablesTold() >= maxTables {
+		return refuse(ErrLimit, "table", fmt.Sprintf("%d tables were told already", maxTables))
+	}
+	c.tables[name] = t
+	return nil
+}
+
+// equal reports whether two tables say the same.
+func (t *table) equal(u *table) bool {
+	a, errA := json.Marshal(t.product)
+	b, errB := json.Marshal(u.product)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}
+
+func (c *Core) tablesTold() int {
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
+		if c.tables[name].told {
+			n++
+		}
+	}
+	return n
+}
+
+// profiles lists the profiles of the table that serve a claim, the cheapest first.
+func (t *table) profiles(cl *Claim) []int {
+	switch {
+	case t == nil:
+	case cl.Fraction != nil:
+		return t.lattice.AppendServing(nil, mig.Need{SMs: cl.Fraction.MinSMs, MemoryMiB: cl.Fraction.MinMemoryMiB})
+	case cl.MIG != "":
+		name, err := mig.ParseProfileName(cl.MIG)
+		if p, ok := t.lattice.ProfileIndex(name); ok && err == nil {
+			return []int{p}
+		}
+	}
+	return nil
+}
+
+// milli is the part of a GPU that an instance counts as, in thousandths.
+func (t *table) milli(instance mig.Placement) int64 {
+	p, _ := t.lattice.ProfileIndex(instance.Profile)
+	return int64(t.lattice.Milli(p))
+}
+
+// milliOf is the same for all instances of a state.
+func (t *table) milliOf(s mig.State) int64 {
+	sum := int64(0)
+	for p := range t.lattice.Profiles() {
+		sum += int64(t.lattice.Instances(s, p)) * int64(t.lattice.Milli(p))
+	}
+	return sum
+}
+
+// rankEvery is the least time between two looks at what is in demand.
+const rankEvery = Minute
+
+const (
+	// demandUnit is what one instance that is wanted or was given counts; recentKept
+	// of 16 parts of what was given is left a minute later, half in eleven minutes.
+	demandUnit = 256
+	recentKept = 15
+	// Weights are powers of two up to maxWeight, so that they seldom change.
+	maxWeight = 16
+)
+
+// rank weighs the profiles of every table by what waits and what was given lately, so
+// that what is placed leaves open what is in demand.
+func (c *Core) rank() {
+	switch {
+	case c.dividing == 0:
+		c.nextRank = 0
+		return
+	case c.now < c.nextRank:
+		return
+	}
+	c.nextRank = c.now.Add(rankEvery)
+	demand := c.waitingInstances()
+	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
+		t := c.tables[name]
+		if t.nodes == 0 {
+			continue
+		}
+		wanted := demand[t]
+		for p := range t.recent {
+			if wanted != nil {
+				wanted[p] += int64(t.recent[p])
+			}
+			t.recent[p] = t.recent[p] / 16 * recentKept
+		}
+		if weights := weighed(wanted); weights != nil && !slices.Equal(weights, t.weights) {
+			t.weights = weights
+			c.fleet.SetRanking(t.lattice, mig.NewRanking(t.lattice, weights))
+		}
+	}
+}
+
+// waitingInstances counts, by table and profile, the instances that members wait for,
+// in units of demand: the cheapest that serves each.
+func (c *Core) waitingInstances() map[*table][]int64 {
+	demand := map[*table][]int64{}
+	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
+		t := c.tables[name]
+		demand[t] = make([]int64, len(t.recent))
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.shapes)) {
+		s := c.shapes[key]
+		waiting := 0
+		for _, b := range s.buckets {
+			waiting += b.entries.Len()
+		}
+		if waiting == 0 {
+			continue
+		}
+		for i := range s.spec.Groups {
+			g := &s.spec.Groups[i]
+			if !g.Claim.instance() {
+				continue
+			}
+			for _, name := range slices.Sorted(maps.Keys(c.tables)) {
+				if profiles := c.tables[name].profiles(&g.Claim); len(profiles) > 0 {
+					demand[c.tables[name]][profiles[0]] += demandUnit * int64(waiting) * int64(g.min())
+				}
+			}
+		}
+	}
+	return demand
+}
+
+// weighed turns demand into weights: in proportion to the greatest, rounded down to a
+// power of two, but at least 1, since what nobody asked for yet may be asked for next.
+// Nil if nothing is in demand.
+func weighed(demand []int64) []uint32 {
+	most := int64(0)
+	for _, d := range demand {
+		most = max(most, d)
+	}
+	if most == 0 {
+		return nil
+	}
+	weights := make([]uint32, len(demand))
+	for p, d := range demand {
+		weights[p] = 1
+		if part := d * maxWeight / most; part > 1 {
+			weights[p] = 1 << (bits.Len64(uint64(part)) - 1)
+		}
+	}
+	return weights
+}
+
+// gave notes that members got instances.
+func (c *Core) gave(n *node, h *gang.Hold) {
+	if h.Instance == (mig.Placement{}) {
+		return
+	}
+	if p, ok := n.table.lattice.ProfileIndex(h.Instance.Profile); ok && n.table.recent[p] < 1<<30 {
+		n.table.recent[p] += demandUnit
+	}
+}
