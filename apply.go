@@ -80,7 +80,11 @@ func (c *Core) policyChanged(e PolicyChanged) *Error {
 	if err := e.Policy.check(); err != nil {
 		return err.in("policy")
 	}
-	c.config.Policy = e.Policy.withDefaults()
+	policy := e.Policy.withDefaults()
+	if err := c.checkRegeometry(&policy); err != nil {
+		return err.in("policy")
+	}
+	c.config.Policy = policy
 	c.nextReserve = c.now
 	c.backfillDue = len(c.windows) > 0
 	c.classes.version++ // requests carry the locality

@@ -110,7 +110,7 @@ func (c *Core) bindReported(rep *replica, failed []int, reason string) {
 		if rep.state == Running {
 			c.backOff(rep)
 		}
-	} else {
+	} else if !rep.has(memberFailed, memberLost) {
 		rep.attempts, rep.avoid = 0, nil
 	}
 	c.settle(rep, rep.bindCause(reason))

@@ -131,7 +131,7 @@ func (c *Core) fate(rep *replica) *Fate {
 		m := &rep.members[flat]
 		for _, gpu := range GPUSet(m.hold.GPUs).Indexes() {
 			m.node.membersOn(gpu, func(_ *member, other *replica) {
-				if id := other.job.spec.ID; other != rep {
+				if id := other.job.spec.ID; other.job != rep.job {
 					device[id] = true
 					process[id] = process[id] || m.node.spec.GPUs[gpu].Mode == ModeMPS
 				}

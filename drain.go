@@ -27,7 +27,11 @@ type drain struct {
 
 // drainFor keeps a GPU for a wish, if that pays now.
 func (c *Core) drainFor(w *wish) bool {
-	if len(c.drains) >= c.config.Policy.ReservedGangs {
+	if w.rep.drain != nil || len(c.drains) >= c.config.Policy.ReservedGangs {
+		return false
+	}
+	if w.rep.drainAt > c.now {
+		w.later(w.rep.drainAt)
 		return false
 	}
 	best, ready := offer{}, false
@@ -43,15 +47,15 @@ func (c *Core) drainFor(w *wish) bool {
 			if c.untouchable(n, gpu) {
 				continue
 			}
-			price, ok := c.drainPrice(n, gpu, &g.Claim)
+			clear, idle, ok := c.clearAt(n, gpu, &g.Claim)
 			if !ok {
 				continue
 			}
-			if at := max(w.paysAt(price, 1), c.changeable(n, gpu)); at > c.now {
+			if at := c.drainPaysAt(w, n, gpu, clear, idle); at > c.now {
 				w.later(at)
 				continue
 			}
-			if o := (offer{node: n, gpu: gpu, price: price}); !ready || o.compare(best) < 0 {
+			if o := (offer{node: n, gpu: gpu, price: idle * int64(clear.Sub(c.now))}); !ready || o.compare(best) < 0 {
 				best, ready = o, true
 			}
 		}
@@ -62,46 +66,47 @@ func (c *Core) drainFor(w *wish) bool {
 	return ready
 }
 
-// drainPrice is what it costs to wait until a GPU can serve a claim: what stands idle
-// until then, and the change. False: it will not in time, or could now.
-func (c *Core) drainPrice(n *node, gpu int, claim *gang.Claim) (int64, bool) {
-	at, busy := c.clearAt(n, gpu, claim)
-	if at <= c.now || at == never || at > c.now.Add(n.geometry.DrainLimit) {
-		return 0, false
-	}
-	return max(1000-busy, 0)*int64(at.Sub(c.now)) + int64(n.geometry.Cost)*1000, true
+// drainPaysAt is when a GPU may be kept for a wish: when the rates allow it, when it is
+// clear within the limit from then, and when what the member has waited comes to what
+// stands idle until the GPU is clear, and the change. The one rises and the other
+// falls as time goes by.
+func (c *Core) drainPaysAt(w *wish, n *node, gpu int, clear Time, idle int64) Time {
+	// At t: milli x (t - since) = idle x (clear - t) + cost x 1000
+	since := w.rep.pendingSince
+	each := w.milli + idle
+	wait := (idle*int64(clear.Sub(since)) + int64(n.geometry.Cost)*1000 + each - 1) / each
+	return max(since.Add(Duration(wait)), clear.Add(-n.geometry.DrainLimit), c.changeable(n, gpu))
 }
 
 // clearAt is when enough of what holds a GPU is expected to have ended for a claim, and
-// how many thousandths of it are held now.
-func (c *Core) clearAt(n *node, gpu int, claim *gang.Claim) (at Time, busy int64) {
+// how many thousandths of it stand idle as it is. False: it never will, or is now.
+func (c *Core) clearAt(n *node, gpu int, claim *gang.Claim) (at Time, idle int64, ok bool) {
 	type held struct {
 		at Time
 		gang.Hold
 	}
 	var list []held
+	idle = 1000
 	n.membersOn(gpu, func(m *member, rep *replica) {
 		list = append(list, held{c.expectedEnd(rep), m.hold})
-		busy += chargeOf(&m.hold, n).GPUMilli / int64(GPUSet(m.hold.GPUs).Len())
+		idle -= chargeOf(&m.hold, n).GPUMilli / int64(GPUSet(m.hold.GPUs).Len())
 	})
 	slices.SortFunc(list, func(a, b held) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), a.Instance.Compare(b.Instance))
 	})
-	instances := len(claim.Instances) > 0
 	_, _, state := c.fleet.Divided(n.index, gpu)
-	at = c.now
 	for _, h := range list {
-		if instances && h.Instance != (mig.Placement{}) {
-			if _, fits := profileOn(n, claim, func(p int) bool { return n.table.lattice.Fits(state, p) }); fits {
-				return at, busy
-			}
-			next, err := n.table.lattice.Remove(state, h.Instance)
-			must(err)
-			state = next
+		if at = max(at, h.at); h.Instance == (mig.Placement{}) || len(claim.Instances) == 0 {
+			continue // all of them have to end
 		}
-		at = max(at, h.at)
+		next, err := n.table.lattice.Remove(state, h.Instance)
+		must(err)
+		state = next
+		if _, fits := profileOn(n, claim, func(p int) bool { return n.table.lattice.Fits(state, p) }); fits {
+			break
+		}
 	}
-	return at, busy
+	return at, max(idle, 0), at > c.now && at != never
 }
 
 // keep closes a GPU for a drain.
@@ -147,13 +152,12 @@ func (c *Core) tendDrains() {
 	list := slices.Clone(c.drains)
 	slices.SortFunc(list, func(d, e *drain) int { return compareEntries(d.rep.entries[0], e.rep.entries[0]) })
 	for _, d := range list {
-		switch {
-		case d.rep.drain != d:
-		case d.until <= c.now:
-			d.rep.reshapeAt = c.now.Add(d.node.geometry.Interval)
-			c.endDrain(d)
-		case d.node.freed, d.retryAt != 0 && d.retryAt <= c.now:
+		if d.rep.drain == d && (d.node.freed || d.retryAt != 0 && d.retryAt <= c.now) {
 			c.tryDrained(d)
+		}
+		if d.rep.drain == d && d.until <= c.now {
+			d.rep.drainAt = c.now.Add(d.node.geometry.Interval)
+			c.endDrain(d)
 		}
 	}
 }

@@ -184,7 +184,8 @@ type ActionReported struct {
 }
 
 // PolicyChanged replaces the whole policy from now on: fields that are zero get
-// the defaults of this package, not those of Config.
+// the defaults of this package, not those of Config. A pool cannot become per claim, or
+// cease to be, while a Repartition is out there that has to do with instances.
 type PolicyChanged struct {
 	Policy Policy `json:"policy"`
 }

@@ -116,6 +116,9 @@ const (
 	ReasonInstances ReasonCode = "instances"
 	// ReasonHost: too little host CPU or memory is free where GPUs are.
 	ReasonHost ReasonCode = "host"
+	// ReasonGeometry: it would fit if GPUs were divided otherwise, and that is under way,
+	// or may come to pass.
+	ReasonGeometry ReasonCode = "geometry"
 	// ReasonReserved: there is room, but it is set aside for others.
 	ReasonReserved ReasonCode = "reserved"
 	// ReasonFragmented: enough is free, but not together: not on the same nodes, or
@@ -271,7 +274,7 @@ func (c *Core) capacityReason(e *entry) Reason {
 		reason.Text = "it would fit where nodes are set aside, and others are tried there before it"
 		reason.Relax = "the next change there, or an end of what is before it"
 	}
-	c.explainGeometry(e, &reason)
+	c.explainGeometry(e, request, &reason)
 	if w := e.rep.reserved; w != nil {
 		report := c.reportWindow(w)
 		reason.Reserved, reason.ExpectedStart = &report, max(w.from, c.now)

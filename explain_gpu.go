@@ -2,7 +2,9 @@ package berth
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -18,14 +20,39 @@ func (f *Fraction) describe() string {
 }
 
 // explainGeometry adds what a change of a GPU has to do with the wait.
-func (c *Core) explainGeometry(e *entry, reason *Reason) {
+func (c *Core) explainGeometry(e *entry, request *gang.Request, reason *Reason) {
+	out := c.outOfReach(e.rep, request)
+	if reason.Code == ReasonTooLarge && (e.rep.drain != nil || out > 0 || e.rep.payAt > c.now && e.rep.payAt != never) {
+		reason.Code = ReasonGeometry
+		reason.Text = "no GPU that takes newcomers is divided so that it fits"
+		reason.Relax = "GPUs that are divided otherwise"
+	}
+	if out > 0 {
+		reason.Text += fmt.Sprintf("; GPUs that might do but are kept for others, on their way to another mode, or divided nobody knows how: %d", out)
+	}
 	switch d := e.rep.drain; {
 	case d != nil:
 		reason.Kept, reason.Until = &GPURef{d.node.spec.ID, d.gpu}, d.until
 		reason.Text += fmt.Sprintf("; GPU %d of node %s is kept for it until it is clear, for another %v at most", d.gpu, d.node.spec.ID, d.until.Sub(c.now))
-	case c.pliable == 0 || !e.bucket.shape.claimsDevice():
-	case e.rep.reshapeAt > c.now:
-		reason.Until = e.rep.reshapeAt
-		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, not before it has waited for what that costs and the rates allow it", e.rep.reshapeAt.Sub(c.now))
+	case c.pliable > 0 && e.rep.payAt > c.now && e.rep.payAt != never:
+		reason.Until = e.rep.payAt
+		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, when it has waited for what that costs and the rates allow it", e.rep.payAt.Sub(c.now))
 	}
+}
+
+// outOfReach counts the GPUs on which a replica might go but for what is under way there for
+// others.
+func (c *Core) outOfReach(rep *replica, request *gang.Request) int {
+	count := 0
+	for _, n := range c.nodes {
+		if n == nil || n.cordoned || !slices.ContainsFunc(request.Groups, func(g gang.Group) bool { return c.qualifies(n, &g) }) {
+			continue
+		}
+		for g := range n.gpus {
+			if s := &n.gpus[g]; !n.spec.GPUs[g].Failed && (s.unknown || s.drain != nil && s.drain.rep != rep || s.order != nil && !n.holds(g)) {
+				count++
+			}
+		}
+	}
+	return count
 }

@@ -9,8 +9,9 @@ import (
 
 // A Geometry says how the GPUs of a pool may be divided, and what a change costs.
 //
-// Changes are priced in GPU-milliseconds: the part of the GPU that a change touches,
-// times its Cost, twice that for leaving the pool's Layout. They are made for a member
+// Changes are priced in GPU-milliseconds: what is destroyed and what is created for those
+// who wait, each as its part of the GPU, or the whole GPU for a change between division
+// and whole use, times the Cost; twice that for leaving the pool's Layout. They are made for a member
 // that waits, as soon as what it has waited, the part of a GPU that it claims times the
 // time, comes to the price. That is the rule of the ski rental problem: whatever comes,
 // waiting and changing together cost no more than twice what would have been best in
@@ -34,7 +35,9 @@ type Geometry struct {
 	// Claim.MIG.
 	Layout []mig.ProfileName `json:"layout,omitempty"`
 	// DrainLimit is for how long a GPU may be kept from others until it can be
-	// repartitioned for a member that waits; default 1 hour; -1: nothing is drained.
+	// repartitioned for a member that waits; default 1 hour; -1: nothing is drained. No
+	// more GPUs are kept at a time than Policy.ReservedGangs, so that is another way to
+	// have none.
 	DrainLimit Duration `json:"drainLimit,omitempty"`
 }
 

@@ -2,6 +2,7 @@ package berth
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -130,6 +131,21 @@ func (n *node) membersOn(gpu int, use func(*member, *replica)) {
 			use(m, at.rep)
 		}
 	}
+}
+
+// checkRegeometry refuses a policy in which instances would begin or cease to come and go
+// with their members while a GPU is being repartitioned: what the order is to create
+// would be nobody's.
+func (c *Core) checkRegeometry(policy *Policy) *Error {
+	for _, id := range slices.Sorted(maps.Keys(c.repartitions)) {
+		p := c.repartitions[id]
+		geometry := policy.geometryOf(p.node.spec.Pool)
+		if p.touchesMIG() && (geometry.Kind == PerClaim) != (p.node.geometry.Kind == PerClaim) {
+			return refuse(ErrConflict, "geometry", fmt.Sprintf("order %d about GPU %d of node %s is out, so pool %q cannot become %s yet",
+				id, p.order.GPU, p.order.Node, p.node.spec.Pool, geometry.Kind))
+		}
+	}
+	return nil
 }
 
 // regeometry brings what follows from the geometry of the pools up to date.

@@ -143,8 +143,7 @@ func (c *Core) repartitionReported(p *repartition, e *ActionReported) *Error {
 	return nil
 }
 
-// provenDone reports whether a member runs, or is being stopped, that needs what was
-// ordered.
+// provenDone reports whether a member runs that needs what was ordered.
 func (c *Core) provenDone(p *repartition) bool {
 	return slices.ContainsFunc(p.node.members, func(at memberAt) bool {
 		m := &at.rep.members[at.index]
@@ -175,6 +174,9 @@ func (c *Core) revert(p *repartition, why string) {
 	c.divide(n, gpu)
 	c.noteLayout(n, gpu)
 	c.lessen()
+	for _, rep := range hit {
+		rep.shun(n.spec.ID)
+	}
 	c.settleAll(hit, Cause{CauseRepartitionFailed, why})
 }
 

@@ -46,10 +46,12 @@ type replica struct {
 	reserveAt Time
 	// stalled, hopeless: it is in Core.stalled, or in Core.hopeless.
 	stalled, hopeless bool
-	// drain is the GPU that is kept for it; reshapeAt is when to look again for GPUs to
-	// change for it.
-	drain     *drain
-	reshapeAt Time
+	// drain is the GPU that is kept for it; before drainAt none is. reshapeAt is when to
+	// look again for GPUs to change for it at the earliest; payAt when that may pay, as
+	// was found last: never, if nothing is to be hoped for.
+	drain            *drain
+	drainAt          Time
+	reshapeAt, payAt Time
 	// imagined: a plan in the making imagines it ended.
 	imagined bool
 	// exclusive has the domains that a gang has for itself.

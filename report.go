@@ -198,6 +198,9 @@ func (c *Core) countGPUs(n *node, waiting []*shape, tables map[string]*DividedCo
 		count.Held += chargeOf(&at.rep.members[at.index].hold, n).GPUMilli
 	}
 	for g := range n.spec.GPUs {
+		if n.gpus[g].unknown {
+			continue
+		}
 		if n.spec.GPUs[g].Mode == ModeMIG {
 			count.Free += c.countDivided(n, g, tables)
 			continue

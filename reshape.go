@@ -18,8 +18,8 @@ const (
 	// maxOffers how many GPUs are tried for one.
 	maxReshapes = 8
 	maxOffers   = 64
-	// reshapeEvery is how long a request waits to be looked at again after no GPU
-	// would do.
+	// reshapeEvery is how long a request waits at least to be looked at again when no GPU
+	// would do, whatever changes.
 	reshapeEvery = 15 * Second
 )
 
@@ -122,7 +122,7 @@ func (c *Core) wishes() []*entry {
 		var first *entry
 		for _, b := range s.buckets {
 			e := b.entries.Min()
-			if !e.grows && b.quotaSlot < 0 && e.rep.drain == nil && (first == nil || compareEntries(e, first) < 0) {
+			if !e.grows && b.quotaSlot < 0 && (first == nil || compareEntries(e, first) < 0) {
 				first = e
 			}
 		}
@@ -167,11 +167,11 @@ func (c *Core) reshapeFor(e *entry) (placed bool, next Time) {
 	case placed:
 		c.totals.Reshaped++
 		return true, never
-	case s.isSingle() && c.drainFor(&w), w.soonest == never:
+	case s.isSingle() && c.drainFor(&w):
 		return false, never
 	}
-	e.rep.reshapeAt = max(e.rep.reshapeAt, w.soonest)
-	return false, e.rep.reshapeAt
+	e.rep.reshapeAt, e.rep.payAt = min(e.rep.reshapeAt, w.soonest), w.soonest
+	return false, w.soonest
 }
 
 func (c *Core) wishOf(e *entry, request *gang.Request) wish {

@@ -98,7 +98,9 @@ type savedReplica struct {
 	Hopeless  bool         `json:"hopeless,omitempty"`
 	Exclusive [][]string   `json:"exclusive,omitempty"`
 	Drain     *savedDrain  `json:"drain,omitempty"`
+	DrainAt   Time         `json:"drainAt,omitempty"`
 	ReshapeAt Time         `json:"reshapeAt,omitempty"`
+	PayAt     Time         `json:"payAt,omitempty"`
 }
 
 type savedMember struct {
@@ -178,7 +180,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, ReadyAt: rep.readyAt,
 		Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
-		Drain: rep.saveDrain(), ReshapeAt: rep.reshapeAt,
+		Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
 		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled, Hopeless: rep.hopeless,
 	}
 	if w := rep.reserved; w != nil {
@@ -373,7 +375,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return err
 	}
 	c.restoreTimers(rep)
-	rep.reshapeAt = s.ReshapeAt
+	rep.drainAt, rep.reshapeAt, rep.payAt = s.DrainAt, s.ReshapeAt, s.PayAt
 	if s.Drain != nil {
 		if err := c.restoreDrain(rep, s.Drain); err != nil {
 			return err.in("drain")
