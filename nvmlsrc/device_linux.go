@@ -31,12 +31,12 @@ func (d boundDevice) uuid() (string, error) {
 	return uuid, outcome(code)
 }
 
-func (d boundDevice) address() (address, error) {
+func (d boundDevice) address() (address, uint32, error) {
 	if err := d.need(symPCI); err != nil {
-		return address{}, err
+		return address{}, 0, err
 	}
 	info, code := d.handle.GetPciInfo()
-	return address{info.Domain, info.Bus, info.Device}, outcome(code)
+	return address{info.Domain, info.Bus, info.Device}, info.PciDeviceId, outcome(code)
 }
 
 func (d boundDevice) memory() (uint64, error) {
@@ -127,14 +127,14 @@ func fabricOf(state uint8, status uint32, cluster [16]uint8, clique uint32, err 
 	}, err
 }
 
-func (d boundDevice) processes() ([]int, error) {
+func (d boundDevice) processes() ([]process, error) {
 	if err := d.need(symProcesses); err != nil {
 		return nil, err
 	}
 	infos, code := d.handle.GetComputeRunningProcesses()
-	pids := make([]int, len(infos))
+	running := make([]process, len(infos))
 	for i := range infos {
-		pids[i] = int(infos[i].Pid)
+		running[i] = process{int(infos[i].Pid), int(int32(infos[i].GpuInstanceId))} // all ones: noInstance
 	}
-	return pids, outcome(code)
+	return running, outcome(code)
 }

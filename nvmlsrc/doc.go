@@ -23,6 +23,9 @@
 //	node, err := inventory.Node("node-17")
 //	...
 //	node.Domains = []string{"spine-1", "leaf-4"} // where it stands, NVML cannot know
+//	for _, table := range inventory.Tables() {
+//		core.Apply(now, berth.MIGTableSet{Table: table}) // how its GPUs divide
+//	}
 //	core.Apply(now, berth.NodeJoined{Node: node})
 //
 // # What can be missing
@@ -33,6 +36,17 @@
 // rest. A GPU that fell over keeps its place in [Inventory.GPUs], with
 // [GPU.Failure] saying why. Only a machine whose driver does not answer at all
 // gives no inventory.
+//
+// # MIG
+//
+// A GPU that can be divided names a table of package mig: what its driver reports
+// wins, and where that says nothing else, or nothing, the built-in table of the
+// product serves. A GPU in MIG mode offers the GPU instances that exist. To list
+// them takes a privileged user, as do the placements of profiles; without, a GPU in
+// MIG mode takes no work. When the core has placed a member on an instance,
+// [GPU.Instance] finds its UUIDs for CUDA_VISIBLE_DEVICES. To tell the core of a
+// mode or instances that somebody else changed, take a new inventory and send what
+// differs in its node as [berth.GPUPartitioned].
 //
 // # How it is safe to link
 //

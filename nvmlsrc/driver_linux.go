@@ -33,6 +33,14 @@ const (
 	symFabric            = "nvmlDeviceGetGpuFabricInfo"
 	symFabricVersioned   = "nvmlDeviceGetGpuFabricInfoV"
 	symProcesses         = "nvmlDeviceGetComputeRunningProcesses_v3"
+	symProfile           = "nvmlDeviceGetGpuInstanceProfileInfo"
+	symProfileVersioned  = "nvmlDeviceGetGpuInstanceProfileInfoV"
+	symPlacements        = "nvmlDeviceGetGpuInstancePossiblePlacements_v2"
+	symInstances         = "nvmlDeviceGetGpuInstances"
+	symInstance          = "nvmlGpuInstanceGetInfo"
+	symMIGDeviceCount    = "nvmlDeviceGetMaxMigDeviceCount"
+	symMIGDevice         = "nvmlDeviceGetMigDeviceHandleByIndex"
+	symInstanceID        = "nvmlDeviceGetGpuInstanceId"
 )
 
 const defaultLibrary = "libnvidia-ml.so.1"

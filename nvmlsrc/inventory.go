@@ -1,5 +1,7 @@
 package nvmlsrc
 
+import "github.com/berth-sched/berth/mig"
+
 // A Fact names a question that a driver is asked.
 type Fact string
 
@@ -16,6 +18,10 @@ const (
 	FactMinor             Fact = "minor"
 	FactNUMANode          Fact = "numaNode"
 	FactMIG               Fact = "mig"
+	FactMIGProfiles       Fact = "migProfiles"
+	FactMIGPlacements     Fact = "migPlacements"
+	FactMIGInstances      Fact = "migInstances"
+	FactMIGDevices        Fact = "migDevices"
 	FactNVLink            Fact = "nvlink"
 	FactFabric            Fact = "fabric"
 	FactProcesses         Fact = "processes"
@@ -30,8 +36,8 @@ type Inventory struct {
 	// UUIDs tell.
 	GPUs []GPU
 	// Gaps are the questions without an answer, in the order asked: those about
-	// the machine, then GPU by GPU. That a GPU has no MIG, no NVLink or no
-	// fabric is an answer.
+	// the machine, then GPU by GPU, then what does not fit together. That a GPU has
+	// no MIG, no NVLink or no fabric is an answer.
 	Gaps []*Error
 }
 
@@ -47,6 +53,9 @@ type GPU struct {
 	UUID    string
 	// PCI is the address in the words of sysfs, such as "0000:19:00.0".
 	PCI string
+	// PCIDeviceID has the device in the upper 16 bits, the vendor in the lower, as
+	// NVML gives it; 0 if unknown.
+	PCIDeviceID uint32
 	// MemoryMiB is the size of the device memory, rounded down.
 	MemoryMiB int64
 	// Major and Minor of the compute capability; both zero if unknown.
@@ -64,12 +73,47 @@ type GPU struct {
 	Processes []int
 }
 
-// MIG is whether a GPU can be, is, and is about to be partitioned.
+// Instance returns the GPU instance at a placement, such as that of a member which
+// the core has placed.
+func (g GPU) Instance(at mig.Placement) (Instance, bool) {
+	for _, instance := range g.MIG.Instances {
+		if instance.Placement == at {
+			return instance, true
+		}
+	}
+	return Instance{}, false
+}
+
+// MIG is how a GPU can be and is partitioned.
 type MIG struct {
 	// Capable GPUs have the mode; the others leave all of MIG zero.
 	Capable bool
 	// Enabled is the mode in force; Pending the one after the next reset.
 	Enabled, Pending bool
+	// Report is what the driver tells of how the GPU divides. It has no profiles if
+	// that is not known in full, as with some drivers outside MIG mode. Placements
+	// need a privileged user; package mig adds them for the products that it knows.
+	Report mig.Report
+	// Instances that exist, in ascending order of their IDs. To list them takes a
+	// privileged user.
+	Instances []Instance
+}
+
+// An Instance is one GPU instance.
+type Instance struct {
+	// ID of the GPU instance, as nvidia-smi mig -lgi prints it.
+	ID int
+	// Profile is the ID of its profile, and Start and Size its memory slices.
+	Profile, Start, Size int
+	// Placement says the same in the words of package mig; zero if the profile is
+	// not known.
+	Placement mig.Placement
+	// UUIDs of the MIG devices on the instance, in NVML's order: what to put into
+	// CUDA_VISIBLE_DEVICES. Each is a compute instance. There is none until somebody
+	// has created one, and there can be several, each with a part of the instance.
+	UUIDs []string
+	// Processes as in GPU, those on this instance.
+	Processes []int
 }
 
 // NVLink is what a GPU reaches over NVLink.

@@ -9,7 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/mig"
 )
+
+// reportOfH100 is what the driver of hgxH100 tells of each GPU.
+var reportOfH100 = mig.Report{
+	Device: "NVIDIA H100 80GB HBM3", PCIDeviceID: 0x233010DE, Profiles: profilesOf("H100-80GB"),
+}
 
 func inventoryOf(t require.TestingT, b *box) Inventory {
 	v, err := b.source().Inventory()
@@ -26,8 +33,8 @@ func TestInventoryOfHGXH100(t *testing.T) {
 	require.Len(t, v.GPUs, 8)
 	require.Equal(t, GPU{
 		Index: 3, Product: "NVIDIA H100 80GB HBM3", UUID: "GPU-00000003-0000-0000-0000-000000000000",
-		PCI: "0000:5d:00.0", MemoryMiB: 81_559, ComputeMajor: 9, DeviceMinor: 3, NUMANode: 0,
-		MIG:       MIG{Capable: true},
+		PCI: "0000:5d:00.0", PCIDeviceID: 0x233010DE, MemoryMiB: 81_559, ComputeMajor: 9, DeviceMinor: 3, NUMANode: 0,
+		MIG:       MIG{Capable: true, Report: reportOfH100},
 		NVLink:    NVLink{Peers: []int{0, 1, 2, 4, 5, 6, 7}, Switched: 18},
 		Processes: []int{17, 4711},
 	}, v.GPUs[3])
@@ -37,7 +44,7 @@ func TestInventoryOfHGXH100(t *testing.T) {
 // A GPU that fell over keeps its place and is not asked again; the others do not
 // count it as a peer.
 func TestLostGPU(t *testing.T) {
-	for _, fact := range []Fact{FactDevice, FactProduct, FactPCI, FactMemory, FactNVLink, FactFabric, FactProcesses} {
+	for _, fact := range []Fact{FactDevice, FactProduct, FactPCI, FactMemory, FactNVLink, FactFabric, FactMIGProfiles, FactMIGPlacements, FactProcesses} {
 		b := hgxH100()
 		b.gpus[2].fail(fact, lost)
 		v := inventoryOf(t, b)
@@ -66,9 +73,11 @@ func TestNoPermissionForAGPU(t *testing.T) {
 func TestGaps(t *testing.T) {
 	whole := inventoryOf(t, hgxH100())
 	for fact, forget := range map[Fact]func(*GPU){
-		FactProduct:           func(g *GPU) { g.Product = "" },
-		FactUUID:              func(g *GPU) { g.UUID = "" },
-		FactPCI:               func(g *GPU) { g.PCI, g.NUMANode = "", -1 },
+		FactProduct: func(g *GPU) { g.Product, g.MIG.Report.Device = "", "" },
+		FactUUID:    func(g *GPU) { g.UUID = "" },
+		FactPCI: func(g *GPU) {
+			g.PCI, g.PCIDeviceID, g.NUMANode, g.MIG.Report.PCIDeviceID = "", 0, -1, 0
+		},
 		FactMemory:            func(g *GPU) { g.MemoryMiB = 0 },
 		FactComputeCapability: func(g *GPU) { g.ComputeMajor = 0 },
 		FactMinor:             func(g *GPU) { g.DeviceMinor = -1 },
@@ -76,6 +85,13 @@ func TestGaps(t *testing.T) {
 		FactNVLink:            func(g *GPU) { g.NVLink = NVLink{} },
 		FactFabric:            func(g *GPU) { g.NVLink.Peers = nil },
 		FactProcesses:         func(g *GPU) { g.Processes = nil },
+		FactMIGProfiles:       func(g *GPU) { g.MIG.Report = mig.Report{} },
+		FactMIGPlacements: func(g *GPU) {
+			g.MIG.Report.Profiles = slices.Clone(g.MIG.Report.Profiles)
+			for i := range g.MIG.Report.Profiles {
+				g.MIG.Report.Profiles[i].Placements = nil
+			}
+		},
 	} {
 		for _, refusal := range []*Error{noPermission, missing} {
 			b := hgxH100()
@@ -131,8 +147,8 @@ func TestMIGMode(t *testing.T) {
 	b.gpus[1].migNext = true
 	b.gpus[2].fail(FactMIG, unsupported)
 	v := inventoryOf(t, b)
-	require.Equal(t, MIG{Capable: true, Enabled: true}, v.GPUs[0].MIG)
-	require.Equal(t, MIG{Capable: true, Pending: true}, v.GPUs[1].MIG)
+	require.Equal(t, MIG{Capable: true, Enabled: true, Report: reportOfH100}, v.GPUs[0].MIG)
+	require.Equal(t, MIG{Capable: true, Pending: true, Report: reportOfH100}, v.GPUs[1].MIG)
 	require.Equal(t, MIG{}, v.GPUs[2].MIG)
 	require.Empty(t, v.Gaps, "that a GPU cannot do MIG is an answer")
 }
@@ -232,6 +248,7 @@ func TestAnyBox(t *testing.T) {
 	facts := []Fact{
 		FactDevice, FactProduct, FactUUID, FactPCI, FactMemory, FactComputeCapability,
 		FactMinor, FactMIG, FactNVLink, FactFabric, FactProcesses,
+		FactMIGProfiles, FactMIGPlacements, FactMIGInstances, FactMIGDevices,
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		b := hgxH100()
@@ -239,7 +256,14 @@ func TestAnyBox(t *testing.T) {
 		for i, g := range b.gpus {
 			g.fab = fabric{completed: rapid.Bool().Draw(t, "completed"), clique: rapid.Uint32Range(0, 1).Draw(t, "clique")}
 			g.links = g.links[:rapid.IntRange(0, 2).Draw(t, "switched")]
-			g.migNow = rapid.Bool().Draw(t, "mig")
+			if rapid.Bool().Draw(t, "mig") {
+				g.divide(rapid.SampledFrom([][]instance{
+					nil, {{1, 9, 4, 4}}, {{1, 9, 4, 4}, {2, 19, 0, 1}}, {{1, 9, 4, 4}, {2, 19, 4, 1}}, {{1, 77, 0, 1}},
+				}).Draw(t, "instances")...)
+			}
+			if rapid.Bool().Draw(t, "otherwise") {
+				g.profiled = profilesOf(rapid.SampledFrom([]string{"A30", "H100-94GB"}).Draw(t, "profiles"))
+			}
 			for range rapid.IntRange(0, 2).Draw(t, "failures") {
 				g.fail(rapid.SampledFrom(facts).Draw(t, "fact"),
 					rapid.SampledFrom([]error{lost, noPermission, unsupported, missing}).Draw(t, "error"))

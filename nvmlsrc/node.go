@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 )
 
 // Node says the inventory in the words of the core: a node with the GPUs in the
@@ -14,10 +15,25 @@ import (
 // products by other names, replaces the driver's product names.
 //
 // A GPU that takes no work keeps its index and is marked Failed: one with a
-// Failure, one whose product is unknown, and one in MIG mode, of which the core
-// offers no instances yet. Since all GPUs of a node must look alike, it then
-// borrows product, memory, compute capability and clique from the first that
-// does take work.
+// Failure, and one whose product is unknown. Since all GPUs of a node must look
+// alike, it then borrows product, memory, compute capability and clique from one
+// that does take work.
+//
+// If a GPU can do MIG all GPUs name the table by which it divides, of which the
+// core may have to be told before: see [Inventory.Tables]. The core wants one table
+// for a node: that of most GPUs in MIG mode. A GPU in MIG mode that divides in
+// another way is out of work, with its Failure saying so; one that is not in MIG
+// mode goes by the table of the others. A GPU in MIG mode offers the instances that
+// exist; one whose instances could not be listed has a Failure. Beside GPUs that
+// are not in MIG mode it borrows the clique, because it has no NVLink for the
+// time, and memory and compute capability, of which NVML may say less.
+//
+// While members run on a node its table must stay. What a driver reports in MIG
+// mode can differ from what it reports outside: who updates such a node writes the
+// table's former name into its GPUs.
+//
+// NVML does not know whether a GPU is meant for MPS or for time slices: a GPU that
+// is not in MIG mode is in ModeWhole.
 //
 // The clique is the NVLink fabric if that spans machines. Otherwise it is the
 // set of GPUs that all reach one another, named after the node. GPUs that reach
@@ -32,28 +48,39 @@ func (v Inventory) Node(id berth.NodeID) (berth.Node, error) {
 	if len(v.GPUs) == 0 {
 		return node, nil
 	}
-	first := slices.IndexFunc(v.GPUs, GPU.works)
+	first := slices.IndexFunc(v.GPUs, func(g GPU) bool { return g.works() && !g.MIG.Enabled })
+	if first < 0 {
+		first = slices.IndexFunc(v.GPUs, GPU.works)
+	}
 	if first < 0 {
 		return berth.Node{}, &Error{
 			GPU: NoGPU, Fact: FactProduct, Kind: ErrUnknownGPU,
 			Reason: "none of " + strconv.Itoa(len(v.GPUs)) + " GPUs takes work, so what they are is not known",
 		}
 	}
+	table, _ := v.table()
 	model := v.describe(id, first)
 	node.GPUs = make([]berth.GPU, len(v.GPUs))
 	for i := range v.GPUs {
-		g := &node.GPUs[i]
-		if *g = v.describe(id, i); v.GPUs[i].works() {
-			continue
+		from, g := &v.GPUs[i], &node.GPUs[i]
+		*g = v.describe(id, i)
+		g.Failed = !from.works() || from.MIG.Enabled && table.lattice == nil
+		if g.Failed {
+			g.Product = model.Product
 		}
-		g.Failed = true
-		g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique = model.Product, model.MemoryMiB, model.ComputeCapability, model.Clique
+		if (g.Failed || from.MIG.Enabled) && g.Product == model.Product {
+			g.MemoryMiB, g.ComputeCapability, g.Clique = model.MemoryMiB, model.ComputeCapability, model.Clique
+		}
+		if table.lattice != nil {
+			g.Table = table.Name
+			partition(g, from)
+		}
 	}
 	return node, nil
 }
 
 // works reports whether the core may place work on the GPU.
-func (g GPU) works() bool { return g.Failure == nil && g.Product != "" && !g.MIG.Enabled }
+func (g GPU) works() bool { return g.Failure == nil && g.Product != "" }
 
 func (v Inventory) describe(id berth.NodeID, i int) berth.GPU {
 	g := &v.GPUs[i]
@@ -66,6 +93,22 @@ func (v Inventory) describe(id berth.NodeID, i int) berth.GPU {
 		NUMANode:          g.NUMANode,
 		Clique:            v.clique(id, i),
 	}
+}
+
+// partition sets the mode. A GPU in MIG mode that takes no work stays in it, without
+// instances: once repaired it takes none until the core is told which there are.
+func partition(g *berth.GPU, from *GPU) {
+	if !from.MIG.Enabled {
+		return
+	}
+	g.Mode = berth.ModeMIG
+	if g.Failed {
+		return
+	}
+	for _, instance := range from.MIG.Instances {
+		g.Instances = append(g.Instances, instance.Placement)
+	}
+	slices.SortFunc(g.Instances, mig.Placement.Compare)
 }
 
 // clique names the set of GPUs in which every pair is connected that a GPU

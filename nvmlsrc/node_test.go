@@ -8,12 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 )
 
-// accepted tells a fresh core of the node.
-func accepted(t require.TestingT, node berth.Node) error {
+// accepted tells a fresh core of the tables and the node.
+func accepted(t require.TestingT, node berth.Node, tables ...mig.Product) error {
 	core, err := berth.New(berth.Config{})
 	require.NoError(t, err)
+	for _, table := range tables {
+		require.NoError(t, core.Apply(0, berth.MIGTableSet{Table: table}))
+	}
 	return core.Apply(0, berth.NodeJoined{Node: node})
 }
 
@@ -26,7 +30,7 @@ func TestNodeOfHGXH100(t *testing.T) {
 		Product: "NVIDIA H100 80GB HBM3", MemoryMiB: 81_559,
 		ComputeCapability: berth.ComputeCapability{Major: 9},
 		UUID:              "GPU-00000005-0000-0000-0000-000000000000", PCI: "0000:bb:00.0",
-		NUMANode: 1, Clique: "n1.nvlink0",
+		NUMANode: 1, Clique: "n1.nvlink0", Table: "H100-80GB",
 	}, node.GPUs[5])
 	require.NoError(t, accepted(t, node))
 	_, err = json.Marshal(node)
@@ -41,6 +45,7 @@ func TestNodeWithGPUsOutOfWork(t *testing.T) {
 	b.gpus[1].fail(FactProduct, noPermission)
 	b.gpus[2].migNow = true
 	b.gpus[2].links = nil
+	b.gpus[2].fail(FactMIGInstances, noPermission)
 	b.gpus[3].fab.completed = false
 	node, err := inventoryOf(t, b).Node("n1")
 	require.NoError(t, err)
@@ -134,5 +139,13 @@ func checkNode(t require.TestingT, v Inventory) {
 	for i, g := range node.GPUs {
 		require.Equal(t, v.GPUs[i].works(), !g.Failed)
 		require.Equal(t, node.GPUs[0].Product, g.Product)
+		require.Equal(t, v.GPUs[i].MIG.Enabled && g.Table != "", g.Mode == berth.ModeMIG)
+		if !g.Failed && v.GPUs[i].MIG.Enabled {
+			require.Len(t, g.Instances, len(v.GPUs[i].MIG.Instances))
+		}
 	}
+	for i := range node.GPUs { // what NVLink says is not at issue here
+		node.GPUs[i].Clique, node.GPUs[i].MemoryMiB, node.GPUs[i].ComputeCapability = "", 0, berth.ComputeCapability{}
+	}
+	require.NoError(t, accepted(t, node, v.Tables()...))
 }

@@ -61,7 +61,7 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Inventory asks the driver about every GPU, with some 50 calls a GPU. Without
+// Inventory asks the driver about every GPU, with some 100 calls a GPU. Without
 // persistence mode the first call can take seconds, because the driver then wakes
 // the GPU. The error is an *Error: ErrClosed, or why the driver does not even
 // count its GPUs.

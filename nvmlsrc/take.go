@@ -15,6 +15,7 @@ type taker struct {
 	sys       fs.FS
 	addresses map[address]int // of GPUs, by index
 	wires     []wiring        // by index
+	running   []process       // on the GPU that is being asked
 }
 
 // take asks the driver everything. Only a driver that does not count its GPUs
@@ -33,6 +34,7 @@ func take(d driver, sys fs.FS) (Inventory, error) {
 	for i := range count {
 		t.gpu(d, i)
 	}
+	t.settle()
 	t.connect()
 	return t.inventory, nil
 }
@@ -72,7 +74,7 @@ func (t *taker) gpu(d driver, i int) {
 var questions = [...]func(*taker, device, *GPU){
 	(*taker).product, (*taker).uuid, (*taker).address, (*taker).memory,
 	(*taker).computeCapability, (*taker).minor, (*taker).mig, (*taker).nvlink,
-	(*taker).fabric, (*taker).processes,
+	(*taker).fabric, (*taker).profiles, (*taker).processes, (*taker).instances, (*taker).migDevices,
 }
 
 func (t *taker) product(dev device, g *GPU) {
@@ -88,11 +90,11 @@ func (t *taker) uuid(dev device, g *GPU) {
 }
 
 func (t *taker) address(dev device, g *GPU) {
-	at, err := dev.address()
+	at, device, err := dev.address()
 	if t.gap(err, g.Index, FactPCI) {
 		return
 	}
-	g.PCI = at.String()
+	g.PCI, g.PCIDeviceID = at.String(), device
 	t.addresses[at] = g.Index
 	g.NUMANode, err = numaNode(t.sys, g.PCI)
 	t.gap(err, g.Index, FactNUMANode)
@@ -125,13 +127,26 @@ func (t *taker) mig(dev device, g *GPU) {
 }
 
 func (t *taker) processes(dev device, g *GPU) {
-	pids, err := dev.processes()
+	t.running = nil
+	running, err := dev.processes()
 	if t.gap(err, g.Index, FactProcesses) {
 		return
 	}
-	// A process has an entry for each MIG instance it uses.
-	slices.Sort(pids)
-	g.Processes = slices.Compact(pids)
+	t.running = running
+	g.Processes = pids(running, func(process) bool { return true })
+}
+
+// pids returns the IDs of some processes in ascending order. A process has an entry
+// for each MIG instance it uses.
+func pids(running []process, wanted func(process) bool) []int {
+	var ids []int
+	for _, p := range running {
+		if wanted(p) {
+			ids = append(ids, p.pid)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // numaNode reads a device's NUMA node; -1 where the platform has none, as the

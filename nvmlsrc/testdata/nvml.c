@@ -1,7 +1,13 @@
 /* A pretend libnvidia-ml.so.1 with two GPUs that are bridged by one NVLink. Each
  * function can be left out with -DNO_<name>, as older drivers lack some, and
  * -DINIT=<code> makes the session fail. Functions that the package does not call
- * are not here, so that calling one ends the process. */
+ * are not here, so that calling one ends the process.
+ *
+ * The GPUs can be divided in four, and tell how with -DMIG=0 outside MIG mode, where
+ * the versioned question has no answer, and with -DMIG=1 in it, where instances exist.
+ * -DA30 calls them by the name of a product that package mig knows. -DUSER=4 answers
+ * what takes a privileged user with that code. */
+#include <stdio.h>
 #include <string.h>
 
 typedef struct { char legacy[16]; unsigned domain, bus, device, id, subsystem; char name[32]; } pci_t;
@@ -10,12 +16,41 @@ typedef struct { unsigned char cluster[16]; unsigned status, clique; unsigned ch
 typedef struct { unsigned version; unsigned char cluster[16]; unsigned status, clique; unsigned char state; unsigned health; } fabric2_t;
 typedef struct { unsigned pid; unsigned long long used; unsigned gpu, compute; } process_t;
 
-enum { SUCCESS = 0, INVALID_ARGUMENT = 2, INSUFFICIENT_SIZE = 7 };
+typedef struct { unsigned start, size; } placement_t;
+typedef struct { void *device; unsigned id, profile; placement_t at; } instance_t;
+typedef struct {
+	unsigned id, p2p, slices, instances, sms, copy, decoders, encoders, jpeg, ofa;
+	unsigned long long memory;
+} profile_t;
+typedef struct {
+	unsigned version, id, p2p, slices, instances, sms, copy, decoders, encoders, jpeg, ofa;
+	unsigned long long memory;
+	char name[96];
+} profile2_t;
+
+enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
 #ifndef INIT
 #define INIT SUCCESS
 #endif
+#ifndef USER
+#define USER SUCCESS
+#endif
+#ifdef MIG
+enum { TELLS = 1, DIVIDED = MIG };
+#else
+enum { TELLS = 0, DIVIDED = 0 };
+#endif
+#ifdef A30
+static const char *product = "NVIDIA A30";
+#else
+static const char *product = "Pretend GPU";
+#endif
 
-static unsigned number(void *d) { return (unsigned)(unsigned long)d - 1; }
+/* Handles are small numbers: 1 and 2 the GPUs, 10 and more MIG devices, 100 and more
+ * GPU instances. */
+static unsigned plain(void *handle) { return (unsigned)(unsigned long)handle; }
+static void *handle(unsigned n) { return (void *)(unsigned long)n; }
+static unsigned number(void *d) { return plain(d) - 1; }
 static int at(unsigned i, pci_t *p) { memset(p, 0, sizeof *p); p->bus = 0x41 + i; return SUCCESS; }
 
 #ifndef NO_nvmlInit_v2
@@ -34,10 +69,14 @@ int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return SUCCESS; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { *d = (void *)(unsigned long)(i + 1); return SUCCESS; }
 #endif
 #ifndef NO_nvmlDeviceGetName
-int nvmlDeviceGetName(void *d, char *v, unsigned n) { strncpy(v, "Pretend GPU", n); return SUCCESS; }
+int nvmlDeviceGetName(void *d, char *v, unsigned n) { strncpy(v, product, n); return SUCCESS; }
 #endif
 #ifndef NO_nvmlDeviceGetUUID
-int nvmlDeviceGetUUID(void *d, char *v, unsigned n) { strncpy(v, number(d) ? "GPU-1" : "GPU-0", n); return SUCCESS; }
+int nvmlDeviceGetUUID(void *d, char *v, unsigned n) {
+	if (plain(d) >= 10) snprintf(v, n, "MIG-%u", plain(d));
+	else snprintf(v, n, "GPU-%u", number(d));
+	return SUCCESS;
+}
 #endif
 #ifndef NO_nvmlDeviceGetPciInfo_v3
 int nvmlDeviceGetPciInfo_v3(void *d, pci_t *p) { return at(number(d), p); }
@@ -52,7 +91,7 @@ int nvmlDeviceGetCudaComputeCapability(void *d, int *a, int *b) { *a = 8; *b = 6
 int nvmlDeviceGetMinorNumber(void *d, unsigned *n) { *n = 7 - number(d); return SUCCESS; }
 #endif
 #ifndef NO_nvmlDeviceGetMigMode
-int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *next) { *now = 0; *next = 1; return SUCCESS; }
+int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *next) { *now = DIVIDED; *next = 1; return SUCCESS; }
 #endif
 #ifndef NO_nvmlDeviceGetNvLinkState
 int nvmlDeviceGetNvLinkState(void *d, unsigned i, int *on) { *on = i == 0; return i < 3 ? SUCCESS : INVALID_ARGUMENT; }
@@ -87,6 +126,76 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, process_t *p) 
 	*n = 2;
 	if (room < 2) return INSUFFICIENT_SIZE;
 	p[0].pid = 30; p[1].pid = 20;
+	p[0].gpu = DIVIDED ? 7 : ~0u; p[1].gpu = ~0u;
 	return SUCCESS;
 }
+#endif
+
+/* Profiles of one, two and four slices, and what exists of them. */
+static const profile2_t profiles[] = {
+	{0, 14, 0, 1, 4, 14, 1, 1, 0, 0, 0, 5888, "MIG 1g.6gb"},
+	{0, 5, 0, 2, 2, 28, 2, 2, 0, 0, 0, 11968, "MIG 2g.12gb"},
+	{0, 0, 0, 4, 1, 56, 4, 4, 0, 1, 1, 24064, "MIG 4g.24gb"},
+};
+static const placement_t starts[][4] = {{{0, 1}, {1, 1}, {2, 1}, {3, 1}}, {{0, 2}, {2, 2}}, {{0, 4}}};
+static const instance_t existing[] = {{0, 7, 14, {1, 1}}, {0, 1, 5, {2, 2}}, {0, 8, 14, {0, 1}}};
+
+static int find(unsigned constant, const profile2_t **p) {
+	if (constant >= 18) return INVALID_ARGUMENT;
+	*p = constant < 2 ? &profiles[constant] : &profiles[2];
+	return TELLS && (constant < 2 || constant == 3) ? SUCCESS : NOT_SUPPORTED;
+}
+#ifndef NO_nvmlDeviceGetGpuInstanceProfileInfo
+int nvmlDeviceGetGpuInstanceProfileInfo(void *d, unsigned constant, profile_t *to) {
+	const profile2_t *p;
+	int code = find(constant, &p);
+	if (code != SUCCESS) return code;
+	*to = (profile_t){p->id, p->p2p, p->slices, p->instances, p->sms, p->copy, p->decoders, p->encoders, p->jpeg, p->ofa, p->memory};
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlDeviceGetGpuInstanceProfileInfoV
+int nvmlDeviceGetGpuInstanceProfileInfoV(void *d, unsigned constant, profile2_t *to) {
+	const profile2_t *p;
+	int code = find(constant, &p);
+	if (to->version != (sizeof *to | 2u << 24)) return VERSION_MISMATCH;
+	if (code != SUCCESS || !DIVIDED) return code != SUCCESS ? code : NOT_SUPPORTED;
+	*to = *p;
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlDeviceGetGpuInstancePossiblePlacements_v2
+int nvmlDeviceGetGpuInstancePossiblePlacements_v2(void *d, unsigned profile, placement_t *to, unsigned *n) {
+	unsigned i = profile == 14 ? 0 : profile == 5 ? 1 : 2;
+	if (USER != SUCCESS) return USER;
+	*n = i == 0 ? 4 : i == 1 ? 2 : 1;
+	if (to) memcpy(to, starts[i], *n * sizeof *to);
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlDeviceGetGpuInstances
+int nvmlDeviceGetGpuInstances(void *d, unsigned profile, void **to, unsigned *n) {
+	unsigned i, found = 0;
+	if (USER != SUCCESS) return USER;
+	for (i = 0; i < 3; i++) if (existing[i].profile == profile) to[found++] = handle(100 + i);
+	*n = found;
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlGpuInstanceGetInfo
+int nvmlGpuInstanceGetInfo(void *instance, instance_t *to) { *to = existing[plain(instance) - 100]; return SUCCESS; }
+#endif
+#ifndef NO_nvmlDeviceGetMaxMigDeviceCount
+int nvmlDeviceGetMaxMigDeviceCount(void *d, unsigned *n) { *n = 4; return SUCCESS; }
+#endif
+#ifndef NO_nvmlDeviceGetMigDeviceHandleByIndex
+int nvmlDeviceGetMigDeviceHandleByIndex(void *d, unsigned i, void **to) {
+	if (i == 1) return NOT_FOUND;
+	if (i == 3) return INVALID_ARGUMENT;
+	*to = handle(plain(d) * 10 + i);
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlDeviceGetGpuInstanceId
+int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id) { *id = plain(device) % 10 == 0 ? 7 : 1; return SUCCESS; }
 #endif
