@@ -22,7 +22,7 @@ func (f *Fraction) describe() string {
 // explainGeometry adds what a change of a GPU has to do with the wait.
 func (c *Core) explainGeometry(e *entry, request *gang.Request, reason *Reason) {
 	out := c.outOfReach(e.rep, request)
-	if reason.Code == ReasonTooLarge && (e.rep.drain != nil || out > 0 || e.rep.payAt > c.now && e.rep.payAt != never) {
+	if reason.Code == ReasonTooLarge && (e.rep.drain != nil || out > 0 || c.couldHold(request)) {
 		reason.Code = ReasonGeometry
 		reason.Text = "no GPU that takes newcomers is divided so that it fits"
 		reason.Relax = "GPUs that are divided otherwise"
@@ -38,6 +38,39 @@ func (c *Core) explainGeometry(e *entry, request *gang.Request, reason *Reason) 
 		reason.Until = e.rep.payAt
 		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, when it has waited for what that costs and the rates allow it", e.rep.payAt.Sub(c.now))
 	}
+}
+
+// couldHold reports whether each group of a request would fit if its GPUs were divided for
+// it, as far as that may come to pass and whatever they are used for now.
+func (c *Core) couldHold(request *gang.Request) bool {
+	for i := range request.Groups {
+		g := &request.Groups[i]
+		room := 0
+		for _, n := range c.nodes {
+			if n != nil && n.table != nil && n.geometry.Kind != Fixed && slices.Contains(g.Classes, n.class16()) {
+				room += n.couldHold(&g.Claim)
+			}
+		}
+		if room < g.Count {
+			return false
+		}
+	}
+	return true
+}
+
+// couldHold is how many members with a claim the node's GPUs could hold if they were
+// divided for them.
+func (n *node) couldHold(claim *gang.Claim) int {
+	each := 1
+	switch p, ok := profileOn(n, claim, func(int) bool { return true }); {
+	case ok:
+		each = n.table.lattice.Free(0, p)
+	case claim.GPUs > 1:
+		return len(n.gpus) / claim.GPUs
+	case claim.Share.Milli > 0:
+		each = 1000 / int(claim.Share.Milli)
+	}
+	return len(n.gpus) * each
 }
 
 // outOfReach counts the GPUs on which a replica might go but for what is under way there for
