@@ -53,7 +53,10 @@ type Core struct {
 
 	// tables by name: those that were told, and those of package mig that were asked
 	// for. nextRank is when to look again at what is in demand of them.
-	tables   map[string]*table
+	tables map[string]*table
+	// lender has the tables of the core of which this is a copy, while it is made: their
+	// lattices never change.
+	lender   map[string]*table
 	nextRank Time
 	// repartitions are the orders about GPUs that are out; pools when GPUs were changed.
 	repartitions map[ActionID]*repartition
@@ -68,6 +71,8 @@ type Core struct {
 	astray      []gpuAt
 	drains      []*drain
 	nextReshape Time
+	// turns counts what could make another look worth while.
+	turns uint64
 
 	shapes       map[string]*shape
 	demand       []int    // by level: whole gangs that wait for room in one domain of it

@@ -47,12 +47,14 @@ func (c *Core) drainFor(w *wish) bool {
 			if c.untouchable(n, gpu) {
 				continue
 			}
-			clear, idle, ok := c.clearAt(n, gpu, &g.Claim)
+			clear, idle, late, ok := c.clearAt(n, gpu, &g.Claim)
 			if !ok {
 				continue
 			}
 			if at := c.drainPaysAt(w, n, gpu, clear, idle); at > c.now {
-				w.later(at)
+				if !late { // else the end recedes as fast as it is waited for
+					w.later(at)
+				}
 				continue
 			}
 			if o := (offer{node: n, gpu: gpu, price: idle * int64(clear.Sub(c.now))}); !ready || o.compare(best) < 0 {
@@ -79,16 +81,18 @@ func (c *Core) drainPaysAt(w *wish, n *node, gpu int, clear Time, idle int64) Ti
 }
 
 // clearAt is when enough of what holds a GPU is expected to have ended for a claim, and
-// how many thousandths of it stand idle as it is. False: it never will, or is now.
-func (c *Core) clearAt(n *node, gpu int, claim *gang.Claim) (at Time, idle int64, ok bool) {
+// how many thousandths of it stand idle as it is. late: some should have ended already.
+// False: it never will be clear, or is now.
+func (c *Core) clearAt(n *node, gpu int, claim *gang.Claim) (at Time, idle int64, late, ok bool) {
 	type held struct {
-		at Time
+		at   Time
+		late bool
 		gang.Hold
 	}
 	var list []held
 	idle = 1000
 	n.membersOn(gpu, func(m *member, rep *replica) {
-		list = append(list, held{c.expectedEnd(rep), m.hold})
+		list = append(list, held{c.expectedEnd(rep), rep.endsAt != 0 && rep.endsAt <= c.now, m.hold})
 		idle -= chargeOf(&m.hold, n).GPUMilli / int64(GPUSet(m.hold.GPUs).Len())
 	})
 	slices.SortFunc(list, func(a, b held) int {
@@ -96,6 +100,7 @@ func (c *Core) clearAt(n *node, gpu int, claim *gang.Claim) (at Time, idle int64
 	})
 	_, _, state := c.fleet.Divided(n.index, gpu)
 	for _, h := range list {
+		late = late || h.late
 		if at = max(at, h.at); h.Instance == (mig.Placement{}) || len(claim.Instances) == 0 {
 			continue // all of them have to end
 		}
@@ -106,7 +111,7 @@ func (c *Core) clearAt(n *node, gpu int, claim *gang.Claim) (at Time, idle int64
 			break
 		}
 	}
-	return at, max(idle, 0), at > c.now && at != never
+	return at, max(idle, 0), late, at > c.now && at != never
 }
 
 // keep closes a GPU for a drain.

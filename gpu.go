@@ -197,6 +197,7 @@ func (c *Core) countPliable(n *node, change int) {
 func (c *Core) lookAgain() {
 	if c.pliable > 0 {
 		c.nextReshape = c.now
+		c.turns++
 	}
 }
 
@@ -226,6 +227,7 @@ func (c *Core) gpuPartitioned(e GPUPartitioned) *Error {
 	c.lapse(n, e.GPU)
 	n.setPartitioning(e.GPU, partitioning{e.Mode, slices.Clone(e.Instances)})
 	n.gpus[e.GPU].unknown = false
+	c.noteLayout(n, e.GPU)
 	c.divide(n, e.GPU)
 	c.settleGPU(n, e.GPU)
 	c.spoil(n)

@@ -169,7 +169,7 @@ func (c *Core) unawait(rep *replica) {
 	if rep.drain != nil {
 		c.endDrain(rep.drain)
 	}
-	rep.reshapeAt, rep.payAt, rep.drainAt = 0, 0, 0
+	rep.reshapeAt, rep.payAt, rep.drainAt, rep.looked = 0, 0, 0, 0
 	c.queues[rep.job.queue].waiting--
 }
 

@@ -92,7 +92,7 @@ func (c *Core) repartition(rep *replica, n *node, gpu int, cause Cause) {
 	c.out = append(c.out, p.order)
 	c.totals.Repartitions++
 	if p.touchesMIG() {
-		s.changedAt = c.now
+		s.changedAt = max(c.now, 1) // 0 is none
 		c.pool(n.spec.Pool).note(c.now)
 		c.noteLayout(n, gpu)
 	}

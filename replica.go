@@ -46,12 +46,13 @@ type replica struct {
 	reserveAt Time
 	// stalled, hopeless: it is in Core.stalled, or in Core.hopeless.
 	stalled, hopeless bool
-	// drain is the GPU that is kept for it; before drainAt none is. reshapeAt is when to
-	// look again for GPUs to change for it at the earliest; payAt when that may pay, as
-	// was found last: never, if nothing is to be hoped for.
+	// drain is the GPU that is kept for it; before drainAt none is. payAt is when GPUs may
+	// be changed for it, as was found at turn looked: never, if nothing is to be hoped for.
+	// reshapeAt is when to look again at the earliest if anything has changed since.
 	drain            *drain
 	drainAt          Time
-	reshapeAt, payAt Time
+	payAt, reshapeAt Time
+	looked           uint64
 	// imagined: a plan in the making imagines it ended.
 	imagined bool
 	// exclusive has the domains that a gang has for itself.

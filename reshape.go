@@ -2,6 +2,7 @@ package berth
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
@@ -36,13 +37,31 @@ func (c *Core) pool(name string) *pool {
 	return p
 }
 
-// note remembers a change and forgets those of more than an hour ago.
-func (p *pool) note(now Time) {
+// forget drops the changes of an hour ago and more.
+func (p *pool) forget(now Time) {
 	first := 0
 	for first < len(p.changes) && p.changes[first].Add(Hour) <= now {
 		first++
 	}
-	p.changes = append(p.changes[first:], now)
+	p.changes = slices.Delete(p.changes, 0, first)
+}
+
+// note remembers a change.
+func (p *pool) note(now Time) {
+	p.forget(now)
+	p.changes = append(p.changes, now)
+}
+
+// forgetChanges drops what no rate looks at any more.
+func (c *Core) forgetChanges() {
+	if len(c.pools) == 0 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
+		if c.pools[name].forget(c.now); len(c.pools[name].changes) == 0 {
+			delete(c.pools, name)
+		}
+	}
 }
 
 // changeable is when a GPU may be repartitioned, as far as the rates say.
@@ -128,14 +147,22 @@ func (c *Core) wishes() []*entry {
 		}
 		switch {
 		case first == nil:
-		case first.rep.reshapeAt > c.now:
-			c.nextReshape = min(c.nextReshape, first.rep.reshapeAt)
+		case c.lookAt(first.rep) > c.now:
+			c.nextReshape = min(c.nextReshape, c.lookAt(first.rep))
 		default:
 			list = append(list, first)
 		}
 	}
 	slices.SortFunc(list, compareEntries)
 	return list
+}
+
+// lookAt is when to look for GPUs to change for a replica.
+func (c *Core) lookAt(rep *replica) Time {
+	if rep.looked == c.turns {
+		return rep.payAt
+	}
+	return min(rep.payAt, rep.reshapeAt)
 }
 
 // claimsDevice reports whether any member of a shape claims GPUs or a part of one.
@@ -148,7 +175,7 @@ func (s *shape) claimsDevice() bool {
 func (c *Core) reshapeFor(e *entry) (placed bool, next Time) {
 	s := e.bucket.shape
 	c.compile(s)
-	e.rep.reshapeAt = c.now.Add(reshapeEvery)
+	e.rep.reshapeAt, e.rep.payAt, e.rep.looked = c.now.Add(reshapeEvery), never, c.turns
 	request, ok := c.affordable(e.bucket)
 	if !ok {
 		return false, never // its quota is in the way, and the next change wakes it
@@ -170,7 +197,7 @@ func (c *Core) reshapeFor(e *entry) (placed bool, next Time) {
 	case s.isSingle() && c.drainFor(&w):
 		return false, never
 	}
-	e.rep.reshapeAt, e.rep.payAt = min(e.rep.reshapeAt, w.soonest), w.soonest
+	e.rep.payAt = w.soonest
 	return false, w.soonest
 }
 

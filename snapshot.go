@@ -101,6 +101,7 @@ type savedReplica struct {
 	DrainAt   Time         `json:"drainAt,omitempty"`
 	ReshapeAt Time         `json:"reshapeAt,omitempty"`
 	PayAt     Time         `json:"payAt,omitempty"`
+	Looked    bool         `json:"looked,omitempty"` // and nothing has changed since
 }
 
 type savedMember struct {
@@ -181,6 +182,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
 		Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
+		Looked: rep.looked != 0 && rep.looked == c.turns,
 		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled, Hopeless: rep.hopeless,
 	}
 	if w := rep.reserved; w != nil {
@@ -227,7 +229,10 @@ func (c *Core) saveMember(rep *replica, flat int) savedMember {
 // Restore makes a core of a snapshot. It behaves as the core that gave the
 // snapshot would have, for whatever comes. Any bytes that are no snapshot are
 // refused with an *Error. Cost: O(state).
-func Restore(b []byte) (*Core, error) {
+func Restore(b []byte) (*Core, error) { return restore(b, nil) }
+
+// restore is Restore with what can be taken over from a core that has it.
+func restore(b []byte, tables map[string]*table) (*Core, error) {
 	var s snapshot
 	if err := decodeStrict("snapshot", b, &s); err != nil {
 		return nil, err
@@ -239,10 +244,12 @@ func Restore(b []byte) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.lender = tables
 	if err := c.restore(&s); err != nil {
 		err.Event = "snapshot"
 		return nil, err
 	}
+	c.lender = nil
 	return c, nil
 }
 
@@ -294,6 +301,7 @@ func (c *Core) restore(s *snapshot) *Error {
 	c.nextReserve, c.backfillDue = s.NextReserve, s.BackfillDue
 	c.quotaFreed, c.lessened = s.QuotaFreed, s.Lessened
 	c.nextRank, c.nextReshape = s.NextRank, s.NextReshape
+	c.restoreLooked(s.Jobs)
 	c.totals = s.Totals
 	return nil
 }

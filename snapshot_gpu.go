@@ -185,6 +185,19 @@ func (c *Core) restoreRepartition(n *node, s *savedGPU) *Error {
 	return nil
 }
 
+// restoreLooked marks the replicas for which nothing has changed since GPUs were looked at,
+// after all that Restore itself has changed.
+func (c *Core) restoreLooked(jobs []savedJob) {
+	c.turns++
+	for i := range jobs {
+		for _, s := range jobs[i].Replicas {
+			if s.Looked {
+				c.jobs[jobs[i].Job.ID].replicas[s.Replica].looked = c.turns
+			}
+		}
+	}
+}
+
 // restoreDrain keeps a GPU for a replica again.
 func (c *Core) restoreDrain(rep *replica, s *savedDrain) *Error {
 	n, err := c.knownGPU(s.Node, s.GPU)

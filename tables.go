@@ -27,15 +27,23 @@ type table struct {
 	recent, weights []uint32
 }
 
-func newTable(product mig.Product, told bool) (*table, error) {
+// newTable builds a table, or takes the lattice of a core that has it.
+func (c *Core) newTable(product mig.Product, told bool) (*table, error) {
+	if t := c.lender[product.Name]; t != nil && equalProducts(&t.product, &product) {
+		return tableOf(t.lattice, told), nil
+	}
 	lattice, err := mig.NewLattice(product)
 	if err != nil {
 		return nil, err
 	}
+	return tableOf(lattice, told), nil
+}
+
+func tableOf(lattice *mig.Lattice, told bool) *table {
 	return &table{
-		product: lattice.Product(), lattice: lattice, told: told, // a copy of what the caller has
+		product: lattice.Product(), lattice: lattice, told: told,
 		recent: make([]uint32, lattice.Profiles()), weights: make([]uint32, lattice.Profiles()),
-	}, nil
+	}
 }
 
 // table finds a table by name: one that was told, or else that of package mig.
@@ -47,7 +55,7 @@ func (c *Core) table(name string) (*table, *Error) {
 	if !known {
 		return nil, refuse(ErrUnknown, "table", fmt.Sprintf("%q is no table of package mig, nor one that was told", name))
 	}
-	t, err := newTable(product, false)
+	t, err := c.newTable(product, false)
 	if err != nil {
 		return nil, refuse(ErrInvalid, "table", err.Error())
 	}
@@ -61,11 +69,11 @@ func (c *Core) migTableSet(e MIGTableSet) *Error {
 		return err.in("table.name")
 	}
 	old := c.tables[name]
-	t, err := newTable(e.Table, true)
+	t, err := c.newTable(e.Table, true)
 	if err != nil {
 		return refuse(ErrInvalid, "table", err.Error())
 	}
-	if old != nil && old.equal(t) {
+	if old != nil && equalProducts(&old.product, &t.product) {
 		old.told = true
 		return nil
 	}
@@ -79,10 +87,10 @@ func (c *Core) migTableSet(e MIGTableSet) *Error {
 	return nil
 }
 
-// equal reports whether two tables say the same.
-func (t *table) equal(u *table) bool {
-	a, errA := json.Marshal(t.product)
-	b, errB := json.Marshal(u.product)
+// equalProducts reports whether two products divide in the same way and are described so.
+func equalProducts(p, q *mig.Product) bool {
+	a, errA := json.Marshal(p)
+	b, errB := json.Marshal(q)
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
@@ -141,18 +149,21 @@ const (
 // rank weighs the profiles of every table by what waits and what was given lately, so
 // that what is placed leaves open what is in demand.
 func (c *Core) rank() {
-	switch {
-	case c.dividing == 0:
-		c.nextRank = 0
-		return
-	case c.now < c.nextRank:
+	if c.now < c.nextRank || c.dividing == 0 && c.nextRank == 0 {
 		return
 	}
+	c.forgetChanges()
 	c.nextRank = c.now.Add(rankEvery)
+	if c.dividing == 0 && len(c.pools) == 0 {
+		c.nextRank = 0 // nothing is left to forget
+	}
 	demand := c.waitingInstances()
 	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
 		t := c.tables[name]
 		if t.nodes == 0 {
+			clear(t.recent)
+			clear(t.weights)
+			c.fleet.SetRanking(t.lattice, nil)
 			continue
 		}
 		wanted := demand[t]

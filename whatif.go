@@ -10,7 +10,7 @@ func (c *Core) WhatIf(now Time, events ...Event) ([]Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	twin, err := Restore(b)
+	twin, err := restore(b, c.tables)
 	if err != nil {
 		return nil, err
 	}

@@ -189,7 +189,7 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 		case h.Instance != mig.Placement{}:
 			g := f.nodes[h.Node].geometry
 			slot, j := &state.slots[bits.TrailingZeros64(h.GPUs)], g.find(h.Instance)
-			if g.open[slot.held]>>j&1 == 0 {
+			if g.lattice.OpenSet(slot.held)>>j&1 == 0 {
 				return f.refuse(ErrHeld, h.Node, "instance", "%s is listed beside what leaves no room for it", h.Instance)
 			}
 			slot.held = g.toggle(slot.held, j)

@@ -87,7 +87,7 @@ func (f *Fleet) partOf(n topology.Node, gpu int) (partKey, bool) {
 
 // lacks reports whether the nodes of the class divide, but not by a profile of an index.
 func (d *divided) lacks(profile int) bool {
-	return d.nodes > 0 && d.geometry != nil && profile >= len(d.geometry.ofProfile)
+	return d.nodes > 0 && d.geometry != nil && profile >= d.geometry.lattice.Profiles()
 }
 
 // find returns where a lot is among the lots, or would be.
@@ -129,7 +129,7 @@ func (d *divided) vacancy() int32 {
 		d.vacant = d.vacant[:last]
 		return at
 	}
-	for len(d.offers) < len(d.geometry.ofProfile) {
+	for len(d.offers) < d.geometry.lattice.Profiles() {
 		d.offers = append(d.offers, offer{})
 	}
 	for p := range d.offers {

@@ -6,59 +6,19 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// A geometry is a lattice as tables over sets of its placements, so that which instances
-// exist and which are held can be compared.
-//
-// Invariants:
-//  1. placements are those of the lattice in its order, and ofProfile[p] is the set of
-//     those of profile p: bit j for placements[j].
-//  2. sets[s] has the placements of state s, open[s] those that can join it.
-//  3. toggled[s*len(placements)+j] is state s with placement j joined, if it is open, or
-//     gone, if it is there; else it is of no meaning.
+// A geometry is a lattice, how its places are weighed, and what of it is asked for often.
 type geometry struct {
 	lattice    *mig.Lattice
 	ranking    *mig.Ranking
-	placements []mig.Placement
-	ofProfile  []uint64
-	sets, open []uint64 // by state
-	toggled    []mig.State
-	extents    []int64 // by profile
+	placements []mig.Placement // in the lattice's order
+	extents    []int64         // by profile
 }
 
-// newGeometry makes the tables. O(states x placements).
 func newGeometry(lattice *mig.Lattice, ranking *mig.Ranking) *geometry {
 	g := &geometry{lattice: lattice, ranking: ranking, placements: lattice.Placements()}
-	states := lattice.States()
-	g.ofProfile = make([]uint64, lattice.Profiles())
-	g.sets, g.open = make([]uint64, states), make([]uint64, states)
-	g.toggled = make([]mig.State, states*len(g.placements))
-	for p := range g.ofProfile {
+	for p := range lattice.Profiles() {
 		profile, _ := lattice.Profile(p)
 		g.extents = append(g.extents, int64(profile.MemorySlices)<<32|int64(profile.ComputeSlices))
-	}
-	for j, placement := range g.placements {
-		if p, ok := lattice.ProfileIndex(placement.Profile); ok {
-			g.ofProfile[p] |= 1 << j
-		}
-	}
-	var layout mig.Layout
-	var list []mig.Placement
-	for s := range states {
-		state := mig.State(s)
-		layout, list = lattice.AppendLayout(layout[:0], state), list[:0]
-		for _, placement := range layout {
-			j := g.find(placement)
-			g.sets[s] |= 1 << j
-			g.toggled[s*len(g.placements)+j], _ = lattice.Remove(state, placement)
-		}
-		for p := range g.ofProfile {
-			list = lattice.AppendOpen(list, state, p)
-		}
-		for _, placement := range list {
-			j := g.find(placement)
-			g.open[s] |= 1 << j
-			g.toggled[s*len(g.placements)+j], _ = lattice.PlaceAt(state, placement)
-		}
 	}
 	return g
 }
@@ -84,22 +44,25 @@ func (g *geometry) find(placement mig.Placement) int {
 }
 
 // has reports whether the lattice has a state.
-func (g *geometry) has(s mig.State) bool { return int(s) < len(g.sets) }
+func (g *geometry) has(s mig.State) bool { return int(s) < g.lattice.States() }
 
 // within reports whether all placements of a state are in another.
-func (g *geometry) within(s, other mig.State) bool { return g.sets[s]&^g.sets[other] == 0 }
+func (g *geometry) within(s, other mig.State) bool {
+	return g.lattice.PlacementSet(s)&^g.lattice.PlacementSet(other) == 0
+}
 
 // toggle returns a state with a placement joined or gone, which is open or there.
 func (g *geometry) toggle(s mig.State, placement int) mig.State {
-	return g.toggled[int(s)*len(g.placements)+placement]
+	next, _ := g.lattice.Toggle(s, placement)
+	return next
 }
 
 // idle is the set of placements at which a member can get an instance of a GPU, one at a
 // time: with Fixed those that exist and nobody holds.
 func (g *geometry) idle(l lot) uint64 {
-	idle := g.open[l.held]
+	idle := g.lattice.OpenSet(l.held)
 	if l.division == Fixed {
-		idle &= g.sets[l.exist] // what is held is a part of it, so all else of it is open
+		idle &= g.lattice.PlacementSet(l.exist) // what is held is a part of it, so all else of it is open
 	}
 	return idle
 }
@@ -107,10 +70,10 @@ func (g *geometry) idle(l lot) uint64 {
 // room is how many instances of a profile members can get of a GPU, all at a time.
 func (g *geometry) room(l lot, profile int) int {
 	switch {
-	case profile >= len(g.ofProfile):
+	case profile >= g.lattice.Profiles():
 		return 0
 	case l.division == Fixed:
-		return bits.OnesCount64(g.idle(l) & g.ofProfile[profile])
+		return bits.OnesCount64(g.idle(l) & g.lattice.ProfileSet(profile))
 	}
 	return g.lattice.Free(l.held, profile)
 }
@@ -145,17 +108,17 @@ func (b *bid) beats(o *bid) bool { return b.loss < o.loss || b.loss == o.loss &&
 // profile: of a gang, all members but the last go there, so that as many find room as can.
 func (g *geometry) bids(l lot, profile int) (free, keeping bid) {
 	free, keeping = bid{lot: l, placement: -1}, bid{lot: l, placement: -1}
-	if profile >= len(g.ofProfile) {
+	if profile >= g.lattice.Profiles() {
 		return free, keeping
 	}
 	room := 0
 	if l.division == PerClaim { // instances that exist are in nobody's way
 		room = g.lattice.Free(l.held, profile)
 	}
-	for rest := g.idle(l) & g.ofProfile[profile]; rest != 0; rest &= rest - 1 {
+	for rest := g.idle(l) & g.lattice.ProfileSet(profile); rest != 0; rest &= rest - 1 {
 		j := bits.TrailingZeros64(rest)
 		next := g.toggle(l.held, j)
-		this := newBid(l, j, bits.OnesCount64(g.open[next]), g.ranking.Loss(l.held, next))
+		this := newBid(l, j, bits.OnesCount64(g.lattice.OpenSet(next)), g.ranking.Loss(l.held, next))
 		if this.precedes(&free) {
 			free = this
 		}

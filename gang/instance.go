@@ -208,9 +208,9 @@ func (f *Fleet) checkInstance(h *Hold) error {
 		return f.refuse(ErrHeld, h.Node, "gpus", "others have shares of %#x", h.GPUs)
 	case l.division == Undivided:
 		return f.refuse(ErrUnavailable, h.Node, "instance", "GPU %d is not divided", gpu)
-	case state.geometry.sets[l.held]&bit != 0:
+	case state.geometry.lattice.PlacementSet(l.held)&bit != 0:
 		return f.refuse(ErrHeld, h.Node, "instance", "%s of GPU %d is held by others", h.Instance, gpu)
-	case l.division == Fixed && state.geometry.sets[l.exist]&bit == 0:
+	case l.division == Fixed && state.geometry.lattice.PlacementSet(l.exist)&bit == 0:
 		return f.refuse(ErrUnavailable, h.Node, "instance", "GPU %d has no instance %s", gpu, h.Instance)
 	case state.geometry.idle(l)&bit == 0:
 		return f.refuse(ErrCapacity, h.Node, "instance", "%s does not fit on GPU %d beside %s", h.Instance, gpu,
@@ -223,7 +223,7 @@ func (f *Fleet) checkInstance(h *Hold) error {
 func (f *Fleet) checkReleaseInstance(h *Hold) error {
 	state := &f.nodes[h.Node]
 	gpu := bits.TrailingZeros64(h.GPUs)
-	if held := state.geometry.sets[state.slots[gpu].held]; held>>state.geometry.find(h.Instance)&1 == 0 {
+	if held := state.geometry.lattice.PlacementSet(state.slots[gpu].held); held>>state.geometry.find(h.Instance)&1 == 0 {
 		return f.refuse(ErrNotHeld, h.Node, "instance", "nobody holds %s of GPU %d", h.Instance, gpu)
 	}
 	return nil

@@ -146,18 +146,16 @@ func (l *Lattice) connect() {
 	l.open = make([]uint64, len(l.sets))
 	l.occupied = make([]Mask, len(l.sets))
 	l.toggle = make([]uint16, len(l.sets)*len(l.placements))
+	for i := range l.toggle {
+		l.toggle[i] = absentState
+	}
 	for s, set := range l.sets {
-		for j := range l.placements {
-			next, ok := slices.BinarySearch(l.sets, set^1<<j)
-			switch {
-			case !ok:
-				next = absentState
-			case set>>j&1 == 0:
-				l.open[s] |= 1 << j
-			default:
-				l.occupied[s] |= l.masks[j]
-			}
-			l.toggle[s*len(l.placements)+j] = uint16(next)
+		for rest := set; rest != 0; rest &= rest - 1 {
+			j := bits.TrailingZeros64(rest)
+			without, _ := slices.BinarySearch(l.sets, set&^(1<<j)) // a part of a valid set is valid
+			l.occupied[s] |= l.masks[j]
+			l.open[without] |= 1 << j
+			l.toggle[s*len(l.placements)+j], l.toggle[without*len(l.placements)+j] = uint16(without), uint16(s)
 		}
 	}
 }
@@ -213,6 +211,48 @@ func (l *Lattice) ProfileIndex(name ProfileName) (int, bool) {
 
 // Placements returns all placements of the product: by profile, then by start.
 func (l *Lattice) Placements() []Placement { return slices.Clone(l.placements) }
+
+// PlacementSet returns the placements of a state as a set: bit j for the one with number
+// j in Placements. It is empty for a state that the lattice does not have.
+// Complexity: one look-up.
+func (l *Lattice) PlacementSet(s State) uint64 {
+	if !l.has(s) {
+		return 0
+	}
+	return l.sets[s]
+}
+
+// OpenSet returns the placements that can join a state, each by itself, as a set.
+// Complexity: one look-up.
+func (l *Lattice) OpenSet(s State) uint64 {
+	if !l.has(s) {
+		return 0
+	}
+	return l.open[s]
+}
+
+// ProfileSet returns all placements of a profile as a set.
+// Complexity: one look-up.
+func (l *Lattice) ProfileSet(profile int) uint64 {
+	if uint(profile) >= uint(len(l.ofProfile)) {
+		return 0
+	}
+	return l.ofProfile[profile]
+}
+
+// Toggle returns the state in which the placement with number j has joined or, if it is
+// there, gone. It returns false, and s, if that is not valid.
+// Complexity: one look-up.
+func (l *Lattice) Toggle(s State, j int) (State, bool) {
+	if !l.has(s) || uint(j) >= uint(len(l.placements)) {
+		return s, false
+	}
+	next := l.toggle[int(s)*len(l.placements)+j]
+	if next == absentState {
+		return s, false
+	}
+	return State(next), true
+}
 
 // has tells whether the lattice has the state, and cell whether it has the
 // profile too, and where their answers stand in the tables.

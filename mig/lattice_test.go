@@ -359,3 +359,36 @@ func TestLatticeDoesNotShareItsProduct(t *testing.T) {
 	require.Equal(t, fresh, l.Product())
 	require.EqualValues(t, 0, l.Placements()[0].Start)
 }
+
+// The numbered questions say the same as those by placement.
+func TestPlacementSets(t *testing.T) {
+	for _, p := range Products() {
+		l, err := NewLattice(p)
+		require.NoError(t, err)
+		placements := l.Placements()
+		for s := range l.States() {
+			state := State(s)
+			for j, placement := range placements {
+				there := slices.Contains(l.Layout(state), placement)
+				require.Equal(t, there, l.PlacementSet(state)>>j&1 == 1)
+				with, err := l.PlaceAt(state, placement)
+				require.Equal(t, err == nil, l.OpenSet(state)>>j&1 == 1)
+				if there {
+					with, err = l.Remove(state, placement)
+				}
+				next, ok := l.Toggle(state, j)
+				require.Equal(t, err == nil, ok)
+				require.Equal(t, with, next)
+			}
+		}
+		for j, placement := range placements {
+			i, _ := l.ProfileIndex(placement.Profile)
+			require.Equal(t, uint64(1), l.ProfileSet(i)>>j&1)
+		}
+		_, ok := l.Toggle(0, len(placements))
+		require.False(t, ok)
+		_, ok = l.Toggle(State(l.States()), 0)
+		require.False(t, ok)
+		require.Zero(t, l.PlacementSet(State(l.States()))|l.OpenSet(State(l.States()))|l.ProfileSet(-1))
+	}
+}
