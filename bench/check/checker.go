@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 )
 
 // A Checker is the world as facts and orders make it. Make one with New.
@@ -22,6 +23,14 @@ type Checker struct {
 
 	// orders that are out, by ID.
 	orders map[berth.ActionID]*replica
+	// changes of GPUs that are out, by ID; and when those of each pool were ordered, in
+	// the last hour.
+	changes map[berth.ActionID]*change
+	recent  map[string][]berth.Time
+	// formerly has the IDs of all changes that were ever ordered.
+	formerly map[berth.ActionID]bool
+	// tables by which GPUs divide, by name: those that were told, and others as needed.
+	tables map[string]*mig.Product
 	// due replicas must get an order from the next pass: those to repair, and
 	// those with members to stop.
 	due set
@@ -49,13 +58,18 @@ func New(config berth.Config) *Checker {
 		queues:  map[string]*queue{},
 		jobs:    map[berth.JobID]*job{},
 		orders:  map[berth.ActionID]*replica{},
-		due:     set{},
-		waiting: set{},
-		limited: set{},
-		touched: set{},
-		booked:  map[berth.ReservationID]*reservation{},
-		alone:   set{},
-		cases:   map[string]int{},
+		changes: map[berth.ActionID]*change{},
+		recent:  map[string][]berth.Time{},
+
+		formerly: map[berth.ActionID]bool{},
+		tables:   map[string]*mig.Product{},
+		due:      set{},
+		waiting:  set{},
+		limited:  set{},
+		touched:  set{},
+		booked:   map[berth.ReservationID]*reservation{},
+		alone:    set{},
+		cases:    map[string]int{},
 	}
 }
 
@@ -70,6 +84,7 @@ func inForce(p berth.Policy) berth.Policy {
 	p.ReservedGangs = max(0, cmp.Or(p.ReservedGangs, 4))
 	p.ReservationTimeout = cmp.Or(p.ReservationTimeout, 30*berth.Minute)
 	p.AssumedRuntime = cmp.Or(p.AssumedRuntime, 24*berth.Hour)
+	p.RepartitionTimeout = cmp.Or(p.RepartitionTimeout, 5*berth.Minute)
 	return p
 }
 

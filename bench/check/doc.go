@@ -31,6 +31,11 @@
 // which was left alone has come to rest. [Checker.Cases] counts which situations a
 // run went through, so that a test can tell whether it tested what it was meant to.
 //
+// Of divided GPUs it asserts by arithmetic of its own, from the tables alone, that
+// instances which exist or are held fit together, and of Repartitions that every step is
+// valid, touches nobody, keeps the geometry of the pool and comes before the Bind that
+// needs it. Prices are not asserted, nor which GPUs are kept for somebody: no order tells.
+//
 // The checker keeps the events and orders it is told of: do not change them
 // afterwards. It starts no goroutine and is for one goroutine at a time.
 package check

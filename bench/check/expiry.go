@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -16,9 +17,13 @@ func (c *Checker) expire() {
 			delete(c.booked, id)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.orders)) {
+	for _, id := range c.overdue() {
+		if ch := c.changes[id]; ch != nil {
+			c.expireChange(ch)
+			continue
+		}
 		rep := c.orders[id]
-		if rep == nil || rep.order.Header().Deadline > c.now {
+		if rep == nil {
 			continue
 		}
 		_, bind := rep.order.(berth.Bind)
@@ -44,6 +49,28 @@ func (c *Checker) expire() {
 	}
 }
 
+// overdue lists the orders that were not reported by their deadlines, in the order of
+// these; of one instant, those about GPUs come first.
+func (c *Checker) overdue() []berth.ActionID {
+	due := map[berth.ActionID]berth.Time{}
+	for id, rep := range c.orders {
+		due[id] = rep.order.Header().Deadline
+	}
+	for id, ch := range c.changes {
+		due[id] = ch.Deadline
+	}
+	maps.DeleteFunc(due, func(_ berth.ActionID, at berth.Time) bool { return at > c.now })
+	of := func(id berth.ActionID) int {
+		if c.changes[id] != nil {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedFunc(maps.Keys(due), func(a, b berth.ActionID) int {
+		return cmp.Or(cmp.Compare(due[a], due[b]), cmp.Compare(of(a), of(b)), cmp.Compare(a, b))
+	})
+}
+
 // stopGrowth has the members of an expired growth stopped. The rest goes on.
 func (c *Checker) stopGrowth(rep *replica) {
 	for _, m := range rep.in(binding) {
@@ -66,6 +93,9 @@ func (c *Checker) releaseAgain(rep *replica) {
 
 // afterPass asserts what holds after every batch of orders.
 func (c *Checker) afterPass() error {
+	if err := c.allBound(); err != nil {
+		return err
+	}
 	if due := c.due.sorted(); len(due) > 0 {
 		rep := due[0]
 		if rep.state == berth.Repairing {

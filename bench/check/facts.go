@@ -50,8 +50,12 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return c.memberFailed(e)
 	case berth.ActionReported:
 		return c.actionReported(e)
+	case berth.GPUPartitioned:
+		return c.gpuPartitioned(e)
+	case berth.MIGTableSet:
+		return c.tableSet(e)
 	case berth.PolicyChanged:
-		c.policy = inForce(e.Policy)
+		c.policyChanged(e)
 		return nil
 	}
 	return broken(Facts, "%T was accepted, which is no event", event)
@@ -64,8 +68,36 @@ func (c *Checker) nodeJoined(e berth.NodeJoined) error {
 	if len(e.Node.Domains) != len(c.levels) {
 		return broken(Facts, "node %s joined with %d domains for %d levels", e.Node.ID, len(e.Node.Domains), len(c.levels))
 	}
-	c.nodes[e.Node.ID] = newNode(e.Node)
+	n := newNode(e.Node)
+	c.nodes[e.Node.ID] = n
+	return c.tellGPUs(n, 0)
+}
+
+// tellGPUs takes over how the GPUs of a node are, from one on.
+func (c *Checker) tellGPUs(n *node, from int) error {
+	for i := from; i < len(n.gpus); i++ {
+		g := &n.spec.GPUs[i]
+		if why := c.undividable(n, g.Mode, g.Instances); why != "" {
+			return broken(Facts, "node %s was accepted with GPU %d, which is %s with %v: %s", n.spec.ID, i, g.Mode, g.Instances, why)
+		}
+		n.gpus[i].tell(g.Mode, g.Instances, c.geometry(n).Kind)
+	}
 	return nil
+}
+
+// policyChanged takes a policy, and what it changes about how GPUs are divided.
+func (c *Checker) policyChanged(e berth.PolicyChanged) {
+	before := map[*node]berth.GeometryKind{}
+	for _, n := range c.nodes {
+		before[n] = c.geometry(n).Kind
+	}
+	c.policy = inForce(e.Policy)
+	for n, kind := range before {
+		after := c.geometry(n).Kind
+		if n.regear(kind, after); kind != after {
+			c.saw("geometry changed to " + after.String())
+		}
+	}
 }
 
 func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
@@ -78,11 +110,7 @@ func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
 		e.Node.GPUs[g].Failed = e.Node.GPUs[g].Failed || n.failed.Has(g)
 	}
 	if len(n.members) == 0 {
-		cordoned := n.cordoned
-		n = newNode(e.Node)
-		n.cordoned = cordoned
-		c.nodes[e.Node.ID] = n
-		return nil
+		return c.redescribed(n, e.Node)
 	}
 	c.saw("nodeUpdated while in use")
 	if !slices.Equal(n.spec.Domains, e.Node.Domains) || n.spec.Pool != e.Node.Pool || len(n.gpus) != len(e.Node.GPUs) {
@@ -101,6 +129,29 @@ func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
 	return nil
 }
 
+// redescribed takes another description of a node on which nobody runs. GPUs that stay
+// are as they were, unless they divide by another table.
+func (c *Checker) redescribed(before *node, spec berth.Node) error {
+	n := newNode(spec)
+	n.cordoned = before.cordoned
+	kept := 0
+	if len(spec.GPUs) > 0 && len(before.gpus) > 0 && spec.GPUs[0].Table == before.spec.GPUs[0].Table {
+		kept = copy(n.gpus, before.gpus)
+	}
+	for i := range before.gpus {
+		ch := before.gpus[i].change
+		if ch != nil && (i >= kept || spec.Pool != before.spec.Pool) {
+			return broken(Facts, "an update of node %s was accepted, where order %d is out about GPU %d", n.spec.ID, ch.ID, i)
+		}
+		if ch != nil {
+			ch.node = n
+		}
+	}
+	n.regear(c.geometry(before).Kind, c.geometry(n).Kind)
+	c.nodes[spec.ID] = n
+	return c.tellGPUs(n, kept)
+}
+
 func (c *Checker) cordon(id berth.NodeID, cordoned bool) error {
 	n, err := c.known(id)
 	if err == nil {
@@ -114,7 +165,13 @@ func (c *Checker) nodeLost(e berth.NodeLost) error {
 	if err != nil {
 		return err
 	}
-	c.lose("nodeLost", slices.Clone(n.members))
+	for i := range n.gpus {
+		if ch := n.gpus[i].change; ch != nil {
+			c.saw("nodeLost while a repartition is out")
+			delete(c.changes, ch.ID)
+		}
+	}
+	c.lose("nodeLost", slices.Clone(n.members), berth.CauseHardwareLost)
 	delete(c.nodes, e.Node)
 	return nil
 }
@@ -128,12 +185,14 @@ func (c *Checker) gpuFailed(e berth.GPUFailed) error {
 		return broken(Facts, "the failure of GPU %d of node %s was accepted, which has %d", e.GPU, e.Node, len(n.gpus))
 	}
 	n.failed |= berth.GPUs(e.GPU)
-	g := n.gpus[e.GPU]
-	hit := slices.Clone(g.shares)
-	if g.whole != nil {
-		hit = append(hit, g.whole)
+	g := &n.gpus[e.GPU]
+	hit := g.holders()
+	if g.change != nil {
+		c.saw("gpuFailed while a repartition is out")
+		c.endChange(g.change, false)
+		g.unknown = true
 	}
-	c.lose("gpuFailed", hit)
+	c.lose("gpuFailed", hit, berth.CauseHardwareLost)
 	return nil
 }
 
@@ -146,8 +205,9 @@ func (c *Checker) gpuRepaired(e berth.GPURepaired) error {
 	return nil
 }
 
-// lose: what runs on lost hardware is gone with it.
-func (c *Checker) lose(what string, hit []*member) {
+// lose: what runs on lost hardware is gone with it, and so is what was to run on a GPU
+// that did not become what it needs.
+func (c *Checker) lose(what string, hit []*member, cause berth.CauseCode) {
 	replicas := set{}
 	for _, m := range hit {
 		after := absent
@@ -159,7 +219,7 @@ func (c *Checker) lose(what string, hit []*member) {
 	}
 	for _, rep := range replicas.sorted() {
 		c.saw(what + " while " + rep.state.String())
-		c.settle(rep, berth.CauseHardwareLost)
+		c.settle(rep, cause)
 	}
 }
 
@@ -214,6 +274,12 @@ func (c *Checker) observed(j *job, r *berth.RunningReplica) error {
 		}
 		if err := c.book(n, rep.members[flat], *p, running); err != nil {
 			return err
+		}
+		if err := c.found(rep.members[flat], n); err != nil {
+			return err
+		}
+		if ofInstance(rep.members[flat].claim()) {
+			c.saw("an instance observed")
 		}
 	}
 	rep.state, rep.started = berth.Running, r.Started

@@ -11,11 +11,11 @@ func (c *Checker) book(n *node, m *member, at berth.MemberPlacement, state membe
 		at.ShareMemoryMiB = shareMemory(share, n)
 	}
 	m.at = at
-	if err := n.hold(m); err != nil {
+	if err := c.hold(n, m); err != nil {
 		return err
 	}
 	m.state = state
-	m.rep.job.queue.charge(m, 1)
+	m.rep.job.queue.charge(c.cost(m), 1)
 	return nil
 }
 
@@ -30,7 +30,7 @@ func shareMemory(s *berth.Share, n *node) int64 {
 // free ends what a member holds, if it holds anything.
 func (c *Checker) free(m *member, state memberState) {
 	if m.node != nil {
-		m.rep.job.queue.charge(m, -1)
+		m.rep.job.queue.charge(c.cost(m), -1)
 		m.node.release(m)
 	}
 	m.state = state

@@ -17,10 +17,12 @@ type node struct {
 	members     []*member
 }
 
-// A gpu has one member that holds it whole, or members that share it, or none.
+// A gpu has one member that holds it whole, or members that share it or hold instances
+// of it, or none.
 type gpu struct {
 	whole  *member
 	shares []*member
+	divided
 }
 
 func newNode(spec berth.Node) *node {
@@ -40,12 +42,12 @@ func (n *node) noteHealth() {
 
 // hold books what a member holds, or says what stands in the way. A share's
 // memory has been filled in.
-func (n *node) hold(m *member) error {
+func (c *Checker) hold(n *node, m *member) error {
 	for _, i := range m.at.GPUs.Indexes() {
 		if i >= len(n.gpus) {
 			return broken(Claims, "%s is placed on GPU %d of node %s, which has %d", m, i, n.spec.ID, len(n.gpus))
 		}
-		if err := n.holdGPU(i, m); err != nil {
+		if err := c.holdGPU(n, i, m); err != nil {
 			return err
 		}
 	}
@@ -57,11 +59,20 @@ func (n *node) hold(m *member) error {
 }
 
 // holdGPU: no GPU is held twice; the shares of one take no more than all of its
-// compute and memory, and belong to one tenant and one mode.
-func (n *node) holdGPU(i int, m *member) error {
+// compute and memory, are no more than it takes, and belong to one tenant and one mode.
+func (c *Checker) holdGPU(n *node, i int, m *member) error {
 	g := &n.gpus[i]
 	if g.whole != nil {
 		return broken(S1, "GPU %d of node %s is held by %s and by %s", i, n.spec.ID, g.whole, m)
+	}
+	if ofInstance(m.claim()) {
+		if len(g.shares) > 0 {
+			return broken(S1, "GPU %d of node %s is shared by %s, and %s has an instance of it", i, n.spec.ID, g.shares[0], m)
+		}
+		return c.holdInstance(n, i, m)
+	}
+	if len(g.seats) > 0 {
+		return broken(S1, "%s of GPU %d of node %s is held by %s, and the GPU by %s", g.seats[0].at.Instance, i, n.spec.ID, g.seats[0], m)
 	}
 	if m.at.ShareMilli == 0 {
 		if len(g.shares) > 0 {
@@ -85,7 +96,12 @@ func (n *node) holdGPU(i int, m *member) error {
 	if memory > n.spec.GPUs[i].MemoryMiB {
 		return broken(S1, "with %s, shares of GPU %d of node %s add up to %d of %d MiB", m, i, n.spec.ID, memory, n.spec.GPUs[i].MemoryMiB)
 	}
-	g.shares = append(g.shares, m)
+	if len(g.shares) >= n.maxShares() {
+		return broken(S1, "with %s, %d members share GPU %d of node %s; it takes %d", m, len(g.shares)+1, i, n.spec.ID, n.maxShares())
+	}
+	if g.shares = append(g.shares, m); len(g.shares) == n.maxShares() {
+		c.saw("as many shares as may be")
+	}
 	return nil
 }
 
@@ -112,6 +128,9 @@ func (n *node) release(m *member) {
 		if k := slices.Index(g.shares, m); k >= 0 {
 			g.shares = slices.Delete(g.shares, k, k+1)
 		}
+		if k := slices.Index(g.seats, m); k >= 0 {
+			g.seats = slices.Delete(g.seats, k, k+1)
+		}
 	}
 	n.cpu -= m.claim().CPUMilli
 	n.memory -= m.claim().MemoryMiB
@@ -120,12 +139,16 @@ func (n *node) release(m *member) {
 	m.node = nil
 }
 
-// heldMilli is how much of a GPU is held, in thousandths.
-func (g *gpu) heldMilli() int64 {
+// heldMilli is how much of a GPU of a node is held, in thousandths.
+func (c *Checker) heldMilli(n *node, i int) int64 {
+	g := &n.gpus[i]
 	if g.whole != nil {
 		return 1000
 	}
 	held := 0
+	for _, m := range g.seats {
+		held += int(instanceMilli(c.table(n), int(m.at.Instance.Size)))
+	}
 	for _, m := range g.shares {
 		held += m.at.ShareMilli
 	}

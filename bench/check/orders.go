@@ -4,11 +4,18 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 )
 
 // ordered takes one order of the pass.
 func (c *Checker) ordered(a berth.Action) error {
-	rep, err := c.header(a)
+	if err := c.header(a); err != nil {
+		return err
+	}
+	if r, ok := a.(berth.Repartition); ok {
+		return c.repartition(r)
+	}
+	rep, err := c.subject(a)
 	if err != nil {
 		return err
 	}
@@ -23,17 +30,23 @@ func (c *Checker) ordered(a berth.Action) error {
 	return broken(Orders, "order %d is a %T", c.last, a)
 }
 
-// header: orders are numbered in sequence, are of the instant of their pass, and
-// are about a replica that exists and has no other order out.
-func (c *Checker) header(a berth.Action) (*replica, error) {
+// header: orders are numbered in sequence, and are of the instant of their pass.
+func (c *Checker) header(a berth.Action) error {
 	h := a.Header()
 	if h.ID != c.last+1 {
-		return nil, broken(Orders, "order %d follows order %d", h.ID, c.last)
+		return broken(Orders, "order %d follows order %d", h.ID, c.last)
 	}
 	c.last = h.ID
 	if h.At != c.now {
-		return nil, broken(Orders, "order %d says %d, in the pass at %d", h.ID, h.At, c.now)
+		return broken(Orders, "order %d says %d, in the pass at %d", h.ID, h.At, c.now)
 	}
+	return nil
+}
+
+// subject: orders are about a replica that exists and has no other order out, but for
+// those about GPUs.
+func (c *Checker) subject(a berth.Action) (*replica, error) {
+	h := a.Header()
 	j := c.jobs[h.Job]
 	if j == nil || j.replicas[h.Replica] == nil {
 		return nil, broken(Orders, "order %d is about %s/%d, which does not exist", h.ID, h.Job, h.Replica)
@@ -54,7 +67,11 @@ func (c *Checker) dueBy(h berth.Order, timeout berth.Duration) error {
 }
 
 func (c *Checker) bind(rep *replica, b berth.Bind) error {
-	if err := c.dueBy(b.Order, c.policy.BindTimeout); err != nil {
+	timeout := c.policy.BindTimeout
+	if len(b.After) > 0 {
+		timeout += c.policy.RepartitionTimeout
+	}
+	if err := c.dueBy(b.Order, timeout); err != nil {
 		return err
 	}
 	if err := c.mayBind(rep, b.Order); err != nil {
@@ -65,6 +82,9 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 		return broken(Incarnations, "order %d binds life %d of %s, which is in life %d", b.ID, b.Incarnation, rep, rep.incarnation)
 	}
 	if err := c.placeAll(rep, b.Members); err != nil {
+		return err
+	}
+	if err := c.bindAfter(rep, b); err != nil {
 		return err
 	}
 	if short := rep.short(binding, running); short != "" {
@@ -137,7 +157,7 @@ func (c *Checker) placeAll(rep *replica, placements []berth.MemberPlacement) err
 	if err := c.aloneThere(rep, placed); err != nil {
 		return err
 	}
-	return withinLimits(placed)
+	return c.withinLimits(placed)
 }
 
 // place: a member gets exactly its claim, on a node in service that its selector
@@ -150,7 +170,7 @@ func (c *Checker) place(m *member, at berth.MemberPlacement) error {
 	if err := n.selected(m); err != nil {
 		return err
 	}
-	if err := meets(m, n, &at); err != nil {
+	if err := c.meets(m, n, &at); err != nil {
 		return err
 	}
 	if err := c.mayEnter(m.rep, n); err != nil {
@@ -160,25 +180,37 @@ func (c *Checker) place(m *member, at berth.MemberPlacement) error {
 	if err := n.inService(m); err != nil {
 		return err
 	}
+	wrongMode := c.inMode(m, n) // as it was before the member came
 	if err := n.hostFits(m); err != nil {
 		return err
 	}
-	if at.ShareMilli > 0 {
+	switch {
+	case at.ShareMilli > 0:
 		c.saw("share placed")
+	case m.claim().Fraction != nil:
+		c.saw("fraction placed")
+	case at.Instance != mig.Placement{}:
+		c.saw("instance placed")
 	}
-	return c.book(n, m, at, binding)
+	if err := c.book(n, m, at, binding); err != nil {
+		return err
+	}
+	return wrongMode
 }
 
 // meets: a placement gives a member exactly what it claims.
-func meets(m *member, n *node, at *berth.MemberPlacement) error {
+func (c *Checker) meets(m *member, n *node, at *berth.MemberPlacement) error {
 	cl := m.claim()
+	if ofInstance(cl) {
+		return c.meetsInstance(m, n, at)
+	}
 	gpus, milli, memory := cl.GPUs, 0, int64(0)
 	if cl.Share != nil {
 		gpus, milli, memory = 1, cl.Share.Milli, shareMemory(cl.Share, n)
 	}
-	if at.GPUs.Len() != gpus || at.ShareMilli != milli || at.ShareMemoryMiB != memory {
-		return broken(Claims, "%s claims %d GPUs (share: %d thousandths, %d MiB) and gets GPUs %q (%d, %d)",
-			m, gpus, milli, memory, at.GPUs, at.ShareMilli, at.ShareMemoryMiB)
+	if at.GPUs.Len() != gpus || at.ShareMilli != milli || at.ShareMemoryMiB != memory || at.Instance != (mig.Placement{}) {
+		return broken(Claims, "%s claims %d GPUs (share: %d thousandths, %d MiB) and gets GPUs %q (%d, %d, %s)",
+			m, gpus, milli, memory, at.GPUs, at.ShareMilli, at.ShareMemoryMiB, at.Instance)
 	}
 	return nil
 }

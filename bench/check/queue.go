@@ -69,8 +69,7 @@ func (q *queue) below(name berth.QueueID) bool {
 }
 
 // charge adds what a member costs, times sign, to its queue and all above.
-func (q *queue) charge(m *member, sign int64) {
-	cost := m.cost()
+func (q *queue) charge(cost quota.Amounts, sign int64) {
 	for ; q != nil; q = q.parent {
 		for r, amount := range cost {
 			q.used[r] += sign * amount
@@ -79,13 +78,16 @@ func (q *queue) charge(m *member, sign int64) {
 }
 
 // cost is what a placed member costs its queue: whole GPUs in full, a share in
-// part; GPUs count as such and as GPUs of their product.
-func (m *member) cost() quota.Amounts {
+// part, an instance by its memory slices; GPUs count as such and as GPUs of their product.
+func (c *Checker) cost(m *member) quota.Amounts {
 	cl := m.claim()
 	cost := quota.Amounts{quota.CPU: cl.CPUMilli, quota.Memory: cl.MemoryMiB}
 	milli := int64(1000 * m.at.GPUs.Len())
-	if m.at.ShareMilli > 0 {
+	switch {
+	case m.at.ShareMilli > 0:
 		milli = int64(m.at.ShareMilli)
+	case ofInstance(cl):
+		milli = instanceMilli(c.table(m.node), int(m.at.Instance.Size))
 	}
 	if milli > 0 {
 		cost[quota.GPU] = milli
@@ -96,10 +98,10 @@ func (m *member) cost() quota.Amounts {
 
 // withinLimits: a Bind leaves no queue over a limit on anything that it takes,
 // its own queue's or one above.
-func withinLimits(members []*member) error {
+func (c *Checker) withinLimits(members []*member) error {
 	asked := quota.Amounts{}
 	for _, m := range members {
-		for r, amount := range m.cost() {
+		for r, amount := range c.cost(m) {
 			asked[r] += amount
 		}
 	}

@@ -19,13 +19,19 @@ import (
 // balanced over domains narrower than theirs. Nodes that are set aside for others
 // count where the gang would leave in time, unless Policy.BackfillBudget is below its
 // default: then that is a matter of the budget. Those of gangs are known from the
-// latest report (see Against).
+// latest report (see Against). GPUs of pools that are not fixed may be closed for
+// somebody who waits, which no order tells: unless nothing is drained there they count
+// only if nobody holds anything of them, and then they count for what they could become,
+// too: whoever waits is worth any change in the end.
 func (c *Checker) Quiescent(now berth.Time) error {
 	if err := c.advance(now); err != nil {
 		return err
 	}
 	if out := slices.Sorted(maps.Keys(c.orders)); len(out) > 0 {
 		return broken(L1, "order %d is out about %s", out[0], c.orders[out[0]])
+	}
+	if out := slices.Sorted(maps.Keys(c.changes)); len(out) > 0 {
+		return broken(L1, "order %d is out about GPU %d of node %s", out[0], c.changes[out[0]].GPU, c.changes[out[0]].Node)
 	}
 	all := set{}
 	for _, j := range c.jobs {
@@ -41,7 +47,10 @@ func (c *Checker) Quiescent(now berth.Time) error {
 			return broken(L1, "%s backs off until %d", rep, rep.readyAt)
 		}
 	}
-	return c.Served()
+	if err := c.Served(); err != nil {
+		return err
+	}
+	return c.reshaped(all)
 }
 
 // Served asserts that nobody waits who could start, as Quiescent does, in a fleet that
@@ -86,7 +95,7 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 		}
 	}
 	open := func(n *node) bool { return c.setAside(n, rep)&^ignored == 0 && c.idleFor(rep, n) }
-	if !j.queue.admits(g, int64(need)) {
+	if !c.admits(j.queue, g, int64(need)) {
 		return false
 	}
 	if t.Spread != "" {
@@ -114,7 +123,7 @@ func (c *Checker) spreads(rep *replica, g *berth.Group, open func(*node) bool) b
 		}
 		regions[region][domain] += 0
 		if open(n) {
-			regions[region][domain] += n.room(g, rep.job.spec.Tenant)
+			regions[region][domain] += c.roomOn(n, g, rep.job.spec.Tenant)
 		}
 	}
 	for _, rooms := range regions {
@@ -132,11 +141,18 @@ func (c *Checker) spreads(rep *replica, g *berth.Group, open func(*node) bool) b
 }
 
 // admits reports whether so many members certainly keep every limit. Where GPUs of
-// one product are limited it depends on the place, so the answer is no.
-func (q *queue) admits(g *berth.Group, n int64) bool {
+// one product are limited it depends on the place, so the answer is no. An instance
+// counts as the largest that serves.
+func (c *Checker) admits(q *queue, g *berth.Group, n int64) bool {
 	milli := int64(1000 * g.Claim.GPUs)
 	if g.Claim.Share != nil {
 		milli = int64(g.Claim.Share.Milli)
+	}
+	for _, n := range c.nodes {
+		t := c.table(n)
+		for _, p := range serving(t, &g.Claim) {
+			milli = max(milli, instanceMilli(t, p.MemorySlices))
+		}
 	}
 	for ; q != nil; q = q.parent {
 		for r, limit := range q.spec.Limit {
@@ -158,7 +174,7 @@ func (c *Checker) room(rep *replica, g *berth.Group, open func(*node) bool) int 
 	here, rooms := rep.in(running), map[string]int{}
 	for _, n := range c.nodes {
 		if open(n) && (len(here) == 0 || c.key(here[0].node, required) == c.key(n, required)) {
-			rooms[c.key(n, "node")] = n.room(g, rep.job.spec.Tenant)
+			rooms[c.key(n, "node")] = c.roomOn(n, g, rep.job.spec.Tenant)
 		}
 	}
 	levels := append(append([]string{"fleet"}, c.levels...), "node")
@@ -193,8 +209,8 @@ func (c *Checker) key(n *node, level string) string {
 	return strings.Join(c.domain(n, level), "\x00")
 }
 
-// room is how many members of a group fit on a node now.
-func (n *node) room(g *berth.Group, tenant berth.TenantID) int {
+// roomOn is how many members of a group certainly fit on a node now.
+func (c *Checker) roomOn(n *node, g *berth.Group, tenant berth.TenantID) int {
 	if n.cordoned || n.unfit(g) != "" {
 		return 0
 	}
@@ -208,14 +224,29 @@ func (n *node) room(g *berth.Group, tenant berth.TenantID) int {
 	}
 	switch {
 	case cl.GPUs > 0:
-		_, whole := n.count()
+		whole := 0
+		for i := range n.gpus {
+			if c.takes(n, i) && n.gpus[i].mode != berth.ModeMIG && len(n.gpus[i].holders()) == 0 {
+				whole++
+			}
+		}
 		room = min(room, whole/cl.GPUs)
 	case cl.Share != nil:
 		shares := 0
 		for i := range n.gpus {
-			shares += n.shareRoom(i, cl.Share, tenant)
+			if c.takes(n, i) && n.gpus[i].mode != berth.ModeMIG {
+				shares += n.shareRoom(i, cl.Share, tenant)
+			}
 		}
 		room = min(room, shares)
+	case ofInstance(cl):
+		instances := 0
+		for i := range n.gpus {
+			if c.takes(n, i) && n.gpus[i].mode == berth.ModeMIG {
+				instances += c.instanceRoom(n, i, cl)
+			}
+		}
+		room = min(room, instances)
 	}
 	return room
 }
@@ -233,7 +264,11 @@ func (n *node) shareRoom(i int, s *berth.Share, tenant berth.TenantID) int {
 		}
 		memory -= m.at.ShareMemoryMiB
 	}
-	room := (1000 - int(g.heldMilli())) / s.Milli
+	room := 1000
+	for _, m := range g.shares {
+		room -= m.at.ShareMilli
+	}
+	room = min(room/s.Milli, n.maxShares()-len(g.shares))
 	if each := shareMemory(s, n); each > 0 {
 		room = min(room, int(memory/each))
 	}

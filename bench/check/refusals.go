@@ -20,7 +20,14 @@ func (c *Checker) Rejected(now berth.Time, event berth.Event, err error) error {
 	}
 	switch e := event.(type) {
 	case berth.ActionReported:
+		if ch := c.changes[e.Action]; ch != nil {
+			return c.changeRefused(ch, e, err)
+		}
 		return c.reportRefused(e, err)
+	case berth.GPUPartitioned:
+		return c.partitionRefused(e, err)
+	case berth.MIGTableSet:
+		c.saw("table refused")
 	case berth.MemberFailed:
 		return c.lifeRefused(e.Job, e.Replica, e.Incarnation, err)
 	case berth.JobFinished:
@@ -67,9 +74,41 @@ func (c *Checker) reportRefused(e berth.ActionReported, err error) error {
 		}
 	case !errors.Is(err, berth.ErrStale):
 		return broken(S9, "the report of order %d, which is over, was refused with %v", e.Action, err)
+	case c.formerly[e.Action]:
+		c.saw("stale report of a repartition")
 	default:
 		c.saw("stale report")
 	}
+	return nil
+}
+
+// changeRefused: a Repartition that somebody runs on did not fail; all else may be told.
+func (c *Checker) changeRefused(ch *change, e berth.ActionReported, err error) error {
+	runner := ch.runner()
+	switch {
+	case e.Outcome > berth.Failed || len(e.Members) > 0:
+	case e.Outcome == berth.Failed && runner != nil:
+		c.saw("repartition failed under a runner")
+		if !errors.Is(err, berth.ErrConflict) {
+			return broken(S9, "the failure of order %d, on which %s runs, was refused with %v", e.Action, runner, err)
+		}
+	default:
+		return broken(R5, "the report of order %d (%s) was refused: %v", e.Action, e.Outcome, err)
+	}
+	return nil
+}
+
+// partitionRefused: how a GPU is can be told unless an order about it is out or
+// somebody holds something else.
+func (c *Checker) partitionRefused(e berth.GPUPartitioned, err error) error {
+	n := c.nodes[e.Node]
+	if n == nil {
+		return nil
+	}
+	if c.unpartitionable(n, e) == "" {
+		return broken(R5, "GPU %d of node %s is %s with %v, and that was refused: %v", e.GPU, e.Node, e.Mode, e.Instances, err)
+	}
+	c.saw("gpuPartitioned refused")
 	return nil
 }
 

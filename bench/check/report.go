@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -34,7 +35,7 @@ func (c *Checker) sumsUp() error {
 				if sums[q.spec.Name] == nil {
 					sums[q.spec.Name] = quota.Amounts{}
 				}
-				for r, amount := range m.cost() {
+				for r, amount := range c.cost(m) {
 					sums[q.spec.Name][r] += amount
 				}
 			}
@@ -51,19 +52,19 @@ func (c *Checker) sumsUp() error {
 }
 
 func (c *Checker) againstFleet(r berth.FleetReport) error {
-	nodes, gpus, free := berth.NodeCount{}, berth.GPUCount{}, []int{}
-	products := map[string]berth.GPUCount{}
+	nodes, gpus, free := berth.NodeCount{}, tally{}, []int{}
+	products := map[string]tally{}
 	for _, n := range c.nodes {
 		nodes.All++
 		if n.cordoned {
 			nodes.Cordoned++
 		}
-		count, whole := n.count()
-		gpus = sum(gpus, count)
+		count, whole := c.count(n)
+		gpus = gpus.plus(count)
 		if len(n.gpus) == 0 {
 			continue
 		}
-		products[n.spec.GPUs[0].Product] = sum(products[n.spec.GPUs[0].Product], count)
+		products[n.spec.GPUs[0].Product] = products[n.spec.GPUs[0].Product].plus(count)
 		if !n.cordoned {
 			for len(free) <= whole {
 				free = append(free, 0)
@@ -74,37 +75,143 @@ func (c *Checker) againstFleet(r berth.FleetReport) error {
 	var listed []string
 	for _, p := range r.Products {
 		listed = append(listed, p.Product)
-		if want := products[p.Product]; !same(p.GPUCount, want) {
+		if want := products[p.Product]; !want.agrees(p.GPUCount) {
 			return broken(S3, "the report counts %+v GPUs of %s; there are %+v", p.GPUCount, p.Product, want)
 		}
 	}
 	if want := slices.Sorted(maps.Keys(products)); !slices.Equal(listed, want) {
 		return broken(S3, "the report lists the products %q; there are %q", listed, want)
 	}
-	return firstDifference("the report",
-		[2]any{r.Nodes, nodes},
-		[2]any{withoutStranded(r.GPUs), gpus},
-		[2]any{fmt.Sprint(r.FreeNodes), fmt.Sprint(free)},
-	)
+	if !gpus.agrees(r.GPUs) {
+		return broken(S3, "the report counts %+v GPUs; there are %+v", r.GPUs, gpus)
+	}
+	if gpus.kept == 0 && fmt.Sprint(r.FreeNodes) != fmt.Sprint(free) {
+		return broken(S3, "the report counts nodes by whole free GPUs as %v; they are %v", r.FreeNodes, free)
+	}
+	if err := c.againstDivided(r.Divided); err != nil {
+		return err
+	}
+	return firstDifference("the report", [2]any{r.Nodes, nodes})
 }
 
-// count counts the GPUs of a node, in thousandths, and those that are whole free.
-func (n *node) count() (g berth.GPUCount, whole int) {
+// A tally counts GPUs in thousandths. Of those that are free, kept are on GPUs that the
+// core may keep for somebody, and so may count as out.
+type tally struct {
+	berth.GPUCount
+	kept int64
+}
+
+func (t tally) plus(u tally) tally {
+	return tally{berth.GPUCount{All: t.All + u.All, Held: t.Held + u.Held, Free: t.Free + u.Free, Out: t.Out + u.Out}, t.kept + u.kept}
+}
+
+// agrees reports whether a count can be right. Stranded capacity is a matter of what the
+// core knows of the waiting work, which the checker does not judge.
+func (t tally) agrees(g berth.GPUCount) bool {
+	return g.All == t.All && g.Held == t.Held && g.Free <= t.Free && g.Free >= t.Free-t.kept && g.Out == g.All-g.Held-g.Free
+}
+
+// count counts the GPUs of a node, and those that are whole free.
+func (c *Checker) count(n *node) (t tally, whole int) {
 	for i := range n.gpus {
-		held := n.gpus[i].heldMilli()
-		g.All += 1000
-		g.Held += held
-		switch {
-		case n.cordoned || n.failed.Has(i):
-			g.Out += 1000 - held
-		default:
-			g.Free += 1000 - held
-			if held == 0 {
-				whole++
+		held, free := c.heldMilli(n, i), c.freeMilli(n, i)
+		t.All += 1000
+		t.Held += held
+		t.Free += free
+		t.Out += 1000 - held - free
+		if geometry := c.geometry(n); geometry.Kind != berth.Fixed && geometry.DrainLimit != -1 {
+			t.kept += free
+		}
+		if free == 1000 && n.gpus[i].ordered() != berth.ModeMIG {
+			whole++
+		}
+	}
+	return t, whole
+}
+
+// freeMilli is how much of a GPU new members could get: nothing of one of which nobody
+// knows how it is, or that is on its way to whole use or shares for nobody, and of a
+// divided one the instances.
+func (c *Checker) freeMilli(n *node, i int) int64 {
+	g := &n.gpus[i]
+	onItsWay := g.change != nil && g.change.Mode != berth.ModeMIG && len(g.holders()) == 0
+	switch {
+	case n.cordoned || n.failed.Has(i) || g.unknown || onItsWay:
+		return 0
+	case g.ordered() != berth.ModeMIG || c.geometry(n).Kind == berth.PerClaim:
+		return 1000 - c.heldMilli(n, i)
+	}
+	free := -c.heldMilli(n, i)
+	for _, p := range g.layout() {
+		free += instanceMilli(c.table(n), int(p.Size))
+	}
+	return free
+}
+
+// againstDivided holds what a report says of divided GPUs against what members hold, and
+// what else there is on GPUs that certainly take members.
+func (c *Checker) againstDivided(list []berth.DividedCount) error {
+	gpus, unknown, kept := map[string]int{}, map[string]int{}, map[string]bool{}
+	held, doubtful, free := map[[2]string]int{}, map[[2]string]int{}, map[[2]string]int{}
+	for _, n := range c.nodes {
+		geometry := c.geometry(n)
+		for i := range n.gpus {
+			g := &n.gpus[i]
+			t := c.table(n)
+			switch {
+			case g.unknown && t != nil:
+				unknown[t.Name]++ // it may be divided
+			case g.ordered() == berth.ModeMIG:
+				gpus[t.Name]++
+			}
+			if t == nil || g.ordered() != berth.ModeMIG && !g.unknown {
+				continue
+			}
+			kept[t.Name] = kept[t.Name] || geometry.Kind != berth.Fixed && geometry.DrainLimit != -1
+			var taken []mig.Placement
+			for _, m := range g.seats {
+				key := [2]string{t.Name, m.at.Instance.Profile.String()}
+				if g.unknown {
+					doubtful[key]++
+				} else {
+					held[key]++
+				}
+				taken = append(taken, m.at.Instance)
+			}
+			if n.cordoned || n.failed.Has(i) || g.unknown {
+				continue
+			}
+			for k := range t.Profiles {
+				p := &t.Profiles[k]
+				key := [2]string{t.Name, p.Name.String()}
+				if geometry.Kind == berth.PerClaim {
+					free[key] += most(t, taken, p)
+					continue
+				}
+				for _, at := range g.layout() {
+					if at.Profile == p.Name && !slices.Contains(taken, at) {
+						free[key]++
+					}
+				}
 			}
 		}
 	}
-	return g, whole
+	for _, d := range list {
+		if d.GPUs < gpus[d.Table] || d.GPUs > gpus[d.Table]+unknown[d.Table] {
+			return broken(S3, "the report counts %d divided GPUs that go by %s; there are %d", d.GPUs, d.Table, gpus[d.Table])
+		}
+		delete(gpus, d.Table)
+		for _, i := range d.Instances {
+			key := [2]string{d.Table, i.Profile}
+			if i.Held < held[key] || i.Held > held[key]+doubtful[key] || i.Free > free[key] || i.Free < free[key] && !kept[d.Table] {
+				return broken(S3, "the report counts %d instances of %s of %s held and %d free; it is %d and %d", i.Held, i.Profile, d.Table, i.Free, held[key], free[key])
+			}
+		}
+	}
+	if left := slices.Sorted(maps.Keys(gpus)); len(left) > 0 {
+		return broken(S3, "the report leaves out the %d divided GPUs that go by %s", gpus[left[0]], left[0])
+	}
+	return nil
 }
 
 func (c *Checker) againstQueues(r berth.FleetReport) error {
@@ -162,23 +269,11 @@ func firstDifference(who string, pairs ...[2]any) error {
 	return nil
 }
 
-// Stranded capacity is a matter of what the core knows of the waiting work, which
-// the checker does not judge.
-func withoutStranded(g berth.GPUCount) berth.GPUCount {
-	g.Stranded = 0
-	return g
-}
-
-func same(a, b berth.GPUCount) bool { return withoutStranded(a) == withoutStranded(b) }
-
-func sum(a, b berth.GPUCount) berth.GPUCount {
-	return berth.GPUCount{All: a.All + b.All, Held: a.Held + b.Held, Free: a.Free + b.Free, Out: a.Out + b.Out}
-}
-
 // Outstanding holds the orders that the core has out against those that should
 // be: given, and neither reported, nor expired, nor overtaken.
 func (c *Checker) Outstanding(actions []berth.Action) error {
 	want := slices.Sorted(maps.Keys(c.orders))
+	want = slices.Sorted(slices.Values(slices.AppendSeq(want, maps.Keys(c.changes))))
 	var have []berth.ActionID
 	for _, a := range actions {
 		have = append(have, a.Header().ID)

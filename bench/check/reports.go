@@ -9,6 +9,9 @@ import (
 // actionReported: a report about an order that is over changes nothing, so it is
 // never accepted.
 func (c *Checker) actionReported(e berth.ActionReported) error {
+	if ch := c.changes[e.Action]; ch != nil {
+		return c.repartitionReported(ch, e)
+	}
 	rep := c.orders[e.Action]
 	if rep == nil {
 		return broken(S9, "a report about order %d was accepted, which is not out", e.Action)
@@ -42,10 +45,10 @@ func (c *Checker) bindReported(rep *replica, outcome berth.Outcome, failed func(
 		any = any || failed(m)
 	}
 	switch {
-	case !any:
-		rep.attempts = 0
-	case before == berth.Running:
+	case any && before == berth.Running:
 		c.backOff(rep)
+	case !any && !rep.has(broke) && !rep.has(lost):
+		rep.attempts = 0
 	}
 	cause := rep.cause // of what was noted meanwhile
 	if rep.has(broke) {

@@ -150,7 +150,7 @@ func (s *spreading) even(gangs map[gangKey]berth.ReservationReport) error {
 // qualifies, and nothing speaks against it, such as that nodes are set aside, that a
 // member failed there, that its product is limited or that the gang wants idle domains.
 func (c *Checker) surelyFor(n *node, rep *replica, g *berth.Group) bool {
-	if !n.serves(g) || c.inWindow(n) || rep.avoided[n.spec.ID] || !c.idleFor(rep, n) {
+	if !n.serves(g) || c.mayDivide(n, g) || c.inWindow(n) || rep.avoided[n.spec.ID] || !c.idleFor(rep, n) {
 		return false
 	}
 	for q := rep.job.queue; q != nil && len(n.gpus) > 0; q = q.parent {
@@ -161,10 +161,18 @@ func (c *Checker) surelyFor(n *node, rep *replica, g *berth.Group) bool {
 	return true
 }
 
+// mayDivide reports whether it is a matter of how a node's GPUs divide whether it is one
+// for a group.
+func (c *Checker) mayDivide(n *node, g *berth.Group) bool {
+	_, any := modeOf(&g.Claim)
+	divides := slices.ContainsFunc(n.gpus, func(g gpu) bool { return g.ordered() == berth.ModeMIG || g.unknown })
+	return ofInstance(&g.Claim) || any && (divides || c.table(n) != nil && c.geometry(n).Kind != berth.Fixed)
+}
+
 // serves reports whether a node takes work and could hold a member of a group if it
 // were idle, as far as its GPUs tell.
 func (n *node) serves(g *berth.Group) bool {
-	return !n.cordoned && n.unfit(g) == "" && len(n.gpus) >= g.Claim.GPUs && (g.Claim.Share == nil || len(n.gpus) > 0)
+	return !n.cordoned && n.unfit(g) == "" && len(n.gpus) >= g.Claim.GPUs && (g.Claim.Share == nil && !ofInstance(&g.Claim) || len(n.gpus) > 0)
 }
 
 // aligned: a group on aligned rails stands inside one rail domain and uses the same

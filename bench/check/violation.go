@@ -14,6 +14,9 @@ const (
 	S2 Promise = "S2"
 	// S3: usage equals the sum of what is held, in every queue.
 	S3 Promise = "S3"
+	// S5: layouts of divided GPUs are valid at every step, and no instance in use is
+	// touched.
+	S5 Promise = "S5"
 	// S6: nothing that runs is stopped without a cause that was told.
 	S6 Promise = "S6"
 	// S8: required topology holds for every placed gang.
@@ -24,7 +27,7 @@ const (
 	L1 Promise = "L1"
 	// R2: a refusal is typed, and says which event and why.
 	R2 Promise = "R2"
-	// R5: an honest report about an order that is out is accepted.
+	// R5: an honest report about an order that is out, or about a GPU, is accepted.
 	R5 Promise = "R5"
 
 	// Orders are numbered in sequence, of the instant of their pass, about
@@ -38,6 +41,10 @@ const (
 	Incarnations Promise = "incarnations"
 	// Claims are met exactly: a member gets what it asked for.
 	Claims Promise = "claims"
+	// Modes hold: a member stands on a GPU that is in its mode, or ordered to be.
+	Modes Promise = "modes"
+	// Geometry of a pool is kept: what may change, and how often.
+	Geometry Promise = "geometry"
 	// Selectors hold, and only nodes and GPUs in service get new members.
 	Selectors Promise = "selectors"
 	// Limits of queues are not exceeded by any Bind, at any level.

@@ -85,6 +85,11 @@ func share(i int, node berth.NodeID, gpu int) berth.MemberPlacement {
 	return berth.MemberPlacement{Index: i, Node: node, GPUs: berth.GPUs(gpu), ShareMilli: 500, ShareMemoryMiB: 500}
 }
 
+// shares has GPU 0 of a node be one to share.
+func (z *zoo) shares(node berth.NodeID) {
+	z.tell(berth.GPUPartitioned{Node: node, Mode: berth.ModeMPS})
+}
+
 func halves(j *berth.Job) {
 	j.Groups[0].Claim = berth.Claim{Share: &berth.Share{Milli: 500}}
 }
@@ -122,6 +127,7 @@ var animals = []animal{
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 0)))
 	}},
 	{check.S1, "a shared GPU is given whole", func(z *zoo) error {
+		z.shares("n1")
 		z.submit("a", 1, halves)
 		z.submit("b", 1)
 		z.pass(z.bind("a", share(0, "n1", 0)))
@@ -134,11 +140,13 @@ var animals = []animal{
 		return z.try(z.bind("b", share(0, "n1", 0)))
 	}},
 	{check.S1, "shares exceed the GPU", func(z *zoo) error {
+		z.shares("n1")
 		z.submit("a", 3, halves)
 		return z.try(z.bind("a", share(0, "n1", 0), share(1, "n1", 0), share(2, "n1", 0)))
 	}},
 	{check.S1, "shares exceed the GPU's memory", func(z *zoo) error {
 		big := func(j *berth.Job) { j.Groups[0].Claim.Share = &berth.Share{Milli: 100, MemoryMiB: 600} }
+		z.shares("n1")
 		z.submit("a", 2, halves, big)
 		first, second := share(0, "n1", 0), share(1, "n1", 0)
 		first.ShareMilli, first.ShareMemoryMiB = 100, 600
@@ -146,12 +154,14 @@ var animals = []animal{
 		return z.try(z.bind("a", first, second))
 	}},
 	{check.S1, "two tenants share a GPU", func(z *zoo) error {
+		z.shares("n1")
 		z.submit("a", 1, halves, func(j *berth.Job) { j.Tenant = "ann" })
 		z.submit("b", 1, halves, func(j *berth.Job) { j.Tenant = "bob" })
 		z.pass(z.bind("a", share(0, "n1", 0)))
 		return z.try(z.bind("b", share(0, "n1", 0)))
 	}},
 	{check.S1, "two modes share a GPU", func(z *zoo) error {
+		z.shares("n1")
 		z.submit("a", 1, halves)
 		z.submit("b", 1, halves, func(j *berth.Job) {
 			j.Class, j.Groups[0].Claim.Share.Mode = berth.Interactive, berth.TimeSlice

@@ -22,9 +22,10 @@
 // or 2TiB, host CPU a number of cores (0.5), a part of a GPU thousandths. A
 // member is named workers[2], or [2] in the only group of a job; a replica train
 // or web/3; a place n1[0-7], n1[3] or, for the host alone, n1. In what is
-// printed n1[3:300] is 300 thousandths of GPU 3, and 5:n1[0] says that the place
-// is that of member 5 where the numbers do not just go up from 0. Words after
-// because are the reason that goes with an event.
+// printed n1[3:300] is 300 thousandths of GPU 3, n1[3:1g.10gb@2:1] an instance of
+// it, which is written the same way, and 5:n1[0] says that the place is that of
+// member 5 where the numbers do not just go up from 0. Words after because are the
+// reason that goes with an event.
 //
 // # The core and the clock
 //
@@ -43,10 +44,17 @@
 //
 //	node NAMES at=spine-0/leaf-0 KEY=...   a node with 8 H100-80GB, 112 cores and 2 TiB unless
 //	                                       gpus, product, gpu-memory, compute, nvlink=yes, cpu,
-//	                                       memory, pool, labels=k:v|k:v, failed=0|3 say otherwise
+//	                                       memory, pool, labels=k:v|k:v, failed=0|3 say otherwise;
+//	                                       how its GPUs divide: table=H100-80GB, max-shares,
+//	                                       mode=whole|mig|mps|time-slice,
+//	                                       instances=3g.40gb@0:4|3g.40gb@4:4
 //	update NAME KEY=...                    the same for a node that is there
 //	cordon NAME, uncordon NAME, lose NAME
 //	fail-gpu NAME INDEX, repair-gpu NAME INDEX
+//	partition-gpu NAME INDEX mode= instances=
+//	                                       how a GPU is found to be divided
+//	table NAME like=H100-80GB without=1g.20gb|7g.80gb
+//	                                       how a product divides: as another, but for profiles
 //	queue NAME parent= guarantee=gpu:8 limit=gpu:16|H100-80GB:8|cpu:100|memory:1TiB
 //	           weight= lending= borrowing=
 //	remove-queue NAME
@@ -58,7 +66,8 @@
 //	                                       preferred, exclusive=rack; those of one group; or
 //	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group
 //	                                       A group: members, min, gpus, share, share-memory, mode,
-//	                                       mig, nvlink=yes, cpu, memory, pool, product, labels,
+//	                                       mig, min-sms, min-instance-memory, nvlink=yes, cpu,
+//	                                       memory, pool, product, labels,
 //	                                       min-gpu-memory, min-compute, segment=8:rack|2:node (the
 //	                                       widest first), balance=rack, spread=rack, max-skew,
 //	                                       rail-aligned=yes, and required, preferred within group=
@@ -75,6 +84,9 @@
 //	policy bind-timeout= release-timeout= release-attempts= retry-backoff=
 //	       max-retry-backoff= pass-budget= locality=strict|balanced|loose reserve-after=
 //	       reserved-gangs= reservation-timeout= assumed-runtime= backfill-budget=
+//	       repartition-timeout= geometry=POOL:fixed|adaptive|per-claim:KEY=VALUE,KEY=VALUE
+//	                                       once a pool: cost, interval, per-hour, drain-limit (a
+//	                                       span or never), layout=3g.40gb|3g.40gb
 //	json {"nodeLost":{"node":"n7"}}        any event as it stands in a journal
 //
 // # Questions
@@ -82,6 +94,8 @@
 //	explain NAME      where each replica stands, and why it waits; a line for each level that
 //	                  was tried, the expected start, and its reservation
 //	bandwidth NAME    what its placement is expected to give each GPU
+//	blast NODE INDEX  what a fault of a GPU, or of a process there, takes down; without
+//	                  arguments the GPU that would be the worst to lose
 //	reservations      what is set aside, in advance and for gangs that wait
 //	outstanding       the orders that are out
 //	fleet, totals     the fleet report
@@ -90,6 +104,8 @@
 //	diff nodes=n1|n2 sees=train/0[1]@n2[0-7] sees=web/3#2[0]@n1[4]
 //	                  the differences between the core and a world; #2 is life 2 (1 unless told)
 //	expect NAME pending|binding|running|repairing|releasing life= on=n1|n2 reason=quota start=1h
+//	                  at=n1[0:1g.10gb@2:1]|n2[3], the place of each member; kept=n1[0], a GPU
+//	                  that is kept from others for it
 //	expect NAME gone
 //	expect reserved NAME nodes=n1..n4 from=1h until=2h
 //	expect reserved NAME not

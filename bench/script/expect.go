@@ -59,9 +59,11 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 	if life := a.integer("life", int(r.Incarnation)); life != int(r.Incarnation) {
 		return fmt.Errorf("it is in life %d", r.Incarnation)
 	}
-	if on, ok := a.lookup("on"); ok {
-		if got := nodesOf(r.Members); got != on {
-			return fmt.Errorf("it is on %s", got)
+	for _, where := range []struct{ key, got string }{
+		{"on", nodesOf(r.Members)}, {"at", placesOf(r.Members)}, {"kept", keptFor(r.Reason)},
+	} {
+		if want, ok := a.lookup(where.key); ok && want != where.got {
+			return fmt.Errorf("it has %s=%s", where.key, where.got)
 		}
 	}
 	if start, ok := a.lookup("start"); ok {
@@ -77,6 +79,23 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 		return fmt.Errorf("its reason is %v", r.Reason)
 	}
 	return a.finish(2)
+}
+
+// keptFor names the GPU that is kept for a replica that waits, if one is.
+func keptFor(r *berth.Reason) string {
+	if r == nil || r.Kept == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s[%d]", r.Kept.Node, r.Kept.GPU)
+}
+
+// placesOf lists the places of members, joined as in a script.
+func placesOf(members []berth.MemberPlacement) string {
+	var places []string
+	for i := range members {
+		places = append(places, place(&members[i]))
+	}
+	return join(places)
 }
 
 // nodesOf lists the nodes of members, each once, joined as in a script.

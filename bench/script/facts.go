@@ -25,18 +25,20 @@ func (s *Session) events(command, rest string) ([]berth.Event, bool, error) {
 type factory func(*Session, *arguments) ([]berth.Event, error)
 
 var factories = map[string]factory{
-	"node":         nodeEvents,
-	"update":       updateEvent,
-	"cordon":       onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeCordoned{Node: n, Reason: reason} }),
-	"uncordon":     onNode(func(n berth.NodeID, _ string) berth.Event { return berth.NodeUncordoned{Node: n} }),
-	"lose":         onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeLost{Node: n, Reason: reason} }),
-	"fail-gpu":     failGPU,
-	"repair-gpu":   repairGPU,
-	"reserve":      reserve,
-	"unreserve":    unreserve,
-	"queue":        setQueue,
-	"remove-queue": removeQueue,
-	"policy":       changePolicy,
+	"node":          nodeEvents,
+	"update":        updateEvent,
+	"cordon":        onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeCordoned{Node: n, Reason: reason} }),
+	"uncordon":      onNode(func(n berth.NodeID, _ string) berth.Event { return berth.NodeUncordoned{Node: n} }),
+	"lose":          onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeLost{Node: n, Reason: reason} }),
+	"fail-gpu":      failGPU,
+	"repair-gpu":    repairGPU,
+	"partition-gpu": partitionGPU,
+	"table":         setTable,
+	"reserve":       reserve,
+	"unreserve":     unreserve,
+	"queue":         setQueue,
+	"remove-queue":  removeQueue,
+	"policy":        changePolicy,
 
 	"job":           submitJob,
 	"service":       submitService,
@@ -103,6 +105,8 @@ func (a *arguments) node() berth.Node {
 	if a.yes("nvlink") {
 		gpu.Clique = "nvlink"
 	}
+	gpu.Table, gpu.MaxShares = a.text("table"), a.integer("max-shares", 0)
+	gpu.Mode, gpu.Instances = a.partition()
 	for range min(a.integer("gpus", 8), berth.MaxGPUs+1) { // one too many is enough to be refused
 		n.GPUs = append(n.GPUs, gpu)
 	}
@@ -150,7 +154,7 @@ func changePolicy(_ *Session, a *arguments) ([]berth.Event, error) {
 }
 
 func (a *arguments) policy() berth.Policy {
-	return berth.Policy{
+	p := berth.Policy{
 		BindTimeout: a.span("bind-timeout"), ReleaseTimeout: a.span("release-timeout"),
 		ReleaseAttempts: a.integer("release-attempts", 0),
 		RetryBackoff:    a.span("retry-backoff"), MaxRetryBackoff: a.span("max-retry-backoff"),
@@ -158,8 +162,13 @@ func (a *arguments) policy() berth.Policy {
 		Locality:     a.locality(),
 		ReserveAfter: a.span("reserve-after"), ReservedGangs: a.integer("reserved-gangs", 0),
 		ReservationTimeout: a.span("reservation-timeout"), AssumedRuntime: a.span("assumed-runtime"),
-		BackfillBudget: a.integer("backfill-budget", 0),
+		BackfillBudget:     a.integer("backfill-budget", 0),
+		RepartitionTimeout: a.span("repartition-timeout"),
 	}
+	for _, text := range a.all("geometry") {
+		p.Geometry = append(p.Geometry, a.geometry(text))
+	}
+	return p
 }
 
 func (a *arguments) locality() berth.Locality {

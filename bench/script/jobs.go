@@ -96,7 +96,7 @@ func (a *arguments) group(name string, members int) berth.Group {
 	g := berth.Group{
 		Name: name, Replicas: members, Min: a.integer("min", 0),
 		Claim: berth.Claim{
-			GPUs: a.integer("gpus", 0), MIG: a.text("mig"), NVLink: a.yes("nvlink"),
+			GPUs: a.integer("gpus", 0), MIG: a.text("mig"), Fraction: a.fraction(), NVLink: a.yes("nvlink"),
 			CPUMilli: a.milli("cpu", 0), MemoryMiB: a.memory("memory", 0),
 		},
 		Selector: berth.Selector{
@@ -153,7 +153,7 @@ func observeJob(s *Session, a *arguments) ([]berth.Event, error) {
 // order of the job's groups.
 func observed(j *berth.Job, text string) (berth.RunningReplica, error) {
 	r := berth.RunningReplica{}
-	if digits, rest, numbered := strings.Cut(text, ":"); numbered {
+	if digits, rest, numbered := strings.Cut(text, ":"); numbered && !strings.Contains(digits, "[") {
 		n, err := strconv.Atoi(digits)
 		if err != nil {
 			return r, fmt.Errorf("running=%s: %q is not a number", text, digits)
@@ -172,11 +172,11 @@ func observed(j *berth.Job, text string) (berth.RunningReplica, error) {
 			if place == "-" {
 				continue
 			}
-			node, gpus, err := parsePlace(place)
+			p, err := parseHeld(place)
 			if err != nil {
 				return r, err
 			}
-			p := berth.MemberPlacement{Group: g.Name, Index: index, Node: node, GPUs: gpus}
+			p.Group, p.Index = g.Name, index
 			if g.Claim.Share != nil {
 				p.ShareMilli = g.Claim.Share.Milli
 			}

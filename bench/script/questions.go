@@ -22,6 +22,7 @@ var questions = map[string]question{
 	"explain":          (*Session).explain,
 	"outstanding":      func(s *Session, rest string) error { return noArguments(rest, s.outstanding) },
 	"bandwidth":        (*Session).bandwidth,
+	"blast":            (*Session).blast,
 	"reservations":     func(s *Session, rest string) error { return noArguments(rest, s.reservations) },
 	"fleet":            func(s *Session, rest string) error { return noArguments(rest, s.fleet) },
 	"totals":           func(s *Session, rest string) error { return noArguments(rest, s.totals) },
@@ -208,8 +209,8 @@ func parseSighting(text string) (berth.Sighting, error) {
 		return sighting, err
 	}
 	sighting.Job = berth.JobID(name)
+	sighting.MemberPlacement, err = parseHeld(where)
 	sighting.Group, sighting.Index = ref.Group, ref.Index
-	sighting.Node, sighting.GPUs, err = parsePlace(where)
 	return sighting, err
 }
 

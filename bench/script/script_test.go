@@ -79,8 +79,11 @@ func TestMistakes(t *testing.T) {
 		{"diff sees=a", "not a sighting"},
 		{"expect a running", "it is binding"},
 		{"expect a binding life=2", "it is in life 1"},
-		{"expect a binding on=n2", "it is on n1"},
+		{"expect a binding on=n2", "it has on=n1"},
+		{"expect a binding at=n1[0]", "it has at=n1[0-7]"},
 		{"expect a binding reason=quota", "its reason is"},
+		{"expect a binding kept=n1[0]", "it has kept="},
+		{"blast n1", "is not a number"},
 		{"expect a gone", "it is binding"},
 		{"expect a dancing", "none of"},
 		{"expect b pending", "no such replica"},
@@ -91,6 +94,16 @@ func TestMistakes(t *testing.T) {
 		{"reserve r from=0s until=1h nodes=n1..m4", "not a range"},
 		{"reserve r from=soon until=1h gpus=8", "invalid duration"},
 		{"policy locality=near", "near"},
+		{"policy geometry=main", "main is not of the form pool:kind"},
+		{"policy geometry=main:elastic", "elastic"},
+		{"policy geometry=main:adaptive:speed=9", "does not know speed="},
+		{"policy geometry=main:adaptive:layout=half", "half"},
+		{"node n5 mode=shared", "shared"},
+		{"node n5 mode=mig instances=3g.40gb", "3g.40gb"},
+		{"partition-gpu n1 x", "is not a number"},
+		{"table mine like=H100", "no such table"},
+		{"table mine like=H100-80GB without=9g.80gb", "has no 9g.80gb"},
+		{"observe b queue=q mig=1g.10gb running=n1[0:1g]", "1g"},
 		{"expect refused stale", "not refused so"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
@@ -163,11 +176,42 @@ func readScripts(t testing.TB) []string {
 }
 
 // The scripts use the same few names, so their lines make sense in any order:
-// whatever is drawn from them, the core keeps its promises. A run in which too
-// little happened would prove nothing, so what happened is counted.
+// whatever is drawn from them, the core keeps its promises.
 func TestShuffledScripts(t *testing.T) {
-	var jobs, others []string
+	shuffle(t, readScripts(t), 40, []string{
+		"node n1..n4", "config levels=leaf\nnode n1..n2 at=l0\nnode n3..n4 at=l1",
+		"config bind-timeout=5s release-timeout=2s pass-budget=2\nnode n1..n3",
+	}, []string{
+		"node n1..n4", "node n1 at=l0", "node n2 at=l0", "node n3 at=l1", "uncordon n1",
+	}, " bind ", " release ", "refused, stale")
+}
+
+// The same for the scripts about divided GPUs, among themselves.
+func TestShuffledDivisions(t *testing.T) {
+	var divided []string
 	for _, text := range readScripts(t) {
+		if strings.Contains(text, "mode=mig") {
+			divided = append(divided, strings.ReplaceAll(text, "\nfail-gpu", "\n# fail-gpu"))
+		}
+	}
+	shuffle(t, divided, 20, []string{
+		"config geometry=:adaptive:cost=1s,interval=10s repartition-timeout=3s reserve-after=20s\nnode n1..n2 gpus=2 table=H100-80GB mode=mig",
+		"config geometry=:adaptive:cost=1s,interval=5s,layout=3g.40gb|3g.40gb\nnode n1..n2 gpus=1 table=H100-80GB",
+		"config geometry=:per-claim:interval=10s\nnode n1..n2 gpus=2 table=H100-80GB",
+		"node n1..n2 gpus=2 table=H100-80GB mode=mig instances=3g.40gb@0:4|1g.10gb@4:1|1g.10gb@5:1",
+	}, []string{
+		"job small queue=q mig=1g.10gb runtime=1m", "job large queue=q mig=7g.80gb runtime=1m", "job shared queue=q share=300 tenant=a runtime=1m",
+		"job whole queue=q gpus=1 runtime=1m", "finish small", "finish large", "finish shared", "finish whole", "advance 10s", "advance 1m",
+		"partition-gpu n1 0 mode=whole", "partition-gpu n1 1 mode=mig", "repair-gpu n1 0", "node n1 gpus=2 table=H100-80GB", "lose n1",
+	}, " bind ", " release ", " repartition ", " after #", "gb@", "+7g.80gb@", "refused, stale")
+}
+
+// shuffle runs lines, at least so many, drawn from scripts and from those that should
+// come often. A run in
+// which too little happened would prove nothing, so what happened is counted.
+func shuffle(t *testing.T, texts []string, least int, starts, often []string, wanted ...string) {
+	var jobs, others []string
+	for _, text := range texts {
 		for _, line := range commands(text) {
 			switch command, _, _ := strings.Cut(line, " "); command {
 			case "config", "json", "restore", "advance", "policy", "fleet", "totals", "outstanding":
@@ -178,24 +222,22 @@ func TestShuffledScripts(t *testing.T) {
 			}
 		}
 	}
-	often := []string{
-		"pass", "pass", "pass", "report all done", "report all done", "report all failed", "wake", "advance 1s", "snapshot-restore",
-		"node n1..n4", "node n1 at=l0", "node n2 at=l0", "node n3 at=l1", "uncordon n1", "queue q",
-	}
+	often = append(often,
+		"pass", "pass", "pass", "report all done", "report all done", "report all failed", "wake", "advance 1s", "snapshot-restore", "queue q")
 	line := rapid.OneOf(rapid.SampledFrom(jobs), rapid.SampledFrom(others), rapid.SampledFrom(often), rapid.SampledFrom(often))
-	start := rapid.SampledFrom([]string{
-		"node n1..n4", "config levels=leaf\nnode n1..n2 at=l0\nnode n3..n4 at=l1",
-		"config bind-timeout=5s release-timeout=2s pass-budget=2\nnode n1..n3",
-	})
+	start := rapid.SampledFrom(starts)
 	seen := map[string]int{}
+	counted := append([]string{
+		" drop ", "(grows", "(repair", "(hardware-lost", "(member-failed", "(repartition-failed", "(bind-expired", "(layout)", "attempt 2",
+	}, wanted...)
 	rapid.Check(t, func(t *rapid.T) {
 		lines := append(strings.Split(start.Draw(t, "start"), "\n"), "queue q", "queue a", "queue b", "queue team")
-		out := do(t, append(lines, rapid.SliceOfN(line, 40, 80).Draw(t, "lines")...))
-		for _, what := range []string{" bind ", " release ", " drop ", "(grows", "(repair", "(hardware-lost", "(member-failed", "(bind-expired", "attempt 2", "refused, stale"} {
+		out := do(t, append(lines, rapid.SliceOfN(line, least, 2*least).Draw(t, "lines")...))
+		for _, what := range counted {
 			seen[what] += strings.Count(out, what)
 		}
 	})
-	for _, what := range []string{" bind ", " release ", "refused, stale"} {
+	for _, what := range wanted {
 		require.Positive(t, seen[what], "%v", seen)
 	}
 	t.Log(seen)

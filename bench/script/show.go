@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 )
 
 func join(names []string) string { return strings.Join(names, "|") }
@@ -33,7 +34,10 @@ func (s *Session) printOrders(orders []berth.Action) {
 func describe(action berth.Action) string {
 	h := action.Header()
 	var b strings.Builder
-	fmt.Fprintf(&b, "#%d %s %s/%d", h.ID, action.Kind(), h.Job, h.Replica)
+	fmt.Fprintf(&b, "#%d %s", h.ID, action.Kind())
+	if h.Job != "" {
+		fmt.Fprintf(&b, " %s/%d", h.Job, h.Replica)
+	}
 	if h.Incarnation > 0 {
 		fmt.Fprintf(&b, " life %d", h.Incarnation)
 	}
@@ -47,7 +51,9 @@ func describe(action berth.Action) string {
 	b.WriteByte(')')
 	switch a := action.(type) {
 	case berth.Bind:
-		b.WriteString(": " + places(a.Members))
+		b.WriteString(": " + places(a.Members) + after(a.After))
+	case berth.Repartition:
+		b.WriteString(": " + steps(&a))
 	case berth.Release:
 		b.WriteString(": " + places(a.Members))
 	}
@@ -83,6 +89,8 @@ func place(p *berth.MemberPlacement) string {
 	switch {
 	case p.GPUs == 0:
 		return string(p.Node)
+	case p.Instance != mig.Placement{}:
+		return fmt.Sprintf("%s[%s:%s]", p.Node, p.GPUs, p.Instance)
 	case p.ShareMilli > 0:
 		return fmt.Sprintf("%s[%s:%d]", p.Node, p.GPUs, p.ShareMilli)
 	}
@@ -107,6 +115,9 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 			line += ": " + places(r.Members)
 		}
 		s.print("%s", line)
+		if r.Fate != nil {
+			s.print("  %s", fate(r.Fate))
+		}
 		if r.Reason != nil {
 			s.printReason(r.Reason)
 		}
@@ -122,6 +133,9 @@ func (s *Session) printReason(r *berth.Reason) {
 		s.print("  %s", finding(&r.Levels[i]))
 	}
 	s.print("  would help: %s", r.Relax)
+	if r.Kept != nil {
+		s.print("  kept for it: %s", keptFor(r))
+	}
 	if r.Until != 0 {
 		s.print("  looks again at %s", clock(r.Until))
 	}
@@ -172,6 +186,7 @@ func (s *Session) fleet() error {
 			s.print("%s %s", r.Products[i].Product, count(&r.Products[i].GPUCount))
 		}
 	}
+	s.divided(r.Divided)
 	var free []string
 	for k, n := range r.FreeNodes {
 		if k > 0 && n > 0 {
@@ -247,6 +262,9 @@ func (s *Session) totals() error {
 		{"binds", int(t.Binds)},
 		{"binds failed", int(t.BindsFailed)},
 		{"releases", int(t.Releases)},
+		{"repartitions", int(t.Repartitions)},
+		{"reshaped for", int(t.Reshaped)},
+		{"drains", int(t.Drains)},
 		{"expired", int(t.Expired)},
 		{"presumed dead", int(t.PresumedDead)},
 		{"reservations", int(t.Reservations)},

@@ -29,9 +29,20 @@ func (s *Simulation) arrive(a Arrival) error {
 		s.hardware.update(e.Node)
 	case berth.NodeLost:
 		s.hardware.lose(e.Node)
+		s.loseChanges(e.Node, ^berth.GPUSet(0), true)
 		x.lose(e.Node, ^berth.GPUSet(0), true)
 	case berth.GPUFailed:
+		s.loseChanges(e.Node, berth.GPUs(e.GPU), false)
 		x.lose(e.Node, berth.GPUs(e.GPU), false)
+	case berth.GPURepaired:
+		if at := (place{e.Node, e.GPU}); s.hardware.unsure[at] {
+			delete(s.hardware.unsure, at)
+			s.lookAt(e.Node, e.GPU)
+		}
+	case berth.GPUPartitioned:
+		s.hardware.partition(e)
+	case berth.ActionReported:
+		s.changeTold(e)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -67,10 +68,54 @@ func badNodes(levels int) []berth.Event {
 		func(n *berth.Node) { n.GPUs[0].NUMANode = -2 },
 		func(n *berth.Node) { n.NICs = []berth.NIC{{Name: "ib0", Rail: -1}} },
 		func(n *berth.Node) { n.Labels = map[string]string{"": "x"} },
+		func(n *berth.Node) { n.GPUs[0].MaxShares, n.GPUs[1].MaxShares = -1, -1 },
+		func(n *berth.Node) { n.GPUs[0].MaxShares = 3 },
+		func(n *berth.Node) { n.GPUs[1].Table = "H100-80GB" },
+		func(n *berth.Node) { n.GPUs[0].Table, n.GPUs[1].Table = "nobody", "nobody" },
+		func(n *berth.Node) { n.GPUs[0].Table, n.GPUs[1].Table = "\x00", "\x00" },
 	} {
 		list = append(list, berth.NodeJoined{Node: node(change)}, berth.NodeUpdated{Node: node(change)})
 	}
+	for _, change := range []func(*berth.GPU){
+		func(gpu *berth.GPU) { gpu.Mode = berth.ModeMIG },
+		func(gpu *berth.GPU) { gpu.Mode = 9 },
+		func(gpu *berth.GPU) { gpu.Instances = []mig.Placement{{}} },
+		func(gpu *berth.GPU) {
+			gpu.Table, gpu.Mode, gpu.Instances = "H100-80GB", berth.ModeMIG, []mig.Placement{{}}
+		},
+		func(gpu *berth.GPU) {
+			three := mig.Placement{Profile: mig.ProfileName{ComputeSlices: 3, MemoryGB: 40}, Size: 4}
+			gpu.Table, gpu.Mode, gpu.Instances = "H100-80GB", berth.ModeMIG, []mig.Placement{three, three}
+		},
+	} {
+		list = append(list, berth.NodeJoined{Node: node(func(n *berth.Node) {
+			change(&n.GPUs[0])
+			change(&n.GPUs[1])
+		})})
+	}
+	worse := toldTable()
+	worse.Profiles[0].Starts = []int{9}
+	for _, entry := range []berth.Geometry{
+		{Kind: 9},
+		{Cost: -1},
+		{Cost: 1000 * 365 * berth.Day},
+		{Interval: -1},
+		{PerHour: -1},
+		{PerHour: 1 << 30},
+		{DrainLimit: -2},
+		{Pool: "\x00"},
+		{Layout: []mig.ProfileName{{ComputeSlices: 1}}},
+		{Kind: berth.Adaptive, Layout: []mig.ProfileName{{}}},
+	} {
+		list = append(list, berth.PolicyChanged{Policy: berth.Policy{Geometry: []berth.Geometry{entry}}})
+	}
 	return append(list,
+		berth.PolicyChanged{Policy: berth.Policy{Geometry: []berth.Geometry{{}, {}}}},
+		berth.PolicyChanged{Policy: berth.Policy{RepartitionTimeout: -1}},
+		berth.MIGTableSet{}, berth.MIGTableSet{Table: worse}, berth.MIGTableSet{Table: mig.Product{Name: "\x00"}},
+		berth.GPUPartitioned{Node: "nobody"}, berth.GPUPartitioned{Node: "n0", GPU: -1}, berth.GPUPartitioned{Node: "n0", GPU: 64},
+		berth.GPUPartitioned{Node: "n0", Mode: 9}, berth.GPUPartitioned{Node: "n0", Mode: berth.ModeMIG, Instances: []mig.Placement{{}}},
+		berth.GPUPartitioned{Node: "n0", Instances: []mig.Placement{{}}},
 		berth.NodeUpdated{Node: node(func(n *berth.Node) { n.ID = "nobody" })},
 		berth.NodeCordoned{Node: "nobody"}, berth.NodeUncordoned{Node: "nobody"}, berth.NodeLost{Node: "nobody"},
 		berth.NodeCordoned{Node: "n0", Reason: "\x00"}, berth.NodeLost{Node: "n0", Reason: "\x00"},
@@ -121,6 +166,15 @@ func badJobs() []berth.Event {
 		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{} },
 		func(j *berth.Job) { j.Groups[0].Claim.GPUs = 65 },
 		func(j *berth.Job) { j.Groups[0].Claim.MIG = "1g.10gb" },
+		func(j *berth.Job) { j.Groups[0].Claim.Fraction = &berth.Fraction{MinSMs: 1} },
+		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{MIG: "1g.10gb", NVLink: true} },
+		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{MIG: "1c.3g.40gb"} },
+		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{MIG: "\x00"} },
+		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{Fraction: &berth.Fraction{MinSMs: -1}} },
+		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{Fraction: &berth.Fraction{MinMemoryMiB: -1}} },
+		func(j *berth.Job) {
+			j.Groups[0].Claim, j.Groups[0].Topology.RailAligned = berth.Claim{MIG: "1g.10gb"}, true
+		},
 		func(j *berth.Job) { j.Groups[0].Claim.CPUMilli = -1 },
 		func(j *berth.Job) { j.Groups[0].Claim.Share = &berth.Share{Milli: 500} },
 		func(j *berth.Job) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 )
 
 // An executor is the pretend one: what it was ordered and what runs because of it.
@@ -11,6 +12,8 @@ type executor struct {
 	jobs map[berth.JobID]*job
 	// placed lists the gangs that have members, for faults to choose from.
 	placed []*gang
+	// changes of GPUs that were ordered, and are not known to be over.
+	changes map[berth.ActionID]*change
 }
 
 // A job is what the executor has to know of one.
@@ -39,9 +42,12 @@ type gang struct {
 
 // A site is where a member runs, or is being started.
 type site struct {
-	node    berth.NodeID
-	gpus    berth.GPUSet
-	running bool
+	node     berth.NodeID
+	gpus     berth.GPUSet
+	instance mig.Placement
+	running  bool
+	// confirmed: the core was told that it runs.
+	confirmed bool
 }
 
 func newJob(spec *berth.Job, runtime berth.Duration) *job {
@@ -119,7 +125,7 @@ func (x *executor) endJob(id berth.JobID) {
 // start notes that a member is being started, or runs.
 func (x *executor) start(g *gang, p *berth.MemberPlacement, running bool) {
 	group := g.job.group(p.Group)
-	g.where[g.job.offsets[group]+p.Index] = site{p.Node, p.GPUs, running}
+	g.where[g.job.offsets[group]+p.Index] = site{p.Node, p.GPUs, p.Instance, running, running}
 	if running {
 		g.counts[group]++
 	}
@@ -165,6 +171,9 @@ func (s *Simulation) carryOut(a berth.Action) {
 	case berth.Drop:
 		s.executor.endJob(h.Job)
 		return
+	case berth.Repartition:
+		s.change(a)
+		return
 	case berth.Bind:
 		delay = s.options.StartDelay
 		if g := s.gang(h); g != nil {
@@ -184,11 +193,18 @@ func (s *Simulation) carryOut(a berth.Action) {
 // core has given it up.
 func (s *Simulation) execute(a berth.Action, g *gang) error {
 	h := a.Header()
+	if r, ok := a.(berth.Repartition); ok {
+		return s.executeChange(r)
+	}
 	if g.over || g.order != h.ID || h.Deadline <= s.now {
 		return nil
 	}
 	switch a := a.(type) {
 	case berth.Bind:
+		if at := s.executor.waitsFor(&a); at > s.now {
+			s.queue.push(occurrence{at: at, what: executed, action: a, gang: g})
+			return nil
+		}
 		failed := s.startAll(g, &a)
 		return s.report(g, h, failed, len(failed) == len(a.Members))
 	case berth.Release:
@@ -205,6 +221,11 @@ func (s *Simulation) startAll(g *gang, b *berth.Bind) []berth.MemberRef {
 		p := &b.Members[i]
 		group := g.job.group(p.Group)
 		at := &g.where[g.job.offsets[group]+p.Index]
+		for _, id := range b.After {
+			if ch := s.executor.changes[id]; ch != nil && !ch.done && ch.needs(at) {
+				g.stop(group, p.Index)
+			}
+		}
 		switch {
 		case slices.Contains(failed, p.Ref()):
 			g.stop(group, p.Index)
@@ -295,6 +316,9 @@ func (s *Simulation) tellOf(e berth.Event, g *gang) error {
 	if err != nil || !accepted || g == nil || g.over {
 		return err
 	}
+	if r, ok := e.(berth.ActionReported); ok {
+		g.confirm(r.Action)
+	}
 	switch {
 	case g.idle():
 		s.executor.end(g)
@@ -303,6 +327,15 @@ func (s *Simulation) tellOf(e berth.Event, g *gang) error {
 		s.queue.push(occurrence{at: s.now.Add(g.job.runtime), what: finished, gang: g})
 	}
 	return nil
+}
+
+// confirm notes that the core knows what runs, if the report was about the latest order.
+func (g *gang) confirm(id berth.ActionID) {
+	for flat := range g.where {
+		if g.order == id {
+			g.where[flat].confirmed = g.where[flat].running
+		}
+	}
 }
 
 // lastAttempt ends a gang of which the core hears nothing any more after its last
@@ -332,6 +365,11 @@ func (s *Simulation) happen(o occurrence) error {
 		return s.execute(o.action, o.gang)
 	case finished:
 		return s.finish(o.gang)
+	case overdue:
+		s.changeOverdue(o.action.(berth.Repartition))
+		return nil
+	case looked:
+		return s.look(o.node, o.gpu)
 	default:
 		if o.gang != nil {
 			return s.tellOf(o.event, o.gang)

@@ -63,6 +63,9 @@ func (g *generator) policy() berth.Policy {
 		ReservationTimeout: one(g, 0, 0, berth.Minute, 5*berth.Minute),
 		AssumedRuntime:     one(g, 0, 5*berth.Minute, 20*berth.Minute),
 		BackfillBudget:     one(g, 0, 0, 1),
+
+		RepartitionTimeout: one(g, 0, 20*berth.Second, berth.Minute),
+		Geometry:           g.geometry(),
 	}
 }
 
@@ -71,13 +74,16 @@ func (g *generator) options() sim.Options {
 	often := func() float64 { return one(g, 0, 0, g.Float64()*0.5) }
 	seldom := func() float64 { return one(g, 0, 0, g.Float64()*0.08) }
 	return sim.Options{
-		StartDelay:   one(g, 0, berth.Second, 12*berth.Second),
-		StopDelay:    one(g, 0, berth.Second, 8*berth.Second),
-		PassInterval: one(g, 0, 0, 5*berth.Second),
-		Seed:         g.Uint64(),
+		StartDelay: one(g, 0, berth.Second, 12*berth.Second),
+		StopDelay:  one(g, 0, berth.Second, 8*berth.Second),
+
+		RepartitionDelay: one(g, 0, berth.Second, 15*berth.Second),
+		PassInterval:     one(g, 0, 0, 5*berth.Second),
+		Seed:             g.Uint64(),
 		Faults: sim.Faults{
 			BindFail: often(), BindPartial: often(), ReleaseFail: often(), ReleasePartial: often(),
 			ReportLost: often(), ReportLate: often(), ReportDouble: often(), ReportOld: often(),
+			RepartitionFail: often(), ReportWrong: often(),
 			MemberDie: seldom(), NodeLost: seldom(), GPUFail: seldom(), Cordon: seldom(),
 			Outage: one(g, 0, berth.Minute), Restore: one(g, 0, 0.02, 0.3), Until: faults,
 		},
@@ -86,12 +92,18 @@ func (g *generator) options() sim.Options {
 
 // workload draws a fleet, queues and an hour of arrivals.
 func (g *generator) workload() []sim.Arrival {
+	if g.chance(40) {
+		g.at(0, berth.MIGTableSet{Table: toldTable()})
+	}
 	for range 2 + g.IntN(9) {
 		g.at(0, berth.NodeJoined{Node: g.node(len(g.nodes))})
 	}
 	g.quotas()
 	if g.chance(40) {
 		g.observed()
+	}
+	if g.chance(40) {
+		g.seenPart()
 	}
 	for range 10 + g.IntN(30) {
 		g.submit()
@@ -137,7 +149,14 @@ func (g *generator) node(i int) berth.Node {
 		berth.GPU{Product: "H100", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}, Clique: "k"},
 		berth.GPU{Product: "H100", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}},
 		berth.GPU{Product: "A10", MemoryMiB: 24_576, ComputeCapability: berth.ComputeCapability{Major: 8, Minor: 6}})
+	divides := g.chance(60)
+	if divides {
+		gpu = g.product()
+	}
 	for range one(g, 0, 1, 2, 4, 8) {
+		if divides {
+			gpu.Mode, gpu.Instances = g.partitioning(gpu.Table)
+		}
 		n.GPUs = append(n.GPUs, gpu)
 	}
 	g.nodes = append(g.nodes, n)
@@ -277,7 +296,7 @@ func (g *generator) arrange(group *berth.Group) {
 
 func (g *generator) claim(class berth.Class) berth.Claim {
 	host := berth.Claim{CPUMilli: int64(500 * g.IntN(8)), MemoryMiB: int64(500 * g.IntN(8))}
-	switch g.IntN(8) {
+	switch g.IntN(11) {
 	case 0:
 		host.CPUMilli++
 	case 1, 2, 3:
@@ -285,6 +304,8 @@ func (g *generator) claim(class berth.Class) berth.Claim {
 		if class == berth.Interactive {
 			host.Share.Mode = one(g, berth.MPS, berth.TimeSlice)
 		}
+	case 4, 5, 6:
+		g.instance(&host)
 	default:
 		host.GPUs = one(g, 1, 1, 2, 4)
 		host.NVLink = g.chance(10)
@@ -345,7 +366,16 @@ func (g *generator) reserve(i int) {
 func (g *generator) change() {
 	n := g.nodes[g.IntN(len(g.nodes))]
 	t := g.instant()
-	switch g.IntN(7) {
+	switch g.IntN(11) {
+	case 7, 8:
+		g.repartitioned(n)
+	case 9: // refused where nodes go by it
+		table := toldTable()
+		table.SMs += g.IntN(2)
+		g.at(t, berth.MIGTableSet{Table: table})
+	case 10:
+		n.Pool = one(g, "", "red")
+		g.at(t, berth.NodeUpdated{Node: n})
 	case 0:
 		g.at(t, berth.NodeJoined{Node: g.node(len(g.nodes))})
 	case 1:

@@ -1,20 +1,35 @@
 package sim
 
-import "github.com/berth-sched/berth"
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
 
 // hardware is what the simulation knows of the nodes, so that faults can choose
 // among them.
 type hardware struct {
 	nodes []berth.Node // those in the fleet, in no useful order
 	byID  map[berth.NodeID]int
+	// unsure are the GPUs that failed while an order about them was out.
+	unsure map[place]bool
 }
 
 func (h *hardware) join(n berth.Node) {
+	n.GPUs = slices.Clone(n.GPUs) // their modes change
 	h.byID[n.ID] = len(h.nodes)
 	h.nodes = append(h.nodes, n)
 }
 
-func (h *hardware) update(n berth.Node) { h.nodes[h.byID[n.ID]] = n }
+// update takes another description; in which modes GPUs are it does not tell.
+func (h *hardware) update(n berth.Node) {
+	before := &h.nodes[h.byID[n.ID]]
+	n.GPUs = slices.Clone(n.GPUs)
+	for i := range min(len(n.GPUs), len(before.GPUs)) {
+		n.GPUs[i].Mode, n.GPUs[i].Instances = before.GPUs[i].Mode, before.GPUs[i].Instances
+	}
+	*before = n
+}
 
 func (h *hardware) lose(id berth.NodeID) {
 	i, last := h.byID[id], len(h.nodes)-1

@@ -41,6 +41,8 @@ type Options struct {
 	// StartDelay and StopDelay are how long the executor takes to carry out a
 	// Bind and a Release.
 	StartDelay, StopDelay berth.Duration
+	// RepartitionDelay is how long the executor takes to carry out a Repartition.
+	RepartitionDelay berth.Duration
 	// PassInterval: passes are run at multiples of it. Zero: after every instant at
 	// which something happened. Either way no pass is run when the core has nothing
 	// to do.
@@ -63,6 +65,9 @@ type Faults struct {
 	BindFail, BindPartial float64
 	// Of each Release: no member stops at the first try; some do not.
 	ReleaseFail, ReleasePartial float64
+	// Of each Repartition: it fails, and so do the members that need it; it is done, and
+	// reported as failed at first.
+	RepartitionFail, ReportWrong float64
 	// Of each order: the report never comes; it comes late, perhaps after the
 	// deadline or after later ones; it comes twice.
 	ReportLost, ReportLate, ReportDouble float64

@@ -13,6 +13,9 @@ type occurrence struct {
 	gang   *gang
 	// event, for what is told as it is.
 	event berth.Event
+	// node and gpu, for what is looked at.
+	node berth.NodeID
+	gpu  int
 }
 
 type happening uint8
@@ -24,6 +27,10 @@ const (
 	finished
 	// told: an event is told as it is: a late or doubled report, a repair.
 	told
+	// overdue: the core gives up an order about a GPU if it has not heard of it.
+	overdue
+	// looked: somebody looks how a GPU is, and tells.
+	looked
 )
 
 // A queue is a binary heap of occurrences by instant, then sequence. They are kept

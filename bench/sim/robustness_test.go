@@ -128,6 +128,16 @@ func unfitting(core *berth.Core) []berth.Event {
 	var list []berth.Event
 	for _, a := range core.Outstanding() {
 		h := a.Header()
+		if r, ok := a.(berth.Repartition); ok {
+			list = append(list,
+				berth.ActionReported{Action: h.ID, Outcome: berth.Partial},
+				berth.ActionReported{Action: h.ID, Outcome: 9},
+				berth.ActionReported{Action: h.ID, Reason: "\x01"},
+				berth.ActionReported{Action: h.ID, Members: []berth.MemberRef{{}}},
+				berth.GPUPartitioned{Node: r.Node, GPU: r.GPU, Mode: r.Mode, Instances: r.Create},
+			)
+			continue
+		}
 		list = append(list,
 			berth.ActionReported{Action: h.ID, Outcome: berth.Partial},
 			berth.ActionReported{Action: h.ID, Outcome: 9},
@@ -156,10 +166,17 @@ func TestR3_NothingIsLeftBehind(t *testing.T) {
 		r.leave()
 		require.NoError(t, r.err, "seed %d\n%s", seed, r.tail())
 		core := r.sim.Core()
+		_, err := core.Schedule(core.Now() + berth.Time(berth.Hour)) // for so long rates are remembered
+		require.NoError(t, err)
 		require.NoError(t, core.Check())
 		empty := fresh(t, core.Config())
+		for i := range r.log { // tables stay
+			if e, ok := r.log[i].event.(berth.MIGTableSet); ok && r.log[i].refused == nil {
+				require.NoError(t, empty.Apply(0, e))
+			}
+		}
 		require.InDelta(t, len(snapshot(t, empty)), len(snapshot(t, core)), 60, "numbers aside: %s", snapshot(t, core))
-		for _, field := range []string{"jobs", "orders", "shapes", "nodeByID", "classes.byKey", "owners.byKey", "blocked", "quotaBlocked"} {
+		for _, field := range []string{"jobs", "orders", "shapes", "nodeByID", "classes.byKey", "owners.byKey", "blocked", "quotaBlocked", "repartitions", "astray", "drains"} {
 			require.Zero(t, lengthOf(t, core, field), "seed %d: %s", seed, field)
 		}
 	}

@@ -43,6 +43,8 @@ func New(core *berth.Core, w Workload, o Options) *Simulation {
 		now:    core.Now(), dirty: true, lastPass: core.Now() - 1,
 	}
 	s.executor.jobs = map[berth.JobID]*job{}
+	s.executor.changes = map[berth.ActionID]*change{}
+	s.hardware.unsure = map[place]bool{}
 	s.hardware.byID = map[berth.NodeID]int{}
 	s.next, s.more = w.Next()
 	return s

@@ -16,7 +16,7 @@ import (
 // otherwise; BERTH_SWARM_FIRST is the first seed, to replay one that failed:
 //
 //	BERTH_SWARM_FIRST=1234 BERTH_SWARM_SEEDS=1 go test -run TestSwarm ./bench/sim
-const swarmSeeds = 300
+const swarmSeeds = 200
 
 // TestSwarm runs many tiny worlds with random faults under the checker; then the
 // faults stop, and each must come to rest. The swarm as a whole must have gone
@@ -75,6 +75,20 @@ var mattersCases = []string{
 	"nodeUpdated while in use", "nodeUpdated to less than is held",
 	"restored with pending", "restored with binding", "restored with running", "restored with repairing",
 	"restored with releasing",
+
+	"instance placed", "fraction placed", "two tenants on one GPU", "as many shares as may be",
+	"repartition because mode", "repartition because geometry", "repartition because layout",
+	"mode ordered: whole to mps", "mode ordered: mps to whole", "mode ordered: time-slice to whole", "mode ordered: whole to time-slice",
+	"mode ordered: whole to mig", "mode ordered: mig to whole", "mode ordered: mig to mps", "mode ordered: mps to mig",
+	"repartition beside instances in use", "bind after a repartition from earlier",
+	"repartition done", "repartition failed", "repartition expired", "repartition expired, and done", "repartition failed under a runner",
+	"repartition failed while binding", "repartition failed while releasing", "repartition failed while running",
+	"release because repartition-failed", "stale report of a repartition",
+	"gpuFailed while a repartition is out", "nodeLost while a repartition is out", "restored with a repartition",
+	"gpuPartitioned", "gpuPartitioned refused", "gpuPartitioned after nobody knew", "table told", "table refused",
+	"geometry changed to fixed", "geometry changed to adaptive", "geometry changed to per-claim",
+	"at rest in the pool's layout", "an instance observed",
+	"explained instances", "explained geometry", "drained",
 }
 
 func number(name string, otherwise uint64) uint64 {
@@ -196,6 +210,11 @@ func (r *run) restored(now berth.Time) {
 			r.cases["restored with "+state.String()]++
 		}
 	}
+	for _, a := range r.sim.Core().Outstanding() {
+		if a.Kind() == "repartition" {
+			r.cases["restored with a repartition"]++
+		}
+	}
 	for _, s := range r.sim.Core().Report().Reservations {
 		if s.ID == "" {
 			r.cases["restored with a reservation of a gang"]++
@@ -260,6 +279,7 @@ func (r *run) all() error {
 func (r *run) rest() error {
 	core := r.sim.Core()
 	now := core.Now()
+	r.cases["drained"] += int(core.Report().Totals.Drains)
 	if err := r.checker.Quiescent(now); err != nil {
 		return err
 	}

@@ -1,0 +1,139 @@
+package check
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
+)
+
+// This file is what divided GPUs, and those that could be, have to do with who could start.
+
+// takes reports whether a GPU certainly takes members: it works, is in a state that is
+// known and stays, and is not closed for somebody else.
+func (c *Checker) takes(n *node, i int) bool {
+	g, geometry := &n.gpus[i], c.geometry(n)
+	drains := geometry.Kind != berth.Fixed && geometry.DrainLimit != -1
+	return !n.failed.Has(i) && !g.unknown && g.change == nil && !drains
+}
+
+// instanceRoom is how many instances for a claim there are on a GPU that nobody holds,
+// or, where they come with their members, how many there can be.
+func (c *Checker) instanceRoom(n *node, i int, cl *berth.Claim) int {
+	g, t, room := &n.gpus[i], c.table(n), 0
+	var held []mig.Placement
+	for _, m := range g.seats {
+		held = append(held, m.at.Instance)
+	}
+	profiles := serving(t, cl)
+	if c.geometry(n).Kind == berth.PerClaim {
+		for _, p := range profiles {
+			room = max(room, most(t, held, p))
+		}
+		return room
+	}
+	for _, at := range g.instances {
+		serves := slices.ContainsFunc(profiles, func(p *mig.Profile) bool { return p.Name == at.Profile })
+		if serves && !slices.Contains(held, at) {
+			room++
+		}
+	}
+	return room
+}
+
+// most is how many instances of a profile can exist beside others, by trying.
+func most(t *mig.Product, others []mig.Placement, p *mig.Profile) int {
+	best := 0
+	for _, start := range p.Starts {
+		with := append(slices.Clone(others), mig.Placement{Profile: p.Name, Start: uint8(start), Size: uint8(p.MemorySlices)})
+		if conflict(t, with) == "" {
+			rest := *p
+			rest.Starts = slices.DeleteFunc(slices.Clone(p.Starts), func(s int) bool { return s <= start })
+			best = max(best, 1+most(t, with, &rest))
+		}
+	}
+	return best
+}
+
+// reshaped asserts, of a fleet at rest, that nobody waits for one GPU or one instance
+// beside a GPU that nobody uses and that could be changed into it, and that GPUs that
+// nobody uses or waits for are back in the layout of their pool if they left it by order.
+func (c *Checker) reshaped(all set) error {
+	waiting := false
+	for _, rep := range all.sorted() {
+		if !rep.waits() {
+			continue
+		}
+		waiting = true
+		if n, i := c.couldBecome(rep); n != nil {
+			return broken(L1, "%s is %s and waits for one member's place; nobody holds GPU %d of node %s, which could be changed", rep, rep.state, i, n.spec.ID)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
+		n := c.nodes[id]
+		want := slices.SortedFunc(slices.Values(c.geometry(n).Layout), mig.ProfileName.Compare)
+		if waiting || n.cordoned || c.geometry(n).Kind != berth.Adaptive || len(want) == 0 || !layable(c.table(n), nil, want) {
+			continue
+		}
+		for i := range n.gpus {
+			g := &n.gpus[i]
+			have := mig.Layout(g.instances).Profiles()
+			if g.touched && len(g.holders()) == 0 && !g.unknown && !n.failed.Has(i) && (g.mode != berth.ModeMIG || !slices.Equal(have, want)) {
+				return broken(L1, "nobody holds GPU %d of node %s, which is %s with %v; its pool's layout is %v", i, id, g.mode, have, want)
+			}
+			if g.touched {
+				c.saw("at rest in the pool's layout")
+			}
+		}
+	}
+	return nil
+}
+
+// couldBecome finds a GPU that nobody uses and that could serve the only member without
+// which a replica does not start, if it were changed. Nothing is changed for growth.
+func (c *Checker) couldBecome(rep *replica) (*node, int) {
+	j := rep.job
+	if len(j.spec.Groups) != 1 || rep.state != berth.Pending {
+		return nil, 0
+	}
+	g := &j.spec.Groups[0]
+	t := &g.Topology
+	plain := t.Spread == "" && t.Balance == "" && !t.RailAligned && len(t.Segments) == 0
+	if !plain || g.Claim.GPUs > 1 || minimum(g) > 1 || !c.admits(j.queue, g, 1) {
+		return nil, 0
+	}
+	mode, any := modeOf(&g.Claim)
+	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
+		n := c.nodes[id]
+		host := *g
+		host.Claim = berth.Claim{CPUMilli: g.Claim.CPUMilli, MemoryMiB: g.Claim.MemoryMiB}
+		switch {
+		case !any || c.geometry(n).Kind == berth.Fixed || n.unfit(g) != "" || c.setAside(n, rep) != 0 || !c.idleFor(rep, n):
+			continue
+		case c.roomOn(n, &host, j.spec.Tenant) == 0 || mode == berth.ModeMIG && len(serving(c.table(n), &g.Claim)) == 0:
+			continue
+		}
+		for i := range n.gpus {
+			if u := &n.gpus[i]; len(u.holders()) == 0 && !u.unknown && !n.failed.Has(i) {
+				return n, i
+			}
+		}
+	}
+	return nil, 0
+}
+
+// layable reports whether instances of some profiles can exist together.
+func layable(t *mig.Product, placed []mig.Placement, names []mig.ProfileName) bool {
+	if t == nil || len(names) == 0 {
+		return t != nil
+	}
+	p, ok := t.Profile(names[0])
+	for _, start := range p.Starts {
+		with := append(slices.Clone(placed), mig.Placement{Profile: p.Name, Start: uint8(start), Size: uint8(p.MemorySlices)})
+		if ok && conflict(t, with) == "" && layable(t, with, names[1:]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package script
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
+)
+
+// blast prints what a fault of a GPU takes down or, without arguments, which GPU would be
+// the worst to lose.
+func (s *Session) blast(rest string) error {
+	if rest == "" {
+		if w := s.core.Report().WorstFault; w != nil {
+			s.print("worst is %s[%d]: %d jobs are hit, %d go", w.Node, w.GPU, w.Jobs, w.Down)
+		} else {
+			s.print("nobody holds a GPU")
+		}
+		return nil
+	}
+	node, digits, _ := strings.Cut(rest, " ")
+	gpu, err := strconv.Atoi(digits)
+	if err != nil {
+		return fmt.Errorf("%q is not a number", digits)
+	}
+	b, err := s.core.BlastRadius(berth.NodeID(node), gpu)
+	if err != nil {
+		s.printRefusal(err)
+		return nil
+	}
+	s.print("%s[%d] %s, all of it: %s", b.Node, b.GPU, b.Mode, casualties(b.Device))
+	for i := range b.Processes {
+		p := &b.Processes[i]
+		what := fmt.Sprintf("a process of %s/%d", p.Job, p.Replica)
+		if p.Instance != (mig.Placement{}) {
+			what += " in " + p.Instance.String()
+		}
+		s.print("  %s: %s", what, casualties(p.Takes))
+	}
+	return nil
+}
+
+// casualties prints who loses how many members, as in "a/0 goes, b/0 loses 2".
+func casualties(list []berth.Casualty) string {
+	var parts []string
+	for _, c := range list {
+		if c.Down {
+			parts = append(parts, fmt.Sprintf("%s/%d goes", c.Job, c.Replica))
+		} else {
+			parts = append(parts, fmt.Sprintf("%s/%d loses %d", c.Job, c.Replica, c.Members))
+		}
+	}
+	if parts == nil {
+		return "nobody"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// fate prints with whom a replica shares its GPUs.
+func fate(f *berth.Fate) string {
+	line := "with it on a GPU: " + join(names(f.Device))
+	if len(f.Process) > 0 {
+		line += "; hit by its faults: " + join(names(f.Process))
+	}
+	return line
+}
+
+func names(ids []berth.JobID) []string {
+	var list []string
+	for _, id := range ids {
+		list = append(list, string(id))
+	}
+	return list
+}
+
+// divided prints the instances of divided GPUs, those that are there.
+func (s *Session) divided(list []berth.DividedCount) {
+	for i := range list {
+		d := &list[i]
+		line := fmt.Sprintf("divided as %s: %d gpus", d.Table, d.GPUs)
+		for _, c := range d.Instances {
+			if c.Held > 0 || c.Free > 0 {
+				line += fmt.Sprintf("; %s held %d, free %d", c.Profile, c.Held, c.Free)
+			}
+		}
+		s.print("%s", line)
+	}
+}
