@@ -339,7 +339,9 @@ func (c *Core) adopt(j *job, r *RunningReplica, held []gang.Hold) {
 	rep.incarnation = r.Incarnation
 	rep.members = make([]member, j.members())
 	for i := range held {
-		c.book(rep, j.flat(r.Members[i].Ref()), held[i], memberRunning)
+		flat := j.flat(r.Members[i].Ref())
+		c.book(rep, flat, held[i], memberRunning)
+		rep.members[flat].ran = true
 		c.owners.releaseShare(held[i].Share) // book has counted it
 		for _, g := range r.Members[i].GPUs.Indexes() {
 			c.nodes[held[i].Node].spec.GPUs[g].Mode = c.modeFor(&held[i])

@@ -77,7 +77,7 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 	if i := slices.IndexFunc(n.gpus, func(s gpuState) bool { return s.order != nil }); i >= 0 {
 		return refuse(ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.gpus[i].order.order.ID, i))
 	}
-	old, quotaFreed, backfillDue, nextReshape := *n, c.quotaFreed, c.backfillDue, c.nextReshape
+	old, quotaFreed, backfillDue, nextReshape, turns := *n, c.quotaFreed, c.backfillDue, c.nextReshape, c.turns
 	drains := slices.DeleteFunc(slices.Clone(c.drains), func(d *drain) bool { return d.node != n })
 	c.removeNode(n)
 	if err := c.addNode(spec); err != nil {
@@ -97,7 +97,7 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 		if old.freed {
 			c.reopened(n)
 		}
-		c.quotaFreed, c.backfillDue, c.nextReshape = quotaFreed, backfillDue, nextReshape
+		c.quotaFreed, c.backfillDue, c.nextReshape, c.turns = quotaFreed, backfillDue, nextReshape, turns
 		return err
 	}
 	n = c.nodeByID[spec.ID]

@@ -102,7 +102,7 @@ func (c *Core) bindReported(rep *replica, failed []int, reason string) {
 	}
 	for flat := range rep.members {
 		if rep.members[flat].state == memberBinding {
-			rep.members[flat].state = memberRunning
+			rep.members[flat].state, rep.members[flat].ran = memberRunning, true
 		}
 	}
 	if len(failed) > 0 {

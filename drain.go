@@ -171,6 +171,7 @@ func (c *Core) tendDrains() {
 func (c *Core) tryDrained(d *drain) {
 	e, n := d.rep.entries[0], d.node
 	s := e.bucket.shape
+	d.retryAt = 0
 	c.compile(s)
 	request, ok := c.affordable(e.bucket)
 	if !ok || !c.qualifies(n, &request.Groups[0]) {
@@ -186,14 +187,15 @@ func (c *Core) tryDrained(d *drain) {
 	w.request = &only
 	o, changes := c.offer(&w, n, d.gpu, &only.Groups[0].Claim)
 	var staged []offer
-	d.retryAt = 0
 	if at := c.changeable(n, d.gpu); changes && at > c.now {
 		d.retryAt = at
 	} else if changes {
 		c.stage(n, d.gpu, o.to)
 		staged = []offer{o}
 	}
-	if !c.tryStaged(&w, staged) { // placed, it has given the drain up
+	outcome := c.tryStaged(&w)
+	c.unstageRest(staged)
+	if outcome != fits { // placed, it has given the drain up
 		n.gpus[d.gpu].drain = d
 		c.settleGPU(n, d.gpu)
 	}

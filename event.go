@@ -22,7 +22,8 @@ type NodeJoined struct {
 // NodeUpdated replaces the description of a node. While members run there, its
 // domains, pool and the shape of its GPUs must stay; host capacity may shrink
 // below what is held, which strands nobody. A GPU that has failed stays so until
-// GPURepaired, whatever the description says.
+// GPURepaired, whatever the description says. A first Table, or another, is another
+// shape.
 type NodeUpdated struct {
 	Node Node `json:"node"`
 }
@@ -55,14 +56,16 @@ type NodeLost struct {
 }
 
 // GPUFailed condemns one GPU, as after a fatal Xid. Members that hold it are
-// lost, as with NodeLost.
+// lost, as with NodeLost. An order about it that is out is over: how the GPU is divided
+// is not known then, and after its repair it takes nothing before GPUPartitioned.
 type GPUFailed struct {
 	Node   NodeID `json:"node"`
 	GPU    int    `json:"gpu"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// GPURepaired returns a failed GPU to service.
+// GPURepaired returns a failed GPU to service, with the mode and the instances that it
+// had. If a reset took those away, tell GPUPartitioned too.
 type GPURepaired struct {
 	Node NodeID `json:"node"`
 	GPU  int    `json:"gpu"`

@@ -23,6 +23,8 @@ type gpuState struct {
 	staged *partitioning
 	// drain keeps it for a member that waits; nil: it is open to all.
 	drain *drain
+	// astray: it is in Core.astray.
+	astray bool
 }
 
 // A partitioning is how a GPU is divided.
@@ -160,21 +162,25 @@ func (c *Core) regeometry() {
 		n.setGeometry(geometry)
 		c.countPliable(n, 1)
 		for g := range n.spec.GPUs {
-			c.noteLayout(n, g)
-			if n.spec.GPUs[g].Mode != ModeMIG {
-				continue
-			}
 			was, _, held := c.fleet.Divided(n.index, g)
 			if was == gang.PerClaim && n.geometry.Kind != PerClaim {
 				n.spec.GPUs[g].Instances = n.table.lattice.Layout(held)
 			}
-			if !same {
+			if n.spec.GPUs[g].Mode == ModeMIG && !same {
 				c.divide(n, g)
 			}
+			n.gpus[g].astray = false
+			c.noteLayout(n, g)
 		}
-		if !same {
-			c.freed(n)
+		if same {
+			continue
 		}
+		for g := range n.gpus {
+			if geometry.Kind == Fixed || geometry.DrainLimit < 0 {
+				c.lapse(n, g)
+			}
+		}
+		c.freed(n)
 	}
 	c.lookAgain()
 }
@@ -212,14 +218,19 @@ func (c *Core) gpuPartitioned(e GPUPartitioned) *Error {
 	if o := n.gpus[e.GPU].order; o != nil {
 		return refuse(ErrConflict, "gpu", fmt.Sprintf("order %d about it is out: report that", o.order.ID))
 	}
+	var first *replica
 	n.membersOn(e.GPU, func(m *member, rep *replica) {
 		switch mode := c.modeFor(&m.hold); {
-		case err != nil:
+		case first != nil && compareReplicas(first, rep) <= 0:
+			return // one is named, and always the same
 		case mode != e.Mode:
 			err = refuse(ErrConflict, "mode", fmt.Sprintf("job %s holds the GPU in mode %s", rep.job.spec.ID, mode))
 		case mode == ModeMIG && n.geometry.Kind != PerClaim && !slices.Contains(e.Instances, m.hold.Instance):
-			err = refuse(ErrConflict, "instances", fmt.Sprintf("job %s holds %v", rep.job.spec.ID, m.hold.Instance))
+			err = refuse(ErrConflict, "instances", fmt.Sprintf("job %s holds an instance that is not among them", rep.job.spec.ID))
+		default:
+			return
 		}
+		first = rep
 	})
 	if err != nil {
 		return err
@@ -227,8 +238,8 @@ func (c *Core) gpuPartitioned(e GPUPartitioned) *Error {
 	c.lapse(n, e.GPU)
 	n.setPartitioning(e.GPU, partitioning{e.Mode, slices.Clone(e.Instances)})
 	n.gpus[e.GPU].unknown = false
-	c.noteLayout(n, e.GPU)
 	c.divide(n, e.GPU)
+	c.noteLayout(n, e.GPU)
 	c.settleGPU(n, e.GPU)
 	c.spoil(n)
 	c.freed(n)

@@ -339,8 +339,8 @@ func (n *node) setGeometry(g Geometry) {
 	n.geometry, n.base = g, slices.SortedFunc(slices.Values(g.Layout), mig.ProfileName.Compare)
 }
 
-// class16 is the class as the packages below know it.
-func (n *node) class16() topology.Class { return topology.Class(n.class) }
+// hardware is the class of the node, as the packages below know it.
+func (n *node) hardware() topology.Class { return topology.Class(n.class) }
 
 // matchesLabels reports whether the node carries all of the labels, given as
 // sorted pairs.

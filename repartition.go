@@ -143,11 +143,12 @@ func (c *Core) repartitionReported(p *repartition, e *ActionReported) *Error {
 	return nil
 }
 
-// provenDone reports whether a member runs that needs what was ordered.
+// provenDone reports whether a member runs, or ran and is being stopped, that needs what
+// was ordered.
 func (c *Core) provenDone(p *repartition) bool {
 	return slices.ContainsFunc(p.node.members, func(at memberAt) bool {
 		m := &at.rep.members[at.index]
-		return m.state == memberRunning && p.needs(&m.hold)
+		return m.ran && p.needs(&m.hold)
 	})
 }
 

@@ -86,6 +86,7 @@ type member struct {
 	node  *node
 	slot  int      // position in node.members
 	bind  ActionID // the Bind that placed it; 0: it was observed
+	ran   bool     // it was known to run, and may be stopping now
 }
 
 type memberState uint8

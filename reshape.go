@@ -1,12 +1,11 @@
 package berth
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/quota"
 )
 
 // When work waits for capacity, a GPU of a pool that is not fixed may become another:
@@ -16,9 +15,11 @@ import (
 
 const (
 	// maxReshapes bounds for how many waiting requests one pass looks at all GPUs,
-	// maxOffers how many GPUs are tried for one.
+	// maxSingles for how many members that ask for the same, maxOffers how many GPUs are
+	// tried, or changed, for one, and in how many domains.
 	maxReshapes = 8
-	maxOffers   = 64
+	maxSingles  = 256
+	maxOffers   = 1024
 	// reshapeEvery is how long a request waits at least to be looked at again when no GPU
 	// would do, whatever changes.
 	reshapeEvery = 15 * Second
@@ -78,27 +79,10 @@ func (c *Core) changeable(n *node, gpu int) Time {
 	return at
 }
 
-// An offer is what a GPU could become for members that wait.
-type offer struct {
-	node   *node
-	gpu    int
-	to     partitioning
-	price  int64 // GPU-milliseconds, in thousandths
-	serves int   // members
-}
-
-func (o offer) compare(p offer) int {
-	return cmp.Or(
-		cmp.Compare(o.price, p.price), cmp.Compare(p.serves, o.serves),
-		compareNodes(o.node, p.node), cmp.Compare(o.gpu, p.gpu),
-	)
-}
-
 // A wish is an entry that GPUs could be repartitioned for.
 type wish struct {
 	*entry
 	request *gang.Request
-	waited  int64 // milliseconds
 	milli   int64 // of a GPU that one member claims
 	members int   // without which it does not start
 	many    int   // members that wait for the same
@@ -135,16 +119,10 @@ func (c *Core) reshape() {
 func (c *Core) wishes() []*entry {
 	var list []*entry
 	for _, s := range c.blocked {
-		if !s.claimsDevice() {
+		if c.compile(s); !s.claimsDevice() || slices.ContainsFunc(s.minimum.Groups, func(g gang.Group) bool { return len(g.Classes) == 0 }) {
 			continue
 		}
-		var first *entry
-		for _, b := range s.buckets {
-			e := b.entries.Min()
-			if !e.grows && b.quotaSlot < 0 && (first == nil || compareEntries(e, first) < 0) {
-				first = e
-			}
-		}
+		first := s.firstWish()
 		switch {
 		case first == nil:
 		case c.lookAt(first.rep) > c.now:
@@ -155,6 +133,18 @@ func (c *Core) wishes() []*entry {
 	}
 	slices.SortFunc(list, compareEntries)
 	return list
+}
+
+// firstWish is the first entry of a shape that GPUs may be repartitioned for; nil: none.
+func (s *shape) firstWish() *entry {
+	var first *entry
+	for _, b := range s.buckets {
+		e := b.entries.Min()
+		if !e.grows && b.quotaSlot < 0 && (first == nil || compareEntries(e, first) < 0) {
+			first = e
+		}
+	}
+	return first
 }
 
 // lookAt is when to look for GPUs to change for a replica.
@@ -184,26 +174,50 @@ func (c *Core) reshapeFor(e *entry) (placed bool, next Time) {
 	if w.milli == 0 {
 		return false, never
 	}
-	offers := c.offers(&w)
 	if s.isSingle() {
-		placed = c.tryOffers(&w, offers)
-	} else {
-		placed = c.tryTogether(&w, offers)
+		return c.reshapeSingles(w)
 	}
-	switch {
-	case placed:
+	if c.tryDomains(&w, c.offers(&w)) {
 		c.totals.Reshaped++
 		return true, never
-	case s.isSingle() && c.drainFor(&w):
-		return false, never
 	}
 	e.rep.payAt = w.soonest
 	return false, w.soonest
 }
 
+// reshapeSingles is reshapeFor for members with a GPU or a part of one, as many as wait for
+// the same and for which it pays.
+func (c *Core) reshapeSingles(w wish) (placed bool, next Time) {
+	offers := c.offers(&w)
+	for range maxSingles {
+		if !c.tryOffers(&w, offers) {
+			break
+		}
+		placed = true
+		c.totals.Reshaped++
+		c.wake() // what was made beside it serves others
+		c.place()
+		e := w.bucket.shape.firstWish()
+		if e == nil || e.bucket.slot >= 0 {
+			return true, never
+		}
+		request, ok := c.affordable(e.bucket)
+		if !ok {
+			return true, c.now
+		}
+		w = c.wishOf(e, request)
+		e.rep.reshapeAt, e.rep.payAt, e.rep.looked = c.now.Add(reshapeEvery), never, c.turns
+	}
+	if c.drainFor(&w) {
+		return placed, never
+	}
+	w.rep.payAt = w.soonest
+	return placed, w.soonest
+}
+
 func (c *Core) wishOf(e *entry, request *gang.Request) wish {
 	s := e.bucket.shape
-	w := wish{entry: e, request: request, waited: int64(c.now.Sub(e.rep.pendingSince)), soonest: never}
+	w := wish{entry: e, request: request, soonest: never}
 	for i := range s.minimum.Groups {
 		if s.spec.Groups[i].Claim.device() {
 			w.members += s.minimum.Groups[i].Count
@@ -231,144 +245,17 @@ func (w *wish) paysAt(price int64, members int) Time {
 // later notes an instant at which looking again may pay.
 func (w *wish) later(at Time) { w.soonest = min(w.soonest, at) }
 
-// offers lists what GPUs could become for a wish, the cheapest first.
-func (c *Core) offers(w *wish) []offer {
-	var list []offer
-	for _, n := range c.nodes {
-		if n == nil || n.geometry.Kind == Fixed || n.table == nil || n.cordoned {
-			continue
-		}
-		for i := range w.request.Groups {
-			g := &w.request.Groups[i]
-			if !w.bucket.shape.spec.Groups[i].Claim.device() || !c.qualifies(n, g) {
-				continue
-			}
-			for gpu := range n.spec.GPUs {
-				if c.untouchable(n, gpu) {
-					continue
-				}
-				o, ok := c.offer(w, n, gpu, &g.Claim)
-				if at := c.changeable(n, gpu); ok && at > c.now {
-					w.later(at)
-				} else if ok {
-					list = append(list, o)
-				}
-			}
-			break
-		}
-	}
-	slices.SortFunc(list, offer.compare)
-	return list
-}
-
-// qualifies reports whether members of a group may go to a node, and its host has room
-// for one.
-func (c *Core) qualifies(n *node, g *gang.Group) bool {
-	cpu, memory := c.fleet.HostFree(n.index)
-	return slices.Contains(g.Classes, n.class16()) && (g.Match == nil || g.Match(n.index)) &&
-		g.Claim.CPUMilli <= max(cpu, 0) && g.Claim.MemoryMiB <= max(memory, 0)
-}
-
-// untouchable reports whether a GPU cannot be looked at as another now.
-func (c *Core) untouchable(n *node, gpu int) bool {
-	s := &n.gpus[gpu]
-	return n.spec.GPUs[gpu].Failed || s.unknown || s.order != nil || s.drain != nil
-}
-
-// offer is what a GPU could become for members with a claim, and what that costs. The
-// claim is for an instance, a whole GPU or a share.
-func (c *Core) offer(w *wish, n *node, gpu int, claim *gang.Claim) (offer, bool) {
-	o := offer{node: n, gpu: gpu, serves: 1}
-	now := n.partitioning(gpu)
-	_, exist, held := c.fleet.Divided(n.index, gpu)
-	cost := int64(n.geometry.Cost)
-	switch {
-	case now.mode != ModeMIG && n.holds(gpu):
-		return o, false
-	case len(claim.Instances) == 0:
-		o.price = cost * 1000
-		if now.mode != ModeMIG || held != 0 {
-			return o, false
-		}
-	case n.geometry.Kind == PerClaim:
-		p, ok := profileOn(n, claim, func(p int) bool { return n.table.lattice.Fits(0, p) })
-		if now.mode == ModeMIG || !ok {
-			return o, false
-		}
-		o.to.mode, o.price, o.serves = ModeMIG, cost*1000, n.table.lattice.Free(0, p)
-	default:
-		touched, ok := c.layoutFor(w, n, exist, held, claim, &o)
-		if !ok {
-			return o, false
-		}
-		if o.price = cost * touched; now.mode != ModeMIG {
-			o.price = cost * 1000
-		}
-	}
-	if n.hasBase() && n.atBase(gpu) {
-		o.price *= 2 // there and back
-	}
-	return o, true
-}
-
-// profileOn is the first profile of a claim on a node of which something holds.
-func profileOn(n *node, claim *gang.Claim, holds func(p int) bool) (int, bool) {
-	for _, profile := range claim.Instances {
-		if profile.Class == n.class16() && holds(profile.Index) {
-			return profile.Index, true
-		}
-	}
-	return 0, false
-}
-
-// layoutFor finds the layout with instances for as many members as wait, and can be had,
-// with the least destroyed. It returns the thousandths of the GPU that are touched
-// for them.
-func (c *Core) layoutFor(w *wish, n *node, exist, held mig.State, claim *gang.Claim, o *offer) (touched int64, ok bool) {
-	l := n.table.lattice
-	p, ok := profileOn(n, claim, func(p int) bool { return l.Fits(held, p) })
-	if !ok {
-		return 0, false
-	}
-	counts := make([]int, l.Profiles())
-	counts[p] = min(w.many, l.Free(held, p))
-	to, steps, ok := l.PlanFor(exist, held, counts)
-	if !ok || len(steps) == 0 {
-		return 0, false
-	}
-	for _, step := range steps {
-		touched += n.table.milli(step.Placement)
-	}
-	o.serves = counts[p]
-	o.to = partitioning{ModeMIG, l.Layout(n.table.filled(to, p))}
-	return touched, true
-}
-
-// filled adds what is most in demand to a state until nothing fits, and of equals one
-// profile before the others: what is repartitioned anyway should serve as many as it
-// can.
-func (t *table) filled(s mig.State, profile int) mig.State {
-	for {
-		best := -1
-		for p := range t.weights {
-			if t.lattice.Fits(s, p) && (best < 0 || t.weights[p] > t.weights[best] || t.weights[p] == t.weights[best] && p == profile) {
-				best = p
-			}
-		}
-		if best < 0 {
-			return s
-		}
-		_, s, _ = t.lattice.Place(s, best)
-	}
-}
-
 // tryOffers looks for the first offer that pays now and with which one member with a GPU
 // or a part of one fits.
 func (c *Core) tryOffers(w *wish, offers []offer) bool {
 	tried := 0
+	var limited []quota.ProductIndex // of which no more is allowed
 	for i := range offers {
 		o := &offers[i]
-		if at := w.paysAt(o.price, o.serves); at > c.now {
+		if c.untouchable(o.node, o.gpu) || slices.Contains(limited, o.node.product) {
+			continue
+		}
+		if at := max(w.paysAt(o.price, o.serves), c.changeable(o.node, o.gpu)); at > c.now {
 			w.later(at)
 			continue
 		}
@@ -378,7 +265,46 @@ func (c *Core) tryOffers(w *wish, offers []offer) bool {
 		}
 		tried++
 		c.stage(o.node, o.gpu, o.to)
-		if c.tryStaged(w, offers[i:i+1]) {
+		outcome := c.tryStaged(w)
+		c.unstageRest(offers[i : i+1])
+		switch outcome {
+		case fits:
+			return true
+		case fitsNoLimit:
+			limited = append(limited, o.node.product)
+		}
+	}
+	return false
+}
+
+// tryDomains is tryTogether in one domain of the level that a gang requires after the
+// other, from the one with the cheapest GPU.
+func (c *Core) tryDomains(w *wish, offers []offer) bool {
+	level := w.request.Required
+	if len(w.request.Groups) == 1 {
+		level = max(level, w.request.Groups[0].Required)
+	}
+	domainOf := func(o *offer) int {
+		if level >= c.fleet.Tree().NodeLevel() {
+			return int(o.node.index)
+		}
+		return int(c.fleet.Tree().DomainOf(o.node.index, level))
+	}
+	var order []int
+	byDomain := map[int][]offer{}
+	for i := range offers {
+		d := domainOf(&offers[i])
+		if byDomain[d] == nil {
+			order = append(order, d)
+		}
+		byDomain[d] = append(byDomain[d], offers[i])
+	}
+	for i, d := range order {
+		if i == maxOffers {
+			w.later(c.now.Add(reshapeEvery))
+			break
+		}
+		if c.tryTogether(w, byDomain[d]) {
 			return true
 		}
 	}
@@ -390,6 +316,7 @@ func (c *Core) tryOffers(w *wish, offers []offer) bool {
 func (c *Core) tryTogether(w *wish, offers []offer) bool {
 	total, taken := int64(0), map[string]int{}
 	var staged []offer
+	placed := false
 	for i := range offers {
 		o := &offers[i]
 		pool := o.node.spec.Pool
@@ -404,11 +331,10 @@ func (c *Core) tryTogether(w *wish, offers []offer) bool {
 		taken[pool]++
 		c.stage(o.node, o.gpu, o.to)
 		staged = append(staged, *o)
-		if c.tryStaged(w, nil) {
+		if placed = c.tryStaged(w) == fits; placed {
 			break
 		}
 	}
-	placed := w.rep.state != Pending
 	c.unstageRest(staged)
 	return placed
 }
@@ -426,15 +352,13 @@ func (c *Core) allowance(n *node) int {
 	return left
 }
 
-// tryStaged searches with what is staged, and puts back those of a list that were not
-// used.
-func (c *Core) tryStaged(w *wish, staged []offer) bool {
+// tryStaged searches with what is staged.
+func (c *Core) tryStaged(w *wish) fit {
 	c.totals.Attempts++
-	placed := c.try(w.entry, w.request) == fits
-	c.unstageRest(staged)
-	return placed
+	return c.try(w.entry, w.request)
 }
 
+// unstageRest puts back those offers of a list that the search did not use.
 func (c *Core) unstageRest(staged []offer) {
 	for i := range staged {
 		if n, gpu := staged[i].node, staged[i].gpu; n.gpus[gpu].staged != nil {
@@ -443,94 +367,4 @@ func (c *Core) unstageRest(staged []offer) {
 			c.freed(n) // for what else was made there
 		}
 	}
-}
-
-// hasBase reports whether GPUs of the node go back to a layout, and atBase whether one is
-// in it.
-func (n *node) hasBase() bool { return len(n.geometry.Layout) > 0 }
-
-func (n *node) atBase(gpu int) bool {
-	g := &n.spec.GPUs[gpu]
-	return g.Mode == ModeMIG && slices.Equal(mig.Layout(g.Instances).Profiles(), n.base)
-}
-
-// noteLayout has the core remember a GPU that is not in its pool's layout.
-func (c *Core) noteLayout(n *node, gpu int) {
-	at := gpuAt{n, gpu}
-	i := slices.Index(c.astray, at)
-	switch away := n.hasBase() && n.gpus[gpu].changedAt > 0 && !n.atBase(gpu); {
-	case away && i < 0:
-		c.astray = append(c.astray, at)
-	case !away && i >= 0:
-		c.astray = slices.Delete(c.astray, i, i+1)
-	}
-}
-
-// A gpuAt names a GPU.
-type gpuAt struct {
-	node *node
-	gpu  int
-}
-
-// bringBack orders idle GPUs back to the layouts of their pools, where nobody waits for
-// what they have.
-func (c *Core) bringBack() {
-	if len(c.astray) == 0 {
-		return
-	}
-	slices.SortFunc(c.astray, func(a, b gpuAt) int { return cmp.Or(compareNodes(a.node, b.node), cmp.Compare(a.gpu, b.gpu)) })
-	for _, at := range slices.Clone(c.astray) {
-		n := at.node
-		if back, ok := c.backAt(at); !ok || back > c.now {
-			continue
-		}
-		if to, ok := n.table.arranged(n.base); ok {
-			c.stage(n, at.gpu, partitioning{ModeMIG, to})
-			c.repartition(nil, n, at.gpu, Cause{Code: CauseLayout})
-			c.freed(n)
-		}
-	}
-}
-
-// backAt is when a GPU may go back to its pool's layout; false: not as things stand.
-func (c *Core) backAt(at gpuAt) (Time, bool) {
-	n := at.node
-	if c.untouchable(n, at.gpu) || n.cordoned || n.holds(at.gpu) || c.wanted(n) {
-		return 0, false
-	}
-	if _, ok := n.table.arranged(n.base); !ok {
-		return 0, false
-	}
-	return c.changeable(n, at.gpu), true
-}
-
-// wanted reports whether anything waits that may use the node.
-func (c *Core) wanted(n *node) bool {
-	return slices.ContainsFunc(c.blocked, func(s *shape) bool {
-		c.compile(s)
-		return slices.ContainsFunc(s.minimum.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, n.class16()) })
-	})
-}
-
-// arranged is a layout of some profiles; false: there is none.
-func (t *table) arranged(names []mig.ProfileName) ([]mig.Placement, bool) {
-	counts := make([]int, t.lattice.Profiles())
-	for _, name := range names {
-		p, ok := t.lattice.ProfileIndex(name)
-		if !ok {
-			return nil, false
-		}
-		counts[p]++
-	}
-	s, ok := t.lattice.Arrange(0, counts)
-	return t.lattice.Layout(s), ok
-}
-
-// leastMilli is what a claim for an instance is charged at least, of the profiles that serve.
-func (c *Core) leastMilli(g *gang.Group) int64 {
-	least := int64(1000)
-	for _, profile := range g.Claim.Instances {
-		least = min(least, int64(c.classes.list[profile.Class].table.lattice.Milli(profile.Index)))
-	}
-	return least
 }

@@ -107,6 +107,7 @@ type savedReplica struct {
 type savedMember struct {
 	State string   `json:"state"`
 	Bind  ActionID `json:"bind,omitempty"`
+	Ran   bool     `json:"ran,omitempty"`
 	MemberPlacement
 }
 
@@ -216,7 +217,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 
 func (c *Core) saveMember(rep *replica, flat int) savedMember {
 	m := &rep.members[flat]
-	saved := savedMember{State: memberStateNames[m.state], Bind: m.bind}
+	saved := savedMember{State: memberStateNames[m.state], Bind: m.bind, Ran: m.ran}
 	if m.state.holds() {
 		saved.MemberPlacement = c.placementOf(rep, flat)
 	} else {
@@ -420,7 +421,7 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 		return refuse(ErrConflict, "", err.Error())
 	}
 	c.book(rep, flat, hold, state)
-	rep.members[flat].bind = s.Bind
+	rep.members[flat].bind, rep.members[flat].ran = s.Bind, s.Ran || state == memberRunning
 	return nil
 }
 

@@ -69,19 +69,21 @@ func (c *Core) migTableSet(e MIGTableSet) *Error {
 		return err.in("table.name")
 	}
 	old := c.tables[name]
-	t, err := c.newTable(e.Table, true)
-	if err != nil {
-		return refuse(ErrInvalid, "table", err.Error())
-	}
-	if old != nil && equalProducts(&old.product, &t.product) {
-		old.told = true
-		return nil
-	}
-	if old != nil && old.nodes > 0 {
-		return refuse(ErrConflict, "table", fmt.Sprintf("%d nodes go by table %q", old.nodes, name))
-	}
 	if (old == nil || !old.told) && c.tablesTold() >= maxTables {
 		return refuse(ErrLimit, "table", fmt.Sprintf("%d tables were told already", maxTables))
+	}
+	t, err := c.newTable(e.Table, true)
+	switch {
+	case err != nil:
+		return refuse(ErrInvalid, "table", err.Error())
+	case old == nil:
+	case equalProducts(&old.product, &t.product):
+		old.told = true
+		return nil
+	case old.nodes > 0:
+		return refuse(ErrConflict, "table", fmt.Sprintf("%d nodes go by table %q", old.nodes, name))
+	default:
+		c.fleet.SetRanking(old.lattice, nil)
 	}
 	c.tables[name] = t
 	return nil
@@ -241,4 +243,27 @@ func (c *Core) gave(n *node, h *gang.Hold) {
 	if p, ok := n.table.lattice.ProfileIndex(h.Instance.Profile); ok && n.table.recent[p] < 1<<30 {
 		n.table.recent[p] += demandUnit
 	}
+}
+
+// arranged is a layout of some profiles; false: there is none.
+func (t *table) arranged(names []mig.ProfileName) ([]mig.Placement, bool) {
+	counts := make([]int, t.lattice.Profiles())
+	for _, name := range names {
+		p, ok := t.lattice.ProfileIndex(name)
+		if !ok {
+			return nil, false
+		}
+		counts[p]++
+	}
+	s, ok := t.lattice.Arrange(0, counts)
+	return t.lattice.Layout(s), ok
+}
+
+// leastMilli is what a claim for an instance is charged at least, of the profiles that serve.
+func (c *Core) leastMilli(g *gang.Group) int64 {
+	least := int64(1000)
+	for _, profile := range g.Claim.Instances {
+		least = min(least, int64(c.classes.list[profile.Class].table.lattice.Milli(profile.Index)))
+	}
+	return least
 }

@@ -79,7 +79,7 @@ func (v *verifier) gpu(n *node, gpu int) error {
 		}
 	}
 	astray := n.hasBase() && s.changedAt > 0 && !n.atBase(gpu)
-	if slices.Contains(c.astray, gpuAt{n, gpu}) != astray {
+	if slices.Contains(c.astray, gpuAt{n, gpu}) != astray || s.astray != astray {
 		return fmt.Errorf("is astray: %t, is in the list: %t", astray, !astray)
 	}
 	var err error

@@ -97,8 +97,9 @@ func (f *Fleet) Divided(n topology.Node, gpu int) (d Division, exist, held mig.S
 
 // SetRanking says how the places on GPUs of a lattice are weighed: an instance goes where
 // what is held is then worth the least less for others. nil: by the ranking that has all
-// profiles alike, as before the first call. The ranking should be one of that lattice; states that it does not know weigh nothing. O(lots x places), where a
-// lot is all GPUs of a class that are divided and held alike.
+// profiles alike, as before the first call. The ranking should be one of that lattice;
+// states that it does not know weigh nothing. O(lots x places), where a lot is all GPUs
+// of a class that are divided and held alike.
 func (f *Fleet) SetRanking(l *mig.Lattice, r *mig.Ranking) {
 	if l == nil {
 		return
@@ -106,6 +107,9 @@ func (f *Fleet) SetRanking(l *mig.Lattice, r *mig.Ranking) {
 	f.rankings = slices.DeleteFunc(f.rankings, func(k ranking) bool { return k.lattice == l })
 	if r != nil {
 		f.rankings = append(f.rankings, ranking{l, r})
+	}
+	if !slices.ContainsFunc(f.divided, func(d divided) bool { return d.geometry.of() == l }) {
+		return
 	}
 	r = f.rankingOf(l)
 	for i := range f.divided {

@@ -54,6 +54,7 @@ type member struct {
 	at    berth.MemberPlacement
 	bind  berth.ActionID // the Bind that placed it; 0: it was observed
 	node  *node          // nil: holds nothing
+	ran   bool           // it was known to run, and may be stopping now
 }
 
 type memberState uint8

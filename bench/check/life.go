@@ -14,7 +14,7 @@ func (c *Checker) book(n *node, m *member, at berth.MemberPlacement, state membe
 	if err := c.hold(n, m); err != nil {
 		return err
 	}
-	m.state = state
+	m.state, m.ran = state, state == running
 	m.rep.job.queue.charge(c.cost(m), 1)
 	return nil
 }

@@ -237,10 +237,11 @@ func (c *Checker) repartitionReported(ch *change, e berth.ActionReported) error 
 	return nil
 }
 
-// runner finds a member that runs on what a change is to bring about.
+// runner finds a member that runs, or ran and is being stopped, on what a change is to
+// bring about.
 func (ch *change) runner() *member {
 	for _, m := range ch.node.gpus[ch.GPU].holders() {
-		if m.state == running && ch.needs(m) {
+		if m.ran && ch.needs(m) {
 			return m
 		}
 	}
@@ -250,6 +251,9 @@ func (ch *change) runner() *member {
 // fail: members that stand on what did not come about hold nothing any more.
 func (c *Checker) fail(ch *change) {
 	hit := slices.DeleteFunc(ch.node.gpus[ch.GPU].holders(), func(m *member) bool { return !ch.needs(m) })
+	for _, m := range hit {
+		m.rep.avoid(m)
+	}
 	c.endChange(ch, false)
 	c.lose("repartition failed", hit, berth.CauseRepartitionFailed)
 }
@@ -263,6 +267,7 @@ func (c *Checker) expireChange(ch *change) {
 		return
 	}
 	c.saw("repartition expired")
+	c.outdated() // what was reserved there may be no more, and be reserved anew in the same pass
 	g := &ch.node.gpus[ch.GPU]
 	c.fail(ch)
 	g.unknown = true

@@ -34,9 +34,9 @@ func (c *Checker) actionReported(e berth.ActionReported) error {
 func (c *Checker) bindReported(rep *replica, outcome berth.Outcome, failed func(*member) bool) {
 	before, any := rep.state, false
 	for _, m := range rep.in(binding) {
-		m.state = running
+		m.state, m.ran = running, true
 		if failed(m) {
-			m.state, any = broke, true
+			m.state, m.ran, any = broke, false, true
 			rep.avoid(m)
 		}
 	}
