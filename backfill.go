@@ -100,15 +100,15 @@ func (c *Core) backfillEntry(e *entry) bool {
 		return false // another group of the gang grew before it, say, or it is ready again
 	}
 	c.compile(b.shape)
+	if _, some := c.lift(e.rep, b.shape.spec.Groups, &b.shape.request); !some {
+		return false // before anything is noted: mayBackfill need not have asked
+	}
 	request, ok := c.affordable(b)
 	if !ok {
 		c.quotaBlock(b)
 		return false
 	}
-	lifted, some := c.lift(e.rep, b.shape.spec.Groups, request)
-	if !some {
-		return false
-	}
+	lifted, _ := c.lift(e.rep, b.shape.spec.Groups, request)
 	c.totals.Attempts++
 	switch c.try(e, lifted) {
 	case fits:
