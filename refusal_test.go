@@ -117,7 +117,7 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 
 		{"unknown parent", berth.QueueSet{Queue: quota.Queue{Name: "x", Parent: "y"}}, berth.ErrUnknown, "queue.parent"},
 		{"negative limit", berth.QueueSet{Queue: quota.Queue{Name: "x", Limit: quota.Amounts{quota.GPU: -1}}}, berth.ErrInvalid, `queue.limit["gpu"]`},
-		{"lending limit", berth.QueueSet{Queue: quota.Queue{Name: "x", LendingLimit: quota.Amounts{quota.GPU: 1}}}, berth.ErrUnsupported, "queue.lendingLimit"},
+		{"negative lending limit", berth.QueueSet{Queue: quota.Queue{Name: "x", LendingLimit: quota.Amounts{quota.GPU: -1}}}, berth.ErrInvalid, `queue.lendingLimit["gpu"]`},
 		{"queue in use", berth.QueueRemoved{Queue: "team-a"}, berth.ErrConflict, "queue"},
 		{"unknown queue", berth.QueueRemoved{Queue: "x"}, berth.ErrUnknown, "queue"},
 

@@ -19,19 +19,51 @@ const (
 
 func (p ProductIndex) id() resourceID { return firstProduct + resourceID(p) }
 
-// unset is the guarantee or limit that a queue does not state.
+// unset is the amount that a queue does not state.
 const unset = -1
 
 // An account is one resource at one queue.
 type account struct {
-	resource  resourceID
-	used      int64
-	guarantee int64 // or unset
-	limit     int64 // or unset
-	below     int64 // sum of what the children are promised
+	resource     resourceID
+	used         int64
+	guarantee    int64 // or unset
+	limit        int64 // or unset; at the root the capacity
+	lending      int64 // or unset
+	borrowing    int64 // or unset
+	below        int64 // sum of what the children are promised
+	coveredBelow int64 // sum of what the children use under guarantees: see covered
+	kept         int64 // free for the queues at and below this one alone: see lend.go
+	keptBelow    int64 // sum of the children's kept
 }
 
-func emptyAccount(r resourceID) account { return account{resource: r, guarantee: unset, limit: unset} }
+func emptyAccount(r resourceID) account {
+	return account{resource: r, guarantee: unset, limit: unset, lending: unset, borrowing: unset}
+}
+
+// state takes over what a configuration says of the account's resource r.
+func (a *account) state(q *Queue, r Resource) {
+	a.guarantee, a.limit = amount(q.Guarantee, r), amount(q.Limit, r)
+	a.lending, a.borrowing = amount(q.LendingLimit, r), amount(q.BorrowingLimit, r)
+}
+
+// covered is what is used under a guarantee: that of the queue or, where it states
+// none, those of the queues below it. The rest of what is used is borrowed.
+func (a *account) covered() int64 {
+	if a.guarantee != unset {
+		return min(a.used, a.guarantee)
+	}
+	return a.coveredBelow
+}
+
+// ceiling is the most that may be used, and what says so; unset without a limit.
+func (a *account) ceiling() (int64, VerdictKind) {
+	if a.borrowing != unset {
+		if most := a.promised() + a.borrowing; a.limit == unset || most < a.limit {
+			return most, BorrowingReached
+		}
+	}
+	return a.limit, LimitReached
+}
 
 // promised is what the queues above must set aside for this one: what it states
 // or, where it states nothing, what its children were promised.
@@ -42,8 +74,24 @@ func (a *account) promised() int64 {
 	return a.below
 }
 
+// carried is what a change at a queue changes in the sums of the one above it.
+type carried struct{ covered, kept int64 }
+
+// absorb takes in a change of what is used and of the sums of the children, and
+// returns what it changes above.
+func (a *account) absorb(used int64, c carried) carried {
+	covered, kept := a.covered(), a.kept
+	a.used += used
+	a.coveredBelow += c.covered
+	a.keptBelow += c.kept
+	a.rekeep()
+	return carried{covered: a.covered() - covered, kept: a.kept - kept}
+}
+
 // stated reports whether the queue's configuration speaks of the resource.
-func (a *account) stated() bool { return a.guarantee != unset || a.limit != unset }
+func (a *account) stated() bool {
+	return a.guarantee != unset || a.limit != unset || a.lending != unset || a.borrowing != unset
+}
 
 func (a *account) empty() bool { return *a == emptyAccount(a.resource) }
 
@@ -80,6 +128,18 @@ func (n *node) peek(r resourceID) account {
 		return n.products[j]
 	}
 	return emptyAccount(r)
+}
+
+// look returns the account of r to read, nil where there is none. The pointer is
+// good until the next change.
+func (n *node) look(r resourceID) *account {
+	if r < firstProduct {
+		return &n.host[r]
+	}
+	if j, ok := n.find(r); ok {
+		return &n.products[j]
+	}
+	return nil
 }
 
 // prune forgets the account of a product that says nothing any more, so that
@@ -124,8 +184,8 @@ func (t *Tree) lookupResource(r Resource) (resourceID, bool) {
 // resources returns the resources that a queue speaks of, in order.
 func (q *Queue) resources() []Resource {
 	all := make([]Resource, 0, len(q.Guarantee)+len(q.Limit))
-	for _, amounts := range []Amounts{q.Guarantee, q.Limit} {
-		all = append(all, slices.Sorted(maps.Keys(amounts))...)
+	for _, f := range q.stated() {
+		all = append(all, slices.Sorted(maps.Keys(f.amounts))...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -143,7 +203,7 @@ func (t *Tree) checkPromises(q *Queue, i, parent Index) *Error {
 			old = t.nodes[i].peek(id)
 		}
 		next := old
-		next.guarantee, next.limit = amount(q.Guarantee, r), amount(q.Limit, r)
+		next.state(q, r)
 		if next.guarantee != unset && next.guarantee < next.below {
 			return q.refuse(ErrInvalid, element("guarantee", r), fmt.Sprintf("%d is less than the %d guaranteed to the queues below", next.guarantee, next.below))
 		}
@@ -171,7 +231,7 @@ func (t *Tree) checkAbove(q *Queue, r Resource, id resourceID, parent Index, mor
 			return q.refuse(ErrInvalid, element("guarantee", r), fmt.Sprintf("with its siblings' makes %d of the %d that %q is guaranteed", sum, above.guarantee, t.Name(parent)))
 		case above.guarantee != unset:
 			return nil // those above have set this aside already
-		case above.limit != unset && sum > above.limit:
+		case parent != Root && above.limit != unset && sum > above.limit:
 			return q.refuse(ErrInvalid, element("guarantee", r), fmt.Sprintf("with its siblings' makes %d of the %d that %q is limited to", sum, above.limit, t.Name(parent)))
 		}
 	}
@@ -181,9 +241,13 @@ func (t *Tree) checkAbove(q *Queue, r Resource, id resourceID, parent Index, mor
 // apply makes a checked configuration that of queue i. What the old one stated
 // comes first, so that products that go make room for those that come.
 func (t *Tree) apply(q *Queue, i Index) {
+	t.version++
 	old := t.nodes[i].config
 	t.nodes[i].config = q.clone()
 	t.nodes[i].weight = max(q.Weight, 1)
+	if old.Priority != q.Priority {
+		t.resort(i)
+	}
 	for _, r := range slices.Concat(old.resources(), q.resources()) {
 		id, known := t.lookupResource(r)
 		if name, ok := r.product(); ok && !known {
@@ -191,15 +255,28 @@ func (t *Tree) apply(q *Queue, i Index) {
 		}
 		a := t.nodes[i].account(id)
 		before := *a
-		a.guarantee, a.limit = amount(q.Guarantee, r), amount(q.Limit, r)
+		a.state(q, r)
 		after := *a
 		t.promise(i, id, after.promised()-before.promised())
-		t.nodes[i].prune(id)
+		t.settle(i, id, &before)
 		if id >= firstProduct {
 			t.state(id, &before, &after)
 		}
 	}
-	t.reorder(i)
+	t.reorderFrom(i)
+}
+
+// settle brings the sums of the queues from i up into line with what i and those
+// above it state now. Before is the account of i as it was.
+func (t *Tree) settle(i Index, r resourceID, before *account) {
+	a := t.nodes[i].account(r)
+	a.rekeep()
+	c := carried{covered: a.covered() - before.covered(), kept: a.kept - before.kept}
+	t.nodes[i].prune(r)
+	for i = t.nodes[i].parent; i != None; i = t.nodes[i].parent {
+		c = t.nodes[i].account(r).absorb(0, c)
+		t.nodes[i].prune(r)
+	}
 }
 
 // state counts whether a queue states a product, before and after.

@@ -73,17 +73,20 @@ func (t *Tree) Discharge(i Index, c Charge) error {
 // in its place among its siblings.
 func (t *Tree) use(i Index, c Charge) {
 	parts := c.parts()
+	var carry [len(parts)]carried
 	for ; i != None; i = t.nodes[i].parent {
 		n := &t.nodes[i]
-		for _, p := range parts {
-			if p.amount != 0 {
-				n.account(p.resource).used += p.amount
+		for k, p := range parts {
+			if p.amount == 0 {
+				continue
 			}
+			carry[k] = n.account(p.resource).absorb(p.amount, carry[k])
 			if p.amount < 0 {
 				n.prune(p.resource)
 			}
 		}
 		if c.GPUMilli != 0 {
+			n.history.change(c.GPUMilli, t.elapsed())
 			t.reorder(i)
 		}
 	}
@@ -110,11 +113,15 @@ func (t *Tree) knows(c Charge) bool {
 }
 
 // Fits reports whether queue i and all above it would stay within their limits
-// if c were charged. If not, the verdict names the first limit in the way: from
-// the queue upwards, and at each queue GPUs in all, GPUs of the product, host CPU,
-// host memory. A limit that is exceeded already is not in the way of a charge
-// that takes nothing of that resource. What is no queue fits nothing, with None in
-// the verdict.
+// and borrowing limits if c were charged, and would leave free what is kept for
+// queues that do not lend all of their guarantee. If not, the verdict names the
+// first limit in the way: from the queue upwards, and at each queue GPUs in all,
+// GPUs of the product, host CPU, host memory. A limit that is exceeded already is
+// not in the way of a charge that takes nothing of that resource. What is no queue
+// fits nothing, with None in the verdict.
+//
+// The capacity of the fleet by itself refuses nothing: whether there is room is for
+// whoever places. It counts only where some of it is kept.
 //
 // O(depth), without allocation.
 func (t *Tree) Fits(i Index, c Charge) (Verdict, bool) {
@@ -122,18 +129,37 @@ func (t *Tree) Fits(i Index, c Charge) (Verdict, bool) {
 		return Verdict{At: None}, false
 	}
 	parts := c.parts()
+	var more [len(parts)]int64 // what the queue below takes out of this one's reach
+	for k := range parts {
+		more[k] = parts[k].amount
+	}
 	for ; i != None; i = t.nodes[i].parent {
-		for _, p := range parts {
+		for k, p := range parts {
 			if p.amount <= 0 {
 				continue
 			}
-			a := t.nodes[i].peek(p.resource)
-			if a.limit != unset && p.amount > a.limit-a.used {
-				return Verdict{At: i, Resource: t.names[p.resource], Limit: a.limit, Used: a.used, Asked: p.amount}, false
+			a := t.nodes[i].look(p.resource)
+			if a == nil { // of a product that nobody here speaks of
+				continue
+			}
+			var kept int64
+			kept, more[k] = a.keptAfter(p.amount, more[k])
+			switch most, kind := a.ceiling(); {
+			case most == unset:
+			case i != Root && p.amount > most-a.used:
+				return t.verdict(i, p, kind, 0), false
+			case kept > 0 && more[k] > 0 && p.amount+kept > most-a.used:
+				return t.verdict(i, p, CapacityKept, kept), false
 			}
 		}
 	}
 	return Verdict{}, true
+}
+
+func (t *Tree) verdict(i Index, p part, kind VerdictKind, kept int64) Verdict {
+	a := t.nodes[i].peek(p.resource)
+	most, _ := a.ceiling()
+	return Verdict{At: i, Resource: t.names[p.resource], Limit: most, Used: a.used, Asked: p.amount, Kind: kind, Kept: kept}
 }
 
 // Within reports whether queue i, and each queue above it that states a guarantee

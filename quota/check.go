@@ -31,7 +31,10 @@ func (t *Tree) Check() error {
 				return fmt.Errorf("quota: check: queue %q: %w", n.config.Name, err)
 			}
 		}
-		if n.members < 0 || (Index(i) == Root || n.children > 0) && (n.members != 0 || n.active) {
+		if h := &n.history; h.average < 0 || h.average > maxAverage<<averageBits || h.tilt < leastTilt || h.tilt > fullTilt {
+			return fmt.Errorf("quota: check: queue %q: average %d, tilt %d", n.config.Name, h.average, h.tilt)
+		}
+		if n.members < 0 || (Index(i) == Root || len(n.below) > 0) && (n.members != 0 || n.active) {
 			return fmt.Errorf("quota: check: queue %q: %d jobs, active %t at no leaf", n.config.Name, n.members, n.active)
 		}
 	}
@@ -107,12 +110,14 @@ func (t *Tree) checkProductTable() error {
 type total struct {
 	children, queued int
 	used, promised   map[resourceID]int64
+	covered, kept    map[resourceID]int64
 }
 
 func (t *Tree) sums() []total {
 	sums := make([]total, len(t.nodes))
 	for i := range t.nodes {
 		sums[i].used, sums[i].promised = map[resourceID]int64{}, map[resourceID]int64{}
+		sums[i].covered, sums[i].kept = map[resourceID]int64{}, map[resourceID]int64{}
 	}
 	for i := range t.nodes {
 		n := &t.nodes[i]
@@ -127,6 +132,8 @@ func (t *Tree) sums() []total {
 		for _, a := range n.accounts() {
 			s.used[a.resource] += a.used
 			s.promised[a.resource] += a.promised()
+			s.covered[a.resource] += a.covered()
+			s.kept[a.resource] += a.kept
 		}
 	}
 	return sums
@@ -135,8 +142,8 @@ func (t *Tree) sums() []total {
 func (n *node) accounts() []account { return slices.Concat(n.host[:], n.products) }
 
 func (t *Tree) checkSums(n *node, s total) error {
-	if int(n.children) != s.children {
-		return fmt.Errorf("%d children, %d on the count", s.children, n.children)
+	if len(n.below) != s.children || !slices.IsSortedFunc(n.below, t.compareSiblings) {
+		return fmt.Errorf("%d children, %d on the list, or out of order", s.children, len(n.below))
 	}
 	if n.heap.Len() != s.queued {
 		return fmt.Errorf("%d children to be served, %d in the heap", s.queued, n.heap.Len())
@@ -153,7 +160,9 @@ func (t *Tree) checkSums(n *node, s total) error {
 			return fmt.Errorf("%s: %d in use, the children use %d", t.names[a.resource], a.used, s.used[a.resource])
 		case a.below != s.promised[a.resource]:
 			return fmt.Errorf("%s: %d promised below, the children are promised %d", t.names[a.resource], a.below, s.promised[a.resource])
-		case a.guarantee != unset && a.below > a.guarantee, a.limit != unset && a.promised() > a.limit:
+		case a.coveredBelow != s.covered[a.resource] || a.keptBelow != s.kept[a.resource] || a.kept != max(a.keptBelow, a.reserve()-a.used):
+			return fmt.Errorf("%s: %s", t.names[a.resource], a.describe())
+		case a.guarantee != unset && a.below > a.guarantee, n.parent != None && a.limit != unset && a.promised() > a.limit:
 			return fmt.Errorf("%s: guarantee %d and limit %d for a promise of %d", t.names[a.resource], a.guarantee, a.limit, a.below)
 		}
 		seen[a.resource] = true
@@ -165,7 +174,7 @@ func (t *Tree) checkSums(n *node, s total) error {
 		return fmt.Errorf("%d GPUs of the products in use, but %d in all", products, n.host[gpuID].used)
 	}
 	for _, r := range slices.Sorted(maps.Keys(s.used)) {
-		if !seen[r] && (s.used[r] != 0 || s.promised[r] != 0) {
+		if !seen[r] && (s.used[r] != 0 || s.promised[r] != 0 || s.kept[r] != 0) {
 			return fmt.Errorf("%s: no account, though the children have one", t.names[r])
 		}
 	}
@@ -177,10 +186,11 @@ func (t *Tree) checkStatement(n *node) error {
 	stated := 0
 	for _, a := range n.accounts() {
 		r := t.names[a.resource]
-		if a.guarantee != amount(n.config.Guarantee, r) || a.limit != amount(n.config.Limit, r) {
-			return fmt.Errorf("%s: guarantee %d and limit %d are not those configured", r, a.guarantee, a.limit)
+		configured := a
+		if configured.state(&n.config, r); configured != a {
+			return fmt.Errorf("%s: guarantee %d, limit %d, lending %d and borrowing %d are not those configured", r, a.guarantee, a.limit, a.lending, a.borrowing)
 		}
-		if a.guarantee != unset || a.limit != unset {
+		if a.stated() {
 			stated++
 		}
 	}
@@ -198,6 +208,9 @@ func (t *Tree) checkHeap(i Index) error {
 	for at, j := range n.heap.Items() {
 		if !t.live(j) || t.nodes[j].parent != i || t.nodes[j].position != int32(at) {
 			return fmt.Errorf("the heap has %d at %d", j, at)
+		}
+		if child := &t.nodes[j]; child.owed != t.isOwed(child) {
+			return fmt.Errorf("%q is owed: %t", t.Name(j), child.owed)
 		}
 		if at > 0 && t.before(j, n.heap.Items()[(at-1)/2]) {
 			return fmt.Errorf("%q stands behind %q in the heap", t.Name(j), t.Name(n.heap.Items()[(at-1)/2]))

@@ -1,16 +1,22 @@
 // Package quota says who may have how much of a shared fleet, and who is served
 // next. It keeps a tree of queues (an organisation, its teams, their projects),
 // each with a guarantee, a limit and a weight, counts what they use, and answers
-// three questions without looking at more than one path of the tree:
+// five questions:
 //
 //   - May this run? Fits compares what is used with the limits, from a queue up
 //     to the root, and names the limit in the way.
 //   - Is it the queue's own? Within tells use under the guarantees from borrowed
 //     use, which a scheduler takes back first.
 //   - Whose turn is it? Next descends from the root to the leaf that has the
-//     least for what it is entitled to.
+//     least for what it is entitled to, and Standing explains it.
+//   - What is each queue's fair share? A Shares divides the capacity among those
+//     that want some of it.
+//   - Who gives back? Shares.MayReclaim and Shares.Victims say who may be asked to
+//     make room for whom, so that no guarantee is touched and nothing goes round
+//     in circles.
 //
-// It knows nothing of jobs, nodes or time; a capacity planner can use it alone.
+// A Ledger keeps the books of GPU time. The package knows nothing of jobs or nodes,
+// and of time only what it is told; a capacity planner can use it alone.
 //
 // # Use
 //
@@ -26,6 +32,16 @@
 //     not, or when nothing of it can be served for now.
 //  5. Ask Next whose turn it is, pick a job of that queue, ask Fits, and Charge what
 //     was placed. Discharge the same amounts when it ends.
+//  6. Tell the capacity of the fleet with SetCapacity whenever it changes, if lending
+//     limits, shares or past use are to count.
+//  7. Tell the time with Advance before the changes that happen at it, and SetHalfLife
+//     once, if past use is to count.
+//  8. SetDemand of a leaf when jobs of it come and go: what they use and what they
+//     wait for, together. Starting or displacing a job changes no demand.
+//  9. When a job that fits its quota finds no room, ask Victims, and MayReclaim (or
+//     MayReclaimWhole) for each job that is to go; Discharge those that do.
+//  10. Store Past and Ledger.State with the queues, and give them to SetPast and
+//     RestoreLedger when the queues and charges are there again.
 //
 // In short:
 //
@@ -49,7 +65,8 @@
 // of their own (GPUOf) beside GPUs in all: a charge of H100s counts as both, and
 // either may be guaranteed or limited. Each resource stands for itself: no rule
 // ties a guarantee of one product to the limit on GPUs in all. The order of Next,
-// and Within, look at GPUs in all.
+// Within, past use and the ledger look at GPUs in all; a Shares at the resource that
+// it was made for.
 //
 // The tree knows a product while it is retained, while a queue guarantees or limits
 // it, or while some of it is charged: at most MaxProducts at one time. Then it
@@ -66,11 +83,34 @@
 // queues are guaranteed is not checked here, as the fleet changes while
 // guarantees stand.
 //
+// What others do not use of a guarantee may be borrowed, up to the BorrowingLimit of
+// who borrows and but for what the LendingLimit of who lends keeps back, and is
+// always given back: what a queue uses over its guarantee is reclaimable, whatever
+// it is that uses it. Whether a job may be preempted for one of higher priority in
+// its own queue is another matter, which the embedder decides; here are no
+// priorities of jobs. A job that is never to be reclaimed has to fit within its
+// queue's guarantee (Within, Shares.Owns) when it starts, and others of its queue
+// have to go first.
+//
+// What is used within a guarantee is never taken back, and nothing is taken for a
+// queue that would be over its fair share; see Shares and MayReclaim for the rules.
+// All limits may be lowered below what is used: nothing is taken by that, and nothing
+// more fits until use has fallen.
+//
+// # Past use
+//
+// With a half-life, the weight of a queue counts less the more it has borrowed of
+// late, for what it was entitled to; see Advance. It counts in the order among those
+// that borrow and in the division of what is over, and never touches a guarantee.
+//
 // # Cost
 //
 // With d the depth of a queue and c the number of active children of a queue:
 // Fits, Within and Next are O(d), Charge, Discharge, Activate and Deactivate
 // O(d log c). None of them allocates in the steady state. A change of a queue by
-// Set is O(d) for each resource. Memory is bounded by the queues and, for each of
-// them, the products that it configures or uses, and by MaxProducts names.
+// Set is O(d) for each resource, and O(c) for a new queue or priority. Advance is
+// O(queues) once in 1/64 of the half-life, and O(1) otherwise. A share is O(d), and
+// after a change of demand O(c) at each level; all shares are O(queues). Memory is
+// bounded by the queues and, for each of them, the products that it configures or
+// uses, by MaxProducts names, and by the keys that a Ledger is not told to forget.
 package quota

@@ -24,8 +24,8 @@ var (
 
 // An Error is a refusal. What was refused changed nothing.
 type Error struct {
-	// Queue is the name of the queue at fault, empty where it has none and in a
-	// refusal of RetainProduct.
+	// Queue is the name of the queue at fault, empty where it has none and where the
+	// refusal is not about a queue: a product, a capacity, an instant.
 	Queue string
 	// Field is the path of the offending value, such as guarantee["gpu"]; empty
 	// where the queue as a whole is at fault.
@@ -39,8 +39,8 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("quota: ")
-	if e.Queue == "" && e.Field == "product" { // of RetainProduct
-		b.WriteString("product")
+	if e.Queue == "" && e.Field != "" && e.Field != "name" { // of the tree as a whole
+		b.WriteString(e.Field)
 	} else {
 		b.WriteString("queue ")
 		b.WriteString(strconv.Quote(e.Queue))

@@ -13,6 +13,7 @@ func FuzzSet(f *testing.F) {
 	f.Add(`{"name":"a","parent":"org","guarantee":{"gpu":8000,"gpu:H100":4000},"limit":{"cpu":1,"memory":0},"weight":3}`)
 	f.Add(`{"name":"org","guarantee":{"gpu":1}}`)
 	f.Add(`{"name":"","lendingLimit":{"gpu":1}}`)
+	f.Add(`{"name":"b","parent":"org","guarantee":{"gpu":6000},"lendingLimit":{"gpu":1,"gpu:A":2},"borrowingLimit":{"memory":3},"priority":-7}`)
 	f.Add(`{"name":"a","parent":"a","limit":{"gpu:":-9223372036854775808}}`)
 	f.Add(`{"name":"leaf","parent":"used"}`)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -50,5 +51,36 @@ func FuzzSet(f *testing.F) {
 		require.NoError(t, err)
 		require.NoError(t, tree.Check())
 		require.Empty(t, tree.products, "products go with what spoke of them")
+	})
+}
+
+// FuzzSetPast: any text that decodes is a past with which the tree goes on, or is
+// refused with a typed error and changes nothing.
+func FuzzSetPast(f *testing.F) {
+	f.Add(`{"now":70,"halfLife":640,"queues":[{"queue":"","average":5,"tilt":4096},{"queue":"a","average":65536,"high":-1,"low":18446744073709551600,"tilt":256,"entitled":9}]}`)
+	f.Add(`{"now":5}`)
+	f.Add(`{"halfLife":64,"queues":[{"queue":"a","tilt":4096,"high":1099511627776}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var p Past
+		if json.Unmarshal([]byte(text), &p) != nil {
+			return
+		}
+		tree := NewTree()
+		a := mustSet(t, tree, Queue{Name: "a"})
+		require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1000, Product: NoProduct}))
+		if err := tree.SetPast(p); err != nil {
+			var typed *Error
+			require.ErrorAs(t, err, &typed)
+			require.Equal(t, Past{}, tree.Past())
+			return
+		}
+		require.NoError(t, tree.Check())
+		back := tree.Past()
+		require.Equal(t, p.Now, back.Now)
+		require.Equal(t, p.HalfLife, back.HalfLife)
+		for _, now := range []int64{p.Now, p.Now + (MaxTime-p.Now)/2, MaxTime} {
+			require.NoError(t, tree.Advance(now))
+			require.NoError(t, tree.Check())
+		}
 	})
 }

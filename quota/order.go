@@ -13,12 +13,13 @@ func (t *Tree) Activate(i Index) {
 		return
 	}
 	t.nodes[i].active = true
-	// A queue enters its parent's heap when it gets something to serve; the parent
-	// enters its own parent's only if it had nothing to serve before.
+	// A queue enters its parent's heap when it gets something to serve. One that is
+	// there already may move: see owed.
 	for j := i; j != Root; j = t.nodes[j].parent {
-		t.push(j)
-		if t.nodes[t.nodes[j].parent].heap.Len() > 1 {
-			return
+		if t.nodes[j].position < 0 {
+			t.push(j)
+		} else {
+			t.reorder(j)
 		}
 	}
 }
@@ -30,10 +31,12 @@ func (t *Tree) Deactivate(i Index) {
 		return
 	}
 	t.nodes[i].active = false
-	for j := i; j != Root; j = t.nodes[j].parent {
-		t.pop(j)
-		if t.nodes[t.nodes[j].parent].heap.Len() > 0 {
-			return
+	t.pop(i)
+	for j := t.nodes[i].parent; j != Root; j = t.nodes[j].parent {
+		if t.nodes[j].heap.Len() == 0 {
+			t.pop(j)
+		} else {
+			t.reorder(j)
 		}
 	}
 }
@@ -45,14 +48,22 @@ func (t *Tree) Active(i Index) bool { return t.live(i) && t.nodes[i].active }
 // down it takes, among the queues with an active leaf at or below them, the first
 // of this total order:
 //
-//  1. Queues that use less than their guarantee of GPUs come before the others.
-//  2. Among those, the least usage for its guarantee (used / guarantee); among the
-//     others, the least usage over its guarantee for its weight
-//     ((used - guarantee) / weight). Fractions are compared exactly.
-//  3. The name, in byte order.
+//  1. Queues that use less than their guarantee of GPUs come before the others. A
+//     queue that states no guarantee does if the one of its children that would be
+//     served does: a promise to a project is no less one for a silent team above it.
+//  2. The higher priority.
+//  3. Among those below their guarantee, the least use for it (used / guarantee);
+//     among the others, the least borrowed for the weight (borrowed / weight), the
+//     weight being tilted by what was borrowed of late: see Advance. Fractions are
+//     compared exactly.
+//  4. The name, in byte order.
 //
-// An absent guarantee counts as zero here. The leaf stays next until it is
-// deactivated or usage or configuration changes. O(depth), without allocation.
+// Only GPUs count. They are what a fleet is short of; host CPU and memory come in
+// proportion to them, and a queue that the dominant of all resources put last for
+// its memory would be kept from GPUs that nobody else can use.
+//
+// The leaf stays next until it is deactivated, or usage, configuration or the
+// clock (Advance) change. O(depth), without allocation.
 //
 // This is the progressive filling by which weighted max-min shares are reached:
 // each step serves whoever has the least for its weight, one level at a time.
@@ -71,26 +82,42 @@ func (t *Tree) Next() (Index, bool) {
 // usage, configuration and names alone, never on indexes.
 func (t *Tree) before(i, j Index) bool {
 	a, b := &t.nodes[i], &t.nodes[j]
-	overA, forA, owedA := a.standing()
-	overB, forB, owedB := b.standing()
-	if owedA != owedB {
-		return owedA
+	if a.owed != b.owed {
+		return a.owed
 	}
-	if c := compareFractions(overA, forA, overB, forB); c != 0 {
+	if a.config.Priority != b.config.Priority {
+		return a.config.Priority > b.config.Priority
+	}
+	usedA, forA := a.share()
+	usedB, forB := b.share()
+	if c := compareFractions(usedA, forA, usedB, forB); c != 0 {
 		return c < 0
 	}
 	return a.config.Name < b.config.Name
 }
 
-// standing is where a queue stands in the order: the fraction used/per, and
-// whether it is owed GPUs, being below its guarantee.
-func (n *node) standing() (used, per uint64, owed bool) {
-	a := &n.host[gpuID]
-	guarantee := max(a.guarantee, 0)
-	if a.used < guarantee {
-		return uint64(a.used), uint64(guarantee), true
+// isOwed works out whether a queue that wants to be served is owed GPUs, being
+// below its guarantee. Where it states none, the first of its children says so.
+// The answer is kept in the node: it may change when usage, configuration or the
+// heap of the queue does, and then the queue is put in its place anew.
+func (t *Tree) isOwed(n *node) bool {
+	switch a := &n.host[gpuID]; {
+	case a.guarantee != unset:
+		return a.used < a.guarantee
+	case n.heap.Len() > 0:
+		return t.nodes[n.heap.Min()].owed
 	}
-	return uint64(a.used - guarantee), uint64(n.weight), false
+	return false
+}
+
+// share is the fraction used/per by which a queue stands among those that are owed
+// as it is, or are not.
+func (n *node) share() (used, per uint64) {
+	a := &n.host[gpuID]
+	if n.owed {
+		return uint64(a.covered()), uint64(a.promised())
+	}
+	return uint64(a.used - a.covered()), uint64(n.weight) * uint64(n.history.tilt)
 }
 
 // compareFractions compares a/b with c/d, where b and d are not zero, by their
@@ -114,7 +141,11 @@ func (t *Tree) newHeap() pq.Heap[Index] {
 }
 
 // push puts i into its parent's heap.
-func (t *Tree) push(i Index) { t.nodes[t.nodes[i].parent].heap.Push(i) }
+func (t *Tree) push(i Index) {
+	n := &t.nodes[i]
+	n.owed = t.isOwed(n)
+	t.nodes[n.parent].heap.Push(i)
+}
 
 // pop takes i out of its parent's heap.
 func (t *Tree) pop(i Index) { t.nodes[t.nodes[i].parent].heap.Remove(int(t.nodes[i].position)) }
@@ -122,6 +153,14 @@ func (t *Tree) pop(i Index) { t.nodes[t.nodes[i].parent].heap.Remove(int(t.nodes
 // reorder moves i to where it belongs in its parent's heap, if it is in it.
 func (t *Tree) reorder(i Index) {
 	if n := &t.nodes[i]; n.position >= 0 {
+		n.owed = t.isOwed(n)
 		t.nodes[n.parent].heap.Fix(int(n.position))
+	}
+}
+
+// reorderFrom does so for i and all above it.
+func (t *Tree) reorderFrom(i Index) {
+	for ; i != None; i = t.nodes[i].parent {
+		t.reorder(i)
 	}
 }

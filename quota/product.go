@@ -136,11 +136,10 @@ func (q *Queue) states(r Resource) bool { return q.fieldOf(r) != "" }
 
 // fieldOf is the path at which a queue first states r, or "".
 func (q *Queue) fieldOf(r Resource) string {
-	if _, ok := q.Guarantee[r]; ok {
-		return element("guarantee", r)
-	}
-	if _, ok := q.Limit[r]; ok {
-		return element("limit", r)
+	for _, f := range q.stated() {
+		if _, ok := f.amounts[r]; ok {
+			return element(f.field, r)
+		}
 	}
 	return ""
 }

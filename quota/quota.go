@@ -84,9 +84,35 @@ type Queue struct {
 	// Weight is the queue's share, against its siblings', of what is used over the
 	// guarantees. Zero means 1.
 	Weight int64 `json:"weight,omitempty"`
-	// LendingLimit and BorrowingLimit are refused with ErrUnsupported unless empty.
-	LendingLimit   Amounts `json:"lendingLimit,omitempty"`
+	// Priority sets queues with the same parent apart, higher first: while several
+	// of them want what is over the guarantees, all of it goes to the highest. A
+	// queue that shall only have what nobody else wants has a lower one than its
+	// siblings. It takes nothing from a guarantee.
+	Priority int32 `json:"priority,omitempty"`
+	// LendingLimit is the most of its guarantee that others may use while the queue
+	// does not: the rest of the guarantee stays free for it. Where it is absent, all
+	// is lent. It holds as far as limits above the queue reach and, if the tree is
+	// told the capacity (SetCapacity), in the whole fleet.
+	LendingLimit Amounts `json:"lendingLimit,omitempty"`
+	// BorrowingLimit is the most that the queue and all below it may use together
+	// above its guarantee; where the guarantee is absent, above the sum of those
+	// below it.
 	BorrowingLimit Amounts `json:"borrowingLimit,omitempty"`
+}
+
+// stated returns what a queue states, with the fields' names, in their order.
+func (q *Queue) stated() [4]statement {
+	return [4]statement{
+		{"guarantee", q.Guarantee},
+		{"limit", q.Limit},
+		{"lendingLimit", q.LendingLimit},
+		{"borrowingLimit", q.BorrowingLimit},
+	}
+}
+
+type statement struct {
+	field   string
+	amounts Amounts
 }
 
 // A ProductIndex stands for a GPU product in charges, while the tree has that
@@ -112,14 +138,47 @@ func (c Charge) Times(n int64) Charge {
 	return Charge{GPUMilli: n * c.GPUMilli, CPUMilli: n * c.CPUMilli, MemoryMiB: n * c.MemoryMiB, Product: c.Product}
 }
 
+// A VerdictKind says what stands in the way.
+type VerdictKind uint8
+
+const (
+	// LimitReached: the queue's Limit.
+	LimitReached VerdictKind = iota
+	// BorrowingReached: its guarantee and its BorrowingLimit together.
+	BorrowingReached
+	// CapacityKept: what is left below the limit of the queue, or of the fleet if
+	// it is the Root, is not lent by those it is kept for: see KeptFor.
+	CapacityKept
+)
+
+// String returns the kind in words.
+func (k VerdictKind) String() string {
+	switch k {
+	case LimitReached:
+		return "limit"
+	case BorrowingReached:
+		return "borrowing limit"
+	case CapacityKept:
+		return "kept for others"
+	}
+	return fmt.Sprintf("VerdictKind(%d)", uint8(k))
+}
+
 // A Verdict names a limit that stands in the way.
 type Verdict struct {
-	// At is the queue whose limit it is: the charged one or one above it.
+	// At is the queue whose limit it is: the charged one or one above it; the Root
+	// for the capacity of the fleet.
 	At Index
 	// Resource that is limited; it fixes the unit of the amounts.
 	Resource Resource
-	// Limit, what is used of it, and how much more was asked for.
+	// Limit, what is used of it, and how much more was asked for. The limit of
+	// BorrowingReached is guarantee and borrowing limit together.
 	Limit, Used, Asked int64
+	// Kind of what is in the way.
+	Kind VerdictKind
+	// Kept is how much of the limit would be kept for others if the charge were
+	// made; zero unless the kind is CapacityKept.
+	Kept int64
 }
 
 // check refuses a queue that makes no sense by itself.
@@ -127,10 +186,7 @@ func (q *Queue) check() *Error {
 	if reason := checkName(q.Name); reason != "" {
 		return q.refuse(ErrInvalid, "name", reason)
 	}
-	for _, f := range []struct {
-		field   string
-		amounts Amounts
-	}{{"guarantee", q.Guarantee}, {"limit", q.Limit}} {
+	for _, f := range q.stated() {
 		for _, r := range slices.Sorted(maps.Keys(f.amounts)) {
 			if reason := r.check(); reason != "" {
 				return q.refuse(ErrInvalid, element(f.field, r), reason)
@@ -142,12 +198,6 @@ func (q *Queue) check() *Error {
 	}
 	if reason := checkAmount(q.Weight); reason != "" {
 		return q.refuse(ErrInvalid, "weight", reason)
-	}
-	if len(q.LendingLimit) > 0 {
-		return q.refuse(ErrUnsupported, "lendingLimit", "is not honoured by this version")
-	}
-	if len(q.BorrowingLimit) > 0 {
-		return q.refuse(ErrUnsupported, "borrowingLimit", "is not honoured by this version")
 	}
 	return nil
 }

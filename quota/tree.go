@@ -1,9 +1,11 @@
 package quota
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth/internal/pq"
 )
@@ -41,18 +43,24 @@ type Tree struct {
 	byProduct   map[string]ProductIndex
 	names       []Resource // of the resource IDs, so that a Verdict need not build one; "" where free
 	maxProducts int        // MaxProducts, and less in tests
+	version     uint64     // of all but usage, so that a Shares knows when it is stale
+	decay       decay
+	order       []Index // see topDown
+	scratch     []Index
 }
 
 type node struct {
 	config   Queue
 	parent   Index
-	position int32 // in the parent's heap, or -1
-	children int32 // how many queues have this one as parent
-	members  int64 // jobs that name this queue
+	position int32   // in the parent's heap, or -1
+	below    []Index // the queues that have this one as parent: priority, then name
+	members  int64   // jobs that name this queue
 	live     bool
 	active   bool           // a leaf that wants to be served
+	owed     bool           // below its guarantee, see order.go
 	weight   int64          // config.Weight with its default
 	heap     pq.Heap[Index] // of the children to be served, see order.go
+	history  history        // see decay.go
 	host     [firstProduct]account
 	products []account // of the products that matter here, by resource ID
 }
@@ -70,7 +78,7 @@ func NewTree() *Tree {
 }
 
 func (t *Tree) newNode(parent Index) node {
-	n := node{parent: parent, position: -1, live: true, weight: 1, heap: t.newHeap()}
+	n := node{parent: parent, position: -1, live: true, weight: 1, heap: t.newHeap(), history: history{tilt: fullTilt}}
 	for r := range n.host {
 		n.host[r] = emptyAccount(resourceID(r))
 	}
@@ -128,7 +136,7 @@ func (t *Tree) checkNew(q *Queue, parent Index) *Error {
 		return q.refuse(ErrInvalid, "", fmt.Sprintf("the tree has %d queues, the most there may be", MaxQueues))
 	case p.members > 0:
 		return q.refuse(ErrInUse, "parent", fmt.Sprintf("%q has jobs of its own: %d", q.Parent, p.members))
-	case p.children == 0 && p.used():
+	case len(p.below) == 0 && p.used():
 		return q.refuse(ErrInUse, "parent", fmt.Sprintf("%q has usage of its own", q.Parent))
 	}
 	return nil
@@ -148,7 +156,6 @@ func (t *Tree) add(name string, parent Index) Index {
 	// A parent that wanted to be served as a leaf has no jobs (see checkNew), so
 	// there is nothing to serve; an inner queue is active through its children.
 	t.Deactivate(parent)
-	t.nodes[parent].children++
 	var i Index
 	if last := len(t.free) - 1; last >= 0 {
 		i = t.free[last]
@@ -159,7 +166,42 @@ func (t *Tree) add(name string, parent Index) Index {
 		t.nodes = append(t.nodes, t.newNode(parent))
 	}
 	t.byName[name] = i
+	t.nodes[i].config.Name = name
+	t.insert(i)
+	t.version++
 	return i
+}
+
+// compareSiblings is the order of the children of one queue: the higher priority,
+// then the name.
+func (t *Tree) compareSiblings(i, j Index) int {
+	a, b := &t.nodes[i].config, &t.nodes[j].config
+	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// insert puts i in its place among its siblings. O(siblings), a move of memory.
+func (t *Tree) insert(i Index) {
+	p := &t.nodes[t.nodes[i].parent]
+	at, _ := slices.BinarySearchFunc(p.below, i, t.compareSiblings)
+	p.below = slices.Insert(p.below, at, i)
+	t.order = t.order[:0]
+}
+
+// withdraw takes i from among its siblings. The order need not hold for it.
+func (t *Tree) withdraw(i Index) {
+	p := &t.nodes[t.nodes[i].parent]
+	at := slices.Index(p.below, i)
+	p.below = slices.Delete(p.below, at, at+1)
+	t.order = t.order[:0]
+}
+
+// resort puts i in its place after its priority has changed.
+func (t *Tree) resort(i Index) {
+	t.withdraw(i)
+	t.insert(i)
 }
 
 // Remove takes a queue out of the tree: a leaf without jobs and without usage
@@ -171,8 +213,8 @@ func (t *Tree) Remove(name string) error {
 	}
 	n := &t.nodes[i]
 	switch {
-	case n.children > 0:
-		return &Error{Queue: name, Reason: fmt.Sprintf("has queues below it: %d", n.children), Err: ErrInUse}
+	case len(n.below) > 0:
+		return &Error{Queue: name, Reason: fmt.Sprintf("has queues below it: %d", len(n.below)), Err: ErrInUse}
 	case n.members > 0:
 		return &Error{Queue: name, Reason: fmt.Sprintf("has jobs: %d", n.members), Err: ErrInUse}
 	case n.used():
@@ -180,7 +222,7 @@ func (t *Tree) Remove(name string) error {
 	}
 	t.Deactivate(i)
 	t.apply(&Queue{Name: name, Parent: n.config.Parent}, i) // takes its guarantees from those above
-	t.nodes[n.parent].children--
+	t.withdraw(i)
 	t.nodes[i] = node{parent: None, position: -1}
 	t.free = append(t.free, i)
 	delete(t.byName, name)
@@ -258,7 +300,7 @@ func (t *Tree) Parent(i Index) Index {
 }
 
 // Leaf reports whether i is a queue without queues below it. The root is none.
-func (t *Tree) Leaf(i Index) bool { return i != Root && t.live(i) && t.nodes[i].children == 0 }
+func (t *Tree) Leaf(i Index) bool { return i != Root && t.live(i) && len(t.nodes[i].below) == 0 }
 
 // Len returns the number of queues, not counting the root.
 func (t *Tree) Len() int { return len(t.byName) }

@@ -75,6 +75,9 @@ func (p *pair) restore(t *rapid.T) {
 	for _, name := range queues {
 		mustSet(t, fresh, p.twin.queues[name])
 	}
+	for r, v := range p.twin.capacity {
+		require.NoError(t, fresh.SetCapacity(r, v))
+	}
 	for _, name := range queues {
 		i, _ := fresh.Lookup(name)
 		for at, c := range p.twin.charges[name] {
@@ -122,6 +125,9 @@ func (p *pair) leave(t *rapid.T) {
 		require.NoError(t, p.tree.Remove(name))
 		require.NoError(t, p.tree.Check())
 	}
+	for r := range p.twin.capacity {
+		require.NoError(t, p.tree.SetCapacity(r, UnknownCapacity))
+	}
 	require.Empty(t, p.tree.byProduct)
 	require.Empty(t, p.tree.products)
 	require.Len(t, p.tree.names, int(firstProduct))
@@ -135,6 +141,11 @@ func (p *pair) set(t *rapid.T) {
 		Guarantee: drawAmounts(t, "guarantee"),
 		Limit:     drawAmounts(t, "limit"),
 		Weight:    rapid.Int64Range(0, 3).Draw(t, "weight"),
+		Priority:  rapid.SampledFrom([]int32{0, 0, 0, 1, -1}).Draw(t, "priority"),
+	}
+	if rapid.IntRange(0, 2).Draw(t, "lends") == 0 {
+		q.LendingLimit = drawAmounts(t, "lending limit")
+		q.BorrowingLimit = drawAmounts(t, "borrowing limit")
 	}
 	if old, ok := p.twin.queues[q.Name]; ok && rapid.IntRange(0, 9).Draw(t, "move") > 0 {
 		q.Parent = old.Parent
@@ -152,6 +163,25 @@ func (p *pair) set(t *rapid.T) {
 	}
 	require.NoError(t, err)
 	require.Equal(t, q.Name, p.tree.Name(i))
+}
+
+// setCapacity tells both the capacity of some resource, or withdraws it.
+func (p *pair) setCapacity(t *rapid.T) {
+	r := rapid.SampledFrom([]Resource{GPU, GPU, CPU, GPUOf("A100")}).Draw(t, "resource")
+	v := rapid.Int64Range(-1, 12).Draw(t, "capacity")
+	old, known := p.twin.capacity[r]
+	err := p.tree.SetCapacity(r, v)
+	if p.twin.capacity[r] = v; v == UnknownCapacity {
+		delete(p.twin.capacity, r)
+	}
+	if len(p.twin.products()) > p.twin.maxProducts {
+		require.ErrorIs(t, err, ErrLimit)
+		if delete(p.twin.capacity, r); known {
+			p.twin.capacity[r] = old
+		}
+		return
+	}
+	require.NoError(t, err)
 }
 
 func (p *pair) remove(t *rapid.T) {
@@ -258,6 +288,8 @@ func (p *pair) agree(t *rapid.T) {
 		require.Equal(t, p.twin.active[name], p.tree.Active(i))
 		for _, r := range []Resource{GPU, CPU, Memory, GPUOf("A100"), GPUOf("H100"), GPUOf("B200")} {
 			require.Equal(t, p.twin.used(name, r), p.tree.Used(i, r))
+			require.Equal(t, p.twin.covered(name, r), p.tree.Covered(i, r))
+			require.Equal(t, p.twin.held(name, r)-p.twin.used(name, r), p.tree.Kept(i, r))
 			require.Equal(t, q.Guarantee[r], p.tree.Guaranteed(i, r))
 			limit, limited := p.tree.LimitOf(i, r)
 			want, wantLimited := q.Limit[r]
@@ -287,7 +319,7 @@ func TestTwin(t *testing.T) {
 		steps := []func(*rapid.T){
 			p.set, p.set, p.set, p.set, p.remove, p.retain, p.unretain, p.activate, p.activate, p.activate,
 			p.activate, p.deactivate, p.deactivate, p.charge, p.charge, p.charge, p.discharge, p.discharge,
-			p.retainProduct, p.retainProduct, p.releaseProduct, p.releaseProduct, p.restore,
+			p.retainProduct, p.retainProduct, p.releaseProduct, p.releaseProduct, p.restore, p.setCapacity, p.setCapacity,
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			rapid.SampledFrom(steps).Draw(t, "step")(t)

@@ -15,6 +15,7 @@ type twin struct {
 	members map[string]int
 	active  map[string]bool
 
+	capacity    Amounts
 	retained    map[string]int // products
 	maxProducts int
 }
@@ -26,7 +27,7 @@ type twinCharge struct {
 
 func newTwin(maxProducts int) *twin {
 	return &twin{
-		retained: map[string]int{}, maxProducts: maxProducts,
+		retained: map[string]int{}, maxProducts: maxProducts, capacity: Amounts{},
 		queues: map[string]Queue{}, charges: map[string][]twinCharge{},
 		members: map[string]int{}, active: map[string]bool{},
 	}
@@ -138,6 +139,11 @@ func (w *twin) products() map[string]bool {
 			}
 		}
 	}
+	for r := range w.capacity {
+		if name, ok := r.product(); ok {
+			live[name] = true
+		}
+	}
 	for _, charges := range w.charges {
 		for _, c := range charges {
 			if c.product != "" && c.GPUMilli > 0 {
@@ -187,22 +193,66 @@ func (w *twin) remove(name string) error {
 
 // fits returns a description of the first limit in the way, or "".
 func (w *twin) fits(name string, c twinCharge) string {
-	for _, at := range w.path(name) {
+	for _, at := range append(w.path(name), "") {
 		for _, p := range []struct {
 			r     Resource
 			asked int64
 		}{{GPU, c.GPUMilli}, {GPUOf(c.product), c.GPUMilli}, {CPU, c.CPUMilli}, {Memory, c.MemoryMiB}} {
-			limit, limited := w.queues[at].Limit[p.r]
-			if used := w.used(at, p.r); limited && p.asked > 0 && used+p.asked > limit {
-				return describe(at, Verdict{Resource: p.r, Limit: limit, Used: used, Asked: p.asked})
+			v := Verdict{Resource: p.r, Used: w.used(at, p.r), Asked: p.asked}
+			limited := false
+			v.Limit, limited = w.queues[at].Limit[p.r]
+			if at == "" {
+				v.Limit, limited = w.capacity[p.r]
+			}
+			if b, ok := w.queues[at].BorrowingLimit[p.r]; ok && (!limited || b+w.promised(at, p.r) < v.Limit) {
+				v.Limit, v.Kind, limited = b+w.promised(at, p.r), BorrowingReached, true
+			}
+			if !limited || p.asked == 0 {
+				continue
+			}
+			if at != "" && v.Used+p.asked > v.Limit {
+				return describe(at, v)
+			}
+			before := w.held(at, p.r)
+			w.charges[name] = append(w.charges[name], c)
+			after := w.held(at, p.r)
+			w.charges[name] = w.charges[name][:len(w.charges[name])-1]
+			if kept := after - v.Used - p.asked; after > before && kept > 0 && after > v.Limit {
+				v.Kind, v.Kept = CapacityKept, kept
+				return describe(at, v)
 			}
 		}
 	}
 	return ""
 }
 
+// held is what a queue and those below it take out of the reach of others: what
+// they use, or what they do not lend if that is more.
+func (w *twin) held(name string, r Resource) int64 {
+	held := w.used(name, r)
+	for _, child := range w.children(name) {
+		held += w.held(child, r) - w.used(child, r)
+	}
+	if lends, ok := w.queues[name].LendingLimit[r]; ok {
+		held = max(held, w.promised(name, r)-lends)
+	}
+	return held
+}
+
+// covered is what is used under a guarantee.
+func (w *twin) covered(name string, r Resource) int64 {
+	if g, ok := w.queues[name].Guarantee[r]; ok {
+		return min(g, w.used(name, r))
+	}
+	sum := int64(0)
+	for _, child := range w.children(name) {
+		sum += w.covered(child, r)
+	}
+	return sum
+}
+
 func describe(at string, v Verdict) string {
-	return fmt.Sprintf("%s %s %d %d %d", at, v.Resource, v.Limit, v.Used, v.Asked)
+	return fmt.Sprintf("%s %s %d %d %d, %s %d", at, v.Resource, v.Limit, v.Used, v.Asked, v.Kind, v.Kept)
 }
 
 func (w *twin) within(name string, c twinCharge) bool {
@@ -219,7 +269,10 @@ func (w *twin) within(name string, c twinCharge) bool {
 
 // next returns the name of the leaf to be served, or "".
 func (w *twin) next() string {
-	at := ""
+	return w.nextBelow("")
+}
+
+func (w *twin) nextBelow(at string) string {
 	for {
 		best := ""
 		for _, child := range w.children(at) {
@@ -244,6 +297,9 @@ func (w *twin) before(a, b string) bool {
 	if owedA != owedB {
 		return owedA
 	}
+	if pa, pb := w.queues[a].Priority, w.queues[b].Priority; pa != pb {
+		return pa > pb
+	}
 	if c := shareA.Cmp(shareB); c != 0 {
 		return c < 0
 	}
@@ -251,11 +307,24 @@ func (w *twin) before(a, b string) bool {
 }
 
 func (w *twin) standing(name string) (bool, *big.Rat) {
-	q, used := w.queues[name], w.used(name, GPU)
-	if g := q.Guarantee[GPU]; used < g {
-		return true, big.NewRat(used, g)
+	q, used, covered := w.queues[name], w.used(name, GPU), w.covered(name, GPU)
+	if w.owed(name) {
+		return true, big.NewRat(covered, w.promised(name, GPU))
 	}
-	return false, big.NewRat(used-q.Guarantee[GPU], max(q.Weight, 1))
+	return false, big.NewRat(used-covered, max(q.Weight, 1))
+}
+
+func (w *twin) owed(name string) bool {
+	if g, ok := w.queues[name].Guarantee[GPU]; ok {
+		return w.used(name, GPU) < g
+	}
+	var first string // of those that would be served
+	for _, child := range w.children(name) {
+		if w.waiting(child) && (first == "" || w.before(child, first)) {
+			first = child
+		}
+	}
+	return first != "" && w.owed(first)
 }
 
 func (w *twin) names() []string { return slices.Sorted(maps.Keys(w.queues)) }

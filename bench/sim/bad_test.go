@@ -144,7 +144,7 @@ func badQueues() []berth.Event {
 		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{"gold": 1}}},
 		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPU: -1}}},
 		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPU: 1}, Guarantee: quota.Amounts{quota.GPU: 2}}},
-		berth.QueueSet{Queue: quota.Queue{Name: "q", LendingLimit: quota.Amounts{quota.GPU: 1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", LendingLimit: quota.Amounts{quota.GPU: -1}}},
 		berth.QueueRemoved{},
 		berth.QueueRemoved{Queue: "nobody"},
 	}

@@ -1,0 +1,351 @@
+package quota
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Who may be asked to give back what was lent.
+//
+// A queue, the beneficiary, wants to run something for which there is no room. What
+// it may take from another is decided below the lowest queue that both stand under,
+// where their paths part: what is above it has no stake. With use counted as it
+// would be after the exchange, and at every queue of the two paths below the parting,
+//
+//  1. a beneficiary within its guaranteed share (Shares.Guaranteed) and its fair
+//     share may take from one that keeps its guarantee and its guaranteed share;
+//  2. a beneficiary within its fair share (Shares.Of) may take from one that keeps
+//     its fair share, its guarantee and its guaranteed share.
+//
+// Nothing else is ever taken: not below a guarantee at any level, not for a queue
+// that would be over its fair share, not within one leaf, where it is priorities
+// that decide. A queue above the parting may end up with less in use, when what goes
+// is larger than what comes; nobody outside has taken it.
+//
+// Where the capacity is less than all guarantees, they are shared, but what is used
+// within a guarantee is still not taken back: reclaim is for what was lent.
+//
+// This cannot go round in circles while demand and configuration stand still, and
+// with a half-life until the step ends. Let G and F be the guaranteed and the fair
+// shares of the leaves and u their use. Every exchange raises the pair
+//
+//	( sum of min(u, G), sum of min(u, F) )
+//
+// in the order of words: by rule 1 the beneficiary is below its G before and not
+// above it after, so that the first sum rises by the charge, and whoever gives
+// stays at or above its G and changes nothing in it; by rule 2 the first sum does
+// not fall and the second rises alike. A start on idle capacity lowers neither sum.
+// Both are bounded, so that there are finitely many exchanges. Nor may whoever was
+// displaced take from the queue that it gave to: the one is not below its G, and the
+// other not above its F, until that one has borrowed more. The sums speak of use, not
+// of jobs: gangs of any size, and the holes that they leave, change nothing in it. It
+// is why the rule compares what would be with the share, rather than one queue with
+// another, as schedulers do that flap.
+//
+// Of the jobs of a leaf that gives, an embedder does well to take those first that
+// came last.
+
+// A ReclaimReason says why a queue may be asked, or not.
+type ReclaimReason uint8
+
+const (
+	// ReclaimForGuarantee: the beneficiary is within its guaranteed share.
+	ReclaimForGuarantee ReclaimReason = iota
+	// ReclaimForShare: it is within its fair share.
+	ReclaimForShare
+	// ReclaimWhole: the beneficiary is within its guaranteed share, and what is given
+	// is borrowed as a whole, though the queue is below its guarantee without it. See
+	// MayReclaimWhole.
+	ReclaimWhole
+	// ReclaimNoLeaf: one of the two is no leaf of the tree.
+	ReclaimNoLeaf
+	// ReclaimSameQueue: the two are one queue.
+	ReclaimSameQueue
+	// ReclaimNothing: the beneficiary asks, or the other would give, nothing of the
+	// resource, or more than it uses.
+	ReclaimNothing
+	// ReclaimOverShare: a queue of the beneficiary would be over its fair share.
+	ReclaimOverShare
+	// ReclaimBelowShare: a queue of the other would be below its fair share, and the
+	// beneficiary is not within its guaranteed share.
+	ReclaimBelowShare
+	// ReclaimBelowGuarantee: a queue of the other would be below its guarantee.
+	ReclaimBelowGuarantee
+)
+
+// String returns the reason in words.
+func (r ReclaimReason) String() string {
+	switch r {
+	case ReclaimForGuarantee:
+		return "for the guarantee of the beneficiary"
+	case ReclaimForShare:
+		return "for the fair share of the beneficiary"
+	case ReclaimWhole:
+		return "for the guarantee of the beneficiary, borrowed as a whole"
+	case ReclaimNoLeaf:
+		return "no leaf of the tree"
+	case ReclaimSameQueue:
+		return "the same queue"
+	case ReclaimNothing:
+		return "nothing to take"
+	case ReclaimOverShare:
+		return "the beneficiary would be over its fair share"
+	case ReclaimBelowShare:
+		return "the victim would be below its fair share"
+	case ReclaimBelowGuarantee:
+		return "the victim would be below its guarantee"
+	}
+	return fmt.Sprintf("ReclaimReason(%d)", uint8(r))
+}
+
+// A ReclaimVerdict explains an answer of MayReclaim.
+type ReclaimVerdict struct {
+	Reason ReclaimReason
+	// At is the queue on whose account a refusal is; None where there is none. Used
+	// is its use as it would be, and Bound what it may not be above or below.
+	At          Index
+	Used, Bound int64
+}
+
+// A Victim is a leaf that may be asked to give back.
+type Victim struct {
+	Leaf Index
+	// Most is the most that may be taken of it, when nothing is taken of others.
+	Most int64
+	// Reason is ReclaimForGuarantee or ReclaimForShare.
+	Reason ReclaimReason
+}
+
+// in is what a charge takes of the resource.
+func (s *Shares) in(c Charge) int64 {
+	switch s.resource {
+	case GPU:
+		return c.GPUMilli
+	case CPU:
+		return c.CPUMilli
+	case Memory:
+		return c.MemoryMiB
+	}
+	if name, _ := s.resource.product(); c.Product != NoProduct && s.tree.Product(name) == c.Product {
+		return c.GPUMilli
+	}
+	return 0
+}
+
+func (s *Shares) used(i Index) int64 {
+	id, known := s.tree.lookupResource(s.resource)
+	if !known {
+		return 0
+	}
+	return s.tree.nodes[i].peek(id).used
+}
+
+// keeps is what may not be taken of a queue for a reason.
+func (s *Shares) keeps(h *holding, reason ReclaimReason) int64 {
+	keeps := h.guaranteed
+	if id, known := s.tree.lookupResource(s.resource); known {
+		keeps = max(keeps, s.tree.nodes[h.queue].peek(id).guarantee)
+	}
+	if reason == ReclaimForGuarantee {
+		return keeps
+	}
+	return max(keeps, h.fair)
+}
+
+// MayReclaim reports whether leaf victim may be asked to give back a charge so that
+// leaf beneficiary can be charged what it asks for, by the rules above; the verdict
+// says why. What is looked at is the resource of the Shares alone. The answer is
+// about this exchange by itself: to ask about one more victim, Discharge the charges
+// of those before it, and Charge them again if nothing comes of it; that leaves no
+// trace. It does not say whether the exchange is of any use.
+//
+// O(depth), and what Shares.Of costs after a change. No allocation.
+func (s *Shares) MayReclaim(beneficiary Index, asked Charge, victim Index, given Charge) (ReclaimVerdict, bool) {
+	t := s.tree
+	if !t.Leaf(beneficiary) || !t.Leaf(victim) {
+		return ReclaimVerdict{Reason: ReclaimNoLeaf, At: None}, false
+	}
+	more, less := s.in(asked), s.in(given)
+	switch {
+	case beneficiary == victim:
+		return ReclaimVerdict{Reason: ReclaimSameQueue, At: None}, false
+	case more <= 0 || more > MaxAmount || less <= 0 || less > s.used(victim):
+		return ReclaimVerdict{Reason: ReclaimNothing, At: None}, false
+	}
+	s.refresh()
+	parting, reason := t.parting(beneficiary, victim), ReclaimForGuarantee
+	s.walk(beneficiary)
+	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
+		h := &s.held[at]
+		if reason = max(reason, h.grade(more)); reason == ReclaimOverShare {
+			return ReclaimVerdict{Reason: reason, At: h.queue, Used: h.used + more, Bound: h.fair}, false
+		}
+	}
+	s.walk(victim)
+	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
+		h := &s.held[at]
+		left := h.used - less
+		if keeps := s.keeps(h, ReclaimForGuarantee); left < keeps {
+			return ReclaimVerdict{Reason: ReclaimBelowGuarantee, At: h.queue, Used: left, Bound: keeps}, false
+		}
+		if keeps := s.keeps(h, reason); left < keeps {
+			return ReclaimVerdict{Reason: ReclaimBelowShare, At: h.queue, Used: left, Bound: keeps}, false
+		}
+	}
+	return ReclaimVerdict{Reason: reason, At: None}, true
+}
+
+// grade says for what reason a queue of the beneficiary may take so much more, or
+// ReclaimOverShare.
+func (h *holding) grade(more int64) ReclaimReason {
+	switch used := h.used + more; {
+	case used > h.fair:
+		return ReclaimOverShare
+	case used > h.guaranteed:
+		return ReclaimForShare
+	}
+	return ReclaimForGuarantee
+}
+
+// parting returns the lowest queue that both are at or below.
+func (t *Tree) parting(i, j Index) Index {
+	a, b := t.depth(i), t.depth(j)
+	for ; a > b; a-- {
+		i = t.nodes[i].parent
+	}
+	for ; b > a; b-- {
+		j = t.nodes[j].parent
+	}
+	for i != j {
+		i, j = t.nodes[i].parent, t.nodes[j].parent
+	}
+	return i
+}
+
+func (t *Tree) depth(i Index) int {
+	depth := 0
+	for ; i != Root; i = t.nodes[i].parent {
+		depth++
+	}
+	return depth
+}
+
+// Below reports whether i is the queue "above" or stands below it.
+func (t *Tree) Below(i, above Index) bool {
+	if !t.live(i) || !t.live(above) {
+		return false
+	}
+	for ; i != None; i = t.nodes[i].parent {
+		if i == above {
+			return true
+		}
+	}
+	return false
+}
+
+// A reach is what Victims works out for one queue.
+type reach struct {
+	holding
+	promised    int64 // as divided, where guaranteed is no more than fair
+	most        int64 // that may be taken at and above it
+	depth       int32
+	reason      ReclaimReason
+	beneficiary bool // stands above the beneficiary, or is it
+}
+
+// Victims returns the leaves that MayReclaim would let a beneficiary ask, and for
+// how much at the most, in the order in which they are to be asked: from the Root
+// down, those first that stand below the queue with the most use for its fair share
+// (used / share), then with the most use, then the last by name. The result is in
+// the buffer, if that is large enough.
+//
+// Those whom MayReclaimWhole would let go are among them; Most does not bind it.
+//
+// Where it is a limit that is in the way of the beneficiary (Tree.Fits), only
+// victims below the queue of the verdict are of use: see Tree.Below.
+//
+// O(queues + victims x log victims x depth), without allocation when the buffer
+// does.
+func (s *Shares) Victims(buffer []Victim, beneficiary Index, asked Charge) []Victim {
+	t, more := s.tree, s.in(asked)
+	buffer = buffer[:0]
+	if !t.Leaf(beneficiary) || more <= 0 || more > MaxAmount {
+		return buffer
+	}
+	s.refresh()
+	s.reclaim = slices.Grow(s.reclaim[:0], len(t.nodes))[:len(t.nodes)]
+	clear(s.reclaim)
+	for i := beneficiary; i != None; i = t.nodes[i].parent {
+		s.reclaim[i].beneficiary = true
+	}
+	s.reclaim[Root].promised, s.reclaim[Root].fair = s.promised.amount, s.fair.amount
+	s.gradeUp(beneficiary, more)
+	for _, i := range t.topDown() {
+		if len(t.nodes[i].below) > 0 {
+			s.reachBelow(i)
+		} else if r := &s.reclaim[i]; i != Root && !r.beneficiary && r.most > 0 {
+			buffer = append(buffer, Victim{Leaf: i, Most: r.most, Reason: r.reason})
+		}
+	}
+	slices.SortFunc(buffer, func(a, b Victim) int { return s.compareVictims(a.Leaf, b.Leaf) })
+	return buffer
+}
+
+// gradeUp notes at each queue above the beneficiary for what reason it may take
+// from those that part there.
+func (s *Shares) gradeUp(i Index, more int64) {
+	s.walk(i)
+	reason := ReclaimForGuarantee
+	for at := range s.held {
+		h := &s.held[at]
+		reason = max(reason, h.grade(more))
+		s.reclaim[s.tree.nodes[h.queue].parent].reason = reason
+	}
+}
+
+// reachBelow works out what may be taken of the children of a queue.
+func (s *Shares) reachBelow(i Index) {
+	above := &s.reclaim[i]
+	promised, fair := s.level(&s.promised, i, above.promised), s.level(&s.fair, i, above.fair)
+	for _, j := range s.tree.nodes[i].below {
+		r := &s.reclaim[j]
+		r.promised = promised.of(&s.wants[j], s.unit)
+		r.holding = holding{queue: j, used: s.used(j), fair: fair.of(&s.wants[j], s.unit)}
+		r.guaranteed, r.depth = min(r.promised, r.fair), above.depth+1
+		if r.beneficiary {
+			continue
+		}
+		r.reason = above.reason
+		if r.reason != ReclaimOverShare {
+			r.most = r.used - s.keeps(&r.holding, r.reason)
+		}
+		if !above.beneficiary {
+			r.most = min(r.most, above.most)
+		}
+	}
+}
+
+// compareVictims compares two leaves where their paths part.
+func (s *Shares) compareVictims(i, j Index) int {
+	nodes := s.tree.nodes
+	for s.reclaim[i].depth > s.reclaim[j].depth {
+		i = nodes[i].parent
+	}
+	for s.reclaim[j].depth > s.reclaim[i].depth {
+		j = nodes[j].parent
+	}
+	for nodes[i].parent != nodes[j].parent {
+		i, j = nodes[i].parent, nodes[j].parent
+	}
+	a, b := &s.reclaim[i], &s.reclaim[j]
+	if c := compareFractions(uint64(b.used), uint64(b.fair), uint64(a.used), uint64(a.fair)); c != 0 {
+		return c
+	}
+	if a.used != b.used {
+		return int(min(1, max(-1, b.used-a.used)))
+	}
+	if nodes[i].config.Name > nodes[j].config.Name {
+		return -1
+	}
+	return 1
+}

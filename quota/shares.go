@@ -1,0 +1,307 @@
+package quota
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Shares are the fair shares that the queues of a tree have of one resource: the
+// capacity of the fleet (Tree.SetCapacity) divided among queues that want some.
+//
+// It is hierarchical weighted max-min fairness. Each queue divides what it has
+// among its children, the Root the capacity:
+//
+//  1. Every child gets what it wants of its guarantee. If there is less than that,
+//     all get the same fraction of their guarantee, but no more than they want.
+//  2. What is over goes to the children that want more: all of it to those of the
+//     highest Priority, then to the next. Among equals it goes by weight, tilted by
+//     past use (Tree.Advance): nobody could get more but at the cost of one that
+//     has no more for its weight.
+//  3. Portions are whole multiples of the unit, over the guarantee. What is left of
+//     that goes by units to those whose exact portion was cut by most, and among
+//     equals in the order of names.
+//
+// A leaf wants its demand, within its limit and guarantee plus borrowing limit; an
+// inner queue what its children want, within its own. A queue that does not lend
+// all of its guarantee has a share of at least what it does not lend. Without a
+// capacity everybody gets what it wants. The shares of the children of one queue
+// never add up to more than its own.
+//
+// Why strict priority: a queue that shall get a larger part, but not all, has a
+// weight for that. Who sets priorities means "only when the others are served".
+//
+// A Shares keeps what it worked out. After a change of one demand, Of looks at the
+// children of the queues on one path again. A change of the tree by Set, Remove,
+// SetCapacity or the end of a step (Tree.Advance) makes the next call work out
+// everything anew; usage changes nothing. Demand of a queue that was removed must
+// be set again if its index comes back.
+type Shares struct {
+	tree     *Tree
+	resource Resource
+	unit     int64
+	version  uint64
+	fresh    bool
+	demand   []int64 // of the leaves, as it was told
+	wants    []want
+	fair     filling // of the capacity
+	promised filling // of as much of it as is wanted under guarantees
+	path     []Index
+	held     []holding // of the queues of the path, see walk
+	portions []portion
+	reclaim  []reach // see reclaim.go
+}
+
+// A want is what one queue may have at the most, and what of it is promised.
+type want struct {
+	most      int64 // at least base
+	base      int64
+	mostBelow int64 // sums over the children
+	baseBelow int64
+	guarantee int64
+	weight    uint64
+	rank      int32 // among its siblings
+}
+
+// A holding is what a queue has and what it may have.
+type holding struct {
+	queue                  Index
+	used, guaranteed, fair int64
+}
+
+// A filling is one division of the tree, as far as it was worked out.
+type filling struct {
+	amount  int64 // what the Root has
+	levels  []level
+	current []bool // the level stands, for the amount that it was worked out for
+}
+
+// NewShares returns the shares of r in t, nobody wanting anything yet. The unit is
+// the least amount that it makes sense to have more or less of: 1000 for GPUs that
+// are given out whole. It refuses what is no resource and a unit outside 1 to
+// MaxAmount (ErrInvalid).
+func NewShares(t *Tree, r Resource, unit int64) (*Shares, error) {
+	if reason := r.check(); reason != "" {
+		return nil, &Error{Field: "resource", Reason: fmt.Sprintf("%q %s", string(r), reason), Err: ErrInvalid}
+	}
+	if unit < 1 || unit > MaxAmount {
+		return nil, &Error{Field: "unit", Reason: fmt.Sprintf("%d is outside 1 to %d", unit, int64(MaxAmount)), Err: ErrInvalid}
+	}
+	return &Shares{tree: t, resource: r, unit: unit}, nil
+}
+
+// SetDemand says how much a leaf wants in all: what it uses and what it waits for.
+// It refuses what is no leaf (ErrInvalid) or unknown (ErrUnknown), and amounts
+// outside 0 to MaxAmount (ErrInvalid). O(depth), without allocation.
+func (s *Shares) SetDemand(i Index, demand int64) error {
+	if err := s.tree.checkLeaf(i); err != nil {
+		return err
+	}
+	if reason := checkAmount(demand); reason != "" {
+		return &Error{Queue: s.tree.Name(i), Field: "demand", Reason: reason, Err: ErrInvalid}
+	}
+	if int(i) >= len(s.demand) {
+		s.demand = append(s.demand, make([]int64, int(i)+1-len(s.demand))...)
+	}
+	if s.demand[i] == demand {
+		return nil
+	}
+	s.demand[i] = demand
+	if s.stale() {
+		return nil
+	}
+	for child := None; i != None; i = s.tree.nodes[i].parent {
+		w := &s.wants[i]
+		before := *w
+		if child == None {
+			w.mostBelow = demand
+		}
+		s.limit(i)
+		s.fair.current[i], s.promised.current[i] = false, false
+		if *w == before && child != None {
+			return nil
+		}
+		if p := s.tree.nodes[i].parent; p != None {
+			s.wants[p].mostBelow += w.most - before.most
+			s.wants[p].baseBelow += w.base - before.base
+		}
+		child = i
+	}
+	return nil
+}
+
+// Demand returns what SetDemand said of a leaf.
+func (s *Shares) Demand(i Index) int64 {
+	if !s.tree.Leaf(i) || int(i) >= len(s.demand) {
+		return 0
+	}
+	return s.demand[i]
+}
+
+// Of returns the fair share of a queue, in the resource's unit; zero for what is no
+// queue. O(depth) when nothing has changed, and otherwise O(children of the queues
+// on its path), without allocation.
+func (s *Shares) Of(i Index) int64 {
+	if !s.tree.live(i) {
+		return 0
+	}
+	s.refresh()
+	return s.portion(&s.fair, i)
+}
+
+// Guaranteed returns how much of its share a queue has by guarantees: its own or,
+// where it states none, its part of those above it, which they divide as if nothing
+// were over. It is never more than its share: where units are rounded, more to be
+// divided may mean a unit less for one of the queues. Cost as of Of.
+func (s *Shares) Guaranteed(i Index) int64 {
+	if !s.tree.live(i) {
+		return 0
+	}
+	s.refresh()
+	return min(s.portion(&s.promised, i), s.portion(&s.fair, i))
+}
+
+// Divide returns the fair shares of all queues, by index, zero where there is none:
+// in the buffer, if that is large enough. O(queues) and, where many want more than
+// they get, a small factor: see fill.
+func (s *Shares) Divide(buffer []int64) []int64 {
+	s.refresh()
+	buffer = slices.Grow(buffer[:0], len(s.tree.nodes))[:len(s.tree.nodes)]
+	clear(buffer)
+	buffer[Root] = s.fair.amount
+	for _, i := range s.tree.topDown() {
+		below := s.tree.nodes[i].below
+		if len(below) == 0 {
+			continue
+		}
+		l := s.level(&s.fair, i, buffer[i])
+		for _, j := range below {
+			buffer[j] = l.of(&s.wants[j], s.unit)
+		}
+	}
+	return buffer
+}
+
+func (s *Shares) stale() bool { return !s.fresh || s.version != s.tree.version }
+
+// refresh works out what queues want if the tree is not what it was.
+func (s *Shares) refresh() {
+	if s.stale() {
+		s.rebuild()
+	}
+	// The Root has no base of its own: what its children have is promised.
+	s.fair.amount = s.wants[Root].most
+	if capacity, known := s.tree.Capacity(s.resource); known {
+		s.fair.amount = capacity
+	}
+	s.promised.amount = min(s.fair.amount, s.wants[Root].base)
+}
+
+func (s *Shares) rebuild() {
+	n := len(s.tree.nodes)
+	s.version, s.fresh = s.tree.version, true
+	s.wants = slices.Grow(s.wants[:0], n)[:n]
+	clear(s.wants)
+	s.demand = append(s.demand, make([]int64, max(0, n-len(s.demand)))...)
+	for _, f := range []*filling{&s.fair, &s.promised} {
+		f.levels = slices.Grow(f.levels[:0], n)[:n]
+		f.current = slices.Grow(f.current[:0], n)[:n]
+		clear(f.current)
+	}
+	order := s.tree.topDown()
+	for at := len(order) - 1; at >= 0; at-- {
+		i := order[at]
+		w := &s.wants[i]
+		if s.tree.Leaf(i) {
+			w.mostBelow = s.demand[i]
+		}
+		s.weigh(i)
+		s.limit(i)
+		if p := s.tree.nodes[i].parent; p != None {
+			s.wants[p].mostBelow += w.most
+			s.wants[p].baseBelow += w.base
+		}
+	}
+}
+
+// weigh gives the children of a queue their weights and ranks. With tilts a weight
+// has twelve bits more, of which many siblings give some up, so that the sum of
+// all stays below 2^63.
+func (s *Shares) weigh(i Index) {
+	below := s.tree.nodes[i].below
+	shift := 0
+	for len(below)>>(shift+11) > 0 {
+		shift++
+	}
+	for rank, j := range below {
+		n := &s.tree.nodes[j]
+		w := &s.wants[j]
+		w.rank = int32(rank)
+		w.weight = max(1, uint64(n.weight)*uint64(n.history.tilt)>>shift)
+	}
+}
+
+// limit works out what a queue may have from what its children may.
+func (s *Shares) limit(i Index) {
+	n, w := &s.tree.nodes[i], &s.wants[i]
+	w.most, w.base, w.guarantee = w.mostBelow, w.baseBelow, w.baseBelow
+	id, known := s.tree.lookupResource(s.resource)
+	if i == Root || !known {
+		return
+	}
+	a := n.look(id)
+	if a == nil {
+		return
+	}
+	if most, _ := a.ceiling(); most != unset {
+		w.most = min(w.most, most)
+	}
+	reserve := a.reserve()
+	w.most = max(w.most, reserve)
+	w.base = max(w.baseBelow, reserve)
+	if a.guarantee != unset {
+		w.base = min(a.guarantee, w.most)
+	}
+	w.guarantee = max(a.promised(), w.base)
+}
+
+// portion is what a filling gives to one queue.
+func (s *Shares) portion(f *filling, i Index) int64 {
+	s.path = s.path[:0]
+	for ; i != Root; i = s.tree.nodes[i].parent {
+		s.path = append(s.path, i)
+	}
+	amount, parent := f.amount, Root
+	for at := len(s.path) - 1; at >= 0; at-- {
+		amount = s.level(f, parent, amount).of(&s.wants[s.path[at]], s.unit)
+		parent = s.path[at]
+	}
+	return amount
+}
+
+// walk works out the shares of a queue and of all above it but the Root, in the
+// order of s.path: from the queue up. They are good until the next look.
+func (s *Shares) walk(i Index) {
+	s.path = s.path[:0]
+	for ; i != Root; i = s.tree.nodes[i].parent {
+		s.path = append(s.path, i)
+	}
+	s.held = slices.Grow(s.held[:0], len(s.path))[:len(s.path)]
+	parent, guaranteed, fair := Root, s.promised.amount, s.fair.amount
+	for at := len(s.path) - 1; at >= 0; at-- {
+		i := s.path[at]
+		guaranteed = s.level(&s.promised, parent, guaranteed).of(&s.wants[i], s.unit)
+		fair = s.level(&s.fair, parent, fair).of(&s.wants[i], s.unit)
+		s.held[at] = holding{queue: i, used: s.used(i), guaranteed: min(guaranteed, fair), fair: fair}
+		parent = i
+	}
+}
+
+// level is how a queue divides an amount among its children.
+func (s *Shares) level(f *filling, i Index, amount int64) *level {
+	l := &f.levels[i]
+	if !f.current[i] || l.amount != amount {
+		*l = s.fill(s.tree.nodes[i].below, amount)
+		f.current[i] = true
+	}
+	return l
+}

@@ -1,0 +1,61 @@
+package quota
+
+// A Standing is where a queue stands among its siblings in the order of Next, with
+// the numbers that decide it.
+type Standing struct {
+	Queue Index
+	// Position among the siblings that have something to serve, from 1, and how many
+	// these are; zero where the queue itself has nothing to serve.
+	Position, Of int
+	// Owed: it is below its guarantee, or stands for a queue that is.
+	Owed bool
+	// Priority of the queue.
+	Priority int32
+	// Used GPUs, Covered of them by guarantees, and Guaranteed to it, in thousandths.
+	Used, Covered, Guaranteed int64
+	// Weight of the queue, of which Tilt/4096 counts.
+	Weight int64
+	Tilt   int32
+	// Average use of late and what the queue is entitled to, by which it is tilted;
+	// zero without a half-life. In thousandths of a GPU.
+	Average, Entitled int64
+}
+
+// Standing tells how the order of Next comes about for queue i: one element for the
+// queue and each above it but the root, from the top down, in the buffer if that is
+// large enough. At the first whose position is not 1 another queue comes before it.
+// O(depth + active siblings on the path), for explanations.
+func (t *Tree) Standing(buffer []Standing, i Index) []Standing {
+	buffer = buffer[:0]
+	if !t.live(i) {
+		return buffer
+	}
+	for range t.depth(i) {
+		buffer = append(buffer, Standing{})
+	}
+	for at := len(buffer) - 1; at >= 0; at-- {
+		buffer[at] = t.standing(i)
+		i = t.nodes[i].parent
+	}
+	return buffer
+}
+
+func (t *Tree) standing(i Index) Standing {
+	n := &t.nodes[i]
+	a := &n.host[gpuID]
+	s := Standing{
+		Queue: i, Priority: n.config.Priority, Used: a.used, Covered: a.covered(), Guaranteed: a.promised(),
+		Weight: n.weight, Tilt: n.history.tilt,
+		Average: n.history.average >> averageBits, Entitled: n.history.entitled, Owed: t.isOwed(n),
+	}
+	if n.position >= 0 {
+		siblings := t.nodes[n.parent].heap.Items()
+		s.Position, s.Of = 1, len(siblings)
+		for _, j := range siblings {
+			if j != i && t.before(j, i) {
+				s.Position++
+			}
+		}
+	}
+	return s
+}
