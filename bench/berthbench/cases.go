@@ -20,7 +20,7 @@ func runCases(s *session, args []string) error {
 	}
 	list, err := judge(*file)
 	if err != nil {
-		if errors.Is(err, cases.ErrNotYet) || errors.Is(err, cases.ErrUnknown) {
+		if errors.Is(err, cases.ErrMalformed) || errors.Is(err, cases.ErrUnknown) {
 			return s.misused("%v", err)
 		}
 		return err
@@ -64,7 +64,8 @@ func caseTable(list []cases.Judgement, verbose bool) *table {
 	t := newTable("", columns...)
 	for _, j := range list {
 		why := j.Reason
-		if j.Verdict == cases.Unexplained {
+		switch j.Verdict {
+		case cases.Unexplained, cases.NotYet: // the reason is the same for all that come later
 			why = j.Detail
 		}
 		row := []any{j.ID, string(j.Verdict), j.Kind, why}
@@ -78,10 +79,10 @@ func caseTable(list []cases.Judgement, verbose bool) *table {
 
 // caseTotals counts verdicts by kind, in the order in which kinds come.
 func caseTotals(list []cases.Judgement) (t *table, failed int) {
-	verdicts := []cases.Verdict{cases.Agrees, cases.Differs, cases.Unexplained, cases.Stale}
-	t = newTable("totals", "kind", "all", "agree", "differ", "unexplained", "stale")
+	verdicts := []cases.Verdict{cases.Agrees, cases.Differs, cases.NotYet, cases.Unexplained, cases.Stale}
+	t = newTable("totals", "kind", "all", "agree", "differ", "not yet", "unexplained", "stale")
 	row := map[string]int{}
-	sum := []any{"all", 0, 0, 0, 0, 0}
+	sum := []any{"all", 0, 0, 0, 0, 0, 0}
 	count := func(row []any, v cases.Verdict) {
 		row[1] = row[1].(int) + 1
 		for i := range verdicts {
@@ -95,7 +96,7 @@ func caseTotals(list []cases.Judgement) (t *table, failed int) {
 		if !known {
 			at = len(t.rows)
 			row[j.Kind] = at
-			t.add(j.Kind, 0, 0, 0, 0, 0)
+			t.add(j.Kind, 0, 0, 0, 0, 0, 0)
 		}
 		count(t.rows[at], j.Verdict)
 		count(sum, j.Verdict)

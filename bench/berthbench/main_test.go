@@ -69,10 +69,10 @@ func TestCasesStatus(t *testing.T) {
 	require.Contains(t, err, "1 of 1 scenarios")
 
 	path := filepath.Join(t.TempDir(), "kai.json")
-	require.NoError(t, os.WriteFile(path, []byte(`{"format":"x","cases":[]}`), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(`{"format":"x","cases":{}}`), 0o600))
 	status, _, err = call("cases", "-file", path)
 	require.Equal(t, 2, status)
-	require.Contains(t, err, "not yet")
+	require.Contains(t, err, "malformed: cases")
 	status, _, _ = call("cases", "-file", filepath.Join(t.TempDir(), "absent"))
 	require.Equal(t, 1, status)
 }

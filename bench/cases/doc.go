@@ -14,15 +14,23 @@
 //	}
 //
 // Where the core is meant to decide otherwise, differences.json says why, in a line
-// for a scenario, or for a rule: a difference whose worth can be told from the outcome
-// itself, so that it holds for scenarios that nobody here has seen. A difference that
-// is not there is a defect, of the core or of the translation; a scenario that is there
-// and does not differ any more is stale. [Verdict] tells them apart.
+// for a scenario, or for a rule: a difference whose worth can be told from the scenario
+// and the outcome themselves, so that it holds for scenarios that nobody here has seen.
+// A difference that is not there is a defect, of the core or of the translation; a
+// scenario that is there and does not differ any more is stale. What this version cannot
+// do at all is not yet: such scenarios are replayed like the others, and agree as soon as
+// the core does what they expect. [Verdict] tells them apart.
 //
 // # Formats
 //
 //   - Kueue's topology-aware scheduling ("tas_cases"): see tas.go for how its words are
 //     translated.
-//   - Those of KAI and of Kueue's preemption are recognised and answered with
-//     [ErrNotYet].
+//   - KAI ("format" and "cases"): see kai.go, and from there the files for queues, nodes
+//     and gangs.
+//   - Kueue's preemption ("preemption_cases" and "flap_cases"): see kueue_preempt.go,
+//     kueue_quota.go and flap.go.
+//
+// All orders are carried out at once and without a failure; what takes time in a fleet,
+// such as writing a checkpoint, takes none here. The policy is the default one, but for
+// reservations, which those schedulers do not have.
 package cases

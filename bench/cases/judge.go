@@ -14,6 +14,9 @@ const (
 	Agrees Verdict = "agree"
 	// Differs: it does not, and the list of differences says why.
 	Differs Verdict = "differ"
+	// NotYet: it does not, as this version cannot do what that needs; it is replayed all
+	// the same, and shows what becomes of it without.
+	NotYet Verdict = "not yet"
 	// Unexplained: it does not, and nothing says why.
 	Unexplained Verdict = "UNEXPLAINED"
 	// Stale: the list has a difference that does not show.
@@ -35,6 +38,8 @@ type Differences struct {
 	// Rules has reasons by the rule of a result: what can be told of any scenario,
 	// whoever wrote it.
 	Rules map[string]string `json:"rules"`
+	// NotYet has reasons by the rule of a result, for what this version cannot do.
+	NotYet map[string]string `json:"notYet"`
 	// Cases has reasons by the ID of a scenario.
 	Cases map[string]string `json:"cases"`
 }
@@ -58,12 +63,15 @@ func Judge(results []Result, differences Differences) []Judgement {
 		j := Judgement{Result: r, Verdict: Agrees}
 		reason, listed := differences.Cases[r.ID]
 		rule, ruled := differences.Rules[r.Rule]
+		missing, later := differences.NotYet[r.Rule]
 		switch {
 		case r.Agree && listed:
 			j.Verdict, j.Reason = Stale, reason
 		case r.Agree:
 		case listed:
 			j.Verdict, j.Reason = Differs, reason
+		case later:
+			j.Verdict, j.Reason = NotYet, missing
 		case ruled:
 			j.Verdict, j.Reason = Differs, rule
 		default:

@@ -84,8 +84,10 @@ func TestComparisons(t *testing.T) {
 
 func TestFilesAreRecognised(t *testing.T) {
 	for text, want := range map[string]error{
-		`{"preemption_cases":[]}`:    ErrNotYet,
-		`{"cases":[],"format":"x"}`:  ErrNotYet,
+		`{"preemption_cases":[]}`:    nil,
+		`{"cases":[],"format":"x"}`:  nil,
+		`{"cases":{},"format":"x"}`:  ErrMalformed,
+		`{"preemption_cases":{}}`:    ErrMalformed,
 		`{"cases":[]}`:               ErrUnknown,
 		`{"tas_cases":[{"id":"a"}]}`: nil,
 	} {
@@ -95,7 +97,10 @@ func TestFilesAreRecognised(t *testing.T) {
 	_, err := Read("test", strings.NewReader(`[`))
 	require.Error(t, err)
 	_, err = Read("test", strings.NewReader(`{"tas_cases":3}`))
-	require.Error(t, err)
+	require.ErrorIs(t, err, ErrMalformed)
+	var where *Error
+	require.ErrorAs(t, err, &where)
+	require.Equal(t, "tas_cases", where.Field)
 
 	set, err := Read("test", strings.NewReader(`{"tas_cases":[{"id":"a","taints":1},{"id":"b"}]}`))
 	require.NoError(t, err)

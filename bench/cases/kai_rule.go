@@ -1,0 +1,222 @@
+package cases
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// The rules that differences of KAI's scenarios come under. Each is told from the
+// scenario, what it expects and what the core did.
+const (
+	// ruleEvicts: the outcome needs that what runs is stopped or moved, and the core
+	// ordered nothing of the kind.
+	ruleEvicts = "evicts"
+	// ruleOutOfModel: the scenario asks for what the core has no word for.
+	ruleOutOfModel = "out of model"
+	// ruleUnsupported: it asks for what this version refuses.
+	ruleUnsupported = "unsupported"
+	// ruleAlike: all is as expected but for nodes, and as much is left whole.
+	ruleAlike = "alike"
+	// ruleSubgroups: the core starts the sub-groups that suffice by minSubGroup; KAI none.
+	ruleSubgroups = "minSubGroup"
+	// ruleMinimum: an elastic job got more than it should before another got its minimum.
+	ruleMinimum = "minimum first"
+	// ruleNextJob: a queue that the job served brings over its quota came before one that
+	// stays within with its own.
+	ruleNextJob = "next job"
+	// ruleEqual: the queue that was served had the same part of its quota as the one that
+	// should have been.
+	ruleEqual = "equal shares"
+)
+
+// noRoom are the reasons of what waits for what others have.
+var noRoom = []berth.ReasonCode{
+	berth.ReasonGPUs, berth.ReasonShares, berth.ReasonInstances, berth.ReasonHost, berth.ReasonFragmented,
+}
+
+// rule finds the rule that a difference comes under, or "".
+func (c *kaiCase) rule(w *kaiWorld) string {
+	if c.needsEviction(w) {
+		return ruleEvicts
+	}
+	if c.sameButPlaces(w) {
+		switch ours, theirs := c.broken(w.places()), c.broken(c.expectedPlaces()); {
+		case ours < theirs:
+			return ruleWhole
+		case ours == theirs:
+			return ruleAlike
+		}
+		return ""
+	}
+	more, fewer := c.apart(w)
+	switch {
+	case len(fewer) == 0 && c.all(more, func(j int) bool {
+		return c.Jobs[j].Subgroups.choosy() && c.expected(j).State == kaiPending
+	}):
+		return ruleSubgroups
+	case len(more) > 0 && len(fewer) > 0 && c.all(more, func(j int) bool { return c.expected(j).Running > 0 }):
+		return ruleMinimum
+	case len(more) == 1 && len(fewer) == 1:
+		return c.orderRule(w, more[0], fewer[0])
+	}
+	return ""
+}
+
+// orderRule compares the queue of a job that was served with that of one that should
+// have been in its stead.
+func (c *kaiCase) orderRule(w *kaiWorld, served, passed int) string {
+	a, b := c.queue(c.Jobs[served].Queue), c.queue(c.Jobs[passed].Queue)
+	if a == b || c.Queues[a].Quota < 0 || c.Queues[b].Quota < 0 {
+		return ""
+	}
+	usedA, usedB := c.usedAtStart(a), c.usedAtStart(b)
+	quotaA, quotaB := milli(c.Queues[a].Quota), milli(c.Queues[b].Quota)
+	wantA, wantB := milli(w.outcome(served).gpus), milli(c.expected(passed).GPUs)
+	switch {
+	case usedA+wantA > quotaA && usedB+wantB <= quotaB:
+		return ruleNextJob
+	case usedA*quotaB == usedB*quotaA:
+		return ruleEqual
+	}
+	return ""
+}
+
+// usedAtStart is what a queue's own jobs run on when the scenario starts.
+func (c *kaiCase) usedAtStart(queue int) int64 {
+	used := int64(0)
+	for i := range c.Jobs {
+		for k := range c.Jobs[i].Tasks {
+			if t := &c.Jobs[i].Tasks[k]; t.running() && c.queue(c.Jobs[i].Queue) == queue {
+				used += milli(t.GPUs)
+			}
+		}
+	}
+	return used
+}
+
+// needsEviction reports whether the outcome needs that something is stopped or moved,
+// while the core ordered nothing of the kind: it says so itself, or the core started
+// nothing and there is no room for what should run.
+func (c *kaiCase) needsEviction(w *kaiWorld) bool {
+	if len(w.stopped) > 0 {
+		return false
+	}
+	if loser, moved := c.evicted(); loser >= 0 || moved {
+		return true
+	}
+	more, fewer := c.apart(w)
+	if len(more) > 0 || len(fewer) == 0 || w.started() {
+		return false
+	}
+	return c.all(fewer, func(j int) bool {
+		reason := reasonOf(w.core, berth.JobID(c.Jobs[j].Name))
+		return reason != nil && slices.Contains(noRoom, reason.Code)
+	})
+}
+
+// started reports whether anything runs that did not when the scenario started.
+func (w *kaiWorld) started() bool {
+	return slices.ContainsFunc(w.c.Jobs, func(j kaiJob) bool {
+		out, before := w.outcome(w.c.job(j.Name)), 0
+		for k := range j.Tasks {
+			if j.Tasks[k].running() {
+				before++
+			}
+		}
+		return out.pods > before
+	})
+}
+
+// apart lists the jobs of which more pods run than expected, and fewer.
+func (c *kaiCase) apart(w *kaiWorld) (more, fewer []int) {
+	for i := range c.Expect {
+		j := c.job(c.Expect[i].Job)
+		out := w.outcome(j)
+		switch {
+		case out.pods > c.Expect[i].Running:
+			more = append(more, j)
+		case out.pods < c.Expect[i].Running:
+			fewer = append(fewer, j)
+		}
+	}
+	return more, fewer
+}
+
+func (c *kaiCase) all(jobs []int, test func(int) bool) bool {
+	return len(jobs) > 0 && !slices.ContainsFunc(jobs, func(j int) bool { return !test(j) })
+}
+
+// expected is what is expected of a job.
+func (c *kaiCase) expected(job int) *kaiExpect {
+	at := slices.IndexFunc(c.Expect, func(e kaiExpect) bool { return e.Job == c.Jobs[job].Name })
+	return &c.Expect[at]
+}
+
+// choosy reports whether a job needs only some of its sub-groups.
+func (s *kaiSubgroup) choosy() bool {
+	return s != nil && (s.MinSubGroup != nil && *s.MinSubGroup < len(s.Children) ||
+		slices.ContainsFunc(s.Children, func(c kaiSubgroup) bool { return c.choosy() }))
+}
+
+// sameButPlaces reports whether all is as expected but for the nodes, and no pod is
+// outside the domain that it should be in.
+func (c *kaiCase) sameButPlaces(w *kaiWorld) bool {
+	return !slices.ContainsFunc(c.Expect, func(e kaiExpect) bool {
+		e.Node = ""
+		out := w.outcome(c.job(e.Job))
+		return out.differs(&e, c) != ""
+	})
+}
+
+// places is how many GPUs are in use by node.
+func (w *kaiWorld) places() map[string]float64 {
+	on := map[string]float64{}
+	for i := range w.c.Expect {
+		out := w.outcome(w.c.job(w.c.Expect[i].Job))
+		for _, n := range out.nodes {
+			on[n] += out.gpus / float64(out.pods)
+		}
+	}
+	return on
+}
+
+// expectedPlaces is how many are with KAI, as far as the file says.
+func (c *kaiCase) expectedPlaces() map[string]float64 {
+	on := map[string]float64{}
+	for i := range c.Expect {
+		e := &c.Expect[i]
+		if e.Node != "" {
+			on[e.Node] += e.GPUs
+			continue
+		}
+		for _, n := range e.Nodes {
+			on[n] += e.GPUs / float64(len(e.Nodes))
+		}
+	}
+	return on
+}
+
+// broken sums the GPUs of the domains of all levels, nodes among them, of which a part
+// is used and a part is not: what is no more there for a gang that wants one whole.
+func (c *kaiCase) broken(on map[string]float64) int {
+	keys := []string{hostname}
+	if levels, err := c.levels(); err == nil {
+		keys = append(keys, levels...)
+	}
+	total := 0
+	for _, key := range keys {
+		gpus, used := map[string]int{}, map[string]float64{}
+		for i := range c.Nodes {
+			n := &c.Nodes[i]
+			gpus[n.domain(key)] += n.GPUs
+			used[n.domain(key)] += on[n.Name]
+		}
+		for domain, all := range gpus {
+			if used[domain] > 1e-6 && used[domain] < float64(all)-1e-6 {
+				total += all
+			}
+		}
+	}
+	return total
+}

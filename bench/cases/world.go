@@ -1,0 +1,86 @@
+package cases
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+)
+
+// A world carries a core's orders out: every one of them at once, and without a
+// failure.
+type world struct {
+	core *berth.Core
+	now  berth.Time
+	// running are the members that run, by job.
+	running map[berth.JobID]map[berth.MemberRef]berth.MemberPlacement
+	// stopped are the jobs of which something that ran was ordered to stop.
+	stopped map[berth.JobID]bool
+	// before is called before every pass, if it is set.
+	before func() error
+}
+
+// maxPasses bounds the passes of a round.
+const maxPasses = 32
+
+func newWorld(core *berth.Core) *world {
+	return &world{
+		core: core, stopped: map[berth.JobID]bool{},
+		running: map[berth.JobID]map[berth.MemberRef]berth.MemberPlacement{},
+	}
+}
+
+// observe notes what runs before the first round.
+func (w *world) observe(id berth.JobID, members []berth.MemberPlacement) {
+	if w.running[id] == nil {
+		w.running[id] = map[berth.MemberRef]berth.MemberPlacement{}
+	}
+	for _, m := range members {
+		w.running[id][m.Ref()] = m
+	}
+}
+
+// round is a minute in which the core gives orders until it has none. It reports whether
+// it had any.
+func (w *world) round() (ordered bool, err error) {
+	w.now += berth.Time(berth.Minute)
+	for range maxPasses {
+		if w.before != nil {
+			if err := w.before(); err != nil {
+				return ordered, err
+			}
+		}
+		actions, err := w.core.Schedule(w.now)
+		if err != nil {
+			return ordered, err
+		}
+		if len(actions) == 0 {
+			return ordered, nil
+		}
+		ordered = true
+		for _, action := range actions {
+			if err := w.carryOut(action); err != nil {
+				return ordered, err
+			}
+		}
+		w.now += berth.Time(berth.Second)
+	}
+	return ordered, fmt.Errorf("after %d passes there are still orders", maxPasses)
+}
+
+// carryOut does what is ordered and reports it done.
+func (w *world) carryOut(action berth.Action) error {
+	order := action.Header()
+	switch a := action.(type) {
+	case berth.Bind:
+		w.observe(order.Job, a.Members)
+	case berth.Release:
+		w.stopped[order.Job] = true
+		for _, m := range a.Members {
+			delete(w.running[order.Job], m.Ref())
+		}
+	}
+	if order.Deadline == 0 { // no report is expected
+		return nil
+	}
+	return w.core.Apply(w.now, berth.ActionReported{Action: order.ID, Outcome: berth.Done})
+}
