@@ -69,6 +69,10 @@ func (c *Core) apply(e Event) *Error {
 		return c.memberFailed(e)
 	case ActionReported:
 		return c.actionReported(e)
+	case ActivityReported:
+		return c.activityReported(e)
+	case LedgerSettled:
+		return c.ledgerSettled(e)
 	case PolicyChanged:
 		return c.policyChanged(e)
 	default: // a pointer to an event, say
@@ -83,6 +87,10 @@ func (c *Core) policyChanged(e PolicyChanged) *Error {
 	policy := e.Policy.withDefaults()
 	if err := c.checkRegeometry(&policy); err != nil {
 		return err.in("policy")
+	}
+	if policy.UsageHalfLife != c.config.Policy.UsageHalfLife {
+		c.tick()
+		must(c.quota.SetHalfLife(int64(policy.UsageHalfLife)))
 	}
 	c.config.Policy = policy
 	c.nextReserve = c.now

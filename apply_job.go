@@ -26,6 +26,10 @@ func (c *Core) queueSet(e QueueSet) *Error {
 		return quotaError(err)
 	}
 	c.ensureQueue(i)
+	if c.ledger != nil && !c.restoring {
+		c.tick()
+		c.ledger.Follow(c.quota, i) // its guarantee may have changed
+	}
 	c.quotaFreed = true
 	c.backfillDue = c.backfillDue || len(c.windows) > 0
 	c.changed()

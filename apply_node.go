@@ -61,6 +61,7 @@ func (c *Core) nodeUpdated(e NodeUpdated) *Error {
 	for g := range spec.GPUs {
 		c.settleGPU(n, g)
 	}
+	c.recount(n, n.capacityNow())
 	must(c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB))
 	c.spoil(n) // what counts on the node counts on it as it was
 	c.freed(n)
@@ -135,6 +136,7 @@ func (c *Core) restoreCordon(old *node) {
 func (c *Core) cordon(n *node, cordoned bool, reason string) {
 	n.cordoned, n.reason = cordoned, reason
 	c.fleet.SetSchedulable(n.index, !cordoned)
+	c.recount(n, n.capacityNow())
 }
 
 func (c *Core) nodeCordoned(e NodeCordoned) *Error {
@@ -202,6 +204,7 @@ func (c *Core) gpuFailed(e GPUFailed) *Error {
 		n.gpus[e.GPU].unknown = true
 	}
 	c.settleGPU(n, e.GPU)
+	c.recount(n, n.capacityNow())
 	hit := c.lose(n, func(m *member) bool { return GPUSet(m.hold.GPUs).Has(e.GPU) })
 	c.lessen()
 	c.settleAll(hit, Cause{CauseHardwareLost, detail(fmt.Sprintf("GPU %d of node %s failed", e.GPU, e.Node), e.Reason)})
@@ -215,6 +218,7 @@ func (c *Core) gpuRepaired(e GPURepaired) *Error {
 	}
 	n.spec.GPUs[e.GPU].Failed = false
 	c.settleGPU(n, e.GPU)
+	c.recount(n, n.capacityNow())
 	c.freed(n)
 	c.grew()
 	return nil

@@ -40,6 +40,8 @@ type eventJSON struct {
 	JobFinished        *JobFinished        `json:"jobFinished,omitempty"`
 	MemberFailed       *MemberFailed       `json:"memberFailed,omitempty"`
 	ActionReported     *ActionReported     `json:"actionReported,omitempty"`
+	ActivityReported   *ActivityReported   `json:"activityReported,omitempty"`
+	LedgerSettled      *LedgerSettled      `json:"ledgerSettled,omitempty"`
 	PolicyChanged      *PolicyChanged      `json:"policyChanged,omitempty"`
 }
 
@@ -153,6 +155,10 @@ func wrapEvent(e Event) (w eventJSON, ok bool) {
 		w.MemberFailed = &e
 	case ActionReported:
 		w.ActionReported = &e
+	case ActivityReported:
+		w.ActivityReported = &e
+	case LedgerSettled:
+		w.LedgerSettled = &e
 	case PolicyChanged:
 		w.PolicyChanged = &e
 	default:
@@ -184,6 +190,8 @@ func unwrapEvent(w *eventJSON) (e Event, n int) {
 	take(&e, &n, w.JobFinished)
 	take(&e, &n, w.MemberFailed)
 	take(&e, &n, w.ActionReported)
+	take(&e, &n, w.ActivityReported)
+	take(&e, &n, w.LedgerSettled)
 	take(&e, &n, w.PolicyChanged)
 	return e, n
 }

@@ -3,6 +3,8 @@ package berth
 import (
 	"fmt"
 	"slices"
+
+	"github.com/berth-sched/berth/quota"
 )
 
 // A Config is what a core is made with. Only the policy changes later, by
@@ -19,6 +21,9 @@ type Config struct {
 	Limits Limits `json:"limits,omitzero"`
 	// Policy is how the core decides.
 	Policy Policy `json:"policy,omitzero"`
+	// Ledger keeps account of GPU time, for chargeback: see Core.Ledger. It grows with
+	// the queues, classes, products and tenants that used GPUs, until LedgerSettled.
+	Ledger bool `json:"ledger,omitempty"`
 }
 
 // A Fabric says what the links of a fleet are like: which levels have a meaning
@@ -103,6 +108,11 @@ type Policy struct {
 	// BackfillBudget bounds how many waiting jobs one pass tries on reserved nodes;
 	// default 200.
 	BackfillBudget int `json:"backfillBudget,omitempty"`
+
+	// UsageHalfLife is after how long what a queue used above its guarantee counts half.
+	// It stands back for it: its weight counts less, down to a sixteenth, against
+	// queues that used less. Zero: the past does not count.
+	UsageHalfLife Duration `json:"usageHalfLife,omitempty"`
 
 	// RepartitionTimeout is how long a Repartition may go unreported; default
 	// 5 minutes.
@@ -268,10 +278,14 @@ func (p *Policy) check() *Error {
 		{"reservationTimeout", p.ReservationTimeout},
 		{"assumedRuntime", p.AssumedRuntime},
 		{"repartitionTimeout", p.RepartitionTimeout},
+		{"usageHalfLife", p.UsageHalfLife},
 	} {
 		if err := checkSpan(f.value); err != nil {
 			return err.in(f.name)
 		}
+	}
+	if p.UsageHalfLife > quota.MaxHalfLife {
+		return refuse(ErrLimit, "usageHalfLife", fmt.Sprintf("%v exceeds %v", p.UsageHalfLife, Duration(quota.MaxHalfLife)))
 	}
 	if p.ReleaseAttempts < 0 || p.ReleaseAttempts > maxOrdinal {
 		return refuse(ErrInvalid, "releaseAttempts", fmt.Sprintf("%d is outside 0..%d", p.ReleaseAttempts, maxOrdinal))

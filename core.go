@@ -45,7 +45,10 @@ type Core struct {
 	graphs   graphTable
 
 	quota  *quota.Tree
-	queues []*queue // by quota.Index; nil where vacant
+	ledger *quota.Ledger // nil: none is kept
+	// restoring: charges are those of before, and no time passes.
+	restoring bool
+	queues    []*queue // by quota.Index; nil where vacant
 
 	jobs     map[JobID]*job
 	replicas int // of all jobs
@@ -159,6 +162,10 @@ func New(config Config) (*Core, error) {
 		nextReserve: never,
 		nextReshape: never,
 	}
+	if config.Ledger {
+		c.ledger = &quota.Ledger{}
+	}
+	must(c.quota.SetHalfLife(int64(config.Policy.UsageHalfLife)))
 	c.demand = make([]int, fleet.Tree().NodeLevel()+1)
 	c.ensureQueue(quota.Root)
 	return c, nil

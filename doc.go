@@ -126,8 +126,17 @@
 //
 // Queues form a tree (package quota). A limit is never exceeded at any level. A
 // queue under its guarantee is served before any other; among the rest the one
-// with the least use for its weight goes first. Within a queue: the higher
-// [Class], the higher priority, the longer wait, the smaller ID.
+// with the higher priority, and then with the least use for its weight, goes first.
+// With Policy.UsageHalfLife, a queue that had more than it is entitled to of late
+// counts with less of its weight. Within a queue: the higher [Class], the higher
+// priority, the longer wait, the smaller ID.
+//
+// Idle capacity is lent: a queue may use more than its guarantee, up to its limit and
+// its borrowing limit, as far as others lend. What a queue does not lend of its
+// guarantee stays free for it, of what the fleet has: the sound GPUs and the hosts of
+// nodes that take work. Nothing that runs is stopped for its owner yet.
+//
+// With Config.Ledger the core keeps account of GPU time: see [Core.Ledger].
 //
 // # Placement
 //

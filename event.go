@@ -186,6 +186,20 @@ type ActionReported struct {
 	Reason  string      `json:"reason,omitempty"`
 }
 
+// ActivityReported tells how busy the GPUs of a replica are, as measured: the part of the
+// time in which they work, such as SM activity, in thousandths. It holds until the next
+// report, or the end of that life, and counts in the ledger alone.
+type ActivityReported struct {
+	Job         JobID       `json:"job"`
+	Replica     int         `json:"replica,omitempty"`
+	Incarnation Incarnation `json:"incarnation"`
+	ActiveMilli int         `json:"activeMilli"`
+}
+
+// LedgerSettled drops what the ledger has of accounts under which nothing is in use, and
+// of queues that use nothing: they were billed.
+type LedgerSettled struct{}
+
 // PolicyChanged replaces the whole policy from now on: fields that are zero get
 // the defaults of this package, not those of Config. A pool cannot become per claim, or
 // cease to be, while a Repartition is out there that has to do with instances.
@@ -214,6 +228,8 @@ func (JobCancelled) Kind() string       { return "jobCancelled" }
 func (JobFinished) Kind() string        { return "jobFinished" }
 func (MemberFailed) Kind() string       { return "memberFailed" }
 func (ActionReported) Kind() string     { return "actionReported" }
+func (ActivityReported) Kind() string   { return "activityReported" }
+func (LedgerSettled) Kind() string      { return "ledgerSettled" }
 func (PolicyChanged) Kind() string      { return "policyChanged" }
 
 func (NodeJoined) event()         {}
@@ -237,4 +253,6 @@ func (JobCancelled) event()       {}
 func (JobFinished) event()        {}
 func (MemberFailed) event()       {}
 func (ActionReported) event()     {}
+func (ActivityReported) event()   {}
+func (LedgerSettled) event()      {}
 func (PolicyChanged) event()      {}

@@ -16,6 +16,9 @@ type Explanation struct {
 	// Cancelled: the job is on its way out.
 	Cancelled bool                 `json:"cancelled,omitempty"`
 	Replicas  []ReplicaExplanation `json:"replicas"`
+	// Standing of the queue among its siblings, and of each queue above it, the widest
+	// first; nil if no replica waits.
+	Standing []QueueStanding `json:"standing,omitempty"`
 }
 
 // A ReplicaExplanation tells where one replica stands.
@@ -35,6 +38,9 @@ type ReplicaExplanation struct {
 	Fate *Fate `json:"fate,omitempty"`
 	// Order that is out about the replica; zero: none.
 	Order ActionID `json:"order,omitempty"`
+	// Position among those of its queue that wait, from 1, in the order of service; zero:
+	// it does not wait.
+	Position int `json:"position,omitempty"`
 	// Reason why it waits for a place, for a gang that runs short: why the first
 	// group that does has to wait; nil if it does not wait.
 	Reason *Reason `json:"reason,omitempty"`
@@ -136,9 +142,14 @@ func (c *Core) Explain(id JobID) (Explanation, error) {
 	}
 	out := Explanation{Job: id, Queue: j.spec.Queue, Class: j.spec.Class, Cancelled: j.cancelled}
 	reasons := map[*shape]Reason{}
+	positions := c.positions(j)
 	for _, rep := range j.replicas {
 		if rep != nil {
 			out.Replicas = append(out.Replicas, c.explainReplica(rep, reasons))
+			out.Replicas[len(out.Replicas)-1].Position = positions[rep]
+			if rep.entries != nil && out.Standing == nil {
+				out.Standing = c.standing(j.queue)
+			}
 		}
 	}
 	return out, nil
@@ -222,6 +233,23 @@ func (c *Core) quotaReason(limits []quota.Verdict) Reason {
 		queue, also := c.quota.Name(v.At), ""
 		if i > 0 {
 			also = ", and "
+		}
+		switch v.Kind {
+		case quota.LimitReached:
+		case quota.BorrowingReached:
+			reason.Text += fmt.Sprintf("%squeue %s uses %s of the %s that it is guaranteed or may borrow", also, queue, amount(v.Resource, v.Used), amount(v.Resource, v.Limit))
+			reason.Relax += fmt.Sprintf("%sa borrowing limit for queue %s that is %s higher", also, queue, amount(v.Resource, v.Used+v.Asked-v.Limit))
+			continue
+		case quota.CapacityKept:
+			of, kept := c.quota.KeptFor(v)
+			whose := ""
+			if of != quota.None {
+				whose = fmt.Sprintf(", %s of them for queue %s", amount(v.Resource, kept), c.quota.Name(of))
+			}
+			reason.Text += fmt.Sprintf("%sof %s, %s are used and %s kept for queues that do not lend them%s",
+				also, amount(v.Resource, v.Limit), amount(v.Resource, v.Used), amount(v.Resource, v.Kept), whose)
+			reason.Relax += fmt.Sprintf("%slending limits that are %s higher", also, amount(v.Resource, v.Used+v.Asked+v.Kept-v.Limit))
+			continue
 		}
 		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, amount(v.Resource, v.Used), amount(v.Resource, v.Limit))
 		reason.Relax += fmt.Sprintf("%sa limit of %s for queue %s", also, amount(v.Resource, v.Used+v.Asked), queue)

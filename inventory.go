@@ -22,6 +22,7 @@ type node struct {
 	geometry Geometry
 	base     []mig.ProfileName // geometry.Layout in order
 	gpus     []gpuState
+	capacity capacity // that it adds to the fleet
 	cordoned bool
 	reason   string // why it is cordoned
 	// windows the node is in, in order of name. The list is never changed, but
@@ -273,6 +274,7 @@ func (c *Core) addNode(spec Node) *Error {
 		c.divide(n, g)
 		c.settleGPU(n, g)
 	}
+	c.recount(n, n.capacityNow())
 	return nil
 }
 
@@ -313,6 +315,7 @@ func (c *Core) removeNode(n *node) {
 	for _, w := range n.windows {
 		w.remove(n)
 	}
+	c.recount(n, capacity{})
 	c.dropRepartitions(n)
 	for g := range n.gpus {
 		c.lapse(n, g)

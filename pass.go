@@ -20,6 +20,7 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 		return nil, c.clockError("schedule", now)
 	}
 	c.now = now
+	c.tick()
 	c.expire()
 	c.mend()
 	c.rank()

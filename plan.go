@@ -39,12 +39,19 @@ func (c *Core) endIfPlaced(rep *replica) Time {
 	switch {
 	case !ends:
 		return never
-	case rep.state == Running && rep.endsAt != 0 && rep.endsAt <= c.now: // it is late
-		return c.expectedEnd(rep)
 	case rep.state == Running:
-		return rep.started.Add(length)
+		return c.notYet(rep.started.Add(length))
 	}
 	return c.now.Add(length)
+}
+
+// notYet is an end that was expected or, if that is past, as long again from now as it is
+// late.
+func (c *Core) notYet(end Time) Time {
+	if end > c.now {
+		return end
+	}
+	return c.now.Add(max(c.now.Sub(end), Minute))
 }
 
 // setEnd enters the end expected of a replica; never: none.
@@ -62,13 +69,10 @@ func (c *Core) setEnd(rep *replica, at Time) {
 // expectedEnd is when a replica that holds something is expected to end: of one that
 // should have ended already, in as long again as it is late.
 func (c *Core) expectedEnd(rep *replica) Time {
-	switch {
-	case rep.endsAt == 0:
+	if rep.endsAt == 0 {
 		return never
-	case rep.endsAt > c.now:
-		return rep.endsAt
 	}
-	return c.now.Add(max(c.now.Sub(rep.endsAt), Minute))
+	return c.notYet(rep.endsAt)
 }
 
 // plan finds the first instant at which a request is expected to fit, and where. It

@@ -57,6 +57,8 @@ type replica struct {
 	imagined bool
 	// exclusive has the domains that a gang has for itself.
 	exclusive *window
+	// activeMilli is how busy its GPUs are, as was reported last.
+	activeMilli int64
 	// attempts counts the failed Binds since the replica last ran, repairs the
 	// repairs of this life.
 	attempts, repairs int
@@ -215,7 +217,7 @@ func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {
 	rep.members[flat] = member{state: state, hold: hold, node: n, slot: len(n.members)}
 	n.members = append(n.members, memberAt{rep, flat})
 	c.settleGPUs(n, &hold)
-	must(c.quota.Charge(rep.job.queue, chargeOf(&hold, n)))
+	c.charge(rep, &hold, n, 1)
 	if hold.Share.Milli > 0 {
 		c.owners.uses[hold.Share.Owner]++
 	}
@@ -238,7 +240,7 @@ func (c *Core) yield(rep *replica, flat int, state memberState) {
 	n.members[m.slot] = last
 	last.rep.members[last.index].slot = m.slot
 	n.members = n.members[:len(n.members)-1]
-	must(c.quota.Discharge(rep.job.queue, chargeOf(&m.hold, n)))
+	c.charge(rep, &m.hold, n, -1)
 	c.owners.releaseShare(m.hold.Share)
 	rep.members[flat] = member{state: state}
 	c.settleGPUs(n, &m.hold)
@@ -398,6 +400,7 @@ func (c *Core) holdsNothing(rep *replica) {
 		c.grew() // no plan has imagined that
 	}
 	c.setEnd(rep, never)
+	rep.activeMilli = 0
 	if i := slices.Index(c.stalled, rep); i >= 0 {
 		rep.stalled = false
 		c.stalled = slices.Delete(c.stalled, i, i+1)

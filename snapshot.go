@@ -27,6 +27,10 @@ type snapshot struct {
 	// QuotaFreed, and Freed of a node: the next pass looks at what it could help.
 	QuotaFreed bool `json:"quotaFreed,omitempty"`
 
+	// Past use of queues, and GPU time.
+	Past   *quota.Past        `json:"past,omitempty"`
+	Ledger *quota.LedgerState `json:"ledger,omitempty"`
+
 	Tables []savedTable `json:"tables,omitempty"`
 	Pools  []savedPool  `json:"pools,omitempty"`
 	// When to look again at what is in demand, and for GPUs to change.
@@ -93,6 +97,7 @@ type savedReplica struct {
 	Fresh     []int        `json:"fresh,omitempty"`
 	EndsAt    Time         `json:"endsAt,omitempty"`
 	Reserved  *savedWindow `json:"reserved,omitempty"`
+	Active    int64        `json:"activeMilli,omitempty"`
 	ReserveAt Time         `json:"reserveAt,omitempty"`
 	Stalled   bool         `json:"stalled,omitempty"`
 	Hopeless  bool         `json:"hopeless,omitempty"`
@@ -122,6 +127,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 		NextReserve: c.nextReserve, BackfillDue: c.backfillDue, Lessened: c.lessened,
 		Tables: c.saveTables(), Pools: c.savePools(), NextRank: c.nextRank, NextReshape: c.nextReshape,
 	}
+	c.savePast(&s)
 	for _, w := range c.windows {
 		if w.advance != nil {
 			saved := savedReservation{Reservation: *w.advance}
@@ -182,7 +188,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, ReadyAt: rep.readyAt,
 		Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
-		Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
+		Active: rep.activeMilli, Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
 		Looked: rep.looked != 0 && rep.looked == c.turns,
 		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled, Hopeless: rep.hopeless,
 	}
@@ -245,12 +251,12 @@ func restore(b []byte, tables map[string]*table) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.lender = tables
+	c.lender, c.restoring = tables, true
 	if err := c.restore(&s); err != nil {
 		err.Event = "snapshot"
 		return nil, err
 	}
-	c.lender = nil
+	c.lender, c.restoring = nil, false
 	return c, nil
 }
 
@@ -304,7 +310,7 @@ func (c *Core) restore(s *snapshot) *Error {
 	c.nextRank, c.nextReshape = s.NextRank, s.NextReshape
 	c.restoreLooked(s.Jobs)
 	c.totals = s.Totals
-	return nil
+	return c.restorePast(s)
 }
 
 func (c *Core) restoreNode(s *savedNode) *Error {
@@ -369,6 +375,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	rep.created, rep.pendingSince, rep.started, rep.readyAt = s.Created, s.PendingSince, s.Started, s.ReadyAt
 	rep.attempts, rep.repairs, rep.avoid = s.Attempts, s.Repairs, s.Avoid
 	rep.cause, rep.attempt, rep.gone, rep.backoff = s.Cause, s.Attempt, s.Gone, s.Backoff
+	rep.activeMilli = min(max(s.Active, 0), 1000)
 	if rep.state != Pending {
 		rep.members = make([]member, j.members())
 	}

@@ -40,7 +40,7 @@ func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 func (g *generator) config() berth.Config {
 	g.levels = one(g, nil, []string{"leaf"}, []string{"spine", "leaf"})
-	config := berth.Config{Levels: g.levels, Policy: g.policy()}
+	config := berth.Config{Levels: g.levels, Policy: g.policy(), Ledger: g.chance(30)}
 	if len(g.levels) > 0 && g.chance(60) {
 		g.rails = one(g, g.levels...)
 		config.Fabric.RailLevel = g.rails
@@ -64,6 +64,7 @@ func (g *generator) policy() berth.Policy {
 		AssumedRuntime:     one(g, 0, 5*berth.Minute, 20*berth.Minute),
 		BackfillBudget:     one(g, 0, 0, 1),
 
+		UsageHalfLife:      one(g, 0, 0, 5*berth.Minute, berth.Hour),
 		RepartitionTimeout: one(g, 0, 20*berth.Second, berth.Minute),
 		Geometry:           g.geometry(),
 	}

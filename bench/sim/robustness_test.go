@@ -169,6 +169,12 @@ func TestR3_NothingIsLeftBehind(t *testing.T) {
 		_, err := core.Schedule(core.Now() + berth.Time(berth.Hour)) // for so long rates are remembered
 		require.NoError(t, err)
 		require.NoError(t, core.Check())
+		policy := core.Config().Policy // what is past is forgotten if it need not be remembered
+		policy.UsageHalfLife = 0
+		require.NoError(t, core.Apply(core.Now(), berth.PolicyChanged{Policy: policy}))
+		if core.Config().Ledger {
+			require.NoError(t, core.Apply(core.Now(), berth.LedgerSettled{}))
+		}
 		empty := fresh(t, core.Config())
 		for i := range r.log { // tables stay
 			if e, ok := r.log[i].event.(berth.MIGTableSet); ok && r.log[i].refused == nil {

@@ -1,0 +1,96 @@
+package berth
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth/quota"
+)
+
+// A QueueStanding is where a queue stands among its siblings in the order of service,
+// with the numbers that decide it. GPU amounts are in thousandths of a GPU.
+type QueueStanding struct {
+	Queue QueueID `json:"queue"`
+	// Position among the siblings that have something that may be tried, from 1, and
+	// how many these are; zero where the queue has nothing.
+	Position int `json:"position,omitempty"`
+	Of       int `json:"of,omitempty"`
+	// Owed: it, or a queue below it, is under its guarantee. Those come first.
+	Owed bool `json:"owed"`
+	// Priority among siblings comes next.
+	Priority int32 `json:"priority,omitempty"`
+	// Used, how much of it is covered by guarantees, and what is guaranteed.
+	UsedMilli       int64 `json:"usedMilli"`
+	CoveredMilli    int64 `json:"coveredMilli,omitempty"`
+	GuaranteedMilli int64 `json:"guaranteedMilli,omitempty"`
+	// Weight, of which so many thousandths count, for what was used of late; and that
+	// use, on average.
+	Weight       int64 `json:"weight"`
+	TiltMilli    int64 `json:"tiltMilli"`
+	AverageMilli int64 `json:"averageMilli,omitempty"`
+}
+
+// standing tells where a queue and those above it stand, the widest first.
+func (c *Core) standing(i quota.Index) []QueueStanding {
+	var list []QueueStanding
+	for _, s := range c.quota.Standing(nil, i) {
+		list = append(list, QueueStanding{
+			Queue: QueueID(c.quota.Name(s.Queue)), Position: s.Position, Of: s.Of, Owed: s.Owed, Priority: s.Priority,
+			UsedMilli: s.Used, CoveredMilli: s.Covered, GuaranteedMilli: s.Guaranteed,
+			Weight: s.Weight, TiltMilli: int64(s.Tilt) * 1000 / 4096, AverageMilli: s.Average,
+		})
+	}
+	return list
+}
+
+// positions tells where the replicas of a job that wait for a place stand among all that
+// wait in their queue, from 1. O((what waits in the queue) x log replicas).
+func (c *Core) positions(j *job) map[*replica]int {
+	var own []*entry
+	for _, rep := range j.replicas {
+		if rep != nil && rep.entries != nil {
+			own = append(own, rep.entries[0])
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	slices.SortFunc(own, compareEntries)
+	before := make([]int, len(own)) // others between it and the one before it
+	for _, s := range c.shapesOf(j.queue) {
+		for _, e := range c.queues[j.queue].buckets[s].entries.Items() {
+			if at, _ := slices.BinarySearchFunc(own, e, compareEntries); e.rep.job != j && at < len(own) {
+				before[at]++
+			}
+		}
+	}
+	list := make(map[*replica]int, len(own))
+	for i, sum := 0, 0; i < len(own); i++ {
+		sum += before[i] + 1
+		list[own[i].rep] = sum
+	}
+	return list
+}
+
+// shapesOf lists what is waited for in a queue, in no order that matters.
+func (c *Core) shapesOf(i quota.Index) []*shape {
+	var list []*shape
+	seen := map[*shape]bool{}
+	add := func(b *bucket) {
+		if b.queue.index == i && !seen[b.shape] {
+			seen[b.shape] = true
+			list = append(list, b.shape)
+		}
+	}
+	for _, s := range c.blocked {
+		for _, b := range s.buckets {
+			add(b)
+		}
+	}
+	for _, b := range c.quotaBlocked {
+		add(b)
+	}
+	for _, b := range c.queues[i].ready.Items() {
+		add(b)
+	}
+	return list
+}
