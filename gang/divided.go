@@ -58,15 +58,7 @@ func (f *Fleet) comparePart(a, b partKey) int {
 	if d := a.compare(b.lot); d != 0 {
 		return d
 	}
-	switch {
-	case a.node == b.node:
-		return cmp.Compare(a.gpu, b.gpu)
-	case a.node < 0:
-		return -1
-	case b.node < 0:
-		return 1
-	}
-	return f.tree.Compare(a.node, b.node)
+	return f.compareGPUs(a.node, a.gpu, b.node, b.gpu)
 }
 
 // lotOf is the lot of a divided GPU.

@@ -24,15 +24,20 @@ func (f *Fleet) compareShares(a, b shareKey) int {
 	if d := cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.left, b.left)); d != 0 {
 		return d
 	}
+	return f.compareGPUs(a.node, a.gpu, b.node, b.gpu)
+}
+
+// compareGPUs orders GPUs by name of the node and index; node -1 is before all nodes.
+func (f *Fleet) compareGPUs(a topology.Node, i int32, b topology.Node, j int32) int {
 	switch {
-	case a.node == b.node:
-		return cmp.Compare(a.gpu, b.gpu)
-	case a.node < 0:
+	case a == b:
+		return cmp.Compare(i, j)
+	case a < 0:
 		return -1
-	case b.node < 0:
+	case b < 0:
 		return 1
 	}
-	return f.tree.Compare(a.node, b.node)
+	return f.tree.Compare(a, b)
 }
 
 // keyOf returns the index entry of a GPU, and whether it has one.
