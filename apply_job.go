@@ -27,7 +27,7 @@ func (c *Core) queueSet(e QueueSet) *Error {
 	}
 	c.ensureQueue(i)
 	if c.ledger != nil && !c.restoring {
-		c.tick()
+		c.tickLedger()
 		c.ledger.Follow(c.quota, i) // its guarantee may have changed
 	}
 	c.quotaFreed = true
@@ -48,6 +48,9 @@ func (c *Core) queueRemoved(e QueueRemoved) *Error {
 		return quotaError(err)
 	}
 	c.queues[i] = nil
+	c.quotaFreed = true // what it did not lend
+	c.backfillDue = c.backfillDue || len(c.windows) > 0
+	c.changed()
 	return nil
 }
 

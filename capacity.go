@@ -1,6 +1,8 @@
 package berth
 
 import (
+	"slices"
+
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -45,26 +47,45 @@ func (c *Core) recount(n *node, now capacity) {
 	}
 }
 
-// addCapacity changes what there is of a resource. Of what there is none, nothing is
-// known, so that the tree forgets a product with its last GPU.
+// addCapacity changes what there is of a resource. The quota tree is told before it is
+// asked next; of a product that is gone at once, so that it forgets the name.
 func (c *Core) addCapacity(r quota.Resource, change int64) {
 	if change == 0 {
 		return
 	}
-	total, known := c.quota.Capacity(r)
-	if !known {
-		total = 0
+	c.capacities[r] += change
+	if !slices.Contains(c.untold, r) {
+		c.untold = append(c.untold, r)
 	}
-	if total += change; total == 0 {
-		total = quota.UnknownCapacity
+	if c.capacities[r] == 0 {
+		delete(c.capacities, r)
+		c.tellCapacity()
 	}
-	must(c.quota.SetCapacity(r, total))
+}
+
+// tellCapacity tells the quota tree what has changed of what the fleet has. Of what there
+// is none, nothing is known.
+func (c *Core) tellCapacity() {
+	slices.Sort(c.untold)
+	for _, r := range c.untold {
+		total, some := c.capacities[r]
+		if total = min(total, quota.MaxAmount); !some {
+			total = quota.UnknownCapacity
+		}
+		if told, known := c.quota.Capacity(r); known != some || told != total && known {
+			must(c.quota.SetCapacity(r, total))
+		}
+	}
+	c.untold = c.untold[:0]
 }
 
 // tick sets the clocks of the quota tree and of the ledger.
 func (c *Core) tick() {
 	if c.restoring {
 		return // what it remembers comes at the end
+	}
+	if len(c.untold) > 0 {
+		c.tellCapacity()
 	}
 	now := min(int64(c.now), quota.MaxTime)
 	if c.quota.Now() != now {

@@ -46,6 +46,9 @@ type Core struct {
 
 	quota  *quota.Tree
 	ledger *quota.Ledger // nil: none is kept
+	// capacities is what the fleet has, and untold of what the tree does not know yet.
+	capacities map[quota.Resource]int64
+	untold     []quota.Resource
 	// restoring: charges are those of before, and no time passes.
 	restoring bool
 	queues    []*queue // by quota.Index; nil where vacant
@@ -158,6 +161,7 @@ func New(config Config) (*Core, error) {
 		tables:       map[string]*table{},
 		repartitions: map[ActionID]*repartition{},
 		pools:        map[string]*pool{},
+		capacities:   map[quota.Resource]int64{},
 
 		nextReserve: never,
 		nextReshape: never,

@@ -140,6 +140,7 @@ func (c *Core) Explain(id JobID) (Explanation, error) {
 	if j == nil {
 		return Explanation{}, &Error{Event: "explain", Field: "job", Kind: ErrUnknown, Reason: fmt.Sprintf("job %q is not known", id)}
 	}
+	c.tellCapacity()
 	out := Explanation{Job: id, Queue: j.spec.Queue, Class: j.spec.Class, Cancelled: j.cancelled}
 	reasons := map[*shape]Reason{}
 	positions := c.positions(j)
@@ -196,7 +197,7 @@ func (c *Core) reason(e *entry) Reason {
 	limits := c.limitsInTheWay(b)
 	switch {
 	case len(limits) > 0:
-		return c.quotaReason(limits)
+		return c.quotaReason(b.queue.index, limits)
 	case b.shape.blockedAt >= 0:
 		return c.capacityReason(e)
 	case b.quotaSlot >= 0 && !c.mayWake():
@@ -227,7 +228,7 @@ func (c *Core) limitsInTheWay(b *bucket) []quota.Verdict {
 	return list
 }
 
-func (c *Core) quotaReason(limits []quota.Verdict) Reason {
+func (c *Core) quotaReason(asks quota.Index, limits []quota.Verdict) Reason {
 	reason := Reason{Code: ReasonQuota}
 	for i, v := range limits {
 		queue, also := c.quota.Name(v.At), ""
@@ -243,7 +244,7 @@ func (c *Core) quotaReason(limits []quota.Verdict) Reason {
 		case quota.CapacityKept:
 			of, kept := c.quota.KeptFor(v)
 			whose := ""
-			if of != quota.None {
+			if of != quota.None && !c.below(asks, of) { // what is kept for itself it would have used
 				whose = fmt.Sprintf(", %s of them for queue %s", amount(v.Resource, kept), c.quota.Name(of))
 			}
 			reason.Text += fmt.Sprintf("%sof %s, %s are used and %s kept for queues that do not lend them%s",

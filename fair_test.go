@@ -3,6 +3,7 @@ package berth_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -197,4 +198,49 @@ func TestExplainTellsTheStanding(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, e.Replicas[0].Position)
 	require.Nil(t, e.Standing)
+}
+
+// The largest hosts that a fleet may have add up to more than a quota tree counts, and
+// that is no reason to fall over.
+func TestAFleetOfTheLargestHosts(t *testing.T) {
+	d := newDivided(t, berth.Geometry{})
+	for i := range 300 {
+		d.tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(fmt.Sprint("n", i)), CPUMilli: 1 << 32, MemoryMiB: 1 << 32}})
+	}
+	d.pass()
+	for i := range 299 {
+		d.tell(berth.NodeLost{Node: berth.NodeID(fmt.Sprint("n", i))})
+	}
+	d.pass()
+}
+
+// When a queue goes, what it did not lend is there for others at once.
+func TestARemovedQueueKeepsNothing(t *testing.T) {
+	d := shared(t, berth.Config{}, func(_, b *quota.Queue) { b.LendingLimit = gpuMilli(0) })
+	for i := range 8 {
+		d.of("a", berth.JobID(fmt.Sprint("a", i)), 1)
+	}
+	require.Len(t, d.pass(), 4)
+	d.tell(berth.QueueRemoved{Queue: "b"})
+	require.Len(t, d.pass(), 4)
+}
+
+// A snapshot whose ledger or past is not that of what is held is refused.
+func TestAForgedPastIsRefused(t *testing.T) {
+	d := shared(t, berth.Config{Ledger: true, Policy: berth.Policy{UsageHalfLife: berth.Hour}}, func(_, _ *quota.Queue) {})
+	d.of("a", "a0", 6)
+	d.carryOut(d.pass())
+	d.now += 1000
+	b, err := d.Snapshot()
+	require.NoError(t, err)
+	for old, forged := range map[string]string{
+		`"guaranteed":{"rate":4000`: `"guaranteed":{"rate":1000`,
+		`"borrowed":{"rate":2000`:   `"borrowed":{"rate":0`,
+		`"allocated":{"rate":6000`:  `"allocated":{"rate":7000`,
+		`"halfLife":3600000`:        `"halfLife":6400000`,
+	} {
+		require.Contains(t, string(b), old)
+		_, err := berth.Restore([]byte(strings.ReplaceAll(string(b), old, forged)))
+		require.ErrorIs(t, err, berth.ErrInvalid, "%s", forged)
+	}
 }

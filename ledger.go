@@ -97,7 +97,7 @@ func (c *Core) activityReported(e ActivityReported) *Error {
 	if c.ledger == nil {
 		return nil
 	}
-	c.tick()
+	c.tickLedger()
 	for flat := range rep.members {
 		m := &rep.members[flat]
 		if !m.state.holds() {
@@ -115,7 +115,7 @@ func (c *Core) ledgerSettled(LedgerSettled) *Error {
 	if c.ledger == nil {
 		return refuse(ErrInvalid, "", "no ledger is kept: see Config.Ledger")
 	}
-	c.tick()
+	c.tickLedger()
 	for _, key := range c.ledger.Keys() {
 		c.ledger.Forget(key)
 	}
@@ -139,6 +139,10 @@ func (c *Core) savePast(s *snapshot) {
 }
 
 func (c *Core) restorePast(s *snapshot) *Error {
+	c.tellCapacity()
+	if (s.Past != nil) != (c.config.Policy.UsageHalfLife > 0) || s.Past != nil && s.Past.HalfLife != c.quota.HalfLife() {
+		return refuse(ErrInvalid, "past.halfLife", "is not that of the policy")
+	}
 	if s.Past != nil {
 		if s.Past.Now > int64(c.now) {
 			return refuse(ErrInvalid, "past.now", "is yet to come")
@@ -189,6 +193,28 @@ func (c *Core) restoreLedger(state *quota.LedgerState) *Error {
 	}
 	if booked != len(held) {
 		return refuse(ErrInvalid, "ledger.entries", "something that is held is missing")
+	}
+	following := 0
+	for _, q := range state.Queues {
+		covered, borrowed := int64(0), int64(0)
+		if i, known := c.quota.Lookup(q.Queue); known && q.Queue != "" {
+			covered = c.quota.Covered(i, quota.GPU)
+			borrowed = c.quota.Used(i, quota.GPU) - covered
+		}
+		if q.Guaranteed.Rate != covered || q.Borrowed.Rate != borrowed {
+			return refuse(ErrInvalid, "ledger.queues", fmt.Sprintf("the rates of %q are not those of what it uses", q.Queue))
+		}
+		if covered+borrowed > 0 {
+			following++
+		}
+	}
+	for _, name := range c.quota.Queues() {
+		if i, _ := c.quota.Lookup(name); c.quota.Used(i, quota.GPU) > 0 {
+			following--
+		}
+	}
+	if following != 0 {
+		return refuse(ErrInvalid, "ledger.queues", "a queue that uses something is missing, or comes twice")
 	}
 	c.ledger = ledger
 	return nil

@@ -60,9 +60,12 @@ func (c *Core) reserve() {
 		if c.spansNodes(e.bucket.shape) {
 			count = &large
 		}
+		var instead *replica
+		if *count >= most {
+			instead = c.lastReserved(e)
+		}
 		switch {
-		case e.slot < 0:
-		case *count >= most && !c.replaces(e):
+		case e.slot < 0, *count >= most && instead == nil:
 		case plans == 0:
 			c.nextReserve = c.now // the rest goes on in the next pass
 			return
@@ -70,7 +73,7 @@ func (c *Core) reserve() {
 			c.postpone(e.rep)
 		default:
 			plans--
-			if c.reserveFor(e) {
+			if c.reserveFor(e, instead) {
 				large, small = c.reservedGangs()
 			} else if !e.rep.hopeless {
 				e.rep.hopeless = true
@@ -80,9 +83,9 @@ func (c *Core) reserve() {
 	}
 }
 
-// replaces ends the reservation of the last gang of the kind of an entry, if that ranks
-// below it.
-func (c *Core) replaces(e *entry) bool {
+// lastReserved is the last gang with a reservation of the kind of an entry, if that ranks
+// below it; else nil.
+func (c *Core) lastReserved(e *entry) *replica {
 	large := c.spansNodes(e.bucket.shape)
 	var last *replica
 	for _, w := range c.windows {
@@ -92,10 +95,9 @@ func (c *Core) replaces(e *entry) bool {
 		}
 	}
 	if last == nil || !outranks(e.rep, last) {
-		return false
+		return nil
 	}
-	c.endWindow(last.reserved)
-	return true
+	return last
 }
 
 // isSingle reports whether a shape is one member with no more than a GPU, which cannot
@@ -213,12 +215,16 @@ func (c *Core) reservedGangs() (large, small int) {
 	return large, small
 }
 
-// reserveFor sets nodes aside for a gang, if it is expected ever to fit.
-func (c *Core) reserveFor(e *entry) bool {
+// reserveFor sets nodes aside for a gang, if it is expected ever to fit, and ends the
+// reservation in whose stead that is; nil: none.
+func (c *Core) reserveFor(e *entry, instead *replica) bool {
 	c.compile(e.bucket.shape)
 	at, nodes, ok := c.planAround(e)
 	if !ok || !c.roomToSetAside(nodes) {
 		return false
+	}
+	if instead != nil {
+		c.endWindow(instead.reserved)
 	}
 	w := gangWindow(e.rep)
 	w.from, w.until, w.nodes = at, at.Add(c.config.Policy.ReservationTimeout), nodes

@@ -255,6 +255,11 @@ func (c *Core) tryOffers(w *wish, offers []offer) bool {
 		if c.untouchable(o.node, o.gpu) || slices.Contains(limited, o.node.product) {
 			continue
 		}
+		now, ok := c.offer(w, o.node, o.gpu, &w.request.Groups[0].Claim)
+		if !ok {
+			continue // somebody was placed there since the list was made
+		}
+		*o = now
 		if at := max(w.paysAt(o.price, o.serves), c.changeable(o.node, o.gpu)); at > c.now {
 			w.later(at)
 			continue

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
 )
 
 // gpus checks what is kept of GPUs: that descriptions, orders, the fleet and the indexes
@@ -34,6 +35,9 @@ func (v *verifier) gpus() error {
 		}
 	}
 	v.timers += out
+	if err := v.capacities(); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
 		if t := c.tables[name]; t.nodes != nodes[t] {
 			return fmt.Errorf("table %s: %d nodes, counted %d", name, nodes[t], t.nodes)
@@ -46,6 +50,32 @@ func (v *verifier) gpus() error {
 	}
 	if dividing != c.dividing || pliable != c.pliable || out != len(c.repartitions) {
 		return fmt.Errorf("%d nodes may change (counted %d), %d orders about GPUs are out (counted %d)", pliable, c.pliable, out, len(c.repartitions))
+	}
+	return nil
+}
+
+// capacities checks that the fleet has what its nodes have.
+func (v *verifier) capacities() error {
+	want := map[quota.Resource]int64{}
+	for _, n := range v.c.nodes {
+		if n == nil {
+			continue
+		}
+		has := n.capacityNow()
+		if has != n.capacity {
+			return fmt.Errorf("node %s adds %v, counted as %v", n.spec.ID, has, n.capacity)
+		}
+		want[quota.GPU] += has.gpuMilli
+		want[quota.CPU] += has.cpu
+		want[quota.Memory] += has.memory
+		if has.product != "" {
+			want[quota.GPUOf(has.product)] += has.gpuMilli
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(want)) {
+		if v.c.capacities[r] != want[r] {
+			return fmt.Errorf("the fleet has %d of %s, counted %d", want[r], r, v.c.capacities[r])
+		}
 	}
 	return nil
 }
