@@ -207,6 +207,9 @@ func (c *Core) reshapeSingles(w wish) (placed bool, next Time) {
 		}
 		w = c.wishOf(e, request)
 		e.rep.reshapeAt, e.rep.payAt, e.rep.looked = c.now.Add(reshapeEvery), never, c.turns
+		if w.milli == 0 {
+			return true, never // all nodes for it were set aside since
+		}
 	}
 	if c.drainFor(&w) {
 		return placed, never

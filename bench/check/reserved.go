@@ -27,6 +27,9 @@ type reserved struct {
 	// gangs; trespasses are what is wrong about it unless a reservation ended in it.
 	passed     bool
 	trespasses []trespass
+	// ousted are the gangs on whose nodes something that ranks above them was placed in
+	// that pass: from then on the other nodes are free, and it may reserve anew.
+	ousted     map[gangKey]bool
 	spreadings []spreading
 }
 
@@ -41,7 +44,7 @@ func (r *reserved) outdated() { r.sure, r.passed, r.trespasses, r.spreadings = f
 
 // begin notes that a pass begins.
 func (r *reserved) begin() {
-	r.passed, r.trespasses, r.spreadings = r.sure, nil, nil
+	r.passed, r.trespasses, r.spreadings, r.ousted = r.sure, nil, nil, map[gangKey]bool{}
 	r.sure = false
 }
 
@@ -61,6 +64,8 @@ func (c *Checker) trespass(rep *replica, n *node) {
 			c.saw("backfilled onto the reservation of a gang")
 		case c.passes(rep, who):
 			c.saw("passed the reservation of a gang by rank")
+			c.ousted[who] = true
+		case c.ousted[who]:
 		default:
 			end, _ := c.ends(rep)
 			c.trespasses = append(c.trespasses, trespass{who, broken(Reservations,
