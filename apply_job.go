@@ -30,10 +30,15 @@ func (c *Core) queueSet(e QueueSet) *Error {
 		c.tickLedger()
 		c.ledger.Follow(c.quota, i) // its guarantee may have changed
 	}
+	c.quotaChanged()
+	return nil
+}
+
+// quotaChanged notes that queues may have more than before.
+func (c *Core) quotaChanged() {
 	c.quotaFreed = true
 	c.backfillDue = c.backfillDue || len(c.windows) > 0
 	c.changed()
-	return nil
 }
 
 func (c *Core) queueRemoved(e QueueRemoved) *Error {
@@ -48,9 +53,7 @@ func (c *Core) queueRemoved(e QueueRemoved) *Error {
 		return quotaError(err)
 	}
 	c.queues[i] = nil
-	c.quotaFreed = true // what it did not lend
-	c.backfillDue = c.backfillDue || len(c.windows) > 0
-	c.changed()
+	c.quotaChanged() // others may have what it did not lend
 	return nil
 }
 
@@ -272,15 +275,15 @@ func (c *Core) checkPlacement(cl *Claim, p *MemberPlacement) *Error {
 }
 
 // checkInstance refuses an instance that is not what the claim is for, or on a GPU that
-// is not divided. That a member runs tells the other modes.
+// is not divided. Between the other modes the GPU is in the one in which a member runs.
 func (n *node) checkInstance(cl *Claim, p *MemberPlacement) *Error {
 	told := p.Instance != (mig.Placement{})
 	if told != cl.instance() {
 		return refuse(ErrInvalid, "instance", fmt.Sprintf("told: %t; claimed: %t", told, cl.instance()))
 	}
 	for _, g := range p.GPUs.Indexes() {
-		switch s, mode := &n.gpus[g], n.spec.GPUs[g].Mode; {
-		case mode != cl.mode() && (s.order != nil || mode == ModeMIG || cl.instance()):
+		mode := n.spec.GPUs[g].Mode
+		if mode != cl.mode() && (n.gpus[g].order != nil || mode == ModeMIG || cl.instance()) {
 			return refuse(ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q is in mode %s; the claim needs %s", g, p.Node, mode, cl.mode()))
 		}
 	}

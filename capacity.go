@@ -91,7 +91,5 @@ func (c *Core) tick() {
 	if c.quota.Now() != now {
 		must(c.quota.Advance(now))
 	}
-	if c.ledger != nil && c.ledger.Now() != now {
-		must(c.ledger.Advance(now))
-	}
+	c.tickLedger()
 }

@@ -69,8 +69,8 @@ type Core struct {
 	pools        map[string]*pool
 	// dividing counts the nodes that go by a table, pliable those whose GPUs may change;
 	// astray lists the GPUs that are to go back to their pool's layout, drains those that
-	// are kept for a member, in order of replica. nextReshape is when to look for GPUs to change; never: when something
-	// changes.
+	// are kept for a member, in order of replica. nextReshape is when to look for GPUs to
+	// change; never: when something changes.
 	dividing    int
 	pliable     int
 	astray      []gpuAt

@@ -47,7 +47,7 @@ func (c *Core) couldHold(request *gang.Request) bool {
 		g := &request.Groups[i]
 		room := 0
 		for _, n := range c.nodes {
-			if n != nil && n.table != nil && n.geometry.Kind != Fixed && slices.Contains(g.Classes, n.hardware()) {
+			if n != nil && n.pliable() && slices.Contains(g.Classes, n.hardware()) {
 				room += n.couldHold(&g.Claim)
 			}
 		}

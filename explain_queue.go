@@ -56,8 +56,8 @@ func (c *Core) positions(j *job) map[*replica]int {
 	}
 	slices.SortFunc(own, compareEntries)
 	before := make([]int, len(own)) // others between it and the one before it
-	for _, s := range c.shapesOf(j.queue) {
-		for _, e := range c.queues[j.queue].buckets[s].entries.Items() {
+	for _, b := range c.bucketsOf(j.queue) {
+		for _, e := range b.entries.Items() {
 			if at, _ := slices.BinarySearchFunc(own, e, compareEntries); e.rep.job != j && at < len(own) {
 				before[at]++
 			}
@@ -71,26 +71,20 @@ func (c *Core) positions(j *job) map[*replica]int {
 	return list
 }
 
-// shapesOf lists what is waited for in a queue, in no order that matters.
-func (c *Core) shapesOf(i quota.Index) []*shape {
-	var list []*shape
-	seen := map[*shape]bool{}
-	add := func(b *bucket) {
-		if b.queue.index == i && !seen[b.shape] {
-			seen[b.shape] = true
-			list = append(list, b.shape)
-		}
-	}
+// bucketsOf lists the buckets of a queue, in no order that matters.
+func (c *Core) bucketsOf(i quota.Index) []*bucket {
+	list := slices.Clone(c.queues[i].ready.Items())
 	for _, s := range c.blocked {
 		for _, b := range s.buckets {
-			add(b)
+			if b.queue.index == i {
+				list = append(list, b)
+			}
 		}
 	}
 	for _, b := range c.quotaBlocked {
-		add(b)
-	}
-	for _, b := range c.queues[i].ready.Items() {
-		add(b)
+		if b.queue.index == i && b.shape.blockedAt < 0 { // else it is there already
+			list = append(list, b)
+		}
 	}
 	return list
 }

@@ -185,12 +185,15 @@ func (c *Core) regeometry() {
 	c.lookAgain()
 }
 
+// pliable reports whether the GPUs of a node may change.
+func (n *node) pliable() bool { return n.geometry.Kind != Fixed && n.table != nil }
+
 // countPliable counts the nodes whose GPUs divide, and those whose GPUs may change.
 func (c *Core) countPliable(n *node, change int) {
 	if n.table != nil {
 		c.dividing += change
 	}
-	if n.geometry.Kind != Fixed && n.table != nil {
+	if n.pliable() {
 		c.pliable += change
 	}
 	if c.pliable == 0 {

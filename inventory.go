@@ -21,6 +21,7 @@ type node struct {
 	table    *table      // nil: its GPUs do not divide
 	geometry Geometry
 	base     []mig.ProfileName // geometry.Layout in order
+	home     []mig.Placement   // a layout of these; nil: there is none
 	gpus     []gpuState
 	capacity capacity // that it adds to the fleet
 	cordoned bool
@@ -340,6 +341,10 @@ func (c *Core) removeNode(n *node) {
 // setGeometry sets the geometry of the node's pool.
 func (n *node) setGeometry(g Geometry) {
 	n.geometry, n.base = g, slices.SortedFunc(slices.Values(g.Layout), mig.ProfileName.Compare)
+	n.home = nil
+	if n.table != nil && len(n.base) > 0 {
+		n.home, _ = n.table.arranged(n.base)
+	}
 }
 
 // hardware is the class of the node, as the packages below know it.

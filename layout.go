@@ -22,7 +22,8 @@ func (n *node) atBase(gpu int) bool {
 // noteLayout has the core remember a GPU that is not in its pool's layout.
 func (c *Core) noteLayout(n *node, gpu int) {
 	at, s := gpuAt{n, gpu}, &n.gpus[gpu]
-	switch away := n.hasBase() && s.changedAt > 0 && !n.atBase(gpu); {
+	away := n.hasBase() && s.changedAt > 0 && !n.atBase(gpu)
+	switch {
 	case away == s.astray:
 	case away:
 		c.astray = append(c.astray, at)
@@ -30,7 +31,7 @@ func (c *Core) noteLayout(n *node, gpu int) {
 		i := slices.Index(c.astray, at)
 		c.astray = slices.Delete(c.astray, i, i+1)
 	}
-	s.astray = n.hasBase() && s.changedAt > 0 && !n.atBase(gpu)
+	s.astray = away
 }
 
 // A gpuAt names a GPU.
@@ -51,21 +52,16 @@ func (c *Core) bringBack() {
 		if back, ok := c.backAt(at); !ok || back > c.now {
 			continue
 		}
-		if to, ok := n.table.arranged(n.base); ok {
-			c.stage(n, at.gpu, partitioning{ModeMIG, to})
-			c.repartition(nil, n, at.gpu, Cause{Code: CauseLayout})
-			c.freed(n)
-		}
+		c.stage(n, at.gpu, partitioning{ModeMIG, slices.Clone(n.home)})
+		c.repartition(nil, n, at.gpu, Cause{Code: CauseLayout})
+		c.freed(n)
 	}
 }
 
 // backAt is when a GPU may go back to its pool's layout; false: not as things stand.
 func (c *Core) backAt(at gpuAt) (Time, bool) {
 	n := at.node
-	if c.untouchable(n, at.gpu) || n.cordoned || n.holds(at.gpu) || c.wanted(n) {
-		return 0, false
-	}
-	if _, ok := n.table.arranged(n.base); !ok {
+	if n.home == nil || c.untouchable(n, at.gpu) || n.cordoned || n.holds(at.gpu) || c.wanted(n) {
 		return 0, false
 	}
 	return c.changeable(n, at.gpu), true

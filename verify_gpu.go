@@ -21,9 +21,9 @@ func (v *verifier) gpus() error {
 		if n.table != nil {
 			nodes[n.table]++
 			dividing++
-			if n.geometry.Kind != Fixed {
-				pliable++
-			}
+		}
+		if n.pliable() {
+			pliable++
 		}
 		for gpu := range n.gpus {
 			if err := v.gpu(n, gpu); err != nil {

@@ -73,17 +73,9 @@ func (c *flapCase) run() Result {
 		if len(s.Expect) == 0 {
 			continue
 		}
-		w, wrong := s.world()
-		if wrong != nil {
-			wrong.Case = c.ID
-			r.Detail, r.Rule, r.Err = wrong.Error(), wrong.rule(), wrong
+		w := s.play(&r)
+		if w == nil {
 			return r
-		}
-		for range kueueRounds {
-			if _, err := w.round(); err != nil {
-				r.Detail = err.Error()
-				return r
-			}
 		}
 		ours, theirs := s.victims(w), slices.Sorted(slices.Values(c.Steps[i].Victims))
 		refuses = refuses || !slices.Equal(ours, theirs)

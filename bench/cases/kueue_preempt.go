@@ -203,17 +203,9 @@ func (c *kueueCase) haves() []map[string]kueueHave {
 
 func (c *kueueCase) run() Result {
 	r := Result{ID: c.ID, Name: c.Name, Kind: c.Algorithm}
-	w, wrong := c.world()
-	if wrong != nil {
-		wrong.Case = c.ID
-		r.Detail, r.Rule, r.Err = wrong.Error(), wrong.rule(), wrong
+	w := c.play(&r)
+	if w == nil {
 		return r
-	}
-	for range kueueRounds {
-		if _, err := w.round(); err != nil {
-			r.Detail = err.Error()
-			return r
-		}
 	}
 	ours, theirs := c.victims(w), []string{}
 	for _, v := range c.Expect {
@@ -231,6 +223,23 @@ func (c *kueueCase) run() Result {
 		r.Rule = ruleEvicts
 	}
 	return r
+}
+
+// play lets a scenario go on for its rounds; nil: it could not, and the result says why.
+func (c *kueueCase) play(r *Result) *world {
+	w, wrong := c.world()
+	if wrong != nil {
+		wrong.Case = r.ID
+		r.Detail, r.Rule, r.Err = wrong.Error(), wrong.rule(), wrong
+		return nil
+	}
+	for range kueueRounds {
+		if _, err := w.round(); err != nil {
+			r.Detail = err.Error()
+			return nil
+		}
+	}
+	return w
 }
 
 // incoming is the ID of the workload that comes.
