@@ -1,6 +1,10 @@
 package berth
 
-import "github.com/berth-sched/berth/mig"
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth/mig"
+)
 
 // An ActionID numbers orders in the order in which they were given, from 1.
 type ActionID uint64
@@ -44,7 +48,17 @@ type Cause struct {
 	Code CauseCode `json:"code"`
 	// Detail is for people, such as the reason given with the event behind it.
 	Detail string `json:"detail,omitempty"`
+	// For is the replica that is to have the place of the one that has to yield.
+	For ReplicaRef `json:"for,omitzero"`
 }
+
+// A ReplicaRef names a replica of a job.
+type ReplicaRef struct {
+	Job     JobID `json:"job"`
+	Replica int   `json:"replica,omitempty"`
+}
+
+func (r ReplicaRef) String() string { return fmt.Sprintf("%s#%d", r.Job, r.Replica) }
 
 // A CauseCode is a stable word for a cause.
 type CauseCode string
@@ -77,6 +91,14 @@ const (
 	CauseGeometry CauseCode = "geometry"
 	// CauseLayout: an idle GPU goes back to the layout of its pool.
 	CauseLayout CauseCode = "layout"
+	// CauseRoomMade: those who had to yield for it are gone.
+	CauseRoomMade CauseCode = "room-made"
+	// CauseReclaimed: what its queue has borrowed is given back to another queue.
+	CauseReclaimed CauseCode = "reclaimed"
+	// CausePreempted: a job of a higher class or priority in its queue takes its place.
+	CausePreempted CauseCode = "preempted"
+	// CauseNotNeeded: nobody needs the room any more for which a checkpoint was asked.
+	CauseNotNeeded CauseCode = "not-needed"
 	// CauseRepartitionFailed: the GPU under a member did not become what it needs.
 	CauseRepartitionFailed CauseCode = "repartition-failed"
 )
@@ -158,6 +180,24 @@ type Release struct {
 	Attempt int `json:"attempt"`
 }
 
+// RequestCheckpoint asks a gang that runs to write a checkpoint, because it will have to
+// yield to another: Cause.For. It goes on until it is released, and is not given
+// further members meanwhile.
+//
+// Report Done when the checkpoint is written, Failed when there will be none. In either
+// case, and when the deadline passes without a report, a Release follows, unless a
+// Withdraw comes first.
+type RequestCheckpoint struct {
+	Order
+}
+
+// Withdraw takes back a RequestCheckpoint that was not reported yet: the gang need not
+// yield, and goes on. No report is expected.
+type Withdraw struct {
+	Order
+	Request ActionID `json:"request"`
+}
+
 // Drop tells that the core gave a job up and forgot it: the embedder should tell
 // its owner. No report is expected.
 type Drop struct {
@@ -168,6 +208,9 @@ func (Bind) Kind() string        { return "bind" }
 func (Release) Kind() string     { return "release" }
 func (Drop) Kind() string        { return "drop" }
 func (Repartition) Kind() string { return "repartition" }
+func (Withdraw) Kind() string    { return "withdraw" }
+
+func (RequestCheckpoint) Kind() string { return "requestCheckpoint" }
 
 // Header returns the common part of the order.
 func (o Order) Header() Order { return o }
@@ -176,3 +219,6 @@ func (Bind) action()        {}
 func (Release) action()     {}
 func (Drop) action()        {}
 func (Repartition) action() {}
+func (Withdraw) action()    {}
+
+func (RequestCheckpoint) action() {}

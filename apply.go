@@ -97,5 +97,6 @@ func (c *Core) policyChanged(e PolicyChanged) *Error {
 	c.backfillDue = len(c.windows) > 0
 	c.classes.version++ // requests carry the locality
 	c.regeometry()
+	c.stir()
 	return nil
 }

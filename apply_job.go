@@ -39,6 +39,7 @@ func (c *Core) quotaChanged() {
 	c.quotaFreed = true
 	c.backfillDue = c.backfillDue || len(c.windows) > 0
 	c.changed()
+	c.stir()
 }
 
 func (c *Core) queueRemoved(e QueueRemoved) *Error {
@@ -358,9 +359,7 @@ func (c *Core) adopt(j *job, r *RunningReplica, held []gang.Hold) {
 		}
 	}
 	rep.state = Binding
-	c.run(rep)
-	rep.started = r.Started
-	c.setEnd(rep, c.endIfPlaced(rep))
+	c.run(rep, r.Started)
 	c.encloseExclusive(rep)
 	c.quotaFreed = true // what is taken may move a search off a limited product
 }

@@ -78,7 +78,8 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 	if i := slices.IndexFunc(n.gpus, func(s gpuState) bool { return s.order != nil }); i >= 0 {
 		return refuse(ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.gpus[i].order.order.ID, i))
 	}
-	old, quotaFreed, backfillDue, nextReshape, turns := *n, c.quotaFreed, c.backfillDue, c.nextReshape, c.turns
+	old, quotaFreed, backfillDue := *n, c.quotaFreed, c.backfillDue
+	nextReshape, turns, nextPreempt, stirs := c.nextReshape, c.turns, c.nextPreempt, c.stirs
 	drains := slices.DeleteFunc(slices.Clone(c.drains), func(d *drain) bool { return d.node != n })
 	c.removeNode(n)
 	if err := c.addNode(spec); err != nil {
@@ -93,12 +94,14 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 		}
 		for _, w := range old.windows {
 			c.rejoin(w, n)
+			w.renumber(old.index, n.index)
 		}
 		c.restoreCordon(&old)
 		if old.freed {
 			c.reopened(n)
 		}
-		c.quotaFreed, c.backfillDue, c.nextReshape, c.turns = quotaFreed, backfillDue, nextReshape, turns
+		c.quotaFreed, c.backfillDue = quotaFreed, backfillDue
+		c.nextReshape, c.turns, c.nextPreempt, c.stirs = nextReshape, turns, nextPreempt, stirs
 		return err
 	}
 	n = c.nodeByID[spec.ID]
@@ -184,7 +187,7 @@ func (c *Core) nodeLost(e NodeLost) *Error {
 	hit := c.lose(n, func(*member) bool { return true })
 	c.removeNode(n)
 	c.lessen()
-	c.settleAll(hit, Cause{CauseHardwareLost, detail("node "+string(e.Node)+" lost", e.Reason)})
+	c.settleAll(hit, Cause{Code: CauseHardwareLost, Detail: detail("node "+string(e.Node)+" lost", e.Reason)})
 	return nil
 }
 
@@ -207,7 +210,7 @@ func (c *Core) gpuFailed(e GPUFailed) *Error {
 	c.recount(n, n.capacityNow())
 	hit := c.lose(n, func(m *member) bool { return GPUSet(m.hold.GPUs).Has(e.GPU) })
 	c.lessen()
-	c.settleAll(hit, Cause{CauseHardwareLost, detail(fmt.Sprintf("GPU %d of node %s failed", e.GPU, e.Node), e.Reason)})
+	c.settleAll(hit, Cause{Code: CauseHardwareLost, Detail: detail(fmt.Sprintf("GPU %d of node %s failed", e.GPU, e.Node), e.Reason)})
 	return nil
 }
 

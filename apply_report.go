@@ -25,6 +25,9 @@ func (c *Core) actionReported(e ActionReported) *Error {
 	if err := checkText(e.Reason); err != nil {
 		return err.in("reason")
 	}
+	if rep.asked() {
+		return c.checkpointReported(rep, &e)
+	}
 	_, binds := rep.order.(Bind)
 	ordered := memberStopping
 	if binds {
@@ -139,7 +142,7 @@ func (rep *replica) bindCause(reason string) Cause {
 	if failed == 0 {
 		return rep.cause
 	}
-	return Cause{CauseBindFailed, detail(fmt.Sprintf("%d members failed to start", failed), reason)}
+	return Cause{Code: CauseBindFailed, Detail: detail(fmt.Sprintf("%d members failed to start", failed), reason)}
 }
 
 // releaseReported frees the members that are gone. For the others the order
@@ -209,7 +212,7 @@ func (c *Core) memberFailed(e MemberFailed) *Error {
 			c.backOff(rep)
 		}
 	}
-	c.settle(rep, Cause{CauseMemberFailed, detail(fmt.Sprintf("%d members died", len(flats)), e.Reason)})
+	c.settle(rep, Cause{Code: CauseMemberFailed, Detail: detail(fmt.Sprintf("%d members died", len(flats)), e.Reason)})
 	return nil
 }
 
@@ -240,7 +243,7 @@ func (c *Core) jobFinished(e JobFinished) *Error {
 	}
 	// Members that are being started, or stopped, may come up yet: they are released.
 	c.unbookAll(rep, memberRunning, memberFailed, memberLost)
-	c.takeBack(rep, Cause{CauseFinished, e.Reason}, true)
+	c.takeBack(rep, Cause{Code: CauseFinished, Detail: e.Reason}, true)
 	return nil
 }
 

@@ -89,7 +89,7 @@ func (c *Core) mayBackfill(b *bucket) bool {
 	soonest := c.now.Add(min(b.shortest, c.config.Policy.AssumedRuntime))
 	return slices.ContainsFunc(c.windows, func(w *window) bool {
 		return soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue) ||
-			w.isReservation() && outranks(first, w.rep)
+			w.isReservation() && c.outranks(first, w.rep)
 	})
 }
 

@@ -54,6 +54,7 @@ func (c *Core) addCapacity(r quota.Resource, change int64) {
 		return
 	}
 	c.capacities[r] += change
+	c.stir()
 	if !slices.Contains(c.untold, r) {
 		c.untold = append(c.untold, r)
 	}

@@ -47,10 +47,12 @@ type eventJSON struct {
 
 // actionJSON is the envelope of an action. Exactly one field is set.
 type actionJSON struct {
-	Bind        *Bind        `json:"bind,omitempty"`
-	Release     *Release     `json:"release,omitempty"`
-	Drop        *Drop        `json:"drop,omitempty"`
-	Repartition *Repartition `json:"repartition,omitempty"`
+	Bind              *Bind              `json:"bind,omitempty"`
+	Release           *Release           `json:"release,omitempty"`
+	Drop              *Drop              `json:"drop,omitempty"`
+	Repartition       *Repartition       `json:"repartition,omitempty"`
+	RequestCheckpoint *RequestCheckpoint `json:"requestCheckpoint,omitempty"`
+	Withdraw          *Withdraw          `json:"withdraw,omitempty"`
 }
 
 // EncodeEvent returns the event's JSON, on one line.
@@ -206,6 +208,10 @@ func wrapAction(a Action) (w actionJSON, ok bool) {
 		w.Drop = &a
 	case Repartition:
 		w.Repartition = &a
+	case RequestCheckpoint:
+		w.RequestCheckpoint = &a
+	case Withdraw:
+		w.Withdraw = &a
 	default:
 		return w, false
 	}
@@ -217,6 +223,8 @@ func unwrapAction(w *actionJSON) (a Action, n int) {
 	take(&a, &n, w.Release)
 	take(&a, &n, w.Drop)
 	take(&a, &n, w.Repartition)
+	take(&a, &n, w.RequestCheckpoint)
+	take(&a, &n, w.Withdraw)
 	return a, n
 }
 

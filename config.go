@@ -114,6 +114,9 @@ type Policy struct {
 	// queues that used less. Zero: the past does not count.
 	UsageHalfLife Duration `json:"usageHalfLife,omitempty"`
 
+	// Preemption says who has to yield to whom.
+	Preemption Preemption `json:"preemption,omitzero"`
+
 	// RepartitionTimeout is how long a Repartition may go unreported; default
 	// 5 minutes.
 	RepartitionTimeout Duration `json:"repartitionTimeout,omitempty"`
@@ -180,6 +183,7 @@ func (p Policy) withDefaults() Policy {
 	setDefault(&p.AssumedRuntime, 24*Hour)
 	setDefault(&p.BackfillBudget, 200)
 	setDefault(&p.RepartitionTimeout, 5*Minute)
+	setDefault(&p.Preemption.CheckpointTimeout, 5*Minute)
 	p.Geometry = slices.Clone(p.Geometry)
 	for i := range p.Geometry {
 		p.Geometry[i] = p.Geometry[i].withDefaults()
@@ -279,6 +283,8 @@ func (p *Policy) check() *Error {
 		{"assumedRuntime", p.AssumedRuntime},
 		{"repartitionTimeout", p.RepartitionTimeout},
 		{"usageHalfLife", p.UsageHalfLife},
+		{"preemption.minRuntime", p.Preemption.MinRuntime},
+		{"preemption.checkpointTimeout", p.Preemption.CheckpointTimeout},
 	} {
 		if err := checkSpan(f.value); err != nil {
 			return err.in(f.name)
@@ -300,6 +306,9 @@ func (p *Policy) check() *Error {
 	}
 	if p.ReservedGangs > maxReservedGangs {
 		return refuse(ErrLimit, "reservedGangs", fmt.Sprintf("%d exceed %d", p.ReservedGangs, maxReservedGangs))
+	}
+	if int(p.Preemption.Mode) >= len(preemptionModeNames) {
+		return refuse(ErrInvalid, "preemption.mode", fmt.Sprintf("%d is out of range", p.Preemption.Mode))
 	}
 	if int(p.Locality) >= len(localityNames) {
 		return refuse(ErrInvalid, "locality", fmt.Sprintf("%d is out of range", p.Locality))

@@ -6,6 +6,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -23,14 +24,17 @@ const (
 //  1. A member holds capacity in the fleet if and only if its state says so, and
 //     the fleet and the quota tree hold nothing else.
 //  2. A replica has at most one order out. Members in state binding belong to its
-//     Bind, members in state stopping to its Release.
+//     Bind, members in state stopping to its Release. One that is asked for a checkpoint
+//     is Running.
 //  3. A replica that is Pending holds nothing and, unless it is backing off, stands
 //     in the pending index. A Running replica stands there when it is short of
 //     members, has no order out and is not backing off.
-//  4. A replica that is Repairing, or has members to stop and no order out, is in
-//     the set that the next pass works through.
+//  4. A replica that is Repairing, or has members to stop and no order out, or is asked
+//     for a checkpoint that nobody needs, is in the set that the next pass works through.
 //  5. A queue is active in the quota tree if and only if it has a ready bucket.
 //  6. Every deadline, backoff and gang timeout stands in the timers.
+//  7. A replica is leaving if and only if it is Releasing, or yields to another, which
+//     waits, has nodes set aside, and lists it as a victim.
 type Core struct {
 	config Config
 	now    Time
@@ -52,6 +56,8 @@ type Core struct {
 	// restoring: charges are those of before, and no time passes.
 	restoring bool
 	queues    []*queue // by quota.Index; nil where vacant
+	// toldNext is the version of the classes for which the tree knows what is next.
+	toldNext int
 
 	jobs     map[JobID]*job
 	replicas int // of all jobs
@@ -99,6 +105,14 @@ type Core struct {
 	// hopeless lists those that are not before there is more to plan with: they would not
 	// fit if all that is expected to end had ended.
 	hopeless []*replica
+	// leaving has the replicas that are being stopped, or will be to make room; stirs counts
+	// what could change who may take from whom, nextPreempt is when to look.
+	leaving     *btree.BTreeG[*replica]
+	stirs       uint64
+	nextPreempt Time
+	// shares are the fair shares of GPUs.
+	shares  *quota.Shares
+	chooser preempt.Chooser
 	// endings are the ends expected of what holds something.
 	endings *btree.BTreeG[ending]
 	// placing says that the pass in progress has woken what it wakes; opened has the
@@ -157,15 +171,20 @@ func New(config Config) (*Core, error) {
 		todo:     btree.NewG(16, lessReplica),
 		timers:   btree.NewG(16, timer.less),
 		endings:  btree.NewG(16, ending.less),
+		leaving:  btree.NewG(16, lessReplica),
 
 		tables:       map[string]*table{},
 		repartitions: map[ActionID]*repartition{},
 		pools:        map[string]*pool{},
 		capacities:   map[quota.Resource]int64{},
 
+		toldNext:    -1,
 		nextReserve: never,
 		nextReshape: never,
+		nextPreempt: never,
 	}
+	c.shares, err = quota.NewShares(c.quota, quota.GPU, 1000)
+	must(err)
 	if config.Ledger {
 		c.ledger = &quota.Ledger{}
 	}
@@ -191,6 +210,9 @@ func (c *Core) NextWake() (Time, bool) {
 		return c.now, true
 	}
 	at := c.nextReserve
+	if c.nextPreempt > c.now || c.contested() {
+		at = min(at, c.nextPreempt)
+	}
 	if next, ok := c.timers.Min(); ok {
 		at = min(at, next.at)
 	}

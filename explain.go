@@ -38,6 +38,8 @@ type ReplicaExplanation struct {
 	Fate *Fate `json:"fate,omitempty"`
 	// Order that is out about the replica; zero: none.
 	Order ActionID `json:"order,omitempty"`
+	// YieldsTo is the replica for which it has to make room.
+	YieldsTo ReplicaRef `json:"yieldsTo,omitzero"`
 	// Position among those of its queue that wait, from 1, in the order of service; zero:
 	// it does not wait.
 	Position int `json:"position,omitempty"`
@@ -65,6 +67,12 @@ type Reason struct {
 	ExpectedStart Time `json:"expectedStart,omitempty"`
 	// Reserved is set if the gang has a reservation.
 	Reserved *ReservationReport `json:"reserved,omitempty"`
+	// Preemption says in a sentence how it stands with those who could make room for it.
+	// Yielding are those who do; WouldYield those who would have to, if the policy did not
+	// forbid it.
+	Preemption string     `json:"preemption,omitempty"`
+	Yielding   []Yielding `json:"yielding,omitempty"`
+	WouldYield []Yielding `json:"wouldYield,omitempty"`
 	// Kept is the GPU that is kept from others for it, until the instant in Until.
 	Kept *GPURef `json:"kept,omitempty"`
 }
@@ -172,6 +180,9 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 	if rep.order != nil {
 		out.Order = rep.order.Header().ID
 	}
+	if rep.yieldsTo != nil {
+		out.YieldsTo = rep.yieldsTo.ref()
+	}
 	switch {
 	case rep.readyAt != 0:
 		out.Reason = &Reason{
@@ -184,7 +195,12 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 		reason, known := reasons[e.bucket.shape]
 		if !known || rep.reserved != nil {
 			reason = c.reason(e)
-			reasons[e.bucket.shape] = reason
+			if e.bucket.slot < 0 {
+				c.explainYielding(e, &reason)
+			}
+			if rep.reserved == nil {
+				reasons[e.bucket.shape] = reason
+			}
 		}
 		out.Reason = &reason
 	}

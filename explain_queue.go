@@ -14,8 +14,12 @@ type QueueStanding struct {
 	// how many these are; zero where the queue has nothing.
 	Position int `json:"position,omitempty"`
 	Of       int `json:"of,omitempty"`
-	// Owed: it, or a queue below it, is under its guarantee. Those come first.
-	Owed bool `json:"owed"`
+	// NextMilli is what the job asks for that it would be served next; of it NextCoveredMilli
+	// are under guarantees, and the rest would be borrowed. Owed: all of it is under
+	// guarantees. Those queues come first.
+	NextMilli        int64 `json:"nextMilli,omitempty"`
+	NextCoveredMilli int64 `json:"nextCoveredMilli,omitempty"`
+	Owed             bool  `json:"owed"`
 	// Priority among siblings comes next.
 	Priority int32 `json:"priority,omitempty"`
 	// Used, how much of it is covered by guarantees, and what is guaranteed.
@@ -27,16 +31,21 @@ type QueueStanding struct {
 	Weight       int64 `json:"weight"`
 	TiltMilli    int64 `json:"tiltMilli"`
 	AverageMilli int64 `json:"averageMilli,omitempty"`
+	// FairMilli is its fair share of the fleet: what it would get if everybody got what is
+	// due to them, by what all queues use and wait for now, without those that back off.
+	FairMilli int64 `json:"fairMilli"`
 }
 
 // standing tells where a queue and those above it stand, the widest first.
 func (c *Core) standing(i quota.Index) []QueueStanding {
 	var list []QueueStanding
+	c.demands()
 	for _, s := range c.quota.Standing(nil, i) {
 		list = append(list, QueueStanding{
-			Queue: QueueID(c.quota.Name(s.Queue)), Position: s.Position, Of: s.Of, Owed: s.Owed, Priority: s.Priority,
+			Queue: QueueID(c.quota.Name(s.Queue)), Position: s.Position, Of: s.Of, NextMilli: s.Next, NextCoveredMilli: s.NextCovered, Owed: s.Owed, Priority: s.Priority,
 			UsedMilli: s.Used, CoveredMilli: s.Covered, GuaranteedMilli: s.Guaranteed,
 			Weight: s.Weight, TiltMilli: int64(s.Tilt) * 1000 / 4096, AverageMilli: s.Average,
+			FairMilli: c.shares.Of(s.Queue),
 		})
 	}
 	return list

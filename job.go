@@ -24,13 +24,13 @@ type Job struct {
 	Topology Topology `json:"topology,omitzero"`
 	// Service makes the job a service.
 	Service *Service `json:"service,omitempty"`
-	// MinRuntime before the job may be preempted. This version preempts nobody.
+	// MinRuntime before the job may have to yield to others; see also Preemption.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
 	// ExpectedRuntime once placed; zero: unknown, and then Policy.AssumedRuntime. What
 	// is expected to end before a reservation starts may use its nodes until then.
 	ExpectedRuntime Duration `json:"expectedRuntime,omitempty"`
-	// Checkpoint says what stopping the job costs. This version stops jobs only
-	// when they are cancelled or hit by a failure.
+	// Checkpoint says what stopping the job costs. One that can write a checkpoint is asked
+	// for it before it has to yield.
 	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
 	// GangTimeout is how long the gang may be pending before the core drops the
 	// job and says why; zero: for ever. Not for services.

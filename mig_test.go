@@ -18,7 +18,9 @@ type divided struct {
 }
 
 func newDivided(t *testing.T, geometry berth.Geometry) *divided {
-	core, err := berth.New(berth.Config{Policy: berth.Policy{Geometry: []berth.Geometry{geometry}}})
+	core, err := berth.New(berth.Config{Policy: berth.Policy{
+		Geometry: []berth.Geometry{geometry}, Preemption: berth.Preemption{Mode: berth.PreemptNever},
+	}})
 	require.NoError(t, err)
 	d := &divided{t, core, 0}
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})

@@ -7,7 +7,7 @@ import (
 )
 
 // bind gives a Bind for the members that were just booked.
-func (c *Core) bind(rep *replica, code CauseCode, detail string) {
+func (c *Core) bind(rep *replica, cause Cause) {
 	after := c.prepare(rep)
 	timeout := c.config.Policy.BindTimeout
 	if len(after) > 0 {
@@ -19,12 +19,14 @@ func (c *Core) bind(rep *replica, code CauseCode, detail string) {
 		}
 	}
 	rep.order = Bind{
-		Order:   c.order(rep, timeout, Cause{code, detail}),
+		Order:   c.order(rep, timeout, cause),
 		Members: c.placements(rep, memberBinding),
 		After:   after,
 	}
 	c.openOrder(rep)
-	c.overrun(rep)
+	if cause.Code != CauseRoomMade { // it was planned beside what others have set aside there
+		c.overrun(rep)
+	}
 	c.totals.Binds++
 }
 

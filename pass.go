@@ -33,6 +33,8 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.bringBack()
 	c.reserve()
 	c.backfill()
+	c.preempt()
+	c.mend() // who is stopped at once, and who need not yield any more
 	c.placing = false
 	for _, n := range c.opened {
 		c.reopened(n)
@@ -88,7 +90,7 @@ func (c *Core) giveUp(rep *replica, reasons map[*shape]string) {
 		}
 		why += ": " + reasons[s]
 	}
-	c.out = append(c.out, Drop{Order: c.order(rep, 0, Cause{CauseGangTimeout, why})})
+	c.out = append(c.out, Drop{Order: c.order(rep, 0, Cause{Code: CauseGangTimeout, Detail: why})})
 	c.totals.Dropped++
 	c.forget(rep)
 }
@@ -100,7 +102,7 @@ func (c *Core) expireOrder(rep *replica) {
 	c.totals.Expired++
 	switch expired.(type) {
 	case Bind:
-		cause := Cause{CauseBindExpired, fmt.Sprintf("order %d was not reported", expired.Header().ID)}
+		cause := Cause{Code: CauseBindExpired, Detail: fmt.Sprintf("order %d was not reported", expired.Header().ID)}
 		if rep.state == Running {
 			c.stopBinding(rep, cause)
 		} else {
@@ -109,6 +111,10 @@ func (c *Core) expireOrder(rep *replica) {
 		}
 	case Release:
 		c.releaseAgain(rep)
+	case RequestCheckpoint:
+		cause := expired.Header().Cause
+		cause.Detail += separator(cause.Detail) + "nothing was heard of its checkpoint"
+		c.answered(rep, cause)
 	}
 }
 
@@ -142,8 +148,12 @@ func (c *Core) mend() {
 		if !ok {
 			return
 		}
-		if rep.state == Repairing {
+		switch {
+		case rep.state == Repairing:
 			c.repair(rep) // puts the replica back if it has to be released
+			continue
+		case rep.asked():
+			c.withdrawRequest(rep)
 			continue
 		}
 		rep.attempt++
@@ -182,7 +192,7 @@ func (c *Core) rebind(rep *replica) bool {
 	}
 	c.encloseExclusive(rep)
 	rep.state = Binding
-	c.bind(rep, CauseRepair, rep.cause.Detail)
+	c.bind(rep, Cause{Code: CauseRepair, Detail: rep.cause.Detail})
 	return true
 }
 

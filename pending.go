@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/google/btree"
+
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/quota"
@@ -50,6 +52,8 @@ type queue struct {
 	buckets map[*shape]*bucket // looked up, never ranged over
 	ready   pq.Heap[*bucket]
 	waiting int // replicas with entries
+	// running has the replicas of the queue that run, those first that yield first.
+	running *btree.BTreeG[*replica]
 }
 
 func (c *Core) ensureQueue(i quota.Index) {
@@ -60,6 +64,7 @@ func (c *Core) ensureQueue(i quota.Index) {
 		c.queues[i] = &queue{
 			index:   i,
 			buckets: map[*shape]*bucket{},
+			running: btree.NewG(16, func(a, b *replica) bool { return compareYield(a, b) < 0 }),
 			ready: pq.New(
 				func(a, b *bucket) bool { return lessEntry(a.entries.Min(), b.entries.Min()) },
 				func(b *bucket, slot int) { b.slot = slot },
@@ -133,12 +138,14 @@ func (c *Core) enqueue(e *entry, s *shape) {
 	}
 	if b.slot >= 0 {
 		q.ready.Fix(b.slot)
+		c.tellNext(q)
 	} else if s.blockedAt < 0 && b.quotaSlot < 0 {
 		c.makeReady(b)
 	} else {
 		c.noteDue(e)
 		c.freshen(e)
 		c.lookAgain()
+		c.contend()
 	}
 }
 
@@ -170,6 +177,7 @@ func (c *Core) unawait(rep *replica) {
 		c.endDrain(rep.drain)
 	}
 	rep.reshapeAt, rep.payAt, rep.drainAt, rep.looked = 0, 0, 0, 0
+	rep.bidAt, rep.bidTurn = 0, 0
 	c.queues[rep.job.queue].waiting--
 }
 
@@ -192,6 +200,7 @@ func (c *Core) dequeue(e *entry) {
 		}
 	case b.slot >= 0:
 		b.queue.ready.Fix(b.slot)
+		c.tellNext(b.queue)
 	default:
 		c.noteDue(b.entries.Min())
 	}
@@ -203,7 +212,29 @@ func (c *Core) dequeue(e *entry) {
 func (c *Core) makeReady(b *bucket) {
 	if b.slot < 0 {
 		b.queue.ready.Push(b)
-		c.quota.Activate(b.queue.index)
+		c.tellNext(b.queue)
+	}
+}
+
+// tellNext tells the quota tree what a queue would be served next, which decides whether
+// that is its own, and so when.
+func (c *Core) tellNext(q *queue) {
+	s := q.ready.Min().shape
+	c.compile(s)
+	must(c.quota.SetNext(q.index, s.least))
+}
+
+// tellAllNext does so for all queues with something ready, when nodes have come or gone
+// that divide otherwise: what an instance is charged depends on them.
+func (c *Core) tellAllNext() {
+	if c.dividing == 0 || c.toldNext == c.classes.version {
+		return
+	}
+	c.toldNext = c.classes.version
+	for _, q := range c.queues {
+		if q != nil && q.ready.Len() > 0 {
+			c.tellNext(q)
+		}
 	}
 }
 
@@ -212,6 +243,8 @@ func (c *Core) unready(b *bucket) {
 		b.queue.ready.Remove(b.slot)
 		if b.queue.ready.Len() == 0 {
 			c.quota.Deactivate(b.queue.index)
+		} else {
+			c.tellNext(b.queue)
 		}
 	}
 }
@@ -226,6 +259,7 @@ func (c *Core) block(s *shape) {
 			c.noteDue(b.entries.Min())
 		}
 		c.lookAgain()
+		c.contend()
 	}
 }
 
@@ -248,6 +282,7 @@ func (c *Core) quotaBlock(b *bucket) {
 	c.unready(b)
 	b.quotaSlot = len(c.quotaBlocked)
 	c.quotaBlocked = append(c.quotaBlocked, b)
+	c.contend()
 }
 
 // quotaUnblock forgets it, without making the bucket ready.
@@ -277,6 +312,7 @@ func (c *Core) freed(n *node) {
 // reopened is freed for what was free before, but set aside for a gang.
 func (c *Core) reopened(n *node) {
 	c.lookAgain()
+	c.stir()
 	if !n.freed {
 		n.freed = true
 		c.freedNodes = append(c.freedNodes, n)

@@ -13,6 +13,7 @@ const maxAvoid = 16
 
 // place serves the ready buckets in policy order.
 func (c *Core) place() {
+	c.tellAllNext()
 	for range c.config.Policy.PassBudget {
 		i, ok := c.quota.Next()
 		if !ok && c.taken {
@@ -70,7 +71,7 @@ func (c *Core) try(e *entry, request *gang.Request) fit {
 	}
 	outcome := c.search(e, request)
 	if outcome == fits {
-		c.placed(e)
+		c.placed(e, Cause{Code: CauseFits})
 	} else if !e.grows {
 		e.rep.members = nil
 	}
@@ -136,19 +137,19 @@ func (c *Core) search(e *entry, request *gang.Request) fit {
 }
 
 // placed gives the Bind for an entry that search has just booked places for.
-func (c *Core) placed(e *entry) {
+func (c *Core) placed(e *entry, cause Cause) {
 	rep, grows := e.rep, e.grows
 	c.unawait(rep)
 	c.encloseExclusive(rep)
 	if grows {
-		c.bind(rep, CauseGrows, "")
+		c.bind(rep, Cause{Code: CauseGrows})
 		return
 	}
 	c.leavePending(rep)
 	c.setEnd(rep, c.endIfPlaced(rep))
 	rep.state = Binding
 	rep.incarnation++
-	c.bind(rep, CauseFits, "")
+	c.bind(rep, cause)
 }
 
 // avoiding is a request without the nodes that the replica avoids.

@@ -205,21 +205,10 @@ func (p *planner) fits() bool {
 // moveTo imagines the first so many ended, and no others.
 func (p *planner) moveTo(n int) {
 	for ; p.ended < n; p.ended++ {
-		p.list[p.ended].imagined = true
-		p.list[p.ended].eachHold(func(h gang.Hold) { must(p.core.fleet.Release(h)) })
+		p.core.vanish(p.list[p.ended])
 	}
 	for ; p.ended > n; p.ended-- {
-		p.list[p.ended-1].imagined = false
-		p.list[p.ended-1].eachHold(func(h gang.Hold) { must(p.core.fleet.Adopt(h)) })
-	}
-}
-
-// eachHold calls a function for everything that a replica holds.
-func (rep *replica) eachHold(use func(gang.Hold)) {
-	for flat := range rep.members {
-		if rep.members[flat].state.holds() {
-			use(rep.members[flat].hold)
-		}
+		p.core.reappear(p.list[p.ended-1])
 	}
 }
 

@@ -178,7 +178,7 @@ func (c *Core) revert(p *repartition, why string) {
 	for _, rep := range hit {
 		rep.shun(n.spec.ID)
 	}
-	c.settleAll(hit, Cause{CauseRepartitionFailed, why})
+	c.settleAll(hit, Cause{Code: CauseRepartitionFailed, Detail: why})
 }
 
 // dropRepartitions ends the orders about the GPUs of a node that goes.

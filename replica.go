@@ -53,6 +53,14 @@ type replica struct {
 	drainAt          Time
 	payAt, reshapeAt Time
 	looked           uint64
+	// yieldsTo is the replica for which it has to make room; nil: none. checkpointed is when
+	// it wrote the last checkpoint that it was asked for.
+	yieldsTo     *replica
+	checkpointed Time
+	// bidAt is when to look again, at the earliest, for whom it may take from, as it was in
+	// vain at turn bidTurn.
+	bidAt   Time
+	bidTurn uint64
 	// imagined: a plan in the making imagines it ended.
 	imagined bool
 	// exclusive has the domains that a gang has for itself.
@@ -272,7 +280,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 			c.takeBack(rep, cause, false)
 		} else if rep.order == nil {
 			c.unbookAll(rep, memberFailed, memberLost)
-			c.run(rep)
+			c.run(rep, c.now)
 		}
 	case Binding, Repairing:
 		switch {
@@ -280,7 +288,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 			rep.cause = cause
 		case rep.enough(memberRunning):
 			c.unbookAll(rep, memberFailed, memberLost)
-			c.run(rep)
+			c.run(rep, c.now)
 		case rep.has(memberRunning):
 			rep.state, rep.cause = Repairing, cause
 			c.todo.ReplaceOrInsert(rep)
@@ -297,13 +305,16 @@ func (c *Core) settle(rep *replica, cause Cause) {
 	}
 }
 
-// run makes a replica Running, or keeps it so, and sees to what it is short of.
-func (c *Core) run(rep *replica) {
+// run makes a replica Running, or keeps it so, and sees to what it is short of. If it has
+// just begun to run, that was at an instant.
+func (c *Core) run(rep *replica, since Time) {
 	if rep.state != Running {
-		rep.state, rep.started = Running, c.now
+		rep.state, rep.started = Running, since
 		rep.attempts, rep.repairs, rep.avoid = 0, 0, nil
 		c.setEnd(rep, c.endIfPlaced(rep))
+		c.queues[rep.job.queue].running.ReplaceOrInsert(rep)
 		c.totals.Started++
+		c.stir()
 	}
 	switch {
 	case rep.has(memberStopping):
@@ -336,7 +347,11 @@ func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
 			rep.members[flat].state = memberStopping
 		}
 	}
+	if rep.state == Running {
+		c.queues[rep.job.queue].running.Delete(rep)
+	}
 	rep.state = Releasing
+	c.leaving.ReplaceOrInsert(rep)
 	c.setEnd(rep, c.now.Add(c.config.Policy.ReleaseTimeout))
 	c.settle(rep, cause)
 }
@@ -400,6 +415,7 @@ func (c *Core) holdsNothing(rep *replica) {
 		c.grew() // no plan has imagined that
 	}
 	c.setEnd(rep, never)
+	c.vacated(rep)
 	rep.activeMilli = 0
 	if i := slices.Index(c.stalled, rep); i >= 0 {
 		rep.stalled = false

@@ -130,8 +130,15 @@ type Totals struct {
 	Repartitions int64 `json:"repartitions"`
 	Reshaped     int64 `json:"reshaped"`
 	Drains       int64 `json:"drains"`
-	Expired      int64 `json:"expired"`
-	PresumedDead int64 `json:"presumedDead"`
+	// Preemptions counts for how often room was made for something that waited,
+	// CheckpointsAsked and Withdrawn the requests for that, Evicted the replicas that were
+	// stopped.
+	Preemptions      int64 `json:"preemptions,omitempty"`
+	CheckpointsAsked int64 `json:"checkpointsAsked,omitempty"`
+	Withdrawn        int64 `json:"withdrawn,omitempty"`
+	Evicted          int64 `json:"evicted,omitempty"`
+	Expired          int64 `json:"expired"`
+	PresumedDead     int64 `json:"presumedDead"`
 	// Reservations counts those given to gangs, ReservationsExpired those that ended
 	// without a start, Backfilled the jobs started on nodes that were set aside.
 	Reservations        int64 `json:"reservations"`

@@ -27,6 +27,7 @@ type harbour struct {
 
 func newHarbour(tb testing.TB, config berth.Config) *harbour {
 	tb.Helper()
+	config.Policy.Preemption.Mode = berth.PreemptNever // what runs ends by itself
 	core, err := berth.New(config)
 	require.NoError(tb, err)
 	h := &harbour{

@@ -1,6 +1,7 @@
 package berth
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -49,20 +50,27 @@ func (c *Core) reserve() {
 	if c.now < c.nextReserve {
 		return
 	}
+	if _, ready := c.quota.Next(); ready {
+		return // the budget is spent: what fits comes first
+	}
 	c.nextReserve = never
 	if most <= 0 {
 		return
 	}
 	large, small := c.reservedGangs()
 	plans := 2 * most
-	for _, e := range c.dueEntries(2 * most) {
+	order := c.dueEntries(2 * most)
+	for _, e := range order {
+		if e.rep.reserved != nil {
+			continue
+		}
 		count := &small
 		if c.spansNodes(e.bucket.shape) {
 			count = &large
 		}
 		var instead *replica
 		if *count >= most {
-			instead = c.lastReserved(e)
+			instead = c.lastReserved(e, order)
 		}
 		switch {
 		case e.slot < 0, *count >= most && instead == nil:
@@ -83,21 +91,37 @@ func (c *Core) reserve() {
 	}
 }
 
-// lastReserved is the last gang with a reservation of the kind of an entry, if that ranks
-// below it; else nil.
-func (c *Core) lastReserved(e *entry) *replica {
+// lastReserved is the last gang in an order that has a reservation of the kind of an entry,
+// if that ranks above it; else nil. Those that are not in the order are behind it.
+func (c *Core) lastReserved(e *entry, order []*entry) *replica {
 	large := c.spansNodes(e.bucket.shape)
-	var last *replica
+	var last *entry
 	for _, w := range c.windows {
-		if w.isReservation() && c.spansNodes(w.rep.job.shape) == large &&
-			(last == nil || compareEntries(w.rep.entries[0], last.entries[0]) > 0) {
-			last = w.rep
+		if !w.isReservation() || w.preemption != nil || c.spansNodes(w.rep.job.shape) != large {
+			continue
+		}
+		if other := w.rep.entries[0]; last == nil || compareIn(order, last, other) < 0 {
+			last = other
 		}
 	}
-	if last == nil || !outranks(e.rep, last) {
+	if last == nil || compareIn(order, last, e) < 0 || !c.outranks(e.rep, last.rep) {
 		return nil
 	}
-	return last
+	return last.rep
+}
+
+// compareIn compares two entries by where they stand in a list, if they do.
+func compareIn(order []*entry, a, b *entry) int {
+	i, j := slices.Index(order, a), slices.Index(order, b)
+	switch {
+	case i < 0 && j < 0:
+		return compareEntries(a, b)
+	case i < 0:
+		return 1
+	case j < 0:
+		return -1
+	}
+	return cmp.Compare(i, j)
 }
 
 // isSingle reports whether a shape is one member with no more than a GPU, which cannot
@@ -106,11 +130,10 @@ func (s *shape) isSingle() bool {
 	return len(s.minimum.Groups) == 1 && s.minimum.Groups[0].Count == 1 && s.gpus() < 2
 }
 
-// dueEntries lists the entries that may get a reservation now, in policy order: those
-// among the first so many of the buckets of which the first entries come first and are
-// due or have a reservation. O(buckets) as long as so many are few.
+// dueEntries lists the first so many entries that may get a reservation now, among those
+// that have one, in policy order. O(buckets) as long as so many are few.
 func (c *Core) dueEntries(most int) []*entry {
-	var heads []*bucket // in order, the first so many
+	var heads []*entry
 	for _, s := range c.blocked {
 		if s.isSingle() {
 			continue
@@ -121,33 +144,42 @@ func (c *Core) dueEntries(most int) []*entry {
 			case ok && at > c.now:
 				c.nextReserve = min(c.nextReserve, at)
 			case ok, e.rep.reserved != nil && b.quotaSlot < 0: // those behind it may be due
-				heads = insertHead(heads, b, most)
+				c.compile(s)
+				heads = append(heads, e)
 			}
 		}
 	}
-	var due []*entry
-	for _, b := range heads {
-		for _, e := range b.first(most) {
-			if at, ok := c.dueAt(e); ok && at <= c.now {
-				due = append(due, e)
-			} else if ok {
-				c.nextReserve = min(c.nextReserve, at)
-			}
+	r := c.newRota(heads)
+	defer r.end()
+	var order []*entry
+	for due := 0; due < most; {
+		e := r.next()
+		if e == nil {
+			break
 		}
+		r.charge(e)
+		order = append(order, e)
+		if e.rep.reserved == nil {
+			due++
+		}
+		if e == e.bucket.entries.Min() {
+			c.addBehind(r, e.bucket, most)
+		}
+		r.drop(e.rep.job.queue, func(other *entry) bool { return other == e })
 	}
-	slices.SortFunc(due, compareEntries)
-	return due
+	return order
 }
 
-// insertHead keeps the first so many buckets in the order of their first entries.
-func insertHead(heads []*bucket, b *bucket, most int) []*bucket {
-	compare := func(a, b *bucket) int { return compareEntries(a.entries.Min(), b.entries.Min()) }
-	if len(heads) == most && compare(heads[most-1], b) < 0 {
-		return heads
+// addBehind adds those of a bucket to a rota that come after the first one.
+func (c *Core) addBehind(r *rota, b *bucket, most int) {
+	for _, e := range b.first(most)[1:] {
+		switch at, ok := c.dueAt(e); {
+		case ok && at > c.now:
+			c.nextReserve = min(c.nextReserve, at)
+		case ok, e.rep.reserved != nil:
+			r.add(e)
+		}
 	}
-	at, _ := slices.BinarySearchFunc(heads, b, compare)
-	heads = slices.Insert(heads, at, b)
-	return heads[:min(len(heads), most)]
 }
 
 // spansNodes reports whether a shape needs more GPUs than any node for it has.
@@ -205,7 +237,7 @@ func (c *Core) withinQuota(b *bucket) bool {
 func (c *Core) reservedGangs() (large, small int) {
 	for _, w := range c.windows {
 		switch {
-		case !w.isReservation():
+		case !w.isReservation() || w.preemption != nil:
 		case c.spansNodes(w.rep.job.shape):
 			large++
 		default:
@@ -282,7 +314,7 @@ func (c *Core) wherever(e *entry, until Time) *gang.Request {
 	large := c.spansNodes(s)
 	return c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
 		return c.admits(w, e.rep, never) || w.isExclusive() && w.rep.endsAt != 0 || w.advance != nil && until <= w.from ||
-			large && w.isReservation() && !c.spansNodes(w.rep.job.shape) && !outranks(w.rep, e.rep)
+			large && w.isReservation() && w.preemption == nil && !c.spansNodes(w.rep.job.shape) && !c.outranks(w.rep, e.rep)
 	})
 }
 
@@ -300,11 +332,15 @@ func (c *Core) serveReserved() {
 	}
 	slices.SortFunc(list, compareEntries)
 	for _, e := range list {
-		if e.rep.reserved != nil { // else one that was placed before took its nodes
+		switch w := e.rep.reserved; {
+		case w == nil: // one that was placed before took its nodes
+		case w.preemption != nil:
+			c.serveBeneficiary(e)
+		default:
 			c.tryReserved(e)
 		}
 		w := e.rep.reserved
-		if w != nil && slices.ContainsFunc(w.nodes, func(n *node) bool { return n.freed }) {
+		if w != nil && w.preemption == nil && slices.ContainsFunc(w.nodes, func(n *node) bool { return n.freed }) {
 			w.from = min(w.from, c.estimate(w))
 		}
 	}

@@ -139,7 +139,9 @@ func (c *Core) compile(s *shape) {
 	for i := range s.minimum.Groups {
 		s.minimum.Groups[i].Count = s.minimum.Groups[i].Min
 	}
-	s.charge, s.least = c.chargeFor(&s.request), c.chargeFor(&s.minimum)
+	anywhere := func(*window) bool { return true }
+	s.charge = c.chargeFor(c.widen(s.spec.Groups, &s.request, anywhere))
+	s.least = c.chargeFor(c.widen(s.spec.Groups, &s.minimum, anywhere))
 }
 
 // request compiles a spec for a search.

@@ -40,6 +40,7 @@ type snapshot struct {
 	Reservations []savedReservation `json:"reservations,omitempty"`
 	// When and whether to look for gangs to reserve for, and for work to backfill.
 	NextReserve Time `json:"nextReserve"`
+	NextPreempt Time `json:"nextPreempt"`
 	BackfillDue bool `json:"backfillDue,omitempty"`
 	Lessened    bool `json:"lessened,omitempty"`
 }
@@ -55,6 +56,9 @@ type savedWindow struct {
 	From  Time     `json:"from"`
 	Until Time     `json:"until"`
 	Nodes []NodeID `json:"nodes"`
+	// Where the gang is to be, if room is being made for it, and who has to go.
+	Where   []MemberPlacement `json:"where,omitempty"`
+	Victims []ReplicaRef      `json:"victims,omitempty"`
 }
 
 type savedNode struct {
@@ -107,6 +111,10 @@ type savedReplica struct {
 	ReshapeAt Time         `json:"reshapeAt,omitempty"`
 	PayAt     Time         `json:"payAt,omitempty"`
 	Looked    bool         `json:"looked,omitempty"` // and nothing has changed since
+	// Checkpointed, BidAt, and Bid: it was in vain, and nothing has changed since.
+	Checkpointed Time `json:"checkpointed,omitempty"`
+	BidAt        Time `json:"bidAt,omitempty"`
+	Bid          bool `json:"bid,omitempty"`
 }
 
 type savedMember struct {
@@ -124,7 +132,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	s := snapshot{
 		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: c.totals,
 		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{}, QuotaFreed: c.quotaFreed,
-		NextReserve: c.nextReserve, BackfillDue: c.backfillDue, Lessened: c.lessened,
+		NextReserve: c.nextReserve, NextPreempt: c.nextPreempt, BackfillDue: c.backfillDue, Lessened: c.lessened,
 		Tables: c.saveTables(), Pools: c.savePools(), NextRank: c.nextRank, NextReshape: c.nextReshape,
 	}
 	c.savePast(&s)
@@ -191,9 +199,8 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Active: rep.activeMilli, Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
 		Looked: rep.looked != 0 && rep.looked == c.turns,
 		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled, Hopeless: rep.hopeless,
-	}
-	if w := rep.reserved; w != nil {
-		saved.Reserved = &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs()}
+		Checkpointed: rep.checkpointed, BidAt: rep.bidAt, Bid: rep.bidTurn != 0 && rep.bidTurn == c.stirs,
+		Reserved: c.saveWindow(rep.reserved),
 	}
 	if rep.exclusive != nil {
 		saved.Exclusive = rep.exclusive.domains
@@ -296,6 +303,12 @@ func (c *Core) restore(s *snapshot) *Error {
 		}
 	}
 	for i := range s.Jobs {
+		if err := c.restorePreemptions(&s.Jobs[i]); err != nil {
+			return err.in(index("jobs", i))
+		}
+	}
+	c.restoreStrays(s.Jobs)
+	for i := range s.Jobs {
 		c.restoreBlocked(&s.Jobs[i])
 	}
 	c.clearFreed()
@@ -309,6 +322,7 @@ func (c *Core) restore(s *snapshot) *Error {
 	c.quotaFreed, c.lessened = s.QuotaFreed, s.Lessened
 	c.nextRank, c.nextReshape = s.NextRank, s.NextReshape
 	c.restoreLooked(s.Jobs)
+	c.nextPreempt = s.NextPreempt
 	c.totals = s.Totals
 	return c.restorePast(s)
 }
@@ -390,6 +404,13 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	if err := rep.consistent(); err != nil {
 		return err
 	}
+	rep.checkpointed, rep.bidAt = s.Checkpointed, s.BidAt
+	switch rep.state {
+	case Running:
+		c.queues[j.queue].running.ReplaceOrInsert(rep)
+	case Releasing:
+		c.leaving.ReplaceOrInsert(rep)
+	}
 	c.restoreTimers(rep)
 	rep.drainAt, rep.reshapeAt, rep.payAt = s.DrainAt, s.ReshapeAt, s.PayAt
 	if s.Drain != nil {
@@ -441,11 +462,11 @@ func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
 		return refuse(ErrInvalid, "", fmt.Sprintf("names %d kinds of action instead of one", n))
 	}
 	h := order.Header()
-	_, drop := order.(Drop)
-	_, repartition := order.(Repartition)
+	switch order.(type) {
+	case Drop, Repartition, Withdraw:
+		return refuse(ErrInvalid, "", "it is no order about a replica that is reported")
+	}
 	switch {
-	case drop || repartition:
-		return refuse(ErrInvalid, "", "it is no order about a replica")
 	case h.ID == 0 || h.ID > c.lastAction || c.orders[h.ID] != nil:
 		return refuse(ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", h.ID))
 	case h.Job != rep.job.spec.ID || h.Replica != rep.number:
@@ -462,14 +483,14 @@ func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
 func (rep *replica) consistent() *Error {
 	_, bind := rep.order.(Bind)
 	_, release := rep.order.(Release)
-	ok := !rep.has(memberBinding) || bind
+	ok := (!rep.has(memberBinding) || bind) && (!rep.asked() || rep.state == Running)
 	switch rep.state {
 	case Pending:
 		ok = ok && rep.order == nil
 	case Binding:
 		ok = ok && bind && !rep.has(memberStopping)
 	case Running:
-		ok = ok && rep.enough(memberRunning) && !(bind && rep.has(memberStopping))
+		ok = ok && rep.enough(memberRunning) && !((bind || rep.asked()) && rep.has(memberStopping))
 	case Repairing:
 		ok = ok && rep.order == nil && rep.has(memberRunning) && !rep.has(memberStopping)
 	case Releasing:

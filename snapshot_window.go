@@ -1,6 +1,11 @@
 package berth
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth/gang"
+)
 
 // nodeIDs lists the nodes of a window.
 func (w *window) nodeIDs() []NodeID {
@@ -98,7 +103,15 @@ func (c *Core) restoreWindows(rep *replica, s *savedReplica) *Error {
 	if s.Reserved == nil {
 		return nil
 	}
-	nodes, err := c.restoreWindowNodes(s.Reserved.Nodes)
+	if len(s.Reserved.Victims)+len(s.Reserved.Where) > 0 {
+		return nil // when all replicas are there
+	}
+	return c.restoreReserved(rep, s.Reserved)
+}
+
+// restoreReserved restores the reservation of a replica.
+func (c *Core) restoreReserved(rep *replica, s *savedWindow) *Error {
+	nodes, err := c.restoreWindowNodes(s.Nodes)
 	switch {
 	case err != nil:
 		return err.in("reserved.nodes")
@@ -108,8 +121,122 @@ func (c *Core) restoreWindows(rep *replica, s *savedReplica) *Error {
 		return refuse(ErrLimit, "reserved.nodes", "there are too many kinds of node")
 	}
 	w := gangWindow(rep)
-	w.from, w.until, w.nodes = s.Reserved.From, s.Reserved.Until, nodes
+	w.from, w.until, w.nodes = s.From, s.Until, nodes
 	rep.reserved = w
 	c.addWindow(w)
 	return nil
+}
+
+// saveWindow saves the reservation of a gang; nil: it has none.
+func (c *Core) saveWindow(w *window) *savedWindow {
+	if w == nil {
+		return nil
+	}
+	saved := &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs()}
+	if w.preemption == nil {
+		return saved
+	}
+	j := w.rep.job
+	counts := make([]int, len(j.spec.Groups))
+	for _, m := range w.preemption.where {
+		saved.Where = append(saved.Where, MemberPlacement{
+			Group: j.spec.Groups[m.Group].Name, Index: counts[m.Group],
+			Node: c.nodes[m.Hold.Node].spec.ID, GPUs: GPUSet(m.Hold.GPUs),
+			ShareMilli: int(m.Hold.Share.Milli), ShareMemoryMiB: m.Hold.Share.MemoryMiB, Instance: m.Hold.Instance,
+		})
+		counts[m.Group]++
+	}
+	for _, victim := range w.preemption.victims {
+		saved.Victims = append(saved.Victims, victim.ref())
+	}
+	return saved
+}
+
+// restorePreemptions restores for which replicas of a job room is being made.
+func (c *Core) restorePreemptions(s *savedJob) *Error {
+	for i := range s.Replicas {
+		saved := s.Replicas[i].Reserved
+		if saved == nil || len(saved.Victims)+len(saved.Where) == 0 {
+			continue
+		}
+		rep := c.jobs[s.Job.ID].replicas[s.Replicas[i].Replica]
+		p, err := c.restorePreemption(rep, saved)
+		if err == nil {
+			err = c.restoreReserved(rep, saved)
+		}
+		if err != nil {
+			return err.in(index("replicas", i))
+		}
+		rep.reserved.preemption = p
+		for _, victim := range p.victims {
+			victim.yieldsTo = rep
+			c.leaving.ReplaceOrInsert(victim)
+		}
+	}
+	return nil
+}
+
+func (c *Core) restorePreemption(rep *replica, s *savedWindow) (*preemption, *Error) {
+	p := &preemption{}
+	for i := range s.Where {
+		at := &s.Where[i]
+		g := rep.job.spec.group(at.Group)
+		if g < 0 || i > 0 && len(p.where) > 0 && g < p.where[i-1].Group || !slices.Contains(s.Nodes, at.Node) {
+			return nil, refuse(ErrInvalid, index("reserved.where", i), "names no group, one out of order, or a node that is not set aside")
+		}
+		if err := c.checkPlacement(&rep.job.spec.Groups[g].Claim, at); err != nil {
+			return nil, err.in(index("reserved.where", i))
+		}
+		hold := c.holdOf(rep.job, at)
+		c.owners.releaseShare(hold.Share) // as long as the job waits, its shape retains it
+		p.where = append(p.where, gang.Member{Group: g, Hold: hold})
+	}
+	for g := range rep.job.spec.Groups {
+		if rep.job.spec.Groups[g].min() != countGroup(p.where, g) {
+			return nil, refuse(ErrInvalid, "reserved.where", fmt.Sprintf("has not the minimum of group %q", rep.job.spec.Groups[g].Name))
+		}
+	}
+	for i, ref := range s.Victims {
+		victim := c.lookup(ref)
+		switch {
+		case victim == nil, victim == rep, victim.yieldsTo != nil:
+			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is not known, or yields to somebody else", ref))
+		case victim.state != Releasing && !victim.asked():
+			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor stopped", ref))
+		case i > 0 && compareReplicas(p.victims[i-1], victim) >= 0:
+			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is out of order", ref))
+		}
+		p.victims = append(p.victims, victim)
+	}
+	return p, nil
+}
+
+func countGroup(members []gang.Member, group int) int {
+	n := 0
+	for i := range members {
+		if members[i].Group == group {
+			n++
+		}
+	}
+	return n
+}
+
+// lookup finds a replica, or returns nil.
+func (c *Core) lookup(ref ReplicaRef) *replica {
+	j := c.jobs[ref.Job]
+	if j == nil || ref.Replica < 0 || ref.Replica >= len(j.replicas) {
+		return nil
+	}
+	return j.replicas[ref.Replica]
+}
+
+// restoreStrays has the next pass tell those that need not yield any more.
+func (c *Core) restoreStrays(jobs []savedJob) {
+	for i := range jobs {
+		for _, s := range jobs[i].Replicas {
+			if rep := c.jobs[jobs[i].Job.ID].replicas[s.Replica]; rep.stray() {
+				c.todo.ReplaceOrInsert(rep)
+			}
+		}
+	}
 }

@@ -54,6 +54,7 @@ type verifier struct {
 	// used is the GPU usage of each leaf, summed over holds.
 	used                                                    map[quota.Index]int64
 	replicas, orders, timers, todo, slots, entries, endings int
+	leaving, running                                        int
 }
 
 func (v *verifier) job(j *job) error {
@@ -116,7 +117,7 @@ func (v *verifier) replica(rep *replica) error {
 			return fmt.Errorf("its gang timeout is not in the timers")
 		}
 	}
-	due := rep.order == nil && (rep.state == Repairing || rep.has(memberStopping))
+	due := rep.order == nil && (rep.state == Repairing || rep.has(memberStopping)) || rep.stray()
 	if due {
 		v.todo++
 	}
@@ -124,6 +125,9 @@ func (v *verifier) replica(rep *replica) error {
 		return fmt.Errorf("needs an order: %v, is in the set: %v", due, !due)
 	}
 	if err := v.ending(rep); err != nil {
+		return err
+	}
+	if err := v.yields(rep); err != nil {
 		return err
 	}
 	return v.waits(rep)
@@ -199,6 +203,7 @@ func (v *verifier) queue(q *queue) error {
 		}
 	}
 	v.entries -= entries
+	v.running -= q.running.Len()
 	switch {
 	case len(waiting) != q.waiting || ready != q.ready.Len():
 		return fmt.Errorf("%d replicas wait (counted %d), %d ready buckets (of %d)", len(waiting), q.waiting, ready, q.ready.Len())
@@ -225,6 +230,8 @@ func (v *verifier) counts() error {
 		{"timers", v.c.timers.Len(), v.timers},
 		{"replicas that need an order", v.c.todo.Len(), v.todo},
 		{"expected ends", v.c.endings.Len(), v.endings},
+		{"replicas on their way out", v.c.leaving.Len(), v.leaving},
+		{"running replicas outside their queue", 0, v.running},
 		{"members on nodes", 0, v.slots},
 		{"entries outside their queue", 0, v.entries},
 	} {

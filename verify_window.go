@@ -18,6 +18,8 @@ func (v *verifier) windows() error {
 			return fmt.Errorf("window %s is nobody's", w.name)
 		case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil):
 			return fmt.Errorf("window %s is for a gang that does not wait", w.name)
+		case w.preemption != nil && !(w.isReservation() && slices.IsSortedFunc(w.preemption.victims, compareReplicas)):
+			return fmt.Errorf("window %s: room is made for nobody, or the victims are out of order", w.name)
 		case !slices.IsSortedFunc(w.nodes, compareNodes):
 			return fmt.Errorf("the nodes of window %s are out of order", w.name)
 		}
@@ -66,6 +68,32 @@ func (v *verifier) ending(rep *replica) error {
 		return fmt.Errorf("it is pending, and is expected to end or has domains for itself")
 	case rep.stalled != slices.Contains(v.c.stalled, rep), rep.hopeless != slices.Contains(v.c.hopeless, rep), rep.imagined:
 		return fmt.Errorf("stalled: %v, hopeless: %v, and not so in the lists, or imagined ended: %v", rep.stalled, rep.hopeless, rep.imagined)
+	}
+	return nil
+}
+
+// yields checks what goes with a replica that is on its way out, or runs.
+func (v *verifier) yields(rep *replica) error {
+	out, running := rep.state == Releasing || rep.yieldsTo != nil, rep.state == Running
+	if out {
+		v.leaving++
+	}
+	if running {
+		v.running++
+	}
+	switch q := v.c.queues[rep.job.queue]; {
+	case v.c.leaving.Has(rep) != out:
+		return fmt.Errorf("on its way out: %v, and not so in the index", out)
+	case q.running.Has(rep) != running:
+		return fmt.Errorf("runs: %v, and not so in its queue", running)
+	case rep.yieldsTo == nil:
+		return nil
+	case rep.state != Releasing && !rep.asked():
+		return fmt.Errorf("it yields, and is neither asked for a checkpoint nor stopped")
+	}
+	w := rep.yieldsTo.reserved
+	if w == nil || w.preemption == nil || !slices.Contains(w.preemption.victims, rep) {
+		return fmt.Errorf("it yields to %v, which does not know of it", rep.yieldsTo.ref())
 	}
 	return nil
 }

@@ -24,6 +24,8 @@ type window struct {
 	from, until Time
 	// rep is the gang that the nodes are for, or nil.
 	rep *replica
+	// preemption is set where room is being made for the gang.
+	preemption *preemption
 	// queue whose jobs belong here, or quota.None.
 	queue quota.Index
 	// advance is the reservation, if it was made in advance.
@@ -46,14 +48,28 @@ const (
 // the reservation of a gang that ranks below it.
 func (c *Core) admits(w *window, rep *replica, end Time) bool {
 	return w.rep == rep || end <= w.from || w.queue != quota.None && c.below(rep.job.queue, w.queue) ||
-		w.isReservation() && outranks(rep, w.rep)
+		w.isReservation() && c.outranks(rep, w.rep)
 }
 
-// outranks reports whether a replica is of a higher class or, in the same queue and
-// class, of a higher priority: those of other queues say nothing about each other.
-func outranks(a, b *replica) bool {
+// outranks reports whether a replica that waits need not stand back for another that does.
+// Within a queue it is of a higher class or, in the same class, of a higher priority.
+// Between queues it is owed to its queue while the other would be borrowed for or, where
+// they are alike in that, of a higher class: priorities say nothing there.
+func (c *Core) outranks(a, b *replica) bool {
 	x, y := &a.job.spec, &b.job.spec
-	return x.Class > y.Class || x.Class == y.Class && x.Queue == y.Queue && x.Priority > y.Priority
+	if x.Queue == y.Queue {
+		return x.Class > y.Class || x.Class == y.Class && x.Priority > y.Priority
+	}
+	if owed, other := c.owed(a), c.owed(b); owed != other {
+		return owed
+	}
+	return x.Class > y.Class
+}
+
+// owed reports whether a replica that waits would be within the guarantees of its queue.
+func (c *Core) owed(rep *replica) bool {
+	c.compile(rep.job.shape)
+	return c.quota.Within(rep.job.queue, rep.job.shape.least)
 }
 
 // overrun ends the reservations of gangs in whose stead a replica that ranks above them
@@ -104,6 +120,9 @@ func (c *Core) endWindow(w *window) {
 	c.grew()
 	if w.isReservation() {
 		w.rep.reserved = nil
+		if w.preemption != nil {
+			c.endPreemption(w.preemption)
+		}
 		c.nextReserve = c.now
 	} else {
 		c.changed()

@@ -18,8 +18,14 @@ type Candidate struct {
 	ID string
 	// Class is the ordinal of its service class: a lower one yields first.
 	Class int
-	// Priority within the class: a lower one yields first.
+	// Source says where it comes from in an order of the caller's, such as that of queues
+	// by how much they have borrowed: a lower one yields first.
+	Source int
+	// Priority among those of one source: a lower one yields first.
 	Priority int32
+	// Started is when it began to run, on any clock: among equals who came last yields
+	// first.
+	Started int64
 	// Borrowed says that its queue holds it beyond what it is guaranteed. Borrowers
 	// yield before all others.
 	Borrowed bool

@@ -111,8 +111,8 @@ type item struct {
 //
 // Candidates are ranked by harm: borrowers before others; then the lower class;
 // then size, where all who hold no more than the beneficiary needs are equal, and
-// then those up to twice, four times, eight times as large; then the lower
-// priority. No set takes from a rank what those below it could have given: the
+// then those up to twice, four times, eight times as large; then the source; then the
+// lower priority. No set takes from a rank what those below it could have given: the
 // victims in the highest rank that is needed are settled first, as cheaply as they
 // can be found if all ranks below would yield entirely, and so on down. Within a
 // rank the lower total price counts, then fewer victims. The input order does not
@@ -194,6 +194,7 @@ func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options O
 			compareRanks(a, b, options.NeedMilli),
 			cmp.Compare(x.price, y.price),
 			cmp.Compare(x.milli, y.milli),
+			cmp.Compare(b.Started, a.Started),
 			strings.Compare(a.ID, b.ID),
 			cmp.Compare(x.index, y.index),
 		)
@@ -222,6 +223,7 @@ func compareRanks(a, b *Candidate, need int64) int {
 	return cmp.Or(
 		cmp.Compare(a.Class, b.Class),
 		cmp.Compare(excess(a.GPUMilli, need), excess(b.GPUMilli, need)),
+		cmp.Compare(a.Source, b.Source),
 		cmp.Compare(a.Priority, b.Priority),
 	)
 }

@@ -55,14 +55,15 @@ func (a *account) covered() int64 {
 	return a.coveredBelow
 }
 
-// ceiling is the most that may be used, and what says so; unset without a limit.
-func (a *account) ceiling() (int64, VerdictKind) {
-	if a.borrowing != unset {
-		if most := a.promised() + a.borrowing; a.limit == unset || most < a.limit {
-			return most, BorrowingReached
-		}
+// ceiling is the most that may be used; unset without a limit.
+func (a *account) ceiling() int64 {
+	if a.borrowing == unset {
+		return a.limit
 	}
-	return a.limit, LimitReached
+	if most := a.promised() + a.borrowing; a.limit == unset || most < a.limit {
+		return most
+	}
+	return a.limit
 }
 
 // promised is what the queues above must set aside for this one: what it states

@@ -44,16 +44,20 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 	tree, leaves := bigTree(t)
 	c := Charge{GPUMilli: 8000, CPUMilli: 1000, MemoryMiB: 10, Product: tree.Product("H100")}
 	huge := Charge{GPUMilli: 1 << 31, Product: c.Product}
+	verdicts, product := make([]Verdict, 0, 8), GPUOf("H100")
 	n := 0
 	for name, f := range map[string]func(Index){
-		"charge":   func(i Index) { _ = tree.Charge(i, c); _ = tree.Discharge(i, c) },
-		"fits":     func(i Index) { tree.Fits(i, c) },
-		"fits not": func(i Index) { tree.Fits(i, huge) },
-		"within":   func(i Index) { tree.Within(i, c) },
-		"next":     func(Index) { tree.Next() },
-		"activate": func(i Index) { tree.Deactivate(i); tree.Activate(i) },
-		"product":  func(Index) { tree.Product("H100") },
-		"retain":   func(Index) { p, _ := tree.RetainProduct("H100"); tree.ReleaseProduct(p) },
+		"in the way": func(i Index) { verdicts = tree.InTheWay(verdicts, i, huge) },
+		"charge":     func(i Index) { _ = tree.Charge(i, c); _ = tree.Discharge(i, c) },
+		"fits":       func(i Index) { tree.Fits(i, c) },
+		"fits not":   func(i Index) { tree.Fits(i, huge) },
+		"within":     func(i Index) { tree.Within(i, c) },
+		"next":       func(Index) { tree.Next() },
+		"activate":   func(i Index) { tree.Deactivate(i); tree.Activate(i) },
+		"set next":   func(i Index) { n++; _ = tree.SetNext(i, Charge{GPUMilli: int64(n%9) * 1000}) },
+		"capacity":   func(Index) { n++; _ = tree.SetCapacity(product, int64(n)) },
+		"product":    func(Index) { tree.Product("H100") },
+		"retain":     func(Index) { p, _ := tree.RetainProduct("H100"); tree.ReleaseProduct(p) },
 	} {
 		require.Zero(t, testing.AllocsPerRun(200, func() {
 			n++
@@ -108,8 +112,21 @@ func BenchmarkFits(b *testing.B) {
 	}
 }
 
-// BenchmarkServe is one turn of the loop: Next, Fits, Charge, and now and then a
-// queue that runs dry.
+func BenchmarkInTheWay(b *testing.B) {
+	tree, leaves := bigTree(b)
+	huge := Charge{GPUMilli: 1 << 31, CPUMilli: 1 << 31, Product: tree.Product("H100")}
+	verdicts := make([]Verdict, 0, 16)
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		verdicts = tree.InTheWay(verdicts, leaves[n*7919%len(leaves)], huge)
+		n++
+	}
+	require.Len(b, verdicts, 9)
+}
+
+// BenchmarkServe is one turn of the loop: Next, Fits, Charge, and the next job of the
+// queue; and now and then one that runs dry.
 func BenchmarkServe(b *testing.B) {
 	tree, _ := bigTree(b)
 	c := Charge{GPUMilli: 1000, Product: tree.Product("H100")}
@@ -121,8 +138,30 @@ func BenchmarkServe(b *testing.B) {
 		_ = tree.Charge(i, c)
 		if n++; n%4 == 0 {
 			tree.Deactivate(i)
-			tree.Activate(i)
 		}
+		_ = tree.SetNext(i, Charge{GPUMilli: int64(n%8+1) * 1000})
+	}
+}
+
+// BenchmarkSetNext is another job that becomes the first of its queue.
+func BenchmarkSetNext(b *testing.B) {
+	tree, leaves := bigTree(b)
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		_ = tree.SetNext(leaves[n*7919%len(leaves)], Charge{GPUMilli: int64(n%8+1) * 1000})
+		n++
+	}
+}
+
+// BenchmarkSetCapacity is a node that joins or leaves, with shares that follow.
+func BenchmarkSetCapacity(b *testing.B) {
+	tree, _ := bigTree(b)
+	b.ReportAllocs()
+	n := int64(0)
+	for b.Loop() {
+		_ = tree.SetCapacity(GPU, 1<<20+n%16*8000)
+		n++
 	}
 }
 

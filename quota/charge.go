@@ -96,10 +96,8 @@ func (t *Tree) checkCharge(i Index, c Charge) error {
 	if err := t.checkLeaf(i); err != nil {
 		return err
 	}
-	for _, p := range c.parts() {
-		if reason := checkAmount(p.amount); reason != "" {
-			return &Error{Queue: t.Name(i), Field: "charge", Reason: reason, Err: ErrInvalid}
-		}
+	if err := t.checkAmounts(i, c); err != nil {
+		return err
 	}
 	if !t.knows(c) {
 		return &Error{Queue: t.Name(i), Field: "product", Reason: fmt.Sprintf("no product has the index %d", c.Product), Err: ErrInvalid}
@@ -107,59 +105,18 @@ func (t *Tree) checkCharge(i Index, c Charge) error {
 	return nil
 }
 
+func (t *Tree) checkAmounts(i Index, c Charge) error {
+	for _, p := range c.parts() {
+		if reason := checkAmount(p.amount); reason != "" {
+			return &Error{Queue: t.Name(i), Field: "charge", Reason: reason, Err: ErrInvalid}
+		}
+	}
+	return nil
+}
+
 // knows reports whether the tree has the product of c, where it matters.
 func (t *Tree) knows(c Charge) bool {
 	return c.GPUMilli == 0 || c.Product == NoProduct || t.hasProduct(c.Product)
-}
-
-// Fits reports whether queue i and all above it would stay within their limits
-// and borrowing limits if c were charged, and would leave free what is kept for
-// queues that do not lend all of their guarantee. If not, the verdict names the
-// first limit in the way: from the queue upwards, and at each queue GPUs in all,
-// GPUs of the product, host CPU, host memory. A limit that is exceeded already is
-// not in the way of a charge that takes nothing of that resource. What is no queue
-// fits nothing, with None in the verdict.
-//
-// The capacity of the fleet by itself refuses nothing: whether there is room is for
-// whoever places. It counts only where some of it is kept.
-//
-// O(depth), without allocation.
-func (t *Tree) Fits(i Index, c Charge) (Verdict, bool) {
-	if !t.live(i) || !t.knows(c) {
-		return Verdict{At: None}, false
-	}
-	parts := c.parts()
-	var more [len(parts)]int64 // what the queue below takes out of this one's reach
-	for k := range parts {
-		more[k] = parts[k].amount
-	}
-	for ; i != None; i = t.nodes[i].parent {
-		for k, p := range parts {
-			if p.amount <= 0 {
-				continue
-			}
-			a := t.nodes[i].look(p.resource)
-			if a == nil { // of a product that nobody here speaks of
-				continue
-			}
-			var kept int64
-			kept, more[k] = a.keptAfter(p.amount, more[k])
-			switch most, kind := a.ceiling(); {
-			case most == unset:
-			case i != Root && p.amount > most-a.used:
-				return t.verdict(i, p, kind, 0), false
-			case kept > 0 && more[k] > 0 && p.amount+kept > most-a.used:
-				return t.verdict(i, p, CapacityKept, kept), false
-			}
-		}
-	}
-	return Verdict{}, true
-}
-
-func (t *Tree) verdict(i Index, p part, kind VerdictKind, kept int64) Verdict {
-	a := t.nodes[i].peek(p.resource)
-	most, _ := a.ceiling()
-	return Verdict{At: i, Resource: t.names[p.resource], Limit: most, Used: a.used, Asked: p.amount, Kind: kind, Kept: kept}
 }
 
 // Within reports whether queue i, and each queue above it that states a guarantee

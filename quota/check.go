@@ -202,6 +202,9 @@ func (t *Tree) checkStatement(n *node) error {
 
 func (t *Tree) checkHeap(i Index) error {
 	n := &t.nodes[i]
+	if !n.active && n.asks != 0 {
+		return fmt.Errorf("asks for %d, and is not active", n.asks)
+	}
 	if queued := n.active || n.heap.Len() > 0; i != Root && queued != (n.position >= 0) {
 		return fmt.Errorf("to be served: %t, position %d", queued, n.position)
 	}
@@ -209,8 +212,8 @@ func (t *Tree) checkHeap(i Index) error {
 		if !t.live(j) || t.nodes[j].parent != i || t.nodes[j].position != int32(at) {
 			return fmt.Errorf("the heap has %d at %d", j, at)
 		}
-		if child := &t.nodes[j]; child.owed != t.isOwed(child) {
-			return fmt.Errorf("%q is owed: %t", t.Name(j), child.owed)
+		if child := &t.nodes[j]; child.turn != t.turnOf(child) {
+			return fmt.Errorf("the turn of %q is %v and should be %v", t.Name(j), child.turn, t.turnOf(child))
 		}
 		if at > 0 && t.before(j, n.heap.Items()[(at-1)/2]) {
 			return fmt.Errorf("%q stands behind %q in the heap", t.Name(j), t.Name(n.heap.Items()[(at-1)/2]))

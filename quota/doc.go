@@ -4,11 +4,11 @@
 // five questions:
 //
 //   - May this run? Fits compares what is used with the limits, from a queue up
-//     to the root, and names the limit in the way.
+//     to the root, and names the limit in the way; InTheWay names all of them.
 //   - Is it the queue's own? Within tells use under the guarantees from borrowed
 //     use, which a scheduler takes back first.
-//   - Whose turn is it? Next descends from the root to the leaf that has the
-//     least for what it is entitled to, and Standing explains it.
+//   - Whose turn is it? Next descends from the root to the leaf that would have the
+//     least for what it is entitled to with its next job, and Standing explains it.
 //   - What is each queue's fair share? A Shares divides the capacity among those
 //     that want some of it.
 //   - Who gives back? Shares.MayReclaim and Shares.Victims say who may be asked to
@@ -28,10 +28,11 @@
 //     over, so that the queue does not vanish under the job.
 //  3. RetainProduct each GPU product as often as there is something that has it or
 //     asks for it, and ReleaseProduct it as often; charge by the index.
-//  4. Activate a leaf when it has something to serve, Deactivate it when it has
-//     not, or when nothing of it can be served for now.
-//  5. Ask Next whose turn it is, pick a job of that queue, ask Fits, and Charge what
-//     was placed. Discharge the same amounts when it ends.
+//  4. SetNext a leaf when it has something to serve, with what the first of it would
+//     be charged, and again when another comes first. Deactivate it when it has
+//     nothing, or when nothing of it can be served for now.
+//  5. Ask Next whose turn it is, take the first job of that queue, ask Fits, and Charge
+//     what was placed. Discharge the same amounts when it ends.
 //  6. Tell the capacity of the fleet with SetCapacity whenever it changes, if lending
 //     limits, shares or past use are to count.
 //  7. Tell the time with Advance before the changes that happen at it, and SetHalfLife
@@ -46,16 +47,17 @@
 // In short:
 //
 //	for leaf, ok := tree.Next(); ok; leaf, ok = tree.Next() {
-//		job, waiting := firstJob(leaf)
-//		if !waiting {
-//			tree.Deactivate(leaf)
-//			continue
-//		}
-//		if _, fits := tree.Fits(leaf, job.charge); !fits || !place(job) {
+//		job := firstJob(leaf)
+//		if _, fits := tree.Fits(leaf, job.charge); fits && place(job) {
+//			tree.Charge(leaf, job.charge)
+//		} else {
 //			setAside(job)
-//			continue
 //		}
-//		tree.Charge(leaf, job.charge)
+//		if job := firstJob(leaf); job != nil {
+//			tree.SetNext(leaf, job.charge)
+//		} else {
+//			tree.Deactivate(leaf)
+//		}
 //	}
 //
 // # Resources
@@ -92,6 +94,11 @@
 // queue's guarantee (Within, Shares.Owns) when it starts, and others of its queue
 // have to go first.
 //
+// A guarantee is for jobs that fit in it. One that asks for more than is left of it is
+// borrowed for in part, and stands behind those to whose queues theirs is owed: see
+// Next. While such jobs are first in a queue, what is left of its guarantee waits with
+// them, or is lent.
+//
 // What is used within a guarantee is never taken back, and nothing is taken for a
 // queue that would be over its fair share; see Shares and MayReclaim for the rules.
 // All limits may be lowered below what is used: nothing is taken by that, and nothing
@@ -106,11 +113,12 @@
 // # Cost
 //
 // With d the depth of a queue and c the number of active children of a queue:
-// Fits, Within and Next are O(d), Charge, Discharge, Activate and Deactivate
+// Fits, InTheWay, Within and Next are O(d), Charge, Discharge, SetNext and Deactivate
 // O(d log c). None of them allocates in the steady state. A change of a queue by
-// Set is O(d) for each resource, and O(c) for a new queue or priority. Advance is
-// O(queues) once in 1/64 of the half-life, and O(1) otherwise. A share is O(d), and
-// after a change of demand O(c) at each level; all shares are O(queues). Memory is
-// bounded by the queues and, for each of them, the products that it configures or
-// uses, by MaxProducts names, and by the keys that a Ledger is not told to forget.
+// Set is O(d) for each resource, and O(c) for a new queue or priority; one of the
+// capacity is O(1). Advance is O(queues) once in 1/64 of the half-life, and O(1)
+// otherwise. A share is O(d), and after a change of demand O(c) at each level; all
+// shares are O(queues). Memory is bounded by the queues and, for each of them, the
+// products that it configures or uses, by MaxProducts names, and by the keys that a
+// Ledger is not told to forget.
 package quota

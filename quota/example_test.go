@@ -20,9 +20,6 @@ func Example() {
 	}
 	vision, _ := tree.Lookup("vision")
 	speech, _ := tree.Lookup("speech")
-	tree.Activate(vision)
-	tree.Activate(speech)
-
 	h100, err := tree.RetainProduct("H100-80GB")
 	if err != nil {
 		fmt.Println(err)
@@ -30,6 +27,12 @@ func Example() {
 	}
 	defer tree.ReleaseProduct(h100)
 	gang := quota.Charge{GPUMilli: 4_000, Product: h100}
+	for _, leaf := range []quota.Index{vision, speech} { // each has many of these
+		if err := tree.SetNext(leaf, gang); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
 	for {
 		leaf, _ := tree.Next()
 		if verdict, ok := tree.Fits(leaf, gang); !ok {
@@ -53,8 +56,8 @@ func Example() {
 	// speech runs a gang, within its guarantee: true
 	// vision runs a gang, within its guarantee: true
 	// speech runs a gang, within its guarantee: false
-	// vision runs a gang, within its guarantee: false
 	// speech runs a gang, within its guarantee: false
+	// vision runs a gang, within its guarantee: false
 	// speech waits: research uses 28000 of 28000 gpu and 4000 more are asked for
 	// quota: queue "audio": guarantee["gpu"]: with its siblings' makes 17000 of the 16000 that "research" is guaranteed
 }

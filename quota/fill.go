@@ -91,7 +91,7 @@ func (w *want) shared(scarce bool) (base, room int64, weight uint64) {
 	return w.base, w.most - w.base, w.weight
 }
 
-// fill divides an amount among queues.
+// fill divides an amount among the children of a queue.
 //
 // Water filling: the level rises until all is poured. It is found from below, as
 // the root of a concave function by Newton's method: with all children open, the
@@ -101,12 +101,9 @@ func (w *want) shared(scarce bool) (base, room int64, weight uint64) {
 // the filled, so that the rounds are no more than the bits in amounts and weights;
 // three to six in practice. Then what whole units leave is given out: O(children)
 // on average, by selection.
-func (s *Shares) fill(below []Index, amount int64) level {
+func (s *Shares) fill(i Index, amount int64) level {
+	below, base := s.tree.nodes[i].below, s.wants[i].baseBelow
 	l := level{amount: amount, to: int32(len(below))}
-	base := int64(0)
-	for _, j := range below {
-		base += s.wants[j].base
-	}
 	if l.scarce = amount < base; !l.scarce {
 		amount = s.rank(&l, below, amount-base)
 	}
@@ -143,8 +140,8 @@ func (s *Shares) rank(l *level, below []Index, amount int64) int64 {
 	l.to = 0
 	for int(l.to) < len(below) {
 		l.from = l.to
-		wanted, priority := int64(0), s.tree.nodes[below[l.from]].config.Priority
-		for ; int(l.to) < len(below) && s.tree.nodes[below[l.to]].config.Priority == priority; l.to++ {
+		wanted, priority := int64(0), s.wants[below[l.from]].priority
+		for ; int(l.to) < len(below) && s.wants[below[l.to]].priority == priority; l.to++ {
 			_, room, _ := s.wants[below[l.to]].shared(false)
 			wanted += room
 		}

@@ -45,31 +45,59 @@ func (a *account) keptAfter(charge, more int64) (kept, moreHere int64) {
 // capacity is known.
 //
 // Capacity may fall below what is used or guaranteed; nothing is taken from anyone
-// by that. O(products with a capacity).
+// by that. O(1), and O(products) for one that is new to the tree or goes from it;
+// no Shares works out more for it than the levels whose portions change.
 func (t *Tree) SetCapacity(r Resource, capacity int64) error {
+	refuse := func(kind error, reason string) error {
+		return &Error{Field: element("capacity", r), Reason: reason, Err: kind}
+	}
 	if reason := r.check(); reason != "" {
-		return &Error{Field: element("capacity", r), Reason: reason, Err: ErrInvalid}
+		return refuse(ErrInvalid, reason)
 	}
-	q := t.nodes[Root].config.clone()
-	if q.Limit == nil {
-		q.Limit = Amounts{}
-	}
-	if capacity == UnknownCapacity {
-		delete(q.Limit, r)
-	} else {
+	if capacity != UnknownCapacity {
 		if reason := checkAmount(capacity); reason != "" {
-			return &Error{Field: element("capacity", r), Reason: reason, Err: ErrInvalid}
+			return refuse(ErrInvalid, reason)
 		}
-		if old, known := t.Capacity(r); known && old == capacity {
-			return nil
+	}
+	old, known := t.Capacity(r)
+	if !known {
+		old = UnknownCapacity
+	}
+	if old == capacity {
+		return nil
+	}
+	id, ok := t.lookupResource(r)
+	if !ok {
+		if len(t.byProduct) >= t.maxProducts {
+			return refuse(ErrLimit, t.fullOfProducts())
 		}
-		q.Limit[r] = capacity
+		name, _ := r.product()
+		id = t.addProduct(name).id()
 	}
-	if err := t.checkProducts(&q, Root); err != nil {
-		return &Error{Field: element("capacity", r), Reason: err.Reason, Err: err.Err}
-	}
-	t.apply(&q, Root)
+	t.setCapacity(r, id, capacity)
 	return nil
+}
+
+// setCapacity is apply for one limit of the Root. Nothing that a Shares has worked
+// out follows from it, so that the version stays.
+func (t *Tree) setCapacity(r Resource, id resourceID, capacity int64) {
+	root := &t.nodes[Root]
+	if capacity == UnknownCapacity {
+		delete(root.config.Limit, r)
+	} else {
+		if root.config.Limit == nil {
+			root.config.Limit = Amounts{}
+		}
+		root.config.Limit[r] = capacity
+	}
+	a := root.account(id)
+	before := *a
+	a.limit = capacity
+	after := *a
+	root.prune(id)
+	if id >= firstProduct {
+		t.state(id, &before, &after)
+	}
 }
 
 // Capacity returns how much of r the fleet has, if that was told.

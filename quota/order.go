@@ -1,27 +1,45 @@
 package quota
 
-import (
-	"math/bits"
+import "github.com/berth-sched/berth/internal/pq"
 
-	"github.com/berth-sched/berth/internal/pq"
-)
+// SetNext says that leaf i has something to be served, and what it would be charged
+// for the first of it: of an elastic gang, for as little as it starts with. It is to
+// be told again whenever another job becomes the first. Only the GPUs count; see Next.
+// It refuses what is no leaf (ErrInvalid) or unknown (ErrUnknown), and amounts outside
+// 0 to MaxAmount (ErrInvalid).
+//
+// O(depth x log children), without allocation once the heaps have grown.
+func (t *Tree) SetNext(i Index, next Charge) error {
+	if err := t.checkLeaf(i); err != nil {
+		return err
+	}
+	if err := t.checkAmounts(i, next); err != nil {
+		return err
+	}
+	t.nodes[i].asks = next.GPUMilli
+	if t.nodes[i].active {
+		t.rise(i)
+	} else {
+		t.activate(i)
+	}
+	return nil
+}
 
-// Activate says that leaf i has something to be served. What is no leaf stays
-// as it is. O(depth x log children), without allocation once the heaps have grown.
+// Activate is SetNext for a leaf of which it is not known what it would be served
+// next: it stands where it would with the least of jobs. What is no leaf, or active
+// already, stays as it is. Cost as of SetNext.
 func (t *Tree) Activate(i Index) {
-	if !t.Leaf(i) || t.nodes[i].active {
-		return
+	if t.Leaf(i) && !t.nodes[i].active {
+		t.activate(i)
 	}
+}
+
+func (t *Tree) activate(i Index) {
 	t.nodes[i].active = true
-	// A queue enters its parent's heap when it gets something to serve. One that is
-	// there already may move: see owed.
-	for j := i; j != Root; j = t.nodes[j].parent {
-		if t.nodes[j].position < 0 {
-			t.push(j)
-		} else {
-			t.reorder(j)
-		}
+	for ; i != Root && t.nodes[i].position < 0; i = t.nodes[i].parent {
+		t.push(i)
 	}
+	t.rise(i) // what is served first there may be another
 }
 
 // Deactivate says that leaf i has nothing to be served any more. What is not
@@ -30,15 +48,11 @@ func (t *Tree) Deactivate(i Index) {
 	if !t.Active(i) {
 		return
 	}
-	t.nodes[i].active = false
-	t.pop(i)
-	for j := t.nodes[i].parent; j != Root; j = t.nodes[j].parent {
-		if t.nodes[j].heap.Len() == 0 {
-			t.pop(j)
-		} else {
-			t.reorder(j)
-		}
+	t.nodes[i].active, t.nodes[i].asks = false, 0
+	for ; i != Root && t.nodes[i].heap.Len() == 0; i = t.nodes[i].parent {
+		t.pop(i)
 	}
+	t.rise(i)
 }
 
 // Active reports whether i is a leaf that was activated and not deactivated since.
@@ -48,25 +62,43 @@ func (t *Tree) Active(i Index) bool { return t.live(i) && t.nodes[i].active }
 // down it takes, among the queues with an active leaf at or below them, the first
 // of this total order:
 //
-//  1. Queues that use less than their guarantee of GPUs come before the others. A
-//     queue that states no guarantee does if the one of its children that would be
-//     served does: a promise to a project is no less one for a silent team above it.
+//  1. Queues to which their next job is owed come before the others: those that
+//     would be within their guarantee of GPUs with it. A job that takes part of its
+//     GPUs from the guarantee, and borrows the rest, is not owed. To a queue that
+//     states no guarantee a job is owed if it is to the one of its children that has
+//     it: a promise to a project is no less one for a silent team above it.
 //  2. The higher priority.
-//  3. Among those below their guarantee, the least use for it (used / guarantee);
-//     among the others, the least borrowed for the weight (borrowed / weight), the
-//     weight being tilted by what was borrowed of late: see Advance. Fractions are
-//     compared exactly.
-//  4. The name, in byte order.
+//  3. Of queues to which their job is owed, the one that would use least of what it is
+//     promised (covered use / guarantee); of the others, the one that would have
+//     borrowed least for its weight (borrowed / weight), the weight being tilted by
+//     what was borrowed of late: see Advance. Both are as they would be with the next
+//     job. Fractions are compared exactly.
+//  4. The job with fewer GPUs.
+//  5. The name, in byte order.
+//
+// The next job of a leaf is that of SetNext; where none was told, one that is too
+// small to count but asks for something. That of another queue is the one which it
+// would serve if the choice fell on it: who is first among the children of a queue is
+// settled among them alone, and the queue stands for that job in its own turn, even
+// where the job of another child would be owed to it and this one is not. Otherwise,
+// at a queue that is about to use up its guarantee, the large jobs of one child would
+// wait for all the small ones of another.
+//
+// So wherever the paths of two leaves part, a job that is owed comes before one that
+// would be borrowed for. Among those that borrow this is progressive filling, by
+// which weighted max-min shares are reached: each step serves whoever will have the
+// least for its weight, one level at a time. As the job counts, nobody gets ahead
+// by asking for much at once, and nobody waits for ever because of it: while a queue
+// waits, another of the same priority goes first only as long as it has borrowed no
+// more for its weight than the one that waits would have (packet schedulers know this
+// as the order of finish tags: Demers, Keshav and Shenker, 1989).
 //
 // Only GPUs count. They are what a fleet is short of; host CPU and memory come in
 // proportion to them, and a queue that the dominant of all resources put last for
 // its memory would be kept from GPUs that nobody else can use.
 //
-// The leaf stays next until it is deactivated, or usage, configuration or the
-// clock (Advance) change. O(depth), without allocation.
-//
-// This is the progressive filling by which weighted max-min shares are reached:
-// each step serves whoever has the least for its weight, one level at a time.
+// The leaf stays next until it is deactivated, or usage, the next jobs, configuration
+// or the clock (Advance) change. O(depth), without allocation.
 func (t *Tree) Next() (Index, bool) {
 	i := Root
 	for t.nodes[i].heap.Len() > 0 {
@@ -79,11 +111,11 @@ func (t *Tree) Next() (Index, bool) {
 }
 
 // before is the order of Next between two children of one queue. It depends on
-// usage, configuration and names alone, never on indexes.
+// usage, jobs, configuration and names alone, never on indexes.
 func (t *Tree) before(i, j Index) bool {
 	a, b := &t.nodes[i], &t.nodes[j]
-	if a.owed != b.owed {
-		return a.owed
+	if a.turn.owed != b.turn.owed {
+		return a.turn.owed
 	}
 	if a.config.Priority != b.config.Priority {
 		return a.config.Priority > b.config.Priority
@@ -93,45 +125,10 @@ func (t *Tree) before(i, j Index) bool {
 	if c := compareFractions(usedA, forA, usedB, forB); c != 0 {
 		return c < 0
 	}
+	if a.turn.asks != b.turn.asks {
+		return a.turn.asks < b.turn.asks
+	}
 	return a.config.Name < b.config.Name
-}
-
-// isOwed works out whether a queue that wants to be served is owed GPUs, being
-// below its guarantee. Where it states none, the first of its children says so.
-// The answer is kept in the node: it may change when usage, configuration or the
-// heap of the queue does, and then the queue is put in its place anew.
-func (t *Tree) isOwed(n *node) bool {
-	switch a := &n.host[gpuID]; {
-	case a.guarantee != unset:
-		return a.used < a.guarantee
-	case n.heap.Len() > 0:
-		return t.nodes[n.heap.Min()].owed
-	}
-	return false
-}
-
-// share is the fraction used/per by which a queue stands among those that are owed
-// as it is, or are not.
-func (n *node) share() (used, per uint64) {
-	a := &n.host[gpuID]
-	if n.owed {
-		return uint64(a.covered()), uint64(a.promised())
-	}
-	return uint64(a.used - a.covered()), uint64(n.weight) * uint64(n.history.tilt)
-}
-
-// compareFractions compares a/b with c/d, where b and d are not zero, by their
-// cross products in 128 bits.
-func compareFractions(a, b, c, d uint64) int {
-	high1, low1 := bits.Mul64(a, d)
-	high2, low2 := bits.Mul64(c, b)
-	switch {
-	case high1 != high2 && high1 < high2, high1 == high2 && low1 < low2:
-		return -1
-	case high1 == high2 && low1 == low2:
-		return 0
-	}
-	return 1
 }
 
 // newHeap returns the heap of the children to be served of one queue. Its items
@@ -143,7 +140,7 @@ func (t *Tree) newHeap() pq.Heap[Index] {
 // push puts i into its parent's heap.
 func (t *Tree) push(i Index) {
 	n := &t.nodes[i]
-	n.owed = t.isOwed(n)
+	n.turn = t.turnOf(n)
 	t.nodes[n.parent].heap.Push(i)
 }
 
@@ -153,7 +150,7 @@ func (t *Tree) pop(i Index) { t.nodes[t.nodes[i].parent].heap.Remove(int(t.nodes
 // reorder moves i to where it belongs in its parent's heap, if it is in it.
 func (t *Tree) reorder(i Index) {
 	if n := &t.nodes[i]; n.position >= 0 {
-		n.owed = t.isOwed(n)
+		n.turn = t.turnOf(n)
 		t.nodes[n.parent].heap.Fix(int(n.position))
 	}
 }
@@ -161,6 +158,14 @@ func (t *Tree) reorder(i Index) {
 // reorderFrom does so for i and all above it.
 func (t *Tree) reorderFrom(i Index) {
 	for ; i != None; i = t.nodes[i].parent {
+		t.reorder(i)
+	}
+}
+
+// rise does so from i, which is in its parent's heap or the root, as far up as it
+// makes a difference where usage and configuration are what they were.
+func (t *Tree) rise(i Index) {
+	for ; i != Root && t.turnOf(&t.nodes[i]) != t.nodes[i].turn; i = t.nodes[i].parent {
 		t.reorder(i)
 	}
 }

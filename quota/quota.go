@@ -147,7 +147,8 @@ const (
 	// BorrowingReached: its guarantee and its BorrowingLimit together.
 	BorrowingReached
 	// CapacityKept: what is left below the limit of the queue, or of the fleet if
-	// it is the Root, is not lent by those it is kept for: see KeptFor.
+	// it is the Root, is not lent by those it is kept for: see KeptFor. No more than
+	// Kept needs to be lent besides.
 	CapacityKept
 )
 
@@ -176,8 +177,9 @@ type Verdict struct {
 	Limit, Used, Asked int64
 	// Kind of what is in the way.
 	Kind VerdictKind
-	// Kept is how much of the limit would be kept for others if the charge were
-	// made; zero unless the kind is CapacityKept.
+	// Kept is how much would be kept for others below the limit if the charge were
+	// made and something has to be left for them: the limit that is needed is Used,
+	// Asked and Kept together.
 	Kept int64
 }
 

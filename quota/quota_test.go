@@ -176,6 +176,7 @@ func TestWhatIsNoQueue(t *testing.T) {
 		verdict, fits := tree.Fits(i, Charge{})
 		require.False(t, fits)
 		require.Equal(t, None, verdict.At)
+		require.Equal(t, []Verdict{{At: None}}, tree.InTheWay(nil, i, Charge{}))
 		require.ErrorIs(t, tree.Retain(i), ErrUnknown)
 		require.ErrorIs(t, tree.Unretain(i), ErrUnknown)
 		tree.ReleaseProduct(ProductIndex(i))

@@ -1,8 +1,10 @@
 package quota
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Who may be asked to give back what was lent.
@@ -16,6 +18,11 @@ import (
 //     share may take from one that keeps its guarantee and its guaranteed share;
 //  2. a beneficiary within its fair share (Shares.Of) may take from one that keeps
 //     its fair share, its guarantee and its guaranteed share.
+//
+// What a queue has is what it uses and what is kept free for those below it that do
+// not lend it (lend.go): nobody else can use either. So a queue that borrows beside a
+// sibling which keeps all of the guarantee of both for itself has more than that, and
+// gives back.
 //
 // Nothing else is ever taken: not below a guarantee at any level, not for a queue
 // that would be over its fair share, not within one leaf, where it is priorities
@@ -102,7 +109,8 @@ func (r ReclaimReason) String() string {
 type ReclaimVerdict struct {
 	Reason ReclaimReason
 	// At is the queue on whose account a refusal is; None where there is none. Used
-	// is its use as it would be, and Bound what it may not be above or below.
+	// is what it would have, in use and kept free for queues below it, and Bound what
+	// that may not be above or below.
 	At          Index
 	Used, Bound int64
 }
@@ -132,19 +140,28 @@ func (s *Shares) in(c Charge) int64 {
 	return 0
 }
 
-func (s *Shares) used(i Index) int64 {
-	id, known := s.tree.lookupResource(s.resource)
-	if !known {
-		return 0
+// account is what a queue has of the resource to read, nil where there is none.
+func (s *Shares) account(i Index) *account {
+	if id, known := s.tree.lookupResource(s.resource); known {
+		return s.tree.nodes[i].look(id)
 	}
-	return s.tree.nodes[i].peek(id).used
+	return nil
+}
+
+// has is what a queue uses and what is kept free for those below it. Of a leaf that
+// is what it uses.
+func (s *Shares) has(i Index) int64 {
+	if a := s.account(i); a != nil {
+		return a.used + a.keptBelow
+	}
+	return 0
 }
 
 // keeps is what may not be taken of a queue for a reason.
 func (s *Shares) keeps(h *holding, reason ReclaimReason) int64 {
 	keeps := h.guaranteed
-	if id, known := s.tree.lookupResource(s.resource); known {
-		keeps = max(keeps, s.tree.nodes[h.queue].peek(id).guarantee)
+	if a := s.account(h.queue); a != nil {
+		keeps = max(keeps, a.guarantee)
 	}
 	if reason == ReclaimForGuarantee {
 		return keeps
@@ -169,22 +186,22 @@ func (s *Shares) MayReclaim(beneficiary Index, asked Charge, victim Index, given
 	switch {
 	case beneficiary == victim:
 		return ReclaimVerdict{Reason: ReclaimSameQueue, At: None}, false
-	case more <= 0 || more > MaxAmount || less <= 0 || less > s.used(victim):
+	case more <= 0 || more > MaxAmount || less <= 0 || less > s.has(victim):
 		return ReclaimVerdict{Reason: ReclaimNothing, At: None}, false
 	}
 	s.refresh()
 	parting, reason := t.parting(beneficiary, victim), ReclaimForGuarantee
-	s.walk(beneficiary)
+	s.walk(beneficiary, more)
 	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
 		h := &s.held[at]
-		if reason = max(reason, h.grade(more)); reason == ReclaimOverShare {
-			return ReclaimVerdict{Reason: reason, At: h.queue, Used: h.used + more, Bound: h.fair}, false
+		if reason = max(reason, h.grade()); reason == ReclaimOverShare {
+			return ReclaimVerdict{Reason: reason, At: h.queue, Used: h.with, Bound: h.fair}, false
 		}
 	}
-	s.walk(victim)
+	s.walk(victim, 0)
 	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
 		h := &s.held[at]
-		left := h.used - less
+		left := h.has - less
 		if keeps := s.keeps(h, ReclaimForGuarantee); left < keeps {
 			return ReclaimVerdict{Reason: ReclaimBelowGuarantee, At: h.queue, Used: left, Bound: keeps}, false
 		}
@@ -195,13 +212,13 @@ func (s *Shares) MayReclaim(beneficiary Index, asked Charge, victim Index, given
 	return ReclaimVerdict{Reason: reason, At: None}, true
 }
 
-// grade says for what reason a queue of the beneficiary may take so much more, or
+// grade says for what reason a queue of the beneficiary may have what it would, or
 // ReclaimOverShare.
-func (h *holding) grade(more int64) ReclaimReason {
-	switch used := h.used + more; {
-	case used > h.fair:
+func (h *holding) grade() ReclaimReason {
+	switch {
+	case h.with > h.fair:
 		return ReclaimOverShare
-	case used > h.guaranteed:
+	case h.with > h.guaranteed:
 		return ReclaimForShare
 	}
 	return ReclaimForGuarantee
@@ -255,8 +272,8 @@ type reach struct {
 
 // Victims returns the leaves that MayReclaim would let a beneficiary ask, and for
 // how much at the most, in the order in which they are to be asked: from the Root
-// down, those first that stand below the queue with the most use for its fair share
-// (used / share), then with the most use, then the last by name. The result is in
+// down, those first that stand below the queue that has the most for its fair share
+// (has / share), then the most, then the last by name. The result is in
 // the buffer, if that is large enough.
 //
 // Those whom MayReclaimWhole would let go are among them; Most does not bind it.
@@ -294,11 +311,11 @@ func (s *Shares) Victims(buffer []Victim, beneficiary Index, asked Charge) []Vic
 // gradeUp notes at each queue above the beneficiary for what reason it may take
 // from those that part there.
 func (s *Shares) gradeUp(i Index, more int64) {
-	s.walk(i)
+	s.walk(i, more)
 	reason := ReclaimForGuarantee
 	for at := range s.held {
 		h := &s.held[at]
-		reason = max(reason, h.grade(more))
+		reason = max(reason, h.grade())
 		s.reclaim[s.tree.nodes[h.queue].parent].reason = reason
 	}
 }
@@ -310,14 +327,14 @@ func (s *Shares) reachBelow(i Index) {
 	for _, j := range s.tree.nodes[i].below {
 		r := &s.reclaim[j]
 		r.promised = promised.of(&s.wants[j], s.unit)
-		r.holding = holding{queue: j, used: s.used(j), fair: fair.of(&s.wants[j], s.unit)}
+		r.holding = holding{queue: j, has: s.has(j), fair: fair.of(&s.wants[j], s.unit)}
 		r.guaranteed, r.depth = min(r.promised, r.fair), above.depth+1
 		if r.beneficiary {
 			continue
 		}
 		r.reason = above.reason
 		if r.reason != ReclaimOverShare {
-			r.most = r.used - s.keeps(&r.holding, r.reason)
+			r.most = r.has - s.keeps(&r.holding, r.reason)
 		}
 		if !above.beneficiary {
 			r.most = min(r.most, above.most)
@@ -338,14 +355,11 @@ func (s *Shares) compareVictims(i, j Index) int {
 		i, j = nodes[i].parent, nodes[j].parent
 	}
 	a, b := &s.reclaim[i], &s.reclaim[j]
-	if c := compareFractions(uint64(b.used), uint64(b.fair), uint64(a.used), uint64(a.fair)); c != 0 {
+	if c := compareFractions(uint64(b.has), uint64(b.fair), uint64(a.has), uint64(a.fair)); c != 0 {
 		return c
 	}
-	if a.used != b.used {
-		return int(min(1, max(-1, b.used-a.used)))
+	if c := cmp.Compare(b.has, a.has); c != 0 {
+		return c
 	}
-	if nodes[i].config.Name > nodes[j].config.Name {
-		return -1
-	}
-	return 1
+	return strings.Compare(nodes[j].config.Name, nodes[i].config.Name)
 }

@@ -167,7 +167,7 @@ func (w *crowd) exchangeAtRandom(t *rapid.T) (exchanges int) {
 			for i := range w.tree.nodes {
 				i := Index(i)
 				if u := w.tree.Used(i, GPU); u < used[i] && !w.tree.Below(leaf, i) {
-					require.GreaterOrEqual(t, u, w.tree.Guaranteed(i, GPU), "%s is below its guarantee", w.tree.Name(i))
+					require.GreaterOrEqual(t, w.shares.has(i), w.tree.Guaranteed(i, GPU), "%s is below its guarantee", w.tree.Name(i))
 				}
 			}
 			for _, v := range victims {
@@ -298,7 +298,7 @@ func TestVictimsAreThoseThatMayBeAsked(t *testing.T) {
 				for w.tree.Parent(y) != at {
 					y = w.tree.Parent(y)
 				}
-				require.GreaterOrEqual(t, w.tree.Used(x, GPU)*w.shares.Of(y), w.tree.Used(y, GPU)*w.shares.Of(x))
+				require.GreaterOrEqual(t, w.shares.has(x)*w.shares.Of(y), w.shares.has(y)*w.shares.Of(x))
 			}
 		}
 	})
@@ -349,6 +349,62 @@ func TestFlapIsRefused(t *testing.T) {
 	require.Equal(t, ReclaimVerdict{Reason: ReclaimBelowGuarantee, At: c, Used: 0, Bound: 2000}, verdict)
 	_, ok = shares.MayReclaim(b, gpus(1), c, gpus(1))
 	require.True(t, ok, "a job of one GPU it may take: that leaves each its share")
+}
+
+// TestFlapEnds: the three jobs of the flap, from any of its states and in any order of
+// asking: each exchange raises the potential, and in the end nobody moves.
+func TestFlapEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &crowd{tree: NewTree()}
+		require.NoError(t, w.tree.SetCapacity(GPU, 4))
+		mustSet(t, w.tree, Queue{Name: "a", Guarantee: Amounts{GPU: 2}})
+		b := mustSet(t, w.tree, Queue{Name: "b"})
+		c := mustSet(t, w.tree, Queue{Name: "c", Guarantee: Amounts{GPU: 2}})
+		w.shares, _ = NewShares(w.tree, GPU, 1)
+		require.NoError(t, w.shares.SetDemand(b, 4))
+		require.NoError(t, w.shares.SetDemand(c, 4))
+		w.jobs = []crowdJob{{leaf: b, gpus: 3}, {leaf: b, gpus: 1}, {leaf: c, gpus: 4}}
+		for _, k := range rapid.Permutation(count(3)).Draw(t, "come") {
+			w.start(t, k)
+		}
+		require.LessOrEqual(t, w.exchangeAtRandom(t), 4)
+	})
+}
+
+// TestWhatIsKeptIsHad: a team uses no more than its project is guaranteed, but beside
+// that the project keeps what it does not lend. What the sibling of the project has
+// borrowed goes back to whoever is owed.
+func TestWhatIsKeptIsHad(t *testing.T) {
+	tree := NewTree()
+	require.NoError(t, tree.SetCapacity(GPU, 10))
+	team := mustSet(t, tree, Queue{Name: "team"})
+	project := mustSet(t, tree, Queue{Name: "project", Parent: "team", Guarantee: Amounts{GPU: 6}, LendingLimit: Amounts{GPU: 0}})
+	sibling := mustSet(t, tree, Queue{Name: "sibling", Parent: "team"})
+	owner := mustSet(t, tree, Queue{Name: "owner", Guarantee: Amounts{GPU: 1}})
+	shares, err := NewShares(tree, GPU, 1)
+	require.NoError(t, err)
+	require.NoError(t, shares.SetDemand(project, 2))
+	require.NoError(t, shares.SetDemand(sibling, 5))
+	require.NoError(t, shares.SetDemand(owner, 1))
+	require.NoError(t, tree.Charge(project, gpus(2)))
+	require.NoError(t, tree.Charge(sibling, gpus(4)))
+	verdict, fits := tree.Fits(owner, gpus(1))
+	require.False(t, fits)
+	require.Equal(t, CapacityKept, verdict.Kind)
+	require.Equal(t, []Victim{{Leaf: sibling, Most: 4, Reason: ReclaimForGuarantee}}, shares.Victims(nil, owner, gpus(1)))
+	_, ok := shares.MayReclaim(owner, gpus(1), sibling, gpus(1))
+	require.True(t, ok)
+	require.NoError(t, tree.Discharge(sibling, gpus(1)))
+	_, fits = tree.Fits(owner, gpus(1))
+	require.True(t, fits)
+
+	// Nor may it go on borrowing at the cost of others.
+	require.NoError(t, tree.Charge(owner, gpus(1)))
+	mustSet(t, tree, Queue{Name: "owner"})
+	verdict2, ok := shares.MayReclaim(sibling, gpus(1), owner, gpus(1))
+	require.False(t, ok)
+	require.Equal(t, ReclaimOverShare, verdict2.Reason)
+	require.Equal(t, int64(10), shares.has(team)+1)
 }
 
 // TestReclaimIsDecidedWhereThePathsPart: a team takes from its sibling what is

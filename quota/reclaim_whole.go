@@ -19,12 +19,12 @@ package quota
 // Owns reports whether a job with this charge would be the own one of a leaf if it
 // were charged now: whether the leaf would stay within its guaranteed share.
 func (s *Shares) Owns(i Index, c Charge) bool {
-	return s.tree.Leaf(i) && s.in(c) <= s.Guaranteed(i)-s.used(i)
+	return s.tree.Leaf(i) && s.in(c) <= s.Guaranteed(i)-s.has(i)
 }
 
 // MayReclaimWhole is MayReclaim for a job, or what is left of one, that is not its
 // queue's own. It may be taken as well for the guaranteed share of the beneficiary,
-// whatever it leaves its queue, if every queue below the parting uses more than it
+// whatever it leaves its queue, if every queue below the parting has more than it
 // keeps now; the reason is ReclaimWhole then. A queue may be below its guarantee
 // afterwards: with that much free for jobs that fit in it. Cost as of MayReclaim.
 func (s *Shares) MayReclaimWhole(beneficiary Index, asked Charge, victim Index, given Charge) (ReclaimVerdict, bool) {
@@ -34,13 +34,13 @@ func (s *Shares) MayReclaimWhole(beneficiary Index, asked Charge, victim Index, 
 	}
 	parting := s.tree.parting(beneficiary, victim)
 	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ { // MayReclaim ended with the victim's
-		if h := &s.held[at]; h.used <= s.keeps(h, ReclaimForGuarantee) {
+		if h := &s.held[at]; h.has <= s.keeps(h, ReclaimForGuarantee) {
 			return verdict, false
 		}
 	}
-	s.walk(beneficiary)
+	s.walk(beneficiary, s.in(asked))
 	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
-		if s.held[at].grade(s.in(asked)) != ReclaimForGuarantee {
+		if s.held[at].grade() != ReclaimForGuarantee {
 			return verdict, false
 		}
 	}

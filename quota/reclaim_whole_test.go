@@ -87,6 +87,48 @@ func TestWholeReclaimEnds(t *testing.T) {
 	require.Positive(t, whole, "the test has to see some")
 }
 
+// TestS4_OwnersAreServed: whatever the sizes of jobs, the limits and what is lent, and
+// whoever was there first, reclaim ends where no queue waits for a job that is within
+// its guaranteed share with what it uses. So with demand for it every queue has its
+// guarantee, but for less than the least of its jobs that wait.
+func TestS4_OwnersAreServed(t *testing.T) {
+	taken, waiting := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		largest := rapid.Int64Range(1, 9).Draw(t, "largest")
+		w := drawCrowd(t, true, largest)
+		capacity, _ := w.tree.Capacity(GPU) // at least what is guaranteed, or nobody can have it
+		require.NoError(t, w.tree.SetCapacity(GPU, max(capacity, w.tree.nodes[Root].host[gpuID].below)))
+		for round := range 3 {
+			if round > 0 {
+				w.churn(t, largest)
+			}
+			for k := range w.jobs {
+				w.jobs[k].own = false // also of what the first come take
+				w.start(t, k)
+			}
+			for moved := true; moved; {
+				moved = false
+				for _, k := range rapid.Permutation(count(len(w.jobs))).Draw(t, "order") {
+					given, _, started := w.exchangeWhole(t, k, count(len(w.jobs)))
+					taken += given
+					moved = moved || started
+				}
+			}
+			require.NoError(t, w.tree.Check())
+			for _, j := range w.jobs {
+				if j.running {
+					continue
+				}
+				waiting++
+				require.False(t, w.shares.Owns(j.leaf, j.charge()), "%d more for %s, which uses %d of its %d",
+					j.gpus, w.tree.Name(j.leaf), w.tree.Used(j.leaf, GPU), w.shares.Guaranteed(j.leaf))
+			}
+		}
+	})
+	require.Positive(t, taken)
+	require.Positive(t, waiting)
+}
+
 // exchangeWhole starts a job, if need be in the place of others that are not their
 // queues' own, and counts these and those that only MayReclaimWhole lets go.
 func (w *crowd) exchangeWhole(t require.TestingT, k int, others []int) (given, whole int, started bool) {
@@ -98,21 +140,25 @@ func (w *crowd) exchangeWhole(t require.TestingT, k int, others []int) (given, w
 		return 0, 0, false
 	}
 	var victims []int
-	for _, o := range others {
-		v := &w.jobs[o]
-		if _, fits := w.tree.Fits(j.leaf, j.charge()); fits && w.idle() >= j.gpus {
-			break
-		}
-		if !v.running || v.own {
-			continue
-		}
-		if verdict, ok := w.shares.MayReclaimWhole(j.leaf, j.charge(), v.leaf, v.charge()); ok {
-			if verdict.Reason == ReclaimWhole {
-				whole++
+	enough := func() bool {
+		_, fits := w.tree.Fits(j.leaf, j.charge())
+		return fits && w.idle() >= j.gpus
+	}
+	for before := -1; before < len(victims) && !enough(); { // one that goes may let others go
+		before = len(victims)
+		for _, o := range others {
+			v := &w.jobs[o]
+			if enough() || !v.running || v.own {
+				continue
 			}
-			require.NoError(t, w.tree.Discharge(v.leaf, v.charge()))
-			v.running = false
-			victims = append(victims, o)
+			if verdict, ok := w.shares.MayReclaimWhole(j.leaf, j.charge(), v.leaf, v.charge()); ok {
+				if verdict.Reason == ReclaimWhole {
+					whole++
+				}
+				require.NoError(t, w.tree.Discharge(v.leaf, v.charge()))
+				v.running = false
+				victims = append(victims, o)
+			}
 		}
 	}
 	if w.start(t, k) {

@@ -59,13 +59,15 @@ type want struct {
 	baseBelow int64
 	guarantee int64
 	weight    uint64
+	priority  int32
 	rank      int32 // among its siblings
 }
 
-// A holding is what a queue has and what it may have.
+// A holding is what a queue has (see reclaim.go), what it would have with what a
+// leaf below it asks for, and what it may have.
 type holding struct {
-	queue                  Index
-	used, guaranteed, fair int64
+	queue                       Index
+	has, with, guaranteed, fair int64
 }
 
 // A filling is one division of the tree, as far as it was worked out.
@@ -223,7 +225,7 @@ func (s *Shares) rebuild() {
 	}
 }
 
-// weigh gives the children of a queue their weights and ranks. With tilts a weight
+// weigh gives the children of a queue their weights, priorities and ranks. With tilts a weight
 // has twelve bits more, of which many siblings give some up, so that the sum of
 // all stays below 2^63.
 func (s *Shares) weigh(i Index) {
@@ -235,7 +237,7 @@ func (s *Shares) weigh(i Index) {
 	for rank, j := range below {
 		n := &s.tree.nodes[j]
 		w := &s.wants[j]
-		w.rank = int32(rank)
+		w.rank, w.priority = int32(rank), n.config.Priority
 		w.weight = max(1, uint64(n.weight)*uint64(n.history.tilt)>>shift)
 	}
 }
@@ -252,7 +254,7 @@ func (s *Shares) limit(i Index) {
 	if a == nil {
 		return
 	}
-	if most, _ := a.ceiling(); most != unset {
+	if most := a.ceiling(); most != unset {
 		w.most = min(w.most, most)
 	}
 	reserve := a.reserve()
@@ -278,9 +280,10 @@ func (s *Shares) portion(f *filling, i Index) int64 {
 	return amount
 }
 
-// walk works out the shares of a queue and of all above it but the Root, in the
-// order of s.path: from the queue up. They are good until the next look.
-func (s *Shares) walk(i Index) {
+// walk works out the holdings of a leaf that asks for something and of all queues
+// above it but the Root, in the order of s.path: from the leaf up. They are good until
+// the next look.
+func (s *Shares) walk(i Index, asked int64) {
 	s.path = s.path[:0]
 	for ; i != Root; i = s.tree.nodes[i].parent {
 		s.path = append(s.path, i)
@@ -291,8 +294,17 @@ func (s *Shares) walk(i Index) {
 		i := s.path[at]
 		guaranteed = s.level(&s.promised, parent, guaranteed).of(&s.wants[i], s.unit)
 		fair = s.level(&s.fair, parent, fair).of(&s.wants[i], s.unit)
-		s.held[at] = holding{queue: i, used: s.used(i), guaranteed: min(guaranteed, fair), fair: fair}
+		s.held[at] = holding{queue: i, guaranteed: min(guaranteed, fair), fair: fair}
 		parent = i
+	}
+	more := asked
+	for at := range s.held {
+		h := &s.held[at]
+		h.has = s.has(h.queue)
+		h.with = h.has + more
+		if a := s.account(h.queue); a != nil {
+			_, more = a.keptAfter(asked, more)
+		}
 	}
 }
 
@@ -300,7 +312,7 @@ func (s *Shares) walk(i Index) {
 func (s *Shares) level(f *filling, i Index, amount int64) *level {
 	l := &f.levels[i]
 	if !f.current[i] || l.amount != amount {
-		*l = s.fill(s.tree.nodes[i].below, amount)
+		*l = s.fill(i, amount)
 		f.current[i] = true
 	}
 	return l

@@ -135,6 +135,66 @@ func TestSharesAreMaxMin(t *testing.T) {
 	})
 }
 
+// TestMaxMinAgainstAllDivisions: where the level at which water stands is a whole
+// number, shares are the best of all divisions there are: that in which the one with the
+// least for its weight has the most, of those the one in which the next has, and so on.
+func TestMaxMinAgainstAllDivisions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tree := NewTree()
+		shares, err := NewShares(tree, GPU, 1)
+		require.NoError(t, err)
+		level, capacity := rapid.Int64Range(0, 3).Draw(t, "level"), int64(0)
+		var weights, bases, wanted []int64
+		for k := range rapid.IntRange(1, 4).Draw(t, "queues") {
+			weight, base := rapid.Int64Range(1, 3).Draw(t, "weight"), rapid.Int64Range(0, 2).Draw(t, "guarantee")
+			demand := base + rapid.Int64Range(0, 6).Draw(t, "demand")
+			i := mustSet(t, tree, Queue{Name: fmt.Sprint(k), Weight: weight, Guarantee: Amounts{GPU: base}})
+			require.NoError(t, shares.SetDemand(i, demand))
+			capacity += base + min(demand-base, weight*level)
+			weights, bases, wanted = append(weights, weight), append(bases, base), append(wanted, demand)
+		}
+		require.NoError(t, tree.SetCapacity(GPU, capacity))
+		var best []int64
+		eachDivision(bases, wanted, capacity, func(division []int64) {
+			if best == nil || fairer(division, best, bases, weights) {
+				best = slices.Clone(division)
+			}
+		})
+		require.Equal(t, best, shares.Divide(nil)[1:])
+	})
+}
+
+// eachDivision calls f with all ways to divide no more than an amount, each part
+// within its bounds.
+func eachDivision(least, most []int64, amount int64, f func([]int64)) {
+	division := make([]int64, len(least))
+	var from func(k int, left int64)
+	from = func(k int, left int64) {
+		if k == len(division) {
+			f(division)
+			return
+		}
+		for division[k] = least[k]; division[k] <= min(most[k], left); division[k]++ {
+			from(k+1, left-division[k])
+		}
+	}
+	from(0, amount)
+}
+
+// fairer compares two divisions by what is over the bases for the weights, the least
+// first.
+func fairer(a, b, bases, weights []int64) bool {
+	sorted := func(division []int64) []int64 {
+		var list []int64
+		for k, v := range division {
+			list = append(list, (v-bases[k])*6/weights[k]) // 6 is a multiple of all weights
+		}
+		slices.Sort(list)
+		return list
+	}
+	return slices.Compare(sorted(a), sorted(b)) > 0
+}
+
 // TestSharesFollowChanges: after any changes of demand, configuration and capacity
 // a Shares says what a new one would.
 func TestSharesFollowChanges(t *testing.T) {

@@ -1,14 +1,20 @@
 package quota
 
 // A Standing is where a queue stands among its siblings in the order of Next, with
-// the numbers that decide it.
+// the numbers that decide it: those that are owed what they would serve come first,
+// then those of the higher Priority. Then comes the least of what the queue would
+// use with it: (Covered + NextCovered) / Guaranteed where it is owed, otherwise
+// (Used + Next - Covered - NextCovered) / (Weight x Tilt); and then the least Next.
 type Standing struct {
 	Queue Index
 	// Position among the siblings that have something to serve, from 1, and how many
 	// these are; zero where the queue itself has nothing to serve.
 	Position, Of int
-	// Owed: it is below its guarantee, or stands for a queue that is.
-	Owed bool
+	// Next is how many GPUs the job asks for that the queue would serve now, in
+	// thousandths; zero where it was not told (SetNext). NextCovered of them would be
+	// under guarantees, the rest borrowed. Owed: all of them would be.
+	Next, NextCovered int64
+	Owed              bool
 	// Priority of the queue.
 	Priority int32
 	// Used GPUs, Covered of them by guarantees, and Guaranteed to it, in thousandths.
@@ -42,11 +48,11 @@ func (t *Tree) Standing(buffer []Standing, i Index) []Standing {
 
 func (t *Tree) standing(i Index) Standing {
 	n := &t.nodes[i]
-	a := &n.host[gpuID]
+	a, turn := &n.host[gpuID], t.turnOf(n)
 	s := Standing{
-		Queue: i, Priority: n.config.Priority, Used: a.used, Covered: a.covered(), Guaranteed: a.promised(),
+		Queue: i, Next: turn.asks, NextCovered: turn.covered, Owed: turn.owed, Priority: n.config.Priority, Used: a.used, Covered: a.covered(), Guaranteed: a.promised(),
 		Weight: n.weight, Tilt: n.history.tilt,
-		Average: n.history.average >> averageBits, Entitled: n.history.entitled, Owed: t.isOwed(n),
+		Average: n.history.average >> averageBits, Entitled: n.history.entitled,
 	}
 	if n.position >= 0 {
 		siblings := t.nodes[n.parent].heap.Items()

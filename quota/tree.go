@@ -57,7 +57,8 @@ type node struct {
 	members  int64   // jobs that name this queue
 	live     bool
 	active   bool           // a leaf that wants to be served
-	owed     bool           // below its guarantee, see order.go
+	asks     int64          // what SetNext said of an active leaf, in thousandths of a GPU
+	turn     turn           // good while the queue is in a heap
 	weight   int64          // config.Weight with its default
 	heap     pq.Heap[Index] // of the children to be served, see order.go
 	history  history        // see decay.go

@@ -89,7 +89,7 @@ func (p *pair) restore(t *rapid.T) {
 			require.NoError(t, fresh.Retain(i))
 		}
 		if p.twin.active[name] {
-			fresh.Activate(i)
+			require.NoError(t, fresh.SetNext(i, gpus(p.twin.asks[name])))
 		}
 	}
 	for _, name := range names {
@@ -223,7 +223,20 @@ func (p *pair) activate(t *rapid.T) {
 func (p *pair) deactivate(t *rapid.T) {
 	name, i := p.queue(t)
 	p.tree.Deactivate(i)
-	delete(p.twin.active, name)
+	p.twin.deactivate(name)
+}
+
+func (p *pair) setNext(t *rapid.T) {
+	name, i := p.queue(t)
+	next := drawCharge(t)
+	err := p.tree.SetNext(i, next.Charge)
+	if !p.twin.leaf(name) {
+		require.Error(t, err)
+		return
+	}
+	require.NoError(t, err)
+	p.twin.active[name] = true
+	p.twin.asks[name] = next.GPUMilli
 }
 
 func (p *pair) charge(t *rapid.T) {
@@ -286,6 +299,11 @@ func (p *pair) agree(t *rapid.T) {
 		require.Equal(t, q.Parent, p.tree.Name(p.tree.Parent(i)))
 		require.Equal(t, p.twin.leaf(name), p.tree.Leaf(i))
 		require.Equal(t, p.twin.active[name], p.tree.Active(i))
+		standing := p.tree.Standing(nil, i)
+		said := standing[len(standing)-1]
+		require.Equal(t, p.twin.standing(name), Standing{
+			Owed: said.Owed, Next: said.Next, NextCovered: said.NextCovered, Position: said.Position, Of: said.Of,
+		}, name)
 		for _, r := range []Resource{GPU, CPU, Memory, GPUOf("A100"), GPUOf("H100"), GPUOf("B200")} {
 			require.Equal(t, p.twin.used(name, r), p.tree.Used(i, r))
 			require.Equal(t, p.twin.covered(name, r), p.tree.Covered(i, r))
@@ -296,12 +314,22 @@ func (p *pair) agree(t *rapid.T) {
 			require.Equal(t, []any{want, wantLimited}, []any{limit, limited})
 		}
 		require.Equal(t, p.twin.within(name, c), p.tree.Within(i, c.Charge))
-		verdict, fits := p.tree.Fits(i, c.Charge)
-		said := ""
-		if !fits {
-			said = describe(p.tree.Name(verdict.At), verdict)
-		}
-		require.Equal(t, p.twin.fits(name, c), said)
+		p.agreeOnFit(t, name, i, c)
+	}
+}
+
+// agreeOnFit compares what stands in the way of a charge: all of it, and the first.
+func (p *pair) agreeOnFit(t *rapid.T, name string, i Index, c twinCharge) {
+	var said []string
+	all := p.tree.InTheWay(nil, i, c.Charge)
+	for _, v := range all {
+		said = append(said, describe(p.tree.Name(v.At), v))
+	}
+	require.Equal(t, p.twin.inTheWay(name, c), said)
+	verdict, fits := p.tree.Fits(i, c.Charge)
+	require.Equal(t, len(all) == 0, fits)
+	if !fits {
+		require.Equal(t, all[0], verdict)
 	}
 }
 
@@ -317,8 +345,8 @@ func TestTwin(t *testing.T) {
 		}
 		p.agree(t)
 		steps := []func(*rapid.T){
-			p.set, p.set, p.set, p.set, p.remove, p.retain, p.unretain, p.activate, p.activate, p.activate,
-			p.activate, p.deactivate, p.deactivate, p.charge, p.charge, p.charge, p.discharge, p.discharge,
+			p.set, p.set, p.set, p.set, p.remove, p.retain, p.unretain, p.activate, p.activate,
+			p.setNext, p.setNext, p.setNext, p.setNext, p.setNext, p.deactivate, p.deactivate, p.charge, p.charge, p.charge, p.discharge, p.discharge,
 			p.retainProduct, p.retainProduct, p.releaseProduct, p.releaseProduct, p.restore, p.setCapacity, p.setCapacity,
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {

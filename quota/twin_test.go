@@ -14,6 +14,7 @@ type twin struct {
 	charges map[string][]twinCharge
 	members map[string]int
 	active  map[string]bool
+	asks    map[string]int64 // by the active leaves, next
 
 	capacity    Amounts
 	retained    map[string]int // products
@@ -29,7 +30,7 @@ func newTwin(maxProducts int) *twin {
 	return &twin{
 		retained: map[string]int{}, maxProducts: maxProducts, capacity: Amounts{},
 		queues: map[string]Queue{}, charges: map[string][]twinCharge{},
-		members: map[string]int{}, active: map[string]bool{},
+		members: map[string]int{}, active: map[string]bool{}, asks: map[string]int64{},
 	}
 }
 
@@ -119,7 +120,7 @@ func (w *twin) set(q Queue) error {
 		return ErrLimit
 	}
 	if !exists {
-		delete(w.active, q.Parent)
+		w.deactivate(q.Parent)
 	}
 	return nil
 }
@@ -187,43 +188,55 @@ func (w *twin) remove(name string) error {
 		return ErrInUse
 	}
 	delete(w.queues, name)
-	delete(w.active, name)
+	w.deactivate(name)
 	return nil
 }
 
-// fits returns a description of the first limit in the way, or "".
-func (w *twin) fits(name string, c twinCharge) string {
+// inTheWay returns descriptions of all limits in the way.
+func (w *twin) inTheWay(name string, c twinCharge) []string {
+	var found []string
 	for _, at := range append(w.path(name), "") {
 		for _, p := range []struct {
 			r     Resource
 			asked int64
 		}{{GPU, c.GPUMilli}, {GPUOf(c.product), c.GPUMilli}, {CPU, c.CPUMilli}, {Memory, c.MemoryMiB}} {
-			v := Verdict{Resource: p.r, Used: w.used(at, p.r), Asked: p.asked}
-			limited := false
-			v.Limit, limited = w.queues[at].Limit[p.r]
+			limit, limited := w.queues[at].Limit[p.r]
+			borrowing, borrows := w.queues[at].BorrowingLimit[p.r]
 			if at == "" {
-				v.Limit, limited = w.capacity[p.r]
+				limit, limited = w.capacity[p.r]
 			}
-			if b, ok := w.queues[at].BorrowingLimit[p.r]; ok && (!limited || b+w.promised(at, p.r) < v.Limit) {
-				v.Limit, v.Kind, limited = b+w.promised(at, p.r), BorrowingReached, true
-			}
-			if !limited || p.asked == 0 {
+			if p.asked == 0 || !limited && !borrows {
 				continue
 			}
-			if at != "" && v.Used+p.asked > v.Limit {
-				return describe(at, v)
-			}
+			v := Verdict{Resource: p.r, Used: w.used(at, p.r), Asked: p.asked}
 			before := w.held(at, p.r)
 			w.charges[name] = append(w.charges[name], c)
 			after := w.held(at, p.r)
 			w.charges[name] = w.charges[name][:len(w.charges[name])-1]
-			if kept := after - v.Used - p.asked; after > before && kept > 0 && after > v.Limit {
-				v.Kind, v.Kept = CapacityKept, kept
-				return describe(at, v)
+			if after > before {
+				v.Kept = after - v.Used - p.asked
+			}
+			var limits []Verdict
+			if limited {
+				limits = append(limits, Verdict{Limit: limit})
+			}
+			if borrows {
+				limits = append(limits, Verdict{Limit: w.promised(at, p.r) + borrowing, Kind: BorrowingReached})
+			}
+			slices.SortStableFunc(limits, func(a, b Verdict) int { return int(a.Limit - b.Limit) })
+			reached := false
+			for _, l := range limits {
+				if v.Limit, v.Kind = l.Limit, l.Kind; at != "" && v.Used+p.asked > l.Limit {
+					found, reached = append(found, describe(at, v)), true
+				}
+			}
+			if v.Limit = limits[0].Limit; !reached && v.Kept > 0 && v.Used+p.asked+v.Kept > v.Limit {
+				v.Kind = CapacityKept
+				found = append(found, describe(at, v))
 			}
 		}
 	}
-	return ""
+	return found
 }
 
 // held is what a queue and those below it take out of the reach of others: what
@@ -291,40 +304,95 @@ func (w *twin) waiting(name string) bool {
 	return w.active[name] || slices.ContainsFunc(w.children(name), w.waiting)
 }
 
+func (w *twin) deactivate(name string) {
+	delete(w.active, name)
+	delete(w.asks, name)
+}
+
 func (w *twin) before(a, b string) bool {
-	owedA, shareA := w.standing(a)
-	owedB, shareB := w.standing(b)
-	if owedA != owedB {
+	if owedA, owedB := w.owed(a), w.owed(b); owedA != owedB {
 		return owedA
 	}
 	if pa, pb := w.queues[a].Priority, w.queues[b].Priority; pa != pb {
 		return pa > pb
 	}
-	if c := shareA.Cmp(shareB); c != 0 {
+	if c := w.share(a).Cmp(w.share(b)); c != 0 {
 		return c < 0
+	}
+	if nextA, nextB := w.asks[w.nextBelow(a)], w.asks[w.nextBelow(b)]; nextA != nextB {
+		return nextA < nextB
 	}
 	return a < b
 }
 
-func (w *twin) standing(name string) (bool, *big.Rat) {
-	q, used, covered := w.queues[name], w.used(name, GPU), w.covered(name, GPU)
-	if w.owed(name) {
-		return true, big.NewRat(covered, w.promised(name, GPU))
+// owed goes down the way of the next job to the first queue that states a guarantee,
+// and looks whether there is room for it there.
+func (w *twin) owed(name string) bool {
+	job := max(1, w.asks[w.nextBelow(name)])
+	for {
+		if g, ok := w.queues[name].Guarantee[GPU]; ok {
+			return w.used(name, GPU)+job <= g
+		}
+		if w.leaf(name) {
+			return false
+		}
+		below := ""
+		for _, child := range w.children(name) {
+			if w.waiting(child) && (below == "" || w.before(child, below)) {
+				below = child
+			}
+		}
+		if below == "" {
+			return false
+		}
+		name = below
 	}
-	return false, big.NewRat(used-covered, max(q.Weight, 1))
 }
 
-func (w *twin) owed(name string) bool {
-	if g, ok := w.queues[name].Guarantee[GPU]; ok {
-		return w.used(name, GPU) < g
+// share charges the next job, and looks what comes of it.
+func (w *twin) share(name string) *big.Rat {
+	q, owed := w.queues[name], w.owed(name)
+	undo := w.serve(name)
+	defer undo()
+	used, covered := w.used(name, GPU), w.covered(name, GPU)
+	if owed {
+		return big.NewRat(covered, w.promised(name, GPU))
 	}
-	var first string // of those that would be served
-	for _, child := range w.children(name) {
-		if w.waiting(child) && (first == "" || w.before(child, first)) {
-			first = child
+	return big.NewRat(used-covered, max(q.Weight, 1))
+}
+
+// serve charges the job that a queue would serve next, until it is undone.
+func (w *twin) serve(name string) (undo func()) {
+	leaf := w.nextBelow(name)
+	before := w.charges[leaf]
+	w.charges[leaf] = append(slices.Clone(before), twinCharge{Charge: Charge{GPUMilli: w.asks[leaf]}})
+	return func() {
+		if w.charges[leaf] = before; before == nil {
+			delete(w.charges, leaf)
 		}
 	}
-	return first != "" && w.owed(first)
+}
+
+// standing is what Standing says of the order.
+func (w *twin) standing(name string) Standing {
+	s := Standing{Owed: w.owed(name), Next: w.asks[w.nextBelow(name)]}
+	covered := w.covered(name, GPU)
+	undo := w.serve(name)
+	s.NextCovered = w.covered(name, GPU) - covered
+	undo()
+	if !w.waiting(name) {
+		return s
+	}
+	s.Position = 1
+	for _, sibling := range w.children(w.queues[name].Parent) {
+		if w.waiting(sibling) {
+			s.Of++
+			if sibling != name && w.before(sibling, name) {
+				s.Position++
+			}
+		}
+	}
+	return s
 }
 
 func (w *twin) names() []string { return slices.Sorted(maps.Keys(w.queues)) }

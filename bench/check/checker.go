@@ -19,7 +19,10 @@ type Checker struct {
 
 	nodes  map[berth.NodeID]*node
 	queues map[string]*queue
+	tops   []*queue // those below no other
 	jobs   map[berth.JobID]*job
+	// books keeps account of GPU time; nil: none is kept.
+	books *books
 
 	// orders that are out, by ID.
 	orders map[berth.ActionID]*replica
@@ -44,13 +47,14 @@ type Checker struct {
 	booked map[berth.ReservationID]*reservation
 	alone  set
 	reserved
+	yielding
 
 	cases map[string]int
 }
 
 // New makes a checker for a core that is made with the same configuration.
 func New(config berth.Config) *Checker {
-	return &Checker{
+	c := &Checker{
 		levels:  slices.Clone(config.Levels),
 		rails:   config.Fabric.RailLevel,
 		policy:  inForce(config.Policy),
@@ -69,8 +73,13 @@ func New(config berth.Config) *Checker {
 		touched:  set{},
 		booked:   map[berth.ReservationID]*reservation{},
 		alone:    set{},
+		yielding: newYielding(),
 		cases:    map[string]int{},
 	}
+	if config.Ledger {
+		c.books = newBooks()
+	}
+	return c
 }
 
 // inForce fills in the defaults that the comments of berth.Policy state.
@@ -85,6 +94,7 @@ func inForce(p berth.Policy) berth.Policy {
 	p.ReservationTimeout = cmp.Or(p.ReservationTimeout, 30*berth.Minute)
 	p.AssumedRuntime = cmp.Or(p.AssumedRuntime, 24*berth.Hour)
 	p.RepartitionTimeout = cmp.Or(p.RepartitionTimeout, 5*berth.Minute)
+	p.Preemption.CheckpointTimeout = cmp.Or(p.Preemption.CheckpointTimeout, 5*berth.Minute)
 	return p
 }
 
@@ -94,8 +104,9 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Action) error {
 	if err := c.advance(now); err != nil {
 		return err
 	}
-	c.expire()
 	c.begin()
+	c.beginYielding()
+	c.expire()
 	for _, a := range actions {
 		if err := c.ordered(a); err != nil {
 			return err

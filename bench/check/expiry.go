@@ -27,8 +27,11 @@ func (c *Checker) expire() {
 			continue
 		}
 		_, bind := rep.order.(berth.Bind)
+		asked := rep.asked()
 		c.close(rep)
 		switch {
+		case asked:
+			c.requestExpired(rep)
 		case !bind:
 			c.saw("release expired")
 			c.releaseAgain(rep)
@@ -94,6 +97,10 @@ func (c *Checker) releaseAgain(rep *replica) {
 // afterPass asserts what holds after every batch of orders.
 func (c *Checker) afterPass() error {
 	if err := c.allBound(); err != nil {
+		return err
+	}
+	c.afterSilence()
+	if err := c.strays(); err != nil {
 		return err
 	}
 	if due := c.due.sorted(); len(due) > 0 {

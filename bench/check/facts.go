@@ -13,6 +13,7 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return err
 	}
 	c.outdated()
+	c.opened = nil
 	switch e := event.(type) {
 	case berth.NodeJoined:
 		return c.nodeJoined(e)
@@ -54,6 +55,10 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return c.gpuPartitioned(e)
 	case berth.MIGTableSet:
 		return c.tableSet(e)
+	case berth.ActivityReported:
+		return c.activityReported(e)
+	case berth.LedgerSettled:
+		return c.ledgerSettled()
 	case berth.PolicyChanged:
 		c.policyChanged(e)
 		return nil
@@ -218,7 +223,7 @@ func (c *Checker) lose(what string, hit []*member, cause berth.CauseCode) {
 		replicas.add(m.rep)
 	}
 	for _, rep := range replicas.sorted() {
-		c.saw(what + " while " + rep.state.String())
+		c.saw(what + " while " + rep.doing())
 		c.settle(rep, cause)
 	}
 }
@@ -307,7 +312,7 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 		return cmp.Or(runs(b)-runs(a), cmp.Compare(a.number, b.number))
 	})
 	for _, rep := range kept[min(len(kept), e.Replicas):] {
-		c.saw("scaled down while " + rep.state.String())
+		c.saw("scaled down while " + rep.doing())
 		c.takeBack(rep, berth.CauseScaledDown, true)
 	}
 	return nil
@@ -335,7 +340,7 @@ func (c *Checker) jobCancelled(e berth.JobCancelled) error {
 		all.add(rep)
 	}
 	for _, rep := range all.sorted() {
-		c.saw("cancelled while " + rep.state.String())
+		c.saw("cancelled while " + rep.doing())
 		c.takeBack(rep, berth.CauseCancelled, true)
 	}
 	return nil

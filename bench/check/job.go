@@ -42,6 +42,10 @@ type replica struct {
 	observed bool
 	// alone has the domains that the gang has for itself, by their keys.
 	alone map[string]bool
+	// activeMilli is how busy its GPUs are, as was told.
+	activeMilli int64
+	// room that is made at its expense, or nil.
+	room *room
 	// avoided has the nodes where a member of it ever failed to start.
 	avoided map[berth.NodeID]bool
 }
@@ -82,7 +86,7 @@ func (c *Checker) newJob(spec berth.Job) (*job, error) {
 		return nil, broken(Facts, "job %s was accepted twice", spec.ID)
 	case q == nil:
 		return nil, broken(Facts, "job %s was accepted into queue %s, which is not known", spec.ID, spec.Queue)
-	case q.children > 0:
+	case len(q.children) > 0:
 		return nil, broken(Facts, "job %s was accepted into queue %s, which has queues below it", spec.ID, spec.Queue)
 	}
 	for i := range spec.Groups {
@@ -156,6 +160,8 @@ func (m *member) ref() berth.MemberRef {
 }
 
 func (m *member) String() string { return m.rep.String() + m.ref().String() }
+
+func (rep *replica) key() gangKey { return gangKey{rep.job.spec.ID, rep.number} }
 
 func (rep *replica) String() string { return fmt.Sprintf("%s/%d", rep.job.spec.ID, rep.number) }
 

@@ -16,6 +16,7 @@ func (c *Checker) book(n *node, m *member, at berth.MemberPlacement, state membe
 	}
 	m.state, m.ran = state, state == running
 	m.rep.job.queue.charge(c.cost(m), 1)
+	c.bookTime(m, 1)
 	return nil
 }
 
@@ -31,6 +32,7 @@ func shareMemory(s *berth.Share, n *node) int64 {
 func (c *Checker) free(m *member, state memberState) {
 	if m.node != nil {
 		m.rep.job.queue.charge(c.cost(m), -1)
+		c.bookTime(m, -1)
 		m.node.release(m)
 	}
 	m.state = state
@@ -103,6 +105,9 @@ func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
 	case berth.Releasing:
 		return
 	case berth.Pending:
+		if c.rooms[rep.key()] != nil {
+			c.saw("room made for one that was " + string(cause))
+		}
 		if gone {
 			c.forget(rep)
 		}
@@ -129,7 +134,8 @@ func (c *Checker) withdraw(rep *replica) {
 func (c *Checker) pend(rep *replica, backoff bool) {
 	c.withdraw(rep)
 	c.shareAgain(rep)
-	rep.state, rep.members, rep.pendingSince = berth.Pending, nil, c.now
+	rep.leaveRoom()
+	rep.state, rep.members, rep.pendingSince, rep.activeMilli = berth.Pending, nil, c.now, 0
 	rep.backoff, rep.observed, rep.released = false, false, 0
 	if backoff {
 		c.backOff(rep)
@@ -159,6 +165,8 @@ func (c *Checker) forget(rep *replica) {
 	c.shareAgain(rep)
 	c.limited.remove(rep)
 	c.touched.remove(rep)
+	rep.leaveRoom()
+	c.endRoom(rep.key())
 	j := rep.job
 	delete(j.replicas, rep.number)
 	j.former = max(j.former, rep.incarnation)

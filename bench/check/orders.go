@@ -12,8 +12,14 @@ func (c *Checker) ordered(a berth.Action) error {
 	if err := c.header(a); err != nil {
 		return err
 	}
+	if err := namesBeneficiary(a.Header()); err != nil {
+		return err
+	}
 	if r, ok := a.(berth.Repartition); ok {
 		return c.repartition(r)
+	}
+	if w, ok := a.(berth.Withdraw); ok {
+		return c.withdrawn(w)
 	}
 	rep, err := c.subject(a)
 	if err != nil {
@@ -24,6 +30,8 @@ func (c *Checker) ordered(a berth.Action) error {
 		return c.bind(rep, a)
 	case berth.Release:
 		return c.release(rep, a)
+	case berth.RequestCheckpoint:
+		return c.request(rep, a)
 	case berth.Drop:
 		return c.drop(rep, a)
 	}
@@ -47,15 +55,19 @@ func (c *Checker) header(a berth.Action) error {
 // those about GPUs.
 func (c *Checker) subject(a berth.Action) (*replica, error) {
 	h := a.Header()
+	rep, err := c.named(h)
+	if err == nil && rep.order != nil {
+		return nil, broken(Orders, "order %d is about %s, whose order %d is out", h.ID, rep, rep.order.Header().ID)
+	}
+	return rep, err
+}
+
+func (c *Checker) named(h berth.Order) (*replica, error) {
 	j := c.jobs[h.Job]
 	if j == nil || j.replicas[h.Replica] == nil {
 		return nil, broken(Orders, "order %d is about %s/%d, which does not exist", h.ID, h.Job, h.Replica)
 	}
-	rep := j.replicas[h.Replica]
-	if rep.order != nil {
-		return nil, broken(Orders, "order %d is about %s, whose order %d is out", h.ID, rep, rep.order.Header().ID)
-	}
-	return rep, nil
+	return j.replicas[h.Replica], nil
 }
 
 // dueBy: an order's deadline is its instant and the timeout of the policy in force.
@@ -74,7 +86,10 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	if err := c.dueBy(b.Order, timeout); err != nil {
 		return err
 	}
-	if err := c.mayBind(rep, b.Order); err != nil {
+	if err := c.mayBind(rep, &b); err != nil {
+		return err
+	}
+	if err := c.itsTurn(rep, b); err != nil {
 		return err
 	}
 	c.enter(rep)
@@ -100,9 +115,12 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 
 // mayBind: a Bind starts a pending gang, grows a running one or repairs one that
 // lost members; its cause says which.
-func (c *Checker) mayBind(rep *replica, h berth.Order) error {
+func (c *Checker) mayBind(rep *replica, b *berth.Bind) error {
 	var right berth.CauseCode
+	h := &b.Order
 	switch {
+	case rep.state == berth.Pending && h.Cause.Code == berth.CauseRoomMade:
+		return c.roomMade(rep, b)
 	case rep.state == berth.Pending:
 		right = berth.CauseFits
 	case rep.state == berth.Repairing:
@@ -128,6 +146,7 @@ func (c *Checker) enter(rep *replica) {
 	switch rep.state {
 	case berth.Pending:
 		c.limited.remove(rep)
+		c.endRoom(rep.key())
 		rep.enlist()
 		rep.incarnation++ // every life has the next number
 		rep.state = berth.Binding
@@ -225,6 +244,9 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 		rep.backoff = true
 		c.takeBack(rep, rep.cause, false)
 	}
+	if err := c.evict(rep, &r); err != nil {
+		return err
+	}
 	// Nothing that runs is stopped without a cause that was told.
 	if !c.due.has(rep) {
 		return broken(S6, "order %d stops members of %s, which is %s and to be left alone", r.ID, rep, rep.state)
@@ -234,6 +256,9 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 	}
 	if r.Incarnation != rep.incarnation {
 		return broken(Incarnations, "order %d stops life %d of %s, which is in life %d", r.ID, r.Incarnation, rep, rep.incarnation)
+	}
+	if yields(rep.cause) && r.Cause.For != rep.room.who.ref() {
+		return broken(Causes, "order %d stops %s for %s, which has to yield to %s", r.ID, rep, r.Cause.For, rep.room.who)
 	}
 	rep.released++
 	if r.Attempt != rep.released {

@@ -13,8 +13,9 @@ type queue struct {
 	spec   quota.Queue
 	parent *queue
 	used   quota.Amounts
-	// children and jobs keep it from being removed.
-	children, jobs int
+	// children, in the order in which they came, and jobs keep it from being removed.
+	children []*queue
+	jobs     int
 }
 
 func (c *Checker) queueSet(e berth.QueueSet) error {
@@ -27,15 +28,63 @@ func (c *Checker) queueSet(e berth.QueueSet) error {
 		q = &queue{used: quota.Amounts{}, parent: parent}
 		c.queues[e.Queue.Name] = q
 		if parent != nil {
-			parent.children++
+			parent.children = append(parent.children, q)
+		} else {
+			c.tops = append(c.tops, q)
 		}
 	} else if q.parent != parent {
 		return broken(Facts, "queue %s was moved below %q", e.Queue.Name, e.Queue.Parent)
 	}
+	before := q.spec
 	q.spec = e.Queue
-	for r, limit := range e.Queue.Limit {
+	c.noteChange(q, &before)
+	c.splitTime(q)
+	return q.keepable()
+}
+
+// noteChange counts what becomes of a queue that is set again.
+func (c *Checker) noteChange(q *queue, before *quota.Queue) {
+	for r, limit := range q.spec.Limit {
 		if q.used[r] > limit {
 			c.saw("limit lowered below usage")
+		}
+	}
+	for r, borrowing := range q.spec.BorrowingLimit {
+		if q.used[r] > q.promised(r)+borrowing {
+			c.saw("borrowing limit lowered below usage")
+		}
+	}
+	if before.Name == "" {
+		return
+	}
+	for _, field := range []struct {
+		name        string
+		then, since quota.Amounts
+	}{{"guarantee", before.Guarantee, q.spec.Guarantee}, {"lending limit", before.LendingLimit, q.spec.LendingLimit}} {
+		for r, amount := range field.since {
+			if then, stated := field.then[r]; stated && then != amount {
+				c.saw(map[bool]string{true: field.name + " raised", false: field.name + " lowered"}[amount > then])
+			}
+		}
+	}
+	if before.Priority != q.spec.Priority {
+		c.saw("priority of a queue changed")
+	}
+}
+
+// keepable: guarantees can be kept side by side. At a queue that states one those below
+// it add up to no more, and none exceeds a limit on the way up.
+func (q *queue) keepable() error {
+	for ; q != nil; q = q.parent {
+		for _, r := range slices.Sorted(maps.Keys(q.spec.Guarantee)) {
+			if below := q.promisedBelow(r); below > q.spec.Guarantee[r] {
+				return broken(Facts, "the queues below %s are guaranteed %d of its %d %s", q.spec.Name, below, q.spec.Guarantee[r], r)
+			}
+		}
+		for _, r := range slices.Sorted(maps.Keys(q.spec.Limit)) {
+			if promised := q.promised(r); promised > q.spec.Limit[r] {
+				return broken(Facts, "queue %s is guaranteed %d %s, and limited to %d", q.spec.Name, promised, r, q.spec.Limit[r])
+			}
 		}
 	}
 	return nil
@@ -46,14 +95,17 @@ func (c *Checker) queueRemoved(e berth.QueueRemoved) error {
 	switch {
 	case q == nil:
 		return broken(Facts, "the removal of queue %s was accepted, which is not known", e.Queue)
-	case q.children > 0 || q.jobs > 0:
-		return broken(Facts, "queue %s was removed with %d children and %d jobs", e.Queue, q.children, q.jobs)
+	case len(q.children) > 0 || q.jobs > 0:
+		return broken(Facts, "queue %s was removed with %d children and %d jobs", e.Queue, len(q.children), q.jobs)
 	case c.reservedFor(e.Queue):
 		return broken(Facts, "queue %s was removed, for which something is reserved", e.Queue)
 	}
+	among := &c.tops
 	if q.parent != nil {
-		q.parent.children--
+		among = &q.parent.children
 	}
+	at := slices.Index(*among, q)
+	*among = slices.Delete(*among, at, at+1)
 	delete(c.queues, string(e.Queue))
 	return nil
 }
@@ -94,23 +146,4 @@ func (c *Checker) cost(m *member) quota.Amounts {
 		cost[quota.GPUOf(m.node.spec.GPUs[0].Product)] = milli
 	}
 	return cost
-}
-
-// withinLimits: a Bind leaves no queue over a limit on anything that it takes,
-// its own queue's or one above.
-func (c *Checker) withinLimits(members []*member) error {
-	asked := quota.Amounts{}
-	for _, m := range members {
-		for r, amount := range c.cost(m) {
-			asked[r] += amount
-		}
-	}
-	for q := members[0].rep.job.queue; q != nil; q = q.parent {
-		for _, r := range slices.Sorted(maps.Keys(asked)) {
-			if limit, limited := q.spec.Limit[r]; limited && asked[r] > 0 && q.used[r] > limit {
-				return broken(Limits, "with %s, queue %s uses %d of %d %s", members[0].rep, q.spec.Name, q.used[r], limit, r)
-			}
-		}
-	}
-	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/quota"
 )
 
 // Quiescent asserts that the fleet has come to rest: no order is out, every gang
@@ -16,7 +15,8 @@ import (
 // Whether a gang could start is decided for gangs of one group, where counting
 // is exact: O(replicas x nodes). Gangs of several groups are a packing problem,
 // and are not judged, nor are groups on aligned rails, or with segments that are
-// balanced over domains narrower than theirs. Nodes that are set aside for others
+// balanced over domains narrower than theirs; where GPUs of one product are limited, what
+// is to be spread, or needs several products. Nodes that are set aside for others
 // count where the gang would leave in time, unless Policy.BackfillBudget is below its
 // default: then that is a matter of the budget. Those of gangs are known from the
 // latest report (see Against). GPUs of pools that are not fixed may be closed for
@@ -78,6 +78,11 @@ func (c *Checker) Served() error {
 // runs it asks nothing. Nodes that are set aside in one of the given ways count as if
 // they were not.
 func (c *Checker) couldStart(rep *replica, ignored int) bool {
+	return c.couldStartOn(rep, func(n *node) bool { return c.setAside(n, rep)&^ignored == 0 })
+}
+
+// couldStartOn is couldStart on nodes that are open to the replica.
+func (c *Checker) couldStartOn(rep *replica, open func(*node) bool) bool {
 	j := rep.job
 	if len(j.spec.Groups) != 1 || rep.observed {
 		return false
@@ -94,15 +99,26 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 			return false
 		}
 	}
-	open := func(n *node) bool { return c.setAside(n, rep)&^ignored == 0 && c.idleFor(rep, n) }
-	if !c.admits(j.queue, g, int64(need)) {
-		return false
+	for _, product := range c.productsFor(j.queue, g) {
+		what, admitted := c.admits(j.queue, g, int64(need), product)
+		if !admitted && c.cases[waitsFor(what)] > 0 {
+			continue
+		}
+		idle := func(n *node) bool { return n.of(product) && open(n) && c.idleFor(rep, n) }
+		fits := t.Spread == "" && c.room(rep, g, idle) >= need || t.Spread != "" && product == "" && c.spreads(rep, g, idle)
+		if fits && admitted {
+			return true
+		}
+		if fits {
+			c.saw(waitsFor(what))
+		}
 	}
-	if t.Spread != "" {
-		return c.spreads(rep, g, open)
-	}
-	return c.room(rep, g, open) >= need
+	return false
 }
+
+// waitsFor names the case of a gang for which there is room, and that something else holds
+// back. It is counted once only: it takes a search.
+func waitsFor(what obstacle) string { return "there is room, and what holds back is the " + string(what) }
 
 // spreads reports whether a group of one group that is to be spread certainly has a
 // place: with some number m of its members in each domain of some region there is room
@@ -138,31 +154,6 @@ func (c *Checker) spreads(rep *replica, g *berth.Group, open func(*node) bool) b
 		}
 	}
 	return false
-}
-
-// admits reports whether so many members certainly keep every limit. Where GPUs of
-// one product are limited it depends on the place, so the answer is no. An instance
-// counts as the largest that serves.
-func (c *Checker) admits(q *queue, g *berth.Group, n int64) bool {
-	milli := int64(1000 * g.Claim.GPUs)
-	if g.Claim.Share != nil {
-		milli = int64(g.Claim.Share.Milli)
-	}
-	for _, n := range c.nodes {
-		t := c.table(n)
-		for _, p := range serving(t, &g.Claim) {
-			milli = max(milli, instanceMilli(t, p.MemorySlices))
-		}
-	}
-	for ; q != nil; q = q.parent {
-		for r, limit := range q.spec.Limit {
-			asked := map[quota.Resource]int64{quota.GPU: milli, quota.CPU: g.Claim.CPUMilli, quota.Memory: g.Claim.MemoryMiB}[r]
-			if strings.HasPrefix(string(r), "gpu:") && milli > 0 || asked > 0 && q.used[r]+n*asked > limit {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // room is how many members of a group of one group fit at most on nodes that are open

@@ -30,6 +30,8 @@ func (c *Checker) Rejected(now berth.Time, event berth.Event, err error) error {
 		c.saw("table refused")
 	case berth.MemberFailed:
 		return c.lifeRefused(e.Job, e.Replica, e.Incarnation, err)
+	case berth.ActivityReported:
+		return c.lifeRefused(e.Job, e.Replica, e.Incarnation, err)
 	case berth.JobFinished:
 		if j := c.jobs[e.Job]; j == nil || j.spec.Service == nil {
 			return c.lifeRefused(e.Job, 0, e.Incarnation, err)
@@ -74,6 +76,8 @@ func (c *Checker) reportRefused(e berth.ActionReported, err error) error {
 		}
 	case !errors.Is(err, berth.ErrStale):
 		return broken(S9, "the report of order %d, which is over, was refused with %v", e.Action, err)
+	case c.taken[e.Action]:
+		c.saw("stale report of a request that was withdrawn")
 	case c.formerly[e.Action]:
 		c.saw("stale report of a repartition")
 	default:

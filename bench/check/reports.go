@@ -16,6 +16,9 @@ func (c *Checker) actionReported(e berth.ActionReported) error {
 	if rep == nil {
 		return broken(S9, "a report about order %d was accepted, which is not out", e.Action)
 	}
+	if rep.asked() {
+		return c.checkpointReported(rep, e)
+	}
 	_, bind := rep.order.(berth.Bind)
 	failed := map[int]bool{}
 	for _, ref := range e.Members {
@@ -96,7 +99,7 @@ func (c *Checker) memberFailed(e berth.MemberFailed) error {
 	if rep.state == berth.Releasing {
 		return broken(S9, "a member's failure of %s was accepted, which is being released", rep)
 	}
-	c.saw("memberFailed while " + rep.state.String())
+	c.saw("memberFailed while " + rep.doing())
 	hit := false
 	for _, ref := range e.Members {
 		flat := rep.job.flat(ref)
@@ -140,7 +143,7 @@ func (c *Checker) jobFinished(e berth.JobFinished) error {
 	if rep.gone {
 		return broken(S9, "the end of %s was accepted, which is on its way out already", rep)
 	}
-	c.saw("finished while " + rep.state.String())
+	c.saw("finished while " + rep.doing())
 	rep.job.cancelled = true
 	if rep.state == berth.Releasing {
 		rep.gone = true

@@ -54,12 +54,14 @@ func (c *Checker) trespass(rep *replica, n *node) {
 	if !c.passed {
 		return
 	}
-	own := gangKey{rep.job.spec.ID, rep.number}
+	own := rep.key()
 	for who, r := range c.gangs {
 		switch {
 		case !slices.Contains(r.Nodes, n.spec.ID):
 		case who == own:
 			c.saw("placed on its reservation")
+		case c.rooms[who] != nil && c.planned == rep:
+			c.saw("placed beside another for whom room is made")
 		case c.leavesBy(rep, r.From):
 			c.saw("backfilled onto the reservation of a gang")
 		case c.passes(rep, who):
@@ -171,16 +173,22 @@ func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
 // one; it is kept as it was made, or better, until it ends, and nobody is placed there
 // who would be in the way and does not rank above it.
 func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error {
-	large := 0
-	for who := range gangs {
-		if c.needsSeveralNodes(who) {
+	if err := c.againstRooms(gangs); err != nil {
+		return err
+	}
+	count, large := 0, 0
+	for who, r := range gangs {
+		if c.isRoom(who, &r) {
+			continue
+		}
+		if count++; c.needsSeveralNodes(who) {
 			large++
 		}
 	}
 	for _, who := range slices.SortedFunc(maps.Keys(gangs), func(a, b gangKey) int {
 		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.replica, b.replica))
 	}) {
-		if err := c.againstGang(who, gangs[who], len(gangs), large); err != nil {
+		if err := c.againstGang(who, gangs[who], count, large); err != nil {
 			return err
 		}
 	}
@@ -247,6 +255,8 @@ func (c *Checker) againstGang(who gangKey, r berth.ReservationReport, count, lar
 		return broken(Reservations, "%s has a reservation of nothing", who)
 	case had && before.Until == r.Until && before.From >= r.From && slices.Equal(r.Nodes, before.Nodes):
 		return nil // it is kept, or has become better
+	case c.isRoom(who, &r):
+		return nil
 	case had && before.Until == r.Until && !anew:
 		return broken(Reservations, "the reservation of %s was from %d on %v, and is from %d on %v", who, before.From, before.Nodes, r.From, r.Nodes)
 	case large > c.policy.ReservedGangs || count > 2*c.policy.ReservedGangs:

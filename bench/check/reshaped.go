@@ -91,7 +91,8 @@ func (c *Checker) reshaped(all set) error {
 }
 
 // couldBecome finds a GPU that nobody uses and that could serve the only member without
-// which a replica does not start, if it were changed. Nothing is changed for growth.
+// which a replica does not start, if it were changed. Nothing is changed for growth, nor
+// for a replica that would fit but for what GPUs of a product its queue may use.
 func (c *Checker) couldBecome(rep *replica) (*node, int) {
 	j := rep.job
 	if len(j.spec.Groups) != 1 || rep.state != berth.Pending {
@@ -100,7 +101,10 @@ func (c *Checker) couldBecome(rep *replica) (*node, int) {
 	g := &j.spec.Groups[0]
 	t := &g.Topology
 	plain := t.Spread == "" && t.Balance == "" && !t.RailAligned && len(t.Segments) == 0
-	if !plain || g.Claim.GPUs > 1 || minimum(g) > 1 || !c.admits(j.queue, g, 1) {
+	if !plain || g.Claim.GPUs > 1 || minimum(g) > 1 || c.byProduct(j.queue) {
+		return nil, 0
+	}
+	if _, admitted := c.admits(j.queue, g, 1, ""); !admitted {
 		return nil, 0
 	}
 	mode, any := modeOf(&g.Claim)

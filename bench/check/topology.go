@@ -153,12 +153,7 @@ func (c *Checker) surelyFor(n *node, rep *replica, g *berth.Group) bool {
 	if !n.serves(g) || c.mayDivide(n, g) || c.inWindow(n) || rep.avoided[n.spec.ID] || !c.idleFor(rep, n) {
 		return false
 	}
-	for q := rep.job.queue; q != nil && len(n.gpus) > 0; q = q.parent {
-		if _, limited := q.spec.Limit[quota.GPUOf(n.spec.GPUs[0].Product)]; limited {
-			return false
-		}
-	}
-	return true
+	return len(n.gpus) == 0 || !c.bounds(rep.job.queue, func(r quota.Resource) bool { return r == quota.GPUOf(n.spec.GPUs[0].Product) })
 }
 
 // mayDivide reports whether it is a matter of how a node's GPUs divide whether it is one

@@ -19,6 +19,9 @@ const (
 	S5 Promise = "S5"
 	// S6: nothing that runs is stopped without a cause that was told.
 	S6 Promise = "S6"
+	// S7: whoever has to yield is told for whom, who has a reservation, and room is made for it
+	// by all who have to and by no others.
+	S7 Promise = "S7"
 	// S8: required topology holds for every placed gang.
 	S8 Promise = "S8"
 	// S9: reports about orders and lives that are over change nothing.
@@ -47,8 +50,14 @@ const (
 	Geometry Promise = "geometry"
 	// Selectors hold, and only nodes and GPUs in service get new members.
 	Selectors Promise = "selectors"
-	// Limits of queues are not exceeded by any Bind, at any level.
+	// Limits of queues, and their limits on borrowing, are not exceeded by any Bind, at any
+	// level, and what queues do not lend stays free for them.
 	Limits Promise = "limits"
+	// Eligibility: a queue inside its guarantee comes before one that borrows, and of equals
+	// the one of higher priority.
+	Eligibility Promise = "eligibility"
+	// Ledger: the books of GPU time are the integral of what was held.
+	Ledger Promise = "ledger"
 	// Reservations are kept: who may not be where nodes are set aside is not placed
 	// there, and gangs get them when the policy says so.
 	Reservations Promise = "reservations"

@@ -269,3 +269,5 @@ func (c *Checker) noteKeptOut() {
 
 // String names a reservation of a gang.
 func (k gangKey) String() string { return fmt.Sprintf("%s/%d", k.job, k.replica) }
+
+func (k gangKey) ref() berth.ReplicaRef { return berth.ReplicaRef{Job: k.job, Replica: k.replica} }

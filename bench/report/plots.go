@@ -106,20 +106,24 @@ func (p *plot) area(points []point, class string) {
 	p.put(`<path d="%sV%.1fH%.1fZ" class="%s"/>`, p.steps(points), p.y(0), p.x(points[0].x), class)
 }
 
-// hover lays strips over the plot that say, when pointed at, what a sample was. At
-// most 144, so that the page stays small.
+// hover lays strips over the plot of a run that tell its samples.
 func (p *plot) hover(r *Run, text func(*Sample) string) {
-	every := (len(r.Samples) + 143) / 144
-	for i := 0; i < len(r.Samples); i += max(every, 1) {
-		s := &r.Samples[i]
-		end := r.End
-		if i+every < len(r.Samples) {
-			end = r.Samples[i+every].At
+	p.strips(len(r.Samples), r.End, func(i int) berth.Time { return r.Samples[i].At }, func(i int) string { return text(&r.Samples[i]) })
+}
+
+// strips lays n strips over the plot, from their instants to the next or the end, that
+// say when pointed at what was there. At most 144, so that the page stays small.
+func (p *plot) strips(n int, end berth.Time, at func(int) berth.Time, text func(int) string) {
+	every := max((n+143)/144, 1)
+	for i := 0; i < n; i += every {
+		until := end
+		if i+every < n {
+			until = at(i + every)
 		}
-		x := p.x(float64(s.At))
+		x := p.x(float64(at(i)))
 		p.put(
 			`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" class="strip"><title>%s</title></rect>`,
-			x, p.top, max(p.x(float64(end))-x, 0.5), p.height-p.top-p.bottom, html.EscapeString(clock(s.At)+"\n"+text(s)),
+			x, p.top, max(p.x(float64(until))-x, 0.5), p.height-p.top-p.bottom, html.EscapeString(clock(at(i))+"\n"+text(i)),
 		)
 	}
 }

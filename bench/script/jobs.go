@@ -53,6 +53,10 @@ func (a *arguments) job() berth.Job {
 			Required: a.text("required"), Preferred: a.text("preferred"), Exclusive: a.text("exclusive"),
 		},
 	}
+	if _, ok := a.lookup("checkpoint"); ok {
+		j.Checkpoint = berth.Checkpoint{Supported: true, Cost: a.span("checkpoint"), Interval: a.span("checkpoint-every")}
+	}
+	j.Checkpoint.RestartCost = a.span("restart")
 	if text, ok := a.lookup("class"); ok {
 		class, err := berth.ParseClass(text)
 		if err != nil {

@@ -45,6 +45,9 @@ func describe(action berth.Action) string {
 		fmt.Fprintf(&b, " attempt %d", r.Attempt)
 	}
 	fmt.Fprintf(&b, " (%s", h.Cause.Code)
+	if h.Cause.For.Job != "" {
+		fmt.Fprintf(&b, " for %s/%d", h.Cause.For.Job, h.Cause.For.Replica)
+	}
 	if h.Cause.Detail != "" {
 		fmt.Fprintf(&b, ": %s", h.Cause.Detail)
 	}
@@ -56,6 +59,8 @@ func describe(action berth.Action) string {
 		b.WriteString(": " + steps(&a))
 	case berth.Release:
 		b.WriteString(": " + places(a.Members))
+	case berth.Withdraw:
+		fmt.Fprintf(&b, ": #%d", a.Request)
 	}
 	if h.Deadline != 0 {
 		b.WriteString(" by " + clock(h.Deadline))
@@ -115,6 +120,9 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 			line += ": " + places(r.Members)
 		}
 		s.print("%s", line)
+		if r.YieldsTo.Job != "" {
+			s.print("  makes room for %s/%d", r.YieldsTo.Job, r.YieldsTo.Replica)
+		}
 		if r.Fate != nil {
 			s.print("  %s", fate(r.Fate))
 		}
@@ -133,6 +141,7 @@ func (s *Session) printReason(r *berth.Reason) {
 		s.print("  %s", finding(&r.Levels[i]))
 	}
 	s.print("  would help: %s", r.Relax)
+	s.yielding(r)
 	if r.Kept != nil {
 		s.print("  kept for it: %s", keptFor(r))
 	}
@@ -144,6 +153,25 @@ func (s *Session) printReason(r *berth.Reason) {
 	}
 	if r.Reserved != nil {
 		s.print("  reserved %s", reserved(r.Reserved))
+	}
+}
+
+// yielding prints how it stands with those who could make room.
+func (s *Session) yielding(r *berth.Reason) {
+	if r.Preemption != "" && len(r.Yielding)+len(r.WouldYield) > 0 {
+		s.print("  %s", r.Preemption)
+	}
+	for _, list := range [...]struct {
+		what string
+		of   []berth.Yielding
+	}{{"goes", r.Yielding}, {"would have to go", r.WouldYield}} {
+		for _, y := range list.of {
+			line := fmt.Sprintf("%s: %s/%d of queue %s, %s gpus", list.what, y.Job, y.Replica, y.Queue, gpus(y.GPUMilli))
+			if y.By != 0 {
+				line += ", by " + clock(y.By)
+			}
+			s.print("    %s", line)
+		}
 	}
 }
 
@@ -262,6 +290,9 @@ func (s *Session) totals() error {
 		{"binds", int(t.Binds)},
 		{"binds failed", int(t.BindsFailed)},
 		{"releases", int(t.Releases)},
+		{"checkpoints asked", int(t.CheckpointsAsked)},
+		{"withdrawn", int(t.Withdrawn)},
+		{"evicted", int(t.Evicted)},
 		{"repartitions", int(t.Repartitions)},
 		{"reshaped for", int(t.Reshaped)},
 		{"drains", int(t.Drains)},

@@ -122,6 +122,8 @@ func badNodes(levels int) []berth.Event {
 		berth.GPUFailed{Node: "nobody"}, berth.GPUFailed{Node: "n0", GPU: 64}, berth.GPUFailed{Node: "n0", GPU: -1},
 		berth.GPURepaired{Node: "nobody"}, berth.GPURepaired{Node: "n0", GPU: 99},
 		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: -1}},
+		berth.PolicyChanged{Policy: berth.Policy{UsageHalfLife: -1}},
+		berth.PolicyChanged{Policy: berth.Policy{UsageHalfLife: quota.MaxHalfLife + 1}},
 		berth.PolicyChanged{Policy: berth.Policy{ReleaseAttempts: -1}},
 		berth.PolicyChanged{Policy: berth.Policy{PassBudget: -1}},
 		berth.PolicyChanged{Policy: berth.Policy{Locality: 3}},
@@ -145,6 +147,10 @@ func badQueues() []berth.Event {
 		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPU: -1}}},
 		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPU: 1}, Guarantee: quota.Amounts{quota.GPU: 2}}},
 		berth.QueueSet{Queue: quota.Queue{Name: "q", LendingLimit: quota.Amounts{quota.GPU: -1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", LendingLimit: quota.Amounts{"gold": 1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", BorrowingLimit: quota.Amounts{quota.GPU: -1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", BorrowingLimit: quota.Amounts{quota.CPU: quota.MaxAmount + 1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", Guarantee: quota.Amounts{quota.GPUOf(""): 1}}},
 		berth.QueueRemoved{},
 		berth.QueueRemoved{Queue: "nobody"},
 	}
@@ -218,6 +224,9 @@ func badJobs() []berth.Event {
 func badReports() []berth.Event {
 	return []berth.Event{
 		berth.JobFinished{Job: "nobody"},
+		berth.ActivityReported{Job: "nobody"},
+		berth.ActivityReported{Job: "j0", Incarnation: 1 << 30},
+		berth.ActivityReported{Job: "j0", Replica: -1, Incarnation: 1},
 		berth.JobFinished{Job: "j0", Incarnation: 1 << 30},
 		berth.MemberFailed{Job: "nobody"},
 		berth.MemberFailed{Job: "j0", Replica: -1, Incarnation: 1},

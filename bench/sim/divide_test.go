@@ -76,6 +76,9 @@ func (g *generator) instance(claim *berth.Claim) {
 // geometry draws how the pools may be divided.
 func (g *generator) geometry() []berth.Geometry {
 	var list []berth.Geometry
+	if g.plain {
+		return nil
+	}
 	for _, pool := range []string{"", "red"} {
 		if g.chance(30) {
 			continue

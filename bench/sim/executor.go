@@ -174,6 +174,12 @@ func (s *Simulation) carryOut(a berth.Action) {
 	case berth.Repartition:
 		s.change(a)
 		return
+	case berth.RequestCheckpoint:
+		s.ask(a)
+		return
+	case berth.Withdraw:
+		s.withdraw(a)
+		return
 	case berth.Bind:
 		delay = s.options.StartDelay
 		if g := s.gang(h); g != nil {
@@ -205,11 +211,11 @@ func (s *Simulation) execute(a berth.Action, g *gang) error {
 			s.queue.push(occurrence{at: at, what: executed, action: a, gang: g})
 			return nil
 		}
-		failed := s.startAll(g, &a)
-		return s.report(g, h, failed, len(failed) == len(a.Members))
+		return s.report(g, h, s.ended(h, s.startAll(g, &a), len(a.Members)))
 	case berth.Release:
-		failed := s.stopAll(g, &a)
-		return s.report(g, h, failed, len(failed) == len(a.Members))
+		return s.report(g, h, s.ended(h, s.stopAll(g, &a), len(a.Members)))
+	case berth.RequestCheckpoint:
+		return s.written(a, g)
 	}
 	return nil
 }
@@ -268,16 +274,21 @@ func (s *Simulation) failing(members []berth.MemberPlacement, all, some float64)
 	return failed
 }
 
-// report tells how an order ended, or fails to. The members that failed may be all
-// of the order's: Failed says the same as Partial then.
-func (s *Simulation) report(g *gang, h berth.Order, failed []berth.MemberRef, all bool) error {
+// ended says how an order about so many members ended. If those that failed are all of
+// them, Failed says the same as Partial.
+func (s *Simulation) ended(h berth.Order, failed []berth.MemberRef, members int) berth.ActionReported {
 	e := berth.ActionReported{Action: h.ID}
 	switch {
-	case all && s.random.IntN(2) == 0:
+	case len(failed) == members && s.random.IntN(2) == 0:
 		e.Outcome, e.Reason = berth.Failed, "none did as ordered"
 	case len(failed) > 0:
 		e.Outcome, e.Members, e.Reason = berth.Partial, failed, "some did not do as ordered"
 	}
+	return e
+}
+
+// report tells how an order ended, or fails to.
+func (s *Simulation) report(g *gang, h berth.Order, e berth.ActionReported) error {
 	switch f := &s.options.Faults; {
 	case s.chance(f.ReportLost):
 		s.lastAttempt(g, h)

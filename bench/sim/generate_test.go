@@ -25,12 +25,17 @@ type generator struct {
 	rails  string
 	nodes  []berth.Node
 	queues []string
-	jobs   []berth.Job
+	leaves []string // those that take jobs
+	// told are the queues as they were first told, by name.
+	told map[string]quota.Queue
+	// plain worlds have little in the way but quota.
+	plain bool
+	jobs []berth.Job
 	list   []sim.Arrival
 }
 
 func newGenerator(seed uint64) *generator {
-	return &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
+	return &generator{Rand: rand.New(rand.NewPCG(seed, 1)), told: map[string]quota.Queue{}}
 }
 
 // one draws an element of a list.
@@ -39,6 +44,7 @@ func one[T any](g *generator, list ...T) T { return list[g.IntN(len(list))] }
 func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 func (g *generator) config() berth.Config {
+	g.plain = g.chance(20)
 	g.levels = one(g, nil, []string{"leaf"}, []string{"spine", "leaf"})
 	config := berth.Config{Levels: g.levels, Policy: g.policy(), Ledger: g.chance(30)}
 	if len(g.levels) > 0 && g.chance(60) {
@@ -49,7 +55,7 @@ func (g *generator) config() berth.Config {
 }
 
 func (g *generator) policy() berth.Policy {
-	return berth.Policy{
+	p := berth.Policy{
 		BindTimeout:     one(g, 0, 20*berth.Second, berth.Minute),
 		ReleaseTimeout:  one(g, 0, 15*berth.Second, 40*berth.Second),
 		ReleaseAttempts: g.IntN(4),
@@ -67,7 +73,12 @@ func (g *generator) policy() berth.Policy {
 		UsageHalfLife:      one(g, 0, 0, 5*berth.Minute, berth.Hour),
 		RepartitionTimeout: one(g, 0, 20*berth.Second, berth.Minute),
 		Geometry:           g.geometry(),
+		Preemption:         g.preemption(),
 	}
+	if g.plain {
+		p.ReservedGangs = -1
+	}
+	return p
 }
 
 // options draws each fault's probability, of which many are zero.
@@ -84,7 +95,7 @@ func (g *generator) options() sim.Options {
 		Faults: sim.Faults{
 			BindFail: often(), BindPartial: often(), ReleaseFail: often(), ReleasePartial: often(),
 			ReportLost: often(), ReportLate: often(), ReportDouble: often(), ReportOld: often(),
-			RepartitionFail: often(), ReportWrong: often(),
+			RepartitionFail: often(), ReportWrong: often(), CheckpointFail: often(), WithdrawLate: often(),
 			MemberDie: seldom(), NodeLost: seldom(), GPUFail: seldom(), Cordon: seldom(),
 			Outage: one(g, 0, berth.Minute), Restore: one(g, 0, 0.02, 0.3), Until: faults,
 		},
@@ -96,7 +107,11 @@ func (g *generator) workload() []sim.Arrival {
 	if g.chance(40) {
 		g.at(0, berth.MIGTableSet{Table: toldTable()})
 	}
-	for range 2 + g.IntN(9) {
+	nodes, jobs := 2+g.IntN(9), one(g, 4, 10, 10, 10)+g.IntN(30)
+	if g.plain {
+		nodes, jobs = 1+g.IntN(3), 40+g.IntN(40)
+	}
+	for range nodes {
 		g.at(0, berth.NodeJoined{Node: g.node(len(g.nodes))})
 	}
 	g.quotas()
@@ -106,13 +121,21 @@ func (g *generator) workload() []sim.Arrival {
 	if g.chance(40) {
 		g.seenPart()
 	}
-	for range 10 + g.IntN(30) {
+	for range jobs {
 		g.submit()
+	}
+	if g.chance(15) { // everybody leaves
+		for i := range g.jobs {
+			g.at(horizon, berth.JobCancelled{Job: g.jobs[i].ID})
+		}
 	}
 	for range g.IntN(25) {
 		g.change()
 	}
-	if g.chance(50) {
+	if g.chance(20) { // refused where no ledger is kept
+		g.at(g.instant(), berth.LedgerSettled{})
+	}
+	if g.chance(50) && !g.plain {
 		for i := range 1 + g.IntN(4) {
 			g.reserve(i)
 		}
@@ -150,11 +173,15 @@ func (g *generator) node(i int) berth.Node {
 		berth.GPU{Product: "H100", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}, Clique: "k"},
 		berth.GPU{Product: "H100", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}},
 		berth.GPU{Product: "A10", MemoryMiB: 24_576, ComputeCapability: berth.ComputeCapability{Major: 8, Minor: 6}})
-	divides := g.chance(60)
+	divides := g.chance(60) && !g.plain
 	if divides {
 		gpu = g.product()
 	}
-	for range one(g, 0, 1, 2, 4, 8) {
+	count := one(g, 0, 1, 2, 4, 8)
+	if g.plain {
+		count = one(g, 2, 4)
+	}
+	for range count {
 		if divides {
 			gpu.Mode, gpu.Instances = g.partitioning(gpu.Table)
 		}
@@ -162,29 +189,6 @@ func (g *generator) node(i int) berth.Node {
 	}
 	g.nodes = append(g.nodes, n)
 	return n
-}
-
-func (g *generator) quotas() {
-	for o := range 1 + g.IntN(2) {
-		org := fmt.Sprintf("org%d", o)
-		g.at(0, berth.QueueSet{Queue: quota.Queue{Name: org, Limit: g.limit()}})
-		for t := range g.IntN(3) {
-			team := fmt.Sprintf("%s-team%d", org, t)
-			g.at(0, berth.QueueSet{Queue: quota.Queue{
-				Name: team, Parent: org, Limit: g.limit(), Weight: int64(g.IntN(3)),
-				Guarantee: one(g, nil, quota.Amounts{quota.GPU: 1000}),
-			}})
-			g.queues = append(g.queues, team)
-		}
-		g.queues = append(g.queues, org) // refused where it has teams
-	}
-}
-
-func (g *generator) limit() quota.Amounts {
-	return one(g, nil, nil,
-		quota.Amounts{quota.GPU: int64(1000 * g.IntN(12))},
-		quota.Amounts{quota.GPUOf("H100"): int64(1000 * (1 + g.IntN(6))), quota.GPU: 20_000},
-		quota.Amounts{quota.CPU: 20_000, quota.Memory: 40_000})
 }
 
 // submit draws a job, and for some what becomes of it.
@@ -204,6 +208,9 @@ func (g *generator) submit() {
 			g.at(later(), berth.JobScaled{Job: j.ID, Replicas: g.IntN(5)})
 		}
 	}
+	if g.chance(20) { // refused while it does not run
+		g.at(later(), berth.ActivityReported{Job: j.ID, Incarnation: 1, ActiveMilli: g.IntN(1001)})
+	}
 	if g.chance(40) || a.Runtime == 0 && g.chance(80) {
 		g.at(later(), berth.JobCancelled{Job: j.ID})
 	}
@@ -212,10 +219,14 @@ func (g *generator) submit() {
 func (g *generator) job() berth.Job {
 	j := berth.Job{
 		ID:    berth.JobID(fmt.Sprintf("j%d", len(g.jobs))),
-		Queue: berth.QueueID(one(g, g.queues...)), Tenant: one(g, berth.TenantID("ann"), "bob"),
+		Queue: berth.QueueID(one(g, g.leaves...)), Tenant: one(g, berth.TenantID("ann"), "bob"),
 		Class: one(g, berth.Batch, berth.Interactive, berth.LatencyCritical), Priority: int32(g.IntN(3)),
 	}
 	groups := one(g, 1, 1, 1, 2, 3)
+	if g.chance(10) || g.plain && g.chance(80) { // many of a kind
+		groups = 0
+		j.Groups = []berth.Group{{Replicas: one(g, 1, 1, 2), Claim: berth.Claim{GPUs: 1}}}
+	}
 	for i := range groups {
 		group := g.group(j.Class)
 		if groups > 1 {
@@ -226,7 +237,7 @@ func (g *generator) job() berth.Job {
 	if g.chance(20) {
 		j.Topology.Required = g.level()
 	}
-	if g.chance(10) {
+	if g.chance(10) && !g.plain {
 		j.Topology.Exclusive = one(g, append([]string{"node"}, g.levels...)...)
 	}
 	if g.chance(30) {
@@ -234,6 +245,7 @@ func (g *generator) job() berth.Job {
 	} else if g.chance(20) {
 		j.GangTimeout = berth.Duration(1 + g.Int64N(int64(10*berth.Minute)))
 	}
+	g.checkpoints(&j)
 	g.jobs = append(g.jobs, j)
 	return j
 }
@@ -290,7 +302,8 @@ func (g *generator) arrange(group *berth.Group) {
 		t.Balance = g.level()
 	case 4:
 		if g.rails != "" {
-			group.Min, t.RailAligned = 0, true
+			group.Replicas, group.Min, t.RailAligned = one(g, 2, 4), 0, true
+			group.Claim = berth.Claim{GPUs: one(g, 2, 4)}
 		}
 	}
 }
@@ -389,18 +402,8 @@ func (g *generator) change() {
 	case 3:
 		g.at(t, berth.PolicyChanged{Policy: g.policy()})
 	case 4, 5:
-		q := one(g, g.queues...)
-		parent, _, _ := cutTeam(q)
-		g.at(t, berth.QueueSet{Queue: quota.Queue{Name: q, Parent: parent, Limit: g.limit()}})
+		g.at(t, berth.QueueSet{Queue: g.otherwise(one(g, g.queues...))})
 	case 6:
 		g.at(t, berth.QueueRemoved{Queue: berth.QueueID(one(g, g.queues...))})
 	}
-}
-
-// cutTeam returns the organisation of a team's queue, or nothing.
-func cutTeam(queue string) (parent, team string, ok bool) {
-	if len(queue) > 5 {
-		return queue[:4], queue[5:], true
-	}
-	return "", queue, false
 }

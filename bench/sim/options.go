@@ -68,6 +68,9 @@ type Faults struct {
 	// Of each Repartition: it fails, and so do the members that need it; it is done, and
 	// reported as failed at first.
 	RepartitionFail, ReportWrong float64
+	// Of each RequestCheckpoint: no checkpoint is written. Of each Withdraw: the checkpoint
+	// was written by then, and that is reported after it.
+	CheckpointFail, WithdrawLate float64
 	// Of each order: the report never comes; it comes late, perhaps after the
 	// deadline or after later ones; it comes twice.
 	ReportLost, ReportLate, ReportDouble float64

@@ -72,6 +72,12 @@ var mattersCases = []string{
 	"explained gpus", "explained shares", "explained host", "explained reserved", "explained fragmented",
 	"dropped", "observed", "share placed", "segments placed", "required level kept",
 	"stale report", "stale life", "limit lowered below usage",
+	"borrowed", "borrowing limit lowered below usage", "guarantee raised", "guarantee lowered",
+	"lending limit raised", "lending limit lowered", "priority of a queue changed",
+	"what is owed came before what would be borrowed", "the queue of higher priority came first",
+	"there is room, and what holds back is the limit", "there is room, and what holds back is the borrowing limit",
+	"there is room, and what holds back is the capacity that is not lent",
+	"activity reported", "ledger settled",
 	"nodeUpdated while in use", "nodeUpdated to less than is held",
 	"restored with pending", "restored with binding", "restored with running", "restored with repairing",
 	"restored with releasing",
@@ -215,6 +221,7 @@ func (r *run) restored(now berth.Time) {
 			r.cases["restored with a repartition"]++
 		}
 	}
+	r.yielding(r.sim.Core())
 	for _, s := range r.sim.Core().Report().Reservations {
 		if s.ID == "" {
 			r.cases["restored with a reservation of a gang"]++
@@ -232,6 +239,7 @@ func (r *run) state() {
 	r.verify(core.Check())
 	r.verify(r.checker.Against(core.Report()))
 	r.verify(r.checker.Outstanding(core.Outstanding()))
+	r.verify(r.checker.AgainstLedger(core.Ledger()))
 }
 
 // verify keeps the first violation, and where the journal stood.

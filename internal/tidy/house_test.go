@@ -56,14 +56,15 @@ var impure = set(
 // each with the reason why it may stay. The rule against writing to them has no
 // exception.
 var variables = map[string]string{
-	"classNames":        "texts of an enumeration, indexed by its values",
-	"localityNames":     "texts of an enumeration, indexed by its values",
-	"gpuModeNames":      "texts of an enumeration, indexed by its values",
-	"geometryKindNames": "texts of an enumeration, indexed by its values",
-	"shareModeNames":    "texts of an enumeration, indexed by its values",
-	"stateNames":        "texts of an enumeration, indexed by its values",
-	"outcomeNames":      "texts of an enumeration, indexed by its values",
-	"memberStateNames":  "texts of an enumeration, indexed by its values",
+	"classNames":          "texts of an enumeration, indexed by its values",
+	"localityNames":       "texts of an enumeration, indexed by its values",
+	"preemptionModeNames": "texts of an enumeration, indexed by its values",
+	"gpuModeNames":        "texts of an enumeration, indexed by its values",
+	"geometryKindNames":   "texts of an enumeration, indexed by its values",
+	"shareModeNames":      "texts of an enumeration, indexed by its values",
+	"stateNames":          "texts of an enumeration, indexed by its values",
+	"outcomeNames":        "texts of an enumeration, indexed by its values",
+	"memberStateNames":    "texts of an enumeration, indexed by its values",
 }
 
 // floats names the files of core packages, as paths below the module, that may

@@ -1,0 +1,209 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// This file is about whose turn it was. Where the queues of two gangs part, on the way
+// down from the root, the gang comes first whose queue is inside its guarantee with it;
+// of two for which that is the same, the one whose queue has the higher priority.
+//
+// How shares compare is not judged, nor where it is not certain for which job a queue
+// stands: a queue counts as owed, or as one that borrows, if it is so with every gang that
+// waits at or below it.
+
+// A turn is how a queue stands to its guarantee with the job that it would serve next.
+type turn uint8
+
+const (
+	unsure turn = iota
+	owed
+	borrows
+)
+
+// itsTurn: no gang is started while another comes before it that could start. It is
+// asserted of gangs that were placed as the pass went through the queues: not of those
+// that may have had a reservation, stand on nodes that are, or were, set aside, or on
+// GPUs that change for those who wait; and only while it is known from a report what is
+// reserved. It is for small worlds: O(queues + replicas x nodes).
+func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
+	if len(c.nodes) > 64 || !c.passed || !c.inTurn(rep, &b) {
+		return nil
+	}
+	waiting := c.inQueues()
+	for a := rep.job.queue; a != nil; a = a.parent {
+		siblings := c.tops
+		if a.parent != nil {
+			siblings = a.parent.children
+		}
+		for _, other := range siblings {
+			if other == a || len(other.all(waiting)) == 0 {
+				continue
+			}
+			if err := c.precedes(rep, a, other, waiting); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inTurn reports whether a Bind is certainly one that the pass gave as it went through the
+// queues.
+func (c *Checker) inTurn(rep *replica, b *berth.Bind) bool {
+	if _, reserved := c.gangs[rep.key()]; reserved || b.Cause.Code != berth.CauseFits || len(b.After) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(b.Members, func(p berth.MemberPlacement) bool {
+		n := c.nodes[p.Node]
+		return n == nil || c.inWindow(n) || c.geometry(n).Kind != berth.Fixed
+	})
+}
+
+// precedes asserts that a gang of queue a, which is about to be started, does not come
+// after one that waits at or below another queue with the same parent.
+func (c *Checker) precedes(rep *replica, a, other *queue, waiting queues) error {
+	switch here, priority := c.turnFor(a, rep), other.spec.Priority; here {
+	case borrows:
+		if first := c.anyCouldStart(c.standing(other, owed, waiting)); first != nil {
+			return broken(Eligibility, "%s is started, for which queue %s borrows, before %s, which queue %s is owed", rep, a.spec.Name, first, other.spec.Name)
+		}
+		fallthrough
+	case owed:
+		if priority > a.spec.Priority {
+			if first := c.anyCouldStart(c.standing(other, here, waiting)); first != nil {
+				return broken(Eligibility, "%s of queue %s is started before %s of queue %s, which has a higher priority", rep, a.spec.Name, first, other.spec.Name)
+			}
+		}
+		if here == owed {
+			c.noteFirst("what is owed came before what would be borrowed", c.standing(other, borrows, waiting))
+		}
+		if priority < a.spec.Priority {
+			c.noteFirst("the queue of higher priority came first", c.standing(other, here, waiting))
+		}
+	}
+	return nil
+}
+
+// noteFirst counts that somebody was passed who could have started. It is counted once
+// only: it takes a search.
+func (c *Checker) noteFirst(what string, list []*replica) {
+	if c.cases[what] == 0 && c.anyCouldStart(list) != nil {
+		c.saw(what)
+	}
+}
+
+// queues are the gangs that wait, by queue, in order of job and number.
+type queues map[*queue][]*replica
+
+func (c *Checker) inQueues() queues {
+	all, lists := set{}, queues{}
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			if rep.waits() {
+				all.add(rep)
+			}
+		}
+	}
+	for _, rep := range all.sorted() {
+		lists[rep.job.queue] = append(lists[rep.job.queue], rep)
+	}
+	return lists
+}
+
+// all lists what waits at or below a queue.
+func (q *queue) all(waiting queues) []*replica {
+	list := slices.Clone(waiting[q])
+	for _, child := range q.children {
+		list = append(list, child.all(waiting)...)
+	}
+	return list
+}
+
+// standing lists the gangs that wait at or below a queue with which it certainly stands
+// in a way if they may be tried, whatever else waits there. A queue that states no
+// guarantee stands as the first of its children does, and those that are owed their job
+// come first among these.
+func (c *Checker) standing(q *queue, as turn, waiting queues) []*replica {
+	all := q.all(waiting)
+	if _, stated := q.spec.Guarantee[quota.GPU]; stated {
+		for _, rep := range all {
+			if q.standsWith(c.asks(rep)) != as {
+				return nil
+			}
+		}
+		return all
+	}
+	var list []*replica
+	if as == borrows {
+		list = slices.Clone(waiting[q])
+	}
+	for _, child := range q.children {
+		list = append(list, c.standing(child, as, waiting)...)
+	}
+	if as == borrows && len(list) < len(all) {
+		return nil
+	}
+	return list
+}
+
+// turnFor is how a queue stands with a gang of it or of a queue below it: as the first
+// on the way to it that states a guarantee does.
+func (c *Checker) turnFor(q *queue, rep *replica) turn {
+	stands := borrows
+	for at := rep.job.queue; ; at = at.parent {
+		if _, stated := at.spec.Guarantee[quota.GPU]; stated {
+			stands = at.standsWith(c.asks(rep))
+		}
+		if at == q {
+			return stands
+		}
+	}
+}
+
+// standsWith is how a queue stands to its guarantee with a job that asks for between low
+// and high. One that asks for no GPU counts as the smallest that does.
+func (q *queue) standsWith(low, high int64) turn {
+	switch room := q.spec.Guarantee[quota.GPU] - q.used[quota.GPU]; {
+	case max(high, 1) <= room:
+		return owed
+	case max(low, 1) > room:
+		return borrows
+	}
+	return unsure
+}
+
+// asks bounds what a gang that waits asks for first, in thousandths of a GPU: what its
+// minimum costs, or one more member of one that runs.
+func (c *Checker) asks(rep *replica) (low, high int64) {
+	j := rep.job
+	for g := range j.spec.Groups {
+		group := &j.spec.Groups[g]
+		high1 := c.largest(&group.Claim)
+		low1 := high1
+		if ofInstance(&group.Claim) {
+			low1 = 1
+		}
+		n := int64(minimum(group))
+		low, high = low+n*low1, high+n*high1
+		if rep.state == berth.Running {
+			high += int64(group.Replicas) * high1
+			low = 0
+		}
+	}
+	return low, high
+}
+
+// anyCouldStart finds, among gangs that wait, one that certainly has a place now on nodes
+// that are not set aside for anybody, or nil.
+func (c *Checker) anyCouldStart(list []*replica) *replica {
+	open := func(n *node) bool { return !c.inWindow(n) }
+	at := slices.IndexFunc(list, func(rep *replica) bool { return rep.state == berth.Pending && c.couldStartOn(rep, open) })
+	if at < 0 {
+		return nil
+	}
+	return list[at]
+}

@@ -1,0 +1,268 @@
+package check
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// This file is what limits leave: those of queues, those on borrowing, and what queues do
+// not lend. It goes by what package quota promises, not by how that is worked out there:
+// all sums are made anew from what each queue states and uses.
+
+// promised is what is set aside for a queue: its guarantee or, where it states none,
+// those of the queues below it.
+func (q *queue) promised(r quota.Resource) int64 {
+	if guarantee, stated := q.spec.Guarantee[r]; stated {
+		return guarantee
+	}
+	return q.promisedBelow(r)
+}
+
+func (q *queue) promisedBelow(r quota.Resource) int64 {
+	sum := int64(0)
+	for _, child := range q.children {
+		sum += child.promised(r)
+	}
+	return sum
+}
+
+// covered is what of its use is under a guarantee: its own or, where it states none,
+// those of the queues below it. The rest is borrowed.
+func (q *queue) covered(r quota.Resource) int64 {
+	if guarantee, stated := q.spec.Guarantee[r]; stated {
+		return min(q.used[r], guarantee)
+	}
+	sum := int64(0)
+	for _, child := range q.children {
+		sum += child.covered(r)
+	}
+	return sum
+}
+
+// kept is what is free for a queue and those below it alone: of what it is promised what
+// it neither uses nor lends, and no less than what is kept for those below it.
+func (q *queue) kept(r quota.Resource) int64 {
+	kept := keptFor(q.children, r)
+	if lends, stated := q.spec.LendingLimit[r]; stated {
+		kept = max(kept, q.promised(r)-lends-q.used[r])
+	}
+	return kept
+}
+
+func keptFor(queues []*queue, r quota.Resource) int64 {
+	sum := int64(0)
+	for _, q := range queues {
+		sum += q.kept(r)
+	}
+	return sum
+}
+
+// An obstacle is what a charge may not exceed.
+type obstacle string
+
+const (
+	atLimit     obstacle = "limit"
+	atBorrowing obstacle = "borrowing limit"
+	atKept      obstacle = "capacity that is not lent"
+)
+
+// most is the most that a queue may use, and what says so; false: nothing does.
+func (q *queue) most(r quota.Resource) (int64, obstacle, bool) {
+	limit, limited := q.spec.Limit[r]
+	borrowing, bounded := q.spec.BorrowingLimit[r]
+	if bounded && (!limited || q.promised(r)+borrowing < limit) {
+		return q.promised(r) + borrowing, atBorrowing, true
+	}
+	return limit, atLimit, limited
+}
+
+// capacity is what the fleet has of a resource: in sound GPUs and in hosts, on the nodes
+// that take work.
+func (c *Checker) capacity(r quota.Resource) int64 {
+	sum := int64(0)
+	for _, n := range c.nodes {
+		if n.cordoned {
+			continue
+		}
+		switch {
+		case r == quota.CPU:
+			sum += n.spec.CPUMilli
+		case r == quota.Memory:
+			sum += n.spec.MemoryMiB
+		case len(n.gpus) > 0 && (r == quota.GPU || r == quota.GPUOf(n.spec.GPUs[0].Product)):
+			sum += 1000 * int64(len(n.gpus)-n.failed.Len())
+		}
+	}
+	return min(sum, quota.MaxAmount)
+}
+
+// An excess is where a charge goes beyond what it may.
+type excess struct {
+	at       *queue // nil: the fleet
+	resource quota.Resource
+	what     obstacle
+	most     int64
+}
+
+// excess finds what a charge to a queue, which has been made, goes beyond, or nil. A
+// limit is in the way only of what asks for some of its resource. What is not lent is in
+// the way of what others take out of reach, and not of what the queue it is kept for does.
+func (c *Checker) excess(leaf *queue, asked quota.Amounts) *excess {
+	for _, r := range slices.Sorted(maps.Keys(asked)) {
+		if asked[r] <= 0 {
+			continue
+		}
+		for q := leaf; q != nil; q = q.parent {
+			most, what, some := q.most(r)
+			if some && q.used[r] > most {
+				return &excess{q, r, what, most}
+			}
+			if some && c.takesKept(leaf, asked, r, q.children, q, most) {
+				return &excess{q, r, atKept, most}
+			}
+		}
+		if keptFor(c.tops, r) == 0 {
+			continue
+		}
+		// Of what there is none, nothing is known.
+		if most := c.capacity(r); most > 0 && c.takesKept(leaf, asked, r, c.tops, nil, most) {
+			return &excess{nil, r, atKept, most}
+		}
+	}
+	return nil
+}
+
+// takesKept reports whether a charge that has been made took, of what a limit or the fleet
+// leaves to some queues, something that is kept for one of them: in use and kept together
+// are more than there is, and more than they were.
+func (c *Checker) takesKept(leaf *queue, asked quota.Amounts, r quota.Resource, queues []*queue, above *queue, most int64) bool {
+	inUse := func() int64 {
+		if above != nil {
+			return above.used[r]
+		}
+		sum := int64(0)
+		for _, q := range queues {
+			sum += q.used[r]
+		}
+		return sum
+	}
+	kept := keptFor(queues, r)
+	after := inUse() + kept
+	if kept == 0 || after <= most {
+		return false
+	}
+	leaf.charge(asked, -1)
+	before := inUse() + keptFor(queues, r)
+	leaf.charge(asked, 1)
+	return after > before
+}
+
+// withinLimits: a Bind leaves no queue over a limit or a borrowing limit on anything that
+// it takes, its own queue's or one above, and leaves what is not lent to those who keep it.
+func (c *Checker) withinLimits(members []*member) error {
+	asked, leaf := quota.Amounts{}, members[0].rep.job.queue
+	for _, m := range members {
+		for r, amount := range c.cost(m) {
+			asked[r] += amount
+		}
+	}
+	if leaf.covered(quota.GPU) < leaf.used[quota.GPU] {
+		c.saw("borrowed")
+	}
+	x := c.excess(leaf, asked)
+	switch {
+	case x == nil:
+		return nil
+	case x.what != atKept:
+		return broken(Limits, "with %s, queue %s uses %d %s; its %s leaves it %d",
+			members[0].rep, x.at.spec.Name, x.at.used[x.resource], x.resource, x.what, x.most)
+	case x.at == nil:
+		return broken(Limits, "with %s, the fleet of %d %s has less left than the %d that queues do not lend",
+			members[0].rep, x.most, x.resource, keptFor(c.tops, x.resource))
+	}
+	return broken(Limits, "with %s, queue %s uses %d of %d %s, and %d are kept for queues below it that do not lend them",
+		members[0].rep, x.at.spec.Name, x.at.used[x.resource], x.most, x.resource, keptFor(x.at.children, x.resource))
+}
+
+// admits reports whether so many members of a group certainly keep every limit on GPUs of
+// a product, and if not, what is in the way. An instance counts as the largest that serves.
+func (c *Checker) admits(leaf *queue, g *berth.Group, n int64, product string) (obstacle, bool) {
+	asked := quota.Amounts{quota.GPU: n * c.largest(&g.Claim), quota.CPU: n * g.Claim.CPUMilli, quota.Memory: n * g.Claim.MemoryMiB}
+	if product != "" {
+		asked[quota.GPUOf(product)] = asked[quota.GPU]
+	}
+	leaf.charge(asked, 1)
+	x := c.excess(leaf, asked)
+	leaf.charge(asked, -1)
+	if x != nil {
+		return x.what, false
+	}
+	return "", true
+}
+
+// productsFor lists the products of which members of a group of a queue may have GPUs,
+// where it makes a difference to quota; else only "", for all of them.
+func (c *Checker) productsFor(leaf *queue, g *berth.Group) []string {
+	if c.largest(&g.Claim) == 0 || !c.byProduct(leaf) {
+		return []string{""}
+	}
+	products := map[string]bool{}
+	for _, n := range c.nodes {
+		if len(n.gpus) > 0 && n.unfit(g) == "" {
+			products[n.spec.GPUs[0].Product] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(products))
+}
+
+// of reports whether the GPUs of a node are of a product; all are of "".
+func (n *node) of(product string) bool {
+	return product == "" || len(n.gpus) > 0 && n.spec.GPUs[0].Product == product
+}
+
+// largest is the most that a member with a claim can cost, in thousandths of a GPU.
+func (c *Checker) largest(cl *berth.Claim) int64 {
+	milli := int64(1000 * cl.GPUs)
+	if cl.Share != nil {
+		milli = int64(cl.Share.Milli)
+	}
+	for _, n := range c.nodes {
+		t := c.table(n)
+		for _, p := range serving(t, cl) {
+			milli = max(milli, instanceMilli(t, p.MemorySlices))
+		}
+	}
+	return milli
+}
+
+// byProduct reports whether it depends on their product how many GPUs a queue may use.
+func (c *Checker) byProduct(leaf *queue) bool {
+	return c.bounds(leaf, func(r quota.Resource) bool { return r != quota.GPU && r != quota.CPU && r != quota.Memory })
+}
+
+// bounds reports whether some resource of a kind is limited for a queue: by it, by one above
+// it, or by what any queue does not lend.
+func (c *Checker) bounds(leaf *queue, is func(quota.Resource) bool) bool {
+	some := func(amounts quota.Amounts) bool {
+		for r := range amounts {
+			if is(r) {
+				return true
+			}
+		}
+		return false
+	}
+	for q := leaf; q != nil; q = q.parent {
+		if some(q.spec.Limit) || some(q.spec.BorrowingLimit) {
+			return true
+		}
+	}
+	for _, q := range c.queues {
+		if some(q.spec.LendingLimit) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,171 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// This file is about room that is made for a gang that waits: the gang has a reservation,
+// and others have to yield to it. That room is being made the orders tell; that it is over
+// tells the start of the gang, or its end, or the next report (see Checker.Against).
+
+// A room is being made for a gang.
+type room struct {
+	who gangKey
+	// from is when it was begun; until, when it ends by itself.
+	from, until berth.Time
+	// ended: nobody needs to yield any more.
+	ended bool
+	// victims are those who were told, in the order of their orders.
+	victims []*replica
+}
+
+// begun is what a gang is told to be the beneficiary of in this pass.
+func (c *Checker) begun(who gangKey) *room {
+	r := c.rooms[who]
+	if r == nil || r.ended || r.from != c.now || !slices.Contains(c.opened, r) {
+		p := &c.policy
+		grace := p.Preemption.CheckpointTimeout + berth.Duration(p.ReleaseAttempts)*p.ReleaseTimeout + p.ReservationTimeout
+		r = &room{who: who, from: c.now, until: c.now.Add(grace)}
+		c.endRoom(who)
+		c.rooms[who] = r
+		c.opened = append(c.opened, r)
+	}
+	return r
+}
+
+// endRoom ends the room that is made for a gang, if any is.
+func (c *Checker) endRoom(who gangKey) {
+	if r := c.rooms[who]; r != nil {
+		r.ended = true
+		delete(c.rooms, who)
+	}
+}
+
+// leaveRoom notes that a replica has to yield no longer, or holds nothing any more.
+func (rep *replica) leaveRoom() {
+	if r := rep.room; r != nil {
+		r.victims = slices.DeleteFunc(slices.Clone(r.victims), func(other *replica) bool { return other == rep })
+		rep.room = nil
+	}
+}
+
+// beneficiary is the replica for which room is made, or nil.
+func (c *Checker) beneficiary(who gangKey) *replica {
+	if j := c.jobs[who.job]; j != nil {
+		return j.replicas[who.replica]
+	}
+	return nil
+}
+
+// namesBeneficiary: who has to yield is told for whom, and nobody else is.
+func namesBeneficiary(h berth.Order) error {
+	if named := h.Cause.For != (berth.ReplicaRef{}); named != yields(h.Cause.Code) {
+		return broken(Causes, "order %d is because of %q for %q", h.ID, h.Cause.Code, h.Cause.For)
+	}
+	return nil
+}
+
+// roomMade: a gang is started because room was made if that was so, and on the nodes that
+// were set aside for it.
+func (c *Checker) roomMade(rep *replica, b *berth.Bind) error {
+	if c.rooms[rep.key()] == nil || slices.Contains(c.opened, c.rooms[rep.key()]) {
+		return broken(Causes, "order %d starts %s because of %q, for which no room was made", b.ID, rep, b.Cause.Code)
+	}
+	var nodes []berth.NodeID
+	for i := range b.Members {
+		nodes = append(nodes, b.Members[i].Node)
+	}
+	slices.Sort(nodes)
+	if nodes = slices.Compact(nodes); c.passed && !slices.Equal(nodes, c.gangs[rep.key()].Nodes) {
+		return broken(S7, "order %d starts %s where room was made, on %v; it is set aside on %v", b.ID, rep, nodes, c.gangs[rep.key()].Nodes)
+	}
+	c.saw("started where room was made")
+	c.planned = rep
+	return nil
+}
+
+// unlessEnded notes what is wrong about a pass if, by the report after it, room was still
+// being made.
+func (c *Checker) unlessEnded(r *room, err error) {
+	if c.passed && !r.ended && !slices.Contains(c.opened, r) {
+		c.trespasses = append(c.trespasses, trespass{r.who, err})
+	}
+}
+
+// isRoom reports whether a reservation is that of a gang for which room is made.
+func (c *Checker) isRoom(who gangKey, r *berth.ReservationReport) bool {
+	room := c.rooms[who]
+	return room != nil && room.until == r.Until
+}
+
+// againstRooms: for whom others have to yield has a reservation, from now on and for as long
+// as that may take. What is not listed any more has ended.
+func (c *Checker) againstRooms(gangs map[gangKey]berth.ReservationReport) error {
+	for _, r := range c.opened {
+		after, some := gangs[r.who]
+		switch {
+		case r.ended:
+		case !some:
+			return broken(S7, "%s has to yield to %s, which has no reservation", r.victims[0], r.who)
+		case after.From != r.from || after.Until != r.until:
+			return broken(S7, "%s has to yield to %s, which has a reservation from %d until %d, not from %d until %d",
+				r.victims[0], r.who, after.From, after.Until, r.from, r.until)
+		}
+	}
+	c.opened = nil
+	for who := range c.rooms {
+		if r, some := gangs[who]; !some || !c.isRoom(who, &r) {
+			c.endRoom(who)
+		}
+	}
+	return nil
+}
+
+// strays: who was asked for a checkpoint before the pass, when nobody needed its place any
+// more, has been told so by the pass.
+func (c *Checker) strays() error {
+	for _, rep := range c.stray.sorted() {
+		if rep.asked() && rep.room.ended && c.jobs[rep.job.spec.ID] == rep.job {
+			return broken(S7, "%s is still asked for a checkpoint, and %s needed its place no longer", rep, rep.room.who)
+		}
+	}
+	clear(c.stray)
+	return nil
+}
+
+// mustYield: who has to yield runs, with no order out, for as long as it may at least; it is
+// told for whom, by the rules that are in force.
+func (c *Checker) mustYield(rep *replica, h berth.Order) error {
+	mode, who := c.policy.Preemption.Mode, gangKey{h.Cause.For.Job, h.Cause.For.Replica}
+	beneficiary := c.beneficiary(who)
+	switch {
+	case !yields(h.Cause.Code):
+		return broken(Causes, "order %d has %s yield because of %q", h.ID, rep, h.Cause.Code)
+	case mode == berth.PreemptNever, mode == berth.PreemptReclaim && h.Cause.Code == berth.CausePreempted:
+		return broken(S6, "order %d has %s yield because of %q, and the policy is %q", h.ID, rep, h.Cause.Code, mode)
+	case rep.state != berth.Running || rep.order != nil || rep.has(stopping):
+		return broken(S6, "order %d has %s yield, which is %s and on its way", h.ID, rep, rep.state)
+	case h.Incarnation != rep.incarnation:
+		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+	case beneficiary == nil || beneficiary.state != berth.Pending || !beneficiary.waits():
+		return broken(S7, "order %d has %s yield to %s, which does not wait", h.ID, rep, who)
+	case (rep.job.queue == beneficiary.job.queue) != (h.Cause.Code == berth.CausePreempted):
+		return broken(Causes, "order %d has %s of queue %s yield to %s of queue %s because of %q",
+			h.ID, rep, rep.job.queue.spec.Name, beneficiary, beneficiary.job.queue.spec.Name, h.Cause.Code)
+	}
+	if least := max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime); c.now < rep.started.Add(least) {
+		return broken(S6, "order %d has %s yield, which runs since %d and for at least %s", h.ID, rep, rep.started, least)
+	}
+	a, b := &beneficiary.job.spec, &rep.job.spec
+	if above := a.Class > b.Class || a.Class == b.Class && a.Priority > b.Priority; h.Cause.Code == berth.CausePreempted && (!above || b.Class == berth.LatencyCritical) {
+		return broken(S6, "order %d has %s (%s, priority %d) yield to %s (%s, priority %d) of its queue", h.ID, rep, b.Class, b.Priority, beneficiary, a.Class, a.Priority)
+	}
+	if c.saw(string(h.Cause.Code)); rep.job.spec.Service != nil {
+		c.saw("a replica of a service has to yield")
+	}
+	rep.room = c.begun(who)
+	rep.room.victims = append(rep.room.victims, rep)
+	return nil
+}

@@ -1,0 +1,157 @@
+package check
+
+import (
+	"github.com/berth-sched/berth"
+)
+
+// This file is about those who have to yield: what they are asked, what they answer, and
+// what comes of it.
+
+// yielding is what is known of those who have to yield.
+type yielding struct {
+	// rooms that are being made, by their beneficiaries; opened are those of the latest pass.
+	rooms  map[gangKey]*room
+	opened []*room
+	// stray replicas were asked for a checkpoint, and need not yield any more, when the pass
+	// began; silent ones have not answered by the deadline.
+	stray, silent set
+	// planned is the latest replica that was started where room was made for it.
+	planned *replica
+	// taken has the requests that were withdrawn.
+	taken map[berth.ActionID]bool
+}
+
+func newYielding() yielding {
+	return yielding{rooms: map[gangKey]*room{}, stray: set{}, silent: set{}, taken: map[berth.ActionID]bool{}}
+}
+
+// beginYielding notes whom the pass that begins has to tell that they need not yield.
+func (c *Checker) beginYielding() {
+	c.opened, c.planned = nil, nil
+	for _, rep := range c.orders {
+		if rep.asked() && rep.room.ended {
+			c.stray.add(rep)
+		}
+	}
+}
+
+// yields reports whether a cause is that of somebody who has to yield.
+func yields(code berth.CauseCode) bool {
+	return code == berth.CausePreempted || code == berth.CauseReclaimed
+}
+
+// asked reports whether a checkpoint was requested of a replica.
+func (rep *replica) asked() bool {
+	_, asked := rep.order.(berth.RequestCheckpoint)
+	return asked
+}
+
+// doing says what a replica does.
+func (rep *replica) doing() string {
+	if rep.asked() {
+		return "asked"
+	}
+	return rep.state.String()
+}
+
+// request: a checkpoint is asked of somebody who can write one and has to yield.
+func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
+	if err := c.dueBy(r.Order, c.policy.Preemption.CheckpointTimeout); err != nil {
+		return err
+	}
+	if !rep.job.spec.Checkpoint.Supported {
+		return broken(S6, "order %d asks %s for a checkpoint, which writes none", r.ID, rep)
+	}
+	if err := c.mustYield(rep, r.Order); err != nil {
+		return err
+	}
+	c.saw("checkpoint requested")
+	c.open(rep, r)
+	return nil
+}
+
+// withdrawn: a request is taken back while it is out, if nobody needs it any more.
+func (c *Checker) withdrawn(w berth.Withdraw) error {
+	rep, err := c.named(w.Order)
+	switch {
+	case err != nil:
+		return err
+	case !rep.asked() || rep.order.Header().ID != w.Request:
+		return broken(Orders, "order %d withdraws order %d from %s, which is no request that is out", w.ID, w.Request, rep)
+	case w.Deadline != 0:
+		return broken(Deadlines, "order %d is a withdrawal, and is due by %d", w.ID, w.Deadline)
+	case w.Cause.Code != berth.CauseNotNeeded:
+		return broken(Causes, "order %d withdraws a request because of %q", w.ID, w.Cause.Code)
+	case w.Incarnation != rep.incarnation:
+		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", w.ID, w.Incarnation, rep, rep.incarnation)
+	}
+	c.unlessEnded(rep.room, broken(S7, "order %d withdraws the request of %s, whose place %s still needs", w.ID, rep, rep.room.who))
+	c.saw("request withdrawn")
+	c.taken[w.Request] = true
+	c.goesOn(rep)
+	return nil
+}
+
+// goesOn: who was asked for a checkpoint need not yield.
+func (c *Checker) goesOn(rep *replica) {
+	c.close(rep)
+	rep.leaveRoom()
+	c.touched.add(rep)
+}
+
+// checkpointReported: who has answered is stopped, unless nobody needs its place by now.
+func (c *Checker) checkpointReported(rep *replica, e berth.ActionReported) error {
+	if e.Outcome != berth.Done && e.Outcome != berth.Failed || len(e.Members) > 0 {
+		return broken(Facts, "the report of order %d was accepted, a request for a checkpoint: %s with %d members", e.Action, e.Outcome, len(e.Members))
+	}
+	if rep.room.ended {
+		c.saw("request answered in vain")
+		c.goesOn(rep)
+		return nil
+	}
+	c.saw("request " + e.Outcome.String())
+	c.takeBack(rep, rep.order.Header().Cause.Code, false)
+	return nil
+}
+
+// requestExpired: who has not answered by the deadline is stopped by this pass, unless
+// nobody needs its place by now.
+func (c *Checker) requestExpired(rep *replica) {
+	c.saw("request expired")
+	c.silent.add(rep)
+	c.touched.add(rep)
+}
+
+// evict brings a replica that has to yield into the state in which its Release finds it: it
+// did not answer in time, or writes no checkpoints. All others are so already.
+func (c *Checker) evict(rep *replica, r *berth.Release) error {
+	switch {
+	case !yields(r.Cause.Code):
+		return nil
+	case c.silent.has(rep) && c.stray.has(rep):
+		return broken(S6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.room.who)
+	case c.silent.has(rep):
+		c.silent.remove(rep)
+	case rep.state == berth.Releasing:
+		return nil // it was reported, or stays
+	case rep.job.spec.Checkpoint.Supported:
+		return broken(S6, "order %d stops %s because of %q, which was not asked for a checkpoint", r.ID, rep, r.Cause.Code)
+	default:
+		if err := c.mustYield(rep, r.Order); err != nil {
+			return err
+		}
+		c.saw("stopped without a checkpoint")
+	}
+	c.takeBack(rep, r.Cause.Code, false)
+	return nil
+}
+
+// afterSilence: nobody who did not answer is left to go on while its place is needed.
+func (c *Checker) afterSilence() {
+	for _, rep := range c.silent.sorted() {
+		c.unlessEnded(rep.room, broken(S7, "%s did not answer a request for a checkpoint in time, goes on, and %s needs its place", rep, rep.room.who))
+		rep.leaveRoom()
+		c.saw("request expired in vain")
+	}
+	clear(c.silent)
+}

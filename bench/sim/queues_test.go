@@ -1,0 +1,104 @@
+package sim_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// This file draws queues: trees of up to three levels in which everything that a queue
+// may state is stated by some, and changes of it.
+
+// quotas tells of organisations, their teams and the projects of these.
+func (g *generator) quotas() {
+	for o := range 1 + g.IntN(2) {
+		g.family(quota.Queue{Name: fmt.Sprintf("org%d", o)}, "team", "project")
+	}
+	var tell func(parent string)
+	tell = func(parent string) {
+		for _, name := range slices.Sorted(maps.Keys(g.told)) {
+			if q := g.told[name]; q.Parent == parent {
+				g.at(0, berth.QueueSet{Queue: q})
+				tell(name)
+			}
+		}
+	}
+	tell("")
+}
+
+// family draws a queue and those below it, and returns what it is promised.
+func (g *generator) family(q quota.Queue, below ...string) quota.Amounts {
+	sum, children := quota.Amounts{}, 0
+	if len(below) > 0 {
+		children = one(g, 0, 1, 2, 2)
+		for i := range children {
+			child := quota.Queue{Name: fmt.Sprintf("%s-%s%d", q.Name, below[0], i), Parent: q.Name}
+			for r, amount := range g.family(child, below[1:]...) {
+				sum[r] += amount
+			}
+		}
+	}
+	q = g.queue(q.Name, q.Parent, 2+len(below))
+	for r, amount := range sum {
+		if guarantee, stated := q.Guarantee[r]; stated {
+			q.Guarantee[r] = max(guarantee, amount)
+		}
+	}
+	maps.Copy(sum, q.Guarantee)
+	for r, limit := range q.Limit {
+		q.Limit[r] = max(limit, sum[r])
+	}
+	g.told[q.Name] = q
+	g.queues = append(g.queues, q.Name)
+	if children == 0 || g.chance(5) { // elsewhere they are refused
+		g.leaves = append(g.leaves, q.Name)
+	}
+	return sum
+}
+
+// queue draws what a queue states that is guaranteed up to so many GPUs. It may not go
+// with what those above and below it are guaranteed.
+func (g *generator) queue(name, parent string, most int) quota.Queue {
+	gpus := func(n int) quota.Amounts { return quota.Amounts{quota.GPU: int64(n) * 1000} }
+	return quota.Queue{
+		Name: name, Parent: parent, Limit: g.limit(), Weight: int64(g.IntN(4)), Priority: one(g, int32(0), 0, 0, -1, 1, 7),
+		Guarantee: one(g, nil, gpus(g.IntN(most+1)), gpus(most),
+			quota.Amounts{quota.GPU: 1500, quota.CPU: 3000}, quota.Amounts{quota.GPU: 2000, quota.GPUOf("H100"): 1000}),
+		BorrowingLimit: one(g, nil, nil, nil, nil, gpus(1), gpus(3), quota.Amounts{quota.GPUOf("H100"): 1000, quota.CPU: 9000}),
+		LendingLimit:   one(g, nil, nil, gpus(0), gpus(1), quota.Amounts{quota.CPU: 1000, quota.GPUOf("H100"): 0}),
+	}
+}
+
+// otherwise draws a queue anew, or one thing of it.
+func (g *generator) otherwise(name string) quota.Queue {
+	before := g.told[name]
+	drawn := g.queue(name, before.Parent, 4)
+	after := before
+	switch g.IntN(7) {
+	case 0:
+		after = drawn
+	case 6:
+		after.Guarantee, after.Limit = nil, quota.Amounts{quota.GPU: int64(1000 * g.IntN(3))}
+	case 1:
+		after.Limit = drawn.Limit
+	case 2:
+		after.Guarantee = drawn.Guarantee
+	case 3:
+		after.LendingLimit = drawn.LendingLimit
+	case 4:
+		after.BorrowingLimit = drawn.BorrowingLimit
+	case 5:
+		after.Weight, after.Priority = drawn.Weight, drawn.Priority
+	}
+	return after
+}
+
+func (g *generator) limit() quota.Amounts {
+	return one(g, nil, nil, nil, nil, nil, nil,
+		quota.Amounts{quota.GPU: int64(1000 * g.IntN(12))},
+		quota.Amounts{quota.GPUOf("H100"): int64(1000 * (1 + g.IntN(6))), quota.GPU: 20_000},
+		quota.Amounts{quota.CPU: 20_000, quota.Memory: 40_000})
+}

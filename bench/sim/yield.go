@@ -1,0 +1,51 @@
+package sim
+
+import "github.com/berth-sched/berth"
+
+// This file is what the executor does about requests for checkpoints.
+
+// ask has a gang that runs write a checkpoint: that takes a while.
+func (s *Simulation) ask(r berth.RequestCheckpoint) {
+	g := s.executor.find(r.Order)
+	if g == nil {
+		return // it ended, and the core will hear of it
+	}
+	g.previous, g.order = g.order, r.ID
+	s.queue.push(occurrence{at: s.now.Add(g.job.spec.Checkpoint.Cost), what: executed, action: r, gang: g})
+}
+
+// written is the end of a request: the checkpoint is written, or not, and that is reported.
+func (s *Simulation) written(r berth.RequestCheckpoint, g *gang) error {
+	e := berth.ActionReported{Action: r.ID}
+	if s.chance(s.options.Faults.CheckpointFail) {
+		e.Outcome, e.Reason = berth.Failed, "no space is left"
+	}
+	return s.report(g, r.Order, e)
+}
+
+// withdraw has a gang go on. If the checkpoint was written by then, its report is under way.
+func (s *Simulation) withdraw(w berth.Withdraw) {
+	g := s.executor.find(w.Order)
+	if g == nil {
+		return
+	}
+	if g.order == w.Request {
+		g.previous, g.order = g.order, w.ID
+	}
+	if s.chance(s.options.Faults.WithdrawLate) {
+		e := berth.ActionReported{Action: w.Request}
+		s.queue.push(occurrence{at: s.now.Add(s.around(10 * berth.Second)), what: told, event: e, gang: g})
+	}
+}
+
+// find returns the gang of a life of a replica that runs, or nil.
+func (x *executor) find(h berth.Order) *gang {
+	j := x.jobs[h.Job]
+	if j == nil || h.Replica >= len(j.gangs) {
+		return nil
+	}
+	if g := j.gangs[h.Replica]; g != nil && g.incarnation == h.Incarnation {
+		return g
+	}
+	return nil
+}

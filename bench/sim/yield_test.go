@@ -1,0 +1,46 @@
+package sim_test
+
+import "github.com/berth-sched/berth"
+
+// This file draws who has to yield to whom, and counts what came of it.
+
+// preemption draws the rules.
+func (g *generator) preemption() berth.Preemption {
+	return berth.Preemption{
+		Mode:              one(g, berth.PreemptAndReclaim, berth.PreemptAndReclaim, berth.PreemptReclaim, berth.PreemptNever),
+		MinRuntime:        one(g, 0, 0, 0, 20*berth.Second, 3*berth.Minute),
+		CheckpointTimeout: one(g, 0, 10*berth.Second, berth.Minute),
+	}
+}
+
+// checkpoints draws what stopping a job costs, and for how long it runs at least.
+func (g *generator) checkpoints(j *berth.Job) {
+	j.MinRuntime = one(g, 0, 0, 0, 30*berth.Second, 2*berth.Minute)
+	j.Checkpoint.RestartCost = one(g, 0, berth.Minute)
+	if g.chance(65) {
+		j.Checkpoint.Supported = true
+		j.Checkpoint.Cost = one(g, 0, berth.Second, 8*berth.Second, 40*berth.Second)
+		j.Checkpoint.Interval = one(g, 0, 5*berth.Minute)
+	}
+}
+
+// yielding counts who has to yield in a core that was just restored.
+func (r *run) yielding(core *berth.Core) {
+	waiting := map[berth.ReplicaRef]bool{}
+	for _, s := range core.Report().Reservations {
+		waiting[berth.ReplicaRef{Job: s.Job, Replica: s.Replica}] = true
+	}
+	for _, a := range core.Outstanding() {
+		cause := a.Header().Cause
+		switch _, request := a.(berth.RequestCheckpoint); {
+		case request && waiting[cause.For]:
+			r.cases["restored with a request for a checkpoint"]++
+		case request:
+			r.cases["restored with a request that nobody needs"]++
+		case cause.For != (berth.ReplicaRef{}) && waiting[cause.For]:
+			r.cases["restored with a victim being stopped"]++
+		case cause.For != (berth.ReplicaRef{}):
+			r.cases["restored with a victim being stopped in vain"]++
+		}
+	}
+}

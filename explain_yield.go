@@ -1,0 +1,96 @@
+package berth
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A Yielding is a replica that has to make room for another, or would have to.
+type Yielding struct {
+	Job     JobID   `json:"job"`
+	Replica int     `json:"replica,omitempty"`
+	Queue   QueueID `json:"queue"`
+	// GPUMilli is what it has, in thousandths of a GPU.
+	GPUMilli int64 `json:"gpuMilli"`
+	// By is when it is stopped at the latest that was asked for a checkpoint; zero: it is
+	// being stopped, or was not asked.
+	By Time `json:"by,omitempty"`
+}
+
+// yielding describes replicas that yield.
+func (c *Core) yielding(list []*replica) []Yielding {
+	var out []Yielding
+	for _, rep := range list {
+		y := Yielding{Job: rep.job.spec.ID, Replica: rep.number, Queue: rep.job.spec.Queue, GPUMilli: chargedOf(rep)}
+		if rep.asked() {
+			y.By = rep.order.Header().Deadline
+		}
+		out = append(out, y)
+	}
+	return out
+}
+
+// explainYielding adds to a reason who makes room for an entry, or would, and why nobody
+// does.
+func (c *Core) explainYielding(e *entry, reason *Reason) {
+	if e.grows {
+		return
+	}
+	if w := e.rep.reserved; w != nil && w.preemption != nil {
+		reason.Yielding = c.yielding(w.preemption.victims)
+		reason.Preemption = fmt.Sprintf("room is being made for it: %d of those who run there have yet to go", len(reason.Yielding))
+		return
+	}
+	policy := c.config.Policy.Preemption
+	c.config.Policy.Preemption.Mode = PreemptAndReclaim
+	victims, spared := c.wouldYield(e)
+	c.config.Policy.Preemption = policy
+	reason.WouldYield = c.yielding(victims)
+	switch asked := e.bucket.shape.least.GPUMilli; {
+	case policy.Mode == PreemptNever:
+		reason.Preemption = "nothing that runs is stopped for it: the policy forbids preemption"
+	case len(victims) > 0 && policy.Mode == PreemptReclaim:
+		reason.Preemption = "nothing that runs is stopped for it: between queues nobody has to yield, and within its queue the policy forbids preemption"
+	case len(victims) > 0:
+		reason.Preemption = "the next pass that looks for victims may have these yield"
+	case spared > c.now:
+		reason.Preemption = fmt.Sprintf("nobody has to yield who may be stopped yet; the first may in %v", spared.Sub(c.now))
+	default:
+		reason.Preemption = c.overShare(e.rep.job.queue, asked)
+	}
+}
+
+// overShare says which queue would have more than its fair share, if one would.
+func (c *Core) overShare(q quota.Index, asked int64) string {
+	for i := q; i != quota.Root; i = c.quota.Parent(i) {
+		if used, fair := c.quota.Used(i, quota.GPU), c.shares.Of(i); used+asked > fair {
+			return fmt.Sprintf("nobody has to yield for it: queue %s would use %s, over its fair share of %s",
+				c.quota.Name(i), amount(quota.GPU, used+asked), amount(quota.GPU, fair))
+		}
+	}
+	return "nobody has to yield for it who would make enough room"
+}
+
+// wouldYield looks for the victims of an entry without an effect; spared is when the first
+// may yield that may not yet.
+func (c *Core) wouldYield(e *entry) (victims []*replica, spared Time) {
+	c.demands()
+	im, _ := c.imagine()
+	defer im.forget()
+	t := c.trial(e)
+	t.gather()
+	defer t.setBack()
+	choice, err := new(preempt.Chooser).Choose(t.candidates, t.fits, t.options())
+	must(err)
+	if choice.Outcome != preempt.Chosen || !t.fits(choice.Victims) {
+		return nil, t.spared
+	}
+	for _, i := range choice.Victims {
+		victims = append(victims, t.reps[i])
+	}
+	slices.SortFunc(victims, compareReplicas)
+	return victims, t.spared
+}

@@ -1,0 +1,120 @@
+package quota
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// All that is in the way is told at once, from the queue up; what is kept of one
+// product is told apart from limits, and from what is kept of GPUs in all.
+func TestAllThatIsInTheWay(t *testing.T) {
+	tree := NewTree()
+	h100 := mustRetain(t, tree, "H100")
+	org := mustSet(t, tree, Queue{Name: "org", Limit: Amounts{GPU: 9, Memory: 5}})
+	team := mustSet(t, tree, Queue{
+		Name: "team", Parent: "org", Guarantee: Amounts{CPU: 1},
+		Limit: Amounts{GPUOf("H100"): 4}, BorrowingLimit: Amounts{CPU: 1},
+	})
+	owner := mustSet(t, tree, Queue{
+		Name: "owner", Guarantee: Amounts{GPU: 6, GPUOf("H100"): 6}, LendingLimit: Amounts{GPU: 1, GPUOf("H100"): 0},
+	})
+	require.NoError(t, tree.SetCapacity(GPU, 16))
+	require.NoError(t, tree.SetCapacity(GPUOf("H100"), 8))
+	require.NoError(t, tree.Charge(team, Charge{GPUMilli: 1, Product: h100}))
+	asked := Charge{GPUMilli: 9, CPUMilli: 3, MemoryMiB: 6, Product: h100}
+	all := tree.InTheWay(nil, team, asked)
+	require.Equal(t, []Verdict{
+		{At: team, Resource: GPUOf("H100"), Limit: 4, Used: 1, Asked: 9},
+		{At: team, Resource: CPU, Limit: 2, Asked: 3, Kind: BorrowingReached},
+		{At: org, Resource: GPU, Limit: 9, Used: 1, Asked: 9},
+		{At: org, Resource: Memory, Limit: 5, Asked: 6},
+		{At: Root, Resource: GPUOf("H100"), Limit: 8, Used: 1, Asked: 9, Kind: CapacityKept, Kept: 6},
+	}, all)
+	queue, kept := tree.KeptFor(all[4])
+	require.Equal(t, owner, queue)
+	require.Equal(t, int64(6), kept)
+	mustSet(t, tree, Queue{Name: "team", Parent: "org", Limit: Amounts{GPU: 3}, BorrowingLimit: Amounts{GPU: 2}})
+	require.Equal(t, []Verdict{
+		{At: team, Resource: GPU, Limit: 2, Used: 1, Asked: 9, Kind: BorrowingReached},
+		{At: team, Resource: GPU, Limit: 3, Used: 1, Asked: 9},
+	}, tree.InTheWay(nil, team, asked)[:2], "the lower limit first")
+	require.Zero(t, testing.AllocsPerRun(5, func() { tree.Fits(team, asked) }))
+	mustSet(t, tree, Queue{Name: "team", Parent: "org"})
+	require.Empty(t, tree.InTheWay(all, team, Charge{GPUMilli: 1, Product: h100}))
+	require.Len(t, tree.InTheWay(nil, team, Charge{GPUMilli: 2, Product: h100}), 1, "of the product it is kept, of GPUs in all not")
+}
+
+// What could never be charged fits nowhere, however large it is.
+func TestFitsHugeAmounts(t *testing.T) {
+	tree := NewTree()
+	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPU: MaxAmount}, LendingLimit: Amounts{GPU: 0}})
+	require.NoError(t, tree.SetCapacity(GPU, MaxAmount))
+	for _, c := range []Charge{gpus(MaxAmount + 1), gpus(math.MaxInt64), {CPUMilli: math.MaxInt64}, {MemoryMiB: math.MaxInt64}} {
+		verdict, fits := tree.Fits(a, c)
+		require.False(t, fits)
+		require.Equal(t, None, verdict.At)
+	}
+	_, fits := tree.Fits(a, gpus(MaxAmount))
+	require.True(t, fits)
+}
+
+// TestInTheWayIsAllThatIs: when all that is in the way of a charge is changed by what
+// was said of it, the charge fits; when one of it is not, that one stays in the way.
+func TestInTheWayIsAllThatIs(t *testing.T) {
+	several := 0
+	rapid.Check(t, func(t *rapid.T) {
+		tree := NewTree()
+		mustRetain(t, tree, "H100")
+		i, parent := None, ""
+		for d := range rapid.IntRange(1, 3).Draw(t, "depth") {
+			name := fmt.Sprintf("q%d", d)
+			i = mustSet(t, tree, Queue{Name: name, Parent: parent})
+			q := Queue{Name: name, Parent: parent, Limit: drawAmounts(t, "limit"), BorrowingLimit: drawAmounts(t, "borrowing limit")}
+			owner := Queue{Name: "owner " + name, Parent: parent, Guarantee: drawAmounts(t, "guarantee"), LendingLimit: drawAmounts(t, "lending limit")}
+			for _, q := range []Queue{q, owner} { // some do not add up
+				_, _ = tree.Set(q)
+			}
+			parent = name
+		}
+		for _, r := range []Resource{GPU, CPU, GPUOf("H100")} {
+			require.NoError(t, tree.SetCapacity(r, rapid.Int64Range(-1, 12).Draw(t, "capacity")))
+		}
+		c := Charge{GPUMilli: 3, CPUMilli: 2, MemoryMiB: 1, Product: tree.Product("H100")}
+		for range rapid.IntRange(0, 2).Draw(t, "charges") {
+			require.NoError(t, tree.Charge(i, c))
+		}
+		all := tree.InTheWay(nil, i, c)
+		several += max(0, len(all)-1)
+		spared := rapid.IntRange(0, len(all)).Draw(t, "spared")
+		for k, v := range all {
+			if k == spared {
+				continue
+			}
+			needed := v.Used + v.Asked + v.Kept
+			if v.At == Root {
+				require.NoError(t, tree.SetCapacity(v.Resource, needed))
+				continue
+			}
+			q := tree.Config(v.At)
+			if limit, ok := q.Limit[v.Resource]; ok && v.Kind != BorrowingReached {
+				q.Limit[v.Resource] = max(limit, needed)
+			}
+			if b, ok := q.BorrowingLimit[v.Resource]; ok && v.Kind != LimitReached {
+				promised := tree.statement(v.At, v.Resource)
+				q.BorrowingLimit[v.Resource] = max(b, needed-promised.promised())
+			}
+			mustSet(t, tree, q)
+		}
+		left := tree.InTheWay(nil, i, c)
+		if spared == len(all) {
+			require.Empty(t, left)
+			return
+		}
+		require.Equal(t, all[spared:spared+1], left)
+	})
+	require.Greater(t, several, 5, "the test has to see some that are in the way together")
+}

@@ -1,0 +1,81 @@
+package berth
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth/quota"
+)
+
+// A rota goes through entries of many queues in policy order: the queues in the order in
+// which they would be served, each entry charged when its turn has come as if it had
+// started, and those of one queue in the order of service there. It is used while no
+// queue is active in the quota tree; end leaves no trace.
+type rota struct {
+	core    *Core
+	waiting map[quota.Index][]*entry // in the order of service
+	charged []*entry
+}
+
+// newRota begins a rota of entries whose shapes are compiled.
+func (c *Core) newRota(list []*entry) *rota {
+	r := &rota{core: c, waiting: map[quota.Index][]*entry{}}
+	for _, e := range list {
+		q := e.rep.job.queue
+		r.waiting[q] = append(r.waiting[q], e)
+	}
+	for _, e := range list {
+		if q := e.rep.job.queue; !c.quota.Active(q) {
+			slices.SortFunc(r.waiting[q], compareEntries)
+			r.tell(q)
+		}
+	}
+	return r
+}
+
+// tell has a queue stand where its first entry puts it.
+func (r *rota) tell(q quota.Index) {
+	if list := r.waiting[q]; len(list) > 0 {
+		must(r.core.quota.SetNext(q, list[0].bucket.shape.least))
+	} else {
+		r.core.quota.Deactivate(q)
+	}
+}
+
+// next is the entry whose turn it is; nil: there is none left.
+func (r *rota) next() *entry {
+	q, some := r.core.quota.Next()
+	if !some {
+		return nil
+	}
+	return r.waiting[q][0]
+}
+
+// add has one more entry of a queue wait for its turn.
+func (r *rota) add(e *entry) {
+	q := e.rep.job.queue
+	at, _ := slices.BinarySearchFunc(r.waiting[q], e, compareEntries)
+	r.waiting[q] = slices.Insert(r.waiting[q], at, e)
+	r.tell(q)
+}
+
+// charge imagines an entry to have started.
+func (r *rota) charge(e *entry) {
+	must(r.core.quota.Charge(e.rep.job.queue, e.bucket.shape.least))
+	r.charged = append(r.charged, e)
+}
+
+// drop takes entries of a queue off.
+func (r *rota) drop(q quota.Index, which func(*entry) bool) {
+	r.waiting[q] = slices.DeleteFunc(r.waiting[q], which)
+	r.tell(q)
+}
+
+// end takes everything back.
+func (r *rota) end() {
+	for _, e := range r.charged {
+		must(r.core.quota.Discharge(e.rep.job.queue, e.bucket.shape.least))
+	}
+	for q, some := r.core.quota.Next(); some; q, some = r.core.quota.Next() {
+		r.core.quota.Deactivate(q)
+	}
+}

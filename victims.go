@@ -1,0 +1,267 @@
+package berth
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A trial looks for those who could yield for one replica.
+type trial struct {
+	core    *Core
+	rep     *replica
+	queue   quota.Index
+	asked   quota.Charge
+	request *gang.Request
+
+	// candidates may yield, all together: those of the own queue first, then those of
+	// others, the closer relations first.
+	candidates []preempt.Candidate
+	reps       []*replica
+	// out says which of them are imagined gone now.
+	out []bool
+	// own has what ownOf says of queues that were asked about.
+	own map[quota.Index]map[*replica]bool
+	// spared is when the first of those may yield that may not yet; 0: there are none.
+	spared Time
+}
+
+// trial begins one for an entry. Where room is being made for others it may go as well,
+// beside what they are to hold, which is imagined.
+func (c *Core) trial(e *entry) *trial {
+	s := e.bucket.shape
+	c.compile(s)
+	end := c.endIfPlaced(e.rep)
+	return &trial{
+		core: c, rep: e.rep, queue: e.bucket.queue.index, asked: s.least,
+		request: c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
+			return w.preemption != nil || c.admits(w, e.rep, end)
+		}),
+	}
+}
+
+func (t *trial) options() preempt.Options {
+	return preempt.Options{NeedMilli: t.asked.GPUMilli, MaxCalls: maxTrials}
+}
+
+// gather lists the candidates.
+func (t *trial) gather() {
+	c := t.core
+	if c.config.Policy.Preemption.Mode == PreemptAndReclaim {
+		t.gatherOwn()
+	}
+	own := len(t.reps)
+	for _, rep := range t.reps {
+		c.discharge(rep)
+	}
+	if t.asked.GPUMilli > 0 {
+		t.gatherLent()
+	}
+	for _, rep := range t.reps[:own] {
+		c.recharge(rep)
+	}
+	t.out = make([]bool, len(t.reps))
+}
+
+// gatherOwn lists those of the own queue that rank below.
+func (t *trial) gatherOwn() {
+	t.core.queues[t.queue].running.Ascend(func(victim *replica) bool {
+		if !mayPreempt(t.rep, victim) || len(t.reps) == maxVictims {
+			return false
+		}
+		if t.mayYield(victim) {
+			t.add(victim, 0)
+		}
+		return true
+	})
+}
+
+// gatherLent lists those of other queues that have to give back, one after the other, so
+// that all of them together may be taken.
+func (t *trial) gatherLent() {
+	c := t.core
+	leaves := c.shares.Victims(nil, t.queue, t.asked)
+	source := map[quota.Index]int{}
+	for i, v := range leaves {
+		source[v.Leaf] = i
+	}
+	slices.SortStableFunc(leaves, func(a, b quota.Victim) int {
+		return cmp.Compare(c.relation(t.queue, b.Leaf), c.relation(t.queue, a.Leaf))
+	})
+	first := len(t.reps)
+	for _, v := range leaves {
+		c.queues[v.Leaf].running.Ascend(func(victim *replica) bool {
+			if len(t.reps) == maxVictims {
+				return false
+			}
+			if t.mayYield(victim) && t.mayReclaim(victim) {
+				t.add(victim, 1+source[v.Leaf])
+				c.discharge(victim)
+			}
+			return true
+		})
+	}
+	for _, victim := range t.reps[first:] {
+		c.recharge(victim)
+	}
+}
+
+// relation is the number of queues, the root included, that two have above them both.
+func (c *Core) relation(i, j quota.Index) int {
+	n := 0
+	for at := i; at != quota.None; at = c.quota.Parent(at) {
+		if c.quota.Below(j, at) {
+			n++
+		}
+	}
+	return n
+}
+
+// mayYield reports whether a replica can be asked to yield now.
+func (t *trial) mayYield(victim *replica) bool {
+	if victim.order != nil || victim.yieldsTo != nil || victim.imagined || victim.has(memberStopping) {
+		return false
+	}
+	least := max(victim.job.spec.MinRuntime, t.core.config.Policy.Preemption.MinRuntime)
+	if at := victim.started.Add(least); at > t.core.now {
+		if t.spared == 0 || at < t.spared {
+			t.spared = at
+		}
+		return false
+	}
+	return true
+}
+
+// add adds a candidate. Those of other queues come from a source above 0: the lower, the
+// further that queue is over its share.
+func (t *trial) add(victim *replica, source int) {
+	c, spec := t.core, &victim.job.spec
+	candidate := preempt.Candidate{
+		ID: string(spec.ID) + "#" + strconv.Itoa(victim.number), Class: int(spec.Class), Priority: spec.Priority, Borrowed: source > 0,
+		Source: source, Started: int64(victim.started), GPUMilli: chargedOf(victim),
+		Checkpointable: spec.Checkpoint.Supported, SinceCheckpoint: int64(c.sinceCheckpoint(victim)),
+		CheckpointCost: int64(spec.Checkpoint.Cost), RestartCost: int64(spec.Checkpoint.RestartCost),
+	}
+	victim.eachHold(func(h *gang.Hold, _ *node) {
+		candidate.Domains = append(candidate.Domains, int32(h.Node))
+	})
+	slices.Sort(candidate.Domains)
+	candidate.Domains = slices.Compact(candidate.Domains)
+	t.candidates = append(t.candidates, candidate)
+	t.reps = append(t.reps, victim)
+}
+
+// chargedOf is what a replica is charged of GPUs, in thousandths.
+func chargedOf(rep *replica) int64 {
+	milli := int64(0)
+	rep.eachHold(func(h *gang.Hold, n *node) { milli += chargeOf(h, n).GPUMilli })
+	return milli
+}
+
+// sinceCheckpoint is how long a replica has worked since its last checkpoint, as far as is
+// known.
+func (c *Core) sinceCheckpoint(rep *replica) Duration {
+	since := c.now.Sub(max(rep.started, rep.checkpointed))
+	if every := rep.job.spec.Checkpoint.Interval; every > 0 {
+		since %= every
+	}
+	return since
+}
+
+// mayReclaim reports whether a replica of another queue may be taken back for what is asked.
+func (t *trial) mayReclaim(victim *replica) bool {
+	c, q := t.core, victim.job.queue
+	given := quota.Charge{GPUMilli: chargedOf(victim), Product: quota.NoProduct}
+	verdict, ok := c.shares.MayReclaim(t.queue, t.asked, q, given)
+	if ok || verdict.Reason != quota.ReclaimBelowGuarantee {
+		return ok
+	}
+	if t.own[q] == nil {
+		if t.own == nil {
+			t.own = map[quota.Index]map[*replica]bool{}
+		}
+		t.own[q] = c.ownOf(q)
+	}
+	if !t.own[q][victim] {
+		_, ok = c.shares.MayReclaimWhole(t.queue, t.asked, q, given)
+	}
+	return ok
+}
+
+// ownOf lists what a queue runs under its guarantee: who came first, as far as it fits in
+// there as a whole. The others of it are borrowed, even where they use a part of the
+// guarantee; see quota.Shares.MayReclaimWhole.
+func (c *Core) ownOf(q quota.Index) map[*replica]bool {
+	var list []*replica
+	c.queues[q].running.Ascend(func(rep *replica) bool {
+		list = append(list, rep)
+		return true
+	})
+	slices.SortFunc(list, func(a, b *replica) int {
+		return cmp.Or(cmp.Compare(a.started, b.started), compareReplicas(a, b))
+	})
+	own, left := map[*replica]bool{}, c.shares.Guaranteed(q)
+	for _, rep := range list {
+		if milli := chargedOf(rep); milli <= left {
+			own[rep] = true
+			left -= milli
+		}
+	}
+	return own
+}
+
+// fits reports whether the replica would fit, and might, if the candidates with these
+// indexes were gone. They stay imagined gone.
+func (t *trial) fits(chosen []int) bool {
+	c := t.core
+	t.imagine(chosen)
+	if _, ok := c.quota.Fits(t.queue, t.asked); !ok || !c.find(t.request) {
+		return false
+	}
+	must(c.fleet.ReleaseAll(&c.placement))
+	return t.allowed()
+}
+
+// imagine has the chosen candidates gone, and no others.
+func (t *trial) imagine(chosen []int) {
+	wanted := make([]bool, len(t.reps))
+	for _, i := range chosen {
+		wanted[i] = true
+	}
+	for i, rep := range t.reps {
+		switch {
+		case wanted[i] && !t.out[i]:
+			t.core.vanish(rep)
+			t.core.discharge(rep)
+		case !wanted[i] && t.out[i]:
+			t.core.recharge(rep)
+			t.core.reappear(rep)
+		}
+		t.out[i] = wanted[i]
+	}
+}
+
+// setBack has all candidates back.
+func (t *trial) setBack() { t.imagine(nil) }
+
+// allowed reports whether those who are imagined gone may be taken, one after the other.
+func (t *trial) allowed() bool {
+	c := t.core
+	var lent []*replica
+	for i, rep := range t.reps {
+		if t.out[i] && rep.job.queue != t.queue {
+			lent = append(lent, rep)
+			c.recharge(rep)
+		}
+	}
+	ok := true
+	for _, rep := range lent {
+		ok = ok && t.mayReclaim(rep)
+		c.discharge(rep)
+	}
+	return ok
+}
