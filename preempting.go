@@ -141,7 +141,8 @@ func (c *Core) mayBid(e *entry) bool {
 		}
 	}
 	asked := b.shape.least.GPUMilli
-	return asked > 0 && c.quota.Used(q.index, quota.GPU)+asked <= c.shares.Of(q.index)
+	used := c.quota.Used(q.index, quota.GPU)
+	return asked > 0 && used+asked <= max(c.shares.Of(q.index), c.shares.Guaranteed(q.index))
 }
 
 // mayPreempt reports whether a replica may take the place of another of its queue.

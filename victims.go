@@ -24,8 +24,8 @@ type trial struct {
 	reps       []*replica
 	// out says which of them are imagined gone now.
 	out []bool
-	// own has what ownOf says of queues that were asked about.
-	own map[quota.Index]map[*replica]bool
+	// due has what dueOf says of queues that were asked about.
+	due map[quota.Index]map[*replica]quota.Due
 	// spared is when the first of those may yield that may not yet; 0: there are none.
 	spared Time
 }
@@ -175,27 +175,20 @@ func (c *Core) sinceCheckpoint(rep *replica) Duration {
 // mayReclaim reports whether a replica of another queue may be taken back for what is asked.
 func (t *trial) mayReclaim(victim *replica) bool {
 	c, q := t.core, victim.job.queue
-	given := quota.Charge{GPUMilli: chargedOf(victim), Product: quota.NoProduct}
-	verdict, ok := c.shares.MayReclaim(t.queue, t.asked, q, given)
-	if ok || verdict.Reason != quota.ReclaimBelowGuarantee {
-		return ok
-	}
-	if t.own[q] == nil {
-		if t.own == nil {
-			t.own = map[quota.Index]map[*replica]bool{}
+	if t.due[q] == nil {
+		if t.due == nil {
+			t.due = map[quota.Index]map[*replica]quota.Due{}
 		}
-		t.own[q] = c.ownOf(q)
+		t.due[q] = c.dueOf(q)
 	}
-	if !t.own[q][victim] {
-		_, ok = c.shares.MayReclaimWhole(t.queue, t.asked, q, given)
-	}
+	given := quota.Charge{GPUMilli: chargedOf(victim), Product: quota.NoProduct}
+	_, ok := c.shares.MayReclaimWhole(t.queue, t.asked, q, given, t.due[q][victim])
 	return ok
 }
 
-// ownOf lists what a queue runs under its guarantee: who came first, as far as it fits in
-// there as a whole. The others of it are borrowed, even where they use a part of the
-// guarantee; see quota.Shares.MayReclaimWhole.
-func (c *Core) ownOf(q quota.Index) map[*replica]bool {
+// dueOf tells by what the replicas that run are due to their queue, in the order in which
+// they started; see quota.Shares.MayReclaimWhole. Those that are not due are left out.
+func (c *Core) dueOf(q quota.Index) map[*replica]quota.Due {
 	var list []*replica
 	c.queues[q].running.Ascend(func(rep *replica) bool {
 		list = append(list, rep)
@@ -204,14 +197,20 @@ func (c *Core) ownOf(q quota.Index) map[*replica]bool {
 	slices.SortFunc(list, func(a, b *replica) int {
 		return cmp.Or(cmp.Compare(a.started, b.started), compareReplicas(a, b))
 	})
-	own, left := map[*replica]bool{}, c.shares.Guaranteed(q)
+	due := map[*replica]quota.Due{}
+	guaranteed, fair := c.shares.Guaranteed(q), c.shares.Of(q)
 	for _, rep := range list {
-		if milli := chargedOf(rep); milli <= left {
-			own[rep] = true
-			left -= milli
+		milli := chargedOf(rep)
+		if milli <= fair {
+			due[rep] = quota.DueByShare
+			fair -= milli
+		}
+		if milli <= guaranteed {
+			due[rep] = quota.DueByGuarantee
+			guaranteed -= milli
 		}
 	}
-	return own
+	return due
 }
 
 // fits reports whether the replica would fit, and might, if the candidates with these

@@ -91,7 +91,7 @@
 // it is that uses it. Whether a job may be preempted for one of higher priority in
 // its own queue is another matter, which the embedder decides; here are no
 // priorities of jobs. A job that is never to be reclaimed has to fit within its
-// queue's guarantee (Within, Shares.Owns) when it starts, and others of its queue
+// queue's guarantee (Within, Shares.Due) when it starts, and others of its queue
 // have to go first.
 //
 // A guarantee is for jobs that fit in it. One that asks for more than is left of it is

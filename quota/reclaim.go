@@ -14,8 +14,8 @@ import (
 // where their paths part: what is above it has no stake. With use counted as it
 // would be after the exchange, and at every queue of the two paths below the parting,
 //
-//  1. a beneficiary within its guaranteed share (Shares.Guaranteed) and its fair
-//     share may take from one that keeps its guarantee and its guaranteed share;
+//  1. a beneficiary within its guaranteed share (Shares.Guaranteed) may take from one
+//     that keeps its guarantee and its guaranteed share;
 //  2. a beneficiary within its fair share (Shares.Of) may take from one that keeps
 //     its fair share, its guarantee and its guaranteed share.
 //
@@ -29,8 +29,10 @@ import (
 // that decide. A queue above the parting may end up with less in use, when what goes
 // is larger than what comes; nobody outside has taken it.
 //
-// Where the capacity is less than all guarantees, they are shared, but what is used
-// within a guarantee is still not taken back: reclaim is for what was lent.
+// Where the capacity is less than all guarantees, what is used within one is still not
+// taken back, and who is within its own still takes from those who are not: reclaim is for
+// what was lent. In that one case a fair share is less than a guaranteed one, and rule 1
+// goes by the latter.
 //
 // This cannot go round in circles while demand and configuration stand still, and
 // with a half-life until the step ends. Let G and F be the guaranteed and the fair
@@ -60,9 +62,8 @@ const (
 	ReclaimForGuarantee ReclaimReason = iota
 	// ReclaimForShare: it is within its fair share.
 	ReclaimForShare
-	// ReclaimWhole: the beneficiary is within its guaranteed share, and what is given
-	// is borrowed as a whole, though the queue is below its guarantee without it. See
-	// MayReclaimWhole.
+	// ReclaimWhole: what is given is borrowed as a whole, though its queue is below its
+	// share without it. See MayReclaimWhole.
 	ReclaimWhole
 	// ReclaimNoLeaf: one of the two is no leaf of the tree.
 	ReclaimNoLeaf
@@ -78,6 +79,8 @@ const (
 	ReclaimBelowShare
 	// ReclaimBelowGuarantee: a queue of the other would be below its guarantee.
 	ReclaimBelowGuarantee
+	// ReclaimDue: what would be given is due to the other. See MayReclaimWhole.
+	ReclaimDue
 )
 
 // String returns the reason in words.
@@ -88,7 +91,7 @@ func (r ReclaimReason) String() string {
 	case ReclaimForShare:
 		return "for the fair share of the beneficiary"
 	case ReclaimWhole:
-		return "for the guarantee of the beneficiary, borrowed as a whole"
+		return "borrowed as a whole"
 	case ReclaimNoLeaf:
 		return "no leaf of the tree"
 	case ReclaimSameQueue:
@@ -101,6 +104,8 @@ func (r ReclaimReason) String() string {
 		return "the victim would be below its fair share"
 	case ReclaimBelowGuarantee:
 		return "the victim would be below its guarantee"
+	case ReclaimDue:
+		return "it is due to the victim"
 	}
 	return fmt.Sprintf("ReclaimReason(%d)", uint8(r))
 }
@@ -190,13 +195,10 @@ func (s *Shares) MayReclaim(beneficiary Index, asked Charge, victim Index, given
 		return ReclaimVerdict{Reason: ReclaimNothing, At: None}, false
 	}
 	s.refresh()
-	parting, reason := t.parting(beneficiary, victim), ReclaimForGuarantee
-	s.walk(beneficiary, more)
-	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
-		h := &s.held[at]
-		if reason = max(reason, h.grade()); reason == ReclaimOverShare {
-			return ReclaimVerdict{Reason: reason, At: h.queue, Used: h.with, Bound: h.fair}, false
-		}
+	parting := t.parting(beneficiary, victim)
+	reason, over := s.reasonFor(beneficiary, more, parting)
+	if over != nil {
+		return ReclaimVerdict{Reason: reason, At: over.queue, Used: over.with, Bound: over.fair}, false
 	}
 	s.walk(victim, 0)
 	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
@@ -212,16 +214,29 @@ func (s *Shares) MayReclaim(beneficiary Index, asked Charge, victim Index, given
 	return ReclaimVerdict{Reason: reason, At: None}, true
 }
 
+// reasonFor says for what reason a beneficiary may take so much from those that part from it
+// below a queue; with ReclaimOverShare, which queue would be over its share.
+func (s *Shares) reasonFor(beneficiary Index, more int64, parting Index) (reason ReclaimReason, over *holding) {
+	s.walk(beneficiary, more)
+	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
+		h := &s.held[at]
+		if reason = max(reason, h.grade()); reason == ReclaimOverShare {
+			return reason, h
+		}
+	}
+	return reason, nil
+}
+
 // grade says for what reason a queue of the beneficiary may have what it would, or
 // ReclaimOverShare.
 func (h *holding) grade() ReclaimReason {
 	switch {
-	case h.with > h.fair:
-		return ReclaimOverShare
-	case h.with > h.guaranteed:
+	case h.with <= h.guaranteed:
+		return ReclaimForGuarantee
+	case h.with <= h.fair:
 		return ReclaimForShare
 	}
-	return ReclaimForGuarantee
+	return ReclaimOverShare
 }
 
 // parting returns the lowest queue that both are at or below.
@@ -263,7 +278,6 @@ func (t *Tree) Below(i, above Index) bool {
 // A reach is what Victims works out for one queue.
 type reach struct {
 	holding
-	promised    int64 // as divided, where guaranteed is no more than fair
 	most        int64 // that may be taken at and above it
 	depth       int32
 	reason      ReclaimReason
@@ -295,7 +309,7 @@ func (s *Shares) Victims(buffer []Victim, beneficiary Index, asked Charge) []Vic
 	for i := beneficiary; i != None; i = t.nodes[i].parent {
 		s.reclaim[i].beneficiary = true
 	}
-	s.reclaim[Root].promised, s.reclaim[Root].fair = s.promised.amount, s.fair.amount
+	s.reclaim[Root].guaranteed, s.reclaim[Root].fair = s.promised.amount, s.fair.amount
 	s.gradeUp(beneficiary, more)
 	for _, i := range t.topDown() {
 		if len(t.nodes[i].below) > 0 {
@@ -323,12 +337,11 @@ func (s *Shares) gradeUp(i Index, more int64) {
 // reachBelow works out what may be taken of the children of a queue.
 func (s *Shares) reachBelow(i Index) {
 	above := &s.reclaim[i]
-	promised, fair := s.level(&s.promised, i, above.promised), s.level(&s.fair, i, above.fair)
+	promised, fair := s.level(&s.promised, i, above.guaranteed), s.level(&s.fair, i, above.fair)
 	for _, j := range s.tree.nodes[i].below {
 		r := &s.reclaim[j]
-		r.promised = promised.of(&s.wants[j], s.unit)
-		r.holding = holding{queue: j, has: s.has(j), fair: fair.of(&s.wants[j], s.unit)}
-		r.guaranteed, r.depth = min(r.promised, r.fair), above.depth+1
+		r.holding = holding{queue: j, has: s.has(j), guaranteed: s.guaranteedOf(promised, j), fair: fair.of(&s.wants[j], s.unit)}
+		r.depth = above.depth + 1
 		if r.beneficiary {
 			continue
 		}

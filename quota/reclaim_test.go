@@ -19,7 +19,7 @@ type crowdJob struct {
 	leaf    Index
 	gpus    int64
 	running bool
-	own     bool // of its queue, when it started
+	due     Due // to its queue, when it started
 }
 
 func (j crowdJob) charge() Charge { return Charge{GPUMilli: j.gpus, Product: NoProduct} }
@@ -57,7 +57,7 @@ func (w *crowd) start(t require.TestingT, k int) bool {
 	if _, fits := w.tree.Fits(j.leaf, j.charge()); j.running || !fits || j.gpus > w.idle() {
 		return false
 	}
-	j.own = w.shares.Owns(j.leaf, j.charge())
+	j.due = w.shares.Due(j.leaf, j.charge())
 	require.NoError(t, w.tree.Charge(j.leaf, j.charge()))
 	j.running = true
 	return true
@@ -163,7 +163,7 @@ func (w *crowd) exchangeAtRandom(t *rapid.T) (exchanges int) {
 			require.True(t, nowPromised > promised || nowPromised == promised && nowFair > fair,
 				"from %d, %d to %d, %d", promised, fair, nowPromised, nowFair)
 			leaf := w.jobs[k].leaf
-			require.LessOrEqual(t, w.tree.Used(leaf, GPU), w.shares.Of(leaf))
+			require.LessOrEqual(t, w.tree.Used(leaf, GPU), max(w.shares.Of(leaf), w.shares.Guaranteed(leaf)))
 			for i := range w.tree.nodes {
 				i := Index(i)
 				if u := w.tree.Used(i, GPU); u < used[i] && !w.tree.Below(leaf, i) {

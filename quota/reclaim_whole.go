@@ -1,48 +1,94 @@
 package quota
 
-// A gang may be larger than what its queue is guaranteed, or start when part of
-// that is used. It then stands with one foot in the guarantee, and MayReclaim, which
-// leaves every queue its guarantee, cannot take it back: the owner of what it has
-// borrowed would wait for as long as it runs. But nothing of it is due to its queue:
-// the guarantee is there for jobs that fit in it. MayReclaimWhole says so.
-//
-// For this the embedder notes of each job, when it starts, whether it is its queue's
-// own (Owns). Own jobs are never to be given: what the others of a queue use is
-// always at least what it uses over its guaranteed share. Then no circle can come of
-// it either. With P what the own jobs of a leaf use, the pair to look at becomes
-//
-//	( sum of P, sum of min(u, F) )
-//
-// No exchange takes an own job, so that the first never falls; one for a guarantee
-// lets an own job in, and it rises; one for a fair share raises the second.
+import "fmt"
 
-// Owns reports whether a job with this charge would be the own one of a leaf if it
-// were charged now: whether the leaf would stay within its guaranteed share.
-func (s *Shares) Owns(i Index, c Charge) bool {
-	return s.tree.Leaf(i) && s.in(c) <= s.Guaranteed(i)-s.has(i)
+// A gang may be larger than the share of its queue, or start when part of that is used.
+// It then stands with one foot in the share, and MayReclaim, which leaves every queue its
+// share, cannot take it back: whoever is to have what it borrowed would wait for as long
+// as it runs. But nothing of it is due to its queue: a share is there for jobs that fit
+// in it. MayReclaimWhole says so.
+//
+// For this an embedder has to know of each job by what it is due to its queue: in the order
+// in which they started, those are due by guarantee that fit in the guaranteed share
+// beside the ones before them, and those by share that fit in the fair share. What is due
+// for a reason is never given for it: what the others of a queue use is always at least
+// what it uses over its share. Then no circle can come of it either. With P what those
+// use that are due by guarantee and Q what those use that are due at all, the pair to
+// look at becomes
+//
+//	( sum of P, sum of Q )
+//
+// An exchange for a guarantee takes nothing that is due by one and lets in something that
+// is, so that the first sum rises; one for a fair share takes nothing that is due and lets
+// in something that is, so that the second rises, and the first does not fall. Who
+// starts comes last, so that it takes nothing of what is due from others.
+
+// A Due says by what a job is due to its queue.
+type Due uint8
+
+const (
+	// NotDue: it is borrowed beyond the fair share.
+	NotDue Due = iota
+	// DueByShare: it fits in the fair share of its queue.
+	DueByShare
+	// DueByGuarantee: it fits in the guaranteed share.
+	DueByGuarantee
+)
+
+// String returns it in words.
+func (d Due) String() string {
+	switch d {
+	case NotDue:
+		return "not due"
+	case DueByShare:
+		return "due by share"
+	case DueByGuarantee:
+		return "due by guarantee"
+	}
+	return fmt.Sprintf("Due(%d)", uint8(d))
 }
 
-// MayReclaimWhole is MayReclaim for a job, or what is left of one, that is not its
-// queue's own. It may be taken as well for the guaranteed share of the beneficiary,
-// whatever it leaves its queue, if every queue below the parting has more than it
-// keeps now; the reason is ReclaimWhole then. A queue may be below its guarantee
-// afterwards: with that much free for jobs that fit in it. Cost as of MayReclaim.
-func (s *Shares) MayReclaimWhole(beneficiary Index, asked Charge, victim Index, given Charge) (ReclaimVerdict, bool) {
+// Due tells by what a job with this charge would be due to a leaf if it were charged
+// now. Cost as of Of.
+func (s *Shares) Due(i Index, c Charge) Due {
+	if !s.tree.Leaf(i) {
+		return NotDue
+	}
+	s.refresh()
+	s.walk(i, s.in(c))
+	switch h := &s.held[0]; {
+	case h.with <= h.guaranteed:
+		return DueByGuarantee
+	case h.with <= h.fair:
+		return DueByShare
+	}
+	return NotDue
+}
+
+// MayReclaimWhole is MayReclaim where it is known by what the job that is to go, or what is
+// left of it, is due to its queue. It may be taken if it is not due for the reason for
+// which it is asked back, whatever it leaves its queue, and every queue below the parting
+// has more than it keeps now; the reason is ReclaimWhole where MayReclaim would have
+// refused. A queue may be below its share afterwards, or below its guarantee: with that
+// much left for jobs that fit in it. Cost as of MayReclaim.
+func (s *Shares) MayReclaimWhole(beneficiary Index, asked Charge, victim Index, given Charge, due Due) (ReclaimVerdict, bool) {
 	verdict, ok := s.MayReclaim(beneficiary, asked, victim, given)
-	if ok || verdict.Reason != ReclaimBelowGuarantee {
-		return verdict, ok
+	if !ok && verdict.Reason != ReclaimBelowGuarantee && verdict.Reason != ReclaimBelowShare {
+		return verdict, false
 	}
 	parting := s.tree.parting(beneficiary, victim)
-	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ { // MayReclaim ended with the victim's
-		if h := &s.held[at]; h.has <= s.keeps(h, ReclaimForGuarantee) {
-			return verdict, false
-		}
+	reason, _ := s.reasonFor(beneficiary, s.in(asked), parting)
+	if due == DueByGuarantee || due == DueByShare && reason == ReclaimForShare {
+		return ReclaimVerdict{Reason: ReclaimDue, At: victim}, false
 	}
-	s.walk(beneficiary, s.in(asked))
+	s.walk(victim, 0)
 	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
-		if s.held[at].grade() != ReclaimForGuarantee {
+		if h := &s.held[at]; h.has <= s.keeps(h, reason) {
 			return verdict, false
 		}
 	}
-	return ReclaimVerdict{Reason: ReclaimWhole, At: None}, true
+	if !ok {
+		verdict = ReclaimVerdict{Reason: ReclaimWhole, At: None}
+	}
+	return verdict, true
 }

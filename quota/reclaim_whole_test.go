@@ -18,21 +18,21 @@ func TestWholeGangsAreGivenBack(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, shares.SetDemand(a, 2))
 	require.NoError(t, shares.SetDemand(b, 2))
-	require.True(t, shares.Owns(a, gpus(1)))
-	require.False(t, shares.Owns(a, gpus(2)))
-	require.False(t, shares.Owns(Root, gpus(0)))
+	require.Equal(t, DueByGuarantee, shares.Due(a, gpus(1)))
+	require.Equal(t, NotDue, shares.Due(a, gpus(2)))
+	require.Equal(t, NotDue, shares.Due(Root, gpus(0)))
 	require.NoError(t, tree.Charge(a, gpus(2)))
 	verdict, ok := shares.MayReclaim(b, gpus(1), a, gpus(2))
 	require.False(t, ok)
 	require.Equal(t, ReclaimVerdict{Reason: ReclaimBelowGuarantee, At: a, Used: 0, Bound: 1}, verdict)
-	verdict, ok = shares.MayReclaimWhole(b, gpus(1), a, gpus(2))
+	verdict, ok = shares.MayReclaimWhole(b, gpus(1), a, gpus(2), NotDue)
 	require.True(t, ok)
 	require.Equal(t, ReclaimWhole, verdict.Reason)
-	verdict, ok = shares.MayReclaimWhole(b, gpus(2), a, gpus(2))
+	verdict, ok = shares.MayReclaimWhole(b, gpus(2), a, gpus(2), NotDue)
 	require.False(t, ok)
 	require.Equal(t, ReclaimOverShare, verdict.Reason)
 	require.NoError(t, tree.Discharge(a, gpus(1)))
-	verdict, ok = shares.MayReclaimWhole(b, gpus(1), a, gpus(1))
+	verdict, ok = shares.MayReclaimWhole(b, gpus(1), a, gpus(1), NotDue)
 	require.False(t, ok, "within its guarantee it keeps what it has")
 	require.Equal(t, ReclaimBelowGuarantee, verdict.Reason)
 }
@@ -45,14 +45,16 @@ func TestWholeReclaimEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		largest := rapid.Int64Range(3, 9).Draw(t, "largest")
 		w := drawCrowd(t, false, largest)
-		potential := func() (own, fair int64) {
+		potential := func() (guaranteed, due int64) {
 			for _, j := range w.jobs {
-				if j.running && j.own {
-					own += j.gpus
+				if j.running && j.due == DueByGuarantee {
+					guaranteed += j.gpus
+				}
+				if j.running && j.due != NotDue {
+					due += j.gpus
 				}
 			}
-			_, fair = w.potential()
-			return own, fair
+			return guaranteed, due
 		}
 		for k := range w.jobs {
 			w.start(t, k)
@@ -61,24 +63,24 @@ func TestWholeReclaimEnds(t *testing.T) {
 			if round > 0 { // with other demand some own jobs are no longer, and others are
 				w.churn(t, largest)
 				for k := range w.jobs {
-					w.jobs[k].own = false
+					w.jobs[k].due = NotDue
 				}
 			}
 			for moved := true; moved; {
 				moved = false
 				order := rapid.Permutation(count(len(w.jobs))).Draw(t, "order")
 				for _, k := range order {
-					own, fair := potential()
+					guaranteed, due := potential()
 					victims, took, started := w.exchangeWhole(t, k, order)
 					if !started {
 						continue
 					}
 					moved = true
 					whole += took
-					nowOwn, nowFair := potential()
-					require.GreaterOrEqual(t, nowOwn, own)
+					nowGuaranteed, nowDue := potential()
+					require.GreaterOrEqual(t, nowGuaranteed, guaranteed)
 					if victims > 0 {
-						require.True(t, nowOwn > own || nowFair > fair, "from %d, %d to %d, %d", own, fair, nowOwn, nowFair)
+						require.True(t, nowGuaranteed > guaranteed || nowGuaranteed == guaranteed && nowDue > due, "from %d, %d to %d, %d", guaranteed, due, nowGuaranteed, nowDue)
 					}
 				}
 			}
@@ -103,7 +105,7 @@ func TestS4_OwnersAreServed(t *testing.T) {
 				w.churn(t, largest)
 			}
 			for k := range w.jobs {
-				w.jobs[k].own = false // also of what the first come take
+				w.jobs[k].due = NotDue // also of what the first come take
 				w.start(t, k)
 			}
 			for moved := true; moved; {
@@ -120,7 +122,7 @@ func TestS4_OwnersAreServed(t *testing.T) {
 					continue
 				}
 				waiting++
-				require.False(t, w.shares.Owns(j.leaf, j.charge()), "%d more for %s, which uses %d of its %d",
+				require.NotEqual(t, DueByGuarantee, w.shares.Due(j.leaf, j.charge()), "%d more for %s, which uses %d of its %d",
 					j.gpus, w.tree.Name(j.leaf), w.tree.Used(j.leaf, GPU), w.shares.Guaranteed(j.leaf))
 			}
 		}
@@ -148,10 +150,10 @@ func (w *crowd) exchangeWhole(t require.TestingT, k int, others []int) (given, w
 		before = len(victims)
 		for _, o := range others {
 			v := &w.jobs[o]
-			if enough() || !v.running || v.own {
+			if enough() || !v.running {
 				continue
 			}
-			if verdict, ok := w.shares.MayReclaimWhole(j.leaf, j.charge(), v.leaf, v.charge()); ok {
+			if verdict, ok := w.shares.MayReclaimWhole(j.leaf, j.charge(), v.leaf, v.charge(), v.due); ok {
 				if verdict.Reason == ReclaimWhole {
 					whole++
 				}

@@ -44,7 +44,7 @@ type Shares struct {
 	demand   []int64 // of the leaves, as it was told
 	wants    []want
 	fair     filling // of the capacity
-	promised filling // of as much of it as is wanted under guarantees
+	promised filling // of as much as is wanted under guarantees
 	path     []Index
 	held     []holding // of the queues of the path, see walk
 	portions []portion
@@ -147,19 +147,23 @@ func (s *Shares) Of(i Index) int64 {
 		return 0
 	}
 	s.refresh()
-	return s.portion(&s.fair, i)
+	return s.portion(i)
 }
 
-// Guaranteed returns how much of its share a queue has by guarantees: its own or,
-// where it states none, its part of those above it, which they divide as if nothing
-// were over. It is never more than its share: where units are rounded, more to be
-// divided may mean a unit less for one of the queues. Cost as of Of.
+// Guaranteed returns how much of what it wants a queue has by guarantees, its guaranteed
+// share: its own guarantee or, where it states none, its part of those above it, which
+// they divide as if nothing were over. Where the capacity is less than all guarantees, it
+// may be more than the fair share. Cost as of Of.
 func (s *Shares) Guaranteed(i Index) int64 {
 	if !s.tree.live(i) {
 		return 0
 	}
 	s.refresh()
-	return min(s.portion(&s.promised, i), s.portion(&s.fair, i))
+	if i == Root {
+		return s.promised.amount
+	}
+	s.walk(i, 0)
+	return s.held[0].guaranteed
 }
 
 // Divide returns the fair shares of all queues, by index, zero where there is none:
@@ -195,7 +199,7 @@ func (s *Shares) refresh() {
 	if capacity, known := s.tree.Capacity(s.resource); known {
 		s.fair.amount = capacity
 	}
-	s.promised.amount = min(s.fair.amount, s.wants[Root].base)
+	s.promised.amount = s.wants[Root].base
 }
 
 func (s *Shares) rebuild() {
@@ -266,15 +270,24 @@ func (s *Shares) limit(i Index) {
 	w.guarantee = max(a.promised(), w.base)
 }
 
-// portion is what a filling gives to one queue.
-func (s *Shares) portion(f *filling, i Index) int64 {
+// guaranteedOf is the guaranteed share of a queue, where the guaranteed share of the one
+// above it is divided like that.
+func (s *Shares) guaranteedOf(l *level, i Index) int64 {
+	if a := s.account(i); a != nil && a.guarantee != unset {
+		return s.wants[i].base
+	}
+	return l.of(&s.wants[i], s.unit)
+}
+
+// portion is what the capacity gives to one queue.
+func (s *Shares) portion(i Index) int64 {
 	s.path = s.path[:0]
 	for ; i != Root; i = s.tree.nodes[i].parent {
 		s.path = append(s.path, i)
 	}
-	amount, parent := f.amount, Root
+	amount, parent := s.fair.amount, Root
 	for at := len(s.path) - 1; at >= 0; at-- {
-		amount = s.level(f, parent, amount).of(&s.wants[s.path[at]], s.unit)
+		amount = s.level(&s.fair, parent, amount).of(&s.wants[s.path[at]], s.unit)
 		parent = s.path[at]
 	}
 	return amount
@@ -292,9 +305,9 @@ func (s *Shares) walk(i Index, asked int64) {
 	parent, guaranteed, fair := Root, s.promised.amount, s.fair.amount
 	for at := len(s.path) - 1; at >= 0; at-- {
 		i := s.path[at]
-		guaranteed = s.level(&s.promised, parent, guaranteed).of(&s.wants[i], s.unit)
+		guaranteed = s.guaranteedOf(s.level(&s.promised, parent, guaranteed), i)
 		fair = s.level(&s.fair, parent, fair).of(&s.wants[i], s.unit)
-		s.held[at] = holding{queue: i, guaranteed: min(guaranteed, fair), fair: fair}
+		s.held[at] = holding{queue: i, guaranteed: guaranteed, fair: fair}
 		parent = i
 	}
 	more := asked

@@ -30,7 +30,7 @@ const (
 // GPUs that change for those who wait; and only while it is known from a report what is
 // reserved. It is for small worlds: O(queues + replicas x nodes).
 func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
-	if len(c.nodes) > 64 || !c.passed || !c.inTurn(rep, &b) {
+	if len(c.nodes) > 64 || !c.passed || !c.inTurn(rep, &b) || c.overused() {
 		return nil
 	}
 	waiting := c.inQueues()
@@ -49,6 +49,22 @@ func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
 		}
 	}
 	return nil
+}
+
+// overused reports whether more is in use than there is, as on nodes that take no work.
+// Then the use of what is kept for a queue may let others have something, in the middle of
+// a pass.
+func (c *Checker) overused() bool {
+	for _, r := range []quota.Resource{quota.GPU, quota.CPU, quota.Memory} {
+		used := int64(0)
+		for _, q := range c.tops {
+			used += q.used[r]
+		}
+		if used > c.capacity(r) && keptFor(c.tops, r) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // inTurn reports whether a Bind is certainly one that the pass gave as it went through the

@@ -114,6 +114,9 @@ func (c *Checker) againstRooms(gangs map[gangKey]berth.ReservationReport) error 
 				r.victims[0], r.who, after.From, after.Until, r.from, r.until)
 		}
 	}
+	if err := c.exchanges(gangs); err != nil {
+		return err
+	}
 	c.opened = nil
 	for who := range c.rooms {
 		if r, some := gangs[who]; !some || !c.isRoom(who, &r) {

@@ -14,6 +14,9 @@ const (
 	S2 Promise = "S2"
 	// S3: usage equals the sum of what is held, in every queue.
 	S3 Promise = "S3"
+	// S4: nothing is taken back of what a queue is guaranteed, nor for a queue that has its
+	// guarantee and its fair share.
+	S4 Promise = "S4"
 	// S5: layouts of divided GPUs are valid at every step, and no instance in use is
 	// touched.
 	S5 Promise = "S5"

@@ -1,0 +1,337 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// This file is about whether those who have to yield in a pass are the right ones. It looks
+// at the world as it will be: without those that are on their way out, and with those for
+// whom room is being made, which hold their minimum.
+//
+// Of every room it asserts, in thousandths of GPUs:
+//
+//   - What is given back by another queue leaves every queue on the way down to it, from
+//     where it parts from the beneficiary's, what it states as its guarantee. One victim may
+//     be the exception: a job that was not its queue's own, with which the queue had more.
+//   - No queue on the way down to the beneficiary has, with it, both more than it states as
+//     its guarantee and more than its fair share. Fair shares are those that quota.Shares
+//     makes of the checker's own capacity, use and demand, and are not looked at where the
+//     past counts or somebody asks for instances, whose size is the core's choice.
+//   - Where counting is exact, the beneficiary fits on the nodes that it has reserved once the
+//     victims are gone: gangs of one group with whole GPUs and no topology, in fleets of no
+//     more than 64 nodes that are not divided, where no other room is being made on those
+//     nodes and no limit speaks of products.
+//   - There, if it is the only room and all victims are of the beneficiary's queue, or all of
+//     others and none is that exception, no victim could have been spared.
+//
+// Rooms that are made in one pass are made one after the other, in an order that no order
+// tells: there must be one in which each is right. Of more than three nothing is asserted.
+
+// exchanges judges the rooms that were opened by the latest pass, by the reservations after it.
+func (c *Checker) exchanges(gangs map[gangKey]berth.ReservationReport) error {
+	opened := slices.DeleteFunc(slices.Clone(c.opened), func(r *room) bool { return r.ended })
+	if len(opened) == 0 || len(opened) > 3 {
+		return nil
+	}
+	w := c.imagine(opened)
+	defer w.forget()
+	if !w.known {
+		return nil
+	}
+	w.gangs = gangs
+	return w.anyOrder(opened)
+}
+
+// A world is what will be. It is made on the checker's own, and undone by forget.
+type world struct {
+	*Checker
+	gone []ghost
+	here []planned
+	// rooms is the number of those that are being made; known: it is known for all of them
+	// what they are for.
+	rooms int
+	known bool
+	gangs map[gangKey]berth.ReservationReport
+	// fair are the shares; nil: they are not known.
+	fair *quota.Shares
+	tree *quota.Tree
+}
+
+// A ghost is a member that is imagined gone, and where it is.
+type ghost struct {
+	m *member
+	n *node
+}
+
+// A planned gang is charged for what it will hold.
+type planned struct {
+	queue *queue
+	asked quota.Amounts
+}
+
+// imagine leaves out who is on the way out, but for the victims of rooms that were just
+// opened, and puts in those for whom the other rooms are.
+func (c *Checker) imagine(opened []*room) *world {
+	w := &world{Checker: c, known: true, rooms: len(c.rooms)}
+	w.share(opened)
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			leaves := rep.state == berth.Releasing || rep.asked() && !rep.room.ended
+			if leaves && !slices.Contains(opened, rep.room) {
+				w.vanish(rep)
+			}
+		}
+	}
+	for _, r := range c.rooms {
+		if !slices.Contains(opened, r) {
+			w.putIn(r)
+		}
+	}
+	return w
+}
+
+func (w *world) vanish(rep *replica) {
+	for _, m := range rep.members {
+		if m.node != nil {
+			w.gone = append(w.gone, ghost{m, m.node})
+			rep.job.queue.charge(w.cost(m), -1)
+			m.node.release(m)
+		}
+	}
+}
+
+// back undoes what was imagined since there were so many ghosts and gangs.
+func (w *world) back(gone, here int) {
+	for _, g := range slices.Backward(w.gone[gone:]) {
+		if err := w.hold(g.n, g.m); err != nil {
+			panic("check: what was held a moment ago is not free: " + err.Error())
+		}
+		g.m.rep.job.queue.charge(w.cost(g.m), 1)
+	}
+	for _, p := range w.here[here:] {
+		p.queue.charge(p.asked, -1)
+	}
+	w.gone, w.here = w.gone[:gone], w.here[:here]
+}
+
+func (w *world) forget() { w.back(0, 0) }
+
+// putIn charges a beneficiary for its minimum.
+func (w *world) putIn(r *room) {
+	rep := w.beneficiary(r.who)
+	low, high := w.asks(rep)
+	if low != high {
+		w.known = false
+		return
+	}
+	p := planned{rep.job.queue, quota.Amounts{quota.GPU: low}}
+	p.queue.charge(p.asked, 1)
+	w.here = append(w.here, p)
+}
+
+// anyOrder looks for an order of the rooms in which each is right. It returns what is
+// wrong about the first that it tries.
+func (w *world) anyOrder(left []*room) error {
+	var first error
+	for i, r := range left {
+		gone, here := len(w.gone), len(w.here)
+		err := w.judge(r)
+		if err == nil && len(left) > 1 {
+			for _, victim := range r.victims {
+				w.vanish(victim)
+			}
+			if w.putIn(r); !w.known {
+				w.back(gone, here)
+				return nil
+			}
+			err = w.anyOrder(slices.Concat(left[:i], left[i+1:]))
+		}
+		w.back(gone, here)
+		if err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return first
+}
+
+// judge asserts that those are right who have to yield for one.
+func (w *world) judge(r *room) error {
+	rep := w.beneficiary(r.who)
+	asked, high := w.asks(rep)
+	if asked != high {
+		return nil
+	}
+	gone := len(w.gone)
+	defer func() { w.back(gone, len(w.here)) }()
+	var lent []*replica
+	for _, victim := range r.victims {
+		if victim.job.queue == rep.job.queue {
+			w.vanish(victim)
+		} else {
+			lent = append(lent, victim)
+		}
+	}
+	whole := false
+	for _, victim := range lent {
+		if err := w.mayTake(rep, asked, victim); err != nil {
+			return err
+		}
+	}
+	for _, victim := range lent {
+		w.vanish(victim)
+	}
+	for _, victim := range lent {
+		exception, err := w.leaves(rep, asked, victim, lent)
+		if err != nil {
+			return err
+		}
+		whole = whole || exception
+	}
+	if !w.countable(rep, r) {
+		return nil
+	}
+	if !w.couldStartOn(rep, func(n *node) bool { return slices.Contains(w.gangs[r.who].Nodes, n.spec.ID) }) {
+		return broken(S7, "%d have to yield to %s, which would not fit on %v without them", len(r.victims), rep, w.gangs[r.who].Nodes)
+	}
+	w.saw("room is enough")
+	if w.rooms > 1 || whole || len(lent) > 0 && len(lent) < len(r.victims) {
+		return nil
+	}
+	return w.noneSpared(rep, r)
+}
+
+// noneSpared asserts that a beneficiary would not fit if one of its victims stayed.
+func (w *world) noneSpared(rep *replica, r *room) error {
+	all := len(w.gone) - w.members(r)
+	for _, spared := range r.victims {
+		w.back(all, len(w.here))
+		for _, victim := range r.victims {
+			if victim != spared {
+				w.vanish(victim)
+			}
+		}
+		if w.couldStartOn(rep, func(n *node) bool { return w.setAside(n, rep) == 0 }) {
+			return broken(S7, "%s has to yield to %s, which would fit beside it", spared, rep)
+		}
+	}
+	w.saw("none of the victims could be spared")
+	return nil
+}
+
+// members counts what the victims of a room hold.
+func (w *world) members(r *room) int {
+	n := 0
+	for _, g := range w.gone {
+		if slices.Contains(r.victims, g.m.rep) {
+			n++
+		}
+	}
+	return n
+}
+
+// parting lists the queues on the way down to each of two, from where their paths part.
+func parting(a, b *queue) (below, other []*queue) {
+	up := func(q, from *queue) (list []*queue) {
+		for ; q != nil; q = q.parent {
+			if from.below(berth.QueueID(q.spec.Name)) {
+				return list
+			}
+			list = append(list, q)
+		}
+		return list
+	}
+	return up(a, b), up(b, a)
+}
+
+// has is what a queue uses and what is kept free for those below it, that others cannot use.
+func (q *queue) has() int64 { return q.used[quota.GPU] + keptFor(q.children, quota.GPU) }
+
+// mayTake: no queue of the beneficiary has more than its guarantee and its fair share with
+// it.
+func (w *world) mayTake(rep *replica, asked int64, victim *replica) error {
+	if w.fair == nil {
+		return nil
+	}
+	p := quota.Amounts{quota.GPU: asked}
+	rep.job.queue.charge(p, 1)
+	defer rep.job.queue.charge(p, -1)
+	own, _ := parting(rep.job.queue, victim.job.queue)
+	for _, q := range own {
+		fair := w.fair.Of(w.index(q))
+		if with := q.has(); with > q.spec.Guarantee[quota.GPU] && with > fair {
+			return broken(S4, "%s of queue %s has to yield to %s, with which queue %s has %d of %d guaranteed, and its fair share is %d",
+				victim, victim.job.queue.spec.Name, rep, q.spec.Name, with, q.spec.Guarantee[quota.GPU], fair)
+		}
+	}
+	w.saw("what is taken back is for a queue within its share")
+	return nil
+}
+
+// leaves: every queue of a victim has its guarantee without the victims, but for what one
+// that was not its queue's own had of it.
+func (w *world) leaves(rep *replica, asked int64, victim *replica, lent []*replica) (exception bool, err error) {
+	_, others := parting(rep.job.queue, victim.job.queue)
+	for _, q := range others {
+		guarantee, stated := q.spec.Guarantee[quota.GPU]
+		left := q.has()
+		if !stated || left >= guarantee {
+			continue
+		}
+		exception = true
+		if !slices.ContainsFunc(lent, func(v *replica) bool {
+			return v.job.queue.below(berth.QueueID(q.spec.Name)) && left+w.held(v) > guarantee && !w.surelyOwn(v)
+		}) {
+			return true, broken(S4, "%s has to yield to %s, and leaves queue %s with %d of %d guaranteed", victim, rep, q.spec.Name, left, guarantee)
+		}
+	}
+	if exception {
+		w.saw("taken back as a whole")
+	} else {
+		w.saw("what is taken back leaves the guarantees")
+	}
+	return exception, nil
+}
+
+// held is what a replica that is imagined gone holds of GPUs.
+func (w *world) held(rep *replica) int64 {
+	sum := int64(0)
+	for _, g := range w.gone {
+		if g.m.rep == rep {
+			g.m.node = g.n
+			sum += w.cost(g.m)[quota.GPU]
+			g.m.node = nil
+		}
+	}
+	return sum
+}
+
+// countable reports whether it can be told by counting whether a beneficiary fits.
+func (w *world) countable(rep *replica, r *room) bool {
+	spec := &rep.job.spec
+	plain := func(t *berth.Topology) bool {
+		return t.Required == "" && t.Spread == "" && t.Balance == "" && t.Exclusive == "" && len(t.Segments) == 0 && !t.RailAligned
+	}
+	if len(spec.Groups) != 1 || spec.Groups[0].Claim.GPUs == 0 || !plain(&spec.Topology) || !plain(&spec.Groups[0].Topology) {
+		return false
+	}
+	if len(w.nodes) > 64 || w.policy.BackfillBudget != 0 || w.byProduct(rep.job.queue) || len(rep.avoided) > 0 {
+		return false
+	}
+	for _, n := range w.nodes {
+		divides := slices.ContainsFunc(n.gpus, func(g gpu) bool { return g.unknown || g.ordered() != berth.ModeWhole })
+		if divides || w.geometry(n).Kind != berth.Fixed {
+			return false
+		}
+	}
+	for who := range w.Checker.rooms {
+		if who != r.who && slices.ContainsFunc(w.gangs[who].Nodes, func(id berth.NodeID) bool { return slices.Contains(w.gangs[r.who].Nodes, id) }) {
+			return false
+		}
+	}
+	return true
+}

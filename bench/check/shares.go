@@ -1,0 +1,128 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// share works out the fair shares of GPUs from the checker's own capacity, use and demand,
+// as they were before those had to yield for whom rooms were opened.
+func (w *world) share(opened []*room) {
+	if w.policy.UsageHalfLife != 0 {
+		return
+	}
+	tree := quota.NewTree()
+	var add func(list []*queue)
+	add = func(list []*queue) {
+		for _, q := range list {
+			must(tree.Set(q.spec))
+			add(q.children)
+		}
+	}
+	add(w.tops)
+	if most := w.capacity(quota.GPU); most > 0 {
+		if err := tree.SetCapacity(quota.GPU, most); err != nil {
+			panic("check: " + err.Error())
+		}
+	}
+	shares := must(quota.NewShares(tree, quota.GPU, 1000))
+	w.tree = tree
+	for _, q := range w.Checker.queues {
+		demand, known := w.demand(q, opened)
+		if !known {
+			return
+		}
+		if len(q.children) == 0 {
+			if err := shares.SetDemand(w.index(q), min(demand, quota.MaxAmount)); err != nil {
+				panic("check: " + err.Error())
+			}
+		}
+	}
+	w.fair = shares
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic("check: " + err.Error())
+	}
+	return v
+}
+
+func (w *world) index(q *queue) quota.Index {
+	i, _ := w.tree.Lookup(q.spec.Name)
+	return i
+}
+
+// demand is what a leaf uses and what its gangs wait for in all. False: it is not known.
+func (w *world) demand(leaf *queue, opened []*room) (int64, bool) {
+	sum := leaf.used[quota.GPU]
+	for _, j := range w.jobs {
+		for _, rep := range j.replicas {
+			grew := rep.asked() && slices.Contains(opened, rep.room) && rep.has(absent) && rep.readyAt == 0
+			if j.queue != leaf || !rep.waits() && !grew {
+				continue
+			}
+			for g := range j.spec.Groups {
+				group := &j.spec.Groups[g]
+				if ofInstance(&group.Claim) {
+					return 0, false
+				}
+				sum += w.largest(&group.Claim) * int64(group.Replicas-rep.placed(g))
+			}
+		}
+	}
+	return sum, true
+}
+
+// placed counts the members of a group that hold something.
+func (rep *replica) placed(g int) int {
+	n := 0
+	for _, m := range rep.members {
+		if m.node != nil && rep.job.group(m.flat) == g {
+			n++
+		}
+	}
+	return n
+}
+
+// surelyOwn reports whether a victim is certainly one that its queue runs under its guarantee:
+// of what the queue ran before, the first ones, each as far as it fits in there as a whole.
+// Where the share of the guarantee is not known it is not certain.
+func (w *world) surelyOwn(victim *replica) bool {
+	if w.fair == nil {
+		return false
+	}
+	leaf := victim.job.queue
+	var list []*replica
+	held := map[*replica]int64{}
+	for _, j := range w.jobs {
+		for _, rep := range j.replicas {
+			milli := w.held(rep)
+			for _, m := range rep.members {
+				if m.node != nil {
+					milli += w.cost(m)[quota.GPU]
+				}
+			}
+			leaving := rep.state == berth.Releasing && !slices.ContainsFunc(w.opened, func(r *room) bool { return rep.room == r })
+			if j.queue == leaf && milli > 0 && !leaving && (rep.state == berth.Running || rep.state == berth.Releasing) {
+				list, held[rep] = append(list, rep), milli
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b *replica) int {
+		return cmp.Or(cmp.Compare(a.started, b.started), cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.number, b.number))
+	})
+	left := w.fair.Guaranteed(w.index(leaf))
+	for _, rep := range list {
+		if held[rep] <= left {
+			left -= held[rep]
+			if rep == victim {
+				return true
+			}
+		}
+	}
+	return false
+}
