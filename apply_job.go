@@ -225,6 +225,9 @@ func (c *Core) checkObserved(j *job, r *RunningReplica) *Error {
 		counts[g]++
 		err := c.checkPlacement(&j.spec.Groups[g].Claim, p)
 		if err == nil {
+			err = c.checkMode(&j.spec.Groups[g].Claim, p)
+		}
+		if err == nil {
 			err = c.checkKnown(p)
 		}
 		if err != nil {
@@ -260,8 +263,8 @@ func (c *Core) checkPlacement(cl *Claim, p *MemberPlacement) *Error {
 	case cl.instance():
 		gpus = 1
 	}
-	if err := n.checkInstance(cl, p); err != nil {
-		return err
+	if told := p.Instance != (mig.Placement{}); told != cl.instance() {
+		return refuse(ErrInvalid, "instance", fmt.Sprintf("told: %t; claimed: %t", told, cl.instance()))
 	}
 	if p.GPUs.Len() != gpus {
 		return refuse(ErrInvalid, "gpus", fmt.Sprintf("has %d GPUs; the claim is for %d", p.GPUs.Len(), gpus))
@@ -275,13 +278,10 @@ func (c *Core) checkPlacement(cl *Claim, p *MemberPlacement) *Error {
 	return checkAmount(p.ShareMemoryMiB).in("shareMemoryMiB")
 }
 
-// checkInstance refuses an instance that is not what the claim is for, or on a GPU that
-// is not divided. Between the other modes the GPU is in the one in which a member runs.
-func (n *node) checkInstance(cl *Claim, p *MemberPlacement) *Error {
-	told := p.Instance != (mig.Placement{})
-	if told != cl.instance() {
-		return refuse(ErrInvalid, "instance", fmt.Sprintf("told: %t; claimed: %t", told, cl.instance()))
-	}
+// checkMode refuses a GPU that is divided and should not be, or the other way round.
+// Between the other modes the GPU is in the one in which a member runs.
+func (c *Core) checkMode(cl *Claim, p *MemberPlacement) *Error {
+	n := c.nodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
 		mode := n.spec.GPUs[g].Mode
 		if mode != cl.mode() && (n.gpus[g].order != nil || mode == ModeMIG || cl.instance()) {

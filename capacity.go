@@ -7,7 +7,7 @@ import (
 )
 
 // What the fleet has is what queues lend and borrow: the sound GPUs, and the hosts, of
-// nodes that take work.
+// nodes that take work, and what is in use on the others.
 
 // A capacity is what a node adds to the fleet.
 type capacity struct {
@@ -17,7 +17,7 @@ type capacity struct {
 
 func (n *node) capacityNow() capacity {
 	if n.cordoned {
-		return capacity{}
+		return n.inUse()
 	}
 	sum := capacity{cpu: n.spec.CPUMilli, memory: n.spec.MemoryMiB}
 	for g := range n.spec.GPUs {
@@ -27,6 +27,29 @@ func (n *node) capacityNow() capacity {
 		}
 	}
 	return sum
+}
+
+// inUse is what members hold on a node: so much of it the fleet still has when it takes no
+// more work.
+func (n *node) inUse() capacity {
+	var sum capacity
+	for _, at := range n.members {
+		charge := chargeOf(&at.rep.members[at.index].hold, n)
+		sum.cpu += charge.CPUMilli
+		sum.memory += charge.MemoryMiB
+		if charge.GPUMilli > 0 {
+			sum.product = n.spec.GPUs[0].Product
+			sum.gpuMilli += charge.GPUMilli
+		}
+	}
+	return sum
+}
+
+// recountUse is recount after a change of what is in use, where that counts.
+func (c *Core) recountUse(n *node) {
+	if n.cordoned {
+		c.recount(n, n.capacityNow())
+	}
 }
 
 // recount tells the quota tree what a node adds to the fleet now.

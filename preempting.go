@@ -242,7 +242,7 @@ func (c *Core) bid(im *imagination, e *entry) *bid {
 	for _, victim := range b.victims {
 		im.leaveOut(victim)
 	}
-	if !c.find(t.request) { // it did a moment ago
+	if !t.find() { // it did a moment ago
 		panic("berth: broken invariant: equal fleets, different answers")
 	}
 	b.where = slices.Clone(c.placement.Members)

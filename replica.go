@@ -225,6 +225,7 @@ func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {
 	rep.members[flat] = member{state: state, hold: hold, node: n, slot: len(n.members)}
 	n.members = append(n.members, memberAt{rep, flat})
 	c.settleGPUs(n, &hold)
+	c.recountUse(n)
 	c.charge(rep, &hold, n, 1)
 	if hold.Share.Milli > 0 {
 		c.owners.uses[hold.Share.Owner]++
@@ -249,6 +250,7 @@ func (c *Core) yield(rep *replica, flat int, state memberState) {
 	last.rep.members[last.index].slot = m.slot
 	n.members = n.members[:len(n.members)-1]
 	c.charge(rep, &m.hold, n, -1)
+	c.recountUse(n)
 	c.owners.releaseShare(m.hold.Share)
 	rep.members[flat] = member{state: state}
 	c.settleGPUs(n, &m.hold)
@@ -310,7 +312,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 func (c *Core) run(rep *replica, since Time) {
 	if rep.state != Running {
 		rep.state, rep.started = Running, since
-		rep.attempts, rep.repairs, rep.avoid = 0, 0, nil
+		rep.attempts, rep.repairs, rep.avoid, rep.failedBids = 0, 0, nil, 0
 		c.setEnd(rep, c.endIfPlaced(rep))
 		c.queues[rep.job.queue].running.ReplaceOrInsert(rep)
 		c.totals.Started++

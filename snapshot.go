@@ -115,6 +115,7 @@ type savedReplica struct {
 	Checkpointed Time `json:"checkpointed,omitempty"`
 	BidAt        Time `json:"bidAt,omitempty"`
 	Bid          bool `json:"bid,omitempty"`
+	FailedBids   int  `json:"failedBids,omitempty"`
 }
 
 type savedMember struct {
@@ -199,7 +200,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Active: rep.activeMilli, Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
 		Looked: rep.looked != 0 && rep.looked == c.turns,
 		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled, Hopeless: rep.hopeless,
-		Checkpointed: rep.checkpointed, BidAt: rep.bidAt, Bid: rep.bidTurn != 0 && rep.bidTurn == c.stirs,
+		Checkpointed: rep.checkpointed, BidAt: rep.bidAt, Bid: rep.bidTurn != 0 && rep.bidTurn == c.stirs, FailedBids: rep.failedBids,
 		Reserved: c.saveWindow(rep.reserved),
 	}
 	if rep.exclusive != nil {
@@ -375,7 +376,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "state", "is out of range")
 	case j.cancelled && !s.Gone:
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
-	case max(s.Attempts, s.Repairs, s.Attempt) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt) < 0 || s.ReadyAt < 0:
+	case max(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) < 0 || s.ReadyAt < 0:
 		return refuse(ErrInvalid, "attempts", "a counter is out of range")
 	case len(s.Avoid) > maxAvoid:
 		return refuse(ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(s.Avoid)))
@@ -404,7 +405,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	if err := rep.consistent(); err != nil {
 		return err
 	}
-	rep.checkpointed, rep.bidAt = s.Checkpointed, s.BidAt
+	rep.checkpointed, rep.bidAt, rep.failedBids = s.Checkpointed, s.BidAt, s.FailedBids
 	switch rep.state {
 	case Running:
 		c.queues[j.queue].running.ReplaceOrInsert(rep)
@@ -435,6 +436,9 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 		return nil
 	}
 	if err := c.checkPlacement(&j.spec.Groups[j.group(flat)].Claim, &s.MemberPlacement); err != nil {
+		return err
+	}
+	if err := c.checkMode(&j.spec.Groups[j.group(flat)].Claim, &s.MemberPlacement); err != nil {
 		return err
 	}
 	hold := c.holdOf(j, &s.MemberPlacement)

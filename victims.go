@@ -198,15 +198,17 @@ func (c *Core) dueOf(q quota.Index) map[*replica]quota.Due {
 		return cmp.Or(cmp.Compare(a.started, b.started), compareReplicas(a, b))
 	})
 	due := map[*replica]quota.Due{}
-	guaranteed, fair := c.shares.Guaranteed(q), c.shares.Of(q)
+	guaranteed := c.shares.Guaranteed(q)
+	fair := max(guaranteed, c.shares.Of(q))
 	for _, rep := range list {
-		milli := chargedOf(rep)
-		if milli <= fair {
+		switch milli := chargedOf(rep); {
+		case milli > fair:
+		case milli > guaranteed:
 			due[rep] = quota.DueByShare
 			fair -= milli
-		}
-		if milli <= guaranteed {
+		default:
 			due[rep] = quota.DueByGuarantee
+			fair -= milli
 			guaranteed -= milli
 		}
 	}
@@ -218,11 +220,49 @@ func (c *Core) dueOf(q quota.Index) map[*replica]quota.Due {
 func (t *trial) fits(chosen []int) bool {
 	c := t.core
 	t.imagine(chosen)
-	if _, ok := c.quota.Fits(t.queue, t.asked); !ok || !c.find(t.request) {
+	if _, ok := c.quota.Fits(t.queue, t.asked); !ok || !t.find() {
 		return false
 	}
 	must(c.fleet.ReleaseAll(&c.placement))
 	return t.allowed()
+}
+
+// find searches a place on products that the queue may have, and holds it.
+func (t *trial) find() bool {
+	c := t.core
+	for without := *t.request; c.find(&without); {
+		limited, ok := c.affords(t.queue, c.placement.Members)
+		if ok {
+			return true
+		}
+		must(c.fleet.ReleaseAll(&c.placement))
+		groups, cut := c.withoutProduct(without.Groups, limited)
+		if !cut {
+			return false
+		}
+		without.Groups = groups
+	}
+	return false
+}
+
+// affords reports whether the limits on a queue let it have members where they are, or
+// else the product that is in the way.
+func (c *Core) affords(q quota.Index, members []gang.Member) (limited string, ok bool) {
+	charged := 0
+	for ok = true; charged < len(members); charged++ {
+		h := &members[charged].Hold
+		n := c.nodes[h.Node]
+		if _, ok = c.quota.Fits(q, chargeOf(h, n)); !ok {
+			limited = c.classes.list[n.class].key.product
+			break
+		}
+		must(c.quota.Charge(q, chargeOf(h, n)))
+	}
+	for i := range members[:charged] {
+		h := &members[i].Hold
+		must(c.quota.Discharge(q, chargeOf(h, c.nodes[h.Node])))
+	}
+	return limited, ok
 }
 
 // imagine has the chosen candidates gone, and no others.

@@ -287,6 +287,9 @@ func (c *Core) endWindows() {
 			c.totals.ReservationsExpired++
 			c.postpone(w.rep)
 		}
+		if w.preemption != nil {
+			c.failBid(w.rep)
+		}
 		c.endWindow(w)
 	}
 }

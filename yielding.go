@@ -232,9 +232,16 @@ func (c *Core) serveBeneficiary(e *entry) {
 	}
 	c.tryReserved(e)
 	if e.rep.reserved == w && len(p.victims) == 0 && !c.leavingFrom(w) {
-		e.rep.bidAt = c.now.Add(preemptEvery)
+		c.failBid(e.rep)
 		c.endWindow(w)
 	}
+}
+
+// failBid notes that room was made for a replica in vain: it waits before that is tried
+// again, longer each time, so that nobody is stopped for it over and over.
+func (c *Core) failBid(rep *replica) {
+	rep.bidAt, rep.bidTurn = c.now.Add(preemptEvery<<min(rep.failedBids, 8)), 0
+	rep.failedBids++
 }
 
 // renumber notes that a node has got another index.

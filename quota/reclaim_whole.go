@@ -9,8 +9,9 @@ import "fmt"
 // in it. MayReclaimWhole says so.
 //
 // For this an embedder has to know of each job by what it is due to its queue: in the order
-// in which they started, those are due by guarantee that fit in the guaranteed share
-// beside the ones before them, and those by share that fit in the fair share. What is due
+// in which they started, those are due by share that fit in the fair share beside the ones
+// before them and, among these, those by guarantee that fit in the guaranteed share
+// alike. What is due
 // for a reason is never given for it: what the others of a queue use is always at least
 // what it uses over its share. Then no circle can come of it either. With P what those
 // use that are due by guarantee and Q what those use that are due at all, the pair to

@@ -25,8 +25,12 @@ import (
 //     victims are gone: gangs of one group with whole GPUs and no topology, in fleets of no
 //     more than 64 nodes that are not divided, where no other room is being made on those
 //     nodes and no limit speaks of products.
-//   - There, if it is the only room and all victims are of the beneficiary's queue, or all of
-//     others and none is that exception, no victim could have been spared.
+//   - There, if it is the only room, nobody else is on the way out, and all victims are of the
+//     beneficiary's queue, or all of others and none is that exception, no victim could have
+//     been spared.
+//
+// Gangs that wait for what somebody gives up who is on the way out anyway are counted on by
+// the core, and no order tells: a queue of such gangs is not asserted to keep its guarantee.
 //
 // Rooms that are made in one pass are made one after the other, in an order that no order
 // tells: there must be one in which each is right. Of more than three nothing is asserted.
@@ -55,7 +59,11 @@ type world struct {
 	// what they are for.
 	rooms int
 	known bool
-	gangs map[gangKey]berth.ReservationReport
+	// left: somebody is on the way out, but for the victims; waiting are then those who may
+	// be counted on.
+	left    bool
+	waiting queues
+	gangs   map[gangKey]berth.ReservationReport
 	// fair are the shares; nil: they are not known.
 	fair *quota.Shares
 	tree *quota.Tree
@@ -85,6 +93,9 @@ func (c *Checker) imagine(opened []*room) *world {
 				w.vanish(rep)
 			}
 		}
+	}
+	if w.left = len(w.gone) > 0; w.left {
+		w.waiting = c.inQueues()
 	}
 	for _, r := range c.rooms {
 		if !slices.Contains(opened, r) {
@@ -199,7 +210,7 @@ func (w *world) judge(r *room) error {
 		return broken(S7, "%d have to yield to %s, which would not fit on %v without them", len(r.victims), rep, w.gangs[r.who].Nodes)
 	}
 	w.saw("room is enough")
-	if w.rooms > 1 || whole || len(lent) > 0 && len(lent) < len(r.victims) {
+	if w.rooms > 1 || w.left || whole || len(lent) > 0 && len(lent) < len(r.victims) {
 		return nil
 	}
 	return w.noneSpared(rep, r)
@@ -279,7 +290,7 @@ func (w *world) leaves(rep *replica, asked int64, victim *replica, lent []*repli
 	for _, q := range others {
 		guarantee, stated := q.spec.Guarantee[quota.GPU]
 		left := q.has()
-		if !stated || left >= guarantee {
+		if !stated || left >= guarantee || len(q.all(w.waiting)) > 0 {
 			continue
 		}
 		exception = true

@@ -144,8 +144,12 @@ func (g *generator) workload() []sim.Arrival {
 		list := g.badEvents()
 		g.at(g.instant(), list[g.IntN(len(list))])
 	}
-	slices.SortStableFunc(g.list, func(a, b sim.Arrival) int { return cmp.Compare(a.At, b.At) })
+	g.sort()
 	return g.list
+}
+
+func (g *generator) sort() {
+	slices.SortStableFunc(g.list, func(a, b sim.Arrival) int { return cmp.Compare(a.At, b.At) })
 }
 
 func (g *generator) at(t berth.Time, e berth.Event) {

@@ -120,6 +120,7 @@ type smallJob struct {
 	life    berth.Incarnation
 	holds   bool // from its Bind until it is told that it ended
 	running bool
+	failed  bool // since its last Bind: it may be backing off
 }
 
 func newSmallWorld(t *rapid.T, reclaims bool) *smallWorld {
@@ -203,6 +204,8 @@ func (w *smallWorld) verify(err error) {
 // tell gives a fact, and reports whether it was accepted.
 func (w *smallWorld) tell(e berth.Event) bool {
 	w.Helper()
+	line, _ := berth.EncodeEvent(e)
+	w.Logf("%d %s", w.now, line)
 	if err := w.core.Apply(w.now, e); err != nil {
 		w.verify(w.checker.Rejected(w.now, e, err))
 		return false
@@ -241,12 +244,14 @@ func (w *smallWorld) pass() []berth.Action {
 	w.verify(w.checker.Scheduled(w.now, actions))
 	lends := slices.ContainsFunc(w.teams, func(q *team) bool { return q.lending != none || q.borrowing != none })
 	for _, a := range actions {
+		line, _ := berth.EncodeAction(a)
+		w.Logf("  %s", line)
 		b, ok := a.(berth.Bind)
 		if !ok {
 			continue
 		}
 		j := w.jobs[b.Job]
-		j.life, j.holds = b.Incarnation, true
+		j.life, j.holds, j.failed = b.Incarnation, true, false
 		w.use(j.team, 1)
 		for _, q := range entitled {
 			if !lends && b.Cause.Code == berth.CauseFits && q.entitled() && borrowing(j.team, q) {
@@ -262,7 +267,7 @@ func (w *smallWorld) entitled() (list []*team) {
 	for _, q := range w.leaves {
 		waits := false
 		for _, j := range w.jobs {
-			waits = waits || j.team == q && !j.holds
+			waits = waits || j.team == q && !j.holds && !j.failed
 		}
 		if waits && q.entitled() {
 			list = append(list, q)
@@ -374,6 +379,7 @@ func (w *smallWorld) fail() {
 	if id, j := w.some(runs); j != nil {
 		require.True(w, w.tell(berth.MemberFailed{Job: id, Incarnation: j.life, Members: []berth.MemberRef{{}}}))
 		w.freed(id, j)
+		j.failed = true
 	}
 }
 
@@ -438,4 +444,10 @@ func (w *smallWorld) churn() {
 // every level, and the ledger is the integral of it, whatever comes and goes.
 func TestGuaranteesHoldUnderChurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { newSmallWorld(t, false).churn() })
+}
+
+// Where what was lent is given back, nobody waits for what it is guaranteed in a fleet
+// that has settled while somebody has what it borrowed.
+func TestGuaranteesAreTakenBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { newSmallWorld(t, true).churn() })
 }

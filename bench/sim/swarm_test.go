@@ -111,6 +111,8 @@ type run struct {
 	journal []string
 	cases   map[string]int
 	passes  int
+	// evicted counts how often replicas had to yield.
+	evicted map[berth.ReplicaRef]int
 	// live are the jobs that were accepted, gone or not.
 	live []berth.JobID
 	// log is what was told, for tests that tell it again.
@@ -136,7 +138,7 @@ func newRunWith(seed uint64, change func(*sim.Options)) *run {
 	if err != nil {
 		panic(err)
 	}
-	r := &run{checker: check.New(config), cases: map[string]int{}}
+	r := &run{checker: check.New(config), cases: map[string]int{}, evicted: map[berth.ReplicaRef]int{}}
 	options := g.options()
 	options.Applied, options.Scheduled, options.Restored = r.applied, r.scheduled, r.restored
 	if change != nil {
@@ -172,6 +174,7 @@ func (r *run) scheduled(now berth.Time, actions []berth.Action) {
 	for _, a := range actions {
 		line, _ := berth.EncodeAction(a)
 		r.note("  %s", line)
+		r.noteEviction(a)
 	}
 	r.verify(r.checker.Scheduled(now, actions))
 	r.state()

@@ -44,3 +44,11 @@ func (r *run) yielding(core *berth.Core) {
 		}
 	}
 }
+
+// noteEviction counts a Release of somebody who has to yield.
+func (r *run) noteEviction(a berth.Action) {
+	h := a.Header()
+	if release, ok := a.(berth.Release); ok && h.Cause.For != (berth.ReplicaRef{}) && release.Attempt == 1 {
+		r.evicted[berth.ReplicaRef{Job: h.Job, Replica: h.Replica}]++
+	}
+}
