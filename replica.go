@@ -58,9 +58,11 @@ type replica struct {
 	yieldsTo     *replica
 	checkpointed Time
 	// bidAt is when to look again, at the earliest, for whom it may take from, as it was in
-	// vain at turn bidTurn.
-	bidAt   Time
-	bidTurn uint64
+	// vain at turn bidTurn. failedBids counts how often room was made for it that it could
+	// not take, since it last ran.
+	bidAt      Time
+	bidTurn    uint64
+	failedBids int
 	// imagined: a plan in the making imagines it ended.
 	imagined bool
 	// exclusive has the domains that a gang has for itself.
