@@ -48,7 +48,17 @@ const (
 // the reservation of a gang that ranks below it.
 func (c *Core) admits(w *window, rep *replica, end Time) bool {
 	return w.rep == rep || end <= w.from || w.queue != quota.None && c.below(rep.job.queue, w.queue) ||
-		w.isReservation() && c.outranks(rep, w.rep)
+		w.isReservation() && c.passes(rep, w)
+}
+
+// passes reports whether a replica may take what is set aside for another. Where room is
+// being made, the class does not count between queues: else who gave back would be the
+// first to come for it again.
+func (c *Core) passes(rep *replica, w *window) bool {
+	if w.preemption != nil && rep.job.queue != w.rep.job.queue {
+		return c.owed(rep) && !c.owed(w.rep)
+	}
+	return c.outranks(rep, w.rep)
 }
 
 // outranks reports whether a replica that waits need not stand back for another that does.

@@ -64,7 +64,7 @@ func (c *Checker) trespass(rep *replica, n *node) {
 			c.saw("placed beside another for whom room is made")
 		case c.leavesBy(rep, r.From):
 			c.saw("backfilled onto the reservation of a gang")
-		case c.passes(rep, who):
+		case c.mayPass(rep, who):
 			c.saw("passed the reservation of a gang by rank")
 			c.ousted[who] = true
 		case c.ousted[who]:
@@ -74,17 +74,6 @@ func (c *Checker) trespass(rep *replica, n *node) {
 				"%s is placed on node %s, which is reserved for %s from %d; its end is expected at %d", rep, n.spec.ID, who, r.From, end)})
 		}
 	}
-}
-
-// passes reports whether a replica is of a higher class than a gang that has a
-// reservation, or of a higher priority in the same class: then it may pass it.
-func (c *Checker) passes(rep *replica, who gangKey) bool {
-	j := c.jobs[who.job]
-	if j == nil {
-		return false
-	}
-	a, b := &rep.job.spec, &j.spec
-	return a.Class > b.Class || a.Class == b.Class && a.Queue == b.Queue && a.Priority > b.Priority
 }
 
 // againstReservations holds the reservations that a report lists against those that

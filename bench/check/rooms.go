@@ -161,9 +161,9 @@ func (c *Checker) mustYield(rep *replica, h berth.Order) error {
 	if least := max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime); c.now < rep.started.Add(least) {
 		return broken(S6, "order %d has %s yield, which runs since %d and for at least %s", h.ID, rep, rep.started, least)
 	}
-	a, b := &beneficiary.job.spec, &rep.job.spec
-	if above := a.Class > b.Class || a.Class == b.Class && a.Priority > b.Priority; h.Cause.Code == berth.CausePreempted && (!above || b.Class == berth.LatencyCritical) {
-		return broken(S6, "order %d has %s (%s, priority %d) yield to %s (%s, priority %d) of its queue", h.ID, rep, b.Class, b.Priority, beneficiary, a.Class, a.Priority)
+	if below := compareRank(rep, beneficiary) < 0 && rep.job.spec.Class != berth.LatencyCritical; h.Cause.Code == berth.CausePreempted && !below {
+		return broken(S6, "order %d has %s (%s, priority %d) yield to %s (%s, priority %d) of its queue", h.ID,
+			rep, rep.job.spec.Class, rep.job.spec.Priority, beneficiary, beneficiary.job.spec.Class, beneficiary.job.spec.Priority)
 	}
 	if c.saw(string(h.Cause.Code)); rep.job.spec.Service != nil {
 		c.saw("a replica of a service has to yield")

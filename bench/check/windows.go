@@ -213,7 +213,7 @@ func (c *Checker) setAside(n *node, rep *replica) int {
 		}
 	}
 	for who, r := range c.gangs {
-		if who != (gangKey{rep.job.spec.ID, rep.number}) && slices.Contains(r.Nodes, n.spec.ID) && (!spare || !c.passes(rep, who) && !c.leavesBy(rep, r.From)) {
+		if who != (gangKey{rep.job.spec.ID, rep.number}) && slices.Contains(r.Nodes, n.spec.ID) && (!spare || !c.surelyPasses(rep, who) && !c.leavesBy(rep, r.From)) {
 			ways |= byGang
 		}
 	}
