@@ -304,18 +304,31 @@ func (c *Core) planAround(e *entry) (at Time, nodes []*node, ok bool) {
 }
 
 // wherever is the request of an entry on all nodes that a reservation for it may be on:
-// not on those that are reserved for others, but for what ranks below it or, if it
-// needs several nodes, fits on one and does not rank above it. Of two gangs at most one
-// may so end the other's reservation, and there is no circle: a fleet at rest comes to
-// rest. Domains of a gang that is expected to end are open too, and nodes that are to be
-// left no sooner than at an instant.
+// not on those that are reserved for others, unless it may end that. Domains of a gang that
+// is expected to end are open too, and nodes that are to be left no sooner than at an
+// instant.
 func (c *Core) wherever(e *entry, until Time) *gang.Request {
 	s := e.bucket.shape
-	large := c.spansNodes(s)
 	return c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
-		return c.admits(w, e.rep, never) || w.isExclusive() && w.rep.endsAt != 0 || w.advance != nil && until <= w.from ||
-			large && w.isReservation() && w.preemption == nil && !c.spansNodes(w.rep.job.shape) && !c.outranks(w.rep, e.rep)
+		if w.isReservation() && w.rep != e.rep {
+			return w.preemption == nil && c.mayEnd(e.rep, w.rep)
+		}
+		return c.admits(w, e.rep, never) || w.isExclusive() && w.rep.endsAt != 0 || w.advance != nil && until <= w.from
 	})
+}
+
+// mayEnd reports whether a reservation for a replica may end that of another: if it ranks
+// above it or, for one that needs several nodes, if the other fits on one and does not rank
+// above it. There is no circle, so that a fleet at rest comes to rest: whoever ends another's
+// is owed more, or of a higher class, or as much and as high and needs more nodes, or is
+// of the same queue and of a higher priority.
+func (c *Core) mayEnd(rep, other *replica) bool {
+	large, largeOther := c.spansNodes(rep.job.shape), c.spansNodes(other.job.shape)
+	if large && !largeOther {
+		return !c.outranks(other, rep) && (c.owed(rep) || !c.owed(other)) && rep.job.spec.Class >= other.job.spec.Class
+	}
+	level := c.owed(rep) == c.owed(other) && rep.job.spec.Class == other.job.spec.Class
+	return c.outranks(rep, other) && (large == largeOther || !level)
 }
 
 // serveReserved starts the gangs whose reservation has come true, or that fit

@@ -62,15 +62,17 @@ func (c *Core) passes(rep *replica, w *window) bool {
 }
 
 // outranks reports whether a replica that waits need not stand back for another that does.
-// Within a queue it is of a higher class or, in the same class, of a higher priority.
+// Within a queue it is of a higher class or, in the same class, of a higher priority, and
+// not borrowed for where the other is owed to it.
 // Between queues it is owed to its queue while the other would be borrowed for or, where
 // they are alike in that, of a higher class: priorities say nothing there.
 func (c *Core) outranks(a, b *replica) bool {
 	x, y := &a.job.spec, &b.job.spec
-	if x.Queue == y.Queue {
-		return x.Class > y.Class || x.Class == y.Class && x.Priority > y.Priority
-	}
-	if owed, other := c.owed(a), c.owed(b); owed != other {
+	owed, other := c.owed(a), c.owed(b)
+	switch {
+	case x.Queue == y.Queue:
+		return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority)) > 0 && (owed || !other)
+	case owed != other:
 		return owed
 	}
 	return x.Class > y.Class

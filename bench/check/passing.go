@@ -1,0 +1,63 @@
+package check
+
+import (
+	"cmp"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// This file is about who need not stand back for a gang that has a reservation. Within a
+// queue it is who is of a higher class or, in the same class, of a higher priority. Between
+// queues it is who is owed its place, by the guarantees of its queues, where the gang would
+// borrow; of two that are alike in that it is the higher class, unless room is made for the
+// gang: those who had to yield to it do not take their places again.
+
+// surelyPasses reports whether a replica certainly need not stand back. What queues are owed
+// changes in the course of a pass, so that it is certain within a queue alone.
+func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
+	other := c.beneficiary(who)
+	return other != nil && rep.job.queue == other.job.queue && compareRank(rep, other) > 0
+}
+
+// mayPass reports whether a replica that is being placed need not stand back.
+func (c *Checker) mayPass(rep *replica, who gangKey) bool {
+	other := c.beneficiary(who)
+	if other == nil || rep.job.queue == other.job.queue {
+		return c.surelyPasses(rep, who)
+	}
+	if owed := c.owed(rep); owed != c.owed(other) {
+		return owed
+	}
+	return c.rooms[who] == nil && rep.job.spec.Class > other.job.spec.Class
+}
+
+// compareRank compares two of one queue.
+func compareRank(a, b *replica) int {
+	x, y := &a.job.spec, &b.job.spec
+	return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority))
+}
+
+// owed reports whether the queue of a gang, and all above it that state a guarantee, would
+// be inside it with the gang's minimum, besides what it holds by a Bind that is being taken.
+func (c *Checker) owed(rep *replica) bool {
+	leaf, asked := rep.job.queue, int64(0)
+	if _, stated := leaf.spec.Guarantee[quota.GPU]; !stated {
+		return false
+	}
+	for g := range rep.job.spec.Groups {
+		group := &rep.job.spec.Groups[g]
+		asked += int64(minimum(group)) * c.largest(&group.Claim)
+	}
+	if rep.state == berth.Binding {
+		for _, m := range rep.in(binding) {
+			asked -= c.cost(m)[quota.GPU]
+		}
+	}
+	for q := leaf; q != nil; q = q.parent {
+		if guarantee, stated := q.spec.Guarantee[quota.GPU]; stated && q.used[quota.GPU]+asked > guarantee {
+			return false
+		}
+	}
+	return true
+}
