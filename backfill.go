@@ -57,9 +57,11 @@ func (c *Core) backfill() {
 	slices.SortFunc(list, compareEntries)
 	for i, budget := 0, c.config.Policy.BackfillBudget; i < len(list) && budget > 0; i++ {
 		c.unfresh(list[i])
-		if c.backfillEntry(list[i]) {
-			budget--
-		}
+		c.withoutEarmark(list[i].rep, func() {
+			if c.backfillEntry(list[i]) {
+				budget--
+			}
+		})
 	}
 	c.backfillDue = false // placing changes nothing for those that were tried
 }

@@ -110,8 +110,11 @@ type Core struct {
 	leaving     *btree.BTreeG[*replica]
 	stirs       uint64
 	nextPreempt Time
-	// shares are the fair shares of GPUs.
+	// earmarked: what those are to have for whom room is being made is charged to them.
+	earmarked bool
+	// shares are the fair shares of GPUs; lent: some queue uses more than it is guaranteed.
 	shares  *quota.Shares
+	lent    bool
 	chooser preempt.Chooser
 	// endings are the ends expected of what holds something.
 	endings *btree.BTreeG[ending]

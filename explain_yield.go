@@ -66,7 +66,8 @@ func (c *Core) explainYielding(e *entry, reason *Reason) {
 // overShare says which queue would have more than its fair share, if one would.
 func (c *Core) overShare(q quota.Index, asked int64) string {
 	for i := q; i != quota.Root; i = c.quota.Parent(i) {
-		if used, fair := c.quota.Used(i, quota.GPU), c.shares.Of(i); used+asked > fair {
+		used, fair := c.quota.Used(i, quota.GPU), c.shares.Of(i)
+		if used < c.quota.Used(c.quota.Parent(i), quota.GPU) && used+asked > fair { // others beside it have something
 			return fmt.Sprintf("nobody has to yield for it: queue %s would use %s, over its fair share of %s",
 				c.quota.Name(i), amount(quota.GPU, used+asked), amount(quota.GPU, fair))
 		}
@@ -83,7 +84,7 @@ func (c *Core) wouldYield(e *entry) (victims []*replica, spared Time) {
 	t := c.trial(e)
 	t.gather()
 	defer t.setBack()
-	choice, err := new(preempt.Chooser).Choose(t.candidates, t.fits, t.options())
+	choice, err := new(preempt.Chooser).Choose(t.candidates, t.fits, t.options(maxTrials))
 	must(err)
 	if choice.Outcome != preempt.Chosen || !t.fits(choice.Victims) {
 		return nil, t.spared

@@ -12,6 +12,8 @@ type imagination struct {
 	core *Core
 	gone []*replica
 	here []imagined
+	// trials is how many searches may yet be made in it.
+	trials int
 }
 
 // An imagined gang holds what it is planned to.

@@ -26,6 +26,7 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.rank()
 	c.tendDrains()
 	c.serveReserved()
+	c.earmark(true)
 	c.wake()
 	c.placing = true
 	c.place()
@@ -33,6 +34,7 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.bringBack()
 	c.reserve()
 	c.backfill()
+	c.earmark(false)
 	c.preempt()
 	c.mend() // who is stopped at once, and who need not yield any more
 	c.placing = false

@@ -26,7 +26,8 @@ func (c *Core) place() {
 		if !ok {
 			return
 		}
-		c.attempt(c.queues[i].ready.Min())
+		b := c.queues[i].ready.Min()
+		c.withoutEarmark(b.entries.Min().rep, func() { c.attempt(b) })
 	}
 }
 

@@ -13,13 +13,13 @@ import (
 // comes to this last, when all that fits has been placed.
 
 const (
-	// maxBids bounds for how many entries one pass looks for victims, maxVictims among how
-	// many replicas it looks for one, and maxTrials how many searches it takes for one.
+	// maxBids bounds for how many entries one pass looks for victims, and maxTrials how many
+	// searches that takes in all; maxVictims among how many replicas it looks for one.
 	maxBids    = 64
 	maxVictims = 4096
-	maxTrials  = 1024
+	maxTrials  = 2048
 	// preemptEvery is how long an entry waits at least until it is looked at again when
-	// nobody could yield for it, whatever changes.
+	// nobody could yield for it, whatever changes; twice as long each time, up to eight times.
 	preemptEvery = 15 * Second
 )
 
@@ -141,6 +141,9 @@ func (c *Core) mayBid(e *entry) bool {
 		}
 	}
 	asked := b.shape.least.GPUMilli
+	if !c.lent {
+		return false
+	}
 	used := c.quota.Used(q.index, quota.GPU)
 	return asked > 0 && used+asked <= max(c.shares.Of(q.index), c.shares.Guaranteed(q.index))
 }
@@ -161,7 +164,8 @@ func compareYield(a, b *replica) int {
 	)
 }
 
-// demands tells the fair shares what each queue wants: what it uses and what waits.
+// demands tells the fair shares what each queue wants: what it uses and what waits. Then it
+// is known whether any of them uses more than it is guaranteed.
 func (c *Core) demands() {
 	waiting := make([]int64, len(c.queues))
 	add := func(b *bucket) {
@@ -186,6 +190,9 @@ func (c *Core) demands() {
 			must(c.shares.SetDemand(q.index, min(c.quota.Used(q.index, quota.GPU)+waiting[i], quota.MaxAmount)))
 		}
 	}
+	c.lent = slices.ContainsFunc(c.queues, func(q *queue) bool {
+		return q != nil && q.running.Len() > 0 && c.quota.Used(q.index, quota.GPU) > c.shares.Guaranteed(q.index)
+	})
 }
 
 // bidAll looks for victims for the entries of a list, the queues in the order in which
@@ -194,7 +201,8 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 	r := c.newRota(list)
 	defer r.end()
 	var bids []*bid
-	for range maxBids {
+	im.trials = maxTrials
+	for bid := 0; bid < maxBids && im.trials > 0; bid++ {
 		e := r.next()
 		if e == nil {
 			return bids
@@ -221,12 +229,14 @@ type bid struct {
 func (c *Core) bid(im *imagination, e *entry) *bid {
 	t := c.trial(e)
 	t.gather()
-	choice, err := c.chooser.Choose(t.candidates, t.fits, t.options())
+	choice, err := c.chooser.Choose(t.candidates, t.fits, t.options(im.trials))
 	must(err)
+	im.trials -= choice.Calls + 1
 	found := choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen
 	if !found || !t.fits(choice.Victims) {
 		t.setBack()
-		e.rep.bidTurn, e.rep.bidAt = c.stirs, c.now.Add(preemptEvery)
+		e.rep.bidTurn, e.rep.bidAt = c.stirs, c.now.Add(preemptEvery<<min(e.rep.failedBids, 3))
+		e.rep.failedBids = min(e.rep.failedBids+1, maxAttempts)
 		if t.spared > c.now {
 			e.rep.bidTurn, e.rep.bidAt = 0, max(t.spared, e.rep.bidAt)
 			c.nextPreempt = min(c.nextPreempt, e.rep.bidAt)

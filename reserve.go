@@ -61,8 +61,8 @@ func (c *Core) reserve() {
 	plans := 2 * most
 	order := c.dueEntries(2 * most)
 	for _, e := range order {
-		if e.rep.reserved != nil {
-			continue
+		if at, ok := c.dueAt(e); !ok || at > c.now {
+			continue // it has a reservation, or had room made for it until just now
 		}
 		count := &small
 		if c.spansNodes(e.bucket.shape) {

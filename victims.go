@@ -44,8 +44,8 @@ func (c *Core) trial(e *entry) *trial {
 	}
 }
 
-func (t *trial) options() preempt.Options {
-	return preempt.Options{NeedMilli: t.asked.GPUMilli, MaxCalls: maxTrials}
+func (t *trial) options(calls int) preempt.Options {
+	return preempt.Options{NeedMilli: t.asked.GPUMilli, MaxCalls: calls}
 }
 
 // gather lists the candidates.

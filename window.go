@@ -26,6 +26,8 @@ type window struct {
 	rep *replica
 	// preemption is set where room is being made for the gang.
 	preemption *preemption
+	// unmarked: what is kept for it of its quota is not counted just now.
+	unmarked bool
 	// queue whose jobs belong here, or quota.None.
 	queue quota.Index
 	// advance is the reservation, if it was made in advance.
@@ -133,7 +135,7 @@ func (c *Core) endWindow(w *window) {
 	if w.isReservation() {
 		w.rep.reserved = nil
 		if w.preemption != nil {
-			c.endPreemption(w.preemption)
+			c.endPreemption(w)
 		}
 		c.nextReserve = c.now
 	} else {

@@ -170,9 +170,55 @@ func (c *Core) vacated(rep *replica) {
 	c.leaving.Delete(rep)
 }
 
+// earmark charges those for whom room is being made with what they are to have, and back:
+// from the moment on at which a pass has started those who could, until it is over, so
+// that nobody is started on the quota that is freed for them. What is held may exceed a
+// limit for as long as victims hold something too; then others wait.
+func (c *Core) earmark(on bool) {
+	for _, w := range c.windows {
+		if w.preemption != nil {
+			c.earmarkFor(w, on)
+		}
+	}
+	c.earmarked = on
+}
+
+func (c *Core) earmarkFor(w *window, on bool) {
+	for i := range w.preemption.where {
+		h := &w.preemption.where[i].Hold
+		charge := chargeOf(h, c.nodes[h.Node])
+		if on {
+			must(c.quota.Charge(w.rep.job.queue, charge))
+		} else {
+			must(c.quota.Discharge(w.rep.job.queue, charge))
+		}
+	}
+}
+
+// withoutEarmark calls a function that may start a replica, as if nothing were kept for that
+// one.
+func (c *Core) withoutEarmark(rep *replica, start func()) {
+	w := rep.reserved
+	if !c.earmarked || w == nil || w.preemption == nil {
+		start()
+		return
+	}
+	c.earmarkFor(w, false)
+	w.unmarked = true
+	start()
+	if w.unmarked = false; rep.reserved == w {
+		c.earmarkFor(w, true)
+	}
+}
+
 // endPreemption has those go on that were asked for a checkpoint in vain: the next pass
 // tells them. Who is stopped already is not to be held up.
-func (c *Core) endPreemption(p *preemption) {
+func (c *Core) endPreemption(w *window) {
+	p := w.preemption
+	if c.earmarked && !w.unmarked {
+		c.earmarkFor(w, false)
+	}
+	c.quotaFreed = true
 	for _, victim := range slices.Clone(p.victims) {
 		releasing := victim.state == Releasing
 		victim.yieldsTo = nil
@@ -241,7 +287,7 @@ func (c *Core) serveBeneficiary(e *entry) {
 // again, longer each time, so that nobody is stopped for it over and over.
 func (c *Core) failBid(rep *replica) {
 	rep.bidAt, rep.bidTurn = c.now.Add(preemptEvery<<min(rep.failedBids, 8)), 0
-	rep.failedBids++
+	rep.failedBids = min(rep.failedBids+1, maxAttempts)
 }
 
 // renumber notes that a node has got another index.

@@ -19,12 +19,14 @@ import (
 //   - the first resource that is contended is GPUs, in units of what all its amounts have
 //     in common: a workload is a gang with a member for each. Up to two others are host
 //     memory and host CPU of one more member.
-//   - the policies of a queue (within_queue, reclaim_within_cohort, borrow_within_cohort)
-//     and the strategies have no counterpart, as the rules of the core are the same for
-//     all queues.
+//   - the policy of the queue of the workload that comes says whom it must leave alone:
+//     see kueue_policy.go. The strategies of fair sharing have no counterpart: the core
+//     goes by the fair shares themselves.
+//   - who goes first among equals is who was admitted last, and then the smaller name. What
+//     each would lose is not known, so all write checkpoints that cost the same.
 //
-// Compared is who is stopped, once nothing more is ordered. Whether the workload is
-// admitted is not told by the file.
+// Compared is who is stopped for the workload that comes. Whether it is admitted is not
+// told by the file, nor what becomes of the victims.
 type kueueCase struct {
 	ID         string            `json:"id"`
 	Name       string            `json:"name"`
@@ -54,6 +56,8 @@ type kueueQueue struct {
 	Weight *float64             `json:"weight"`
 	Quota  map[string]kueueHave `json:"quota"`
 	Policy json.RawMessage      `json:"policy"`
+
+	policy kueuePolicy
 }
 
 type kueueHave struct {
@@ -78,9 +82,6 @@ type kueueVictim struct {
 	Workload string `json:"workload"`
 	Reason   string `json:"reason"`
 }
-
-// ruleFits: the core admits the workload and stops nobody for it.
-const ruleFits = "fits"
 
 // kueueRounds is how many minutes a scenario is given.
 const kueueRounds = 8
@@ -122,6 +123,9 @@ func (c *kueueCase) check() *Error {
 			return malformed(at+".cohort", fmt.Sprintf("there is no cohort %q", q.Cohort))
 		}
 		queues[q.Name] = true
+		if err := q.readPolicy(); err != nil {
+			return malformed(at+".policy", err.Error())
+		}
 	}
 	if err := checkAmounts(c); err != nil {
 		return err
@@ -216,12 +220,7 @@ func (c *kueueCase) run() Result {
 		return r
 	}
 	r.Detail = fmt.Sprintf("stops %s; Kueue: %s", orNobody(ours), orNobody(theirs))
-	switch admitted := len(w.running[c.incoming()]) > 0; {
-	case admitted && len(ours) == 0:
-		r.Rule = ruleFits
-	case len(ours) == 0:
-		r.Rule = ruleEvicts
-	}
+	r.Rule = c.rule(w, ours, theirs)
 	return r
 }
 
@@ -250,11 +249,11 @@ func (c *kueueCase) incoming() berth.JobID {
 	return "incoming"
 }
 
-// victims are the workloads that were stopped, in order of name.
+// victims are the workloads that were stopped for the one that comes, in order of name.
 func (c *kueueCase) victims(w *world) []string {
 	list := []string{}
 	for i := range c.Admitted {
-		if w.stopped[berth.JobID(c.Admitted[i].Name)] {
+		if w.stopped[berth.JobID(c.Admitted[i].Name)] == c.incoming() {
 			list = append(list, c.Admitted[i].Name)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/quota"
@@ -233,13 +234,11 @@ func (c *kueueCase) join(w *world, s *kueueScale, queues []quota.Queue) ([]berth
 
 // admit tells of what runs, the oldest first, and then of what comes.
 func (c *kueueCase) admit(w *world, s *kueueScale, free []berth.MemberPlacement) *Error {
-	running := make([]*kueueWorkload, len(c.Admitted))
-	for i := range c.Admitted {
-		running[i] = &c.Admitted[i]
-	}
-	slices.SortStableFunc(running, func(a, b *kueueWorkload) int { return cmp.Compare(a.AdmittedAt, b.AdmittedAt) })
-	for _, a := range running {
+	for i, a := range c.byAge() {
 		job := c.job(a, berth.JobID(a.Name), s)
+		if c.spares(a) {
+			job.MinRuntime = forLong
+		}
 		var members []berth.MemberPlacement
 		for k := range job.Groups {
 			for m := range job.Groups[k].Replicas {
@@ -251,7 +250,7 @@ func (c *kueueCase) admit(w *world, s *kueueScale, free []berth.MemberPlacement)
 				members = append(members, at)
 			}
 		}
-		w.now = berth.Time(a.AdmittedAt-running[0].AdmittedAt+1) * berth.Time(berth.Second)
+		w.now = berth.Time(i+1) * berth.Time(berth.Second)
 		err := w.core.Apply(w.now, berth.JobObserved{Job: job, Running: []berth.RunningReplica{{Incarnation: 1, Started: w.now, Members: members}}})
 		if err != nil {
 			return refused("admitted "+a.Name, err)
@@ -265,9 +264,34 @@ func (c *kueueCase) admit(w *world, s *kueueScale, free []berth.MemberPlacement)
 	return nil
 }
 
+// byAge orders what runs so that those who are to go first come last: what is being evicted
+// already, then what was admitted last, then the smaller name.
+func (c *kueueCase) byAge() []*kueueWorkload {
+	list := make([]*kueueWorkload, len(c.Admitted))
+	for i := range c.Admitted {
+		list[i] = &c.Admitted[i]
+	}
+	slices.SortStableFunc(list, func(a, b *kueueWorkload) int {
+		switch {
+		case b.Evicted && !a.Evicted:
+			return -1
+		case a.Evicted && !b.Evicted:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.AdmittedAt, b.AdmittedAt), strings.Compare(b.Name, a.Name))
+	})
+	return list
+}
+
 // job translates a workload.
 func (c *kueueCase) job(w *kueueWorkload, id berth.JobID, s *kueueScale) berth.Job {
-	job := berth.Job{ID: id, Queue: berth.QueueID(w.Queue), Priority: w.Priority}
+	job := berth.Job{
+		ID: id, Queue: berth.QueueID(w.Queue), Class: berth.Interactive, Priority: c.priority(w),
+		Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Second},
+	}
+	if w.Evicted {
+		job.Class = berth.Batch
+	}
 	host := berth.Claim{}
 	for k, key := range s.keys {
 		units := w.amounts()[key] / s.units[k]

@@ -13,8 +13,9 @@ type world struct {
 	now  berth.Time
 	// running are the members that run, by job.
 	running map[berth.JobID]map[berth.MemberRef]berth.MemberPlacement
-	// stopped are the jobs of which something that ran was ordered to stop.
-	stopped map[berth.JobID]bool
+	// stopped are the jobs of which something that ran was ordered to stop, with the job for
+	// which that was first.
+	stopped map[berth.JobID]berth.JobID
 	// before is called before every pass, if it is set.
 	before func() error
 }
@@ -24,7 +25,7 @@ const maxPasses = 32
 
 func newWorld(core *berth.Core) *world {
 	return &world{
-		core: core, stopped: map[berth.JobID]bool{},
+		core: core, stopped: map[berth.JobID]berth.JobID{},
 		running: map[berth.JobID]map[berth.MemberRef]berth.MemberPlacement{},
 	}
 }
@@ -74,7 +75,9 @@ func (w *world) carryOut(action berth.Action) error {
 	case berth.Bind:
 		w.observe(order.Job, a.Members)
 	case berth.Release:
-		w.stopped[order.Job] = true
+		if _, before := w.stopped[order.Job]; !before {
+			w.stopped[order.Job] = order.Cause.For.Job
+		}
 		for _, m := range a.Members {
 			delete(w.running[order.Job], m.Ref())
 		}

@@ -30,7 +30,7 @@ const (
 // GPUs that change for those who wait; and only while it is known from a report what is
 // reserved. It is for small worlds: O(queues + replicas x nodes).
 func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
-	if len(c.nodes) > 64 || !c.passed || !c.inTurn(rep, &b) || c.uncounted() {
+	if len(c.nodes) > 64 || !c.passed || !c.inTurn(rep, &b) || c.overused() || len(c.rooms) > 0 {
 		return nil
 	}
 	waiting := c.inQueues()
@@ -51,16 +51,16 @@ func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
 	return nil
 }
 
-// uncounted reports whether something is in use that does not count as capacity, on nodes
-// that take no work or on GPUs that failed, while some queue does not lend all. Then the use
-// of what is kept for a queue lets others have something, in the middle of a pass.
-func (c *Checker) uncounted() bool {
+// overused reports whether a host has less than is in use there, as after an update, while
+// some queue does not lend all. Then the use of what is kept for a queue lets others have
+// something, in the middle of a pass.
+func (c *Checker) overused() bool {
 	lends := false
 	for _, q := range c.queues {
 		lends = lends || len(q.spec.LendingLimit) > 0
 	}
 	for _, n := range c.nodes {
-		if lends && len(n.members) > 0 && (n.cordoned || n.failed != 0) {
+		if lends && (n.cpu > n.spec.CPUMilli || n.memory > n.spec.MemoryMiB) {
 			return true
 		}
 	}

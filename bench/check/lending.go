@@ -79,15 +79,16 @@ func (q *queue) most(r quota.Resource) (int64, obstacle, bool) {
 	return limit, atLimit, limited
 }
 
-// capacity is what the fleet has of a resource: in sound GPUs and in hosts, on the nodes
-// that take work.
+// capacity is what the fleet has of a resource: sound GPUs and hosts, on the nodes that take
+// work, and on the others what is in use.
 func (c *Checker) capacity(r quota.Resource) int64 {
 	sum := int64(0)
 	for _, n := range c.nodes {
-		if n.cordoned {
-			continue
-		}
 		switch {
+		case n.cordoned:
+			for _, m := range n.members {
+				sum += c.cost(m)[r]
+			}
 		case r == quota.CPU:
 			sum += n.spec.CPUMilli
 		case r == quota.Memory:

@@ -272,6 +272,13 @@ func TestLendingRightly(t *testing.T) {
 			z.submit("mine", 1, in("a1"))
 			return z.try(z.bind("mine", on(0, "n3", 0)))
 		},
+		"what is in use where no work is taken is none of what is kept": func(z *zoo) error {
+			z.tenants(both(promised(3), lends(0)), plain)
+			z.running("theirs", 2, in("b1"))
+			z.tell(berth.NodeCordoned{Node: "n1"})
+			z.submit("more", 1, in("b1"))
+			return z.try(z.bind("more", on(0, "n2", 0)))
+		},
 		"a borrower grows up to its bound": func(z *zoo) error {
 			z.tenants(plain, both(promised(1), borrows(2)))
 			z.submit("j", 3, in("b1"))

@@ -78,6 +78,7 @@ func (c *Checker) Served() error {
 // runs it asks nothing. Nodes that are set aside in one of the given ways count as if
 // they were not.
 func (c *Checker) couldStart(rep *replica, ignored int) bool {
+	defer c.earmark(rep)()
 	return c.couldStartOn(rep, func(n *node) bool { return c.setAside(n, rep)&^ignored == 0 })
 }
 
@@ -118,7 +119,9 @@ func (c *Checker) couldStartOn(rep *replica, open func(*node) bool) bool {
 
 // waitsFor names the case of a gang for which there is room, and that something else holds
 // back. It is counted once only: it takes a search.
-func waitsFor(what obstacle) string { return "there is room, and what holds back is the " + string(what) }
+func waitsFor(what obstacle) string {
+	return "there is room, and what holds back is the " + string(what)
+}
 
 // spreads reports whether a group of one group that is to be spread certainly has a
 // place: with some number m of its members in each domain of some region there is room

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
 )
 
 // This file is about room that is made for a gang that waits: the gang has a reservation,
@@ -118,16 +119,48 @@ func (c *Checker) againstRooms(gangs map[gangKey]berth.ReservationReport) error 
 				r.victims[0], r.who, after.From, after.Until, r.from, r.until)
 		}
 	}
-	if err := c.exchanges(gangs); err != nil {
-		return err
-	}
-	c.opened = nil
 	for who := range c.rooms {
 		if r, some := gangs[who]; !some || !c.isRoom(who, &r) {
 			c.endRoom(who)
 		}
 	}
-	return nil
+	err := c.exchanges(gangs)
+	c.opened = nil
+	return err
+}
+
+// earmark charges those for whom room is being made, but for one, with the most that they may
+// come to hold of it, as nobody is started on the quota that is freed for them. It returns
+// what undoes that. What GPUs of a product they are to have no order tells: where it matters,
+// they count as having all kinds.
+func (c *Checker) earmark(but *replica) (undo func()) {
+	var list []planned
+	for who := range c.rooms {
+		rep := c.beneficiary(who)
+		if rep == nil || rep == but {
+			continue
+		}
+		asked := quota.Amounts{}
+		for g := range rep.job.spec.Groups {
+			group := &rep.job.spec.Groups[g]
+			n := int64(minimum(group))
+			asked[quota.CPU] += n * group.Claim.CPUMilli
+			asked[quota.Memory] += n * group.Claim.MemoryMiB
+			asked[quota.GPU] += n * c.largest(&group.Claim)
+		}
+		for _, n := range c.nodes {
+			if len(n.gpus) > 0 {
+				asked[quota.GPUOf(n.spec.GPUs[0].Product)] = asked[quota.GPU]
+			}
+		}
+		rep.job.queue.charge(asked, 1)
+		list = append(list, planned{rep.job.queue, asked})
+	}
+	return func() {
+		for _, p := range list {
+			p.queue.charge(p.asked, -1)
+		}
+	}
 }
 
 // strays: who was asked for a checkpoint before the pass, when nobody needed its place any

@@ -121,7 +121,9 @@ func newCore(tb testing.TB, free []int) *berth.Core {
 	for i := range gpus {
 		gpus[i] = berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
 	}
-	tell(tb, core, berth.QueueSet{Queue: quota.Queue{Name: "running"}})
+	// What runs is its queue's own, so that nobody who waits may take its place.
+	all := quota.Amounts{quota.GPU: int64(len(free)) * gpusPerNode * 1000}
+	tell(tb, core, berth.QueueSet{Queue: quota.Queue{Name: "running", Guarantee: all}})
 	for i := range free {
 		name := nodeName(i)
 		tell(tb, core, berth.NodeJoined{Node: berth.Node{
