@@ -26,6 +26,8 @@ func (c *Core) queueSet(e QueueSet) *Error {
 		return quotaError(err)
 	}
 	c.ensureQueue(i)
+	c.countLender(i)
+	c.touch(c.queues[i])
 	if c.ledger != nil && !c.restoring {
 		c.tickLedger()
 		c.ledger.Follow(c.quota, i) // its guarantee may have changed

@@ -112,10 +112,13 @@ type Core struct {
 	nextPreempt Time
 	// earmarked: what those are to have for whom room is being made is charged to them.
 	earmarked bool
-	// shares are the fair shares of GPUs; lent: some queue uses more than it is guaranteed.
-	shares  *quota.Shares
-	lent    bool
-	chooser preempt.Chooser
+	// shares are the fair shares of GPUs, as of the classes of demandVersion but for the queues
+	// that were touched since; over counts those that use more than they are guaranteed.
+	shares        *quota.Shares
+	touched       []*queue
+	over          int
+	demandVersion int
+	chooser       preempt.Chooser
 	// endings are the ends expected of what holds something.
 	endings *btree.BTreeG[ending]
 	// placing says that the pass in progress has woken what it wakes; opened has the
@@ -181,10 +184,11 @@ func New(config Config) (*Core, error) {
 		pools:        map[string]*pool{},
 		capacities:   map[quota.Resource]int64{},
 
-		toldNext:    -1,
-		nextReserve: never,
-		nextReshape: never,
-		nextPreempt: never,
+		toldNext:      -1,
+		demandVersion: -1,
+		nextReserve:   never,
+		nextReshape:   never,
+		nextPreempt:   never,
 	}
 	c.shares, err = quota.NewShares(c.quota, quota.GPU, 1000)
 	must(err)

@@ -65,7 +65,7 @@ func (c *Core) positions(j *job) map[*replica]int {
 	}
 	slices.SortFunc(own, compareEntries)
 	before := make([]int, len(own)) // others between it and the one before it
-	for _, b := range c.bucketsOf(j.queue) {
+	for _, b := range c.queues[j.queue].list {
 		for _, e := range b.entries.Items() {
 			if at, _ := slices.BinarySearchFunc(own, e, compareEntries); e.rep.job != j && at < len(own) {
 				before[at]++
@@ -76,24 +76,6 @@ func (c *Core) positions(j *job) map[*replica]int {
 	for i, sum := 0, 0; i < len(own); i++ {
 		sum += before[i] + 1
 		list[own[i].rep] = sum
-	}
-	return list
-}
-
-// bucketsOf lists the buckets of a queue, in no order that matters.
-func (c *Core) bucketsOf(i quota.Index) []*bucket {
-	list := slices.Clone(c.queues[i].ready.Items())
-	for _, s := range c.blocked {
-		for _, b := range s.buckets {
-			if b.queue.index == i {
-				list = append(list, b)
-			}
-		}
-	}
-	for _, b := range c.quotaBlocked {
-		if b.queue.index == i && b.shape.blockedAt < 0 { // else it is there already
-			list = append(list, b)
-		}
 	}
 	return list
 }

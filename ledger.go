@@ -76,6 +76,8 @@ func (c *Core) charge(rep *replica, h *gang.Hold, n *node, sign int64) {
 	} else {
 		must(c.quota.Discharge(rep.job.queue, charge))
 	}
+	c.touch(c.queues[rep.job.queue])
+	c.countLender(rep.job.queue)
 	if c.ledger == nil || c.restoring || charge.GPUMilli == 0 {
 		return
 	}

@@ -39,6 +39,7 @@ type bucket struct {
 	queue   *queue
 	shape   *shape
 	entries pq.Heap[*entry]
+	at      int // position in queue.list
 	slot    int // position in queue.ready, or -1
 	// quotaSlot is the position in Core.quotaBlocked, or -1.
 	quotaSlot int
@@ -50,10 +51,15 @@ type bucket struct {
 type queue struct {
 	index   quota.Index
 	buckets map[*shape]*bucket // looked up, never ranged over
+	list    []*bucket          // all of them, in no order that matters
 	ready   pq.Heap[*bucket]
 	waiting int // replicas with entries
 	// running has the replicas of the queue that run, those first that yield first.
 	running *btree.BTreeG[*replica]
+	// waitingMilli is what its entries wait for, of GPUs; over: it uses more than it is
+	// guaranteed; touched: it is in Core.touched.
+	waitingMilli  int64
+	over, touched bool
 }
 
 func (c *Core) ensureQueue(i quota.Index) {
@@ -128,10 +134,13 @@ func (c *Core) enqueue(e *entry, s *shape) {
 			lessEntry, func(e *entry, slot int) { e.slot = slot },
 		)}
 		q.buckets[s] = b
+		b.at = len(q.list)
+		q.list = append(q.list, b)
 		s.buckets = append(s.buckets, b)
 	}
 	e.bucket = b
 	b.entries.Push(e)
+	c.countDemand(b, 1)
 	c.demandWhole(e, 1)
 	if stated := e.rep.job.spec.ExpectedRuntime; stated > 0 {
 		b.shortest = min(b.shortest, stated)
@@ -186,6 +195,7 @@ func (c *Core) unawait(rep *replica) {
 func (c *Core) dequeue(e *entry) {
 	b := e.bucket
 	b.entries.Remove(e.slot)
+	c.countDemand(b, -1)
 	c.demandWhole(e, -1)
 	c.unfresh(e)
 	switch {
@@ -193,6 +203,7 @@ func (c *Core) dequeue(e *entry) {
 		c.unready(b)
 		c.quotaUnblock(b)
 		delete(b.queue.buckets, b.shape)
+		b.queue.leave(b)
 		i := slices.Index(b.shape.buckets, b)
 		b.shape.buckets = slices.Delete(b.shape.buckets, i, i+1)
 		if len(b.shape.buckets) == 0 && b.shape.blockedAt >= 0 {

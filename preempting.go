@@ -1,12 +1,10 @@
 package berth
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
-	"github.com/berth-sched/berth/quota"
 )
 
 // What waits and may take from others has room made for it, if there is a way. The pass
@@ -64,143 +62,13 @@ func (c *Core) preempt() {
 	}
 }
 
-// contested reports whether somebody may take from others, as far as it can be told without
-// looking for whom.
-func (c *Core) contested() bool {
-	return c.config.Policy.Preemption.Mode != PreemptNever && len(c.contenders()) > 0
-}
-
-// contenders lists the entries that may take from others, as far as it can be told
-// without looking for whom.
-func (c *Core) contenders() []*entry {
-	c.demands()
-	var list []*entry
-	add := func(b *bucket) {
-		for _, e := range c.bidders(b) {
-			if c.mayBid(e) {
-				list = append(list, e)
-			}
-		}
-	}
-	for _, s := range c.blocked {
-		for _, b := range s.buckets {
-			add(b)
-		}
-	}
-	for _, b := range c.quotaBlocked {
-		if b.shape.blockedAt < 0 { // else it was there
-			add(b)
-		}
-	}
-	return list
-}
-
-// bidders lists the first entries of a bucket for which no room is being made yet, if it
-// is time to look at the first of them: what holds for it holds for the others.
-func (c *Core) bidders(b *bucket) []*entry {
-	first := b.entries.Min()
-	if first.grows {
-		return nil
-	}
-	if first.rep.reserved == nil || first.rep.reserved.preemption == nil {
-		if !c.dueToBid(first) || !c.mayBid(first) {
-			return nil
-		}
-	}
-	list := slices.DeleteFunc(b.first(maxBids), func(e *entry) bool {
-		return e.rep.reserved != nil && e.rep.reserved.preemption != nil
-	})
-	if len(list) == 0 || !c.dueToBid(list[0]) {
-		return nil
-	}
-	return list
-}
-
-// dueToBid reports whether it is time to look for whom an entry may take from: something
-// has changed since it was looked at last, and that is not just now.
-func (c *Core) dueToBid(e *entry) bool {
-	switch {
-	case e.rep.bidTurn == c.stirs:
-		return false
-	case e.rep.bidAt > c.now:
-		c.nextPreempt = min(c.nextPreempt, e.rep.bidAt)
-		return false
-	}
-	return true
-}
-
-// mayBid reports whether an entry may take from somebody, as far as its queue tells: it is
-// within its fair share, or above something that runs there.
-func (c *Core) mayBid(e *entry) bool {
-	b := e.bucket
-	c.compile(b.shape)
-	q := b.queue
-	if c.config.Policy.Preemption.Mode == PreemptAndReclaim {
-		if least, some := q.running.Min(); some && mayPreempt(e.rep, least) {
-			return true
-		}
-	}
-	asked := b.shape.least.GPUMilli
-	if !c.lent {
-		return false
-	}
-	used := c.quota.Used(q.index, quota.GPU)
-	return asked > 0 && used+asked <= max(c.shares.Of(q.index), c.shares.Guaranteed(q.index))
-}
-
-// mayPreempt reports whether a replica may take the place of another of its queue.
-func mayPreempt(rep, victim *replica) bool {
-	x, y := &rep.job.spec, &victim.job.spec
-	return y.Class != LatencyCritical && cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority)) > 0
-}
-
-// compareYield orders what runs in one queue by who is to yield first: the lower class,
-// the lower priority, who came last.
-func compareYield(a, b *replica) int {
-	x, y := &a.job.spec, &b.job.spec
-	return cmp.Or(
-		cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority),
-		cmp.Compare(b.started, a.started), compareReplicas(b, a),
-	)
-}
-
-// demands tells the fair shares what each queue wants: what it uses and what waits. Then it
-// is known whether any of them uses more than it is guaranteed.
-func (c *Core) demands() {
-	waiting := make([]int64, len(c.queues))
-	add := func(b *bucket) {
-		c.compile(b.shape)
-		waiting[b.queue.index] += b.shape.charge.GPUMilli * int64(b.entries.Len())
-	}
-	for _, s := range c.blocked {
-		for _, b := range s.buckets {
-			add(b)
-		}
-	}
-	for _, b := range c.quotaBlocked {
-		if b.shape.blockedAt < 0 {
-			add(b)
-		}
-	}
-	for i, q := range c.queues {
-		if q != nil && c.quota.Leaf(q.index) {
-			for _, b := range q.ready.Items() {
-				add(b)
-			}
-			must(c.shares.SetDemand(q.index, min(c.quota.Used(q.index, quota.GPU)+waiting[i], quota.MaxAmount)))
-		}
-	}
-	c.lent = slices.ContainsFunc(c.queues, func(q *queue) bool {
-		return q != nil && q.running.Len() > 0 && c.quota.Used(q.index, quota.GPU) > c.shares.Guaranteed(q.index)
-	})
-}
-
 // bidAll looks for victims for the entries of a list, the queues in the order in which
 // they are served.
 func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 	r := c.newRota(list)
 	defer r.end()
 	var bids []*bid
+	behind := map[*bucket]bool{} // those behind the first one are in the rota
 	im.trials = maxTrials
 	for bid := 0; bid < maxBids && im.trials > 0; bid++ {
 		e := r.next()
@@ -208,6 +76,14 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 			return bids
 		}
 		b := c.bid(im, e)
+		if b != nil && !behind[e.bucket] {
+			behind[e.bucket] = true
+			for _, other := range e.bucket.first(maxBids) {
+				if other != e && !other.rep.roomIsMade() && c.dueToBid(other) {
+					r.add(other)
+				}
+			}
+		}
 		r.drop(e.rep.job.queue, func(other *entry) bool { return other == e || b == nil && other.bucket == e.bucket })
 		if b != nil && len(b.victims) > 0 {
 			bids = append(bids, b)

@@ -188,6 +188,9 @@ func (v *verifier) queue(q *queue) error {
 			continue
 		}
 		entries += b.entries.Len()
+		if b.at >= len(q.list) || q.list[b.at] != b {
+			return fmt.Errorf("a bucket is not where it says in the list")
+		}
 		for _, e := range b.entries.Items() {
 			waiting[e.rep] = true
 		}

@@ -179,24 +179,24 @@ func (t *trial) mayReclaim(victim *replica) bool {
 		if t.due == nil {
 			t.due = map[quota.Index]map[*replica]quota.Due{}
 		}
-		t.due[q] = c.dueOf(q)
+		t.due[q] = t.dueOf(q)
 	}
 	given := quota.Charge{GPUMilli: chargedOf(victim), Product: quota.NoProduct}
 	_, ok := c.shares.MayReclaimWhole(t.queue, t.asked, q, given, t.due[q][victim])
 	return ok
 }
 
-// dueOf tells by what the replicas that run are due to their queue, in the order in which
-// they started; see quota.Shares.MayReclaimWhole. Those that are not due are left out.
-func (c *Core) dueOf(q quota.Index) map[*replica]quota.Due {
+// dueOf tells by what the replicas that run are due to their queue, those first that cannot
+// be asked to yield and then those that yield last; see quota.Shares.MayReclaimWhole. What
+// is not due is left out.
+func (t *trial) dueOf(q quota.Index) map[*replica]quota.Due {
+	c := t.core
 	var list []*replica
-	c.queues[q].running.Ascend(func(rep *replica) bool {
+	c.queues[q].running.Descend(func(rep *replica) bool {
 		list = append(list, rep)
 		return true
 	})
-	slices.SortFunc(list, func(a, b *replica) int {
-		return cmp.Or(cmp.Compare(a.started, b.started), compareReplicas(a, b))
-	})
+	slices.SortStableFunc(list, func(a, b *replica) int { return compareBool(t.mayYield(a), t.mayYield(b)) })
 	due := map[*replica]quota.Due{}
 	guaranteed := c.shares.Guaranteed(q)
 	fair := max(guaranteed, c.shares.Of(q))

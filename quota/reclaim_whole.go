@@ -8,10 +8,10 @@ import "fmt"
 // as it runs. But nothing of it is due to its queue: a share is there for jobs that fit
 // in it. MayReclaimWhole says so.
 //
-// For this an embedder has to know of each job by what it is due to its queue: in the order
-// in which they started, those are due by share that fit in the fair share beside the ones
-// before them and, among these, those by guarantee that fit in the guaranteed share
-// alike. What is due
+// For this an embedder has to know of each job by what it is due to its queue. It puts the
+// jobs of a queue in the order in which they are to stay, the last to start behind its
+// equals: those are due by share that fit in the fair share beside the ones before them
+// and, among these, those by guarantee that fit in the guaranteed share alike. What is due
 // for a reason is never given for it: what the others of a queue use is always at least
 // what it uses over its share. Then no circle can come of it either. With P what those
 // use that are due by guarantee and Q what those use that are due at all, the pair to
@@ -22,7 +22,8 @@ import "fmt"
 // An exchange for a guarantee takes nothing that is due by one and lets in something that
 // is, so that the first sum rises; one for a fair share takes nothing that is due and lets
 // in something that is, so that the second rises, and the first does not fall. Who
-// starts comes last, so that it takes nothing of what is due from others.
+// starts in the place of others fits in its queue's share beside all that runs there, so
+// that it takes nothing of what is due from others.
 
 // A Due says by what a job is due to its queue.
 type Due uint8

@@ -1,17 +1,10 @@
 package cases
 
-import (
-	"slices"
-
-	"github.com/berth-sched/berth"
-)
+import "slices"
 
 // The rules that differences of KAI's scenarios come under. Each is told from the
 // scenario, what it expects and what the core did.
 const (
-	// ruleEvicts: the outcome needs that what runs is stopped or moved, and the core
-	// ordered nothing of the kind.
-	ruleEvicts = "evicts"
 	// ruleOutOfModel: the scenario asks for what the core has no word for.
 	ruleOutOfModel = "out of model"
 	// ruleUnsupported: it asks for what this version refuses.
@@ -22,23 +15,12 @@ const (
 	ruleSubgroups = "minSubGroup"
 	// ruleMinimum: an elastic job got more than it should before another got its minimum.
 	ruleMinimum = "minimum first"
-	// ruleNextJob: a queue that the job served brings over its quota came before one that
-	// stays within with its own.
-	ruleNextJob = "next job"
-	// ruleEqual: the queue that was served had the same part of its quota as the one that
-	// should have been.
-	ruleEqual = "equal shares"
 )
-
-// noRoom are the reasons of what waits for what others have.
-var noRoom = []berth.ReasonCode{
-	berth.ReasonGPUs, berth.ReasonShares, berth.ReasonInstances, berth.ReasonHost, berth.ReasonFragmented,
-}
 
 // rule finds the rule that a difference comes under, or "".
 func (c *kaiCase) rule(w *kaiWorld) string {
-	if c.needsEviction(w) {
-		return ruleEvicts
+	if rule := c.yieldRule(w); rule != "" {
+		return rule
 	}
 	if c.sameButPlaces(w) {
 		switch ours, theirs := c.broken(w.places()), c.broken(c.expectedPlaces()); {
@@ -55,39 +37,23 @@ func (c *kaiCase) rule(w *kaiWorld) string {
 		return c.Jobs[j].Subgroups.choosy() && c.expected(j).State == kaiPending
 	}):
 		return ruleSubgroups
-	case len(more) > 0 && len(fewer) > 0 && c.all(more, func(j int) bool { return c.expected(j).Running > 0 }):
+	case c.all(more, func(j int) bool { return c.expected(j).Running > 0 }) &&
+		c.all(fewer, func(j int) bool { return w.outcome(j).pods == 0 && c.ranAtStart(j) == 0 }):
 		return ruleMinimum
-	case len(more) == 1 && len(fewer) == 1:
-		return c.orderRule(w, more[0], fewer[0])
 	}
 	return ""
 }
 
-// orderRule compares the queue of a job that was served with that of one that should
-// have been in its stead.
-func (c *kaiCase) orderRule(w *kaiWorld, served, passed int) string {
-	a, b := c.queue(c.Jobs[served].Queue), c.queue(c.Jobs[passed].Queue)
-	if a == b || c.Queues[a].Quota < 0 || c.Queues[b].Quota < 0 {
-		return ""
-	}
-	usedA, usedB := c.usedAtStart(a), c.usedAtStart(b)
-	quotaA, quotaB := milli(c.Queues[a].Quota), milli(c.Queues[b].Quota)
-	wantA, wantB := milli(w.outcome(served).gpus), milli(c.expected(passed).GPUs)
-	switch {
-	case usedA+wantA > quotaA && usedB+wantB <= quotaB:
-		return ruleNextJob
-	case usedA*quotaB == usedB*quotaA:
-		return ruleEqual
-	}
-	return ""
-}
-
-// usedAtStart is what a queue's own jobs run on when the scenario starts.
+// usedAtStart is what the jobs of a queue, and of those below it, run on when the scenario
+// starts.
 func (c *kaiCase) usedAtStart(queue int) int64 {
 	used := int64(0)
 	for i := range c.Jobs {
+		if !slices.Contains(c.path(c.Jobs[i].Queue), queue) {
+			continue
+		}
 		for k := range c.Jobs[i].Tasks {
-			if t := &c.Jobs[i].Tasks[k]; t.running() && c.queue(c.Jobs[i].Queue) == queue {
+			if t := &c.Jobs[i].Tasks[k]; t.running() {
 				used += milli(t.GPUs)
 			}
 		}
@@ -95,37 +61,13 @@ func (c *kaiCase) usedAtStart(queue int) int64 {
 	return used
 }
 
-// needsEviction reports whether the outcome needs that something is stopped or moved,
-// while the core ordered nothing of the kind: it says so itself, or the core started
-// nothing and there is no room for what should run.
-func (c *kaiCase) needsEviction(w *kaiWorld) bool {
-	if len(w.stopped) > 0 {
-		return false
+// path lists a queue and those above it.
+func (c *kaiCase) path(queue string) []int {
+	var list []int
+	for ; queue != ""; queue = c.Queues[list[len(list)-1]].Parent {
+		list = append(list, c.queue(queue))
 	}
-	if loser, moved := c.evicted(); loser >= 0 || moved {
-		return true
-	}
-	more, fewer := c.apart(w)
-	if len(more) > 0 || len(fewer) == 0 || w.started() {
-		return false
-	}
-	return c.all(fewer, func(j int) bool {
-		reason := reasonOf(w.core, berth.JobID(c.Jobs[j].Name))
-		return reason != nil && slices.Contains(noRoom, reason.Code)
-	})
-}
-
-// started reports whether anything runs that did not when the scenario started.
-func (w *kaiWorld) started() bool {
-	return slices.ContainsFunc(w.c.Jobs, func(j kaiJob) bool {
-		out, before := w.outcome(w.c.job(j.Name)), 0
-		for k := range j.Tasks {
-			if j.Tasks[k].running() {
-				before++
-			}
-		}
-		return out.pods > before
-	})
+	return list
 }
 
 // apart lists the jobs of which more pods run than expected, and fewer.

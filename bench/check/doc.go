@@ -36,6 +36,17 @@
 // valid, touches nobody, keeps the geometry of the pool and comes before the Bind that
 // needs it. Prices are not asserted, nor which GPUs are kept for somebody: no order tells.
 //
+// Of queues it asserts, after every Bind and at every level, that limits and limits on
+// borrowing are kept on each resource, and that what queues do not lend stays free for them,
+// below limits and in the fleet; and that guarantees can be kept side by side. All sums are
+// made anew from what queues state and members hold. Whose turn it was it asserts as far as
+// it is certain for which gang a queue stands: where the paths of two queues part, nobody is
+// started for whom the one borrows while a gang waits that could start and that the other is
+// owed, with it and with all else that waits there; nor, if both are owed or both borrow,
+// while the other has the higher priority. How shares compare, and past use, are not
+// asserted. [Checker.AgainstLedger] compares a ledger with the time for which members held
+// GPUs, to the GPU-millisecond.
+//
 // The checker keeps the events and orders it is told of: do not change them
 // afterwards. It starts no goroutine and is for one goroutine at a time.
 package check

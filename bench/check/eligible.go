@@ -27,8 +27,9 @@ const (
 // itsTurn: no gang is started while another comes before it that could start. It is
 // asserted of gangs that were placed as the pass went through the queues: not of those
 // that may have had a reservation, stand on nodes that are, or were, set aside, or on
-// GPUs that change for those who wait; and only while it is known from a report what is
-// reserved. It is for small worlds: O(queues + replicas x nodes).
+// GPUs that change for those who wait; only while it is known from a report what is
+// reserved; and not while room is made for somebody, as what that takes of quota counts
+// as used. It is for small worlds: O(queues + replicas x nodes).
 func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
 	if len(c.nodes) > 64 || !c.passed || !c.inTurn(rep, &b) || c.overused() || len(c.rooms) > 0 {
 		return nil

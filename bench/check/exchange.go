@@ -25,9 +25,9 @@ import (
 //     victims are gone: gangs of one group with whole GPUs and no topology, in fleets of no
 //     more than 64 nodes that are not divided, where no other room is being made on those
 //     nodes and no limit speaks of products.
-//   - There, if it is the only room, nobody else is on the way out, and all victims are of the
-//     beneficiary's queue, or all of others and none is that exception, no victim could have
-//     been spared.
+//   - There, if it is the only room, nobody else is on the way out, and the paths to all
+//     victims part from the beneficiary's at one queue and none is that exception, no victim
+//     could have been spared. Elsewhere one may have to go so that others may be taken.
 //
 // Gangs that wait for what somebody gives up who is on the way out anyway are counted on by
 // the core, and no order tells: a queue of such gangs is not asserted to keep its guarantee.
@@ -189,15 +189,13 @@ func (w *world) judge(r *room) error {
 	}
 	whole := false
 	for _, victim := range lent {
-		if err := w.mayTake(rep, asked, victim); err != nil {
-			return err
-		}
-	}
-	for _, victim := range lent {
 		w.vanish(victim)
 	}
 	for _, victim := range lent {
-		exception, err := w.leaves(rep, asked, victim, lent)
+		if err := w.mayTake(rep, asked, victim); err != nil {
+			return err
+		}
+		exception, err := w.leaves(rep, victim, lent)
 		if err != nil {
 			return err
 		}
@@ -210,7 +208,7 @@ func (w *world) judge(r *room) error {
 		return broken(S7, "%d have to yield to %s, which would not fit on %v without them", len(r.victims), rep, w.gangs[r.who].Nodes)
 	}
 	w.saw("room is enough")
-	if w.rooms > 1 || w.left || whole || len(lent) > 0 && len(lent) < len(r.victims) {
+	if w.rooms > 1 || w.left || whole || !alike(rep, r.victims) {
 		return nil
 	}
 	return w.noneSpared(rep, r)
@@ -232,6 +230,15 @@ func (w *world) noneSpared(rep *replica, r *room) error {
 	}
 	w.saw("none of the victims could be spared")
 	return nil
+}
+
+// alike reports whether all victims stand at one distance from the beneficiary.
+func alike(rep *replica, victims []*replica) bool {
+	first, _ := parting(rep.job.queue, victims[0].job.queue)
+	return !slices.ContainsFunc(victims, func(v *replica) bool {
+		own, _ := parting(rep.job.queue, v.job.queue)
+		return len(own) != len(first)
+	})
 }
 
 // members counts what the victims of a room hold.
@@ -285,7 +292,7 @@ func (w *world) mayTake(rep *replica, asked int64, victim *replica) error {
 
 // leaves: every queue of a victim has its guarantee without the victims, but for what one
 // that was not its queue's own had of it.
-func (w *world) leaves(rep *replica, asked int64, victim *replica, lent []*replica) (exception bool, err error) {
+func (w *world) leaves(rep, victim *replica, lent []*replica) (exception bool, err error) {
 	_, others := parting(rep.job.queue, victim.job.queue)
 	for _, q := range others {
 		guarantee, stated := q.spec.Guarantee[quota.GPU]

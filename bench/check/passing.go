@@ -8,25 +8,34 @@ import (
 )
 
 // This file is about who need not stand back for a gang that has a reservation. Within a
-// queue it is who is of a higher class or, in the same class, of a higher priority. Between
-// queues it is who is owed its place, by the guarantees of its queues, where the gang would
+// queue it is who is of a higher class or, in the same class, of a higher priority, unless it
+// would borrow where the gang is owed its place. Between queues it is who is owed its place, by the guarantees of its queues, where the gang would
 // borrow; of two that are alike in that it is the higher class, unless room is made for the
 // gang: those who had to yield to it do not take their places again.
 
 // surelyPasses reports whether a replica certainly need not stand back. What queues are owed
-// changes in the course of a pass, so that it is certain within a queue alone.
+// changes in the course of a pass, so that it is certain within a queue alone, for one that
+// asks for no more than the other or where nothing is ever owed.
 func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
 	other := c.beneficiary(who)
-	return other != nil && rep.job.queue == other.job.queue && compareRank(rep, other) > 0
+	if other == nil || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
+		return false
+	}
+	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPU]
+	return !guaranteed || rep.job.least(c) <= other.job.least(c)
 }
 
 // mayPass reports whether a replica that is being placed need not stand back.
 func (c *Checker) mayPass(rep *replica, who gangKey) bool {
 	other := c.beneficiary(who)
-	if other == nil || rep.job.queue == other.job.queue {
-		return c.surelyPasses(rep, who)
+	if other == nil {
+		return false
 	}
-	if owed := c.owed(rep); owed != c.owed(other) {
+	owed, otherOwed := c.owed(rep), c.owed(other)
+	switch {
+	case rep.job.queue == other.job.queue:
+		return compareRank(rep, other) > 0 && (owed || !otherOwed)
+	case owed != otherOwed:
 		return owed
 	}
 	return c.rooms[who] == nil && rep.job.spec.Class > other.job.spec.Class
@@ -41,13 +50,9 @@ func compareRank(a, b *replica) int {
 // owed reports whether the queue of a gang, and all above it that state a guarantee, would
 // be inside it with the gang's minimum, besides what it holds by a Bind that is being taken.
 func (c *Checker) owed(rep *replica) bool {
-	leaf, asked := rep.job.queue, int64(0)
+	leaf, asked := rep.job.queue, rep.job.least(c)
 	if _, stated := leaf.spec.Guarantee[quota.GPU]; !stated {
 		return false
-	}
-	for g := range rep.job.spec.Groups {
-		group := &rep.job.spec.Groups[g]
-		asked += int64(minimum(group)) * c.largest(&group.Claim)
 	}
 	if rep.state == berth.Binding {
 		for _, m := range rep.in(binding) {
@@ -60,4 +65,14 @@ func (c *Checker) owed(rep *replica) bool {
 		}
 	}
 	return true
+}
+
+// least is what the minimum of a gang asks for at the most, in thousandths of GPUs.
+func (j *job) least(c *Checker) int64 {
+	sum := int64(0)
+	for g := range j.spec.Groups {
+		group := &j.spec.Groups[g]
+		sum += int64(minimum(group)) * c.largest(&group.Claim)
+	}
+	return sum
 }

@@ -78,8 +78,15 @@ func (c *Checker) Served() error {
 // runs it asks nothing. Nodes that are set aside in one of the given ways count as if
 // they were not.
 func (c *Checker) couldStart(rep *replica, ignored int) bool {
+	open := func(n *node) bool { return c.setAside(n, rep)&^ignored == 0 }
+	if !c.couldStartOn(rep, open) {
+		return false
+	}
+	if len(c.rooms) == 0 {
+		return true
+	}
 	defer c.earmark(rep)()
-	return c.couldStartOn(rep, func(n *node) bool { return c.setAside(n, rep)&^ignored == 0 })
+	return c.couldStartOn(rep, open)
 }
 
 // couldStartOn is couldStart on nodes that are open to the replica.

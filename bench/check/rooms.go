@@ -140,13 +140,11 @@ func (c *Checker) earmark(but *replica) (undo func()) {
 		if rep == nil || rep == but {
 			continue
 		}
-		asked := quota.Amounts{}
+		asked := quota.Amounts{quota.GPU: rep.job.least(c)}
 		for g := range rep.job.spec.Groups {
 			group := &rep.job.spec.Groups[g]
-			n := int64(minimum(group))
-			asked[quota.CPU] += n * group.Claim.CPUMilli
-			asked[quota.Memory] += n * group.Claim.MemoryMiB
-			asked[quota.GPU] += n * c.largest(&group.Claim)
+			asked[quota.CPU] += int64(minimum(group)) * group.Claim.CPUMilli
+			asked[quota.Memory] += int64(minimum(group)) * group.Claim.MemoryMiB
 		}
 		for _, n := range c.nodes {
 			if len(n.gpus) > 0 {

@@ -83,7 +83,7 @@ func (g *generator) geometry() []berth.Geometry {
 		if g.chance(30) {
 			continue
 		}
-		kind := one(g, berth.Fixed, berth.Adaptive, berth.Adaptive, berth.PerClaim)
+		kind := one(g, berth.Fixed, berth.Adaptive, berth.Adaptive, berth.Adaptive, berth.PerClaim)
 		entry := berth.Geometry{
 			Pool: pool, Kind: kind,
 			Cost: one(g, 0, 1, berth.Second, 20*berth.Second), Interval: one(g, 0, 1, 20*berth.Second, berth.Minute),
@@ -93,10 +93,12 @@ func (g *generator) geometry() []berth.Geometry {
 			h100 := func(slices uint8, gigabytes uint16) mig.ProfileName {
 				return mig.ProfileName{ComputeSlices: slices, MemoryGB: gigabytes}
 			}
-			entry.Layout = one(g, nil, nil,
+			entry.Layout = one(g, nil,
 				[]mig.ProfileName{h100(3, 40), h100(3, 40)},
 				[]mig.ProfileName{h100(1, 10), h100(2, 20), h100(3, 40)},
 				[]mig.ProfileName{h100(1, 6), h100(1, 6)},
+				[]mig.ProfileName{h100(1, 24), h100(1, 24)},
+				[]mig.ProfileName{h100(1, 10), h100(1, 10)},
 				[]mig.ProfileName{h100(7, 80), h100(7, 80)}) // of which there is none
 		}
 		list = append(list, entry)

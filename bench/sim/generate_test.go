@@ -64,8 +64,8 @@ func (g *generator) policy() berth.Policy {
 		PassBudget:      one(g, 0, 1, 3),
 
 		Locality:           one(g, berth.Strict, berth.Balanced, berth.Loose),
-		ReserveAfter:       one(g, 0, berth.Second, 20*berth.Second, 2*berth.Minute),
-		ReservedGangs:      one(g, 0, 1, 2, -1),
+		ReserveAfter:       one(g, 0, berth.Second, berth.Second, 20*berth.Second, 2*berth.Minute),
+		ReservedGangs:      one(g, 0, 0, 1, 2, 2, -1),
 		ReservationTimeout: one(g, 0, 0, berth.Minute, 5*berth.Minute),
 		AssumedRuntime:     one(g, 0, 5*berth.Minute, 20*berth.Minute),
 		BackfillBudget:     one(g, 0, 0, 1),
@@ -124,7 +124,7 @@ func (g *generator) workload() []sim.Arrival {
 	for range jobs {
 		g.submit()
 	}
-	if g.chance(15) { // everybody leaves
+	if g.chance(20) { // everybody leaves
 		for i := range g.jobs {
 			g.at(horizon, berth.JobCancelled{Job: g.jobs[i].ID})
 		}
@@ -307,7 +307,7 @@ func (g *generator) arrange(group *berth.Group) {
 	case 4:
 		if g.rails != "" {
 			group.Replicas, group.Min, t.RailAligned = one(g, 2, 4), 0, true
-			group.Claim = berth.Claim{GPUs: one(g, 2, 4)}
+			group.Claim = berth.Claim{GPUs: max(1, len(one(g, g.nodes...).GPUs)/one(g, 1, 2))}
 		}
 	}
 }

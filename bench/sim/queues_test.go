@@ -59,10 +59,11 @@ func (g *generator) family(q quota.Queue, below ...string) quota.Amounts {
 	return sum
 }
 
+func gpus(n int) quota.Amounts { return quota.Amounts{quota.GPU: int64(n) * 1000} }
+
 // queue draws what a queue states that is guaranteed up to so many GPUs. It may not go
 // with what those above and below it are guaranteed.
 func (g *generator) queue(name, parent string, most int) quota.Queue {
-	gpus := func(n int) quota.Amounts { return quota.Amounts{quota.GPU: int64(n) * 1000} }
 	return quota.Queue{
 		Name: name, Parent: parent, Limit: g.limit(), Weight: int64(g.IntN(4)), Priority: one(g, int32(0), 0, 0, -1, 1, 7),
 		Guarantee: one(g, nil, gpus(g.IntN(most+1)), gpus(most),
@@ -81,13 +82,13 @@ func (g *generator) otherwise(name string) quota.Queue {
 	case 0:
 		after = drawn
 	case 6:
-		after.Guarantee, after.Limit = nil, quota.Amounts{quota.GPU: int64(1000 * g.IntN(3))}
+		after.Guarantee, after.Limit = nil, gpus(g.IntN(3))
 	case 1:
 		after.Limit = drawn.Limit
 	case 2:
 		after.Guarantee = drawn.Guarantee
 	case 3:
-		after.LendingLimit = drawn.LendingLimit
+		after.LendingLimit = gpus(g.IntN(4))
 	case 4:
 		after.BorrowingLimit = drawn.BorrowingLimit
 	case 5:
@@ -98,7 +99,7 @@ func (g *generator) otherwise(name string) quota.Queue {
 
 func (g *generator) limit() quota.Amounts {
 	return one(g, nil, nil, nil, nil, nil, nil,
-		quota.Amounts{quota.GPU: int64(1000 * g.IntN(12))},
+		gpus(g.IntN(12)),
 		quota.Amounts{quota.GPUOf("H100"): int64(1000 * (1 + g.IntN(6))), quota.GPU: 20_000},
 		quota.Amounts{quota.CPU: 20_000, quota.Memory: 40_000})
 }

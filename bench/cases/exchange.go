@@ -1,0 +1,243 @@
+package cases
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth/quota"
+)
+
+// The rules that a difference in who is stopped comes under.
+const (
+	// ruleOverShare: with what the other scheduler takes, a queue of the workload that comes
+	// would have more than its fair share.
+	ruleOverShare = "over share"
+	// ruleBelowShare: a queue that the other takes from would be left with less than may be
+	// taken of it.
+	ruleBelowShare = "below share"
+	// ruleFairer: the queue that has least for its weight has more by the exchange.
+	ruleFairer = "fairer"
+	// ruleLent: the core takes back what was lent, the other what is the queue's own.
+	ruleLent = "lent"
+	// ruleLess: it stops less.
+	ruleLess = "less"
+	// ruleDue: what the other stops is the oldest that its queue has a right to.
+	ruleDue = "due"
+	// ruleDueByAge: and it is so by age alone, while something of a higher priority beside it
+	// is not.
+	ruleDueByAge = "due by age"
+)
+
+// An exchange weighs, for the rules, who might go so that one workload may come: with the
+// queues of a scenario and what they use of GPUs, or of what stands for them.
+type exchange struct {
+	tree   *quota.Tree
+	shares *quota.Shares
+	queues []quota.Queue
+	// running, the oldest first, and the one that comes.
+	running  []exchanged
+	incoming exchanged
+}
+
+// An exchanged workload may go or come in an exchange.
+type exchanged struct {
+	name, queue string
+	priority    int32
+	milli       int64
+	leaf        quota.Index
+}
+
+// newExchange makes an exchange before anybody goes, with all that wait, the one that comes
+// first; false: there is none to speak of.
+func newExchange(queues []quota.Queue, capacity int64, running, waiting []exchanged) (*exchange, bool) {
+	x := &exchange{tree: quota.NewTree(), queues: queues, running: running}
+	for i := range queues {
+		if _, err := x.tree.Set(queues[i]); err != nil {
+			return nil, false
+		}
+	}
+	var err error
+	if x.shares, err = quota.NewShares(x.tree, quota.GPU, 1000); err != nil {
+		return nil, false
+	}
+	enter := func(e *exchanged) bool {
+		e.leaf, _ = x.tree.Lookup(e.queue)
+		return x.shares.SetDemand(e.leaf, x.shares.Demand(e.leaf)+e.milli) == nil
+	}
+	for i := range x.running {
+		if e := &x.running[i]; !enter(e) || x.tree.Charge(e.leaf, e.charge()) != nil {
+			return nil, false
+		}
+	}
+	for i := range waiting {
+		if !enter(&waiting[i]) {
+			return nil, false
+		}
+	}
+	x.incoming = waiting[0]
+	return x, x.tree.SetCapacity(quota.GPU, max(capacity, x.tree.Used(quota.Root, quota.GPU))) == nil
+}
+
+func (e *exchanged) charge() quota.Charge {
+	return quota.Charge{GPUMilli: e.milli, Product: quota.NoProduct}
+}
+
+// pick finds workloads by their names.
+func (x *exchange) pick(names []string) []exchanged {
+	var list []exchanged
+	for _, e := range x.running {
+		if slices.Contains(names, e.name) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// own reports whether a workload is of the queue of the one that comes.
+func (x *exchange) own(e exchanged) bool { return e.leaf == x.incoming.leaf }
+
+// weigh says why those go whom the core stops, and not those whom another scheduler does, or
+// "".
+func (x *exchange) weigh(mine, their []exchanged) string {
+	if rule := x.forbidden(their); rule != "" {
+		return rule
+	}
+	switch {
+	case len(mine) == 0:
+	case x.lent(mine) && slices.ContainsFunc(their, x.own):
+		return ruleLent
+	case len(their) == 0:
+		if x.fairer(mine) {
+			return ruleFairer
+		}
+	case units(mine) < units(their) && highest(mine) <= highest(their):
+		return ruleLess
+	}
+	return ""
+}
+
+// forbidden says why the core does not stop what another scheduler stops, or "".
+func (x *exchange) forbidden(their []exchanged) string {
+	for i, e := range their {
+		if x.own(e) {
+			continue
+		}
+		for k := range their { // the others are gone already
+			if k != i {
+				must(x.tree.Discharge(their[k].leaf, their[k].charge()))
+			}
+		}
+		due, passed := x.due(e)
+		verdict, ok := x.shares.MayReclaimWhole(x.incoming.leaf, x.incoming.charge(), e.leaf, e.charge(), due)
+		for k := range their {
+			if k != i {
+				must(x.tree.Charge(their[k].leaf, their[k].charge()))
+			}
+		}
+		switch {
+		case ok:
+		case verdict.Reason == quota.ReclaimOverShare:
+			return ruleOverShare
+		case verdict.Reason == quota.ReclaimDue && passed:
+			return ruleDueByAge
+		case verdict.Reason == quota.ReclaimDue:
+			return ruleDue
+		case verdict.Reason == quota.ReclaimBelowShare || verdict.Reason == quota.ReclaimBelowGuarantee:
+			return ruleBelowShare
+		}
+	}
+	return ""
+}
+
+// due tells by what a workload is due to its queue, and whether one of a higher priority
+// is not, as it is younger.
+func (x *exchange) due(of exchanged) (due quota.Due, passed bool) {
+	guaranteed := x.shares.Guaranteed(of.leaf)
+	fair := max(guaranteed, x.shares.Of(of.leaf))
+	for _, e := range x.running {
+		now := quota.NotDue
+		switch {
+		case e.leaf != of.leaf:
+			continue
+		case e.milli > fair:
+			passed = passed || e.priority > of.priority
+			continue
+		case e.milli > guaranteed:
+			now = quota.DueByShare
+		default:
+			now = quota.DueByGuarantee
+			guaranteed -= e.milli
+		}
+		fair -= e.milli
+		if e.name == of.name {
+			due = now
+		}
+	}
+	return due, passed
+}
+
+// lent reports whether workloads are of queues that use more than they have, and the
+// one that comes is within what its own has.
+func (x *exchange) lent(list []exchanged) bool {
+	in := &x.incoming
+	return len(list) > 0 && x.tree.Used(in.leaf, quota.GPU)+in.milli <= x.tree.Guaranteed(in.leaf, quota.GPU) &&
+		!slices.ContainsFunc(list, func(e exchanged) bool {
+			return x.own(e) || x.tree.Used(e.leaf, quota.GPU) <= x.tree.Guaranteed(e.leaf, quota.GPU)
+		})
+}
+
+// fairer reports whether, with those gone and the other there, the siblings are served
+// more evenly: in what they have over their guarantee, for their weight, from the least up.
+func (x *exchange) fairer(gone []exchanged) bool {
+	before := x.overGuarantee()
+	for i := range gone {
+		if x.tree.Parent(gone[i].leaf) != x.tree.Parent(x.incoming.leaf) {
+			return false
+		}
+	}
+	for i := range gone {
+		must(x.tree.Discharge(gone[i].leaf, gone[i].charge()))
+	}
+	must(x.tree.Charge(x.incoming.leaf, x.incoming.charge()))
+	after := x.overGuarantee()
+	must(x.tree.Discharge(x.incoming.leaf, x.incoming.charge()))
+	for i := range gone {
+		must(x.tree.Charge(gone[i].leaf, gone[i].charge()))
+	}
+	return slices.Compare(before, after) < 0
+}
+
+// overGuarantee is what the siblings of the queue of the workload that comes have over
+// their guarantee for their weight, the least first.
+func (x *exchange) overGuarantee() []int64 {
+	var list []int64
+	for i := range x.queues {
+		q := &x.queues[i]
+		at, _ := x.tree.Lookup(q.Name)
+		if x.tree.Parent(at) == x.tree.Parent(x.incoming.leaf) {
+			over := max(0, x.tree.Used(at, quota.GPU)-q.Guarantee[quota.GPU])
+			list = append(list, over*weightUnit/max(q.Weight, 1))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func units(list []exchanged) int64 {
+	sum := int64(0)
+	for i := range list {
+		sum += list[i].milli
+	}
+	return sum
+}
+
+func highest(list []exchanged) int32 {
+	return slices.MaxFunc(list, func(a, b exchanged) int { return cmp.Compare(a.priority, b.priority) }).priority
+}
+
+// must is for what has been checked before.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

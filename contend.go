@@ -1,0 +1,169 @@
+package berth
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth/quota"
+)
+
+// Who of those that wait may take from others is told from what is kept of each queue, so
+// that a pass looks no further where nobody may.
+
+// touch notes that what a queue uses or waits for has changed.
+func (c *Core) touch(q *queue) {
+	if !q.touched {
+		q.touched = true
+		c.touched = append(c.touched, q)
+	}
+}
+
+// countDemand counts what entries of a bucket wait for, or wait for no longer.
+func (c *Core) countDemand(b *bucket, entries int64) {
+	c.compile(b.shape)
+	b.queue.waitingMilli += entries * b.shape.charge.GPUMilli
+	c.touch(b.queue)
+}
+
+// countLender keeps count of the queues that use more GPUs than they are guaranteed: as long
+// as there are none, nobody has anything to give back.
+func (c *Core) countLender(i quota.Index) {
+	q := c.queues[i]
+	if over := c.quota.Used(i, quota.GPU) > c.quota.Guaranteed(i, quota.GPU); over != q.over {
+		q.over = over
+		if over {
+			c.over++
+		} else {
+			c.over--
+		}
+	}
+}
+
+// demands tells the fair shares what each queue wants: what it uses and what waits. What is
+// asked for may be another charge when there are other nodes to have it on.
+func (c *Core) demands() {
+	if c.demandVersion != c.classes.version {
+		c.demandVersion = c.classes.version
+		for _, q := range c.queues {
+			if q == nil {
+				continue
+			}
+			q.waitingMilli = 0
+			for _, b := range q.list {
+				c.countDemand(b, int64(b.entries.Len()))
+			}
+		}
+	}
+	for _, q := range c.touched {
+		q.touched = false
+		if c.queues[q.index] == q && c.quota.Leaf(q.index) {
+			must(c.shares.SetDemand(q.index, min(c.quota.Used(q.index, quota.GPU)+q.waitingMilli, quota.MaxAmount)))
+		}
+	}
+	clear(c.touched)
+	c.touched = c.touched[:0]
+}
+
+// contested reports whether somebody may take from others, as far as it can be told without
+// looking for whom.
+func (c *Core) contested() bool {
+	return c.config.Policy.Preemption.Mode != PreemptNever && len(c.contenders()) > 0
+}
+
+// contenders lists the first entries of buckets that may take from others, as far as it can
+// be told without looking for whom, and if it is time to look. O(queues), and O(buckets)
+// of those queues that may.
+func (c *Core) contenders() []*entry {
+	c.demands()
+	var list []*entry
+	for _, q := range c.queues {
+		if q == nil || q.waiting == 0 {
+			continue
+		}
+		room := c.roomInShare(q)
+		least, some := q.running.Min()
+		some = some && c.config.Policy.Preemption.Mode == PreemptAndReclaim
+		if room <= 0 && !some {
+			continue
+		}
+		for _, b := range q.list {
+			e := b.bidder()
+			if b.slot >= 0 || e == nil || !c.dueToBid(e) {
+				continue
+			}
+			c.compile(b.shape)
+			if asked := b.shape.least.GPUMilli; asked > 0 && asked <= room || some && mayPreempt(e.rep, least) {
+				list = append(list, e)
+			}
+		}
+	}
+	return list
+}
+
+// roomInShare is what a queue may have beyond what it uses, at the cost of others, as far as
+// its own share tells; 0: nobody has anything to give back.
+func (c *Core) roomInShare(q *queue) int64 {
+	if c.over == 0 || c.over == 1 && q.over {
+		return 0
+	}
+	return max(c.shares.Of(q.index), c.shares.Guaranteed(q.index)) - c.quota.Used(q.index, quota.GPU)
+}
+
+// bidder is the first entry of a bucket for which no room is being made yet; nil: there is
+// none, or the bucket is of growth.
+func (b *bucket) bidder() *entry {
+	first := b.entries.Min()
+	switch {
+	case first.grows:
+		return nil
+	case !first.rep.roomIsMade():
+		return first
+	}
+	var bidder *entry
+	for _, e := range b.entries.Items() {
+		if !e.rep.roomIsMade() && (bidder == nil || compareEntries(e, bidder) < 0) {
+			bidder = e
+		}
+	}
+	return bidder
+}
+
+// roomIsMade reports whether room is being made for a replica.
+func (rep *replica) roomIsMade() bool { return rep.reserved != nil && rep.reserved.preemption != nil }
+
+// dueToBid reports whether it is time to look for whom an entry may take from: something
+// has changed since it was looked at last, and that is not just now.
+func (c *Core) dueToBid(e *entry) bool {
+	switch {
+	case e.rep.bidTurn == c.stirs:
+		return false
+	case e.rep.bidAt > c.now:
+		c.nextPreempt = min(c.nextPreempt, e.rep.bidAt)
+		return false
+	}
+	return true
+}
+
+// mayPreempt reports whether a replica may take the place of another of its queue.
+func mayPreempt(rep, victim *replica) bool {
+	x, y := &rep.job.spec, &victim.job.spec
+	return y.Class != LatencyCritical && cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority)) > 0
+}
+
+// compareYield orders what runs in one queue by who is to yield first: the lower class,
+// the lower priority, who came last.
+func compareYield(a, b *replica) int {
+	x, y := &a.job.spec, &b.job.spec
+	return cmp.Or(
+		cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority),
+		cmp.Compare(b.started, a.started), compareReplicas(b, a),
+	)
+}
+
+// leave takes a bucket out of the list of its queue.
+func (q *queue) leave(b *bucket) {
+	last := q.list[len(q.list)-1]
+	q.list[b.at] = last
+	last.at = b.at
+	q.list = slices.Delete(q.list, len(q.list)-1, len(q.list))
+}
