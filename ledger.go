@@ -82,6 +82,10 @@ func (c *Core) charge(rep *replica, h *gang.Hold, n *node, sign int64) {
 		return
 	}
 	must(c.ledger.Add(c.account(rep, n), sign*charge.GPUMilli, sign*charge.GPUMilli*rep.activeMilli/1000))
+	if c.earmarked { // until what is earmarked is not counted any more
+		c.unfollowed = append(c.unfollowed, rep.job.queue)
+		return
+	}
 	c.ledger.Follow(c.quota, rep.job.queue)
 }
 

@@ -363,7 +363,7 @@ func (c *Core) wakeLimited() {
 	for i := len(c.quotaBlocked) - 1; i >= 0; i-- {
 		b := c.quotaBlocked[i]
 		c.compile(b.shape)
-		if _, ok := c.quota.Fits(b.queue.index, b.shape.least); ok {
+		if c.affords(b.queue.index, b.shape.least) {
 			c.quotaUnblock(b)
 			if b.shape.blockedAt < 0 {
 				c.makeReady(b)

@@ -83,10 +83,10 @@ func (c *Core) try(e *entry, request *gang.Request) fit {
 // queue leave. Of a gang of several groups that is all or the minimum.
 func (c *Core) affordable(b *bucket) (*gang.Request, bool) {
 	s, q := b.shape, b.queue.index
-	if _, ok := c.quota.Fits(q, s.charge); ok {
+	if c.affords(q, s.charge) {
 		return &s.request, true
 	}
-	if _, ok := c.quota.Fits(q, s.least); !ok {
+	if !c.affords(q, s.least) {
 		return nil, false
 	}
 	unit := s.spec.Groups[0].unit()
@@ -100,7 +100,7 @@ func (c *Core) affordable(b *bucket) (*gang.Request, bool) {
 	}
 	for most-fewest > 1 { // fewest units are affordable, most are not
 		middle := fewest + (most-fewest)/2
-		if _, ok := c.quota.Fits(q, each.Times(int64(middle))); ok {
+		if c.affords(q, each.Times(int64(middle))) {
 			fewest = middle
 		} else {
 			most = middle
@@ -243,7 +243,7 @@ func (c *Core) bookPlacement(rep *replica, base int) (limited string, ok bool) {
 			flat++ // the search placed no more than are absent
 		}
 		n := c.nodes[members[i].Hold.Node]
-		if _, ok := c.quota.Fits(rep.job.queue, chargeOf(&members[i].Hold, n)); !ok {
+		if !c.affords(rep.job.queue, chargeOf(&members[i].Hold, n)) {
 			c.unplace(rep, members[i:])
 			return c.classes.list[n.class].key.product, false
 		}

@@ -228,8 +228,7 @@ func (c *Core) grew() {
 
 func (c *Core) withinQuota(b *bucket) bool {
 	c.compile(b.shape)
-	_, ok := c.quota.Fits(b.queue.index, b.shape.least)
-	return ok
+	return c.affords(b.queue.index, b.shape.least)
 }
 
 // reservedGangs counts the gangs with a reservation: those of several nodes, and those

@@ -12,7 +12,7 @@ import (
 // queue is active in the quota tree; end leaves no trace.
 type rota struct {
 	core    *Core
-	waiting map[quota.Index][]*entry // in the order of service
+	waiting map[quota.Index][]*entry // the first in the order of service comes first
 	charged []*entry
 }
 
@@ -25,20 +25,25 @@ func (c *Core) newRota(list []*entry) *rota {
 	}
 	for _, e := range list {
 		if q := e.rep.job.queue; !c.quota.Active(q) {
-			slices.SortFunc(r.waiting[q], compareEntries)
 			r.tell(q)
 		}
 	}
 	return r
 }
 
-// tell has a queue stand where its first entry puts it.
+// tell finds the first entry of a queue, and has the queue stand where that puts it.
 func (r *rota) tell(q quota.Index) {
-	if list := r.waiting[q]; len(list) > 0 {
-		must(r.core.quota.SetNext(q, list[0].bucket.shape.least))
-	} else {
+	list := r.waiting[q]
+	if len(list) == 0 {
 		r.core.quota.Deactivate(q)
+		return
 	}
+	for i, e := range list {
+		if compareEntries(e, list[0]) < 0 {
+			list[0], list[i] = e, list[0]
+		}
+	}
+	must(r.core.quota.SetNext(q, list[0].bucket.shape.least))
 }
 
 // next is the entry whose turn it is; nil: there is none left.
@@ -53,8 +58,7 @@ func (r *rota) next() *entry {
 // add has one more entry of a queue wait for its turn.
 func (r *rota) add(e *entry) {
 	q := e.rep.job.queue
-	at, _ := slices.BinarySearchFunc(r.waiting[q], e, compareEntries)
-	r.waiting[q] = slices.Insert(r.waiting[q], at, e)
+	r.waiting[q] = append(r.waiting[q], e)
 	r.tell(q)
 }
 

@@ -84,41 +84,31 @@ func (t *trial) gatherOwn() {
 // that all of them together may be taken.
 func (t *trial) gatherLent() {
 	c := t.core
-	leaves := c.shares.Victims(nil, t.queue, t.asked)
-	source := map[quota.Index]int{}
-	for i, v := range leaves {
-		source[v.Leaf] = i
-	}
-	slices.SortStableFunc(leaves, func(a, b quota.Victim) int {
-		return cmp.Compare(c.relation(t.queue, b.Leaf), c.relation(t.queue, a.Leaf))
-	})
 	first := len(t.reps)
-	for _, v := range leaves {
-		c.queues[v.Leaf].running.Ascend(func(victim *replica) bool {
-			if len(t.reps) == maxVictims {
-				return false
+	source := map[quota.Index]int{}
+	for parting := c.quota.Parent(t.queue); parting != quota.None; parting = c.quota.Parent(parting) {
+		// What nearer relations give may be what lets it ask those who are farther off.
+		for i, v := range c.shares.Victims(nil, t.queue, t.asked) {
+			if _, asked := source[v.Leaf]; !asked && c.quota.Below(v.Leaf, parting) {
+				source[v.Leaf] = 1 + i
+				t.gatherFrom(v.Leaf, 1+i)
 			}
-			if t.mayYield(victim) && t.mayReclaim(victim) {
-				t.add(victim, 1+source[v.Leaf])
-				c.discharge(victim)
-			}
-			return true
-		})
+		}
 	}
 	for _, victim := range t.reps[first:] {
 		c.recharge(victim)
 	}
 }
 
-// relation is the number of queues, the root included, that two have above them both.
-func (c *Core) relation(i, j quota.Index) int {
-	n := 0
-	for at := i; at != quota.None; at = c.quota.Parent(at) {
-		if c.quota.Below(j, at) {
-			n++
+// gatherFrom lists those of one queue, and discharges them.
+func (t *trial) gatherFrom(q quota.Index, source int) {
+	t.core.queues[q].running.Ascend(func(victim *replica) bool {
+		if t.mayYield(victim) && t.mayReclaim(victim) {
+			t.add(victim, source)
+			t.core.discharge(victim)
 		}
-	}
-	return n
+		return len(t.reps) < maxVictims
+	})
 }
 
 // mayYield reports whether a replica can be asked to yield now.
@@ -231,7 +221,7 @@ func (t *trial) fits(chosen []int) bool {
 func (t *trial) find() bool {
 	c := t.core
 	for without := *t.request; c.find(&without); {
-		limited, ok := c.affords(t.queue, c.placement.Members)
+		limited, ok := c.affordsMembers(t.queue, c.placement.Members)
 		if ok {
 			return true
 		}
@@ -245,9 +235,9 @@ func (t *trial) find() bool {
 	return false
 }
 
-// affords reports whether the limits on a queue let it have members where they are, or
+// affordsMembers reports whether the limits on a queue let it have members where they are, or
 // else the product that is in the way.
-func (c *Core) affords(q quota.Index, members []gang.Member) (limited string, ok bool) {
+func (c *Core) affordsMembers(q quota.Index, members []gang.Member) (limited string, ok bool) {
 	charged := 0
 	for ok = true; charged < len(members); charged++ {
 		h := &members[charged].Hold

@@ -70,14 +70,13 @@ func (c *Core) passes(rep *replica, w *window) bool {
 // they are alike in that, of a higher class: priorities say nothing there.
 func (c *Core) outranks(a, b *replica) bool {
 	x, y := &a.job.spec, &b.job.spec
-	owed, other := c.owed(a), c.owed(b)
 	switch {
 	case x.Queue == y.Queue:
-		return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority)) > 0 && (owed || !other)
-	case owed != other:
-		return owed
+		return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority)) > 0 && (c.owed(a) || !c.owed(b))
+	case c.owed(a):
+		return x.Class > y.Class || !c.owed(b)
 	}
-	return x.Class > y.Class
+	return x.Class > y.Class && !c.owed(b)
 }
 
 // owed reports whether a replica that waits would be within the guarantees of its queue.

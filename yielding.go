@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -181,6 +182,34 @@ func (c *Core) earmark(on bool) {
 		}
 	}
 	c.earmarked = on
+	if !on {
+		for _, q := range c.unfollowed {
+			c.ledger.Follow(c.quota, q)
+		}
+		c.unfollowed = c.unfollowed[:0]
+	}
+}
+
+// affords reports whether a queue may be charged, with what is earmarked for others and
+// without: an earmark may be borne by what the queue keeps for itself, which it goes on
+// to keep until it uses it.
+func (c *Core) affords(q quota.Index, charge quota.Charge) bool {
+	_, ok := c.quota.Fits(q, charge)
+	if !ok || !c.earmarked || !slices.ContainsFunc(c.windows, func(w *window) bool { return w.preemption != nil && !w.unmarked }) {
+		return ok
+	}
+	for _, w := range c.windows {
+		if w.preemption != nil && !w.unmarked {
+			c.earmarkFor(w, false)
+		}
+	}
+	_, ok = c.quota.Fits(q, charge)
+	for _, w := range c.windows {
+		if w.preemption != nil && !w.unmarked {
+			c.earmarkFor(w, true)
+		}
+	}
+	return ok
 }
 
 func (c *Core) earmarkFor(w *window, on bool) {

@@ -23,6 +23,8 @@ const (
 	ruleLess = "less"
 	// ruleDue: what the other stops is the oldest that its queue has a right to.
 	ruleDue = "due"
+	// ruleTogether: somebody whom the other stops may be asked only after another has gone.
+	ruleTogether = "together"
 	// ruleDueByAge: and it is so by age alone, while something of a higher priority beside it
 	// is not.
 	ruleDueByAge = "due by age"
@@ -118,22 +120,22 @@ func (x *exchange) weigh(mine, their []exchanged) string {
 
 // forbidden says why the core does not stop what another scheduler stops, or "".
 func (x *exchange) forbidden(their []exchanged) string {
+	alone := false
 	for i, e := range their {
 		if x.own(e) {
 			continue
 		}
-		for k := range their { // the others are gone already
-			if k != i {
-				must(x.tree.Discharge(their[k].leaf, their[k].charge()))
-			}
-		}
 		due, passed := x.due(e)
-		verdict, ok := x.shares.MayReclaimWhole(x.incoming.leaf, x.incoming.charge(), e.leaf, e.charge(), due)
-		for k := range their {
-			if k != i {
-				must(x.tree.Charge(their[k].leaf, their[k].charge()))
-			}
+		asked := func() (quota.ReclaimVerdict, bool) {
+			return x.shares.MayReclaimWhole(x.incoming.leaf, x.incoming.charge(), e.leaf, e.charge(), due)
 		}
+		if verdict, ok := asked(); !ok && verdict.Reason == quota.ReclaimOverShare {
+			alone = true
+		}
+		others := slices.Delete(slices.Clone(their), i, i+1)
+		x.leave(others)
+		verdict, ok := asked()
+		x.restore(others)
 		switch {
 		case ok:
 		case verdict.Reason == quota.ReclaimOverShare:
@@ -146,7 +148,23 @@ func (x *exchange) forbidden(their []exchanged) string {
 			return ruleBelowShare
 		}
 	}
+	if alone {
+		return ruleTogether
+	}
 	return ""
+}
+
+// leave takes what workloads use off the books, and restore puts it there again.
+func (x *exchange) leave(list []exchanged) {
+	for i := range list {
+		must(x.tree.Discharge(list[i].leaf, list[i].charge()))
+	}
+}
+
+func (x *exchange) restore(list []exchanged) {
+	for i := range list {
+		must(x.tree.Charge(list[i].leaf, list[i].charge()))
+	}
 }
 
 // due tells by what a workload is due to its queue, and whether one of a higher priority
@@ -195,15 +213,12 @@ func (x *exchange) fairer(gone []exchanged) bool {
 			return false
 		}
 	}
-	for i := range gone {
-		must(x.tree.Discharge(gone[i].leaf, gone[i].charge()))
-	}
-	must(x.tree.Charge(x.incoming.leaf, x.incoming.charge()))
+	comes := []exchanged{x.incoming}
+	x.leave(gone)
+	x.restore(comes)
 	after := x.overGuarantee()
-	must(x.tree.Discharge(x.incoming.leaf, x.incoming.charge()))
-	for i := range gone {
-		must(x.tree.Charge(gone[i].leaf, gone[i].charge()))
-	}
+	x.leave(comes)
+	x.restore(gone)
 	return slices.Compare(before, after) < 0
 }
 

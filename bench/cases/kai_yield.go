@@ -41,7 +41,7 @@ func (c *kaiCase) yieldRule(w *kaiWorld) string {
 		return ruleFirm
 	case c.all(more, ran) && w.amongSiblings(fewer, more):
 		return ruleSibling
-	case len(fewer) == 0 && c.all(more, func(j int) bool { return w.outcome(j).pods <= c.ranAtStart(j) }):
+	case len(fewer) == 0 && len(w.stopped) > 0 && c.all(more, func(j int) bool { return w.outcome(j).pods <= c.ranAtStart(j) }):
 		return ruleFewer
 	}
 	return w.exchangeRule(more, fewer)
@@ -152,13 +152,17 @@ func (c *kaiCase) moves(job int) bool {
 // grown into it, which KAI makes by moving what runs: as far as is known of what it did,
 // or as nobody who runs loses anything.
 func (c *kaiCase) needsMoves(w *kaiWorld, more, fewer []int) bool {
-	moved, lost := false, false
+	moved, lost, room := false, false, c.fleetMilli()
 	for i := range c.Expect {
 		j := c.job(c.Expect[i].Job)
 		moved = moved || c.moves(j)
 		lost = lost || c.Expect[i].Running < c.ranAtStart(j)
+		room -= milli(c.Expect[i].GPUs)
 	}
-	if len(fewer) == 0 {
+	switch {
+	case room < 0: // nor would moving anything help
+		return false
+	case len(fewer) == 0:
 		return moved && len(more) == 0 && !w.started()
 	}
 	return (moved || !lost) && !slices.ContainsFunc(more, func(j int) bool { return c.ranAtStart(j) == 0 }) &&

@@ -29,7 +29,7 @@ func (z *zoo) queue(name, parent string, change ...func(*quota.Queue)) {
 func gpus(n int64) quota.Amounts { return quota.Amounts{quota.GPU: 1000 * n} }
 
 func promised(n int64) func(*quota.Queue) { return func(q *quota.Queue) { q.Guarantee = gpus(n) } }
-func lends(n int64) func(*quota.Queue) { return func(q *quota.Queue) { q.LendingLimit = gpus(n) } }
+func lends(n int64) func(*quota.Queue)    { return func(q *quota.Queue) { q.LendingLimit = gpus(n) } }
 
 func borrows(n int64) func(*quota.Queue) { return func(q *quota.Queue) { q.BorrowingLimit = gpus(n) } }
 func limited(n int64) func(*quota.Queue) { return func(q *quota.Queue) { q.Limit = gpus(n) } }

@@ -88,41 +88,56 @@ func (rep *replica) placed(g int) int {
 	return n
 }
 
-// surelyOwn reports whether a victim is certainly one that its queue runs under its guarantee:
-// of what the queue ran before, the first ones, each as far as it fits in there as a whole.
-// Where the share of the guarantee is not known it is not certain.
-func (w *world) surelyOwn(victim *replica) bool {
+// surelyDue reports whether a victim is certainly one that is due to its queue by guarantee:
+// of what the queue runs without those who were on the way out before, first those that
+// cannot be asked to yield and then those that yield last, each as far as it fits as a whole
+// into what is guaranteed. Where the share of the guarantee is not known it is not certain.
+func (w *world) surelyDue(victim *replica, before []ghost) bool {
 	if w.fair == nil {
 		return false
 	}
 	leaf := victim.job.queue
 	var list []*replica
-	held := map[*replica]int64{}
 	for _, j := range w.jobs {
 		for _, rep := range j.replicas {
-			milli := w.held(rep)
-			for _, m := range rep.members {
-				if m.node != nil {
-					milli += w.cost(m)[quota.GPU]
-				}
-			}
-			leaving := rep.state == berth.Releasing && !slices.ContainsFunc(w.opened, func(r *room) bool { return rep.room == r })
-			if j.queue == leaf && milli > 0 && !leaving && (rep.state == berth.Running || rep.state == berth.Releasing) {
-				list, held[rep] = append(list, rep), milli
+			leaves := slices.ContainsFunc(before, func(g ghost) bool { return g.m.rep == rep })
+			if j.queue == leaf && !leaves && (rep.state == berth.Running || slices.ContainsFunc(w.gone, func(g ghost) bool { return g.m.rep == rep })) {
+				list = append(list, rep)
 			}
 		}
 	}
 	slices.SortFunc(list, func(a, b *replica) int {
-		return cmp.Or(cmp.Compare(a.started, b.started), cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.number, b.number))
+		return cmp.Or(compareBool(w.mayYield(a), w.mayYield(b)), compareRank(b, a), cmp.Compare(a.started, b.started),
+			cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.number, b.number))
 	})
 	left := w.fair.Guaranteed(w.index(leaf))
 	for _, rep := range list {
-		if held[rep] <= left {
-			left -= held[rep]
-			if rep == victim {
-				return true
-			}
+		milli := w.held(rep)
+		if rep == victim {
+			return milli <= left
+		}
+		if milli <= left {
+			left -= milli
 		}
 	}
 	return false
+}
+
+// mayYield reports whether a replica could be asked to yield, or was in this pass.
+func (w *world) mayYield(rep *replica) bool {
+	if slices.Contains(w.opened, rep.room) {
+		return true
+	}
+	return rep.state == berth.Running && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep)
+}
+
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }

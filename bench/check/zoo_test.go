@@ -24,10 +24,14 @@ type zoo struct {
 	next berth.ActionID
 	// queues that were told beyond the first.
 	queues map[string]quota.Queue
+	// used are the queues of singles that run, and places where they do.
+	used   []berth.QueueID
+	places map[berth.JobID]berth.MemberPlacement
 }
 
 func newZoo(t *testing.T) *zoo {
-	z := &zoo{t: t, c: check.New(berth.Config{Levels: []string{"leaf"}, Fabric: berth.Fabric{RailLevel: "leaf"}, Ledger: true}), next: 1, queues: map[string]quota.Queue{}}
+	z := &zoo{t: t, c: check.New(berth.Config{Levels: []string{"leaf"}, Fabric: berth.Fabric{RailLevel: "leaf"}, Ledger: true}), next: 1}
+	z.queues, z.places = map[string]quota.Queue{}, map[berth.JobID]berth.MemberPlacement{}
 	for i, leaf := range []string{"x", "x", "y"} {
 		gpu := berth.GPU{Product: "H100", MemoryMiB: 1000}
 		z.tell(berth.NodeJoined{Node: berth.Node{
@@ -494,7 +498,7 @@ func refusal(event string, kind error) error {
 // TestZoo: the checker catches every animal, and says which promise it breaks.
 func TestZoo(t *testing.T) {
 	caught := map[check.Promise]bool{}
-	for _, a := range slices.Concat(animals, fenced, lending) {
+	for _, a := range slices.Concat(animals, fenced, lending, yields) {
 		t.Run(string(a.promise)+" "+a.name, func(t *testing.T) {
 			var v *check.Violation
 			require.ErrorAs(t, a.do(newZoo(t)), &v)
@@ -503,7 +507,7 @@ func TestZoo(t *testing.T) {
 		caught[a.promise] = true
 	}
 	for _, p := range []check.Promise{
-		check.S1, check.S2, check.S3, check.S6, check.S8, check.S9, check.L1, check.R2, check.R5,
+		check.S1, check.S2, check.S3, check.S4, check.S6, check.S7, check.S8, check.S9, check.L1, check.R2, check.R5,
 		check.Orders, check.Deadlines, check.Causes, check.Incarnations, check.Claims, check.Selectors,
 		check.Limits, check.Eligibility, check.Ledger, check.Reservations, check.Backoffs, check.Timeouts, check.Facts, check.Clock,
 	} {

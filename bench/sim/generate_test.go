@@ -30,8 +30,8 @@ type generator struct {
 	told map[string]quota.Queue
 	// plain worlds have little in the way but quota.
 	plain bool
-	jobs []berth.Job
-	list   []sim.Arrival
+	jobs  []berth.Job
+	list  []sim.Arrival
 }
 
 func newGenerator(seed uint64) *generator {
