@@ -1,7 +1,6 @@
 package berth
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 

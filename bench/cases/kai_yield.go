@@ -165,7 +165,7 @@ func (c *kaiCase) needsMoves(w *kaiWorld, more, fewer []int) bool {
 	case len(fewer) == 0:
 		return moved && len(more) == 0 && !w.started()
 	}
-	return (moved || !lost) && !slices.ContainsFunc(more, func(j int) bool { return c.ranAtStart(j) == 0 }) &&
+	return (moved || !lost && !c.divided()) && !slices.ContainsFunc(more, func(j int) bool { return c.ranAtStart(j) == 0 }) &&
 		c.all(fewer, func(j int) bool {
 			if ran := c.ranAtStart(j); ran > 0 {
 				return c.moves(j) || w.outcome(j).pods >= ran
@@ -173,6 +173,13 @@ func (c *kaiCase) needsMoves(w *kaiWorld, more, fewer []int) bool {
 			reason := reasonOf(w.core, berth.JobID(c.Jobs[j].Name))
 			return reason != nil && slices.Contains(noRoom, reason.Code)
 		})
+}
+
+// divided reports whether anything asks for instances, which are not counted as GPUs.
+func (c *kaiCase) divided() bool {
+	return slices.ContainsFunc(c.Jobs, func(j kaiJob) bool {
+		return slices.ContainsFunc(j.Tasks, func(t kaiTask) bool { return len(t.MIG) > 0 })
+	})
 }
 
 // started reports whether anything runs that did not when the scenario started.

@@ -16,7 +16,7 @@ import (
 //
 //   - What is given back by another queue leaves every queue on the way down to it, from
 //     where it parts from the beneficiary's, what it states as its guarantee. One victim may
-//     be the exception: a job that was not its queue's own, with which the queue had more.
+//     be the exception: one that was not due to its queue, with which the queue had more.
 //   - No queue on the way down to the beneficiary has, with it, both more than it states as
 //     its guarantee and more than its fair share. Fair shares are those that quota.Shares
 //     makes of the checker's own capacity, use and demand, and are not looked at where the
@@ -195,7 +195,7 @@ func (w *world) judge(r *room) error {
 		if err := w.mayTake(rep, asked, victim); err != nil {
 			return err
 		}
-		exception, err := w.leaves(rep, victim, lent)
+		exception, err := w.leaves(rep, victim, lent, w.gone[:gone])
 		if err != nil {
 			return err
 		}
@@ -291,8 +291,8 @@ func (w *world) mayTake(rep *replica, asked int64, victim *replica) error {
 }
 
 // leaves: every queue of a victim has its guarantee without the victims, but for what one
-// that was not its queue's own had of it.
-func (w *world) leaves(rep, victim *replica, lent []*replica) (exception bool, err error) {
+// that was not due to its queue had of it. Before that some were gone.
+func (w *world) leaves(rep, victim *replica, lent []*replica, before []ghost) (exception bool, err error) {
 	_, others := parting(rep.job.queue, victim.job.queue)
 	for _, q := range others {
 		guarantee, stated := q.spec.Guarantee[quota.GPU]
@@ -302,7 +302,7 @@ func (w *world) leaves(rep, victim *replica, lent []*replica) (exception bool, e
 		}
 		exception = true
 		if !slices.ContainsFunc(lent, func(v *replica) bool {
-			return v.job.queue.below(berth.QueueID(q.spec.Name)) && left+w.held(v) > guarantee && !w.surelyOwn(v)
+			return v.job.queue.below(berth.QueueID(q.spec.Name)) && left+w.held(v) > guarantee && !w.surelyDue(v, before)
 		}) {
 			return true, broken(S4, "%s has to yield to %s, and leaves queue %s with %d of %d guaranteed", victim, rep, q.spec.Name, left, guarantee)
 		}
@@ -315,9 +315,14 @@ func (w *world) leaves(rep, victim *replica, lent []*replica) (exception bool, e
 	return exception, nil
 }
 
-// held is what a replica that is imagined gone holds of GPUs.
+// held is what a replica holds of GPUs, or held before it was imagined gone.
 func (w *world) held(rep *replica) int64 {
 	sum := int64(0)
+	for _, m := range rep.members {
+		if m.node != nil {
+			sum += w.cost(m)[quota.GPU]
+		}
+	}
 	for _, g := range w.gone {
 		if g.m.rep == rep {
 			g.m.node = g.n

@@ -193,8 +193,8 @@ func (c *Checker) mustYield(rep *replica, h berth.Order) error {
 		return broken(Causes, "order %d has %s of queue %s yield to %s of queue %s because of %q",
 			h.ID, rep, rep.job.queue.spec.Name, beneficiary, beneficiary.job.queue.spec.Name, h.Cause.Code)
 	}
-	if least := max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime); c.now < rep.started.Add(least) {
-		return broken(S6, "order %d has %s yield, which runs since %d and for at least %s", h.ID, rep, rep.started, least)
+	if c.tooYoung(rep) {
+		return broken(S6, "order %d has %s yield, which runs since %d, shorter than it may", h.ID, rep, rep.started)
 	}
 	if below := compareRank(rep, beneficiary) < 0 && rep.job.spec.Class != berth.LatencyCritical; h.Cause.Code == berth.CausePreempted && !below {
 		return broken(S6, "order %d has %s (%s, priority %d) yield to %s (%s, priority %d) of its queue", h.ID,
@@ -206,4 +206,9 @@ func (c *Checker) mustYield(rep *replica, h berth.Order) error {
 	rep.room = c.begun(who)
 	rep.room.victims = append(rep.room.victims, rep)
 	return nil
+}
+
+// tooYoung reports whether a replica has not run for as long as it may at least.
+func (c *Checker) tooYoung(rep *replica) bool {
+	return c.now < rep.started.Add(max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime))
 }

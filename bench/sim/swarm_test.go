@@ -95,6 +95,16 @@ var mattersCases = []string{
 	"geometry changed to fixed", "geometry changed to adaptive", "geometry changed to per-claim",
 	"at rest in the pool's layout", "an instance observed",
 	"explained instances", "explained geometry", "drained",
+
+	"preempted", "reclaimed", "a replica of a service has to yield", "checkpoint requested", "stopped without a checkpoint",
+	"release because preempted", "release because reclaimed", "started where room was made",
+	"request done", "request failed", "request expired", "request withdrawn", "request answered in vain",
+	"stale report of a request that was withdrawn", "finished while asked", "cancelled while asked", "scaled down while asked",
+	"memberFailed while asked", "nodeLost while asked", "gpuFailed while asked", "room made for one that was cancelled",
+	"restored with a request for a checkpoint", "restored with a request that nobody needs",
+	"restored with a victim being stopped", "restored with a victim being stopped in vain",
+	"what is taken back leaves the guarantees", "what is taken back is for a queue within its share",
+	"room is enough", "none of the victims could be spared",
 }
 
 func number(name string, otherwise uint64) uint64 {
