@@ -94,9 +94,9 @@ type Policy struct {
 	// before it may get a reservation; default 5 minutes.
 	ReserveAfter Duration `json:"reserveAfter,omitempty"`
 	// ReservedGangs is how many gangs of several nodes may have a reservation at a time,
-	// and how many that fit on one: the first by class, priority and age. Only what is
-	// of a higher class or, in the same queue, of a higher priority delays those; all
-	// others are backfilled around them. Default 4; -1: none.
+	// and how many that fit on one: the first in the order in which queues are served.
+	// Only what ranks above them delays those; all others are backfilled around them.
+	// Default 4; -1: none.
 	ReservedGangs int `json:"reservedGangs,omitempty"`
 	// ReservationTimeout is how long after its expected start a reservation is kept
 	// when the gang still cannot start, as when something runs for longer than it

@@ -56,6 +56,10 @@
 //				go start(a) // ends by sending an ActionReported to facts
 //			case berth.Release:
 //				go stop(a)
+//			case berth.RequestCheckpoint:
+//				go checkpoint(a) // it runs on until it is released
+//			case berth.Withdraw:
+//				forget(a.Request) // it need not yield after all
 //			case berth.Drop:
 //				tell(a.Job, a.Cause)
 //			case berth.Repartition:
@@ -105,6 +109,8 @@
 //	Release Partial     stale     -                  the rest stays out    the rest stays out
 //	Release Failed      stale     -                  stays out             stays out
 //	Release, deadline   -         -                  given again (3)       given again (3)
+//	RequestCheckpoint   -         -                  Releasing (7)         -
+//	 Done, Failed, deadline
 //	MemberFailed        stale     noted (4)          shrinks, Releasing (5) stale
 //	JobFinished         stale     Releasing (6)      gone (6)              not to come back
 //	NodeLost, GPUFailed -         noted (4)          shrinks, Releasing    fewer to stop
@@ -118,25 +124,62 @@
 //	(5) What replaces them waits for Policy.RetryBackoff, and longer each time.
 //	(6) What runs is free at once. Members that were being started or stopped
 //	    might come up yet, so they are released first.
+//	(7) If nobody needs its place by then it runs on.
 //
 // Repairing lasts from a report to the next pass. MemberFailed, NodeLost and
 // GPUFailed take more members away then; JobFinished ends it.
 //
 // # Quota
 //
-// Queues form a tree (package quota). A limit is never exceeded at any level. A
-// queue under its guarantee is served before any other; among the rest the one
-// with the higher priority, and then with the least use for its weight, goes first.
-// With Policy.UsageHalfLife, a queue that had more than it is entitled to of late
-// counts with less of its weight. Within a queue: the higher [Class], the higher
-// priority, the longer wait, the smaller ID.
+// Queues form a tree (package quota). No limit is exceeded at any level by what is
+// started. A job that is within the guarantee of its queue is served before any that has
+// to be borrowed for; among the rest the queue with the higher priority, and then the one
+// with the least use for its weight, goes first. With Policy.UsageHalfLife, a queue that
+// had more than it is entitled to of late counts with less of its weight. Within a queue:
+// the higher [Class], the higher priority, the longer wait, the smaller ID.
 //
 // Idle capacity is lent: a queue may use more than its guarantee, up to its limit and
 // its borrowing limit, as far as others lend. What a queue does not lend of its
 // guarantee stays free for it, of what the fleet has: the sound GPUs and the hosts of
-// nodes that take work. Nothing that runs is stopped for its owner yet.
+// nodes that take work, and what is in use on the others.
 //
 // With Config.Ledger the core keeps account of GPU time: see [Core.Ledger].
+//
+// # Who has to yield
+//
+// What waits and fits nowhere may take the place of what runs, by two rules (see
+// [Preemption]). Within a queue, a job of a higher class, or of the same class and a higher
+// priority, takes the place of one that is not latency-critical: preemption. Between
+// queues, what was lent is given back: reclaim. A queue that stays within its guarantee
+// with what it asks for takes from those that use more than they are guaranteed, one
+// that stays within its fair share from those that use more than theirs; nothing is taken
+// that is due to its queue (package quota says what is), so that it cannot go round in
+// circles. A latency-critical job is never preempted; but what it holds over the guarantee
+// of its queue is lent like all else, and reclaimed. Who wants it never stopped gives its
+// queue a guarantee in which it fits.
+//
+// Victims are those whose end does the least harm, and none that could be left out
+// (package preempt): what was borrowed before what was not, the lower class before the
+// higher, small jobs before large gangs, and then what loses the least work. Each of them
+// is asked for a checkpoint first, if it can write one:
+//
+//	          RequestCheckpoint            Release
+//	runs ──────────────────────▶ asked ──────────────▶ Releasing ──▶ Pending
+//	  ▲ ╲                          │  Done, Failed, or     ▲
+//	  │  ╲                Withdraw │  its deadline         │
+//	  └───╲────────────────────────┘                       │
+//	       ╲───────────────────────────────────────────────┘
+//	         Release at once, if it writes no checkpoints
+//
+// The nodes on which there will be room are set aside for whom it is made, as in a
+// reservation, and its quota is counted as used, so that nobody slips in between. It
+// starts as soon as it fits, there or elsewhere; if it does, or waits no more, who was
+// asked and not stopped yet is told to go on ([Withdraw]). If that is not so in the time
+// that all of it may take, and Policy.ReservationTimeout, it is given up. Whoever had
+// to yield waits again with its age, in its next [Incarnation].
+//
+// [Core.Explain] tells for whom somebody makes room, who makes room for a job that waits,
+// or why nobody does, and who would have to if the policy did not forbid it.
 //
 // # Placement
 //
@@ -194,10 +237,12 @@
 // A gang that has waited for Policy.ReserveAfter may get a reservation: the core plans,
 // from the ends that are expected of what runs, where and when it will fit first, and
 // sets those nodes aside. From then on nothing is placed there that is expected to end
-// later than the gang starts, unless it is of a higher class or, in the same queue, of a
-// higher priority; what ends in time is backfilled. Up to Policy.ReservedGangs gangs of
-// several nodes, and as many that fit on one, the first by class, priority and age, have
-// one at a time; everything else is backfilled around them. So a gang that comes first
+// later than the gang starts, unless it ranks above it: in the same queue, by class and
+// priority; in another, if it is owed to its queue and the gang would be borrowed for,
+// or, where they are alike in that, by class. What ends in time is backfilled. Up to
+// Policy.ReservedGangs gangs of several nodes, and as many that fit on one, the first
+// in the order in which queues are served, have one at a time; everything else is
+// backfilled around them. So a gang that comes first
 // and fits the fleet starts within ReserveAfter and the longest expected run time of
 // what runs, however much smaller work keeps coming, if nothing runs for longer than it
 // said.
@@ -222,7 +267,7 @@
 //
 // # What this version does not do
 //
-// Preemption and draining are not in yet. The fields that ask for them are refused with
-// [ErrUnsupported], never ignored. So nothing that runs is stopped for a reservation or a
-// repartition either.
+// Draining a node is not in yet, and refused with [ErrUnsupported], never ignored. Gangs are
+// preempted whole: elastic ones are not made smaller. Nothing that runs is moved, or
+// stopped for a reservation or a repartition.
 package berth

@@ -89,9 +89,12 @@ func (c *kaiCase) all(jobs []int, test func(int) bool) bool {
 	return len(jobs) > 0 && !slices.ContainsFunc(jobs, func(j int) bool { return !test(j) })
 }
 
-// expected is what is expected of a job.
+// expected is what is expected of a job; nil: nothing.
 func (c *kaiCase) expected(job int) *kaiExpect {
 	at := slices.IndexFunc(c.Expect, func(e kaiExpect) bool { return e.Job == c.Jobs[job].Name })
+	if at < 0 {
+		return nil
+	}
 	return &c.Expect[at]
 }
 

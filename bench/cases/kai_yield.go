@@ -63,7 +63,7 @@ func (w *kaiWorld) exchangeRule(more, fewer []int) string {
 		}
 		incoming = by
 	}
-	if incoming < 0 || len(more) == 0 {
+	if incoming < 0 || len(more) == 0 || c.expected(incoming) == nil {
 		return ""
 	}
 	names := func(jobs []int) []string {

@@ -64,13 +64,16 @@ func gpus(n int) quota.Amounts { return quota.Amounts{quota.GPU: int64(n) * 1000
 // queue draws what a queue states that is guaranteed up to so many GPUs. It may not go
 // with what those above and below it are guaranteed.
 func (g *generator) queue(name, parent string, most int) quota.Queue {
-	return quota.Queue{
-		Name: name, Parent: parent, Limit: g.limit(), Weight: int64(g.IntN(4)), Priority: one(g, int32(0), 0, 0, -1, 1, 7),
-		Guarantee: one(g, nil, gpus(g.IntN(most+1)), gpus(most),
-			quota.Amounts{quota.GPU: 1500, quota.CPU: 3000}, quota.Amounts{quota.GPU: 2000, quota.GPUOf("H100"): 1000}),
-		BorrowingLimit: one(g, nil, nil, nil, nil, gpus(1), gpus(3), quota.Amounts{quota.GPUOf("H100"): 1000, quota.CPU: 9000}),
-		LendingLimit:   one(g, nil, nil, gpus(0), gpus(1), quota.Amounts{quota.CPU: 1000, quota.GPUOf("H100"): 0}),
+	q := quota.Queue{Name: name, Parent: parent, Weight: int64(g.IntN(4)), Priority: one(g, int32(0), 0, 0, -1, 1, 7)}
+	if !g.plain && g.chance(50) {
+		return q
 	}
+	q.Limit = g.limit()
+	q.Guarantee = one(g, nil, gpus(g.IntN(most+1)), gpus(most),
+		quota.Amounts{quota.GPU: 1500, quota.CPU: 3000}, quota.Amounts{quota.GPU: 2000, quota.GPUOf("H100"): 1000})
+	q.BorrowingLimit = one(g, nil, nil, nil, nil, gpus(1), gpus(3), quota.Amounts{quota.GPUOf("H100"): 1000, quota.CPU: 9000})
+	q.LendingLimit = one(g, nil, nil, gpus(0), gpus(1), quota.Amounts{quota.CPU: 1000, quota.GPUOf("H100"): 0})
+	return q
 }
 
 // otherwise draws a queue anew, or one thing of it.
