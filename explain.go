@@ -228,20 +228,10 @@ func (c *Core) reason(e *entry) Reason {
 	}
 }
 
-// limitsInTheWay lists, from the queue up, the limits that forbid what is waited
-// for: the first of each queue.
+// limitsInTheWay lists, from the queue up, the limits that forbid what is waited for.
 func (c *Core) limitsInTheWay(b *bucket) []quota.Verdict {
-	var list []quota.Verdict
 	c.compile(b.shape)
-	for i := b.queue.index; i != quota.None; {
-		v, ok := c.quota.Fits(i, b.shape.least)
-		if ok || v.At == quota.None {
-			break
-		}
-		list = append(list, v)
-		i = c.quota.Parent(v.At)
-	}
-	return list
+	return c.quota.InTheWay(nil, b.queue.index, b.shape.least)
 }
 
 func (c *Core) quotaReason(asks quota.Index, limits []quota.Verdict) Reason {
@@ -265,7 +255,7 @@ func (c *Core) quotaReason(asks quota.Index, limits []quota.Verdict) Reason {
 			}
 			reason.Text += fmt.Sprintf("%sof %s, %s are used and %s kept for queues that do not lend them%s",
 				also, amount(v.Resource, v.Limit), amount(v.Resource, v.Used), amount(v.Resource, v.Kept), whose)
-			reason.Relax += fmt.Sprintf("%slending limits that are %s higher", also, amount(v.Resource, v.Used+v.Asked+v.Kept-v.Limit))
+			reason.Relax += fmt.Sprintf("%slending limits that are %s higher", also, amount(v.Resource, min(v.Kept, v.Used+v.Asked+v.Kept-v.Limit)))
 			continue
 		}
 		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, amount(v.Resource, v.Used), amount(v.Resource, v.Limit))

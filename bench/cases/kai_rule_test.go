@@ -14,6 +14,12 @@ import (
 // one GPU, and returns the rule that the difference comes under.
 func ruled(t *testing.T, text string, ends map[string][]string) string {
 	t.Helper()
+	return ruledFor(t, text, ends, nil)
+}
+
+// ruledFor says also what was stopped, and for which job.
+func ruledFor(t *testing.T, text string, ends map[string][]string, stopped map[berth.JobID]berth.JobID) string {
+	t.Helper()
 	set, err := Read("test", strings.NewReader(`{"format":"kai_cases v1","cases":[{"id":"x","rounds":1,"stable_rounds":1,`+text+`}]}`))
 	require.NoError(t, err)
 	c, ok := set.cases[0].(*kaiCase)
@@ -28,6 +34,7 @@ func ruled(t *testing.T, text string, ends map[string][]string) string {
 		}
 		w.observe(berth.JobID(job), members)
 	}
+	w.stopped = stopped
 	require.NotEmpty(t, w.compare(), "nothing differs")
 	return c.rule(w)
 }
@@ -45,33 +52,23 @@ func TestKAIRules(t *testing.T) {
 		return fmt.Sprintf(`"nodes":[{"name":"n","gpus":%d},{"name":"m","gpus":1}],`, gpus)
 	}
 
-	// a is served and becomes a borrower by it; b, which would not, has to wait.
-	jobs := func(a, b string) string {
-		return `,"jobs":[` + job("ra", "a", 1, "running") + `,` + job("rb", b, 2, "running") + `,` + job(a, "a", 2, "pending") + `,` + job("y", b, 1, "pending") + `],`
-	}
-	outcome := `"expect":[` + expect("x", "pending", 0) + `,` + expect("y", "running", 1) + `]`
-	served := map[string][]string{"x": {"n", "n"}}
-	require.Equal(t, ruleNextJob, ruled(t, fleet(5)+queues+jobs("x", "b")+outcome, served))
-
-	// One pod less, and neither borrows, but both stand alike.
-	one := strings.Replace(jobs("x", "b"), job("x", "a", 2, "pending"), job("x", "a", 1, "pending"), 1)
-	require.Equal(t, ruleEqual, ruled(t, fleet(5)+queues+one+outcome, map[string][]string{"x": {"n"}}))
-	// Beside c they do not.
-	require.Empty(t, ruled(t, fleet(5)+queues+strings.ReplaceAll(one, `"b"`, `"c"`)+outcome, map[string][]string{"x": {"n"}}))
 	// Nobody served, and room: no reason known.
-	require.Empty(t, ruled(t, fleet(5)+queues+one+outcome, nil))
-
+	require.Empty(t, ruled(t, fleet(5)+queues+`,"jobs":[`+job("x", "a", 1, "pending")+`],"expect":[`+expect("x", "running", 1)+`]`, nil))
 	// Two elastic jobs: the first has all, where each should have one.
+	served := map[string][]string{"x": {"n", "n"}}
 	both := fleet(2) + queues + `,"jobs":[` + job("x", "a", 2, "pending") + `,` + job("y", "a", 2, "pending") + `],`
 	require.Equal(t, ruleMinimum, ruled(t, both+`"expect":[`+expect("x", "partial", 1)+`,`+expect("y", "partial", 1)+`]`, served))
+	// Each has one, and one should have both.
+	require.Empty(t, ruled(t, both+`"expect":[`+expect("x", "partial", 1)+`,`+expect("y", "running", 2)+`]`, map[string][]string{"x": {"n", "n"}, "y": {"n"}}))
 	// It should have none.
 	require.Empty(t, ruled(t, both+`"expect":[`+expect("x", "pending", 0)+`,`+expect("y", "partial", 1)+`]`, served))
 
-	// Something that runs is expected to go, or to move, and was left alone.
+	// Something that runs is expected to go, for nobody, and was left alone.
 	gone := fleet(5) + queues + `,"jobs":[` + job("x", "a", 1, "running") + `],"expect":[` + expect("x", "pending", 0) + `]`
-	require.Equal(t, ruleEvicts, ruled(t, gone, map[string][]string{"x": {"n"}}))
+	require.Empty(t, ruled(t, gone, map[string][]string{"x": {"n"}}))
+	// It is expected to move.
 	moved := strings.Replace(gone, expect("x", "pending", 0), `{"job":"x","state":"running","running_pods":1,"gpus_placed":1,"node":"m"}`, 1)
-	require.Equal(t, ruleEvicts, ruled(t, moved, map[string][]string{"x": {"n"}}))
+	require.Equal(t, ruleMoves, ruled(t, moved, map[string][]string{"x": {"n"}}))
 
 	// A node that is filled, where KAI breaks a larger one, and the other way round.
 	place := func(node string) string {

@@ -44,7 +44,7 @@ func one[T any](g *generator, list ...T) T { return list[g.IntN(len(list))] }
 func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 func (g *generator) config() berth.Config {
-	g.plain = g.chance(15)
+	g.plain = g.chance(20)
 	g.levels = one(g, nil, []string{"leaf"}, []string{"spine", "leaf"})
 	config := berth.Config{Levels: g.levels, Policy: g.policy(), Ledger: g.chance(30)}
 	if len(g.levels) > 0 && g.chance(60) {
@@ -109,7 +109,7 @@ func (g *generator) workload() []sim.Arrival {
 	}
 	nodes, jobs := 2+g.IntN(9), one(g, 4, 10, 10, 10)+g.IntN(30)
 	if g.plain {
-		nodes, jobs = 1+g.IntN(3), 30+g.IntN(30)
+		nodes, jobs = 1+g.IntN(3), 40+g.IntN(30)
 	}
 	for range nodes {
 		g.at(0, berth.NodeJoined{Node: g.node(len(g.nodes))})

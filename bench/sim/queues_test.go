@@ -65,7 +65,7 @@ func gpus(n int) quota.Amounts { return quota.Amounts{quota.GPU: int64(n) * 1000
 // with what those above and below it are guaranteed.
 func (g *generator) queue(name, parent string, most int) quota.Queue {
 	q := quota.Queue{Name: name, Parent: parent, Weight: int64(g.IntN(4)), Priority: one(g, int32(0), 0, 0, -1, 1, 7)}
-	if !g.plain && g.chance(50) {
+	if !g.plain && g.chance(35) {
 		return q
 	}
 	q.Limit = g.limit()
