@@ -109,27 +109,24 @@ func (c *Core) roomInShare(q *queue) int64 {
 	return max(c.shares.Of(q.index), c.shares.Guaranteed(q.index)) - c.quota.Used(q.index, quota.GPU)
 }
 
-// bidder is the first entry of a bucket for which no room is being made yet; nil: there is
-// none, or the bucket is of growth.
+// bidder is the first entry of a bucket that may bid; nil: there is none.
 func (b *bucket) bidder() *entry {
-	first := b.entries.Min()
-	switch {
-	case first.grows:
-		return nil
-	case !first.rep.roomIsMade():
+	if first := b.entries.Min(); first.bids() {
 		return first
 	}
 	var bidder *entry
 	for _, e := range b.entries.Items() {
-		if !e.rep.roomIsMade() && (bidder == nil || compareEntries(e, bidder) < 0) {
+		if e.bids() && (bidder == nil || compareEntries(e, bidder) < 0) {
 			bidder = e
 		}
 	}
 	return bidder
 }
 
-// roomIsMade reports whether room is being made for a replica.
-func (rep *replica) roomIsMade() bool { return rep.reserved != nil && rep.reserved.preemption != nil }
+// bids reports whether an entry is a whole gang for which no room is being made yet.
+func (e *entry) bids() bool {
+	return !e.grows && (e.rep.reserved == nil || e.rep.reserved.preemption == nil)
+}
 
 // dueToBid reports whether it is time to look for whom an entry may take from: something
 // has changed since it was looked at last, and that is not just now.

@@ -134,6 +134,10 @@ type Core struct {
 	quotaFreed bool
 	// lessened: the same for shapes that look around.
 	lessened bool
+	// minimums: elastic gangs are placed with their minimum. Until it is known how much more
+	// there is for them, unbound lists what is placed, in policy order.
+	minimums bool
+	unbound  []unbound
 	// taken says that the pass in progress has placed something since it last looked
 	// at what limits hold back.
 	taken bool

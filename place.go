@@ -11,9 +11,25 @@ import (
 // maxAvoid bounds the nodes that a replica avoids because members failed there.
 const maxAvoid = 16
 
-// place serves the ready buckets in policy order.
+// place serves the ready buckets in policy order. Elastic gangs get their minimum at first,
+// so that nobody's extras come before another's minimum; what is left is theirs then.
 func (c *Core) place() {
 	c.tellAllNext()
+	c.placeMinimums()
+	for _, u := range c.unbound {
+		if u.rep.state == Binding && u.rep.job.shape.isElastic() {
+			c.enlarge(u.rep)
+		}
+		c.bind(u.rep, u.cause)
+	}
+	clear(c.unbound)
+	c.unbound = c.unbound[:0]
+}
+
+// placeMinimums serves the ready buckets until nothing fits or the budget is spent.
+func (c *Core) placeMinimums() {
+	c.minimums = true
+	defer func() { c.minimums = false }()
 	for range c.config.Policy.PassBudget {
 		i, ok := c.quota.Next()
 		if !ok && c.taken {
@@ -41,6 +57,9 @@ func (c *Core) attempt(b *bucket) {
 	if !ok {
 		c.quotaBlock(b)
 		return
+	}
+	if !e.grows && s.isElastic() {
+		request = &s.minimum
 	}
 	outcome := c.try(e, request)
 	if outcome == fits {
@@ -82,7 +101,10 @@ func (c *Core) try(e *entry, request *gang.Request) fit {
 // affordable is the request of a bucket, or as much of it as the limits on its
 // queue leave. Of a gang of several groups that is all or the minimum.
 func (c *Core) affordable(b *bucket) (*gang.Request, bool) {
-	s, q := b.shape, b.queue.index
+	return c.affordableFor(b.shape, b.queue.index)
+}
+
+func (c *Core) affordableFor(s *shape, q quota.Index) (*gang.Request, bool) {
 	if c.affords(q, s.charge) {
 		return &s.request, true
 	}
@@ -143,14 +165,62 @@ func (c *Core) placed(e *entry, cause Cause) {
 	c.unawait(rep)
 	c.encloseExclusive(rep)
 	if grows {
-		c.bind(rep, Cause{Code: CauseGrows})
+		cause = Cause{Code: CauseGrows}
+	} else {
+		c.leavePending(rep)
+		c.setEnd(rep, c.endIfPlaced(rep))
+		rep.state = Binding
+		rep.incarnation++
+	}
+	if c.minimums {
+		c.unbound = append(c.unbound, unbound{rep, cause})
+	} else {
+		c.bind(rep, cause)
+	}
+}
+
+// An unbound replica has a place, and no Bind yet.
+type unbound struct {
+	rep   *replica
+	cause Cause
+}
+
+// isElastic reports whether a gang of a shape may start with less than all of it.
+func (s *shape) isElastic() bool {
+	return slices.ContainsFunc(s.request.Groups, func(g gang.Group) bool { return g.Count > g.Min })
+}
+
+// enlarge places a gang that has its minimum anew with as much as there is room for now: in
+// one piece with the minimum, as if it had been placed so at first. What has domains for
+// itself, or is spread, keeps what it has, and grows when it runs.
+func (c *Core) enlarge(rep *replica) {
+	s := rep.job.shape
+	c.compile(s)
+	if s.looksAround {
 		return
 	}
-	c.leavePending(rep)
-	c.setEnd(rep, c.endIfPlaced(rep))
-	rep.state = Binding
-	rep.incarnation++
-	c.bind(rep, cause)
+	var held []gang.Hold
+	var flats []int
+	for flat := range rep.members {
+		if rep.members[flat].state == memberBinding {
+			held, flats = append(held, rep.members[flat].hold), append(flats, flat)
+			c.yield(rep, flat, memberAbsent)
+		}
+	}
+	if request, ok := c.affordableFor(s, rep.job.queue); ok {
+		request, _ = c.lift(rep, s.spec.Groups, request)
+		if len(rep.avoid) > 0 {
+			elsewhere := c.avoiding(rep, request)
+			request = &elsewhere
+		}
+		if c.placeRequest(rep, request, 0) == fits {
+			return
+		}
+	}
+	for i, flat := range flats { // it keeps what it had
+		must(c.fleet.Hold(held[i]))
+		c.book(rep, flat, held[i], memberBinding)
+	}
 }
 
 // avoiding is a request without the nodes that the replica avoids.

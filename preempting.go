@@ -79,7 +79,7 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 		if b != nil && !behind[e.bucket] {
 			behind[e.bucket] = true
 			for _, other := range e.bucket.first(maxBids) {
-				if other != e && !other.rep.roomIsMade() && c.dueToBid(other) {
+				if other != e && other.bids() && c.dueToBid(other) {
 					r.add(other)
 				}
 			}

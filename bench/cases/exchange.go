@@ -2,6 +2,7 @@ package cases
 
 import (
 	"cmp"
+	"math/big"
 	"slices"
 
 	"github.com/berth-sched/berth/quota"
@@ -23,6 +24,14 @@ const (
 	ruleLess = "less"
 	// ruleDue: what the other stops is the oldest that its queue has a right to.
 	ruleDue = "due"
+	// ruleSmaller: it stops less, though of a higher priority.
+	ruleSmaller = "smaller"
+	// ruleFurther: it takes from a queue that is further over its share, and ruleTie from one
+	// that stands as that of the other.
+	ruleFurther = "further"
+	ruleTie     = "tie"
+	// ruleCoupled: the other stops less, and somebody may only be asked if more goes than that.
+	ruleCoupled = "coupled"
 	// ruleTogether: somebody whom the other stops may be asked only after another has gone.
 	ruleTogether = "together"
 	// ruleDueByAge: and it is so by age alone, while something of a higher priority beside it
@@ -106,16 +115,22 @@ func (x *exchange) weigh(mine, their []exchanged) string {
 	}
 	switch {
 	case len(mine) == 0:
-	case x.lent(mine) && slices.ContainsFunc(their, x.own):
-		return ruleLent
+		return ""
 	case len(their) == 0:
 		if x.fairer(mine) {
 			return ruleFairer
 		}
+		return ""
+	case x.lent(mine) && slices.ContainsFunc(their, x.own):
+		return ruleLent
 	case units(mine) < units(their) && highest(mine) <= highest(their):
 		return ruleLess
+	case units(mine) < units(their):
+		return ruleSmaller
+	case units(mine) > units(their) && x.coupled(their):
+		return ruleCoupled
 	}
-	return ""
+	return x.sources(mine, their)
 }
 
 // forbidden says why the core does not stop what another scheduler stops, or "".
@@ -202,6 +217,57 @@ func (x *exchange) lent(list []exchanged) bool {
 		!slices.ContainsFunc(list, func(e exchanged) bool {
 			return x.own(e) || x.tree.Used(e.leaf, quota.GPU) <= x.tree.Guaranteed(e.leaf, quota.GPU)
 		})
+}
+
+// coupled reports whether somebody of another queue may be asked if all go that may within the
+// queue of the one that comes, and not if those of a list alone go.
+func (x *exchange) coupled(list []exchanged) bool {
+	var own []exchanged
+	for _, e := range x.running {
+		if x.own(e) && e.priority < x.incoming.priority {
+			own = append(own, e)
+		}
+	}
+	asked := func(gone []exchanged, e exchanged) bool {
+		x.leave(gone)
+		defer x.restore(gone)
+		due, _ := x.due(e)
+		_, ok := x.shares.MayReclaimWhole(x.incoming.leaf, x.incoming.charge(), e.leaf, e.charge(), due)
+		return ok
+	}
+	return slices.ContainsFunc(x.running, func(e exchanged) bool {
+		return !x.own(e) && asked(own, e) && !asked(slices.DeleteFunc(slices.Clone(list), func(l exchanged) bool { return l.name == e.name }), e)
+	})
+}
+
+// sources compares the queues of two lists, all siblings of that of the one that comes, in
+// what they have for their share.
+func (x *exchange) sources(mine, their []exchanged) string {
+	rule := ""
+	for _, e := range mine {
+		for _, other := range their {
+			if x.own(e) || x.own(other) || x.tree.Parent(e.leaf) != x.tree.Parent(other.leaf) {
+				return ""
+			}
+			switch over(x, e.leaf, other.leaf) {
+			case -1:
+				return ""
+			case 1:
+				rule = ruleFurther
+			case 0:
+				if rule == "" && e.leaf != other.leaf {
+					rule = ruleTie
+				}
+			}
+		}
+	}
+	return rule
+}
+
+// over compares two queues in what they have for their share.
+func over(x *exchange, i, j quota.Index) int {
+	a, b := big.NewInt(x.tree.Used(i, quota.GPU)), big.NewInt(x.tree.Used(j, quota.GPU))
+	return a.Mul(a, big.NewInt(x.shares.Of(j))).Cmp(b.Mul(b, big.NewInt(x.shares.Of(i))))
 }
 
 // fairer reports whether, with those gone and the other there, the siblings are served

@@ -18,8 +18,8 @@ import (
 //     where it parts from the beneficiary's, what it states as its guarantee. One victim may
 //     be the exception: one that was not due to its queue, with which the queue had more.
 //   - No queue on the way down to the beneficiary has, with it, both more than it states as
-//     its guarantee and more than its fair share. Fair shares are those that quota.Shares
-//     makes of the checker's own capacity, use and demand, and are not looked at where the
+//     its guarantee and more than its fair share, or than its part of what is guaranteed
+//     above it. Those shares are what quota.Shares makes of the checker's own capacity, use and demand, and are not looked at where the
 //     past counts or somebody asks for instances, whose size is the core's choice.
 //   - Where counting is exact, the beneficiary fits on the nodes that it has reserved once the
 //     victims are gone: gangs of one group with whole GPUs and no topology, in fleets of no
@@ -280,7 +280,8 @@ func (w *world) mayTake(rep *replica, asked int64, victim *replica) error {
 	defer rep.job.queue.charge(p, -1)
 	own, _ := parting(rep.job.queue, victim.job.queue)
 	for _, q := range own {
-		fair := w.fair.Of(w.index(q))
+		// Where the fleet has less than all guarantees, its part of one above it may be more.
+		fair := max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
 		if with := q.has(); with > q.spec.Guarantee[quota.GPU] && with > fair {
 			return broken(S4, "%s of queue %s has to yield to %s, with which queue %s has %d of %d guaranteed, and its fair share is %d",
 				victim, victim.job.queue.spec.Name, rep, q.spec.Name, with, q.spec.Guarantee[quota.GPU], fair)

@@ -35,8 +35,10 @@ type reserved struct {
 
 // A trespass is a placement on nodes that were reserved for a gang before the pass.
 type trespass struct {
-	on  gangKey
-	err error
+	on gangKey
+	// room that was being made for the gang, if it is about that.
+	room *room
+	err  error
 }
 
 // outdated notes that a fact was told: reservations may have ended.
@@ -70,7 +72,7 @@ func (c *Checker) trespass(rep *replica, n *node) {
 		case c.ousted[who]:
 		default:
 			end, _ := c.ends(rep)
-			c.trespasses = append(c.trespasses, trespass{who, broken(Reservations,
+			c.trespasses = append(c.trespasses, trespass{who, nil, broken(Reservations,
 				"%s is placed on node %s, which is reserved for %s from %d; its end is expected at %d", rep, n.spec.ID, who, r.From, end)})
 		}
 	}
@@ -193,7 +195,7 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 		}
 	}
 	for _, t := range c.trespasses {
-		if after, kept := gangs[t.on]; kept && after.Until == c.gangs[t.on].Until {
+		if after, kept := gangs[t.on]; kept && after.Until == c.gangs[t.on].Until && (t.room == nil || !t.room.ended) {
 			return t.err
 		}
 	}

@@ -95,7 +95,7 @@ func (c *Checker) roomMade(rep *replica, b *berth.Bind) error {
 // being made.
 func (c *Checker) unlessEnded(r *room, err error) {
 	if c.passed && !r.ended && !slices.Contains(c.opened, r) {
-		c.trespasses = append(c.trespasses, trespass{r.who, err})
+		c.trespasses = append(c.trespasses, trespass{r.who, r, err})
 	}
 }
 

@@ -90,7 +90,7 @@ func (g *generator) options() sim.Options {
 		StopDelay:  one(g, 0, berth.Second, 8*berth.Second),
 
 		RepartitionDelay: one(g, 0, berth.Second, 15*berth.Second),
-		PassInterval:     one(g, 0, 0, 5*berth.Second),
+		PassInterval:     one(g, 0, 0, 5*berth.Second, 15*berth.Second),
 		Seed:             g.Uint64(),
 		Faults: sim.Faults{
 			BindFail: often(), BindPartial: often(), ReleaseFail: often(), ReleasePartial: often(),
@@ -208,7 +208,7 @@ func (g *generator) submit() {
 	g.list = append(g.list, a)
 	later := func() berth.Time { return a.At.Add(berth.Duration(g.Int64N(int64(15 * berth.Minute)))) }
 	if j.Service != nil {
-		for range g.IntN(4) {
+		for range g.IntN(6) {
 			g.at(later(), berth.JobScaled{Job: j.ID, Replicas: g.IntN(5)})
 		}
 	}

@@ -7,9 +7,9 @@ import "github.com/berth-sched/berth"
 // preemption draws the rules.
 func (g *generator) preemption() berth.Preemption {
 	return berth.Preemption{
-		Mode:              one(g, berth.PreemptAndReclaim, berth.PreemptAndReclaim, berth.PreemptReclaim, berth.PreemptNever),
+		Mode:              one(g, berth.PreemptAndReclaim, berth.PreemptAndReclaim, berth.PreemptAndReclaim, berth.PreemptReclaim, berth.PreemptNever),
 		MinRuntime:        one(g, 0, 0, 0, 20*berth.Second, 3*berth.Minute),
-		CheckpointTimeout: one(g, 0, 10*berth.Second, berth.Minute),
+		CheckpointTimeout: one(g, 0, 0, 10*berth.Second, 2*berth.Minute),
 	}
 }
 
@@ -19,7 +19,7 @@ func (g *generator) checkpoints(j *berth.Job) {
 	j.Checkpoint.RestartCost = one(g, 0, berth.Minute)
 	if g.chance(65) {
 		j.Checkpoint.Supported = true
-		j.Checkpoint.Cost = one(g, 0, berth.Second, 8*berth.Second, 40*berth.Second)
+		j.Checkpoint.Cost = one(g, 0, berth.Second, 8*berth.Second, 40*berth.Second, 100*berth.Second)
 		j.Checkpoint.Interval = one(g, 0, 5*berth.Minute)
 	}
 }
