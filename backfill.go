@@ -110,6 +110,9 @@ func (c *Core) backfillEntry(e *entry) bool {
 		c.quotaBlock(b)
 		return false
 	}
+	if !e.grows && b.shape.isElastic() {
+		request = &b.shape.minimum
+	}
 	lifted, _ := c.lift(e.rep, b.shape.spec.Groups, request)
 	c.totals.Attempts++
 	switch c.try(e, lifted) {

@@ -2,7 +2,6 @@ package berth
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
@@ -44,10 +43,8 @@ func (c *Core) explainYielding(e *entry, reason *Reason) {
 		reason.Preemption = fmt.Sprintf("room is being made for it: %d of those who run there have yet to go", len(reason.Yielding))
 		return
 	}
-	policy := c.config.Policy.Preemption
-	c.config.Policy.Preemption.Mode = PreemptAndReclaim
+	policy := &c.config.Policy.Preemption
 	victims, spared := c.wouldYield(e)
-	c.config.Policy.Preemption = policy
 	reason.WouldYield = c.yielding(victims)
 	switch asked := e.bucket.shape.least.GPUMilli; {
 	case policy.Mode == PreemptNever:
@@ -81,17 +78,10 @@ func (c *Core) wouldYield(e *entry) (victims []*replica, spared Time) {
 	c.demands()
 	im, _ := c.imagine()
 	defer im.forget()
-	t := c.trial(e)
-	t.gather()
-	defer t.setBack()
-	choice, err := new(preempt.Chooser).Choose(t.candidates, t.fits, t.options(maxTrials))
-	must(err)
-	if choice.Outcome != preempt.Chosen || !t.fits(choice.Victims) {
+	trials := maxTrials
+	t, victims, ok := c.seek(e, PreemptAndReclaim, new(preempt.Chooser), &trials)
+	if !ok {
 		return nil, t.spared
 	}
-	for _, i := range choice.Victims {
-		victims = append(victims, t.reps[i])
-	}
-	slices.SortFunc(victims, compareReplicas)
 	return victims, t.spared
 }

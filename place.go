@@ -207,8 +207,8 @@ func (c *Core) enlarge(rep *replica) {
 			c.yield(rep, flat, memberAbsent)
 		}
 	}
+	// What is set aside it leaves to others: it may be there with its minimum alone.
 	if request, ok := c.affordableFor(s, rep.job.queue); ok {
-		request, _ = c.lift(rep, s.spec.Groups, request)
 		if len(rep.avoid) > 0 {
 			elsewhere := c.avoiding(rep, request)
 			request = &elsewhere

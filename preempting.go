@@ -48,13 +48,18 @@ func (c *Core) preempt() {
 		return
 	}
 	im, broken := c.imagine()
+	for len(broken) > 0 { // others may have counted on that
+		im.forget()
+		for _, w := range broken {
+			if w.isReservation() {
+				c.endWindow(w)
+			}
+		}
+		im, broken = c.imagine()
+		list = c.contenders()
+	}
 	bids := c.bidAll(im, list)
 	im.forget()
-	for _, w := range broken {
-		if w.isReservation() {
-			c.endWindow(w)
-		}
-	}
 	for _, b := range bids {
 		if !c.grant(b) {
 			break // those after it may count on its victims
@@ -103,14 +108,8 @@ type bid struct {
 // bid looks for the least harmful victims for an entry, and imagines the exchange; nil: there
 // are none. If it needs none, those who are going anyway will do.
 func (c *Core) bid(im *imagination, e *entry) *bid {
-	t := c.trial(e)
-	t.gather()
-	choice, err := c.chooser.Choose(t.candidates, t.fits, t.options(im.trials))
-	must(err)
-	im.trials -= choice.Calls + 1
-	found := choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen
-	if !found || !t.fits(choice.Victims) {
-		t.setBack()
+	t, victims, ok := c.seek(e, c.config.Policy.Preemption.Mode, &c.chooser, &im.trials)
+	if !ok {
 		e.rep.bidTurn, e.rep.bidAt = c.stirs, c.now.Add(preemptEvery<<min(e.rep.failedBids, 3))
 		e.rep.failedBids = min(e.rep.failedBids+1, maxAttempts)
 		if t.spared > c.now {
@@ -119,24 +118,35 @@ func (c *Core) bid(im *imagination, e *entry) *bid {
 		}
 		return nil
 	}
-	b := &bid{entry: e}
-	for _, i := range choice.Victims {
-		b.victims = append(b.victims, t.reps[i])
-	}
-	slices.SortFunc(b.victims, compareReplicas)
-	t.setBack()
-	for _, victim := range b.victims {
+	for _, victim := range victims {
 		im.leaveOut(victim)
 	}
 	if !t.find() { // it did a moment ago
 		panic("berth: broken invariant: equal fleets, different answers")
 	}
-	b.where = slices.Clone(c.placement.Members)
+	b := &bid{entry: e, victims: victims, where: slices.Clone(c.placement.Members)}
 	must(c.fleet.ReleaseAll(&c.placement))
 	if !im.putIn(t.queue, b.where) {
 		panic("berth: broken invariant: what was found is not free")
 	}
 	return b
+}
+
+// seek looks for the victims of an entry: among those who have to give back what was lent
+// to them or else, where the mode allows it, among those of its own queue. It is never
+// both: who goes for a job of its own queue would make it possible to take from others
+// what the queue may not have when it comes back. The trials that it took are subtracted.
+func (c *Core) seek(e *entry, mode PreemptionMode, chooser *preempt.Chooser, trials *int) (t *trial, victims []*replica, ok bool) {
+	t = c.trial(e)
+	t.gatherLent()
+	if victims, ok = t.choose(chooser, trials); ok || mode != PreemptAndReclaim || *trials <= 0 {
+		return t, victims, ok
+	}
+	own := c.trial(e)
+	own.spared = t.spared
+	own.gatherOwn()
+	victims, ok = own.choose(chooser, trials)
+	return own, victims, ok
 }
 
 // nodesFor lists the nodes that members are planned on and, of a gang that has its domains
@@ -145,10 +155,11 @@ func (c *Core) nodesFor(rep *replica, members []gang.Member) []*node {
 	level, exclusive := c.fleet.Tree().Level(rep.job.spec.Topology.Exclusive)
 	var list []*node
 	for i := range members {
-		if n := members[i].Hold.Node; exclusive && level < c.fleet.Tree().NodeLevel() {
-			list = append(list, c.nodesBelow(c.fleet.Tree().DomainOf(n, level))...)
-		} else {
-			list = append(list, c.nodes[n])
+		n := members[i].Hold.Node
+		list = append(list, c.nodes[n])
+		if exclusive && level < c.fleet.Tree().NodeLevel() {
+			around := c.nodesBelow(c.fleet.Tree().DomainOf(n, level))
+			list = append(list, slices.DeleteFunc(around, func(n *node) bool { return n.cordoned })...)
 		}
 	}
 	slices.SortFunc(list, compareNodes)

@@ -17,8 +17,8 @@ type trial struct {
 	asked   quota.Charge
 	request *gang.Request
 
-	// candidates may yield, all together: those of the own queue first, then those of
-	// others, the closer relations first.
+	// candidates may yield, all together: those of the own queue, or those of others, the
+	// closer relations first.
 	candidates []preempt.Candidate
 	reps       []*replica
 	// out says which of them are imagined gone now.
@@ -43,27 +43,20 @@ func (c *Core) trial(e *entry) *trial {
 	}
 }
 
-func (t *trial) options(calls int) preempt.Options {
-	return preempt.Options{NeedMilli: t.asked.GPUMilli, MaxCalls: calls}
-}
-
-// gather lists the candidates.
-func (t *trial) gather() {
-	c := t.core
-	if c.config.Policy.Preemption.Mode == PreemptAndReclaim {
-		t.gatherOwn()
-	}
-	own := len(t.reps)
-	for _, rep := range t.reps {
-		c.discharge(rep)
-	}
-	if t.asked.GPUMilli > 0 {
-		t.gatherLent()
-	}
-	for _, rep := range t.reps[:own] {
-		c.recharge(rep)
-	}
+// choose chooses the least harmful of the candidates that suffice, by job and number: none, if
+// those who are going anyway do. All of them are back then.
+func (t *trial) choose(chooser *preempt.Chooser, trials *int) (victims []*replica, ok bool) {
 	t.out = make([]bool, len(t.reps))
+	choice, err := chooser.Choose(t.candidates, t.fits, preempt.Options{NeedMilli: t.asked.GPUMilli, MaxCalls: *trials})
+	must(err)
+	*trials -= choice.Calls + 1
+	ok = (choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen) && t.fits(choice.Victims)
+	for _, i := range choice.Victims {
+		victims = append(victims, t.reps[i])
+	}
+	t.setBack()
+	slices.SortFunc(victims, compareReplicas)
+	return victims, ok
 }
 
 // gatherOwn lists those of the own queue that rank below.
@@ -83,18 +76,20 @@ func (t *trial) gatherOwn() {
 // that all of them together may be taken.
 func (t *trial) gatherLent() {
 	c := t.core
-	first := len(t.reps)
-	source := map[quota.Index]int{}
+	if t.asked.GPUMilli == 0 {
+		return
+	}
+	asked := map[quota.Index]bool{}
 	for parting := c.quota.Parent(t.queue); parting != quota.None; parting = c.quota.Parent(parting) {
 		// What nearer relations give may be what lets it ask those who are farther off.
-		for i, v := range c.shares.Victims(nil, t.queue, t.asked) {
-			if _, asked := source[v.Leaf]; !asked && c.quota.Below(v.Leaf, parting) {
-				source[v.Leaf] = 1 + i
-				t.gatherFrom(v.Leaf, 1+i)
+		for _, v := range c.shares.Victims(nil, t.queue, t.asked) {
+			if !asked[v.Leaf] && c.quota.Below(v.Leaf, parting) {
+				asked[v.Leaf] = true
+				t.gatherFrom(v.Leaf, 1+v.Rank)
 			}
 		}
 	}
-	for _, victim := range t.reps[first:] {
+	for _, victim := range t.reps {
 		c.recharge(victim)
 	}
 }
@@ -182,7 +177,9 @@ func (t *trial) dueOf(q quota.Index) map[*replica]quota.Due {
 	c := t.core
 	var list []*replica
 	c.queues[q].running.Descend(func(rep *replica) bool {
-		list = append(list, rep)
+		if !rep.imagined { // else it goes anyway
+			list = append(list, rep)
+		}
 		return true
 	})
 	slices.SortStableFunc(list, func(a, b *replica) int { return compareBool(t.mayYield(a), t.mayYield(b)) })

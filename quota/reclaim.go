@@ -127,6 +127,9 @@ type Victim struct {
 	Most int64
 	// Reason is ReclaimForGuarantee or ReclaimForShare.
 	Reason ReclaimReason
+	// Rank counts, from 0, those who are to be asked before it for what they have, and not
+	// for their name alone.
+	Rank int
 }
 
 // in is what a charge takes of the resource.
@@ -319,6 +322,12 @@ func (s *Shares) Victims(buffer []Victim, beneficiary Index, asked Charge) []Vic
 		}
 	}
 	slices.SortFunc(buffer, func(a, b Victim) int { return s.compareVictims(a.Leaf, b.Leaf) })
+	for at := 1; at < len(buffer); at++ {
+		buffer[at].Rank = buffer[at-1].Rank
+		if has, _ := s.compareHoldings(buffer[at-1].Leaf, buffer[at].Leaf); has != 0 {
+			buffer[at].Rank = at
+		}
+	}
 	return buffer
 }
 
@@ -357,6 +366,13 @@ func (s *Shares) reachBelow(i Index) {
 
 // compareVictims compares two leaves where their paths part.
 func (s *Shares) compareVictims(i, j Index) int {
+	has, name := s.compareHoldings(i, j)
+	return cmp.Or(has, name)
+}
+
+// compareHoldings compares two leaves where their paths part: by what the queues have there,
+// and by their names.
+func (s *Shares) compareHoldings(i, j Index) (has, name int) {
 	nodes := s.tree.nodes
 	for s.reclaim[i].depth > s.reclaim[j].depth {
 		i = nodes[i].parent
@@ -369,10 +385,7 @@ func (s *Shares) compareVictims(i, j Index) int {
 	}
 	a, b := &s.reclaim[i], &s.reclaim[j]
 	if c := compareFractions(uint64(b.has), uint64(b.fair), uint64(a.has), uint64(a.fair)); c != 0 {
-		return c
+		return c, 0
 	}
-	if c := cmp.Compare(b.has, a.has); c != 0 {
-		return c
-	}
-	return strings.Compare(nodes[j].config.Name, nodes[i].config.Name)
+	return cmp.Compare(b.has, a.has), strings.Compare(nodes[j].config.Name, nodes[i].config.Name)
 }

@@ -2,6 +2,7 @@ package cases
 
 import (
 	"cmp"
+	"maps"
 	"math/big"
 	"slices"
 
@@ -16,14 +17,18 @@ const (
 	// ruleBelowShare: a queue that the other takes from would be left with less than may be
 	// taken of it.
 	ruleBelowShare = "below share"
-	// ruleFairer: the queue that has least for its weight has more by the exchange.
-	ruleFairer = "fairer"
-	// ruleLent: the core takes back what was lent, the other what is the queue's own.
+	// ruleShare: the core stops somebody, and the other nobody, for a queue that stays within its
+	// share.
+	ruleShare = "share"
+	// ruleLent: the core takes back what was lent, and stops less of the queue's own.
 	ruleLent = "lent"
 	// ruleLess: it stops less.
 	ruleLess = "less"
 	// ruleDue: what the other stops is the oldest that its queue has a right to.
 	ruleDue = "due"
+	// ruleLower: it stops as much, but less of a high priority; and ruleGangs fewer workloads.
+	ruleLower = "lower"
+	ruleGangs = "gangs"
 	// ruleSmaller: it stops less, though of a higher priority.
 	ruleSmaller = "smaller"
 	// ruleFurther: it takes from a queue that is further over its share, and ruleTie from one
@@ -107,30 +112,69 @@ func (x *exchange) pick(names []string) []exchanged {
 // own reports whether a workload is of the queue of the one that comes.
 func (x *exchange) own(e exchanged) bool { return e.leaf == x.incoming.leaf }
 
+// ours are those of a list that are of that queue.
+func (x *exchange) ours(list []exchanged) []exchanged {
+	return slices.DeleteFunc(slices.Clone(list), func(e exchanged) bool { return !x.own(e) })
+}
+
 // weigh says why those go whom the core stops, and not those whom another scheduler does, or
 // "".
 func (x *exchange) weigh(mine, their []exchanged) string {
 	if rule := x.forbidden(their); rule != "" {
 		return rule
 	}
-	switch {
-	case len(mine) == 0:
+	if len(mine) == 0 {
 		return ""
-	case len(their) == 0:
-		if x.fairer(mine) {
-			return ruleFairer
-		}
-		return ""
-	case x.lent(mine) && slices.ContainsFunc(their, x.own):
-		return ruleLent
-	case units(mine) < units(their) && highest(mine) <= highest(their):
-		return ruleLess
-	case units(mine) < units(their):
-		return ruleSmaller
-	case units(mine) > units(their) && x.coupled(their):
-		return ruleCoupled
 	}
-	return x.sources(mine, their)
+	if x.givenBack(mine) {
+		switch {
+		case len(their) == 0:
+			return ruleShare
+		case units(x.ours(mine)) < units(x.ours(their)):
+			return ruleLent
+		}
+	}
+	if len(their) == 0 {
+		return ""
+	}
+	less, lower := cmp.Compare(units(mine), units(their)), compareHarm(mine, their)
+	switch {
+	case less < 0 && highest(mine) <= highest(their):
+		return ruleLess
+	case less < 0:
+		return ruleSmaller
+	case (less > 0 || lower > 0) && x.coupled(their):
+		return ruleCoupled
+	case less == 0 && lower < 0:
+		return ruleLower
+	case less == 0 && lower == 0 && len(mine) < len(their):
+		return ruleGangs
+	}
+	return x.sources(without(mine, their), without(their, mine))
+}
+
+// compareHarm compares how much is stopped of each priority, from the highest down.
+func compareHarm(a, b []exchanged) int {
+	of := map[int32]int64{}
+	for i := range a {
+		of[a[i].priority] += a[i].milli
+	}
+	for i := range b {
+		of[b[i].priority] -= b[i].milli
+	}
+	for _, p := range slices.Backward(slices.Sorted(maps.Keys(of))) {
+		if of[p] != 0 {
+			return cmp.Compare(of[p], 0)
+		}
+	}
+	return 0
+}
+
+// without is the one list without the other.
+func without(list, other []exchanged) []exchanged {
+	return slices.DeleteFunc(slices.Clone(list), func(e exchanged) bool {
+		return slices.ContainsFunc(other, func(o exchanged) bool { return o.name == e.name })
+	})
 }
 
 // forbidden says why the core does not stop what another scheduler stops, or "".
@@ -209,14 +253,21 @@ func (x *exchange) due(of exchanged) (due quota.Due, passed bool) {
 	return due, passed
 }
 
-// lent reports whether workloads are of queues that use more than they have, and the
-// one that comes is within what its own has.
-func (x *exchange) lent(list []exchanged) bool {
+// givenBack reports whether workloads of other queues that are stopped were more than the share of
+// theirs, and the one that comes is within the share of its own when they are gone.
+func (x *exchange) givenBack(list []exchanged) bool {
+	if slices.ContainsFunc(list, func(e exchanged) bool { return !x.own(e) && x.tree.Used(e.leaf, quota.GPU) <= x.share(e.leaf) }) {
+		return false
+	}
 	in := &x.incoming
-	return len(list) > 0 && x.tree.Used(in.leaf, quota.GPU)+in.milli <= x.tree.Guaranteed(in.leaf, quota.GPU) &&
-		!slices.ContainsFunc(list, func(e exchanged) bool {
-			return x.own(e) || x.tree.Used(e.leaf, quota.GPU) <= x.tree.Guaranteed(e.leaf, quota.GPU)
-		})
+	x.leave(list)
+	defer x.restore(list)
+	return x.tree.Used(in.leaf, quota.GPU)+in.milli <= x.share(in.leaf)
+}
+
+// share is what a queue is to have, by its guarantee and by what is over.
+func (x *exchange) share(leaf quota.Index) int64 {
+	return max(x.shares.Of(leaf), x.shares.Guaranteed(leaf))
 }
 
 // coupled reports whether somebody of another queue may be asked if all go that may within the
@@ -236,7 +287,7 @@ func (x *exchange) coupled(list []exchanged) bool {
 		return ok
 	}
 	return slices.ContainsFunc(x.running, func(e exchanged) bool {
-		return !x.own(e) && asked(own, e) && !asked(slices.DeleteFunc(slices.Clone(list), func(l exchanged) bool { return l.name == e.name }), e)
+		return !x.own(e) && asked(own, e) && !asked(without(list, []exchanged{e}), e)
 	})
 }
 
@@ -268,40 +319,6 @@ func (x *exchange) sources(mine, their []exchanged) string {
 func over(x *exchange, i, j quota.Index) int {
 	a, b := big.NewInt(x.tree.Used(i, quota.GPU)), big.NewInt(x.tree.Used(j, quota.GPU))
 	return a.Mul(a, big.NewInt(x.shares.Of(j))).Cmp(b.Mul(b, big.NewInt(x.shares.Of(i))))
-}
-
-// fairer reports whether, with those gone and the other there, the siblings are served
-// more evenly: in what they have over their guarantee, for their weight, from the least up.
-func (x *exchange) fairer(gone []exchanged) bool {
-	before := x.overGuarantee()
-	for i := range gone {
-		if x.tree.Parent(gone[i].leaf) != x.tree.Parent(x.incoming.leaf) {
-			return false
-		}
-	}
-	comes := []exchanged{x.incoming}
-	x.leave(gone)
-	x.restore(comes)
-	after := x.overGuarantee()
-	x.leave(comes)
-	x.restore(gone)
-	return slices.Compare(before, after) < 0
-}
-
-// overGuarantee is what the siblings of the queue of the workload that comes have over
-// their guarantee for their weight, the least first.
-func (x *exchange) overGuarantee() []int64 {
-	var list []int64
-	for i := range x.queues {
-		q := &x.queues[i]
-		at, _ := x.tree.Lookup(q.Name)
-		if x.tree.Parent(at) == x.tree.Parent(x.incoming.leaf) {
-			over := max(0, x.tree.Used(at, quota.GPU)-q.Guarantee[quota.GPU])
-			list = append(list, over*weightUnit/max(q.Weight, 1))
-		}
-	}
-	slices.Sort(list)
-	return list
 }
 
 func units(list []exchanged) int64 {

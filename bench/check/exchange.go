@@ -19,8 +19,9 @@ import (
 //     be the exception: one that was not due to its queue, with which the queue had more.
 //   - No queue on the way down to the beneficiary has, with it, both more than it states as
 //     its guarantee and more than its fair share, or than its part of what is guaranteed
-//     above it. Those shares are what quota.Shares makes of the checker's own capacity, use and demand, and are not looked at where the
-//     past counts or somebody asks for instances, whose size is the core's choice.
+//     above it. Those shares are what quota.Shares makes of the checker's own capacity,
+//     use and demand, and are not looked at where the past counts or somebody asks for
+//     instances, whose size is the core's choice.
 //   - Where counting is exact, the beneficiary fits on the nodes that it has reserved once the
 //     victims are gone: gangs of one group with whole GPUs and no topology, in fleets of no
 //     more than 64 nodes that are not divided, where no other room is being made on those

@@ -1,0 +1,79 @@
+package cases
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// kueueText writes a scenario of one cohort. A queue is "name nominal weight within reclaim",
+// a workload "name queue priority units", with the time of its admission and, after a
+// slash, of its submission; the one that comes is the last.
+func kueueText(algorithm string, queues, workloads []string, victims ...string) string {
+	var list, running, expect []string
+	for _, q := range queues {
+		f := strings.Fields(q)
+		list = append(list, fmt.Sprintf(`{"name":%q,"cohort":"all","weight":%s,"quota":{"f/gpu":{"nominal":%s}},"policy":{"within_queue":%q,"reclaim_within_cohort":%q}}`, f[0], f[2], f[1], f[3], f[4]))
+	}
+	for i, w := range workloads {
+		f := strings.Fields(w)
+		admitted, queued, _ := strings.Cut(f[4], "/")
+		what := "usage"
+		if i == len(workloads)-1 {
+			what = "request"
+		}
+		running = append(running, fmt.Sprintf(`{"name":%q,"queue":%q,"priority":%s,%q:{"f/gpu":%s},"admitted_at":%s,"queued_at":0%s}`,
+			f[0], f[1], f[2], what, f[3], admitted, strings.TrimPrefix(queued, "0")))
+	}
+	for _, v := range victims {
+		expect = append(expect, fmt.Sprintf(`{"workload":%q}`, v))
+	}
+	last := len(running) - 1
+	return fmt.Sprintf(`{"preemption_cases":[{"id":"x","algorithm":%q,"cohorts":[{"name":"all","quota":{}}],"queues":[%s],"admitted":[%s],"incoming":%s,"expect_victims":[%s]}]}`,
+		algorithm, strings.Join(list, ","), strings.Join(running[:last], ","), running[last], strings.Join(expect, ","))
+}
+
+func kueueResult(t *testing.T, text string) Result {
+	t.Helper()
+	text = strings.ReplaceAll(text, `"queued_at":00`, `"queued_at":0`)
+	set, err := Read("test", strings.NewReader(text))
+	require.NoError(t, err)
+	return set.Run()[0]
+}
+
+// Each rule is told by what is stopped, and by whom it is used.
+func TestKueueRules(t *testing.T) {
+	one := []string{"a 4 1 LowerPriority Any"}
+	two := []string{"a 2 1 LowerPriority Any", "b 2 1 LowerPriority Any"}
+	for _, c := range []struct {
+		name, algorithm   string
+		queues, workloads []string
+		victims           []string
+		rule, detail      string
+	}{
+		{"agrees", kueueFair, two, []string{"a1 a 0 2 0", "a2 a 0 1 1", "b1 b 0 1 2", "in b 0 1 0"}, []string{"a2"}, "", ""},
+		{"nobody is to go", kueueFair, two, []string{"a1 a 0 2 0", "b1 b 0 1 0", "in b 0 1 0"}, []string{"a1"}, ruleFits, "stops nobody"},
+		{"would have 3 of 2", kueueFair, two, []string{"a1 a 0 2 0", "b1 b 0 2 0", "in b 0 1 0"}, []string{"a1"}, ruleOverShare, "stops nobody"},
+		{"has no more than its own", kueueFair, []string{"a 3 1 Never Any", "b 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 0", "b1 b 0 1 0", "b2 b 0 1 1", "in b 0 1 0"}, []string{"a1"}, ruleOverShare, "stops nobody"},
+		{"as much is due to both", kueueFair, []string{"a 2 1 Never Any", "b 1 1 Never Any", "c 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"a2"}, ruleBelowShare, "stops b2"},
+		{"the oldest is due", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 2 1", "a3 a 0 3 2", "in b 0 1 0"}, []string{"a1"}, ruleDue, "stops a3"},
+		{"though of a lower priority", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 2 1", "a3 a 1 3 2", "in b 0 1 0"}, []string{"a1"}, ruleDueByAge, "stops a3"},
+		{"gets its part to the last GPU", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any", "c 3 1 Never Any"}, []string{"a1 a 0 3 0", "b1 b 0 3 0", "b2 b 0 2 1", "in a 0 2 0"}, nil, ruleShare, "stops b2"},
+		{"what is lent first", kueueFair, two, []string{"a1 a 0 2 0", "a2 a 0 1 1", "b1 b -1 1 0", "in b 0 1 0"}, []string{"b1"}, ruleLent, "stops a2"},
+		{"less of what ranks no higher", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 1 0", "a3 a 0 1 0", "in a 1 1 0"}, []string{"a1"}, ruleLess, "stops a2"},
+		{"less of what ranks higher", kueueFair, one, []string{"a1 a 0 3 0", "a2 a 1 1 0", "in a 2 1 0"}, []string{"a1"}, ruleSmaller, "stops a2"},
+		{"the lower ones", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 1 0", "a3 a -1 1 0", "in a 1 2 0"}, []string{"a1"}, ruleLower, "stops a2 a3"},
+		{"one for two", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 1 1", "a3 a 0 1 1", "in a 1 2 0"}, []string{"a2", "a3"}, ruleGangs, "stops a1"},
+		{"who has more", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 2 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"b2", "a2"}, ruleLess, "stops b2"},
+		{"wrong", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 1 2 0", "in a 2 2 0"}, []string{"a2"}, ruleLower, "stops a1"},
+		{"no reason", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, []string{"a1"}, "", "stops a2"},
+		{"a reason for nobody", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, nil, ruleShare, "stops a2"},
+	} {
+		r := kueueResult(t, kueueText(c.algorithm, c.queues, c.workloads, c.victims...))
+		require.NoError(t, r.Err, c.name)
+		require.Equal(t, c.rule, r.Rule, "%s: %s", c.name, r.Detail)
+		require.Contains(t, r.Detail, c.detail, c.name)
+	}
+}
