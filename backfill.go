@@ -89,9 +89,14 @@ func (c *Core) mayBackfill(b *bucket) bool {
 		return true
 	}
 	soonest := c.now.Add(min(b.shortest, c.config.Policy.AssumedRuntime))
+	owed := c.owed(first)
 	return slices.ContainsFunc(c.windows, func(w *window) bool {
-		return soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue) ||
-			w.isReservation() && c.outranks(first, w.rep)
+		if soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue) {
+			return true
+		}
+		// The first three tell most of those that do not outrank the gang.
+		return w.isReservation() && (owed || w.rep.job.queue == first.job.queue || w.rep.job.spec.Class < first.job.spec.Class) &&
+			c.outranks(first, w.rep)
 	})
 }
 

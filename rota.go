@@ -11,22 +11,28 @@ import (
 // started, and those of one queue in the order of service there. It is used while no
 // queue is active in the quota tree; end leaves no trace.
 type rota struct {
-	core    *Core
-	waiting map[quota.Index][]*entry // the first in the order of service comes first
+	core *Core
+	// waiting has the entries by queue: the first in the order of service comes first.
+	waiting [][]*entry
 	charged []*entry
 }
 
-// newRota begins a rota of entries whose shapes are compiled.
+// newRota begins a rota of entries whose shapes are compiled. There is one at a time.
 func (c *Core) newRota(list []*entry) *rota {
-	r := &rota{core: c, waiting: map[quota.Index][]*entry{}}
+	for len(c.waiting) < len(c.queues) {
+		c.waiting = append(c.waiting, nil)
+	}
+	r := &rota{core: c, waiting: c.waiting}
+	var queues []quota.Index
 	for _, e := range list {
 		q := e.rep.job.queue
+		if len(r.waiting[q]) == 0 {
+			queues = append(queues, q)
+		}
 		r.waiting[q] = append(r.waiting[q], e)
 	}
-	for _, e := range list {
-		if q := e.rep.job.queue; !c.quota.Active(q) {
-			r.tell(q)
-		}
+	for _, q := range queues {
+		r.tell(q)
 	}
 	return r
 }
@@ -80,6 +86,8 @@ func (r *rota) end() {
 		must(r.core.quota.Discharge(e.rep.job.queue, e.bucket.shape.least))
 	}
 	for q, some := r.core.quota.Next(); some; q, some = r.core.quota.Next() {
+		clear(r.waiting[q])
+		r.waiting[q] = r.waiting[q][:0]
 		r.core.quota.Deactivate(q)
 	}
 }

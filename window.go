@@ -71,7 +71,7 @@ func (c *Core) passes(rep *replica, w *window) bool {
 func (c *Core) outranks(a, b *replica) bool {
 	x, y := &a.job.spec, &b.job.spec
 	switch {
-	case x.Queue == y.Queue:
+	case a.job.queue == b.job.queue:
 		return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority)) > 0 && (c.owed(a) || !c.owed(b))
 	case c.owed(a):
 		return x.Class > y.Class || !c.owed(b)

@@ -64,8 +64,7 @@ func caseTable(list []cases.Judgement, verbose bool) *table {
 	t := newTable("", columns...)
 	for _, j := range list {
 		why := j.Reason
-		switch j.Verdict {
-		case cases.Unexplained, cases.NotYet: // the reason is the same for all that come later
+		if j.Verdict == cases.Unexplained {
 			why = j.Detail
 		}
 		row := []any{j.ID, string(j.Verdict), j.Kind, why}

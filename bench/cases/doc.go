@@ -18,8 +18,12 @@
 // and the outcome themselves, so that it holds for scenarios that nobody here has seen.
 // A difference that is not there is a defect, of the core or of the translation; a
 // scenario that is there and does not differ any more is stale. What this version cannot
-// do at all is not yet: such scenarios are replayed like the others, and agree as soon as
-// the core does what they expect. [Verdict] tells them apart.
+// do at all is not yet: moving what runs, and taking a part of a gang or making room for one
+// that grows. Such scenarios are replayed like the others, and agree as soon as the core
+// does what they expect. [Verdict] tells them apart.
+//
+// Who has to yield to whom is weighed in exchange.go: whom the other scheduler stops is
+// asked about by the rules of package quota, and otherwise what either stops is compared.
 //
 // # Formats
 //
@@ -28,7 +32,7 @@
 //   - KAI ("format" and "cases"): see kai.go, and from there the files for queues, nodes
 //     and gangs.
 //   - Kueue's preemption ("preemption_cases" and "flap_cases"): see kueue_preempt.go,
-//     kueue_quota.go and flap.go.
+//     kueue_quota.go, kueue_policy.go and flap.go.
 //
 // All orders are carried out at once and without a failure; what takes time in a fleet,
 // such as writing a checkpoint, takes none here. The policy is the default one, but for

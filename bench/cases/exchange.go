@@ -126,7 +126,7 @@ func (x *exchange) weigh(mine, their []exchanged) string {
 	if len(mine) == 0 {
 		return ""
 	}
-	if x.givenBack(mine) {
+	if len(x.ours(mine)) < len(mine) && x.givenBack(mine) {
 		switch {
 		case len(their) == 0:
 			return ruleShare
@@ -199,6 +199,8 @@ func (x *exchange) forbidden(their []exchanged) string {
 		case ok:
 		case verdict.Reason == quota.ReclaimOverShare:
 			return ruleOverShare
+		case verdict.Reason == quota.ReclaimDue && x.tree.Used(e.leaf, quota.GPU) <= x.share(e.leaf):
+			return ruleBelowShare
 		case verdict.Reason == quota.ReclaimDue && passed:
 			return ruleDueByAge
 		case verdict.Reason == quota.ReclaimDue:

@@ -2,6 +2,7 @@ package cases
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -74,12 +75,16 @@ func (c *kueueCase) spares(w *kueueWorkload) bool {
 func (c *kueueCase) borrowsFrom(w *kueueWorkload) bool {
 	mine, theirs := c.above(c.Incoming.Queue), c.above(w.Queue)
 	at := slices.IndexFunc(mine, func(cohort string) bool { return slices.Contains(theirs, cohort) })
-	return slices.ContainsFunc(c.Incoming.Contended, func(key string) bool {
+	contended := c.Incoming.Contended
+	if len(contended) == 0 {
+		contended = slices.Sorted(maps.Keys(c.Incoming.amounts()))
+	}
+	return slices.ContainsFunc(contended, func(key string) bool {
 		own := c.queue(c.Incoming.Queue).Quota[key].Nominal
 		if at > 0 {
 			own = c.below(mine[at-1], key)
 		}
-		return c.Incoming.Request[key] > own
+		return c.Incoming.amounts()[key] > own
 	})
 }
 

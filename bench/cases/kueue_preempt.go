@@ -25,8 +25,8 @@ import (
 //   - who goes first among equals is who was admitted last, and then the smaller name. What
 //     each would lose is not known, so all write checkpoints that cost the same.
 //
-// Compared is who is stopped for the workload that comes. Whether it is admitted is not
-// told by the file, nor what becomes of the victims.
+// Compared is who is stopped for the workload that comes, until it is admitted. Whether it is
+// is not told by the file, nor what becomes of the victims.
 type kueueCase struct {
 	ID         string            `json:"id"`
 	Name       string            `json:"name"`
@@ -207,11 +207,11 @@ func (c *kueueCase) haves() []map[string]kueueHave {
 
 func (c *kueueCase) run() Result {
 	r := Result{ID: c.ID, Name: c.Name, Kind: c.Algorithm}
-	w := c.play(&r)
-	if w == nil {
+	admitted, ours, ok := c.play(&r)
+	if !ok {
 		return r
 	}
-	ours, theirs := c.victims(w), []string{}
+	theirs := []string{}
 	for _, v := range c.Expect {
 		theirs = append(theirs, v.Workload)
 	}
@@ -220,25 +220,34 @@ func (c *kueueCase) run() Result {
 		return r
 	}
 	r.Detail = fmt.Sprintf("stops %s; Kueue: %s", orNobody(ours), orNobody(theirs))
-	r.Rule = c.rule(w, ours, theirs)
+	r.Rule = c.rule(admitted, ours, theirs)
 	return r
 }
 
-// play lets a scenario go on for its rounds; nil: it could not, and the result says why.
-func (c *kueueCase) play(r *Result) *world {
+// play lets a scenario go on for its rounds, and tells who was stopped for the workload that
+// comes until it was admitted, if it was; not ok: it could not, and the result says why.
+func (c *kueueCase) play(r *Result) (admitted bool, victims []string, ok bool) {
 	w, wrong := c.world()
 	if wrong != nil {
 		wrong.Case = r.ID
 		r.Detail, r.Rule, r.Err = wrong.Error(), wrong.rule(), wrong
+		return false, nil, false
+	}
+	look := func() error {
+		if !admitted {
+			admitted, victims = len(w.running[c.incoming()]) > 0, c.victims(w)
+		}
 		return nil
 	}
+	w.before = look
 	for range kueueRounds {
 		if _, err := w.round(); err != nil {
 			r.Detail = err.Error()
-			return nil
+			return false, nil, false
 		}
 	}
-	return w
+	err := look()
+	return admitted, victims, err == nil
 }
 
 // incoming is the ID of the workload that comes.

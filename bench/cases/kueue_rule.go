@@ -6,13 +6,12 @@ import "github.com/berth-sched/berth/quota"
 const ruleFits = "fits"
 
 // rule finds the rule that a difference comes under, or "".
-func (c *kueueCase) rule(w *world, ours, theirs []string) string {
+func (c *kueueCase) rule(admitted bool, ours, theirs []string) string {
 	x, ok := c.exchange()
 	if !ok {
 		return ""
 	}
 	mine, their := x.pick(ours), x.pick(theirs)
-	admitted := len(w.running[c.incoming()]) > 0
 	switch {
 	case admitted && len(ours) == 0:
 		return ruleFits

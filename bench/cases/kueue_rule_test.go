@@ -19,13 +19,16 @@ func kueueText(algorithm string, queues, workloads []string, victims ...string) 
 	}
 	for i, w := range workloads {
 		f := strings.Fields(w)
-		admitted, queued, _ := strings.Cut(f[4], "/")
+		admitted, queued, told := strings.Cut(f[4], "/")
+		if !told {
+			queued = "0"
+		}
 		what := "usage"
 		if i == len(workloads)-1 {
 			what = "request"
 		}
-		running = append(running, fmt.Sprintf(`{"name":%q,"queue":%q,"priority":%s,%q:{"f/gpu":%s},"admitted_at":%s,"queued_at":0%s}`,
-			f[0], f[1], f[2], what, f[3], admitted, strings.TrimPrefix(queued, "0")))
+		running = append(running, fmt.Sprintf(`{"name":%q,"queue":%q,"priority":%s,%q:{"f/gpu":%s},"admitted_at":%s,"queued_at":%s}`,
+			f[0], f[1], f[2], what, f[3], admitted, queued))
 	}
 	for _, v := range victims {
 		expect = append(expect, fmt.Sprintf(`{"workload":%q}`, v))
@@ -37,7 +40,6 @@ func kueueText(algorithm string, queues, workloads []string, victims ...string) 
 
 func kueueResult(t *testing.T, text string) Result {
 	t.Helper()
-	text = strings.ReplaceAll(text, `"queued_at":00`, `"queued_at":0`)
 	set, err := Read("test", strings.NewReader(text))
 	require.NoError(t, err)
 	return set.Run()[0]
@@ -56,8 +58,7 @@ func TestKueueRules(t *testing.T) {
 		{"agrees", kueueFair, two, []string{"a1 a 0 2 0", "a2 a 0 1 1", "b1 b 0 1 2", "in b 0 1 0"}, []string{"a2"}, "", ""},
 		{"nobody is to go", kueueFair, two, []string{"a1 a 0 2 0", "b1 b 0 1 0", "in b 0 1 0"}, []string{"a1"}, ruleFits, "stops nobody"},
 		{"would have 3 of 2", kueueFair, two, []string{"a1 a 0 2 0", "b1 b 0 2 0", "in b 0 1 0"}, []string{"a1"}, ruleOverShare, "stops nobody"},
-		{"has no more than its own", kueueFair, []string{"a 3 1 Never Any", "b 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 0", "b1 b 0 1 0", "b2 b 0 1 1", "in b 0 1 0"}, []string{"a1"}, ruleOverShare, "stops nobody"},
-		{"as much is due to both", kueueFair, []string{"a 2 1 Never Any", "b 1 1 Never Any", "c 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"a2"}, ruleBelowShare, "stops b2"},
+		{"no more than its own", kueueFair, []string{"a 2 1 Never Any", "b 1 1 Never Any", "c 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"a2"}, ruleBelowShare, "stops b2"},
 		{"the oldest is due", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 2 1", "a3 a 0 3 2", "in b 0 1 0"}, []string{"a1"}, ruleDue, "stops a3"},
 		{"though of a lower priority", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 2 1", "a3 a 1 3 2", "in b 0 1 0"}, []string{"a1"}, ruleDueByAge, "stops a3"},
 		{"gets its part to the last GPU", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any", "c 3 1 Never Any"}, []string{"a1 a 0 3 0", "b1 b 0 3 0", "b2 b 0 2 1", "in a 0 2 0"}, nil, ruleShare, "stops b2"},
@@ -69,11 +70,56 @@ func TestKueueRules(t *testing.T) {
 		{"who has more", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 2 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"b2", "a2"}, ruleLess, "stops b2"},
 		{"wrong", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 1 2 0", "in a 2 2 0"}, []string{"a2"}, ruleLower, "stops a1"},
 		{"no reason", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, []string{"a1"}, "", "stops a2"},
-		{"a reason for nobody", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, nil, ruleShare, "stops a2"},
+		{"a reason for nobody", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, nil, "", "stops a2"},
 	} {
 		r := kueueResult(t, kueueText(c.algorithm, c.queues, c.workloads, c.victims...))
 		require.NoError(t, r.Err, c.name)
 		require.Equal(t, c.rule, r.Rule, "%s: %s", c.name, r.Detail)
 		require.Contains(t, r.Detail, c.detail, c.name)
 	}
+}
+
+// Whom the policy of a queue spares is left alone.
+func TestKueuePolicy(t *testing.T) {
+	for _, c := range []struct {
+		name, algorithm   string
+		queues, workloads []string
+		victims           []string
+	}{
+		{"never within the queue", kueueFair, []string{"a 2 1 Never Any"}, []string{"a1 a 0 2 0", "in a 1 2 0"}, nil},
+		{"lower", kueueFair, []string{"a 2 1 LowerPriority Never"}, []string{"a1 a 0 2 0", "in a 1 2 0"}, []string{"a1"}},
+		{"equal", kueueFair, []string{"a 2 1 LowerPriority Never"}, []string{"a1 a 1 2 0/5", "in a 1 2 0"}, nil},
+		{"equal and newer", kueueFair, []string{"a 2 1 LowerOrNewerEqualPriority Never"}, []string{"a1 a 1 2 0/5", "in a 1 2 0"}, []string{"a1"}},
+		{"equal and older", kueueFair, []string{"a 2 1 LowerOrNewerEqualPriority Never"}, []string{"a1 a 1 2 0", "in a 1 2 0"}, nil},
+		{"never from others", kueueFair, []string{"a 0 1 Never Any", "b 2 1 Never Never"}, []string{"a1 a 0 2 0", "in b 1 2 0"}, nil},
+		{"lower of others", kueueFair, []string{"a 0 1 Never Any", "b 2 1 Never LowerPriority"}, []string{"a1 a 0 2 0", "in b 1 2 0"}, []string{"a1"}},
+		{"not lower", kueueFair, []string{"a 0 1 Never Any", "b 2 1 Never LowerPriority"}, []string{"a1 a 1 2 0", "in b 1 2 0"}, nil},
+		{"any", kueueFair, []string{"a 0 1 Never Any", "b 2 1 Never Any"}, []string{"a1 a 1 2 0", "in b 1 2 0"}, []string{"a1"}},
+		{"the last first", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 -3", "in b 0 1 0"}, []string{"a1"}},
+		{"then the lower", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any"}, []string{"a1 a 1 1 0", "a2 a 0 1 0", "in b 0 1 0"}, []string{"a2"}},
+		{"then the smaller name", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 0", "in b 0 1 0"}, []string{"a1"}},
+		{"who borrows takes from nobody", "classical", []string{"a 0 1 Never Any", "b 2 1 Never Any", "c 2 1 Never Any"}, []string{"a1 a 0 4 0", "in b 1 3 0"}, nil},
+	} {
+		r := kueueResult(t, kueueText(c.algorithm, c.queues, c.workloads, c.victims...))
+		require.NoError(t, r.Err, c.name)
+		require.True(t, r.Agree, "%s: %s", c.name, r.Detail)
+	}
+
+	// Without fair sharing a workload that borrows may take from those up to a priority.
+	text := kueueText("classical", []string{"a 0 1 Never Any", "b 2 1 Never Any", "c 2 1 Never Any"}, []string{"a1 a 0 4 0", "in b 1 3 0"}, "a1")
+	require.False(t, kueueResult(t, text).Agree)
+	const never = `"within_queue":"Never","reclaim_within_cohort":"Any"`
+	for threshold, agree := range map[string]bool{"null": true, "0": true, "-1": false} {
+		borrows := strings.ReplaceAll(text, never, never+`,"borrow_within_cohort":{"policy":"LowerPriority","max_priority_threshold":`+threshold+`}`)
+		require.Equal(t, agree, kueueResult(t, borrows).Agree, threshold)
+	}
+	r := kueueResult(t, strings.ReplaceAll(text, never, `"within_queue":1`))
+	var where *Error
+	require.ErrorAs(t, r.Err, &where)
+	require.Equal(t, "queues[0].policy", where.Field)
+
+	// What is being evicted goes first, whatever its age and priority.
+	text = kueueText(kueueFair, []string{"a 0 1 Never Any", "b 1 1 Never Any", "c 1 1 Never Any"}, []string{"a1 a 1 1 -9", "a2 a 0 1 0", "in b 0 1 0"}, "a1")
+	require.False(t, kueueResult(t, text).Agree)
+	require.True(t, kueueResult(t, strings.Replace(text, `"admitted_at":-9`, `"admitted_at":-9,"evicted":true`, 1)).Agree)
 }

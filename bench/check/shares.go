@@ -101,7 +101,7 @@ func (w *world) surelyDue(victim *replica, before []ghost) bool {
 	for _, j := range w.jobs {
 		for _, rep := range j.replicas {
 			leaves := slices.ContainsFunc(before, func(g ghost) bool { return g.m.rep == rep })
-			if j.queue == leaf && !leaves && (rep.state == berth.Running || slices.ContainsFunc(w.gone, func(g ghost) bool { return g.m.rep == rep })) {
+			if j.queue == leaf && !leaves && (rep.state == berth.Running || slices.Contains(w.opened, rep.room)) {
 				list = append(list, rep)
 			}
 		}

@@ -121,8 +121,8 @@ type run struct {
 	journal []string
 	cases   map[string]int
 	passes  int
-	// evicted counts how often replicas had to yield.
-	evicted map[berth.ReplicaRef]int
+	// evicted counts how often replicas had to yield, evictedLate after faults have stopped.
+	evicted, evictedLate map[berth.ReplicaRef]int
 	// live are the jobs that were accepted, gone or not.
 	live []berth.JobID
 	// log is what was told, for tests that tell it again.
@@ -148,7 +148,7 @@ func newRunWith(seed uint64, change func(*sim.Options)) *run {
 	if err != nil {
 		panic(err)
 	}
-	r := &run{checker: check.New(config), cases: map[string]int{}, evicted: map[berth.ReplicaRef]int{}}
+	r := &run{checker: check.New(config), cases: map[string]int{}, evicted: map[berth.ReplicaRef]int{}, evictedLate: map[berth.ReplicaRef]int{}}
 	options := g.options()
 	options.Applied, options.Scheduled, options.Restored = r.applied, r.scheduled, r.restored
 	if change != nil {
@@ -302,6 +302,9 @@ func (r *run) rest() error {
 	now := core.Now()
 	r.cases["drained"] += int(core.Report().Totals.Drains)
 	if err := r.checker.Quiescent(now); err != nil {
+		return err
+	}
+	if err := r.fewEvictions(); err != nil {
 		return err
 	}
 	before, err := core.Snapshot()

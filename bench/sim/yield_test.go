@@ -1,6 +1,10 @@
 package sim_test
 
-import "github.com/berth-sched/berth"
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+)
 
 // This file draws who has to yield to whom, and counts what came of it.
 
@@ -45,10 +49,28 @@ func (r *run) yielding(core *berth.Core) {
 	}
 }
 
+// atRest is how often a replica may have to yield when the faults are over, while what is
+// left comes to rest: who ends then lets others in.
+const atRest = 12
+
+// fewEvictions asserts that nobody had to yield over and over when the faults were over.
+func (r *run) fewEvictions() error {
+	for ref, n := range r.evictedLate {
+		r.cases["had to yield when the faults were over"] = max(n, r.cases["had to yield when the faults were over"])
+		if n > atRest {
+			return fmt.Errorf("L1: %v had to yield %d times after the faults were over", ref, n)
+		}
+	}
+	return nil
+}
+
 // noteEviction counts a Release of somebody who has to yield.
 func (r *run) noteEviction(a berth.Action) {
 	h := a.Header()
 	if release, ok := a.(berth.Release); ok && h.Cause.For != (berth.ReplicaRef{}) && release.Attempt == 1 {
-		r.evicted[berth.ReplicaRef{Job: h.Job, Replica: h.Replica}]++
+		ref := berth.ReplicaRef{Job: h.Job, Replica: h.Replica}
+		if r.evicted[ref]++; h.At > faults {
+			r.evictedLate[ref]++
+		}
 	}
 }
