@@ -118,6 +118,7 @@ type Core struct {
 	// that were touched since; over counts those that use more than they are guaranteed.
 	shares        *quota.Shares
 	touched       []*queue
+	waiting       [][]*entry // scratch of the rota
 	over          int
 	demandVersion int
 	chooser       preempt.Chooser
