@@ -97,6 +97,7 @@ func (c *Core) policyChanged(e PolicyChanged) *Error {
 	c.backfillDue = len(c.windows) > 0
 	c.classes.version++ // requests carry the locality
 	c.regeometry()
+	c.callOff()
 	c.stir()
 	return nil
 }

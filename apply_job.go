@@ -52,11 +52,13 @@ func (c *Core) queueRemoved(e QueueRemoved) *Error {
 	if at := slices.IndexFunc(c.windows, func(w *window) bool { return w.queue == i }); at >= 0 {
 		return refuse(ErrConflict, "queue", fmt.Sprintf("reservation %q is for it", c.windows[at].advance.ID))
 	}
+	parent := c.quota.Parent(i)
 	if err := c.quota.Remove(string(e.Queue)); err != nil {
 		return quotaError(err)
 	}
 	c.queues[i] = nil
-	c.quotaChanged() // others may have what it did not lend
+	c.touch(c.queues[parent]) // it may be a leaf again
+	c.quotaChanged()          // others may have what it did not lend
 	return nil
 }
 

@@ -16,7 +16,7 @@ func (c *Core) idle(spec *shapeSpec) func(*node) bool {
 	tree := c.fleet.Tree()
 	level, _ := tree.Level(spec.Topology.Exclusive)
 	alone := func(n *node) bool {
-		return !slices.ContainsFunc(n.members, func(m memberAt) bool {
+		return n.planned == 0 && !slices.ContainsFunc(n.members, func(m memberAt) bool {
 			return !m.rep.imagined && (m.rep.job.spec.ID != spec.Of || m.rep.number != spec.OfReplica)
 		})
 	}

@@ -52,6 +52,7 @@ func (im *imagination) putIn(q quota.Index, members []gang.Member) bool {
 		return false
 	}
 	for i := range members {
+		c.nodes[members[i].Hold.Node].planned++
 		must(c.quota.Charge(q, chargeOf(&members[i].Hold, c.nodes[members[i].Hold.Node])))
 	}
 	im.here = append(im.here, imagined{q, members})
@@ -66,6 +67,7 @@ func (im *imagination) forget() {
 			h := &gang.members[i].Hold
 			must(c.quota.Discharge(gang.queue, chargeOf(h, c.nodes[h.Node])))
 			must(c.fleet.Release(*h))
+			c.nodes[h.Node].planned--
 		}
 	}
 	for _, rep := range im.gone {

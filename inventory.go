@@ -33,6 +33,8 @@ type node struct {
 	// position.
 	members []memberAt
 	freed   bool // it is in Core.freedNodes
+	// planned counts the members that a pass imagines there.
+	planned int
 }
 
 // A memberAt names a member by replica and flat index.

@@ -24,9 +24,9 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.expire()
 	c.mend()
 	c.rank()
+	c.earmark(true)
 	c.tendDrains()
 	c.serveReserved()
-	c.earmark(true)
 	c.wake()
 	c.placing = true
 	c.place()

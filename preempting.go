@@ -92,6 +92,9 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 		r.drop(e.rep.job.queue, func(other *entry) bool { return other == e || b == nil && other.bucket == e.bucket })
 		if b != nil && len(b.victims) > 0 {
 			bids = append(bids, b)
+			if e.rep.job.spec.Topology.Exclusive != "" {
+				break // only what is set aside for it keeps others out of its domains
+			}
 		}
 	}
 	c.nextPreempt = c.now // the rest in the next pass
@@ -117,6 +120,9 @@ func (c *Core) bid(im *imagination, e *entry) *bid {
 			c.nextPreempt = min(c.nextPreempt, e.rep.bidAt)
 		}
 		return nil
+	}
+	if len(victims) == 0 {
+		e.rep.bidTurn = c.stirs // until something changes
 	}
 	for _, victim := range victims {
 		im.leaveOut(victim)
@@ -185,8 +191,8 @@ func (c *Core) grant(b *bid) bool {
 		return false
 	}
 	p := &c.config.Policy
-	grace := p.Preemption.CheckpointTimeout + Duration(p.ReleaseAttempts)*p.ReleaseTimeout + p.ReservationTimeout
-	w.from, w.until = c.now, c.now.Add(grace)
+	release := p.ReleaseTimeout * Duration(min(int64(p.ReleaseAttempts), int64(maxSpan/p.ReleaseTimeout)))
+	w.from, w.until = c.now, c.now.Add(p.Preemption.CheckpointTimeout).Add(release).Add(p.ReservationTimeout)
 	w.preemption = &preemption{where: b.where, victims: b.victims}
 	rep.reserved = w
 	c.addWindow(w)

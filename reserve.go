@@ -347,7 +347,7 @@ func (c *Core) serveReserved() {
 		switch w := e.rep.reserved; {
 		case w == nil: // one that was placed before took its nodes
 		case w.preemption != nil:
-			c.serveBeneficiary(e)
+			c.withoutEarmark(e.rep, func() { c.serveBeneficiary(e) })
 		default:
 			c.tryReserved(e)
 		}

@@ -376,7 +376,8 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "state", "is out of range")
 	case j.cancelled && !s.Gone:
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
-	case max(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) < 0 || s.ReadyAt < 0:
+	case max(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) < 0 || s.ReadyAt < 0 ||
+		s.Checkpointed < 0 || s.Checkpointed > c.now || s.BidAt < 0:
 		return refuse(ErrInvalid, "attempts", "a counter is out of range")
 	case len(s.Avoid) > maxAvoid:
 		return refuse(ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(s.Avoid)))

@@ -34,11 +34,14 @@ type trial struct {
 func (c *Core) trial(e *entry) *trial {
 	s := e.bucket.shape
 	c.compile(s)
-	end := c.endIfPlaced(e.rep)
+	end, exclusive := c.endIfPlaced(e.rep), s.spec.Topology.Exclusive != ""
 	return &trial{
 		core: c, rep: e.rep, queue: e.bucket.queue.index, asked: s.least,
 		request: c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
-			return w.preemption != nil || c.admits(w, e.rep, end)
+			if w.preemption != nil && w.rep != e.rep {
+				return !exclusive && w.rep.job.spec.Topology.Exclusive == ""
+			}
+			return c.admits(w, e.rep, end)
 		}),
 	}
 }

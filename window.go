@@ -82,7 +82,11 @@ func (c *Core) outranks(a, b *replica) bool {
 // owed reports whether a replica that waits would be within the guarantees of its queue.
 func (c *Core) owed(rep *replica) bool {
 	c.compile(rep.job.shape)
-	return c.quota.Within(rep.job.queue, rep.job.shape.least)
+	asked := rep.job.shape.least
+	if w := rep.reserved; c.earmarked && w != nil && w.preemption != nil && !w.unmarked {
+		asked = quota.Charge{Product: quota.NoProduct} // it is charged already
+	}
+	return c.quota.Within(rep.job.queue, asked)
 }
 
 // overrun ends the reservations of gangs in whose stead a replica that ranks above them

@@ -284,7 +284,7 @@ func (c *Core) takePlace(e *entry, p *preemption) bool {
 	if idle := c.idle(spec); idle != nil && slices.ContainsFunc(p.where, func(m gang.Member) bool { return !idle(c.nodes[m.Hold.Node]) }) {
 		return false
 	}
-	if !c.hold(p.where) {
+	if c.inTheWay(e.rep, p) || !c.hold(p.where) {
 		return false
 	}
 	c.placement.Members = append(c.placement.Members[:0], p.where...)
@@ -295,6 +295,17 @@ func (c *Core) takePlace(e *entry, p *preemption) bool {
 	}
 	c.placed(e, Cause{Code: CauseRoomMade})
 	return true
+}
+
+// inTheWay reports whether a node on which a beneficiary is planned has come to be set aside
+// for somebody who does not have it there.
+func (c *Core) inTheWay(rep *replica, p *preemption) bool {
+	end := c.endIfPlaced(rep)
+	return slices.ContainsFunc(p.where, func(m gang.Member) bool {
+		return slices.ContainsFunc(c.nodes[m.Hold.Node].windows, func(w *window) bool {
+			return w.preemption == nil && !c.admits(w, rep, end)
+		})
+	})
 }
 
 // serveBeneficiary starts a replica for which room is being made, there or elsewhere, as
@@ -317,6 +328,22 @@ func (c *Core) serveBeneficiary(e *entry) {
 func (c *Core) failBid(rep *replica) {
 	rep.bidAt, rep.bidTurn = c.now.Add(preemptEvery<<min(rep.failedBids, 8)), 0
 	rep.failedBids = min(rep.failedBids+1, maxAttempts)
+}
+
+// callOff ends the preemptions that the policy does not allow any more. Who is stopped already
+// is not to be held up.
+func (c *Core) callOff() {
+	mode := c.config.Policy.Preemption.Mode
+	for _, w := range slices.Clone(c.windows) {
+		if w.preemption != nil && (mode == PreemptNever || mode == PreemptReclaim && w.preemption.within(w.rep)) {
+			c.endWindow(w)
+		}
+	}
+}
+
+// within reports whether those who go are of the beneficiary's own queue.
+func (p *preemption) within(rep *replica) bool {
+	return slices.ContainsFunc(p.victims, func(victim *replica) bool { return victim.job.queue == rep.job.queue })
 }
 
 // renumber notes that a node has got another index.

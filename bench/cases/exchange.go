@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -24,24 +25,17 @@ const (
 	ruleLent = "lent"
 	// ruleLess: it stops less.
 	ruleLess = "less"
-	// ruleDue: what the other stops is the oldest that its queue has a right to.
+	// ruleDue: what the other stops is what its queue has a right to.
 	ruleDue = "due"
 	// ruleLower: it stops as much, but less of a high priority; and ruleGangs fewer workloads.
 	ruleLower = "lower"
 	ruleGangs = "gangs"
 	// ruleSmaller: it stops less, though of a higher priority.
 	ruleSmaller = "smaller"
-	// ruleFurther: it takes from a queue that is further over its share, and ruleTie from one
-	// that stands as that of the other.
+	// ruleFurther: it takes from a queue that is further over its share.
 	ruleFurther = "further"
-	ruleTie     = "tie"
-	// ruleCoupled: the other stops less, and somebody may only be asked if more goes than that.
-	ruleCoupled = "coupled"
-	// ruleTogether: somebody whom the other stops may be asked only after another has gone.
-	ruleTogether = "together"
-	// ruleDueByAge: and it is so by age alone, while something of a higher priority beside it
-	// is not.
-	ruleDueByAge = "due by age"
+	// ruleMixed: the other stops something of the same queue and of others as well.
+	ruleMixed = "mixed"
 )
 
 // An exchange weighs, for the rules, who might go so that one workload may come: with the
@@ -50,7 +44,7 @@ type exchange struct {
 	tree   *quota.Tree
 	shares *quota.Shares
 	queues []quota.Queue
-	// running, the oldest first, and the one that comes.
+	// running, those first that yield last, and the one that comes.
 	running  []exchanged
 	incoming exchanged
 }
@@ -58,13 +52,16 @@ type exchange struct {
 // An exchanged workload may go or come in an exchange.
 type exchanged struct {
 	name, queue string
+	class       berth.Class
 	priority    int32
 	milli       int64
-	leaf        quota.Index
+	// spared: it may not be stopped, whatever it is.
+	spared bool
+	leaf   quota.Index
 }
 
-// newExchange makes an exchange before anybody goes, with all that wait, the one that comes
-// first; false: there is none to speak of.
+// newExchange makes an exchange before anybody goes, with all that run, the oldest first, and
+// all that wait, the one that comes first; false: there is none to speak of.
 func newExchange(queues []quota.Queue, capacity int64, running, waiting []exchanged) (*exchange, bool) {
 	x := &exchange{tree: quota.NewTree(), queues: queues, running: running}
 	for i := range queues {
@@ -76,6 +73,15 @@ func newExchange(queues []quota.Queue, capacity int64, running, waiting []exchan
 	if x.shares, err = quota.NewShares(x.tree, quota.GPU, 1000); err != nil {
 		return nil, false
 	}
+	slices.SortStableFunc(x.running, func(a, b exchanged) int {
+		switch {
+		case a.spared && !b.spared:
+			return -1
+		case b.spared && !a.spared:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(b.class, a.class), cmp.Compare(b.priority, a.priority))
+	})
 	enter := func(e *exchanged) bool {
 		e.leaf, _ = x.tree.Lookup(e.queue)
 		return x.shares.SetDemand(e.leaf, x.shares.Demand(e.leaf)+e.milli) == nil
@@ -123,7 +129,11 @@ func (x *exchange) weigh(mine, their []exchanged) string {
 	if rule := x.forbidden(their); rule != "" {
 		return rule
 	}
+	mixed := len(x.ours(their)) > 0 && len(x.ours(their)) < len(their)
 	if len(mine) == 0 {
+		if mixed {
+			return ruleMixed
+		}
 		return ""
 	}
 	if len(x.ours(mine)) < len(mine) && x.givenBack(mine) {
@@ -143,12 +153,12 @@ func (x *exchange) weigh(mine, their []exchanged) string {
 		return ruleLess
 	case less < 0:
 		return ruleSmaller
-	case (less > 0 || lower > 0) && x.coupled(their):
-		return ruleCoupled
 	case less == 0 && lower < 0:
 		return ruleLower
 	case less == 0 && lower == 0 && len(mine) < len(their):
 		return ruleGangs
+	case mixed:
+		return ruleMixed
 	}
 	return x.sources(without(mine, their), without(their, mine))
 }
@@ -179,38 +189,23 @@ func without(list, other []exchanged) []exchanged {
 
 // forbidden says why the core does not stop what another scheduler stops, or "".
 func (x *exchange) forbidden(their []exchanged) string {
-	alone := false
 	for i, e := range their {
 		if x.own(e) {
 			continue
 		}
-		due, passed := x.due(e)
-		asked := func() (quota.ReclaimVerdict, bool) {
-			return x.shares.MayReclaimWhole(x.incoming.leaf, x.incoming.charge(), e.leaf, e.charge(), due)
-		}
-		if verdict, ok := asked(); !ok && verdict.Reason == quota.ReclaimOverShare {
-			alone = true
-		}
 		others := slices.Delete(slices.Clone(their), i, i+1)
 		x.leave(others)
-		verdict, ok := asked()
+		verdict, ok := x.shares.MayReclaimWhole(x.incoming.leaf, x.incoming.charge(), e.leaf, e.charge(), x.due(e))
 		x.restore(others)
 		switch {
 		case ok:
 		case verdict.Reason == quota.ReclaimOverShare:
 			return ruleOverShare
-		case verdict.Reason == quota.ReclaimDue && x.tree.Used(e.leaf, quota.GPU) <= x.share(e.leaf):
-			return ruleBelowShare
-		case verdict.Reason == quota.ReclaimDue && passed:
-			return ruleDueByAge
-		case verdict.Reason == quota.ReclaimDue:
+		case verdict.Reason == quota.ReclaimDue && x.tree.Used(e.leaf, quota.GPU) > x.share(e.leaf):
 			return ruleDue
-		case verdict.Reason == quota.ReclaimBelowShare || verdict.Reason == quota.ReclaimBelowGuarantee:
+		case verdict.Reason == quota.ReclaimDue, verdict.Reason == quota.ReclaimBelowShare, verdict.Reason == quota.ReclaimBelowGuarantee:
 			return ruleBelowShare
 		}
-	}
-	if alone {
-		return ruleTogether
 	}
 	return ""
 }
@@ -228,31 +223,27 @@ func (x *exchange) restore(list []exchanged) {
 	}
 }
 
-// due tells by what a workload is due to its queue, and whether one of a higher priority
-// is not, as it is younger.
-func (x *exchange) due(of exchanged) (due quota.Due, passed bool) {
+// due tells by what a workload is due to its queue, as the core does.
+func (x *exchange) due(of exchanged) quota.Due {
 	guaranteed := x.shares.Guaranteed(of.leaf)
 	fair := max(guaranteed, x.shares.Of(of.leaf))
 	for _, e := range x.running {
 		now := quota.NotDue
 		switch {
-		case e.leaf != of.leaf:
-			continue
-		case e.milli > fair:
-			passed = passed || e.priority > of.priority
-			continue
+		case e.leaf != of.leaf || e.milli > fair:
 		case e.milli > guaranteed:
 			now = quota.DueByShare
+			fair -= e.milli
 		default:
 			now = quota.DueByGuarantee
+			fair -= e.milli
 			guaranteed -= e.milli
 		}
-		fair -= e.milli
 		if e.name == of.name {
-			due = now
+			return now
 		}
 	}
-	return due, passed
+	return quota.NotDue
 }
 
 // givenBack reports whether workloads of other queues that are stopped were more than the share of
@@ -272,53 +263,26 @@ func (x *exchange) share(leaf quota.Index) int64 {
 	return max(x.shares.Of(leaf), x.shares.Guaranteed(leaf))
 }
 
-// coupled reports whether somebody of another queue may be asked if all go that may within the
-// queue of the one that comes, and not if those of a list alone go.
-func (x *exchange) coupled(list []exchanged) bool {
-	var own []exchanged
-	for _, e := range x.running {
-		if x.own(e) && e.priority < x.incoming.priority {
-			own = append(own, e)
-		}
-	}
-	asked := func(gone []exchanged, e exchanged) bool {
-		x.leave(gone)
-		defer x.restore(gone)
-		due, _ := x.due(e)
-		_, ok := x.shares.MayReclaimWhole(x.incoming.leaf, x.incoming.charge(), e.leaf, e.charge(), due)
-		return ok
-	}
-	return slices.ContainsFunc(x.running, func(e exchanged) bool {
-		return !x.own(e) && asked(own, e) && !asked(without(list, []exchanged{e}), e)
-	})
-}
-
-// sources compares the queues of two lists, all siblings of that of the one that comes, in
-// what they have for their share.
+// sources compares the queues of two lists, all siblings of each other, in what they have for
+// their share.
 func (x *exchange) sources(mine, their []exchanged) string {
-	rule := ""
+	further := false
 	for _, e := range mine {
 		for _, other := range their {
-			if x.own(e) || x.own(other) || x.tree.Parent(e.leaf) != x.tree.Parent(other.leaf) {
+			if x.own(e) || x.own(other) || x.tree.Parent(e.leaf) != x.tree.Parent(other.leaf) || x.over(e.leaf, other.leaf) < 0 {
 				return ""
 			}
-			switch over(x, e.leaf, other.leaf) {
-			case -1:
-				return ""
-			case 1:
-				rule = ruleFurther
-			case 0:
-				if rule == "" && e.leaf != other.leaf {
-					rule = ruleTie
-				}
-			}
+			further = further || x.over(e.leaf, other.leaf) > 0
 		}
 	}
-	return rule
+	if further {
+		return ruleFurther
+	}
+	return ""
 }
 
 // over compares two queues in what they have for their share.
-func over(x *exchange, i, j quota.Index) int {
+func (x *exchange) over(i, j quota.Index) int {
 	a, b := big.NewInt(x.tree.Used(i, quota.GPU)), big.NewInt(x.tree.Used(j, quota.GPU))
 	return a.Mul(a, big.NewInt(x.shares.Of(j))).Cmp(b.Mul(b, big.NewInt(x.shares.Of(i))))
 }

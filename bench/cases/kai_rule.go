@@ -13,8 +13,6 @@ const (
 	ruleAlike = "alike"
 	// ruleSubgroups: the core starts the sub-groups that suffice by minSubGroup; KAI none.
 	ruleSubgroups = "minSubGroup"
-	// ruleMinimum: an elastic job got more than it should before another got its minimum.
-	ruleMinimum = "minimum first"
 )
 
 // rule finds the rule that a difference comes under, or "".
@@ -32,14 +30,10 @@ func (c *kaiCase) rule(w *kaiWorld) string {
 		return ""
 	}
 	more, fewer := c.apart(w)
-	switch {
-	case len(fewer) == 0 && c.all(more, func(j int) bool {
+	if len(fewer) == 0 && c.all(more, func(j int) bool {
 		return c.Jobs[j].Subgroups.choosy() && c.expected(j).State == kaiPending
-	}):
+	}) {
 		return ruleSubgroups
-	case c.all(more, func(j int) bool { return c.expected(j).Running > 0 }) &&
-		c.all(fewer, func(j int) bool { return w.outcome(j).pods == 0 && c.ranAtStart(j) == 0 }):
-		return ruleMinimum
 	}
 	return ""
 }

@@ -55,14 +55,6 @@ func TestKAIRules(t *testing.T) {
 	// Nobody served, and room: no reason known.
 	require.Empty(t, ruled(t, fleet(5)+queues+`,"jobs":[`+job("x", "a", 1, "pending")+`],"expect":[`+expect("x", "running", 1)+`]`, nil))
 	// Two elastic jobs: the first has all, where each should have one.
-	served := map[string][]string{"x": {"n", "n"}}
-	both := fleet(2) + queues + `,"jobs":[` + job("x", "a", 2, "pending") + `,` + job("y", "a", 2, "pending") + `],`
-	require.Equal(t, ruleMinimum, ruled(t, both+`"expect":[`+expect("x", "partial", 1)+`,`+expect("y", "partial", 1)+`]`, served))
-	// Each has one, and one should have both.
-	require.Empty(t, ruled(t, both+`"expect":[`+expect("x", "partial", 1)+`,`+expect("y", "running", 2)+`]`, map[string][]string{"x": {"n", "n"}, "y": {"n"}}))
-	// It should have none.
-	require.Empty(t, ruled(t, both+`"expect":[`+expect("x", "pending", 0)+`,`+expect("y", "partial", 1)+`]`, served))
-
 	// Something that runs is expected to go, for nobody, and was left alone.
 	gone := fleet(5) + queues + `,"jobs":[` + job("x", "a", 1, "running") + `],"expect":[` + expect("x", "pending", 0) + `]`
 	require.Empty(t, ruled(t, gone, map[string][]string{"x": {"n"}}))

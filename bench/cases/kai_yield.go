@@ -87,7 +87,11 @@ func (w *kaiWorld) exchange(incoming int) (*exchange, bool) {
 	c := w.c
 	as := func(job int, milli int64) exchanged {
 		j := &c.Jobs[job]
-		return exchanged{name: j.Name, queue: c.queueName(c.queue(j.Queue)), priority: j.Priority, milli: milli}
+		e := exchanged{name: j.Name, queue: c.queueName(c.queue(j.Queue)), priority: j.Priority, milli: milli}
+		if !j.Preemptible {
+			e.class = berth.LatencyCritical
+		}
+		return e
 	}
 	byAge := make([]int, len(c.Jobs))
 	for i := range byAge {

@@ -1,6 +1,9 @@
 package cases
 
-import "github.com/berth-sched/berth/quota"
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
 
 // ruleFits: the core admits the workload and stops nobody for it.
 const ruleFits = "fits"
@@ -32,7 +35,7 @@ func (c *kueueCase) exchange() (*exchange, bool) {
 		return nil, false
 	}
 	as := func(w *kueueWorkload) exchanged {
-		e := exchanged{name: w.Name, queue: w.Queue, priority: w.Priority}
+		e := exchanged{name: w.Name, queue: w.Queue, class: berth.Interactive, priority: w.Priority}
 		if len(s.keys) > 0 {
 			e.milli = s.amount(0, w.amounts()[s.keys[0]])
 		}
@@ -40,7 +43,11 @@ func (c *kueueCase) exchange() (*exchange, bool) {
 	}
 	var running []exchanged
 	for _, w := range c.byAge() {
-		running = append(running, as(w))
+		e := as(w)
+		if e.spared = c.spares(w); w.Evicted {
+			e.class = berth.Batch
+		}
+		running = append(running, e)
 	}
 	capacity := int64(0)
 	for i := range queues {

@@ -60,7 +60,7 @@ func TestKueueRules(t *testing.T) {
 		{"would have 3 of 2", kueueFair, two, []string{"a1 a 0 2 0", "b1 b 0 2 0", "in b 0 1 0"}, []string{"a1"}, ruleOverShare, "stops nobody"},
 		{"no more than its own", kueueFair, []string{"a 2 1 Never Any", "b 1 1 Never Any", "c 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"a2"}, ruleBelowShare, "stops b2"},
 		{"the oldest is due", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 2 1", "a3 a 0 3 2", "in b 0 1 0"}, []string{"a1"}, ruleDue, "stops a3"},
-		{"though of a lower priority", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 2 1", "a3 a 1 3 2", "in b 0 1 0"}, []string{"a1"}, ruleDueByAge, "stops a3"},
+		{"the higher is due", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 2 1", "a3 a 1 3 2", "in b 0 1 0"}, []string{"a3"}, ruleDue, "stops a1"},
 		{"gets its part to the last GPU", kueueFair, []string{"a 3 1 Never Any", "b 3 1 Never Any", "c 3 1 Never Any"}, []string{"a1 a 0 3 0", "b1 b 0 3 0", "b2 b 0 2 1", "in a 0 2 0"}, nil, ruleShare, "stops b2"},
 		{"what is lent first", kueueFair, two, []string{"a1 a 0 2 0", "a2 a 0 1 1", "b1 b -1 1 0", "in b 0 1 0"}, []string{"b1"}, ruleLent, "stops a2"},
 		{"less of what ranks no higher", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 1 0", "a3 a 0 1 0", "in a 1 1 0"}, []string{"a1"}, ruleLess, "stops a2"},

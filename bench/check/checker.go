@@ -48,6 +48,8 @@ type Checker struct {
 	alone  set
 	reserved
 	yielding
+	// enlarged: the pass has started a gang that may have got more than its minimum since.
+	enlarged bool
 
 	cases map[string]int
 }
@@ -106,6 +108,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Action) error {
 	}
 	c.begin()
 	c.beginYielding()
+	c.enlarged = false
 	c.expire()
 	for _, a := range actions {
 		if err := c.ordered(a); err != nil {

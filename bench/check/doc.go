@@ -47,6 +47,13 @@
 // asserted. [Checker.AgainstLedger] compares a ledger with the time for which members held
 // GPUs, to the GPU-millisecond.
 //
+// Of those who have to yield it asserts that they may be asked and stopped then, and in the
+// order of request, answer or deadline, and Release; that each is told for whom, who waits
+// and has a reservation until then; that a request is withdrawn when nobody needs it, and
+// only then; and that the room that is made is enough, that no more have to go than must,
+// and that nothing is taken back of what a queue is guaranteed, as far as that can be told
+// by counting: exchange.go says how far.
+//
 // The checker keeps the events and orders it is told of: do not change them
 // afterwards. It starts no goroutine and is for one goroutine at a time.
 package check

@@ -28,10 +28,14 @@ const (
 // asserted of gangs that were placed as the pass went through the queues: not of those
 // that may have had a reservation, stand on nodes that are, or were, set aside, or on
 // GPUs that change for those who wait; only while it is known from a report what is
-// reserved; and not while room is made for somebody, as what that takes of quota counts
-// as used. It is for small worlds: O(queues + replicas x nodes).
+// reserved; not while room is made for somebody, as what that takes of quota counts as used;
+// nor after an elastic gang was started in the same pass, which may have got more, and
+// elsewhere, when all others had their turn. It is for small worlds: O(queues + replicas x
+// nodes).
 func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
-	if len(c.nodes) > 64 || !c.passed || !c.inTurn(rep, &b) || c.overused() || len(c.rooms) > 0 {
+	enlarged := c.enlarged
+	c.enlarged = enlarged || rep.elastic()
+	if len(c.nodes) > 64 || !c.passed || enlarged || len(c.rooms) > 0 || !c.inTurn(rep, &b) || c.overused() {
 		return nil
 	}
 	waiting := c.inQueues()
@@ -66,6 +70,11 @@ func (c *Checker) overused() bool {
 		}
 	}
 	return false
+}
+
+// elastic reports whether a gang may start with less than all of it.
+func (rep *replica) elastic() bool {
+	return slices.ContainsFunc(rep.job.spec.Groups, func(g berth.Group) bool { return minimum(&g) < g.Replicas })
 }
 
 // inTurn reports whether a Bind is certainly one that the pass gave as it went through the

@@ -14,6 +14,7 @@ import (
 //
 // Of every room it asserts, in thousandths of GPUs:
 //
+//   - All victims are of the beneficiary's queue, or none.
 //   - What is given back by another queue leaves every queue on the way down to it, from
 //     where it parts from the beneficiary's, what it states as its guarantee. One victim may
 //     be the exception: one that was not due to its queue, with which the queue had more.
@@ -178,25 +179,23 @@ func (w *world) judge(r *room) error {
 	if asked != high {
 		return nil
 	}
-	gone := len(w.gone)
+	gone, whole := len(w.gone), false
 	defer func() { w.back(gone, len(w.here)) }()
-	var lent []*replica
 	for _, victim := range r.victims {
-		if victim.job.queue == rep.job.queue {
-			w.vanish(victim)
-		} else {
-			lent = append(lent, victim)
-		}
-	}
-	whole := false
-	for _, victim := range lent {
 		w.vanish(victim)
 	}
-	for _, victim := range lent {
+	own := r.victims[0].job.queue == rep.job.queue
+	for _, victim := range r.victims {
+		if (victim.job.queue == rep.job.queue) != own {
+			return broken(S4, "%s and %s have to yield to %s, and one of them is of its queue", r.victims[0], victim, rep)
+		}
+		if own {
+			continue
+		}
 		if err := w.mayTake(rep, asked, victim); err != nil {
 			return err
 		}
-		exception, err := w.leaves(rep, victim, lent, w.gone[:gone])
+		exception, err := w.leaves(rep, victim, r.victims, w.gone[:gone])
 		if err != nil {
 			return err
 		}

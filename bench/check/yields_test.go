@@ -374,6 +374,13 @@ var yields = []animal{
 		z.pass(z.stop("y", berth.CauseReclaimed, "back"), z.stop("z", berth.CauseReclaimed, "back"))
 		return z.c.Against(z.seen("a1", 1, 2, z.room("back", "n2")))
 	}},
+	{check.S4, "own and lent victims are mixed", func(z *zoo) error {
+		z.lent(promised(3), plain)
+		z.submit("wide", 2, in("a1"), ahead)
+		require.NoError(z.t, z.c.Against(z.seen("a1", 2, 0)))
+		z.pass(z.stop("v", berth.CausePreempted, "wide"), z.stop("z", berth.CauseReclaimed, "wide"))
+		return z.c.Against(z.seen("a1", 2, 2, z.room("wide", "n2", "n3")))
+	}},
 	{check.S4, "a queue takes back more than its share", func(z *zoo) error {
 		z.lent(promised(1), plain, func(j *berth.Job) {})
 		z.queue("b", "", promised(3))

@@ -17,7 +17,7 @@ import (
 func (g *generator) steady() (berth.Config, sim.Options, []sim.Arrival) {
 	config := berth.Config{Policy: berth.Policy{
 		PassBudget: one(g, 0, 0, 2), ReservedGangs: one(g, -1, 0, 1), ReserveAfter: one(g, 0, 20*berth.Second),
-		Preemption:    g.preemption(),
+		Preemption: g.preemption(),
 	}}
 	gpus := 0
 	for i := range 2 + g.IntN(4) {
