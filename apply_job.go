@@ -26,8 +26,8 @@ func (c *Core) queueSet(e QueueSet) *Error {
 		return quotaError(err)
 	}
 	c.ensureQueue(i)
-	c.countLender(i)
-	c.touch(c.queues[i])
+	c.recountQueue(i)
+	c.recountQueue(c.quota.Parent(i)) // it may be a leaf no more
 	if c.ledger != nil && !c.restoring {
 		c.tickLedger()
 		c.ledger.Follow(c.quota, i) // its guarantee may have changed
@@ -57,7 +57,7 @@ func (c *Core) queueRemoved(e QueueRemoved) *Error {
 		return quotaError(err)
 	}
 	c.queues[i] = nil
-	c.touch(c.queues[parent]) // it may be a leaf again
+	c.recountQueue(parent) // it may be a leaf again
 	c.quotaChanged()          // others may have what it did not lend
 	return nil
 }

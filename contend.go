@@ -18,6 +18,12 @@ func (c *Core) touch(q *queue) {
 	}
 }
 
+// recountQueue brings up to date what follows from a queue's place in the tree.
+func (c *Core) recountQueue(i quota.Index) {
+	c.countLender(i)
+	c.touch(c.queues[i])
+}
+
 // countDemand counts what entries of a bucket wait for, or wait for no longer.
 func (c *Core) countDemand(b *bucket, entries int64) {
 	c.compile(b.shape)
@@ -29,7 +35,8 @@ func (c *Core) countDemand(b *bucket, entries int64) {
 // as there are none, nobody has anything to give back.
 func (c *Core) countLender(i quota.Index) {
 	q := c.queues[i]
-	if over := c.quota.Used(i, quota.GPU) > c.quota.Guaranteed(i, quota.GPU); over != q.over {
+	over := c.quota.Leaf(i) && c.quota.Used(i, quota.GPU) > c.quota.Guaranteed(i, quota.GPU)
+	if over != q.over {
 		q.over = over
 		if over {
 			c.over++
@@ -64,18 +71,27 @@ func (c *Core) demands() {
 	c.touched = c.touched[:0]
 }
 
-// contested reports whether somebody may take from others, as far as it can be told without
-// looking for whom.
-func (c *Core) contested() bool {
-	return c.config.Policy.Preemption.Mode != PreemptNever && len(c.contenders()) > 0
+// nextBid is when a pass has to look for whom somebody may take from.
+func (c *Core) nextBid() Time {
+	switch {
+	case c.config.Policy.Preemption.Mode == PreemptNever:
+		return never
+	case c.nextPreempt > c.now:
+		return c.nextPreempt
+	}
+	list, next := c.contenders()
+	if len(list) > 0 {
+		return c.now
+	}
+	return next
 }
 
 // contenders lists the first entries of buckets that may take from others, as far as it can
-// be told without looking for whom, and if it is time to look. O(queues), and O(buckets)
-// of those queues that may.
-func (c *Core) contenders() []*entry {
+// be told without looking for whom, and if it is time to look; next is when it is for one
+// more. O(queues), and O(buckets) of those queues that may.
+func (c *Core) contenders() (list []*entry, next Time) {
 	c.demands()
-	var list []*entry
+	next = never
 	for _, q := range c.queues {
 		if q == nil || q.waiting == 0 {
 			continue
@@ -88,16 +104,21 @@ func (c *Core) contenders() []*entry {
 		}
 		for _, b := range q.list {
 			e := b.bidder()
-			if b.slot >= 0 || e == nil || !c.dueToBid(e) {
+			if b.slot >= 0 || e == nil || e.rep.bidTurn == c.stirs {
 				continue
 			}
 			c.compile(b.shape)
-			if asked := b.shape.least.GPUMilli; asked > 0 && asked <= room || some && mayPreempt(e.rep, least) {
+			asked := b.shape.least.GPUMilli
+			switch {
+			case (asked == 0 || asked > room) && !(some && mayPreempt(e.rep, least)):
+			case e.rep.bidAt > c.now:
+				next = min(next, e.rep.bidAt)
+			default:
 				list = append(list, e)
 			}
 		}
 	}
-	return list
+	return list, next
 }
 
 // roomInShare is what a queue may have beyond what it uses, at the cost of others, as far as
@@ -126,19 +147,6 @@ func (b *bucket) bidder() *entry {
 // bids reports whether an entry is a whole gang for which no room is being made yet.
 func (e *entry) bids() bool {
 	return !e.grows && (e.rep.reserved == nil || e.rep.reserved.preemption == nil)
-}
-
-// dueToBid reports whether it is time to look for whom an entry may take from: something
-// has changed since it was looked at last, and that is not just now.
-func (c *Core) dueToBid(e *entry) bool {
-	switch {
-	case e.rep.bidTurn == c.stirs:
-		return false
-	case e.rep.bidAt > c.now:
-		c.nextPreempt = min(c.nextPreempt, e.rep.bidAt)
-		return false
-	}
-	return true
 }
 
 // mayPreempt reports whether a replica may take the place of another of its queue.

@@ -223,10 +223,7 @@ func (c *Core) NextWake() (Time, bool) {
 	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.mayWake() || c.backfillDue || len(c.fresh) > 0 {
 		return c.now, true
 	}
-	at := c.nextReserve
-	if c.nextPreempt > c.now || c.contested() {
-		at = min(at, c.nextPreempt)
-	}
+	at := min(c.nextReserve, c.nextBid())
 	if next, ok := c.timers.Min(); ok {
 		at = min(at, next.at)
 	}

@@ -101,14 +101,43 @@ func (c *Core) reappear(rep *replica) {
 	rep.eachHold(func(h *gang.Hold, _ *node) { must(c.fleet.Adopt(*h)) })
 }
 
-// discharge imagines that a replica is charged for nothing.
+// discharge imagines that a replica is charged for nothing. What it has on nodes that take
+// no more work is gone with it.
 func (c *Core) discharge(rep *replica) {
-	rep.eachHold(func(h *gang.Hold, n *node) { must(c.quota.Discharge(rep.job.queue, chargeOf(h, n))) })
+	rep.eachHold(func(h *gang.Hold, n *node) {
+		charge := chargeOf(h, n)
+		must(c.quota.Discharge(rep.job.queue, charge))
+		if n.cordoned {
+			c.shiftCapacity(n, charge, -1)
+		}
+	})
 }
 
 // recharge undoes discharge.
 func (c *Core) recharge(rep *replica) {
-	rep.eachHold(func(h *gang.Hold, n *node) { must(c.quota.Charge(rep.job.queue, chargeOf(h, n))) })
+	rep.eachHold(func(h *gang.Hold, n *node) {
+		charge := chargeOf(h, n)
+		if n.cordoned {
+			c.shiftCapacity(n, charge, 1)
+		}
+		must(c.quota.Charge(rep.job.queue, charge))
+	})
+}
+
+// shiftCapacity has the quota tree see more of the fleet by what somebody has on a node, or
+// less.
+func (c *Core) shiftCapacity(n *node, charge quota.Charge, sign int64) {
+	shift := func(r quota.Resource, amount int64) {
+		if total, known := c.quota.Capacity(r); known && amount > 0 {
+			must(c.quota.SetCapacity(r, max(0, total+sign*amount)))
+		}
+	}
+	shift(quota.GPU, charge.GPUMilli)
+	shift(quota.CPU, charge.CPUMilli)
+	shift(quota.Memory, charge.MemoryMiB)
+	if charge.GPUMilli > 0 {
+		shift(quota.GPUOf(n.spec.GPUs[0].Product), charge.GPUMilli)
+	}
 }
 
 // eachHold calls a function for everything that a replica holds.

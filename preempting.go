@@ -42,9 +42,8 @@ func (c *Core) preempt() {
 	if _, ready := c.quota.Next(); ready {
 		return // the budget is spent: what fits comes first
 	}
-	c.nextPreempt = never
-	list := c.contenders()
-	if len(list) == 0 {
+	list, next := c.contenders()
+	if c.nextPreempt = next; len(list) == 0 {
 		return
 	}
 	im, broken := c.imagine()
@@ -56,7 +55,7 @@ func (c *Core) preempt() {
 			}
 		}
 		im, broken = c.imagine()
-		list = c.contenders()
+		list, _ = c.contenders()
 	}
 	bids := c.bidAll(im, list)
 	im.forget()
@@ -84,7 +83,7 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 		if b != nil && !behind[e.bucket] {
 			behind[e.bucket] = true
 			for _, other := range e.bucket.first(maxBids) {
-				if other != e && other.bids() && c.dueToBid(other) {
+				if other != e && other.bids() && other.rep.bidTurn != c.stirs && other.rep.bidAt <= c.now {
 					r.add(other)
 				}
 			}

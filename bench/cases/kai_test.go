@@ -61,12 +61,12 @@ func shared(file string) string {
 func TestKAICases(t *testing.T) {
 	atLeast(t, judged(t, shared("kai.json")), map[string]int{
 		"quota": 15, "preempt": 12, "gang": 4, "reclaim": 35, "hierarchy": 2, "stability": 1, "fairness": 14, "elastic": 5,
-		"subgroups": 8, "consolidation": 2, "topology": 12, "mig": 5, "fraction": 20, "order": 4, "all": 139,
+		"subgroups": 9, "consolidation": 2, "topology": 12, "mig": 5, "fraction": 20, "order": 4, "all": 140,
 	})
 }
 
 func TestKueuePreemptionCases(t *testing.T) {
-	atLeast(t, judged(t, shared("kueue_preemption.json")), map[string]int{"classical": 9, "fair": 4, "flap": 1, "all": 14})
+	atLeast(t, judged(t, shared("kueue_preemption.json")), map[string]int{"classical": 10, "fair": 4, "flap": 1, "all": 15})
 }
 
 // What the words of a scenario become, where no scenarios lie beside the repository.
@@ -95,6 +95,7 @@ func TestOwnKAICases(t *testing.T) {
 		"firm-over-quota":    {Differs, "fairness", ruleFirm},
 		"sibling":            {Differs, "reclaim", ruleSibling},
 		"alone":              {Differs, "reclaim", ruleOverShare},
+		"full":               {Unexplained, "order", ""},
 		"wrong":              {Unexplained, "order", ""},
 		"no-word":            {Differs, "mig", ruleOutOfModel},
 		"stray":              {Unexplained, "not understood", ""},
@@ -105,7 +106,7 @@ func TestOwnKAICases(t *testing.T) {
 		require.Equal(t, want.rule, j.Rule, "%s: %s", id, j.Detail)
 		require.Equal(t, want.kind, j.Kind, id)
 	}
-	require.Len(t, list, 22)
+	require.Len(t, list, 23)
 	var where *Error
 	require.ErrorAs(t, list["stray"].Err, &where)
 	require.Equal(t, "stray", where.Case)

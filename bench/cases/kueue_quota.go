@@ -265,7 +265,7 @@ func (c *kueueCase) admit(w *world, s *kueueScale, free []berth.MemberPlacement)
 }
 
 // byAge orders what runs so that those who are to go first come last: what is being evicted
-// already, then what was admitted last, then the lower priority and the smaller name.
+// already, then what was admitted last, then the smaller name.
 func (c *kueueCase) byAge() []*kueueWorkload {
 	list := make([]*kueueWorkload, len(c.Admitted))
 	for i := range c.Admitted {
@@ -278,9 +278,7 @@ func (c *kueueCase) byAge() []*kueueWorkload {
 		case a.Evicted && !b.Evicted:
 			return 1
 		}
-		return cmp.Or(
-			cmp.Compare(a.AdmittedAt, b.AdmittedAt), cmp.Compare(b.Priority, a.Priority), strings.Compare(b.Name, a.Name),
-		)
+		return cmp.Or(cmp.Compare(a.AdmittedAt, b.AdmittedAt), strings.Compare(b.Name, a.Name))
 	})
 	return list
 }

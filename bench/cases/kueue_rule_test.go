@@ -68,6 +68,8 @@ func TestKueueRules(t *testing.T) {
 		{"the lower ones", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 1 0", "a3 a -1 1 0", "in a 1 2 0"}, []string{"a1"}, ruleLower, "stops a2 a3"},
 		{"one for two", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 1 1", "a3 a 0 1 1", "in a 1 2 0"}, []string{"a2", "a3"}, ruleGangs, "stops a1"},
 		{"who has more", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 2 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"b2", "a2"}, ruleLess, "stops b2"},
+		{"who is further over", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 4 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "b3 b 0 1 1", "c1 c 0 1 0", "in c 0 1 0"}, []string{"a2"}, ruleFurther, "stops b2"},
+		{"from both sides", kueueFair, two, []string{"a1 a -1 1 0", "b1 b 0 2 0", "b2 b 0 1 1", "in a 0 2 0"}, []string{"a1", "b2"}, ruleMixed, "stops nobody"},
 		{"wrong", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 1 2 0", "in a 2 2 0"}, []string{"a2"}, ruleLower, "stops a1"},
 		{"no reason", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, []string{"a1"}, "", "stops a2"},
 		{"a reason for nobody", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, nil, "", "stops a2"},

@@ -90,8 +90,9 @@ func (rep *replica) placed(g int) int {
 
 // surelyDue reports whether a victim is certainly one that is due to its queue by guarantee:
 // of what the queue runs without those who were on the way out before, first those that
-// cannot be asked to yield and then those that yield last, each as far as it fits as a whole
-// into what is guaranteed. Where the share of the guarantee is not known it is not certain.
+// cannot be asked to yield and then those that yield last, each that fits as a whole into
+// what is guaranteed, and together with those that fit into the fair share alone into that.
+// Where the shares are not known it is not certain.
 func (w *world) surelyDue(victim *replica, before []ghost) bool {
 	if w.fair == nil {
 		return false
@@ -110,14 +111,18 @@ func (w *world) surelyDue(victim *replica, before []ghost) bool {
 		return cmp.Or(compareBool(w.mayYield(a), w.mayYield(b)), compareRank(b, a), cmp.Compare(a.started, b.started),
 			cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.number, b.number))
 	})
-	left := w.fair.Guaranteed(w.index(leaf))
+	guaranteed := w.fair.Guaranteed(w.index(leaf))
+	fair := max(guaranteed, w.fair.Of(w.index(leaf)))
 	for _, rep := range list {
 		milli := w.held(rep)
 		if rep == victim {
-			return milli <= left
+			return milli <= min(guaranteed, fair)
 		}
-		if milli <= left {
-			left -= milli
+		if milli <= fair {
+			fair -= milli
+			if milli <= guaranteed {
+				guaranteed -= milli
+			}
 		}
 	}
 	return false

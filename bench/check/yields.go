@@ -62,6 +62,11 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	if !rep.job.spec.Checkpoint.Supported {
 		return broken(S6, "order %d asks %s for a checkpoint, which writes none", r.ID, rep)
 	}
+	if c.silent.has(rep) { // it is asked anew, for another
+		c.wentOn(rep)
+		c.silent.remove(rep)
+		c.stray.remove(rep)
+	}
 	if err := c.mustYield(rep, r.Order); err != nil {
 		return err
 	}
@@ -149,9 +154,14 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 // afterSilence: nobody who did not answer is left to go on while its place is needed.
 func (c *Checker) afterSilence() {
 	for _, rep := range c.silent.sorted() {
-		c.unlessEnded(rep.room, broken(S7, "%s did not answer a request for a checkpoint in time, goes on, and %s needs its place", rep, rep.room.who))
-		rep.leaveRoom()
-		c.saw("request expired in vain")
+		c.wentOn(rep)
 	}
 	clear(c.silent)
+}
+
+// wentOn: who did not answer goes on, as nobody needs its place.
+func (c *Checker) wentOn(rep *replica) {
+	c.unlessEnded(rep.room, broken(S7, "%s did not answer a request for a checkpoint in time, goes on, and %s needs its place", rep, rep.room.who))
+	rep.leaveRoom()
+	c.saw("request expired in vain")
 }

@@ -32,6 +32,23 @@ func (z *zoo) singles(queue berth.QueueID, names string, change ...func(*berth.J
 	}
 }
 
+// duo has a gang of two members run on a node.
+func (z *zoo) duo(queue berth.QueueID, node berth.NodeID, change ...func(*berth.Job)) {
+	z.submit("duo", 2, append([]func(*berth.Job){in(queue)}, change...)...)
+	b := z.bind("duo", on(0, node, 0), on(1, node, 1))
+	z.pass(b)
+	z.tell(berth.ActionReported{Action: b.ID})
+	z.used = append(z.used, queue, queue)
+	z.places["duo"] = on(0, node, 0)
+}
+
+// gangs is the report of a full fleet with so many that wait in a1, run, and are stopped.
+func (z *zoo) gangs(waiting, running, releasing int, list ...berth.ReservationReport) berth.FleetReport {
+	r := z.seen("a1", waiting, 0, list...)
+	r.Replicas.Running, r.Replicas.Releasing = running, releasing
+	return r
+}
+
 func writes(j *berth.Job)  { j.Checkpoint.Supported = true }
 func ahead(j *berth.Job)   { j.Priority = 1 }
 func serving(j *berth.Job) { j.Class = berth.LatencyCritical }
@@ -294,6 +311,27 @@ var yields = []animal{
 		report.Replicas.Running, report.Replicas.Binding = 5, 1
 		return z.c.Against(report)
 	}},
+	{check.Reservations, "who gave back takes its place again by its class", func(z *zoo) error {
+		z.lent(promised(2), plain, serving)
+		z.queue("a", "", promised(3))
+		require.NoError(z.t, z.c.Against(z.seen("a1", 1, 0)))
+		kept, stop := z.room("back", "n2"), z.stop("z", berth.CauseReclaimed, "back")
+		z.pass(stop)
+		require.NoError(z.t, z.c.Against(z.seen("a1", 1, 1, kept)))
+		z.used = z.used[1:]
+		z.tell(berth.ActionReported{Action: stop.ID})
+		report := z.seen("a1", 1, 0, kept)
+		report.FreeNodes, report.Replicas.Pending, report.Waiting.Capacity = []int{2, 1}, 2, 2
+		report.Queues[slices.IndexFunc(report.Queues, func(q berth.QueueReport) bool { return q.Queue == "b1" })].Waiting = 1
+		require.NoError(z.t, z.c.Against(report))
+		b := z.bind("z", z.places["z"])
+		b.Incarnation = 2
+		z.pass(b)
+		z.used = append(z.used, "b1")
+		report = z.seen("a1", 1, 0, kept)
+		report.Replicas.Running, report.Replicas.Binding = 5, 1
+		return z.c.Against(report)
+	}},
 	{check.Causes, "nobody is named who is yielded to", func(z *zoo) error {
 		z.full()
 		return z.try(z.ask("z", berth.CausePreempted, ""))
@@ -343,6 +381,13 @@ var yields = []animal{
 		w.Deadline = z.now + 1
 		return z.try(w)
 	}},
+	{check.Incarnations, "a former life need not yield", func(z *zoo) error {
+		r := z.asked()
+		z.tell(berth.JobCancelled{Job: "high"})
+		w := z.takeBack("z", r.ID)
+		w.Incarnation = 0
+		return z.try(w)
+	}},
 	{check.Incarnations, "a former life is asked", func(z *zoo) error {
 		z.full()
 		r := z.ask("z", berth.CausePreempted, "high")
@@ -373,6 +418,18 @@ var yields = []animal{
 		z.queue("b1", "b", promised(1))
 		z.pass(z.stop("y", berth.CauseReclaimed, "back"), z.stop("z", berth.CauseReclaimed, "back"))
 		return z.c.Against(z.seen("a1", 1, 2, z.room("back", "n2")))
+	}},
+	{check.S4, "what is due to a queue is taken as a whole", func(z *zoo) error {
+		z.tenants(promised(3), promised(3))
+		z.duo("b1", "n1", ahead)
+		z.singles("b1", "yz")
+		z.singles("a1", "uv")
+		z.submit("back", 1, in("a1"))
+		require.NoError(z.t, z.c.Against(z.gangs(1, 5, 0)))
+		stop := z.stop("duo", berth.CauseReclaimed, "back")
+		stop.Members = append(stop.Members, on(1, "n1", 1))
+		z.pass(stop)
+		return z.c.Against(z.gangs(1, 4, 1, z.room("back", "n1")))
 	}},
 	{check.S4, "own and lent victims are mixed", func(z *zoo) error {
 		z.lent(promised(3), plain)

@@ -83,6 +83,10 @@ func (g *generator) policy() berth.Policy {
 
 // options draws each fault's probability, of which many are zero.
 func (g *generator) options() sim.Options {
+	interval := one(g, 0, 0, 5*berth.Second)
+	if g.plain { // much happens between two passes
+		interval = one(g, 0, 10*berth.Second, 30*berth.Second)
+	}
 	often := func() float64 { return one(g, 0, 0, g.Float64()*0.5) }
 	seldom := func() float64 { return one(g, 0, 0, g.Float64()*0.08) }
 	return sim.Options{
@@ -90,7 +94,7 @@ func (g *generator) options() sim.Options {
 		StopDelay:  one(g, 0, berth.Second, 8*berth.Second),
 
 		RepartitionDelay: one(g, 0, berth.Second, 15*berth.Second),
-		PassInterval:     one(g, 0, 0, 5*berth.Second, 15*berth.Second),
+		PassInterval:     interval,
 		Seed:             g.Uint64(),
 		Faults: sim.Faults{
 			BindFail: often(), BindPartial: often(), ReleaseFail: often(), ReleasePartial: often(),
@@ -206,7 +210,9 @@ func (g *generator) submit() {
 	j.ExpectedRuntime = one(g, 0, a.Runtime, a.Runtime+berth.Minute, a.Runtime/2, berth.Minute)
 	a.Event = berth.JobSubmitted{Job: j}
 	g.list = append(g.list, a)
-	later := func() berth.Time { return a.At.Add(berth.Duration(g.Int64N(int64(15 * berth.Minute)))) }
+	later := func() berth.Time {
+		return a.At.Add(berth.Duration(g.Int64N(int64(one(g, berth.Minute, 15*berth.Minute, 15*berth.Minute)))))
+	}
 	if j.Service != nil {
 		for range g.IntN(6) {
 			g.at(later(), berth.JobScaled{Job: j.ID, Replicas: g.IntN(5)})
@@ -244,7 +250,7 @@ func (g *generator) job() berth.Job {
 	if g.chance(10) && !g.plain {
 		j.Topology.Exclusive = one(g, append([]string{"node"}, g.levels...)...)
 	}
-	if g.chance(30) {
+	if g.chance(30) || g.plain && g.chance(30) {
 		j.Service = &berth.Service{Replicas: g.IntN(4)}
 	} else if g.chance(20) {
 		j.GangTimeout = berth.Duration(1 + g.Int64N(int64(10*berth.Minute)))
@@ -306,7 +312,7 @@ func (g *generator) arrange(group *berth.Group) {
 		t.Balance = g.level()
 	case 4:
 		if g.rails != "" {
-			group.Replicas, group.Min, t.RailAligned = one(g, 2, 4), 0, true
+			group.Replicas, group.Min, t.RailAligned = one(g, 2, 3), 0, true
 			group.Claim = berth.Claim{GPUs: max(1, len(one(g, g.nodes...).GPUs)/one(g, 1, 2))}
 		}
 	}

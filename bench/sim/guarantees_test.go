@@ -127,14 +127,13 @@ type smallJob struct {
 }
 
 func newSmallWorld(t *rapid.T, reclaims bool) *smallWorld {
-	mode := berth.PreemptNever
-	if reclaims {
-		mode = berth.PreemptReclaim
+	config := berth.Config{Ledger: true}
+	if reclaims { // where the past counts it turns who has to give back, and nothing settles
+		config.Policy.Preemption.Mode = berth.PreemptReclaim
+	} else {
+		config.Policy.Preemption.Mode = berth.PreemptNever
+		config.Policy.UsageHalfLife = rapid.SampledFrom([]berth.Duration{0, berth.Minute, berth.Hour}).Draw(t, "half-life")
 	}
-	config := berth.Config{Ledger: true, Policy: berth.Policy{
-		UsageHalfLife: rapid.SampledFrom([]berth.Duration{0, berth.Minute, berth.Hour}).Draw(t, "half-life"),
-		Preemption:    berth.Preemption{Mode: mode},
-	}}
 	core, err := berth.New(config)
 	require.NoError(t, err)
 	w := &smallWorld{T: t, core: core, checker: check.New(config), jobs: map[berth.JobID]*smallJob{}, reclaims: reclaims}

@@ -21,7 +21,7 @@ func (g *generator) preemption() berth.Preemption {
 func (g *generator) checkpoints(j *berth.Job) {
 	j.MinRuntime = one(g, 0, 0, 0, 30*berth.Second, 2*berth.Minute)
 	j.Checkpoint.RestartCost = one(g, 0, berth.Minute)
-	if g.chance(65) {
+	if g.chance(80) {
 		j.Checkpoint.Supported = true
 		j.Checkpoint.Cost = one(g, 0, berth.Second, 8*berth.Second, 40*berth.Second, 100*berth.Second)
 		j.Checkpoint.Interval = one(g, 0, 5*berth.Minute)
