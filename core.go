@@ -111,9 +111,9 @@ type Core struct {
 	stirs       uint64
 	nextPreempt Time
 	// earmarked: what those are to have for whom room is being made is charged to them;
-	// unfollowed are the queues of which the ledger does not know yet what they use.
-	earmarked  bool
-	unfollowed []quota.Index
+	// uncounted are the queues of which is not known yet what they use without that.
+	earmarked bool
+	uncounted []quota.Index
 	// shares are the fair shares of GPUs, as of the classes of demandVersion but for the queues
 	// that were touched since; over counts those that use more than they are guaranteed.
 	shares        *quota.Shares

@@ -77,16 +77,18 @@ func (c *Core) charge(rep *replica, h *gang.Hold, n *node, sign int64) {
 		must(c.quota.Discharge(rep.job.queue, charge))
 	}
 	c.touch(c.queues[rep.job.queue])
-	c.countLender(rep.job.queue)
+	if c.earmarked { // until what is earmarked is not counted any more
+		c.uncounted = append(c.uncounted, rep.job.queue)
+	} else {
+		c.countLender(rep.job.queue)
+	}
 	if c.ledger == nil || c.restoring || charge.GPUMilli == 0 {
 		return
 	}
 	must(c.ledger.Add(c.account(rep, n), sign*charge.GPUMilli, sign*charge.GPUMilli*rep.activeMilli/1000))
-	if c.earmarked { // until what is earmarked is not counted any more
-		c.unfollowed = append(c.unfollowed, rep.job.queue)
-		return
+	if !c.earmarked {
+		c.ledger.Follow(c.quota, rep.job.queue)
 	}
-	c.ledger.Follow(c.quota, rep.job.queue)
 }
 
 // activityReported notes how busy the GPUs of a replica are from now on.

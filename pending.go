@@ -43,8 +43,9 @@ type bucket struct {
 	slot    int // position in queue.ready, or -1
 	// quotaSlot is the position in Core.quotaBlocked, or -1.
 	quotaSlot int
-	// shortest is at most the shortest run time stated in the bucket.
+	// shortest is the shortest run time stated in the bucket, by so many entries.
 	shortest Duration
+	shorts   int
 }
 
 // A queue is what the core keeps of a leaf of the quota tree.
@@ -142,9 +143,7 @@ func (c *Core) enqueue(e *entry, s *shape) {
 	b.entries.Push(e)
 	c.countDemand(b, 1)
 	c.demandWhole(e, 1)
-	if stated := e.rep.job.spec.ExpectedRuntime; stated > 0 {
-		b.shortest = min(b.shortest, stated)
-	}
+	b.noteRuntime(e)
 	if b.slot >= 0 {
 		q.ready.Fix(b.slot)
 		c.tellNext(q)
@@ -155,6 +154,29 @@ func (c *Core) enqueue(e *entry, s *shape) {
 		c.freshen(e)
 		c.lookAgain()
 		c.contend()
+	}
+}
+
+// noteRuntime counts the run time that an entry states.
+func (b *bucket) noteRuntime(e *entry) {
+	switch stated := e.rep.job.spec.ExpectedRuntime; {
+	case stated > 0 && stated < b.shortest:
+		b.shortest, b.shorts = stated, 1
+	case stated == b.shortest:
+		b.shorts++
+	}
+}
+
+// forgetRuntime counts it no longer.
+func (b *bucket) forgetRuntime(e *entry) {
+	if e.rep.job.spec.ExpectedRuntime != b.shortest {
+		return
+	}
+	if b.shorts--; b.shorts == 0 {
+		b.shortest = maxSpan
+		for _, other := range b.entries.Items() {
+			b.noteRuntime(other)
+		}
 	}
 }
 
@@ -196,6 +218,7 @@ func (c *Core) dequeue(e *entry) {
 	b := e.bucket
 	b.entries.Remove(e.slot)
 	c.countDemand(b, -1)
+	b.forgetRuntime(e)
 	c.demandWhole(e, -1)
 	c.unfresh(e)
 	switch {

@@ -183,10 +183,13 @@ func (c *Core) earmark(on bool) {
 	}
 	c.earmarked = on
 	if !on {
-		for _, q := range c.unfollowed {
-			c.ledger.Follow(c.quota, q)
+		for _, q := range c.uncounted {
+			c.countLender(q)
+			if c.ledger != nil {
+				c.ledger.Follow(c.quota, q)
+			}
 		}
-		c.unfollowed = c.unfollowed[:0]
+		c.uncounted = c.uncounted[:0]
 	}
 }
 

@@ -183,8 +183,8 @@ func (c *Checker) mustYield(rep *replica, h berth.Order) error {
 		return broken(Causes, "order %d has %s yield because of %q", h.ID, rep, h.Cause.Code)
 	case mode == berth.PreemptNever, mode == berth.PreemptReclaim && h.Cause.Code == berth.CausePreempted:
 		return broken(S6, "order %d has %s yield because of %q, and the policy is %q", h.ID, rep, h.Cause.Code, mode)
-	case rep.state != berth.Running || rep.has(stopping):
-		return broken(S6, "order %d has %s yield, which is %s and on its way", h.ID, rep, rep.state)
+	case rep.state != berth.Running:
+		return broken(S6, "order %d has %s yield, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
 		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	case beneficiary == nil || beneficiary.state != berth.Pending || !beneficiary.waits():
