@@ -28,6 +28,7 @@ func (c *Core) queueSet(e QueueSet) *Error {
 	c.ensureQueue(i)
 	c.recountQueue(i)
 	c.recountQueue(c.quota.Parent(i)) // it may be a leaf no more
+	c.countKeeper(c.queues[i], len(e.Queue.LendingLimit) > 0)
 	if c.ledger != nil && !c.restoring {
 		c.tickLedger()
 		c.ledger.Follow(c.quota, i) // its guarantee may have changed
@@ -56,9 +57,10 @@ func (c *Core) queueRemoved(e QueueRemoved) *Error {
 	if err := c.quota.Remove(string(e.Queue)); err != nil {
 		return quotaError(err)
 	}
+	c.countKeeper(c.queues[i], false)
 	c.queues[i] = nil
 	c.recountQueue(parent) // it may be a leaf again
-	c.quotaChanged()          // others may have what it did not lend
+	c.quotaChanged()       // others may have what it did not lend
 	return nil
 }
 
@@ -356,6 +358,7 @@ func (c *Core) adopt(j *job, r *RunningReplica, held []gang.Hold) {
 	for i := range held {
 		flat := j.flat(r.Members[i].Ref())
 		c.book(rep, flat, held[i], memberRunning)
+		c.intrude(c.nodes[held[i].Node], &held[i])
 		rep.members[flat].ran = true
 		c.owners.releaseShare(held[i].Share) // book has counted it
 		for _, g := range r.Members[i].GPUs.Indexes() {

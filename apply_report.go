@@ -38,6 +38,9 @@ func (c *Core) actionReported(e ActionReported) *Error {
 		return err
 	}
 	if binds {
+		if len(failed) > 0 && rep.order.Header().Cause.Code == CauseRoomMade {
+			c.failBid(rep)
+		}
 		c.closeOrder(rep)
 		c.bindReported(rep, failed, e.Reason)
 	} else {

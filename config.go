@@ -111,7 +111,8 @@ type Policy struct {
 
 	// UsageHalfLife is after how long what a queue used above its guarantee counts half.
 	// It stands back for it: its weight counts less, down to a sixteenth, against
-	// queues that used less. Zero: the past does not count.
+	// queues that used less, in the order in which queues are served. Zero: the past does
+	// not count.
 	UsageHalfLife Duration `json:"usageHalfLife,omitempty"`
 
 	// Preemption says who has to yield to whom.

@@ -18,6 +18,18 @@ func (c *Core) touch(q *queue) {
 	}
 }
 
+// countKeeper counts the queues that do not lend all that they are guaranteed.
+func (c *Core) countKeeper(q *queue, keeps bool) {
+	if keeps != q.keeps {
+		q.keeps = keeps
+		if keeps {
+			c.keeping++
+		} else {
+			c.keeping--
+		}
+	}
+}
+
 // recountQueue brings up to date what follows from a queue's place in the tree.
 func (c *Core) recountQueue(i quota.Index) {
 	c.countLender(i)

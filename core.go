@@ -115,11 +115,12 @@ type Core struct {
 	earmarked bool
 	uncounted []quota.Index
 	// shares are the fair shares of GPUs, as of the classes of demandVersion but for the queues
-	// that were touched since; over counts those that use more than they are guaranteed.
+	// that were touched since; over counts those that use more than they are guaranteed,
+	// keeping those that do not lend all of that.
 	shares        *quota.Shares
 	touched       []*queue
 	waiting       [][]*entry // scratch of the rota
-	over          int
+	over, keeping int
 	demandVersion int
 	chooser       preempt.Chooser
 	// endings are the ends expected of what holds something.
@@ -197,8 +198,9 @@ func New(config Config) (*Core, error) {
 		nextReshape:   never,
 		nextPreempt:   never,
 	}
-	c.shares, err = quota.NewShares(c.quota, quota.GPU, 1000)
+	shares, err := quota.NewShares(c.quota, quota.GPU, 1000)
 	must(err)
+	c.shares = shares.WithoutPast()
 	if config.Ledger {
 		c.ledger = &quota.Ledger{}
 	}

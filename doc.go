@@ -135,8 +135,8 @@
 // started. A job that is within the guarantee of its queue is served before any that has
 // to be borrowed for; among the rest the queue with the higher priority, and then the one
 // with the least use for its weight, goes first. With Policy.UsageHalfLife, a queue that
-// had more than it is entitled to of late counts with less of its weight. Within a queue:
-// the higher [Class], the higher priority, the longer wait, the smaller ID.
+// had more than it is entitled to of late counts with less of its weight in that order;
+// nothing that runs is stopped for the past. Within a queue: the higher [Class], the higher priority, the longer wait, the smaller ID.
 //
 // Idle capacity is lent: a queue may use more than its guarantee, up to its limit and
 // its borrowing limit, as far as others lend. What a queue does not lend of its

@@ -198,7 +198,10 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 			if e.bucket.slot < 0 {
 				c.explainYielding(e, &reason)
 			}
-			if rep.reserved == nil {
+			if w := rep.reserved; w != nil {
+				report := c.reportWindow(w)
+				reason.Reserved, reason.ExpectedStart = &report, max(w.from, c.now)
+			} else {
 				reasons[e.bucket.shape] = reason
 			}
 		}
@@ -310,10 +313,7 @@ func (c *Core) capacityReason(e *entry) Reason {
 		reason.Relax = "the next change there, or an end of what is before it"
 	}
 	c.explainGeometry(e, request, &reason)
-	if w := e.rep.reserved; w != nil {
-		report := c.reportWindow(w)
-		reason.Reserved, reason.ExpectedStart = &report, max(w.from, c.now)
-	} else if short && reason.Code != ReasonNoNodes && reason.Code != ReasonTooLarge {
+	if e.rep.reserved == nil && short && reason.Code != ReasonNoNodes && reason.Code != ReasonTooLarge {
 		reason.ExpectedStart = c.expectedStart(e, request)
 	}
 	return reason

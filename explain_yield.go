@@ -79,7 +79,7 @@ func (c *Core) wouldYield(e *entry) (victims []*replica, spared Time) {
 	im, _ := c.imagine()
 	defer im.forget()
 	trials := maxTrials
-	t, victims, ok := c.seek(e, PreemptAndReclaim, new(preempt.Chooser), &trials)
+	t, victims, ok := c.seek(e, PreemptAndReclaim, nil, new(preempt.Chooser), &trials)
 	if !ok {
 		return nil, t.spared
 	}

@@ -104,6 +104,9 @@ func (c *Core) expireOrder(rep *replica) {
 	c.totals.Expired++
 	switch expired.(type) {
 	case Bind:
+		if expired.Header().Cause.Code == CauseRoomMade {
+			c.failBid(rep)
+		}
 		cause := Cause{Code: CauseBindExpired, Detail: fmt.Sprintf("order %d was not reported", expired.Header().ID)}
 		if rep.state == Running {
 			c.stopBinding(rep, cause)
@@ -227,7 +230,7 @@ func (c *Core) rebindGroup(rep *replica, g int) bool {
 func (c *Core) rebindSome(rep *replica, g int, spec *shapeSpec) bool {
 	spec.Groups[0].Min = spec.Groups[0].Replicas
 	request := c.request(spec)
-	request = c.avoiding(rep, &request)
+	request = c.avoiding(rep.avoid, &request)
 	if c.placeRequest(rep, &request, g) == fits {
 		return true
 	}

@@ -58,9 +58,9 @@ type queue struct {
 	// running has the replicas of the queue that run, those first that yield first.
 	running *btree.BTreeG[*replica]
 	// waitingMilli is what its entries wait for, of GPUs; over: it uses more than it is
-	// guaranteed; touched: it is in Core.touched.
-	waitingMilli  int64
-	over, touched bool
+	// guaranteed; keeps: it does not lend all of that; touched: it is in Core.touched.
+	waitingMilli         int64
+	over, keeps, touched bool
 }
 
 func (c *Core) ensureQueue(i quota.Index) {
@@ -386,7 +386,9 @@ func (c *Core) wakeLimited() {
 	for i := len(c.quotaBlocked) - 1; i >= 0; i-- {
 		b := c.quotaBlocked[i]
 		c.compile(b.shape)
-		if c.affords(b.queue.index, b.shape.least) {
+		ok := false
+		c.withoutEarmark(b.entries.Min().rep, func() { ok = c.affords(b.queue.index, b.shape.least) })
+		if ok {
 			c.quotaUnblock(b)
 			if b.shape.blockedAt < 0 {
 				c.makeReady(b)

@@ -139,7 +139,7 @@ func (c *Core) affordableFor(s *shape, q quota.Index) (*gang.Request, bool) {
 // no more.
 func (c *Core) search(e *entry, request *gang.Request) fit {
 	if len(e.rep.avoid) > 0 {
-		elsewhere := c.avoiding(e.rep, request)
+		elsewhere := c.avoiding(e.rep.avoid, request)
 		if c.placeRequest(e.rep, &elsewhere, e.group) == fits {
 			return fits
 		}
@@ -210,7 +210,7 @@ func (c *Core) enlarge(rep *replica) {
 	// What is set aside it leaves to others: it may be there with its minimum alone.
 	if request, ok := c.affordableFor(s, rep.job.queue); ok {
 		if len(rep.avoid) > 0 {
-			elsewhere := c.avoiding(rep, request)
+			elsewhere := c.avoiding(rep.avoid, request)
 			request = &elsewhere
 		}
 		if c.placeRequest(rep, request, 0) == fits {
@@ -223,14 +223,14 @@ func (c *Core) enlarge(rep *replica) {
 	}
 }
 
-// avoiding is a request without the nodes that the replica avoids.
-func (c *Core) avoiding(rep *replica, r *gang.Request) gang.Request {
+// avoiding is a request without some nodes.
+func (c *Core) avoiding(avoid []NodeID, r *gang.Request) gang.Request {
 	out := *r
 	out.Groups = slices.Clone(r.Groups)
 	for i := range out.Groups {
 		match := out.Groups[i].Match
 		out.Groups[i].Match = func(n topology.Node) bool {
-			return !slices.Contains(rep.avoid, c.nodes[n].spec.ID) && (match == nil || match(n))
+			return !slices.Contains(avoid, c.nodes[n].spec.ID) && (match == nil || match(n))
 		}
 	}
 	return out

@@ -110,7 +110,11 @@ type bid struct {
 // bid looks for the least harmful victims for an entry, and imagines the exchange; nil: there
 // are none. If it needs none, those who are going anyway will do.
 func (c *Core) bid(im *imagination, e *entry) *bid {
-	t, victims, ok := c.seek(e, c.config.Policy.Preemption.Mode, &c.chooser, &im.trials)
+	mode := c.config.Policy.Preemption.Mode
+	t, victims, ok := c.seek(e, mode, e.rep.avoid, &c.chooser, &im.trials)
+	if !ok && len(e.rep.avoid) > 0 && im.trials > 0 {
+		t, victims, ok = c.seek(e, mode, nil, &c.chooser, &im.trials)
+	}
 	if !ok {
 		e.rep.bidTurn, e.rep.bidAt = c.stirs, c.now.Add(preemptEvery<<min(e.rep.failedBids, 3))
 		e.rep.failedBids = min(e.rep.failedBids+1, maxAttempts)
@@ -140,14 +144,15 @@ func (c *Core) bid(im *imagination, e *entry) *bid {
 // seek looks for the victims of an entry: among those who have to give back what was lent
 // to them or else, where the mode allows it, among those of its own queue. It is never
 // both: who goes for a job of its own queue would make it possible to take from others
-// what the queue may not have when it comes back. The trials that it took are subtracted.
-func (c *Core) seek(e *entry, mode PreemptionMode, chooser *preempt.Chooser, trials *int) (t *trial, victims []*replica, ok bool) {
-	t = c.trial(e)
+// what the queue may not have when it comes back. Some nodes are avoided. The trials that it
+// took are subtracted.
+func (c *Core) seek(e *entry, mode PreemptionMode, avoid []NodeID, chooser *preempt.Chooser, trials *int) (t *trial, victims []*replica, ok bool) {
+	t = c.trial(e, avoid)
 	t.gatherLent()
 	if victims, ok = t.choose(chooser, trials); ok || mode != PreemptAndReclaim || *trials <= 0 {
 		return t, victims, ok
 	}
-	own := c.trial(e)
+	own := c.trial(e, avoid)
 	own.spared = t.spared
 	own.gatherOwn()
 	victims, ok = own.choose(chooser, trials)
@@ -192,7 +197,7 @@ func (c *Core) grant(b *bid) bool {
 	p := &c.config.Policy
 	release := p.ReleaseTimeout * Duration(min(int64(p.ReleaseAttempts), int64(maxSpan/p.ReleaseTimeout)))
 	w.from, w.until = c.now, c.now.Add(p.Preemption.CheckpointTimeout).Add(release).Add(p.ReservationTimeout)
-	w.preemption = &preemption{where: b.where, victims: b.victims}
+	w.preemption = c.newPreemption(b.where, b.victims)
 	rep.reserved = w
 	c.addWindow(w)
 	c.totals.Preemptions++

@@ -133,10 +133,10 @@ type Totals struct {
 	// Preemptions counts for how often room was made for something that waited,
 	// CheckpointsAsked and Withdrawn the requests for that, Evicted the replicas that were
 	// stopped.
-	Preemptions      int64 `json:"preemptions,omitempty"`
-	CheckpointsAsked int64 `json:"checkpointsAsked,omitempty"`
-	Withdrawn        int64 `json:"withdrawn,omitempty"`
-	Evicted          int64 `json:"evicted,omitempty"`
+	Preemptions      int64 `json:"preemptions"`
+	CheckpointsAsked int64 `json:"checkpointsAsked"`
+	Withdrawn        int64 `json:"withdrawn"`
+	Evicted          int64 `json:"evicted"`
 	Expired          int64 `json:"expired"`
 	PresumedDead     int64 `json:"presumedDead"`
 	// Reservations counts those given to gangs, ReservationsExpired those that ended

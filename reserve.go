@@ -333,7 +333,7 @@ func (c *Core) mayEnd(rep, other *replica) bool {
 // serveReserved starts the gangs whose reservation has come true, or that fit
 // elsewhere by now, the first in policy order first.
 func (c *Core) serveReserved() {
-	if len(c.windows) == 0 || len(c.freedNodes) == 0 && !c.backfillDue {
+	if len(c.windows) == 0 || len(c.freedNodes) == 0 && !c.backfillDue && !c.quotaFreed {
 		return
 	}
 	var list []*entry

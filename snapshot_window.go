@@ -177,11 +177,12 @@ func (c *Core) restorePreemptions(s *savedJob) *Error {
 }
 
 func (c *Core) restorePreemption(rep *replica, s *savedWindow) (*preemption, *Error) {
-	p := &preemption{}
+	var where []gang.Member
+	var victims []*replica
 	for i := range s.Where {
 		at := &s.Where[i]
 		g := rep.job.spec.group(at.Group)
-		if g < 0 || i > 0 && len(p.where) > 0 && g < p.where[i-1].Group || !slices.Contains(s.Nodes, at.Node) {
+		if g < 0 || i > 0 && len(where) > 0 && g < where[i-1].Group || !slices.Contains(s.Nodes, at.Node) {
 			return nil, refuse(ErrInvalid, index("reserved.where", i), "names no group, one out of order, or a node that is not set aside")
 		}
 		if err := c.checkPlacement(&rep.job.spec.Groups[g].Claim, at); err != nil {
@@ -189,10 +190,10 @@ func (c *Core) restorePreemption(rep *replica, s *savedWindow) (*preemption, *Er
 		}
 		hold := c.holdOf(rep.job, at)
 		c.owners.releaseShare(hold.Share) // as long as the job waits, its shape retains it
-		p.where = append(p.where, gang.Member{Group: g, Hold: hold})
+		where = append(where, gang.Member{Group: g, Hold: hold})
 	}
 	for g := range rep.job.spec.Groups {
-		if rep.job.spec.Groups[g].min() != countGroup(p.where, g) {
+		if rep.job.spec.Groups[g].min() != countGroup(where, g) {
 			return nil, refuse(ErrInvalid, "reserved.where", fmt.Sprintf("has not the minimum of group %q", rep.job.spec.Groups[g].Name))
 		}
 	}
@@ -203,12 +204,12 @@ func (c *Core) restorePreemption(rep *replica, s *savedWindow) (*preemption, *Er
 			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is not known, or yields to somebody else", ref))
 		case victim.state != Releasing && !victim.asked():
 			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor stopped", ref))
-		case i > 0 && compareReplicas(p.victims[i-1], victim) >= 0:
+		case i > 0 && compareReplicas(victims[i-1], victim) >= 0:
 			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is out of order", ref))
 		}
-		p.victims = append(p.victims, victim)
+		victims = append(victims, victim)
 	}
-	return p, nil
+	return c.newPreemption(where, victims), nil
 }
 
 func countGroup(members []gang.Member, group int) int {

@@ -31,11 +31,11 @@ type trial struct {
 
 // trial begins one for an entry. Where room is being made for others it may go as well,
 // beside what they are to hold, which is imagined.
-func (c *Core) trial(e *entry) *trial {
+func (c *Core) trial(e *entry, avoid []NodeID) *trial {
 	s := e.bucket.shape
 	c.compile(s)
 	end, exclusive := c.endIfPlaced(e.rep), s.spec.Topology.Exclusive != ""
-	return &trial{
+	t := &trial{
 		core: c, rep: e.rep, queue: e.bucket.queue.index, asked: s.least,
 		request: c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
 			if w.preemption != nil && w.rep != e.rep {
@@ -44,6 +44,11 @@ func (c *Core) trial(e *entry) *trial {
 			return c.admits(w, e.rep, end)
 		}),
 	}
+	if len(avoid) > 0 {
+		elsewhere := c.avoiding(avoid, t.request)
+		t.request = &elsewhere
+	}
+	return t
 }
 
 // choose chooses the least harmful of the candidates that suffice, by job and number: none, if

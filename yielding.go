@@ -82,8 +82,28 @@ func (m *PreemptionMode) UnmarshalText(b []byte) error {
 type preemption struct {
 	// where has the members of the beneficiary as planned.
 	where []gang.Member
+	// charges are what its queue will be charged, in all, by product.
+	charges []quota.Charge
 	// victims that still hold something, by job and number.
 	victims []*replica
+}
+
+// newPreemption plans room for a gang.
+func (c *Core) newPreemption(where []gang.Member, victims []*replica) *preemption {
+	p := &preemption{where: where, victims: victims}
+	for i := range where {
+		charge := chargeOf(&where[i].Hold, c.nodes[where[i].Hold.Node])
+		at := slices.IndexFunc(p.charges, func(sum quota.Charge) bool { return sum.Product == charge.Product })
+		if at < 0 {
+			at = len(p.charges)
+			p.charges = append(p.charges, quota.Charge{Product: charge.Product})
+		}
+		sum := &p.charges[at]
+		sum.GPUMilli += charge.GPUMilli
+		sum.CPUMilli += charge.CPUMilli
+		sum.MemoryMiB += charge.MemoryMiB
+	}
+	return p
 }
 
 // ask has a replica yield to another.
@@ -198,7 +218,7 @@ func (c *Core) earmark(on bool) {
 // to keep until it uses it.
 func (c *Core) affords(q quota.Index, charge quota.Charge) bool {
 	_, ok := c.quota.Fits(q, charge)
-	if !ok || !c.earmarked || !slices.ContainsFunc(c.windows, func(w *window) bool { return w.preemption != nil && !w.unmarked }) {
+	if !ok || !c.earmarked || c.keeping == 0 || !slices.ContainsFunc(c.windows, func(w *window) bool { return w.preemption != nil && !w.unmarked }) {
 		return ok
 	}
 	for _, w := range c.windows {
@@ -216,9 +236,7 @@ func (c *Core) affords(q quota.Index, charge quota.Charge) bool {
 }
 
 func (c *Core) earmarkFor(w *window, on bool) {
-	for i := range w.preemption.where {
-		h := &w.preemption.where[i].Hold
-		charge := chargeOf(h, c.nodes[h.Node])
+	for _, charge := range w.preemption.charges {
 		if on {
 			must(c.quota.Charge(w.rep.job.queue, charge))
 		} else {
@@ -347,6 +365,18 @@ func (c *Core) callOff() {
 // within reports whether those who go are of the beneficiary's own queue.
 func (p *preemption) within(rep *replica) bool {
 	return slices.ContainsFunc(p.victims, func(victim *replica) bool { return victim.job.queue == rep.job.queue })
+}
+
+// intrude ends the preemptions that planned with what somebody has come to hold, as the world
+// told.
+func (c *Core) intrude(n *node, h *gang.Hold) {
+	for _, w := range slices.Clone(n.windows) {
+		if w.preemption != nil && slices.ContainsFunc(w.preemption.where, func(m gang.Member) bool {
+			return m.Hold.Node == h.Node && m.Hold.GPUs&h.GPUs != 0
+		}) {
+			c.endWindow(w)
+		}
+	}
 }
 
 // renumber notes that a node has got another index.

@@ -145,8 +145,7 @@ func TestS6_ACheckpointThatFailsIsNotWaitedFor(t *testing.T) {
 // Reports about a request that make no sense are refused, those that come twice are stale.
 func TestReportsOfACheckpoint(t *testing.T) {
 	d, request := asked(t)
-	id := request.Header().ID
-	members := []berth.MemberRef{{}}
+	id, members := request.Header().ID, []berth.MemberRef{{}}
 	require.ErrorIs(t, d.Apply(d.now, berth.ActionReported{Action: id, Outcome: berth.Partial, Members: members}), berth.ErrInvalid)
 	require.ErrorIs(t, d.Apply(d.now, berth.ActionReported{Action: id, Members: members}), berth.ErrInvalid)
 	require.Empty(t, d.pass())
@@ -166,7 +165,6 @@ func TestWhoIsNotNeededGoesOn(t *testing.T) {
 		"it is given up":           func(d *divided) { d.now += berth.Time(2 * berth.Minute) },
 		"a policy forbids it":      func(d *divided) { d.mode(berth.PreemptNever) },
 		"the two are of one queue": func(d *divided) { d.mode(berth.PreemptReclaim) },
-		"the node is set aside":    func(d *divided) { d.aside("n") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			limited := func(j *berth.Job) { j.GangTimeout = 2 * berth.Minute }
@@ -199,11 +197,16 @@ func (d *divided) mode(mode berth.PreemptionMode) {
 	d.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: mode}}})
 }
 
-func (d *divided) aside(node berth.NodeID) {
-	d.Helper()
-	d.tell(berth.ReservationSet{Reservation: berth.Reservation{
-		ID: "r", From: d.now.Add(berth.Minute), Until: d.now.Add(berth.Hour), Nodes: []berth.NodeID{node},
-	}})
+// What is asked for a checkpoint gets no more members, until it need not yield.
+func TestWhoIsAskedDoesNotGrow(t *testing.T) {
+	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+	d.runs(one("a", "low", 2, writesCheckpoints, func(j *berth.Job) { j.Groups[0].Replicas, j.Groups[0].Min = 5, 4 }))
+	d.tell(one("a", "high", 8, ranks(1)))
+	require.Equal(t, []string{"requestCheckpoint low preempted"}, told(d.pass()))
+	d.node("m", 2, berth.ModeWhole)
+	require.Empty(t, d.pass())
+	d.tell(berth.JobCancelled{Job: "high"})
+	require.Equal(t, []string{"withdraw low not-needed", "bind low grows"}, told(d.pass()))
 }
 
 // Who is being stopped already is not held up, and waits again like all others.
@@ -372,7 +375,7 @@ func TestS7_NobodySlipsIn(t *testing.T) {
 	require.Equal(t, []string{"requestCheckpoint b1 reclaimed", "release b0 reclaimed"}, told(orders))
 	d.report(orders[1], berth.Done)
 	d.tell(one("b", "important", 4, func(j *berth.Job) { j.Class = berth.LatencyCritical }))
-	d.tell(one("a", "small", 1))
+	d.tell(one("a", "small", 1, func(j *berth.Job) { j.ExpectedRuntime = berth.Second }))
 	require.Empty(t, d.pass())
 	require.Equal(t, berth.ReasonReserved, d.explain("small").Reason.Code)
 	require.Len(t, d.explain("a0").Reason.Yielding, 1)
@@ -460,24 +463,23 @@ func TestL1_WaitingForWhoGoesAnyway(t *testing.T) {
 		d.tell(one("a", berth.JobID(fmt.Sprint("j", i)), 1, inPool("x")))
 	}
 	require.Len(t, d.pass(), 1)
-	for range 5 {
-		require.Empty(t, d.pass())
-	}
+	require.Empty(t, d.pass())
 	wake, ok := d.NextWake()
 	require.True(t, ok)
 	require.Greater(t, wake, d.now)
 }
 
-// With a fixed demand there is an end to it: who had to yield does not take the place back.
+// With a fixed demand there is an end to it: who had to yield does not take the place back,
+// of whatever class it is.
 func TestL2_NobodyTakesItBack(t *testing.T) {
 	d := shared(t, berth.Config{}, func(a, b *quota.Queue) { a.Guarantee, b.Guarantee = nil, nil })
 	for i := range 4 {
-		d.runs(one("a", berth.JobID(fmt.Sprint("a", i)), 2))
+		d.runs(one("a", berth.JobID(fmt.Sprint("a", i)), 2, func(j *berth.Job) { j.Class, j.Checkpoint.Supported = berth.LatencyCritical, i%2 == 0 }))
 	}
-	for i := range 4 {
-		d.tell(one("b", berth.JobID(fmt.Sprint("b", i)), 2))
-	}
+	d.tell(one("b", "b0", 4))
+	d.tell(one("b", "b1", 2))
 	d.settle(berth.Time(berth.Day))
+	require.Len(t, d.explain("b0").Members, 1)
 	require.EqualValues(t, 2, d.Report().Totals.Evicted, "half of the fleet, and no more")
 	d.tell(one("b", "large", 5))
 	d.settle(2 * berth.Time(berth.Day))

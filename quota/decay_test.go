@@ -258,3 +258,27 @@ func TestSetPastRefuses(t *testing.T) {
 		require.Zero(t, tree.Now())
 	}
 }
+
+// TestSharesWithoutPast: what was used of late tilts the shares, unless they are to go by
+// the weights alone.
+func TestSharesWithoutPast(t *testing.T) {
+	tree := NewTree()
+	require.NoError(t, tree.SetCapacity(GPU, 9000))
+	require.NoError(t, tree.SetHalfLife(64_000))
+	a, b := mustSet(t, tree, Queue{Name: "a"}), mustSet(t, tree, Queue{Name: "b"})
+	require.NoError(t, tree.Charge(a, gpus(9000)))
+	require.NoError(t, tree.Advance(1_000_000))
+	for _, c := range []struct {
+		untilted bool
+		want     int64
+	}{{false, 2250}, {true, 4500}} {
+		shares, err := NewShares(tree, GPU, 1)
+		require.NoError(t, err)
+		if c.untilted {
+			shares = shares.WithoutPast()
+		}
+		require.NoError(t, shares.SetDemand(a, 9000))
+		require.NoError(t, shares.SetDemand(b, 9000))
+		require.InDelta(t, c.want, shares.Of(a), 5)
+	}
+}

@@ -39,6 +39,7 @@ type Shares struct {
 	tree     *Tree
 	resource Resource
 	unit     int64
+	untilted bool
 	version  uint64
 	fresh    bool
 	demand   []int64 // of the leaves, as it was told
@@ -89,6 +90,15 @@ func NewShares(t *Tree, r Resource, unit int64) (*Shares, error) {
 		return nil, &Error{Field: "unit", Reason: fmt.Sprintf("%d is outside 1 to %d", unit, int64(MaxAmount)), Err: ErrInvalid}
 	}
 	return &Shares{tree: t, resource: r, unit: unit}, nil
+}
+
+// WithoutPast has the shares go by the weights as they are, whatever was used of late, and
+// returns them. For reclaim: with tilted shares, queues would take turns in stopping each
+// other as the past of the one fades and that of the other grows. Who had much of late
+// stands back in the order of Next then, and nothing that runs is stopped for it.
+func (s *Shares) WithoutPast() *Shares {
+	s.untilted, s.fresh = true, false
+	return s
 }
 
 // SetDemand says how much a leaf wants in all: what it uses and what it waits for.
@@ -242,7 +252,11 @@ func (s *Shares) weigh(i Index) {
 		n := &s.tree.nodes[j]
 		w := &s.wants[j]
 		w.rank, w.priority = int32(rank), n.config.Priority
-		w.weight = max(1, uint64(n.weight)*uint64(n.history.tilt)>>shift)
+		tilt := n.history.tilt
+		if s.untilted {
+			tilt = fullTilt
+		}
+		w.weight = max(1, uint64(n.weight)*uint64(tilt)>>shift)
 	}
 }
 

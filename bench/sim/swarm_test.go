@@ -143,18 +143,21 @@ func newRun(seed uint64) *run { return newRunWith(seed, nil) }
 // newRunWith makes a run whose options are changed after they were drawn.
 func newRunWith(seed uint64, change func(*sim.Options)) *run {
 	g := newGenerator(seed)
-	config := g.config()
+	config, options := g.config(), g.options()
+	if change != nil {
+		change(&options)
+	}
+	return runOf(config, options, g.workload())
+}
+
+func runOf(config berth.Config, options sim.Options, workload []sim.Arrival) *run {
 	core, err := berth.New(config)
 	if err != nil {
 		panic(err)
 	}
 	r := &run{checker: check.New(config), cases: map[string]int{}, evicted: map[berth.ReplicaRef]int{}, evictedLate: map[berth.ReplicaRef]int{}}
-	options := g.options()
 	options.Applied, options.Scheduled, options.Restored = r.applied, r.scheduled, r.restored
-	if change != nil {
-		change(&options)
-	}
-	r.sim = sim.New(core, sim.FromSlice(g.workload()), options)
+	r.sim = sim.New(core, sim.FromSlice(workload), options)
 	return r
 }
 

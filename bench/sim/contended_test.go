@@ -1,0 +1,74 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/sim"
+)
+
+// contended draws a world in which there is more demand than room all the time: jobs end,
+// are cancelled and scaled, and everything fails that can while somebody has to yield.
+func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
+	config, options, _ := g.steady()
+	config.Policy.Preemption.Mode = berth.PreemptAndReclaim
+	options.PassInterval = one(g, 0, 5*berth.Second, 10*berth.Second)
+	for i := range g.list {
+		submitted, job := g.list[i].Event.(berth.JobSubmitted)
+		if !job {
+			continue
+		}
+		later := func() berth.Time { return g.list[i].At.Add(berth.Duration(g.Int64N(int64(8 * berth.Minute)))) }
+		if g.chance(60) {
+			g.list[i].Runtime = berth.Duration(1 + g.Int64N(int64(15*berth.Minute)))
+		}
+		if submitted.Job.Service != nil {
+			for range 4 {
+				g.at(later(), berth.JobScaled{Job: submitted.Job.ID, Replicas: g.IntN(5)})
+			}
+		} else if g.chance(40) {
+			g.at(later(), berth.JobCancelled{Job: submitted.Job.ID})
+		}
+	}
+	g.sort()
+	options.Faults = sim.Faults{
+		BindFail: 0.05, ReleaseFail: 0.1, ReleasePartial: 0.1, CheckpointFail: 0.2, WithdrawLate: 0.5,
+		ReportLost: 0.1, ReportLate: 0.1, ReportDouble: 0.1, ReportOld: 0.1,
+		MemberDie: 0.05, NodeLost: 0.02, GPUFail: 0.04, Cordon: 0.02, Outage: berth.Minute, Restore: 0.2,
+		Until: berth.Time(40 * berth.Minute),
+	}
+	return config, options, g.list
+}
+
+// Whatever happens to those who have to yield, and to those they yield to, no promise is
+// broken, and what is left comes to rest.
+func TestYieldingUnderFaults(t *testing.T) {
+	seen := map[string]int{}
+	first, seeds := number("BERTH_SWARM_FIRST", 1), number("BERTH_SWARM_SEEDS", 150)
+	for seed := first; seed < first+seeds; seed++ {
+		r := runOf(newGenerator(seed).contended())
+		if err := r.all(); err != nil {
+			t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", seed, err, r.tail())
+		}
+		for _, cases := range []map[string]int{r.checker.Cases(), r.cases} {
+			for name, n := range cases {
+				seen[name] += n
+			}
+		}
+	}
+	t.Logf("%v", seen)
+	for _, name := range []string{
+		"request done", "request failed", "request expired", "request expired in vain", "request withdrawn",
+		"request answered in vain", "stale report of a request that was withdrawn",
+		"finished while asked", "cancelled while asked", "scaled down while asked",
+		"memberFailed while asked", "nodeLost while asked", "gpuFailed while asked",
+		"room made for one that was cancelled", "room made for one that was scaled-down",
+		"restored with a request for a checkpoint", "restored with a request that nobody needs",
+		"restored with a victim being stopped", "restored with a victim being stopped in vain",
+		"preempted", "reclaimed", "taken back as a whole", "started where room was made", "a replica of a service has to yield",
+	} {
+		if seen[name] == 0 {
+			t.Errorf("no run went through %q", name)
+		}
+	}
+}
