@@ -23,6 +23,7 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.tick()
 	c.expire()
 	c.mend()
+	c.tellCapacity() // less is in use on nodes that take no more work
 	c.rank()
 	c.earmark(true)
 	c.tendDrains()

@@ -356,7 +356,7 @@ func (c *Core) failBid(rep *replica) {
 func (c *Core) callOff() {
 	mode := c.config.Policy.Preemption.Mode
 	for _, w := range slices.Clone(c.windows) {
-		if w.preemption != nil && (mode == PreemptNever || mode == PreemptReclaim && w.preemption.within(w.rep)) {
+		if w.isReservation() && w.preemption != nil && (mode == PreemptNever || mode == PreemptReclaim && w.preemption.within(w.rep)) {
 			c.endWindow(w)
 		}
 	}
@@ -371,7 +371,7 @@ func (p *preemption) within(rep *replica) bool {
 // told.
 func (c *Core) intrude(n *node, h *gang.Hold) {
 	for _, w := range slices.Clone(n.windows) {
-		if w.preemption != nil && slices.ContainsFunc(w.preemption.where, func(m gang.Member) bool {
+		if w.isReservation() && w.preemption != nil && slices.ContainsFunc(w.preemption.where, func(m gang.Member) bool {
 			return m.Hold.Node == h.Node && m.Hold.GPUs&h.GPUs != 0
 		}) {
 			c.endWindow(w)

