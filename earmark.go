@@ -1,0 +1,77 @@
+package berth
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth/quota"
+)
+
+// earmark charges those for whom room is being made with what they are to have, and back:
+// from the moment on at which a pass has started those who could, until it is over, so
+// that nobody is started on the quota that is freed for them. What is held may exceed a
+// limit for as long as victims hold something too; then others wait.
+func (c *Core) earmark(on bool) {
+	for _, w := range c.windows {
+		if w.preemption != nil {
+			c.earmarkFor(w, on)
+		}
+	}
+	c.earmarked = on
+	if !on {
+		for _, q := range c.uncounted {
+			c.countLender(q)
+			if c.ledger != nil {
+				c.ledger.Follow(c.quota, q)
+			}
+		}
+		c.uncounted = c.uncounted[:0]
+	}
+}
+
+// affords reports whether a queue may be charged, with what is earmarked for others and
+// without: an earmark may be borne by what the queue keeps for itself, which it goes on
+// to keep until it uses it.
+func (c *Core) affords(q quota.Index, charge quota.Charge) bool {
+	_, ok := c.quota.Fits(q, charge)
+	if !ok || !c.earmarked || c.keeping == 0 || !slices.ContainsFunc(c.windows, func(w *window) bool { return w.preemption != nil && !w.unmarked }) {
+		return ok
+	}
+	for _, w := range c.windows {
+		if w.preemption != nil && !w.unmarked {
+			c.earmarkFor(w, false)
+		}
+	}
+	_, ok = c.quota.Fits(q, charge)
+	for _, w := range c.windows {
+		if w.preemption != nil && !w.unmarked {
+			c.earmarkFor(w, true)
+		}
+	}
+	return ok
+}
+
+func (c *Core) earmarkFor(w *window, on bool) {
+	for _, charge := range w.preemption.charges {
+		if on {
+			must(c.quota.Charge(w.rep.job.queue, charge))
+		} else {
+			must(c.quota.Discharge(w.rep.job.queue, charge))
+		}
+	}
+}
+
+// withoutEarmark calls a function that may start a replica, as if nothing were kept for that
+// one.
+func (c *Core) withoutEarmark(rep *replica, start func()) {
+	w := rep.reserved
+	if !c.earmarked || w == nil || w.preemption == nil {
+		start()
+		return
+	}
+	c.earmarkFor(w, false)
+	w.unmarked = true
+	start()
+	if w.unmarked = false; rep.reserved == w {
+		c.earmarkFor(w, true)
+	}
+}
