@@ -19,15 +19,17 @@ func (c *Core) touch(q *queue) {
 }
 
 // countKeeper counts the queues that do not lend all that they are guaranteed.
-func (c *Core) countKeeper(q *queue, keeps bool) {
-	if keeps != q.keeps {
-		q.keeps = keeps
-		if keeps {
-			c.keeping++
-		} else {
-			c.keeping--
-		}
+func (c *Core) countKeeper(q *queue, keeps bool) { count(&c.keeping, &q.keeps, keeps) }
+
+// count counts who is something now that it was not, or no longer.
+func count(n *int, is *bool, now bool) {
+	switch {
+	case now && !*is:
+		*n++
+	case *is && !now:
+		*n--
 	}
+	*is = now
 }
 
 // recountQueue brings up to date what follows from a queue's place in the tree.
@@ -46,16 +48,8 @@ func (c *Core) countDemand(b *bucket, entries int64) {
 // countLender keeps count of the queues that use more GPUs than they are guaranteed: as long
 // as there are none, nobody has anything to give back.
 func (c *Core) countLender(i quota.Index) {
-	q := c.queues[i]
 	over := c.quota.Leaf(i) && c.quota.Used(i, quota.GPU) > c.quota.Guaranteed(i, quota.GPU)
-	if over != q.over {
-		q.over = over
-		if over {
-			c.over++
-		} else {
-			c.over--
-		}
-	}
+	count(&c.over, &c.queues[i].over, over)
 }
 
 // demands tells the fair shares what each queue wants: what it uses and what waits. What is

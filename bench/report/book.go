@@ -325,6 +325,9 @@ func (b *book) reported(now berth.Time, e berth.ActionReported) {
 		return
 	}
 	order := b.orders[e.Action]
+	if order == nil {
+		return // a checkpoint, written or not: who was asked for it runs on
+	}
 	h := order.Header()
 	var members []berth.MemberPlacement
 	release := false

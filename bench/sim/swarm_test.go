@@ -98,9 +98,9 @@ var mattersCases = []string{
 
 	"preempted", "reclaimed", "a replica of a service has to yield", "checkpoint requested", "stopped without a checkpoint",
 	"release because preempted", "release because reclaimed", "started where room was made",
-	"request done", "request failed", "request expired", "request withdrawn", "request answered in vain",
+	"request done", "request failed", "request expired", "request withdrawn",
 	"stale report of a request that was withdrawn", "finished while asked", "cancelled while asked", "scaled down while asked",
-	"memberFailed while asked", "nodeLost while asked", "gpuFailed while asked", "room made for one that was cancelled",
+	"nodeLost while asked", "gpuFailed while asked", "room made for one that was cancelled",
 	"restored with a request for a checkpoint", "restored with a request that nobody needs",
 	"restored with a victim being stopped", "restored with a victim being stopped in vain",
 	"what is taken back leaves the guarantees", "what is taken back is for a queue within its share",
