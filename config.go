@@ -185,6 +185,7 @@ func (p Policy) withDefaults() Policy {
 	setDefault(&p.BackfillBudget, 200)
 	setDefault(&p.RepartitionTimeout, 5*Minute)
 	setDefault(&p.Preemption.CheckpointTimeout, 5*Minute)
+	setDefault(&p.Preemption.MaxRatio, 16)
 	p.Geometry = slices.Clone(p.Geometry)
 	for i := range p.Geometry {
 		p.Geometry[i] = p.Geometry[i].withDefaults()
@@ -307,6 +308,9 @@ func (p *Policy) check() *Error {
 	}
 	if p.ReservedGangs > maxReservedGangs {
 		return refuse(ErrLimit, "reservedGangs", fmt.Sprintf("%d exceed %d", p.ReservedGangs, maxReservedGangs))
+	}
+	if r := p.Preemption.MaxRatio; r < -1 || r > maxOrdinal {
+		return refuse(ErrInvalid, "preemption.maxRatio", fmt.Sprintf("%d is outside -1..%d", r, maxOrdinal))
 	}
 	if int(p.Preemption.Mode) >= len(preemptionModeNames) {
 		return refuse(ErrInvalid, "preemption.mode", fmt.Sprintf("%d is out of range", p.Preemption.Mode))

@@ -15,6 +15,11 @@ type Preemption struct {
 	// MinRuntime is how long a job runs at least before it has to yield; Job.MinRuntime
 	// counts if it is longer. Default 0.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
+	// MaxRatio is how many GPUs a gang that has to yield may hold at the most for each GPU
+	// that is asked for, so that nobody stops a large gang for a small job. It does not
+	// bind who takes back what it is guaranteed, nor a job of a higher class than that of
+	// the gang. Default 16; -1: no bound.
+	MaxRatio int `json:"maxRatio,omitempty"`
 	// CheckpointTimeout is how long a job has to write a checkpoint before it is stopped;
 	// default 5 minutes.
 	CheckpointTimeout Duration `json:"checkpointTimeout,omitempty"`

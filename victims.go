@@ -59,8 +59,10 @@ func (t *trial) choose(chooser *preempt.Chooser, trials *int) (victims []*replic
 	must(err)
 	*trials -= choice.Calls + 1
 	ok = (choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen) && t.fits(choice.Victims)
-	for _, i := range choice.Victims {
-		victims = append(victims, t.reps[i])
+	for i, gone := range t.out {
+		if gone {
+			victims = append(victims, t.reps[i])
+		}
 	}
 	t.setBack()
 	slices.SortFunc(victims, compareReplicas)
@@ -73,7 +75,7 @@ func (t *trial) gatherOwn() {
 		if !mayPreempt(t.rep, victim) || len(t.reps) == maxVictims {
 			return false
 		}
-		if t.mayYield(victim) {
+		if t.mayYield(victim) && (t.rep.job.spec.Class > victim.job.spec.Class || !t.tooLarge(victim)) {
 			t.add(victim, 0)
 		}
 		return true
@@ -104,13 +106,21 @@ func (t *trial) gatherLent() {
 
 // gatherFrom lists those of one queue, and discharges them.
 func (t *trial) gatherFrom(q quota.Index, source int) {
-	t.core.queues[q].running.Ascend(func(victim *replica) bool {
-		if t.mayYield(victim) && t.mayReclaim(victim) {
+	c := t.core
+	forGuarantee := c.quota.Used(t.queue, quota.GPU)+t.asked.GPUMilli <= c.shares.Guaranteed(t.queue)
+	c.queues[q].running.Ascend(func(victim *replica) bool {
+		if t.mayYield(victim) && (forGuarantee || !t.tooLarge(victim)) && t.mayReclaim(victim) {
 			t.add(victim, source)
-			t.core.discharge(victim)
+			c.discharge(victim)
 		}
 		return len(t.reps) < maxVictims
 	})
+}
+
+// tooLarge reports whether a replica holds too much to be stopped for what is asked.
+func (t *trial) tooLarge(victim *replica) bool {
+	ratio := int64(t.core.config.Policy.Preemption.MaxRatio)
+	return ratio > 0 && chargedOf(victim)/ratio > max(t.asked.GPUMilli, 1000)
 }
 
 // mayYield reports whether a replica can be asked to yield now.
@@ -209,16 +219,15 @@ func (t *trial) dueOf(q quota.Index) map[*replica]quota.Due {
 	return due
 }
 
-// fits reports whether the replica would fit, and might, if the candidates with these
-// indexes were gone. They stay imagined gone.
+// fits reports whether the replica would fit if the candidates with these indexes were gone, as
+// far as they may be taken. Those stay imagined gone.
 func (t *trial) fits(chosen []int) bool {
-	c := t.core
 	t.imagine(chosen)
-	if _, ok := c.quota.Fits(t.queue, t.asked); !ok || !t.find() {
+	if _, ok := t.core.quota.Fits(t.queue, t.asked); !ok || !t.find() {
 		return false
 	}
-	must(c.fleet.ReleaseAll(&c.placement))
-	return t.allowed()
+	must(t.core.fleet.ReleaseAll(&t.core.placement))
+	return true
 }
 
 // find searches a place on products that the queue may have, and holds it.
@@ -259,42 +268,33 @@ func (c *Core) affordsMembers(q quota.Index, members []gang.Member) (limited str
 	return limited, ok
 }
 
-// imagine has the chosen candidates gone, and no others.
+// imagine has those of the chosen candidates gone that may be taken, one after the other, and
+// no others. Taking them as far as it is allowed, instead of refusing the lot for one that
+// is not, more of them never do worse.
 func (t *trial) imagine(chosen []int) {
 	wanted := make([]bool, len(t.reps))
 	for _, i := range chosen {
 		wanted[i] = true
 	}
 	for i, rep := range t.reps {
-		switch {
-		case wanted[i] && !t.out[i]:
-			t.core.vanish(rep)
-			t.core.discharge(rep)
-		case !wanted[i] && t.out[i]:
+		if t.out[i] {
 			t.core.recharge(rep)
+		}
+	}
+	for i, rep := range t.reps {
+		goes := wanted[i] && (rep.job.queue == t.queue || t.mayReclaim(rep))
+		if goes {
+			t.core.discharge(rep)
+		}
+		switch {
+		case goes && !t.out[i]:
+			t.core.vanish(rep)
+		case !goes && t.out[i]:
 			t.core.reappear(rep)
 		}
-		t.out[i] = wanted[i]
+		t.out[i] = goes
 	}
 }
 
 // setBack has all candidates back.
 func (t *trial) setBack() { t.imagine(nil) }
-
-// allowed reports whether those who are imagined gone may be taken, one after the other.
-func (t *trial) allowed() bool {
-	c := t.core
-	var lent []*replica
-	for i, rep := range t.reps {
-		if t.out[i] && rep.job.queue != t.queue {
-			lent = append(lent, rep)
-			c.recharge(rep)
-		}
-	}
-	ok := true
-	for _, rep := range lent {
-		ok = ok && t.mayReclaim(rep)
-		c.discharge(rep)
-	}
-	return ok
-}

@@ -84,7 +84,7 @@
 //	policy bind-timeout= release-timeout= release-attempts= retry-backoff=
 //	       max-retry-backoff= pass-budget= locality=strict|balanced|loose reserve-after=
 //	       reserved-gangs= reservation-timeout= assumed-runtime= backfill-budget= half-life=
-//	       preemption=on|reclaim|never min-run= checkpoint-timeout=
+//	       preemption=on|reclaim|never min-run= checkpoint-timeout= max-ratio=
 //	       repartition-timeout= geometry=POOL:fixed|adaptive|per-claim:KEY=VALUE,KEY=VALUE
 //	                                       once a pool: cost, interval, per-hour, drain-limit (a
 //	                                       span or never), layout=3g.40gb|3g.40gb

@@ -167,6 +167,7 @@ func (a *arguments) policy() berth.Policy {
 		UsageHalfLife:      a.span("half-life"),
 		Preemption: berth.Preemption{
 			Mode: a.preemption(), MinRuntime: a.span("min-run"), CheckpointTimeout: a.span("checkpoint-timeout"),
+			MaxRatio: a.integer("max-ratio", 0),
 		},
 	}
 	for _, text := range a.all("geometry") {

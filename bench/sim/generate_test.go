@@ -93,7 +93,7 @@ func (g *generator) options() sim.Options {
 		StartDelay: one(g, 0, berth.Second, 12*berth.Second),
 		StopDelay:  one(g, 0, berth.Second, 8*berth.Second),
 
-		RepartitionDelay: one(g, 0, berth.Second, 15*berth.Second),
+		RepartitionDelay: one(g, 0, berth.Second, 15*berth.Second, 15*berth.Second),
 		PassInterval:     interval,
 		Seed:             g.Uint64(),
 		Faults: sim.Faults{

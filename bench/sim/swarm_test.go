@@ -16,7 +16,7 @@ import (
 // otherwise; BERTH_SWARM_FIRST is the first seed, to replay one that failed:
 //
 //	BERTH_SWARM_FIRST=1234 BERTH_SWARM_SEEDS=1 go test -run TestSwarm ./bench/sim
-const swarmSeeds = 200
+const swarmSeeds = 260
 
 // TestSwarm runs many tiny worlds with random faults under the checker; then the
 // faults stop, and each must come to rest. The swarm as a whole must have gone
@@ -96,12 +96,12 @@ var mattersCases = []string{
 	"at rest in the pool's layout", "an instance observed",
 	"explained instances", "explained geometry", "drained",
 
+	// What is rarer about those who have to yield is for TestYieldingUnderFaults.
 	"preempted", "reclaimed", "a replica of a service has to yield", "checkpoint requested", "stopped without a checkpoint",
 	"release because preempted", "release because reclaimed", "started where room was made",
 	"request done", "request failed", "request expired", "request withdrawn",
-	"stale report of a request that was withdrawn", "finished while asked", "cancelled while asked", "scaled down while asked",
-	"nodeLost while asked", "gpuFailed while asked", "room made for one that was cancelled",
-	"restored with a request for a checkpoint", "restored with a request that nobody needs",
+	"stale report of a request that was withdrawn", "finished while asked", "nodeLost while asked",
+	"room made for one that was cancelled", "restored with a request for a checkpoint",
 	"restored with a victim being stopped", "restored with a victim being stopped in vain",
 	"what is taken back leaves the guarantees", "what is taken back is for a queue within its share",
 	"room is enough", "none of the victims could be spared",
@@ -144,19 +144,22 @@ func newRun(seed uint64) *run { return newRunWith(seed, nil) }
 func newRunWith(seed uint64, change func(*sim.Options)) *run {
 	g := newGenerator(seed)
 	config, options := g.config(), g.options()
-	if change != nil {
-		change(&options)
-	}
-	return runOf(config, options, g.workload())
+	return runOf(config, options, g.workload(), change)
 }
 
-func runOf(config berth.Config, options sim.Options, workload []sim.Arrival) *run {
+// runOf makes a run of a world, whose options may be changed when the run watches it.
+func runOf(config berth.Config, options sim.Options, workload []sim.Arrival, changes ...func(*sim.Options)) *run {
 	core, err := berth.New(config)
 	if err != nil {
 		panic(err)
 	}
 	r := &run{checker: check.New(config), cases: map[string]int{}, evicted: map[berth.ReplicaRef]int{}, evictedLate: map[berth.ReplicaRef]int{}}
 	options.Applied, options.Scheduled, options.Restored = r.applied, r.scheduled, r.restored
+	for _, change := range changes {
+		if change != nil {
+			change(&options)
+		}
+	}
 	r.sim = sim.New(core, sim.FromSlice(workload), options)
 	return r
 }
@@ -344,7 +347,7 @@ func (r *run) leave() {
 		tell(berth.NodeLost{Node: n})
 	}
 	queues := core.Report().Queues
-	for range 2 { // children first; what has some is refused at first
+	for range 3 { // children first; what has some is refused at first
 		for _, q := range queues {
 			if core.Apply(now, berth.QueueRemoved{Queue: q.Queue}) == nil {
 				r.verify(r.checker.Applied(now, berth.QueueRemoved{Queue: q.Queue}))
