@@ -46,6 +46,11 @@ func (c *Core) widen(groups []Group, r *gang.Request, open func(*window) bool) *
 // pass.
 func (c *Core) backfill() {
 	if c.backfillDue && len(c.windows) > 0 {
+		for _, w := range c.windows {
+			if w.isReservation() { // it need not be the first of its bucket
+				c.freshen(w.rep.entries[0])
+			}
+		}
 		free := c.openFree()
 		for _, s := range c.blocked {
 			if s.gpus() <= free {
