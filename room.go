@@ -119,10 +119,17 @@ func (c *Core) serveBeneficiary(e *entry) {
 		return
 	}
 	c.tryReserved(e)
-	if e.rep.reserved == w && len(p.victims) == 0 && !c.leavingFrom(w) {
-		c.failBid(e.rep)
-		c.endWindow(w)
+	if e.rep.reserved != w || len(p.victims) > 0 || c.leavingFrom(w) {
+		return
 	}
+	if c.leaving.Len() > 0 && c.hold(p.where) { // it is quota that it waits for, which others hold yet
+		for i := range p.where {
+			must(c.fleet.Release(p.where[i].Hold))
+		}
+		return
+	}
+	c.failBid(e.rep)
+	c.endWindow(w)
 }
 
 // failBid notes that room was made for a replica in vain: it waits before that is tried

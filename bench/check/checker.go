@@ -97,6 +97,7 @@ func inForce(p berth.Policy) berth.Policy {
 	p.AssumedRuntime = cmp.Or(p.AssumedRuntime, 24*berth.Hour)
 	p.RepartitionTimeout = cmp.Or(p.RepartitionTimeout, 5*berth.Minute)
 	p.Preemption.CheckpointTimeout = cmp.Or(p.Preemption.CheckpointTimeout, 5*berth.Minute)
+	p.Preemption.MaxRatio = cmp.Or(p.Preemption.MaxRatio, 16)
 	return p
 }
 

@@ -15,6 +15,8 @@ import (
 // Of every room it asserts, in thousandths of GPUs:
 //
 //   - All victims are of the beneficiary's queue, or none.
+//   - None holds more than Preemption.MaxRatio lets it for what is asked, unless it is of a
+//     lower class, or what is asked is within what the beneficiary's queue is guaranteed.
 //   - What is given back by another queue leaves every queue on the way down to it, from
 //     where it parts from the beneficiary's, what it states as its guarantee. One victim may
 //     be the exception: one that was not due to its queue, with which the queue had more.
@@ -189,6 +191,9 @@ func (w *world) judge(r *room) error {
 		if (victim.job.queue == rep.job.queue) != own {
 			return broken(S4, "%s and %s have to yield to %s, and one of them is of its queue", r.victims[0], victim, rep)
 		}
+		if w.tooLarge(rep, asked, victim) {
+			return broken(S7, "%s has to yield to %s, which asks for %d thousandths of GPUs, and holds %d", victim, rep, asked, w.held(victim))
+		}
 		if own {
 			continue
 		}
@@ -212,6 +217,17 @@ func (w *world) judge(r *room) error {
 		return nil
 	}
 	return w.noneSpared(rep, r)
+}
+
+// tooLarge reports whether a victim that is imagined gone certainly held too much to have to
+// yield for what is asked.
+func (w *world) tooLarge(rep *replica, asked int64, victim *replica) bool {
+	ratio := int64(w.policy.Preemption.MaxRatio)
+	if ratio < 0 || w.held(victim)/ratio <= max(asked, 1000) || rep.job.spec.Class > victim.job.spec.Class {
+		return false
+	}
+	leaf := rep.job.queue
+	return victim.job.queue == leaf || w.fair != nil && leaf.used[quota.GPU]+asked > w.fair.Guaranteed(w.index(leaf))
 }
 
 // noneSpared asserts that a beneficiary would not fit if one of its victims stayed.

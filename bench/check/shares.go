@@ -92,7 +92,8 @@ func (rep *replica) placed(g int) int {
 // of what the queue runs without those who were on the way out before, first those that
 // cannot be asked to yield and then those that yield last, each that fits as a whole into
 // what is guaranteed, and together with those that fit into the fair share alone into that.
-// Where the shares are not known it is not certain.
+// Where the shares are not known it is not certain, nor where a request was withdrawn in this
+// pass: it may have been out when the core looked.
 func (w *world) surelyDue(victim *replica, before []ghost) bool {
 	if w.fair == nil {
 		return false
@@ -106,6 +107,9 @@ func (w *world) surelyDue(victim *replica, before []ghost) bool {
 				list = append(list, rep)
 			}
 		}
+	}
+	if slices.ContainsFunc(list, w.told.has) {
+		return false
 	}
 	slices.SortFunc(list, func(a, b *replica) int {
 		return cmp.Or(compareBool(w.mayYield(a), w.mayYield(b)), compareRank(b, a), cmp.Compare(a.started, b.started),

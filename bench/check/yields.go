@@ -15,6 +15,8 @@ type yielding struct {
 	// stray replicas were asked for a checkpoint, and need not yield any more, when the pass
 	// began; silent ones have not answered by the deadline.
 	stray, silent set
+	// told replicas were told in this pass that they need not yield.
+	told set
 	// planned is the latest replica that was started where room was made for it.
 	planned *replica
 	// taken has the requests that were withdrawn.
@@ -22,12 +24,13 @@ type yielding struct {
 }
 
 func newYielding() yielding {
-	return yielding{rooms: map[gangKey]*room{}, stray: set{}, silent: set{}, taken: map[berth.ActionID]bool{}}
+	return yielding{rooms: map[gangKey]*room{}, stray: set{}, silent: set{}, told: set{}, taken: map[berth.ActionID]bool{}}
 }
 
 // beginYielding notes whom the pass that begins has to tell that they need not yield.
 func (c *Checker) beginYielding() {
 	c.opened, c.planned = nil, nil
+	clear(c.told)
 	for _, rep := range c.orders {
 		if rep.asked() && rep.room.ended {
 			c.stray.add(rep)
@@ -93,6 +96,7 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 	c.unlessEnded(rep.room, broken(S7, "order %d withdraws the request of %s, whose place %s still needs", w.ID, rep, rep.room.who))
 	c.saw("request withdrawn")
 	c.taken[w.Request] = true
+	c.told.add(rep)
 	c.goesOn(rep)
 	return nil
 }

@@ -255,6 +255,18 @@ var yields = []animal{
 		z.pass(z.ask("y", berth.CausePreempted, "high"), z.ask("z", berth.CausePreempted, "high"))
 		return z.c.Against(z.seen("a1", 1, 0, z.room("high", "n3")))
 	}},
+	{check.S7, "a small job stops a large gang", func(z *zoo) error {
+		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{MaxRatio: 1}}})
+		z.tenants(plain, plain)
+		z.duo("a1", "n1")
+		z.singles("a1", "wxyz", writes)
+		z.submit("high", 1, in("a1"), ahead)
+		require.NoError(z.t, z.c.Against(z.gangs(1, 5, 0)))
+		stop := z.stop("duo", berth.CausePreempted, "high")
+		stop.Members = append(stop.Members, on(1, "n1", 1))
+		z.pass(stop)
+		return z.c.Against(z.gangs(1, 4, 1, z.room("high", "n1")))
+	}},
 	{check.S7, "a request is withdrawn that is needed", func(z *zoo) error {
 		r := z.asked()
 		kept := z.room("high", "n3")

@@ -81,7 +81,7 @@ func (g *generator) guarantees(gpus int) {
 }
 
 // mostEvictions is how often anybody may have to yield at the most while demand stands still.
-// In 20,000 worlds it was no more than 4.
+// In 4,000 worlds it was no more than 4.
 const mostEvictions = 10
 
 // Preemption does not go round in circles: where demand stands still, everybody has to

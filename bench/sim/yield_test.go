@@ -12,6 +12,7 @@ import (
 func (g *generator) preemption() berth.Preemption {
 	return berth.Preemption{
 		Mode:              one(g, berth.PreemptAndReclaim, berth.PreemptAndReclaim, berth.PreemptAndReclaim, berth.PreemptReclaim, berth.PreemptNever),
+		MaxRatio:          one(g, 0, 0, -1, 1, 2),
 		MinRuntime:        one(g, 0, 0, 0, 20*berth.Second, 3*berth.Minute),
 		CheckpointTimeout: one(g, 0, 0, 10*berth.Second, 2*berth.Minute),
 	}
