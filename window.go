@@ -79,10 +79,15 @@ func (c *Core) outranks(a, b *replica) bool {
 	return x.Class > y.Class && !c.owed(b)
 }
 
-// owed reports whether a replica that waits would be within the guarantees of its queue.
+// owed reports whether a replica that waits would be within the guarantees of its queue with
+// what it waits for.
 func (c *Core) owed(rep *replica) bool {
-	c.compile(rep.job.shape)
-	asked := rep.job.shape.least
+	s := rep.job.shape
+	if len(rep.entries) > 0 {
+		s = rep.entries[0].bucket.shape // of one that grows, the rest of it
+	}
+	c.compile(s)
+	asked := s.least
 	if w := rep.reserved; c.earmarked && w != nil && w.preemption != nil && !w.unmarked {
 		asked = quota.Charge{Product: quota.NoProduct} // it is charged already
 	}
