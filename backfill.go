@@ -47,7 +47,7 @@ func (c *Core) widen(groups []Group, r *gang.Request, open func(*window) bool) *
 func (c *Core) backfill() {
 	if c.backfillDue && len(c.windows) > 0 {
 		for _, w := range c.windows {
-			if w.isReservation() && w.preemption != nil { // it need not be the first of its bucket
+			if w.isRoom() { // it need not be the first of its bucket
 				c.freshen(w.rep.entries[0])
 			}
 		}

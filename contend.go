@@ -152,23 +152,18 @@ func (b *bucket) bidder() *entry {
 
 // bids reports whether an entry is a whole gang for which no room is being made yet.
 func (e *entry) bids() bool {
-	return !e.grows && (e.rep.reserved == nil || e.rep.reserved.preemption == nil)
+	return !e.grows && e.rep.room() == nil
 }
 
 // mayPreempt reports whether a replica may take the place of another of its queue.
 func mayPreempt(rep, victim *replica) bool {
-	x, y := &rep.job.spec, &victim.job.spec
-	return y.Class != LatencyCritical && cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority)) > 0
+	return victim.job.spec.Class != LatencyCritical && compareRank(rep, victim) > 0
 }
 
 // compareYield orders what runs in one queue by who is to yield first: the lower class,
 // the lower priority, who came last.
 func compareYield(a, b *replica) int {
-	x, y := &a.job.spec, &b.job.spec
-	return cmp.Or(
-		cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority),
-		cmp.Compare(b.started, a.started), compareReplicas(b, a),
-	)
+	return cmp.Or(compareRank(a, b), cmp.Compare(b.started, a.started), compareReplicas(b, a))
 }
 
 // leave takes a bucket out of the list of its queue.

@@ -11,11 +11,7 @@ import (
 // that nobody is started on the quota that is freed for them. What is held may exceed a
 // limit for as long as victims hold something too; then others wait.
 func (c *Core) earmark(on bool) {
-	for _, w := range c.windows {
-		if w.preemption != nil {
-			c.earmarkFor(w, on)
-		}
-	}
+	c.earmarkAll(on)
 	c.earmarked = on
 	if !on {
 		for _, q := range c.uncounted {
@@ -36,18 +32,19 @@ func (c *Core) affords(q quota.Index, charge quota.Charge) bool {
 	if !ok || !c.earmarked || c.keeping == 0 || !slices.ContainsFunc(c.windows, func(w *window) bool { return w.preemption != nil && !w.unmarked }) {
 		return ok
 	}
-	for _, w := range c.windows {
-		if w.preemption != nil && !w.unmarked {
-			c.earmarkFor(w, false)
-		}
-	}
+	c.earmarkAll(false)
 	_, ok = c.quota.Fits(q, charge)
+	c.earmarkAll(true)
+	return ok
+}
+
+// earmarkAll is earmarkFor for all, but for the one that is tried just now.
+func (c *Core) earmarkAll(on bool) {
 	for _, w := range c.windows {
 		if w.preemption != nil && !w.unmarked {
-			c.earmarkFor(w, true)
+			c.earmarkFor(w, on)
 		}
 	}
-	return ok
 }
 
 func (c *Core) earmarkFor(w *window, on bool) {
@@ -63,8 +60,8 @@ func (c *Core) earmarkFor(w *window, on bool) {
 // withoutEarmark calls a function that may start a replica, as if nothing were kept for that
 // one.
 func (c *Core) withoutEarmark(rep *replica, start func()) {
-	w := rep.reserved
-	if !c.earmarked || w == nil || w.preemption == nil {
+	w := rep.room()
+	if !c.earmarked || w == nil {
 		start()
 		return
 	}

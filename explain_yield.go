@@ -38,7 +38,7 @@ func (c *Core) explainYielding(e *entry, reason *Reason) {
 	if e.grows {
 		return
 	}
-	if w := e.rep.reserved; w != nil && w.preemption != nil {
+	if w := e.rep.room(); w != nil {
 		reason.Yielding = c.yielding(w.preemption.victims)
 		reason.Preemption = fmt.Sprintf("room is being made for it: %d of those who run there have yet to go", len(reason.Yielding))
 		return

@@ -80,13 +80,18 @@ func (im *imagination) forget() {
 func (c *Core) hold(members []gang.Member) bool {
 	for i := range members {
 		if c.fleet.Hold(members[i].Hold) != nil {
-			for _, held := range members[:i] {
-				must(c.fleet.Release(held.Hold))
-			}
+			c.release(members[:i])
 			return false
 		}
 	}
 	return true
+}
+
+// release gives back what members hold.
+func (c *Core) release(members []gang.Member) {
+	for i := range members {
+		must(c.fleet.Release(members[i].Hold))
+	}
 }
 
 // vanish imagines what a replica holds free.

@@ -231,10 +231,10 @@ func (c *Core) rebindGroup(rep *replica, g int) bool {
 func (c *Core) rebindSome(rep *replica, g int, spec *shapeSpec) bool {
 	spec.Groups[0].Min = spec.Groups[0].Replicas
 	request := c.request(spec)
-	request = c.avoiding(rep.avoid, &request)
-	if c.placeRequest(rep, &request, g) == fits {
+	elsewhere := c.avoiding(rep.avoid, &request)
+	if c.placeRequest(rep, elsewhere, g) == fits {
 		return true
 	}
-	lifted, some := c.lift(rep, spec.Groups, &request)
+	lifted, some := c.lift(rep, spec.Groups, elsewhere)
 	return some && c.placeRequest(rep, lifted, g) == fits
 }

@@ -85,15 +85,19 @@ func (c *Core) ensureQueue(i quota.Index) {
 func lessEntry(a, b *entry) bool { return compareEntries(a, b) < 0 }
 
 func compareEntries(a, b *entry) int {
-	x, y := &a.rep.job.spec, &b.rep.job.spec
 	return cmp.Or(
-		cmp.Compare(y.Class, x.Class),
-		cmp.Compare(y.Priority, x.Priority),
+		compareRank(b.rep, a.rep),
 		compareBool(a.grows, b.grows),
 		cmp.Compare(a.rep.created, b.rep.created),
 		compareReplicas(a.rep, b.rep),
 		cmp.Compare(a.group, b.group),
 	)
+}
+
+// compareRank compares two replicas of one queue by class and priority.
+func compareRank(a, b *replica) int {
+	x, y := &a.job.spec, &b.job.spec
+	return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority))
 }
 
 // await enters a replica into the pending index if it is pending, or if it runs

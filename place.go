@@ -138,11 +138,8 @@ func (c *Core) affordableFor(s *shape, q quota.Index) (*gang.Request, bool) {
 // that the replica avoids, and with the minimum alone if limits on products leave
 // no more.
 func (c *Core) search(e *entry, request *gang.Request) fit {
-	if len(e.rep.avoid) > 0 {
-		elsewhere := c.avoiding(e.rep.avoid, request)
-		if c.placeRequest(e.rep, &elsewhere, e.group) == fits {
-			return fits
-		}
+	if len(e.rep.avoid) > 0 && c.placeRequest(e.rep, c.avoiding(e.rep.avoid, request), e.group) == fits {
+		return fits
 	}
 	outcome := c.placeRequest(e.rep, request, e.group)
 	if outcome != fitsNoLimit {
@@ -209,11 +206,7 @@ func (c *Core) enlarge(rep *replica) {
 	}
 	// What is set aside it leaves to others: it may be there with its minimum alone.
 	if request, ok := c.affordableFor(s, rep.job.queue); ok {
-		if len(rep.avoid) > 0 {
-			elsewhere := c.avoiding(rep.avoid, request)
-			request = &elsewhere
-		}
-		if c.placeRequest(rep, request, 0) == fits {
+		if c.placeRequest(rep, c.avoiding(rep.avoid, request), 0) == fits {
 			return
 		}
 	}
@@ -224,7 +217,10 @@ func (c *Core) enlarge(rep *replica) {
 }
 
 // avoiding is a request without some nodes.
-func (c *Core) avoiding(avoid []NodeID, r *gang.Request) gang.Request {
+func (c *Core) avoiding(avoid []NodeID, r *gang.Request) *gang.Request {
+	if len(avoid) == 0 {
+		return r
+	}
 	out := *r
 	out.Groups = slices.Clone(r.Groups)
 	for i := range out.Groups {
@@ -233,7 +229,7 @@ func (c *Core) avoiding(avoid []NodeID, r *gang.Request) gang.Request {
 			return !slices.Contains(avoid, c.nodes[n].spec.ID) && (match == nil || match(n))
 		}
 	}
-	return out
+	return &out
 }
 
 // A fit is how a search for a place ended.
@@ -247,11 +243,16 @@ const (
 )
 
 // placeRequest finds and books places for a request whose first group is the
-// replica's group with index base. Only a limit on one product can then still be
-// in the way, of a job that takes several: it is searched for again without that
-// product. (A gang that only a mixture of products within their limits could
-// hold is not found so.)
+// replica's group with index base.
 func (c *Core) placeRequest(rep *replica, r *gang.Request, base int) fit {
+	return c.findAllowed(r, func() (string, bool) { return c.bookPlacement(rep, base) })
+}
+
+// findAllowed finds and takes places for a request. Only a limit on one product can then
+// still be in the way, of a job that takes several: take names it, holds nothing, and it
+// is searched for again without that product. (A gang that only a mixture of products
+// within their limits could hold is not found so.)
+func (c *Core) findAllowed(r *gang.Request, take func() (limited string, ok bool)) fit {
 	for without := *r; ; {
 		if !c.find(&without) {
 			if len(without.Groups) > 0 && &without.Groups[0] != &r.Groups[0] {
@@ -259,7 +260,7 @@ func (c *Core) placeRequest(rep *replica, r *gang.Request, base int) fit {
 			}
 			return fitsNowhere
 		}
-		limited, ok := c.bookPlacement(rep, base)
+		limited, ok := take()
 		if ok {
 			return fits
 		}
@@ -326,9 +327,7 @@ func (c *Core) bookPlacement(rep *replica, base int) (limited string, ok bool) {
 
 // unplace undoes a placement of which the first members were booked already.
 func (c *Core) unplace(rep *replica, held []gang.Member) {
-	for i := range held {
-		must(c.fleet.Release(held[i].Hold))
-	}
+	c.release(held)
 	for _, flat := range c.booked {
 		c.yield(rep, flat, memberAbsent)
 	}

@@ -116,8 +116,8 @@ func (c *Core) bid(im *imagination, e *entry) *bid {
 		t, victims, ok = c.seek(e, mode, nil, &c.chooser, &im.trials)
 	}
 	if !ok {
-		e.rep.bidTurn, e.rep.bidAt = c.stirs, c.now.Add(preemptEvery<<min(e.rep.failedBids, 3))
-		e.rep.failedBids = min(e.rep.failedBids+1, maxAttempts)
+		e.rep.bidTurn = c.stirs
+		c.deferBid(e.rep, 3)
 		if t.spared > c.now {
 			e.rep.bidTurn, e.rep.bidAt = 0, max(t.spared, e.rep.bidAt)
 			c.nextPreempt = min(c.nextPreempt, e.rep.bidAt)

@@ -67,7 +67,7 @@ func (c *Core) spoilPlans(stays *replica) {
 	for flat := range stays.members {
 		if m := &stays.members[flat]; m.state.holds() {
 			for _, w := range slices.Clone(m.node.windows) {
-				if w.preemption != nil && w.isReservation() {
+				if w.isRoom() {
 					c.endWindow(w)
 				}
 			}
@@ -123,9 +123,7 @@ func (c *Core) serveBeneficiary(e *entry) {
 		return
 	}
 	if c.leaving.Len() > 0 && c.hold(p.where) { // it is quota that it waits for, which others hold yet
-		for i := range p.where {
-			must(c.fleet.Release(p.where[i].Hold))
-		}
+		c.release(p.where)
 		return
 	}
 	c.failBid(e.rep)
@@ -135,7 +133,14 @@ func (c *Core) serveBeneficiary(e *entry) {
 // failBid notes that room was made for a replica in vain: it waits before that is tried
 // again, longer each time, so that nobody is stopped for it over and over.
 func (c *Core) failBid(rep *replica) {
-	rep.bidAt, rep.bidTurn = c.now.Add(preemptEvery<<min(rep.failedBids, 8)), 0
+	rep.bidTurn = 0
+	c.deferBid(rep, 8)
+}
+
+// deferBid has a replica wait before the next look for whom it may take from, twice as long
+// each time, up to so many times.
+func (c *Core) deferBid(rep *replica, doublings int) {
+	rep.bidAt = c.now.Add(preemptEvery << min(rep.failedBids, doublings))
 	rep.failedBids = min(rep.failedBids+1, maxAttempts)
 }
 
@@ -144,7 +149,7 @@ func (c *Core) failBid(rep *replica) {
 func (c *Core) callOff() {
 	mode := c.config.Policy.Preemption.Mode
 	for _, w := range slices.Clone(c.windows) {
-		if w.isReservation() && w.preemption != nil && (mode == PreemptNever || mode == PreemptReclaim && w.preemption.within(w.rep)) {
+		if w.isRoom() && (mode == PreemptNever || mode == PreemptReclaim && w.preemption.within(w.rep)) {
 			c.endWindow(w)
 		}
 	}
@@ -159,7 +164,7 @@ func (p *preemption) within(rep *replica) bool {
 // told.
 func (c *Core) intrude(n *node, h *gang.Hold) {
 	for _, w := range slices.Clone(n.windows) {
-		if w.isReservation() && w.preemption != nil && slices.ContainsFunc(w.preemption.where, func(m gang.Member) bool {
+		if w.isRoom() && slices.ContainsFunc(w.preemption.where, func(m gang.Member) bool {
 			return m.Hold.Node == h.Node && m.Hold.GPUs&h.GPUs != 0
 		}) {
 			c.endWindow(w)

@@ -35,20 +35,15 @@ func (c *Core) trial(e *entry, avoid []NodeID) *trial {
 	s := e.bucket.shape
 	c.compile(s)
 	end, exclusive := c.endIfPlaced(e.rep), s.spec.Topology.Exclusive != ""
-	t := &trial{
+	return &trial{
 		core: c, rep: e.rep, queue: e.bucket.queue.index, asked: s.least,
-		request: c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
+		request: c.avoiding(avoid, c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
 			if w.preemption != nil && w.rep != e.rep {
 				return !exclusive && w.rep.job.spec.Topology.Exclusive == ""
 			}
 			return c.admits(w, e.rep, end)
-		}),
+		})),
 	}
-	if len(avoid) > 0 {
-		elsewhere := c.avoiding(avoid, t.request)
-		t.request = &elsewhere
-	}
-	return t
 }
 
 // choose chooses the least harmful of the candidates that suffice, by job and number: none, if
@@ -233,19 +228,13 @@ func (t *trial) fits(chosen []int) bool {
 // find searches a place on products that the queue may have, and holds it.
 func (t *trial) find() bool {
 	c := t.core
-	for without := *t.request; c.find(&without); {
+	return c.findAllowed(t.request, func() (string, bool) {
 		limited, ok := c.affordsMembers(t.queue, c.placement.Members)
-		if ok {
-			return true
+		if !ok {
+			must(c.fleet.ReleaseAll(&c.placement))
 		}
-		must(c.fleet.ReleaseAll(&c.placement))
-		groups, cut := c.withoutProduct(without.Groups, limited)
-		if !cut {
-			return false
-		}
-		without.Groups = groups
-	}
-	return false
+		return limited, ok
+	}) == fits
 }
 
 // affordsMembers reports whether the limits on a queue let it have members where they are, or

@@ -72,7 +72,7 @@ func (c *Core) outranks(a, b *replica) bool {
 	x, y := &a.job.spec, &b.job.spec
 	switch {
 	case a.job.queue == b.job.queue:
-		return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority)) > 0 && (c.owed(a) || !c.owed(b))
+		return compareRank(a, b) > 0 && (c.owed(a) || !c.owed(b))
 	case c.owed(a):
 		return x.Class > y.Class || !c.owed(b)
 	}
@@ -88,7 +88,7 @@ func (c *Core) owed(rep *replica) bool {
 	}
 	c.compile(s)
 	asked := s.least
-	if w := rep.reserved; c.earmarked && w != nil && w.preemption != nil && !w.unmarked {
+	if w := rep.room(); c.earmarked && w != nil && !w.unmarked {
 		asked = quota.Charge{Product: quota.NoProduct} // it is charged already
 	}
 	return c.quota.Within(rep.job.queue, asked)
@@ -217,6 +217,17 @@ func (c *Core) windowsAround(spec *Node) []*window {
 
 // isReservation reports whether a window is the reservation of a gang.
 func (w *window) isReservation() bool { return w.rep != nil && w.rep.reserved == w }
+
+// isRoom reports whether a window is one that is being made room in for a gang.
+func (w *window) isRoom() bool { return w.preemption != nil && w.isReservation() }
+
+// room is where room is being made for a replica; nil: nowhere.
+func (rep *replica) room() *window {
+	if w := rep.reserved; w != nil && w.preemption != nil {
+		return w
+	}
+	return nil
+}
 
 // isExclusive reports whether a window has the domains of a gang that runs.
 func (w *window) isExclusive() bool { return w.rep != nil && w.rep.exclusive == w }
