@@ -12,7 +12,7 @@ import (
 // millisecond.
 type GPUMilliseconds int64
 
-// A Candidate is a job that may have to yield, as a whole.
+// A Candidate is a job, or a part of one, that may have to yield as a whole.
 type Candidate struct {
 	// ID names the job and breaks ties, so it should be unique.
 	ID string
@@ -26,9 +26,17 @@ type Candidate struct {
 	// Started is when it began to run, on any clock: among equals who came last yields
 	// first.
 	Started int64
+	// Backfilled says that it runs only where others had left a gap, on the understanding
+	// that it makes way. What is backfilled yields before all else.
+	Backfilled bool
 	// Borrowed says that its queue holds it beyond what it is guaranteed. Borrowers
-	// yield before all others.
+	// yield next.
 	Borrowed bool
+	// Elastic says that it is not a job but what an elastic one has above its minimum, so
+	// that the job goes on without. Where the sources above are equal, these yield before
+	// anything that ends a job. The job as a whole may be another candidate, which
+	// then includes these.
+	Elastic bool
 	// Protected jobs never yield: for the minimum run time, a rate limit, or
 	// because the beneficiary has no right to take from them.
 	Protected bool
@@ -38,10 +46,12 @@ type Candidate struct {
 	Checkpointable bool
 	// SinceCheckpoint is how long it has worked since its last checkpoint (or its
 	// start), CheckpointCost how long a checkpoint takes, RestartCost how long it
-	// takes to be productive again after it is placed anew; all in milliseconds.
+	// takes to be productive again after it is placed anew, and Queueing how long it is
+	// expected to wait until then; all in milliseconds.
 	SinceCheckpoint int64
 	CheckpointCost  int64
 	RestartCost     int64
+	Queueing        int64
 	// Domains are the places where it holds something, each named once, by numbers
 	// of the caller's choosing: nodes or NVLink islands as a rule, whatever the
 	// beneficiary would like to have for itself. Only their equality matters. They
@@ -51,18 +61,19 @@ type Candidate struct {
 
 // Price is what is lost if the job yields now: its GPUs, for as long as their
 // work is in vain. That is the checkpoint's duration if it can write one, all work
-// since the last one if not, and in both cases the restart. It is rounded up to a
-// whole GPU-millisecond and stays at the largest value where it would exceed it.
-// The queueing that the victim will suffer is not in it.
+// since the last one if not, and in both cases the queueing and the restart. It is
+// rounded up to a whole GPU-millisecond and stays at the largest value where it would
+// exceed it.
 func (c *Candidate) Price() GPUMilliseconds {
 	lost := c.SinceCheckpoint
 	if c.Checkpointable {
 		lost = c.CheckpointCost
 	}
-	milliseconds := uint64(max(lost, 0)) + uint64(max(c.RestartCost, 0))
-	high, low := bits.Mul64(uint64(max(c.GPUMilli, 0)), milliseconds)
+	milli := uint64(max(c.GPUMilli, 0))
+	milliseconds, beyond := bits.Add64(uint64(max(lost, 0))+uint64(max(c.RestartCost, 0)), uint64(max(c.Queueing, 0)), 0)
+	high, low := bits.Mul64(milli, milliseconds)
 	low, carry := bits.Add64(low, 999, 0)
-	high += carry
+	high += beyond*milli + carry
 	if high >= 1000 {
 		return math.MaxInt64
 	}
@@ -115,6 +126,7 @@ func (c *Candidate) check(index int) error {
 		{"SinceCheckpoint", c.SinceCheckpoint},
 		{"CheckpointCost", c.CheckpointCost},
 		{"RestartCost", c.RestartCost},
+		{"Queueing", c.Queueing},
 	} {
 		if f.value < 0 {
 			return &Error{Candidate: c.ID, Index: index, Field: f.field, Reason: fmt.Sprintf("is negative: %d", f.value)}

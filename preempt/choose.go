@@ -109,7 +109,8 @@ type item struct {
 // would not if any one of them stayed (with a monotone fits: if any of them
 // stayed). Nobody is chosen for a beneficiary that would not fit even so.
 //
-// Candidates are ranked by harm: borrowers before others; then the lower class;
+// Candidates are ranked by harm: what was backfilled before all else; borrowers before
+// others; what elastic jobs have above their minimum before whole jobs; then the lower class;
 // then size, where all who hold no more than the beneficiary needs are equal, and
 // then those up to twice, four times, eight times as large; then the source; then the
 // lower priority. No set takes from a rank what those below it could have given: the
@@ -214,18 +215,26 @@ func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options O
 // compareRanks is the order of harm between sources, where the price does not
 // count yet.
 func compareRanks(a, b *Candidate, need int64) int {
-	switch {
-	case a.Borrowed && !b.Borrowed:
-		return -1
-	case b.Borrowed && !a.Borrowed:
-		return 1
-	}
 	return cmp.Or(
+		compareFlags(a.Backfilled, b.Backfilled),
+		compareFlags(a.Borrowed, b.Borrowed),
+		compareFlags(a.Elastic, b.Elastic),
 		cmp.Compare(a.Class, b.Class),
 		cmp.Compare(excess(a.GPUMilli, need), excess(b.GPUMilli, need)),
 		cmp.Compare(a.Source, b.Source),
 		cmp.Compare(a.Priority, b.Priority),
 	)
+}
+
+// compareFlags puts those first who have a flag.
+func compareFlags(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // excess is how often a need must be doubled to be as large as what is held.

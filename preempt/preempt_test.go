@@ -21,11 +21,14 @@ func TestPrice(t *testing.T) {
 		{"work in vain", Candidate{GPUMilli: 8000, SinceCheckpoint: 1000, CheckpointCost: 30, RestartCost: 100}, 8800},
 		{"checkpoint instead", Candidate{GPUMilli: 8000, SinceCheckpoint: 1000, CheckpointCost: 30, RestartCost: 100, Checkpointable: true}, 1040},
 		{"rounded up", Candidate{GPUMilli: 1, SinceCheckpoint: 1001}, 2},
+		{"and the queueing", Candidate{GPUMilli: 8000, CheckpointCost: 30, RestartCost: 100, Queueing: 70, Checkpointable: true}, 1600},
 		{"of a share", Candidate{GPUMilli: 250, SinceCheckpoint: 1000}, 250},
 		{"too large", Candidate{GPUMilli: math.MaxInt64, SinceCheckpoint: math.MaxInt64, RestartCost: math.MaxInt64}, math.MaxInt64},
 		{"just too large", Candidate{GPUMilli: 1001, SinceCheckpoint: math.MaxInt64}, math.MaxInt64},
 		{"largest", Candidate{GPUMilli: 1000, SinceCheckpoint: math.MaxInt64}, math.MaxInt64},
 		{"a sum that carries", Candidate{GPUMilli: 1<<32 + 1, SinceCheckpoint: 1<<32 - 1}, 18446744073709552},
+		{"three times longer than anything", Candidate{GPUMilli: 1, SinceCheckpoint: math.MaxInt64, RestartCost: math.MaxInt64, Queueing: math.MaxInt64}, 27670116110564328},
+		{"and too large for it", Candidate{GPUMilli: 334, SinceCheckpoint: math.MaxInt64, RestartCost: math.MaxInt64, Queueing: math.MaxInt64}, math.MaxInt64},
 		{"negative", Candidate{GPUMilli: -1, SinceCheckpoint: -5}, 0},
 	} {
 		require.Equal(t, c.want, c.candidate.Price(), c.name)
@@ -46,6 +49,7 @@ func TestChooseRefuses(t *testing.T) {
 		{Candidate{ID: "a", SinceCheckpoint: -1}, yes, Options{}, `SinceCheckpoint: is negative`},
 		{Candidate{ID: "a", CheckpointCost: -1}, yes, Options{}, `CheckpointCost: is negative`},
 		{Candidate{ID: "a", RestartCost: -1}, yes, Options{}, `RestartCost: is negative`},
+		{Candidate{ID: "a", Queueing: -1}, yes, Options{}, `Queueing: is negative`},
 		{Candidate{ID: "a"}, nil, Options{}, `preempt: fits: is nil`},
 		{Candidate{ID: "a"}, yes, Options{NeedMilli: -1}, `preempt: NeedMilli: is negative`},
 		{Candidate{ID: "a"}, yes, Options{MaxCalls: -1}, `preempt: MaxCalls: is negative`},
@@ -77,13 +81,26 @@ func ids(candidates []Candidate, victims []int) []string {
 	return names
 }
 
-// TestSources: borrowers first, then class, then size, then priority, then price.
+// TestSources: what was backfilled first, then borrowers, then elastic parts, then class, then size, then priority, then price.
 func TestSources(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		candidates []Candidate
 		want       []string
 	}{
+		{"what was backfilled before a borrower", []Candidate{
+			{ID: "borrower", Class: 0, GPUMilli: 8000, Borrowed: true, Elastic: true},
+			{ID: "backfilled", Class: 1, Priority: 9, GPUMilli: 8000, SinceCheckpoint: 9, Backfilled: true},
+		}, []string{"backfilled"}},
+		{"a borrower before an elastic part of what is not borrowed", []Candidate{
+			{ID: "elastic", Class: 0, GPUMilli: 8000, Elastic: true},
+			{ID: "borrower", Class: 1, GPUMilli: 8000, SinceCheckpoint: 9, Borrowed: true},
+		}, []string{"borrower"}},
+		{"elastic parts before a lower class", []Candidate{
+			{ID: "batch", Class: 0, GPUMilli: 8000},
+			{ID: "a part", Class: 1, GPUMilli: 4000, SinceCheckpoint: 9, Elastic: true},
+			{ID: "another", Class: 2, GPUMilli: 4000, SinceCheckpoint: 9, Elastic: true},
+		}, []string{"a part", "another"}},
 		{"a borrower before a lower class", []Candidate{
 			{ID: "batch", Class: 0, GPUMilli: 8000},
 			{ID: "borrower", Class: 1, GPUMilli: 8000, SinceCheckpoint: 9, Borrowed: true},

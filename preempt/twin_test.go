@@ -62,6 +62,7 @@ func randomWorld(r *rand.Rand, n int, oneRank bool) *world {
 		if !oneRank {
 			c.Class, c.Priority = r.IntN(2), int32(r.IntN(2))
 			c.Borrowed, c.Protected = r.IntN(4) == 0, r.IntN(8) == 0
+			c.Backfilled, c.Elastic = r.IntN(8) == 0, r.IntN(8) == 0
 		}
 		holds := map[int]int64{}
 		for range 1 + r.IntN(2)*r.IntN(2) { // one in four tries a second node
