@@ -57,6 +57,9 @@ type Candidate struct {
 	// beneficiary would like to have for itself. Only their equality matters. They
 	// are a hint to the search and may be left out.
 	Domains []int32
+	// Held is what it holds in each of the Domains, in thousandths of a GPU. It is needed
+	// where Options state a Demand.
+	Held []int64
 }
 
 // Price is what is lost if the job yields now: its GPUs, for as long as their

@@ -3,6 +3,7 @@ package preempt
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -21,6 +22,13 @@ type Options struct {
 	// DefaultMaxCalls. It is counted work, so that the answer does not depend on
 	// how busy the machine is.
 	MaxCalls int
+	// Tolerance ends the search for something cheaper once it is proven that the victims
+	// of a rank cost at most so much more than the least that is possible, in thousandths.
+	// Zero: it goes on to the end, or to MaxCalls.
+	Tolerance int
+	// Demand is what is known of what the beneficiary needs. It saves most of the calls
+	// and proves better bounds; the zero value says nothing.
+	Demand Demand
 }
 
 // An Outcome says how a choice ended.
@@ -55,11 +63,16 @@ type Choice struct {
 	Victims []int
 	// Price of all victims together.
 	Price GPUMilliseconds
+	// Bound is proven from below, if fits is monotone: rank by rank, victims that suffice
+	// with those chosen in the ranks above and everybody below cost at least as much;
+	// summed over the ranks. Where all victims are of one rank, no set that spares the ranks
+	// above costs less than Bound. It is the Price where that is exact, and never more.
+	Bound GPUMilliseconds
 	// Calls of fits that were made.
 	Calls int
-	// CutShort says that MaxCalls ended the search for cheaper victims early. Where
-	// it is false and fits is monotone, the victims are the cheapest there are in
-	// each rank, given those of the ranks above; see Chooser.Choose.
+	// CutShort says that MaxCalls ended the search for less harm early. Where it is false,
+	// fits is monotone and no Tolerance is stated, the victims are those of the least harm
+	// that there are; see Chooser.Choose.
 	CutShort bool
 }
 
@@ -73,8 +86,12 @@ func Choose(candidates []Candidate, fits func(chosen []int) bool, options Option
 type Chooser struct {
 	fits  func([]int) bool
 	calls int
-	limit int  // of calls, for now: lower while the search is for mere improvement
-	over  bool // a call was wanted beyond the limit
+	work  int  // calls, in parts of which callWork are one, and what was answered without
+	limit int  // of work, for now: lower while the search is for mere improvement
+	over  bool // more was wanted beyond the limit
+
+	tolerance int
+	ledger    ledger
 
 	items []item // all who may yield, least harm first
 	fixed []item // victims of the ranks that are settled
@@ -82,11 +99,18 @@ type Chooser struct {
 	picks []item // victims tried in this rank
 	best  []item // the best victims found in this rank, if any were
 	found bool
+	bound GPUMilliseconds // what the victims of this rank cost at least
+	total GPUMilliseconds // and those of all ranks that are settled
 
 	list   []item  // the rank in another order, or a part of it
 	stays  []stay  // who of the rank is in which domain
 	groups []group // stays by domain
+	shares []share // of the rank in rooms
+	slots  []slot  // pieces that the rank could give
+	covers []cover // what they cost, by region
 	chosen []int   // the argument of fits
+
+	spent, least []loss // by rank: of the picks, and of the best victims in all
 }
 
 // An item is a candidate in the search.
@@ -95,8 +119,10 @@ type item struct {
 	place int32 // in the order of harm: the last tie-break of every other order
 	rank  int32 // of harm, see Choose
 	group int32 // the place of the cheapest domain it is in
-	milli int64
-	price GPUMilliseconds
+	// heldFrom and heldTo are where its holds are in the ledger.
+	heldFrom, heldTo int32
+	milli            int64
+	price            GPUMilliseconds
 }
 
 // Choose says which candidates should yield so that a beneficiary fits. The
@@ -137,6 +163,9 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 	if err := check(candidates, fits, options); err != nil {
 		return Choice{}, err
 	}
+	if double, ok := c.ledger.open(&options.Demand); !ok {
+		return Choice{}, &Error{Index: -1, Field: "Demand.Rooms", Reason: fmt.Sprintf("domain %d is listed twice", double)}
+	}
 	c.begin(candidates, fits, options)
 	defer func() { c.fits = nil }()
 	switch {
@@ -146,6 +175,9 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 		return Choice{Outcome: Insufficient, Calls: c.calls}, nil
 	}
 	cut := c.settleAll()
+	if !cut && c.breakTies() {
+		cut = true
+	}
 	c.minimise()
 	if c.over {
 		return Choice{Outcome: Exhausted, Calls: c.calls, CutShort: true}, nil
@@ -156,7 +188,7 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 		c.chosen = append(c.chosen, v.index)
 		choice.Price = choice.Price.plus(v.price)
 	}
-	choice.Victims = c.chosen
+	choice.Victims, choice.Bound = c.chosen, min(c.total, choice.Price)
 	return choice, nil
 }
 
@@ -166,6 +198,8 @@ func check(candidates []Candidate, fits func([]int) bool, options Options) error
 		return &Error{Index: -1, Field: "fits", Reason: "is nil"}
 	case options.NeedMilli < 0:
 		return &Error{Index: -1, Field: "NeedMilli", Reason: fmt.Sprintf("is negative: %d", options.NeedMilli)}
+	case options.Tolerance < 0:
+		return &Error{Index: -1, Field: "Tolerance", Reason: fmt.Sprintf("is negative: %d", options.Tolerance)}
 	case options.MaxCalls < 0:
 		return &Error{Index: -1, Field: "MaxCalls", Reason: fmt.Sprintf("is negative: %d", options.MaxCalls)}
 	}
@@ -174,14 +208,15 @@ func check(candidates []Candidate, fits func([]int) bool, options Options) error
 			return err
 		}
 	}
-	return nil
+	return options.Demand.check(candidates)
 }
 
 // begin ranks all who may yield.
 func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options Options) {
-	c.fits, c.calls, c.over = fits, 0, false
-	if c.limit = options.MaxCalls; c.limit == 0 {
-		c.limit = DefaultMaxCalls
+	c.fits, c.tolerance = fits, options.Tolerance
+	c.calls, c.work, c.over, c.total = 0, 0, false, 0
+	if c.limit = callWork * min(options.MaxCalls, math.MaxInt/callWork); c.limit == 0 {
+		c.limit = callWork * DefaultMaxCalls
 	}
 	c.items, c.fixed, c.below, c.picks = c.items[:0], c.fixed[:0], nil, c.picks[:0]
 	for i := range candidates {
@@ -209,6 +244,10 @@ func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options O
 			}
 		}
 	}
+	for i := range c.items {
+		c.ledger.list(&c.items[i], &candidates[c.items[i].index])
+	}
+	c.ledger.begin()
 	c.enterDomains(candidates)
 }
 

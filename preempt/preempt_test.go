@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +52,12 @@ func TestChooseRefuses(t *testing.T) {
 		{Candidate{ID: "a", CheckpointCost: -1}, yes, Options{}, `CheckpointCost: is negative`},
 		{Candidate{ID: "a", RestartCost: -1}, yes, Options{}, `RestartCost: is negative`},
 		{Candidate{ID: "a", Queueing: -1}, yes, Options{}, `Queueing: is negative`},
+		{Candidate{ID: "a", Domains: []int32{1}}, yes, Options{Demand: Demand{Pieces: 1, PieceMilli: 1}}, `candidate 0 ("a"): Held: has 0 amounts for 1 domains`},
+		{Candidate{ID: "a"}, yes, Options{Demand: Demand{Pieces: -1}}, `preempt: Demand.Pieces: is negative`},
+		{Candidate{ID: "a"}, yes, Options{Demand: Demand{Pieces: 1}}, `preempt: Demand.PieceMilli: is not positive: 0`},
+		{Candidate{ID: "a"}, yes, Options{Demand: Demand{Pieces: 1, PieceMilli: 1, Rooms: []Room{{}, {FreeMilli: -1}}}}, `preempt: Demand.Rooms[1].FreeMilli: is negative: -1`},
+		{Candidate{ID: "a"}, yes, Options{Demand: Demand{Pieces: 1, PieceMilli: 1, Rooms: []Room{{Domain: 7}, {Domain: 7}}}}, `preempt: Demand.Rooms: domain 7 is listed twice`},
+		{Candidate{ID: "a"}, yes, Options{Tolerance: -1}, `preempt: Tolerance: is negative: -1`},
 		{Candidate{ID: "a"}, nil, Options{}, `preempt: fits: is nil`},
 		{Candidate{ID: "a"}, yes, Options{NeedMilli: -1}, `preempt: NeedMilli: is negative`},
 		{Candidate{ID: "a"}, yes, Options{MaxCalls: -1}, `preempt: MaxCalls: is negative`},
@@ -177,7 +185,7 @@ func TestOutcomes(t *testing.T) {
 		{3000, Options{}, Choice{Outcome: Insufficient, Calls: 2}},
 		{2000, Options{MaxCalls: 1}, Choice{Outcome: Exhausted, Calls: 1, CutShort: true}},
 		{2000, Options{MaxCalls: 5}, Choice{Outcome: Exhausted, Calls: 5, CutShort: true}},
-		{2000, Options{MaxCalls: 100}, Choice{Outcome: Chosen, Victims: []int{0, 1}, Price: 30}},
+		{2000, Options{MaxCalls: 100}, Choice{Outcome: Chosen, Victims: []int{0, 1}, Price: 30, Bound: 30}},
 	} {
 		choice, err := Choose(candidates, gpus(candidates, c.need), c.options)
 		require.NoError(t, err)
@@ -275,39 +283,51 @@ func TestWildFits(t *testing.T) {
 	}
 }
 
-// TestTwin: on small fleets, where the search comes to its end, the victims are
-// the cheapest in the highest rank, and where one rank is concerned in all.
+// TestTwin: on small fleets, where the search comes to its end, the victims are those of
+// the least harm by brute force, in every rank, and the bound is their price. With few
+// calls both are on either side of the exact one. BERTH_VICTIM_CASES says in how many.
 func TestTwin(t *testing.T) {
+	cases := 2500
+	if s := os.Getenv("BERTH_VICTIM_CASES"); s != "" {
+		var err error
+		cases, err = strconv.Atoi(s)
+		require.NoError(t, err)
+	}
 	var chooser Chooser
 	r := rand.New(rand.NewPCG(1, 2))
-	chosen, same := 0, 0
-	for n := range 1500 {
+	chosen, cut := 0, 0
+	for n := range cases {
 		w := randomWorld(r, r.IntN(10), n%2 == 0)
 		options := Options{NeedMilli: w.need()}
-		choice, err := chooser.Choose(w.candidates, w.fits, options)
-		require.NoError(t, err)
-		requireValid(t, w.candidates, w.fits, options, choice)
+		if n%3 > 0 {
+			options.Demand = w.demand()
+		}
 		best, found := bruteForce(w.candidates, w.fits, w.need())
-		require.Equal(t, found, choice.Outcome != Insufficient)
-		if choice.Outcome != Chosen {
-			continue
-		}
-		require.False(t, choice.CutShort)
-		ours, exact := losses(w.candidates, choice.Victims, w.need()), losses(w.candidates, best, w.need())
-		for rank := range exact { // up to the highest rank where anybody yields
-			require.Equal(t, exact[rank], ours[rank])
-			if exact[rank].count > 0 {
-				break
+		exact := losses(w.candidates, best, w.need())
+		for _, options.MaxCalls = range [...]int{0, 20 + r.IntN(40)} {
+			choice, err := chooser.Choose(w.candidates, w.fits, options)
+			require.NoError(t, err)
+			requireValid(t, w.candidates, w.fits, options, choice)
+			require.True(t, choice.Outcome == Exhausted || found == (choice.Outcome != Insufficient))
+			if choice.Outcome != Chosen {
+				require.True(t, choice.Outcome != Exhausted || options.MaxCalls > 0)
+				continue
 			}
-		}
-		chosen++
-		if compareLosses(ours, exact) == 0 {
-			same++
+			ours := losses(w.candidates, choice.Victims, w.need())
+			if !choice.CutShort {
+				require.Equal(t, exact, ours, "case %d", n)
+				require.Equal(t, choice.Price, choice.Bound, "case %d", n)
+			} else {
+				require.NotZero(t, options.MaxCalls)
+				require.LessOrEqual(t, choice.Bound, w.leastGiven(choice.Victims), "case %d", n)
+				cut++
+			}
+			chosen++
 		}
 	}
-	t.Logf("%d choices, %d of least harm in every rank", chosen, same)
-	require.Greater(t, chosen, 500)
-	require.GreaterOrEqual(t, same*100, chosen*99)
+	t.Logf("%d choices of the least harm, %d of them cut short", chosen, cut)
+	require.Greater(t, chosen, cases/2)
+	require.Greater(t, cut, cases/20)
 }
 
 // TestGap measures the price against the exact minimum where there are too many
@@ -349,11 +369,23 @@ func TestInputOrderDoesNotMatter(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
 		w := randomWorld(r, 12, false)
 		options := Options{NeedMilli: w.need(), MaxCalls: rapid.SampledFrom([]int{0, 60}).Draw(t, "calls")}
+		other := options
+		demanded := rapid.Bool().Draw(t, "demand")
+		if demanded {
+			options.Demand = w.demand()
+		}
 		want, err := Choose(w.candidates, w.fits, options)
 		require.NoError(t, err)
 
 		order := r.Perm(len(w.candidates))
 		domains := r.Perm(len(w.free))
+		if demanded {
+			other.Demand = w.demand()
+			for i := range other.Demand.Rooms {
+				room := &other.Demand.Rooms[i]
+				room.Domain = int32(domains[room.Domain])
+			}
+		}
 		shuffled := make([]Candidate, len(order))
 		for i, from := range order {
 			shuffled[i] = w.candidates[from]
@@ -368,7 +400,7 @@ func TestInputOrderDoesNotMatter(t *testing.T) {
 				back[i] = order[v]
 			}
 			return w.fits(back)
-		}, options)
+		}, other)
 		require.NoError(t, err)
 		require.Equal(t, ids(w.candidates, want.Victims), ids(shuffled, got.Victims))
 		want.Victims, got.Victims = nil, nil
@@ -389,7 +421,7 @@ func fullFleet(replicas int, each int64, most int) (*Chooser, []Candidate, func(
 		}
 		var hold []int32
 		for _, n := range nodes {
-			c.Domains = append(c.Domains, int32(n))
+			c.Domains, c.Held = append(c.Domains, int32(n)), append(c.Held, int64(gpus)*1000)
 			hold = append(hold, int32(n), int32(gpus))
 		}
 		candidates, holds = append(candidates, c), append(holds, hold)
@@ -461,26 +493,66 @@ func leastPrice(candidates []Candidate, replicas int, each, need int64) float64 
 	return sum
 }
 
+// fullDemand is what is known of the beneficiary of a full fleet.
+func fullDemand(replicas int, each int64) Demand {
+	d := Demand{Pieces: replicas, PieceMilli: each}
+	for n := range int32(500) {
+		d.Rooms = append(d.Rooms, Room{Domain: n})
+	}
+	return d
+}
+
+// largeCases are replicas of so many GPUs on full nodes of jobs of at most so many.
+var largeCases = []struct {
+	replicas int
+	each     int64
+	most     int
+}{
+	{1, 1000, 8},
+	{64, 1000, 8},
+	{64, 1000, 1},
+	{1, 4000, 8},
+	{8, 4000, 8},
+	{1, 8000, 8},
+	{8, 8000, 8},
+	{64, 8000, 8},
+	{1, 8000, 2},
+	{8, 8000, 2},
+	{8, 8000, 1},
+	{64, 8000, 1},
+}
+
 // TestLargeFleet: with the default bound on calls there is an answer, and it is
-// close to a price that none can be below.
+// close to a price that none can be below. What is known of the demand proves that, and
+// saves calls.
 func TestLargeFleet(t *testing.T) {
-	for _, c := range []struct {
-		replicas int
-		each     int64
-		most     int
-	}{{1, 1000, 8}, {64, 1000, 8}, {1, 8000, 8}, {8, 8000, 8}, {64, 8000, 8}, {1, 8000, 2}, {8, 8000, 2}, {64, 1000, 1}, {8, 8000, 1}} {
+	for _, c := range largeCases {
 		chooser, candidates, fits := fullFleet(c.replicas, c.each, c.most)
-		options := Options{NeedMilli: int64(c.replicas) * c.each}
-		choice, err := chooser.Choose(candidates, fits, options)
-		require.NoError(t, err)
-		require.Equal(t, Chosen, choice.Outcome)
-		requireValid(t, candidates, fits, options, choice)
-		gap := float64(choice.Price) / leastPrice(candidates, c.replicas, c.each, options.NeedMilli)
-		t.Logf("%d x %d of %d candidates: %d victims, price %d, at most %.3f of the minimum, %d calls, cut short %t",
-			c.replicas, c.each/1000, len(candidates), len(choice.Victims), choice.Price, gap, choice.Calls, choice.CutShort)
-		require.True(t, !choice.CutShort || gap < 1.05, "gap %f", gap)
-		for _, v := range choice.Victims {
-			require.LessOrEqual(t, candidates[v].GPUMilli, options.NeedMilli, "no victim is larger than the beneficiary")
+		for _, options := range []Options{
+			{NeedMilli: int64(c.replicas) * c.each},
+			{NeedMilli: int64(c.replicas) * c.each, Demand: fullDemand(c.replicas, c.each)},
+			{NeedMilli: int64(c.replicas) * c.each, Demand: fullDemand(c.replicas, c.each), Tolerance: 10},
+		} {
+			choice, err := chooser.Choose(candidates, fits, options)
+			require.NoError(t, err)
+			require.Equal(t, Chosen, choice.Outcome)
+			requireValid(t, candidates, fits, options, choice)
+			proven, gap := float64(choice.Price)/float64(choice.Bound), float64(choice.Price)/leastPrice(candidates, c.replicas, c.each, options.NeedMilli)
+			t.Logf("%d x %d of %d candidates: %d victims, price %d, at most %.3f of the minimum, %.3f proven, %d calls, cut short %t",
+				c.replicas, c.each/1000, len(candidates), len(choice.Victims), choice.Price, gap, proven, choice.Calls, choice.CutShort)
+			require.LessOrEqual(t, choice.Bound, choice.Price)
+			switch {
+			case options.Tolerance > 0:
+				require.LessOrEqual(t, choice.Price*1000, choice.Bound*1010)
+				require.LessOrEqual(t, choice.Calls, 10)
+			case options.Demand.Pieces > 0:
+				require.LessOrEqual(t, choice.Price*1000, choice.Bound*1010)
+			case c.each != 4000: // of which leastPrice knows little
+				require.True(t, !choice.CutShort || gap < 1.06, "gap %f", gap)
+			}
+			for _, v := range choice.Victims {
+				require.LessOrEqual(t, candidates[v].GPUMilli, options.NeedMilli, "no victim is larger than the beneficiary")
+			}
 		}
 	}
 }
@@ -491,25 +563,34 @@ func TestChooseAllocatesNothing(t *testing.T) {
 	options := Options{NeedMilli: 64_000, MaxCalls: 600}
 	_, _ = chooser.Choose(candidates, fits, options)
 	require.Zero(t, testing.AllocsPerRun(3, func() { _, _ = chooser.Choose(candidates, fits, options) }))
+
+	options.Demand = fullDemand(8, 8000)
+	_, _ = chooser.Choose(candidates, fits, options)
+	require.Zero(t, testing.AllocsPerRun(3, func() { _, _ = chooser.Choose(candidates, fits, options) }))
 }
 
+// BenchmarkChoose is with a fits that costs next to nothing, so that it shows what the
+// search itself does: all that calls can find, and what a demand saves.
 func BenchmarkChoose(b *testing.B) {
-	for _, c := range []struct {
-		replicas int
-		each     int64
-		most     int
-	}{{1, 1000, 8}, {64, 1000, 1}, {1, 8000, 8}, {8, 8000, 8}, {8, 8000, 1}} {
-		b.Run(fmt.Sprintf("%dx%d/of=%d", c.replicas, c.each/1000, c.most), func(b *testing.B) {
-			chooser, candidates, fits := fullFleet(c.replicas, c.each, c.most)
-			options := Options{NeedMilli: int64(c.replicas) * c.each}
-			b.ReportAllocs()
-			calls := 0
-			for b.Loop() {
-				choice, _ := chooser.Choose(candidates, fits, options)
-				calls = choice.Calls
-			}
-			b.ReportMetric(float64(calls), "calls/op")
-			b.ReportMetric(float64(len(candidates)), "candidates")
-		})
+	for _, c := range largeCases {
+		chooser, candidates, fits := fullFleet(c.replicas, c.each, c.most)
+		blind := Options{NeedMilli: int64(c.replicas) * c.each}
+		knowing := blind
+		knowing.Demand, knowing.Tolerance = fullDemand(c.replicas, c.each), 10
+		for _, o := range []struct {
+			name    string
+			options Options
+		}{{"blind", blind}, {"demand", knowing}} {
+			b.Run(fmt.Sprintf("%dx%d/of=%d/%s", c.replicas, c.each/1000, c.most, o.name), func(b *testing.B) {
+				b.ReportAllocs()
+				calls := 0
+				for b.Loop() {
+					choice, _ := chooser.Choose(candidates, fits, o.options)
+					calls = choice.Calls
+				}
+				b.ReportMetric(float64(calls), "calls/op")
+				b.ReportMetric(float64(len(candidates)), "candidates")
+			})
+		}
 	}
 }

@@ -6,13 +6,25 @@ import (
 	"slices"
 )
 
+// callWork is how many questions that the demand answers count as one call.
+const callWork = 16
+
 // test asks whether the beneficiary fits if the victims so far, the picks, those
-// of list and all of the ranks below yield. Beyond the limit of calls it says no.
+// of list and all of the ranks below yield. Beyond the limit of work it says no.
 func (c *Chooser) test(picks, list []item) bool {
-	if c.calls >= c.limit {
+	if c.work >= c.limit {
 		c.over = true
 		return false
 	}
+	if c.ledger.on {
+		c.ledger.clear()
+		c.ledger.add(picks)
+		if !c.ledger.add(list) {
+			c.work++
+			return false
+		}
+	}
+	c.work += callWork
 	c.calls++
 	c.chosen = c.chosen[:0]
 	for _, part := range [...][]item{c.fixed, picks, list, c.below} {
@@ -23,63 +35,108 @@ func (c *Chooser) test(picks, list []item) bool {
 	return c.fits(c.chosen)
 }
 
+// suppose has everybody in a list yield, beside the fixed victims, in all tests to come.
+func (c *Chooser) suppose(below []item) {
+	c.below = below
+	if c.ledger.on {
+		c.ledger.begin(c.fixed, below)
+	}
+}
+
 // settleAll settles rank after rank, from the highest that is needed down, until
 // the fixed victims suffice. It reports whether the limit ended some search.
 func (c *Chooser) settleAll() (cut bool) {
 	rest := c.items
 	for !c.over && len(rest) > 0 {
-		c.below, c.picks = nil, c.picks[:0]
+		c.picks = c.picks[:0]
+		c.suppose(nil)
 		if len(c.fixed) > 0 && c.test(nil, nil) {
 			break
 		}
 		last := c.shortest(rest) - 1
-		rank := rest[last].rank
-		from, to := last, last+1
-		for from > 0 && rest[from-1].rank == rank {
-			from--
-		}
-		for to < len(rest) && rest[to].rank == rank {
-			to++
-		}
-		c.below = rest[:from]
+		from, to := c.rankOf(last)
+		c.suppose(rest[:from])
 		if !c.settle(rest[from:to], rest[from:last+1]) {
 			cut = true
 		}
 		rest = rest[:from]
 	}
-	c.below = nil
+	c.suppose(nil)
 	return cut
 }
 
-// settle finds the victims of one rank and fixes them. Its part enough is known to
-// suffice with the fixed ones and all below. The first descent is a must, and finds
-// victims even where fits is not monotone; the rest improves on it with half of the
-// calls that are left, so that the ranks below have theirs. It reports whether the
-// search came to its end.
+// rankOf returns the bounds of the rank of the item at a place.
+func (c *Chooser) rankOf(place int) (from, to int) {
+	rank := c.items[place].rank
+	for from = place; from > 0 && c.items[from-1].rank == rank; from-- {
+	}
+	for to = place + 1; to < len(c.items) && c.items[to].rank == rank; to++ {
+	}
+	return from, to
+}
+
+// settle finds the victims of one rank and fixes them. Its part enough, the shortest by
+// price, is known to suffice with the fixed ones and all below. The first descent is a
+// must, and finds victims even where fits is not monotone; the rest improves on it
+// with half of the work that is left, so that the ranks below have theirs. It reports
+// whether the search came to its end.
 func (c *Chooser) settle(rank, enough []item) (complete bool) {
 	c.found, c.best = false, c.best[:0]
-	c.descend(enough)
+	c.bound = enough[len(enough)-1].price // all that are cheaper do not suffice
+	c.descendCover(rank)
+	if !c.found && !c.over {
+		c.descend(enough)
+	}
 	if !c.found {
 		return false // over the limit
 	}
 	hard := c.limit
-	c.limit = c.calls + (hard-c.calls)/2
-	c.improve(rank)
-	complete = !c.over
+	c.limit = c.work + (hard-c.work)/2
+	complete = c.improve(rank, enough)
 	c.limit, c.over = hard, false
 	c.fixed = append(c.fixed, c.best...)
+	c.total = c.total.plus(min(c.bound, price(c.best)))
 	return complete
 }
 
-// improve looks for cheaper victims in a rank than the best so far.
-func (c *Chooser) improve(rank []item) {
-	if len(rank) == 1 {
-		return
+// improve looks for cheaper victims in a rank than the best so far, until they are near
+// enough to the bound. It reports false where the limit ended that.
+func (c *Chooser) improve(rank, enough []item) (complete bool) {
+	for _, step := range [...]func(){
+		func() {
+			if c.ledger.on {
+				c.descend(enough)
+			}
+		},
+		func() { c.descendBy(rank, byPriceForGPU) },
+		func() { c.tryDomains(rank) },
+		func() {
+			c.picks = c.picks[:0]
+			if c.search(rank); !c.over {
+				c.bound = price(c.best)
+			}
+		},
+	} {
+		if len(rank) == 1 || c.near() {
+			return true
+		}
+		if step(); c.over {
+			return c.near()
+		}
 	}
-	c.descendBy(rank, byPriceForGPU)
-	c.tryDomains(rank)
-	c.picks = c.picks[:0]
-	c.search(rank)
+	return true
+}
+
+// near reports whether the best victims cost hardly more than the least possible. Where
+// they cost as much, there may be fewer at that price, unless nothing is to be gained.
+func (c *Chooser) near() bool {
+	found := price(c.best)
+	if c.tolerance == 0 {
+		return found <= c.bound && len(c.best) == 1
+	}
+	high, low := bits.Mul64(uint64(max(found-c.bound, 0)), 1000)
+	limitHigh, limitLow := bits.Mul64(uint64(c.bound), uint64(c.tolerance))
+	return high < limitHigh || high == limitHigh && low <= limitLow
 }
 
 // descendBy descends through a rank in another order.
@@ -91,9 +148,23 @@ func (c *Chooser) descendBy(rank []item, order func(a, b item) int) {
 
 // shortest returns the length of the shortest prefix of list, at least 1, that
 // suffices with the picks. The whole list is known to suffice. It gallops down from
-// the whole and then bisects, as after one pick the next often is its neighbour.
+// the whole and then bisects, as after one pick the next often is its neighbour. Where a
+// demand is known, no prefix is asked about that does not meet it, and the first that does
+// comes first.
 func (c *Chooser) shortest(list []item) int {
 	short, long := 0, len(list) // the first does not suffice, the second does
+	if c.ledger.on {
+		least := c.meets(list)
+		if least >= long {
+			return long
+		}
+		if least > 0 {
+			if c.test(c.picks, list[:least]) {
+				return least
+			}
+			short = least
+		}
+	}
 	for step := 1; long-step > short; step *= 2 {
 		if !c.test(c.picks, list[:long-step]) {
 			short = long - step
@@ -109,6 +180,21 @@ func (c *Chooser) shortest(list []item) int {
 		}
 	}
 	return long
+}
+
+// meets returns the length of the shortest prefix of list that meets the demand with the
+// picks, or the whole length.
+func (c *Chooser) meets(list []item) int {
+	c.ledger.clear()
+	if c.ledger.add(c.picks) {
+		return 0
+	}
+	for i := range list {
+		if c.ledger.add(list[i : i+1]) {
+			return i + 1
+		}
+	}
+	return len(list)
 }
 
 // descend shrinks a sufficient list to victims none of which can be left out,
@@ -188,6 +274,7 @@ func (c *Chooser) minimise() {
 	for i := len(c.fixed) - 1; i >= 0 && !c.over; i-- {
 		victim := c.fixed[i]
 		c.fixed = slices.Delete(c.fixed, i, i+1)
+		c.suppose(nil)
 		if c.test(nil, nil) {
 			i = len(c.fixed) // whoever was needed beside this one may not be now
 			continue

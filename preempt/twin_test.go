@@ -1,7 +1,7 @@
 package preempt
 
 import (
-	"cmp"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -42,6 +42,18 @@ func (w *world) fits(chosen []int) bool {
 
 func (w *world) need() int64 { return int64(max(w.replicas, 1)) * w.each }
 
+// demand is what is known of it, or nothing.
+func (w *world) demand() Demand {
+	if w.anywhere {
+		return Demand{}
+	}
+	d := Demand{Pieces: w.replicas, PieceMilli: w.each}
+	for node, free := range w.free {
+		d.Rooms = append(d.Rooms, Room{Domain: int32(node), FreeMilli: free})
+	}
+	return d
+}
+
 // randomWorld draws a world with n candidates. With one rank, all candidates are
 // equal but for price.
 func randomWorld(r *rand.Rand, n int, oneRank bool) *world {
@@ -71,7 +83,7 @@ func randomWorld(r *rand.Rand, n int, oneRank bool) *world {
 		for node := range w.free {
 			if milli, ok := holds[node]; ok {
 				c.GPUMilli += milli
-				c.Domains = append(c.Domains, int32(node))
+				c.Domains, c.Held = append(c.Domains, int32(node)), append(c.Held, milli)
 			}
 		}
 		w.candidates, w.holds = append(w.candidates, c), append(w.holds, holds)
@@ -85,13 +97,6 @@ func randomWorld(r *rand.Rand, n int, oneRank bool) *world {
 		w.replicas, w.each = 1+r.IntN(4), 1000<<r.IntN(4)
 	}
 	return w
-}
-
-// A loss is what a set of victims costs in one rank. A set is compared by its
-// losses from the highest rank down.
-type loss struct {
-	price GPUMilliseconds
-	count int
 }
 
 // losses lists what a set costs, rank by rank, the most harmful rank first.
@@ -108,17 +113,13 @@ func losses(candidates []Candidate, set []int, need int64) []loss {
 		}
 		if slices.Contains(set, i) {
 			l := &all[len(all)-1]
-			l.price, l.count = l.price+candidates[i].Price(), l.count+1
+			l.price, l.count = l.price.plus(candidates[i].Price()), l.count+1
 		}
 	}
 	return all
 }
 
-func compareLosses(a, b []loss) int {
-	return slices.CompareFunc(a, b, func(x, y loss) int {
-		return cmp.Or(cmp.Compare(x.price, y.price), cmp.Compare(x.count, y.count))
-	})
-}
+func compareLosses(a, b []loss) int { return slices.CompareFunc(a, b, loss.compare) }
 
 // bruteForce looks at every set and returns the one of least harm, or false.
 func bruteForce(candidates []Candidate, fits func([]int) bool, need int64) (best []int, found bool) {
@@ -133,6 +134,49 @@ func bruteForce(candidates []Candidate, fits func([]int) bool, need int64) (best
 		}
 	}
 	return best, found
+}
+
+// leastGiven sums up over the ranks what the victims of each cost at least, by brute force,
+// given those of the ranks above, and with all below yielding.
+func (w *world) leastGiven(victims []int) GPUMilliseconds {
+	sum := GPUMilliseconds(0)
+	need := w.need()
+	for done := []int(nil); len(done) < len(victims); {
+		highest := -1
+		for _, v := range victims {
+			if !slices.Contains(done, v) && (highest < 0 || compareRanks(&w.candidates[v], &w.candidates[highest], need) > 0) {
+				highest = v
+			}
+		}
+		given := slices.Clone(done)
+		var rank []int
+		for i := range w.candidates {
+			switch d := compareRanks(&w.candidates[i], &w.candidates[highest], need); {
+			case w.candidates[i].Protected:
+			case d < 0:
+				given = append(given, i)
+			case d == 0:
+				rank = append(rank, i)
+			}
+		}
+		least := GPUMilliseconds(math.MaxInt64)
+		for mask := range uint(1) << len(rank) {
+			price, set := GPUMilliseconds(0), given
+			for _, i := range unmask(mask) {
+				price, set = price.plus(w.candidates[rank[i]].Price()), append(slices.Clip(set), rank[i])
+			}
+			if price < least && w.fits(set) {
+				least = price
+			}
+		}
+		sum = sum.plus(least)
+		for _, v := range victims {
+			if slices.Contains(rank, v) {
+				done = append(done, v)
+			}
+		}
+	}
+	return sum
 }
 
 func unmask(mask uint) []int {

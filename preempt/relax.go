@@ -1,0 +1,184 @@
+package preempt
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// What a demand costs at least is found by relaxing it: candidates may yield in part, at a
+// part of their price, and what they hold in several rooms may be had one by one. Then
+// every room gives its pieces for a price that only rises, those that give a GPU for the
+// least first, and the cheapest pieces of all rooms of a region are a bound from below:
+// a fractional knapsack (Dantzig, 1957) in each room, and a choice of the cheapest slots
+// among them. To meet the demand in whole ones with what the bound has used is a good
+// guess at what suffices.
+
+// A share is the part of an item that is in a room.
+type share struct {
+	room  int32
+	place int32 // of the item
+	milli int64
+	price GPUMilliseconds
+}
+
+// A slot is one more piece in a room, at the least price in parts.
+type slot struct {
+	region int32
+	room   int32
+	price  GPUMilliseconds
+}
+
+// A cover is the cheapest slots with which a region meets the demand.
+type cover struct {
+	region int32
+	price  GPUMilliseconds
+	slots  []slot
+}
+
+// descendCover raises the bound to what the relaxed demand costs in a rank, and descends
+// from what it uses.
+func (c *Chooser) descendCover(rank []item) {
+	if !c.ledger.on || len(rank) == 0 || !c.relax(rank) {
+		return
+	}
+	c.bound = max(c.bound, c.covers[0].price)
+	for i := range rank {
+		rank[i].group = math.MaxInt32
+	}
+	order := int32(0)
+	for i := range c.covers {
+		c.pick(&c.covers[i], &order)
+	}
+	c.descendBy(rank, func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.place, b.place))
+	})
+}
+
+// relax lists what it costs in each region to meet the demand with parts of a rank, the
+// cheapest first. It reports false where nothing need be had of the rank.
+func (c *Chooser) relax(rank []item) bool {
+	l := &c.ledger
+	l.clear()
+	if l.met > 0 {
+		return false
+	}
+	c.share(rank)
+	c.slots, c.covers = c.slots[:0], c.covers[:0]
+	for from, to := 0, 0; from < len(c.shares); from = to {
+		for to = from; to < len(c.shares) && c.shares[to].room == c.shares[from].room; to++ {
+		}
+		c.cut(c.shares[from:to])
+	}
+	slices.SortFunc(c.slots, func(a, b slot) int {
+		return cmp.Or(cmp.Compare(a.region, b.region), cmp.Compare(a.price, b.price), cmp.Compare(a.room, b.room))
+	})
+	for from, to := 0, 0; from < len(c.slots); from = to {
+		v := cover{region: c.slots[from].region}
+		for to = from; to < len(c.slots) && c.slots[to].region == v.region; to++ {
+		}
+		lacks := int(l.pieces - l.places[v.region].base)
+		if to-from < lacks {
+			continue
+		}
+		v.slots = c.slots[from : from+lacks]
+		for i := range v.slots {
+			v.price = v.price.plus(v.slots[i].price)
+		}
+		slices.SortStableFunc(v.slots, func(a, b slot) int { return cmp.Compare(a.room, b.room) })
+		c.covers = append(c.covers, v)
+	}
+	slices.SortFunc(c.covers, func(a, b cover) int {
+		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(c.firstIn(a), c.firstIn(b)))
+	})
+	return len(c.covers) > 0
+}
+
+// firstIn is the first place of an item in the first room of a cover, which tells covers
+// apart whatever the numbers of rooms.
+func (c *Chooser) firstIn(v cover) int32 {
+	at, _ := slices.BinarySearchFunc(c.shares, v.slots[0].room, func(s share, room int32) int { return cmp.Compare(s.room, room) })
+	return c.shares[at].place
+}
+
+// share splits the items of a rank, by room and then by the price for a GPU. What an item
+// costs is shared among its rooms of one region as what it holds is.
+func (c *Chooser) share(rank []item) {
+	l := &c.ledger
+	c.shares = c.shares[:0]
+	for i := range rank {
+		it := &rank[i]
+		holds := l.holds[it.heldFrom:it.heldTo]
+		for _, h := range holds {
+			p := &l.places[l.rooms[h.room].region]
+			p.sum += min(h.milli, math.MaxInt64-p.sum)
+		}
+		for _, h := range holds {
+			part := it.price
+			if sum := l.places[l.rooms[h.room].region].sum; sum > h.milli {
+				part = partOf(it.price, h.milli, sum)
+			}
+			c.shares = append(c.shares, share{h.room, it.place, h.milli, part})
+		}
+		for _, h := range holds {
+			l.places[l.rooms[h.room].region].sum = 0
+		}
+	}
+	slices.SortFunc(c.shares, func(a, b share) int {
+		return cmp.Or(
+			cmp.Compare(a.room, b.room),
+			comparePricesForGPU(a.price, a.milli, b.price, b.milli),
+			cmp.Compare(a.place, b.place),
+		)
+	})
+}
+
+// partOf is price x milli / whole, rounded down; milli is at most whole.
+func partOf(price GPUMilliseconds, milli, whole int64) GPUMilliseconds {
+	high, low := bits.Mul64(uint64(price), uint64(milli))
+	part, _ := bits.Div64(high, low, uint64(whole))
+	return GPUMilliseconds(part)
+}
+
+// cut makes slots of the shares in a room, in order of the price for a GPU.
+func (c *Chooser) cut(shares []share) {
+	l := &c.ledger
+	r := &l.rooms[shares[0].room]
+	lacks := l.pieces - l.places[r.region].base
+	price, before := GPUMilliseconds(0), GPUMilliseconds(0) // of the shares so far, and of the slots
+	need := l.each - r.base%l.each                          // for the next slot, of the share at hand
+	for i := range shares {
+		s := &shares[i]
+		taken := int64(0)
+		for lacks > 0 && need <= s.milli-taken {
+			taken += need
+			at := price.plus(partOf(s.price, taken, s.milli))
+			c.slots = append(c.slots, slot{region: r.region, room: shares[0].room, price: at - before})
+			before, need = at, l.each
+			lacks--
+		}
+		need -= s.milli - taken
+		price = price.plus(s.price)
+	}
+}
+
+// pick notes in which order to take the items that meet the demand in a region: in each
+// room of the cover those that give a GPU for the least, as far as they are needed.
+func (c *Chooser) pick(v *cover, order *int32) {
+	l := &c.ledger
+	for from, to := 0, 0; from < len(v.slots); from = to {
+		at := v.slots[from].room
+		for to = from; to < len(v.slots) && v.slots[to].room == at; to++ {
+		}
+		need := int64(to-from)*l.each - l.rooms[at].base%l.each
+		first, _ := slices.BinarySearchFunc(c.shares, at, func(s share, room int32) int { return cmp.Compare(s.room, room) })
+		for i := first; need > 0 && i < len(c.shares) && c.shares[i].room == at; i++ {
+			need -= c.shares[i].milli
+			if it := &c.items[c.shares[i].place]; it.group == math.MaxInt32 {
+				it.group = *order
+				*order++
+			}
+		}
+	}
+}
