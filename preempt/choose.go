@@ -84,11 +84,12 @@ func Choose(candidates []Candidate, fits func(chosen []int) bool, options Option
 // A Chooser chooses victims. It keeps its buffers from one choice to the next and
 // nothing else; the zero value is ready. It is not safe for concurrent use.
 type Chooser struct {
-	fits  func([]int) bool
-	calls int
-	work  int  // calls, in parts of which callWork are one, and what was answered without
-	limit int  // of work, for now: lower while the search is for mere improvement
-	over  bool // more was wanted beyond the limit
+	candidates []Candidate
+	fits       func([]int) bool
+	calls      int
+	work       int  // calls, in parts of which callWork are one, and what was answered without
+	limit      int  // of work, for now: lower while the search is for mere improvement
+	over       bool // more was wanted beyond the limit
 
 	tolerance int
 	ledger    ledger
@@ -167,7 +168,7 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 		return Choice{}, &Error{Index: -1, Field: "Demand.Rooms", Reason: fmt.Sprintf("domain %d is listed twice", double)}
 	}
 	c.begin(candidates, fits, options)
-	defer func() { c.fits = nil }()
+	defer func() { c.candidates, c.fits = nil, nil }()
 	switch {
 	case c.test(nil, nil):
 		return Choice{Outcome: NotNeeded, Calls: c.calls}, nil
@@ -226,9 +227,13 @@ func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options O
 	}
 	slices.SortFunc(c.items, func(x, y item) int {
 		a, b := &candidates[x.index], &candidates[y.index]
+		if d := compareRanks(a, b, options.NeedMilli); d != 0 {
+			return d
+		}
+		if x.price != y.price {
+			return cmp.Compare(x.price, y.price)
+		}
 		return cmp.Or(
-			compareRanks(a, b, options.NeedMilli),
-			cmp.Compare(x.price, y.price),
 			cmp.Compare(x.milli, y.milli),
 			cmp.Compare(b.Started, a.Started),
 			strings.Compare(a.ID, b.ID),
@@ -248,29 +253,31 @@ func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options O
 		c.ledger.list(&c.items[i], &candidates[c.items[i].index])
 	}
 	c.ledger.begin()
-	c.enterDomains(candidates)
+	c.candidates, c.stays = candidates, c.stays[:0]
 }
 
 // compareRanks is the order of harm between sources, where the price does not
 // count yet.
 func compareRanks(a, b *Candidate, need int64) int {
-	return cmp.Or(
-		compareFlags(a.Backfilled, b.Backfilled),
-		compareFlags(a.Borrowed, b.Borrowed),
-		compareFlags(a.Elastic, b.Elastic),
-		cmp.Compare(a.Class, b.Class),
-		cmp.Compare(excess(a.GPUMilli, need), excess(b.GPUMilli, need)),
-		cmp.Compare(a.Source, b.Source),
-		cmp.Compare(a.Priority, b.Priority),
-	)
+	switch {
+	case a.Backfilled != b.Backfilled:
+		return first(a.Backfilled)
+	case a.Borrowed != b.Borrowed:
+		return first(a.Borrowed)
+	case a.Elastic != b.Elastic:
+		return first(a.Elastic)
+	case a.Class != b.Class:
+		return cmp.Compare(a.Class, b.Class)
+	}
+	if a, b := excess(a.GPUMilli, need), excess(b.GPUMilli, need); a != b {
+		return cmp.Compare(a, b)
+	}
+	return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Priority, b.Priority))
 }
 
-// compareFlags puts those first who have a flag.
-func compareFlags(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
+// first is how one compares with another that differs in a flag, if it has it or not.
+func first(has bool) int {
+	if has {
 		return -1
 	}
 	return 1

@@ -19,11 +19,13 @@ type group struct {
 	price    GPUMilliseconds
 }
 
-// enterDomains notes who is in which domain, in order of domain and place.
-func (c *Chooser) enterDomains(candidates []Candidate) {
-	c.stays = c.stays[:0]
+// enterDomains notes who is in which domain, in order of domain and place, once.
+func (c *Chooser) enterDomains() {
+	if len(c.stays) > 0 {
+		return
+	}
 	for _, it := range c.items {
-		for _, domain := range candidates[it.index].Domains {
+		for _, domain := range c.candidates[it.index].Domains {
 			c.stays = append(c.stays, stay{domain, it.place})
 		}
 	}
@@ -36,6 +38,7 @@ func (c *Chooser) enterDomains(candidates []Candidate) {
 // domains, the cheapest to empty first: a beneficiary that wants a whole node, or
 // several, finds them at the front.
 func (c *Chooser) tryDomains(rank []item) {
+	c.enterDomains()
 	c.groupRank(rank)
 	if len(c.groups) < 2 {
 		return

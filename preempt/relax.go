@@ -51,9 +51,16 @@ func (c *Chooser) descendCover(rank []item) {
 	for i := range c.covers {
 		c.pick(&c.covers[i], &order)
 	}
-	c.descendBy(rank, func(a, b item) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.place, b.place))
-	})
+	// Those come first, and the others as they are.
+	c.list = append(c.list[:0], rank[:order]...)
+	for i := range rank {
+		if at := rank[i].group; at < math.MaxInt32 {
+			c.list[at] = rank[i]
+		} else {
+			c.list = append(c.list, rank[i])
+		}
+	}
+	c.descend(c.list)
 }
 
 // relax lists what it costs in each region to meet the demand with parts of a rank, the
@@ -72,7 +79,13 @@ func (c *Chooser) relax(rank []item) bool {
 		c.cut(c.shares[from:to])
 	}
 	slices.SortFunc(c.slots, func(a, b slot) int {
-		return cmp.Or(cmp.Compare(a.region, b.region), cmp.Compare(a.price, b.price), cmp.Compare(a.room, b.room))
+		switch {
+		case a.region != b.region:
+			return cmp.Compare(a.region, b.region)
+		case a.price != b.price:
+			return cmp.Compare(a.price, b.price)
+		}
+		return cmp.Compare(a.room, b.room)
 	})
 	for from, to := 0, 0; from < len(c.slots); from = to {
 		v := cover{region: c.slots[from].region}
@@ -126,11 +139,10 @@ func (c *Chooser) share(rank []item) {
 		}
 	}
 	slices.SortFunc(c.shares, func(a, b share) int {
-		return cmp.Or(
-			cmp.Compare(a.room, b.room),
-			comparePricesForGPU(a.price, a.milli, b.price, b.milli),
-			cmp.Compare(a.place, b.place),
-		)
+		if a.room != b.room {
+			return cmp.Compare(a.room, b.room)
+		}
+		return cmp.Or(comparePricesForGPU(a.price, a.milli, b.price, b.milli), cmp.Compare(a.place, b.place))
 	})
 }
 
