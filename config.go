@@ -117,6 +117,8 @@ type Policy struct {
 
 	// Preemption says who has to yield to whom.
 	Preemption Preemption `json:"preemption,omitzero"`
+	// Moves says whether what runs is moved for what waits.
+	Moves Moves `json:"moves,omitzero"`
 
 	// RepartitionTimeout is how long a Repartition may go unreported; default
 	// 5 minutes.
@@ -186,6 +188,7 @@ func (p Policy) withDefaults() Policy {
 	setDefault(&p.RepartitionTimeout, 5*Minute)
 	setDefault(&p.Preemption.CheckpointTimeout, 5*Minute)
 	setDefault(&p.Preemption.MaxRatio, 16)
+	setDefault(&p.Moves.Most, 8)
 	p.Geometry = slices.Clone(p.Geometry)
 	for i := range p.Geometry {
 		p.Geometry[i] = p.Geometry[i].withDefaults()
@@ -314,6 +317,12 @@ func (p *Policy) check() *Error {
 	}
 	if int(p.Preemption.Mode) >= len(preemptionModeNames) {
 		return refuse(ErrInvalid, "preemption.mode", fmt.Sprintf("%d is out of range", p.Preemption.Mode))
+	}
+	if int(p.Moves.Mode) >= len(movesModeNames) {
+		return refuse(ErrInvalid, "moves.mode", fmt.Sprintf("%d is out of range", p.Moves.Mode))
+	}
+	if m := p.Moves.Most; m < 0 || m > maxMovers {
+		return refuse(ErrInvalid, "moves.most", fmt.Sprintf("%d is outside 0..%d", m, maxMovers))
 	}
 	if int(p.Locality) >= len(localityNames) {
 		return refuse(ErrInvalid, "locality", fmt.Sprintf("%d is out of range", p.Locality))

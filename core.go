@@ -116,6 +116,8 @@ type Core struct {
 	nextMove    Time
 	stirs       uint64
 	nextPreempt Time
+	// nextConsolidate is when to look for gangs to move for others.
+	nextConsolidate Time
 	// earmarked: what those are to have for whom room is being made is charged to them;
 	// uncounted are the queues of which is not known yet what they use without that.
 	earmarked bool
@@ -204,6 +206,8 @@ func New(config Config) (*Core, error) {
 		nextReshape:   never,
 		nextPreempt:   never,
 		nextMove:      never,
+
+		nextConsolidate: never,
 	}
 	shares, err := quota.NewShares(c.quota, quota.GPU, 1000)
 	must(err)
@@ -232,7 +236,7 @@ func (c *Core) NextWake() (Time, bool) {
 	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.mayWake() || c.backfillDue || len(c.fresh) > 0 {
 		return c.now, true
 	}
-	at := min(c.nextReserve, c.nextBid(), c.nextMove)
+	at := min(c.nextReserve, c.nextBid(), c.nextMove, c.nextMoves())
 	if next, ok := c.timers.Min(); ok {
 		at = min(at, next.at)
 	}

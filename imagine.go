@@ -83,20 +83,26 @@ func (im *imagination) putIn(q quota.Index, members []gang.Member) bool {
 	return true
 }
 
+// takeOut undoes putIn for the gang that was put in last.
+func (im *imagination) takeOut() {
+	c, last := im.core, len(im.here)-1
+	gang := im.here[last]
+	im.here = im.here[:last]
+	for i := range gang.members {
+		h := &gang.members[i].Hold
+		must(c.quota.Discharge(gang.queue, chargeOf(h, c.nodes[h.Node])))
+		must(c.fleet.Release(*h))
+		c.nodes[h.Node].planned--
+	}
+}
+
 // forget brings back what is.
 func (im *imagination) forget() {
-	c := im.core
-	for _, gang := range im.here {
-		for i := range gang.members {
-			h := &gang.members[i].Hold
-			must(c.quota.Discharge(gang.queue, chargeOf(h, c.nodes[h.Node])))
-			must(c.fleet.Release(*h))
-			c.nodes[h.Node].planned--
-		}
+	for len(im.here) > 0 {
+		im.takeOut()
 	}
-	for _, rep := range im.gone {
-		c.recharge(rep)
-		c.reappear(rep)
+	for len(im.gone) > 0 {
+		im.bringBack()
 	}
 }
 

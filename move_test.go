@@ -195,3 +195,86 @@ func TestTheQuotaOfAGangThatResumesIsKept(t *testing.T) {
 	d.report(orders[0], berth.Done)
 	require.Equal(t, []string{"bind gang resumed"}, told(d.pass()))
 }
+
+// scattered is a core in which jobs of 4 GPUs run on each of two nodes, so that 8 are free and
+// nowhere in one piece.
+func scattered(t *testing.T, mode berth.MovesMode) *divided {
+	t.Helper()
+	d := fleetOf(t, "n1", "n2")
+	for _, id := range []berth.JobID{"a", "b", "c"} {
+		d.runs(one("q", id, 4, writesCheckpoints))
+	}
+	d.tell(berth.JobFinished{Job: "b", Incarnation: 1})
+	d.pass()
+	p := d.Config().Policy
+	p.Moves.Mode = mode
+	d.tell(berth.PolicyChanged{Policy: p})
+	return d
+}
+
+// What is free in pieces is made one piece by a move, where that pays and is ordered.
+func TestMovesMakeRoom(t *testing.T) {
+	d := scattered(t, berth.MovesOrdered)
+	d.tell(one("q", "whole", 8))
+	orders := d.pass()
+	require.Equal(t, []string{"requestCheckpoint a moved"}, told(orders))
+	require.Equal(t, berth.ReplicaRef{Job: "whole"}, orders[0].Header().Cause.For)
+	d.tell(one("q", "late", 4))
+	require.Empty(t, d.pass())
+	d.report(orders[0], berth.Done)
+	orders = d.pass()
+	require.Equal(t, []string{"release a moved"}, told(orders))
+	d.report(orders[0], berth.Done)
+	orders = d.pass()
+	require.ElementsMatch(t, []string{"bind whole room-made", "bind a resumed"}, told(orders))
+	d.carryOut(orders)
+	require.Equal(t, []berth.NodeID{"n1"}, d.on("whole"))
+	require.Equal(t, []berth.NodeID{"n2"}, d.on("a"))
+}
+
+// Nothing is moved where moves are not ordered, do not pay, or are not needed in time.
+func TestNothingMovesInVain(t *testing.T) {
+	for name, c := range map[string]struct {
+		mode   berth.MovesMode
+		change func(*divided)
+	}{
+		"proposed": {berth.MovesProposed, func(*divided) {}},
+		"off":      {berth.MovesOff, func(*divided) {}},
+		"a restart costs more": {berth.MovesOrdered, func(d *divided) {
+			d.now += berth.Time(20 * berth.Hour)
+			d.tell(berth.JobCancelled{Job: "a"})
+			d.tell(berth.JobCancelled{Job: "c"})
+			d.carryOut(d.pass())
+			dear := func(j *berth.Job) {
+				j.ExpectedRuntime, j.Checkpoint.RestartCost = berth.Hour, 2*berth.Hour
+			}
+			d.runs(one("q", "d", 5, dear), one("q", "e", 5, dear))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := scattered(t, c.mode)
+			c.change(d)
+			d.tell(one("q", "whole", 6))
+			require.Empty(t, d.pass())
+		})
+	}
+}
+
+// Who was asked to move goes on where it is when the one that waits needs no room any more, or
+// its new place is gone.
+func TestMovesThatAreCalledOff(t *testing.T) {
+	for name, end := range map[string]berth.Event{
+		"cancelled":         berth.JobCancelled{Job: "whole"},
+		"the place is gone": berth.NodeCordoned{Node: "n2"},
+		"the room is gone":  berth.NodeCordoned{Node: "n1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := scattered(t, berth.MovesOrdered)
+			d.tell(one("q", "whole", 8))
+			require.Equal(t, []string{"requestCheckpoint a moved"}, told(d.pass()))
+			d.tell(end)
+			require.Equal(t, []string{"withdraw a not-needed"}, told(d.pass()))
+			require.Equal(t, []berth.NodeID{"n1"}, d.on("a"))
+		})
+	}
+}

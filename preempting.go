@@ -32,6 +32,7 @@ func (c *Core) stir() {
 func (c *Core) contend() {
 	if len(c.blocked)+len(c.quotaBlocked) > 0 {
 		c.nextPreempt = min(c.nextPreempt, c.now)
+		c.nextConsolidate = min(c.nextConsolidate, c.now)
 	}
 }
 
@@ -173,6 +174,18 @@ func (c *Core) nodesFor(rep *replica, members []gang.Member) []*node {
 
 // grant sets aside what a bid found, and asks those to yield who have to.
 func (c *Core) grant(b *bid) bool {
+	if c.makeRoom(b) == nil {
+		return false
+	}
+	c.totals.Preemptions++
+	for _, victim := range slices.Clone(b.victims) {
+		c.ask(victim, b.rep)
+	}
+	return true
+}
+
+// makeRoom sets aside what a bid found; nil: the fleet has too many kinds of nodes.
+func (c *Core) makeRoom(b *bid) *window {
 	rep := b.rep
 	if rep.reserved != nil {
 		c.endWindow(rep.reserved)
@@ -180,18 +193,14 @@ func (c *Core) grant(b *bid) bool {
 	w := gangWindow(rep)
 	w.nodes = c.nodesFor(rep, b.where)
 	if !c.roomToSetAside(w.nodes) {
-		return false
+		return nil
 	}
 	c.clearReservations(w.nodes)
 	w.from, w.until = c.now, c.untilRoomMade()
 	w.preemption = c.newPreemption(b.where, b.victims)
 	rep.reserved = w
 	c.addWindow(w)
-	c.totals.Preemptions++
-	for _, victim := range slices.Clone(b.victims) {
-		c.ask(victim, rep)
-	}
-	return true
+	return w
 }
 
 // clearReservations ends the reservations on some nodes: of gangs that rank below the one for

@@ -151,7 +151,13 @@ func (t *trial) mayYield(victim *replica) bool {
 // add adds a candidate. Those of other queues come from a source above 0: the lower, the
 // further that queue is over its share.
 func (t *trial) add(victim *replica, source int) {
-	c, spec := t.core, &victim.job.spec
+	t.candidates = append(t.candidates, t.core.candidate(victim, source))
+	t.reps = append(t.reps, victim)
+}
+
+// candidate describes a replica for the choice of victims.
+func (c *Core) candidate(victim *replica, source int) preempt.Candidate {
+	spec := &victim.job.spec
 	candidate := preempt.Candidate{
 		ID: string(spec.ID) + "#" + strconv.Itoa(victim.number), Class: int(spec.Class), Priority: spec.Priority, Borrowed: source > 0,
 		Source: source, Started: int64(victim.started), GPUMilli: chargedOf(victim),
@@ -163,8 +169,7 @@ func (t *trial) add(victim *replica, source int) {
 	})
 	slices.Sort(candidate.Domains)
 	candidate.Domains = slices.Compact(candidate.Domains)
-	t.candidates = append(t.candidates, candidate)
-	t.reps = append(t.reps, victim)
+	return candidate
 }
 
 // chargedOf is what a replica is charged of GPUs, in thousandths.
