@@ -80,7 +80,7 @@ func (c *Core) demands() {
 // nextBid is when a pass has to look for whom somebody may take from.
 func (c *Core) nextBid() Time {
 	switch {
-	case c.config.Policy.Preemption.Mode == PreemptNever:
+	case c.config.Policy.nobodyYields():
 		return never
 	case c.nextPreempt > c.now:
 		return c.nextPreempt
@@ -92,20 +92,25 @@ func (c *Core) nextBid() Time {
 	return next
 }
 
-// contenders lists the first entries of buckets that may take from others, as far as it can
-// be told without looking for whom, and if it is time to look; next is when it is for one
-// more. O(queues), and O(buckets) of those queues that may.
+// contenders lists the first entries of buckets that may take from others, or for whom others
+// may be moved, as far as it can be told without looking for whom, and if it is time to look;
+// next is when it is for one more. O(queues), and O(buckets) of those queues that may.
 func (c *Core) contenders() (list []*entry, next Time) {
 	c.demands()
+	mode := c.config.Policy.Preemption.Mode
+	moves := c.config.Policy.Moves.Mode == MovesOrdered
 	next = never
 	for _, q := range c.queues {
 		if q == nil || q.waiting == 0 {
 			continue
 		}
-		room := c.roomInShare(q)
+		room := int64(0)
+		if mode != PreemptNever {
+			room = c.roomInShare(q)
+		}
 		least, some := q.running.Min()
-		some = some && c.config.Policy.Preemption.Mode == PreemptAndReclaim
-		if room <= 0 && !some {
+		some = some && mode == PreemptAndReclaim
+		if room <= 0 && !some && !moves {
 			continue
 		}
 		for _, b := range q.list {
@@ -116,7 +121,7 @@ func (c *Core) contenders() (list []*entry, next Time) {
 			c.compile(b.shape)
 			asked := b.shape.least.GPUMilli
 			switch {
-			case (asked == 0 || asked > room) && !(some && mayPreempt(e.rep, least)):
+			case (asked == 0 || asked > room) && !(some && mayPreempt(e.rep, least)) && !(moves && c.inPieces(e)):
 			case e.rep.bidAt > c.now:
 				next = min(next, e.rep.bidAt)
 			default:

@@ -116,8 +116,6 @@ type Core struct {
 	nextMove    Time
 	stirs       uint64
 	nextPreempt Time
-	// nextConsolidate is when to look for gangs to move for others.
-	nextConsolidate Time
 	// earmarked: what those are to have for whom room is being made is charged to them;
 	// uncounted are the queues of which is not known yet what they use without that.
 	earmarked bool
@@ -206,8 +204,6 @@ func New(config Config) (*Core, error) {
 		nextReshape:   never,
 		nextPreempt:   never,
 		nextMove:      never,
-
-		nextConsolidate: never,
 	}
 	shares, err := quota.NewShares(c.quota, quota.GPU, 1000)
 	must(err)
@@ -236,7 +232,7 @@ func (c *Core) NextWake() (Time, bool) {
 	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.mayWake() || c.backfillDue || len(c.fresh) > 0 {
 		return c.now, true
 	}
-	at := min(c.nextReserve, c.nextBid(), c.nextMove, c.nextMoves())
+	at := min(c.nextReserve, c.nextBid(), c.nextMove)
 	if next, ok := c.timers.Min(); ok {
 		at = min(at, next.at)
 	}

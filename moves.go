@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -64,137 +65,63 @@ const (
 	// maxMoveTrials how often it tries.
 	maxMovers     = 256
 	maxMoveTrials = 256
-	// maxConsolidations bounds for how many entries one pass looks for moves.
-	maxConsolidations = 4
-	// consolidateEvery is how long an entry for which no moves were found waits at least until
-	// it is looked at again, and then only if something has changed.
-	consolidateEvery = Minute
 	// maxMovePrice is where sums of prices stay.
 	maxMovePrice preempt.GPUMilliseconds = 1<<63 - 1
 )
 
-// A consolidation is a way to make room by moves alone.
-type consolidation struct {
-	entry *entry
-	// where it will be, and who moves where.
-	where  []gang.Member
-	movers []relocation
-	price  preempt.GPUMilliseconds
-	gain   preempt.GPUMilliseconds
+// inPieces reports whether as much is free as the first of an entry's bucket asks for, on
+// nodes that it may use, and within its quota, so that it is for the pieces alone that it
+// waits. Where GPUs are shared, what is free of those counts too, wherever it is.
+func (c *Core) inPieces(e *entry) bool {
+	s := e.bucket.shape
+	c.compile(s)
+	switch {
+	case e.bucket.quotaSlot >= 0 || s.blockedAt < 0 || s.spec.Topology.Exclusive != "":
+		return false
+	case c.freeFor(s) >= s.gpus() && s.gpus() > 0:
+		return true
+	}
+	total, known := c.quota.Capacity(quota.GPU)
+	return known && len(c.owners.byKey) > 0 && total-c.quota.Used(quota.Root, quota.GPU) >= s.least.GPUMilli
 }
 
-// consolidate has gangs moved for those that are blocked by fragmentation alone, the first
-// in policy order first.
-func (c *Core) consolidate() {
-	if c.config.Policy.Moves.Mode != MovesOrdered || c.now < c.nextConsolidate {
-		return
-	}
-	if _, ready := c.quota.Next(); ready {
-		return // the budget is spent: what fits comes first
-	}
-	list, next := c.fragmented()
-	c.nextConsolidate = next
-	if len(list) == 0 {
-		return
-	}
-	for i, e := range c.firstInTurn(list, maxConsolidations) {
-		moves, ok := c.seekMoves(e)
-		if ok && moves.gain > moves.price {
-			c.nextConsolidate = c.now // the others see then what has changed
-			c.move(moves)
-			return
-		}
-		e.rep.shiftTurn, e.rep.shiftAt = c.stirs, c.now.Add(consolidateEvery)
-		if i == maxConsolidations-1 {
-			c.nextConsolidate = c.now // the rest in the next pass
-		}
-	}
-}
-
-// firstInTurn is the first so many of some entries in policy order.
-func (c *Core) firstInTurn(list []*entry, most int) []*entry {
-	r := c.newRota(list)
-	defer r.end()
-	var first []*entry
-	for len(first) < most {
-		e := r.next()
-		if e == nil {
-			break
-		}
-		first = append(first, e)
-		r.drop(e.rep.job.queue, func(other *entry) bool { return other == e })
-	}
-	return first
-}
-
-// nextMoves is when a pass has to look for gangs to move.
-func (c *Core) nextMoves() Time {
-	if c.config.Policy.Moves.Mode != MovesOrdered || c.nextConsolidate == never {
-		return never
-	}
-	list, next := c.fragmented()
-	if len(list) > 0 {
-		return max(c.nextConsolidate, c.now)
-	}
-	return next
-}
-
-// fragmented lists the first entries of buckets for which enough is free, and that fit
-// nowhere; next is when to look at one more.
-func (c *Core) fragmented() (list []*entry, next Time) {
-	next = never
-	for _, s := range c.blocked {
-		c.compile(s)
-		for _, b := range s.buckets {
-			e := b.entries.Min()
-			switch {
-			case e.grows || e.rep.room() != nil || b.quotaSlot >= 0 || e.rep.shiftTurn == c.stirs || !c.inPieces(s):
-			case e.rep.shiftAt > c.now:
-				next = min(next, e.rep.shiftAt)
-			default:
-				list = append(list, e)
-			}
-		}
-	}
-	return list, next
-}
-
-// inPieces reports whether as much is free as a shape asks for, on nodes that it may use.
-// Only nodes are counted for those who share GPUs.
-func (c *Core) inPieces(s *shape) bool {
-	return s.spec.Topology.Exclusive == "" && c.freeFor(s) >= s.gpus()
-}
-
-// seekMoves looks for a few gangs whose move makes room for an entry, without an effect:
-// among those on the nodes that are the cheapest to make room on.
-func (c *Core) seekMoves(e *entry) (found consolidation, ok bool) {
-	saved, ends := c.config.Policy.AssumedRuntime, false
-	if at, _, planned := c.plan(c.wherever(e, never)); planned {
-		saved, ends = at.Sub(c.now), true
-	}
-	if ends && saved <= 0 {
-		return consolidation{}, false
-	}
-	im, broken := c.imagine()
-	defer im.forget()
-	if len(broken) > 0 {
-		return consolidation{}, false // the next pass has done with them
-	}
+// bidForMoves looks for a few gangs whose move makes room for an entry: among those on the
+// nodes that are the cheapest to make room on. It imagines the moves; nil: there are none,
+// or they do not pay.
+func (im *imagination) bidForMoves(e *entry) *bid {
+	c := im.core
 	s := shift{im: im, entry: e, trial: c.trial(e, nil)}
 	if _, within := c.quota.Fits(s.trial.queue, s.trial.asked); !within || !s.gather() {
-		return consolidation{}, false
+		return nil
 	}
 	var chooser preempt.Chooser
 	choice, err := chooser.Choose(s.candidates, s.fits, preempt.Options{NeedMilli: s.trial.asked.GPUMilli, MaxCalls: maxMoveTrials})
 	must(err)
-	if choice.Outcome != preempt.Chosen || len(choice.Victims) > c.config.Policy.Moves.Most || !s.try(choice.Victims) {
-		return consolidation{}, false
+	if choice.Outcome != preempt.Chosen || len(choice.Victims) > c.config.Policy.Moves.Most {
+		return nil
 	}
-	s.undo()
-	return consolidation{
-		entry: e, where: s.where, movers: s.movers, price: choice.Price,
-		gain: (&preempt.Candidate{GPUMilli: s.trial.asked.GPUMilli, RestartCost: int64(saved)}).Price(),
-	}, true
+	s.price, s.gain = choice.Price, im.worthOfStarting(e)
+	if s.gain <= s.price || !s.try(choice.Victims) {
+		s.undo()
+		return nil
+	}
+	b := &bid{entry: e, where: s.where, moves: s.movers}
+	for _, m := range s.movers {
+		b.victims = append(b.victims, m.rep)
+	}
+	slices.SortFunc(b.victims, compareReplicas)
+	return b
+}
+
+// worthOfStarting is what it is worth to start an entry now: the GPUs it asks for, as long as
+// it would have to wait for them.
+func (im *imagination) worthOfStarting(e *entry) preempt.GPUMilliseconds {
+	c := im.core
+	wait := c.config.Policy.AssumedRuntime
+	if at, _, planned := c.plan(c.wherever(e, never)); planned {
+		wait = at.Sub(c.now)
+	}
+	return (&preempt.Candidate{GPUMilli: e.bucket.shape.least.GPUMilli, RestartCost: int64(wait)}).Price()
 }
 
 // A shift looks for moves in an imagination.
@@ -206,9 +133,10 @@ type shift struct {
 	reps       []*replica
 	// where and movers are what was tried last; gone and here how much the imagination had
 	// before.
-	where      []gang.Member
-	movers     []relocation
-	gone, here int
+	where       []gang.Member
+	movers      []relocation
+	gone, here  int
+	price, gain preempt.GPUMilliseconds
 }
 
 // gather lists the gangs that could be moved: those on as few nodes as suffice, those first
@@ -293,6 +221,7 @@ func (s *shift) fits(chosen []int) bool {
 
 // try imagines the moves: the larger members first, which find it the hardest.
 func (s *shift) try(chosen []int) bool {
+	s.im.trials -= 1 + len(chosen)
 	s.gone, s.here = len(s.im.gone), len(s.im.here)
 	s.movers = s.movers[:0]
 	for _, i := range chosen {
@@ -351,26 +280,20 @@ func (im *imagination) placeAgain(rep *replica) []gang.Member {
 	return where
 }
 
-// move sets aside what a consolidation found, and asks those to move who have to.
-func (c *Core) move(moves consolidation) {
-	b := &bid{entry: moves.entry, where: moves.where}
-	for _, m := range moves.movers {
-		b.victims = append(b.victims, m.rep)
-	}
-	slices.SortFunc(b.victims, compareReplicas)
-	w := c.makeRoom(b)
-	if w == nil {
-		return
-	}
-	for _, m := range moves.movers {
-		if w.rep.reserved != w { // one of those before was the last straw
-			return
+// move keeps places for the gangs that a bid has moved for it, and asks them to go there. It
+// reports false if that cannot be.
+func (c *Core) move(b *bid) bool {
+	w := b.rep.reserved
+	for _, m := range b.moves {
+		if b.rep.reserved != w { // one of those before was the last straw
+			return false
 		}
 		if !c.keepPlace(m.rep, m.where, CauseResumed) {
 			c.endWindow(w)
-			return
+			return false
 		}
-		m.rep.yieldsTo = w.rep
-		c.stop(m.rep, Cause{Code: CauseMoved, For: w.rep.ref()}, c.config.Policy.Preemption.CheckpointTimeout)
+		m.rep.yieldsTo = b.rep
+		c.stop(m.rep, Cause{Code: CauseMoved, For: b.rep.ref()}, c.config.Policy.Preemption.CheckpointTimeout)
 	}
+	return true
 }

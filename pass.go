@@ -37,7 +37,6 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.reserve()
 	c.backfill()
 	c.earmark(false)
-	c.consolidate()
 	c.preempt()
 	c.mend() // who is stopped at once, and who need not yield any more
 	c.placing = false

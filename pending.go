@@ -213,7 +213,7 @@ func (c *Core) unawait(rep *replica) {
 		c.endDrain(rep.drain)
 	}
 	rep.reshapeAt, rep.payAt, rep.drainAt, rep.looked = 0, 0, 0, 0
-	rep.bidAt, rep.bidTurn, rep.shiftAt, rep.shiftTurn = 0, 0, 0, 0
+	rep.bidAt, rep.bidTurn = 0, 0
 	c.queues[rep.job.queue].waiting--
 }
 

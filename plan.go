@@ -153,6 +153,9 @@ func (p *planner) extend(n int) {
 
 // matters reports whether a replica holds something where the request may go.
 func (p *planner) matters(rep *replica) bool {
+	if rep.imagined { // ended already
+		return false
+	}
 	for flat := range rep.members {
 		m := &rep.members[flat]
 		if !m.state.holds() {

@@ -32,13 +32,17 @@ func (c *Core) stir() {
 func (c *Core) contend() {
 	if len(c.blocked)+len(c.quotaBlocked) > 0 {
 		c.nextPreempt = min(c.nextPreempt, c.now)
-		c.nextConsolidate = min(c.nextConsolidate, c.now)
 	}
+}
+
+// nobodyYields reports whether no room is made for anything.
+func (p *Policy) nobodyYields() bool {
+	return p.Preemption.Mode == PreemptNever && p.Moves.Mode != MovesOrdered
 }
 
 // preempt makes room for what waits, in policy order.
 func (c *Core) preempt() {
-	if c.now < c.nextPreempt || c.config.Policy.Preemption.Mode == PreemptNever {
+	if c.now < c.nextPreempt || c.config.Policy.nobodyYields() {
 		return
 	}
 	if _, ready := c.quota.Next(); ready {
@@ -101,11 +105,23 @@ type bid struct {
 	*entry
 	victims []*replica
 	where   []gang.Member
+	// moves says where the victims are to go, if they are only moved.
+	moves []relocation
 }
 
-// bid looks for the least harmful victims for an entry, and imagines the exchange; nil: there
-// are none. If it needs none, those who are going anyway will do.
+// bid looks for gangs to move, or for the least harmful victims, for an entry, and imagines
+// the exchange; nil: there are none. If it needs none, those who are going anyway will do.
 func (c *Core) bid(im *imagination, e *entry) *bid {
+	if c.config.Policy.Moves.Mode == MovesOrdered && c.inPieces(e) {
+		if b := im.bidForMoves(e); b != nil {
+			return b
+		}
+	}
+	return c.bidForVictims(im, e)
+}
+
+// bidForVictims looks for the least harmful victims.
+func (c *Core) bidForVictims(im *imagination, e *entry) *bid {
 	mode := c.config.Policy.Preemption.Mode
 	t, victims, ok := c.seek(e, mode, e.rep.avoid, &c.chooser, &im.trials)
 	if !ok && len(e.rep.avoid) > 0 && im.trials > 0 {
@@ -178,6 +194,9 @@ func (c *Core) grant(b *bid) bool {
 		return false
 	}
 	c.totals.Preemptions++
+	if b.moves != nil {
+		return c.move(b)
+	}
 	for _, victim := range slices.Clone(b.victims) {
 		c.ask(victim, b.rep)
 	}

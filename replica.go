@@ -67,9 +67,6 @@ type replica struct {
 	bidAt      Time
 	bidTurn    uint64
 	failedBids int
-	// shiftAt and shiftTurn are the same for gangs that might be moved for it.
-	shiftAt   Time
-	shiftTurn uint64
 	// imagined: a plan in the making imagines it ended.
 	imagined bool
 	// exclusive has the domains that a gang has for itself.

@@ -55,8 +55,11 @@ func (c *Core) endPreemption(w *window) {
 	for _, victim := range slices.Clone(p.victims) {
 		releasing := victim.state == Releasing
 		victim.yieldsTo = nil
-		if !releasing {
+		switch {
+		case victim.asked():
 			c.remain(victim)
+		case !releasing: // its turn to be asked had not come
+			c.leaving.Delete(victim)
 		}
 	}
 	p.victims = nil

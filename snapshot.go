@@ -43,12 +43,10 @@ type snapshot struct {
 	NextPreempt Time `json:"nextPreempt"`
 	// When to look for another place for those who have to leave theirs; nil: when something
 	// changes.
-	NextMove *Time `json:"nextMove,omitempty"`
-	Homeless bool  `json:"homeless,omitempty"`
-	// When to look for gangs to move for others; nil: when something changes.
-	NextConsolidate *Time `json:"nextConsolidate,omitempty"`
-	BackfillDue     bool  `json:"backfillDue,omitempty"`
-	Lessened        bool  `json:"lessened,omitempty"`
+	NextMove    *Time `json:"nextMove,omitempty"`
+	Homeless    bool  `json:"homeless,omitempty"`
+	BackfillDue bool  `json:"backfillDue,omitempty"`
+	Lessened    bool  `json:"lessened,omitempty"`
 }
 
 // A savedReservation is one made in advance. Nodes are those that the core picked.
@@ -127,10 +125,7 @@ type savedReplica struct {
 	Checkpointed Time `json:"checkpointed,omitempty"`
 	BidAt        Time `json:"bidAt,omitempty"`
 	Bid          bool `json:"bid,omitempty"`
-	// ShiftAt and Shift: the same for gangs to move.
-	ShiftAt    Time `json:"shiftAt,omitempty"`
-	Shift      bool `json:"shift,omitempty"`
-	FailedBids int  `json:"failedBids,omitempty"`
+	FailedBids   int  `json:"failedBids,omitempty"`
 }
 
 type savedMember struct {
@@ -151,7 +146,9 @@ func (c *Core) Snapshot() ([]byte, error) {
 		NextReserve: c.nextReserve, NextPreempt: c.nextPreempt, Homeless: c.homeless, BackfillDue: c.backfillDue, Lessened: c.lessened,
 		Tables: c.saveTables(), Pools: c.savePools(), NextRank: c.nextRank, NextReshape: c.nextReshape,
 	}
-	s.NextMove, s.NextConsolidate = saveInstant(c.nextMove), saveInstant(c.nextConsolidate)
+	if c.nextMove != never {
+		s.NextMove = &c.nextMove
+	}
 	c.savePast(&s)
 	for _, w := range c.windows {
 		if w.advance != nil {
@@ -175,22 +172,6 @@ func (c *Core) Snapshot() ([]byte, error) {
 		return nil, &Error{Event: "snapshot", Kind: ErrInvalid, Reason: err.Error()}
 	}
 	return b, nil
-}
-
-// saveInstant is nil for never.
-func saveInstant(at Time) *Time {
-	if at == never {
-		return nil
-	}
-	return &at
-}
-
-// restoreInstant undoes saveInstant.
-func restoreInstant(at *Time) Time {
-	if at == nil {
-		return never
-	}
-	return *at
 }
 
 // savedQueues lists the queues, every parent before its children.
@@ -233,7 +214,6 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Looked: rep.looked != 0 && rep.looked == c.turns,
 		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled, Hopeless: rep.hopeless,
 		Checkpointed: rep.checkpointed, BidAt: rep.bidAt, Bid: rep.bidTurn != 0 && rep.bidTurn == c.stirs, FailedBids: rep.failedBids,
-		ShiftAt: rep.shiftAt, Shift: rep.shiftTurn != 0 && rep.shiftTurn == c.stirs,
 		Reserved: c.saveWindow(rep.reserved), Moving: c.saveWindow(rep.moving), Leaves: rep.leaves,
 	}
 	if rep.exclusive != nil {
@@ -357,7 +337,9 @@ func (c *Core) restore(s *snapshot) *Error {
 	c.nextRank, c.nextReshape = s.NextRank, s.NextReshape
 	c.restoreLooked(s.Jobs)
 	c.nextPreempt = s.NextPreempt
-	c.nextMove, c.nextConsolidate, c.homeless = restoreInstant(s.NextMove), restoreInstant(s.NextConsolidate), s.Homeless
+	if c.nextMove, c.homeless = never, s.Homeless; s.NextMove != nil {
+		c.nextMove = *s.NextMove
+	}
 	c.totals = s.Totals
 	return c.restorePast(s)
 }
@@ -415,7 +397,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	case j.cancelled && !s.Gone:
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
 	case max(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) < 0 || s.ReadyAt < 0 ||
-		s.Checkpointed < 0 || s.Checkpointed > c.now || s.BidAt < 0 || s.ShiftAt < 0:
+		s.Checkpointed < 0 || s.Checkpointed > c.now || s.BidAt < 0:
 		return refuse(ErrInvalid, "attempts", "a counter is out of range")
 	case len(s.Avoid) > maxAvoid:
 		return refuse(ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(s.Avoid)))
@@ -450,7 +432,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		}
 		c.leaving.ReplaceOrInsert(rep)
 	}
-	rep.checkpointed, rep.bidAt, rep.failedBids, rep.shiftAt = s.Checkpointed, s.BidAt, s.FailedBids, s.ShiftAt
+	rep.checkpointed, rep.bidAt, rep.failedBids = s.Checkpointed, s.BidAt, s.FailedBids
 	switch rep.state {
 	case Running:
 		c.queues[j.queue].running.ReplaceOrInsert(rep)

@@ -198,9 +198,6 @@ func (c *Core) restoreLooked(jobs []savedJob) {
 			if s.Bid {
 				c.jobs[jobs[i].Job.ID].replicas[s.Replica].bidTurn = c.stirs
 			}
-			if s.Shift {
-				c.jobs[jobs[i].Job.ID].replicas[s.Replica].shiftTurn = c.stirs
-			}
 		}
 	}
 }
