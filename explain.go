@@ -73,6 +73,8 @@ type Reason struct {
 	Preemption string     `json:"preemption,omitempty"`
 	Yielding   []Yielding `json:"yielding,omitempty"`
 	WouldYield []Yielding `json:"wouldYield,omitempty"`
+	// Moves are those that would make room for it, if there are any: see Policy.Moves.
+	Moves []Move `json:"moves,omitempty"`
 	// Kept is the GPU that is kept from others for it, until the instant in Until.
 	Kept *GPURef `json:"kept,omitempty"`
 }

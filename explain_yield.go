@@ -43,6 +43,9 @@ func (c *Core) explainYielding(e *entry, reason *Reason) {
 		reason.Preemption = fmt.Sprintf("room is being made for it: %d of those who run there have yet to go", len(reason.Yielding))
 		return
 	}
+	if b := c.wouldMove(e); b != nil {
+		reason.Moves = c.describeMoves(b)
+	}
 	policy := &c.config.Policy.Preemption
 	victims, spared := c.wouldYield(e)
 	reason.WouldYield = c.yielding(victims)

@@ -97,11 +97,19 @@ func (im *imagination) takeOut() {
 }
 
 // forget brings back what is.
-func (im *imagination) forget() {
-	for len(im.here) > 0 {
+func (im *imagination) forget() { im.backTo(extent{}) }
+
+// An extent is how much was imagined at some moment.
+type extent struct{ gone, here int }
+
+func (im *imagination) extent() extent { return extent{len(im.gone), len(im.here)} }
+
+// backTo undoes what was imagined since.
+func (im *imagination) backTo(e extent) {
+	for len(im.here) > e.here {
 		im.takeOut()
 	}
-	for len(im.gone) > 0 {
+	for len(im.gone) > e.gone {
 		im.bringBack()
 	}
 }

@@ -278,3 +278,40 @@ func TestMovesThatAreCalledOff(t *testing.T) {
 		})
 	}
 }
+
+// What it would take is answered without an effect: moves, victims, or why nothing helps.
+func TestWhatItTakes(t *testing.T) {
+	d := scattered(t, berth.MovesProposed)
+	d.tell(one("q", "whole", 8, ranks(1)))
+	d.mode(berth.PreemptNever)
+	require.Empty(t, d.pass())
+	before, err := d.Snapshot()
+	require.NoError(t, err)
+	takes, err := d.WhatItTakes(d.now, "whole", 0)
+	require.NoError(t, err)
+	require.Equal(t, []berth.Move{{Job: "a", Queue: "q", GPUMilli: 4000, From: []berth.NodeID{"n1"}, To: []berth.NodeID{"n2"}}}, takes.Moves)
+	require.Len(t, takes.Victims, 1)
+	require.False(t, takes.Allowed, "the policy forbids it")
+	require.Equal(t, "to move 1 of those who run, or to stop 1", takes.Text)
+	require.Equal(t, takes.Moves, d.explain("whole").Reason.Moves)
+
+	takes, err = d.WhatItTakes(d.now, "whole", 0, berth.JobCancelled{Job: "a"})
+	require.NoError(t, err)
+	require.False(t, takes.Fits, "it has to be stopped yet")
+	takes, err = d.WhatItTakes(d.now+1, "small", 0, one("q", "small", 4))
+	require.NoError(t, err)
+	require.True(t, takes.Fits)
+	takes, err = d.WhatItTakes(d.now, "a", 0)
+	require.NoError(t, err)
+	require.Equal(t, "it does not wait: it is running", takes.Text)
+	takes, err = d.WhatItTakes(d.now, "huge", 0, one("q", "huge", 64))
+	require.NoError(t, err)
+	require.Contains(t, takes.Text, "nothing that could be stopped or moved")
+	_, err = d.WhatItTakes(d.now, "unknown", 0)
+	require.ErrorIs(t, err, berth.ErrUnknown)
+	_, err = d.WhatItTakes(d.now-1, "whole", 0)
+	require.ErrorIs(t, err, berth.ErrClock)
+	after, err := d.Snapshot()
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+}

@@ -86,8 +86,7 @@ func (c *Core) inPieces(e *entry) bool {
 }
 
 // bidForMoves looks for a few gangs whose move makes room for an entry: among those on the
-// nodes that are the cheapest to make room on. It imagines the moves; nil: there are none,
-// or they do not pay.
+// nodes that are the cheapest to make room on. It imagines the moves; nil: there are none.
 func (im *imagination) bidForMoves(e *entry) *bid {
 	c := im.core
 	s := shift{im: im, entry: e, trial: c.trial(e, nil)}
@@ -100,12 +99,12 @@ func (im *imagination) bidForMoves(e *entry) *bid {
 	if choice.Outcome != preempt.Chosen || len(choice.Victims) > c.config.Policy.Moves.Most {
 		return nil
 	}
-	s.price, s.gain = choice.Price, im.worthOfStarting(e)
-	if s.gain <= s.price || !s.try(choice.Victims) {
-		s.undo()
+	b := &bid{entry: e, price: choice.Price, gain: im.worthOfStarting(e)}
+	if !s.try(choice.Victims) {
+		im.backTo(s.before)
 		return nil
 	}
-	b := &bid{entry: e, where: s.where, moves: s.movers}
+	b.where, b.moves = s.where, s.movers
 	for _, m := range s.movers {
 		b.victims = append(b.victims, m.rep)
 	}
@@ -131,12 +130,10 @@ type shift struct {
 	trial      *trial
 	candidates []preempt.Candidate
 	reps       []*replica
-	// where and movers are what was tried last; gone and here how much the imagination had
-	// before.
-	where       []gang.Member
-	movers      []relocation
-	gone, here  int
-	price, gain preempt.GPUMilliseconds
+	// where and movers are what was tried last, on top of what was imagined before.
+	where  []gang.Member
+	movers []relocation
+	before extent
 }
 
 // gather lists the gangs that could be moved: those on as few nodes as suffice, those first
@@ -215,14 +212,14 @@ func (s *shift) movable(rep *replica) bool {
 // fits reports whether the one that waits and all that are to move for it find a place.
 func (s *shift) fits(chosen []int) bool {
 	ok := s.try(chosen)
-	s.undo()
+	s.im.backTo(s.before)
 	return ok
 }
 
 // try imagines the moves: the larger members first, which find it the hardest.
 func (s *shift) try(chosen []int) bool {
 	s.im.trials -= 1 + len(chosen)
-	s.gone, s.here = len(s.im.gone), len(s.im.here)
+	s.before = s.im.extent()
 	s.movers = s.movers[:0]
 	for _, i := range chosen {
 		s.movers = append(s.movers, relocation{rep: s.reps[i]})
@@ -252,16 +249,6 @@ func (s *shape) most() int {
 		most = max(most, s.request.Groups[i].Claim.GPUs)
 	}
 	return most
-}
-
-// undo takes back what try imagined.
-func (s *shift) undo() {
-	for len(s.im.here) > s.here {
-		s.im.takeOut()
-	}
-	for len(s.im.gone) > s.gone {
-		s.im.bringBack()
-	}
 }
 
 // placeAgain imagines a gang that is left out in another place, as large as it is.

@@ -105,20 +105,27 @@ type bid struct {
 	*entry
 	victims []*replica
 	where   []gang.Member
-	// moves says where the victims are to go, if they are only moved.
-	moves []relocation
+	// moves says where the victims are to go, if they are only moved, at what price and for
+	// what gain.
+	moves       []relocation
+	price, gain preempt.GPUMilliseconds
 }
 
 // bid looks for gangs to move, or for the least harmful victims, for an entry, and imagines
 // the exchange; nil: there are none. If it needs none, those who are going anyway will do.
 func (c *Core) bid(im *imagination, e *entry) *bid {
 	if c.config.Policy.Moves.Mode == MovesOrdered && c.inPieces(e) {
-		if b := im.bidForMoves(e); b != nil {
+		before := im.extent()
+		if b := im.bidForMoves(e); b != nil && b.pays() {
 			return b
 		}
+		im.backTo(before)
 	}
 	return c.bidForVictims(im, e)
 }
+
+// pays reports whether moves are worth more than they cost.
+func (b *bid) pays() bool { return b.gain > b.price }
 
 // bidForVictims looks for the least harmful victims.
 func (c *Core) bidForVictims(im *imagination, e *entry) *bid {

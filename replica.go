@@ -35,6 +35,9 @@ type replica struct {
 	// all its lives. pendingSince is when it last became pending, started when it
 	// last became running.
 	created, pendingSince, started Time
+	// cameAt is when it last began to run other than in a place that was kept for it: who
+	// was moved, or lost hardware, does not come after those who came later.
+	cameAt Time
 	// readyAt is the end of a backoff; zero: none.
 	readyAt Time
 	// endsAt is when it is expected to hold nothing any more; zero: never, or it holds
@@ -61,6 +64,8 @@ type replica struct {
 	// is the place that is kept for it while it still holds another; see move.go.
 	leaves bool
 	moving *window
+	// resumed: the Bind of this life took it to a place that was kept for it.
+	resumed bool
 	// bidAt is when to look again, at the earliest, for whom it may take from, as it was in
 	// vain at turn bidTurn. failedBids counts how often room was made for it that it could
 	// not take, since it last ran.
@@ -317,6 +322,11 @@ func (c *Core) settle(rep *replica, cause Cause) {
 // just begun to run, that was at an instant.
 func (c *Core) run(rep *replica, since Time) {
 	if rep.state != Running {
+		if rep.resumed {
+			rep.resumed = false
+		} else {
+			rep.cameAt = since
+		}
 		rep.state, rep.started = Running, since
 		rep.attempts, rep.repairs, rep.avoid, rep.failedBids = 0, 0, nil, 0
 		c.setEnd(rep, c.endIfPlaced(rep))
@@ -401,7 +411,7 @@ func (c *Core) finishRelease(rep *replica) {
 func (c *Core) requeue(rep *replica, backoff bool) {
 	c.withdraw(rep)
 	c.holdsNothing(rep)
-	rep.members, rep.repairs = nil, 0
+	rep.members, rep.repairs, rep.resumed = nil, 0, false
 	rep.backoff, rep.cause, rep.attempt = false, Cause{}, 0
 	if backoff {
 		c.backOff(rep)

@@ -98,6 +98,7 @@ func (c *Core) takePlace(e *entry, p *preemption) bool {
 		e.rep.members = nil
 		return false
 	}
+	e.rep.resumed = p.cause == CauseResumed
 	c.placed(e, Cause{Code: p.cause})
 	return true
 }

@@ -91,6 +91,8 @@ type savedReplica struct {
 	Created      Time          `json:"created"`
 	PendingSince Time          `json:"pendingSince"`
 	Started      Time          `json:"started"`
+	CameAt       Time          `json:"cameAt"`
+	Resumed      bool          `json:"resumed,omitempty"`
 	ReadyAt      Time          `json:"readyAt,omitempty"`
 	Attempts     int           `json:"attempts,omitempty"`
 	Repairs      int           `json:"repairs,omitempty"`
@@ -207,7 +209,7 @@ func (c *Core) saveJob(j *job) savedJob {
 func (c *Core) saveReplica(rep *replica) savedReplica {
 	saved := savedReplica{
 		Replica: rep.number, State: rep.state, Incarnation: rep.incarnation,
-		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, ReadyAt: rep.readyAt,
+		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, CameAt: rep.cameAt, Resumed: rep.resumed, ReadyAt: rep.readyAt,
 		Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
 		Active: rep.activeMilli, Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
@@ -409,6 +411,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	rep := c.newReplicaAt(j, s.Replica)
 	rep.state, rep.incarnation = s.State, s.Incarnation
 	rep.created, rep.pendingSince, rep.started, rep.readyAt = s.Created, s.PendingSince, s.Started, s.ReadyAt
+	rep.cameAt, rep.resumed = s.CameAt, s.Resumed
 	rep.attempts, rep.repairs, rep.avoid = s.Attempts, s.Repairs, s.Avoid
 	rep.cause, rep.attempt, rep.gone, rep.backoff = s.Cause, s.Attempt, s.Gone, s.Backoff
 	rep.activeMilli = min(max(s.Active, 0), 1000)

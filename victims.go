@@ -160,7 +160,7 @@ func (c *Core) candidate(victim *replica, source int) preempt.Candidate {
 	spec := &victim.job.spec
 	candidate := preempt.Candidate{
 		ID: string(spec.ID) + "#" + strconv.Itoa(victim.number), Class: int(spec.Class), Priority: spec.Priority, Borrowed: source > 0,
-		Source: source, Started: int64(victim.started), GPUMilli: chargedOf(victim),
+		Source: source, Started: int64(victim.cameAt), GPUMilli: chargedOf(victim),
 		Checkpointable: spec.Checkpoint.Supported, SinceCheckpoint: int64(c.sinceCheckpoint(victim)),
 		CheckpointCost: int64(spec.Checkpoint.Cost), RestartCost: int64(spec.Checkpoint.RestartCost),
 	}

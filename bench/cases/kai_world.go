@@ -73,8 +73,10 @@ func (w *kaiWorld) build(used *occupancy) *Error {
 	if wrong != nil {
 		return wrong
 	}
-	// KAI reserves nothing for gangs that wait, and compares no run times.
-	config := berth.Config{Levels: levels, Policy: berth.Policy{ReservedGangs: -1, Moves: berth.Moves{Mode: berth.MovesOrdered}}}
+	// KAI reserves nothing for gangs that wait, compares no run times, and consolidates.
+	config := berth.Config{Levels: levels, Policy: berth.Policy{
+		ReservedGangs: -1, Moves: berth.Moves{Mode: berth.MovesOrdered},
+	}}
 	core, err := berth.New(config)
 	if err != nil {
 		return refused("topologies", err)

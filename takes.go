@@ -1,0 +1,161 @@
+package berth
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Takes is what it would take to start a replica that waits.
+type Takes struct {
+	// Fits: nothing. The next pass is expected to start it.
+	Fits bool `json:"fits,omitempty"`
+	// Moves of others that would make room, and what they cost and are worth, in
+	// GPU-milliseconds: see Policy.Moves.
+	Moves      []Move `json:"moves,omitempty"`
+	MovesPrice int64  `json:"movesPrice,omitempty"`
+	MovesGain  int64  `json:"movesGain,omitempty"`
+	// Victims are those who would have to yield: the least harm by which it would fit.
+	// Price is what they would lose, in GPU-milliseconds. Allowed: the policy lets them be
+	// stopped for it.
+	Victims []Yielding `json:"victims,omitempty"`
+	Price   int64      `json:"price,omitempty"`
+	Allowed bool       `json:"allowed,omitempty"`
+	// Reason why it waits, and why nothing else helps, if nothing does; nil: it does not wait.
+	Reason *Reason `json:"reason,omitempty"`
+	// Text is the answer in a sentence.
+	Text string `json:"text"`
+}
+
+// A Move takes a gang from the nodes it is on to others.
+type Move struct {
+	Job     JobID   `json:"job"`
+	Replica int     `json:"replica,omitempty"`
+	Queue   QueueID `json:"queue"`
+	// GPUMilli is what it has, in thousandths of a GPU.
+	GPUMilli int64 `json:"gpuMilli"`
+	// From and To are the nodes, in order of name.
+	From []NodeID `json:"from"`
+	To   []NodeID `json:"to"`
+}
+
+// WhatItTakes answers what it would take to start a replica that waits now, if these facts
+// were told first: whom to move, who would have to yield and at what price, or why nothing
+// helps. It has no effect. Without facts it looks at the core itself; with facts, and with a
+// pass at that instant, at a copy, which costs O(state) more. A job that is not known, or
+// a fact that would be refused, is refused.
+func (c *Core) WhatItTakes(now Time, id JobID, replica int, facts ...Event) (Takes, error) {
+	twin := c
+	if len(facts) > 0 || now != c.now {
+		b, err := c.Snapshot()
+		if err != nil {
+			return Takes{}, err
+		}
+		if twin, err = restore(b, c.tables); err != nil {
+			return Takes{}, err
+		}
+		for _, e := range facts {
+			if err := twin.Apply(now, e); err != nil {
+				return Takes{}, err
+			}
+		}
+		if now < twin.now {
+			return Takes{}, c.clockError("whatItTakes", now)
+		}
+		twin.now = now
+	}
+	rep := twin.lookup(ReplicaRef{id, replica})
+	if rep == nil {
+		return Takes{}, &Error{Event: "whatItTakes", Field: "job", Kind: ErrUnknown, Reason: fmt.Sprintf("job %q has no replica %d", id, replica)}
+	}
+	return twin.whatItTakes(rep), nil
+}
+
+func (c *Core) whatItTakes(rep *replica) Takes {
+	switch {
+	case rep.state != Pending:
+		return Takes{Text: fmt.Sprintf("it does not wait: it is %s", rep.state)}
+	case rep.entries == nil:
+		return Takes{Text: fmt.Sprintf("it waits for another %v after a failure, whatever there is room for", rep.readyAt.Sub(c.now))}
+	}
+	e := rep.entries[0]
+	if c.fitsNow(e) {
+		return Takes{Fits: true, Text: "nothing: the next pass is expected to start it"}
+	}
+	reason := c.reason(e)
+	c.explainYielding(e, &reason)
+	t := Takes{Reason: &reason}
+	if b := c.wouldMove(e); b != nil {
+		t.Moves, t.MovesPrice, t.MovesGain = c.describeMoves(b), int64(b.price), int64(b.gain)
+	}
+	victims, _ := c.wouldYield(e)
+	t.Victims = append(reason.Yielding, c.yielding(victims)...)
+	for _, victim := range victims {
+		candidate := c.candidate(victim, 0)
+		t.Price += min(int64(candidate.Price()), int64(maxMovePrice)-t.Price)
+	}
+	t.Allowed = len(reason.Yielding) > 0 || len(victims) > 0 && len(reason.WouldYield) == 0
+	t.Text = t.sentence()
+	return t
+}
+
+func (t *Takes) sentence() string {
+	switch {
+	case len(t.Reason.Yielding) > 0:
+		return t.Reason.Preemption
+	case len(t.Moves) > 0 && len(t.Victims) > 0:
+		return fmt.Sprintf("to move %d of those who run, or to stop %d", len(t.Moves), len(t.Victims))
+	case len(t.Moves) > 0:
+		return fmt.Sprintf("to move %d of those who run", len(t.Moves))
+	case len(t.Victims) > 0:
+		return fmt.Sprintf("to stop %d of those who run", len(t.Victims))
+	}
+	return "nothing that could be stopped or moved for it makes room: " + t.Reason.Text
+}
+
+// fitsNow reports whether an entry fits now, within its quota.
+func (c *Core) fitsNow(e *entry) bool {
+	t := c.trial(e, nil)
+	t.request, _ = c.lift(e.rep, e.bucket.shape.spec.Groups, &e.bucket.shape.minimum)
+	_, within := c.quota.Fits(t.queue, t.asked)
+	return within && t.place() != nil
+}
+
+// wouldMove looks for moves that make room for an entry without an effect; nil: there are
+// none, or nobody is to look for any.
+func (c *Core) wouldMove(e *entry) *bid {
+	if c.config.Policy.Moves.Mode == MovesOff || !c.inPieces(e) {
+		return nil
+	}
+	im, broken := c.imagine()
+	defer im.forget()
+	if len(broken) > 0 {
+		return nil
+	}
+	im.trials = maxTrials
+	return im.bidForMoves(e)
+}
+
+// describeMoves names the moves of a bid.
+func (c *Core) describeMoves(b *bid) []Move {
+	var list []Move
+	for _, m := range b.moves {
+		move := Move{Job: m.rep.job.spec.ID, Replica: m.rep.number, Queue: m.rep.job.spec.Queue, GPUMilli: chargedOf(m.rep)}
+		for flat := range m.rep.members {
+			if at := &m.rep.members[flat]; at.state.holds() {
+				move.From = append(move.From, at.node.spec.ID)
+			}
+		}
+		for i := range m.where {
+			move.To = append(move.To, c.nodes[m.where[i].Hold.Node].spec.ID)
+		}
+		move.From, move.To = sorted(move.From), sorted(move.To)
+		list = append(list, move)
+	}
+	return list
+}
+
+// sorted is a list in order and without doubles.
+func sorted(list []NodeID) []NodeID {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
