@@ -50,7 +50,9 @@ func (c *Core) trial(e *entry, avoid []NodeID) *trial {
 // those who are going anyway do. All of them are back then.
 func (t *trial) choose(chooser *preempt.Chooser, trials *int) (victims []*replica, ok bool) {
 	t.out = make([]bool, len(t.reps))
-	choice, err := chooser.Choose(t.candidates, t.fits, preempt.Options{NeedMilli: t.asked.GPUMilli, MaxCalls: *trials})
+	choice, err := chooser.Choose(t.candidates, t.fits, preempt.Options{
+		NeedMilli: t.asked.GPUMilli, MaxCalls: *trials, Tolerance: priceTolerance, Demand: t.demand(),
+	})
 	must(err)
 	*trials -= choice.Calls + 1
 	ok = (choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen) && t.fits(choice.Victims)
@@ -143,11 +145,7 @@ func (t *trial) add(victim *replica, source int) {
 		Checkpointable: spec.Checkpoint.Supported, SinceCheckpoint: int64(c.sinceCheckpoint(victim)),
 		CheckpointCost: int64(spec.Checkpoint.Cost), RestartCost: int64(spec.Checkpoint.RestartCost),
 	}
-	victim.eachHold(func(h *gang.Hold, _ *node) {
-		candidate.Domains = append(candidate.Domains, int32(h.Node))
-	})
-	slices.Sort(candidate.Domains)
-	candidate.Domains = slices.Compact(candidate.Domains)
+	noteHolds(&candidate, victim)
 	t.candidates = append(t.candidates, candidate)
 	t.reps = append(t.reps, victim)
 }
