@@ -27,6 +27,7 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.rank()
 	c.earmark(true)
 	c.tendDrains()
+	c.tendSpares()
 	c.serveReserved()
 	c.wake()
 	c.placing = true
@@ -61,6 +62,7 @@ func (c *Core) clockError(what string, now Time) *Error {
 // expire handles every timer that is due.
 func (c *Core) expire() {
 	c.endWindows()
+	c.trustAgain()
 	reasons := map[*shape]string{} // one answer for all that asked the same
 	for {
 		t, ok := c.timers.Min()

@@ -171,7 +171,7 @@ func (c *Core) nodesFor(rep *replica, members []gang.Member) []*node {
 		list = append(list, c.nodes[n])
 		if exclusive && level < c.fleet.Tree().NodeLevel() {
 			around := c.nodesBelow(c.fleet.Tree().DomainOf(n, level))
-			list = append(list, slices.DeleteFunc(around, func(n *node) bool { return n.cordoned })...)
+			list = append(list, slices.DeleteFunc(around, func(n *node) bool { return n.closed() })...)
 		}
 	}
 	slices.SortFunc(list, compareNodes)

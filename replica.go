@@ -63,6 +63,8 @@ type replica struct {
 	bidAt      Time
 	bidTurn    uint64
 	failedBids int
+	// struck: hardware was taken from it, and it has not run since.
+	struck bool
 	// imagined: a plan in the making imagines it ended.
 	imagined bool
 	// exclusive has the domains that a gang has for itself.
@@ -226,6 +228,7 @@ func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {
 	n := c.nodes[hold.Node]
 	rep.members[flat] = member{state: state, hold: hold, node: n, slot: len(n.members)}
 	n.members = append(n.members, memberAt{rep, flat})
+	c.sparesDue = c.sparesDue || n.spare
 	c.settleGPUs(n, &hold)
 	c.recountUse(n)
 	c.charge(rep, &hold, n, 1)
@@ -251,6 +254,7 @@ func (c *Core) yield(rep *replica, flat int, state memberState) {
 	n.members[m.slot] = last
 	last.rep.members[last.index].slot = m.slot
 	n.members = n.members[:len(n.members)-1]
+	n.standsIn = n.standsIn && len(n.members) > 0
 	c.charge(rep, &m.hold, n, -1)
 	c.recountUse(n)
 	c.owners.releaseShare(m.hold.Share)
@@ -313,7 +317,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 // just begun to run, that was at an instant.
 func (c *Core) run(rep *replica, since Time) {
 	if rep.state != Running {
-		rep.state, rep.started = Running, since
+		rep.state, rep.started, rep.struck = Running, since, false
 		rep.attempts, rep.repairs, rep.avoid, rep.failedBids = 0, 0, nil, 0
 		c.setEnd(rep, c.endIfPlaced(rep))
 		c.queues[rep.job.queue].running.ReplaceOrInsert(rep)

@@ -43,6 +43,10 @@ type snapshot struct {
 	NextPreempt Time `json:"nextPreempt"`
 	BackfillDue bool `json:"backfillDue,omitempty"`
 	Lessened    bool `json:"lessened,omitempty"`
+
+	// Nodes that were lost, in order of name, and whether to look for spares.
+	Lost      []savedLoss `json:"lost,omitempty"`
+	SparesDue bool        `json:"sparesDue,omitempty"`
 }
 
 // A savedReservation is one made in advance. Nodes are those that the core picked.
@@ -67,6 +71,7 @@ type savedNode struct {
 	Freed    bool       `json:"freed,omitempty"`
 	Reason   string     `json:"reason,omitempty"`
 	GPUs     []savedGPU `json:"gpus,omitempty"`
+	savedTrust
 }
 
 type savedJob struct {
@@ -84,6 +89,7 @@ type savedReplica struct {
 	PendingSince Time          `json:"pendingSince"`
 	Started      Time          `json:"started"`
 	ReadyAt      Time          `json:"readyAt,omitempty"`
+	Struck       bool          `json:"struck,omitempty"`
 	Attempts     int           `json:"attempts,omitempty"`
 	Repairs      int           `json:"repairs,omitempty"`
 	Avoid        []NodeID      `json:"avoid,omitempty"`
@@ -136,6 +142,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 		NextReserve: c.nextReserve, NextPreempt: c.nextPreempt, BackfillDue: c.backfillDue, Lessened: c.lessened,
 		Tables: c.saveTables(), Pools: c.savePools(), NextRank: c.nextRank, NextReshape: c.nextReshape,
 	}
+	s.Lost, s.SparesDue = c.lost.save(), c.sparesDue
 	c.savePast(&s)
 	for _, w := range c.windows {
 		if w.advance != nil {
@@ -148,7 +155,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
 		n := c.nodeByID[id]
-		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.freed, n.reason, n.saveGPUs()})
+		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.freed, n.reason, n.saveGPUs(), n.saveTrust()})
 	}
 	s.Queues = c.savedQueues()
 	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
@@ -195,7 +202,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 	saved := savedReplica{
 		Replica: rep.number, State: rep.state, Incarnation: rep.incarnation,
 		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, ReadyAt: rep.readyAt,
-		Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
+		Struck: rep.struck, Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
 		Active: rep.activeMilli, Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
 		Looked: rep.looked != 0 && rep.looked == c.turns,
@@ -325,6 +332,10 @@ func (c *Core) restore(s *snapshot) *Error {
 	c.restoreLooked(s.Jobs)
 	c.nextPreempt = s.NextPreempt
 	c.totals = s.Totals
+	if err := c.restoreLosses(s.Lost); err != nil {
+		return err.in("lost")
+	}
+	c.sparesDue = s.SparesDue
 	return c.restorePast(s)
 }
 
@@ -342,7 +353,7 @@ func (c *Core) restoreNode(s *savedNode) *Error {
 			return err.in(index("gpus", i))
 		}
 	}
-	return nil
+	return c.restoreTrust(n, &s.savedTrust)
 }
 
 func (c *Core) restoreJob(s *savedJob) *Error {
@@ -376,6 +387,8 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "state", "is out of range")
 	case j.cancelled && !s.Gone:
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
+	case s.Struck && s.State == Running:
+		return refuse(ErrInvalid, "struck", "is set for a replica that runs")
 	case max(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) < 0 || s.ReadyAt < 0 ||
 		s.Checkpointed < 0 || s.Checkpointed > c.now || s.BidAt < 0:
 		return refuse(ErrInvalid, "attempts", "a counter is out of range")
@@ -389,7 +402,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	rep := c.newReplicaAt(j, s.Replica)
 	rep.state, rep.incarnation = s.State, s.Incarnation
 	rep.created, rep.pendingSince, rep.started, rep.readyAt = s.Created, s.PendingSince, s.Started, s.ReadyAt
-	rep.attempts, rep.repairs, rep.avoid = s.Attempts, s.Repairs, s.Avoid
+	rep.struck, rep.attempts, rep.repairs, rep.avoid = s.Struck, s.Attempts, s.Repairs, s.Avoid
 	rep.cause, rep.attempt, rep.gone, rep.backoff = s.Cause, s.Attempt, s.Gone, s.Backoff
 	rep.activeMilli = min(max(s.Active, 0), 1000)
 	if rep.state != Pending {
