@@ -1,6 +1,9 @@
 package berth
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Apply tells the core a fact, as known at an instant. A refusal is an *Error;
 // it changed nothing, not even the latest instant.
@@ -41,6 +44,8 @@ func (c *Core) apply(e Event) *Error {
 		return c.nodeLost(e)
 	case GPUFailed:
 		return c.gpuFailed(e)
+	case XidReported:
+		return c.xidReported(e)
 	case GPURepaired:
 		return c.gpuRepaired(e)
 	case GPUPartitioned:
@@ -92,11 +97,16 @@ func (c *Core) policyChanged(e PolicyChanged) *Error {
 		c.tick()
 		must(c.quota.SetHalfLife(int64(policy.UsageHalfLife)))
 	}
+	spares := slices.Equal(policy.Spares, c.config.Policy.Spares)
 	c.config.Policy = policy
 	c.nextReserve = c.now
 	c.backfillDue = len(c.windows) > 0
 	c.classes.version++ // requests carry the locality
 	c.regeometry()
+	c.reconsider()
+	if !spares {
+		c.setSpares(policy.Spares)
+	}
 	c.callOff()
 	c.stir()
 	return nil

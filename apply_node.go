@@ -18,6 +18,9 @@ func (c *Core) nodeJoined(e NodeJoined) *Error {
 	if err := c.addNode(e.Node.clone()); err != nil {
 		return err
 	}
+	if !c.restoring {
+		c.welcome(c.nodeByID[e.Node.ID])
+	}
 	c.freed(c.nodeByID[e.Node.ID])
 	c.grew()
 	return nil
@@ -62,6 +65,7 @@ func (c *Core) nodeUpdated(e NodeUpdated) *Error {
 		c.settleGPU(n, g)
 	}
 	c.recount(n, n.capacityNow())
+	c.countSound(n)
 	must(c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB))
 	c.spoil(n) // what counts on the node counts on it as it was
 	c.freed(n)
@@ -79,7 +83,7 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 		return refuse(ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.gpus[i].order.order.ID, i))
 	}
 	old, quotaFreed, backfillDue := *n, c.quotaFreed, c.backfillDue
-	nextReshape, turns, nextPreempt, stirs := c.nextReshape, c.turns, c.nextPreempt, c.stirs
+	nextReshape, turns, nextPreempt, stirs, sparesDue := c.nextReshape, c.turns, c.nextPreempt, c.stirs, c.sparesDue
 	drains := slices.DeleteFunc(slices.Clone(c.drains), func(d *drain) bool { return d.node != n })
 	c.removeNode(n)
 	if err := c.addNode(spec); err != nil {
@@ -96,11 +100,13 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 			c.rejoin(w, n)
 			w.renumber(old.index, n.index)
 		}
+		n.spare, n.standsIn = old.spare, old.standsIn
+		c.distrust(n, &old)
 		c.restoreCordon(&old)
 		if old.freed {
 			c.reopened(n)
 		}
-		c.quotaFreed, c.backfillDue = quotaFreed, backfillDue
+		c.quotaFreed, c.backfillDue, c.sparesDue = quotaFreed, backfillDue, sparesDue
 		c.nextReshape, c.turns, c.nextPreempt, c.stirs = nextReshape, turns, nextPreempt, stirs
 		return err
 	}
@@ -110,10 +116,12 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 		switch {
 		case w.isReservation():
 			c.endWindow(w) // it counted on the node as it was
-		case w.advance != nil && w.advance.GPUs > 0:
+		case w.advance != nil && w.advance.GPUs > 0, w == c.trials:
 			c.rejoin(w, n)
 		}
 	}
+	c.dropEmpty(old.windows)
+	c.distrust(n, &old)
 	c.restoreCordon(&old)
 	c.freed(n)
 	c.grew()
@@ -139,8 +147,9 @@ func (c *Core) restoreCordon(old *node) {
 
 func (c *Core) cordon(n *node, cordoned bool, reason string) {
 	n.cordoned, n.reason = cordoned, reason
-	c.fleet.SetSchedulable(n.index, !cordoned)
+	c.fleet.SetSchedulable(n.index, !n.closed())
 	c.recount(n, n.capacityNow())
+	c.countSound(n)
 }
 
 func (c *Core) nodeCordoned(e NodeCordoned) *Error {
@@ -162,6 +171,9 @@ func (c *Core) nodeUncordoned(e NodeUncordoned) *Error {
 	n, err := c.knownNode("node", e.Node)
 	if err != nil {
 		return err
+	}
+	if !n.cordoned {
+		c.vouch(n)
 	}
 	c.cordon(n, false, "")
 	c.drainNode(n, false, 0)
@@ -213,8 +225,10 @@ func (c *Core) nodeLost(e NodeLost) *Error {
 	c.drainNode(n, false, 0)
 	c.fleet.SetSchedulable(n.index, false) // so that nothing is woken for it
 	c.spoil(n)
+	c.noteLoss(n.spec.ID)
 	hit := c.lose(n, func(*member) bool { return true })
 	c.removeNode(n)
+	c.dropEmpty(n.windows)
 	c.lessen()
 	c.settleAll(hit, Cause{Code: CauseHardwareLost, Detail: detail("node "+string(e.Node)+" lost", e.Reason)})
 	return nil
@@ -228,19 +242,25 @@ func (c *Core) gpuFailed(e GPUFailed) *Error {
 	if err := checkText(e.Reason); err != nil {
 		return err.in("reason")
 	}
-	c.spoil(n)
-	n.spec.GPUs[e.GPU].Failed = true
-	c.lapse(n, e.GPU)
-	if p := n.gpus[e.GPU].order; p != nil { // nobody knows how far it came
-		c.closeRepartition(p)
-		n.gpus[e.GPU].unknown = true
-	}
-	c.settleGPU(n, e.GPU)
-	c.recount(n, n.capacityNow())
-	hit := c.lose(n, func(m *member) bool { return GPUSet(m.hold.GPUs).Has(e.GPU) })
-	c.lessen()
-	c.settleAll(hit, Cause{Code: CauseHardwareLost, Detail: detail(fmt.Sprintf("GPU %d of node %s failed", e.GPU, e.Node), e.Reason)})
+	c.condemn(n, e.GPU, e.Reason)
 	return nil
+}
+
+// condemn takes a GPU out of service, and those that hold it with it.
+func (c *Core) condemn(n *node, gpu int, reason string) {
+	c.spoil(n)
+	n.spec.GPUs[gpu].Failed = true
+	c.lapse(n, gpu)
+	if p := n.gpus[gpu].order; p != nil { // nobody knows how far it came
+		c.closeRepartition(p)
+		n.gpus[gpu].unknown = true
+	}
+	c.settleGPU(n, gpu)
+	c.recount(n, n.capacityNow())
+	c.countSound(n)
+	hit := c.lose(n, func(m *member) bool { return GPUSet(m.hold.GPUs).Has(gpu) })
+	c.lessen()
+	c.settleAll(hit, Cause{Code: CauseHardwareLost, Detail: detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.spec.ID), reason)})
 }
 
 func (c *Core) gpuRepaired(e GPURepaired) *Error {
@@ -248,9 +268,14 @@ func (c *Core) gpuRepaired(e GPURepaired) *Error {
 	if err != nil {
 		return err
 	}
+	repaired := n.spec.GPUs[e.GPU].Failed
 	n.spec.GPUs[e.GPU].Failed = false
 	c.settleGPU(n, e.GPU)
 	c.recount(n, n.capacityNow())
+	c.countSound(n)
+	if repaired {
+		c.putOnTrial(n, c.now)
+	}
 	c.freed(n)
 	c.grew()
 	return nil
@@ -290,6 +315,7 @@ func (c *Core) lose(n *node, meant func(*member) bool) []*replica {
 		if at.rep.state == Binding || at.rep.state == Repairing || m.state == memberBinding {
 			after = memberLost
 		}
+		at.rep.strike()
 		c.unbook(at.rep, at.index, after)
 		hit = append(hit, at.rep)
 	}
@@ -300,6 +326,7 @@ func (c *Core) lose(n *node, meant func(*member) bool) []*replica {
 func (c *Core) settleAll(hit []*replica, cause Cause) {
 	for _, rep := range hit {
 		c.settle(rep, cause)
+		rep.struck = rep.struck && rep.state != Running // enough of it is left
 	}
 }
 

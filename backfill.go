@@ -51,6 +51,7 @@ func (c *Core) backfill() {
 				c.freshen(w.rep.entries[0])
 			}
 		}
+		c.freshenStruck(nil)
 		free := c.openFree()
 		for _, s := range c.blocked {
 			if s.gpus() <= free {
@@ -81,6 +82,18 @@ func (c *Core) freshenShape(s *shape) {
 			}
 		}
 	}
+	c.freshenStruck(s)
+}
+
+// freshenStruck has those tried on spares that may use them and wait for a place of a shape;
+// nil: of any.
+func (c *Core) freshenStruck(s *shape) {
+	c.struck.Ascend(func(rep *replica) bool {
+		if e := rep.entries[0]; s == nil || e.bucket.shape == s {
+			c.freshen(e)
+		}
+		return true
+	})
 }
 
 // mayBackfill reports whether some entry of a bucket may be placed on nodes that are set
@@ -96,6 +109,9 @@ func (c *Core) mayBackfill(b *bucket) bool {
 	soonest := c.now.Add(min(b.shortest, c.config.Policy.AssumedRuntime))
 	owed := c.owed(first)
 	return slices.ContainsFunc(c.windows, func(w *window) bool {
+		if w.isKept() { // who may use spares is looked at besides
+			return w == c.trials && first.job.onOneNode()
+		}
 		if soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue) {
 			return true
 		}

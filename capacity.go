@@ -16,7 +16,7 @@ type capacity struct {
 }
 
 func (n *node) capacityNow() capacity {
-	if n.cordoned {
+	if n.closed() {
 		return n.inUse()
 	}
 	sum := capacity{cpu: n.spec.CPUMilli, memory: n.spec.MemoryMiB}
@@ -47,7 +47,7 @@ func (n *node) inUse() capacity {
 
 // recountUse is recount after a change of what is in use, where that counts.
 func (c *Core) recountUse(n *node) {
-	if n.cordoned {
+	if n.closed() {
 		c.recount(n, n.capacityNow())
 	}
 }

@@ -26,6 +26,7 @@ type eventJSON struct {
 	NodeDraining       *NodeDraining       `json:"nodeDraining,omitempty"`
 	NodeLost           *NodeLost           `json:"nodeLost,omitempty"`
 	GPUFailed          *GPUFailed          `json:"gpuFailed,omitempty"`
+	XidReported        *XidReported        `json:"xidReported,omitempty"`
 	GPURepaired        *GPURepaired        `json:"gpuRepaired,omitempty"`
 	GPUPartitioned     *GPUPartitioned     `json:"gpuPartitioned,omitempty"`
 	MIGTableSet        *MIGTableSet        `json:"migTableSet,omitempty"`
@@ -129,6 +130,8 @@ func wrapEvent(e Event) (w eventJSON, ok bool) {
 		w.NodeLost = &e
 	case GPUFailed:
 		w.GPUFailed = &e
+	case XidReported:
+		w.XidReported = &e
 	case GPURepaired:
 		w.GPURepaired = &e
 	case GPUPartitioned:
@@ -178,6 +181,7 @@ func unwrapEvent(w *eventJSON) (e Event, n int) {
 	take(&e, &n, w.NodeDraining)
 	take(&e, &n, w.NodeLost)
 	take(&e, &n, w.GPUFailed)
+	take(&e, &n, w.XidReported)
 	take(&e, &n, w.GPURepaired)
 	take(&e, &n, w.GPUPartitioned)
 	take(&e, &n, w.MIGTableSet)

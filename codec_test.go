@@ -60,6 +60,7 @@ func sampleEvents() []berth.Event {
 		berth.NodeDraining{Node: "n1", Deadline: 7, Reason: "firmware"},
 		berth.NodeLost{Node: "n1", Reason: "power"},
 		berth.GPUFailed{Node: "n1", GPU: 3, Reason: "xid 79"},
+		berth.XidReported{Node: "n1", GPU: 3, Xid: 79, Reason: "in the log"},
 		berth.GPURepaired{Node: "n1", GPU: 3},
 		berth.QueueSet{Queue: quota.Queue{Name: "team-a", Guarantee: quota.Amounts{quota.GPU: 8000}, Limit: quota.Amounts{quota.CPU: 1}, Weight: 2}},
 		berth.QueueRemoved{Queue: "team-a"},

@@ -120,6 +120,12 @@ type Policy struct {
 	// Moves says whether what runs is moved for what waits.
 	Moves Moves `json:"moves,omitzero"`
 
+	// Health says how hardware that failed is trusted again.
+	Health Health `json:"health,omitzero"`
+	// Spares says how many nodes of each pool are kept for those that lose hardware; a pool
+	// that has no entry keeps none.
+	Spares []Spares `json:"spares,omitempty"`
+
 	// RepartitionTimeout is how long a Repartition may go unreported; default
 	// 5 minutes.
 	RepartitionTimeout Duration `json:"repartitionTimeout,omitempty"`
@@ -189,6 +195,8 @@ func (p Policy) withDefaults() Policy {
 	setDefault(&p.Preemption.CheckpointTimeout, 5*Minute)
 	setDefault(&p.Preemption.MaxRatio, 16)
 	setDefault(&p.Moves.Most, 8)
+	p.Health = p.Health.withDefaults()
+	p.Spares = slices.Clone(p.Spares)
 	p.Geometry = slices.Clone(p.Geometry)
 	for i := range p.Geometry {
 		p.Geometry[i] = p.Geometry[i].withDefaults()
@@ -248,6 +256,7 @@ func (f *Fabric) check(levels []string) *Error {
 func (c Config) clone() Config {
 	c.Levels = append([]string(nil), c.Levels...)
 	c.Fabric.Tapers = slices.Clone(c.Fabric.Tapers)
+	c.Policy.Spares = slices.Clone(c.Policy.Spares)
 	c.Policy.Geometry = slices.Clone(c.Policy.Geometry)
 	for i := range c.Policy.Geometry {
 		c.Policy.Geometry[i].Layout = slices.Clone(c.Policy.Geometry[i].Layout)
@@ -329,6 +338,12 @@ func (p *Policy) check() *Error {
 	}
 	if p.MaxRetryBackoff != 0 && p.MaxRetryBackoff < p.RetryBackoff {
 		return refuse(ErrInvalid, "maxRetryBackoff", "is shorter than retryBackoff")
+	}
+	if err := p.Health.check(); err != nil {
+		return err.in("health")
+	}
+	if err := checkSpares(p.Spares); err != nil {
+		return err
 	}
 	return p.checkGeometry()
 }

@@ -97,6 +97,18 @@ type Core struct {
 	// there.
 	backfillDue bool
 	fresh       []*entry
+	// lost has the nodes that were lost; watched those that are on probation or on trial, in
+	// order of name, of which the first is over at healthDue. trials has those on trial; nil:
+	// there are none.
+	lost      lossMemory
+	watched   []*node
+	healthDue Time
+	trials    *window
+	// spares are kept of these pools, in order of name; sparesDue: something has changed that
+	// matters to them. struck has the replicas that may use them and wait.
+	spares    []*sparePool
+	sparesDue bool
+	struck    *btree.BTreeG[*replica]
 	// nextReserve is when one more gang may be due for a reservation; never: when
 	// something changes.
 	nextReserve Time
@@ -192,6 +204,8 @@ func New(config Config) (*Core, error) {
 		timers:   btree.NewG(16, timer.less),
 		endings:  btree.NewG(16, ending.less),
 		leaving:  btree.NewG(16, lessReplica),
+		struck:   btree.NewG(16, lessReplica),
+		lost:     newLossMemory(),
 
 		tables:       map[string]*table{},
 		repartitions: map[ActionID]*repartition{},
@@ -201,6 +215,7 @@ func New(config Config) (*Core, error) {
 		toldNext:      -1,
 		demandVersion: -1,
 		nextReserve:   never,
+		healthDue:     never,
 		nextReshape:   never,
 		nextPreempt:   never,
 		nextMove:      never,
@@ -214,6 +229,7 @@ func New(config Config) (*Core, error) {
 	must(c.quota.SetHalfLife(int64(config.Policy.UsageHalfLife)))
 	c.demand = make([]int, fleet.Tree().NodeLevel()+1)
 	c.ensureQueue(quota.Root)
+	c.setSpares(config.Policy.Spares)
 	return c, nil
 }
 
@@ -229,10 +245,10 @@ func (c *Core) Now() Time { return c.now }
 // comes: now when work is left over, else the next deadline, backoff or timeout.
 // It reports false when only a fact can make a difference.
 func (c *Core) NextWake() (Time, bool) {
-	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.mayWake() || c.backfillDue || len(c.fresh) > 0 {
+	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.mayWake() || c.backfillDue || len(c.fresh) > 0 || c.sparesDue {
 		return c.now, true
 	}
-	at := min(c.nextReserve, c.nextBid(), c.nextMove)
+	at := min(c.nextReserve, c.nextBid(), c.nextMove, c.healthDue)
 	if next, ok := c.timers.Min(); ok {
 		at = min(at, next.at)
 	}

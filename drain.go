@@ -36,7 +36,7 @@ func (c *Core) drainFor(w *wish) bool {
 	}
 	best, ready := offer{}, false
 	for _, n := range c.nodes {
-		if n == nil || !n.pliable() || n.geometry.DrainLimit < 0 || n.cordoned {
+		if n == nil || !n.pliable() || n.geometry.DrainLimit < 0 || n.closed() {
 			continue
 		}
 		g := &w.request.Groups[0]

@@ -14,7 +14,7 @@ type Event interface {
 }
 
 // NodeJoined adds a node. A node that comes back after NodeLost joins anew, and is
-// not cordoned.
+// not cordoned; but it may be on probation or on trial, if the policy says so: see Health.
 type NodeJoined struct {
 	Node Node `json:"node"`
 }
@@ -35,7 +35,8 @@ type NodeCordoned struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// NodeUncordoned opens a cordoned node again, or one that is being drained.
+// NodeUncordoned opens a cordoned node again, or one that is being drained. Told of a node
+// that is not cordoned, it ends its probation and its trial: the operator vouches for it.
 type NodeUncordoned struct {
 	Node NodeID `json:"node"`
 }
@@ -71,8 +72,19 @@ type GPUFailed struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// XidReported tells of a fault that NVIDIA's driver reported about a GPU. Those that are the
+// hardware's condemn the GPU as GPUFailed does; those of the application have no effect, and
+// others only while the node is on trial: see LookupXid and Health.
+type XidReported struct {
+	Node   NodeID `json:"node"`
+	GPU    int    `json:"gpu"`
+	Xid    int    `json:"xid"`
+	Reason string `json:"reason,omitempty"`
+}
+
 // GPURepaired returns a failed GPU to service, with the mode and the instances that it
-// had. If a reset took those away, tell GPUPartitioned too.
+// had. If a reset took those away, tell GPUPartitioned too. The node is on trial then, if
+// the policy says so: see Health.
 type GPURepaired struct {
 	Node NodeID `json:"node"`
 	GPU  int    `json:"gpu"`
@@ -221,6 +233,7 @@ func (NodeUncordoned) Kind() string     { return "nodeUncordoned" }
 func (NodeDraining) Kind() string       { return "nodeDraining" }
 func (NodeLost) Kind() string           { return "nodeLost" }
 func (GPUFailed) Kind() string          { return "gpuFailed" }
+func (XidReported) Kind() string        { return "xidReported" }
 func (GPURepaired) Kind() string        { return "gpuRepaired" }
 func (GPUPartitioned) Kind() string     { return "gpuPartitioned" }
 func (MIGTableSet) Kind() string        { return "migTableSet" }
@@ -246,6 +259,7 @@ func (NodeUncordoned) event()     {}
 func (NodeDraining) event()       {}
 func (NodeLost) event()           {}
 func (GPUFailed) event()          {}
+func (XidReported) event()        {}
 func (GPURepaired) event()        {}
 func (GPUPartitioned) event()     {}
 func (MIGTableSet) event()        {}

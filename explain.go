@@ -195,7 +195,7 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 	case rep.entries != nil:
 		e := rep.entries[0]
 		reason, known := reasons[e.bucket.shape]
-		if !known || rep.reserved != nil {
+		if !known || rep.reserved != nil || rep.struck {
 			reason = c.reason(e)
 			if e.bucket.slot < 0 {
 				c.explainYielding(e, &reason)
@@ -203,7 +203,7 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 			if w := rep.reserved; w != nil {
 				report := c.reportWindow(w)
 				reason.Reserved, reason.ExpectedStart = &report, max(w.from, c.now)
-			} else {
+			} else if !rep.struck { // who may use spares
 				reasons[e.bucket.shape] = reason
 			}
 		}
@@ -315,6 +315,9 @@ func (c *Core) capacityReason(e *entry) Reason {
 		reason.Relax = "the next change there, or an end of what is before it"
 	}
 	c.explainGeometry(e, request, &reason)
+	if short {
+		c.explainProbation(e, &reason)
+	}
 	if e.rep.reserved == nil && short && reason.Code != ReasonNoNodes && reason.Code != ReasonTooLarge {
 		reason.ExpectedStart = c.expectedStart(e, request)
 	}
@@ -376,12 +379,14 @@ func (c *Core) reservedReason(e *entry) Reason {
 	for _, w := range c.windows {
 		if !c.admits(w, e.rep, end) {
 			reason.Text += separator(reason.Text) + c.describeWindow(w)
-			first = min(first, w.from)
+			if !w.isKept() {
+				first = min(first, w.from)
+			}
 		}
 	}
 	reason.Text = "there is room, but it is set aside: " + reason.Text
-	reason.Relax = "an end of the reservations in the way"
-	if left := first.Sub(c.now); first > c.now && end != never {
+	reason.Relax = c.withoutKept(e, end)
+	if left := first.Sub(c.now); first > c.now && first != never && end != never {
 		reason.Relax = fmt.Sprintf("an expected run time of at most %v, or %s", left, reason.Relax)
 	}
 	return reason
@@ -397,6 +402,8 @@ func separator(text string) string {
 // describeWindow names a window for a reader.
 func (c *Core) describeWindow(w *window) string {
 	switch {
+	case w.isKept():
+		return c.describeKept(w)
 	case w.advance != nil && w.from <= c.now:
 		return fmt.Sprintf("reservation %s for another %v", w.advance.ID, w.until.Sub(c.now))
 	case w.advance != nil:

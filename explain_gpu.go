@@ -78,7 +78,7 @@ func (n *node) couldHold(claim *gang.Claim) int {
 func (c *Core) outOfReach(rep *replica, request *gang.Request) int {
 	count := 0
 	for _, n := range c.nodes {
-		if n == nil || n.cordoned || !slices.ContainsFunc(request.Groups, func(g gang.Group) bool { return c.qualifies(n, &g) }) {
+		if n == nil || n.closed() || !slices.ContainsFunc(request.Groups, func(g gang.Group) bool { return c.qualifies(n, &g) }) {
 			continue
 		}
 		for g := range n.gpus {

@@ -150,7 +150,7 @@ func (c *Core) discharge(rep *replica) {
 	rep.eachHold(func(h *gang.Hold, n *node) {
 		charge := chargeOf(h, n)
 		must(c.quota.Discharge(rep.job.queue, charge))
-		if n.cordoned {
+		if n.closed() {
 			c.shiftCapacity(n, charge, -1)
 		}
 	})
@@ -160,7 +160,7 @@ func (c *Core) discharge(rep *replica) {
 func (c *Core) recharge(rep *replica) {
 	rep.eachHold(func(h *gang.Hold, n *node) {
 		charge := chargeOf(h, n)
-		if n.cordoned {
+		if n.closed() {
 			c.shiftCapacity(n, charge, 1)
 		}
 		must(c.quota.Charge(rep.job.queue, charge))

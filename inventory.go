@@ -29,6 +29,12 @@ type node struct {
 	// drains: what runs there has to leave, by drainBy; 0: when there is room elsewhere.
 	drains  bool
 	drainBy Time
+	// probation, trial are until when it takes no work, and work whose loss is cheap; zero:
+	// it does not.
+	probation, trial Time
+	// spare: it is one; standsIn: it was, and has those who came to it yet; counted: it is
+	// one of those of which the spares are a part.
+	spare, standsIn, counted bool
 	// windows the node is in, in order of name. The list is never changed, but
 	// replaced.
 	windows []*window
@@ -281,6 +287,7 @@ func (c *Core) addNode(spec Node) *Error {
 		c.settleGPU(n, g)
 	}
 	c.recount(n, n.capacityNow())
+	c.countSound(n)
 	return nil
 }
 
@@ -318,10 +325,13 @@ func (c *Core) addToFleet(spec *Node, key classKey, class int) (topology.Node, *
 
 // removeNode takes a node on which nothing is held out of the fleet.
 func (c *Core) removeNode(n *node) {
+	c.countAs(n, false)
 	for _, w := range n.windows {
 		w.remove(n)
 	}
 	count(&c.draining, &n.drains, false)
+	n.probation, n.trial, n.spare = 0, 0, false
+	c.watch(n)
 	c.recount(n, capacity{})
 	c.dropRepartitions(n)
 	for g := range n.gpus {
@@ -352,6 +362,9 @@ func (n *node) setGeometry(g Geometry) {
 		n.home, _ = n.table.arranged(n.base)
 	}
 }
+
+// closed reports whether the node takes no work.
+func (n *node) closed() bool { return n.cordoned || n.probation != 0 }
 
 // hardware is the class of the node, as the packages below know it.
 func (n *node) hardware() topology.Class { return topology.Class(n.class) }

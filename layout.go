@@ -61,7 +61,7 @@ func (c *Core) bringBack() {
 // backAt is when a GPU may go back to its pool's layout; false: not as things stand.
 func (c *Core) backAt(at gpuAt) (Time, bool) {
 	n := at.node
-	if n.home == nil || c.untouchable(n, at.gpu) || n.cordoned || n.holds(at.gpu) || c.wanted(n) {
+	if n.home == nil || c.untouchable(n, at.gpu) || n.closed() || n.holds(at.gpu) || c.wanted(n) {
 		return 0, false
 	}
 	return c.changeable(n, at.gpu), true

@@ -28,7 +28,7 @@ func (o offer) compare(p offer) int {
 func (c *Core) offers(w *wish) []offer {
 	var list []offer
 	for _, n := range c.nodes {
-		if n == nil || !n.pliable() || n.cordoned {
+		if n == nil || !n.pliable() || n.closed() {
 			continue
 		}
 		for i := range w.request.Groups {

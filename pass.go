@@ -28,6 +28,7 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.relocate()
 	c.earmark(true)
 	c.tendDrains()
+	c.tendSpares()
 	c.serveReserved()
 	c.wake()
 	c.placing = true
@@ -62,6 +63,7 @@ func (c *Core) clockError(what string, now Time) *Error {
 // expire handles every timer that is due.
 func (c *Core) expire() {
 	c.endWindows()
+	c.trustAgain()
 	reasons := map[*shape]string{} // one answer for all that asked the same
 	for {
 		t, ok := c.timers.Min()

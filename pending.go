@@ -121,6 +121,9 @@ func (c *Core) await(rep *replica) {
 	}
 	if rep.entries != nil {
 		c.queues[rep.job.queue].waiting++
+		if rep.struck && rep.state == Pending {
+			c.struck.ReplaceOrInsert(rep)
+		}
 	}
 }
 
@@ -206,6 +209,7 @@ func (c *Core) unawait(rep *replica) {
 		c.dequeue(e)
 	}
 	rep.entries = nil
+	c.struck.Delete(rep)
 	if rep.reserved != nil {
 		c.endWindow(rep.reserved)
 	}
@@ -352,6 +356,7 @@ func (c *Core) freed(n *node) {
 func (c *Core) reopened(n *node) {
 	c.lookAgain()
 	c.stir()
+	c.offersSpare(n)
 	if !n.freed {
 		n.freed = true
 		c.freedNodes = append(c.freedNodes, n)

@@ -16,6 +16,8 @@ const (
 	maxBids    = 64
 	maxVictims = 4096
 	maxTrials  = 2048
+	// priceTolerance is by how many thousandths victims may cost more than the least.
+	priceTolerance = 10
 	// preemptEvery is how long an entry waits at least until it is looked at again when
 	// nobody could yield for it, whatever changes; twice as long each time, up to eight times.
 	preemptEvery = 15 * Second
@@ -188,7 +190,7 @@ func (c *Core) nodesFor(rep *replica, members []gang.Member) []*node {
 		list = append(list, c.nodes[n])
 		if exclusive && level < c.fleet.Tree().NodeLevel() {
 			around := c.nodesBelow(c.fleet.Tree().DomainOf(n, level))
-			list = append(list, slices.DeleteFunc(around, func(n *node) bool { return n.cordoned })...)
+			list = append(list, slices.DeleteFunc(around, func(n *node) bool { return n.closed() })...)
 		}
 	}
 	slices.SortFunc(list, compareNodes)

@@ -72,6 +72,8 @@ type replica struct {
 	bidAt      Time
 	bidTurn    uint64
 	failedBids int
+	// struck: hardware was taken from it, or had to be left, and it has not run since.
+	struck bool
 	// imagined: a plan in the making imagines it ended.
 	imagined bool
 	// exclusive has the domains that a gang has for itself.
@@ -235,6 +237,7 @@ func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {
 	n := c.nodes[hold.Node]
 	rep.members[flat] = member{state: state, hold: hold, node: n, slot: len(n.members)}
 	n.members = append(n.members, memberAt{rep, flat})
+	c.sparesDue = c.sparesDue || n.spare
 	c.settleGPUs(n, &hold)
 	c.recountUse(n)
 	c.charge(rep, &hold, n, 1)
@@ -260,6 +263,7 @@ func (c *Core) yield(rep *replica, flat int, state memberState) {
 	n.members[m.slot] = last
 	last.rep.members[last.index].slot = m.slot
 	n.members = n.members[:len(n.members)-1]
+	n.standsIn = n.standsIn && len(n.members) > 0
 	c.charge(rep, &m.hold, n, -1)
 	c.recountUse(n)
 	c.owners.releaseShare(m.hold.Share)
@@ -327,7 +331,7 @@ func (c *Core) run(rep *replica, since Time) {
 		} else {
 			rep.cameAt = since
 		}
-		rep.state, rep.started = Running, since
+		rep.state, rep.started, rep.struck = Running, since, false
 		rep.attempts, rep.repairs, rep.avoid, rep.failedBids = 0, 0, nil, 0
 		c.setEnd(rep, c.endIfPlaced(rep))
 		c.queues[rep.job.queue].running.ReplaceOrInsert(rep)
@@ -373,6 +377,7 @@ func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
 		c.queues[rep.job.queue].running.Delete(rep)
 	}
 	rep.state, rep.leaves = Releasing, false
+	rep.struck = rep.struck || cause.Code == CauseDrained
 	c.leaving.ReplaceOrInsert(rep)
 	if rep.resumes() {
 		c.nextMove = min(c.nextMove, c.now)

@@ -34,6 +34,9 @@ type FleetReport struct {
 	// Reservations in force: those made in advance by ID, then those of gangs in
 	// policy order.
 	Reservations []ReservationReport `json:"reservations,omitempty"`
+	// Spares by pool, and the nodes that are on probation or on trial.
+	Spares []SparesReport `json:"spares,omitempty"`
+	Health []HealthReport `json:"health,omitempty"`
 	// Totals since the core was made.
 	Totals Totals `json:"totals"`
 }
@@ -60,6 +63,23 @@ type ReservationReport struct {
 type NodeCount struct {
 	All      int `json:"all"`
 	Cordoned int `json:"cordoned"`
+	// Probation and Trial count those that are not trusted yet, Spares those that are kept
+	// for others.
+	Probation int `json:"probation,omitempty"`
+	Trial     int `json:"trial,omitempty"`
+	Spares    int `json:"spares,omitempty"`
+}
+
+// add counts a node.
+func (count *NodeCount) add(n *node) {
+	for _, is := range []struct {
+		so bool
+		of *int
+	}{{true, &count.All}, {n.cordoned, &count.Cordoned}, {n.probation != 0, &count.Probation}, {n.trial != 0, &count.Trial}, {n.spare, &count.Spares}} {
+		if is.so {
+			*is.of++
+		}
+	}
 }
 
 // A GPUCount says what becomes of the fleet's GPUs. All = Held + Free + Idle of
@@ -71,7 +91,7 @@ type GPUCount struct {
 	// Free on schedulable nodes, in healthy GPUs: whole ones and the rest of
 	// shared ones.
 	Free int64 `json:"free"`
-	// Out of service: failed, or free but cordoned, or kept for a member, or slices of a
+	// Out of service: failed, or free but cordoned or on probation, or kept for a member, or slices of a
 	// divided GPU that are in no instance.
 	Out int64 `json:"out"`
 	// Stranded is the part of Free on which no waiting member fits by itself: the
@@ -146,6 +166,12 @@ type Totals struct {
 	Reservations        int64 `json:"reservations"`
 	ReservationsExpired int64 `json:"reservationsExpired"`
 	Backfilled          int64 `json:"backfilled"`
+	// Xids counts those that were reported; Probations and Trials the times when a node was
+	// put on one, SparesUsed the spares to which somebody came who had lost hardware.
+	Xids       int64 `json:"xids,omitempty"`
+	Probations int64 `json:"probations,omitempty"`
+	Trials     int64 `json:"trials,omitempty"`
+	SparesUsed int64 `json:"sparesUsed,omitempty"`
 	// Attempts counts the searches for a place, without those that only find out
 	// whether something that became free helps.
 	Attempts int64 `json:"attempts"`
@@ -162,10 +188,7 @@ func (c *Core) Report() FleetReport {
 		if n == nil {
 			continue
 		}
-		r.Nodes.All++
-		if n.cordoned {
-			r.Nodes.Cordoned++
-		}
+		r.Nodes.add(n)
 		if len(n.spec.GPUs) == 0 {
 			continue
 		}
@@ -186,6 +209,7 @@ func (c *Core) Report() FleetReport {
 	}
 	r.Divided = dividedCounts(tables)
 	r.Reservations = c.reportReservations()
+	r.Spares, r.Health = c.reportSpares(), c.reportHealth()
 	for _, name := range c.quota.Queues() {
 		r.Queues = append(r.Queues, c.reportQueue(name))
 	}
@@ -214,7 +238,7 @@ func (c *Core) countGPUs(n *node, waiting []*shape, tables map[string]*DividedCo
 			count.Free += c.countDivided(n, g, tables)
 			continue
 		}
-		if left, _ := c.fleet.ShareLeft(n.index, g); !n.cordoned && !n.spec.GPUs[g].Failed {
+		if left, _ := c.fleet.ShareLeft(n.index, g); !n.closed() && !n.spec.GPUs[g].Failed {
 			count.Free += int64(left)
 		}
 	}
@@ -235,7 +259,7 @@ func (c *Core) serves(n *node, s *shape) bool {
 }
 
 func (c *Core) countFree(n *node, r *FleetReport) {
-	if n.cordoned {
+	if n.closed() {
 		return
 	}
 	k := bits.OnesCount64(c.fleet.FreeMask(n.index))

@@ -37,7 +37,7 @@ func (c *Core) countDivided(n *node, gpu int, tables map[string]*DividedCount) (
 	}
 	count.GPUs++
 	division, exist, held := c.fleet.Divided(n.index, gpu)
-	open := !n.cordoned && c.fleet.Healthy(n.index, gpu)
+	open := !n.closed() && c.fleet.Healthy(n.index, gpu)
 	for p := range count.Instances {
 		profile, _ := l.Profile(p)
 		i := &count.Instances[p]

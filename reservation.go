@@ -246,7 +246,7 @@ func (c *Core) emptiest(r *Reservation, old *window, nodes []*node) []nodeAt {
 	labels := labelsOf(&group)
 	for _, n := range nodes {
 		mine := len(n.windows) == 0 || len(n.windows) == 1 && n.windows[0] == old
-		if n.cordoned || len(n.spec.GPUs) == 0 || !mine ||
+		if n.closed() || len(n.spec.GPUs) == 0 || !mine ||
 			!keyOf(&n.spec).admits(&group) || !n.matchesLabels(labels) {
 			continue
 		}

@@ -47,6 +47,10 @@ type snapshot struct {
 	Homeless    bool  `json:"homeless,omitempty"`
 	BackfillDue bool  `json:"backfillDue,omitempty"`
 	Lessened    bool  `json:"lessened,omitempty"`
+
+	// Nodes that were lost, in order of name, and whether to look for spares.
+	Lost      []savedLoss `json:"lost,omitempty"`
+	SparesDue bool        `json:"sparesDue,omitempty"`
 }
 
 // A savedReservation is one made in advance. Nodes are those that the core picked.
@@ -75,6 +79,7 @@ type savedNode struct {
 	Drains   bool       `json:"drains,omitempty"`
 	DrainBy  Time       `json:"drainBy,omitempty"`
 	GPUs     []savedGPU `json:"gpus,omitempty"`
+	savedTrust
 }
 
 type savedJob struct {
@@ -94,6 +99,7 @@ type savedReplica struct {
 	CameAt       Time          `json:"cameAt"`
 	Resumed      bool          `json:"resumed,omitempty"`
 	ReadyAt      Time          `json:"readyAt,omitempty"`
+	Struck       bool          `json:"struck,omitempty"`
 	Attempts     int           `json:"attempts,omitempty"`
 	Repairs      int           `json:"repairs,omitempty"`
 	Avoid        []NodeID      `json:"avoid,omitempty"`
@@ -151,6 +157,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	if c.nextMove != never {
 		s.NextMove = &c.nextMove
 	}
+	s.Lost, s.SparesDue = c.lost.save(), c.sparesDue
 	c.savePast(&s)
 	for _, w := range c.windows {
 		if w.advance != nil {
@@ -163,7 +170,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
 		n := c.nodeByID[id]
-		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.freed, n.reason, n.drains, n.drainBy, n.saveGPUs()})
+		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.freed, n.reason, n.drains, n.drainBy, n.saveGPUs(), n.saveTrust()})
 	}
 	s.Queues = c.savedQueues()
 	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
@@ -210,7 +217,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 	saved := savedReplica{
 		Replica: rep.number, State: rep.state, Incarnation: rep.incarnation,
 		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, CameAt: rep.cameAt, Resumed: rep.resumed, ReadyAt: rep.readyAt,
-		Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
+		Struck: rep.struck, Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
 		Active: rep.activeMilli, Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
 		Looked: rep.looked != 0 && rep.looked == c.turns,
@@ -343,6 +350,10 @@ func (c *Core) restore(s *snapshot) *Error {
 		c.nextMove = *s.NextMove
 	}
 	c.totals = s.Totals
+	if err := c.restoreLosses(s.Lost); err != nil {
+		return err.in("lost")
+	}
+	c.sparesDue = s.SparesDue
 	return c.restorePast(s)
 }
 
@@ -364,7 +375,7 @@ func (c *Core) restoreNode(s *savedNode) *Error {
 			return err.in(index("gpus", i))
 		}
 	}
-	return nil
+	return c.restoreTrust(n, &s.savedTrust)
 }
 
 func (c *Core) restoreJob(s *savedJob) *Error {
@@ -398,6 +409,8 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "state", "is out of range")
 	case j.cancelled && !s.Gone:
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
+	case s.Struck && s.State == Running:
+		return refuse(ErrInvalid, "struck", "is set for a replica that runs")
 	case max(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) < 0 || s.ReadyAt < 0 ||
 		s.Checkpointed < 0 || s.Checkpointed > c.now || s.BidAt < 0:
 		return refuse(ErrInvalid, "attempts", "a counter is out of range")
@@ -412,7 +425,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	rep.state, rep.incarnation = s.State, s.Incarnation
 	rep.created, rep.pendingSince, rep.started, rep.readyAt = s.Created, s.PendingSince, s.Started, s.ReadyAt
 	rep.cameAt, rep.resumed = s.CameAt, s.Resumed
-	rep.attempts, rep.repairs, rep.avoid = s.Attempts, s.Repairs, s.Avoid
+	rep.struck, rep.attempts, rep.repairs, rep.avoid = s.Struck, s.Attempts, s.Repairs, s.Avoid
 	rep.cause, rep.attempt, rep.gone, rep.backoff = s.Cause, s.Attempt, s.Gone, s.Backoff
 	rep.activeMilli = min(max(s.Active, 0), 1000)
 	if rep.state != Pending {

@@ -42,6 +42,9 @@ func (c *Core) Check() error {
 	if err := v.windows(); err != nil {
 		return err
 	}
+	if err := v.health(); err != nil {
+		return err
+	}
 	if err := v.gpus(); err != nil {
 		return err
 	}
@@ -54,7 +57,7 @@ type verifier struct {
 	// used is the GPU usage of each leaf, summed over holds.
 	used                                                    map[quota.Index]int64
 	replicas, orders, timers, todo, slots, entries, endings int
-	leaving, running                                        int
+	leaving, running, struck                                int
 }
 
 func (v *verifier) job(j *job) error {
@@ -145,6 +148,12 @@ func (v *verifier) waits(rep *replica) error {
 			want += min(1, rep.count(g, memberAbsent))
 		}
 	}
+	if struck := rep.struck && rep.state == Pending && want > 0; struck {
+		v.struck++
+	}
+	if rep.struck && rep.state == Running || v.c.struck.Has(rep) != (rep.struck && rep.state == Pending && want > 0) {
+		return fmt.Errorf("lost hardware: %v, and not so in the index, or it runs", rep.struck)
+	}
 	if len(rep.entries) != want {
 		return fmt.Errorf("waits for %d places, stands in the pending index %d times", want, len(rep.entries))
 	}
@@ -234,6 +243,7 @@ func (v *verifier) counts() error {
 		{"replicas that need an order", v.c.todo.Len(), v.todo},
 		{"expected ends", v.c.endings.Len(), v.endings},
 		{"replicas on their way out", v.c.leaving.Len(), v.leaving},
+		{"replicas that lost hardware and wait", v.c.struck.Len(), v.struck},
 		{"running replicas outside their queue", 0, v.running},
 		{"members on nodes", 0, v.slots},
 		{"entries outside their queue", 0, v.entries},

@@ -10,7 +10,7 @@ import (
 func (v *verifier) windows() error {
 	c := v.c
 	for i, w := range c.windows {
-		mine := w.advance != nil || w.rep != nil && (w.rep.reserved == w || w.rep.exclusive == w || w.isMove())
+		mine := w.isKept() && len(w.nodes) > 0 || w.advance != nil || w.rep != nil && (w.rep.reserved == w || w.rep.exclusive == w || w.isMove())
 		switch {
 		case i > 0 && c.windows[i-1].name >= w.name:
 			return fmt.Errorf("window %s is out of order", w.name)

@@ -65,7 +65,9 @@ func (t *trial) place() []gang.Member {
 // those who are going anyway do. All of them are back then.
 func (t *trial) choose(chooser *preempt.Chooser, trials *int) (victims []*replica, ok bool) {
 	t.out = make([]bool, len(t.reps))
-	choice, err := chooser.Choose(t.candidates, t.fits, preempt.Options{NeedMilli: t.asked.GPUMilli, MaxCalls: *trials})
+	choice, err := chooser.Choose(t.candidates, t.fits, preempt.Options{
+		NeedMilli: t.asked.GPUMilli, MaxCalls: *trials, Tolerance: priceTolerance, Demand: t.demand(),
+	})
 	must(err)
 	*trials -= choice.Calls + 1
 	ok = (choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen) && t.fits(choice.Victims)
@@ -164,11 +166,7 @@ func (c *Core) candidate(victim *replica, source int) preempt.Candidate {
 		Checkpointable: spec.Checkpoint.Supported, SinceCheckpoint: int64(c.sinceCheckpoint(victim)),
 		CheckpointCost: int64(spec.Checkpoint.Cost), RestartCost: int64(spec.Checkpoint.RestartCost),
 	}
-	victim.eachHold(func(h *gang.Hold, _ *node) {
-		candidate.Domains = append(candidate.Domains, int32(h.Node))
-	})
-	slices.Sort(candidate.Domains)
-	candidate.Domains = slices.Compact(candidate.Domains)
+	noteHolds(&candidate, victim)
 	return candidate
 }
 
@@ -258,21 +256,29 @@ func (t *trial) find() bool {
 }
 
 // affordsMembers reports whether the limits on a queue let it have members where they are, or
-// else the product that is in the way.
+// else the product that is in the way. Members of one product that follow each other are
+// charged at once: a limit lets a queue have all of them if it lets it have the last.
 func (c *Core) affordsMembers(q quota.Index, members []gang.Member) (limited string, ok bool) {
-	charged := 0
-	for ok = true; charged < len(members); charged++ {
-		h := &members[charged].Hold
-		n := c.nodes[h.Node]
-		if _, ok = c.quota.Fits(q, chargeOf(h, n)); !ok {
-			limited = c.classes.list[n.class].key.product
+	ok = true
+	var charged []quota.Charge
+	for first, next := 0, 0; first < len(members); first = next {
+		sum := chargeOf(&members[first].Hold, c.nodes[members[first].Hold.Node])
+		for next = first + 1; next < len(members); next++ {
+			charge := chargeOf(&members[next].Hold, c.nodes[members[next].Hold.Node])
+			if charge.Product != sum.Product {
+				break
+			}
+			sum = sum.Plus(charge)
+		}
+		if _, ok = c.quota.Fits(q, sum); !ok {
+			limited = c.classes.list[c.nodes[members[first].Hold.Node].class].key.product
 			break
 		}
-		must(c.quota.Charge(q, chargeOf(h, n)))
+		must(c.quota.Charge(q, sum))
+		charged = append(charged, sum)
 	}
-	for i := range members[:charged] {
-		h := &members[i].Hold
-		must(c.quota.Discharge(q, chargeOf(h, c.nodes[h.Node])))
+	for _, sum := range charged {
+		must(c.quota.Discharge(q, sum))
 	}
 	return limited, ok
 }

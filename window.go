@@ -10,8 +10,9 @@ import (
 )
 
 // A window sets nodes aside for a time: for a queue or for nobody (a reservation
-// made in advance), for a gang that waits (its reservation), or for a gang that runs
-// and wants its domains for itself.
+// made in advance), for a gang that waits (its reservation), for a gang that runs
+// and wants its domains for itself, or because the nodes are on trial or spares (see
+// kept.go).
 //
 // Nodes in windows are kept apart by their hardware class, which names the windows:
 // a search that may not use them does not see them, and costs nothing for it. One that
@@ -49,6 +50,12 @@ const (
 // expected to end at an instant: it belongs there, it leaves in time, or the window is
 // the reservation of a gang that ranks below it.
 func (c *Core) admits(w *window, rep *replica, end Time) bool {
+	switch {
+	case w == c.trials:
+		return mayTry(rep)
+	case w.isKept():
+		return c.maySpare(rep)
+	}
 	return w.rep == rep || end <= w.from || w.queue != quota.None && c.below(rep.job.queue, w.queue) ||
 		w.isReservation() && c.passes(rep, w)
 }
@@ -121,6 +128,7 @@ func (c *Core) addWindow(w *window) {
 	c.windows = slices.Insert(c.windows, at, w)
 	for _, n := range w.nodes {
 		c.enclose(n, w)
+		c.sparesDue = c.sparesDue || n.spare
 	}
 	c.backfillDue = true
 }
@@ -130,14 +138,7 @@ func (c *Core) endWindow(w *window) {
 	at, _ := slices.BinarySearchFunc(c.windows, w.name, compareWindowName)
 	c.windows = slices.Delete(c.windows, at, at+1)
 	for _, n := range w.nodes {
-		i := slices.Index(n.windows, w)
-		n.windows = slices.Delete(slices.Clone(n.windows), i, i+1)
-		c.reclass(n)
-		if c.placing {
-			c.opened = append(c.opened, n)
-		} else {
-			c.reopened(n)
-		}
+		c.openUp(n, w)
 	}
 	c.grew()
 	switch {
@@ -159,6 +160,18 @@ func (c *Core) endWindow(w *window) {
 	}
 	if w.isExclusive() {
 		w.rep.exclusive = nil
+	}
+}
+
+// openUp takes a window off a node.
+func (c *Core) openUp(n *node, w *window) {
+	i := slices.Index(n.windows, w)
+	n.windows = slices.Delete(slices.Clone(n.windows), i, i+1)
+	c.reclass(n)
+	if c.placing {
+		c.opened = append(c.opened, n)
+	} else {
+		c.reopened(n)
 	}
 }
 

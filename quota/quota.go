@@ -138,6 +138,11 @@ func (c Charge) Times(n int64) Charge {
 	return Charge{GPUMilli: n * c.GPUMilli, CPUMilli: n * c.CPUMilli, MemoryMiB: n * c.MemoryMiB, Product: c.Product}
 }
 
+// Plus is the charge of two that are of one product.
+func (c Charge) Plus(d Charge) Charge {
+	return Charge{GPUMilli: c.GPUMilli + d.GPUMilli, CPUMilli: c.CPUMilli + d.CPUMilli, MemoryMiB: c.MemoryMiB + d.MemoryMiB, Product: c.Product}
+}
+
 // A VerdictKind says what stands in the way.
 type VerdictKind uint8
 

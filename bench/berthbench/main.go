@@ -33,6 +33,7 @@ var experiments = []experiment{
 	{"topo", "where gangs of 1 to 1,024 GPUs go on four fleets, and how fast", runTopo},
 	{"mig", "what policies of placing MIG instances accept, by mix and load", runMIG},
 	{"nvl72", "occupancy of 5,000 NVL72 trays with and without topology constraints", runNVL72},
+	{"goodput", "effective training time of 16,384 GPUs over 54 days of failures, by what the core may do", runGoodput},
 	{"fairness", "share against entitlement of three teams over a week, with and without the past", runFairness},
 }
 

@@ -27,6 +27,8 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return c.nodeLost(e)
 	case berth.GPUFailed:
 		return c.gpuFailed(e)
+	case berth.XidReported:
+		return c.xidReported(e)
 	case berth.GPURepaired:
 		return c.gpuRepaired(e)
 	case berth.ReservationSet:
@@ -199,6 +201,20 @@ func (c *Checker) gpuFailed(e berth.GPUFailed) error {
 	}
 	c.lose("gpuFailed", hit, berth.CauseHardwareLost)
 	return nil
+}
+
+// xidReported: a fault of the hardware condemns.
+func (c *Checker) xidReported(e berth.XidReported) error {
+	if e.Xid < 1 {
+		return broken(Facts, "Xid %d was accepted", e.Xid)
+	}
+	effect := berth.LookupXid(e.Xid).Effect
+	c.saw("Xid: " + effect.String())
+	if effect != berth.XidCondemns {
+		_, err := c.known(e.Node)
+		return err
+	}
+	return c.gpuFailed(berth.GPUFailed{Node: e.Node, GPU: e.GPU})
 }
 
 func (c *Checker) gpuRepaired(e berth.GPURepaired) error {

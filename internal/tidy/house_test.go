@@ -62,6 +62,7 @@ var variables = map[string]string{
 	"gpuModeNames":        "texts of an enumeration, indexed by its values",
 	"geometryKindNames":   "texts of an enumeration, indexed by its values",
 	"shareModeNames":      "texts of an enumeration, indexed by its values",
+	"xidEffectNames":      "texts of an enumeration, indexed by its values",
 	"stateNames":          "texts of an enumeration, indexed by its values",
 	"outcomeNames":        "texts of an enumeration, indexed by its values",
 	"memberStateNames":    "texts of an enumeration, indexed by its values",

@@ -1,0 +1,54 @@
+package main
+
+import "github.com/berth-sched/berth"
+
+// A goodputPlaces is the book of where the gang runs: whether those stay together that
+// talk the most, and where the place of a member is that had to leave its node.
+type goodputPlaces struct {
+	last []int // nodes of the members in the life before; nil in the first
+	// moved members, by how far the new node is from the old one.
+	sameLeaf, samePod, otherPod int
+	starts                      int
+	// split pipelines, as of the last start, and their time.
+	split int
+	since berth.Time
+	time  berth.Duration
+}
+
+// note takes a start of the whole gang.
+func (p *goodputPlaces) note(now berth.Time, at []int) {
+	p.until(now)
+	p.starts++
+	p.split = 0
+	for first := 0; first < len(at); first += goodputPipeline {
+		for _, node := range at[first:min(first+goodputPipeline, len(at))] {
+			if node/leafNodes != at[first]/leafNodes {
+				p.split++
+				break
+			}
+		}
+	}
+	for member, node := range at {
+		if p.last == nil || p.last[member] == node {
+			continue
+		}
+		switch before := p.last[member]; {
+		case node/leafNodes == before/leafNodes:
+			p.sameLeaf++
+		case node/podNodes == before/podNodes:
+			p.samePod++
+		default:
+			p.otherPod++
+		}
+	}
+	p.last = append(p.last[:0], at...)
+}
+
+// until books the time for which pipelines have been split.
+func (p *goodputPlaces) until(now berth.Time) {
+	p.time += berth.Duration(p.split) * now.Sub(p.since)
+	p.since = now
+}
+
+// moved is how many members were started on another node than before.
+func (p *goodputPlaces) moved() int { return p.sameLeaf + p.samePod + p.otherPod }

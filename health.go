@@ -1,0 +1,291 @@
+package berth
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/google/btree"
+)
+
+// Hardware that failed is not trusted at once when it is back. A node that was lost too
+// often takes no work for a time: probation. What was repaired, and a node that was lost
+// once, take work for a time whose loss is cheap: a trial.
+
+// A Health policy says how hardware that failed is trusted again. The zero value is: at
+// once.
+//
+// Good values to begin with: three losses within a day, a probation of an hour, a trial of
+// half an hour. In 54 days on 16,384 GPUs, Meta counted 419 interruptions of one training
+// run that nobody had planned, and for more than half of them GPUs or their memory were
+// to blame ("The Llama 3 Herd of Models", 2024, table 5): one in three hours, each of which
+// stops all GPUs. So it pays to find out with one GPU whether a repair has helped.
+type Health struct {
+	// Losses is how often a node has to be lost within Within to be on probation when it
+	// joins again; 0: never. At most 64.
+	Losses int `json:"losses,omitempty"`
+	// Within is for how long a loss is remembered; default 24 hours. As many nodes that are
+	// gone are remembered as the fleet may have (Limits.Nodes): the oldest losses go first.
+	Within Duration `json:"within,omitempty"`
+	// Probation is how long a node takes no work the first time; each further time, unless
+	// it was not lost for Within, twice as long, up to 16 times. Default 1 hour.
+	Probation Duration `json:"probation,omitempty"`
+	// Trial is how long a node is on trial when a GPU of it was repaired, or when it joins
+	// again after a loss (and after its probation): as a whole, as gangs of several nodes
+	// take it whole. It takes new work then that is on one node for certain (one member, or
+	// required to be on one node) and is not latency-critical. What runs there goes on. A
+	// GPU that fails on trial, or reports a suspect Xid, is out: it needs another
+	// GPURepaired, which begins another trial; and so is a node that is lost, until it
+	// joins again. 0: none.
+	Trial Duration `json:"trial,omitempty"`
+}
+
+const (
+	maxLosses = 64
+	// maxDoublings is how often a probation doubles.
+	maxDoublings = 4
+)
+
+func (h Health) withDefaults() Health {
+	if h.Losses > 0 {
+		setDefault(&h.Probation, Hour)
+	}
+	if h.remembers() {
+		setDefault(&h.Within, Day)
+	}
+	return h
+}
+
+// remembers reports whether it matters that a node was lost.
+func (h *Health) remembers() bool { return h.Losses > 0 || h.Trial > 0 }
+
+func (h *Health) check() *Error {
+	if h.Losses < 0 || h.Losses > maxLosses {
+		return refuse(ErrInvalid, "losses", fmt.Sprintf("%d is outside 0..%d", h.Losses, maxLosses))
+	}
+	for _, f := range []struct {
+		name  string
+		value Duration
+	}{{"within", h.Within}, {"probation", h.Probation}, {"trial", h.Trial}} {
+		if err := checkSpan(f.value); err != nil {
+			return err.in(f.name)
+		}
+	}
+	return nil
+}
+
+// A lossRecord is what is remembered of a node that was lost.
+type lossRecord struct {
+	id NodeID
+	// losses are the latest instants, the oldest first.
+	losses []Time
+	// probations counts those that it had, up to maxDoublings.
+	probations int
+	// until is when it is forgotten.
+	until Time
+}
+
+// lessLoss orders records by when they are forgotten, then by node.
+func lessLoss(a, b *lossRecord) bool {
+	return cmp.Or(cmp.Compare(a.until, b.until), cmp.Compare(a.id, b.id)) < 0
+}
+
+// A lossMemory remembers the nodes that were lost, by name and in the order in which they
+// are forgotten.
+type lossMemory struct {
+	byID   map[NodeID]*lossRecord
+	fading *btree.BTreeG[*lossRecord]
+}
+
+func newLossMemory() lossMemory {
+	return lossMemory{byID: map[NodeID]*lossRecord{}, fading: btree.NewG(16, lessLoss)}
+}
+
+func (m *lossMemory) add(r *lossRecord) {
+	m.byID[r.id] = r
+	m.fading.ReplaceOrInsert(r)
+}
+
+func (m *lossMemory) remove(r *lossRecord) {
+	delete(m.byID, r.id)
+	m.fading.Delete(r)
+}
+
+// forget drops what is over at an instant, and the oldest of what is more than so many.
+func (m *lossMemory) forget(now Time, most int) {
+	for {
+		oldest, some := m.fading.Min()
+		if !some || oldest.until > now && m.fading.Len() <= most {
+			return
+		}
+		m.remove(oldest)
+	}
+}
+
+// noteLoss remembers that a node is lost.
+func (c *Core) noteLoss(id NodeID) {
+	h := &c.config.Policy.Health
+	if !h.remembers() {
+		return
+	}
+	c.lost.forget(c.now, c.config.Limits.Nodes)
+	r := c.lost.byID[id]
+	if r == nil {
+		r = &lossRecord{id: id}
+	} else {
+		c.lost.remove(r)
+	}
+	r.losses = append(r.losses, c.now)
+	r.losses = slices.Delete(r.losses, 0, max(0, len(r.losses)-max(h.Losses, 1)))
+	r.until = c.now.Add(h.Within)
+	c.lost.add(r)
+	c.lost.forget(c.now, c.config.Limits.Nodes)
+}
+
+// welcome puts a node that joins on probation or on trial, if it was lost before.
+func (c *Core) welcome(n *node) {
+	h := &c.config.Policy.Health
+	c.lost.forget(c.now, c.config.Limits.Nodes)
+	r := c.lost.byID[n.spec.ID]
+	if r == nil || !h.remembers() {
+		return
+	}
+	recent := 0
+	for _, at := range r.losses {
+		if at.Add(h.Within) > c.now {
+			recent++
+		}
+	}
+	from := c.now
+	if h.Losses > 0 && recent >= h.Losses {
+		from = c.now.Add(h.Probation << r.probations)
+		r.probations = min(r.probations+1, maxDoublings)
+		c.totals.Probations++
+		c.keepOut(n, from)
+	}
+	c.putOnTrial(n, from)
+}
+
+// keepOut puts a node on probation: it takes no work, as if it were cordoned.
+func (c *Core) keepOut(n *node, until Time) {
+	n.probation = until
+	c.cordon(n, n.cordoned, n.reason)
+	c.watch(n)
+}
+
+// putOnTrial puts a node on trial from an instant on, if the policy says so. What counts on
+// it counts on a node that is trusted.
+func (c *Core) putOnTrial(n *node, from Time) {
+	length := c.config.Policy.Health.Trial
+	if length == 0 {
+		return
+	}
+	c.totals.Trials++
+	c.beginTrial(n, max(n.trial, from.Add(length)))
+}
+
+func (c *Core) beginTrial(n *node, until Time) {
+	n.trial = until
+	c.leaveSpares(n)
+	c.spoil(n)
+	if c.trials == nil {
+		c.trials = c.newKept(trialName)
+	}
+	c.keepIn(c.trials, n)
+	c.watch(n)
+}
+
+// trialName names the window of the nodes that are on trial.
+const trialName = "trial"
+
+// mayTry reports whether a replica may be placed on hardware that is on trial: what is lost
+// with it is cheap.
+func mayTry(rep *replica) bool {
+	return rep.job.spec.Class != LatencyCritical && rep.job.onOneNode()
+}
+
+// onOneNode reports whether a gang is on one node for certain.
+func (j *job) onOneNode() bool { return j.members() == 1 || j.spec.Topology.Required == levelNode }
+
+// distrust has a node that is described anew on probation and on trial as it was.
+func (c *Core) distrust(n, old *node) {
+	n.probation, n.trial = old.probation, old.trial
+	c.watch(n)
+}
+
+// watch has a pass look at a node that is on probation or on trial when that is over, or no
+// longer at one that is not.
+func (c *Core) watch(n *node) {
+	at, watched := slices.BinarySearchFunc(c.watched, n, compareNodes)
+	switch is := n.probation != 0 || n.trial != 0; {
+	case is && !watched:
+		c.watched = slices.Insert(c.watched, at, n)
+	case !is && watched:
+		c.watched = slices.Delete(c.watched, at, at+1)
+	}
+	c.healthDue = never
+	for _, n := range c.watched {
+		if n.probation != 0 {
+			c.healthDue = min(c.healthDue, n.probation)
+		}
+		if n.trial != 0 {
+			c.healthDue = min(c.healthDue, n.trial)
+		}
+	}
+}
+
+// trustAgain ends the probations and the trials that are over.
+func (c *Core) trustAgain() {
+	if c.now < c.healthDue {
+		return
+	}
+	for _, n := range slices.Clone(c.watched) {
+		if n.probation != 0 && n.probation <= c.now {
+			c.endProbation(n)
+		}
+		if n.trial != 0 && n.trial <= c.now {
+			c.endTrial(n)
+		}
+	}
+}
+
+func (c *Core) endProbation(n *node) {
+	n.probation = 0
+	c.watch(n)
+	c.cordon(n, n.cordoned, n.reason)
+	c.freed(n)
+	c.grew()
+}
+
+func (c *Core) endTrial(n *node) {
+	n.trial = 0
+	c.watch(n)
+	c.letOut(c.trials, n)
+}
+
+// vouch ends what keeps a node from being trusted.
+func (c *Core) vouch(n *node) {
+	if n.probation != 0 {
+		c.endProbation(n)
+	}
+	if n.trial != 0 {
+		c.endTrial(n)
+	}
+}
+
+// reconsider does what a changed policy says about hardware that is not trusted: what it does
+// not know any more is over; else what has begun lasts for as long as was said then.
+func (c *Core) reconsider() {
+	h := &c.config.Policy.Health
+	for _, n := range slices.Clone(c.watched) {
+		if n.probation != 0 && h.Losses == 0 {
+			c.endProbation(n)
+		}
+		if n.trial != 0 && h.Trial == 0 {
+			c.endTrial(n)
+		}
+	}
+	if !h.remembers() {
+		c.lost = newLossMemory()
+	}
+}

@@ -1,0 +1,80 @@
+package berth
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A savedTrust is how far a node is trusted, and whether it is a spare.
+type savedTrust struct {
+	Probation Time `json:"probation,omitempty"`
+	Trial     Time `json:"trial,omitempty"`
+	Spare     bool `json:"spare,omitempty"`
+	StandsIn  bool `json:"standsIn,omitempty"`
+}
+
+// A savedLoss is what is remembered of a node that was lost.
+type savedLoss struct {
+	Node       NodeID `json:"node"`
+	Losses     []Time `json:"losses"`
+	Probations int    `json:"probations,omitempty"`
+	Until      Time   `json:"until"`
+}
+
+func (n *node) saveTrust() savedTrust {
+	return savedTrust{Probation: n.probation, Trial: n.trial, Spare: n.spare, StandsIn: n.standsIn}
+}
+
+// restoreTrust restores how far a node is trusted. What was on it comes later.
+func (c *Core) restoreTrust(n *node, s *savedTrust) *Error {
+	h := &c.config.Policy.Health
+	switch {
+	case s.Probation < 0 || s.Probation > 0 && h.Losses == 0:
+		return refuse(ErrInvalid, "probation", "is before the epoch, or the policy knows none")
+	case s.Trial < 0 || s.Trial > 0 && h.Trial == 0:
+		return refuse(ErrInvalid, "trial", "is before the epoch, or the policy knows none")
+	case s.Spare && (c.sparesOf(n.spec.Pool) == nil || s.Trial > 0 || s.StandsIn):
+		return refuse(ErrInvalid, "spare", "is set for a node of a pool without spares, on trial, or that was one")
+	}
+	if s.Probation > 0 {
+		c.keepOut(n, s.Probation)
+	}
+	if s.Trial > 0 {
+		c.beginTrial(n, s.Trial)
+	}
+	if s.Spare {
+		c.keepSpare(n)
+	}
+	n.standsIn = s.StandsIn
+	return nil
+}
+
+// save lists what is remembered, in order of name.
+func (m *lossMemory) save() []savedLoss {
+	var list []savedLoss
+	for _, id := range slices.Sorted(maps.Keys(m.byID)) {
+		r := m.byID[id]
+		list = append(list, savedLoss{id, slices.Clone(r.losses), r.probations, r.until})
+	}
+	return list
+}
+
+func (c *Core) restoreLosses(list []savedLoss) *Error {
+	if len(list) > c.config.Limits.Nodes || len(list) > 0 && !c.config.Policy.Health.remembers() {
+		return refuse(ErrLimit, "", fmt.Sprintf("%d nodes are more than are remembered", len(list)))
+	}
+	for i := range list {
+		s := &list[i]
+		if err := checkName(string(s.Node)); err != nil {
+			return err.in("node").in(index("", i))
+		}
+		ok := i == 0 || list[i-1].Node < s.Node
+		ok = ok && len(s.Losses) > 0 && len(s.Losses) <= maxLosses && slices.IsSorted(s.Losses)
+		if !ok || s.Losses[len(s.Losses)-1] > c.now || s.Probations < 0 || s.Probations > maxDoublings {
+			return refuse(ErrInvalid, index("", i), "is out of order, in the future, or a counter is out of range")
+		}
+		c.lost.add(&lossRecord{id: s.Node, losses: slices.Clone(s.Losses), probations: s.Probations, until: s.Until})
+	}
+	return nil
+}
