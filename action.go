@@ -97,6 +97,12 @@ const (
 	CauseReclaimed CauseCode = "reclaimed"
 	// CausePreempted: a job of a higher class or priority in its queue takes its place.
 	CausePreempted CauseCode = "preempted"
+	// CauseDrained: the node has to be empty.
+	CauseDrained CauseCode = "drained"
+	// CauseMoved: it goes elsewhere, so that another gang finds in one piece what is free.
+	CauseMoved CauseCode = "moved"
+	// CauseResumed: it goes on where a place was kept for it.
+	CauseResumed CauseCode = "resumed"
 	// CauseNotNeeded: nobody needs the room any more for which a checkpoint was asked.
 	CauseNotNeeded CauseCode = "not-needed"
 	// CauseRepartitionFailed: the GPU under a member did not become what it needs.
@@ -181,8 +187,8 @@ type Release struct {
 }
 
 // RequestCheckpoint asks a gang that runs to write a checkpoint, because it will have to
-// yield to another: Cause.For. It goes on until it is released, and is not given
-// further members meanwhile.
+// leave its place: to another, Cause.For, or because the place is being drained. It goes on
+// until it is released, and is not given further members meanwhile.
 //
 // Report Done when the checkpoint is written, Failed when there will be none. In either
 // case, and when the deadline passes without a report, a Release follows, unless a

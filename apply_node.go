@@ -134,6 +134,7 @@ func (c *Core) inherit(n, old *node) {
 func (c *Core) restoreCordon(old *node) {
 	n := c.nodeByID[old.spec.ID]
 	c.cordon(n, old.cordoned, old.reason)
+	c.drainNode(n, old.drains, old.drainBy)
 }
 
 func (c *Core) cordon(n *node, cordoned bool, reason string) {
@@ -151,6 +152,7 @@ func (c *Core) nodeCordoned(e NodeCordoned) *Error {
 		return err.in("reason")
 	}
 	c.cordon(n, true, e.Reason)
+	c.drainNode(n, false, 0)
 	c.spoil(n)
 	c.lessen()
 	return nil
@@ -162,16 +164,42 @@ func (c *Core) nodeUncordoned(e NodeUncordoned) *Error {
 		return err
 	}
 	c.cordon(n, false, "")
+	c.drainNode(n, false, 0)
 	c.freed(n)
 	c.grew()
 	return nil
 }
 
 func (c *Core) nodeDraining(e NodeDraining) *Error {
-	if _, err := c.knownNode("node", e.Node); err != nil {
+	n, err := c.knownNode("node", e.Node)
+	if err != nil {
 		return err
 	}
-	return refuse(ErrUnsupported, "", "moving what runs is not in yet; cordon the node instead")
+	if err := checkText(e.Reason); err != nil {
+		return err.in("reason")
+	}
+	if e.Deadline < 0 {
+		return refuse(ErrInvalid, "deadline", fmt.Sprintf("%d is no instant", e.Deadline))
+	}
+	c.cordon(n, true, e.Reason)
+	c.spoil(n)
+	c.lessen()
+	c.drainNode(n, true, e.Deadline)
+	return nil
+}
+
+// drainNode has what runs on a node leave it, by an instant if that is not 0, or not any more.
+func (c *Core) drainNode(n *node, drains bool, by Time) {
+	count(&c.draining, &n.drains, drains)
+	if n.drainBy = by; drains {
+		c.relook()
+		return
+	}
+	for _, at := range slices.Clone(n.members) {
+		if _, from := at.rep.drainedBy(); from == nil {
+			c.stay(at.rep)
+		}
+	}
 }
 
 func (c *Core) nodeLost(e NodeLost) *Error {
@@ -182,6 +210,7 @@ func (c *Core) nodeLost(e NodeLost) *Error {
 	if err := checkText(e.Reason); err != nil {
 		return err.in("reason")
 	}
+	c.drainNode(n, false, 0)
 	c.fleet.SetSchedulable(n.index, false) // so that nothing is woken for it
 	c.spoil(n)
 	hit := c.lose(n, func(*member) bool { return true })

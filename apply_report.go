@@ -242,6 +242,7 @@ func (c *Core) jobFinished(e JobFinished) *Error {
 	j.cancelled = true
 	if rep.state == Releasing {
 		rep.gone = true // its Release goes on
+		c.endMove(rep)
 		return nil
 	}
 	// Members that are being started, or stopped, may come up yet: they are released.

@@ -33,8 +33,9 @@ const (
 //     for a checkpoint that nobody needs, is in the set that the next pass works through.
 //  5. A queue is active in the quota tree if and only if it has a ready bucket.
 //  6. Every deadline, backoff and gang timeout stands in the timers.
-//  7. A replica is leaving if and only if it is Releasing, or yields to another, which
-//     waits, has nodes set aside, and lists it as a victim.
+//  7. A replica is leaving if and only if it is Releasing, or asked to leave on its own
+//     account, or yields to another, which waits, has nodes set aside, and lists it as a
+//     victim.
 type Core struct {
 	config Config
 	now    Time
@@ -107,7 +108,12 @@ type Core struct {
 	hopeless []*replica
 	// leaving has the replicas that are being stopped, or will be to make room; stirs counts
 	// what could change who may take from whom, nextPreempt is when to look.
-	leaving     *btree.BTreeG[*replica]
+	leaving *btree.BTreeG[*replica]
+	// draining counts the nodes that are being drained; nextMove is when to look for a place
+	// for those who have to leave theirs; homeless: some of them had none the last time.
+	draining    int
+	homeless    bool
+	nextMove    Time
 	stirs       uint64
 	nextPreempt Time
 	// earmarked: what those are to have for whom room is being made is charged to them;
@@ -197,6 +203,7 @@ func New(config Config) (*Core, error) {
 		nextReserve:   never,
 		nextReshape:   never,
 		nextPreempt:   never,
+		nextMove:      never,
 	}
 	shares, err := quota.NewShares(c.quota, quota.GPU, 1000)
 	must(err)
@@ -225,7 +232,7 @@ func (c *Core) NextWake() (Time, bool) {
 	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.mayWake() || c.backfillDue || len(c.fresh) > 0 {
 		return c.now, true
 	}
-	at := min(c.nextReserve, c.nextBid())
+	at := min(c.nextReserve, c.nextBid(), c.nextMove)
 	if next, ok := c.timers.Min(); ok {
 		at = min(at, next.at)
 	}

@@ -3,10 +3,12 @@ package berth
 import (
 	"slices"
 
+	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
 
-// earmark charges those for whom room is being made with what they are to have, and back:
+// earmark charges those for whom room is being made with what they are to have, and back
+// (those who move with as much as they lack of it by now):
 // from the moment on at which a pass has started those who could, until it is over, so
 // that nobody is started on the quota that is freed for them. What is held may exceed a
 // limit for as long as victims hold something too; then others wait.
@@ -49,12 +51,28 @@ func (c *Core) earmarkAll(on bool) {
 
 func (c *Core) earmarkFor(w *window, on bool) {
 	for _, charge := range w.preemption.charges {
+		if w.isMove() {
+			charge = w.rep.lacks(charge)
+		}
 		if on {
 			must(c.quota.Charge(w.rep.job.queue, charge))
 		} else {
 			must(c.quota.Discharge(w.rep.job.queue, charge))
 		}
 	}
+}
+
+// lacks is what a replica is charged less than what it is to have of a product.
+func (rep *replica) lacks(charge quota.Charge) quota.Charge {
+	rep.eachHold(func(h *gang.Hold, n *node) {
+		if held := chargeOf(h, n); held.Product == charge.Product {
+			charge.GPUMilli -= held.GPUMilli
+			charge.CPUMilli -= held.CPUMilli
+			charge.MemoryMiB -= held.MemoryMiB
+		}
+	})
+	charge.GPUMilli, charge.CPUMilli, charge.MemoryMiB = max(0, charge.GPUMilli), max(0, charge.CPUMilli), max(0, charge.MemoryMiB)
+	return charge
 }
 
 // withoutEarmark calls a function that may start a replica, as if nothing were kept for that

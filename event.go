@@ -29,21 +29,28 @@ type NodeUpdated struct {
 }
 
 // NodeCordoned stops new members from being placed on a node. What runs there
-// goes on.
+// goes on, also where the node was being drained.
 type NodeCordoned struct {
 	Node   NodeID `json:"node"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// NodeUncordoned opens a cordoned node again.
+// NodeUncordoned opens a cordoned node again, or one that is being drained.
 type NodeUncordoned struct {
 	Node NodeID `json:"node"`
 }
 
-// NodeDraining asks that everything on a node be moved elsewhere by a deadline.
-// This version does not move what runs and refuses it; cordon the node instead.
+// NodeDraining cordons a node and has everything leave it. A gang leaves as soon as there is
+// another place for it, which is kept for it: it is asked for a checkpoint, if it writes
+// any, stopped, and started there. One for which there is no place goes on, until it has
+// just the time left that it may take for a checkpoint before the deadline: then it is
+// asked, stopped, and waits as any other. Whoever is already there by NodeDraining may be
+// given another deadline. NodeUncordoned and NodeCordoned end it: who was asked and is not
+// stopped yet goes on. Report tells what is left on the node.
 type NodeDraining struct {
-	Node     NodeID `json:"node"`
+	Node NodeID `json:"node"`
+	// Deadline by which the node has to be empty, as far as orders can see to that; zero:
+	// nothing is stopped for which there is no other place.
 	Deadline Time   `json:"deadline,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 }

@@ -22,6 +22,22 @@ type imagined struct {
 	members []gang.Member
 }
 
+// imagineAll imagines what is to come, and ends what cannot come true.
+func (c *Core) imagineAll() *imagination {
+	for {
+		im, broken := c.imagine()
+		if len(broken) == 0 {
+			return im
+		}
+		im.forget()
+		for _, w := range broken { // others may have counted on that
+			if w.isReservation() || w.isMove() {
+				c.endWindow(w)
+			}
+		}
+	}
+}
+
 // imagine leaves out what is going and puts in those for whom room is being made. It
 // returns those for whom there will be none after all.
 func (c *Core) imagine() (im *imagination, broken []*window) {
@@ -43,6 +59,14 @@ func (im *imagination) leaveOut(rep *replica) {
 	im.core.vanish(rep)
 	im.core.discharge(rep)
 	im.gone = append(im.gone, rep)
+}
+
+// bringBack undoes leaveOut for the one that was left out last.
+func (im *imagination) bringBack() {
+	last := len(im.gone) - 1
+	im.core.recharge(im.gone[last])
+	im.core.reappear(im.gone[last])
+	im.gone = im.gone[:last]
 }
 
 // putIn imagines a gang where it is planned to be. It reports false if that is not free.

@@ -26,6 +26,9 @@ type node struct {
 	capacity capacity // that it adds to the fleet
 	cordoned bool
 	reason   string // why it is cordoned
+	// drains: what runs there has to leave, by drainBy; 0: when there is room elsewhere.
+	drains  bool
+	drainBy Time
 	// windows the node is in, in order of name. The list is never changed, but
 	// replaced.
 	windows []*window
@@ -318,6 +321,7 @@ func (c *Core) removeNode(n *node) {
 	for _, w := range n.windows {
 		w.remove(n)
 	}
+	count(&c.draining, &n.drains, false)
 	c.recount(n, capacity{})
 	c.dropRepartitions(n)
 	for g := range n.gpus {

@@ -25,6 +25,7 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.mend()
 	c.tellCapacity() // less is in use on nodes that take no more work
 	c.rank()
+	c.relocate()
 	c.earmark(true)
 	c.tendDrains()
 	c.serveReserved()

@@ -109,6 +109,7 @@ func (c *Core) await(rep *replica) {
 		return
 	case rep.state == Pending:
 		c.enqueue(&entry{rep: rep, freshAt: -1}, rep.job.shape)
+		c.arrive(rep)
 	case rep.mayGrow():
 		for g := range rep.job.spec.Groups {
 			if rep.count(g, memberAbsent) > 0 {

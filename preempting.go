@@ -25,6 +25,7 @@ const (
 func (c *Core) stir() {
 	c.stirs++
 	c.contend()
+	c.relook()
 }
 
 // contend has a pass look for whom to take from, if somebody waits.
@@ -46,16 +47,10 @@ func (c *Core) preempt() {
 	if c.nextPreempt = next; len(list) == 0 {
 		return
 	}
-	im, broken := c.imagine()
-	for len(broken) > 0 { // others may have counted on that
-		im.forget()
-		for _, w := range broken {
-			if w.isReservation() {
-				c.endWindow(w)
-			}
-		}
-		im, broken = c.imagine()
-		list, _ = c.contenders()
+	windows := len(c.windows)
+	im := c.imagineAll()
+	if len(c.windows) < windows {
+		list, _ = c.contenders() // some for whom room was being made
 	}
 	bids := c.bidAll(im, list)
 	im.forget()
@@ -184,19 +179,11 @@ func (c *Core) grant(b *bid) bool {
 	}
 	w := gangWindow(rep)
 	w.nodes = c.nodesFor(rep, b.where)
-	for _, n := range w.nodes {
-		for _, other := range slices.Clone(n.windows) {
-			if other.isReservation() && other.preemption == nil {
-				c.endWindow(other) // of somebody that ranks below
-			}
-		}
-	}
 	if !c.roomToSetAside(w.nodes) {
 		return false
 	}
-	p := &c.config.Policy
-	release := p.ReleaseTimeout * Duration(min(int64(p.ReleaseAttempts), int64(maxSpan/p.ReleaseTimeout)))
-	w.from, w.until = c.now, c.now.Add(p.Preemption.CheckpointTimeout).Add(release).Add(p.ReservationTimeout)
+	c.clearReservations(w.nodes)
+	w.from, w.until = c.now, c.untilRoomMade()
 	w.preemption = c.newPreemption(b.where, b.victims)
 	rep.reserved = w
 	c.addWindow(w)
@@ -205,4 +192,23 @@ func (c *Core) grant(b *bid) bool {
 		c.ask(victim, rep)
 	}
 	return true
+}
+
+// clearReservations ends the reservations on some nodes: of gangs that rank below the one for
+// whom they are set aside now.
+func (c *Core) clearReservations(nodes []*node) {
+	for _, n := range nodes {
+		for _, w := range slices.Clone(n.windows) {
+			if w.isReservation() && w.preemption == nil {
+				c.endWindow(w)
+			}
+		}
+	}
+}
+
+// untilRoomMade is when room that is made from now on has to be there.
+func (c *Core) untilRoomMade() Time {
+	p := &c.config.Policy
+	release := p.ReleaseTimeout * Duration(min(int64(p.ReleaseAttempts), int64(maxSpan/p.ReleaseTimeout)))
+	return c.now.Add(p.Preemption.CheckpointTimeout).Add(release).Add(p.ReservationTimeout)
 }

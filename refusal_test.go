@@ -110,7 +110,7 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"unknown node lost", berth.NodeLost{Node: "n9"}, berth.ErrUnknown, "node"},
 		{"unknown node cordoned", berth.NodeCordoned{Node: "n9"}, berth.ErrUnknown, "node"},
 		{"unknown node uncordoned", berth.NodeUncordoned{Node: "n9"}, berth.ErrUnknown, "node"},
-		{"drain", berth.NodeDraining{Node: "n1"}, berth.ErrUnsupported, ""},
+		{"drain by a negative instant", berth.NodeDraining{Node: "n1", Deadline: -1}, berth.ErrInvalid, "deadline"},
 		{"drain of an unknown node", berth.NodeDraining{Node: "n9"}, berth.ErrUnknown, "node"},
 		{"GPU out of range", berth.GPUFailed{Node: "n1", GPU: 8}, berth.ErrInvalid, "gpu"},
 		{"negative GPU", berth.GPURepaired{Node: "n1", GPU: -1}, berth.ErrInvalid, "gpu"},

@@ -57,6 +57,10 @@ type replica struct {
 	// it wrote the last checkpoint that it was asked for.
 	yieldsTo     *replica
 	checkpointed Time
+	// leaves: it was asked for a checkpoint because it has to go on its own account. moving
+	// is the place that is kept for it while it still holds another; see move.go.
+	leaves bool
+	moving *window
 	// bidAt is when to look again, at the earliest, for whom it may take from, as it was in
 	// vain at turn bidTurn. failedBids counts how often room was made for it that it could
 	// not take, since it last ran.
@@ -320,6 +324,7 @@ func (c *Core) run(rep *replica, since Time) {
 		c.totals.Started++
 		c.stir()
 	}
+	c.relook() // it may have to leave a node that is being drained
 	switch {
 	case rep.has(memberStopping):
 		c.todo.ReplaceOrInsert(rep)
@@ -334,6 +339,9 @@ func (c *Core) run(rep *replica, since Time) {
 // it shall not come back.
 func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
 	rep.gone = rep.gone || gone
+	if rep.gone {
+		c.endMove(rep)
+	}
 	switch rep.state {
 	case Releasing:
 		return // its Release goes on; only the end of it may have changed
@@ -354,8 +362,11 @@ func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
 	if rep.state == Running {
 		c.queues[rep.job.queue].running.Delete(rep)
 	}
-	rep.state = Releasing
+	rep.state, rep.leaves = Releasing, false
 	c.leaving.ReplaceOrInsert(rep)
+	if rep.resumes() {
+		c.nextMove = min(c.nextMove, c.now)
+	}
 	c.setEnd(rep, c.now.Add(c.config.Policy.ReleaseTimeout))
 	c.settle(rep, cause)
 }
@@ -459,6 +470,7 @@ func (c *Core) endBackoff(rep *replica) {
 func (c *Core) forget(rep *replica) {
 	c.withdraw(rep)
 	c.holdsNothing(rep)
+	c.endMove(rep)
 	c.leavePending(rep)
 	j := rep.job
 	j.replicas[rep.number] = nil

@@ -137,8 +137,10 @@ type Totals struct {
 	CheckpointsAsked int64 `json:"checkpointsAsked"`
 	Withdrawn        int64 `json:"withdrawn"`
 	Evicted          int64 `json:"evicted"`
-	Expired          int64 `json:"expired"`
-	PresumedDead     int64 `json:"presumedDead"`
+	// Moves counts how often a place was kept for a gang that had to leave its own.
+	Moves        int64 `json:"moves"`
+	Expired      int64 `json:"expired"`
+	PresumedDead int64 `json:"presumedDead"`
 	// Reservations counts those given to gangs, ReservationsExpired those that ended
 	// without a start, Backfilled the jobs started on nodes that were set aside.
 	Reservations        int64 `json:"reservations"`

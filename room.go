@@ -22,11 +22,13 @@ type preemption struct {
 	charges []quota.Charge
 	// victims that still hold something, by job and number.
 	victims []*replica
+	// cause that the Bind will have.
+	cause CauseCode
 }
 
 // newPreemption plans room for a gang.
 func (c *Core) newPreemption(where []gang.Member, victims []*replica) *preemption {
-	p := &preemption{where: where, victims: victims}
+	p := &preemption{where: where, victims: victims, cause: CauseRoomMade}
 	for i := range where {
 		charge := chargeOf(&where[i].Hold, c.nodes[where[i].Hold.Node])
 		at := slices.IndexFunc(p.charges, func(sum quota.Charge) bool { return sum.Product == charge.Product })
@@ -54,20 +56,18 @@ func (c *Core) endPreemption(w *window) {
 		releasing := victim.state == Releasing
 		victim.yieldsTo = nil
 		if !releasing {
-			c.leaving.Delete(victim)
-			c.todo.ReplaceOrInsert(victim)
-			c.spoilPlans(victim)
+			c.remain(victim)
 		}
 	}
 	p.victims = nil
 }
 
-// spoilPlans ends the preemptions that count on the end of a replica that stays.
+// spoilPlans ends the preemptions and moves that count on the end of a replica that stays.
 func (c *Core) spoilPlans(stays *replica) {
 	for flat := range stays.members {
 		if m := &stays.members[flat]; m.state.holds() {
 			for _, w := range slices.Clone(m.node.windows) {
-				if w.isRoom() {
+				if w.preemption != nil && slices.Contains(m.node.windows, w) {
 					c.endWindow(w)
 				}
 			}
@@ -95,7 +95,7 @@ func (c *Core) takePlace(e *entry, p *preemption) bool {
 		e.rep.members = nil
 		return false
 	}
-	c.placed(e, Cause{Code: CauseRoomMade})
+	c.placed(e, Cause{Code: p.cause})
 	return true
 }
 
@@ -160,11 +160,11 @@ func (p *preemption) within(rep *replica) bool {
 	return slices.ContainsFunc(p.victims, func(victim *replica) bool { return victim.job.queue == rep.job.queue })
 }
 
-// intrude ends the preemptions that planned with what somebody has come to hold, as the world
-// told.
+// intrude ends the preemptions and moves that planned with what somebody has come to hold, as
+// the world told.
 func (c *Core) intrude(n *node, h *gang.Hold) {
 	for _, w := range slices.Clone(n.windows) {
-		if w.isRoom() && slices.ContainsFunc(w.preemption.where, func(m gang.Member) bool {
+		if w.preemption != nil && slices.ContainsFunc(w.preemption.where, func(m gang.Member) bool {
 			return m.Hold.Node == h.Node && m.Hold.GPUs&h.GPUs != 0
 		}) {
 			c.endWindow(w)

@@ -41,8 +41,12 @@ type snapshot struct {
 	// When and whether to look for gangs to reserve for, and for work to backfill.
 	NextReserve Time `json:"nextReserve"`
 	NextPreempt Time `json:"nextPreempt"`
-	BackfillDue bool `json:"backfillDue,omitempty"`
-	Lessened    bool `json:"lessened,omitempty"`
+	// When to look for another place for those who have to leave theirs; nil: when something
+	// changes.
+	NextMove    *Time `json:"nextMove,omitempty"`
+	Homeless    bool  `json:"homeless,omitempty"`
+	BackfillDue bool  `json:"backfillDue,omitempty"`
+	Lessened    bool  `json:"lessened,omitempty"`
 }
 
 // A savedReservation is one made in advance. Nodes are those that the core picked.
@@ -56,8 +60,10 @@ type savedWindow struct {
 	From  Time     `json:"from"`
 	Until Time     `json:"until"`
 	Nodes []NodeID `json:"nodes"`
-	// Where the gang is to be, if room is being made for it, and who has to go.
+	// Where the gang is to be, if room is being made for it, and who has to go; Cause is that
+	// of its Bind.
 	Where   []MemberPlacement `json:"where,omitempty"`
+	Cause   CauseCode         `json:"cause,omitempty"`
 	Victims []ReplicaRef      `json:"victims,omitempty"`
 }
 
@@ -66,6 +72,8 @@ type savedNode struct {
 	Cordoned bool       `json:"cordoned,omitempty"`
 	Freed    bool       `json:"freed,omitempty"`
 	Reason   string     `json:"reason,omitempty"`
+	Drains   bool       `json:"drains,omitempty"`
+	DrainBy  Time       `json:"drainBy,omitempty"`
 	GPUs     []savedGPU `json:"gpus,omitempty"`
 }
 
@@ -101,6 +109,8 @@ type savedReplica struct {
 	Fresh     []int        `json:"fresh,omitempty"`
 	EndsAt    Time         `json:"endsAt,omitempty"`
 	Reserved  *savedWindow `json:"reserved,omitempty"`
+	Moving    *savedWindow `json:"moving,omitempty"`
+	Leaves    bool         `json:"leaves,omitempty"`
 	Active    int64        `json:"activeMilli,omitempty"`
 	ReserveAt Time         `json:"reserveAt,omitempty"`
 	Stalled   bool         `json:"stalled,omitempty"`
@@ -133,8 +143,11 @@ func (c *Core) Snapshot() ([]byte, error) {
 	s := snapshot{
 		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: c.totals,
 		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{}, QuotaFreed: c.quotaFreed,
-		NextReserve: c.nextReserve, NextPreempt: c.nextPreempt, BackfillDue: c.backfillDue, Lessened: c.lessened,
+		NextReserve: c.nextReserve, NextPreempt: c.nextPreempt, Homeless: c.homeless, BackfillDue: c.backfillDue, Lessened: c.lessened,
 		Tables: c.saveTables(), Pools: c.savePools(), NextRank: c.nextRank, NextReshape: c.nextReshape,
+	}
+	if c.nextMove != never {
+		s.NextMove = &c.nextMove
 	}
 	c.savePast(&s)
 	for _, w := range c.windows {
@@ -148,7 +161,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
 		n := c.nodeByID[id]
-		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.freed, n.reason, n.saveGPUs()})
+		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.freed, n.reason, n.drains, n.drainBy, n.saveGPUs()})
 	}
 	s.Queues = c.savedQueues()
 	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
@@ -201,7 +214,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Looked: rep.looked != 0 && rep.looked == c.turns,
 		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled, Hopeless: rep.hopeless,
 		Checkpointed: rep.checkpointed, BidAt: rep.bidAt, Bid: rep.bidTurn != 0 && rep.bidTurn == c.stirs, FailedBids: rep.failedBids,
-		Reserved: c.saveWindow(rep.reserved),
+		Reserved: c.saveWindow(rep.reserved), Moving: c.saveWindow(rep.moving), Leaves: rep.leaves,
 	}
 	if rep.exclusive != nil {
 		saved.Exclusive = rep.exclusive.domains
@@ -324,6 +337,9 @@ func (c *Core) restore(s *snapshot) *Error {
 	c.nextRank, c.nextReshape = s.NextRank, s.NextReshape
 	c.restoreLooked(s.Jobs)
 	c.nextPreempt = s.NextPreempt
+	if c.nextMove, c.homeless = never, s.Homeless; s.NextMove != nil {
+		c.nextMove = *s.NextMove
+	}
 	c.totals = s.Totals
 	return c.restorePast(s)
 }
@@ -336,7 +352,11 @@ func (c *Core) restoreNode(s *savedNode) *Error {
 		return err.in("reason")
 	}
 	n := c.nodeByID[s.Node.ID]
+	if s.Drains && !s.Cordoned || s.DrainBy < 0 || s.DrainBy != 0 && !s.Drains {
+		return refuse(ErrInvalid, "drains", "is set for a node that is not cordoned, or drainBy makes no sense")
+	}
 	c.cordon(n, s.Cordoned, s.Reason)
+	c.drainNode(n, s.Drains, s.DrainBy)
 	for i := range s.GPUs {
 		if err := c.restoreGPU(n, &s.GPUs[i]); err != nil {
 			return err.in(index("gpus", i))
@@ -405,6 +425,12 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	}
 	if err := rep.consistent(); err != nil {
 		return err
+	}
+	if rep.leaves = s.Leaves; rep.leaves {
+		if !rep.asked() {
+			return refuse(ErrInvalid, "leaves", "is set for a replica that was not asked for a checkpoint")
+		}
+		c.leaving.ReplaceOrInsert(rep)
 	}
 	rep.checkpointed, rep.bidAt, rep.failedBids = s.Checkpointed, s.BidAt, s.FailedBids
 	switch rep.state {

@@ -83,6 +83,8 @@ func (c *Core) restoreWindows(rep *replica, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "endsAt", "is missing for a replica that holds something")
 	case s.Reserved != nil && (rep.state != Pending || rep.entries == nil):
 		return refuse(ErrInvalid, "reserved", "is set for a replica that does not wait")
+	case s.Moving != nil && (!rep.mayArrive() || len(s.Moving.Where) == 0):
+		return refuse(ErrInvalid, "moving", "is set for a replica that does not move, or leads nowhere")
 	case len(s.Exclusive) > 0 && (rep.job.spec.Topology.Exclusive == "" || rep.state == Pending):
 		return refuse(ErrInvalid, "exclusive", "is set for a replica that has none")
 	}
@@ -106,25 +108,29 @@ func (c *Core) restoreWindows(rep *replica, s *savedReplica) *Error {
 	if len(s.Reserved.Victims)+len(s.Reserved.Where) > 0 {
 		return nil // when all replicas are there
 	}
-	return c.restoreReserved(rep, s.Reserved)
-}
-
-// restoreReserved restores the reservation of a replica.
-func (c *Core) restoreReserved(rep *replica, s *savedWindow) *Error {
-	nodes, err := c.restoreWindowNodes(s.Nodes)
-	switch {
-	case err != nil:
-		return err.in("reserved.nodes")
-	case len(nodes) == 0:
-		return refuse(ErrInvalid, "reserved.nodes", "is empty")
-	case !c.roomToSetAside(nodes):
-		return refuse(ErrLimit, "reserved.nodes", "there are too many kinds of node")
+	w, err := c.restoreWindow(rep, s.Reserved)
+	if err != nil {
+		return err.in("reserved")
 	}
-	w := gangWindow(rep)
-	w.from, w.until, w.nodes = s.From, s.Until, nodes
 	rep.reserved = w
 	c.addWindow(w)
 	return nil
+}
+
+// restoreWindow makes the window of a replica anew.
+func (c *Core) restoreWindow(rep *replica, s *savedWindow) (*window, *Error) {
+	nodes, err := c.restoreWindowNodes(s.Nodes)
+	switch {
+	case err != nil:
+		return nil, err.in("nodes")
+	case len(nodes) == 0:
+		return nil, refuse(ErrInvalid, "nodes", "is empty")
+	case !c.roomToSetAside(nodes):
+		return nil, refuse(ErrLimit, "nodes", "there are too many kinds of node")
+	}
+	w := gangWindow(rep)
+	w.from, w.until, w.nodes = s.From, s.Until, nodes
+	return w, nil
 }
 
 // saveWindow saves the reservation of a gang; nil: it has none.
@@ -136,6 +142,7 @@ func (c *Core) saveWindow(w *window) *savedWindow {
 	if w.preemption == nil {
 		return saved
 	}
+	saved.Cause = w.preemption.cause
 	j := w.rep.job
 	counts := make([]int, len(j.spec.Groups))
 	for _, m := range w.preemption.where {
@@ -152,28 +159,50 @@ func (c *Core) saveWindow(w *window) *savedWindow {
 	return saved
 }
 
-// restorePreemptions restores for which replicas of a job room is being made.
+// restorePreemptions restores for which replicas of a job room is being made, and which of
+// them move.
 func (c *Core) restorePreemptions(s *savedJob) *Error {
 	for i := range s.Replicas {
-		saved := s.Replicas[i].Reserved
-		if saved == nil || len(saved.Victims)+len(saved.Where) == 0 {
-			continue
-		}
 		rep := c.jobs[s.Job.ID].replicas[s.Replicas[i].Replica]
-		p, err := c.restorePreemption(rep, saved)
-		if err == nil {
-			err = c.restoreReserved(rep, saved)
+		if saved := s.Replicas[i].Reserved; saved != nil && len(saved.Victims)+len(saved.Where) > 0 {
+			w, err := c.restoreRoom(rep, saved)
+			if err != nil {
+				return err.in("reserved").in(index("replicas", i))
+			}
+			rep.reserved = w
+			c.addWindow(w)
+			for _, victim := range w.preemption.victims {
+				victim.yieldsTo = rep
+				c.leaving.ReplaceOrInsert(victim)
+			}
 		}
-		if err != nil {
-			return err.in(index("replicas", i))
-		}
-		rep.reserved.preemption = p
-		for _, victim := range p.victims {
-			victim.yieldsTo = rep
-			c.leaving.ReplaceOrInsert(victim)
+		if saved := s.Replicas[i].Moving; saved != nil {
+			w, err := c.restoreRoom(rep, saved)
+			if err == nil && len(w.preemption.victims) > 0 {
+				err = refuse(ErrInvalid, "victims", "there are none of a move")
+			}
+			if err != nil {
+				return err.in("moving").in(index("replicas", i))
+			}
+			rep.moving = w
+			c.addWindow(w)
 		}
 	}
 	return nil
+}
+
+// restoreRoom makes the window anew in which room is being made for a replica.
+func (c *Core) restoreRoom(rep *replica, s *savedWindow) (*window, *Error) {
+	p, err := c.restorePreemption(rep, s)
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.restoreWindow(rep, s)
+	if err != nil {
+		return nil, err
+	}
+	w.preemption = p
+	return w, nil
 }
 
 func (c *Core) restorePreemption(rep *replica, s *savedWindow) (*preemption, *Error) {
@@ -183,33 +212,41 @@ func (c *Core) restorePreemption(rep *replica, s *savedWindow) (*preemption, *Er
 		at := &s.Where[i]
 		g := rep.job.spec.group(at.Group)
 		if g < 0 || i > 0 && len(where) > 0 && g < where[i-1].Group || !slices.Contains(s.Nodes, at.Node) {
-			return nil, refuse(ErrInvalid, index("reserved.where", i), "names no group, one out of order, or a node that is not set aside")
+			return nil, refuse(ErrInvalid, index("where", i), "names no group, one out of order, or a node that is not set aside")
 		}
 		if err := c.checkPlacement(&rep.job.spec.Groups[g].Claim, at); err != nil {
-			return nil, err.in(index("reserved.where", i))
+			return nil, err.in(index("where", i))
 		}
 		hold := c.holdOf(rep.job, at)
 		c.owners.releaseShare(hold.Share) // as long as the job waits, its shape retains it
 		where = append(where, gang.Member{Group: g, Hold: hold})
 	}
 	for g := range rep.job.spec.Groups {
-		if rep.job.spec.Groups[g].min() != countGroup(where, g) {
-			return nil, refuse(ErrInvalid, "reserved.where", fmt.Sprintf("has not the minimum of group %q", rep.job.spec.Groups[g].Name))
+		group := &rep.job.spec.Groups[g]
+		if n := countGroup(where, g); n < group.min() || n > group.Replicas || n%group.unit() != 0 {
+			return nil, refuse(ErrInvalid, "where", fmt.Sprintf("has %d members of group %q", n, group.Name))
 		}
 	}
 	for i, ref := range s.Victims {
 		victim := c.lookup(ref)
 		switch {
 		case victim == nil, victim == rep, victim.yieldsTo != nil:
-			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is not known, or yields to somebody else", ref))
+			return nil, refuse(ErrInvalid, index("victims", i), fmt.Sprintf("%v is not known, or yields to somebody else", ref))
 		case victim.state != Releasing && !victim.asked():
-			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor stopped", ref))
+			return nil, refuse(ErrInvalid, index("victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor stopped", ref))
 		case i > 0 && compareReplicas(victims[i-1], victim) >= 0:
-			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is out of order", ref))
+			return nil, refuse(ErrInvalid, index("victims", i), fmt.Sprintf("%v is out of order", ref))
 		}
 		victims = append(victims, victim)
 	}
-	return c.newPreemption(where, victims), nil
+	switch s.Cause {
+	case CauseRoomMade, CauseResumed:
+	default:
+		return nil, refuse(ErrInvalid, "cause", fmt.Sprintf("%q is not that of a gang for which room was made", s.Cause))
+	}
+	p := c.newPreemption(where, victims)
+	p.cause = s.Cause
+	return p, nil
 }
 
 func countGroup(members []gang.Member, group int) int {

@@ -10,7 +10,7 @@ import (
 func (v *verifier) windows() error {
 	c := v.c
 	for i, w := range c.windows {
-		mine := w.advance != nil || w.rep != nil && (w.rep.reserved == w || w.rep.exclusive == w)
+		mine := w.advance != nil || w.rep != nil && (w.rep.reserved == w || w.rep.exclusive == w || w.isMove())
 		switch {
 		case i > 0 && c.windows[i-1].name >= w.name:
 			return fmt.Errorf("window %s is out of order", w.name)
@@ -18,7 +18,9 @@ func (v *verifier) windows() error {
 			return fmt.Errorf("window %s is nobody's", w.name)
 		case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil):
 			return fmt.Errorf("window %s is for a gang that does not wait", w.name)
-		case w.preemption != nil && !(w.isReservation() && slices.IsSortedFunc(w.preemption.victims, compareReplicas)):
+		case w.isMove() && (!w.rep.mayArrive() || w.preemption == nil || len(w.preemption.victims) > 0):
+			return fmt.Errorf("window %s is for a gang that does not move", w.name)
+		case w.preemption != nil && !(w.isReservation() && slices.IsSortedFunc(w.preemption.victims, compareReplicas) || w.isMove()):
 			return fmt.Errorf("window %s: room is made for nobody, or the victims are out of order", w.name)
 		case !slices.IsSortedFunc(w.nodes, compareNodes):
 			return fmt.Errorf("the nodes of window %s are out of order", w.name)
@@ -74,7 +76,7 @@ func (v *verifier) ending(rep *replica) error {
 
 // yields checks what goes with a replica that is on its way out, or runs.
 func (v *verifier) yields(rep *replica) error {
-	out, running := rep.state == Releasing || rep.yieldsTo != nil, rep.state == Running
+	out, running := rep.state == Releasing || rep.yieldsTo != nil || rep.leaves, rep.state == Running
 	if out {
 		v.leaving++
 	}
@@ -86,6 +88,10 @@ func (v *verifier) yields(rep *replica) error {
 		return fmt.Errorf("on its way out: %v, and not so in the index", out)
 	case q.running.Has(rep) != running:
 		return fmt.Errorf("runs: %v, and not so in its queue", running)
+	case rep.leaves && !rep.asked():
+		return fmt.Errorf("it leaves, and is not asked for a checkpoint")
+	case rep.moving == nil && rep.state == Releasing && rep.resumes() && !v.c.homeless && v.c.nextMove > v.c.now:
+		return fmt.Errorf("it is to resume, and nobody looks for a place")
 	case rep.yieldsTo == nil:
 		return nil
 	case rep.state != Releasing && !rep.asked():

@@ -29,21 +29,36 @@ type trial struct {
 	spared Time
 }
 
-// trial begins one for an entry. Where room is being made for others it may go as well,
-// beside what they are to hold, which is imagined.
+// trial begins one for an entry, with its minimum.
 func (c *Core) trial(e *entry, avoid []NodeID) *trial {
-	s := e.bucket.shape
-	c.compile(s)
-	end, exclusive := c.endIfPlaced(e.rep), s.spec.Topology.Exclusive != ""
+	c.compile(e.bucket.shape)
+	return c.trialOf(e.rep, e.bucket.shape, &e.bucket.shape.minimum, avoid)
+}
+
+// trialOf begins one for a request of a replica. Where room is being made for others it may
+// go as well, beside what they are to hold, which is imagined.
+func (c *Core) trialOf(rep *replica, s *shape, r *gang.Request, avoid []NodeID) *trial {
+	end, exclusive := c.endIfPlaced(rep), s.spec.Topology.Exclusive != ""
 	return &trial{
-		core: c, rep: e.rep, queue: e.bucket.queue.index, asked: s.least,
-		request: c.avoiding(avoid, c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
-			if w.preemption != nil && w.rep != e.rep {
+		core: c, rep: rep, queue: rep.job.queue, asked: s.least,
+		request: c.avoiding(avoid, c.widen(s.spec.Groups, r, func(w *window) bool {
+			if w.preemption != nil && w.rep != rep {
 				return !exclusive && w.rep.job.spec.Topology.Exclusive == ""
 			}
-			return c.admits(w, e.rep, end)
+			return c.admits(w, rep, end)
 		})),
 	}
+}
+
+// place finds a place that the limits on the queue allow, and holds nothing; nil: there is
+// none.
+func (t *trial) place() []gang.Member {
+	if !t.find() {
+		return nil
+	}
+	where := slices.Clone(t.core.placement.Members)
+	must(t.core.fleet.ReleaseAll(&t.core.placement))
+	return where
 }
 
 // choose chooses the least harmful of the candidates that suffice, by job and number: none, if

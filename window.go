@@ -140,13 +140,16 @@ func (c *Core) endWindow(w *window) {
 		}
 	}
 	c.grew()
-	if w.isReservation() {
+	switch {
+	case w.isMove():
+		c.moveEnded(w)
+	case w.isReservation():
 		w.rep.reserved = nil
 		if w.preemption != nil {
 			c.endPreemption(w)
 		}
 		c.nextReserve = c.now
-	} else {
+	default:
 		c.changed()
 	}
 	if len(c.windows) == 0 { // nothing is set aside that they could be tried on
@@ -253,11 +256,11 @@ func (c *Core) rejoin(w *window, n *node) {
 	}
 }
 
-// spoil ends the reservations of gangs that count on a node which takes no work any
-// more, or lost a GPU.
+// spoil ends the reservations and moves of gangs that count on a node which takes no work
+// any more, or lost a GPU.
 func (c *Core) spoil(n *node) {
 	for _, w := range slices.Clone(n.windows) {
-		if w.isReservation() {
+		if (w.isReservation() || w.isMove()) && slices.Contains(n.windows, w) {
 			c.endWindow(w)
 		}
 	}
@@ -316,12 +319,12 @@ func (c *Core) endWindows() {
 			i++
 			continue
 		}
-		if w.rep != nil {
+		if w.isReservation() {
 			c.totals.ReservationsExpired++
 			c.postpone(w.rep)
-		}
-		if w.preemption != nil {
-			c.failBid(w.rep)
+			if w.preemption != nil {
+				c.failBid(w.rep)
+			}
 		}
 		c.endWindow(w)
 	}

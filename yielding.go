@@ -10,23 +10,29 @@ import (
 // ask has a replica yield to another.
 func (c *Core) ask(victim, rep *replica) {
 	victim.yieldsTo = rep
-	c.leaving.ReplaceOrInsert(victim)
 	cause := Cause{Code: CausePreempted, For: rep.ref()}
 	if victim.job.queue != rep.job.queue {
 		cause.Code = CauseReclaimed
 		cause.Detail = "queue " + string(rep.job.spec.Queue)
 	}
-	if !victim.job.spec.Checkpoint.Supported {
-		c.evict(victim, cause)
+	c.stop(victim, cause, c.config.Policy.Preemption.CheckpointTimeout)
+}
+
+// stop stops a gang that runs: after it has written a checkpoint, or the time for that is
+// over, if it writes any.
+func (c *Core) stop(rep *replica, cause Cause, grace Duration) {
+	c.leaving.ReplaceOrInsert(rep)
+	if !rep.job.spec.Checkpoint.Supported {
+		c.evict(rep, cause)
 		return
 	}
-	c.unawait(victim)
-	victim.order = RequestCheckpoint{Order: c.order(victim, c.config.Policy.Preemption.CheckpointTimeout, cause)}
-	c.openOrder(victim)
+	c.unawait(rep)
+	rep.order = RequestCheckpoint{Order: c.order(rep, grace, cause)}
+	c.openOrder(rep)
 	c.totals.CheckpointsAsked++
 }
 
-// evict stops a replica that has to yield.
+// evict stops a replica that has to go.
 func (c *Core) evict(victim *replica, cause Cause) {
 	c.totals.Evicted++
 	c.takeBack(victim, cause, false)
@@ -40,9 +46,8 @@ func (rep *replica) asked() bool {
 	return asked
 }
 
-// stray reports whether a checkpoint was requested of a replica that need not yield any
-// more.
-func (rep *replica) stray() bool { return rep.yieldsTo == nil && rep.asked() }
+// stray reports whether a checkpoint was requested of a replica that need not go any more.
+func (rep *replica) stray() bool { return rep.yieldsTo == nil && !rep.leaves && rep.asked() }
 
 // checkpointReported handles the answer of a replica that was asked for a checkpoint.
 func (c *Core) checkpointReported(rep *replica, e *ActionReported) *Error {
@@ -64,7 +69,7 @@ func (c *Core) checkpointReported(rep *replica, e *ActionReported) *Error {
 // answered has a replica go that was asked for a checkpoint and need not be waited for any
 // longer; or go on, if nobody needs its place by now.
 func (c *Core) answered(rep *replica, cause Cause) {
-	if rep.yieldsTo != nil {
+	if rep.yieldsTo != nil || rep.leaves {
 		c.evict(rep, cause)
 		return
 	}
@@ -72,7 +77,7 @@ func (c *Core) answered(rep *replica, cause Cause) {
 	c.await(rep)
 }
 
-// withdrawRequest tells a replica that it need not yield.
+// withdrawRequest tells a replica that it need not go.
 func (c *Core) withdrawRequest(rep *replica) {
 	request := rep.order.Header().ID
 	c.closeOrder(rep)

@@ -1,0 +1,252 @@
+package berth
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth/gang"
+)
+
+// A move takes a gang from where it runs, or ran, to a place that is kept for it meanwhile:
+// the nodes are set aside as in a preemption of which it is the beneficiary itself. Gangs
+// move off nodes that are being drained, to make whole what is in pieces for others, and,
+// when they have lost hardware, to what is left of their place and others for the rest of
+// it. While a gang still runs, or is being stopped, the window is rep.moving; when it waits,
+// it is its reservation, like any other room that was made.
+
+const (
+	// maxMoves bounds for how many gangs one pass looks for another place.
+	maxMoves = 256
+)
+
+// A relocation is where a gang is to go; where is nil: there is no room now.
+type relocation struct {
+	rep   *replica
+	where []gang.Member
+}
+
+// relocate finds another place for the gangs that have to leave theirs. It looks again when
+// something has changed that could help, and when a drain leaves no more time.
+func (c *Core) relocate() {
+	if c.now < c.nextMove {
+		return
+	}
+	c.nextMove, c.homeless = never, false
+	list := c.uprooted()
+	if len(list) == 0 {
+		return
+	}
+	im := c.imagineAll()
+	var found []relocation
+	for i, rep := range list {
+		if i == maxMoves {
+			c.nextMove = c.now // the rest in the next pass
+			break
+		}
+		found = append(found, relocation{rep, im.resettle(rep)})
+	}
+	im.forget()
+	for _, r := range found {
+		c.decideMove(r)
+	}
+}
+
+// relook has the next pass look again for another place for those who have to leave theirs,
+// if there may be any.
+func (c *Core) relook() {
+	if c.draining > 0 || c.homeless {
+		c.nextMove = min(c.nextMove, c.now)
+	}
+}
+
+// uprooted lists the gangs that need another place and have none yet, the first in the
+// order of service first.
+func (c *Core) uprooted() []*replica {
+	var list []*replica
+	c.leaving.Ascend(func(rep *replica) bool {
+		if rep.moving == nil && (rep.leaves || rep.resumes()) {
+			list = append(list, rep)
+		}
+		return true
+	})
+	for _, n := range c.nodes {
+		if n == nil || !n.drains {
+			continue
+		}
+		for _, at := range n.members {
+			if at.rep.mayMove() {
+				list = append(list, at.rep)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b *replica) int {
+		return cmp.Or(compareRank(b, a), cmp.Compare(a.created, b.created), compareReplicas(a, b))
+	})
+	return slices.Compact(list)
+}
+
+// resumes reports whether a gang that is being stopped is to go on as soon as it can: it lost
+// hardware, or members that died.
+func (rep *replica) resumes() bool {
+	return rep.state == Releasing && !rep.gone && (rep.cause.Code == CauseHardwareLost || rep.cause.Code == CauseMemberFailed)
+}
+
+// mayMove reports whether a gang runs and has nothing else going on.
+func (rep *replica) mayMove() bool {
+	return rep.state == Running && rep.order == nil && rep.yieldsTo == nil && !rep.has(memberStopping)
+}
+
+// resettle imagines a gang in another place, as large as it may be or with its minimum, and
+// returns where; nil: there is none, and it stays.
+func (im *imagination) resettle(rep *replica) []gang.Member {
+	c, s := im.core, rep.job.shape
+	leaving := c.leaving.Has(rep) // and so left out already
+	if !leaving {
+		im.leaveOut(rep)
+	}
+	c.compile(s)
+	for _, request := range []*gang.Request{&s.request, &s.minimum} {
+		t := c.trialOf(rep, s, request, rep.avoid)
+		if where := t.place(); where != nil && im.putIn(t.queue, where) {
+			return where
+		}
+	}
+	if !leaving {
+		im.bringBack()
+	}
+	return nil
+}
+
+// decideMove sets a place aside for a gang and has it leave, if there is one or it can stay
+// no longer; else it stays where it is.
+func (c *Core) decideMove(r relocation) {
+	rep := r.rep
+	kept := r.where != nil && c.keepPlace(rep, r.where, CauseResumed)
+	by, n := rep.drainedBy()
+	latest := never // to ask it
+	if by != 0 {
+		latest = by.Add(-c.config.Policy.Preemption.CheckpointTimeout)
+	}
+	switch {
+	case rep.state == Releasing:
+		c.homeless = c.homeless || !kept
+	case n == nil: // it need not leave any more
+		c.stay(rep)
+	case rep.leaves && (kept || latest <= c.now):
+		c.homeless = c.homeless || !kept
+	case kept, latest <= c.now:
+		c.depart(rep, Cause{Code: CauseDrained, Detail: detail("node "+string(n.spec.ID)+" is being drained", n.reason)}, by)
+	default:
+		c.stay(rep)
+		c.nextMove = min(c.nextMove, latest)
+	}
+}
+
+// drainedBy is the node, of those it is on, from which a gang has to go first, and by when;
+// nil: from none. 0: there is no deadline.
+func (rep *replica) drainedBy() (by Time, from *node) {
+	for flat := range rep.members {
+		m := &rep.members[flat]
+		if !m.state.holds() || !m.node.drains {
+			continue
+		}
+		at, least := cmp.Or(m.node.drainBy, never), cmp.Or(by, never)
+		if from == nil || at < least || at == least && m.node.spec.ID < from.spec.ID {
+			by, from = m.node.drainBy, m.node
+		}
+	}
+	return by, from
+}
+
+// keepPlace sets a place aside for a gang that still holds another, or a part of it.
+func (c *Core) keepPlace(rep *replica, where []gang.Member, cause CauseCode) bool {
+	w := gangWindow(rep)
+	w.nodes = c.nodesFor(rep, where)
+	if !c.roomToSetAside(w.nodes) {
+		return false
+	}
+	c.clearReservations(w.nodes)
+	w.from, w.until = c.now, c.untilRoomMade()
+	w.preemption = c.newPreemption(where, nil)
+	w.preemption.cause = cause
+	rep.moving = w
+	c.addWindow(w)
+	c.totals.Moves++
+	return true
+}
+
+// depart has a gang leave where it is on its own account, by an instant if that is yet to
+// come: 0 is none.
+func (c *Core) depart(rep *replica, cause Cause, by Time) {
+	grace := c.config.Policy.Preemption.CheckpointTimeout
+	if by > c.now {
+		grace = min(grace, by.Sub(c.now))
+	}
+	rep.leaves = rep.job.spec.Checkpoint.Supported
+	c.stop(rep, cause, grace)
+}
+
+// stay has a gang go on where it is that was asked to leave.
+func (c *Core) stay(rep *replica) {
+	if rep.leaves {
+		rep.leaves = false
+		c.remain(rep)
+	}
+}
+
+// remain notes that a gang that was asked for a checkpoint need not go: the next pass tells it.
+func (c *Core) remain(rep *replica) {
+	c.leaving.Delete(rep)
+	c.todo.ReplaceOrInsert(rep)
+	if rep.moving != nil {
+		c.endWindow(rep.moving)
+	}
+	c.spoilPlans(rep)
+}
+
+// arrive makes the place that was kept for a gang its reservation, as it waits now.
+func (c *Core) arrive(rep *replica) {
+	if rep.moving != nil {
+		rep.reserved, rep.moving = rep.moving, nil
+		c.backfillDue = true
+	}
+}
+
+// mayArrive reports whether a place may be kept for a gang that it does not wait for yet.
+func (rep *replica) mayArrive() bool {
+	switch rep.state {
+	case Running:
+		return rep.asked()
+	case Releasing:
+		return !rep.gone
+	}
+	return rep.state == Pending && rep.entries == nil
+}
+
+// endMove gives up the place that is kept for a gang.
+func (c *Core) endMove(rep *replica) {
+	if rep.moving != nil {
+		c.endWindow(rep.moving)
+	}
+}
+
+// moveEnded sees to a gang whose place, that was kept for it, is gone. Who was only moved for
+// another, and still runs, need not move any more.
+func (c *Core) moveEnded(w *window) {
+	if c.earmarked {
+		c.earmarkFor(w, false)
+	}
+	rep := w.rep
+	rep.moving = nil
+	c.homeless = true
+	if rep.yieldsTo != nil && rep.state == Running {
+		if w := rep.yieldsTo.room(); w != nil {
+			c.endWindow(w)
+		}
+	}
+	c.relook()
+}
+
+// isMove reports whether a window is the place to which a gang moves that still holds
+// another.
+func (w *window) isMove() bool { return w.rep != nil && w.rep.moving == w }
