@@ -21,7 +21,7 @@ func (c *Core) ask(victim, rep *replica) {
 		return
 	}
 	c.unawait(victim)
-	victim.order = RequestCheckpoint{Order: c.order(victim, c.config.Policy.Preemption.CheckpointTimeout, cause)}
+	victim.order = RequestCheckpoint{Order: c.order(victim, c.config.Policy.Preemption.graceFor(victim.job.spec.Class), cause)}
 	c.openOrder(victim)
 	c.totals.CheckpointsAsked++
 }
@@ -29,6 +29,7 @@ func (c *Core) ask(victim, rep *replica) {
 // evict stops a replica that has to yield.
 func (c *Core) evict(victim *replica, cause Cause) {
 	c.totals.Evicted++
+	c.noteEviction(victim)
 	c.takeBack(victim, cause, false)
 }
 

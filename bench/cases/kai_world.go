@@ -74,7 +74,7 @@ func (w *kaiWorld) build(used *occupancy) *Error {
 		return wrong
 	}
 	// KAI reserves nothing for gangs that wait, and compares no run times.
-	config := berth.Config{Levels: levels, Policy: berth.Policy{ReservedGangs: -1}}
+	config := berth.Config{Levels: levels, Policy: berth.Policy{ReservedGangs: -1, Preemption: atOnce()}}
 	core, err := berth.New(config)
 	if err != nil {
 		return refused("topologies", err)
