@@ -291,7 +291,7 @@ func TestWhatItTakes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []berth.Move{{Job: "a", Queue: "q", GPUMilli: 4000, From: []berth.NodeID{"n1"}, To: []berth.NodeID{"n2"}}}, takes.Moves)
 	require.Len(t, takes.Victims, 1)
-	require.False(t, takes.Allowed, "the policy forbids it")
+	require.Contains(t, takes.Reason.Preemption, "forbids")
 	require.Equal(t, "to move 1 of those who run, or to stop 1", takes.Text)
 	require.Equal(t, takes.Moves, d.explain("whole").Reason.Moves)
 

@@ -2,6 +2,7 @@ package berth
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
@@ -65,8 +66,6 @@ const (
 	// maxMoveTrials how often it tries.
 	maxMovers     = 256
 	maxMoveTrials = 256
-	// maxMovePrice is where sums of prices stay.
-	maxMovePrice preempt.GPUMilliseconds = 1<<63 - 1
 )
 
 // inPieces reports whether as much is free as the first of an entry's bucket asks for, on
@@ -187,7 +186,7 @@ func (s *shift) nodes() []nodeToClear {
 			if rep := at.rep; s.movable(rep) && !slices.Contains(to.movers, rep) {
 				candidate := c.candidate(rep, 0)
 				to.movers = append(to.movers, rep)
-				to.price += min(candidate.Price(), maxMovePrice-to.price)
+				to.price += min(candidate.Price(), math.MaxInt64-to.price)
 			}
 			if hold := &at.rep.members[at.index].hold; s.movable(at.rep) {
 				to.milli += chargeOf(hold, n).GPUMilli
@@ -280,7 +279,7 @@ func (c *Core) move(b *bid) bool {
 			return false
 		}
 		m.rep.yieldsTo = b.rep
-		c.stop(m.rep, Cause{Code: CauseMoved, For: b.rep.ref()}, c.config.Policy.Preemption.CheckpointTimeout)
+		c.stop(m.rep, Cause{Code: CauseMoved, For: b.rep.ref()}, c.graceOf(m.rep))
 	}
 	return true
 }

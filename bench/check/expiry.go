@@ -100,6 +100,9 @@ func (c *Checker) afterPass() error {
 		return err
 	}
 	c.afterSilence()
+	if err := c.keepsRates(); err != nil {
+		return err
+	}
 	if err := c.strays(); err != nil {
 		return err
 	}

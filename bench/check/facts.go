@@ -59,6 +59,8 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return c.tableSet(e)
 	case berth.ActivityReported:
 		return c.activityReported(e)
+	case berth.CheckpointWritten:
+		return c.checkpointWritten(e)
 	case berth.LedgerSettled:
 		return c.ledgerSettled()
 	case berth.PolicyChanged:

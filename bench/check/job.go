@@ -46,6 +46,14 @@ type replica struct {
 	activeMilli int64
 	// room that is made at its expense, or nil.
 	room *room
+	// checkpointed is when it wrote the last checkpoint that is known of; tells: it told of
+	// one by itself. evicted counts how often in a row it had to yield.
+	checkpointed berth.Time
+	tells        bool
+	evicted      int
+	// resting: that was so short a time ago, when it last had to, that only what is owed may
+	// be taken from it.
+	resting bool
 	// avoided has the nodes where a member of it ever failed to start.
 	avoided map[berth.NodeID]bool
 }

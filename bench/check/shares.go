@@ -137,7 +137,7 @@ func (w *world) mayYield(rep *replica) bool {
 	if slices.Contains(w.opened, rep.room) {
 		return true
 	}
-	return rep.state == berth.Running && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep)
+	return rep.state == berth.Running && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep) && (w.owed || !w.hasRespite(rep))
 }
 
 // compareBool orders false before true.

@@ -29,7 +29,7 @@ func newYielding() yielding {
 
 // beginYielding notes whom the pass that begins has to tell that they need not yield.
 func (c *Checker) beginYielding() {
-	c.opened, c.planned = nil, nil
+	c.opened, c.planned, c.yielded = nil, nil, nil
 	clear(c.told)
 	for _, rep := range c.orders {
 		if rep.asked() && rep.room.ended {
@@ -59,7 +59,7 @@ func (rep *replica) doing() string {
 
 // request: a checkpoint is asked of somebody who can write one and has to yield.
 func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
-	if err := c.dueBy(r.Order, c.policy.Preemption.CheckpointTimeout); err != nil {
+	if err := c.dueBy(r.Order, c.grace(rep)); err != nil {
 		return err
 	}
 	if !rep.job.spec.Checkpoint.Supported {
@@ -113,12 +113,16 @@ func (c *Checker) checkpointReported(rep *replica, e berth.ActionReported) error
 	if e.Outcome != berth.Done && e.Outcome != berth.Failed || len(e.Members) > 0 {
 		return broken(Facts, "the report of order %d was accepted, a request for a checkpoint: %s with %d members", e.Action, e.Outcome, len(e.Members))
 	}
+	if e.Outcome == berth.Done {
+		rep.checkpointed = c.now
+	}
 	if rep.room.ended {
 		c.saw("request answered in vain")
 		c.goesOn(rep)
 		return nil
 	}
 	c.saw("request " + e.Outcome.String())
+	c.evictedNow(rep)
 	c.takeBack(rep, rep.order.Header().Cause.Code, false)
 	return nil
 }
@@ -151,6 +155,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		}
 		c.saw("stopped without a checkpoint")
 	}
+	c.evictedNow(rep)
 	c.takeBack(rep, r.Cause.Code, false)
 	return nil
 }
