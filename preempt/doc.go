@@ -36,22 +36,22 @@
 // Whoever has to yield goes through the phases of [Phase], and [Phase.Next] is the only
 // way from one to the next:
 //
-//	        ┌──────── stop: it writes no checkpoints ────────┐
-//	        │                                                ▼      release
-//	        │     ask              failed, deadline
-//	     running ─────▶ requested ──────────────────────▶ expired ──────────┐
-//	      ▲ ▲  │         │  │  │  done                                      ▼
-//	      │ │  │   spare │  │  └────────────────────▶ checkpointed ─────▶ evicting
-//	      │ │  │         ▼  │  lose too many                                ▲ │
-//	      │ └────────── spared ───────────────────────▶ lost ───────────────┘ │
-//	      │    │ withdraw,  │  lose all                                       │
-//	      │    │ done,      └─────────────────────▶ released ◀────────────────┘
-//	      │    │ failed,                             │    │       done, presume dead,
-//	      │    │ deadline                       bind │    │ cancel,      lose all
-//	      │    │ shrink                              ▼    ▼ drop
-//	      │    └─────────▶ shrinking              resumed ended
-//	      └────────────────────┘
-//	       done, presume dead, lose all
+//	   ┌──────── stop: it writes no checkpoints ────────┐
+//	   │                                                ▼      release
+//	   │     ask              failed, deadline
+//	running ─────▶ requested ──────────────────────▶ expired ──────────┐
+//	 ▲ ▲  │         │  │  │  done                                      ▼
+//	 │ │  │   spare │  │  └────────────────────▶ checkpointed ─────▶ evicting
+//	 │ │  │         ▼  │  lose too many                                ▲ │
+//	 │ └────────── spared ───────────────────────▶ lost ───────────────┘ │
+//	 │    │ withdraw,  │  lose all                                       │
+//	 │    │ done,      └─────────────────────▶ released ◀────────────────┘
+//	 │    │ failed,                             │    │       done, presume dead,
+//	 │    │ deadline                       bind │    │ cancel,      lose all
+//	 │    │ shrink                              ▼    ▼ drop
+//	 │    └─────────▶ shrinking              resumed ended
+//	 └────────────────────┘
+//	  done, presume dead, lose all
 //
 // Whoever finishes or is cancelled while it is being stopped, or to be stopped, is ending:
 // its Release goes on, and then it has ended instead of being released. A job that finishes
