@@ -121,7 +121,10 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Action) error {
 			return err
 		}
 	}
-	return c.afterPass()
+	if err := c.afterPass(); err != nil {
+		return err
+	}
+	return c.onCourse()
 }
 
 // advance: clock readings never go back.

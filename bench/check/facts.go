@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/preempt"
 )
 
 // Applied takes a fact that the core accepted.
@@ -12,6 +13,13 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 	if err := c.advance(now); err != nil {
 		return err
 	}
+	if err := c.happened(event); err != nil {
+		return err
+	}
+	return c.onCourse()
+}
+
+func (c *Checker) happened(event berth.Event) error {
 	c.outdated()
 	c.opened = nil
 	switch e := event.(type) {
@@ -243,6 +251,7 @@ func (c *Checker) lose(what string, hit []*member, cause berth.CauseCode) {
 	for _, rep := range replicas.sorted() {
 		c.saw(what + " while " + rep.doing())
 		c.settle(rep, cause)
+		c.signalLoss(rep)
 	}
 }
 
@@ -331,6 +340,7 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 	})
 	for _, rep := range kept[min(len(kept), e.Replicas):] {
 		c.saw("scaled down while " + rep.doing())
+		c.signal(rep, preempt.Cancel)
 		c.takeBack(rep, berth.CauseScaledDown, true)
 	}
 	return nil
@@ -359,6 +369,9 @@ func (c *Checker) jobCancelled(e berth.JobCancelled) error {
 	}
 	for _, rep := range all.sorted() {
 		c.saw("cancelled while " + rep.doing())
+		if !rep.gone {
+			c.signal(rep, preempt.Cancel)
+		}
 		c.takeBack(rep, berth.CauseCancelled, true)
 	}
 	return nil

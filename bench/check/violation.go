@@ -68,6 +68,9 @@ const (
 	// Reservations are kept: who may not be where nodes are set aside is not placed
 	// there, and gangs get them when the policy says so.
 	Reservations Promise = "reservations"
+	// Protocol: whoever has to yield takes one of the steps that package preempt draws at a
+	// time.
+	Protocol Promise = "protocol"
 	// Backoffs are waited for.
 	Backoffs Promise = "backoffs"
 	// Timeouts drop a gang when they are over, and not before.

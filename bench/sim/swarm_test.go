@@ -230,6 +230,7 @@ func (r *run) explain() {
 
 func (r *run) restored(now berth.Time) {
 	r.note("%d restored", now)
+	r.checker.Restored()
 	for state, n := range r.checker.States() {
 		if n > 0 {
 			r.cases["restored with "+state.String()]++
