@@ -86,35 +86,21 @@ func (c *Core) uprooted() []*replica {
 }
 
 // resumes reports whether a gang that is being stopped is to go on as soon as it can: it lost
-// hardware, or members that died.
+// hardware, or members that died, or has to leave a place on its own account.
 func (rep *replica) resumes() bool {
-	return rep.state == Releasing && !rep.gone && (rep.cause.Code == CauseHardwareLost || rep.cause.Code == CauseMemberFailed)
+	if rep.state != Releasing || rep.gone {
+		return false
+	}
+	switch rep.cause.Code {
+	case CauseHardwareLost, CauseMemberFailed, CauseDrained, CauseMoved:
+		return true
+	}
+	return false
 }
 
 // mayMove reports whether a gang runs and has nothing else going on.
 func (rep *replica) mayMove() bool {
 	return rep.state == Running && rep.order == nil && rep.yieldsTo == nil && !rep.has(memberStopping)
-}
-
-// resettle imagines a gang in another place, as large as it may be or with its minimum, and
-// returns where; nil: there is none, and it stays.
-func (im *imagination) resettle(rep *replica) []gang.Member {
-	c, s := im.core, rep.job.shape
-	leaving := c.leaving.Has(rep) // and so left out already
-	if !leaving {
-		im.leaveOut(rep)
-	}
-	c.compile(s)
-	for _, request := range []*gang.Request{&s.request, &s.minimum} {
-		t := c.trialOf(rep, s, request, rep.avoid)
-		if where := t.place(); where != nil && im.putIn(t.queue, where) {
-			return where
-		}
-	}
-	if !leaving {
-		im.bringBack()
-	}
-	return nil
 }
 
 // decideMove sets a place aside for a gang and has it leave, if there is one or it can stay

@@ -139,7 +139,7 @@ func TestAGangThatLostANodeResumes(t *testing.T) {
 	orders = d.pass()
 	require.Equal(t, []string{"bind gang resumed"}, told(orders))
 	d.carryOut(orders)
-	require.Equal(t, []berth.NodeID{"n2", "n3"}, d.on("gang"))
+	require.Equal(t, []berth.NodeID{"n3", "n2"}, d.on("gang"))
 }
 
 // Where members die on sound hardware, the place is kept while the gang waits to be tried again.
@@ -314,4 +314,40 @@ func TestWhatItTakes(t *testing.T) {
 	after, err := d.Snapshot()
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after))
+}
+
+// Who loses a node keeps the others, member by member, and gets another as close by as there is.
+func TestOnlyTheLostMembersGoElsewhere(t *testing.T) {
+	core, err := berth.New(berth.Config{Levels: []string{"leaf"}})
+	require.NoError(t, err)
+	d := &divided{t, core, 0}
+	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})
+	for _, name := range []string{"a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4", "c1", "c2"} {
+		n := berth.Node{ID: berth.NodeID(name), Domains: []string{name[:1]}}
+		for range 8 {
+			n.GPUs = append(n.GPUs, berth.GPU{Product: "H100"})
+		}
+		d.tell(berth.NodeJoined{Node: n})
+	}
+	d.runs(one("q", "gang", 8, members(6)))
+	require.Equal(t, []berth.NodeID{"a1", "a2", "a3", "a4", "c1", "c2"}, d.on("gang"))
+	for _, drained := range []struct {
+		node berth.NodeID
+		then []berth.NodeID
+	}{
+		{"a2", []berth.NodeID{"a1", "b1", "a3", "a4", "c1", "c2"}}, // its leaf is full
+		{"a3", []berth.NodeID{"a1", "b1", "a2", "a4", "c1", "c2"}},
+	} {
+		d.tell(berth.NodeDraining{Node: drained.node})
+		d.carryOut(d.pass())
+		orders := d.pass()
+		require.Equal(t, []string{"bind gang resumed"}, told(orders))
+		d.carryOut(orders)
+		require.Equal(t, drained.then, d.on("gang"))
+		d.tell(berth.NodeUncordoned{Node: drained.node})
+	}
+	d.tell(berth.NodeLost{Node: "c2"})
+	d.carryOut(d.pass())
+	d.carryOut(d.pass())
+	require.Equal(t, []berth.NodeID{"a1", "b1", "a2", "a4", "c1", "a3"}, d.on("gang"))
 }
