@@ -11,8 +11,9 @@ import (
 // the nodes are set aside as in a preemption of which it is the beneficiary itself. Gangs
 // move off nodes that are being drained, to make whole what is in pieces for others, and,
 // when they have lost hardware, to what is left of their place and others for the rest of
-// it. While a gang still runs, or is being stopped, the window is rep.moving; when it waits,
-// it is its reservation, like any other room that was made.
+// it; if there are none, what is left is reserved for them. While a gang still runs, or is
+// being stopped, the window is rep.moving; when it waits, it is its reservation, like any
+// other.
 
 const (
 	// maxMoves bounds for how many gangs one pass looks for another place.
@@ -64,7 +65,7 @@ func (c *Core) relook() {
 func (c *Core) uprooted() []*replica {
 	var list []*replica
 	c.leaving.Ascend(func(rep *replica) bool {
-		if rep.moving == nil && (rep.leaves || rep.resumes()) {
+		if (rep.moving == nil || rep.moving.preemption == nil) && (rep.leaves || rep.resumes()) {
 			list = append(list, rep)
 		}
 		return true
@@ -107,6 +108,9 @@ func (rep *replica) mayMove() bool {
 // no longer; else it stays where it is.
 func (c *Core) decideMove(r relocation) {
 	rep := r.rep
+	if r.where != nil {
+		c.endMove(rep)
+	}
 	kept := r.where != nil && c.keepPlace(rep, r.where, CauseResumed)
 	by, n := rep.drainedBy()
 	latest := never // to ask it
@@ -115,7 +119,10 @@ func (c *Core) decideMove(r relocation) {
 	}
 	switch {
 	case rep.state == Releasing:
-		c.homeless = c.homeless || !kept
+		if !kept {
+			c.homeless = true
+			c.keepOwn(rep)
+		}
 	case n == nil: // it need not leave any more
 		c.stay(rep)
 	case rep.leaves && (kept || latest <= c.now):
@@ -142,6 +149,30 @@ func (rep *replica) drainedBy() (by Time, from *node) {
 		}
 	}
 	return by, from
+}
+
+// keepOwn sets aside what a gang has of its place, as long as there is no room for the rest of
+// it: as its reservation, from which it looks for the rest like anybody else.
+func (c *Core) keepOwn(rep *replica) {
+	if rep.moving != nil {
+		return
+	}
+	w := gangWindow(rep)
+	end := c.endIfPlaced(rep)
+	rep.eachHold(func(_ *gang.Hold, n *node) {
+		if n.takesWork() && !slices.ContainsFunc(n.windows, func(other *window) bool { return !c.admits(other, rep, end) }) {
+			w.nodes = append(w.nodes, n)
+		}
+	})
+	slices.SortFunc(w.nodes, compareNodes)
+	w.nodes = slices.Compact(w.nodes)
+	if len(w.nodes) == 0 || !c.roomToSetAside(w.nodes) {
+		return
+	}
+	c.clearReservations(w.nodes)
+	w.from, w.until = c.now, c.untilRoomMade([]*replica{rep})
+	rep.moving = w
+	c.addWindow(w)
 }
 
 // keepPlace sets a place aside for a gang that still holds another, or a part of it.
@@ -219,7 +250,7 @@ func (c *Core) endMove(rep *replica) {
 // moveEnded sees to a gang whose place, that was kept for it, is gone. Who was only moved for
 // another, and still runs, need not move any more.
 func (c *Core) moveEnded(w *window) {
-	if c.earmarked {
+	if c.earmarked && w.preemption != nil {
 		c.earmarkFor(w, false)
 	}
 	rep := w.rep

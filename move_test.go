@@ -351,3 +351,23 @@ func TestOnlyTheLostMembersGoElsewhere(t *testing.T) {
 	d.carryOut(d.pass())
 	require.Equal(t, []berth.NodeID{"a1", "b1", "a2", "a4", "c1", "a3"}, d.on("gang"))
 }
+
+// Where there is no other node for the one that a gang has lost, what it has left is reserved for
+// it, and it bids for the rest like anybody else.
+func TestAGangKeepsWhatItHasLeft(t *testing.T) {
+	d := fleetOf(t, "n1", "n2", "n3")
+	d.runs(one("q", "gang", 8, members(2), ranks(1)), one("q", "low", 8))
+	for _, id := range []berth.JobID{"a", "b"} {
+		d.tell(one("q", id, 8))
+	}
+	require.Empty(t, d.pass())
+	d.tell(berth.NodeLost{Node: "n1"})
+	orders := d.pass()
+	require.Equal(t, []string{"release gang hardware-lost"}, told(orders))
+	d.report(orders[0], berth.Done)
+	orders = d.pass()
+	require.Equal(t, []string{"release low preempted"}, told(orders), "and nobody takes what it has left")
+	d.report(orders[0], berth.Done)
+	orders = d.pass()
+	require.Equal(t, []string{"bind gang room-made"}, told(orders))
+}
