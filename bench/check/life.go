@@ -91,7 +91,7 @@ func (c *Checker) run(rep *replica) {
 	c.freeAll(rep, broke, lost)
 	c.due.remove(rep)
 	if rep.state != berth.Running {
-		rep.state, rep.attempts, rep.started = berth.Running, 0, c.now
+		rep.state, rep.attempts, rep.started, rep.struck = berth.Running, 0, c.now, false
 	}
 	if rep.has(stopping) {
 		c.due.add(rep)
