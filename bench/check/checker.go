@@ -52,8 +52,8 @@ type Checker struct {
 	// ownGain: the core has a function of its own that says what is worth it.
 	ownGain bool
 	spared
-	// lost has the nodes that were lost.
-	lost map[berth.NodeID]*memory
+	// gone has the nodes that were lost.
+	gone map[berth.NodeID]*memory
 	// enlarged: the pass has started a gang that may have got more than its minimum since.
 	enlarged bool
 
@@ -84,7 +84,7 @@ func New(config berth.Config) *Checker {
 		yielding: newYielding(),
 		ownGain:  config.Gain != nil,
 		spared:   newSpared(),
-		lost:     map[berth.NodeID]*memory{},
+		gone:     map[berth.NodeID]*memory{},
 		cases:    map[string]int{},
 	}
 	if config.Ledger {

@@ -31,10 +31,10 @@ func (c *Checker) noteLoss(id berth.NodeID) {
 	if !remembers(h) {
 		return
 	}
-	m := c.lost[id]
+	m := c.gone[id]
 	if m == nil || m.until <= c.now {
 		m = &memory{}
-		c.lost[id] = m
+		c.gone[id] = m
 	}
 	m.losses = append(m.losses, c.now)
 	m.losses = m.losses[max(0, len(m.losses)-max(1, h.Losses)):]
@@ -44,7 +44,7 @@ func (c *Checker) noteLoss(id berth.NodeID) {
 // welcome finds out whether a node that joins is on probation, and on trial: it was lost of
 // late, and often.
 func (c *Checker) welcome(n *node) {
-	h, m := &c.policy.Health, c.lost[n.spec.ID]
+	h, m := &c.policy.Health, c.gone[n.spec.ID]
 	if m == nil || m.until <= c.now || !remembers(h) {
 		return
 	}
@@ -104,7 +104,7 @@ func (c *Checker) reconsider() {
 		}
 	}
 	if !remembers(h) {
-		c.lost = map[berth.NodeID]*memory{}
+		c.gone = map[berth.NodeID]*memory{}
 	}
 }
 
