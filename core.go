@@ -33,8 +33,9 @@ const (
 //     for a checkpoint that nobody needs, is in the set that the next pass works through.
 //  5. A queue is active in the quota tree if and only if it has a ready bucket.
 //  6. Every deadline, backoff and gang timeout stands in the timers.
-//  7. A replica is leaving if and only if it is Releasing, or yields to another, which
-//     waits, has nodes set aside, and lists it as a victim.
+//  7. A replica is leaving if and only if it has members to stop, or yields to another.
+//     Whoever it or one of its members yields to waits, has nodes set aside, and lists it
+//     as a victim.
 type Core struct {
 	config Config
 	now    Time
@@ -119,7 +120,9 @@ type Core struct {
 	hopeless []*replica
 	// leaving has the replicas that are being stopped, or will be to make room; stirs counts
 	// what could change who may take from whom, nextPreempt is when to look.
-	leaving     *btree.BTreeG[*replica]
+	leaving *btree.BTreeG[*replica]
+	// stretching counts the replicas that run and may have more than their minimum.
+	stretching  int
 	stirs       uint64
 	nextPreempt Time
 	// earmarked: what those are to have for whom room is being made is charged to them;

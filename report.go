@@ -152,11 +152,12 @@ type Totals struct {
 	Drains       int64 `json:"drains"`
 	// Preemptions counts for how often room was made for something that waited,
 	// CheckpointsAsked and Withdrawn the requests for that, Evicted the replicas that were
-	// stopped.
+	// stopped, Shrunk how often one went on with fewer members.
 	Preemptions      int64 `json:"preemptions"`
 	CheckpointsAsked int64 `json:"checkpointsAsked"`
 	Withdrawn        int64 `json:"withdrawn"`
 	Evicted          int64 `json:"evicted"`
+	Shrunk           int64 `json:"shrunk"`
 	Expired          int64 `json:"expired"`
 	PresumedDead     int64 `json:"presumedDead"`
 	// Reservations counts those given to gangs, ReservationsExpired those that ended

@@ -152,6 +152,38 @@ func (c *Core) saveWindow(w *window) *savedWindow {
 	return saved
 }
 
+// restoreYields restores for whom members are stopped while their gangs go on.
+func (c *Core) restoreYields(s *savedJob) *Error {
+	for i := range s.Replicas {
+		rep := c.jobs[s.Job.ID].replicas[s.Replicas[i].Replica]
+		for k := range s.Replicas[i].Members {
+			saved := &s.Replicas[i].Members[k]
+			if saved.For == (ReplicaRef{}) {
+				continue
+			}
+			m := &rep.members[rep.job.flat(saved.Ref())]
+			if m.yieldsTo = c.lookup(saved.For); m.yieldsTo == nil || m.yieldsTo == rep || m.state != memberStopping {
+				return refuse(ErrInvalid, "for", fmt.Sprintf("%v is not known, or the member is not being stopped", saved.For)).in(index("members", k)).in(index("replicas", i))
+			}
+		}
+	}
+	return nil
+}
+
+// checkYields refuses members that yield to somebody who does not know of it.
+func (c *Core) checkYields(s *savedJob) *Error {
+	for i := range s.Replicas {
+		rep := c.jobs[s.Job.ID].replicas[s.Replicas[i].Replica]
+		for flat := range rep.members {
+			to := rep.members[flat].yieldsTo
+			if to != nil && (to.room() == nil || !slices.Contains(to.room().preemption.victims, rep)) {
+				return refuse(ErrInvalid, "members", fmt.Sprintf("one yields to %v, which does not wait for it", to.ref())).in(index("replicas", i))
+			}
+		}
+	}
+	return nil
+}
+
 // restorePreemptions restores for which replicas of a job room is being made.
 func (c *Core) restorePreemptions(s *savedJob) *Error {
 	for i := range s.Replicas {
@@ -169,7 +201,9 @@ func (c *Core) restorePreemptions(s *savedJob) *Error {
 		}
 		rep.reserved.preemption = p
 		for _, victim := range p.victims {
-			victim.yieldsTo = rep
+			if !victim.yieldsFor(rep) {
+				victim.yieldsTo = rep
+			}
 			c.leaving.ReplaceOrInsert(victim)
 		}
 	}
@@ -202,14 +236,16 @@ func (c *Core) restorePreemption(rep *replica, s *savedWindow) (*preemption, *Er
 		switch {
 		case victim == nil, victim == rep, victim.yieldsTo != nil:
 			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is not known, or yields to somebody else", ref))
-		case victim.state != Releasing && !victim.asked():
+		case victim.state != Releasing && !victim.asked() && !victim.yieldsFor(rep):
 			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor stopped", ref))
 		case i > 0 && compareReplicas(victims[i-1], victim) >= 0:
 			return nil, refuse(ErrInvalid, index("reserved.victims", i), fmt.Sprintf("%v is out of order", ref))
 		}
 		victims = append(victims, victim)
 	}
-	return c.newPreemption(where, victims), nil
+	p := c.newPreemption(where)
+	p.victims = victims
+	return p, nil
 }
 
 func countGroup(members []gang.Member, group int) int {
