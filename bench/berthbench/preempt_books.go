@@ -7,7 +7,7 @@ import "github.com/berth-sched/berth"
 type yieldBook struct {
 	// held is what gangs hold, and the sum of the columns.
 	held int64
-	// columns of GPU time: of lives after one in which the gang had to yield, and of others.
+	// columns of GPU time: of gangs that have had to yield before, and of others.
 	again, first [yieldStopping + 1]int64
 	// redone is work that was done and lost.
 	redone int64
@@ -61,9 +61,9 @@ func (b *yieldBook) column(phase yieldPhase, again bool, gpuTime int64) {
 func (b *yieldBook) sum(phase yieldPhase) int64 { return b.first[phase] + b.again[phase] }
 
 // lost is the GPU time that was in vain because gangs had to yield: work done again,
-// checkpoints that were asked for, stops and new starts, and regrouping.
+// checkpoints that were asked for, stops, and what starts and regrouping took after that.
 func (b *yieldBook) lost() int64 {
-	return b.redone + b.sum(yieldWriting) + b.sum(yieldRegrouped) + b.sum(yieldStopping) + b.again[yieldStarting]
+	return b.redone + b.sum(yieldWriting) + b.sum(yieldStopping) + b.again[yieldRegrouped] + b.again[yieldStarting]
 }
 
 // useful is the GPU time of work that was not lost.

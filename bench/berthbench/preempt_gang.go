@@ -94,7 +94,7 @@ func (r *yieldRun) came(j *yieldJob, fresh bool) {
 	switch {
 	case fresh:
 		r.enter(j, yieldStarting)
-		r.later(j, yieldRestart, func() error { r.goOn(j); return nil })
+		r.later(j, j.spec.Checkpoint.RestartCost, func() error { r.goOn(j); return nil })
 	case j.phase != yieldStarting:
 		r.regroup(j)
 	}
@@ -134,7 +134,7 @@ func (r *yieldRun) written(j *yieldJob) { j.saved, j.unsaved = j.done, 0 }
 
 // reduced tells that members have to go: all of them, or so many that the others go on.
 func (r *yieldRun) reduced(j *yieldJob) {
-	switch {
+	switch j.again = true; {
 	case j.ended:
 	case j.in(yieldRunning) == 0:
 		r.halt(j)

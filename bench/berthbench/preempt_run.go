@@ -74,7 +74,7 @@ type yieldOccurrence struct {
 
 func (b *yieldBench) newRun(policy *yieldPolicy, arrivals []yieldArrival) (*yieldRun, error) {
 	r := &yieldRun{
-		b: b, policy: policy, arrivals: arrivals, jobs: map[berth.JobID]*yieldJob{}, byName: map[berth.NodeID]int{},
+		b: b, policy: policy, arrivals: slices.Clone(arrivals), jobs: map[berth.JobID]*yieldJob{}, byName: map[berth.NodeID]int{},
 		from: berth.Time(0).Add(yieldWarmUp), until: berth.Time(0).Add(yieldWarmUp + berth.Duration(b.days)*berth.Day),
 		coming: pq.New(func(x, y *yieldOccurrence) bool {
 			return x.at < y.at || x.at == y.at && x.number < y.number
@@ -195,6 +195,7 @@ func (r *yieldRun) tell(e berth.Event) error {
 }
 
 func (r *yieldRun) arrive(a *yieldArrival) error {
+	a.job.Checkpoint.Supported = a.job.Checkpoint.Supported && !r.policy.deaf
 	g := &a.job.Groups[0]
 	j := &yieldJob{spec: &a.job, each: g.Claim.GPUs, members: make([]yieldMember, g.Replicas)}
 	r.jobs[a.job.ID] = j
@@ -399,4 +400,10 @@ func (r *yieldRun) close() error {
 		}
 	}
 	return r.core.Check()
+}
+
+// forget drops what the figures do not need.
+func (r *yieldRun) forget() {
+	r.core, r.arrivals, r.jobs, r.gangs, r.waiting = nil, nil, nil, nil, nil
+	r.coming = pq.Heap[*yieldOccurrence]{}
 }
