@@ -119,7 +119,7 @@ func (r *yieldRun) goOn(j *yieldJob) {
 		r.later(j, save, func() error {
 			r.written(j)
 			r.goOn(j)
-			return nil
+			return r.mention(berth.CheckpointWritten{Job: j.spec.ID, Incarnation: j.incarnation})
 		})
 		return
 	}

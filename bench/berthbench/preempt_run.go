@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -90,6 +91,17 @@ func (b *yieldBench) newRun(policy *yieldPolicy, arrivals []yieldArrival) (*yiel
 
 // play is the week.
 func (r *yieldRun) play() error {
+	if err := r.setUp(); err != nil {
+		return err
+	}
+	if err := r.run(); err != nil {
+		return err
+	}
+	return r.close()
+}
+
+// setUp tells the core of the fleet and the queues.
+func (r *yieldRun) setUp() error {
 	for i := range r.b.nodes {
 		node := boxNode(boxH100, fmt.Sprintf("node-%04d", i))
 		r.byName[node.ID] = i
@@ -103,6 +115,11 @@ func (r *yieldRun) play() error {
 			return err
 		}
 	}
+	return nil
+}
+
+// run has everything happen until the week is over.
+func (r *yieldRun) run() error {
 	for {
 		at, any := r.next()
 		if !any || at > r.until {
@@ -114,7 +131,7 @@ func (r *yieldRun) play() error {
 		}
 	}
 	r.advance(r.until)
-	return r.close()
+	return nil
 }
 
 // next is when something happens.
@@ -182,12 +199,17 @@ func (r *yieldRun) after(d berth.Duration, do func() error) {
 	r.coming.Push(&yieldOccurrence{r.now.Add(d), r.pushed, do})
 }
 
-// tell tells the core a fact.
+// tell tells the core a fact that there may be something to decide about.
 func (r *yieldRun) tell(e berth.Event) error {
+	r.dirty = true
+	return r.mention(e)
+}
+
+// mention tells the core a fact.
+func (r *yieldRun) mention(e berth.Event) error {
 	if err := r.core.Apply(r.now, e); err != nil {
 		return err
 	}
-	r.dirty = true
 	if r.applied != nil {
 		return r.applied(r.now, e)
 	}
@@ -399,7 +421,27 @@ func (r *yieldRun) close() error {
 			r.admit(j) // it waited until now at least
 		}
 	}
-	return r.core.Check()
+	return errors.Join(r.audit(), r.core.Check())
+}
+
+// audit compares what the books have with each other and with the core.
+func (r *yieldRun) audit() error {
+	b, columns, held := &r.book, int64(0), int64(0)
+	for phase := range b.first {
+		columns += b.sum(yieldPhase(phase))
+	}
+	for _, free := range r.free {
+		held += int64(fairNodeGPUs - free)
+	}
+	switch core := r.core.Report().GPUs.Held; {
+	case columns != b.held:
+		return fmt.Errorf("gangs held %d GPU-milliseconds, and the columns add up to %d", b.held, columns)
+	case r.over(yieldAtWork) != b.sum(yieldWorking):
+		return fmt.Errorf("gangs worked for %d GPU-milliseconds, over time %d", b.sum(yieldWorking), r.over(yieldAtWork))
+	case held*1000 != core:
+		return fmt.Errorf("%d GPUs are held, and by the core %d thousandths", held, core)
+	}
+	return nil
 }
 
 // forget drops what the figures do not need.
