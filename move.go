@@ -184,7 +184,7 @@ func (c *Core) keepPlace(rep *replica, where []gang.Member, cause CauseCode) boo
 	}
 	c.clearReservations(w.nodes)
 	w.from, w.until = c.now, c.untilRoomMade([]*replica{rep})
-	w.preemption = c.newPreemption(where, nil)
+	w.preemption = c.newPreemption(where)
 	w.preemption.cause = cause
 	rep.moving = w
 	c.addWindow(w)

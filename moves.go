@@ -104,10 +104,10 @@ func (im *imagination) bidForMoves(e *entry) *bid {
 		return nil
 	}
 	b.where, b.moves = s.where, s.movers
-	for _, m := range s.movers {
-		b.victims = append(b.victims, m.rep)
+	slices.SortFunc(b.moves, func(a, b relocation) int { return compareReplicas(a.rep, b.rep) })
+	for _, m := range b.moves {
+		b.victims = append(b.victims, piece{rep: m.rep})
 	}
-	slices.SortFunc(b.victims, compareReplicas)
 	return b
 }
 
@@ -148,7 +148,7 @@ func (s *shift) gather() bool {
 				if !listed[rep] && len(s.reps) < maxMovers {
 					listed[rep] = true
 					s.reps = append(s.reps, rep)
-					s.candidates = append(s.candidates, c.candidate(rep, 0))
+					s.candidates = append(s.candidates, c.candidate(piece{rep: rep}, 0))
 				}
 			}
 		}
@@ -184,7 +184,7 @@ func (s *shift) nodes() []nodeToClear {
 		to := nodeToClear{node: n}
 		for _, at := range n.members {
 			if rep := at.rep; s.movable(rep) && !slices.Contains(to.movers, rep) {
-				candidate := c.candidate(rep, 0)
+				candidate := c.candidate(piece{rep: rep}, 0)
 				to.movers = append(to.movers, rep)
 				to.price += min(candidate.Price(), math.MaxInt64-to.price)
 			}
@@ -205,7 +205,7 @@ func (s *shift) nodes() []nodeToClear {
 
 // movable reports whether a gang may be moved for the one that waits.
 func (s *shift) movable(rep *replica) bool {
-	return rep.job.spec.Class != LatencyCritical && rep.job.spec.Topology.Exclusive == "" && s.trial.mayYield(rep) && !s.trial.tooLarge(rep)
+	return rep.job.spec.Class != LatencyCritical && rep.job.spec.Topology.Exclusive == "" && s.trial.mayYield(rep) && !s.trial.tooLarge(piece{rep: rep})
 }
 
 // fits reports whether the one that waits and all that are to move for it find a place.
@@ -227,7 +227,7 @@ func (s *shift) try(chosen []int) bool {
 		return cmp.Or(cmp.Compare(b.rep.job.shape.most(), a.rep.job.shape.most()), compareReplicas(a.rep, b.rep))
 	})
 	for _, m := range s.movers {
-		s.im.leaveOut(m.rep)
+		s.im.leaveOut(piece{rep: m.rep})
 	}
 	if s.where = s.trial.place(); s.where == nil || !s.im.putIn(s.trial.queue, s.where) {
 		return false
@@ -278,6 +278,7 @@ func (c *Core) move(b *bid) bool {
 			c.endWindow(w)
 			return false
 		}
+		w.preemption.awaits(m.rep)
 		m.rep.yieldsTo = b.rep
 		c.stop(m.rep, Cause{Code: CauseMoved, For: b.rep.ref()}, c.graceOf(m.rep))
 	}

@@ -47,7 +47,7 @@ func (c *Core) preempt() {
 	if c.now < c.nextPreempt || c.config.Policy.nobodyYields() {
 		return
 	}
-	if ready := c.evictionsReady(); ready > c.now {
+	if ready := c.evictionsReady(); ready > c.now && c.stretching == 0 {
 		c.nextPreempt = ready
 		return
 	}
@@ -85,6 +85,10 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 		if e == nil {
 			return bids
 		}
+		if ready := c.evictionsReady(); ready > c.now && c.stretching == 0 { // whoever comes first is first then
+			c.nextPreempt = ready
+			return bids
+		}
 		b := c.bid(im, e)
 		if b != nil && !behind[e.bucket] {
 			behind[e.bucket] = true
@@ -109,7 +113,7 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 // A bid is an entry that has found whom to take from, and what it will hold then.
 type bid struct {
 	*entry
-	victims []*replica
+	victims []piece
 	where   []gang.Member
 	// moves says where the victims are to go, if they are only moved, at what price and for
 	// what gain.
@@ -120,9 +124,10 @@ type bid struct {
 // bid looks for gangs to move, or for the least harmful victims, for an entry, and imagines
 // the exchange; nil: there are none. If it needs none, those who are going anyway will do.
 func (c *Core) bid(im *imagination, e *entry) *bid {
-	if c.config.Policy.Moves.Mode == MovesOrdered && c.inPieces(e) {
+	ready := c.evictionsReady()
+	if c.config.Policy.Moves.Mode == MovesOrdered && c.inPieces(e) && ready <= c.now {
 		before := im.extent()
-		if b := im.bidForMoves(e); b != nil && b.pays() && c.meterVictims(b.victims) <= c.now {
+		if b := im.bidForMoves(e); b != nil && b.pays() && c.meterVictims(wholes(b.victims)) <= c.now {
 			return b
 		}
 		im.backTo(before)
@@ -131,7 +136,7 @@ func (c *Core) bid(im *imagination, e *entry) *bid {
 		c.bidInVain(e)
 		return nil
 	}
-	return c.bidForVictims(im, e)
+	return c.bidForVictims(im, e, ready)
 }
 
 // bidInVain notes that there is no room to be made for an entry, as things are.
@@ -143,14 +148,24 @@ func (c *Core) bidInVain(e *entry) {
 // pays reports whether moves are worth more than they cost.
 func (b *bid) pays() bool { return b.gain > b.price }
 
-// bidForVictims looks for the least harmful victims.
-func (c *Core) bidForVictims(im *imagination, e *entry) *bid {
-	mode := c.config.Policy.Preemption.Mode
-	t, victims, ok := c.seek(e, mode, e.rep.avoid, &c.chooser, &im.trials)
-	if !ok && len(e.rep.avoid) > 0 && im.trials > 0 {
-		t, victims, ok = c.seek(e, mode, nil, &c.chooser, &im.trials)
+// bidForVictims looks for the least harmful victims. Before the rate lets somebody yield, those
+// are parts of elastic gangs alone.
+func (c *Core) bidForVictims(im *imagination, e *entry, ready Time) *bid {
+	how := seeking{mode: c.config.Policy.Preemption.Mode, avoid: e.rep.avoid, partsOnly: ready > c.now, chooser: &c.chooser}
+	t, victims, ok := c.seek(e, how, &im.trials)
+	if !ok && len(how.avoid) > 0 && im.trials > 0 {
+		how.avoid = nil
+		t, victims, ok = c.seek(e, how, &im.trials)
 	}
-	if !ok {
+	switch {
+	case t.waits: // until that is over
+		e.rep.bidTurn, e.rep.ripeAt = c.stirs, 0
+		return nil
+	case !ok && how.partsOnly:
+		e.rep.bidTurn, e.rep.ripeAt = c.stirs, ready
+		c.nextPreempt = min(c.nextPreempt, ready)
+		return nil
+	case !ok:
 		c.bidInVain(e)
 		e.rep.ripeAt = t.ripeAt(e.rep.bidAt)
 		c.nextPreempt = min(c.nextPreempt, c.looksFor(e.rep))
@@ -158,7 +173,7 @@ func (c *Core) bidForVictims(im *imagination, e *entry) *bid {
 	}
 	if len(victims) == 0 {
 		e.rep.bidTurn, e.rep.ripeAt = c.stirs, 0 // until something changes
-	} else if at := c.meterVictims(victims); at > c.now {
+	} else if at := c.meterVictims(wholes(victims)); at > c.now {
 		e.rep.bidTurn, e.rep.ripeAt = c.stirs, at
 		c.nextPreempt = min(c.nextPreempt, at)
 		return nil
@@ -180,34 +195,50 @@ func (c *Core) bidForVictims(im *imagination, e *entry) *bid {
 // seek looks for the victims of an entry: among those who have to give back what was lent
 // to them or else, where the mode allows it, among those of its own queue. It is never
 // both: who goes for a job of its own queue would make it possible to take from others
-// what the queue may not have when it comes back. Some nodes are avoided. The trials that it
-// took are subtracted.
-func (c *Core) seek(e *entry, mode PreemptionMode, avoid []NodeID, chooser *preempt.Chooser, trials *int) (t *trial, victims []*replica, ok bool) {
-	t = c.trial(e, avoid)
-	t.gatherLent()
-	if victims, ok = t.choose(chooser, trials); ok && t.weighing == nil || mode != PreemptAndReclaim || *trials <= 0 {
+// what the queue may not have when it comes back. The trials that it took are subtracted.
+func (c *Core) seek(e *entry, s seeking, trials *int) (t *trial, victims []piece, ok bool) {
+	look := func(gather func(*trial)) {
+		among := c.trial(e, s.avoid)
+		if t != nil {
+			among.spared, among.limited = t.spared, t.limited
+		}
+		t = among
+		t.partsOnly = s.partsOnly
+		gather(t)
+		victims, ok = t.choose(s.chooser, trials)
+	}
+	if look((*trial).gatherLent); !ok && !t.waits && t.elastic() && *trials > 0 {
+		look((*trial).gatherLentWhole)
+	}
+	if ok && t.weighing == nil || t.waits || s.mode != PreemptAndReclaim || *trials <= 0 {
 		return t, victims, ok && t.weighing == nil
 	}
-	own := c.trial(e, avoid)
-	own.spared = t.spared
-	own.gatherOwn()
-	others := victims
-	victims, ok = own.choose(chooser, trials)
-	if own.weighing == nil && !ok && t.weighing != nil {
-		own.weighing, victims = t.weighing, others
+	lent, others := t, victims
+	if look((*trial).gatherOwn); !ok && t.weighing == nil && lent.weighing != nil {
+		t.weighing, victims = lent.weighing, others
 	}
-	return own, victims, ok && own.weighing == nil
+	return t, victims, ok && t.weighing == nil
+}
+
+// A seeking says how victims are looked for.
+type seeking struct {
+	mode PreemptionMode
+	// avoid lists nodes that are avoided.
+	avoid []NodeID
+	// partsOnly: no whole gang may have to yield just now.
+	partsOnly bool
+	chooser   *preempt.Chooser
 }
 
 // ripeAt is when to look again for those who may yield even if nothing changes: when those who
 // would do are worth it or, after a while, when one more may yield; 0: never.
 func (t *trial) ripeAt(after Time) Time {
-	at := Time(0)
-	if t.spared > t.core.now {
-		at = max(t.spared, after)
+	at := t.limited
+	if t.spared != 0 {
+		at = earlier(at, max(t.spared, after))
 	}
-	if w := t.weighing; w != nil && w.From != 0 && (at == 0 || w.From < at) {
-		at = w.From
+	if t.weighing != nil {
+		at = earlier(at, t.weighing.From)
 	}
 	return at
 }
@@ -251,7 +282,8 @@ func (c *Core) grant(b *bid) bool {
 	if b.moves != nil {
 		return c.move(b)
 	}
-	for _, victim := range slices.Clone(b.victims) {
+	for _, victim := range b.victims {
+		b.rep.reserved.preemption.awaits(victim.rep)
 		c.ask(victim, b.rep)
 	}
 	return true
@@ -269,8 +301,8 @@ func (c *Core) makeRoom(b *bid) *window {
 		return nil
 	}
 	c.clearReservations(w.nodes)
-	w.from, w.until = c.now, c.untilRoomMade(b.victims)
-	w.preemption = c.newPreemption(b.where, b.victims)
+	w.from, w.until = c.now, c.untilRoomMade(wholes(b.victims))
+	w.preemption = c.newPreemption(b.where)
 	rep.reserved, rep.ripeAt = w, 0
 	c.addWindow(w)
 	return w

@@ -15,7 +15,7 @@ func (im *imagination) resettle(rep *replica) []gang.Member {
 	c, s := im.core, rep.job.shape
 	leaving := c.leaving.Has(rep) // and so left out already
 	if !leaving {
-		im.leaveOut(rep)
+		im.leaveOut(piece{rep: rep})
 	}
 	before := im.extent()
 	if where := im.fillIn(rep); where != nil {

@@ -130,7 +130,7 @@ func (w *world) isWorthIt(rep *replica, asked int64, r *room) error {
 	}
 	price, class := big.NewInt(0), berth.Batch
 	for _, victim := range r.victims {
-		price.Add(price, gpuTime(w.held(victim), w.lost(victim, r.from)+queueing))
+		price.Add(price, w.price(victim, r.from, queueing))
 		class = max(class, victim.job.spec.Class)
 	}
 	worth := []berth.Duration{0, k.Interactive, k.LatencyCritical}
@@ -159,11 +159,27 @@ func gpuTime(milli int64, span berth.Duration) *big.Int {
 	return product.Div(product, big.NewInt(1000))
 }
 
+// price is what a victim loses that is stopped at an instant and waits then. One that goes on
+// loses what it costs to resize, for each unit of it.
+func (w *world) price(v victim, at berth.Time, queueing berth.Duration) *big.Int {
+	if v.whole() {
+		return gpuTime(w.held(v.all()), w.lost(v.replica, at)+queueing)
+	}
+	sum := big.NewInt(0)
+	for _, unit := range v.units() {
+		sum.Add(sum, gpuTime(w.held(unit.all()), v.job.spec.Checkpoint.RestartCost))
+	}
+	return sum
+}
+
 // lost is for how long the work of a replica is in vain that is stopped at an instant.
 func (c *Checker) lost(rep *replica, at berth.Time) berth.Duration {
 	k := &rep.job.spec.Checkpoint
 	if k.Supported {
 		return k.Cost + k.RestartCost
+	}
+	if rep.job.spec.Service != nil {
+		return k.RestartCost
 	}
 	since := at.Sub(max(rep.started, rep.checkpointed))
 	if k.Interval > 0 && !rep.tells {

@@ -51,6 +51,9 @@ type Checker struct {
 	calm
 	// ownGain: the core has a function of its own that says what is worth it.
 	ownGain bool
+	spared
+	// gone has the nodes that were lost.
+	gone map[berth.NodeID]*memory
 	// enlarged: the pass has started a gang that may have got more than its minimum since.
 	enlarged bool
 
@@ -80,6 +83,8 @@ func New(config berth.Config) *Checker {
 		alone:    set{},
 		yielding: newYielding(),
 		ownGain:  config.Gain != nil,
+		spared:   newSpared(),
+		gone:     map[berth.NodeID]*memory{},
 		cases:    map[string]int{},
 	}
 	if config.Ledger {
@@ -103,6 +108,8 @@ func inForce(p berth.Policy) berth.Policy {
 	p.Preemption.CheckpointTimeout = cmp.Or(p.Preemption.CheckpointTimeout, 5*berth.Minute)
 	p.Preemption.MaxRatio = cmp.Or(p.Preemption.MaxRatio, 16)
 	p.Preemption = inForceCalm(p.Preemption)
+	p.Health.Within = cmp.Or(p.Health.Within, berth.Day)
+	p.Health.Probation = cmp.Or(p.Health.Probation, berth.Hour)
 	return p
 }
 

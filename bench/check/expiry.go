@@ -12,6 +12,7 @@ import (
 // expire lets the clock do its work before a pass: orders that were not reported
 // are void, backoffs end.
 func (c *Checker) expire() {
+	c.trustAgain()
 	for id, r := range c.booked {
 		if r.spec.Until <= c.now {
 			c.saw("advance reservation ended by itself")

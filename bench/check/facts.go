@@ -87,6 +87,7 @@ func (c *Checker) nodeJoined(e berth.NodeJoined) error {
 	}
 	n := newNode(e.Node)
 	c.nodes[e.Node.ID] = n
+	c.welcome(n)
 	return c.tellGPUs(n, 0)
 }
 
@@ -109,6 +110,7 @@ func (c *Checker) policyChanged(e berth.PolicyChanged) {
 		before[n] = c.geometry(n).Kind
 	}
 	c.policy = inForce(e.Policy)
+	c.reconsider()
 	for n, kind := range before {
 		after := c.geometry(n).Kind
 		if n.regear(kind, after); kind != after {
@@ -150,7 +152,7 @@ func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
 // are as they were, unless they divide by another table.
 func (c *Checker) redescribed(before *node, spec berth.Node) error {
 	n := newNode(spec)
-	n.cordoned = before.cordoned
+	n.cordoned, n.probation, n.trial = before.cordoned, before.probation, before.trial
 	kept := 0
 	if len(spec.GPUs) > 0 && len(before.gpus) > 0 && spec.GPUs[0].Table == before.spec.GPUs[0].Table {
 		kept = copy(n.gpus, before.gpus)
@@ -171,10 +173,15 @@ func (c *Checker) redescribed(before *node, spec berth.Node) error {
 
 func (c *Checker) cordon(id berth.NodeID, cordoned bool) error {
 	n, err := c.known(id)
-	if err == nil {
-		n.cordoned = cordoned
+	if err != nil {
+		return err
 	}
-	return err
+	if !cordoned && !n.cordoned && (n.probation != 0 || n.trial != 0) {
+		c.saw("vouched for")
+		n.probation, n.trial = 0, 0
+	}
+	n.cordoned = cordoned
+	return nil
 }
 
 func (c *Checker) nodeLost(e berth.NodeLost) error {
@@ -188,6 +195,10 @@ func (c *Checker) nodeLost(e berth.NodeLost) error {
 			delete(c.changes, ch.ID)
 		}
 	}
+	if n.trial != 0 {
+		c.saw("lost on trial")
+	}
+	c.noteLoss(e.Node)
 	c.lose("nodeLost", slices.Clone(n.members), berth.CauseHardwareLost)
 	delete(c.nodes, e.Node)
 	return nil
@@ -201,6 +212,9 @@ func (c *Checker) gpuFailed(e berth.GPUFailed) error {
 	if e.GPU < 0 || e.GPU >= len(n.gpus) {
 		return broken(Facts, "the failure of GPU %d of node %s was accepted, which has %d", e.GPU, e.Node, len(n.gpus))
 	}
+	if n.trial != 0 {
+		c.saw("failed on trial")
+	}
 	n.failed |= berth.GPUs(e.GPU)
 	g := &n.gpus[e.GPU]
 	hit := g.holders()
@@ -213,24 +227,13 @@ func (c *Checker) gpuFailed(e berth.GPUFailed) error {
 	return nil
 }
 
-// xidReported: a fault of the hardware condemns.
-func (c *Checker) xidReported(e berth.XidReported) error {
-	if e.Xid < 1 {
-		return broken(Facts, "Xid %d was accepted", e.Xid)
-	}
-	effect := berth.LookupXid(e.Xid).Effect
-	c.saw("Xid: " + effect.String())
-	if effect != berth.XidCondemns {
-		_, err := c.known(e.Node)
-		return err
-	}
-	return c.gpuFailed(berth.GPUFailed{Node: e.Node, GPU: e.GPU})
-}
-
 func (c *Checker) gpuRepaired(e berth.GPURepaired) error {
 	n, err := c.known(e.Node)
 	if err != nil {
 		return err
+	}
+	if n.failed.Has(e.GPU) {
+		c.onTrial(n, c.now)
 	}
 	n.failed &^= berth.GPUs(e.GPU)
 	return nil
@@ -245,12 +248,16 @@ func (c *Checker) lose(what string, hit []*member, cause berth.CauseCode) {
 		if m.rep.state == berth.Binding || m.rep.state == berth.Repairing || m.state == binding {
 			after = lost // counts until the Bind is reported
 		}
+		if cause == berth.CauseHardwareLost && m.rep.state != berth.Releasing {
+			m.rep.struck = true
+		}
 		c.free(m, after)
 		replicas.add(m.rep)
 	}
 	for _, rep := range replicas.sorted() {
 		c.saw(what + " while " + rep.doing())
 		c.settle(rep, cause)
+		rep.struck = rep.struck && rep.state != berth.Running // enough of it is left
 		c.signalLoss(rep)
 	}
 }

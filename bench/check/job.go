@@ -44,8 +44,12 @@ type replica struct {
 	alone map[string]bool
 	// activeMilli is how busy its GPUs are, as was told.
 	activeMilli int64
-	// room that is made at its expense, or nil.
-	room *room
+	// struck: hardware was taken from it, and it has not run since.
+	struck bool
+	// room that is made at its expense, or nil. first is for whom members of it were stopped
+	// at last while the rest went on.
+	room  *room
+	first berth.ReplicaRef
 	// checkpointed is when it wrote the last checkpoint that is known of; tells: it told of
 	// one by itself. evicted counts how often in a row it had to yield.
 	checkpointed berth.Time
@@ -67,6 +71,7 @@ type member struct {
 	bind  berth.ActionID // the Bind that placed it; 0: it was observed
 	node  *node          // nil: holds nothing
 	ran   bool           // it was known to run, and may be stopping now
+	room  *room          // that is made at its expense while its gang goes on, or nil
 }
 
 type memberState uint8

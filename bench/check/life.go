@@ -35,6 +35,7 @@ func (c *Checker) free(m *member, state memberState) {
 		c.bookTime(m, -1)
 		m.node.release(m)
 	}
+	m.leaveRoom()
 	m.state = state
 }
 
@@ -91,7 +92,7 @@ func (c *Checker) run(rep *replica) {
 	c.freeAll(rep, broke, lost)
 	c.due.remove(rep)
 	if rep.state != berth.Running {
-		rep.state, rep.attempts, rep.started = berth.Running, 0, c.now
+		rep.state, rep.attempts, rep.started, rep.struck = berth.Running, 0, c.now, false
 	}
 	if rep.has(stopping) {
 		c.due.add(rep)

@@ -10,8 +10,11 @@ import (
 type node struct {
 	spec     berth.Node
 	cordoned bool
-	failed   berth.GPUSet
-	gpus     []gpu
+	// probation, trial are until when it takes no work, and only what is cheap to lose; 0: it
+	// does not.
+	probation, trial berth.Time
+	failed           berth.GPUSet
+	gpus             []gpu
 	// CPU and memory of the host that members hold.
 	cpu, memory int64
 	members     []*member
@@ -159,6 +162,9 @@ func (c *Checker) heldMilli(n *node, i int) int64 {
 func (n *node) inService(m *member) error {
 	if n.cordoned {
 		return broken(Selectors, "%s is placed on node %s, which is cordoned", m, n.spec.ID)
+	}
+	if n.probation != 0 {
+		return broken(Health, "%s is placed on node %s, which is on probation until %d", m, n.spec.ID, n.probation)
 	}
 	if m.at.GPUs&n.failed != 0 {
 		return broken(Selectors, "%s is placed on failed GPUs %s of node %s", m, m.at.GPUs&n.failed, n.spec.ID)

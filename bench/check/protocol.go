@@ -64,8 +64,8 @@ func (c *Checker) astray(err error) {
 
 // spare signals that somebody for whom room was made needs it no longer.
 func (c *Checker) spare(r *room) {
-	for _, rep := range r.victims {
-		c.signal(rep, preempt.Spare)
+	for _, v := range r.victims {
+		c.signal(v.replica, preempt.Spare)
 	}
 }
 

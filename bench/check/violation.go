@@ -71,6 +71,10 @@ const (
 	// Protocol: whoever has to yield takes one of the steps that package preempt draws at a
 	// time.
 	Protocol Promise = "protocol"
+	// Health: nodes on probation take nothing, and those on trial only what is cheap to lose.
+	Health Promise = "health"
+	// Spares are for those that lost hardware, as many as the policy says, and spread.
+	Spares Promise = "spares"
 	// Backoffs are waited for.
 	Backoffs Promise = "backoffs"
 	// Timeouts drop a gang when they are over, and not before.

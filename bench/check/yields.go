@@ -159,8 +159,10 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 	case c.silent.has(rep):
 		c.silent.remove(rep)
 		c.signal(rep, preempt.Deadline)
-	case rep.state == berth.Releasing:
+	case rep.state == berth.Releasing, rep.has(stopping):
 		return nil // it was reported, or stays
+	case len(r.Yields) > 0:
+		return c.shrink(rep, r)
 	case rep.job.spec.Checkpoint.Supported:
 		return broken(S6, "order %d stops %s because of %q, which was not asked for a checkpoint", r.ID, rep, r.Cause.Code)
 	default:

@@ -242,6 +242,7 @@ func (r *run) restored(now berth.Time) {
 		}
 	}
 	r.yielding(r.sim.Core())
+	r.untrusted(r.sim.Core())
 	for _, s := range r.sim.Core().Report().Reservations {
 		if s.ID == "" {
 			r.cases["restored with a reservation of a gang"]++
