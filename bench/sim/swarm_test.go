@@ -149,6 +149,11 @@ func newRunWith(seed uint64, change func(*sim.Options)) *run {
 
 // runOf makes a run of a world, whose options may be changed when the run watches it.
 func runOf(config berth.Config, options sim.Options, workload []sim.Arrival, changes ...func(*sim.Options)) *run {
+	return runWith(config, options, func(*run) sim.Workload { return sim.FromSlice(workload) }, changes...)
+}
+
+// runWith is runOf with a workload that may look at the run.
+func runWith(config berth.Config, options sim.Options, workload func(*run) sim.Workload, changes ...func(*sim.Options)) *run {
 	core, err := berth.New(config)
 	if err != nil {
 		panic(err)
@@ -160,7 +165,7 @@ func runOf(config berth.Config, options sim.Options, workload []sim.Arrival, cha
 			change(&options)
 		}
 	}
-	r.sim = sim.New(core, sim.FromSlice(workload), options)
+	r.sim = sim.New(core, workload(r), options)
 	return r
 }
 
