@@ -73,11 +73,7 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	if !rep.job.spec.Checkpoint.Supported {
 		return broken(S6, "order %d asks %s for a checkpoint, which writes none", r.ID, rep)
 	}
-	if c.silent.has(rep) { // it is asked anew, for another
-		c.wentOn(rep)
-		c.silent.remove(rep)
-		c.stray.remove(rep)
-	}
+	c.toldAnew(rep)
 	if err := c.mustYield(rep, r.Order); err != nil {
 		return err
 	}
@@ -151,6 +147,9 @@ func (c *Checker) requestExpired(rep *replica) {
 // evict brings a replica that has to yield into the state in which its Release finds it: it
 // did not answer in time, or writes no checkpoints. All others are so already.
 func (c *Checker) evict(rep *replica, r *berth.Release) error {
+	if len(r.Yields) > 0 {
+		c.toldAnew(rep)
+	}
 	switch {
 	case !yields(r.Cause.Code):
 		return nil
@@ -183,6 +182,16 @@ func (c *Checker) afterSilence() {
 		c.wentOn(rep)
 	}
 	clear(c.silent)
+}
+
+// toldAnew: whoever did not answer, and is told to yield to another in the same pass, went on
+// in between.
+func (c *Checker) toldAnew(rep *replica) {
+	if c.silent.has(rep) {
+		c.wentOn(rep)
+		c.silent.remove(rep)
+		c.stray.remove(rep)
+	}
 }
 
 // wentOn: who did not answer goes on, as nobody needs its place.
