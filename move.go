@@ -106,7 +106,7 @@ func (im *imagination) resettle(rep *replica) []gang.Member {
 	}
 	c.compile(s)
 	for _, request := range []*gang.Request{&s.request, &s.minimum} {
-		t := c.trialOf(rep, s, request, rep.avoid)
+		t := c.trialOf(rep, s, request, rep.avoid, c.untilRoomMade()) // by then, at the latest, it starts
 		if where := t.place(); where != nil && im.putIn(t.queue, where) {
 			return where
 		}
@@ -135,7 +135,7 @@ func (c *Core) decideMove(r relocation) {
 	case rep.leaves && (kept || latest <= c.now):
 		c.homeless = c.homeless || !kept
 	case kept, latest <= c.now:
-		c.depart(rep, Cause{Code: CauseDrained, Detail: detail("node "+string(n.spec.ID)+" is being drained", n.reason)}, by)
+		c.depart(rep, drainCause(n), by)
 	default:
 		c.stay(rep)
 		c.nextMove = min(c.nextMove, latest)
@@ -156,6 +156,11 @@ func (rep *replica) drainedBy() (by Time, from *node) {
 		}
 	}
 	return by, from
+}
+
+// drainCause is why a gang has to leave a node.
+func drainCause(n *node) Cause {
+	return Cause{Code: CauseDrained, Detail: detail("node "+string(n.spec.ID)+" is being drained", n.reason)}
 }
 
 // keepPlace sets a place aside for a gang that still holds another, or a part of it.
@@ -184,6 +189,14 @@ func (c *Core) depart(rep *replica, cause Cause, by Time) {
 	}
 	rep.leaves = rep.job.spec.Checkpoint.Supported
 	c.stop(rep, cause, grace)
+}
+
+// mayStay has a gang go on where it is that was asked to leave, if nothing of it is on a node
+// any more that is being drained.
+func (c *Core) mayStay(rep *replica) {
+	if _, from := rep.drainedBy(); from == nil {
+		c.stay(rep)
+	}
 }
 
 // stay has a gang go on where it is that was asked to leave.

@@ -260,7 +260,7 @@ func (im *imagination) placeAgain(rep *replica) []gang.Member {
 	for g := range request.Groups {
 		request.Groups[g].Count = rep.count(g, memberRunning)
 	}
-	where := c.trialOf(rep, s, &request, rep.avoid).place()
+	where := c.trialOf(rep, s, &request, rep.avoid, c.untilRoomMade()).place()
 	if where == nil || !im.putIn(rep.job.queue, where) {
 		return nil
 	}

@@ -22,6 +22,7 @@ func (c *Core) ask(victim, rep *replica) {
 // over, if it writes any.
 func (c *Core) stop(rep *replica, cause Cause, grace Duration) {
 	c.leaving.ReplaceOrInsert(rep)
+	c.relook() // what it leaves may be a place for others
 	if !rep.job.spec.Checkpoint.Supported {
 		c.evict(rep, cause)
 		return

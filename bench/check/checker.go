@@ -48,6 +48,7 @@ type Checker struct {
 	alone  set
 	reserved
 	yielding
+	moving
 	// enlarged: the pass has started a gang that may have got more than its minimum since.
 	enlarged bool
 

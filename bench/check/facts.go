@@ -13,7 +13,7 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return err
 	}
 	c.outdated()
-	c.opened = nil
+	c.opened, c.departed = nil, nil
 	switch e := event.(type) {
 	case berth.NodeJoined:
 		return c.nodeJoined(e)
@@ -23,6 +23,8 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return c.cordon(e.Node, true)
 	case berth.NodeUncordoned:
 		return c.cordon(e.Node, false)
+	case berth.NodeDraining:
+		return c.draining(e)
 	case berth.NodeLost:
 		return c.nodeLost(e)
 	case berth.GPUFailed:
@@ -140,7 +142,7 @@ func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
 // are as they were, unless they divide by another table.
 func (c *Checker) redescribed(before *node, spec berth.Node) error {
 	n := newNode(spec)
-	n.cordoned = before.cordoned
+	n.cordoned, n.drains, n.drainBy, n.reason = before.cordoned, before.drains, before.drainBy, before.reason
 	kept := 0
 	if len(spec.GPUs) > 0 && len(before.gpus) > 0 && spec.GPUs[0].Table == before.spec.GPUs[0].Table {
 		kept = copy(n.gpus, before.gpus)
@@ -162,7 +164,10 @@ func (c *Checker) redescribed(before *node, spec berth.Node) error {
 func (c *Checker) cordon(id berth.NodeID, cordoned bool) error {
 	n, err := c.known(id)
 	if err == nil {
-		n.cordoned = cordoned
+		if n.drains {
+			c.saw("a drain ended")
+		}
+		n.cordoned, n.drains, n.drainBy, n.reason = cordoned, false, 0, ""
 	}
 	return err
 }

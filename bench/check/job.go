@@ -36,6 +36,8 @@ type replica struct {
 	// cause of the Release to come, and which attempts of it were given.
 	cause    berth.CauseCode
 	released int
+	// left is the cause for which it last left its place, if one may be kept for it since.
+	left berth.CauseCode
 	// gone: forgotten when released. backoff: pending only after a backoff.
 	gone, backoff bool
 	// observed: this life was told, not ordered.

@@ -135,6 +135,9 @@ func (c *Checker) pend(rep *replica, backoff bool) {
 	c.withdraw(rep)
 	c.shareAgain(rep)
 	rep.leaveRoom()
+	if rep.left = ""; rep.state == berth.Releasing && comesBack(rep.cause) {
+		rep.left = rep.cause
+	}
 	rep.state, rep.members, rep.pendingSince, rep.activeMilli = berth.Pending, nil, c.now, 0
 	rep.backoff, rep.observed, rep.released = false, false, 0
 	if backoff {
@@ -167,6 +170,7 @@ func (c *Checker) forget(rep *replica) {
 	c.touched.remove(rep)
 	rep.leaveRoom()
 	c.endRoom(rep.key())
+	delete(c.kept, rep.key())
 	j := rep.job
 	delete(j.replicas, rep.number)
 	j.former = max(j.former, rep.incarnation)

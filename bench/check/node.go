@@ -10,8 +10,12 @@ import (
 type node struct {
 	spec     berth.Node
 	cordoned bool
-	failed   berth.GPUSet
-	gpus     []gpu
+	// drains: what runs there has to leave, by drainBy if that is not 0, for a reason.
+	drains  bool
+	drainBy berth.Time
+	reason  string
+	failed  berth.GPUSet
+	gpus    []gpu
 	// CPU and memory of the host that members hold.
 	cpu, memory int64
 	members     []*member
