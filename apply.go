@@ -76,6 +76,8 @@ func (c *Core) apply(e Event) *Error {
 		return c.actionReported(e)
 	case ActivityReported:
 		return c.activityReported(e)
+	case CheckpointWritten:
+		return c.checkpointWritten(e)
 	case LedgerSettled:
 		return c.ledgerSettled(e)
 	case PolicyChanged:

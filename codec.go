@@ -42,6 +42,7 @@ type eventJSON struct {
 	MemberFailed       *MemberFailed       `json:"memberFailed,omitempty"`
 	ActionReported     *ActionReported     `json:"actionReported,omitempty"`
 	ActivityReported   *ActivityReported   `json:"activityReported,omitempty"`
+	CheckpointWritten  *CheckpointWritten  `json:"checkpointWritten,omitempty"`
 	LedgerSettled      *LedgerSettled      `json:"ledgerSettled,omitempty"`
 	PolicyChanged      *PolicyChanged      `json:"policyChanged,omitempty"`
 }
@@ -162,6 +163,8 @@ func wrapEvent(e Event) (w eventJSON, ok bool) {
 		w.ActionReported = &e
 	case ActivityReported:
 		w.ActivityReported = &e
+	case CheckpointWritten:
+		w.CheckpointWritten = &e
 	case LedgerSettled:
 		w.LedgerSettled = &e
 	case PolicyChanged:
@@ -197,6 +200,7 @@ func unwrapEvent(w *eventJSON) (e Event, n int) {
 	take(&e, &n, w.MemberFailed)
 	take(&e, &n, w.ActionReported)
 	take(&e, &n, w.ActivityReported)
+	take(&e, &n, w.CheckpointWritten)
 	take(&e, &n, w.LedgerSettled)
 	take(&e, &n, w.PolicyChanged)
 	return e, n

@@ -24,6 +24,10 @@ type Config struct {
 	// Ledger keeps account of GPU time, for chargeback: see Core.Ledger. It grows with
 	// the queues, classes, products and tenants that used GPUs, until LedgerSettled.
 	Ledger bool `json:"ledger,omitempty"`
+	// Gain replaces the function that says what a job gains that others have to yield to;
+	// nil: the standard one. It is no data, and so in no snapshot or journal: whoever
+	// restores a core that has one gives it again (RestoreWith).
+	Gain Gain `json:"-"`
 }
 
 // A Fabric says what the links of a fleet are like: which levels have a meaning
@@ -195,6 +199,9 @@ func (p Policy) withDefaults() Policy {
 	setDefault(&p.Preemption.CheckpointTimeout, 5*Minute)
 	setDefault(&p.Preemption.MaxRatio, 16)
 	setDefault(&p.Moves.Most, 8)
+	setDefault(&p.Preemption.Respite, 5*Minute)
+	p.Preemption.Grace = slices.Clone(p.Preemption.Grace)
+	p.Preemption.Worth = p.Preemption.Worth.withDefaults()
 	p.Health = p.Health.withDefaults()
 	p.Spares = slices.Clone(p.Spares)
 	p.Geometry = slices.Clone(p.Geometry)
@@ -257,6 +264,7 @@ func (c Config) clone() Config {
 	c.Levels = append([]string(nil), c.Levels...)
 	c.Fabric.Tapers = slices.Clone(c.Fabric.Tapers)
 	c.Policy.Spares = slices.Clone(c.Policy.Spares)
+	c.Policy.Preemption.Grace = slices.Clone(c.Policy.Preemption.Grace)
 	c.Policy.Geometry = slices.Clone(c.Policy.Geometry)
 	for i := range c.Policy.Geometry {
 		c.Policy.Geometry[i].Layout = slices.Clone(c.Policy.Geometry[i].Layout)
@@ -326,6 +334,12 @@ func (p *Policy) check() *Error {
 	}
 	if int(p.Preemption.Mode) >= len(preemptionModeNames) {
 		return refuse(ErrInvalid, "preemption.mode", fmt.Sprintf("%d is out of range", p.Preemption.Mode))
+	}
+	if err := p.Preemption.checkCalm(); err != nil {
+		return err.in("preemption")
+	}
+	if err := p.Preemption.Worth.check(); err != nil {
+		return err.in("preemption.worth")
 	}
 	if int(p.Moves.Mode) >= len(movesModeNames) {
 		return refuse(ErrInvalid, "moves.mode", fmt.Sprintf("%d is out of range", p.Moves.Mode))

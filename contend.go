@@ -87,9 +87,9 @@ func (c *Core) nextBid() Time {
 	}
 	list, next := c.contenders()
 	if len(list) > 0 {
-		return c.now
+		next = c.now
 	}
-	return next
+	return max(next, c.evictionsReady())
 }
 
 // contenders lists the first entries of buckets that may take from others, or for whom others
@@ -115,15 +115,19 @@ func (c *Core) contenders() (list []*entry, next Time) {
 		}
 		for _, b := range q.list {
 			e := b.bidder()
-			if b.slot >= 0 || e == nil || e.rep.bidTurn == c.stirs {
+			if b.slot >= 0 || e == nil {
+				continue
+			}
+			at := c.looksFor(e.rep)
+			if at == never {
 				continue
 			}
 			c.compile(b.shape)
 			asked := b.shape.least.GPUMilli
 			switch {
 			case (asked == 0 || asked > room) && !(some && mayPreempt(e.rep, least)) && !(moves && c.inPieces(e)):
-			case e.rep.bidAt > c.now:
-				next = min(next, e.rep.bidAt)
+			case at > c.now:
+				next = min(next, at)
 			default:
 				list = append(list, e)
 			}

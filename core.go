@@ -141,6 +141,8 @@ type Core struct {
 	over, keeping int
 	demandVersion int
 	chooser       preempt.Chooser
+	// evictions of the whole fleet.
+	evictions meter
 	// endings are the ends expected of what holds something.
 	endings *btree.BTreeG[ending]
 	// placing says that the pass in progress has woken what it wakes; opened has the

@@ -215,6 +215,19 @@ type ActivityReported struct {
 	ActiveMilli int         `json:"activeMilli"`
 }
 
+// CheckpointWritten tells that a replica wrote a checkpoint by itself. From then on what it
+// would lose counts from what it tells, and Checkpoint.Interval is no longer used as a guess.
+// It does not answer a RequestCheckpoint that is out. One that is older than what is known
+// changes nothing.
+type CheckpointWritten struct {
+	Job         JobID       `json:"job"`
+	Replica     int         `json:"replica,omitempty"`
+	Incarnation Incarnation `json:"incarnation"`
+	// At is when the state was saved that it would resume from: not before it began to run,
+	// and not after now. Zero: now.
+	At Time `json:"at,omitempty"`
+}
+
 // LedgerSettled drops what the ledger has of accounts under which nothing is in use, and
 // of queues that use nothing: they were billed.
 type LedgerSettled struct{}
@@ -249,6 +262,7 @@ func (JobFinished) Kind() string        { return "jobFinished" }
 func (MemberFailed) Kind() string       { return "memberFailed" }
 func (ActionReported) Kind() string     { return "actionReported" }
 func (ActivityReported) Kind() string   { return "activityReported" }
+func (CheckpointWritten) Kind() string  { return "checkpointWritten" }
 func (LedgerSettled) Kind() string      { return "ledgerSettled" }
 func (PolicyChanged) Kind() string      { return "policyChanged" }
 
@@ -275,5 +289,6 @@ func (JobFinished) event()        {}
 func (MemberFailed) event()       {}
 func (ActionReported) event()     {}
 func (ActivityReported) event()   {}
+func (CheckpointWritten) event()  {}
 func (LedgerSettled) event()      {}
 func (PolicyChanged) event()      {}

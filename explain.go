@@ -71,10 +71,12 @@ type Reason struct {
 	Reserved *ReservationReport `json:"reserved,omitempty"`
 	// Preemption says in a sentence how it stands with those who could make room for it.
 	// Yielding are those who do; WouldYield those who would have to, if the policy did not
-	// forbid it.
+	// forbid it, it were worth it or the rates allowed it. Weighed is set if it is not worth
+	// it.
 	Preemption string     `json:"preemption,omitempty"`
 	Yielding   []Yielding `json:"yielding,omitempty"`
 	WouldYield []Yielding `json:"wouldYield,omitempty"`
+	Weighed    *Weighing  `json:"weighed,omitempty"`
 	// Moves are those that would make room for it, if there are any: see Policy.Moves.
 	Moves []Move `json:"moves,omitempty"`
 	// Kept is the GPU that is kept from others for it, until the instant in Until.

@@ -14,16 +14,24 @@ type Yielding struct {
 	Queue   QueueID `json:"queue"`
 	// GPUMilli is what it has, in thousandths of a GPU.
 	GPUMilli int64 `json:"gpuMilli"`
+	// Price is what is lost if it is stopped now, in GPU-milliseconds: work since its last
+	// checkpoint or, if it writes one when asked, the time which that takes; its restart; and
+	// the time for which it is expected to wait (see Worth).
+	Price preempt.GPUMilliseconds `json:"price,omitempty"`
 	// By is when it is stopped at the latest that was asked for a checkpoint; zero: it is
 	// being stopped, or was not asked.
 	By Time `json:"by,omitempty"`
 }
 
-// yielding describes replicas that yield.
-func (c *Core) yielding(list []*replica) []Yielding {
+// yielding describes replicas that yield to one.
+func (c *Core) yielding(to *replica, list []*replica) []Yielding {
 	var out []Yielding
 	for _, rep := range list {
-		y := Yielding{Job: rep.job.spec.ID, Replica: rep.number, Queue: rep.job.spec.Queue, GPUMilli: chargedOf(rep)}
+		candidate := c.candidate(rep, c.queueingFor(to))
+		y := Yielding{
+			Job: rep.job.spec.ID, Replica: rep.number, Queue: rep.job.spec.Queue, GPUMilli: candidate.GPUMilli,
+			Price: candidate.Price(),
+		}
 		if rep.asked() {
 			y.By = rep.order.Header().Deadline
 		}
@@ -39,7 +47,7 @@ func (c *Core) explainYielding(e *entry, reason *Reason) {
 		return
 	}
 	if w := e.rep.room(); w != nil {
-		reason.Yielding = c.yielding(w.preemption.victims)
+		reason.Yielding = c.yielding(e.rep, w.preemption.victims)
 		reason.Preemption = fmt.Sprintf("room is being made for it: %d of those who run there have yet to go", len(reason.Yielding))
 		return
 	}
@@ -47,17 +55,21 @@ func (c *Core) explainYielding(e *entry, reason *Reason) {
 		reason.Moves = c.describeMoves(b)
 	}
 	policy := &c.config.Policy.Preemption
-	victims, spared := c.wouldYield(e)
-	reason.WouldYield = c.yielding(victims)
+	t, victims := c.wouldYield(e)
+	reason.WouldYield, reason.Weighed = c.yielding(e.rep, victims), t.weighing
 	switch asked := e.bucket.shape.least.GPUMilli; {
 	case policy.Mode == PreemptNever:
 		reason.Preemption = "nothing that runs is stopped for it: the policy forbids preemption"
 	case len(victims) > 0 && policy.Mode == PreemptReclaim:
 		reason.Preemption = "nothing that runs is stopped for it: between queues nobody has to yield, and within its queue the policy forbids preemption"
+	case t.weighing != nil:
+		reason.Preemption = t.weighing.describe(c.now)
+	case len(victims) > 0 && c.victimsReady(victims) > c.now:
+		reason.Preemption = fmt.Sprintf("no more have to yield at the rate that the policy sets; these may in %v", c.victimsReady(victims).Sub(c.now))
 	case len(victims) > 0:
 		reason.Preemption = "the next pass that looks for victims may have these yield"
-	case spared > c.now:
-		reason.Preemption = fmt.Sprintf("nobody has to yield who may be stopped yet; the first may in %v", spared.Sub(c.now))
+	case t.spared > c.now:
+		reason.Preemption = fmt.Sprintf("nobody has to yield who may be stopped yet; the first may in %v", t.spared.Sub(c.now))
 	default:
 		reason.Preemption = c.overShare(e.rep.job.queue, asked)
 	}
@@ -75,16 +87,25 @@ func (c *Core) overShare(q quota.Index, asked int64) string {
 	return "nobody has to yield for it who would make enough room"
 }
 
-// wouldYield looks for the victims of an entry without an effect; spared is when the first
-// may yield that may not yet.
-func (c *Core) wouldYield(e *entry) (victims []*replica, spared Time) {
+// describe says in a sentence what spoke against having somebody yield.
+func (w *Weighing) describe(now Time) string {
+	when := "as things are, never"
+	if w.From != 0 {
+		when = "not for another " + w.From.Sub(now).String()
+	}
+	return fmt.Sprintf("it is not worth it that these yield, %s: they would lose %v of a GPU, and it would gain %v of one", when, Duration(w.Price), Duration(w.Gain))
+}
+
+// wouldYield looks for the victims of an entry without an effect, also for those whom it is
+// not worth it to stop.
+func (c *Core) wouldYield(e *entry) (*trial, []*replica) {
 	c.demands()
 	im, _ := c.imagine()
 	defer im.forget()
 	trials := maxTrials
 	t, victims, ok := c.seek(e, PreemptAndReclaim, nil, new(preempt.Chooser), &trials)
-	if !ok {
-		return nil, t.spared
+	if !ok && t.weighing == nil {
+		victims = nil
 	}
-	return victims, t.spared
+	return t, victims
 }

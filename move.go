@@ -106,7 +106,7 @@ func (im *imagination) resettle(rep *replica) []gang.Member {
 	}
 	c.compile(s)
 	for _, request := range []*gang.Request{&s.request, &s.minimum} {
-		t := c.trialOf(rep, s, request, rep.avoid, c.untilRoomMade()) // by then, at the latest, it starts
+		t := c.trialOf(rep, s, request, rep.avoid, c.untilRoomMade(c.graceOf(rep))) // by then, at the latest, it starts
 		if where := t.place(); where != nil && im.putIn(t.queue, where) {
 			return where
 		}
@@ -125,7 +125,7 @@ func (c *Core) decideMove(r relocation) {
 	by, n := rep.drainedBy()
 	latest := never // to ask it
 	if by != 0 {
-		latest = by.Add(-c.config.Policy.Preemption.CheckpointTimeout)
+		latest = by.Add(-c.graceOf(rep))
 	}
 	switch {
 	case rep.state == Releasing:
@@ -171,7 +171,7 @@ func (c *Core) keepPlace(rep *replica, where []gang.Member, cause CauseCode) boo
 		return false
 	}
 	c.clearReservations(w.nodes)
-	w.from, w.until = c.now, c.untilRoomMade()
+	w.from, w.until = c.now, c.untilRoomMade(c.graceOf(rep))
 	w.preemption = c.newPreemption(where, nil)
 	w.preemption.cause = cause
 	rep.moving = w
@@ -183,7 +183,7 @@ func (c *Core) keepPlace(rep *replica, where []gang.Member, cause CauseCode) boo
 // depart has a gang leave where it is on its own account, by an instant if that is yet to
 // come: 0 is none.
 func (c *Core) depart(rep *replica, cause Cause, by Time) {
-	grace := c.config.Policy.Preemption.CheckpointTimeout
+	grace := c.graceOf(rep)
 	if by > c.now {
 		grace = min(grace, by.Sub(c.now))
 	}

@@ -260,7 +260,7 @@ func (im *imagination) placeAgain(rep *replica) []gang.Member {
 	for g := range request.Groups {
 		request.Groups[g].Count = rep.count(g, memberRunning)
 	}
-	where := c.trialOf(rep, s, &request, rep.avoid, c.untilRoomMade()).place()
+	where := c.trialOf(rep, s, &request, rep.avoid, c.untilRoomMade(c.graceOf(rep))).place()
 	if where == nil || !im.putIn(rep.job.queue, where) {
 		return nil
 	}
@@ -280,7 +280,7 @@ func (c *Core) move(b *bid) bool {
 			return false
 		}
 		m.rep.yieldsTo = b.rep
-		c.stop(m.rep, Cause{Code: CauseMoved, For: b.rep.ref()}, c.config.Policy.Preemption.CheckpointTimeout)
+		c.stop(m.rep, Cause{Code: CauseMoved, For: b.rep.ref()}, c.graceOf(m.rep))
 	}
 	return true
 }

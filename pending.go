@@ -61,6 +61,8 @@ type queue struct {
 	// guaranteed; keeps: it does not lend all of that; touched: it is in Core.touched.
 	waitingMilli         int64
 	over, keeps, touched bool
+	// evictions that it suffered.
+	evictions meter
 }
 
 func (c *Core) ensureQueue(i quota.Index) {
@@ -217,7 +219,7 @@ func (c *Core) unawait(rep *replica) {
 		c.endDrain(rep.drain)
 	}
 	rep.reshapeAt, rep.payAt, rep.drainAt, rep.looked = 0, 0, 0, 0
-	rep.bidAt, rep.bidTurn = 0, 0
+	rep.bidAt, rep.bidTurn, rep.ripeAt = 0, 0, 0
 	c.queues[rep.job.queue].waiting--
 }
 

@@ -47,6 +47,10 @@ func (c *Core) preempt() {
 	if c.now < c.nextPreempt || c.config.Policy.nobodyYields() {
 		return
 	}
+	if ready := c.evictionsReady(); ready > c.now {
+		c.nextPreempt = ready
+		return
+	}
 	if _, ready := c.quota.Next(); ready {
 		return // the budget is spent: what fits comes first
 	}
@@ -85,7 +89,7 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 		if b != nil && !behind[e.bucket] {
 			behind[e.bucket] = true
 			for _, other := range e.bucket.first(maxBids) {
-				if other != e && other.bids() && other.rep.bidTurn != c.stirs && other.rep.bidAt <= c.now {
+				if other != e && other.bids() && c.looksFor(other.rep) <= c.now {
 					r.add(other)
 				}
 			}
@@ -139,14 +143,16 @@ func (c *Core) bidForVictims(im *imagination, e *entry) *bid {
 	if !ok {
 		e.rep.bidTurn = c.stirs
 		c.deferBid(e.rep, 3)
-		if t.spared > c.now {
-			e.rep.bidTurn, e.rep.bidAt = 0, max(t.spared, e.rep.bidAt)
-			c.nextPreempt = min(c.nextPreempt, e.rep.bidAt)
-		}
+		e.rep.ripeAt = t.ripeAt(e.rep.bidAt)
+		c.nextPreempt = min(c.nextPreempt, c.looksFor(e.rep))
 		return nil
 	}
 	if len(victims) == 0 {
-		e.rep.bidTurn = c.stirs // until something changes
+		e.rep.bidTurn, e.rep.ripeAt = c.stirs, 0 // until something changes
+	} else if at := c.meterVictims(victims); at > c.now {
+		e.rep.bidTurn, e.rep.ripeAt = c.stirs, at
+		c.nextPreempt = min(c.nextPreempt, at)
+		return nil
 	}
 	for _, victim := range victims {
 		im.leaveOut(victim)
@@ -170,14 +176,44 @@ func (c *Core) bidForVictims(im *imagination, e *entry) *bid {
 func (c *Core) seek(e *entry, mode PreemptionMode, avoid []NodeID, chooser *preempt.Chooser, trials *int) (t *trial, victims []*replica, ok bool) {
 	t = c.trial(e, avoid)
 	t.gatherLent()
-	if victims, ok = t.choose(chooser, trials); ok || mode != PreemptAndReclaim || *trials <= 0 {
-		return t, victims, ok
+	if victims, ok = t.choose(chooser, trials); ok && t.weighing == nil || mode != PreemptAndReclaim || *trials <= 0 {
+		return t, victims, ok && t.weighing == nil
 	}
 	own := c.trial(e, avoid)
 	own.spared = t.spared
 	own.gatherOwn()
+	others := victims
 	victims, ok = own.choose(chooser, trials)
-	return own, victims, ok
+	if own.weighing == nil && !ok && t.weighing != nil {
+		own.weighing, victims = t.weighing, others
+	}
+	return own, victims, ok && own.weighing == nil
+}
+
+// ripeAt is when to look again for those who may yield even if nothing changes: when those who
+// would do are worth it or, after a while, when one more may yield; 0: never.
+func (t *trial) ripeAt(after Time) Time {
+	at := Time(0)
+	if t.spared > t.core.now {
+		at = max(t.spared, after)
+	}
+	if w := t.weighing; w != nil && w.From != 0 && (at == 0 || w.From < at) {
+		at = w.From
+	}
+	return at
+}
+
+// looksFor is when to look again for whom a replica may take from; never: when something
+// changes.
+func (c *Core) looksFor(rep *replica) Time {
+	at := never
+	if rep.bidTurn != c.stirs {
+		at = rep.bidAt
+	}
+	if rep.ripeAt != 0 {
+		at = min(at, rep.ripeAt)
+	}
+	return at
 }
 
 // nodesFor lists the nodes that members are planned on and, of a gang that has its domains
@@ -224,9 +260,13 @@ func (c *Core) makeRoom(b *bid) *window {
 		return nil
 	}
 	c.clearReservations(w.nodes)
-	w.from, w.until = c.now, c.untilRoomMade()
+	grace := Duration(0)
+	for _, victim := range b.victims {
+		grace = max(grace, c.graceOf(victim))
+	}
+	w.from, w.until = c.now, c.untilRoomMade(grace)
 	w.preemption = c.newPreemption(b.where, b.victims)
-	rep.reserved = w
+	rep.reserved, rep.ripeAt = w, 0
 	c.addWindow(w)
 	return w
 }
@@ -243,9 +283,10 @@ func (c *Core) clearReservations(nodes []*node) {
 	}
 }
 
-// untilRoomMade is when room that is made from now on has to be there.
-func (c *Core) untilRoomMade() Time {
+// untilRoomMade is when room that is made from now on has to be there, if those who go have so
+// long to write a checkpoint.
+func (c *Core) untilRoomMade(grace Duration) Time {
 	p := &c.config.Policy
 	release := p.ReleaseTimeout * Duration(min(int64(p.ReleaseAttempts), int64(maxSpan/p.ReleaseTimeout)))
-	return c.now.Add(p.Preemption.CheckpointTimeout).Add(release).Add(p.ReservationTimeout)
+	return c.now.Add(grace).Add(release).Add(p.ReservationTimeout)
 }

@@ -21,8 +21,24 @@ type Preemption struct {
 	// the gang. Default 16; -1: no bound.
 	MaxRatio int `json:"maxRatio,omitempty"`
 	// CheckpointTimeout is how long a job has to write a checkpoint before it is stopped;
-	// default 5 minutes.
+	// default 5 minutes. Grace says so for single classes of jobs.
 	CheckpointTimeout Duration `json:"checkpointTimeout,omitempty"`
+	Grace             []Grace  `json:"grace,omitempty"`
+	// Respite is for how much longer than MinRuntime a job runs before it has to yield if
+	// it had to yield before; twice as long each time, up to eight times. A job that ran
+	// for sixteen times as long at a stretch starts over. It does not bind who takes back
+	// what it is guaranteed. Default 5 minutes; -1: none.
+	Respite Duration `json:"respite,omitempty"`
+	// Rate bounds how many have to yield in the fleet, QueueRate how many of any one queue:
+	// each replica that is asked for a checkpoint or stopped at once counts, also if it
+	// need not yield in the end. Those who yield for one beneficiary go together: of more
+	// than the rate allows at once all may go when nobody had to for long enough, and then
+	// it takes as much longer until the next. Both bind everybody, also who takes back
+	// what it is guaranteed: it gets it, but later. Default: no limits.
+	Rate      Rate `json:"rate,omitzero"`
+	QueueRate Rate `json:"queueRate,omitzero"`
+	// Worth says when it is worth it.
+	Worth Worth `json:"worth,omitzero"`
 }
 
 // A PreemptionMode says by what rules something that runs has to yield.

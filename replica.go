@@ -57,9 +57,12 @@ type replica struct {
 	payAt, reshapeAt Time
 	looked           uint64
 	// yieldsTo is the replica for which it has to make room; nil: none. checkpointed is when
-	// it wrote the last checkpoint that it was asked for.
+	// it wrote the last checkpoint that is known of; tells: it told of one by itself.
+	// evictions counts how often in a row it had to yield.
 	yieldsTo     *replica
 	checkpointed Time
+	tells        bool
+	evictions    int
 	// leaves: it was asked for a checkpoint because it has to go on its own account. moving
 	// is the place that is kept for it while it still holds another; see move.go.
 	leaves bool
@@ -67,11 +70,12 @@ type replica struct {
 	// resumed: the Bind of this life took it to a place that was kept for it.
 	resumed bool
 	// bidAt is when to look again, at the earliest, for whom it may take from, as it was in
-	// vain at turn bidTurn. failedBids counts how often room was made for it that it could
-	// not take, since it last ran.
-	bidAt      Time
-	bidTurn    uint64
-	failedBids int
+	// vain at turn bidTurn; from ripeAt on it is looked at even if nothing has changed since
+	// (0: never). failedBids counts how often room was made for it that it could not take,
+	// since it last ran.
+	bidAt, ripeAt Time
+	bidTurn       uint64
+	failedBids    int
 	// struck: hardware was taken from it, or had to be left, and it has not run since.
 	struck bool
 	// imagined: a plan in the making imagines it ended.

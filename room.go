@@ -137,7 +137,7 @@ func (c *Core) serveBeneficiary(e *entry) {
 // failBid notes that room was made for a replica in vain: it waits before that is tried
 // again, longer each time, so that nobody is stopped for it over and over.
 func (c *Core) failBid(rep *replica) {
-	rep.bidTurn = 0
+	rep.bidTurn, rep.ripeAt = 0, 0
 	c.deferBid(rep, 8)
 }
 

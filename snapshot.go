@@ -46,7 +46,12 @@ type snapshot struct {
 	NextMove    *Time `json:"nextMove,omitempty"`
 	Homeless    bool  `json:"homeless,omitempty"`
 	BackfillDue bool  `json:"backfillDue,omitempty"`
-	Lessened    bool  `json:"lessened,omitempty"`
+	// When the fleet, and queues, may have as many yield at once as their rates ever let.
+	Evictions      *savedMeter  `json:"evictions,omitempty"`
+	QueueEvictions []savedMeter `json:"queueEvictions,omitempty"`
+	// OwnGain: it has a function of its own that says what a beneficiary gains.
+	OwnGain  bool `json:"ownGain,omitempty"`
+	Lessened bool `json:"lessened,omitempty"`
 
 	// Nodes that were lost, in order of name, and whether to look for spares.
 	Lost      []savedLoss `json:"lost,omitempty"`
@@ -131,6 +136,9 @@ type savedReplica struct {
 	Looked    bool         `json:"looked,omitempty"` // and nothing has changed since
 	// Checkpointed, BidAt, and Bid: it was in vain, and nothing has changed since.
 	Checkpointed Time `json:"checkpointed,omitempty"`
+	Tells        bool `json:"tells,omitempty"`
+	Evictions    int  `json:"evictions,omitempty"`
+	RipeAt       Time `json:"ripeAt,omitempty"`
 	BidAt        Time `json:"bidAt,omitempty"`
 	Bid          bool `json:"bid,omitempty"`
 	FailedBids   int  `json:"failedBids,omitempty"`
@@ -159,6 +167,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	}
 	s.Lost, s.SparesDue = c.lost.save(), c.sparesDue
 	c.savePast(&s)
+	c.saveMeters(&s)
 	for _, w := range c.windows {
 		if w.advance != nil {
 			saved := savedReservation{Reservation: *w.advance}
@@ -222,7 +231,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Active: rep.activeMilli, Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
 		Looked: rep.looked != 0 && rep.looked == c.turns,
 		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled, Hopeless: rep.hopeless,
-		Checkpointed: rep.checkpointed, BidAt: rep.bidAt, Bid: rep.bidTurn != 0 && rep.bidTurn == c.stirs, FailedBids: rep.failedBids,
+		Checkpointed: rep.checkpointed, Tells: rep.tells, Evictions: rep.evictions, RipeAt: rep.ripeAt, BidAt: rep.bidAt, Bid: rep.bidTurn != 0 && rep.bidTurn == c.stirs, FailedBids: rep.failedBids,
 		Reserved: c.saveWindow(rep.reserved), Moving: c.saveWindow(rep.moving), Leaves: rep.leaves,
 	}
 	if rep.exclusive != nil {
@@ -266,10 +275,14 @@ func (c *Core) saveMember(rep *replica, flat int) savedMember {
 // Restore makes a core of a snapshot. It behaves as the core that gave the
 // snapshot would have, for whatever comes. Any bytes that are no snapshot are
 // refused with an *Error. Cost: O(state).
-func Restore(b []byte) (*Core, error) { return restore(b, nil) }
+func Restore(b []byte) (*Core, error) { return restore(b, nil, nil) }
+
+// RestoreWith is Restore for a core with a Config.Gain of its own, which no snapshot has: it
+// is to be the same function.
+func RestoreWith(b []byte, gain Gain) (*Core, error) { return restore(b, gain, nil) }
 
 // restore is Restore with what can be taken over from a core that has it.
-func restore(b []byte, tables map[string]*table) (*Core, error) {
+func restore(b []byte, gain Gain, tables map[string]*table) (*Core, error) {
 	var s snapshot
 	if err := decodeStrict("snapshot", b, &s); err != nil {
 		return nil, err
@@ -277,6 +290,10 @@ func restore(b []byte, tables map[string]*table) (*Core, error) {
 	if s.Version != snapshotVersion {
 		return nil, &Error{Event: "snapshot", Field: "version", Kind: ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", s.Version, snapshotVersion)}
 	}
+	if s.OwnGain != (gain != nil) {
+		return nil, &Error{Event: "snapshot", Field: "ownGain", Kind: ErrInvalid, Reason: fmt.Sprintf("is %v: a core is restored with the function for the gain that it had", s.OwnGain)}
+	}
+	s.Config.Gain = gain
 	c, err := New(s.Config)
 	if err != nil {
 		return nil, err
@@ -354,6 +371,9 @@ func (c *Core) restore(s *snapshot) *Error {
 		return err.in("lost")
 	}
 	c.sparesDue = s.SparesDue
+	if err := c.restoreMeters(s); err != nil {
+		return err
+	}
 	return c.restorePast(s)
 }
 
@@ -411,8 +431,8 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
 	case s.Struck && s.State == Running:
 		return refuse(ErrInvalid, "struck", "is set for a replica that runs")
-	case max(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt, s.FailedBids) < 0 || s.ReadyAt < 0 ||
-		s.Checkpointed < 0 || s.Checkpointed > c.now || s.BidAt < 0:
+	case max(s.Attempts, s.Repairs, s.Attempt, s.FailedBids, s.Evictions) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt, s.FailedBids, s.Evictions) < 0 ||
+		s.ReadyAt < 0 || s.Checkpointed < 0 || s.Checkpointed > c.now || s.BidAt < 0 || s.RipeAt < 0:
 		return refuse(ErrInvalid, "attempts", "a counter is out of range")
 	case len(s.Avoid) > maxAvoid:
 		return refuse(ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(s.Avoid)))
@@ -449,6 +469,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		c.leaving.ReplaceOrInsert(rep)
 	}
 	rep.checkpointed, rep.bidAt, rep.failedBids = s.Checkpointed, s.BidAt, s.FailedBids
+	rep.tells, rep.evictions, rep.ripeAt = s.Tells, s.Evictions, s.RipeAt
 	switch rep.state {
 	case Running:
 		c.queues[j.queue].running.ReplaceOrInsert(rep)

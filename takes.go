@@ -50,7 +50,7 @@ func (c *Core) WhatItTakes(now Time, id JobID, replica int, facts ...Event) (Tak
 		if err != nil {
 			return Takes{}, err
 		}
-		if twin, err = restore(b, c.tables); err != nil {
+		if twin, err = restore(b, c.config.Gain, c.tables); err != nil {
 			return Takes{}, err
 		}
 		for _, e := range facts {
@@ -87,11 +87,11 @@ func (c *Core) whatItTakes(rep *replica) Takes {
 	if b := c.wouldMove(e); b != nil {
 		t.Moves, t.MovesPrice, t.MovesGain = c.describeMoves(b), int64(b.price), int64(b.gain)
 	}
-	victims, _ := c.wouldYield(e)
-	t.Victims = append(reason.Yielding, c.yielding(victims)...)
-	for _, victim := range victims {
-		candidate := c.candidate(victim, 0)
-		t.Price += min(int64(candidate.Price()), int64(maxMovePrice)-t.Price)
+	_, victims := c.wouldYield(e)
+	wouldYield := c.yielding(e.rep, victims)
+	t.Victims = append(reason.Yielding, wouldYield...)
+	for i := range wouldYield {
+		t.Price += min(int64(wouldYield[i].Price), int64(maxMovePrice)-t.Price)
 	}
 	t.Allowed = len(reason.Yielding) > 0 || len(victims) > 0 && len(reason.WouldYield) == 0
 	t.Text = t.sentence()

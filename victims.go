@@ -27,6 +27,12 @@ type trial struct {
 	due map[quota.Index]map[*replica]quota.Due
 	// spared is when the first of those may yield that may not yet; 0: there are none.
 	spared Time
+	// owed: what is asked is guaranteed to its queue, and taken from others.
+	owed bool
+	// weighing is what speaks against those who were chosen; nil: nothing does.
+	weighing *Weighing
+	// priced is scratch.
+	priced []preempt.Candidate
 }
 
 // trial begins one for an entry, with its minimum.
@@ -71,12 +77,17 @@ func (t *trial) choose(chooser *preempt.Chooser, trials *int) (victims []*replic
 	must(err)
 	*trials -= choice.Calls + 1
 	ok = (choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen) && t.fits(choice.Victims)
+	var taken []int
 	for i, gone := range t.out {
 		if gone {
 			victims = append(victims, t.reps[i])
+			taken = append(taken, i)
 		}
 	}
 	t.setBack()
+	if ok {
+		t.weighing = t.weigh(taken)
+	}
 	slices.SortFunc(victims, compareReplicas)
 	return victims, ok
 }
@@ -101,6 +112,7 @@ func (t *trial) gatherLent() {
 	if t.asked.GPUMilli == 0 {
 		return
 	}
+	t.owed = c.quota.Used(t.queue, quota.GPU)+t.asked.GPUMilli <= c.shares.Guaranteed(t.queue)
 	asked := map[quota.Index]bool{}
 	for parting := c.quota.Parent(t.queue); parting != quota.None; parting = c.quota.Parent(parting) {
 		// What nearer relations give may be what lets it ask those who are farther off.
@@ -119,9 +131,8 @@ func (t *trial) gatherLent() {
 // gatherFrom lists those of one queue, and discharges them.
 func (t *trial) gatherFrom(q quota.Index, source int) {
 	c := t.core
-	forGuarantee := c.quota.Used(t.queue, quota.GPU)+t.asked.GPUMilli <= c.shares.Guaranteed(t.queue)
 	c.queues[q].running.Ascend(func(victim *replica) bool {
-		if t.mayYield(victim) && (forGuarantee || !t.tooLarge(victim)) && t.mayReclaim(victim) {
+		if t.mayYield(victim) && (t.owed || !t.tooLarge(victim)) && t.mayReclaim(victim) {
 			t.add(victim, source)
 			c.discharge(victim)
 		}
@@ -140,8 +151,9 @@ func (t *trial) mayYield(victim *replica) bool {
 	if victim.order != nil || victim.yieldsTo != nil || victim.imagined || victim.has(memberStopping) {
 		return false
 	}
-	least := max(victim.job.spec.MinRuntime, t.core.config.Policy.Preemption.MinRuntime)
-	if at := victim.started.Add(least); at > t.core.now {
+	c := t.core
+	at := max(c.sparedUntil(victim, t.owed), c.queues[victim.job.queue].evictions.ready(c.config.Policy.Preemption.QueueRate, c.now, 1))
+	if at > c.now {
 		if t.spared == 0 || at < t.spared {
 			t.spared = at
 		}
@@ -153,18 +165,22 @@ func (t *trial) mayYield(victim *replica) bool {
 // add adds a candidate. Those of other queues come from a source above 0: the lower, the
 // further that queue is over its share.
 func (t *trial) add(victim *replica, source int) {
-	t.candidates = append(t.candidates, t.core.candidate(victim, source))
+	candidate := t.core.candidate(victim, t.core.queueingFor(t.rep))
+	candidate.Borrowed, candidate.Source = source > 0, source
+	t.candidates = append(t.candidates, candidate)
 	t.reps = append(t.reps, victim)
 }
 
-// candidate describes a replica for the choice of victims.
-func (c *Core) candidate(victim *replica, source int) preempt.Candidate {
+// candidate describes a replica that could yield to one because of which it would have to wait
+// for so long.
+func (c *Core) candidate(victim *replica, queueing Duration) preempt.Candidate {
 	spec := &victim.job.spec
 	candidate := preempt.Candidate{
-		ID: string(spec.ID) + "#" + strconv.Itoa(victim.number), Class: int(spec.Class), Priority: spec.Priority, Borrowed: source > 0,
-		Source: source, Started: int64(victim.cameAt), GPUMilli: chargedOf(victim),
-		Checkpointable: spec.Checkpoint.Supported, SinceCheckpoint: int64(c.sinceCheckpoint(victim)),
+		ID: string(spec.ID) + "#" + strconv.Itoa(victim.number), Class: int(spec.Class), Priority: spec.Priority,
+		Started: int64(victim.cameAt), GPUMilli: chargedOf(victim),
+		Checkpointable: spec.Checkpoint.Supported, SinceCheckpoint: int64(victim.sinceCheckpoint(c.now)),
 		CheckpointCost: int64(spec.Checkpoint.Cost), RestartCost: int64(spec.Checkpoint.RestartCost),
+		Queueing: int64(queueing),
 	}
 	noteHolds(&candidate, victim)
 	return candidate
@@ -175,16 +191,6 @@ func chargedOf(rep *replica) int64 {
 	milli := int64(0)
 	rep.eachHold(func(h *gang.Hold, n *node) { milli += chargeOf(h, n).GPUMilli })
 	return milli
-}
-
-// sinceCheckpoint is how long a replica has worked since its last checkpoint, as far as is
-// known.
-func (c *Core) sinceCheckpoint(rep *replica) Duration {
-	since := c.now.Sub(max(rep.started, rep.checkpointed))
-	if every := rep.job.spec.Checkpoint.Interval; every > 0 {
-		since %= every
-	}
-	return since
 }
 
 // mayReclaim reports whether a replica of another queue may be taken back for what is asked.

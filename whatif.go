@@ -10,7 +10,7 @@ func (c *Core) WhatIf(now Time, events ...Event) ([]Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	twin, err := restore(b, c.tables)
+	twin, err := restore(b, c.config.Gain, c.tables)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func (c *Core) ask(victim, rep *replica) {
 		cause.Code = CauseReclaimed
 		cause.Detail = "queue " + string(rep.job.spec.Queue)
 	}
-	c.stop(victim, cause, c.config.Policy.Preemption.CheckpointTimeout)
+	c.stop(victim, cause, c.graceOf(victim))
 }
 
 // stop stops a gang that runs: after it has written a checkpoint, or the time for that is
@@ -36,6 +36,9 @@ func (c *Core) stop(rep *replica, cause Cause, grace Duration) {
 // evict stops a replica that has to go.
 func (c *Core) evict(victim *replica, cause Cause) {
 	c.totals.Evicted++
+	if victim.yieldsTo != nil {
+		c.noteEviction(victim)
+	}
 	c.takeBack(victim, cause, false)
 }
 

@@ -91,7 +91,7 @@ func TestS6_ACheckpointComesBeforeTheEnd(t *testing.T) {
 	require.Equal(t, berth.Running, low.State, "it works on while it writes")
 	require.Equal(t, high, low.YieldsTo)
 	reason := d.explain("high").Reason
-	require.Equal(t, []berth.Yielding{{Job: "low", Queue: "a", GPUMilli: 8000, By: request.Header().Deadline}}, reason.Yielding)
+	require.Equal(t, []berth.Yielding{{Job: "low", Queue: "a", GPUMilli: 8000, Price: 40 * 60_000, By: request.Header().Deadline}}, reason.Yielding)
 	require.Contains(t, reason.Preemption, "room is being made")
 	require.Equal(t, []berth.NodeID{"n"}, reason.Reserved.Nodes)
 	require.Empty(t, d.pass(), "one order at a time")
@@ -295,7 +295,9 @@ func TestMinRuntimeSpares(t *testing.T) {
 	require.Empty(t, d.pass())
 	reason := d.explain("b0").Reason
 	require.Contains(t, reason.Preemption, "the first may in 59m59s")
-	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "c"}}) // of no use, and no reason to forget
+	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "c"}}) // of no use: it is looked at, and not forgotten
+	d.now = 60_000
+	require.Empty(t, d.pass())
 	wake, ok := d.NextWake()
 	require.True(t, ok)
 	require.Equal(t, berth.Time(berth.Hour), wake)
@@ -319,7 +321,7 @@ func TestTheModeOfPreemption(t *testing.T) {
 		if mode == berth.PreemptNever {
 			reason := d.explain("high").Reason
 			require.Contains(t, reason.Preemption, "the policy forbids")
-			require.Equal(t, []berth.Yielding{{Job: "lower", Queue: "b", GPUMilli: 3000}}, reason.WouldYield)
+			require.Equal(t, []berth.Yielding{{Job: "lower", Queue: "b", GPUMilli: 3000, Price: 15 * 60_000}}, reason.WouldYield)
 			wake, _ := d.NextWake()
 			require.Greater(t, wake, d.now, "there is nothing to look for")
 		}

@@ -90,6 +90,8 @@ const (
 const (
 	goodputWait = iota
 	goodputYield
+	goodputSpares
+	goodputTrial
 )
 
 func runGoodput(s *session, args []string) error {
@@ -129,11 +131,15 @@ func (g *goodput) configure(s *session) error {
 	if g.sparesMil < 1 || g.sparesMil*(g.nodes+g.beside) > 1000*(g.beside-2) || !(g.perRun >= 0 && g.perRun <= 1e5) {
 		return s.misused("a flag is out of range: spares are at least 1, and leave two nodes of those beside; interruptions are up to 100000")
 	}
-	never := berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptNever}}
 	yield := berth.Policy{}
+	spares := berth.Policy{Spares: []berth.Spares{{Pool: goodputPool, Milli: g.sparesMil}}}
+	trial := spares
+	trial.Health = berth.Health{Losses: 2, Within: 2 * berth.Day, Probation: 12 * berth.Hour, Trial: 8 * berth.Hour}
 	g.lines = []goodputLine{
-		goodputWait:  {name: "wait", policy: never},
-		goodputYield: {name: "yield", policy: yield, above: []int{goodputWait}},
+		goodputWait:   {name: "wait", policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptNever}}},
+		goodputYield:  {name: "yield", policy: yield, above: []int{goodputWait}},
+		goodputSpares: {name: "spares", policy: spares, above: []int{goodputYield}, spared: true},
+		goodputTrial:  {name: "+ trial", policy: trial, above: []int{goodputSpares}, spared: true},
 	}
 	return nil
 }

@@ -62,9 +62,13 @@ func (r *goodputRun) fail(f *goodputFault, step int) {
 func (r *goodputRun) notice(f *goodputFault) {
 	n := &r.nodes[f.node]
 	cause := &goodputCauses[f.cause]
-	if n.gone = cause.what != aGPU; n.gone {
+	n.gone = cause.what != aGPU
+	switch {
+	case n.gone:
 		r.tell(berth.NodeLost{Node: n.spec.ID, Reason: cause.name})
-	} else {
+	case cause.xid != 0:
+		r.tell(berth.XidReported{Node: n.spec.ID, GPU: f.gpu, Xid: cause.xid, Reason: cause.name})
+	default:
 		r.tell(berth.GPUFailed{Node: n.spec.ID, GPU: f.gpu, Reason: cause.name})
 	}
 	r.gang.lose(r, f.node)

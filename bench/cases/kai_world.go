@@ -75,7 +75,7 @@ func (w *kaiWorld) build(used *occupancy) *Error {
 	}
 	// KAI reserves nothing for gangs that wait, compares no run times, and consolidates.
 	config := berth.Config{Levels: levels, Policy: berth.Policy{
-		ReservedGangs: -1, Moves: berth.Moves{Mode: berth.MovesOrdered},
+		ReservedGangs: -1, Preemption: atOnce(), Moves: berth.Moves{Mode: berth.MovesOrdered},
 	}}
 	core, err := berth.New(config)
 	if err != nil {

@@ -182,7 +182,7 @@ func (c *kueueCase) world() (*world, *Error) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	core, err := berth.New(berth.Config{Policy: berth.Policy{ReservedGangs: -1}})
+	core, err := berth.New(berth.Config{Policy: berth.Policy{ReservedGangs: -1, Preemption: atOnce()}})
 	if err != nil {
 		return nil, refused("", err)
 	}

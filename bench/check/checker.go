@@ -49,6 +49,9 @@ type Checker struct {
 	reserved
 	yielding
 	moving
+	calm
+	// ownGain: the core has a function of its own that says what is worth it.
+	ownGain bool
 	// enlarged: the pass has started a gang that may have got more than its minimum since.
 	enlarged bool
 
@@ -77,6 +80,7 @@ func New(config berth.Config) *Checker {
 		booked:   map[berth.ReservationID]*reservation{},
 		alone:    set{},
 		yielding: newYielding(),
+		ownGain:  config.Gain != nil,
 		cases:    map[string]int{},
 	}
 	if config.Ledger {
@@ -99,6 +103,7 @@ func inForce(p berth.Policy) berth.Policy {
 	p.RepartitionTimeout = cmp.Or(p.RepartitionTimeout, 5*berth.Minute)
 	p.Preemption.CheckpointTimeout = cmp.Or(p.Preemption.CheckpointTimeout, 5*berth.Minute)
 	p.Preemption.MaxRatio = cmp.Or(p.Preemption.MaxRatio, 16)
+	p.Preemption = inForceCalm(p.Preemption)
 	return p
 }
 

@@ -65,7 +65,9 @@ type world struct {
 	known bool
 	// left: somebody is on the way out, but for the victims; waiting are then those who may
 	// be counted on.
-	left    bool
+	left bool
+	// owed: what is asked for now is guaranteed to the queue that asks.
+	owed    bool
 	waiting queues
 	gangs   map[gangKey]berth.ReservationReport
 	// fair are the shares; nil: they are not known.
@@ -194,6 +196,7 @@ func (w *world) judge(r *room) error {
 		return nil
 	}
 	gone, whole := len(w.gone), false
+	w.owed = w.owes(rep, asked)
 	defer func() { w.back(gone, len(w.here)) }()
 	for _, victim := range r.victims {
 		w.vanish(victim)
@@ -217,6 +220,12 @@ func (w *world) judge(r *room) error {
 			return err
 		}
 		whole = whole || exception
+		if w.fair != nil && !w.owed && victim.resting {
+			return broken(S6, "%s has to yield to %s, and had to yield before, too short a time ago", victim, rep)
+		}
+	}
+	if err := w.isWorthIt(rep, asked, r); err != nil {
+		return err
 	}
 	if !w.countable(rep, w.gangs[r.who].Nodes) {
 		return nil

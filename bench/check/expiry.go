@@ -102,6 +102,9 @@ func (c *Checker) afterPass() error {
 	if err := c.afterSilence(); err != nil {
 		return err
 	}
+	if err := c.keepsRates(); err != nil {
+		return err
+	}
 	if err := c.strays(); err != nil {
 		return err
 	}

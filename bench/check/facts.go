@@ -61,6 +61,8 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 		return c.tableSet(e)
 	case berth.ActivityReported:
 		return c.activityReported(e)
+	case berth.CheckpointWritten:
+		return c.checkpointWritten(e)
 	case berth.LedgerSettled:
 		return c.ledgerSettled()
 	case berth.PolicyChanged:
@@ -308,7 +310,7 @@ func (c *Checker) observed(j *job, r *berth.RunningReplica) error {
 			c.saw("an instance observed")
 		}
 	}
-	rep.state, rep.started = berth.Running, r.Started
+	rep.state, rep.started, rep.cameAt = berth.Running, r.Started, r.Started
 	c.claimAlone(rep)
 	c.touched.add(rep)
 	return nil

@@ -27,6 +27,10 @@ type replica struct {
 	incarnation  berth.Incarnation
 	pendingSince berth.Time
 	started      berth.Time // while Running
+	// cameAt is when it last began to run other than where a place was kept for it; resumes:
+	// it will run where one was.
+	cameAt  berth.Time
+	resumes bool
 	// readyAt is the end of a backoff; attempts counts those in a row.
 	readyAt  berth.Time
 	attempts int
@@ -48,6 +52,14 @@ type replica struct {
 	activeMilli int64
 	// room that is made at its expense, or nil.
 	room *room
+	// checkpointed is when it wrote the last checkpoint that is known of; tells: it told of
+	// one by itself. evicted counts how often in a row it had to yield.
+	checkpointed berth.Time
+	tells        bool
+	evicted      int
+	// resting: that was so short a time ago, when it last had to, that only what is owed may
+	// be taken from it.
+	resting bool
 	// avoided has the nodes where a member of it ever failed to start.
 	avoided map[berth.NodeID]bool
 }

@@ -92,6 +92,10 @@ func (c *Checker) run(rep *replica) {
 	c.due.remove(rep)
 	if rep.state != berth.Running {
 		rep.state, rep.attempts, rep.started = berth.Running, 0, c.now
+		if !rep.resumes {
+			rep.cameAt = c.now
+		}
+		rep.resumes = false
 	}
 	if rep.has(stopping) {
 		c.due.add(rep)
@@ -139,7 +143,7 @@ func (c *Checker) pend(rep *replica, backoff bool) {
 		rep.left = rep.cause
 	}
 	rep.state, rep.members, rep.pendingSince, rep.activeMilli = berth.Pending, nil, c.now, 0
-	rep.backoff, rep.observed, rep.released = false, false, 0
+	rep.backoff, rep.observed, rep.resumes, rep.released = false, false, false, 0
 	if backoff {
 		c.backOff(rep)
 	}

@@ -61,7 +61,7 @@ const never berth.Time = 1<<63 - 1
 // has just the time for a checkpoint before a deadline.
 func (c *Checker) pressed(rep *replica) bool {
 	by, drained := rep.drainedBy()
-	return drained && by != never && by.Add(-c.policy.Preemption.CheckpointTimeout) <= c.now
+	return drained && by != never && by.Add(-c.grace(rep)) <= c.now
 }
 
 // mustLeave: who is told to leave a node runs there, and has nothing else going on.
@@ -87,7 +87,7 @@ func (c *Checker) mustLeave(rep *replica, h berth.Order) error {
 // graceOf is how long the checkpoint may take of a gang that leaves: until the deadline, if that
 // is sooner and yet to come.
 func (c *Checker) graceOf(rep *replica) berth.Duration {
-	grace := c.policy.Preemption.CheckpointTimeout
+	grace := c.grace(rep)
 	if by, _ := rep.drainedBy(); by != never && by > c.now {
 		grace = min(grace, by.Sub(c.now))
 	}
@@ -128,6 +128,19 @@ func (c *Checker) mayGoOn(rep *replica, err error) error {
 	return nil
 }
 
+// somebodyMoves reports whether places are kept for some who leave others, or may be from this
+// pass on.
+func (c *Checker) somebodyMoves() bool {
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			if _, drained := rep.drainedBy(); drained || rep.state == berth.Releasing && comesBack(rep.cause) {
+				return true
+			}
+		}
+	}
+	return len(c.kept) > 0
+}
+
 // comesBack reports whether a place may be kept for a gang that is stopped for a cause.
 func comesBack(cause berth.CauseCode) bool {
 	return cause == berth.CauseDrained || cause == berth.CauseHardwareLost || cause == berth.CauseMemberFailed
@@ -143,6 +156,7 @@ func (c *Checker) resumed(rep *replica, b *berth.Bind) error {
 		return broken(Causes, "order %d starts %s because of %q, for which no place was kept", b.ID, rep, b.Cause.Code)
 	}
 	c.saw("resumed after " + string(rep.left))
+	rep.resumes = true
 	return c.whereAside(rep, b)
 }
 
@@ -166,7 +180,7 @@ func (c *Checker) againstMove(who gangKey, gangs map[gangKey]berth.ReservationRe
 		}
 		return nil
 	}
-	if until := c.now.Add(c.roomTimeout()); c.passed && (r.From != c.now || r.Until != until) {
+	if until := c.now.Add(c.grace(rep) + c.roomTimeout()); c.passed && (r.From != c.now || r.Until != until) {
 		return broken(Reservations, "a place is kept for %s from %d until %d; it is %d, and until %d", who, r.From, r.Until, c.now, until)
 	}
 	c.saw("a place kept for one that is " + rep.doing())

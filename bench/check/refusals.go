@@ -32,6 +32,8 @@ func (c *Checker) Rejected(now berth.Time, event berth.Event, err error) error {
 		return c.lifeRefused(e.Job, e.Replica, e.Incarnation, err)
 	case berth.ActivityReported:
 		return c.lifeRefused(e.Job, e.Replica, e.Incarnation, err)
+	case berth.CheckpointWritten:
+		return c.checkpointRefused(e, err)
 	case berth.JobFinished:
 		if j := c.jobs[e.Job]; j == nil || j.spec.Service == nil {
 			return c.lifeRefused(e.Job, 0, e.Incarnation, err)

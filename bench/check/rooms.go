@@ -20,6 +20,8 @@ type room struct {
 	ended bool
 	// victims are those who were told, in the order of their orders.
 	victims []*replica
+	// grace is the longest that any of them has to write a checkpoint.
+	grace berth.Duration
 }
 
 // begun is what a gang is told to be the beneficiary of in this pass.
@@ -34,10 +36,18 @@ func (c *Checker) begun(who gangKey) *room {
 	return r
 }
 
-// roomTimeout is for how long room is being made for a gang, or a place kept.
+// roomTimeout is for how long room is being made for a gang, or a place kept, beside the time
+// for checkpoints.
 func (c *Checker) roomTimeout() berth.Duration {
-	p := &c.policy
-	return p.Preemption.CheckpointTimeout + berth.Duration(p.ReleaseAttempts)*p.ReleaseTimeout + p.ReservationTimeout
+	return berth.Duration(c.policy.ReleaseAttempts)*c.policy.ReleaseTimeout + c.policy.ReservationTimeout
+}
+
+// takesFrom adds one who has to yield: the room is made until the last of them must have
+// answered, and so much longer.
+func (r *room) takesFrom(rep *replica, grace berth.Duration) {
+	r.victims = append(r.victims, rep)
+	r.until = r.until.Add(max(0, grace-r.grace))
+	r.grace = max(r.grace, grace)
 }
 
 // endRoom ends the room that is made for a gang, if any is.
@@ -221,12 +231,11 @@ func (c *Checker) mustYield(rep *replica, h berth.Order) error {
 	if c.saw(string(h.Cause.Code)); rep.job.spec.Service != nil {
 		c.saw("a replica of a service has to yield")
 	}
+	if rep.resting = c.hasRespite(rep); rep.resting && h.Cause.Code == berth.CausePreempted {
+		return broken(S6, "order %d has %s yield, which runs since %d and had to yield %d times before", h.ID, rep, rep.started, rep.evicted)
+	}
+	c.yielded = append(c.yielded, rep)
 	rep.room = c.begun(who)
-	rep.room.victims = append(rep.room.victims, rep)
+	rep.room.takesFrom(rep, c.grace(rep))
 	return nil
-}
-
-// tooYoung reports whether a replica has not run for as long as it may at least.
-func (c *Checker) tooYoung(rep *replica) bool {
-	return c.now < rep.started.Add(max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime))
 }

@@ -112,7 +112,7 @@ func (w *world) surelyDue(victim *replica, before []ghost) bool {
 		return false
 	}
 	slices.SortFunc(list, func(a, b *replica) int {
-		return cmp.Or(compareBool(w.mayYield(a), w.mayYield(b)), compareRank(b, a), cmp.Compare(a.started, b.started),
+		return cmp.Or(compareBool(w.mayYield(a), w.mayYield(b)), compareRank(b, a), cmp.Compare(a.cameAt, b.cameAt),
 			cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.number, b.number))
 	})
 	guaranteed := w.fair.Guaranteed(w.index(leaf))
@@ -137,7 +137,7 @@ func (w *world) mayYield(rep *replica) bool {
 	if slices.Contains(w.opened, rep.room) {
 		return true
 	}
-	return rep.state == berth.Running && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep)
+	return rep.state == berth.Running && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep) && (w.owed || !w.hasRespite(rep))
 }
 
 // compareBool orders false before true.

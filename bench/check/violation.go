@@ -41,6 +41,10 @@ const (
 	Orders Promise = "orders"
 	// Deadlines follow from the policy in force when the order was given.
 	Deadlines Promise = "deadlines"
+	// Worth: a gang to which others have to yield gains more than they lose.
+	Worth Promise = "worth"
+	// Rates: no more have to yield in a time than the policy says.
+	Rates Promise = "rates"
 	// Causes are known words, and the right ones.
 	Causes Promise = "causes"
 	// Incarnations rise by one with each life of a replica.

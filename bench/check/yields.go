@@ -29,7 +29,7 @@ func newYielding() yielding {
 
 // beginYielding notes whom the pass that begins has to tell that they need not yield.
 func (c *Checker) beginYielding() {
-	c.opened, c.planned, c.departed = nil, nil, nil
+	c.opened, c.planned, c.yielded, c.departed = nil, nil, nil, nil
 	clear(c.told)
 	for _, rep := range c.orders {
 		if rep.asked() && rep.needless() {
@@ -59,7 +59,7 @@ func (rep *replica) doing() string {
 
 // request: a checkpoint is asked of somebody who can write one and has to yield, or to leave.
 func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
-	grace, told := c.policy.Preemption.CheckpointTimeout, c.mustYield
+	grace, told := c.grace(rep), c.mustYield
 	if r.Cause.Code == berth.CauseDrained {
 		grace, told = c.graceOf(rep), c.mustLeave
 	}
@@ -124,12 +124,18 @@ func (c *Checker) checkpointReported(rep *replica, e berth.ActionReported) error
 	if e.Outcome != berth.Done && e.Outcome != berth.Failed || len(e.Members) > 0 {
 		return broken(Facts, "the report of order %d was accepted, a request for a checkpoint: %s with %d members", e.Action, e.Outcome, len(e.Members))
 	}
+	if e.Outcome == berth.Done {
+		rep.checkpointed = c.now
+	}
 	if rep.needless() {
 		c.saw("request answered in vain")
 		c.goesOn(rep)
 		return nil
 	}
 	c.saw("request " + e.Outcome.String())
+	if rep.room != nil {
+		c.evictedNow(rep)
+	}
 	c.takeBack(rep, rep.order.Header().Cause.Code, false)
 	return nil
 }
@@ -165,6 +171,9 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 			return err
 		}
 		c.saw("stopped without a checkpoint")
+	}
+	if rep.room != nil {
+		c.evictedNow(rep)
 	}
 	c.takeBack(rep, r.Cause.Code, false)
 	return nil

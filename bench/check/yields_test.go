@@ -252,6 +252,8 @@ var yields = []animal{
 	}},
 	{check.S7, "one of the victims is too many", func(z *zoo) error {
 		z.full()
+		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Worth: berth.Worth{Unweighed: true}}}})
+		require.NoError(z.t, z.c.Against(z.seen("a1", 1, 0)))
 		z.pass(z.ask("y", berth.CausePreempted, "high"), z.ask("z", berth.CausePreempted, "high"))
 		return z.c.Against(z.seen("a1", 1, 0, z.room("high", "n3")))
 	}},

@@ -13,6 +13,10 @@ func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 	config, options, _ := g.steady()
 	config.Policy.Preemption.Mode = berth.PreemptAndReclaim
 	config.Policy.Preemption.CheckpointTimeout = one(g, 25*berth.Second, 25*berth.Second, berth.Minute)
+	if g.chance(70) { // as many as can have to yield
+		config.Policy.Preemption.Respite, config.Policy.Preemption.Worth = -1, berth.Worth{Unweighed: true}
+		config.Policy.Preemption.Rate, config.Policy.Preemption.QueueRate = berth.Rate{}, berth.Rate{}
+	}
 	options.PassInterval = one(g, 0, 10*berth.Second, 20*berth.Second)
 	for i := range g.list {
 		submitted, job := g.list[i].Event.(berth.JobSubmitted)

@@ -15,6 +15,24 @@ func (g *generator) preemption() berth.Preemption {
 		MaxRatio:          one(g, 0, 0, -1, 1, 2),
 		MinRuntime:        one(g, 0, 0, 0, 20*berth.Second, 3*berth.Minute),
 		CheckpointTimeout: one(g, 0, 0, 10*berth.Second, 2*berth.Minute),
+
+		Grace:     one(g, nil, nil, []berth.Grace{{Class: berth.Batch, Timeout: berth.Minute}, {Class: berth.Interactive}}),
+		Respite:   one(g, 0, -1, 20*berth.Second, 2*berth.Minute),
+		Rate:      one(g, berth.Rate{}, berth.Rate{}, berth.Rate{Evictions: 1, Per: 90 * berth.Second}, berth.Rate{Evictions: 3, Per: 100*berth.Second + 1}),
+		QueueRate: one(g, berth.Rate{}, berth.Rate{}, berth.Rate{Evictions: 1, Per: 2 * berth.Minute}, berth.Rate{Evictions: 2, Per: berth.Minute + 1}),
+		Worth:     g.worth(),
+	}
+}
+
+// worth draws what is worth it.
+func (g *generator) worth() berth.Worth {
+	if g.chance(40) {
+		return berth.Worth{Unweighed: true}
+	}
+	return berth.Worth{
+		Interactive: one(g, 0, -1, berth.Minute), LatencyCritical: one(g, 0, 5*berth.Minute),
+		Turn: one(g, 0, 0, -1, berth.Second, berth.Minute), WaitMilli: one(g, 0, 0, 333, 5000),
+		Queueing: one(g, 0, -1, berth.Second),
 	}
 }
 

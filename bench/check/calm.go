@@ -1,0 +1,203 @@
+package check
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// This file is about the calm of those who have to yield: that it is worth what they lose, that
+// they are not too many in a time, and that nobody has to over and over.
+
+// calm is what is known of those who had to yield.
+type calm struct {
+	// told are those who were told in this pass that they have to.
+	yielded []*replica
+	// full is when as many may have to in the fleet as the policy ever lets.
+	full berth.Time
+}
+
+// inForceCalm fills in the defaults that the comments of berth.Preemption and berth.Worth
+// state.
+func inForceCalm(p berth.Preemption) berth.Preemption {
+	p.Respite = max(0, cmp.Or(p.Respite, 5*berth.Minute))
+	w := &p.Worth
+	w.Interactive = max(0, cmp.Or(w.Interactive, berth.Hour))
+	w.LatencyCritical = max(0, cmp.Or(w.LatencyCritical, 24*berth.Hour))
+	w.Turn = max(0, cmp.Or(w.Turn, 10*berth.Minute))
+	w.Queueing = max(0, cmp.Or(w.Queueing, 5*berth.Minute))
+	w.WaitMilli = cmp.Or(w.WaitMilli, 1000)
+	return p
+}
+
+// grace is how long a replica has to write a checkpoint.
+func (c *Checker) grace(rep *replica) berth.Duration {
+	for _, g := range c.policy.Preemption.Grace {
+		if g.Class == rep.job.spec.Class && g.Timeout > 0 {
+			return g.Timeout
+		}
+	}
+	return c.policy.Preemption.CheckpointTimeout
+}
+
+// tooYoung reports whether a replica has not run for as long as it may at least, whoever
+// asks.
+func (c *Checker) tooYoung(rep *replica) bool {
+	return c.now < rep.started.Add(max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime))
+}
+
+// hasRespite reports whether a replica has not run for as long as it may, as it had to yield
+// before. It need not be waited for by who is owed what it asks for.
+func (c *Checker) hasRespite(rep *replica) bool {
+	respite := c.policy.Preemption.Respite
+	for range min(rep.evicted, 4) - 1 {
+		respite *= 2
+	}
+	least := max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime) + respite
+	return rep.evicted > 0 && c.now < rep.started.Add(least)
+}
+
+// evictedNow counts that a replica has to yield in the end.
+func (c *Checker) evictedNow(rep *replica) {
+	if c.now.Sub(rep.started) >= 16*c.policy.Preemption.Respite {
+		rep.evicted = 0
+	}
+	if rep.evicted++; rep.evicted > 1 {
+		c.saw("had to yield again")
+	}
+}
+
+// keepsRates: no more have to yield in a pass than the rates of the fleet and of their queue
+// allow; or it was full, and they are those of one room.
+func (c *Checker) keepsRates() error {
+	if len(c.yielded) == 0 {
+		return nil
+	}
+	p := &c.policy.Preemption
+	if !admit(&c.full, p.Rate, c.now, c.yielded) {
+		return broken(Rates, "%d have to yield in the pass at %d, the first for %s; by the rate of %d in %v it is full at %d",
+			len(c.yielded), c.now, c.yielded[0].room.who, p.Rate.Evictions, p.Rate.Per, c.full)
+	}
+	for i, rep := range c.yielded {
+		q := rep.job.queue
+		if slices.ContainsFunc(c.yielded[:i], func(other *replica) bool { return other.job.queue == q }) {
+			continue
+		}
+		list := slices.DeleteFunc(slices.Clone(c.yielded), func(other *replica) bool { return other.job.queue != q })
+		if !admit(&q.full, p.QueueRate, c.now, list) {
+			return broken(Rates, "%d of queue %s have to yield in the pass at %d; by the rate of %d in %v it is full at %d",
+				len(list), q.spec.Name, c.now, p.QueueRate.Evictions, p.QueueRate.Per, q.full)
+		}
+	}
+	if p.Rate.Evictions+p.QueueRate.Evictions > 0 {
+		c.saw("yielded at a rate")
+	}
+	return nil
+}
+
+// admit counts those who yield on a bucket that is full at an instant, or reports false.
+func admit(full *berth.Time, r berth.Rate, now berth.Time, list []*replica) bool {
+	if r.Evictions == 0 {
+		return true
+	}
+	each := (int64(r.Per) + int64(r.Evictions) - 1) / int64(r.Evictions)
+	*full = max(*full, now)
+	missing := (int64(*full-now) + each - 1) / each // of what it can hold
+	one := !slices.ContainsFunc(list, func(rep *replica) bool { return rep.room != list[0].room })
+	if int64(len(list)) > int64(r.Evictions)-missing && !(one && *full == now) {
+		return false
+	}
+	*full = full.Add(berth.Duration(each * int64(len(list))))
+	return true
+}
+
+// isWorthIt: a gang gains more than its victims lose, or they lose nothing; but for what it is
+// owed of others.
+func (w *world) isWorthIt(rep *replica, asked int64, r *room) error {
+	k := &w.policy.Preemption.Worth
+	if k.Unweighed || w.ownGain {
+		return nil
+	}
+	if r.victims[0].job.queue != rep.job.queue && (w.fair == nil || w.owes(rep, asked)) {
+		return nil
+	}
+	queueing := k.Queueing
+	if rep.job.spec.Service == nil {
+		queueing = min(queueing, cmp.Or(rep.job.spec.ExpectedRuntime, w.policy.AssumedRuntime))
+	}
+	price, class := big.NewInt(0), berth.Batch
+	for _, victim := range r.victims {
+		price.Add(price, gpuTime(w.held(victim), w.lost(victim, r.from)+queueing))
+		class = max(class, victim.job.spec.Class)
+	}
+	worth := []berth.Duration{0, k.Interactive, k.LatencyCritical}
+	waited := (int64(r.from-rep.pendingSince)*int64(k.WaitMilli) + 999) / 1000
+	gain := gpuTime(cmp.Or(asked, 1000), k.Turn+max(0, worth[rep.job.spec.Class]-worth[class])+berth.Duration(waited))
+	if price.Sign() > 0 && gain.Cmp(price) <= 0 {
+		return broken(Worth, "%d have to yield to %s, which gains %v GPU-milliseconds, and they lose %v", len(r.victims), rep, gain, price)
+	}
+	w.saw("worth what is lost")
+	if r.from > rep.pendingSince && gpuTime(cmp.Or(asked, 1000), k.Turn+max(0, worth[rep.job.spec.Class]-worth[class])).Cmp(price) <= 0 {
+		w.saw("worth what is lost by its wait alone")
+	}
+	return nil
+}
+
+// owes reports whether what is asked is guaranteed to the queue that asks.
+func (w *world) owes(rep *replica, asked int64) bool {
+	leaf := rep.job.queue
+	return w.fair != nil && leaf.used[quota.GPU]+asked <= w.fair.Guaranteed(w.index(leaf))
+}
+
+// gpuTime is so many thousandths of GPUs for a time, in GPU-milliseconds, rounded up.
+func gpuTime(milli int64, span berth.Duration) *big.Int {
+	product := new(big.Int).Mul(big.NewInt(milli), big.NewInt(int64(span)))
+	product.Add(product, big.NewInt(999))
+	return product.Div(product, big.NewInt(1000))
+}
+
+// lost is for how long the work of a replica is in vain that is stopped at an instant.
+func (c *Checker) lost(rep *replica, at berth.Time) berth.Duration {
+	k := &rep.job.spec.Checkpoint
+	if k.Supported {
+		return k.Cost + k.RestartCost
+	}
+	since := at.Sub(max(rep.started, rep.checkpointed))
+	if k.Interval > 0 && !rep.tells {
+		since %= k.Interval
+	}
+	return since + k.RestartCost
+}
+
+// checkpointWritten takes when a gang that runs wrote a checkpoint by itself.
+func (c *Checker) checkpointWritten(e berth.CheckpointWritten) error {
+	rep := c.beneficiary(gangKey{e.Job, e.Replica})
+	if rep == nil {
+		return broken(Facts, "a checkpoint of %s/%d was accepted, which does not exist", e.Job, e.Replica)
+	}
+	if e.Incarnation != rep.incarnation || rep.state != berth.Running {
+		return broken(S9, "a checkpoint of life %d of %s was accepted, which is %s in life %d", e.Incarnation, rep, rep.state, rep.incarnation)
+	}
+	at := cmp.Or(e.At, c.now)
+	if at > c.now || at < rep.started {
+		return broken(Facts, "a checkpoint of %s was accepted as of %d, which runs since %d", rep, at, rep.started)
+	}
+	c.saw("checkpoint told")
+	if rep.asked() {
+		c.saw("checkpoint told while asked")
+	}
+	rep.checkpointed, rep.tells = max(rep.checkpointed, at), true
+	return nil
+}
+
+// checkpointRefused: what a gang that runs tells of its life is taken.
+func (c *Checker) checkpointRefused(e berth.CheckpointWritten, err error) error {
+	rep := c.beneficiary(gangKey{e.Job, e.Replica})
+	if rep == nil || e.Incarnation != rep.incarnation || rep.state != berth.Running || e.At > c.now || e.At != 0 && e.At < rep.started {
+		return c.lifeRefused(e.Job, e.Replica, e.Incarnation, err)
+	}
+	return broken(R5, "a checkpoint of %s as of %d was refused, which runs since %d: %v", rep, e.At, rep.started, err)
+}

@@ -1,0 +1,42 @@
+package berth
+
+import "fmt"
+
+// What is known of the checkpoints that jobs write by themselves.
+
+// checkpointWritten notes when a replica wrote its last checkpoint.
+func (c *Core) checkpointWritten(e CheckpointWritten) *Error {
+	rep, err := c.knownLife(e.Job, e.Replica, e.Incarnation)
+	if err != nil {
+		return err
+	}
+	switch {
+	case rep.state == Releasing:
+		return refuse(ErrStale, "incarnation", "the gang is being released")
+	case rep.state != Running:
+		return refuse(ErrConflict, "incarnation", fmt.Sprintf("the gang is %s, and not known to run", rep.state))
+	}
+	at := e.At
+	if at == 0 {
+		at = c.now
+	}
+	if at < rep.started || at > c.now {
+		return refuse(ErrInvalid, "at", fmt.Sprintf("%d is outside %d..%d, from the start of the life until now", at, rep.started, c.now))
+	}
+	rep.checkpointed, rep.tells = max(rep.checkpointed, at), true
+	if !rep.job.spec.Checkpoint.Supported { // less is lost with it now
+		c.stir()
+	}
+	return nil
+}
+
+// sinceCheckpoint is how long a replica will have worked at an instant since its last
+// checkpoint, as far as is known. Of one that never told of any it is assumed that it writes
+// them at the interval that it states.
+func (rep *replica) sinceCheckpoint(at Time) Duration {
+	since := at.Sub(max(rep.started, rep.checkpointed))
+	if every := rep.job.spec.Checkpoint.Interval; every > 0 && !rep.tells {
+		since %= every
+	}
+	return since
+}
