@@ -313,7 +313,6 @@ func (c *Core) lose(n *node, meant func(*member) bool) []*replica {
 		if at.rep.state == Binding || at.rep.state == Repairing || m.state == memberBinding {
 			after = memberLost
 		}
-		at.rep.strike()
 		c.unbook(at.rep, at.index, after)
 		hit = append(hit, at.rep)
 	}
@@ -323,6 +322,9 @@ func (c *Core) lose(n *node, meant func(*member) bool) []*replica {
 
 func (c *Core) settleAll(hit []*replica, cause Cause) {
 	for _, rep := range hit {
+		if cause.Code == CauseHardwareLost {
+			rep.strike()
+		}
 		c.settle(rep, cause)
 		rep.struck = rep.struck && rep.state != Running // enough of it is left
 	}

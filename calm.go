@@ -89,15 +89,15 @@ func (m *meter) ready(r Rate, now Time, evictions int) Time {
 	return max(now, m.held, m.full.Add(-early))
 }
 
-// take counts evictions or, if they have to wait until an instant, keeps what there is for
-// them until then.
+// take counts evictions that may be from an instant on. If that is yet to come because of
+// this meter, what there is is kept for them until then.
 func (m *meter) take(r Rate, now, at Time, evictions int) {
 	switch {
 	case r.Evictions == 0:
-	case at > now:
-		m.held = at
-	default:
+	case at <= now:
 		m.full = max(m.full, now).Add(r.each() * Duration(evictions))
+	case m.ready(r, now, evictions) > now:
+		m.held = at
 	}
 }
 

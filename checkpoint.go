@@ -32,8 +32,11 @@ func (c *Core) checkpointWritten(e CheckpointWritten) *Error {
 
 // sinceCheckpoint is how long a replica will have worked at an instant since its last
 // checkpoint, as far as is known. Of one that never told of any it is assumed that it writes
-// them at the interval that it states.
+// them at the interval that it states. A replica of a service has no work that could be lost.
 func (rep *replica) sinceCheckpoint(at Time) Duration {
+	if rep.job.spec.Service != nil {
+		return 0
+	}
 	since := at.Sub(max(rep.started, rep.checkpointed))
 	if every := rep.job.spec.Checkpoint.Interval; every > 0 && !rep.tells {
 		since %= every

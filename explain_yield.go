@@ -68,8 +68,8 @@ func (c *Core) explainYielding(e *entry, reason *Reason) {
 		reason.Preemption = fmt.Sprintf("no more have to yield at the rate that the policy sets; these may in %v", c.victimsReady(victims).Sub(c.now))
 	case len(victims) > 0:
 		reason.Preemption = "the next pass that looks for victims may have these yield"
-	case t.spared > c.now:
-		reason.Preemption = fmt.Sprintf("nobody has to yield who may be stopped yet; the first may in %v", t.spared.Sub(c.now))
+	case earlier(t.spared, t.limited) != 0:
+		reason.Preemption = fmt.Sprintf("nobody has to yield who may be stopped yet; the first may in %v", earlier(t.spared, t.limited).Sub(c.now))
 	default:
 		reason.Preemption = c.overShare(e.rep.job.queue, asked)
 	}

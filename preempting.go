@@ -85,6 +85,10 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 		if e == nil {
 			return bids
 		}
+		if ready := c.evictionsReady(); ready > c.now { // whoever comes first is first then
+			c.nextPreempt = ready
+			return bids
+		}
 		b := c.bid(im, e)
 		if b != nil && !behind[e.bucket] {
 			behind[e.bucket] = true
@@ -180,7 +184,7 @@ func (c *Core) seek(e *entry, mode PreemptionMode, avoid []NodeID, chooser *pree
 		return t, victims, ok && t.weighing == nil
 	}
 	own := c.trial(e, avoid)
-	own.spared = t.spared
+	own.spared, own.limited = t.spared, t.limited
 	own.gatherOwn()
 	others := victims
 	victims, ok = own.choose(chooser, trials)
@@ -193,12 +197,12 @@ func (c *Core) seek(e *entry, mode PreemptionMode, avoid []NodeID, chooser *pree
 // ripeAt is when to look again for those who may yield even if nothing changes: when those who
 // would do are worth it or, after a while, when one more may yield; 0: never.
 func (t *trial) ripeAt(after Time) Time {
-	at := Time(0)
-	if t.spared > t.core.now {
-		at = max(t.spared, after)
+	at := t.limited
+	if t.spared != 0 {
+		at = earlier(at, max(t.spared, after))
 	}
-	if w := t.weighing; w != nil && w.From != 0 && (at == 0 || w.From < at) {
-		at = w.From
+	if t.weighing != nil {
+		at = earlier(at, t.weighing.From)
 	}
 	return at
 }

@@ -483,6 +483,9 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 			return err.in("drain")
 		}
 	}
+	if rep.ripeAt != 0 && (rep.state != Pending || rep.entries == nil) {
+		return refuse(ErrInvalid, "ripeAt", "is set for a replica that does not wait")
+	}
 	return c.restoreWindows(rep, s)
 }
 

@@ -139,7 +139,7 @@ func (c *Core) countAs(n *node, sound bool) {
 // mayStandBy reports whether a node can become a spare: it is idle, trusted, and set aside for
 // nobody.
 func (c *Core) mayStandBy(n *node) bool {
-	return n.sound() && len(n.members) == 0 && len(n.windows) == 0 &&
+	return len(n.members) == 0 && len(n.windows) == 0 && n.sound() &&
 		!slices.ContainsFunc(n.gpus, func(g gpuState) bool { return g.unknown || g.order != nil || g.drain != nil })
 }
 

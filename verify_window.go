@@ -66,6 +66,10 @@ func (v *verifier) ending(rep *replica) error {
 		return fmt.Errorf("its end is not in the index")
 	case rep.endsAt == 0 && rep.holds() && rep.job.spec.Service == nil:
 		return fmt.Errorf("it holds something and is never expected to end")
+	case rep.ripeAt != 0 && (rep.state != Pending || rep.entries == nil):
+		return fmt.Errorf("others may be worth stopping for it at %d, and it does not wait", rep.ripeAt)
+	case rep.checkpointed > v.c.now || rep.evictions < 0:
+		return fmt.Errorf("it wrote a checkpoint at %d, and had to yield %d times", rep.checkpointed, rep.evictions)
 	case rep.state == Pending && (rep.endsAt != 0 || rep.exclusive != nil):
 		return fmt.Errorf("it is pending, and is expected to end or has domains for itself")
 	case rep.stalled != slices.Contains(v.c.stalled, rep), rep.hopeless != slices.Contains(v.c.hopeless, rep), rep.imagined:

@@ -25,8 +25,9 @@ type trial struct {
 	out []bool
 	// due has what dueOf says of queues that were asked about.
 	due map[quota.Index]map[*replica]quota.Due
-	// spared is when the first of those may yield that may not yet; 0: there are none.
-	spared Time
+	// spared is when the first of those may yield that may not yet, and limited when the first
+	// whose queue has had too many yield; 0: there are none.
+	spared, limited Time
 	// owed: what is asked is guaranteed to its queue, and taken from others.
 	owed bool
 	// weighing is what speaks against those who were chosen; nil: nothing does.
@@ -152,14 +153,25 @@ func (t *trial) mayYield(victim *replica) bool {
 		return false
 	}
 	c := t.core
-	at := max(c.sparedUntil(victim, t.owed), c.queues[victim.job.queue].evictions.ready(c.config.Policy.Preemption.QueueRate, c.now, 1))
-	if at > c.now {
-		if t.spared == 0 || at < t.spared {
-			t.spared = at
-		}
-		return false
+	limited := c.queues[victim.job.queue].evictions.ready(c.config.Policy.Preemption.QueueRate, c.now, 1)
+	spared := c.sparedUntil(victim, t.owed)
+	switch at := max(spared, limited); {
+	case at <= c.now:
+		return true
+	case spared > limited:
+		t.spared = earlier(t.spared, at)
+	default:
+		t.limited = earlier(t.limited, at)
 	}
-	return true
+	return false
+}
+
+// earlier is the first of two instants, of which 0 is none.
+func earlier(a, b Time) Time {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // add adds a candidate. Those of other queues come from a source above 0: the lower, the

@@ -189,7 +189,7 @@ func (t *trial) nextCheckpoint(chosen []int, after Time) Time {
 	for _, i := range chosen {
 		rep := t.reps[i]
 		every := rep.job.spec.Checkpoint.Interval
-		if every > 0 && !t.candidates[i].Checkpointable && !rep.tells {
+		if every > 0 && !t.candidates[i].Checkpointable && !rep.tells && rep.job.spec.Service == nil {
 			next = min(next, after.Add(every-rep.sinceCheckpoint(after)))
 		}
 	}

@@ -107,6 +107,7 @@ type Chooser struct {
 	stays  []stay  // who of the rank is in which domain
 	groups []group // stays by domain
 	shares []share // of the rank in rooms
+	parts  []part  // shares by room
 	slots  []slot  // pieces that the rank could give
 	covers []cover // what they cost, by region
 	chosen []int   // the argument of fits

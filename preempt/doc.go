@@ -16,7 +16,8 @@
 //  1. List the jobs that the beneficiary has the right to displace as Candidates.
 //     Mark those that must be left alone as Protected. Say which of them hold
 //     borrowed capacity, and in which domains each stands.
-//  2. Supply fits: would the beneficiary fit, with its topology, if these were gone?
+//  2. Supply fits: would the beneficiary fit, with its topology, if these were gone? If
+//     it is dear, state a Demand as well, which answers most of that beforehand.
 //  3. Keep a Chooser and call Choose. Act on the outcome Chosen alone.
 //
 // In short:
@@ -30,23 +31,78 @@
 //		}
 //	}
 //
+// # The protocol
+//
+// Whoever has to yield goes through the phases of [Phase], and [Phase.Next] is the only
+// way from one to the next:
+//
+//	   ┌──────── stop: it writes no checkpoints ────────┐
+//	   │                                                ▼      release
+//	   │     ask              failed, deadline
+//	running ─────▶ requested ──────────────────────▶ expired ──────────┐
+//	 ▲ ▲  │         │  │  │  done                                      ▼
+//	 │ │  │   spare │  │  └────────────────────▶ checkpointed ─────▶ evicting
+//	 │ │  │         ▼  │  lose too many                                ▲ │
+//	 │ └────────── spared ───────────────────────▶ lost ───────────────┘ │
+//	 │    │ withdraw,  │  lose all                                       │
+//	 │    │ done,      └─────────────────────▶ released ◀────────────────┘
+//	 │    │ failed,                             │    │       done, presume dead,
+//	 │    │ deadline                       bind │    │ cancel,      lose all
+//	 │    │ shrink                              ▼    ▼ drop
+//	 │    └─────────▶ shrinking              resumed ended
+//	 └────────────────────┘
+//	  done, presume dead, lose all
+//
+// Whoever finishes or is cancelled while it is being stopped, or to be stopped, is ending:
+// its Release goes on, and then it has ended instead of being released. A job that finishes
+// while it still runs whole has ended at once. Members that are to yield alone are not asked
+// for a checkpoint: the job goes on without them.
+//
+// What becomes of reports that come otherwise than they should:
+//
+//	the report, and how it comes   what it does
+//	late, within the deadline       as if it were in time: an order is out until it is
+//	                                reported, withdrawn, overtaken, or found past its
+//	                                deadline by a pass
+//	late, after the deadline        nothing: the deadline has been acted upon, or the
+//	                                order was given again under another number
+//	late, after a withdrawal        nothing: it goes on
+//	lost                            the deadline comes: of a request it counts as failed; a
+//	                                Release is given again, and at last its members are
+//	                                presumed dead
+//	doubled                         the second one nothing: the order is not out any more
+//	about an earlier life           nothing: its incarnation is over
+//	partial, of a Release           those that stopped are free; it stays out for the rest
+//	failed, of a Release            it stays out, and is given again at its deadline
+//	partial, of a request           refused: a checkpoint is written as a whole, or not
+//	that hardware is lost           what was on it is free at once; a request ends if too
+//	                                little is left, and then no checkpoint is waited for
+//
 // # What is proven, and what is measured
 //
-// Victims suffice and none of them can be left out, whatever fits answers, as long
-// as equal sets get equal answers. If fits is monotone, no part of them would do.
-// Where Choice.CutShort is false and fits is monotone, the victims of every rank of
-// harm are the cheapest, given those of the ranks above. Among equally cheap ones
-// in a rank the choice does not look ahead to the ranks below.
+// The order of harm is that of ranks (see Chooser.Choose), each with the price of the victims
+// in it and then their number: of two sets the one that is worse in the highest rank in which
+// they differ does more harm.
 //
-// Where the calls run out first, nothing is proven about the price. The tests
-// compare it with the minimum: by brute force on 13 candidates and 120 calls, and on
-// 500 full nodes with the default bound against what jobs would cost if they could
-// yield in part. They fail above 1 and 5 percent.
+// Victims suffice and none of them can be left out, whatever fits answers, as long
+// as equal sets get equal answers. If fits is monotone, no part of them would do. Where
+// besides Choice.CutShort is false and no tolerance was stated, no set that suffices
+// does less harm in that order.
+//
+// Choice.Bound is what is known from below where the search ended early: the most expensive
+// victim, in order of price, without which nothing suffices, and what the demand costs if
+// candidates could yield in part. With a tolerance the search for something cheaper ends as
+// soon as the price of a rank is within it of that.
+//
+// The tests compare all that with brute force over every set, on fleets of up to ten
+// candidates (BERTH_VICTIM_CASES says how many), and the price on 500 full nodes with
+// the bound: it is within 1 percent there.
 //
 // # Cost
 //
 // The calls of fits: a few times k log n for the first k victims out of n
 // candidates, and the rest of Options.MaxCalls in search of cheaper ones, unless
-// the search ends before. Beside that O(n log n) and, for each call, the length of
+// the search ends before. Where a Demand says all that matters, and a tolerance is stated,
+// a handful of calls does. Beside that O(n log n) and, for each call, the length of
 // its argument. A Chooser allocates nothing once its buffers have grown.
 package preempt

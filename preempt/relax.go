@@ -23,10 +23,16 @@ type share struct {
 	price GPUMilliseconds
 }
 
+// A part is the shares in one room.
+type part struct {
+	room     int32
+	from, to int // among the shares
+}
+
 // A slot is one more piece in a room, at the least price in parts.
 type slot struct {
 	region int32
-	room   int32
+	part   int32
 	price  GPUMilliseconds
 }
 
@@ -73,10 +79,8 @@ func (c *Chooser) relax(rank []item) bool {
 	}
 	c.share(rank)
 	c.slots, c.covers = c.slots[:0], c.covers[:0]
-	for from, to := 0, 0; from < len(c.shares); from = to {
-		for to = from; to < len(c.shares) && c.shares[to].room == c.shares[from].room; to++ {
-		}
-		c.cut(c.shares[from:to])
+	for at := range c.parts {
+		c.cut(int32(at))
 	}
 	slices.SortFunc(c.slots, func(a, b slot) int {
 		switch {
@@ -85,7 +89,7 @@ func (c *Chooser) relax(rank []item) bool {
 		case a.price != b.price:
 			return cmp.Compare(a.price, b.price)
 		}
-		return cmp.Compare(a.room, b.room)
+		return cmp.Compare(a.part, b.part)
 	})
 	for from, to := 0, 0; from < len(c.slots); from = to {
 		v := cover{region: c.slots[from].region}
@@ -99,20 +103,13 @@ func (c *Chooser) relax(rank []item) bool {
 		for i := range v.slots {
 			v.price = v.price.plus(v.slots[i].price)
 		}
-		slices.SortStableFunc(v.slots, func(a, b slot) int { return cmp.Compare(a.room, b.room) })
+		slices.SortStableFunc(v.slots, func(a, b slot) int { return cmp.Compare(a.part, b.part) })
 		c.covers = append(c.covers, v)
 	}
 	slices.SortFunc(c.covers, func(a, b cover) int {
-		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(c.firstIn(a), c.firstIn(b)))
+		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(a.slots[0].part, b.slots[0].part))
 	})
 	return len(c.covers) > 0
-}
-
-// firstIn is the first place of an item in the first room of a cover, which tells covers
-// apart whatever the numbers of rooms.
-func (c *Chooser) firstIn(v cover) int32 {
-	at, _ := slices.BinarySearchFunc(c.shares, v.slots[0].room, func(s share, room int32) int { return cmp.Compare(s.room, room) })
-	return c.shares[at].place
 }
 
 // share splits the items of a rank, by room and then by the price for a GPU. What an item
@@ -144,6 +141,28 @@ func (c *Chooser) share(rank []item) {
 		}
 		return cmp.Or(comparePricesForGPU(a.price, a.milli, b.price, b.milli), cmp.Compare(a.place, b.place))
 	})
+	c.parts = c.parts[:0]
+	for from, to := 0, 0; from < len(c.shares); from = to {
+		for to = from; to < len(c.shares) && c.shares[to].room == c.shares[from].room; to++ {
+		}
+		c.parts = append(c.parts, part{c.shares[from].room, from, to})
+	}
+	slices.SortFunc(c.parts, c.compareParts)
+}
+
+// compareParts orders rooms by who is in them. Their numbers decide only between rooms that
+// are alike, and so do not matter.
+func (c *Chooser) compareParts(a, b part) int {
+	if p, q := c.shares[a.from].place, c.shares[b.from].place; p != q {
+		return cmp.Compare(p, q)
+	}
+	return cmp.Or(
+		slices.CompareFunc(c.shares[a.from:a.to], c.shares[b.from:b.to], func(x, y share) int {
+			return cmp.Or(cmp.Compare(x.place, y.place), cmp.Compare(x.milli, y.milli))
+		}),
+		cmp.Compare(c.ledger.rooms[a.room].base, c.ledger.rooms[b.room].base),
+		cmp.Compare(a.room, b.room),
+	)
 }
 
 // partOf is price x milli / whole, rounded down; milli is at most whole.
@@ -154,9 +173,10 @@ func partOf(price GPUMilliseconds, milli, whole int64) GPUMilliseconds {
 }
 
 // cut makes slots of the shares in a room, in order of the price for a GPU.
-func (c *Chooser) cut(shares []share) {
+func (c *Chooser) cut(at int32) {
 	l := &c.ledger
-	r := &l.rooms[shares[0].room]
+	shares := c.shares[c.parts[at].from:c.parts[at].to]
+	r := &l.rooms[c.parts[at].room]
 	lacks := l.pieces - l.places[r.region].base
 	price, before := GPUMilliseconds(0), GPUMilliseconds(0) // of the shares so far, and of the slots
 	need := l.each - r.base%l.each                          // for the next slot, of the share at hand
@@ -165,9 +185,9 @@ func (c *Chooser) cut(shares []share) {
 		taken := int64(0)
 		for lacks > 0 && need <= s.milli-taken {
 			taken += need
-			at := price.plus(partOf(s.price, taken, s.milli))
-			c.slots = append(c.slots, slot{region: r.region, room: shares[0].room, price: at - before})
-			before, need = at, l.each
+			so := price.plus(partOf(s.price, taken, s.milli))
+			c.slots = append(c.slots, slot{region: r.region, part: at, price: so - before})
+			before, need = so, l.each
 			lacks--
 		}
 		need -= s.milli - taken
@@ -180,12 +200,11 @@ func (c *Chooser) cut(shares []share) {
 func (c *Chooser) pick(v *cover, order *int32) {
 	l := &c.ledger
 	for from, to := 0, 0; from < len(v.slots); from = to {
-		at := v.slots[from].room
-		for to = from; to < len(v.slots) && v.slots[to].room == at; to++ {
+		for to = from; to < len(v.slots) && v.slots[to].part == v.slots[from].part; to++ {
 		}
-		need := int64(to-from)*l.each - l.rooms[at].base%l.each
-		first, _ := slices.BinarySearchFunc(c.shares, at, func(s share, room int32) int { return cmp.Compare(s.room, room) })
-		for i := first; need > 0 && i < len(c.shares) && c.shares[i].room == at; i++ {
+		p := &c.parts[v.slots[from].part]
+		need := int64(to-from)*l.each - l.rooms[p.room].base%l.each
+		for i := p.from; need > 0 && i < p.to; i++ {
 			need -= c.shares[i].milli
 			if it := &c.items[c.shares[i].place]; it.group == math.MaxInt32 {
 				it.group = *order

@@ -165,6 +165,9 @@ func (c *Checker) lost(rep *replica, at berth.Time) berth.Duration {
 	if k.Supported {
 		return k.Cost + k.RestartCost
 	}
+	if rep.job.spec.Service != nil {
+		return k.RestartCost
+	}
 	since := at.Sub(max(rep.started, rep.checkpointed))
 	if k.Interval > 0 && !rep.tells {
 		since %= k.Interval

@@ -52,6 +52,9 @@ type Checker struct {
 	calm
 	// ownGain: the core has a function of its own that says what is worth it.
 	ownGain bool
+	spared
+	// gone has the nodes that were lost.
+	gone map[berth.NodeID]*memory
 	// enlarged: the pass has started a gang that may have got more than its minimum since.
 	enlarged bool
 
@@ -81,6 +84,8 @@ func New(config berth.Config) *Checker {
 		alone:    set{},
 		yielding: newYielding(),
 		ownGain:  config.Gain != nil,
+		spared:   newSpared(),
+		gone:     map[berth.NodeID]*memory{},
 		cases:    map[string]int{},
 	}
 	if config.Ledger {
@@ -104,6 +109,8 @@ func inForce(p berth.Policy) berth.Policy {
 	p.Preemption.CheckpointTimeout = cmp.Or(p.Preemption.CheckpointTimeout, 5*berth.Minute)
 	p.Preemption.MaxRatio = cmp.Or(p.Preemption.MaxRatio, 16)
 	p.Preemption = inForceCalm(p.Preemption)
+	p.Health.Within = cmp.Or(p.Health.Within, berth.Day)
+	p.Health.Probation = cmp.Or(p.Health.Probation, berth.Hour)
 	return p
 }
 
@@ -122,7 +129,10 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Action) error {
 			return err
 		}
 	}
-	return c.afterPass()
+	if err := c.afterPass(); err != nil {
+		return err
+	}
+	return c.onCourse()
 }
 
 // advance: clock readings never go back.

@@ -111,7 +111,7 @@ func (c *Checker) imagine(opened []*room, but *replica) *world {
 	}
 	for who := range c.kept {
 		if rep := c.beneficiary(who); rep != nil && rep != but {
-			w.charge(rep, c.wants(rep)[quota.GPU])
+			w.charge(rep, c.costs(rep)[quota.GPU])
 			w.known = w.known && rep.isRigid() // else no order tells how much it is to have there
 		}
 	}

@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/preempt"
 )
 
 // expire lets the clock do its work before a pass: orders that were not reported
 // are void, backoffs end.
 func (c *Checker) expire() {
+	c.trustAgain()
 	for id, r := range c.booked {
 		if r.spec.Until <= c.now {
 			c.saw("advance reservation ended by itself")
@@ -89,7 +91,10 @@ func (c *Checker) stopGrowth(rep *replica) {
 func (c *Checker) releaseAgain(rep *replica) {
 	if rep.released >= c.policy.ReleaseAttempts {
 		c.saw("presumed dead")
+		c.signal(rep, preempt.PresumeDead)
 		c.freeAll(rep, stopping)
+	} else {
+		c.signal(rep, preempt.Deadline)
 	}
 	c.settle(rep, rep.cause)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/preempt"
 )
 
 // Applied takes a fact that the core accepted.
@@ -12,6 +13,14 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 	if err := c.advance(now); err != nil {
 		return err
 	}
+	if err := c.happened(event); err != nil {
+		return err
+	}
+	c.spareDrained()
+	return c.onCourse()
+}
+
+func (c *Checker) happened(event berth.Event) error {
 	c.outdated()
 	c.opened, c.departed = nil, nil
 	switch e := event.(type) {
@@ -81,6 +90,7 @@ func (c *Checker) nodeJoined(e berth.NodeJoined) error {
 	}
 	n := newNode(e.Node)
 	c.nodes[e.Node.ID] = n
+	c.welcome(n)
 	return c.tellGPUs(n, 0)
 }
 
@@ -103,6 +113,7 @@ func (c *Checker) policyChanged(e berth.PolicyChanged) {
 		before[n] = c.geometry(n).Kind
 	}
 	c.policy = inForce(e.Policy)
+	c.reconsider()
 	for n, kind := range before {
 		after := c.geometry(n).Kind
 		if n.regear(kind, after); kind != after {
@@ -144,7 +155,8 @@ func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
 // are as they were, unless they divide by another table.
 func (c *Checker) redescribed(before *node, spec berth.Node) error {
 	n := newNode(spec)
-	n.cordoned, n.drains, n.drainBy, n.reason = before.cordoned, before.drains, before.drainBy, before.reason
+	n.cordoned, n.probation, n.trial = before.cordoned, before.probation, before.trial
+	n.drains, n.drainBy, n.reason = before.drains, before.drainBy, before.reason
 	kept := 0
 	if len(spec.GPUs) > 0 && len(before.gpus) > 0 && spec.GPUs[0].Table == before.spec.GPUs[0].Table {
 		kept = copy(n.gpus, before.gpus)
@@ -165,13 +177,19 @@ func (c *Checker) redescribed(before *node, spec berth.Node) error {
 
 func (c *Checker) cordon(id berth.NodeID, cordoned bool) error {
 	n, err := c.known(id)
-	if err == nil {
-		if n.drains {
-			c.saw("a drain ended")
-		}
-		n.cordoned, n.drains, n.drainBy, n.reason = cordoned, false, 0, ""
+	if err != nil {
+		return err
 	}
-	return err
+	if n.drains {
+		c.saw("a drain ended")
+	}
+	n.drains, n.drainBy, n.reason = false, 0, ""
+	if !cordoned && !n.cordoned && (n.probation != 0 || n.trial != 0) {
+		c.saw("vouched for")
+		n.probation, n.trial = 0, 0
+	}
+	n.cordoned = cordoned
+	return nil
 }
 
 func (c *Checker) nodeLost(e berth.NodeLost) error {
@@ -185,6 +203,10 @@ func (c *Checker) nodeLost(e berth.NodeLost) error {
 			delete(c.changes, ch.ID)
 		}
 	}
+	if n.trial != 0 {
+		c.saw("lost on trial")
+	}
+	c.noteLoss(e.Node)
 	c.lose("nodeLost", slices.Clone(n.members), berth.CauseHardwareLost)
 	delete(c.nodes, e.Node)
 	return nil
@@ -198,6 +220,9 @@ func (c *Checker) gpuFailed(e berth.GPUFailed) error {
 	if e.GPU < 0 || e.GPU >= len(n.gpus) {
 		return broken(Facts, "the failure of GPU %d of node %s was accepted, which has %d", e.GPU, e.Node, len(n.gpus))
 	}
+	if n.trial != 0 {
+		c.saw("failed on trial")
+	}
 	n.failed |= berth.GPUs(e.GPU)
 	g := &n.gpus[e.GPU]
 	hit := g.holders()
@@ -210,24 +235,13 @@ func (c *Checker) gpuFailed(e berth.GPUFailed) error {
 	return nil
 }
 
-// xidReported: a fault of the hardware condemns.
-func (c *Checker) xidReported(e berth.XidReported) error {
-	if e.Xid < 1 {
-		return broken(Facts, "Xid %d was accepted", e.Xid)
-	}
-	effect := berth.LookupXid(e.Xid).Effect
-	c.saw("Xid: " + effect.String())
-	if effect != berth.XidCondemns {
-		_, err := c.known(e.Node)
-		return err
-	}
-	return c.gpuFailed(berth.GPUFailed{Node: e.Node, GPU: e.GPU})
-}
-
 func (c *Checker) gpuRepaired(e berth.GPURepaired) error {
 	n, err := c.known(e.Node)
 	if err != nil {
 		return err
+	}
+	if n.failed.Has(e.GPU) {
+		c.onTrial(n, c.now)
 	}
 	n.failed &^= berth.GPUs(e.GPU)
 	return nil
@@ -242,12 +256,17 @@ func (c *Checker) lose(what string, hit []*member, cause berth.CauseCode) {
 		if m.rep.state == berth.Binding || m.rep.state == berth.Repairing || m.state == binding {
 			after = lost // counts until the Bind is reported
 		}
+		if cause == berth.CauseHardwareLost && m.rep.state != berth.Releasing {
+			m.rep.struck = true
+		}
 		c.free(m, after)
 		replicas.add(m.rep)
 	}
 	for _, rep := range replicas.sorted() {
 		c.saw(what + " while " + rep.doing())
 		c.settle(rep, cause)
+		rep.struck = rep.struck && rep.state != berth.Running // enough of it is left
+		c.signalLoss(rep)
 	}
 }
 
@@ -336,6 +355,7 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 	})
 	for _, rep := range kept[min(len(kept), e.Replicas):] {
 		c.saw("scaled down while " + rep.doing())
+		c.signal(rep, preempt.Cancel)
 		c.takeBack(rep, berth.CauseScaledDown, true)
 	}
 	return nil
@@ -364,6 +384,9 @@ func (c *Checker) jobCancelled(e berth.JobCancelled) error {
 	}
 	for _, rep := range all.sorted() {
 		c.saw("cancelled while " + rep.doing())
+		if !rep.gone {
+			c.signal(rep, preempt.Cancel)
+		}
 		c.takeBack(rep, berth.CauseCancelled, true)
 	}
 	return nil

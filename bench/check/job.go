@@ -50,6 +50,8 @@ type replica struct {
 	alone map[string]bool
 	// activeMilli is how busy its GPUs are, as was told.
 	activeMilli int64
+	// struck: hardware was taken from it, and it has not run since.
+	struck bool
 	// room that is made at its expense, or nil.
 	room *room
 	// checkpointed is when it wrote the last checkpoint that is known of; tells: it told of

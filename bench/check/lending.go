@@ -85,7 +85,7 @@ func (c *Checker) capacity(r quota.Resource) int64 {
 	sum := int64(0)
 	for _, n := range c.nodes {
 		switch {
-		case n.cordoned:
+		case n.closed():
 			for _, m := range n.members {
 				sum += c.cost(m)[r]
 			}

@@ -91,7 +91,7 @@ func (c *Checker) run(rep *replica) {
 	c.freeAll(rep, broke, lost)
 	c.due.remove(rep)
 	if rep.state != berth.Running {
-		rep.state, rep.attempts, rep.started = berth.Running, 0, c.now
+		rep.state, rep.attempts, rep.started, rep.struck = berth.Running, 0, c.now, false
 		if !rep.resumes {
 			rep.cameAt = c.now
 		}
@@ -123,6 +123,7 @@ func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
 		m.state = stopping
 	}
 	rep.state, rep.cause, rep.released = berth.Releasing, cause, 0
+	rep.struck = rep.struck || cause == berth.CauseDrained
 	c.settle(rep, cause)
 }
 

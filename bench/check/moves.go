@@ -236,7 +236,7 @@ func (c *Checker) isKept(who gangKey, r *berth.ReservationReport) bool {
 // lacks is what a gang for which a place is kept may come to hold there at the most, less what
 // it holds: of GPUs, if they are of the same product.
 func (c *Checker) lacks(rep *replica) quota.Amounts {
-	held, asked := quota.Amounts{}, c.wants(rep)
+	held, asked := quota.Amounts{}, c.costs(rep)
 	products := map[string]bool{}
 	for _, id := range c.gangs[rep.key()].Nodes {
 		if n := c.nodes[id]; n != nil && len(n.gpus) > 0 {
@@ -268,8 +268,8 @@ func (c *Checker) lacks(rep *replica) quota.Amounts {
 	return asked
 }
 
-// wants is what all members of a gang cost at the most.
-func (c *Checker) wants(rep *replica) quota.Amounts {
+// costs is what all members of a gang cost at the most.
+func (c *Checker) costs(rep *replica) quota.Amounts {
 	asked := quota.Amounts{}
 	for g := range rep.job.spec.Groups {
 		group := &rep.job.spec.Groups[g]

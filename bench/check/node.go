@@ -10,6 +10,9 @@ import (
 type node struct {
 	spec     berth.Node
 	cordoned bool
+	// probation, trial are until when it takes no work, and only what is cheap to lose; 0: it
+	// does not.
+	probation, trial berth.Time
 	// drains: what runs there has to leave, by drainBy if that is not 0, for a reason.
 	drains  bool
 	drainBy berth.Time
@@ -163,6 +166,9 @@ func (c *Checker) heldMilli(n *node, i int) int64 {
 func (n *node) inService(m *member) error {
 	if n.cordoned {
 		return broken(Selectors, "%s is placed on node %s, which is cordoned", m, n.spec.ID)
+	}
+	if n.probation != 0 {
+		return broken(Health, "%s is placed on node %s, which is on probation until %d", m, n.spec.ID, n.probation)
 	}
 	if m.at.GPUs&n.failed != 0 {
 		return broken(Selectors, "%s is placed on failed GPUs %s of node %s", m, m.at.GPUs&n.failed, n.spec.ID)

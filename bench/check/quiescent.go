@@ -70,7 +70,10 @@ func (c *Checker) Served() error {
 			return broken(L1, "%s is %s, waits for a place, and would fit", rep, rep.state)
 		}
 	}
-	return c.settled()
+	if err := c.settled(); err != nil {
+		return err
+	}
+	return c.sparesServed()
 }
 
 // couldStart reports whether there is certainly a place for a replica that waits:
@@ -212,7 +215,7 @@ func (c *Checker) key(n *node, level string) string {
 
 // roomOn is how many members of a group certainly fit on a node now.
 func (c *Checker) roomOn(n *node, g *berth.Group, tenant berth.TenantID) int {
-	if n.cordoned || n.unfit(g) != "" {
+	if n.closed() || n.unfit(g) != "" {
 		return 0
 	}
 	cl := &g.Claim

@@ -25,7 +25,21 @@ func (c *Checker) Against(r berth.FleetReport) error {
 	if err := c.againstDraining(r.Draining); err != nil {
 		return err
 	}
+	if err := c.againstHealth(r.Health); err != nil {
+		return err
+	}
+	if err := c.againstSpares(r.Spares, c.passed); err != nil {
+		return err
+	}
 	return c.againstReservations(r.Reservations)
+}
+
+// truth counts what is so.
+func truth(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // sumsUp: usage is never negative, and a queue uses what its jobs hold and its
@@ -57,18 +71,21 @@ func (c *Checker) sumsUp() error {
 func (c *Checker) againstFleet(r berth.FleetReport) error {
 	nodes, gpus, free := berth.NodeCount{}, tally{}, []int{}
 	products := map[string]tally{}
+	for _, s := range r.Spares {
+		nodes.Spares += s.Free
+	}
 	for _, n := range c.nodes {
 		nodes.All++
-		if n.cordoned {
-			nodes.Cordoned++
-		}
+		nodes.Cordoned += truth(n.cordoned)
+		nodes.Probation += truth(n.probation != 0)
+		nodes.Trial += truth(n.trial != 0)
 		count, whole := c.count(n)
 		gpus = gpus.plus(count)
 		if len(n.gpus) == 0 {
 			continue
 		}
 		products[n.spec.GPUs[0].Product] = products[n.spec.GPUs[0].Product].plus(count)
-		if !n.cordoned {
+		if !n.closed() {
 			for len(free) <= whole {
 				free = append(free, 0)
 			}
@@ -139,7 +156,7 @@ func (c *Checker) freeMilli(n *node, i int) int64 {
 	g := &n.gpus[i]
 	onItsWay := g.change != nil && g.change.Mode != berth.ModeMIG && len(g.holders()) == 0
 	switch {
-	case n.cordoned || n.failed.Has(i) || g.unknown || onItsWay:
+	case n.closed() || n.failed.Has(i) || g.unknown || onItsWay:
 		return 0
 	case g.ordered() != berth.ModeMIG || c.geometry(n).Kind == berth.PerClaim:
 		return 1000 - c.heldMilli(n, i)
@@ -181,7 +198,7 @@ func (c *Checker) againstDivided(list []berth.DividedCount) error {
 				}
 				taken = append(taken, m.at.Instance)
 			}
-			if n.cordoned || n.failed.Has(i) || g.unknown {
+			if n.closed() || n.failed.Has(i) || g.unknown {
 				continue
 			}
 			for k := range t.Profiles {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/preempt"
 )
 
 // actionReported: a report about an order that is over changes nothing, so it is
@@ -71,10 +72,23 @@ func (c *Checker) releaseReported(rep *replica, outcome berth.Outcome, failed fu
 			c.free(m, absent)
 		}
 	}
+	c.signal(rep, answer(outcome, any))
 	if !any { // else the order stays out for those that are left
 		c.close(rep)
 		c.settle(rep, rep.cause)
 	}
+}
+
+// answer is what the report of a Release comes to: it may name members that were stopped by
+// then.
+func answer(outcome berth.Outcome, left bool) preempt.Signal {
+	switch {
+	case !left:
+		return preempt.Done
+	case outcome == berth.Failed:
+		return preempt.Failed
+	}
+	return preempt.Partial
 }
 
 // life finds the replica of a report about a life. A report about one that is
@@ -129,6 +143,7 @@ func (c *Checker) memberFailed(e berth.MemberFailed) error {
 		}
 	}
 	c.settle(rep, berth.CauseMemberFailed)
+	c.signalLoss(rep)
 	return nil
 }
 
@@ -145,6 +160,7 @@ func (c *Checker) jobFinished(e berth.JobFinished) error {
 	}
 	c.saw("finished while " + rep.doing())
 	rep.job.cancelled = true
+	c.signal(rep, preempt.Finish)
 	if rep.state == berth.Releasing {
 		rep.gone = true
 		return nil

@@ -144,7 +144,7 @@ func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
 			return broken(Reservations, "reservation %s has node %s, which is not in the fleet", own.spec.ID, id)
 		case !first && !own.picked[id]:
 			return broken(Reservations, "reservation %s has node %s, which it had not", own.spec.ID, id)
-		case first && (n.cordoned || n.unfit(&group) != ""):
+		case first && (n.closed() || n.unfit(&group) != ""):
 			return broken(Reservations, "reservation %s was given node %s, which does not qualify", own.spec.ID, id)
 		case first && !slices.Equal(c.domain(n, cmp.Or(own.spec.Required, "fleet")), c.domain(c.nodes[nodes[0]], cmp.Or(own.spec.Required, "fleet"))):
 			return broken(Reservations, "reservation %s was given nodes of several %s", own.spec.ID, own.spec.Required)
@@ -270,7 +270,7 @@ func (c *Checker) againstGang(who gangKey, gangs map[gangKey]berth.ReservationRe
 // takeWork: the nodes of a reservation take work.
 func (c *Checker) takeWork(who gangKey, r berth.ReservationReport) error {
 	for _, id := range r.Nodes {
-		if n := c.nodes[id]; n == nil || n.cordoned {
+		if n := c.nodes[id]; n == nil || n.closed() {
 			return broken(Reservations, "%s has a reservation on node %s, which takes no work", who, id)
 		}
 	}

@@ -73,7 +73,7 @@ func (c *Checker) reshaped(all set) error {
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[id]
 		want := slices.SortedFunc(slices.Values(c.geometry(n).Layout), mig.ProfileName.Compare)
-		if waiting || n.cordoned || c.geometry(n).Kind != berth.Adaptive || len(want) == 0 || !layable(c.table(n), nil, want) {
+		if waiting || n.closed() || c.geometry(n).Kind != berth.Adaptive || len(want) == 0 || !layable(c.table(n), nil, want) {
 			continue
 		}
 		for i := range n.gpus {

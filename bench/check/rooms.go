@@ -55,6 +55,7 @@ func (c *Checker) endRoom(who gangKey) {
 	if r := c.rooms[who]; r != nil {
 		r.ended = true
 		delete(c.rooms, who)
+		c.spare(r)
 	}
 }
 

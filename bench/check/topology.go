@@ -167,7 +167,7 @@ func (c *Checker) mayDivide(n *node, g *berth.Group) bool {
 // serves reports whether a node takes work and could hold a member of a group if it
 // were idle, as far as its GPUs tell.
 func (n *node) serves(g *berth.Group) bool {
-	return !n.cordoned && n.unfit(g) == "" && len(n.gpus) >= g.Claim.GPUs && (g.Claim.Share == nil && !ofInstance(&g.Claim) || len(n.gpus) > 0)
+	return !n.closed() && n.unfit(g) == "" && len(n.gpus) >= g.Claim.GPUs && (g.Claim.Share == nil && !ofInstance(&g.Claim) || len(n.gpus) > 0)
 }
 
 // aligned: a group on aligned rails stands inside one rail domain and uses the same

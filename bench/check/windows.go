@@ -101,6 +101,10 @@ func (c *Checker) leavesBy(rep *replica, at berth.Time) bool {
 // mayEnter: a member is not placed on a node that is set aside, unless it belongs
 // there or is expected to leave in time.
 func (c *Checker) mayEnter(rep *replica, n *node) error {
+	if err := c.onTrialOnly(rep, n); err != nil {
+		return err
+	}
+	c.enterSpare(rep, n)
 	for _, id := range slices.Sorted(maps.Keys(c.booked)) {
 		r := c.booked[id]
 		switch {
@@ -199,6 +203,8 @@ const (
 	byAdvance = 1 << iota
 	byGang
 	byExclusive
+	byTrial
+	bySpare
 )
 
 // setAside says in which ways a node is set aside for others than a replica, and so that
@@ -222,11 +228,23 @@ func (c *Checker) setAside(n *node, rep *replica) int {
 			ways |= byExclusive
 		}
 	}
+	// Where a limit speaks of products, one answer stands for all that ask for the same,
+	// whether they may be there or not.
+	spare = spare && !c.byProduct(rep.job.queue)
+	if n.trial != 0 && (!spare || !cheap(rep)) {
+		ways |= byTrial
+	}
+	if c.spares[n.spec.ID] && (!spare || !rep.mayResume()) {
+		ways |= bySpare
+	}
 	return ways
 }
 
-// inWindow reports whether a node is set aside for anybody.
-func (c *Checker) inWindow(n *node) bool {
+// inWindow reports whether a node is set aside for anybody, or may be.
+func (c *Checker) inWindow(n *node) bool { return n.trial != 0 || c.mayBeSpare(n) || c.bookedFor(n) }
+
+// bookedFor reports whether a node is set aside for somebody who is to have it, or has it.
+func (c *Checker) bookedFor(n *node) bool {
 	for _, r := range c.booked {
 		if r.has(n) || r.spec.GPUs > 0 && !r.told {
 			return true
@@ -248,7 +266,7 @@ func (c *Checker) inWindow(n *node) bool {
 // noteKeptOut counts who waits although it would fit, but for what is set aside. It is
 // for small worlds: O(replicas x nodes).
 func (c *Checker) noteKeptOut() {
-	if len(c.nodes) > 64 || len(c.booked)+len(c.gangs)+len(c.alone) == 0 {
+	if len(c.nodes) > 64 || len(c.booked)+len(c.gangs)+len(c.alone)+len(c.spares) == 0 && c.policy.Health.Trial == 0 {
 		return
 	}
 	for _, j := range c.jobs {
@@ -258,6 +276,7 @@ func (c *Checker) noteKeptOut() {
 			}
 			for way, what := range map[int]string{
 				byAdvance: "an advance reservation", byGang: "the reservation of a gang", byExclusive: "an exclusive gang",
+				byTrial: "a trial", bySpare: "spares",
 			} {
 				if c.couldStart(rep, way) {
 					c.saw("kept out by " + what)

@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/preempt"
 )
 
 // This file is about those who have to yield: what they are asked, what they answer, and
@@ -21,10 +22,17 @@ type yielding struct {
 	planned *replica
 	// taken has the requests that were withdrawn.
 	taken map[berth.ActionID]bool
+	// courses of all who have to yield, or hold nothing yet after they had; strayed is what
+	// is wrong with them.
+	courses map[*replica]*course
+	strayed error
 }
 
 func newYielding() yielding {
-	return yielding{rooms: map[gangKey]*room{}, stray: set{}, silent: set{}, told: set{}, taken: map[berth.ActionID]bool{}}
+	return yielding{
+		rooms: map[gangKey]*room{}, stray: set{}, silent: set{}, told: set{}, taken: map[berth.ActionID]bool{},
+		courses: map[*replica]*course{},
+	}
 }
 
 // beginYielding notes whom the pass that begins has to tell that they need not yield.
@@ -81,6 +89,7 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	}
 	c.saw("checkpoint requested")
 	c.open(rep, r)
+	c.signal(rep, preempt.Ask)
 	return nil
 }
 
@@ -108,6 +117,8 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 	c.saw("request withdrawn")
 	c.taken[w.Request] = true
 	c.told.add(rep)
+	c.spareLate(rep)
+	c.signal(rep, preempt.Withdraw)
 	c.goesOn(rep)
 	return nil
 }
@@ -124,9 +135,11 @@ func (c *Checker) checkpointReported(rep *replica, e berth.ActionReported) error
 	if e.Outcome != berth.Done && e.Outcome != berth.Failed || len(e.Members) > 0 {
 		return broken(Facts, "the report of order %d was accepted, a request for a checkpoint: %s with %d members", e.Action, e.Outcome, len(e.Members))
 	}
+	answer := preempt.Failed
 	if e.Outcome == berth.Done {
-		rep.checkpointed = c.now
+		rep.checkpointed, answer = c.now, preempt.Done
 	}
+	c.signal(rep, answer)
 	if rep.needless() {
 		c.saw("request answered in vain")
 		c.goesOn(rep)
@@ -158,6 +171,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		return broken(S6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())
 	case c.silent.has(rep):
 		c.silent.remove(rep)
+		c.signal(rep, preempt.Deadline)
 	case rep.state == berth.Releasing:
 		return nil // it was reported, or stays
 	case rep.job.spec.Checkpoint.Supported:
@@ -171,6 +185,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 			return err
 		}
 		c.saw("stopped without a checkpoint")
+		c.signal(rep, preempt.Stop)
 	}
 	if rep.room != nil {
 		c.evictedNow(rep)
@@ -197,6 +212,8 @@ func (c *Checker) wentOn(rep *replica) error {
 		return err
 	}
 	c.unlessEnded(rep.room, err)
+	c.spareLate(rep)
+	c.signal(rep, preempt.Deadline)
 	rep.leaveRoom()
 	c.saw("request expired in vain")
 	return nil

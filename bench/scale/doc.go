@@ -10,22 +10,28 @@
 //
 //   - BenchmarkDecision/Place: finding a place in the fleet and giving it back, by
 //     package gang alone: one GPU, one node, a gang of 512 GPUs.
+//
 //   - BenchmarkDecision/Churn: the same for single members when what is given back
 //     is drawn from the whole fleet, so that hardly two decisions touch the same
 //     node. The large fleet's state does not fit the processor's caches, so this
 //     costs some 2.5 times as much there: more than the factor of two that Place is
 //     held to.
+//
 //   - BenchmarkLife: the whole way through the core: a job is submitted, a pass
 //     binds it, the Bind is reported, the job finishes. It allocates what the core
 //     keeps of a job and the order it gives; the search in it allocates nothing.
+//
 //   - BenchmarkIdlePass: a pass in which nothing changed, with up to 100,000 jobs
 //     waiting for capacity.
+//
 //   - BenchmarkCompletion: one job finishes while up to 100,000 wait, and a pass
 //     finds who may start. The searches do not grow with who waits; making ready,
 //     and blocking again, a bucket in each of 300 queues is what the rest goes to.
+//
 //   - BenchmarkVictims: 500 full nodes of mixed jobs, from single GPUs to gangs of 32
 //     nodes, and a pass that finds who has to yield to a gang, among its own queue or
 //     among borrowers, and asks them.
+//
 //   - BenchmarkLoss: a gang of 2,048 nodes loses one, is stopped, and goes on with a spare.
 //
 // The benchmarks whose name ends in Ratio run both fleets in turns, so that they

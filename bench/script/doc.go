@@ -79,12 +79,15 @@
 //	cancel NAMES
 //	finish NAMES life= failed=yes          life is the present one unless told
 //	member-failed NAME [0] [1] life=
+//	checkpoint NAME life= at=1h            it wrote one by itself
 //	report ID|all done|failed              the end of an order, or of all that are out
 //	report ID partial [2] workers[3]
 //	policy bind-timeout= release-timeout= release-attempts= retry-backoff=
 //	       max-retry-backoff= pass-budget= locality=strict|balanced|loose reserve-after=
 //	       reserved-gangs= reservation-timeout= assumed-runtime= backfill-budget= half-life=
 //	       preemption=on|reclaim|never min-run= checkpoint-timeout= max-ratio=
+//	       grace=batch:10m|interactive:1m respite=5m|none rate=3/1h queue-rate=1/1h
+//	       unweighed=yes turn=10m|none wait=1.5 interactive=1h latency-critical=24h queueing=5m
 //	       repartition-timeout= geometry=POOL:fixed|adaptive|per-claim:KEY=VALUE,KEY=VALUE
 //	                                       once a pool: cost, interval, per-hour, drain-limit (a
 //	                                       span or never), layout=3g.40gb|3g.40gb

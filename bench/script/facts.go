@@ -47,6 +47,7 @@ var factories = map[string]factory{
 	"cancel":        cancelJob,
 	"finish":        finishJob,
 	"member-failed": failMembers,
+	"checkpoint":    writeCheckpoint,
 	"report":        reportOrders,
 }
 
@@ -165,27 +166,12 @@ func (a *arguments) policy() berth.Policy {
 		BackfillBudget:     a.integer("backfill-budget", 0),
 		RepartitionTimeout: a.span("repartition-timeout"),
 		UsageHalfLife:      a.span("half-life"),
-		Preemption: berth.Preemption{
-			Mode: a.preemption(), MinRuntime: a.span("min-run"), CheckpointTimeout: a.span("checkpoint-timeout"),
-			MaxRatio: a.integer("max-ratio", 0),
-		},
+		Preemption:         a.preemption(),
 	}
 	for _, text := range a.all("geometry") {
 		p.Geometry = append(p.Geometry, a.geometry(text))
 	}
 	return p
-}
-
-func (a *arguments) preemption() berth.PreemptionMode {
-	text, ok := a.lookup("preemption")
-	if !ok {
-		return berth.PreemptAndReclaim
-	}
-	m, err := berth.ParsePreemptionMode(text)
-	if err != nil {
-		a.fail("preemption=%s: %v", text, err)
-	}
-	return m
 }
 
 func (a *arguments) locality() berth.Locality {

@@ -54,9 +54,9 @@ func (a *arguments) job() berth.Job {
 		},
 	}
 	if _, ok := a.lookup("checkpoint"); ok {
-		j.Checkpoint = berth.Checkpoint{Supported: true, Cost: a.span("checkpoint"), Interval: a.span("checkpoint-every")}
+		j.Checkpoint = berth.Checkpoint{Supported: true, Cost: a.span("checkpoint")}
 	}
-	j.Checkpoint.RestartCost = a.span("restart")
+	j.Checkpoint.Interval, j.Checkpoint.RestartCost = a.span("checkpoint-every"), a.span("restart")
 	if text, ok := a.lookup("class"); ok {
 		class, err := berth.ParseClass(text)
 		if err != nil {

@@ -170,6 +170,9 @@ func (s *Session) yielding(r *berth.Reason) {
 			if y.By != 0 {
 				line += ", by " + clock(y.By)
 			}
+			if r.Weighed != nil {
+				line += fmt.Sprintf(", and lose %v of a GPU", berth.Duration(y.Price))
+			}
 			s.print("    %s", line)
 		}
 	}

@@ -1,10 +1,15 @@
 package sim
 
-import "github.com/berth-sched/berth"
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
 
 // arrive tells a fact that comes from outside the executor, and keeps what the
 // executor and the hardware have to know of it.
 func (s *Simulation) arrive(a Arrival) error {
+	condemned := s.condemned(a.Event)
 	accepted, err := s.apply(a.Event)
 	if err != nil || !accepted {
 		return err
@@ -34,6 +39,11 @@ func (s *Simulation) arrive(a Arrival) error {
 	case berth.GPUFailed:
 		s.loseChanges(e.Node, berth.GPUs(e.GPU), false)
 		x.lose(e.Node, berth.GPUs(e.GPU), false)
+	case berth.XidReported:
+		if condemned {
+			s.loseChanges(e.Node, berth.GPUs(e.GPU), false)
+			x.lose(e.Node, berth.GPUs(e.GPU), false)
+		}
 	case berth.GPURepaired:
 		if at := (place{e.Node, e.GPU}); s.hardware.unsure[at] {
 			delete(s.hardware.unsure, at)
@@ -45,6 +55,22 @@ func (s *Simulation) arrive(a Arrival) error {
 		s.changeTold(e)
 	}
 	return nil
+}
+
+// condemned reports whether a fact is an Xid after which the GPU takes no work: the executor
+// stops what runs on it. Which nodes are on trial the core says.
+func (s *Simulation) condemned(event berth.Event) bool {
+	e, isXid := event.(berth.XidReported)
+	if !isXid {
+		return false
+	}
+	switch berth.LookupXid(e.Xid).Effect {
+	case berth.XidCondemns:
+		return true
+	case berth.XidSuspect:
+		return slices.ContainsFunc(s.core.Report().Health, func(h berth.HealthReport) bool { return h.Node == e.Node && h.Trial != 0 })
+	}
+	return false
 }
 
 // observe takes over what runs already.

@@ -51,7 +51,7 @@ func (s *Simulation) trouble() error {
 		chance float64
 		make   func(*berth.Node) (fault, remedy berth.Event)
 	}{
-		{f.NodeLost, s.nodeLost}, {f.GPUFail, s.gpuFails}, {f.Cordon, s.cordoned},
+		{f.NodeLost, s.nodeLost}, {f.GPUFail, s.gpuFails}, {f.Xid, s.xidReported}, {f.Cordon, s.cordoned},
 	} {
 		if !s.chance(t.chance) || len(s.hardware.nodes) == 0 {
 			continue
@@ -78,6 +78,16 @@ func (s *Simulation) gpuFails(n *berth.Node) (fault, remedy berth.Event) {
 	}
 	gpu := s.random.IntN(len(n.GPUs))
 	return berth.GPUFailed{Node: n.ID, GPU: gpu, Reason: "Xid 79"}, berth.GPURepaired{Node: n.ID, GPU: gpu}
+}
+
+// xidReported has the driver report a fault of one of the kinds that there are: of programs, of
+// hardware, of what may be either, and one that nobody knows.
+func (s *Simulation) xidReported(n *berth.Node) (fault, remedy berth.Event) {
+	if len(n.GPUs) == 0 {
+		return nil, nil
+	}
+	gpu, kinds := s.random.IntN(len(n.GPUs)), []int{31, 43, 48, 79, 63, 94, 9999}
+	return berth.XidReported{Node: n.ID, GPU: gpu, Xid: kinds[s.random.IntN(len(kinds))]}, berth.GPURepaired{Node: n.ID, GPU: gpu}
 }
 
 func (s *Simulation) cordoned(n *berth.Node) (fault, remedy berth.Event) {

@@ -78,10 +78,10 @@ type Faults struct {
 	// is over comes after it.
 	ReportOld float64
 
-	// Of each pass: members of some gang die; a node is lost; a GPU fails; a node is
-	// cordoned. Nodes and GPUs come back after a while, between half of Outage and
-	// one and a half.
-	MemberDie, NodeLost, GPUFail, Cordon float64
+	// Of each pass: members of some gang die; a node is lost; a GPU fails; the driver
+	// reports an Xid of any kind about a GPU; a node is cordoned. Nodes and GPUs come back
+	// after a while, between half of Outage and one and a half.
+	MemberDie, NodeLost, GPUFail, Xid, Cordon float64
 	// Outage is how long hardware stays away on average; zero: 10 minutes.
 	Outage berth.Duration
 

@@ -230,6 +230,7 @@ func (r *run) explain() {
 
 func (r *run) restored(now berth.Time) {
 	r.note("%d restored", now)
+	r.checker.Restored()
 	for state, n := range r.checker.States() {
 		if n > 0 {
 			r.cases["restored with "+state.String()]++
@@ -241,6 +242,7 @@ func (r *run) restored(now berth.Time) {
 		}
 	}
 	r.yielding(r.sim.Core())
+	r.untrusted(r.sim.Core())
 	for _, s := range r.sim.Core().Report().Reservations {
 		if s.ID == "" {
 			r.cases["restored with a reservation of a gang"]++

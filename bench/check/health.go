@@ -1,0 +1,168 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// This file is about hardware that failed: what is remembered of nodes that were lost, which
+// nodes take no work for it, and which take only what is cheap to lose.
+
+// A memory is what is remembered of a node that was lost.
+type memory struct {
+	// losses are the latest, as many as matter.
+	losses []berth.Time
+	// probations is how often it was put on probation, up to four times.
+	probations int
+	until      berth.Time
+}
+
+// closed reports whether a node takes no work.
+func (n *node) closed() bool { return n.cordoned || n.probation != 0 }
+
+// remembers reports whether it matters to a policy that a node was lost.
+func remembers(h *berth.Health) bool { return h.Losses > 0 || h.Trial > 0 }
+
+// noteLoss remembers that a node is lost.
+func (c *Checker) noteLoss(id berth.NodeID) {
+	h := &c.policy.Health
+	if !remembers(h) {
+		return
+	}
+	m := c.gone[id]
+	if m == nil || m.until <= c.now {
+		m = &memory{}
+		c.gone[id] = m
+	}
+	m.losses = append(m.losses, c.now)
+	m.losses = m.losses[max(0, len(m.losses)-max(1, h.Losses)):]
+	m.until = c.now.Add(h.Within)
+}
+
+// welcome finds out whether a node that joins is on probation, and on trial: it was lost of
+// late, and often.
+func (c *Checker) welcome(n *node) {
+	h, m := &c.policy.Health, c.gone[n.spec.ID]
+	if m == nil || m.until <= c.now || !remembers(h) {
+		return
+	}
+	recent, from := 0, c.now
+	for _, at := range m.losses {
+		if c.now < at.Add(h.Within) {
+			recent++
+		}
+	}
+	if h.Losses > 0 && recent >= h.Losses {
+		length := h.Probation
+		for range m.probations {
+			length *= 2
+		}
+		if m.probations > 0 {
+			c.saw("a longer probation")
+		}
+		m.probations = min(m.probations+1, 4)
+		n.probation = c.now.Add(length)
+		from = n.probation
+		c.saw("on probation")
+	}
+	c.onTrial(n, from)
+}
+
+// onTrial puts a node on trial from an instant on.
+func (c *Checker) onTrial(n *node, from berth.Time) {
+	if length := c.policy.Health.Trial; length > 0 {
+		n.trial = max(n.trial, from.Add(length))
+		c.saw("on trial")
+	}
+}
+
+// trustAgain ends probations and trials that are over.
+func (c *Checker) trustAgain() {
+	for _, n := range c.nodes {
+		if n.probation != 0 && n.probation <= c.now {
+			n.probation = 0
+			c.saw("probation over")
+		}
+		if n.trial != 0 && n.trial <= c.now {
+			n.trial = 0
+			c.saw("trial over")
+		}
+	}
+}
+
+// reconsider ends what the policy in force does not know.
+func (c *Checker) reconsider() {
+	h := &c.policy.Health
+	for _, n := range c.nodes {
+		if h.Losses == 0 {
+			n.probation = 0
+		}
+		if h.Trial == 0 {
+			n.trial = 0
+		}
+	}
+	if !remembers(h) {
+		c.gone = map[berth.NodeID]*memory{}
+	}
+}
+
+// xidReported: a fault of the hardware condemns, and one that may be so does on trial.
+func (c *Checker) xidReported(e berth.XidReported) error {
+	n, err := c.known(e.Node)
+	switch {
+	case err != nil:
+		return err
+	case e.Xid < 1:
+		return broken(Facts, "Xid %d was accepted", e.Xid)
+	case e.GPU < 0 || e.GPU >= len(n.gpus):
+		return broken(Facts, "an Xid of GPU %d of node %s was accepted, which has %d", e.GPU, e.Node, len(n.gpus))
+	}
+	switch effect := berth.LookupXid(e.Xid).Effect; {
+	case effect == berth.XidCondemns:
+		c.saw("an Xid condemns")
+	case effect == berth.XidSuspect && n.trial != 0:
+		c.saw("a suspect Xid on trial")
+	default:
+		c.saw("an Xid without effect")
+		return nil
+	}
+	return c.gpuFailed(berth.GPUFailed{Node: e.Node, GPU: e.GPU})
+}
+
+// cheap reports whether little is lost with a replica, so that it may be on trial hardware: it
+// is on one node for certain, and nobody waits for its answers.
+func cheap(rep *replica) bool {
+	spec := &rep.job.spec
+	return spec.Class < berth.LatencyCritical && (rep.job.members() == 1 || spec.Topology.Required == "node")
+}
+
+func (j *job) members() int { return j.offsets[len(j.offsets)-1] }
+
+// onTrialOnly: hardware on trial gets nothing of which the loss would be dear.
+func (c *Checker) onTrialOnly(rep *replica, n *node) error {
+	switch {
+	case n.trial == 0:
+		return nil
+	case !cheap(rep):
+		return broken(Health, "%s is placed on node %s, which is on trial until %d", rep, n.spec.ID, n.trial)
+	}
+	c.saw("placed on trial")
+	return nil
+}
+
+// againstHealth holds the nodes that a report says are not trusted against those that are not.
+func (c *Checker) againstHealth(list []berth.HealthReport) error {
+	var want []berth.HealthReport
+	for _, n := range c.nodes {
+		if n.probation != 0 || n.trial != 0 {
+			want = append(want, berth.HealthReport{Node: n.spec.ID, Probation: n.probation, Trial: n.trial})
+		}
+	}
+	slices.SortFunc(want, func(a, b berth.HealthReport) int { return cmp.Compare(a.Node, b.Node) })
+	if !slices.Equal(list, want) {
+		return broken(Health, "the report says that nodes are on probation or on trial as in %+v; it is %+v", list, want)
+	}
+	return nil
+}

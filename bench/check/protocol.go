@@ -1,0 +1,152 @@
+package check
+
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/preempt"
+)
+
+// This file follows everybody who has to yield through the protocol that package preempt
+// draws: each event and each order is a signal, and each signal has to be an arrow there.
+
+// A course is how far one who has to yield has come.
+type course struct {
+	phase preempt.Phase
+	// life is the incarnation that yields.
+	life berth.Incarnation
+	// restored: the core was restored from a snapshot in this phase.
+	restored bool
+}
+
+// Restored notes that the core is another one now, made of a snapshot: whoever has to yield
+// was caught in the middle of the next arrow.
+func (c *Checker) Restored() {
+	for _, s := range c.courses {
+		s.restored = true
+	}
+}
+
+// signal takes one who has to yield a step further. Those of whom nobody has asked anything
+// are not followed.
+func (c *Checker) signal(rep *replica, s preempt.Signal) {
+	at := c.courses[rep]
+	if at == nil {
+		if _, begins := preempt.Running.Next(s); !begins {
+			return
+		}
+		at = &course{phase: preempt.Running, life: rep.incarnation}
+		c.courses[rep] = at
+	}
+	next, ok := at.phase.Next(s)
+	if !ok {
+		c.astray(broken(Protocol, "%s is %s, and there is no way on by %q", rep, at.phase, s))
+		return
+	}
+	arrow := preempt.Arrow{From: at.phase, Signal: s, To: next}.String()
+	c.saw(arrow)
+	if at.restored {
+		c.saw("restored before " + arrow)
+	}
+	if life := rep.incarnation; life != at.life && next != preempt.Resumed {
+		c.astray(broken(Protocol, "%s is %s in life %d, and its life %d has to yield", rep, next, life, at.life))
+	}
+	at.phase, at.restored = next, at.restored && next == at.phase
+	if next.Over() {
+		delete(c.courses, rep)
+	}
+}
+
+// astray keeps the first violation of the protocol, until the event or the pass is over.
+func (c *Checker) astray(err error) {
+	if c.strayed == nil {
+		c.strayed = err
+	}
+}
+
+// spare signals that somebody for whom room was made needs it no longer.
+func (c *Checker) spare(r *room) {
+	for _, rep := range r.victims {
+		c.signal(rep, preempt.Spare)
+	}
+}
+
+// spareLate signals that it must have been so already, as somebody goes on.
+func (c *Checker) spareLate(rep *replica) {
+	if at := c.courses[rep]; at != nil && at.phase == preempt.Requested {
+		c.signal(rep, preempt.Spare)
+	}
+}
+
+// spareDrained signals that somebody need not leave any more, as no node of its is being drained.
+func (c *Checker) spareDrained() {
+	list := set{}
+	for _, rep := range c.orders {
+		if rep.asked() && rep.room == nil && rep.needless() {
+			list.add(rep)
+		}
+	}
+	for _, rep := range list.sorted() {
+		c.spareLate(rep)
+	}
+}
+
+// signalLoss signals what came of the loss of members.
+func (c *Checker) signalLoss(rep *replica) {
+	at := c.courses[rep]
+	if at == nil {
+		return
+	}
+	kept := c.jobs[rep.job.spec.ID] == rep.job && rep.job.replicas[rep.number] == rep
+	ran := at.phase == preempt.Requested || at.phase == preempt.Spared || at.phase == preempt.Shrinking
+	switch {
+	case !kept, rep.state == berth.Pending, at.phase == preempt.Shrinking && !rep.has(stopping):
+		c.signal(rep, preempt.LoseAll)
+	case ran && rep.state == berth.Releasing:
+		c.signal(rep, preempt.LoseTooMany)
+	default:
+		c.signal(rep, preempt.Lose)
+	}
+}
+
+// onCourse asserts that everybody who has to yield is in the phase in which the protocol has
+// them, after an event or a pass.
+func (c *Checker) onCourse() error {
+	if c.strayed != nil {
+		return c.strayed
+	}
+	followed := set{}
+	for rep := range c.courses {
+		followed.add(rep)
+	}
+	for _, rep := range followed.sorted() {
+		at := c.courses[rep]
+		if got := rep.course(at.phase); got != at.phase {
+			return broken(Protocol, "%s is %s, which the protocol has as %s", rep, got, at.phase)
+		}
+	}
+	return nil
+}
+
+// course is the phase that what is known of a replica speaks for; where there are several, the
+// one that is expected, if it is among them.
+func (rep *replica) course(expected preempt.Phase) preempt.Phase {
+	_, stops := rep.order.(berth.Release)
+	switch {
+	case rep.state == berth.Pending:
+		return preempt.Released
+	case rep.asked() && rep.needless():
+		return preempt.Spared
+	case rep.asked():
+		return preempt.Requested
+	case rep.state == berth.Releasing && rep.gone:
+		return preempt.Ending
+	case rep.state == berth.Releasing && stops:
+		return preempt.Evicting
+	case rep.state == berth.Releasing && (expected == preempt.Checkpointed || expected == preempt.Lost):
+		return expected
+	case rep.state == berth.Releasing:
+		return preempt.Expired
+	case rep.state == berth.Running && stops:
+		return preempt.Shrinking
+	}
+	return preempt.Running
+}

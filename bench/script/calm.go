@@ -1,0 +1,78 @@
+package script
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth"
+)
+
+// Who yields to whom, when that is worth it, and how many may have to.
+
+func (a *arguments) preemption() berth.Preemption {
+	p := berth.Preemption{
+		MinRuntime: a.span("min-run"), CheckpointTimeout: a.span("checkpoint-timeout"),
+		MaxRatio: a.integer("max-ratio", 0), Respite: a.spanOrNone("respite"),
+		Rate: a.rate("rate"), QueueRate: a.rate("queue-rate"),
+		Worth: berth.Worth{
+			Unweighed: a.yes("unweighed"), Turn: a.spanOrNone("turn"), WaitMilli: int(a.milli("wait", 0)),
+			Interactive: a.spanOrNone("interactive"), LatencyCritical: a.spanOrNone("latency-critical"),
+			Queueing: a.spanOrNone("queueing"),
+		},
+	}
+	if text, ok := a.lookup("preemption"); ok {
+		mode, err := berth.ParsePreemptionMode(text)
+		if err != nil {
+			a.fail("preemption=%s: %v", text, err)
+		}
+		p.Mode = mode
+	}
+	for _, pair := range a.list("grace") {
+		name, text, _ := strings.Cut(pair, ":")
+		class, err := berth.ParseClass(name)
+		if err != nil {
+			a.fail("grace=%s: %v", pair, err)
+		}
+		timeout, err := parseSpan(text)
+		if err != nil {
+			a.fail("grace=%s: %v", pair, err)
+		}
+		p.Grace = append(p.Grace, berth.Grace{Class: class, Timeout: timeout})
+	}
+	return p
+}
+
+// spanOrNone reads a span, or none as -1.
+func (a *arguments) spanOrNone(key string) berth.Duration {
+	if text, ok := a.lookup(key); ok && text == "none" {
+		return -1
+	}
+	return a.span(key)
+}
+
+// rate reads a rate, as in 3/1h.
+func (a *arguments) rate(key string) berth.Rate {
+	text, ok := a.lookup(key)
+	if !ok {
+		return berth.Rate{}
+	}
+	digits, span, _ := strings.Cut(text, "/")
+	evictions, err := strconv.Atoi(digits)
+	if err != nil {
+		a.fail("%s=%s is not of the form 3/1h", key, text)
+	}
+	per, err := parseSpan(span)
+	if err != nil {
+		a.fail("%s=%s: %v", key, text, err)
+	}
+	return berth.Rate{Evictions: evictions, Per: per}
+}
+
+func writeCheckpoint(s *Session, a *arguments) ([]berth.Event, error) {
+	id, replica, err := parseReplica(a.word(0))
+	if err != nil {
+		return nil, err
+	}
+	e := berth.CheckpointWritten{Job: id, Replica: replica, Incarnation: s.life(a, id, replica), At: berth.Time(a.span("at"))}
+	return one(e, a.finish(1))
+}
