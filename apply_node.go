@@ -208,9 +208,7 @@ func (c *Core) drainNode(n *node, drains bool, by Time) {
 		return
 	}
 	for _, at := range slices.Clone(n.members) {
-		if _, from := at.rep.drainedBy(); from == nil {
-			c.stay(at.rep)
-		}
+		c.mayStay(at.rep)
 	}
 }
 

@@ -34,6 +34,11 @@ func (p *Preemption) graceFor(class Class) Duration {
 	return p.CheckpointTimeout
 }
 
+// graceOf is how long a replica has to write a checkpoint.
+func (c *Core) graceOf(rep *replica) Duration {
+	return c.config.Policy.Preemption.graceFor(rep.job.spec.Class)
+}
+
 // maxRespite is how often a respite doubles at the most. Who ran for twice as long as that
 // respite has forgotten that it had to yield before.
 const maxRespite = 3

@@ -40,6 +40,8 @@ type ReplicaExplanation struct {
 	Order ActionID `json:"order,omitempty"`
 	// YieldsTo is the replica for which it has to make room.
 	YieldsTo ReplicaRef `json:"yieldsTo,omitzero"`
+	// Departure is set if it has to leave its place for another.
+	Departure *Departure `json:"departure,omitempty"`
 	// Position among those of its queue that wait, from 1, in the order of service; zero:
 	// it does not wait.
 	Position int `json:"position,omitempty"`
@@ -187,6 +189,7 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 	if rep.yieldsTo != nil {
 		out.YieldsTo = rep.yieldsTo.ref()
 	}
+	out.Departure = c.departure(rep)
 	switch {
 	case rep.readyAt != 0:
 		out.Reason = &Reason{
@@ -410,6 +413,8 @@ func (c *Core) describeWindow(w *window) string {
 		return fmt.Sprintf("reservation %s for another %v", w.advance.ID, w.until.Sub(c.now))
 	case w.advance != nil:
 		return fmt.Sprintf("reservation %s in %v for %v", w.advance.ID, w.from.Sub(c.now), w.until.Sub(w.from))
+	case w.isMove():
+		return fmt.Sprintf("%d nodes for job %s, which moves there", len(w.nodes), w.rep.job.spec.ID)
 	case w.isReservation():
 		return fmt.Sprintf("%d nodes for job %s, which is expected to start in %v", len(w.nodes), w.rep.job.spec.ID, max(w.from.Sub(c.now), 0))
 	}

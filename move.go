@@ -128,7 +128,7 @@ func (c *Core) decideMove(r relocation) {
 	case rep.leaves && (kept || latest <= c.now):
 		c.homeless = c.homeless || !kept
 	case kept, latest <= c.now:
-		c.depart(rep, Cause{Code: CauseDrained, Detail: detail("node "+string(n.spec.ID)+" is being drained", n.reason)}, by)
+		c.depart(rep, drainCause(n), by)
 	default:
 		c.stay(rep)
 		c.nextMove = min(c.nextMove, latest)
@@ -151,6 +151,11 @@ func (rep *replica) drainedBy() (by Time, from *node) {
 	return by, from
 }
 
+// drainCause is why a gang has to leave a node.
+func drainCause(n *node) Cause {
+	return Cause{Code: CauseDrained, Detail: detail("node "+string(n.spec.ID)+" is being drained", n.reason)}
+}
+
 // keepOwn sets aside what a gang has of its place, as long as there is no room for the rest of
 // it: as its reservation, from which it looks for the rest like anybody else.
 func (c *Core) keepOwn(rep *replica) {
@@ -170,7 +175,7 @@ func (c *Core) keepOwn(rep *replica) {
 		return
 	}
 	c.clearReservations(w.nodes)
-	w.from, w.until = c.now, c.untilRoomMade([]*replica{rep})
+	w.from, w.until = c.now, c.untilRoomMade(c.graceOf(rep))
 	rep.moving = w
 	c.addWindow(w)
 }
@@ -183,7 +188,7 @@ func (c *Core) keepPlace(rep *replica, where []gang.Member, cause CauseCode) boo
 		return false
 	}
 	c.clearReservations(w.nodes)
-	w.from, w.until = c.now, c.untilRoomMade([]*replica{rep})
+	w.from, w.until = c.now, c.untilRoomMade(c.graceOf(rep))
 	w.preemption = c.newPreemption(where)
 	w.preemption.cause = cause
 	rep.moving = w
@@ -201,6 +206,14 @@ func (c *Core) depart(rep *replica, cause Cause, by Time) {
 	}
 	rep.leaves = rep.job.spec.Checkpoint.Supported
 	c.stop(rep, cause, grace)
+}
+
+// mayStay has a gang go on where it is that was asked to leave, if nothing of it is on a node
+// any more that is being drained.
+func (c *Core) mayStay(rep *replica) {
+	if _, from := rep.drainedBy(); from == nil {
+		c.stay(rep)
+	}
 }
 
 // stay has a gang go on where it is that was asked to leave.

@@ -259,7 +259,7 @@ func (im *imagination) placeAgain(rep *replica) []gang.Member {
 	for g := range request.Groups {
 		request.Groups[g].Count = rep.count(g, memberRunning)
 	}
-	where := c.trialOf(rep, &s.spec, s.least, &request, rep.avoid).place()
+	where := c.trialOf(rep, &s.spec, s.least, &request, rep.avoid, c.untilRoomMade(c.graceOf(rep))).place()
 	if where == nil || !im.putIn(rep.job.queue, where) {
 		return nil
 	}

@@ -24,7 +24,7 @@ func (c *Core) bind(rep *replica, cause Cause) {
 		After:   after,
 	}
 	c.openOrder(rep)
-	if cause.Code != CauseRoomMade { // it was planned beside what others have set aside there
+	if cause.Code != CauseRoomMade && cause.Code != CauseResumed { // those were planned beside what others have set aside there
 		c.overrun(rep)
 	}
 	c.totals.Binds++

@@ -35,14 +35,20 @@ func (c *Core) runtime(j *job) (Duration, bool) {
 // endIfPlaced is when a replica would be expected to end if something were placed for
 // it now.
 func (c *Core) endIfPlaced(rep *replica) Time {
-	length, ends := c.runtime(rep.job)
-	switch {
-	case !ends:
-		return never
-	case rep.state == Running:
+	if length, ends := c.runtime(rep.job); ends && rep.state == Running {
 		return c.notYet(rep.started.Add(length))
 	}
-	return c.now.Add(length)
+	return c.endIfStarted(rep, c.now)
+}
+
+// endIfStarted is when a replica would be expected to end that were started, from the
+// beginning, at an instant.
+func (c *Core) endIfStarted(rep *replica, at Time) Time {
+	length, ends := c.runtime(rep.job)
+	if !ends {
+		return never
+	}
+	return at.Add(length)
 }
 
 // notYet is an end that was expected or, if that is past, as long again from now as it is

@@ -301,7 +301,11 @@ func (c *Core) makeRoom(b *bid) *window {
 		return nil
 	}
 	c.clearReservations(w.nodes)
-	w.from, w.until = c.now, c.untilRoomMade(wholes(b.victims))
+	grace := Duration(0)
+	for _, victim := range wholes(b.victims) {
+		grace = max(grace, c.graceOf(victim))
+	}
+	w.from, w.until = c.now, c.untilRoomMade(grace)
 	w.preemption = c.newPreemption(b.where)
 	rep.reserved, rep.ripeAt = w, 0
 	c.addWindow(w)
@@ -320,13 +324,10 @@ func (c *Core) clearReservations(nodes []*node) {
 	}
 }
 
-// untilRoomMade is when room that is made from now on, by the end of some, has to be there.
-func (c *Core) untilRoomMade(victims []*replica) Time {
+// untilRoomMade is when room that is made from now on has to be there, if those who go have so
+// long to write a checkpoint.
+func (c *Core) untilRoomMade(grace Duration) Time {
 	p := &c.config.Policy
 	release := p.ReleaseTimeout * Duration(min(int64(p.ReleaseAttempts), int64(maxSpan/p.ReleaseTimeout)))
-	grace := Duration(0)
-	for _, victim := range victims {
-		grace = max(grace, p.Preemption.graceFor(victim.job.spec.Class))
-	}
 	return c.now.Add(grace).Add(release).Add(p.ReservationTimeout)
 }

@@ -311,6 +311,8 @@ func (c *Core) settle(rep *replica, cause Cause) {
 		} else if rep.order == nil {
 			c.unbookAll(rep, memberFailed, memberLost)
 			c.run(rep, c.now)
+		} else {
+			c.mayStay(rep) // those may be gone that had to leave
 		}
 	case Binding, Repairing:
 		switch {
@@ -406,11 +408,12 @@ func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
 	rep.state, rep.leaves = Releasing, false
 	rep.struck = rep.struck || cause.Code == CauseDrained
 	c.leaving.ReplaceOrInsert(rep)
-	if rep.resumes() {
-		c.nextMove = min(c.nextMove, c.now)
-	}
+	c.relook() // what it leaves may be a place for others
 	c.setEnd(rep, c.now.Add(c.config.Policy.ReleaseTimeout))
 	c.settle(rep, cause)
+	if rep.resumes() { // somebody is left to be stopped first
+		c.nextMove = min(c.nextMove, c.now)
+	}
 }
 
 // withdraw ends the order that is out, and the wait for a place, without

@@ -32,11 +32,13 @@ type FleetReport struct {
 	// FreeNodes[k] counts the schedulable nodes with exactly k whole free GPUs.
 	FreeNodes []int `json:"freeNodes,omitempty"`
 	// Reservations in force: those made in advance by ID, then those of gangs in
-	// policy order.
+	// policy order, then those of gangs that move, by job and replica.
 	Reservations []ReservationReport `json:"reservations,omitempty"`
 	// Spares by pool, and the nodes that are on probation or on trial.
 	Spares []SparesReport `json:"spares,omitempty"`
 	Health []HealthReport `json:"health,omitempty"`
+	// Draining has the nodes that are being drained, by name.
+	Draining []DrainReport `json:"draining,omitempty"`
 	// Totals since the core was made.
 	Totals Totals `json:"totals"`
 }
@@ -48,6 +50,9 @@ type ReservationReport struct {
 	ID      ReservationID `json:"id,omitempty"`
 	Job     JobID         `json:"job,omitempty"`
 	Replica int           `json:"replica,omitempty"`
+	// Moving: it is the place that is kept for a gang that has to leave another, and has not
+	// yet, or waits to be tried again. It starts there when that is over.
+	Moving bool `json:"moving,omitempty"`
 	// From is when it starts; for a gang, when it is expected to.
 	From Time `json:"from"`
 	// Until is when it ends by itself.
@@ -211,6 +216,7 @@ func (c *Core) Report() FleetReport {
 	r.Divided = dividedCounts(tables)
 	r.Reservations = c.reportReservations()
 	r.Spares, r.Health = c.reportSpares(), c.reportHealth()
+	r.Draining = c.reportDraining()
 	for _, name := range c.quota.Queues() {
 		r.Queues = append(r.Queues, c.reportQueue(name))
 	}

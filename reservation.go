@@ -271,25 +271,28 @@ func (r *Reservation) clone() Reservation {
 // reportReservations lists the windows that are reservations: those made in advance, then
 // those of gangs in policy order.
 func (c *Core) reportReservations() []ReservationReport {
-	var advance, gangs []*window
+	var advance, gangs, moves []*window
 	for _, w := range c.windows {
 		switch {
 		case w.advance != nil:
 			advance = append(advance, w)
 		case w.isReservation():
 			gangs = append(gangs, w)
+		case w.isMove():
+			moves = append(moves, w)
 		}
 	}
 	slices.SortFunc(gangs, func(a, b *window) int { return compareEntries(a.rep.entries[0], b.rep.entries[0]) })
+	slices.SortFunc(moves, func(a, b *window) int { return compareReplicas(a.rep, b.rep) })
 	var list []ReservationReport
-	for _, w := range append(advance, gangs...) {
+	for _, w := range slices.Concat(advance, gangs, moves) {
 		list = append(list, c.reportWindow(w))
 	}
 	return list
 }
 
 func (c *Core) reportWindow(w *window) ReservationReport {
-	r := ReservationReport{From: w.from, Until: w.until, Nodes: w.nodeIDs()}
+	r := ReservationReport{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Moving: w.isMove()}
 	if w.advance != nil {
 		r.ID = w.advance.ID
 	} else {

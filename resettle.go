@@ -24,7 +24,7 @@ func (im *imagination) resettle(rep *replica) []gang.Member {
 	im.backTo(before)
 	c.compile(s)
 	for _, request := range []*gang.Request{&s.request, &s.minimum} {
-		t := c.trialOf(rep, &s.spec, s.least, request, rep.avoid)
+		t := c.trialOf(rep, &s.spec, s.least, request, rep.avoid, c.untilRoomMade(c.graceOf(rep)))
 		if where := t.place(); where != nil && im.putIn(t.queue, where) {
 			return where
 		}
@@ -132,7 +132,7 @@ func (half *replica) anchor(rep *replica, g int) topology.Node {
 func (im *imagination) fill(rep, half *replica, g int, spec *shapeSpec) bool {
 	c := im.core
 	request := c.request(spec)
-	t := c.trialOf(rep, spec, c.chargeFor(&request), &request, rep.avoid)
+	t := c.trialOf(rep, spec, c.chargeFor(&request), &request, rep.avoid, c.untilRoomMade(c.graceOf(rep)))
 	where := t.place()
 	if where == nil || !im.putIn(t.queue, where) {
 		return false

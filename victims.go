@@ -47,13 +47,13 @@ type trial struct {
 // trial begins one for an entry, with its minimum.
 func (c *Core) trial(e *entry, avoid []NodeID) *trial {
 	c.compile(e.bucket.shape)
-	return c.trialOf(e.rep, &e.bucket.shape.spec, e.bucket.shape.least, &e.bucket.shape.minimum, avoid)
+	return c.trialOf(e.rep, &e.bucket.shape.spec, e.bucket.shape.least, &e.bucket.shape.minimum, avoid, c.now)
 }
 
-// trialOf begins one for a request of a replica. Where room is being made for others it may
-// go as well, beside what they are to hold, which is imagined.
-func (c *Core) trialOf(rep *replica, spec *shapeSpec, least quota.Charge, r *gang.Request, avoid []NodeID) *trial {
-	end, exclusive := c.endIfPlaced(rep), spec.Topology.Exclusive != ""
+// trialOf begins one for a request of a replica that will start at an instant. Where room is
+// being made for others it may go as well, beside what they are to hold, which is imagined.
+func (c *Core) trialOf(rep *replica, spec *shapeSpec, least quota.Charge, r *gang.Request, avoid []NodeID, start Time) *trial {
+	end, exclusive := c.endIfStarted(rep, start), spec.Topology.Exclusive != ""
 	return &trial{
 		core: c, rep: rep, queue: rep.job.queue, asked: least,
 		request: c.avoiding(avoid, c.widen(spec.Groups, r, func(w *window) bool {

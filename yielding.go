@@ -23,15 +23,11 @@ func (c *Core) ask(p piece, rep *replica) {
 	c.stop(victim, cause, c.graceOf(victim))
 }
 
-// graceOf is how long a replica has to write a checkpoint.
-func (c *Core) graceOf(rep *replica) Duration {
-	return c.config.Policy.Preemption.graceFor(rep.job.spec.Class)
-}
-
 // stop stops a gang that runs: after it has written a checkpoint, or the time for that is
 // over, if it writes any.
 func (c *Core) stop(rep *replica, cause Cause, grace Duration) {
 	c.leaving.ReplaceOrInsert(rep)
+	c.relook() // what it leaves may be a place for others
 	if !rep.job.spec.Checkpoint.Supported {
 		c.evict(rep, cause)
 		return
@@ -88,7 +84,9 @@ func (c *Core) describeStops(rep *replica, r Release) Release {
 // evict stops a replica that has to go.
 func (c *Core) evict(victim *replica, cause Cause) {
 	c.totals.Evicted++
-	c.noteEviction(victim)
+	if victim.yieldsTo != nil {
+		c.noteEviction(victim)
+	}
 	c.takeBack(victim, cause, false)
 }
 

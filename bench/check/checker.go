@@ -48,6 +48,7 @@ type Checker struct {
 	alone  set
 	reserved
 	yielding
+	moving
 	calm
 	// ownGain: the core has a function of its own that says what is worth it.
 	ownGain bool

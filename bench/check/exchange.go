@@ -45,7 +45,7 @@ func (c *Checker) exchanges(gangs map[gangKey]berth.ReservationReport) error {
 	if len(opened) == 0 || len(opened) > 3 {
 		return nil
 	}
-	w := c.imagine(opened)
+	w := c.imagine(opened, nil)
 	defer w.forget()
 	if !w.known {
 		return nil
@@ -88,15 +88,16 @@ type planned struct {
 }
 
 // imagine leaves out who is on the way out, but for the victims of rooms that were just
-// opened, and puts in those for whom the other rooms are.
-func (c *Checker) imagine(opened []*room) *world {
-	w := &world{Checker: c, known: true, rooms: len(c.rooms)}
+// opened, and puts in those for whom the other rooms are, or places are kept; but for one of
+// them.
+func (c *Checker) imagine(opened []*room, but *replica) *world {
+	w := &world{Checker: c, known: true, rooms: len(c.rooms) + len(c.kept)}
 	w.share(opened)
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
-			leaves := rep.state == berth.Releasing || rep.asked() && !rep.room.ended
+			leaves := rep.state == berth.Releasing || rep.asked() && !rep.needless()
 			w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {
-				return !leaves && m.state != stopping || slices.Contains(opened, rep.room) || slices.Contains(opened, m.room)
+				return !leaves && m.state != stopping || rep.room != nil && slices.Contains(opened, rep.room) || m.room != nil && slices.Contains(opened, m.room)
 			}))
 		}
 	}
@@ -106,6 +107,12 @@ func (c *Checker) imagine(opened []*room) *world {
 	for _, r := range c.rooms {
 		if !slices.Contains(opened, r) {
 			w.putIn(r)
+		}
+	}
+	for who := range c.kept {
+		if rep := c.beneficiary(who); rep != nil && rep != but {
+			w.charge(rep, c.costs(rep)[quota.GPU])
+			w.known = w.known && rep.isRigid() // else no order tells how much it is to have there
 		}
 	}
 	return w
@@ -145,7 +152,12 @@ func (w *world) putIn(r *room) {
 		w.known = false
 		return
 	}
-	p := planned{rep.job.queue, quota.Amounts{quota.GPU: low}}
+	w.charge(rep, low)
+}
+
+// charge imagines that a gang has so much of GPUs, in thousandths.
+func (w *world) charge(rep *replica, milli int64) {
+	p := planned{rep.job.queue, quota.Amounts{quota.GPU: milli}}
 	p.queue.charge(p.asked, 1)
 	w.here = append(w.here, p)
 }
@@ -217,7 +229,7 @@ func (w *world) judge(r *room) error {
 	if err := w.isWorthIt(rep, asked, r); err != nil {
 		return err
 	}
-	if !w.countable(rep, r) {
+	if !w.countable(rep, w.gangs[r.who].Nodes) {
 		return nil
 	}
 	if !w.couldStartOn(rep, func(n *node) bool { return slices.Contains(w.gangs[r.who].Nodes, n.spec.ID) }) {
@@ -355,8 +367,9 @@ func (w *world) held(members []*member) int64 {
 	return sum
 }
 
-// countable reports whether it can be told by counting whether a beneficiary fits.
-func (w *world) countable(rep *replica, r *room) bool {
+// countable reports whether it can be told by counting whether a gang fits on nodes that are
+// set aside for it.
+func (w *world) countable(rep *replica, nodes []berth.NodeID) bool {
 	spec := &rep.job.spec
 	plain := func(t *berth.Topology) bool {
 		return t.Required == "" && t.Spread == "" && t.Balance == "" && t.Exclusive == "" && len(t.Segments) == 0 && !t.RailAligned
@@ -373,8 +386,9 @@ func (w *world) countable(rep *replica, r *room) bool {
 			return false
 		}
 	}
-	for who := range w.Checker.rooms {
-		if who != r.who && slices.ContainsFunc(w.gangs[who].Nodes, func(id berth.NodeID) bool { return slices.Contains(w.gangs[r.who].Nodes, id) }) {
+	for who, other := range w.gangs {
+		shared := func(id berth.NodeID) bool { return slices.Contains(nodes, id) }
+		if who != rep.key() && (w.Checker.rooms[who] != nil || w.kept[who] != 0 || other.Moving) && slices.ContainsFunc(other.Nodes, shared) {
 			return false
 		}
 	}

@@ -104,7 +104,9 @@ func (c *Checker) afterPass() error {
 	if err := c.allBound(); err != nil {
 		return err
 	}
-	c.afterSilence()
+	if err := c.afterSilence(); err != nil {
+		return err
+	}
 	if err := c.keepsRates(); err != nil {
 		return err
 	}

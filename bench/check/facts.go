@@ -16,12 +16,13 @@ func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 	if err := c.happened(event); err != nil {
 		return err
 	}
+	c.spareDrained()
 	return c.onCourse()
 }
 
 func (c *Checker) happened(event berth.Event) error {
 	c.outdated()
-	c.opened = nil
+	c.opened, c.departed = nil, nil
 	switch e := event.(type) {
 	case berth.NodeJoined:
 		return c.nodeJoined(e)
@@ -31,6 +32,8 @@ func (c *Checker) happened(event berth.Event) error {
 		return c.cordon(e.Node, true)
 	case berth.NodeUncordoned:
 		return c.cordon(e.Node, false)
+	case berth.NodeDraining:
+		return c.draining(e)
 	case berth.NodeLost:
 		return c.nodeLost(e)
 	case berth.GPUFailed:
@@ -153,6 +156,7 @@ func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
 func (c *Checker) redescribed(before *node, spec berth.Node) error {
 	n := newNode(spec)
 	n.cordoned, n.probation, n.trial = before.cordoned, before.probation, before.trial
+	n.drains, n.drainBy, n.reason = before.drains, before.drainBy, before.reason
 	kept := 0
 	if len(spec.GPUs) > 0 && len(before.gpus) > 0 && spec.GPUs[0].Table == before.spec.GPUs[0].Table {
 		kept = copy(n.gpus, before.gpus)
@@ -176,6 +180,10 @@ func (c *Checker) cordon(id berth.NodeID, cordoned bool) error {
 	if err != nil {
 		return err
 	}
+	if n.drains {
+		c.saw("a drain ended")
+	}
+	n.drains, n.drainBy, n.reason = false, 0, ""
 	if !cordoned && !n.cordoned && (n.probation != 0 || n.trial != 0) {
 		c.saw("vouched for")
 		n.probation, n.trial = 0, 0
@@ -321,7 +329,7 @@ func (c *Checker) observed(j *job, r *berth.RunningReplica) error {
 			c.saw("an instance observed")
 		}
 	}
-	rep.state, rep.started = berth.Running, r.Started
+	rep.state, rep.started, rep.cameAt = berth.Running, r.Started, r.Started
 	c.claimAlone(rep)
 	c.touched.add(rep)
 	return nil

@@ -27,6 +27,10 @@ type replica struct {
 	incarnation  berth.Incarnation
 	pendingSince berth.Time
 	started      berth.Time // while Running
+	// cameAt is when it last began to run other than where a place was kept for it; resumes:
+	// it will run where one was.
+	cameAt  berth.Time
+	resumes bool
 	// readyAt is the end of a backoff; attempts counts those in a row.
 	readyAt  berth.Time
 	attempts int
@@ -36,6 +40,8 @@ type replica struct {
 	// cause of the Release to come, and which attempts of it were given.
 	cause    berth.CauseCode
 	released int
+	// left is the cause for which it last left its place, if one may be kept for it since.
+	left berth.CauseCode
 	// gone: forgotten when released. backoff: pending only after a backoff.
 	gone, backoff bool
 	// observed: this life was told, not ordered.

@@ -93,6 +93,10 @@ func (c *Checker) run(rep *replica) {
 	c.due.remove(rep)
 	if rep.state != berth.Running {
 		rep.state, rep.attempts, rep.started, rep.struck = berth.Running, 0, c.now, false
+		if !rep.resumes {
+			rep.cameAt = c.now
+		}
+		rep.resumes = false
 	}
 	if rep.has(stopping) {
 		c.due.add(rep)
@@ -120,6 +124,7 @@ func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
 		m.state = stopping
 	}
 	rep.state, rep.cause, rep.released = berth.Releasing, cause, 0
+	rep.struck = rep.struck || cause == berth.CauseDrained
 	c.settle(rep, cause)
 }
 
@@ -136,8 +141,11 @@ func (c *Checker) pend(rep *replica, backoff bool) {
 	c.withdraw(rep)
 	c.shareAgain(rep)
 	rep.leaveRoom()
+	if rep.left = ""; rep.state == berth.Releasing && comesBack(rep.cause) {
+		rep.left = rep.cause
+	}
 	rep.state, rep.members, rep.pendingSince, rep.activeMilli = berth.Pending, nil, c.now, 0
-	rep.backoff, rep.observed, rep.released = false, false, 0
+	rep.backoff, rep.observed, rep.resumes, rep.released = false, false, false, 0
 	if backoff {
 		c.backOff(rep)
 	}
@@ -168,6 +176,7 @@ func (c *Checker) forget(rep *replica) {
 	c.touched.remove(rep)
 	rep.leaveRoom()
 	c.endRoom(rep.key())
+	delete(c.kept, rep.key())
 	j := rep.job
 	delete(j.replicas, rep.number)
 	j.former = max(j.former, rep.incarnation)

@@ -13,8 +13,12 @@ type node struct {
 	// probation, trial are until when it takes no work, and only what is cheap to lose; 0: it
 	// does not.
 	probation, trial berth.Time
-	failed           berth.GPUSet
-	gpus             []gpu
+	// drains: what runs there has to leave, by drainBy if that is not 0, for a reason.
+	drains  bool
+	drainBy berth.Time
+	reason  string
+	failed  berth.GPUSet
+	gpus    []gpu
 	// CPU and memory of the host that members hold.
 	cpu, memory int64
 	members     []*member

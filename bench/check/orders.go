@@ -122,6 +122,8 @@ func (c *Checker) mayBind(rep *replica, b *berth.Bind) error {
 	switch {
 	case rep.state == berth.Pending && h.Cause.Code == berth.CauseRoomMade:
 		return c.roomMade(rep, b)
+	case rep.state == berth.Pending && h.Cause.Code == berth.CauseResumed:
+		return c.resumed(rep, b)
 	case rep.state == berth.Pending:
 		right = berth.CauseFits
 	case rep.state == berth.Repairing:
@@ -148,6 +150,7 @@ func (c *Checker) enter(rep *replica) {
 	case berth.Pending:
 		c.limited.remove(rep)
 		c.endRoom(rep.key())
+		delete(c.kept, rep.key())
 		rep.enlist()
 		rep.incarnation++ // every life has the next number
 		rep.state = berth.Binding

@@ -18,7 +18,7 @@ import (
 // asks for no more than the other or where nothing is ever owed.
 func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
 	other := c.beneficiary(who)
-	if other == nil || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
+	if other == nil || c.gangs[who].Moving || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
 		return false
 	}
 	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPU]
@@ -28,7 +28,7 @@ func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
 // mayPass reports whether a replica that is being placed need not stand back.
 func (c *Checker) mayPass(rep *replica, who gangKey) bool {
 	other := c.beneficiary(who)
-	if other == nil {
+	if other == nil || c.gangs[who].Moving && !other.waits() {
 		return false
 	}
 	owed, otherOwed := c.owed(rep), c.owed(other)
@@ -38,7 +38,7 @@ func (c *Checker) mayPass(rep *replica, who gangKey) bool {
 	case owed != otherOwed:
 		return owed
 	}
-	return c.rooms[who] == nil && rep.job.spec.Class > other.job.spec.Class
+	return c.rooms[who] == nil && c.kept[who] == 0 && rep.job.spec.Class > other.job.spec.Class
 }
 
 // compareRank compares two of one queue.

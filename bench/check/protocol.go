@@ -114,6 +114,19 @@ func (c *Checker) spareLate(rep *replica) {
 	}
 }
 
+// spareDrained signals that somebody need not leave any more, as no node of its is being drained.
+func (c *Checker) spareDrained() {
+	list := set{}
+	for _, rep := range c.orders {
+		if rep.asked() && rep.room == nil && rep.needless() {
+			list.add(rep)
+		}
+	}
+	for _, rep := range list.sorted() {
+		c.spareLate(rep)
+	}
+}
+
 // signalLoss signals what came of the loss of members.
 func (c *Checker) signalLoss(rep *replica) {
 	at := c.courses[rep]
@@ -154,7 +167,7 @@ func (rep *replica) course(expected preempt.Phase) preempt.Phase {
 	switch {
 	case rep.state == berth.Pending:
 		return preempt.Released
-	case rep.asked() && (rep.room == nil || rep.room.ended):
+	case rep.asked() && rep.needless():
 		return preempt.Spared
 	case rep.asked():
 		return preempt.Requested

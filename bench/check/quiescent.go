@@ -53,8 +53,8 @@ func (c *Checker) Quiescent(now berth.Time) error {
 	return c.reshaped(all)
 }
 
-// Served asserts that nobody waits who could start, as Quiescent does, in a fleet that
-// is not at rest: after a pass that left no work over (Core.NextWake is later), and with
+// Served asserts that nobody waits who could start, as Quiescent does, and that those leave
+// who have to, in a fleet that is not at rest: after a pass that left no work over (Core.NextWake is later), and with
 // what is reserved known from a report.
 func (c *Checker) Served() error {
 	waiting := set{}
@@ -70,6 +70,9 @@ func (c *Checker) Served() error {
 			return broken(L1, "%s is %s, waits for a place, and would fit", rep, rep.state)
 		}
 	}
+	if err := c.settled(); err != nil {
+		return err
+	}
 	return c.sparesServed()
 }
 
@@ -82,7 +85,7 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 	if !c.couldStartOn(rep, open) {
 		return false
 	}
-	if len(c.rooms) == 0 {
+	if len(c.rooms)+len(c.kept) == 0 {
 		return true
 	}
 	defer c.earmark(rep)()

@@ -22,6 +22,9 @@ func (c *Checker) Against(r berth.FleetReport) error {
 	if err := c.againstQueues(r); err != nil {
 		return err
 	}
+	if err := c.againstDraining(r.Draining); err != nil {
+		return err
+	}
 	if err := c.againstHealth(r.Health); err != nil {
 		return err
 	}

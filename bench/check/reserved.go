@@ -62,7 +62,7 @@ func (c *Checker) trespass(rep *replica, n *node) {
 		case !slices.Contains(r.Nodes, n.spec.ID):
 		case who == own:
 			c.saw("placed on its reservation")
-		case c.rooms[who] != nil && c.planned == rep:
+		case (c.rooms[who] != nil || c.kept[who] != 0) && c.planned == rep:
 			c.saw("placed beside another for whom room is made")
 		case c.leavesBy(rep, r.From):
 			c.saw("backfilled onto the reservation of a gang")
@@ -169,7 +169,7 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 	}
 	count, large := 0, 0
 	for who, r := range gangs {
-		if c.isRoom(who, &r) {
+		if r.Moving || c.isRoom(who, &r) || c.isKept(who, &r) {
 			continue
 		}
 		if count++; c.needsSeveralNodes(who) {
@@ -179,9 +179,12 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 	for _, who := range slices.SortedFunc(maps.Keys(gangs), func(a, b gangKey) int {
 		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.replica, b.replica))
 	}) {
-		if err := c.againstGang(who, gangs[who], count, large); err != nil {
+		if err := c.againstGang(who, gangs, count, large); err != nil {
 			return err
 		}
+	}
+	if err := c.againstMoves(gangs); err != nil {
+		return err
 	}
 	for who, r := range c.gangs {
 		if _, kept := gangs[who]; kept {
@@ -228,16 +231,18 @@ func (c *Checker) needsSeveralNodes(who gangKey) bool {
 	return need > most
 }
 
-func (c *Checker) againstGang(who gangKey, r berth.ReservationReport, count, large int) error {
+func (c *Checker) againstGang(who gangKey, gangs map[gangKey]berth.ReservationReport, count, large int) error {
+	r := gangs[who]
+	if r.Moving {
+		return c.againstMove(who, gangs)
+	}
 	j := c.jobs[who.job]
 	if j == nil || j.replicas[who.replica] == nil || j.replicas[who.replica].state != berth.Pending {
 		return broken(Reservations, "%s has a reservation and does not wait", who)
 	}
 	rep := j.replicas[who.replica]
-	for _, id := range r.Nodes {
-		if n := c.nodes[id]; n == nil || n.closed() {
-			return broken(Reservations, "%s has a reservation on node %s, which takes no work", who, id)
-		}
+	if err := c.takeWork(who, r); err != nil {
+		return err
 	}
 	before, had := c.gangs[who]
 	anew := r.Until == r.From.Add(c.policy.ReservationTimeout) // as when it was just made
@@ -246,7 +251,7 @@ func (c *Checker) againstGang(who gangKey, r berth.ReservationReport, count, lar
 		return broken(Reservations, "%s has a reservation of nothing", who)
 	case had && before.Until == r.Until && before.From >= r.From && slices.Equal(r.Nodes, before.Nodes):
 		return nil // it is kept, or has become better
-	case c.isRoom(who, &r):
+	case c.isRoom(who, &r), c.isKept(who, &r):
 		return nil
 	case had && before.Until == r.Until && !anew:
 		return broken(Reservations, "the reservation of %s was from %d on %v, and is from %d on %v", who, before.From, before.Nodes, r.From, r.Nodes)
@@ -259,5 +264,15 @@ func (c *Checker) againstGang(who gangKey, r berth.ReservationReport, count, lar
 		return broken(Reservations, "%s got a reservation from %d until %d at %d", who, r.From, r.Until, c.now)
 	}
 	c.saw("gang reserved")
+	return nil
+}
+
+// takeWork: the nodes of a reservation take work.
+func (c *Checker) takeWork(who gangKey, r berth.ReservationReport) error {
+	for _, id := range r.Nodes {
+		if n := c.nodes[id]; n == nil || n.closed() {
+			return broken(Reservations, "%s has a reservation on node %s, which takes no work", who, id)
+		}
+	}
 	return nil
 }

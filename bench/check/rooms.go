@@ -46,14 +46,18 @@ func (v victim) all() []*member {
 func (c *Checker) begun(who gangKey) *room {
 	r := c.rooms[who]
 	if r == nil || r.ended || r.from != c.now || !slices.Contains(c.opened, r) {
-		p := &c.policy
-		after := berth.Duration(p.ReleaseAttempts)*p.ReleaseTimeout + p.ReservationTimeout
-		r = &room{who: who, from: c.now, until: c.now.Add(after)}
+		r = &room{who: who, from: c.now, until: c.now.Add(c.roomTimeout())}
 		c.endRoom(who)
 		c.rooms[who] = r
 		c.opened = append(c.opened, r)
 	}
 	return r
+}
+
+// roomTimeout is for how long room is being made for a gang, or a place kept, beside the time
+// for checkpoints.
+func (c *Checker) roomTimeout() berth.Duration {
+	return berth.Duration(c.policy.ReleaseAttempts)*c.policy.ReleaseTimeout + c.policy.ReservationTimeout
 }
 
 // takesFrom adds one who has to yield: the room is made until the last of them must have
@@ -118,6 +122,13 @@ func (c *Checker) roomMade(rep *replica, b *berth.Bind) error {
 	if c.rooms[rep.key()] == nil || slices.Contains(c.opened, c.rooms[rep.key()]) {
 		return broken(Causes, "order %d starts %s because of %q, for which no room was made", b.ID, rep, b.Cause.Code)
 	}
+	c.saw("started where room was made")
+	return c.whereAside(rep, b)
+}
+
+// whereAside: a gang that is started on nodes that were set aside for it has members on all of
+// them, and on no others.
+func (c *Checker) whereAside(rep *replica, b *berth.Bind) error {
 	var nodes []berth.NodeID
 	for i := range b.Members {
 		nodes = append(nodes, b.Members[i].Node)
@@ -130,7 +141,6 @@ func (c *Checker) roomMade(rep *replica, b *berth.Bind) error {
 	if c.passed && !slices.Equal(nodes, aside) {
 		return broken(S7, "order %d starts %s where room was made, on %v; it is set aside on %v", b.ID, rep, nodes, c.gangs[rep.key()].Nodes)
 	}
-	c.saw("started where room was made")
 	c.planned = rep
 	return nil
 }
@@ -138,7 +148,7 @@ func (c *Checker) roomMade(rep *replica, b *berth.Bind) error {
 // unlessEnded notes what is wrong about a pass if, by the report after it, room was still
 // being made.
 func (c *Checker) unlessEnded(r *room, err error) {
-	if c.passed && !r.ended && !slices.Contains(c.opened, r) {
+	if c.passed && r != nil && !r.ended && !slices.Contains(c.opened, r) {
 		c.trespasses = append(c.trespasses, trespass{r.who, r, err})
 	}
 }
@@ -174,7 +184,8 @@ func (c *Checker) againstRooms(gangs map[gangKey]berth.ReservationReport) error 
 }
 
 // earmark charges those for whom room is being made, but for one, with the most that they may
-// come to hold of it, as nobody is started on the quota that is freed for them. It returns
+// come to hold of it, as nobody is started on the quota that is freed for them, and those who
+// move with what they lack of it. It returns
 // what undoes that. What GPUs of a product they are to have no order tells: where it matters,
 // they count as having all kinds.
 func (c *Checker) earmark(but *replica) (undo func()) {
@@ -198,6 +209,13 @@ func (c *Checker) earmark(but *replica) (undo func()) {
 		rep.job.queue.charge(asked, 1)
 		list = append(list, planned{rep.job.queue, asked})
 	}
+	for who := range c.kept {
+		if rep := c.beneficiary(who); rep != nil && rep != but {
+			asked := c.lacks(rep)
+			rep.job.queue.charge(asked, 1)
+			list = append(list, planned{rep.job.queue, asked})
+		}
+	}
 	return func() {
 		for _, p := range list {
 			p.queue.charge(p.asked, -1)
@@ -209,8 +227,8 @@ func (c *Checker) earmark(but *replica) (undo func()) {
 // more, has been told so by the pass.
 func (c *Checker) strays() error {
 	for _, rep := range c.stray.sorted() {
-		if rep.asked() && rep.room.ended && c.jobs[rep.job.spec.ID] == rep.job {
-			return broken(S7, "%s is still asked for a checkpoint, and %s needed its place no longer", rep, rep.room.who)
+		if rep.asked() && rep.needless() && c.jobs[rep.job.spec.ID] == rep.job {
+			return broken(S7, "%s is still asked for a checkpoint, and %s needed its place no longer", rep, rep.reasonToGo())
 		}
 	}
 	clear(c.stray)

@@ -133,7 +133,7 @@ func (w *world) surelyDue(victim victim, before []ghost) bool {
 		return false
 	}
 	slices.SortFunc(list, func(a, b *replica) int {
-		return cmp.Or(compareBool(w.mayYield(a), w.mayYield(b)), compareRank(b, a), cmp.Compare(a.started, b.started),
+		return cmp.Or(compareBool(w.mayYield(a), w.mayYield(b)), compareRank(b, a), cmp.Compare(a.cameAt, b.cameAt),
 			cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.number, b.number))
 	})
 	guaranteed := w.fair.Guaranteed(w.index(leaf))

@@ -37,10 +37,10 @@ func newYielding() yielding {
 
 // beginYielding notes whom the pass that begins has to tell that they need not yield.
 func (c *Checker) beginYielding() {
-	c.opened, c.planned, c.yielded = nil, nil, nil
+	c.opened, c.planned, c.yielded, c.departed = nil, nil, nil, nil
 	clear(c.told)
 	for _, rep := range c.orders {
-		if rep.asked() && rep.room.ended {
+		if rep.asked() && rep.needless() {
 			c.stray.add(rep)
 		}
 	}
@@ -65,16 +65,22 @@ func (rep *replica) doing() string {
 	return rep.state.String()
 }
 
-// request: a checkpoint is asked of somebody who can write one and has to yield.
+// request: a checkpoint is asked of somebody who can write one and has to yield, or to leave.
 func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
-	if err := c.dueBy(r.Order, c.grace(rep)); err != nil {
+	grace, told := c.grace(rep), c.mustYield
+	if r.Cause.Code == berth.CauseDrained {
+		grace, told = c.graceOf(rep), c.mustLeave
+	}
+	if err := c.dueBy(r.Order, grace); err != nil {
 		return err
 	}
 	if !rep.job.spec.Checkpoint.Supported {
 		return broken(S6, "order %d asks %s for a checkpoint, which writes none", r.ID, rep)
 	}
-	c.toldAnew(rep)
-	if err := c.mustYield(rep, r.Order); err != nil {
+	if err := c.toldAnew(rep); err != nil {
+		return err
+	}
+	if err := told(rep, r.Order); err != nil {
 		return err
 	}
 	c.saw("checkpoint requested")
@@ -98,7 +104,12 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 	case w.Incarnation != rep.incarnation:
 		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", w.ID, w.Incarnation, rep, rep.incarnation)
 	}
-	c.unlessEnded(rep.room, broken(S7, "order %d withdraws the request of %s, whose place %s still needs", w.ID, rep, rep.room.who))
+	if err := c.mayGoOn(rep, broken(S7, "order %d withdraws the request of %s, whose place %s still needs", w.ID, rep, rep.reasonToGo())); err != nil {
+		return err
+	}
+	if rep.room == nil {
+		c.saw("need not leave any more")
+	}
 	c.saw("request withdrawn")
 	c.taken[w.Request] = true
 	c.told.add(rep)
@@ -125,13 +136,15 @@ func (c *Checker) checkpointReported(rep *replica, e berth.ActionReported) error
 		rep.checkpointed, answer = c.now, preempt.Done
 	}
 	c.signal(rep, answer)
-	if rep.room.ended {
+	if rep.needless() {
 		c.saw("request answered in vain")
 		c.goesOn(rep)
 		return nil
 	}
 	c.saw("request " + e.Outcome.String())
-	c.evictedNow(rep)
+	if rep.room != nil {
+		c.evictedNow(rep)
+	}
 	c.takeBack(rep, rep.order.Header().Cause.Code, false)
 	return nil
 }
@@ -148,13 +161,15 @@ func (c *Checker) requestExpired(rep *replica) {
 // did not answer in time, or writes no checkpoints. All others are so already.
 func (c *Checker) evict(rep *replica, r *berth.Release) error {
 	if len(r.Yields) > 0 {
-		c.toldAnew(rep)
+		if err := c.toldAnew(rep); err != nil {
+			return err
+		}
 	}
 	switch {
-	case !yields(r.Cause.Code):
+	case !yields(r.Cause.Code) && r.Cause.Code != berth.CauseDrained:
 		return nil
 	case c.silent.has(rep) && c.stray.has(rep):
-		return broken(S6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.room.who)
+		return broken(S6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())
 	case c.silent.has(rep):
 		c.silent.remove(rep)
 		c.signal(rep, preempt.Deadline)
@@ -165,40 +180,58 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 	case rep.job.spec.Checkpoint.Supported:
 		return broken(S6, "order %d stops %s because of %q, which was not asked for a checkpoint", r.ID, rep, r.Cause.Code)
 	default:
-		if err := c.mustYield(rep, r.Order); err != nil {
+		told := c.mustYield
+		if r.Cause.Code == berth.CauseDrained {
+			told = c.mustLeave
+		}
+		if err := told(rep, r.Order); err != nil {
 			return err
 		}
 		c.saw("stopped without a checkpoint")
 		c.signal(rep, preempt.Stop)
 	}
-	c.evictedNow(rep)
+	if rep.room != nil {
+		c.evictedNow(rep)
+	}
 	c.takeBack(rep, r.Cause.Code, false)
 	return nil
 }
 
 // afterSilence: nobody who did not answer is left to go on while its place is needed.
-func (c *Checker) afterSilence() {
+func (c *Checker) afterSilence() error {
 	for _, rep := range c.silent.sorted() {
-		c.wentOn(rep)
+		if err := c.wentOn(rep); err != nil {
+			return err
+		}
 	}
 	clear(c.silent)
+	return nil
 }
 
 // toldAnew: whoever did not answer, and is told to yield to another in the same pass, went on
 // in between.
-func (c *Checker) toldAnew(rep *replica) {
-	if c.silent.has(rep) {
-		c.wentOn(rep)
-		c.silent.remove(rep)
-		c.stray.remove(rep)
+func (c *Checker) toldAnew(rep *replica) error {
+	if !c.silent.has(rep) {
+		return nil
 	}
+	if err := c.wentOn(rep); err != nil {
+		return err
+	}
+	c.silent.remove(rep)
+	c.stray.remove(rep)
+	return nil
 }
 
 // wentOn: who did not answer goes on, as nobody needs its place.
-func (c *Checker) wentOn(rep *replica) {
-	c.unlessEnded(rep.room, broken(S7, "%s did not answer a request for a checkpoint in time, goes on, and %s needs its place", rep, rep.room.who))
+func (c *Checker) wentOn(rep *replica) error {
+	err := broken(S7, "%s did not answer a request for a checkpoint in time, goes on, and %s needs its place", rep, rep.reasonToGo())
+	if rep.room == nil && !rep.needless() {
+		return err
+	}
+	c.unlessEnded(rep.room, err)
 	c.spareLate(rep)
 	c.signal(rep, preempt.Deadline)
 	rep.leaveRoom()
 	c.saw("request expired in vain")
+	return nil
 }

@@ -1,0 +1,383 @@
+package check
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// This file is about gangs that leave their places on their own account: the nodes they are on
+// are being drained, or they lost hardware, or members. Where they go is kept for them from
+// then on: the reports list it (see Checker.Against), and no order tells of it before the Bind.
+
+// moving is what is known of those who go elsewhere.
+type moving struct {
+	// kept has until when a place is kept for a gang that leaves another, or has left it, as
+	// the latest report has it.
+	kept map[gangKey]berth.Time
+	// departed are those who were told to leave by the latest pass while they could have
+	// stayed: there is a place for them.
+	departed []*replica
+}
+
+// draining takes the fact that a node has to be empty, by an instant if that is not 0.
+func (c *Checker) draining(e berth.NodeDraining) error {
+	n, err := c.known(e.Node)
+	if err != nil {
+		return err
+	}
+	if e.Deadline < 0 {
+		return broken(Facts, "the draining of node %s was accepted, by %d", e.Node, e.Deadline)
+	}
+	switch {
+	case n.drains:
+		c.saw("a drain changed")
+	case len(n.members) == 0:
+		c.saw("a node drained that is empty")
+	}
+	n.cordoned, n.drains, n.drainBy, n.reason = true, true, e.Deadline, e.Reason
+	return nil
+}
+
+// drainedBy is by when a gang has to leave the nodes of its that are being drained; never, if
+// none of them has a deadline. False: none is being drained.
+func (rep *replica) drainedBy() (berth.Time, bool) {
+	by, some := never, false
+	for _, m := range rep.members {
+		if m.node != nil && m.node.drains {
+			by, some = min(by, cmp.Or(m.node.drainBy, never)), true
+		}
+	}
+	return by, some
+}
+
+// never is after all instants.
+const never berth.Time = 1<<63 - 1
+
+// pressed reports whether a gang has to leave now, whether there is a place for it or not: it
+// has just the time for a checkpoint before a deadline.
+func (c *Checker) pressed(rep *replica) bool {
+	by, drained := rep.drainedBy()
+	return drained && by != never && by.Add(-c.grace(rep)) <= c.now
+}
+
+// mustLeave: who is told to leave a node runs there, and has nothing else going on.
+func (c *Checker) mustLeave(rep *replica, h berth.Order) error {
+	_, drained := rep.drainedBy()
+	switch {
+	case !drained:
+		return broken(S6, "order %d has %s leave, and no node of its is being drained", h.ID, rep)
+	case rep.state != berth.Running || rep.has(stopping):
+		return broken(S6, "order %d has %s leave, which is %s", h.ID, rep, rep.state)
+	case h.Incarnation != rep.incarnation:
+		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+	}
+	if rep.room = nil; c.pressed(rep) {
+		c.saw("has to leave, wherever it may go")
+	} else {
+		c.saw("leaves for another place")
+		c.departed = append(c.departed, rep)
+	}
+	return nil
+}
+
+// graceOf is how long the checkpoint may take of a gang that leaves: until the deadline, if that
+// is sooner and yet to come.
+func (c *Checker) graceOf(rep *replica) berth.Duration {
+	grace := c.grace(rep)
+	if by, _ := rep.drainedBy(); by != never && by > c.now {
+		grace = min(grace, by.Sub(c.now))
+	}
+	return grace
+}
+
+// needless reports whether who was asked for a checkpoint certainly need not go: nobody needs
+// its place, or no node of its is being drained.
+func (rep *replica) needless() bool {
+	if rep.room != nil {
+		return rep.room.ended
+	}
+	_, drained := rep.drainedBy()
+	return !drained
+}
+
+// reasonToGo says who or what has a replica go.
+func (rep *replica) reasonToGo() string {
+	if rep.room != nil {
+		return rep.room.who.String()
+	}
+	return "a node that is being drained"
+}
+
+// mayGoOn notes what is wrong about a pass that lets one go on that was asked for a checkpoint,
+// if by the report after it the room is still being made, or the place still kept.
+func (c *Checker) mayGoOn(rep *replica, err error) error {
+	who := rep.key()
+	switch before, kept := c.gangs[who]; {
+	case rep.room != nil:
+		c.unlessEnded(rep.room, err)
+	case rep.needless():
+	case c.pressed(rep):
+		return err
+	case c.passed && kept && before.Moving:
+		c.trespasses = append(c.trespasses, trespass{who, nil, err})
+	}
+	return nil
+}
+
+// somebodyMoves reports whether places are kept for some who leave others, or may be from this
+// pass on.
+func (c *Checker) somebodyMoves() bool {
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			if _, drained := rep.drainedBy(); drained || rep.state == berth.Releasing && comesBack(rep.cause) {
+				return true
+			}
+		}
+	}
+	return len(c.kept) > 0
+}
+
+// comesBack reports whether a place may be kept for a gang that is stopped for a cause.
+func comesBack(cause berth.CauseCode) bool {
+	return cause == berth.CauseDrained || cause == berth.CauseHardwareLost || cause == berth.CauseMemberFailed
+}
+
+// resumed: a gang goes on where a place was kept for it, and on those nodes, if it left for
+// that.
+func (c *Checker) resumed(rep *replica, b *berth.Bind) error {
+	switch {
+	case rep.readyAt != 0:
+		return broken(Backoffs, "order %d binds %s, which backs off until %d", b.ID, rep, rep.readyAt)
+	case rep.left == "" || c.passed && c.kept[rep.key()] == 0:
+		return broken(Causes, "order %d starts %s because of %q, for which no place was kept", b.ID, rep, b.Cause.Code)
+	}
+	c.saw("resumed after " + string(rep.left))
+	rep.resumes = true
+	return c.whereAside(rep, b)
+}
+
+// againstMove: a place is kept for a gang that leaves another or has to wait before it is tried
+// again. It is kept from a pass on, as it was made, and on nodes that take work.
+func (c *Checker) againstMove(who gangKey, gangs map[gangKey]berth.ReservationReport) error {
+	r := gangs[who]
+	rep := c.beneficiary(who)
+	switch {
+	case rep == nil || rep.gone || !rep.moves():
+		return broken(Reservations, "a place is kept for %s, which does not move", who)
+	case len(r.Nodes) == 0:
+		return broken(Reservations, "a place is kept for %s on no nodes", who)
+	}
+	if err := c.takeWork(who, r); err != nil {
+		return err
+	}
+	if before, had := c.gangs[who]; had && before.Moving && before.Until == r.Until {
+		if before.From != r.From || !slices.Equal(before.Nodes, r.Nodes) {
+			return broken(Reservations, "the place that is kept for %s was on %v from %d, and is on %v from %d", who, before.Nodes, before.From, r.Nodes, r.From)
+		}
+		return nil
+	}
+	if until := c.now.Add(c.grace(rep) + c.roomTimeout()); c.passed && (r.From != c.now || r.Until != until) {
+		return broken(Reservations, "a place is kept for %s from %d until %d; it is %d, and until %d", who, r.From, r.Until, c.now, until)
+	}
+	c.saw("a place kept for one that is " + rep.doing())
+	if c.passed && !c.fitsThere(rep, gangs) {
+		return broken(S7, "a place is kept for %s on %v, where it would not fit", who, r.Nodes)
+	}
+	return nil
+}
+
+// moves reports whether a place may be kept for a gang that it does not wait for yet.
+func (rep *replica) moves() bool {
+	switch rep.state {
+	case berth.Running:
+		return rep.asked() && rep.room == nil && !rep.needless()
+	case berth.Releasing:
+		return comesBack(rep.cause)
+	}
+	return rep.state == berth.Pending && rep.left != "" && rep.readyAt != 0
+}
+
+// againstMoves: for those who were told to leave, and could have stayed, places are kept. It
+// notes for whom places are kept from now on.
+func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error {
+	for _, rep := range c.departed {
+		if r, some := gangs[rep.key()]; !some || !r.Moving {
+			return broken(S7, "%s had to leave its place, and there is no other for it", rep)
+		}
+	}
+	c.departed = nil
+	for who, r := range c.gangs {
+		rep := c.beneficiary(who)
+		if _, still := gangs[who]; r.Moving && !still && rep != nil && !rep.gone && rep.state != berth.Binding {
+			c.saw("a place kept for a gang was given up")
+		}
+	}
+	kept := map[gangKey]berth.Time{}
+	for who, r := range gangs {
+		if r.Moving || c.isKept(who, &r) {
+			kept[who] = r.Until
+		}
+	}
+	c.kept = kept
+	return nil
+}
+
+// isKept reports whether the reservation of a gang that waits is the place that was kept for it
+// when it left another.
+func (c *Checker) isKept(who gangKey, r *berth.ReservationReport) bool {
+	until, kept := c.kept[who]
+	return kept && until == r.Until
+}
+
+// lacks is what a gang for which a place is kept may come to hold there at the most, less what
+// it holds: of GPUs, if they are of the same product.
+func (c *Checker) lacks(rep *replica) quota.Amounts {
+	held, asked := quota.Amounts{}, c.costs(rep)
+	products := map[string]bool{}
+	for _, id := range c.gangs[rep.key()].Nodes {
+		if n := c.nodes[id]; n != nil && len(n.gpus) > 0 {
+			products[n.spec.GPUs[0].Product] = true
+		}
+	}
+	for _, m := range rep.members {
+		if m.node == nil {
+			continue
+		}
+		for r, amount := range c.cost(m) {
+			held[r] += amount
+		}
+		if len(m.node.gpus) > 0 {
+			products[m.node.spec.GPUs[0].Product] = true
+		}
+	}
+	if len(products) > 1 {
+		held[quota.GPU] = 0
+	}
+	for _, n := range c.nodes {
+		if len(n.gpus) > 0 {
+			asked[quota.GPUOf(n.spec.GPUs[0].Product)] = asked[quota.GPU]
+		}
+	}
+	for r := range asked {
+		asked[r] = max(0, asked[r]-held[r])
+	}
+	return asked
+}
+
+// costs is what all members of a gang cost at the most.
+func (c *Checker) costs(rep *replica) quota.Amounts {
+	asked := quota.Amounts{}
+	for g := range rep.job.spec.Groups {
+		group := &rep.job.spec.Groups[g]
+		n := int64(group.Replicas)
+		asked[quota.GPU] += n * c.largest(&group.Claim)
+		asked[quota.CPU] += n * group.Claim.CPUMilli
+		asked[quota.Memory] += n * group.Claim.MemoryMiB
+	}
+	return asked
+}
+
+// isRigid reports whether all gangs of a job cost the same wherever they are.
+func (rep *replica) isRigid() bool {
+	return !rep.elastic() && !slices.ContainsFunc(rep.job.spec.Groups, func(g berth.Group) bool { return ofInstance(&g.Claim) })
+}
+
+// fitsThere reports whether a gang would fit on the nodes that are kept for it, once those are
+// gone who leave, as far as that can be told by counting.
+func (c *Checker) fitsThere(rep *replica, gangs map[gangKey]berth.ReservationReport) bool {
+	w := c.imagine(c.opened, rep)
+	defer w.forget()
+	nodes := gangs[rep.key()].Nodes
+	w.gangs = gangs
+	if !w.known || !w.countable(rep, nodes) {
+		return true
+	}
+	c.saw("a place that is kept was judged")
+	return w.startsAnew(rep, func(n *node) bool { return slices.Contains(nodes, n.spec.ID) })
+}
+
+// startsAnew is couldStartOn for a gang as if it held nothing.
+func (w *world) startsAnew(rep *replica, open func(*node) bool) bool {
+	gone := len(w.gone)
+	w.vanish(rep.members)
+	state, members, alone := rep.state, rep.members, rep.alone
+	rep.state, rep.members, rep.alone = berth.Pending, nil, nil
+	fits := w.couldStartOn(rep, open)
+	rep.state, rep.members, rep.alone = state, members, alone
+	w.back(gone, len(w.here))
+	return fits
+}
+
+// settled asserts what holds of those who leave after a pass that left no work over: who has to
+// leave a node was told, if there is another place for it or no time left, and places are kept
+// for those who lost hardware or members, if there are any.
+func (c *Checker) settled() error {
+	all := set{}
+	for _, j := range c.jobs {
+		for _, rep := range j.replicas {
+			if _, drained := rep.drainedBy(); drained || rep.state == berth.Releasing {
+				all.add(rep)
+			}
+		}
+	}
+	for _, rep := range all.sorted() {
+		_, drained := rep.drainedBy()
+		switch {
+		case c.kept[rep.key()] != 0 || rep.gone:
+		case rep.state == berth.Releasing && (rep.cause == berth.CauseHardwareLost || rep.cause == berth.CauseMemberFailed):
+			if c.couldMove(rep) {
+				return broken(L1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
+			}
+		case rep.state != berth.Running || !drained:
+		case rep.asked() && rep.room == nil && !c.pressed(rep):
+			return broken(L1, "%s has to leave its place, and there is no other for it", rep)
+		case rep.order != nil || rep.has(stopping):
+		case c.pressed(rep):
+			return broken(L1, "%s is on a node that is being drained, has no more time, and was not told to leave", rep)
+		case c.couldMove(rep):
+			return broken(L1, "%s is on a node that is being drained, would fit elsewhere, and was not told to leave", rep)
+		}
+	}
+	return nil
+}
+
+// couldMove reports whether there is certainly another place for a gang that has to leave its
+// own, on nodes that are set aside for nobody.
+func (c *Checker) couldMove(rep *replica) bool {
+	if c.bounds(rep.job.queue, func(r quota.Resource) bool { return r != quota.GPU }) || len(rep.avoided) > 0 || rep.job.spec.Topology.Exclusive != "" {
+		return false
+	}
+	w := c.imagine(nil, rep)
+	defer w.forget()
+	return w.known && w.startsAnew(rep, func(n *node) bool { return !w.inWindow(n) })
+}
+
+// againstDraining: a report lists the nodes that are being drained, and who is left there.
+func (c *Checker) againstDraining(list []berth.DrainReport) error {
+	var want []berth.DrainReport
+	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
+		n := c.nodes[id]
+		if !n.drains {
+			continue
+		}
+		there := set{}
+		for _, m := range n.members {
+			there.add(m.rep)
+		}
+		r := berth.DrainReport{Node: id, Reason: n.reason, Deadline: n.drainBy, Left: len(n.members)}
+		for _, rep := range there.sorted() {
+			r.Replicas = append(r.Replicas, rep.key().ref())
+		}
+		want = append(want, r)
+	}
+	if !slices.EqualFunc(list, want, func(a, b berth.DrainReport) bool {
+		return a.Node == b.Node && a.Reason == b.Reason && a.Deadline == b.Deadline && a.Left == b.Left && slices.Equal(a.Replicas, b.Replicas)
+	}) {
+		return broken(S3, "the report lists %+v as being drained; it is %+v", list, want)
+	}
+	return nil
+}
