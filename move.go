@@ -11,7 +11,7 @@ import (
 // the nodes are set aside as in a preemption of which it is the beneficiary itself. Gangs
 // move off nodes that are being drained, to make whole what is in pieces for others, and,
 // when they have lost hardware, to what is left of their place and others for the rest of
-// it; if there are none, what is left is reserved for them. While a gang still runs, or is
+// it; if there are none, what is left is kept until they may bid for the rest. While a gang still runs, or is
 // being stopped, the window is rep.moving; when it waits, it is its reservation, like any
 // other.
 
@@ -65,7 +65,7 @@ func (c *Core) relook() {
 func (c *Core) uprooted() []*replica {
 	var list []*replica
 	c.leaving.Ascend(func(rep *replica) bool {
-		if (rep.moving == nil || rep.moving.preemption == nil) && (rep.leaves || rep.resumes()) {
+		if (rep.moving == nil || rep.moving.remnant) && (rep.leaves || rep.resumes()) {
 			list = append(list, rep)
 		}
 		return true
@@ -156,8 +156,8 @@ func drainCause(n *node) Cause {
 	return Cause{Code: CauseDrained, Detail: detail("node "+string(n.spec.ID)+" is being drained", n.reason)}
 }
 
-// keepOwn sets aside what a gang has of its place, as long as there is no room for the rest of
-// it: as its reservation, from which it looks for the rest like anybody else.
+// keepOwn sets aside what a gang has of its place while it is being stopped and there is no room
+// for the rest of it: until it waits, and may bid for the rest.
 func (c *Core) keepOwn(rep *replica) {
 	if rep.moving != nil {
 		return
@@ -175,9 +175,22 @@ func (c *Core) keepOwn(rep *replica) {
 		return
 	}
 	c.clearReservations(w.nodes)
-	w.from, w.until = c.now, c.untilRoomMade(c.graceOf(rep))
+	w.from, w.until, w.remnant = c.now, c.untilRoomMade(c.graceOf(rep)), true
 	rep.moving = w
 	c.addWindow(w)
+}
+
+// endRemnants ends what was kept for gangs that wait by now and did not find the rest: nobody
+// holds a part of what another waits for.
+func (c *Core) endRemnants() {
+	if _, ready := c.quota.Next(); ready {
+		return // they had no turn yet
+	}
+	for _, w := range slices.Clone(c.windows) {
+		if w.remnant && w.isReservation() {
+			c.endWindow(w)
+		}
+	}
 }
 
 // keepPlace sets a place aside for a gang that still holds another, or a part of it.

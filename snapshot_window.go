@@ -83,7 +83,7 @@ func (c *Core) restoreWindows(rep *replica, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "endsAt", "is missing for a replica that holds something")
 	case s.Reserved != nil && (rep.state != Pending || rep.entries == nil):
 		return refuse(ErrInvalid, "reserved", "is set for a replica that does not wait")
-	case s.Moving != nil && !rep.mayArrive():
+	case s.Moving != nil && (!rep.mayArrive() || s.Moving.Remnant != (len(s.Moving.Where) == 0)):
 		return refuse(ErrInvalid, "moving", "is set for a replica that does not move")
 	case len(s.Exclusive) > 0 && (rep.job.spec.Topology.Exclusive == "" || rep.state == Pending):
 		return refuse(ErrInvalid, "exclusive", "is set for a replica that has none")
@@ -132,7 +132,7 @@ func (c *Core) restoreWindow(rep *replica, s *savedWindow) (*window, *Error) {
 		return nil, refuse(ErrLimit, "nodes", "there are too many kinds of node")
 	}
 	w := gangWindow(rep)
-	w.from, w.until, w.nodes = s.From, s.Until, nodes
+	w.from, w.until, w.nodes, w.remnant = s.From, s.Until, nodes, s.Remnant
 	return w, nil
 }
 
@@ -141,7 +141,7 @@ func (c *Core) saveWindow(w *window) *savedWindow {
 	if w == nil {
 		return nil
 	}
-	saved := &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs()}
+	saved := &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Remnant: w.remnant}
 	if w.preemption == nil {
 		return saved
 	}
