@@ -38,7 +38,8 @@ type ReplicaExplanation struct {
 	Fate *Fate `json:"fate,omitempty"`
 	// Order that is out about the replica; zero: none.
 	Order ActionID `json:"order,omitempty"`
-	// YieldsTo is the replica for which it has to make room.
+	// YieldsTo is the replica for which it has to make room, or the first of those for which
+	// members above its minimum have to.
 	YieldsTo ReplicaRef `json:"yieldsTo,omitzero"`
 	// Position among those of its queue that wait, from 1, in the order of service; zero:
 	// it does not wait.
@@ -182,8 +183,8 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 	if rep.order != nil {
 		out.Order = rep.order.Header().ID
 	}
-	if rep.yieldsTo != nil {
-		out.YieldsTo = rep.yieldsTo.ref()
+	if to := rep.makesRoomFor(); to != nil {
+		out.YieldsTo = to.ref()
 	}
 	switch {
 	case rep.readyAt != 0:
