@@ -112,6 +112,7 @@
 //	RequestCheckpoint   -         -                  Releasing (7)         -
 //	 Done, Failed, deadline
 //	MemberFailed        stale     noted (4)          shrinks, Releasing (5) stale
+//	CheckpointWritten   stale     refused            less is lost with it  stale
 //	JobFinished         stale     Releasing (6)      gone (6)              not to come back
 //	NodeLost, GPUFailed -         noted (4)          shrinks, Releasing    fewer to stop
 //
@@ -191,6 +192,28 @@
 // asked and not stopped yet is told to go on ([Withdraw]). If that is not so in the time
 // that all of it may take, and Policy.ReservationTimeout, it is given up. Whoever had
 // to yield waits again with its age, in its next [Incarnation].
+//
+// Having somebody yield has a price: for each GPU of each victim the work since its last
+// checkpoint (or the time to write one, if it does so when asked), its restart, and the time for
+// which it will wait, estimated by the run time of who takes its place. [CheckpointWritten] tells
+// of checkpoints that jobs write by themselves; a job that never tells is taken to write them at
+// the interval that it states. The price is paid when what is gained is more: for each GPU that
+// is asked for, what the class is worth more than that of the victims, what its turn is worth, and
+// the time that it has waited ([Worth]; Config.Gain is another function). Until then it waits; a
+// pass looks again at the very instant at which it will be worth it, and Explain names it, with
+// both figures. What a queue is guaranteed it takes back at any price.
+//
+// No two jobs ever have to yield to each other, whatever they wait for. Within a queue who
+// yields is of a lower class, or of the same and a lower priority, and those do not change: it can
+// never be the other's turn. Among equals nobody yields at all. Between queues nothing is taken that
+// is due. Prices, waits and rates only ever put off what these rules allow, and allow
+// nothing more.
+//
+// Calm is kept by three means of [Preemption]. A job runs for MinRuntime at least, and who had to
+// yield for a Respite longer, twice as long each time. A Rate bounds how many have to in the fleet,
+// a QueueRate in each queue; what waits for a rate is served in policy order, at the instant at which
+// the rate lets it. And a Grace bounds how long a class may take to write a checkpoint. Rates bind
+// also who takes back what it is guaranteed, and delay it; a respite does not.
 //
 // [Core.Explain] tells for whom somebody makes room, who makes room for a job that waits,
 // or why nobody does, and who would have to if the policy did not forbid it.
