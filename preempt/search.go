@@ -43,9 +43,24 @@ func (c *Chooser) suppose(below []item) {
 	}
 }
 
+// enough returns the length of a prefix of all items that suffices, -1 where there is none:
+// the shortest that meets the demand or, if that does not do, everybody.
+func (c *Chooser) enough() int {
+	if c.ledger.on && !c.over {
+		if least := c.meets(c.items); least < len(c.items) && c.test(nil, c.items[:least]) {
+			return least
+		}
+	}
+	if !c.over && c.test(nil, c.items) {
+		return len(c.items)
+	}
+	return -1
+}
+
 // settleAll settles rank after rank, from the highest that is needed down, until
-// the fixed victims suffice. It reports whether the limit ended some search.
-func (c *Chooser) settleAll() (cut bool) {
+// the fixed victims suffice. So many of the first items do. It reports whether the limit
+// ended some search.
+func (c *Chooser) settleAll(enough int) (cut bool) {
 	rest := c.items
 	for !c.over && len(rest) > 0 {
 		c.picks = c.picks[:0]
@@ -53,13 +68,17 @@ func (c *Chooser) settleAll() (cut bool) {
 		if len(c.fixed) > 0 && c.test(nil, nil) {
 			break
 		}
-		last := c.shortest(rest) - 1
+		last := enough - 1 // no shorter one meets the demand
+		if enough == len(rest) {
+			last = c.shortest(rest) - 1
+		}
 		from, to := c.rankOf(last)
 		c.suppose(rest[:from])
 		if !c.settle(rest[from:to], rest[from:last+1]) {
 			cut = true
 		}
 		rest = rest[:from]
+		enough = from
 	}
 	c.suppose(nil)
 	return cut
