@@ -24,6 +24,15 @@ func (c *Chooser) test(picks, list []item) bool {
 			return false
 		}
 	}
+	return c.ask(picks, list)
+}
+
+// ask is test where the demand is known to be met.
+func (c *Chooser) ask(picks, list []item) bool {
+	if c.work >= c.limit {
+		c.over = true
+		return false
+	}
 	c.work += callWork
 	c.calls++
 	c.chosen = c.chosen[:0]
@@ -184,6 +193,12 @@ func (c *Chooser) shortest(list []item) int {
 			short = least
 		}
 	}
+	return c.shortestBeyond(list, short)
+}
+
+// shortestBeyond is shortest where a prefix of a length is known not to suffice.
+func (c *Chooser) shortestBeyond(list []item, short int) int {
+	long := len(list)
 	for step := 1; long-step > short; step *= 2 {
 		if !c.test(c.picks, list[:long-step]) {
 			short = long - step
@@ -220,6 +235,10 @@ func (c *Chooser) meets(list []item) int {
 // dropping from the end where it can. It gives up on what is no better than the
 // best so far.
 func (c *Chooser) descend(list []item) {
+	if c.ledger.on {
+		c.descendKnowing(list)
+		return
+	}
 	for c.picks = c.picks[:0]; c.better(); {
 		if c.test(c.picks, nil) {
 			c.record()
@@ -231,6 +250,47 @@ func (c *Chooser) descend(list []item) {
 		last := c.shortest(list) - 1
 		c.picks = append(c.picks, list[last])
 		list = list[:last]
+	}
+}
+
+// descendKnowing is descend with a demand: whoever it cannot do without is picked without a
+// question. The ledger has the picks and the list, and what is dropped from its end is taken
+// out one by one, so that all of that is linear.
+func (c *Chooser) descendKnowing(list []item) {
+	l := &c.ledger
+	c.picks = c.picks[:0]
+	for entered := false; c.better(); {
+		if !entered {
+			l.clear()
+			l.add(c.picks)
+			l.add(list)
+			entered = true
+		}
+		least := len(list) // the shortest prefix that meets the demand
+		for ; least > 0; least-- {
+			if l.drop(&list[least-1]); l.met == 0 {
+				l.add(list[least-1 : least])
+				break
+			}
+		}
+		c.work++
+		switch {
+		case l.met == 0: // it never was met, and the caller is wrong about the demand
+			return
+		case least == len(list) && least > 0:
+		case c.ask(c.picks, list[:least]):
+			if least == 0 {
+				c.record()
+				return
+			}
+		case c.over || len(list) == 0:
+			return
+		default: // there is more to it than the demand
+			least = c.shortestBeyond(list, least)
+			entered = false
+		}
+		c.picks = append(c.picks, list[least-1])
+		list = list[:least-1]
 	}
 }
 
@@ -290,15 +350,28 @@ func price(items []item) GPUMilliseconds {
 // is enough to know.
 func (c *Chooser) minimise() {
 	slices.SortFunc(c.fixed, func(a, b item) int { return cmp.Compare(a.place, b.place) })
+	l := &c.ledger
+	if l.on {
+		l.begin()
+		l.add(c.fixed)
+	}
 	for i := len(c.fixed) - 1; i >= 0 && !c.over; i-- {
 		victim := c.fixed[i]
+		if l.on {
+			if l.drop(&victim); l.met == 0 {
+				l.add(c.fixed[i : i+1])
+				continue
+			}
+		}
 		c.fixed = slices.Delete(c.fixed, i, i+1)
-		c.suppose(nil)
-		if c.test(nil, nil) {
+		if c.ask(nil, nil) {
 			i = len(c.fixed) // whoever was needed beside this one may not be now
 			continue
 		}
 		c.fixed = slices.Insert(c.fixed, i, victim)
+		if l.on {
+			l.add(c.fixed[i : i+1])
+		}
 	}
 }
 
