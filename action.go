@@ -174,7 +174,8 @@ type Repartition struct {
 }
 
 // Release orders members to be stopped. It names all members that the replica
-// still holds, or those of a growth that was not reported. The capacity of a member
+// still holds; or, of one that goes on, those of a growth that was not reported, or those
+// above its minimum that have to yield. The capacity of a member
 // stays held until it is reported gone: all of them by Done, the others than those
 // listed by Partial, none by Failed. For those that are left the order stays out
 // and may be reported again. At the deadline it is given again with a new ID, up to
@@ -184,6 +185,25 @@ type Release struct {
 	Members []MemberPlacement `json:"members"`
 	// Attempt counts from 1.
 	Attempt int `json:"attempt"`
+	// Remaining tells a gang that goes on how many members of each group it has then. What
+	// yields are whole widest segments, so that the job can resize to that and keep its
+	// topology.
+	Remaining []GroupSize `json:"remaining,omitempty"`
+	// Yields tells for whom members of a gang that goes on are stopped; Cause.For is the
+	// first of those.
+	Yields []Yield `json:"yields,omitempty"`
+}
+
+// A GroupSize is a number of members of a group.
+type GroupSize struct {
+	Group   string `json:"group,omitempty"`
+	Members int    `json:"members"`
+}
+
+// A Yield is members that are stopped for another replica.
+type Yield struct {
+	For     ReplicaRef  `json:"for"`
+	Members []MemberRef `json:"members"`
 }
 
 // RequestCheckpoint asks a gang that runs to write a checkpoint, because it will have to

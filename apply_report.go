@@ -170,9 +170,7 @@ func (c *Core) releaseReported(rep *replica, failed []int) {
 		c.settle(rep, rep.cause)
 		return
 	}
-	release := rep.order.(Release)
-	release.Members = c.placements(rep, memberStopping)
-	rep.order = release
+	rep.order = c.describeStops(rep, rep.order.(Release))
 }
 
 // memberFailed handles members that died on sound hardware.

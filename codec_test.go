@@ -78,6 +78,7 @@ func sampleEvents() []berth.Event {
 		berth.JobCancelled{Job: "j"},
 		berth.JobFinished{Job: "j", Incarnation: 1, Failed: true, Reason: "exit 1"},
 		berth.MemberFailed{Job: "j", Replica: 2, Incarnation: 1, Members: []berth.MemberRef{{Group: "workers", Index: 7}}, Reason: "oom"},
+		berth.CheckpointWritten{Job: "j", Replica: 2, Incarnation: 1, At: 5},
 		berth.ActionReported{Action: 7, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 1}}, Reason: "no image"},
 		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: 1, ReleaseTimeout: 2, ReleaseAttempts: 3, RetryBackoff: 4, MaxRetryBackoff: 5, PassBudget: 6, Locality: berth.Loose, ReservedGangs: -1}},
 	}
@@ -134,6 +135,7 @@ func TestJSONIsStable(t *testing.T) {
 			berth.JobSubmitted{Job: berth.Job{ID: "a", Queue: "q", Class: berth.LatencyCritical, Groups: []berth.Group{{Replicas: 2, Claim: berth.Claim{GPUs: 8}}}}},
 			`{"jobSubmitted":{"job":{"id":"a","queue":"q","class":"latency-critical","groups":[{"replicas":2,"claim":{"gpus":8}}]}}}`,
 		},
+		{berth.CheckpointWritten{Job: "j", Incarnation: 1, At: 5}, `{"checkpointWritten":{"job":"j","incarnation":1,"at":5}}`},
 		{berth.ActionReported{Action: 9, Outcome: berth.Done}, `{"actionReported":{"action":9,"outcome":"done"}}`},
 	} {
 		b, err := berth.EncodeEvent(c.event)

@@ -33,9 +33,9 @@ const (
 //     for a checkpoint that nobody needs, is in the set that the next pass works through.
 //  5. A queue is active in the quota tree if and only if it has a ready bucket.
 //  6. Every deadline, backoff and gang timeout stands in the timers.
-//  7. A replica is leaving if and only if it is Releasing, or asked to leave on its own
-//     account, or yields to another, which waits, has nodes set aside, and lists it as a
-//     victim.
+//  7. A replica is leaving if and only if it has members to stop, or was asked to leave on
+//     its own account, or yields to another. Whoever it or one of its members yields to
+//     waits, has nodes set aside, and lists it as a victim.
 type Core struct {
 	config Config
 	now    Time
@@ -123,9 +123,11 @@ type Core struct {
 	leaving *btree.BTreeG[*replica]
 	// draining counts the nodes that are being drained; nextMove is when to look for a place
 	// for those who have to leave theirs; homeless: some of them had none the last time.
-	draining    int
-	homeless    bool
-	nextMove    Time
+	draining int
+	homeless bool
+	nextMove Time
+	// stretching counts the replicas that run and may have more than their minimum.
+	stretching  int
 	stirs       uint64
 	nextPreempt Time
 	// earmarked: what those are to have for whom room is being made is charged to them;

@@ -49,13 +49,13 @@ func (t *trial) demand() preempt.Demand {
 
 // noteHolds tells a candidate on which nodes it holds something, and how much could be free
 // there without it: every GPU of which it has a part.
-func noteHolds(candidate *preempt.Candidate, rep *replica) {
+func noteHolds(candidate *preempt.Candidate, p piece) {
 	type onNode struct {
 		node topology.Node
 		gpus GPUSet
 	}
 	var list []onNode
-	rep.eachHold(func(h *gang.Hold, _ *node) { list = append(list, onNode{h.Node, GPUSet(h.GPUs)}) })
+	p.eachHold(func(h *gang.Hold, _ *node) { list = append(list, onNode{h.Node, GPUSet(h.GPUs)}) })
 	slices.SortFunc(list, func(a, b onNode) int { return cmp.Compare(a.node, b.node) })
 	for i := 0; i < len(list); {
 		at, gpus := list[i].node, GPUSet(0)

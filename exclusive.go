@@ -17,7 +17,7 @@ func (c *Core) idle(spec *shapeSpec) func(*node) bool {
 	level, _ := tree.Level(spec.Topology.Exclusive)
 	alone := func(n *node) bool {
 		return n.planned == 0 && !slices.ContainsFunc(n.members, func(m memberAt) bool {
-			return !m.rep.imagined && (m.rep.job.spec.ID != spec.Of || m.rep.number != spec.OfReplica)
+			return !m.imagined() && (m.rep.job.spec.ID != spec.Of || m.rep.number != spec.OfReplica)
 		})
 	}
 	if level == tree.NodeLevel() {

@@ -345,6 +345,9 @@ func (c *Core) expectedStart(e *entry, request *gang.Request) Time {
 			at, ok = w.until, true
 		}
 	}
+	if last, over := c.afterTrials(e, request); over && (!ok || last < at) {
+		at, ok = last, true
+	}
 	if !ok {
 		return 0
 	}

@@ -3,6 +3,8 @@ package berth
 import (
 	"fmt"
 	"slices"
+
+	"github.com/berth-sched/berth/gang"
 )
 
 // describeKept names nodes that are on trial, or spares, for a reader.
@@ -57,4 +59,20 @@ func (c *Core) explainProbation(e *entry, reason *Reason) {
 	if count > 0 {
 		reason.Relax += fmt.Sprintf(", or an end of the probation of %d nodes, the first in %v", count, max(first.Sub(c.now), 0))
 	}
+}
+
+// afterTrials is when all trials are over, if a request would fit now but for those.
+func (c *Core) afterTrials(e *entry, request *gang.Request) (last Time, fits bool) {
+	if c.trials == nil {
+		return 0, false
+	}
+	for _, n := range c.trials.nodes {
+		last = max(last, n.trial)
+	}
+	end := c.endIfPlaced(e.rep)
+	if !c.find(c.widen(e.bucket.shape.spec.Groups, request, func(w *window) bool { return w == c.trials || c.admits(w, e.rep, end) })) {
+		return 0, false
+	}
+	must(c.fleet.ReleaseAll(&c.placement))
+	return last, true
 }

@@ -12,8 +12,10 @@ type Yielding struct {
 	Job     JobID   `json:"job"`
 	Replica int     `json:"replica,omitempty"`
 	Queue   QueueID `json:"queue"`
-	// GPUMilli is what it has, in thousandths of a GPU.
+	// GPUMilli is what it gives, in thousandths of a GPU.
 	GPUMilli int64 `json:"gpuMilli"`
+	// Members is how many of its members go while the rest goes on; zero: all of it goes.
+	Members int `json:"members,omitempty"`
 	// Price is what is lost if it is stopped now, in GPU-milliseconds: work since its last
 	// checkpoint or, if it writes one when asked, the time which that takes; its restart; and
 	// the time for which it is expected to wait (see Worth).
@@ -23,21 +25,37 @@ type Yielding struct {
 	By Time `json:"by,omitempty"`
 }
 
-// yielding describes replicas that yield to one.
-func (c *Core) yielding(to *replica, list []*replica) []Yielding {
+// yielding describes what yields to a replica.
+func (c *Core) yielding(to *replica, list []piece) []Yielding {
 	var out []Yielding
-	for _, rep := range list {
-		candidate := c.candidate(rep, c.queueingFor(to))
+	for _, p := range list {
+		candidate := c.candidate(p, c.queueingFor(to))
+		spec := &p.rep.job.spec
 		y := Yielding{
-			Job: rep.job.spec.ID, Replica: rep.number, Queue: rep.job.spec.Queue, GPUMilli: candidate.GPUMilli,
+			Job: spec.ID, Replica: p.rep.number, Queue: spec.Queue, GPUMilli: candidate.GPUMilli, Members: len(p.flats),
 			Price: candidate.Price(),
 		}
-		if rep.asked() {
-			y.By = rep.order.Header().Deadline
+		if p.rep.asked() {
+			y.By = p.rep.order.Header().Deadline
 		}
 		out = append(out, y)
 	}
 	return out
+}
+
+// victimsOf lists what has yet to go for a beneficiary.
+func (p *preemption) victimsOf(rep *replica) []piece {
+	var list []piece
+	for _, victim := range p.victims {
+		yields := piece{rep: victim}
+		for flat := range victim.members {
+			if victim.members[flat].yieldsTo == rep {
+				yields.flats = append(yields.flats, flat)
+			}
+		}
+		list = append(list, yields)
+	}
+	return list
 }
 
 // explainYielding adds to a reason who makes room for an entry, or would, and why nobody
@@ -47,7 +65,7 @@ func (c *Core) explainYielding(e *entry, reason *Reason) {
 		return
 	}
 	if w := e.rep.room(); w != nil {
-		reason.Yielding = c.yielding(e.rep, w.preemption.victims)
+		reason.Yielding = c.yielding(e.rep, w.preemption.victimsOf(e.rep))
 		reason.Preemption = fmt.Sprintf("room is being made for it: %d of those who run there have yet to go", len(reason.Yielding))
 		return
 	}
@@ -64,10 +82,12 @@ func (c *Core) explainYielding(e *entry, reason *Reason) {
 		reason.Preemption = "nothing that runs is stopped for it: between queues nobody has to yield, and within its queue the policy forbids preemption"
 	case t.weighing != nil:
 		reason.Preemption = t.weighing.describe(c.now)
-	case len(victims) > 0 && c.victimsReady(victims) > c.now:
-		reason.Preemption = fmt.Sprintf("no more have to yield at the rate that the policy sets; these may in %v", c.victimsReady(victims).Sub(c.now))
+	case len(victims) > 0 && c.victimsReady(wholes(victims)) > c.now:
+		reason.Preemption = fmt.Sprintf("no more have to yield at the rate that the policy sets; these may in %v", c.victimsReady(wholes(victims)).Sub(c.now))
 	case len(victims) > 0:
 		reason.Preemption = "the next pass that looks for victims may have these yield"
+	case t.waits:
+		reason.Preemption = "the least harm is to wait for a gang that gives or gets members just now, and has more above its minimum"
 	case earlier(t.spared, t.limited) != 0:
 		reason.Preemption = fmt.Sprintf("nobody has to yield who may be stopped yet; the first may in %v", earlier(t.spared, t.limited).Sub(c.now))
 	default:
@@ -98,12 +118,12 @@ func (w *Weighing) describe(now Time) string {
 
 // wouldYield looks for the victims of an entry without an effect, also for those whom it is
 // not worth it to stop.
-func (c *Core) wouldYield(e *entry) (*trial, []*replica) {
+func (c *Core) wouldYield(e *entry) (*trial, []piece) {
 	c.demands()
 	im, _ := c.imagine()
 	defer im.forget()
 	trials := maxTrials
-	t, victims, ok := c.seek(e, PreemptAndReclaim, nil, new(preempt.Chooser), &trials)
+	t, victims, ok := c.seek(e, seeking{mode: PreemptAndReclaim, chooser: new(preempt.Chooser)}, &trials)
 	if !ok && t.weighing == nil {
 		victims = nil
 	}

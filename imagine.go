@@ -10,7 +10,7 @@ import (
 // and the tree themselves; forgetting it leaves no trace.
 type imagination struct {
 	core *Core
-	gone []*replica
+	gone []piece
 	here []imagined
 	// trials is how many searches may yet be made in it.
 	trials int
@@ -43,7 +43,7 @@ func (c *Core) imagineAll() *imagination {
 func (c *Core) imagine() (im *imagination, broken []*window) {
 	im = &imagination{core: c}
 	c.leaving.Ascend(func(rep *replica) bool {
-		im.leaveOut(rep)
+		im.leaveOut(rep.going())
 		return true
 	})
 	for _, w := range c.windows {
@@ -54,11 +54,11 @@ func (c *Core) imagine() (im *imagination, broken []*window) {
 	return im, broken
 }
 
-// leaveOut imagines a replica gone, for good.
-func (im *imagination) leaveOut(rep *replica) {
-	im.core.vanish(rep)
-	im.core.discharge(rep)
-	im.gone = append(im.gone, rep)
+// leaveOut imagines a part of a replica gone, for good.
+func (im *imagination) leaveOut(p piece) {
+	im.core.vanish(p)
+	im.core.discharge(p)
+	im.gone = append(im.gone, p)
 }
 
 // bringBack undoes leaveOut for the one that was left out last.
@@ -132,24 +132,34 @@ func (c *Core) release(members []gang.Member) {
 	}
 }
 
-// vanish imagines what a replica holds free.
-func (c *Core) vanish(rep *replica) {
-	rep.imagined = true
-	rep.eachHold(func(h *gang.Hold, _ *node) { must(c.fleet.Release(*h)) })
+// vanish imagines what a part of a replica holds free.
+func (c *Core) vanish(p piece) {
+	p.imagine(true)
+	p.eachHold(func(h *gang.Hold, _ *node) { must(c.fleet.Release(*h)) })
 }
 
 // reappear undoes vanish.
-func (c *Core) reappear(rep *replica) {
-	rep.imagined = false
-	rep.eachHold(func(h *gang.Hold, _ *node) { must(c.fleet.Adopt(*h)) })
+func (c *Core) reappear(p piece) {
+	p.imagine(false)
+	p.eachHold(func(h *gang.Hold, _ *node) { must(c.fleet.Adopt(*h)) })
 }
 
-// discharge imagines that a replica is charged for nothing. What it has on nodes that take
-// no more work is gone with it.
-func (c *Core) discharge(rep *replica) {
-	rep.eachHold(func(h *gang.Hold, n *node) {
+// imagine notes whether a part is imagined gone.
+func (p piece) imagine(gone bool) {
+	if p.whole() {
+		p.rep.imagined = gone
+	}
+	for _, flat := range p.flats {
+		p.rep.members[flat].imagined = gone
+	}
+}
+
+// discharge imagines that a part of a replica is charged for nothing. What it has on nodes
+// that take no more work is gone with it.
+func (c *Core) discharge(p piece) {
+	p.eachHold(func(h *gang.Hold, n *node) {
 		charge := chargeOf(h, n)
-		must(c.quota.Discharge(rep.job.queue, charge))
+		must(c.quota.Discharge(p.rep.job.queue, charge))
 		if n.closed() {
 			c.shiftCapacity(n, charge, -1)
 		}
@@ -157,13 +167,13 @@ func (c *Core) discharge(rep *replica) {
 }
 
 // recharge undoes discharge.
-func (c *Core) recharge(rep *replica) {
-	rep.eachHold(func(h *gang.Hold, n *node) {
+func (c *Core) recharge(p piece) {
+	p.eachHold(func(h *gang.Hold, n *node) {
 		charge := chargeOf(h, n)
 		if n.closed() {
 			c.shiftCapacity(n, charge, 1)
 		}
-		must(c.quota.Charge(rep.job.queue, charge))
+		must(c.quota.Charge(p.rep.job.queue, charge))
 	})
 }
 
@@ -183,10 +193,11 @@ func (c *Core) shiftCapacity(n *node, charge quota.Charge, sign int64) {
 	}
 }
 
-// eachHold calls a function for everything that a replica holds.
+// eachHold calls a function for everything that a replica holds, but for the members that
+// are imagined gone.
 func (rep *replica) eachHold(use func(*gang.Hold, *node)) {
 	for flat := range rep.members {
-		if m := &rep.members[flat]; m.state.holds() {
+		if m := &rep.members[flat]; m.state.holds() && !m.imagined {
 			use(&m.hold, m.node)
 		}
 	}

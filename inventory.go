@@ -52,6 +52,14 @@ type memberAt struct {
 	index int
 }
 
+// imagined reports whether a plan in the making imagines the member gone.
+func (m memberAt) imagined() bool { return m.rep.imagined || m.rep.members[m.index].imagined }
+
+// goes reports whether the member is on its way out.
+func (c *Core) goes(m memberAt) bool {
+	return c.leaving.Has(m.rep) && (m.rep.state != Running || m.rep.yieldsTo != nil || m.rep.members[m.index].state == memberStopping)
+}
+
 // A classKey is what selectors other than labels see of a node. Nodes of one
 // class are counted together in the topology tree.
 type classKey struct {

@@ -38,7 +38,7 @@ func (d *divided) pass() []berth.Action {
 	d.Helper()
 	b, err := d.Snapshot()
 	require.NoError(d, err)
-	twin, err := berth.Restore(b)
+	twin, err := berth.RestoreWith(b, d.Config().Gain)
 	require.NoError(d, err)
 	again, err := twin.Snapshot()
 	require.NoError(d, err)

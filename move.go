@@ -102,7 +102,7 @@ func (im *imagination) resettle(rep *replica) []gang.Member {
 	c, s := im.core, rep.job.shape
 	leaving := c.leaving.Has(rep) // and so left out already
 	if !leaving {
-		im.leaveOut(rep)
+		im.leaveOut(piece{rep: rep})
 	}
 	c.compile(s)
 	for _, request := range []*gang.Request{&s.request, &s.minimum} {
@@ -172,7 +172,7 @@ func (c *Core) keepPlace(rep *replica, where []gang.Member, cause CauseCode) boo
 	}
 	c.clearReservations(w.nodes)
 	w.from, w.until = c.now, c.untilRoomMade(c.graceOf(rep))
-	w.preemption = c.newPreemption(where, nil)
+	w.preemption = c.newPreemption(where)
 	w.preemption.cause = cause
 	rep.moving = w
 	c.addWindow(w)

@@ -106,9 +106,9 @@ func (im *imagination) bidForMoves(e *entry) *bid {
 	}
 	b.where, b.moves = s.where, s.movers
 	for _, m := range s.movers {
-		b.victims = append(b.victims, m.rep)
+		b.victims = append(b.victims, piece{rep: m.rep})
 	}
-	slices.SortFunc(b.victims, compareReplicas)
+	slices.SortFunc(b.victims, func(a, b piece) int { return compareReplicas(a.rep, b.rep) })
 	return b
 }
 
@@ -149,7 +149,9 @@ func (s *shift) gather() bool {
 				if !listed[rep] && len(s.reps) < maxMovers {
 					listed[rep] = true
 					s.reps = append(s.reps, rep)
-					s.candidates = append(s.candidates, c.candidate(rep, 0))
+					candidate := c.candidate(piece{rep: rep}, 0)
+					noteHolds(&candidate, piece{rep: rep})
+					s.candidates = append(s.candidates, candidate)
 				}
 			}
 		}
@@ -185,7 +187,7 @@ func (s *shift) nodes() []nodeToClear {
 		to := nodeToClear{node: n}
 		for _, at := range n.members {
 			if rep := at.rep; s.movable(rep) && !slices.Contains(to.movers, rep) {
-				candidate := c.candidate(rep, 0)
+				candidate := c.candidate(piece{rep: rep}, 0)
 				to.movers = append(to.movers, rep)
 				to.price += min(candidate.Price(), maxMovePrice-to.price)
 			}
@@ -206,7 +208,7 @@ func (s *shift) nodes() []nodeToClear {
 
 // movable reports whether a gang may be moved for the one that waits.
 func (s *shift) movable(rep *replica) bool {
-	return rep.job.spec.Class != LatencyCritical && rep.job.spec.Topology.Exclusive == "" && s.trial.mayYield(rep) && !s.trial.tooLarge(rep)
+	return rep.job.spec.Class != LatencyCritical && rep.job.spec.Topology.Exclusive == "" && s.trial.mayYield(rep) && !s.trial.tooLarge(piece{rep: rep})
 }
 
 // fits reports whether the one that waits and all that are to move for it find a place.
@@ -228,7 +230,7 @@ func (s *shift) try(chosen []int) bool {
 		return cmp.Or(cmp.Compare(b.rep.job.shape.most(), a.rep.job.shape.most()), compareReplicas(a.rep, b.rep))
 	})
 	for _, m := range s.movers {
-		s.im.leaveOut(m.rep)
+		s.im.leaveOut(piece{rep: m.rep})
 	}
 	if s.where = s.trial.place(); s.where == nil || !s.im.putIn(s.trial.queue, s.where) {
 		return false

@@ -136,6 +136,7 @@ func (c *Core) stopBinding(rep *replica, cause Cause) {
 			rep.members[flat].state = memberStopping
 		}
 	}
+	c.leaving.ReplaceOrInsert(rep)
 	c.backOff(rep)
 	c.settle(rep, cause)
 }
@@ -166,11 +167,9 @@ func (c *Core) mend() {
 			continue
 		}
 		rep.attempt++
-		rep.order = Release{
-			Order:   c.order(rep, c.config.Policy.ReleaseTimeout, rep.cause),
-			Members: c.placements(rep, memberStopping),
-			Attempt: rep.attempt,
-		}
+		rep.order = c.describeStops(rep, Release{
+			Order: c.order(rep, c.config.Policy.ReleaseTimeout, rep.cause), Attempt: rep.attempt,
+		})
 		c.openOrder(rep)
 		c.totals.Releases++
 	}

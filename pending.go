@@ -432,8 +432,12 @@ func (c *Core) helps(n *node, s *shape) bool {
 
 // takes reports whether a member of a group fits on a node now.
 func (c *Core) takes(n *node, g *gang.Group) bool {
-	return slices.Contains(g.Classes, topology.Class(n.class)) &&
-		(g.Match == nil || g.Match(n.index)) && c.fleet.Fits(n.index, &g.Claim) > 0
+	return n.suits(g) && c.fleet.Fits(n.index, &g.Claim) > 0
+}
+
+// suits reports whether members of a group may be placed on a node, if it has room.
+func (n *node) suits(g *gang.Group) bool {
+	return slices.Contains(g.Classes, topology.Class(n.class)) && (g.Match == nil || g.Match(n.index))
 }
 
 // gpus is the least number of whole GPUs that a shape can start with.

@@ -214,10 +214,10 @@ func (p *planner) fits() bool {
 // moveTo imagines the first so many ended, and no others.
 func (p *planner) moveTo(n int) {
 	for ; p.ended < n; p.ended++ {
-		p.core.vanish(p.list[p.ended])
+		p.core.vanish(piece{rep: p.list[p.ended]})
 	}
 	for ; p.ended > n; p.ended-- {
-		p.core.reappear(p.list[p.ended-1])
+		p.core.reappear(piece{rep: p.list[p.ended-1]})
 	}
 }
 

@@ -47,7 +47,7 @@ func (c *Core) preempt() {
 	if c.now < c.nextPreempt || c.config.Policy.nobodyYields() {
 		return
 	}
-	if ready := c.evictionsReady(); ready > c.now {
+	if ready := c.evictionsReady(); ready > c.now && c.stretching == 0 {
 		c.nextPreempt = ready
 		return
 	}
@@ -85,7 +85,7 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 		if e == nil {
 			return bids
 		}
-		if ready := c.evictionsReady(); ready > c.now { // whoever comes first is first then
+		if ready := c.evictionsReady(); ready > c.now && c.stretching == 0 { // whoever comes first is first then
 			c.nextPreempt = ready
 			return bids
 		}
@@ -113,7 +113,7 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 // A bid is an entry that has found whom to take from, and what it will hold then.
 type bid struct {
 	*entry
-	victims []*replica
+	victims []piece
 	where   []gang.Member
 	// moves says where the victims are to go, if they are only moved, at what price and for
 	// what gain.
@@ -139,12 +139,22 @@ func (b *bid) pays() bool { return b.gain > b.price }
 
 // bidForVictims looks for the least harmful victims.
 func (c *Core) bidForVictims(im *imagination, e *entry) *bid {
-	mode := c.config.Policy.Preemption.Mode
-	t, victims, ok := c.seek(e, mode, e.rep.avoid, &c.chooser, &im.trials)
-	if !ok && len(e.rep.avoid) > 0 && im.trials > 0 {
-		t, victims, ok = c.seek(e, mode, nil, &c.chooser, &im.trials)
+	ready := c.evictionsReady()
+	how := seeking{mode: c.config.Policy.Preemption.Mode, avoid: e.rep.avoid, partsOnly: ready > c.now, chooser: &c.chooser}
+	t, victims, ok := c.seek(e, how, &im.trials)
+	if !ok && len(how.avoid) > 0 && im.trials > 0 {
+		how.avoid = nil
+		t, victims, ok = c.seek(e, how, &im.trials)
 	}
-	if !ok {
+	switch {
+	case t.waits: // until that is over
+		e.rep.bidTurn, e.rep.ripeAt = c.stirs, 0
+		return nil
+	case !ok && how.partsOnly:
+		e.rep.bidTurn, e.rep.ripeAt = c.stirs, ready
+		c.nextPreempt = min(c.nextPreempt, ready)
+		return nil
+	case !ok:
 		e.rep.bidTurn = c.stirs
 		c.deferBid(e.rep, 3)
 		e.rep.ripeAt = t.ripeAt(e.rep.bidAt)
@@ -153,7 +163,7 @@ func (c *Core) bidForVictims(im *imagination, e *entry) *bid {
 	}
 	if len(victims) == 0 {
 		e.rep.bidTurn, e.rep.ripeAt = c.stirs, 0 // until something changes
-	} else if at := c.meterVictims(victims); at > c.now {
+	} else if at := c.meterVictims(wholes(victims)); at > c.now {
 		e.rep.bidTurn, e.rep.ripeAt = c.stirs, at
 		c.nextPreempt = min(c.nextPreempt, at)
 		return nil
@@ -175,23 +185,39 @@ func (c *Core) bidForVictims(im *imagination, e *entry) *bid {
 // seek looks for the victims of an entry: among those who have to give back what was lent
 // to them or else, where the mode allows it, among those of its own queue. It is never
 // both: who goes for a job of its own queue would make it possible to take from others
-// what the queue may not have when it comes back. Some nodes are avoided. The trials that it
-// took are subtracted.
-func (c *Core) seek(e *entry, mode PreemptionMode, avoid []NodeID, chooser *preempt.Chooser, trials *int) (t *trial, victims []*replica, ok bool) {
-	t = c.trial(e, avoid)
-	t.gatherLent()
-	if victims, ok = t.choose(chooser, trials); ok && t.weighing == nil || mode != PreemptAndReclaim || *trials <= 0 {
+// what the queue may not have when it comes back. The trials that it took are subtracted.
+func (c *Core) seek(e *entry, s seeking, trials *int) (t *trial, victims []piece, ok bool) {
+	look := func(gather func(*trial)) {
+		among := c.trial(e, s.avoid)
+		if t != nil {
+			among.spared, among.limited = t.spared, t.limited
+		}
+		t = among
+		t.partsOnly = s.partsOnly
+		gather(t)
+		victims, ok = t.choose(s.chooser, trials)
+	}
+	if look((*trial).gatherLent); !ok && !t.waits && t.elastic() && *trials > 0 {
+		look((*trial).gatherLentWhole)
+	}
+	if ok && t.weighing == nil || t.waits || s.mode != PreemptAndReclaim || *trials <= 0 {
 		return t, victims, ok && t.weighing == nil
 	}
-	own := c.trial(e, avoid)
-	own.spared, own.limited = t.spared, t.limited
-	own.gatherOwn()
-	others := victims
-	victims, ok = own.choose(chooser, trials)
-	if own.weighing == nil && !ok && t.weighing != nil {
-		own.weighing, victims = t.weighing, others
+	lent, others := t, victims
+	if look((*trial).gatherOwn); !ok && t.weighing == nil && lent.weighing != nil {
+		t.weighing, victims = lent.weighing, others
 	}
-	return own, victims, ok && own.weighing == nil
+	return t, victims, ok && t.weighing == nil
+}
+
+// A seeking says how victims are looked for.
+type seeking struct {
+	mode PreemptionMode
+	// avoid lists nodes that are avoided.
+	avoid []NodeID
+	// partsOnly: no whole gang may have to yield just now.
+	partsOnly bool
+	chooser   *preempt.Chooser
 }
 
 // ripeAt is when to look again for those who may yield even if nothing changes: when those who
@@ -265,11 +291,14 @@ func (c *Core) makeRoom(b *bid) *window {
 	}
 	c.clearReservations(w.nodes)
 	grace := Duration(0)
-	for _, victim := range b.victims {
+	for _, victim := range wholes(b.victims) {
 		grace = max(grace, c.graceOf(victim))
 	}
 	w.from, w.until = c.now, c.untilRoomMade(grace)
-	w.preemption = c.newPreemption(b.where, b.victims)
+	w.preemption = c.newPreemption(b.where)
+	for _, victim := range b.victims {
+		w.preemption.victims = append(w.preemption.victims, victim.rep)
+	}
 	rep.reserved, rep.ripeAt = w, 0
 	c.addWindow(w)
 	return w

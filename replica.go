@@ -114,6 +114,9 @@ type member struct {
 	slot  int      // position in node.members
 	bind  ActionID // the Bind that placed it; 0: it was observed
 	ran   bool     // it was known to run, and may be stopping now
+	// yieldsTo is the replica for which it is stopped while the rest of its gang goes on.
+	yieldsTo *replica
+	imagined bool // gone, by a plan in the making
 }
 
 type memberState uint8
@@ -273,6 +276,9 @@ func (c *Core) yield(rep *replica, flat int, state memberState) {
 	c.owners.releaseShare(m.hold.Share)
 	rep.members[flat] = member{state: state}
 	c.settleGPUs(n, &m.hold)
+	if m.yieldsTo != nil {
+		rep.yielded(m.yieldsTo)
+	}
 }
 
 // unbookAll frees every member in one of the given states.
@@ -296,6 +302,9 @@ func (c *Core) settle(rep *replica, cause Cause) {
 	case Running:
 		if _, stops := rep.order.(Release); stops && !rep.has(memberStopping) {
 			c.closeOrder(rep) // whom it was to stop is gone
+		}
+		if !rep.has(memberStopping) && rep.yieldsTo == nil {
+			c.leaving.Delete(rep)
 		}
 		if !rep.enough(memberRunning) {
 			c.takeBack(rep, cause, false)
@@ -340,7 +349,7 @@ func (c *Core) run(rep *replica, since Time) {
 		rep.state, rep.started, rep.struck = Running, since, false
 		rep.attempts, rep.repairs, rep.avoid, rep.failedBids = 0, 0, nil, 0
 		c.setEnd(rep, c.endIfPlaced(rep))
-		c.queues[rep.job.queue].running.ReplaceOrInsert(rep)
+		c.noteRunning(rep, true)
 		c.totals.Started++
 		c.stir()
 	}
@@ -352,6 +361,20 @@ func (c *Core) run(rep *replica, since Time) {
 		c.todo.Delete(rep) // those it was to stop may be gone
 		c.unawait(rep)     // what it is short of may have changed
 		c.await(rep)
+	}
+}
+
+// noteRunning enters a replica among those of its queue that run, or takes it out.
+func (c *Core) noteRunning(rep *replica, runs bool) {
+	change := 1
+	if running := c.queues[rep.job.queue].running; runs {
+		running.ReplaceOrInsert(rep)
+	} else {
+		running.Delete(rep)
+		change = -1
+	}
+	if rep.job.isElastic() {
+		c.stretching += change
 	}
 }
 
@@ -380,7 +403,7 @@ func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
 		}
 	}
 	if rep.state == Running {
-		c.queues[rep.job.queue].running.Delete(rep)
+		c.noteRunning(rep, false)
 	}
 	rep.state, rep.leaves = Releasing, false
 	rep.struck = rep.struck || cause.Code == CauseDrained

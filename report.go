@@ -157,11 +157,12 @@ type Totals struct {
 	Drains       int64 `json:"drains"`
 	// Preemptions counts for how often room was made for something that waited,
 	// CheckpointsAsked and Withdrawn the requests for that, Evicted the replicas that were
-	// stopped.
+	// stopped, Shrunk how often one went on with fewer members.
 	Preemptions      int64 `json:"preemptions"`
 	CheckpointsAsked int64 `json:"checkpointsAsked"`
 	Withdrawn        int64 `json:"withdrawn"`
 	Evicted          int64 `json:"evicted"`
+	Shrunk           int64 `json:"shrunk"`
 	// Moves counts how often a place was kept for a gang that had to leave its own.
 	Moves        int64 `json:"moves"`
 	Expired      int64 `json:"expired"`

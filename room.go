@@ -20,15 +20,15 @@ type preemption struct {
 	where []gang.Member
 	// charges are what its queue will be charged, in all, by product.
 	charges []quota.Charge
-	// victims that still hold something, by job and number.
+	// victims have yet to go, or a part of them has, by job and number.
 	victims []*replica
 	// cause that the Bind will have.
 	cause CauseCode
 }
 
 // newPreemption plans room for a gang.
-func (c *Core) newPreemption(where []gang.Member, victims []*replica) *preemption {
-	p := &preemption{where: where, victims: victims, cause: CauseRoomMade}
+func (c *Core) newPreemption(where []gang.Member) *preemption {
+	p := &preemption{where: where, cause: CauseRoomMade}
 	for i := range where {
 		charge := chargeOf(&where[i].Hold, c.nodes[where[i].Hold.Node])
 		at := slices.IndexFunc(p.charges, func(sum quota.Charge) bool { return sum.Product == charge.Product })
@@ -45,7 +45,7 @@ func (c *Core) newPreemption(where []gang.Member, victims []*replica) *preemptio
 }
 
 // endPreemption has those go on that were asked for a checkpoint in vain: the next pass
-// tells them. Who is stopped already is not to be held up.
+// tells them. Who is stopped already is not to be held up, be it all of it or a part.
 func (c *Core) endPreemption(w *window) {
 	p := w.preemption
 	if c.earmarked && !w.unmarked {
@@ -53,12 +53,12 @@ func (c *Core) endPreemption(w *window) {
 	}
 	c.quotaFreed = true
 	for _, victim := range slices.Clone(p.victims) {
-		releasing := victim.state == Releasing
-		victim.yieldsTo = nil
+		yields, releasing := victim.yieldsTo == w.rep, victim.state == Releasing
+		victim.spare(w.rep)
 		switch {
-		case victim.asked():
+		case yields && victim.asked():
 			c.remain(victim)
-		case !releasing: // its turn to be asked had not come
+		case yields && !releasing: // its turn to be asked had not come
 			c.leaving.Delete(victim)
 		}
 	}
@@ -192,6 +192,6 @@ func (w *window) renumber(before, now topology.Node) {
 // window.
 func (c *Core) leavingFrom(w *window) bool {
 	return slices.ContainsFunc(w.nodes, func(n *node) bool {
-		return slices.ContainsFunc(n.members, func(m memberAt) bool { return c.leaving.Has(m.rep) })
+		return slices.ContainsFunc(n.members, c.goes)
 	})
 }

@@ -148,6 +148,8 @@ type savedMember struct {
 	State string   `json:"state"`
 	Bind  ActionID `json:"bind,omitempty"`
 	Ran   bool     `json:"ran,omitempty"`
+	// For is whom it yields to while the rest of its gang goes on.
+	For ReplicaRef `json:"for,omitzero"`
 	MemberPlacement
 }
 
@@ -263,6 +265,9 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 func (c *Core) saveMember(rep *replica, flat int) savedMember {
 	m := &rep.members[flat]
 	saved := savedMember{State: memberStateNames[m.state], Bind: m.bind, Ran: m.ran}
+	if m.yieldsTo != nil {
+		saved.For = m.yieldsTo.ref()
+	}
 	if m.state.holds() {
 		saved.MemberPlacement = c.placementOf(rep, flat)
 	} else {
@@ -342,9 +347,11 @@ func (c *Core) restore(s *snapshot) *Error {
 			return err.in(index("jobs", i))
 		}
 	}
-	for i := range s.Jobs {
-		if err := c.restorePreemptions(&s.Jobs[i]); err != nil {
-			return err.in(index("jobs", i))
+	for _, restore := range [...]func(*savedJob) *Error{c.restoreYields, c.restorePreemptions, c.checkYields} {
+		for i := range s.Jobs {
+			if err := restore(&s.Jobs[i]); err != nil {
+				return err.in(index("jobs", i))
+			}
 		}
 	}
 	c.restoreStrays(s.Jobs)
@@ -470,10 +477,10 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	}
 	rep.checkpointed, rep.bidAt, rep.failedBids = s.Checkpointed, s.BidAt, s.FailedBids
 	rep.tells, rep.evictions, rep.ripeAt = s.Tells, s.Evictions, s.RipeAt
-	switch rep.state {
-	case Running:
-		c.queues[j.queue].running.ReplaceOrInsert(rep)
-	case Releasing:
+	if rep.state == Running {
+		c.noteRunning(rep, true)
+	}
+	if rep.has(memberStopping) {
 		c.leaving.ReplaceOrInsert(rep)
 	}
 	c.restoreTimers(rep)

@@ -159,6 +159,38 @@ func (c *Core) saveWindow(w *window) *savedWindow {
 	return saved
 }
 
+// restoreYields restores for whom members are stopped while their gangs go on.
+func (c *Core) restoreYields(s *savedJob) *Error {
+	for i := range s.Replicas {
+		rep := c.jobs[s.Job.ID].replicas[s.Replicas[i].Replica]
+		for k := range s.Replicas[i].Members {
+			saved := &s.Replicas[i].Members[k]
+			if saved.For == (ReplicaRef{}) {
+				continue
+			}
+			m := &rep.members[rep.job.flat(saved.Ref())]
+			if m.yieldsTo = c.lookup(saved.For); m.yieldsTo == nil || m.yieldsTo == rep || m.state != memberStopping {
+				return refuse(ErrInvalid, "for", fmt.Sprintf("%v is not known, or the member is not being stopped", saved.For)).in(index("members", k)).in(index("replicas", i))
+			}
+		}
+	}
+	return nil
+}
+
+// checkYields refuses members that yield to somebody who does not know of it.
+func (c *Core) checkYields(s *savedJob) *Error {
+	for i := range s.Replicas {
+		rep := c.jobs[s.Job.ID].replicas[s.Replicas[i].Replica]
+		for flat := range rep.members {
+			to := rep.members[flat].yieldsTo
+			if to != nil && (to.room() == nil || !slices.Contains(to.room().preemption.victims, rep)) {
+				return refuse(ErrInvalid, "members", fmt.Sprintf("one yields to %v, which does not wait for it", to.ref())).in(index("replicas", i))
+			}
+		}
+	}
+	return nil
+}
+
 // restorePreemptions restores for which replicas of a job room is being made, and which of
 // them move.
 func (c *Core) restorePreemptions(s *savedJob) *Error {
@@ -172,7 +204,9 @@ func (c *Core) restorePreemptions(s *savedJob) *Error {
 			rep.reserved = w
 			c.addWindow(w)
 			for _, victim := range w.preemption.victims {
-				victim.yieldsTo = rep
+				if !victim.yieldsFor(rep) {
+					victim.yieldsTo = rep
+				}
 				c.leaving.ReplaceOrInsert(victim)
 			}
 		}
@@ -232,7 +266,7 @@ func (c *Core) restorePreemption(rep *replica, s *savedWindow) (*preemption, *Er
 		switch {
 		case victim == nil, victim == rep, victim.yieldsTo != nil:
 			return nil, refuse(ErrInvalid, index("victims", i), fmt.Sprintf("%v is not known, or yields to somebody else", ref))
-		case victim.state != Releasing && !victim.asked():
+		case victim.state != Releasing && !victim.asked() && !victim.yieldsFor(rep):
 			return nil, refuse(ErrInvalid, index("victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor stopped", ref))
 		case i > 0 && compareReplicas(victims[i-1], victim) >= 0:
 			return nil, refuse(ErrInvalid, index("victims", i), fmt.Sprintf("%v is out of order", ref))
@@ -244,8 +278,8 @@ func (c *Core) restorePreemption(rep *replica, s *savedWindow) (*preemption, *Er
 	default:
 		return nil, refuse(ErrInvalid, "cause", fmt.Sprintf("%q is not that of a gang for which room was made", s.Cause))
 	}
-	p := c.newPreemption(where, victims)
-	p.cause = s.Cause
+	p := c.newPreemption(where)
+	p.victims, p.cause = victims, s.Cause
 	return p, nil
 }
 

@@ -137,9 +137,12 @@ func (c *Core) countAs(n *node, sound bool) {
 }
 
 // mayStandBy reports whether a node can become a spare: it is idle, trusted, and set aside for
-// nobody.
+// nobody, but for gangs that only wait for their turn and could not use a spare. Those plan
+// anew; else there would be no spares for as long as somebody has a reservation where the next
+// node becomes free.
 func (c *Core) mayStandBy(n *node) bool {
-	return len(n.members) == 0 && len(n.windows) == 0 && n.sound() &&
+	return len(n.members) == 0 && n.sound() &&
+		!slices.ContainsFunc(n.windows, func(w *window) bool { return !w.isReservation() || w.preemption != nil || c.maySpare(w.rep) }) &&
 		!slices.ContainsFunc(n.gpus, func(g gpuState) bool { return g.unknown || g.order != nil || g.drain != nil })
 }
 
@@ -217,6 +220,7 @@ func (c *Core) keepSpare(n *node) {
 		p.window = c.newKept(sparesName(p.pool))
 	}
 	n.spare, n.standsIn = true, false
+	c.spoil(n)
 	c.keepIn(p.window, n)
 }
 
@@ -224,14 +228,14 @@ func (c *Core) keepSpare(n *node) {
 func sparesName(pool string) string { return "spares/" + pool }
 
 // A spread chooses the nodes of a pool that are to be spares, one after the other. Nodes of one
-// narrowest domain differ by their names alone, so that it looks at one of each.
+// narrowest domain differ by what does not change, so that it looks at one of each.
 // O(narrowest domains x levels) for each.
 type spread struct {
 	core   *Core
 	levels int
 	// count is how many spares each domain has, at all levels.
 	count map[topology.Domain]int
-	// places has the candidates of each narrowest domain, in order of name.
+	// places has the candidates of each narrowest domain, in order.
 	places [][]*node
 }
 
@@ -248,7 +252,7 @@ func (c *Core) newSpread(p *sparePool) *spread {
 			list = append(list, n)
 		}
 	}
-	slices.SortFunc(list, compareNodes)
+	slices.SortFunc(list, compareReadiness)
 	at := map[topology.Domain]int{}
 	for _, n := range list {
 		d := s.domain(n, s.levels)
@@ -292,14 +296,19 @@ func (s *spread) next() *node {
 }
 
 // compare orders candidates: the fewest spares in the widest domain first, then in the
-// narrower ones, then the smaller name.
+// narrower ones, then those that nobody has a reservation on, then the smaller name.
 func (s *spread) compare(a, b *node) int {
 	for level := 1; level <= s.levels; level++ {
 		if d := cmp.Compare(s.count[s.domain(a, level)], s.count[s.domain(b, level)]); d != 0 {
 			return d
 		}
 	}
-	return compareNodes(a, b)
+	return compareReadiness(a, b)
+}
+
+// compareReadiness orders candidates that are equally far from other spares.
+func compareReadiness(a, b *node) int {
+	return cmp.Or(compareBool(len(a.windows) > 0, len(b.windows) > 0), compareNodes(a, b))
 }
 
 // A SparesReport says how it stands with the spares of a pool.

@@ -186,3 +186,24 @@ func TestASpareTakesWhoIsDrained(t *testing.T) {
 	require.Equal(t, []string{"bind left resumed"}, told(orders))
 	require.ElementsMatch(t, []berth.NodeID{"a1", "a2", "a4", "a5"}, onto(t, orders[0]))
 }
+
+// A node on which somebody else has a reservation becomes a spare all the same: that one plans
+// anew. Else a pool in which jobs wait for whole nodes would never get its spares back.
+func TestReservationsDoNotEatSpares(t *testing.T) {
+	policy := kept(250)
+	policy.ReserveAfter = berth.Second
+	d := standing(t, policy, 4, "a")
+	d.pass()
+	for i := range 3 {
+		d.runs(gang(berth.JobID(fmt.Sprint("runs", i)), 1, func(j *berth.Job) { j.ExpectedRuntime = berth.Duration(i+1) * berth.Hour }))
+	}
+	d.tell(gang("waits", 1))
+	d.settle(d.now + 10_000)
+	require.Equal(t, []berth.NodeID{"a2"}, d.Report().Reservations[0].Nodes)
+	d.tell(berth.NodeLost{Node: "a1"})
+	require.Zero(t, d.spares().Free)
+	d.tell(berth.JobFinished{Job: "runs0", Incarnation: 1})
+	require.Empty(t, d.settle(d.now+10_000))
+	require.Equal(t, []berth.NodeID{"a2"}, d.spares().Nodes)
+	require.Equal(t, []berth.NodeID{"a3"}, d.Report().Reservations[0].Nodes)
+}

@@ -139,7 +139,7 @@ func (c *Core) wouldMove(e *entry) *bid {
 func (c *Core) describeMoves(b *bid) []Move {
 	var list []Move
 	for _, m := range b.moves {
-		move := Move{Job: m.rep.job.spec.ID, Replica: m.rep.number, Queue: m.rep.job.spec.Queue, GPUMilli: chargedOf(m.rep)}
+		move := Move{Job: m.rep.job.spec.ID, Replica: m.rep.number, Queue: m.rep.job.spec.Queue, GPUMilli: chargedOf(piece{rep: m.rep})}
 		for flat := range m.rep.members {
 			if at := &m.rep.members[flat]; at.state.holds() {
 				move.From = append(move.From, at.node.spec.ID)

@@ -57,7 +57,7 @@ type verifier struct {
 	// used is the GPU usage of each leaf, summed over holds.
 	used                                                    map[quota.Index]int64
 	replicas, orders, timers, todo, slots, entries, endings int
-	leaving, running, struck                                int
+	leaving, running, struck, stretching                    int
 }
 
 func (v *verifier) job(j *job) error {
@@ -245,6 +245,7 @@ func (v *verifier) counts() error {
 		{"replicas on their way out", v.c.leaving.Len(), v.leaving},
 		{"replicas that lost hardware and wait", v.c.struck.Len(), v.struck},
 		{"running replicas outside their queue", 0, v.running},
+		{"running replicas that may shrink", v.c.stretching, v.stretching},
 		{"members on nodes", 0, v.slots},
 		{"entries outside their queue", 0, v.entries},
 	} {

@@ -22,6 +22,8 @@ func (v *verifier) windows() error {
 			return fmt.Errorf("window %s is for a gang that does not move", w.name)
 		case w.preemption != nil && !(w.isReservation() && slices.IsSortedFunc(w.preemption.victims, compareReplicas) || w.isMove()):
 			return fmt.Errorf("window %s: room is made for nobody, or the victims are out of order", w.name)
+		case w.preemption != nil && slices.ContainsFunc(w.preemption.victims, func(victim *replica) bool { return !victim.yieldsFor(w.rep) }):
+			return fmt.Errorf("window %s: a victim does not yield", w.name)
 		case !slices.IsSortedFunc(w.nodes, compareNodes):
 			return fmt.Errorf("the nodes of window %s are out of order", w.name)
 		}
@@ -78,14 +80,18 @@ func (v *verifier) ending(rep *replica) error {
 	return nil
 }
 
-// yields checks what goes with a replica that is on its way out, or runs.
+// yields checks what goes with a replica that is on its way out, in whole or in part, or
+// runs.
 func (v *verifier) yields(rep *replica) error {
-	out, running := rep.state == Releasing || rep.yieldsTo != nil || rep.leaves, rep.state == Running
+	out, running := rep.has(memberStopping) || rep.yieldsTo != nil || rep.leaves, rep.state == Running
 	if out {
 		v.leaving++
 	}
 	if running {
 		v.running++
+		if rep.job.isElastic() {
+			v.stretching++
+		}
 	}
 	switch q := v.c.queues[rep.job.queue]; {
 	case v.c.leaving.Has(rep) != out:
@@ -96,14 +102,29 @@ func (v *verifier) yields(rep *replica) error {
 		return fmt.Errorf("it leaves, and is not asked for a checkpoint")
 	case rep.moving == nil && rep.state == Releasing && rep.resumes() && !v.c.homeless && v.c.nextMove > v.c.now:
 		return fmt.Errorf("it is to resume, and nobody looks for a place")
-	case rep.yieldsTo == nil:
-		return nil
-	case rep.state != Releasing && !rep.asked():
+	case rep.yieldsTo != nil && rep.state != Releasing && !rep.asked():
 		return fmt.Errorf("it yields, and is neither asked for a checkpoint nor stopped")
 	}
-	w := rep.yieldsTo.reserved
-	if w == nil || w.preemption == nil || !slices.Contains(w.preemption.victims, rep) {
-		return fmt.Errorf("it yields to %v, which does not know of it", rep.yieldsTo.ref())
+	if err := yieldKnown(rep, rep.yieldsTo); err != nil {
+		return err
+	}
+	for flat := range rep.members {
+		m := &rep.members[flat]
+		if m.imagined || m.yieldsTo != nil && m.state != memberStopping {
+			return fmt.Errorf("member %d yields and is not stopped, or is imagined gone", flat)
+		}
+		if err := yieldKnown(rep, m.yieldsTo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// yieldKnown checks that a replica is a victim of the one that it, or a member of it, yields
+// to; nil: to nobody.
+func yieldKnown(rep, to *replica) error {
+	if to != nil && (to.room() == nil || !slices.Contains(to.room().preemption.victims, rep)) {
+		return fmt.Errorf("it yields to %v, which does not know of it", to.ref())
 	}
 	return nil
 }

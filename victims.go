@@ -18,18 +18,26 @@ type trial struct {
 	request *gang.Request
 
 	// candidates may yield, all together: those of the own queue, or those of others, the
-	// closer relations first.
+	// closer relations first. Of one replica come the units of its surplus, and then all of it.
 	candidates []preempt.Candidate
-	reps       []*replica
+	offers     []yieldable
+	// bounded: no more units of a gang are taken than may go together.
+	bounded bool
 	// out says which of them are imagined gone now.
 	out []bool
-	// due has what dueOf says of queues that were asked about.
-	due map[quota.Index]map[*replica]quota.Due
+	// givers has what is known of replicas, as of queues that were asked about.
+	givers map[*replica]*giver
+	// lent is what was discharged while candidates were gathered.
+	lent []piece
 	// spared is when the first of those may yield that may not yet, and limited when the first
 	// whose queue has had too many yield; 0: there are none.
 	spared, limited Time
 	// owed: what is asked is guaranteed to its queue, and taken from others.
 	owed bool
+	// partsOnly: nothing may go as a whole just now.
+	partsOnly bool
+	// waits: the least harm is to wait for one that is giving up other members just now.
+	waits bool
 	// weighing is what speaks against those who were chosen; nil: nothing does.
 	weighing *Weighing
 	// priced is scratch.
@@ -69,46 +77,71 @@ func (t *trial) place() []gang.Member {
 }
 
 // choose chooses the least harmful of the candidates that suffice, by job and number: none, if
-// those who are going anyway do. All of them are back then.
-func (t *trial) choose(chooser *preempt.Chooser, trials *int) (victims []*replica, ok bool) {
-	t.out = make([]bool, len(t.reps))
-	choice, err := chooser.Choose(t.candidates, t.fits, preempt.Options{
-		NeedMilli: t.asked.GPUMilli, MaxCalls: *trials, Tolerance: priceTolerance, Demand: t.demand(),
-	})
-	must(err)
-	*trials -= choice.Calls + 1
-	ok = (choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen) && t.fits(choice.Victims)
+// those who are going anyway do. All of them are back then. Where one of them is busy, it is
+// to be waited for.
+//
+// How many units of a gang may go together is left out of account at first: which of them is
+// of use is for the search to find, and it takes as few as it can. Only where those are too
+// many, it may have so many at the most, and those first that come first.
+func (t *trial) choose(chooser *preempt.Chooser, trials *int) (victims []piece, ok bool) {
+	t.out = make([]bool, len(t.offers))
+	options := preempt.Options{NeedMilli: t.asked.GPUMilli, Tolerance: priceTolerance, Demand: t.demand()}
+	for t.bounded = !t.elastic(); ; {
+		options.MaxCalls = max(*trials, 1)
+		choice, err := chooser.Choose(t.candidates, t.fits, options)
+		must(err)
+		*trials -= choice.Calls + 1
+		last := t.bounded || choice.Outcome == preempt.Insufficient
+		t.bounded = true
+		ok = (choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen) && t.fits(choice.Victims)
+		if ok || last {
+			break
+		}
+	}
 	var taken []int
 	for i, gone := range t.out {
 		if gone {
-			victims = append(victims, t.reps[i])
+			victims = append(victims, t.offers[i].piece)
 			taken = append(taken, i)
+			t.waits = t.waits || ok && t.offers[i].busy
 		}
 	}
 	t.setBack()
-	if ok {
+	if ok = ok && !t.waits; ok {
 		t.weighing = t.weigh(taken)
 	}
-	slices.SortFunc(victims, compareReplicas)
-	return victims, ok
+	return mergeParts(victims), ok
 }
 
 // gatherOwn lists those of the own queue that rank below.
 func (t *trial) gatherOwn() {
 	t.core.queues[t.queue].running.Ascend(func(victim *replica) bool {
-		if !mayPreempt(t.rep, victim) || len(t.reps) == maxVictims {
+		if !mayPreempt(t.rep, victim) || len(t.offers) >= maxVictims {
 			return false
 		}
-		if t.mayYield(victim) && (t.rep.job.spec.Class > victim.job.spec.Class || !t.tooLarge(victim)) {
-			t.add(victim, 0)
+		above := t.rep.job.spec.Class > victim.job.spec.Class
+		for _, s := range t.spare(victim) {
+			if above || !t.tooLarge(piece{victim, s.units[0]}) {
+				t.addUnits(victim, s, s.most, 0)
+			}
+		}
+		if whole := (piece{rep: victim}); t.mayYield(victim) && (above || !t.tooLarge(whole)) {
+			t.add(yieldable{piece: whole, steps: t.steps(victim)}, 0)
 		}
 		return true
 	})
 }
 
 // gatherLent lists those of other queues that have to give back, one after the other, so
-// that all of them together may be taken.
-func (t *trial) gatherLent() {
+// that all of them together may be taken: what they have above their minimums before all
+// else.
+func (t *trial) gatherLent() { t.gatherLenders(true) }
+
+// gatherLentWhole lists them where each goes only as a whole: what all have above their
+// minimums may be all that may be taken, and of no use.
+func (t *trial) gatherLentWhole() { t.gatherLenders(false) }
+
+func (t *trial) gatherLenders(inParts bool) {
 	c := t.core
 	if t.asked.GPUMilli == 0 {
 		return
@@ -120,39 +153,54 @@ func (t *trial) gatherLent() {
 		for _, v := range c.shares.Victims(nil, t.queue, t.asked) {
 			if !asked[v.Leaf] && c.quota.Below(v.Leaf, parting) {
 				asked[v.Leaf] = true
-				t.gatherFrom(v.Leaf, 1+v.Rank)
+				t.gatherFrom(v.Leaf, 1+v.Rank, inParts)
 			}
 		}
 	}
-	for _, victim := range t.reps {
-		c.recharge(victim)
+	for _, p := range t.lent {
+		c.recharge(p)
 	}
+	t.lent = nil
 }
 
 // gatherFrom lists those of one queue, and discharges them.
-func (t *trial) gatherFrom(q quota.Index, source int) {
+func (t *trial) gatherFrom(q quota.Index, source int, inParts bool) {
 	c := t.core
+	t.findDues(q)
+	if inParts {
+		c.queues[q].running.Ascend(func(victim *replica) bool {
+			for _, s := range t.spare(victim) {
+				if t.owed || !t.tooLarge(piece{victim, s.units[0]}) {
+					t.lendUnits(victim, s, source)
+				}
+			}
+			return len(t.offers) < maxVictims
+		})
+	}
 	c.queues[q].running.Ascend(func(victim *replica) bool {
-		if t.mayYield(victim) && (t.owed || !t.tooLarge(victim)) && t.mayReclaim(victim) {
-			t.add(victim, source)
-			c.discharge(victim)
+		if t.mayYield(victim) && (t.owed || !t.tooLarge(piece{rep: victim})) {
+			t.lendWhole(victim, source)
 		}
-		return len(t.reps) < maxVictims
+		return len(t.offers) < maxVictims
 	})
 }
 
-// tooLarge reports whether a replica holds too much to be stopped for what is asked.
-func (t *trial) tooLarge(victim *replica) bool {
+// tooLarge reports whether a part holds too much to be stopped for what is asked.
+func (t *trial) tooLarge(p piece) bool {
 	ratio := int64(t.core.config.Policy.Preemption.MaxRatio)
-	return ratio > 0 && chargedOf(victim)/ratio > max(t.asked.GPUMilli, 1000)
+	return ratio > 0 && chargedOf(p)/ratio > max(t.asked.GPUMilli, 1000)
 }
 
-// mayYield reports whether a replica can be asked to yield now.
+// mayYield reports whether a replica can be asked to yield now, as a whole.
 func (t *trial) mayYield(victim *replica) bool {
-	if victim.order != nil || victim.yieldsTo != nil || victim.imagined || victim.has(memberStopping) {
+	if victim.order != nil || victim.yieldsTo != nil || victim.imagined || victim.has(memberStopping) ||
+		slices.ContainsFunc(victim.members, func(m member) bool { return m.imagined }) {
 		return false
 	}
 	c := t.core
+	if t.partsOnly {
+		return false
+	}
 	limited := c.queues[victim.job.queue].evictions.ready(c.config.Policy.Preemption.QueueRate, c.now, 1)
 	spared := c.sparedUntil(victim, t.owed)
 	switch at := max(spared, limited); {
@@ -176,78 +224,34 @@ func earlier(a, b Time) Time {
 
 // add adds a candidate. Those of other queues come from a source above 0: the lower, the
 // further that queue is over its share.
-func (t *trial) add(victim *replica, source int) {
-	candidate := t.core.candidate(victim, t.core.queueingFor(t.rep))
+func (t *trial) add(y yieldable, source int) {
+	candidate := t.core.candidate(y.piece, t.core.queueingFor(t.rep))
 	candidate.Borrowed, candidate.Source = source > 0, source
+	if !y.whole() {
+		candidate.Started -= int64(len(t.giver(y.rep).units)) // in the order in which they go
+	}
+	noteHolds(&candidate, y.piece)
 	t.candidates = append(t.candidates, candidate)
-	t.reps = append(t.reps, victim)
+	t.offers = append(t.offers, y)
 }
 
-// candidate describes a replica that could yield to one because of which it would have to wait
-// for so long.
-func (c *Core) candidate(victim *replica, queueing Duration) preempt.Candidate {
-	spec := &victim.job.spec
+// candidate describes a replica, or a unit of what it has above its minimum, that could yield
+// to one because of which it would have to wait for so long. Without a unit the work of the
+// rest goes on and waits for nothing, so that all that is lost is what it costs to resize.
+func (c *Core) candidate(p piece, queueing Duration) preempt.Candidate {
+	spec := &p.rep.job.spec
 	candidate := preempt.Candidate{
-		ID: string(spec.ID) + "#" + strconv.Itoa(victim.number), Class: int(spec.Class), Priority: spec.Priority,
-		Started: int64(victim.cameAt), GPUMilli: chargedOf(victim),
-		Checkpointable: spec.Checkpoint.Supported, SinceCheckpoint: int64(victim.sinceCheckpoint(c.now)),
-		CheckpointCost: int64(spec.Checkpoint.Cost), RestartCost: int64(spec.Checkpoint.RestartCost),
-		Queueing: int64(queueing),
+		ID: string(spec.ID) + "#" + strconv.Itoa(p.rep.number), Class: int(spec.Class), Priority: spec.Priority,
+		Started: int64(p.rep.cameAt), GPUMilli: chargedOf(p),
+		RestartCost: int64(spec.Checkpoint.RestartCost),
 	}
-	noteHolds(&candidate, victim)
+	if p.whole() {
+		candidate.Checkpointable, candidate.CheckpointCost = spec.Checkpoint.Supported, int64(spec.Checkpoint.Cost)
+		candidate.SinceCheckpoint, candidate.Queueing = int64(p.rep.sinceCheckpoint(c.now)), int64(queueing)
+	} else if candidate.Elastic = true; len(p.flats) > 0 {
+		candidate.ID += "/" + strconv.Itoa(p.flats[0])
+	}
 	return candidate
-}
-
-// chargedOf is what a replica is charged of GPUs, in thousandths.
-func chargedOf(rep *replica) int64 {
-	milli := int64(0)
-	rep.eachHold(func(h *gang.Hold, n *node) { milli += chargeOf(h, n).GPUMilli })
-	return milli
-}
-
-// mayReclaim reports whether a replica of another queue may be taken back for what is asked.
-func (t *trial) mayReclaim(victim *replica) bool {
-	c, q := t.core, victim.job.queue
-	if t.due[q] == nil {
-		if t.due == nil {
-			t.due = map[quota.Index]map[*replica]quota.Due{}
-		}
-		t.due[q] = t.dueOf(q)
-	}
-	given := quota.Charge{GPUMilli: chargedOf(victim), Product: quota.NoProduct}
-	_, ok := c.shares.MayReclaimWhole(t.queue, t.asked, q, given, t.due[q][victim])
-	return ok
-}
-
-// dueOf tells by what the replicas that run are due to their queue, those first that cannot
-// be asked to yield and then those that yield last; see quota.Shares.MayReclaimWhole. What
-// is not due is left out.
-func (t *trial) dueOf(q quota.Index) map[*replica]quota.Due {
-	c := t.core
-	var list []*replica
-	c.queues[q].running.Descend(func(rep *replica) bool {
-		if !rep.imagined { // else it goes anyway
-			list = append(list, rep)
-		}
-		return true
-	})
-	slices.SortStableFunc(list, func(a, b *replica) int { return compareBool(t.mayYield(a), t.mayYield(b)) })
-	due := map[*replica]quota.Due{}
-	guaranteed := c.shares.Guaranteed(q)
-	fair := max(guaranteed, c.shares.Of(q))
-	for _, rep := range list {
-		switch milli := chargedOf(rep); {
-		case milli > fair:
-		case milli > guaranteed:
-			due[rep] = quota.DueByShare
-			fair -= milli
-		default:
-			due[rep] = quota.DueByGuarantee
-			fair -= milli
-			guaranteed -= milli
-		}
-	}
-	return due
 }
 
 // fits reports whether the replica would fit if the candidates with these indexes were gone, as
@@ -305,28 +309,34 @@ func (c *Core) affordsMembers(q quota.Index, members []gang.Member) (limited str
 // no others. Taking them as far as it is allowed, instead of refusing the lot for one that
 // is not, more of them never do worse.
 func (t *trial) imagine(chosen []int) {
-	wanted := make([]bool, len(t.reps))
+	c, wanted, goes := t.core, make([]bool, len(t.offers)), make([]bool, len(t.offers))
 	for _, i := range chosen {
 		wanted[i] = true
 	}
-	for i, rep := range t.reps {
-		if t.out[i] {
-			t.core.recharge(rep)
+	for i := range t.offers {
+		if s := t.offers[i].surplus; s != nil {
+			s.taken, s.gone = 0, 0
+		}
+		for _, s := range t.offers[i].steps {
+			if t.out[i] {
+				c.recharge(s.piece)
+			}
 		}
 	}
-	for i, rep := range t.reps {
-		goes := wanted[i] && (rep.job.queue == t.queue || t.mayReclaim(rep))
-		if goes {
-			t.core.discharge(rep)
-		}
-		switch {
-		case goes && !t.out[i]:
-			t.core.vanish(rep)
-		case !goes && t.out[i]:
-			t.core.reappear(rep)
-		}
-		t.out[i] = goes
+	for i := range t.offers {
+		goes[i] = wanted[i] && t.take(i, goes)
 	}
+	for i := range t.offers {
+		if t.out[i] && !goes[i] {
+			c.reappear(t.offers[i].piece)
+		}
+	}
+	for i := range t.offers {
+		if goes[i] && !t.out[i] {
+			c.vanish(t.offers[i].piece)
+		}
+	}
+	t.out = goes
 }
 
 // setBack has all candidates back.

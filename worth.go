@@ -149,7 +149,9 @@ func (t *trial) priceAt(chosen []int, at Time) preempt.GPUMilliseconds {
 	t.priced = t.priced[:0]
 	for _, i := range chosen {
 		candidate := t.candidates[i]
-		candidate.SinceCheckpoint = int64(t.reps[i].sinceCheckpoint(at))
+		if t.offers[i].whole() {
+			candidate.SinceCheckpoint = int64(t.offers[i].rep.sinceCheckpoint(at))
+		}
 		t.priced = append(t.priced, candidate)
 	}
 	return preempt.Total(t.priced)
@@ -187,9 +189,9 @@ func (t *trial) worthFrom(chosen []int) Time {
 func (t *trial) nextCheckpoint(chosen []int, after Time) Time {
 	next := never
 	for _, i := range chosen {
-		rep := t.reps[i]
+		rep := t.offers[i].rep
 		every := rep.job.spec.Checkpoint.Interval
-		if every > 0 && !t.candidates[i].Checkpointable && !rep.tells && rep.job.spec.Service == nil {
+		if every > 0 && t.offers[i].whole() && !t.candidates[i].Checkpointable && !rep.tells && rep.job.spec.Service == nil {
 			next = min(next, after.Add(every-rep.sinceCheckpoint(after)))
 		}
 	}

@@ -7,14 +7,19 @@ import (
 
 // How a replica yields to another: asked for a checkpoint, if it writes any, then stopped.
 
-// ask has a replica yield to another.
-func (c *Core) ask(victim, rep *replica) {
-	victim.yieldsTo = rep
+// ask has a part of a replica yield to another.
+func (c *Core) ask(p piece, rep *replica) {
+	victim := p.rep
 	cause := Cause{Code: CausePreempted, For: rep.ref()}
 	if victim.job.queue != rep.job.queue {
 		cause.Code = CauseReclaimed
 		cause.Detail = "queue " + string(rep.job.spec.Queue)
 	}
+	if !p.whole() {
+		c.shrink(p, rep, cause)
+		return
+	}
+	victim.yieldsTo = rep
 	c.stop(victim, cause, c.graceOf(victim))
 }
 
@@ -31,6 +36,50 @@ func (c *Core) stop(rep *replica, cause Cause, grace Duration) {
 	rep.order = RequestCheckpoint{Order: c.order(rep, grace, cause)}
 	c.openOrder(rep)
 	c.totals.CheckpointsAsked++
+}
+
+// shrink stops members of a gang for another; the rest of it goes on. One Release may stop
+// some for several others: its cause is that of the first.
+func (c *Core) shrink(p piece, rep *replica, cause Cause) {
+	victim := p.rep
+	c.leaving.ReplaceOrInsert(victim)
+	c.relook() // what it leaves may be a place for others
+	if !victim.has(memberStopping) {
+		c.unawait(victim)
+		victim.cause, victim.attempt = cause, 0
+		c.todo.ReplaceOrInsert(victim)
+		c.totals.Shrunk++
+	}
+	for _, flat := range p.flats {
+		m := &victim.members[flat]
+		m.state, m.yieldsTo = memberStopping, rep
+	}
+}
+
+// describeStops fills in a Release whom it stops and, if the gang goes on, with how many, and
+// for whom the others go.
+func (c *Core) describeStops(rep *replica, r Release) Release {
+	r.Members, r.Remaining, r.Yields = c.placements(rep, memberStopping), nil, nil
+	if rep.state != Running {
+		return r
+	}
+	for g := range rep.job.spec.Groups {
+		r.Remaining = append(r.Remaining, GroupSize{rep.job.spec.Groups[g].Name, rep.count(g, memberRunning)})
+	}
+	for i := range r.Members {
+		ref := r.Members[i].Ref()
+		to := rep.members[rep.job.flat(ref)].yieldsTo
+		if to == nil {
+			continue
+		}
+		at := slices.IndexFunc(r.Yields, func(y Yield) bool { return y.For == to.ref() })
+		if at < 0 {
+			at = len(r.Yields)
+			r.Yields = append(r.Yields, Yield{For: to.ref()})
+		}
+		r.Yields[at].Members = append(r.Yields[at].Members, ref)
+	}
+	return r
 }
 
 // evict stops a replica that has to go.
@@ -94,9 +143,34 @@ func (c *Core) withdrawRequest(rep *replica) {
 func (c *Core) vacated(rep *replica) {
 	if beneficiary := rep.yieldsTo; beneficiary != nil {
 		rep.yieldsTo = nil
+		rep.yielded(beneficiary)
+	}
+	c.leaving.Delete(rep)
+}
+
+// yieldsFor reports whether a replica, or a part of it, yields to another.
+func (rep *replica) yieldsFor(beneficiary *replica) bool {
+	return rep.yieldsTo == beneficiary || slices.ContainsFunc(rep.members, func(m member) bool { return m.yieldsTo == beneficiary })
+}
+
+// yielded notes that a replica does not yield to another any more, or a part of it does not.
+func (rep *replica) yielded(beneficiary *replica) {
+	if !rep.yieldsFor(beneficiary) {
 		p := beneficiary.reserved.preemption
 		i := slices.Index(p.victims, rep)
 		p.victims = slices.Delete(p.victims, i, i+1)
 	}
-	c.leaving.Delete(rep)
+}
+
+// spare has a replica yield to another no longer. What is being stopped is stopped all the
+// same.
+func (rep *replica) spare(beneficiary *replica) {
+	if rep.yieldsTo == beneficiary {
+		rep.yieldsTo = nil
+	}
+	for flat := range rep.members {
+		if rep.members[flat].yieldsTo == beneficiary {
+			rep.members[flat].yieldsTo = nil
+		}
+	}
 }

@@ -45,17 +45,19 @@ type Scale struct {
 // class and a turn are worth are head starts, for those whose wait costs more than the
 // GPUs they do not have.
 func (s *Scale) Gain(b *Beneficiary) GPUMilliseconds {
-	worth := max(0, s.class(b.Class)-s.class(b.VictimClass)) + s.Turn
 	waited := Candidate{GPUMilli: s.WaitMilli, Queueing: b.Waited} // thousandths are divided as those of a GPU are
-	value := Candidate{GPUMilli: b.GPUMilli, RestartCost: worth, Queueing: int64(waited.Price())}
-	return value.Price()
+	value := Candidate{
+		GPUMilli: b.GPUMilli, SinceCheckpoint: s.Turn,
+		RestartCost: s.class(b.Class) - s.class(b.VictimClass), Queueing: int64(waited.Price()),
+	}
+	return value.Price() // of a span below zero it counts nothing
 }
 
 func (s *Scale) class(ordinal int) int64 {
 	if ordinal < 0 || ordinal >= len(s.Classes) {
 		return 0
 	}
-	return s.Classes[ordinal]
+	return max(0, s.Classes[ordinal])
 }
 
 // Total is the price of candidates together.

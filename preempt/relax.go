@@ -139,7 +139,11 @@ func (c *Chooser) share(rank []item) {
 		if a.room != b.room {
 			return cmp.Compare(a.room, b.room)
 		}
-		return cmp.Or(comparePricesForGPU(a.price, a.milli, b.price, b.milli), cmp.Compare(a.place, b.place))
+		return cmp.Or( // of equals the larger, so that they are fewer
+			comparePricesForGPU(a.price, a.milli, b.price, b.milli),
+			cmp.Compare(b.milli, a.milli),
+			cmp.Compare(a.place, b.place),
+		)
 	})
 	c.parts = c.parts[:0]
 	for from, to := 0, 0; from < len(c.shares); from = to {

@@ -28,6 +28,16 @@ func logNormal(random *rand.Rand, median berth.Duration, factor float64, least, 
 	return berth.Duration(min(max(d, float64(least)), float64(most)))
 }
 
+// pick draws one of the values, each as often as its weight says of 100.
+func pick[T any](random *rand.Rand, values []T, of100 []int) T {
+	kind, left := 0, random.IntN(100)
+	for left >= of100[kind] {
+		left -= of100[kind]
+		kind++
+	}
+	return values[kind]
+}
+
 // quantile is the smallest value that a part of the values does not exceed. It sorts
 // them.
 func quantile[T ~int64 | ~float64](values []T, q float64) T {

@@ -246,7 +246,7 @@ func (b *fairness) verdict(s *session, runs [][]*fairRun) error {
 }
 
 // each gives a figure of every run.
-func each(runs []*fairRun, figure func(*fairRun) float64) []float64 {
+func each[R any](runs []R, figure func(R) float64) []float64 {
 	list := make([]float64, len(runs))
 	for i, r := range runs {
 		list[i] = figure(r)

@@ -16,8 +16,12 @@ func (b *fairness) writePage(runs [][]*fairRun) error {
 	if b.html == "" {
 		return nil
 	}
-	page := b.page(runs)
-	file, err := os.Create(b.html)
+	return writeCharts(b.html, b.page(runs))
+}
+
+// writeCharts writes a page into a file.
+func writeCharts(path string, page *report.Charts) error {
+	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}

@@ -73,12 +73,7 @@ func (b *fairness) drawDay(random *rand.Rand, team, day int) []sim.Arrival {
 }
 
 func (b *fairness) drawSize(random *rand.Rand) int {
-	kind, left := 0, random.IntN(100)
-	for left >= fairOf100[kind] {
-		left -= fairOf100[kind]
-		kind++
-	}
-	return min(fairSizes[kind], b.nodes, b.largest)
+	return min(pick(random, fairSizes[:], fairOf100[:]), b.nodes, b.largest)
 }
 
 // fairGroup is one member on a node or, of larger jobs, a member on each.

@@ -180,11 +180,9 @@ func causeNamed(t *testing.T, name string) int {
 // Every line, watched by the independent checker.
 func TestGoodputChecked(t *testing.T) {
 	g := smallGoodput(t)
+	g.perRun = 1000
 	for l := range g.lines {
 		line := &g.lines[l]
-		if line.spared {
-			continue // the checker does not know spares yet
-		}
 		checker := check.New(g.config(line))
 		steps := 0
 		seen := func(r *goodputRun, err error) {

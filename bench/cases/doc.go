@@ -18,8 +18,7 @@
 // and the outcome themselves, so that it holds for scenarios that nobody here has seen.
 // A difference that is not there is a defect, of the core or of the translation; a
 // scenario that is there and does not differ any more is stale. What this version cannot
-// do at all is not yet: moving what runs, and taking a part of a gang or making room for one
-// that grows. Such scenarios are replayed like the others, and agree as soon as the core
+// do at all is not yet: moving what runs, and making room for a gang that grows. Such scenarios are replayed like the others, and agree as soon as the core
 // does what they expect. [Verdict] tells them apart.
 //
 // Who has to yield to whom is weighed in exchange.go: whom the other scheduler stops is

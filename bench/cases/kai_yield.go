@@ -11,7 +11,7 @@ import (
 const (
 	// ruleMoves: what waits fits once something that runs has been moved.
 	ruleMoves = "moves"
-	// ruleElastic: a gang that runs gives away or takes a part.
+	// ruleElastic: a gang that runs grows by what others lose.
 	ruleElastic = "elastic"
 	// ruleFirm: what is not preemptible and over the quota of its queue is given back.
 	ruleFirm = "firm"
@@ -35,7 +35,7 @@ func (c *kaiCase) yieldRule(w *kaiWorld) string {
 	switch {
 	case c.needsMoves(w, more, fewer):
 		return ruleMoves
-	case c.resizes() && c.all(slices.Concat(more, fewer), ran):
+	case c.growsByLoss() && c.all(slices.Concat(more, fewer), ran):
 		return ruleElastic
 	case c.all(fewer, w.givesBack) && c.all(more, w.gains):
 		return ruleFirm
@@ -194,18 +194,17 @@ func (w *kaiWorld) started() bool {
 	})
 }
 
-// resizes reports whether a gang that runs is expected to lose a part and go on, or to grow
+// growsByLoss reports whether a gang that runs is expected to grow
 // by what others lose.
-func (c *kaiCase) resizes() bool {
-	shrinks, grows, lost := false, false, false
+func (c *kaiCase) growsByLoss() bool {
+	grows, lost := false, false
 	for i := range c.Expect {
 		e := &c.Expect[i]
 		ran := c.ranAtStart(c.job(e.Job))
-		shrinks = shrinks || 0 < e.Running && e.Running < ran
 		grows = grows || 0 < ran && ran < e.Running
 		lost = lost || e.Running < ran
 	}
-	return shrinks || grows && lost
+	return grows && lost
 }
 
 // jobOf is the job of the scenario that a job of the core stands for, or -1.

@@ -89,21 +89,10 @@ func TestKAIRuleSibling(t *testing.T) {
 	}
 }
 
-// A gang that runs gives a part of itself, or grows by what another loses; but who is stopped
-// in its stead has to have run.
+// A gang that runs grows by what another loses.
 func TestKAIRuleElastic(t *testing.T) {
-	var p play
-	p.queue("a", "", 0)
-	p.queue("b", "", 3)
-	p.job("elastic", "a", false, 3, 3, 1)
-	p.job("rigid", "a", false, 1, 1, 0)
-	p.job("owner", "b", false, 3, 0, 3)
-	stopped := map[berth.JobID]berth.JobID{"elastic": "owner"}
-	require.Equal(t, ruleElastic, p.rule(t, map[string]int{"rigid": 1, "owner": 3}, stopped))
-	require.NotEqual(t, ruleElastic, p.rule(t, map[string]int{"rigid": 1}, stopped), "nobody has what was given")
-
 	for end, want := range map[int]string{0: ruleElastic, 1: ""} {
-		p = play{}
+		var p play
 		p.queue("a", "", 0)
 		p.queue("b", "", 8)
 		p.job("lent", "a", false, 1, 1, end)

@@ -130,7 +130,7 @@ func (w *world) isWorthIt(rep *replica, asked int64, r *room) error {
 	}
 	price, class := big.NewInt(0), berth.Batch
 	for _, victim := range r.victims {
-		price.Add(price, gpuTime(w.held(victim), w.lost(victim, r.from)+queueing))
+		price.Add(price, w.price(victim, r.from, queueing))
 		class = max(class, victim.job.spec.Class)
 	}
 	worth := []berth.Duration{0, k.Interactive, k.LatencyCritical}
@@ -157,6 +157,19 @@ func gpuTime(milli int64, span berth.Duration) *big.Int {
 	product := new(big.Int).Mul(big.NewInt(milli), big.NewInt(int64(span)))
 	product.Add(product, big.NewInt(999))
 	return product.Div(product, big.NewInt(1000))
+}
+
+// price is what a victim loses that is stopped at an instant and waits then. One that goes on
+// loses what it costs to resize, for each unit of it.
+func (w *world) price(v victim, at berth.Time, queueing berth.Duration) *big.Int {
+	if v.whole() {
+		return gpuTime(w.held(v.all()), w.lost(v.replica, at)+queueing)
+	}
+	sum := big.NewInt(0)
+	for _, unit := range v.units() {
+		sum.Add(sum, gpuTime(w.held(unit.all()), v.job.spec.Checkpoint.RestartCost))
+	}
+	return sum
 }
 
 // lost is for how long the work of a replica is in vain that is stopped at an instant.

@@ -122,6 +122,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Action) error {
 	}
 	c.begin()
 	c.beginYielding()
+	clear(c.lodgers)
 	c.enlarged = false
 	c.expire()
 	for _, a := range actions {

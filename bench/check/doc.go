@@ -54,6 +54,12 @@
 // and that nothing is taken back of what a queue is guaranteed, as far as that can be told
 // by counting: exchange.go says how far.
 //
+// Of hardware that failed it asserts, from losses and repairs as they were told, which nodes
+// are on probation and on trial and until when, that the former get nothing and the latter
+// only what is cheap to lose. Of spares, which it knows from reports, that there are as many
+// as the policy wants or as there are idle nodes for, that they are sound, trusted and spread,
+// and that nobody is placed there but who was stopped because hardware was lost.
+//
 // The checker keeps the events and orders it is told of: do not change them
 // afterwards. It starts no goroutine and is for one goroutine at a time.
 package check

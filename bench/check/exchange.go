@@ -96,9 +96,9 @@ func (c *Checker) imagine(opened []*room, but *replica) *world {
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
 			leaves := rep.state == berth.Releasing || rep.asked() && !rep.needless()
-			if leaves && !slices.Contains(opened, rep.room) {
-				w.vanish(rep)
-			}
+			w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {
+				return !leaves && m.state != stopping || slices.Contains(opened, rep.room) || slices.Contains(opened, m.room)
+			}))
 		}
 	}
 	if w.left = len(w.gone) > 0; w.left {
@@ -118,11 +118,11 @@ func (c *Checker) imagine(opened []*room, but *replica) *world {
 	return w
 }
 
-func (w *world) vanish(rep *replica) {
-	for _, m := range rep.members {
+func (w *world) vanish(members []*member) {
+	for _, m := range members {
 		if m.node != nil {
 			w.gone = append(w.gone, ghost{m, m.node})
-			rep.job.queue.charge(w.cost(m), -1)
+			m.rep.job.queue.charge(w.cost(m), -1)
 			m.node.release(m)
 		}
 	}
@@ -171,7 +171,7 @@ func (w *world) anyOrder(left []*room) error {
 		err := w.judge(r)
 		if err == nil && len(left) > 1 {
 			for _, victim := range r.victims {
-				w.vanish(victim)
+				w.vanish(victim.all())
 			}
 			if w.putIn(r); !w.known {
 				w.back(gone, here)
@@ -199,15 +199,17 @@ func (w *world) judge(r *room) error {
 	w.owed = w.owes(rep, asked)
 	defer func() { w.back(gone, len(w.here)) }()
 	for _, victim := range r.victims {
-		w.vanish(victim)
+		w.vanish(victim.all())
 	}
 	own := r.victims[0].job.queue == rep.job.queue
 	for _, victim := range r.victims {
 		if (victim.job.queue == rep.job.queue) != own {
 			return broken(S4, "%s and %s have to yield to %s, and one of them is of its queue", r.victims[0], victim, rep)
 		}
-		if w.tooLarge(rep, asked, victim) {
-			return broken(S7, "%s has to yield to %s, which asks for %d thousandths of GPUs, and holds %d", victim, rep, asked, w.held(victim))
+		for _, unit := range victim.units() {
+			if held := w.held(unit.all()); w.tooLarge(rep, asked, victim, held) {
+				return broken(S7, "%s has to yield to %s, which asks for %d thousandths of GPUs, and holds %d", victim, rep, asked, held)
+			}
 		}
 		if own {
 			continue
@@ -237,32 +239,39 @@ func (w *world) judge(r *room) error {
 	if w.rooms > 1 || w.left || whole || !alike(rep, r.victims) {
 		return nil
 	}
-	return w.noneSpared(rep, r)
+	if err := w.noneSpared(rep, r, gone); err != nil {
+		return err
+	}
+	return w.partsFirst(rep, r, gone)
 }
 
-// tooLarge reports whether a victim that is imagined gone certainly held too much to have to
-// yield for what is asked.
-func (w *world) tooLarge(rep *replica, asked int64, victim *replica) bool {
+// tooLarge reports whether a victim, or a unit of it, that is imagined gone certainly held too
+// much to have to yield for what is asked.
+func (w *world) tooLarge(rep *replica, asked int64, victim victim, held int64) bool {
 	ratio := int64(w.policy.Preemption.MaxRatio)
-	if ratio < 0 || w.held(victim)/ratio <= max(asked, 1000) || rep.job.spec.Class > victim.job.spec.Class {
+	if ratio < 0 || held/ratio <= max(asked, 1000) || rep.job.spec.Class > victim.job.spec.Class {
 		return false
 	}
 	leaf := rep.job.queue
 	return victim.job.queue == leaf || w.fair != nil && leaf.used[quota.GPU]+asked > w.fair.Guaranteed(w.index(leaf))
 }
 
-// noneSpared asserts that a beneficiary would not fit if one of its victims stayed.
-func (w *world) noneSpared(rep *replica, r *room) error {
-	all := len(w.gone) - w.members(r)
-	for _, spared := range r.victims {
-		w.back(all, len(w.here))
-		for _, victim := range r.victims {
-			if victim != spared {
-				w.vanish(victim)
+// noneSpared asserts that a beneficiary would not fit if one of its victims stayed, or one unit
+// of those that go on. Before the victims so many members were gone.
+func (w *world) noneSpared(rep *replica, r *room, before int) error {
+	var units []victim
+	for _, v := range r.victims {
+		units = append(units, v.units()...)
+	}
+	for spared := range units {
+		w.back(before, len(w.here))
+		for i := range units {
+			if i != spared {
+				w.vanish(units[i].all())
 			}
 		}
 		if w.couldStartOn(rep, func(n *node) bool { return w.setAside(n, rep) == 0 }) {
-			return broken(S7, "%s has to yield to %s, which would fit beside it", spared, rep)
+			return broken(S7, "%s has to yield to %s, which would fit beside it", units[spared], rep)
 		}
 	}
 	w.saw("none of the victims could be spared")
@@ -270,23 +279,12 @@ func (w *world) noneSpared(rep *replica, r *room) error {
 }
 
 // alike reports whether all victims stand at one distance from the beneficiary.
-func alike(rep *replica, victims []*replica) bool {
+func alike(rep *replica, victims []victim) bool {
 	first, _ := parting(rep.job.queue, victims[0].job.queue)
-	return !slices.ContainsFunc(victims, func(v *replica) bool {
+	return !slices.ContainsFunc(victims, func(v victim) bool {
 		own, _ := parting(rep.job.queue, v.job.queue)
 		return len(own) != len(first)
 	})
-}
-
-// members counts what the victims of a room hold.
-func (w *world) members(r *room) int {
-	n := 0
-	for _, g := range w.gone {
-		if slices.Contains(r.victims, g.m.rep) {
-			n++
-		}
-	}
-	return n
 }
 
 // parting lists the queues on the way down to each of two, from where their paths part.
@@ -308,7 +306,7 @@ func (q *queue) has() int64 { return q.used[quota.GPU] + keptFor(q.children, quo
 
 // mayTake: no queue of the beneficiary has more than its guarantee and its fair share with
 // it.
-func (w *world) mayTake(rep *replica, asked int64, victim *replica) error {
+func (w *world) mayTake(rep *replica, asked int64, victim victim) error {
 	if w.fair == nil {
 		return nil
 	}
@@ -330,7 +328,7 @@ func (w *world) mayTake(rep *replica, asked int64, victim *replica) error {
 
 // leaves: every queue of a victim has its guarantee without the victims, but for what one
 // that was not due to its queue had of it. Before that some were gone.
-func (w *world) leaves(rep, victim *replica, lent []*replica, before []ghost) (exception bool, err error) {
+func (w *world) leaves(rep *replica, victim victim, lent []victim, before []ghost) (exception bool, err error) {
 	_, others := parting(rep.job.queue, victim.job.queue)
 	for _, q := range others {
 		guarantee, stated := q.spec.Guarantee[quota.GPU]
@@ -339,9 +337,7 @@ func (w *world) leaves(rep, victim *replica, lent []*replica, before []ghost) (e
 			continue
 		}
 		exception = true
-		if !slices.ContainsFunc(lent, func(v *replica) bool {
-			return v.job.queue.below(berth.QueueID(q.spec.Name)) && left+w.held(v) > guarantee && !w.surelyDue(v, before)
-		}) {
+		if !w.undue(q, left, lent, before) {
 			return true, broken(S4, "%s has to yield to %s, and leaves queue %s with %d of %d guaranteed", victim, rep, q.spec.Name, left, guarantee)
 		}
 	}
@@ -353,16 +349,16 @@ func (w *world) leaves(rep, victim *replica, lent []*replica, before []ghost) (e
 	return exception, nil
 }
 
-// held is what a replica holds of GPUs, or held before it was imagined gone.
-func (w *world) held(rep *replica) int64 {
+// held is what members hold of GPUs, or held before they were imagined gone.
+func (w *world) held(members []*member) int64 {
 	sum := int64(0)
-	for _, m := range rep.members {
+	for _, m := range members {
 		if m.node != nil {
 			sum += w.cost(m)[quota.GPU]
 		}
 	}
 	for _, g := range w.gone {
-		if g.m.rep == rep {
+		if slices.Contains(members, g.m) {
 			g.m.node = g.n
 			sum += w.cost(g.m)[quota.GPU]
 			g.m.node = nil

@@ -30,7 +30,9 @@ func TestWhatIsRightPasses(t *testing.T) {
 	grow.Cause.Code = berth.CauseGrows
 	z.pass(grow)
 	z.now = grow.Deadline
-	z.pass(z.release("a", berth.CauseBindExpired, on(2, "n2", 1)))
+	stopped := z.release("a", berth.CauseBindExpired, on(2, "n2", 1))
+	stopped.Remaining = []berth.GroupSize{{Members: 2}}
+	z.pass(stopped)
 	z.tell(berth.ActionReported{Action: 4})
 	require.Equal(t, 1, z.c.States()[berth.Running])
 

@@ -52,8 +52,10 @@ type replica struct {
 	activeMilli int64
 	// struck: hardware was taken from it, and it has not run since.
 	struck bool
-	// room that is made at its expense, or nil.
-	room *room
+	// room that is made at its expense, or nil. first is for whom members of it were stopped
+	// at last while the rest went on.
+	room  *room
+	first berth.ReplicaRef
 	// checkpointed is when it wrote the last checkpoint that is known of; tells: it told of
 	// one by itself. evicted counts how often in a row it had to yield.
 	checkpointed berth.Time
@@ -75,6 +77,7 @@ type member struct {
 	bind  berth.ActionID // the Bind that placed it; 0: it was observed
 	node  *node          // nil: holds nothing
 	ran   bool           // it was known to run, and may be stopping now
+	room  *room          // that is made at its expense while its gang goes on, or nil
 }
 
 type memberState uint8

@@ -35,6 +35,7 @@ func (c *Checker) free(m *member, state memberState) {
 		c.bookTime(m, -1)
 		m.node.release(m)
 	}
+	m.leaveRoom()
 	m.state = state
 }
 

@@ -303,7 +303,7 @@ func (c *Checker) fitsThere(rep *replica, gangs map[gangKey]berth.ReservationRep
 // startsAnew is couldStartOn for a gang as if it held nothing.
 func (w *world) startsAnew(rep *replica, open func(*node) bool) bool {
 	gone := len(w.gone)
-	w.vanish(rep)
+	w.vanish(rep.members)
 	life := *rep
 	rep.state, rep.members, rep.alone, rep.observed = berth.Pending, nil, nil, false
 	fits := w.couldStartOn(rep, open)

@@ -262,14 +262,17 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 	if r.Incarnation != rep.incarnation {
 		return broken(Incarnations, "order %d stops life %d of %s, which is in life %d", r.ID, r.Incarnation, rep, rep.incarnation)
 	}
-	if yields(rep.cause) && r.Cause.For != rep.room.who.ref() {
-		return broken(Causes, "order %d stops %s for %s, which has to yield to %s", r.ID, rep, r.Cause.For, rep.room.who)
+	if to := rep.stoppedFor(); r.Cause.For != to {
+		return broken(Causes, "order %d stops %s for %s, which has to yield to %s", r.ID, rep, r.Cause.For, to)
 	}
 	rep.released++
 	if r.Attempt != rep.released {
 		return broken(Orders, "order %d is attempt %d to stop %s, not %d", r.ID, r.Attempt, rep, rep.released)
 	}
 	if err := stopsAll(rep, r); err != nil {
+		return err
+	}
+	if err := saysWhatRemains(rep, r); err != nil {
 		return err
 	}
 	c.saw("release because " + string(r.Cause.Code))

@@ -25,6 +25,44 @@ func (c *Checker) Restored() {
 	}
 }
 
+// A Course is how far one who has to yield, or waits after it had to, has come.
+type Course struct {
+	Replica     berth.ReplicaRef
+	Incarnation berth.Incarnation
+	Phase       preempt.Phase
+	// For is the replica to which it yields; zero where that needs its place no longer.
+	For berth.ReplicaRef
+	// Held is what its members hold.
+	Held []berth.MemberPlacement
+}
+
+// Courses lists all who have to yield, by job and number.
+func (c *Checker) Courses() []Course {
+	var list []Course
+	for _, rep := range c.followed() {
+		at := Course{Replica: rep.key().ref(), Incarnation: rep.incarnation, Phase: c.courses[rep].phase}
+		if rep.room != nil && !rep.room.ended {
+			at.For = rep.room.who.ref()
+		}
+		for _, m := range rep.members {
+			if m.node != nil {
+				at.Held = append(at.Held, m.at)
+			}
+		}
+		list = append(list, at)
+	}
+	return list
+}
+
+// followed lists the replicas that are followed.
+func (c *Checker) followed() []*replica {
+	followed := set{}
+	for rep := range c.courses {
+		followed.add(rep)
+	}
+	return followed.sorted()
+}
+
 // signal takes one who has to yield a step further. Those of whom nobody has asked anything
 // are not followed.
 func (c *Checker) signal(rep *replica, s preempt.Signal) {
@@ -64,8 +102,8 @@ func (c *Checker) astray(err error) {
 
 // spare signals that somebody for whom room was made needs it no longer.
 func (c *Checker) spare(r *room) {
-	for _, rep := range r.victims {
-		c.signal(rep, preempt.Spare)
+	for _, v := range r.victims {
+		c.signal(v.replica, preempt.Spare)
 	}
 }
 
@@ -113,11 +151,7 @@ func (c *Checker) onCourse() error {
 	if c.strayed != nil {
 		return c.strayed
 	}
-	followed := set{}
-	for rep := range c.courses {
-		followed.add(rep)
-	}
-	for _, rep := range followed.sorted() {
+	for _, rep := range c.followed() {
 		at := c.courses[rep]
 		if got := rep.course(at.phase); got != at.phase {
 			return broken(Protocol, "%s is %s, which the protocol has as %s", rep, got, at.phase)

@@ -19,9 +19,27 @@ type room struct {
 	// ended: nobody needs to yield any more.
 	ended bool
 	// victims are those who were told, in the order of their orders.
-	victims []*replica
+	victims []victim
 	// grace is the longest that any of them has to write a checkpoint.
 	grace berth.Duration
+}
+
+// A victim is a replica that has to yield.
+type victim struct {
+	*replica
+	// members that yield while the rest of the gang goes on; nil: all of it yields.
+	members []*member
+}
+
+// whole reports whether all of a replica has to yield.
+func (v victim) whole() bool { return v.members == nil }
+
+// all lists the members that yield.
+func (v victim) all() []*member {
+	if v.whole() {
+		return v.replica.members
+	}
+	return v.members
 }
 
 // begun is what a gang is told to be the beneficiary of in this pass.
@@ -45,7 +63,7 @@ func (c *Checker) roomTimeout() berth.Duration {
 // takesFrom adds one who has to yield: the room is made until the last of them must have
 // answered, and so much longer.
 func (r *room) takesFrom(rep *replica, grace berth.Duration) {
-	r.victims = append(r.victims, rep)
+	r.victims = append(r.victims, victim{replica: rep})
 	r.until = r.until.Add(max(0, grace-r.grace))
 	r.grace = max(r.grace, grace)
 }
@@ -62,9 +80,24 @@ func (c *Checker) endRoom(who gangKey) {
 // leaveRoom notes that a replica has to yield no longer, or holds nothing any more.
 func (rep *replica) leaveRoom() {
 	if r := rep.room; r != nil {
-		r.victims = slices.DeleteFunc(slices.Clone(r.victims), func(other *replica) bool { return other == rep })
+		r.victims = slices.DeleteFunc(slices.Clone(r.victims), func(other victim) bool { return other.replica == rep && other.whole() })
 		rep.room = nil
 	}
+}
+
+// leaveRoom notes that a member that has to yield holds nothing any more.
+func (m *member) leaveRoom() {
+	r := m.room
+	if m.room = nil; r == nil {
+		return
+	}
+	r.victims = slices.Clone(r.victims)
+	for i := range r.victims {
+		if v := &r.victims[i]; v.replica == m.rep && !v.whole() {
+			v.members = slices.DeleteFunc(slices.Clone(v.members), func(other *member) bool { return other == m })
+		}
+	}
+	r.victims = slices.DeleteFunc(r.victims, func(v victim) bool { return !v.whole() && len(v.members) == 0 })
 }
 
 // beneficiary is the replica for which room is made, or nil.
@@ -202,41 +235,55 @@ func (c *Checker) strays() error {
 	return nil
 }
 
-// mustYield: who has to yield runs, with no order out, for as long as it may at least; it is
-// told for whom, by the rules that are in force.
+// mustYield: who has to yield runs, with no order out, for as long as it may at least.
 func (c *Checker) mustYield(rep *replica, h berth.Order) error {
-	mode, who := c.policy.Preemption.Mode, gangKey{h.Cause.For.Job, h.Cause.For.Replica}
+	if c.tooYoung(rep) {
+		return broken(S6, "order %d has %s yield, which runs since %d, shorter than it may", h.ID, rep, rep.started)
+	}
+	if err := c.mayTellToYield(rep, h, h.Cause.For); err != nil {
+		return err
+	}
+	if rep.resting = c.hasRespite(rep); rep.resting && h.Cause.Code == berth.CausePreempted {
+		return broken(S6, "order %d has %s yield, which runs since %d and had to yield %d times before", h.ID, rep, rep.started, rep.evicted)
+	}
+	c.yielded = append(c.yielded, rep)
+	rep.room = c.begun(gangKey{h.Cause.For.Job, h.Cause.For.Replica})
+	rep.room.takesFrom(rep, c.grace(rep))
+	return nil
+}
+
+// mayTellToYield: who has to yield, or a part of which has to, runs, with no order out; it is
+// told for whom, by the rules that are in force.
+func (c *Checker) mayTellToYield(rep *replica, h berth.Order, to berth.ReplicaRef) error {
+	mode, who := c.policy.Preemption.Mode, gangKey{to.Job, to.Replica}
 	beneficiary := c.beneficiary(who)
 	switch {
 	case !yields(h.Cause.Code):
 		return broken(Causes, "order %d has %s yield because of %q", h.ID, rep, h.Cause.Code)
-	case mode == berth.PreemptNever, mode == berth.PreemptReclaim && h.Cause.Code == berth.CausePreempted:
-		return broken(S6, "order %d has %s yield because of %q, and the policy is %q", h.ID, rep, h.Cause.Code, mode)
 	case rep.state != berth.Running:
 		return broken(S6, "order %d has %s yield, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
 		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	case beneficiary == nil || beneficiary.state != berth.Pending || !beneficiary.waits():
 		return broken(S7, "order %d has %s yield to %s, which does not wait", h.ID, rep, who)
-	case (rep.job.queue == beneficiary.job.queue) != (h.Cause.Code == berth.CausePreempted):
+	}
+	cause := berth.CauseReclaimed
+	if rep.job.queue == beneficiary.job.queue {
+		cause = berth.CausePreempted
+	}
+	below := compareRank(rep, beneficiary) < 0 && rep.job.spec.Class != berth.LatencyCritical
+	switch {
+	case mode == berth.PreemptNever, mode == berth.PreemptReclaim && cause == berth.CausePreempted:
+		return broken(S6, "order %d has %s yield because of %q, and the policy is %q", h.ID, rep, cause, mode)
+	case to == h.Cause.For && cause != h.Cause.Code:
 		return broken(Causes, "order %d has %s of queue %s yield to %s of queue %s because of %q",
 			h.ID, rep, rep.job.queue.spec.Name, beneficiary, beneficiary.job.queue.spec.Name, h.Cause.Code)
-	}
-	if c.tooYoung(rep) {
-		return broken(S6, "order %d has %s yield, which runs since %d, shorter than it may", h.ID, rep, rep.started)
-	}
-	if below := compareRank(rep, beneficiary) < 0 && rep.job.spec.Class != berth.LatencyCritical; h.Cause.Code == berth.CausePreempted && !below {
+	case cause == berth.CausePreempted && !below:
 		return broken(S6, "order %d has %s (%s, priority %d) yield to %s (%s, priority %d) of its queue", h.ID,
 			rep, rep.job.spec.Class, rep.job.spec.Priority, beneficiary, beneficiary.job.spec.Class, beneficiary.job.spec.Priority)
 	}
-	if c.saw(string(h.Cause.Code)); rep.job.spec.Service != nil {
+	if c.saw(string(cause)); rep.job.spec.Service != nil {
 		c.saw("a replica of a service has to yield")
 	}
-	if rep.resting = c.hasRespite(rep); rep.resting && h.Cause.Code == berth.CausePreempted {
-		return broken(S6, "order %d has %s yield, which runs since %d and had to yield %d times before", h.ID, rep, rep.started, rep.evicted)
-	}
-	c.yielded = append(c.yielded, rep)
-	rep.room = c.begun(who)
-	rep.room.takesFrom(rep, c.grace(rep))
 	return nil
 }

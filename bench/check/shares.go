@@ -61,7 +61,8 @@ func (w *world) demand(leaf *queue, opened []*room) (int64, bool) {
 	sum := leaf.used[quota.GPU]
 	for _, j := range w.jobs {
 		for _, rep := range j.replicas {
-			grew := rep.asked() && slices.Contains(opened, rep.room) && rep.has(absent) && rep.readyAt == 0
+			told := rep.asked() && slices.Contains(opened, rep.room) || rep.shrinksFor(opened)
+			grew := told && rep.has(absent) && rep.readyAt == 0
 			if j.queue != leaf || !rep.waits() && !grew {
 				continue
 			}
@@ -88,13 +89,34 @@ func (rep *replica) placed(g int) int {
 	return n
 }
 
+// undue reports whether one of some victims below a queue need not have been due to its own
+// while the queue had more than is left to it and its guarantee.
+func (w *world) undue(q *queue, left int64, lent []victim, before []ghost) bool {
+	return slices.ContainsFunc(lent, func(v victim) bool {
+		if !v.job.queue.below(berth.QueueID(q.spec.Name)) {
+			return false
+		}
+		for _, unit := range v.units() {
+			if left+w.held(unit.all()) > w.guaranteed(q) && !w.surelyDue(unit, before) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// guaranteed is what a queue states as its guarantee.
+func (w *world) guaranteed(q *queue) int64 { return q.spec.Guarantee[quota.GPU] }
+
 // surelyDue reports whether a victim is certainly one that is due to its queue by guarantee:
 // of what the queue runs without those who were on the way out before, first those that
-// cannot be asked to yield and then those that yield last, each that fits as a whole into
-// what is guaranteed, and together with those that fit into the fair share alone into that.
+// cannot be asked to yield and then those that yield last, each with its minimum, and then
+// what they have above that; each that fits as a whole into what is guaranteed, and together
+// with those that fit into the fair share alone into that.
 // Where the shares are not known it is not certain, nor where a request was withdrawn in this
-// pass: it may have been out when the core looked.
-func (w *world) surelyDue(victim *replica, before []ghost) bool {
+// pass: it may have been out when the core looked. Of what is above minimums it is certain
+// only where all that the queue runs is due.
+func (w *world) surelyDue(victim victim, before []ghost) bool {
 	if w.fair == nil {
 		return false
 	}
@@ -102,8 +124,7 @@ func (w *world) surelyDue(victim *replica, before []ghost) bool {
 	var list []*replica
 	for _, j := range w.jobs {
 		for _, rep := range j.replicas {
-			leaves := slices.ContainsFunc(before, func(g ghost) bool { return g.m.rep == rep })
-			if j.queue == leaf && !leaves && (rep.state == berth.Running || slices.Contains(w.opened, rep.room)) {
+			if j.queue == leaf && w.staying(rep, before) != nil && (rep.state == berth.Running || slices.Contains(w.opened, rep.room)) {
 				list = append(list, rep)
 			}
 		}
@@ -117,9 +138,19 @@ func (w *world) surelyDue(victim *replica, before []ghost) bool {
 	})
 	guaranteed := w.fair.Guaranteed(w.index(leaf))
 	fair := max(guaranteed, w.fair.Of(w.index(leaf)))
+	all := int64(0)
 	for _, rep := range list {
-		milli := w.held(rep)
-		if rep == victim {
+		all += w.held(w.staying(rep, before))
+	}
+	if !victim.whole() || victim.elastic() {
+		return all <= min(guaranteed, fair)
+	}
+	for _, rep := range list {
+		if rep.elastic() {
+			return false // how much of it is its minimum depends on which of it stays
+		}
+		milli := w.held(rep.members)
+		if rep == victim.replica {
 			return milli <= min(guaranteed, fair)
 		}
 		if milli <= fair {
@@ -130,6 +161,19 @@ func (w *world) surelyDue(victim *replica, before []ghost) bool {
 		}
 	}
 	return false
+}
+
+// staying lists the members of a replica that hold something, but for those that were on the
+// way out before; nil: there are none.
+func (w *world) staying(rep *replica, before []ghost) []*member {
+	var list []*member
+	for _, m := range rep.members {
+		held := m.node != nil || slices.ContainsFunc(w.gone, func(g ghost) bool { return g.m == m })
+		if held && !slices.ContainsFunc(before, func(g ghost) bool { return g.m == m }) {
+			list = append(list, m)
+		}
+	}
+	return list
 }
 
 // mayYield reports whether a replica could be asked to yield, or was in this pass.

@@ -18,7 +18,7 @@ import (
 type spared struct {
 	// spares are the nodes that were, in the latest report.
 	spares map[berth.NodeID]bool
-	// lodgers are who was placed since then in pools that have spares, by node.
+	// lodgers are who was placed in the latest pass in pools that have spares, by node.
 	lodgers map[berth.NodeID][]lodger
 }
 
@@ -126,7 +126,6 @@ func (c *Checker) againstSpares(report *berth.FleetReport, passed bool) error {
 		}
 	}
 	c.spares = now
-	clear(c.lodgers)
 	return nil
 }
 

@@ -77,12 +77,8 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	if !rep.job.spec.Checkpoint.Supported {
 		return broken(S6, "order %d asks %s for a checkpoint, which writes none", r.ID, rep)
 	}
-	if c.silent.has(rep) { // it is asked anew, for another
-		if err := c.wentOn(rep); err != nil {
-			return err
-		}
-		c.silent.remove(rep)
-		c.stray.remove(rep)
+	if err := c.toldAnew(rep); err != nil {
+		return err
 	}
 	if err := told(rep, r.Order); err != nil {
 		return err
@@ -164,6 +160,11 @@ func (c *Checker) requestExpired(rep *replica) {
 // evict brings a replica that has to yield into the state in which its Release finds it: it
 // did not answer in time, or writes no checkpoints. All others are so already.
 func (c *Checker) evict(rep *replica, r *berth.Release) error {
+	if len(r.Yields) > 0 {
+		if err := c.toldAnew(rep); err != nil {
+			return err
+		}
+	}
 	switch {
 	case !yields(r.Cause.Code) && r.Cause.Code != berth.CauseDrained:
 		return nil
@@ -172,8 +173,10 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 	case c.silent.has(rep):
 		c.silent.remove(rep)
 		c.signal(rep, preempt.Deadline)
-	case rep.state == berth.Releasing:
+	case rep.state == berth.Releasing, rep.has(stopping):
 		return nil // it was reported, or stays
+	case len(r.Yields) > 0:
+		return c.shrink(rep, r)
 	case rep.job.spec.Checkpoint.Supported:
 		return broken(S6, "order %d stops %s because of %q, which was not asked for a checkpoint", r.ID, rep, r.Cause.Code)
 	default:
@@ -203,6 +206,17 @@ func (c *Checker) afterSilence() error {
 	}
 	clear(c.silent)
 	return nil
+}
+
+// toldAnew: whoever did not answer, and is told to yield to another in the same pass, went on
+// in between.
+func (c *Checker) toldAnew(rep *replica) error {
+	if !c.silent.has(rep) {
+		return nil
+	}
+	c.silent.remove(rep)
+	c.stray.remove(rep)
+	return c.wentOn(rep)
 }
 
 // wentOn: who did not answer goes on, as nobody needs its place.

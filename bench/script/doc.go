@@ -51,6 +51,7 @@
 //	update NAME KEY=...                    the same for a node that is there
 //	cordon NAME, uncordon NAME, lose NAME
 //	fail-gpu NAME INDEX, repair-gpu NAME INDEX
+//	xid NAME INDEX 79                      a fault that NVIDIA's driver reported about a GPU
 //	partition-gpu NAME INDEX mode= instances=
 //	                                       how a GPU is found to be divided
 //	table NAME like=H100-80GB without=1g.20gb|7g.80gb
@@ -88,6 +89,7 @@
 //	       preemption=on|reclaim|never min-run= checkpoint-timeout= max-ratio=
 //	       grace=batch:10m|interactive:1m respite=5m|none rate=3/1h queue-rate=1/1h
 //	       unweighed=yes turn=10m|none wait=1.5 interactive=1h latency-critical=24h queueing=5m
+//	       losses=3 within=24h probation=1h trial=30m spares=POOL:20|POOL:10 (thousandths)
 //	       repartition-timeout= geometry=POOL:fixed|adaptive|per-claim:KEY=VALUE,KEY=VALUE
 //	                                       once a pool: cost, interval, per-hour, drain-limit (a
 //	                                       span or never), layout=3g.40gb|3g.40gb
@@ -103,6 +105,7 @@
 //	reservations      what is set aside, in advance and for gangs that wait
 //	outstanding       the orders that are out
 //	fleet, totals     the fleet report
+//	health            the spares of each pool, and the nodes on probation or on trial
 //	what-if EVENT; EVENT ...
 //	                  the orders of a pass after further events, which do not happen
 //	diff nodes=n1|n2 sees=train/0[1]@n2[0-7] sees=web/3#2[0]@n1[4]

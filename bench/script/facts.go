@@ -32,6 +32,7 @@ var factories = map[string]factory{
 	"lose":          onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeLost{Node: n, Reason: reason} }),
 	"fail-gpu":      failGPU,
 	"repair-gpu":    repairGPU,
+	"xid":           xidReported,
 	"partition-gpu": partitionGPU,
 	"table":         setTable,
 	"reserve":       reserve,
@@ -167,6 +168,8 @@ func (a *arguments) policy() berth.Policy {
 		RepartitionTimeout: a.span("repartition-timeout"),
 		UsageHalfLife:      a.span("half-life"),
 		Preemption:         a.preemption(),
+		Health:             a.health(),
+		Spares:             a.spares(),
 	}
 	for _, text := range a.all("geometry") {
 		p.Geometry = append(p.Geometry, a.geometry(text))

@@ -24,6 +24,7 @@ var questions = map[string]question{
 	"bandwidth":        (*Session).bandwidth,
 	"blast":            (*Session).blast,
 	"reservations":     func(s *Session, rest string) error { return noArguments(rest, s.reservations) },
+	"health":           func(s *Session, rest string) error { return noArguments(rest, s.health) },
 	"fleet":            func(s *Session, rest string) error { return noArguments(rest, s.fleet) },
 	"totals":           func(s *Session, rest string) error { return noArguments(rest, s.totals) },
 	"what-if":          (*Session).whatIf,

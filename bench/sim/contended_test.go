@@ -29,6 +29,7 @@ func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 		if g.chance(60) {
 			g.list[i].Runtime = berth.Duration(1 + g.Int64N(int64(15*berth.Minute)))
 		}
+		g.tellsCheckpoints(submitted.Job.ID, later)
 		if submitted.Job.Service != nil {
 			for range 4 {
 				g.at(later(), berth.JobScaled{Job: submitted.Job.ID, Replicas: g.IntN(5)})
@@ -72,6 +73,8 @@ func TestYieldingUnderFaults(t *testing.T) {
 		"room made for one that was cancelled", "room made for one that was scaled-down",
 		"restored with a request for a checkpoint", "restored with a request that nobody needs",
 		"restored with a victim being stopped", "restored with a victim being stopped in vain",
+		"checkpoint told", "checkpoint told while asked", "had to yield again", "yielded at a rate",
+		"worth what is lost", "worth what is lost by its wait alone",
 		"preempted", "reclaimed", "taken back as a whole", "started where room was made", "a replica of a service has to yield",
 	} {
 		if seen[name] == 0 {

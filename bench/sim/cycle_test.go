@@ -99,6 +99,9 @@ func TestL2_PreemptionComesToRest(t *testing.T) {
 		for name, n := range r.checker.Cases() {
 			seen[name] += n
 		}
+		for pair := range r.pairs {
+			require.Zero(t, r.pairs[[2]berth.ReplicaRef{pair[1], pair[0]}], "seed %d: %v and %v had to yield to each other", seed, pair[0], pair[1])
+		}
 		for ref, n := range r.evicted {
 			worst = max(worst, n)
 			require.LessOrEqual(t, n, mostEvictions, "seed %d: %v had to yield %d times", seed, ref, n)

@@ -224,6 +224,7 @@ func (g *generator) submit() {
 	if g.chance(20) { // refused while it does not run
 		g.at(later(), berth.ActivityReported{Job: j.ID, Incarnation: 1, ActiveMilli: g.IntN(1001)})
 	}
+	g.tellsCheckpoints(j.ID, later)
 	if g.chance(40) || a.Runtime == 0 && g.chance(80) {
 		g.at(later(), berth.JobCancelled{Job: j.ID})
 	}

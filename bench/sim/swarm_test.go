@@ -77,7 +77,7 @@ var mattersCases = []string{
 	"what is owed came before what would be borrowed", "the queue of higher priority came first",
 	"there is room, and what holds back is the limit", "there is room, and what holds back is the borrowing limit",
 	"there is room, and what holds back is the capacity that is not lent",
-	"activity reported", "ledger settled",
+	"activity reported", "ledger settled", "checkpoint told", "worth what is lost",
 	"nodeUpdated while in use", "nodeUpdated to less than is held",
 	"restored with pending", "restored with binding", "restored with running", "restored with repairing",
 	"restored with releasing",
@@ -123,6 +123,8 @@ type run struct {
 	passes  int
 	// evicted counts how often replicas had to yield, evictedLate after faults have stopped.
 	evicted, evictedLate map[berth.ReplicaRef]int
+	// pairs counts how often the first had to yield to the second.
+	pairs map[[2]berth.ReplicaRef]int
 	// live are the jobs that were accepted, gone or not.
 	live []berth.JobID
 	// log is what was told, for tests that tell it again.
@@ -149,18 +151,23 @@ func newRunWith(seed uint64, change func(*sim.Options)) *run {
 
 // runOf makes a run of a world, whose options may be changed when the run watches it.
 func runOf(config berth.Config, options sim.Options, workload []sim.Arrival, changes ...func(*sim.Options)) *run {
+	return runWith(config, options, func(*run) sim.Workload { return sim.FromSlice(workload) }, changes...)
+}
+
+// runWith is runOf with a workload that may look at the run.
+func runWith(config berth.Config, options sim.Options, workload func(*run) sim.Workload, changes ...func(*sim.Options)) *run {
 	core, err := berth.New(config)
 	if err != nil {
 		panic(err)
 	}
-	r := &run{checker: check.New(config), cases: map[string]int{}, evicted: map[berth.ReplicaRef]int{}, evictedLate: map[berth.ReplicaRef]int{}}
+	r := &run{checker: check.New(config), cases: map[string]int{}, evicted: map[berth.ReplicaRef]int{}, evictedLate: map[berth.ReplicaRef]int{}, pairs: map[[2]berth.ReplicaRef]int{}}
 	options.Applied, options.Scheduled, options.Restored = r.applied, r.scheduled, r.restored
 	for _, change := range changes {
 		if change != nil {
 			change(&options)
 		}
 	}
-	r.sim = sim.New(core, sim.FromSlice(workload), options)
+	r.sim = sim.New(core, workload(r), options)
 	return r
 }
 

@@ -47,6 +47,19 @@ func (g *generator) checkpoints(j *berth.Job) {
 	}
 }
 
+// tellsCheckpoints has a job tell of checkpoints that it wrote by itself: of some when it does not
+// run, or of an instant that cannot be.
+func (g *generator) tellsCheckpoints(id berth.JobID, later func() berth.Time) {
+	for range g.IntN(4) {
+		at := later()
+		e := berth.CheckpointWritten{Job: id, Incarnation: berth.Incarnation(1 + g.IntN(2))}
+		if g.chance(40) {
+			e.At = at.Add(berth.Duration(g.Int64N(int64(berth.Minute))) - 50*berth.Second)
+		}
+		g.at(at, e)
+	}
+}
+
 // yielding counts who has to yield in a core that was just restored.
 func (r *run) yielding(core *berth.Core) {
 	waiting := map[berth.ReplicaRef]bool{}
@@ -88,6 +101,7 @@ func (r *run) noteEviction(a berth.Action) {
 	h := a.Header()
 	if release, ok := a.(berth.Release); ok && h.Cause.For != (berth.ReplicaRef{}) && release.Attempt == 1 {
 		ref := berth.ReplicaRef{Job: h.Job, Replica: h.Replica}
+		r.pairs[[2]berth.ReplicaRef{ref, h.Cause.For}]++
 		if r.evicted[ref]++; h.At > faults {
 			r.evictedLate[ref]++
 		}

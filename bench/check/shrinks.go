@@ -1,0 +1,194 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/preempt"
+)
+
+// This file is about gangs that have to yield a part and go on.
+
+// shrink: members that yield while the rest of the gang goes on run, are above the minimum of
+// their group together, and are whole widest segments as far as those are there; each is
+// stopped for one who waits. Neither a checkpoint comes before that nor a minimum run time.
+func (c *Checker) shrink(rep *replica, r *berth.Release) error {
+	if r.Cause.For != r.Yields[0].For {
+		return broken(Causes, "order %d has %s yield to %s, and first to %s", r.ID, rep, r.Cause.For, r.Yields[0].For)
+	}
+	if rep.order != nil {
+		return broken(Orders, "order %d has a part of %s yield, whose order %d is out", r.ID, rep, rep.order.Header().ID)
+	}
+	for i, y := range r.Yields {
+		if slices.ContainsFunc(r.Yields[:i], func(other berth.Yield) bool { return other.For == y.For }) {
+			return broken(Orders, "order %d has %s yield to %s twice", r.ID, rep, y.For)
+		}
+		if err := c.mayTellToYield(rep, r.Order, y.For); err != nil {
+			return err
+		}
+		v := victim{replica: rep}
+		for _, ref := range y.Members {
+			flat := rep.job.flat(ref)
+			if flat < 0 || rep.members[flat].state != running || slices.Contains(v.members, rep.members[flat]) {
+				return broken(Orders, "order %d has %s%v yield to %s, which does not run or yields already", r.ID, rep, ref, y.For)
+			}
+			v.members = append(v.members, rep.members[flat])
+		}
+		if len(v.members) == 0 {
+			return broken(Orders, "order %d has nobody of %s yield to %s", r.ID, rep, y.For)
+		}
+		if part := v.brokenSegment(); part != nil {
+			return broken(S8, "order %d has %s yield to %s, and leaves others of its segment", r.ID, part, y.For)
+		}
+		room := c.begun(gangKey{y.For.Job, y.For.Replica})
+		room.victims = append(room.victims, v)
+		for _, m := range v.members {
+			m.state, m.room = stopping, room
+		}
+	}
+	if short := rep.short(running); short != "" {
+		return broken(S2, "order %d has a part of %s yield, and leaves %s", r.ID, rep, short)
+	}
+	rep.cause, rep.first, rep.released = r.Cause.Code, r.Cause.For, 0
+	c.due.add(rep)
+	c.touched.add(rep)
+	c.signal(rep, preempt.Shrink)
+	if c.saw("shrinks"); len(r.Yields) > 1 {
+		c.saw("shrinks for several")
+	}
+	return nil
+}
+
+// brokenSegment finds a member of which others of its widest segment run and do not yield.
+func (v victim) brokenSegment() *member {
+	for _, m := range v.members {
+		for _, other := range v.replica.in(running) {
+			if other.firstOfUnit() == m.firstOfUnit() && !slices.Contains(v.members, other) {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// shrinksFor reports whether members of a replica that goes on yield in one of some rooms.
+func (rep *replica) shrinksFor(rooms []*room) bool {
+	return slices.ContainsFunc(rep.members, func(m *member) bool { return m.room != nil && slices.Contains(rooms, m.room) })
+}
+
+// units lists what of a victim goes together: all of it, or one widest segment after the
+// other, or one member.
+func (v victim) units() []victim {
+	if v.whole() {
+		return []victim{v}
+	}
+	var list []victim
+	var firsts []int // the first member of the segment of each
+	for _, m := range v.members {
+		first := m.firstOfUnit()
+		at := slices.Index(firsts, first)
+		if at < 0 {
+			at = len(list)
+			list, firsts = append(list, victim{replica: v.replica}), append(firsts, first)
+		}
+		list[at].members = append(list[at].members, m)
+	}
+	return list
+}
+
+// firstOfUnit is the first member of the widest segment of a member; without segments, itself.
+func (m *member) firstOfUnit() int {
+	if segments := m.group().Topology.Segments; len(segments) > 0 {
+		return m.flat - m.ref().Index%segments[0].Size
+	}
+	return m.flat
+}
+
+// stoppedFor is for whom a replica is stopped that has to yield, or a part of it that has to.
+func (rep *replica) stoppedFor() berth.ReplicaRef {
+	switch {
+	case !yields(rep.cause):
+		return berth.ReplicaRef{}
+	case rep.state == berth.Running:
+		return rep.first
+	}
+	return rep.room.who.ref()
+}
+
+// saysWhatRemains: a gang that goes on is told with how many of each group, and for whom the
+// others go, as far as somebody still waits for that.
+func saysWhatRemains(rep *replica, r berth.Release) error {
+	if rep.state != berth.Running {
+		if len(r.Remaining)+len(r.Yields) > 0 {
+			return broken(Orders, "order %d stops all of %s, and says what remains", r.ID, rep)
+		}
+		return nil
+	}
+	var want []berth.GroupSize
+	for g := range rep.job.spec.Groups {
+		n := len(slices.DeleteFunc(rep.in(running), func(m *member) bool { return rep.job.group(m.flat) != g }))
+		want = append(want, berth.GroupSize{Group: rep.job.spec.Groups[g].Name, Members: n})
+	}
+	if !slices.Equal(r.Remaining, want) {
+		return broken(Orders, "order %d leaves %v of %s, and says %v", r.ID, want, rep, r.Remaining)
+	}
+	for _, y := range r.Yields {
+		for _, ref := range y.Members {
+			if m := rep.members[max(0, rep.job.flat(ref))]; m.room == nil || m.room.who.ref() != y.For {
+				return broken(Causes, "order %d stops %s for %s, to which it does not yield", r.ID, m, y.For)
+			}
+		}
+	}
+	return nil
+}
+
+// partsFirst asserts that no whole gang of the beneficiary's own queue has to go where what
+// others of it, which are told in the same way, have above their minimums would do: here the
+// last of them, by index.
+func (w *world) partsFirst(rep *replica, r *room, before int) error {
+	if r.victims[0].job.queue != rep.job.queue || !slices.ContainsFunc(r.victims, victim.whole) {
+		return nil
+	}
+	w.back(before, len(w.here))
+	for _, j := range w.jobs {
+		for _, other := range j.replicas {
+			ready := other.room == r || other.state == berth.Running && (other.order == nil || other.shrinksFor(w.opened))
+			if j.queue != rep.job.queue || !ready || compareRank(other, rep) >= 0 || j.spec.Class == berth.LatencyCritical || j.spec.Topology.Exclusive != "" {
+				continue
+			}
+			for _, unit := range w.extras(other) {
+				w.vanish(unit.members)
+			}
+		}
+	}
+	if w.couldStartOn(rep, func(n *node) bool { return w.setAside(n, rep) == 0 }) {
+		return broken(S7, "%s has to yield to %s, which would fit if others gave what they have above their minimums", r.victims[0], rep)
+	}
+	w.saw("no part of a gang was enough")
+	return nil
+}
+
+// extras lists what a replica has above its minimums: units, the last first, as many as may go
+// together.
+func (w *world) extras(rep *replica) []victim {
+	var list []victim
+	for g := range rep.job.spec.Groups {
+		v := victim{replica: rep}
+		for flat := rep.job.offsets[g+1] - 1; flat >= rep.job.offsets[g]; flat-- {
+			if m := rep.members[flat]; m.node != nil && (m.state == running || rep.room != nil && m.state == stopping) {
+				v.members = append(v.members, m)
+			}
+		}
+		left := len(v.members) - minimum(&rep.job.spec.Groups[g])
+		if len(v.members) == 0 {
+			continue
+		}
+		for _, unit := range v.units() {
+			if left -= len(unit.members); left < 0 {
+				break
+			}
+			list = append(list, unit)
+		}
+	}
+	return list
+}

@@ -1,0 +1,62 @@
+package script
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth"
+)
+
+// xidReported is a fault that the driver reported about a GPU.
+func xidReported(_ *Session, a *arguments) ([]berth.Event, error) {
+	e := berth.XidReported{Node: berth.NodeID(a.word(0)), GPU: a.number(1), Xid: a.number(2), Reason: a.reason}
+	return one(e, a.finish(3))
+}
+
+// health reads how hardware that failed is trusted again.
+func (a *arguments) health() berth.Health {
+	return berth.Health{
+		Losses: a.integer("losses", 0), Within: a.span("within"),
+		Probation: a.span("probation"), Trial: a.span("trial"),
+	}
+}
+
+// spares reads how many spares are kept, as in main:20|other:10, in thousandths.
+func (a *arguments) spares() []berth.Spares {
+	var list []berth.Spares
+	for _, text := range a.list("spares") {
+		pool, digits, _ := strings.Cut(text, ":")
+		milli, err := strconv.Atoi(digits)
+		if err != nil {
+			a.fail("spares=%s is not of the form pool:20", text)
+		}
+		list = append(list, berth.Spares{Pool: pool, Milli: milli})
+	}
+	return list
+}
+
+// health prints the spares of each pool and the nodes that are not trusted.
+func (s *Session) health() error {
+	r := s.core.Report()
+	for _, p := range r.Spares {
+		nodes := make([]string, len(p.Nodes))
+		for i, id := range p.Nodes {
+			nodes[i] = string(id)
+		}
+		s.print("spares of pool %s: %d of %d free, %d in use: %s", p.Pool, p.Free, p.Wanted, p.InUse, join(nodes))
+	}
+	for _, h := range r.Health {
+		line := string(h.Node)
+		if h.Probation != 0 {
+			line += " on probation until " + clock(h.Probation)
+		}
+		if h.Trial != 0 {
+			line += " on trial until " + clock(h.Trial)
+		}
+		s.print("%s", line)
+	}
+	if len(r.Spares)+len(r.Health) == 0 {
+		s.print("nothing is kept, and all is trusted")
+	}
+	return nil
+}
