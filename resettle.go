@@ -10,7 +10,8 @@ import (
 // resettle imagines a gang in another place, and returns where; nil: there is none, and it
 // stays. Members that can stay where they are do, and only the others go elsewhere, as
 // close to them as there is room: what a gang has on its nodes, and who talks to whom over
-// which switch, stays as it was. Only where that cannot be is all of it placed anew.
+// which switch, stays as it was. Where that cannot be, or would draw apart a gang that
+// elsewhere could stand closer together, all of it is placed anew.
 func (im *imagination) resettle(rep *replica) []gang.Member {
 	c, s := im.core, rep.job.shape
 	leaving := c.leaving.Has(rep) // and so left out already
@@ -18,10 +19,30 @@ func (im *imagination) resettle(rep *replica) []gang.Member {
 		im.leaveOut(piece{rep: rep})
 	}
 	before := im.extent()
-	if where := im.fillIn(rep); where != nil {
-		return where
+	filled, kept := im.fillIn(rep)
+	if filled != nil && c.closeness(filled) >= c.closeness(kept) {
+		return filled
 	}
 	im.backTo(before)
+	if anew := im.placeAnew(rep, s); anew != nil && (filled == nil || c.closeness(anew) > c.closeness(filled)) {
+		return anew
+	}
+	im.backTo(before)
+	for _, m := range filled { // it was free a moment ago
+		if !im.putIn(rep.job.queue, []gang.Member{m}) {
+			panic("berth: broken invariant: what was found is not free")
+		}
+	}
+	if filled == nil && !leaving {
+		im.bringBack()
+	}
+	return filled
+}
+
+// placeAnew imagines a gang that is left out in another place, as large as it may be or with
+// its minimum.
+func (im *imagination) placeAnew(rep *replica, s *shape) []gang.Member {
+	c := im.core
 	c.compile(s)
 	for _, request := range []*gang.Request{&s.request, &s.minimum} {
 		t := c.trialOf(rep, &s.spec, s.least, request, rep.avoid, c.untilRoomMade(c.graceOf(rep)))
@@ -29,18 +50,31 @@ func (im *imagination) resettle(rep *replica) []gang.Member {
 			return where
 		}
 	}
-	if !leaving {
-		im.bringBack()
-	}
 	return nil
 }
 
-// fillIn imagines a gang that is left out with those members where they are that can stay
+// closeness is the level of the narrowest domain, or the node, in which members are.
+func (c *Core) closeness(members []gang.Member) topology.Level {
+	tree := c.fleet.Tree()
+	first := members[0].Hold.Node
+	level := tree.NodeLevel()
+	for i := range members {
+		n := members[i].Hold.Node
+		if level == tree.NodeLevel() && n != first {
+			level--
+		}
+		for level < tree.NodeLevel() && level > topology.Fleet && tree.DomainOf(n, level) != tree.DomainOf(first, level) {
+			level--
+		}
+	}
+	return level
+}
+
+// fillIn imagines a gang that is left out with those members kept where they are that can stay
 // there, and places for the others; nil: there are none. What is spread, or on aligned
 // rails, has to be placed together.
-func (im *imagination) fillIn(rep *replica) []gang.Member {
+func (im *imagination) fillIn(rep *replica) (where, kept []gang.Member) {
 	half := &replica{job: rep.job, number: rep.number, state: Running, imagined: true, members: slices.Clone(rep.members)}
-	var kept []gang.Member
 	for flat := range half.members {
 		m := &half.members[flat]
 		if stays := m.state.holds() && m.node.takesWork() && !slices.Contains(rep.avoid, m.node.spec.ID); !stays {
@@ -51,21 +85,20 @@ func (im *imagination) fillIn(rep *replica) []gang.Member {
 		kept = append(kept, gang.Member{Group: rep.job.group(flat), Hold: m.hold})
 	}
 	if len(kept) == 0 || !im.putIn(rep.job.queue, kept) {
-		return nil
+		return nil, nil
 	}
 	for g := range rep.job.spec.Groups {
 		t := &rep.job.spec.Groups[g].Topology
 		if half.count(g, memberAbsent) > 0 && (t.Spread != "" || t.RailAligned || !im.fillGroup(rep, half, g)) {
-			return nil
+			return nil, nil
 		}
 	}
-	var where []gang.Member
 	for flat := range half.members {
 		if half.members[flat].state == memberRunning {
 			where = append(where, gang.Member{Group: rep.job.group(flat), Hold: half.members[flat].hold})
 		}
 	}
-	return where
+	return where, kept
 }
 
 // takesWork reports whether a node takes work, as far as operators say.

@@ -379,7 +379,7 @@ func (c *Core) restore(s *snapshot) *Error {
 	if err := c.restoreLosses(s.Lost); err != nil {
 		return err.in("lost")
 	}
-	c.sparesDue = s.SparesDue
+	c.sparesDue = s.SparesDue || slices.ContainsFunc(c.nodes, func(n *node) bool { return n != nil && n.spare && len(n.members) > 0 })
 	if err := c.restoreMeters(s); err != nil {
 		return err
 	}

@@ -327,10 +327,10 @@ func (c *Checker) fitsThere(rep *replica, gangs map[gangKey]berth.ReservationRep
 func (w *world) startsAnew(rep *replica, open func(*node) bool) bool {
 	gone := len(w.gone)
 	w.vanish(rep.members)
-	state, members, alone := rep.state, rep.members, rep.alone
-	rep.state, rep.members, rep.alone = berth.Pending, nil, nil
+	life := *rep
+	rep.state, rep.members, rep.alone, rep.observed = berth.Pending, nil, nil, false
 	fits := w.couldStartOn(rep, open)
-	rep.state, rep.members, rep.alone = state, members, alone
+	*rep = life
 	w.back(gone, len(w.here))
 	return fits
 }

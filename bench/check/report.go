@@ -28,7 +28,7 @@ func (c *Checker) Against(r berth.FleetReport) error {
 	if err := c.againstHealth(r.Health); err != nil {
 		return err
 	}
-	if err := c.againstSpares(r.Spares, c.passed); err != nil {
+	if err := c.againstSpares(&r, c.passed); err != nil {
 		return err
 	}
 	return c.againstReservations(r.Reservations)

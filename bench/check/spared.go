@@ -84,8 +84,8 @@ func (c *Checker) onlyStruck(n *node) error {
 
 // againstSpares holds what a report says of spares against the policy and the nodes. passed: a
 // pass was the last that happened, and what was known before it is known.
-func (c *Checker) againstSpares(list []berth.SparesReport, passed bool) error {
-	before := c.spares
+func (c *Checker) againstSpares(report *berth.FleetReport, passed bool) error {
+	before, list := c.spares, report.Spares
 	now := map[berth.NodeID]bool{}
 	if !slices.IsSortedFunc(list, func(a, b berth.SparesReport) int { return cmp.Compare(a.Pool, b.Pool) }) {
 		return broken(Spares, "the report lists pools out of order: %+v", list)
@@ -121,7 +121,7 @@ func (c *Checker) againstSpares(list []berth.SparesReport, passed bool) error {
 				c.saw("a spare chosen")
 			}
 		}
-		if err := c.spreadOut(r.Pool, before, now, passed); err != nil {
+		if err := c.spreadOut(r.Pool, before, now, passed, report.Reservations); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,8 @@ func (c *Checker) againstSpares(list []berth.SparesReport, passed bool) error {
 }
 
 // spreadOut: a spare that is chosen alone is in the domains with the fewest, the widest first.
-func (c *Checker) spreadOut(pool string, before, now map[berth.NodeID]bool, passed bool) error {
+// What is set aside after the pass may have been so before spares were chosen.
+func (c *Checker) spreadOut(pool string, before, now map[berth.NodeID]bool, passed bool, aside []berth.ReservationReport) error {
 	var chosen []*node
 	kept := map[string]int{}
 	for id := range now {
@@ -150,7 +151,8 @@ func (c *Checker) spreadOut(pool string, before, now map[berth.NodeID]bool, pass
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[id]
-		if n.spec.Pool != pool || now[id] || before[id] || !c.surelyStandsBy(n) {
+		reserved := slices.ContainsFunc(aside, func(r berth.ReservationReport) bool { return slices.Contains(r.Nodes, id) })
+		if n.spec.Pool != pool || now[id] || before[id] || reserved || !c.surelyStandsBy(n) {
 			continue
 		}
 		order := 0

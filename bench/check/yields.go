@@ -214,12 +214,9 @@ func (c *Checker) toldAnew(rep *replica) error {
 	if !c.silent.has(rep) {
 		return nil
 	}
-	if err := c.wentOn(rep); err != nil {
-		return err
-	}
 	c.silent.remove(rep)
 	c.stray.remove(rep)
-	return nil
+	return c.wentOn(rep)
 }
 
 // wentOn: who did not answer goes on, as nobody needs its place.

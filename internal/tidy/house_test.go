@@ -59,6 +59,7 @@ var variables = map[string]string{
 	"classNames":          "texts of an enumeration, indexed by its values",
 	"localityNames":       "texts of an enumeration, indexed by its values",
 	"preemptionModeNames": "texts of an enumeration, indexed by its values",
+	"movesModeNames":      "texts of an enumeration, indexed by its values",
 	"gpuModeNames":        "texts of an enumeration, indexed by its values",
 	"geometryKindNames":   "texts of an enumeration, indexed by its values",
 	"shareModeNames":      "texts of an enumeration, indexed by its values",
