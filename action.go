@@ -189,8 +189,8 @@ type Release struct {
 	// yields are whole widest segments, so that the job can resize to that and keep its
 	// topology.
 	Remaining []GroupSize `json:"remaining,omitempty"`
-	// Yields tells for whom members of a gang that goes on are stopped; Cause.For is the
-	// first of those.
+	// Yields tells for whom members of a gang that goes on are stopped, as far as these still
+	// wait for that; at first, Cause.For is the first of them.
 	Yields []Yield `json:"yields,omitempty"`
 }
 

@@ -317,6 +317,32 @@ func TestL2_NoTwoYieldToEachOther(t *testing.T) {
 	})
 }
 
+// newCalmCore has somebody yield, one that had to before, one for whom it is not worth it yet,
+// and rates that have let as many yield as they let.
+func newCalmCore(t *testing.T) *berth.Core {
+	t.Helper()
+	d := calmly(t, berth.Preemption{
+		Rate: berth.Rate{Evictions: 3, Per: berth.Hour}, QueueRate: berth.Rate{Evictions: 2, Per: berth.Hour},
+		Grace: []berth.Grace{{Class: berth.Batch, Timeout: berth.Minute}},
+	})
+	d.runs(one("a", "low", 4, writesCheckpoints), one("a", "told", 4, costs(berth.Hour, berth.Hour)))
+	d.tell(berth.CheckpointWritten{Job: "told", Incarnation: 1})
+	d.tell(one("a", "short", 4, ranks(1)))
+	for range 3 {
+		d.carryOut(d.pass())
+	}
+	d.tell(berth.JobFinished{Job: "short", Incarnation: 1})
+	d.carryOut(d.pass())
+	d.now += berth.Time(10 * berth.Minute)
+	d.tell(one("a", "high", 4, ranks(2)))
+	d.tell(one("a", "later", 8, ranks(1)))
+	require.Len(t, d.pass(), 1)
+	d.tell(one("a", "last", 3, ranks(1)))
+	d.pass()
+	require.NoError(t, d.Check())
+	return d.Core
+}
+
 // Rates, graces and worths that make no sense are refused.
 func TestBadCalmIsRefused(t *testing.T) {
 	for field, p := range map[string]berth.Preemption{

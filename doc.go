@@ -105,19 +105,21 @@
 //	Bind Partial        stale     Repairing (1)      the others stay (5)   stale
 //	Bind Failed         stale     Pending (1)(5)     the others stay (5)   stale
 //	Bind, deadline      -         Releasing (5)      growth released (2)   -
-//	Release Done        stale     -                  growth is gone (2)    Pending or gone
+//	Release Done        stale     -                  those are gone (2)    Pending or gone
 //	Release Partial     stale     -                  the rest stays out    the rest stays out
 //	Release Failed      stale     -                  stays out             stays out
 //	Release, deadline   -         -                  given again (3)       given again (3)
 //	RequestCheckpoint   -         -                  Releasing (7)         -
 //	 Done, Failed, deadline
 //	MemberFailed        stale     noted (4)          shrinks, Releasing (5) stale
+//	CheckpointWritten   stale     refused            less is lost with it  stale
 //	JobFinished         stale     Releasing (6)      gone (6)              not to come back
 //	NodeLost, GPUFailed -         noted (4)          shrinks, Releasing    fewer to stop
 //
 //	(1) What counts is who runs then: with every group at its minimum the gang is
 //	    Running, and grows later; with some, Repairing; with nobody, Pending.
-//	(2) Only the members of that Bind; the gang stays Running.
+//	(2) Only the members of that order; the gang stays Running. They are those of an
+//	    unreported growth, or some above its minimum that have to yield.
 //	(3) After Policy.ReleaseAttempts the members are presumed dead.
 //	(4) Decided when the Bind is reported, so that a gang has one order out at a
 //	    time. Until then those members count as placed.
@@ -160,8 +162,9 @@
 //
 // Victims are those whose end does the least harm, and none that could be left out
 // (package preempt): what was borrowed before what was not, the lower class before the
-// higher, small jobs before large gangs, and then what loses the least work. Each of them
-// is asked for a checkpoint first, if it can write one:
+// higher, small jobs before large gangs, and then what loses the least work. What a gang
+// has above its minimum goes before anything that would end, if that is enough: see below.
+// Each of the others is asked for a checkpoint first, if it can write one:
 //
 //	          RequestCheckpoint            Release
 //	runs ──────────────────────▶ asked ──────────────▶ Releasing ──▶ Pending
@@ -171,12 +174,46 @@
 //	       ╲───────────────────────────────────────────────┘
 //	         Release at once, if it writes no checkpoints
 //
+// An elastic gang gives up members above the minimum of their group, whole widest segments
+// where there are any, so that what is left keeps its topology. It gets a [Release] of these
+// alone and stays Running: Release.Remaining tells with how many members it goes on, so that
+// the job can resize to that, and Release.Yields for whom the others go, which may be several.
+// There is no request for a checkpoint before it, as no work of the gang is lost, and neither
+// a minimum run time, a respite nor a rate spares what is above the minimum: it is there for
+// as long as nobody else needs the place. While a gang gives or gets members, who needs
+// more of what it has above its minimum waits for the end of that, rather than that others end. Members
+// that are being stopped are, even if nobody needs their place any more. The gang grows again
+// like any that is short of members: on what is free, and never at the cost of others. A
+// gang with domains for itself (Topology.Exclusive) gives no parts.
+//
 // The nodes on which there will be room are set aside for whom it is made, as in a
 // reservation, and its quota is counted as used, so that nobody slips in between. It
 // starts as soon as it fits, there or elsewhere; if it does, or waits no more, who was
 // asked and not stopped yet is told to go on ([Withdraw]). If that is not so in the time
 // that all of it may take, and Policy.ReservationTimeout, it is given up. Whoever had
 // to yield waits again with its age, in its next [Incarnation].
+//
+// Having somebody yield has a price: for each GPU of each victim the work since its last
+// checkpoint (or the time to write one, if it does so when asked), its restart, and the time for
+// which it will wait, estimated by the run time of who takes its place. [CheckpointWritten] tells
+// of checkpoints that jobs write by themselves; a job that never tells is taken to write them at
+// the interval that it states. The price is paid when what is gained is more: for each GPU that
+// is asked for, what the class is worth more than that of the victims, what its turn is worth, and
+// the time that it has waited ([Worth]; Config.Gain is another function). Until then it waits; a
+// pass looks again at the very instant at which it will be worth it, and Explain names it, with
+// both figures. What a queue is guaranteed it takes back at any price.
+//
+// No two jobs ever have to yield to each other, whatever they wait for. Within a queue who
+// yields is of a lower class, or of the same and a lower priority, and those do not change: it can
+// never be the other's turn. Among equals nobody yields at all. Between queues nothing is taken that
+// is due. Prices, waits and rates only ever put off what these rules allow, and allow
+// nothing more.
+//
+// Calm is kept by three means of [Preemption]. A job runs for MinRuntime at least, and who had to
+// yield for a Respite longer, twice as long each time. A Rate bounds how many have to in the fleet,
+// a QueueRate in each queue; what waits for a rate is served in policy order, at the instant at which
+// the rate lets it. And a Grace bounds how long a class may take to write a checkpoint. Rates bind
+// also who takes back what it is guaranteed, and delay it; a respite does not.
 //
 // [Core.Explain] tells for whom somebody makes room, who makes room for a job that waits,
 // or why nobody does, and who would have to if the policy did not forbid it.
@@ -267,7 +304,6 @@
 //
 // # What this version does not do
 //
-// Draining a node is not in yet, and refused with [ErrUnsupported], never ignored. Gangs are
-// preempted whole: elastic ones are not made smaller. Nothing that runs is moved, or
-// stopped for a reservation or a repartition.
+// Draining a node is not in yet, and refused with [ErrUnsupported], never ignored. Nothing
+// that runs is moved, or stopped for a reservation, a repartition, or a gang that grows.
 package berth

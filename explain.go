@@ -38,7 +38,8 @@ type ReplicaExplanation struct {
 	Fate *Fate `json:"fate,omitempty"`
 	// Order that is out about the replica; zero: none.
 	Order ActionID `json:"order,omitempty"`
-	// YieldsTo is the replica for which it has to make room.
+	// YieldsTo is the replica for which it has to make room, or the first of those for which
+	// members above its minimum have to.
 	YieldsTo ReplicaRef `json:"yieldsTo,omitzero"`
 	// Departure is set if it has to leave its place for another.
 	Departure *Departure `json:"departure,omitempty"`
@@ -186,8 +187,8 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 	if rep.order != nil {
 		out.Order = rep.order.Header().ID
 	}
-	if rep.yieldsTo != nil {
-		out.YieldsTo = rep.yieldsTo.ref()
+	if to := rep.makesRoomFor(); to != nil {
+		out.YieldsTo = to.ref()
 	}
 	out.Departure = c.departure(rep)
 	switch {

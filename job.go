@@ -24,7 +24,8 @@ type Job struct {
 	Topology Topology `json:"topology,omitzero"`
 	// Service makes the job a service.
 	Service *Service `json:"service,omitempty"`
-	// MinRuntime before the job may have to yield to others; see also Preemption.
+	// MinRuntime before the job may have to yield to others; see also Preemption. It does
+	// not bind for what the job has above its minimum.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
 	// ExpectedRuntime once placed; zero: unknown, and then Policy.AssumedRuntime. What
 	// is expected to end before a reservation starts may use its nodes until then.
@@ -51,7 +52,8 @@ type Group struct {
 	// Replicas is the number of members.
 	Replicas int `json:"replicas"`
 	// Min is the number of members without which the gang is not worth starting;
-	// zero: all of them. A gang that started short grows as capacity appears.
+	// zero: all of them. A gang that started short grows as capacity appears; what it has
+	// above the minimum it gives up, without a checkpoint, before others have to end.
 	Min int `json:"min,omitempty"`
 	// Claim is what each member needs, on one node.
 	Claim Claim `json:"claim,omitzero"`

@@ -9,14 +9,17 @@ package berth
 // package quota, from queues that use more than they are guaranteed or than their fair
 // share, to those that would stay within theirs (reclaim). Priorities of jobs say nothing
 // between queues, and guarantees nothing within one.
+//
+// What is above the minimum of a gang goes first, whatever MinRuntime, Respite, Rate and
+// QueueRate say of gangs that would end: they spare work, of which none is lost with it.
 type Preemption struct {
 	// Mode is which of the two rules hold.
 	Mode PreemptionMode `json:"mode,omitzero"`
 	// MinRuntime is how long a job runs at least before it has to yield; Job.MinRuntime
 	// counts if it is longer. Default 0.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
-	// MaxRatio is how many GPUs a gang that has to yield may hold at the most for each GPU
-	// that is asked for, so that nobody stops a large gang for a small job. It does not
+	// MaxRatio is how many GPUs a gang that has to yield, or a segment of one that goes on,
+	// may hold at the most for each GPU that is asked for, so that nobody stops a large gang for a small job. It does not
 	// bind who takes back what it is guaranteed, nor a job of a higher class than that of
 	// the gang. Default 16; -1: no bound.
 	MaxRatio int `json:"maxRatio,omitempty"`

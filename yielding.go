@@ -79,6 +79,7 @@ func (c *Core) describeStops(rep *replica, r Release) Release {
 		}
 		r.Yields[at].Members = append(r.Yields[at].Members, ref)
 	}
+	slices.SortStableFunc(r.Yields, func(a, b Yield) int { return compareBool(a.For != r.Cause.For, b.For != r.Cause.For) })
 	return r
 }
 
@@ -146,6 +147,18 @@ func (c *Core) vacated(rep *replica) {
 		rep.yielded(beneficiary)
 	}
 	c.leaving.Delete(rep)
+}
+
+// makesRoomFor is the replica for which a replica makes room, or the first of those for which
+// members of it do; nil: there is none.
+func (rep *replica) makesRoomFor() *replica {
+	to := rep.yieldsTo
+	for flat := range rep.members {
+		if m := &rep.members[flat]; m.yieldsTo != nil && (to == nil || m.yieldsTo.ref() == rep.cause.For) {
+			to = m.yieldsTo
+		}
+	}
+	return to
 }
 
 // yieldsFor reports whether a replica, or a part of it, yields to another.

@@ -25,7 +25,7 @@
 //	choice, err := chooser.Choose(candidates, func(chosen []int) bool {
 //		return fleet.fitsWithout(beneficiary, chosen)
 //	}, preempt.Options{NeedMilli: beneficiary.gpuMilli})
-//	if err == nil && choice.Outcome == preempt.Chosen && gain(beneficiary) > choice.Price {
+//	if err == nil && choice.Outcome == preempt.Chosen && scale.Gain(&beneficiary) > choice.Price {
 //		for _, i := range choice.Victims {
 //			askForCheckpoint(candidates[i].ID)
 //		}

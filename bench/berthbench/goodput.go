@@ -34,9 +34,9 @@ time. What was lost is told by cause, and adds up to all time to the millisecond
   restart    from the order to stop until the first step, warm-up included
   writing    steps held up by checkpoints
 
-The same failures come over all lines. What a repair did not cure fails again, so that
-their number depends on the line: the rate is that which was published if nothing is done
-about it.
+The same failures come over all lines, at the rate that was published. What a repair did
+not cure fails again, which comes on top and depends on the line: it hits whoever is on the
+node by then.
 
 It fails if less than 97 % of the time is effective with spares, or if the books do not
 add up. It does not measure the network, stragglers, the cost of storage, nor time on the wall.

@@ -98,18 +98,9 @@ type goodputFault struct {
 // cured.
 type goodputRepair struct{ takes, relapse berth.Duration }
 
-// failuresOf is how many failures come of one trouble, if nothing is done about it.
-func failuresOf() float64 {
-	sum, another := 1.0, float64(resetOf100)/100*float64(uncuredOf100)/100
-	for range mostResets - 1 {
-		sum += another
-		another *= float64(uncuredOf100) / 100
-	}
-	return sum
-}
-
 // faults draws what goes wrong on the fleet, by instant: failures of hardware on all of it, in
-// proportion to the nodes, and of processes. It depends on the seed alone.
+// proportion to the nodes, and of processes. As many as were counted come by themselves:
+// relapses come on top. It depends on the seed alone.
 func (g *goodput) faults(seed uint64) []goodputFault {
 	random := rand.New(rand.NewPCG(seed, 1))
 	span := berth.Duration(g.days) * berth.Day
@@ -120,7 +111,7 @@ func (g *goodput) faults(seed uint64) []goodputFault {
 		c := &goodputCauses[cause]
 		expected := float64(c.count) * scale
 		if c.what != aProcess {
-			expected *= float64(fleet) / float64(g.nodes) / failuresOf()
+			expected *= float64(fleet) / float64(g.nodes)
 		}
 		for range rounded(random, expected) {
 			f := goodputFault{at: berth.Time(random.Int64N(int64(span))), cause: cause, node: random.IntN(fleet), gpu: random.IntN(fairNodeGPUs)}

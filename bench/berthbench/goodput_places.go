@@ -2,14 +2,15 @@ package main
 
 import "github.com/berth-sched/berth"
 
-// A goodputPlaces is the book of where the gang runs: whether those stay together that
+// A goodputPlaces is the book of where the gang runs: whether those can be together that
 // talk the most, and where the place of a member is that had to leave its node.
 type goodputPlaces struct {
 	last []int // nodes of the members in the life before; nil in the first
 	// moved members, by how far the new node is from the old one.
 	sameLeaf, samePod, otherPod int
 	starts                      int
-	// split pipelines, as of the last start, and their time.
+	// split pipelines, as of the last start, and their time: those that are on several leaves,
+	// however the ranks are dealt out among the nodes.
 	split int
 	since berth.Time
 	time  berth.Duration
@@ -19,13 +20,11 @@ type goodputPlaces struct {
 func (p *goodputPlaces) note(now berth.Time, at []int) {
 	p.until(now)
 	p.starts++
-	p.split = 0
-	for first := 0; first < len(at); first += goodputPipeline {
-		for _, node := range at[first:min(first+goodputPipeline, len(at))] {
-			if node/leafNodes != at[first]/leafNodes {
-				p.split++
-				break
-			}
+	p.split = (len(at) + goodputPipeline - 1) / goodputPipeline
+	inLeaf := map[int]int{}
+	for _, node := range at {
+		if inLeaf[node/leafNodes]++; inLeaf[node/leafNodes]%goodputPipeline == 0 {
+			p.split--
 		}
 	}
 	for member, node := range at {

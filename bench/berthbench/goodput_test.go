@@ -44,8 +44,7 @@ func smallGoodput(t *testing.T) *goodput {
 	return g
 }
 
-// What is published adds up, and as much is drawn: what is lost to relapses is taken from
-// the first failures.
+// What is published adds up, and as much is drawn, besides relapses.
 func TestGoodputFaults(t *testing.T) {
 	published := 0
 	for i := range goodputCauses {
@@ -71,11 +70,6 @@ func TestGoodputFaults(t *testing.T) {
 				processes++
 			case f.node < g.nodes: // as if the gang were there
 				hit++
-				for _, r := range f.repairs {
-					if r.relapse > 0 {
-						hit++
-					}
-				}
 			}
 			if f.warning > 0 && !f.harmless {
 				announced++
@@ -258,4 +252,31 @@ func TestGoodputVerdict(t *testing.T) {
 	require.NoError(t, g.verdict(s, runs))
 	runs[goodputYield][0].gang.useful = 950
 	require.ErrorContains(t, g.verdict(s, runs), "yield: 96.05")
+}
+
+// Two leaves of 32 hold four pipelines. A node elsewhere in the place of one of theirs splits a
+// pipeline, and a second one of the same leaf no other.
+func TestGoodputPlaces(t *testing.T) {
+	var p goodputPlaces
+	at := make([]int, 64)
+	for i := range at {
+		at[i] = i
+	}
+	p.note(0, at)
+	require.Zero(t, p.split)
+	at[5] = 2 * leafNodes // in the same pod
+	p.note(1000, at)
+	require.Equal(t, 1, p.split)
+	at[6] = podNodes
+	p.note(3000, at)
+	require.Equal(t, 1, p.split, "of the same pipeline, if ranks are dealt out well")
+	at[5], at[6] = 6, 5
+	p.note(4000, at)
+	require.Zero(t, p.split)
+	at[5], at[6] = 5, 6
+	p.note(4000, at)
+	p.until(9000)
+	require.Equal(t, 3000*berth.Millisecond, p.time)
+	require.Equal(t, []int{2, 2, 2}, []int{p.sameLeaf, p.samePod, p.otherPod})
+	require.Equal(t, 6, p.moved())
 }

@@ -52,7 +52,9 @@
 // and has a reservation until then; that a request is withdrawn when nobody needs it, and
 // only then; and that the room that is made is enough, that no more have to go than must,
 // and that nothing is taken back of what a queue is guaranteed, as far as that can be told
-// by counting: exchange.go says how far.
+// by counting: exchange.go says how far. There it also asserts that what is gained is more
+// than what all of them lose, by its own arithmetic; and of every pass, by counting orders,
+// that the rates are kept and nobody has to go again within its respite (calm.go).
 //
 // Of hardware that failed it asserts, from losses and repairs as they were told, which nodes
 // are on probation and on trial and until when, that the former get nothing and the latter

@@ -498,7 +498,7 @@ func refusal(event string, kind error) error {
 // TestZoo: the checker catches every animal, and says which promise it breaks.
 func TestZoo(t *testing.T) {
 	caught := map[check.Promise]bool{}
-	for _, a := range slices.Concat(animals, fenced, lending, yields, failing) {
+	for _, a := range slices.Concat(animals, fenced, lending, yields, failing, unrest) {
 		t.Run(string(a.promise)+" "+a.name, func(t *testing.T) {
 			var v *check.Violation
 			require.ErrorAs(t, a.do(newZoo(t)), &v)
@@ -509,7 +509,8 @@ func TestZoo(t *testing.T) {
 	for _, p := range []check.Promise{
 		check.S1, check.S2, check.S3, check.S4, check.S6, check.S7, check.S8, check.S9, check.L1, check.R2, check.R5,
 		check.Orders, check.Deadlines, check.Causes, check.Incarnations, check.Claims, check.Selectors,
-		check.Limits, check.Eligibility, check.Ledger, check.Reservations, check.Health, check.Spares, check.Backoffs, check.Timeouts, check.Facts, check.Clock,
+		check.Limits, check.Eligibility, check.Worth, check.Rates, check.Ledger, check.Reservations, check.Health, check.Spares, check.Backoffs,
+		check.Timeouts, check.Facts, check.Clock,
 	} {
 		require.True(t, caught[p], "no animal breaks %s", p)
 	}

@@ -58,7 +58,7 @@ func describe(action berth.Action) string {
 	case berth.Repartition:
 		b.WriteString(": " + steps(&a))
 	case berth.Release:
-		b.WriteString(": " + places(a.Members))
+		b.WriteString(": " + places(a.Members) + goesOn(&a))
 	case berth.Withdraw:
 		fmt.Fprintf(&b, ": #%d", a.Request)
 	}
@@ -66,6 +66,25 @@ func describe(action berth.Action) string {
 		b.WriteString(" by " + clock(h.Deadline))
 	}
 	return b.String()
+}
+
+// goesOn prints with how many members a gang goes on of which some are stopped, and for whom
+// others go than for the one of the cause.
+func goesOn(r *berth.Release) string {
+	var sizes []string
+	for _, s := range r.Remaining {
+		sizes = append(sizes, strings.TrimSpace(fmt.Sprintf("%s %d", s.Group, s.Members)))
+	}
+	text := ""
+	if len(sizes) > 0 {
+		text = ", goes on with " + strings.Join(sizes, " and ")
+	}
+	for _, y := range r.Yields {
+		if len(r.Yields) > 1 {
+			text += fmt.Sprintf(", %d for %s/%d", len(y.Members), y.For.Job, y.For.Replica)
+		}
+	}
+	return text
 }
 
 // places prints where members are, group by group: "driver n1 workers n2[0-7]".
@@ -167,6 +186,9 @@ func (s *Session) yielding(r *berth.Reason) {
 	}{{"goes", r.Yielding}, {"would have to go", r.WouldYield}} {
 		for _, y := range list.of {
 			line := fmt.Sprintf("%s: %s/%d of queue %s, %s gpus", list.what, y.Job, y.Replica, y.Queue, gpus(y.GPUMilli))
+			if y.Members > 0 {
+				line += fmt.Sprintf(", %d members", y.Members)
+			}
 			if y.By != 0 {
 				line += ", by " + clock(y.By)
 			}
@@ -296,6 +318,7 @@ func (s *Session) totals() error {
 		{"checkpoints asked", int(t.CheckpointsAsked)},
 		{"withdrawn", int(t.Withdrawn)},
 		{"evicted", int(t.Evicted)},
+		{"shrunk", int(t.Shrunk)},
 		{"repartitions", int(t.Repartitions)},
 		{"reshaped for", int(t.Reshaped)},
 		{"drains", int(t.Drains)},

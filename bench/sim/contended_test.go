@@ -23,6 +23,9 @@ func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 		if !job {
 			continue
 		}
+		if group := &submitted.Job.Groups[0]; g.chance(40) { // some have more than they need
+			group.Replicas, group.Min = group.Replicas+2, 1+g.IntN(group.Replicas)
+		}
 		submitted.Job.Checkpoint.Cost = berth.Duration(g.Int64N(int64(berth.Minute)))
 		g.list[i].Event = submitted
 		later := func() berth.Time { return g.list[i].At.Add(berth.Duration(g.Int64N(int64(8 * berth.Minute)))) }
@@ -75,6 +78,7 @@ func TestYieldingUnderFaults(t *testing.T) {
 		"restored with a victim being stopped", "restored with a victim being stopped in vain",
 		"checkpoint told", "checkpoint told while asked", "had to yield again", "yielded at a rate",
 		"worth what is lost", "worth what is lost by its wait alone",
+		"shrinks", "shrinks for several", "no part of a gang was enough", "restored with a gang that shrinks",
 		"preempted", "reclaimed", "taken back as a whole", "started where room was made", "a replica of a service has to yield",
 	} {
 		if seen[name] == 0 {

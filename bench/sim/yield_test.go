@@ -68,6 +68,9 @@ func (r *run) yielding(core *berth.Core) {
 	}
 	for _, a := range core.Outstanding() {
 		cause := a.Header().Cause
+		if release, shrinks := a.(berth.Release); shrinks && len(release.Yields) > 0 {
+			r.cases["restored with a gang that shrinks"]++
+		}
 		switch _, request := a.(berth.RequestCheckpoint); {
 		case request && waiting[cause.For]:
 			r.cases["restored with a request for a checkpoint"]++
