@@ -232,3 +232,14 @@ func TestExclusiveGangsGiveNoParts(t *testing.T) {
 	d.tell(one("a", "high", 3, ranks(1)))
 	require.Empty(t, d.pass())
 }
+
+// newShrinkingCore is a core in which a gang gives a part of itself to two that wait.
+func newShrinkingCore(t *testing.T) *berth.Core {
+	d := stretched(t)
+	d.tell(one("a", "h1", 2, ranks(1)))
+	d.tell(one("a", "h2", 1, ranks(2)))
+	release := d.pass()[0].(berth.Release)
+	require.Len(t, release.Yields, 2)
+	d.tell(berth.ActionReported{Action: release.ID, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 5}, {Index: 7}}})
+	return d.Core
+}

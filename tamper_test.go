@@ -19,6 +19,7 @@ func TestR1_TamperedSnapshots(t *testing.T) {
 	t.Run("orders", func(t *testing.T) { tamperWith(t, newVariedCore(t)) })
 	t.Run("reservations", func(t *testing.T) { tamperWith(t, newReservedCore(t)) })
 	t.Run("calm", func(t *testing.T) { tamperWith(t, newCalmCore(t)) })
+	t.Run("shrinking", func(t *testing.T) { tamperWith(t, newShrinkingCore(t)) })
 }
 
 func tamperWith(t *testing.T, core *berth.Core) {

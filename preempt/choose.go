@@ -170,13 +170,14 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 	}
 	c.begin(candidates, fits, options)
 	defer func() { c.candidates, c.fits = nil, nil }()
-	switch {
-	case c.test(nil, nil):
+	if c.test(nil, nil) {
 		return Choice{Outcome: NotNeeded, Calls: c.calls}, nil
-	case !c.over && !c.test(nil, c.items) && !c.over:
+	}
+	enough := c.enough()
+	if enough < 0 && !c.over {
 		return Choice{Outcome: Insufficient, Calls: c.calls}, nil
 	}
-	cut := c.settleAll()
+	cut := c.settleAll(enough)
 	if !cut && c.breakTies() {
 		cut = true
 	}

@@ -22,6 +22,10 @@ type Demand struct {
 	Rooms []Room
 }
 
+// MaxMilli is the most that a Demand and what is held in rooms may name, in thousandths of a
+// GPU.
+const MaxMilli = 1 << 40
+
 // A Room is a domain where pieces may be.
 type Room struct {
 	// Domain is its number among the Domains of candidates.
@@ -41,16 +45,22 @@ func (d *Demand) check(candidates []Candidate) error {
 		return nil
 	case d.Pieces > math.MaxInt32:
 		return &Error{Index: -1, Field: "Demand.Pieces", Reason: fmt.Sprintf("is above %d: %d", math.MaxInt32, d.Pieces)}
-	case d.PieceMilli <= 0:
-		return &Error{Index: -1, Field: "Demand.PieceMilli", Reason: fmt.Sprintf("is not positive: %d", d.PieceMilli)}
+	case d.PieceMilli <= 0 || d.PieceMilli > MaxMilli:
+		return &Error{Index: -1, Field: "Demand.PieceMilli", Reason: fmt.Sprintf("is not within 1 and %d: %d", int64(MaxMilli), d.PieceMilli)}
 	}
 	for i := range d.Rooms {
-		if d.Rooms[i].FreeMilli < 0 {
-			return &Error{Index: -1, Field: "Demand.Rooms[" + strconv.Itoa(i) + "].FreeMilli", Reason: fmt.Sprintf("is negative: %d", d.Rooms[i].FreeMilli)}
+		if free := d.Rooms[i].FreeMilli; free < 0 || free > MaxMilli {
+			return &Error{Index: -1, Field: "Demand.Rooms[" + strconv.Itoa(i) + "].FreeMilli", Reason: fmt.Sprintf("is not within 0 and %d: %d", int64(MaxMilli), free)}
 		}
 	}
 	for i := range candidates {
-		if k := &candidates[i]; len(k.Held) != len(k.Domains) {
+		k := &candidates[i]
+		for _, milli := range k.Held {
+			if milli < 0 || milli > MaxMilli {
+				return &Error{Candidate: k.ID, Index: i, Field: "Held", Reason: fmt.Sprintf("is not within 0 and %d: %d", int64(MaxMilli), milli)}
+			}
+		}
+		if len(k.Held) != len(k.Domains) {
 			return &Error{Candidate: k.ID, Index: i, Field: "Held", Reason: fmt.Sprintf("has %d amounts for %d domains", len(k.Held), len(k.Domains))}
 		}
 	}
@@ -137,8 +147,7 @@ func (l *ledger) begin(lists ...[]item) {
 		l.places[i].base = 0
 	}
 	for _, r := range l.rooms {
-		p := &l.places[r.region]
-		p.base = min(p.base+min(r.own/l.each, l.pieces), l.pieces)
+		l.places[r.region].base += l.piecesIn(r.own)
 	}
 	l.clear()
 	for _, items := range lists {
@@ -176,17 +185,31 @@ func (l *ledger) add(items []item) bool {
 	return l.met > 0
 }
 
-func (l *ledger) shift(at int32, milli int64) {
-	r := &l.rooms[at]
-	before := r.free / l.each
-	if r.free += milli; r.free < 0 {
-		r.free = math.MaxInt64
-	}
-	if more := min(r.free/l.each-before, l.pieces); more > 0 {
-		p := &l.places[r.region]
-		if p.pieces < l.pieces && p.pieces+more >= l.pieces {
-			l.met++
-		}
-		p.pieces = min(p.pieces+more, l.pieces)
+// drop undoes add for one item.
+func (l *ledger) drop(it *item) {
+	for _, h := range l.holds[it.heldFrom:it.heldTo] {
+		l.shift(h.room, -h.milli)
 	}
 }
+
+func (l *ledger) shift(at int32, milli int64) {
+	r := &l.rooms[at]
+	before := l.piecesIn(r.free)
+	r.free += milli
+	more := l.piecesIn(r.free) - before
+	if more == 0 {
+		return
+	}
+	p := &l.places[r.region]
+	enough := p.pieces >= l.pieces
+	p.pieces += more
+	switch now := p.pieces >= l.pieces; {
+	case now && !enough:
+		l.met++
+	case enough && !now:
+		l.met--
+	}
+}
+
+// piecesIn is how many pieces an amount has, as far as they count.
+func (l *ledger) piecesIn(milli int64) int64 { return min(milli/l.each, l.pieces) }

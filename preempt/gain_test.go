@@ -77,5 +77,5 @@ func TestTotal(t *testing.T) {
 	one := preempt.Candidate{GPUMilli: 1500, RestartCost: 1}
 	require.EqualValues(t, 4, preempt.Total([]preempt.Candidate{one, one}), "each is rounded up")
 	huge := preempt.Candidate{GPUMilli: math.MaxInt64, RestartCost: math.MaxInt64}
-	require.EqualValues(t, math.MaxInt64, preempt.Total([]preempt.Candidate{huge, one, huge}))
+	require.EqualValues(t, int64(math.MaxInt64), preempt.Total([]preempt.Candidate{huge, one, huge}))
 }

@@ -24,6 +24,15 @@ func (c *Chooser) test(picks, list []item) bool {
 			return false
 		}
 	}
+	return c.ask(picks, list)
+}
+
+// ask is test where the demand is known to be met.
+func (c *Chooser) ask(picks, list []item) bool {
+	if c.work >= c.limit {
+		c.over = true
+		return false
+	}
 	c.work += callWork
 	c.calls++
 	c.chosen = c.chosen[:0]
@@ -43,9 +52,24 @@ func (c *Chooser) suppose(below []item) {
 	}
 }
 
+// enough returns the length of a prefix of all items that suffices, -1 where there is none:
+// the shortest that meets the demand or, if that does not do, everybody.
+func (c *Chooser) enough() int {
+	if c.ledger.on && !c.over {
+		if least := c.meets(c.items); least < len(c.items) && c.test(nil, c.items[:least]) {
+			return least
+		}
+	}
+	if !c.over && c.test(nil, c.items) {
+		return len(c.items)
+	}
+	return -1
+}
+
 // settleAll settles rank after rank, from the highest that is needed down, until
-// the fixed victims suffice. It reports whether the limit ended some search.
-func (c *Chooser) settleAll() (cut bool) {
+// the fixed victims suffice. So many of the first items do. It reports whether the limit
+// ended some search.
+func (c *Chooser) settleAll(enough int) (cut bool) {
 	rest := c.items
 	for !c.over && len(rest) > 0 {
 		c.picks = c.picks[:0]
@@ -53,13 +77,17 @@ func (c *Chooser) settleAll() (cut bool) {
 		if len(c.fixed) > 0 && c.test(nil, nil) {
 			break
 		}
-		last := c.shortest(rest) - 1
+		last := enough - 1 // no shorter one meets the demand
+		if enough == len(rest) {
+			last = c.shortest(rest) - 1
+		}
 		from, to := c.rankOf(last)
 		c.suppose(rest[:from])
 		if !c.settle(rest[from:to], rest[from:last+1]) {
 			cut = true
 		}
 		rest = rest[:from]
+		enough = from
 	}
 	c.suppose(nil)
 	return cut
@@ -165,6 +193,12 @@ func (c *Chooser) shortest(list []item) int {
 			short = least
 		}
 	}
+	return c.shortestBeyond(list, short)
+}
+
+// shortestBeyond is shortest where a prefix of a length is known not to suffice.
+func (c *Chooser) shortestBeyond(list []item, short int) int {
+	long := len(list)
 	for step := 1; long-step > short; step *= 2 {
 		if !c.test(c.picks, list[:long-step]) {
 			short = long - step
@@ -201,6 +235,10 @@ func (c *Chooser) meets(list []item) int {
 // dropping from the end where it can. It gives up on what is no better than the
 // best so far.
 func (c *Chooser) descend(list []item) {
+	if c.ledger.on {
+		c.descendKnowing(list)
+		return
+	}
 	for c.picks = c.picks[:0]; c.better(); {
 		if c.test(c.picks, nil) {
 			c.record()
@@ -212,6 +250,47 @@ func (c *Chooser) descend(list []item) {
 		last := c.shortest(list) - 1
 		c.picks = append(c.picks, list[last])
 		list = list[:last]
+	}
+}
+
+// descendKnowing is descend with a demand: whoever it cannot do without is picked without a
+// question. The ledger has the picks and the list, and what is dropped from its end is taken
+// out one by one, so that all of that is linear.
+func (c *Chooser) descendKnowing(list []item) {
+	l := &c.ledger
+	c.picks = c.picks[:0]
+	for entered := false; c.better(); {
+		if !entered {
+			l.clear()
+			l.add(c.picks)
+			l.add(list)
+			entered = true
+		}
+		least := len(list) // the shortest prefix that meets the demand
+		for ; least > 0; least-- {
+			if l.drop(&list[least-1]); l.met == 0 {
+				l.add(list[least-1 : least])
+				break
+			}
+		}
+		c.work++
+		switch {
+		case l.met == 0: // it never was met, and the caller is wrong about the demand
+			return
+		case least == len(list) && least > 0:
+		case c.ask(c.picks, list[:least]):
+			if least == 0 {
+				c.record()
+				return
+			}
+		case c.over || len(list) == 0:
+			return
+		default: // there is more to it than the demand
+			least = c.shortestBeyond(list, least)
+			entered = false
+		}
+		c.picks = append(c.picks, list[least-1])
+		list = list[:least-1]
 	}
 }
 
@@ -271,15 +350,28 @@ func price(items []item) GPUMilliseconds {
 // is enough to know.
 func (c *Chooser) minimise() {
 	slices.SortFunc(c.fixed, func(a, b item) int { return cmp.Compare(a.place, b.place) })
+	l := &c.ledger
+	if l.on {
+		l.begin()
+		l.add(c.fixed)
+	}
 	for i := len(c.fixed) - 1; i >= 0 && !c.over; i-- {
 		victim := c.fixed[i]
+		if l.on {
+			if l.drop(&victim); l.met == 0 {
+				l.add(c.fixed[i : i+1])
+				continue
+			}
+		}
 		c.fixed = slices.Delete(c.fixed, i, i+1)
-		c.suppose(nil)
-		if c.test(nil, nil) {
+		if c.ask(nil, nil) {
 			i = len(c.fixed) // whoever was needed beside this one may not be now
 			continue
 		}
 		c.fixed = slices.Insert(c.fixed, i, victim)
+		if l.on {
+			l.add(c.fixed[i : i+1])
+		}
 	}
 }
 

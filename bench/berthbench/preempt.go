@@ -45,7 +45,9 @@ Whoever waits for checkpoints admits later than whoever kills. So "berth" is com
 and berth later by the longest checkpoint and a second round at the most. "berth, at once"
 waits for no checkpoint; it is the comparison at the same delay. The experiment fails if
 "berth" does not lose ten times fewer GPU-hours than "kill by priority" under that
-condition, or if a replica has to yield.
+condition, or if a replica has to yield. How much less it loses depends on -interval, as
+it never does work again, and on -regroup, as the core has elastic gangs give nodes back
+before whole gangs have to go.
 
 It does not measure failures, topology, what those wait who had to yield, nor time on the
 wall.
@@ -57,7 +59,8 @@ type yieldBench struct {
 	nodes, days, seeds int
 	seed               uint64
 	elastic            int // percent of the gangs
-	interval, target   time.Duration
+	interval, regroup  time.Duration
+	target             time.Duration
 	html               string
 	policies           []yieldPolicy
 }
@@ -80,6 +83,7 @@ func runPreempt(s *session, args []string) error {
 	s.Uint64Var(&b.seed, "seed", 1, "seed of the first week, which is the one shown over time")
 	s.IntVar(&b.elastic, "elastic", 25, "percent of the gangs of four nodes and more that can do with half of them")
 	s.DurationVar(&b.interval, "interval", time.Hour, "between the checkpoints that gangs write unasked")
+	s.DurationVar(&b.regroup, "regroup", 5*time.Second, "for which an elastic gang stands still when it grows or shrinks")
 	s.DurationVar(&b.target, "target", 3*time.Minute, "in which 99 of 100 replicas are to run")
 	s.StringVar(&b.html, "html", "", "draw the first week on a page, in this file")
 	s.Usage = func() {
@@ -106,8 +110,8 @@ func (b *yieldBench) configure(s *session) error {
 	if b.nodes < 16 || b.nodes > 4096 || b.days < 1 || b.days > 28 || b.seeds < 2 || b.seeds > 100 {
 		return s.misused("a flag is out of range: 16 to 4096 nodes, 1 to 28 days and 2 to 100 seeds are possible")
 	}
-	if b.elastic < 0 || b.elastic > 100 || b.interval < time.Minute || b.interval > 24*time.Hour || b.target < time.Second {
-		return s.misused("a flag is out of range: -elastic is 0 to 100, -interval a minute to a day, -target a second or more")
+	if b.elastic < 0 || b.elastic > 100 || b.interval < time.Minute || b.interval > 24*time.Hour || b.regroup < 0 || b.regroup > time.Hour || b.target < time.Second {
+		return s.misused("a flag is out of range: -elastic is 0 to 100, -interval a minute to a day, -regroup up to an hour, -target a second or more")
 	}
 	never := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptNever}}}
 	b.policies = []yieldPolicy{

@@ -103,7 +103,7 @@ func (r *yieldRun) came(j *yieldJob, fresh bool) {
 // regroup has a gang go on with more members or fewer.
 func (r *yieldRun) regroup(j *yieldJob) {
 	r.enter(j, yieldRegrouped)
-	r.later(j, yieldRegroup, func() error { r.goOn(j); return nil })
+	r.later(j, berth.Span(r.b.regroup), func() error { r.goOn(j); return nil })
 }
 
 // goOn has a gang make progress, until its work is done or it writes a checkpoint, which

@@ -21,6 +21,7 @@ func TestPreemptUsage(t *testing.T) {
 		{"-seeds", "1"},
 		{"-elastic", "101"},
 		{"-interval", "1s"},
+		{"-regroup", "2h"},
 		{"-target", "0s"},
 	} {
 		status, out, _ := call(append([]string{"preempt"}, args...)...)
@@ -35,7 +36,7 @@ func TestPreemptUsage(t *testing.T) {
 
 // smallYield is a day of a small fleet.
 func smallYield(t *testing.T) *yieldBench {
-	b := &yieldBench{nodes: 64, days: 1, seeds: 2, seed: 1, elastic: 50, interval: time.Hour, target: time.Hour}
+	b := &yieldBench{nodes: 64, days: 1, seeds: 2, seed: 1, elastic: 50, interval: time.Hour, regroup: 15 * time.Second, target: time.Hour}
 	require.NoError(t, b.configure(nil))
 	return b
 }
@@ -183,7 +184,7 @@ func TestPreemptShrinks(t *testing.T) {
 	}
 	require.Equal(t, yieldWorking, j.phase)
 	require.Equal(t, int64(24), j.atWork)
-	require.Equal(t, 24*int64(yieldRegroup), r.book.again[yieldRegrouped])
+	require.Equal(t, 24*15*int64(berth.Second), r.book.again[yieldRegrouped])
 	require.Equal(t, 8*int64(yieldStop), r.book.again[yieldStopping])
 }
 

@@ -37,9 +37,12 @@ const (
 // On request a gang stands still until its checkpoint is written: some 14 bytes a
 // parameter, sharded over the nodes, at some GB/s each. A restart reads it back, builds
 // communicators and warms up, which takes the longer the larger the gang is. An elastic
-// gang that grows, or shrinks in order, stands still while it regroups, and loses no work.
+// gang that grows, or shrinks in order, loses no work, but all of it stands still while it
+// regroups, for 5 seconds unless -regroup says otherwise: a step or two, where replica
+// groups come and go as in torchft, which trained through a failure every 15 seconds
+// ("Fault Tolerant Llama", PyTorch blog, 2025). Where it takes a minute, a node of a large
+// gang is dearer than a small gang of its own.
 const (
-	yieldRegroup    = 15 * berth.Second
 	yieldSmall      = 64 // GPUs of a gang up to which it is small
 	yieldWriteSmall = 30 * berth.Second
 	yieldWriteLarge = 60 * berth.Second

@@ -15,14 +15,15 @@ import (
 
 // surelyPasses reports whether a replica certainly need not stand back. What queues are owed
 // changes in the course of a pass, so that it is certain within a queue alone, for one that
-// asks for no more than the other or where nothing is ever owed.
+// asks for no more than the other or where nothing is ever owed. Where room is made for the
+// other, what it is to have counts as used already.
 func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
 	other := c.beneficiary(who)
 	if other == nil || c.gangs[who].Moving || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
 		return false
 	}
 	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPU]
-	return !guaranteed || rep.job.least(c) <= other.job.least(c)
+	return !guaranteed || c.rooms[who] == nil && rep.job.least(c) <= other.job.least(c)
 }
 
 // mayPass reports whether a replica that is being placed need not stand back.

@@ -144,12 +144,13 @@ func saysWhatRemains(rep *replica, r berth.Release) error {
 
 // partsFirst asserts that no whole gang of the beneficiary's own queue has to go where what
 // others of it, which are told in the same way, have above their minimums would do: here the
-// last of them, by index.
+// last of them, by index, as far as a unit is not too large for what is asked.
 func (w *world) partsFirst(rep *replica, r *room, before int) error {
 	if r.victims[0].job.queue != rep.job.queue || !slices.ContainsFunc(r.victims, victim.whole) {
 		return nil
 	}
 	w.back(before, len(w.here))
+	asked, _ := w.asks(rep)
 	for _, j := range w.jobs {
 		for _, other := range j.replicas {
 			ready := other.room == r || other.state == berth.Running && (other.order == nil || other.shrinksFor(w.opened))
@@ -157,7 +158,9 @@ func (w *world) partsFirst(rep *replica, r *room, before int) error {
 				continue
 			}
 			for _, unit := range w.extras(other) {
-				w.vanish(unit.members)
+				if !w.tooLarge(rep, asked, unit, w.held(unit.members)) {
+					w.vanish(unit.members)
+				}
 			}
 		}
 	}
