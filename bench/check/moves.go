@@ -177,7 +177,7 @@ func (c *Checker) againstMove(who gangKey, gangs map[gangKey]berth.ReservationRe
 	if err := c.takeWork(who, r); err != nil {
 		return err
 	}
-	if before, had := c.gangs[who]; had && before.Moving && before.Until == r.Until {
+	if before, had := c.gangs[who]; had && before.Moving && before.Until == r.Until && before.Partly == r.Partly && r.From < c.now {
 		if before.From != r.From || !slices.Equal(before.Nodes, r.Nodes) {
 			return broken(Reservations, "the place that is kept for %s was on %v from %d, and is on %v from %d", who, before.Nodes, before.From, r.Nodes, r.From)
 		}
