@@ -75,7 +75,7 @@ func (c *Core) inPieces(e *entry) bool {
 	s := e.bucket.shape
 	c.compile(s)
 	switch {
-	case e.bucket.quotaSlot >= 0 || s.blockedAt < 0 || s.spec.Topology.Exclusive != "":
+	case e.bucket.quotaSlot >= 0 || s.spec.Topology.Exclusive != "":
 		return false
 	case c.freeFor(s) >= s.gpus() && s.gpus() > 0:
 		return true

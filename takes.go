@@ -84,6 +84,9 @@ func (c *Core) whatItTakes(rep *replica) Takes {
 		return Takes{Fits: true, Text: "nothing: the next pass is expected to start it"}
 	}
 	reason := c.reason(e)
+	if reason.Code == ReasonTurn { // no pass has tried it yet
+		reason = c.capacityReason(e)
+	}
 	c.explainYielding(e, &reason)
 	t := Takes{Reason: &reason}
 	if b := c.wouldMove(e); b != nil {
