@@ -239,7 +239,7 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 	kept, remnants := map[gangKey]berth.Time{}, map[gangKey]berth.Time{}
 	for who, r := range gangs {
 		switch {
-		case r.Partly, c.remnants[who] == r.Until:
+		case r.Partly, !r.Moving && c.remnants[who] == r.Until:
 			remnants[who] = r.Until
 		case r.Moving, c.isKept(who, &r):
 			kept[who] = r.Until
