@@ -140,6 +140,7 @@ type shift struct {
 func (s *shift) gather() bool {
 	c := s.im.core
 	nodes := s.nodes()
+	s.im.trials -= len(nodes) / 16 // to look at so many takes as long as some searches
 	listed := map[*replica]bool{}
 	for from, step := 0, 1; from < len(nodes) && len(s.reps) < maxMovers; step *= 2 {
 		to := min(from+step, len(nodes))
