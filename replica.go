@@ -303,7 +303,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 		if _, stops := rep.order.(Release); stops && !rep.has(memberStopping) {
 			c.closeOrder(rep) // whom it was to stop is gone
 		}
-		if !rep.has(memberStopping) && rep.yieldsTo == nil {
+		if !rep.has(memberStopping) && rep.yieldsTo == nil && !rep.leaves {
 			c.leaving.Delete(rep)
 		}
 		if !rep.enough(memberRunning) {

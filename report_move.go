@@ -61,7 +61,7 @@ func (c *Core) departure(rep *replica) *Departure {
 		d.Cause, d.By = h.Cause, h.Deadline
 	case rep.state == Running && from != nil:
 		d.Cause, d.By = drainCause(from), by
-	case rep.resumes(), rep.state == Releasing && rep.cause.Code == CauseDrained:
+	case rep.resumes():
 		d.Cause = rep.cause
 	case rep.moving != nil:
 		d.Cause.Code = rep.moving.preemption.cause

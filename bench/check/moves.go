@@ -75,7 +75,7 @@ func (c *Checker) mustLeave(rep *replica, h berth.Order) error {
 	case h.Incarnation != rep.incarnation:
 		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	}
-	if rep.room = nil; c.pressed(rep) {
+	if rep.room, rep.stays = nil, false; c.pressed(rep) {
 		c.saw("has to leave, wherever it may go")
 	} else {
 		c.saw("leaves for another place")
@@ -101,7 +101,7 @@ func (rep *replica) needless() bool {
 		return rep.room.ended
 	}
 	_, drained := rep.drainedBy()
-	return !drained
+	return rep.stays || !drained
 }
 
 // reasonToGo says who or what has a replica go.
@@ -205,7 +205,8 @@ func (rep *replica) moves() bool {
 // notes for whom places are kept from now on.
 func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error {
 	for _, rep := range c.departed {
-		if r, some := gangs[rep.key()]; !some || !r.Moving {
+		// Who goes on after all, as nobody needs its place, may be in the way of others.
+		if r, some := gangs[rep.key()]; len(c.told) == 0 && (!some || !r.Moving) {
 			return broken(S7, "%s had to leave its place, and there is no other for it", rep)
 		}
 	}
@@ -328,7 +329,7 @@ func (c *Checker) settled() error {
 		_, drained := rep.drainedBy()
 		switch {
 		case c.kept[rep.key()] != 0 || rep.gone:
-		case rep.state == berth.Releasing && (rep.cause == berth.CauseHardwareLost || rep.cause == berth.CauseMemberFailed):
+		case rep.state == berth.Releasing && comesBack(rep.cause):
 			if c.couldMove(rep) {
 				return broken(L1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
 			}

@@ -251,9 +251,12 @@ func (r *run) restored(now berth.Time) {
 	r.yielding(r.sim.Core())
 	r.untrusted(r.sim.Core())
 	for _, s := range r.sim.Core().Report().Reservations {
-		if s.ID == "" {
+		switch {
+		case s.Moving:
+			r.cases["restored with a place that is kept"]++
+		case s.ID == "":
 			r.cases["restored with a reservation of a gang"]++
-		} else {
+		default:
 			r.cases["restored with an advance reservation"]++
 		}
 	}
