@@ -288,13 +288,14 @@ func (rep *replica) isRigid() bool {
 }
 
 // fitsThere reports whether a gang would fit on the nodes that are kept for it, once those are
-// gone who leave, as far as that can be told by counting.
+// gone who leave, as far as that can be told by counting. Where queues keep something for
+// themselves it depends on who was imagined gone when the place was found.
 func (c *Checker) fitsThere(rep *replica, gangs map[gangKey]berth.ReservationReport) bool {
 	w := c.imagine(c.opened, rep)
 	defer w.forget()
 	nodes := gangs[rep.key()].Nodes
 	w.gangs = gangs
-	if !w.known || !w.countable(rep, nodes) {
+	if !w.known || c.somebodyKeeps() || !w.countable(rep, nodes) {
 		return true
 	}
 	c.saw("a place that is kept was judged")
