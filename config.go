@@ -335,17 +335,17 @@ func (p *Policy) check() *Error {
 	if int(p.Preemption.Mode) >= len(preemptionModeNames) {
 		return refuse(ErrInvalid, "preemption.mode", fmt.Sprintf("%d is out of range", p.Preemption.Mode))
 	}
-	if err := p.Preemption.checkCalm(); err != nil {
-		return err.in("preemption")
-	}
-	if err := p.Preemption.Worth.check(); err != nil {
-		return err.in("preemption.worth")
-	}
 	if int(p.Moves.Mode) >= len(movesModeNames) {
 		return refuse(ErrInvalid, "moves.mode", fmt.Sprintf("%d is out of range", p.Moves.Mode))
 	}
 	if m := p.Moves.Most; m < 0 || m > maxMovers {
 		return refuse(ErrInvalid, "moves.most", fmt.Sprintf("%d is outside 0..%d", m, maxMovers))
+	}
+	if err := p.Preemption.checkCalm(); err != nil {
+		return err.in("preemption")
+	}
+	if err := p.Preemption.Worth.check(); err != nil {
+		return err.in("preemption.worth")
 	}
 	if int(p.Locality) >= len(localityNames) {
 		return refuse(ErrInvalid, "locality", fmt.Sprintf("%d is out of range", p.Locality))

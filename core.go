@@ -33,9 +33,9 @@ const (
 //     for a checkpoint that nobody needs, is in the set that the next pass works through.
 //  5. A queue is active in the quota tree if and only if it has a ready bucket.
 //  6. Every deadline, backoff and gang timeout stands in the timers.
-//  7. A replica is leaving if and only if it has members to stop, or was asked to leave on
-//     its own account, or yields to another. Whoever it or one of its members yields to
-//     waits, has nodes set aside, and lists it as a victim.
+//  7. A replica is leaving if and only if it has members to stop, is asked to leave on its own
+//     account, or yields to another. Whoever it or one of its members yields to waits, has
+//     nodes set aside, and lists it as a victim.
 type Core struct {
 	config Config
 	now    Time

@@ -185,7 +185,7 @@ func TestShrinkingThatIsDisturbed(t *testing.T) {
 		"the gang loses too many": func(t *testing.T, d *divided, _ berth.Release) {
 			d.tell(berth.MemberFailed{Job: "wide", Incarnation: 1, Members: []berth.MemberRef{{Index: 0}, {Index: 1}, {Index: 2}, {Index: 3}}})
 			orders := d.pass()
-			require.Equal(t, []string{"release wide member-failed"}, told(orders), "the rest is for itself, to go on there")
+			require.Equal(t, []string{"release wide member-failed"}, told(orders), "its place is kept for it, beside that of the other")
 			d.report(orders[0], berth.Done)
 			require.Equal(t, []string{"bind high room-made"}, told(d.pass()))
 		},

@@ -77,9 +77,9 @@ type Reason struct {
 	Preemption string     `json:"preemption,omitempty"`
 	Yielding   []Yielding `json:"yielding,omitempty"`
 	WouldYield []Yielding `json:"wouldYield,omitempty"`
-	Weighed    *Weighing  `json:"weighed,omitempty"`
 	// Moves are those that would make room for it, if there are any: see Policy.Moves.
-	Moves []Move `json:"moves,omitempty"`
+	Moves   []Move    `json:"moves,omitempty"`
+	Weighed *Weighing `json:"weighed,omitempty"`
 	// Kept is the GPU that is kept from others for it, until the instant in Until.
 	Kept *GPURef `json:"kept,omitempty"`
 }

@@ -11,8 +11,9 @@ import (
 // the nodes are set aside as in a preemption of which it is the beneficiary itself. Gangs
 // move off nodes that are being drained, to make whole what is in pieces for others, and,
 // when they have lost hardware, to what is left of their place and others for the rest of
-// it. While a gang still runs, or is being stopped, the window is rep.moving; when it waits,
-// it is its reservation, like any other room that was made.
+// it; if there are none, what is left is kept until they may bid for the rest. While a gang still runs, or is
+// being stopped, the window is rep.moving; when it waits, it is its reservation, like any
+// other.
 
 const (
 	// maxMoves bounds for how many gangs one pass looks for another place.
@@ -87,7 +88,7 @@ func (c *Core) relook() {
 func (c *Core) uprooted() []*replica {
 	var list []*replica
 	c.leaving.Ascend(func(rep *replica) bool {
-		if rep.moving == nil && (rep.leaves || rep.resumes()) {
+		if (rep.moving == nil || rep.moving.remnant) && (rep.leaves || rep.resumes()) {
 			list = append(list, rep)
 		}
 		return true
@@ -109,13 +110,13 @@ func (c *Core) uprooted() []*replica {
 }
 
 // resumes reports whether a gang that is being stopped is to go on as soon as it can: it lost
-// hardware, or members that died, or had to leave a node.
+// hardware, or members that died, or has to leave a place on its own account.
 func (rep *replica) resumes() bool {
 	if rep.state != Releasing || rep.gone {
 		return false
 	}
 	switch rep.cause.Code {
-	case CauseHardwareLost, CauseMemberFailed, CauseDrained:
+	case CauseHardwareLost, CauseMemberFailed, CauseDrained, CauseMoved:
 		return true
 	}
 	return false
@@ -126,37 +127,22 @@ func (rep *replica) mayMove() bool {
 	return rep.state == Running && rep.order == nil && rep.yieldsTo == nil && !rep.has(memberStopping)
 }
 
-// resettle imagines a gang in another place, as large as it may be or with its minimum, and
-// returns where; nil: there is none, and it stays.
-func (im *imagination) resettle(rep *replica) []gang.Member {
-	c, s := im.core, rep.job.shape
-	leaving := c.leaving.Has(rep) // and so left out already
-	if !leaving {
-		im.leaveOut(piece{rep: rep})
-	}
-	c.compile(s)
-	for _, request := range []*gang.Request{&s.request, &s.minimum} {
-		t := c.trialOf(rep, s, request, rep.avoid, c.untilRoomMade(c.graceOf(rep))) // by then, at the latest, it starts
-		if where := t.place(); where != nil && im.putIn(t.queue, where) {
-			return where
-		}
-	}
-	if !leaving {
-		im.bringBack()
-	}
-	return nil
-}
-
 // decideMove sets a place aside for a gang and has it leave, if there is one or it can stay
 // no longer; else it stays where it is.
 func (c *Core) decideMove(r relocation) {
 	rep := r.rep
+	if r.where != nil {
+		c.endMove(rep)
+	}
 	kept := r.where != nil && c.keepPlace(rep, r.where, CauseResumed)
 	by, n := rep.drainedBy()
 	latest := c.latestToLeave(rep)
 	switch {
 	case rep.state == Releasing:
-		c.homeless = c.homeless || !kept
+		if !kept {
+			c.homeless = true
+			c.keepOwn(rep)
+		}
 	case n == nil: // it need not leave any more
 		c.stay(rep)
 	case rep.leaves && (kept || latest <= c.now):
@@ -197,6 +183,43 @@ func (rep *replica) drainedBy() (by Time, from *node) {
 // drainCause is why a gang has to leave a node.
 func drainCause(n *node) Cause {
 	return Cause{Code: CauseDrained, Detail: detail("node "+string(n.spec.ID)+" is being drained", n.reason)}
+}
+
+// keepOwn sets aside what a gang has of its place while it is being stopped and there is no room
+// for the rest of it: until it waits, and may bid for the rest.
+func (c *Core) keepOwn(rep *replica) {
+	if rep.moving != nil {
+		return
+	}
+	w := gangWindow(rep)
+	end := c.endIfPlaced(rep)
+	rep.eachHold(func(_ *gang.Hold, n *node) {
+		if n.takesWork() && !slices.ContainsFunc(n.windows, func(other *window) bool { return !c.admits(other, rep, end) }) {
+			w.nodes = append(w.nodes, n)
+		}
+	})
+	slices.SortFunc(w.nodes, compareNodes)
+	w.nodes = slices.Compact(w.nodes)
+	if len(w.nodes) == 0 || !c.roomToSetAside(w.nodes) {
+		return
+	}
+	c.clearReservations(w.nodes)
+	w.from, w.until, w.remnant = c.now, c.untilRoomMade(c.graceOf(rep)), true
+	rep.moving = w
+	c.addWindow(w)
+}
+
+// endRemnants ends what was kept for gangs that wait by now and did not find the rest: nobody
+// holds a part of what another waits for.
+func (c *Core) endRemnants() {
+	if _, ready := c.quota.Next(); ready {
+		return // they had no turn yet
+	}
+	for _, w := range slices.Clone(c.windows) {
+		if w.remnant && w.isReservation() {
+			c.endWindow(w)
+		}
+	}
 }
 
 // keepPlace sets a place aside for a gang that still holds another, or a part of it.
@@ -282,7 +305,7 @@ func (c *Core) endMove(rep *replica) {
 // moveEnded sees to a gang whose place, that was kept for it, is gone. Who was only moved for
 // another, and still runs, need not move any more.
 func (c *Core) moveEnded(w *window) {
-	if c.earmarked {
+	if c.earmarked && w.preemption != nil {
 		c.earmarkFor(w, false)
 	}
 	rep := w.rep

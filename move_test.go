@@ -139,7 +139,7 @@ func TestAGangThatLostANodeResumes(t *testing.T) {
 	orders = d.pass()
 	require.Equal(t, []string{"bind gang resumed"}, told(orders))
 	d.carryOut(orders)
-	require.Equal(t, []berth.NodeID{"n2", "n3"}, d.on("gang"))
+	require.Equal(t, []berth.NodeID{"n3", "n2"}, d.on("gang"))
 }
 
 // Where members die on sound hardware, the place is kept while the gang waits to be tried again.
@@ -291,7 +291,7 @@ func TestWhatItTakes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []berth.Move{{Job: "a", Queue: "q", GPUMilli: 4000, From: []berth.NodeID{"n1"}, To: []berth.NodeID{"n2"}}}, takes.Moves)
 	require.Len(t, takes.Victims, 1)
-	require.False(t, takes.Allowed, "the policy forbids it")
+	require.Contains(t, takes.Reason.Preemption, "forbids")
 	require.Equal(t, "to move 1 of those who run, or to stop 1", takes.Text)
 	require.Equal(t, takes.Moves, d.explain("whole").Reason.Moves)
 
@@ -307,6 +307,10 @@ func TestWhatItTakes(t *testing.T) {
 	takes, err = d.WhatItTakes(d.now, "huge", 0, one("q", "huge", 64))
 	require.NoError(t, err)
 	require.Contains(t, takes.Text, "nothing that could be stopped or moved")
+	require.Equal(t, berth.ReasonNoNodes, takes.Reason.Code, "though no pass has tried it yet")
+	takes, err = d.WhatItTakes(d.now, "twin", 0, one("q", "twin", 7))
+	require.NoError(t, err)
+	require.Len(t, takes.Moves, 1, "though no pass has tried it yet")
 	_, err = d.WhatItTakes(d.now, "unknown", 0)
 	require.ErrorIs(t, err, berth.ErrUnknown)
 	_, err = d.WhatItTakes(d.now-1, "whole", 0)
@@ -314,4 +318,60 @@ func TestWhatItTakes(t *testing.T) {
 	after, err := d.Snapshot()
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after))
+}
+
+// Who loses a node keeps the others, member by member, and gets another as close by as there is.
+func TestOnlyTheLostMembersGoElsewhere(t *testing.T) {
+	core, err := berth.New(berth.Config{Levels: []string{"leaf"}})
+	require.NoError(t, err)
+	d := &divided{t, core, 0}
+	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})
+	for _, name := range []string{"a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4", "c1", "c2"} {
+		n := berth.Node{ID: berth.NodeID(name), Domains: []string{name[:1]}}
+		for range 8 {
+			n.GPUs = append(n.GPUs, berth.GPU{Product: "H100"})
+		}
+		d.tell(berth.NodeJoined{Node: n})
+	}
+	d.runs(one("q", "gang", 8, members(6)))
+	require.Equal(t, []berth.NodeID{"a1", "a2", "a3", "a4", "c1", "c2"}, d.on("gang"))
+	for _, drained := range []struct {
+		node berth.NodeID
+		then []berth.NodeID
+	}{
+		{"a2", []berth.NodeID{"a1", "b1", "a3", "a4", "c1", "c2"}}, // its leaf is full
+		{"a3", []berth.NodeID{"a1", "b1", "a2", "a4", "c1", "c2"}},
+	} {
+		d.tell(berth.NodeDraining{Node: drained.node})
+		d.carryOut(d.pass())
+		orders := d.pass()
+		require.Equal(t, []string{"bind gang resumed"}, told(orders))
+		d.carryOut(orders)
+		require.Equal(t, drained.then, d.on("gang"))
+		d.tell(berth.NodeUncordoned{Node: drained.node})
+	}
+	d.tell(berth.NodeLost{Node: "c2"})
+	d.carryOut(d.pass())
+	d.carryOut(d.pass())
+	require.Equal(t, []berth.NodeID{"a1", "b1", "a2", "a4", "c1", "a3"}, d.on("gang"))
+}
+
+// Where there is no other node for the one that a gang has lost, what it has left is reserved for
+// it, and it bids for the rest like anybody else.
+func TestAGangKeepsWhatItHasLeft(t *testing.T) {
+	d := fleetOf(t, "n1", "n2", "n3")
+	d.runs(one("q", "gang", 8, members(2), ranks(1)), one("q", "low", 8))
+	for _, id := range []berth.JobID{"a", "b"} {
+		d.tell(one("q", id, 8))
+	}
+	require.Empty(t, d.pass())
+	d.tell(berth.NodeLost{Node: "n1"})
+	orders := d.pass()
+	require.Equal(t, []string{"release gang hardware-lost"}, told(orders))
+	d.report(orders[0], berth.Done)
+	orders = d.pass()
+	require.Equal(t, []string{"release low preempted"}, told(orders), "and nobody takes what it has left")
+	d.report(orders[0], berth.Done)
+	orders = d.pass()
+	require.Equal(t, []string{"bind gang room-made"}, told(orders))
 }

@@ -2,6 +2,7 @@ package berth
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
@@ -65,8 +66,6 @@ const (
 	// maxMoveTrials how often it tries.
 	maxMovers     = 256
 	maxMoveTrials = 256
-	// maxMovePrice is where sums of prices stay.
-	maxMovePrice preempt.GPUMilliseconds = 1<<63 - 1
 )
 
 // inPieces reports whether as much is free as the first of an entry's bucket asks for, on
@@ -76,7 +75,7 @@ func (c *Core) inPieces(e *entry) bool {
 	s := e.bucket.shape
 	c.compile(s)
 	switch {
-	case e.bucket.quotaSlot >= 0 || s.blockedAt < 0 || s.spec.Topology.Exclusive != "":
+	case e.bucket.quotaSlot >= 0 || s.spec.Topology.Exclusive != "":
 		return false
 	case c.freeFor(s) >= s.gpus() && s.gpus() > 0:
 		return true
@@ -105,10 +104,10 @@ func (im *imagination) bidForMoves(e *entry) *bid {
 		return nil
 	}
 	b.where, b.moves = s.where, s.movers
-	for _, m := range s.movers {
+	slices.SortFunc(b.moves, func(a, b relocation) int { return compareReplicas(a.rep, b.rep) })
+	for _, m := range b.moves {
 		b.victims = append(b.victims, piece{rep: m.rep})
 	}
-	slices.SortFunc(b.victims, func(a, b piece) int { return compareReplicas(a.rep, b.rep) })
 	return b
 }
 
@@ -149,9 +148,7 @@ func (s *shift) gather() bool {
 				if !listed[rep] && len(s.reps) < maxMovers {
 					listed[rep] = true
 					s.reps = append(s.reps, rep)
-					candidate := c.candidate(piece{rep: rep}, 0)
-					noteHolds(&candidate, piece{rep: rep})
-					s.candidates = append(s.candidates, candidate)
+					s.candidates = append(s.candidates, c.candidate(piece{rep: rep}, 0))
 				}
 			}
 		}
@@ -189,7 +186,7 @@ func (s *shift) nodes() []nodeToClear {
 			if rep := at.rep; s.movable(rep) && !slices.Contains(to.movers, rep) {
 				candidate := c.candidate(piece{rep: rep}, 0)
 				to.movers = append(to.movers, rep)
-				to.price += min(candidate.Price(), maxMovePrice-to.price)
+				to.price += min(candidate.Price(), math.MaxInt64-to.price)
 			}
 			if hold := &at.rep.members[at.index].hold; s.movable(at.rep) {
 				to.milli += chargeOf(hold, n).GPUMilli
@@ -262,7 +259,7 @@ func (im *imagination) placeAgain(rep *replica) []gang.Member {
 	for g := range request.Groups {
 		request.Groups[g].Count = rep.count(g, memberRunning)
 	}
-	where := c.trialOf(rep, s, &request, rep.avoid, c.untilRoomMade(c.graceOf(rep))).place()
+	where := c.trialOf(rep, &s.spec, s.least, &request, rep.avoid, c.untilRoomMade(c.graceOf(rep))).place()
 	if where == nil || !im.putIn(rep.job.queue, where) {
 		return nil
 	}
@@ -281,6 +278,7 @@ func (c *Core) move(b *bid) bool {
 			c.endWindow(w)
 			return false
 		}
+		w.preemption.awaits(m.rep)
 		m.rep.yieldsTo = b.rep
 		c.stop(m.rep, Cause{Code: CauseMoved, For: b.rep.ref()}, c.graceOf(m.rep))
 	}

@@ -39,6 +39,7 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.backfill()
 	c.earmark(false)
 	c.preempt()
+	c.endRemnants()
 	c.mend() // who is stopped at once, and who need not yield any more
 	c.placing = false
 	for _, n := range c.opened {

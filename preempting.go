@@ -124,22 +124,33 @@ type bid struct {
 // bid looks for gangs to move, or for the least harmful victims, for an entry, and imagines
 // the exchange; nil: there are none. If it needs none, those who are going anyway will do.
 func (c *Core) bid(im *imagination, e *entry) *bid {
-	if c.config.Policy.Moves.Mode == MovesOrdered && c.inPieces(e) {
+	ready := c.evictionsReady()
+	if c.config.Policy.Moves.Mode == MovesOrdered && c.inPieces(e) && ready <= c.now {
 		before := im.extent()
-		if b := im.bidForMoves(e); b != nil && b.pays() {
+		if b := im.bidForMoves(e); b != nil && b.pays() && c.meterVictims(wholes(b.victims)) <= c.now {
 			return b
 		}
 		im.backTo(before)
 	}
-	return c.bidForVictims(im, e)
+	if c.config.Policy.Preemption.Mode == PreemptNever {
+		c.bidInVain(e)
+		return nil
+	}
+	return c.bidForVictims(im, e, ready)
+}
+
+// bidInVain notes that there is no room to be made for an entry, as things are.
+func (c *Core) bidInVain(e *entry) {
+	e.rep.bidTurn, e.rep.ripeAt = c.stirs, 0
+	c.deferBid(e.rep, 3)
 }
 
 // pays reports whether moves are worth more than they cost.
 func (b *bid) pays() bool { return b.gain > b.price }
 
-// bidForVictims looks for the least harmful victims.
-func (c *Core) bidForVictims(im *imagination, e *entry) *bid {
-	ready := c.evictionsReady()
+// bidForVictims looks for the least harmful victims. Before the rate lets somebody yield, those
+// are parts of elastic gangs alone.
+func (c *Core) bidForVictims(im *imagination, e *entry, ready Time) *bid {
 	how := seeking{mode: c.config.Policy.Preemption.Mode, avoid: e.rep.avoid, partsOnly: ready > c.now, chooser: &c.chooser}
 	t, victims, ok := c.seek(e, how, &im.trials)
 	if !ok && len(how.avoid) > 0 && im.trials > 0 {
@@ -155,8 +166,7 @@ func (c *Core) bidForVictims(im *imagination, e *entry) *bid {
 		c.nextPreempt = min(c.nextPreempt, ready)
 		return nil
 	case !ok:
-		e.rep.bidTurn = c.stirs
-		c.deferBid(e.rep, 3)
+		c.bidInVain(e)
 		e.rep.ripeAt = t.ripeAt(e.rep.bidAt)
 		c.nextPreempt = min(c.nextPreempt, c.looksFor(e.rep))
 		return nil
@@ -272,7 +282,8 @@ func (c *Core) grant(b *bid) bool {
 	if b.moves != nil {
 		return c.move(b)
 	}
-	for _, victim := range slices.Clone(b.victims) {
+	for _, victim := range b.victims {
+		b.rep.reserved.preemption.awaits(victim.rep)
 		c.ask(victim, b.rep)
 	}
 	return true
@@ -296,9 +307,6 @@ func (c *Core) makeRoom(b *bid) *window {
 	}
 	w.from, w.until = c.now, c.untilRoomMade(grace)
 	w.preemption = c.newPreemption(b.where)
-	for _, victim := range b.victims {
-		w.preemption.victims = append(w.preemption.victims, victim.rep)
-	}
 	rep.reserved, rep.ripeAt = w, 0
 	c.addWindow(w)
 	return w

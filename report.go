@@ -53,6 +53,8 @@ type ReservationReport struct {
 	// Moving: it is the place that is kept for a gang that has to leave another, and has not
 	// yet, or waits to be tried again. It starts there when that is over.
 	Moving bool `json:"moving,omitempty"`
+	// Partly: it is what is left to a gang of its place, without room for the rest.
+	Partly bool `json:"partly,omitempty"`
 	// From is when it starts; for a gang, when it is expected to.
 	From Time `json:"from"`
 	// Until is when it ends by itself.

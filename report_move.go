@@ -64,11 +64,11 @@ func (c *Core) departure(rep *replica) *Departure {
 	case rep.resumes():
 		d.Cause = rep.cause
 	case rep.moving != nil:
-		d.Cause.Code = rep.moving.preemption.cause
+		d.Cause.Code = CauseResumed
 	default:
 		return nil
 	}
-	if rep.moving != nil {
+	if rep.moving != nil && rep.moving.preemption != nil {
 		d.To = rep.moving.nodeIDs()
 	}
 	return d

@@ -292,7 +292,7 @@ func (c *Core) reportReservations() []ReservationReport {
 }
 
 func (c *Core) reportWindow(w *window) ReservationReport {
-	r := ReservationReport{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Moving: w.isMove()}
+	r := ReservationReport{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Moving: w.isMove(), Partly: w.remnant}
 	if w.advance != nil {
 		r.ID = w.advance.ID
 	} else {

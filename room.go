@@ -44,6 +44,9 @@ func (c *Core) newPreemption(where []gang.Member) *preemption {
 	return p
 }
 
+// awaits notes one more victim; they come in order.
+func (p *preemption) awaits(victim *replica) { p.victims = append(p.victims, victim) }
+
 // endPreemption has those go on that were asked for a checkpoint in vain: the next pass
 // tells them. Who is stopped already is not to be held up, be it all of it or a part.
 func (c *Core) endPreemption(w *window) {
@@ -52,14 +55,9 @@ func (c *Core) endPreemption(w *window) {
 		c.earmarkFor(w, false)
 	}
 	c.quotaFreed = true
-	for _, victim := range slices.Clone(p.victims) {
-		yields, releasing := victim.yieldsTo == w.rep, victim.state == Releasing
-		victim.spare(w.rep)
-		switch {
-		case yields && victim.asked():
+	for _, victim := range p.victims {
+		if victim.spare(w.rep); victim.stray() {
 			c.remain(victim)
-		case yields && !releasing: // its turn to be asked had not come
-			c.leaving.Delete(victim)
 		}
 	}
 	p.victims = nil

@@ -71,9 +71,11 @@ type savedWindow struct {
 	Nodes []NodeID `json:"nodes"`
 	// Where the gang is to be, if room is being made for it, and who has to go; Cause is that
 	// of its Bind.
-	Where   []MemberPlacement `json:"where,omitempty"`
-	Cause   CauseCode         `json:"cause,omitempty"`
-	Victims []ReplicaRef      `json:"victims,omitempty"`
+	Where []MemberPlacement `json:"where,omitempty"`
+	Cause CauseCode         `json:"cause,omitempty"`
+	// Remnant: it has what the gang has left of its place.
+	Remnant bool         `json:"remnant,omitempty"`
+	Victims []ReplicaRef `json:"victims,omitempty"`
 }
 
 type savedNode struct {

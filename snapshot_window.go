@@ -83,8 +83,8 @@ func (c *Core) restoreWindows(rep *replica, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "endsAt", "is missing for a replica that holds something")
 	case s.Reserved != nil && (rep.state != Pending || rep.entries == nil):
 		return refuse(ErrInvalid, "reserved", "is set for a replica that does not wait")
-	case s.Moving != nil && (!rep.mayArrive() || len(s.Moving.Where) == 0):
-		return refuse(ErrInvalid, "moving", "is set for a replica that does not move, or leads nowhere")
+	case s.Moving != nil && (!rep.mayArrive() || s.Moving.Remnant != (len(s.Moving.Where) == 0)):
+		return refuse(ErrInvalid, "moving", "is set for a replica that does not move")
 	case len(s.Exclusive) > 0 && (rep.job.spec.Topology.Exclusive == "" || rep.state == Pending):
 		return refuse(ErrInvalid, "exclusive", "is set for a replica that has none")
 	}
@@ -102,18 +102,21 @@ func (c *Core) restoreWindows(rep *replica, s *savedReplica) *Error {
 		rep.exclusive = w
 		c.addWindow(w)
 	}
-	if s.Reserved == nil {
-		return nil
+	for _, set := range [...]struct {
+		field string
+		saved *savedWindow
+		at    **window
+	}{{"reserved", s.Reserved, &rep.reserved}, {"moving", s.Moving, &rep.moving}} {
+		if set.saved == nil || len(set.saved.Victims)+len(set.saved.Where) > 0 {
+			continue // rooms, when all replicas are there
+		}
+		w, err := c.restoreWindow(rep, set.saved)
+		if err != nil {
+			return err.in(set.field)
+		}
+		*set.at = w
+		c.addWindow(w)
 	}
-	if len(s.Reserved.Victims)+len(s.Reserved.Where) > 0 {
-		return nil // when all replicas are there
-	}
-	w, err := c.restoreWindow(rep, s.Reserved)
-	if err != nil {
-		return err.in("reserved")
-	}
-	rep.reserved = w
-	c.addWindow(w)
 	return nil
 }
 
@@ -129,7 +132,7 @@ func (c *Core) restoreWindow(rep *replica, s *savedWindow) (*window, *Error) {
 		return nil, refuse(ErrLimit, "nodes", "there are too many kinds of node")
 	}
 	w := gangWindow(rep)
-	w.from, w.until, w.nodes = s.From, s.Until, nodes
+	w.from, w.until, w.nodes, w.remnant = s.From, s.Until, nodes, s.Remnant
 	return w, nil
 }
 
@@ -138,7 +141,7 @@ func (c *Core) saveWindow(w *window) *savedWindow {
 	if w == nil {
 		return nil
 	}
-	saved := &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs()}
+	saved := &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Remnant: w.remnant}
 	if w.preemption == nil {
 		return saved
 	}
@@ -210,7 +213,7 @@ func (c *Core) restorePreemptions(s *savedJob) *Error {
 				c.leaving.ReplaceOrInsert(victim)
 			}
 		}
-		if saved := s.Replicas[i].Moving; saved != nil {
+		if saved := s.Replicas[i].Moving; saved != nil && len(saved.Victims)+len(saved.Where) > 0 {
 			w, err := c.restoreRoom(rep, saved)
 			if err == nil && len(w.preemption.victims) > 0 {
 				err = refuse(ErrInvalid, "victims", "there are none of a move")

@@ -2,7 +2,10 @@ package berth
 
 import (
 	"fmt"
+	"math"
 	"slices"
+
+	"github.com/berth-sched/berth/preempt"
 )
 
 // Takes is what it would take to start a replica that waits.
@@ -11,16 +14,15 @@ type Takes struct {
 	Fits bool `json:"fits,omitempty"`
 	// Moves of others that would make room, and what they cost and are worth, in
 	// GPU-milliseconds: see Policy.Moves.
-	Moves      []Move `json:"moves,omitempty"`
-	MovesPrice int64  `json:"movesPrice,omitempty"`
-	MovesGain  int64  `json:"movesGain,omitempty"`
-	// Victims are those who would have to yield: the least harm by which it would fit.
-	// Price is what they would lose, in GPU-milliseconds. Allowed: the policy lets them be
-	// stopped for it.
-	Victims []Yielding `json:"victims,omitempty"`
-	Price   int64      `json:"price,omitempty"`
-	Allowed bool       `json:"allowed,omitempty"`
-	// Reason why it waits, and why nothing else helps, if nothing does; nil: it does not wait.
+	Moves      []Move                  `json:"moves,omitempty"`
+	MovesPrice preempt.GPUMilliseconds `json:"movesPrice,omitempty"`
+	MovesGain  preempt.GPUMilliseconds `json:"movesGain,omitempty"`
+	// Victims are those who would have to yield, or do already: the least harm by which it
+	// would fit. Price is what they would lose, in GPU-milliseconds. Why they do not yield, if
+	// they do not, is in Reason.Preemption.
+	Victims []Yielding              `json:"victims,omitempty"`
+	Price   preempt.GPUMilliseconds `json:"price,omitempty"`
+	// Reason why it waits, and why nothing helps, if nothing does; nil: it does not wait.
 	Reason *Reason `json:"reason,omitempty"`
 	// Text is the answer in a sentence.
 	Text string `json:"text"`
@@ -82,18 +84,18 @@ func (c *Core) whatItTakes(rep *replica) Takes {
 		return Takes{Fits: true, Text: "nothing: the next pass is expected to start it"}
 	}
 	reason := c.reason(e)
+	if reason.Code == ReasonTurn { // no pass has tried it yet
+		reason = c.capacityReason(e)
+	}
 	c.explainYielding(e, &reason)
 	t := Takes{Reason: &reason}
 	if b := c.wouldMove(e); b != nil {
-		t.Moves, t.MovesPrice, t.MovesGain = c.describeMoves(b), int64(b.price), int64(b.gain)
+		t.Moves, t.MovesPrice, t.MovesGain = c.describeMoves(b), b.price, b.gain
 	}
-	_, victims := c.wouldYield(e)
-	wouldYield := c.yielding(e.rep, victims)
-	t.Victims = append(reason.Yielding, wouldYield...)
-	for i := range wouldYield {
-		t.Price += min(int64(wouldYield[i].Price), int64(maxMovePrice)-t.Price)
+	t.Victims = slices.Concat(reason.Yielding, reason.WouldYield)
+	for _, victim := range t.Victims {
+		t.Price += min(victim.Price, math.MaxInt64-t.Price)
 	}
-	t.Allowed = len(reason.Yielding) > 0 || len(victims) > 0 && len(reason.WouldYield) == 0
 	t.Text = t.sentence()
 	return t
 }

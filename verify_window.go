@@ -18,7 +18,7 @@ func (v *verifier) windows() error {
 			return fmt.Errorf("window %s is nobody's", w.name)
 		case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil):
 			return fmt.Errorf("window %s is for a gang that does not wait", w.name)
-		case w.isMove() && (!w.rep.mayArrive() || w.preemption == nil || len(w.preemption.victims) > 0):
+		case w.isMove() && (!w.rep.mayArrive() || w.remnant != (w.preemption == nil) || w.remnant && w.rep.state == Running || w.preemption != nil && len(w.preemption.victims) > 0):
 			return fmt.Errorf("window %s is for a gang that does not move", w.name)
 		case w.preemption != nil && !(w.isReservation() && slices.IsSortedFunc(w.preemption.victims, compareReplicas) || w.isMove()):
 			return fmt.Errorf("window %s: room is made for nobody, or the victims are out of order", w.name)

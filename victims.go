@@ -47,16 +47,16 @@ type trial struct {
 // trial begins one for an entry, with its minimum.
 func (c *Core) trial(e *entry, avoid []NodeID) *trial {
 	c.compile(e.bucket.shape)
-	return c.trialOf(e.rep, e.bucket.shape, &e.bucket.shape.minimum, avoid, c.now)
+	return c.trialOf(e.rep, &e.bucket.shape.spec, e.bucket.shape.least, &e.bucket.shape.minimum, avoid, c.now)
 }
 
 // trialOf begins one for a request of a replica that will start at an instant. Where room is
 // being made for others it may go as well, beside what they are to hold, which is imagined.
-func (c *Core) trialOf(rep *replica, s *shape, r *gang.Request, avoid []NodeID, start Time) *trial {
-	end, exclusive := c.endIfStarted(rep, start), s.spec.Topology.Exclusive != ""
+func (c *Core) trialOf(rep *replica, spec *shapeSpec, least quota.Charge, r *gang.Request, avoid []NodeID, start Time) *trial {
+	end, exclusive := c.endIfStarted(rep, start), spec.Topology.Exclusive != ""
 	return &trial{
-		core: c, rep: rep, queue: rep.job.queue, asked: s.least,
-		request: c.avoiding(avoid, c.widen(s.spec.Groups, r, func(w *window) bool {
+		core: c, rep: rep, queue: rep.job.queue, asked: least,
+		request: c.avoiding(avoid, c.widen(spec.Groups, r, func(w *window) bool {
 			if w.preemption != nil && w.rep != rep {
 				return !exclusive && w.rep.job.spec.Topology.Exclusive == ""
 			}
@@ -230,7 +230,6 @@ func (t *trial) add(y yieldable, source int) {
 	if !y.whole() {
 		candidate.Started -= int64(len(t.giver(y.rep).units)) // in the order in which they go
 	}
-	noteHolds(&candidate, y.piece)
 	t.candidates = append(t.candidates, candidate)
 	t.offers = append(t.offers, y)
 }
@@ -251,6 +250,7 @@ func (c *Core) candidate(p piece, queueing Duration) preempt.Candidate {
 	} else if candidate.Elastic = true; len(p.flats) > 0 {
 		candidate.ID += "/" + strconv.Itoa(p.flats[0])
 	}
+	noteHolds(&candidate, p)
 	return candidate
 }
 

@@ -27,6 +27,9 @@ type window struct {
 	rep *replica
 	// preemption is set where room is being made for the gang.
 	preemption *preemption
+	// remnant: it has what a gang has left of its place, without room for the rest. It ends with
+	// the first pass in which the gang waits, and could bid for the rest.
+	remnant bool
 	// unmarked: what is kept for it of its quota is not counted just now.
 	unmarked bool
 	// queue whose jobs belong here, or quota.None.

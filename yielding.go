@@ -43,7 +43,6 @@ func (c *Core) stop(rep *replica, cause Cause, grace Duration) {
 func (c *Core) shrink(p piece, rep *replica, cause Cause) {
 	victim := p.rep
 	c.leaving.ReplaceOrInsert(victim)
-	c.relook() // what it leaves may be a place for others
 	if !victim.has(memberStopping) {
 		c.unawait(victim)
 		victim.cause, victim.attempt = cause, 0

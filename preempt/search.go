@@ -159,7 +159,7 @@ func (c *Chooser) improve(rank, enough []item) (complete bool) {
 // they cost as much, there may be fewer at that price, unless nothing is to be gained.
 func (c *Chooser) near() bool {
 	found := price(c.best)
-	if c.tolerance == 0 {
+	if c.tolerance == 0 || found == 0 {
 		return found <= c.bound && len(c.best) == 1
 	}
 	high, low := bits.Mul64(uint64(max(found-c.bound, 0)), 1000)

@@ -91,6 +91,8 @@ const (
 	goodputWait = iota
 	goodputYield
 	goodputSpares
+	goodputDrain
+	goodputBoth
 	goodputTrial
 )
 
@@ -139,7 +141,9 @@ func (g *goodput) configure(s *session) error {
 		goodputWait:   {name: "wait", policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptNever}}},
 		goodputYield:  {name: "yield", policy: yield, above: []int{goodputWait}},
 		goodputSpares: {name: "spares", policy: spares, above: []int{goodputYield}, spared: true},
-		goodputTrial:  {name: "+ trial", policy: trial, above: []int{goodputSpares}, spared: true},
+		goodputDrain:  {name: "drain", policy: yield, drain: true, above: []int{goodputYield}},
+		goodputBoth:   {name: "both", policy: spares, drain: true, above: []int{goodputYield, goodputSpares, goodputDrain}, spared: true},
+		goodputTrial:  {name: "+ trial", policy: trial, drain: true, above: []int{goodputYield, goodputBoth}, spared: true},
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func (c *Checker) imagine(opened []*room, but *replica) *world {
 		for _, rep := range j.replicas {
 			leaves := rep.state == berth.Releasing || rep.asked() && !rep.needless()
 			w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {
-				return !leaves && m.state != stopping || slices.Contains(opened, rep.room) || slices.Contains(opened, m.room)
+				return !leaves && m.state != stopping || rep.room != nil && slices.Contains(opened, rep.room) || m.room != nil && slices.Contains(opened, m.room)
 			}))
 		}
 	}

@@ -18,6 +18,9 @@ type moving struct {
 	// kept has until when a place is kept for a gang that leaves another, or has left it, as
 	// the latest report has it.
 	kept map[gangKey]berth.Time
+	// remnants has until when is kept, of the place of such a gang, what it has left, while there
+	// is no room for the rest.
+	remnants map[gangKey]berth.Time
 	// departed are those who were told to leave by the latest pass while they could have
 	// stayed: there is a place for them.
 	departed []*replica
@@ -174,7 +177,7 @@ func (c *Checker) againstMove(who gangKey, gangs map[gangKey]berth.ReservationRe
 	if err := c.takeWork(who, r); err != nil {
 		return err
 	}
-	if before, had := c.gangs[who]; had && before.Moving && before.Until == r.Until {
+	if before, had := c.gangs[who]; had && before.Moving && before.Partly == r.Partly && before.Until == r.Until {
 		if before.From != r.From || !slices.Equal(before.Nodes, r.Nodes) {
 			return broken(Reservations, "the place that is kept for %s was on %v from %d, and is on %v from %d", who, before.Nodes, before.From, r.Nodes, r.From)
 		}
@@ -183,10 +186,27 @@ func (c *Checker) againstMove(who gangKey, gangs map[gangKey]berth.ReservationRe
 	if until := c.now.Add(c.grace(rep) + c.roomTimeout()); c.passed && (r.From != c.now || r.Until != until) {
 		return broken(Reservations, "a place is kept for %s from %d until %d; it is %d, and until %d", who, r.From, r.Until, c.now, until)
 	}
+	if r.Partly {
+		return c.againstRemnant(rep, r)
+	}
 	c.saw("a place kept for one that is " + rep.doing())
 	if c.passed && !c.fitsThere(rep, gangs) {
 		return broken(S7, "a place is kept for %s on %v, where it would not fit", who, r.Nodes)
 	}
+	return nil
+}
+
+// againstRemnant: what is left to a gang of its place is kept for it: nodes on which it is.
+func (c *Checker) againstRemnant(rep *replica, r berth.ReservationReport) error {
+	for _, id := range r.Nodes {
+		if !slices.ContainsFunc(rep.members, func(m *member) bool { return m.node != nil && m.node.spec.ID == id }) {
+			return broken(Reservations, "of its place node %s is kept for %s, which is not on it", id, rep)
+		}
+	}
+	if rep.state != berth.Releasing {
+		return broken(Reservations, "what is left of its place is kept for %s, which is %s", rep, rep.doing())
+	}
+	c.saw("what was left of a place was kept")
 	return nil
 }
 
@@ -217,13 +237,16 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 			c.saw("a place kept for a gang was given up")
 		}
 	}
-	kept := map[gangKey]berth.Time{}
+	kept, remnants := map[gangKey]berth.Time{}, map[gangKey]berth.Time{}
 	for who, r := range gangs {
-		if r.Moving || c.isKept(who, &r) {
+		switch {
+		case r.Partly, c.remnants[who] == r.Until:
+			remnants[who] = r.Until
+		case r.Moving, c.isKept(who, &r):
 			kept[who] = r.Until
 		}
 	}
-	c.kept = kept
+	c.kept, c.remnants = kept, remnants
 	return nil
 }
 

@@ -169,7 +169,7 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 	}
 	count, large := 0, 0
 	for who, r := range gangs {
-		if r.Moving || c.isRoom(who, &r) || c.isKept(who, &r) {
+		if r.Moving || c.isRoom(who, &r) || c.isKept(who, &r) || c.remnants[who] == r.Until {
 			continue
 		}
 		if count++; c.needsSeveralNodes(who) {
@@ -251,7 +251,7 @@ func (c *Checker) againstGang(who gangKey, gangs map[gangKey]berth.ReservationRe
 		return broken(Reservations, "%s has a reservation of nothing", who)
 	case had && before.Until == r.Until && before.From >= r.From && slices.Equal(r.Nodes, before.Nodes):
 		return nil // it is kept, or has become better
-	case c.isRoom(who, &r), c.isKept(who, &r):
+	case c.isRoom(who, &r), c.isKept(who, &r), c.remnants[who] == r.Until:
 		return nil
 	case had && before.Until == r.Until && !anew:
 		return broken(Reservations, "the reservation of %s was from %d on %v, and is from %d on %v", who, before.From, before.Nodes, r.From, r.Nodes)

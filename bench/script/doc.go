@@ -50,6 +50,7 @@
 //	                                       instances=3g.40gb@0:4|3g.40gb@4:4
 //	update NAME KEY=...                    the same for a node that is there
 //	cordon NAME, uncordon NAME, lose NAME
+//	drain NAME deadline=1h                 everything is to leave it, by an instant or when it can
 //	fail-gpu NAME INDEX, repair-gpu NAME INDEX
 //	xid NAME INDEX 79                      a fault that NVIDIA's driver reported about a GPU
 //	partition-gpu NAME INDEX mode= instances=
@@ -89,6 +90,7 @@
 //	       preemption=on|reclaim|never min-run= checkpoint-timeout= max-ratio=
 //	       grace=batch:10m|interactive:1m respite=5m|none rate=3/1h queue-rate=1/1h
 //	       unweighed=yes turn=10m|none wait=1.5 interactive=1h latency-critical=24h queueing=5m
+//	       moves=propose|on|off moves-most=8
 //	       losses=3 within=24h probation=1h trial=30m spares=POOL:20|POOL:10 (thousandths)
 //	       repartition-timeout= geometry=POOL:fixed|adaptive|per-claim:KEY=VALUE,KEY=VALUE
 //	                                       once a pool: cost, interval, per-hour, drain-limit (a
@@ -105,9 +107,12 @@
 //	reservations      what is set aside, in advance and for gangs that wait
 //	outstanding       the orders that are out
 //	fleet, totals     the fleet report
+//	draining          the nodes that are being drained, and who is left there
 //	health            the spares of each pool, and the nodes on probation or on trial
 //	what-if EVENT; EVENT ...
 //	                  the orders of a pass after further events, which do not happen
+//	takes NAME; EVENT; EVENT ...
+//	                  what it would take to start it after these events, which do not happen
 //	diff nodes=n1|n2 sees=train/0[1]@n2[0-7] sees=web/3#2[0]@n1[4]
 //	                  the differences between the core and a world; #2 is life 2 (1 unless told)
 //	expect NAME pending|binding|running|repairing|releasing life= on=n1|n2 reason=quota start=1h

@@ -29,6 +29,7 @@ var factories = map[string]factory{
 	"update":        updateEvent,
 	"cordon":        onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeCordoned{Node: n, Reason: reason} }),
 	"uncordon":      onNode(func(n berth.NodeID, _ string) berth.Event { return berth.NodeUncordoned{Node: n} }),
+	"drain":         drainNode,
 	"lose":          onNode(func(n berth.NodeID, reason string) berth.Event { return berth.NodeLost{Node: n, Reason: reason} }),
 	"fail-gpu":      failGPU,
 	"repair-gpu":    repairGPU,
@@ -168,6 +169,7 @@ func (a *arguments) policy() berth.Policy {
 		RepartitionTimeout: a.span("repartition-timeout"),
 		UsageHalfLife:      a.span("half-life"),
 		Preemption:         a.preemption(),
+		Moves:              a.moves(),
 		Health:             a.health(),
 		Spares:             a.spares(),
 	}

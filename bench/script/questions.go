@@ -25,9 +25,11 @@ var questions = map[string]question{
 	"blast":            (*Session).blast,
 	"reservations":     func(s *Session, rest string) error { return noArguments(rest, s.reservations) },
 	"health":           func(s *Session, rest string) error { return noArguments(rest, s.health) },
+	"draining":         func(s *Session, rest string) error { return noArguments(rest, s.draining) },
 	"fleet":            func(s *Session, rest string) error { return noArguments(rest, s.fleet) },
 	"totals":           func(s *Session, rest string) error { return noArguments(rest, s.totals) },
 	"what-if":          (*Session).whatIf,
+	"takes":            (*Session).takes,
 	"diff":             (*Session).diff,
 	"expect":           (*Session).expect,
 }
@@ -126,6 +128,21 @@ func (s *Session) outstanding() error {
 
 // whatIf prints what a pass would order, and holds the core to promise D4.
 func (s *Session) whatIf(rest string) error {
+	events, err := s.imagined(rest)
+	if err != nil {
+		return err
+	}
+	return s.withoutEffect("a what-if", func() error {
+		orders, err := s.core.WhatIf(s.now, events...)
+		if err == nil {
+			s.printOrders(orders)
+		}
+		return err
+	})
+}
+
+// imagined reads events that are not told, separated by semicolons.
+func (s *Session) imagined(rest string) ([]berth.Event, error) {
 	var events []berth.Event
 	for part := range strings.SplitSeq(rest, ";") {
 		command, arguments, _ := strings.Cut(strings.TrimSpace(part), " ")
@@ -134,25 +151,28 @@ func (s *Session) whatIf(rest string) error {
 		}
 		more, known, err := s.events(command, strings.TrimSpace(arguments))
 		if !known {
-			return fmt.Errorf("%q tells no fact", command)
+			return nil, fmt.Errorf("%q tells no fact", command)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		events = append(events, more...)
 	}
+	return events, nil
+}
+
+// withoutEffect asks the core something, prints how it is refused, if it is, and checks that
+// the core is as it was.
+func (s *Session) withoutEffect(what string, ask func() error) error {
 	before, err := s.core.Snapshot()
 	if err != nil {
 		return violation(err)
 	}
-	orders, err := s.core.WhatIf(s.now, events...)
 	s.refusal = nil
-	if err != nil {
+	if err := ask(); err != nil {
 		s.printRefusal(err)
-	} else {
-		s.printOrders(orders)
 	}
-	return violation(same("D4: a what-if", before, s.core))
+	return violation(same("D4: "+what, before, s.core))
 }
 
 func (s *Session) diff(rest string) error {

@@ -142,6 +142,9 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		if r.YieldsTo.Job != "" {
 			s.print("  makes room for %s/%d", r.YieldsTo.Job, r.YieldsTo.Replica)
 		}
+		if r.Departure != nil {
+			s.print("  %s", departure(r.Departure))
+		}
 		if r.Fate != nil {
 			s.print("  %s", fate(r.Fate))
 		}
@@ -161,6 +164,7 @@ func (s *Session) printReason(r *berth.Reason) {
 	}
 	s.print("  would help: %s", r.Relax)
 	s.yielding(r)
+	s.printMoves(r.Moves)
 	if r.Kept != nil {
 		s.print("  kept for it: %s", keptFor(r))
 	}
@@ -184,20 +188,27 @@ func (s *Session) yielding(r *berth.Reason) {
 		what string
 		of   []berth.Yielding
 	}{{"goes", r.Yielding}, {"would have to go", r.WouldYield}} {
-		for _, y := range list.of {
-			line := fmt.Sprintf("%s: %s/%d of queue %s, %s gpus", list.what, y.Job, y.Replica, y.Queue, gpus(y.GPUMilli))
-			if y.Members > 0 {
-				line += fmt.Sprintf(", %d members", y.Members)
-			}
-			if y.By != 0 {
-				line += ", by " + clock(y.By)
-			}
+		for i := range list.of {
+			y := &list.of[i]
+			line := list.what + ": " + yields(y)
 			if r.Weighed != nil {
 				line += fmt.Sprintf(", and lose %v of a GPU", berth.Duration(y.Price))
 			}
 			s.print("    %s", line)
 		}
 	}
+}
+
+// yields prints who yields, and by when.
+func yields(y *berth.Yielding) string {
+	line := fmt.Sprintf("%s/%d of queue %s, %s gpus", y.Job, y.Replica, y.Queue, gpus(y.GPUMilli))
+	if y.Members > 0 {
+		line += fmt.Sprintf(", %d members", y.Members)
+	}
+	if y.By != 0 {
+		line += ", by " + clock(y.By)
+	}
+	return line
 }
 
 // bandwidth prints what the placement of a job is expected to give, as in "all-reduce 45
@@ -319,6 +330,7 @@ func (s *Session) totals() error {
 		{"withdrawn", int(t.Withdrawn)},
 		{"evicted", int(t.Evicted)},
 		{"shrunk", int(t.Shrunk)},
+		{"moves", int(t.Moves)},
 		{"repartitions", int(t.Repartitions)},
 		{"reshaped for", int(t.Reshaped)},
 		{"drains", int(t.Drains)},
