@@ -28,9 +28,9 @@
 //     the last [Core.Snapshot], before carrying out the orders that follow from
 //     them. After a restart: [Restore], repeat the log, and carry out
 //     [Core.Outstanding] again, member by member: what has been done already need
-//     not be done twice. A [Drop] has no report, so hand it on before the next
-//     snapshot. Or start anew and tell what runs with [JobObserved]; [Core.Diff]
-//     tells what the core and the world disagree about.
+//     not be done twice. [Drop] and [Withdraw] have no report, so hand them on
+//     before the next snapshot. Or start anew and tell what runs with [JobObserved];
+//     [Core.Diff] tells what the core and the world disagree about.
 //
 // # The loop
 //
@@ -53,17 +53,17 @@
 //		for _, action := range actions {
 //			switch a := action.(type) {
 //			case berth.Bind:
-//				go start(a) // ends by sending an ActionReported to facts
+//				go start(a) // ends, like all but the last two, by sending an ActionReported to facts
 //			case berth.Release:
-//				go stop(a)
+//				go stop(a) // the members that it names; with Remaining, the others go on
 //			case berth.RequestCheckpoint:
 //				go checkpoint(a) // it runs on until it is released
-//			case berth.Withdraw:
-//				forget(a.Request) // it need not yield after all
-//			case berth.Drop:
-//				tell(a.Job, a.Cause)
 //			case berth.Repartition:
 //				go repartition(a)
+//			case berth.Withdraw:
+//				forget(a.Request) // it need not leave after all
+//			case berth.Drop:
+//				tell(a.Job, a.Cause) // it is given up
 //			}
 //		}
 //	}
@@ -86,8 +86,8 @@
 //	   ▲                │    │ Partial       │       │ Done, and no
 //	   │         Failed │    ▼               │       │ member failed
 //	   ├────────────────┘  Repairing ── Bind (repair) ┘
-//	   │                     │               │ too few members left,
-//	   │   Done; dead after  ▼               ▼ cancelled, scaled down
+//	   │                     │               │ too few members left, has to yield or to
+//	   │   Done; dead after  ▼               ▼ leave, cancelled, scaled down
 //	   └───────────────── Releasing ◀────────┘
 //
 // A running replica that is short of its replicas gets further Bind orders
@@ -126,97 +126,11 @@
 //	(5) What replaces them waits for Policy.RetryBackoff, and longer each time.
 //	(6) What runs is free at once. Members that were being started or stopped
 //	    might come up yet, so they are released first.
-//	(7) If nobody needs its place by then it runs on.
+//	(7) If nobody needs its place by then it runs on. Partial is refused: a checkpoint is
+//	    written as a whole.
 //
 // Repairing lasts from a report to the next pass. MemberFailed, NodeLost and
 // GPUFailed take more members away then; JobFinished ends it.
-//
-// # Quota
-//
-// Queues form a tree (package quota). No limit is exceeded at any level by what is
-// started. A job that is within the guarantee of its queue is served before any that has
-// to be borrowed for; among the rest the queue with the higher priority, and then the one
-// with the least use for its weight, goes first. With Policy.UsageHalfLife, a queue that
-// had more than it is entitled to of late counts with less of its weight in that order;
-// nothing that runs is stopped for the past. Within a queue: the higher [Class], the higher priority, the longer wait, the smaller ID.
-//
-// Idle capacity is lent: a queue may use more than its guarantee, up to its limit and
-// its borrowing limit, as far as others lend. What a queue does not lend of its
-// guarantee stays free for it, of what the fleet has: the sound GPUs and the hosts of
-// nodes that take work, and what is in use on the others.
-//
-// With Config.Ledger the core keeps account of GPU time: see [Core.Ledger].
-//
-// # Who has to yield
-//
-// What waits and fits nowhere may take the place of what runs, by two rules (see
-// [Preemption]). Within a queue, a job of a higher class, or of the same class and a higher
-// priority, takes the place of one that is not latency-critical: preemption. Between
-// queues, what was lent is given back: reclaim. A queue that stays within its guarantee
-// with what it asks for takes from those that use more than they are guaranteed, one
-// that stays within its fair share from those that use more than theirs; nothing is taken
-// that is due to its queue (package quota says what is), so that it cannot go round in
-// circles. A latency-critical job is never preempted; but what it holds over the guarantee
-// of its queue is lent like all else, and reclaimed. Who wants it never stopped gives its
-// queue a guarantee in which it fits.
-//
-// Victims are those whose end does the least harm, and none that could be left out
-// (package preempt): what was borrowed before what was not, the lower class before the
-// higher, small jobs before large gangs, and then what loses the least work. What a gang
-// has above its minimum goes before anything that would end, if that is enough: see below.
-// Each of the others is asked for a checkpoint first, if it can write one:
-//
-//	          RequestCheckpoint            Release
-//	runs ──────────────────────▶ asked ──────────────▶ Releasing ──▶ Pending
-//	  ▲ ╲                          │  Done, Failed, or     ▲
-//	  │  ╲                Withdraw │  its deadline         │
-//	  └───╲────────────────────────┘                       │
-//	       ╲───────────────────────────────────────────────┘
-//	         Release at once, if it writes no checkpoints
-//
-// An elastic gang gives up members above the minimum of their group, whole widest segments
-// where there are any, so that what is left keeps its topology. It gets a [Release] of these
-// alone and stays Running: Release.Remaining tells with how many members it goes on, so that
-// the job can resize to that, and Release.Yields for whom the others go, which may be several.
-// There is no request for a checkpoint before it, as no work of the gang is lost, and neither
-// a minimum run time, a respite nor a rate spares what is above the minimum: it is there for
-// as long as nobody else needs the place. While a gang gives or gets members, who needs
-// more of what it has above its minimum waits for the end of that, rather than that others end. Members
-// that are being stopped are, even if nobody needs their place any more. The gang grows again
-// like any that is short of members: on what is free, and never at the cost of others. A
-// gang with domains for itself (Topology.Exclusive) gives no parts.
-//
-// The nodes on which there will be room are set aside for whom it is made, as in a
-// reservation, and its quota is counted as used, so that nobody slips in between. It
-// starts as soon as it fits, there or elsewhere; if it does, or waits no more, who was
-// asked and not stopped yet is told to go on ([Withdraw]). If that is not so in the time
-// that all of it may take, and Policy.ReservationTimeout, it is given up. Whoever had
-// to yield waits again with its age, in its next [Incarnation].
-//
-// Having somebody yield has a price: for each GPU of each victim the work since its last
-// checkpoint (or the time to write one, if it does so when asked), its restart, and the time for
-// which it will wait, estimated by the run time of who takes its place. [CheckpointWritten] tells
-// of checkpoints that jobs write by themselves; a job that never tells is taken to write them at
-// the interval that it states. The price is paid when what is gained is more: for each GPU that
-// is asked for, what the class is worth more than that of the victims, what its turn is worth, and
-// the time that it has waited ([Worth]; Config.Gain is another function). Until then it waits; a
-// pass looks again at the very instant at which it will be worth it, and Explain names it, with
-// both figures. What a queue is guaranteed it takes back at any price.
-//
-// No two jobs ever have to yield to each other, whatever they wait for. Within a queue who
-// yields is of a lower class, or of the same and a lower priority, and those do not change: it can
-// never be the other's turn. Among equals nobody yields at all. Between queues nothing is taken that
-// is due. Prices, waits and rates only ever put off what these rules allow, and allow
-// nothing more.
-//
-// Calm is kept by three means of [Preemption]. A job runs for MinRuntime at least, and who had to
-// yield for a Respite longer, twice as long each time. A Rate bounds how many have to in the fleet,
-// a QueueRate in each queue; what waits for a rate is served in policy order, at the instant at which
-// the rate lets it. And a Grace bounds how long a class may take to write a checkpoint. Rates bind
-// also who takes back what it is guaranteed, and delay it; a respite does not.
-//
-// [Core.Explain] tells for whom somebody makes room, who makes room for a job that waits,
-// or why nobody does, and who would have to if the policy did not forbid it.
 //
 // # Placement
 //
@@ -269,6 +183,23 @@
 // An instance is charged the part of the memory slices that it has, so that a GPU never
 // charges more than itself, however it is divided.
 //
+// # Quota
+//
+// Queues form a tree (package quota). No limit is exceeded at any level by what is
+// started. A job that is within the guarantee of its queue is served before any that has
+// to be borrowed for; among the rest the queue with the higher priority, and then the one
+// with the least use for its weight, goes first. With Policy.UsageHalfLife, a queue that
+// had more than it is entitled to of late counts with less of its weight in that order;
+// nothing that runs is stopped for the past. Within a queue: the higher [Class], the
+// higher priority, the longer wait, the smaller ID.
+//
+// Idle capacity is lent: a queue may use more than its guarantee, up to its limit and
+// its borrowing limit, as far as others lend. What a queue does not lend of its
+// guarantee stays free for it, of what the fleet has: the sound GPUs and the hosts of
+// nodes that take work, and what is in use on the others.
+//
+// With Config.Ledger the core keeps account of GPU time: see [Core.Ledger].
+//
 // # Reservations
 //
 // A gang that has waited for Policy.ReserveAfter may get a reservation: the core plans,
@@ -297,6 +228,129 @@
 // not say; a service is expected to run for ever. What runs already is not stopped:
 // [Core.Report] names it as a conflict.
 //
+// # Who has to yield
+//
+// What waits and fits nowhere may take the place of what runs, by two rules (see
+// [Preemption]). Within a queue, a job of a higher class, or of the same class and a higher
+// priority, takes the place of one that is not latency-critical: preemption. Between
+// queues, what was lent is given back: reclaim. A queue that stays within its guarantee
+// with what it asks for takes from those that use more than they are guaranteed, one
+// that stays within its fair share from those that use more than theirs; nothing is taken
+// that is due to its queue (package quota says what is), so that it cannot go round in
+// circles. A latency-critical job is never preempted; but what it holds over the guarantee
+// of its queue is lent like all else, and reclaimed. Who wants it never stopped gives its
+// queue a guarantee in which it fits.
+//
+// What is idle is used first. Victims are those whose end does the least harm, and none
+// that could be left out (package preempt): what was borrowed before what was not, the
+// lower class before the higher, small jobs before large gangs, and then what loses the
+// least work. What a gang has above its minimum goes before anything
+// that would end, if that is enough: see below. Each of the others is asked for a checkpoint
+// first, if it can write one:
+//
+//	          RequestCheckpoint            Release
+//	runs ──────────────────────▶ asked ──────────────▶ Releasing ──▶ Pending
+//	  ▲ ╲                          │  Done, Failed, or     ▲
+//	  │  ╲                Withdraw │  its deadline         │
+//	  └───╲────────────────────────┘                       │
+//	       ╲───────────────────────────────────────────────┘
+//	         Release at once, if it writes no checkpoints
+//
+// Package preempt draws the whole of it, with what becomes of reports that are late, lost or
+// doubled.
+//
+// The nodes on which there will be room are set aside for whom it is made, as in a
+// reservation, and its quota is counted as used, so that nobody slips in between. It
+// starts as soon as it fits, there or elsewhere; if it does, or waits no more, who was
+// asked and not stopped yet is told to go on ([Withdraw]). If that is not so in the time
+// that all of it may take, and Policy.ReservationTimeout, it is given up. Whoever had
+// to yield waits again with its age, in its next [Incarnation].
+//
+// No two jobs ever have to yield to each other, whatever they wait for. Within a queue who
+// yields is of a lower class, or of the same and a lower priority, and those do not
+// change: it can never be the other's turn. Among equals nobody yields at all. Between
+// queues nothing is taken that is due. Prices, waits and rates only ever put off what
+// these rules allow, and allow nothing more.
+//
+// # Elastic gangs give first
+//
+// An elastic gang gives up members above the minimum of their group, whole widest segments
+// where there are any, so that what is left keeps its topology. It gets a [Release] of these
+// alone and stays Running: Release.Remaining tells with how many members it goes on, so that
+// the job can resize to that, and Release.Yields for whom the others go, which may be several.
+// There is no request for a checkpoint before it, as no work of the gang is lost, and neither
+// a minimum run time, a respite nor a rate spares what is above the minimum: it is there for
+// as long as nobody else needs the place.
+//
+// While a gang gives or gets members, who needs more of what it has above its minimum waits
+// for the end of that, rather than that others end. Members that are being stopped are, even
+// if nobody needs their place any more. The gang grows again like any that is short of
+// members: on what is free, and never at the cost of others. A gang with domains for itself
+// (Topology.Exclusive) gives no parts.
+//
+// # Price and calm
+//
+// Having somebody yield has a price: for each GPU of each victim the work since its last
+// checkpoint (or the time to write one, if it does so when asked), its restart, and the
+// time for which it will wait, estimated by the run time of who takes its place.
+// [CheckpointWritten] tells of checkpoints that jobs write by themselves; a job that never
+// tells is taken to write them at the interval that it states. The price is paid when what
+// is gained is more: for each GPU that is asked for, what the class is worth more than
+// that of the victims, what its turn is worth, and the time that it has waited ([Worth];
+// Config.Gain is another function). Until then it waits; a pass looks again at the very
+// instant at which it will be worth it, and Explain names it, with both figures. What a
+// queue is guaranteed it takes back at any price.
+//
+// Calm is kept by three means of [Preemption]. A job runs for MinRuntime at least, and who
+// had to yield for a Respite longer, twice as long each time. A Rate bounds how many have
+// to in the fleet, a QueueRate in each queue; what waits for a rate is served in policy
+// order, at the instant at which the rate lets it. And a Grace bounds how long a class may
+// take to write a checkpoint. Rates bind also who takes back what it is guaranteed, and
+// delay it; a respite does not.
+//
+// # Drains and moves
+//
+// [NodeDraining] has a node emptied. Whoever is there leaves as soon as there is another
+// place for it: that is kept for it while it is asked for a checkpoint and stopped, and
+// then it goes on there. Members on other nodes come back to where they were, if they can,
+// and only the others go elsewhere, as close by as there is room. Who finds no place goes
+// on until it has just the time for a checkpoint before the deadline, and then waits as
+// any other; without a deadline it stays. [NodeUncordoned] and [NodeCordoned] call it off.
+// [Core.Report] tells who is left, Explain where each goes ([Departure]).
+//
+// Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps
+// it waiting, [Core.Explain] and [Core.WhatItTakes] propose a few moves of others that
+// would make room, and with Policy.Moves ordered they are made: if the wait that they
+// save, times the GPUs, is more than what they cost. Who is moved has its new place kept
+// for it. See [Moves].
+//
+// # Hardware that fails
+//
+// [NodeLost], [GPUFailed] and [XidReported] tell what fails; [LookupXid] says which Xids
+// condemn a GPU. A gang that has its minimum left goes on, and grows again. The others are
+// stopped, by a Release whose cause is that hardware was lost and which no request comes
+// before, and start again from their last checkpoint: on the nodes they were on, which are
+// kept for them meanwhile, with another for the one that is gone. If there is none, what they
+// have left is kept until they had their turn to take the rest from others. So it is with a
+// gang whose members died, after Policy.RetryBackoff.
+//
+// [Spares] keeps a few idle nodes of a pool for those that lost hardware or have to leave a
+// node that is being drained, spread over the topology, so that a gang which has to stay in
+// its domain finds one there. [Health] says how hardware is trusted again: a node that was lost
+// too often takes no work for a time (probation), and what was repaired takes for a time only
+// what is cheap to lose (trial). An operator who knows better tells [NodeUncordoned].
+//
+// # Questions
+//
+// None of these changes anything. [Core.Explain] tells where a job stands: why each
+// replica waits, what would help and when it is expected to start; for whom somebody makes
+// room, who makes room for a job that waits, or why nobody does, and who would have to if
+// the policy did not forbid it. [Core.WhatItTakes] tells what it would take to start a job
+// now: whom to move, or to stop, and at what price; [Core.WhatIf] what a pass would order.
+// Both may suppose further facts. [Core.Report] describes the fleet, [Core.BlastRadius]
+// what a fault would take down, [Core.Ledger] who used how much, and [Core.Diff] where an
+// observed world differs.
+//
 // # Journals
 //
 // [EncodeEvent] and [EncodeAction] give every fact and every order one line of
@@ -304,6 +358,8 @@
 //
 // # What this version does not do
 //
-// Draining a node is not in yet, and refused with [ErrUnsupported], never ignored. Nothing
-// that runs is moved, or stopped for a reservation, a repartition, or a gang that grows.
+// Nothing that runs is stopped for a reservation that was made in advance, for a Repartition,
+// or for a gang that grows. A gang moves whole: it is stopped, all of it, and started again,
+// also if one of its members alone has to go elsewhere. A node has GPUs of one product. What a
+// job states and this version cannot keep is refused with [ErrUnsupported], never ignored.
 package berth

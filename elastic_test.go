@@ -243,3 +243,21 @@ func newShrinkingCore(t *testing.T) *berth.Core {
 	d.tell(berth.ActionReported{Action: release.ID, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 5}, {Index: 7}}})
 	return d.Core
 }
+
+// Who had its minimum in one place and gets more of it in another leaves the first one to those
+// that were refused because of it.
+func TestWhatAnElasticGangLeavesWhenItIsEnlargedIsFree(t *testing.T) {
+	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+	d.runs(one("a", "full", 8))
+	d.pooled("small", 3)
+	d.pooled("large", 4)
+	d.tell(one("a", "wide", 1, elastic(4, 3), ranks(1)))
+	d.tell(one("a", "behind", 2, inPool("small")))
+	orders := d.pass()
+	require.Equal(t, []string{"bind wide fits"}, told(orders))
+	require.Len(t, orders[0].(berth.Bind).Members, 4)
+	wake, due := d.NextWake()
+	require.True(t, due)
+	require.Equal(t, d.now, wake)
+	require.Equal(t, []string{"bind behind fits"}, told(d.pass()))
+}

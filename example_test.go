@@ -119,3 +119,79 @@ func ExampleError() {
 	// gpuFailed gpu
 	// berth: gpuFailed: gpu: index 8 is out of range: node "n1" has 8 GPUs
 }
+
+// A node is drained: who runs there is asked for a checkpoint, stopped, and started again where
+// a place was kept for it meanwhile.
+func Example_drain() {
+	core := newExample()
+	job := berth.Job{
+		ID: "llm", Queue: "research", Checkpoint: berth.Checkpoint{Supported: true},
+		Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 8}}},
+	}
+	mustApply(core, 0, berth.JobSubmitted{Job: job})
+	for now := berth.Time(0); now < 4000; now += 1000 {
+		if now == 1000 {
+			mustApply(core, now, berth.NodeDraining{Node: "n1", Reason: "firmware"})
+		}
+		actions, err := core.Schedule(now)
+		if err != nil {
+			panic(err)
+		}
+		for _, action := range actions {
+			h := action.Header()
+			fmt.Printf("%v %s: %s, %s\n", h.At.Sub(0), action.Kind(), h.Job, h.Cause.Code)
+			mustApply(core, now, berth.ActionReported{Action: h.ID, Outcome: berth.Done})
+		}
+		for _, node := range core.Report().Draining {
+			fmt.Printf("%v %s: %d members left\n", now.Sub(0), node.Node, node.Left)
+		}
+	}
+	// Output:
+	// 0s bind: llm, fits
+	// 1s requestCheckpoint: llm, drained
+	// 1s n1: 1 members left
+	// 2s release: llm, drained
+	// 2s n1: 0 members left
+	// 3s bind: llm, resumed
+	// 3s n1: 0 members left
+}
+
+// What would it take to start a job now? Here: to move a smaller one, as what is free is in
+// pieces, or nothing, if another node came.
+func ExampleCore_WhatItTakes() {
+	core := newExample()
+	for _, id := range []berth.JobID{"a", "b", "c"} { // a and b fill n1, c half of n2
+		mustApply(core, 0, berth.JobSubmitted{Job: berth.Job{
+			ID: id, Queue: "research", Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Minute},
+			Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 4}}},
+		}})
+	}
+	actions, err := core.Schedule(0)
+	if err != nil {
+		panic(err)
+	}
+	for _, action := range actions {
+		mustApply(core, 0, berth.ActionReported{Action: action.Header().ID, Outcome: berth.Done})
+	}
+	mustApply(core, 0, berth.JobFinished{Job: "b", Incarnation: 1})
+	mustApply(core, 0, training("llm", 1))
+	takes, err := core.WhatItTakes(0, "llm", 0)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(takes.Text)
+	for _, m := range takes.Moves {
+		fmt.Println(m.Job, "from", m.From, "to", m.To)
+	}
+	fmt.Println("costs", berth.Duration(takes.MovesPrice), "of a GPU, and gains", berth.Duration(takes.MovesGain))
+	takes, err = core.WhatItTakes(0, "llm", 0, berth.JobFinished{Job: "c", Incarnation: 1})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(takes.Text)
+	// Output:
+	// to move 1 of those who run
+	// a from [n1] to [n2]
+	// costs 4m0s of a GPU, and gains 192h0m0s
+	// nothing: the next pass is expected to start it
+}

@@ -375,3 +375,19 @@ func TestAGangKeepsWhatItHasLeft(t *testing.T) {
 	orders = d.pass()
 	require.Equal(t, []string{"bind gang room-made"}, told(orders))
 }
+
+// A gang that was asked to leave goes on to, when one dies of whom it can do without.
+func TestAGangThatLeavesMayShrink(t *testing.T) {
+	d := fleetOf(t, "n1", "n2")
+	d.runs(one("q", "gang", 2, members(4), func(j *berth.Job) { j.Groups[0].Min = 2 }, writesCheckpoints))
+	d.tell(berth.NodeDraining{Node: "n1"})
+	request := d.pass()
+	require.Equal(t, []string{"requestCheckpoint gang drained"}, told(request))
+	d.tell(berth.MemberFailed{Job: "gang", Incarnation: 1, Members: []berth.MemberRef{{Index: 3}}})
+	require.Empty(t, d.pass())
+	d.carryOut(request)
+	d.carryOut(d.pass())
+	orders := d.pass()
+	require.Equal(t, []string{"bind gang resumed"}, told(orders))
+	require.Len(t, bindOf(t, orders[0]).Members, 4)
+}

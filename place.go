@@ -207,12 +207,24 @@ func (c *Core) enlarge(rep *replica) {
 	// What is set aside it leaves to others: it may be there with its minimum alone.
 	if request, ok := c.affordableFor(s, rep.job.queue); ok {
 		if c.placeRequest(rep, c.avoiding(rep.avoid, request), 0) == fits {
+			c.leftBehind(rep, held)
 			return
 		}
 	}
 	for i, flat := range flats { // it keeps what it had
 		must(c.fleet.Hold(held[i]))
 		c.book(rep, flat, held[i], memberBinding)
+	}
+}
+
+// leftBehind opens the nodes on which a replica has not got again what it held for a moment:
+// others were refused because of that.
+func (c *Core) leftBehind(rep *replica, held []gang.Hold) {
+	for _, h := range held {
+		n := c.nodes[h.Node]
+		if !slices.ContainsFunc(n.members, func(m memberAt) bool { return m.rep == rep && rep.members[m.index].hold == h }) {
+			c.opened = append(c.opened, n)
+		}
 	}
 }
 

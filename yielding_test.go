@@ -499,3 +499,15 @@ func TestReplicasOfServicesYield(t *testing.T) {
 	orders := d.settle(0)
 	require.Equal(t, []string{"release web reclaimed", "bind a0 room-made"}, told(orders))
 }
+
+// Who has far more than its guarantee gives a small job for a small one, though it is one of those
+// that fit in the guarantee, and not the large gang that does not.
+func TestASmallJobIsTakenBackForASmallOne(t *testing.T) {
+	d := fleetOf(t, "n1", "n2", "n3", "n4")
+	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "a", Guarantee: gpuMilli(16)}})
+	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "b", Guarantee: gpuMilli(16)}})
+	d.runs(one("a", "first", 8), one("a", "second", 8), one("a", "large", 8, members(2)))
+	d.now += 1000
+	d.tell(one("b", "owed", 8))
+	require.Equal(t, []string{"release second reclaimed"}, told(d.pass()))
+}

@@ -177,11 +177,13 @@ func (c *Checker) againstMove(who gangKey, gangs map[gangKey]berth.ReservationRe
 	if err := c.takeWork(who, r); err != nil {
 		return err
 	}
-	if before, had := c.gangs[who]; had && before.Moving && before.Partly == r.Partly && before.Until == r.Until {
-		if before.From != r.From || !slices.Equal(before.Nodes, r.Nodes) {
+	if before, had := c.gangs[who]; had && before.Moving && before.Until == r.Until {
+		if before.From == r.From && slices.Equal(before.Nodes, r.Nodes) {
+			return nil
+		}
+		if r.From < c.now { // else it may be another, made at the same instant
 			return broken(Reservations, "the place that is kept for %s was on %v from %d, and is on %v from %d", who, before.Nodes, before.From, r.Nodes, r.From)
 		}
-		return nil
 	}
 	if until := c.now.Add(c.grace(rep) + c.roomTimeout()); c.passed && (r.From != c.now || r.Until != until) {
 		return broken(Reservations, "a place is kept for %s from %d until %d; it is %d, and until %d", who, r.From, r.Until, c.now, until)
@@ -240,7 +242,7 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 	kept, remnants := map[gangKey]berth.Time{}, map[gangKey]berth.Time{}
 	for who, r := range gangs {
 		switch {
-		case r.Partly, c.remnants[who] == r.Until:
+		case r.Partly:
 			remnants[who] = r.Until
 		case r.Moving, c.isKept(who, &r):
 			kept[who] = r.Until

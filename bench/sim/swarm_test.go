@@ -123,7 +123,8 @@ type run struct {
 	passes  int
 	// evicted counts how often replicas had to yield, evictedLate after faults have stopped.
 	evicted, evictedLate map[berth.ReplicaRef]int
-	// pairs counts how often the first had to yield to the second.
+	// pairs counts how often the first had to yield to the second when nothing came any more,
+	// so that nobody's share changed.
 	pairs map[[2]berth.ReplicaRef]int
 	// live are the jobs that were accepted, gone or not.
 	live []berth.JobID

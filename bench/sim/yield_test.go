@@ -106,9 +106,9 @@ func (r *run) noteEviction(a berth.Action) {
 	h := a.Header()
 	if release, ok := a.(berth.Release); ok && h.Cause.For != (berth.ReplicaRef{}) && release.Attempt == 1 {
 		ref := berth.ReplicaRef{Job: h.Job, Replica: h.Replica}
-		r.pairs[[2]berth.ReplicaRef{ref, h.Cause.For}]++
 		if r.evicted[ref]++; h.At > faults {
 			r.evictedLate[ref]++
+			r.pairs[[2]berth.ReplicaRef{ref, h.Cause.For}]++
 		}
 	}
 }

@@ -49,14 +49,17 @@ func main() {
 // carryOut pretends to do what an order says, and returns what comes of it.
 func carryOut(order berth.Action) []berth.Event {
 	h := order.Header()
-	facts := []berth.Event{berth.ActionReported{Action: h.ID, Outcome: berth.Done}}
-	if bind, ok := order.(berth.Bind); ok { // the others stop members
-		for _, m := range bind.Members {
+	done := berth.ActionReported{Action: h.ID, Outcome: berth.Done}
+	switch o := order.(type) {
+	case berth.Bind:
+		for _, m := range o.Members {
 			fmt.Printf("%v: start %s[%d] on %s, GPUs %v\n", h.At.Sub(0), h.Job, m.Index, m.Node, m.GPUs)
 		}
-		facts = append(facts, berth.JobFinished{Job: h.Job, Incarnation: h.Incarnation})
+		return []berth.Event{done, berth.JobFinished{Job: h.Job, Incarnation: h.Incarnation}}
+	case berth.Release, berth.RequestCheckpoint, berth.Repartition:
+		return []berth.Event{done} // stopped, written, divided
 	}
-	return facts
+	return nil // a Withdraw or a Drop: it only tells
 }
 
 func node(id berth.NodeID) berth.Event {
