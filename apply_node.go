@@ -114,7 +114,7 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 	c.inherit(n, &old)
 	for _, w := range old.windows {
 		switch {
-		case w.isReservation():
+		case w.isReservation() || w.isMove():
 			c.endWindow(w) // it counted on the node as it was
 		case w.advance != nil && w.advance.GPUs > 0, w == c.trials:
 			c.rejoin(w, n)

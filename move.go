@@ -33,11 +33,23 @@ func (c *Core) relocate() {
 		return
 	}
 	c.nextMove, c.homeless = never, false
+	found := c.findPlaces()
+	for c.letStay(found) { // others counted on what they hold
+		found = c.findPlaces()
+	}
+	for _, r := range found {
+		c.decideMove(r)
+	}
+}
+
+// findPlaces looks for places for those who need one.
+func (c *Core) findPlaces() []relocation {
 	list := c.uprooted()
 	if len(list) == 0 {
-		return
+		return nil
 	}
 	im := c.imagineAll()
+	defer im.forget()
 	var found []relocation
 	for i, rep := range list {
 		if i == maxMoves {
@@ -46,10 +58,21 @@ func (c *Core) relocate() {
 		}
 		found = append(found, relocation{rep, im.resettle(rep)})
 	}
-	im.forget()
+	return found
+}
+
+// letStay has those go on who were asked to leave when there was a place for them, if there is
+// none any more and they can. It reports whether there are any.
+func (c *Core) letStay(found []relocation) bool {
+	some := false
 	for _, r := range found {
-		c.decideMove(r)
+		if latest := c.latestToLeave(r.rep); r.rep.leaves && r.where == nil && latest > c.now {
+			c.stay(r.rep)
+			c.nextMove = min(c.nextMove, latest)
+			some = true
+		}
 	}
+	return some
 }
 
 // relook has the next pass look again for another place for those who have to leave theirs,
@@ -113,10 +136,7 @@ func (c *Core) decideMove(r relocation) {
 	}
 	kept := r.where != nil && c.keepPlace(rep, r.where, CauseResumed)
 	by, n := rep.drainedBy()
-	latest := never // to ask it
-	if by != 0 {
-		latest = by.Add(-c.graceOf(rep))
-	}
+	latest := c.latestToLeave(rep)
 	switch {
 	case rep.state == Releasing:
 		if !kept {
@@ -133,6 +153,15 @@ func (c *Core) decideMove(r relocation) {
 		c.stay(rep)
 		c.nextMove = min(c.nextMove, latest)
 	}
+}
+
+// latestToLeave is when a gang has to be asked to leave at the latest; never: there is no
+// deadline.
+func (c *Core) latestToLeave(rep *replica) Time {
+	if by, _ := rep.drainedBy(); by != 0 {
+		return by.Add(-c.graceOf(rep))
+	}
+	return never
 }
 
 // drainedBy is the node, of those it is on, from which a gang has to go first, and by when;

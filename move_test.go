@@ -219,6 +219,9 @@ func TestMovesMakeRoom(t *testing.T) {
 	orders := d.pass()
 	require.Equal(t, []string{"requestCheckpoint a moved"}, told(orders))
 	require.Equal(t, berth.ReplicaRef{Job: "whole"}, orders[0].Header().Cause.For)
+	require.Equal(t, &berth.Departure{
+		Cause: orders[0].Header().Cause, To: []berth.NodeID{"n2"}, By: orders[0].Header().Deadline,
+	}, d.explain("a").Departure)
 	d.tell(one("q", "late", 4))
 	require.Empty(t, d.pass())
 	d.report(orders[0], berth.Done)

@@ -56,12 +56,12 @@ func (c *Core) departure(rep *replica) *Departure {
 	switch by, from := rep.drainedBy(); {
 	case rep.gone:
 		return nil
-	case rep.leaves:
+	case rep.leaves, rep.moving != nil && rep.asked():
 		h := rep.order.Header()
 		d.Cause, d.By = h.Cause, h.Deadline
 	case rep.state == Running && from != nil:
 		d.Cause, d.By = drainCause(from), by
-	case rep.resumes(), rep.state == Releasing && rep.cause.Code == CauseDrained:
+	case rep.resumes():
 		d.Cause = rep.cause
 	case rep.moving != nil:
 		d.Cause.Code = CauseResumed

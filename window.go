@@ -65,8 +65,11 @@ func (c *Core) admits(w *window, rep *replica, end Time) bool {
 
 // passes reports whether a replica may take what is set aside for another. Where room is
 // being made, the class does not count between queues: else who gave back would be the
-// first to come for it again.
+// first to come for it again. What is kept for a gang that ran until just now nobody takes.
 func (c *Core) passes(rep *replica, w *window) bool {
+	if w.preemption != nil && w.preemption.cause == CauseResumed {
+		return false
+	}
 	if w.preemption != nil && rep.job.queue != w.rep.job.queue {
 		return c.owed(rep) && !c.owed(w.rep)
 	}

@@ -128,6 +128,7 @@ func (c *Core) answered(rep *replica, cause Cause) {
 	}
 	c.todo.Delete(rep)
 	c.await(rep)
+	c.relook() // it may have to leave a node that is being drained
 }
 
 // withdrawRequest tells a replica that it need not go.
@@ -137,6 +138,7 @@ func (c *Core) withdrawRequest(rep *replica) {
 	c.out = append(c.out, Withdraw{Order: c.order(rep, 0, Cause{Code: CauseNotNeeded}), Request: request})
 	c.totals.Withdrawn++
 	c.await(rep)
+	c.relook() // it may have to leave a node that is being drained
 }
 
 // vacated notes that a replica holds nothing any more, or need not yield.

@@ -56,11 +56,24 @@
 // than what all of them lose, by its own arithmetic; and of every pass, by counting orders,
 // that the rates are kept and nobody has to go again within its respite (calm.go).
 //
+// Of those who leave their places for others, as nodes are drained, hardware was lost, or one
+// that waits needs room in one piece, it asserts that they may be told so and are no more than
+// the policy has move; that a place is kept for each, where it would fit, and that they start
+// there. Whether moves pay is not asserted: no order tells for how long one would have waited.
+//
 // Of hardware that failed it asserts, from losses and repairs as they were told, which nodes
 // are on probation and on trial and until when, that the former get nothing and the latter
 // only what is cheap to lose. Of spares, which it knows from reports, that there are as many
 // as the policy wants or as there are idle nodes for, that they are sound, trusted and spread,
 // and that nobody is placed there but who was stopped because hardware was lost.
+//
+// Of those who leave nodes that are being drained it asserts that they run there, that a place
+// is kept for them unless the deadline leaves no more time, that their checkpoints may take
+// until then and no longer, and that they go on where they are when they need not leave, and
+// only then. Of all for whom places are kept, as they leave one, lost hardware or members that
+// died, it asserts that they would fit there as far as that can be told by counting, that
+// nobody takes it, and that who goes on there goes on those nodes. After a pass that left no
+// work over nobody is left who has to leave and certainly has another place, or no more time.
 //
 // The checker keeps the events and orders it is told of: do not change them
 // afterwards. It starts no goroutine and is for one goroutine at a time.

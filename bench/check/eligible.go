@@ -60,12 +60,19 @@ func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
 // some queue does not lend all. Then the use of what is kept for a queue lets others have
 // something, in the middle of a pass.
 func (c *Checker) overused() bool {
-	lends := false
-	for _, q := range c.queues {
-		lends = lends || len(q.spec.LendingLimit) > 0
-	}
+	keeps := c.somebodyKeeps()
 	for _, n := range c.nodes {
-		if lends && (n.cpu > n.spec.CPUMilli || n.memory > n.spec.MemoryMiB) {
+		if keeps && (n.cpu > n.spec.CPUMilli || n.memory > n.spec.MemoryMiB) {
+			return true
+		}
+	}
+	return false
+}
+
+// somebodyKeeps reports whether some queue does not lend all that it has.
+func (c *Checker) somebodyKeeps() bool {
+	for _, q := range c.queues {
+		if len(q.spec.LendingLimit) > 0 {
 			return true
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // other, what it is to have counts as used already.
 func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
 	other := c.beneficiary(who)
-	if other == nil || c.gangs[who].Moving || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
+	if other == nil || c.gangs[who].Moving || c.kept[who] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
 		return false
 	}
 	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPU]
@@ -29,7 +29,7 @@ func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
 // mayPass reports whether a replica that is being placed need not stand back.
 func (c *Checker) mayPass(rep *replica, who gangKey) bool {
 	other := c.beneficiary(who)
-	if other == nil || c.gangs[who].Moving && !other.waits() {
+	if other == nil || c.kept[who] != 0 {
 		return false
 	}
 	owed, otherOwed := c.owed(rep), c.owed(other)
@@ -39,7 +39,7 @@ func (c *Checker) mayPass(rep *replica, who gangKey) bool {
 	case owed != otherOwed:
 		return owed
 	}
-	return c.rooms[who] == nil && c.kept[who] == 0 && rep.job.spec.Class > other.job.spec.Class
+	return c.rooms[who] == nil && rep.job.spec.Class > other.job.spec.Class
 }
 
 // compareRank compares two of one queue.

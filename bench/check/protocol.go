@@ -123,6 +123,7 @@ func (c *Checker) spareDrained() {
 		}
 	}
 	for _, rep := range list.sorted() {
+		rep.stays = true
 		c.spareLate(rep)
 	}
 }

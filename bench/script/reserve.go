@@ -52,7 +52,11 @@ func holder(r *berth.ReservationReport) string {
 	if r.ID != "" {
 		return string(r.ID)
 	}
-	return fmt.Sprintf("for %s/%d", r.Job, r.Replica)
+	line := fmt.Sprintf("for %s/%d", r.Job, r.Replica)
+	if r.Moving {
+		line += ", which moves there"
+	}
+	return line
 }
 
 // reserved prints a reservation, as in "n1..n4 from 10h0m0s until 12h0m0s".

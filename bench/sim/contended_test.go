@@ -45,7 +45,7 @@ func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 	options.Faults = sim.Faults{
 		BindFail: 0.05, ReleaseFail: 0.1, ReleasePartial: 0.1, CheckpointFail: 0.2, WithdrawLate: 0.5,
 		ReportLost: 0.1, ReportLate: 0.1, ReportDouble: 0.1, ReportOld: 0.1,
-		MemberDie: 0.05, NodeLost: 0.02, GPUFail: 0.04, Cordon: 0.02, Outage: berth.Minute, Restore: 0.2,
+		MemberDie: 0.05, NodeLost: 0.02, GPUFail: 0.04, Cordon: 0.02, Drain: 0.02, Outage: berth.Minute, Restore: 0.2,
 		Until: berth.Time(40 * berth.Minute),
 	}
 	return config, options, g.list

@@ -103,7 +103,7 @@ func (g *generator) options() sim.Options {
 			BindFail: often(), BindPartial: often(), ReleaseFail: often(), ReleasePartial: often(),
 			ReportLost: often(), ReportLate: often(), ReportDouble: often(), ReportOld: often(),
 			RepartitionFail: often(), ReportWrong: often(), CheckpointFail: often(), WithdrawLate: often(),
-			MemberDie: seldom(), NodeLost: seldom(), GPUFail: seldom(), Xid: seldom(), Cordon: seldom(),
+			MemberDie: seldom(), NodeLost: seldom(), GPUFail: seldom(), Xid: seldom(), Cordon: seldom(), Drain: seldom(),
 			Outage: one(g, 0, berth.Minute), Restore: one(g, 0, 0.02, 0.3), Until: faults,
 		},
 	}

@@ -51,7 +51,7 @@ func (s *Simulation) trouble() error {
 		chance float64
 		make   func(*berth.Node) (fault, remedy berth.Event)
 	}{
-		{f.NodeLost, s.nodeLost}, {f.GPUFail, s.gpuFails}, {f.Xid, s.xidReported}, {f.Cordon, s.cordoned},
+		{f.NodeLost, s.nodeLost}, {f.GPUFail, s.gpuFails}, {f.Xid, s.xidReported}, {f.Cordon, s.cordoned}, {f.Drain, s.drained},
 	} {
 		if !s.chance(t.chance) || len(s.hardware.nodes) == 0 {
 			continue
@@ -92,6 +92,14 @@ func (s *Simulation) xidReported(n *berth.Node) (fault, remedy berth.Event) {
 
 func (s *Simulation) cordoned(n *berth.Node) (fault, remedy berth.Event) {
 	return berth.NodeCordoned{Node: n.ID, Reason: "maintenance"}, berth.NodeUncordoned{Node: n.ID}
+}
+
+func (s *Simulation) drained(n *berth.Node) (fault, remedy berth.Event) {
+	e := berth.NodeDraining{Node: n.ID, Reason: "firmware"}
+	if s.random.IntN(3) > 0 {
+		e.Deadline = s.now.Add(s.around(s.options.Faults.Outage / 2))
+	}
+	return e, berth.NodeUncordoned{Node: n.ID}
 }
 
 // memberDies ends up to three members of one gang, whether they run already or are

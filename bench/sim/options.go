@@ -79,9 +79,10 @@ type Faults struct {
 	ReportOld float64
 
 	// Of each pass: members of some gang die; a node is lost; a GPU fails; the driver
-	// reports an Xid of any kind about a GPU; a node is cordoned. Nodes and GPUs come back
-	// after a while, between half of Outage and one and a half.
-	MemberDie, NodeLost, GPUFail, Xid, Cordon float64
+	// reports an Xid of any kind about a GPU; a node is cordoned, or drained. Nodes and GPUs
+	// come back after a while, between half of Outage and one and a half; two in three of the
+	// nodes that are drained are to be empty half of that earlier, on average.
+	MemberDie, NodeLost, GPUFail, Xid, Cordon, Drain float64
 	// Outage is how long hardware stays away on average; zero: 10 minutes.
 	Outage berth.Duration
 

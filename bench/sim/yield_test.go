@@ -72,6 +72,8 @@ func (r *run) yielding(core *berth.Core) {
 			r.cases["restored with a gang that shrinks"]++
 		}
 		switch _, request := a.(berth.RequestCheckpoint); {
+		case request && cause.Code == berth.CauseDrained:
+			r.cases["restored with a request to leave"]++
 		case request && waiting[cause.For]:
 			r.cases["restored with a request for a checkpoint"]++
 		case request:
