@@ -391,3 +391,22 @@ func TestAGangThatLeavesMayShrink(t *testing.T) {
 	require.Equal(t, []string{"bind gang resumed"}, told(orders))
 	require.Len(t, bindOf(t, orders[0]).Members, 4)
 }
+
+// newMovingCore has gangs in all states in which places are kept for them: one was asked to leave,
+// one is being stopped, one waits to be tried again, and one has no place.
+func newMovingCore(t *testing.T) *berth.Core {
+	d := fleetOf(t, "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8")
+	d.runs(one("q", "asked", 8, writesCheckpoints))
+	d.runs(one("q", "struck", 8, members(2)))
+	d.runs(one("q", "died", 8, members(2)))
+	d.runs(one("q", "stays", 8))
+	d.tell(berth.MemberFailed{Job: "died", Incarnation: 1, Members: []berth.MemberRef{{Index: 1}}})
+	d.report(d.pass()[0], berth.Done)
+	d.tell(berth.NodeDraining{Node: d.on("asked")[0], Deadline: d.now.Add(berth.Hour), Reason: "firmware"})
+	d.tell(berth.NodeLost{Node: d.on("struck")[0]})
+	require.ElementsMatch(t, []string{"release struck hardware-lost", "requestCheckpoint asked drained"}, told(d.pass()))
+	d.tell(berth.NodeDraining{Node: d.on("stays")[0], Deadline: d.now.Add(2 * berth.Hour)})
+	require.Empty(t, d.pass())
+	require.Len(t, d.Report().Reservations, 3)
+	return d.Core
+}
