@@ -1,6 +1,7 @@
 package berth_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -219,6 +220,9 @@ func TestMovesMakeRoom(t *testing.T) {
 	orders := d.pass()
 	require.Equal(t, []string{"requestCheckpoint a moved"}, told(orders))
 	require.Equal(t, berth.ReplicaRef{Job: "whole"}, orders[0].Header().Cause.For)
+	require.Equal(t, &berth.Departure{
+		Cause: orders[0].Header().Cause, To: []berth.NodeID{"n2"}, By: orders[0].Header().Deadline,
+	}, d.explain("a").Departure)
 	d.tell(one("q", "late", 4))
 	require.Empty(t, d.pass())
 	d.report(orders[0], berth.Done)
@@ -409,4 +413,33 @@ func newMovingCore(t *testing.T) *berth.Core {
 	require.Empty(t, d.pass())
 	require.Len(t, d.Report().Reservations, 3)
 	return d.Core
+}
+
+// What it would take at another instant, or after facts, is answered for what the fleet has and
+// what is due then.
+func TestWhatItTakesLaterOn(t *testing.T) {
+	d := fleetOf(t, "n1")
+	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "owner", Guarantee: gpuMilli(8), LendingLimit: gpuMilli(0)}})
+	d.tell(one("q", "job", 8))
+	require.Empty(t, d.pass())
+	takes, err := d.WhatItTakes(d.now, "job", 0)
+	require.NoError(t, err)
+	require.False(t, takes.Fits)
+	n2 := berth.NodeJoined{Node: berth.Node{ID: "n2", GPUs: slices.Repeat([]berth.GPU{{Product: "H100"}}, 8)}}
+	takes, err = d.WhatItTakes(d.now, "job", 0, n2)
+	require.NoError(t, err)
+	require.True(t, takes.Fits, takes.Text)
+
+	d.tell(n2)
+	takes, err = d.WhatItTakes(d.now, "job", 0)
+	require.NoError(t, err)
+	require.True(t, takes.Fits, takes.Text)
+	d.report(d.pass()[0], berth.Failed)
+	require.Empty(t, d.pass())
+	takes, err = d.WhatItTakes(d.now+1000, "job", 0)
+	require.NoError(t, err)
+	require.Equal(t, "it waits for another 4s after a failure, whatever there is room for", takes.Text)
+	takes, err = d.WhatItTakes(d.now.Add(berth.Minute), "job", 0)
+	require.NoError(t, err)
+	require.True(t, takes.Fits, takes.Text)
 }

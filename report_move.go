@@ -56,7 +56,7 @@ func (c *Core) departure(rep *replica) *Departure {
 	switch by, from := rep.drainedBy(); {
 	case rep.gone:
 		return nil
-	case rep.leaves:
+	case rep.leaves, rep.moving != nil && rep.asked():
 		h := rep.order.Header()
 		d.Cause, d.By = h.Cause, h.Deadline
 	case rep.state == Running && from != nil:

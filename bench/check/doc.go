@@ -56,6 +56,11 @@
 // than what all of them lose, by its own arithmetic; and of every pass, by counting orders,
 // that the rates are kept and nobody has to go again within its respite (calm.go).
 //
+// Of those who leave their places for others, as nodes are drained, hardware was lost, or one
+// that waits needs room in one piece, it asserts that they may be told so and are no more than
+// the policy has move; that a place is kept for each, where it would fit, and that they start
+// there. Whether moves pay is not asserted: no order tells for how long one would have waited.
+//
 // Of hardware that failed it asserts, from losses and repairs as they were told, which nodes
 // are on probation and on trial and until when, that the former get nothing and the latter
 // only what is cheap to lose. Of spares, which it knows from reports, that there are as many

@@ -172,6 +172,9 @@ func (w *world) anyOrder(left []*room) error {
 		if err == nil && len(left) > 1 {
 			for _, victim := range r.victims {
 				w.vanish(victim.all())
+				if r.moves {
+					w.charge(victim.replica, w.costs(victim.replica)[quota.GPU])
+				}
 			}
 			if w.putIn(r); !w.known {
 				w.back(gone, here)
@@ -201,6 +204,9 @@ func (w *world) judge(r *room) error {
 	for _, victim := range r.victims {
 		w.vanish(victim.all())
 	}
+	if r.moves {
+		return w.hasRoom(rep, r)
+	}
 	own := r.victims[0].job.queue == rep.job.queue
 	for _, victim := range r.victims {
 		if (victim.job.queue == rep.job.queue) != own {
@@ -229,13 +235,9 @@ func (w *world) judge(r *room) error {
 	if err := w.isWorthIt(rep, asked, r); err != nil {
 		return err
 	}
-	if !w.countable(rep, w.gangs[r.who].Nodes) {
-		return nil
+	if err := w.hasRoom(rep, r); err != nil || !w.countable(rep, w.gangs[r.who].Nodes) {
+		return err
 	}
-	if !w.couldStartOn(rep, func(n *node) bool { return slices.Contains(w.gangs[r.who].Nodes, n.spec.ID) }) {
-		return broken(S7, "%d have to yield to %s, which would not fit on %v without them", len(r.victims), rep, w.gangs[r.who].Nodes)
-	}
-	w.saw("room is enough")
 	if w.rooms > 1 || w.left || whole || !alike(rep, r.victims) {
 		return nil
 	}
@@ -243,6 +245,20 @@ func (w *world) judge(r *room) error {
 		return err
 	}
 	return w.partsFirst(rep, r, gone)
+}
+
+// hasRoom asserts that a gang fits on the nodes it has reserved once those are gone who go, as
+// far as that can be told by counting.
+func (w *world) hasRoom(rep *replica, r *room) error {
+	nodes := w.gangs[r.who].Nodes
+	if !w.countable(rep, nodes) {
+		return nil
+	}
+	if !w.couldStartOn(rep, func(n *node) bool { return slices.Contains(nodes, n.spec.ID) }) {
+		return broken(S7, "%d have to go for %s, which would not fit on %v without them", len(r.victims), rep, nodes)
+	}
+	w.saw("room is enough")
+	return nil
 }
 
 // tooLarge reports whether a victim, or a unit of it, that is imagined gone certainly held too

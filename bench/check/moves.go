@@ -9,8 +9,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about gangs that leave their places on their own account: the nodes they are on
-// are being drained, or they lost hardware, or members. Where they go is kept for them from
+// This file is about gangs that leave their places for others: the nodes they are on are being
+// drained, they lost hardware, or members, or they are moved so that one that waits has room in
+// one piece. Where they go is kept for them from
 // then on: the reports list it (see Checker.Against), and no order tells of it before the Bind.
 
 // moving is what is known of those who go elsewhere.
@@ -87,6 +88,39 @@ func (c *Checker) mustLeave(rep *replica, h berth.Order) error {
 	return nil
 }
 
+// mustMove: who is moved for another runs, has nothing else going on, and is one that may be;
+// the policy has moves made, no more than so many for one, who waits. A place is kept for it.
+func (c *Checker) mustMove(rep *replica, h berth.Order) error {
+	who := gangKey{h.Cause.For.Job, h.Cause.For.Replica}
+	beneficiary := c.beneficiary(who)
+	switch {
+	case c.policy.Moves.Mode != berth.MovesOrdered:
+		return broken(S6, "order %d moves %s for %s, and the policy is %q", h.ID, rep, who, c.policy.Moves.Mode)
+	case rep.state != berth.Running || rep.has(stopping):
+		return broken(S6, "order %d moves %s, which is %s", h.ID, rep, rep.state)
+	case h.Incarnation != rep.incarnation:
+		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+	case beneficiary == nil || beneficiary.state != berth.Pending || !beneficiary.waits():
+		return broken(S7, "order %d moves %s for %s, which does not wait", h.ID, rep, who)
+	case rep.job.spec.Class == berth.LatencyCritical, rep.job.spec.Topology.Exclusive != "":
+		return broken(S6, "order %d moves %s, which is %s and has the %s for itself", h.ID, rep, rep.job.spec.Class, cmp.Or(rep.job.spec.Topology.Exclusive, "nothing"))
+	case c.tooYoung(rep):
+		return broken(S6, "order %d moves %s, which runs since %d, shorter than it may", h.ID, rep, rep.started)
+	}
+	c.yielded, c.departed = append(c.yielded, rep), append(c.departed, rep)
+	r := c.begun(who)
+	if len(r.victims) > 0 && !r.moves {
+		return broken(S7, "%s is moved for %s, to which others have to yield", rep, who)
+	}
+	r.moves, rep.room, rep.resting = true, r, c.hasRespite(rep)
+	r.takesFrom(rep, c.grace(rep))
+	if len(r.victims) > cmp.Or(c.policy.Moves.Most, 8) {
+		return broken(S7, "%d are moved for %s", len(r.victims), who)
+	}
+	c.saw("moved for another")
+	return nil
+}
+
 // graceOf is how long the checkpoint may take of a gang that leaves: until the deadline, if that
 // is sooner and yet to come.
 func (c *Checker) graceOf(rep *replica) berth.Duration {
@@ -146,7 +180,7 @@ func (c *Checker) somebodyMoves() bool {
 
 // comesBack reports whether a place may be kept for a gang that is stopped for a cause.
 func comesBack(cause berth.CauseCode) bool {
-	return cause == berth.CauseDrained || cause == berth.CauseHardwareLost || cause == berth.CauseMemberFailed
+	return cause == berth.CauseMoved || cause == berth.CauseDrained || cause == berth.CauseHardwareLost || cause == berth.CauseMemberFailed
 }
 
 // resumed: a gang goes on where a place was kept for it, and on those nodes, if it left for
@@ -216,7 +250,7 @@ func (c *Checker) againstRemnant(rep *replica, r berth.ReservationReport) error 
 func (rep *replica) moves() bool {
 	switch rep.state {
 	case berth.Running:
-		return rep.asked() && rep.room == nil && !rep.needless()
+		return rep.asked() && !rep.needless() && (rep.room == nil || rep.room.moves)
 	case berth.Releasing:
 		return comesBack(rep.cause)
 	}

@@ -20,6 +20,8 @@ type room struct {
 	ended bool
 	// victims are those who were told, in the order of their orders.
 	victims []victim
+	// moves: the victims need not yield, but are moved.
+	moves bool
 	// grace is the longest that any of them has to write a checkpoint.
 	grace berth.Duration
 }
@@ -110,7 +112,7 @@ func (c *Checker) beneficiary(who gangKey) *replica {
 
 // namesBeneficiary: who has to yield is told for whom, and nobody else is.
 func namesBeneficiary(h berth.Order) error {
-	if named := h.Cause.For != (berth.ReplicaRef{}); named != yields(h.Cause.Code) {
+	if named := h.Cause.For != (berth.ReplicaRef{}); named != goesFor(h.Cause.Code) {
 		return broken(Causes, "order %d is because of %q for %q", h.ID, h.Cause.Code, h.Cause.For)
 	}
 	return nil

@@ -107,7 +107,7 @@ func (m *member) firstOfUnit() int {
 // stoppedFor is for whom a replica is stopped that has to yield, or a part of it that has to.
 func (rep *replica) stoppedFor() berth.ReplicaRef {
 	switch {
-	case !yields(rep.cause):
+	case !goesFor(rep.cause):
 		return berth.ReplicaRef{}
 	case rep.state == berth.Running:
 		return rep.first

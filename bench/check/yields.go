@@ -51,6 +51,10 @@ func yields(code berth.CauseCode) bool {
 	return code == berth.CausePreempted || code == berth.CauseReclaimed
 }
 
+// goesFor reports whether a cause is that of somebody who has to go for another, to yield to it
+// or to move.
+func goesFor(code berth.CauseCode) bool { return yields(code) || code == berth.CauseMoved }
+
 // asked reports whether a checkpoint was requested of a replica.
 func (rep *replica) asked() bool {
 	_, asked := rep.order.(berth.RequestCheckpoint)
@@ -67,9 +71,9 @@ func (rep *replica) doing() string {
 
 // request: a checkpoint is asked of somebody who can write one and has to yield, or to leave.
 func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
-	grace, told := c.grace(rep), c.mustYield
+	grace, told := c.grace(rep), c.toldTo(r.Cause.Code)
 	if r.Cause.Code == berth.CauseDrained {
-		grace, told = c.graceOf(rep), c.mustLeave
+		grace = c.graceOf(rep)
 	}
 	if err := c.dueBy(r.Order, grace); err != nil {
 		return err
@@ -87,6 +91,17 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	c.open(rep, r)
 	c.signal(rep, preempt.Ask)
 	return nil
+}
+
+// toldTo is what has to hold of one who is told to go for a cause.
+func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.Order) error {
+	switch cause {
+	case berth.CauseDrained:
+		return c.mustLeave
+	case berth.CauseMoved:
+		return c.mustMove
+	}
+	return c.mustYield
 }
 
 // withdrawn: a request is taken back while it is out, if nobody needs it any more.
@@ -166,7 +181,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		}
 	}
 	switch {
-	case !yields(r.Cause.Code) && r.Cause.Code != berth.CauseDrained:
+	case !goesFor(r.Cause.Code) && r.Cause.Code != berth.CauseDrained:
 		return nil
 	case c.silent.has(rep) && c.stray.has(rep):
 		return broken(S6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())
@@ -180,11 +195,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 	case rep.job.spec.Checkpoint.Supported:
 		return broken(S6, "order %d stops %s because of %q, which was not asked for a checkpoint", r.ID, rep, r.Cause.Code)
 	default:
-		told := c.mustYield
-		if r.Cause.Code == berth.CauseDrained {
-			told = c.mustLeave
-		}
-		if err := told(rep, r.Order); err != nil {
+		if err := c.toldTo(r.Cause.Code)(rep, r.Order); err != nil {
 			return err
 		}
 		c.saw("stopped without a checkpoint")
