@@ -1,6 +1,7 @@
 package berth_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -393,4 +394,52 @@ func TestAGangThatLeavesMayShrink(t *testing.T) {
 	orders := d.pass()
 	require.Equal(t, []string{"bind gang resumed"}, told(orders))
 	require.Len(t, bindOf(t, orders[0]).Members, 4)
+}
+
+// newMovingCore has gangs in all states in which places are kept for them: one was asked to leave,
+// one is being stopped, one waits to be tried again, and one has no place.
+func newMovingCore(t *testing.T) *berth.Core {
+	d := fleetOf(t, "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8")
+	d.runs(one("q", "asked", 8, writesCheckpoints))
+	d.runs(one("q", "struck", 8, members(2)))
+	d.runs(one("q", "died", 8, members(2)))
+	d.runs(one("q", "stays", 8))
+	d.tell(berth.MemberFailed{Job: "died", Incarnation: 1, Members: []berth.MemberRef{{Index: 1}}})
+	d.report(d.pass()[0], berth.Done)
+	d.tell(berth.NodeDraining{Node: d.on("asked")[0], Deadline: d.now.Add(berth.Hour), Reason: "firmware"})
+	d.tell(berth.NodeLost{Node: d.on("struck")[0]})
+	require.ElementsMatch(t, []string{"release struck hardware-lost", "requestCheckpoint asked drained"}, told(d.pass()))
+	d.tell(berth.NodeDraining{Node: d.on("stays")[0], Deadline: d.now.Add(2 * berth.Hour)})
+	require.Empty(t, d.pass())
+	require.Len(t, d.Report().Reservations, 3)
+	return d.Core
+}
+
+// What it would take at another instant, or after facts, is answered for what the fleet has and
+// what is due then.
+func TestWhatItTakesLaterOn(t *testing.T) {
+	d := fleetOf(t, "n1")
+	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "owner", Guarantee: gpuMilli(8), LendingLimit: gpuMilli(0)}})
+	d.tell(one("q", "job", 8))
+	require.Empty(t, d.pass())
+	takes, err := d.WhatItTakes(d.now, "job", 0)
+	require.NoError(t, err)
+	require.False(t, takes.Fits)
+	n2 := berth.NodeJoined{Node: berth.Node{ID: "n2", GPUs: slices.Repeat([]berth.GPU{{Product: "H100"}}, 8)}}
+	takes, err = d.WhatItTakes(d.now, "job", 0, n2)
+	require.NoError(t, err)
+	require.True(t, takes.Fits, takes.Text)
+
+	d.tell(n2)
+	takes, err = d.WhatItTakes(d.now, "job", 0)
+	require.NoError(t, err)
+	require.True(t, takes.Fits, takes.Text)
+	d.report(d.pass()[0], berth.Failed)
+	require.Empty(t, d.pass())
+	takes, err = d.WhatItTakes(d.now+1000, "job", 0)
+	require.NoError(t, err)
+	require.Equal(t, "it waits for another 4s after a failure, whatever there is room for", takes.Text)
+	takes, err = d.WhatItTakes(d.now.Add(berth.Minute), "job", 0)
+	require.NoError(t, err)
+	require.True(t, takes.Fits, takes.Text)
 }

@@ -180,10 +180,14 @@ func (c *Core) restoreYields(s *savedJob) *Error {
 	return nil
 }
 
-// checkYields refuses members that yield to somebody who does not know of it.
+// checkYields refuses members that yield to somebody who does not know of it, and places that
+// are kept for those who run and need not go.
 func (c *Core) checkYields(s *savedJob) *Error {
 	for i := range s.Replicas {
 		rep := c.jobs[s.Job.ID].replicas[s.Replicas[i].Replica]
+		if rep.moving != nil && rep.state == Running && !rep.leaves && rep.yieldsTo == nil {
+			return refuse(ErrInvalid, "moving", "is set for a replica that need not go").in(index("replicas", i))
+		}
 		for flat := range rep.members {
 			to := rep.members[flat].yieldsTo
 			if to != nil && (to.room() == nil || !slices.Contains(to.room().preemption.victims, rep)) {

@@ -40,11 +40,12 @@ type Move struct {
 	To   []NodeID `json:"to"`
 }
 
-// WhatItTakes answers what it would take to start a replica that waits now, if these facts
-// were told first: whom to move, who would have to yield and at what price, or why nothing
-// helps. It has no effect. Without facts it looks at the core itself; with facts, and with a
-// pass at that instant, at a copy, which costs O(state) more. A job that is not known, or
-// a fact that would be refused, is refused.
+// WhatItTakes answers what it would take to start a replica that waits at an instant, if these
+// facts were told first: whom to move, who would have to yield and at what price, or why
+// nothing helps. It has no effect. Without facts, and now, it looks at the core itself; else at
+// a copy for which all that is due by then has fallen due, which costs O(state) more. A job
+// that is not known, also because its gang timeout is over by then, or a fact that would be
+// refused, is refused.
 func (c *Core) WhatItTakes(now Time, id JobID, replica int, facts ...Event) (Takes, error) {
 	twin := c
 	if len(facts) > 0 || now != c.now {
@@ -64,6 +65,8 @@ func (c *Core) WhatItTakes(now Time, id JobID, replica int, facts ...Event) (Tak
 			return Takes{}, c.clockError("whatItTakes", now)
 		}
 		twin.now = now
+		twin.tick()
+		twin.expire()
 	}
 	rep := twin.lookup(ReplicaRef{id, replica})
 	if rep == nil {
@@ -73,6 +76,7 @@ func (c *Core) WhatItTakes(now Time, id JobID, replica int, facts ...Event) (Tak
 }
 
 func (c *Core) whatItTakes(rep *replica) Takes {
+	c.tellCapacity()
 	switch {
 	case rep.state != Pending:
 		return Takes{Text: fmt.Sprintf("it does not wait: it is %s", rep.state)}

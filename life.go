@@ -1,0 +1,255 @@
+package berth
+
+import (
+	"slices"
+)
+
+// The life of a replica: from its placement over whatever befalls it to the end, or to the next
+// life.
+
+// settle brings a replica that is not Pending into the state that its members
+// call for, after any of them changed. It is the one place where that is
+// decided. The cause is that of the Release, should it come to one.
+func (c *Core) settle(rep *replica, cause Cause) {
+	switch rep.state {
+	case Running:
+		if _, stops := rep.order.(Release); stops && !rep.has(memberStopping) {
+			c.closeOrder(rep) // whom it was to stop is gone
+		}
+		if !rep.has(memberStopping) && rep.yieldsTo == nil && !rep.leaves {
+			c.leaving.Delete(rep)
+		}
+		if !rep.enough(memberRunning) {
+			c.takeBack(rep, cause, false)
+		} else if rep.order == nil {
+			c.unbookAll(rep, memberFailed, memberLost)
+			c.run(rep, c.now)
+		} else {
+			c.mayStay(rep) // those may be gone that had to leave
+		}
+	case Binding, Repairing:
+		switch {
+		case rep.order != nil: // its report decides
+			rep.cause = cause
+		case rep.enough(memberRunning):
+			c.unbookAll(rep, memberFailed, memberLost)
+			c.run(rep, c.now)
+		case rep.has(memberRunning):
+			rep.state, rep.cause = Repairing, cause
+			c.todo.ReplaceOrInsert(rep)
+		default: // nobody is left to repair around
+			c.unbookAll(rep, memberFailed, memberLost)
+			c.requeue(rep, true)
+		}
+	case Releasing:
+		if !rep.has(memberStopping) {
+			c.finishRelease(rep)
+		} else if rep.order == nil {
+			c.todo.ReplaceOrInsert(rep)
+		}
+	}
+}
+
+// run makes a replica Running, or keeps it so, and sees to what it is short of. If it has
+// just begun to run, that was at an instant.
+func (c *Core) run(rep *replica, since Time) {
+	if rep.state != Running {
+		if rep.resumed {
+			rep.resumed = false
+		} else {
+			rep.cameAt = since
+		}
+		rep.state, rep.started, rep.struck = Running, since, false
+		rep.attempts, rep.repairs, rep.avoid, rep.failedBids = 0, 0, nil, 0
+		c.setEnd(rep, c.endIfPlaced(rep))
+		c.noteRunning(rep, true)
+		c.totals.Started++
+		c.stir()
+	}
+	c.relook() // it may have to leave a node that is being drained
+	switch {
+	case rep.has(memberStopping):
+		c.todo.ReplaceOrInsert(rep)
+	default:
+		c.todo.Delete(rep) // those it was to stop may be gone
+		c.unawait(rep)     // what it is short of may have changed
+		c.await(rep)
+	}
+}
+
+// noteRunning enters a replica among those of its queue that run, or takes it out.
+func (c *Core) noteRunning(rep *replica, runs bool) {
+	change := 1
+	if running := c.queues[rep.job.queue].running; runs {
+		running.ReplaceOrInsert(rep)
+	} else {
+		running.Delete(rep)
+		change = -1
+	}
+	if rep.job.isElastic() {
+		c.stretching += change
+	}
+}
+
+// takeBack starts to stop everything that a replica still holds. gone says that
+// it shall not come back.
+func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
+	rep.gone = rep.gone || gone
+	if rep.gone {
+		c.endMove(rep)
+	}
+	switch rep.state {
+	case Releasing:
+		return // its Release goes on; only the end of it may have changed
+	case Pending:
+		if gone {
+			c.forget(rep)
+		}
+		return
+	}
+	c.withdraw(rep)
+	rep.cause, rep.attempt = cause, 0
+	c.unbookAll(rep, memberFailed, memberLost)
+	for flat := range rep.members {
+		if rep.members[flat].state.holds() {
+			rep.members[flat].state = memberStopping
+		}
+	}
+	if rep.state == Running {
+		c.noteRunning(rep, false)
+	}
+	rep.state, rep.leaves = Releasing, false
+	rep.struck = rep.struck || cause.Code == CauseDrained
+	c.leaving.ReplaceOrInsert(rep)
+	c.relook() // what it leaves may be a place for others
+	c.setEnd(rep, c.now.Add(c.config.Policy.ReleaseTimeout))
+	c.settle(rep, cause)
+	if rep.resumes() { // somebody is left to be stopped first
+		c.nextMove = min(c.nextMove, c.now)
+	}
+}
+
+// withdraw ends the order that is out, and the wait for a place, without
+// touching the members.
+func (c *Core) withdraw(rep *replica) {
+	c.closeOrder(rep)
+	c.unawait(rep)
+	c.endBackoff(rep)
+	c.todo.Delete(rep)
+}
+
+// leavePending ends what is due only while the replica is pending.
+func (c *Core) leavePending(rep *replica) {
+	if at, limited := rep.dropAt(); limited && rep.state == Pending {
+		c.timers.Delete(timer{at: at, kind: timerGang, rep: rep})
+	}
+}
+
+// finishRelease ends a Release: nothing is held any more.
+func (c *Core) finishRelease(rep *replica) {
+	c.withdraw(rep)
+	if rep.gone {
+		c.forget(rep)
+		return
+	}
+	c.requeue(rep, rep.backoff)
+}
+
+// requeue makes a replica that holds nothing Pending again.
+func (c *Core) requeue(rep *replica, backoff bool) {
+	c.withdraw(rep)
+	c.holdsNothing(rep)
+	rep.members, rep.repairs, rep.resumed = nil, 0, false
+	rep.backoff, rep.cause, rep.attempt = false, Cause{}, 0
+	if backoff {
+		c.backOff(rep)
+		if rep.moving != nil && rep.moving.remnant {
+			c.endMove(rep) // not for as long as that
+		}
+	}
+	c.pend(rep)
+}
+
+// pend makes a replica Pending as of now.
+func (c *Core) pend(rep *replica) {
+	rep.state, rep.pendingSince = Pending, c.now
+	if at, limited := rep.dropAt(); limited {
+		c.timers.ReplaceOrInsert(timer{at: at, kind: timerGang, rep: rep})
+	}
+	c.await(rep)
+}
+
+// dropAt is the instant at which a pending replica is given up.
+func (rep *replica) dropAt() (Time, bool) {
+	timeout := rep.job.spec.GangTimeout
+	return rep.pendingSince.Add(timeout), timeout > 0
+}
+
+// holdsNothing ends what a replica has while it holds something.
+func (c *Core) holdsNothing(rep *replica) {
+	if rep.endsAt == 0 && rep.state != Pending {
+		c.grew() // no plan has imagined that
+	}
+	c.setEnd(rep, never)
+	c.vacated(rep)
+	rep.activeMilli = 0
+	if i := slices.Index(c.stalled, rep); i >= 0 {
+		rep.stalled = false
+		c.stalled = slices.Delete(c.stalled, i, i+1)
+	}
+	if i := slices.Index(c.hopeless, rep); i >= 0 {
+		rep.hopeless = false
+		c.hopeless = slices.Delete(c.hopeless, i, i+1)
+	}
+	if rep.exclusive != nil {
+		c.endWindow(rep.exclusive)
+	}
+}
+
+// backOff makes a replica wait after a failed Bind, longer each time.
+func (c *Core) backOff(rep *replica) {
+	c.endBackoff(rep)
+	p := &c.config.Policy
+	delay := p.MaxRetryBackoff
+	if doublings := min(rep.attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
+		delay = min(delay, p.RetryBackoff<<doublings)
+	}
+	rep.attempts++
+	rep.readyAt = c.now.Add(delay)
+	c.timers.ReplaceOrInsert(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
+}
+
+// endBackoff ends a backoff, if there is one.
+func (c *Core) endBackoff(rep *replica) {
+	if rep.readyAt != 0 {
+		c.timers.Delete(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
+		rep.readyAt = 0
+	}
+}
+
+// forget removes a replica that holds nothing, and its job with the last one.
+func (c *Core) forget(rep *replica) {
+	c.withdraw(rep)
+	c.holdsNothing(rep)
+	c.endMove(rep)
+	c.leavePending(rep)
+	j := rep.job
+	j.replicas[rep.number] = nil
+	j.former = max(j.former, rep.incarnation)
+	j.vacant = min(j.vacant, rep.number)
+	j.live--
+	c.replicas--
+	for len(j.replicas) > 0 && j.replicas[len(j.replicas)-1] == nil {
+		j.replicas = j.replicas[:len(j.replicas)-1]
+	}
+	if j.live == 0 && (j.cancelled || j.spec.Service == nil) {
+		c.forgetJob(j)
+	}
+}
+
+// forgetJob removes a job without replicas.
+func (c *Core) forgetJob(j *job) {
+	c.dropShape(j.shape)
+	must(c.quota.Unretain(j.queue))
+	delete(c.jobs, j.spec.ID)
+}
