@@ -234,8 +234,10 @@ func (c *Core) watch(n *node) {
 	}
 }
 
-// trustAgain ends the probations and the trials that are over.
+// trustAgain ends the probations and the trials that are over, and forgets the losses that
+// are.
 func (c *Core) trustAgain() {
+	c.lost.forget(c.now, c.config.Limits.Nodes)
 	if c.now < c.healthDue {
 		return
 	}
