@@ -205,10 +205,13 @@ func (c *Core) drainNode(n *node, drains bool, by Time) {
 	count(&c.draining, &n.drains, drains)
 	if n.drainBy = by; drains {
 		c.relook()
-		return
 	}
 	for _, at := range slices.Clone(n.members) {
-		c.mayStay(at.rep)
+		if drains {
+			c.hasten(at.rep)
+		} else {
+			c.mayStay(at.rep)
+		}
 	}
 }
 

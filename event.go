@@ -45,10 +45,9 @@ type NodeUncordoned struct {
 // another place for it, which is kept for it: it is asked for a checkpoint, if it writes
 // any, stopped, and started there. One for which there is no place goes on, until it has
 // just the time left that it may take for a checkpoint before the deadline: then it is
-// asked, stopped, and waits as any other, unless a place turns up while it is being stopped.
-// A node that is being drained may be given another deadline. NodeUncordoned and
-// NodeCordoned end it: who was asked and is not stopped yet goes on. Report tells what is
-// left on the node.
+// asked, stopped, and waits as any other. Another NodeDraining changes the deadline: who was asked
+// to leave and has less time now is asked anew. NodeUncordoned and NodeCordoned end it: who was
+// asked and is not stopped yet goes on. Report tells what is left on the node.
 type NodeDraining struct {
 	Node NodeID `json:"node"`
 	// Deadline by which the node has to be empty, as far as orders can see to that; zero:

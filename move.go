@@ -258,6 +258,14 @@ func (c *Core) mayStay(rep *replica) {
 	}
 }
 
+// hasten has a gang be asked anew that was asked to leave by an instant after that by which it
+// has to be gone now: the next pass takes the request back and gives one with less time.
+func (c *Core) hasten(rep *replica) {
+	if by, _ := rep.drainedBy(); rep.leaves && by > c.now && rep.order.Header().Deadline > by {
+		c.stay(rep)
+	}
+}
+
 // stay has a gang go on where it is that was asked to leave.
 func (c *Core) stay(rep *replica) {
 	if rep.leaves {

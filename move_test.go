@@ -443,3 +443,21 @@ func TestWhatItTakesLaterOn(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, takes.Fits, takes.Text)
 }
+
+// A deadline that comes nearer holds for those as well who were asked to leave before.
+func TestADrainThatIsHastened(t *testing.T) {
+	d := fleetOf(t, "n1", "n2")
+	d.runs(one("q", "job", 8, writesCheckpoints))
+	d.tell(berth.NodeDraining{Node: "n1", Deadline: berth.Time(berth.Hour)})
+	require.Equal(t, []string{"requestCheckpoint job drained"}, told(d.pass()))
+	d.tell(berth.NodeDraining{Node: "n1", Deadline: berth.Time(10 * berth.Minute)})
+	require.Empty(t, d.pass(), "it is gone by then")
+	deadline := berth.Time(berth.Minute)
+	d.tell(berth.NodeDraining{Node: "n1", Deadline: deadline})
+	orders := d.pass()
+	require.Equal(t, []string{"withdraw job not-needed", "requestCheckpoint job drained"}, told(orders))
+	require.Equal(t, deadline, orders[1].Header().Deadline)
+	d.now = deadline
+	d.carryOut(d.pass())
+	require.Equal(t, []string{"bind job resumed"}, told(d.pass()))
+}

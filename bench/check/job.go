@@ -42,6 +42,8 @@ type replica struct {
 	released int
 	// left is the cause for which it last left its place, if one may be kept for it since.
 	left berth.CauseCode
+	// hastened: it has to leave before the deadline of the latest request.
+	hastened bool
 	// stays: it was asked to leave a node, and need not any more.
 	stays bool
 	// gone: forgotten when released. backoff: pending only after a backoff.

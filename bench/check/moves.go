@@ -43,7 +43,20 @@ func (c *Checker) draining(e berth.NodeDraining) error {
 		c.saw("a node drained that is empty")
 	}
 	n.cordoned, n.drains, n.drainBy, n.reason = true, true, e.Deadline, e.Reason
+	for _, m := range n.members {
+		c.hasten(m.rep)
+	}
 	return nil
+}
+
+// hasten: who was asked to leave by an instant after that by which it has to be gone now is asked
+// anew.
+func (c *Checker) hasten(rep *replica) {
+	by, drained := rep.drainedBy()
+	if drained && by > c.now && rep.asked() && rep.room == nil && !rep.needless() && rep.order.Header().Deadline > by {
+		rep.hastened = true
+		c.saw("a drain was hastened")
+	}
 }
 
 // drainedBy is by when a gang has to leave the nodes of its that are being drained; never, if
@@ -132,7 +145,7 @@ func (c *Checker) graceOf(rep *replica) berth.Duration {
 }
 
 // needless reports whether who was asked for a checkpoint certainly need not go: nobody needs
-// its place, or no node of its is being drained.
+// its place, or no node of its is being drained, or it is to be asked for another with less time.
 func (rep *replica) needless() bool {
 	if rep.room != nil {
 		return rep.room.ended

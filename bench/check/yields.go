@@ -89,6 +89,7 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	}
 	c.saw("checkpoint requested")
 	c.open(rep, r)
+	rep.hastened = false
 	c.signal(rep, preempt.Ask)
 	return nil
 }
