@@ -26,12 +26,23 @@ func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
 	return !guaranteed || c.rooms[who] == nil && rep.job.least(c) <= other.job.least(c)
 }
 
-// mayPass reports whether a replica that is being placed need not stand back.
+// mayPass reports whether a replica that is being placed need not stand back, as things are
+// or with what those are to have for whom room is being made.
 func (c *Checker) mayPass(rep *replica, who gangKey) bool {
 	other := c.beneficiary(who)
 	if other == nil || c.kept[who] != 0 {
 		return false
 	}
+	if c.ranksAbove(rep, other, c.rooms[who]) {
+		return true
+	}
+	defer c.earmark(rep, other)()
+	return c.ranksAbove(rep, other, c.rooms[who])
+}
+
+// ranksAbove reports whether a replica need not stand back for another, as its queues are
+// charged; room is what is being made for that one, or nil.
+func (c *Checker) ranksAbove(rep, other *replica, room *room) bool {
 	owed, otherOwed := c.owed(rep), c.owed(other)
 	switch {
 	case rep.job.queue == other.job.queue:
@@ -39,7 +50,7 @@ func (c *Checker) mayPass(rep *replica, who gangKey) bool {
 	case owed != otherOwed:
 		return owed
 	}
-	return c.rooms[who] == nil && rep.job.spec.Class > other.job.spec.Class
+	return room == nil && rep.job.spec.Class > other.job.spec.Class
 }
 
 // compareRank compares two of one queue.

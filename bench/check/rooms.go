@@ -185,16 +185,16 @@ func (c *Checker) againstRooms(gangs map[gangKey]berth.ReservationReport) error 
 	return err
 }
 
-// earmark charges those for whom room is being made, but for one, with the most that they may
+// earmark charges those for whom room is being made, but for some, with the most that they may
 // come to hold of it, as nobody is started on the quota that is freed for them, and those who
 // move with what they lack of it. It returns
 // what undoes that. What GPUs of a product they are to have no order tells: where it matters,
 // they count as having all kinds.
-func (c *Checker) earmark(but *replica) (undo func()) {
+func (c *Checker) earmark(but ...*replica) (undo func()) {
 	var list []planned
 	for who := range c.rooms {
 		rep := c.beneficiary(who)
-		if rep == nil || rep == but {
+		if rep == nil || slices.Contains(but, rep) {
 			continue
 		}
 		asked := quota.Amounts{quota.GPU: rep.job.least(c)}
@@ -212,7 +212,7 @@ func (c *Checker) earmark(but *replica) (undo func()) {
 		list = append(list, planned{rep.job.queue, asked})
 	}
 	for who := range c.kept {
-		if rep := c.beneficiary(who); rep != nil && rep != but {
+		if rep := c.beneficiary(who); rep != nil && !slices.Contains(but, rep) {
 			asked := c.lacks(rep)
 			rep.job.queue.charge(asked, 1)
 			list = append(list, planned{rep.job.queue, asked})
