@@ -500,7 +500,6 @@ func TestReplicasOfServicesYield(t *testing.T) {
 	require.Equal(t, []string{"release web reclaimed", "bind a0 room-made"}, told(orders))
 }
 
-// Who has far more than its guarantee gives a small job for a small one, though it is one of those
 // that fit in the guarantee, and not the large gang that does not.
 func TestASmallJobIsTakenBackForASmallOne(t *testing.T) {
 	d := fleetOf(t, "n1", "n2", "n3", "n4")

@@ -24,12 +24,6 @@ import "fmt"
 // in something that is, so that the second rises, and the first does not fall. Who
 // starts in the place of others fits in its queue's share beside all that runs there, so
 // that it takes nothing of what is due from others.
-//
-// What is due by guarantee is given all the same where its queue keeps its guarantee
-// without it, in jobs that are larger than that: else a queue far above its guarantee would
-// have to give a large gang for one GPU, and keep every small job. There it is the sum of
-// MayReclaim that rises. That the two ways together come to an end is tested, and not
-// proven.
 
 // A Due says by what a job is due to its queue.
 type Due uint8
@@ -74,18 +68,15 @@ func (s *Shares) Due(i Index, c Charge) Due {
 }
 
 // MayReclaimWhole is MayReclaim where it is known by what the job that is to go, or what is
-// left of it, is due to its queue. It may be taken if MayReclaim lets it go for a guarantee;
-// or if it is not due for the reason for which it is asked back, whatever it leaves its
-// queue, and every queue below the parting has more than it keeps now; the reason is ReclaimWhole where MayReclaim would have
+// left of it, is due to its queue. It may be taken if it is not due for the reason for
+// which it is asked back, whatever it leaves its queue, and every queue below the parting
+// has more than it keeps now; the reason is ReclaimWhole where MayReclaim would have
 // refused. A queue may be below its share afterwards, or below its guarantee: with that
 // much left for jobs that fit in it. Cost as of MayReclaim.
 func (s *Shares) MayReclaimWhole(beneficiary Index, asked Charge, victim Index, given Charge, due Due) (ReclaimVerdict, bool) {
 	verdict, ok := s.MayReclaim(beneficiary, asked, victim, given)
 	if !ok && verdict.Reason != ReclaimBelowGuarantee && verdict.Reason != ReclaimBelowShare {
 		return verdict, false
-	}
-	if ok && verdict.Reason == ReclaimForGuarantee {
-		return verdict, true // the victim keeps its guarantee in other jobs
 	}
 	parting := s.tree.parting(beneficiary, victim)
 	reason, _ := s.reasonFor(beneficiary, s.in(asked), parting)
