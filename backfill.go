@@ -150,6 +150,21 @@ func (c *Core) backfillEntry(e *entry) bool {
 	return true
 }
 
+// fillsGap reports whether a replica stands on nodes that are reserved for another.
+func (rep *replica) fillsGap() bool {
+	return slices.ContainsFunc(rep.members, func(m member) bool {
+		return m.state.holds() && slices.ContainsFunc(m.node.windows, func(w *window) bool { return w.isReservation() && w.rep != rep })
+	})
+}
+
+// letIn reports whether a replica was let in on the nodes of a reservation, to make way when it
+// comes true; nil: there is none.
+func (w *window) letIn(rep *replica) bool {
+	return w != nil && rep.backfilled && slices.ContainsFunc(rep.members, func(m member) bool {
+		return m.state.holds() && slices.Contains(m.node.windows, w)
+	})
+}
+
 // freshen notes that an entry has come to a bucket that is blocked, while nodes are set
 // aside that it may yet use.
 func (c *Core) freshen(e *entry) {

@@ -242,11 +242,11 @@
 // queue a guarantee in which it fits.
 //
 // What is idle is used first. Victims are those whose end does the least harm, and none
-// that could be left out (package preempt): what was borrowed before what was not, the
-// lower class before the higher, small jobs before large gangs, and then what loses the
-// least work. What a gang has above its minimum goes before anything
-// that would end, if that is enough: see below. Each of the others is asked for a checkpoint
-// first, if it can write one:
+// that could be left out (package preempt): what was let in where nodes are reserved for the
+// one that asks, then what was borrowed before what was not, the lower class before the
+// higher, small jobs before large gangs, and then what loses the least work. What a gang has
+// above its minimum goes before anything that would end, if that is enough: see below. Each
+// of the others is asked for a checkpoint first, if it can write one:
 //
 //	          RequestCheckpoint            Release
 //	runs ──────────────────────▶ asked ──────────────▶ Releasing ──▶ Pending

@@ -192,7 +192,7 @@ func (c *Core) holdsNothing(rep *replica) {
 	}
 	c.setEnd(rep, never)
 	c.vacated(rep)
-	rep.activeMilli = 0
+	rep.activeMilli, rep.backfilled = 0, false
 	if i := slices.Index(c.stalled, rep); i >= 0 {
 		rep.stalled = false
 		c.stalled = slices.Delete(c.stalled, i, i+1)

@@ -166,7 +166,7 @@ func (c *Core) placed(e *entry, cause Cause) {
 	} else {
 		c.leavePending(rep)
 		c.setEnd(rep, c.endIfPlaced(rep))
-		rep.state = Binding
+		rep.state, rep.backfilled = Binding, rep.fillsGap()
 		rep.incarnation++
 	}
 	if c.minimums {

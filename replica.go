@@ -78,6 +78,9 @@ type replica struct {
 	failedBids    int
 	// struck: hardware was taken from it, or had to be left, and it has not run since.
 	struck bool
+	// backfilled: it was started where nodes were reserved for another, as it is expected to end
+	// in time.
+	backfilled bool
 	// imagined: a plan in the making imagines it ended.
 	imagined bool
 	// exclusive has the domains that a gang has for itself.

@@ -106,6 +106,7 @@ type savedReplica struct {
 	Resumed      bool          `json:"resumed,omitempty"`
 	ReadyAt      Time          `json:"readyAt,omitempty"`
 	Struck       bool          `json:"struck,omitempty"`
+	Backfilled   bool          `json:"backfilled,omitempty"`
 	Attempts     int           `json:"attempts,omitempty"`
 	Repairs      int           `json:"repairs,omitempty"`
 	Avoid        []NodeID      `json:"avoid,omitempty"`
@@ -229,7 +230,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 	saved := savedReplica{
 		Replica: rep.number, State: rep.state, Incarnation: rep.incarnation,
 		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, CameAt: rep.cameAt, Resumed: rep.resumed, ReadyAt: rep.readyAt,
-		Struck: rep.struck, Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
+		Struck: rep.struck, Backfilled: rep.backfilled, Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
 		Active: rep.activeMilli, Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
 		Looked: rep.looked != 0 && rep.looked == c.turns,

@@ -166,6 +166,8 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
 	case s.Struck && s.State == Running:
 		return refuse(ErrInvalid, "struck", "is set for a replica that runs")
+	case s.Backfilled && s.State == Pending:
+		return refuse(ErrInvalid, "backfilled", "is set for a replica that waits")
 	case max(s.Attempts, s.Repairs, s.Attempt, s.FailedBids, s.Evictions) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt, s.FailedBids, s.Evictions) < 0 ||
 		s.ReadyAt < 0 || s.Checkpointed < 0 || s.Checkpointed > c.now || s.BidAt < 0 || s.RipeAt < 0:
 		return refuse(ErrInvalid, "attempts", "a counter is out of range")
@@ -180,7 +182,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	rep.state, rep.incarnation = s.State, s.Incarnation
 	rep.created, rep.pendingSince, rep.started, rep.readyAt = s.Created, s.PendingSince, s.Started, s.ReadyAt
 	rep.cameAt, rep.resumed = s.CameAt, s.Resumed
-	rep.struck, rep.attempts, rep.repairs, rep.avoid = s.Struck, s.Attempts, s.Repairs, s.Avoid
+	rep.struck, rep.backfilled, rep.attempts, rep.repairs, rep.avoid = s.Struck, s.Backfilled, s.Attempts, s.Repairs, s.Avoid
 	rep.cause, rep.attempt, rep.gone, rep.backoff = s.Cause, s.Attempt, s.Gone, s.Backoff
 	rep.activeMilli = min(max(s.Active, 0), 1000)
 	if rep.state != Pending {

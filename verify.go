@@ -154,6 +154,9 @@ func (v *verifier) waits(rep *replica) error {
 	if rep.struck && rep.state == Running || v.c.struck.Has(rep) != (rep.struck && rep.state == Pending && want > 0) {
 		return fmt.Errorf("lost hardware: %v, and not so in the index, or it runs", rep.struck)
 	}
+	if rep.backfilled && rep.state == Pending {
+		return fmt.Errorf("backfilled, and it waits")
+	}
 	if len(rep.entries) != want {
 		return fmt.Errorf("waits for %d places, stands in the pending index %d times", want, len(rep.entries))
 	}

@@ -226,7 +226,7 @@ func earlier(a, b Time) Time {
 // further that queue is over its share.
 func (t *trial) add(y yieldable, source int) {
 	candidate := t.core.candidate(y.piece, t.core.queueingFor(t.rep))
-	candidate.Borrowed, candidate.Source = source > 0, source
+	candidate.Backfilled, candidate.Borrowed, candidate.Source = t.rep.reserved.letIn(y.rep), source > 0, source
 	if !y.whole() {
 		candidate.Started -= int64(len(t.giver(y.rep).units)) // in the order in which they go
 	}

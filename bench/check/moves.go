@@ -151,7 +151,7 @@ func (rep *replica) needless() bool {
 		return rep.room.ended
 	}
 	_, drained := rep.drainedBy()
-	return rep.stays || !drained
+	return rep.stays || rep.hastened || !drained
 }
 
 // reasonToGo says who or what has a replica go.
