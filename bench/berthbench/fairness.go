@@ -113,24 +113,7 @@ func runFairness(s *session, args []string) error {
 	s.IntVar(&b.largest, "largest", 64, "GPUs of the largest job; 1: nothing is indivisible")
 	s.IntVar(&b.reserved, "reserved", 0, "gangs with a reservation at a time; 0: the core's default, -1: none")
 	s.StringVar(&b.html, "html", "", "draw the first week on a page, in this file")
-	s.Usage = func() {
-		fmt.Fprint(s.stderr, fairnessHelp)
-		s.PrintDefaults()
-	}
-	if err := s.parse(args); err != nil {
-		return err
-	}
-	if err := b.configure(s); err != nil {
-		return err
-	}
-	runs, err := b.play()
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(b.report(s, runs), b.writePage(runs)); err != nil {
-		return err
-	}
-	return b.verdict(s, runs)
+	return conduct(s, b, fairnessHelp, args)
 }
 
 func (b *fairness) configure(s *session) error {
@@ -196,18 +179,11 @@ func (b *fairness) evenPart(team int) float64 {
 	return float64(b.guarantee(team)) + float64((b.gpus()-guaranteed)*fairTeams[team].weight)/float64(weights)
 }
 
-// play runs every week under every policy. Runs share nothing, so they may go at once.
-// The result is by policy, then by seed.
+// play runs every week under every policy. The result is by policy, then by seed.
 func (b *fairness) play() ([][]*fairRun, error) {
-	runs, failures := make([][]*fairRun, len(b.policies)), make([]error, len(b.policies)*b.seeds)
-	for p := range runs {
-		runs[p] = make([]*fairRun, b.seeds)
-	}
-	atOnce(len(failures), func(i int) {
-		p, seed := i/b.seeds, i%b.seeds
-		runs[p][seed], failures[i] = b.run(b.policies[p].policy, b.seed+uint64(seed))
+	return playAll(len(b.policies), b.seeds, func(p, seed int) (*fairRun, error) {
+		return b.run(b.policies[p].policy, b.seed+uint64(seed))
 	})
-	return runs, errors.Join(failures...)
 }
 
 // fairLackMost is how much of its guarantee a team may lack, in percent, over the time

@@ -106,24 +106,7 @@ func runGoodput(s *session, args []string) error {
 	s.IntVar(&g.seeds, "seeds", 3, "runs drawn, for the means and their confidence intervals")
 	s.Uint64Var(&g.seed, "seed", 1, "seed of the first run, which is the one drawn with -html")
 	s.StringVar(&g.html, "html", "", "draw the first run on a page, in this file")
-	s.Usage = func() {
-		fmt.Fprint(s.stderr, goodputHelp)
-		s.PrintDefaults()
-	}
-	if err := s.parse(args); err != nil {
-		return err
-	}
-	if err := g.configure(s); err != nil {
-		return err
-	}
-	runs, err := g.play()
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(g.report(s, runs), g.writePage(runs)); err != nil {
-		return err
-	}
-	return g.verdict(s, runs)
+	return conduct(s, g, goodputHelp, args)
 }
 
 func (g *goodput) configure(s *session) error {
@@ -148,18 +131,11 @@ func (g *goodput) configure(s *session) error {
 	return nil
 }
 
-// play makes every run of every line. Runs share nothing, so they may go at once. The
-// result is by line, then by seed.
+// play makes every run of every line. The result is by line, then by seed.
 func (g *goodput) play() ([][]*goodputRun, error) {
-	runs, failures := make([][]*goodputRun, len(g.lines)), make([]error, len(g.lines)*g.seeds)
-	for l := range runs {
-		runs[l] = make([]*goodputRun, g.seeds)
-	}
-	atOnce(len(failures), func(i int) {
-		l, seed := i/g.seeds, i%g.seeds
-		runs[l][seed], failures[i] = g.run(&g.lines[l], g.seed+uint64(seed), goodputWatch{})
+	return playAll(len(g.lines), g.seeds, func(l, seed int) (*goodputRun, error) {
+		return g.run(&g.lines[l], g.seed+uint64(seed), goodputWatch{})
 	})
-	return runs, errors.Join(failures...)
 }
 
 // config is that of the core on a line.

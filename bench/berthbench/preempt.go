@@ -86,24 +86,7 @@ func runPreempt(s *session, args []string) error {
 	s.DurationVar(&b.regroup, "regroup", 5*time.Second, "for which an elastic gang stands still when it grows or shrinks")
 	s.DurationVar(&b.target, "target", 3*time.Minute, "in which 99 of 100 replicas are to run")
 	s.StringVar(&b.html, "html", "", "draw the first week on a page, in this file")
-	s.Usage = func() {
-		fmt.Fprint(s.stderr, preemptHelp)
-		s.PrintDefaults()
-	}
-	if err := s.parse(args); err != nil {
-		return err
-	}
-	if err := b.configure(s); err != nil {
-		return err
-	}
-	runs, err := b.play()
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(b.report(s, runs), b.writePage(runs)); err != nil {
-		return err
-	}
-	return b.verdict(s, runs)
+	return conduct(s, b, preemptHelp, args)
 }
 
 func (b *yieldBench) configure(s *session) error {
@@ -129,20 +112,14 @@ func (b *yieldBench) gpus() int64 { return int64(b.nodes) * fairNodeGPUs }
 
 // play runs every week under every policy. The result is by policy, then by seed.
 func (b *yieldBench) play() ([][]*yieldRun, error) {
-	runs, failures := make([][]*yieldRun, len(b.policies)), make([]error, len(b.policies)*b.seeds)
-	for p := range runs {
-		runs[p] = make([]*yieldRun, b.seeds)
-	}
-	atOnce(len(failures), func(i int) {
-		p, seed := i%len(b.policies), i/len(b.policies)
-		var r *yieldRun
-		if r, failures[i] = b.newRun(&b.policies[p], b.arrivals(b.seed+uint64(seed))); failures[i] == nil {
-			failures[i] = r.play()
+	return playAll(len(b.policies), b.seeds, func(p, seed int) (*yieldRun, error) {
+		r, err := b.newRun(&b.policies[p], b.arrivals(b.seed+uint64(seed)))
+		if err == nil {
+			err = r.play()
 			r.forget()
 		}
-		runs[p][seed] = r
+		return r, err
 	})
-	return runs, errors.Join(failures...)
 }
 
 // yieldLessLost is by which factor berth is to lose less than killing by priority.

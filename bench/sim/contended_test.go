@@ -54,21 +54,7 @@ func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 // Whatever happens to those who have to yield, and to those they yield to, no promise is
 // broken, and what is left comes to rest.
 func TestYieldingUnderFaults(t *testing.T) {
-	seen := map[string]int{}
-	first, seeds := number("BERTH_SWARM_FIRST", 1), number("BERTH_SWARM_SEEDS", 200)
-	for seed := first; seed < first+seeds; seed++ {
-		r := runOf(newGenerator(seed).contended())
-		if err := r.all(); err != nil {
-			t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", seed, err, r.tail())
-		}
-		for _, cases := range []map[string]int{r.checker.Cases(), r.cases} {
-			for name, n := range cases {
-				seen[name] += n
-			}
-		}
-	}
-	t.Logf("%v", seen)
-	for _, name := range []string{
+	swarm(t, 200, (*generator).contended,
 		"request done", "request failed", "request expired", "request expired in vain", "request withdrawn",
 		"stale report of a request that was withdrawn",
 		"finished while asked", "cancelled while asked", "scaled down while asked",
@@ -80,9 +66,5 @@ func TestYieldingUnderFaults(t *testing.T) {
 		"worth what is lost", "worth what is lost by its wait alone",
 		"shrinks", "shrinks for several", "no part of a gang was enough", "restored with a gang that shrinks",
 		"preempted", "reclaimed", "taken back as a whole", "started where room was made", "a replica of a service has to yield",
-	} {
-		if seen[name] == 0 {
-			t.Errorf("no run went through %q", name)
-		}
-	}
+	)
 }

@@ -15,8 +15,7 @@ func (g *generator) drained() (berth.Config, sim.Options, []sim.Arrival) {
 		options.Faults.Drain, options.Faults.NodeLost, options.Faults.Outage = 0.1*g.Float64(), 0.03*g.Float64(), 3*berth.Minute
 		return config, options, list
 	}
-	config, options := g.config(), g.options()
-	list := g.workload()
+	config, options, list := g.world()
 	for i := range list {
 		e, job := list[i].Event.(berth.JobSubmitted)
 		if !job {
@@ -38,33 +37,12 @@ func (g *generator) drained() (berth.Config, sim.Options, []sim.Arrival) {
 // Whatever is drained, and whatever happens meanwhile, no promise is broken, and what is left
 // comes to rest.
 func TestDraining(t *testing.T) {
-	seen := map[string]int{}
-	first, seeds := number("BERTH_SWARM_FIRST", 1), number("BERTH_SWARM_SEEDS", 60)
-	for seed := first; seed < first+seeds; seed++ {
-		r := runOf(newGenerator(seed).drained())
-		if err := r.all(); err != nil {
-			t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", seed, err, r.tail())
-		}
-		for _, cases := range []map[string]int{r.checker.Cases(), r.cases} {
-			for name, n := range cases {
-				seen[name] += n
-			}
-		}
-	}
-	t.Logf("%v", seen)
-	if seeds < 60 {
-		return
-	}
-	for _, name := range []string{
+	swarm(t, 60, (*generator).drained,
 		"leaves for another place", "has to leave, wherever it may go", "need not leave any more", "release because drained",
 		"a drain changed", "a drain ended", "a node drained that is empty",
 		"a place kept for one that is asked", "a place kept for one that is releasing", "a place that is kept was judged",
 		"a place kept for a gang was given up",
 		"resumed after drained", "resumed after hardware-lost", "resumed after member-failed",
 		"restored with a request to leave", "restored with a place that is kept",
-	} {
-		if seen[name] == 0 {
-			t.Errorf("no run went through %q", name)
-		}
-	}
+	)
 }

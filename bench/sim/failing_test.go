@@ -33,8 +33,7 @@ func (g *generator) spares() []berth.Spares {
 // failing draws a world as all others, but that all kinds of hardware fail often, and that the
 // policy has something to say about it.
 func (g *generator) failing() (berth.Config, sim.Options, []sim.Arrival) {
-	config, options := g.config(), g.options()
-	list := g.workload()
+	config, options, list := g.world()
 	config.Policy.Health, config.Policy.Spares = g.health(), g.spares()
 	for i := range list {
 		switch e := list[i].Event.(type) {
@@ -61,34 +60,13 @@ func (g *generator) failing() (berth.Config, sim.Options, []sim.Arrival) {
 
 // Whatever fails, no promise is broken, and what is left comes to rest.
 func TestFailingHardware(t *testing.T) {
-	seen := map[string]int{}
-	first, seeds := number("BERTH_SWARM_FIRST", 1), number("BERTH_SWARM_SEEDS", 60)
-	for seed := first; seed < first+seeds; seed++ {
-		r := runOf(newGenerator(seed).failing())
-		if err := r.all(); err != nil {
-			t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", seed, err, r.tail())
-		}
-		for _, cases := range []map[string]int{r.checker.Cases(), r.cases} {
-			for name, n := range cases {
-				seen[name] += n
-			}
-		}
-	}
-	t.Logf("%v", seen)
-	if seeds < 60 {
-		return
-	}
-	for _, name := range []string{
+	swarm(t, 60, (*generator).failing,
 		"an Xid condemns", "an Xid without effect", "a suspect Xid on trial",
 		"on probation", "a longer probation", "probation over", "vouched for",
 		"on trial", "trial over", "placed on trial", "failed on trial", "lost on trial", "kept out by a trial",
 		"a spare chosen", "a spare chosen before another", "short of spares", "resumed on a spare", "kept out by spares",
 		"restored with probation", "restored with a trial", "restored with spares",
-	} {
-		if seen[name] == 0 {
-			t.Errorf("no run went through %q", name)
-		}
-	}
+	)
 }
 
 // untrusted counts what a core that was just restored knows of hardware that failed.

@@ -43,6 +43,12 @@ func one[T any](g *generator, list ...T) T { return list[g.IntN(len(list))] }
 
 func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
+// world draws all that a run is made of.
+func (g *generator) world() (berth.Config, sim.Options, []sim.Arrival) {
+	config, options := g.config(), g.options()
+	return config, options, g.workload()
+}
+
 func (g *generator) config() berth.Config {
 	g.plain = g.chance(20)
 	g.levels = one(g, nil, []string{"leaf"}, []string{"spine", "leaf"})

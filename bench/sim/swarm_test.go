@@ -21,30 +21,34 @@ const swarmSeeds = 260
 // TestSwarm runs many tiny worlds with random faults under the checker; then the
 // faults stop, and each must come to rest. The swarm as a whole must have gone
 // through everything that mattersCases lists.
-func TestSwarm(t *testing.T) {
-	first, seeds := number("BERTH_SWARM_FIRST", 1), number("BERTH_SWARM_SEEDS", swarmSeeds)
-	cases := map[string]int{}
+func TestSwarm(t *testing.T) { swarm(t, swarmSeeds, (*generator).world, mattersCases...) }
+
+// swarm runs so many worlds that a generator draws. With no fewer, each of the cases must have
+// come up in one of them.
+func swarm(t *testing.T, enough uint64, draw func(*generator) (berth.Config, sim.Options, []sim.Arrival), cases ...string) {
+	t.Helper()
+	first, seeds := number("BERTH_SWARM_FIRST", 1), number("BERTH_SWARM_SEEDS", enough)
+	seen := map[string]int{}
 	for seed := first; seed < first+seeds; seed++ {
-		r := newRun(seed)
+		r := runOf(draw(newGenerator(seed)))
 		if err := r.all(); err != nil {
 			t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", seed, err, r.tail())
 		}
-		for name, n := range r.checker.Cases() {
-			cases[name] += n
-		}
-		for name, n := range r.cases {
-			cases[name] += n
+		for _, counts := range []map[string]int{r.checker.Cases(), r.cases} {
+			for name, n := range counts {
+				seen[name] += n
+			}
 		}
 	}
-	if seeds < swarmSeeds {
+	t.Logf("%v", seen)
+	if seeds < enough {
 		return
 	}
-	for _, name := range mattersCases {
-		if cases[name] == 0 {
+	for _, name := range cases {
+		if seen[name] == 0 {
 			t.Errorf("no run went through %q", name)
 		}
 	}
-	t.Logf("%v", cases)
 }
 
 // mattersCases are the situations without which a swarm has tested too little.
@@ -145,9 +149,8 @@ func newRun(seed uint64) *run { return newRunWith(seed, nil) }
 
 // newRunWith makes a run whose options are changed after they were drawn.
 func newRunWith(seed uint64, change func(*sim.Options)) *run {
-	g := newGenerator(seed)
-	config, options := g.config(), g.options()
-	return runOf(config, options, g.workload(), change)
+	config, options, list := newGenerator(seed).world()
+	return runOf(config, options, list, change)
 }
 
 // runOf makes a run of a world, whose options may be changed when the run watches it.
