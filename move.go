@@ -11,14 +11,12 @@ import (
 // the nodes are set aside as in a preemption of which it is the beneficiary itself. Gangs
 // move off nodes that are being drained, to make whole what is in pieces for others, and,
 // when they have lost hardware, to what is left of their place and others for the rest of
-// it; if there are none, what is left is kept until they may bid for the rest. While a gang still runs, or is
-// being stopped, the window is rep.moving; when it waits, it is its reservation, like any
-// other.
+// it; if there are none, what is left is kept until they may bid for the rest. While a gang
+// still runs, or is being stopped, the window is rep.moving; when it waits, it is its
+// reservation, like any other.
 
-const (
-	// maxMoves bounds for how many gangs one pass looks for another place.
-	maxMoves = 256
-)
+// maxMoves bounds for how many gangs one pass looks for another place.
+const maxMoves = 256
 
 // A relocation is where a gang is to go; where is nil: there is no room now.
 type relocation struct {
@@ -134,7 +132,7 @@ func (c *Core) decideMove(r relocation) {
 	if r.where != nil {
 		c.endMove(rep)
 	}
-	kept := r.where != nil && c.keepPlace(rep, r.where, CauseResumed)
+	kept := r.where != nil && c.keepPlace(rep, r.where)
 	by, n := rep.drainedBy()
 	latest := c.latestToLeave(rep)
 	switch {
@@ -191,22 +189,23 @@ func (c *Core) keepOwn(rep *replica) {
 	if rep.moving != nil {
 		return
 	}
-	w := gangWindow(rep)
+	var nodes []*node
 	end := c.endIfPlaced(rep)
 	rep.eachHold(func(_ *gang.Hold, n *node) {
-		if n.takesWork() && !slices.ContainsFunc(n.windows, func(other *window) bool { return !c.admits(other, rep, end) }) {
-			w.nodes = append(w.nodes, n)
+		if !n.closed() && !slices.ContainsFunc(n.windows, func(other *window) bool { return !c.admits(other, rep, end) }) {
+			nodes = append(nodes, n)
 		}
 	})
-	slices.SortFunc(w.nodes, compareNodes)
-	w.nodes = slices.Compact(w.nodes)
-	if len(w.nodes) == 0 || !c.roomToSetAside(w.nodes) {
+	slices.SortFunc(nodes, compareNodes)
+	nodes = slices.Compact(nodes)
+	if len(nodes) == 0 {
 		return
 	}
-	c.clearReservations(w.nodes)
-	w.from, w.until, w.remnant = c.now, c.untilRoomMade(c.graceOf(rep)), true
-	rep.moving = w
-	c.addWindow(w)
+	if w := c.roomOn(nodes, rep, c.graceOf(rep)); w != nil {
+		w.remnant = true
+		rep.moving = w
+		c.addWindow(w)
+	}
 }
 
 // endRemnants ends what was kept for gangs that wait by now and did not find the rest: nobody
@@ -223,16 +222,13 @@ func (c *Core) endRemnants() {
 }
 
 // keepPlace sets a place aside for a gang that still holds another, or a part of it.
-func (c *Core) keepPlace(rep *replica, where []gang.Member, cause CauseCode) bool {
-	w := gangWindow(rep)
-	w.nodes = c.nodesFor(rep, where)
-	if !c.roomToSetAside(w.nodes) {
+func (c *Core) keepPlace(rep *replica, where []gang.Member) bool {
+	w := c.roomOn(c.nodesFor(rep, where), rep, c.graceOf(rep))
+	if w == nil {
 		return false
 	}
-	c.clearReservations(w.nodes)
-	w.from, w.until = c.now, c.untilRoomMade(c.graceOf(rep))
 	w.preemption = c.newPreemption(where)
-	w.preemption.cause = cause
+	w.preemption.cause = CauseResumed
 	rep.moving = w
 	c.addWindow(w)
 	c.totals.Moves++
@@ -278,9 +274,7 @@ func (c *Core) stay(rep *replica) {
 func (c *Core) remain(rep *replica) {
 	c.leaving.Delete(rep)
 	c.todo.ReplaceOrInsert(rep)
-	if rep.moving != nil {
-		c.endWindow(rep.moving)
-	}
+	c.endMove(rep)
 	c.spoilPlans(rep)
 }
 

@@ -88,7 +88,7 @@ func (c *Core) inPieces(e *entry) bool {
 // nodes that are the cheapest to make room on. It imagines the moves; nil: there are none.
 func (im *imagination) bidForMoves(e *entry) *bid {
 	c := im.core
-	s := shift{im: im, entry: e, trial: c.trial(e, nil)}
+	s := shift{im: im, trial: c.trial(e, nil)}
 	if _, within := c.quota.Fits(s.trial.queue, s.trial.asked); !within || !s.gather() {
 		return nil
 	}
@@ -125,7 +125,6 @@ func (im *imagination) worthOfStarting(e *entry) preempt.GPUMilliseconds {
 // A shift looks for moves in an imagination.
 type shift struct {
 	im         *imagination
-	entry      *entry
 	trial      *trial
 	candidates []preempt.Candidate
 	reps       []*replica
@@ -184,13 +183,15 @@ func (s *shift) nodes() []nodeToClear {
 		}
 		to := nodeToClear{node: n}
 		for _, at := range n.members {
-			if rep := at.rep; s.movable(rep) && !slices.Contains(to.movers, rep) {
+			rep := at.rep
+			if !s.movable(rep) {
+				continue
+			}
+			to.milli += chargeOf(&rep.members[at.index].hold, n).GPUMilli
+			if !slices.Contains(to.movers, rep) {
 				candidate := c.candidate(piece{rep: rep}, 0)
 				to.movers = append(to.movers, rep)
 				to.price += min(candidate.Price(), math.MaxInt64-to.price)
-			}
-			if hold := &at.rep.members[at.index].hold; s.movable(at.rep) {
-				to.milli += chargeOf(hold, n).GPUMilli
 			}
 		}
 		if len(to.movers) > 0 && to.milli > 0 {
@@ -275,7 +276,7 @@ func (c *Core) move(b *bid) bool {
 		if b.rep.reserved != w { // one of those before was the last straw
 			return false
 		}
-		if !c.keepPlace(m.rep, m.where, CauseResumed) {
+		if !c.keepPlace(m.rep, m.where) {
 			c.endWindow(w)
 			return false
 		}

@@ -295,20 +295,30 @@ func (c *Core) makeRoom(b *bid) *window {
 	if rep.reserved != nil {
 		c.endWindow(rep.reserved)
 	}
-	w := gangWindow(rep)
-	w.nodes = c.nodesFor(rep, b.where)
-	if !c.roomToSetAside(w.nodes) {
-		return nil
-	}
-	c.clearReservations(w.nodes)
 	grace := Duration(0)
 	for _, victim := range wholes(b.victims) {
 		grace = max(grace, c.graceOf(victim))
 	}
-	w.from, w.until = c.now, c.untilRoomMade(grace)
+	w := c.roomOn(c.nodesFor(rep, b.where), rep, grace)
+	if w == nil {
+		return nil
+	}
 	w.preemption = c.newPreemption(b.where)
 	rep.reserved, rep.ripeAt = w, 0
 	c.addWindow(w)
+	return w
+}
+
+// roomOn prepares a window on some nodes for a gang, from now on and for as long as it may take
+// until they are free, if those who go have so long to write a checkpoint; nil: the fleet has
+// too many kinds of nodes.
+func (c *Core) roomOn(nodes []*node, rep *replica, grace Duration) *window {
+	if !c.roomToSetAside(nodes) {
+		return nil
+	}
+	c.clearReservations(nodes)
+	w := gangWindow(rep)
+	w.from, w.until, w.nodes = c.now, c.untilRoomMade(grace), nodes
 	return w
 }
 

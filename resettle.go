@@ -28,10 +28,8 @@ func (im *imagination) resettle(rep *replica) []gang.Member {
 		return anew
 	}
 	im.backTo(before)
-	for _, m := range filled { // it was free a moment ago
-		if !im.putIn(rep.job.queue, []gang.Member{m}) {
-			panic("berth: broken invariant: what was found is not free")
-		}
+	if !im.putIn(rep.job.queue, filled) { // it was free a moment ago
+		panic("berth: broken invariant: what was found is not free")
 	}
 	if filled == nil && !leaving {
 		im.bringBack()
@@ -77,7 +75,7 @@ func (im *imagination) fillIn(rep *replica) (where, kept []gang.Member) {
 	half := &replica{job: rep.job, number: rep.number, state: Running, imagined: true, members: slices.Clone(rep.members)}
 	for flat := range half.members {
 		m := &half.members[flat]
-		if stays := m.state.holds() && m.node.takesWork() && !slices.Contains(rep.avoid, m.node.spec.ID); !stays {
+		if stays := m.state.holds() && !m.node.closed() && !slices.Contains(rep.avoid, m.node.spec.ID); !stays {
 			*m = member{}
 			continue
 		}
@@ -100,9 +98,6 @@ func (im *imagination) fillIn(rep *replica) (where, kept []gang.Member) {
 	}
 	return where, kept
 }
-
-// takesWork reports whether a node takes work, as far as operators say.
-func (n *node) takesWork() bool { return !n.cordoned }
 
 // fillGroup imagines places for the members of a group that half of a gang lacks: for all
 // of them, or as many as there is room for where that is enough for the gang.

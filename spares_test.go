@@ -83,19 +83,27 @@ func TestSparesAreKeptFree(t *testing.T) {
 	require.Equal(t, 2, d.Report().Nodes.Spares)
 }
 
-// A gang that has to stay in its leaf loses a node, and goes on where it was, on the spare;
-// what is repaired is the next spare.
-func TestASpareLetsAGangResumeInItsLeaf(t *testing.T) {
-	d := standing(t, kept(180), 5, "a", "b")
+// resumesInItsLeaf is a core in which a gang of four nodes stands in leaf a, has to go because of
+// what is told about node a3, and is bound again by these orders, on the spare of the leaf.
+func resumesInItsLeaf(t *testing.T, fact berth.Event, cause berth.CauseCode) (d *divided, orders []berth.Action) {
+	t.Helper()
+	d = standing(t, kept(180), 5, "a", "b")
 	d.pass()
 	d.runs(gang("left", 4, inOneLeaf), gang("right", 4, inOneLeaf))
-	d.tell(berth.NodeLost{Node: "a3"})
-	orders := d.pass()
-	require.Equal(t, []string{"release left hardware-lost"}, told(orders))
+	d.tell(fact)
+	orders = d.pass()
+	require.Equal(t, []string{"release left " + string(cause)}, told(orders))
 	d.carryOut(orders)
 	orders = d.pass()
 	require.Equal(t, []string{"bind left resumed"}, told(orders))
 	require.ElementsMatch(t, []berth.NodeID{"a1", "a2", "a4", "a5"}, onto(t, orders[0]))
+	return d, orders
+}
+
+// A gang that has to stay in its leaf loses a node, and goes on where it was, on the spare;
+// what is repaired is the next spare.
+func TestASpareLetsAGangResumeInItsLeaf(t *testing.T) {
+	d, orders := resumesInItsLeaf(t, berth.NodeLost{Node: "a3"}, berth.CauseHardwareLost)
 	d.carryOut(orders)
 	d.tell(gang("waits", 1))
 	require.Empty(t, d.pass())
@@ -175,16 +183,7 @@ func TestTheStruckAreFoundAmongMany(t *testing.T) {
 
 // A gang that has to leave a node for maintenance may use a spare as well.
 func TestASpareTakesWhoIsDrained(t *testing.T) {
-	d := standing(t, kept(180), 5, "a", "b")
-	d.pass()
-	d.runs(gang("left", 4, inOneLeaf), gang("right", 4, inOneLeaf))
-	d.tell(berth.NodeDraining{Node: "a3"})
-	orders := d.pass()
-	require.Equal(t, []string{"release left drained"}, told(orders))
-	d.carryOut(orders)
-	orders = d.pass()
-	require.Equal(t, []string{"bind left resumed"}, told(orders))
-	require.ElementsMatch(t, []berth.NodeID{"a1", "a2", "a4", "a5"}, onto(t, orders[0]))
+	resumesInItsLeaf(t, berth.NodeDraining{Node: "a3"}, berth.CauseDrained)
 }
 
 // A node on which somebody else has a reservation becomes a spare all the same: that one plans
