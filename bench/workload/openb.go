@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -21,24 +19,6 @@ const (
 
 // openBName names the one queue and the one tenant of the trace.
 const openBName = "openb"
-
-// A Trace is the workload of a published trace, in stream: tasks are read as they
-// are asked for.
-//
-// Next ends early when a line makes no sense; Err then says which. Ask it after
-// the run.
-type Trace struct {
-	nodes []berth.Node
-	tasks *table
-	start []sim.Arrival
-	last  int64
-	err   error
-	// compress divides arrival times.
-	compress int64
-	files    []io.Closer
-}
-
-var _ sim.Workload = (*Trace)(nil)
 
 // OpenB opens the trace that Alibaba published with "Beware of Fragmentation:
 // Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent" (Weng et
@@ -81,81 +61,28 @@ func OpenB(dir string) (*Trace, error) {
 	return t, nil
 }
 
-// ReadOpenB is OpenB for any readers. It reads all nodes, and the tasks as Next
-// asks for them.
+// ReadOpenB is OpenB for any readers, plain or compressed. It reads all nodes, and the
+// tasks as Next asks for them.
 func ReadOpenB(nodes, tasks io.Reader) (*Trace, error) {
-	t := &Trace{compress: 1}
-	list, err := newTable(OpenBNodes, nodes, "sn", "cpu_milli", "memory_mib", "gpu", "model")
+	fleet, err := readOpenBNodes(nodes)
 	if err != nil {
 		return nil, err
 	}
-	for list.next() {
-		n, ok := openBNode(list)
-		if !ok {
-			break
-		}
-		t.nodes = append(t.nodes, n)
-		t.start = append(t.start, sim.Arrival{Event: berth.NodeJoined{Node: n}})
-	}
-	if list.err != nil {
-		return nil, list.err
-	}
-	t.start = append(t.start, sim.Arrival{Event: berth.QueueSet{Queue: quota.Queue{Name: openBName}}})
-	t.tasks, err = newTable(
-		OpenBTasks, tasks, "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec",
-		"qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time",
-	)
-	return t, err
+	t := readCSV(OpenBTasks, tasks)
+	return newTrace(t, newOpenBTasks(t), 1, Options{Nodes: fleet, Queues: []quota.Queue{{Name: openBName}}})
 }
 
-// Config is the configuration of a core for the trace's fleet.
-func (t *Trace) Config() berth.Config { return berth.Config{} }
-
-// Nodes lists the fleet. The list is not to be changed.
-func (t *Trace) Nodes() []berth.Node { return t.nodes }
-
-// Compress makes the tasks arrive n times as fast, and run as long as ever; n below
-// 1 means 1. As recorded the trace keeps few of its GPUs busy at any time, because
-// its tasks are a sample over five months; compressed some thousand times, it fills
-// them. To be called before Next.
-func (t *Trace) Compress(n int64) { t.compress = max(n, 1) }
-
-// Next returns the nodes, the queue and then one task after the other.
-func (t *Trace) Next() (sim.Arrival, bool) {
-	if len(t.start) > 0 {
-		a := t.start[0]
-		t.start = t.start[1:]
-		return a, true
+func readOpenBNodes(r io.Reader) ([]berth.Node, error) {
+	t := readCSV(OpenBNodes, r)
+	rows := openBNodes{
+		table: t, sn: t.column("sn"), cpu: t.column("cpu_milli"), memory: t.column("memory_mib"),
+		gpu: t.column("gpu"), model: t.column("model"),
 	}
-	if t.err != nil || !t.tasks.next() {
-		t.err = cmp.Or(t.err, t.tasks.err)
-		return sim.Arrival{}, false
+	var fleet []berth.Node
+	for t.next() {
+		fleet = append(fleet, rows.node())
 	}
-	a := openBTask(t.tasks)
-	if created := int64(a.At) / int64(berth.Second); created < t.last {
-		t.tasks.refuse("creation_time", "is before that of the task above: the list is in order of time")
-	} else {
-		t.last = created
-	}
-	a.At /= berth.Time(t.compress)
-	if t.tasks.err != nil {
-		t.err = t.tasks.err
-		return sim.Arrival{}, false
-	}
-	return a, true
-}
-
-// Err is the error that ended the tasks early, a *TraceError or one of the reader;
-// nil if they ended by themselves.
-func (t *Trace) Err() error { return t.err }
-
-// Close closes the files that OpenB opened.
-func (t *Trace) Close() error {
-	var errs []error
-	for _, f := range t.files {
-		errs = append(errs, f.Close())
-	}
-	return errors.Join(errs...)
+	return fleet, t.err
 }
 
 // openBModels are the public models: memory in MiB and compute capability.
@@ -167,81 +94,100 @@ var openBModels = map[string]berth.GPU{
 	"A10":     {MemoryMiB: 24 << 10, ComputeCapability: berth.ComputeCapability{Major: 8, Minor: 6}},
 }
 
-func openBNode(row *table) (berth.Node, bool) {
+type openBNodes struct {
+	*table
+	sn, cpu, memory, gpu, model column
+}
+
+// node makes a node of the current row.
+func (o *openBNodes) node() berth.Node {
 	n := berth.Node{
-		ID:       berth.NodeID(row.name("sn")),
-		CPUMilli: row.amount("cpu_milli"), MemoryMiB: row.amount("memory_mib"),
+		ID:       berth.NodeID(o.name(o.sn)),
+		CPUMilli: o.amount(o.cpu), MemoryMiB: o.amount(o.memory),
 	}
-	if gpus := row.number("gpu", berth.MaxGPUs); gpus > 0 {
-		model := row.name("model")
+	if gpus := o.number(o.gpu, berth.MaxGPUs); gpus > 0 {
+		model := o.common(o.model)
 		gpu := openBModels[model]
 		gpu.Product = model
 		for range gpus {
 			n.GPUs = append(n.GPUs, gpu)
 		}
 	}
-	return n, row.err == nil
+	return n
 }
 
-// openBTask reads the current row. What it returns counts only if the table has no
-// error.
-func openBTask(row *table) sim.Arrival {
-	job := berth.Job{
-		ID: berth.JobID(row.name("name")), Queue: openBName, Tenant: openBName, Class: openBClass(row),
-		Groups: []berth.Group{{Replicas: 1, Claim: openBClaim(row)}},
-	}
-	if models := row.text("gpu_spec"); models != "" {
-		for _, model := range strings.Split(models, "|") {
-			row.checkName("gpu_spec", model)
-			job.Groups[0].Selector.Products = append(job.Groups[0].Selector.Products, model)
-		}
-	}
-	created := row.amount("creation_time")
-	a := sim.Arrival{At: berth.Time(0).Add(berth.Duration(created) * berth.Second)}
-	if row.text("deletion_time") != "" {
-		began := created
-		if row.text("scheduled_time") != "" {
-			began = row.amount("scheduled_time")
-		}
-		ran := row.amount("deletion_time") - began
-		if ran < 0 {
-			row.refuse("deletion_time", "is before the task began")
-		}
-		a.Runtime = max(berth.Duration(ran), 1) * berth.Second
-		job.ExpectedRuntime = a.Runtime
-	}
-	a.Event = berth.JobSubmitted{Job: job}
-	return a
+type openBTasks struct {
+	*table
+	sn, cpu, memory, gpus, milli, spec, qos column
+	created, deleted, scheduled             column
 }
 
-func openBClass(row *table) berth.Class {
-	switch qos := row.text("qos"); qos {
+func newOpenBTasks(t *table) *openBTasks {
+	return &openBTasks{
+		table: t, sn: t.column("name"), cpu: t.column("cpu_milli"), memory: t.column("memory_mib"),
+		gpus: t.column("num_gpu"), milli: t.column("gpu_milli"), spec: t.column("gpu_spec"), qos: t.column("qos"),
+		created: t.column("creation_time"), deleted: t.column("deletion_time"), scheduled: t.column("scheduled_time"),
+	}
+}
+
+func (o *openBTasks) time() column { return o.created }
+
+func (o *openBTasks) read() (record, bool) {
+	r := record{
+		id: o.name(o.sn), queue: openBName, tenant: openBName, class: o.class(), members: 1,
+		cpuMilli: o.amount(o.cpu), memoryMiB: o.amount(o.memory),
+	}
+	r.gpus, r.milli = o.claim(&r)
+	if models := o.text(o.spec); models != "" {
+		for model := range strings.SplitSeq(models, "|") {
+			o.checkName(o.spec, model)
+		}
+		r.products = o.intern(models)
+	}
+	created := o.amount(o.created)
+	r.at = berth.Time(0).Add(berth.Duration(created) * berth.Second)
+	if o.text(o.deleted) == "" {
+		return r, true
+	}
+	began := created
+	if o.text(o.scheduled) != "" {
+		began = o.amount(o.scheduled)
+	}
+	ran := o.amount(o.deleted) - began
+	if ran < 0 {
+		o.refuse(o.deleted, "is before the task began")
+	}
+	r.runtime = max(berth.Duration(ran), 1) * berth.Second
+	r.expected = r.runtime
+	return r, true
+}
+
+func (o *openBTasks) class() berth.Class {
+	switch o.text(o.qos) {
 	case "LS", "Guaranteed":
 		return berth.LatencyCritical
 	case "Burstable", "BE":
 		return berth.Batch
 	default:
-		row.refuse("qos", "is none of LS, Guaranteed, Burstable and BE")
+		o.refuse(o.qos, "is none of LS, Guaranteed, Burstable and BE")
 		return 0
 	}
 }
 
-func openBClaim(row *table) berth.Claim {
-	c := berth.Claim{CPUMilli: row.amount("cpu_milli"), MemoryMiB: row.amount("memory_mib")}
-	gpus, milli := row.number("num_gpu", berth.MaxGPUs), row.number("gpu_milli", 1000)
+// claim returns whole GPUs, or thousandths of one.
+func (o *openBTasks) claim(r *record) (gpus, milli int) {
+	gpus, milli = o.number(o.gpus, berth.MaxGPUs), o.number(o.milli, 1000)
 	switch {
 	case gpus == 0 && milli != 0:
-		row.refuse("gpu_milli", "is a part of no GPU")
-	case gpus == 0 && c.CPUMilli == 0 && c.MemoryMiB == 0:
-		row.refuse("cpu_milli", "and all other claims are zero")
+		o.refuse(o.milli, "is a part of no GPU")
+	case gpus == 0 && r.cpuMilli == 0 && r.memoryMiB == 0:
+		o.refuse(o.cpu, "and all other claims are zero")
 	case gpus > 0 && milli == 0:
-		row.refuse("gpu_milli", "is zero, and num_gpu is not")
+		o.refuse(o.milli, "is zero, and num_gpu is not")
 	case gpus > 1 && milli < 1000:
-		row.refuse("gpu_milli", "is a part, and of several GPUs")
+		o.refuse(o.milli, "is a part, and of several GPUs")
 	case gpus == 1 && milli < 1000:
-		c.Share = &berth.Share{Mode: berth.MPS, Milli: milli}
-	default:
-		c.GPUs = gpus
+		return 0, milli
 	}
-	return c
+	return gpus, 0
 }

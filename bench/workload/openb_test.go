@@ -89,8 +89,9 @@ func TestOpenBErrors(t *testing.T) {
 		reason             string
 	}{
 		{"no nodes file", "", taskHeader, workload.OpenBNodes, 1, 0, "", workload.ErrHeader, "is empty"},
-		{"another header", "sn,cpu\n", taskHeader, workload.OpenBNodes, 1, 0, "", workload.ErrHeader, "instead of"},
-		{"another tasks header", nodeHeader, nodeHeader, workload.OpenBTasks, 1, 0, "", workload.ErrHeader, "instead of"},
+		{"another header", "sn,cpu\n", taskHeader, workload.OpenBNodes, 1, 0, "", workload.ErrHeader, `no column "cpu_milli"`},
+		{"another tasks header", nodeHeader, nodeHeader, workload.OpenBTasks, 1, 0, "", workload.ErrHeader, `no column "name"`},
+		{"a column twice", "sn,cpu_milli,memory_mib,gpu,gpu,model\n", taskHeader, workload.OpenBNodes, 1, 0, "", workload.ErrHeader, `two columns are called "gpu"`},
 		{"a column too few", nodeHeader + "a,1,1,2,T4\nb,1,1,2\n", taskHeader, workload.OpenBNodes, 3, 0, "", workload.ErrRow, "4 columns instead of 5"},
 		{"a stray quote", nodeHeader + "a,1,\"1,2,T4\n", taskHeader, workload.OpenBNodes, 0, 0, "", workload.ErrRow, ""},
 		{"no name", nodeHeader + ",1,1,2,T4\n", taskHeader, workload.OpenBNodes, 2, 1, "sn", workload.ErrValue, "is no name"},

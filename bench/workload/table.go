@@ -8,80 +8,84 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/berth-sched/berth"
 )
-
-// The kinds of TraceError.
-var (
-	// ErrHeader: the first line does not name the columns that it should.
-	ErrHeader = errors.New("wrong header")
-	// ErrRow: a line that is not CSV, or has too many or too few columns.
-	ErrRow = errors.New("malformed row")
-	// ErrValue: a value that makes no sense in its column.
-	ErrValue = errors.New("bad value")
-)
-
-// A TraceError says where a trace makes no sense.
-type TraceError struct {
-	File string
-	// Line and Column count from 1, Column in bytes. Zero where the line as a whole is at fault.
-	Line, Column int
-	// Field is the name of the column; empty where the line as a whole is at fault.
-	Field string
-	// Reason in a sentence without a full stop.
-	Reason string
-	// Kind is one of the sentinels of this package.
-	Kind error
-}
-
-func (e *TraceError) Error() string {
-	where := fmt.Sprintf("%s:%d", e.File, e.Line)
-	if e.Column > 0 {
-		where += fmt.Sprintf(":%d", e.Column)
-	}
-	if e.Field != "" {
-		where += ": " + e.Field
-	}
-	return "workload: " + where + ": " + e.Reason
-}
-
-// Unwrap makes errors.Is find the kind.
-func (e *TraceError) Unwrap() error { return e.Kind }
 
 // maxValue bounds the numbers of a trace, so that no sum or product of them, such
 // as seconds in milliseconds, can overflow, and a core takes every amount: it refuses
 // more than 2^32 of anything.
 const maxValue = 1 << 32
 
-// A table reads CSV with known columns, row by row. The first thing that is wrong
-// is kept in err, and values read after that mean nothing.
+// A table reads rows whose columns have names. The first thing that is wrong is kept
+// in err, and values read after that mean nothing.
 type table struct {
-	file    string
-	columns []string
-	in      *csv.Reader
-	row     []string
-	err     error
+	file  string
+	in    rows
+	names []string
+	row   []string
+	err   error
+	// skips counts rows that were passed over, by reason in order of first use.
+	skips []Skip
+	// interned keeps one copy of each name that comes again.
+	interned map[string]string
 }
 
-// newTable reads the header, which must name the columns in this order.
-func newTable(file string, r io.Reader, columns ...string) (*table, error) {
-	t := &table{file: file, columns: columns, in: csv.NewReader(r)}
-	t.in.ReuseRecord = true
-	t.in.FieldsPerRecord = -1 // counted below, to say which line it is
-	if !t.next() {
-		if t.err == nil {
-			t.err = &TraceError{File: file, Line: 1, Kind: ErrHeader, Reason: "the file is empty"}
+// A column is the position of a column, or absent.
+type column int
+
+const absent column = -1
+
+// newTable reads the first row, which names the columns.
+func newTable(file string, in rows) *table {
+	t := &table{file: file, in: in, interned: map[string]string{}}
+	row, err := in.read()
+	switch {
+	case errors.Is(err, io.EOF):
+		t.err = &TraceError{File: file, Line: 1, Kind: ErrHeader, Reason: "the file is empty"}
+	case err != nil:
+		t.fail(err)
+	default:
+		for _, name := range row {
+			t.names = append(t.names, strings.TrimSpace(strings.Clone(name)))
 		}
-		return nil, t.err
 	}
-	if !slices.Equal(t.row, columns) {
-		return nil, &TraceError{
-			File: file, Line: 1, Kind: ErrHeader,
-			Reason: fmt.Sprintf("the columns are %q instead of %q", clip(strings.Join(t.row, ",")), strings.Join(columns, ",")),
+	return t
+}
+
+// readCSV is newTable of comma-separated values, plain or compressed.
+func readCSV(file string, r io.Reader) *table {
+	in, err := text(r)
+	if err != nil {
+		t := &table{file: file}
+		t.err = &TraceError{File: file, Line: 1, Kind: err, Reason: err.Error()}
+		return t
+	}
+	return newTable(file, newCSVRows(in))
+}
+
+// column finds a column that has to be there. The others of the table are passed over.
+func (t *table) column(name string) column {
+	c := t.optional(name)
+	if c == absent && t.err == nil {
+		t.err = &TraceError{
+			File: t.file, Line: t.in.line(), Kind: ErrHeader,
+			Reason: fmt.Sprintf("there is no column %q; the columns are %q", name, clip(strings.Join(t.names, ","))),
 		}
 	}
-	return t, nil
+	return c
+}
+
+// optional finds a column that may be missing.
+func (t *table) optional(name string) column {
+	at := column(slices.Index(t.names, name))
+	if at != absent && slices.Contains(t.names[at+1:], name) && t.err == nil {
+		t.err = &TraceError{File: t.file, Line: t.in.line(), Kind: ErrHeader, Reason: fmt.Sprintf("two columns are called %q", name)}
+	}
+	return at
 }
 
 // next reads a row. It returns false at the end, or when something is wrong.
@@ -89,23 +93,17 @@ func (t *table) next() bool {
 	if t.err != nil {
 		return false
 	}
-	row, err := t.in.Read()
-	var syntax *csv.ParseError
+	row, err := t.in.read()
 	switch {
 	case errors.Is(err, io.EOF):
 		return false
-	case errors.As(err, &syntax):
-		t.err = &TraceError{File: t.file, Line: syntax.Line, Column: syntax.Column, Kind: ErrRow, Reason: syntax.Err.Error()}
-		return false
 	case err != nil:
-		t.err = err
+		t.fail(err)
 		return false
-	}
-	if t.row != nil && len(row) != len(t.columns) {
-		line, _ := t.in.FieldPos(0)
+	case len(row) != len(t.names):
 		t.err = &TraceError{
-			File: t.file, Line: line, Kind: ErrRow,
-			Reason: fmt.Sprintf("has %d columns instead of %d", len(row), len(t.columns)),
+			File: t.file, Line: t.in.line(), Kind: ErrRow,
+			Reason: fmt.Sprintf("has %d columns instead of %d", len(row), len(t.names)),
 		}
 		return false
 	}
@@ -113,53 +111,141 @@ func (t *table) next() bool {
 	return true
 }
 
-// text returns the value of a column as it stands.
-func (t *table) text(column string) string {
-	return strings.Clone(t.row[slices.Index(t.columns, column)])
+// fail keeps an error of the reader.
+func (t *table) fail(err error) {
+	e := &TraceError{File: t.file, Line: max(t.in.line(), 1), Kind: err, Reason: err.Error()}
+	var syntax *csv.ParseError
+	switch {
+	case errors.As(err, &syntax):
+		e.Line, e.Column, e.Kind, e.Reason = syntax.Line, syntax.Column, ErrRow, syntax.Err.Error()
+	case errors.Is(err, errLong):
+		e.Kind = ErrRow
+	}
+	t.err = e
 }
 
-// name returns a value that is to become a name.
-func (t *table) name(column string) string {
-	s := t.text(column)
-	t.checkName(column, s)
-	return s
+// refuse keeps what is wrong with a column of the current row.
+func (t *table) refuse(c column, reason string) {
+	if t.err != nil {
+		return
+	}
+	line, at := t.in.position(int(c))
+	t.err = &TraceError{File: t.file, Line: line, Column: at, Field: t.names[c], Kind: ErrValue, Reason: reason}
+}
+
+// skip counts the current row as one that was passed over.
+func (t *table) skip(reason string) {
+	at := slices.IndexFunc(t.skips, func(s Skip) bool { return s.Reason == reason })
+	if at < 0 {
+		at = len(t.skips)
+		t.skips = append(t.skips, Skip{Reason: reason})
+	}
+	t.skips[at].Rows++
+}
+
+// text returns the value of a column as it stands, empty if there is no such column. It
+// holds on to the whole row: what is kept should be cloned.
+func (t *table) text(c column) string {
+	if c == absent {
+		return ""
+	}
+	return t.row[c]
+}
+
+// name returns a value that is to become a name of its own.
+func (t *table) name(c column) string {
+	s := t.text(c)
+	t.checkName(c, s)
+	return strings.Clone(s)
+}
+
+// common returns a value that is to become a name, and comes in many rows: all get
+// the same copy.
+func (t *table) common(c column) string {
+	s := t.text(c)
+	if kept, known := t.interned[s]; known {
+		return kept
+	}
+	if t.checkName(c, s); t.err != nil {
+		return ""
+	}
+	return t.intern(s)
+}
+
+// intern returns one copy for all equal texts.
+func (t *table) intern(s string) string {
+	kept, known := t.interned[s]
+	if !known {
+		kept = strings.Clone(s)
+		t.interned[kept] = kept
+	}
+	return kept
 }
 
 // checkName refuses what is no name.
-func (t *table) checkName(column, s string) {
+func (t *table) checkName(c column, s string) {
 	if s == "" || len(s) > 256 || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
-		t.refuse(column, fmt.Sprintf("%q is no name", clip(s)))
+		t.refuse(c, fmt.Sprintf("%q is no name", clip(s)))
 	}
 }
 
 // amount returns a value that is a whole number from zero on.
-func (t *table) amount(column string) int64 {
-	s := t.text(column)
+func (t *table) amount(c column) int64 {
+	s := t.text(c)
 	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || v < 0 || v > maxValue {
-		t.refuse(column, fmt.Sprintf("%q is no whole number of 0 to %d", clip(s), int64(maxValue)))
+		t.refuse(c, fmt.Sprintf("%q is no whole number of 0 to %d", clip(s), int64(maxValue)))
 		return 0
 	}
 	return v
 }
 
 // number is amount with a bound.
-func (t *table) number(column string, most int) int {
-	v := t.amount(column)
+func (t *table) number(c column, most int) int {
+	v := t.amount(c)
 	if v > int64(most) {
-		t.refuse(column, fmt.Sprintf("%d is more than %d", v, most))
+		t.refuse(c, fmt.Sprintf("%d is more than %d", v, most))
 		return 0
 	}
 	return int(v)
 }
 
-// refuse keeps what is wrong with a column of the current row.
-func (t *table) refuse(column, reason string) {
-	if t.err != nil {
-		return
+// seconds returns a span that is written in seconds, with or without a fraction.
+func (t *table) seconds(c column) berth.Duration {
+	return berth.Duration(t.thousandths(c))
+}
+
+// thousandths returns a decimal number from zero on in thousandths, rounded to the
+// nearest.
+func (t *table) thousandths(c column) int64 {
+	v, ok := parseThousandths(t.text(c))
+	if !ok {
+		t.refuse(c, fmt.Sprintf("%q is no number of 0 to %d", clip(t.text(c)), int64(maxValue)))
 	}
-	line, at := t.in.FieldPos(slices.Index(t.columns, column))
-	t.err = &TraceError{File: t.file, Line: line, Column: at, Field: column, Kind: ErrValue, Reason: reason}
+	return v
+}
+
+// parseThousandths reads digits, perhaps with a point and more digits.
+func parseThousandths(s string) (int64, bool) {
+	whole, fraction, _ := strings.Cut(s, ".")
+	v, err := strconv.ParseUint(whole, 10, 64)
+	if err != nil || v > maxValue || strings.TrimLeft(fraction, "0123456789") != "" {
+		return 0, false
+	}
+	digits := (fraction + "0000")[:4]
+	part, _ := strconv.ParseUint(digits, 10, 64) // four digits always parse
+	return int64(v)*1000 + int64(part+5)/10, true
+}
+
+// instant returns a point in time, in the layout of package time. Without a zone it is
+// taken for UTC.
+func (t *table) instant(c column, layout string) berth.Time {
+	at, err := time.Parse(layout, t.text(c))
+	if err != nil || at.Year() < 1970 {
+		t.refuse(c, fmt.Sprintf("%q is no instant since 1970 of the form %s", clip(t.text(c)), layout))
+		return 0
+	}
+	return berth.At(at)
 }
 
 // clip shortens what is quoted in an error.

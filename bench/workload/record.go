@@ -1,0 +1,81 @@
+package workload
+
+import (
+	"strings"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/sim"
+)
+
+// maxJobGPUs bounds the GPUs of one job. The largest of the published traces has 2,048.
+const maxJobGPUs = 1 << 16
+
+// A record is a job as a row tells of it. A trace that has to be put in order keeps
+// every row as one, so it is small: some 250 bytes with its texts.
+type record struct {
+	at berth.Time
+	// line of the file, to order jobs of one instant.
+	line int
+	id   string
+	// queue and tenant are interned, and so are products: those that will do, parted
+	// by "|", or empty for any.
+	queue, tenant, products string
+	class                   berth.Class
+	// runtime, or zero: without end. expected is what was said about it before.
+	runtime, expected berth.Duration
+	// patience is how long the job is worth starting; zero: for ever.
+	patience berth.Duration
+	// gpus of the whole job, or milli thousandths of one GPU.
+	gpus, milli int
+	// members that the GPUs are divided among; zero: as few as can hold them.
+	members int
+	// cpuMilli and memoryMiB of each member.
+	cpuMilli, memoryMiB int64
+}
+
+// before orders records by time, and those of one instant as they stand in the file.
+func (r *record) before(other *record) bool {
+	return r.at < other.at || r.at == other.at && r.line < other.line
+}
+
+// arrival makes a job of a record, on nodes of so many GPUs.
+func (r *record) arrival(gpusPerNode int) sim.Arrival {
+	job := berth.Job{
+		ID: berth.JobID(r.id), Queue: berth.QueueID(r.queue), Tenant: berth.TenantID(r.tenant),
+		Class: r.class, ExpectedRuntime: r.expected, GangTimeout: r.patience,
+		Groups: r.groups(gpusPerNode),
+	}
+	return sim.Arrival{At: r.at, Event: berth.JobSubmitted{Job: job}, Runtime: r.runtime}
+}
+
+// groups divides the GPUs of a job among its members: evenly where that comes out, else
+// all members are as large as a node allows, and a group of one has the rest.
+func (r *record) groups(gpusPerNode int) []berth.Group {
+	members, each, rest := r.members, 0, 0
+	if members == 0 {
+		members = max(1, (r.gpus+gpusPerNode-1)/gpusPerNode)
+	}
+	if r.gpus%members == 0 {
+		each = r.gpus / members
+	} else {
+		each = (r.gpus + members - 1) / members
+		if r.members == 0 {
+			each = gpusPerNode
+		}
+		members, rest = r.gpus/each, r.gpus%each
+	}
+	group := berth.Group{Replicas: members, Claim: berth.Claim{GPUs: each, CPUMilli: r.cpuMilli, MemoryMiB: r.memoryMiB}}
+	if r.milli > 0 {
+		group.Claim.Share = &berth.Share{Mode: berth.MPS, Milli: r.milli}
+	}
+	if r.products != "" {
+		group.Selector.Products = strings.Split(r.products, "|")
+	}
+	if rest == 0 {
+		return []berth.Group{group}
+	}
+	last := group
+	last.Replicas, last.Claim.GPUs = 1, rest
+	group.Name, last.Name = "worker", "rest"
+	return []berth.Group{group, last}
+}
