@@ -50,8 +50,9 @@ type Checker struct {
 	yielding
 	moving
 	calm
-	// ownGain: the core has a function of its own that says what is worth it.
-	ownGain bool
+	// ownGain: the core has a function of its own that says what is worth it. ownPolicy: it
+	// is no core, and has a policy of its own.
+	ownGain, ownPolicy bool
 	spared
 	// gone has the nodes that were lost.
 	gone map[berth.NodeID]*memory
@@ -91,6 +92,17 @@ func New(config berth.Config) *Checker {
 	if config.Ledger {
 		c.books = newBooks()
 	}
+	return c
+}
+
+// NewForAnyPolicy makes a checker for a scheduler with a policy of its own. Whose turn it is,
+// who has to yield to whom and for how much, and for whom nodes are set aside is then for that
+// policy to say, and is not asserted. All else is: nothing is held twice, gangs are whole, limits
+// and topology are kept, unsound hardware gets nothing, who has to yield is asked for a checkpoint
+// first and told for whom, and nothing else is stopped without a cause.
+func NewForAnyPolicy(config berth.Config) *Checker {
+	c := New(config)
+	c.ownPolicy = true
 	return c
 }
 

@@ -75,6 +75,10 @@
 // nobody takes it, and that who goes on there goes on those nodes. After a pass that left no
 // work over nobody is left who has to leave and certainly has another place, or no more time.
 //
+// A scheduler that is no core, such as those of package bench/baseline, has rules of its own about
+// who comes first and who has to yield. [NewForAnyPolicy] makes a checker for it, which asserts all
+// but those rules.
+//
 // The checker keeps the events and orders it is told of: do not change them
 // afterwards. It starts no goroutine and is for one goroutine at a time.
 package check

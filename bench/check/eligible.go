@@ -35,7 +35,7 @@ const (
 func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
 	enlarged := c.enlarged
 	c.enlarged = enlarged || rep.elastic()
-	if len(c.nodes) > 64 || !c.passed || enlarged || len(c.rooms) > 0 || !c.inTurn(rep, &b) || c.overused() || c.somebodyMoves() {
+	if c.ownPolicy || len(c.nodes) > 64 || !c.passed || enlarged || len(c.rooms) > 0 || !c.inTurn(rep, &b) || c.overused() || c.somebodyMoves() {
 		return nil
 	}
 	waiting := c.inQueues()

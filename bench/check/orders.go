@@ -41,6 +41,9 @@ func (c *Checker) ordered(a berth.Action) error {
 
 // header: orders are numbered in sequence, and are of the instant of their pass.
 func (c *Checker) header(a berth.Action) error {
+	if a == nil {
+		return broken(Orders, "the order after order %d is nil", c.last)
+	}
 	h := a.Header()
 	if h.ID != c.last+1 {
 		return broken(Orders, "order %d follows order %d", h.ID, c.last)

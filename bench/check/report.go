@@ -22,6 +22,9 @@ func (c *Checker) Against(r berth.FleetReport) error {
 	if err := c.againstQueues(r); err != nil {
 		return err
 	}
+	if c.ownPolicy {
+		return nil // what it sets aside, and for whom, is its own affair
+	}
 	if err := c.againstDraining(r.Draining); err != nil {
 		return err
 	}

@@ -245,7 +245,7 @@ func (c *Checker) mustYield(rep *replica, h berth.Order) error {
 	if err := c.mayTellToYield(rep, h, h.Cause.For); err != nil {
 		return err
 	}
-	if rep.resting = c.hasRespite(rep); rep.resting && h.Cause.Code == berth.CausePreempted {
+	if rep.resting = c.hasRespite(rep); rep.resting && h.Cause.Code == berth.CausePreempted && !c.ownPolicy {
 		return broken(S6, "order %d has %s yield, which runs since %d and had to yield %d times before", h.ID, rep, rep.started, rep.evicted)
 	}
 	c.yielded = append(c.yielded, rep)
@@ -268,6 +268,10 @@ func (c *Checker) mayTellToYield(rep *replica, h berth.Order, to berth.ReplicaRe
 		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	case beneficiary == nil || beneficiary.state != berth.Pending || !beneficiary.waits():
 		return broken(S7, "order %d has %s yield to %s, which does not wait", h.ID, rep, who)
+	}
+	if c.ownPolicy {
+		c.saw("has to yield by a policy of its own")
+		return nil
 	}
 	cause := berth.CauseReclaimed
 	if rep.job.queue == beneficiary.job.queue {

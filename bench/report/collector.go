@@ -17,7 +17,7 @@ const (
 
 // A Collector watches a run. Its zero value is not ready; see NewCollector.
 type Collector struct {
-	core func() *berth.Core
+	core func() berth.Scheduler
 	book book
 
 	start, now berth.Time
@@ -38,7 +38,7 @@ type Collector struct {
 // NewCollector makes a collector for a run of the core that the function returns.
 // It is asked each time, because a simulator may replace its core by a restored
 // one.
-func NewCollector(core func() *berth.Core) *Collector {
+func NewCollector(core func() berth.Scheduler) *Collector {
 	return &Collector{core: core, interval: firstInterval, mapHeld: -1, book: newBook()}
 }
 

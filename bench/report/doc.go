@@ -6,7 +6,7 @@
 // them with the core's at every sample, so a report that comes out is one on which
 // both agree.
 //
-//	c := report.NewCollector(s.Core)
+//	c := report.NewCollector(s.Scheduler)
 //	s := sim.New(core, w, sim.Options{Applied: c.Applied, Scheduled: c.Scheduled})
 //	err := s.Run(end)
 //	...

@@ -15,7 +15,7 @@ func Example() {
 	job := berth.Job{ID: "tune", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}
 	core, _ := berth.New(berth.Config{})
 	var s *sim.Simulation
-	c := report.NewCollector(func() *berth.Core { return s.Core() })
+	c := report.NewCollector(func() berth.Scheduler { return s.Scheduler() })
 	s = sim.New(core, sim.FromSlice([]sim.Arrival{
 		{Event: berth.NodeJoined{Node: berth.Node{ID: "n1", GPUs: []berth.GPU{gpu, gpu}}}},
 		{Event: berth.QueueSet{Queue: quota.Queue{Name: "q"}}},

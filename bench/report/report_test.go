@@ -29,7 +29,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	core, err := berth.New(berth.Config{})
 	require.NoError(t, err)
-	b := &bench{T: t, core: core, Collector: report.NewCollector(func() *berth.Core { return core })}
+	b := &bench{T: t, core: core, Collector: report.NewCollector(func() berth.Scheduler { return core })}
 	gpu := berth.GPU{Product: "T4", MemoryMiB: 16384}
 	for _, id := range []berth.NodeID{"n1", "n2"} {
 		b.tell(0, berth.NodeJoined{Node: berth.Node{ID: id, GPUs: []berth.GPU{gpu, gpu, gpu, gpu}, CPUMilli: 8000}})
@@ -175,7 +175,7 @@ func TestBooksMatchTheCores(t *testing.T) {
 			core, err := berth.New(day.Config())
 			require.NoError(t, err)
 			var s *sim.Simulation
-			c := report.NewCollector(func() *berth.Core { return s.Core() })
+			c := report.NewCollector(func() berth.Scheduler { return s.Scheduler() })
 			s = sim.New(core, day.Workload(), sim.Options{
 				StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second, Seed: seed,
 				Faults: sim.Faults{
@@ -299,7 +299,7 @@ func TestPageStandsAlone(t *testing.T) {
 func TestEmptyRun(t *testing.T) {
 	core, err := berth.New(berth.Config{})
 	require.NoError(t, err)
-	run, err := report.NewCollector(func() *berth.Core { return core }).Finish(0)
+	run, err := report.NewCollector(func() berth.Scheduler { return core }).Finish(0)
 	require.NoError(t, err)
 	require.NoError(t, report.WritePage(io.Discard, run))
 	var table strings.Builder

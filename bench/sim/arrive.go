@@ -68,7 +68,7 @@ func (s *Simulation) condemned(event berth.Event) bool {
 	case berth.XidCondemns:
 		return true
 	case berth.XidSuspect:
-		return slices.ContainsFunc(s.core.Report().Health, func(h berth.HealthReport) bool { return h.Node == e.Node && h.Trial != 0 })
+		return slices.ContainsFunc(s.scheduler.Report().Health, func(h berth.HealthReport) bool { return h.Node == e.Node && h.Trial != 0 })
 	}
 	return false
 }
@@ -81,10 +81,7 @@ func (s *Simulation) observe(e *berth.JobObserved) {
 		for k := range r.Members {
 			s.executor.start(g, &r.Members[k], true)
 		}
-		if g.job.runtime > 0 && g.job.spec.Service == nil {
-			g.clock = true
-			s.queue.push(occurrence{at: s.now.Add(g.job.runtime), what: finished, gang: g})
-		}
+		s.run(g)
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package sim runs a scheduling core against a workload and a pretend executor,
-// in virtual time: a day of a fleet takes as long as the core needs to decide,
-// and the same seed gives the same day.
+// Package sim runs a scheduler against a workload and a pretend executor, in virtual
+// time: a day of a fleet takes as long as the scheduler needs to decide, and the same
+// seed gives the same day. The scheduler is a *berth.Core or any other berth.Scheduler.
 //
 // The simulator does what package berth asks of whoever embeds a core: it tells
 // facts in order, runs a pass when there is something to do, carries out the
@@ -17,8 +17,13 @@
 //	err = s.Run(berth.Time(24 * berth.Hour))
 //
 // Options.Applied and Options.Scheduled see every call and its result: a journal,
-// the checker of package bench/check, statistics or a progress bar hang there.
+// statistics or a progress bar hang there.
 //
 // It is for tests of an orchestrator as well: give it the orchestrator's own
-// workload and policy, and see what the core would have done.
+// workload and policy, and see what the core would have done. And it is for tests of a
+// policy: Options.Checker ends the run as soon as a promise is broken, with a sentence
+// that names what the scheduler did.
+//
+//	s := sim.New(mine, w, sim.Options{Checker: check.NewForAnyPolicy(berth.Config{})})
+//	err := s.Run(end) // sim: after 1m0s ...: S1: GPU 1 of node n1 is held by a/0[0] and by b/0[0]
 package sim

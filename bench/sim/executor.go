@@ -18,9 +18,11 @@ type executor struct {
 
 // A job is what the executor has to know of one.
 type job struct {
-	spec      *berth.Job
-	offsets   []int // flat index of each group's first member; one more: the total
-	runtime   berth.Duration
+	spec    *berth.Job
+	offsets []int // flat index of each group's first member; one more: the total
+	runtime berth.Duration
+	// written is how much of the run time is in its last checkpoint, with Options.Resume.
+	written   berth.Duration
 	gangs     []*gang // by replica; nil where nothing was ordered
 	cancelled bool
 }
@@ -36,8 +38,12 @@ type gang struct {
 	where  []site
 	counts []int // running members of each group
 	slot   int   // position in executor.placed, or -1
-	// clock: its end is set. over: nothing that was ordered matters any more.
-	clock, over bool
+	// clock: its end is set; since when it makes progress, and from how much.
+	clock bool
+	since berth.Time
+	base  berth.Duration
+	// over: nothing that was ordered matters any more.
+	over bool
 }
 
 // A site is where a member runs, or is being started.
@@ -333,11 +339,24 @@ func (s *Simulation) tellOf(e berth.Event, g *gang) error {
 	switch {
 	case g.idle():
 		s.executor.end(g)
-	case !g.clock && g.job.runtime > 0 && g.job.spec.Service == nil && g.enough():
-		g.clock = true
-		s.queue.push(occurrence{at: s.now.Add(g.job.runtime), what: finished, gang: g})
+	case !g.clock && g.enough():
+		s.run(g)
 	}
 	return nil
+}
+
+// run sets the end of a gang that has its minimum, if its job has one: what is left of the
+// run time, after the restart from a checkpoint.
+func (s *Simulation) run(g *gang) {
+	j := g.job
+	if j.runtime == 0 || j.spec.Service != nil {
+		return
+	}
+	g.clock, g.since, g.base = true, s.now, j.written
+	if j.written > 0 {
+		g.since = g.since.Add(j.spec.Checkpoint.RestartCost)
+	}
+	s.queue.push(occurrence{at: g.since.Add(j.runtime - j.written), what: finished, gang: g})
 }
 
 // confirm notes that the core knows what runs, if the report was about the latest order.

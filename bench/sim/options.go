@@ -8,7 +8,8 @@ type Arrival struct {
 	Event berth.Event
 	// Runtime, for JobSubmitted of a job that is no service: how long the gang runs,
 	// counted from when its minimum runs, before JobFinished is told. A gang that is
-	// taken back and placed again starts anew. Zero: until it is cancelled.
+	// taken back and placed again starts anew, unless Options.Resume says otherwise.
+	// Zero: until it is cancelled.
 	Runtime berth.Duration
 }
 
@@ -35,6 +36,26 @@ func (s *slice) Next() (Arrival, bool) {
 	return first, true
 }
 
+// A Waker is a scheduler that wants passes at certain instants, though nothing is told
+// until then. *berth.Core is one.
+type Waker interface {
+	// NextWake is when the next pass is due, or false if none is.
+	NextWake() (berth.Time, bool)
+}
+
+// A Checker is told what passes between a simulation and its scheduler, and says what is
+// wrong. *check.Checker of package bench/check is one; wrap it to assert more.
+type Checker interface {
+	// Applied and Rejected take a fact that the scheduler accepted, or refused with an
+	// error.
+	Applied(now berth.Time, e berth.Event) error
+	Rejected(now berth.Time, e berth.Event, refusal error) error
+	// Scheduled takes the orders of a pass, before they are carried out.
+	Scheduled(now berth.Time, actions []berth.Action) error
+	// Restored: the scheduler is now another one, made of a snapshot.
+	Restored()
+}
+
 // Options say how the simulation goes. The zero value is an executor without
 // delays or faults, and a pass after every instant at which something happened.
 type Options struct {
@@ -44,18 +65,27 @@ type Options struct {
 	// RepartitionDelay is how long the executor takes to carry out a Repartition.
 	RepartitionDelay berth.Duration
 	// PassInterval: passes are run at multiples of it. Zero: after every instant at
-	// which something happened. Either way no pass is run when the core has nothing
-	// to do.
+	// which something happened. Either way no pass is run when there is nothing to do:
+	// nothing was told since the last one, and no Waker asks for it.
 	PassInterval berth.Duration
+	// Resume: a gang that wrote a checkpoint when it was asked goes on from there in its
+	// next life, after Checkpoint.RestartCost of its job. Otherwise it starts anew.
+	Resume bool
 	// Faults to make, from Seed.
 	Faults Faults
 	Seed   uint64
+	// Restore makes a scheduler of a snapshot, for Faults.Restore. Nil: berth.Restore, for
+	// a *berth.Core alone.
+	Restore func(snapshot []byte) (berth.Scheduler, error)
 
-	// Applied sees every fact that was told, with the core's refusal or nil.
+	// Checker is told everything that passes; what it finds wrong ends the run. Nil:
+	// nothing is checked.
+	Checker Checker
+	// Applied sees every fact that was told, with the scheduler's refusal or nil.
 	Applied func(now berth.Time, e berth.Event, err error)
 	// Scheduled sees the orders of every pass, also of one without orders.
 	Scheduled func(now berth.Time, actions []berth.Action)
-	// Restored sees every restore, before anything is asked of the new core.
+	// Restored sees every restore, before anything is asked of the new scheduler.
 	Restored func(now berth.Time)
 }
 
@@ -86,7 +116,7 @@ type Faults struct {
 	// Outage is how long hardware stays away on average; zero: 10 minutes.
 	Outage berth.Duration
 
-	// Of each call of the core: it is replaced by Restore of its Snapshot before.
+	// Of each call of the scheduler: it is replaced by one made of its Snapshot before.
 	Restore float64
 
 	// Until is when faults stop; zero: never. What is away then still comes back.

@@ -4,20 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/berth-sched/berth"
 )
 
-// maxPasses bounds the passes at one instant: a core that always finds more to do
-// at once has lost its way.
+// maxPasses bounds the passes at one instant: a scheduler that always finds more to
+// do at once has lost its way.
 const maxPasses = 100_000
 
 // A Simulation is one run. Make it with New.
 type Simulation struct {
-	core     *berth.Core
-	workload Workload
-	options  Options
-	random   *rand.Rand
+	scheduler berth.Scheduler
+	workload  Workload
+	options   Options
+	random    *rand.Rand
+	speed     Speed
 
 	now   berth.Time
 	queue queue
@@ -32,16 +34,21 @@ type Simulation struct {
 	hardware hardware
 }
 
-// New makes a simulation of a core, which it uses from now on alone.
-func New(core *berth.Core, w Workload, o Options) *Simulation {
+// New makes a simulation of a scheduler, which it uses from now on alone. It begins at
+// the scheduler's instant if that tells one by a method Now, as *berth.Core does, else
+// at 0.
+func New(scheduler berth.Scheduler, w Workload, o Options) *Simulation {
 	if o.Faults.Outage == 0 {
 		o.Faults.Outage = 10 * berth.Minute
 	}
 	s := &Simulation{
-		core: core, workload: w, options: o,
-		random: rand.New(rand.NewPCG(o.Seed, 0x6265727468)),
-		now:    core.Now(), dirty: true, lastPass: core.Now() - 1,
+		scheduler: scheduler, workload: w, options: o,
+		random: rand.New(rand.NewPCG(o.Seed, 0x6265727468)), dirty: true,
 	}
+	if clock, tells := scheduler.(interface{ Now() berth.Time }); tells {
+		s.now = clock.Now()
+	}
+	s.lastPass, s.speed.from, s.speed.now = s.now-1, s.now, s.now
 	s.executor.jobs = map[berth.JobID]*job{}
 	s.executor.changes = map[berth.ActionID]*change{}
 	s.hardware.unsure = map[place]bool{}
@@ -50,15 +57,23 @@ func New(core *berth.Core, w Workload, o Options) *Simulation {
 	return s
 }
 
-// Core is the core as it is now: another one after each restore.
-func (s *Simulation) Core() *berth.Core { return s.core }
+// Scheduler is what decides, as it is now: another one after each restore.
+func (s *Simulation) Scheduler() berth.Scheduler { return s.scheduler }
+
+// Core is the scheduler if that is a *berth.Core, else nil.
+func (s *Simulation) Core() *berth.Core {
+	core, _ := s.scheduler.(*berth.Core)
+	return core
+}
 
 // Now is the instant that the simulation has reached.
 func (s *Simulation) Now() berth.Time { return s.now }
 
 // Run goes on until nothing is left to happen up to and including an instant. It
-// may be called again with a later one. An error means that the core refused a pass
-// or its own snapshot, or that the workload is not in order.
+// may be called again with a later one. An error means that the scheduler refused a pass
+// or its own snapshot, that it gave an order that nobody can carry out, that
+// Options.Checker found something wrong, or that the workload is not in order. There is
+// no way on after one.
 func (s *Simulation) Run(until berth.Time) error {
 	for {
 		at, any := s.Next()
@@ -66,7 +81,7 @@ func (s *Simulation) Run(until berth.Time) error {
 			s.now = max(s.now, until)
 			return nil
 		}
-		s.now = at
+		s.now, s.speed.now = at, at
 		if err := s.tell(); err != nil {
 			return err
 		}
@@ -98,7 +113,10 @@ func (s *Simulation) Next() (at berth.Time, any bool) {
 
 // passDue is when the next pass is to be run.
 func (s *Simulation) passDue() (berth.Time, bool) {
-	at, due := s.core.NextWake()
+	at, due := berth.Time(0), false
+	if waker, wakes := s.scheduler.(Waker); wakes {
+		at, due = waker.NextWake()
+	}
 	if s.dirty {
 		at, due = s.now, true
 	}
@@ -149,7 +167,7 @@ func (s *Simulation) passes() error {
 			return nil // an executor without delays has something to report first
 		}
 	}
-	return errors.New("sim: the core asks for pass after pass at one instant")
+	return errors.New("sim: the scheduler asks for pass after pass at one instant")
 }
 
 func (s *Simulation) pass() error {
@@ -157,50 +175,93 @@ func (s *Simulation) pass() error {
 		return err
 	}
 	s.dirty, s.lastPass = false, s.now
-	actions, err := s.core.Schedule(s.now)
+	began := time.Now()
+	actions, err := s.scheduler.Schedule(s.now)
+	s.speed.passed(time.Since(began), len(actions))
 	if err != nil {
 		return err
 	}
 	if s.options.Scheduled != nil {
 		s.options.Scheduled(s.now, actions)
 	}
+	if s.options.Checker != nil {
+		if err := s.options.Checker.Scheduled(s.now, actions); err != nil {
+			return s.wrong(err)
+		}
+	}
 	for _, a := range actions {
+		if err := s.executor.understands(a); err != nil {
+			return s.wrong(err)
+		}
 		s.carryOut(a)
 	}
 	return nil
 }
 
-// apply tells the core a fact. It reports whether the fact was accepted.
+// wrong says when the scheduler did what it must not.
+func (s *Simulation) wrong(err error) error {
+	return fmt.Errorf("sim: after %v (%d ms): %w", s.now.Sub(0), s.now, err)
+}
+
+// apply tells the scheduler a fact. It reports whether the fact was accepted.
 func (s *Simulation) apply(e berth.Event) (bool, error) {
 	if err := s.restore(); err != nil {
 		return false, err
 	}
-	err := s.core.Apply(s.now, e)
+	began := time.Now()
+	refusal := s.scheduler.Apply(s.now, e)
+	s.speed.told(time.Since(began))
 	if s.options.Applied != nil {
-		s.options.Applied(s.now, e, err)
+		s.options.Applied(s.now, e, refusal)
 	}
-	s.dirty = s.dirty || err == nil
-	return err == nil, nil
+	if err := s.check(e, refusal); err != nil {
+		return false, s.wrong(err)
+	}
+	s.dirty = s.dirty || refusal == nil
+	return refusal == nil, nil
 }
 
-// restore replaces the core by a copy made of its snapshot, now and then.
+// check shows the checker a fact and what the scheduler said to it.
+func (s *Simulation) check(e berth.Event, refusal error) error {
+	switch {
+	case s.options.Checker == nil:
+		return nil
+	case refusal != nil:
+		return s.options.Checker.Rejected(s.now, e, refusal)
+	}
+	return s.options.Checker.Applied(s.now, e)
+}
+
+// restore replaces the scheduler by a copy made of its snapshot, now and then.
 func (s *Simulation) restore() error {
 	if !s.chance(s.options.Faults.Restore) {
 		return nil
 	}
-	b, err := s.core.Snapshot()
+	b, err := s.scheduler.Snapshot()
 	if err != nil {
 		return fmt.Errorf("sim: snapshot at %d: %w", s.now, err)
 	}
-	core, err := berth.Restore(b)
-	if err != nil {
+	if s.scheduler, err = s.restored(b); err != nil {
 		return fmt.Errorf("sim: restore at %d: %w", s.now, err)
 	}
-	s.core = core
+	if s.options.Checker != nil {
+		s.options.Checker.Restored()
+	}
 	if s.options.Restored != nil {
 		s.options.Restored(s.now)
 	}
 	return nil
+}
+
+// restored makes a scheduler of a snapshot.
+func (s *Simulation) restored(snapshot []byte) (berth.Scheduler, error) {
+	switch {
+	case s.options.Restore != nil:
+		return s.options.Restore(snapshot)
+	case s.Core() == nil:
+		return nil, fmt.Errorf("a %T is no *berth.Core: Options.Restore has to say how it is restored", s.scheduler)
+	}
+	return berth.Restore(snapshot)
 }
 
 // faulty reports whether faults still happen.

@@ -19,6 +19,8 @@ func (s *Simulation) written(r berth.RequestCheckpoint, g *gang) error {
 	e := berth.ActionReported{Action: r.ID}
 	if s.chance(s.options.Faults.CheckpointFail) {
 		e.Outcome, e.Reason = berth.Failed, "no space is left"
+	} else if s.options.Resume && g.clock {
+		g.job.written = g.base + max(0, s.now.Sub(g.since))
 	}
 	return s.report(g, r.Order, e)
 }

@@ -88,8 +88,8 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 // simulate runs the scene to its end.
 func (s *settings) simulate(core *berth.Core, scene *scene, stderr io.Writer) (*report.Run, error) {
 	var simulation *sim.Simulation
-	collector := report.NewCollector(func() *berth.Core { return simulation.Core() })
-	bar := newProgress(stderr, scene.length)
+	collector := report.NewCollector(func() berth.Scheduler { return simulation.Scheduler() })
+	bar, shown := report.NewProgress(stderr, scene.length), core.Now()
 	log, err := s.openJournal(core)
 	if err != nil {
 		return nil, err
@@ -103,12 +103,13 @@ func (s *settings) simulate(core *berth.Core, scene *scene, stderr io.Writer) (*
 		Scheduled: func(now berth.Time, actions []berth.Action) {
 			log.Scheduled(now, actions)
 			collector.Scheduled(now, actions)
-			bar.show(now)
+			bar.Add(now.Sub(shown))
+			shown = now
 		},
 	})
 	began := time.Now()
 	err = simulation.Run(scene.until)
-	bar.clear()
+	bar.Clear()
 	if err = errors.Join(err, scene.failed(), log.close()); err != nil {
 		return nil, err
 	}
