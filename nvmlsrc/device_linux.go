@@ -36,15 +36,15 @@ func (d boundDevice) address() (address, uint32, error) {
 		return address{}, 0, err
 	}
 	info, code := d.handle.GetPciInfo()
-	return address{info.Domain, info.Bus, info.Device}, info.PciDeviceId, outcome(code)
+	return address{domain: info.Domain, bus: info.Bus, device: info.Device}, info.PciDeviceId, outcome(code)
 }
 
-func (d boundDevice) memory() (uint64, error) {
+func (d boundDevice) memory() (size, used uint64, err error) {
 	if err := d.need(symMemory); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	info, code := d.handle.GetMemoryInfo()
-	return info.Total, outcome(code)
+	return info.Total, info.Used, outcome(code)
 }
 
 func (d boundDevice) computeCapability() (int, int, error) {
@@ -94,7 +94,7 @@ func (d boundDevice) link(i int) (link, error) {
 		return link{active: true, end: endSwitch}, nil
 	case nvml.NVLINK_DEVICE_TYPE_GPU:
 		info, code := d.handle.GetNvLinkRemotePciInfo(i)
-		return link{active: true, end: endGPU, remote: address{info.Domain, info.Bus, info.Device}}, outcome(code)
+		return link{active: true, end: endGPU, remote: address{domain: info.Domain, bus: info.Bus, device: info.Device}}, outcome(code)
 	}
 	return link{active: true}, nil
 }

@@ -2,8 +2,10 @@ package nvmlsrc
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/topology/nodegraph"
 )
 
 // A driver is what this package uses of NVML, so that tests can pretend to be a
@@ -14,8 +16,23 @@ type driver interface {
 	// device returns the GPU with the index, counted in the order of PCI
 	// addresses.
 	device(index int) (device, error)
+	// watch registers for the critical Xids of all GPUs. The error is ErrUnsupported if
+	// none reports any.
+	watch() (watch, error)
 	close() error
 }
+
+// A watch collects what the driver reports by itself, from its start on.
+type watch interface {
+	// wait returns the next event, or false if none came in time. It may be called by
+	// one goroutine at a time, beside other questions to the driver.
+	wait(atMost time.Duration) (event, bool, error)
+	close() error
+}
+
+// An event is an Xid and the GPU that it is about; NoGPU if that is not known. Without
+// an Xid, 0, it says that something about a GPU is worth a look.
+type event struct{ gpu, xid int }
 
 // A device is one GPU of a driver.
 type device interface {
@@ -24,8 +41,8 @@ type device interface {
 	// address returns also the PCI device ID: the device in the upper 16 bits, the
 	// vendor in the lower.
 	address() (address, uint32, error)
-	// memory returns the size in bytes.
-	memory() (uint64, error)
+	// memory returns the size, and how much of it is in use, in bytes.
+	memory() (size, used uint64, err error)
 	// computeCapability returns major and minor.
 	computeCapability() (int, int, error)
 	minor() (int, error)
@@ -49,6 +66,53 @@ type device interface {
 	instances(profile int) ([]instance, error)
 	// migDevices returns what CUDA can open on the GPU.
 	migDevices() ([]migDevice, error)
+
+	// ancestor returns what the path to another GPU of the driver goes through.
+	ancestor(other device) (nodegraph.Kind, error)
+
+	health
+	meter
+	divider
+}
+
+// A health is what a device says about how well it is.
+type health interface {
+	recovery() (RecoveryAction, error)
+	ecc() (ECC, error)
+	rows() (Rows, error)
+	// linkErrors returns how often a link had to send anew or to recover.
+	linkErrors(i int) (uint64, error)
+	clocks() (ClockReasons, error)
+}
+
+// A meter measures how busy a device is.
+type meter interface {
+	// utilization returns the part of the last moment in which a kernel ran, in
+	// thousandths.
+	utilization() (int, error)
+	// sample takes a sample of the counters of the GPU, or of an instance of it. Devices
+	// without such counters answer ErrUnsupported.
+	sample(instance int) (sample, error)
+	// smActivity returns the part of its SMs that were busy between two samples, in
+	// thousandths.
+	smActivity(from, to sample) (int, error)
+	// temperature in degrees Celsius and power in milliwatts.
+	temperature() (int, error)
+	power() (int, error)
+}
+
+// A sample is a reading of a device's counters, to be freed when it is not needed any
+// more.
+type sample interface{ free() }
+
+// A divider changes which instances a device in MIG mode has.
+type divider interface {
+	// createInstance creates a GPU instance and returns its ID.
+	createInstance(profile int, at mig.ReportedPlacement) (int, error)
+	// createCompute creates a compute instance that has all of a GPU instance.
+	createCompute(instance int) error
+	// destroyInstance destroys a GPU instance with its compute instances.
+	destroyInstance(instance int) error
 }
 
 // maxLinks is how many NVLinks NVML numbers at most on one GPU.
@@ -74,12 +138,12 @@ type migDevice struct {
 	instance int
 }
 
-// An address is where a GPU sits on PCI. Its function is always 0.
-type address struct{ domain, bus, device uint32 }
+// An address is where a device sits on PCI. The function of a GPU is always 0.
+type address struct{ domain, bus, device, function uint32 }
 
 // String formats the address as sysfs does.
 func (a address) String() string {
-	return fmt.Sprintf("%04x:%02x:%02x.0", a.domain, a.bus, a.device)
+	return fmt.Sprintf("%04x:%02x:%02x.%x", a.domain, a.bus, a.device, a.function)
 }
 
 // A link is one NVLink and what is at its other end.

@@ -41,6 +41,46 @@ const (
 	symMIGDeviceCount    = "nvmlDeviceGetMaxMigDeviceCount"
 	symMIGDevice         = "nvmlDeviceGetMigDeviceHandleByIndex"
 	symInstanceID        = "nvmlDeviceGetGpuInstanceId"
+	symAncestor          = "nvmlDeviceGetTopologyCommonAncestor"
+)
+
+// Those of health and activity.
+const (
+	symFields        = "nvmlDeviceGetFieldValues"
+	symECC           = "nvmlDeviceGetTotalEccErrors"
+	symRows          = "nvmlDeviceGetRemappedRows"
+	symLinkErrors    = "nvmlDeviceGetNvLinkErrorCounter"
+	symClockEvents   = "nvmlDeviceGetCurrentClocksEventReasons"
+	symClockThrottle = "nvmlDeviceGetCurrentClocksThrottleReasons"
+	symTemperature   = "nvmlDeviceGetTemperature"
+	symPower         = "nvmlDeviceGetPowerUsage"
+	symUtilization   = "nvmlDeviceGetUtilizationRates"
+	symGPMSupport    = "nvmlGpmQueryDeviceSupport"
+	symGPMAlloc      = "nvmlGpmSampleAlloc"
+	symGPMFree       = "nvmlGpmSampleFree"
+	symGPMSample     = "nvmlGpmSampleGet"
+	symGPMSampleMIG  = "nvmlGpmMigSampleGet"
+	symGPMMetrics    = "nvmlGpmMetricsGet"
+)
+
+// Those of watches.
+const (
+	symWatchCreate    = "nvmlEventSetCreate"
+	symWatchRegister  = "nvmlDeviceRegisterEvents"
+	symWatchSupported = "nvmlDeviceGetSupportedEventTypes"
+	symWatchWait      = "nvmlEventSetWait_v2"
+	symWatchFree      = "nvmlEventSetFree"
+)
+
+// Those that change how a GPU is divided.
+const (
+	symInstanceCreate  = "nvmlDeviceCreateGpuInstanceWithPlacement"
+	symInstanceByID    = "nvmlDeviceGetGpuInstanceById"
+	symInstanceDestroy = "nvmlGpuInstanceDestroy"
+	symComputeProfile  = "nvmlGpuInstanceGetComputeInstanceProfileInfo"
+	symComputeCreate   = "nvmlGpuInstanceCreateComputeInstance"
+	symComputes        = "nvmlGpuInstanceGetComputeInstances"
+	symComputeDestroy  = "nvmlComputeInstanceDestroy"
 )
 
 const defaultLibrary = "libnvidia-ml.so.1"
@@ -153,6 +193,10 @@ func outcome(code nvml.Return) error {
 		return fail(ErrMissingSymbol, "the driver is too old for the question")
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
 		return fail(ErrDriver, "the library and the kernel module have different versions")
+	case nvml.ERROR_IN_USE:
+		return fail(ErrInUse, "somebody uses it")
+	case nvml.ERROR_INSUFFICIENT_RESOURCES:
+		return fail(ErrInUse, "there is no room for it beside the others")
 	case nvml.ERROR_TIMEOUT:
 		return fail(ErrDriver, "the driver did not answer in time")
 	}

@@ -35,6 +35,11 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrUnknownGPU: a GPU cannot be offered, because what it is is not known.
 	ErrUnknownGPU = errors.New("unknown GPU")
+	// ErrUnknownBox: there is no machine of that name to pretend.
+	ErrUnknownBox = errors.New("unknown box")
+	// ErrInUse: an instance cannot be destroyed while somebody uses it, or created
+	// beside those that are there.
+	ErrInUse = errors.New("in use")
 )
 
 // NoGPU is the index in an Error about the machine as a whole.

@@ -1,6 +1,9 @@
 package nvmlsrc
 
-import "github.com/berth-sched/berth/mig"
+import (
+	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/topology/nodegraph"
+)
 
 // A Fact names a question that a driver is asked.
 type Fact string
@@ -25,6 +28,30 @@ const (
 	FactNVLink            Fact = "nvlink"
 	FactFabric            Fact = "fabric"
 	FactProcesses         Fact = "processes"
+	FactAncestors         Fact = "ancestors"
+	FactNICs              Fact = "nics"
+)
+
+// The facts of a Health.
+const (
+	FactRecovery     Fact = "recoveryAction"
+	FactECC          Fact = "ecc"
+	FactRows         Fact = "remappedRows"
+	FactNVLinkErrors Fact = "nvlinkErrors"
+	FactClocks       Fact = "clockReasons"
+	FactActivity     Fact = "activity"
+	FactUtilization  Fact = "utilization"
+	FactTemperature  Fact = "temperature"
+	FactPower        Fact = "power"
+	FactXids         Fact = "xids"
+)
+
+// What is asked for beside facts.
+const (
+	FactMIGCreate  Fact = "migCreate"
+	FactMIGCompute Fact = "migCompute"
+	FactMIGDestroy Fact = "migDestroy"
+	FactBox        Fact = "box"
 )
 
 // An Inventory is what a machine's driver said at one time.
@@ -35,6 +62,12 @@ type Inventory struct {
 	// driver does not list any more is absent, and those after it move up; the
 	// UUIDs tell.
 	GPUs []GPU
+	// Links has the best path from each GPU to each, the zero Link where it is not known
+	// and from a GPU to itself. Links through NVSwitches count those of the GPU that
+	// has fewer.
+	Links [][]nodegraph.Link
+	// NICs by name, mlx5_2 before mlx5_10.
+	NICs []NIC
 	// Gaps are the questions without an answer, in the order asked: those about
 	// the machine, then GPU by GPU, then what does not fit together. That a GPU has
 	// no MIG, no NVLink or no fabric is an answer.
@@ -66,8 +99,11 @@ type GPU struct {
 	// NUMANode that the GPU's PCI bus is attached to; -1 if the kernel does not
 	// say.
 	NUMANode int
-	MIG      MIG
-	NVLink   NVLink
+	// CPUs near to the GPU, in the words of the kernel, such as "0-55,112-167"; empty if
+	// it does not say.
+	CPUs   string
+	MIG    MIG
+	NVLink NVLink
 	// Processes with a compute context on the GPU, in ascending order, by the
 	// IDs that the driver's PID namespace gives them.
 	Processes []int

@@ -15,25 +15,25 @@ import (
 
 // reportOfH100 is what the driver of hgxH100 tells of each GPU.
 var reportOfH100 = mig.Report{
-	Device: "NVIDIA H100 80GB HBM3", PCIDeviceID: 0x233010DE, Profiles: profilesOf("H100-80GB"),
+	Device: "NVIDIA H100 80GB HBM3", PCIDeviceID: 0x233010DE, Profiles: reportOfProduct("H100-80GB"),
 }
 
-func inventoryOf(t require.TestingT, b *box) Inventory {
+func inventoryOf(t require.TestingT, b *Pretend) Inventory {
 	v, err := b.source().Inventory()
 	require.NoError(t, err)
 	return v
 }
 
 func TestInventoryOfHGXH100(t *testing.T) {
-	b := hgxH100()
-	b.gpus[3].pids = []int{4711, 17, 4711}
+	b := hgx()
+	b.gpus[3].running = []process{{4711, noInstance}, {17, noInstance}, {4711, noInstance}}
 	v := inventoryOf(t, b)
 	require.Equal(t, "550.54.15", v.Driver)
 	require.Empty(t, v.Gaps)
 	require.Len(t, v.GPUs, 8)
 	require.Equal(t, GPU{
-		Index: 3, Product: "NVIDIA H100 80GB HBM3", UUID: "GPU-00000003-0000-0000-0000-000000000000",
-		PCI: "0000:5d:00.0", PCIDeviceID: 0x233010DE, MemoryMiB: 81_559, ComputeMajor: 9, DeviceMinor: 3, NUMANode: 0,
+		Index: 3, Product: "NVIDIA H100 80GB HBM3", UUID: "GPU-233010de-0000-4000-8000-000000000061",
+		PCI: "0000:61:00.0", PCIDeviceID: 0x233010DE, MemoryMiB: 81_559, ComputeMajor: 9, DeviceMinor: 3, NUMANode: 0, CPUs: "0-55,112-167",
 		MIG:       MIG{Capable: true, Report: reportOfH100},
 		NVLink:    NVLink{Peers: []int{0, 1, 2, 4, 5, 6, 7}, Switched: 18},
 		Processes: []int{17, 4711},
@@ -45,7 +45,7 @@ func TestInventoryOfHGXH100(t *testing.T) {
 // count it as a peer.
 func TestLostGPU(t *testing.T) {
 	for _, fact := range []Fact{FactDevice, FactProduct, FactPCI, FactMemory, FactNVLink, FactFabric, FactMIGProfiles, FactMIGPlacements, FactProcesses} {
-		b := hgxH100()
+		b := hgx()
 		b.gpus[2].fail(fact, lost)
 		v := inventoryOf(t, b)
 		require.Len(t, v.GPUs, 8)
@@ -61,7 +61,7 @@ func TestLostGPU(t *testing.T) {
 
 // A GPU that the user may not open is there, and takes no work.
 func TestNoPermissionForAGPU(t *testing.T) {
-	b := hgxH100()
+	b := hgx()
 	b.gpus[7].fail(FactDevice, noPermission)
 	v := inventoryOf(t, b)
 	require.ErrorIs(t, v.GPUs[7].Failure, ErrNoPermission)
@@ -71,12 +71,12 @@ func TestNoPermissionForAGPU(t *testing.T) {
 // Every single question may go unanswered: that makes one gap, which names it,
 // and leaves all other fields as they were.
 func TestGaps(t *testing.T) {
-	whole := inventoryOf(t, hgxH100())
+	whole := inventoryOf(t, hgx())
 	for fact, forget := range map[Fact]func(*GPU){
 		FactProduct: func(g *GPU) { g.Product, g.MIG.Report.Device = "", "" },
 		FactUUID:    func(g *GPU) { g.UUID = "" },
 		FactPCI: func(g *GPU) {
-			g.PCI, g.PCIDeviceID, g.NUMANode, g.MIG.Report.PCIDeviceID = "", 0, -1, 0
+			g.PCI, g.PCIDeviceID, g.NUMANode, g.MIG.Report.PCIDeviceID, g.CPUs = "", 0, -1, 0, ""
 		},
 		FactMemory:            func(g *GPU) { g.MemoryMiB = 0 },
 		FactComputeCapability: func(g *GPU) { g.ComputeMajor = 0 },
@@ -94,7 +94,7 @@ func TestGaps(t *testing.T) {
 		},
 	} {
 		for _, refusal := range []*Error{noPermission, missing} {
-			b := hgxH100()
+			b := hgx()
 			b.gpus[5].fail(fact, refusal)
 			v := inventoryOf(t, b)
 			require.Equal(t, []*Error{{GPU: 5, Fact: fact, Reason: refusal.Reason, Kind: refusal.Kind}}, v.Gaps, fact)
@@ -107,7 +107,7 @@ func TestGaps(t *testing.T) {
 
 // A broken link does not hide those that work.
 func TestBrokenLink(t *testing.T) {
-	b := hgxH100()
+	b := hgx()
 	b.gpus[1].brokenLink = 5
 	v := inventoryOf(t, b)
 	require.Equal(t, NVLink{Peers: []int{0, 2, 3, 4, 5, 6, 7}, Switched: 17}, v.GPUs[1].NVLink)
@@ -116,12 +116,13 @@ func TestBrokenLink(t *testing.T) {
 }
 
 func TestSysfs(t *testing.T) {
-	b := hgxH100()
-	files := b.sys()
-	files["bus/pci/devices/0000:19:00.0/numa_node"] = &fstest.MapFile{Data: []byte("-1\n")}
-	files["bus/pci/devices/0000:3b:00.0/numa_node"] = &fstest.MapFile{Data: []byte("many")}
-	delete(files, "bus/pci/devices/0000:4c:00.0/numa_node")
-	files["bus/pci/devices/0000:5d:00.0/numa_node"] = &fstest.MapFile{Data: []byte("-7\n")}
+	b := hgx()
+	files := b.sysfs()
+	numa := func(i int) string { return b.gpus[i].path + "/" + b.gpus[i].at.String() + "/numa_node" }
+	files[numa(0)] = &fstest.MapFile{Data: []byte("-1\n")}
+	files[numa(1)] = &fstest.MapFile{Data: []byte("many")}
+	delete(files, numa(2))
+	files[numa(3)] = &fstest.MapFile{Data: []byte("-7\n")}
 	v, err := (&Source{driver: b, sys: files}).Inventory()
 	require.NoError(t, err)
 	for i, g := range v.GPUs {
@@ -137,12 +138,12 @@ func TestSysfs(t *testing.T) {
 
 func TestAddressAsInSysfs(t *testing.T) {
 	require.Equal(t, "0000:19:00.0", address{bus: 0x19}.String())
-	require.Equal(t, "0008:06:1f.0", address{8, 6, 0x1f}.String())
-	require.Equal(t, "10000:01:00.0", address{0x10000, 1, 0}.String())
+	require.Equal(t, "0008:06:1f.0", address{domain: 8, bus: 6, device: 0x1f}.String())
+	require.Equal(t, "10000:01:00.0", address{domain: 0x10000, bus: 1}.String())
 }
 
 func TestMIGMode(t *testing.T) {
-	b := hgxH100()
+	b := hgx()
 	b.gpus[0].migNow = true
 	b.gpus[1].migNext = true
 	b.gpus[2].fail(FactMIG, unsupported)
@@ -171,7 +172,7 @@ func TestFabric(t *testing.T) {
 		{name: "a generation that does not register", err: unsupported, peers: 7},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := hgxH100()
+			b := hgx()
 			for _, g := range b.gpus {
 				if g.fab = c.fabric; c.err != nil {
 					g.fail(FactFabric, c.err)
@@ -195,7 +196,7 @@ func TestFabric(t *testing.T) {
 
 // The fabric manager can split a board between tenants.
 func TestFabricPartitions(t *testing.T) {
-	b := hgxH100()
+	b := hgx()
 	for i, g := range b.gpus {
 		g.fab.clique = uint32(i / 4)
 	}
@@ -205,7 +206,7 @@ func TestFabricPartitions(t *testing.T) {
 }
 
 func TestBridgedPairs(t *testing.T) {
-	b := hgxH100().unlink()
+	b := hgx().unlink()
 	b.bridged(0, 1, 12)
 	b.bridged(2, 3, 12)
 	b.gpus[4].links = []link{{active: true, end: endGPU, remote: address{bus: 0xee}}, {end: endGPU, remote: b.gpus[5].at}}
@@ -218,7 +219,7 @@ func TestBridgedPairs(t *testing.T) {
 }
 
 func TestNoDriverCount(t *testing.T) {
-	b := hgxH100()
+	b := hgx()
 	b.countErr = errors.New("boom")
 	v, err := b.source().Inventory()
 	require.Equal(t, Inventory{}, v)
@@ -226,13 +227,13 @@ func TestNoDriverCount(t *testing.T) {
 }
 
 func TestNoGPUs(t *testing.T) {
-	v := inventoryOf(t, &box{driver: "1"})
+	v := inventoryOf(t, &Pretend{driver: "1"})
 	require.Empty(t, v.GPUs)
 	require.Empty(t, v.Gaps)
 }
 
 func TestClose(t *testing.T) {
-	b := hgxH100()
+	b := hgx()
 	s := b.source()
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
@@ -251,7 +252,7 @@ func TestAnyBox(t *testing.T) {
 		FactMIGProfiles, FactMIGPlacements, FactMIGInstances, FactMIGDevices,
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		b := hgxH100()
+		b := hgx()
 		b.gpus = b.gpus[:rapid.IntRange(0, 8).Draw(t, "gpus")]
 		for i, g := range b.gpus {
 			g.fab = fabric{completed: rapid.Bool().Draw(t, "completed"), clique: rapid.Uint32Range(0, 1).Draw(t, "clique")}
@@ -262,7 +263,7 @@ func TestAnyBox(t *testing.T) {
 				}).Draw(t, "instances")...)
 			}
 			if rapid.Bool().Draw(t, "otherwise") {
-				g.profiled = profilesOf(rapid.SampledFrom([]string{"A30", "H100-94GB"}).Draw(t, "profiles"))
+				g.profiled = reportOfProduct(rapid.SampledFrom([]string{"A30", "H100-94GB"}).Draw(t, "profiles"))
 			}
 			for range rapid.IntRange(0, 2).Draw(t, "failures") {
 				g.fail(rapid.SampledFrom(facts).Draw(t, "fact"),

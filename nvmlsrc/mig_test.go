@@ -21,11 +21,11 @@ func at(t *testing.T, text string) mig.Placement {
 
 // Instances are listed by ID with placement, MIG devices and processes.
 func TestInstances(t *testing.T) {
-	b := hgxH100()
+	b := hgx()
 	g := b.gpus[1]
 	g.divide(instance{7, 19, 0, 1}, instance{2, 9, 4, 4}, instance{5, 14, 2, 2})
-	g.migUUIDs = append(g.migUUIDs[1:], migDevice{"MIG-second", 2}, migDevice{"MIG-of nobody", 99})
-	g.onInstance = []process{{30, 2}, {20, 2}, {20, 5}, {30, 2}}
+	g.devices = append(g.devices[1:], migDevice{"MIG-second", 2}, migDevice{"MIG-of nobody", 99})
+	g.running = []process{{30, 2}, {20, 2}, {20, 5}, {30, 2}}
 	v := inventoryOf(t, b)
 	require.Empty(t, v.Gaps)
 	require.Nil(t, v.GPUs[1].Failure)
@@ -48,7 +48,7 @@ func TestInstances(t *testing.T) {
 // A GPU in MIG mode beside others that are not: one node, one table, one clique. An
 // A100 in MIG mode has its links down, and an ordinary user learns no memory of it.
 func TestNodeWithSomeGPUsInMIGMode(t *testing.T) {
-	b := hgxH100()
+	b := hgx()
 	b.gpus[0].divide(instance{2, 9, 4, 4}, instance{1, 19, 0, 1})
 	b.gpus[0].links = nil
 	b.gpus[0].fail(FactMemory, noPermission)
@@ -73,7 +73,7 @@ func TestNodeWithSomeGPUsInMIGMode(t *testing.T) {
 // tables say tells the core the reported table, and the core places by it: onto the
 // instance that exists, whose MIG device the inventory names.
 func TestReportedTableAndInstanceAreUsed(t *testing.T) {
-	b := hgxH100()
+	b := hgx()
 	for _, g := range b.gpus {
 		g.profiled[0].MemoryMiB = 9_856
 		g.divide(instance{3, 9, 0, 4}, instance{4, 14, 4, 2})
@@ -115,8 +115,8 @@ func TestReportedTableAndInstanceAreUsed(t *testing.T) {
 // What a table is named after is all that it says, so tables of one name are equal
 // whichever GPU they are from, and whether or not its driver told the names.
 func TestNamesOfReportedTables(t *testing.T) {
-	table := func(change func(*box)) mig.Product {
-		b := hgxH100()
+	table := func(change func(*Pretend)) mig.Product {
+		b := hgx()
 		for _, g := range b.gpus {
 			g.profiled[0].MemoryMiB = 9_856
 			g.divide()
@@ -126,8 +126,8 @@ func TestNamesOfReportedTables(t *testing.T) {
 		require.Len(t, tables, 1)
 		return tables[0]
 	}
-	first := table(func(*box) {})
-	require.Equal(t, first, table(func(b *box) {
+	first := table(func(*Pretend) {})
+	require.Equal(t, first, table(func(b *Pretend) {
 		for _, g := range b.gpus {
 			g.name, g.pciDevice = "NVIDIA H100 PCIe", 0x233110DE
 			for i := range g.profiled {
@@ -135,22 +135,24 @@ func TestNamesOfReportedTables(t *testing.T) {
 			}
 		}
 	}))
-	require.Equal(t, first, table(func(b *box) { b.gpus[0].fail(FactPCI, noPermission) }))
-	for name, change := range map[string]func(*box){
-		"driver": func(b *box) { b.driver = "560.1" },
-		"SMs":    func(b *box) { each(b, func(g *fakeGPU) { g.profiled[2].MultiprocessorCount = 99 }) },
-		"starts": func(b *box) { each(b, func(g *fakeGPU) { g.profiled[2].Placements = g.profiled[2].Placements[1:] }) },
-		"fewer":  func(b *box) { each(b, func(g *fakeGPU) { g.profiled = g.profiled[:5] }) },
+	require.Equal(t, first, table(func(b *Pretend) { b.gpus[0].fail(FactPCI, noPermission) }))
+	for name, change := range map[string]func(*Pretend){
+		"driver": func(b *Pretend) { b.driver = "560.1" },
+		"SMs":    func(b *Pretend) { each(b, func(g *pretendGPU) { g.profiled[2].MultiprocessorCount = 99 }) },
+		"starts": func(b *Pretend) {
+			each(b, func(g *pretendGPU) { g.profiled[2].Placements = g.profiled[2].Placements[1:] })
+		},
+		"fewer": func(b *Pretend) { each(b, func(g *pretendGPU) { g.profiled = g.profiled[:5] }) },
 	} {
 		other := table(change)
 		require.NotEqual(t, first.Name, other.Name, name)
 		require.NotEqual(t, first, other, name)
 	}
 	// Of a GH200 nobody has seen the names printed.
-	gh200 := func(named int) func(*box) {
-		return func(b *box) {
-			each(b, func(g *fakeGPU) {
-				g.name, g.pciDevice, g.profiled = "NVIDIA GH200 480GB", 0x234210DE, profilesOf("H100-96GB")
+	gh200 := func(named int) func(*Pretend) {
+		return func(b *Pretend) {
+			each(b, func(g *pretendGPU) {
+				g.name, g.pciDevice, g.profiled = "NVIDIA GH200 480GB", 0x234210DE, reportOfProduct("H100-96GB")
 				for i := range g.profiled {
 					g.profiled[i].MemoryMiB = 11_000 * int64(g.profiled[i].SliceCount)
 					g.profiled[i].Name = strings.Repeat(g.profiled[i].Name, named)
@@ -159,11 +161,11 @@ func TestNamesOfReportedTables(t *testing.T) {
 		}
 	}
 	require.Equal(t, table(gh200(1)), table(gh200(0)))
-	unnamed := table(func(b *box) { b.driver = "" })
+	unnamed := table(func(b *Pretend) { b.driver = "" })
 	require.Regexp(t, `^H100-80GB@[0-9a-f]{8}$`, unnamed.Name)
 }
 
-func each(b *box, change func(*fakeGPU)) {
+func each(b *Pretend, change func(*pretendGPU)) {
 	for _, g := range b.gpus {
 		change(g)
 	}
@@ -172,11 +174,11 @@ func each(b *box, change func(*fakeGPU)) {
 // A product that package mig has never heard of divides as its driver reports; if
 // the driver does not say enough it does not divide, and serves whole GPUs.
 func TestUnknownProduct(t *testing.T) {
-	unknown := func() *box {
-		b := hgxH100()
+	unknown := func() *Pretend {
+		b := hgx()
 		for _, g := range b.gpus {
 			g.name, g.pciDevice = "NVIDIA Z9", 0x999910DE
-			g.profiled = profilesOf("A30")
+			g.profiled = reportOfProduct("A30")
 		}
 		return b
 	}
@@ -193,10 +195,10 @@ func TestUnknownProduct(t *testing.T) {
 	require.Equal(t, []mig.Placement{at(t, "2g.12gb@2:2")}, node.GPUs[2].Instances)
 	require.NoError(t, accepted(t, node, tables...))
 
-	for reason, change := range map[string]func(*fakeGPU){
-		"profiles[0].name":       func(g *fakeGPU) { g.profiled[0].Name = "" },
-		"profiles[0].placements": func(g *fakeGPU) { g.fail(FactMIGPlacements, noPermission) },
-		"":                       func(g *fakeGPU) { g.profiled = nil },
+	for reason, change := range map[string]func(*pretendGPU){
+		"profiles[0].name":       func(g *pretendGPU) { g.profiled[0].Name = "" },
+		"profiles[0].placements": func(g *pretendGPU) { g.fail(FactMIGPlacements, noPermission) },
+		"":                       func(g *pretendGPU) { g.profiled = nil },
 	} {
 		b := unknown()
 		b.gpus[2].divide(instance{1, 5, 2, 2})
@@ -220,13 +222,13 @@ func TestUnknownProduct(t *testing.T) {
 // Where the driver tells nothing outside MIG mode the table of package mig serves,
 // found by the PCI device ID or by the name.
 func TestTableOfPackageMIG(t *testing.T) {
-	for _, forget := range []func(*fakeGPU){
-		func(g *fakeGPU) { g.name = "a name that nobody knows" },
-		func(g *fakeGPU) { g.pciDevice = 0 },
-		func(g *fakeGPU) { g.fail(FactMIGProfiles, missing) },
+	for _, forget := range []func(*pretendGPU){
+		func(g *pretendGPU) { g.name = "a name that nobody knows" },
+		func(g *pretendGPU) { g.pciDevice = 0 },
+		func(g *pretendGPU) { g.fail(FactMIGProfiles, missing) },
 	} {
-		b := hgxH100()
-		each(b, func(g *fakeGPU) { g.profiled = nil; forget(g) })
+		b := hgx()
+		each(b, func(g *pretendGPU) { g.profiled = nil; forget(g) })
 		v := inventoryOf(t, b)
 		require.Empty(t, v.Tables())
 		node, err := v.Node("n1")
@@ -235,12 +237,12 @@ func TestTableOfPackageMIG(t *testing.T) {
 		require.NoError(t, accepted(t, node))
 	}
 
-	b := hgxH100()
-	each(b, func(g *fakeGPU) { g.profiled[0].InstanceCount = 4 })
+	b := hgx()
+	each(b, func(g *pretendGPU) { g.profiled[0].InstanceCount = 4 })
 	require.Empty(t, inventoryOf(t, b).Tables(), "how many fit follows from the rest, and is told wrong of some products")
 
-	b = hgxH100()
-	each(b, func(g *fakeGPU) { g.fail(FactMIG, unsupported) })
+	b = hgx()
+	each(b, func(g *pretendGPU) { g.fail(FactMIG, unsupported) })
 	node, err := inventoryOf(t, b).Node("n1")
 	require.NoError(t, err)
 	require.Empty(t, node.GPUs[3].Table, "a GPU that cannot do MIG does not divide")
@@ -254,10 +256,10 @@ func TestGapsInMIGMode(t *testing.T) {
 		FactMIGProfiles: FactMIGInstances, FactMIGInstances: FactMIGInstances, FactMIGPlacements: "", FactMIGDevices: "", FactProcesses: "",
 	} {
 		for _, refusal := range []*Error{noPermission, missing} {
-			b := hgxH100()
-			each(b, func(g *fakeGPU) {
+			b := hgx()
+			each(b, func(g *pretendGPU) {
 				g.divide(instance{3, 9, 0, 4})
-				g.onInstance = []process{{17, 3}}
+				g.running = []process{{17, 3}}
 			})
 			b.gpus[4].fail(fact, refusal)
 			v := inventoryOf(t, b)
@@ -285,14 +287,14 @@ func TestGapsInMIGMode(t *testing.T) {
 // A GPU in MIG mode that cannot be said in the words of the machine's table is out of
 // work, and says why.
 func TestInstancesThatDoNotFit(t *testing.T) {
-	for reason, change := range map[string]func(*fakeGPU){
-		"the instances make no layout":               func(g *fakeGPU) { g.existing = append(g.existing, instance{8, 19, 2, 1}) },
-		"the GPU divides as H100-80GB@550.54.15-":    func(g *fakeGPU) { g.profiled[0].MemoryMiB++ },
-		"instance 3 is of profile 9 at 300:4":        func(g *fakeGPU) { g.existing[0].start = 300 },
-		"3g.40gb@1:4: the product has no such start": func(g *fakeGPU) { g.existing[0].start = 1 },
+	for reason, change := range map[string]func(*pretendGPU){
+		"the instances make no layout":               func(g *pretendGPU) { g.existing = append(g.existing, instance{8, 19, 2, 1}) },
+		"the GPU divides as H100-80GB@550.54.15-":    func(g *pretendGPU) { g.profiled[0].MemoryMiB++ },
+		"instance 3 is of profile 9 at 300:4":        func(g *pretendGPU) { g.existing[0].start = 300 },
+		"3g.40gb@1:4: the product has no such start": func(g *pretendGPU) { g.existing[0].start = 1 },
 	} {
-		b := hgxH100()
-		each(b, func(g *fakeGPU) { g.divide(instance{3, 9, 0, 4}) })
+		b := hgx()
+		each(b, func(g *pretendGPU) { g.divide(instance{3, 9, 0, 4}) })
 		change(b.gpus[0])
 		v := inventoryOf(t, b)
 		require.Empty(t, v.Tables(), "seven of eight say so")
@@ -310,7 +312,7 @@ func TestInstancesThatDoNotFit(t *testing.T) {
 
 // A GPU that is not in MIG mode goes by the table of those that are.
 func TestReportsInMIGModeWin(t *testing.T) {
-	b := hgxH100()
+	b := hgx()
 	b.gpus[7].profiled[0].MemoryMiB = 9_856
 	b.gpus[7].divide(instance{3, 9, 0, 4})
 	v := inventoryOf(t, b)

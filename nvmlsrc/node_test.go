@@ -22,14 +22,14 @@ func accepted(t require.TestingT, node berth.Node, tables ...mig.Product) error 
 }
 
 func TestNodeOfHGXH100(t *testing.T) {
-	node, err := inventoryOf(t, hgxH100()).Node("n1")
+	node, err := inventoryOf(t, hgx()).Node("n1")
 	require.NoError(t, err)
 	require.Equal(t, berth.NodeID("n1"), node.ID)
 	require.Len(t, node.GPUs, 8)
 	require.Equal(t, berth.GPU{
 		Product: "NVIDIA H100 80GB HBM3", MemoryMiB: 81_559,
 		ComputeCapability: berth.ComputeCapability{Major: 9},
-		UUID:              "GPU-00000005-0000-0000-0000-000000000000", PCI: "0000:bb:00.0",
+		UUID:              "GPU-233010de-0000-4000-8000-0000000000c3", PCI: "0000:c3:00.0",
 		NUMANode: 1, Clique: "n1.nvlink0", Table: "H100-80GB",
 	}, node.GPUs[5])
 	require.NoError(t, accepted(t, node))
@@ -40,7 +40,7 @@ func TestNodeOfHGXH100(t *testing.T) {
 // A GPU that takes no work stays where it is, looks like the others, and is
 // failed, so that the core takes the node and leaves the GPU alone.
 func TestNodeWithGPUsOutOfWork(t *testing.T) {
-	b := hgxH100()
+	b := hgx()
 	b.gpus[0].fail(FactDevice, lost)
 	b.gpus[1].fail(FactProduct, noPermission)
 	b.gpus[2].migNow = true
@@ -63,7 +63,7 @@ func TestNodeWithoutGPUs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, berth.Node{ID: "n1"}, node)
 
-	b := hgxH100()
+	b := hgx()
 	for _, g := range b.gpus {
 		g.fail(FactDevice, lost)
 	}
@@ -72,7 +72,7 @@ func TestNodeWithoutGPUs(t *testing.T) {
 }
 
 func TestCliques(t *testing.T) {
-	cliques := func(b *box) (names []string) {
+	cliques := func(b *Pretend) (names []string) {
 		node, err := inventoryOf(t, b).Node("n1")
 		require.NoError(t, err)
 		for _, g := range node.GPUs {
@@ -80,9 +80,9 @@ func TestCliques(t *testing.T) {
 		}
 		return names
 	}
-	require.Equal(t, slices.Repeat([]string{""}, 8), cliques(hgxH100().unlink()))
+	require.Equal(t, slices.Repeat([]string{""}, 8), cliques(hgx().unlink()))
 
-	pairs := hgxH100().unlink()
+	pairs := hgx().unlink()
 	pairs.bridged(0, 1, 12)
 	pairs.bridged(2, 3, 12)
 	require.Equal(t, []string{"n1.nvlink0", "n1.nvlink0", "n1.nvlink2", "n1.nvlink2", "", "", "", ""}, cliques(pairs))
@@ -91,7 +91,7 @@ func TestCliques(t *testing.T) {
 	require.ErrorIs(t, accepted(t, node), berth.ErrUnsupported)
 
 	// DGX-1: each GPU reaches four of the other seven.
-	mesh := hgxH100().unlink()
+	mesh := hgx().unlink()
 	for _, edge := range [][2]int{
 		{0, 1},
 		{0, 2},
@@ -114,7 +114,7 @@ func TestCliques(t *testing.T) {
 	}
 	require.Equal(t, slices.Repeat([]string{""}, 8), cliques(mesh))
 
-	spanning := hgxH100()
+	spanning := hgx()
 	for _, g := range spanning.gpus {
 		g.fab.cluster[0], g.fab.clique = 1, 9
 	}

@@ -3,10 +3,7 @@ package nvmlsrc
 import (
 	"errors"
 	"io/fs"
-	"path"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // A taker takes one inventory.
@@ -14,6 +11,8 @@ type taker struct {
 	inventory Inventory
 	sys       fs.FS
 	addresses map[address]int // of GPUs, by index
+	devices   []device        // by index; nil: it does not answer
+	places    []pciPlace      // by index
 	wires     []wiring        // by index
 	running   []process       // on the GPU that is being asked
 }
@@ -30,12 +29,14 @@ func take(d driver, sys fs.FS) (Inventory, error) {
 		return Inventory{}, about(err, NoGPU, FactCount)
 	}
 	t.inventory.GPUs = make([]GPU, count)
-	t.wires = make([]wiring, count)
+	t.wires, t.devices, t.places = make([]wiring, count), make([]device, count), make([]pciPlace, count)
 	for i := range count {
 		t.gpu(d, i)
 	}
 	t.settle()
 	t.connect()
+	t.paths()
+	t.nics()
 	return t.inventory, nil
 }
 
@@ -63,6 +64,7 @@ func (t *taker) gpu(d driver, i int) {
 		g.Failure = about(err, i, FactDevice)
 		return
 	}
+	t.devices[i] = dev
 	for _, ask := range questions {
 		if ask(t, dev, g); g.Failure != nil {
 			return
@@ -96,12 +98,11 @@ func (t *taker) address(dev device, g *GPU) {
 	}
 	g.PCI, g.PCIDeviceID = at.String(), device
 	t.addresses[at] = g.Index
-	g.NUMANode, err = numaNode(t.sys, g.PCI)
-	t.gap(err, g.Index, FactNUMANode)
+	t.locate(g)
 }
 
 func (t *taker) memory(dev device, g *GPU) {
-	if bytes, err := dev.memory(); !t.gap(err, g.Index, FactMemory) {
+	if bytes, _, err := dev.memory(); !t.gap(err, g.Index, FactMemory) {
 		g.MemoryMiB = int64(bytes >> 20)
 	}
 }
@@ -147,19 +148,4 @@ func pids(running []process, wanted func(process) bool) []int {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
-}
-
-// numaNode reads a device's NUMA node; -1 where the platform has none, as the
-// kernel says itself.
-func numaNode(sys fs.FS, pci string) (int, error) {
-	unreadable := func(err error) (int, error) { return -1, &Error{GPU: NoGPU, Reason: err.Error(), Kind: ErrSysfs} }
-	text, err := fs.ReadFile(sys, path.Join("bus/pci/devices", pci, "numa_node"))
-	if err != nil {
-		return unreadable(err)
-	}
-	node, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return unreadable(err)
-	}
-	return max(node, -1), nil
 }

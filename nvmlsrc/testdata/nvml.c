@@ -199,3 +199,9 @@ int nvmlDeviceGetMigDeviceHandleByIndex(void *d, unsigned i, void **to) {
 #ifndef NO_nvmlDeviceGetGpuInstanceId
 int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id) { *id = plain(device) % 10 == 0 ? 7 : 1; return SUCCESS; }
 #endif
+#ifndef NO_nvmlDeviceGetTopologyCommonAncestor
+#ifndef LEVEL
+#define LEVEL 20
+#endif
+int nvmlDeviceGetTopologyCommonAncestor(void *a, void *b, unsigned *level) { *level = LEVEL; return SUCCESS; }
+#endif

@@ -1,0 +1,184 @@
+package nvmlsrc
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Health is how one GPU does. What its driver or its generation cannot tell is zero.
+type Health struct {
+	// GPU is the index, and UUID the name of the GPU.
+	GPU  int
+	UUID string
+	// Failure says why the GPU takes no work: it does not answer. The rest is zero then.
+	Failure *Error
+	// Recovery is what the driver asks for.
+	Recovery RecoveryAction
+	ECC      ECC
+	Rows     Rows
+	Links    Links
+	// Clocks says why the clocks are lower than they could be.
+	Clocks ClockReasons
+	// Activity of the GPU or, in MIG mode, of each instance with a MIG device. It is
+	// missing where nothing could be measured, as at the first reading.
+	Activity []Activity
+	// MemoryUsedMiB includes what the driver reserves for itself.
+	MemoryUsedMiB int64
+	// TemperatureC of the chip in degrees Celsius, and PowerMilliwatts that the board
+	// draws.
+	TemperatureC, PowerMilliwatts int
+}
+
+// An Activity is how busy a GPU or an instance of it was between two readings.
+type Activity struct {
+	// UUID of the GPU or of the MIG device.
+	UUID string
+	// Milli is how busy, in thousandths.
+	Milli int
+	// Source says what was measured.
+	Source ActivitySource
+}
+
+// An ActivitySource is a way of measuring how busy a GPU is.
+type ActivitySource uint8
+
+const (
+	// SMActivity is the part of the SMs that were busy, from the counters that
+	// Hopper and later GPUs have (GPM). It is what berth.ActivityReported is about.
+	SMActivity ActivitySource = iota
+	// Utilization is the part of the time in which some kernel ran, which other GPUs
+	// tell instead. A kernel on one SM of many counts in full, so that it is an upper
+	// bound of SMActivity; and an instance has none.
+	Utilization
+)
+
+func (s ActivitySource) String() string {
+	switch s {
+	case SMActivity:
+		return "SM activity"
+	case Utilization:
+		return "utilization"
+	}
+	return fmt.Sprintf("ActivitySource(%d)", uint8(s))
+}
+
+// ECC counts memory errors that could not be corrected.
+type ECC struct {
+	// Volatile errors since the driver was loaded or the GPU reset.
+	Volatile uint64
+	// Aggregate errors in the life of the GPU.
+	Aggregate uint64
+}
+
+// Rows is what became of rows of memory that had errors: Ampere and later GPUs map them
+// to spare ones.
+type Rows struct {
+	// Corrected and Uncorrected count the rows that are mapped elsewhere, by the errors
+	// that they had.
+	Corrected, Uncorrected int
+	// Pending: a row will be mapped elsewhere when the GPU is reset.
+	Pending bool
+	// Failed: there was no spare row left.
+	Failed bool
+}
+
+// Links is how the NVLinks of a GPU do.
+type Links struct {
+	// Active links, and Inactive ones of those that the GPU has.
+	Active, Inactive int
+	// Errors counts how often a link had to send anew or to recover, and packets with
+	// a wrong checksum, over all links since the driver was loaded.
+	Errors uint64
+}
+
+// A RecoveryAction is what the driver says must be done with a GPU.
+type RecoveryAction uint8
+
+// The actions, in the order of NVML's constants.
+const (
+	// RecoveryNone: the GPU is well, or the driver does not say.
+	RecoveryNone RecoveryAction = iota
+	// RecoveryReset: the GPU takes no work until it is reset.
+	RecoveryReset
+	// RecoveryReboot: the machine must be restarted.
+	RecoveryReboot
+	// RecoveryDrainP2P: traffic between GPUs has to stop, then it recovers.
+	RecoveryDrainP2P
+	// RecoveryDrainAndReset: what runs may go on, nothing new should start, and the
+	// GPU should be reset when it is idle.
+	RecoveryDrainAndReset
+	// RecoveryIMEX: the domain of machines that share memory over NVLink must be set up anew.
+	RecoveryIMEX
+)
+
+func (a RecoveryAction) String() string {
+	switch a {
+	case RecoveryNone:
+		return "none"
+	case RecoveryReset:
+		return "reset the GPU"
+	case RecoveryReboot:
+		return "restart the machine"
+	case RecoveryDrainP2P:
+		return "drain peer-to-peer traffic"
+	case RecoveryDrainAndReset:
+		return "drain and reset the GPU"
+	case RecoveryIMEX:
+		return "recover the IMEX domain"
+	}
+	return fmt.Sprintf("RecoveryAction(%d)", uint8(a))
+}
+
+// ClockReasons is a set of reasons why clocks are lower than they could be, with NVML's
+// values.
+type ClockReasons uint64
+
+// The reasons, as nvidia-smi -q lists them.
+const (
+	ClocksIdle               ClockReasons = 1 << 0
+	ClocksApplicationSetting ClockReasons = 1 << 1
+	ClocksSoftwarePowerCap   ClockReasons = 1 << 2
+	ClocksHardwareSlowdown   ClockReasons = 1 << 3
+	ClocksSyncBoost          ClockReasons = 1 << 4
+	ClocksSoftwareThermal    ClockReasons = 1 << 5
+	ClocksHardwareThermal    ClockReasons = 1 << 6
+	ClocksHardwarePowerBrake ClockReasons = 1 << 7
+	ClocksDisplaySetting     ClockReasons = 1 << 8
+	clocksHardware                        = ClocksHardwareSlowdown | ClocksHardwareThermal | ClocksHardwarePowerBrake
+	clocksReasonsKnown                    = ClocksDisplaySetting<<1 - 1
+)
+
+// Throttled reports whether the GPU is slowed down because it is too hot, or gets too
+// little power from outside: by its hardware, or by the driver before that has to. A cap
+// on power that the operator has set is no such reason.
+func (r ClockReasons) Throttled() bool { return r&(clocksHardware|ClocksSoftwareThermal) != 0 }
+
+// String lists the reasons in the words of nvidia-smi; "none" without any.
+func (r ClockReasons) String() string {
+	var names []string
+	for _, reason := range [...]struct {
+		bit  ClockReasons
+		name string
+	}{
+		{ClocksIdle, "idle"},
+		{ClocksApplicationSetting, "applications clocks setting"},
+		{ClocksSoftwarePowerCap, "SW power cap"},
+		{ClocksHardwareSlowdown, "HW slowdown"},
+		{ClocksSyncBoost, "sync boost"},
+		{ClocksSoftwareThermal, "SW thermal slowdown"},
+		{ClocksHardwareThermal, "HW thermal slowdown"},
+		{ClocksHardwarePowerBrake, "HW power brake slowdown"},
+		{ClocksDisplaySetting, "display clock setting"},
+	} {
+		if r&reason.bit != 0 {
+			names = append(names, reason.name)
+		}
+	}
+	if rest := r &^ clocksReasonsKnown; rest != 0 {
+		names = append(names, fmt.Sprintf("%#x", uint64(rest)))
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

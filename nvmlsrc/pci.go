@@ -1,0 +1,175 @@
+package nvmlsrc
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth/topology/nodegraph"
+)
+
+// A pciPlace is where a device hangs: its path in sysfs from the host bridge down, the
+// device itself last, and its NUMA node. No path: not known.
+type pciPlace struct {
+	path []string
+	numa int
+}
+
+// between is what the path from one device to another goes through, in the words of
+// nvidia-smi. A switch is two bridges in sysfs, its own port and that of the device, so
+// that devices at ports of one switch have one bridge each below what they share.
+func between(a, b pciPlace) nodegraph.Kind {
+	if len(a.path) == 0 || len(b.path) == 0 {
+		return nodegraph.None
+	}
+	shared := 0
+	for shared < min(len(a.path), len(b.path)) && a.path[shared] == b.path[shared] {
+		shared++
+	}
+	switch {
+	case shared == 0 && a.numa != b.numa:
+		return nodegraph.SYS
+	case shared == 0:
+		return nodegraph.NODE
+	case shared == 1:
+		return nodegraph.PHB
+	case max(len(a.path), len(b.path))-shared > 2:
+		return nodegraph.PXB
+	}
+	return nodegraph.PIX
+}
+
+// splitPath returns the part of a path in sysfs that is PCI: from the host bridge, such
+// as pci0000:15, on for as long as there are addresses. Empty: the device is not on PCI.
+func splitPath(target string) []string {
+	parts := strings.Split(target, "/")
+	for len(parts) > 0 && !strings.HasPrefix(parts[0], "pci") {
+		parts = parts[1:]
+	}
+	for i := 1; i < len(parts); i++ {
+		if strings.Count(parts[i], ":") != 2 {
+			return parts[:i]
+		}
+	}
+	return parts
+}
+
+// pciPathOf reads where the file that a link in sysfs leads to hangs.
+func pciPathOf(sys fs.FS, name string) ([]string, error) {
+	target, err := fs.ReadLink(sys, name)
+	if err != nil {
+		return nil, err
+	}
+	return splitPath(target), nil
+}
+
+// numaNode reads a device's NUMA node; -1 where the platform has none, as the
+// kernel says itself.
+func numaNode(sys fs.FS, folder string) (int, error) {
+	text, err := readText(sys, path.Join(folder, "numa_node"))
+	if err != nil {
+		return -1, unreadable(err)
+	}
+	node, err := strconv.Atoi(text)
+	if err != nil {
+		return -1, unreadable(err)
+	}
+	return max(node, -1), nil
+}
+
+func readText(sys fs.FS, name string) (string, error) {
+	text, err := fs.ReadFile(sys, name)
+	return strings.TrimSpace(string(text)), err
+}
+
+// unreadable is the error of a file of the kernel's.
+func unreadable(err error) error { return &Error{GPU: NoGPU, Reason: err.Error(), Kind: ErrSysfs} }
+
+// sysfsFolder is where sysfs has a PCI device.
+func sysfsFolder(pci string) string { return path.Join("bus/pci/devices", pci) }
+
+// locate reads where a GPU hangs.
+func (t *taker) locate(g *GPU) {
+	folder := sysfsFolder(g.PCI)
+	var err error
+	g.NUMANode, err = numaNode(t.sys, folder)
+	t.gap(err, g.Index, FactNUMANode)
+	// Machines without NUMA, and containers that show a part of sysfs, have neither of the
+	// following. The driver tells the paths itself, and affinity is for people.
+	g.CPUs, _ = readText(t.sys, path.Join(folder, "local_cpulist"))
+	t.places[g.Index] = pciPlace{numa: g.NUMANode}
+	t.places[g.Index].path, _ = pciPathOf(t.sys, folder)
+}
+
+// paths fills in how the GPUs reach each other. What the driver does not say about
+// PCIe is taken from sysfs.
+func (t *taker) paths() {
+	v := &t.inventory
+	n := len(v.GPUs)
+	v.Links = make([][]nodegraph.Link, n)
+	for i := range v.Links {
+		v.Links[i] = make([]nodegraph.Link, n)
+	}
+	for i := range n {
+		var failed error
+		for j := range i {
+			link := t.nvlinks(i, j)
+			if link.Kind == nodegraph.None {
+				var err error
+				if link.Kind, err = t.pcie(i, j); err != nil && failed == nil {
+					failed = err
+				}
+			}
+			v.Links[i][j], v.Links[j][i] = link, link
+		}
+		t.gap(failed, i, FactAncestors)
+	}
+}
+
+// nvlinks is the link between two GPUs, if it is made of NVLinks.
+func (t *taker) nvlinks(i, j int) nodegraph.Link {
+	a, b := &t.inventory.GPUs[i], &t.inventory.GPUs[j]
+	if !slices.Contains(a.NVLink.Peers, j) {
+		return nodegraph.Link{}
+	}
+	// A link counts at the end that sees more of them: the other may not have been able to
+	// say.
+	if direct := max(t.directLinks(i, j), t.directLinks(j, i)); direct > 0 {
+		return nodegraph.Link{Kind: nodegraph.NVLink, Count: min(direct, nodegraph.MaxLinks)}
+	}
+	return nodegraph.Link{Kind: nodegraph.NVSwitch, Count: min(a.NVLink.Switched, b.NVLink.Switched, nodegraph.MaxLinks)}
+}
+
+func (t *taker) directLinks(from, to int) int {
+	count := 0
+	for _, at := range t.wires[from].direct {
+		if j, here := t.addresses[at]; here && j == to {
+			count++
+		}
+	}
+	return count
+}
+
+// pcie asks the driver, and then sysfs, for the path between two GPUs over PCIe.
+func (t *taker) pcie(i, j int) (nodegraph.Kind, error) {
+	err := error(nil)
+	if a, b := t.devices[i], t.devices[j]; a != nil && b != nil && t.answers(i) && t.answers(j) {
+		var kind nodegraph.Kind
+		if kind, err = a.ancestor(b); err == nil {
+			return kind, nil
+		}
+	}
+	kind := between(t.places[i], t.places[j])
+	if kind != nodegraph.None {
+		err = nil
+	}
+	return kind, err
+}
+
+// answers reports whether a GPU may be asked further.
+func (t *taker) answers(i int) bool {
+	failure := t.inventory.GPUs[i].Failure
+	return failure == nil || failure.Kind != ErrLost
+}

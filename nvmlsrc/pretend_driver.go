@@ -1,0 +1,67 @@
+package nvmlsrc
+
+import "time"
+
+func (p *Pretend) version() (string, error) { return p.driver, nil }
+func (p *Pretend) count() (int, error)      { return len(p.gpus), p.countErr }
+
+func (p *Pretend) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed++
+	return nil
+}
+
+func (p *Pretend) device(i int) (device, error) {
+	g := p.gpus[i]
+	return answer(g, FactDevice, func() (device, error) { return g, nil })
+}
+
+// watch collects what is raised from now on.
+func (p *Pretend) watch() (watch, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.watchErr != nil {
+		return nil, p.watchErr
+	}
+	w := &pretendWatch{box: p, raised: make(chan event, pretendBacklog)}
+	if p.watches == nil {
+		p.watches = map[*pretendWatch]bool{}
+	}
+	p.watches[w] = true
+	return w, nil
+}
+
+// pretendBacklog is how many events are kept for who does not wait for them; a driver
+// drops the rest too.
+const pretendBacklog = 64
+
+type pretendWatch struct {
+	box    *Pretend
+	raised chan event
+}
+
+func (w *pretendWatch) raise(e event) {
+	select {
+	case w.raised <- e:
+	default:
+	}
+}
+
+func (w *pretendWatch) wait(atMost time.Duration) (event, bool, error) {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case e := <-w.raised:
+		return e, true, nil
+	case <-timer.C:
+		return event{}, false, nil
+	}
+}
+
+func (w *pretendWatch) close() error {
+	w.box.mu.Lock()
+	defer w.box.mu.Unlock()
+	delete(w.box.watches, w)
+	return nil
+}
