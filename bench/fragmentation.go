@@ -86,11 +86,11 @@ func NewFragmentation(f *Fleet, mix Mix) *Fragmentation {
 		covered += c.Count
 		m.typical = append(m.typical, typical{
 			cpu: c.request.CPUMilli, gpus: c.request.GPUs, milli: int16(c.request.Milli),
-			part: float64(c.Count), kind: c.Kind,
+			part: float64(c.Count) / float64(total), kind: c.Kind,
 		})
 	}
-	for i := range m.typical {
-		m.typical[i].part /= float64(covered)
+	for i := range m.typical { // in two steps, as published: it matters to the last bit
+		m.typical[i].part /= float64(covered) / float64(total)
 	}
 	return m
 }

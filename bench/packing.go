@@ -9,8 +9,8 @@ import (
 // GPUPacking uses GPUs that are in use before others, and nodes that are in use before idle ones.
 // The score of a node is
 //
-//   - max(100 − free/10, 50) if the task gets a GPU that is in use, free being what that
-//     GPU has left, in thousandths;
+//   - max(100 − free/100, 50) if the task gets a GPU that is in use, free being what that
+//     GPU has left, in thousandths, and the division rounding down;
 //   - max(50 − opened, 33) if it gets so many wholly free GPUs of a node with others in use;
 //   - max(33 − GPUs, GPUs) on a node with so many GPUs, all free;
 //   - 0 for a task without GPUs, which so goes to the first node.
@@ -41,7 +41,7 @@ func (gpuPacking) Score(f *Fleet, k Kind, n Node) (int64, berth.GPUSet) {
 	if opened > 0 {
 		return int64(max(50-opened, 33)), gpus
 	}
-	return int64(max(100-free/10, 50)), gpus
+	return int64(max(100-free/100, 50)), gpus
 }
 
 // GPUClustering puts tasks with as many GPUs together; all shares are of one class. The score of a

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/quota"
@@ -74,10 +73,7 @@ func ReadOpenB(nodes, tasks io.Reader) (*Trace, error) {
 
 func readOpenBNodes(r io.Reader) ([]berth.Node, error) {
 	t := readCSV(OpenBNodes, r)
-	rows := openBNodes{
-		table: t, sn: t.column("sn"), cpu: t.column("cpu_milli"), memory: t.column("memory_mib"),
-		gpu: t.column("gpu"), model: t.column("model"),
-	}
+	rows := newOpenBNodes(t)
 	var fleet []berth.Node
 	for t.next() {
 		fleet = append(fleet, rows.node())
@@ -97,6 +93,13 @@ var openBModels = map[string]berth.GPU{
 type openBNodes struct {
 	*table
 	sn, cpu, memory, gpu, model column
+}
+
+func newOpenBNodes(t *table) *openBNodes {
+	return &openBNodes{
+		table: t, sn: t.column("sn"), cpu: t.column("cpu_milli"), memory: t.column("memory_mib"),
+		gpu: t.column("gpu"), model: t.column("model"),
+	}
 }
 
 // node makes a node of the current row.
@@ -138,12 +141,7 @@ func (o *openBTasks) read() (record, bool) {
 		cpuMilli: o.amount(o.cpu), memoryMiB: o.amount(o.memory),
 	}
 	r.gpus, r.milli = o.claim(&r)
-	if models := o.text(o.spec); models != "" {
-		for model := range strings.SplitSeq(models, "|") {
-			o.checkName(o.spec, model)
-		}
-		r.products = o.intern(models)
-	}
+	r.products = o.models()
 	created := o.amount(o.created)
 	r.at = berth.Time(0).Add(berth.Duration(created) * berth.Second)
 	if o.text(o.deleted) == "" {

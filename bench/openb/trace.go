@@ -1,0 +1,82 @@
+package openb
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/berth-sched/berth/bench"
+	"github.com/berth-sched/berth/bench/workload"
+)
+
+// A Trace is a fleet and the tasks that arrive there.
+type Trace struct {
+	// Nodes and Pods are sorted by name, without two of one name.
+	Nodes []bench.NodeSpec
+	Pods  []workload.OpenBPod
+}
+
+// ErrEmpty: a trace without nodes with GPUs, or without tasks.
+var ErrEmpty = errors.New("openb: nothing to play")
+
+// Open reads the trace of a directory: the published list of nodes with GPUs, and a list of tasks. The
+// tasks are named as the published lists are, "default" for openb_pod_list_default.csv, or by a path
+// to a file, which has a dot or a separator in it. Errors are those of the system and *workload.TraceError.
+func Open(dir, pods string) (*Trace, error) {
+	return OpenFiles(filepath.Join(dir, workload.OpenBNodes), PodFile(dir, pods))
+}
+
+// PodFile is the file that a name of a list of tasks stands for; see Open.
+func PodFile(dir, pods string) string {
+	if strings.ContainsAny(pods, `./\`) {
+		return pods
+	}
+	return filepath.Join(dir, "openb_pod_list_"+pods+".csv")
+}
+
+// OpenFiles is Open for any two files.
+func OpenFiles(nodes, pods string) (*Trace, error) {
+	nodeFile, err := os.Open(nodes)
+	if err != nil {
+		return nil, err
+	}
+	defer nodeFile.Close()
+	podFile, err := os.Open(pods)
+	if err != nil {
+		return nil, err
+	}
+	defer podFile.Close()
+	t := &Trace{}
+	if t.Nodes, err = workload.ReadOpenBNodeList(nodes, nodeFile); err != nil {
+		return nil, err
+	}
+	if t.Pods, err = workload.ReadOpenBPodList(pods, podFile); err != nil {
+		return nil, err
+	}
+	if t.capacity() == 0 {
+		return nil, fmt.Errorf("%w: no node of %s has a GPU", ErrEmpty, nodes)
+	}
+	if len(t.Pods) == 0 {
+		return nil, fmt.Errorf("%w: no task in %s", ErrEmpty, pods)
+	}
+	t.sort()
+	return t, nil
+}
+
+func (t *Trace) sort() {
+	slices.SortFunc(t.Nodes, func(a, b bench.NodeSpec) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(t.Pods, func(a, b workload.OpenBPod) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// capacity is what the GPUs of the fleet have, in thousandths.
+func (t *Trace) capacity() int64 {
+	sum := int64(0)
+	for i := range t.Nodes {
+		sum += int64(t.Nodes[i].GPUs) * bench.WholeGPU
+	}
+	return sum
+}
