@@ -14,9 +14,10 @@
 //  1. Nodes and tasks are sorted by name.
 //  2. A generator of math/rand is seeded. The first number is drawn and thrown away.
 //  3. The tasks are shuffled.
-//  4. More tasks are appended, each a copy of one that is drawn from the sorted list, until the next
-//     would bring what is asked for over 130 % of the fleet. That check counts one GPU of
-//     it, what was appended counts all: as in the published program.
+//  4. While the tasks ask for more than 130 % of the fleet's GPUs, one of them that is drawn is
+//     taken away. If they ask for less, more are appended, each a copy of one that is drawn from the
+//     sorted list, until the next would bring them over it. That check counts one GPU of the
+//     next task, what was appended counts all: as in the published program.
 //  5. Ten more numbers are drawn and thrown away, which there serve something else.
 //  6. A permutation is drawn. The number of a node in it, of four digits, is put before its name, and
 //     nodes are sorted by that: the order in which ties are broken.

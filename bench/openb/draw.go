@@ -22,8 +22,8 @@ type Draw struct {
 	seed     int64
 }
 
-// Draw draws an order of arrival and of ties. Tasks are appended until they ask for so many percent
-// of the GPUs; a trace that asks for more by itself is played whole. Two draws of one seed are equal.
+// Draw draws an order of arrival and of ties. Tasks are appended, or taken away, until they ask for
+// so many percent of the GPUs. Two draws of one seed are equal.
 func (t *Trace) Draw(seed int64, percent int) *Draw {
 	d := &Draw{trace: t, seed: seed, arrivals: make([]int, len(t.Pods))}
 	random := rand.New(rand.NewSource(seed))
@@ -34,7 +34,7 @@ func (t *Trace) Draw(seed int64, percent int) *Draw {
 	random.Shuffle(len(d.arrivals), func(i, j int) {
 		d.arrivals[i], d.arrivals[j] = d.arrivals[j], d.arrivals[i]
 	})
-	d.inflate(random, percent)
+	d.tune(random, percent)
 	for range 10 {
 		random.Float64()
 	}
@@ -42,22 +42,28 @@ func (t *Trace) Draw(seed int64, percent int) *Draw {
 	return d
 }
 
-// inflate appends copies of tasks. Without a task that asks for GPUs there is nothing to reach.
-func (d *Draw) inflate(random *rand.Rand, percent int) {
+// tune takes tasks away while they ask for too much, or else appends copies of others until the next
+// would. Without a task that asks for GPUs there is nothing to reach.
+func (d *Draw) tune(random *rand.Rand, percent int) {
+	pods, most := d.trace.Pods, d.trace.capacity()*int64(percent)/100
 	asked := int64(0)
-	for i := range d.trace.Pods {
-		asked += d.trace.Pods[i].Request.TotalMilli()
+	for i := range pods {
+		asked += pods[i].Request.TotalMilli()
 	}
-	if asked == 0 {
+	if asked > most {
+		for asked > most {
+			at := random.Intn(len(d.arrivals))
+			asked -= pods[d.arrivals[at]].Request.TotalMilli()
+			d.arrivals = slices.Delete(d.arrivals, at, at+1)
+		}
 		return
 	}
-	for most := d.trace.capacity() * int64(percent) / 100; ; {
-		i := random.Intn(len(d.trace.Pods))
-		r := &d.trace.Pods[i].Request
-		if asked+int64(r.Milli) > most {
+	for asked > 0 {
+		i := random.Intn(len(pods))
+		if asked+int64(pods[i].Request.Milli) > most {
 			return
 		}
-		asked += r.TotalMilli()
+		asked += pods[i].Request.TotalMilli()
 		d.arrivals = append(d.arrivals, i)
 	}
 }
