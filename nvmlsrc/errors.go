@@ -37,6 +37,8 @@ var (
 	ErrUnknownGPU = errors.New("unknown GPU")
 	// ErrUnknownBox: there is no machine of that name to pretend.
 	ErrUnknownBox = errors.New("unknown box")
+	// ErrInvalid: what is asked for makes no sense.
+	ErrInvalid = errors.New("invalid")
 	// ErrInUse: an instance cannot be destroyed while somebody uses it, or created
 	// beside those that are there.
 	ErrInUse = errors.New("in use")

@@ -84,11 +84,15 @@ type Rows struct {
 
 // Links is how the NVLinks of a GPU do.
 type Links struct {
-	// Active links, and Inactive ones of those that the GPU has.
+	// Active links, and Inactive ones: a card without a bridge has links that lead
+	// nowhere.
 	Active, Inactive int
+	// Lost is how many links are down of those that a Monitor has seen up.
+	Lost int
 	// Errors counts how often a link had to send anew or to recover, and packets with
-	// a wrong checksum, over all links since the driver was loaded.
-	Errors uint64
+	// a wrong checksum, over all links since the driver was loaded; NewErrors those
+	// since the Monitor's last reading.
+	Errors, NewErrors uint64
 }
 
 // A RecoveryAction is what the driver says must be done with a GPU.

@@ -1,17 +1,20 @@
 package nvmlsrc
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/topology/nodegraph"
 )
 
 // Node says the inventory in the words of the core: a node with the GPUs in the
-// driver's order and nothing else. The caller adds what NVML cannot know (pool,
-// domains, host CPU and memory, NICs, labels) and, where queues or jobs speak of
+// driver's order, how they reach each other, and the NICs that they use first. The
+// caller adds what neither NVML nor sysfs can know (pool, domains, host CPU and memory,
+// labels, other rails than those that are told) and, where queues or jobs speak of
 // products by other names, replaces the driver's product names.
 //
 // A GPU that takes no work keeps its index and is marked Failed: one with a
@@ -61,6 +64,7 @@ func (v Inventory) Node(id berth.NodeID) (berth.Node, error) {
 	table, _ := v.table()
 	model := v.describe(id, first)
 	node.GPUs = make([]berth.GPU, len(v.GPUs))
+	node.NICs = v.railed()
 	for i := range v.GPUs {
 		from, g := &v.GPUs[i], &node.GPUs[i]
 		*g = v.describe(id, i)
@@ -76,7 +80,54 @@ func (v Inventory) Node(id berth.NodeID) (berth.Node, error) {
 			partition(g, from)
 		}
 	}
+	node.Links = v.words(node.GPUs, first)
 	return node, nil
+}
+
+// railed lists the NICs that GPUs use first and that are up, in the order of their rails.
+func (v Inventory) railed() []berth.NIC {
+	var nics []berth.NIC
+	for _, nic := range v.NICs {
+		if nic.Rail != NoRail && nic.Active {
+			nics = append(nics, berth.NIC{Name: nic.Name, Rail: nic.Rail, MbitPerSecond: nic.MbitPerSecond, NUMANode: nic.NUMANode})
+		}
+	}
+	slices.SortFunc(nics, func(a, b berth.NIC) int { return cmp.Compare(a.Rail, b.Rail) })
+	return nics
+}
+
+// words says the links in the words of the core; nil if some are not known. A GPU that has
+// borrowed the clique of others, because it is out of work or in MIG mode, borrows their
+// links into the switch too: it will have them again when it is back.
+func (v Inventory) words(gpus []berth.GPU, model int) [][]string {
+	if len(v.Links) != len(gpus) || len(gpus) < 2 {
+		return nil
+	}
+	var into nodegraph.Link
+	for _, link := range v.Links[model] {
+		if link.Kind == nodegraph.NVSwitch {
+			into = link
+		}
+	}
+	words := make([][]string, len(gpus))
+	for i := range gpus {
+		words[i] = make([]string, len(gpus))
+		for j := range gpus {
+			link := v.Links[i][j]
+			borrowed := gpus[i].Failed || gpus[j].Failed || v.GPUs[i].MIG.Enabled || v.GPUs[j].MIG.Enabled
+			switch {
+			case i == j:
+				words[i][j] = "X"
+				continue
+			case borrowed && into.Count > 0 && gpus[i].Clique == gpus[j].Clique:
+				link = into
+			case link.Kind == nodegraph.None:
+				return nil
+			}
+			words[i][j] = link.String()
+		}
+	}
+	return words
 }
 
 // works reports whether the core may place work on the GPU.
@@ -102,13 +153,34 @@ func partition(g *berth.GPU, from *GPU) {
 		return
 	}
 	g.Mode = berth.ModeMIG
-	if g.Failed {
-		return
+	if !g.Failed {
+		g.Instances = from.layout()
 	}
-	for _, instance := range from.MIG.Instances {
-		g.Instances = append(g.Instances, instance.Placement)
+}
+
+// layout lists where the instances are.
+func (g *GPU) layout() []mig.Placement {
+	var layout []mig.Placement
+	for _, instance := range g.MIG.Instances {
+		layout = append(layout, instance.Placement)
 	}
-	slices.SortFunc(g.Instances, mig.Placement.Compare)
+	slices.SortFunc(layout, mig.Placement.Compare)
+	return layout
+}
+
+// Partitioned says how the GPU is divided, for a core that has to be told because
+// somebody else has changed it. The GPU keeps its index.
+func (g *GPU) Partitioned(node berth.NodeID) berth.GPUPartitioned {
+	return g.partitioned(node, g.Index)
+}
+
+// partitioned is Partitioned of a GPU that the core knows by another index.
+func (g *GPU) partitioned(node berth.NodeID, index int) berth.GPUPartitioned {
+	e := berth.GPUPartitioned{Node: node, GPU: index}
+	if g.MIG.Enabled {
+		e.Mode, e.Instances = berth.ModeMIG, g.layout()
+	}
+	return e
 }
 
 // clique names the set of GPUs in which every pair is connected that a GPU

@@ -2,7 +2,9 @@ package nvmlsrc
 
 import (
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -22,9 +24,10 @@ type Config struct {
 // A Source answers questions about the GPUs of this machine. It may be used from
 // several goroutines; they take turns.
 type Source struct {
-	mu     sync.Mutex
-	driver driver // nil once closed
-	sys    fs.FS
+	mu       sync.Mutex
+	driver   driver // nil once closed
+	sys      fs.FS
+	monitors map[*Monitor]bool // that are not closed
 }
 
 // Open loads the driver's library and starts a session with it. The error is an
@@ -46,16 +49,19 @@ func (c Config) Open() (*Source, error) {
 	return &Source{driver: d, sys: sys}, nil
 }
 
-// Close ends the session. Closing twice is no error.
+// Close ends the session, and the Monitors of it. Closing twice is no error.
 func (s *Source) Close() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.driver == nil {
+	driver, monitors := s.driver, slices.Collect(maps.Keys(s.monitors))
+	s.driver = nil
+	s.mu.Unlock()
+	if driver == nil {
 		return nil
 	}
-	err := s.driver.close()
-	s.driver = nil
-	if err != nil {
+	for _, m := range monitors {
+		_ = m.Close() // has no error
+	}
+	if err := driver.close(); err != nil {
 		return about(err, NoGPU, FactDriver)
 	}
 	return nil

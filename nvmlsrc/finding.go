@@ -1,0 +1,68 @@
+package nvmlsrc
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Finding is something about a GPU that is not as it should be.
+type Finding struct {
+	// GPU is the index.
+	GPU int
+	// Fact that it was found in.
+	Fact Fact
+	// Condemns: the GPU can take no work. Else it goes on, and somebody should know.
+	Condemns bool
+	// Reason in words.
+	Reason string
+}
+
+func (f Finding) String() string {
+	effect := "suspect"
+	if f.Condemns {
+		effect = "condemned"
+	}
+	return fmt.Sprintf("gpus[%d]: %s: %s (%s)", f.GPU, f.Fact, f.Reason, effect)
+}
+
+// Findings judges a reading. A GPU is condemned for what leaves it unusable until it is
+// reset, or for ever: it does not answer, the driver asks for a reset or a restart, or it
+// has no spare row for a row of memory that went bad. The rest is suspect: most of it
+// is over after the next reset, and none of it stops what runs. What an operator wants
+// to be stricter about is to be told to the core with berth.GPUFailed.
+//
+// Source: NVIDIA, "GPU Memory Error Management" (a row that could not be remapped is a
+// case for replacement, a pending one for a reset at the next opportunity), and the
+// comments on the recovery actions in nvml.h.
+func (h Health) Findings() []Finding {
+	var found []Finding
+	find := func(is bool, fact Fact, condemns bool, format string, of ...any) {
+		if is {
+			found = append(found, Finding{GPU: h.GPU, Fact: fact, Condemns: condemns, Reason: fmt.Sprintf(format, of...)})
+		}
+	}
+	if h.Failure != nil {
+		find(true, h.Failure.Fact, true, "%s: %s", h.Failure.Kind, h.Failure.Reason)
+		return found
+	}
+	find(h.Recovery != RecoveryNone, FactRecovery, h.Recovery == RecoveryReset || h.Recovery == RecoveryReboot,
+		"the driver says: %s", h.Recovery)
+	find(h.Rows.Failed, FactRows, true, "a row of memory is bad and there is no spare one")
+	find(h.Rows.Pending, FactRows, false, "a row of memory is to be replaced by a spare one: reset the GPU when it is idle")
+	find(h.ECC.Volatile > 0, FactECC, false, "%d memory errors that could not be corrected", h.ECC.Volatile)
+	find(h.Links.Lost > 0, FactNVLink, false, "%d of %d NVLinks are down", h.Links.Lost, h.Links.Active+h.Links.Lost)
+	find(h.Links.NewErrors > 0, FactNVLinkErrors, false, "%d errors on NVLinks since the last reading", h.Links.NewErrors)
+	find(h.Clocks.Throttled(), FactClocks, false, "slowed down: %s", h.Clocks)
+	return found
+}
+
+// condemned joins the reasons for which a GPU is condemned; empty: it is not.
+func condemned(found []Finding) string {
+	var reasons []string
+	for _, f := range found {
+		if f.Condemns {
+			reasons = append(reasons, f.Reason)
+		}
+	}
+	return strings.Join(reasons, "; ")
+}

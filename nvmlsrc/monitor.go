@@ -1,0 +1,366 @@
+package nvmlsrc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/berth-sched/berth"
+)
+
+// A MonitorConfig says what to watch.
+type MonitorConfig struct {
+	// Node is the name of the machine in events.
+	Node berth.NodeID
+	// GPUs of the Inventory of which the core's node was made: events go by their indices,
+	// whatever the driver numbers later. Nil: those that are there now.
+	GPUs []GPU
+	// Interval between readings; zero: DefaultInterval. No less than MinInterval.
+	Interval time.Duration
+}
+
+// The time between the readings of a Monitor.
+const (
+	DefaultInterval = 5 * time.Second
+	MinInterval     = minSampling
+)
+
+// An Observation is what a Monitor has to tell.
+type Observation struct {
+	// Events for the core, in order: XidReported, GPUFailed, GPUPartitioned and
+	// GPURepaired.
+	Events []berth.Event
+	// GPUs in the order of the inventory.
+	GPUs []Health
+	// Findings about them. One is told at each reading for as long as it is so.
+	Findings []Finding
+	// Gaps are the questions without an answer.
+	Gaps []*Error
+}
+
+// A Monitor watches the GPUs of a machine. It starts no goroutine: whoever calls Next
+// lends it one.
+//
+// What it makes of what it sees: An Xid is told as berth.XidReported, whatever its
+// number, because the core knows which are the application's fault (13, 31, 43, 45, 68,
+// 109 and more) and which condemn a GPU: see berth.LookupXid. A GPU with a Finding that
+// condemns is told as berth.GPUFailed, once. When a reading has condemned a GPU and a
+// later one finds nothing that does, and an inventory finds the GPU fit for work, it is
+// told as berth.GPURepaired, after how it is divided now. So a GPU that an Xid alone
+// has condemned, and of which the driver never says that it has to be reset, stays
+// failed until an operator says otherwise.
+//
+// Where the driver cannot report Xids, there are only readings, and a Gap at each
+// says so.
+type Monitor struct {
+	source *Source
+	config MonitorConfig
+	done   chan struct{}
+	once   sync.Once
+
+	// mu is held by Next for as long as it runs; what follows is guarded by it.
+	mu      sync.Mutex
+	gpus    []watchedGPU
+	watch   watch // nil: none could be had, or it broke
+	order   []int // where the GPUs are that the watch numbers, as position has it
+	pending []event
+	due     time.Time
+	gap     *Error // why there is no watch
+}
+
+// Monitor starts to watch: no Xid that is reported from now on is missed. The error is
+// an *Error: ErrInvalid for a config that makes no sense, ErrClosed, or why the
+// driver does not count its GPUs.
+func (s *Source) Monitor(config MonitorConfig) (*Monitor, error) {
+	if config.Interval == 0 {
+		config.Interval = DefaultInterval
+	}
+	if config.Interval < MinInterval {
+		return nil, &Error{GPU: NoGPU, Fact: FactXids, Kind: ErrInvalid, Reason: fmt.Sprintf("an interval of %v is less than %v", config.Interval, MinInterval)}
+	}
+	if config.GPUs == nil {
+		v, err := s.Inventory()
+		if err != nil {
+			return nil, err
+		}
+		config.GPUs = v.GPUs
+	}
+	m := &Monitor{source: s, config: config, done: make(chan struct{})}
+	for i := range config.GPUs {
+		m.gpus = append(m.gpus, watchedGPU{index: i, uuid: config.GPUs[i].UUID})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.driver == nil {
+		return nil, &Error{GPU: NoGPU, Fact: FactDriver, Kind: ErrClosed}
+	}
+	m.register(s.driver)
+	if s.monitors == nil {
+		s.monitors = map[*Monitor]bool{}
+	}
+	s.monitors[m] = true
+	return m, nil
+}
+
+// register asks for the driver's events.
+func (m *Monitor) register(d driver) {
+	watch, err := d.watch()
+	if err != nil {
+		m.gap = about(err, NoGPU, FactXids)
+		return
+	}
+	m.watch, m.gap, m.order = watch, nil, nil
+	count, _ := d.count() // readings tell why not
+	for at := range count {
+		uuid := ""
+		if dev, err := d.device(at); err == nil {
+			uuid, _ = dev.uuid() // without one the index decides
+		}
+		m.order = append(m.order, m.position(at, uuid))
+	}
+}
+
+// Next waits until the driver reports something or the interval is over, reads all GPUs,
+// and returns what there is to tell. The first call reads at once. Calls of several
+// goroutines take turns.
+//
+// The error is that of the context when it ends, which interrupts the wait within a
+// fraction of a second, or an *Error: ErrClosed, or why the driver does not count
+// its GPUs any more. Nothing that was reported is lost by an error: the next call
+// tells it.
+func (m *Monitor) Next(ctx context.Context) (Observation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.pending) == 0 {
+		m.wait(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return Observation{}, err
+	}
+	return m.observe()
+}
+
+// slice is the longest time for which the driver is waited for in one go: it cannot be
+// interrupted.
+const slice = 200 * time.Millisecond
+
+// wait returns when there is an event, when a reading is due, when the context ends or
+// when the Monitor is closed.
+func (m *Monitor) wait(ctx context.Context) {
+	for ctx.Err() == nil && !m.closed() {
+		rest := time.Until(m.due)
+		if rest <= 0 {
+			return
+		}
+		if m.watch == nil {
+			m.sleep(ctx, rest)
+			continue
+		}
+		switch e, some, err := m.watch.wait(min(rest, slice)); {
+		case err != nil: // after this reading another may serve
+			m.gap = about(err, NoGPU, FactXids)
+			m.unwatch()
+		case some:
+			m.collect(e)
+			return
+		}
+	}
+}
+
+func (m *Monitor) sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-m.done:
+	}
+}
+
+// maxPending bounds what is collected in one go.
+const maxPending = 256
+
+// collect takes an event, and those that came with it: one fault makes many.
+func (m *Monitor) collect(first event) {
+	m.pending = append(m.pending, first)
+	for len(m.pending) < maxPending {
+		e, some, err := m.watch.wait(0)
+		if err != nil || !some {
+			return
+		}
+		m.pending = append(m.pending, e)
+	}
+}
+
+func (m *Monitor) closed() bool {
+	select {
+	case <-m.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (m *Monitor) unwatch() {
+	if m.watch != nil {
+		_ = m.watch.close() // it is not used any more, whatever that says
+		m.watch = nil
+	}
+}
+
+// Close ends the watch, and a Next that is under way, and waits for that. Closing twice
+// is no error; closing the Source closes its Monitors.
+func (m *Monitor) Close() error {
+	m.once.Do(func() { close(m.done) })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unwatch()
+	for i := range m.gpus {
+		m.gpus[i].forget()
+	}
+	m.source.mu.Lock()
+	defer m.source.mu.Unlock()
+	delete(m.source.monitors, m)
+	return nil
+}
+
+// observe takes a reading and says what follows from it.
+func (m *Monitor) observe() (Observation, error) {
+	s := m.source
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.driver == nil || m.closed() {
+		return Observation{}, &Error{GPU: NoGPU, Fact: FactXids, Kind: ErrClosed}
+	}
+	var o Observation
+	if m.gap != nil {
+		o.Gaps = append(o.Gaps, m.gap)
+	}
+	if m.watch == nil && !errors.Is(m.gap, ErrUnsupported) {
+		m.register(s.driver)
+	}
+	devices, err := m.devices(s.driver)
+	if err != nil {
+		return Observation{}, err
+	}
+	now := time.Now()
+	m.due = now.Add(m.config.Interval)
+	for _, e := range m.pending {
+		m.xid(e, &o)
+	}
+	m.pending = m.pending[:0]
+	for i := range m.gpus {
+		r := reader{dev: devices[i].device, of: &m.gpus[i], now: now, health: Health{GPU: i, UUID: m.gpus[i].uuid, Failure: devices[i].failure}}
+		if r.health.Failure == nil {
+			r.read()
+		}
+		o.Gaps = append(o.Gaps, r.gaps...)
+		o.GPUs = append(o.GPUs, r.health)
+		found := r.health.Findings()
+		o.Findings = append(o.Findings, found...)
+		m.judge(&m.gpus[i], condemned(found), &o)
+	}
+	return o, nil
+}
+
+// A found device is one of the monitor's GPUs as the driver has it now.
+type foundDevice struct {
+	device
+	failure *Error
+}
+
+// devices finds the GPUs by their UUIDs, as the driver numbers those that it lists. One
+// that has none is found by its index.
+func (m *Monitor) devices(d driver) ([]foundDevice, error) {
+	count, err := d.count()
+	if err != nil {
+		return nil, about(err, NoGPU, FactCount)
+	}
+	found := make([]foundDevice, len(m.gpus))
+	for i := range found {
+		found[i].failure = &Error{GPU: i, Fact: FactDevice, Kind: ErrLost, Reason: "the driver does not list it any more"}
+	}
+	for at := range count {
+		dev, err := d.device(at)
+		uuid := ""
+		if err == nil {
+			if uuid, err = dev.uuid(); errors.Is(err, ErrUnsupported) || errors.Is(err, ErrMissingSymbol) || errors.Is(err, ErrNoPermission) {
+				err = nil
+			}
+		}
+		i := m.position(at, uuid)
+		if i < 0 {
+			continue
+		}
+		found[i].device, found[i].failure = dev, nil
+		if err != nil {
+			found[i].failure = about(err, i, FactDevice)
+		}
+	}
+	return found, nil
+}
+
+// position is the index in the inventory of what the driver has at an index now; -1: it is
+// new.
+func (m *Monitor) position(at int, uuid string) int {
+	for i := range m.gpus {
+		if uuid != "" && m.gpus[i].uuid == uuid {
+			return i
+		}
+	}
+	if at < len(m.gpus) && (uuid == "" || m.gpus[at].uuid == "") {
+		return at
+	}
+	return -1
+}
+
+// xid tells of an Xid.
+func (m *Monitor) xid(e event, o *Observation) {
+	if e.xid < 1 {
+		return // the reading tells
+	}
+	gpu := NoGPU
+	if e.gpu >= 0 && e.gpu < len(m.order) {
+		gpu = m.order[e.gpu]
+	}
+	if gpu < 0 {
+		o.Gaps = append(o.Gaps, &Error{GPU: NoGPU, Fact: FactXids, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("Xid %d of a GPU that is not in the inventory", e.xid)})
+		return
+	}
+	o.Events = append(o.Events, berth.XidReported{Node: m.config.Node, GPU: gpu, Xid: e.xid})
+	if berth.LookupXid(e.xid).Effect == berth.XidCondemns {
+		m.gpus[gpu].told = true
+	}
+}
+
+// judge tells what has changed about whether a GPU takes work.
+func (m *Monitor) judge(g *watchedGPU, reason string, o *Observation) {
+	if reason != "" {
+		if !g.told || !g.seen {
+			o.Events = append(o.Events, berth.GPUFailed{Node: m.config.Node, GPU: g.index, Reason: reason})
+		}
+		g.told, g.seen = true, true
+		g.forget() // counters start anew after a reset
+		return
+	}
+	if !g.seen {
+		return
+	}
+	v, err := take(m.source.driver, m.source.sys)
+	if err != nil {
+		return // so the next reading has no answer either
+	}
+	for i := range v.GPUs {
+		now := &v.GPUs[i]
+		if now.UUID != g.uuid || !now.works() {
+			continue
+		}
+		if now.MIG.Capable {
+			o.Events = append(o.Events, now.partitioned(m.config.Node, g.index))
+		}
+		o.Events = append(o.Events, berth.GPURepaired{Node: m.config.Node, GPU: g.index})
+		g.told, g.seen, g.read, g.links = false, false, false, 0
+	}
+}
