@@ -23,6 +23,22 @@
 //
 // # Traces
 //
-// [OpenB] reads a cluster trace that Alibaba published in 2023: 1,213 nodes with
-// 6,212 GPUs, and 8,152 tasks of which about half take a share of a GPU.
+// A [Trace] is a workload that somebody recorded: one column of a file after the other
+// becomes a fact that a core can be told, as the function that reads it says, and so does what
+// the file does not tell. All files may be compressed with gzip. A row that makes no sense
+// ends the trace with a [TraceError], which names file, line, column and field.
+//
+//   - [OpenB]: Alibaba 2023, 1,213 nodes with 6,212 GPUs, and 8,152 tasks of which about half
+//     take a share of a GPU.
+//   - [Philly]: Microsoft 2017, 82,247 training jobs of 15 virtual clusters.
+//   - [Chronus]: 30,735 of such jobs with deadlines.
+//   - [DLRM]: Alibaba 2025, 23,871 instances of 156 recommendation services.
+//   - [Sacct]: what any Slurm cluster has in its accounts.
+//   - [SWF]: logs in the Standard Workload Format; [WriteSWF] writes any workload so.
+//   - [SpotNodes], [Lingjun] and [OnFabric]: fleets without jobs, 4,278 nodes of six
+//     products and 847 hosts in an uneven Clos.
+//
+// Rows are read as the simulator asks for them. Where the format promises the order of
+// time, a trace of any length takes the same memory; where it does not, rows are
+// kept until they are in order, see [Options].Window.
 package workload

@@ -81,15 +81,6 @@ func readOpenBNodes(r io.Reader) ([]berth.Node, error) {
 	return fleet, t.err
 }
 
-// openBModels are the public models: memory in MiB and compute capability.
-var openBModels = map[string]berth.GPU{
-	"P100":    {MemoryMiB: 16 << 10, ComputeCapability: berth.ComputeCapability{Major: 6}},
-	"T4":      {MemoryMiB: 16 << 10, ComputeCapability: berth.ComputeCapability{Major: 7, Minor: 5}},
-	"V100M16": {MemoryMiB: 16 << 10, ComputeCapability: berth.ComputeCapability{Major: 7}},
-	"V100M32": {MemoryMiB: 32 << 10, ComputeCapability: berth.ComputeCapability{Major: 7}},
-	"A10":     {MemoryMiB: 24 << 10, ComputeCapability: berth.ComputeCapability{Major: 8, Minor: 6}},
-}
-
 type openBNodes struct {
 	*table
 	sn, cpu, memory, gpu, model column
@@ -109,12 +100,7 @@ func (o *openBNodes) node() berth.Node {
 		CPUMilli: o.amount(o.cpu), MemoryMiB: o.amount(o.memory),
 	}
 	if gpus := o.number(o.gpu, berth.MaxGPUs); gpus > 0 {
-		model := o.common(o.model)
-		gpu := openBModels[model]
-		gpu.Product = model
-		for range gpus {
-			n.GPUs = append(n.GPUs, gpu)
-		}
+		n.GPUs = gpusOf(o.common(o.model), gpus)
 	}
 	return n
 }

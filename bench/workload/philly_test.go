@@ -2,67 +2,17 @@ package workload_test
 
 import (
 	"bytes"
-	"compress/gzip"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/quota"
 )
 
 const phillyHeader = "timestamp,duration,num_gpus,gpu_time,cluster\n"
-
-// drain reads a trace to its end.
-func drain(tb testing.TB, t *workload.Trace, err error) ([]sim.Arrival, error) {
-	tb.Helper()
-	if err != nil {
-		return nil, err
-	}
-	var list []sim.Arrival
-	for {
-		a, more := t.Next()
-		if !more {
-			require.NoError(tb, t.Close())
-			return list, t.Err()
-		}
-		list = append(list, a)
-	}
-}
-
-// jobOf is the job that an arrival submits.
-func jobOf(tb testing.TB, a sim.Arrival) berth.Job {
-	tb.Helper()
-	require.IsType(tb, berth.JobSubmitted{}, a.Event)
-	return a.Event.(berth.JobSubmitted).Job
-}
-
-// realTrace returns the path of a published file, or skips the test where it is absent.
-func realTrace(tb testing.TB, elements ...string) string {
-	tb.Helper()
-	file := filepath.Join(append([]string{"..", "..", "..", "shared", "data", "traces"}, elements...)...)
-	if _, err := os.Stat(file); err != nil {
-		tb.Skipf("%s is not at ../shared/data/traces beside the repository", filepath.Join(elements...))
-	}
-	return file
-}
-
-// zipped compresses a text.
-func zipped(tb testing.TB, text string) []byte {
-	tb.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err := w.Write([]byte(text))
-	require.NoError(tb, err)
-	require.NoError(tb, w.Close())
-	return b.Bytes()
-}
 
 func TestPhillyJobs(t *testing.T) {
 	text := phillyHeader +
@@ -98,13 +48,7 @@ func TestPhillyJobs(t *testing.T) {
 
 func TestPhillyErrors(t *testing.T) {
 	const good = "2017-10-09 07:01:55,66.0,1,66.0,aa\n"
-	for _, c := range []struct {
-		name, text   string
-		line, column int
-		field        string
-		kind         error
-		reason       string
-	}{
+	requireRefusals(t, workload.ReadPhilly, []refusal{
 		{"nothing", "", 1, 0, "", workload.ErrHeader, "is empty"},
 		{"another file", "a,b\n", 1, 0, "", workload.ErrHeader, `no column "timestamp"; the columns are "a,b"`},
 		{"not an instant", phillyHeader + good + "yesterday,66.0,1,66.0,aa\n", 3, 1, "timestamp", workload.ErrValue, `"yesterday" is no instant`},
@@ -116,23 +60,7 @@ func TestPhillyErrors(t *testing.T) {
 		{"too many GPUs", phillyHeader + "2017-10-09 07:01:55,6.0,65537,66.0,aa\n", 2, 25, "num_gpus", workload.ErrValue, "is more than 65536"},
 		{"no cluster", phillyHeader + "2017-10-09 07:01:55,6.0,1,6.0,\n", 2, 31, "cluster", workload.ErrValue, "is no name"},
 		{"a column too few", phillyHeader + "2017-10-09 07:01:55,6.0,1,6.0\n", 2, 0, "", workload.ErrRow, "4 columns instead of 5"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			trace, err := workload.ReadPhilly("jobs.csv", strings.NewReader(c.text), workload.Options{})
-			_, err = drain(t, trace, err)
-			requireRefusal(t, err, "jobs.csv", c.line, c.column, c.field, c.kind, c.reason)
-		})
-	}
-}
-
-// requireRefusal checks every part of a TraceError.
-func requireRefusal(t *testing.T, err error, file string, line, column int, field string, kind error, reason string) {
-	t.Helper()
-	var e *workload.TraceError
-	require.ErrorAs(t, err, &e)
-	require.ErrorIs(t, err, kind)
-	require.Contains(t, e.Reason, reason)
-	require.Equal(t, []any{file, line, column, field}, []any{e.File, e.Line, e.Column, e.Field}, e.Error())
+	})
 }
 
 // TestPhillyTrace reads the published file, where it is beside the repository. The
@@ -142,27 +70,9 @@ func TestPhillyTrace(t *testing.T) {
 	list, err := drain(t, trace, err)
 	require.NoError(t, err)
 	require.Equal(t, time.Date(2017, 9, 4, 10, 30, 41, 0, time.UTC), trace.Epoch())
-	jobs, queues, large := 0, 0, 0
-	var gpuTime berth.Duration
-	for i, a := range list {
-		require.True(t, i == 0 || list[i-1].At <= a.At, "in order of time")
-		e, isJob := a.Event.(berth.JobSubmitted)
-		if !isJob {
-			queues++
-			continue
-		}
-		jobs++
-		gpus := 0
-		for _, g := range e.Job.Groups {
-			gpus += g.Replicas * g.Claim.GPUs
-		}
-		if gpus == 128 {
-			large++
-		}
-		gpuTime += a.Runtime * berth.Duration(gpus)
-	}
-	require.Equal(t, []int{82_247, 15, 3}, []int{jobs, queues, large})
-	require.Equal(t, int64(978_078), int64(gpuTime/berth.Hour), "GPU-hours")
+	sum := sumUp(t, list)
+	require.Equal(t, []int{82_247, 15, 3}, []int{sum.jobs, sum.queues, sum.bySize[128]})
+	require.Equal(t, int64(978_078), int64(sum.gpuTime/berth.Hour), "GPU-hours")
 	last := list[len(list)-1]
 	require.Equal(t, time.Date(2017, 12, 22, 8, 2, 11, 0, time.UTC), trace.Epoch().Add(berth.Duration(last.At).Std()))
 }
@@ -173,27 +83,6 @@ func FuzzPhilly(f *testing.F) {
 	f.Add(zipped(f, phillyHeader+"2017-10-09 07:01:55,66.0,1,66.0,aa\n"))
 	f.Add([]byte{0x1f, 0x8b})
 	f.Fuzz(func(t *testing.T, text []byte) {
-		trace, err := workload.ReadPhilly("jobs.csv", bytes.NewReader(text), workload.Options{})
-		requireTellable(t, trace, err)
+		requireTellable(t, workload.ReadPhilly, text)
 	})
-}
-
-// requireTellable reads a trace of any bytes: a core takes all it gives, and where it
-// ends early there is a typed error that says where.
-func requireTellable(t *testing.T, trace *workload.Trace, err error) {
-	t.Helper()
-	list, err := drain(t, trace, err)
-	if err != nil {
-		var e *workload.TraceError
-		require.ErrorAs(t, err, &e)
-		require.Positive(t, e.Line)
-		require.NotEmpty(t, e.Reason)
-	}
-	core, err := berth.New(berth.Config{})
-	require.NoError(t, err)
-	for i := range list {
-		if err := core.Apply(list[i].At, list[i].Event); err != nil {
-			require.ErrorIs(t, err, berth.ErrDuplicate, "a name that stands there twice")
-		}
-	}
 }

@@ -20,7 +20,10 @@ type record struct {
 	// queue and tenant are interned, and so are products: those that will do, parted
 	// by "|", or empty for any.
 	queue, tenant, products string
-	class                   berth.Class
+	// pool is interned, and so is profile: the pools that will do, parted by "|", and the MIG
+	// profile of the instances that gpus then counts.
+	pool, profile string
+	class         berth.Class
 	// runtime, or zero: without end. expected is what was said about it before.
 	runtime, expected berth.Duration
 	// patience is how long the job is worth starting; zero: for ever.
@@ -65,11 +68,17 @@ func (r *record) groups(gpusPerNode int) []berth.Group {
 		members, rest = r.gpus/each, r.gpus%each
 	}
 	group := berth.Group{Replicas: members, Claim: berth.Claim{GPUs: each, CPUMilli: r.cpuMilli, MemoryMiB: r.memoryMiB}}
-	if r.milli > 0 {
+	switch {
+	case r.milli > 0:
 		group.Claim.Share = &berth.Share{Mode: berth.MPS, Milli: r.milli}
+	case r.profile != "":
+		group.Claim.GPUs, group.Claim.MIG = 0, r.profile
 	}
 	if r.products != "" {
 		group.Selector.Products = strings.Split(r.products, "|")
+	}
+	if r.pool != "" {
+		group.Selector.Pools = strings.Split(r.pool, "|")
 	}
 	if rest == 0 {
 		return []berth.Group{group}

@@ -108,7 +108,7 @@ type splitRows struct {
 	sign    byte
 	comment byte
 	// remark is given the text of each comment.
-	remark func(line int, text string)
+	remark func(text string)
 	last   int
 	fields []string
 	starts []int
@@ -128,7 +128,7 @@ func (s *splitRows) read() ([]string, error) {
 		switch {
 		case strings.TrimSpace(line) == "":
 		case s.comment != 0 && line[0] == s.comment:
-			s.remark(s.last, strings.TrimSpace(line[1:]))
+			s.remark(strings.TrimSpace(line[1:]))
 		default:
 			s.split(line)
 			return s.fields, nil

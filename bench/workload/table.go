@@ -41,7 +41,7 @@ const absent column = -1
 
 // newTable reads the first row, which names the columns.
 func newTable(file string, in rows) *table {
-	t := &table{file: file, in: in, interned: map[string]string{}}
+	t := namedTable(file, in)
 	row, err := in.read()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -56,27 +56,40 @@ func newTable(file string, in rows) *table {
 	return t
 }
 
+// namedTable is a table whose columns are known beforehand.
+func namedTable(file string, in rows, names ...string) *table {
+	return &table{file: file, in: in, names: names, interned: map[string]string{}}
+}
+
 // readCSV is newTable of comma-separated values, plain or compressed.
 func readCSV(file string, r io.Reader) *table {
 	in, err := text(r)
 	if err != nil {
-		t := &table{file: file}
-		t.err = &TraceError{File: file, Line: 1, Kind: err, Reason: err.Error()}
-		return t
+		return noTable(file, err)
 	}
 	return newTable(file, newCSVRows(in))
 }
 
-// column finds a column that has to be there. The others of the table are passed over.
-func (t *table) column(name string) column {
-	c := t.optional(name)
-	if c == absent && t.err == nil {
-		t.err = &TraceError{
-			File: t.file, Line: t.in.line(), Kind: ErrHeader,
-			Reason: fmt.Sprintf("there is no column %q; the columns are %q", name, clip(strings.Join(t.names, ","))),
+// noTable is a table that cannot be read.
+func noTable(file string, err error) *table {
+	return &table{file: file, err: &TraceError{File: file, Line: 1, Kind: err, Reason: err.Error()}}
+}
+
+// column finds a column that has to be there, under the first of its names that is. The
+// others of the table are passed over.
+func (t *table) column(names ...string) column {
+	for _, name := range names {
+		if c := t.optional(name); c != absent {
+			return c
 		}
 	}
-	return c
+	if t.err == nil {
+		t.err = &TraceError{
+			File: t.file, Line: t.in.line(), Kind: ErrHeader,
+			Reason: fmt.Sprintf("there is no column %q; the columns are %q", strings.Join(names, " or "), clip(strings.Join(t.names, ","))),
+		}
+	}
+	return absent
 }
 
 // optional finds a column that may be missing.
@@ -184,9 +197,18 @@ func (t *table) intern(s string) string {
 
 // checkName refuses what is no name.
 func (t *table) checkName(c column, s string) {
-	if s == "" || len(s) > 256 || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+	if !isName(s) {
 		t.refuse(c, fmt.Sprintf("%q is no name", clip(s)))
 	}
+}
+
+func isName(s string) bool {
+	return s != "" && len(s) <= 256 && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// label makes a name of a whole number, with what it counts in front.
+func (t *table) label(what string, c column) string {
+	return what + "-" + strconv.FormatInt(t.amount(c), 10)
 }
 
 // amount returns a value that is a whole number from zero on.

@@ -29,6 +29,9 @@ type Options struct {
 	// one that left the window is an error. Zero: what the format promises, which is
 	// one row for a file that is in order, and all of them for one that is not. A row takes some 250 bytes.
 	Window int
+	// ProcessorsPerGPU is how many processors of a log in the standard workload format count
+	// as one GPU; zero: 1. Other formats tell GPUs.
+	ProcessorsPerGPU int
 	// Change has the last word on every job: it may add what the trace does not tell, such
 	// as what a checkpoint costs. Nil: jobs stay as they are.
 	Change func(*berth.Job)
@@ -38,6 +41,8 @@ func (o *Options) check() error {
 	switch {
 	case o.GPUsPerNode < 0 || o.GPUsPerNode > berth.MaxGPUs:
 		return fmt.Errorf("workload: GPUsPerNode: %d is outside 0..%d: %w", o.GPUsPerNode, berth.MaxGPUs, ErrOptions)
+	case o.ProcessorsPerGPU < 0 || o.ProcessorsPerGPU > maxProcessors:
+		return fmt.Errorf("workload: ProcessorsPerGPU: %d is outside 0..%d: %w", o.ProcessorsPerGPU, maxProcessors, ErrOptions)
 	case o.Window < 0:
 		return fmt.Errorf("workload: Window: %d is negative: %w", o.Window, ErrOptions)
 	}

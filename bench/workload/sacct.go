@@ -1,0 +1,214 @@
+package workload
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/berth-sched/berth"
+)
+
+// Sacct opens the accounting records of a Slurm cluster: what sacct writes with
+// --parsable2, plain or compressed with gzip. Close the trace after use.
+//
+//	sacct --allusers --allocations --parsable2 --starttime 2024-03-01 --format \
+//	  JobID,Submit,Elapsed,Timelimit,State,Account,Partition,ReqTRES,AllocTRES
+//
+// The first line names the columns, which may be in any order. Others are passed over.
+//
+//   - JobID, else JobIDRaw: the job's name; 12_3 is a task of an array. Steps, such as
+//     12.batch, are skipped.
+//   - Submit, "2024-03-01T09:30:00": the arrival. It has no zone; it is read as UTC, so
+//     across a change of the clocks spans are off by an hour. Time 0 is the first arrival.
+//   - Elapsed, [D-]HH:MM:SS, else ElapsedRaw, seconds: the run time.
+//   - Timelimit in the same form, else TimelimitRaw, minutes: the expected run time.
+//     UNLIMITED, Partition_Limit and nothing mean that it is not known. May be missing.
+//   - State: what is running or suspended had not ended, so it runs on for ever. What never
+//     ran is skipped: jobs that are pending, or were cancelled, revoked or had their
+//     deadline before they started. May be missing.
+//   - ReqTRES, else AllocTRES: cpu, mem, node and gres/gpu of the whole job, divided
+//     evenly among its nodes. Where the request names a type, as gres/gpu:a100=8 does, it
+//     is the product that will do, as Slurm spells it; the type of an allocation binds nobody.
+//     A type that names a MIG profile, as a100_1g.10gb does, is that many instances. At
+//     least one of the two columns is needed, and GPUs count from whichever has them.
+//   - Account: the queue and the tenant; without the column the Partition.
+//   - Partition: the pools that will do, as far as nodes of Options.Nodes are in pools of
+//     these names; others are passed over.
+//
+// The records do not tell the fleet, the limits of accounts, checkpoints, dependencies, how
+// tasks are laid out, or of jobs that were requeued the earlier runs. sacct is to be run without
+// --duplicates: a job that stands there twice is refused. All jobs are of class Batch.
+//
+// sacct orders by number, not by time, so all rows are kept until the last is read,
+// unless Options.Window says otherwise.
+func Sacct(file string, o Options) (*Trace, error) { return openTrace(file, o, ReadSacct) }
+
+// ReadSacct is Sacct for any reader. File names it in errors.
+func ReadSacct(file string, r io.Reader, o Options) (*Trace, error) {
+	in, err := text(r)
+	if err != nil {
+		return nil, noTable(file, err).err
+	}
+	t := newTable(file, newSplitRows(in, '|'))
+	s := &sacctRows{
+		table: t, id: t.column("JobID", "JobIDRaw"), submit: t.column("Submit"),
+		elapsed: t.column("Elapsed", "ElapsedRaw"), limit: t.optional("Timelimit"), limitRaw: t.optional("TimelimitRaw"),
+		state: t.optional("State"), queue: t.column("Account", "Partition"), partition: t.optional("Partition"),
+		requested: t.optional("ReqTRES"), allocated: t.optional("AllocTRES"), pools: map[string]bool{},
+	}
+	t.column("ReqTRES", "AllocTRES")
+	for _, n := range o.Nodes {
+		s.pools[n.Pool] = true
+	}
+	trace, err := newTrace(t, s, 0, o)
+	if err != nil {
+		return nil, err
+	}
+	trace.jobs.absolute = true
+	return trace, nil
+}
+
+// sacctTime is how sacct writes an instant.
+const sacctTime = "2006-01-02T15:04:05"
+
+type sacctRows struct {
+	*table
+	id, submit, elapsed, limit, limitRaw column
+	state, queue, partition              column
+	requested, allocated                 column
+	pools                                map[string]bool
+	last                                 string
+}
+
+func (s *sacctRows) time() column { return s.submit }
+
+func (s *sacctRows) read() (record, bool) {
+	id := s.text(s.id)
+	if strings.Contains(id, ".") {
+		s.skip("a step of a job")
+		return record{}, false
+	}
+	state, _, _ := strings.Cut(s.text(s.state), " ") // CANCELLED by 1000
+	ran := s.span(s.elapsed)
+	if never(state, ran) {
+		s.skip("never ran")
+		return record{}, false
+	}
+	r := record{id: s.name(s.id), at: s.instant(s.submit, sacctTime), queue: s.common(s.queue), expected: s.timeLimit()}
+	r.tenant = r.queue
+	if r.id == s.last {
+		s.refuse(s.id, "stands there twice; sacct is to be run without --duplicates")
+	}
+	s.last = r.id
+	if state != "RUNNING" && state != "SUSPENDED" {
+		r.runtime = max(ran, 1) // zero would mean without end
+	}
+	r.pool = s.pool()
+	return r, s.claim(&r)
+}
+
+// never reports whether a job in that state cannot have run.
+func never(state string, ran berth.Duration) bool {
+	switch state {
+	case "PENDING", "REVOKED":
+		return true
+	case "CANCELLED", "DEADLINE", "BOOT_FAIL":
+		return ran == 0
+	}
+	return false
+}
+
+// pool returns the partitions that are pools of the fleet, parted by "|".
+func (s *sacctRows) pool() string {
+	var known []string
+	for name := range strings.SplitSeq(s.text(s.partition), ",") {
+		if name != "" && s.pools[name] {
+			known = append(known, name)
+		}
+	}
+	return s.intern(strings.Join(known, "|"))
+}
+
+// claim divides what the job has among its nodes. It returns false for a job that asks
+// for nothing.
+func (s *sacctRows) claim(r *record) bool {
+	asked, given := s.tres(s.requested), s.tres(s.allocated)
+	if asked == (tres{}) {
+		asked = given
+	}
+	if asked.gpus == 0 {
+		asked.gpus, asked.profile = given.gpus, given.profile
+	}
+	if s.err == nil && asked.gpus == 0 && asked.cpuMilli == 0 && asked.memoryMiB == 0 {
+		s.skip("asks for nothing")
+		return false
+	}
+	members := max(1, asked.nodes)
+	if asked.profile != "" {
+		members = asked.gpus // an instance each
+	} else if asked.gpus > 0 {
+		members = min(members, asked.gpus)
+	}
+	if asked.gpus > members*berth.MaxGPUs {
+		s.refuse(s.column("ReqTRES", "AllocTRES"), fmt.Sprintf("%d GPUs are more than %d nodes can have", asked.gpus, members))
+	}
+	r.gpus, r.profile, r.products, r.members = asked.gpus, asked.profile, asked.products, members
+	r.cpuMilli, r.memoryMiB = divide(asked.cpuMilli, members), divide(asked.memoryMiB, members)
+	return true
+}
+
+// divide rounds up.
+func divide(amount int64, parts int) int64 { return (amount + int64(parts) - 1) / int64(parts) }
+
+// span returns a column with a span of time.
+func (s *sacctRows) span(c column) berth.Duration {
+	if s.names[c] == "ElapsedRaw" {
+		return s.seconds(c)
+	}
+	d, ok := parseSlurmSpan(s.text(c))
+	if !ok {
+		s.refuse(c, fmt.Sprintf("%q is not of the form [D-]HH:MM:SS", clip(s.text(c))))
+	}
+	return d
+}
+
+// timeLimit returns zero where there is none.
+func (s *sacctRows) timeLimit() berth.Duration {
+	c := s.limit
+	if c == absent {
+		c = s.limitRaw
+	}
+	switch s.text(c) {
+	case "", "UNLIMITED", "Partition_Limit":
+		return 0
+	}
+	if c == s.limitRaw {
+		return berth.Duration(s.amount(c)) * berth.Minute
+	}
+	return s.span(c)
+}
+
+// parseSlurmSpan reads [D-]HH:MM:SS.
+func parseSlurmSpan(s string) (berth.Duration, bool) {
+	days, clock, hasDays := strings.Cut(s, "-")
+	if !hasDays {
+		days, clock = "0", s
+	}
+	parts := strings.Split(clock, ":")
+	if len(parts) != 3 {
+		return 0, false
+	}
+	var total int64 // thousandths of a second
+	for i, unit := range []int64{24 * 3600, 3600, 60, 1} {
+		digits := days
+		if i > 0 {
+			digits = parts[i-1]
+		}
+		v, ok := parseThousandths(digits)
+		if !ok || v > maxValue || unit > 1 && v%1000 != 0 {
+			return 0, false
+		}
+		total += v * unit
+	}
+	return berth.Duration(total), true
+}

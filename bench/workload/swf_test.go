@@ -1,0 +1,150 @@
+package workload_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/bench/workload"
+)
+
+var readSWF readTrace = workload.ReadSWF
+
+const swfText = `; Version: 2.2
+; UnixStartTime: 870000000
+; Queue: 2 batch (jobs of up to a day)
+; Queues: this says nothing about one
+;
+  1     0    10   3600     4   -1   -1     8  7200   -1  1   5   1  -1  2  1 -1 -1
+
+  2    10.5  -1      0    12   -1   -1    -1    -1   -1  0  -1  -1  -1  0 -1 -1 -1
+  3    11    -1     -1     4   -1   -1     4    -1   -1  5   5   1  -1  2  1 -1 -1
+  4    12    -1     60     4   -1   -1     4    -1   -1  2   5   1  -1  2  1 -1 -1
+  5    13    -1     60     0   -1   -1    -1    -1   -1  1   5   1  -1  2  1 -1 -1
+  6    13    -1     60     1   -1   -1     1    -1   -1  1   5   1  -1 -1  1 -1 -1
+`
+
+func TestSWFJobs(t *testing.T) {
+	trace, err := workload.ReadSWF("log", strings.NewReader(swfText), workload.Options{})
+	list, err := drain(t, trace, err)
+	require.NoError(t, err)
+	require.Equal(t, time.Unix(870000000, 0).UTC(), trace.Epoch())
+	require.Equal(t, []workload.Skip{
+		{Reason: "never ran", Rows: 1}, {Reason: "a part of a job", Rows: 1}, {Reason: "asks for no processor", Rows: 1},
+	}, trace.Skipped())
+	require.Len(t, list, 6, "three jobs, each the first of its queue")
+
+	require.Equal(t, sim.Arrival{Runtime: berth.Hour, Event: berth.JobSubmitted{Job: berth.Job{
+		ID: "swf-1", Queue: "batch", Tenant: "user-5", ExpectedRuntime: 2 * berth.Hour,
+		Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 8}}},
+	}}}, list[1])
+	require.Equal(t, sim.Arrival{At: 10_500, Runtime: berth.Millisecond, Event: berth.JobSubmitted{Job: berth.Job{
+		ID: "swf-2", Queue: "queue-0", Groups: []berth.Group{{Replicas: 2, Claim: berth.Claim{GPUs: 6}}},
+	}}}, list[3], "what is allocated stands for what is requested, and less than a second is not no end")
+	require.Equal(t, berth.QueueID("queue"), jobOf(t, list[5]).Queue)
+}
+
+func TestSWFProcessors(t *testing.T) {
+	jobs := readSWF.jobs(t, swfText, workload.Options{ProcessorsPerGPU: 5, GPUsPerNode: 1})
+	require.Equal(t, []berth.Group{{Replicas: 2, Claim: berth.Claim{GPUs: 1}}}, jobOf(t, jobs[0]).Groups, "8 processors")
+	require.Equal(t, []berth.Group{{Replicas: 3, Claim: berth.Claim{GPUs: 1}}}, jobOf(t, jobs[1]).Groups, "12 processors")
+}
+
+func TestSWFErrors(t *testing.T) {
+	line := func(changes ...string) string {
+		return strings.NewReplacer(changes...).Replace("1 20 -1 3600 4 -1 -1 8 7200 -1 1 5 1 -1 2 1 -1 -1\n")
+	}
+	requireRefusals(t, workload.ReadSWF, []refusal{
+		{"too few fields", "; Version: 2.2\n1 2 3\n", 2, 0, "", workload.ErrRow, "has 3 columns instead of 18"},
+		{"too many fields", line("-1 -1\n", "-1 -1 0\n"), 1, 0, "", workload.ErrRow, "has 19 columns instead of 18"},
+		{"no number", line("1 20", "one 20"), 1, 1, "job number", workload.ErrValue, `"one"`},
+		{"no submit time", line("1 20", "1 -1"), 1, 3, "submit time", workload.ErrValue, `"-1"`},
+		{"a strange run time", "\n\n" + line("3600", "1h"), 3, 9, "run time", workload.ErrValue, `"1h"`},
+		{"many processors", line(" 8 ", " 65537 "), 1, 22, "requested processors", workload.ErrValue, "more than 65536"},
+		{"out of order", line() + line("20", "19"), 2, 3, "submit time", workload.ErrValue, "in order of time"},
+	})
+	_, err := workload.ReadSWF("log", strings.NewReader(""), workload.Options{ProcessorsPerGPU: -1})
+	require.ErrorIs(t, err, workload.ErrOptions)
+}
+
+// TestWindowPutsRowsInOrder: as far as it reaches, and not further.
+func TestWindowPutsRowsInOrder(t *testing.T) {
+	var text strings.Builder
+	for _, at := range []string{"30", "20", "10", "40", "35", "35"} {
+		text.WriteString("1 " + at + " -1 60 4 -1 -1 8 -1 -1 1 5 1 -1 2 1 -1 -1\n")
+	}
+	for window, refused := range map[int]bool{1: true, 2: true, 3: false, 100: false} {
+		_, err := readSWF.all(t, text.String(), workload.Options{Window: window})
+		require.Equal(t, refused, err != nil, "window %d: %v", window, err)
+	}
+	var order []berth.Time
+	for _, a := range readSWF.jobs(t, text.String(), workload.Options{Window: 3}) {
+		order = append(order, a.At/berth.Time(berth.Second))
+	}
+	require.Equal(t, []berth.Time{10, 20, 30, 35, 35, 40}, order)
+}
+
+// TestWriteSWFRoundTrip: what the format can say comes back.
+func TestWriteSWFRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var jobs []sim.Arrival
+		var at berth.Time
+		for range rapid.IntRange(0, 20).Draw(t, "jobs") {
+			at += berth.Time(rapid.Int64Range(0, 5000).Draw(t, "gap"))
+			gpus := rapid.IntRange(1, 8).Draw(t, "GPUs")
+			jobs = append(jobs, sim.Arrival{
+				At: at, Runtime: berth.Duration(rapid.Int64Range(1, 1e9).Draw(t, "run time")),
+				Event: berth.JobSubmitted{Job: berth.Job{
+					Queue:           berth.QueueID(rapid.SampledFrom([]string{"a", "b c", "q-3"}).Draw(t, "queue")),
+					ExpectedRuntime: berth.Duration(rapid.Int64Range(0, 1e9).Draw(t, "expected")),
+					Groups:          []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: gpus}}},
+				}},
+			})
+		}
+		var text bytes.Buffer
+		lost, err := workload.WriteSWF(&text, sim.FromSlice(append([]sim.Arrival{{Event: berth.NodeJoined{}}}, jobs...)))
+		require.NoError(t, err)
+		require.Equal(t, 1, lost, "the node")
+		trace, err := workload.ReadSWF("log", &text, workload.Options{})
+		require.NoError(t, err)
+		for _, want := range jobs {
+			got, more := trace.Next()
+			if _, isQueue := got.Event.(berth.QueueSet); isQueue {
+				got, more = trace.Next()
+			}
+			require.True(t, more, trace.Err())
+			job, read := want.Event.(berth.JobSubmitted).Job, got.Event.(berth.JobSubmitted).Job
+			read.ID, read.Tenant = "", ""
+			require.Equal(t, job, read)
+			require.Equal(t, []any{want.At, want.Runtime}, []any{got.At, got.Runtime})
+		}
+		_, more := trace.Next()
+		require.False(t, more)
+	})
+}
+
+func TestWriteSWFReportsTheWriter(t *testing.T) {
+	broken := errors.New("the disk is full")
+	_, err := workload.WriteSWF(failingWriter{broken}, sim.FromSlice(nil))
+	require.ErrorIs(t, err, broken)
+	_, err = workload.ReadSWF("log", iotest.ErrReader(broken), workload.Options{})
+	require.ErrorIs(t, err, broken)
+}
+
+type failingWriter struct{ err error }
+
+func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
+
+func FuzzSWF(f *testing.F) {
+	f.Add([]byte(swfText))
+	f.Add([]byte("; Queue: 2 x(\n1 20 -1 3600 4 -1 -1 8 7200 -1 1 5 1 -1 2 1 -1 -1"))
+	f.Fuzz(func(t *testing.T, text []byte) { requireTellable(t, workload.ReadSWF, text) })
+}
