@@ -35,6 +35,7 @@ var experiments = []experiment{
 	{"nvl72", "occupancy of 5,000 NVL72 trays with and without topology constraints", runNVL72},
 	{"goodput", "effective training time of 16,384 GPUs over 54 days of failures, by what the core may do", runGoodput},
 	{"fairness", "share against entitlement of three teams over a week, with and without the past", runFairness},
+	{"openb", "how many GPUs policies of placement leave over on the openb trace", runOpenB},
 	{"preempt", "who has to yield to bursts of inference on a full fleet, and what that costs, by policy", runPreempt},
 }
 

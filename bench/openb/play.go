@@ -24,6 +24,9 @@ type Run struct {
 	capacity                 int64
 }
 
+// Percent is how much of the GPUs was asked for at last: At tells of it and of all below.
+func (r *Run) Percent() int { return len(r.points) - 1 }
+
 // A Point is how the fleet stood while so many percent of its GPUs had arrived: means over the
 // arrivals meanwhile, rounded to hundredths of a percent, as the published figures of a seed are.
 type Point struct {

@@ -72,6 +72,9 @@ func (t *Trace) sort() {
 	slices.SortFunc(t.Pods, func(a, b workload.OpenBPod) int { return cmp.Compare(a.Name, b.Name) })
 }
 
+// GPUs is how many the fleet has.
+func (t *Trace) GPUs() int { return int(t.capacity() / bench.WholeGPU) }
+
 // capacity is what the GPUs of the fleet have, in thousandths.
 func (t *Trace) capacity() int64 {
 	sum := int64(0)

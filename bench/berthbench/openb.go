@@ -1,0 +1,226 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth/bench"
+	"github.com/berth-sched/berth/bench/openb"
+	"github.com/berth-sched/berth/bench/report"
+	"github.com/berth-sched/berth/bench/workload"
+)
+
+const openBHelp = `usage: berthbench openb [flags]
+
+The experiment of Weng et al., "Beware of Fragmentation" (USENIX ATC 2023), by policy of placement: tasks
+arrive at a fleet in an order drawn from a seed, and never leave, until they have asked for 130 % of its
+GPUs. How many GPUs are left over? See go doc ./bench/openb for every rule, go doc ./bench for the policies.
+Lists of the published trace are named as there (default, cpu050, ...), others by a path. The exit status
+is 1 if a published figure is not met.
+
+`
+
+// runOpenB plays lists of tasks, one after the other.
+func runOpenB(s *session, args []string) error {
+	b := openBBench{session: s}
+	dir := s.String("dir", "../shared/data/traces/openb", "the directory of the trace")
+	nodes := s.String("nodes", workload.OpenBNodes, "the list of nodes, in that directory or a path")
+	pods := s.String("pods", "default", "the lists of tasks, with commas between: names, paths, or all of the directory")
+	policies := s.String("policies", "all", "policies, with commas between")
+	seeds := s.String("seeds", fmt.Sprintf("%d-%d", openb.PublishedFirst, openb.PublishedLast), "seeds, as 42-51 or 42,44")
+	mix := s.String("mix", "oracle", "what policies know of the mix of tasks: oracle, that of the whole trace; online, what has arrived")
+	s.IntVar(&b.load, "load", openb.Inflation, "play until so many percent of the GPUs have been asked for")
+	s.StringVar(&b.html, "html", "", "write a page with plots to this file")
+	s.Usage = func() {
+		fmt.Fprint(s.stderr, openBHelp)
+		s.PrintDefaults()
+	}
+	if err := s.parse(args); err != nil {
+		return err
+	}
+	if err := b.configure(*policies, *seeds, *mix); err != nil {
+		return err
+	}
+	lists, err := openBLists(*dir, *pods)
+	if err != nil {
+		return err
+	}
+	if !strings.ContainsAny(*nodes, `/\`) {
+		*nodes = filepath.Join(*dir, *nodes)
+	}
+	return b.run(*nodes, *dir, lists)
+}
+
+// openBLists are the names or paths of lists of tasks.
+func openBLists(dir, pods string) ([]string, error) {
+	if pods != "all" {
+		return strings.Split(pods, ","), nil
+	}
+	files, err := filepath.Glob(openb.PodFile(dir, "*"))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("there is no list of tasks in %s", dir)
+	}
+	return files, err
+}
+
+// An openBBench is what is to be played.
+type openBBench struct {
+	*session
+	policies []bench.NamedPolicy
+	seeds    []int64
+	load     int
+	options  openb.Options
+	html     string
+	traces   []*openBTrace
+}
+
+// An openBTrace is one list of tasks, and what came of it.
+type openBTrace struct {
+	name  string
+	trace *openb.Trace
+	runs  [][]*openb.Run // by policy and seed
+}
+
+func (b *openBBench) configure(policies, seeds, mix string) error {
+	for name := range strings.SplitSeq(policies, ",") {
+		found := false
+		for _, p := range bench.Policies() {
+			if name == "all" || name == p.Name {
+				b.policies, found = append(b.policies, p), true
+			}
+		}
+		if !found {
+			return b.misused("there is no policy %q", name)
+		}
+	}
+	switch mix {
+	case "oracle":
+	case "online":
+		b.options.Learn = true
+	default:
+		return b.misused("-mix %q is neither oracle nor online", mix)
+	}
+	if b.load < 1 || b.load > 1000 {
+		return b.misused("-load %d is out of range", b.load)
+	}
+	var err error
+	b.seeds, err = parseSeeds(seeds)
+	if err != nil {
+		return b.misused("-seeds %q: %v", seeds, err)
+	}
+	return nil
+}
+
+// parseSeeds reads numbers and ranges with commas between.
+func parseSeeds(text string) ([]int64, error) {
+	const most = 10_000
+	var list []int64
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		from, err := strconv.ParseInt(first, 10, 32)
+		to := from
+		if isRange && err == nil {
+			to, err = strconv.ParseInt(last, 10, 32)
+		}
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%q is neither a number nor a range of them", part)
+		case to < from || to-from >= most || len(list) >= most:
+			return nil, fmt.Errorf("%q is no range of 1 to %d seeds", part, most)
+		}
+		for seed := from; seed <= to; seed++ {
+			list = append(list, seed)
+		}
+	}
+	return list, nil
+}
+
+func (b *openBBench) run(nodes, dir string, lists []string) error {
+	for _, list := range lists {
+		path := openb.PodFile(dir, list)
+		trace, err := openb.OpenFiles(nodes, path)
+		if err != nil {
+			return err
+		}
+		name, published := strings.CutPrefix(filepath.Base(path), "openb_pod_list_")
+		if published {
+			name = strings.TrimSuffix(name, ".csv")
+		}
+		b.traces = append(b.traces, &openBTrace{name: name, trace: trace})
+	}
+	bar := report.NewCount(b.stderr, len(b.traces)*len(b.policies)*len(b.seeds), "runs")
+	for _, t := range b.traces {
+		if err := b.play(t, bar); err != nil {
+			bar.Clear()
+			return err
+		}
+		bar.Clear()
+		if err := b.report(t); err != nil {
+			return err
+		}
+	}
+	return b.verdict()
+}
+
+// play makes all runs of a trace.
+func (b *openBBench) play(t *openBTrace, bar *report.Progress) error {
+	var err error
+	t.runs, err = playAll(len(b.policies), len(b.seeds), func(policy, seed int) (*openb.Run, error) {
+		p := b.policies[policy]
+		run, err := t.trace.Draw(b.seeds[seed], b.load).Play(p.New(b.seeds[seed]), b.options)
+		if err != nil {
+			return nil, fmt.Errorf("%s, seed %d: %s: %w", t.name, b.seeds[seed], p.Name, err)
+		}
+		bar.Count()
+		return run, nil
+	})
+	return err
+}
+
+// published reports whether the runs are those of the published experiment.
+func (b *openBBench) published() bool {
+	if b.load != openb.Inflation || b.options.Learn || len(b.seeds) != openb.PublishedLast-openb.PublishedFirst+1 {
+		return false
+	}
+	return b.seeds[0] == openb.PublishedFirst && slices.IsSorted(b.seeds) && len(slices.Compact(slices.Clone(b.seeds))) == len(b.seeds)
+}
+
+// verdict fails if figures that are published are not met to the rounding. Random draws otherwise than
+// the published program did.
+func (b *openBBench) verdict() error {
+	if !b.published() {
+		return nil
+	}
+	var failures []error
+	for _, t := range b.traces {
+		for p, policy := range b.policies {
+			figure, ok := openb.Published(t.name, policy.Name)
+			mean := meanOf(t.at(p, 100, openb.Point.Unallocated))
+			if ok && policy.Name != "random" && math.Abs(mean-figure) > 0.005+1e-9 {
+				failures = append(failures, fmt.Errorf("%s: %s leaves %.3f %% of the GPUs instead of %.2f %%", t.name, policy.Name, mean, figure))
+			}
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// at is a figure of the runs of a policy at a load.
+func (t *openBTrace) at(policy, percent int, figure func(openb.Point) float64) []float64 {
+	return each(t.runs[policy], func(r *openb.Run) float64 { return figure(r.At(percent)) })
+}
+
+// meanOf is a mean of figures in hundredths, without what binary fractions add to it, so that it rounds as
+// a decimal would.
+func meanOf(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return math.Round(1e9*sum/float64(cmp.Or(len(values), 1))) / 1e9
+}
