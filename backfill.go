@@ -12,7 +12,12 @@ import (
 // the same: its own, those of its queue, and those that it leaves in time. False:
 // there are none.
 func (c *Core) lift(rep *replica, groups []Group, r *gang.Request) (*gang.Request, bool) {
-	end := c.endIfPlaced(rep)
+	return c.liftFor(rep, groups, r, c.endIfPlaced(rep))
+}
+
+// liftFor is lift for a replica that would end at an instant; never: those that it would have
+// to leave in time are out of the question.
+func (c *Core) liftFor(rep *replica, groups []Group, r *gang.Request, end Time) (*gang.Request, bool) {
 	lifted := c.widen(groups, r, func(w *window) bool { return c.admits(w, rep, end) })
 	for i := range lifted.Groups {
 		if len(lifted.Groups[i].Classes) > len(r.Groups[i].Classes) {

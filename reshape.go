@@ -170,18 +170,29 @@ func (c *Core) reshapeFor(e *entry) (placed bool, next Time) {
 	if !ok {
 		return false, never // its quota is in the way, and the next change wakes it
 	}
+	placed, next = c.reshapeWith(e, request)
+	if lifted, some := c.liftFor(e.rep, s.spec.Groups, request, never); !placed && some {
+		var also Time // one that has a claim to nodes that are set aside
+		placed, also = c.reshapeWith(e, lifted)
+		next = min(next, also)
+	}
+	return placed, next
+}
+
+// reshapeWith is reshapeFor on the nodes that a request names.
+func (c *Core) reshapeWith(e *entry, request *gang.Request) (placed bool, next Time) {
 	w := c.wishOf(e, request)
 	if w.milli == 0 {
 		return false, never
 	}
-	if s.isSingle() {
+	if e.bucket.shape.isSingle() {
 		return c.reshapeSingles(w)
 	}
 	if c.tryDomains(&w, c.offers(&w)) {
 		c.totals.Reshaped++
 		return true, never
 	}
-	e.rep.payAt = w.soonest
+	e.rep.payAt = min(e.rep.payAt, w.soonest)
 	return false, w.soonest
 }
 
@@ -214,7 +225,7 @@ func (c *Core) reshapeSingles(w wish) (placed bool, next Time) {
 	if c.drainFor(&w) {
 		return placed, never
 	}
-	w.rep.payAt = w.soonest
+	w.rep.payAt = min(w.rep.payAt, w.soonest)
 	return placed, w.soonest
 }
 

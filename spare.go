@@ -1,6 +1,8 @@
 package berth
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth/quota"
@@ -247,4 +249,65 @@ func (t *trial) findDues(q quota.Index) {
 			}
 		}
 	}
+}
+
+// mostFavoured bounds on how many nodes the units of gangs are looked for together.
+const mostFavoured = 4
+
+// takesWhole reports whether somebody among those imagined gone goes as a whole.
+func (t *trial) takesWhole() bool {
+	for i, gone := range t.out {
+		if gone && t.offers[i].surplus == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// lookByNode looks for parts that suffice where whole gangs would have to go otherwise: units of
+// several gangs on one node, on the nodes where the most of them may go. If there are none it
+// looks as before.
+func (t *trial) lookByNode(look func() (suffice, enough bool)) (suffice bool) {
+	for _, n := range t.nodesOfUnits() {
+		t.favoured = n
+		if ok, _ := look(); ok && !t.takesWhole() {
+			return true
+		}
+	}
+	t.favoured = nil
+	suffice, _ = look()
+	return suffice
+}
+
+// nodesOfUnits lists the first nodes by how many members may go from there.
+func (t *trial) nodesOfUnits() []*node {
+	type share struct {
+		of   *surplus
+		node *node
+	}
+	units, on := map[share]int{}, map[*node]int{}
+	for i := range t.offers {
+		y := &t.offers[i]
+		if y.surplus == nil {
+			continue
+		}
+		for _, flat := range y.flats {
+			s := share{y.surplus, y.rep.members[flat].node}
+			if units[s]++; units[s] <= y.surplus.mayGo {
+				on[s.node]++
+			}
+		}
+	}
+	nodes := slices.SortedFunc(maps.Keys(on), func(a, b *node) int {
+		return cmp.Or(cmp.Compare(on[b], on[a]), compareNodes(a, b))
+	})
+	return nodes[:min(len(nodes), mostFavoured)]
+}
+
+// favours reports whether a candidate is a unit with a member on the favoured node.
+func (t *trial) favours(i int) bool {
+	y := &t.offers[i]
+	return t.favoured != nil && y.surplus != nil && slices.ContainsFunc(y.flats, func(flat int) bool {
+		return y.rep.members[flat].node == t.favoured
+	})
 }

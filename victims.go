@@ -34,6 +34,8 @@ type trial struct {
 	spared, limited Time
 	// owed: what is asked is guaranteed to its queue, and taken from others.
 	owed bool
+	// favoured is the node whose units go before others of their gangs; nil: none.
+	favoured *node
 	// partsOnly: nothing may go as a whole just now.
 	partsOnly bool
 	// waits: the least harm is to wait for one that is giving up other members just now.
@@ -82,20 +84,26 @@ func (t *trial) place() []gang.Member {
 //
 // How many units of a gang may go together is left out of account at first: which of them is
 // of use is for the search to find, and it takes as few as it can. Only where those are too
-// many, it may have so many at the most, and those first that come first.
+// many, it may have so many at the most, and those first that come first, or those on one node
+// where whole gangs would have to go otherwise.
 func (t *trial) choose(chooser *preempt.Chooser, trials *int) (victims []piece, ok bool) {
 	t.out = make([]bool, len(t.offers))
 	options := preempt.Options{NeedMilli: t.asked.GPUMilli, Tolerance: priceTolerance, Demand: t.demand()}
-	for t.bounded = !t.elastic(); ; {
+	look := func() (suffice, enough bool) {
 		options.MaxCalls = max(*trials, 1)
 		choice, err := chooser.Choose(t.candidates, t.fits, options)
 		must(err)
 		*trials -= choice.Calls + 1
-		last := t.bounded || choice.Outcome == preempt.Insufficient
 		t.bounded = true
-		ok = (choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen) && t.fits(choice.Victims)
-		if ok || last {
-			break
+		suffice = (choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen) && t.fits(choice.Victims)
+		return suffice, choice.Outcome != preempt.Insufficient
+	}
+	bounded := !t.elastic()
+	t.bounded = bounded
+	ok, enough := look()
+	if !ok && enough && !bounded {
+		if ok, _ = look(); ok && t.takesWhole() {
+			ok = t.lookByNode(look)
 		}
 	}
 	var taken []int
@@ -323,8 +331,12 @@ func (t *trial) imagine(chosen []int) {
 			}
 		}
 	}
-	for i := range t.offers {
-		goes[i] = wanted[i] && t.take(i, goes)
+	for _, favoured := range []bool{true, false} {
+		for i := range t.offers {
+			if t.favours(i) == favoured {
+				goes[i] = wanted[i] && t.take(i, goes)
+			}
+		}
 	}
 	for i := range t.offers {
 		if t.out[i] && !goes[i] {

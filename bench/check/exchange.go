@@ -286,12 +286,26 @@ func (w *world) noneSpared(rep *replica, r *room, before int) error {
 				w.vanish(units[i].all())
 			}
 		}
-		if w.couldStartOn(rep, func(n *node) bool { return w.setAside(n, rep) == 0 }) {
+		if w.couldStartOn(rep, w.openTo(rep)) {
 			return broken(S7, "%s has to yield to %s, which would fit beside it", units[spared], rep)
 		}
 	}
 	w.saw("none of the victims could be spared")
 	return nil
+}
+
+// openTo says on which nodes a beneficiary could have started: those that were not set aside for
+// others, and have not been since by the reservation of a gang, which is made before anybody is
+// asked to yield.
+func (w *world) openTo(rep *replica) func(*node) bool {
+	return func(n *node) bool {
+		for who, r := range w.gangs {
+			if who != rep.key() && slices.Contains(r.Nodes, n.spec.ID) && !slices.Contains(w.Checker.gangs[who].Nodes, n.spec.ID) {
+				return false
+			}
+		}
+		return w.setAside(n, rep) == 0
+	}
 }
 
 // alike reports whether all victims stand at one distance from the beneficiary.

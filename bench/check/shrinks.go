@@ -164,7 +164,7 @@ func (w *world) partsFirst(rep *replica, r *room, before int) error {
 			}
 		}
 	}
-	if w.couldStartOn(rep, func(n *node) bool { return w.setAside(n, rep) == 0 }) {
+	if w.couldStartOn(rep, w.openTo(rep)) {
 		return broken(S7, "%s has to yield to %s, which would fit if others gave what they have above their minimums", r.victims[0], rep)
 	}
 	w.saw("no part of a gang was enough")
