@@ -263,23 +263,35 @@ func (c *Checker) bookedFor(n *node) bool {
 	return false
 }
 
-// noteKeptOut counts who waits although it would fit, but for what is set aside. It is
-// for small worlds: O(replicas x nodes).
+// noteKeptOut notes if anybody waits although it would fit, but for what is set aside. It is
+// for small worlds, O(replicas x nodes), and looks for what was not found there before.
 func (c *Checker) noteKeptOut() {
-	if len(c.nodes) > 64 || len(c.booked)+len(c.gangs)+len(c.alone)+len(c.spares) == 0 && c.policy.Health.Trial == 0 {
+	if len(c.nodes) > 64 {
 		return
 	}
+	ways := map[int]string{}
+	look := func(way int, some bool, what string) {
+		if what = "kept out by " + what; some && c.cases[what] == 0 {
+			ways[way] = what
+		}
+	}
+	look(byAdvance, len(c.booked) > 0, "an advance reservation")
+	look(byGang, len(c.gangs) > 0, "the reservation of a gang")
+	look(byExclusive, len(c.alone) > 0, "an exclusive gang")
+	look(byTrial, c.policy.Health.Trial != 0, "a trial")
+	look(bySpare, len(c.spares) > 0, "spares")
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
+			if len(ways) == 0 {
+				return
+			}
 			if !rep.waits() || c.couldStart(rep, 0) {
 				continue
 			}
-			for way, what := range map[int]string{
-				byAdvance: "an advance reservation", byGang: "the reservation of a gang", byExclusive: "an exclusive gang",
-				byTrial: "a trial", bySpare: "spares",
-			} {
+			for way, what := range ways {
 				if c.couldStart(rep, way) {
-					c.saw("kept out by " + what)
+					c.saw(what)
+					delete(ways, way)
 				}
 			}
 		}

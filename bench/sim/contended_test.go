@@ -54,6 +54,7 @@ func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 // Whatever happens to those who have to yield, and to those they yield to, no promise is
 // broken, and what is left comes to rest.
 func TestYieldingUnderFaults(t *testing.T) {
+	t.Parallel()
 	swarm(t, 200, (*generator).contended,
 		"request done", "request failed", "request expired", "request expired in vain", "request withdrawn",
 		"stale report of a request that was withdrawn",

@@ -116,6 +116,7 @@ func fingerprint(t *testing.T) string {
 // The same configuration and facts give the same orders, byte for byte: side by
 // side, with other numbers of processors, and in another process.
 func TestD1_SameFactsSameOrders(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(childEnv) != "" {
 		t.Logf("%s=%s", childEnv, fingerprint(t))
 		return
@@ -146,6 +147,7 @@ func TestD1_SameFactsSameOrders(t *testing.T) {
 // A core that is restored at every single step gives the orders of one that never
 // was, and has its state.
 func TestD2_RestoredBehavesTheSame(t *testing.T) {
+	t.Parallel()
 	for seed := uint64(1); seed <= 12; seed++ {
 		config, log := record(t, seed)
 		plain, twin := fresh(t, config), fresh(t, config)
@@ -163,6 +165,7 @@ func TestD2_RestoredBehavesTheSame(t *testing.T) {
 // A crash at any point loses nothing: an older snapshot, and the log of facts and
 // passes since, give the same core again.
 func TestD3_CrashAtAnyPoint(t *testing.T) {
+	t.Parallel()
 	for seed := uint64(1); seed <= 6; seed++ {
 		config, log := record(t, seed)
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -184,6 +187,7 @@ func TestD3_CrashAtAnyPoint(t *testing.T) {
 
 // A what-if says what would come, and leaves the state byte-identical.
 func TestD4_WhatIfChangesNothing(t *testing.T) {
+	t.Parallel()
 	answers := 0
 	for seed := uint64(1); seed <= 12; seed++ {
 		config, log := record(t, seed)

@@ -37,6 +37,7 @@ func (g *generator) drained() (berth.Config, sim.Options, []sim.Arrival) {
 // Whatever is drained, and whatever happens meanwhile, no promise is broken, and what is left
 // comes to rest.
 func TestDraining(t *testing.T) {
+	t.Parallel()
 	swarm(t, 60, (*generator).drained,
 		"leaves for another place", "has to leave, wherever it may go", "need not leave any more", "release because drained",
 		"a drain changed", "a drain ended", "a node drained that is empty",

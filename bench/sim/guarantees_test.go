@@ -451,11 +451,13 @@ func (w *smallWorld) churn() {
 // No start goes past a queue that waits for what it is guaranteed, usage is what is held at
 // every level, and the ledger is the integral of it, whatever comes and goes.
 func TestGuaranteesHoldUnderChurn(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) { newSmallWorld(t, false).churn() })
 }
 
 // Where what was lent is given back, nobody waits for what it is guaranteed in a fleet that
 // has settled and has as much.
 func TestGuaranteesAreTakenBack(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) { newSmallWorld(t, true).churn() })
 }

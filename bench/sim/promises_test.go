@@ -46,6 +46,7 @@ func TestS1_NothingIsHeldTwice(t *testing.T) {
 // No batch of orders shows a gang with some members, but fewer than its minimum:
 // members fail to start, and die, all the time.
 func TestS2_GangsAreWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	press(t, 15, func(o *sim.Options) {
 		o.Faults = sim.Faults{BindPartial: 0.6, MemberDie: 0.2, NodeLost: 0.05, Until: faults}
 	}, "bind partial: binding to repairing", "bind of a repairing gang", "repair given up",
@@ -55,6 +56,7 @@ func TestS2_GangsAreWholeOrNotAtAll(t *testing.T) {
 // Usage equals the sum of what is held at every step, and nothing is left of it
 // when everything is gone.
 func TestS3_UsageIsTheSumOfWhatIsHeld(t *testing.T) {
+	t.Parallel()
 	runs := press(t, 25, nil, "cancelled while running", "cancelled while binding", "limit lowered below usage", "share placed")
 	for _, r := range runs {
 		r.leave()

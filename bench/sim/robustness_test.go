@@ -15,6 +15,7 @@ import (
 // Any bytes that are no snapshot, event or action are refused with a typed error;
 // and what Restore takes is a core in order, whatever it was made of.
 func TestR1_AnyBytesAreAValueOrATypedError(t *testing.T) {
+	t.Parallel()
 	taken, refused := 0, 0
 	for seed := uint64(1); seed <= 8; seed++ {
 		config, log := record(t, seed)
@@ -96,6 +97,7 @@ func requireTyped(t *testing.T, err error) {
 
 // A rejected event changes nothing: not a byte of the state, whatever it is in.
 func TestR2_RejectedEventsChangeNothing(t *testing.T) {
+	t.Parallel()
 	for seed := uint64(1); seed <= 8; seed++ {
 		config, log := record(t, seed)
 		core, g := fresh(t, config), newGenerator(seed)

@@ -138,8 +138,9 @@ type rateOf berth.Rate
 // is not needed, nor again before it has run for a while, whatever reports get lost; and when it
 // is over, everything comes to rest.
 func TestPreemptionStorm(t *testing.T) {
+	t.Parallel()
 	again := 0
-	first, seeds := number("BERTH_SWARM_FIRST", 1), min(number("BERTH_SWARM_SEEDS", 3), 10)
+	first, seeds := number("BERTH_SWARM_FIRST", 1), max(3, min(number("BERTH_SWARM_SEEDS", 3), 10))
 	for seed := first; seed < first+seeds; seed++ {
 		config, options, workload := newGenerator(seed).storm()
 		r := runOf(config, options, workload)

@@ -21,7 +21,10 @@ const swarmSeeds = 260
 // TestSwarm runs many tiny worlds with random faults under the checker; then the
 // faults stop, and each must come to rest. The swarm as a whole must have gone
 // through everything that mattersCases lists.
-func TestSwarm(t *testing.T) { swarm(t, swarmSeeds, (*generator).world, mattersCases...) }
+func TestSwarm(t *testing.T) {
+	t.Parallel()
+	swarm(t, swarmSeeds, (*generator).world, mattersCases...)
+}
 
 // swarm runs so many worlds that a generator draws. With no fewer, each of the cases must have
 // come up in one of them.
