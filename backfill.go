@@ -8,17 +8,19 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// lift is a request with the nodes that are set aside but that a replica may use all
-// the same: its own, those of its queue, and those that it leaves in time. False:
-// there are none.
-func (c *Core) lift(rep *replica, groups []Group, r *gang.Request) (*gang.Request, bool) {
-	return c.liftFor(rep, groups, r, c.endIfPlaced(rep))
+// lift is the request of an entry with the nodes that are set aside but that it may use all
+// the same: its own, those of its queue, and those that it leaves in time. A gang that
+// only grows has no claim to spares, even if it has to leave its node. False: there are none.
+func (c *Core) lift(e *entry, r *gang.Request) (*gang.Request, bool) {
+	end := c.endIfPlaced(e.rep)
+	return c.liftWith(e.bucket.shape.spec.Groups, r, func(w *window) bool {
+		return c.admits(w, e.rep, end) && !(e.grows && w.isKept() && w != c.trials)
+	})
 }
 
-// liftFor is lift for a replica that would end at an instant; never: those that it would have
-// to leave in time are out of the question.
-func (c *Core) liftFor(rep *replica, groups []Group, r *gang.Request, end Time) (*gang.Request, bool) {
-	lifted := c.widen(groups, r, func(w *window) bool { return c.admits(w, rep, end) })
+// liftWith is lift to where windows are open.
+func (c *Core) liftWith(groups []Group, r *gang.Request, open func(*window) bool) (*gang.Request, bool) {
+	lifted := c.widen(groups, r, open)
 	for i := range lifted.Groups {
 		if len(lifted.Groups[i].Classes) > len(r.Groups[i].Classes) {
 			return lifted, true
@@ -133,7 +135,7 @@ func (c *Core) backfillEntry(e *entry) bool {
 		return false // another group of the gang grew before it, say, or it is ready again
 	}
 	c.compile(b.shape)
-	if _, some := c.lift(e.rep, b.shape.spec.Groups, &b.shape.request); !some {
+	if _, some := c.lift(e, &b.shape.request); !some {
 		return false // before anything is noted: mayBackfill need not have asked
 	}
 	request, ok := c.affordable(b)
@@ -144,7 +146,7 @@ func (c *Core) backfillEntry(e *entry) bool {
 	if !e.grows && b.shape.isElastic() {
 		request = &b.shape.minimum
 	}
-	lifted, _ := c.lift(e.rep, b.shape.spec.Groups, request)
+	lifted, _ := c.lift(e, request)
 	c.totals.Attempts++
 	switch c.try(e, lifted) {
 	case fits:

@@ -192,7 +192,7 @@ func milli(v int64) string {
 func (c *Core) capacityReason(e *entry) Reason {
 	s := e.bucket.shape
 	c.compile(s)
-	request, _ := c.lift(e.rep, s.spec.Groups, &s.minimum)
+	request, _ := c.lift(e, &s.minimum)
 	reason, short := c.shortOf(e, request)
 	if len(c.windows) > 0 && short {
 		all := c.widen(s.spec.Groups, request, func(*window) bool { return true })

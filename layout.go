@@ -67,8 +67,11 @@ func (c *Core) backAt(at gpuAt) (Time, bool) {
 	return c.changeable(n, at.gpu), true
 }
 
-// wanted reports whether anything waits that may use the node.
+// wanted reports whether anything waits that may use the node, or is to have it.
 func (c *Core) wanted(n *node) bool {
+	if slices.ContainsFunc(n.windows, func(w *window) bool { return w.rep != nil }) {
+		return true
+	}
 	return slices.ContainsFunc(c.blocked, func(s *shape) bool {
 		c.compile(s)
 		return slices.ContainsFunc(s.minimum.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, n.hardware()) })

@@ -238,6 +238,7 @@ func (c *Core) rebindSome(rep *replica, g int, spec *shapeSpec) bool {
 	if c.placeRequest(rep, elsewhere, g) == fits {
 		return true
 	}
-	lifted, some := c.lift(rep, spec.Groups, elsewhere)
+	end := c.endIfPlaced(rep)
+	lifted, some := c.liftWith(spec.Groups, elsewhere, func(w *window) bool { return c.admits(w, rep, end) })
 	return some && c.placeRequest(rep, lifted, g) == fits
 }

@@ -65,7 +65,7 @@ func (c *Core) attempt(b *bucket) {
 	if outcome == fits {
 		return
 	}
-	if lifted, some := c.lift(e.rep, s.spec.Groups, request); some {
+	if lifted, some := c.lift(e, request); some {
 		switch c.try(e, lifted) {
 		case fits:
 			return

@@ -371,6 +371,6 @@ func (c *Core) tryReserved(e *entry) {
 		return
 	}
 	c.totals.Attempts++
-	request, _ = c.lift(e.rep, b.shape.spec.Groups, request)
+	request, _ = c.lift(e, request)
 	c.try(e, request)
 }

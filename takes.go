@@ -121,7 +121,7 @@ func (t *Takes) sentence() string {
 // fitsNow reports whether an entry fits now, within its quota.
 func (c *Core) fitsNow(e *entry) bool {
 	t := c.trial(e, nil)
-	t.request, _ = c.lift(e.rep, e.bucket.shape.spec.Groups, &e.bucket.shape.minimum)
+	t.request, _ = c.lift(e, &e.bucket.shape.minimum)
 	_, within := c.quota.Fits(t.queue, t.asked)
 	return within && t.place() != nil
 }
