@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/nvmlsrc"
+)
+
+// A program and livenode talk by these means:
+//
+//	BERTH_JOB, BERTH_INCARNATION   who it is, and in which of its lives, from 1
+//	BERTH_CHECKPOINT               a path at which it may keep its checkpoint, the same in
+//	                               all its lives: if something is there it resumes from that
+//	BERTH_CHECKPOINT_SIGNAL        the signal that asks it for a checkpoint, such as USR1
+//	BERTH_CHECKPOINT_DONE          the file that it creates when a checkpoint is written:
+//	                               asked for, or by itself
+//
+// A checkpoint has to be written beside the former and renamed: the program can be stopped
+// at any time. It may be asked twice. What is created while a request is out answers it. A
+// program may also answer by ending, with exitAgain.
+const (
+	envJob              = "BERTH_JOB"
+	envIncarnation      = "BERTH_INCARNATION"
+	envCheckpoint       = "BERTH_CHECKPOINT"
+	envCheckpointSignal = "BERTH_CHECKPOINT_SIGNAL"
+	envCheckpointDone   = "BERTH_CHECKPOINT_DONE"
+)
+
+// exitAgain is the exit status of a program that has written a checkpoint and wants to be
+// run again: EX_TEMPFAIL of sysexits(3).
+const exitAgain = 75
+
+// environment is that of a life of a job: what its owner had, but for what we say.
+func environment(one *record, incarnation berth.Incarnation, devices []string) []string {
+	env := withoutOurs(one.Env)
+	env = append(env, devices...)
+	env = append(
+		env,
+		envJob+"="+one.Name,
+		envIncarnation+"="+strconv.Itoa(int(incarnation)),
+		envCheckpoint+"="+filepath.Join(one.folder, "checkpoint"),
+		envCheckpointDone+"="+checkpointDone(one, incarnation),
+	)
+	if one.CheckpointSignal != "" {
+		env = append(env, envCheckpointSignal+"="+one.CheckpointSignal)
+	}
+	return env
+}
+
+func checkpointDone(one *record, incarnation berth.Incarnation) string {
+	return filepath.Join(one.life(incarnation), "checkpoint.done")
+}
+
+// withoutOurs leaves out what says which GPUs to use, and what livenode says itself: the
+// owner may have got it from another scheduler, or from a job that submitted this one.
+func withoutOurs(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return strings.HasPrefix(name, "BERTH_") || strings.HasPrefix(name, "CUDA_MPS_") ||
+			slices.Contains([]string{"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"}, name)
+	})
+}
+
+// devices says to CUDA what a member holds. GPUs go by UUID: indexes depend on the order
+// that CUDA counts in, and MIG instances have none. The error is one of a placement that
+// the machine does not have.
+func devices(m *berth.MemberPlacement, inventory *nvmlsrc.Inventory, daemons *mps) ([]string, error) {
+	var uuids []string
+	for _, i := range m.GPUs.Indexes() {
+		if i >= len(inventory.GPUs) {
+			return nil, fmt.Errorf("there is no GPU %d", i)
+		}
+		uuid, err := deviceOf(m, &inventory.GPUs[i])
+		if err != nil {
+			return nil, fmt.Errorf("GPU %d: %w", i, err)
+		}
+		uuids = append(uuids, uuid)
+	}
+	env := []string{
+		"CUDA_DEVICE_ORDER=PCI_BUS_ID", // as nvidia-smi and livenode count, for who asks by index
+		"CUDA_VISIBLE_DEVICES=" + strings.Join(uuids, ","),
+	}
+	if m.ShareMilli > 0 {
+		env = append(env, daemons.environment(m.GPUs.Indexes()[0])...)
+		env = append(
+			env,
+			"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="+strconv.Itoa(m.ActiveThreadPercent()),
+			// By the number that the device has for the client, which sees no other.
+			fmt.Sprintf("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=%dM", m.ShareMemoryMiB),
+		)
+	}
+	return env, nil
+}
+
+// deviceOf is the UUID of a GPU, or of the MIG device on the instance that a member holds.
+func deviceOf(m *berth.MemberPlacement, g *nvmlsrc.GPU) (string, error) {
+	if m.Instance == (mig.Placement{}) {
+		return g.UUID, nil
+	}
+	instance, ok := g.Instance(m.Instance)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("there is no instance %v", m.Instance)
+	case len(instance.UUIDs) != 1:
+		return "", fmt.Errorf("instance %v has %d MIG devices, and not one", m.Instance, len(instance.UUIDs))
+	}
+	return instance.UUIDs[0], nil
+}

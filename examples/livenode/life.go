@@ -1,0 +1,315 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/examples/livenode/internal/process"
+)
+
+// A life is one incarnation of a job on this machine, from the order to start it to the
+// end of its program. It belongs to the loop of the orchestrator.
+type life struct {
+	job         *record
+	incarnation berth.Incarnation
+	state       lifeState
+	process     *process.Process // nil while lifeStarting
+	// Orders that wait for it to be reported; zero: none.
+	bind, request, release berth.ActionID
+	// checkpoint is when it last wrote one.
+	checkpoint time.Time
+	// cancel ends what watches it.
+	cancel context.CancelFunc
+}
+
+type lifeState int
+
+const (
+	lifeStarting lifeState = iota
+	lifeRunning
+	// lifeResigned: it ended by itself, and wants to be run again. That is the answer to
+	// a request for a checkpoint, upon which a Release follows; if none does, it is told.
+	lifeResigned
+)
+
+// checkpointPoll is how often it is looked whether a program has written a checkpoint.
+const checkpointPoll = 20 * time.Millisecond
+
+// bind starts a job, or finds it running.
+func (o *orchestrator) bind(order berth.Bind) {
+	for _, id := range order.After {
+		if o.dividing[id] {
+			o.waiting = append(o.waiting, order)
+			return
+		}
+	}
+	one := o.records.find(string(order.Job))
+	if one == nil {
+		o.report(order.ID, berth.Failed, "nobody knows what to run")
+		return
+	}
+	l := &life{job: one, incarnation: order.Incarnation, bind: order.ID}
+	o.lives[order.Job] = l
+	folder := one.life(l.incarnation)
+	launch, err := o.launch(one, &order)
+	go func() {
+		p, openErr := process.Open(folder)
+		if errors.Is(openErr, fs.ErrNotExist) {
+			if openErr = err; err == nil {
+				p, openErr = process.Start(folder, launch)
+			}
+		}
+		o.post(func() { o.started(l, p, openErr) })
+	}()
+}
+
+// launch says what to run for a Bind.
+func (o *orchestrator) launch(one *record, order *berth.Bind) (process.Launch, error) {
+	env, err := devices(&order.Members[0], &o.inventory, o.machine.mps)
+	if err != nil {
+		return process.Launch{}, err
+	}
+	return process.Launch{
+		Path: one.Path, Args: one.Command, Dir: one.Dir, Output: one.outputFile(),
+		Env: environment(one, order.Incarnation, env),
+	}, nil
+}
+
+// started is what comes of bind. The error is livenode's: whether the program could be
+// started is told by how it ended.
+func (o *orchestrator) started(l *life, p *process.Process, err error) {
+	if err != nil {
+		delete(o.lives, l.id())
+		o.report(l.bind, berth.Failed, err.Error())
+		if l.release != 0 {
+			o.report(l.release, berth.Done, "")
+		}
+		return
+	}
+	o.watch(l, p)
+	if p.PID() != 0 {
+		o.note("%s runs as process %d", l, p.PID())
+		o.report(l.bind, berth.Done, "")
+	}
+	if l.release != 0 {
+		o.stop(l)
+	}
+}
+
+// watch begins to watch a program.
+func (o *orchestrator) watch(l *life, p *process.Process) {
+	l.state, l.process = lifeRunning, p
+	ctx, cancel := context.WithCancel(context.Background())
+	l.cancel = cancel
+	go func() {
+		select {
+		case <-o.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	go func() {
+		exit, err := p.Wait(ctx)
+		if ctx.Err() == nil {
+			o.post(func() { o.ended(l, exit, err) })
+		}
+	}()
+	go func() {
+		for ctx.Err() == nil {
+			if at, ok := l.takeCheckpoint(); ok {
+				o.post(func() { o.checkpointed(l, at) })
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(checkpointPoll):
+			}
+		}
+	}()
+}
+
+// takeCheckpoint reports whether the program has told of a checkpoint since it was last
+// asked, and when.
+func (l *life) takeCheckpoint() (time.Time, bool) {
+	path := checkpointDone(l.job, l.incarnation)
+	info, err := os.Stat(path)
+	if err != nil || os.Remove(path) != nil {
+		return time.Time{}, false
+	}
+	return info.ModTime(), true
+}
+
+// checkpointed tells the core of a checkpoint.
+func (o *orchestrator) checkpointed(l *life, at time.Time) {
+	if o.lives[l.id()] != l {
+		return
+	}
+	l.checkpoint = at
+	if l.request != 0 {
+		o.note("%s has written its checkpoint", l)
+		o.report(l.request, berth.Done, "")
+		l.request = 0
+		return
+	}
+	// The clock that stamps files may be behind, and the program may have begun before
+	// the core was told so.
+	when := min(berth.At(at), o.now())
+	if e, err := o.core.Explain(l.id()); err == nil {
+		when = max(when, e.Replicas[0].Since)
+	}
+	o.must(berth.CheckpointWritten{Job: l.id(), Incarnation: l.incarnation, At: when})
+}
+
+// requestCheckpoint asks a program for a checkpoint.
+func (o *orchestrator) requestCheckpoint(order berth.RequestCheckpoint) {
+	l := o.lives[order.Job]
+	if l == nil || l.incarnation != order.Incarnation || l.state != lifeRunning {
+		o.report(order.ID, berth.Failed, "the program does not run")
+		return
+	}
+	if at, ok := l.takeCheckpoint(); ok { // before it was asked
+		o.checkpointed(l, at)
+	}
+	signal, err := process.ParseSignal(l.job.CheckpointSignal)
+	if err == nil {
+		err = l.process.Signal(signal)
+	}
+	if err != nil {
+		o.report(order.ID, berth.Failed, err.Error())
+		return
+	}
+	l.request = order.ID
+	grace := min(l.job.Grace, order.Deadline.Sub(o.now()))
+	time.AfterFunc(grace.Std(), func() {
+		o.post(func() {
+			if l.request == order.ID {
+				l.request = 0
+				o.note("%s has written no checkpoint in %v", l, grace)
+				o.report(order.ID, berth.Failed, fmt.Sprintf("not written in %v", grace))
+			}
+		})
+	})
+}
+
+// withdraw takes back a request. The program knows nothing of it, and goes on anyway.
+func (o *orchestrator) withdraw(order berth.Withdraw) {
+	if l := o.lives[order.Job]; l != nil && l.request == order.Request {
+		l.request = 0
+	}
+}
+
+// release stops a program.
+func (o *orchestrator) release(order berth.Release) {
+	o.forgetWaiting(func(b berth.Bind) bool { return b.Job == order.Job })
+	l := o.lives[order.Job]
+	if l == nil || l.state == lifeResigned {
+		o.released(order.Job, order.ID)
+		return
+	}
+	l.release, l.request = order.ID, 0
+	switch {
+	case l.state == lifeStarting: // when it has
+	case order.Attempt > 1:
+		_ = l.process.SignalGroup(process.Kill) // if it has ended that is told elsewhere
+	default:
+		o.stop(l)
+	}
+}
+
+// stop asks a program to end, and makes it end when its time is over.
+func (o *orchestrator) stop(l *life) {
+	_ = l.process.SignalGroup(process.Terminate) // as in release
+	time.AfterFunc(l.job.StopTimeout.Std(), func() {
+		o.post(func() {
+			if o.lives[l.id()] == l && l.process.SignalGroup(process.Kill) == nil {
+				o.note("%s did not end within %v of SIGTERM, and is killed", l, l.job.StopTimeout)
+			}
+		})
+	})
+}
+
+// released is the end of a Release: nothing of the job is left on this machine.
+func (o *orchestrator) released(job berth.JobID, order berth.ActionID) {
+	delete(o.lives, job)
+	if e, err := o.core.Explain(job); err == nil && e.Cancelled {
+		o.finish(job, false, "cancelled")
+	}
+	o.report(order, berth.Done, "")
+}
+
+// ended is the end of a program.
+func (o *orchestrator) ended(l *life, exit process.Exit, err error) {
+	l.cancel()
+	if o.lives[l.id()] != l {
+		return
+	}
+	reason := exit.String()
+	switch {
+	case l.release != 0:
+		o.note("%s is stopped (%s)", l, reason)
+		o.released(l.id(), l.release)
+	case errors.Is(err, process.ErrUnknownEnd):
+		o.died(l, err.Error())
+	case err != nil:
+		o.fail(err) // its folder cannot be read
+	case exit.Code == exitAgain && l.request != 0:
+		o.note("%s has written its checkpoint, and ended", l)
+		l.state = lifeResigned
+		o.report(l.request, berth.Done, "")
+	case exit.Code == exitAgain:
+		o.died(l, "it asks to be run again")
+	case l.request != 0 && exit.Signal != "" && exit.Signal == l.job.CheckpointSignal:
+		o.died(l, fmt.Sprintf("%s asked it for a checkpoint, and it had no handler for that yet", exit.Signal))
+	default:
+		o.note("%s has ended: %s", l, reason)
+		delete(o.lives, l.id())
+		o.finish(l.id(), exit.OK(), reason)
+		o.must(berth.JobFinished{Job: l.id(), Incarnation: l.incarnation, Failed: !exit.OK(), Reason: reason})
+	}
+}
+
+// died tells of a program that ended and is to be run again.
+func (o *orchestrator) died(l *life, reason string) {
+	o.note("%s has ended, and will be run again: %s", l, reason)
+	delete(o.lives, l.id())
+	o.must(berth.MemberFailed{
+		Job: l.id(), Incarnation: l.incarnation, Members: []berth.MemberRef{{}}, Reason: reason,
+	})
+}
+
+// resign tells of programs that ended upon a request after which no Release came: nobody
+// needed their place any more, and the core takes them to be running.
+func (o *orchestrator) resign() {
+	for _, id := range slices.Sorted(maps.Keys(o.lives)) {
+		if l := o.lives[id]; l.state == lifeResigned {
+			o.died(l, "it ended with its checkpoint, which nobody needed in the end")
+		}
+	}
+}
+
+// drop notes that a job was given up.
+func (o *orchestrator) drop(order berth.Drop) {
+	o.finish(order.Job, false, "given up: "+string(order.Cause.Code))
+}
+
+// finish notes how a job ended. What cannot be written down must not be told.
+func (o *orchestrator) finish(job berth.JobID, ok bool, text string) {
+	if one := o.records.find(string(job)); one != nil && one.end == nil {
+		o.fail(o.records.finish(one, ok, text))
+	}
+}
+
+func (l *life) id() berth.JobID { return berth.JobID(l.job.Name) }
+
+func (l *life) String() string {
+	if l.incarnation == 1 {
+		return l.job.Name
+	}
+	return fmt.Sprintf("%s, life %d,", l.job.Name, l.incarnation)
+}

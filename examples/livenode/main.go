@@ -1,0 +1,165 @@
+// The program livenode turns this machine into a cluster of one node that schedules
+// itself: jobs are commands, which wait in queues until the scheduling core finds GPUs for
+// them, and run as processes of this machine. What a real orchestrator does around the
+// core is all here, and small enough to read in an evening.
+//
+//	livenode serve -fake hgx-h100       the orchestrator, on a box that is not there
+//	livenode run -gpus 2 -checkpoint-signal USR1 -- python train.py
+//	livenode run -mig 1g.10gb -- python serve.py
+//	livenode run -share 30 -class interactive -- jupyter lab
+//	livenode top                        GPUs, jobs, queues, and why each pending job waits
+//
+// A job of a higher class or priority that finds no room has others yield: they are asked
+// for a checkpoint by a signal, have a bounded time to write it, are stopped, and resume
+// when there is room again. Type environment.go has what a program has to do for that.
+//
+// Everything that counts is on disk before it happens, and programs have a supervisor of
+// their own: after a kill -9 of the orchestrator the next one finds them, where they are.
+//
+// Where to begin to read: orchestrator.go, the loop; life.go, from the order to start a
+// program to its end; internal/store, what survives a crash; internal/process, programs
+// that outlive who started them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/berth-sched/berth/examples/livenode/internal/process"
+)
+
+func main() {
+	os.Exit(livenode(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// A command is one of livenode's. Its flags are its own; args are what follows its name.
+type command struct {
+	name, args, text string
+	// hidden ones are for livenode itself. Signals are to them what they are to any program;
+	// the others end with their context.
+	hidden bool
+	run    func(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error
+}
+
+func commands() []command {
+	return []command{
+		{name: "serve", text: "run the orchestrator", run: serve},
+		{name: "run", args: "-- COMMAND...", text: "submit a job", run: submit},
+		{name: "ps", text: "list the jobs", run: list},
+		{name: "why", args: "JOB", text: "say where a job stands, and what would help", run: why},
+		{name: "logs", args: "JOB", text: "print what a job has printed", run: logs},
+		{name: "cancel", args: "JOB...", text: "end jobs", run: cancel},
+		{name: "queue", args: "NAME", text: "make, change or remove a queue", run: queue},
+		{name: "top", text: "watch GPUs, jobs and queues", run: top},
+		{name: "fault", text: "have a GPU of a pretend box fail", run: fault},
+		{name: "workload", hidden: true, run: workload},
+		{name: process.SuperviseCommand, hidden: true, run: supervise},
+	}
+}
+
+// errUsage: the command line makes no sense.
+var errUsage = errors.New("usage")
+
+// livenode runs a command line and returns its exit status.
+func livenode(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 || slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+		usage(stderr)
+		return 2
+	}
+	all := commands()
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == args[0] })
+	if i < 0 {
+		fmt.Fprintf(stderr, "livenode: there is no command %q\n", args[0])
+		usage(stderr)
+		return 2
+	}
+	c := &all[i]
+	if !c.hidden {
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+	}
+	flags := flag.NewFlagSet("livenode "+c.name, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintf(stderr, "livenode %s [flags] %s\n%s\n\n", c.name, c.args, c.text)
+		flags.PrintDefaults()
+	}
+	switch err := c.run(ctx, flags, args[1:], stdout); {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, errFlags): // the flag set has said it
+		return 2
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(stderr, "livenode %s: %v\n", c.name, err)
+		flags.Usage()
+		return 2
+	default:
+		fmt.Fprintf(stderr, "livenode: %v\n", err)
+		return 1
+	}
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "livenode schedules the GPUs of this machine.\n\n")
+	for _, c := range commands() {
+		if !c.hidden {
+			fmt.Fprintf(w, "  livenode %-22s %s\n", c.name+" "+c.args, c.text)
+		}
+	}
+	fmt.Fprint(w, "\nlivenode COMMAND -h tells the flags of a command.\n")
+}
+
+// errFlags: the flags could not be parsed, which the flag set has said already.
+var errFlags = errors.New("flags")
+
+// parse parses flags, and wants so many arguments behind them: at least, and at most; -1
+// is any number.
+func parse(flags *flag.FlagSet, args []string, least, most int) error {
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return err
+	case err != nil:
+		return errFlags
+	case flags.NArg() < least:
+		return fmt.Errorf("%w: too few arguments", errUsage)
+	case most >= 0 && flags.NArg() > most:
+		return fmt.Errorf("%w: %q is one argument too many", errUsage, flags.Arg(most))
+	}
+	return nil
+}
+
+// stateFlag is the flag that every command has.
+func stateFlag(flags *flag.FlagSet) *string {
+	return flags.String("state", defaultState(), "`folder` of the orchestrator; LIVENODE_STATE says another default")
+}
+
+func defaultState() string {
+	if dir := os.Getenv("LIVENODE_STATE"); dir != "" {
+		return dir
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "livenode")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "livenode-state"
+	}
+	return filepath.Join(home, ".local", "state", "livenode")
+}
+
+// supervise is the command of a supervisor.
+func supervise(_ context.Context, flags *flag.FlagSet, args []string, _ io.Writer) error {
+	if err := parse(flags, args, 1, 1); err != nil {
+		return err
+	}
+	return process.Supervise(flags.Arg(0))
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// mps is NVIDIA's Multi-Process Service, by which jobs share a GPU: a control daemon for
+// each GPU that is shared, with a folder in which its clients find it. It outlives
+// livenode, as the jobs do.
+type mps struct {
+	folder string
+	// pretend: there are no daemons.
+	pretend bool
+}
+
+// mpsControl is the daemon, and what it is told things with.
+const mpsControl = "nvidia-cuda-mps-control"
+
+// pipe is the folder of the daemon of a GPU.
+func (m *mps) pipe(gpu int) string { return filepath.Join(m.folder, strconv.Itoa(gpu)) }
+
+// start makes sure that a GPU has a daemon.
+func (m *mps) start(gpu int, uuid string) error {
+	if err := os.MkdirAll(m.pipe(gpu), 0o700); err != nil {
+		return err
+	}
+	if m.pretend || m.control(gpu, "get_server_list") == nil {
+		return nil
+	}
+	daemon := exec.Command(mpsControl, "-d")
+	daemon.Env = append(m.env(gpu), "CUDA_VISIBLE_DEVICES="+uuid)
+	return said(daemon)
+}
+
+// stop ends the daemon of a GPU, if it has one.
+func (m *mps) stop(gpu int) error {
+	if _, err := os.Stat(m.pipe(gpu)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if !m.pretend && m.control(gpu, "get_server_list") == nil {
+		if err := m.control(gpu, "quit"); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(m.pipe(gpu))
+}
+
+// control gives a daemon a command.
+func (m *mps) control(gpu int, command string) error {
+	c := exec.Command(mpsControl)
+	c.Env, c.Stdin = m.env(gpu), strings.NewReader(command+"\n")
+	return said(c)
+}
+
+func (m *mps) env(gpu int) []string {
+	return append(withoutOurs(os.Environ()), m.environment(gpu)...)
+}
+
+// environment is how clients and the daemon of a GPU find each other.
+func (m *mps) environment(gpu int) []string {
+	return []string{"CUDA_MPS_PIPE_DIRECTORY=" + m.pipe(gpu), "CUDA_MPS_LOG_DIRECTORY=" + m.pipe(gpu)}
+}
+
+// said runs a command, whose error is what it printed.
+func said(c *exec.Cmd) error {
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w %s", strings.Join(c.Args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/examples/livenode/internal/store"
+	"github.com/berth-sched/berth/nvmlsrc"
+)
+
+// An orchestrator is the loop around the scheduling core, with one machine as its fleet.
+//
+// Everything in it belongs to the goroutine of run. Whoever else has something to say
+// (a client, a program that ended, a timer, the driver) posts a function, which that
+// goroutine calls. So there is no lock, and the core is told things one after another, as
+// it wants.
+//
+// One round of the loop is: call what was posted, run a pass, put both on disk, answer
+// whoever asked, and carry out the orders. The order of these is duty 7 of whoever embeds
+// the core: nothing happens in the world, and nobody is told that something is accepted,
+// before it is on disk.
+type orchestrator struct {
+	core    *berth.Core
+	store   *store.Store
+	records *records
+	machine *machine
+	folder  string
+	log     io.Writer
+
+	// inventory and failures, by GPU, are what was learnt of the machine last.
+	inventory nvmlsrc.Inventory
+	failures  map[int]string
+
+	inbox chan func()
+	done  chan struct{} // closed when nothing is called any more
+
+	lives map[berth.JobID]*life
+	// waiting are Binds whose GPU is being divided; dividing are those orders.
+	waiting  []berth.Bind
+	dividing map[berth.ActionID]bool
+
+	// changed: the core was told something since the last pass.
+	changed bool
+	// answers are to be called when what was told is on disk.
+	answers []func()
+	// decisions are the latest, the oldest first.
+	decisions []Decision
+	// failed is why nothing may be done any more.
+	failed error
+	// whenEmpty, if set, is called once there is no job that is not over.
+	whenEmpty func()
+}
+
+// A Decision is something that the core ordered, or that the world told it.
+type Decision struct {
+	At   time.Time `json:"at"`
+	Text string    `json:"text"`
+}
+
+// keptDecisions is how many decisions are kept for people to look at. The journal has all.
+const keptDecisions = 200
+
+// newOrchestrator opens the folder of a machine and finds what runs there.
+func newOrchestrator(folder string, m *machine, policy berth.Policy, log io.Writer) (*orchestrator, error) {
+	s, core, err := store.Open(filepath.Join(folder, "core"), berth.Config{Policy: policy})
+	if err != nil {
+		return nil, err
+	}
+	o := &orchestrator{
+		core: core, store: s, machine: m, folder: folder, log: log,
+		inbox: make(chan func(), 64), done: make(chan struct{}),
+		lives: map[berth.JobID]*life{}, dividing: map[berth.ActionID]bool{},
+		failures: map[int]string{},
+	}
+	if o.records, err = readRecords(filepath.Join(folder, "jobs")); err == nil {
+		err = o.takeUp(policy)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return o, nil
+}
+
+// run is the loop. It returns when the context is done, and leaves what runs running; or
+// with an error, if what is decided cannot be kept.
+func (o *orchestrator) run(ctx context.Context) error {
+	defer close(o.done)
+	o.carryOut(o.core.Outstanding())
+	for {
+		if err := o.pass(); err != nil {
+			return errors.Join(err, o.store.Close())
+		}
+		timer := o.untilDue()
+		select {
+		case <-ctx.Done():
+			return o.store.Close()
+		case f := <-o.inbox:
+			f()
+			o.drain()
+		case <-timer:
+			o.changed = true // the time has
+		}
+	}
+}
+
+// drain calls what else was posted, so that one pass does for all of it.
+func (o *orchestrator) drain() {
+	for range cap(o.inbox) {
+		select {
+		case f := <-o.inbox:
+			f()
+		default:
+			return
+		}
+	}
+}
+
+// untilDue is when the core has something to do even if nobody tells it anything.
+func (o *orchestrator) untilDue() <-chan time.Time {
+	wake, ok := o.core.NextWake()
+	if !ok {
+		return nil
+	}
+	return time.After(wake.Sub(o.now()).Std())
+}
+
+// now is the time that the core is told: the machine's, unless that was set back.
+func (o *orchestrator) now() berth.Time { return max(berth.At(time.Now()), o.core.Now()) }
+
+// pass runs a pass, if something changed, and carries out its orders.
+func (o *orchestrator) pass() error {
+	for o.changed && o.failed == nil {
+		o.changed = false
+		now := o.now()
+		orders, err := o.core.Schedule(now)
+		if err != nil {
+			return err
+		}
+		o.store.Scheduled(now, orders)
+		if err := o.store.Commit(); err != nil {
+			return fmt.Errorf("what was decided cannot be kept, so it is not carried out: %w", err)
+		}
+		for _, answer := range o.answers {
+			answer()
+		}
+		o.answers = nil
+		o.carryOut(orders)
+		o.resign()
+		o.callWhenEmpty()
+		if o.store.Full() {
+			if err := o.store.Compact(o.core); err != nil {
+				return err
+			}
+		}
+	}
+	return o.failed
+}
+
+func (o *orchestrator) callWhenEmpty() {
+	over := func(one *record) bool { return one.end != nil }
+	if call := o.whenEmpty; call != nil && !slices.ContainsFunc(o.records.list, func(one *record) bool { return !over(one) }) {
+		o.whenEmpty = nil
+		call()
+	}
+}
+
+// tell tells the core a fact. One that comes too late to matter is no error.
+func (o *orchestrator) tell(fact berth.Event) error {
+	now := o.now()
+	err := o.core.Apply(now, fact)
+	o.store.Applied(now, fact, err)
+	switch {
+	case err == nil:
+		o.changed = true
+	case errors.Is(err, berth.ErrStale):
+		return nil
+	}
+	return err
+}
+
+// must tells the core a fact about which there is no doubt. A refusal says that livenode
+// and the core disagree about the world; that is worth a line, and no reason to stop.
+func (o *orchestrator) must(fact berth.Event) {
+	if err := o.tell(fact); err != nil {
+		o.note("refused: %v", err)
+	}
+}
+
+// report tells how an order ended.
+func (o *orchestrator) report(order berth.ActionID, outcome berth.Outcome, reason string) {
+	o.must(berth.ActionReported{Action: order, Outcome: outcome, Reason: reason})
+}
+
+// fail ends the loop: what has to be kept cannot be kept.
+func (o *orchestrator) fail(err error) {
+	if err != nil && o.failed == nil {
+		o.failed, o.changed = err, true
+	}
+}
+
+// note writes a line about something that happened.
+func (o *orchestrator) note(format string, of ...any) {
+	d := Decision{At: time.Now(), Text: fmt.Sprintf(format, of...)}
+	o.decisions = append(o.decisions[max(0, len(o.decisions)-keptDecisions+1):], d)
+	fmt.Fprintf(o.log, "%s %s\n", d.At.Format("15:04:05.000"), d.Text)
+}
+
+// post has the loop call a function, unless it has ended.
+func (o *orchestrator) post(f func()) {
+	select {
+	case o.inbox <- f:
+	case <-o.done:
+	}
+}
+
+// errEnding: the loop has ended.
+var errEnding = errors.New("livenode is ending")
+
+// ask has the loop call a function, and returns when what it told the core is on disk.
+func (o *orchestrator) ask(ctx context.Context, f func() error) error {
+	answer := make(chan error, 1)
+	o.post(func() {
+		if err := f(); err != nil || !o.changed {
+			answer <- err
+			return
+		}
+		o.answers = append(o.answers, func() { answer <- nil })
+	})
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-o.done:
+		return errEnding
+	}
+}
+
+// carryOut carries out orders.
+func (o *orchestrator) carryOut(orders []berth.Action) {
+	for _, order := range orders {
+		o.note("%s", describe(order))
+		switch a := order.(type) {
+		case berth.Bind:
+			o.bind(a)
+		case berth.Release:
+			o.release(a)
+		case berth.RequestCheckpoint:
+			o.requestCheckpoint(a)
+		case berth.Withdraw:
+			o.withdraw(a)
+		case berth.Repartition:
+			o.repartition(a)
+		case berth.Drop:
+			o.drop(a)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-sched/berth"
+)
+
+// submit is the command that submits a job.
+func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
+	state := stateFlag(flags)
+	var s Submission
+	flags.StringVar(&s.Name, "name", "", "`name` of the job; default: one made from the command")
+	flags.StringVar(&s.Queue, "queue", DefaultQueue, "`queue` that it is charged to")
+	flags.TextVar(&s.Class, "class", berth.Batch, "batch, interactive or latency-critical: who goes first, and who may have to yield")
+	flags.Func("priority", "among jobs of its class in its queue; the higher `number` goes first", func(text string) error {
+		n, err := strconv.ParseInt(text, 10, 32)
+		s.Priority = int32(n)
+		return err
+	})
+	flags.IntVar(&s.GPUs, "gpus", 0, "`number` of whole GPUs; 1, if nothing is said about GPUs")
+	flags.StringVar(&s.MIG, "mig", "", "one MIG instance of a `profile`, such as 1g.10gb")
+	flags.IntVar(&s.SharePercent, "share", 0, "`percent` of one GPU, beside others, by MPS")
+	flags.Int64Var(&s.ShareMemoryMiB, "share-memory", 0, "device memory of a share in `MiB`; default: in proportion")
+	flags.StringVar(&s.CheckpointSignal, "checkpoint-signal", "", "`signal` that has the program write a checkpoint, such as USR1; default: it writes none when asked")
+	grace := flags.Duration("grace", 30*time.Second, "how long it may take to write a checkpoint")
+	stopTimeout := flags.Duration("stop-timeout", 10*time.Second, "`time` from SIGTERM to SIGKILL")
+	expected := flags.Duration("expected", 0, "`time` that it is expected to run; default: unknown")
+	minimum := flags.Duration("min-runtime", 0, "`time` that it runs before it may have to yield")
+	follow := flags.Bool("f", false, "print what it prints, until it is over")
+	if err := parse(flags, args, 1, -1); err != nil {
+		return err
+	}
+	s.Grace, s.StopTimeout = berth.Span(*grace), berth.Span(*stopTimeout)
+	s.ExpectedRuntime, s.MinRuntime = berth.Span(*expected), berth.Span(*minimum)
+	if s.GPUs == 0 && s.MIG == "" && s.SharePercent == 0 {
+		s.GPUs = 1
+	}
+	if err := s.takeAlong(flags.Args()); err != nil {
+		return err
+	}
+	name, err := newClient(*state).submit(ctx, s)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, name)
+	if *follow {
+		return printLog(ctx, *state, name, true, stdout)
+	}
+	return nil
+}
+
+// takeAlong takes the command, and what else of here it needs to run as it would here.
+func (s *Submission) takeAlong(command []string) error {
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return err
+	}
+	if s.Path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	if s.Dir, err = os.Getwd(); err != nil {
+		return err
+	}
+	s.Command, s.Env = command, os.Environ()
+	return nil
+}
+
+// why is the command that says where a job stands.
+func why(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
+	state := stateFlag(flags)
+	if err := parse(flags, args, 1, 1); err != nil {
+		return err
+	}
+	text, err := newClient(*state).why(ctx, flags.Arg(0))
+	fmt.Fprint(stdout, text)
+	return err
+}
+
+// cancel is the command that ends jobs.
+func cancel(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer) error {
+	state := stateFlag(flags)
+	if err := parse(flags, args, 1, -1); err != nil {
+		return err
+	}
+	for _, name := range flags.Args() {
+		if err := newClient(*state).cancel(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fault is the command that has a GPU of a pretend box fail.
+func fault(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer) error {
+	state := stateFlag(flags)
+	var f Fault
+	flags.IntVar(&f.GPU, "gpu", 0, "`index` of the GPU")
+	flags.IntVar(&f.Xid, "xid", 0, "the `Xid` that its driver reports; default: it falls off the bus")
+	flags.BoolVar(&f.Repair, "repair", false, "it is repaired")
+	if err := parse(flags, args, 0, 0); err != nil {
+		return err
+	}
+	return newClient(*state).fault(ctx, f)
+}
+
+// list is the command that lists the jobs.
+func list(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
+	state := stateFlag(flags)
+	if err := parse(flags, args, 0, 0); err != nil {
+		return err
+	}
+	s, err := newClient(*state).status(ctx)
+	if err != nil {
+		return err
+	}
+	t := newTable(stdout)
+	t.row("JOB", "QUEUE", "CLASS", "WANTS", "STATE", "SINCE", "LIFE", "PID", "WHERE, OR WHY NOT")
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		t.row(j.Name, j.Queue, j.Class.String(), j.Wants, j.State, age(s.Now, j.Since), number(int(j.Incarnation)), number(j.PID),
+			strings.Join(nonEmpty(j.Place, j.Why), "; "))
+	}
+	return t.flush()
+}

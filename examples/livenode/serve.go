@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/nvmlsrc"
+)
+
+// releaseTimeout is how long an attempt to stop a program may take.
+const releaseTimeout = 2 * berth.Minute
+
+// policyFor is how the core decides here.
+func policyFor(migApply bool) berth.Policy {
+	p := berth.Policy{
+		ReleaseTimeout: releaseTimeout,
+		Preemption: berth.Preemption{
+			// Each job says how long it may take; this bounds what they say.
+			CheckpointTimeout: 10 * berth.Minute,
+			// On one machine somebody looks: who had to yield may have to again soon.
+			Respite: berth.Minute,
+		},
+	}
+	if migApply {
+		p.Geometry = []berth.Geometry{{
+			Kind: berth.Adaptive,
+			// To create an instance takes the driver a second or so, and there is nobody
+			// else whose start it would delay.
+			Cost: 2 * berth.Second, Interval: 30 * berth.Second, PerHour: 120,
+		}}
+	}
+	return p
+}
+
+// serve is the command that runs the orchestrator.
+func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
+	state := stateFlag(flags)
+	c := machineConfig{}
+	flags.StringVar(&c.box, "fake", "", "pretend to be a `box`: "+strings.Join(nvmlsrc.Boxes(), ", "))
+	flags.StringVar(&c.name, "node", "", "`name` of the node; default: the host's, or the box's")
+	flags.BoolVar(&c.migApply, "mig-apply", false, "let livenode create and destroy MIG instances for jobs that wait")
+	stopJobs := flags.Bool("stop-jobs", false, "on SIGINT or SIGTERM, cancel all jobs before ending; else they go on")
+	if err := parse(flags, args, 0, 0); err != nil {
+		return err
+	}
+	folder, err := filepath.Abs(*state)
+	if err != nil {
+		return err
+	}
+	c.folder = folder
+	m, err := openMachine(c)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	o, err := newOrchestrator(folder, m, policyFor(c.migApply), stdout)
+	if err != nil {
+		return err
+	}
+	listener, err := listen(folder)
+	if err != nil {
+		return errors.Join(err, o.store.Close())
+	}
+	fmt.Fprintf(stdout, "livenode serves %d GPUs of %s in %s\n", len(o.inventory.GPUs), m.name, folder)
+	return o.serveUntil(ctx, listener, *stopJobs)
+}
+
+// serveUntil runs the loop, with clients and telemetry around it, until the context is
+// done, and then, if that is wanted, until all jobs are stopped.
+func (o *orchestrator) serveUntil(ctx context.Context, listener net.Listener, stopJobs bool) (err error) {
+	around, stopAround := context.WithCancel(context.Background())
+	defer stopAround()
+	failed := make(chan error, 1)
+	loop, stopLoop := context.WithCancel(context.Background())
+	defer stopLoop()
+	go func() { failed <- o.run(loop) }()
+	go o.post(func() { o.observe(around) })
+	served := make(chan error, 1)
+	go func() { served <- o.serve(around, listener) }()
+	select {
+	case <-ctx.Done():
+		if stopJobs {
+			o.stopAll(loop)
+		}
+		stopLoop()
+		err = <-failed
+	case err = <-failed:
+	}
+	stopAround()
+	return errors.Join(err, <-served)
+}
+
+// stopAll cancels all jobs and waits until none is left.
+func (o *orchestrator) stopAll(ctx context.Context) {
+	empty := make(chan struct{})
+	o.post(func() {
+		for _, one := range o.records.list {
+			if one.end == nil {
+				o.fail(o.cancelJob(one.Name))
+			}
+		}
+		o.whenEmpty = func() { close(empty) }
+	})
+	select {
+	case <-empty:
+	case <-o.done:
+	case <-ctx.Done():
+	}
+}

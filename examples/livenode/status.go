@@ -1,0 +1,212 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/berth-sched/berth"
+)
+
+// A Status is what there is to see of a machine: the answer to GET /status.
+type Status struct {
+	Now     time.Time     `json:"now"`
+	Node    string        `json:"node"`
+	Driver  string        `json:"driver"`
+	Pretend string        `json:"pretend,omitempty"` // the box that the machine pretends to be
+	GPUs    []GPUStatus   `json:"gpus"`
+	Jobs    []JobStatus   `json:"jobs"` // those that wait first, in the order of service; then in that of their start
+	Queues  []QueueStatus `json:"queues"`
+	// Decisions are the latest, the oldest first.
+	Decisions []Decision `json:"decisions"`
+}
+
+// A GPUStatus is one GPU and who is on it.
+type GPUStatus struct {
+	Index     int    `json:"index"`
+	Product   string `json:"product"`
+	UUID      string `json:"uuid"`
+	MemoryMiB int64  `json:"memoryMiB"`
+	// Mode it is in, and the instances that it has in mode mig.
+	Mode      berth.GPUMode `json:"mode"`
+	Instances []string      `json:"instances,omitempty"`
+	// Failure is why it takes no work; empty: it does.
+	Failure string   `json:"failure,omitempty"`
+	Holders []Holder `json:"holders,omitempty"`
+	// Reading is what was measured last; nil: nothing was.
+	Reading *Reading `json:"reading,omitempty"`
+}
+
+// A Holder is a job that holds a GPU, or Milli thousandths of it.
+type Holder struct {
+	Job      string `json:"job"`
+	Milli    int    `json:"milli"`
+	Instance string `json:"instance,omitempty"`
+}
+
+// The states of a job, beside those of the core.
+const (
+	stateCheckpointing = "checkpointing"
+	stateEnded         = "ended"
+	stateFailed        = "failed"
+)
+
+// A JobStatus is one job.
+type JobStatus struct {
+	Name     string      `json:"name"`
+	Queue    string      `json:"queue"`
+	Class    berth.Class `json:"class"`
+	Priority int32       `json:"priority,omitempty"`
+	// State is that of the core, or checkpointing while it is asked to, or ended or failed.
+	State string `json:"state"`
+	Wants string `json:"wants"`
+	// Place where it is.
+	Place       string            `json:"place,omitempty"`
+	Incarnation berth.Incarnation `json:"incarnation,omitempty"`
+	PID         int               `json:"pid,omitempty"`
+	// Since is when it came into its state; Submitted when it came.
+	Since     time.Time `json:"since"`
+	Submitted time.Time `json:"submitted"`
+	// Checkpoint is when it last wrote one, as far as that was seen.
+	Checkpoint time.Time `json:"checkpoint,omitzero"`
+	// Why it waits, or how it ended.
+	Why string `json:"why,omitempty"`
+	// Position in its queue, from 1, if it waits.
+	Position int    `json:"position,omitempty"`
+	Output   string `json:"output"`
+}
+
+// A QueueStatus is one queue. GPU amounts are in thousandths.
+type QueueStatus struct {
+	Name           string `json:"name"`
+	UsedMilli      int64  `json:"usedMilli"`
+	GuaranteeMilli int64  `json:"guaranteeMilli,omitempty"`
+	LimitMilli     *int64 `json:"limitMilli,omitempty"`
+	Waiting        int    `json:"waiting"`
+}
+
+// status describes the machine.
+func (o *orchestrator) status() Status {
+	s := Status{
+		Now: time.Now(), Node: string(o.machine.name), Driver: o.inventory.Driver, Pretend: o.machine.box,
+		GPUs: o.gpuStatus(), Decisions: slices.Clone(o.decisions),
+	}
+	for _, one := range o.records.list {
+		j := o.jobStatus(one)
+		s.Jobs = append(s.Jobs, j)
+		o.hold(&s, one)
+	}
+	slices.SortStableFunc(s.Jobs, func(a, b JobStatus) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Position, b.Position), a.Since.Compare(b.Since))
+	})
+	for _, q := range o.core.Report().Queues {
+		s.Queues = append(s.Queues, QueueStatus{
+			Name: string(q.Queue), UsedMilli: q.UsedMilli, GuaranteeMilli: q.Guaranteed, LimitMilli: q.Limit, Waiting: q.Waiting,
+		})
+	}
+	return s
+}
+
+// rank puts what runs first, and what is over last.
+func (j *JobStatus) rank() int {
+	switch j.State {
+	case stateEnded, stateFailed:
+		return 2
+	case berth.Pending.String():
+		return 1
+	}
+	return 0
+}
+
+// gpuStatus describes the GPUs as they are, without who is on them.
+func (o *orchestrator) gpuStatus() []GPUStatus {
+	var list []GPUStatus
+	for i := range o.inventory.GPUs {
+		g := &o.inventory.GPUs[i]
+		one := GPUStatus{
+			Index: i, Product: g.Product, UUID: g.UUID, MemoryMiB: g.MemoryMiB,
+			Mode: o.mode(i), Failure: o.failures[i], Reading: o.reading(i),
+		}
+		for _, instance := range g.MIG.Instances {
+			one.Instances = append(one.Instances, instance.Placement.String())
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// mode is the mode that a GPU is in.
+func (o *orchestrator) mode(gpu int) berth.GPUMode {
+	if o.inventory.GPUs[gpu].MIG.Enabled {
+		return berth.ModeMIG
+	}
+	if _, err := os.Stat(o.machine.mps.pipe(gpu)); err == nil {
+		return berth.ModeMPS
+	}
+	return berth.ModeWhole
+}
+
+// hold notes on the GPUs what a job holds.
+func (o *orchestrator) hold(s *Status, one *record) {
+	e, err := o.core.Explain(berth.JobID(one.Name))
+	if err != nil {
+		return
+	}
+	for _, m := range e.Replicas[0].Members {
+		for _, g := range m.GPUs.Indexes() {
+			if g >= len(s.GPUs) {
+				continue
+			}
+			h := Holder{Job: one.Name, Milli: 1000}
+			if m.ShareMilli != 0 {
+				h.Milli = m.ShareMilli
+			}
+			if m.Instance.Size != 0 {
+				h.Instance = m.Instance.String()
+			}
+			s.GPUs[g].Holders = append(s.GPUs[g].Holders, h)
+		}
+	}
+}
+
+// jobStatus describes a job.
+func (o *orchestrator) jobStatus(one *record) JobStatus {
+	j := JobStatus{
+		Name: one.Name, Queue: one.Queue, Class: one.Class, Priority: one.Priority, Wants: one.wants(),
+		Submitted: one.Submitted, Since: one.Submitted, Output: one.outputFile(),
+	}
+	if l := o.lives[berth.JobID(one.Name)]; l != nil {
+		j.Checkpoint = l.checkpoint
+		if l.process != nil {
+			j.PID = l.process.PID()
+		}
+	}
+	e, err := o.core.Explain(berth.JobID(one.Name))
+	switch {
+	case one.end != nil:
+		j.State, j.Since, j.Why = stateEnded, one.end.At, one.end.Text
+		if !one.end.OK {
+			j.State = stateFailed
+		}
+		return j
+	case err != nil:
+		return j
+	}
+	r := &e.Replicas[0]
+	j.State, j.Incarnation, j.Position = r.State.String(), r.Incarnation, r.Position
+	j.Since = time.UnixMilli(int64(r.Since))
+	for i := range r.Members {
+		j.Place = place(&r.Members[i])
+	}
+	if l := o.lives[e.Job]; l != nil && l.request != 0 {
+		j.State = stateCheckpointing
+	}
+	if r.YieldsTo.Job != "" {
+		j.Why = "makes room for " + string(r.YieldsTo.Job)
+	}
+	if r.Reason != nil {
+		j.Why = o.shortReason(r.Reason)
+	}
+	return j
+}

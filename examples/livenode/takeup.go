@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/examples/livenode/internal/process"
+	"github.com/berth-sched/berth/quota"
+)
+
+// DefaultQueue is there from the first start.
+const DefaultQueue = "default"
+
+// takeUp makes one of what the core remembers and what there is: the machine as it is now,
+// and the programs that went on, or ended, while no orchestrator looked.
+func (o *orchestrator) takeUp(policy berth.Policy) error {
+	fresh := o.core.Now() == 0
+	if !reflect.DeepEqual(wholePolicy(policy), o.core.Config().Policy) {
+		if err := o.tell(berth.PolicyChanged{Policy: policy}); err != nil {
+			return err
+		}
+	}
+	if fresh {
+		if err := o.tell(berth.QueueSet{Queue: quota.Queue{Name: DefaultQueue}}); err != nil {
+			return err
+		}
+	}
+	if err := o.takeUpMachine(); err != nil {
+		return err
+	}
+	for _, one := range o.records.list {
+		if err := o.takeUpJob(one); err != nil {
+			return err
+		}
+	}
+	o.takeUpMissing()
+	return nil
+}
+
+// wholePolicy is a policy as a core that has it tells it, with all defaults.
+func wholePolicy(p berth.Policy) berth.Policy {
+	core, err := berth.New(berth.Config{Policy: p})
+	if err != nil {
+		return p // the core will say why
+	}
+	return core.Config().Policy
+}
+
+// takeUpJob finds the programs of a job: the one that is to run, and others, which are
+// stopped.
+func (o *orchestrator) takeUpJob(one *record) error {
+	e, err := o.core.Explain(berth.JobID(one.Name))
+	known := err == nil
+	if !known && one.end == nil {
+		o.finish(berth.JobID(one.Name), false, "livenode ended before the job was accepted")
+	}
+	if known && one.end != nil && e.Replicas[0].State == berth.Pending {
+		o.must(berth.JobCancelled{Job: e.Job}) // its end was noted, and not told yet
+		return nil
+	}
+	lives, err := one.lives()
+	if err != nil {
+		return err
+	}
+	for _, incarnation := range lives {
+		p, err := process.Open(one.life(incarnation))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue // it was not started
+		case err != nil:
+			return fmt.Errorf("job %s, life %d: %w", one.Name, incarnation, err)
+		case !known || e.Replicas[0].Incarnation != incarnation || e.Replicas[0].State == berth.Pending:
+			if p.SignalGroup(process.Kill) == nil {
+				o.note("%s, life %d: process %d should not run, and is killed", one.Name, incarnation, p.PID())
+			}
+		case e.Replicas[0].State == berth.Binding:
+			// The Bind is outstanding, and will find it.
+		default:
+			l := &life{job: one, incarnation: incarnation}
+			o.lives[l.id()] = l
+			o.note("%s is process %d, as before", l, p.PID())
+			o.watch(l, p)
+		}
+	}
+	return nil
+}
+
+// takeUpMissing tells the core of jobs that should run and of which there is no trace.
+func (o *orchestrator) takeUpMissing() {
+	world := berth.World{Nodes: []berth.NodeID{o.machine.name}}
+	for _, one := range o.records.list {
+		l := o.lives[berth.JobID(one.Name)]
+		if l == nil {
+			continue
+		}
+		if e, err := o.core.Explain(l.id()); err == nil {
+			for _, m := range e.Replicas[0].Members {
+				world.Running = append(world.Running, berth.Sighting{Job: l.id(), Incarnation: l.incarnation, MemberPlacement: m})
+			}
+		}
+	}
+	for _, d := range o.core.Diff(world) {
+		o.note("after the restart: %s", d.Text)
+		if d.Kind != berth.MemberMissing {
+			continue
+		}
+		if e, err := o.core.Explain(d.Job); err == nil {
+			o.must(berth.MemberFailed{
+				Job: d.Job, Incarnation: e.Replicas[0].Incarnation, Members: []berth.MemberRef{*d.Member}, Reason: d.Text,
+			})
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/nvmlsrc"
+)
+
+// why says at length where a job stands: the core's Explain, in sentences.
+func (o *orchestrator) why(name string) (string, error) {
+	one := o.records.find(name)
+	switch {
+	case one == nil:
+		return "", fmt.Errorf("%s: %w", name, errUnknownJob)
+	case one.end != nil:
+		return fmt.Sprintf("%s ended %s: %s\n", name, clock(berth.At(one.end.At)), one.end.Text), nil
+	}
+	e, err := o.core.Explain(berth.JobID(name))
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	r := &e.Replicas[0]
+	fmt.Fprintf(&b, "%s (%s, %s, queue %s) is %s since %s", name, one.wants(), e.Class, e.Queue, r.State, clock(r.Since))
+	for i := range r.Members {
+		fmt.Fprintf(&b, " on %s", place(&r.Members[i]))
+	}
+	b.WriteByte('\n')
+	line := func(format string, of ...any) { fmt.Fprintf(&b, "  "+format+"\n", of...) }
+	if r.YieldsTo.Job != "" {
+		line("it makes room for %s", r.YieldsTo.Job)
+	}
+	if r.Fate != nil {
+		line("it shares its GPU: a fatal fault of one takes down all of them")
+	}
+	if r.Reason != nil {
+		o.explainReason(line, r)
+	}
+	for _, s := range e.Standing {
+		line("queue %s: uses %s of the GPUs, is guaranteed %s, fair share %s", s.Queue, gpus(s.UsedMilli), gpus(s.GuaranteedMilli), gpus(s.FairMilli))
+	}
+	return b.String(), nil
+}
+
+// explainReason says why a job waits, what would help, and until when.
+func (o *orchestrator) explainReason(line func(string, ...any), r *berth.ReplicaExplanation) {
+	reason := r.Reason
+	line("it waits (%s): %s", reason.Code, reason.Text)
+	line("would help: %s", reason.Relax)
+	if reason.Preemption != "" {
+		line("%s", reason.Preemption)
+	}
+	for _, y := range reason.Yielding {
+		text := fmt.Sprintf("%s (%s GPUs) is leaving", y.Job, gpus(y.GPUMilli))
+		if y.By != 0 {
+			text = fmt.Sprintf("%s (%s GPUs) writes its checkpoint, until %s at the latest", y.Job, gpus(y.GPUMilli), clock(y.By))
+		}
+		line("%s", text)
+	}
+	for _, y := range reason.WouldYield {
+		line("%s (%s GPUs) would have to yield", y.Job, gpus(y.GPUMilli))
+	}
+	if hint := o.hint(reason); hint != "" {
+		line("%s", hint)
+	}
+	if reason.Until != 0 {
+		line("it is looked at again at %s", clock(reason.Until))
+	}
+	if reason.ExpectedStart != 0 {
+		line("it is expected to start at %s", clock(reason.ExpectedStart))
+	}
+	if r.Position != 0 {
+		line("it is number %d of those that wait in its queue", r.Position)
+	}
+}
+
+// hint says what livenode could do about a reason that the core knows nothing of.
+func (o *orchestrator) hint(reason *berth.Reason) string {
+	switch reason.Code {
+	case berth.ReasonInstances, berth.ReasonNoNodes, berth.ReasonGeometry, berth.ReasonTooLarge:
+		if !o.machine.migApply && o.capable() {
+			return "GPUs are not divided for it: livenode serve -mig-apply would do that"
+		}
+	}
+	return ""
+}
+
+// capable reports whether the machine has a GPU that can be divided.
+func (o *orchestrator) capable() bool {
+	return slices.ContainsFunc(o.inventory.GPUs, func(g nvmlsrc.GPU) bool { return g.MIG.Capable })
+}
+
+// shortReason says why a job waits in a line.
+func (o *orchestrator) shortReason(reason *berth.Reason) string {
+	switch {
+	case len(reason.Yielding) > 0:
+		var names []string
+		for _, y := range reason.Yielding {
+			names = append(names, string(y.Job))
+		}
+		return "room is being made: " + strings.Join(names, ", ") + " leaves"
+	case reason.Until != 0 && reason.Code == berth.ReasonBackoff:
+		return fmt.Sprintf("%s; tried again at %s", reason.Text, clock(reason.Until))
+	}
+	return fmt.Sprintf("%s: %s", reason.Code, reason.Text)
+}
+
+// clock is the time of day of an instant, with its date unless that is today's.
+func clock(t berth.Time) string {
+	at, format := time.UnixMilli(int64(t)), "15:04:05"
+	if y, m, d := at.Date(); time.Now().Format(time.DateOnly) != fmt.Sprintf("%04d-%02d-%02d", y, m, d) {
+		format = "2006-01-02 15:04:05"
+	}
+	return at.Format(format)
+}
+
+// gpus prints thousandths of a GPU without trailing zeros, as in "2.5".
+func gpus(milli int64) string {
+	text := fmt.Sprintf("%d.%03d", milli/1000, milli%1000)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
