@@ -14,7 +14,7 @@ import (
 func (o *orchestrator) repartition(order berth.Repartition) {
 	o.dividing[order.ID] = true
 	gpu := o.inventory.GPUs[order.GPU]
-	go func() {
+	o.background.Go(func() {
 		err := o.machine.divide(&gpu, order)
 		inventory, lost := o.machine.source.Inventory()
 		o.post(func() {
@@ -31,7 +31,7 @@ func (o *orchestrator) repartition(order berth.Repartition) {
 			o.report(order.ID, berth.Done, "")
 			o.bindWaiting()
 		})
-	}()
+	})
 }
 
 // errNoMIG: somebody has to allow it.

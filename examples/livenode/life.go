@@ -59,7 +59,7 @@ func (o *orchestrator) bind(order berth.Bind) {
 	o.lives[order.Job] = l
 	folder := one.life(l.incarnation)
 	launch, err := o.launch(one, &order)
-	go func() {
+	o.background.Go(func() {
 		p, openErr := process.Open(folder)
 		if errors.Is(openErr, fs.ErrNotExist) {
 			if openErr = err; err == nil {
@@ -67,7 +67,7 @@ func (o *orchestrator) bind(order berth.Bind) {
 			}
 		}
 		o.post(func() { o.started(l, p, openErr) })
-	}()
+	})
 }
 
 // launch says what to run for a Bind.
@@ -106,22 +106,15 @@ func (o *orchestrator) started(l *life, p *process.Process, err error) {
 // watch begins to watch a program.
 func (o *orchestrator) watch(l *life, p *process.Process) {
 	l.state, l.process = lifeRunning, p
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(o.ending)
 	l.cancel = cancel
-	go func() {
-		select {
-		case <-o.done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	go func() {
+	o.background.Go(func() {
 		exit, err := p.Wait(ctx)
 		if ctx.Err() == nil {
 			o.post(func() { o.ended(l, exit, err) })
 		}
-	}()
-	go func() {
+	})
+	o.background.Go(func() {
 		for ctx.Err() == nil {
 			if at, ok := l.takeCheckpoint(); ok {
 				o.post(func() { o.checkpointed(l, at) })
@@ -131,7 +124,7 @@ func (o *orchestrator) watch(l *life, p *process.Process) {
 			case <-time.After(checkpointPoll):
 			}
 		}
-	}()
+	})
 }
 
 // takeCheckpoint reports whether the program has told of a checkpoint since it was last

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/berth-sched/berth"
@@ -38,7 +39,11 @@ type orchestrator struct {
 	failures  map[int]string
 
 	inbox chan func()
-	done  chan struct{} // closed when nothing is called any more
+	// ending is done when nothing that is posted is called any more. What goes on in the
+	// background ends then, and is waited for.
+	ending     context.Context
+	end        context.CancelFunc
+	background sync.WaitGroup
 
 	lives map[berth.JobID]*life
 	// waiting are Binds whose GPU is being divided; dividing are those orders.
@@ -74,23 +79,31 @@ func newOrchestrator(folder string, m *machine, policy berth.Policy, log io.Writ
 	}
 	o := &orchestrator{
 		core: core, store: s, machine: m, folder: folder, log: log,
-		inbox: make(chan func(), 64), done: make(chan struct{}),
+		inbox: make(chan func(), 64),
 		lives: map[berth.JobID]*life{}, dividing: map[berth.ActionID]bool{},
 		failures: map[int]string{},
 	}
+	o.ending, o.end = context.WithCancel(context.Background())
 	if o.records, err = readRecords(filepath.Join(folder, "jobs")); err == nil {
 		err = o.takeUp(policy)
 	}
 	if err != nil {
+		o.close()
 		return nil, errors.Join(err, s.Close())
 	}
 	return o, nil
 }
 
+// close ends what goes on in the background.
+func (o *orchestrator) close() {
+	o.end()
+	o.background.Wait()
+}
+
 // run is the loop. It returns when the context is done, and leaves what runs running; or
 // with an error, if what is decided cannot be kept.
 func (o *orchestrator) run(ctx context.Context) error {
-	defer close(o.done)
+	defer o.close()
 	o.carryOut(o.core.Outstanding())
 	for {
 		if err := o.pass(); err != nil {
@@ -215,7 +228,7 @@ func (o *orchestrator) note(format string, of ...any) {
 func (o *orchestrator) post(f func()) {
 	select {
 	case o.inbox <- f:
-	case <-o.done:
+	case <-o.ending.Done():
 	}
 }
 
@@ -237,7 +250,7 @@ func (o *orchestrator) ask(ctx context.Context, f func() error) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-o.done:
+	case <-o.ending.Done():
 		return errEnding
 	}
 }

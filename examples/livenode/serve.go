@@ -110,7 +110,7 @@ func (o *orchestrator) stopAll(ctx context.Context) {
 	})
 	select {
 	case <-empty:
-	case <-o.done:
+	case <-o.ending.Done():
 	case <-ctx.Done():
 	}
 }
