@@ -1,5 +1,5 @@
-// Package workload makes what a fleet has to do: a reference day, drawn from a
-// seed, and days that happened, read from published traces. Both come as a
+// Package workload makes what a fleet has to do: a reference day, drawn from a seed; days that
+// happened, read from traces; and months that have the figures of published summaries. All come as a
 // sim.Workload, that is, as facts with instants, so that the simulator, an
 // embedder's own test bench and a benchmark can use them alike.
 //
@@ -38,7 +38,15 @@
 //   - [SpotNodes], [Lingjun] and [OnFabric]: fleets without jobs, 4,278 nodes of six
 //     products and 847 hosts in an uneven Clos.
 //
+// [Summarize] tells what a workload holds.
+//
 // Rows are read as the simulator asks for them. Where the format promises the order of
 // time, a trace of any length takes the same memory; where it does not, rows are
 // kept until they are in order, see [Options].Window.
+//
+// # Drawn from summaries
+//
+// Of some clusters only summaries are published. [Synthetic] draws jobs that have their
+// figures, of the clusters of Helios and Acme that [Profiles] lists, and says what is fitted
+// and what is assumed.
 package workload

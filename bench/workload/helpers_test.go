@@ -64,6 +64,15 @@ func jobOf(tb testing.TB, a sim.Arrival) berth.Job {
 	return a.Event.(berth.JobSubmitted).Job
 }
 
+// gpusOf counts the whole GPUs that a job claims.
+func gpusOf(job berth.Job) int {
+	gpus := 0
+	for _, g := range job.Groups {
+		gpus += g.Replicas * g.Claim.GPUs
+	}
+	return gpus
+}
+
 // realTrace returns the path of a published file, or skips the test where it is absent.
 func realTrace(tb testing.TB, elements ...string) string {
 	tb.Helper()
@@ -126,10 +135,7 @@ func sumUp(t *testing.T, list []sim.Arrival) sums {
 			s.queues++
 		case berth.JobSubmitted:
 			s.jobs++
-			gpus := 0
-			for _, g := range e.Job.Groups {
-				gpus += g.Replicas * g.Claim.GPUs
-			}
+			gpus := gpusOf(e.Job)
 			s.bySize[gpus]++
 			s.gpuTime += a.Runtime * berth.Duration(gpus)
 			if a.Runtime == 0 {

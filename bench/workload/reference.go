@@ -112,6 +112,7 @@ const (
 	partBatch
 	partHost
 	partFailures
+	partSynthetic
 )
 
 // tell adds a fact, unless it comes after the end.
