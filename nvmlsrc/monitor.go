@@ -60,8 +60,9 @@ type Monitor struct {
 	done   chan struct{}
 	once   sync.Once
 
-	// mu is held by Next for as long as it runs; what follows is guarded by it.
-	mu      sync.Mutex
+	// turn has a token, which who uses what follows holds for the time. It is no mutex,
+	// so that to wait for it can be given up.
+	turn    chan struct{}
 	gpus    []watchedGPU
 	watch   watch // nil: none could be had, or it broke
 	order   []int // where the GPUs are that the watch numbers, as position has it
@@ -87,7 +88,7 @@ func (s *Source) Monitor(config MonitorConfig) (*Monitor, error) {
 		}
 		config.GPUs = v.GPUs
 	}
-	m := &Monitor{source: s, config: config, done: make(chan struct{})}
+	m := &Monitor{source: s, config: config, done: make(chan struct{}), turn: make(chan struct{}, 1)}
 	for i := range config.GPUs {
 		m.gpus = append(m.gpus, watchedGPU{index: i, uuid: config.GPUs[i].UUID})
 	}
@@ -131,11 +132,16 @@ func (m *Monitor) register(d driver) {
 // its GPUs any more. Nothing that was reported is lost by an error: the next call
 // tells it.
 func (m *Monitor) Next(ctx context.Context) (Observation, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return Observation{}, ctx.Err()
+	}
 	if len(m.pending) == 0 {
 		m.wait(ctx)
 	}
+	m.collect()
 	if err := ctx.Err(); err != nil {
 		return Observation{}, err
 	}
@@ -163,7 +169,7 @@ func (m *Monitor) wait(ctx context.Context) {
 			m.gap = about(err, NoGPU, FactXids)
 			m.unwatch()
 		case some:
-			m.collect(e)
+			m.pending = append(m.pending, e)
 			return
 		}
 	}
@@ -182,13 +188,12 @@ func (m *Monitor) sleep(ctx context.Context, d time.Duration) {
 // maxPending bounds what is collected in one go.
 const maxPending = 256
 
-// collect takes an event, and those that came with it: one fault makes many.
-func (m *Monitor) collect(first event) {
-	m.pending = append(m.pending, first)
-	for len(m.pending) < maxPending {
+// collect takes the events that are there already: one fault makes many.
+func (m *Monitor) collect() {
+	for m.watch != nil && len(m.pending) < maxPending {
 		e, some, err := m.watch.wait(0)
 		if err != nil || !some {
-			return
+			return // the next wait tells the error
 		}
 		m.pending = append(m.pending, e)
 	}
@@ -214,8 +219,8 @@ func (m *Monitor) unwatch() {
 // is no error; closing the Source closes its Monitors.
 func (m *Monitor) Close() error {
 	m.once.Do(func() { close(m.done) })
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
 	m.unwatch()
 	for i := range m.gpus {
 		m.gpus[i].forget()

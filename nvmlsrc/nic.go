@@ -97,7 +97,7 @@ func (t *taker) nic(name, folder string, at pciPlace) {
 func mbitPerSecond(rate string) int64 {
 	number, _, _ := strings.Cut(rate, " Gb/sec")
 	gbit, err := strconv.ParseFloat(number, 64)
-	if err != nil || gbit < 0 || gbit > 1e6 {
+	if err != nil || !(gbit >= 0 && gbit <= 1e6) {
 		return 0
 	}
 	return int64(gbit * 1000)

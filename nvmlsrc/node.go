@@ -81,6 +81,11 @@ func (v Inventory) Node(id berth.NodeID) (berth.Node, error) {
 		}
 	}
 	node.Links = v.words(node.GPUs, first)
+	if slices.ContainsFunc(node.GPUs, func(g berth.GPU) bool { return g.Clique != node.GPUs[0].Clique }) {
+		for i := range node.GPUs {
+			node.GPUs[i].Clique = ""
+		}
+	}
 	return node, nil
 }
 
@@ -98,7 +103,8 @@ func (v Inventory) railed() []berth.NIC {
 
 // words says the links in the words of the core; nil if some are not known. A GPU that has
 // borrowed the clique of others, because it is out of work or in MIG mode, borrows their
-// links into the switch too: it will have them again when it is back.
+// links into the switch too: it will have them again when it is back. Elsewhere what is not
+// known of one that is out of work counts as the longest path, until NodeUpdated.
 func (v Inventory) words(gpus []berth.GPU, model int) [][]string {
 	if len(v.Links) != len(gpus) || len(gpus) < 2 {
 		return nil
@@ -121,6 +127,8 @@ func (v Inventory) words(gpus []berth.GPU, model int) [][]string {
 				continue
 			case borrowed && into.Count > 0 && gpus[i].Clique == gpus[j].Clique:
 				link = into
+			case link.Kind == nodegraph.None && (gpus[i].Failed || gpus[j].Failed):
+				link.Kind = nodegraph.SYS // it could not be asked
 			case link.Kind == nodegraph.None:
 				return nil
 			}

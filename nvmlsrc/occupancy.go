@@ -12,12 +12,13 @@ import (
 
 // An Occupancy turns processes that nobody of ours started into facts for the core: that
 // what they run on is taken. Each GPU, and each MIG instance, with such a process becomes
-// a job that runs there already, of a class that never has to yield, and is over when
-// the last of them is gone. The job is bound to where it is: no order starts it
+// a job that runs there already, never has to yield, and is over when the last of them is
+// gone. The job is bound to where it is: no order starts it
 // elsewhere. So the capacity is not touched, the ledger shows who has it,
 // and Explain says why a job waits for it. (To call such a GPU failed instead would be a
 // lie with consequences: it would put the node on trial, and a GPU in MIG mode would be
-// lost for one process on one instance.)
+// lost for one process on one instance.) Only who drains the node is given orders about
+// such a job, which it is for the operator to carry out.
 //
 // Only compute processes count: a display that draws on a GPU leaves it to others.
 type Occupancy struct {
@@ -90,6 +91,10 @@ func (o Occupancy) others(pids []int) []int {
 	return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return o.Ours != nil && o.Ours(pid) })
 }
 
+// forever is longer than any process runs. A class alone does not keep a job from being
+// taken back for a queue's guarantee; that it has not run for its least time does.
+const forever = 10_000 * 365 * berth.Day
+
 func (o Occupancy) job(g *GPU, claim berth.Claim, at mig.Placement, now berth.Time) berth.JobObserved {
 	id := o.prefix() + cmp.Or(g.UUID, fmt.Sprintf("gpu%d", g.Index))
 	if at != (mig.Placement{}) {
@@ -104,6 +109,7 @@ func (o Occupancy) job(g *GPU, claim berth.Claim, at mig.Placement, now berth.Ti
 				Selector: berth.Selector{Labels: map[string]string{"berth/occupied": "elsewhere"}},
 			}},
 			GangTimeout: berth.Millisecond,
+			MinRuntime:  forever,
 		},
 		Running: []berth.RunningReplica{{
 			Incarnation: 1, Started: now,

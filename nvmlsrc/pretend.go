@@ -93,9 +93,9 @@ func (p *Pretend) Refuse(gpu int, fact Fact, kind error) error {
 
 // Raise has the driver report an Xid to all who watch at present.
 func (p *Pretend) Raise(gpu, xid int) error {
-	return p.change(gpu, func(g *pretendGPU) error {
+	return p.change(gpu, func(*pretendGPU) error {
 		for w := range p.watches {
-			w.raise(event{gpu: g.index, xid: xid})
+			w.raise(event{gpu: gpu, xid: xid})
 		}
 		return nil
 	})

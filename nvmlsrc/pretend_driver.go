@@ -39,6 +39,7 @@ const pretendBacklog = 64
 type pretendWatch struct {
 	box    *Pretend
 	raised chan event
+	broken error // what a wait ends with; nil: it is not broken
 }
 
 func (w *pretendWatch) raise(e event) {
@@ -49,6 +50,9 @@ func (w *pretendWatch) raise(e event) {
 }
 
 func (w *pretendWatch) wait(atMost time.Duration) (event, bool, error) {
+	if w.broken != nil {
+		return event{}, false, w.broken
+	}
 	select {
 	case e := <-w.raised:
 		return e, true, nil

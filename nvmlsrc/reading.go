@@ -146,7 +146,7 @@ func (r *reader) activity() {
 		divided = false
 	}
 	if !divided {
-		if r.health.Failure == nil && !r.measured(r.of.uuid, noInstance) {
+		if r.health.Failure == nil && !r.measured(r.of.uuid, noInstance) && r.health.Failure == nil {
 			r.utilization()
 		}
 		r.forget(r.of.uuid)

@@ -1,0 +1,482 @@
+package nvmlsrc
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
+)
+
+// watching starts a Monitor in a bubble in which time passes only while all wait.
+func watching(t *testing.T, p *Pretend, config MonitorConfig, then func(t *testing.T, s *Source, m *Monitor)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := p.source()
+		config.Node = "n1"
+		m, err := s.Monitor(config)
+		require.NoError(t, err)
+		then(t, s, m)
+		require.NoError(t, s.Close())
+		require.NoError(t, m.Close(), "closing twice is no error")
+		require.Empty(t, p.watches, "nobody is told any more")
+	})
+}
+
+// next takes an observation, which must have no gaps.
+func next(t *testing.T, m *Monitor) Observation {
+	t.Helper()
+	o, err := m.Next(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, o.Gaps)
+	return o
+}
+
+// The first reading comes at once and the others one interval after the last; a machine
+// that is well has nothing to tell the core.
+func TestMonitorReadsAtIntervals(t *testing.T) {
+	watching(t, hgx(), MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		begin := time.Now()
+		for i := range 3 {
+			o := next(t, m)
+			require.Equal(t, time.Duration(i)*DefaultInterval, time.Since(begin))
+			require.Empty(t, o.Events)
+			require.Empty(t, o.Findings)
+			require.Len(t, o.GPUs, 8)
+		}
+	})
+}
+
+// An Xid is told when it is reported, without a wait for the next reading, and together
+// with those that came with it.
+func TestMonitorTellsXids(t *testing.T) {
+	p := hgx()
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		next(t, m)
+		begin := time.Now()
+		go func() {
+			time.Sleep(time.Second)
+			must(0, p.Raise(3, 13))
+			must(0, p.Raise(5, 79))
+			must(0, p.Raise(3, 0))
+		}()
+		o := next(t, m)
+		require.Equal(t, time.Second, time.Since(begin))
+		require.Equal(t, []berth.Event{
+			berth.XidReported{Node: "n1", GPU: 3, Xid: 13},
+			berth.XidReported{Node: "n1", GPU: 5, Xid: 79},
+		}, o.Events)
+	})
+}
+
+// Xids of applications leave a GPU in service, and those of hardware take it out: the core
+// knows which is which, so all of them are told.
+func TestXidsReachTheCore(t *testing.T) {
+	p := hgx()
+	node, err := inventoryOf(t, p).Node("n1")
+	require.NoError(t, err)
+	core, err := berth.New(berth.Config{})
+	require.NoError(t, err)
+	require.NoError(t, core.Apply(0, berth.NodeJoined{Node: node}))
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		for gpu, xid := range []int{13, 31, 43, 45, 68, 109, 79, 48} {
+			require.NoError(t, p.Raise(gpu, xid))
+		}
+		for _, event := range next(t, m).Events {
+			require.NoError(t, core.Apply(0, event))
+		}
+	})
+	report := core.Report()
+	require.EqualValues(t, 8, report.Totals.Xids)
+	require.EqualValues(t, 6_000, report.GPUs.Free, "those with 79 and 48 are out of service")
+}
+
+// What a reading condemns a GPU for is told once; when it is over, how the GPU is divided
+// now and that it is repaired.
+func TestMonitorCondemnsAndRepairs(t *testing.T) {
+	p := hgx()
+	layout := must(mig.ParsePlacement("3g.40gb@4:4"))
+	require.NoError(t, p.Divide(6, layout))
+	cause := func(change func(*pretendState)) func() { return func() { change(&p.gpus[6].state) } }
+	for name, c := range map[string]struct {
+		fail, mend func()
+		reason     string
+	}{
+		"lost": {
+			func() { must(0, p.Fail(6, "fell off the bus")) }, func() { must(0, p.Repair(6)) }, "lost: fell off the bus",
+		},
+		"reset": {
+			cause(func(s *pretendState) { s.recovery = RecoveryReset }), func() { must(0, p.Repair(6)) }, "the driver says: reset the GPU",
+		},
+		"reboot": {
+			cause(func(s *pretendState) { s.recovery = RecoveryReboot }), func() { must(0, p.Repair(6)) }, "the driver says: restart the machine",
+		},
+		"rows": {
+			cause(func(s *pretendState) { s.rows.Failed = true }), cause(func(s *pretendState) { s.rows.Failed = false }),
+			"a row of memory is bad and there is no spare one",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			must(0, p.Divide(6, layout))
+			watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+				require.Empty(t, next(t, m).Events)
+				c.fail()
+				o := next(t, m)
+				require.Equal(t, []berth.Event{berth.GPUFailed{Node: "n1", GPU: 6, Reason: c.reason}}, o.Events)
+				require.Len(t, o.Findings, 1)
+				require.True(t, o.Findings[0].Condemns)
+				require.Empty(t, next(t, m).Events, "once")
+				c.mend()
+				want := berth.GPUPartitioned{Node: "n1", GPU: 6, Mode: berth.ModeMIG}
+				if name == "rows" {
+					want.Instances = []mig.Placement{layout}
+				}
+				require.Equal(t, []berth.Event{want, berth.GPURepaired{Node: "n1", GPU: 6}}, next(t, m).Events)
+				require.Empty(t, next(t, m).Events)
+			})
+		})
+	}
+}
+
+// A GPU that an Xid condemned comes back by itself only if readings saw what was wrong,
+// and saw it go.
+func TestRepairAfterXid(t *testing.T) {
+	p := hgx()
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		next(t, m)
+		require.NoError(t, p.Raise(1, 95))
+		require.Len(t, next(t, m).Events, 1)
+		require.Empty(t, next(t, m).Events, "nothing says that it is well again")
+
+		p.gpus[2].state.recovery = RecoveryReset
+		require.NoError(t, p.Raise(2, 95))
+		require.Equal(t, []berth.Event{
+			berth.XidReported{Node: "n1", GPU: 2, Xid: 95},
+			berth.GPUFailed{Node: "n1", GPU: 2, Reason: "the driver says: reset the GPU"},
+		}, next(t, m).Events)
+		require.NoError(t, p.Repair(2))
+		require.Contains(t, next(t, m).Events, berth.Event(berth.GPURepaired{Node: "n1", GPU: 2}))
+	})
+}
+
+// A GPU that answers again is repaired when an inventory would offer it: its fabric may
+// take longer.
+func TestRepairWaitsForTheFabric(t *testing.T) {
+	p := hgx()
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		next(t, m)
+		require.NoError(t, p.Fail(0, "gone"))
+		require.Len(t, next(t, m).Events, 1)
+		require.NoError(t, p.Repair(0))
+		p.gpus[0].fab.completed = false
+		require.Empty(t, next(t, m).Events)
+		p.gpus[0].fab.completed = true
+		require.Len(t, next(t, m).Events, 2)
+	})
+}
+
+// A driver that lists a GPU no more numbers those behind it anew. Events go by the indices
+// of the inventory.
+func TestMonitorGoesByUUID(t *testing.T) {
+	p := hgx()
+	v := inventoryOf(t, p)
+	gone := p.gpus[2]
+	p.gpus = append(p.gpus[:2:2], p.gpus[3:]...)
+	watching(t, p, MonitorConfig{GPUs: v.GPUs}, func(t *testing.T, _ *Source, m *Monitor) {
+		require.NoError(t, p.Raise(2, 31))
+		o := next(t, m)
+		require.Equal(t, []berth.Event{
+			berth.XidReported{Node: "n1", GPU: 3, Xid: 31},
+			berth.GPUFailed{Node: "n1", GPU: 2, Reason: "lost: the driver does not list it any more"},
+		}, o.Events)
+		require.Len(t, o.GPUs, 8)
+		require.Equal(t, v.GPUs[7].UUID, o.GPUs[7].UUID)
+		p.gpus = append(p.gpus, gone)
+		require.Len(t, next(t, m).Events, 2)
+	})
+	p.gpus = append(p.gpus, pretended("pcie").gpus...)
+	watching(t, p, MonitorConfig{GPUs: v.GPUs}, func(t *testing.T, _ *Source, m *Monitor) {
+		require.NoError(t, p.Raise(8, 31))
+		o, err := m.Next(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, o.Events)
+		require.EqualError(t, o.Gaps[0], "nvmlsrc: xids: unknown GPU: Xid 31 of a GPU that is not in the inventory")
+	})
+}
+
+// Activity is told from the second sample on, of each MIG device or of the GPU; samples
+// that would be too near to each other are not taken.
+func TestActivity(t *testing.T) {
+	p := pretended("mig-h100")
+	hgx := hgx()
+	require.NoError(t, hgx.SetActivity(hgx.gpus[4].uuidText(), 875))
+	watching(t, hgx, MonitorConfig{Interval: time.Second}, func(t *testing.T, _ *Source, m *Monitor) {
+		require.Empty(t, next(t, m).GPUs[4].Activity)
+		want := []Activity{{UUID: hgx.gpus[4].uuidText(), Milli: 875, Source: SMActivity}}
+		require.Equal(t, want, next(t, m).GPUs[4].Activity)
+		time.Sleep(10 * time.Millisecond)
+		require.NoError(t, hgx.Raise(0, 13))
+		require.Empty(t, next(t, m).GPUs[4].Activity, "10 ms after the last sample")
+		require.Equal(t, want, next(t, m).GPUs[4].Activity)
+	})
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		next(t, m)
+		o := next(t, m)
+		require.Equal(t, []Activity{
+			{UUID: p.gpus[0].devices[0].uuid}, {UUID: p.gpus[0].devices[1].uuid, Milli: 180}, {UUID: p.gpus[0].devices[2].uuid, Milli: 930},
+		}, o.GPUs[0].Activity)
+		require.Len(t, o.GPUs[1].Activity, 7)
+		require.NoError(t, p.gpus[0].destroyInstance(1))
+		require.Len(t, next(t, m).GPUs[0].Activity, 2)
+		require.Len(t, m.gpus[0].samples, 2, "what is gone is forgotten")
+	})
+}
+
+// GPUs without counters tell their utilization instead, and say so; in MIG mode they have
+// none.
+func TestActivityWithoutCounters(t *testing.T) {
+	p := pretended("dgx-a100")
+	require.NoError(t, p.SetActivity(p.gpus[1].uuidText(), 420))
+	require.NoError(t, p.Divide(2, must(mig.ParsePlacement("7g.40gb@0:8"))))
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		o := next(t, m)
+		require.Equal(t, []Activity{{UUID: p.gpus[1].uuidText(), Milli: 420, Source: Utilization}}, o.GPUs[1].Activity)
+		require.Empty(t, o.GPUs[2].Activity)
+	})
+	p = hgx()
+	require.NoError(t, p.Refuse(1, FactActivity, ErrNoPermission))
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		o, err := m.Next(t.Context())
+		require.NoError(t, err)
+		require.Len(t, o.Gaps, 1)
+		require.Equal(t, Utilization, o.GPUs[1].Activity[0].Source)
+	})
+}
+
+// What is suspicious is found and told at each reading, and no event follows from it.
+func TestFindings(t *testing.T) {
+	for reason, change := range map[string]func(*pretendGPU){
+		"the driver says: drain peer-to-peer traffic":                                     func(g *pretendGPU) { g.state.recovery = RecoveryDrainP2P },
+		"the driver says: drain and reset the GPU":                                        func(g *pretendGPU) { g.state.recovery = RecoveryDrainAndReset },
+		"the driver says: recover the IMEX domain":                                        func(g *pretendGPU) { g.state.recovery = RecoveryIMEX },
+		"the driver says: RecoveryAction(9)":                                              func(g *pretendGPU) { g.state.recovery = 9 },
+		"a row of memory is to be replaced by a spare one: reset the GPU when it is idle": func(g *pretendGPU) { g.state.rows.Pending = true },
+		"3 memory errors that could not be corrected":                                     func(g *pretendGPU) { g.state.ecc.Volatile = 3 },
+		"2 of 18 NVLinks are down":                                                        func(g *pretendGPU) { g.links[4].active, g.links[9].active = false, false },
+		"slowed down: HW slowdown, HW thermal slowdown":                                   func(g *pretendGPU) { g.state.clocks = ClocksHardwareSlowdown | ClocksHardwareThermal; g.busy["x"] = 1 },
+		"slowed down: idle, SW thermal slowdown, 0x1000":                                  func(g *pretendGPU) { g.state.clocks = ClocksSoftwareThermal | 1<<12 },
+	} {
+		p := hgx()
+		watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+			require.Empty(t, next(t, m).Findings)
+			change(p.gpus[3])
+			for range 2 {
+				o := next(t, m)
+				require.Len(t, o.Findings, 1)
+				require.Equal(t, reason, o.Findings[0].Reason)
+				require.False(t, o.Findings[0].Condemns)
+				require.Equal(t, 3, o.Findings[0].GPU)
+				require.Empty(t, o.Events)
+			}
+		})
+	}
+}
+
+// Errors on NVLinks are told when they grow.
+func TestNVLinkErrors(t *testing.T) {
+	p := hgx()
+	p.gpus[1].state.linkErrors = 7
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		require.Empty(t, next(t, m).Findings, "who knows when they were")
+		p.gpus[1].state.linkErrors = 9
+		o := next(t, m)
+		require.Equal(t, Links{Active: 18, Errors: 18 * 9, NewErrors: 18 * 2}, o.GPUs[1].Links)
+		require.Equal(t, "gpus[1]: nvlinkErrors: 36 errors on NVLinks since the last reading (suspect)", o.Findings[0].String())
+		require.Empty(t, next(t, m).Findings)
+	})
+}
+
+func TestHealthOfABusyGPU(t *testing.T) {
+	p := hgx()
+	uuid := p.gpus[0].uuidText()
+	require.NoError(t, p.Start(17, uuid))
+	require.NoError(t, p.SetActivity(uuid, 1000))
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		next(t, m)
+		require.Equal(t, Health{
+			GPU: 0, UUID: uuid, Links: Links{Active: 18}, Activity: []Activity{{UUID: uuid, Milli: 1000}},
+			MemoryUsedMiB: 61_169, TemperatureC: 71, PowerMilliwatts: 570_000,
+		}, next(t, m).GPUs[0])
+	})
+}
+
+// Each question may go unanswered: a gap, and the rest is told. What a GPU or a mode does
+// not have is no gap.
+func TestGapsOfHealth(t *testing.T) {
+	for _, fact := range []Fact{
+		FactRecovery, FactECC, FactRows, FactNVLink, FactNVLinkErrors, FactClocks, FactMemory, FactTemperature, FactPower, FactMIG,
+	} {
+		for refusal, gaps := range map[*Error]int{noPermission: 1, missing: 1, unsupported: 0} {
+			p := hgx()
+			p.gpus[5].fail(fact, refusal)
+			if fact == FactMIG {
+				p.gpus[5].fail(FactActivity, unsupported)
+			}
+			watching(t, p, MonitorConfig{GPUs: inventoryOf(t, hgx()).GPUs}, func(t *testing.T, _ *Source, m *Monitor) {
+				o, err := m.Next(t.Context())
+				require.NoError(t, err)
+				require.Len(t, o.Gaps, gaps, fact)
+				require.Empty(t, o.Findings)
+				for _, gap := range o.Gaps {
+					require.Equal(t, &Error{GPU: 5, Fact: fact, Reason: refusal.Reason, Kind: refusal.Kind}, gap)
+				}
+				if fact != FactPower {
+					require.Equal(t, 70_000, o.GPUs[5].PowerMilliwatts)
+				}
+			})
+		}
+	}
+	p := pretended("mig-h100")
+	p.gpus[0].fail(FactMIGDevices, noPermission)
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		o, err := m.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, FactMIGDevices, o.Gaps[0].Fact)
+	})
+}
+
+// A GPU that is lost while it is read is condemned, and not asked further.
+func TestLostWhileRead(t *testing.T) {
+	for _, fact := range []Fact{FactRecovery, FactNVLink, FactNVLinkErrors, FactMIG, FactActivity} {
+		p := hgx()
+		watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+			p.gpus[2].fail(fact, lost)
+			o, err := m.Next(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, fact, p.gpus[2].asked[len(p.gpus[2].asked)-1])
+			require.Equal(t, Health{GPU: 2, UUID: p.gpus[2].uuidText(), Failure: o.Gaps[0]}, o.GPUs[2])
+			require.Len(t, o.Events, 1)
+		})
+	}
+}
+
+// Without Xids there are readings, and each says what is missing. A watch that breaks is
+// tried again with the next one.
+func TestMonitorWithoutXids(t *testing.T) {
+	p := hgx()
+	p.watchErr = unsupported
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		for i := range 2 {
+			begin := time.Now()
+			o, err := m.Next(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, time.Duration(i)*DefaultInterval, time.Since(begin))
+			require.EqualError(t, o.Gaps[0], "nvmlsrc: xids: not supported by this GPU: not supported")
+		}
+	})
+	p = hgx()
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		next(t, m)
+		for w := range p.watches {
+			w.broken = lost
+		}
+		o, err := m.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, FactXids, o.Gaps[0].Fact)
+		require.NoError(t, p.Raise(1, 13))
+		require.Len(t, next(t, m).Events, 1, "another watch took its place")
+	})
+}
+
+// A context that ends, and a Close, interrupt a wait, and what was reported meanwhile is
+// told by the next call.
+func TestMonitorStops(t *testing.T) {
+	for name, watchErr := range map[string]error{"with Xids": nil, "without": unsupported} {
+		t.Run(name, func(t *testing.T) {
+			p := hgx()
+			p.watchErr = watchErr
+			watching(t, p, MonitorConfig{Interval: time.Hour}, func(t *testing.T, s *Source, m *Monitor) {
+				_, err := m.Next(t.Context())
+				require.NoError(t, err)
+				begin := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				_, err = m.Next(ctx)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.Less(t, time.Since(begin), 2*time.Second)
+				cancel()
+				if watchErr == nil {
+					require.NoError(t, p.Raise(4, 31))
+					ctx, cancel := context.WithCancel(t.Context())
+					cancel()
+					_, err = m.Next(ctx)
+					require.ErrorIs(t, err, context.Canceled)
+					require.Len(t, next(t, m).Events, 1)
+				}
+				ended := make(chan error)
+				for range 2 {
+					go func() {
+						_, err := m.Next(context.Background())
+						ended <- err
+					}()
+				}
+				synctest.Wait()
+				begin = time.Now()
+				require.NoError(t, s.Close())
+				require.ErrorIs(t, <-ended, ErrClosed)
+				require.ErrorIs(t, <-ended, ErrClosed)
+				require.Less(t, time.Since(begin), time.Second)
+				_, err = m.Next(context.Background())
+				require.ErrorIs(t, err, ErrClosed)
+			})
+		})
+	}
+}
+
+// A call that waits for its turn gives up when its context ends.
+func TestMonitorTurns(t *testing.T) {
+	watching(t, hgx(), MonitorConfig{Interval: time.Hour}, func(t *testing.T, _ *Source, m *Monitor) {
+		next(t, m)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := m.Next(ctx)
+			ended <- err
+		}()
+		synctest.Wait()
+		short, done := context.WithTimeout(t.Context(), time.Minute)
+		defer done()
+		_, err := m.Next(short)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+func TestMonitorOfADriverThatFails(t *testing.T) {
+	p := hgx()
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		next(t, m)
+		require.NoError(t, p.Raise(0, 31))
+		p.countErr = errors.New("boom")
+		_, err := m.Next(t.Context())
+		require.EqualError(t, err, "nvmlsrc: count: driver failure: boom")
+		p.countErr = nil
+		require.Len(t, next(t, m).Events, 1, "the Xid is not lost")
+	})
+	s := p.source()
+	_, err := s.Monitor(MonitorConfig{Interval: time.Millisecond})
+	require.ErrorIs(t, err, ErrInvalid)
+	p.countErr = errors.New("boom")
+	_, err = s.Monitor(MonitorConfig{})
+	require.ErrorIs(t, err, ErrDriver)
+	p.countErr = nil
+	require.NoError(t, s.Close())
+	_, err = s.Monitor(MonitorConfig{})
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = s.Monitor(MonitorConfig{GPUs: []GPU{{}}})
+	require.ErrorIs(t, err, ErrClosed)
+}
