@@ -20,7 +20,7 @@ func describe(order berth.Action) string {
 		}
 		return fmt.Sprintf("stop %s%s%s", h.Job, again, because(h.Cause))
 	case berth.RequestCheckpoint:
-		return fmt.Sprintf("ask %s for a checkpoint within %v%s", h.Job, h.Deadline.Sub(h.At), because(h.Cause))
+		return fmt.Sprintf("ask %s for a checkpoint%s", h.Job, because(h.Cause))
 	case berth.Withdraw:
 		return fmt.Sprintf("let %s go on after all%s", h.Job, because(h.Cause))
 	case berth.Repartition:

@@ -23,6 +23,8 @@ type life struct {
 	process     *process.Process // nil while lifeStarting
 	// Orders that wait for it to be reported; zero: none.
 	bind, request, release berth.ActionID
+	// by is when the time for the request is over.
+	by berth.Time
 	// checkpoint is when it last wrote one.
 	checkpoint time.Time
 	// cancel ends what watches it.
@@ -177,8 +179,9 @@ func (o *orchestrator) requestCheckpoint(order berth.RequestCheckpoint) {
 		o.report(order.ID, berth.Failed, err.Error())
 		return
 	}
-	l.request = order.ID
 	grace := min(l.job.Grace, order.Deadline.Sub(o.now()))
+	l.request, l.by = order.ID, o.now().Add(grace)
+	o.note("%s got %s, and has %v to write its checkpoint", l, signal, grace)
 	time.AfterFunc(grace.Std(), func() {
 		o.post(func() {
 			if l.request == order.ID {

@@ -460,3 +460,10 @@ func serving(t *testing.T, folder string) *exec.Cmd {
 	})
 	return c
 }
+
+// TestDemo plays the story that the README promises.
+func TestDemo(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	require.Zero(t, livenode(t.Context(), []string{"demo", "-fake", "hgx-h100", "-pause", "0"}, &stdout, &stderr), "%s%s", &stdout, &stderr)
+	require.Contains(t, stdout.String(), "all 14 things were as told")
+}

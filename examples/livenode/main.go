@@ -8,6 +8,7 @@
 //	livenode run -mig 1g.10gb -- python serve.py
 //	livenode run -share 30 -class interactive -- jupyter lab
 //	livenode top                        GPUs, jobs, queues, and why each pending job waits
+//	livenode demo -fake hgx-h100        a story of a preemption, which checks itself
 //
 // A job of a higher class or priority that finds no room has others yield: they are asked
 // for a checkpoint by a signal, have a bounded time to write it, are stopped, and resume
@@ -60,6 +61,7 @@ func commands() []command {
 		{name: "queue", args: "NAME", text: "make, change or remove a queue", run: queue},
 		{name: "top", text: "watch GPUs, jobs and queues", run: top},
 		{name: "fault", text: "have a GPU of a pretend box fail", run: fault},
+		{name: "demo", text: "play a story of a preemption, and check it", run: demo},
 		{name: "workload", hidden: true, run: workload},
 		{name: process.SuperviseCommand, hidden: true, run: supervise},
 	}

@@ -56,8 +56,8 @@ func (o *orchestrator) explainReason(line func(string, ...any), r *berth.Replica
 	}
 	for _, y := range reason.Yielding {
 		text := fmt.Sprintf("%s (%s GPUs) is leaving", y.Job, gpus(y.GPUMilli))
-		if y.By != 0 {
-			text = fmt.Sprintf("%s (%s GPUs) writes its checkpoint, until %s at the latest", y.Job, gpus(y.GPUMilli), clock(y.By))
+		if l := o.lives[y.Job]; l != nil && l.request != 0 {
+			text = fmt.Sprintf("%s (%s GPUs) writes its checkpoint, until %s at the latest", y.Job, gpus(y.GPUMilli), clock(l.by))
 		}
 		line("%s", text)
 	}

@@ -25,6 +25,7 @@ func workload(_ context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	each := flags.Duration("each", 50*time.Millisecond, "`time` of a step")
 	write := flags.Duration("write", 0, "`time` to write a checkpoint")
 	deaf := flags.Bool("deaf", false, "ignore SIGTERM")
+	until := flags.String("until", "", "`file` that ends it well when it appears")
 	leave := flags.Bool("leave", false, "end when a checkpoint is written, to be run again")
 	if err := parse(flags, args, 0, 0); err != nil {
 		return err
@@ -46,6 +47,9 @@ func workload(_ context.Context, flags *flag.FlagSet, args []string, stdout io.W
 		case <-tick:
 			step++
 			fmt.Fprintf(stdout, "step %d\n", step)
+			if _, err := os.Stat(*until); err == nil {
+				*steps = step
+			}
 		case <-asked:
 			time.Sleep(*write)
 			if err := writeCheckpoint(step); err != nil {

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-sched/berth"
+)
+
+// The story: a full machine; somebody to whom seconds matter; an orchestrator that dies;
+// and everybody gets to the end of what they do.
+func (s *stage) play(ctx context.Context) error {
+	s.say("livenode demo: real processes, real signals; everything that is told is also checked")
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	status, err := s.status(ctx)
+	if err != nil {
+		return err
+	}
+	n := len(status.GPUs)
+	small := max(1, n/4)
+	for _, scene := range []func(context.Context, int, int) error{s.fullMachine, s.preemption, s.crash, s.resumption} {
+		if err := scene(ctx, n-small, small); err != nil {
+			return err
+		}
+		if len(s.wrong) > 0 || ctx.Err() != nil {
+			break
+		}
+	}
+	fmt.Fprintln(s.out)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if len(s.wrong) > 0 {
+		said, _ := os.ReadFile(s.said())
+		return fmt.Errorf("%w: %s\nthe orchestrator has said:\n%s", errDiffers, strings.Join(s.wrong, "; "), said)
+	}
+	s.say("%s", s.painter.paint(green, fmt.Sprintf("all %d things were as told", s.right)))
+	return nil
+}
+
+// The jobs of the story.
+const (
+	train = "train" // batch, most of the machine; nothing happens to it
+	tune  = "tune"  // batch, the rest; it has to yield, and comes back
+	chat  = "chat"  // latency-critical
+)
+
+// job is one of the story's jobs, which counts steps of a tenth of a second.
+func (s *stage) job(name string, gpus int, class berth.Class) Submission {
+	return Submission{
+		Name: name, Queue: DefaultQueue, GPUs: gpus, Class: class,
+		Path: s.self, Dir: s.folder, Env: os.Environ(),
+		Command: []string{
+			"livenode", "workload", "-each", "100ms", "-steps", "100000", "-write", "700ms",
+			"-until", s.curtain(name),
+		},
+		CheckpointSignal: "USR1", Grace: 10 * berth.Second, StopTimeout: 5 * berth.Second,
+	}
+}
+
+// curtain is the file whose appearance ends a job well.
+func (s *stage) curtain(name string) string { return filepath.Join(s.folder, name+".end") }
+
+func (s *stage) fullMachine(ctx context.Context, large, small int) error {
+	s.act("1. A full machine")
+	for _, job := range []Submission{s.job(train, large, berth.Batch), s.job(tune, small, berth.Batch)} {
+		if job.GPUs == 0 {
+			continue // a machine with one GPU
+		}
+		s.say("livenode run -name %s -gpus %d -checkpoint-signal USR1 -- ...", job.Name, job.GPUs)
+		if _, err := s.submit(ctx, job); err != nil {
+			return err
+		}
+	}
+	s.await(ctx, func(st *Status) bool {
+		return holds(st, train, large) && holds(st, tune, small) && s.step(tune) >= 5
+	}, "batch jobs hold all %d GPUs, and count steps", large+small)
+	s.show(ctx)
+	return nil
+}
+
+func (s *stage) preemption(ctx context.Context, large, small int) error {
+	s.act("2. Somebody comes to whom seconds matter")
+	before, err := s.status(ctx)
+	if err != nil {
+		return err
+	}
+	s.say("livenode run -name %s -gpus %d -class latency-critical -- ...", chat, small)
+	if _, err := s.submit(ctx, s.job(chat, small, berth.LatencyCritical)); err != nil {
+		return err
+	}
+	s.await(ctx, func(st *Status) bool { return state(st, tune) == stateCheckpointing },
+		"nothing is free: %s, whose end does the least harm, is asked for a checkpoint by SIGUSR1", tune)
+	if text, err := s.why(ctx, chat); err == nil {
+		fmt.Fprintln(s.out)
+		s.say("livenode why %s", chat)
+		fmt.Fprintln(s.out, s.painter.paint(dim, strings.TrimRight(text, "\n")))
+	}
+	s.show(ctx)
+	s.await(ctx, func(st *Status) bool { return state(st, chat) == berth.Running.String() }, "%s runs", chat)
+	after, err := s.status(ctx)
+	if err != nil {
+		return err
+	}
+	if text, err := os.ReadFile(filepath.Join(s.folder, "jobs", tune, "checkpoint")); err == nil {
+		s.check(true, "%s has written its checkpoint, at step %s", tune, strings.TrimSpace(string(text)))
+	} else {
+		s.check(false, "%s has written its checkpoint: %v", tune, err)
+	}
+	s.check(inOrder(&after, "ask tune for a checkpoint", "tune has written its checkpoint", "stop tune", "tune is stopped", "start chat"),
+		"in this order: it was asked, had written, was stopped, was gone, and then %s was started", chat)
+	s.check(state(&after, tune) == berth.Pending.String(), "%s waits for its turn", tune)
+	if large > 0 {
+		s.check(find(&before, train).PID == find(&after, train).PID, "%s was left alone: it is still process %d", train, find(&after, train).PID)
+	}
+	s.show(ctx)
+	return nil
+}
+
+func (s *stage) crash(ctx context.Context, large, _ int) error {
+	s.act("3. The orchestrator dies")
+	before, err := s.status(ctx)
+	if err != nil {
+		return err
+	}
+	s.say("kill -9 %d", s.server.Process.Pid)
+	if err := s.killServer(); err != nil {
+		return err
+	}
+	witness := chat
+	if large > 0 {
+		witness = train
+	}
+	from := s.step(witness)
+	for end := time.Now().Add(stagePatience); s.step(witness) < from+5 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.check(s.step(witness) >= from+5, "nobody is there to ask, and %s goes on: step %d, %d, ...", witness, from, s.step(witness))
+	s.say("livenode serve")
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	after, err := s.status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{train, chat} {
+		b, a := find(&before, name), find(&after, name)
+		if b.PID != 0 {
+			s.check(a.PID == b.PID && a.Incarnation == b.Incarnation && a.State == b.State,
+				"%s is found again: process %d, in its life %d", name, a.PID, a.Incarnation)
+		}
+	}
+	s.check(state(&after, tune) == berth.Pending.String(), "%s still waits", tune)
+	s.show(ctx)
+	return nil
+}
+
+func (s *stage) resumption(ctx context.Context, _, small int) error {
+	s.act("4. Back to work")
+	s.say("%s has done what it came for, and ends", chat)
+	if err := os.WriteFile(s.curtain(chat), nil, 0o600); err != nil {
+		return err
+	}
+	s.await(ctx, func(st *Status) bool { return find(st, chat).Why == "exit status 0" }, "%s ended well", chat)
+	s.await(ctx, func(st *Status) bool {
+		return holds(st, tune, small) && find(st, tune).Incarnation == 2 && s.resumedAt(tune) >= 0
+	}, "%s runs again, in its second life", tune)
+	written := s.lastCheckpoint(tune)
+	s.check(s.resumedAt(tune) == written, "it goes on from the step of its checkpoint, %d: nothing is lost, nothing is done twice", written)
+	s.show(ctx)
+	return nil
+}
+
+// find finds a job; one that is not there is empty.
+func find(st *Status, name string) JobStatus {
+	i := slices.IndexFunc(st.Jobs, func(j JobStatus) bool { return j.Name == name })
+	if i < 0 {
+		return JobStatus{}
+	}
+	return st.Jobs[i]
+}
+
+func state(st *Status, name string) string { return find(st, name).State }
+
+// holds reports whether a job runs on so many GPUs, none of which is another's too.
+func holds(st *Status, name string, gpus int) bool {
+	held := 0
+	for i := range st.GPUs {
+		if h := st.GPUs[i].Holders; len(h) == 1 && h[0].Job == name {
+			held++
+		}
+	}
+	return held == gpus && (gpus == 0 || state(st, name) == berth.Running.String())
+}
+
+// inOrder reports whether what was decided has entries that begin so, in this order.
+func inOrder(st *Status, beginnings ...string) bool {
+	for _, d := range st.Decisions {
+		if len(beginnings) > 0 && strings.HasPrefix(d.Text, beginnings[0]) {
+			beginnings = beginnings[1:]
+		}
+	}
+	return len(beginnings) == 0
+}
+
+// step is how far a job has counted.
+func (s *stage) step(name string) int { return s.lastNumber(name, `(?m)^step (\d+)$`) }
+
+// lastCheckpoint is the step of the last checkpoint that a job has written.
+func (s *stage) lastCheckpoint(name string) int {
+	return s.lastNumber(name, `(?m)^checkpoint at step (\d+)$`)
+}
+
+// resumedAt is the step at which a job began its second life; -1: it has not.
+func (s *stage) resumedAt(name string) int {
+	return s.lastNumber(name, `(?m)^life 2 begins at step (\d+) `)
+}
+
+// lastNumber is the last number that a job has printed in such a line; -1: none.
+func (s *stage) lastNumber(name, line string) int {
+	text, _ := os.ReadFile(filepath.Join(s.folder, "jobs", name, "output.log"))
+	all := regexp.MustCompile(line).FindAllSubmatch(text, -1)
+	if len(all) == 0 {
+		return -1
+	}
+	n, _ := strconv.Atoi(string(all[len(all)-1][1]))
+	return n
+}
