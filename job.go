@@ -127,8 +127,9 @@ type Topology struct {
 	// level that fits, up to Required.
 	Preferred string `json:"preferred,omitempty"`
 	// Segments keep members of a group together, every so many in index order: the
-	// tensor-parallel group on its island. They may be nested, the widest first. For
-	// groups, not for jobs.
+	// tensor-parallel group on its island. They may be nested, the widest first. An elastic
+	// gang comes and goes by whole segments of the widest, which at the fleet's level says
+	// just that. For groups, not for jobs.
 	Segments []Segment `json:"segments,omitempty"`
 	// Balance divides the members of a group, or its widest segments, as evenly as
 	// possible over as few domains of this level as hold it. For groups.

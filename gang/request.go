@@ -78,7 +78,8 @@ type Group struct {
 	// Segments keep members together: of an entry, members 0 to Size-1 inside one
 	// domain of Level, the next Size members again, and so on. They are nested, the
 	// outermost first: the size of each divides the one before, and its level is at
-	// least as narrow. Count and Min are multiples of the outermost size.
+	// least as narrow. Count and Min are multiples of the outermost size, and there are only
+	// whole ones of it, also where its level is the fleet's.
 	Segments []Segment
 	// Balance divides the members, or the outermost segments, as evenly as possible
 	// over the domains of this level that the group uses: first the fewest domains that
@@ -141,8 +142,9 @@ func (g *Group) segment(inside topology.Level) int {
 	return 1
 }
 
-// outermost is the number of members that only come and go together.
-func (g *Group) outermost() int { return g.segment(topology.Fleet) }
+// outermost is the number of members that only come and go together: those of the widest
+// segment, also where that may be spread over the fleet.
+func (g *Group) outermost() int { return g.segment(topology.Fleet - 1) }
 
 // narrowest is the narrowest level of the group's segments that is not the node's:
 // inside a domain of it, counts of GPUs tell all. Fleet if there is none.
@@ -223,7 +225,7 @@ func (f *Fleet) validateSegments(g *Group) *Error {
 			return refuse(ErrInvalid, i, "size", "%d is negative", s.Size)
 		case s.Level < 0 || s.Level > f.tree.NodeLevel():
 			return refuse(ErrUnknown, i, "level", "there is no level %d", s.Level)
-		case s.Size <= 1 || s.Level == topology.Fleet:
+		case s.Size <= 1:
 			continue
 		case outer.Size > 0 && outer.Size%s.Size != 0:
 			return refuse(ErrInvalid, i, "size", "%d does not divide the %d of the segment around it", s.Size, outer.Size)

@@ -28,6 +28,7 @@ func TestWishes(t *testing.T) {
 	}{
 		{"segments inside segments", []string{"p/a:8,4", "p/b:2,2", "p/c:6,6"}, one(Group{Count: 8, Claim: Claim{GPUs: 2}, Segments: []Segment{{4, 2}, {2, 3}}}), "a0+++ c0+ c1+ in p"},
 		{"inner segments are rounded first", []string{"p/a:6,6", "q/b:8,0"}, one(Group{Count: 6, Claim: Claim{GPUs: 2}, Segments: []Segment{{6, 2}, {2, 3}}}), "nothing"},
+		{"as many as come together, wherever they are", []string{"p/a:6", "q/b:0"}, one(Group{Count: 8, Min: 4, Claim: Claim{GPUs: 1}, Segments: []Segment{{4, 0}, {2, 2}}}), "a0+++"},
 		{"balanced over two leaves", []string{"p/a:8,8,8,8", "p/b:8,8,8,8"}, one(Group{Count: 6, Claim: Claim{GPUs: 8}, Balance: 2}), "a0 a1 a2 b0 b1 b2 in p"},
 		{"balanced as far as there is room", []string{"p/a:8,8,8,8", "p/b:8", "q/c:8,8"}, with(one(Group{Count: 5, Claim: Claim{GPUs: 8}, Balance: 2}), func(r *Request) { r.Required = 1 }), "a0 a1 a2 a3 b0 in p"},
 		{"balanced in segments", []string{"p/a:8,8,8,8", "p/b:8,8,8,8"}, one(Group{Count: 6, Claim: Claim{GPUs: 8}, Segments: []Segment{{2, 2}}, Balance: 2}), "a0 a1 a2 a3 b0 b1 in p"},
