@@ -93,11 +93,14 @@ type planned struct {
 func (c *Checker) imagine(opened []*room, but *replica) *world {
 	w := &world{Checker: c, known: true, rooms: len(c.rooms) + len(c.kept)}
 	w.share(opened)
+	leaves := func(rep *replica) bool {
+		return rep.state == berth.Releasing || rep.asked() && !rep.needless()
+	}
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
-			leaves := rep.state == berth.Releasing || rep.asked() && !rep.needless()
+			stays := !leaves(rep)
 			w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {
-				return !leaves && m.state != stopping || rep.room != nil && slices.Contains(opened, rep.room) || m.room != nil && slices.Contains(opened, m.room)
+				return stays && m.state != stopping || rep.room != nil && slices.Contains(opened, rep.room) || m.room != nil && slices.Contains(opened, m.room)
 			}))
 		}
 	}
@@ -110,7 +113,8 @@ func (c *Checker) imagine(opened []*room, but *replica) *world {
 		}
 	}
 	for who := range c.kept {
-		if rep := c.beneficiary(who); rep != nil && rep != but {
+		// Who need not go after all has what it has, and no more.
+		if rep := c.beneficiary(who); rep != nil && rep != but && (rep.state != berth.Running || leaves(rep)) {
 			w.charge(rep, c.costs(rep)[quota.GPU])
 			w.known = w.known && rep.isRigid() // else no order tells how much it is to have there
 		}
