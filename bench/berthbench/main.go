@@ -37,6 +37,7 @@ var experiments = []experiment{
 	{"fairness", "share against entitlement of three teams over a week, with and without the past", runFairness},
 	{"openb", "how many GPUs policies of placement leave over on the openb trace", runOpenB},
 	{"preempt", "who has to yield to bursts of inference on a full fleet, and what that costs, by policy", runPreempt},
+	{"traces", "what traces hold, and whether they can be read to their end", runTraces},
 }
 
 // errUsage is for what was not asked properly.

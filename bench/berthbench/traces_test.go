@@ -1,0 +1,79 @@
+package main
+
+import (
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// writeTrace writes a text below a folder, compressed if the name says so.
+func writeTrace(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	defer file.Close()
+	if filepath.Ext(name) != ".gz" {
+		_, err = file.WriteString(text)
+		require.NoError(t, err)
+		return path
+	}
+	w := gzip.NewWriter(file)
+	_, err = w.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return path
+}
+
+func TestTraces(t *testing.T) {
+	dir := t.TempDir()
+	writeTrace(t, dir, "philly/jobs.csv.gz", "timestamp,duration,num_gpus,cluster\n"+
+		"2017-10-10 07:00:00,7200.0,16,b\n2017-10-09 07:00:00,3600.0,1,a\n2017-10-09 08:00:00,3600.0,20,b\n")
+	writeTrace(t, dir, "openb/openb_node_list_x.csv", "sn,cpu_milli,memory_mib,gpu,model\na,1,1,2,T4\nb,1,1,0,\n")
+	writeTrace(t, dir, "openb/openb_pod_list_x.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1,1,1,460\nq,1,1,0,0\nr,1,1,1,1000\n")
+	sacct := writeTrace(t, dir, "sacct.txt", "JobID|Submit|Elapsed|Account|AllocTRES\n"+
+		"1|2024-03-01T09:30:00|01:00:00|physics|gres/gpu=2\n1.0|2024-03-01T09:30:00|01:00:00|physics|cpu=1\n")
+	swf := writeTrace(t, dir, "log.swf", "1 20 -1 3600 4 -1 -1 8 7200 -1 1 5 1 -1 2 1 -1 -1\n")
+
+	status, out, errors := call("traces", "-csv", "-queues", "-dir", dir, "-sacct", sacct, "-swf", swf)
+	require.Zero(t, status, errors)
+	require.Equal(t, `table,file,format,jobs,days,queues,host,part,1 GPU,2-4,5-8,9-16,>16,GPU-hours,without end
+"jobs, by the GPUs that they claim",openb/openb_pod_list_x.csv,openb tasks,3,,,1,1,1,0,0,0,0,,
+"jobs, by the GPUs that they claim",philly/jobs.csv.gz,philly,3,1,2,0,0,1,0,0,1,1,53,0
+"jobs, by the GPUs that they claim",`+sacct+`,sacct,1,0,1,0,0,0,1,0,0,0,2,0
+"jobs, by the GPUs that they claim",`+swf+`,swf,1,0,1,0,0,0,0,1,0,0,8,0
+table,file,rows,reason
+"rows that are no jobs, or none that ran",`+sacct+`,1,a step of a job
+table,file,format,nodes,GPUs,products
+fleets,openb/openb_node_list_x.csv,openb nodes,2,2,2 T4
+table,file,queue,jobs,GPU-hours
+queues,philly/jobs.csv.gz,a,1,1
+queues,philly/jobs.csv.gz,b,2,52
+queues,`+sacct+`,physics,1,2
+queues,`+swf+`,queue-2,1,8
+`, out)
+}
+
+// TestTracesReportsWhatIsBroken, and prints the others all the same.
+func TestTracesReportsWhatIsBroken(t *testing.T) {
+	dir := t.TempDir()
+	status, _, says := call("traces", "-dir", dir)
+	require.Equal(t, 2, status)
+	require.Contains(t, says, "there is no trace below")
+	status, _, says = call("traces")
+	require.Equal(t, 2, status)
+	require.Contains(t, says, "-dir, -sacct or -swf is missing")
+
+	broken := writeTrace(t, dir, "philly/a.csv", "timestamp,duration,num_gpus,cluster\n2017-10-10 07:00:00,7200.0,none,b\n")
+	writeTrace(t, dir, "philly/b.csv", "timestamp,duration,num_gpus,cluster\n2017-10-10 07:00:00,7200.0,4,b\n")
+	status, out, says := call("traces", "-dir", dir)
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "philly/b.csv")
+	require.Contains(t, says, broken+":2:28: num_gpus")
+	status, _, _ = call("traces", "-swf", filepath.Join(dir, "absent"))
+	require.Equal(t, 1, status)
+}
