@@ -15,10 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 )
 
-// Where TestPretendLibrary's child finds the library to open.
-const libraryVariable = "BERTH_TEST_NVML_LIBRARY"
+// Where a child finds the library to open, and what it is to do with it.
+const (
+	libraryVariable = "BERTH_TEST_NVML_LIBRARY"
+	taskVariable    = "BERTH_TEST_NVML_TASK"
+)
 
 // TestChild is not a test by itself: it is what the test below runs in a process
 // of its own, because a process keeps the first driver library it loads, and
@@ -31,6 +35,14 @@ func TestChild(t *testing.T) {
 	source, err := Config{Library: library, Sys: fstest.MapFS{}}.Open()
 	if err != nil {
 		fmt.Printf("child: open %v\n", err)
+		return
+	}
+	switch os.Getenv(taskVariable) {
+	case "monitor":
+		childMonitors(t, source)
+		return
+	case "divide":
+		childDivides(t, source)
 		return
 	}
 	v, err := source.Inventory()
@@ -59,16 +71,58 @@ func TestChild(t *testing.T) {
 	fmt.Println("child: done")
 }
 
+// childMonitors takes two observations, at the second of which there is activity.
+func childMonitors(t *testing.T, source *Source) {
+	monitor, err := source.Monitor(MonitorConfig{Node: "n", GPUs: []GPU{{UUID: "GPU-0"}, {UUID: "GPU-1"}}, Interval: MinInterval})
+	require.NoError(t, err)
+	for i := range 2 {
+		o, err := monitor.Next(t.Context())
+		require.NoError(t, err)
+		for _, event := range o.Events {
+			fmt.Printf("child: %d event %+v\n", i, event)
+		}
+		for _, gap := range o.Gaps {
+			fmt.Printf("child: %d gap %v\n", i, gap)
+		}
+		fmt.Printf("child: %d %+v\n", i, o.GPUs[0])
+	}
+	require.NoError(t, source.Close())
+	fmt.Println("child: done")
+}
+
+// childDivides creates and destroys instances of a GPU.
+func childDivides(t *testing.T, source *Source) {
+	v, err := source.Inventory()
+	require.NoError(t, err)
+	say := func(what string, at string, do func(GPU, mig.Placement) error) {
+		fmt.Printf("child: %s %s: %v\n", what, at, do(v.GPUs[0], must(mig.ParsePlacement(at))))
+	}
+	d := source.Divider()
+	create := func(gpu GPU, at mig.Placement) error {
+		_, err := d.Create(gpu, at)
+		return err
+	}
+	say("create", "1g.6gb@3:1", create)
+	say("create", "1g.6gb@2:1", create)
+	say("destroy", "1g.6gb@0:1", d.Destroy)
+	say("destroy", "2g.12gb@2:2", d.Destroy)
+	require.NoError(t, source.Close())
+	fmt.Println("child: done")
+}
+
 // inChild opens the pretend library, compiled with the flags, in a process of its
 // own and returns what that says.
-func inChild(t *testing.T, flags ...string) []string {
+func inChild(t *testing.T, flags ...string) []string { return childDoing(t, "", flags...) }
+
+// childDoing is inChild for another task than an inventory.
+func childDoing(t *testing.T, task string, flags ...string) []string {
 	t.Helper()
 	library := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	arguments := append([]string{"-shared", "-fPIC", "-w", "-o", library, filepath.Join("testdata", "nvml.c")}, flags...)
 	output, err := exec.Command("cc", arguments...).CombinedOutput()
 	require.NoError(t, err, "cc: %s", output)
 	child := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.v")
-	child.Env = append(os.Environ(), libraryVariable+"="+library)
+	child.Env = append(os.Environ(), libraryVariable+"="+library, taskVariable+"="+task)
 	output, err = child.CombinedOutput()
 	require.NoError(t, err, "the process ended with\n%s", output)
 	var lines []string
@@ -177,17 +231,36 @@ func TestMissingSymbols(t *testing.T) {
 	for _, symbol := range []string{symInit, symShutdown, symCount, symDevice} {
 		require.Equal(t, []string{"open nvmlsrc: driver: missing in this driver: " + symbol}, inChild(t, "-DNO_"+symbol))
 	}
-	for symbol, fact := range map[string]Fact{
-		symProduct: FactProduct, symUUID: FactUUID, symPCI: FactPCI, symMemory: FactMemory,
-		symComputeCapability: FactComputeCapability, symMinor: FactMinor, symMIG: FactMIG,
-		symLinkState: FactNVLink, symLinkEnd: FactNVLink, symLinkPCI: FactNVLink, symProcesses: FactProcesses,
-	} {
-		lines := inChild(t, "-DNO_"+symbol)
-		require.Equal(t, []string{
-			fmt.Sprintf("gap nvmlsrc: gpus[0]: %s: missing in this driver: %s", fact, symbol),
-			fmt.Sprintf("gap nvmlsrc: gpus[1]: %s: missing in this driver: %s", fact, symbol),
-			"done",
-		}, lines[3:], symbol)
+	type question struct {
+		fact   Fact
+		symbol string
+	}
+	gaps := func(task string, questions ...question) []string {
+		var flags []string
+		for _, q := range questions {
+			flags = append(flags, "-DNO_"+q.symbol)
+		}
+		lines := childDoing(t, task, flags...)
+		require.Equal(t, "done", lines[len(lines)-1])
+		return lines
+	}
+	independent := []question{
+		{FactProduct, symProduct},
+		{FactUUID, symUUID},
+		{FactPCI, symPCI},
+		{FactMemory, symMemory},
+		{FactComputeCapability, symComputeCapability},
+		{FactMinor, symMinor},
+		{FactMIG, symMIG},
+		{FactNVLink, symLinkState},
+		{FactProcesses, symProcesses},
+		{FactAncestors, symAncestor},
+	}
+	for _, questions := range [][]question{independent, {{FactNVLink, symLinkEnd}}, {{FactNVLink, symLinkPCI}}} {
+		lines := gaps("", questions...)
+		for _, q := range questions {
+			require.Contains(t, lines, fmt.Sprintf("gap nvmlsrc: gpus[1]: %s: missing in this driver: %s", q.fact, q.symbol))
+		}
 	}
 	// In MIG mode the profiles and the instances are what the GPU cannot do without.
 	for symbol, fact := range map[string]Fact{
@@ -223,4 +296,110 @@ func TestSessionThatFails(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("not a library"), 0o600))
 	_, err = Config{Library: file}.Open()
 	require.ErrorIs(t, err, ErrNoDriver)
+}
+
+const healthOf0 = "{GPU:0 UUID:GPU-0 Failure:<nil> Recovery:drain and reset the GPU ECC:{Volatile:2 Aggregate:5} " +
+	"Rows:{Corrected:1 Uncorrected:2 Pending:true Failed:false} Links:{Active:1 Inactive:2 Lost:0 Errors:110 NewErrors:0} " +
+	"Clocks:SW power cap Activity:[%s] MemoryUsedMiB:1024 TemperatureC:45 PowerMilliwatts:123456}"
+
+// All of a GPU's health comes through the binding as the library tells it, and so do
+// its events.
+func TestPretendHealth(t *testing.T) {
+	needCompiler(t)
+	const activity = "{UUID:GPU-0 Milli:423 Source:SM activity}"
+	require.Equal(t, []string{
+		"0 event {Node:n GPU:1 Xid:79 Reason:}",
+		"0 gap nvmlsrc: xids: unknown GPU: Xid 31 of a GPU that is not in the inventory",
+		"0 " + fmt.Sprintf(healthOf0, ""),
+		"1 " + fmt.Sprintf(healthOf0, activity),
+		"done",
+	}, childDoing(t, "monitor"))
+
+	// In MIG mode each MIG device is measured.
+	lines := childDoing(t, "monitor", "-DMIG=1")
+	require.Contains(t, lines[3], "Activity:[{UUID:MIG-10 Milli:423 Source:SM activity} {UUID:MIG-12 Milli:423 Source:SM activity}]")
+
+	// What the GPU does not have is no gap.
+	lines = childDoing(t, "monitor", "-DRECOVERY_CODE=3", "-DNO_COUNTERS", "-DGPM=0", "-DEVENTS=1")
+	require.Equal(t, []string{
+		"0 gap nvmlsrc: xids: not supported by this GPU: not supported (NVML code 3)",
+		"0 " + strings.NewReplacer("Errors:110", "Errors:0", "drain and reset the GPU", "none").Replace(fmt.Sprintf(healthOf0, "{UUID:GPU-0 Milli:370 Source:utilization}")),
+	}, lines[:2])
+
+	// Neither is a driver that answers nonsense believed.
+	for flag, gap := range map[string]string{
+		"-DACTIVE=0.0/0.0": "1 gap nvmlsrc: gpus[0]: activity: driver failure: the driver says that the activity is no number",
+		"-DGPM_DENIED":     "1 gap nvmlsrc: gpus[0]: activity: no permission: the user may not ask this (NVML code 4)",
+		"-DWAIT=15":        "1 gap nvmlsrc: xids: lost: the GPU fell off the bus or does not answer (NVML code 15)",
+	} {
+		lines = childDoing(t, "monitor", flag)
+		require.Contains(t, lines, gap)
+	}
+}
+
+// A driver without one of the functions of health, activity and events costs that, and no
+// more.
+func TestMissingSymbolsOfHealth(t *testing.T) {
+	needCompiler(t)
+	lines := childDoing(t, "monitor", "-DNO_"+symFields, "-DNO_"+symECC, "-DNO_"+symRows, "-DNO_"+symLinkErrors,
+		"-DNO_"+symClockEvents, "-DNO_"+symTemperature, "-DNO_"+symPower, "-DNO_"+symWatchWait, "-DNO_"+symGPMMetrics)
+	for _, gap := range []string{
+		"xids: missing in this driver: " + symWatchWait,
+		"gpus[0]: recoveryAction: missing in this driver: " + symFields,
+		"gpus[0]: ecc: missing in this driver: " + symECC,
+		"gpus[0]: remappedRows: missing in this driver: " + symRows,
+		"gpus[0]: nvlinkErrors: missing in this driver: " + symLinkErrors,
+		"gpus[0]: temperature: missing in this driver: " + symTemperature,
+		"gpus[0]: power: missing in this driver: " + symPower,
+		"gpus[0]: activity: missing in this driver: " + symGPMMetrics,
+	} {
+		require.Contains(t, lines, "0 gap nvmlsrc: "+gap)
+	}
+	require.Contains(t, lines[len(lines)-2], "Clocks:idle Activity:[{UUID:GPU-0 Milli:370 Source:utilization}]", "the older name serves")
+	require.Equal(t, "done", lines[len(lines)-1])
+
+	for _, symbol := range []string{symWatchCreate, symWatchRegister, symWatchSupported, symWatchFree} {
+		require.Equal(t, "0 gap nvmlsrc: xids: missing in this driver: "+symbol, childDoing(t, "monitor", "-DNO_"+symbol)[0])
+	}
+	for _, symbol := range []string{symGPMSupport, symGPMAlloc, symGPMFree, symGPMSample, symGPMSampleMIG} {
+		lines := childDoing(t, "monitor", "-DNO_"+symbol, "-DNO_"+symUtilization, "-DNO_"+symClockEvents, "-DNO_"+symClockThrottle)
+		require.Contains(t, lines, "1 gap nvmlsrc: gpus[0]: activity: missing in this driver: "+symbol)
+		require.Contains(t, lines, "1 gap nvmlsrc: gpus[0]: utilization: missing in this driver: "+symUtilization)
+		require.Contains(t, lines, "1 gap nvmlsrc: gpus[0]: clockReasons: missing in this driver: "+symClockThrottle)
+	}
+}
+
+// An instance gets the compute instance that has all of it: of those with as many slices
+// the one with the most SMs. What is destroyed loses its compute instances first.
+func TestPretendDivider(t *testing.T) {
+	needCompiler(t)
+	require.Equal(t, []string{
+		"lib: GPU instance of profile 14 at 3:1",
+		"lib: compute instance of profile 7 on 9",
+		"create 1g.6gb@3:1: <nil>",
+		"create 1g.6gb@2:1: nvmlsrc: gpus[0]: migCreate: in use: there is no room for it beside the others (NVML code 23)",
+		"lib: no compute instance 7 any more",
+		"lib: no instance 8 any more",
+		"destroy 1g.6gb@0:1: <nil>",
+		"lib: no compute instance 7 any more",
+		"lib: no instance 1 any more",
+		"destroy 2g.12gb@2:2: <nil>",
+		"done",
+	}, childDoing(t, "divide", "-DMIG=1"))
+	lines := childDoing(t, "divide", "-DMIG=1", "-DNO_COMPUTES")
+	require.Contains(t, lines, "create 1g.6gb@3:1: nvmlsrc: gpus[0]: migCompute: not supported by this GPU: not supported (NVML code 3)")
+	require.Contains(t, lines, "lib: no instance 9 any more")
+	lines = childDoing(t, "divide", "-DMIG=1", "-DBUSY")
+	require.Contains(t, lines, "destroy 1g.6gb@0:1: nvmlsrc: gpus[0]: migDestroy: in use: somebody uses it (NVML code 19)")
+	lines = childDoing(t, "divide", "-DMIG=1", "-DA30", "-DUSER=4")
+	require.Contains(t, lines, "create 1g.6gb@3:1: nvmlsrc: gpus[0]: migCreate: no permission: the user may not ask this (NVML code 4)")
+	for symbol, fact := range map[string]Fact{
+		symInstanceCreate: FactMIGCreate, symInstanceByID: FactMIGCompute, symComputeProfile: FactMIGCompute, symComputeCreate: FactMIGCompute,
+		symInstanceDestroy: FactMIGDestroy, symComputes: FactMIGDestroy, symComputeDestroy: FactMIGDestroy,
+	} {
+		lines := childDoing(t, "divide", "-DMIG=1", "-DNO_"+symbol)
+		text := strings.Join(lines, "\n")
+		require.Contains(t, text, fmt.Sprintf("gpus[0]: %s: missing in this driver: %s", fact, symbol))
+		require.Equal(t, "done", lines[len(lines)-1])
+	}
 }

@@ -6,9 +6,13 @@
  * The GPUs can be divided in four, and tell how with -DMIG=0 outside MIG mode, where
  * the versioned question has no answer, and with -DMIG=1 in it, where instances exist.
  * -DA30 calls them by the name of a product that package mig knows. -DUSER=4 answers
- * what takes a privileged user with that code. */
+ * what takes a privileged user with that code.
+ *
+ * What changes a GPU, and what is not freed, is told on the standard output. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct { char legacy[16]; unsigned domain, bus, device, id, subsystem; char name[32]; } pci_t;
 typedef struct { unsigned long long total, free, used; } memory_t;
@@ -53,11 +57,24 @@ static void *handle(unsigned n) { return (void *)(unsigned long)n; }
 static unsigned number(void *d) { return plain(d) - 1; }
 static int at(unsigned i, pci_t *p) { memset(p, 0, sizeof *p); p->bus = 0x41 + i; return SUCCESS; }
 
+static void say(const char *format, ...) {
+	va_list of;
+	va_start(of, format);
+	vdprintf(1, format, of);
+	va_end(of);
+}
+
+/* What was allocated and is not freed. */
+static int samples, sets;
+
 #ifndef NO_nvmlInit_v2
 int nvmlInit_v2(void) { return INIT; }
 #endif
 #ifndef NO_nvmlShutdown
-int nvmlShutdown(void) { return SUCCESS; }
+int nvmlShutdown(void) {
+	if (samples || sets) say("child: lib: %d samples and %d event sets are left\n", samples, sets);
+	return SUCCESS;
+}
 #endif
 #ifndef NO_nvmlSystemGetDriverVersion
 int nvmlSystemGetDriverVersion(char *v, unsigned n) { strncpy(v, "999.1", n); return SUCCESS; }
@@ -82,7 +99,7 @@ int nvmlDeviceGetUUID(void *d, char *v, unsigned n) {
 int nvmlDeviceGetPciInfo_v3(void *d, pci_t *p) { return at(number(d), p); }
 #endif
 #ifndef NO_nvmlDeviceGetMemoryInfo
-int nvmlDeviceGetMemoryInfo(void *d, memory_t *m) { m->total = 5ull << 30; return SUCCESS; }
+int nvmlDeviceGetMemoryInfo(void *d, memory_t *m) { m->total = 5ull << 30; m->used = 1ull << 30; return SUCCESS; }
 #endif
 #ifndef NO_nvmlDeviceGetCudaComputeCapability
 int nvmlDeviceGetCudaComputeCapability(void *d, int *a, int *b) { *a = 8; *b = 6; return SUCCESS; }
@@ -138,7 +155,8 @@ static const profile2_t profiles[] = {
 	{0, 0, 0, 4, 1, 56, 4, 4, 0, 1, 1, 24064, "MIG 4g.24gb"},
 };
 static const placement_t starts[][4] = {{{0, 1}, {1, 1}, {2, 1}, {3, 1}}, {{0, 2}, {2, 2}}, {{0, 4}}};
-static const instance_t existing[] = {{0, 7, 14, {1, 1}}, {0, 1, 5, {2, 2}}, {0, 8, 14, {0, 1}}};
+static instance_t existing[4] = {{0, 7, 14, {1, 1}}, {0, 1, 5, {2, 2}}, {0, 8, 14, {0, 1}}};
+static unsigned instances = 3;
 
 static int find(unsigned constant, const profile2_t **p) {
 	if (constant >= 18) return INVALID_ARGUMENT;
@@ -177,7 +195,7 @@ int nvmlDeviceGetGpuInstancePossiblePlacements_v2(void *d, unsigned profile, pla
 int nvmlDeviceGetGpuInstances(void *d, unsigned profile, void **to, unsigned *n) {
 	unsigned i, found = 0;
 	if (USER != SUCCESS) return USER;
-	for (i = 0; i < 3; i++) if (existing[i].profile == profile) to[found++] = handle(100 + i);
+	for (i = 0; i < instances; i++) if (existing[i].profile == profile) to[found++] = handle(100 + i);
 	*n = found;
 	return SUCCESS;
 }
@@ -204,4 +222,178 @@ int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id) { *id = plain(device)
 #define LEVEL 20
 #endif
 int nvmlDeviceGetTopologyCommonAncestor(void *a, void *b, unsigned *level) { *level = LEVEL; return SUCCESS; }
+#endif
+
+/* Health. */
+typedef struct { unsigned id, scope; long long at, latency; unsigned type, code; union { unsigned u; char room[8]; } value; } field_t;
+#ifndef RECOVERY
+#define RECOVERY 4
+#endif
+#ifndef RECOVERY_CODE
+#define RECOVERY_CODE SUCCESS
+#endif
+#ifndef NO_nvmlDeviceGetFieldValues
+int nvmlDeviceGetFieldValues(void *d, int n, field_t *f) {
+	f->code = f->id == 230 ? RECOVERY_CODE : INVALID_ARGUMENT;
+	f->value.u = RECOVERY;
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlDeviceGetTotalEccErrors
+int nvmlDeviceGetTotalEccErrors(void *d, int type, int counter, unsigned long long *n) { *n = type == 1 ? 2 + 3 * counter : 99; return SUCCESS; }
+#endif
+#ifndef NO_nvmlDeviceGetRemappedRows
+int nvmlDeviceGetRemappedRows(void *d, unsigned *a, unsigned *b, unsigned *pending, unsigned *failed) { *a = 1; *b = 2; *pending = 1; *failed = 0; return SUCCESS; }
+#endif
+#ifndef NO_nvmlDeviceGetNvLinkErrorCounter
+int nvmlDeviceGetNvLinkErrorCounter(void *d, unsigned i, int counter, unsigned long long *n) {
+#ifdef NO_COUNTERS
+	return NOT_SUPPORTED;
+#endif
+	*n = 10 << counter;
+	return counter == 2 ? NOT_SUPPORTED : SUCCESS;
+}
+#endif
+#ifndef NO_nvmlDeviceGetCurrentClocksEventReasons
+int nvmlDeviceGetCurrentClocksEventReasons(void *d, unsigned long long *r) { *r = 4; return SUCCESS; }
+#endif
+#ifndef NO_nvmlDeviceGetCurrentClocksThrottleReasons
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *d, unsigned long long *r) { *r = 1; return SUCCESS; }
+#endif
+#ifndef NO_nvmlDeviceGetTemperature
+int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *c) { *c = 45; return SUCCESS; }
+#endif
+#ifndef NO_nvmlDeviceGetPowerUsage
+int nvmlDeviceGetPowerUsage(void *d, unsigned *mw) { *mw = 123456; return SUCCESS; }
+#endif
+#ifndef NO_nvmlDeviceGetUtilizationRates
+int nvmlDeviceGetUtilizationRates(void *d, unsigned *percent) { percent[0] = 37; percent[1] = 5; return SUCCESS; }
+#endif
+
+/* Counters. A sample is a number from 1000 that no other has had. */
+typedef struct { unsigned id, code; double value; const char *name, *long_name, *unit; } metric_t;
+typedef struct { unsigned version, n; void *from, *to; metric_t metrics[1]; } metrics_t;
+#ifndef GPM
+#define GPM 1
+#endif
+#ifndef ACTIVE
+#define ACTIVE 42.26
+#endif
+static unsigned numbers;
+#ifndef NO_nvmlGpmQueryDeviceSupport
+int nvmlGpmQueryDeviceSupport(void *d, unsigned *support) { if (support[0] != 1) return VERSION_MISMATCH; support[1] = GPM; return SUCCESS; }
+#endif
+#ifndef NO_nvmlGpmSampleAlloc
+int nvmlGpmSampleAlloc(void **sample) { samples++; *sample = handle(1000 + numbers++); return SUCCESS; }
+#endif
+#ifndef NO_nvmlGpmSampleFree
+int nvmlGpmSampleFree(void *sample) { samples--; return SUCCESS; }
+#endif
+#ifndef NO_nvmlGpmSampleGet
+int nvmlGpmSampleGet(void *d, void *sample) {
+#ifdef GPM_DENIED
+	return 4;
+#endif
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlGpmMigSampleGet
+int nvmlGpmMigSampleGet(void *d, unsigned gpu, void *sample) { return gpu == 7 || gpu == 1 ? SUCCESS : INVALID_ARGUMENT; }
+#endif
+#ifndef NO_nvmlGpmMetricsGet
+int nvmlGpmMetricsGet(metrics_t *m) {
+	if (m->version != 1 || m->n != 1 || m->metrics[0].id != 2 || !m->from || m->from == m->to) return INVALID_ARGUMENT;
+	m->metrics[0].value = ACTIVE;
+	m->metrics[0].code = SUCCESS;
+	return SUCCESS;
+}
+#endif
+
+/* Events: an Xid, something else, and an Xid of a GPU that nobody asked about. */
+typedef struct { void *device; unsigned long long type, data; unsigned gpu, compute; } event_t;
+static const event_t events[] = {{(void *)2, 8, 79, ~0u, ~0u}, {(void *)1, 32768, 1, ~0u, ~0u}, {(void *)9, 8, 31, ~0u, ~0u}};
+static unsigned told;
+#ifndef EVENTS
+#define EVENTS (8 | 1 | 32768)
+#endif
+#ifndef NO_nvmlEventSetCreate
+int nvmlEventSetCreate(void **set) { sets++; *set = handle(300); return SUCCESS; }
+#endif
+#ifndef NO_nvmlEventSetFree
+int nvmlEventSetFree(void *set) { sets--; return SUCCESS; }
+#endif
+#ifndef NO_nvmlDeviceGetSupportedEventTypes
+int nvmlDeviceGetSupportedEventTypes(void *d, unsigned long long *types) { *types = EVENTS; return SUCCESS; }
+#endif
+#ifndef NO_nvmlDeviceRegisterEvents
+int nvmlDeviceRegisterEvents(void *d, unsigned long long types, void *set) { return types == (EVENTS & ~1) ? SUCCESS : INVALID_ARGUMENT; }
+#endif
+#ifndef NO_nvmlEventSetWait_v2
+int nvmlEventSetWait_v2(void *set, event_t *e, unsigned timeout) {
+#ifdef WAIT
+	return WAIT;
+#endif
+	if (told < 3) { *e = events[told++]; return SUCCESS; }
+	usleep(timeout * 1000);
+	return 10;
+}
+#endif
+
+/* Changes. Compute instances are the numbers from 400. */
+typedef struct { unsigned id, slices, instances, sms, copy, decoders, encoders, jpeg, ofa; } compute_t;
+static const compute_t computes[] = {{0, 1, 1, 16}, {1, 2, 1, 28}, {0}, {0}, {0}, {0}, {0}, {7, 1, 1, 26}};
+#ifndef NO_nvmlDeviceCreateGpuInstanceWithPlacement
+int nvmlDeviceCreateGpuInstanceWithPlacement(void *d, unsigned profile, const placement_t *at, void **instance) {
+	if (USER != SUCCESS) return USER;
+	if (at->start == 2) return 23;
+	say("child: lib: GPU instance of profile %u at %u:%u\n", profile, at->start, at->size);
+	existing[instances] = (instance_t){0, 9, profile, *at};
+	*instance = handle(100 + instances++);
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlDeviceGetGpuInstanceById
+int nvmlDeviceGetGpuInstanceById(void *d, unsigned id, void **instance) {
+	unsigned i;
+	for (i = 0; i < instances; i++) if (existing[i].id == id) { *instance = handle(100 + i); return SUCCESS; }
+	return NOT_FOUND;
+}
+#endif
+#ifndef NO_nvmlGpuInstanceDestroy
+int nvmlGpuInstanceDestroy(void *instance) { say("child: lib: no instance %u any more\n", existing[plain(instance) - 100].id); return SUCCESS; }
+#endif
+#ifndef NO_nvmlGpuInstanceGetComputeInstanceProfileInfo
+int nvmlGpuInstanceGetComputeInstanceProfileInfo(void *instance, unsigned constant, unsigned engine, compute_t *to) {
+	unsigned two = existing[plain(instance) - 100].profile == 5;
+	if (constant > 8 || engine != 0) return INVALID_ARGUMENT;
+#ifdef NO_COMPUTES
+	return NOT_SUPPORTED;
+#endif
+	if (constant > 7 || computes[constant].slices == 0 || computes[constant].slices > 1 + two) return NOT_SUPPORTED;
+	*to = computes[constant];
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlGpuInstanceCreateComputeInstance
+int nvmlGpuInstanceCreateComputeInstance(void *instance, unsigned profile, void **compute) {
+	say("child: lib: compute instance of profile %u on %u\n", profile, existing[plain(instance) - 100].id);
+	*compute = handle(400 + profile);
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlGpuInstanceGetComputeInstances
+int nvmlGpuInstanceGetComputeInstances(void *instance, unsigned profile, void **to, unsigned *n) {
+	*n = profile == 7;
+	if (*n) to[0] = handle(400 + profile);
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlComputeInstanceDestroy
+int nvmlComputeInstanceDestroy(void *compute) {
+#ifdef BUSY
+	return 19;
+#endif
+	say("child: lib: no compute instance %u any more\n", plain(compute) - 400);
+	return SUCCESS;
+}
 #endif
