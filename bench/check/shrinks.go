@@ -153,7 +153,8 @@ func (w *world) partsFirst(rep *replica, r *room, before int) error {
 	asked, _ := w.asks(rep)
 	for _, j := range w.jobs {
 		for _, other := range j.replicas {
-			ready := other.room == r || other.state == berth.Running && (other.order == nil || other.shrinksFor(w.opened))
+			_, told := w.told[other] // else it was on its way out until the end of the pass
+			ready := other.room == r || other.state == berth.Running && (other.order == nil && !told || other.shrinksFor(w.opened))
 			if j.queue != rep.job.queue || !ready || compareRank(other, rep) >= 0 || j.spec.Class == berth.LatencyCritical || j.spec.Topology.Exclusive != "" {
 				continue
 			}
