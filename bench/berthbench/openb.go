@@ -36,6 +36,7 @@ func runOpenB(s *session, args []string) error {
 	seeds := s.String("seeds", fmt.Sprintf("%d-%d", openb.PublishedFirst, openb.PublishedLast), "seeds, as 42-51 or 42,44")
 	mix := s.String("mix", "oracle", "what policies know of the mix of tasks: oracle, that of the whole trace; online, what has arrived")
 	s.IntVar(&b.load, "load", openb.Inflation, "play until so many percent of the GPUs have been asked for")
+	s.BoolVar(&b.bound, "bound", false, "also tell how many GPUs any policy leaves over, at the least; some seconds a seed")
 	s.StringVar(&b.html, "html", "", "write a page with plots to this file")
 	s.Usage = func() {
 		fmt.Fprint(s.stderr, openBHelp)
@@ -76,15 +77,17 @@ type openBBench struct {
 	seeds    []int64
 	load     int
 	options  openb.Options
+	bound    bool
 	html     string
 	traces   []*openBTrace
 }
 
 // An openBTrace is one list of tasks, and what came of it.
 type openBTrace struct {
-	name  string
-	trace *openb.Trace
-	runs  [][]*openb.Run // by policy and seed
+	name   string
+	trace  *openb.Trace
+	runs   [][]*openb.Run // by policy and seed
+	bounds []float64      // by seed, if that was asked for
 }
 
 func (b *openBBench) configure(policies, seeds, mix string) error {
@@ -154,7 +157,11 @@ func (b *openBBench) run(nodes, dir string, lists []string) error {
 		}
 		b.traces = append(b.traces, &openBTrace{name: name, trace: trace})
 	}
-	bar := report.NewCount(b.stderr, len(b.traces)*len(b.policies)*len(b.seeds), "runs")
+	lines := len(b.policies)
+	if b.bound {
+		lines++
+	}
+	bar := report.NewCount(b.stderr, len(b.traces)*lines*len(b.seeds), "runs")
 	for _, t := range b.traces {
 		if err := b.play(t, bar); err != nil {
 			bar.Clear()
@@ -170,6 +177,13 @@ func (b *openBBench) run(nodes, dir string, lists []string) error {
 
 // play makes all runs of a trace.
 func (b *openBBench) play(t *openBTrace, bar *report.Progress) error {
+	if b.bound {
+		t.bounds = make([]float64, len(b.seeds))
+		atOnce(len(b.seeds), func(i int) {
+			t.bounds[i] = t.trace.Draw(b.seeds[i], b.load).Bound(100)
+			bar.Count()
+		})
+	}
 	var err error
 	t.runs, err = playAll(len(b.policies), len(b.seeds), func(policy, seed int) (*openb.Run, error) {
 		p := b.policies[policy]
