@@ -57,6 +57,10 @@ func (c *client) removeQueue(ctx context.Context, name string) error {
 	return c.call(ctx, http.MethodDelete, "/queues/"+url.PathEscape(name), nil, nil)
 }
 
+func (c *client) repaired(ctx context.Context, gpu string) error {
+	return c.call(ctx, http.MethodPost, "/repaired/"+url.PathEscape(gpu), nil, nil)
+}
+
 func (c *client) fault(ctx context.Context, f Fault) error {
 	return c.call(ctx, http.MethodPost, "/faults", f, nil)
 }

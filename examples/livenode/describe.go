@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 )
 
 // describe says an order in a sentence.
@@ -60,7 +61,7 @@ func because(c berth.Cause) string {
 // place says what a member holds.
 func place(m *berth.MemberPlacement) string {
 	switch {
-	case m.Instance.Size != 0:
+	case m.Instance != (mig.Placement{}):
 		return fmt.Sprintf("GPU %s, instance %s", m.GPUs, m.Instance)
 	case m.ShareMilli != 0:
 		return fmt.Sprintf("GPU %s, %d%% of it", m.GPUs, m.ActiveThreadPercent())

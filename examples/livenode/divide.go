@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -13,25 +12,50 @@ import (
 // wait meanwhile.
 func (o *orchestrator) repartition(order berth.Repartition) {
 	o.dividing[order.ID] = true
+	o.divisions++
 	gpu := o.inventory.GPUs[order.GPU]
 	o.background.Go(func() {
 		err := o.machine.divide(&gpu, order)
 		inventory, lost := o.machine.source.Inventory()
-		o.post(func() {
-			delete(o.dividing, order.ID)
-			if lost == nil {
-				o.inventory = inventory
-			}
-			if err = errors.Join(err, lost); err != nil {
-				o.note("GPU %d stays as it is: %v", order.GPU, err)
-				o.forgetWaiting(func(b berth.Bind) bool { return slices.Contains(b.After, order.ID) })
-				o.report(order.ID, berth.Failed, err.Error())
-				return
-			}
-			o.report(order.ID, berth.Done, "")
-			o.bindWaiting()
-		})
+		o.post(func() { o.divided(order, err, inventory, lost) })
 	})
+}
+
+// divided is what comes of repartition: its error, and an inventory with what was created,
+// or the error of that.
+func (o *orchestrator) divided(order berth.Repartition, err error, inventory nvmlsrc.Inventory, lost error) {
+	delete(o.dividing, order.ID)
+	if lost == nil {
+		o.inventory = inventory
+	}
+	if err = errors.Join(err, lost); err == nil {
+		o.fail(o.machine.keepLayout(order.GPU, &inventory))
+		o.report(order.ID, berth.Done, "")
+		o.bindWaiting()
+		return
+	}
+	o.note("GPU %d: %v", order.GPU, err)
+	o.report(order.ID, berth.Failed, err.Error())
+	for _, b := range o.waiting {
+		if slices.Contains(b.After, order.ID) {
+			o.report(b.ID, berth.Failed, "its GPU was not divided for it")
+		}
+	}
+	o.forgetWaiting(func(b berth.Bind) bool { return slices.Contains(b.After, order.ID) })
+	var part *nvmlsrc.DivideError
+	if lost == nil && errors.As(err, &part) && !part.Unchanged {
+		o.tellPartitioning(order.GPU)
+	}
+}
+
+// tellPartitioning tells the core how a GPU is divided.
+func (o *orchestrator) tellPartitioning(gpu int) {
+	node, err := o.inventory.Node(o.machine.name)
+	if err != nil || node.GPUs[gpu].Failed {
+		return // that is told otherwise
+	}
+	g := &node.GPUs[gpu]
+	o.must(berth.GPUPartitioned{Node: node.ID, GPU: gpu, Mode: g.Mode, Instances: g.Instances})
 }
 
 // errNoMIG: somebody has to allow it.
@@ -40,13 +64,12 @@ var errNoMIG = errors.New("MIG stays as it is: livenode was not started with -mi
 // divide puts a GPU in a mode. Between whole use and shares that is to have a daemon or
 // not; the driver knows no difference.
 func (m *machine) divide(gpu *nvmlsrc.GPU, order berth.Repartition) error {
-	if order.Mode == berth.ModeMIG || gpu.MIG.Enabled {
-		if !m.migApply {
-			return errNoMIG
-		}
-		return fmt.Errorf("not yet")
-	}
-	if order.Mode == berth.ModeMPS {
+	switch {
+	case (order.Mode == berth.ModeMIG || gpu.MIG.Enabled) && !m.migApply:
+		return errNoMIG
+	case order.Mode == berth.ModeMIG || gpu.MIG.Enabled:
+		return m.source.Divider().Apply(*gpu, order)
+	case order.Mode == berth.ModeMPS:
 		return m.mps.start(gpu.Index, gpu.UUID)
 	}
 	return m.mps.stop(gpu.Index)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -37,11 +38,9 @@ const (
 const exitAgain = 75
 
 // environment is that of a life of a job: what its owner had, but for what we say.
-func environment(one *record, incarnation berth.Incarnation, devices []string) []string {
-	env := withoutOurs(one.Env)
-	env = append(env, devices...)
-	env = append(
-		env,
+func environment(one *record, incarnation berth.Incarnation) []string {
+	env := append(
+		withoutOurs(one.Env),
 		envJob+"="+one.Name,
 		envIncarnation+"="+strconv.Itoa(int(incarnation)),
 		envCheckpoint+"="+filepath.Join(one.folder, "checkpoint"),
@@ -67,10 +66,18 @@ func withoutOurs(env []string) []string {
 	})
 }
 
-// devices says to CUDA what a member holds. GPUs go by UUID: indexes depend on the order
-// that CUDA counts in, and MIG instances have none. The error is one of a placement that
-// the machine does not have.
-func devices(m *berth.MemberPlacement, inventory *nvmlsrc.Inventory, daemons *mps) ([]string, error) {
+// visible says to CUDA what a member holds. GPUs go by UUID: indexes depend on the order
+// that CUDA counts in, and MIG devices have none.
+func visible(devices []string) []string {
+	return []string{
+		"CUDA_DEVICE_ORDER=PCI_BUS_ID", // as nvidia-smi and livenode count, for who asks by index
+		"CUDA_VISIBLE_DEVICES=" + strings.Join(devices, ","),
+	}
+}
+
+// devices are the UUIDs of what a member holds. The error is that of a placement that the
+// machine does not have.
+func devices(m *berth.MemberPlacement, inventory *nvmlsrc.Inventory) ([]string, error) {
 	var uuids []string
 	for _, i := range m.GPUs.Indexes() {
 		if i >= len(inventory.GPUs) {
@@ -82,29 +89,17 @@ func devices(m *berth.MemberPlacement, inventory *nvmlsrc.Inventory, daemons *mp
 		}
 		uuids = append(uuids, uuid)
 	}
-	env := []string{
-		"CUDA_DEVICE_ORDER=PCI_BUS_ID", // as nvidia-smi and livenode count, for who asks by index
-		"CUDA_VISIBLE_DEVICES=" + strings.Join(uuids, ","),
-	}
-	if m.ShareMilli > 0 {
-		env = append(env, daemons.environment(m.GPUs.Indexes()[0])...)
-		env = append(
-			env,
-			"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="+strconv.Itoa(m.ActiveThreadPercent()),
-			// By the number that the device has for the client, which sees no other.
-			fmt.Sprintf("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=%dM", m.ShareMemoryMiB),
-		)
-	}
-	return env, nil
+	return uuids, nil
 }
 
 // deviceOf is the UUID of a GPU, or of the MIG device on the instance that a member holds.
 func deviceOf(m *berth.MemberPlacement, g *nvmlsrc.GPU) (string, error) {
-	if m.Instance == (mig.Placement{}) {
-		return g.UUID, nil
-	}
 	instance, ok := g.Instance(m.Instance)
 	switch {
+	case m.Instance == (mig.Placement{}) && g.MIG.Enabled:
+		return "", errors.New("it is in MIG mode, and can be had in instances alone")
+	case m.Instance == (mig.Placement{}):
+		return g.UUID, nil
 	case !ok:
 		return "", fmt.Errorf("there is no instance %v", m.Instance)
 	case len(instance.UUIDs) != 1:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -150,10 +151,27 @@ func (p *painter) holders(g *GPUStatus) string {
 	if len(names) > 0 {
 		return strings.Join(names, ", ")
 	}
-	if len(g.Instances) > 0 {
-		return "free: " + strings.Join(g.Instances, " ")
+	switch {
+	case len(g.Instances) > 0:
+		return "free: " + inventory(g.Instances)
+	case g.Mode == berth.ModeMIG:
+		return "in MIG mode, without instances"
 	}
 	return "free"
+}
+
+// inventory counts instances by profile, as in "3 x 1g.10gb, 1 x 4g.40gb".
+func inventory(instances []string) string {
+	counts := map[string]int{}
+	for _, instance := range instances {
+		profile, _, _ := strings.Cut(instance, "@")
+		counts[profile]++
+	}
+	var list []string
+	for _, profile := range slices.Sorted(maps.Keys(counts)) {
+		list = append(list, fmt.Sprintf("%d x %s", counts[profile], profile))
+	}
+	return strings.Join(list, ", ")
 }
 
 // reading says what was measured of a GPU.

@@ -25,6 +25,10 @@ type life struct {
 	bind, request, release berth.ActionID
 	// by is when the time for the request is over.
 	by berth.Time
+	// devices that it holds, by UUID: GPUs, or a MIG device. Active is how busy they are, in
+	// thousandths, as the core was told last.
+	devices []string
+	active  int
 	// checkpoint is when it last wrote one.
 	checkpoint time.Time
 	// cancel ends what watches it.
@@ -60,7 +64,7 @@ func (o *orchestrator) bind(order berth.Bind) {
 	l := &life{job: one, incarnation: order.Incarnation, bind: order.ID}
 	o.lives[order.Job] = l
 	folder := one.life(l.incarnation)
-	launch, err := o.launch(one, &order)
+	launch, err := o.launch(l, &order.Members[0])
 	o.background.Go(func() {
 		p, openErr := process.Open(folder)
 		if errors.Is(openErr, fs.ErrNotExist) {
@@ -72,15 +76,18 @@ func (o *orchestrator) bind(order berth.Bind) {
 	})
 }
 
-// launch says what to run for a Bind.
-func (o *orchestrator) launch(one *record, order *berth.Bind) (process.Launch, error) {
-	env, err := devices(&order.Members[0], &o.inventory, o.machine.mps)
-	if err != nil {
-		return process.Launch{}, err
+// launch says what to run on what a member holds.
+func (o *orchestrator) launch(l *life, m *berth.MemberPlacement) (launch process.Launch, err error) {
+	if l.devices, err = devices(m, &o.inventory); err != nil {
+		return launch, err
+	}
+	env := environment(l.job, l.incarnation)
+	env = append(env, visible(l.devices)...)
+	if m.ShareMilli > 0 {
+		env = append(env, o.machine.mps.share(m)...)
 	}
 	return process.Launch{
-		Path: one.Path, Args: one.Command, Dir: one.Dir, Output: one.outputFile(),
-		Env: environment(one, order.Incarnation, env),
+		Path: l.job.Path, Args: l.job.Command, Dir: l.job.Dir, Output: l.job.outputFile(), Env: env,
 	}, nil
 }
 
@@ -99,6 +106,7 @@ func (o *orchestrator) started(l *life, p *process.Process, err error) {
 	if p.PID() != 0 {
 		o.note("%s runs as process %d", l, p.PID())
 		o.report(l.bind, berth.Done, "")
+		l.bind = 0
 	}
 	if l.release != 0 {
 		o.stop(l)
@@ -108,6 +116,7 @@ func (o *orchestrator) started(l *life, p *process.Process, err error) {
 // watch begins to watch a program.
 func (o *orchestrator) watch(l *life, p *process.Process) {
 	l.state, l.process = lifeRunning, p
+	o.begins(l)
 	ctx, cancel := context.WithCancel(o.ending)
 	l.cancel = cancel
 	o.background.Go(func() {
@@ -245,6 +254,9 @@ func (o *orchestrator) ended(l *life, exit process.Exit, err error) {
 	if o.lives[l.id()] != l {
 		return
 	}
+	delete(o.lives, l.id())
+	o.former = append(o.former[max(0, len(o.former)-keptFormer+1):], l.process.PID())
+	o.ends(l)
 	reason := exit.String()
 	switch {
 	case l.release != 0:
@@ -257,6 +269,7 @@ func (o *orchestrator) ended(l *life, exit process.Exit, err error) {
 	case exit.Code == exitAgain && l.request != 0:
 		o.note("%s has written its checkpoint, and ended", l)
 		l.state = lifeResigned
+		o.lives[l.id()] = l
 		o.report(l.request, berth.Done, "")
 	case exit.Code == exitAgain:
 		o.died(l, "it asks to be run again")
@@ -264,7 +277,6 @@ func (o *orchestrator) ended(l *life, exit process.Exit, err error) {
 		o.died(l, fmt.Sprintf("%s asked it for a checkpoint, and it had no handler for that yet", exit.Signal))
 	default:
 		o.note("%s has ended: %s", l, reason)
-		delete(o.lives, l.id())
 		o.finish(l.id(), exit.OK(), reason)
 		o.must(berth.JobFinished{Job: l.id(), Incarnation: l.incarnation, Failed: !exit.OK(), Reason: reason})
 	}
@@ -299,6 +311,17 @@ func (o *orchestrator) finish(job berth.JobID, ok bool, text string) {
 	if one := o.records.find(string(job)); one != nil && one.end == nil {
 		o.fail(o.records.finish(one, ok, text))
 	}
+}
+
+// running lists the lives whose programs run, in order of name.
+func (o *orchestrator) running() []*life {
+	var list []*life
+	for _, id := range slices.Sorted(maps.Keys(o.lives)) {
+		if l := o.lives[id]; l.state == lifeRunning {
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 func (l *life) id() berth.JobID { return berth.JobID(l.job.Name) }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/examples/livenode/internal/process"
+	"github.com/berth-sched/berth/nvmlsrc"
 )
 
 // TestMain makes this binary livenode when it is started with one of its commands, as
@@ -58,7 +60,7 @@ func start(t *testing.T, change ...func(*machineConfig)) *bench {
 // begin starts the orchestrator, in the folder that it had.
 func (b *bench) begin(change ...func(*machineConfig)) {
 	b.t.Helper()
-	c := machineConfig{box: "hgx-h100", folder: b.folder}
+	c := machineConfig{box: "hgx-h100", folder: b.folder, every: nvmlsrc.MinInterval}
 	for _, f := range change {
 		f(&c)
 	}
@@ -330,12 +332,10 @@ func TestWhy(t *testing.T) {
 	for _, part := range []string{"second (4 GPUs, batch, queue default) is pending", "it waits (gpus)", "would help:", "number 1 of those that wait"} {
 		require.Contains(t, text, part)
 	}
-	m := counts("divided", 0)
-	m.MIG = "1g.10gb"
-	b.submits(m)
+	b.submits(instance("divided", "1g.10gb"))
 	b.until("it is explained", func() bool {
 		text, err = b.why(t.Context(), "divided")
-		return err == nil && strings.Contains(text, "livenode serve -mig-apply")
+		return err == nil && strings.Contains(text, "no GPU is in MIG mode")
 	})
 	_, err = b.why(t.Context(), "none")
 	require.ErrorContains(t, err, "no such job")
@@ -387,6 +387,108 @@ func TestSharesOfAGPU(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.GPUs[0].Holders, 2)
 	require.Equal(t, berth.ModeMPS, s.GPUs[0].Mode)
+}
+
+// instance is a submission of a workload that wants a MIG instance.
+func instance(name, profile string) Submission {
+	s := counts(name, 0)
+	s.MIG = profile
+	return s
+}
+
+func onMIG(c *machineConfig) { c.box = "mig-h100" }
+
+// TestInstances: a MIG device goes by its UUID, and instances that somebody else uses are
+// left alone.
+func TestInstances(t *testing.T) {
+	b := start(t, onMIG)
+	b.submits(instance("small", "1g.10gb"), instance("middle", "2g.20gb"))
+	b.becomes("small", "running")
+	uuid := strings.TrimPrefix(b.output("small", "on MIG-.*$"), "on ")
+	var uuids []string
+	for _, g := range b.o.inventory.GPUs {
+		for _, i := range g.MIG.Instances {
+			uuids = append(uuids, i.UUIDs...)
+		}
+	}
+	require.Contains(t, uuids, uuid)
+
+	text, err := b.why(t.Context(), "middle")
+	require.NoError(t, err)
+	require.Contains(t, text, "livenode serve -mig-apply makes", "the only one has a stranger on it")
+	s, err := b.status(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(s.GPUs[0].Holders), "{others 250 2g.20gb@0:2}")
+}
+
+// TestMakesInstances: with -mig-apply the instance that a job waits for is made, and is
+// there after a restart.
+func TestMakesInstances(t *testing.T) {
+	b := start(t, onMIG, func(c *machineConfig) { c.migApply = true })
+	b.submits(instance("middle", "2g.20gb"))
+	b.becomes("middle", "running")
+	b.output("middle", "on MIG-")
+	place := b.job("middle").Place
+	require.Contains(t, place, ", instance 2g.20gb@")
+	b.stop()
+	b.begin(onMIG)
+	require.Equal(t, place, b.becomes("middle", "running").Place)
+}
+
+// TestAFailedGPU: an Xid of the hardware takes its job away, one of the program does not,
+// and a GPU comes back when an operator says so.
+func TestAFailedGPU(t *testing.T) {
+	b := start(t)
+	b.submits(counts("job", 8))
+	b.becomes("job", "running")
+	require.NoError(t, b.fault(t.Context(), Fault{GPU: 3, Xid: 31}))
+	b.until("Xid 31 is told", func() bool { return b.decided("GPU 3 reports Xid 31") })
+	require.EqualValues(t, 1, b.job("job").Incarnation)
+
+	require.NoError(t, b.fault(t.Context(), Fault{GPU: 3, Xid: 79}))
+	b.becomes("job", "pending")
+	s, err := b.status(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, s.GPUs[3].Failure, "Xid 79")
+	require.ErrorContains(t, b.repaired(t.Context(), "8"), "there is no GPU 8")
+	require.NoError(t, b.repaired(t.Context(), "3"))
+	require.EqualValues(t, 2, b.becomes("job", "running").Incarnation)
+}
+
+// TestOthers: what somebody else has taken is not given, until it is free.
+func TestOthers(t *testing.T) {
+	b := start(t)
+	uuid := b.o.inventory.GPUs[5].UUID
+	require.NoError(t, b.o.machine.pretend.Start(123, uuid))
+	b.until("it is seen", func() bool { return b.decided("GPU 5 is taken by somebody else") })
+	b.submits(counts("all", 8), counts("most", 7))
+	b.becomes("most", "running")
+	require.Equal(t, "GPUs 0-4,6-7", b.job("most").Place)
+	b.stop()
+	b.begin() // and the stranger's process is gone
+	b.until("it is free", func() bool { return b.decided("is free again") })
+	require.NoError(t, b.cancel(t.Context(), "most"))
+	b.becomes("all", "running")
+}
+
+// decided reports whether something was decided that contains a text.
+func (b *bench) decided(text string) bool {
+	s, err := b.status(b.t.Context())
+	require.NoError(b.t, err)
+	return slices.ContainsFunc(s.Decisions, func(d Decision) bool { return strings.Contains(d.Text, text) })
+}
+
+// TestActivity: what is measured of the GPUs is shown.
+func TestActivity(t *testing.T) {
+	b := start(t)
+	b.submits(counts("job", 1))
+	b.becomes("job", "running")
+	b.until("its GPU is busy, and the next is not", func() bool {
+		s, err := b.status(t.Context())
+		require.NoError(t, err)
+		busy, idle := s.GPUs[0].Reading, s.GPUs[1].Reading
+		return busy != nil && busy.ActiveMilli != nil && *busy.ActiveMilli > 500 && idle.ActiveMilli != nil && *idle.ActiveMilli < 100
+	})
 }
 
 // TestRestart: the orchestrator ends in peace, what runs goes on, and what ended meanwhile

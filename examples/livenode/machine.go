@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/nvmlsrc"
@@ -23,6 +24,9 @@ type machine struct {
 	// migApply: GPUs may be divided, and undivided.
 	migApply bool
 	mps      *mps
+	// every is the time between readings of the GPUs; folder is for what is kept on disk.
+	every  time.Duration
+	folder string
 }
 
 // A machineConfig says which machine.
@@ -30,12 +34,13 @@ type machineConfig struct {
 	name     string // empty: what the host or the box is called
 	box      string // to pretend to be
 	migApply bool
-	folder   string // for what the machine keeps on disk
+	every    time.Duration
+	folder   string
 }
 
 // openMachine opens the machine's driver.
 func openMachine(c machineConfig) (*machine, error) {
-	m := &machine{box: c.box, migApply: c.migApply}
+	m := &machine{box: c.box, migApply: c.migApply, every: c.every, folder: c.folder}
 	m.mps = &mps{folder: filepath.Join(c.folder, "mps"), pretend: c.box != ""}
 	name := c.name
 	var err error
@@ -48,6 +53,9 @@ func openMachine(c machineConfig) (*machine, error) {
 		}
 	} else {
 		if m.pretend, err = nvmlsrc.NewPretend(c.box); err == nil {
+			err = m.restoreLayout()
+		}
+		if err == nil {
 			m.source, err = m.pretend.Open()
 		}
 		if name == "" {
@@ -87,6 +95,11 @@ func (o *orchestrator) takeUpMachine() error {
 	if known {
 		if err := o.tell(berth.NodeUpdated{Node: node}); err != nil {
 			return fmt.Errorf("the machine has changed under what runs on it: %w; cancel the jobs with the former livenode, or give another -state", err)
+		}
+		for i := range node.GPUs {
+			if node.GPUs[i].Mode == berth.ModeMIG {
+				o.tellPartitioning(i)
+			}
 		}
 		return nil
 	}

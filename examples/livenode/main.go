@@ -60,6 +60,7 @@ func commands() []command {
 		{name: "cancel", args: "JOB...", text: "end jobs", run: cancel},
 		{name: "queue", args: "NAME", text: "make, change or remove a queue", run: queue},
 		{name: "top", text: "watch GPUs, jobs and queues", run: top},
+		{name: "repaired", args: "GPU", text: "return a GPU that failed to service", run: repaired},
 		{name: "fault", text: "have a GPU of a pretend box fail", run: fault},
 		{name: "demo", text: "play a story of a preemption, and check it", run: demo},
 		{name: "workload", hidden: true, run: workload},

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/berth-sched/berth"
 )
 
 // mps is NVIDIA's Multi-Process Service, by which jobs share a GPU: a control daemon for
@@ -21,6 +23,10 @@ type mps struct {
 
 // mpsControl is the daemon, and what it is told things with.
 const mpsControl = "nvidia-cuda-mps-control"
+
+// mpsProcess is what the names of its processes begin with, as far as the kernel keeps
+// them (15 characters).
+const mpsProcess = "nvidia-cuda-mps"
 
 // pipe is the folder of the daemon of a GPU.
 func (m *mps) pipe(gpu int) string { return filepath.Join(m.folder, strconv.Itoa(gpu)) }
@@ -65,6 +71,16 @@ func (m *mps) env(gpu int) []string {
 // environment is how clients and the daemon of a GPU find each other.
 func (m *mps) environment(gpu int) []string {
 	return []string{"CUDA_MPS_PIPE_DIRECTORY=" + m.pipe(gpu), "CUDA_MPS_LOG_DIRECTORY=" + m.pipe(gpu)}
+}
+
+// share says to CUDA what part of a GPU a member has.
+func (m *mps) share(of *berth.MemberPlacement) []string {
+	return append(
+		m.environment(of.GPUs.Indexes()[0]),
+		"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="+strconv.Itoa(of.ActiveThreadPercent()),
+		// By the number that the device has for the client, which sees no other.
+		fmt.Sprintf("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=%dM", of.ShareMemoryMiB),
+	)
 }
 
 // said runs a command, whose error is what it printed.

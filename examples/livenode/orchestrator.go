@@ -34,9 +34,13 @@ type orchestrator struct {
 	folder  string
 	log     io.Writer
 
-	// inventory and failures, by GPU, are what was learnt of the machine last.
+	// What was learnt of the machine last: what it has, what was measured, why GPUs are
+	// out of service, what is suspicious, and the jobs that stand for processes of others.
 	inventory nvmlsrc.Inventory
+	health    []nvmlsrc.Health
 	failures  map[int]string
+	findings  []string
+	others    []berth.JobID
 
 	inbox chan func()
 	// ending is done when nothing that is posted is called any more. What goes on in the
@@ -45,10 +49,14 @@ type orchestrator struct {
 	end        context.CancelFunc
 	background sync.WaitGroup
 
-	lives map[berth.JobID]*life
-	// waiting are Binds whose GPU is being divided; dividing are those orders.
-	waiting  []berth.Bind
-	dividing map[berth.ActionID]bool
+	// lives are the jobs that have a program, and former the process groups of late.
+	lives  map[berth.JobID]*life
+	former []int
+	// waiting are Binds whose GPU is being divided, dividing those orders, and divisions
+	// counts these.
+	waiting   []berth.Bind
+	dividing  map[berth.ActionID]bool
+	divisions int
 
 	// changed: the core was told something since the last pass.
 	changed bool

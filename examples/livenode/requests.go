@@ -66,3 +66,34 @@ func (o *orchestrator) setQueue(q quota.Queue) error { return o.tell(berth.Queue
 func (o *orchestrator) removeQueue(name string) error {
 	return o.tell(berth.QueueRemoved{Queue: berth.QueueID(name)})
 }
+
+// repaired takes an operator's word that a GPU that failed is fit for work again, if its
+// driver does not say otherwise.
+func (o *orchestrator) repaired(gpu int) error {
+	if gpu < 0 || gpu >= len(o.inventory.GPUs) {
+		return fmt.Errorf("there is no GPU %d; there are %d, from 0", gpu, len(o.inventory.GPUs))
+	}
+	if o.machine.pretend != nil {
+		if err := o.machine.pretend.Repair(gpu); err != nil {
+			return err
+		}
+	}
+	inventory, err := o.machine.source.Inventory()
+	if err != nil {
+		return err
+	}
+	if failure := inventory.GPUs[gpu].Failure; failure != nil {
+		return fmt.Errorf("its driver does not agree: %w", failure)
+	}
+	o.inventory = inventory
+	o.fail(o.machine.keepLayout(gpu, &inventory))
+	if inventory.GPUs[gpu].MIG.Capable { // a reset leaves no instances
+		o.tellPartitioning(gpu)
+	}
+	event := berth.GPURepaired{Node: o.machine.name, GPU: gpu}
+	if err := o.tell(event); err != nil {
+		return err
+	}
+	o.befell(event)
+	return nil
+}

@@ -100,17 +100,13 @@ func cancel(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer
 	return nil
 }
 
-// fault is the command that has a GPU of a pretend box fail.
-func fault(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer) error {
+// repaired is the command that returns a GPU to service.
+func repaired(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer) error {
 	state := stateFlag(flags)
-	var f Fault
-	flags.IntVar(&f.GPU, "gpu", 0, "`index` of the GPU")
-	flags.IntVar(&f.Xid, "xid", 0, "the `Xid` that its driver reports; default: it falls off the bus")
-	flags.BoolVar(&f.Repair, "repair", false, "it is repaired")
-	if err := parse(flags, args, 0, 0); err != nil {
+	if err := parse(flags, args, 1, 1); err != nil {
 		return err
 	}
-	return newClient(*state).fault(ctx, f)
+	return newClient(*state).repaired(ctx, flags.Arg(0))
 }
 
 // list is the command that lists the jobs.

@@ -31,9 +31,9 @@ func policyFor(migApply bool) berth.Policy {
 	if migApply {
 		p.Geometry = []berth.Geometry{{
 			Kind: berth.Adaptive,
-			// To create an instance takes the driver a second or so, and there is nobody
-			// else whose start it would delay.
-			Cost: 2 * berth.Second, Interval: 30 * berth.Second, PerHour: 120,
+			// To create an instance takes the driver a second or so, and an order that comes
+			// to nothing, such as one for another mode, is soon forgotten.
+			Cost: 2 * berth.Second, Interval: 5 * berth.Second, PerHour: 600,
 		}}
 	}
 	return p
@@ -46,6 +46,7 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 	flags.StringVar(&c.box, "fake", "", "pretend to be a `box`: "+strings.Join(nvmlsrc.Boxes(), ", "))
 	flags.StringVar(&c.name, "node", "", "`name` of the node; default: the host's, or the box's")
 	flags.BoolVar(&c.migApply, "mig-apply", false, "let livenode create and destroy MIG instances for jobs that wait")
+	flags.DurationVar(&c.every, "every", readEvery, "`time` between two readings of the GPUs")
 	stopJobs := flags.Bool("stop-jobs", false, "on SIGINT or SIGTERM, cancel all jobs before ending; else they go on")
 	if err := parse(flags, args, 0, 0); err != nil {
 		return err
@@ -81,7 +82,7 @@ func (o *orchestrator) serveUntil(ctx context.Context, listener net.Listener, st
 	loop, stopLoop := context.WithCancel(context.Background())
 	defer stopLoop()
 	go func() { failed <- o.run(loop) }()
-	go o.post(func() { o.observe(around) })
+	go o.post(o.observe)
 	served := make(chan error, 1)
 	go func() { served <- o.serve(around, listener) }()
 	select {

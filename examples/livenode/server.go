@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/berth-sched/berth/quota"
@@ -23,7 +24,8 @@ import (
 //	GET    /status                      Status
 //	PUT    /queues/NAME    quota.Queue  makes or changes a queue
 //	DELETE /queues/NAME                 removes it
-//	POST   /faults         Fault        on a pretend box: a GPU fails, or is repaired
+//	POST   /repaired/GPU                a GPU that failed is fit for work again
+//	POST   /faults         Fault        on a pretend box: a GPU fails
 //
 // A refusal is an answer with another status than 200 and {"error": ...}.
 
@@ -93,12 +95,19 @@ func (o *orchestrator) handler() http.Handler {
 	handle("DELETE /queues/{name}", func(r *http.Request) (any, error) {
 		return nil, o.ask(r.Context(), func() error { return o.removeQueue(r.PathValue("name")) })
 	})
+	handle("POST /repaired/{gpu}", func(r *http.Request) (any, error) {
+		gpu, err := strconv.Atoi(r.PathValue("gpu"))
+		if err != nil {
+			return nil, err
+		}
+		return nil, o.ask(r.Context(), func() error { return o.repaired(gpu) })
+	})
 	handle("POST /faults", func(r *http.Request) (any, error) {
 		var f Fault
 		if err := decode(r, &f); err != nil {
 			return nil, err
 		}
-		return nil, o.ask(r.Context(), func() error { return o.fault(f) })
+		return nil, o.ask(r.Context(), func() error { return o.machine.befall(f) })
 	})
 	return mux
 }

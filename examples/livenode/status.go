@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/mig"
 )
 
 // A Status is what there is to see of a machine: the answer to GET /status.
@@ -95,12 +96,18 @@ func (o *orchestrator) status() Status {
 	for _, one := range o.records.list {
 		j := o.jobStatus(one)
 		s.Jobs = append(s.Jobs, j)
-		o.hold(&s, one)
+		o.hold(&s, berth.JobID(one.Name), one.Name)
+	}
+	for _, id := range o.others {
+		o.hold(&s, id, othersQueue)
 	}
 	slices.SortStableFunc(s.Jobs, func(a, b JobStatus) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Position, b.Position), a.Since.Compare(b.Since))
 	})
 	for _, q := range o.core.Report().Queues {
+		if q.Queue == othersQueue && q.UsedMilli == 0 {
+			continue
+		}
 		s.Queues = append(s.Queues, QueueStatus{
 			Name: string(q.Queue), UsedMilli: q.UsedMilli, GuaranteeMilli: q.Guaranteed, LimitMilli: q.Limit, Waiting: q.Waiting,
 		})
@@ -147,9 +154,9 @@ func (o *orchestrator) mode(gpu int) berth.GPUMode {
 	return berth.ModeWhole
 }
 
-// hold notes on the GPUs what a job holds.
-func (o *orchestrator) hold(s *Status, one *record) {
-	e, err := o.core.Explain(berth.JobID(one.Name))
+// hold notes on the GPUs what a job holds, under a name.
+func (o *orchestrator) hold(s *Status, id berth.JobID, name string) {
+	e, err := o.core.Explain(id)
 	if err != nil {
 		return
 	}
@@ -158,16 +165,25 @@ func (o *orchestrator) hold(s *Status, one *record) {
 			if g >= len(s.GPUs) {
 				continue
 			}
-			h := Holder{Job: one.Name, Milli: 1000}
+			h := Holder{Job: name, Milli: 1000}
 			if m.ShareMilli != 0 {
 				h.Milli = m.ShareMilli
 			}
-			if m.Instance.Size != 0 {
-				h.Instance = m.Instance.String()
+			if m.Instance != (mig.Placement{}) {
+				h.Instance, h.Milli = m.Instance.String(), instanceMilli(s.GPUs[g].Product, m.Instance)
 			}
 			s.GPUs[g].Holders = append(s.GPUs[g].Holders, h)
 		}
 	}
+}
+
+// instanceMilli is the part of a GPU that an instance is: that of its memory slices.
+func instanceMilli(product string, at mig.Placement) int {
+	slices := 8 // of every product that is not known and has MIG so far, but A30
+	if known, ok := mig.LookupName(product); ok {
+		slices = known.MemorySlices
+	}
+	return int(at.Size) * 1000 / slices
 }
 
 // jobStatus describes a job.

@@ -24,8 +24,10 @@ func (o *orchestrator) takeUp(policy berth.Policy) error {
 		}
 	}
 	if fresh {
-		if err := o.tell(berth.QueueSet{Queue: quota.Queue{Name: DefaultQueue}}); err != nil {
-			return err
+		for _, name := range []string{DefaultQueue, othersQueue} {
+			if err := o.tell(berth.QueueSet{Queue: quota.Queue{Name: name}}); err != nil {
+				return err
+			}
 		}
 	}
 	if err := o.takeUpMachine(); err != nil {
@@ -37,6 +39,7 @@ func (o *orchestrator) takeUp(policy berth.Policy) error {
 		}
 	}
 	o.takeUpMissing()
+	o.tellOthers()
 	return nil
 }
 
@@ -80,6 +83,9 @@ func (o *orchestrator) takeUpJob(one *record) error {
 			// The Bind is outstanding, and will find it.
 		default:
 			l := &life{job: one, incarnation: incarnation}
+			if l.devices, err = devices(&e.Replicas[0].Members[0], &o.inventory); err != nil {
+				o.note("%s holds what is gone: %v", l, err)
+			}
 			o.lives[l.id()] = l
 			o.note("%s is process %d, as before", l, p.PID())
 			o.watch(l, p)
@@ -103,10 +109,14 @@ func (o *orchestrator) takeUpMissing() {
 		}
 	}
 	for _, d := range o.core.Diff(world) {
-		o.note("after the restart: %s", d.Text)
 		if d.Kind != berth.MemberMissing {
 			continue
 		}
+		if o.occupancy().Owns(d.Job) {
+			o.others = append(o.others, d.Job) // as before, until it is looked at
+			continue
+		}
+		o.note("%s, and is not there", d.Text)
 		if e, err := o.core.Explain(d.Job); err == nil {
 			o.must(berth.MemberFailed{
 				Job: d.Job, Incarnation: e.Replicas[0].Incarnation, Members: []berth.MemberRef{*d.Member}, Reason: d.Text,

@@ -38,7 +38,7 @@ func (o *orchestrator) why(name string) (string, error) {
 		line("it shares its GPU: a fatal fault of one takes down all of them")
 	}
 	if r.Reason != nil {
-		o.explainReason(line, r)
+		o.explainReason(line, one, r)
 	}
 	for _, s := range e.Standing {
 		line("queue %s: uses %s of the GPUs, is guaranteed %s, fair share %s", s.Queue, gpus(s.UsedMilli), gpus(s.GuaranteedMilli), gpus(s.FairMilli))
@@ -47,7 +47,7 @@ func (o *orchestrator) why(name string) (string, error) {
 }
 
 // explainReason says why a job waits, what would help, and until when.
-func (o *orchestrator) explainReason(line func(string, ...any), r *berth.ReplicaExplanation) {
+func (o *orchestrator) explainReason(line func(string, ...any), one *record, r *berth.ReplicaExplanation) {
 	reason := r.Reason
 	line("it waits (%s): %s", reason.Code, reason.Text)
 	line("would help: %s", reason.Relax)
@@ -64,7 +64,7 @@ func (o *orchestrator) explainReason(line func(string, ...any), r *berth.Replica
 	for _, y := range reason.WouldYield {
 		line("%s (%s GPUs) would have to yield", y.Job, gpus(y.GPUMilli))
 	}
-	if hint := o.hint(reason); hint != "" {
+	if hint := o.hint(one, reason); hint != "" {
 		line("%s", hint)
 	}
 	if reason.Until != 0 {
@@ -78,20 +78,23 @@ func (o *orchestrator) explainReason(line func(string, ...any), r *berth.Replica
 	}
 }
 
-// hint says what livenode could do about a reason that the core knows nothing of.
-func (o *orchestrator) hint(reason *berth.Reason) string {
-	switch reason.Code {
-	case berth.ReasonInstances, berth.ReasonNoNodes, berth.ReasonGeometry, berth.ReasonTooLarge:
-		if !o.machine.migApply && o.capable() {
-			return "GPUs are not divided for it: livenode serve -mig-apply would do that"
-		}
+// hint says what could be done about a reason of which the core does not know that
+// livenode, or an operator, has the means.
+func (o *orchestrator) hint(one *record, reason *berth.Reason) string {
+	divided := func(g nvmlsrc.GPU) bool { return g.MIG.Enabled }
+	capable := func(g nvmlsrc.GPU) bool { return g.MIG.Capable }
+	switch gpus := o.inventory.GPUs; {
+	case reason.Code == berth.ReasonTurn, reason.Code == berth.ReasonQuota:
+	case one.MIG != "" && !slices.ContainsFunc(gpus, capable):
+		return "the GPUs of this machine cannot be divided"
+	case one.MIG != "" && !slices.ContainsFunc(gpus, divided):
+		return "no GPU is in MIG mode, and that livenode leaves to an operator: nvidia-smi -i 0 -mig 1"
+	case one.MIG != "" && !o.machine.migApply:
+		return "instances are as they are; livenode serve -mig-apply makes those that jobs wait for"
+	case one.MIG == "" && slices.ContainsFunc(gpus, divided):
+		return "GPUs in MIG mode are for instances alone; to take one out of it is for an operator: nvidia-smi -i 0 -mig 0"
 	}
 	return ""
-}
-
-// capable reports whether the machine has a GPU that can be divided.
-func (o *orchestrator) capable() bool {
-	return slices.ContainsFunc(o.inventory.GPUs, func(g nvmlsrc.GPU) bool { return g.MIG.Capable })
 }
 
 // shortReason says why a job waits in a line.

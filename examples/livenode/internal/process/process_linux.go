@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -153,4 +155,24 @@ func (p *Process) kill(id int, s Signal) error {
 		return ErrGone
 	}
 	return err
+}
+
+// Group is the process group of any process; that of one of ours is its PID. The error is
+// fs.ErrNotExist if there is no such process.
+func Group(pid int) (int, error) {
+	group, err := syscall.Getpgid(pid)
+	if errors.Is(err, syscall.ESRCH) {
+		err = fs.ErrNotExist
+	}
+	return group, err
+}
+
+// Name is the name of any process, of which the kernel keeps 15 characters; empty: there
+// is none.
+func Name(pid int) string {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }

@@ -19,6 +19,8 @@ var errLinux = fmt.Errorf("processes are supervised on Linux alone: %w", errors.
 
 func Start(string, Launch) (*Process, error)        { return nil, errLinux }
 func Open(string) (*Process, error)                 { return nil, errLinux }
+func Group(int) (int, error)                        { return 0, errLinux }
+func Name(int) string                               { return "" }
 func Supervise(string) error                        { return errLinux }
 func (*Process) PID() int                           { return 0 }
 func (*Process) Wait(context.Context) (Exit, error) { return Exit{}, errLinux }
