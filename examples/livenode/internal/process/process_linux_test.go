@@ -50,7 +50,10 @@ func launched(t *testing.T, script string) (*Process, string, Launch) {
 	folder, launch := shell(t, script)
 	p, err := Start(folder, launch)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = p.SignalGroup(Kill) })
+	t.Cleanup(func() { // the folder is removed next, so nobody may write there any more
+		_ = p.SignalGroup(Kill)
+		_, _ = p.Wait(context.Background())
+	})
 	return p, folder, launch
 }
 
