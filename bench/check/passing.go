@@ -60,14 +60,19 @@ func compareRank(a, b *replica) int {
 }
 
 // owed reports whether the queue of a gang, and all above it that state a guarantee, would
-// be inside it with the gang's minimum, besides what it holds by a Bind that is being taken.
+// be inside it with the gang's minimum, or with one unit more of one that grows, besides what
+// it holds by a Bind that is being taken.
 func (c *Checker) owed(rep *replica) bool {
 	leaf, asked := rep.job.queue, rep.job.least(c)
 	if _, stated := leaf.spec.Guarantee[quota.GPU]; !stated {
 		return false
 	}
-	if rep.state == berth.Binding {
-		for _, m := range rep.in(binding) {
+	taken := rep.in(binding)
+	if rep.state == berth.Running && len(taken) > 0 {
+		asked = int64(taken[0].unit()) * c.cost(taken[0])[quota.GPU]
+	}
+	if rep.state == berth.Running || rep.state == berth.Binding {
+		for _, m := range taken {
 			asked -= c.cost(m)[quota.GPU]
 		}
 	}

@@ -96,13 +96,16 @@ func (v victim) units() []victim {
 	return list
 }
 
-// firstOfUnit is the first member of the widest segment of a member; without segments, itself.
-func (m *member) firstOfUnit() int {
+// unit is how many members there are in the widest segment of a member; without segments, one.
+func (m *member) unit() int {
 	if segments := m.group().Topology.Segments; len(segments) > 0 {
-		return m.flat - m.ref().Index%segments[0].Size
+		return segments[0].Size
 	}
-	return m.flat
+	return 1
 }
+
+// firstOfUnit is the first member of the widest segment of a member.
+func (m *member) firstOfUnit() int { return m.flat - m.ref().Index%m.unit() }
 
 // stoppedFor is for whom a replica is stopped that has to yield, or a part of it that has to.
 func (rep *replica) stoppedFor() berth.ReplicaRef {
