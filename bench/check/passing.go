@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/quota"
@@ -67,12 +68,11 @@ func (c *Checker) owed(rep *replica) bool {
 	if _, stated := leaf.spec.Guarantee[quota.GPU]; !stated {
 		return false
 	}
-	taken := rep.in(binding)
-	if rep.state == berth.Running && len(taken) > 0 {
-		asked = int64(taken[0].unit()) * c.cost(taken[0])[quota.GPU]
+	if rep.state == berth.Running {
+		asked = rep.job.unit(c)
 	}
 	if rep.state == berth.Running || rep.state == berth.Binding {
-		for _, m := range taken {
+		for _, m := range rep.in(binding) {
 			asked -= c.cost(m)[quota.GPU]
 		}
 	}
@@ -82,6 +82,16 @@ func (c *Checker) owed(rep *replica) bool {
 		}
 	}
 	return true
+}
+
+// unit is the least that the members ask for by which a gang grows, in thousandths of GPUs.
+func (j *job) unit(c *Checker) int64 {
+	least := int64(math.MaxInt64)
+	for g := range j.spec.Groups {
+		group := &j.spec.Groups[g]
+		least = min(least, int64(unitOf(group))*c.largest(&group.Claim))
+	}
+	return least
 }
 
 // least is what the minimum of a gang asks for at the most, in thousandths of GPUs.

@@ -96,16 +96,16 @@ func (v victim) units() []victim {
 	return list
 }
 
-// unit is how many members there are in the widest segment of a member; without segments, one.
-func (m *member) unit() int {
-	if segments := m.group().Topology.Segments; len(segments) > 0 {
-		return segments[0].Size
+// unitOf is how many members of a group there are in its widest segment; without segments, one.
+func unitOf(g *berth.Group) int {
+	if len(g.Topology.Segments) > 0 {
+		return g.Topology.Segments[0].Size
 	}
 	return 1
 }
 
 // firstOfUnit is the first member of the widest segment of a member.
-func (m *member) firstOfUnit() int { return m.flat - m.ref().Index%m.unit() }
+func (m *member) firstOfUnit() int { return m.flat - m.ref().Index%unitOf(m.group()) }
 
 // stoppedFor is for whom a replica is stopped that has to yield, or a part of it that has to.
 func (rep *replica) stoppedFor() berth.ReplicaRef {
