@@ -65,10 +65,15 @@ func (s *Session) Choose(k Kind) (Choice, bool, error) {
 		return Choice{}, false, err
 	}
 	s.feasible = s.fleet.appendFits(s.feasible[:0], k)
-	if len(s.feasible) == 0 {
+	return s.chooseFrom(k, s.feasible)
+}
+
+// chooseFrom has the policy choose, and checks what it chose.
+func (s *Session) chooseFrom(k Kind, feasible []Node) (Choice, bool, error) {
+	if len(feasible) == 0 {
 		return Choice{}, false, nil
 	}
-	choice := s.policy.Choose(s.fleet, k, s.feasible)
+	choice := s.policy.Choose(s.fleet, k, feasible)
 	if reason := s.fleet.refusal(k, choice.Place); reason != "" {
 		return Choice{}, false, &Error{Subject: fmt.Sprintf("policy %T", s.policy), Reason: reason, Kind: ErrCapacity}
 	}

@@ -36,6 +36,9 @@ func runOpenB(s *session, args []string) error {
 	seeds := s.String("seeds", fmt.Sprintf("%d-%d", openb.PublishedFirst, openb.PublishedLast), "seeds, as 42-51 or 42,44")
 	mix := s.String("mix", "oracle", "what policies know of the mix of tasks: oracle, that of the whole trace; online, what has arrived")
 	s.IntVar(&b.load, "load", openb.Inflation, "play until so many percent of the GPUs have been asked for")
+	s.IntVar(&b.options.Queue, "queue", 0, "instead of dropping tasks that fit nowhere, go through a queue after each so many arrivals, the most GPUs first")
+	s.IntVar(&b.options.Moves, "moves", 0, "the most tasks that may move to make room for one that fits nowhere")
+	s.IntVar(&b.options.MovesInAll, "moves-in-all", 0, "the most moves in all; 0: no bound")
 	s.BoolVar(&b.bound, "bound", false, "also tell how many GPUs any policy leaves over, at the least; some seconds a seed")
 	s.StringVar(&b.html, "html", "", "write a page with plots to this file")
 	s.Usage = func() {
@@ -109,8 +112,18 @@ func (b *openBBench) configure(policies, seeds, mix string) error {
 	default:
 		return b.misused("-mix %q is neither oracle nor online", mix)
 	}
-	if b.load < 1 || b.load > 1000 {
-		return b.misused("-load %d is out of range", b.load)
+	for _, flag := range []struct {
+		name               string
+		value, least, most int
+	}{
+		{"load", b.load, 1, 1000},
+		{"queue", b.options.Queue, 0, 1_000_000},
+		{"moves", b.options.Moves, 0, 100},
+		{"moves-in-all", b.options.MovesInAll, 0, 1_000_000_000},
+	} {
+		if flag.value < flag.least || flag.value > flag.most {
+			return b.misused("-%s %d is not in %d to %d", flag.name, flag.value, flag.least, flag.most)
+		}
 	}
 	var err error
 	b.seeds, err = parseSeeds(seeds)
@@ -199,7 +212,7 @@ func (b *openBBench) play(t *openBTrace, bar *report.Progress) error {
 
 // published reports whether the runs are those of the published experiment.
 func (b *openBBench) published() bool {
-	if b.load != openb.Inflation || b.options.Learn || len(b.seeds) != openb.PublishedLast-openb.PublishedFirst+1 {
+	if b.load != openb.Inflation || b.options.Learn || b.options.Queue+b.options.Moves > 0 || len(b.seeds) != openb.PublishedLast-openb.PublishedFirst+1 {
 		return false
 	}
 	return b.seeds[0] == openb.PublishedFirst && slices.IsSorted(b.seeds) && len(slices.Compact(slices.Clone(b.seeds))) == len(b.seeds)

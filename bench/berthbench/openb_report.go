@@ -30,8 +30,8 @@ func (b *openBBench) report(t *openBTrace) error {
 		}
 		return b.print(b.series(t))
 	}
-	b.note("%s: %d nodes with %d GPUs, %d tasks in the list; seeds %s; policies that use the mix %s", t.name,
-		len(t.trace.Nodes), t.trace.GPUs(), len(t.trace.Pods), b.seedText(), b.mixText())
+	b.note("%s: %d nodes with %d GPUs, %d tasks in the list; seeds %s; policies that use the mix %s%s", t.name,
+		len(t.trace.Nodes), t.trace.GPUs(), len(t.trace.Pods), b.seedText(), b.mixText(), b.modeText())
 	if err := b.print(b.summary(t)); err != nil || t.bounds == nil {
 		return err
 	}
@@ -53,6 +53,21 @@ func (b *openBBench) mixText() string {
 	return "are told that of the list"
 }
 
+// modeText says what else differs from the published experiment.
+func (b *openBBench) modeText() string {
+	text := ""
+	if n := b.options.Queue; n > 0 {
+		text += fmt.Sprintf("; tasks wait in a queue, gone through after each %d arrivals", n)
+	}
+	if n := b.options.Moves; n > 0 {
+		text += fmt.Sprintf("; up to %d tasks move to make room for one", n)
+	}
+	if n := b.options.MovesInAll; n > 0 && b.options.Moves > 0 {
+		text += fmt.Sprintf(", and %d in all", n)
+	}
+	return text
+}
+
 // summary is the table for people: allocation at loads, and at 100 % what is left over, by policy.
 func (b *openBBench) summary(t *openBTrace) *table {
 	columns := []string{"policy"}
@@ -60,6 +75,9 @@ func (b *openBBench) summary(t *openBTrace) *table {
 		columns = append(columns, fmt.Sprintf("at %d", load))
 	}
 	columns = append(columns, "unallocated", "sd", "95 %", "published", "to "+openBReference, "95 %", "GPUs", "fragmented", "of free at 80")
+	if b.options.Moves > 0 {
+		columns = append(columns, "moves")
+	}
 	summary := newTable("GPUs allocated at loads, and at 100 % what is unallocated and fragmented, all in % of the GPUs", columns...)
 	for p, policy := range b.policies {
 		row := []any{policy.Name}
@@ -75,7 +93,11 @@ func (b *openBBench) summary(t *openBTrace) *table {
 			row = append(row, nil)
 		}
 		row = append(row, b.comparison(t, p)...)
-		summary.add(append(row, percentage(meanOf(t.at(p, 100, fragmented))), percentage(meanOf(t.at(p, 80, fragmentedOfFree))))...)
+		row = append(row, percentage(meanOf(t.at(p, 100, fragmented))), percentage(meanOf(t.at(p, 80, fragmentedOfFree))))
+		if b.options.Moves > 0 {
+			row = append(row, fmt.Sprintf("%.0f", meanOf(each(t.runs[p], moved))))
+		}
+		summary.add(row...)
 	}
 	return summary
 }
@@ -83,6 +105,8 @@ func (b *openBBench) summary(t *openBTrace) *table {
 func allocated(p openb.Point) float64        { return p.Allocated }
 func fragmented(p openb.Point) float64       { return p.Fragmented }
 func fragmentedOfFree(p openb.Point) float64 { return p.FragmentedOfFree }
+
+func moved(r *openb.Run) float64 { return float64(r.Moved) }
 
 // spreadCells are the standard deviation of values and half of the confidence interval of their mean.
 func spreadCells(values []float64) []any {
@@ -143,6 +167,9 @@ func (b *openBBench) figures(t *openBTrace) *table {
 		add(p, "unallocated at 100", t.at(p, 100, openb.Point.Unallocated), published)
 		add(p, "fragmented at 100", t.at(p, 100, fragmented), nil)
 		add(p, "fragmented of free at 80", t.at(p, 80, fragmentedOfFree), nil)
+		if b.options.Moves > 0 {
+			add(p, "moves", each(t.runs[p], moved), nil)
+		}
 		if differences := b.differences(t, p); differences != nil {
 			add(p, "unallocated at 100, to "+openBReference, differences, nil)
 		}

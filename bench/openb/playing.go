@@ -1,0 +1,189 @@
+package openb
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/berth-sched/berth/bench"
+)
+
+// Play has the tasks of a draw arrive under a policy that has not been used before. An error is one of
+// the policy, which chose what there is not; see bench.Session.Place.
+func (d *Draw) Play(policy bench.Policy, o Options) (*Run, error) {
+	p, err := d.newPlay(policy, o)
+	if err != nil {
+		return nil, err
+	}
+	for i, pod := range d.arrivals {
+		last := i == len(d.arrivals)-1
+		if err := p.arrive(pod, last); err != nil {
+			return nil, err
+		}
+	}
+	return &p.run, nil
+}
+
+// A play is a draw on its way.
+type play struct {
+	draw    *Draw
+	options Options
+	session *bench.Session
+	mover   *bench.Mover
+	kinds   []bench.Kind // by place in Trace.Pods
+	run     Run
+
+	arrived, used int64 // milli
+	waiting       []int // places in Trace.Pods
+
+	measure    *bench.Fragmentation
+	fragmented []float64 // by node
+	fragments  float64   // their sum
+
+	seen []int64 // arrivals by kind
+	next int     // how many arrivals there are to be before the mix is told again
+}
+
+func (d *Draw) newPlay(policy bench.Policy, o Options) (*play, error) {
+	s, err := bench.NewSession(d.nodes, policy)
+	if err != nil {
+		return nil, err
+	}
+	p := &play{draw: d, options: o, session: s, mover: bench.NewMover(s), kinds: make([]bench.Kind, len(d.trace.Pods))}
+	for i := range d.trace.Pods {
+		if p.kinds[i], err = s.Kind(d.trace.Pods[i].Request); err != nil {
+			return nil, err
+		}
+	}
+	whole := make(bench.Mix, s.Fleet().Kinds())
+	for _, k := range p.kinds {
+		whole[k].Kind = k
+		whole[k].Count++
+	}
+	if !o.Learn {
+		if err := s.Know(whole); err != nil {
+			return nil, err
+		}
+	}
+	p.seen = make([]int64, len(whole))
+	p.run.capacity = s.Fleet().Capacity()
+	p.measure = bench.NewFragmentation(s.Fleet(), whole)
+	p.fragmented = make([]float64, s.Fleet().Nodes())
+	for n := range p.fragmented {
+		p.recount(bench.Node(n))
+	}
+	return p, nil
+}
+
+// arrive is the arrival of a task.
+func (p *play) arrive(pod int, last bool) error {
+	p.run.Arrived++
+	p.arrived += p.draw.trace.Pods[pod].Request.TotalMilli()
+	if err := p.learn(p.kinds[pod]); err != nil {
+		return err
+	}
+	if p.options.Queue > 0 {
+		p.waiting = append(p.waiting, pod)
+		if !last && p.run.Arrived%p.options.Queue != 0 {
+			return nil
+		}
+		if err := p.pass(); err != nil {
+			return err
+		}
+	} else if _, err := p.place(pod); err != nil {
+		return err
+	}
+	p.note()
+	return nil
+}
+
+// pass goes through the queue, the most GPUs first: they need whole nodes. Tasks with as many are taken as
+// they came. Sorted by CPU, too, those that need much of it would gather on the same nodes, and leave GPUs
+// without CPU there: twice as many GPUs are left over then. One failure answers for all of a kind.
+func (p *play) pass() error {
+	gpus := func(pod int) int { return p.draw.trace.Pods[pod].Request.GPUs }
+	slices.SortStableFunc(p.waiting, func(a, b int) int { return cmp.Compare(gpus(b), gpus(a)) })
+	failed := make([]bool, p.session.Fleet().Kinds())
+	still := p.waiting[:0]
+	for _, pod := range p.waiting {
+		ok := false
+		if k := p.kinds[pod]; !failed[k] {
+			var err error
+			if ok, err = p.place(pod); err != nil {
+				return err
+			}
+			failed[k] = !ok
+		}
+		if !ok {
+			still = append(still, pod)
+		}
+	}
+	p.waiting = still
+	return nil
+}
+
+// place finds a place for a task, if there is one.
+func (p *play) place(pod int) (bool, error) {
+	most := p.options.Moves
+	if p.options.MovesInAll > 0 {
+		most = min(most, p.options.MovesInAll-p.run.Moved)
+	}
+	choice, moves, ok, err := p.mover.Place(p.kinds[pod], most)
+	if err != nil {
+		return false, err
+	}
+	node := ""
+	if ok {
+		p.run.Placed++
+		p.run.Moved += len(moves)
+		p.used += p.draw.trace.Pods[pod].Request.TotalMilli()
+		p.recount(choice.Node)
+		for _, move := range moves {
+			p.recount(move.To.Node)
+		}
+		node = p.draw.nodes[choice.Node].Name
+	}
+	if p.options.Placed != nil && (ok || p.options.Queue == 0) {
+		p.options.Placed(p.draw.trace.Pods[pod].Name, node)
+	}
+	return ok, nil
+}
+
+// learn counts an arrival, and tells the policy the mix each time there are an eighth more.
+func (p *play) learn(k bench.Kind) error {
+	p.seen[k]++
+	if !p.options.Learn || p.run.Arrived < p.next {
+		return nil
+	}
+	p.next = p.run.Arrived + (p.run.Arrived+7)/8
+	var mix bench.Mix
+	for k, count := range p.seen {
+		if count > 0 {
+			mix = append(mix, bench.KindCount{Kind: bench.Kind(k), Count: count})
+		}
+	}
+	return p.session.Know(mix)
+}
+
+// recount measures a node anew.
+func (p *play) recount(n bench.Node) {
+	now := p.measure.Of(n)
+	p.fragments += now - p.fragmented[n]
+	p.fragmented[n] = now
+}
+
+// note adds how the fleet stands to the point of the load.
+func (p *play) note() {
+	all := float64(p.run.capacity)
+	percent := int(math.RoundToEven(100 * float64(p.arrived) / all))
+	for len(p.run.points) <= percent {
+		p.run.points = append(p.run.points, point{})
+	}
+	at := &p.run.points[percent]
+	at.arrivals++
+	at.allocated += hundredths(100 * float64(p.used) / all)
+	at.fragmented += 100 * p.fragments / all
+	if free := p.run.capacity - p.used; free > 0 {
+		at.idle += 100 * p.fragments / float64(free)
+	}
+}
