@@ -55,7 +55,10 @@ const tried = 32
 func NewMover(s *Session) *Mover { return &Mover{session: s} }
 
 // Changed tells that the session has placed or released tasks.
-func (m *Mover) Changed() { m.changes++ }
+func (m *Mover) Changed() {
+	m.changes++
+	m.elsewhere.forget(true)
+}
 
 // Place is Session.Place, and has at most so many tasks move if the task fits nowhere. The moves are told
 // in the order in which they were made, and are good until the next call.
@@ -63,6 +66,7 @@ func (m *Mover) Place(k Kind, most int) (choice Choice, moves []Move, ok bool, e
 	choice, ok, err = m.session.Place(k)
 	if ok {
 		m.changes++
+		m.elsewhere.forget(false)
 	}
 	if ok || err != nil || most <= 0 {
 		return choice, nil, ok, err
@@ -77,7 +81,7 @@ func (m *Mover) Place(k Kind, most int) (choice Choice, moves []Move, ok bool, e
 	for i := range m.options {
 		choice, ok, err = m.try(k, &m.options[i])
 		if ok {
-			m.changes++
+			m.Changed()
 			return choice, m.done, true, nil
 		}
 		if err != nil {
@@ -91,7 +95,6 @@ func (m *Mover) Place(k Kind, most int) (choice Choice, moves []Move, ok bool, e
 // propose lists evictions, the best first.
 func (m *Mover) propose(k Kind, most int) {
 	f := m.session.fleet
-	m.elsewhere.reset(f)
 	m.options = m.options[:0]
 	r := f.Request(k)
 	for n := range Node(f.Nodes()) {
@@ -219,20 +222,25 @@ type elsewhere struct {
 }
 
 const (
-	notKnown Node = -3
-	nowhere  Node = -2
-	several  Node = -1
+	several Node = -1 - iota
+	nowhere
+	notKnown
 )
 
-func (e *elsewhere) reset(f *Fleet) {
-	e.known = e.known[:0]
-	for range f.Kinds() {
-		e.known = append(e.known, notKnown)
+// forget is for when the fleet has changed. What fits nowhere still does if nothing has become free.
+func (e *elsewhere) forget(freed bool) {
+	for k := range e.known {
+		if freed || e.known[k] != nowhere {
+			e.known[k] = notKnown
+		}
 	}
 }
 
 // fits reports whether a kind fits on a node other than this one.
 func (e *elsewhere) fits(f *Fleet, k Kind, n Node) bool {
+	for len(e.known) <= int(k) {
+		e.known = append(e.known, notKnown)
+	}
 	if e.known[k] == notKnown {
 		e.known[k] = nowhere
 		for o := range Node(f.Nodes()) {
