@@ -42,8 +42,8 @@ type gang struct {
 	clock bool
 	since berth.Time
 	base  berth.Duration
-	// over: nothing that was ordered matters any more.
-	over bool
+	// over: nothing that was ordered matters any more, as its job has finished, or otherwise.
+	over, finished bool
 }
 
 // A site is where a member runs, or is being started.
@@ -197,7 +197,14 @@ func (s *Simulation) carryOut(a berth.Action) {
 	if g := s.gang(h); g != nil {
 		g.previous, g.order = g.order, h.ID
 		s.queue.push(occurrence{at: s.now.Add(delay), what: executed, action: a, gang: g})
+	} else if _, stops := a.(berth.Release); stops {
+		s.reportGone(h, s.now.Add(delay)) // its job ended before the order came
 	}
+}
+
+// reportGone reports at an instant that what was to be stopped does not run.
+func (s *Simulation) reportGone(h berth.Order, at berth.Time) {
+	s.queue.push(occurrence{at: at, what: told, event: berth.ActionReported{Action: h.ID}})
 }
 
 // execute is the end of an order: what was ordered happens, and is reported. An
@@ -207,6 +214,9 @@ func (s *Simulation) execute(a berth.Action, g *gang) error {
 	h := a.Header()
 	if r, ok := a.(berth.Repartition); ok {
 		return s.executeChange(r)
+	}
+	if _, stops := a.(berth.Release); stops && g.finished && g.order == h.ID {
+		s.reportGone(h, s.now)
 	}
 	if g.over || g.order != h.ID || h.Deadline <= s.now {
 		return nil
@@ -383,6 +393,7 @@ func (s *Simulation) finish(g *gang) error {
 	}
 	accepted, err := s.apply(berth.JobFinished{Job: g.job.spec.ID, Incarnation: g.incarnation})
 	if accepted {
+		g.finished = true
 		s.executor.endJob(g.job.spec.ID)
 	}
 	return err
