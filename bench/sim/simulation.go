@@ -29,6 +29,8 @@ type Simulation struct {
 	// dirty: something was told since the last pass, which was at lastPass.
 	dirty    bool
 	lastPass berth.Time
+	// again counts the passes at that instant after the first.
+	again int
 
 	executor executor
 	hardware hardware
@@ -153,9 +155,12 @@ func (s *Simulation) tell() error {
 
 // passes runs the passes that are due now.
 func (s *Simulation) passes() error {
-	for range maxPasses {
+	for {
 		if at, due := s.passDue(); !due || at > s.now {
 			return nil
+		}
+		if s.again > maxPasses {
+			return s.wrong(errors.New("the scheduler asks for pass after pass at one instant"))
 		}
 		if err := s.trouble(); err != nil {
 			return err
@@ -167,12 +172,14 @@ func (s *Simulation) passes() error {
 			return nil // an executor without delays has something to report first
 		}
 	}
-	return errors.New("sim: the scheduler asks for pass after pass at one instant")
 }
 
 func (s *Simulation) pass() error {
 	if err := s.restore(); err != nil {
 		return err
+	}
+	if s.again++; s.lastPass != s.now {
+		s.again = 0
 	}
 	s.dirty, s.lastPass = false, s.now
 	began := time.Now()

@@ -1,0 +1,22 @@
+package baseline
+
+// FIFO starts jobs in the order in which they were submitted. The first that finds no place
+// blocks all that come after it, whatever their queue, so that nobody overtakes.
+type FIFO struct{}
+
+// Pass implements Policy.
+func (FIFO) Pass(p *Pass) { p.startInOrder() }
+
+// startInOrder starts those who wait until one finds no place, and returns that one and those
+// who come after it.
+func (p *Pass) startInOrder() []*Job {
+	list := p.Waiting()
+	for i, j := range list {
+		at := p.Place(j)
+		if at == nil {
+			return list[i:]
+		}
+		p.Start(j, at)
+	}
+	return nil
+}

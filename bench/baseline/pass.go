@@ -1,0 +1,190 @@
+package baseline
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// A Policy says in each pass who starts where, and who has to yield.
+type Policy interface {
+	Pass(*Pass)
+}
+
+// A Pass is what a policy sees of the fleet, and how it decides. It is good until the pass
+// ends; slices that it returns are not to be changed.
+type Pass struct {
+	s *Scheduler
+	// Free is what may still be given in this pass: what nobody holds, less what was given or
+	// held back. A policy may try things on clones of it.
+	Free Space
+
+	orders []berth.Action
+	// hopeless shapes have no place in Free, which only ever gets smaller.
+	hopeless []bool
+	wake     berth.Time
+}
+
+// Schedule runs a pass.
+func (s *Scheduler) Schedule(now berth.Time) ([]berth.Action, error) {
+	if err := s.clock(now); err != nil {
+		err.Event = "schedule"
+		return nil, err
+	}
+	s.now = now
+	p := &Pass{s: s, hopeless: make([]bool, len(s.shapes)+1)}
+	p.stopLeaving()
+	p.Free = slices.Clone(s.free)
+	s.policy.Pass(p)
+	p.withdraw()
+	s.wake = p.wake
+	return p.orders, nil
+}
+
+// Now is the instant of the pass.
+func (p *Pass) Now() berth.Time { return p.s.now }
+
+// Waiting lists those who wait, in the order of their submission: who had to yield stands where it
+// stood before. Policies may start some while they go through it.
+func (p *Pass) Waiting() []*Job { return slices.Clone(p.s.waiting) }
+
+// Running lists those who hold GPUs and are not on their way out, in the order in which they
+// got them.
+func (p *Pass) Running() []*Job {
+	return slices.DeleteFunc(slices.Clone(p.s.holding), (*Job).leaves)
+}
+
+// leaves reports whether a job that holds something is on its way out.
+func (j *Job) leaves() bool { return j.phase == asked || j.phase == due || j.phase == stops }
+
+// Leaving lists those who hold GPUs and are on their way out.
+func (p *Pass) Leaving() []*Job { return slices.Clone(p.s.leaving) }
+
+// Nodes is the number of nodes, and All has the GPUs of one of them that takes work.
+func (p *Pass) Nodes() int { return len(p.s.fleet.nodes) }
+
+// All is every GPU of a node.
+func (p *Pass) All(node int) berth.GPUSet { return p.s.fleet.nodes[node].all }
+
+// Place finds a place for a job in what is free, or nil.
+func (p *Pass) Place(j *Job) Placement {
+	if p.hopeless[j.shape] {
+		return nil
+	}
+	at := p.s.fleet.place(j, p.Free)
+	p.hopeless[j.shape] = at == nil
+	return at
+}
+
+// PlaceIn finds a place for a job in any space, or nil.
+func (p *Pass) PlaceIn(j *Job, space Space) Placement { return p.s.fleet.place(j, space) }
+
+// Start gives a job that waits a place that is free.
+func (p *Pass) Start(j *Job, at Placement) {
+	s := p.s
+	j.life++
+	j.phase, j.At, j.Since = starts, at, s.now
+	s.waiting, s.holding = without(s.waiting, j), append(s.holding, j)
+	s.free.Take(at)
+	p.Free.Take(at)
+	s.totals.Started++
+	s.totals.Binds++
+	h := p.order(j, bindTimeout, berth.CauseFits)
+	p.orders = append(p.orders, berth.Bind{Order: h, Members: s.members(j)})
+}
+
+// Hold keeps a place from those who come later in this pass.
+func (p *Pass) Hold(at Placement) { p.Free.Take(at) }
+
+// Preempt has a job that runs yield to one that waits: it is asked for a checkpoint if it can
+// write one, and then stopped. It need not if the other has started by then, or is gone. One
+// that is still being started cannot yield yet: Preempt then reports false.
+func (p *Pass) Preempt(victim, beneficiary *Job) bool {
+	s := p.s
+	if victim.phase != runs {
+		return false
+	}
+	s.totals.Preemptions++
+	if !victim.Spec.Checkpoint.Supported {
+		s.toStop(victim, beneficiary)
+		p.release(victim)
+		return true
+	}
+	victim.phase, victim.yields = asked, beneficiary
+	s.leaving = append(s.leaving, victim)
+	h := p.order(victim, checkpointTimeout, berth.CausePreempted)
+	p.orders = append(p.orders, berth.RequestCheckpoint{Order: h})
+	s.totals.CheckpointsAsked++
+	return true
+}
+
+// WakeAt asks for another pass at an instant at the latest, though nothing is told.
+func (p *Pass) WakeAt(at berth.Time) {
+	if at = max(at, p.Now()+1); p.wake == 0 || at < p.wake {
+		p.wake = at
+	}
+}
+
+// order makes the header of an order that is out from now on.
+func (p *Pass) order(j *Job, timeout berth.Duration, cause berth.CauseCode) berth.Order {
+	p.s.last++
+	h := berth.Order{ID: p.s.last, At: p.s.now, Job: j.Spec.ID, Incarnation: j.life, Cause: berth.Cause{Code: cause}}
+	if timeout > 0 {
+		h.Deadline = p.s.now.Add(timeout)
+		j.out = h.ID
+		p.s.orders[h.ID] = j
+	}
+	if j.yields != nil {
+		h.Cause.For = berth.ReplicaRef{Job: j.yields.Spec.ID}
+	}
+	return h
+}
+
+// stopLeaving stops those who are to be.
+func (p *Pass) stopLeaving() {
+	for _, j := range slices.Clone(p.s.leaving) {
+		if j.phase == due {
+			p.release(j)
+		}
+	}
+}
+
+func (p *Pass) release(j *Job) {
+	cause := berth.CauseCancelled
+	if j.yields != nil {
+		cause = berth.CausePreempted
+		p.s.totals.Evicted++
+	}
+	j.phase = stops
+	h := p.order(j, releaseTimeout, cause)
+	p.orders = append(p.orders, berth.Release{Order: h, Members: p.s.members(j), Attempt: 1})
+	p.s.totals.Releases++
+}
+
+// withdraw lets those go on who were asked for a checkpoint for somebody who waits no more.
+func (p *Pass) withdraw() {
+	for _, j := range slices.Clone(p.s.leaving) {
+		if j.phase != asked || j.yields.phase == waits {
+			continue
+		}
+		request := j.out
+		p.s.close(j)
+		p.s.stay(j)
+		h := p.order(j, 0, berth.CauseNotNeeded)
+		p.orders = append(p.orders, berth.Withdraw{Order: h, Request: request})
+		p.s.totals.Withdrawn++
+	}
+}
+
+// members are what a job holds, as orders name it.
+func (s *Scheduler) members(j *Job) []berth.MemberPlacement {
+	var list []berth.MemberPlacement
+	for i := range j.Spec.Groups {
+		g := &j.Spec.Groups[i]
+		for k := range g.Replicas {
+			at := j.At[len(list)]
+			list = append(list, berth.MemberPlacement{Group: g.Name, Index: k, Node: s.fleet.nodes[at.Node].spec.ID, GPUs: at.GPUs})
+		}
+	}
+	return list
+}
