@@ -198,7 +198,10 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 		}
 	}
 	for _, t := range c.trespasses {
-		if after, kept := gangs[t.on]; kept && after.Until == c.gangs[t.on].Until && (t.room == nil || !t.room.ended) {
+		before := c.gangs[t.on]
+		after, some := gangs[t.on]
+		kept := some && after.Until == before.Until && slices.Equal(after.Nodes, before.Nodes) // else it is another
+		if kept && (t.room == nil || !t.room.ended) {
 			return t.err
 		}
 	}
