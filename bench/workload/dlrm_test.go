@@ -16,7 +16,7 @@ var readDLRM readTrace = workload.ReadDLRM
 
 func TestDLRMInstances(t *testing.T) {
 	jobs := readDLRM.jobs(t, dlrmHeader+
-		"i0,app_0,12,1,120.0,475.00000000000006,623.0,700\n"+
+		"i0,app_0,12,1,120.0,474.99999999999994,623.00000000000006,700\n"+
 		"i1,app_1,64,0,320.5,,,\n"+
 		"i2,app_1,64,0,320.5,,,90.0\n", workload.Options{})
 	require.Len(t, jobs, 3)

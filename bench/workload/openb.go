@@ -42,6 +42,10 @@ const openBName = "openb"
 //
 // All tasks are of one queue without limits and of one tenant, because the trace
 // does not tell who owns what: any two tasks may share a GPU, as they did.
+//
+// As recorded the trace keeps few of its GPUs busy at any time, because its tasks are a
+// sample over five months; compressed some thousand times, it fills them. Tasks are in order
+// of time, so one row is kept at a time.
 func OpenB(dir string) (*Trace, error) {
 	nodes, err := os.Open(filepath.Join(dir, OpenBNodes))
 	if err != nil {

@@ -153,6 +153,13 @@ func TestOpenBStopsAtTheError(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
+// TestOpenBCompressed: either file, or both.
+func TestOpenBCompressed(t *testing.T) {
+	list, err := read(t, string(zipped(t, nodeHeader+"a,1,1,2,T4\n")), string(zipped(t, taskHeader+"p,1,64,1,1000,,LS,Running,500,900,600\n")))
+	require.NoError(t, err)
+	require.Len(t, list, 3)
+}
+
 func TestOpenBCompress(t *testing.T) {
 	trace, err := workload.ReadOpenB(strings.NewReader(nodeHeader), strings.NewReader(taskHeader+"p,1000,64,1,1000,,LS,Running,500,900,600\n"))
 	require.NoError(t, err)

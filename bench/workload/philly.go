@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Philly opens the jobs of Microsoft's Philly clusters of 2017 as the Sia artifact
-// prepared them: one CSV file, plain or compressed with gzip. Close it after use. The
+// Philly opens the jobs of Microsoft's Philly clusters of 2017 in a processed form,
+// philly_jobs_sia.csv: one CSV file, plain or compressed with gzip. Close it after use. The
 // trace goes with Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for
 // DNN Training Workloads", USENIX ATC 2019.
 //

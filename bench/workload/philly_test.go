@@ -46,6 +46,12 @@ func TestPhillyJobs(t *testing.T) {
 	}
 }
 
+// TestPhillyShortJob: zero would mean without end.
+func TestPhillyShortJob(t *testing.T) {
+	jobs := readTrace(workload.ReadPhilly).jobs(t, phillyHeader+"2017-10-09 07:01:55,0.0,1,0.0,aa\n", workload.Options{})
+	require.Equal(t, berth.Millisecond, jobs[0].Runtime)
+}
+
 func TestPhillyErrors(t *testing.T) {
 	const good = "2017-10-09 07:01:55,66.0,1,66.0,aa\n"
 	requireRefusals(t, workload.ReadPhilly, []refusal{

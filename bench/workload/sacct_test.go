@@ -63,6 +63,7 @@ func TestSacctJobs(t *testing.T) {
 	require.Zero(t, jobs[3].Runtime, "it had not ended")
 	require.Equal(t, 30*berth.Minute, running.ExpectedRuntime)
 	require.Equal(t, 1, running.Groups[0].Claim.GPUs, "from what it was given")
+	require.Empty(t, running.Groups[0].Selector.Products, "it need not have asked for the V100")
 }
 
 func TestSacctSaysWhatItSkipped(t *testing.T) {
@@ -119,15 +120,17 @@ func TestSacctClaims(t *testing.T) {
 // TestSacctColumns: any order, the raw columns in place of the others, a trailing sign
 // as --parsable writes it, ends of lines of another system.
 func TestSacctColumns(t *testing.T) {
-	jobs := readSacct.jobs(t, "AllocTRES|ElapsedRaw|JobName|TimelimitRaw|Partition|Submit|JobIDRaw|\r\n"+
-		"gres/gpu=2|90|say \"hello\"|60|short|2024-03-01T09:30:00|7|\r\n\r\n", workload.Options{})
-	require.Len(t, jobs, 1)
-	job := jobOf(t, jobs[0])
-	require.Equal(t, berth.JobID("7"), job.ID)
-	require.Equal(t, berth.QueueID("short"), job.Queue, "there is no account")
-	require.Equal(t, 90*berth.Second, jobs[0].Runtime)
-	require.Equal(t, berth.Hour, job.ExpectedRuntime)
-	require.Equal(t, 2, job.Groups[0].Claim.GPUs)
+	for _, end := range []string{"\n", "|\n", "\r\n", "|\r\n\r\n"} {
+		jobs := readSacct.jobs(t, "AllocTRES|ElapsedRaw|JobName|TimelimitRaw|Partition|Submit|JobIDRaw"+end+
+			"gres/gpu=2|90|say \"hello\"|60|short|2024-03-01T09:30:00|7"+end, workload.Options{})
+		require.Len(t, jobs, 1)
+		job := jobOf(t, jobs[0])
+		require.Equal(t, berth.JobID("7"), job.ID)
+		require.Equal(t, berth.QueueID("short"), job.Queue, "there is no account")
+		require.Equal(t, 90*berth.Second, jobs[0].Runtime)
+		require.Equal(t, berth.Hour, job.ExpectedRuntime)
+		require.Equal(t, 2, job.Groups[0].Claim.GPUs)
+	}
 }
 
 func TestSacctErrors(t *testing.T) {
@@ -142,6 +145,7 @@ func TestSacctErrors(t *testing.T) {
 		{"half an hour", sacctHeader + "1|2024-03-01T09:30:00|0.5:00:00|||a||cpu=1|\n", 2, 23, "Elapsed", workload.ErrValue, "[D-]HH:MM:SS"},
 		{"not a limit", sacctHeader + "1|2024-03-01T09:30:00|01:00:00|soon||a||cpu=1|\n", 2, 32, "Timelimit", workload.ErrValue, `"soon"`},
 		{"no account", sacctHeader + "1|2024-03-01T09:30:00|01:00:00||||gpu|cpu=1|\n", 2, 34, "Account", workload.ErrValue, "is no name"},
+		{"no account in the second row", sacctHeader + good + "2|2024-03-01T09:30:00|01:00:00||||gpu|cpu=1|\n", 3, 34, "Account", workload.ErrValue, "is no name"},
 		{"no amount", sacctHeader + sacctLine("1", "cpu", ""), 2, 63, "ReqTRES", workload.ErrValue, `"cpu" is not of the form`},
 		{"a part of a GPU", sacctHeader + sacctLine("1", "gres/gpu=0.5", ""), 2, 63, "ReqTRES", workload.ErrValue, `"gres/gpu=0.5"`},
 		{"a negative amount", sacctHeader + sacctLine("1", "", "node=-1"), 2, 64, "AllocTRES", workload.ErrValue, `"node=-1"`},

@@ -29,7 +29,7 @@ const swfText = `; Version: 2.2
   3    11    -1     -1     4   -1   -1     4    -1   -1  5   5   1  -1  2  1 -1 -1
   4    12    -1     60     4   -1   -1     4    -1   -1  2   5   1  -1  2  1 -1 -1
   5    13    -1     60     0   -1   -1    -1    -1   -1  1   5   1  -1  2  1 -1 -1
-  6    13    -1     60     1   -1   -1     1    -1   -1  1   5   1  -1 -1  1 -1 -1
+  6    13    -1     60     1   -1   -1     0    -1   -1  1   5   1  -1 -1  1 -1 -1
 `
 
 func TestSWFJobs(t *testing.T) {
@@ -71,8 +71,6 @@ func TestSWFErrors(t *testing.T) {
 		{"many processors", line(" 8 ", " 65537 "), 1, 22, "requested processors", workload.ErrValue, "more than 65536"},
 		{"out of order", line() + line("20", "19"), 2, 3, "submit time", workload.ErrValue, "in order of time"},
 	})
-	_, err := workload.ReadSWF("log", strings.NewReader(""), workload.Options{ProcessorsPerGPU: -1})
-	require.ErrorIs(t, err, workload.ErrOptions)
 }
 
 // TestWindowPutsRowsInOrder: as far as it reaches, and not further.

@@ -176,11 +176,8 @@ func (t *table) name(c column) string {
 // the same copy.
 func (t *table) common(c column) string {
 	s := t.text(c)
-	if kept, known := t.interned[s]; known {
-		return kept
-	}
 	if t.checkName(c, s); t.err != nil {
-		return ""
+		return "" // not to be kept
 	}
 	return t.intern(s)
 }

@@ -131,7 +131,8 @@ func (t *Trace) Config() berth.Config { return berth.Config{} }
 func (t *Trace) Nodes() []berth.Node { return t.options.Nodes }
 
 // Compress makes the jobs arrive n times as fast, and run as long as ever; n below
-// 1 means 1. To be called before Next.
+// 1 means 1. It fills a fleet that a trace, being a sample, keeps idle. To be called before
+// Next.
 func (t *Trace) Compress(n int64) { t.compress = max(n, 1) }
 
 // Next returns the nodes, the queues and then one job after the other, each queue
