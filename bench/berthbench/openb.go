@@ -185,7 +185,7 @@ func (b *openBBench) run(nodes, dir string, lists []string) error {
 			return err
 		}
 	}
-	return b.verdict()
+	return errors.Join(b.writePage(), b.verdict())
 }
 
 // play makes all runs of a trace.
