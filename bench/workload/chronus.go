@@ -21,16 +21,17 @@ import (
 //     paper skips them.
 //   - submit_time: the arrival, counted from the trace's own time 0.
 //   - duration: the run time, and what is expected of it.
-//   - expect_time_list: the deadline, counted from the submission. A job that has not started by
-//     when it would have to, to end in time, is worth nothing, so that is its gang
-//     timeout: the deadline is GangTimeout and run time after the arrival.
+//   - expect_time_list: the deadline, counted from the submission. A job that can no longer
+//     end in time is worth nothing, so it is given up then: GangTimeout is the deadline less
+//     the run time.
 //   - best_effort, "1", and job_type, "best": there is no deadline. With job_type
 //     "soft" there are several of different value, parted by "-"; the last counts.
 //
 // Not read: expect_value_list (all of one value where there is one deadline), iterations and
 // model_name (drawn by the authors), and interval, the length of a lease of their scheduler.
 //
-// Rows are far out of order, so all are kept until the last is read.
+// Rows are far out of order, so all are kept until the last is read: O(rows log rows), 220
+// bytes each.
 func Chronus(file string, o Options) (*Trace, error) { return openTrace(file, o, ReadChronus) }
 
 // ReadChronus is Chronus for any reader. File names it in errors.

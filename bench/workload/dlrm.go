@@ -22,14 +22,14 @@ import (
 //     from the arrival where there is none. Nothing means that the instance outlived the
 //     trace: it runs on for ever.
 //
-// Not told to the core, because it knows of no such thing: rdma_request, per cent of an adapter's
-// bandwidth, disk_request, and max_instance_per_node, which bounds how many of a service a
-// node takes. So a run is easier than it was there. Not read: role, which follows from
-// gpu_request, and limits, which equal requests but for disks. The trace does not tell
-// the fleet.
+// Not told to the core, because it knows of no such thing: rdma_request, per cent of an
+// adapter's bandwidth, disk_request, and max_instance_per_node, which bounds how many of a
+// service a node takes; Options.Row sees them. So a run is easier than it was there. Not
+// read: role, which follows from gpu_request, and limits, which equal requests but for disks.
+// The trace does not tell the fleet.
 //
 // Rows are a little out of order, so all are kept until the last is read, unless
-// Options.Window says otherwise.
+// Options.Window says otherwise: O(rows log rows), 220 bytes each.
 func DLRM(file string, o Options) (*Trace, error) { return openTrace(file, o, ReadDLRM) }
 
 // ReadDLRM is DLRM for any reader. File names it in errors.
@@ -52,8 +52,9 @@ func (d *dlrmRows) time() column { return d.created }
 func (d *dlrmRows) read() (record, bool) {
 	r := record{
 		id: d.name(d.id), queue: d.common(d.app), class: berth.LatencyCritical, members: 1,
-		gpus:     d.number(d.gpus, berth.MaxGPUs),
-		cpuMilli: d.within(d.cpu, d.thousandths(d.cpu)), memoryMiB: d.within(d.memory, divide(d.thousandths(d.memory)<<10, 1000)),
+		gpus:      d.number(d.gpus, berth.MaxGPUs),
+		cpuMilli:  d.within(d.cpu, d.thousandths(d.cpu)),
+		memoryMiB: d.within(d.memory, divide(d.thousandths(d.memory)<<10, 1000)),
 	}
 	r.tenant = r.queue
 	if r.gpus == 0 && r.cpuMilli == 0 && r.memoryMiB == 0 {

@@ -31,6 +31,18 @@ func TestDLRMInstances(t *testing.T) {
 	require.Equal(t, 1, jobOf(t, jobs[2]).Groups[0].Claim.GPUs)
 }
 
+// TestRowSeesOtherColumns: what no core can be told is there for who wants it.
+func TestRowSeesOtherColumns(t *testing.T) {
+	seen := map[berth.JobID][]string{}
+	readDLRM.jobs(t, "max_instance_per_node,rdma_request,"+dlrmHeader+
+		"2,25,i0,app_0,12,1,120.0,9,9,700\n-1,1,i1,app_1,64,0,320.5,5,5,90.0\n", workload.Options{
+		Row: func(job berth.JobID, value func(column string) string) {
+			seen[job] = []string{value("max_instance_per_node"), value("rdma_request"), value("absent")}
+		},
+	})
+	require.Equal(t, map[berth.JobID][]string{"i0": {"2", "25", ""}, "i1": {"-1", "1", ""}}, seen)
+}
+
 func TestDLRMErrors(t *testing.T) {
 	requireRefusals(t, workload.ReadDLRM, []refusal{
 		{"another file", phillyHeader, 1, 0, "", workload.ErrHeader, `no column "instance_sn"`},

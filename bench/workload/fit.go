@@ -63,8 +63,8 @@ func (p *Profile) check() string {
 	return ""
 }
 
-// fitSizes has one GPU for the share of singles, and halves, or whatever ratio gives the mean,
-// from each size to the next one for the others.
+// fitSizes has one GPU for the share of singles, and for the others whatever ratio from
+// each size to the next one gives the mean.
 func (f *fit) fitSizes(mean float64, sizes int) bool {
 	f.sizes = make([]float64, sizes)
 	_, ok := bisect(0.001, 1000, mean, func(ratio float64) float64 {

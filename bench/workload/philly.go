@@ -28,7 +28,8 @@ import (
 // of eight), what each virtual cluster was entitled to, CPU and memory, who checkpoints,
 // how jobs ended, and of those that were retried how often. All jobs are of class Batch.
 //
-// Rows are far out of order, so all are kept until the last is read.
+// Rows are far out of order, by up to 105 days, so all are kept until the last is read:
+// O(rows log rows), 220 bytes each, which is 18 MB for the published file.
 func Philly(file string, o Options) (*Trace, error) { return openTrace(file, o, ReadPhilly) }
 
 // ReadPhilly is Philly for any reader. File names it in errors.

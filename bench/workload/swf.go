@@ -65,7 +65,7 @@ var swfNames = [swfFields]string{
 // the lines that start with ";", UnixStartTime gives the Epoch.
 //
 // The format promises lines in order of time, so one is kept at a time, unless
-// Options.Window says otherwise.
+// Options.Window says otherwise: O(1) for each, whatever the length of the log.
 func SWF(file string, o Options) (*Trace, error) { return openTrace(file, o, ReadSWF) }
 
 // ReadSWF is SWF for any reader. File names it in errors.

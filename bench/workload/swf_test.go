@@ -129,6 +129,20 @@ func TestWriteSWFRoundTrip(t *testing.T) {
 	})
 }
 
+// TestWriteSWFKeepsItsLines: a name that would end a line, or a remark, is not written.
+func TestWriteSWFKeepsItsLines(t *testing.T) {
+	for _, name := range []berth.QueueID{"two\nlines", "a (b)"} {
+		var text bytes.Buffer
+		_, err := workload.WriteSWF(&text, sim.FromSlice([]sim.Arrival{{Runtime: 1, Event: berth.JobSubmitted{Job: berth.Job{
+			Queue: name, Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}},
+		}}}}))
+		require.NoError(t, err)
+		jobs := readSWF.jobs(t, text.String(), workload.Options{})
+		require.Len(t, jobs, 1)
+		require.Equal(t, berth.QueueID("queue-1"), jobOf(t, jobs[0]).Queue)
+	}
+}
+
 func TestWriteSWFReportsTheWriter(t *testing.T) {
 	broken := errors.New("the disk is full")
 	_, err := workload.WriteSWF(failingWriter{broken}, sim.FromSlice(nil))

@@ -48,7 +48,9 @@ func (s *swfWriter) job(a sim.Arrival, job *berth.Job) {
 	if !named {
 		queue = len(s.queues) + 1
 		s.queues[job.Queue] = queue
-		fmt.Fprintf(s.out, "; Queue: %d %s\n", queue, job.Queue)
+		if name := string(job.Queue); isName(name) && !strings.Contains(name, "(") {
+			fmt.Fprintf(s.out, "; Queue: %d %s\n", queue, name)
+		}
 	}
 	tenant, known := s.tenants[job.Tenant]
 	if !known {

@@ -86,7 +86,8 @@ func (t *table) column(names ...string) column {
 	if t.err == nil {
 		t.err = &TraceError{
 			File: t.file, Line: t.in.line(), Kind: ErrHeader,
-			Reason: fmt.Sprintf("there is no column %q; the columns are %q", strings.Join(names, " or "), clip(strings.Join(t.names, ","))),
+			Reason: fmt.Sprintf("there is no column %q; the columns are %q",
+				strings.Join(names, " or "), clip(strings.Join(t.names, ","))),
 		}
 	}
 	return absent
@@ -96,7 +97,9 @@ func (t *table) column(names ...string) column {
 func (t *table) optional(name string) column {
 	at := column(slices.Index(t.names, name))
 	if at != absent && slices.Contains(t.names[at+1:], name) && t.err == nil {
-		t.err = &TraceError{File: t.file, Line: t.in.line(), Kind: ErrHeader, Reason: fmt.Sprintf("two columns are called %q", name)}
+		t.err = &TraceError{
+			File: t.file, Line: t.in.line(), Kind: ErrHeader, Reason: fmt.Sprintf("two columns are called %q", name),
+		}
 	}
 	return at
 }
@@ -164,6 +167,9 @@ func (t *table) text(c column) string {
 	}
 	return t.row[c]
 }
+
+// value is text for a column by its name.
+func (t *table) value(name string) string { return t.text(column(slices.Index(t.names, name))) }
 
 // name returns a value that is to become a name of its own.
 func (t *table) name(c column) string {

@@ -25,9 +25,10 @@ type Options struct {
 	// GPUsPerNode divides a job of which the trace tells the number of GPUs alone: among as
 	// few members as nodes of so many GPUs can hold, evenly where that comes out. Zero: 8.
 	GPUsPerNode int
-	// Window is how many rows are kept to put them in order of time; a row that is earlier than
-	// one that left the window is an error. Zero: what the format promises, which is
-	// one row for a file that is in order, and all of them for one that is not. A row takes some 250 bytes.
+	// Window is how many rows are kept to put them in order of time; a row that is earlier
+	// than one that left the window is an error. Zero: what the format promises, which is one
+	// row for a file that is in order, and all of them for one that is not. A row that is
+	// kept takes some 220 bytes.
 	Window int
 	// ProcessorsPerGPU is how many processors of a log in the standard workload format count
 	// as one GPU; zero: 1. Other formats tell GPUs.
@@ -35,6 +36,10 @@ type Options struct {
 	// Change has the last word on every job: it may add what the trace does not tell, such
 	// as what a checkpoint costs. Nil: jobs stay as they are.
 	Change func(*berth.Job)
+	// Row sees every row of a job as it is read, in the order of the file, with the name that
+	// the job gets. Value returns what stands in a column, also in one that the loader passes
+	// over, and nothing for a column that is not there. Nil: nobody looks.
+	Row func(job berth.JobID, value func(column string) string)
 }
 
 func (o *Options) check() error {
@@ -99,7 +104,7 @@ func newTrace(t *table, r reader, window int, o Options) (*Trace, error) {
 	if o.Window > 0 {
 		window = o.Window
 	}
-	trace := &Trace{options: o, jobs: newSorted(t, r, window), queues: map[berth.QueueID]bool{}, compress: 1}
+	trace := &Trace{options: o, jobs: newSorted(t, r, window, o.Row), queues: map[berth.QueueID]bool{}, compress: 1}
 	for _, n := range o.Nodes {
 		trace.start = append(trace.start, sim.Arrival{Event: berth.NodeJoined{Node: n}})
 	}
@@ -197,6 +202,7 @@ type sorted struct {
 	table  *table
 	reader reader
 	window int
+	seen   func(berth.JobID, func(string) string)
 	kept   pq.Heap[*record]
 	// last is the instant of the job that was given last.
 	last berth.Time
@@ -205,9 +211,9 @@ type sorted struct {
 	epoch             berth.Time
 }
 
-func newSorted(t *table, r reader, window int) *sorted {
+func newSorted(t *table, r reader, window int, seen func(berth.JobID, func(string) string)) *sorted {
 	return &sorted{
-		table: t, reader: r, window: window,
+		table: t, reader: r, window: window, seen: seen,
 		kept: pq.New((*record).before, func(*record, int) {}),
 	}
 }
@@ -219,7 +225,7 @@ func (s *sorted) next() (*record, bool) {
 		}
 		r, ok := s.reader.read()
 		if s.table.err == nil && ok {
-			s.keep(r)
+			s.keep(&r)
 		}
 	}
 	if s.table.err != nil || s.kept.Len() == 0 {
@@ -238,11 +244,15 @@ func (s *sorted) next() (*record, bool) {
 	return r, true
 }
 
-func (s *sorted) keep(r record) {
+func (s *sorted) keep(r *record) {
 	if s.started && r.at < s.last {
-		s.table.refuse(s.reader.time(), fmt.Sprintf("is before that of a job above: rows are to be in order of time, or within a window, which is %d", s.window))
+		s.table.refuse(s.reader.time(), fmt.Sprintf(
+			"is before that of a job above: rows are to be in order of time, or within a window, which is %d", s.window))
 		return
 	}
+	if s.seen != nil {
+		s.seen(berth.JobID(r.id), s.table.value)
+	}
 	r.line = s.table.in.line()
-	s.kept.Push(&r)
+	s.kept.Push(r)
 }
