@@ -22,7 +22,7 @@ func demo(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wri
 	box := flags.String("fake", "", "pretend to be a `box`: "+strings.Join(nvmlsrc.Boxes(), ", "))
 	pause := flags.Duration("pause", time.Second, "`time` to look at each picture")
 	keep := flags.Bool("keep", false, "keep the folder in which it played")
-	if err := parse(flags, args, 0, 0); err != nil {
+	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
 	self, err := os.Executable()

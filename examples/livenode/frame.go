@@ -199,26 +199,24 @@ const keptOver = time.Minute
 // jobs draws the jobs and, below each that waits, why.
 func (p *painter) jobs(s *Status) []string {
 	lines := []string{p.heading("jobs")}
-	for i := range s.Jobs {
-		j := &s.Jobs[i]
-		if over := j.rank() == 2; over && s.Now.Sub(j.Since) > keptOver {
-			continue
+	shown := slices.DeleteFunc(slices.Clone(s.Jobs), func(j JobStatus) bool {
+		return j.over() && s.Now.Sub(j.Since) > keptOver
+	})
+	widths := make([]int, 6)
+	for i := range shown {
+		for c, cell := range p.cells(s, &shown[i]) {
+			widths[c] = max(widths[c], utf8.RuneCountInString(cell))
+		}
+	}
+	for i := range shown {
+		j := &shown[i]
+		text := ""
+		for c, cell := range p.cells(s, j) {
+			text += pad(cell, widths[c]) + " "
 		}
 		mark, color := p.mark(j)
-		text := fmt.Sprintf(
-			"%s %s %s %s %s %s",
-			pad(p.cut(j.Name, 18), 18), pad(j.Wants, 9), pad(j.Class.String(), 16), pad(p.cut(j.Queue, 10), 10),
-			pad(j.State, 13), pad(age(s.Now, j.Since), 7),
-		)
-		detail := j.Place
-		if j.Incarnation > 1 {
-			detail += fmt.Sprintf(" (life %d)", j.Incarnation)
-		}
-		if j.rank() == 2 {
-			detail = j.Why
-		}
-		lines = append(lines, p.paint(color, mark)+" "+p.cut(text+detail, p.width-2))
-		if j.Why != "" && j.rank() != 2 {
+		lines = append(lines, p.paint(color, mark)+" "+p.cut(text+detail(j), p.width-2))
+		if j.Why != "" && !j.over() {
 			lines = append(lines, p.paint(dim, "    "+p.cut(j.Why, p.width-4)))
 		}
 	}
@@ -226,6 +224,22 @@ func (p *painter) jobs(s *Status) []string {
 		lines = append(lines, p.paint(dim, "none; livenode run -gpus 1 -- COMMAND submits one"))
 	}
 	return lines
+}
+
+// cells are what is said of each job in a column of its own.
+func (p *painter) cells(s *Status, j *JobStatus) []string {
+	return []string{p.cut(j.Name, 20), j.Wants, j.Class.String(), p.cut(j.Queue, 12), j.State, age(s.Now, j.Since)}
+}
+
+// detail is what is said of a job behind the columns.
+func detail(j *JobStatus) string {
+	switch {
+	case j.over():
+		return j.Why
+	case j.Incarnation > 1 && j.Place != "":
+		return fmt.Sprintf("%s (life %d)", j.Place, j.Incarnation)
+	}
+	return j.Place
 }
 
 // mark is a sign for the state of a job.

@@ -122,7 +122,7 @@ func (s *Submission) wants() string {
 	case s.MIG != "":
 		return s.MIG
 	case s.SharePercent != 0:
-		return fmt.Sprintf("%d%% of a GPU", s.SharePercent)
+		return fmt.Sprintf("%d%% GPU", s.SharePercent)
 	case s.GPUs == 1:
 		return "1 GPU"
 	}

@@ -25,6 +25,8 @@ type life struct {
 	bind, request, release berth.ActionID
 	// by is when the time for the request is over.
 	by berth.Time
+	// early: it had ended by itself when it was to be stopped.
+	early bool
 	// devices that it holds, by UUID: GPUs, or a MIG device. Active is how busy they are, in
 	// thousandths, as the core was told last.
 	devices []string
@@ -66,6 +68,7 @@ func (o *orchestrator) bind(order berth.Bind) {
 	folder := one.life(l.incarnation)
 	launch, err := o.launch(l, &order.Members[0])
 	o.background.Go(func() {
+		one.forgetLives(l.incarnation)
 		p, openErr := process.Open(folder)
 		if errors.Is(openErr, fs.ErrNotExist) {
 			if openErr = err; err == nil {
@@ -221,7 +224,7 @@ func (o *orchestrator) release(order berth.Release) {
 	switch {
 	case l.state == lifeStarting: // when it has
 	case order.Attempt > 1:
-		_ = l.process.SignalGroup(process.Kill) // if it has ended that is told elsewhere
+		_ = l.process.SignalGroup(process.Kill) // if it has ended, ended is called
 	default:
 		o.stop(l)
 	}
@@ -229,7 +232,7 @@ func (o *orchestrator) release(order berth.Release) {
 
 // stop asks a program to end, and makes it end when its time is over.
 func (o *orchestrator) stop(l *life) {
-	_ = l.process.SignalGroup(process.Terminate) // as in release
+	l.early = errors.Is(l.process.SignalGroup(process.Terminate), process.ErrGone)
 	time.AfterFunc(l.job.StopTimeout.Std(), func() {
 		o.post(func() {
 			if o.lives[l.id()] == l && l.process.SignalGroup(process.Kill) == nil {
@@ -259,9 +262,8 @@ func (o *orchestrator) ended(l *life, exit process.Exit, err error) {
 	o.ends(l)
 	reason := exit.String()
 	switch {
-	case l.release != 0:
+	case l.release != 0 && !l.early:
 		o.note("%s is stopped (%s)", l, reason)
-		o.released(l.id(), l.release)
 	case errors.Is(err, process.ErrUnknownEnd):
 		o.died(l, err.Error())
 	case err != nil:
@@ -280,12 +282,19 @@ func (o *orchestrator) ended(l *life, exit process.Exit, err error) {
 		o.finish(l.id(), exit.OK(), reason)
 		o.must(berth.JobFinished{Job: l.id(), Incarnation: l.incarnation, Failed: !exit.OK(), Reason: reason})
 	}
+	if l.release != 0 {
+		o.released(l.id(), l.release)
+	}
 }
 
 // died tells of a program that ended and is to be run again.
 func (o *orchestrator) died(l *life, reason string) {
 	o.note("%s has ended, and will be run again: %s", l, reason)
 	delete(o.lives, l.id())
+	if l.bind != 0 { // it was never said to run
+		o.report(l.bind, berth.Failed, reason)
+		return
+	}
 	o.must(berth.MemberFailed{
 		Job: l.id(), Incarnation: l.incarnation, Members: []berth.MemberRef{{}}, Reason: reason,
 	})
@@ -303,6 +312,7 @@ func (o *orchestrator) resign() {
 
 // drop notes that a job was given up.
 func (o *orchestrator) drop(order berth.Drop) {
+	o.others = slices.DeleteFunc(o.others, func(id berth.JobID) bool { return id == order.Job })
 	o.finish(order.Job, false, "given up: "+string(order.Cause.Code))
 }
 

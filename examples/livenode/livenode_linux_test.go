@@ -66,7 +66,12 @@ func (b *bench) begin(change ...func(*machineConfig)) {
 	}
 	m, err := openMachine(c)
 	require.NoError(b.t, err)
-	b.o, err = newOrchestrator(b.folder, m, policyFor(c.migApply), io.Discard)
+	policy := policyFor(c.migApply)
+	policy.RetryBackoff = 50 * berth.Millisecond
+	for i := range policy.Geometry {
+		policy.Geometry[i].Cost = 100 * berth.Millisecond
+	}
+	b.o, err = newOrchestrator(b.folder, m, policy, io.Discard)
 	require.NoError(b.t, err)
 	listener, err := listen(b.folder)
 	require.NoError(b.t, err)
@@ -119,6 +124,16 @@ func shell(name string, script string) Submission {
 	s := counts(name, 1)
 	s.Path, s.Command, s.CheckpointSignal = "/bin/sh", []string{"sh", "-c", script}, ""
 	return s
+}
+
+// inventory is what was learnt of the machine last.
+func (b *bench) inventory() (v nvmlsrc.Inventory) {
+	b.t.Helper()
+	require.NoError(b.t, b.o.ask(b.t.Context(), func() error {
+		v = b.o.inventory
+		return nil
+	}))
+	return v
 }
 
 func urgent(s Submission) Submission {
@@ -207,7 +222,7 @@ func TestAJobFromItsSubmissionToItsEnd(t *testing.T) {
 	require.Equal(t, "exit status 0", j.Why)
 	b.output(name, "^sh life 1 in /$")
 	var uuids []string
-	for _, g := range b.o.inventory.GPUs {
+	for _, g := range b.inventory().GPUs {
 		uuids = append(uuids, g.UUID)
 	}
 	got, _ := strings.CutPrefix(b.output(name, "^PCI_BUS_ID .*$"), "PCI_BUS_ID ")
@@ -376,7 +391,7 @@ func TestSharesOfAGPU(t *testing.T) {
 	b.submits(share("a", 30), share("b", 50))
 	b.becomes("a", "running")
 	b.becomes("b", "running")
-	uuid := b.o.inventory.GPUs[0].UUID
+	uuid := b.inventory().GPUs[0].UUID
 	for name, percent := range map[string]int{"a": 30, "b": 50} {
 		b.output(name, "^CUDA_VISIBLE_DEVICES="+uuid+"$")
 		b.output(name, "^CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="+strconv.Itoa(percent)+"$")
@@ -406,7 +421,7 @@ func TestInstances(t *testing.T) {
 	b.becomes("small", "running")
 	uuid := strings.TrimPrefix(b.output("small", "on MIG-.*$"), "on ")
 	var uuids []string
-	for _, g := range b.o.inventory.GPUs {
+	for _, g := range b.inventory().GPUs {
 		for _, i := range g.MIG.Instances {
 			uuids = append(uuids, i.UUIDs...)
 		}
@@ -458,7 +473,7 @@ func TestAFailedGPU(t *testing.T) {
 // TestOthers: what somebody else has taken is not given, until it is free.
 func TestOthers(t *testing.T) {
 	b := start(t)
-	uuid := b.o.inventory.GPUs[5].UUID
+	uuid := b.inventory().GPUs[5].UUID
 	require.NoError(t, b.o.machine.pretend.Start(123, uuid))
 	b.until("it is seen", func() bool { return b.decided("GPU 5 is taken by somebody else") })
 	b.submits(counts("all", 8), counts("most", 7))
@@ -545,12 +560,12 @@ func TestKilled(t *testing.T) {
 }
 
 // serving starts an orchestrator as a process of its own.
-func serving(t *testing.T, folder string) *exec.Cmd {
+func serving(t *testing.T, folder string, flags ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	var said bytes.Buffer
-	c := exec.Command(self, "serve", "-fake", "hgx-h100", "-state", folder)
+	c := exec.Command(self, append([]string{"serve", "-fake", "hgx-h100", "-state", folder}, flags...)...)
 	c.Stdout, c.Stderr = &said, &said
 	require.NoError(t, c.Start())
 	t.Cleanup(func() {

@@ -17,10 +17,11 @@ import (
 func logs(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	state := stateFlag(flags)
 	follow := flags.Bool("f", false, "go on as it prints more, until it is over")
-	if err := parse(flags, args, 1, 1); err != nil {
+	rest, err := parse(flags, args, 1, 1)
+	if err != nil {
 		return err
 	}
-	return printLog(ctx, *state, flags.Arg(0), *follow, stdout)
+	return printLog(ctx, *state, rest[0], *follow, stdout)
 }
 
 // followPoll is how often it is looked for more.

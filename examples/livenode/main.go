@@ -71,11 +71,16 @@ func commands() []command {
 // errUsage: the command line makes no sense.
 var errUsage = errors.New("usage")
 
-// livenode runs a command line and returns its exit status.
+// livenode runs a command line and returns its exit status: 0, 1 for what went wrong, 2
+// for a command line that makes no sense.
 func livenode(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) == 0 || slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+	if len(args) == 0 {
 		usage(stderr)
 		return 2
+	}
+	if slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+		usage(stdout)
+		return 0
 	}
 	all := commands()
 	i := slices.IndexFunc(all, func(c command) bool { return c.name == args[0] })
@@ -99,7 +104,7 @@ func livenode(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	switch err := c.run(ctx, flags, args[1:], stdout); {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
-	case errors.Is(err, errFlags): // the flag set has said it
+	case errors.Is(err, errFlags):
 		return 2
 	case errors.Is(err, errUsage):
 		fmt.Fprintf(stderr, "livenode %s: %v\n", c.name, err)
@@ -124,20 +129,36 @@ func usage(w io.Writer) {
 // errFlags: the flags could not be parsed, which the flag set has said already.
 var errFlags = errors.New("flags")
 
-// parse parses flags, and wants so many arguments behind them: at least, and at most; -1
-// is any number.
-func parse(flags *flag.FlagSet, args []string, least, most int) error {
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return err
-	case err != nil:
-		return errFlags
-	case flags.NArg() < least:
-		return fmt.Errorf("%w: too few arguments", errUsage)
-	case most >= 0 && flags.NArg() > most:
-		return fmt.Errorf("%w: %q is one argument too many", errUsage, flags.Arg(most))
+// parse parses flags, which may stand before and behind the arguments, and returns the
+// arguments, of which there have to be so many: at least, and at most; -1 is any number.
+func parse(flags *flag.FlagSet, args []string, least, most int) ([]string, error) {
+	var rest []string
+	for {
+		if err := parseFlags(flags, args); err != nil {
+			return nil, err
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		rest, args = append(rest, flags.Arg(0)), flags.Args()[1:]
 	}
-	return nil
+	switch {
+	case len(rest) < least:
+		return nil, fmt.Errorf("%w: too few arguments", errUsage)
+	case most >= 0 && len(rest) > most:
+		return nil, fmt.Errorf("%w: %q is one argument too many", errUsage, rest[most])
+	}
+	return rest, nil
+}
+
+// parseFlags parses flags up to the first argument, as of a command that has flags of its
+// own.
+func parseFlags(flags *flag.FlagSet, args []string) error {
+	err := flags.Parse(args)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		return errFlags
+	}
+	return err
 }
 
 // stateFlag is the flag that every command has.
@@ -161,8 +182,9 @@ func defaultState() string {
 
 // supervise is the command of a supervisor.
 func supervise(_ context.Context, flags *flag.FlagSet, args []string, _ io.Writer) error {
-	if err := parse(flags, args, 1, 1); err != nil {
+	rest, err := parse(flags, args, 1, 1)
+	if err != nil {
 		return err
 	}
-	return process.Supervise(flags.Arg(0))
+	return process.Supervise(rest[0])
 }

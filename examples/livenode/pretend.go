@@ -29,7 +29,7 @@ func fault(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer)
 	var f Fault
 	flags.IntVar(&f.GPU, "gpu", 0, "`index` of the GPU")
 	flags.IntVar(&f.Xid, "xid", 0, "the `Xid` that its driver reports; default: it falls off the bus")
-	if err := parse(flags, args, 0, 0); err != nil {
+	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
 	return newClient(*state).fault(ctx, f)

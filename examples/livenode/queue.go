@@ -18,10 +18,11 @@ func queue(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer)
 	flags.Func("limit", "`GPUs` that it may use at the most; default: all", gpuAmount(q.Limit))
 	flags.Int64Var(&q.Weight, "weight", 1, "its `share`, against the others', of what nobody is guaranteed")
 	remove := flags.Bool("remove", false, "remove it; it may have no jobs")
-	if err := parse(flags, args, 1, 1); err != nil {
+	rest, err := parse(flags, args, 1, 1)
+	if err != nil {
 		return err
 	}
-	q.Name = flags.Arg(0)
+	q.Name = rest[0]
 	if *remove {
 		return newClient(*state).removeQueue(ctx, q.Name)
 	}

@@ -148,3 +148,14 @@ func (one *record) lives() ([]berth.Incarnation, error) {
 	}
 	return list, nil
 }
+
+// forgetLives removes what is left of former lives. When a life begins, how those before
+// it ended is known to the core, and on disk.
+func (one *record) forgetLives(before berth.Incarnation) {
+	lives, _ := one.lives() // whoever starts the program sees the same error
+	for _, former := range lives {
+		if former < before {
+			_ = os.RemoveAll(one.life(former)) // the next life tries again
+		}
+	}
+}

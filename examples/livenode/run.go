@@ -37,8 +37,11 @@ func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	expected := flags.Duration("expected", 0, "`time` that it is expected to run; default: unknown")
 	minimum := flags.Duration("min-runtime", 0, "`time` that it runs before it may have to yield")
 	follow := flags.Bool("f", false, "print what it prints, until it is over")
-	if err := parse(flags, args, 1, -1); err != nil {
+	if err := parseFlags(flags, args); err != nil {
 		return err
+	}
+	if flags.NArg() == 0 {
+		return fmt.Errorf("%w: no command to run", errUsage)
 	}
 	s.Grace, s.StopTimeout = berth.Span(*grace), berth.Span(*stopTimeout)
 	s.ExpectedRuntime, s.MinRuntime = berth.Span(*expected), berth.Span(*minimum)
@@ -78,10 +81,11 @@ func (s *Submission) takeAlong(command []string) error {
 // why is the command that says where a job stands.
 func why(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	state := stateFlag(flags)
-	if err := parse(flags, args, 1, 1); err != nil {
+	rest, err := parse(flags, args, 1, 1)
+	if err != nil {
 		return err
 	}
-	text, err := newClient(*state).why(ctx, flags.Arg(0))
+	text, err := newClient(*state).why(ctx, rest[0])
 	fmt.Fprint(stdout, text)
 	return err
 }
@@ -89,10 +93,11 @@ func why(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writ
 // cancel is the command that ends jobs.
 func cancel(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer) error {
 	state := stateFlag(flags)
-	if err := parse(flags, args, 1, -1); err != nil {
+	names, err := parse(flags, args, 1, -1)
+	if err != nil {
 		return err
 	}
-	for _, name := range flags.Args() {
+	for _, name := range names {
 		if err := newClient(*state).cancel(ctx, name); err != nil {
 			return err
 		}
@@ -103,16 +108,17 @@ func cancel(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer
 // repaired is the command that returns a GPU to service.
 func repaired(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer) error {
 	state := stateFlag(flags)
-	if err := parse(flags, args, 1, 1); err != nil {
+	rest, err := parse(flags, args, 1, 1)
+	if err != nil {
 		return err
 	}
-	return newClient(*state).repaired(ctx, flags.Arg(0))
+	return newClient(*state).repaired(ctx, rest[0])
 }
 
 // list is the command that lists the jobs.
 func list(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	state := stateFlag(flags)
-	if err := parse(flags, args, 0, 0); err != nil {
+	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
 	s, err := newClient(*state).status(ctx)

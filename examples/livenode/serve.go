@@ -48,7 +48,7 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 	flags.BoolVar(&c.migApply, "mig-apply", false, "let livenode create and destroy MIG instances for jobs that wait")
 	flags.DurationVar(&c.every, "every", readEvery, "`time` between two readings of the GPUs")
 	stopJobs := flags.Bool("stop-jobs", false, "on SIGINT or SIGTERM, cancel all jobs before ending; else they go on")
-	if err := parse(flags, args, 0, 0); err != nil {
+	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
 	folder, err := filepath.Abs(*state)

@@ -17,7 +17,7 @@ type Status struct {
 	Driver  string        `json:"driver"`
 	Pretend string        `json:"pretend,omitempty"` // the box that the machine pretends to be
 	GPUs    []GPUStatus   `json:"gpus"`
-	Jobs    []JobStatus   `json:"jobs"` // those that wait first, in the order of service; then in that of their start
+	Jobs    []JobStatus   `json:"jobs"` // those that run, those that wait in the order of service, those that are over
 	Queues  []QueueStatus `json:"queues"`
 	// Decisions are the latest, the oldest first.
 	Decisions []Decision `json:"decisions"`
@@ -117,14 +117,17 @@ func (o *orchestrator) status() Status {
 
 // rank puts what runs first, and what is over last.
 func (j *JobStatus) rank() int {
-	switch j.State {
-	case stateEnded, stateFailed:
+	switch {
+	case j.over():
 		return 2
-	case berth.Pending.String():
+	case j.State == berth.Pending.String():
 		return 1
 	}
 	return 0
 }
+
+// over reports whether the job has ended.
+func (j *JobStatus) over() bool { return j.State == stateEnded || j.State == stateFailed }
 
 // gpuStatus describes the GPUs as they are, without who is on them.
 func (o *orchestrator) gpuStatus() []GPUStatus {

@@ -16,7 +16,7 @@ func top(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writ
 	state := stateFlag(flags)
 	once := flags.Bool("once", false, "draw once, and end")
 	every := flags.Duration("every", 500*time.Millisecond, "`time` between two drawings")
-	if err := parse(flags, args, 0, 0); err != nil {
+	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
 	c := newClient(*state)

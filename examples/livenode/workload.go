@@ -27,7 +27,7 @@ func workload(_ context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	deaf := flags.Bool("deaf", false, "ignore SIGTERM")
 	until := flags.String("until", "", "`file` that ends it well when it appears")
 	leave := flags.Bool("leave", false, "end when a checkpoint is written, to be run again")
-	if err := parse(flags, args, 0, 0); err != nil {
+	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
 	if *deaf {

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/nvmlsrc"
+)
+
+// cli runs a command line as a user would, for the bench's orchestrator.
+func (b *bench) cli(args ...string) (status int, stdout, stderr string) {
+	b.t.Helper()
+	b.t.Setenv("LIVENODE_STATE", b.folder)
+	var out, errs bytes.Buffer
+	status = livenode(b.t.Context(), args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+// says is cli for what goes well.
+func (b *bench) says(args ...string) string {
+	b.t.Helper()
+	status, out, errs := b.cli(args...)
+	require.Zero(b.t, status, errs)
+	require.Empty(b.t, errs)
+	return out
+}
+
+// refuses is cli for what does not.
+func (b *bench) refuses(status int, text string, args ...string) {
+	b.t.Helper()
+	got, out, errs := b.cli(args...)
+	require.Equal(b.t, status, got, "%s%s", out, errs)
+	require.Contains(b.t, errs, text)
+}
+
+func TestCommands(t *testing.T) {
+	b := start(t)
+	require.Empty(t, b.says("queue", "team", "-limit", "4", "-guarantee", "2.5", "-weight", "3"))
+	require.Equal(t, "first\n", b.says("run", "-name", "first", "-queue", "team", "-gpus", "4", "-class", "interactive", "-priority", "7", "--", "sh", "-c", "echo hello; sleep 1000"))
+	require.Equal(t, "sleep\n", b.says("run", "-queue", "team", "sleep", "1000"))
+	b.output("first", "^hello$")
+	b.becomes("first", "running")
+	require.Equal(t, "hello\n", b.says("logs", "first"))
+	require.Regexp(t, `first +team +interactive +4 GPUs +running +\S+ +1 +\d+ +GPUs 0-3`, b.says("ps"))
+	require.Regexp(t, `sleep +team +batch +1 GPU +pending .* quota: queue team uses 4 GPUs of its limit of 4 GPUs`, b.says("ps"))
+	require.Contains(t, b.says("why", "sleep"), "a limit of 5 GPUs for queue team")
+	drawn := b.says("top", "-once")
+	for _, part := range []string{"hgx-h100 (pretend)", "AAAA first", "free", "4 of 8 GPUs, guaranteed 2.5, at most 4, 1 waiting", "start first on GPUs 0-3"} {
+		require.Contains(t, drawn, part)
+	}
+	b.refuses(1, "jobs", "queue", "team", "-remove")
+	require.Empty(t, b.says("cancel", "first", "sleep"))
+	b.becomes("first", stateFailed)
+	require.Equal(t, "hello\n", b.says("logs", "first", "-f"), "it is over")
+	require.Empty(t, b.says("queue", "-remove", "team"))
+	require.Empty(t, b.says("fault", "-gpu", "2"))
+	b.until("the GPU has failed", func() bool { return strings.Contains(b.says("top", "-once"), "out of service") })
+	require.Empty(t, b.says("repaired", "2"))
+	require.Equal(t, "true\ndone\n", strings.ReplaceAll(b.says("run", "-f", "-name", "true", "--", "echo", "done"), "\r", ""))
+}
+
+func TestBadCommandLines(t *testing.T) {
+	b := start(t)
+	b.refuses(2, "livenode COMMAND -h")
+	b.refuses(2, `no command "frobnicate"`, "frobnicate")
+	b.refuses(2, "no command to run", "run", "-gpus", "1")
+	b.refuses(2, "flag provided but not defined: -gpu", "run", "-gpu", "1", "--", "true")
+	b.refuses(2, "invalid value", "run", "-class", "urgent", "--", "true")
+	b.refuses(2, "invalid value", "run", "-priority", "high", "--", "true")
+	b.refuses(2, "is no number of GPUs", "queue", "q", "-limit", "many")
+	b.refuses(2, "too few arguments", "why")
+	b.refuses(2, `"b" is one argument too many`, "why", "a", "b")
+	b.refuses(1, "no-such-program", "run", "--", "no-such-program")
+	b.refuses(1, "no such job", "why", "nothing")
+	b.refuses(1, "no such job", "cancel", "nothing")
+	b.refuses(1, "there is no job nothing", "logs", "nothing")
+	b.refuses(1, "is no name of a job", "logs", "../../etc")
+	b.refuses(1, "guarantee", "queue", "q", "-limit", "1", "-guarantee", "2")
+	b.refuses(1, "invalid syntax", "repaired", "two")
+	b.refuses(1, "there are 8 GPUs", "fault", "-gpu", "99")
+	b.refuses(1, "in use", "serve", "-fake", "hgx-h100")
+	status, out, _ := b.cli("help")
+	require.Zero(t, status)
+	require.Contains(t, out, "livenode run -- COMMAND...")
+	require.NotContains(t, out, "supervise")
+	status, _, errs := b.cli("run", "-h")
+	require.Zero(t, status)
+	require.Contains(t, errs, "-checkpoint-signal signal")
+	b.stop()
+	b.refuses(1, "start it with: livenode serve", "ps")
+	b.refuses(1, "is the state of node hgx-h100, and this is node pcie", "serve", "-fake", "pcie")
+	b.refuses(1, "hgx-h100", "serve", "-fake", "dgx")
+	b.refuses(1, "give a shorter -state", "serve", "-fake", "pcie", "-state", filepath.Join(t.TempDir(), strings.Repeat("x", 100)))
+	if source, err := nvmlsrc.Open(); err == nil {
+		require.NoError(t, source.Close())
+		t.Log("this machine has a driver, so what is said without one is not tested")
+		return
+	}
+	b.refuses(1, "to see livenode without GPUs: -fake", "serve", "-state", t.TempDir())
+}
+
+// TestStopJobs: with -stop-jobs the orchestrator takes everything down with it, and in
+// peace.
+func TestStopJobs(t *testing.T) {
+	b := &bench{t: t, client: newClient(t.TempDir())}
+	server := serving(t, b.folder, "-stop-jobs")
+	b.until("it serves", func() bool { _, err := b.status(t.Context()); return err == nil })
+	b.submits(counts("runs", 8), counts("waits", 1))
+	pid := b.becomes("runs", "running").PID
+	b.becomes("waits", "pending")
+	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, server.Wait())
+	require.False(t, runs(pid))
+	for _, name := range []string{"runs", "waits"} {
+		text, err := os.ReadFile(filepath.Join(b.folder, "jobs", name, "end.json"))
+		require.NoError(t, err)
+		require.Contains(t, string(text), "cancelled")
+	}
+}

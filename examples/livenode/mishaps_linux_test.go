@@ -1,0 +1,234 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/examples/livenode/internal/process"
+)
+
+// TestTornJournal: the last line was not written whole when the orchestrator was killed.
+func TestTornJournal(t *testing.T) {
+	b := start(t)
+	b.submits(counts("runs", 4), counts("waits", 8))
+	pid := b.becomes("runs", "running").PID
+	b.stop()
+	files, err := filepath.Glob(filepath.Join(b.folder, "core", "journal-*.jsonl"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(files[0], append(text, `{"now":17`...), 0o600))
+	b.begin()
+	require.Equal(t, pid, b.becomes("runs", "running").PID)
+	b.becomes("waits", "pending")
+}
+
+// supervisorOf is the process that started another.
+func supervisorOf(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	require.NoError(t, err)
+	parent, err := strconv.Atoi(string(regexp.MustCompile(`PPid:\t(\d+)`).FindSubmatch(text)[1]))
+	require.NoError(t, err)
+	return parent
+}
+
+// TestMachineRestarts: nothing of what ran is left, and its process IDs are others' now.
+// The others are left alone, and the jobs begin again from their checkpoints.
+func TestMachineRestarts(t *testing.T) {
+	b := start(t)
+	b.submits(counts("job", 8))
+	pid := b.becomes("job", "running").PID
+	b.stop()
+	require.NoError(t, syscall.Kill(supervisorOf(t, pid), syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	other := exec.Command("sleep", "1000")
+	require.NoError(t, other.Start())
+	defer func() { _ = other.Wait() }()
+	defer func() { _ = other.Process.Kill() }()
+	file := filepath.Join(b.folder, "jobs", "job", "1", "program.json")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	text = regexp.MustCompile(`"pid": \d+`).ReplaceAll(text, []byte(`"pid": `+strconv.Itoa(other.Process.Pid)))
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+
+	b.begin()
+	b.until("it runs again", func() bool { j := b.job("job"); return j.Incarnation == 2 && j.State == "running" })
+	require.True(t, runs(other.Process.Pid))
+}
+
+// TestStartedInVain: the orchestrator was killed between the folder of a life and its
+// supervisor.
+func TestStartedInVain(t *testing.T) {
+	b := start(t)
+	b.submits(counts("first", 8), counts("second", 8))
+	b.becomes("first", "running")
+	life := filepath.Join(b.folder, "jobs", "second", "1")
+	require.NoError(t, os.Mkdir(life, 0o700))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(life, "pulse"), 0o600))
+	require.NoError(t, b.cancel(t.Context(), "first"))
+	b.until("it runs in another life", func() bool { j := b.job("second"); return j.Incarnation == 2 && j.State == "running" })
+}
+
+// TestSupervisorKilled: the program goes on; when it ends nobody knows how, so it is run
+// again.
+func TestSupervisorKilled(t *testing.T) {
+	b := start(t)
+	b.submits(counts("job", 1))
+	pid := b.becomes("job", "running").PID
+	require.NoError(t, syscall.Kill(supervisorOf(t, pid), syscall.SIGKILL))
+	before := b.steps("job")
+	b.until("it goes on", func() bool { return b.steps("job") > before+3 })
+	require.Equal(t, "running", b.job("job").State)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	b.until("it runs again", func() bool { j := b.job("job"); return j.Incarnation == 2 && j.State == "running" })
+}
+
+// TestStrays: what should not run is killed when the orchestrator starts.
+func TestStrays(t *testing.T) {
+	b := start(t)
+	b.submits(counts("job", 8))
+	b.becomes("job", "running")
+	b.stop()
+	stray, err := process.Start(filepath.Join(b.folder, "jobs", "job", "7"), process.Launch{
+		Path: "/bin/sleep", Args: []string{"sleep", "1000"}, Dir: "/", Output: filepath.Join(b.folder, "stray"),
+	})
+	require.NoError(t, err)
+	b.begin()
+	exit, err := stray.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "SIGKILL", exit.Signal)
+	require.Equal(t, "running", b.job("job").State)
+}
+
+// TestWithdrawn: who is asked for a checkpoint for somebody who then goes away goes on.
+func TestWithdrawn(t *testing.T) {
+	b := start(t)
+	b.submits(counts("slow", 8, "-write", "300ms"))
+	b.output("slow", "^step 1$")
+	b.submits(urgent(counts("urgent", 8)))
+	b.becomes("slow", stateCheckpointing)
+	require.NoError(t, b.cancel(t.Context(), "urgent"))
+	b.becomes("slow", "running")
+	b.output("slow", "^checkpoint at step")
+	before := b.steps("slow")
+	b.until("it counts on", func() bool { return b.steps("slow") > before })
+	j := b.job("slow")
+	require.EqualValues(t, 1, j.Incarnation)
+	b.until("its checkpoint counts", func() bool { return !b.job("slow").Checkpoint.IsZero() })
+}
+
+// TestLeavesForNobody: a program ended with its checkpoint while nobody needs its place any
+// more.
+func TestLeavesForNobody(t *testing.T) {
+	b := start(t)
+	b.submits(counts("leaver", 8, "-write", "300ms", "-leave"))
+	b.output("leaver", "^step 1$")
+	b.submits(urgent(counts("urgent", 8)))
+	b.becomes("leaver", stateCheckpointing)
+	require.NoError(t, b.cancel(t.Context(), "urgent"))
+	b.until("it runs again", func() bool { j := b.job("leaver"); return j.Incarnation == 2 && j.State == "running" })
+	b.output("leaver", "^life 2 begins at step [1-9]")
+}
+
+// TestAnsweredForNobody is the same in one moment: the checkpoint is reported, and the
+// beneficiary gone, in one round of the loop.
+func TestAnsweredForNobody(t *testing.T) {
+	b := start(t)
+	b.submits(counts("leaver", 8, "-write", "1000s"))
+	b.output("leaver", "^step 1$")
+	b.submits(urgent(counts("urgent", 8)))
+	b.becomes("leaver", stateCheckpointing)
+	require.NoError(t, b.o.ask(t.Context(), func() error {
+		l := b.o.lives["leaver"]
+		_ = l.process.SignalGroup(process.Kill)
+		b.o.ended(l, process.Exit{Code: exitAgain, At: time.Now()}, nil)
+		return b.o.cancelJob("urgent")
+	}))
+	b.until("it runs again", func() bool { j := b.job("leaver"); return j.Incarnation == 2 && j.State == "running" })
+}
+
+// TestEndedBeforeItWasStopped: a job that came to its end by itself is not run again.
+func TestEndedBeforeItWasStopped(t *testing.T) {
+	b := start(t)
+	b.submits(shell("job", "sleep 1000"))
+	b.becomes("job", "running")
+	require.NoError(t, b.o.ask(t.Context(), func() error {
+		l := b.o.lives["job"]
+		l.release, l.early = 999, true // an order that the core knows nothing of: stale
+		l.cancel()
+		_ = l.process.SignalGroup(process.Kill)
+		b.o.ended(l, process.Exit{At: time.Now()}, nil)
+		return nil
+	}))
+	require.Equal(t, "exit status 0", b.becomes("job", stateEnded).Why)
+}
+
+// TestMPSDaemon: the control daemon of a GPU is started once, told to quit, and told which
+// GPU is its.
+func TestMPSDaemon(t *testing.T) {
+	folder := t.TempDir()
+	script := `#!/bin/sh
+echo "$* $CUDA_VISIBLE_DEVICES $CUDA_MPS_PIPE_DIRECTORY $(cat)" >> ` + folder + `/said
+[ "$1" = -d ] && touch ` + folder + `/up
+[ -e ` + folder + `/up ] || { echo "no daemon" >&2; exit 1; }
+`
+	require.NoError(t, os.WriteFile(filepath.Join(folder, mpsControl), []byte(script), 0o700))
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+	t.Setenv("CUDA_VISIBLE_DEVICES", "5")
+	m := &mps{folder: filepath.Join(folder, "mps")}
+	require.NoError(t, m.stop(3), "there is none")
+	require.NoError(t, m.start(3, "GPU-abc"))
+	require.NoError(t, m.start(3, "GPU-abc"))
+	require.NoError(t, m.stop(3))
+	pipe := filepath.Join(folder, "mps", "3")
+	require.NoDirExists(t, pipe)
+	said, err := os.ReadFile(filepath.Join(folder, "said"))
+	require.NoError(t, err)
+	require.Equal(t, strings.Join([]string{
+		"  " + pipe + " get_server_list",
+		"-d GPU-abc " + pipe + " ",
+		"  " + pipe + " get_server_list",
+		"  " + pipe + " get_server_list",
+		"  " + pipe + " quit",
+		"",
+	}, "\n"), string(said))
+
+	require.NoError(t, os.Remove(filepath.Join(folder, "up")))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, mpsControl), []byte("#!/bin/sh\necho no >&2\nexit 1\n"), 0o700))
+	require.ErrorContains(t, m.start(3, "GPU-abc"), "nvidia-cuda-mps-control -d: exit status 1 no")
+}
+
+// TestKeepsSoManyEnds: what is over is forgotten, the oldest first.
+func TestKeepsSoManyEnds(t *testing.T) {
+	r, err := readRecords(t.TempDir())
+	require.NoError(t, err)
+	for i := range keptEnds + 3 {
+		one, err := r.add(Submission{Name: "job-" + strconv.Itoa(i)})
+		require.NoError(t, err)
+		if i != 0 {
+			require.NoError(t, r.finish(one, true, "exit status 0"))
+		}
+	}
+	require.Nil(t, r.find("job-1"))
+	require.Nil(t, r.find("job-2"))
+	again, err := readRecords(r.folder)
+	require.NoError(t, err)
+	require.Len(t, again.list, keptEnds+1)
+	require.Equal(t, "job-0", again.list[0].Name)
+	require.Nil(t, again.list[0].end)
+	require.Equal(t, "exit status 0", again.list[1].end.Text)
+	require.Zero(t, again.list[1].GPUs)
+	require.Equal(t, berth.Batch, again.list[1].Class)
+}
