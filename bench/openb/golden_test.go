@@ -53,6 +53,52 @@ func TestGoldenPlacements(t *testing.T) {
 	}
 }
 
+// The published table of the default list, from the same ten seeds, by the policies that do not draw.
+func TestPublishedTable(t *testing.T) {
+	trace := openTrace(t, "default")
+	for policy, want := range map[string][6]float64{
+		"dot-product":    {80.02, 89.98, 90.58, 90.62, 90.70, 90.85},
+		"gpu-clustering": {80.02, 89.98, 91.61, 91.65, 91.73, 91.88},
+		"gpu-packing":    {80.02, 89.98, 91.74, 91.78, 91.86, 92.00},
+		"best-fit":       {80.02, 89.99, 92.82, 92.86, 92.94, 93.08},
+		"fgd":            {80.02, 89.98, 94.91, 95.23, 95.30, 95.39},
+	} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			var sums [len(want)]float64
+			for seed := int64(openb.PublishedFirst); seed <= openb.PublishedLast; seed++ {
+				p, err := bench.New(policy, seed)
+				require.NoError(t, err)
+				run, err := trace.Draw(seed, openb.Inflation).Play(p, openb.Options{})
+				require.NoError(t, err)
+				for i, load := range []int{80, 90, 95, 100, 110, 130} {
+					sums[i] += run.At(load).Allocated
+				}
+			}
+			figure, ok := openb.Published("default", policy)
+			require.True(t, ok)
+			require.InDelta(t, figure, 100-sums[3]/10, 0.005+1e-9)
+			for i := range want {
+				require.InDelta(t, want[i], sums[i]/10, 0.005+1e-9)
+			}
+		})
+	}
+}
+
+// Policies are said to be published that there are, and nothing about others.
+func TestPublished(t *testing.T) {
+	for _, p := range []string{"random", "dot-product", "gpu-clustering", "gpu-packing", "best-fit", "fgd"} {
+		_, err := bench.New(p, 1)
+		require.NoError(t, err)
+		_, ok := openb.Published("multigpu50", p)
+		require.True(t, ok)
+	}
+	_, ok := openb.Published("default", "core")
+	require.False(t, ok)
+	_, ok = openb.Published("another", "fgd")
+	require.False(t, ok)
+}
+
 func readGolden(t *testing.T, name string) []string {
 	t.Helper()
 	file, err := os.Open(name)
