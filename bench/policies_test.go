@@ -68,7 +68,10 @@ func TestChoices(t *testing.T) {
 		"buddy": {{"b 3", -1}, {"a 0-1", -4}, {"b 2", 500}, {"c 0", 700}, {"a ", 0}},
 		// b and c have one free GPU each, and P100 comes before T4.
 		"core": {{"c 1", 0}, {"a 0-1", 0}, {"b 2", 0}, {"c 0", 0}, {"c ", 0}},
-		"fgd":  {{"b 3", 61}, {"a 0-1", 66}, {"b 2", 56}, {"c 0", 52}, {"a ", 50}},
+		// What is left of c is for two tasks, for lack of CPU: its whole GPU goes first, and
+		// the slice goes where CPU is left. A task without GPUs costs nothing on b.
+		"berth": {{"c 1", -43}, {"a 0-1", -249}, {"c 1", -28}, {"b 2", -5}, {"b ", 0}},
+		"fgd":   {{"b 3", 61}, {"a 0-1", 66}, {"b 2", 56}, {"c 0", 52}, {"a ", 50}},
 	} {
 		t.Run(policy, func(t *testing.T) {
 			s := threeNodes(t, policy)
