@@ -62,6 +62,9 @@ type Inventory struct {
 	// driver does not list any more is absent, and those after it move up; the
 	// UUIDs tell.
 	GPUs []GPU
+	// PCIe says for each GPU and each other what the path between them over PCIe goes
+	// through; None where it is not known, and for a GPU and itself.
+	PCIe [][]nodegraph.Kind
 	// Links has the best path from each GPU to each, the zero Link where it is not known
 	// and from a GPU to itself. Links through NVSwitches count those of the GPU that
 	// has fewer.

@@ -33,8 +33,15 @@ type NIC struct {
 	// as its vendor means it to be: that of GPU 0 is rail 0, and so on in the order of the
 	// GPUs. NoRail where no GPU uses it.
 	Rail int
-	// Paths says for each GPU what the path from it to the NIC goes through.
-	Paths []nodegraph.Kind
+	// Paths says for each GPU what the path from it to the NIC goes through, and NICs the
+	// same for each NIC; None for itself.
+	Paths, NICs []nodegraph.Kind
+}
+
+// An adapter is a NIC and where it hangs.
+type adapter struct {
+	NIC
+	at pciPlace
 }
 
 // nics finds the machine's NICs and how near they are to the GPUs.
@@ -60,7 +67,18 @@ func (t *taker) nics() {
 		}
 		t.nic(entry.Name(), folder, pciPlace{path: place})
 	}
-	slices.SortFunc(t.inventory.NICs, func(a, b NIC) int { return compareNumbered(a.Name, b.Name) })
+	slices.SortFunc(t.adapters, func(a, b adapter) int { return compareNumbered(a.Name, b.Name) })
+	for i := range t.adapters {
+		nic := &t.adapters[i]
+		for j := range t.adapters {
+			kind := nodegraph.None
+			if i != j {
+				kind = between(nic.at, t.adapters[j].at)
+			}
+			nic.NICs = append(nic.NICs, kind)
+		}
+		t.inventory.NICs = append(t.inventory.NICs, nic.NIC)
+	}
 	t.rails()
 }
 
@@ -90,7 +108,7 @@ func (t *taker) nic(name, folder string, at pciPlace) {
 		}
 		nic.Active = nic.Active || strings.HasPrefix(state, "4:") // 4: ACTIVE
 	}
-	t.inventory.NICs = append(t.inventory.NICs, nic)
+	t.adapters = append(t.adapters, adapter{nic, at})
 }
 
 // mbitPerSecond reads a rate such as "400 Gb/sec (4X NDR)"; 0 if it is none.
@@ -122,6 +140,10 @@ func compareNumbered(a, b string) int {
 func (t *taker) rails() {
 	v := &t.inventory
 	if len(v.GPUs) == 0 || len(v.NICs) == 0 {
+		return
+	}
+	if i := slices.IndexFunc(t.places, func(at pciPlace) bool { return len(at.path) == 0 }); i >= 0 {
+		t.gap(unreadable(errors.New("rails cannot be numbered while it is not known where the GPU is")), i, FactNICs)
 		return
 	}
 	graph, err := nodegraph.New(v.Spec())

@@ -1,6 +1,7 @@
 package nvmlsrc
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
 	"slices"
@@ -103,29 +104,76 @@ func (t *taker) locate(g *GPU) {
 	t.places[g.Index].path, _ = pciPathOf(t.sys, folder)
 }
 
+// findLost finds GPUs that cannot tell where they are among those that the kernel still
+// lists and no other GPU is. The driver numbers GPUs in the order of their addresses, so if
+// there are as many as are looked for it is clear which is which; else none is found.
+func (t *taker) findLost() {
+	var lost []*GPU
+	for i := range t.inventory.GPUs {
+		if g := &t.inventory.GPUs[i]; g.PCI == "" {
+			lost = append(lost, g)
+		}
+	}
+	if len(lost) == 0 {
+		return
+	}
+	entries, err := fs.ReadDir(t.sys, "bus/pci/devices") // sorted by name, as addresses are
+	if err != nil {
+		return // each GPU has its gap already
+	}
+	var unclaimed []string
+	for _, entry := range entries {
+		if t.isGPU(entry.Name()) && !slices.ContainsFunc(t.inventory.GPUs, func(g GPU) bool { return g.PCI == entry.Name() }) {
+			unclaimed = append(unclaimed, entry.Name())
+		}
+	}
+	if len(unclaimed) != len(lost) {
+		return
+	}
+	for i, g := range lost {
+		g.PCI = unclaimed[i]
+		t.locate(g)
+	}
+}
+
+// isGPU reports whether a PCI device is a GPU of NVIDIA's: a VGA or a 3D controller.
+func (t *taker) isGPU(pci string) bool {
+	vendor, err := readText(t.sys, path.Join(sysfsFolder(pci), "vendor"))
+	if err != nil || vendor != "0x10de" {
+		return false
+	}
+	class, err := readText(t.sys, path.Join(sysfsFolder(pci), "class"))
+	return err == nil && (strings.HasPrefix(class, "0x0300") || strings.HasPrefix(class, "0x0302"))
+}
+
 // paths fills in how the GPUs reach each other. What the driver does not say about
 // PCIe is taken from sysfs.
 func (t *taker) paths() {
 	v := &t.inventory
 	n := len(v.GPUs)
-	v.Links = make([][]nodegraph.Link, n)
-	for i := range v.Links {
-		v.Links[i] = make([]nodegraph.Link, n)
-	}
+	v.PCIe, v.Links = square[nodegraph.Kind](n), square[nodegraph.Link](n)
 	for i := range n {
 		var failed error
 		for j := range i {
+			kind, err := t.pcie(i, j)
 			link := t.nvlinks(i, j)
 			if link.Kind == nodegraph.None {
-				var err error
-				if link.Kind, err = t.pcie(i, j); err != nil && failed == nil {
-					failed = err
-				}
+				link.Kind = kind
 			}
+			v.PCIe[i][j], v.PCIe[j][i] = kind, kind
 			v.Links[i][j], v.Links[j][i] = link, link
+			failed = cmp.Or(failed, err)
 		}
 		t.gap(failed, i, FactAncestors)
 	}
+}
+
+func square[T any](n int) [][]T {
+	rows := make([][]T, n)
+	for i := range rows {
+		rows[i] = make([]T, n)
+	}
+	return rows
 }
 
 // nvlinks is the link between two GPUs, if it is made of NVLinks.
@@ -154,7 +202,7 @@ func (t *taker) directLinks(from, to int) int {
 
 // pcie asks the driver, and then sysfs, for the path between two GPUs over PCIe.
 func (t *taker) pcie(i, j int) (nodegraph.Kind, error) {
-	err := error(nil)
+	var err error
 	if a, b := t.devices[i], t.devices[j]; a != nil && b != nil && t.answers(i) && t.answers(j) {
 		var kind nodegraph.Kind
 		if kind, err = a.ancestor(b); err == nil {

@@ -92,7 +92,11 @@ func TestNICsAndRails(t *testing.T) {
 	require.Equal(t, NIC{
 		Name: "mlx5_6", PCI: "0000:9c:00.0", NUMANode: 1, MbitPerSecond: 400_000, Active: true, Rail: 4,
 		Paths: append(slices.Repeat([]nodegraph.Kind{nodegraph.SYS}, 4), nodegraph.PIX, nodegraph.PXB, nodegraph.NODE, nodegraph.NODE),
+		NICs: append(slices.Repeat([]nodegraph.Kind{nodegraph.SYS}, 6),
+			nodegraph.None, nodegraph.PXB, nodegraph.NODE, nodegraph.NODE, nodegraph.NODE, nodegraph.NODE),
 	}, v.NICs[6])
+	require.Equal(t, nodegraph.PIX, v.NICs[11].NICs[10], "two ports of one adapter")
+	require.Equal(t, nodegraph.PXB, v.PCIe[5][4], "beside the NVLinks")
 	node, err := v.Node("n1")
 	require.NoError(t, err)
 	require.Len(t, node.NICs, 8)
@@ -211,7 +215,7 @@ func TestLinksOfAFailedGPU(t *testing.T) {
 	p := hgx()
 	require.NoError(t, p.Fail(2, "fell off the bus"))
 	v := inventoryOf(t, p)
-	require.Equal(t, nodegraph.Link{}, v.Links[2][0], "it could not be asked")
+	require.Equal(t, nodegraph.Link{Kind: nodegraph.NODE}, v.Links[2][0], "by sysfs alone")
 	node, err := v.Node("n1")
 	require.NoError(t, err)
 	require.Equal(t, "NVS18", node.Links[2][0])
@@ -220,5 +224,45 @@ func TestLinksOfAFailedGPU(t *testing.T) {
 	require.NoError(t, p.Fail(2, "fell off the bus"))
 	node, err = inventoryOf(t, p).Node("n1")
 	require.NoError(t, err)
-	require.Equal(t, []string{"X", "PXB", "SYS", "NODE"}, node.Links[0][:4])
+	require.Equal(t, []string{"X", "PXB", "NODE", "NODE"}, node.Links[0][:4])
+	v, err = (&Source{driver: p, sys: fstest.MapFS{}}).Inventory()
+	require.NoError(t, err)
+	node, err = v.Node("n1")
+	require.NoError(t, err)
+	require.Equal(t, []string{"X", "PXB", "SYS", "NODE"}, node.Links[0][:4], "the worst, where nobody knows")
+}
+
+// GPUs that cannot say where they are keep their place in sysfs, so that the rails of the
+// others are what they were. Where it is not clear which they are the rails are not known.
+func TestLostGPUsAreFound(t *testing.T) {
+	whole := inventoryOf(t, hgx())
+	p := hgx()
+	require.NoError(t, p.Fail(2, "fell off the bus"))
+	p.gpus[5].fail(FactPCI, noPermission)
+	v := inventoryOf(t, p)
+	require.Len(t, v.Gaps, 2)
+	require.Equal(t, whole.NICs, v.NICs)
+	require.Equal(t, whole.PCIe, v.PCIe)
+	require.Equal(t, "0000:52:00.0", v.GPUs[2].PCI)
+	require.Equal(t, 1, v.GPUs[5].NUMANode)
+
+	for name, change := range map[string]func(fstest.MapFS){
+		"gone from the bus": func(files fstest.MapFS) { delete(files, "bus/pci/devices/0000:52:00.0") },
+		"no folder":         func(files fstest.MapFS) { clear(files) },
+		"another GPU": func(files fstest.MapFS) {
+			place{numa: 0}.describe(files, address{bus: 0x88}, "0x10de", "0x030000")
+		},
+	} {
+		files := p.sysfs()
+		change(files)
+		v, err := (&Source{driver: p, sys: files}).Inventory()
+		require.NoError(t, err, name)
+		require.Empty(t, v.GPUs[2].PCI, name)
+		for _, nic := range v.NICs {
+			require.Equal(t, NoRail, nic.Rail, name)
+		}
+		if len(v.NICs) > 0 {
+			require.Equal(t, FactNICs, v.Gaps[len(v.Gaps)-1].Fact)
+		}
+	}
 }

@@ -42,10 +42,10 @@ func (p place) below(bus, port uint32) place {
 func (p *Pretend) sysfs() fstest.MapFS {
 	files := fstest.MapFS{}
 	for _, g := range p.gpus {
-		g.place.describe(files, g.at)
+		g.place.describe(files, g.at, "0x10de", "0x030200")
 	}
 	for _, n := range p.nics {
-		device := n.describe(files, n.at)
+		device := n.describe(files, n.at, "0x15b3", "0x020700")
 		text := func(name, content string) {
 			files[path.Join(device, "infiniband", n.name, name)] = &fstest.MapFile{Data: []byte(content + "\n")}
 		}
@@ -58,10 +58,13 @@ func (p *Pretend) sysfs() fstest.MapFS {
 }
 
 // describe writes what sysfs has of each PCI device, and returns its folder.
-func (p place) describe(files fstest.MapFS, at address) string {
+func (p place) describe(files fstest.MapFS, at address, vendor, class string) string {
 	device := path.Join(p.path, at.String())
-	files[path.Join(device, "numa_node")] = &fstest.MapFile{Data: fmt.Appendln(nil, p.numa)}
-	files[path.Join(device, "local_cpulist")] = &fstest.MapFile{Data: []byte(p.cpus + "\n")}
+	for name, content := range map[string]string{
+		"numa_node": fmt.Sprint(p.numa), "local_cpulist": p.cpus, "vendor": vendor, "class": class,
+	} {
+		files[path.Join(device, name)] = &fstest.MapFile{Data: []byte(content + "\n")}
+	}
 	symlink(files, "bus/pci/devices/"+at.String(), device)
 	return device
 }

@@ -13,8 +13,9 @@ type taker struct {
 	addresses map[address]int // of GPUs, by index
 	devices   []device        // by index; nil: it does not answer
 	places    []pciPlace      // by index
-	wires     []wiring        // by index
-	running   []process       // on the GPU that is being asked
+	adapters  []adapter
+	wires     []wiring  // by index
+	running   []process // on the GPU that is being asked
 }
 
 // take asks the driver everything. Only a driver that does not count its GPUs
@@ -33,6 +34,7 @@ func take(d driver, sys fs.FS) (Inventory, error) {
 	for i := range count {
 		t.gpu(d, i)
 	}
+	t.findLost()
 	t.settle()
 	t.connect()
 	t.paths()

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/nvmlsrc"
+	"github.com/berth-sched/berth/topology/nodegraph"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the files in testdata anew with what is printed now")
+
+// output runs the program and returns what it prints.
+func output(t *testing.T, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, run(args, &out, io.Discard))
+	return out.String()
+}
+
+// The table of each box is as it was looked at last, and fits into 100 columns.
+func TestTables(t *testing.T) {
+	for _, box := range nvmlsrc.Boxes() {
+		text := output(t, "-fake", box)
+		for line := range strings.Lines(text) {
+			require.LessOrEqual(t, utf8.RuneCountInString(line)-1, 100, "%s: %s", box, line)
+		}
+		golden(t, box+".txt", text)
+	}
+}
+
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *rewrite {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text)
+}
+
+// What is printed as nvidia-smi topo -m is read as such, and says what real listings of
+// such machines say.
+func TestTopologyAsListed(t *testing.T) {
+	for box, listing := range map[string]string{"dgx-a100": "dgx-a100.txt", "hgx-h100": "hgx-h100-80gb-sxm5.txt", "pcie": "2gpu-phb-no-nvlink.txt"} {
+		text := output(t, "-fake", box, "-format", "topo")
+		spec, err := nodegraph.ParseMatrix(box, text)
+		require.NoError(t, err)
+		listed, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "data", "topo", listing))
+		if errors.Is(err, fs.ErrNotExist) {
+			t.Skip("the listings are not beside this checkout")
+		}
+		require.NoError(t, err)
+		want, err := nodegraph.ParseMatrix(listing, string(listed))
+		require.NoError(t, err)
+		require.Equal(t, want, spec, box)
+	}
+}
+
+// The placements of profiles are those that nvidia-smi mig -lgipp prints of an H100.
+func TestPlacementsAsListed(t *testing.T) {
+	text := output(t, "-fake", "mig-h100")
+	for _, line := range []string{
+		"MIG 1g.10gb     19          7   9.75 GiB", "{0,1,2,3,4,5,6}:1",
+		"MIG 3g.40gb      9          2  39.50 GiB", "{0,4}:4", "MIG 7g.80gb      0", "{0}:8",
+	} {
+		require.Contains(t, text, line)
+	}
+}
+
+// The document has what the core is to be told, in a form that the core takes.
+func TestDocument(t *testing.T) {
+	var d document
+	decoder := json.NewDecoder(strings.NewReader(output(t, "-fake", "mig-h100", "-format", "json", "-node", "n7")))
+	decoder.DisallowUnknownFields()
+	require.NoError(t, decoder.Decode(&d))
+	require.Equal(t, "n7", d.Node)
+	require.Len(t, d.GPUs, 2)
+	require.Equal(t, "3g.40gb@4:4", d.GPUs[0].MIG.Instances[2].Placement)
+	require.Equal(t, []int{41_002}, d.GPUs[0].MIG.Instances[2].Processes)
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6}, d.GPUs[0].MIG.Profiles[0].Starts)
+	require.Equal(t, [][]string{{"X", "SYS"}, {"SYS", "X"}}, d.Links)
+	require.Equal(t, 1, *d.NICs[1].Rail)
+	core, err := berth.New(berth.Config{})
+	require.NoError(t, err)
+	require.NoError(t, core.Apply(0, berth.NodeJoined{Node: *d.Core.Node}))
+
+	require.NoError(t, json.Unmarshal([]byte(output(t, "-fake", "hgx-h100", "-format", "json")), &d))
+	require.Equal(t, "NV18", d.Links[0][7])
+	require.Equal(t, "PXB", d.PCIe[0][1])
+	require.Nil(t, d.NICs[4].Rail)
+	require.Equal(t, linksDocument{Active: 18, Switched: 18, Peers: []int{0, 1, 2, 4, 5, 6, 7}}, d.GPUs[3].NVLinks)
+}
+
+// What fails and what cannot be asked is said in each format, and hides nothing else.
+func TestMachineInTrouble(t *testing.T) {
+	pretend, err := nvmlsrc.NewPretend("hgx-h100")
+	require.NoError(t, err)
+	require.NoError(t, pretend.Fail(2, "fell off the bus"))
+	require.NoError(t, pretend.Refuse(5, nvmlsrc.FactECC, nvmlsrc.ErrMissingSymbol))
+	require.NoError(t, pretend.Refuse(6, nvmlsrc.FactPCI, nvmlsrc.ErrNoPermission))
+	m := lookAt(t, pretend)
+	golden(t, "trouble.txt", written(t, writeTable, m))
+	var d document
+	require.NoError(t, json.Unmarshal([]byte(written(t, writeJSON, m)), &d))
+	require.Equal(t, "nvmlsrc: gpus[2]: device: lost: fell off the bus", d.GPUs[2].Failure)
+	require.Nil(t, d.GPUs[2].Health)
+	require.Equal(t, "NODE", d.Links[0][2], "as the kernel knows")
+	require.True(t, d.Findings[0].Condemns)
+	require.Len(t, d.Gaps, 3)
+	require.True(t, d.Core.Node.GPUs[2].Failed)
+	require.Contains(t, written(t, writeSVG, m), ">lost</text>")
+
+	for gpu := range 8 {
+		require.NoError(t, pretend.Fail(gpu, "no power"))
+	}
+	m = lookAt(t, pretend)
+	require.NoError(t, json.Unmarshal([]byte(written(t, writeJSON, m)), &d))
+	require.Contains(t, d.Core.Refused, "none of 8 GPUs takes work")
+	require.Contains(t, written(t, writeTable, m), "8 × unknown product")
+}
+
+func lookAt(t *testing.T, pretend *nvmlsrc.Pretend) *machine {
+	t.Helper()
+	source, err := pretend.Open()
+	require.NoError(t, err)
+	m, err := look("n1", source)
+	require.NoError(t, err)
+	require.NoError(t, source.Close())
+	return m
+}
+
+func written(t *testing.T, write func(io.Writer, *machine) error, m *machine) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, write(&out, m))
+	return out.String()
+}
+
+// A machine without GPUs has a drawing and a table too.
+func TestMachineWithoutGPUs(t *testing.T) {
+	m := &machine{name: "n1"}
+	require.Equal(t, "n1: no GPUs\n", written(t, writeTable, m))
+	wellFormed(t, written(t, writeSVG, m))
+	require.Contains(t, written(t, writeJSON, m), `"gpus": []`)
+	require.Contains(t, written(t, writeTopology, m), "Legend")
+}
+
+// wellFormed returns the texts of an SVG, all of whose elements end.
+func wellFormed(t *testing.T, svg string) []string {
+	t.Helper()
+	var texts []string
+	decoder := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return texts
+		}
+		require.NoError(t, err)
+		if data, is := token.(xml.CharData); is && strings.TrimSpace(string(data)) != "" {
+			texts = append(texts, string(data))
+		}
+	}
+}
+
+// Without a driver there is a typed error that says what to do instead; nonsense is told
+// from failure.
+func TestRefusals(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	err := run([]string{"-library", none}, io.Discard, io.Discard)
+	require.ErrorIs(t, err, nvmlsrc.ErrNoDriver)
+	require.ErrorContains(t, err, "-fake dgx-a100, or gb200")
+	require.NotErrorIs(t, err, errUsage)
+	for _, args := range [][]string{{"-fake", "dgx-z9"}, {"-format", "pdf"}, {"-nonsense"}, {"nonsense"}} {
+		require.ErrorIs(t, run(args, io.Discard, io.Discard), errUsage, args)
+	}
+	require.ErrorIs(t, run([]string{"-h"}, io.Discard, io.Discard), flag.ErrHelp)
+}
+
+// A file is written where it was asked for, and an error if it cannot be.
+func TestFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "node.svg")
+	require.Empty(t, output(t, "-fake", "gb200", "-format", "svg", "-o", file))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, wellFormed(t, string(text)), "NVSwitch · NV18 · 900 GB/s each way per GPU")
+	require.Error(t, run([]string{"-fake", "gb200", "-o", filepath.Join(file, "x")}, io.Discard, io.Discard), "a file is no folder")
+}
