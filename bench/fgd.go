@@ -24,15 +24,23 @@ func FGD() Policy { return ByScore(&fgd{}) }
 type fgd struct {
 	measure *Fragmentation
 	mixes   uint32
-	left    []int16 // of a node, as it would be
+	before  []measured // by node
+	left    []int16    // of a node, as it would be
+}
+
+// A measured is the fragmentation of a node at a version; its version is one more, so that the zero value
+// is of none.
+type measured struct {
+	version uint32
+	value   float64
 }
 
 func (p *fgd) Score(f *Fleet, k Kind, n Node) (int64, berth.GPUSet) {
 	if mix, mixes := f.Mix(); p.measure == nil || p.mixes != mixes {
 		p.measure, p.mixes = NewFragmentation(f, mix), mixes
+		p.before = make([]measured, f.Nodes())
 	}
-	r := f.Request(k)
-	before := p.measure.Of(n)
+	r, before := f.Request(k), p.now(f, n)
 	p.left = append(p.left[:0], f.Left(n)...)
 	cpu := f.CPULeft(n) - r.CPUMilli
 	if !r.Share() {
@@ -54,6 +62,15 @@ func (p *fgd) Score(f *Fleet, k Kind, n Node) (int64, berth.GPUSet) {
 		p.left[g] = milli
 	}
 	return best, 1 << gpu
+}
+
+// now is the fragmentation of a node as it is.
+func (p *fgd) now(f *Fleet, n Node) float64 {
+	known := &p.before[n]
+	if version := f.Version(n) + 1; known.version != version {
+		known.version, known.value = version, p.measure.Of(n)
+	}
+	return known.value
 }
 
 // descent is the score of a change of fragmentation.
