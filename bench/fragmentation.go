@@ -25,16 +25,23 @@ const typicalPercent = 95
 type Fragmentation struct {
 	fleet   *Fleet
 	typical []typical
+	// sizes are what typical requests ask of a GPU, each once; rooms are, while a node is measured, what
+	// its GPUs have for them.
+	sizes []int16
+	rooms []sizeRoom
 }
 
 // A typical is a typical request and the part of the tasks that make it.
 type typical struct {
-	cpu   int64
-	gpus  int
-	milli int16
-	part  float64
-	kind  Kind // one of those with this request; they differ in memory alone
+	cpu  int64
+	gpus int
+	size int // into sizes
+	part float64
+	kind Kind // one of those with this request; they differ in memory alone
 }
+
+// A sizeRoom is how many GPUs have enough left for a size, and what the others have left in all.
+type sizeRoom struct{ roomy, small int }
 
 // The classes in which what is fragmented is summed up. That they are summed one by one and then
 // together, in this order, matters to the last bit, and so to the rounding of a score.
@@ -85,17 +92,28 @@ func NewFragmentation(f *Fleet, mix Mix) *Fragmentation {
 		}
 		covered += c.Count
 		m.typical = append(m.typical, typical{
-			cpu: c.request.CPUMilli, gpus: c.request.GPUs, milli: int16(c.request.Milli),
+			cpu: c.request.CPUMilli, gpus: c.request.GPUs, size: m.sizeOf(int16(c.request.Milli)),
 			part: float64(c.Count) / float64(total), kind: c.Kind,
 		})
 	}
 	for i := range m.typical { // in two steps, as published: it matters to the last bit
 		m.typical[i].part /= float64(covered) / float64(total)
 	}
+	m.rooms = make([]sizeRoom, len(m.sizes))
 	return m
 }
 
-// Of is the fragmentation of a node, in thousandths of a GPU. O(typical requests × GPUs).
+// sizeOf is the place of a size in sizes.
+func (m *Fragmentation) sizeOf(milli int16) int {
+	at := slices.Index(m.sizes, milli)
+	if at < 0 {
+		at = len(m.sizes)
+		m.sizes = append(m.sizes, milli)
+	}
+	return at
+}
+
+// Of is the fragmentation of a node, in thousandths of a GPU. O(typical requests + their sizes × GPUs).
 func (m *Fragmentation) Of(n Node) float64 {
 	return m.with(n, m.fleet.CPULeft(n), m.fleet.Left(n))
 }
@@ -106,10 +124,21 @@ func (m *Fragmentation) with(n Node, cpu int64, left []int16) float64 {
 	for _, milli := range left {
 		all += int(milli)
 	}
+	for i, size := range m.sizes {
+		var r sizeRoom
+		for _, milli := range left {
+			if milli >= size {
+				r.roomy++
+			} else {
+				r.small += int(milli)
+			}
+		}
+		m.rooms[i] = r
+	}
 	var sums [losses]float64
 	for i := range m.typical {
 		t := &m.typical[i]
-		class, milli := t.lost(cpu, left, all, m.fleet.Accepts(t.kind, n))
+		class, milli := t.lost(cpu, m.rooms[t.size], all, m.fleet.Accepts(t.kind, n))
 		sums[class] += float64(t.part * float64(milli))
 	}
 	sum := 0.0
@@ -120,7 +149,7 @@ func (m *Fragmentation) with(n Node, cpu int64, left []int16) float64 {
 }
 
 // lost is how much of what is left is of no use to a request, and of which class that is.
-func (t *typical) lost(cpu int64, left []int16, all int, suits bool) (class, milli int) {
+func (t *typical) lost(cpu int64, r sizeRoom, all int, suits bool) (class, milli int) {
 	switch {
 	case !suits:
 		return unsuited, all
@@ -128,22 +157,12 @@ func (t *typical) lost(cpu int64, left []int16, all int, suits bool) (class, mil
 		return hostOnly, all
 	case t.gpus == 0:
 		return hostShort, all
-	}
-	roomy, small := 0, 0
-	for _, milli := range left {
-		if milli >= t.milli {
-			roomy++
-		} else {
-			small += int(milli)
-		}
-	}
-	switch {
-	case roomy < t.gpus && cpu < t.cpu:
+	case r.roomy < t.gpus && cpu < t.cpu:
 		return lackBoth, all
-	case roomy < t.gpus:
+	case r.roomy < t.gpus:
 		return lackGPU, all
 	case cpu < t.cpu:
 		return lackCPU, all
 	}
-	return lackGPU, small
+	return lackGPU, r.small
 }
