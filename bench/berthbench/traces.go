@@ -46,6 +46,8 @@ func runTraces(s *session, args []string) error {
 	sacct := s.String("sacct", "", "a file that sacct --parsable2 wrote")
 	swf := s.String("swf", "", "a log in the Standard Workload Format")
 	queues := s.Bool("queues", false, "print the queues of every trace, too")
+	drawn := s.Int("drawn", 0, "draw so many jobs of each published summary, and compare")
+	seed := s.Uint64("seed", 1, "seed of what is drawn")
 	if err := s.parse(args); err != nil {
 		return err
 	}
@@ -55,8 +57,10 @@ func runTraces(s *session, args []string) error {
 		return err
 	case len(files) == 0 && *dir != "":
 		return s.misused("there is no trace below %q", *dir)
-	case len(files) == 0:
-		return s.misused("-dir, -sacct or -swf is missing")
+	case *drawn < 0 || *drawn > maxDrawn:
+		return s.misused("-drawn is outside 0..%d", maxDrawn)
+	case len(files) == 0 && *drawn == 0:
+		return s.misused("-dir, -sacct, -swf or -drawn is missing")
 	}
 	tables := newTraceTables()
 	var broken []error
@@ -72,6 +76,13 @@ func runTraces(s *session, args []string) error {
 		if err := s.print(t); err != nil {
 			return err
 		}
+	}
+	if *drawn > 0 {
+		t, err := drawnTable(*drawn, *seed)
+		if err == nil {
+			err = s.print(t)
+		}
+		broken = append(broken, err)
 	}
 	return errors.Join(broken...)
 }

@@ -23,7 +23,7 @@ func newTraceTables() *traceTables {
 		columns = append(columns, size.name)
 	}
 	return &traceTables{
-		jobs:    newTable("jobs, by the GPUs that they claim", append(columns, "GPU-hours", "without end")...),
+		jobs:    newTable("jobs, by the GPUs that they claim", append(columns, "GPU-hours", "median min", "mean min", "without end")...),
 		skipped: newTable("rows that are no jobs, or none that ran", "file", "rows", "reason"),
 		fleets:  newTable("fleets", "file", "format", "nodes", "GPUs", "products"),
 		queues:  newTable("queues", "file", "queue", "jobs", "GPU-hours"),
@@ -68,10 +68,10 @@ func (t *traceTables) addJobs(l *traceLook, file, format string) {
 		row = append(row, l.jobsOf(i))
 	}
 	if !l.timed {
-		t.jobs.add(append(row, nil, nil)...)
+		t.jobs.add(append(row, nil, nil, nil, nil)...)
 		return
 	}
-	t.jobs.add(append(row, l.GPUHours, l.Endless)...)
+	t.jobs.add(append(row, l.GPUHours, inSeconds(l.MedianRuntime)/60, inSeconds(l.MeanRuntime)/60, l.Endless)...)
 	for _, q := range l.Queues {
 		t.queues.add(file, q.Name, q.Jobs, q.GPUHours)
 	}

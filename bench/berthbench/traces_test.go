@@ -41,11 +41,11 @@ func TestTraces(t *testing.T) {
 
 	status, out, errors := call("traces", "-csv", "-queues", "-dir", dir, "-sacct", sacct, "-swf", swf)
 	require.Zero(t, status, errors)
-	require.Equal(t, `table,file,format,jobs,days,queues,host,part,1 GPU,2-4,5-8,9-16,>16,GPU-hours,without end
-"jobs, by the GPUs that they claim",openb/openb_pod_list_x.csv,openb tasks,3,,,1,1,1,0,0,0,0,,
-"jobs, by the GPUs that they claim",philly/jobs.csv.gz,philly,3,1,2,0,0,1,0,0,1,1,53,0
-"jobs, by the GPUs that they claim",`+sacct+`,sacct,1,0,1,0,0,0,1,0,0,0,2,0
-"jobs, by the GPUs that they claim",`+swf+`,swf,1,0,1,0,0,0,0,1,0,0,8,0
+	require.Equal(t, `table,file,format,jobs,days,queues,host,part,1 GPU,2-4,5-8,9-16,>16,GPU-hours,median min,mean min,without end
+"jobs, by the GPUs that they claim",openb/openb_pod_list_x.csv,openb tasks,3,,,1,1,1,0,0,0,0,,,,
+"jobs, by the GPUs that they claim",philly/jobs.csv.gz,philly,3,1,2,0,0,1,0,0,1,1,53,60,80,0
+"jobs, by the GPUs that they claim",`+sacct+`,sacct,1,0,1,0,0,0,1,0,0,0,2,60,60,0
+"jobs, by the GPUs that they claim",`+swf+`,swf,1,0,1,0,0,0,0,1,0,0,8,60,60,0
 table,file,rows,reason
 "rows that are no jobs, or none that ran",`+sacct+`,1,a step of a job
 table,file,format,nodes,GPUs,products
@@ -66,7 +66,7 @@ func TestTracesReportsWhatIsBroken(t *testing.T) {
 	require.Contains(t, says, "there is no trace below")
 	status, _, says = call("traces")
 	require.Equal(t, 2, status)
-	require.Contains(t, says, "-dir, -sacct or -swf is missing")
+	require.Contains(t, says, "-dir, -sacct, -swf or -drawn is missing")
 
 	broken := writeTrace(t, dir, "philly/a.csv", "timestamp,duration,num_gpus,cluster\n2017-10-10 07:00:00,7200.0,none,b\n")
 	writeTrace(t, dir, "philly/b.csv", "timestamp,duration,num_gpus,cluster\n2017-10-10 07:00:00,7200.0,4,b\n")
@@ -76,4 +76,15 @@ func TestTracesReportsWhatIsBroken(t *testing.T) {
 	require.Contains(t, says, broken+":2:28: num_gpus")
 	status, _, _ = call("traces", "-swf", filepath.Join(dir, "absent"))
 	require.Equal(t, 1, status)
+}
+
+func TestTracesDrawn(t *testing.T) {
+	status, out, says := call("traces", "-drawn", "2000", "-csv")
+	require.Zero(t, status, says)
+	for _, cluster := range []string{"venus", "earth", "saturn", "uranus", "seren", "kalos"} {
+		require.Contains(t, out, "beside what these say\","+cluster+",")
+	}
+	status, _, says = call("traces", "-drawn", "-1")
+	require.Equal(t, 2, status)
+	require.Contains(t, says, "-drawn is outside")
 }

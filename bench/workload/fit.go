@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/berth-sched/berth"
 )
 
@@ -113,7 +115,7 @@ func (f *fit) fitMedian(median float64) {
 	f.mu, _ = bisect(at-spread, at+spread, -0.5, func(mu float64) float64 {
 		below := 0.0
 		for k, share := range f.sizes {
-			below += share * phi((at-mu-f.beta*float64(k))/f.sigma)
+			below += share * distuv.UnitNormal.CDF((at-mu-f.beta*float64(k))/f.sigma)
 		}
 		return -below
 	})
@@ -124,14 +126,12 @@ func (f *fit) mean(weight func(k int) float64) float64 {
 	sum, top := 0.0, math.Log(f.most)
 	for k, share := range f.sizes {
 		mu, v := f.mu+f.beta*float64(k), f.sigma*f.sigma
-		cut := math.Exp(mu+v/2)*phi((top-mu-v)/f.sigma) + f.most*phi((mu-top)/f.sigma)
-		sum += share * weight(k) * cut
+		below := math.Exp(mu+v/2) * distuv.UnitNormal.CDF((top-mu-v)/f.sigma)
+		above := f.most * distuv.UnitNormal.CDF((mu-top)/f.sigma)
+		sum += share * weight(k) * (below + above)
 	}
 	return sum
 }
-
-// phi is the distribution function of the standard normal distribution.
-func phi(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
 // bisect finds where a rising function has a value. It reports whether the ends enclose it.
 // The function was last called with what is returned.

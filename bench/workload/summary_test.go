@@ -30,6 +30,7 @@ func TestSummarize(t *testing.T) {
 	}))
 	require.Equal(t, workload.Summary{
 		Nodes: 1, GPUs: 3, Jobs: 5, First: 5, Last: 9, Endless: 1, GPUHours: 24.25,
+		MedianRuntime: berth.Hour, MeanRuntime: 75 * berth.Minute,
 		Sizes:  []workload.SizeSummary{{Milli: 0, Jobs: 1}, {Milli: 250, Jobs: 1, GPUHours: 0.25}, {Milli: 8000, Jobs: 2, GPUHours: 24}, {Milli: 24_000, Jobs: 1}},
 		Queues: []workload.QueueSummary{{Name: "a", Jobs: 1, GPUHours: 0.25}, {Name: "b", Jobs: 4, GPUHours: 24}},
 	}, s)
