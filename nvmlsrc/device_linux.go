@@ -127,14 +127,25 @@ func fabricOf(state uint8, status uint32, cluster [16]uint8, clique uint32, err 
 	}, err
 }
 
+// processes adds the clients of MPS, which newer drivers list apart from the others.
 func (d boundDevice) processes() ([]process, error) {
 	if err := d.need(symProcesses); err != nil {
 		return nil, err
 	}
 	infos, code := d.handle.GetComputeRunningProcesses()
+	if err := outcome(code); err != nil {
+		return nil, err
+	}
+	if d.need(symMPSProcesses) == nil {
+		clients, code := d.handle.GetMPSComputeRunningProcesses()
+		if err := outcome(code); err != nil && !errors.Is(err, ErrUnsupported) {
+			return nil, err
+		}
+		infos = append(infos, clients...)
+	}
 	running := make([]process, len(infos))
 	for i := range infos {
 		running[i] = process{int(infos[i].Pid), int(int32(infos[i].GpuInstanceId))} // all ones: noInstance
 	}
-	return running, outcome(code)
+	return running, nil
 }

@@ -1,5 +1,5 @@
-// Package nvmlsrc reads what GPUs a machine has from its NVIDIA driver, and says
-// it in the words of package berth.
+// Package nvmlsrc reads what GPUs a machine has, who uses them and how they do from its
+// NVIDIA driver, and says it in the words of package berth.
 //
 // A node agent opens a [Source] once, takes an [Inventory] when it starts and
 // whenever something may have changed (an Xid in the kernel's log, a new MIG
@@ -31,11 +31,61 @@
 // # What can be missing
 //
 // NVML answers as much as the driver's version, the GPU's generation and the
-// user's rights allow. A question without an answer is a [Gap] of the inventory
+// user's rights allow. A question without an answer is one of [Inventory.Gaps]
 // and leaves its field at the value that says "unknown"; it never fails the
 // rest. A GPU that fell over keeps its place in [Inventory.GPUs], with
 // [GPU.Failure] saying why. Only a machine whose driver does not answer at all
 // gives no inventory.
+//
+// # Paths and NICs
+//
+// [Inventory.Links] has the best path between any two GPUs, and [Inventory.PCIe] what
+// their PCIe paths go through, from the driver or, where it does not say, from sysfs.
+// [Inventory.NICs] are the RDMA adapters of sysfs, with how near each is to each GPU and
+// the rail that it is on if the machine is cabled as usual. [Inventory.Node] tells the
+// core both, so that members get GPUs that reach each other well.
+//
+// # Who is there already
+//
+// What runs on a GPU and was not started by an order of the core must be told, or the
+// core gives the GPU away a second time. After each inventory:
+//
+//	for _, event := range occupancy.Events(inventory, now, told) {
+//		core.Apply(now, event)
+//	}
+//
+// [Occupancy] says how it becomes jobs that nobody has to make room for and nobody can
+// take back. PIDs are those of the driver's PID namespace: an agent in a container
+// needs the machine's (hostPID in Kubernetes), or sees none.
+//
+// # Health and activity
+//
+// A [Monitor] waits for Xids and reads, at intervals, what the driver says about each
+// GPU. It starts no goroutine: the caller lends it one, and it ends with the context.
+//
+//	monitor, err := source.Monitor(nvmlsrc.MonitorConfig{Node: "node-17", GPUs: inventory.GPUs})
+//	...
+//	for {
+//		observation, err := monitor.Next(ctx)
+//		if err != nil {
+//			return err
+//		}
+//		for _, event := range observation.Events {
+//			core.Apply(now, event) // Xids, and GPUs that fail or are repaired
+//		}
+//		for _, finding := range observation.Findings {
+//			log.Print(finding) // what somebody should know
+//		}
+//		for _, health := range observation.GPUs {
+//			// health.Activity by UUID becomes berth.ActivityReported of the job that has it.
+//		}
+//	}
+//
+// How busy a GPU is comes from counters of its SMs (GPM) where it has them: Hopper and
+// later, whole or for each MIG instance, between two samples at least 100 ms apart, so
+// not at the first reading. GPUs before tell their utilization instead, which counts a
+// kernel on one SM in full; in MIG mode they tell nothing. [Activity.Source] says which
+// it is.
 //
 // # MIG
 //
@@ -45,20 +95,27 @@
 // them takes a privileged user, as do the placements of profiles; without, a GPU in
 // MIG mode takes no work. When the core has placed a member on an instance,
 // [GPU.Instance] finds its UUIDs for CUDA_VISIBLE_DEVICES. To tell the core of a
-// mode or instances that somebody else changed, take a new inventory and send what
-// differs in its node as [berth.GPUPartitioned].
+// mode or instances that somebody else changed, take a new inventory and send
+// [GPU.Partitioned] of what differs.
+//
+// A [Divider] carries out the core's orders to repartition a GPU. It is the one part of
+// the package that changes anything; who does not call [Source.Divider] only reads.
+//
+// # Without a GPU
+//
+// A [Pretend] is a machine to try all of this on, one of several [Boxes]. GPUs fail and
+// are repaired on request, Xids are raised, processes come and go, instances are created
+// and destroyed. It answers through the same small interface that the driver is behind.
 //
 // # How it is safe to link
 //
-// The package needs Linux and cgo; elsewhere everything compiles and [Open]
-// answers [ErrUnsupportedPlatform]. The driver's library is loaded when [Open]
-// is called, never linked, so the same binary runs where there is no driver.
+// The package needs Linux and cgo; elsewhere everything compiles, [Open] answers
+// [ErrUnsupportedPlatform], and a Pretend works as ever. The driver's library is loaded
+// when [Open] is called, never linked, so the same binary runs where there is no driver.
 // The binding underneath resolves each function of the library on its first
 // call, and a function that an older driver lacks would end the process there.
 // So each function is looked up by its name before it is called; a driver
 // without it makes a gap with [ErrMissingSymbol]. This relies on lazy binding:
 // do not link with -z now (Go's -bindnow, a hardened toolchain's default), or
 // add -ldflags=-extldflags=-Wl,-z,lazy.
-//
-// The package reads; it changes no setting of any GPU.
 package nvmlsrc

@@ -33,6 +33,7 @@ const (
 	symFabric            = "nvmlDeviceGetGpuFabricInfo"
 	symFabricVersioned   = "nvmlDeviceGetGpuFabricInfoV"
 	symProcesses         = "nvmlDeviceGetComputeRunningProcesses_v3"
+	symMPSProcesses      = "nvmlDeviceGetMPSComputeRunningProcesses_v3"
 	symProfile           = "nvmlDeviceGetGpuInstanceProfileInfo"
 	symProfileVersioned  = "nvmlDeviceGetGpuInstanceProfileInfoV"
 	symPlacements        = "nvmlDeviceGetGpuInstancePossiblePlacements_v2"

@@ -1,6 +1,7 @@
 package nvmlsrc_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -59,4 +60,65 @@ func ExampleInventory_Node() {
 	fmt.Println(node.GPUs[1].Product, node.GPUs[1].ComputeCapability, node.GPUs[1].Clique, len(line) > 0)
 	// Output:
 	// NVIDIA H200 9.0 node-17.nvlink0 true
+}
+
+// An agent tells its core what befalls the GPUs, on a machine that is not there.
+func ExampleMonitor() {
+	machine, err := nvmlsrc.NewPretend("hgx-h100")
+	if err != nil {
+		log.Fatal(err)
+	}
+	source, err := machine.Open()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = source.Close() }()
+	monitor, err := source.Monitor(nvmlsrc.MonitorConfig{Node: "node-17"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, err := range []error{machine.Raise(3, 31), machine.Fail(5, "fell off the bus")} {
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	observation, err := monitor.Next(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, event := range observation.Events {
+		line, err := berth.EncodeEvent(event)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s\n", line)
+	}
+	// Output:
+	// {"xidReported":{"node":"node-17","gpu":3,"xid":31}}
+	// {"gpuFailed":{"node":"node-17","gpu":5,"reason":"lost: fell off the bus"}}
+}
+
+// Somebody is at work on two instances of a machine, which is told as jobs that run.
+func ExampleOccupancy() {
+	machine, err := nvmlsrc.NewPretend("mig-h100")
+	if err != nil {
+		log.Fatal(err)
+	}
+	source, err := machine.Open()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = source.Close() }()
+	inventory, err := source.Inventory()
+	if err != nil {
+		log.Fatal(err)
+	}
+	others := nvmlsrc.Occupancy{Node: "node-17", Queue: "others", Tenant: "others"}
+	for _, event := range others.Events(inventory, 0, nil) {
+		job := event.(berth.JobObserved)
+		fmt.Println(job.Running[0].Members[0].GPUs, job.Running[0].Members[0].Instance)
+	}
+	// Output:
+	// 0 2g.20gb@0:2
+	// 0 3g.40gb@4:4
 }

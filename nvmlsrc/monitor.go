@@ -21,10 +21,11 @@ type MonitorConfig struct {
 	Interval time.Duration
 }
 
-// The time between the readings of a Monitor.
+// The time between the readings of a Monitor. Counters cannot be sampled more often than
+// MinInterval.
 const (
 	DefaultInterval = 5 * time.Second
-	MinInterval     = minSampling
+	MinInterval     = 100 * time.Millisecond
 )
 
 // An Observation is what a Monitor has to tell.
@@ -250,14 +251,13 @@ func (m *Monitor) observe() (Observation, error) {
 	if err != nil {
 		return Observation{}, err
 	}
-	now := time.Now()
-	m.due = now.Add(m.config.Interval)
+	m.due = time.Now().Add(m.config.Interval)
 	for _, e := range m.pending {
 		m.xid(e, &o)
 	}
 	m.pending = m.pending[:0]
 	for i := range m.gpus {
-		r := reader{dev: devices[i].device, of: &m.gpus[i], now: now, health: Health{GPU: i, UUID: m.gpus[i].uuid, Failure: devices[i].failure}}
+		r := reader{dev: devices[i].device, of: &m.gpus[i], health: Health{GPU: i, UUID: m.gpus[i].uuid, Failure: devices[i].failure}}
 		if r.health.Failure == nil {
 			r.read()
 		}
@@ -335,22 +335,19 @@ func (m *Monitor) xid(e event, o *Observation) {
 		return
 	}
 	o.Events = append(o.Events, berth.XidReported{Node: m.config.Node, GPU: gpu, Xid: e.xid})
-	if berth.LookupXid(e.xid).Effect == berth.XidCondemns {
-		m.gpus[gpu].told = true
-	}
 }
 
 // judge tells what has changed about whether a GPU takes work.
 func (m *Monitor) judge(g *watchedGPU, reason string, o *Observation) {
 	if reason != "" {
-		if !g.told || !g.seen {
+		if !g.condemned {
 			o.Events = append(o.Events, berth.GPUFailed{Node: m.config.Node, GPU: g.index, Reason: reason})
 		}
-		g.told, g.seen = true, true
+		g.condemned = true
 		g.forget() // counters start anew after a reset
 		return
 	}
-	if !g.seen {
+	if !g.condemned {
 		return
 	}
 	v, err := take(m.source.driver, m.source.sys)
@@ -366,6 +363,6 @@ func (m *Monitor) judge(g *watchedGPU, reason string, o *Observation) {
 			o.Events = append(o.Events, now.partitioned(m.config.Node, g.index))
 		}
 		o.Events = append(o.Events, berth.GPURepaired{Node: m.config.Node, GPU: g.index})
-		g.told, g.seen, g.read, g.links = false, false, false, 0
+		g.condemned, g.read, g.links = false, false, 0
 	}
 }

@@ -480,3 +480,15 @@ func TestMonitorOfADriverThatFails(t *testing.T) {
 	_, err = s.Monitor(MonitorConfig{GPUs: []GPU{{}}})
 	require.ErrorIs(t, err, ErrClosed)
 }
+
+func TestHealthTexts(t *testing.T) {
+	require.Equal(t, "none", ClockReasons(0).String())
+	require.Equal(t, "applications clocks setting, SW power cap, sync boost, HW power brake slowdown, display clock setting",
+		(ClocksApplicationSetting | ClocksSoftwarePowerCap | ClocksSyncBoost | ClocksHardwarePowerBrake | ClocksDisplaySetting).String())
+	require.False(t, ClocksSoftwarePowerCap.Throttled(), "the operator may have set it")
+	require.Equal(t, "SM activity", SMActivity.String())
+	require.Equal(t, "utilization", Utilization.String())
+	require.Equal(t, "ActivitySource(7)", ActivitySource(7).String())
+	require.Equal(t, "none", RecoveryNone.String())
+	require.Equal(t, "gpus[2]: ecc: why (condemned)", Finding{GPU: 2, Fact: FactECC, Condemns: true, Reason: "why"}.String())
+}

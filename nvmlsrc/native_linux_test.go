@@ -152,6 +152,14 @@ func TestPretendLibrary(t *testing.T) {
 	}, inChild(t))
 }
 
+// Clients of MPS are listed apart from the others, by drivers that do so.
+func TestPretendMPS(t *testing.T) {
+	needCompiler(t)
+	require.Contains(t, inChild(t, "-DMPS=0")[1], "Processes:[20 25 30]")
+	require.Contains(t, inChild(t, "-DNO_"+symMPSProcesses)[1], "Processes:[20 30]")
+	require.Contains(t, inChild(t, "-DMPS=4"), "gap nvmlsrc: gpus[0]: processes: no permission: the user may not ask this (NVML code 4)")
+}
+
 const (
 	profileOf1g = "{NVML:0 Name:%s ID:14 SliceCount:1 InstanceCount:4 MultiprocessorCount:14 CopyEngineCount:1 DecoderCount:1 " +
 		"EncoderCount:0 JPEGCount:0 OFACount:0 MemoryMiB:5888 Placements:[{Start:0 Size:1} {Start:1 Size:1} {Start:2 Size:1} {Start:3 Size:1}]}"

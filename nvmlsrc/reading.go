@@ -8,11 +8,9 @@ import (
 
 // A watchedGPU is what a Monitor remembers of a GPU.
 type watchedGPU struct {
-	index int
-	uuid  string
-	// told: the core was told that the GPU failed, by one of the two below. seen: a reading
-	// has condemned it since.
-	told, seen bool
+	index      int
+	uuid       string
+	condemned  bool   // by the last reading
 	links      int    // the most that were active at a time
 	linkErrors uint64 // at the last reading
 	read       bool   // there was one
@@ -29,7 +27,6 @@ type timedSample struct {
 type reader struct {
 	dev    device
 	of     *watchedGPU
-	now    time.Time
 	health Health
 	gaps   []*Error
 }
@@ -172,7 +169,8 @@ func (r *reader) activity() {
 // kept then.
 func (r *reader) measured(uuid string, instance int) bool {
 	before, sampled := r.of.samples[uuid]
-	if sampled && r.now.Sub(before.at) < minSampling {
+	at := time.Now()
+	if sampled && at.Sub(before.at) < MinInterval {
 		return true
 	}
 	now, err := r.dev.sample(instance)
@@ -182,7 +180,7 @@ func (r *reader) measured(uuid string, instance int) bool {
 	if r.of.samples == nil {
 		r.of.samples = map[string]timedSample{}
 	}
-	r.of.samples[uuid] = timedSample{now, r.now}
+	r.of.samples[uuid] = timedSample{now, at}
 	if !sampled {
 		return true
 	}
@@ -194,9 +192,6 @@ func (r *reader) measured(uuid string, instance int) bool {
 	r.health.Activity = append(r.health.Activity, Activity{UUID: uuid, Milli: milli, Source: SMActivity})
 	return true
 }
-
-// minSampling is the shortest time between two samples that NVML accepts.
-const minSampling = 100 * time.Millisecond
 
 func (r *reader) utilization() {
 	if milli, err := r.dev.utilization(); !r.gap(err, FactUtilization) {

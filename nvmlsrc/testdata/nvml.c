@@ -148,6 +148,21 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, process_t *p) 
 }
 #endif
 
+#ifndef NO_nvmlDeviceGetMPSComputeRunningProcesses_v3
+int nvmlDeviceGetMPSComputeRunningProcesses_v3(void *d, unsigned *n, process_t *p) {
+#ifndef MPS
+	return NOT_SUPPORTED;
+#else
+	if (MPS != SUCCESS) return MPS;
+	unsigned room = *n;
+	*n = 1;
+	if (room < 1) return INSUFFICIENT_SIZE;
+	p[0].pid = 25; p[0].gpu = ~0u;
+	return SUCCESS;
+#endif
+}
+#endif
+
 /* Profiles of one, two and four slices, and what exists of them. */
 static const profile2_t profiles[] = {
 	{0, 14, 0, 1, 4, 14, 1, 1, 0, 0, 0, 5888, "MIG 1g.6gb"},
