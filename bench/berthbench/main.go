@@ -36,6 +36,7 @@ var experiments = []experiment{
 	{"goodput", "effective training time of 16,384 GPUs over 54 days of failures, by what the core may do", runGoodput},
 	{"fairness", "share against entitlement of three teams over a week, with and without the past", runFairness},
 	{"openb", "how many GPUs policies of placement leave over on the openb trace", runOpenB},
+	{"philly", "who waits for how long over three months of Philly's jobs, by policy, shared and in private", runPhilly},
 	{"preempt", "who has to yield to bursts of inference on a full fleet, and what that costs, by policy", runPreempt},
 	{"traces", "what traces hold, and whether they can be read to their end", runTraces},
 }

@@ -31,7 +31,10 @@ func TestUsage(t *testing.T) {
 		says string
 	}{
 		{nil, "usage"},
-		{[]string{"philly"}, `no experiment "philly"`},
+		{[]string{"moon"}, `no experiment "moon"`},
+		{[]string{"philly"}, "-file has to name the trace"},
+		{[]string{"philly", "-file", "x", "-gpus", "7"}, "-gpus: 7 is not between"},
+		{[]string{"philly", "-file", "x", "-policies", "best"}, `there is no "best"; there are FIFO, EASY, LAS, cells, berth`},
 		{[]string{"cases"}, "-file is missing"},
 		{[]string{"cases", "stray"}, `"stray" is no flag`},
 		{[]string{"cases", "-csv", "-json", "-file", "x"}, "exclude"},

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/life"
+	"github.com/berth-sched/berth/bench/sim"
+)
+
+// phillyHelp is what -h says before the flags.
+const phillyHelp = `philly plays the jobs of Microsoft's Philly clusters of 2017 to their end, under several
+whole policies, and tells who waited for how long: 82,247 jobs of 1 to 128 GPUs, of 15 virtual
+clusters, over three months. Arrivals and run times are as recorded.
+
+  FIFO      first come, first served: the first that finds no place blocks all others
+  EASY      the same with backfill around a reservation for the first (Lifka 1995)
+  LAS       least attained service, with preemption (Tiresias, NSDI 2019)
+  cells     virtual private clusters of buddy cells, and opportunists (HiveD, OSDI 2020)
+  berth     the core: a queue for each virtual cluster with its share as guarantee, all of it
+            lent, taken back by checkpoint, with reservations and backfill
+
+Package bench/baseline defines the first four exactly. Each is also played in private: every
+virtual cluster by itself, on the nodes of its share, under the same policy.
+
+The fleet is ours, as the trace does not tell it: Philly had machines of two and of eight GPUs
+(Jeon et al., USENIX ATC 2019). A quarter of the GPUs are in nodes of two, in racks of 20, the
+others in nodes of eight, in racks of eight; a rack is an InfiniBand domain. -gpus says how many,
+which says how long the queues are: the trace asks for 550 GPUs on average in its eight busy
+weeks, and for 1,243 at the most. Shares are ours too: whole nodes, enough for the largest job of
+each virtual cluster, and the rest in proportion to its GPU time. Jobs of up to eight GPUs need
+one node, larger ones whole nodes, of one rack if one has room. Everybody knows how long jobs
+will run. All jobs can write a checkpoint when they are asked, in a minute, and need another to
+go on.
+
+The wait of a job is from its submission to its first start. Its delay is all the time in which
+it did not get on, also after it had to yield, and in checkpoints and restarts: from submission
+to end, less its run time. The slowdown has 10 seconds as the shortest run time.
+
+Sharing is to make no virtual cluster wait longer than its share, if it were its own, would have
+had it wait: its jobs' mean delay, and the delay that one in a hundred exceeds, are no more than
+in private, under the same policy, but for -tolerance. The experiment fails if that is not so
+under berth.
+
+It does not measure failures, what a gang loses if it is spread, jobs that are cancelled while
+they wait, wrong estimates of run times, nor what users would have submitted had they waited for
+less. The trace is one: intervals are over its weeks, as if those were independent; they say how
+much the weeks differ, and nothing about other clusters.
+
+`
+
+// philly is the experiment on whole lives of jobs.
+type philly struct {
+	file       string
+	gpus       int
+	compress   int64
+	from, days int
+	tolerance  time.Duration
+	only       string
+	check      bool
+	html       string
+
+	policies []phillyPolicy
+	fleet    phillyFleet
+	// whole is the trace on the fleet; private, by share, is what each virtual cluster is by
+	// itself.
+	whole   *life.Workload
+	private []*life.Workload
+	shares  []life.Share
+	stderr  io.Writer
+	length  berth.Duration // to the last submission
+}
+
+func runPhilly(s *session, args []string) error {
+	b := &philly{}
+	s.StringVar(&b.file, "file", "", "the trace: philly_jobs_sia.csv.gz of the Sia artifact")
+	s.IntVar(&b.gpus, "gpus", 720, "GPUs of the fleet")
+	s.Int64Var(&b.compress, "compress", 1, "let jobs arrive so many times as fast")
+	s.IntVar(&b.from, "from", 0, "leave out jobs of the first days; the trace is busy from day 20 on")
+	s.IntVar(&b.days, "days", 0, "take jobs of so many days; 0: all")
+	s.DurationVar(&b.tolerance, "tolerance", 5*time.Minute, "by which the mean delay of a virtual cluster may exceed that in private; its 99th percentile by three times as much")
+	s.StringVar(&b.only, "policies", "all", "those to play, separated by commas")
+	s.BoolVar(&b.check, "check", false, "hold every fact and order against the checker of bench/check, which is slow")
+	s.StringVar(&b.html, "html", "", "draw plots on a page, in this file")
+	return conduct(s, b, phillyHelp, args)
+}
+
+func (b *philly) configure(s *session) error {
+	if b.file == "" {
+		return s.misused("-file has to name the trace")
+	}
+	if b.compress < 1 || b.compress > 1000 || b.from < 0 || b.days < 0 || b.tolerance < 0 {
+		return s.misused("a flag is out of range: -compress is 1 to 1000, -from, -days and -tolerance are not negative")
+	}
+	if b.gpus < 16 || b.gpus > 65_536 {
+		return s.misused("-gpus: %d is not between 16 and 65536", b.gpus)
+	}
+	b.policies = phillyPolicies()
+	if b.only != "all" {
+		var chosen []phillyPolicy
+		for name := range strings.SplitSeq(b.only, ",") {
+			p, err := phillyPolicyNamed(name)
+			if err != nil {
+				return s.misused("-policies: %v", err)
+			}
+			chosen = append(chosen, p)
+		}
+		b.policies = chosen
+	}
+	b.stderr = s.stderr
+	return b.load(s)
+}
+
+// A phillyRun is the lives of all jobs under a policy: shared, or in private.
+type phillyRun struct {
+	policy *phillyPolicy
+	// jobs in the order of the trace.
+	jobs []*life.Job
+	// slots until the last submission; waits and such are in minutes.
+	slots []life.Slot
+	gpus  int
+	end   berth.Time
+	// days and events simulated for each second inside the scheduler.
+	speed sim.Speed
+}
+
+// The kinds of run, which are the "seeds" of the study: there is one trace.
+const (
+	phillyShared = iota
+	phillyPrivate
+	phillyKinds
+)
+
+// play runs every policy on the whole fleet and on every private one, all at once as far as there
+// are processors.
+func (b *philly) play() ([][]*phillyRun, error) {
+	parts := 1 + len(b.private)
+	results := make([][]lifePart, len(b.policies))
+	for p := range results {
+		results[p] = make([]lifePart, parts)
+	}
+	failures := make([]error, len(b.policies)*parts)
+	bar := b.progress(b.stderr, len(failures))
+	atOnce(len(failures), func(i int) {
+		p, part := i%len(b.policies), i/len(b.policies)
+		w := b.whole
+		if part > 0 {
+			w = b.private[part-1]
+		}
+		results[p][part], failures[i] = b.playPart(&b.policies[p], w, bar)
+	})
+	bar.Clear()
+	if err := errors.Join(failures...); err != nil {
+		return nil, err
+	}
+	runs := make([][]*phillyRun, len(b.policies))
+	for p := range runs {
+		runs[p] = make([]*phillyRun, phillyKinds)
+		runs[p][phillyShared] = b.join(&b.policies[p], results[p][:1])
+		runs[p][phillyPrivate] = b.join(&b.policies[p], results[p][1:])
+	}
+	return runs, nil
+}
+
+// verdict fails if sharing makes somebody wait under berth.
+func (b *philly) verdict(s *session, runs [][]*phillyRun) error {
+	var wrong []string
+	for p := range b.policies {
+		broken := b.broken(runs[p])
+		switch {
+		case b.policies[p].name != phillyOwn:
+		case len(broken) == 0:
+			s.note("Under %s no virtual cluster waits longer than its private share would have had it wait.", phillyOwn)
+		default:
+			wrong = append(wrong, broken...)
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// broken says for which virtual clusters sharing is worse than what they would have had.
+func (b *philly) broken(runs []*phillyRun) (list []string) {
+	for i := range b.shares {
+		v := b.versus(runs, i)
+		if v.mean() > b.tolerance.Minutes() || v.p99() > 3*b.tolerance.Minutes() {
+			list = append(list, fmt.Sprintf("%s: %s is delayed by %.1f min on average and %.1f min at the 99th percentile, in private by %.1f and %.1f",
+				runs[0].policy.name, b.shares[i].Queue, v.shared.mean, v.shared.p99, v.private.mean, v.private.p99))
+		}
+	}
+	return list
+}
