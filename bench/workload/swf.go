@@ -143,7 +143,11 @@ func (s *swfRows) read() (record, bool) {
 	return r, true
 }
 
-func (s *swfRows) unknown(c column) bool { return s.text(c) == "-1" }
+// unknown reports whether a field is -1, with or without a fraction of zeros.
+func (s *swfRows) unknown(c column) bool {
+	whole, fraction, _ := strings.Cut(s.text(c), ".")
+	return whole == "-1" && strings.Trim(fraction, "0") == ""
+}
 
 // processorsOf returns zero where the log does not tell.
 func (s *swfRows) processorsOf() int {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/sim"
-	"github.com/berth-sched/berth/internal/pq"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -28,7 +27,7 @@ type Options struct {
 	// Window is how many rows are kept to put them in order of time; a row that is earlier
 	// than one that left the window is an error. Zero: what the format promises, which is one
 	// row for a file that is in order, and all of them for one that is not. A row that is
-	// kept takes some 220 bytes.
+	// kept takes some 220 bytes: whoever reads the files of strangers should set a window.
 	Window int
 	// ProcessorsPerGPU is how many processors of a log in the standard workload format count
 	// as one GPU; zero: 1. Other formats tell GPUs.
@@ -79,15 +78,6 @@ var _ sim.Workload = (*Trace)(nil)
 type Skip struct {
 	Reason string
 	Rows   int
-}
-
-// A reader makes jobs of the rows of a table.
-type reader interface {
-	// read makes a job of the current row. It returns false for a row that it skips;
-	// what it returns counts only if the table has no error.
-	read() (record, bool)
-	// time is the column with the instant by which jobs are ordered.
-	time() column
 }
 
 // newTrace makes the trace of a reader. Window is what the format needs, or zero for all rows.
@@ -194,65 +184,4 @@ func (t *Trace) Close() error {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// Sorted gives the jobs of a table in order of time. It keeps a window of them in a
-// heap, or all where the window is zero.
-type sorted struct {
-	table  *table
-	reader reader
-	window int
-	seen   func(berth.JobID, func(string) string)
-	kept   pq.Heap[*record]
-	// last is the instant of the job that was given last.
-	last berth.Time
-	// absolute: instants are those of the Unix clock, and the first job's is the epoch.
-	absolute, started bool
-	epoch             berth.Time
-}
-
-func newSorted(t *table, r reader, window int, seen func(berth.JobID, func(string) string)) *sorted {
-	return &sorted{
-		table: t, reader: r, window: window, seen: seen,
-		kept: pq.New((*record).before, func(*record, int) {}),
-	}
-}
-
-func (s *sorted) next() (*record, bool) {
-	for s.window == 0 || s.kept.Len() < s.window {
-		if !s.table.next() {
-			break
-		}
-		r, ok := s.reader.read()
-		if s.table.err == nil && ok {
-			s.keep(&r)
-		}
-	}
-	if s.table.err != nil || s.kept.Len() == 0 {
-		return nil, false
-	}
-	r := s.kept.Min()
-	s.kept.Remove(0)
-	s.last = r.at
-	if s.absolute {
-		if !s.started {
-			s.epoch = r.at
-		}
-		r.at -= s.epoch
-	}
-	s.started = true
-	return r, true
-}
-
-func (s *sorted) keep(r *record) {
-	if s.started && r.at < s.last {
-		s.table.refuse(s.reader.time(), fmt.Sprintf(
-			"is before that of a job above: rows are to be in order of time, or within a window, which is %d", s.window))
-		return
-	}
-	if s.seen != nil {
-		s.seen(berth.JobID(r.id), s.table.value)
-	}
-	r.line = s.table.in.line()
-	s.kept.Push(r)
 }
