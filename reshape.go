@@ -171,8 +171,8 @@ func (c *Core) reshapeFor(e *entry) (placed bool, next Time) {
 		return false, never // its quota is in the way, and the next change wakes it
 	}
 	placed, next = c.reshapeWith(e, request)
-	if lifted, some := c.liftWith(s.spec.Groups, request, func(w *window) bool { return c.admits(w, e.rep, never) }); !placed && some {
-		var also Time // one that has a claim to nodes that are set aside
+	if lifted, some := c.lift(e, request); !placed && some {
+		var also Time // on nodes that are set aside, where it may be all the same
 		placed, also = c.reshapeWith(e, lifted)
 		next = min(next, also)
 	}
