@@ -45,12 +45,11 @@ func (c *Checker) exchanges(gangs map[gangKey]berth.ReservationReport) error {
 	if len(opened) == 0 || len(opened) > 3 {
 		return nil
 	}
-	w := c.imagine(opened, nil)
+	w := c.imagine(opened, nil, gangs)
 	defer w.forget()
 	if !w.known {
 		return nil
 	}
-	w.gangs = gangs
 	return w.anyOrder(opened)
 }
 
@@ -89,9 +88,10 @@ type planned struct {
 
 // imagine leaves out who is on the way out, but for the victims of rooms that were just
 // opened, and puts in those for whom the other rooms are, or places are kept; but for one of
-// them.
-func (c *Checker) imagine(opened []*room, but *replica) *world {
-	w := &world{Checker: c, known: true, rooms: len(c.rooms) + len(c.kept)}
+// them. Where a place is not kept any more after the pass, by its reservations, no order tells
+// what was done before it was given up.
+func (c *Checker) imagine(opened []*room, but *replica, gangs map[gangKey]berth.ReservationReport) *world {
+	w := &world{Checker: c, gangs: gangs, known: true, rooms: len(c.rooms) + len(c.kept)}
 	w.share(opened)
 	leaves := func(rep *replica) bool {
 		return rep.state == berth.Releasing || rep.asked() && !rep.needless()

@@ -363,10 +363,9 @@ func (rep *replica) isRigid() bool {
 // gone who leave, as far as that can be told by counting. Where queues keep something for
 // themselves it depends on who was imagined gone when the place was found.
 func (c *Checker) fitsThere(rep *replica, gangs map[gangKey]berth.ReservationReport) bool {
-	w := c.imagine(c.opened, rep)
+	w := c.imagine(c.opened, rep, gangs)
 	defer w.forget()
 	nodes := gangs[rep.key()].Nodes
-	w.gangs = gangs
 	if !w.known || c.somebodyKeeps() || !w.countable(rep, nodes) {
 		return true
 	}
@@ -425,7 +424,7 @@ func (c *Checker) couldMove(rep *replica) bool {
 	if c.bounds(rep.job.queue, func(r quota.Resource) bool { return r != quota.GPU }) || len(rep.avoided) > 0 || rep.job.spec.Topology.Exclusive != "" {
 		return false
 	}
-	w := c.imagine(nil, rep)
+	w := c.imagine(nil, rep, c.gangs)
 	defer w.forget()
 	return w.known && w.startsAnew(rep, func(n *node) bool { return !w.inWindow(n) })
 }
