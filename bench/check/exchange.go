@@ -93,14 +93,11 @@ type planned struct {
 func (c *Checker) imagine(opened []*room, but *replica, gangs map[gangKey]berth.ReservationReport) *world {
 	w := &world{Checker: c, gangs: gangs, known: true, rooms: len(c.rooms) + len(c.kept)}
 	w.share(opened)
-	leaves := func(rep *replica) bool {
-		return rep.state == berth.Releasing || rep.asked() && !rep.needless()
-	}
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
-			stays := !leaves(rep)
+			leaves := rep.state == berth.Releasing || rep.asked() && !rep.needless()
 			w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {
-				return stays && m.state != stopping || rep.room != nil && slices.Contains(opened, rep.room) || m.room != nil && slices.Contains(opened, m.room)
+				return !leaves && m.state != stopping || rep.room != nil && slices.Contains(opened, rep.room) || m.room != nil && slices.Contains(opened, m.room)
 			}))
 		}
 	}
@@ -113,10 +110,10 @@ func (c *Checker) imagine(opened []*room, but *replica, gangs map[gangKey]berth.
 		}
 	}
 	for who := range c.kept {
-		// Who need not go after all has what it has, and no more.
-		if rep := c.beneficiary(who); rep != nil && rep != but && (rep.state != berth.Running || leaves(rep)) {
+		_, still := gangs[who]
+		if rep := c.beneficiary(who); rep != nil && rep != but {
 			w.charge(rep, c.costs(rep)[quota.GPU])
-			w.known = w.known && rep.isRigid() // else no order tells how much it is to have there
+			w.known = w.known && still && rep.isRigid() // else no order tells how much it is to have there
 		}
 	}
 	return w
