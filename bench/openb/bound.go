@@ -96,6 +96,9 @@ func newRelaxation(d *Draw, arrivals []int) *relaxation {
 	return r
 }
 
+// mostViews bounds the functions, some of which see little that others do not.
+const mostViews = 24
+
 // A view is a dual feasible function.
 type view func(part float64) float64
 
@@ -110,19 +113,15 @@ func (r *relaxation) views() []view {
 	}
 	slices.Sort(cuts)
 	cuts = slices.Compact(cuts)
-	const most = 24
 	list := []view{rounding(1), rounding(2), rounding(3), rounding(4)}
-	for i, cut := range cuts {
-		if cut > bench.WholeGPU/2 || len(cuts) > most && i*most/len(cuts) == (i-1)*most/len(cuts) && i > 0 {
-			continue
-		}
-		list = append(list, threshold(float64(cut)/bench.WholeGPU))
+	for i, every := 0, 1+len(cuts)/mostViews; i < len(cuts); i += every {
+		list = append(list, threshold(float64(cuts[i])/bench.WholeGPU))
 	}
 	return list
 }
 
-// threshold takes what is below a size, at most a half, as nothing, and what leaves less than that as a
-// whole. Two of the former never count, and beside one of the latter there is room for those alone.
+// threshold takes what is below a size, which is at most a half, as nothing, and what leaves less than the
+// size as a whole: beside the latter there is room for the former alone, which count as nothing.
 func threshold(size float64) view {
 	const slack = 1e-9
 	return func(part float64) float64 {
@@ -136,7 +135,8 @@ func threshold(size float64) view {
 	}
 }
 
-// rounding rounds (k+1) times a part down and takes it as a part of k, unless it is even.
+// rounding takes a part as so many of k as (k+1) times the part has when it is rounded down, or as it is if
+// there is nothing to round: of more than a half, a third and so on there is no more than one, two and so on.
 func rounding(k float64) view {
 	const slack = 1e-9
 	return func(part float64) float64 {
@@ -160,16 +160,17 @@ func (r *relaxation) takes(request *bench.Request, node *bench.NodeSpec, views [
 		return float64(of) / float64(all)
 	}
 	cpu, memory := part(request.CPUMilli, node.CPUMilli), part(request.MemoryMiB, node.MemoryMiB)
-	gpus := float64(node.GPUs)
-	rows := []float64{cpu, memory, float64(request.TotalMilli()) / bench.WholeGPU / gpus}
-	rows = append(rows, rounding(1)(cpu), rounding(2)(cpu), rounding(1)(memory))
-	count := float64(request.GPUs) / gpus
+	gpus := part(int64(request.GPUs), int64(node.GPUs))
+	alone := gpus // GPUs that nobody else is on
 	if request.Share() {
-		count = 0 // of GPUs that nobody else is on
+		alone = 0
 	}
-	rows = append(rows, rounding(1)(count), rounding(2)(count))
+	rows := []float64{
+		cpu, memory, part(request.TotalMilli(), int64(node.GPUs)*bench.WholeGPU),
+		rounding(1)(cpu), rounding(2)(cpu), rounding(1)(memory), rounding(1)(alone), rounding(2)(alone),
+	}
 	for _, u := range views {
-		rows = append(rows, u(float64(request.Milli)/bench.WholeGPU)*float64(request.GPUs)/gpus)
+		rows = append(rows, gpus*u(float64(request.Milli)/bench.WholeGPU))
 	}
 	r.rows = len(rows)
 	return rows

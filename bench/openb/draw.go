@@ -19,13 +19,12 @@ type Draw struct {
 	nodes []bench.NodeSpec
 	// arrivals are places in Trace.Pods.
 	arrivals []int
-	seed     int64
 }
 
 // Draw draws an order of arrival and of ties. Tasks are appended, or taken away, until they ask for
 // so many percent of the GPUs. Two draws of one seed are equal.
 func (t *Trace) Draw(seed int64, percent int) *Draw {
-	d := &Draw{trace: t, seed: seed, arrivals: make([]int, len(t.Pods))}
+	d := &Draw{trace: t, arrivals: make([]int, len(t.Pods))}
 	random := rand.New(rand.NewSource(seed))
 	random.Int()
 	for i := range d.arrivals {

@@ -23,8 +23,8 @@ func (r *relaxation) most() float64 {
 	return bench.WholeGPU * best
 }
 
-// value is the dual at some prices, in GPUs: what all nodes are worth, and for each task what it gains
-// where it gains the most, if anything. A price is of a row of a type of node.
+// value is the dual at some prices, in GPUs, which is never less than what can be allocated: what all nodes
+// are worth, and for each task what it gains where it gains the most, if anything. A price is of a row of a type of node.
 func (r *relaxation) value(prices []float64) float64 {
 	sum := 0.0
 	for t := range r.types {

@@ -24,9 +24,8 @@ type Run struct {
 	// Arrived and Placed are numbers of tasks; those that are not placed were dropped, or wait.
 	Arrived, Placed int
 	// Moved is how often a task was moved for another.
-	Moved    int
-	points   []point
-	capacity int64
+	Moved  int
+	points []point
 }
 
 // Percent is how much of the GPUs was asked for at last: At tells of it and of all below.

@@ -33,8 +33,8 @@ type play struct {
 	kinds   []bench.Kind // by place in Trace.Pods
 	run     Run
 
-	arrived, used int64 // milli
-	waiting       []int // places in Trace.Pods
+	capacity, arrived, used int64 // milli
+	waiting                 []int // places in Trace.Pods
 
 	measure    *bench.Fragmentation
 	fragmented []float64 // by node
@@ -66,7 +66,7 @@ func (d *Draw) newPlay(policy bench.Policy, o Options) (*play, error) {
 		}
 	}
 	p.seen = make([]int64, len(whole))
-	p.run.capacity = s.Fleet().Capacity()
+	p.capacity = s.Fleet().Capacity()
 	p.measure = bench.NewFragmentation(s.Fleet(), whole)
 	p.fragmented = make([]float64, s.Fleet().Nodes())
 	for n := range p.fragmented {
@@ -174,7 +174,7 @@ func (p *play) recount(n bench.Node) {
 
 // note adds how the fleet stands to the point of the load.
 func (p *play) note() {
-	all := float64(p.run.capacity)
+	all := float64(p.capacity)
 	percent := int(math.RoundToEven(100 * float64(p.arrived) / all))
 	for len(p.run.points) <= percent {
 		p.run.points = append(p.run.points, point{})
@@ -183,7 +183,7 @@ func (p *play) note() {
 	at.arrivals++
 	at.allocated += hundredths(100 * float64(p.used) / all)
 	at.fragmented += 100 * p.fragments / all
-	if free := p.run.capacity - p.used; free > 0 {
+	if free := p.capacity - p.used; free > 0 {
 		at.idle += 100 * p.fragments / float64(free)
 	}
 }

@@ -2,7 +2,7 @@ package openb
 
 import "slices"
 
-// PublishedSeeds are the first and the last of the seeds of the published experiment.
+// PublishedFirst and PublishedLast are the first and the last of the seeds of the published experiment.
 const PublishedFirst, PublishedLast = 42, 51
 
 // Published is a figure of the published experiment: the part of the GPUs that is left over when as
