@@ -3,7 +3,6 @@ package workload_test
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -173,11 +172,7 @@ func TestOpenBCompress(t *testing.T) {
 
 // TestRealTrace runs the published trace, where it is beside the repository.
 func TestRealTrace(t *testing.T) {
-	dir := filepath.Join("..", "..", "..", "shared", "data", "traces", "openb")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("the trace is not at ../shared/data/traces/openb beside the repository")
-	}
-	trace, err := workload.OpenB(dir)
+	trace, err := workload.OpenB(realTrace(t, "openb"))
 	require.NoError(t, err)
 	defer trace.Close()
 	gpus, products := 0, map[string]bool{}
