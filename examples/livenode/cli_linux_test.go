@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,7 +17,9 @@ import (
 // cli runs a command line as a user would, for the bench's orchestrator.
 func (b *bench) cli(args ...string) (status int, stdout, stderr string) {
 	b.t.Helper()
-	b.t.Setenv("LIVENODE_STATE", b.folder)
+	if len(args) > 1 && !slices.Contains(args, "-state") {
+		args = slices.Insert(slices.Clone(args), 1, "-state", b.folder)
+	}
 	var out, errs bytes.Buffer
 	status = livenode(b.t.Context(), args, &out, &errs)
 	return status, out.String(), errs.String()
@@ -47,8 +50,8 @@ func TestCommands(t *testing.T) {
 	b.output("first", "^hello$")
 	b.becomes("first", "running")
 	require.Equal(t, "hello\n", b.says("logs", "first"))
-	require.Regexp(t, `first +team +interactive +4 GPUs +running +\S+ +1 +\d+ +GPUs 0-3`, b.says("ps"))
-	require.Regexp(t, `sleep +team +batch +1 GPU +pending .* quota: queue team uses 4 GPUs of its limit of 4 GPUs`, b.says("ps"))
+	require.Regexp(t, `first +team +interactive +4 GPUs +running +\S+ +1 +\d+ +GPUs 0-3`, b.says("ps", "-state", b.folder))
+	require.Regexp(t, `sleep +team +batch +1 GPU +pending .* quota: queue team uses 4 GPUs of its limit of 4 GPUs`, b.says("ps", "-state", b.folder))
 	require.Contains(t, b.says("why", "sleep"), "a limit of 5 GPUs for queue team")
 	drawn := b.says("top", "-once")
 	for _, part := range []string{"hgx-h100 (pretend)", "AAAA first", "free", "4 of 8 GPUs, guaranteed 2.5, at most 4, 1 waiting", "start first on GPUs 0-3"} {
@@ -93,7 +96,7 @@ func TestBadCommandLines(t *testing.T) {
 	require.Zero(t, status)
 	require.Contains(t, errs, "-checkpoint-signal signal")
 	b.stop()
-	b.refuses(1, "start it with: livenode serve", "ps")
+	b.refuses(1, "start it with: livenode serve", "ps", "-state", b.folder)
 	b.refuses(1, "is the state of node hgx-h100, and this is node pcie", "serve", "-fake", "pcie")
 	b.refuses(1, "hgx-h100", "serve", "-fake", "dgx")
 	b.refuses(1, "give a shorter -state", "serve", "-fake", "pcie", "-state", filepath.Join(t.TempDir(), strings.Repeat("x", 100)))

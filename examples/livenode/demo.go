@@ -109,13 +109,13 @@ func (s *stage) open(ctx context.Context) error {
 func (s *stage) said() string { return filepath.Join(s.folder, "serve.log") }
 
 // killServer ends the orchestrator as a crash does.
-func (s *stage) killServer() error {
+func (s *stage) killServer(ctx context.Context) error {
 	if err := s.server.Process.Kill(); err != nil {
 		return err
 	}
 	for { // until its socket is nobody's
-		if _, err := s.status(context.Background()); errors.Is(err, errNotServing) {
-			return nil
+		if _, err := s.status(ctx); errors.Is(err, errNotServing) || ctx.Err() != nil {
+			return ctx.Err()
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -126,15 +126,21 @@ func (s *stage) clear() {
 	if s.server != nil {
 		_ = s.server.Process.Kill() // it may have ended
 	}
-	r, err := readRecords(filepath.Join(s.folder, "jobs"))
+	killPrograms(s.folder)
+}
+
+// killPrograms kills the programs of a state folder whose orchestrator has ended, and waits
+// until nobody writes there any more.
+func killPrograms(folder string) {
+	r, err := readRecords(filepath.Join(folder, "jobs"))
 	if err != nil {
 		return // it was never begun
 	}
 	for _, one := range r.list {
-		lives, _ := one.lives()
+		lives, _ := one.lives() // a job without a folder has none
 		for _, l := range lives {
 			if p, err := process.Open(one.life(l)); err == nil {
-				_ = p.SignalGroup(process.Kill)
+				_ = p.SignalGroup(process.Kill) // it may have ended
 				_, _ = p.Wait(context.Background())
 			}
 		}

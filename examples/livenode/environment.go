@@ -13,18 +13,25 @@ import (
 	"github.com/berth-sched/berth/nvmlsrc"
 )
 
-// A program and livenode talk by these means:
-//
-//	BERTH_JOB, BERTH_INCARNATION   who it is, and in which of its lives, from 1
-//	BERTH_CHECKPOINT               a path at which it may keep its checkpoint, the same in
-//	                               all its lives: if something is there it resumes from that
-//	BERTH_CHECKPOINT_SIGNAL        the signal that asks it for a checkpoint, such as USR1
-//	BERTH_CHECKPOINT_DONE          the file that it creates when a checkpoint is written:
-//	                               asked for, or by itself
-//
-// A checkpoint has to be written beside the former and renamed: the program can be stopped
-// at any time. It may be asked twice. What is created while a request is out answers it. A
-// program may also answer by ending, with exitAgain.
+// protocol is how a program and livenode talk.
+const protocol = `What the program finds in its environment:
+
+  CUDA_VISIBLE_DEVICES       the GPUs, or the MIG device, that it has
+  CUDA_MPS_...               its share, if it has one
+  BERTH_JOB                  its name, and
+  BERTH_INCARNATION          which of its lives this is, from 1
+  BERTH_CHECKPOINT           where it may keep its checkpoint, the same in all its lives:
+                             if there is something it resumes from that
+  BERTH_CHECKPOINT_SIGNAL    the signal that asks it for a checkpoint
+  BERTH_CHECKPOINT_DONE      the file that it creates when a checkpoint is written, asked
+                             for or not
+
+A checkpoint should be written beside the former one and renamed, since the program can be
+stopped at any time. The signal goes to the program alone, not to what it has started, and
+can come twice. A program may also answer by ending with status 75: it is run again then.
+When it has to go it gets SIGTERM, and SIGKILL after -stop-timeout, with what it started.
+`
+
 const (
 	envJob              = "BERTH_JOB"
 	envIncarnation      = "BERTH_INCARNATION"
@@ -33,8 +40,8 @@ const (
 	envCheckpointDone   = "BERTH_CHECKPOINT_DONE"
 )
 
-// exitAgain is the exit status of a program that has written a checkpoint and wants to be
-// run again: EX_TEMPFAIL of sysexits(3).
+// exitAgain is the exit status of a program that wants to be run again, from its
+// checkpoint: EX_TEMPFAIL of sysexits(3).
 const exitAgain = 75
 
 // environment is that of a life of a job: what its owner had, but for what we say.

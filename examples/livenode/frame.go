@@ -202,6 +202,7 @@ func (p *painter) jobs(s *Status) []string {
 	shown := slices.DeleteFunc(slices.Clone(s.Jobs), func(j JobStatus) bool {
 		return j.over() && s.Now.Sub(j.Since) > keptOver
 	})
+	gap := strings.Repeat(" ", 1+p.width/100) // more, where there is room
 	widths := make([]int, 6)
 	for i := range shown {
 		for c, cell := range p.cells(s, &shown[i]) {
@@ -212,7 +213,7 @@ func (p *painter) jobs(s *Status) []string {
 		j := &shown[i]
 		text := ""
 		for c, cell := range p.cells(s, j) {
-			text += pad(cell, widths[c]) + " "
+			text += pad(cell, widths[c]) + gap
 		}
 		mark, color := p.mark(j)
 		lines = append(lines, p.paint(color, mark)+" "+p.cut(text+detail(j), p.width-2))
@@ -275,6 +276,9 @@ func (p *painter) queues(s *Status) []string {
 		}
 		if q.LimitMilli != nil {
 			text += ", at most " + gpus(*q.LimitMilli)
+		}
+		if q.GPUHours >= 0.1 {
+			text += fmt.Sprintf(", %.1f GPU-hours", q.GPUHours)
 		}
 		if q.Waiting > 0 {
 			text += fmt.Sprintf(", %d waiting", q.Waiting)

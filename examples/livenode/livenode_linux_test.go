@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/examples/livenode/internal/process"
 	"github.com/berth-sched/berth/nvmlsrc"
 )
 
@@ -43,16 +42,20 @@ type bench struct {
 	t    *testing.T
 	o    *orchestrator
 	stop func()
+	// fails: it is to end with an error, which is in failure then.
+	fails   bool
+	failure error
 }
 
 // start starts an orchestrator in a new folder.
 func start(t *testing.T, change ...func(*machineConfig)) *bench {
 	t.Helper()
+	t.Parallel()
 	b := &bench{t: t, client: newClient(t.TempDir())}
 	b.begin(change...)
 	t.Cleanup(func() {
 		b.stop()
-		killAll(t, b.folder)
+		killPrograms(b.folder)
 	})
 	return b
 }
@@ -83,25 +86,9 @@ func (b *bench) begin(change ...func(*machineConfig)) {
 		if !stopped {
 			stopped = true
 			cancel()
-			require.NoError(b.t, <-ended)
+			b.failure = <-ended
+			require.Equal(b.t, b.fails, b.failure != nil, "%v", b.failure)
 			require.NoError(b.t, m.close())
-		}
-	}
-}
-
-// killAll kills what is left of the programs of a state folder.
-func killAll(t *testing.T, folder string) {
-	t.Helper()
-	r, err := readRecords(filepath.Join(folder, "jobs"))
-	require.NoError(t, err)
-	for _, one := range r.list {
-		lives, err := one.lives()
-		require.NoError(t, err)
-		for _, l := range lives {
-			if p, err := process.Open(one.life(l)); err == nil {
-				_ = p.SignalGroup(process.Kill)
-				_, _ = p.Wait(context.Background())
-			}
 		}
 	}
 }
@@ -533,7 +520,7 @@ func TestRestart(t *testing.T) {
 // things, and the next one knows everything.
 func TestKilled(t *testing.T) {
 	b := &bench{t: t, client: newClient(t.TempDir())}
-	t.Cleanup(func() { killAll(t, b.folder) })
+	t.Cleanup(func() { killPrograms(b.folder) })
 	server := serving(t, b.folder)
 	b.until("it serves", func() bool { _, err := b.status(t.Context()); return err == nil })
 	b.submits(counts("stays", 6), counts("leaves", 2))

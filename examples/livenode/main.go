@@ -12,7 +12,7 @@
 //
 // A job of a higher class or priority that finds no room has others yield: they are asked
 // for a checkpoint by a signal, have a bounded time to write it, are stopped, and resume
-// when there is room again. Type environment.go has what a program has to do for that.
+// when there is room again. What a program has to do for that, livenode run -h tells.
 //
 // Everything that counts is on disk before it happens, and programs have a supervisor of
 // their own: after a kill -9 of the orchestrator the next one finds them, where they are.
@@ -41,9 +41,10 @@ func main() {
 	os.Exit(livenode(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// A command is one of livenode's. Its flags are its own; args are what follows its name.
+// A command is one of livenode's. Its flags are its own; args are what follows them, and
+// more is what is said about it below them.
 type command struct {
-	name, args, text string
+	name, args, text, more string
 	// hidden ones are for livenode itself. Signals are to them what they are to any program;
 	// the others end with their context.
 	hidden bool
@@ -53,7 +54,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{name: "serve", text: "run the orchestrator", run: serve},
-		{name: "run", args: "-- COMMAND...", text: "submit a job", run: submit},
+		{name: "run", args: "-- COMMAND...", text: "submit a job", more: protocol, run: submit},
 		{name: "ps", text: "list the jobs", run: list},
 		{name: "why", args: "JOB", text: "say where a job stands, and what would help", run: why},
 		{name: "logs", args: "JOB", text: "print what a job has printed", run: logs},
@@ -93,6 +94,7 @@ func livenode(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	if !c.hidden {
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		context.AfterFunc(ctx, stop) // the second signal ends it at once
 		defer stop()
 	}
 	flags := flag.NewFlagSet("livenode "+c.name, flag.ContinueOnError)
@@ -100,6 +102,9 @@ func livenode(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	flags.Usage = func() {
 		fmt.Fprintf(stderr, "livenode %s [flags] %s\n%s\n\n", c.name, c.args, c.text)
 		flags.PrintDefaults()
+		if c.more != "" {
+			fmt.Fprintf(stderr, "\n%s", c.more)
+		}
 	}
 	switch err := c.run(ctx, flags, args[1:], stdout); {
 	case err == nil, errors.Is(err, flag.ErrHelp):

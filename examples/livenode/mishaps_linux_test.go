@@ -34,6 +34,46 @@ func TestTornJournal(t *testing.T) {
 	b.becomes("waits", "pending")
 }
 
+// TestNothingHappensThatIsNotKept: when the disk is full nothing is accepted, nothing is
+// started, and livenode ends rather than to go on without a memory. What runs goes on.
+func TestNothingHappensThatIsNotKept(t *testing.T) {
+	b := start(t)
+	b.submits(counts("before", 4))
+	pid := b.becomes("before", "running").PID
+	fill(t, filepath.Join(b.folder, "core", "journal-"))
+	b.fails = true
+	_, err := b.submit(t.Context(), counts("after", 4))
+	require.Error(t, err)
+	b.stop()
+	require.ErrorIs(t, b.failure, syscall.ENOSPC)
+	require.NoDirExists(t, filepath.Join(b.folder, "jobs", "after", "1"))
+	require.True(t, runs(pid))
+
+	b.fails = false
+	b.begin()
+	require.Equal(t, pid, b.becomes("before", "running").PID)
+	require.Contains(t, b.becomes("after", stateFailed).Why, "before the job was accepted")
+}
+
+// fill fills the disk, as far as this process's file with such a name is concerned.
+func fill(t *testing.T, prefix string) {
+	t.Helper()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if to, err := os.Readlink(filepath.Join("/proc/self/fd", entry.Name())); err == nil && strings.HasPrefix(to, prefix) {
+			fd, err := strconv.Atoi(entry.Name())
+			require.NoError(t, err)
+			require.NoError(t, syscall.Dup3(int(full.Fd()), fd, syscall.O_CLOEXEC))
+			return
+		}
+	}
+	require.FailNow(t, "there is no such file")
+}
+
 // supervisorOf is the process that started another.
 func supervisorOf(t *testing.T, pid int) int {
 	t.Helper()
@@ -54,6 +94,7 @@ func TestMachineRestarts(t *testing.T) {
 	require.NoError(t, syscall.Kill(supervisorOf(t, pid), syscall.SIGKILL))
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	other := exec.Command("sleep", "1000")
+	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, other.Start())
 	defer func() { _ = other.Wait() }()
 	defer func() { _ = other.Process.Kill() }()
@@ -173,6 +214,20 @@ func TestEndedBeforeItWasStopped(t *testing.T) {
 		return nil
 	}))
 	require.Equal(t, "exit status 0", b.becomes("job", stateEnded).Why)
+}
+
+// TestCannotBeDivided: a GPU that does not become what a job needs is no reason for the job
+// to be stuck.
+func TestCannotBeDivided(t *testing.T) {
+	b := start(t, onMIG, func(c *machineConfig) { c.migApply = true })
+	b.submits(counts("whole", 1))
+	b.until("it was tried", func() bool { return b.decided("mode whole takes an operator") })
+	b.becomes("whole", "pending")
+	text, err := b.why(t.Context(), "whole")
+	require.NoError(t, err)
+	require.Contains(t, text, "GPUs in MIG mode are for instances alone")
+	b.submits(instance("part", "1g.10gb"))
+	b.becomes("part", "running")
 }
 
 // TestMPSDaemon: the control daemon of a GPU is started once, told to quit, and told which

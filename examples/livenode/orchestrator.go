@@ -81,7 +81,7 @@ const keptDecisions = 200
 
 // newOrchestrator opens the folder of a machine and finds what runs there.
 func newOrchestrator(folder string, m *machine, policy berth.Policy, log io.Writer) (*orchestrator, error) {
-	s, core, err := store.Open(filepath.Join(folder, "core"), berth.Config{Policy: policy})
+	s, core, err := store.Open(filepath.Join(folder, "core"), berth.Config{Policy: policy, Ledger: true})
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,8 @@ type QueueStatus struct {
 	GuaranteeMilli int64  `json:"guaranteeMilli,omitempty"`
 	LimitMilli     *int64 `json:"limitMilli,omitempty"`
 	Waiting        int    `json:"waiting"`
+	// GPUHours that it has used since the state folder was made.
+	GPUHours float64 `json:"gpuHours"`
 }
 
 // status describes the machine.
@@ -104,15 +106,28 @@ func (o *orchestrator) status() Status {
 	slices.SortStableFunc(s.Jobs, func(a, b JobStatus) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Position, b.Position), a.Since.Compare(b.Since))
 	})
+	s.Queues = o.queueStatus()
+	return s
+}
+
+// queueStatus describes the queues.
+func (o *orchestrator) queueStatus() []QueueStatus {
+	used := map[berth.QueueID]int64{}
+	lines, _ := o.core.Ledger()
+	for _, line := range lines {
+		used[line.Queue] += line.Allocated
+	}
+	var list []QueueStatus
 	for _, q := range o.core.Report().Queues {
 		if q.Queue == othersQueue && q.UsedMilli == 0 {
 			continue
 		}
-		s.Queues = append(s.Queues, QueueStatus{
+		list = append(list, QueueStatus{
 			Name: string(q.Queue), UsedMilli: q.UsedMilli, GuaranteeMilli: q.Guaranteed, LimitMilli: q.Limit, Waiting: q.Waiting,
+			GPUHours: float64(used[q.Queue]) / float64(berth.Hour),
 		})
 	}
-	return s
+	return list
 }
 
 // rank puts what runs first, and what is over last.
@@ -225,7 +240,7 @@ func (o *orchestrator) jobStatus(one *record) JobStatus {
 		j.Why = "makes room for " + string(r.YieldsTo.Job)
 	}
 	if r.Reason != nil {
-		j.Why = o.shortReason(r.Reason)
+		j.Why = o.shortReason(one, r.Reason)
 	}
 	return j
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +26,10 @@ func (s *stage) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n := len(status.GPUs)
+	n := usable(&status)
+	if n == 0 {
+		return errors.New("the story needs GPUs that are not divided, and that nobody uses")
+	}
 	small := max(1, n/4)
 	for _, scene := range []func(context.Context, int, int) error{s.fullMachine, s.preemption, s.crash, s.resumption} {
 		if err := scene(ctx, n-small, small); err != nil {
@@ -83,7 +87,7 @@ func (s *stage) fullMachine(ctx context.Context, large, small int) error {
 	}
 	s.await(ctx, func(st *Status) bool {
 		return holds(st, train, large) && holds(st, tune, small) && s.step(tune) >= 5
-	}, "batch jobs hold all %d GPUs, and count steps", large+small)
+	}, "batch jobs hold all %d GPUs that are free, and count steps", large+small)
 	s.show(ctx)
 	return nil
 }
@@ -133,7 +137,7 @@ func (s *stage) crash(ctx context.Context, large, _ int) error {
 		return err
 	}
 	s.say("kill -9 %d", s.server.Process.Pid)
-	if err := s.killServer(); err != nil {
+	if err := s.killServer(ctx); err != nil {
 		return err
 	}
 	witness := chat
@@ -179,6 +183,17 @@ func (s *stage) resumption(ctx context.Context, _, small int) error {
 	s.check(s.resumedAt(tune) == written, "it goes on from the step of its checkpoint, %d: nothing is lost, nothing is done twice", written)
 	s.show(ctx)
 	return nil
+}
+
+// usable counts the GPUs that a job can have whole.
+func usable(st *Status) int {
+	n := 0
+	for i := range st.GPUs {
+		if g := &st.GPUs[i]; g.Failure == "" && g.Mode == berth.ModeWhole && len(g.Holders) == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // find finds a job; one that is not there is empty.

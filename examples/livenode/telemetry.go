@@ -64,7 +64,9 @@ func (o *orchestrator) observed(seen *nvmlsrc.Observation) {
 	o.health = seen.GPUs
 	var found []string
 	for _, f := range seen.Findings {
-		found = append(found, f.String())
+		if !f.Condemns { // that is an event too
+			found = append(found, f.String())
+		}
 	}
 	for _, gap := range seen.Gaps {
 		found = append(found, gap.Error())

@@ -98,8 +98,11 @@ func (o *orchestrator) hint(one *record, reason *berth.Reason) string {
 }
 
 // shortReason says why a job waits in a line.
-func (o *orchestrator) shortReason(reason *berth.Reason) string {
+func (o *orchestrator) shortReason(one *record, reason *berth.Reason) string {
+	hint := o.hint(one, reason)
 	switch {
+	case one.MIG != "" && hint != "":
+		return hint
 	case len(reason.Yielding) > 0:
 		var names []string
 		for _, y := range reason.Yielding {

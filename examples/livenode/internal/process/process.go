@@ -46,7 +46,7 @@ var (
 	ErrUnknownEnd = errors.New("the program ended without a supervisor")
 )
 
-// A Launch is what to run.
+// A Launch is what to run. All paths are absolute.
 type Launch struct {
 	// Path of the program, and its arguments, the first of which is its name.
 	Path string   `json:"path"`

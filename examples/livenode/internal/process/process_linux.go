@@ -33,8 +33,9 @@ type Process struct {
 	program identity
 }
 
-// Start runs a program in a folder, which is made for it and may hold no other. It returns
-// once the program runs, or could not be started; the latter is how it ended, and no error.
+// Start runs a program, with a folder that is made for it and may hold no other: fs.ErrExist.
+// It returns once the program runs, or could not be started; the latter is how it ended, and
+// no error.
 func Start(folder string, launch Launch) (*Process, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
@@ -58,6 +59,7 @@ func Start(folder string, launch Launch) (*Process, error) {
 		return nil, err
 	}
 	supervisor := exec.Command(selfPath, SuperviseCommand, folder)
+	supervisor.Dir = "/" // not where somebody may want to unmount something
 	supervisor.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	supervisor.ExtraFiles = []*os.File{writer}
 	if err := errors.Join(supervisor.Start(), writer.Close()); err != nil {

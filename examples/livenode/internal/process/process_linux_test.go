@@ -180,9 +180,38 @@ func TestTheSupervisorIsKilled(t *testing.T) {
 	require.ErrorIs(t, <-ended, ErrUnknownEnd)
 }
 
+// TestTheSupervisorStays: what ends other programs leaves it to see how its own ends, which
+// gets all signals as any program does.
+func TestTheSupervisorStays(t *testing.T) {
+	p, _, launch := launched(t, "echo $PPID; sleep 1000")
+	supervisor, err := strconv.Atoi(printed(t, launch))
+	require.NoError(t, err)
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM} {
+		require.NoError(t, syscall.Kill(supervisor, s))
+	}
+	require.NoError(t, p.SignalGroup(Terminate))
+	require.Equal(t, "SIGTERM", waited(t, p).Signal)
+}
+
+func TestGroupAndName(t *testing.T) {
+	p, _, launch := launched(t, "sleep 1000 & echo $!; wait")
+	child, err := strconv.Atoi(printed(t, launch))
+	require.NoError(t, err)
+	group, err := Group(child)
+	require.NoError(t, err)
+	require.Equal(t, p.PID(), group)
+	require.Equal(t, "sh", Name(p.PID()))
+	require.NoError(t, p.SignalGroup(Kill))
+	waited(t, p)
+	require.Empty(t, Name(p.PID()))
+	_, err = Group(p.PID())
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
 // TestAnotherHasItsID: a process ID that now is another's is left alone.
 func TestAnotherHasItsID(t *testing.T) {
 	other := exec.Command("sleep", "1000")
+	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that its group could be hit, too
 	require.NoError(t, other.Start())
 	defer func() { _ = other.Wait() }()
 	defer func() { _ = other.Process.Kill() }()
