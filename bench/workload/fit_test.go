@@ -13,7 +13,7 @@ import (
 // TestFitHasTheFigures compares the distribution with what it was fitted to: moments from
 // the quantiles of each size, which know nothing of the closed form that the fit uses.
 func TestFitHasTheFigures(t *testing.T) {
-	const quantiles = 20_000
+	const quantiles = 6000
 	for _, p := range Profiles() {
 		t.Run(p.Name, func(t *testing.T) {
 			f, err := p.fitted()
@@ -44,8 +44,8 @@ func TestFitHasTheFigures(t *testing.T) {
 			require.InDelta(t, 1, shares, 1e-9)
 			require.InEpsilon(t, p.MeanGPUs, meanGPUs, 1e-9)
 			require.InEpsilon(t, p.MedianRuntime.Std().Seconds(), median, 0.001)
-			require.InEpsilon(t, p.MeanRuntime.Std().Seconds(), mean, 0.005)
-			require.InEpsilon(t, p.GPUTime*3600/float64(p.Jobs), gpuTime, 0.005)
+			require.InEpsilon(t, p.MeanRuntime.Std().Seconds(), mean, 0.01)
+			require.InEpsilon(t, p.GPUTime*3600/float64(p.Jobs), gpuTime, 0.01)
 		})
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/berth-sched/berth/bench/workload"
 )
 
-// TestSyntheticHasTheFigures draws a hundred thousand jobs of each cluster, and the figures
+// TestSyntheticHasTheFigures draws fifty thousand jobs of each cluster, and the figures
 // that they are fitted to come out. Tolerances are what a sample of that size needs.
 func TestSyntheticHasTheFigures(t *testing.T) {
-	const jobs = 100_000
+	const jobs = 50_000
 	for _, p := range workload.Profiles() {
 		t.Run(p.Name, func(t *testing.T) {
 			s := workload.Synthetic{Profile: p, Seed: 1, Span: berth.Duration(float64(p.Span) * jobs / float64(p.Jobs))}
@@ -27,9 +27,9 @@ func TestSyntheticHasTheFigures(t *testing.T) {
 			require.InEpsilon(t, p.MeanGPUs, got.meanGPUs, 0.05, "mean of GPUs")
 			require.LessOrEqual(t, got.maxGPUs, p.MaxGPUs)
 			require.InEpsilon(t, float64(p.MedianRuntime), got.median, 0.05, "median run time")
-			require.InEpsilon(t, float64(p.MeanRuntime), got.mean, 0.1, "mean run time")
+			require.InEpsilon(t, float64(p.MeanRuntime), got.mean, 0.15, "mean run time")
 			require.LessOrEqual(t, got.longest, p.MaxRuntime)
-			require.InEpsilon(t, p.GPUTime/float64(p.Jobs)*float64(berth.Hour), got.gpuTime, 0.2, "GPU time of a job")
+			require.InEpsilon(t, p.GPUTime/float64(p.Jobs)*float64(berth.Hour), got.gpuTime, 0.3, "GPU time of a job")
 			require.False(t, got.underrated, "nobody expects too little")
 		})
 	}
