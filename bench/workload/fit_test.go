@@ -13,7 +13,7 @@ import (
 // TestFitHasTheFigures compares the distribution with what it was fitted to: moments from
 // the quantiles of each size, which know nothing of the closed form that the fit uses.
 func TestFitHasTheFigures(t *testing.T) {
-	const quantiles = 6000
+	const quantiles = 20_000
 	for _, p := range Profiles() {
 		t.Run(p.Name, func(t *testing.T) {
 			f, err := p.fitted()
