@@ -69,6 +69,21 @@ func TestLASWaitsForTheThreshold(t *testing.T) {
 	)))
 }
 
+// Who is not in the way goes on, though he comes last.
+func TestLASSparesWhoIsNotInTheWay(t *testing.T) {
+	policy := baseline.LAS{Thresholds: []int64{4 * 10 * int64(berth.Minute)}}
+	require.Equal(t, map[string]string{
+		"wide":  "0-61", // has to go at 31, is back at 36
+		"late":  "1-41", // would not be enough with what is free beside it
+		"fresh": "25-33", "new": "31-36",
+	}, starts(t, policy, baseline.BestFit, world([]berth.Node{box("n1", "r", 8), box("n2", "r", 8)},
+		job(0, "wide", "a", 1, 8, 55, checkpoints),
+		job(1, "late", "a", 1, 4, 40, checkpoints),
+		job(25, "fresh", "a", 1, 4, 8, checkpoints),
+		job(30, "new", "a", 1, 8, 5, checkpoints),
+	)))
+}
+
 // A queue that is alone has all; when another wants its cell, who is there has to leave.
 func TestCellsAreThereForTheirQueue(t *testing.T) {
 	policy := baseline.NewCells(map[berth.QueueID]map[int]int{"a": {8: 1}, "b": {8: 1}})
