@@ -9,7 +9,7 @@ import "slices"
 //
 // demand is how much of the GPUs the kind is asked for, alone how many of the kind would fit on the
 // nodes if nothing else came, and company how many of them the nodes would take if all kinds came
-// in turn. For that each node is filled with 30 sequences of 30 tasks of the mix, the same for all
+// in turn. For that each node is filled with 60 sequences of 30 tasks of the mix, the same for all
 // nodes, each sequence by itself, a share on the GPU on which it leaves the least. Typical
 // are the kinds that are asked for most and make up 95 % of the tasks.
 //
@@ -30,7 +30,7 @@ import "slices"
 // thirty-second part of the free GPUs or CPU has changed hands. All of it is in integers.
 //
 // A decision is O(feasible nodes), and for each node that has changed since the last task of that kind,
-// up to a measurement for each GPU of it: O(typical kinds × GPUs + 900). Nodes with the same left are
+// up to a measurement for each GPU of it: O(typical kinds × GPUs + 1,800). Nodes with the same left are
 // measured once, and what was measured is kept, for 131,072 of them at the most.
 func Berth() Policy { return &berthPolicy{} }
 

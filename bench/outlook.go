@@ -9,7 +9,7 @@ import (
 const (
 	// outlookFills is how many sequences of tasks a room is filled with, outlookTasks how long
 	// each is.
-	outlookFills = 30
+	outlookFills = 60
 	outlookTasks = 30
 	// outlookKinds bounds how many kinds are looked at, for fleets on which hardly two tasks
 	// are alike.

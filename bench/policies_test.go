@@ -70,7 +70,7 @@ func TestChoices(t *testing.T) {
 		"core": {{"c 1", 0}, {"a 0-1", 0}, {"b 2", 0}, {"c 0", 0}, {"c ", 0}},
 		// What is left of c is for two tasks, for lack of CPU: its whole GPU goes first, and
 		// the slice goes where CPU is left. A task without GPUs costs nothing on b.
-		"berth": {{"c 1", -43}, {"a 0-1", -249}, {"c 1", -28}, {"b 2", -5}, {"b ", 0}},
+		"berth": {{"c 1", -42}, {"a 0-1", -265}, {"c 1", -28}, {"b 2", 7}, {"b ", 0}},
 		"fgd":   {{"b 3", 61}, {"a 0-1", 66}, {"b 2", 56}, {"c 0", 52}, {"a ", 50}},
 	} {
 		t.Run(policy, func(t *testing.T) {

@@ -55,6 +55,7 @@ type rooms struct {
 	whole       int
 	parts       []int16
 	counts      []int32
+	fits        []bool // by typical kind
 }
 
 // find returns the room with so much left, of which left is in ascending order.
@@ -84,8 +85,9 @@ func (rs *rooms) measure(r *room) {
 	rs.counts = slices.Grow(rs.counts[:0], 2*kinds)[:2*kinds]
 	clear(rs.counts)
 	if r.model != noModel {
-		rs.alone(r, rs.counts[:kinds])
-		rs.company(r, rs.counts[kinds:])
+		if rs.alone(r, rs.counts[:kinds]) {
+			rs.company(r, rs.counts[kinds:])
+		}
 	}
 	for i, count := range rs.counts {
 		if count > 0 {
@@ -94,23 +96,28 @@ func (rs *rooms) measure(r *room) {
 	}
 }
 
-// alone counts how many of each typical kind fit by themselves.
-func (rs *rooms) alone(r *room, counts []int32) {
+// alone counts how many of each typical kind fit by themselves, and notes which kinds fit at all. It
+// returns whether one with GPUs does.
+func (rs *rooms) alone(r *room, counts []int32) bool {
 	whole := 0
 	for i := len(r.left) - 1; i >= 0 && r.left[i] == WholeGPU; i-- {
 		whole++
 	}
+	rs.fits = slices.Grow(rs.fits[:0], len(counts))[:len(counts)]
+	some := false
 	for i := range rs.outlook.typical {
 		e := &rs.outlook.typical[i]
-		if e.GPUs == 0 || !e.acceptsModel(r.model) {
-			continue
-		}
-		fit := int64(0)
-		if e.Share() {
+		fit := int64(1)
+		switch {
+		case e.GPUs == 0:
+		case !e.acceptsModel(r.model):
+			fit = 0
+		case e.Share():
+			fit = 0
 			for _, milli := range r.left {
 				fit += int64(int(milli) / e.Milli)
 			}
-		} else {
+		default:
 			fit = int64(whole / e.GPUs)
 		}
 		if e.CPUMilli > 0 {
@@ -119,8 +126,12 @@ func (rs *rooms) alone(r *room, counts []int32) {
 		if e.MemoryMiB > 0 {
 			fit = min(fit, r.memory/e.MemoryMiB)
 		}
-		counts[i] = int32(fit)
+		rs.fits[i] = fit > 0
+		if fit > 0 && e.GPUs > 0 {
+			counts[i], some = int32(fit), true
+		}
 	}
+	return some
 }
 
 // company counts how many of each typical kind are taken when the room is filled with sequences of
@@ -131,7 +142,7 @@ func (rs *rooms) company(r *room, counts []int32) {
 	for hand := range slices.Chunk(fills, outlookTasks) {
 		rs.enter(r)
 		for _, i := range hand {
-			if e := &rs.outlook.typical[i]; rs.put(e) {
+			if rs.fits[i] && rs.put(&rs.outlook.typical[i]) {
 				counts[i]++
 				if rs.whole == 0 && len(rs.parts) == 0 {
 					break
