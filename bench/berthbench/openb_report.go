@@ -87,7 +87,7 @@ func (b *openBBench) summary(t *openBTrace) *table {
 		left := t.at(p, 100, openb.Point.Unallocated)
 		row = append(row, percentage(meanOf(left)))
 		row = append(row, spreadCells(left)...)
-		if figure, ok := openb.Published(t.name, policy.Name); ok {
+		if figure, ok := t.trace.Published(policy.Name); ok {
 			row = append(row, percentage(figure))
 		} else {
 			row = append(row, nil)
@@ -161,7 +161,7 @@ func (b *openBBench) figures(t *openBTrace) *table {
 			add(p, fmt.Sprintf("allocated at %d", load), t.at(p, load, allocated), nil)
 		}
 		var published any
-		if figure, ok := openb.Published(t.name, policy.Name); ok {
+		if figure, ok := t.trace.Published(policy.Name); ok {
 			published = figure
 		}
 		add(p, "unallocated at 100", t.at(p, 100, openb.Point.Unallocated), published)

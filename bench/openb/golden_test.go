@@ -75,7 +75,7 @@ func TestPublishedTable(t *testing.T) {
 					sums[i] += run.At(load).Allocated
 				}
 			}
-			figure, ok := openb.Published("default", policy)
+			figure, ok := trace.Published(policy)
 			require.True(t, ok)
 			require.InDelta(t, figure, 100-sums[3]/10, 0.005+1e-9)
 			for i := range want {
@@ -85,17 +85,18 @@ func TestPublishedTable(t *testing.T) {
 	}
 }
 
-// Policies are said to be published that there are, and nothing about others.
+// The published lists are known by what is in them, and the policies by their names.
 func TestPublished(t *testing.T) {
+	trace := openTrace(t, "multigpu50")
 	for _, p := range []string{"random", "dot-product", "gpu-clustering", "gpu-packing", "best-fit", "fgd"} {
 		_, err := bench.New(p, 1)
 		require.NoError(t, err)
-		_, ok := openb.Published("multigpu50", p)
+		_, ok := trace.Published(p)
 		require.True(t, ok)
 	}
-	_, ok := openb.Published("default", "core")
+	_, ok := trace.Published("core")
 	require.False(t, ok)
-	_, ok = openb.Published("another", "fgd")
+	_, ok = openTrace(t, "cpu037").Published("fgd")
 	require.False(t, ok)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,8 @@ type Trace struct {
 	// Nodes and Pods are sorted by name, without two of one name.
 	Nodes []bench.NodeSpec
 	Pods  []workload.OpenBPod
+	// checksum of both, as they were read.
+	checksum uint32
 }
 
 // ErrEmpty: a trace without nodes with GPUs, or without tasks.
@@ -63,13 +66,22 @@ func OpenFiles(nodes, pods string) (*Trace, error) {
 	if len(t.Pods) == 0 {
 		return nil, fmt.Errorf("%w: no task in %s", ErrEmpty, pods)
 	}
-	t.sort()
+	slices.SortFunc(t.Nodes, func(a, b bench.NodeSpec) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(t.Pods, func(a, b workload.OpenBPod) int { return cmp.Compare(a.Name, b.Name) })
+	t.checksum = t.sum()
 	return t, nil
 }
 
-func (t *Trace) sort() {
-	slices.SortFunc(t.Nodes, func(a, b bench.NodeSpec) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(t.Pods, func(a, b workload.OpenBPod) int { return cmp.Compare(a.Name, b.Name) })
+// sum is a checksum of what matters of the lists, so that a trace is known by whatever name.
+func (t *Trace) sum() uint32 {
+	hash := crc32.NewIEEE()
+	for i := range t.Nodes {
+		fmt.Fprintln(hash, t.Nodes[i])
+	}
+	for i := range t.Pods {
+		fmt.Fprintln(hash, t.Pods[i])
+	}
+	return hash.Sum32()
 }
 
 // GPUs is how many the fleet has.
