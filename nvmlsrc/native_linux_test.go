@@ -4,6 +4,7 @@ package nvmlsrc
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -43,6 +44,11 @@ func TestChild(t *testing.T) {
 		return
 	case "divide":
 		childDivides(t, source)
+		return
+	case "path":
+		v, err := source.Inventory()
+		require.NoError(t, err)
+		fmt.Printf("child: %v\n", v.PCIe[0][1])
 		return
 	}
 	v, err := source.Inventory()
@@ -122,6 +128,9 @@ func childDoing(t *testing.T, task string, flags ...string) []string {
 	output, err := exec.Command("cc", arguments...).CombinedOutput()
 	require.NoError(t, err, "cc: %s", output)
 	child := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.v")
+	if to := flag.Lookup("test.gocoverdir"); to != nil && to.Value.String() != "" {
+		child.Args = append(child.Args, "-test.gocoverdir="+to.Value.String()) // what the child covers counts too
+	}
 	child.Env = append(os.Environ(), libraryVariable+"="+library, taskVariable+"="+task)
 	output, err = child.CombinedOutput()
 	require.NoError(t, err, "the process ended with\n%s", output)
@@ -150,6 +159,14 @@ func TestPretendLibrary(t *testing.T) {
 			`MIG:{Capable:true Enabled:false Pending:true Report:{Device: PCIDeviceID:0 GPUSMs:0 Profiles:[]} Instances:[]} NVLink:{Peers:[0] Fabric: Direct:1 Switched:0} Processes:[20 30]}`,
 		"done",
 	}, inChild(t))
+}
+
+// The driver's levels of common ancestors are nvidia-smi's words.
+func TestPretendPaths(t *testing.T) {
+	needCompiler(t)
+	for level, word := range map[string]string{"0": "PIX", "10": "PIX", "20": "PXB", "30": "PHB", "40": "NODE", "50": "SYS"} {
+		require.Equal(t, []string{word}, childDoing(t, "path", "-DLEVEL="+level), level)
+	}
 }
 
 // Clients of MPS are listed apart from the others, by drivers that do so.

@@ -65,6 +65,9 @@ func (t *taker) nics() {
 		if len(place) < 2 {
 			continue // software pretends it
 		}
+		if _, err := fs.Stat(t.sys, path.Join(sysfsFolder(place[len(place)-1]), "physfn")); err == nil {
+			continue // a virtual function, which is for a virtual machine; its adapter is listed too
+		}
 		t.nic(entry.Name(), folder, pciPlace{path: place})
 	}
 	slices.SortFunc(t.adapters, func(a, b adapter) int { return compareNumbered(a.Name, b.Name) })

@@ -151,6 +151,17 @@ func TestGapsOfNICs(t *testing.T) {
 		require.Equal(t, NoGPU, gap.GPU)
 	}
 	require.Empty(t, inventoryOf(t, pretended("pcie")).NICs, "no RDMA, and no gap")
+
+	files = p.sysfs()
+	for name := range p.sysfs() {
+		if folder, port := strings.CutSuffix(name, "/infiniband/mlx5_5/ports/1/state"); port {
+			symlink(files, folder+"/physfn", "devices/elsewhere")
+			files["devices/elsewhere"] = &fstest.MapFile{}
+		}
+	}
+	v, err = (&Source{driver: p, sys: files}).Inventory()
+	require.NoError(t, err)
+	require.Len(t, v.NICs, 11, "a virtual function is none")
 }
 
 func TestRates(t *testing.T) {
