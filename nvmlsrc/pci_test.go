@@ -30,6 +30,7 @@ func TestBetween(t *testing.T) {
 		{at(0, inner+"0000:18:00.0/0000:19:00.0/0000:1a:00.0/infiniband/mlx5_0"), nodegraph.PIX},
 		{at(0, inner+"0000:18:00.0/0000:19:01.0/0000:1b:00.1"), nodegraph.PIX},
 		{at(0, port+"0000:16:00.0/0000:17:01.0/0000:20:00.0"), nodegraph.PXB},
+		{at(0, inner+"0000:1c:00.0"), nodegraph.PXB},
 		{at(0, "devices/pci0000:15/0000:15:02.0/0000:21:00.0"), nodegraph.PHB},
 		{at(0, "devices/pci0000:4c/0000:4c:01.0/0000:4d:00.0"), nodegraph.NODE},
 		{at(1, "devices/pci0000:97/0000:97:01.0/0000:98:00.0"), nodegraph.SYS},
