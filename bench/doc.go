@@ -6,15 +6,16 @@
 // A [Policy] is one method. It is shown the fleet, which it can read and not change, the
 // request, and the nodes on which the request fits, and returns its [Choice]. What fits is
 // decided here, and what is chosen is checked here: a policy cannot give a GPU twice, and one
-// that tries is named in an error. The example Policy adds one in a few lines.
+// that tries is named in an error. The example of [ByScore] adds one.
 //
 // Most policies look at one node at a time. Those are a [Scorer], from which [ByScore] makes
 // a Policy: the highest score wins, ties go to the node that comes first, and what was
 // computed for a node is kept until the node changes.
 //
 // [Policies] lists the ones that come with the package: random, first fit, spread, best fit,
-// dot product, GPU packing, GPU clustering, fragmentation gradient descent, buddy cells, and
-// the rule of the scheduling core. Each says in its comment what it is, exactly, and whose.
+// dot product, GPU packing, GPU clustering, fragmentation gradient descent, buddy cells,
+// the rule of the scheduling core, and berth's own. Each says in its comment what it is,
+// exactly, and whose.
 //
 // # A session
 //
@@ -27,7 +28,8 @@
 //	s.Know(mix)
 //	choice, ok, err := s.Place(kind)
 //
-// A Session has no goroutines and no clock; the same calls give the same answers.
+// A [Mover] places tasks in a Session for which there is room only after others have moved.
+// Neither has goroutines or a clock; the same calls give the same answers.
 //
 // # Words and units
 //
