@@ -492,3 +492,38 @@ func TestHealthTexts(t *testing.T) {
 	require.Equal(t, "none", RecoveryNone.String())
 	require.Equal(t, "gpus[2]: ecc: why (condemned)", Finding{GPU: 2, Fact: FactECC, Condemns: true, Reason: "why"}.String())
 }
+
+// A GPU that cannot tell its UUID any more goes by its index, but not while another is
+// missing: it could be any.
+func TestMonitorOfGPUsWithoutUUID(t *testing.T) {
+	p := hgx()
+	v := inventoryOf(t, p)
+	watching(t, p, MonitorConfig{GPUs: v.GPUs}, func(t *testing.T, _ *Source, m *Monitor) {
+		require.NoError(t, p.Refuse(5, FactUUID, ErrNoPermission))
+		require.NoError(t, p.Fail(6, "gone"))
+		require.Equal(t, []berth.Event{berth.GPUFailed{Node: "n1", GPU: 6, Reason: "lost: gone"}}, next(t, m).Events)
+		require.NoError(t, p.Repair(6))
+		require.Len(t, next(t, m).Events, 2)
+		p.gpus = append(p.gpus[:2:2], p.gpus[3:]...)
+		var failed []int
+		for _, event := range next(t, m).Events {
+			failed = append(failed, event.(berth.GPUFailed).GPU)
+		}
+		require.Equal(t, []int{2, 5}, failed)
+	})
+}
+
+// Who is watched anew after a repair is still heard.
+func TestXidsAfterRepair(t *testing.T) {
+	p := hgx()
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		next(t, m)
+		require.NoError(t, p.Fail(1, "gone"))
+		next(t, m)
+		require.NoError(t, p.Repair(1))
+		require.Len(t, next(t, m).Events, 2)
+		require.Len(t, p.watches, 1)
+		require.NoError(t, p.Raise(1, 31))
+		require.Len(t, next(t, m).Events, 1)
+	})
+}
