@@ -31,6 +31,9 @@ func (s *stage) play(ctx context.Context) error {
 		return errors.New("the story needs GPUs that are not divided, and that nobody uses")
 	}
 	small := max(1, n/4)
+	if n-small <= small {
+		small = n // else it would not be clear whose end does the least harm
+	}
 	for _, scene := range []func(context.Context, int, int) error{s.fullMachine, s.preemption, s.crash, s.resumption} {
 		if err := scene(ctx, n-small, small); err != nil {
 			return err
