@@ -75,7 +75,7 @@ func (m *machine) divide(gpu *nvmlsrc.GPU, order berth.Repartition) error {
 	return m.mps.stop(gpu.Index)
 }
 
-// bindWaiting starts what waited for GPUs that are divided by now.
+// bindWaiting starts what has waited long enough; the rest waits on.
 func (o *orchestrator) bindWaiting() {
 	waiting := o.waiting
 	o.waiting = nil

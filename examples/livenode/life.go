@@ -52,11 +52,9 @@ const checkpointPoll = 20 * time.Millisecond
 
 // bind starts a job, or finds it running.
 func (o *orchestrator) bind(order berth.Bind) {
-	for _, id := range order.After {
-		if o.dividing[id] {
-			o.waiting = append(o.waiting, order)
-			return
-		}
+	if o.notYet(&order) {
+		o.waiting = append(o.waiting, order)
+		return
 	}
 	one := o.records.find(string(order.Job))
 	if one == nil {
@@ -64,7 +62,7 @@ func (o *orchestrator) bind(order berth.Bind) {
 		return
 	}
 	l := &life{job: one, incarnation: order.Incarnation, bind: order.ID}
-	o.lives[order.Job] = l
+	o.lives[l.id()] = l
 	folder := one.life(l.incarnation)
 	launch, err := o.launch(l, &order.Members[0])
 	o.background.Go(func() {
@@ -254,12 +252,10 @@ func (o *orchestrator) released(job berth.JobID, order berth.ActionID) {
 // ended is the end of a program.
 func (o *orchestrator) ended(l *life, exit process.Exit, err error) {
 	l.cancel()
-	if o.lives[l.id()] != l {
+	if o.lostEnded(l) || o.lives[l.id()] != l {
 		return
 	}
-	delete(o.lives, l.id())
-	o.former = append(o.former[max(0, len(o.former)-keptFormer+1):], l.process.PID())
-	o.ends(l)
+	o.leaves(l)
 	reason := exit.String()
 	switch {
 	case l.release != 0 && !l.early:
@@ -321,6 +317,13 @@ func (o *orchestrator) finish(job berth.JobID, ok bool, text string) {
 	if one := o.records.find(string(job)); one != nil && one.end == nil {
 		o.fail(o.records.finish(one, ok, text))
 	}
+}
+
+// leaves takes a life off the books.
+func (o *orchestrator) leaves(l *life) {
+	delete(o.lives, l.id())
+	o.former = append(o.former[max(0, len(o.former)-keptFormer+1):], l.process.PID())
+	o.ends(l)
 }
 
 // running lists the lives whose programs run, in order of name.

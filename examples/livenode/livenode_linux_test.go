@@ -447,13 +447,18 @@ func TestAFailedGPU(t *testing.T) {
 	b.until("Xid 31 is told", func() bool { return b.decided("GPU 3 reports Xid 31") })
 	require.EqualValues(t, 1, b.job("job").Incarnation)
 
+	pid := b.job("job").PID
+	b.submits(counts("next", 4))
 	require.NoError(t, b.fault(t.Context(), Fault{GPU: 3, Xid: 79}))
+	b.becomes("next", "running")
+	require.False(t, runs(pid), "nothing is started where something still runs")
 	b.becomes("job", "pending")
 	s, err := b.status(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, s.GPUs[3].Failure, "Xid 79")
 	require.ErrorContains(t, b.repaired(t.Context(), "8"), "there is no GPU 8")
 	require.NoError(t, b.repaired(t.Context(), "3"))
+	require.NoError(t, b.cancel(t.Context(), "next"))
 	require.EqualValues(t, 2, b.becomes("job", "running").Incarnation)
 }
 

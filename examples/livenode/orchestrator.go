@@ -49,11 +49,13 @@ type orchestrator struct {
 	end        context.CancelFunc
 	background sync.WaitGroup
 
-	// lives are the jobs that have a program, and former the process groups of late.
+	// lives are the jobs that have a program, lost those whose programs should be gone and
+	// are not yet, and former the process groups of late.
 	lives  map[berth.JobID]*life
+	lost   []*life
 	former []int
-	// waiting are Binds whose GPU is being divided, dividing those orders, and divisions
-	// counts these.
+	// waiting are Binds that cannot be carried out yet. Dividing are the orders about GPUs
+	// that are under way, and divisions counts these.
 	waiting   []berth.Bind
 	dividing  map[berth.ActionID]bool
 	divisions int
@@ -171,6 +173,7 @@ func (o *orchestrator) pass() error {
 			answer()
 		}
 		o.answers = nil
+		o.killLost()
 		o.carryOut(orders)
 		o.resign()
 		o.callWhenEmpty()

@@ -75,23 +75,31 @@ func (o *orchestrator) takeUpJob(one *record) error {
 			continue // it was not started
 		case err != nil:
 			return fmt.Errorf("job %s, life %d: %w", one.Name, incarnation, err)
-		case !known || e.Replicas[0].Incarnation != incarnation || e.Replicas[0].State == berth.Pending:
-			if p.SignalGroup(process.Kill) == nil {
-				o.note("%s, life %d: process %d should not run, and is killed", one.Name, incarnation, p.PID())
-			}
-		case e.Replicas[0].State == berth.Binding:
+		case known && e.Replicas[0].Incarnation == incarnation && e.Replicas[0].State == berth.Binding:
 			// The Bind is outstanding, and will find it.
-		default:
+		case known && e.Replicas[0].Incarnation == incarnation && len(e.Replicas[0].Members) > 0:
+			o.takeUpLife(&life{job: one, incarnation: incarnation}, p, &e.Replicas[0].Members[0])
+		case p.Runs():
 			l := &life{job: one, incarnation: incarnation}
-			if l.devices, err = devices(&e.Replicas[0].Members[0], &o.inventory); err != nil {
-				o.note("%s holds what is gone: %v", l, err)
-			}
-			o.lives[l.id()] = l
-			o.note("%s is process %d, as before", l, p.PID())
+			o.note("%s should not run, and is killed: process %d", l, p.PID())
 			o.watch(l, p)
+			o.lose(l)
 		}
 	}
 	return nil
+}
+
+// takeUpLife watches a program that was found where it is to be, or has ended.
+func (o *orchestrator) takeUpLife(l *life, p *process.Process, at *berth.MemberPlacement) {
+	var err error
+	if l.devices, err = devices(at, &o.inventory); err != nil {
+		o.note("%s holds what is gone: %v", l, err)
+	}
+	o.lives[l.id()] = l
+	if p.Runs() {
+		o.note("%s is process %d, as before", l, p.PID())
+	}
+	o.watch(l, p)
 }
 
 // takeUpMissing tells the core of jobs that should run and of which there is no trace.

@@ -127,7 +127,7 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	if exit, err := Ended(p.folder); !errors.Is(err, fs.ErrNotExist) {
 		return exit, err
 	}
-	for p.alive() {
+	for p.Runs() {
 		select {
 		case <-ctx.Done():
 			return Exit{}, ctx.Err()
@@ -137,7 +137,8 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	return Exit{}, ErrUnknownEnd
 }
 
-func (p *Process) alive() bool { return p.program.PID != 0 && p.program.alive(os.DirFS("/proc")) }
+// Runs reports whether the program runs.
+func (p *Process) Runs() bool { return p.program.PID != 0 && p.program.alive(os.DirFS("/proc")) }
 
 // Signal sends a signal to the program. The error is ErrGone if it has ended.
 func (p *Process) Signal(s Signal) error { return p.kill(p.program.PID, s) }
@@ -149,7 +150,7 @@ func (p *Process) SignalGroup(s Signal) error { return p.kill(-p.program.PID, s)
 // the ID stays the program's until the supervisor has seen its end, which is some
 // microseconds; without one it can be anybody's at any time.
 func (p *Process) kill(id int, s Signal) error {
-	if !p.alive() {
+	if !p.Runs() {
 		return ErrGone
 	}
 	err := syscall.Kill(id, syscall.Signal(s))

@@ -22,6 +22,7 @@ func Open(string) (*Process, error)                 { return nil, errLinux }
 func Group(int) (int, error)                        { return 0, errLinux }
 func Name(int) string                               { return "" }
 func Supervise(string) error                        { return errLinux }
+func (*Process) Runs() bool                         { return false }
 func (*Process) PID() int                           { return 0 }
 func (*Process) Wait(context.Context) (Exit, error) { return Exit{}, errLinux }
 func (*Process) Signal(Signal) error                { return errLinux }
