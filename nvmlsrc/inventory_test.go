@@ -50,7 +50,7 @@ func TestLostGPU(t *testing.T) {
 		v := inventoryOf(t, b)
 		require.Len(t, v.GPUs, 8)
 		require.ErrorIs(t, v.GPUs[2].Failure, ErrLost)
-		require.Equal(t, fact, b.gpus[2].asked[len(b.gpus[2].asked)-1])
+		require.Equal(t, fact, b.gpus[2].last)
 		require.Len(t, v.Gaps, 1)
 		require.Equal(t, v.GPUs[2].Failure, v.Gaps[0])
 		require.Empty(t, v.GPUs[2].NVLink.Peers)

@@ -357,7 +357,7 @@ func TestLostWhileRead(t *testing.T) {
 			p.gpus[2].fail(fact, lost)
 			o, err := m.Next(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, fact, p.gpus[2].asked[len(p.gpus[2].asked)-1])
+			require.Equal(t, fact, p.gpus[2].last)
 			require.Equal(t, Health{GPU: 2, UUID: p.gpus[2].uuidText(), Failure: o.Gaps[0]}, o.GPUs[2])
 			require.Len(t, o.Events, 1)
 		})

@@ -167,7 +167,7 @@ func (p *Pretend) nameNICs() {
 func (p *Pretend) add(m model, at address, in place) {
 	g := &pretendGPU{
 		box: p, model: m, index: len(p.gpus), at: at, place: in, links: slices.Clone(m.nvlinks),
-		failures: map[Fact]error{}, busy: map[string]int{}, nextID: 1,
+		failures: map[Fact]error{}, asked: map[Fact]bool{}, busy: map[string]int{}, nextID: 1,
 	}
 	if table, ok := mig.Lookup(m.table); ok {
 		g.profiled = reportOf(table)

@@ -22,7 +22,8 @@ type pretendGPU struct {
 
 	lost     error
 	failures map[Fact]error
-	asked    []Fact
+	asked    map[Fact]bool
+	last     Fact // that was asked for
 
 	migNow, migNext bool
 	profiled        []mig.ReportedProfile
@@ -49,7 +50,7 @@ type pretendState struct {
 func answer[T any](g *pretendGPU, fact Fact, with func() (T, error)) (T, error) {
 	g.box.mu.Lock()
 	defer g.box.mu.Unlock()
-	g.asked = append(g.asked, fact)
+	g.asked[fact], g.last = true, fact
 	var nothing T
 	if g.lost != nil {
 		return nothing, g.lost
