@@ -17,12 +17,12 @@ const pageColours = `
 .numa{fill:%[4]s;stroke:%[5]s} .bridge{fill:none;stroke:%[5]s} .switch{fill:%[6]s;stroke:%[3]s}
 .gpu{fill:%[7]s;stroke:%[8]s} .nic{fill:%[9]s;stroke:%[10]s} .off{fill:%[1]s;stroke:%[11]s}
 .lost{fill:%[1]s;stroke:%[12]s} .alarm{fill:%[12]s} .host{stroke:%[5]s} .free{fill:%[1]s;stroke:%[5]s}
-.plane{fill:%[8]s} .link{stroke:%[8]s} .used{fill:%[8]s} .idle{fill:%[3]s}`
+.plane{fill:%[8]s} .link{stroke:%[8]s} .used{fill:%[8]s}`
 
 const styleSheet = `
 text{font-family:"Helvetica Neue",Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif}
 .bar,.cell{fill:#ffffff} .link{fill:none;stroke-opacity:.55} .bridge,.off{stroke-dasharray:5 4}
-.gpu,.nic,.lost{stroke-width:1.5} .host{fill:none;stroke-width:3} .halo{paint-order:stroke;stroke-width:4}`
+.gpu,.nic,.lost{stroke-width:1.5} .host{fill:none;stroke-width:3} .idle{fill:#64748b}`
 
 var (
 	day = []any{
