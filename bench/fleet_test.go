@@ -57,6 +57,15 @@ func drawNodes(t *rapid.T) []NodeSpec {
 	return nodes
 }
 
+// drawRequests draws a few, so that policies see one again.
+func drawRequests(t *rapid.T) []Request {
+	list := make([]Request, rapid.IntRange(1, 5).Draw(t, "requests"))
+	for i := range list {
+		list[i] = drawRequest(t)
+	}
+	return list
+}
+
 func drawRequest(t *rapid.T) Request {
 	r := Request{
 		CPUMilli: 500 * rapid.Int64Range(0, 8).Draw(t, "cpu"), MemoryMiB: rapid.Int64Range(0, 3).Draw(t, "memory"),
@@ -84,9 +93,9 @@ func TestPoliciesKeepTheBooks(t *testing.T) {
 					Place
 				}
 				var running []placed
-				mix := Mix{}
+				mix, requests := Mix{}, drawRequests(t)
 				for range rapid.IntRange(1, 40).Draw(t, "steps") {
-					k, err := s.Kind(drawRequest(t))
+					k, err := s.Kind(rapid.SampledFrom(requests).Draw(t, "request"))
 					require.NoError(t, err)
 					mix = append(mix, KindCount{k, 1})
 					switch rapid.IntRange(0, 5).Draw(t, "step") {
@@ -130,8 +139,9 @@ func TestPoliciesForgetNothing(t *testing.T) {
 				s, err := NewSession(nodes, policy.New(1))
 				require.NoError(t, err)
 				var mix Mix
+				requests := drawRequests(t)
 				for range rapid.IntRange(1, 25).Draw(t, "steps") {
-					k, err := s.Kind(drawRequest(t))
+					k, err := s.Kind(rapid.SampledFrom(requests).Draw(t, "request"))
 					require.NoError(t, err)
 					mix = append(mix, KindCount{k, 1})
 					if rapid.Bool().Draw(t, "learn") {
