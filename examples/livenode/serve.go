@@ -70,7 +70,11 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 		return errors.Join(err, o.store.Close())
 	}
 	fmt.Fprintf(stdout, "livenode serves %d GPUs of %s in %s\n", len(o.inventory.GPUs), m.name, folder)
-	return o.serveUntil(ctx, listener, *stopJobs)
+	err = o.serveUntil(ctx, listener, *stopJobs)
+	if n := len(o.running()); err == nil && n > 0 {
+		fmt.Fprintf(stdout, "livenode ends; what runs (%d) goes on, and the next livenode serve finds it\n", n)
+	}
+	return err
 }
 
 // serveUntil runs the loop, with clients and telemetry around it, until the context is
