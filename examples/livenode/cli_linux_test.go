@@ -111,8 +111,14 @@ func TestBadCommandLines(t *testing.T) {
 // TestStopJobs: with -stop-jobs the orchestrator takes everything down with it, and in
 // peace.
 func TestStopJobs(t *testing.T) {
+	t.Parallel()
 	b := &bench{t: t, client: newClient(t.TempDir())}
 	server := serving(t, b.folder, "-stop-jobs")
+	b.until("it serves", func() bool { _, err := b.status(t.Context()); return err == nil })
+	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, server.Wait(), "with no jobs at all")
+
+	server = serving(t, b.folder, "-stop-jobs")
 	b.until("it serves", func() bool { _, err := b.status(t.Context()); return err == nil })
 	b.submits(counts("runs", 8), counts("waits", 1))
 	pid := b.becomes("runs", "running").PID

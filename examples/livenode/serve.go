@@ -111,7 +111,7 @@ func (o *orchestrator) stopAll(ctx context.Context) {
 				o.fail(o.cancelJob(one.Name))
 			}
 		}
-		o.whenEmpty = func() { close(empty) }
+		o.whenEmpty, o.changed = func() { close(empty) }, true // also if there is none
 	})
 	select {
 	case <-empty:

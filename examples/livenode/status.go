@@ -153,6 +153,9 @@ func (o *orchestrator) gpuStatus() []GPUStatus {
 			Index: i, Product: g.Product, UUID: g.UUID, MemoryMiB: g.MemoryMiB,
 			Mode: o.mode(i), Failure: o.failures[i], Reading: o.reading(i),
 		}
+		if g.Failure != nil && one.Failure == "" {
+			one.Failure = g.Failure.Error()
+		}
 		for _, instance := range g.MIG.Instances {
 			one.Instances = append(one.Instances, instance.Placement.String())
 		}

@@ -43,8 +43,12 @@ func (o *orchestrator) observe() {
 			switch {
 			case errors.Is(err, nvmlsrc.ErrClosed), o.ending.Err() != nil:
 				return
-			case err != nil:
+			case err != nil: // the driver is being replaced, say; it may come back
 				o.post(func() { o.find([]string{err.Error()}) })
+				select {
+				case <-o.ending.Done():
+				case <-time.After(o.machine.every):
+				}
 				continue
 			}
 			o.post(func() { o.observed(&seen) })
