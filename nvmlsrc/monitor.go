@@ -14,7 +14,8 @@ type MonitorConfig struct {
 	// Node is the name of the machine in events.
 	Node berth.NodeID
 	// GPUs of the Inventory of which the core's node was made: events go by their indices,
-	// whatever the driver numbers later. Nil: those that are there now.
+	// whatever the driver numbers later, and those that took no work then are told when
+	// they do. Nil: those that are there now.
 	GPUs []GPU
 	// Interval between readings; zero: DefaultInterval. No less than MinInterval.
 	Interval time.Duration
@@ -91,7 +92,8 @@ func (s *Source) Monitor(config MonitorConfig) (*Monitor, error) {
 	}
 	m := &Monitor{source: s, config: config, done: make(chan struct{}), turn: make(chan struct{}, 1)}
 	for i := range config.GPUs {
-		m.gpus = append(m.gpus, watchedGPU{index: i, uuid: config.GPUs[i].UUID})
+		g := &config.GPUs[i]
+		m.gpus = append(m.gpus, watchedGPU{index: i, uuid: g.UUID, condemned: !g.works()})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -527,3 +527,35 @@ func TestXidsAfterRepair(t *testing.T) {
 		require.Len(t, next(t, m).Events, 1)
 	})
 }
+
+// Machines start before their fabric does. GPUs that took no work when the node joined
+// are told when they do.
+func TestGPUsThatAreReadyLater(t *testing.T) {
+	p := hgx()
+	for _, g := range p.gpus[:2] {
+		g.fab.completed = false
+	}
+	v := inventoryOf(t, p)
+	require.ErrorIs(t, v.GPUs[1].Failure, ErrNotReady)
+	watching(t, p, MonitorConfig{GPUs: v.GPUs}, func(t *testing.T, _ *Source, m *Monitor) {
+		require.Empty(t, next(t, m).Events)
+		p.gpus[1].fab.completed = true
+		require.Equal(t, []berth.Event{
+			berth.GPUPartitioned{Node: "n1", GPU: 1}, berth.GPURepaired{Node: "n1", GPU: 1},
+		}, next(t, m).Events)
+		require.Empty(t, next(t, m).Events)
+	})
+}
+
+// Links that were never up are no finding: nobody has bridged the card.
+func TestLinksThatLeadNowhere(t *testing.T) {
+	p := hgx()
+	p.gpus[0].links[3].active = false
+	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
+		for range 2 {
+			o := next(t, m)
+			require.Empty(t, o.Findings)
+			require.Equal(t, Links{Active: 17, Inactive: 1}, o.GPUs[0].Links)
+		}
+	})
+}

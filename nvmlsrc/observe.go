@@ -3,6 +3,7 @@ package nvmlsrc
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/berth-sched/berth"
@@ -32,6 +33,7 @@ func (m *Monitor) observe() (Observation, error) {
 		m.xid(e, &o)
 	}
 	m.pending = m.pending[:0]
+	again := sync.OnceValues(func() (Inventory, error) { return take(s.driver, s.sys) })
 	for i := range m.gpus {
 		r := reader{dev: devices[i].device, of: &m.gpus[i], health: Health{GPU: i, UUID: m.gpus[i].uuid, Failure: devices[i].failure}}
 		if r.health.Failure == nil {
@@ -41,7 +43,7 @@ func (m *Monitor) observe() (Observation, error) {
 		o.GPUs = append(o.GPUs, r.health)
 		found := r.health.Findings()
 		o.Findings = append(o.Findings, found...)
-		m.judge(&m.gpus[i], condemned(found), &o)
+		m.judge(&m.gpus[i], condemned(found), again, &o)
 	}
 	return o, nil
 }
@@ -113,8 +115,9 @@ func (m *Monitor) xid(e event, o *Observation) {
 	o.Events = append(o.Events, berth.XidReported{Node: m.config.Node, GPU: gpu, Xid: e.xid})
 }
 
-// judge tells what has changed about whether a GPU takes work.
-func (m *Monitor) judge(g *watchedGPU, reason string, o *Observation) {
+// judge tells what has changed about whether a GPU takes work. Whether one that is not
+// condemned any more is fit for it an inventory tells, which is taken once for all.
+func (m *Monitor) judge(g *watchedGPU, reason string, again func() (Inventory, error), o *Observation) {
 	if reason != "" {
 		if !g.condemned {
 			o.Events = append(o.Events, berth.GPUFailed{Node: m.config.Node, GPU: g.index, Reason: reason})
@@ -126,7 +129,7 @@ func (m *Monitor) judge(g *watchedGPU, reason string, o *Observation) {
 	if !g.condemned {
 		return
 	}
-	v, err := take(m.source.driver, m.source.sys)
+	v, err := again()
 	if err != nil {
 		return // so the next reading has no answer either
 	}
