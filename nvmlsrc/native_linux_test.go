@@ -79,7 +79,7 @@ func TestChild(t *testing.T) {
 
 // childMonitors takes two observations, at the second of which there is activity.
 func childMonitors(t *testing.T, source *Source) {
-	monitor, err := source.Monitor(MonitorConfig{Node: "n", GPUs: []GPU{{UUID: "GPU-0"}, {UUID: "GPU-1"}}, Interval: MinInterval})
+	monitor, err := source.Monitor(MonitorConfig{Node: "n", GPUs: []GPU{{UUID: "GPU-0", Product: "P"}, {UUID: "GPU-1", Product: "P"}}, Interval: MinInterval})
 	require.NoError(t, err)
 	for i := range 2 {
 		o, err := monitor.Next(t.Context())
