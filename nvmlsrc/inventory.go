@@ -87,7 +87,8 @@ type GPU struct {
 	// Product is the name in the driver's words, such as "NVIDIA H100 80GB HBM3".
 	Product string
 	UUID    string
-	// PCI is the address in the words of sysfs, such as "0000:19:00.0".
+	// PCI is the address in the words of sysfs, such as "0000:19:00.0". Of a GPU that cannot
+	// tell its own it is from sysfs, if it is clear which one that is.
 	PCI string
 	// PCIDeviceID has the device in the upper 16 bits, the vendor in the lower, as
 	// NVML gives it; 0 if unknown.
