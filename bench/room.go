@@ -79,6 +79,16 @@ func (rs *rooms) find(model int16, cpu, memory int64, left []int16) *room {
 	return r
 }
 
+// leave counts a node less, and keeps the memory for the moves of a room that has none.
+func (rs *rooms) leave(r *room) {
+	if r.nodes--; r.nodes == 0 && r.moves != nil {
+		for i := range r.moves {
+			r.moves[i] = move{outcomes: r.moves[i].outcomes[:0]}
+		}
+		rs.spare, r.moves = append(rs.spare, r.moves), nil
+	}
+}
+
 // measure finds what a room takes of the typical kinds.
 func (rs *rooms) measure(r *room) {
 	kinds := len(rs.outlook.typical)
