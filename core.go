@@ -2,6 +2,8 @@ package berth
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	"github.com/google/btree"
 
@@ -244,6 +246,9 @@ func (c *Core) Config() Config {
 
 // Now is the latest instant that the core has seen.
 func (c *Core) Now() Time { return c.now }
+
+// Jobs lists the jobs that the core knows, by ID. O(jobs x log jobs).
+func (c *Core) Jobs() []JobID { return slices.Sorted(maps.Keys(c.jobs)) }
 
 // NextWake is the instant at which a pass has something to do even if no fact
 // comes: now when work is left over, else the next deadline, backoff or timeout.

@@ -19,7 +19,9 @@
 //     instant that [Core.NextWake] names. A pass in which nothing changed costs
 //     next to nothing, so calling it too often is fine.
 //  4. Carry out the orders in the order of their IDs. Orders about one GPU must
-//     not overtake each other; others may run at the same time.
+//     not overtake each other; others may run at the same time. What a [GPUFailed] or a
+//     condemning [XidReported] took is lost, and in no order: stop what is left of it
+//     before the next one about a GPU that it held.
 //  5. Report how each order ended with [ActionReported], once, by its ID, before
 //     its deadline. Reports may come late, doubled or in any order: the core
 //     answers [ErrStale] to those that no longer matter, and nothing happens.
