@@ -64,11 +64,11 @@ import "slices"
 //
 // The constants were chosen with seeds 42 and 43 of six lists (default, cpu235, cpu300, gpushare60,
 // gpuspec33, multigpu50); on the seeds and lists that were not looked at it does as well. They matter
-// little: of the six, which together leave 48.0 under fgd, 36.8 were left over with these constants,
-// 37.5 with 30 sequences, 36.5 with three tenths of the price of alone, and with 30 sequences 39.1 and
-// 40.6 if they were of 22 and of 40 tasks, 39.3 with three times the price of alone, and 40.0 if tasks
-// without GPUs were left out of them. Other shuffles of the sequences move the mean of a list by 0.2,
-// those of cpu300 and gpuspec33 by 0.6.
+// little. The six together leave 48.0 under fgd, and 36.8 with these constants; 37.5 with 30 sequences
+// and 38.2 with 120; 36.5 with three tenths of the price of alone. With 30 sequences it is 39.1 and 40.6
+// if they are of 22 and of 40 tasks, 39.3 with three times the price of alone, and 40.0 if tasks without
+// GPUs are left out of them. Other shuffles of the sequences move the mean of a list by 0.2, those of
+// cpu300 and gpuspec33 by 0.6.
 //
 // # Cost
 //
