@@ -47,13 +47,13 @@ type phillyFigure struct {
 // phillyFigures are about a shared fleet. Parts of the fleet are until the last submission.
 var phillyFigures = []phillyFigure{
 	{"wait mean, min", func(_ *philly, r *phillyRun) float64 { return stat.Mean(jobMinutes(r.jobs, (*life.Job).Wait), nil) }},
-	{"p50", func(_ *philly, r *phillyRun) float64 { return quantile(jobMinutes(r.jobs, (*life.Job).Wait), 0.5) }},
-	{"p90", func(_ *philly, r *phillyRun) float64 { return quantile(jobMinutes(r.jobs, (*life.Job).Wait), 0.9) }},
-	{"p99", func(_ *philly, r *phillyRun) float64 { return quantile(jobMinutes(r.jobs, (*life.Job).Wait), 0.99) }},
+	{"wait p50, min", func(_ *philly, r *phillyRun) float64 { return quantile(jobMinutes(r.jobs, (*life.Job).Wait), 0.5) }},
+	{"wait p90, min", func(_ *philly, r *phillyRun) float64 { return quantile(jobMinutes(r.jobs, (*life.Job).Wait), 0.9) }},
+	{"wait p99, min", func(_ *philly, r *phillyRun) float64 { return quantile(jobMinutes(r.jobs, (*life.Job).Wait), 0.99) }},
 	{"delay mean, min", func(_ *philly, r *phillyRun) float64 { return stat.Mean(jobMinutes(r.jobs, (*life.Job).Delay), nil) }},
-	{"p99 ", func(_ *philly, r *phillyRun) float64 { return quantile(jobMinutes(r.jobs, (*life.Job).Delay), 0.99) }},
+	{"delay p99, min", func(_ *philly, r *phillyRun) float64 { return quantile(jobMinutes(r.jobs, (*life.Job).Delay), 0.99) }},
 	{"slowdown mean", func(_ *philly, r *phillyRun) float64 { return stat.Mean(each(r.jobs, (*life.Job).Slowdown), nil) }},
-	{"p50  ", func(_ *philly, r *phillyRun) float64 { return quantile(each(r.jobs, (*life.Job).Slowdown), 0.5) }},
+	{"slowdown p50", func(_ *philly, r *phillyRun) float64 { return quantile(each(r.jobs, (*life.Job).Slowdown), 0.5) }},
 	{"in use, %", func(_ *philly, r *phillyRun) float64 { return r.part(func(s *life.Slot) float64 { return s.Held }) }},
 	{"idle though wanted, %", func(_ *philly, r *phillyRun) float64 { return r.part(func(s *life.Slot) float64 { return s.Idle }) }},
 	{"stranded, %", func(_ *philly, r *phillyRun) float64 { return r.part(func(s *life.Slot) float64 { return s.Stranded }) }},

@@ -54,7 +54,7 @@ func (b *philly) summary(runs [][]*phillyRun) *table {
 
 // bySize has a line for each class of jobs and each policy.
 func (b *philly) bySize(runs [][]*phillyRun) *table {
-	t := newTable("By size: minutes", "GPUs", "jobs", "policy", "wait mean", "p50", "p90", "p99", "delay mean", "p99 ", "slowdown mean", "in private: delay mean", "p99  ")
+	t := newTable("By size: minutes", "GPUs", "jobs", "policy", "wait mean", "wait p50", "wait p90", "wait p99", "delay mean", "delay p99", "slowdown mean", "private delay mean", "private delay p99")
 	for class := range phillySizes {
 		for p := range b.policies {
 			shared, private := runs[p][phillyShared].ofSize(class), runs[p][phillyPrivate].ofSize(class)
