@@ -11,7 +11,8 @@ const (
 	Batch Class = iota
 	// Interactive work has a person waiting: notebooks, debugging.
 	Interactive
-	// LatencyCritical work serves users. It is never preempted.
+	// LatencyCritical work serves users. Nothing of its own queue has it yield; what it has
+	// borrowed of another queue's guarantee it gives back like all others.
 	LatencyCritical
 )
 
