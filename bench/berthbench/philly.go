@@ -21,8 +21,9 @@ clusters, over three months. Arrivals and run times are as recorded.
   EASY      the same with backfill around a reservation for the first (Lifka 1995)
   LAS       least attained service, with preemption (Tiresias, NSDI 2019)
   cells     virtual private clusters of buddy cells, and opportunists (HiveD, OSDI 2020)
-  berth     the core: a queue for each virtual cluster with its share as guarantee, all of it
-            lent, taken back by checkpoint, with reservations and backfill
+  berth     the core: for each virtual cluster a queue for each kind of node, which is guaranteed
+            what its share has of these; all of it is lent, and taken back by checkpoint, with
+            reservations and backfill; what runs is moved where that makes room in one piece
 
 Package bench/baseline defines the first four exactly. Each is also played in private: every
 virtual cluster by itself, on the nodes of its share, under the same policy.

@@ -130,9 +130,13 @@ type lifePart struct {
 }
 
 func (b *philly) playPart(p *phillyPolicy, w *life.Workload, bar *report.Progress) (lifePart, error) {
-	scheduler, err := p.make(b.sharesOf(w))
+	shares := b.sharesOf(w)
+	scheduler, err := p.make(shares)
 	if err != nil {
 		return lifePart{}, err
+	}
+	if p.name == phillyOwn {
+		w = byKind(w, shares)
 	}
 	shown := berth.Time(0)
 	options := life.Options{Progress: func(now berth.Time) {
@@ -146,6 +150,9 @@ func (b *philly) playPart(p *phillyPolicy, w *life.Workload, bar *report.Progres
 	book, speed, err := life.Play(scheduler, w, options)
 	if err != nil {
 		return lifePart{}, fmt.Errorf("%s: %w", p.name, err)
+	}
+	if p.name == phillyOwn {
+		joinKinds(book)
 	}
 	bar.Add(b.length - shown.Sub(0))
 	return lifePart{book, speed}, nil

@@ -56,7 +56,9 @@ func phillyCells(shares []life.Share) baseline.Policy {
 }
 
 // phillyConfig is the core as it is by default, but that it does not preempt within a queue, which
-// has jobs of one class and priority alone.
+// has jobs of one class and priority alone, and moves what runs where that makes room in one piece.
 func phillyConfig() berth.Config {
-	return berth.Config{Levels: []string{phillyRack}, Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptReclaim}}}
+	return berth.Config{Levels: []string{phillyRack}, Policy: berth.Policy{
+		Preemption: berth.Preemption{Mode: berth.PreemptReclaim}, Moves: berth.Moves{Mode: berth.MovesOrdered},
+	}}
 }
