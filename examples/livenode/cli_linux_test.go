@@ -57,6 +57,8 @@ func TestCommands(t *testing.T) {
 	for _, part := range []string{"hgx-h100 (pretend)", "AAAA first", "free", "4 of 8 GPUs, guaranteed 2.5, at most 4, 1 waiting", "start first on GPUs 0-3"} {
 		require.Contains(t, drawn, part)
 	}
+	require.Empty(t, b.says("queue", "team", "-limit", "4.01"))
+	require.Contains(t, b.says("why", "sleep"), "4.01 GPUs", "which in binary is a little less")
 	b.refuses(1, "jobs", "queue", "team", "-remove")
 	require.Empty(t, b.says("cancel", "first", "sleep"))
 	b.becomes("first", stateFailed)
@@ -77,6 +79,8 @@ func TestBadCommandLines(t *testing.T) {
 	b.refuses(2, "invalid value", "run", "-class", "urgent", "--", "true")
 	b.refuses(2, "invalid value", "run", "-priority", "high", "--", "true")
 	b.refuses(2, "is no number of GPUs", "queue", "q", "-limit", "many")
+	b.refuses(2, "is no number of GPUs", "queue", "q", "-limit", "NaN")
+	b.refuses(1, "SIGKILL cannot ask", "run", "-checkpoint-signal", "kill", "--", "true")
 	b.refuses(2, "too few arguments", "why")
 	b.refuses(2, `"b" is one argument too many`, "why", "a", "b")
 	b.refuses(1, "no-such-program", "run", "--", "no-such-program")

@@ -75,6 +75,9 @@ func (s *Submission) check() error {
 		return nil
 	}
 	signal, err := process.ParseSignal(s.CheckpointSignal)
+	if err == nil && signal == process.Kill {
+		err = errors.New("SIGKILL cannot ask for a checkpoint: no program can have a handler for it")
+	}
 	s.CheckpointSignal = signal.String()
 	return err
 }

@@ -95,6 +95,9 @@ func (o *orchestrator) launch(l *life, m *berth.MemberPlacement) (launch process
 // started is what comes of bind. The error is livenode's: whether the program could be
 // started is told by how it ended.
 func (o *orchestrator) started(l *life, p *process.Process, err error) {
+	if o.lostStarted(l, p, err) {
+		return
+	}
 	if err != nil {
 		delete(o.lives, l.id())
 		o.report(l.bind, berth.Failed, err.Error())
@@ -319,9 +322,12 @@ func (o *orchestrator) finish(job berth.JobID, ok bool, text string) {
 	}
 }
 
-// leaves takes a life off the books.
+// leaves takes a life off the books. One that is still being started has no process to remember.
 func (o *orchestrator) leaves(l *life) {
 	delete(o.lives, l.id())
+	if l.state == lifeStarting {
+		return
+	}
 	o.former = append(o.former[max(0, len(o.former)-keptFormer+1):], l.process.PID())
 	o.ends(l)
 }

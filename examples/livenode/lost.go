@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -17,21 +18,42 @@ func (o *orchestrator) killLost() {
 	if len(o.failures) == 0 {
 		return
 	}
-	for _, l := range o.running() {
-		e, err := o.core.Explain(l.id())
-		if err == nil && e.Replicas[0].Incarnation == l.incarnation && len(e.Replicas[0].Members) > 0 {
-			continue
+	for _, id := range slices.Sorted(maps.Keys(o.lives)) {
+		l := o.lives[id]
+		e, err := o.core.Explain(id)
+		switch {
+		case l.state == lifeResigned: // it has ended
+		case err == nil && e.Replicas[0].Incarnation == l.incarnation && len(e.Replicas[0].Members) > 0:
+		default:
+			o.note("%s has lost a GPU, and is killed", l)
+			o.leaves(l)
+			o.lose(l)
 		}
-		o.note("%s has lost a GPU, and is killed", l)
-		o.leaves(l)
-		o.lose(l)
 	}
 }
 
-// lose kills a program that is on no books any more.
+// lose kills a program that is on no books any more; one that is being started, when it
+// has been.
 func (o *orchestrator) lose(l *life) {
-	_ = l.process.SignalGroup(process.Kill) // if it has ended, lostEnded is called
 	o.lost = append(o.lost, l)
+	if l.state == lifeRunning {
+		_ = l.process.SignalGroup(process.Kill) // if it has ended, lostEnded is called
+	}
+}
+
+// lostStarted kills a program that was lost while it was being started; the error is why it
+// was not. It reports whether the program was one.
+func (o *orchestrator) lostStarted(l *life, p *process.Process, err error) bool {
+	switch {
+	case !slices.Contains(o.lost, l):
+		return false
+	case err != nil:
+		return o.lostEnded(l)
+	}
+	o.watch(l, p)
+	o.leaves(l)
+	_ = p.SignalGroup(process.Kill)
+	return true
 }
 
 // lostEnded notes the end of a program that was lost, and starts what waited for it. It

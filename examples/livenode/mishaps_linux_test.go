@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -286,4 +287,30 @@ func TestKeepsSoManyEnds(t *testing.T) {
 	require.Equal(t, "exit status 0", again.list[1].end.Text)
 	require.Zero(t, again.list[1].GPUs)
 	require.Equal(t, berth.Batch, again.list[1].Class)
+}
+
+// TestLosesItsGPUWhileItIsStarted: what is on its way when a GPU fails is killed as soon
+// as it has come, and nothing is started where it was before that.
+func TestLosesItsGPUWhileItIsStarted(t *testing.T) {
+	b := start(t)
+	job, next := shell("job", "echo $$; sleep 1000"), shell("next", "echo up; sleep 1000")
+	job.GPUs, next.GPUs = 8, 4
+	failed := make(chan error, 1)
+	b.o.post(func() { // in one go, so that nobody hears meanwhile that it has started
+		_, err := b.o.submit(job)
+		err = errors.Join(err, b.o.pass())
+		_, waits := b.o.submit(next)
+		event := berth.GPUFailed{Node: b.o.machine.name, GPU: 0, Reason: "for this test"}
+		b.o.befell(event)
+		b.o.must(event)
+		failed <- errors.Join(err, waits, b.o.pass())
+	})
+	require.NoError(t, <-failed)
+	b.output("next", "^up$")
+	text, err := os.ReadFile(filepath.Join(b.folder, "jobs", "job", "1", "program.json"))
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(string(regexp.MustCompile(`"pid": (\d+)`).FindSubmatch(text)[1]))
+	require.NoError(t, err)
+	require.False(t, runs(pid), "both are there")
+	require.True(t, b.decided("job has lost a GPU"))
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/berth-sched/berth/quota"
@@ -33,10 +34,10 @@ func queue(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer)
 func gpuAmount(to quota.Amounts) func(string) error {
 	return func(text string) error {
 		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || n < 0 || n > 1000 {
+		if err != nil || !(n >= 0 && n <= 1000) { // so written, for what is not a number is neither
 			return fmt.Errorf("%q is no number of GPUs", text)
 		}
-		to[quota.GPU] = int64(n * 1000)
+		to[quota.GPU] = int64(math.Round(n * 1000))
 		return nil
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/journal"
@@ -69,21 +70,22 @@ func Open(folder string, config berth.Config) (*Store, *berth.Core, error) {
 
 // recover makes the core that the folder holds.
 func (s *Store) recover(config berth.Config) (*berth.Core, error) {
-	snapshots, err := filepath.Glob(filepath.Join(s.folder, "snapshot-*.json"))
-	if err != nil || len(snapshots) == 0 {
+	newest, err := s.newest()
+	if err != nil {
+		return nil, err
+	}
+	if newest == 0 {
 		return berth.New(config)
 	}
-	newest := snapshots[len(snapshots)-1] // Glob sorts
-	if _, err := fmt.Sscanf(filepath.Base(newest), "snapshot-%d.json", &s.number); err != nil {
-		return nil, fmt.Errorf("%s: its name has no number: %w", newest, err)
-	}
-	text, err := os.ReadFile(newest)
+	s.number = newest
+	path := s.path("snapshot-%06d.json")
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	core, err := berth.Restore(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", newest, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	file, err := os.Open(s.path("journal-%06d.jsonl"))
 	if err != nil {
@@ -94,6 +96,24 @@ func (s *Store) recover(config berth.Config) (*berth.Core, error) {
 		return nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
 	return core, nil
+}
+
+// newest is the highest number of a snapshot; zero: there is none. Its folder may have any
+// name, also one that filepath.Glob would take for a pattern.
+func (s *Store) newest() (int, error) {
+	entries, err := os.ReadDir(s.folder)
+	if err != nil {
+		return 0, err
+	}
+	newest := 0
+	for _, entry := range entries {
+		var number int
+		// What a crash has left half written has more of a name.
+		if _, err := fmt.Sscanf(entry.Name(), "snapshot-%d.json", &number); err == nil && strings.HasSuffix(entry.Name(), ".json") {
+			newest = max(newest, number)
+		}
+	}
+	return newest, nil
 }
 
 func (s *Store) path(format string) string {

@@ -72,10 +72,12 @@ func (s *session) snapshot() string {
 func (s *session) journalFile() string { return s.store.path("journal-%06d.jsonl") }
 
 func TestWhatWasCommittedSurvives(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "core"))
+	s := open(t, filepath.Join(t.TempDir(), "not a [pattern", "core[1]"))
 	s.begin()
 	want := s.snapshot()
 	s.crash()
+	// A crash while the next snapshot was written.
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "snapshot-000002.json.new"), nil, 0o600))
 
 	s = open(t, s.folder)
 	require.Equal(t, want, s.snapshot())
