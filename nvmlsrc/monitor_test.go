@@ -3,6 +3,8 @@ package nvmlsrc
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -510,6 +512,32 @@ func TestMonitorOfGPUsWithoutUUID(t *testing.T) {
 			failed = append(failed, event.(berth.GPUFailed).GPU)
 		}
 		require.Equal(t, []int{2, 5}, failed)
+	})
+}
+
+// A sysfs that calls a function when it is read.
+type hookedFS struct {
+	fs.FS
+	read func()
+}
+
+func (h hookedFS) Open(name string) (fs.File, error) {
+	h.read()
+	return h.FS.Open(name)
+}
+
+// An Xid of one GPU is not lost while another is found repaired and watched anew, for which
+// there is an inventory to take.
+func TestXidsDuringRepair(t *testing.T) {
+	p := hgx()
+	watching(t, p, MonitorConfig{}, func(t *testing.T, s *Source, m *Monitor) {
+		next(t, m)
+		require.NoError(t, p.Fail(1, "fell off the bus"))
+		next(t, m)
+		require.NoError(t, p.Repair(1))
+		s.sys = hookedFS{s.sys, sync.OnceFunc(func() { require.NoError(t, p.Raise(5, 79)) })}
+		require.Contains(t, next(t, m).Events, berth.Event(berth.GPURepaired{Node: "n1", GPU: 1}))
+		require.Equal(t, []berth.Event{berth.XidReported{Node: "n1", GPU: 5, Xid: 79}}, next(t, m).Events)
 	})
 }
 

@@ -143,7 +143,10 @@ func (m *Monitor) judge(g *watchedGPU, reason string, again func() (Inventory, e
 		}
 		o.Events = append(o.Events, berth.GPURepaired{Node: m.config.Node, GPU: g.index})
 		g.condemned, g.read, g.links = false, false, 0
-		m.unwatch() // a GPU that was reset reports to nobody who asked before
+		// A GPU that was reset reports to nobody who asked before. What the others have
+		// reported since is kept for the next call.
+		m.collect()
+		m.unwatch()
 		m.register(m.source.driver)
 		return
 	}

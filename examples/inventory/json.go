@@ -118,7 +118,7 @@ type findingDocument struct {
 }
 
 func writeJSON(w io.Writer, m *machine) error {
-	d := document{Node: m.name, Driver: m.Driver, GPUs: []gpuDocument{}, Gaps: m.gaps()}
+	d := document{Node: m.name, Driver: m.Driver, GPUs: []gpuDocument{}, Links: [][]string{}, PCIe: [][]string{}, Gaps: m.gaps()}
 	cells := m.cells()
 	for i := range m.GPUs {
 		d.GPUs = append(d.GPUs, m.gpuDocument(i))

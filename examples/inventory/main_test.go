@@ -157,7 +157,19 @@ func TestMachineWithoutGPUs(t *testing.T) {
 	require.Equal(t, "n1: no GPUs\n", written(t, writeTable, m))
 	wellFormed(t, written(t, writeSVG, m))
 	require.Contains(t, written(t, writeJSON, m), `"gpus": []`)
+	require.Contains(t, written(t, writeJSON, m), `"links": []`)
 	require.Contains(t, written(t, writeTopology, m), "Legend")
+}
+
+// A partition of a fabric whose name is the beginning of another's is listed too.
+func TestFabrics(t *testing.T) {
+	pretend, err := nvmlsrc.NewPretend("gb200")
+	require.NoError(t, err)
+	m := lookAt(t, pretend)
+	for i, fabric := range []string{"cluster.12", "cluster.1", "cluster.12", "cluster.2"} {
+		m.GPUs[i].NVLink.Fabric = fabric
+	}
+	require.Contains(t, written(t, writeTable, m), "NVLink fabric: cluster.12, cluster.1, cluster.2 (")
 }
 
 // wellFormed returns the texts of an SVG, all of whose elements end.

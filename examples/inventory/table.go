@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/berth-sched/berth"
@@ -109,7 +110,7 @@ func (m *machine) gpuSection() string {
 func (m *machine) fabrics() []string {
 	var fabrics []string
 	for i := range m.GPUs {
-		if f := m.GPUs[i].NVLink.Fabric; f != "" && !strings.Contains(strings.Join(fabrics, " "), f) {
+		if f := m.GPUs[i].NVLink.Fabric; f != "" && !slices.Contains(fabrics, f) {
 			fabrics = append(fabrics, f)
 		}
 	}
