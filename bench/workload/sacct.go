@@ -29,8 +29,9 @@ import (
 //   - ReqTRES, else AllocTRES: cpu, mem, node and gres/gpu of the whole job, divided
 //     evenly among its nodes. Where the request names a type, as gres/gpu:a100=8 does, it
 //     is the product that will do, as Slurm spells it; the type of an allocation binds nobody.
-//     A type that names a MIG profile, as a100_1g.10gb does, is that many instances. At
-//     least one of the two columns is needed, and GPUs count from whichever has them.
+//     A type that names a MIG profile, as a100_1g.10gb does, is that many instances; a job
+//     that has other GPUs besides, or instances of two profiles, is skipped. At least one of
+//     the two columns is needed, and GPUs count from whichever has them.
 //   - Account: the queue and the tenant; without the column the Partition.
 //   - Partition: the pools that will do, as far as nodes of Options.Nodes are in pools of
 //     these names; others are passed over.
@@ -137,10 +138,14 @@ func (s *sacctRows) claim(r *record) bool {
 		asked = given
 	}
 	if asked.gpus == 0 {
-		asked.gpus, asked.profile = given.gpus, given.profile
+		asked.gpus, asked.profile, asked.mixed = given.gpus, given.profile, given.mixed
 	}
 	if s.err == nil && asked.gpus == 0 && asked.cpuMilli == 0 && asked.memoryMiB == 0 {
 		s.skip("asks for nothing")
+		return false
+	}
+	if s.err == nil && asked.mixed {
+		s.skip("asks for MIG instances and other GPUs at once")
 		return false
 	}
 	members := max(1, asked.nodes)

@@ -69,10 +69,17 @@ func TestSacctJobs(t *testing.T) {
 func TestSacctSaysWhatItSkipped(t *testing.T) {
 	trace, err := workload.Sacct(writeFile(t, sacctHeader+
 		sacctLine("1", "gres/gpu=1", "")+sacctLine("1.batch", "", "")+sacctLine("1.extern", "", "")+
-		"2|2024-03-01T09:40:00|00:00:00||CANCELLED|a|gpu|cpu=1|\n"+sacctLine("3", "", "")), workload.Options{})
+		"2|2024-03-01T09:40:00|00:00:00||CANCELLED|a|gpu|cpu=1|\n"+sacctLine("3", "", "")+
+		sacctLine("4", "gres/gpu:a100=2,gres/gpu:a100_1g.10gb=1", "")+sacctLine("5", "", "gres/gpu:1g.10gb=1,gres/gpu:2g.20gb=1")+
+		sacctLine("6", "cpu=1", "gres/gpu:1g.10gb=1,gres/gpu:a100=1")), workload.Options{})
 	_, err = drain(t, trace, err)
 	require.NoError(t, err)
-	require.Equal(t, []workload.Skip{{Reason: "a step of a job", Rows: 2}, {Reason: "never ran", Rows: 1}, {Reason: "asks for nothing", Rows: 1}}, trace.Skipped())
+	require.Equal(t, []workload.Skip{
+		{Reason: "a step of a job", Rows: 2},
+		{Reason: "never ran", Rows: 1},
+		{Reason: "asks for nothing", Rows: 1},
+		{Reason: "asks for MIG instances and other GPUs at once", Rows: 3},
+	}, trace.Skipped())
 	require.Equal(t, time.Date(2024, 3, 1, 9, 30, 0, 0, time.UTC), trace.Epoch())
 }
 
@@ -100,6 +107,12 @@ func TestSacctClaims(t *testing.T) {
 		}},
 		{"instances", "gres/gpu:a100_1g.10gb=3,mem=6G", "", []berth.Group{
 			{Replicas: 3, Claim: berth.Claim{MIG: "1g.10gb", MemoryMiB: 2048}},
+		}},
+		{"no instances", "cpu=4", "cpu=4,gres/gpu:a100_1g.10gb=0", []berth.Group{
+			{Replicas: 1, Claim: berth.Claim{CPUMilli: 4000}},
+		}},
+		{"no instances beside GPUs", "gres/gpu:a100=2,gres/gpu:a100_1g.10gb=0", "", []berth.Group{
+			{Replicas: 1, Claim: berth.Claim{GPUs: 2}, Selector: berth.Selector{Products: []string{"a100"}}},
 		}},
 		{"memory without a unit", "mem=512", "", []berth.Group{{Replicas: 1, Claim: berth.Claim{MemoryMiB: 512}}}},
 		{"a fraction of memory", "mem=1.50T", "", []berth.Group{{Replicas: 1, Claim: berth.Claim{MemoryMiB: 3 << 19}}}},

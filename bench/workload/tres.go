@@ -15,6 +15,9 @@ type tres struct {
 	// products are the types of GPUs, parted by "|"; profile is the type where it is
 	// a MIG profile.
 	products, profile string
+	// types counts the types of GPUs; mixed: instances are among them, and not of one profile.
+	types int
+	mixed bool
 }
 
 // tres reads a value such as cpu=16,gres/gpu:a100=8,mem=64G,node=2. Resources that no
@@ -40,8 +43,10 @@ func (s *sacctRows) tres(c column) tres {
 		case key == "gres/gpu":
 			all = s.share(c, item, value, maxJobGPUs)
 		case isTyped:
-			typed += s.share(c, item, value, maxJobGPUs)
-			sum.add(s, c, kind)
+			count := s.share(c, item, value, maxJobGPUs)
+			if typed += count; count > 0 {
+				sum.add(s, c, kind)
+			}
 		}
 	}
 	// The untyped amount counts the typed ones too, where both are there.
@@ -56,11 +61,16 @@ func (s *sacctRows) tres(c column) tres {
 // what it had asked for.
 func (t *tres) add(s *sacctRows, c column, kind string) {
 	s.checkName(c, kind)
-	if profile := kind[strings.LastIndexByte(kind, '_')+1:]; isProfile(profile) {
-		t.profile = s.intern(profile)
-		return
+	profile := kind[strings.LastIndexByte(kind, '_')+1:]
+	if !isProfile(profile) {
+		profile = ""
+	}
+	if t.types++; t.types > 1 && profile != t.profile {
+		t.mixed = true
 	}
 	switch {
+	case profile != "":
+		t.profile = s.intern(profile)
 	case c == s.allocated:
 	case t.products == "":
 		t.products = s.intern(kind)
