@@ -85,6 +85,10 @@ func (g *greedy) bind(h berth.Order, at berth.MemberPlacement) berth.Action {
 		return &bind
 	case "nil":
 		return nil
+	case "no members":
+		bind.Members = nil
+	case "no GPU":
+		return berth.Repartition{Order: h, Node: at.Node, GPU: -1}
 	}
 	return bind
 }
@@ -177,8 +181,10 @@ func TestOrdersThatCannotBeCarriedOut(t *testing.T) {
 		"no replica":   `order 1, a bind, is about replica -1 of job "a"`,
 		"pointer":      "an order is a *berth.Bind",
 		"nil":          "an order is nil",
+		"no members":   `order 1, a bind of job "a", names no member`,
+		"no GPU":       `order 1, a repartition, is about GPU -1 of node "n1"`,
 	} {
-		_, err := runGreedy(fault, func(o *sim.Options) { o.Checker = nil })
+		_, err := runGreedy(fault, func(o *sim.Options) { o.Checker, o.Faults.BindFail = nil, 1 })
 		require.ErrorContains(t, err, "sim: after 10ms (10 ms): "+want, fault)
 	}
 }

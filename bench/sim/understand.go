@@ -14,6 +14,7 @@ const mostReplicas = 2_097_152
 // is for a checker to say.
 func (x *executor) understands(a berth.Action) error {
 	var members []berth.MemberPlacement
+	needs := true // members
 	switch a := a.(type) {
 	case nil:
 		return fmt.Errorf("an order is nil")
@@ -21,13 +22,20 @@ func (x *executor) understands(a berth.Action) error {
 		members = a.Members
 	case berth.Release:
 		members = a.Members
-	case berth.Repartition:
-		return nil // about a GPU
+	case berth.Repartition: // about a GPU, not a job
+		if a.GPU < 0 || a.GPU >= berth.MaxGPUs {
+			return fmt.Errorf("order %d, a repartition, is about GPU %d of node %q", a.ID, a.GPU, a.Node)
+		}
+		return nil
 	case berth.RequestCheckpoint, berth.Withdraw, berth.Drop:
+		needs = false
 	default:
 		return fmt.Errorf("an order is a %T", a)
 	}
 	h := a.Header()
+	if needs && len(members) == 0 {
+		return fmt.Errorf("order %d, a %s of job %q, names no member", h.ID, a.Kind(), h.Job)
+	}
 	if h.Replica < 0 || h.Replica >= mostReplicas {
 		return fmt.Errorf("order %d, a %s, is about replica %d of job %q", h.ID, a.Kind(), h.Replica, h.Job)
 	}
