@@ -84,6 +84,8 @@ func TestBadCommandLines(t *testing.T) {
 	b.refuses(2, "too few arguments", "why")
 	b.refuses(2, `"b" is one argument too many`, "why", "a", "b")
 	b.refuses(1, "no-such-program", "run", "--", "no-such-program")
+	b.refuses(1, "is not UTF-8", "run", "--", "echo", "latin-1: \xfc")
+	b.refuses(1, "and stays", "queue", "-remove", "others")
 	b.refuses(1, "no such job", "why", "nothing")
 	b.refuses(1, "no such job", "cancel", "nothing")
 	b.refuses(1, "there is no job nothing", "logs", "nothing")

@@ -62,8 +62,12 @@ func (o *orchestrator) cancelJob(name string) error {
 // setQueue makes a queue, or changes it.
 func (o *orchestrator) setQueue(q quota.Queue) error { return o.tell(berth.QueueSet{Queue: q}) }
 
-// removeQueue removes a queue.
+// removeQueue removes a queue. Without that of others the core could not be told what they
+// have taken, and would give it away again.
 func (o *orchestrator) removeQueue(name string) error {
+	if name == othersQueue {
+		return fmt.Errorf("queue %s is charged with what runs here without livenode, and stays", name)
+	}
 	return o.tell(berth.QueueRemoved{Queue: berth.QueueID(name)})
 }
 

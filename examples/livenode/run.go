@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/berth-sched/berth"
 )
@@ -75,6 +77,11 @@ func (s *Submission) takeAlong(command []string) error {
 		return err
 	}
 	s.Command, s.Env = command, os.Environ()
+	for _, text := range slices.Concat([]string{s.Path, s.Dir}, s.Command, s.Env) {
+		if !utf8.ValidString(text) { // JSON would change it
+			return fmt.Errorf("%q is not UTF-8, as all of a job has to be: its command, folder and environment", text)
+		}
+	}
 	return nil
 }
 
