@@ -35,7 +35,7 @@ func runOpenB(s *session, args []string) error {
 	policies := s.String("policies", "all", "policies, with commas between")
 	seeds := s.String("seeds", fmt.Sprintf("%d-%d", openb.PublishedFirst, openb.PublishedLast), "seeds, as 42-51 or 42,44")
 	mix := s.String("mix", "oracle", "what policies know of the mix of tasks: oracle, that of the whole trace; online, what has arrived")
-	s.IntVar(&b.load, "load", openb.Inflation, "play until so many percent of the GPUs have been asked for")
+	s.IntVar(&b.load, "load", openb.Inflation, "play until so many percent of the GPUs have been asked for, at least 100")
 	s.IntVar(&b.options.Queue, "queue", 0, "instead of dropping tasks that fit nowhere, go through a queue after each so many arrivals, the most GPUs first")
 	s.IntVar(&b.options.Moves, "moves", 0, "the most tasks that may move to make room for one that fits nowhere")
 	s.IntVar(&b.options.MovesInAll, "moves-in-all", 0, "the most moves in all; 0: no bound")
@@ -105,6 +105,11 @@ func (b *openBBench) configure(policies, seeds, mix string) error {
 			return b.misused("there is no policy %q", name)
 		}
 	}
+	for i, p := range b.policies {
+		if slices.ContainsFunc(b.policies[:i], func(o bench.NamedPolicy) bool { return o.Name == p.Name }) {
+			return b.misused("policy %q is named twice", p.Name)
+		}
+	}
 	switch mix {
 	case "oracle":
 	case "online":
@@ -116,7 +121,7 @@ func (b *openBBench) configure(policies, seeds, mix string) error {
 		name               string
 		value, least, most int
 	}{
-		{"load", b.load, 1, 1000},
+		{"load", b.load, 100, 1000},
 		{"queue", b.options.Queue, 0, 1_000_000},
 		{"moves", b.options.Moves, 0, 100},
 		{"moves-in-all", b.options.MovesInAll, 0, 1_000_000_000},
@@ -133,7 +138,8 @@ func (b *openBBench) configure(policies, seeds, mix string) error {
 	return nil
 }
 
-// parseSeeds reads numbers and ranges with commas between.
+// parseSeeds reads numbers and ranges with commas between. A seed that came again would count as another
+// sample.
 func parseSeeds(text string) ([]int64, error) {
 	const most = 10_000
 	var list []int64
@@ -151,6 +157,9 @@ func parseSeeds(text string) ([]int64, error) {
 			return nil, fmt.Errorf("%q is no range of 1 to %d seeds", part, most)
 		}
 		for seed := from; seed <= to; seed++ {
+			if slices.Contains(list, seed) {
+				return nil, fmt.Errorf("seed %d is named twice", seed)
+			}
 			list = append(list, seed)
 		}
 	}
@@ -215,7 +224,7 @@ func (b *openBBench) published() bool {
 	if b.load != openb.Inflation || b.options.Learn || b.options.Queue+b.options.Moves > 0 || len(b.seeds) != openb.PublishedLast-openb.PublishedFirst+1 {
 		return false
 	}
-	return b.seeds[0] == openb.PublishedFirst && slices.IsSorted(b.seeds) && len(slices.Compact(slices.Clone(b.seeds))) == len(b.seeds)
+	return slices.Min(b.seeds) == openb.PublishedFirst && slices.Max(b.seeds) == openb.PublishedLast
 }
 
 // verdict fails if figures that are published are not met to the rounding. Random draws otherwise than

@@ -11,8 +11,12 @@ import (
 	"github.com/berth-sched/berth/bench/openb"
 )
 
-// openBLoads are the loads of the table, in percent of the GPUs.
+// openBLoads are the loads of the table, in percent of the GPUs, as far as they are played.
 var openBLoads = [...]int{80, 90, 95, 100, 110, 130}
+
+func (b *openBBench) loads() []int {
+	return slices.DeleteFunc(slices.Clone(openBLoads[:]), func(load int) bool { return load > b.load })
+}
 
 // openBReference is the policy that others are compared with.
 const openBReference = "fgd"
@@ -71,7 +75,7 @@ func (b *openBBench) modeText() string {
 // summary is the table for people: allocation at loads, and at 100 % what is left over, by policy.
 func (b *openBBench) summary(t *openBTrace) *table {
 	columns := []string{"policy"}
-	for _, load := range openBLoads {
+	for _, load := range b.loads() {
 		columns = append(columns, fmt.Sprintf("at %d", load))
 	}
 	columns = append(columns, "unallocated", "sd", "95 %", "published", "to "+openBReference, "95 %", "GPUs", "fragmented", "of free at 80")
@@ -81,7 +85,7 @@ func (b *openBBench) summary(t *openBTrace) *table {
 	summary := newTable("GPUs allocated at loads, and at 100 % what is unallocated and fragmented, all in % of the GPUs", columns...)
 	for p, policy := range b.policies {
 		row := []any{policy.Name}
-		for _, load := range openBLoads {
+		for _, load := range b.loads() {
 			row = append(row, percentage(meanOf(t.at(p, load, allocated))))
 		}
 		left := t.at(p, 100, openb.Point.Unallocated)
@@ -157,7 +161,7 @@ func (b *openBBench) figures(t *openBTrace) *table {
 		list.add(t.name, "any", "unallocated at 100, at the least", meanOf(t.bounds), nil, nil, nil)
 	}
 	for p, policy := range b.policies {
-		for _, load := range openBLoads {
+		for _, load := range b.loads() {
 			add(p, fmt.Sprintf("allocated at %d", load), t.at(p, load, allocated), nil)
 		}
 		var published any

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,19 +50,21 @@ func TestOpenB(t *testing.T) {
 	_, again, _ = call("openb", "-dir", dir, "-pods", "all", "-seeds", "1-3", "-bound")
 	require.Equal(t, out, again)
 
+	short := []string{"openb", "-dir", dir, "-pods", "ours", "-policies", "first-fit,fgd", "-seeds", "1-2"}
+	_, plain, _ := call(short...)
 	for flags, says := range map[string]string{
 		"-mix online":              "learn it as tasks arrive",
 		"-queue 8":                 "gone through after each 8 arrivals",
 		"-moves 2":                 "up to 2 tasks move",
 		"-moves 2 -moves-in-all 1": "and 1 in all",
-		"-load 50":                 "",
+		"-load 100":                "at 100  unallocated",
 		"-seeds 5":                 "",
 	} {
-		args := append([]string{"openb", "-dir", dir, "-pods", "ours", "-policies", "first-fit,fgd", "-seeds", "1-2"}, strings.Fields(flags)...)
+		args := append(slices.Clone(short), strings.Fields(flags)...)
 		status, other, errs := call(args...)
 		require.Zero(t, status, errs)
 		require.Contains(t, other, says)
-		require.NotEqual(t, out, other)
+		require.NotEqual(t, plain, other)
 	}
 }
 
@@ -122,7 +125,9 @@ func TestOpenBRefusals(t *testing.T) {
 		"-seeds 3-1":          "no range",
 		"-seeds 1-999999":     "no range",
 		"-mix none":           "neither oracle nor online",
-		"-load 0":             "-load 0 is not in 1 to 1000",
+		"-load 0":             "-load 0 is not in 100 to 1000",
+		"-seeds 1-3,2":        "seed 2 is named twice",
+		"-policies all,fgd":   `policy "fgd" is named twice`,
 		"-queue -1":           "-queue -1 is not in",
 		"-moves 101":          "-moves 101 is not in",
 		"-moves-in-all -1":    "-moves-in-all -1 is not in",
