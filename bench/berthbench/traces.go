@@ -40,6 +40,19 @@ var traceFormats = []traceFormat{
 	{"lingjun", "lingjun/*.csv*", lookAtLingjun},
 }
 
+const tracesHelp = `usage: berthbench traces [flags]
+
+What traces hold, and whether they can be read to their end: jobs by the GPUs that they claim, rows that
+are passed over and why, and fleets. See go doc ./bench/workload for the formats. Files are plain or
+compressed with gzip. Those of -dir are found as
+
+  openb/openb_node_list_*.csv, openb/openb_pod_list_*.csv, philly/*.csv, chronus/*.csv,
+  alibaba-v2025-dlrm/*.csv, alibaba-v2026-spot/*.csv, lingjun/*.csv
+
+The exit status is 1 if a file cannot be read to its end; the others are told of nevertheless.
+
+`
+
 // runTraces looks at traces: what each file holds, and whether it can be read to its end.
 func runTraces(s *session, args []string) error {
 	dir := s.String("dir", "", "the folder with the published traces, each in a folder of its own")
@@ -48,6 +61,10 @@ func runTraces(s *session, args []string) error {
 	queues := s.Bool("queues", false, "print the queues of every trace, too")
 	drawn := s.Int("drawn", 0, "draw so many jobs of each published summary, and compare")
 	seed := s.Uint64("seed", 1, "seed of what is drawn")
+	s.Usage = func() {
+		fmt.Fprint(s.stderr, tracesHelp)
+		s.PrintDefaults()
+	}
 	if err := s.parse(args); err != nil {
 		return err
 	}

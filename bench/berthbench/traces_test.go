@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,6 +77,14 @@ func TestTracesReportsWhatIsBroken(t *testing.T) {
 	require.Contains(t, says, broken+":2:28: num_gpus")
 	status, _, _ = call("traces", "-swf", filepath.Join(dir, "absent"))
 	require.Equal(t, 1, status)
+}
+
+func TestTracesHelpNamesTheFiles(t *testing.T) {
+	status, _, help := call("traces", "-h")
+	require.Zero(t, status)
+	for _, f := range traceFormats {
+		require.Contains(t, help, strings.TrimSuffix(f.pattern, "*"), f.name)
+	}
 }
 
 func TestTracesDrawn(t *testing.T) {
