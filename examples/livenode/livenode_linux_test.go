@@ -453,13 +453,19 @@ func TestAFailedGPU(t *testing.T) {
 	b.becomes("next", "running")
 	require.False(t, runs(pid), "nothing is started where something still runs")
 	b.becomes("job", "pending")
+	b.stop()
+	b.begin()
 	s, err := b.status(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, s.GPUs[3].Failure, "Xid 79")
+	require.Contains(t, s.GPUs[3].Failure, "Xid 79", "the core remembers it, and so does who is asked")
+	b.becomes("job", "pending")
 	require.ErrorContains(t, b.repaired(t.Context(), "8"), "there is no GPU 8")
 	require.NoError(t, b.repaired(t.Context(), "3"))
 	require.NoError(t, b.cancel(t.Context(), "next"))
 	require.EqualValues(t, 2, b.becomes("job", "running").Incarnation)
+	s, err = b.status(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, s.GPUs[3].Failure)
 }
 
 // TestOthers: what somebody else has taken is not given, until it is free.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/examples/livenode/internal/durable"
 	"github.com/berth-sched/berth/examples/livenode/internal/process"
 	"github.com/berth-sched/berth/quota"
 )
@@ -29,6 +30,9 @@ func (o *orchestrator) takeUp(policy berth.Policy) error {
 				return err
 			}
 		}
+	}
+	if err := durable.ReadJSON(o.failuresFile(), &o.failures); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	if err := o.takeUpMachine(); err != nil {
 		return err

@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/examples/livenode/internal/durable"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/nvmlsrc"
 )
@@ -90,15 +92,30 @@ func (o *orchestrator) befell(e berth.Event) {
 		}
 		o.note("GPU %d reports %s: %s", e.GPU, text, known.Effect)
 		if known.Effect == berth.XidCondemns {
-			o.failures[e.GPU] = text
+			o.keepFailure(e.GPU, text)
 		}
 	case berth.GPUFailed:
 		o.note("GPU %d has failed: %s", e.GPU, e.Reason)
-		o.failures[e.GPU] = e.Reason
+		o.keepFailure(e.GPU, e.Reason)
 	case berth.GPURepaired:
 		o.note("GPU %d is repaired", e.GPU)
-		delete(o.failures, e.GPU)
+		o.keepFailure(e.GPU, "")
 	}
+}
+
+// failuresFile says why GPUs are out of service. The core remembers that they are, also when
+// the driver finds nothing wrong with them any more; who looks has to see that.
+func (o *orchestrator) failuresFile() string { return filepath.Join(o.folder, "failures.json") }
+
+// keepFailure notes why a GPU is out of service; empty: it is not.
+func (o *orchestrator) keepFailure(gpu int, reason string) {
+	if o.failures[gpu] == reason {
+		return
+	}
+	if o.failures[gpu] = reason; reason == "" {
+		delete(o.failures, gpu)
+	}
+	o.fail(durable.WriteJSON(o.failuresFile(), o.failures))
 }
 
 // find notes findings when they appear; they are told again and again for as long as they
