@@ -81,6 +81,8 @@ func TestBadCommandLines(t *testing.T) {
 	b.refuses(2, "is no number of GPUs", "queue", "q", "-limit", "many")
 	b.refuses(2, "is no number of GPUs", "queue", "q", "-limit", "NaN")
 	b.refuses(1, "SIGKILL cannot ask", "run", "-checkpoint-signal", "kill", "--", "true")
+	b.refuses(2, "cannot be read every 0s", "serve", "-fake", "pcie", "-every", "0")
+	b.refuses(2, "the least is 100ms", "serve", "-fake", "pcie", "-every", "1ms")
 	b.refuses(2, "too few arguments", "why")
 	b.refuses(2, `"b" is one argument too many`, "why", "a", "b")
 	b.refuses(1, "no-such-program", "run", "--", "no-such-program")

@@ -51,6 +51,9 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
+	if c.every < nvmlsrc.MinInterval {
+		return fmt.Errorf("%w: the GPUs cannot be read every %v; the least is %v", errUsage, c.every, nvmlsrc.MinInterval)
+	}
 	folder, err := filepath.Abs(*state)
 	if err != nil {
 		return err
