@@ -23,18 +23,7 @@ const (
 func read(tb testing.TB, nodes, tasks string) ([]sim.Arrival, error) {
 	tb.Helper()
 	t, err := workload.ReadOpenB(strings.NewReader(nodes), strings.NewReader(tasks))
-	if err != nil {
-		return nil, err
-	}
-	var list []sim.Arrival
-	for {
-		a, more := t.Next()
-		if !more {
-			require.NoError(tb, t.Close())
-			return list, t.Err()
-		}
-		list = append(list, a)
-	}
+	return drain(tb, t, err)
 }
 
 func TestOpenBNodes(t *testing.T) {
