@@ -47,11 +47,11 @@ import "slices"
 //	list         fgd    berth          list         fgd    berth
 //	default      4.77   3.86 (0.03)    gpushare60   8.75   7.82 (0.05)
 //	cpu050       5.00   3.98 (0.06)    gpushare100  13.36  11.95 (0.06)
-//	cpu100       4.79   4.00 (0.03)    gpuspec10    5.37   3.96 (0.03)
-//	cpu200       5.18   4.06 (0.03)    gpuspec20    5.36   4.29 (0.06)
-//	cpu300       13.92  13.26 (0.27)   gpuspec33    12.13  5.57 (0.12)
+//	cpu100       4.79   4.00 (0.03)    gpuspec10    5.34   3.96 (0.03)
+//	cpu200       5.18   4.06 (0.03)    gpuspec20    5.34   4.29 (0.06)
+//	cpu300       13.94  13.26 (0.27)   gpuspec33    12.16  5.57 (0.12)
 //	gpushare20   3.63   3.23 (0.06)    multigpu20   4.47   3.73 (0.08)
-//	gpushare40   6.04   5.46 (0.04)    multigpu50   2.90   2.48 (0.10)
+//	gpushare40   6.04   5.46 (0.04)    multigpu50   2.91   2.48 (0.10)
 //
 // Learned as tasks arrive (seeds 42 to 46) it is 4.02 for default, 13.41 for cpu300, 7.28 for gpuspec33
 // and within 0.5 of the above for the others: less than fragmentation gradient descent leaves over that
