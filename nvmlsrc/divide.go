@@ -52,7 +52,10 @@ func (d *Divider) Apply(gpu GPU, order berth.Repartition) error {
 	}
 	for _, at := range order.Destroy {
 		if err := d.Destroy(gpu, at); err != nil {
-			return fail(err)
+			e := fail(err).(*DivideError)
+			// Of several compute instances some may be gone before the driver refused.
+			e.Unchanged = e.Unchanged && e.Err.Fact != FactMIGDestroy
+			return e
 		}
 		destroyed = append(destroyed, at)
 	}

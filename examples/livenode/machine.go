@@ -100,6 +100,9 @@ func (o *orchestrator) takeUpMachine() error {
 			if node.GPUs[i].Mode == berth.ModeMIG {
 				o.tellPartitioning(i)
 			}
+			if err := o.machine.mps.resume(i, inventory.GPUs[i].UUID); err != nil {
+				return fmt.Errorf("GPU %d is shared, and what shares it does not start: %w", i, err)
+			}
 		}
 		return nil
 	}

@@ -231,8 +231,8 @@ func TestCannotBeDivided(t *testing.T) {
 	b.becomes("part", "running")
 }
 
-// TestMPSDaemon: the control daemon of a GPU is started once, told to quit, and told which
-// GPU is its.
+// TestMPSDaemon: the control daemon of a GPU is started once, and again when it is gone, told
+// to quit, and told which GPU is its.
 func TestMPSDaemon(t *testing.T) {
 	folder := t.TempDir()
 	script := `#!/bin/sh
@@ -245,8 +245,11 @@ echo "$* $CUDA_VISIBLE_DEVICES $CUDA_MPS_PIPE_DIRECTORY $(cat)" >> ` + folder + 
 	t.Setenv("CUDA_VISIBLE_DEVICES", "5")
 	m := &mps{folder: filepath.Join(folder, "mps")}
 	require.NoError(t, m.stop(3), "there is none")
+	require.NoError(t, m.resume(3, "GPU-abc"), "nobody shares it")
 	require.NoError(t, m.start(3, "GPU-abc"))
 	require.NoError(t, m.start(3, "GPU-abc"))
+	require.NoError(t, os.Remove(filepath.Join(folder, "up")), "the machine is rebooted")
+	require.NoError(t, m.resume(3, "GPU-abc"))
 	require.NoError(t, m.stop(3))
 	pipe := filepath.Join(folder, "mps", "3")
 	require.NoDirExists(t, pipe)
@@ -256,6 +259,8 @@ echo "$* $CUDA_VISIBLE_DEVICES $CUDA_MPS_PIPE_DIRECTORY $(cat)" >> ` + folder + 
 		"  " + pipe + " get_server_list",
 		"-d GPU-abc " + pipe + " ",
 		"  " + pipe + " get_server_list",
+		"  " + pipe + " get_server_list",
+		"-d GPU-abc " + pipe + " ",
 		"  " + pipe + " get_server_list",
 		"  " + pipe + " quit",
 		"",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,6 +30,20 @@ const mpsProcess = "nvidia-cuda-mps"
 // pipe is the folder of the daemon of a GPU.
 func (m *mps) pipe(gpu int) string { return filepath.Join(m.folder, strconv.Itoa(gpu)) }
 
+// shares reports whether a GPU is shared.
+func (m *mps) shares(gpu int) bool {
+	_, err := os.Stat(m.pipe(gpu))
+	return err == nil
+}
+
+// resume starts the daemon of a GPU that is shared again, if it is gone, as after a reboot.
+func (m *mps) resume(gpu int, uuid string) error {
+	if !m.shares(gpu) {
+		return nil
+	}
+	return m.start(gpu, uuid)
+}
+
 // start makes sure that a GPU has a daemon.
 func (m *mps) start(gpu int, uuid string) error {
 	if err := os.MkdirAll(m.pipe(gpu), 0o700); err != nil {
@@ -46,7 +59,7 @@ func (m *mps) start(gpu int, uuid string) error {
 
 // stop ends the daemon of a GPU, if it has one.
 func (m *mps) stop(gpu int) error {
-	if _, err := os.Stat(m.pipe(gpu)); errors.Is(err, os.ErrNotExist) {
+	if !m.shares(gpu) {
 		return nil
 	}
 	if !m.pretend && m.control(gpu, "get_server_list") == nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"os"
 	"slices"
 	"time"
 
@@ -169,7 +168,7 @@ func (o *orchestrator) mode(gpu int) berth.GPUMode {
 	if o.inventory.GPUs[gpu].MIG.Enabled {
 		return berth.ModeMIG
 	}
-	if _, err := os.Stat(o.machine.mps.pipe(gpu)); err == nil {
+	if o.machine.mps.shares(gpu) {
 		return berth.ModeMPS
 	}
 	return berth.ModeWhole
