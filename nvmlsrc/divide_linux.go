@@ -36,18 +36,14 @@ func (d boundDevice) createCompute(in int) error {
 		return err
 	}
 	var best nvml.ComputeInstanceProfileInfo
-	for profile := range maxProfiles {
-		info, code := handle.GetComputeInstanceProfileInfo(profile, nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED)
-		err := outcome(notThere(code))
-		if errors.Is(err, ErrUnsupported) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
+	err := eachComputeProfile(handle, func(info nvml.ComputeInstanceProfileInfo) error {
 		if info.SliceCount > best.SliceCount || info.SliceCount == best.SliceCount && info.MultiprocessorCount > best.MultiprocessorCount {
 			best = info
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if best.SliceCount == 0 {
 		return outcome(nvml.ERROR_NOT_SUPPORTED)
@@ -64,15 +60,7 @@ func (d boundDevice) destroyInstance(id int) error {
 	if err := outcome(notThere(code)); err != nil {
 		return err
 	}
-	for profile := range maxProfiles {
-		info, code := handle.GetComputeInstanceProfileInfo(profile, nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED)
-		err := outcome(notThere(code))
-		if errors.Is(err, ErrUnsupported) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
+	err := eachComputeProfile(handle, func(info nvml.ComputeInstanceProfileInfo) error {
 		info.InstanceCount = mig.MaxMemorySlices // room for more than there can be
 		computes, code := handle.GetComputeInstances(&info)
 		if err := outcome(code); err != nil {
@@ -83,6 +71,29 @@ func (d boundDevice) destroyInstance(id int) error {
 				return err
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return outcome(handle.Destroy())
+}
+
+// eachComputeProfile calls a function with each of the profiles of compute instances that a GPU
+// instance has, until one call fails.
+func eachComputeProfile(in nvml.GpuInstance, do func(nvml.ComputeInstanceProfileInfo) error) error {
+	for profile := range maxProfiles {
+		info, code := in.GetComputeInstanceProfileInfo(profile, nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED)
+		err := outcome(notThere(code))
+		if errors.Is(err, ErrUnsupported) {
+			continue
+		}
+		if err == nil {
+			err = do(info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
