@@ -99,14 +99,8 @@ func (s *NodeSpec) check(taken map[string]bool) string {
 		return "has no name"
 	case taken[s.Name]:
 		return "is there twice"
-	case s.CPUMilli < 0 || s.CPUMilli > maxAmount:
-		return fmt.Sprintf("%d milli-CPU are not in 0 to %d", s.CPUMilli, int64(maxAmount))
-	case s.MemoryMiB < 0 || s.MemoryMiB > maxAmount:
-		return fmt.Sprintf("%d MiB are not in 0 to %d", s.MemoryMiB, int64(maxAmount))
-	case s.GPUs < 0 || s.GPUs > berth.MaxGPUs:
-		return fmt.Sprintf("%d GPUs are not in 0 to %d", s.GPUs, berth.MaxGPUs)
 	}
-	return ""
+	return checkAmounts(s.CPUMilli, s.MemoryMiB, s.GPUs)
 }
 
 func (f *Fleet) modelOf(s *NodeSpec) int16 {

@@ -80,19 +80,29 @@ func (r *Request) Accepts(model string) bool {
 
 // check returns why a request makes no sense, or nothing.
 func (r *Request) check() string {
+	if reason := checkAmounts(r.CPUMilli, r.MemoryMiB, r.GPUs); reason != "" {
+		return reason
+	}
 	switch {
-	case r.CPUMilli < 0 || r.CPUMilli > maxAmount:
-		return fmt.Sprintf("%d milli-CPU are not in 0 to %d", r.CPUMilli, int64(maxAmount))
-	case r.MemoryMiB < 0 || r.MemoryMiB > maxAmount:
-		return fmt.Sprintf("%d MiB are not in 0 to %d", r.MemoryMiB, int64(maxAmount))
-	case r.GPUs < 0 || r.GPUs > berth.MaxGPUs:
-		return fmt.Sprintf("%d GPUs are not in 0 to %d", r.GPUs, berth.MaxGPUs)
 	case r.GPUs == 0 && r.Milli != 0:
 		return fmt.Sprintf("%d milli of no GPU", r.Milli)
 	case r.GPUs > 0 && (r.Milli < 1 || r.Milli > WholeGPU):
 		return fmt.Sprintf("%d milli of a GPU are not in 1 to %d", r.Milli, WholeGPU)
 	case r.GPUs > 1 && r.Milli != WholeGPU:
 		return fmt.Sprintf("%d milli is a part, and of %d GPUs", r.Milli, r.GPUs)
+	}
+	return ""
+}
+
+// checkAmounts returns which amount no node has and no task can ask for, or nothing.
+func checkAmounts(cpuMilli, memoryMiB int64, gpus int) string {
+	switch {
+	case cpuMilli < 0 || cpuMilli > maxAmount:
+		return fmt.Sprintf("%d milli-CPU are not in 0 to %d", cpuMilli, int64(maxAmount))
+	case memoryMiB < 0 || memoryMiB > maxAmount:
+		return fmt.Sprintf("%d MiB are not in 0 to %d", memoryMiB, int64(maxAmount))
+	case gpus < 0 || gpus > berth.MaxGPUs:
+		return fmt.Sprintf("%d GPUs are not in 0 to %d", gpus, berth.MaxGPUs)
 	}
 	return ""
 }
