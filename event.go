@@ -65,8 +65,9 @@ type NodeLost struct {
 
 // GPUFailed condemns one GPU, as after a fatal Xid. Members that hold it are
 // lost, as with NodeLost: no Release names them. As their machine is still up, stop them
-// before anything is started on what else they held. An order about it that is out is over: how the GPU is divided
-// is not known then, and after its repair it takes nothing before GPUPartitioned.
+// before anything is started on what else they held. An order about it that is out is
+// over: how the GPU is divided is not known then, and after its repair it takes nothing
+// before GPUPartitioned.
 type GPUFailed struct {
 	Node   NodeID `json:"node"`
 	GPU    int    `json:"gpu"`
