@@ -356,7 +356,7 @@
 // # Journals
 //
 // [EncodeEvent] and [EncodeAction] give every fact and every order one line of
-// stable JSON. Package bench/journal writes, reads and replays files of them.
+// stable JSON. Package journal writes, reads and replays files of them.
 //
 // # What this version does not do
 //

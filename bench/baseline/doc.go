@@ -1,5 +1,5 @@
 // Package baseline has schedulers that the core is compared with: each a
-// berth.Scheduler that runs gangs of whole GPUs in package bench/sim, under the same
+// berth.Scheduler that runs gangs of whole GPUs in package berthtest/sim, under the same
 // facts, the same pretend executor and the same checker as the core.
 //
 //   - [FIFO]: first come, first served. The first that waits blocks all others.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // Jobs have 1 to 64 GPUs, but no more than an eighth of the fleet, and run for 75

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/check"
+	"github.com/berth-sched/berth/berthtest/check"
 )
 
 func TestGoodputUsage(t *testing.T) {

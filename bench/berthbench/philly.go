@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/life"
-	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // phillyHelp is what -h says before the flags.
@@ -85,7 +85,7 @@ func runPhilly(s *session, args []string) error {
 	s.IntVar(&b.days, "days", 0, "take jobs of so many days; 0: all")
 	s.DurationVar(&b.tolerance, "tolerance", 5*time.Minute, "by which the mean delay of a virtual cluster may exceed that in private; its 99th percentile by three times as much")
 	s.StringVar(&b.only, "policies", "all", "those to play, separated by commas")
-	s.BoolVar(&b.check, "check", false, "hold every fact and order against the checker of bench/check, which is slow")
+	s.BoolVar(&b.check, "check", false, "hold every fact and order against the checker of berthtest/check, which is slow")
 	s.StringVar(&b.html, "html", "", "draw plots on a page, in this file")
 	return conduct(s, b, phillyHelp, args)
 }

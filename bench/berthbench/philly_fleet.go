@@ -9,8 +9,8 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/life"
 	"github.com/berth-sched/berth/bench/report"
-	"github.com/berth-sched/berth/bench/sim"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/quota"
 )
 

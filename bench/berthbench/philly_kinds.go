@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/life"
-	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/quota"
 )
 

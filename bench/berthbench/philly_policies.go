@@ -6,8 +6,8 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/baseline"
-	"github.com/berth-sched/berth/bench/check"
 	"github.com/berth-sched/berth/bench/life"
+	"github.com/berth-sched/berth/berthtest/check"
 )
 
 // A phillyPolicy is a line of the comparison.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/check"
+	"github.com/berth-sched/berth/berthtest/check"
 )
 
 func TestPreemptUsage(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench"
-	"github.com/berth-sched/berth/bench/sim"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // A traceFormat says which files of the reference data are in a format, as a pattern below

@@ -8,9 +8,9 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/baseline"
-	"github.com/berth-sched/berth/bench/check"
 	"github.com/berth-sched/berth/bench/life"
-	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/quota"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/quota"
 )
 

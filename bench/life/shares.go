@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // A Share is what a queue has of a fleet, if it is divided: whole nodes, by their GPUs.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 func Example() {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // A readTrace is one of the functions that read a trace.

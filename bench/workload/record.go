@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // maxJobGPUs bounds the GPUs of one job. The largest of the published traces has 2,048.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // A Reference is a seeded day of a fleet that a large laboratory might run. Its

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/check"
-	"github.com/berth-sched/berth/bench/sim"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 func TestReferenceIsDrawnFromItsSeed(t *testing.T) {

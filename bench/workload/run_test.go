@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/check"
-	"github.com/berth-sched/berth/bench/sim"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // TestTracesRunToTheEnd: every job of a trace of each form is taken, placed and ends, and

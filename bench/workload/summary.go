@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // A Summary says what a workload holds: a quick look at a trace, and what the shares of

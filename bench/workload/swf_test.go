@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 var readSWF readTrace = workload.ReadSWF

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // WriteSWF writes the jobs of a workload in the Standard Workload Format, so that other

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/sim"
+	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/quota"
 )
 

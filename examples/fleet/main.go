@@ -6,7 +6,7 @@
 //	go run ./examples/fleet -trace openb -dir DIR
 //
 // The day is drawn from a seed (see bench/workload) or read from a published trace.
-// A pretend executor (bench/sim) carries the orders out. The table goes to standard
+// A pretend executor (berthtest/sim) carries the orders out. The table goes to standard
 // output, a progress bar to standard error if that is a terminal.
 package main
 
@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/journal"
 	"github.com/berth-sched/berth/bench/report"
-	"github.com/berth-sched/berth/bench/sim"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/journal"
 )
 
 func main() {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/bench/journal"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/journal"
 )
 
 // small is a run that takes no time.

@@ -13,7 +13,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/berth-sched/berth/bench/journal"
+	"github.com/berth-sched/berth/journal"
 )
 
 func main() {

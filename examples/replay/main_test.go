@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/journal"
+	"github.com/berth-sched/berth/journal"
 	"github.com/berth-sched/berth/quota"
 )
 

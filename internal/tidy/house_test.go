@@ -21,7 +21,7 @@ var core = map[string][]string{
 
 // upper are the folders that stand on the root. What is in bench and examples may
 // import all of them and everything below; nothing else may import them.
-var upper = []string{"bench", "examples", "nvmlsrc"}
+var upper = []string{"bench", "berthtest", "examples", "journal", "nvmlsrc"}
 
 // pure are the packages of the standard library that a decision may use: values
 // in, values out. What is missing here is missing on purpose. hash/maphash draws

@@ -5,7 +5,7 @@
 // passes since, which is on disk before any order is carried out that follows from them.
 //
 //	snapshot-000007.json    the whole state
-//	journal-000007.jsonl    what came after (package bench/journal)
+//	journal-000007.jsonl    what came after (package journal)
 //	lock                    one process at a time
 //
 // The snapshot with the highest number counts. It is written last, at once and whole, and
@@ -22,8 +22,8 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/bench/journal"
 	"github.com/berth-sched/berth/examples/livenode/internal/durable"
+	"github.com/berth-sched/berth/journal"
 )
 
 // ErrInUse: another process has the folder open.

@@ -1,0 +1,42 @@
+package check_test
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A checker is told of a core that gives one GPU to two jobs.
+func Example() {
+	c := check.New(berth.Config{})
+	facts := []berth.Event{
+		berth.NodeJoined{Node: berth.Node{ID: "n7", GPUs: []berth.GPU{{Product: "H100"}}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
+	}
+	for _, id := range []berth.JobID{"a", "b"} {
+		one := []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}
+		facts = append(facts, berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "q", Groups: one}})
+	}
+	for _, fact := range facts {
+		fmt.Println(fact.Kind(), c.Applied(0, fact))
+	}
+	var orders []berth.Action
+	for i, id := range []berth.JobID{"a", "b"} {
+		orders = append(orders, berth.Bind{
+			Order: berth.Order{
+				ID: berth.ActionID(i + 1), Job: id, Incarnation: 1,
+				Deadline: berth.Time(2 * berth.Minute), Cause: berth.Cause{Code: berth.CauseFits},
+			},
+			Members: []berth.MemberPlacement{{Node: "n7", GPUs: berth.GPUs(0)}},
+		})
+	}
+	fmt.Println(c.Scheduled(0, orders))
+	// Output:
+	// nodeJoined <nil>
+	// queueSet <nil>
+	// jobSubmitted <nil>
+	// jobSubmitted <nil>
+	// S1: GPU 0 of node n7 is held by a/0[0] and by b/0[0]
+}

@@ -1,0 +1,220 @@
+package check_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/check"
+)
+
+// This file is the part of the zoo that is about hardware that failed, and spares.
+
+// careful has a policy that trusts nothing at once: a node is on probation for an hour after
+// its first loss, and on trial for half an hour.
+func (z *zoo) careful() {
+	z.tell(berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Losses: 1, Trial: 30 * berth.Minute}}})
+}
+
+// back has a node come back that was lost.
+func (z *zoo) back(id berth.NodeID, leaf string) {
+	z.tell(berth.NodeLost{Node: id})
+	gpu := berth.GPU{Product: "H100", MemoryMiB: 1000}
+	z.tell(berth.NodeJoined{Node: berth.Node{ID: id, Domains: []string{leaf}, GPUs: []berth.GPU{gpu, gpu}, CPUMilli: 1000, MemoryMiB: 1000}})
+}
+
+// repaired has a GPU of n1 on trial.
+func (z *zoo) repaired() {
+	z.careful()
+	z.tell(berth.GPUFailed{Node: "n1", GPU: 0})
+	z.tell(berth.GPURepaired{Node: "n1", GPU: 0})
+}
+
+// keeps has a policy that keeps so many thousandths of the three nodes.
+func (z *zoo) keeps(milli int) {
+	z.tell(berth.PolicyChanged{Policy: berth.Policy{Spares: []berth.Spares{{Milli: milli}}}})
+}
+
+// sparing is what a core would report whose fleet is idle, with so many replicas pending in q
+// and these spares of so many that are wanted.
+func (z *zoo) sparing(pending, wanted int, nodes ...berth.NodeID) berth.FleetReport {
+	r := z.report(pending)
+	r.Nodes.Spares = len(nodes)
+	r.Spares = []berth.SparesReport{{Wanted: wanted, Free: len(nodes), Nodes: nodes}}
+	return r
+}
+
+// heldOn is sparing with one GPU of one node in use by the only replica of q.
+func (z *zoo) heldOn(wanted int, nodes ...berth.NodeID) berth.FleetReport {
+	r := z.sparing(0, wanted, nodes...)
+	r.GPUs.Held, r.GPUs.Free = 1000, 5000
+	r.Products[0].GPUCount = r.GPUs
+	r.FreeNodes = []int{0, 1, 2}
+	r.Replicas, r.Waiting = berth.ReplicaCount{Binding: 1}, berth.WaitingCount{}
+	for i := range r.Queues[1:] {
+		r.Queues[1+i].UsedMilli = 1000
+	}
+	return r
+}
+
+func urgent(j *berth.Job) { j.Class = berth.LatencyCritical }
+
+var failing = []animal{
+	{check.Health, "a node on probation is used", func(z *zoo) error {
+		z.careful()
+		z.back("n1", "x")
+		z.submit("a", 1)
+		z.now = berth.Time(berth.Hour) - 1
+		return z.try(z.bind("a", on(0, "n1", 0)))
+	}},
+	{check.Health, "a second probation is no longer than the first", func(z *zoo) error {
+		z.careful()
+		z.back("n1", "x")
+		z.back("n1", "x")
+		z.submit("a", 1)
+		z.now = berth.Time(berth.Hour)
+		return z.try(z.bind("a", on(0, "n1", 0)))
+	}},
+	{check.Health, "a gang of two is on trial", func(z *zoo) error {
+		z.repaired()
+		z.submit("a", 2)
+		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n2", 0)))
+	}},
+	{check.Health, "what is latency-critical is on trial", func(z *zoo) error {
+		z.repaired()
+		z.submit("a", 1, urgent)
+		return z.try(z.bind("a", on(0, "n1", 1)))
+	}},
+	{check.Health, "a trial begins with the loss, not after the probation", func(z *zoo) error {
+		z.careful()
+		z.back("n1", "x")
+		z.submit("a", 1, urgent)
+		z.now = berth.Time(berth.Hour)
+		return z.try(z.bind("a", on(0, "n1", 1)))
+	}},
+	{check.Health, "a trial is not reported", func(z *zoo) error {
+		z.repaired()
+		r := z.report(0)
+		r.Nodes.Trial = 1
+		return z.c.Against(r)
+	}},
+	{check.Health, "a trial is reported that ends too early", func(z *zoo) error {
+		z.repaired()
+		r := z.report(0)
+		r.Nodes.Trial = 1
+		r.Health = []berth.HealthReport{{Node: "n1", Trial: 1000}}
+		return z.c.Against(r)
+	}},
+	{check.Selectors, "a GPU is used that an Xid condemned", func(z *zoo) error {
+		z.submit("a", 1)
+		z.tell(berth.XidReported{Node: "n1", GPU: 0, Xid: 79})
+		return z.try(z.bind("a", on(0, "n1", 0)))
+	}},
+	{check.Selectors, "a GPU on trial is used that reported a suspect Xid", func(z *zoo) error {
+		z.repaired()
+		z.submit("a", 1)
+		z.tell(berth.XidReported{Node: "n1", GPU: 1, Xid: 4711})
+		return z.try(z.bind("a", on(0, "n1", 1)))
+	}},
+	{check.Facts, "Xid 0 is accepted", func(z *zoo) error {
+		return z.c.Applied(z.now, berth.XidReported{Node: "n1"})
+	}},
+	{check.Spares, "too few are wanted", func(z *zoo) error {
+		z.keeps(334)
+		return z.c.Against(z.sparing(0, 1, "n1"))
+	}},
+	{check.Spares, "too many are kept", func(z *zoo) error {
+		z.keeps(300)
+		require.NoError(z.t, z.c.Against(z.sparing(0, 1)))
+		z.pass()
+		return z.c.Against(z.sparing(0, 1, "n1", "n3"))
+	}},
+	{check.Spares, "a spare has a failed GPU", func(z *zoo) error {
+		z.keeps(500)
+		z.tell(berth.NodeCordoned{Node: "n1"})
+		r := func(nodes ...berth.NodeID) berth.FleetReport {
+			r := z.sparing(0, 1, nodes...)
+			r.Nodes.Cordoned, r.FreeNodes = 1, []int{0, 0, 2}
+			r.GPUs = berth.GPUCount{All: 6000, Free: 4000, Out: 2000}
+			r.Products[0].GPUCount = r.GPUs
+			return r
+		}
+		require.NoError(z.t, z.c.Against(r()))
+		z.pass()
+		return z.c.Against(r("n1"))
+	}},
+	{check.Spares, "no spare is chosen, and a node is idle", func(z *zoo) error {
+		z.keeps(300)
+		z.pass()
+		require.NoError(z.t, z.c.Against(z.sparing(0, 1)))
+		return z.c.Served()
+	}},
+	{check.Spares, "the second spare is in the leaf of the first", func(z *zoo) error {
+		z.keeps(300)
+		require.NoError(z.t, z.c.Against(z.sparing(0, 1)))
+		z.pass()
+		require.NoError(z.t, z.c.Against(z.sparing(0, 1, "n1")))
+		z.keeps(600)
+		require.NoError(z.t, z.c.Against(z.sparing(0, 2, "n1")))
+		z.pass()
+		return z.c.Against(z.sparing(0, 2, "n1", "n2"))
+	}},
+	{check.Spares, "somebody is placed on a spare who has lost nothing", func(z *zoo) error {
+		z.keeps(300)
+		z.pass()
+		require.NoError(z.t, z.c.Against(z.sparing(0, 1, "n1")))
+		z.submit("a", 1)
+		z.pass(z.bind("a", on(0, "n1", 0)))
+		return z.c.Against(z.heldOn(1, "n1"))
+	}},
+	{check.Spares, "somebody is placed on a spare who has run since", func(z *zoo) error {
+		z.keeps(300)
+		z.running("a", 1)
+		z.tell(berth.GPUFailed{Node: "n1", GPU: 0})
+		z.tell(berth.GPURepaired{Node: "n1", GPU: 0})
+		b := z.bind("a", on(0, "n2", 0))
+		b.Incarnation = 2
+		z.pass(b)
+		z.tell(berth.ActionReported{Action: b.ID})
+		z.tell(berth.MemberFailed{Job: "a", Incarnation: 2, Members: []berth.MemberRef{{}}})
+		z.now += 1000_000
+		z.pass()
+		require.NoError(z.t, z.c.Against(z.sparing(1, 1, "n1")))
+		again := z.bind("a", on(0, "n1", 0))
+		again.Incarnation = 3
+		z.pass(again)
+		return z.c.Against(z.heldOn(1, "n1"))
+	}},
+}
+
+// TestWhatIsRightAboutFailures goes through what is allowed about hardware that failed.
+func TestWhatIsRightAboutFailures(t *testing.T) {
+	z := newZoo(t)
+	z.tell(berth.PolicyChanged{Policy: berth.Policy{
+		Health: berth.Health{Losses: 1, Probation: berth.Minute, Trial: berth.Minute}, Spares: []berth.Spares{{Milli: 300}},
+	}})
+	z.running("a", 1)
+	z.pass()
+	z.tell(berth.XidReported{Node: "n1", GPU: 0, Xid: 31})
+	z.tell(berth.XidReported{Node: "n1", GPU: 0, Xid: 79})
+	z.tell(berth.GPURepaired{Node: "n1", GPU: 0})
+	r := z.sparing(1, 1, "n3")
+	r.Nodes.Trial, r.Health = 1, []berth.HealthReport{{Node: "n1", Trial: berth.Time(berth.Minute)}}
+	require.NoError(t, z.c.Against(r))
+	b := z.bind("a", on(0, "n3", 0))
+	b.Incarnation = 2
+	z.pass(b) // on the spare, as it was struck
+	r = z.heldOn(1, "n3")
+	r.Nodes.Trial, r.Health = 1, []berth.HealthReport{{Node: "n1", Trial: berth.Time(berth.Minute)}}
+	require.NoError(t, z.c.Against(r))
+	z.submit("b", 1)
+	z.pass(z.bind("b", on(0, "n1", 0)))
+	z.back("n2", "x")
+	z.now = berth.Time(berth.Minute)
+	z.submit("c", 1)
+	z.pass(z.bind("c", on(0, "n2", 0))) // the probation is over
+	for _, name := range []string{"resumed on a spare", "placed on trial", "on probation", "probation over", "trial over", "an Xid condemns", "an Xid without effect"} {
+		require.NotZero(t, z.c.Cases()[name], name)
+	}
+}

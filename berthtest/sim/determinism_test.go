@@ -1,0 +1,220 @@
+package sim_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/sim"
+)
+
+// record runs a world to its end and returns what was told, with the answers. Every
+// other world has all faults at once.
+func record(t *testing.T, seed uint64) (berth.Config, []step) {
+	t.Helper()
+	r := newRunWith(seed, func(o *sim.Options) {
+		if seed%2 == 0 {
+			o.Faults = sim.Faults{
+				BindPartial: 0.4, BindFail: 0.1, ReleasePartial: 0.2, ReportLost: 0.1, ReportLate: 0.1, ReportOld: 0.1,
+				MemberDie: 0.05, NodeLost: 0.02, GPUFail: 0.02, Until: faults,
+			}
+		}
+	})
+	require.NoError(t, r.all(), "seed %d", seed)
+	return newGenerator(seed).config(), r.log
+}
+
+// tell gives a core one step, and returns its orders as bytes. An answer to a fact
+// must be the recorded one.
+func tell(t *testing.T, core *berth.Core, s *step) string {
+	t.Helper()
+	if s.event != nil {
+		err := core.Apply(s.now, s.event)
+		if s.refused == nil {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, s.refused.Error())
+		}
+		return ""
+	}
+	actions, err := core.Schedule(s.now)
+	require.NoError(t, err)
+	return encode(t, actions)
+}
+
+func encode(t *testing.T, actions []berth.Action) string {
+	t.Helper()
+	var b strings.Builder
+	for _, a := range actions {
+		line, err := berth.EncodeAction(a)
+		require.NoError(t, err)
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func fresh(t *testing.T, config berth.Config) *berth.Core {
+	t.Helper()
+	core, err := berth.New(config)
+	require.NoError(t, err)
+	return core
+}
+
+func snapshot(t *testing.T, core *berth.Core) string {
+	t.Helper()
+	b, err := core.Snapshot()
+	require.NoError(t, err)
+	return string(b)
+}
+
+// sameState compares two snapshots, and shows where they differ.
+func sameState(t *testing.T, want, got, format string, args ...any) {
+	t.Helper()
+	if want == got {
+		return
+	}
+	i := 0
+	for i < min(len(want), len(got)) && want[i] == got[i] {
+		i++
+	}
+	near := func(s string) string { return s[max(0, i-400):min(len(s), i+200)] }
+	t.Fatalf(format+": the states differ\n%s\n---\n%s", append(args, near(want), near(got))...)
+}
+
+func restored(t *testing.T, snapshot string) *berth.Core {
+	t.Helper()
+	core, err := berth.Restore([]byte(snapshot))
+	require.NoError(t, err)
+	return core
+}
+
+// childEnv has this test binary print the fingerprint of a world and nothing else.
+const childEnv = "BERTH_FINGERPRINT"
+
+// fingerprint is a hash of all orders of some worlds.
+func fingerprint(t *testing.T) string {
+	t.Helper()
+	h := sha256.New()
+	for seed := uint64(1); seed <= 10; seed++ {
+		_, log := record(t, seed)
+		for i := range log {
+			h.Write([]byte(encode(t, log[i].actions)))
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// The same configuration and facts give the same orders, byte for byte: side by
+// side, with other numbers of processors, and in another process.
+func TestD1_SameFactsSameOrders(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(childEnv) != "" {
+		t.Logf("%s=%s", childEnv, fingerprint(t))
+		return
+	}
+	for seed := uint64(1); seed <= 10; seed++ {
+		config, log := record(t, seed)
+		a, b := fresh(t, config), fresh(t, config)
+		for i := range log {
+			want := encode(t, log[i].actions)
+			require.Equal(t, want, tell(t, a, &log[i]))
+			require.Equal(t, want, tell(t, b, &log[i]))
+		}
+		sameState(t, snapshot(t, a), snapshot(t, b), "seed %d", seed)
+	}
+	want := fingerprint(t)
+	before := runtime.GOMAXPROCS(1)
+	one := fingerprint(t)
+	runtime.GOMAXPROCS(before)
+	require.Equal(t, want, one)
+
+	child := exec.Command(os.Args[0], "-test.run=^TestD1_", "-test.v")
+	child.Env = append(os.Environ(), childEnv+"=1", "GOMAXPROCS=3")
+	out, err := child.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), childEnv+"="+want)
+}
+
+// A core that is restored at every single step gives the orders of one that never
+// was, and has its state.
+func TestD2_RestoredBehavesTheSame(t *testing.T) {
+	t.Parallel()
+	for seed := uint64(1); seed <= 12; seed++ {
+		config, log := record(t, seed)
+		plain, twin := fresh(t, config), fresh(t, config)
+		for i := range log {
+			require.Equal(t, tell(t, plain, &log[i]), tell(t, twin, &log[i]), "seed %d, step %d", seed, i)
+			saved := snapshot(t, twin)
+			sameState(t, snapshot(t, plain), saved, "seed %d, step %d", seed, i)
+			twin = restored(t, saved)
+			require.NoError(t, twin.Check())
+			require.Equal(t, plain.Outstanding(), twin.Outstanding())
+		}
+	}
+}
+
+// A crash at any point loses nothing: an older snapshot, and the log of facts and
+// passes since, give the same core again.
+func TestD3_CrashAtAnyPoint(t *testing.T) {
+	t.Parallel()
+	for seed := uint64(1); seed <= 6; seed++ {
+		config, log := record(t, seed)
+		random := rand.New(rand.NewPCG(seed, 3))
+		core, saved, since := fresh(t, config), snapshot(t, fresh(t, config)), 0
+		for i := range log {
+			tell(t, core, &log[i])
+			if random.IntN(20) == 0 {
+				saved, since = snapshot(t, core), i+1
+			}
+			again := restored(t, saved)
+			for k := since; k <= i; k++ {
+				require.Equal(t, encode(t, log[k].actions), tell(t, again, &log[k]))
+			}
+			sameState(t, snapshot(t, core), snapshot(t, again), "seed %d, crash after step %d, snapshot after %d", seed, i, since)
+			require.Equal(t, core.Outstanding(), again.Outstanding())
+		}
+	}
+}
+
+// A what-if says what would come, and leaves the state byte-identical.
+func TestD4_WhatIfChangesNothing(t *testing.T) {
+	t.Parallel()
+	answers := 0
+	for seed := uint64(1); seed <= 12; seed++ {
+		config, log := record(t, seed)
+		core := fresh(t, config)
+		for i := range log {
+			before := snapshot(t, core)
+			// What if everything up to the next pass came now?
+			next := i
+			var facts []berth.Event
+			for next < len(log) && log[next].event != nil && log[next].now == log[i].now {
+				if log[next].refused == nil {
+					facts = append(facts, log[next].event)
+				}
+				next++
+			}
+			actions, err := core.WhatIf(log[i].now, facts...)
+			require.NoError(t, err)
+			sameState(t, before, snapshot(t, core), "seed %d, step %d", seed, i)
+			if next < len(log) && log[next].event == nil && log[next].now == log[i].now {
+				answers++
+				require.Equal(t, encode(t, log[next].actions), encode(t, actions))
+			}
+			_, err = core.WhatIf(log[i].now, berth.JobCancelled{Job: "nobody"})
+			require.ErrorIs(t, err, berth.ErrUnknown)
+			sameState(t, before, snapshot(t, core), "seed %d, step %d", seed, i)
+			tell(t, core, &log[i])
+		}
+	}
+	require.Greater(t, answers, 500)
+}

@@ -1,0 +1,79 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/sim"
+)
+
+// This file draws worlds in which hardware fails all the time.
+
+// health draws how hardware that failed is trusted again.
+func (g *generator) health() berth.Health {
+	return berth.Health{
+		Losses:    one(g, 0, 1, 1, 2, 3),
+		Within:    one(g, 0, 0, 20*berth.Minute, 5*berth.Minute),
+		Probation: one(g, 0, 20*berth.Second, 2*berth.Minute, 5*berth.Minute),
+		Trial:     one(g, 0, 20*berth.Second, 2*berth.Minute, 10*berth.Minute),
+	}
+}
+
+// spares draws how many nodes are kept for those that lose hardware.
+func (g *generator) spares() []berth.Spares {
+	var list []berth.Spares
+	for _, pool := range []string{"", "red"} {
+		if g.chance(70) {
+			list = append(list, berth.Spares{Pool: pool, Milli: one(g, 10, 100, 200, 300, 500)})
+		}
+	}
+	return list
+}
+
+// failing draws a world as all others, but that all kinds of hardware fail often, and that the
+// policy has something to say about it.
+func (g *generator) failing() (berth.Config, sim.Options, []sim.Arrival) {
+	config, options, list := g.world()
+	config.Policy.Health, config.Policy.Spares = g.health(), g.spares()
+	for i := range list {
+		switch e := list[i].Event.(type) {
+		case berth.PolicyChanged:
+			if g.chance(70) {
+				e.Policy.Health = g.health()
+			}
+			if g.chance(70) {
+				e.Policy.Spares = g.spares()
+			}
+			list[i].Event = e
+		case berth.JobSubmitted: // small gangs, which find a place more often than others
+			if g.chance(50) {
+				e.Job.Topology, e.Job.Groups = berth.Topology{}, []berth.Group{{Replicas: 1 + g.IntN(3), Claim: berth.Claim{GPUs: one(g, 1, 2)}}}
+				list[i].Event = e
+			}
+		}
+	}
+	f := &options.Faults
+	f.NodeLost, f.GPUFail, f.Xid, f.Cordon = g.Float64()*0.1, g.Float64()*0.1, g.Float64()*0.2, g.Float64()*0.03
+	f.Outage = one(g, 20*berth.Second, berth.Minute, 5*berth.Minute)
+	return config, options, list
+}
+
+// Whatever fails, no promise is broken, and what is left comes to rest.
+func TestFailingHardware(t *testing.T) {
+	t.Parallel()
+	swarm(t, 60, (*generator).failing,
+		"an Xid condemns", "an Xid without effect", "a suspect Xid on trial",
+		"on probation", "a longer probation", "probation over", "vouched for",
+		"on trial", "trial over", "placed on trial", "failed on trial", "lost on trial", "kept out by a trial",
+		"a spare chosen", "a spare chosen before another", "short of spares", "resumed on a spare", "kept out by spares",
+		"restored with probation", "restored with a trial", "restored with spares",
+	)
+}
+
+// untrusted counts what a core that was just restored knows of hardware that failed.
+func (r *run) untrusted(core *berth.Core) {
+	report := core.Report()
+	r.cases["restored with probation"] += report.Nodes.Probation
+	r.cases["restored with a trial"] += report.Nodes.Trial
+	r.cases["restored with spares"] += report.Nodes.Spares
+}

@@ -1,0 +1,124 @@
+package sim
+
+import "github.com/berth-sched/berth"
+
+// An Arrival is a fact that the workload tells at an instant.
+type Arrival struct {
+	At    berth.Time
+	Event berth.Event
+	// Runtime, for JobSubmitted of a job that is no service: how long the gang runs,
+	// counted from when its minimum runs, before JobFinished is told. A gang that is
+	// taken back and placed again starts anew, unless Options.Resume says otherwise.
+	// Zero: until it is cancelled.
+	Runtime berth.Duration
+}
+
+// A Workload gives arrivals in the order of their instants.
+type Workload interface {
+	// Next returns the next arrival, or false when there are no more.
+	Next() (Arrival, bool)
+}
+
+// FromSlice returns a workload of arrivals that are in order already.
+func FromSlice(arrivals []Arrival) Workload {
+	w := slice(arrivals)
+	return &w
+}
+
+type slice []Arrival
+
+func (s *slice) Next() (Arrival, bool) {
+	if len(*s) == 0 {
+		return Arrival{}, false
+	}
+	first := (*s)[0]
+	*s = (*s)[1:]
+	return first, true
+}
+
+// A Waker is a scheduler that wants passes at certain instants, though nothing is told
+// until then. *berth.Core is one.
+type Waker interface {
+	// NextWake is when the next pass is due, or false if none is.
+	NextWake() (berth.Time, bool)
+}
+
+// A Checker is told what passes between a simulation and its scheduler, and says what is
+// wrong. *check.Checker of package berthtest/check is one; wrap it to assert more.
+type Checker interface {
+	// Applied and Rejected take a fact that the scheduler accepted, or refused with an
+	// error.
+	Applied(now berth.Time, e berth.Event) error
+	Rejected(now berth.Time, e berth.Event, refusal error) error
+	// Scheduled takes the orders of a pass, before they are carried out.
+	Scheduled(now berth.Time, actions []berth.Action) error
+	// Restored: the scheduler is now another one, made of a snapshot.
+	Restored()
+}
+
+// Options say how the simulation goes. The zero value is an executor without
+// delays or faults, and a pass after every instant at which something happened.
+type Options struct {
+	// StartDelay and StopDelay are how long the executor takes to carry out a
+	// Bind and a Release.
+	StartDelay, StopDelay berth.Duration
+	// RepartitionDelay is how long the executor takes to carry out a Repartition.
+	RepartitionDelay berth.Duration
+	// PassInterval: passes are run at multiples of it. Zero: after every instant at
+	// which something happened. Either way no pass is run when there is nothing to do:
+	// nothing was told since the last one, and no Waker asks for it.
+	PassInterval berth.Duration
+	// Resume: a gang that wrote a checkpoint when it was asked goes on from there in its
+	// next life, after Checkpoint.RestartCost of its job. Otherwise it starts anew.
+	Resume bool
+	// Faults to make, from Seed.
+	Faults Faults
+	Seed   uint64
+	// Restore makes a scheduler of a snapshot, for Faults.Restore. Nil: berth.Restore, for
+	// a *berth.Core alone.
+	Restore func(snapshot []byte) (berth.Scheduler, error)
+
+	// Checker is told everything that passes; what it finds wrong ends the run. Nil:
+	// nothing is checked.
+	Checker Checker
+	// Applied sees every fact that was told, with the scheduler's refusal or nil.
+	Applied func(now berth.Time, e berth.Event, err error)
+	// Scheduled sees the orders of every pass, also of one without orders.
+	Scheduled func(now berth.Time, actions []berth.Action)
+	// Restored sees every restore, before anything is asked of the new scheduler.
+	Restored func(now berth.Time)
+}
+
+// Faults are probabilities, from 0 to 1.
+type Faults struct {
+	// Of each Bind: no member starts; some do not start.
+	BindFail, BindPartial float64
+	// Of each Release: no member stops at the first try; some do not.
+	ReleaseFail, ReleasePartial float64
+	// Of each Repartition: it fails, and so do the members that need it; it is done, and
+	// reported as failed at first.
+	RepartitionFail, ReportWrong float64
+	// Of each RequestCheckpoint: no checkpoint is written. Of each Withdraw: the checkpoint
+	// was written by then, and that is reported after it.
+	CheckpointFail, WithdrawLate float64
+	// Of each order: the report never comes; it comes late, perhaps after the
+	// deadline or after later ones; it comes twice.
+	ReportLost, ReportLate, ReportDouble float64
+	// Of each order that ended without a fault: a report about an order or a life that
+	// is over comes after it.
+	ReportOld float64
+
+	// Of each pass: members of some gang die; a node is lost; a GPU fails; the driver
+	// reports an Xid of any kind about a GPU; a node is cordoned, or drained. Nodes and GPUs
+	// come back after a while, between half of Outage and one and a half; two in three of the
+	// nodes that are drained are to be empty half of that earlier, on average.
+	MemberDie, NodeLost, GPUFail, Xid, Cordon, Drain float64
+	// Outage is how long hardware stays away on average; zero: 10 minutes.
+	Outage berth.Duration
+
+	// Of each call of the scheduler: it is replaced by one made of its Snapshot before.
+	Restore float64
+
+	// Until is when faults stop; zero: never. What is away then still comes back.
+	Until berth.Time
+}

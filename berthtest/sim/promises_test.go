@@ -1,0 +1,102 @@
+package sim_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/sim"
+)
+
+// The checker asserts every promise at every step of every run. The tests here
+// press on one promise each: a swarm of its own, in which what could break it
+// happens all the time, and which fails if it did not.
+
+// press runs worlds with changed options, and requires that the situations came up.
+func press(t *testing.T, seeds int, change func(*sim.Options), cases ...string) []*run {
+	t.Helper()
+	seen := map[string]int{}
+	var runs []*run
+	for seed := range uint64(seeds) {
+		r := newRunWith(10_000+seed, change)
+		if err := r.all(); err != nil {
+			t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", 10_000+seed, err, r.tail())
+		}
+		for name, n := range r.checker.Cases() {
+			seen[name] += n
+		}
+		runs = append(runs, r)
+	}
+	for _, name := range cases {
+		require.NotZero(t, seen[name], "no run went through %q", name)
+	}
+	return runs
+}
+
+// No GPU or share is ever held twice: capacity changes hands as fast and as
+// unreliably as can be.
+func TestS1_NothingIsHeldTwice(t *testing.T) {
+	press(t, 15, func(o *sim.Options) {
+		o.Faults = sim.Faults{ReportLost: 0.3, ReleaseFail: 0.3, GPUFail: 0.1, NodeLost: 0.05, Until: faults}
+	}, "share placed", "presumed dead", "release failed", "nodeLost while releasing", "gpuFailed while running")
+}
+
+// No batch of orders shows a gang with some members, but fewer than its minimum:
+// members fail to start, and die, all the time.
+func TestS2_GangsAreWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	press(t, 15, func(o *sim.Options) {
+		o.Faults = sim.Faults{BindPartial: 0.6, MemberDie: 0.2, NodeLost: 0.05, Until: faults}
+	}, "bind partial: binding to repairing", "bind of a repairing gang", "repair given up",
+		"bind partial: binding to running", "memberFailed while binding", "release because member-failed")
+}
+
+// Usage equals the sum of what is held at every step, and nothing is left of it
+// when everything is gone.
+func TestS3_UsageIsTheSumOfWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	runs := press(t, 25, nil, "cancelled while running", "cancelled while binding", "limit lowered below usage", "share placed")
+	for _, r := range runs {
+		r.leave()
+		require.NoError(t, r.err)
+		report := r.sim.Core().Report()
+		require.Zero(t, report.GPUs.Held)
+		require.Zero(t, report.Replicas)
+		for _, q := range report.Queues {
+			require.Zero(t, q.UsedMilli, q.Queue)
+		}
+	}
+}
+
+// A report about an order or a life that is over is stale, and changes nothing.
+func TestS9_StaleReportsChangeNothing(t *testing.T) {
+	stale := 0
+	for seed := range uint64(15) {
+		var r *run
+		var before []byte
+		r = newRunWith(20_000+seed, func(o *sim.Options) {
+			o.Faults = sim.Faults{ReportLate: 0.4, ReportDouble: 0.3, ReportOld: 0.5, BindFail: 0.2, MemberDie: 0.1, Until: faults}
+			applied := o.Applied
+			o.Applied = func(now berth.Time, e berth.Event, err error) {
+				applied(now, e, err)
+				if !errors.Is(err, berth.ErrStale) {
+					before = nil
+					return
+				}
+				// The same once more, with the state before and after.
+				stale++
+				var snapshotErr error
+				before, snapshotErr = r.sim.Core().Snapshot()
+				require.NoError(t, snapshotErr)
+				require.ErrorIs(t, r.sim.Core().Apply(now, e), berth.ErrStale)
+				after, snapshotErr := r.sim.Core().Snapshot()
+				require.NoError(t, snapshotErr)
+				require.Equal(t, string(before), string(after))
+			}
+		})
+		require.NoError(t, r.all(), "seed %d", 20_000+seed)
+	}
+	require.Greater(t, stale, 100)
+}

@@ -1,0 +1,169 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/quota"
+)
+
+// The calm that storms go by.
+const (
+	stormRespite = 12 * berth.Minute
+	stormArrives = berth.Time(20 * berth.Minute)
+	stormSize    = 120 // arrivals at an instant
+)
+
+// storm draws a full fleet of training that writes checkpoints, on which two bursts of inference
+// come down, each all at once, while reports get lost or come late.
+func (g *generator) storm() (berth.Config, sim.Options, []sim.Arrival) {
+	config := berth.Config{Policy: berth.Policy{
+		ReservedGangs: -1,
+		Preemption: berth.Preemption{
+			Respite: stormRespite, CheckpointTimeout: berth.Minute,
+			Rate:      berth.Rate{Evictions: 30, Per: 5 * berth.Minute},
+			QueueRate: berth.Rate{Evictions: 10, Per: 2*berth.Minute + 1},
+		},
+	}}
+	gpus := 0
+	for i := range 20 {
+		n := berth.Node{ID: berth.NodeID(fmt.Sprintf("n%02d", i))}
+		for range 8 {
+			n.GPUs = append(n.GPUs, berth.GPU{Product: "H100", MemoryMiB: 81_920})
+		}
+		gpus += len(n.GPUs)
+		g.at(0, berth.NodeJoined{Node: n})
+	}
+	g.leaves = []string{"a", "b", "c"}
+	for _, name := range g.leaves {
+		g.at(0, berth.QueueSet{Queue: quota.Queue{Name: name}})
+	}
+	for i, held := 0, 0; held < gpus; i++ {
+		size := one(g, 1, 1, 1, 2, 2, 4, 8)
+		held += size
+		g.at(0, berth.JobSubmitted{Job: berth.Job{
+			ID: berth.JobID(fmt.Sprintf("train%03d", i)), Queue: berth.QueueID(one(g, g.leaves...)),
+			Groups:     []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: size}}},
+			Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Duration(g.Int64N(int64(70 * berth.Second))), RestartCost: berth.Minute},
+		}})
+	}
+	for wave := range 2 {
+		for i := range stormSize {
+			g.list = append(g.list, sim.Arrival{
+				At: stormArrives.Add(berth.Duration(wave) * 40 * berth.Minute), Runtime: 15*berth.Minute + berth.Duration(g.Int64N(int64(10*berth.Minute))),
+				Event: berth.JobSubmitted{Job: berth.Job{
+					ID: berth.JobID(fmt.Sprintf("serve%d-%03d", wave, i)), Queue: berth.QueueID(one(g, g.leaves...)), Class: berth.LatencyCritical,
+					Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}},
+				}},
+			})
+		}
+	}
+	g.sort()
+	return config, sim.Options{
+		StartDelay: berth.Second, StopDelay: 5 * berth.Second, PassInterval: 10 * berth.Second, Seed: g.Uint64(),
+		Faults: sim.Faults{ReportLost: 0.1, ReportLate: 0.1, CheckpointFail: 0.1, WithdrawLate: 0.5, Restore: 0.01, Until: berth.Time(80 * berth.Minute)},
+	}, g.list
+}
+
+// A tally is what orders alone tell of a storm.
+type tally struct {
+	// asks are the instants at which somebody was told to yield, by queue and, under "", in all.
+	asks map[berth.QueueID][]berth.Time
+	// open are those who were asked and not stopped yet; began is when lives began at the
+	// earliest, and evicted counts those that ended because somebody had to yield.
+	open    map[berth.ReplicaRef]bool
+	began   map[berth.ReplicaRef]berth.Time
+	evicted map[berth.ReplicaRef]int
+	gpus    int
+}
+
+// count takes the orders of a log.
+func (c *tally) count(t *testing.T, log []step) {
+	queues := map[berth.JobID]berth.QueueID{}
+	for _, s := range log {
+		if e, ok := s.event.(berth.JobSubmitted); ok {
+			queues[e.Job.ID] = e.Job.Queue
+		}
+		for _, a := range s.actions {
+			h := a.Header()
+			ref := berth.ReplicaRef{Job: h.Job, Replica: h.Replica}
+			switch a := a.(type) {
+			case berth.Bind:
+				c.began[ref] = h.At
+			case berth.RequestCheckpoint:
+				c.ask(t, ref, queues[h.Job], h.At)
+				c.open[ref] = true
+			case berth.Withdraw:
+				delete(c.open, ref)
+			case berth.Release:
+				if h.Cause.For == (berth.ReplicaRef{}) || a.Attempt > 1 {
+					continue
+				}
+				if !c.open[ref] {
+					c.ask(t, ref, queues[h.Job], h.At)
+				}
+				delete(c.open, ref)
+				c.evicted[ref]++
+				c.gpus += a.Members[0].GPUs.Len()
+			}
+		}
+	}
+}
+
+// ask: nobody is asked again before it has run for its respite.
+func (c *tally) ask(t *testing.T, ref berth.ReplicaRef, queue berth.QueueID, at berth.Time) {
+	c.asks[""], c.asks[queue] = append(c.asks[""], at), append(c.asks[queue], at)
+	if c.evicted[ref] > 0 {
+		require.GreaterOrEqual(t, at.Sub(c.began[ref]), stormRespite, "%v is asked again", ref)
+	}
+}
+
+// holds: of any stretch of instants there are no more than the rate lets.
+func (r rateOf) holds(t *testing.T, asks []berth.Time) {
+	each := (int64(r.Per) + int64(r.Evictions) - 1) / int64(r.Evictions)
+	for i := range asks {
+		for j := i; j < len(asks); j++ {
+			require.LessOrEqual(t, int64(j-i+1), int64(r.Evictions)+int64(asks[j]-asks[i])/each, "from %d to %d", asks[i], asks[j])
+		}
+	}
+}
+
+type rateOf berth.Rate
+
+// A storm of arrivals is served as fast as the rates let, and no faster: nobody has to yield who
+// is not needed, nor again before it has run for a while, whatever reports get lost; and when it
+// is over, everything comes to rest.
+func TestPreemptionStorm(t *testing.T) {
+	t.Parallel()
+	again := 0
+	first, seeds := number("BERTH_SWARM_FIRST", 1), max(3, min(number("BERTH_SWARM_SEEDS", 3), 10))
+	for seed := first; seed < first+seeds; seed++ {
+		config, options, workload := newGenerator(seed).storm()
+		r := runOf(config, options, workload)
+		if err := r.all(); err != nil {
+			t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", seed, err, r.tail())
+		}
+		c := tally{asks: map[berth.QueueID][]berth.Time{}, open: map[berth.ReplicaRef]bool{}, began: map[berth.ReplicaRef]berth.Time{}, evicted: map[berth.ReplicaRef]int{}}
+		c.count(t, r.log)
+		rateOf(config.Policy.Preemption.Rate).holds(t, c.asks[""])
+		for _, queue := range []berth.QueueID{"a", "b", "c"} {
+			rateOf(config.Policy.Preemption.QueueRate).holds(t, c.asks[queue])
+		}
+		stopped := 0
+		for _, n := range c.evicted {
+			stopped += n
+			if n > 1 {
+				again++
+			}
+		}
+		t.Logf("seed %d: %d asked, %d stopped, which had %d GPUs", seed, len(c.asks[""]), stopped, c.gpus)
+		require.NotZero(t, stopped)
+		require.LessOrEqual(t, len(c.asks[""]), 2*stormSize, "one at the most for each that comes")
+		require.LessOrEqual(t, c.gpus, 2*stormSize+7, "and no more GPUs than are asked for, but for what is left of one gang")
+	}
+	require.NotZero(t, again, "nobody had to yield in both bursts")
+}

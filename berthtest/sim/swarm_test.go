@@ -1,0 +1,397 @@
+package sim_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/berthtest/sim"
+)
+
+// swarmSeeds is how many worlds TestSwarm runs, unless BERTH_SWARM_SEEDS says
+// otherwise; BERTH_SWARM_FIRST is the first seed, to replay one that failed:
+//
+//	BERTH_SWARM_FIRST=1234 BERTH_SWARM_SEEDS=1 go test -run TestSwarm ./berthtest/sim
+const swarmSeeds = 260
+
+// TestSwarm runs many tiny worlds with random faults under the checker; then the
+// faults stop, and each must come to rest. The swarm as a whole must have gone
+// through everything that mattersCases lists.
+func TestSwarm(t *testing.T) {
+	t.Parallel()
+	swarm(t, swarmSeeds, (*generator).world, mattersCases...)
+}
+
+// swarm runs so many worlds that a generator draws. With no fewer, each of the cases must have
+// come up in one of them.
+func swarm(t *testing.T, enough uint64, draw func(*generator) (berth.Config, sim.Options, []sim.Arrival), cases ...string) {
+	t.Helper()
+	first, seeds := number("BERTH_SWARM_FIRST", 1), number("BERTH_SWARM_SEEDS", enough)
+	seen := map[string]int{}
+	for seed := first; seed < first+seeds; seed++ {
+		r := runOf(draw(newGenerator(seed)))
+		if err := r.all(); err != nil {
+			t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", seed, err, r.tail())
+		}
+		for _, counts := range []map[string]int{r.checker.Cases(), r.cases} {
+			for name, n := range counts {
+				seen[name] += n
+			}
+		}
+	}
+	t.Logf("%v", seen)
+	if seeds < enough {
+		return
+	}
+	for _, name := range cases {
+		if seen[name] == 0 {
+			t.Errorf("no run went through %q", name)
+		}
+	}
+}
+
+// mattersCases are the situations without which a swarm has tested too little.
+var mattersCases = []string{
+	"bind done: binding to running", "bind failed: binding to pending",
+	"bind partial: binding to running", "bind partial: binding to repairing", "bind partial: running to running",
+	"bind expired", "growth expired", "presumed dead", "release expired", "release failed", "release partial",
+	"bind of a pending gang", "bind of a repairing gang", "bind of a running gang", "repair given up",
+	"nodeLost while binding", "nodeLost while running", "nodeLost while releasing",
+	"gpuFailed while binding", "gpuFailed while running", "gpuFailed while releasing",
+	"memberFailed while binding", "memberFailed while running",
+	"finished while running",
+	"cancelled while pending", "cancelled while binding", "cancelled while running", "cancelled while releasing",
+	"scaled up", "scaled down while pending", "scaled down while binding", "scaled down while running",
+	"release because hardware-lost", "release because member-failed", "release because bind-expired",
+	"release because bind-failed", "release because cancelled", "release because scaled-down",
+	"gang reserved", "reservation of a gang timed out", "reservation of a gang ended with a node",
+	"placed on its reservation", "passed the reservation of a gang by rank", "backfilled onto the reservation of a gang",
+	"advance reservation made", "advance reservation changed", "advance reservation removed",
+	"advance reservation ended by itself", "backfilled before an advance reservation", "placed on nodes reserved for its queue",
+	"kept out by an advance reservation", "kept out by the reservation of a gang", "kept out by an exclusive gang",
+	"exclusive gang placed", "nested segments placed", "spread placed", "rails aligned",
+	"restored with a reservation of a gang", "restored with an advance reservation",
+	"explained turn", "explained backoff", "explained quota", "explained no-nodes", "explained too-large",
+	"explained gpus", "explained shares", "explained host", "explained reserved", "explained fragmented",
+	"dropped", "observed", "share placed", "segments placed", "required level kept",
+	"stale report", "stale life", "limit lowered below usage",
+	"borrowed", "borrowing limit lowered below usage", "guarantee raised", "guarantee lowered",
+	"lending limit raised", "lending limit lowered", "priority of a queue changed",
+	"what is owed came before what would be borrowed", "the queue of higher priority came first",
+	"there is room, and what holds back is the limit", "there is room, and what holds back is the borrowing limit",
+	"there is room, and what holds back is the capacity that is not lent",
+	"activity reported", "ledger settled", "checkpoint told", "worth what is lost",
+	"nodeUpdated while in use", "nodeUpdated to less than is held",
+	"restored with pending", "restored with binding", "restored with running", "restored with repairing",
+	"restored with releasing",
+
+	"instance placed", "fraction placed", "two tenants on one GPU", "as many shares as may be",
+	"repartition because mode", "repartition because geometry", "repartition because layout",
+	"mode ordered: whole to mps", "mode ordered: mps to whole", "mode ordered: time-slice to whole", "mode ordered: whole to time-slice",
+	"mode ordered: whole to mig", "mode ordered: mig to whole", "mode ordered: mig to mps", "mode ordered: mps to mig",
+	"repartition beside instances in use", "bind after a repartition from earlier",
+	"repartition done", "repartition failed", "repartition expired", "repartition expired, and done", "repartition failed under a runner",
+	"repartition failed while binding", "repartition failed while releasing", "repartition failed while running",
+	"release because repartition-failed", "stale report of a repartition",
+	"gpuFailed while a repartition is out", "nodeLost while a repartition is out", "restored with a repartition",
+	"gpuPartitioned", "gpuPartitioned refused", "gpuPartitioned after nobody knew", "table told", "table refused",
+	"geometry changed to fixed", "geometry changed to adaptive", "geometry changed to per-claim",
+	"at rest in the pool's layout", "an instance observed",
+	"explained instances", "explained geometry", "drained",
+
+	// What is rarer about those who have to yield is for TestYieldingUnderFaults.
+	"preempted", "reclaimed", "a replica of a service has to yield", "checkpoint requested", "stopped without a checkpoint",
+	"release because preempted", "release because reclaimed", "started where room was made",
+	"request done", "request failed", "request expired", "request withdrawn",
+	"stale report of a request that was withdrawn", "finished while asked", "nodeLost while asked",
+	"room made for one that was cancelled", "restored with a request for a checkpoint",
+	"restored with a victim being stopped", "restored with a victim being stopped in vain",
+	"what is taken back leaves the guarantees", "what is taken back is for a queue within its share",
+	"room is enough", "none of the victims could be spared",
+}
+
+func number(name string, otherwise uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// A run is one simulation with the checker at every step.
+type run struct {
+	checker *check.Checker
+	sim     *sim.Simulation
+	journal []string
+	cases   map[string]int
+	passes  int
+	// evicted counts how often replicas had to yield, evictedLate after faults have stopped.
+	evicted, evictedLate map[berth.ReplicaRef]int
+	// pairs counts how often the first had to yield to the second when nothing came any more,
+	// so that nobody's share changed.
+	pairs map[[2]berth.ReplicaRef]int
+	// live are the jobs that were accepted, gone or not.
+	live []berth.JobID
+	// log is what was told, for tests that tell it again.
+	log []step
+	err error
+}
+
+// A step is one call of the core and its answer.
+type step struct {
+	now     berth.Time
+	event   berth.Event // nil: a pass
+	refused error
+	actions []berth.Action
+}
+
+func newRun(seed uint64) *run { return newRunWith(seed, nil) }
+
+// newRunWith makes a run whose options are changed after they were drawn.
+func newRunWith(seed uint64, change func(*sim.Options)) *run {
+	config, options, list := newGenerator(seed).world()
+	return runOf(config, options, list, change)
+}
+
+// runOf makes a run of a world, whose options may be changed when the run watches it.
+func runOf(config berth.Config, options sim.Options, workload []sim.Arrival, changes ...func(*sim.Options)) *run {
+	return runWith(config, options, func(*run) sim.Workload { return sim.FromSlice(workload) }, changes...)
+}
+
+// runWith is runOf with a workload that may look at the run.
+func runWith(config berth.Config, options sim.Options, workload func(*run) sim.Workload, changes ...func(*sim.Options)) *run {
+	core, err := berth.New(config)
+	if err != nil {
+		panic(err)
+	}
+	r := &run{checker: check.New(config), cases: map[string]int{}, evicted: map[berth.ReplicaRef]int{}, evictedLate: map[berth.ReplicaRef]int{}, pairs: map[[2]berth.ReplicaRef]int{}}
+	options.Applied, options.Scheduled, options.Restored = r.applied, r.scheduled, r.restored
+	for _, change := range changes {
+		if change != nil {
+			change(&options)
+		}
+	}
+	r.sim = sim.New(core, workload(r), options)
+	return r
+}
+
+func (r *run) applied(now berth.Time, e berth.Event, refused error) {
+	r.log = append(r.log, step{now: now, event: e, refused: refused})
+	line, _ := berth.EncodeEvent(e)
+	if refused != nil {
+		r.note("%d refused %s: %v", now, line, refused)
+		r.verify(r.checker.Rejected(now, e, refused))
+		return
+	}
+	r.note("%d %s", now, line)
+	switch e := e.(type) {
+	case berth.JobSubmitted:
+		r.live = append(r.live, e.Job.ID)
+	case berth.JobObserved:
+		r.live = append(r.live, e.Job.ID)
+	}
+	r.verify(r.checker.Applied(now, e))
+	r.state()
+}
+
+func (r *run) scheduled(now berth.Time, actions []berth.Action) {
+	r.log = append(r.log, step{now: now, actions: actions})
+	r.passes++
+	r.note("%d pass", now)
+	for _, a := range actions {
+		line, _ := berth.EncodeAction(a)
+		r.note("  %s", line)
+		r.noteEviction(a)
+	}
+	r.verify(r.checker.Scheduled(now, actions))
+	r.state()
+	if wake, due := r.sim.Core().NextWake(); !due || wake > now {
+		r.verify(r.checker.Served())
+	}
+	if r.passes%8 == 0 {
+		r.explain()
+	}
+}
+
+// explain asks about every job: promise E1, whoever waits has a reason, and what would
+// help.
+func (r *run) explain() {
+	core := r.sim.Core()
+	for _, id := range r.live {
+		e, err := core.Explain(id)
+		if err != nil {
+			continue // it is gone
+		}
+		for i := range e.Replicas {
+			rep := &e.Replicas[i]
+			switch {
+			case rep.Reason == nil && rep.State == berth.Pending:
+				r.verify(fmt.Errorf("E1: %s/%d is pending, for no reason", id, rep.Replica))
+			case rep.Reason == nil:
+			case rep.Reason.Code == "" || rep.Reason.Text == "" || rep.Reason.Relax == "":
+				r.verify(fmt.Errorf("E1: %s/%d waits, and its reason is %+v", id, rep.Replica, *rep.Reason))
+			case rep.Reason.ExpectedStart != 0 && rep.Reason.ExpectedStart < core.Now() && rep.Reason.Reserved == nil:
+				r.verify(fmt.Errorf("E1: %s/%d is expected to start at %d, and it is %d", id, rep.Replica, rep.Reason.ExpectedStart, core.Now()))
+			default:
+				r.cases["explained "+string(rep.Reason.Code)]++
+			}
+		}
+	}
+}
+
+func (r *run) restored(now berth.Time) {
+	r.note("%d restored", now)
+	r.checker.Restored()
+	for state, n := range r.checker.States() {
+		if n > 0 {
+			r.cases["restored with "+state.String()]++
+		}
+	}
+	for _, a := range r.sim.Core().Outstanding() {
+		if a.Kind() == "repartition" {
+			r.cases["restored with a repartition"]++
+		}
+	}
+	r.yielding(r.sim.Core())
+	r.untrusted(r.sim.Core())
+	for _, s := range r.sim.Core().Report().Reservations {
+		switch {
+		case s.Moving:
+			r.cases["restored with a place that is kept"]++
+		case s.ID == "":
+			r.cases["restored with a reservation of a gang"]++
+		default:
+			r.cases["restored with an advance reservation"]++
+		}
+	}
+	r.state()
+	r.explain()
+}
+
+// state holds the core's own view of its state against the checker's.
+func (r *run) state() {
+	core := r.sim.Core()
+	r.verify(core.Check())
+	r.verify(r.checker.Against(core.Report()))
+	r.verify(r.checker.Outstanding(core.Outstanding()))
+	r.verify(r.checker.AgainstLedger(core.Ledger()))
+}
+
+// verify keeps the first violation, and where the journal stood.
+func (r *run) verify(err error) {
+	if r.err == nil && err != nil {
+		r.err = err
+		r.note("VIOLATION %v", err)
+	}
+}
+
+func (r *run) note(format string, args ...any) {
+	if r.err == nil {
+		r.journal = append(r.journal, fmt.Sprintf(format, args...))
+	}
+}
+
+func (r *run) tail() string { return strings.Join(r.journal[max(0, len(r.journal)-60):], "\n") }
+
+// all runs a world to its end: an hour and a half with arrivals and faults, then as
+// long as it takes until nothing happens any more. That may be long, in few passes: where
+// nobody ends, each gang that waits has a reservation once, and each is expected to come
+// true twice as late as the one before.
+func (r *run) all() error {
+	for r.err == nil {
+		at, any := r.sim.Next()
+		if !any {
+			break
+		}
+		if err := r.sim.Run(at); err != nil && r.err == nil {
+			return err
+		}
+		if r.passes > 20_000 {
+			return fmt.Errorf("L1: %d passes, and no end", r.passes)
+		}
+	}
+	if r.err != nil {
+		return r.err
+	}
+	return r.rest()
+}
+
+// rest asserts that the fleet has settled: nothing is under way, another pass
+// changes nothing, and what waits does not fit.
+func (r *run) rest() error {
+	core := r.sim.Core()
+	now := core.Now()
+	r.cases["drained"] += int(core.Report().Totals.Drains)
+	if err := r.checker.Quiescent(now); err != nil {
+		return err
+	}
+	if err := r.fewEvictions(); err != nil {
+		return err
+	}
+	before, err := core.Snapshot()
+	if err != nil {
+		return err
+	}
+	actions, err := core.Schedule(now)
+	if err != nil || len(actions) > 0 {
+		return fmt.Errorf("L1: an idle pass gave %d orders: %v", len(actions), err)
+	}
+	after, err := core.Snapshot()
+	if err != nil || string(before) != string(after) {
+		return fmt.Errorf("L1: an idle pass changed the state: %v", err)
+	}
+	return nil
+}
+
+// leave has everything go: jobs are cancelled and released, nodes lost, queues
+// removed.
+func (r *run) leave() {
+	core := r.sim.Core()
+	now := core.Now() + 1
+	tell := func(e berth.Event) { r.applied(now, e, core.Apply(now, e)) }
+	for _, id := range r.jobs() {
+		tell(berth.JobCancelled{Job: id})
+	}
+	actions, err := core.Schedule(now)
+	r.verify(err)
+	r.scheduled(now, actions)
+	for _, a := range actions {
+		tell(berth.ActionReported{Action: a.Header().ID})
+	}
+	for _, n := range r.nodes() {
+		tell(berth.NodeLost{Node: n})
+	}
+	queues := core.Report().Queues
+	for range 3 { // children first; what has some is refused at first
+		for _, q := range queues {
+			if core.Apply(now, berth.QueueRemoved{Queue: q.Queue}) == nil {
+				r.verify(r.checker.Applied(now, berth.QueueRemoved{Queue: q.Queue}))
+			}
+		}
+	}
+}
+
+// jobs and nodes are those of which the run has heard, gone or not.
+func (r *run) jobs() (ids []berth.JobID) {
+	for _, s := range r.log {
+		switch e := s.event.(type) {
+		case berth.JobSubmitted:
+			ids = append(ids, e.Job.ID)
+		case berth.JobObserved:
+			ids = append(ids, e.Job.ID)
+		}
+	}
+	return ids
+}
+
+func (r *run) nodes() (ids []berth.NodeID) {
+	for _, s := range r.log {
+		if e, ok := s.event.(berth.NodeJoined); ok {
+			ids = append(ids, e.Node.ID)
+		}
+	}
+	return ids
+}

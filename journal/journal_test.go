@@ -1,0 +1,322 @@
+package journal_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/journal"
+	"github.com/berth-sched/berth/quota"
+)
+
+// record runs a small fleet through a few minutes, with a failed start, a lost
+// node, a refused fact and an idle pass, and returns its journal.
+func record(tb testing.TB) (string, journal.Counts, *berth.Core) {
+	tb.Helper()
+	core, err := berth.New(berth.Config{Levels: []string{"leaf"}})
+	require.NoError(tb, err)
+	var out bytes.Buffer
+	w, err := journal.NewWriter(&out, core.Config())
+	require.NoError(tb, err)
+	tell := func(now berth.Time, e berth.Event) {
+		w.Applied(now, e, core.Apply(now, e))
+	}
+	pass := func(now berth.Time) []berth.Action {
+		actions, err := core.Schedule(now)
+		require.NoError(tb, err)
+		w.Scheduled(now, actions)
+		return actions
+	}
+	for _, id := range []berth.NodeID{"n1", "n2"} {
+		gpu := berth.GPU{Product: "H100-80GB", MemoryMiB: 81559}
+		tell(0, berth.NodeJoined{Node: berth.Node{
+			ID: id, Domains: []string{"leaf <a>"}, GPUs: []berth.GPU{gpu, gpu}, CPUMilli: 64000, MemoryMiB: 1 << 20,
+		}})
+	}
+	tell(0, berth.QueueSet{Queue: quota.Queue{Name: "research"}})
+	job := func(id berth.JobID, members, gpus int) berth.JobSubmitted {
+		return berth.JobSubmitted{Job: berth.Job{
+			ID: id, Queue: "research", Groups: []berth.Group{{Replicas: members, Claim: berth.Claim{GPUs: gpus, CPUMilli: 1000}}},
+		}}
+	}
+	tell(1000, job("one", 1, 1))
+	tell(1000, job("one", 1, 1)) // a duplicate: refused, and not written
+	tell(1000, job("pair", 2, 1))
+	given := pass(1000)
+	require.Len(tb, given, 2)
+	tell(2000, berth.ActionReported{Action: given[0].Header().ID, Outcome: berth.Done})
+	tell(2500, berth.ActionReported{Action: given[1].Header().ID, Outcome: berth.Failed, Reason: "image not found"})
+	require.Empty(tb, pass(2500))
+	require.NotEmpty(tb, pass(10_000), "the failed gang is tried again after its backoff")
+	tell(11_000, berth.NodeLost{Node: "n1", Reason: "power"})
+	pass(11_000)
+	pass(200_000) // orders expire
+	require.NoError(tb, w.Flush())
+	return out.String(), w.Counts(), core
+}
+
+func TestRoundTrip(t *testing.T) {
+	text, counts, core := record(t)
+	require.Equal(t, 8, counts.Events, "the duplicate is not among them")
+	require.Equal(t, 5, counts.Passes)
+	require.Equal(t, 1+counts.Events+counts.Passes+counts.Orders, strings.Count(text, "\n"))
+
+	replayed, err := journal.Replay(strings.NewReader(text))
+	require.NoError(t, err)
+	require.Equal(t, counts, replayed)
+
+	p, err := journal.NewPlayer(strings.NewReader(text))
+	require.NoError(t, err)
+	for err = nil; err == nil; {
+		err = p.Step()
+	}
+	require.ErrorIs(t, err, io.EOF)
+	want, err := core.Snapshot()
+	require.NoError(t, err)
+	got, err := p.Core().Snapshot()
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got), "the replayed core stands where the recorded one stood")
+}
+
+// TestReaderReadsWhatIsWritten writes what it read and gets the same bytes.
+func TestReaderReadsWhatIsWritten(t *testing.T) {
+	text, _, _ := record(t)
+	r, err := journal.NewReader(strings.NewReader(text))
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := journal.NewWriter(&out, r.Config())
+	require.NoError(t, err)
+	var now berth.Time
+	var orders []berth.Action
+	passing := false
+	flush := func() {
+		if passing {
+			w.Scheduled(now, orders)
+		}
+		passing, orders = false, nil
+	}
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		switch {
+		case e.Action != nil:
+			orders = append(orders, e.Action)
+		case e.Pass:
+			flush()
+			now, passing = e.Now, true
+		default:
+			flush()
+			w.Applied(e.Now, e.Event, nil)
+		}
+	}
+	flush()
+	require.NoError(t, w.Flush())
+	require.Equal(t, text, out.String())
+}
+
+// TestTamperedJournals changes one thing at a time, each of which has to be
+// noticed on the line where it shows.
+func TestTamperedJournals(t *testing.T) {
+	text, _, _ := record(t)
+	lines := strings.SplitAfter(text, "\n")
+	lines = lines[:len(lines)-1]
+	find := func(part string) int {
+		for i, line := range lines {
+			if strings.Contains(line, part) {
+				return i
+			}
+		}
+		require.FailNow(t, "no line has "+part)
+		return -1
+	}
+	edit := func(i int, old, new string) string {
+		require.Contains(t, lines[i], old)
+		return strings.Join(lines[:i], "") + strings.Replace(lines[i], old, new, 1) + strings.Join(lines[i+1:], "")
+	}
+	drop := func(i int) string { return strings.Join(lines[:i], "") + strings.Join(lines[i+1:], "") }
+	firstBind, submitted, reported := find(`{"action":{"bind"`), find(`"one"`), find(`"failed"`)
+	for _, c := range []struct {
+		name, text string
+		kind       error
+		line       int
+		reason     string
+	}{
+		{"another node in an order", edit(firstBind, `"node":"n1"`, `"node":"n2"`), journal.ErrDifferent, firstBind + 1, "another order"},
+		{"a space in an order", edit(firstBind, `"bind":{`, `"bind": {`), journal.ErrDifferent, firstBind + 1, "another order"},
+		{"an order left out", drop(firstBind), journal.ErrDifferent, firstBind + 1, "another order"},
+		{"an order twice", strings.Join(lines[:firstBind+2], "") + strings.Join(lines[firstBind+1:], ""), journal.ErrDifferent, firstBind + 3, "no such order"},
+		{"the last order of a pass left out", drop(firstBind + 1), journal.ErrDifferent, firstBind + 2, "1 more orders"},
+		{"another claim in a fact", edit(submitted, `"gpus":1`, `"gpus":2`), journal.ErrDifferent, firstBind + 1, "another order"},
+		{"another outcome in a fact", edit(reported, `"failed"`, `"done"`), journal.ErrDifferent, 0, ""},
+		{"a fact left out", drop(submitted), journal.ErrDifferent, firstBind, "another order"},
+		{"a fact twice", strings.Join(lines[:submitted+1], "") + strings.Join(lines[submitted:], ""), journal.ErrRefused, submitted + 2, "is known already"},
+		{"a clock that goes back", edit(find(`"now":2500`), `"now":2500`, `"now":1500`), journal.ErrRefused, 0, "is before 2000"},
+		{"an unknown field in a fact", edit(submitted, `"queue"`, `"colour":"red","queue"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
+		{"an unknown field in a line", edit(submitted, `"now"`, `"then":1,"now"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
+		{"an unknown kind of fact", edit(submitted, `"jobSubmitted"`, `"jobWished"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
+		{"a line that is no JSON", edit(submitted, `{"now"`, `now`), journal.ErrMalformed, submitted + 1, "is not a JSON object"},
+		{"a fact and a pass in one", edit(submitted, `{"now"`, `{"pass":true,"now"`), journal.ErrMalformed, submitted + 1, "is none of"},
+		{"a pass that is none", edit(find(`"pass"`), `true`, `false`), journal.ErrMalformed, find(`"pass"`) + 1, "is false"},
+		{"a fact without an instant", edit(submitted, `"now":1000,`, ``), journal.ErrMalformed, submitted + 1, "is none of"},
+		{"an instant that is text", edit(submitted, `"now":1000`, `"now":"noon"`), journal.ErrMalformed, submitted + 1, "cannot be a JSON string"},
+		{"two objects on a line", edit(submitted, "\n", " {}\n"), journal.ErrMalformed, submitted + 1, "after its end"},
+		{"an empty line", edit(submitted, lines[submitted], "\n"), journal.ErrMalformed, submitted + 1, "is not a JSON object"},
+		{"a last line without its end", strings.TrimSuffix(text, "\n"), journal.ErrTruncated, len(lines), "no end"},
+		{"no configuration", drop(0), journal.ErrMalformed, 1, "the first line is the configuration"},
+		{"a configuration that makes no sense", edit(0, `"leaf"`, `"node"`), journal.ErrMalformed, 1, "is taken"},
+		{"nothing", "", journal.ErrMalformed, 1, "is empty"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := journal.Replay(strings.NewReader(c.text))
+			var e *journal.Error
+			require.ErrorAs(t, err, &e)
+			require.ErrorIs(t, err, c.kind)
+			require.ErrorContains(t, err, c.reason)
+			if c.line > 0 {
+				require.Equal(t, c.line, e.Line, err)
+			}
+			if c.kind == journal.ErrDifferent {
+				require.NotEqual(t, e.Journal, e.Core)
+			}
+		})
+	}
+}
+
+// TestMalformedLineChangesNothing plays a journal with lines in between that are
+// malformed or make no sense: each is named, and the rest plays as if they were
+// not there.
+func TestMalformedLineChangesNothing(t *testing.T) {
+	text, counts, _ := record(t)
+	bad := []struct{ line, field, reason string }{
+		{`{"now":1`, "", "is not a JSON object"},
+		{`{"now":200000,"event":{"nodeLost":{"node":"n9"}}}`, "event.node", `"n9" is not in the fleet`},
+		{`{"now":200000,"event":{"gpuFailed":{"node":"n2","gpu":7}}}`, "event.gpu", "out of range"},
+		{`{"now":200000,"event":{"jobScaled":{"job":"one","replicas":-1,"by":2}}}`, "event.by", "is not a known field"},
+		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"replicas":2,"min":3,"claim":{"gpus":1}}]}}}}`, "event.job.groups[0].min", "outside 0..2"},
+		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"replicas":2,"claim":{"cpuMilli":-5}}]}}}}`, "event.job.groups[0].claim.cpuMilli", "negative"},
+	}
+	for _, b := range bad {
+		text += b.line + "\n"
+	}
+	text += `{"now":200000,"pass":true}` + "\n"
+	p, err := journal.NewPlayer(strings.NewReader(text))
+	require.NoError(t, err)
+	for range counts.Events + counts.Passes + counts.Orders {
+		require.NoError(t, p.Step())
+	}
+	before, err := p.Core().Snapshot()
+	require.NoError(t, err)
+	for _, b := range bad {
+		err := p.Step()
+		var e *journal.Error
+		require.ErrorAs(t, err, &e, b.line)
+		var cause *berth.Error
+		if e.Field != "" {
+			require.ErrorAs(t, err, &cause, b.line)
+		}
+		require.Equal(t, b.field, e.Field)
+		require.Contains(t, e.Reason, b.reason)
+		after, err := p.Core().Snapshot()
+		require.NoError(t, err)
+		require.Equal(t, string(before), string(after))
+	}
+	require.NoError(t, p.Step(), "the pass behind them")
+	require.ErrorIs(t, p.Step(), io.EOF)
+	counts.Passes++
+	require.Equal(t, counts, p.Counts())
+}
+
+// brokenDisk takes so many bytes and no more.
+type brokenDisk int
+
+var errDiskFull = errors.New("disk full")
+
+func (d *brokenDisk) Write(b []byte) (int, error) {
+	if *d -= brokenDisk(len(b)); *d < 0 {
+		return 0, errDiskFull
+	}
+	return len(b), nil
+}
+
+func TestWriterKeepsTheFirstError(t *testing.T) {
+	disk := brokenDisk(1 << 17)
+	w, err := journal.NewWriter(&disk, berth.Config{})
+	require.NoError(t, err)
+	for i := range 20_000 {
+		w.Scheduled(berth.Time(i), nil)
+	}
+	require.ErrorIs(t, w.Flush(), errDiskFull)
+	written := w.Counts()
+	w.Scheduled(20_000, nil)
+	require.Equal(t, written, w.Counts(), "nothing is written after an error")
+
+	w, err = journal.NewWriter(io.Discard, berth.Config{})
+	require.NoError(t, err)
+	w.Scheduled(0, []berth.Action{nil})
+	require.Error(t, w.Flush(), "no action has no JSON")
+}
+
+func TestLongLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 64 MiB")
+	}
+	head := `{"config":{}}` + "\n"
+	long := io.LimitReader(spaces{}, journal.MaxLineBytes+1)
+	r, err := journal.NewReader(io.MultiReader(strings.NewReader(head), long, strings.NewReader("\n"+`{"now":1,"pass":true}`+"\n")))
+	require.NoError(t, err)
+	_, err = r.Next()
+	require.ErrorIs(t, err, journal.ErrMalformed)
+	require.ErrorContains(t, err, "line 2: is longer than")
+	e, err := r.Next()
+	require.NoError(t, err)
+	require.Equal(t, journal.Entry{Line: 3, Now: 1, Pass: true}, e)
+}
+
+type spaces struct{}
+
+func (spaces) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = ' '
+	}
+	return len(b), nil
+}
+
+// FuzzReader: any bytes give entries or a typed error, and any journal that can
+// be read can be played without a panic (R1).
+func FuzzReader(f *testing.F) {
+	text, _, _ := record(f)
+	f.Add(text)
+	f.Add(`{"config":{}}` + "\n" + `{"now":1,"pass":true}` + "\n" + `{"action":{}}`)
+	f.Add("")
+	f.Add("{}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := journal.NewPlayer(strings.NewReader(text))
+		for steps := 0; err == nil || steps > 0; steps++ {
+			require.LessOrEqual(t, steps, strings.Count(text, "\n")+1, "each step takes a line")
+			if err = p.Step(); errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				requireTyped(t, err)
+			}
+		}
+		requireTyped(t, err)
+	})
+}
+
+func requireTyped(t *testing.T, err error) {
+	t.Helper()
+	var e *journal.Error
+	require.ErrorAs(t, err, &e)
+	require.Positive(t, e.Line)
+	require.NotEmpty(t, e.Reason)
+	require.NotNil(t, e.Kind)
+}

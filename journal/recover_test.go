@@ -1,0 +1,88 @@
+package journal_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/journal"
+)
+
+// fresh is a core as the one of record was when its journal was begun.
+func fresh(t *testing.T) *berth.Core {
+	t.Helper()
+	core, err := berth.New(berth.Config{Levels: []string{"leaf"}})
+	require.NoError(t, err)
+	return core
+}
+
+func TestRecoverGoesOnFromASnapshot(t *testing.T) {
+	text, counts, core := record(t)
+	want, err := core.Snapshot()
+	require.NoError(t, err)
+	lines := strings.SplitAfter(text, "\n")
+
+	first, err := journal.Recover(fresh(t), strings.NewReader(text))
+	require.NoError(t, err)
+	require.Equal(t, counts, first.Counts)
+	require.False(t, first.Torn)
+	require.Len(t, first.Orders, counts.Orders)
+
+	// The first half into a core, and the second into what is restored of it.
+	half := fresh(t)
+	_, err = journal.Recover(half, strings.NewReader(strings.Join(lines[:6], "")))
+	require.NoError(t, err)
+	snapshot, err := half.Snapshot()
+	require.NoError(t, err)
+	restored, err := berth.Restore(snapshot)
+	require.NoError(t, err)
+	_, err = journal.Recover(restored, strings.NewReader(lines[0]+strings.Join(lines[6:], "")))
+	require.NoError(t, err)
+	got, err := restored.Snapshot()
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+}
+
+// TestRecoverTakesATornEnd cuts a journal after each byte of its last pass.
+func TestRecoverTakesATornEnd(t *testing.T) {
+	text, _, core := record(t)
+	want, err := core.Snapshot()
+	require.NoError(t, err)
+	begin := strings.LastIndex(text, `{"now":200000,"pass"`)
+	passed := begin + strings.IndexByte(text[begin:], '\n') + 1
+	require.Less(t, passed, len(text), "the pass gave orders")
+	for cut := begin; cut < len(text); cut++ {
+		got := fresh(t)
+		found, err := journal.Recover(got, strings.NewReader(text[:cut]))
+		require.NoError(t, err)
+		require.Equal(t, cut != begin, found.Torn, "cut at %d", cut)
+		state, err := got.Snapshot()
+		require.NoError(t, err)
+		require.Equal(t, cut >= passed, string(want) == string(state), "cut at %d", cut)
+	}
+}
+
+func TestRecoverRefusesWhatIsNoTornEnd(t *testing.T) {
+	text, _, _ := record(t)
+	lines := strings.SplitAfter(text, "\n")
+	without := func(i int) string { return strings.Join(lines[:i], "") + strings.Join(lines[i+1:], "") }
+	at := 0
+	for i, line := range lines {
+		if strings.HasPrefix(line, `{"action":`) {
+			at = i
+			break
+		}
+	}
+	_, err := journal.Recover(fresh(t), strings.NewReader(without(at)))
+	require.ErrorIs(t, err, journal.ErrDifferent)
+	_, err = journal.Recover(fresh(t), strings.NewReader(lines[0]+"{\n"+strings.Join(lines[1:], "")))
+	require.ErrorIs(t, err, journal.ErrMalformed)
+
+	other, err := berth.New(berth.Config{})
+	require.NoError(t, err)
+	_, err = journal.Recover(other, strings.NewReader(text))
+	require.ErrorIs(t, err, journal.ErrMalformed)
+	require.ErrorContains(t, err, "config")
+}
