@@ -163,7 +163,7 @@ func (c *Core) requeue(rep *replica, backoff bool) {
 	rep.backoff, rep.cause, rep.attempt = false, Cause{}, 0
 	if backoff {
 		c.backOff(rep)
-		if rep.moving != nil && rep.moving.remnant {
+		if rep.moving != nil && rep.moving.isPart() {
 			c.endMove(rep) // not for as long as that
 		}
 	}

@@ -86,7 +86,7 @@ func (c *Core) relook() {
 func (c *Core) uprooted() []*replica {
 	var list []*replica
 	c.leaving.Ascend(func(rep *replica) bool {
-		if (rep.moving == nil || rep.moving.remnant) && (rep.leaves || rep.resumes()) {
+		if (rep.moving == nil || rep.moving.isPart()) && (rep.leaves || rep.resumes()) {
 			list = append(list, rep)
 		}
 		return true
@@ -201,8 +201,7 @@ func (c *Core) keepOwn(rep *replica) {
 	if len(nodes) == 0 {
 		return
 	}
-	if w := c.roomOn(nodes, rep, c.graceOf(rep)); w != nil {
-		w.remnant = true
+	if w := c.roomOn(nodes, kindRemnant, rep, c.graceOf(rep)); w != nil {
 		rep.moving = w
 		c.addWindow(w)
 	}
@@ -215,7 +214,7 @@ func (c *Core) endRemnants() {
 		return // they had no turn yet
 	}
 	for _, w := range slices.Clone(c.windows) {
-		if w.remnant && w.isReservation() {
+		if w.isRest() {
 			c.endWindow(w)
 		}
 	}
@@ -223,12 +222,11 @@ func (c *Core) endRemnants() {
 
 // keepPlace sets a place aside for a gang that still holds another, or a part of it.
 func (c *Core) keepPlace(rep *replica, where []gang.Member) bool {
-	w := c.roomOn(c.nodesFor(rep, where), rep, c.graceOf(rep))
+	w := c.roomOn(c.nodesFor(rep, where), kindMove, rep, c.graceOf(rep))
 	if w == nil {
 		return false
 	}
 	w.preemption = c.newPreemption(where)
-	w.preemption.cause = CauseResumed
 	rep.moving = w
 	c.addWindow(w)
 	c.totals.Moves++
@@ -280,8 +278,9 @@ func (c *Core) remain(rep *replica) {
 
 // arrive makes the place that was kept for a gang its reservation, as it waits now.
 func (c *Core) arrive(rep *replica) {
-	if rep.moving != nil {
-		rep.reserved, rep.moving = rep.moving, nil
+	if w := rep.moving; w != nil {
+		rep.reserved, rep.moving = w, nil
+		w.kind = w.kind.arrived()
 		c.backfillDue = true
 	}
 }
@@ -307,11 +306,11 @@ func (c *Core) endMove(rep *replica) {
 // moveEnded sees to a gang whose place, that was kept for it, is gone. Who was only moved for
 // another, and still runs, need not move any more.
 func (c *Core) moveEnded(w *window) {
-	if c.earmarked && w.preemption != nil {
+	if c.earmarked && w.isPlanned() {
 		c.earmarkFor(w, false)
 	}
 	rep := w.rep
-	rep.moving = nil
+	c.disown(w)
 	c.homeless = true
 	if rep.yieldsTo != nil && rep.state == Running {
 		if w := rep.yieldsTo.room(); w != nil {
@@ -320,7 +319,3 @@ func (c *Core) moveEnded(w *window) {
 	}
 	c.relook()
 }
-
-// isMove reports whether a window is the place to which a gang moves that still holds
-// another.
-func (w *window) isMove() bool { return w.rep != nil && w.rep.moving == w }

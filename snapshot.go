@@ -173,7 +173,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	c.savePast(&s)
 	c.saveMeters(&s)
 	for _, w := range c.windows {
-		if w.advance != nil {
+		if w.isAdvance() {
 			saved := savedReservation{Reservation: *w.advance}
 			if w.advance.GPUs > 0 {
 				saved.Nodes = w.nodeIDs()
