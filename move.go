@@ -270,8 +270,8 @@ func (c *Core) stay(rep *replica) {
 
 // remain notes that a gang that was asked for a checkpoint need not go: the next pass tells it.
 func (c *Core) remain(rep *replica) {
-	c.leaving.Delete(rep)
-	c.todo.ReplaceOrInsert(rep)
+	c.noteLeaving(rep, false)
+	c.noteTodo(rep, true)
 	c.endMove(rep)
 	c.spoilPlans(rep)
 }

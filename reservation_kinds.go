@@ -118,7 +118,7 @@ func (k reservationKind) rule() rule {
 	case kindSpares:
 		return rule{holder: forItself, struck: true}
 	}
-	return rule{}
+	return rule{holder: forNobody}
 }
 
 // arrived is what becomes of the place that is kept for a gang when it waits for it.

@@ -161,7 +161,7 @@ var memberStateNames = [...]string{"absent", "binding", "running", "failed", "lo
 // Snapshot returns the whole state as JSON. Cost: O(state).
 func (c *Core) Snapshot() ([]byte, error) {
 	s := snapshot{
-		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: c.totals,
+		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: *c.totals,
 		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{}, QuotaFreed: c.quotaFreed,
 		NextReserve: c.nextReserve, NextPreempt: c.nextPreempt, Homeless: c.homeless, BackfillDue: c.backfillDue, Lessened: c.lessened,
 		Tables: c.saveTables(), Pools: c.savePools(), NextRank: c.nextRank, NextReshape: c.nextReshape,

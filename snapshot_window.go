@@ -214,7 +214,7 @@ func (c *Core) restorePreemptions(s *savedJob) *Error {
 				if !victim.yieldsFor(rep) {
 					victim.yieldsTo = rep
 				}
-				c.leaving.ReplaceOrInsert(victim)
+				c.noteLeaving(victim, true)
 			}
 		}
 		if saved := s.Replicas[i].Moving; saved != nil && len(saved.Victims)+len(saved.Where) > 0 {
@@ -314,7 +314,7 @@ func (c *Core) restoreStrays(jobs []savedJob) {
 	for i := range jobs {
 		for _, s := range jobs[i].Replicas {
 			if rep := c.jobs[jobs[i].Job.ID].replicas[s.Replica]; rep.stray() {
-				c.todo.ReplaceOrInsert(rep)
+				c.noteTodo(rep, true)
 			}
 		}
 	}
