@@ -66,7 +66,7 @@ func (c *Core) spoilPlans(stays *replica) {
 	for flat := range stays.members {
 		if m := &stays.members[flat]; m.state.holds() {
 			for _, w := range slices.Clone(m.node.windows) {
-				if w.isPlanned() && slices.Contains(m.node.windows, w) {
+				if w.isPlanned() {
 					c.endWindow(w)
 				}
 			}

@@ -238,7 +238,7 @@ func (c *Core) rejoin(w *window, n *node) {
 // any more, or lost a GPU.
 func (c *Core) spoil(n *node) {
 	for _, w := range slices.Clone(n.windows) {
-		if w.countsOnNodes() && slices.Contains(n.windows, w) {
+		if w.countsOnNodes() {
 			c.endWindow(w)
 		}
 	}
