@@ -161,7 +161,7 @@ var memberStateNames = [...]string{"absent", "binding", "running", "failed", "lo
 // Snapshot returns the whole state as JSON. Cost: O(state).
 func (c *Core) Snapshot() ([]byte, error) {
 	s := snapshot{
-		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: c.totals,
+		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: *c.totals,
 		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{},
 		Tables: c.saveTables(), Pools: c.savePools(), Lost: c.lost.save(),
 	}
@@ -169,7 +169,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	c.savePast(&s)
 	c.saveMeters(&s)
 	for _, w := range c.windows {
-		if w.advance != nil {
+		if w.isAdvance() {
 			saved := savedReservation{Reservation: *w.advance}
 			if w.advance.GPUs > 0 {
 				saved.Nodes = w.nodeIDs()
