@@ -240,6 +240,9 @@ func (a *agenda) endDespair() { a.hopeless-- }
 // freedGone notes that a node on which something became free is gone.
 func (a *agenda) freedGone() { a.freedNodes-- }
 
+// anySetAside reports whether any nodes are set aside.
+func (a *agenda) anySetAside() bool { return a.windows > 0 }
+
 // countWindows counts what is set aside.
 func (a *agenda) countWindows(change int) { a.windows += change }
 

@@ -24,6 +24,8 @@ type window struct {
 	from, until Time
 	// rep is the gang that the nodes are for, or nil.
 	rep *replica
+	// home is where the owner of a window of nodes that are kept has it; nil otherwise.
+	home **window
 	// preemption has where the members of the gang are planned, if they are.
 	preemption *preemption
 	// unmarked: what is kept for it of its quota is not counted just now.
