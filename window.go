@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// A window sets nodes aside for a time. What for says its kind; the table of the kinds, with
+// A window sets nodes aside for a time. Its kind says for what; the table of the kinds, with
 // all that differs between them, is that of reservationKind.
 //
 // Nodes in windows are kept apart by their hardware class, which names the windows:
@@ -101,21 +101,25 @@ func (c *Core) below(q, ancestor quota.Index) bool {
 func (c *Core) addWindow(w *window) {
 	at, _ := slices.BinarySearchFunc(c.windows, w.name, compareWindowName)
 	c.windows = slices.Insert(c.windows, at, w)
+	c.agenda.countWindows(1)
 	for _, n := range w.nodes {
 		c.enclose(n, w)
-		c.sparesDue = c.sparesDue || n.spare
+		if n.spare {
+			c.agenda.wantSpares()
+		}
 	}
-	c.backfillDue = true
+	c.agenda.setAside()
 }
 
 // endWindow ends a window. What is free on its nodes is so for all.
 func (c *Core) endWindow(w *window) {
 	at, _ := slices.BinarySearchFunc(c.windows, w.name, compareWindowName)
 	c.windows = slices.Delete(c.windows, at, at+1)
+	c.agenda.countWindows(-1)
 	for _, n := range w.nodes {
 		c.openUp(n, w)
 	}
-	c.grew()
+	c.agenda.grew(c.now)
 	switch {
 	case w.isMove():
 		c.moveEnded(w)
@@ -125,10 +129,10 @@ func (c *Core) endWindow(w *window) {
 		if planned {
 			c.endPreemption(w)
 		}
-		c.nextReserve = c.now
+		c.agenda.reserveNow(c.now)
 	default:
 		c.disown(w)
-		c.changed()
+		c.agenda.changed(c.now)
 	}
 	if len(c.windows) == 0 { // nothing is set aside that they could be tried on
 		for len(c.fresh) > 0 {
@@ -142,7 +146,7 @@ func (c *Core) openUp(n *node, w *window) {
 	i := slices.Index(n.windows, w)
 	n.windows = slices.Delete(slices.Clone(n.windows), i, i+1)
 	c.reclass(n)
-	if c.placing {
+	if c.agenda.placing {
 		c.opened = append(c.opened, n)
 	} else {
 		c.reopened(n)
