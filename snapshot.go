@@ -95,6 +95,9 @@ type savedJob struct {
 	Replicas  []savedReplica `json:"replicas"`
 }
 
+// A savedOrder is an order as EncodeAction has it.
+type savedOrder = json.RawMessage
+
 type savedReplica struct {
 	Replica      int           `json:"replica"`
 	State        State         `json:"state"`
@@ -111,7 +114,7 @@ type savedReplica struct {
 	Repairs      int           `json:"repairs,omitempty"`
 	Avoid        []NodeID      `json:"avoid,omitempty"`
 	Members      []savedMember `json:"members,omitempty"`
-	Order        *actionJSON   `json:"order,omitempty"`
+	Order        *savedOrder   `json:"order,omitempty"`
 	Cause        Cause         `json:"cause,omitzero"`
 	Attempt      int           `json:"attempt,omitempty"`
 	Gone         bool          `json:"gone,omitempty"`
@@ -243,8 +246,9 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		}
 	}
 	if rep.order != nil {
-		w, _ := wrapAction(rep.order)
-		saved.Order = &w
+		order, err := EncodeAction(rep.order)
+		must(err)
+		saved.Order = (*savedOrder)(&order)
 	}
 	for _, e := range rep.entries {
 		if e.bucket.shape.blockedAt >= 0 {

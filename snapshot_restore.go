@@ -1,6 +1,7 @@
 package berth
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -257,13 +258,13 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 	return nil
 }
 
-func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
-	if w == nil {
+func (c *Core) restoreOrder(rep *replica, saved *savedOrder) *Error {
+	if saved == nil {
 		return nil
 	}
-	order, n := unwrapAction(w)
-	if n != 1 {
-		return refuse(ErrInvalid, "", fmt.Sprintf("names %d kinds of action instead of one", n))
+	order, err := DecodeAction(*saved)
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return refuse(ErrInvalid, e.Field, e.Reason)
 	}
 	h := order.Header()
 	switch order.(type) {
