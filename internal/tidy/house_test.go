@@ -11,7 +11,7 @@ const module = "github.com/berth-sched/berth"
 // runs back up: a package that is not named here is not importable from here.
 var core = map[string][]string{
 	"topology":           {},
-	"topology/nodegraph": {},
+	"topology/nodegraph": {"topology"},
 	"mig":                {},
 	"quota":              {},
 	"gang":               {"topology", "mig"},
@@ -34,11 +34,15 @@ var pure = set(
 	"sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 )
 
-// thirdParty are the prefixes of the modules that the core may stand on.
-var thirdParty = []string{
-	"github.com/google/btree",
-	"gonum.org/v1/gonum",
-	"golang.org/x/exp",
+// thirdParty names the modules that a program gets with the packages that decide, all
+// of them: whoever embeds the core answers for each.
+var thirdParty = []string{"github.com/google/btree"}
+
+// readers names packages that stand beside those that decide, each with the modules
+// that it draws in.
+var readers = map[string][]string{
+	"topology/fabric":              {"go.yaml.in/yaml/v3"},
+	"topology/nodegraph/gonumview": {"gonum.org/v1/gonum"},
 }
 
 // impure are the functions and variables of otherwise pure packages that read
@@ -67,12 +71,6 @@ var variables = map[string]string{
 	"stateNames":          "texts of an enumeration, indexed by its values",
 	"outcomeNames":        "texts of an enumeration, indexed by its values",
 	"memberStateNames":    "texts of an enumeration, indexed by its values",
-}
-
-// floats names the files of core packages, as paths below the module, that may
-// use floating point, each with the reason. No decision may be made in them.
-var floats = map[string]string{
-	"topology/nodegraph/weighted.go": "the graph as gonum sees it, whose weights are floats",
 }
 
 // below returns the path of a package below the module, and whether it is ours.

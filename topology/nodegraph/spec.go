@@ -2,12 +2,14 @@ package nodegraph
 
 import (
 	"strconv"
+
+	"github.com/berth-sched/berth/topology"
 )
 
 // MaxGPUs and MaxNICs are the most that a node may have: a set is a word.
 const (
-	MaxGPUs = 64
-	MaxNICs = 64
+	MaxGPUs = topology.MaxGPUs
+	MaxNICs = topology.MaxNICs
 )
 
 // maxRate bounds a rate, in MB/s, so that no sum overflows: 10 TB/s.
