@@ -15,7 +15,7 @@ var core = map[string][]string{
 	"mig":                {},
 	"quota":              {},
 	"gang":               {"topology", "mig"},
-	"preempt":            {"topology", "mig", "quota", "gang"},
+	"preempt":            {},
 	"":                   {"topology", "topology/nodegraph", "mig", "quota", "gang", "preempt"},
 }
 

@@ -110,7 +110,7 @@ func TestArrowsCatch(t *testing.T) {
 		{"gang", module + "/quota", false},
 		{"gang", module + "/preempt", false},
 		{"preempt", module, false},
-		{"preempt", module + "/gang", true},
+		{"preempt", module + "/gang", false},
 		{"", module + "/preempt", true},
 		{"", module + "/nvmlsrc", false},
 		{"", module + "/bench/workload", false},
