@@ -3,6 +3,7 @@ package nodegraph
 import (
 	"strconv"
 
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -171,9 +172,5 @@ func invalid(field, reason string) error {
 
 // at is the path of element i of a list, and of a field of it.
 func at(list string, i int, field string) string {
-	path := list + "[" + strconv.Itoa(i) + "]"
-	if field != "" {
-		path += "." + field
-	}
-	return path
+	return errtext.Path(errtext.Index(list, i), field)
 }
