@@ -1,9 +1,9 @@
 package gang
 
 import (
-	"fmt"
 	"math"
 
+	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -31,14 +31,10 @@ const (
 	Fragmentation
 )
 
+const resourceNames enum.Names = "nothing|nodes|GPUs|GPU shares|GPU instances|host CPU|host memory|fragmentation"
+
 // String returns the name of a resource, such as "host CPU".
-func (r Resource) String() string {
-	names := [...]string{"nothing", "nodes", "GPUs", "GPU shares", "GPU instances", "host CPU", "host memory", "fragmentation"}
-	if int(r) < len(names) {
-		return names[r]
-	}
-	return fmt.Sprintf("resource %d", r)
-}
+func (r Resource) String() string { return enum.Text(resourceNames, r, "resource %d") }
 
 // A Shortage says why a request does not fit. It is about the first group that
 // does not fit by itself, or, if each would, about the first one in the order of
