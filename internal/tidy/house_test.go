@@ -56,23 +56,6 @@ var impure = set(
 	"fmt.Scan", "fmt.Scanf", "fmt.Scanln",
 )
 
-// variables at package level that are neither error sentinels nor assertions,
-// each with the reason why it may stay. The rule against writing to them has no
-// exception.
-var variables = map[string]string{
-	"classNames":          "texts of an enumeration, indexed by its values",
-	"localityNames":       "texts of an enumeration, indexed by its values",
-	"preemptionModeNames": "texts of an enumeration, indexed by its values",
-	"movesModeNames":      "texts of an enumeration, indexed by its values",
-	"gpuModeNames":        "texts of an enumeration, indexed by its values",
-	"geometryKindNames":   "texts of an enumeration, indexed by its values",
-	"shareModeNames":      "texts of an enumeration, indexed by its values",
-	"xidEffectNames":      "texts of an enumeration, indexed by its values",
-	"stateNames":          "texts of an enumeration, indexed by its values",
-	"outcomeNames":        "texts of an enumeration, indexed by its values",
-	"memberStateNames":    "texts of an enumeration, indexed by its values",
-}
-
 // below returns the path of a package below the module, and whether it is ours.
 func below(path string) (string, bool) {
 	if path == module {
