@@ -33,16 +33,8 @@ func (c *Core) queueSet(e QueueSet) *Error {
 		c.tickLedger()
 		c.ledger.Follow(c.quota, i) // its guarantee may have changed
 	}
-	c.quotaChanged()
+	c.agenda.quotaChanged(c.now)
 	return nil
-}
-
-// quotaChanged notes that queues may have more than before.
-func (c *Core) quotaChanged() {
-	c.quotaFreed = true
-	c.backfillDue = c.backfillDue || len(c.windows) > 0
-	c.changed()
-	c.stir()
 }
 
 func (c *Core) queueRemoved(e QueueRemoved) *Error {
@@ -59,8 +51,8 @@ func (c *Core) queueRemoved(e QueueRemoved) *Error {
 	}
 	c.countKeeper(c.queues[i], false)
 	c.queues[i] = nil
-	c.recountQueue(parent) // it may be a leaf again
-	c.quotaChanged()       // others may have what it did not lend
+	c.recountQueue(parent)       // it may be a leaf again
+	c.agenda.quotaChanged(c.now) // others may have what it did not lend
 	return nil
 }
 
@@ -368,7 +360,7 @@ func (c *Core) adopt(j *job, r *RunningReplica, held []gang.Hold) {
 	rep.state = Binding
 	c.run(rep, r.Started)
 	c.encloseExclusive(rep)
-	c.quotaFreed = true // what is taken may move a search off a limited product
+	c.agenda.freedQuota() // what is taken may move a search off a limited product
 }
 
 func (c *Core) jobScaled(e JobScaled) *Error {

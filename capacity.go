@@ -77,7 +77,7 @@ func (c *Core) addCapacity(r quota.Resource, change int64) {
 		return
 	}
 	c.capacities[r] += change
-	c.stir()
+	c.agenda.stir(c.now)
 	if !slices.Contains(c.untold, r) {
 		c.untold = append(c.untold, r)
 	}

@@ -113,7 +113,7 @@ func (c *Core) reason(e *entry) Reason {
 		return c.quotaReason(b.queue.index, limits)
 	case b.shape.blockedAt >= 0:
 		return c.capacityReason(e)
-	case b.quotaSlot >= 0 && !c.mayWake():
+	case b.quotaSlot >= 0 && !c.agenda.mayWake():
 		return Reason{
 			Code: ReasonQuota, Text: "a limit on one of the products that would do is reached",
 			Relax: "a higher limit on that product, or an end of something that uses it",

@@ -337,7 +337,7 @@ func (c *Core) removeNode(n *node) {
 	for _, w := range n.windows {
 		w.remove(n)
 	}
-	count(&c.draining, &n.drains, false)
+	c.setDraining(n, false)
 	n.probation, n.trial, n.spare = 0, 0, false
 	c.watch(n)
 	c.recount(n, capacity{})
@@ -351,6 +351,7 @@ func (c *Core) removeNode(n *node) {
 	if n.freed {
 		i := slices.Index(c.freedNodes, n)
 		c.freedNodes = slices.Delete(c.freedNodes, i, i+1)
+		c.agenda.freedGone()
 	}
 	c.nodes[n.index] = nil
 	delete(c.nodeByID, n.spec.ID)

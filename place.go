@@ -32,10 +32,9 @@ func (c *Core) placeMinimums() {
 	defer func() { c.minimums = false }()
 	for range c.config.Policy.PassBudget {
 		i, ok := c.quota.Next()
-		if !ok && c.taken {
+		if !ok && c.agenda.tookSome() {
 			// What was taken since may have moved the search off a product whose limit
 			// is reached.
-			c.taken = false
 			c.wakeLimited()
 			i, ok = c.quota.Next()
 		}
@@ -333,7 +332,7 @@ func (c *Core) bookPlacement(rep *replica, base int) (limited string, ok bool) {
 		c.book(rep, flat, members[i].Hold, memberBinding)
 		c.booked = append(c.booked, flat)
 	}
-	c.taken = true
+	c.agenda.take()
 	return "", true
 }
 

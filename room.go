@@ -54,7 +54,7 @@ func (c *Core) endPreemption(w *window) {
 	if c.earmarked && !w.unmarked {
 		c.earmarkFor(w, false)
 	}
-	c.quotaFreed = true
+	c.agenda.freedQuota()
 	for _, victim := range p.victims {
 		if victim.spare(w.rep); victim.stray() {
 			c.remain(victim)

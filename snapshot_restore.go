@@ -95,19 +95,15 @@ func (c *Core) restore(s *snapshot) *Error {
 		}
 	}
 	c.restoreStalled(s.Jobs)
-	c.nextReserve, c.backfillDue = s.NextReserve, s.BackfillDue
-	c.quotaFreed, c.lessened = s.QuotaFreed, s.Lessened
-	c.nextRank, c.nextReshape = s.NextRank, s.NextReshape
 	c.restoreLooked(s.Jobs)
-	c.nextPreempt = s.NextPreempt
-	if c.nextMove, c.homeless = never, s.Homeless; s.NextMove != nil {
-		c.nextMove = *s.NextMove
-	}
+	c.agenda.restore(s)
 	c.totals = s.Totals
 	if err := c.restoreLosses(s.Lost); err != nil {
 		return err.in("lost")
 	}
-	c.sparesDue = s.SparesDue || slices.ContainsFunc(c.nodes, func(n *node) bool { return n != nil && n.spare && len(n.members) > 0 })
+	if slices.ContainsFunc(c.nodes, func(n *node) bool { return n != nil && n.spare && len(n.members) > 0 }) {
+		c.agenda.wantSpares()
+	}
 	if err := c.restoreMeters(s); err != nil {
 		return err
 	}

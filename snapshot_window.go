@@ -61,12 +61,10 @@ func (c *Core) restoreStalled(jobs []savedJob) {
 		for _, s := range jobs[i].Replicas {
 			rep := c.jobs[jobs[i].Job.ID].replicas[s.Replica]
 			if s.Stalled {
-				rep.stalled = true
-				c.stalled = append(c.stalled, rep)
+				rep.stalledAt = c.agenda.stall()
 			}
 			if s.Hopeless {
-				rep.hopeless = true
-				c.hopeless = append(c.hopeless, rep)
+				rep.hopelessAt = c.agenda.despair()
 			}
 		}
 	}

@@ -13,17 +13,13 @@ import (
 // agree.
 func (v *verifier) gpus() error {
 	c := v.c
-	nodes, dividing, pliable, out := map[*table]int{}, 0, 0, 0
+	nodes, out := map[*table]int{}, 0
 	for _, n := range c.nodes {
 		if n == nil {
 			continue
 		}
 		if n.table != nil {
 			nodes[n.table]++
-			dividing++
-		}
-		if n.pliable() {
-			pliable++
 		}
 		for gpu := range n.gpus {
 			if err := v.gpu(n, gpu); err != nil {
@@ -48,8 +44,8 @@ func (v *verifier) gpus() error {
 			return fmt.Errorf("a GPU is kept for job %s, which does not wait for it", d.rep.job.spec.ID)
 		}
 	}
-	if dividing != c.dividing || pliable != c.pliable || out != len(c.repartitions) {
-		return fmt.Errorf("%d nodes may change (counted %d), %d orders about GPUs are out (counted %d)", pliable, c.pliable, out, len(c.repartitions))
+	if out != len(c.repartitions) {
+		return fmt.Errorf("%d orders about GPUs are out (counted %d)", out, len(c.repartitions))
 	}
 	return nil
 }

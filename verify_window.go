@@ -58,7 +58,7 @@ func (v *verifier) windows() error {
 	return nil
 }
 
-// ending checks the end that is expected of a replica, and its part in what is stalled.
+// ending checks the end that is expected of a replica.
 func (v *verifier) ending(rep *replica) error {
 	if rep.endsAt != 0 {
 		v.endings++
@@ -74,8 +74,8 @@ func (v *verifier) ending(rep *replica) error {
 		return fmt.Errorf("it wrote a checkpoint at %d, and had to yield %d times", rep.checkpointed, rep.evictions)
 	case rep.state == Pending && (rep.endsAt != 0 || rep.exclusive != nil):
 		return fmt.Errorf("it is pending, and is expected to end or has domains for itself")
-	case rep.stalled != slices.Contains(v.c.stalled, rep), rep.hopeless != slices.Contains(v.c.hopeless, rep), rep.imagined:
-		return fmt.Errorf("stalled: %v, hopeless: %v, and not so in the lists, or imagined ended: %v", rep.stalled, rep.hopeless, rep.imagined)
+	case rep.imagined:
+		return fmt.Errorf("it is imagined ended")
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (v *verifier) yields(rep *replica) error {
 		return fmt.Errorf("runs: %v, and not so in its queue", running)
 	case rep.leaves && !rep.asked():
 		return fmt.Errorf("it leaves, and is not asked for a checkpoint")
-	case rep.moving == nil && rep.state == Releasing && rep.resumes() && !v.c.homeless && v.c.nextMove > v.c.now:
+	case rep.moving == nil && rep.state == Releasing && rep.resumes() && !v.c.agenda.homeless && v.c.agenda.nextMove > v.c.now:
 		return fmt.Errorf("it is to resume, and nobody looks for a place")
 	case rep.yieldsTo != nil && rep.state != Releasing && !rep.asked():
 		return fmt.Errorf("it yields, and is neither asked for a checkpoint nor stopped")
