@@ -333,7 +333,7 @@ func (c *Core) holdObserved(j *job, r *RunningReplica, held []gang.Hold) ([]gang
 func (c *Core) holdOf(j *job, p *MemberPlacement) gang.Hold {
 	n := c.nodeByID[p.Node]
 	cl := &j.spec.Groups[j.spec.group(p.Group)].Claim
-	hold := gang.Hold{Node: n.index, GPUs: uint64(p.GPUs), CPUMilli: cl.CPUMilli, MemoryMiB: cl.MemoryMiB, Instance: p.Instance}
+	hold := gang.Hold{Node: n.index, GPUs: uint64(p.GPUs), Host: cl.Host(), Instance: p.Instance}
 	if cl.Share != nil {
 		memory := cmp.Or(p.ShareMemoryMiB, cl.Share.MemoryMiB, n.spec.GPUs[0].MemoryMiB*int64(cl.Share.Milli)/1000)
 		owner := c.owners.retain(ownerKey{j.spec.Tenant, cl.Share.Mode})

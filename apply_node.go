@@ -66,7 +66,7 @@ func (c *Core) nodeUpdated(e NodeUpdated) *Error {
 	}
 	c.recount(n, n.capacityNow())
 	c.countSound(n)
-	must(c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB))
+	must(c.fleet.Resize(n.index, n.spec.Host()))
 	c.spoil(n) // what counts on the node counts on it as it was
 	c.freed(n)
 	c.agenda.grew(c.now)

@@ -160,7 +160,8 @@ func ParseLocality(s string) (Locality, error) {
 	return parseEnum[Locality]("locality", localityNames, s)
 }
 
-func (l Locality) String() string                { return enum.Text(localityNames, l, "Locality(%d)") }
+func (l Locality) String() string { return enum.Text(localityNames, l, "Locality(%d)") }
+
 func (l Locality) MarshalText() ([]byte, error)  { return marshalEnum("locality", localityNames, l) }
 func (l *Locality) UnmarshalText(b []byte) error { return unmarshalEnum(l, ParseLocality, b) }
 

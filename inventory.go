@@ -322,8 +322,7 @@ func (c *Core) addToFleet(spec *Node, key classKey, class int) (topology.Node, *
 	i, err := c.fleet.AddNode(gang.NodeSpec{
 		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(class),
 		GPUs: len(spec.GPUs), GPUMemoryMiB: key.gpuMemory,
-		CPUMilli: spec.CPUMilli, MemoryMiB: spec.MemoryMiB,
-		Lattice: lattice, MaxShares: spec.maxShares(),
+		Host: spec.Host(), Lattice: lattice, MaxShares: spec.maxShares(),
 	})
 	if err != nil {
 		return 0, refuse(ErrConflict, "node.id", err.Error())

@@ -116,8 +116,7 @@ func (c *Core) affordableFor(s *shape, q quota.Index) (*gang.Request, bool) {
 		return &s.minimum, true
 	}
 	each := quota.Charge{
-		GPUMilli: s.least.GPUMilli / int64(fewest), CPUMilli: s.least.CPUMilli / int64(fewest),
-		MemoryMiB: s.least.MemoryMiB / int64(fewest), Product: s.least.Product,
+		GPUMilli: s.least.GPUMilli / int64(fewest), Host: s.least.Host.Over(int64(fewest)), Product: s.least.Product,
 	}
 	for most-fewest > 1 { // fewest units are affordable, most are not
 		middle := fewest + (most-fewest)/2

@@ -229,7 +229,7 @@ func chargeOf(h *gang.Hold, n *node) quota.Charge {
 	case h.Instance != (mig.Placement{}):
 		milli = n.table.milli(h.Instance)
 	}
-	charge := quota.Charge{GPUMilli: milli, CPUMilli: h.CPUMilli, MemoryMiB: h.MemoryMiB, Product: n.product}
+	charge := quota.Charge{GPUMilli: milli, Host: h.Host, Product: n.product}
 	if milli == 0 {
 		charge.Product = quota.NoProduct
 	}

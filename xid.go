@@ -40,7 +40,8 @@ func ParseXidEffect(s string) (XidEffect, error) {
 	return parseEnum[XidEffect]("effect", xidEffectNames, s)
 }
 
-func (e XidEffect) String() string                { return enum.Text(xidEffectNames, e, "XidEffect(%d)") }
+func (e XidEffect) String() string { return enum.Text(xidEffectNames, e, "XidEffect(%d)") }
+
 func (e XidEffect) MarshalText() ([]byte, error)  { return marshalEnum("effect", xidEffectNames, e) }
 func (e *XidEffect) UnmarshalText(b []byte) error { return unmarshalEnum(e, ParseXidEffect, b) }
 

@@ -101,8 +101,10 @@ func (in *inspector) declaration(decl ast.Decl) {
 
 func (in *inspector) variables(spec *ast.ValueSpec) {
 	for i, name := range spec.Names {
+		qualified := strings.TrimPrefix(in.path+"."+name.Name, ".")
 		switch {
 		case name.Name == "_" && spec.Type != nil: // var _ Interface = T{}
+		case variables[qualified] != "":
 		case i < len(spec.Values) && in.isSentinel(name, spec.Values[i]):
 		default:
 			in.report(name.Pos(), "has the package-level variable %s", name.Name)
