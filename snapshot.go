@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -159,7 +160,7 @@ type savedMember struct {
 }
 
 // The names of memberState; memberAbsent is not saved.
-var memberStateNames = [...]string{"absent", "binding", "running", "failed", "lost", "stopping"}
+const memberStateNames enum.Names = "absent|binding|running|failed|lost|stopping"
 
 // Snapshot returns the whole state as JSON. Cost: O(state).
 func (c *Core) Snapshot() ([]byte, error) {
@@ -266,7 +267,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 
 func (c *Core) saveMember(rep *replica, flat int) savedMember {
 	m := &rep.members[flat]
-	saved := savedMember{State: memberStateNames[m.state], Bind: m.bind, Ran: m.ran}
+	saved := savedMember{State: enum.Text(memberStateNames, m.state, ""), Bind: m.bind, Ran: m.ran}
 	if m.yieldsTo != nil {
 		saved.For = m.yieldsTo.ref()
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/berth-sched/berth/internal/enum"
 )
 
 // Restore makes a core of a snapshot. It behaves as the core that gave the
@@ -157,7 +159,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "replica", fmt.Sprintf("%d is out of range", s.Replica))
 	case s.Replica < len(j.replicas) && j.replicas[s.Replica] != nil:
 		return refuse(ErrDuplicate, "replica", fmt.Sprintf("%d comes twice", s.Replica))
-	case int(s.State) >= len(stateNames):
+	case int(s.State) >= stateNames.Len():
 		return refuse(ErrInvalid, "state", "is out of range")
 	case j.cancelled && !s.Gone:
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
@@ -226,7 +228,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 	j := rep.job
 	flat := j.flat(s.Ref())
-	state := memberState(max(0, slices.Index(memberStateNames[:], s.State)))
+	state, _ := enum.Parse[memberState](memberStateNames, s.State)
 	switch {
 	case flat < 0 || rep.members == nil || rep.members[flat].state != memberAbsent:
 		return refuse(ErrInvalid, "", fmt.Sprintf("%v is no member of the gang, or is doubled, or the replica is pending", s.Ref()))
