@@ -348,3 +348,12 @@ func (c *Core) endWindows() {
 		c.endWindow(w)
 	}
 }
+
+// nodeIDs lists the nodes of a window.
+func (w *window) nodeIDs() []NodeID {
+	list := make([]NodeID, len(w.nodes))
+	for i, n := range w.nodes {
+		list[i] = n.spec.ID
+	}
+	return list
+}

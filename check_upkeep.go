@@ -5,20 +5,11 @@ import (
 	"slices"
 )
 
-// health checks what is kept about hardware that failed, and about spares, against the nodes.
-func (v *verifier) health() error {
-	c := v.c
-	due, watched, sound := never, 0, map[string]int{}
-	for _, n := range c.nodes {
-		if n == nil {
-			continue
-		}
-		if n.sound() {
-			sound[n.spec.Pool]++
-		}
-		if err := v.trust(n); err != nil {
-			return fmt.Errorf("node %s: %w", n.spec.ID, err)
-		}
+// checkTrust checks that nodes that are on probation or on trial are watched, and are in the
+// windows that they are to be in.
+func (c *Core) checkTrust() error {
+	due, watched := never, 0
+	if err := c.eachNode(func(n *node) error {
 		if n.probation != 0 || n.trial != 0 {
 			watched++
 		}
@@ -27,30 +18,47 @@ func (v *verifier) health() error {
 				due = min(due, at)
 			}
 		}
+		switch {
+		case (n.probation != 0 || n.trial != 0) != slices.Contains(c.watched, n):
+			return fmt.Errorf("on probation until %d, on trial until %d, and wrongly watched", n.probation, n.trial)
+		case (n.trial != 0) != (c.trials != nil && slices.Contains(n.windows, c.trials)):
+			return fmt.Errorf("on trial until %d, and wrongly set aside", n.trial)
+		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	if watched != len(c.watched) || due != c.healthDue || !slices.IsSortedFunc(c.watched, compareNodes) {
 		return fmt.Errorf("%d nodes are watched, the first until %d; it should be %d, until %d", len(c.watched), c.healthDue, watched, due)
+	}
+	return nil
+}
+
+// checkSpares checks the spares of pools against the nodes.
+func (c *Core) checkSpares() error {
+	sound := map[string]int{}
+	if err := c.eachNode(func(n *node) error {
+		if n.sound() {
+			sound[n.spec.Pool]++
+		}
+		return c.checkSpare(n, c.sparesOf(n.spec.Pool))
+	}); err != nil {
+		return err
 	}
 	for _, p := range c.spares {
 		if p.sound != sound[p.pool] {
 			return fmt.Errorf("pool %q: %d nodes count as sound, and %d are", p.pool, p.sound, sound[p.pool])
 		}
-		if p.free() != p.wanted() && !c.sparesDue && v.couldStandBy(p) != (p.free() > p.wanted()) {
+		if p.free() != p.wanted() && !c.sparesDue && c.couldStandBy(p) != (p.free() > p.wanted()) {
 			return fmt.Errorf("pool %q has %d spares of %d, and no pass looks for more", p.pool, p.free(), p.wanted())
 		}
 	}
-	return v.losses()
+	return nil
 }
 
-// trust checks that a node is in the windows that it is to be in.
-func (v *verifier) trust(n *node) error {
-	c := v.c
-	p := c.sparesOf(n.spec.Pool)
+// checkSpare checks a node against the spares of its pool; nil: it has none.
+func (c *Core) checkSpare(n *node, p *sparePool) error {
 	switch {
-	case (n.probation != 0 || n.trial != 0) != slices.Contains(c.watched, n):
-		return fmt.Errorf("on probation until %d, on trial until %d, and wrongly watched", n.probation, n.trial)
-	case (n.trial != 0) != (c.trials != nil && slices.Contains(n.windows, c.trials)):
-		return fmt.Errorf("on trial until %d, and wrongly set aside", n.trial)
 	case n.spare != (p != nil && p.window != nil && slices.Contains(n.windows, p.window)):
 		return fmt.Errorf("a spare: %v, and wrongly set aside", n.spare)
 	case n.spare && (n.trial != 0 || n.standsIn), n.spare && len(n.members) > 0 && !c.sparesDue:
@@ -64,15 +72,22 @@ func (v *verifier) trust(n *node) error {
 }
 
 // couldStandBy reports whether a pool has a node that could be a spare, and is none.
-func (v *verifier) couldStandBy(p *sparePool) bool {
-	return slices.ContainsFunc(v.c.nodes, func(n *node) bool {
-		return n != nil && n.spec.Pool == p.pool && v.c.mayStandBy(n)
+func (c *Core) couldStandBy(p *sparePool) bool {
+	return slices.ContainsFunc(c.nodes, func(n *node) bool {
+		return n != nil && n.spec.Pool == p.pool && c.mayStandBy(n)
 	})
 }
 
-func (v *verifier) losses() error {
-	m := &v.c.lost
-	if len(m.byID) != m.fading.Len() || len(m.byID) > v.c.config.Limits.Nodes {
+func (c *Core) checkLosses() error {
+	if n := len(c.lost.byID); n > c.config.Limits.Nodes {
+		return fmt.Errorf("%d nodes that were lost are remembered", n)
+	}
+	return c.lost.check()
+}
+
+// check checks that what is remembered is in order, and in both indexes.
+func (m *lossMemory) check() error {
+	if len(m.byID) != m.fading.Len() {
 		return fmt.Errorf("%d nodes that were lost are remembered, %d of them to be forgotten", len(m.byID), m.fading.Len())
 	}
 	var err error

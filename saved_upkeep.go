@@ -14,20 +14,21 @@ type savedTrust struct {
 	StandsIn  bool `json:"standsIn,omitempty"`
 }
 
-// A savedLoss is what is remembered of a node that was lost.
-type savedLoss struct {
-	Node       NodeID `json:"node"`
-	Losses     []Time `json:"losses"`
-	Probations int    `json:"probations,omitempty"`
-	Until      Time   `json:"until"`
-}
-
 func (n *node) saveTrust() savedTrust {
 	return savedTrust{Probation: n.probation, Trial: n.trial, Spare: n.spare, StandsIn: n.standsIn}
 }
 
-// restoreTrust restores how far a node is trusted. What was on it comes later.
-func (c *Core) restoreTrust(n *node, s *savedTrust) *Error {
+// restoreTrust restores how far nodes are trusted. What is on them comes later.
+func (c *Core) restoreTrust(list []savedNode) *Error {
+	for i := range list {
+		if err := c.restoreTrustIn(c.nodeByID[list[i].Node.ID], &list[i].savedTrust); err != nil {
+			return err.in(index("nodes", i))
+		}
+	}
+	return nil
+}
+
+func (c *Core) restoreTrustIn(n *node, s *savedTrust) *Error {
 	h := &c.config.Policy.Health
 	switch {
 	case s.Probation < 0 || s.Probation > 0 && h.Losses == 0:
@@ -48,6 +49,14 @@ func (c *Core) restoreTrust(n *node, s *savedTrust) *Error {
 	}
 	n.standsIn = s.StandsIn
 	return nil
+}
+
+// A savedLoss is what is remembered of a node that was lost.
+type savedLoss struct {
+	Node       NodeID `json:"node"`
+	Losses     []Time `json:"losses"`
+	Probations int    `json:"probations,omitempty"`
+	Until      Time   `json:"until"`
 }
 
 // save lists what is remembered, in order of name.

@@ -2,26 +2,10 @@ package berth
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth/mig"
 )
-
-// A savedTable is a table that was told, or that something was given of.
-type savedTable struct {
-	Name string `json:"name"`
-	// Table that was told; nil: that of package mig.
-	Table   *mig.Product `json:"table,omitempty"`
-	Recent  []uint32     `json:"recent,omitempty"`
-	Weights []uint32     `json:"weights,omitempty"`
-}
-
-// A savedPool has the instants at which GPUs of a pool were repartitioned.
-type savedPool struct {
-	Pool    string `json:"pool"`
-	Changes []Time `json:"changes"`
-}
 
 // A savedGPU is what the description of a GPU does not have.
 type savedGPU struct {
@@ -46,37 +30,6 @@ type savedDrain struct {
 	RetryAt Time `json:"retryAt,omitempty"`
 }
 
-func (c *Core) saveTables() []savedTable {
-	var list []savedTable
-	some := func(counts []uint32) []uint32 {
-		if slices.ContainsFunc(counts, func(n uint32) bool { return n > 0 }) {
-			return counts
-		}
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
-		t := c.tables[name]
-		saved := savedTable{Name: name, Recent: some(t.recent), Weights: some(t.weights)}
-		if t.told {
-			saved.Table = &t.product
-		}
-		if t.told || saved.Recent != nil || saved.Weights != nil {
-			list = append(list, saved)
-		}
-	}
-	return list
-}
-
-func (c *Core) savePools() []savedPool {
-	var list []savedPool
-	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
-		if p := c.pools[name]; len(p.changes) > 0 {
-			list = append(list, savedPool{name, p.changes})
-		}
-	}
-	return list
-}
-
 func (n *node) saveGPUs() []savedGPU {
 	var list []savedGPU
 	for g := range n.gpus {
@@ -93,49 +46,15 @@ func (n *node) saveGPUs() []savedGPU {
 	return list
 }
 
-func (rep *replica) saveDrain() *savedDrain {
-	if rep.drain == nil {
-		return nil
-	}
-	return &savedDrain{rep.drain.node.spec.ID, rep.drain.gpu, rep.drain.until, rep.drain.retryAt}
-}
-
-func (c *Core) restoreTable(s *savedTable) *Error {
-	if s.Table != nil {
-		if err := c.migTableSet(MIGTableSet{*s.Table}); err != nil {
-			return err
+func (c *Core) restoreGPUs(list []savedNode) *Error {
+	for i := range list {
+		n := c.nodeByID[list[i].Node.ID]
+		for k := range list[i].GPUs {
+			if err := c.restoreGPU(n, &list[i].GPUs[k]); err != nil {
+				return err.in(index("gpus", k)).in(index("nodes", i))
+			}
 		}
 	}
-	t, err := c.table(s.Name)
-	if err != nil {
-		return err
-	}
-	for _, counts := range [][]uint32{s.Recent, s.Weights} {
-		if len(counts) > 0 && len(counts) != t.lattice.Profiles() {
-			return refuse(ErrInvalid, "recent", fmt.Sprintf("%d counts for %d profiles", len(counts), t.lattice.Profiles()))
-		}
-	}
-	for p := range s.Recent {
-		t.recent[p] = min(s.Recent[p], 1<<31)
-	}
-	if len(s.Weights) > 0 {
-		t.weights = slices.Clone(s.Weights)
-		for p := range t.weights {
-			t.weights[p] = min(t.weights[p], maxWeight)
-		}
-		c.fleet.SetRanking(t.lattice, mig.NewRanking(t.lattice, t.weights))
-	}
-	return nil
-}
-
-func (c *Core) restorePool(s *savedPool) *Error {
-	if c.pools[s.Pool] != nil || len(s.Changes) > 2*maxPerHour {
-		return refuse(ErrInvalid, "pool", fmt.Sprintf("%q comes twice, or with too many changes", s.Pool))
-	}
-	if !slices.IsSorted(s.Changes) || len(s.Changes) > 0 && (s.Changes[0] < 0 || s.Changes[len(s.Changes)-1] > c.now) {
-		return refuse(ErrInvalid, "changes", "are out of order, or yet to come")
-	}
-	c.pool(s.Pool).changes = slices.Clone(s.Changes)
 	return nil
 }
 
@@ -185,6 +104,35 @@ func (c *Core) restoreRepartition(n *node, s *savedGPU) *Error {
 	return nil
 }
 
+func (rep *replica) saveDrain() *savedDrain {
+	if rep.drain == nil {
+		return nil
+	}
+	return &savedDrain{rep.drain.node.spec.ID, rep.drain.gpu, rep.drain.until, rep.drain.retryAt}
+}
+
+func (c *Core) restoreDrains(jobs []savedJob) *Error {
+	return c.eachSaved(jobs, func(rep *replica, s *savedReplica) *Error {
+		if s.Drain == nil {
+			return nil
+		}
+		return c.restoreDrain(rep, s.Drain).in("drain")
+	})
+}
+
+// restoreDrain keeps a GPU for a replica again.
+func (c *Core) restoreDrain(rep *replica, s *savedDrain) *Error {
+	n, err := c.knownGPU(s.Node, s.GPU)
+	if err != nil {
+		return err
+	}
+	if rep.entries == nil || rep.state != Pending || c.untouchable(n, s.GPU) {
+		return refuse(ErrInvalid, "drain", "is for a replica that does not wait, or of a GPU that cannot be kept")
+	}
+	c.attach(&drain{rep, n, s.GPU, s.Until, s.RetryAt})
+	return nil
+}
+
 // restoreLooked marks the replicas for which nothing has changed since GPUs, or victims,
 // were looked for, after all that Restore itself has changed.
 func (c *Core) restoreLooked(jobs []savedJob) {
@@ -200,17 +148,4 @@ func (c *Core) restoreLooked(jobs []savedJob) {
 			}
 		}
 	}
-}
-
-// restoreDrain keeps a GPU for a replica again.
-func (c *Core) restoreDrain(rep *replica, s *savedDrain) *Error {
-	n, err := c.knownGPU(s.Node, s.GPU)
-	if err != nil {
-		return err
-	}
-	if rep.entries == nil || rep.state != Pending || c.untouchable(n, s.GPU) {
-		return refuse(ErrInvalid, "drain", "is for a replica that does not wait, or of a GPU that cannot be kept")
-	}
-	c.attach(&drain{rep, n, s.GPU, s.Until, s.RetryAt})
-	return nil
 }

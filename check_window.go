@@ -1,0 +1,64 @@
+package berth
+
+import (
+	"fmt"
+	"slices"
+)
+
+// checkWindows checks what is set aside: that windows and nodes agree, and that each
+// window has somebody whose it is.
+func (c *Core) checkWindows() error {
+	for i, w := range c.windows {
+		if i > 0 && c.windows[i-1].name >= w.name {
+			return fmt.Errorf("window %s is out of order", w.name)
+		}
+		if err := c.checkWindow(w); err != nil {
+			return err
+		}
+	}
+	return c.eachNode(func(n *node) error {
+		for _, w := range n.windows {
+			if !slices.Contains(c.windows, w) || !slices.Contains(w.nodes, n) {
+				return fmt.Errorf("window %s does not know of it", w.name)
+			}
+		}
+		return nil
+	})
+}
+
+func (c *Core) checkWindow(w *window) error {
+	mine := w.isKept() && len(w.nodes) > 0 || w.advance != nil || w.rep != nil && (w.rep.reserved == w || w.rep.exclusive == w || w.isMove())
+	switch {
+	case !mine:
+		return fmt.Errorf("window %s is nobody's", w.name)
+	case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil):
+		return fmt.Errorf("window %s is for a gang that does not wait", w.name)
+	case w.isMove() && (!w.rep.mayArrive() || w.remnant != (w.preemption == nil) || w.remnant && w.rep.state == Running || w.preemption != nil && len(w.preemption.victims) > 0):
+		return fmt.Errorf("window %s is for a gang that does not move", w.name)
+	case w.preemption != nil && !(w.isReservation() && slices.IsSortedFunc(w.preemption.victims, compareReplicas) || w.isMove()):
+		return fmt.Errorf("window %s: room is made for nobody, or the victims are out of order", w.name)
+	case w.preemption != nil && slices.ContainsFunc(w.preemption.victims, func(victim *replica) bool { return !victim.yieldsFor(w.rep) }):
+		return fmt.Errorf("window %s: a victim does not yield", w.name)
+	case !slices.IsSortedFunc(w.nodes, compareNodes):
+		return fmt.Errorf("the nodes of window %s are out of order", w.name)
+	}
+	for _, n := range w.nodes {
+		if c.nodes[n.index] != n || !slices.Contains(n.windows, w) {
+			return fmt.Errorf("node %s does not know of window %s", n.spec.ID, w.name)
+		}
+	}
+	return nil
+}
+
+// checkStalled checks what is known of replicas that wait in vain.
+func (c *Core) checkStalled() error {
+	return c.eachReplica(func(rep *replica) error {
+		switch {
+		case rep.ripeAt != 0 && (rep.state != Pending || rep.entries == nil):
+			return fmt.Errorf("others may be worth stopping for it at %d, and it does not wait", rep.ripeAt)
+		case rep.stalled != slices.Contains(c.stalled, rep), rep.hopeless != slices.Contains(c.hopeless, rep), rep.imagined:
+			return fmt.Errorf("stalled: %v, hopeless: %v, and not so in the lists, or imagined ended: %v", rep.stalled, rep.hopeless, rep.imagined)
+		}
+		return nil
+	})
+}

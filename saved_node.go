@@ -1,0 +1,52 @@
+package berth
+
+import (
+	"maps"
+	"slices"
+)
+
+// A savedNode is a node: as it was described, and what was told of it since.
+type savedNode struct {
+	Node     Node       `json:"node"`
+	Cordoned bool       `json:"cordoned,omitempty"`
+	Freed    bool       `json:"freed,omitempty"`
+	Reason   string     `json:"reason,omitempty"`
+	Drains   bool       `json:"drains,omitempty"`
+	DrainBy  Time       `json:"drainBy,omitempty"`
+	GPUs     []savedGPU `json:"gpus,omitempty"`
+	savedTrust
+}
+
+func (c *Core) saveNodes() []savedNode {
+	list := []savedNode{}
+	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
+		n := c.nodeByID[id]
+		list = append(list, savedNode{n.spec, n.cordoned, n.freed, n.reason, n.drains, n.drainBy, n.saveGPUs(), n.saveTrust()})
+	}
+	return list
+}
+
+func (c *Core) restoreNodes(list []savedNode) *Error {
+	for i := range list {
+		if err := c.restoreNode(&list[i]); err != nil {
+			return err.in(index("nodes", i))
+		}
+	}
+	return nil
+}
+
+func (c *Core) restoreNode(s *savedNode) *Error {
+	if err := c.nodeJoined(NodeJoined{s.Node}); err != nil {
+		return err
+	}
+	if err := checkText(s.Reason); err != nil {
+		return err.in("reason")
+	}
+	if s.Drains && !s.Cordoned || s.DrainBy < 0 || s.DrainBy != 0 && !s.Drains {
+		return refuse(ErrInvalid, "drains", "is set for a node that is not cordoned, or drainBy makes no sense")
+	}
+	n := c.nodeByID[s.Node.ID]
+	c.cordon(n, s.Cordoned, s.Reason)
+	c.drainNode(n, s.Drains, s.DrainBy)
+	return nil
+}
