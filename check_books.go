@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -62,8 +63,9 @@ func (c *Core) checkCapacities() error {
 			return fmt.Errorf("adds %v, counted as %v", has, n.capacity)
 		}
 		want[quota.GPU] += has.gpuMilli
-		want[quota.CPU] += has.cpu
-		want[quota.Memory] += has.memory
+		for r, amount := range has.host {
+			want[quota.HostOf(host.Resource(r))] += amount
+		}
 		if has.product != "" {
 			want[quota.GPUOf(has.product)] += has.gpuMilli
 		}

@@ -16,10 +16,11 @@ func (c *Core) Check() error {
 	for _, check := range [...]func() error{
 		c.checkNodes, c.checkJobs, c.checkOrders, c.checkEndings,
 		c.checkHolds, c.checkCharges, c.checkCapacities,
-		c.checkWaiting, c.checkQueues, c.checkWindows, c.checkStalled,
+		c.checkWaiting, c.checkQueues, c.checkWindows, c.checkRipe,
 		c.checkTrust, c.checkSpares, c.checkLosses,
 		c.checkLife, c.checkYields,
 		c.checkGPUs, c.checkDrains,
+		c.checkAgenda,
 	} {
 		if err := check(); err != nil {
 			return err

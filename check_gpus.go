@@ -11,14 +11,10 @@ import (
 // checkGPUs checks what is kept of GPUs: that descriptions, orders, the fleet and the counts
 // agree.
 func (c *Core) checkGPUs() error {
-	nodes, dividing, pliable, out := map[*table]int{}, 0, 0, 0
+	nodes, out := map[*table]int{}, 0
 	if err := c.eachNode(func(n *node) error {
 		if n.table != nil {
 			nodes[n.table]++
-			dividing++
-		}
-		if n.pliable() {
-			pliable++
 		}
 		for gpu := range n.gpus {
 			if err := c.checkGPU(n, gpu); err != nil {
@@ -37,11 +33,7 @@ func (c *Core) checkGPUs() error {
 			return fmt.Errorf("table %s: %d nodes, counted %d", name, nodes[t], t.nodes)
 		}
 	}
-	return agree(
-		tally{"nodes that divide", c.dividing, dividing},
-		tally{"nodes that may change", c.pliable, pliable},
-		tally{"orders about GPUs", len(c.repartitions), out},
-	)
+	return agree(tally{"orders about GPUs", len(c.repartitions), out})
 }
 
 // checkDrains checks that GPUs are kept for those who wait.

@@ -58,7 +58,7 @@ func (c *Core) checkYields() error {
 			return fmt.Errorf("on its way out: %v, and not so in the index", out)
 		case rep.leaves && !rep.asked():
 			return fmt.Errorf("it leaves, and is not asked for a checkpoint")
-		case rep.moving == nil && rep.state == Releasing && rep.resumes() && !c.homeless && c.nextMove > c.now:
+		case rep.moving == nil && rep.state == Releasing && rep.resumes() && !c.agenda.homeless && c.agenda.nextMove > c.now:
 			return fmt.Errorf("it is to resume, and nobody looks for a place")
 		case rep.yieldsTo != nil && rep.state != Releasing && !rep.asked():
 			return fmt.Errorf("it yields, and is neither asked for a checkpoint nor stopped")

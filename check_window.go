@@ -50,14 +50,14 @@ func (c *Core) checkWindow(w *window) error {
 	return nil
 }
 
-// checkStalled checks what is known of replicas that wait in vain.
-func (c *Core) checkStalled() error {
+// checkRipe checks that nobody is looked at who does not wait, and that no plan is left.
+func (c *Core) checkRipe() error {
 	return c.eachReplica(func(rep *replica) error {
 		switch {
 		case rep.ripeAt != 0 && (rep.state != Pending || rep.entries == nil):
 			return fmt.Errorf("others may be worth stopping for it at %d, and it does not wait", rep.ripeAt)
-		case rep.stalled != slices.Contains(c.stalled, rep), rep.hopeless != slices.Contains(c.hopeless, rep), rep.imagined:
-			return fmt.Errorf("stalled: %v, hopeless: %v, and not so in the lists, or imagined ended: %v", rep.stalled, rep.hopeless, rep.imagined)
+		case rep.imagined:
+			return fmt.Errorf("it is imagined ended")
 		}
 		return nil
 	})

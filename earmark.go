@@ -67,11 +67,10 @@ func (rep *replica) lacks(charge quota.Charge) quota.Charge {
 	rep.eachHold(func(h *gang.Hold, n *node) {
 		if held := chargeOf(h, n); held.Product == charge.Product {
 			charge.GPUMilli -= held.GPUMilli
-			charge.CPUMilli -= held.CPUMilli
-			charge.MemoryMiB -= held.MemoryMiB
+			charge.Host = charge.Host.Minus(held.Host)
 		}
 	})
-	charge.GPUMilli, charge.CPUMilli, charge.MemoryMiB = max(0, charge.GPUMilli), max(0, charge.CPUMilli), max(0, charge.MemoryMiB)
+	charge.GPUMilli, charge.Host = max(0, charge.GPUMilli), charge.Host.Floor()
 	return charge
 }
 

@@ -2,6 +2,7 @@ package berth
 
 import (
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -186,8 +187,9 @@ func (c *Core) shiftCapacity(n *node, charge quota.Charge, sign int64) {
 		}
 	}
 	shift(quota.GPU, charge.GPUMilli)
-	shift(quota.CPU, charge.CPUMilli)
-	shift(quota.Memory, charge.MemoryMiB)
+	for r, amount := range charge.Host {
+		shift(quota.HostOf(host.Resource(r)), amount)
+	}
 	if charge.GPUMilli > 0 {
 		shift(quota.GPUOf(n.spec.GPUs[0].Product), charge.GPUMilli)
 	}

@@ -28,15 +28,15 @@ func (c *Core) keepIn(w *window, n *node) {
 	}
 	w.add(n)
 	c.enclose(n, w)
-	c.backfillDue = true
+	c.agenda.setAside()
 }
 
 // letOut takes a node out of such a window. What is free there is so for all others.
 func (c *Core) letOut(w *window, n *node) {
 	w.remove(n)
 	c.openUp(n, w)
-	c.grew()
-	c.changed()
+	c.agenda.grew(c.now)
+	c.agenda.changed(c.now)
 	c.dropEmpty([]*window{w})
 }
 

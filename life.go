@@ -1,9 +1,5 @@
 package berth
 
-import (
-	"slices"
-)
-
 // The life of a replica: from its placement over whatever befalls it to the end, or to the next
 // life.
 
@@ -64,9 +60,9 @@ func (c *Core) run(rep *replica, since Time) {
 		c.setEnd(rep, c.endIfPlaced(rep))
 		c.noteRunning(rep, true)
 		c.totals.Started++
-		c.stir()
+		c.agenda.stir(c.now)
 	}
-	c.relook() // it may have to leave a node that is being drained
+	c.agenda.relook(c.now) // it may have to leave a node that is being drained
 	switch {
 	case rep.has(memberStopping):
 		c.todo.ReplaceOrInsert(rep)
@@ -121,11 +117,11 @@ func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
 	rep.state, rep.leaves = Releasing, false
 	rep.struck = rep.struck || cause.Code == CauseDrained
 	c.leaving.ReplaceOrInsert(rep)
-	c.relook() // what it leaves may be a place for others
+	c.agenda.relook(c.now) // what it leaves may be a place for others
 	c.setEnd(rep, c.now.Add(c.config.Policy.ReleaseTimeout))
 	c.settle(rep, cause)
 	if rep.resumes() { // somebody is left to be stopped first
-		c.nextMove = min(c.nextMove, c.now)
+		c.agenda.moveBy(c.now)
 	}
 }
 
@@ -188,18 +184,18 @@ func (rep *replica) dropAt() (Time, bool) {
 // holdsNothing ends what a replica has while it holds something.
 func (c *Core) holdsNothing(rep *replica) {
 	if rep.endsAt == 0 && rep.state != Pending {
-		c.grew() // no plan has imagined that
+		c.agenda.grew(c.now) // no plan has imagined that
 	}
 	c.setEnd(rep, never)
 	c.vacated(rep)
 	rep.activeMilli, rep.backfilled = 0, false
-	if i := slices.Index(c.stalled, rep); i >= 0 {
-		rep.stalled = false
-		c.stalled = slices.Delete(c.stalled, i, i+1)
+	if c.stalled(rep) {
+		rep.stalledAt = 0
+		c.agenda.endStall()
 	}
-	if i := slices.Index(c.hopeless, rep); i >= 0 {
-		rep.hopeless = false
-		c.hopeless = slices.Delete(c.hopeless, i, i+1)
+	if c.hopeless(rep) {
+		rep.hopelessAt = 0
+		c.agenda.endDespair()
 	}
 	if rep.exclusive != nil {
 		c.endWindow(rep.exclusive)

@@ -27,10 +27,9 @@ type relocation struct {
 // relocate finds another place for the gangs that have to leave theirs. It looks again when
 // something has changed that could help, and when a drain leaves no more time.
 func (c *Core) relocate() {
-	if c.now < c.nextMove {
+	if !c.agenda.beginMoves(c.now) {
 		return
 	}
-	c.nextMove, c.homeless = never, false
 	found := c.findPlaces()
 	for c.letStay(found) { // others counted on what they hold
 		found = c.findPlaces()
@@ -51,7 +50,7 @@ func (c *Core) findPlaces() []relocation {
 	var found []relocation
 	for i, rep := range list {
 		if i == maxMoves {
-			c.nextMove = c.now // the rest in the next pass
+			c.agenda.moveBy(c.now) // the rest in the next pass
 			break
 		}
 		found = append(found, relocation{rep, im.resettle(rep)})
@@ -66,19 +65,11 @@ func (c *Core) letStay(found []relocation) bool {
 	for _, r := range found {
 		if latest := c.latestToLeave(r.rep); r.rep.leaves && r.where == nil && latest > c.now {
 			c.stay(r.rep)
-			c.nextMove = min(c.nextMove, latest)
+			c.agenda.moveBy(latest)
 			some = true
 		}
 	}
 	return some
-}
-
-// relook has the next pass look again for another place for those who have to leave theirs,
-// if there may be any.
-func (c *Core) relook() {
-	if c.draining > 0 || c.homeless {
-		c.nextMove = min(c.nextMove, c.now)
-	}
 }
 
 // uprooted lists the gangs that need another place and have none yet, the first in the
@@ -138,18 +129,20 @@ func (c *Core) decideMove(r relocation) {
 	switch {
 	case rep.state == Releasing:
 		if !kept {
-			c.homeless = true
+			c.agenda.noteHomeless()
 			c.keepOwn(rep)
 		}
 	case n == nil: // it need not leave any more
 		c.stay(rep)
 	case rep.leaves && (kept || latest <= c.now):
-		c.homeless = c.homeless || !kept
+		if !kept {
+			c.agenda.noteHomeless()
+		}
 	case kept, latest <= c.now:
 		c.depart(rep, drainCause(n), by)
 	default:
 		c.stay(rep)
-		c.nextMove = min(c.nextMove, latest)
+		c.agenda.moveBy(latest)
 	}
 }
 
@@ -282,7 +275,7 @@ func (c *Core) remain(rep *replica) {
 func (c *Core) arrive(rep *replica) {
 	if rep.moving != nil {
 		rep.reserved, rep.moving = rep.moving, nil
-		c.backfillDue = true
+		c.agenda.setAside()
 	}
 }
 
@@ -312,13 +305,13 @@ func (c *Core) moveEnded(w *window) {
 	}
 	rep := w.rep
 	rep.moving = nil
-	c.homeless = true
+	c.agenda.noteHomeless()
 	if rep.yieldsTo != nil && rep.state == Running {
 		if w := rep.yieldsTo.room(); w != nil {
 			c.endWindow(w)
 		}
 	}
-	c.relook()
+	c.agenda.relook(c.now)
 }
 
 // isMove reports whether a window is the place to which a gang moves that still holds

@@ -31,7 +31,7 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.tendSpares()
 	c.serveReserved()
 	c.wake()
-	c.placing = true
+	c.agenda.beginPlacing()
 	c.place()
 	c.reshape()
 	c.bringBack()
@@ -41,14 +41,11 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.preempt()
 	c.endRemnants()
 	c.mend() // who is stopped at once, and who need not yield any more
-	c.placing = false
+	c.agenda.endPass()
 	for _, n := range c.opened {
 		c.reopened(n)
 	}
 	c.opened = c.opened[:0]
-	if c.taken { // the budget was spent before place could look again
-		c.taken, c.quotaFreed = false, true
-	}
 	out := c.out
 	c.out = nil
 	return out, nil

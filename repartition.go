@@ -174,7 +174,7 @@ func (c *Core) revert(p *repartition, why string) {
 	n.setPartitioning(gpu, p.before)
 	c.divide(n, gpu)
 	c.noteLayout(n, gpu)
-	c.lessen()
+	c.agenda.lessen()
 	for _, rep := range hit {
 		rep.shun(n.spec.ID)
 	}

@@ -29,7 +29,7 @@ func gangWindow(rep *replica) *window {
 // to smaller work, has one, or would not be helped by one.
 func (c *Core) dueAt(e *entry) (Time, bool) {
 	b := e.bucket
-	if e.grows || e.rep.reserved != nil || b.quotaSlot >= 0 || b.shape.isSingle() || e.rep.stalled || e.rep.hopeless {
+	if e.grows || e.rep.reserved != nil || b.quotaSlot >= 0 || b.shape.isSingle() || c.stalled(e.rep) || c.hopeless(e.rep) {
 		return 0, false
 	}
 	return max(e.rep.pendingSince.Add(c.config.Policy.ReserveAfter), e.rep.reserveAt), true
@@ -39,7 +39,7 @@ func (c *Core) dueAt(e *entry) (Time, bool) {
 // is blocked.
 func (c *Core) noteDue(e *entry) {
 	if at, ok := c.dueAt(e); ok {
-		c.nextReserve = min(c.nextReserve, at)
+		c.agenda.reserveBy(at)
 	}
 }
 
@@ -47,13 +47,13 @@ func (c *Core) noteDue(e *entry) {
 // allows, at instants at which one more may be due.
 func (c *Core) reserve() {
 	most := c.config.Policy.ReservedGangs
-	if c.now < c.nextReserve {
+	if !c.agenda.reserveDue(c.now) {
 		return
 	}
 	if _, ready := c.quota.Next(); ready {
 		return // the budget is spent: what fits comes first
 	}
-	c.nextReserve = never
+	c.agenda.beginReserve()
 	if most <= 0 {
 		return
 	}
@@ -75,7 +75,7 @@ func (c *Core) reserve() {
 		switch {
 		case e.slot < 0, *count >= most && instead == nil:
 		case plans == 0:
-			c.nextReserve = c.now // the rest goes on in the next pass
+			c.agenda.reserveNow(c.now) // the rest goes on in the next pass
 			return
 		case !c.withinQuota(e.bucket):
 			c.postpone(e.rep)
@@ -83,9 +83,8 @@ func (c *Core) reserve() {
 			plans--
 			if c.reserveFor(e, instead) {
 				large, small = c.reservedGangs()
-			} else if !e.rep.hopeless {
-				e.rep.hopeless = true
-				c.hopeless = append(c.hopeless, e.rep)
+			} else if !c.hopeless(e.rep) {
+				e.rep.hopelessAt = c.agenda.despair()
 			}
 		}
 	}
@@ -142,7 +141,7 @@ func (c *Core) dueEntries(most int) []*entry {
 			e := b.entries.Min()
 			switch at, ok := c.dueAt(e); {
 			case ok && at > c.now:
-				c.nextReserve = min(c.nextReserve, at)
+				c.agenda.reserveBy(at)
 			case ok, e.rep.reserved != nil && b.quotaSlot < 0: // those behind it may be due
 				c.compile(s)
 				heads = append(heads, e)
@@ -175,7 +174,7 @@ func (c *Core) addBehind(r *rota, b *bucket, most int) {
 	for _, e := range b.first(most)[1:] {
 		switch at, ok := c.dueAt(e); {
 		case ok && at > c.now:
-			c.nextReserve = min(c.nextReserve, at)
+			c.agenda.reserveBy(at)
 		case ok, e.rep.reserved != nil:
 			r.add(e)
 		}
@@ -198,33 +197,17 @@ func (c *Core) spansNodes(s *shape) bool {
 // before something has become free.
 func (c *Core) postpone(rep *replica) {
 	rep.reserveAt = c.now.Add(max(c.config.Policy.ReserveAfter, Second))
-	if !rep.stalled {
-		rep.stalled = true
-		c.stalled = append(c.stalled, rep)
+	if !c.stalled(rep) {
+		rep.stalledAt = c.agenda.stall()
 	}
 }
 
-// changed notes that something became free, for gangs to which a reservation was no
-// help.
-func (c *Core) changed() {
-	for _, rep := range c.stalled {
-		rep.stalled = false
-		c.nextReserve = c.now
-	}
-	clear(c.stalled)
-	c.stalled = c.stalled[:0]
-}
+// stalled reports whether a reservation was no help to a replica, and nothing became free since.
+func (c *Core) stalled(rep *replica) bool { return rep.stalledAt == c.agenda.freedTurn }
 
-// grew notes that there is more to plan with: a node, a GPU, an end of what was never
-// expected to end, or of something set aside.
-func (c *Core) grew() {
-	for _, rep := range c.hopeless {
-		rep.hopeless = false
-		c.nextReserve = c.now
-	}
-	clear(c.hopeless)
-	c.hopeless = c.hopeless[:0]
-}
+// hopeless reports whether a replica would not fit if all that is expected to end had ended, and
+// there is no more to plan with since.
+func (c *Core) hopeless(rep *replica) bool { return rep.hopelessAt == c.agenda.grownTurn }
 
 func (c *Core) withinQuota(b *bucket) bool {
 	c.compile(b.shape)
@@ -333,7 +316,7 @@ func (c *Core) mayEnd(rep, other *replica) bool {
 // serveReserved starts the gangs whose reservation has come true, or that fit
 // elsewhere by now, the first in policy order first.
 func (c *Core) serveReserved() {
-	if len(c.windows) == 0 || len(c.freedNodes) == 0 && !c.backfillDue && !c.quotaFreed {
+	if !c.agenda.reservedDue() {
 		return
 	}
 	var list []*entry

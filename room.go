@@ -36,10 +36,7 @@ func (c *Core) newPreemption(where []gang.Member) *preemption {
 			at = len(p.charges)
 			p.charges = append(p.charges, quota.Charge{Product: charge.Product})
 		}
-		sum := &p.charges[at]
-		sum.GPUMilli += charge.GPUMilli
-		sum.CPUMilli += charge.CPUMilli
-		sum.MemoryMiB += charge.MemoryMiB
+		p.charges[at] = p.charges[at].Plus(charge)
 	}
 	return p
 }
@@ -54,7 +51,7 @@ func (c *Core) endPreemption(w *window) {
 	if c.earmarked && !w.unmarked {
 		c.earmarkFor(w, false)
 	}
-	c.quotaFreed = true
+	c.agenda.freedQuota()
 	for _, victim := range p.victims {
 		if victim.spare(w.rep); victim.stray() {
 			c.remain(victim)

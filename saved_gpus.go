@@ -133,19 +133,13 @@ func (c *Core) restoreDrain(rep *replica, s *savedDrain) *Error {
 	return nil
 }
 
-// restoreLooked marks the replicas for which nothing has changed since GPUs, or victims,
-// were looked for, after all that Restore itself has changed.
-func (c *Core) restoreLooked(jobs []savedJob) {
-	c.turns++
-	c.stirs++
-	for i := range jobs {
-		for _, s := range jobs[i].Replicas {
-			if s.Looked {
-				c.jobs[jobs[i].Job.ID].replicas[s.Replica].looked = c.turns
-			}
-			if s.Bid {
-				c.jobs[jobs[i].Job.ID].replicas[s.Replica].bidTurn = c.stirs
-			}
+// restoreLooked marks the replicas for which nothing has changed since GPUs were looked for,
+// after all that Restore itself has changed.
+func (c *Core) restoreLooked(jobs []savedJob) *Error {
+	return c.eachSaved(jobs, func(rep *replica, s *savedReplica) *Error {
+		if s.Looked {
+			rep.looked = c.agenda.reshapeTurn
 		}
-	}
+		return nil
+	})
 }

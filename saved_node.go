@@ -50,3 +50,16 @@ func (c *Core) restoreNode(s *savedNode) *Error {
 	c.drainNode(n, s.Drains, s.DrainBy)
 	return nil
 }
+
+// restoreFreed has the next pass look at the nodes that the next pass would have looked at, and
+// at no others. From then on nothing that Restore does is news, and the turns begin.
+func (c *Core) restoreFreed(list []savedNode) *Error {
+	c.clearFreed()
+	for i := range list {
+		if list[i].Freed {
+			c.freed(c.nodeByID[list[i].Node.ID])
+		}
+	}
+	c.agenda.nextTurns()
+	return nil
+}

@@ -140,3 +140,14 @@ func countGroup(members []gang.Member, group int) int {
 	}
 	return n
 }
+
+// restoreBids marks the replicas for which nothing has changed since victims were looked for,
+// after all that Restore itself has changed.
+func (c *Core) restoreBids(jobs []savedJob) *Error {
+	return c.eachSaved(jobs, func(rep *replica, s *savedReplica) *Error {
+		if s.Bid {
+			rep.bidTurn = c.agenda.preemptTurn
+		}
+		return nil
+	})
+}

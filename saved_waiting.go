@@ -49,18 +49,14 @@ func (c *Core) restoreBlocked(jobs []savedJob) *Error {
 
 // restoreStalled marks the replicas that wait for something to become free, or for more
 // to plan with, after all that Restore itself has made free.
-func (c *Core) restoreStalled(jobs []savedJob) {
-	for i := range jobs {
-		for _, s := range jobs[i].Replicas {
-			rep := c.jobs[jobs[i].Job.ID].replicas[s.Replica]
-			if s.Stalled {
-				rep.stalled = true
-				c.stalled = append(c.stalled, rep)
-			}
-			if s.Hopeless {
-				rep.hopeless = true
-				c.hopeless = append(c.hopeless, rep)
-			}
+func (c *Core) restoreStalled(jobs []savedJob) *Error {
+	return c.eachSaved(jobs, func(rep *replica, s *savedReplica) *Error {
+		if s.Stalled {
+			rep.stalledAt = c.agenda.stall()
 		}
-	}
+		if s.Hopeless {
+			rep.hopelessAt = c.agenda.despair()
+		}
+		return nil
+	})
 }

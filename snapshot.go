@@ -3,7 +3,6 @@ package berth
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/berth-sched/berth/quota"
 )
@@ -69,7 +68,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 		Tables:       c.saveTables(), Pools: c.savePools(),
 		Lost: c.lost.save(),
 	}
-	c.saveWakeUps(&s)
+	c.agenda.save(&s)
 	b, err := json.Marshal(&s)
 	if err != nil {
 		return nil, &Error{Event: "snapshot", Kind: ErrInvalid, Reason: err.Error()}
@@ -136,7 +135,11 @@ func (c *Core) restore(s *snapshot) *Error {
 		func() *Error { return c.restoreRooms(s.Jobs) },
 		func() *Error { return c.restoreStrays(s.Jobs) },
 		func() *Error { return c.restoreBlocked(s.Jobs) },
-		func() *Error { return c.restoreWakeUps(s) },
+		func() *Error { return c.restoreFreed(s.Nodes) },
+		func() *Error { return c.restoreStalled(s.Jobs) },
+		func() *Error { return c.restoreLooked(s.Jobs) },
+		func() *Error { return c.restoreBids(s.Jobs) },
+		func() *Error { return c.restoreAgenda(s) },
 		func() *Error { return c.restoreLosses(s.Lost).in("lost") },
 		func() *Error { return c.restoreMeters(&s.savedMeters) },
 		func() *Error { return c.restoreUse(&s.savedUse) },
@@ -146,33 +149,6 @@ func (c *Core) restore(s *snapshot) *Error {
 		}
 	}
 	c.totals = s.Totals
-	return nil
-}
-
-// saveWakeUps saves what the next passes have to look at, and when.
-func (c *Core) saveWakeUps(s *snapshot) {
-	s.QuotaFreed, s.Homeless, s.BackfillDue, s.Lessened, s.SparesDue = c.quotaFreed, c.homeless, c.backfillDue, c.lessened, c.sparesDue
-	s.NextRank, s.NextReshape, s.NextReserve, s.NextPreempt = c.nextRank, c.nextReshape, c.nextReserve, c.nextPreempt
-	if c.nextMove != never {
-		s.NextMove = &c.nextMove
-	}
-}
-
-func (c *Core) restoreWakeUps(s *snapshot) *Error {
-	c.clearFreed()
-	for i := range s.Nodes {
-		if s.Nodes[i].Freed {
-			c.freed(c.nodeByID[s.Nodes[i].Node.ID])
-		}
-	}
-	c.restoreStalled(s.Jobs)
-	c.restoreLooked(s.Jobs)
-	c.quotaFreed, c.homeless, c.backfillDue, c.lessened = s.QuotaFreed, s.Homeless, s.BackfillDue, s.Lessened
-	c.nextRank, c.nextReshape, c.nextReserve, c.nextPreempt = s.NextRank, s.NextReshape, s.NextReserve, s.NextPreempt
-	if c.nextMove = never; s.NextMove != nil {
-		c.nextMove = *s.NextMove
-	}
-	c.sparesDue = s.SparesDue || slices.ContainsFunc(c.nodes, func(n *node) bool { return n != nil && n.spare && len(n.members) > 0 })
 	return nil
 }
 

@@ -132,21 +132,25 @@ func (c *Core) below(q, ancestor quota.Index) bool {
 func (c *Core) addWindow(w *window) {
 	at, _ := slices.BinarySearchFunc(c.windows, w.name, compareWindowName)
 	c.windows = slices.Insert(c.windows, at, w)
+	c.agenda.countWindows(1)
 	for _, n := range w.nodes {
 		c.enclose(n, w)
-		c.sparesDue = c.sparesDue || n.spare
+		if n.spare {
+			c.agenda.wantSpares()
+		}
 	}
-	c.backfillDue = true
+	c.agenda.setAside()
 }
 
 // endWindow ends a window. What is free on its nodes is so for all.
 func (c *Core) endWindow(w *window) {
 	at, _ := slices.BinarySearchFunc(c.windows, w.name, compareWindowName)
 	c.windows = slices.Delete(c.windows, at, at+1)
+	c.agenda.countWindows(-1)
 	for _, n := range w.nodes {
 		c.openUp(n, w)
 	}
-	c.grew()
+	c.agenda.grew(c.now)
 	switch {
 	case w.isMove():
 		c.moveEnded(w)
@@ -155,9 +159,9 @@ func (c *Core) endWindow(w *window) {
 		if w.preemption != nil {
 			c.endPreemption(w)
 		}
-		c.nextReserve = c.now
+		c.agenda.reserveNow(c.now)
 	default:
-		c.changed()
+		c.agenda.changed(c.now)
 	}
 	if len(c.windows) == 0 { // nothing is set aside that they could be tried on
 		for len(c.fresh) > 0 {
@@ -174,7 +178,7 @@ func (c *Core) openUp(n *node, w *window) {
 	i := slices.Index(n.windows, w)
 	n.windows = slices.Delete(slices.Clone(n.windows), i, i+1)
 	c.reclass(n)
-	if c.placing {
+	if c.agenda.placing {
 		c.opened = append(c.opened, n)
 	} else {
 		c.reopened(n)

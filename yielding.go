@@ -27,7 +27,7 @@ func (c *Core) ask(p piece, rep *replica) {
 // over, if it writes any.
 func (c *Core) stop(rep *replica, cause Cause, grace Duration) {
 	c.leaving.ReplaceOrInsert(rep)
-	c.relook() // what it leaves may be a place for others
+	c.agenda.relook(c.now) // what it leaves may be a place for others
 	if !rep.job.spec.Checkpoint.Supported {
 		c.evict(rep, cause)
 		return
@@ -128,7 +128,7 @@ func (c *Core) answered(rep *replica, cause Cause) {
 	}
 	c.todo.Delete(rep)
 	c.await(rep)
-	c.relook() // it may have to leave a node that is being drained
+	c.agenda.relook(c.now) // it may have to leave a node that is being drained
 }
 
 // withdrawRequest tells a replica that it need not go.
@@ -138,7 +138,7 @@ func (c *Core) withdrawRequest(rep *replica) {
 	c.out = append(c.out, Withdraw{Order: c.order(rep, 0, Cause{Code: CauseNotNeeded}), Request: request})
 	c.totals.Withdrawn++
 	c.await(rep)
-	c.relook() // it may have to leave a node that is being drained
+	c.agenda.relook(c.now) // it may have to leave a node that is being drained
 }
 
 // vacated notes that a replica holds nothing any more, or need not yield.
