@@ -16,7 +16,7 @@ func (c *Core) Check() error {
 	for _, check := range [...]func() error{
 		c.checkNodes, c.checkJobs, c.checkOrders, c.checkEndings,
 		c.checkHolds, c.checkCharges, c.checkCapacities,
-		c.checkWaiting, c.checkQueues, c.checkWindows, c.checkRipe,
+		c.checkWaiting, c.checkQueues, c.checkWindows, c.checkPlaces,
 		c.checkTrust, c.checkSpares, c.checkLosses,
 		c.checkLife, c.checkYields,
 		c.checkGPUs, c.checkDrains,

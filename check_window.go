@@ -27,17 +27,16 @@ func (c *Core) checkWindows() error {
 }
 
 func (c *Core) checkWindow(w *window) error {
-	mine := w.isKept() && len(w.nodes) > 0 || w.advance != nil || w.rep != nil && (w.rep.reserved == w || w.rep.exclusive == w || w.isMove())
 	switch {
-	case !mine:
-		return fmt.Errorf("window %s is nobody's", w.name)
+	case !w.agrees(c):
+		return fmt.Errorf("window %s is nobody's, or not what its kind says", w.name)
 	case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil):
 		return fmt.Errorf("window %s is for a gang that does not wait", w.name)
-	case w.isMove() && (!w.rep.mayArrive() || w.remnant != (w.preemption == nil) || w.remnant && w.rep.state == Running || w.preemption != nil && len(w.preemption.victims) > 0):
+	case w.isMove() && (!w.rep.mayArrive() || w.isPart() && w.rep.state == Running || w.isPlanned() && len(w.preemption.victims) > 0):
 		return fmt.Errorf("window %s is for a gang that does not move", w.name)
-	case w.preemption != nil && !(w.isReservation() && slices.IsSortedFunc(w.preemption.victims, compareReplicas) || w.isMove()):
-		return fmt.Errorf("window %s: room is made for nobody, or the victims are out of order", w.name)
-	case w.preemption != nil && slices.ContainsFunc(w.preemption.victims, func(victim *replica) bool { return !victim.yieldsFor(w.rep) }):
+	case w.isPlanned() && !slices.IsSortedFunc(w.preemption.victims, compareReplicas):
+		return fmt.Errorf("window %s: the victims are out of order", w.name)
+	case w.isPlanned() && slices.ContainsFunc(w.preemption.victims, func(victim *replica) bool { return !victim.yieldsFor(w.rep) }):
 		return fmt.Errorf("window %s: a victim does not yield", w.name)
 	case !slices.IsSortedFunc(w.nodes, compareNodes):
 		return fmt.Errorf("the nodes of window %s are out of order", w.name)
@@ -50,12 +49,14 @@ func (c *Core) checkWindow(w *window) error {
 	return nil
 }
 
-// checkRipe checks that nobody is looked at who does not wait, and that no plan is left.
-func (c *Core) checkRipe() error {
+// checkPlaces checks what replicas have set aside, and that no plan is left in them.
+func (c *Core) checkPlaces() error {
 	return c.eachReplica(func(rep *replica) error {
 		switch {
 		case rep.ripeAt != 0 && (rep.state != Pending || rep.entries == nil):
 			return fmt.Errorf("others may be worth stopping for it at %d, and it does not wait", rep.ripeAt)
+		case !rep.setsAside():
+			return fmt.Errorf("what it has set aside is over, or of another kind")
 		case rep.imagined:
 			return fmt.Errorf("it is imagined ended")
 		}

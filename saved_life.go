@@ -62,13 +62,13 @@ func (c *Core) restoreLife(jobs []savedJob) *Error {
 			return refuse(ErrInvalid, "leaves", "is set for a replica that was not asked for a checkpoint")
 		}
 		if rep.leaves || rep.has(memberStopping) {
-			c.leaving.ReplaceOrInsert(rep)
+			c.noteLeaving(rep, true)
 		}
 		if rep.state == Running {
 			c.noteRunning(rep, true)
 		}
 		if rep.order == nil && (rep.state == Repairing || rep.has(memberStopping)) {
-			c.todo.ReplaceOrInsert(rep)
+			c.noteTodo(rep, true)
 		}
 		return nil
 	})
@@ -106,7 +106,7 @@ func (c *Core) restoreStrays(jobs []savedJob) *Error {
 			}
 		}
 		if rep.stray() {
-			c.todo.ReplaceOrInsert(rep)
+			c.noteTodo(rep, true)
 		}
 		return nil
 	})

@@ -241,7 +241,7 @@ func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
 	}
 	rep.order = order
 	c.orders[h.ID] = rep
-	c.timers.ReplaceOrInsert(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
+	c.setTimer(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
 	return nil
 }
 
@@ -272,9 +272,9 @@ func (rep *replica) consistent() *Error {
 // restoreTimers enters what falls due of a replica.
 func (c *Core) restoreTimers(rep *replica) {
 	if rep.readyAt != 0 {
-		c.timers.ReplaceOrInsert(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
+		c.setTimer(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
 	}
 	if at, limited := rep.dropAt(); limited && rep.state == Pending {
-		c.timers.ReplaceOrInsert(timer{at: at, kind: timerGang, rep: rep})
+		c.setTimer(timer{at: at, kind: timerGang, rep: rep})
 	}
 }

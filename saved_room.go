@@ -12,7 +12,7 @@ func (s *savedWindow) isRoom() bool { return len(s.Victims)+len(s.Where) > 0 }
 
 // saveRoom saves for whom room is being made in a window, and by whom.
 func (c *Core) saveRoom(w *window, saved *savedWindow) {
-	saved.Cause = w.preemption.cause
+	saved.Cause = w.kind.cause()
 	j := w.rep.job
 	counts := make([]int, len(j.spec.Groups))
 	for _, m := range w.preemption.where {
@@ -35,8 +35,8 @@ func (c *Core) restoreRooms(jobs []savedJob) *Error {
 			if set.saved == nil || !set.saved.isRoom() {
 				continue
 			}
-			w, err := c.restoreRoom(rep, set.saved)
-			if err == nil && set.at == &rep.moving && len(w.preemption.victims) > 0 {
+			w, err := c.restoreRoom(set.kind(), rep, set.saved)
+			if err == nil && set.moves && len(w.preemption.victims) > 0 {
 				err = refuse(ErrInvalid, "victims", "there are none of a move")
 			}
 			if err != nil {
@@ -48,7 +48,7 @@ func (c *Core) restoreRooms(jobs []savedJob) *Error {
 				if !victim.yieldsFor(rep) {
 					victim.yieldsTo = rep
 				}
-				c.leaving.ReplaceOrInsert(victim)
+				c.noteLeaving(victim, true)
 			}
 		}
 		return nil
@@ -56,12 +56,17 @@ func (c *Core) restoreRooms(jobs []savedJob) *Error {
 }
 
 // restoreRoom makes the window anew in which room is being made for a replica.
-func (c *Core) restoreRoom(rep *replica, s *savedWindow) (*window, *Error) {
+func (c *Core) restoreRoom(kind reservationKind, rep *replica, s *savedWindow) (*window, *Error) {
 	p, err := c.restorePreemption(rep, s)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case s.Cause != kind.cause():
+		return nil, refuse(ErrInvalid, "cause", fmt.Sprintf("%q is not that of a gang for which room was made, or which moves", s.Cause))
+	case s.Remnant:
+		return nil, refuse(ErrInvalid, "remnant", "is set beside where")
 	}
-	w, err := c.restoreWindow(rep, s)
+	w, err := c.restoreWindow(kind, rep, s)
 	if err != nil {
 		return nil, err
 	}
@@ -78,13 +83,8 @@ func (c *Core) restorePreemption(rep *replica, s *savedWindow) (*preemption, *Er
 	if err != nil {
 		return nil, err
 	}
-	switch s.Cause {
-	case CauseRoomMade, CauseResumed:
-	default:
-		return nil, refuse(ErrInvalid, "cause", fmt.Sprintf("%q is not that of a gang for which room was made", s.Cause))
-	}
 	p := c.newPreemption(where)
-	p.victims, p.cause = victims, s.Cause
+	p.victims = victims
 	return p, nil
 }
 

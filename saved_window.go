@@ -25,7 +25,7 @@ type savedWindow struct {
 func (c *Core) saveReservations() []savedReservation {
 	var list []savedReservation
 	for _, w := range c.windows {
-		if w.advance == nil {
+		if !w.isAdvance() {
 			continue
 		}
 		saved := savedReservation{Reservation: *w.advance}
@@ -84,8 +84,8 @@ func (c *Core) saveWindow(w *window) *savedWindow {
 	if w == nil {
 		return nil
 	}
-	saved := &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Remnant: w.remnant}
-	if w.preemption != nil {
+	saved := &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Remnant: w.isPart()}
+	if w.isPlanned() {
 		c.saveRoom(w, saved)
 	}
 	return saved
@@ -104,7 +104,7 @@ func (c *Core) restoreWindows(jobs []savedJob) *Error {
 			if set.saved == nil || set.saved.isRoom() {
 				continue
 			}
-			w, err := c.restoreWindow(rep, set.saved)
+			w, err := c.restoreWindow(set.kind(), rep, set.saved)
 			if err != nil {
 				return err.in(set.field)
 			}
@@ -131,13 +131,17 @@ func checkWindows(rep *replica, s *savedReplica) *Error {
 // A savedPlace is a place that is set aside for a replica, and where it goes.
 type savedPlace struct {
 	field string
+	moves bool
 	saved *savedWindow
 	at    **window
 }
 
 func (rep *replica) places(s *savedReplica) [2]savedPlace {
-	return [...]savedPlace{{"reserved", s.Reserved, &rep.reserved}, {"moving", s.Moving, &rep.moving}}
+	return [...]savedPlace{{"reserved", false, s.Reserved, &rep.reserved}, {"moving", true, s.Moving, &rep.moving}}
 }
+
+// kind is that of the reservation.
+func (p *savedPlace) kind() reservationKind { return p.saved.kindOf(p.moves) }
 
 // restoreExclusive gives a gang the domains back that it has for itself.
 func (c *Core) restoreExclusive(rep *replica, s *savedReplica) *Error {
@@ -156,7 +160,7 @@ func (c *Core) restoreExclusive(rep *replica, s *savedReplica) *Error {
 }
 
 // restoreWindow makes the window of a replica anew.
-func (c *Core) restoreWindow(rep *replica, s *savedWindow) (*window, *Error) {
+func (c *Core) restoreWindow(kind reservationKind, rep *replica, s *savedWindow) (*window, *Error) {
 	nodes, err := c.restoreWindowNodes(s.Nodes)
 	switch {
 	case err != nil:
@@ -166,8 +170,8 @@ func (c *Core) restoreWindow(rep *replica, s *savedWindow) (*window, *Error) {
 	case !c.roomToSetAside(nodes):
 		return nil, refuse(ErrLimit, "nodes", "there are too many kinds of node")
 	}
-	w := gangWindow(rep)
-	w.from, w.until, w.nodes, w.remnant = s.From, s.Until, nodes, s.Remnant
+	w := gangWindow(kind, rep)
+	w.from, w.until, w.nodes = s.From, s.Until, nodes
 	return w, nil
 }
 

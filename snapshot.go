@@ -60,7 +60,7 @@ type snapshot struct {
 func (c *Core) Snapshot() ([]byte, error) {
 	s := snapshot{
 		Version: snapshotVersion, Config: c.config, OwnGain: c.config.Gain != nil,
-		Now: c.now, LastAction: c.lastAction, Totals: c.totals,
+		Now: c.now, LastAction: c.lastAction, Totals: *c.totals,
 		Nodes: c.saveNodes(), Jobs: c.saveJobs(),
 		Queues: c.saveQueues(), savedUse: c.saveUse(),
 		Reservations: c.saveReservations(),
@@ -148,7 +148,7 @@ func (c *Core) restore(s *snapshot) *Error {
 			return err
 		}
 	}
-	c.totals = s.Totals
+	*c.totals = s.Totals
 	return nil
 }
 
