@@ -21,6 +21,8 @@ func (c *Core) checkTrust() error {
 		switch {
 		case (n.probation != 0 || n.trial != 0) != slices.Contains(c.watched, n):
 			return fmt.Errorf("on probation until %d, on trial until %d, and wrongly watched", n.probation, n.trial)
+		case c.trials != nil && !c.trials.isBurnIn():
+			return fmt.Errorf("what is kept for burn-in is of another kind")
 		case (n.trial != 0) != (c.trials != nil && slices.Contains(n.windows, c.trials)):
 			return fmt.Errorf("on trial until %d, and wrongly set aside", n.trial)
 		}
@@ -59,6 +61,8 @@ func (c *Core) checkSpares() error {
 // checkSpare checks a node against the spares of its pool; nil: it has none.
 func (c *Core) checkSpare(n *node, p *sparePool) error {
 	switch {
+	case p != nil && p.window != nil && !p.window.isSpares():
+		return fmt.Errorf("what is kept of spares is of another kind")
 	case n.spare != (p != nil && p.window != nil && slices.Contains(n.windows, p.window)):
 		return fmt.Errorf("a spare: %v, and wrongly set aside", n.spare)
 	case n.spare && (n.trial != 0 || n.standsIn), n.spare && len(n.members) > 0 && !c.agenda.sparesDue:

@@ -28,7 +28,7 @@ func (c *Core) checkWindows() error {
 
 func (c *Core) checkWindow(w *window) error {
 	switch {
-	case !w.agrees(c):
+	case !w.agrees():
 		return fmt.Errorf("window %s is nobody's, or not what its kind says", w.name)
 	case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil):
 		return fmt.Errorf("window %s is for a gang that does not wait", w.name)

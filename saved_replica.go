@@ -1,9 +1,14 @@
 package berth
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 )
+
+// A savedOrder is an order as EncodeAction has it.
+type savedOrder = json.RawMessage
 
 type savedReplica struct {
 	Replica      int           `json:"replica"`
@@ -21,7 +26,7 @@ type savedReplica struct {
 	Repairs      int           `json:"repairs,omitempty"`
 	Avoid        []NodeID      `json:"avoid,omitempty"`
 	Members      []savedMember `json:"members,omitempty"`
-	Order        *actionJSON   `json:"order,omitempty"`
+	Order        *savedOrder   `json:"order,omitempty"`
 	Cause        Cause         `json:"cause,omitzero"`
 	Attempt      int           `json:"attempt,omitempty"`
 	Gone         bool          `json:"gone,omitempty"`
@@ -86,8 +91,9 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		}
 	}
 	if rep.order != nil {
-		w, _ := wrapAction(rep.order)
-		saved.Order = &w
+		order, err := EncodeAction(rep.order)
+		must(err)
+		saved.Order = (*savedOrder)(&order)
 	}
 	saveWaiting(rep, &saved)
 	c.saveWindows(rep, &saved)
@@ -220,13 +226,13 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 	return nil
 }
 
-func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
-	if w == nil {
+func (c *Core) restoreOrder(rep *replica, saved *savedOrder) *Error {
+	if saved == nil {
 		return nil
 	}
-	order, n := unwrapAction(w)
-	if n != 1 {
-		return refuse(ErrInvalid, "", fmt.Sprintf("names %d kinds of action instead of one", n))
+	order, err := DecodeAction(*saved)
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return refuse(ErrInvalid, e.Field, e.Reason)
 	}
 	h := order.Header()
 	switch order.(type) {

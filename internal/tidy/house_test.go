@@ -68,6 +68,8 @@ var variables = map[string]string{
 	"stateNames":          "texts of an enumeration, indexed by its values",
 	"outcomeNames":        "texts of an enumeration, indexed by its values",
 	"memberStateNames":    "texts of an enumeration, indexed by its values",
+	"eventKinds":          "the closed set of events, with their decoders",
+	"actionKinds":         "the closed set of actions, with their decoders",
 	"host.table":          "what differs by resource of a host, indexed by its values",
 }
 
