@@ -22,7 +22,7 @@ func (c *Core) checkAgenda() error {
 		if n != nil {
 			increase(&want.dividing, n.table != nil)
 			increase(&want.pliable, n.pliable())
-			increase(&want.draining, n.drains)
+			increase(&want.draining, n.Drains)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {

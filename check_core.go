@@ -50,7 +50,7 @@ func (c *Core) eachReplica(check func(*replica) error) error {
 				continue
 			}
 			if err := check(rep); err != nil {
-				return fmt.Errorf("job %s: replica %d (%s): %w", id, number, rep.state, err)
+				return fmt.Errorf("job %s: replica %d (%s): %w", id, number, rep.State, err)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (c *Core) checkGPUs() error {
 // checkDrains checks that GPUs are kept for those who wait.
 func (c *Core) checkDrains() error {
 	for _, d := range c.drains {
-		if d.rep.drain != d || d.node.gpus[d.gpu].drain != d || d.rep.state != Pending || d.rep.entries == nil {
+		if d.rep.drain != d || d.node.gpus[d.GPU].drain != d || d.rep.State != Pending || d.rep.entries == nil {
 			return fmt.Errorf("a GPU is kept for job %s, which does not wait for it", d.rep.job.spec.ID)
 		}
 	}
@@ -53,7 +53,7 @@ func (c *Core) checkDrains() error {
 
 func (c *Core) checkGPU(n *node, gpu int) error {
 	g, s := &n.spec.GPUs[gpu], &n.gpus[gpu]
-	astray := n.hasBase() && s.changedAt > 0 && !n.atBase(gpu)
+	astray := n.hasBase() && s.ChangedAt > 0 && !n.atBase(gpu)
 	switch {
 	case s.staged != nil:
 		return fmt.Errorf("is staged after a pass")

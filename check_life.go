@@ -10,11 +10,11 @@ import (
 func (c *Core) checkLife() error {
 	todo, running, stretching, listed := 0, 0, 0, 0
 	if err := c.eachReplica(func(rep *replica) error {
-		due := rep.order == nil && (rep.state == Repairing || rep.has(memberStopping)) || rep.stray()
+		due := rep.order == nil && (rep.State == Repairing || rep.has(memberStopping)) || rep.stray()
 		if due {
 			todo++
 		}
-		runs := rep.state == Running
+		runs := rep.State == Running
 		if runs {
 			running++
 			if rep.job.isElastic() {
@@ -26,8 +26,8 @@ func (c *Core) checkLife() error {
 			return fmt.Errorf("needs an order: %v, is in the set: %v", due, !due)
 		case c.queues[rep.job.queue].running.Has(rep) != runs:
 			return fmt.Errorf("runs: %v, and not so in its queue", runs)
-		case rep.checkpointed > c.now || rep.evictions < 0:
-			return fmt.Errorf("it wrote a checkpoint at %d, and had to yield %d times", rep.checkpointed, rep.evictions)
+		case rep.yield.Checkpointed > c.now || rep.yield.Evictions < 0:
+			return fmt.Errorf("it wrote a checkpoint at %d, and had to yield %d times", rep.yield.Checkpointed, rep.yield.Evictions)
 		}
 		return nil
 	}); err != nil {
@@ -58,9 +58,9 @@ func (c *Core) checkYields() error {
 			return fmt.Errorf("on its way out: %v, and not so in the index", out)
 		case rep.leaves && !rep.asked():
 			return fmt.Errorf("it leaves, and is not asked for a checkpoint")
-		case rep.moving == nil && rep.state == Releasing && rep.resumes() && !c.agenda.homeless && c.agenda.nextMove > c.now:
+		case rep.moving == nil && rep.State == Releasing && rep.resumes() && !c.agenda.homeless && c.agenda.nextMove > c.now:
 			return fmt.Errorf("it is to resume, and nobody looks for a place")
-		case rep.yieldsTo != nil && rep.state != Releasing && !rep.asked():
+		case rep.yieldsTo != nil && rep.State != Releasing && !rep.asked():
 			return fmt.Errorf("it yields, and is neither asked for a checkpoint nor stopped")
 		}
 		return checkYield(rep)

@@ -14,7 +14,7 @@ func (c *Core) checkNodes() error {
 		named++
 		entry := &c.classes.list[n.class]
 		switch {
-		case c.nodes[n.index] != n || c.nodeByID[n.spec.ID] != n || n.freed != slices.Contains(c.freedNodes, n):
+		case c.nodes[n.index] != n || c.nodeByID[n.spec.ID] != n || n.Freed != slices.Contains(c.freedNodes, n):
 			return fmt.Errorf("its index or its name leads elsewhere, or it is wrongly in freedNodes")
 		case entry.key != n.key() || !slices.Equal(entry.windows, n.windows) || int(c.fleet.Tree().NodeClass(n.index)) != n.class:
 			return fmt.Errorf("is in the wrong class")
@@ -40,7 +40,7 @@ func (c *Core) checkJobs() error {
 			switch {
 			case rep == nil:
 				continue
-			case rep.job != j || rep.number != number:
+			case rep.job != j || rep.Number != number:
 				return fmt.Errorf("job %s: replica %d is elsewhere", id, number)
 			}
 			live++
@@ -96,10 +96,10 @@ func (c *Core) checkOrders() error {
 				return fmt.Errorf("order %d is not in the indexes", h.ID)
 			}
 		}
-		if rep.readyAt != 0 && !due(timer{at: rep.readyAt, kind: timerBackoff, rep: rep}) {
+		if rep.retry.ReadyAt != 0 && !due(timer{at: rep.retry.ReadyAt, kind: timerBackoff, rep: rep}) {
 			return fmt.Errorf("its backoff is not in the timers")
 		}
-		if at, limited := rep.dropAt(); limited && rep.state == Pending && !due(timer{at: at, kind: timerGang, rep: rep}) {
+		if at, limited := rep.dropAt(); limited && rep.State == Pending && !due(timer{at: at, kind: timerGang, rep: rep}) {
 			return fmt.Errorf("its gang timeout is not in the timers")
 		}
 		return nil
@@ -126,7 +126,7 @@ func (c *Core) checkEndings() error {
 			return fmt.Errorf("its end is not in the index")
 		case rep.endsAt == 0 && rep.holds() && rep.job.spec.Service == nil:
 			return fmt.Errorf("it holds something and is never expected to end")
-		case rep.state == Pending && (rep.endsAt != 0 || rep.exclusive != nil):
+		case rep.State == Pending && (rep.endsAt != 0 || rep.exclusive != nil):
 			return fmt.Errorf("it is pending, and is expected to end or has domains for itself")
 		}
 		return nil

@@ -10,21 +10,21 @@ import (
 func (c *Core) checkTrust() error {
 	due, watched := never, 0
 	if err := c.eachNode(func(n *node) error {
-		if n.probation != 0 || n.trial != 0 {
+		if n.trust.Probation != 0 || n.trust.Trial != 0 {
 			watched++
 		}
-		for _, at := range []Time{n.probation, n.trial} {
+		for _, at := range []Time{n.trust.Probation, n.trust.Trial} {
 			if at != 0 {
 				due = min(due, at)
 			}
 		}
 		switch {
-		case (n.probation != 0 || n.trial != 0) != slices.Contains(c.watched, n):
-			return fmt.Errorf("on probation until %d, on trial until %d, and wrongly watched", n.probation, n.trial)
+		case (n.trust.Probation != 0 || n.trust.Trial != 0) != slices.Contains(c.watched, n):
+			return fmt.Errorf("on probation until %d, on trial until %d, and wrongly watched", n.trust.Probation, n.trust.Trial)
 		case c.trials != nil && !c.trials.isBurnIn():
 			return fmt.Errorf("what is kept for burn-in is of another kind")
-		case (n.trial != 0) != (c.trials != nil && slices.Contains(n.windows, c.trials)):
-			return fmt.Errorf("on trial until %d, and wrongly set aside", n.trial)
+		case (n.trust.Trial != 0) != (c.trials != nil && slices.Contains(n.windows, c.trials)):
+			return fmt.Errorf("on trial until %d, and wrongly set aside", n.trust.Trial)
 		}
 		return nil
 	}); err != nil {
@@ -63,11 +63,11 @@ func (c *Core) checkSpare(n *node, p *sparePool) error {
 	switch {
 	case p != nil && p.window != nil && !p.window.isSpares():
 		return fmt.Errorf("what is kept of spares is of another kind")
-	case n.spare != (p != nil && p.window != nil && slices.Contains(n.windows, p.window)):
-		return fmt.Errorf("a spare: %v, and wrongly set aside", n.spare)
-	case n.spare && (n.trial != 0 || n.standsIn), n.spare && len(n.members) > 0 && !c.agenda.sparesDue:
+	case n.trust.Spare != (p != nil && p.window != nil && slices.Contains(n.windows, p.window)):
+		return fmt.Errorf("a spare: %v, and wrongly set aside", n.trust.Spare)
+	case n.trust.Spare && (n.trust.Trial != 0 || n.trust.StandsIn), n.trust.Spare && len(n.members) > 0 && !c.agenda.sparesDue:
 		return fmt.Errorf("it is a spare, and in use or on trial")
-	case n.standsIn && len(n.members) == 0:
+	case n.trust.StandsIn && len(n.members) == 0:
 		return fmt.Errorf("it stands in, and holds nobody")
 	case p != nil && n.counted != n.sound():
 		return fmt.Errorf("sound: %v, and not counted so", n.sound())
@@ -96,8 +96,8 @@ func (m *lossMemory) check() error {
 	}
 	var err error
 	m.fading.Ascend(func(r *lossRecord) bool {
-		if m.byID[r.id] != r || len(r.losses) == 0 || !slices.IsSorted(r.losses) {
-			err = fmt.Errorf("what is remembered of node %s is not where it says, or out of order", r.id)
+		if m.byID[r.Node] != r || len(r.Losses) == 0 || !slices.IsSorted(r.Losses) {
+			err = fmt.Errorf("what is remembered of node %s is not where it says, or out of order", r.Node)
 		}
 		return err == nil
 	})

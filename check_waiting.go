@@ -38,8 +38,8 @@ func (c *Core) checkWaiting() error {
 func (c *Core) checkWaits(rep *replica) error {
 	want := 0
 	switch {
-	case rep.readyAt != 0:
-	case rep.state == Pending:
+	case rep.retry.ReadyAt != 0:
+	case rep.State == Pending:
 		want = 1
 	case rep.mayGrow():
 		for g := range rep.job.spec.Groups {
@@ -47,9 +47,9 @@ func (c *Core) checkWaits(rep *replica) error {
 		}
 	}
 	switch {
-	case rep.struck && rep.state == Running || c.struck.Has(rep) != (rep.struck && rep.state == Pending && want > 0):
-		return fmt.Errorf("lost hardware: %v, and not so in the index, or it runs", rep.struck)
-	case rep.backfilled && rep.state == Pending:
+	case rep.retry.Struck && rep.State == Running || c.struck.Has(rep) != (rep.retry.Struck && rep.State == Pending && want > 0):
+		return fmt.Errorf("lost hardware: %v, and not so in the index, or it runs", rep.retry.Struck)
+	case rep.retry.Backfilled && rep.State == Pending:
 		return fmt.Errorf("backfilled, and it waits")
 	case len(rep.entries) != want:
 		return fmt.Errorf("waits for %d places, stands in the pending index %d times", want, len(rep.entries))
@@ -65,7 +65,7 @@ func (c *Core) checkWaits(rep *replica) error {
 func (c *Core) checkEntry(rep *replica, e *entry) error {
 	b := e.bucket
 	switch {
-	case e.rep != rep || e.grows != (rep.state == Running) || b.entries.Items()[e.slot] != e:
+	case e.rep != rep || e.grows != (rep.State == Running) || b.entries.Items()[e.slot] != e:
 		return fmt.Errorf("its entry is not its own")
 	case b.queue.buckets[b.shape] != b || !slices.Contains(b.shape.buckets, b):
 		return fmt.Errorf("its bucket is not known")

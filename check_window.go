@@ -30,9 +30,9 @@ func (c *Core) checkWindow(w *window) error {
 	switch {
 	case !w.agrees():
 		return fmt.Errorf("window %s is nobody's, or not what its kind says", w.name)
-	case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil):
+	case w.isReservation() && (w.rep.State != Pending || w.rep.entries == nil):
 		return fmt.Errorf("window %s is for a gang that does not wait", w.name)
-	case w.isMove() && (!w.rep.mayArrive() || w.isPart() && w.rep.state == Running || w.isPlanned() && len(w.preemption.victims) > 0):
+	case w.isMove() && (!w.rep.mayArrive() || w.isPart() && w.rep.State == Running || w.isPlanned() && len(w.preemption.victims) > 0):
 		return fmt.Errorf("window %s is for a gang that does not move", w.name)
 	case w.isPlanned() && !slices.IsSortedFunc(w.preemption.victims, compareReplicas):
 		return fmt.Errorf("window %s: the victims are out of order", w.name)
@@ -53,8 +53,8 @@ func (c *Core) checkWindow(w *window) error {
 func (c *Core) checkPlaces() error {
 	return c.eachReplica(func(rep *replica) error {
 		switch {
-		case rep.ripeAt != 0 && (rep.state != Pending || rep.entries == nil):
-			return fmt.Errorf("others may be worth stopping for it at %d, and it does not wait", rep.ripeAt)
+		case rep.bid.RipeAt != 0 && (rep.State != Pending || rep.entries == nil):
+			return fmt.Errorf("others may be worth stopping for it at %d, and it does not wait", rep.bid.RipeAt)
 		case !rep.setsAside():
 			return fmt.Errorf("what it has set aside is over, or of another kind")
 		case rep.imagined:

@@ -32,7 +32,7 @@ func (a *agenda) nextTurns() {
 // restoreAgenda takes over what is due, and has the next pass look at spares that are in use.
 func (c *Core) restoreAgenda(s *snapshot) *Error {
 	c.agenda.restore(s)
-	if slices.ContainsFunc(c.nodes, func(n *node) bool { return n != nil && n.spare && len(n.members) > 0 }) {
+	if slices.ContainsFunc(c.nodes, func(n *node) bool { return n != nil && n.trust.Spare && len(n.members) > 0 }) {
 		c.agenda.wantSpares()
 	}
 	return nil

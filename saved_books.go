@@ -6,8 +6,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// A savedUse is the past use of queues, and GPU time.
-type savedUse struct {
+// A usePart is the past use of queues, and GPU time.
+type usePart struct {
 	Past   *quota.Past        `json:"past,omitempty"`
 	Ledger *quota.LedgerState `json:"ledger,omitempty"`
 }
@@ -42,8 +42,8 @@ func (c *Core) restoreQueues(list []quota.Queue) *Error {
 }
 
 // saveUse saves what is remembered of use.
-func (c *Core) saveUse() savedUse {
-	var s savedUse
+func (c *Core) saveUse() usePart {
+	var s usePart
 	if c.config.Policy.UsageHalfLife > 0 {
 		past := c.quota.Past()
 		s.Past = &past
@@ -56,7 +56,7 @@ func (c *Core) saveUse() savedUse {
 	return s
 }
 
-func (c *Core) restoreUse(s *savedUse) *Error {
+func (c *Core) restoreUse(s *usePart) *Error {
 	c.tellCapacity()
 	if (s.Past != nil) != (c.config.Policy.UsageHalfLife > 0) || s.Past != nil && s.Past.HalfLife != c.quota.HalfLife() {
 		return refuse(ErrInvalid, "past.halfLife", "is not that of the policy")

@@ -9,11 +9,10 @@ import (
 
 // A savedGPU is what the description of a GPU does not have.
 type savedGPU struct {
-	GPU       int          `json:"gpu"`
-	Order     *Repartition `json:"order,omitempty"`
-	Before    *savedMode   `json:"before,omitempty"` // the order
-	ChangedAt Time         `json:"changedAt,omitempty"`
-	Unknown   bool         `json:"unknown,omitempty"`
+	GPU    int          `json:"gpu"`
+	Order  *Repartition `json:"order,omitempty"`
+	Before *savedMode   `json:"before,omitempty"` // the order
+	gpuPart
 }
 
 type savedMode struct {
@@ -23,18 +22,15 @@ type savedMode struct {
 
 // A savedDrain is the GPU that is kept for a replica.
 type savedDrain struct {
-	Node  NodeID `json:"node"`
-	GPU   int    `json:"gpu"`
-	Until Time   `json:"until"`
-	// RetryAt, if it is clear and the rates did not allow to change it.
-	RetryAt Time `json:"retryAt,omitempty"`
+	Node NodeID `json:"node"`
+	drainPart
 }
 
 func (n *node) saveGPUs() []savedGPU {
 	var list []savedGPU
 	for g := range n.gpus {
 		s := &n.gpus[g]
-		saved := savedGPU{GPU: g, ChangedAt: s.changedAt, Unknown: s.unknown}
+		saved := savedGPU{GPU: g, gpuPart: s.gpuPart}
 		if s.order != nil {
 			saved.Order = &s.order.order
 			saved.Before = &savedMode{s.order.before.mode, s.order.before.instances}
@@ -69,7 +65,7 @@ func (c *Core) restoreGPU(n *node, s *savedGPU) *Error {
 	if s.ChangedAt < 0 || s.ChangedAt > c.now {
 		return refuse(ErrInvalid, "changedAt", "is yet to come")
 	}
-	state.changedAt, state.unknown = s.ChangedAt, s.Unknown
+	state.gpuPart = s.gpuPart
 	if (s.Order != nil) != (s.Before != nil) {
 		return refuse(ErrInvalid, "before", "there is no order without it")
 	}
@@ -108,7 +104,7 @@ func (rep *replica) saveDrain() *savedDrain {
 	if rep.drain == nil {
 		return nil
 	}
-	return &savedDrain{rep.drain.node.spec.ID, rep.drain.gpu, rep.drain.until, rep.drain.retryAt}
+	return &savedDrain{rep.drain.node.spec.ID, rep.drain.drainPart}
 }
 
 func (c *Core) restoreDrains(jobs []savedJob) *Error {
@@ -126,10 +122,10 @@ func (c *Core) restoreDrain(rep *replica, s *savedDrain) *Error {
 	if err != nil {
 		return err
 	}
-	if rep.entries == nil || rep.state != Pending || c.untouchable(n, s.GPU) {
+	if rep.entries == nil || rep.State != Pending || c.untouchable(n, s.GPU) {
 		return refuse(ErrInvalid, "drain", "is for a replica that does not wait, or of a GPU that cannot be kept")
 	}
-	c.attach(&drain{rep, n, s.GPU, s.Until, s.RetryAt})
+	c.attach(&drain{rep, n, s.drainPart})
 	return nil
 }
 
@@ -138,7 +134,7 @@ func (c *Core) restoreDrain(rep *replica, s *savedDrain) *Error {
 func (c *Core) restoreLooked(jobs []savedJob) *Error {
 	return c.eachSaved(jobs, func(rep *replica, s *savedReplica) *Error {
 		if s.Looked {
-			rep.looked = c.agenda.reshapeTurn
+			rep.look.Turn = c.agenda.reshapeTurn
 		}
 		return nil
 	})

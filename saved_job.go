@@ -7,10 +7,9 @@ import (
 )
 
 type savedJob struct {
-	Job       Job            `json:"job"`
-	Cancelled bool           `json:"cancelled,omitempty"`
-	Former    Incarnation    `json:"former,omitempty"`
-	Replicas  []savedReplica `json:"replicas"`
+	Job Job `json:"job"`
+	jobPart
+	Replicas []savedReplica `json:"replicas"`
 }
 
 func (c *Core) saveJobs() []savedJob {
@@ -22,7 +21,7 @@ func (c *Core) saveJobs() []savedJob {
 }
 
 func (c *Core) saveJob(j *job) savedJob {
-	saved := savedJob{Job: j.spec, Cancelled: j.cancelled, Former: j.former, Replicas: []savedReplica{}}
+	saved := savedJob{Job: j.spec, jobPart: j.jobPart, Replicas: []savedReplica{}}
 	for _, rep := range j.replicas {
 		if rep != nil {
 			saved.Replicas = append(saved.Replicas, c.saveReplica(rep))
@@ -54,7 +53,7 @@ func (c *Core) restoreJob(s *savedJob) *Error {
 	if s.Former > 2*maxIncarnation {
 		return refuse(ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, 2*maxIncarnation))
 	}
-	j.cancelled, j.former = s.Cancelled, s.Former
+	j.jobPart = s.jobPart
 	for i := range s.Replicas {
 		if err := c.restoreReplica(j, &s.Replicas[i]); err != nil {
 			return err.in(index("replicas", i))

@@ -8,9 +8,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// The savedMeters are when the fleet, and queues, may have as many yield at once as their
+// A ratesPart is when the fleet, and queues, may have as many yield at once as their
 // rates ever let.
-type savedMeters struct {
+type ratesPart struct {
 	Evictions      *savedMeter  `json:"evictions,omitempty"`
 	QueueEvictions []savedMeter `json:"queueEvictions,omitempty"`
 }
@@ -23,8 +23,8 @@ type savedMeter struct {
 }
 
 // saveMeters saves the meters that ever counted anything.
-func (c *Core) saveMeters() savedMeters {
-	var s savedMeters
+func (c *Core) saveMeters() ratesPart {
+	var s ratesPart
 	if c.evictions != (meter{}) {
 		s.Evictions = &savedMeter{Full: c.evictions.full, Held: c.evictions.held}
 	}
@@ -37,7 +37,7 @@ func (c *Core) saveMeters() savedMeters {
 	return s
 }
 
-func (c *Core) restoreMeters(s *savedMeters) *Error {
+func (c *Core) restoreMeters(s *ratesPart) *Error {
 	if m := s.Evictions; m != nil {
 		if m.Queue != "" || m.Full < 0 || m.Held < 0 {
 			return refuse(ErrInvalid, "evictions", "names a queue, or an instant before the epoch")
@@ -64,10 +64,10 @@ func (c *Core) restoreLife(jobs []savedJob) *Error {
 		if rep.leaves || rep.has(memberStopping) {
 			c.noteLeaving(rep, true)
 		}
-		if rep.state == Running {
+		if rep.State == Running {
 			c.noteRunning(rep, true)
 		}
-		if rep.order == nil && (rep.state == Repairing || rep.has(memberStopping)) {
+		if rep.order == nil && (rep.State == Repairing || rep.has(memberStopping)) {
 			c.noteTodo(rep, true)
 		}
 		return nil
@@ -96,7 +96,7 @@ func (c *Core) restoreYields(jobs []savedJob) *Error {
 // yield any more.
 func (c *Core) restoreStrays(jobs []savedJob) *Error {
 	return c.eachSaved(jobs, func(rep *replica, _ *savedReplica) *Error {
-		if rep.moving != nil && rep.state == Running && !rep.leaves && rep.yieldsTo == nil {
+		if rep.moving != nil && rep.State == Running && !rep.leaves && rep.yieldsTo == nil {
 			return refuse(ErrInvalid, "moving", "is set for a replica that need not go")
 		}
 		for flat := range rep.members {

@@ -7,21 +7,17 @@ import (
 
 // A savedNode is a node: as it was described, and what was told of it since.
 type savedNode struct {
-	Node     Node       `json:"node"`
-	Cordoned bool       `json:"cordoned,omitempty"`
-	Freed    bool       `json:"freed,omitempty"`
-	Reason   string     `json:"reason,omitempty"`
-	Drains   bool       `json:"drains,omitempty"`
-	DrainBy  Time       `json:"drainBy,omitempty"`
-	GPUs     []savedGPU `json:"gpus,omitempty"`
-	savedTrust
+	Node Node `json:"node"`
+	cordonPart
+	GPUs []savedGPU `json:"gpus,omitempty"`
+	trustPart
 }
 
 func (c *Core) saveNodes() []savedNode {
 	list := []savedNode{}
 	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
 		n := c.nodeByID[id]
-		list = append(list, savedNode{n.spec, n.cordoned, n.freed, n.reason, n.drains, n.drainBy, n.saveGPUs(), n.saveTrust()})
+		list = append(list, savedNode{n.spec, n.cordonPart, n.saveGPUs(), n.trust})
 	}
 	return list
 }
@@ -48,6 +44,9 @@ func (c *Core) restoreNode(s *savedNode) *Error {
 	n := c.nodeByID[s.Node.ID]
 	c.cordon(n, s.Cordoned, s.Reason)
 	c.drainNode(n, s.Drains, s.DrainBy)
+	freed := n.Freed
+	n.cordonPart = s.cordonPart
+	n.Freed = freed // until all nodes are there, see restoreWakeUps
 	return nil
 }
 

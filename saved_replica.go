@@ -10,61 +10,44 @@ import (
 // A savedOrder is an order as EncodeAction has it.
 type savedOrder = json.RawMessage
 
+// A savedReplica is a replica: its parts, and what it refers to by name.
 type savedReplica struct {
-	Replica      int           `json:"replica"`
-	State        State         `json:"state"`
-	Incarnation  Incarnation   `json:"incarnation"`
-	Created      Time          `json:"created"`
-	PendingSince Time          `json:"pendingSince"`
-	Started      Time          `json:"started"`
-	CameAt       Time          `json:"cameAt"`
-	Resumed      bool          `json:"resumed,omitempty"`
-	ReadyAt      Time          `json:"readyAt,omitempty"`
-	Struck       bool          `json:"struck,omitempty"`
-	Backfilled   bool          `json:"backfilled,omitempty"`
-	Attempts     int           `json:"attempts,omitempty"`
-	Repairs      int           `json:"repairs,omitempty"`
-	Avoid        []NodeID      `json:"avoid,omitempty"`
-	Members      []savedMember `json:"members,omitempty"`
-	Order        *savedOrder   `json:"order,omitempty"`
-	Cause        Cause         `json:"cause,omitzero"`
-	Attempt      int           `json:"attempt,omitempty"`
-	Gone         bool          `json:"gone,omitempty"`
-	Backoff      bool          `json:"backoff,omitempty"`
+	lifePart
+	retryPart
+	Members []savedMember `json:"members,omitempty"`
+	Order   *savedOrder   `json:"order,omitempty"`
+	releasePart
 	// NoCapacity and NoQuota list the groups of which the core knows that what they
 	// wait for does not fit; group 0 stands for a whole gang.
 	NoCapacity []int `json:"noCapacity,omitempty"`
 	NoQuota    []int `json:"noQuota,omitempty"`
 	// Fresh lists those that are yet to be tried on nodes that are set aside.
-	Fresh     []int        `json:"fresh,omitempty"`
-	EndsAt    Time         `json:"endsAt,omitempty"`
-	Reserved  *savedWindow `json:"reserved,omitempty"`
-	Moving    *savedWindow `json:"moving,omitempty"`
-	Leaves    bool         `json:"leaves,omitempty"`
-	Active    int64        `json:"activeMilli,omitempty"`
-	ReserveAt Time         `json:"reserveAt,omitempty"`
-	Stalled   bool         `json:"stalled,omitempty"`
-	Hopeless  bool         `json:"hopeless,omitempty"`
-	Exclusive [][]string   `json:"exclusive,omitempty"`
-	Drain     *savedDrain  `json:"drain,omitempty"`
-	DrainAt   Time         `json:"drainAt,omitempty"`
-	ReshapeAt Time         `json:"reshapeAt,omitempty"`
-	PayAt     Time         `json:"payAt,omitempty"`
-	Looked    bool         `json:"looked,omitempty"` // and nothing has changed since
-	// Checkpointed, BidAt, and Bid: it was in vain, and nothing has changed since.
-	Checkpointed Time `json:"checkpointed,omitempty"`
-	Tells        bool `json:"tells,omitempty"`
-	Evictions    int  `json:"evictions,omitempty"`
-	RipeAt       Time `json:"ripeAt,omitempty"`
-	BidAt        Time `json:"bidAt,omitempty"`
-	Bid          bool `json:"bid,omitempty"`
-	FailedBids   int  `json:"failedBids,omitempty"`
+	Fresh    []int        `json:"fresh,omitempty"`
+	EndsAt   Time         `json:"endsAt,omitempty"`
+	Reserved *savedWindow `json:"reserved,omitempty"`
+	Moving   *savedWindow `json:"moving,omitempty"`
+	Leaves   bool         `json:"leaves,omitempty"`
+	Active   int64        `json:"activeMilli,omitempty"`
+	reservePart
+	// Stalled, Hopeless: nothing has changed since those turns.
+	Stalled   bool        `json:"stalled,omitempty"`
+	Hopeless  bool        `json:"hopeless,omitempty"`
+	Exclusive [][]string  `json:"exclusive,omitempty"`
+	Drain     *savedDrain `json:"drain,omitempty"`
+	lookPart
+	// Looked: nothing has changed since its Turn.
+	Looked bool `json:"looked,omitempty"`
+	yieldPart
+	bidPart
+	// Bid: nothing has changed since its Turn.
+	Bid        bool `json:"bid,omitempty"`
+	FailedBids int  `json:"failedBids,omitempty"`
 }
 
+// A savedMember is a member, and what it holds.
 type savedMember struct {
-	State string   `json:"state"`
-	Bind  ActionID `json:"bind,omitempty"`
-	Ran   bool     `json:"ran,omitempty"`
+	State string `json:"state"`
+	startPart
 	// For is whom it yields to while the rest of its gang goes on.
 	For ReplicaRef `json:"for,omitzero"`
 	MemberPlacement
@@ -75,15 +58,11 @@ var memberStateNames = [...]string{"absent", "binding", "running", "failed", "lo
 
 func (c *Core) saveReplica(rep *replica) savedReplica {
 	saved := savedReplica{
-		Replica: rep.number, State: rep.state, Incarnation: rep.incarnation,
-		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, CameAt: rep.cameAt, Resumed: rep.resumed, ReadyAt: rep.readyAt,
-		Struck: rep.struck, Backfilled: rep.backfilled, Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
-		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
-		Active: rep.activeMilli, Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
-		Looked: rep.looked == c.agenda.reshapeTurn,
-		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: c.stalled(rep), Hopeless: c.hopeless(rep),
-		Checkpointed: rep.checkpointed, Tells: rep.tells, Evictions: rep.evictions, RipeAt: rep.ripeAt, BidAt: rep.bidAt, Bid: rep.bidTurn == c.agenda.preemptTurn, FailedBids: rep.failedBids,
-		Leaves: rep.leaves,
+		lifePart: rep.lifePart, retryPart: rep.retry, releasePart: rep.release,
+		reservePart: rep.reserve, lookPart: rep.look, yieldPart: rep.yield, bidPart: rep.bid,
+		Stalled: c.stalled(rep), Hopeless: c.hopeless(rep),
+		Looked: rep.look.Turn == c.agenda.reshapeTurn, Bid: rep.bid.Turn == c.agenda.preemptTurn,
+		EndsAt: rep.endsAt, Leaves: rep.leaves, Active: rep.activeMilli, FailedBids: rep.failedBids, Drain: rep.saveDrain(),
 	}
 	for flat := range rep.members {
 		if state := rep.members[flat].state; state != memberAbsent {
@@ -102,7 +81,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 
 func (c *Core) saveMember(rep *replica, flat int) savedMember {
 	m := &rep.members[flat]
-	saved := savedMember{State: memberStateNames[m.state], Bind: m.bind, Ran: m.ran}
+	saved := savedMember{State: memberStateNames[m.state], startPart: m.startPart}
 	if m.yieldsTo != nil {
 		saved.For = m.yieldsTo.ref()
 	}
@@ -119,18 +98,11 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 	if err := c.checkReplica(j, s); err != nil {
 		return err
 	}
-	rep := c.newReplicaAt(j, s.Replica)
-	rep.state, rep.incarnation = s.State, s.Incarnation
-	rep.created, rep.pendingSince, rep.started, rep.readyAt = s.Created, s.PendingSince, s.Started, s.ReadyAt
-	rep.cameAt, rep.resumed = s.CameAt, s.Resumed
-	rep.struck, rep.backfilled, rep.attempts, rep.repairs, rep.avoid = s.Struck, s.Backfilled, s.Attempts, s.Repairs, s.Avoid
-	rep.cause, rep.attempt, rep.gone, rep.backoff = s.Cause, s.Attempt, s.Gone, s.Backoff
-	rep.activeMilli = min(max(s.Active, 0), 1000)
-	rep.checkpointed, rep.bidAt, rep.failedBids = s.Checkpointed, s.BidAt, s.FailedBids
-	rep.tells, rep.evictions, rep.ripeAt = s.Tells, s.Evictions, s.RipeAt
-	rep.drainAt, rep.reshapeAt, rep.payAt = s.DrainAt, s.ReshapeAt, s.PayAt
-	rep.reserveAt = s.ReserveAt
-	if rep.state != Pending {
+	rep := c.newReplicaAt(j, s.Number)
+	rep.lifePart, rep.retry, rep.release = s.lifePart, s.retryPart, s.releasePart
+	rep.reserve, rep.look, rep.yield, rep.bid = s.reservePart, s.lookPart, s.yieldPart, s.bidPart
+	rep.activeMilli, rep.failedBids = min(max(s.Active, 0), 1000), s.FailedBids
+	if rep.State != Pending {
 		rep.members = make([]member, j.members())
 	}
 	for i := range s.Members {
@@ -151,37 +123,73 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 // checkReplica refuses a replica that makes no sense, whatever it holds.
 func (c *Core) checkReplica(j *job, s *savedReplica) *Error {
 	switch {
-	case s.Replica < 0 || s.Replica > c.config.Limits.Replicas || j.spec.Service == nil && s.Replica > 0:
-		return refuse(ErrInvalid, "replica", fmt.Sprintf("%d is out of range", s.Replica))
-	case s.Replica < len(j.replicas) && j.replicas[s.Replica] != nil:
-		return refuse(ErrDuplicate, "replica", fmt.Sprintf("%d comes twice", s.Replica))
+	case s.Number < 0 || s.Number > c.config.Limits.Replicas || j.spec.Service == nil && s.Number > 0:
+		return refuse(ErrInvalid, "replica", fmt.Sprintf("%d is out of range", s.Number))
+	case s.Number < len(j.replicas) && j.replicas[s.Number] != nil:
+		return refuse(ErrDuplicate, "replica", fmt.Sprintf("%d comes twice", s.Number))
 	case int(s.State) >= len(stateNames):
 		return refuse(ErrInvalid, "state", "is out of range")
-	case j.cancelled && !s.Gone:
+	case j.Cancelled && !s.Gone:
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
-	case s.Struck && s.State == Running:
-		return refuse(ErrInvalid, "struck", "is set for a replica that runs")
-	case s.Backfilled && s.State == Pending:
-		return refuse(ErrInvalid, "backfilled", "is set for a replica that waits")
-	case max(s.Attempts, s.Repairs, s.Attempt, s.FailedBids, s.Evictions) > maxAttempts || min(s.Attempts, s.Repairs, s.Attempt, s.FailedBids, s.Evictions) < 0 ||
-		s.ReadyAt < 0 || s.Checkpointed < 0 || s.Checkpointed > c.now || s.BidAt < 0 || s.RipeAt < 0:
-		return refuse(ErrInvalid, "attempts", "a counter is out of range")
-	case len(s.Avoid) > maxAvoid:
-		return refuse(ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(s.Avoid)))
+	case !inRange(s.Attempt, s.FailedBids):
+		return refuseCounter()
 	case s.Incarnation > 2*maxIncarnation:
 		return refuse(ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, 2*maxIncarnation))
-	case s.EndsAt < 0 || s.ReserveAt < 0:
+	case s.EndsAt < 0 || s.reservePart.At < 0:
 		return refuse(ErrInvalid, "endsAt", "is before the epoch, or reserveAt is")
 	case c.replicas >= c.config.Limits.Replicas:
 		return refuse(ErrLimit, "", fmt.Sprintf("there are more than %d replicas", c.config.Limits.Replicas))
 	}
+	if err := s.retryPart.check(s.State); err != nil {
+		return err
+	}
+	if err := s.yieldPart.check(c.now); err != nil {
+		return err
+	}
+	return s.bidPart.check()
+}
+
+// check refuses what a replica in a state cannot have been through.
+func (p *retryPart) check(state State) *Error {
+	switch {
+	case p.Struck && state == Running:
+		return refuse(ErrInvalid, "struck", "is set for a replica that runs")
+	case p.Backfilled && state == Pending:
+		return refuse(ErrInvalid, "backfilled", "is set for a replica that waits")
+	case !inRange(p.Attempts, p.Repairs) || p.ReadyAt < 0:
+		return refuseCounter()
+	case len(p.Avoid) > maxAvoid:
+		return refuse(ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(p.Avoid)))
+	}
 	return nil
 }
+
+func (p *yieldPart) check(now Time) *Error {
+	if !inRange(p.Evictions) || p.Checkpointed < 0 || p.Checkpointed > now {
+		return refuseCounter()
+	}
+	return nil
+}
+
+func (p *bidPart) check() *Error {
+	if p.At < 0 || p.RipeAt < 0 {
+		return refuseCounter()
+	}
+	return nil
+}
+
+// inRange reports whether counters are as high as the core counts.
+func inRange(counters ...int) bool {
+	return slices.Min(counters) >= 0 && slices.Max(counters) <= maxAttempts
+}
+
+// refuseCounter refuses a counter, or an instant, that is out of range.
+func refuseCounter() *Error { return refuse(ErrInvalid, "attempts", "a counter is out of range") }
 
 // restoreEnd restores when a replica is expected to end.
 func (c *Core) restoreEnd(rep *replica, at Time) *Error {
 	switch {
-	case at != 0 && rep.state == Pending:
+	case at != 0 && rep.State == Pending:
 		return refuse(ErrInvalid, "endsAt", "is set for a replica that holds nothing")
 	case at == 0 && rep.holds() && rep.job.spec.Service == nil:
 		return refuse(ErrInvalid, "endsAt", "is missing for a replica that holds something")
@@ -222,7 +230,8 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 		return refuse(ErrConflict, "", err.Error())
 	}
 	c.book(rep, flat, hold, state)
-	rep.members[flat].bind, rep.members[flat].ran = s.Bind, s.Ran || state == memberRunning
+	rep.members[flat].startPart = s.startPart
+	rep.members[flat].Ran = s.Ran || state == memberRunning
 	return nil
 }
 
@@ -242,7 +251,7 @@ func (c *Core) restoreOrder(rep *replica, saved *savedOrder) *Error {
 	switch {
 	case h.ID == 0 || h.ID > c.lastAction || c.orders[h.ID] != nil:
 		return refuse(ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", h.ID))
-	case h.Job != rep.job.spec.ID || h.Replica != rep.number:
+	case h.Job != rep.job.spec.ID || h.Replica != rep.Number:
 		return refuse(ErrInvalid, "job", "is another replica's")
 	}
 	rep.order = order
@@ -256,8 +265,8 @@ func (c *Core) restoreOrder(rep *replica, saved *savedOrder) *Error {
 func (rep *replica) consistent() *Error {
 	_, bind := rep.order.(Bind)
 	_, release := rep.order.(Release)
-	ok := (!rep.has(memberBinding) || bind) && (!rep.asked() || rep.state == Running)
-	switch rep.state {
+	ok := (!rep.has(memberBinding) || bind) && (!rep.asked() || rep.State == Running)
+	switch rep.State {
 	case Pending:
 		ok = ok && rep.order == nil
 	case Binding:
@@ -269,18 +278,18 @@ func (rep *replica) consistent() *Error {
 	case Releasing:
 		ok = ok && !bind && rep.has(memberStopping) && !rep.has(memberRunning)
 	}
-	if !ok || release && !rep.has(memberStopping) || rep.gone && rep.state != Releasing {
-		return refuse(ErrInvalid, "state", fmt.Sprintf("%s does not go with its members and order", rep.state))
+	if !ok || release && !rep.has(memberStopping) || rep.release.Gone && rep.State != Releasing {
+		return refuse(ErrInvalid, "state", fmt.Sprintf("%s does not go with its members and order", rep.State))
 	}
 	return nil
 }
 
 // restoreTimers enters what falls due of a replica.
 func (c *Core) restoreTimers(rep *replica) {
-	if rep.readyAt != 0 {
-		c.setTimer(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
+	if rep.retry.ReadyAt != 0 {
+		c.setTimer(timer{at: rep.retry.ReadyAt, kind: timerBackoff, rep: rep})
 	}
-	if at, limited := rep.dropAt(); limited && rep.state == Pending {
+	if at, limited := rep.dropAt(); limited && rep.State == Pending {
 		c.setTimer(timer{at: at, kind: timerGang, rep: rep})
 	}
 }

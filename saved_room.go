@@ -121,7 +121,7 @@ func (c *Core) restoreVictims(rep *replica, s *savedWindow) ([]*replica, *Error)
 		switch {
 		case victim == nil, victim == rep, victim.yieldsTo != nil:
 			return nil, refuse(ErrInvalid, index("victims", i), fmt.Sprintf("%v is not known, or yields to somebody else", ref))
-		case victim.state != Releasing && !victim.asked() && !victim.yieldsFor(rep):
+		case victim.State != Releasing && !victim.asked() && !victim.yieldsFor(rep):
 			return nil, refuse(ErrInvalid, index("victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor stopped", ref))
 		case i > 0 && compareReplicas(victims[i-1], victim) >= 0:
 			return nil, refuse(ErrInvalid, index("victims", i), fmt.Sprintf("%v is out of order", ref))
@@ -146,7 +146,7 @@ func countGroup(members []gang.Member, group int) int {
 func (c *Core) restoreBids(jobs []savedJob) *Error {
 	return c.eachSaved(jobs, func(rep *replica, s *savedReplica) *Error {
 		if s.Bid {
-			rep.bidTurn = c.agenda.preemptTurn
+			rep.bid.Turn = c.agenda.preemptTurn
 		}
 		return nil
 	})

@@ -20,7 +20,7 @@ func saveWaiting(rep *replica, s *savedReplica) {
 // restoreWaiting enters replicas into the pending index.
 func (c *Core) restoreWaiting(jobs []savedJob) *Error {
 	return c.eachSaved(jobs, func(rep *replica, s *savedReplica) *Error {
-		if c.await(rep); rep.ripeAt != 0 && (rep.state != Pending || rep.entries == nil) {
+		if c.await(rep); rep.bid.RipeAt != 0 && (rep.State != Pending || rep.entries == nil) {
 			return refuse(ErrInvalid, "ripeAt", "is set for a replica that does not wait")
 		}
 		return nil
@@ -52,10 +52,10 @@ func (c *Core) restoreBlocked(jobs []savedJob) *Error {
 func (c *Core) restoreStalled(jobs []savedJob) *Error {
 	return c.eachSaved(jobs, func(rep *replica, s *savedReplica) *Error {
 		if s.Stalled {
-			rep.stalledAt = c.agenda.stall()
+			rep.reserve.StalledAt = c.agenda.stall()
 		}
 		if s.Hopeless {
-			rep.hopelessAt = c.agenda.despair()
+			rep.reserve.HopelessAt = c.agenda.despair()
 		}
 		return nil
 	})

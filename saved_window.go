@@ -10,8 +10,7 @@ type savedReservation struct {
 
 // A savedWindow is the reservation of a gang.
 type savedWindow struct {
-	From  Time     `json:"from"`
-	Until Time     `json:"until"`
+	spanPart
 	Nodes []NodeID `json:"nodes"`
 	// Where the gang is to be, if room is being made for it, and who has to go; Cause is that
 	// of its Bind.
@@ -84,7 +83,7 @@ func (c *Core) saveWindow(w *window) *savedWindow {
 	if w == nil {
 		return nil
 	}
-	saved := &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Remnant: w.isPart()}
+	saved := &savedWindow{spanPart: w.spanPart, Nodes: w.nodeIDs(), Remnant: w.isPart()}
 	if w.isPlanned() {
 		c.saveRoom(w, saved)
 	}
@@ -118,11 +117,11 @@ func (c *Core) restoreWindows(jobs []savedJob) *Error {
 // checkWindows refuses places that are set aside for a replica that has no use for them.
 func checkWindows(rep *replica, s *savedReplica) *Error {
 	switch {
-	case s.Reserved != nil && (rep.state != Pending || rep.entries == nil):
+	case s.Reserved != nil && (rep.State != Pending || rep.entries == nil):
 		return refuse(ErrInvalid, "reserved", "is set for a replica that does not wait")
 	case s.Moving != nil && (!rep.mayArrive() || s.Moving.Remnant != (len(s.Moving.Where) == 0)):
 		return refuse(ErrInvalid, "moving", "is set for a replica that does not move")
-	case len(s.Exclusive) > 0 && (rep.job.spec.Topology.Exclusive == "" || rep.state == Pending):
+	case len(s.Exclusive) > 0 && (rep.job.spec.Topology.Exclusive == "" || rep.State == Pending):
 		return refuse(ErrInvalid, "exclusive", "is set for a replica that has none")
 	}
 	return nil
@@ -171,7 +170,7 @@ func (c *Core) restoreWindow(kind reservationKind, rep *replica, s *savedWindow)
 		return nil, refuse(ErrLimit, "nodes", "there are too many kinds of node")
 	}
 	w := gangWindow(kind, rep)
-	w.from, w.until, w.nodes = s.From, s.Until, nodes
+	w.spanPart, w.nodes = s.spanPart, nodes
 	return w, nil
 }
 

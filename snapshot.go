@@ -2,7 +2,10 @@ package berth
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth/quota"
 )
@@ -28,7 +31,7 @@ type snapshot struct {
 	// QuotaFreed, and Freed of a node: the next pass looks at what it could help.
 	QuotaFreed bool `json:"quotaFreed,omitempty"`
 
-	savedUse
+	usePart
 
 	Tables []savedTable `json:"tables,omitempty"`
 	Pools  []savedPool  `json:"pools,omitempty"`
@@ -46,14 +49,14 @@ type snapshot struct {
 	Homeless    bool  `json:"homeless,omitempty"`
 	BackfillDue bool  `json:"backfillDue,omitempty"`
 
-	savedMeters
+	ratesPart
 	// OwnGain: it has a function of its own that says what a beneficiary gains.
 	OwnGain  bool `json:"ownGain,omitempty"`
 	Lessened bool `json:"lessened,omitempty"`
 
 	// Nodes that were lost, in order of name, and whether to look for spares.
-	Lost      []savedLoss `json:"lost,omitempty"`
-	SparesDue bool        `json:"sparesDue,omitempty"`
+	Lost      []lossRecord `json:"lost,omitempty"`
+	SparesDue bool         `json:"sparesDue,omitempty"`
 }
 
 // Snapshot returns the whole state as JSON. Cost: O(state).
@@ -62,9 +65,9 @@ func (c *Core) Snapshot() ([]byte, error) {
 		Version: snapshotVersion, Config: c.config, OwnGain: c.config.Gain != nil,
 		Now: c.now, LastAction: c.lastAction, Totals: *c.totals,
 		Nodes: c.saveNodes(), Jobs: c.saveJobs(),
-		Queues: c.saveQueues(), savedUse: c.saveUse(),
+		Queues: c.saveQueues(), usePart: c.saveUse(),
 		Reservations: c.saveReservations(),
-		savedMeters:  c.saveMeters(),
+		ratesPart:    c.saveMeters(),
 		Tables:       c.saveTables(), Pools: c.savePools(),
 		Lost: c.lost.save(),
 	}
@@ -87,28 +90,45 @@ func RestoreWith(b []byte, gain Gain) (*Core, error) { return restore(b, gain, n
 
 // restore is Restore with what can be taken over from a core that has it.
 func restore(b []byte, gain Gain, tables map[string]*table) (*Core, error) {
-	var s snapshot
-	if err := decodeStrict("snapshot", b, &s); err != nil {
+	s, err := readSnapshot(b, gain)
+	if err != nil {
 		return nil, err
 	}
-	if s.Version != snapshotVersion {
-		return nil, &Error{Event: "snapshot", Field: "version", Kind: ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", s.Version, snapshotVersion)}
-	}
-	if s.OwnGain != (gain != nil) {
-		return nil, &Error{Event: "snapshot", Field: "ownGain", Kind: ErrInvalid, Reason: fmt.Sprintf("is %v: a core is restored with the function for the gain that it had", s.OwnGain)}
-	}
-	s.Config.Gain = gain
 	c, err := New(s.Config)
 	if err != nil {
 		return nil, err
 	}
 	c.lender, c.restoring = tables, true
-	if err := c.restore(&s); err != nil {
+	if err := c.restore(s); err != nil {
 		err.Event = "snapshot"
 		return nil, err
 	}
 	c.lender, c.restoring = nil, false
 	return c, nil
+}
+
+// readSnapshot reads a snapshot of this version, for a core with this function for the gain.
+func readSnapshot(b []byte, gain Gain) (*snapshot, error) {
+	s := &snapshot{}
+	var e *Error
+	switch err := decodeStrict("snapshot", b, s); {
+	case errors.As(err, &e):
+		e.Field = withoutParts(e.Field)
+		return nil, e
+	case s.Version != snapshotVersion:
+		return nil, &Error{Event: "snapshot", Field: "version", Kind: ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", s.Version, snapshotVersion)}
+	case s.OwnGain != (gain != nil):
+		return nil, &Error{Event: "snapshot", Field: "ownGain", Kind: ErrInvalid, Reason: fmt.Sprintf("is %v: a core is restored with the function for the gain that it had", s.OwnGain)}
+	}
+	s.Config.Gain = gain
+	return s, nil
+}
+
+// withoutParts drops from the path of a field the names of the parts that it is in: encoding/json
+// names what is embedded, and a snapshot does not.
+func withoutParts(path string) string {
+	isPart := func(name string) bool { return strings.HasSuffix(name, "Part") }
+	return strings.Join(slices.DeleteFunc(strings.Split(path, "."), isPart), ".")
 }
 
 // restore has every part take back its own, in the order in which the parts need each other.
@@ -141,8 +161,8 @@ func (c *Core) restore(s *snapshot) *Error {
 		func() *Error { return c.restoreBids(s.Jobs) },
 		func() *Error { return c.restoreAgenda(s) },
 		func() *Error { return c.restoreLosses(s.Lost).in("lost") },
-		func() *Error { return c.restoreMeters(&s.savedMeters) },
-		func() *Error { return c.restoreUse(&s.savedUse) },
+		func() *Error { return c.restoreMeters(&s.ratesPart) },
+		func() *Error { return c.restoreUse(&s.usePart) },
 	} {
 		if err := part(); err != nil {
 			return err
@@ -158,7 +178,7 @@ func (c *Core) eachSaved(jobs []savedJob, restore func(*replica, *savedReplica) 
 		j := c.jobs[jobs[i].Job.ID]
 		for k := range jobs[i].Replicas {
 			s := &jobs[i].Replicas[k]
-			if err := restore(j.replicas[s.Replica], s); err != nil {
+			if err := restore(j.replicas[s.Number], s); err != nil {
 				return err.in(index("replicas", k)).in(index("jobs", i))
 			}
 		}
