@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/berth-sched/berth/internal/enum"
 )
 
 // A savedOrder is an order as EncodeAction has it.
@@ -54,7 +56,7 @@ type savedMember struct {
 }
 
 // The names of memberState; memberAbsent is not saved.
-var memberStateNames = [...]string{"absent", "binding", "running", "failed", "lost", "stopping"}
+const memberStateNames enum.Names = "absent|binding|running|failed|lost|stopping"
 
 func (c *Core) saveReplica(rep *replica) savedReplica {
 	saved := savedReplica{
@@ -81,7 +83,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 
 func (c *Core) saveMember(rep *replica, flat int) savedMember {
 	m := &rep.members[flat]
-	saved := savedMember{State: memberStateNames[m.state], startPart: m.startPart}
+	saved := savedMember{State: enum.Text(memberStateNames, m.state, ""), startPart: m.startPart}
 	if m.yieldsTo != nil {
 		saved.For = m.yieldsTo.ref()
 	}
@@ -127,7 +129,7 @@ func (c *Core) checkReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "replica", fmt.Sprintf("%d is out of range", s.Number))
 	case s.Number < len(j.replicas) && j.replicas[s.Number] != nil:
 		return refuse(ErrDuplicate, "replica", fmt.Sprintf("%d comes twice", s.Number))
-	case int(s.State) >= len(stateNames):
+	case int(s.State) >= stateNames.Len():
 		return refuse(ErrInvalid, "state", "is out of range")
 	case j.Cancelled && !s.Gone:
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
@@ -202,7 +204,7 @@ func (c *Core) restoreEnd(rep *replica, at Time) *Error {
 func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 	j := rep.job
 	flat := j.flat(s.Ref())
-	state := memberState(max(0, slices.Index(memberStateNames[:], s.State)))
+	state, _ := enum.Parse[memberState](memberStateNames, s.State)
 	switch {
 	case flat < 0 || rep.members == nil || rep.members[flat].state != memberAbsent:
 		return refuse(ErrInvalid, "", fmt.Sprintf("%v is no member of the gang, or is doubled, or the replica is pending", s.Ref()))
