@@ -119,7 +119,7 @@ func (c *Core) mayBackfill(b *bucket) bool {
 		if w.isKept() { // who may use spares is looked at besides
 			return w.isBurnIn() && first.job.onOneNode()
 		}
-		if soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue) {
+		if soonest <= w.From || w.queue != quota.None && c.below(b.queue.index, w.queue) {
 			return true
 		}
 		// The first three tell most of those that do not outrank the gang.
@@ -167,7 +167,7 @@ func (rep *replica) fillsGap() bool {
 // letIn reports whether a replica was let in on the nodes of a reservation, to make way when it
 // comes true; nil: there is none.
 func (w *window) letIn(rep *replica) bool {
-	return w != nil && rep.backfilled && slices.ContainsFunc(rep.members, func(m member) bool {
+	return w != nil && rep.retry.Backfilled && slices.ContainsFunc(rep.members, func(m member) bool {
 		return m.state.holds() && slices.Contains(m.node.windows, w)
 	})
 }

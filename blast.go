@@ -60,7 +60,7 @@ func (c *Core) BlastRadius(node NodeID, gpu int) (BlastRadius, error) {
 		if !seen[key] {
 			seen[key] = true
 			b.Processes = append(b.Processes, ProcessFault{
-				Job: rep.job.spec.ID, Replica: rep.number, Instance: m.hold.Instance, Takes: n.takenWith(gpu, m, rep, b.Mode),
+				Job: rep.job.spec.ID, Replica: rep.Number, Instance: m.hold.Instance, Takes: n.takenWith(gpu, m, rep, b.Mode),
 			})
 		}
 	})
@@ -100,7 +100,7 @@ func (n *node) casualties(gpu int, meant func(*member, *replica) bool) []Casualt
 	var out []Casualty
 	for _, rep := range list {
 		out = append(out, Casualty{
-			Job: rep.job.spec.ID, Replica: rep.number, Members: lost[rep],
+			Job: rep.job.spec.ID, Replica: rep.Number, Members: lost[rep],
 			Down: !rep.survives(func(m *member) bool { return m.node == n && GPUSet(m.hold.GPUs).Has(gpu) && meant(m, rep) }),
 		})
 	}

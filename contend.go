@@ -172,7 +172,7 @@ func mayPreempt(rep, victim *replica) bool {
 // compareYield orders what runs in one queue by who is to yield first: the lower class,
 // the lower priority, who came last.
 func compareYield(a, b *replica) int {
-	return cmp.Or(compareRank(a, b), cmp.Compare(b.cameAt, a.cameAt), compareReplicas(b, a))
+	return cmp.Or(compareRank(a, b), cmp.Compare(b.CameAt, a.CameAt), compareReplicas(b, a))
 }
 
 // leave takes a bucket out of the list of its queue.
