@@ -63,7 +63,8 @@ func ParseGeometryKind(s string) (GeometryKind, error) {
 	return parseEnum[GeometryKind]("kind", geometryKindNames, s)
 }
 
-func (k GeometryKind) String() string               { return enum.Text(geometryKindNames, k, "GeometryKind(%d)") }
+func (k GeometryKind) String() string { return enum.Text(geometryKindNames, k, "GeometryKind(%d)") }
+
 func (k GeometryKind) MarshalText() ([]byte, error) { return marshalEnum("kind", geometryKindNames, k) }
 
 func (k *GeometryKind) UnmarshalText(b []byte) error { return unmarshalEnum(k, ParseGeometryKind, b) }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
@@ -271,10 +272,7 @@ func (c *Core) yield(rep *replica, flat int, state memberState) {
 	m := rep.members[flat]
 	n := m.node
 	must(c.fleet.Release(m.hold))
-	last := n.members[len(n.members)-1]
-	n.members[m.slot] = last
-	last.rep.members[last.index].slot = m.slot
-	n.members = n.members[:len(n.members)-1]
+	n.members = unordered.Remove(n.members, m.slot, func(m memberAt, at int) { m.rep.members[m.index].slot = at })
 	n.standsIn = n.standsIn && len(n.members) > 0
 	c.charge(rep, &m.hold, n, -1)
 	c.recountUse(n)
