@@ -105,15 +105,15 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 		if old.freed {
 			c.reopened(n)
 		}
-		return err
+		return err // Apply restores what is due
 	}
 	n = c.nodeByID[spec.ID]
 	c.inherit(n, &old)
 	for _, w := range old.windows {
 		switch {
-		case w.isReservation() || w.isMove():
+		case w.countsOnNodes():
 			c.endWindow(w) // it counted on the node as it was
-		case w.advance != nil && w.advance.GPUs > 0, w == c.trials:
+		case w.listsNodes():
 			c.rejoin(w, n)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func (c *Core) lift(e *entry, r *gang.Request) (*gang.Request, bool) {
 	end := c.endIfPlaced(e.rep)
 	return c.liftWith(e.bucket.shape.spec.Groups, r, func(w *window) bool {
-		return c.admits(w, e.rep, end) && !(e.grows && w.isKept() && w != c.trials)
+		return c.admits(w, e.rep, end) && !(e.grows && w.isSpares())
 	})
 }
 
@@ -32,7 +32,7 @@ func (c *Core) liftWith(groups []Group, r *gang.Request, open func(*window) bool
 
 // widen is a request with the nodes that are set aside by open windows alone.
 func (c *Core) widen(groups []Group, r *gang.Request, open func(*window) bool) *gang.Request {
-	if len(c.windows) == 0 {
+	if !c.agenda.anySetAside() {
 		return r
 	}
 	closed := func(w *window) bool { return !open(w) }
@@ -118,7 +118,7 @@ func (c *Core) mayBackfill(b *bucket) bool {
 	owed := c.owed(first)
 	return slices.ContainsFunc(c.windows, func(w *window) bool {
 		if w.isKept() { // who may use spares is looked at besides
-			return w == c.trials && first.job.onOneNode()
+			return w.isBurnIn() && first.job.onOneNode()
 		}
 		if soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue) {
 			return true

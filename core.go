@@ -142,7 +142,8 @@ type Core struct {
 	placement gang.Placement
 	// booked is scratch: the members that bookPlacement has booked so far.
 	booked []int
-	totals Totals
+	// totals are counted where what they count is done.
+	totals *Totals
 }
 
 // New makes a core with an empty fleet. It refuses a Config that makes no sense.
@@ -175,6 +176,7 @@ func New(config Config) (*Core, error) {
 		leaving:  btree.NewG(16, lessReplica),
 		struck:   btree.NewG(16, lessReplica),
 		lost:     newLossMemory(),
+		totals:   &Totals{},
 
 		tables:       map[string]*table{},
 		repartitions: map[ActionID]*repartition{},

@@ -14,6 +14,12 @@ import (
 // limit for as long as victims hold something too; then others wait.
 func (c *Core) earmark(on bool) {
 	c.earmarkAll(on)
+	c.countEarmarks(on)
+}
+
+// countEarmarks notes whether what is earmarked is charged from now on. Where it is not any
+// more, the queues that were charged meanwhile are counted anew.
+func (c *Core) countEarmarks(on bool) {
 	c.earmarked = on
 	if !on {
 		for _, q := range c.uncounted {
@@ -31,7 +37,7 @@ func (c *Core) earmark(on bool) {
 // to keep until it uses it.
 func (c *Core) affords(q quota.Index, charge quota.Charge) bool {
 	_, ok := c.quota.Fits(q, charge)
-	if !ok || !c.earmarked || c.keeping == 0 || !slices.ContainsFunc(c.windows, func(w *window) bool { return w.preemption != nil && !w.unmarked }) {
+	if !ok || !c.earmarked || c.keeping == 0 || !slices.ContainsFunc(c.windows, func(w *window) bool { return w.isPlanned() && !w.unmarked }) {
 		return ok
 	}
 	c.earmarkAll(false)
@@ -43,7 +49,7 @@ func (c *Core) affords(q quota.Index, charge quota.Charge) bool {
 // earmarkAll is earmarkFor for all, but for the one that is tried just now.
 func (c *Core) earmarkAll(on bool) {
 	for _, w := range c.windows {
-		if w.preemption != nil && !w.unmarked {
+		if w.isPlanned() && !w.unmarked {
 			c.earmarkFor(w, on)
 		}
 	}

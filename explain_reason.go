@@ -226,7 +226,7 @@ func (c *Core) capacityReason(e *entry) Reason {
 func (c *Core) expectedStart(e *entry, request *gang.Request) Time {
 	at, _, ok := c.plan(request)
 	for _, w := range c.windows {
-		if w.advance == nil || w.until <= c.now || ok && w.until >= at {
+		if !w.isAdvance() || w.until <= c.now || ok && w.until >= at {
 			continue
 		}
 		over := c.widen(e.bucket.shape.spec.Groups, request, func(other *window) bool {
@@ -304,9 +304,9 @@ func (c *Core) describeWindow(w *window) string {
 	switch {
 	case w.isKept():
 		return c.describeKept(w)
-	case w.advance != nil && w.from <= c.now:
+	case w.isAdvance() && w.from <= c.now:
 		return fmt.Sprintf("reservation %s for another %v", w.advance.ID, w.until.Sub(c.now))
-	case w.advance != nil:
+	case w.isAdvance():
 		return fmt.Sprintf("reservation %s in %v for %v", w.advance.ID, w.from.Sub(c.now), w.until.Sub(w.from))
 	case w.isMove():
 		return fmt.Sprintf("%d nodes for job %s, which moves there", len(w.nodes), w.rep.job.spec.ID)

@@ -27,10 +27,8 @@ func UnsetEntries(c *Core) []string {
 // EventKinds lists the kinds of all events.
 func EventKinds() []string {
 	var kinds []string
-	events := reflect.TypeFor[eventJSON]()
-	for i := range events.NumField() {
-		e := reflect.New(events.Field(i).Type.Elem()).Elem().Interface()
-		kinds = append(kinds, e.(Event).Kind())
+	for i := range eventKinds.variants {
+		kinds = append(kinds, eventKinds.variants[i].kind)
 	}
 	return kinds
 }

@@ -32,7 +32,7 @@ func (c *Core) imagineAll() *imagination {
 		}
 		im.forget()
 		for _, w := range broken { // others may have counted on that
-			if w.isReservation() || w.isMove() {
+			if w.countsOnNodes() {
 				c.endWindow(w)
 			}
 		}
@@ -48,7 +48,7 @@ func (c *Core) imagine() (im *imagination, broken []*window) {
 		return true
 	})
 	for _, w := range c.windows {
-		if w.preemption != nil && !im.putIn(w.rep.job.queue, w.preemption.where) {
+		if w.isPlanned() && !im.putIn(w.rep.job.queue, w.preemption.where) {
 			broken = append(broken, w)
 		}
 	}

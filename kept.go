@@ -11,15 +11,12 @@ import (
 // all nodes on trial and one for the spares of each pool, so that they make few classes,
 // however many nodes there are in them.
 
-// newKept makes a window of nodes that are kept, without any.
-func (c *Core) newKept(name string) *window {
-	w := &window{name: name, from: beforeAll, until: never, queue: quota.None}
+// newKept makes a window of nodes that are kept, without any, for whoever has its home.
+func (c *Core) newKept(home **window, kind reservationKind, name string) {
+	w := &window{kind: kind, home: home, name: name, from: beforeAll, until: never, queue: quota.None}
+	*home = w
 	c.addWindow(w)
-	return w
 }
-
-// isKept reports whether nodes come to a window and go from it one by one.
-func (w *window) isKept() bool { return w.rep == nil && w.advance == nil }
 
 // keepIn sets a node aside in a window of nodes that are kept.
 func (c *Core) keepIn(w *window, n *node) {
@@ -43,17 +40,8 @@ func (c *Core) letOut(w *window, n *node) {
 // dropEmpty ends those of some windows that are of nodes that are kept, and have none.
 func (c *Core) dropEmpty(list []*window) {
 	for _, w := range list {
-		if !w.isKept() || len(w.nodes) > 0 {
-			continue
-		}
-		c.endWindow(w)
-		if w == c.trials {
-			c.trials = nil
-		}
-		for _, p := range c.spares {
-			if p.window == w {
-				p.window = nil
-			}
+		if w.isKept() && len(w.nodes) == 0 {
+			c.endWindow(w)
 		}
 	}
 }

@@ -13,7 +13,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 			c.closeOrder(rep) // whom it was to stop is gone
 		}
 		if !rep.has(memberStopping) && rep.yieldsTo == nil && !rep.leaves {
-			c.leaving.Delete(rep)
+			c.noteLeaving(rep, false)
 		}
 		if !rep.enough(memberRunning) {
 			c.takeBack(rep, cause, false)
@@ -32,7 +32,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 			c.run(rep, c.now)
 		case rep.has(memberRunning):
 			rep.state, rep.cause = Repairing, cause
-			c.todo.ReplaceOrInsert(rep)
+			c.noteTodo(rep, true)
 		default: // nobody is left to repair around
 			c.unbookAll(rep, memberFailed, memberLost)
 			c.requeue(rep, true)
@@ -41,7 +41,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 		if !rep.has(memberStopping) {
 			c.finishRelease(rep)
 		} else if rep.order == nil {
-			c.todo.ReplaceOrInsert(rep)
+			c.noteTodo(rep, true)
 		}
 	}
 }
@@ -65,10 +65,10 @@ func (c *Core) run(rep *replica, since Time) {
 	c.agenda.relook(c.now) // it may have to leave a node that is being drained
 	switch {
 	case rep.has(memberStopping):
-		c.todo.ReplaceOrInsert(rep)
+		c.noteTodo(rep, true)
 	default:
-		c.todo.Delete(rep) // those it was to stop may be gone
-		c.unawait(rep)     // what it is short of may have changed
+		c.noteTodo(rep, false) // those it was to stop may be gone
+		c.unawait(rep)         // what it is short of may have changed
 		c.await(rep)
 	}
 }
@@ -116,7 +116,7 @@ func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
 	}
 	rep.state, rep.leaves = Releasing, false
 	rep.struck = rep.struck || cause.Code == CauseDrained
-	c.leaving.ReplaceOrInsert(rep)
+	c.noteLeaving(rep, true)
 	c.agenda.relook(c.now) // what it leaves may be a place for others
 	c.setEnd(rep, c.now.Add(c.config.Policy.ReleaseTimeout))
 	c.settle(rep, cause)
@@ -131,13 +131,13 @@ func (c *Core) withdraw(rep *replica) {
 	c.closeOrder(rep)
 	c.unawait(rep)
 	c.endBackoff(rep)
-	c.todo.Delete(rep)
+	c.noteTodo(rep, false)
 }
 
 // leavePending ends what is due only while the replica is pending.
 func (c *Core) leavePending(rep *replica) {
 	if at, limited := rep.dropAt(); limited && rep.state == Pending {
-		c.timers.Delete(timer{at: at, kind: timerGang, rep: rep})
+		c.stopTimer(timer{at: at, kind: timerGang, rep: rep})
 	}
 }
 
@@ -159,7 +159,7 @@ func (c *Core) requeue(rep *replica, backoff bool) {
 	rep.backoff, rep.cause, rep.attempt = false, Cause{}, 0
 	if backoff {
 		c.backOff(rep)
-		if rep.moving != nil && rep.moving.remnant {
+		if rep.moving != nil && rep.moving.isPart() {
 			c.endMove(rep) // not for as long as that
 		}
 	}
@@ -170,7 +170,7 @@ func (c *Core) requeue(rep *replica, backoff bool) {
 func (c *Core) pend(rep *replica) {
 	rep.state, rep.pendingSince = Pending, c.now
 	if at, limited := rep.dropAt(); limited {
-		c.timers.ReplaceOrInsert(timer{at: at, kind: timerGang, rep: rep})
+		c.setTimer(timer{at: at, kind: timerGang, rep: rep})
 	}
 	c.await(rep)
 }
@@ -212,13 +212,13 @@ func (c *Core) backOff(rep *replica) {
 	}
 	rep.attempts++
 	rep.readyAt = c.now.Add(delay)
-	c.timers.ReplaceOrInsert(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
+	c.setTimer(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
 }
 
 // endBackoff ends a backoff, if there is one.
 func (c *Core) endBackoff(rep *replica) {
 	if rep.readyAt != 0 {
-		c.timers.Delete(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
+		c.stopTimer(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
 		rep.readyAt = 0
 	}
 }

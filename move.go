@@ -77,7 +77,7 @@ func (c *Core) letStay(found []relocation) bool {
 func (c *Core) uprooted() []*replica {
 	var list []*replica
 	c.leaving.Ascend(func(rep *replica) bool {
-		if (rep.moving == nil || rep.moving.remnant) && (rep.leaves || rep.resumes()) {
+		if (rep.moving == nil || rep.moving.isPart()) && (rep.leaves || rep.resumes()) {
 			list = append(list, rep)
 		}
 		return true
@@ -194,8 +194,7 @@ func (c *Core) keepOwn(rep *replica) {
 	if len(nodes) == 0 {
 		return
 	}
-	if w := c.roomOn(nodes, rep, c.graceOf(rep)); w != nil {
-		w.remnant = true
+	if w := c.roomOn(nodes, kindRemnant, rep, c.graceOf(rep)); w != nil {
 		rep.moving = w
 		c.addWindow(w)
 	}
@@ -208,7 +207,7 @@ func (c *Core) endRemnants() {
 		return // they had no turn yet
 	}
 	for _, w := range slices.Clone(c.windows) {
-		if w.remnant && w.isReservation() {
+		if w.isRest() {
 			c.endWindow(w)
 		}
 	}
@@ -216,12 +215,11 @@ func (c *Core) endRemnants() {
 
 // keepPlace sets a place aside for a gang that still holds another, or a part of it.
 func (c *Core) keepPlace(rep *replica, where []gang.Member) bool {
-	w := c.roomOn(c.nodesFor(rep, where), rep, c.graceOf(rep))
+	w := c.roomOn(c.nodesFor(rep, where), kindMove, rep, c.graceOf(rep))
 	if w == nil {
 		return false
 	}
 	w.preemption = c.newPreemption(where)
-	w.preemption.cause = CauseResumed
 	rep.moving = w
 	c.addWindow(w)
 	c.totals.Moves++
@@ -263,18 +261,11 @@ func (c *Core) stay(rep *replica) {
 	}
 }
 
-// remain notes that a gang that was asked for a checkpoint need not go: the next pass tells it.
-func (c *Core) remain(rep *replica) {
-	c.leaving.Delete(rep)
-	c.todo.ReplaceOrInsert(rep)
-	c.endMove(rep)
-	c.spoilPlans(rep)
-}
-
 // arrive makes the place that was kept for a gang its reservation, as it waits now.
 func (c *Core) arrive(rep *replica) {
-	if rep.moving != nil {
-		rep.reserved, rep.moving = rep.moving, nil
+	if w := rep.moving; w != nil {
+		rep.reserved, rep.moving = w, nil
+		w.kind = w.kind.arrived()
 		c.agenda.setAside()
 	}
 }
@@ -289,31 +280,3 @@ func (rep *replica) mayArrive() bool {
 	}
 	return rep.state == Pending && rep.entries == nil
 }
-
-// endMove gives up the place that is kept for a gang.
-func (c *Core) endMove(rep *replica) {
-	if rep.moving != nil {
-		c.endWindow(rep.moving)
-	}
-}
-
-// moveEnded sees to a gang whose place, that was kept for it, is gone. Who was only moved for
-// another, and still runs, need not move any more.
-func (c *Core) moveEnded(w *window) {
-	if c.earmarked && w.preemption != nil {
-		c.earmarkFor(w, false)
-	}
-	rep := w.rep
-	rep.moving = nil
-	c.agenda.noteHomeless()
-	if rep.yieldsTo != nil && rep.state == Running {
-		if w := rep.yieldsTo.room(); w != nil {
-			c.endWindow(w)
-		}
-	}
-	c.agenda.relook(c.now)
-}
-
-// isMove reports whether a window is the place to which a gang moves that still holds
-// another.
-func (w *window) isMove() bool { return w.rep != nil && w.rep.moving == w }

@@ -285,7 +285,7 @@ func (c *Core) makeRoom(b *bid) *window {
 	for _, victim := range wholes(b.victims) {
 		grace = max(grace, c.graceOf(victim))
 	}
-	w := c.roomOn(c.nodesFor(rep, b.where), rep, grace)
+	w := c.roomOn(c.nodesFor(rep, b.where), kindRoom, rep, grace)
 	if w == nil {
 		return nil
 	}
@@ -298,12 +298,12 @@ func (c *Core) makeRoom(b *bid) *window {
 // roomOn prepares a window on some nodes for a gang, from now on and for as long as it may take
 // until they are free, if those who go have so long to write a checkpoint; nil: the fleet has
 // too many kinds of nodes.
-func (c *Core) roomOn(nodes []*node, rep *replica, grace Duration) *window {
+func (c *Core) roomOn(nodes []*node, kind reservationKind, rep *replica, grace Duration) *window {
 	if !c.roomToSetAside(nodes) {
 		return nil
 	}
 	c.clearReservations(nodes)
-	w := gangWindow(rep)
+	w := gangWindow(kind, rep)
 	w.from, w.until, w.nodes = c.now, c.untilRoomMade(grace), nodes
 	return w
 }
@@ -313,7 +313,7 @@ func (c *Core) roomOn(nodes []*node, rep *replica, grace Duration) *window {
 func (c *Core) clearReservations(nodes []*node) {
 	for _, n := range nodes {
 		for _, w := range slices.Clone(n.windows) {
-			if w.isReservation() && w.preemption == nil {
+			if w.givesWay() {
 				c.endWindow(w)
 			}
 		}

@@ -68,7 +68,7 @@ func (c *Core) departure(rep *replica) *Departure {
 	default:
 		return nil
 	}
-	if rep.moving != nil && rep.moving.preemption != nil {
+	if rep.moving != nil && rep.moving.isPlanned() {
 		d.To = rep.moving.nodeIDs()
 	}
 	return d

@@ -21,8 +21,8 @@ func gangName(kind string, rep *replica) string {
 	return kind + "/" + string(rep.job.spec.ID) + "#" + strconv.Itoa(rep.number)
 }
 
-func gangWindow(rep *replica) *window {
-	return &window{name: gangName("gang", rep), rep: rep, queue: quota.None}
+func gangWindow(kind reservationKind, rep *replica) *window {
+	return &window{kind: kind, name: gangName("gang", rep), rep: rep, queue: quota.None}
 }
 
 // dueAt is when an entry may get a reservation. False: it gets none, since it cannot lose
@@ -96,7 +96,7 @@ func (c *Core) lastReserved(e *entry, order []*entry) *replica {
 	large := c.spansNodes(e.bucket.shape)
 	var last *entry
 	for _, w := range c.windows {
-		if !w.isReservation() || w.preemption != nil || c.spansNodes(w.rep.job.shape) != large {
+		if !w.givesWay() || c.spansNodes(w.rep.job.shape) != large {
 			continue
 		}
 		if other := w.rep.entries[0]; last == nil || compareIn(order, last, other) < 0 {
@@ -219,7 +219,7 @@ func (c *Core) withinQuota(b *bucket) bool {
 func (c *Core) reservedGangs() (large, small int) {
 	for _, w := range c.windows {
 		switch {
-		case !w.isReservation() || w.preemption != nil:
+		case !w.givesWay():
 		case c.spansNodes(w.rep.job.shape):
 			large++
 		default:
@@ -240,7 +240,7 @@ func (c *Core) reserveFor(e *entry, instead *replica) bool {
 	if instead != nil {
 		c.endWindow(instead.reserved)
 	}
-	w := gangWindow(e.rep)
+	w := gangWindow(kindPending, e.rep)
 	w.from, w.until, w.nodes = at, at.Add(c.config.Policy.ReservationTimeout), nodes
 	for _, n := range w.nodes {
 		c.spoil(n) // whose it was plans anew, around this one
@@ -293,9 +293,9 @@ func (c *Core) wherever(e *entry, until Time) *gang.Request {
 	s := e.bucket.shape
 	return c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
 		if w.isReservation() && w.rep != e.rep {
-			return w.preemption == nil && c.mayEnd(e.rep, w.rep)
+			return !w.isPlanned() && c.mayEnd(e.rep, w.rep)
 		}
-		return c.admits(w, e.rep, never) || w.isExclusive() && w.rep.endsAt != 0 || w.advance != nil && until <= w.from
+		return c.admits(w, e.rep, never) || w.isExclusive() && w.rep.endsAt != 0 || w.isAdvance() && until <= w.from
 	})
 }
 
@@ -329,13 +329,13 @@ func (c *Core) serveReserved() {
 	for _, e := range list {
 		switch w := e.rep.reserved; {
 		case w == nil: // one that was placed before took its nodes
-		case w.preemption != nil:
+		case w.isPlanned():
 			c.withoutEarmark(e.rep, func() { c.serveBeneficiary(e) })
 		default:
 			c.tryReserved(e)
 		}
 		w := e.rep.reserved
-		if w != nil && w.preemption == nil && slices.ContainsFunc(w.nodes, func(n *node) bool { return n.freed }) {
+		if w != nil && !w.isPlanned() && slices.ContainsFunc(w.nodes, func(n *node) bool { return n.freed }) {
 			w.from = min(w.from, c.estimate(w))
 		}
 	}

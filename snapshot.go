@@ -96,6 +96,9 @@ type savedJob struct {
 	Replicas  []savedReplica `json:"replicas"`
 }
 
+// A savedOrder is an order as EncodeAction has it.
+type savedOrder = json.RawMessage
+
 type savedReplica struct {
 	Replica      int           `json:"replica"`
 	State        State         `json:"state"`
@@ -112,7 +115,7 @@ type savedReplica struct {
 	Repairs      int           `json:"repairs,omitempty"`
 	Avoid        []NodeID      `json:"avoid,omitempty"`
 	Members      []savedMember `json:"members,omitempty"`
-	Order        *actionJSON   `json:"order,omitempty"`
+	Order        *savedOrder   `json:"order,omitempty"`
 	Cause        Cause         `json:"cause,omitzero"`
 	Attempt      int           `json:"attempt,omitempty"`
 	Gone         bool          `json:"gone,omitempty"`
@@ -162,7 +165,7 @@ const memberStateNames enum.Names = "absent|binding|running|failed|lost|stopping
 // Snapshot returns the whole state as JSON. Cost: O(state).
 func (c *Core) Snapshot() ([]byte, error) {
 	s := snapshot{
-		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: c.totals,
+		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: *c.totals,
 		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{},
 		Tables: c.saveTables(), Pools: c.savePools(), Lost: c.lost.save(),
 	}
@@ -170,7 +173,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	c.savePast(&s)
 	c.saveMeters(&s)
 	for _, w := range c.windows {
-		if w.advance != nil {
+		if w.isAdvance() {
 			saved := savedReservation{Reservation: *w.advance}
 			if w.advance.GPUs > 0 {
 				saved.Nodes = w.nodeIDs()
@@ -244,8 +247,9 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		}
 	}
 	if rep.order != nil {
-		w, _ := wrapAction(rep.order)
-		saved.Order = &w
+		order, err := EncodeAction(rep.order)
+		must(err)
+		saved.Order = (*savedOrder)(&order)
 	}
 	for _, e := range rep.entries {
 		if e.bucket.shape.blockedAt >= 0 {

@@ -1,6 +1,7 @@
 package berth
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -97,7 +98,7 @@ func (c *Core) restore(s *snapshot) *Error {
 	c.restoreStalled(s.Jobs)
 	c.restoreLooked(s.Jobs)
 	c.agenda.restore(s)
-	c.totals = s.Totals
+	*c.totals = s.Totals
 	if err := c.restoreLosses(s.Lost); err != nil {
 		return err.in("lost")
 	}
@@ -201,7 +202,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		if !rep.asked() {
 			return refuse(ErrInvalid, "leaves", "is set for a replica that was not asked for a checkpoint")
 		}
-		c.leaving.ReplaceOrInsert(rep)
+		c.noteLeaving(rep, true)
 	}
 	rep.checkpointed, rep.bidAt, rep.failedBids = s.Checkpointed, s.BidAt, s.FailedBids
 	rep.tells, rep.evictions, rep.ripeAt = s.Tells, s.Evictions, s.RipeAt
@@ -209,7 +210,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		c.noteRunning(rep, true)
 	}
 	if rep.has(memberStopping) {
-		c.leaving.ReplaceOrInsert(rep)
+		c.noteLeaving(rep, true)
 	}
 	c.restoreTimers(rep)
 	rep.drainAt, rep.reshapeAt, rep.payAt = s.DrainAt, s.ReshapeAt, s.PayAt
@@ -259,13 +260,13 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 	return nil
 }
 
-func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
-	if w == nil {
+func (c *Core) restoreOrder(rep *replica, saved *savedOrder) *Error {
+	if saved == nil {
 		return nil
 	}
-	order, n := unwrapAction(w)
-	if n != 1 {
-		return refuse(ErrInvalid, "", fmt.Sprintf("names %d kinds of action instead of one", n))
+	order, err := DecodeAction(*saved)
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return refuse(ErrInvalid, e.Field, e.Reason)
 	}
 	h := order.Header()
 	switch order.(type) {
@@ -280,7 +281,7 @@ func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
 	}
 	rep.order = order
 	c.orders[h.ID] = rep
-	c.timers.ReplaceOrInsert(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
+	c.setTimer(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
 	return nil
 }
 
@@ -311,13 +312,13 @@ func (rep *replica) consistent() *Error {
 // restoreTimers enters a replica where the core looks for work.
 func (c *Core) restoreTimers(rep *replica) {
 	if rep.readyAt != 0 {
-		c.timers.ReplaceOrInsert(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
+		c.setTimer(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
 	}
 	if at, limited := rep.dropAt(); limited && rep.state == Pending {
-		c.timers.ReplaceOrInsert(timer{at: at, kind: timerGang, rep: rep})
+		c.setTimer(timer{at: at, kind: timerGang, rep: rep})
 	}
 	if rep.order == nil && (rep.state == Repairing || rep.has(memberStopping)) {
-		c.todo.ReplaceOrInsert(rep)
+		c.noteTodo(rep, true)
 	}
 	c.await(rep)
 }

@@ -144,7 +144,7 @@ func (c *Core) countAs(n *node, sound bool) {
 // node becomes free.
 func (c *Core) mayStandBy(n *node) bool {
 	return len(n.members) == 0 && n.sound() &&
-		!slices.ContainsFunc(n.windows, func(w *window) bool { return !w.isReservation() || w.preemption != nil || c.maySpare(w.rep) }) &&
+		!slices.ContainsFunc(n.windows, func(w *window) bool { return !w.givesWay() || c.maySpare(w.rep) }) &&
 		!slices.ContainsFunc(n.gpus, func(g gpuState) bool { return g.unknown || g.order != nil || g.drain != nil })
 }
 
@@ -190,7 +190,7 @@ func (c *Core) releaseSpares(p *sparePool) {
 			c.totals.SparesUsed++
 			n.standsIn = true
 		}
-		if len(n.members) > 0 || !n.sound() || slices.ContainsFunc(n.windows, func(w *window) bool { return w.advance != nil || w.isExclusive() }) {
+		if len(n.members) > 0 || !n.sound() || slices.ContainsFunc(n.windows, func(w *window) bool { return w.isAdvance() || w.isExclusive() }) {
 			c.leaveSpares(n)
 		}
 	}
@@ -219,7 +219,7 @@ func (c *Core) findSpares(p *sparePool) {
 func (c *Core) keepSpare(n *node) {
 	p := c.sparesOf(n.spec.Pool)
 	if p.window == nil {
-		p.window = c.newKept(sparesName(p.pool))
+		c.newKept(&p.window, kindSpares, sparesName(p.pool))
 	}
 	n.spare, n.standsIn = true, false
 	c.spoil(n)

@@ -26,7 +26,7 @@ func (c *Core) ask(p piece, rep *replica) {
 // stop stops a gang that runs: after it has written a checkpoint, or the time for that is
 // over, if it writes any.
 func (c *Core) stop(rep *replica, cause Cause, grace Duration) {
-	c.leaving.ReplaceOrInsert(rep)
+	c.noteLeaving(rep, true)
 	c.agenda.relook(c.now) // what it leaves may be a place for others
 	if !rep.job.spec.Checkpoint.Supported {
 		c.evict(rep, cause)
@@ -42,11 +42,11 @@ func (c *Core) stop(rep *replica, cause Cause, grace Duration) {
 // some for several others: its cause is that of the first.
 func (c *Core) shrink(p piece, rep *replica, cause Cause) {
 	victim := p.rep
-	c.leaving.ReplaceOrInsert(victim)
+	c.noteLeaving(victim, true)
 	if !victim.has(memberStopping) {
 		c.unawait(victim)
 		victim.cause, victim.attempt = cause, 0
-		c.todo.ReplaceOrInsert(victim)
+		c.noteTodo(victim, true)
 		c.totals.Shrunk++
 	}
 	for _, flat := range p.flats {
@@ -99,9 +99,6 @@ func (rep *replica) asked() bool {
 	return asked
 }
 
-// stray reports whether a checkpoint was requested of a replica that need not go any more.
-func (rep *replica) stray() bool { return rep.yieldsTo == nil && !rep.leaves && rep.asked() }
-
 // checkpointReported handles the answer of a replica that was asked for a checkpoint.
 func (c *Core) checkpointReported(rep *replica, e *ActionReported) *Error {
 	if e.Outcome != Done && e.Outcome != Failed || len(e.Members) > 0 {
@@ -126,7 +123,7 @@ func (c *Core) answered(rep *replica, cause Cause) {
 		c.evict(rep, cause)
 		return
 	}
-	c.todo.Delete(rep)
+	c.noteTodo(rep, false)
 	c.await(rep)
 	c.agenda.relook(c.now) // it may have to leave a node that is being drained
 }
@@ -135,7 +132,7 @@ func (c *Core) answered(rep *replica, cause Cause) {
 func (c *Core) withdrawRequest(rep *replica) {
 	request := rep.order.Header().ID
 	c.closeOrder(rep)
-	c.out = append(c.out, Withdraw{Order: c.order(rep, 0, Cause{Code: CauseNotNeeded}), Request: request})
+	c.emit(Withdraw{Order: c.order(rep, 0, Cause{Code: CauseNotNeeded}), Request: request})
 	c.totals.Withdrawn++
 	c.await(rep)
 	c.agenda.relook(c.now) // it may have to leave a node that is being drained
@@ -147,7 +144,7 @@ func (c *Core) vacated(rep *replica) {
 		rep.yieldsTo = nil
 		rep.yielded(beneficiary)
 	}
-	c.leaving.Delete(rep)
+	c.noteLeaving(rep, false)
 }
 
 // makesRoomFor is the replica for which a replica makes room, or the first of those for which
@@ -165,26 +162,4 @@ func (rep *replica) makesRoomFor() *replica {
 // yieldsFor reports whether a replica, or a part of it, yields to another.
 func (rep *replica) yieldsFor(beneficiary *replica) bool {
 	return rep.yieldsTo == beneficiary || slices.ContainsFunc(rep.members, func(m member) bool { return m.yieldsTo == beneficiary })
-}
-
-// yielded notes that a replica does not yield to another any more, or a part of it does not.
-func (rep *replica) yielded(beneficiary *replica) {
-	if !rep.yieldsFor(beneficiary) {
-		p := beneficiary.reserved.preemption
-		i := slices.Index(p.victims, rep)
-		p.victims = slices.Delete(p.victims, i, i+1)
-	}
-}
-
-// spare has a replica yield to another no longer. What is being stopped is stopped all the
-// same.
-func (rep *replica) spare(beneficiary *replica) {
-	if rep.yieldsTo == beneficiary {
-		rep.yieldsTo = nil
-	}
-	for flat := range rep.members {
-		if rep.members[flat].yieldsTo == beneficiary {
-			rep.members[flat].yieldsTo = nil
-		}
-	}
 }
