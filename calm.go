@@ -192,7 +192,7 @@ func (r Rate) check() *Error {
 // checkOptional is checkSpan for what is switched off by -1.
 func checkOptional(field string, d Duration) *Error {
 	if err := checkSpan(max(d, 0)); err != nil || d < -1 {
-		return refuse(ErrInvalid, field, fmt.Sprintf("%d ms is outside -1..%d", int64(d), maxSpan))
+		return refuse(ErrInvalid, field, fmt.Sprintf("%d ms is outside -1..%d", int64(d), int64(maxSpan)))
 	}
 	return nil
 }

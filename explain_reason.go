@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/decimal"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -170,7 +171,7 @@ func (c *Core) quotaReason(asks quota.Index, limits []quota.Verdict) Reason {
 // "7.5 GPUs".
 func amount(r quota.Resource, v int64) string {
 	if product, ok := strings.CutPrefix(string(r), string(quota.GPU)+":"); ok {
-		return milli(v) + " " + product
+		return decimal.Milli(v) + " " + product
 	}
 	unit, inMilli := "GPU", true
 	if h, ok := r.Host(); ok {
@@ -182,15 +183,7 @@ func amount(r quota.Resource, v int64) string {
 	case v == 1000:
 		return "1 " + unit
 	}
-	return milli(v) + " " + unit + "s"
-}
-
-// milli prints thousandths as a decimal fraction without trailing zeros.
-func milli(v int64) string {
-	if v%1000 == 0 {
-		return fmt.Sprint(v / 1000)
-	}
-	return strings.TrimRight(fmt.Sprintf("%d.%03d", v/1000, v%1000), "0")
+	return decimal.Milli(v) + " " + unit + "s"
 }
 
 // capacityReason asks the search what is missing, where the entry may go.
@@ -409,7 +402,7 @@ func (e *entry) each(group int) string {
 		parts = append(parts, f.describe())
 	}
 	if cl.Share != nil {
-		parts = append(parts, milli(int64(cl.Share.Milli))+" of a GPU")
+		parts = append(parts, decimal.Milli(int64(cl.Share.Milli))+" of a GPU")
 	}
 	for r, v := range cl.Host() {
 		if v > 0 {

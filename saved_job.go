@@ -51,7 +51,7 @@ func (c *Core) restoreJob(s *savedJob) *Error {
 	}
 	c.admit(j)
 	if s.Former > 2*maxIncarnation {
-		return refuse(ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, 2*maxIncarnation))
+		return refuse(ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, Incarnation(2*maxIncarnation)))
 	}
 	j.jobPart = s.jobPart
 	for i := range s.Replicas {

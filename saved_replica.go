@@ -129,14 +129,14 @@ func (c *Core) checkReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "replica", fmt.Sprintf("%d is out of range", s.Number))
 	case s.Number < len(j.replicas) && j.replicas[s.Number] != nil:
 		return refuse(ErrDuplicate, "replica", fmt.Sprintf("%d comes twice", s.Number))
-	case int(s.State) >= stateNames.Len():
+	case s.State > Releasing:
 		return refuse(ErrInvalid, "state", "is out of range")
 	case j.Cancelled && !s.Gone:
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
 	case !inRange(s.Attempt, s.FailedBids):
 		return refuseCounter()
 	case s.Incarnation > 2*maxIncarnation:
-		return refuse(ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, 2*maxIncarnation))
+		return refuse(ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, Incarnation(2*maxIncarnation)))
 	case s.EndsAt < 0 || s.reservePart.At < 0:
 		return refuse(ErrInvalid, "endsAt", "is before the epoch, or reserveAt is")
 	case c.replicas >= c.config.Limits.Replicas:
