@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -186,10 +187,7 @@ func (c *Core) unfresh(e *entry) {
 	if e.freshAt < 0 {
 		return
 	}
-	last := c.fresh[len(c.fresh)-1]
-	c.fresh[e.freshAt] = last
-	last.freshAt = e.freshAt
-	c.fresh = c.fresh[:len(c.fresh)-1]
+	c.fresh = unordered.Remove(c.fresh, e.freshAt, func(e *entry, at int) { e.freshAt = at })
 	c.agenda.countFresh(-1)
 	e.freshAt = -1
 }

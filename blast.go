@@ -109,18 +109,7 @@ func (n *node) casualties(gpu int, meant func(*member, *replica) bool) []Casualt
 
 // survives reports whether every group has its minimum without some of the members.
 func (rep *replica) survives(lost func(*member) bool) bool {
-	for g := range rep.job.spec.Groups {
-		left := 0
-		for flat := rep.job.offsets[g]; flat < rep.job.offsets[g+1]; flat++ {
-			if m := &rep.members[flat]; m.there() && !lost(m) {
-				left++
-			}
-		}
-		if left < rep.job.spec.Groups[g].min() {
-			return false
-		}
-	}
-	return true
+	return rep.enoughOf(func(m *member) bool { return m.there() && !lost(m) })
 }
 
 // fate lists the other jobs that stand on the GPUs of a replica: those that a fault of

@@ -2,8 +2,8 @@ package berth
 
 import (
 	"cmp"
-	"slices"
 
+	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -177,8 +177,5 @@ func compareYield(a, b *replica) int {
 
 // leave takes a bucket out of the list of its queue.
 func (q *queue) leave(b *bucket) {
-	last := q.list[len(q.list)-1]
-	q.list[b.at] = last
-	last.at = b.at
-	q.list = slices.Delete(q.list, len(q.list)-1, len(q.list))
+	q.list = unordered.Remove(q.list, b.at, func(b *bucket, at int) { b.at = at })
 }

@@ -23,12 +23,3 @@ func UnsetEntries(c *Core) []string {
 	}
 	return unset
 }
-
-// EventKinds lists the kinds of all events.
-func EventKinds() []string {
-	var kinds []string
-	for i := range eventKinds.variants {
-		kinds = append(kinds, eventKinds.variants[i].kind)
-	}
-	return kinds
-}

@@ -40,6 +40,15 @@ var eventKinds = sum[Event]{"event", []variant[Event]{
 	variantOf[PolicyChanged, Event](),
 }}
 
+// EventKinds lists the kinds of event as JSON names them, in the order of their types.
+func EventKinds() []string {
+	kinds := make([]string, len(eventKinds.variants))
+	for i := range eventKinds.variants {
+		kinds[i] = eventKinds.variants[i].kind
+	}
+	return kinds
+}
+
 // actionKinds has the kinds of action, in the order of action.go: one line for each.
 var actionKinds = sum[Action]{"action", []variant[Action]{
 	variantOf[Bind, Action](),

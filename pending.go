@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/google/btree"
-
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/pq"
+	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
+	"github.com/google/btree"
 )
 
 // The pending index answers "what is to be tried next?" without looking at what
@@ -307,10 +307,7 @@ func (c *Core) block(s *shape) {
 
 // unblock makes the buckets of a shape ready again.
 func (c *Core) unblock(s *shape) {
-	last := c.blocked[len(c.blocked)-1]
-	c.blocked[s.blockedAt] = last
-	last.blockedAt = s.blockedAt
-	c.blocked = c.blocked[:len(c.blocked)-1]
+	c.blocked = unordered.Remove(c.blocked, s.blockedAt, func(s *shape, at int) { s.blockedAt = at })
 	c.agenda.unblock(s.looksAround)
 	s.blockedAt = -1
 	for _, b := range s.buckets {
@@ -333,10 +330,7 @@ func (c *Core) quotaUnblock(b *bucket) {
 	if b.quotaSlot < 0 {
 		return
 	}
-	last := c.quotaBlocked[len(c.quotaBlocked)-1]
-	c.quotaBlocked[b.quotaSlot] = last
-	last.quotaSlot = b.quotaSlot
-	c.quotaBlocked = c.quotaBlocked[:len(c.quotaBlocked)-1]
+	c.quotaBlocked = unordered.Remove(c.quotaBlocked, b.quotaSlot, func(b *bucket, at int) { b.quotaSlot = at })
 	c.agenda.unlimit()
 	b.quotaSlot = -1
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
@@ -145,25 +146,35 @@ func (c *Core) placements(rep *replica, in ...memberState) []MemberPlacement {
 	return list
 }
 
-// count returns how many members of a group are in one of the given states.
-func (rep *replica) count(group int, in ...memberState) int {
+// countOf returns of how many members of a group something is so.
+func (rep *replica) countOf(group int, is func(*member) bool) int {
 	n := 0
 	for flat := rep.job.offsets[group]; flat < rep.job.offsets[group+1] && flat < len(rep.members); flat++ {
-		if slices.Contains(in, rep.members[flat].state) {
+		if is(&rep.members[flat]) {
 			n++
 		}
 	}
 	return n
 }
 
-// enough reports whether every group has its minimum in the given states.
-func (rep *replica) enough(in ...memberState) bool {
+// count returns how many members of a group are in one of the given states.
+func (rep *replica) count(group int, in ...memberState) int {
+	return rep.countOf(group, func(m *member) bool { return slices.Contains(in, m.state) })
+}
+
+// enoughOf reports whether of every group something is so of its minimum.
+func (rep *replica) enoughOf(is func(*member) bool) bool {
 	for g := range rep.job.spec.Groups {
-		if rep.count(g, in...) < rep.job.spec.Groups[g].min() {
+		if rep.countOf(g, is) < rep.job.spec.Groups[g].min() {
 			return false
 		}
 	}
 	return true
+}
+
+// enough reports whether every group has its minimum in the given states.
+func (rep *replica) enough(in ...memberState) bool {
+	return rep.enoughOf(func(m *member) bool { return slices.Contains(in, m.state) })
 }
 
 // has reports whether any member is in one of the given states.
@@ -223,10 +234,7 @@ func (c *Core) yield(rep *replica, flat int, state memberState) {
 	m := rep.members[flat]
 	n := m.node
 	must(c.fleet.Release(m.hold))
-	last := n.members[len(n.members)-1]
-	n.members[m.slot] = last
-	last.rep.members[last.index].slot = m.slot
-	n.members = n.members[:len(n.members)-1]
+	n.members = unordered.Remove(n.members, m.slot, func(m memberAt, at int) { m.rep.members[m.index].slot = at })
 	n.trust.StandsIn = n.trust.StandsIn && len(n.members) > 0
 	c.charge(rep, &m.hold, n, -1)
 	c.recountUse(n)
