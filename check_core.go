@@ -14,7 +14,7 @@ import (
 // other: a check may rely on those before it.
 func (c *Core) Check() error {
 	for _, check := range [...]func() error{
-		c.checkNodes, c.checkJobs, c.checkOrders, c.checkEndings,
+		c.checkNodes, c.checkJobs, c.checkMembers, c.checkOrders, c.checkEndings,
 		c.checkHolds, c.checkCharges, c.checkCapacities,
 		c.checkWaiting, c.checkQueues, c.checkWindows, c.checkPlaces,
 		c.checkTrust, c.checkSpares, c.checkLosses,

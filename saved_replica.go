@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/enum"
 )
 
@@ -214,27 +215,36 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 		rep.members[flat].state = state
 		return nil
 	}
-	if err := c.checkPlacement(&j.spec.Groups[j.group(flat)].Claim, &s.MemberPlacement); err != nil {
+	hold, err := c.restoreHold(j, &j.spec.Groups[j.group(flat)].Claim, &s.MemberPlacement)
+	if err != nil {
 		return err
-	}
-	if err := c.checkMode(&j.spec.Groups[j.group(flat)].Claim, &s.MemberPlacement); err != nil {
-		return err
-	}
-	hold := c.holdOf(j, &s.MemberPlacement)
-	for _, g := range s.GPUs.Indexes() {
-		if mode := c.nodeByID[s.Node].spec.GPUs[g].Mode; mode != j.spec.Groups[j.group(flat)].Claim.mode() {
-			c.owners.releaseShare(hold.Share)
-			return refuse(ErrInvalid, "gpus", fmt.Sprintf("GPU %d is in mode %s", g, mode))
-		}
-	}
-	defer c.owners.releaseShare(hold.Share) // book counts it
-	if err := c.fleet.Adopt(hold); err != nil {
-		return refuse(ErrConflict, "", err.Error())
 	}
 	c.book(rep, flat, hold, state)
+	c.owners.releaseShare(hold.Share) // book counted it
 	rep.members[flat].startPart = s.startPart
 	rep.members[flat].Ran = s.Ran || state == memberRunning
 	return nil
+}
+
+// restoreHold has the fleet grant again what a member holds.
+func (c *Core) restoreHold(j *job, claim *Claim, at *MemberPlacement) (gang.Hold, *Error) {
+	if err := c.checkPlacement(claim, at); err != nil {
+		return gang.Hold{}, err
+	}
+	if err := c.checkMode(claim, at); err != nil {
+		return gang.Hold{}, err
+	}
+	for _, g := range at.GPUs.Indexes() {
+		if mode := c.nodeByID[at.Node].spec.GPUs[g].Mode; mode != claim.mode() {
+			return gang.Hold{}, refuse(ErrInvalid, "gpus", fmt.Sprintf("GPU %d is in mode %s", g, mode))
+		}
+	}
+	hold := c.holdOf(j, at)
+	if err := c.fleet.Adopt(hold); err != nil {
+		c.owners.releaseShare(hold.Share)
+		return gang.Hold{}, refuse(ErrConflict, "", err.Error())
+	}
+	return hold, nil
 }
 
 func (c *Core) restoreOrder(rep *replica, saved *savedOrder) *Error {
