@@ -27,6 +27,7 @@ var questions = map[string]question{
 	"health":           func(s *Session, rest string) error { return noArguments(rest, s.health) },
 	"draining":         func(s *Session, rest string) error { return noArguments(rest, s.draining) },
 	"fleet":            func(s *Session, rest string) error { return noArguments(rest, s.fleet) },
+	"machine":          (*Session).machine,
 	"totals":           func(s *Session, rest string) error { return noArguments(rest, s.totals) },
 	"what-if":          (*Session).whatIf,
 	"takes":            (*Session).takes,

@@ -12,6 +12,11 @@ import (
 
 // A Session is a core under script: commands go in, what they print comes out.
 type Session struct {
+	// Applied sees every event that was told, with the core's refusal or nil, and Scheduled the
+	// orders of every pass, as in package sim. Nil: nobody looks.
+	Applied   func(now berth.Time, e berth.Event, refused error)
+	Scheduled func(now berth.Time, actions []berth.Action)
+
 	core  *berth.Core
 	now   berth.Time
 	watch watch
@@ -124,7 +129,11 @@ func (s *Session) tell(e berth.Event) error {
 	if err != nil {
 		return violation(err)
 	}
-	if err := s.core.Apply(s.now, e); err != nil {
+	err = s.core.Apply(s.now, e)
+	if s.Applied != nil {
+		s.Applied(s.now, e, err)
+	}
+	if err != nil {
 		s.printRefusal(err)
 		return s.watch.refused(s, e, err, before)
 	}
@@ -142,6 +151,9 @@ func (s *Session) pass() error {
 	if err != nil {
 		s.printRefusal(err)
 		return nil
+	}
+	if s.Scheduled != nil {
+		s.Scheduled(s.now, orders)
 	}
 	s.printOrders(orders)
 	return s.watch.passed(s, twin, orders)

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core/machines"
 )
 
 // swarmSeeds is how many worlds TestSwarm runs, unless BERTH_SWARM_SEEDS says
@@ -20,10 +21,21 @@ const swarmSeeds = 260
 
 // TestSwarm runs many tiny worlds with random faults under the checker; then the
 // faults stop, and each must come to rest. The swarm as a whole must have gone
-// through everything that mattersCases lists.
+// through everything that mattersCases lists, and through each report of a Bind.
 func TestSwarm(t *testing.T) {
 	t.Parallel()
-	swarm(t, swarmSeeds, (*generator).world, mattersCases...)
+	swarm(t, swarmSeeds, (*generator).world, append(reportsOfBinds(), mattersCases...)...)
+}
+
+// reportsOfBinds are the cases in which a Bind is reported: as many as the table of replicas has.
+func reportsOfBinds() (cases []string) {
+	m := machines.Replica()
+	for _, s := range m.Steps() {
+		if outcome, bind := strings.CutPrefix(s.Event, "bind "); bind && outcome != "deadline" {
+			cases = append(cases, fmt.Sprintf("%s: %s to %s", s.Event, s.From, s.To))
+		}
+	}
+	return cases
 }
 
 // swarm runs so many worlds that a generator draws. With no fewer, each of the cases must have
@@ -56,8 +68,6 @@ func swarm(t *testing.T, enough uint64, draw func(*generator) (berth.Config, sim
 
 // mattersCases are the situations without which a swarm has tested too little.
 var mattersCases = []string{
-	"bind done: binding to running", "bind failed: binding to pending",
-	"bind partial: binding to running", "bind partial: binding to repairing", "bind partial: running to running",
 	"bind expired", "growth expired", "presumed dead", "release expired", "release failed", "release partial",
 	"bind of a pending gang", "bind of a repairing gang", "bind of a running gang", "repair given up",
 	"nodeLost while binding", "nodeLost while running", "nodeLost while releasing",

@@ -18,6 +18,7 @@ var core = map[string][]string{
 	"gang":               {"host", "topology", "mig"},
 	"preempt":            {},
 	"":                   {"host", "topology", "topology/nodegraph", "mig", "quota", "gang", "preempt"},
+	"core/machines":      {},
 }
 
 // upper are the folders that stand on the root. What is in bench and examples may
