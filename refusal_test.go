@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/sample"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -20,8 +21,8 @@ func newBusyCore(t *testing.T) *berth.Core {
 		t.Helper()
 		require.NoError(t, core.Apply(10, e))
 	}
-	apply(berth.NodeJoined{Node: sampleNode("n1")})
-	apply(berth.NodeJoined{Node: sampleNode("n2")})
+	apply(berth.NodeJoined{Node: sample.Node("n1")})
+	apply(berth.NodeJoined{Node: sample.Node("n2")})
 	apply(berth.QueueSet{Queue: quota.Queue{Name: "org"}})
 	apply(berth.QueueSet{Queue: quota.Queue{Name: "team-a", Parent: "org"}})
 	apply(berth.JobSubmitted{Job: gangJob("runs", 1, 8)})
@@ -67,7 +68,7 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		return submit(func(j *berth.Job) { change(&j.Groups[0]) })
 	}
 	join := func(change func(*berth.Node)) berth.Event {
-		n := sampleNode("n3")
+		n := sample.Node("n3")
 		change(&n)
 		return berth.NodeJoined{Node: n}
 	}
@@ -104,9 +105,9 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"links of no GPUs", join(func(n *berth.Node) { n.GPUs, n.Links = nil, bridged(1) }), berth.ErrInvalid, "node.links"},
 		{"bad rail", join(func(n *berth.Node) { n.NICs[0].Rail = -1 }), berth.ErrInvalid, "node.nics[0].rail"},
 
-		{"update of an unknown node", berth.NodeUpdated{Node: sampleNode("n9")}, berth.ErrUnknown, "node.id"},
-		{"new shape under load", berth.NodeUpdated{Node: func() berth.Node { n := sampleNode("n1"); n.GPUs = n.GPUs[:4]; return n }()}, berth.ErrConflict, "node"},
-		{"failed GPU under load", berth.NodeUpdated{Node: func() berth.Node { n := sampleNode("n1"); n.GPUs[1].Failed = true; return n }()}, berth.ErrConflict, "node.gpus[1].failed"},
+		{"update of an unknown node", berth.NodeUpdated{Node: sample.Node("n9")}, berth.ErrUnknown, "node.id"},
+		{"new shape under load", berth.NodeUpdated{Node: func() berth.Node { n := sample.Node("n1"); n.GPUs = n.GPUs[:4]; return n }()}, berth.ErrConflict, "node"},
+		{"failed GPU under load", berth.NodeUpdated{Node: func() berth.Node { n := sample.Node("n1"); n.GPUs[1].Failed = true; return n }()}, berth.ErrConflict, "node.gpus[1].failed"},
 		{"unknown node lost", berth.NodeLost{Node: "n9"}, berth.ErrUnknown, "node"},
 		{"unknown node cordoned", berth.NodeCordoned{Node: "n9"}, berth.ErrUnknown, "node"},
 		{"unknown node uncordoned", berth.NodeUncordoned{Node: "n9"}, berth.ErrUnknown, "node"},
