@@ -231,10 +231,10 @@ func (o *Options) report(out *study.Printer, with, without *run) error {
 	row("reservations expired", func(r *run) any { return r.totals.ReservationsExpired })
 	row("jobs backfilled onto them", func(r *run) any { return r.totals.Backfilled })
 	row("searches", func(r *run) any { return r.totals.Attempts })
-	row("passes", func(r *run) any { return r.passes })
-	row("facts", func(r *run) any { return r.facts })
+	row("passes", func(r *run) any { return r.sim.Speed().Passes })
+	row("facts", func(r *run) any { return r.sim.Speed().Facts })
 	row("seconds", func(r *run) any { return r.wall.Seconds() })
-	row("facts and passes a second", func(r *run) any { return int(float64(r.facts+r.passes) / r.wall.Seconds()) })
+	row("facts and passes a second", func(r *run) any { return int(float64(r.sim.Speed().Facts+r.sim.Speed().Passes) / r.wall.Seconds()) })
 	if err := out.Print(t); err != nil {
 		return err
 	}

@@ -5,27 +5,26 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/btree"
-
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
-// A run is one simulation: the core, the jobs, and the books about both. It needs
-// no executor, since members start and stop at once and nothing fails.
+// A run is one simulation, in which members start and stop at once and nothing fails, and the books
+// about it: from facts and orders alone.
 type run struct {
 	o           *Options
 	constrained bool
 	core        *berth.Core
+	sim         *sim.Simulation
+	broken      error // the first thing that makes no sense
 
-	now     berth.Time
-	from    berth.Time // of what is measured
-	until   berth.Time
-	next    int // number of the next job
-	waiting map[berth.JobID]*wait
-	ends    *btree.BTreeG[end]
-	free    []int // GPUs by tray
-	large   []int // trays by block that jobs of 64 GPUs and more hold
+	from, until berth.Time // of what is measured
+	next        int        // number of the next job
+	waiting     map[berth.JobID]*wait
+	running     map[berth.JobID]*place
+	free        []int // GPUs by tray
+	large       []int // trays by block that jobs of 64 GPUs and more hold
 
 	held    int64 // GPUs
 	heldFor int64 // GPU-milliseconds, since from
@@ -34,32 +33,21 @@ type run struct {
 	waits           [len(mix)][]berth.Duration
 	segments, split int
 	started         int
-	passes, facts   int
 	idle            idle
 	totals          berth.Totals
 	wall            time.Duration
 }
 
+// A wait is a job without a place.
 type wait struct {
 	job
 	since berth.Time
 }
 
-// A end is a job that runs until then.
-type end struct {
-	at          berth.Time
-	id          berth.JobID
-	incarnation berth.Incarnation
-	trays       []int
-	gpus        int // of each tray
-	large       bool
-}
-
-func (e end) less(f end) bool {
-	if e.at != f.at {
-		return e.at < f.at
-	}
-	return e.id < f.id
+// A place is what a job holds.
+type place struct {
+	trays []int
+	gpus  int // of each tray
 }
 
 func newRun(o *Options, constrained bool) (*run, error) {
@@ -71,124 +59,136 @@ func newRun(o *Options, constrained bool) (*run, error) {
 		o: o, constrained: constrained, core: core,
 		from:    berth.Time(o.Warmup * float64(berth.Day)),
 		until:   berth.Time((o.Warmup + o.Days) * float64(berth.Day)),
-		waiting: map[berth.JobID]*wait{},
-		ends:    btree.NewG(16, end.less),
-		free:    make([]int, o.Trays),
-		large:   make([]int, (o.Trays+machine.BlockTrays-1)/machine.BlockTrays),
+		waiting: map[berth.JobID]*wait{}, running: map[berth.JobID]*place{},
+		free:  make([]int, o.Trays),
+		large: make([]int, (o.Trays+machine.BlockTrays-1)/machine.BlockTrays),
 	}
 	for i := range r.free {
 		r.free[i] = machine.TrayGPUs
 	}
+	r.sim = sim.New(core, sim.FromSlice(nil), sim.Options{Applied: r.applied, Scheduled: r.scheduled, Passed: r.passed})
 	return r, nil
 }
 
-func (r *run) tell(e berth.Event) error {
-	r.facts++
-	return r.core.Apply(r.now, e)
+// simulate goes on to the end, and looks at what is idle every hour from the first pass on.
+func (r *run) simulate(ctx context.Context) error {
+	r.sim.At(max(r.from, 1), func() error { return r.everyHour(ctx) })
+	if err := r.refill(); err != nil {
+		return err
+	}
+	if err := r.sim.Run(r.until); err != nil {
+		return err
+	}
+	r.hold(0)
+	return r.broken
 }
 
-// simulate goes from one end of a job, or wake of the core, to the next.
-func (r *run) simulate(ctx context.Context) error {
-	sample := r.from
-	for r.now < r.until {
-		if err := r.settle(); err != nil {
+func (r *run) everyHour(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.sim.At(r.sim.Now().Add(berth.Hour), func() error { return r.everyHour(ctx) })
+	return r.sample()
+}
+
+// passed keeps the backlog full after every pass.
+func (r *run) passed() error {
+	if r.broken != nil {
+		return r.broken
+	}
+	return r.refill()
+}
+
+func (r *run) refill() error {
+	for len(r.waiting) < r.o.Backlog {
+		w := &wait{job: r.o.job(r.next, r.constrained), since: r.sim.Now()}
+		r.next++
+		r.waiting[w.spec.ID] = w
+		if err := r.sim.Tell(sim.Arrival{Event: berth.JobSubmitted{Job: w.spec}, Runtime: w.actual}); err != nil {
 			return err
-		}
-		at := r.until
-		if e, any := r.ends.Min(); any {
-			at = min(at, e.at)
-		}
-		if wake, ok := r.core.NextWake(); ok {
-			at = min(at, max(wake, r.now+1))
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		for ; sample <= at; sample = sample.Add(berth.Hour) {
-			if err := r.sample(); err != nil {
-				return err
-			}
-		}
-		r.advance(at)
-		for e, any := r.ends.Min(); any && e.at <= r.now; e, any = r.ends.Min() {
-			if err := r.end(e); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// advance moves the clock and accounts for what was held until then.
-func (r *run) advance(to berth.Time) {
-	if since := max(r.last, r.from); to > since {
-		r.heldFor += r.held * int64(to-since)
+// fault keeps the first thing that makes no sense.
+func (r *run) fault(err error) {
+	if r.broken == nil {
+		r.broken = err
 	}
-	r.now, r.last = to, to
 }
 
-// settle keeps the backlog full and runs passes until nothing more starts.
-func (r *run) settle() error {
-	for {
-		for len(r.waiting) < r.o.Backlog {
-			w := &wait{job: r.o.job(r.next, r.constrained), since: r.now}
-			r.next++
-			r.waiting[w.spec.ID] = w
-			if err := r.tell(berth.JobSubmitted{Job: w.spec}); err != nil {
-				return err
-			}
+// applied sees every fact.
+func (r *run) applied(_ berth.Time, e berth.Event, refusal error) {
+	if refusal != nil {
+		r.fault(refusal)
+	} else if e, ends := e.(berth.JobFinished); ends {
+		r.book(r.running[e.Job], -1)
+		delete(r.running, e.Job)
+	}
+}
+
+// scheduled sees the orders of every pass. Nobody has to yield, so there is nothing but places.
+func (r *run) scheduled(now berth.Time, actions []berth.Action) {
+	for _, action := range actions {
+		bind, ok := action.(berth.Bind)
+		if !ok {
+			r.fault(fmt.Errorf("an unexpected order: %s of %s", action.Kind(), action.Header().Job))
+			continue
 		}
-		actions, err := r.core.Schedule(r.now)
-		if err != nil {
-			return err
-		}
-		r.passes++
-		for _, action := range actions {
-			bind, ok := action.(berth.Bind)
-			if !ok {
-				return fmt.Errorf("an unexpected order: %s of %s", action.Kind(), action.Header().Job)
-			}
-			if err := r.start(&bind); err != nil {
-				return err
-			}
-		}
-		if len(actions) == 0 {
-			return nil
+		if err := r.start(now, &bind); err != nil {
+			r.fault(err)
 		}
 	}
 }
 
-// start has a job run where the core says.
-func (r *run) start(bind *berth.Bind) error {
+// start notes that a job runs from now on.
+func (r *run) start(now berth.Time, bind *berth.Bind) error {
 	w := r.waiting[bind.Job]
 	delete(r.waiting, bind.Job)
-	if err := r.tell(berth.ActionReported{Action: bind.ID}); err != nil {
-		return err
-	}
-	e := end{at: r.now.Add(w.actual), id: bind.Job, incarnation: bind.Incarnation, gpus: w.spec.Groups[0].Claim.GPUs}
+	p := &place{gpus: w.spec.Groups[0].Claim.GPUs}
 	for i := range bind.Members {
 		tray, err := trayOf(bind.Members[i].Node)
 		if err != nil {
 			return err
 		}
-		e.trays = append(e.trays, tray)
-		if r.free[tray] -= e.gpus; r.free[tray] < 0 {
-			return fmt.Errorf("tray %d is held twice, by %s too", tray, bind.Job)
-		}
+		p.trays = append(p.trays, tray)
 	}
-	e.large = len(e.trays) >= machine.SegmentTrays
-	r.countLarge(&e, 1)
-	r.held += int64(len(e.trays) * e.gpus)
-	r.ends.ReplaceOrInsert(e)
-	if r.now < r.from {
+	r.running[bind.Job] = p
+	r.book(p, 1)
+	if now < r.from {
 		return nil
 	}
+
 	r.started++
-	r.waits[w.kind] = append(r.waits[w.kind], r.now.Sub(w.since))
+	r.waits[w.kind] = append(r.waits[w.kind], now.Sub(w.since))
 	if g := group(mix[w.kind].gpus, true); len(g.Topology.Segments) > 0 {
-		r.countSegments(e.trays, g.Topology.Segments[0].Size)
+		r.countSegments(p.trays, g.Topology.Segments[0].Size)
 	}
 	return nil
+}
+
+// book notes that a place is taken, or given back.
+func (r *run) book(p *place, sign int) {
+	for _, tray := range p.trays {
+		if r.free[tray] -= sign * p.gpus; r.free[tray] < 0 {
+			r.fault(fmt.Errorf("tray %d is held twice", tray))
+		}
+		if len(p.trays) >= machine.SegmentTrays {
+			r.large[tray/machine.BlockTrays] += sign
+		}
+	}
+	r.hold(sign * len(p.trays) * p.gpus)
+}
+
+// hold accounts for what was held until now, and changes it.
+func (r *run) hold(gpus int) {
+	now := r.sim.Now()
+	if since := max(r.last, r.from); now > since {
+		r.heldFor += r.held * int64(now-since)
+	}
+	r.last = now
+	r.held += int64(gpus)
 }
 
 // countSegments counts the segments of a job, and those that are in several blocks.
@@ -206,25 +206,6 @@ func (r *run) countSegments(trays []int, size int) {
 	}
 }
 
-func (r *run) end(e end) error {
-	r.ends.Delete(e)
-	for _, tray := range e.trays {
-		r.free[tray] += e.gpus
-	}
-	r.countLarge(&e, -1)
-	r.held -= int64(len(e.trays) * e.gpus)
-	return r.tell(berth.JobFinished{Job: e.id, Incarnation: e.incarnation})
-}
-
-func (r *run) countLarge(e *end, by int) {
-	if !e.large {
-		return
-	}
-	for _, tray := range e.trays {
-		r.large[tray/machine.BlockTrays] += by
-	}
-}
-
 func trayOf(id berth.NodeID) (int, error) {
 	var tray int
 	_, err := fmt.Sscanf(string(id), "tray-%d", &tray)
@@ -236,7 +217,7 @@ func (r *run) occupancy() float64 {
 	return float64(r.heldFor) / (float64(r.o.Trays*machine.TrayGPUs) * float64(r.until-r.from))
 }
 
-// A idle says where the GPUs are that nobody holds, summed over samples.
+// An idle says where the GPUs are that nobody holds, summed over samples.
 type idle struct {
 	samples, gpus int
 	// reserved are on trays set aside, partTrays on other trays that are partly used.
