@@ -8,13 +8,17 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
 	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
-// A fleet is a core with a fleet, and books about what is free there.
+// A fleet is a simulation of a fleet that stands still, in which members start and stop at once, and
+// books about what is free there.
 type fleet struct {
 	name, about string
 	config      berth.Config
 	core        *berth.Core
+	sim         *sim.Simulation
+	orders      []berth.Action // of the latest passes
 	nodes       []berth.Node
 	at          map[berth.NodeID]int
 	free        []int // GPUs by node
@@ -29,6 +33,9 @@ func newFleet(name, about string, config berth.Config, nodes []berth.Node) (*fle
 		return nil, err
 	}
 	f := &fleet{name: name, about: about, config: config, core: core, nodes: nodes, at: map[berth.NodeID]int{}}
+	f.sim = sim.New(core, sim.FromSlice(nil), sim.Options{Scheduled: func(_ berth.Time, orders []berth.Action) {
+		f.orders = append(f.orders, orders...)
+	}})
 	for i := range nodes {
 		n := &nodes[i]
 		if err := f.tell(berth.NodeJoined{Node: *n}); err != nil {
@@ -42,7 +49,7 @@ func newFleet(name, about string, config berth.Config, nodes []berth.Node) (*fle
 	return f, nil
 }
 
-func (f *fleet) tell(e berth.Event) error { return f.core.Apply(f.core.Now(), e) }
+func (f *fleet) tell(e berth.Event) error { return f.sim.Tell(sim.Arrival{Event: e}) }
 
 // The mix that fills a fleet: GPUs, and how many of 100 jobs.
 var (
@@ -78,9 +85,6 @@ func (f *fleet) fill(seed uint64) error {
 			}
 			continue
 		}
-		if err := f.tell(berth.ActionReported{Action: bind.ID}); err != nil {
-			return err
-		}
 		f.book(bind, 1)
 		running = append(running, bind)
 	}
@@ -89,7 +93,7 @@ func (f *fleet) fill(seed uint64) error {
 		bind := running[i]
 		running[i] = running[len(running)-1]
 		running = running[:len(running)-1]
-		if err := f.tell(berth.JobFinished{Job: bind.Job, Incarnation: bind.Incarnation}); err != nil {
+		if err := f.finish(bind); err != nil {
 			return err
 		}
 		f.book(bind, -1)
@@ -133,27 +137,24 @@ func (f *fleet) gang(gpus int) berth.Job {
 	return berth.Job{ID: "measured", Queue: machine.Queue, Groups: []berth.Group{group}}
 }
 
-// place submits a job and has a pass place it; nil if there is no place.
+// place submits a job, which runs at once; nil if there is no place.
 func (f *fleet) place(job berth.Job) (*berth.Bind, error) {
+	f.orders = f.orders[:0]
 	if err := f.tell(berth.JobSubmitted{Job: job}); err != nil {
 		return nil, err
 	}
-	actions, err := f.core.Schedule(f.core.Now())
-	if err != nil || len(actions) == 0 {
+	if err := f.sim.Run(f.sim.Now()); err != nil || len(f.orders) == 0 {
 		return nil, err
 	}
-	bind, ok := actions[0].(berth.Bind)
-	if !ok || len(actions) > 1 {
-		return nil, fmt.Errorf("%d orders, the first a %s", len(actions), actions[0].Kind())
+	bind, ok := f.orders[0].(berth.Bind)
+	if !ok || len(f.orders) > 1 {
+		return nil, fmt.Errorf("%d orders, the first a %s", len(f.orders), f.orders[0].Kind())
 	}
 	return &bind, nil
 }
 
-// undo lets a job run and finish.
-func (f *fleet) undo(bind *berth.Bind) error {
-	if err := f.tell(berth.ActionReported{Action: bind.ID}); err != nil {
-		return err
-	}
+// finish ends a job that runs.
+func (f *fleet) finish(bind *berth.Bind) error {
 	return f.tell(berth.JobFinished{Job: bind.Job, Incarnation: bind.Incarnation})
 }
 

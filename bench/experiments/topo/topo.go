@@ -13,7 +13,7 @@
 // domains of each level, it spans; how many islands and wider domains it breaks, which
 // were wholly free and are now used in part; the bandwidth of an all-reduce that the core
 // expects, and the best that it could be on whole islands of the hardware it is on; and the median time of a gang's whole life
-// through the core: submitted, placed by a pass, reported to run and to have finished.
+// through the core: submitted, placed by a pass, reported to run, which another pass follows, and to have finished.
 package topo
 
 import (
@@ -130,7 +130,7 @@ func (o *Options) row(f *fleet, gpus int, dial berth.Locality) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.undo(bind); err != nil {
+	if err := f.finish(bind); err != nil {
 		return nil, err
 	}
 	row = append(row, effect.level, effect.nodes)
@@ -155,12 +155,12 @@ func bandwidthCells(b *berth.Bandwidth) []any {
 	return cells
 }
 
-// time is the median of many lives of a gang, in microseconds.
+// time is the median of what the core takes for a gang's life, of many, in microseconds.
 func (f *fleet) time(job berth.Job, budget time.Duration) (float64, error) {
 	const least, most = 5, 1000
 	var spans []time.Duration
 	for began := time.Now(); len(spans) < least || len(spans) < most && time.Since(began) < budget; {
-		start := time.Now()
+		before := f.sim.Speed().Deciding
 		bind, err := f.place(job)
 		if err != nil {
 			return 0, err
@@ -168,10 +168,10 @@ func (f *fleet) time(job berth.Job, budget time.Duration) (float64, error) {
 		if bind == nil {
 			return 0, fmt.Errorf("%s has lost its place", job.ID)
 		}
-		if err := f.undo(bind); err != nil {
+		if err := f.finish(bind); err != nil {
 			return 0, err
 		}
-		spans = append(spans, time.Since(start))
+		spans = append(spans, f.sim.Speed().Deciding-before)
 	}
 	return float64(study.Quantile(spans, 0.5).Nanoseconds()) / 1000, nil
 }
