@@ -15,9 +15,10 @@ type book struct {
 	// redone is work that was done and lost.
 	redone int64
 
-	// level is what is now, in GPUs, and slots is that over time.
-	level [levelCount]int64
-	slots [levelCount][]int64
+	// level is what is now, in GPUs, and slots is that over time, until booked.
+	level  [levelCount]int64
+	slots  [levelCount][]int64
+	booked berth.Time
 
 	waits    []berth.Duration // of replicas, until they ran or were not wanted any more
 	admitted int64            // GPUs of those replicas
@@ -43,7 +44,7 @@ const (
 	levelCount
 )
 
-func newYieldBook(span berth.Duration) book {
+func newBook(span berth.Duration) book {
 	b := book{}
 	for i := range b.slots {
 		b.slots[i] = make([]int64, (span+study.Slot-1)/study.Slot)
@@ -74,7 +75,7 @@ func (b *book) useful() int64 { return b.sum(working) - b.redone }
 
 // yielded notes that a gang has to yield with so many GPUs, to whom.
 func (r *run) yielded(j *job, gpus int, asker *job) {
-	if r.counted(r.now) == 0 {
+	if r.counted(r.sim.Now()) == 0 {
 		return
 	}
 	b := &r.book
@@ -95,15 +96,22 @@ func (r *run) yielded(j *job, gpus int, asker *job) {
 	}
 }
 
-// advance moves the clock, and books what stood until then.
-func (r *run) advance(to berth.Time) {
-	r.now = max(r.now, min(to, r.from))
-	for r.now < to {
-		slot := berth.Duration(r.now.Sub(r.from)) / study.Slot
-		next := min(to, r.from.Add((slot+1)*study.Slot))
+// change books what stood until now, and changes a level.
+func (r *run) change(level int, by int64) {
+	r.advance()
+	r.book.level[level] += by
+}
+
+// advance books what stood until now.
+func (r *run) advance() {
+	now, booked := r.sim.Now(), max(r.book.booked, r.from)
+	for booked < now {
+		slot := booked.Sub(r.from) / study.Slot
+		next := min(now, r.from.Add((slot+1)*study.Slot))
 		for i, level := range r.book.level {
-			r.book.slots[i][slot] += level * int64(next-r.now)
+			r.book.slots[i][slot] += level * int64(next-booked)
 		}
-		r.now = next
+		booked = next
 	}
+	r.book.booked = booked
 }

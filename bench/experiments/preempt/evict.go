@@ -39,9 +39,9 @@ func newestFirst(a, b *job) int {
 // evict sees to the replicas that wait and for which nothing is becoming free, in the order
 // of their arrival: each has a gang stopped. A gang has whole nodes, so one is enough, and
 // what is left of its nodes serves the next ones.
-func (r *run) evict() {
-	if len(r.waiting) == 0 {
-		return
+func (r *run) evict() error {
+	if r.policy.before == nil || len(r.waiting) == 0 {
+		return nil
 	}
 	soon := slices.Clone(r.free)
 	for n := range soon {
@@ -53,7 +53,7 @@ func (r *run) evict() {
 		}
 		victim := r.victim()
 		if victim == nil {
-			return
+			return nil
 		}
 		r.condemn(victim, replica)
 		for i := range victim.members {
@@ -63,6 +63,7 @@ func (r *run) evict() {
 		}
 		takeTightest(soon, replica.each)
 	}
+	return nil
 }
 
 // takeTightest takes GPUs of the node that has the fewest to spare.

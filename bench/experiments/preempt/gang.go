@@ -39,8 +39,8 @@ func (r *run) settle(j *job) {
 	if g == nil {
 		return
 	}
-	span, counted := r.now.Sub(g.settled), r.now.Sub(max(g.settled, min(r.from, r.now)))
-	g.settled = r.now
+	span, counted := r.sim.Now().Sub(g.settled), r.sim.Now().Sub(max(g.settled, min(r.from, r.sim.Now())))
+	g.settled = r.sim.Now()
 	if span == 0 {
 		return
 	}
@@ -64,11 +64,11 @@ func (r *run) settle(j *job) {
 func (r *run) enter(j *job, phase phase) {
 	j.phase = phase
 	j.turn++
-	r.book.level[atWork] -= j.atWork
+	before := j.atWork
 	if j.atWork = 0; phase == working {
 		j.atWork = int64(j.in(running) * j.each)
 	}
-	r.book.level[atWork] += j.atWork
+	r.change(atWork, j.atWork-before)
 }
 
 // later has something happen to a gang unless it does something else before.
@@ -85,7 +85,7 @@ func (r *run) later(j *job, d berth.Duration, do func() error) {
 
 // begin starts a life.
 func (r *run) begin(j *job) {
-	j.settled, j.began, j.unsaved, j.dying = r.now, r.now, 0, false
+	j.settled, j.began, j.unsaved, j.dying = r.sim.Now(), r.sim.Now(), 0, false
 	r.enter(j, starting)
 }
 
@@ -113,13 +113,13 @@ func (r *run) goOn(j *job) {
 	r.enter(j, working)
 	rate := int64(j.in(running) * j.each)
 	left := berth.Duration(max(j.work-j.done, 0) / rate)
-	left += (berth.Second - (berth.Duration(r.now)+left)%berth.Second) % berth.Second // at a full second
+	left += (berth.Second - (berth.Duration(r.sim.Now())+left)%berth.Second) % berth.Second // at a full second
 	save := max(j.spec.Checkpoint.Interval-j.unsaved, 0)
 	if save < left {
 		r.later(j, save, func() error {
 			r.written(j)
 			r.goOn(j)
-			return r.mention(berth.CheckpointWritten{Job: j.spec.ID, Incarnation: j.incarnation})
+			return r.tell(berth.CheckpointWritten{Job: j.spec.ID, Incarnation: j.incarnation})
 		})
 		return
 	}
@@ -147,7 +147,7 @@ func (r *run) reduced(j *job) {
 // halt ends a life: what was not saved has to be done again.
 func (r *run) halt(j *job) {
 	r.enter(j, stopping)
-	if r.now >= r.from {
+	if r.sim.Now() >= r.from {
 		r.book.redone += j.done - j.saved
 	}
 	j.done, j.again = j.saved, true
@@ -157,7 +157,7 @@ func (r *run) halt(j *job) {
 func (r *run) finish(j *job) error {
 	r.enter(j, stopping)
 	j.ended, j.order = true, 0
-	r.book.finished += r.counted(r.now)
+	r.book.finished += r.counted(r.sim.Now())
 	for i := range j.members {
 		if j.members[i].state == running {
 			r.move(j, i, absent, 0)

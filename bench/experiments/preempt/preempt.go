@@ -139,7 +139,7 @@ func (b *experiment) gpus() int64 { return int64(b.Nodes) * machine.NodeGPUs }
 // Play runs every week under every policy. The result is by policy, then by seed.
 func (b *experiment) Play(ctx context.Context) ([][]*run, error) {
 	return study.PlayAll(ctx, len(b.policies), b.Seeds, func(p, seed int) (*run, error) {
-		r, err := b.newRun(&b.policies[p], b.arrivals(b.Seed+uint64(seed)))
+		r, err := b.newRun(&b.policies[p], b.arrivals(b.Seed+uint64(seed)), nil)
 		if err == nil {
 			err = r.play()
 			r.forget()

@@ -85,21 +85,28 @@ func TestPreempt(t *testing.T) {
 	require.Len(t, records, 2+6*(96+figures))
 }
 
+// A watched core is compared with the checker's world after every pass.
+type watched struct {
+	*check.Checker
+	core *berth.Core
+}
+
+func (w *watched) Scheduled(now berth.Time, actions []berth.Action) error {
+	if err := w.Checker.Scheduled(now, actions); err != nil {
+		return err
+	}
+	return w.Against(w.core.Report())
+}
+
 // Every policy keeps the promises of the core, by the independent checker.
 func TestPreemptChecked(t *testing.T) {
 	b := smallWeek(t)
 	b.Nodes = 32
 	for i := range b.policies {
-		r, err := b.newRun(&b.policies[i], b.arrivals(3))
+		w := &watched{Checker: check.New(b.policies[i].config)}
+		r, err := b.newRun(&b.policies[i], b.arrivals(3), w)
 		require.NoError(t, err)
-		checker := check.New(r.policy.config)
-		r.applied = func(now berth.Time, e berth.Event) error { return checker.Applied(now, e) }
-		r.scheduled = func(now berth.Time, actions []berth.Action) error {
-			if err := checker.Scheduled(now, actions); err != nil {
-				return err
-			}
-			return checker.Against(r.core.Report())
-		}
+		w.core = r.core
 		require.NoError(t, r.play(), r.policy.name)
 		require.Greater(t, len(r.book.waits), 50)
 		require.Zero(t, r.book.dropped)
@@ -141,7 +148,7 @@ func TestPreemptBooks(t *testing.T) {
 		atOnce: {unsaved, 0, stops, warms, 40},
 		never:  {0, 0, 0, 0, 3600},
 	} {
-		r, err := b.newRun(&b.policies[i], arrivals)
+		r, err := b.newRun(&b.policies[i], arrivals, nil)
 		require.NoError(t, err)
 		require.NoError(t, r.play())
 		k, name := &r.book, r.policy.name
@@ -173,7 +180,7 @@ func TestPreemptShrinks(t *testing.T) {
 	r, err := b.newRun(&b.policies[never], []arrival{{job: berth.Job{
 		ID: "gang", Queue: products, Groups: []berth.Group{{Replicas: 4, Min: 2, Claim: berth.Claim{GPUs: 8}}},
 		Checkpoint: berth.Checkpoint{Supported: true, Interval: berth.Hour, RestartCost: warmSmall},
-	}, work: 90 * berth.Minute}})
+	}, work: 90 * berth.Minute}}, nil)
 	require.NoError(t, err)
 	r.from = 0 // all of it counts
 	r.until = berth.Time(berth.Hour)
@@ -181,22 +188,18 @@ func TestPreemptShrinks(t *testing.T) {
 	require.NoError(t, r.run())
 	j := r.jobs["gang"]
 	worked := 32 * (berth.Hour - 150*berth.Second)
-	require.Equal(t, int64(worked), r.book.sum(working)+j.atWork*int64(r.now.Sub(j.settled)))
+	require.Equal(t, int64(worked), r.book.sum(working)+j.atWork*int64(r.sim.Now().Sub(j.settled)))
 
-	r.carryOut(berth.Release{
+	require.NoError(t, r.carryOut(berth.Release{
 		Order:   berth.Order{ID: 100, Job: "gang", Incarnation: 1, Cause: berth.Cause{For: berth.ReplicaRef{Job: "gang"}}},
 		Members: []berth.MemberPlacement{{Index: 3}},
-	})
+	}))
 	require.Equal(t, int64(worked), j.done)
 	require.Equal(t, regrouped, j.phase)
 	require.Equal(t, [...]int{0, 1, 1, 8}, [...]int{r.book.evicted, r.book.shrunk, r.book.forTraining, int(r.book.stopped)})
 	require.Zero(t, r.book.redone)
-	for r.coming.Len() > 1 { // until it works again; what is told of the order is not to be heard
-		o := r.coming.Min()
-		r.coming.Remove(0)
-		r.advance(o.at)
-		_ = o.do()
-	}
+	require.ErrorIs(t, r.sim.Run(r.until.Add(stopTakes)), berth.ErrUnknown, "the core did not give that order")
+	require.NoError(t, r.sim.Run(r.until.Add(15*berth.Second)))
 	require.Equal(t, working, j.phase)
 	require.Equal(t, int64(24), j.atWork)
 	require.Equal(t, 24*15*int64(berth.Second), r.book.again[regrouped])

@@ -7,32 +7,25 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
-	"github.com/berth-sched/berth/internal/pq"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // A run is one week under one policy: a core, an executor that does as it is told and
 // never fails, and the books.
 type run struct {
-	b        *experiment
-	policy   *policy
-	core     *berth.Core
-	arrivals []arrival
-	jobs     map[berth.JobID]*job
-	byName   map[berth.NodeID]int
-	free     []int // GPUs of each node that nobody holds
-	going    []int // and those that are becoming free
-	gangs    []*job
-	waiting  []*job // replicas without a place, in the order of their arrival
-	coming   pq.Heap[*occurrence]
-	pushed   int64
-	dirty    bool
+	b       *experiment
+	policy  *policy
+	core    *berth.Core
+	sim     *sim.Simulation
+	jobs    map[berth.JobID]*job
+	byName  map[berth.NodeID]int
+	free    []int // GPUs of each node that nobody holds
+	going   []int // and those that are becoming free
+	gangs   []*job
+	waiting []*job // replicas without a place, in the order of their arrival
 
-	now, from, until berth.Time
-	book             book
-
-	// Who watches sees every call of the core.
-	applied   func(berth.Time, berth.Event) error
-	scheduled func(berth.Time, []berth.Action) error
+	from, until berth.Time
+	book        book
 }
 
 // A job is a gang or a replica, and what it holds.
@@ -67,25 +60,21 @@ type replica struct {
 	admitted, over bool
 }
 
-// A occurrence is something that is going to happen.
-type occurrence struct {
-	at     berth.Time
-	number int64
-	do     func() error
-}
-
-func (b *experiment) newRun(policy *policy, arrivals []arrival) (*run, error) {
+// newRun makes a run, of which the checker, unless it is nil, sees all.
+func (b *experiment) newRun(policy *policy, arrivals []arrival, checker sim.Checker) (*run, error) {
 	r := &run{
-		b: b, policy: policy, arrivals: slices.Clone(arrivals), jobs: map[berth.JobID]*job{}, byName: map[berth.NodeID]int{},
+		b: b, policy: policy, jobs: map[berth.JobID]*job{}, byName: map[berth.NodeID]int{},
 		from: berth.Time(0).Add(warmUp), until: berth.Time(0).Add(warmUp + berth.Duration(b.Days)*berth.Day),
-		coming: pq.New(func(x, y *occurrence) bool {
-			return x.at < y.at || x.at == y.at && x.number < y.number
-		}, func(*occurrence, int) {}),
 	}
-	r.book = newYieldBook(r.until.Sub(r.from))
+	r.book = newBook(r.until.Sub(r.from))
 	var err error
 	if r.core, err = berth.New(policy.config); err != nil {
 		return nil, err
+	}
+	r.sim = sim.New(r.core, sim.FromSlice(nil), sim.Options{Checker: checker, CarryOut: r.carryOut, Passed: r.evict})
+	for i := range arrivals {
+		a := arrivals[i]
+		r.sim.At(a.at, func() error { return r.arrive(&a) })
 	}
 	return r, nil
 }
@@ -121,101 +110,18 @@ func (r *run) setUp() error {
 
 // run has everything happen until the week is over.
 func (r *run) run() error {
-	for {
-		at, any := r.next()
-		if !any || at > r.until {
-			break
-		}
-		r.advance(at)
-		if err := r.happen(); err != nil {
-			return fmt.Errorf("%s, at %v: %w", r.policy.name, at.Sub(0), err)
-		}
+	if err := r.sim.Run(r.until); err != nil {
+		return fmt.Errorf("%s, at %v: %w", r.policy.name, r.sim.Now().Sub(0), err)
 	}
-	r.advance(r.until)
-	return nil
-}
-
-// next is when something happens.
-func (r *run) next() (at berth.Time, any bool) {
-	earliest := func(t berth.Time) {
-		if t = max(t, r.now); !any || t < at {
-			at, any = t, true
-		}
-	}
-	if len(r.arrivals) > 0 {
-		earliest(r.arrivals[0].at)
-	}
-	if r.coming.Len() > 0 {
-		earliest(r.coming.Min().at)
-	}
-	if t, due := r.core.NextWake(); due {
-		earliest(t)
-	}
-	if r.dirty {
-		earliest(r.now)
-	}
-	return at, any
-}
-
-// happen makes all happen that is due now, and runs a pass if there is something to decide.
-func (r *run) happen() error {
-	for len(r.arrivals) > 0 && r.arrivals[0].at <= r.now {
-		if err := r.arrive(&r.arrivals[0]); err != nil {
-			return err
-		}
-		r.arrivals = r.arrivals[1:]
-	}
-	for r.coming.Len() > 0 && r.coming.Min().at <= r.now {
-		o := r.coming.Min()
-		r.coming.Remove(0)
-		if err := o.do(); err != nil {
-			return err
-		}
-	}
-	if at, due := r.core.NextWake(); !r.dirty && (!due || at > r.now) {
-		return nil
-	}
-	r.dirty = false
-	actions, err := r.core.Schedule(r.now)
-	if err != nil {
-		return err
-	}
-	if r.scheduled != nil {
-		if err := r.scheduled(r.now, actions); err != nil {
-			return err
-		}
-	}
-	for _, a := range actions {
-		r.carryOut(a)
-	}
-	if r.policy.before != nil {
-		r.evict()
-	}
+	r.advance()
 	return nil
 }
 
 // after has something happen later.
-func (r *run) after(d berth.Duration, do func() error) {
-	r.pushed++
-	r.coming.Push(&occurrence{r.now.Add(d), r.pushed, do})
-}
+func (r *run) after(d berth.Duration, do func() error) { r.sim.At(r.sim.Now().Add(d), do) }
 
-// tell tells the core a fact that there may be something to decide about.
-func (r *run) tell(e berth.Event) error {
-	r.dirty = true
-	return r.mention(e)
-}
-
-// mention tells the core a fact.
-func (r *run) mention(e berth.Event) error {
-	if err := r.core.Apply(r.now, e); err != nil {
-		return err
-	}
-	if r.applied != nil {
-		return r.applied(r.now, e)
-	}
-	return nil
-}
+// tell tells the core a fact. It has no reason to refuse one.
+func (r *run) tell(e berth.Event) error { return r.sim.Tell(sim.Arrival{Event: e}) }
 
 func (r *run) arrive(a *arrival) error {
 	a.job.Checkpoint.Supported = a.job.Checkpoint.Supported && !r.policy.deaf
@@ -228,8 +134,8 @@ func (r *run) arrive(a *arrival) error {
 	} else {
 		j.replica = &replica{arrived: a.at, ends: a.ends}
 		r.waiting = append(r.waiting, j)
-		r.book.level[asked] += int64(j.gpus())
-		r.after(a.ends.Sub(r.now), func() error { return r.unwanted(j) })
+		r.change(asked, int64(j.gpus()))
+		r.sim.At(a.ends, func() error { return r.unwanted(j) })
 	}
 	return r.tell(berth.JobSubmitted{Job: a.job})
 }
@@ -240,7 +146,7 @@ func (r *run) unwanted(j *job) error {
 	if j.in(going) == 0 {
 		j.order = 0
 	}
-	r.book.level[asked] -= int64(j.gpus())
+	r.change(asked, -int64(j.gpus()))
 	r.unwait(j)
 	if !j.admitted {
 		r.admit(j)
@@ -267,7 +173,7 @@ func (r *run) counted(at berth.Time) int {
 func (r *run) admit(j *job) {
 	j.admitted = true
 	if r.counted(j.arrived) > 0 {
-		r.book.waits = append(r.book.waits, r.now.Sub(j.arrived))
+		r.book.waits = append(r.book.waits, r.sim.Now().Sub(j.arrived))
 		r.book.admitted += int64(j.gpus())
 	}
 }
@@ -304,8 +210,8 @@ func (r *run) move(j *job, index int, to state, node int) {
 	r.going[m.node] += gone(to) - gone(m.state)
 	if j.replica != nil {
 		each := int64(j.each)
-		r.book.level[served] += each * (is(to == running) - is(m.state == running))
-		r.book.level[replicating] += each * (is(to != absent) - is(m.state != absent))
+		r.change(served, each*(is(to == running)-is(m.state == running)))
+		r.change(replicating, each*(is(to != absent)-is(m.state != absent)))
 	}
 	m.state = to
 }
@@ -319,7 +225,7 @@ func is(so bool) int64 {
 }
 
 // carryOut does what an order says, after a while.
-func (r *run) carryOut(a berth.Action) {
+func (r *run) carryOut(a berth.Action) error {
 	h := a.Header()
 	j := r.jobs[h.Job]
 	r.settle(j)
@@ -344,6 +250,7 @@ func (r *run) carryOut(a berth.Action) {
 		j.order = 0
 		r.goOn(j)
 	}
+	return nil
 }
 
 // start has members come up.
@@ -387,7 +294,7 @@ func (r *run) stop(j *job, a *berth.Release) {
 	if j.gang != nil && !j.ended {
 		r.yielded(j, len(a.Members)*j.each, r.jobs[a.Cause.For.Job])
 	} else if j.replica != nil && !j.over {
-		r.book.dropped += r.counted(r.now)
+		r.book.dropped += r.counted(r.sim.Now())
 	}
 	j.order = a.ID
 	for i := range a.Members {
@@ -447,6 +354,5 @@ func (r *run) audit() error {
 
 // forget drops what the figures do not need.
 func (r *run) forget() {
-	r.core, r.arrivals, r.jobs, r.gangs, r.waiting = nil, nil, nil, nil, nil
-	r.coming = pq.Heap[*occurrence]{}
+	r.core, r.sim, r.jobs, r.gangs, r.waiting = nil, nil, nil, nil, nil
 }
