@@ -206,7 +206,7 @@ func (t *gang) look(r *run) {
 
 // warm begins the first steps. If a node of the gang has failed unnoticed, these never end.
 func (t *gang) warm(r *run) {
-	t.places.note(r.now, t.at)
+	t.places.note(r.sim.Now(), t.at)
 	t.turn(r, warms)
 	if slices.ContainsFunc(t.at, func(node int) bool { return r.nodes[node].fault != nil }) {
 		t.hang(r)
@@ -224,6 +224,6 @@ func (t *gang) warm(r *run) {
 func (t *gang) turn(r *run, phase phase) {
 	if phase != t.phase {
 		t.life++
-		t.enter(r.now, phase)
+		t.enter(r.sim.Now(), phase)
 	}
 }

@@ -155,7 +155,11 @@ func newExperiment(o Options) (*experiment, error) {
 // Play makes every run of every line. The result is by line, then by seed.
 func (g *experiment) Play(ctx context.Context) ([][]*run, error) {
 	return study.PlayAll(ctx, len(g.lines), g.Seeds, func(l, seed int) (*run, error) {
-		return g.run(&g.lines[l], g.Seed+uint64(seed), watch{})
+		r, err := g.newRun(&g.lines[l], g.Seed+uint64(seed), nil)
+		if err == nil {
+			err = r.play(g.faults(r.seed))
+		}
+		return r, err
 	})
 }
 

@@ -139,7 +139,7 @@ func TestGoodputStretch(t *testing.T) {
 // a process dies; then the run ends.
 func TestGoodputBooks(t *testing.T) {
 	g := smallExperiment(t, smallOptions())
-	r, err := g.newRun(&g.lines[lineYield], 1, watch{})
+	r, err := g.newRun(&g.lines[lineYield], 1, nil)
 	require.NoError(t, err)
 	const start = gangStarts + gangWarms
 	const cycle = checkpointEvery + checkpointPause
@@ -172,8 +172,7 @@ func TestGoodputBooks(t *testing.T) {
 
 // firstNode runs the first pass, to know where the gang is.
 func (t *gang) firstNode(test *testing.T, r *run) int {
-	r.settle()
-	require.NoError(test, r.broken)
+	require.NoError(test, r.sim.Run(0))
 	return t.at[0]
 }
 
@@ -187,35 +186,45 @@ func causeNamed(t *testing.T, name string) int {
 	return 0
 }
 
+// A watched core is compared with the checker's world after every call.
+type watched struct {
+	*check.Checker
+	core  *berth.Core
+	steps int
+}
+
+func (w *watched) Applied(now berth.Time, e berth.Event) error {
+	return w.compare(w.Checker.Applied(now, e))
+}
+
+func (w *watched) Scheduled(now berth.Time, actions []berth.Action) error {
+	return w.compare(w.Checker.Scheduled(now, actions))
+}
+
+func (w *watched) compare(err error) error {
+	if w.core == nil { // it is still being made
+		return err
+	}
+	if err = errors.Join(err, w.Against(w.core.Report()), w.Outstanding(w.core.Outstanding())); err != nil {
+		return err
+	}
+	if w.steps++; w.steps%50 == 0 {
+		return w.core.Check()
+	}
+	return nil
+}
+
 // Every line, watched by the independent checker.
 func TestGoodputChecked(t *testing.T) {
 	g := smallExperiment(t, smallOptions())
 	g.Interruptions = 1000
 	for l := range g.lines {
 		line := &g.lines[l]
-		checker := check.New(g.config(line))
-		steps := 0
-		seen := func(r *run, err error) {
-			if err = errors.Join(err, checker.Against(r.core.Report()), checker.Outstanding(r.core.Outstanding())); err != nil {
-				r.fault(err)
-			}
-			if steps++; steps%50 == 0 {
-				if err := r.core.Check(); err != nil {
-					r.fault(err)
-				}
-			}
-		}
-		r, err := g.run(line, 1, watch{
-			applied: func(r *run, e berth.Event, err error) {
-				if err != nil {
-					err = checker.Rejected(r.now, e, err)
-				} else {
-					err = checker.Applied(r.now, e)
-				}
-				seen(r, err)
-			},
-			scheduled: func(r *run, actions []berth.Action) { seen(r, checker.Scheduled(r.now, actions)) },
-		})
+		w := &watched{Checker: check.New(g.config(line))}
+		r, err := g.newRun(line, 1, w)
+		require.NoError(t, err)
+		w.core = r.core
+		err = r.play(g.faults(1))
 		require.NoError(t, err, line.name)
 		require.Positive(t, r.count.interruptions, line.name)
 		require.Positive(t, r.small.done, line.name)

@@ -109,7 +109,7 @@ func (r *run) warn(f *fault) {
 	}
 	n.warned = f
 	r.warned = append(r.warned, f.node)
-	r.tell(berth.NodeDraining{Node: n.spec.ID, Deadline: r.now.Add(drainWithin), Reason: causes[f.cause].name + " announces itself"})
+	r.tell(berth.NodeDraining{Node: n.spec.ID, Deadline: r.sim.Now().Add(drainWithin), Reason: causes[f.cause].name + " announces itself"})
 }
 
 // takeOut takes out of the fleet what has been drained, for its repair, before it fails.

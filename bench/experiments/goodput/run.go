@@ -1,13 +1,13 @@
 package goodput
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/sim"
 )
 
 // A run is one course of the training: a core, the fleet as it truly is, and who
@@ -16,12 +16,9 @@ type run struct {
 	g     *experiment
 	line  *line
 	core  *berth.Core
-	watch watch
+	sim   *sim.Simulation
 	seed  uint64
-
-	now, until berth.Time
-	queue      occurrences
-	seq        uint64
+	until berth.Time
 
 	nodes  []node
 	byName map[berth.NodeID]int
@@ -41,83 +38,26 @@ type run struct {
 	broken error
 }
 
-// A watch sees all that passes between the run and the core.
-type watch struct {
-	applied   func(r *run, e berth.Event, err error)
-	scheduled func(r *run, actions []berth.Action)
-}
-
 // counts are what is counted besides time.
 type counts struct {
 	interruptions int // of the gang, by failures
 	late          int // of these, by nodes that were being drained
 	drains        int // of nodes of the gang that ended before the failure
-	facts, passes int
 }
 
-// An occurrence of the run's own queue.
-type occurrence struct {
-	at  berth.Time
-	seq uint64
-	do  func()
-}
-
-// A occurrences has what is to happen, by instant and then in order of entry.
-type occurrences []occurrence
-
-func (q occurrences) Len() int { return len(q) }
-func (q occurrences) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
-}
-func (q occurrences) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *occurrences) Push(e any)   { *q = append(*q, e.(occurrence)) }
-func (q *occurrences) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last] = occurrence{}
-	*q = (*q)[:last]
-	return e
-}
-
-// after has something happen later.
-func (r *run) after(d berth.Duration, do func()) { r.at(r.now.Add(d), do) }
-
-func (r *run) at(at berth.Time, do func()) {
-	r.seq++
-	heap.Push(&r.queue, occurrence{at, r.seq, do})
-}
-
-// run plays the course of a seed on a line.
-func (g *experiment) run(line *line, seed uint64, watch watch) (*run, error) {
-	r, err := g.newRun(line, seed, watch)
+// newRun makes a run of a seed on a line, in which nothing has been placed yet. The checker, unless
+// it is nil, sees all of it.
+func (g *experiment) newRun(line *line, seed uint64, checker sim.Checker) (*run, error) {
+	core, err := berth.New(g.config(line))
 	if err != nil {
 		return nil, err
 	}
-	return r, r.play(g.faults(seed))
-}
-
-// play has the faults come, and looks whether the books add up.
-func (r *run) play(faults []fault) error {
-	for i := range faults {
-		r.expect(&faults[i])
-	}
-	r.simulate()
-	if err := r.audit(); err != nil {
-		return fmt.Errorf("%s, seed %d: %w", r.line.name, r.seed, err)
-	}
-	return nil
-}
-
-func (g *experiment) newRun(line *line, seed uint64, watch watch) (*run, error) {
 	r := &run{
-		g: g, line: line, watch: watch, seed: seed,
+		g: g, line: line, core: core, seed: seed,
 		until: berth.Time(berth.Duration(g.Days) * berth.Day), byName: map[berth.NodeID]int{}, jobs: map[berth.JobID]*small{},
 		averted: map[*fault]bool{},
 	}
-	var err error
-	if r.core, err = berth.New(g.config(line)); err != nil {
-		return nil, err
-	}
+	r.sim = sim.New(core, sim.FromSlice(nil), sim.Options{Checker: checker, CarryOut: r.ordered, Passed: r.passed})
 	for i := range g.Nodes + g.Beside {
 		n := g.node(i)
 		r.nodes = append(r.nodes, node{spec: n})
@@ -128,54 +68,43 @@ func (g *experiment) newRun(line *line, seed uint64, watch watch) (*run, error) 
 		r.tell(berth.QueueSet{Queue: q})
 	}
 	r.submitGang()
-	r.after(berth.Day, r.day)
+	r.refill()
 	return r, r.broken
 }
 
-// simulate goes from one instant at which something happens to the next.
-func (r *run) simulate() {
-	for r.broken == nil {
-		r.settle()
-		at := r.until
-		if len(r.queue) > 0 {
-			at = min(at, r.queue[0].at)
-		}
-		if wake, ok := r.core.NextWake(); ok {
-			at = min(at, max(wake, r.now+1))
-		}
-		if r.now = at; r.now >= r.until {
-			return
-		}
-		for len(r.queue) > 0 && r.queue[0].at <= r.now {
-			heap.Pop(&r.queue).(occurrence).do()
-		}
+// play has the faults come, and looks whether the books add up.
+func (r *run) play(faults []fault) error {
+	for i := range faults {
+		r.expect(&faults[i])
 	}
+	for day := berth.Time(berth.Day); day < r.until; day = day.Add(berth.Day) {
+		r.at(day, r.day)
+	}
+	if err := errors.Join(r.sim.Run(r.until), r.audit()); err != nil {
+		return fmt.Errorf("%s, seed %d: after %v: %w", r.line.name, r.seed, r.sim.Now().Sub(0), err)
+	}
+	return nil
 }
 
-// settle keeps the background waiting, and runs passes until there is nothing more to order.
-func (r *run) settle() {
-	for r.broken == nil {
-		r.refill()
-		actions, err := r.core.Schedule(r.now)
-		if err != nil {
-			r.fault(err)
-			return
-		}
-		if r.count.passes++; r.watch.scheduled != nil {
-			r.watch.scheduled(r, actions)
-		}
-		for _, action := range actions {
-			r.ordered(action)
-		}
-		r.takeOut()
-		if wake, ok := r.core.NextWake(); len(actions) == 0 && (!ok || wake > r.now) {
-			return
-		}
-	}
+// after has something happen later.
+func (r *run) after(d berth.Duration, do func()) { r.at(r.sim.Now().Add(d), do) }
+
+func (r *run) at(at berth.Time, do func()) {
+	r.sim.At(at, func() error {
+		do()
+		return r.broken
+	})
+}
+
+// passed takes out what has been drained, and keeps the background waiting.
+func (r *run) passed() error {
+	r.takeOut()
+	r.refill()
+	return r.broken
 }
 
 // ordered carries an order out, or begins to.
-func (r *run) ordered(action berth.Action) {
+func (r *run) ordered(action berth.Action) error {
 	if h := action.Header(); h.Job == gangJob {
 		r.gang.ordered(r, action)
 	} else if j := r.jobs[h.Job]; j != nil {
@@ -183,15 +112,12 @@ func (r *run) ordered(action berth.Action) {
 	} else {
 		r.fault(fmt.Errorf("%s of %s, which is no job that runs", action.Kind(), h.Job))
 	}
+	return r.broken
 }
 
 // tell tells the core a fact. Only a report may be refused: as stale.
 func (r *run) tell(e berth.Event) {
-	err := r.core.Apply(r.now, e)
-	if r.count.facts++; r.watch.applied != nil {
-		r.watch.applied(r, e, err)
-	}
-	if err != nil && !errors.Is(err, berth.ErrStale) {
+	if err := r.sim.Tell(sim.Arrival{Event: e}); err != nil && !errors.Is(err, berth.ErrStale) {
 		r.fault(err)
 	}
 }
@@ -199,7 +125,7 @@ func (r *run) tell(e berth.Event) {
 // fault keeps the first thing that makes no sense.
 func (r *run) fault(err error) {
 	if r.broken == nil {
-		r.broken = fmt.Errorf("after %v: %w", berth.Duration(r.now), err)
+		r.broken = err
 	}
 }
 
@@ -208,8 +134,8 @@ func (r *run) audit() error {
 	if r.broken != nil {
 		return r.broken
 	}
-	r.gang.end(r.now)
-	r.gang.places.until(r.now)
+	r.gang.end(r.until)
+	r.gang.places.until(r.until)
 	r.day()
 	for _, id := range slices.Sorted(maps.Keys(r.jobs)) {
 		r.jobs[id].halt(r, berth.Millisecond)
@@ -224,11 +150,10 @@ func (r *run) audit() error {
 func (r *run) day() {
 	useful := r.gang.useful
 	if r.gang.phase == trains {
-		useful += stretchOf(r.now.Sub(r.gang.since)).steps
+		useful += stretchOf(r.sim.Now().Sub(r.gang.since)).steps
 	}
 	for _, before := range r.days {
 		useful -= before
 	}
 	r.days = append(r.days, useful)
-	r.after(berth.Day, r.day)
 }

@@ -100,7 +100,7 @@ func (j *small) started(r *run, id berth.ActionID) {
 	j.binding = 0
 	r.tell(berth.ActionReported{Action: id})
 	if r.nodes[j.node].fault == nil {
-		j.since, j.runs = r.now, true
+		j.since, j.runs = r.sim.Now(), true
 		j.later(r, j.runtime-j.saved, func() { j.finish(r) })
 	}
 }
@@ -120,7 +120,7 @@ func (j *small) written(r *run, id berth.ActionID) {
 	outcome := berth.Failed
 	if j.runs {
 		j.halt(r, berth.Millisecond)
-		j.since, j.runs, outcome = r.now, true, berth.Done
+		j.since, j.runs, outcome = r.sim.Now(), true, berth.Done
 	}
 	r.tell(berth.ActionReported{Action: id, Outcome: outcome})
 }
@@ -143,7 +143,7 @@ func (j *small) halt(r *run, unit berth.Duration) {
 	if !j.runs {
 		return
 	}
-	progress := r.now.Sub(j.since)
+	progress := r.sim.Now().Sub(j.since)
 	kept := progress / unit * unit
 	j.saved += kept
 	j.runs = false
