@@ -33,6 +33,14 @@ type experiment struct {
 // A conduct makes an experiment with the options that were read.
 type conduct func(context.Context, study.Output, io.Writer) error
 
+// with makes an experiment with options that hold all that was read, but for the output.
+func with[O any](o *O, output *study.Output, run func(context.Context, O, io.Writer) error) conduct {
+	return func(ctx context.Context, out study.Output, w io.Writer) error {
+		*output = out
+		return run(ctx, *o, w)
+	}
+}
+
 // experiments in the order in which they are listed.
 var experiments = []experiment{
 	{"cases", "replay scenarios of other schedulers and compare the outcomes", casesFlags, ""},
@@ -51,10 +59,7 @@ func casesFlags(f *flag.FlagSet) conduct {
 	o := cases.Options{}
 	f.StringVar(&o.File, "file", "", "the file with the scenarios; its format is recognised")
 	f.BoolVar(&o.Verbose, "v", false, "print the difference of every scenario that differs, and names")
-	return func(ctx context.Context, out study.Output, w io.Writer) error {
-		o.Output = out
-		return cases.Run(ctx, o, w)
-	}
+	return with(&o, &o.Output, cases.Run)
 }
 
 func topoFlags(f *flag.FlagSet) conduct {
@@ -63,10 +68,7 @@ func topoFlags(f *flag.FlagSet) conduct {
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the fill")
 	f.DurationVar(&o.Time, "time", o.Time, "how long to measure each gang")
 	f.StringVar(&o.Lingjun, "lingjun", "../shared/data/traces/lingjun/topo.csv.gz", "the Lingjun topology file")
-	return func(ctx context.Context, out study.Output, w io.Writer) error {
-		o.Output = out
-		return topo.Run(ctx, o, w)
-	}
+	return with(&o, &o.Output, topo.Run)
 }
 
 func migFlags(f *flag.FlagSet) conduct {
@@ -102,10 +104,7 @@ func nvl72Flags(f *flag.FlagSet) conduct {
 	f.IntVar(&o.Backfill, "backfill", o.Backfill, "backfill budget of a pass; 0: the default")
 	f.BoolVar(&o.Rough, "rough", o.Rough, "let jobs tell no more than a limit above their run time")
 	f.BoolVar(&o.Check, "check", o.Check, "check the core's invariants every simulated hour (slow)")
-	return func(ctx context.Context, out study.Output, w io.Writer) error {
-		o.Output = out
-		return nvl72.Run(ctx, o, w)
-	}
+	return with(&o, &o.Output, nvl72.Run)
 }
 
 func goodputFlags(f *flag.FlagSet) conduct {
@@ -118,10 +117,7 @@ func goodputFlags(f *flag.FlagSet) conduct {
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "runs drawn, for the means and their confidence intervals")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the first run, which is the one drawn with -html")
 	f.StringVar(&o.HTML, "html", "", "draw the first run on a page, in this file")
-	return func(ctx context.Context, out study.Output, w io.Writer) error {
-		o.Output = out
-		return goodput.Run(ctx, o, w)
-	}
+	return with(&o, &o.Output, goodput.Run)
 }
 
 func fairnessFlags(f *flag.FlagSet) conduct {
@@ -134,10 +130,7 @@ func fairnessFlags(f *flag.FlagSet) conduct {
 	f.IntVar(&o.Largest, "largest", o.Largest, "GPUs of the largest job; 1: nothing is indivisible")
 	f.IntVar(&o.Reserved, "reserved", o.Reserved, "gangs with a reservation at a time; 0: the core's default, -1: none")
 	f.StringVar(&o.HTML, "html", "", "draw the first week on a page, in this file")
-	return func(ctx context.Context, out study.Output, w io.Writer) error {
-		o.Output = out
-		return fairness.Run(ctx, o, w)
-	}
+	return with(&o, &o.Output, fairness.Run)
 }
 
 func openbFlags(f *flag.FlagSet) conduct {
@@ -225,10 +218,7 @@ func preemptFlags(f *flag.FlagSet) conduct {
 	f.DurationVar(&o.Regroup, "regroup", o.Regroup, "for which an elastic gang stands still when it grows or shrinks")
 	f.DurationVar(&o.Target, "target", o.Target, "in which 99 of 100 replicas are to run")
 	f.StringVar(&o.HTML, "html", "", "draw the first week on a page, in this file")
-	return func(ctx context.Context, out study.Output, w io.Writer) error {
-		o.Output = out
-		return preempt.Run(ctx, o, w)
-	}
+	return with(&o, &o.Output, preempt.Run)
 }
 
 func tracesFlags(f *flag.FlagSet) conduct {
@@ -239,8 +229,5 @@ func tracesFlags(f *flag.FlagSet) conduct {
 	f.BoolVar(&o.Queues, "queues", false, "print the queues of every trace, too")
 	f.IntVar(&o.Drawn, "drawn", 0, "draw so many jobs of each published summary, and compare")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of what is drawn")
-	return func(ctx context.Context, out study.Output, w io.Writer) error {
-		o.Output = out
-		return traces.Run(ctx, o, w)
-	}
+	return with(&o, &o.Output, traces.Run)
 }

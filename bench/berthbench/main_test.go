@@ -94,6 +94,7 @@ func TestHelp(t *testing.T) {
 		require.Zero(t, status, e.name)
 		require.Empty(t, out, e.name)
 		require.Contains(t, help, e.help, e.name)
+		require.Contains(t, help, e.name, "by its name")
 		require.Contains(t, help, "-csv", e.name)
 	}
 	for _, name := range []string{"fairness", "preempt", "goodput", "philly"} {

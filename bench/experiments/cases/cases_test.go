@@ -1,15 +1,15 @@
 package cases
 
 import (
-	"bytes"
-	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/berth-sched/berth/bench/study"
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/study/studytest"
 )
 
 func TestCases(t *testing.T) {
@@ -21,10 +21,10 @@ func TestCases(t *testing.T) {
 			"expect":[{"name":"w",`+expect+`}]}]}`), 0o600))
 		return path
 	}
-	out, err := tell(Options{File: write(`"assignment":[{"domain":["a"],"count":1}]`)})
+	out, err := studytest.Tell(Run, Options{File: write(`"assignment":[{"domain":["a"],"count":1}]`)})
 	require.NoError(t, err)
 	require.Contains(t, out, "agree")
-	out, err = tell(Options{Verbose: true, File: write(`"failure":{"kueue_message":"no"}`)})
+	out, err = studytest.Tell(Run, Options{Verbose: true, File: write(`"failure":{"kueue_message":"no"}`)})
 	require.Contains(t, out, "UNEXPLAINED")
 	require.Contains(t, out, "places it nowhere")
 	require.ErrorContains(t, err, "1 of 1 scenarios")
@@ -32,18 +32,11 @@ func TestCases(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "kai.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"format":"x","cases":{}}`), 0o600))
-	_, err = tell(Options{File: path})
+	_, err = studytest.Tell(Run, Options{File: path})
 	require.ErrorIs(t, err, study.ErrOptions)
 	require.ErrorContains(t, err, "malformed: cases")
-	_, err = tell(Options{})
+	_, err = studytest.Tell(Run, Options{})
 	require.ErrorIs(t, err, study.ErrOptions)
-	_, err = tell(Options{File: filepath.Join(t.TempDir(), "absent")})
+	_, err = studytest.Tell(Run, Options{File: filepath.Join(t.TempDir(), "absent")})
 	require.ErrorIs(t, err, fs.ErrNotExist)
-}
-
-// tell replays, and returns what is written.
-func tell(o Options) (string, error) {
-	var out bytes.Buffer
-	err := Run(context.Background(), o, &out)
-	return out.String(), err
 }

@@ -1,9 +1,7 @@
 package fairness
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,6 +15,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
 	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/study/studytest"
 )
 
 // small is a fleet that shows the effect in a day, without large jobs and reservations.
@@ -26,56 +25,40 @@ func small() Options {
 	return o
 }
 
-// tell makes the experiment, and returns what it writes.
-func tell(o Options) (string, error) {
-	var out bytes.Buffer
-	err := Run(context.Background(), o, &out)
-	return out.String(), err
-}
-
 func TestOptions(t *testing.T) {
-	for _, change := range []func(*Options){
+	studytest.Refuses(t, Run, Defaults(),
 		func(o *Options) { o.Nodes = 7 },
 		func(o *Options) { o.Days = 0 },
 		func(o *Options) { o.Seeds = 1 },
 		func(o *Options) { o.HalfLife = time.Second },
 		func(o *Options) { o.Largest = 65 },
 		func(o *Options) { o.Reserved = -2 },
-	} {
-		o := Defaults()
-		change(&o)
-		out, err := tell(o)
-		require.ErrorIs(t, err, study.ErrOptions)
-		require.Empty(t, out)
-	}
+	)
 }
 
 // A small fleet for a day: the night's tenant is put back beyond the noise, which the
 // error tells, and the same seeds give the same tables, on however many processors.
 func TestFairness(t *testing.T) {
 	o := small()
-	out, err := tell(o)
+	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	for _, text := range []string{"no half-life, seed 1", "half-life 24h, seed 1", "Mon  06-12", "█", "Jain", "wait p99", "changes the share of sweeps by -"} {
 		require.Contains(t, out, text)
 	}
 	o.HTML = filepath.Join(t.TempDir(), "fairness.html")
-	again, _ := tell(o)
+	again, _ := studytest.Tell(Run, o)
 	require.Equal(t, out, again)
 	html, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
 	require.Equal(t, len(teams)*3, strings.Count(string(html), "<svg"))
 	o.HTML = filepath.Join(o.HTML, "no")
-	_, err = tell(o)
+	_, err = studytest.Tell(Run, o)
 	require.ErrorContains(t, err, o.HTML)
 
 	o.HTML, o.Format = "", study.CSV
-	out, err = tell(o)
+	out, err = studytest.Tell(Run, o)
 	require.NoError(t, err)
-	reader := csv.NewReader(strings.NewReader(out))
-	reader.FieldsPerRecord = -1
-	records, err := reader.ReadAll()
-	require.NoError(t, err)
+	records := studytest.Records(t, out)
 	const slots = 3 * 96 // of all policies
 	require.Len(t, records, 2+slots*len(teams)+3*(len(figures)+len(teams)*len(teamFigures)))
 	require.Equal(t, []string{"table", "policy", "hour", "team", "gpus", "entitled", "wanted"}, records[0])

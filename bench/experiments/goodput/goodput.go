@@ -14,7 +14,7 @@ import (
 )
 
 // Help says what the experiment does, and what it does not.
-const Help = `experiment trains one synchronous gang on 2,048 nodes of 8 H100 for 54 days, at the rate and
+const Help = `goodput trains one synchronous gang on 2,048 nodes of 8 H100 for 54 days, at the rate and
 for the causes at which the training of Llama 3 was interrupted, and tells where the time
 goes. Beside the gang, single-node jobs fill what is left of the fleet, and more of them
 wait than fit.

@@ -1,9 +1,6 @@
 package goodput
 
 import (
-	"bytes"
-	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -18,18 +15,12 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/study/studytest"
 	"github.com/berth-sched/berth/berthtest/check"
 )
 
-// tell makes the experiment, and returns what it writes.
-func tell(o Options) (string, error) {
-	var out bytes.Buffer
-	err := Run(context.Background(), o, &out)
-	return out.String(), err
-}
-
 func TestOptions(t *testing.T) {
-	for _, change := range []func(*Options){
+	studytest.Refuses(t, Run, Defaults(),
 		func(o *Options) { o.Nodes = 31 },
 		func(o *Options) { o.Beside = 3 },
 		func(o *Options) { o.Days = 0 },
@@ -38,13 +29,7 @@ func TestOptions(t *testing.T) {
 		func(o *Options) { o.SparesMilli = 30 },
 		func(o *Options) { o.Interruptions = -1 },
 		func(o *Options) { o.Interruptions = math.NaN() },
-	} {
-		o := Defaults()
-		change(&o)
-		out, err := tell(o)
-		require.ErrorIs(t, err, study.ErrOptions)
-		require.Empty(t, out)
-	}
+	)
 }
 
 // smallOptions are a gang of 32 nodes that meets as much in a day as a large one in weeks.
@@ -235,13 +220,13 @@ func TestGoodputChecked(t *testing.T) {
 func TestGoodput(t *testing.T) {
 	o := smallOptions()
 	o.Days, o.Interruptions = 2, 100
-	out, err := tell(o)
+	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	for _, text := range []string{"faulty GPU", "effective %", "What each mechanism contributes"} {
 		require.Contains(t, out, text)
 	}
 	o.HTML = filepath.Join(t.TempDir(), "goodput.html")
-	again, _ := tell(o)
+	again, _ := studytest.Tell(Run, o)
 	require.Equal(t, out, again)
 	html, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
@@ -249,9 +234,8 @@ func TestGoodput(t *testing.T) {
 	require.Equal(t, len(g.lines), strings.Count(string(html), "<svg"))
 
 	o.HTML, o.Format = "", study.CSV
-	out, _ = tell(o)
-	records, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	require.NoError(t, err)
+	out, _ = studytest.Tell(Run, o)
+	records := studytest.Records(t, out)
 	require.Len(t, records, 1+len(g.lines)*(len(times)+len(others)))
 	for first := 1; first < len(records); first += len(times) + len(others) {
 		total := 0.0

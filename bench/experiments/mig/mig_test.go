@@ -1,39 +1,24 @@
 package mig
 
 import (
-	"bytes"
-	"context"
-	"encoding/csv"
 	"io"
-	"strings"
 	"testing"
 
-	"github.com/berth-sched/berth/bench/study"
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/study/studytest"
 )
 
-// tell makes the experiment, and returns what it writes.
-func tell(o Options) (string, error) {
-	var out bytes.Buffer
-	err := Run(context.Background(), o, &out)
-	return out.String(), err
-}
-
 func TestOptions(t *testing.T) {
-	for _, change := range []func(*Options){
+	studytest.Refuses(t, Run, Defaults(),
 		func(o *Options) { o.Product = "moon" },
 		func(o *Options) { o.GPUs = 0 },
 		func(o *Options) { o.Seeds = 1 },
 		func(o *Options) { o.Cases = -1 },
 		func(o *Options) { o.Mixes = []string{"uniform", "odd"} },
 		func(o *Options) { o.Loads = []int{0} },
-	} {
-		o := Defaults()
-		change(&o)
-		out, err := tell(o)
-		require.ErrorIs(t, err, study.ErrOptions)
-		require.Empty(t, out)
-	}
+	)
 }
 
 // A small fleet under more load than it can take: berth is ahead of every baseline or
@@ -42,19 +27,18 @@ func TestOptions(t *testing.T) {
 func TestMIG(t *testing.T) {
 	o := Defaults()
 	o.GPUs, o.Seeds, o.Cases, o.Loads, o.Mixes = 25, 6, 8, []int{60, 110}, []string{"uniform", "bimodal"}
-	out, err := tell(o)
+	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	for _, text := range append([]string{"Share of the exact optimum", "in 4 of 4 cells", "0 of 24 comparisons"}, policyNames...) {
 		require.Contains(t, out, text)
 	}
-	again, _ := tell(o)
+	again, _ := studytest.Tell(Run, o)
 	require.Equal(t, out, again)
 
 	o.Format, o.Cases = study.CSV, 0
-	out, err = tell(o)
+	out, err = studytest.Tell(Run, o)
 	require.NoError(t, err)
-	records, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	require.NoError(t, err)
+	records := studytest.Records(t, out)
 	require.Len(t, records, 1+2*2*len(policyNames))
 	require.Equal(t, "mig", records[1][0])
 }

@@ -2,13 +2,13 @@ package nvl72
 
 import (
 	"context"
-	"io"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
-	"github.com/berth-sched/berth/bench/study"
-	"github.com/stretchr/testify/require"
+	"github.com/berth-sched/berth/bench/study/studytest"
 )
 
 // Sums of the mix, and that it can fill the fleet: a segment of 16 leaves two trays of
@@ -59,15 +59,11 @@ func TestNVL72(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for _, change := range []func(*Options){
+	studytest.Refuses(t, Run, Defaults(),
 		func(o *Options) { o.Trays = 3 },
 		func(o *Options) { o.Days = 0 },
 		func(o *Options) { o.Warmup = -1 },
 		func(o *Options) { o.Backlog = 0 },
 		func(o *Options) { o.Reserved = -2 },
-	} {
-		o := Defaults()
-		change(&o)
-		require.ErrorIs(t, Run(context.Background(), o, io.Discard), study.ErrOptions)
-	}
+	)
 }

@@ -2,8 +2,6 @@ package openb
 
 import (
 	"bytes"
-	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/berth-sched/berth/bench"
 	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/study/studytest"
 )
 
 // writeOpenB writes a small trace in the format of the published one: 12 nodes with 36 GPUs, and tasks for
@@ -44,19 +43,12 @@ func few(dir string, seeds ...int64) Options {
 	return o
 }
 
-// tell makes the experiment, and returns what it writes.
-func tell(o Options) (string, error) {
-	var out bytes.Buffer
-	err := Run(context.Background(), o, &out)
-	return out.String(), err
-}
-
 func TestOpenB(t *testing.T) {
 	dir := writeOpenB(t, "ours")
 	o := few(dir, 1, 2, 3)
 	var progress bytes.Buffer
 	o.Bound, o.Progress = true, &progress
-	out, err := tell(o)
+	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	require.Empty(t, progress.String(), "no bar where there is no terminal")
 	require.Contains(t, out, "ours: 13 nodes with 36 GPUs, 40 tasks in the list; seeds 1-3; policies that use the mix are told")
@@ -66,14 +58,14 @@ func TestOpenB(t *testing.T) {
 	}
 	for _, pods := range []string{filepath.Join(dir, "openb_pod_list_ours.csv"), "all"} {
 		o.Pods = []string{pods}
-		again, err := tell(o)
+		again, err := studytest.Tell(Run, o)
 		require.NoError(t, err)
 		require.Equal(t, out, again, "the same by any name, and on any run")
 	}
 
 	short := few(dir, 1, 2)
 	short.Policies = []string{"first-fit", "fgd"}
-	plain, err := tell(short)
+	plain, err := studytest.Tell(Run, short)
 	require.NoError(t, err)
 	for says, change := range map[string]func(*Options){
 		"learn it as tasks arrive":           func(o *Options) { o.Play.Learn = true },
@@ -85,7 +77,7 @@ func TestOpenB(t *testing.T) {
 	} {
 		o := short
 		change(&o)
-		other, err := tell(o)
+		other, err := studytest.Tell(Run, o)
 		require.NoError(t, err)
 		require.Contains(t, other, says)
 		require.NotEqual(t, plain, other)
@@ -97,12 +89,9 @@ func TestOpenBForPrograms(t *testing.T) {
 	dir := writeOpenB(t, "ours")
 	o := few(dir, 1, 2)
 	o.Policies, o.HTML, o.Format = []string{"best-fit", "fgd"}, filepath.Join(dir, "page.html"), study.CSV
-	out, err := tell(o)
+	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
-	in := csv.NewReader(strings.NewReader(out))
-	in.FieldsPerRecord = -1
-	rows, err := in.ReadAll()
-	require.NoError(t, err)
+	rows := studytest.Records(t, out)
 	points := 0
 	for _, row := range rows {
 		if row[0] == "series" && row[2] == "fgd" && row[3] == "2" {
@@ -115,7 +104,7 @@ func TestOpenBForPrograms(t *testing.T) {
 	require.Equal(t, 2, strings.Count(string(text), `class="wait"`))
 
 	o.Format = study.JSON
-	out, err = tell(o)
+	out, err = studytest.Tell(Run, o)
 	require.NoError(t, err)
 	for line := range strings.Lines(out) {
 		require.True(t, json.Valid([]byte(line)))
@@ -130,7 +119,7 @@ func TestOpenBVerdict(t *testing.T) {
 
 	o := Defaults()
 	o.Dir, o.Policies = writeOpenB(t, "default"), []string{"best-fit", "fgd"}
-	out, err := tell(o)
+	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	require.NotContains(t, out, "7.14", "another list by the same name has no published figures")
 
@@ -138,7 +127,7 @@ func TestOpenBVerdict(t *testing.T) {
 	if _, err := os.Stat(o.Dir); err != nil {
 		t.Skipf("the openb trace is not beside the checkout: %v", err)
 	}
-	out, err = tell(o)
+	out, err = studytest.Tell(Run, o)
 	require.NoError(t, err)
 	require.Contains(t, out, "6.27")
 	require.Contains(t, out, "4.38")
@@ -158,7 +147,7 @@ func TestOptions(t *testing.T) {
 	} {
 		o := few(dir, 1, 2)
 		change(&o)
-		_, err := tell(o)
+		_, err := studytest.Tell(Run, o)
 		require.ErrorIs(t, err, study.ErrOptions, says)
 		require.ErrorContains(t, err, says)
 	}
@@ -169,7 +158,7 @@ func TestOpenBRefusesLists(t *testing.T) {
 	dir := writeOpenB(t, "ours")
 	list := filepath.Join(dir, "bad.csv")
 	refused := func(o Options, says string) {
-		_, err := tell(o)
+		_, err := studytest.Tell(Run, o)
 		require.ErrorContains(t, err, says)
 		require.NotErrorIs(t, err, study.ErrOptions)
 	}

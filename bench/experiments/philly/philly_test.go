@@ -1,9 +1,6 @@
 package philly
 
 import (
-	"bytes"
-	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -18,6 +15,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/life"
 	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/study/studytest"
 )
 
 // excerpt writes a trace of a seed in the shape of Philly's: many jobs of one GPU, some gangs, run
@@ -45,7 +43,7 @@ func excerpt(t *testing.T, seed uint64, jobs int) string {
 func TestPhilly(t *testing.T) {
 	o := Defaults()
 	o.File, o.GPUs, o.Check, o.HTML = excerpt(t, 1, 900), 200, true, filepath.Join(t.TempDir(), "page.html")
-	out, err := tell(o)
+	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	for _, text := range []string{
 		"900 jobs", "200 GPUs: 18 nodes of 8 and 28 of 2", "Virtual clusters under cells", "simulated days and",
@@ -58,38 +56,23 @@ func TestPhilly(t *testing.T) {
 	require.Equal(t, 3+len(sizes)+1, strings.Count(string(drawn), "<svg"))
 
 	o.Check, o.HTML, o.Policies, o.Format = false, "", []string{"fifo", "EASY"}, study.CSV
-	out, err = tell(o)
+	out, err = studytest.Tell(Run, o)
 	require.NoError(t, err)
-	reader := csv.NewReader(strings.NewReader(out))
-	reader.FieldsPerRecord = -1
-	records, err := reader.ReadAll()
-	require.NoError(t, err)
+	records := studytest.Records(t, out)
 	require.Equal(t, []string{"figure", "FIFO", "EASY"}, records[0][1:])
 }
 
-// tell makes the experiment, and returns what it writes.
-func tell(o Options) (string, error) {
-	var out bytes.Buffer
-	err := Run(context.Background(), o, &out)
-	return out.String(), err
-}
-
 func TestOptions(t *testing.T) {
-	for _, change := range []func(*Options){
+	o := Defaults()
+	o.File = excerpt(t, 2, 400)
+	studytest.Refuses(t, Run, o,
 		func(o *Options) { o.File = "" },
 		func(o *Options) { o.GPUs = 7 },
 		func(o *Options) { o.GPUs = 32 },
 		func(o *Options) { o.Compress = 0 },
 		func(o *Options) { o.From = 30 },
 		func(o *Options) { o.Policies = []string{"best"} },
-	} {
-		o := Defaults()
-		o.File = excerpt(t, 2, 400)
-		change(&o)
-		out, err := tell(o)
-		require.ErrorIs(t, err, study.ErrOptions)
-		require.Empty(t, out)
-	}
+	)
 }
 
 // What the flags leave of the trace, and how the fleet is divided.

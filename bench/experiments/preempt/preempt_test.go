@@ -1,9 +1,6 @@
 package preempt
 
 import (
-	"bytes"
-	"context"
-	"encoding/csv"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,18 +13,12 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
 	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/study/studytest"
 	"github.com/berth-sched/berth/berthtest/check"
 )
 
-// tell makes the experiment, and returns what it writes.
-func tell(o Options) (string, error) {
-	var out bytes.Buffer
-	err := Run(context.Background(), o, &out)
-	return out.String(), err
-}
-
 func TestOptions(t *testing.T) {
-	for _, change := range []func(*Options){
+	studytest.Refuses(t, Run, Defaults(),
 		func(o *Options) { o.Nodes = 15 },
 		func(o *Options) { o.Days = 0 },
 		func(o *Options) { o.Seeds = 1 },
@@ -35,13 +26,7 @@ func TestOptions(t *testing.T) {
 		func(o *Options) { o.Interval = time.Second },
 		func(o *Options) { o.Regroup = 2 * time.Hour },
 		func(o *Options) { o.Target = 0 },
-	} {
-		o := Defaults()
-		change(&o)
-		out, err := tell(o)
-		require.ErrorIs(t, err, study.ErrOptions)
-		require.Empty(t, out)
-	}
+	)
 }
 
 // smallWeek is a day of a small fleet.
@@ -58,7 +43,7 @@ func smallWeek(t *testing.T) *experiment {
 func TestPreempt(t *testing.T) {
 	o := Defaults()
 	o.Nodes, o.Days, o.Seeds = 32, 1, 2
-	out, err := tell(o)
+	out, err := studytest.Tell(Run, o)
 	if err != nil {
 		require.NotContains(t, err.Error(), "GPU-milliseconds")
 	}
@@ -66,18 +51,15 @@ func TestPreempt(t *testing.T) {
 		require.Contains(t, out, text)
 	}
 	o.HTML = filepath.Join(t.TempDir(), "preempt.html")
-	again, _ := tell(o)
+	again, _ := studytest.Tell(Run, o)
 	require.Equal(t, out, again)
 	html, err := os.ReadFile(o.HTML)
 	require.NoError(t, err)
 	require.Equal(t, 6*2, strings.Count(string(html), "<svg"))
 
 	o.HTML, o.Format = "", study.CSV
-	out, _ = tell(o)
-	reader := csv.NewReader(strings.NewReader(out))
-	reader.FieldsPerRecord = -1
-	records, err := reader.ReadAll()
-	require.NoError(t, err)
+	out, _ = studytest.Tell(Run, o)
+	records := studytest.Records(t, out)
 	figures := 0
 	for _, group := range tables {
 		figures += len(group.figures)

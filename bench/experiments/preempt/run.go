@@ -235,22 +235,28 @@ func (r *run) carryOut(a berth.Action) error {
 	case berth.Release:
 		r.stop(j, &a)
 	case berth.RequestCheckpoint:
-		j.order = h.ID
 		r.write(j)
-		r.after(j.spec.Checkpoint.Cost, func() error {
-			if j.order != h.ID {
-				return nil
-			}
-			j.order = 0
-			r.settle(j)
-			r.written(j)
-			return r.tell(berth.ActionReported{Action: h.ID})
-		})
+		r.carriedOut(j, h.ID, j.spec.Checkpoint.Cost, func() { r.written(j) })
 	case berth.Withdraw:
 		j.order = 0
 		r.goOn(j)
 	}
 	return nil
+}
+
+// carriedOut has something done about an order after a while, and reported, unless there is another
+// order by then.
+func (r *run) carriedOut(j *job, order berth.ActionID, takes berth.Duration, do func()) {
+	j.order = order
+	r.after(takes, func() error {
+		if j.order != order {
+			return nil
+		}
+		j.order = 0
+		r.settle(j)
+		do()
+		return r.tell(berth.ActionReported{Action: order})
+	})
 }
 
 // start has members come up.
@@ -260,7 +266,7 @@ func (r *run) start(j *job, b *berth.Bind) {
 		return
 	}
 	fresh := j.in(absent) == len(j.members)
-	j.order, j.incarnation = b.ID, b.Incarnation
+	j.incarnation = b.Incarnation
 	for i := range b.Members {
 		r.move(j, b.Members[i].Index, coming, r.byName[b.Members[i].Node])
 	}
@@ -269,12 +275,7 @@ func (r *run) start(j *job, b *berth.Bind) {
 	} else if fresh {
 		r.begin(j)
 	}
-	r.after(startTakes, func() error {
-		if j.order != b.ID {
-			return nil
-		}
-		j.order = 0
-		r.settle(j)
+	r.carriedOut(j, b.ID, startTakes, func() {
 		for i := range b.Members {
 			r.move(j, b.Members[i].Index, running, 0)
 		}
@@ -284,7 +285,6 @@ func (r *run) start(j *job, b *berth.Bind) {
 		case !j.admitted:
 			r.admit(j)
 		}
-		return r.tell(berth.ActionReported{Action: b.ID})
 	})
 }
 
@@ -296,26 +296,19 @@ func (r *run) stop(j *job, a *berth.Release) {
 	} else if j.replica != nil && !j.over {
 		r.book.dropped += r.counted(r.sim.Now())
 	}
-	j.order = a.ID
 	for i := range a.Members {
 		r.move(j, a.Members[i].Index, going, 0)
 	}
 	if j.gang != nil {
 		r.reduced(j)
 	}
-	r.after(stopTakes, func() error {
-		if j.order != a.ID {
-			return nil
-		}
-		j.order = 0
-		r.settle(j)
+	r.carriedOut(j, a.ID, stopTakes, func() {
 		for i := range a.Members {
 			r.move(j, a.Members[i].Index, absent, 0)
 		}
 		if j.replica != nil && !j.over {
 			r.waiting = append(r.waiting, j)
 		}
-		return r.tell(berth.ActionReported{Action: a.ID})
 	})
 }
 

@@ -112,7 +112,7 @@ var (
 	replicasOf100 = [...]int{40, 30, 15, 15}
 )
 
-// A arrival is a job of the week: a gang with work to do or, until it is not wanted
+// An arrival is a job of the week: a gang with work to do or, until it is not wanted
 // any more, a replica.
 type arrival struct {
 	at   berth.Time

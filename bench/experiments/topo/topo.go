@@ -4,7 +4,7 @@
 // trays; trays in segments of up to 16, each on one island. Fleets are in
 // fleets.go.
 //
-// Each fleet is filled by the core itself with the jobs of filling, drawn from the
+// Each fleet is filled by the core itself with the jobs of fillSizes, drawn from the
 // seed, until 90 % of its GPUs are held; then jobs end at random until 70 % are. So the
 // holes are those that a fleet has after a while. Every gang is measured on this same
 // fill, and leaves it as it was.

@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
 	"github.com/berth-sched/berth/bench/study"
-	"github.com/stretchr/testify/require"
 )
 
 // The books of a fleet agree with the core, before and after gangs are measured.

@@ -1,17 +1,17 @@
 package traces
 
 import (
-	"bytes"
 	"compress/gzip"
-	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/berth-sched/berth/bench/study"
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/bench/study/studytest"
 )
 
 // writeTrace writes a text below a folder, compressed if the name says so.
@@ -45,7 +45,7 @@ func TestTraces(t *testing.T) {
 	swf := writeTrace(t, dir, "log.swf", "1 20 -1 3600 4 -1 -1 8 7200 -1 1 5 1 -1 2 1 -1 -1\n")
 
 	o := Options{Output: study.Output{Format: study.CSV}, Queues: true, Dir: dir, Sacct: sacct, SWF: swf}
-	out, err := tell(o)
+	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	require.Equal(t, `table,file,format,jobs,days,queues,host,part,1 GPU,2-4,5-8,9-16,>16,GPU-hours,median min,mean min,without end
 "jobs, by the GPUs that they claim",openb/openb_pod_list_x.csv,openb tasks,3,,,1,1,1,0,0,0,0,,,,
@@ -72,26 +72,19 @@ func TestTracesReportsWhatIsBroken(t *testing.T) {
 		"-dir, -sacct, -swf or -drawn is missing": {},
 		"-drawn is outside":                       {Drawn: -1},
 	} {
-		_, err := tell(o)
+		_, err := studytest.Tell(Run, o)
 		require.ErrorIs(t, err, study.ErrOptions)
 		require.ErrorContains(t, err, says)
 	}
 
 	broken := writeTrace(t, dir, "philly/a.csv", "timestamp,duration,num_gpus,cluster\n2017-10-10 07:00:00,7200.0,none,b\n")
 	writeTrace(t, dir, "philly/b.csv", "timestamp,duration,num_gpus,cluster\n2017-10-10 07:00:00,7200.0,4,b\n")
-	out, err := tell(Options{Dir: dir})
+	out, err := studytest.Tell(Run, Options{Dir: dir})
 	require.Contains(t, out, "philly/b.csv")
 	require.ErrorContains(t, err, broken+":2:28: num_gpus")
 	require.NotErrorIs(t, err, study.ErrOptions)
-	_, err = tell(Options{SWF: filepath.Join(dir, "absent")})
+	_, err = studytest.Tell(Run, Options{SWF: filepath.Join(dir, "absent")})
 	require.ErrorIs(t, err, fs.ErrNotExist)
-}
-
-// tell looks, and returns what is written.
-func tell(o Options) (string, error) {
-	var out bytes.Buffer
-	err := Run(context.Background(), o, &out)
-	return out.String(), err
 }
 
 func TestHelpNamesTheFiles(t *testing.T) {
@@ -103,7 +96,7 @@ func TestHelpNamesTheFiles(t *testing.T) {
 func TestTracesDrawn(t *testing.T) {
 	o := Defaults()
 	o.Drawn, o.Format = 2000, study.CSV
-	out, err := tell(o)
+	out, err := studytest.Tell(Run, o)
 	require.NoError(t, err)
 	for _, cluster := range []string{"venus", "earth", "saturn", "uranus", "seren", "kalos"} {
 		require.Contains(t, out, "beside what these say\","+cluster+",")
