@@ -11,7 +11,7 @@ import (
 	"github.com/berth-sched/berth/bench/experiments/cases"
 	"github.com/berth-sched/berth/bench/experiments/fairness"
 	"github.com/berth-sched/berth/bench/experiments/goodput"
-	"github.com/berth-sched/berth/bench/experiments/mig"
+	"github.com/berth-sched/berth/bench/experiments/migsim"
 	"github.com/berth-sched/berth/bench/experiments/nvl72"
 	"github.com/berth-sched/berth/bench/experiments/openb"
 	"github.com/berth-sched/berth/bench/experiments/philly"
@@ -72,7 +72,7 @@ func topoFlags(f *flag.FlagSet) conduct {
 }
 
 func migFlags(f *flag.FlagSet) conduct {
-	o := mig.Defaults()
+	o := migsim.Defaults()
 	f.StringVar(&o.Product, "product", o.Product, "the product of all GPUs")
 	f.IntVar(&o.GPUs, "gpus", o.GPUs, "GPUs")
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "runs of each mix and load")
@@ -88,7 +88,7 @@ func migFlags(f *flag.FlagSet) conduct {
 			}
 			o.Loads = append(o.Loads, load)
 		}
-		return mig.Run(ctx, o, w)
+		return migsim.Run(ctx, o, w)
 	}
 }
 

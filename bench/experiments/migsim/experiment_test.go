@@ -1,4 +1,4 @@
-package mig
+package migsim
 
 import (
 	"io"

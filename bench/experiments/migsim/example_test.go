@@ -3,7 +3,7 @@ package migsim_test
 import (
 	"fmt"
 
-	"github.com/berth-sched/berth/bench/migsim"
+	"github.com/berth-sched/berth/bench/experiments/migsim"
 	"github.com/berth-sched/berth/mig"
 )
 

@@ -1,12 +1,10 @@
-// Package mig is the experiment on where to place MIG instances; package bench/migsim plays it.
-package mig
+package migsim
 
 import (
 	"context"
 	"fmt"
 	"io"
 
-	"github.com/berth-sched/berth/bench/migsim"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/mig"
 )
@@ -63,7 +61,7 @@ func Run(ctx context.Context, o Options, w io.Writer) error {
 type experiment struct {
 	Options
 	lattice *mig.Lattice
-	mixes   []migsim.Mix
+	mixes   []Mix
 }
 
 // The columns. The first two are berth's policy, learning the mix and told it; the last
@@ -85,24 +83,24 @@ var policyNames = []string{
 }
 
 // policyOf makes the policy of a column for one run; nil for the last.
-func policyOf(column int, l *mig.Lattice, mix migsim.Mix) migsim.Policy {
+func policyOf(column int, l *mig.Lattice, mix Mix) Policy {
 	switch column {
 	case learning:
-		return migsim.Berth(l, nil)
+		return Berth(l, nil)
 	case known:
-		return migsim.Berth(l, mix.Weights(l.Profiles()))
+		return Berth(l, mix.Weights(l.Profiles()))
 	case firstFit:
-		return migsim.FirstFit(l)
+		return FirstFit(l)
 	case roundRobin:
-		return migsim.RoundRobin(l)
+		return RoundRobin(l)
 	case bestFit:
-		return migsim.BestFit(l)
+		return BestFit(l)
 	case worstFit:
-		return migsim.WorstFit(l)
+		return WorstFit(l)
 	case driverOrder:
-		return migsim.DriverOrder(l)
+		return DriverOrder(l)
 	case mfi:
-		return migsim.MFI(l)
+		return MFI(l)
 	}
 	return nil
 }
@@ -124,7 +122,7 @@ func newExperiment(o Options) (*experiment, error) {
 	}
 	b := &experiment{Options: o}
 	for _, name := range o.Mixes {
-		mix, ok := migsim.MixNamed(name)
+		mix, ok := MixNamed(name)
 		if !ok {
 			return nil, study.Misused("-mixes: there is no mix %q", name)
 		}
@@ -136,14 +134,14 @@ func newExperiment(o Options) (*experiment, error) {
 		}
 	}
 	var err error
-	b.lattice, err = migsim.Plain(p)
+	b.lattice, err = Plain(p)
 	return b, err
 }
 
 // A cell is one mix at one load: what came of it by policy and seed, in percent
 // and in score per GPU.
 type cell struct {
-	mix           migsim.Mix
+	mix           Mix
 	load          int
 	acceptance    [][]float64
 	memory        [][]float64
@@ -170,14 +168,14 @@ func (b *experiment) play(ctx context.Context) ([]*cell, error) {
 }
 
 func (b *experiment) playCell(c *cell) {
-	setup := migsim.Setup{Lattice: b.lattice, GPUs: b.GPUs, Mix: c.mix, LoadPercent: c.load}
+	setup := Setup{Lattice: b.lattice, GPUs: b.GPUs, Mix: c.mix, LoadPercent: c.load}
 	c.acceptance = make([][]float64, len(policyNames))
 	c.memory = make([][]float64, len(policyNames))
 	c.fragmentation = make([][]float64, len(policyNames))
 	for seed := range b.Seeds {
 		demand := setup.Draw(uint64(seed))
 		for column := range policyNames {
-			result := migsim.Result{}
+			result := Result{}
 			if policy := policyOf(column, b.lattice, c.mix); policy != nil {
 				result = setup.Run(policy, demand)
 			} else {

@@ -1,5 +1,5 @@
 // Package migsim plays requests for MIG instances against a fleet of GPUs and counts
-// what a policy of placing accepts.
+// what a policy of placing accepts. [Run] is the experiment that compares policies.
 //
 // The setting is that of M. Zambianco, L. Fasol and R. Doriguzzi-Corin, "An Online
 // Fragmentation-Aware GPU Scheduler for Multi-Tenant MIG-based Clouds", arXiv

@@ -1,4 +1,4 @@
-package mig
+package migsim
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/berth-sched/berth/bench/migsim"
 	"github.com/berth-sched/berth/bench/study"
 )
 
@@ -88,7 +87,7 @@ func (b *experiment) reportSmall(out *study.Printer) error {
 		smallGPUs, smallRequests, b.Cases)
 	t := study.NewTable(title, append([]string{"mix", "optimum"}, policyNames[:unfragmented]...)...)
 	for _, mix := range b.mixes {
-		setup := migsim.Setup{Lattice: b.lattice, GPUs: smallGPUs, Mix: mix, LoadPercent: smallLoad}
+		setup := Setup{Lattice: b.lattice, GPUs: smallGPUs, Mix: mix, LoadPercent: smallLoad}
 		optimum, shares := make([]float64, b.Cases), make([][]float64, unfragmented)
 		for column := range shares {
 			shares[column] = make([]float64, b.Cases)
