@@ -78,7 +78,7 @@ func migFlags(f *flag.FlagSet) conduct {
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "runs of each mix and load")
 	f.IntVar(&o.Cases, "cases", o.Cases, "small cases of each mix to compare with the optimum")
 	mixes := f.String("mixes", strings.Join(o.Mixes, ","), "mixes of profiles")
-	loads := f.String("loads", "25,50,70,85,100,115", "loads in percent of the memory slices")
+	loads := f.String("loads", strings.Join(strings.Fields(strings.Trim(fmt.Sprint(o.Loads), "[]")), ","), "loads in percent of the memory slices")
 	return func(ctx context.Context, out study.Output, w io.Writer) error {
 		o.Output, o.Mixes, o.Loads = out, strings.Split(*mixes, ","), nil
 		for text := range strings.SplitSeq(*loads, ",") {

@@ -80,7 +80,11 @@ func (r *run) play(faults []fault) error {
 	for day := berth.Time(berth.Day); day < r.until; day = day.Add(berth.Day) {
 		r.at(day, r.day)
 	}
-	if err := errors.Join(r.sim.Run(r.until), r.audit()); err != nil {
+	err := r.sim.Run(r.until)
+	if err == nil {
+		err = r.audit()
+	}
+	if err != nil {
 		return fmt.Errorf("%s, seed %d: after %v: %w", r.line.name, r.seed, r.sim.Now().Sub(0), err)
 	}
 	return nil
@@ -131,9 +135,6 @@ func (r *run) fault(err error) {
 
 // audit ends the books and looks whether they add up.
 func (r *run) audit() error {
-	if r.broken != nil {
-		return r.broken
-	}
 	r.gang.end(r.until)
 	r.gang.places.until(r.until)
 	r.day()

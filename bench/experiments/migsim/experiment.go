@@ -117,8 +117,8 @@ func newExperiment(o Options) (*experiment, error) {
 	if !ok {
 		return nil, study.Misused("-product: there is no product %q", o.Product)
 	}
-	if o.GPUs < 1 || o.Seeds < 2 || o.Cases < 0 {
-		return nil, study.Misused("there must be at least one GPU, two seeds and no fewer than no cases")
+	if o.GPUs < 1 || o.Seeds < 2 || o.Cases < 0 || len(o.Mixes) == 0 || len(o.Loads) == 0 {
+		return nil, study.Misused("there must be at least one GPU, two seeds, a mix and a load, and no fewer than no cases")
 	}
 	b := &experiment{Options: o}
 	for _, name := range o.Mixes {

@@ -17,7 +17,9 @@ func TestOptions(t *testing.T) {
 		func(o *Options) { o.Seeds = 1 },
 		func(o *Options) { o.Cases = -1 },
 		func(o *Options) { o.Mixes = []string{"uniform", "odd"} },
+		func(o *Options) { o.Mixes = nil },
 		func(o *Options) { o.Loads = []int{0} },
+		func(o *Options) { o.Loads = nil },
 	)
 }
 

@@ -116,6 +116,9 @@ func (b *experiment) configure() error {
 			return study.Misused("there is no policy %q", name)
 		}
 	}
+	if len(b.policies) == 0 || len(b.Seeds) == 0 || len(b.Pods) == 0 {
+		return study.Misused("a policy, a seed and a list of tasks are needed")
+	}
 	for i, p := range b.policies {
 		if slices.ContainsFunc(b.policies[:i], func(o bench.NamedPolicy) bool { return o.Name == p.Name }) {
 			return study.Misused("policy %q is named twice", p.Name)
@@ -133,9 +136,6 @@ func (b *experiment) configure() error {
 		if flag.value < flag.least || flag.value > flag.most {
 			return study.Misused("-%s %d is not in %d to %d", flag.name, flag.value, flag.least, flag.most)
 		}
-	}
-	if len(b.Seeds) == 0 {
-		return study.Misused("there is no seed")
 	}
 	for i, seed := range b.Seeds {
 		if slices.Contains(b.Seeds[:i], seed) { // it would count as another sample

@@ -138,7 +138,9 @@ func TestOptions(t *testing.T) {
 	for says, change := range map[string]func(*Options){
 		`no policy "best"`:              func(o *Options) { o.Policies = []string{"best"} },
 		`policy "fgd" is named twice`:   func(o *Options) { o.Policies = []string{"all", "fgd"} },
-		"there is no seed":              func(o *Options) { o.Seeds = nil },
+		"a seed and a list of tasks":    func(o *Options) { o.Seeds = nil },
+		"a policy, a seed":              func(o *Options) { o.Policies = nil },
+		"list of tasks are needed":      func(o *Options) { o.Pods = nil },
 		"seed 2 is named twice":         func(o *Options) { o.Seeds = []int64{1, 2, 3, 2} },
 		"-load 0 is not in 100 to 1000": func(o *Options) { o.Load = 0 },
 		"-queue -1 is not in":           func(o *Options) { o.Play.Queue = -1 },
