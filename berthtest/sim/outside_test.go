@@ -23,7 +23,7 @@ func TestCarryOut(t *testing.T) {
 	waiting, next := 0, 0
 	submit := func() error {
 		waiting, next = waiting+1, next+1
-		return s.Tell(sim.Arrival{Event: berth.JobSubmitted{Job: berth.Job{ID: berth.JobID(string(rune('a' + next))), Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}}})
+		return s.Tell(sim.Arrival{Event: berth.JobSubmitted{Job: oneGPU(berth.JobID(rune('a' + next)))}})
 	}
 	s = sim.New(core, sim.FromSlice(nil), sim.Options{
 		Checker: check.New(berth.Config{}),
@@ -64,4 +64,17 @@ func TestTellRefused(t *testing.T) {
 	s.At(5, func() error { return wrong })
 	require.ErrorIs(t, s.Run(10), wrong)
 	require.EqualValues(t, 5, s.Now())
+
+	core, err = berth.New(berth.Config{})
+	require.NoError(t, err)
+	s = sim.New(core, sim.FromSlice(nil), sim.Options{CarryOut: func(berth.Action) error { return wrong }})
+	require.NoError(t, s.Tell(sim.Arrival{Event: berth.NodeJoined{Node: berth.Node{ID: "n", GPUs: []berth.GPU{{Product: "H100"}}}}}))
+	require.NoError(t, s.Tell(sim.Arrival{Event: berth.QueueSet{Queue: quota.Queue{Name: "q"}}}))
+	require.NoError(t, s.Tell(sim.Arrival{Event: berth.JobSubmitted{Job: oneGPU("j")}}))
+	require.ErrorIs(t, s.Run(10), wrong)
+}
+
+// oneGPU is a job of the queue q.
+func oneGPU(id berth.JobID) berth.Job {
+	return berth.Job{ID: id, Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}
 }

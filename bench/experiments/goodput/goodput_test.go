@@ -213,6 +213,7 @@ func TestGoodputChecked(t *testing.T) {
 		require.NoError(t, err, line.name)
 		require.Positive(t, r.count.interruptions, line.name)
 		require.Positive(t, r.small.done, line.name)
+		require.Equal(t, line.drain, len(r.averted) > 0, line.name)
 	}
 }
 

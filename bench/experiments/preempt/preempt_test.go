@@ -155,6 +155,22 @@ func TestPreemptBooks(t *testing.T) {
 	}
 }
 
+// A replica that is not wanted any more while it comes up never ran, and nothing is reported of its
+// start.
+func TestPreemptUnwanted(t *testing.T) {
+	b := smallWeek(t)
+	from := berth.Time(warmUp)
+	r, err := b.newRun(&b.policies[core], []arrival{{at: from, ends: from.Add(startTakes / 2), job: berth.Job{
+		ID: "replica", Queue: serving, Class: berth.LatencyCritical, Groups: []berth.Group{machine.Gang(2)},
+	}}}, check.New(b.policies[core].config))
+	require.NoError(t, err)
+	require.NoError(t, r.play())
+	require.Equal(t, 1, r.book.missed)
+	require.Equal(t, []berth.Duration{startTakes / 2}, r.book.waits)
+	require.Zero(t, r.over(served))
+	require.Equal(t, 2*int64(startTakes/2+stopTakes), r.over(replicating))
+}
+
 // A gang that gives a node back goes on with the others after they have regrouped, and
 // again when there is another.
 func TestPreemptShrinks(t *testing.T) {
