@@ -105,7 +105,7 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 		if old.freed {
 			c.reopened(n)
 		}
-		return err
+		return err // Apply restores what is due
 	}
 	n = c.nodeByID[spec.ID]
 	c.inherit(n, &old)

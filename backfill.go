@@ -31,7 +31,7 @@ func (c *Core) liftWith(groups []Group, r *gang.Request, open func(*window) bool
 
 // widen is a request with the nodes that are set aside by open windows alone.
 func (c *Core) widen(groups []Group, r *gang.Request, open func(*window) bool) *gang.Request {
-	if len(c.windows) == 0 {
+	if !c.agenda.anySetAside() {
 		return r
 	}
 	closed := func(w *window) bool { return !open(w) }

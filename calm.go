@@ -163,7 +163,7 @@ func (p *Preemption) checkCalm() *Error {
 	}
 	for i, g := range p.Grace {
 		field := index("grace", i)
-		if int(g.Class) >= len(classNames) {
+		if int(g.Class) >= classNames.Len() {
 			return refuse(ErrInvalid, field+".class", fmt.Sprintf("%d is out of range", g.Class))
 		}
 		if slices.ContainsFunc(p.Grace[:i], func(other Grace) bool { return other.Class == g.Class }) {

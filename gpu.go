@@ -45,7 +45,7 @@ func (n *node) setPartitioning(gpu int, p partitioning) {
 // does not have.
 func (t *table) checkPartitioning(mode GPUMode, instances []mig.Placement) *Error {
 	switch {
-	case int(mode) >= len(gpuModeNames):
+	case int(mode) >= gpuModeNames.Len():
 		return refuse(ErrInvalid, "mode", fmt.Sprintf("%d is out of range", mode))
 	case mode == ModeMIG && t == nil:
 		return refuse(ErrInvalid, "mode", "no table says how the GPU divides")

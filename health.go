@@ -189,7 +189,7 @@ func (c *Core) beginTrial(n *node, until Time) {
 	c.leaveSpares(n)
 	c.spoil(n)
 	if c.trials == nil {
-		c.trials = c.newKept(kindBurnIn, trialName)
+		c.newKept(&c.trials, kindBurnIn, trialName)
 	}
 	c.keepIn(c.trials, n)
 	c.watch(n)

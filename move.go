@@ -261,14 +261,6 @@ func (c *Core) stay(rep *replica) {
 	}
 }
 
-// remain notes that a gang that was asked for a checkpoint need not go: the next pass tells it.
-func (c *Core) remain(rep *replica) {
-	c.noteLeaving(rep, false)
-	c.noteTodo(rep, true)
-	c.endMove(rep)
-	c.spoilPlans(rep)
-}
-
 // arrive makes the place that was kept for a gang its reservation, as it waits now.
 func (c *Core) arrive(rep *replica) {
 	if w := rep.moving; w != nil {
@@ -287,28 +279,4 @@ func (rep *replica) mayArrive() bool {
 		return !rep.gone
 	}
 	return rep.state == Pending && rep.entries == nil
-}
-
-// endMove gives up the place that is kept for a gang.
-func (c *Core) endMove(rep *replica) {
-	if rep.moving != nil {
-		c.endWindow(rep.moving)
-	}
-}
-
-// moveEnded sees to a gang whose place, that was kept for it, is gone. Who was only moved for
-// another, and still runs, need not move any more.
-func (c *Core) moveEnded(w *window) {
-	if c.earmarked && w.isPlanned() {
-		c.earmarkFor(w, false)
-	}
-	rep := w.rep
-	c.disown(w)
-	c.agenda.noteHomeless()
-	if rep.yieldsTo != nil && rep.state == Running {
-		if w := rep.yieldsTo.room(); w != nil {
-			c.endWindow(w)
-		}
-	}
-	c.agenda.relook(c.now)
 }

@@ -129,7 +129,7 @@ func (c *Core) repartitionReported(p *repartition, e *ActionReported) *Error {
 		return refuse(ErrInvalid, "members", "the order is about a GPU, not about members")
 	case e.Outcome == Partial:
 		return refuse(ErrInvalid, "outcome", "a GPU is as it was ordered or as it was; tell anything else with gpuPartitioned after failed")
-	case int(e.Outcome) >= len(outcomeNames):
+	case int(e.Outcome) >= outcomeNames.Len():
 		return refuse(ErrInvalid, "outcome", fmt.Sprintf("%d is out of range", e.Outcome))
 	case e.Outcome == Failed && c.provenDone(p):
 		return refuse(ErrConflict, "outcome", "a member runs on what was ordered")

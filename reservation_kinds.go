@@ -1,10 +1,6 @@
 package berth
 
-import (
-	"slices"
-
-	"github.com/berth-sched/berth/quota"
-)
+import "github.com/berth-sched/berth/quota"
 
 // A reservationKind says what a window is: a reservation of a pending gang, an advance
 // reservation, a hold of hot spares, ... The kind is the tag of the union that a window is, and
@@ -235,13 +231,13 @@ func (c *Core) disown(w *window) {
 	case forRunning:
 		w.rep.exclusive = nil
 	case forItself:
-		c.dropKept(w)
+		*w.home = nil
 	}
 	w.kind = kindEnded
 }
 
 // agrees reports whether the kind of a window and all that it points to say the same.
-func (w *window) agrees(c *Core) bool {
+func (w *window) agrees() bool {
 	held := false
 	switch w.kind.rule().holder {
 	case forWaiting:
@@ -253,8 +249,7 @@ func (w *window) agrees(c *Core) bool {
 	case forQueue:
 		held = w.advance != nil
 	case forItself:
-		spares := slices.ContainsFunc(c.spares, func(p *sparePool) bool { return p.window == w })
-		held = len(w.nodes) > 0 && w.isSpares() == spares && w.isBurnIn() == (w == c.trials)
+		held = len(w.nodes) > 0 && *w.home == w
 	}
 	r := w.kind.rule()
 	return held && w.isForGang() == (w.rep != nil) && w.isAdvance() == (w.advance != nil) && r.planned == (w.preemption != nil) &&

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -95,6 +96,9 @@ type savedJob struct {
 	Replicas  []savedReplica `json:"replicas"`
 }
 
+// A savedOrder is an order as EncodeAction has it.
+type savedOrder = json.RawMessage
+
 type savedReplica struct {
 	Replica      int           `json:"replica"`
 	State        State         `json:"state"`
@@ -111,7 +115,7 @@ type savedReplica struct {
 	Repairs      int           `json:"repairs,omitempty"`
 	Avoid        []NodeID      `json:"avoid,omitempty"`
 	Members      []savedMember `json:"members,omitempty"`
-	Order        *actionJSON   `json:"order,omitempty"`
+	Order        *savedOrder   `json:"order,omitempty"`
 	Cause        Cause         `json:"cause,omitzero"`
 	Attempt      int           `json:"attempt,omitempty"`
 	Gone         bool          `json:"gone,omitempty"`
@@ -156,7 +160,7 @@ type savedMember struct {
 }
 
 // The names of memberState; memberAbsent is not saved.
-var memberStateNames = [...]string{"absent", "binding", "running", "failed", "lost", "stopping"}
+const memberStateNames enum.Names = "absent|binding|running|failed|lost|stopping"
 
 // Snapshot returns the whole state as JSON. Cost: O(state).
 func (c *Core) Snapshot() ([]byte, error) {
@@ -243,8 +247,9 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		}
 	}
 	if rep.order != nil {
-		w, _ := wrapAction(rep.order)
-		saved.Order = &w
+		order, err := EncodeAction(rep.order)
+		must(err)
+		saved.Order = (*savedOrder)(&order)
 	}
 	for _, e := range rep.entries {
 		if e.bucket.shape.blockedAt >= 0 {
@@ -262,7 +267,7 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 
 func (c *Core) saveMember(rep *replica, flat int) savedMember {
 	m := &rep.members[flat]
-	saved := savedMember{State: memberStateNames[m.state], Bind: m.bind, Ran: m.ran}
+	saved := savedMember{State: enum.Text(memberStateNames, m.state, ""), Bind: m.bind, Ran: m.ran}
 	if m.yieldsTo != nil {
 		saved.For = m.yieldsTo.ref()
 	}

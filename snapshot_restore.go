@@ -1,8 +1,11 @@
 package berth
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/berth-sched/berth/internal/enum"
 )
 
 // Restore makes a core of a snapshot. It behaves as the core that gave the
@@ -156,7 +159,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		return refuse(ErrInvalid, "replica", fmt.Sprintf("%d is out of range", s.Replica))
 	case s.Replica < len(j.replicas) && j.replicas[s.Replica] != nil:
 		return refuse(ErrDuplicate, "replica", fmt.Sprintf("%d comes twice", s.Replica))
-	case int(s.State) >= len(stateNames):
+	case int(s.State) >= stateNames.Len():
 		return refuse(ErrInvalid, "state", "is out of range")
 	case j.cancelled && !s.Gone:
 		return refuse(ErrInvalid, "gone", "is false in a job that is being cancelled")
@@ -225,7 +228,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 	j := rep.job
 	flat := j.flat(s.Ref())
-	state := memberState(max(0, slices.Index(memberStateNames[:], s.State)))
+	state, _ := enum.Parse[memberState](memberStateNames, s.State)
 	switch {
 	case flat < 0 || rep.members == nil || rep.members[flat].state != memberAbsent:
 		return refuse(ErrInvalid, "", fmt.Sprintf("%v is no member of the gang, or is doubled, or the replica is pending", s.Ref()))
@@ -257,13 +260,13 @@ func (c *Core) restoreMember(rep *replica, s *savedMember) *Error {
 	return nil
 }
 
-func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
-	if w == nil {
+func (c *Core) restoreOrder(rep *replica, saved *savedOrder) *Error {
+	if saved == nil {
 		return nil
 	}
-	order, n := unwrapAction(w)
-	if n != 1 {
-		return refuse(ErrInvalid, "", fmt.Sprintf("names %d kinds of action instead of one", n))
+	order, err := DecodeAction(*saved)
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return refuse(ErrInvalid, e.Field, e.Reason)
 	}
 	h := order.Header()
 	switch order.(type) {

@@ -219,7 +219,7 @@ func (c *Core) findSpares(p *sparePool) {
 func (c *Core) keepSpare(n *node) {
 	p := c.sparesOf(n.spec.Pool)
 	if p.window == nil {
-		p.window = c.newKept(kindSpares, sparesName(p.pool))
+		c.newKept(&p.window, kindSpares, sparesName(p.pool))
 	}
 	n.spare, n.standsIn = true, false
 	c.spoil(n)

@@ -49,6 +49,8 @@ func (v *verifier) trust(n *node) error {
 	switch {
 	case (n.probation != 0 || n.trial != 0) != slices.Contains(c.watched, n):
 		return fmt.Errorf("on probation until %d, on trial until %d, and wrongly watched", n.probation, n.trial)
+	case c.trials != nil && !c.trials.isBurnIn(), p != nil && p.window != nil && !p.window.isSpares():
+		return fmt.Errorf("what is kept is of another kind")
 	case (n.trial != 0) != (c.trials != nil && slices.Contains(n.windows, c.trials)):
 		return fmt.Errorf("on trial until %d, and wrongly set aside", n.trial)
 	case n.spare != (p != nil && p.window != nil && slices.Contains(n.windows, p.window)):

@@ -13,7 +13,7 @@ func (v *verifier) windows() error {
 		switch {
 		case i > 0 && c.windows[i-1].name >= w.name:
 			return fmt.Errorf("window %s is out of order", w.name)
-		case !w.agrees(c):
+		case !w.agrees():
 			return fmt.Errorf("window %s is nobody's, or not what its kind says", w.name)
 		case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil):
 			return fmt.Errorf("window %s is for a gang that does not wait", w.name)

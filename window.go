@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// A window sets nodes aside for a time. What for says its kind; the table of the kinds, with
+// A window sets nodes aside for a time. Its kind says for what; the table of the kinds, with
 // all that differs between them, is that of reservationKind.
 //
 // Nodes in windows are kept apart by their hardware class, which names the windows:
@@ -24,6 +24,8 @@ type window struct {
 	from, until Time
 	// rep is the gang that the nodes are for, or nil.
 	rep *replica
+	// home is where the owner of a window of nodes that are kept has it; nil otherwise.
+	home **window
 	// preemption has where the members of the gang are planned, if they are.
 	preemption *preemption
 	// unmarked: what is kept for it of its quota is not counted just now.
@@ -109,36 +111,6 @@ func (c *Core) addWindow(w *window) {
 		}
 	}
 	c.agenda.setAside()
-}
-
-// endWindow ends a window. What is free on its nodes is so for all.
-func (c *Core) endWindow(w *window) {
-	at, _ := slices.BinarySearchFunc(c.windows, w.name, compareWindowName)
-	c.windows = slices.Delete(c.windows, at, at+1)
-	c.agenda.countWindows(-1)
-	for _, n := range w.nodes {
-		c.openUp(n, w)
-	}
-	c.agenda.grew(c.now)
-	switch {
-	case w.isMove():
-		c.moveEnded(w)
-	case w.isReservation():
-		planned := w.isPlanned()
-		c.disown(w)
-		if planned {
-			c.endPreemption(w)
-		}
-		c.agenda.reserveNow(c.now)
-	default:
-		c.disown(w)
-		c.agenda.changed(c.now)
-	}
-	if len(c.windows) == 0 { // nothing is set aside that they could be tried on
-		for len(c.fresh) > 0 {
-			c.unfresh(c.fresh[len(c.fresh)-1])
-		}
-	}
 }
 
 // openUp takes a window off a node.

@@ -99,9 +99,6 @@ func (rep *replica) asked() bool {
 	return asked
 }
 
-// stray reports whether a checkpoint was requested of a replica that need not go any more.
-func (rep *replica) stray() bool { return rep.yieldsTo == nil && !rep.leaves && rep.asked() }
-
 // checkpointReported handles the answer of a replica that was asked for a checkpoint.
 func (c *Core) checkpointReported(rep *replica, e *ActionReported) *Error {
 	if e.Outcome != Done && e.Outcome != Failed || len(e.Members) > 0 {
@@ -165,26 +162,4 @@ func (rep *replica) makesRoomFor() *replica {
 // yieldsFor reports whether a replica, or a part of it, yields to another.
 func (rep *replica) yieldsFor(beneficiary *replica) bool {
 	return rep.yieldsTo == beneficiary || slices.ContainsFunc(rep.members, func(m member) bool { return m.yieldsTo == beneficiary })
-}
-
-// yielded notes that a replica does not yield to another any more, or a part of it does not.
-func (rep *replica) yielded(beneficiary *replica) {
-	if !rep.yieldsFor(beneficiary) {
-		p := beneficiary.reserved.preemption
-		i := slices.Index(p.victims, rep)
-		p.victims = slices.Delete(p.victims, i, i+1)
-	}
-}
-
-// spare has a replica yield to another no longer. What is being stopped is stopped all the
-// same.
-func (rep *replica) spare(beneficiary *replica) {
-	if rep.yieldsTo == beneficiary {
-		rep.yieldsTo = nil
-	}
-	for flat := range rep.members {
-		if rep.members[flat].yieldsTo == beneficiary {
-			rep.members[flat].yieldsTo = nil
-		}
-	}
 }
