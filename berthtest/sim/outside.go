@@ -8,7 +8,8 @@ import "github.com/berth-sched/berth"
 // Tell tells the scheduler a fact now, as if it had arrived. It returns the scheduler's refusal if
 // there is one; any other error ends the run.
 //
-// It may be called before Run, in what At asked for, and in Options.CarryOut and Options.Passed.
+// It may be called while Run is not under way, in what At asked for, and in Options.CarryOut and
+// Options.Passed.
 func (s *Simulation) Tell(a Arrival) error {
 	if err := s.arrive(a); err != nil {
 		return err
