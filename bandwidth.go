@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/berth-sched/berth/internal/decimal"
 	"github.com/berth-sched/berth/topology"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
@@ -14,7 +15,7 @@ import (
 type MBps int64
 
 // String prints GB/s, as in "450 GB/s".
-func (b MBps) String() string { return milli(int64(b)) + " GB/s" }
+func (b MBps) String() string { return decimal.Milli(int64(b)) + " GB/s" }
 
 // A Bandwidth is what a placement is expected to give: an estimate from the rates of
 // the links, for comparing placements. What is measured is lower, by protocol.

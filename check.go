@@ -5,10 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/limits"
 )
 
 // Bounds that keep every sum of valid amounts inside an int64, however many
@@ -17,12 +16,12 @@ const (
 	maxAmount = 1 << 32
 	// maxIncarnation is the highest that may be told, so that there is room to count
 	// on from it; a snapshot may have counted on already.
-	maxIncarnation = Incarnation(1 << 30)
-	maxActions     = ActionID(1 << 62)
+	maxIncarnation = 1 << 30
+	maxActions     = 1 << 62
 	maxAttempts    = 1 << 30
 	maxOrdinal     = 1 << 16
-	maxSpan        = Duration(1) << 50
-	maxText        = 1024
+	// maxSpan is in milliseconds.
+	maxSpan = 1 << 50
 	// maxKinds bounds the kinds of node that a caller can make. Nodes that are set aside
 	// are kinds of their own, of which ends of reservations can make more, but never more
 	// than there are nodes.
@@ -34,29 +33,18 @@ const (
 // index builds the field path of one element, as in "gpus[3]".
 func index(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 
-// checkName refuses what cannot be a name: names are compared, printed and
-// journalled, so they are short, non-empty, valid UTF-8 without control characters.
-func checkName(s string) *Error {
-	if s == "" {
-		return refuse(ErrInvalid, "", "is empty")
-	}
-	return checkText(s)
-}
+// checkName refuses what cannot be a name.
+func checkName(s string) *Error { return invalid(limits.BadName(s)) }
 
 // checkText is checkName for optional text.
-func checkText(s string) *Error {
-	if len(s) > maxText {
-		return refuse(ErrInvalid, "", fmt.Sprintf("has %d bytes; the most is %d", len(s), maxText))
+func checkText(s string) *Error { return invalid(limits.BadText(s)) }
+
+// invalid is the refusal for a reason; nil if there is none.
+func invalid(reason string) *Error {
+	if reason == "" {
+		return nil
 	}
-	if !utf8.ValidString(s) {
-		return refuse(ErrInvalid, "", "is not valid UTF-8")
-	}
-	for _, r := range s {
-		if unicode.IsControl(r) {
-			return refuse(ErrInvalid, "", fmt.Sprintf("has the control character %U", r))
-		}
-	}
-	return nil
+	return refuse(ErrInvalid, "", reason)
 }
 
 // checkHost refuses amounts of a host out of range.

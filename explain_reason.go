@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/decimal"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -170,7 +171,7 @@ func (c *Core) quotaReason(asks quota.Index, limits []quota.Verdict) Reason {
 // "7.5 GPUs".
 func amount(r quota.Resource, v int64) string {
 	if product, ok := strings.CutPrefix(string(r), string(quota.GPU)+":"); ok {
-		return milli(v) + " " + product
+		return decimal.Milli(v) + " " + product
 	}
 	unit, inMilli := "GPU", true
 	if h, ok := r.Host(); ok {
@@ -182,15 +183,7 @@ func amount(r quota.Resource, v int64) string {
 	case v == 1000:
 		return "1 " + unit
 	}
-	return milli(v) + " " + unit + "s"
-}
-
-// milli prints thousandths as a decimal fraction without trailing zeros.
-func milli(v int64) string {
-	if v%1000 == 0 {
-		return fmt.Sprint(v / 1000)
-	}
-	return strings.TrimRight(fmt.Sprintf("%d.%03d", v/1000, v%1000), "0")
+	return decimal.Milli(v) + " " + unit + "s"
 }
 
 // capacityReason asks the search what is missing, where the entry may go.
@@ -226,15 +219,15 @@ func (c *Core) capacityReason(e *entry) Reason {
 func (c *Core) expectedStart(e *entry, request *gang.Request) Time {
 	at, _, ok := c.plan(request)
 	for _, w := range c.windows {
-		if !w.isAdvance() || w.until <= c.now || ok && w.until >= at {
+		if !w.isAdvance() || w.Until <= c.now || ok && w.Until >= at {
 			continue
 		}
 		over := c.widen(e.bucket.shape.spec.Groups, request, func(other *window) bool {
-			return c.admits(other, e.rep, c.endIfPlaced(e.rep)) || other.until <= w.until
+			return c.admits(other, e.rep, c.endIfPlaced(e.rep)) || other.Until <= w.Until
 		})
 		if c.find(over) {
 			must(c.fleet.ReleaseAll(&c.placement))
-			at, ok = w.until, true
+			at, ok = w.Until, true
 		}
 	}
 	if last, over := c.afterTrials(e, request); over && (!ok || last < at) {
@@ -280,7 +273,7 @@ func (c *Core) reservedReason(e *entry) Reason {
 		if !c.admits(w, e.rep, end) {
 			reason.Text += separator(reason.Text) + c.describeWindow(w)
 			if !w.isKept() {
-				first = min(first, w.from)
+				first = min(first, w.From)
 			}
 		}
 	}
@@ -304,14 +297,14 @@ func (c *Core) describeWindow(w *window) string {
 	switch {
 	case w.isKept():
 		return c.describeKept(w)
-	case w.isAdvance() && w.from <= c.now:
-		return fmt.Sprintf("reservation %s for another %v", w.advance.ID, w.until.Sub(c.now))
+	case w.isAdvance() && w.From <= c.now:
+		return fmt.Sprintf("reservation %s for another %v", w.advance.ID, w.Until.Sub(c.now))
 	case w.isAdvance():
-		return fmt.Sprintf("reservation %s in %v for %v", w.advance.ID, w.from.Sub(c.now), w.until.Sub(w.from))
+		return fmt.Sprintf("reservation %s in %v for %v", w.advance.ID, w.From.Sub(c.now), w.Until.Sub(w.From))
 	case w.isMove():
 		return fmt.Sprintf("%d nodes for job %s, which moves there", len(w.nodes), w.rep.job.spec.ID)
 	case w.isReservation():
-		return fmt.Sprintf("%d nodes for job %s, which is expected to start in %v", len(w.nodes), w.rep.job.spec.ID, max(w.from.Sub(c.now), 0))
+		return fmt.Sprintf("%d nodes for job %s, which is expected to start in %v", len(w.nodes), w.rep.job.spec.ID, max(w.From.Sub(c.now), 0))
 	}
 	return fmt.Sprintf("%d nodes that job %s has for itself", len(w.nodes), w.rep.job.spec.ID)
 }
@@ -409,7 +402,7 @@ func (e *entry) each(group int) string {
 		parts = append(parts, f.describe())
 	}
 	if cl.Share != nil {
-		parts = append(parts, milli(int64(cl.Share.Milli))+" of a GPU")
+		parts = append(parts, decimal.Milli(int64(cl.Share.Milli))+" of a GPU")
 	}
 	for r, v := range cl.Host() {
 		if v > 0 {

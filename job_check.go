@@ -22,7 +22,7 @@ func (c *Core) checkJob(j *Job) *Error {
 	if err := checkText(string(j.Tenant)); err != nil {
 		return err.in("tenant")
 	}
-	if int(j.Class) >= classNames.Len() {
+	if j.Class > LatencyCritical {
 		return refuse(ErrInvalid, "class", fmt.Sprintf("%d is out of range", j.Class))
 	}
 	if err := j.checkTimes(); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // newKept makes a window of nodes that are kept, without any, for whoever has its home.
 func (c *Core) newKept(home **window, kind reservationKind, name string) {
-	w := &window{kind: kind, home: home, name: name, from: beforeAll, until: never, queue: quota.None}
+	w := &window{kind: kind, home: home, name: name, spanPart: spanPart{beforeAll, never}, queue: quota.None}
 	*home = w
 	c.addWindow(w)
 }

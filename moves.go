@@ -168,7 +168,7 @@ func (s *shift) nodes() []nodeToClear {
 	c := s.im.core
 	var list []nodeToClear
 	for _, n := range c.nodes {
-		if n == nil || n.cordoned || !slices.ContainsFunc(s.trial.request.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, topology.Class(n.class)) }) {
+		if n == nil || n.Cordoned || !slices.ContainsFunc(s.trial.request.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, topology.Class(n.class)) }) {
 			continue
 		}
 		to := nodeToClear{node: n}
@@ -251,7 +251,7 @@ func (im *imagination) placeAgain(rep *replica) []gang.Member {
 	for g := range request.Groups {
 		request.Groups[g].Count = rep.count(g, memberRunning)
 	}
-	where := c.trialOf(rep, &s.spec, s.least, &request, rep.avoid, c.untilRoomMade(c.graceOf(rep))).place()
+	where := c.trialOf(rep, &s.spec, s.least, &request, rep.retry.Avoid, c.untilRoomMade(c.graceOf(rep))).place()
 	if where == nil || !im.putIn(rep.job.queue, where) {
 		return nil
 	}

@@ -157,7 +157,7 @@ func (k reservationKind) cause() CauseCode {
 // end at an instant.
 func (c *Core) admits(w *window, rep *replica, end Time) bool {
 	r := w.kind.rule()
-	return r.own && w.rep == rep || r.inTime && end <= w.from ||
+	return r.own && w.rep == rep || r.inTime && end <= w.From ||
 		r.queue && w.queue != quota.None && c.below(rep.job.queue, w.queue) ||
 		r.lowCost && mayTry(rep) || r.struck && c.maySpare(rep) || c.mayTake(r.taker, rep, w)
 }
@@ -253,7 +253,7 @@ func (w *window) agrees() bool {
 	}
 	r := w.kind.rule()
 	return held && w.isForGang() == (w.rep != nil) && w.isAdvance() == (w.advance != nil) && r.planned == (w.preemption != nil) &&
-		(r.queue || w.queue == quota.None) && (r.expires || w.from == beforeAll && w.until == never)
+		(r.queue || w.queue == quota.None) && (r.expires || w.From == beforeAll && w.Until == never)
 }
 
 // setsAside reports whether what a replica has set aside is in force, and of the kind for which

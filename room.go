@@ -62,7 +62,7 @@ func (c *Core) takePlace(e *entry, p *preemption, cause CauseCode) bool {
 		e.rep.members = nil
 		return false
 	}
-	e.rep.resumed = cause == CauseResumed
+	e.rep.Resumed = cause == CauseResumed
 	c.placed(e, Cause{Code: cause})
 	return true
 }
@@ -101,14 +101,14 @@ func (c *Core) serveBeneficiary(e *entry) {
 // failBid notes that room was made for a replica in vain: it waits before that is tried
 // again, longer each time, so that nobody is stopped for it over and over.
 func (c *Core) failBid(rep *replica) {
-	rep.bidTurn, rep.ripeAt = 0, 0
+	rep.bid.Turn, rep.bid.RipeAt = 0, 0
 	c.deferBid(rep, 8)
 }
 
 // deferBid has a replica wait before the next look for whom it may take from, twice as long
 // each time, up to so many times.
 func (c *Core) deferBid(rep *replica, doublings int) {
-	rep.bidAt = c.now.Add(preemptEvery << min(rep.failedBids, doublings))
+	rep.bid.At = c.now.Add(preemptEvery << min(rep.failedBids, doublings))
 	rep.failedBids = min(rep.failedBids+1, maxAttempts)
 }
 

@@ -20,8 +20,7 @@ type window struct {
 	kind reservationKind
 	// name is unique, and orders windows.
 	name string
-	// from is the instant at which whoever does not belong here has to be gone.
-	from, until Time
+	spanPart
 	// rep is the gang that the nodes are for, or nil.
 	rep *replica
 	// home is where the owner of a window of nodes that are kept has it; nil otherwise.
@@ -85,7 +84,7 @@ func (c *Core) overrun(rep *replica) {
 	for flat := range rep.members {
 		if n := rep.members[flat].node; n == nil || len(n.windows) == 0 || rep.members[flat].state != memberBinding {
 			continue
-		} else if slices.ContainsFunc(n.windows, func(w *window) bool { return w.isReservation() && w.rep != rep && end > w.from }) {
+		} else if slices.ContainsFunc(n.windows, func(w *window) bool { return w.isReservation() && w.rep != rep && end > w.From }) {
 			c.spoil(n)
 		}
 	}
@@ -106,7 +105,7 @@ func (c *Core) addWindow(w *window) {
 	c.agenda.countWindows(1)
 	for _, n := range w.nodes {
 		c.enclose(n, w)
-		if n.spare {
+		if n.trust.Spare {
 			c.agenda.wantSpares()
 		}
 	}
@@ -269,7 +268,7 @@ func compareNodes(a, b *node) int { return cmp.Compare(a.spec.ID, b.spec.ID) }
 func (c *Core) endWindows() {
 	for i := 0; i < len(c.windows); {
 		w := c.windows[i]
-		if w.until > c.now {
+		if w.Until > c.now {
 			i++
 			continue
 		}
@@ -282,4 +281,13 @@ func (c *Core) endWindows() {
 		}
 		c.endWindow(w)
 	}
+}
+
+// nodeIDs lists the nodes of a window.
+func (w *window) nodeIDs() []NodeID {
+	list := make([]NodeID, len(w.nodes))
+	for i, n := range w.nodes {
+		list[i] = n.spec.ID
+	}
+	return list
 }

@@ -93,7 +93,7 @@ func (c *Core) moveEnded(w *window) {
 	rep := w.rep
 	c.disown(w)
 	c.agenda.noteHomeless()
-	if rep.yieldsTo != nil && rep.state == Running {
+	if rep.yieldsTo != nil && rep.State == Running {
 		if w := rep.yieldsTo.room(); w != nil {
 			c.endWindow(w)
 		}

@@ -160,7 +160,7 @@ func (c *Core) xidReported(e XidReported) *Error {
 	}
 	c.totals.Xids++
 	x := LookupXid(e.Xid)
-	if x.Effect == XidCondemns || x.Effect == XidSuspect && n.trial != 0 {
+	if x.Effect == XidCondemns || x.Effect == XidSuspect && n.trust.Trial != 0 {
 		c.condemn(n, e.GPU, x.describe(e.Reason))
 	}
 	return nil

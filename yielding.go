@@ -45,7 +45,7 @@ func (c *Core) shrink(p piece, rep *replica, cause Cause) {
 	c.noteLeaving(victim, true)
 	if !victim.has(memberStopping) {
 		c.unawait(victim)
-		victim.cause, victim.attempt = cause, 0
+		victim.release.Cause, victim.release.Attempt = cause, 0
 		c.noteTodo(victim, true)
 		c.totals.Shrunk++
 	}
@@ -59,7 +59,7 @@ func (c *Core) shrink(p piece, rep *replica, cause Cause) {
 // for whom the others go.
 func (c *Core) describeStops(rep *replica, r Release) Release {
 	r.Members, r.Remaining, r.Yields = c.placements(rep, memberStopping), nil, nil
-	if rep.state != Running {
+	if rep.State != Running {
 		return r
 	}
 	for g := range rep.job.spec.Groups {
@@ -91,7 +91,7 @@ func (c *Core) evict(victim *replica, cause Cause) {
 	c.takeBack(victim, cause, false)
 }
 
-func (rep *replica) ref() ReplicaRef { return ReplicaRef{rep.job.spec.ID, rep.number} }
+func (rep *replica) ref() ReplicaRef { return ReplicaRef{rep.job.spec.ID, rep.Number} }
 
 // asked reports whether a checkpoint was requested of a replica.
 func (rep *replica) asked() bool {
@@ -105,7 +105,7 @@ func (c *Core) checkpointReported(rep *replica, e *ActionReported) *Error {
 		return refuse(ErrInvalid, "outcome", fmt.Sprintf("a checkpoint is done or has failed, as a whole; not %s with %d members", e.Outcome, len(e.Members)))
 	}
 	if e.Outcome == Done {
-		rep.checkpointed = c.now
+		rep.yield.Checkpointed = c.now
 	}
 	cause := rep.order.Header().Cause
 	if e.Outcome == Failed {
@@ -152,7 +152,7 @@ func (c *Core) vacated(rep *replica) {
 func (rep *replica) makesRoomFor() *replica {
 	to := rep.yieldsTo
 	for flat := range rep.members {
-		if m := &rep.members[flat]; m.yieldsTo != nil && (to == nil || m.yieldsTo.ref() == rep.cause.For) {
+		if m := &rep.members[flat]; m.yieldsTo != nil && (to == nil || m.yieldsTo.ref() == rep.release.Cause.For) {
 			to = m.yieldsTo
 		}
 	}
