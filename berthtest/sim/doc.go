@@ -19,6 +19,10 @@
 // Options.Applied and Options.Scheduled see every call and its result: a journal,
 // statistics or a progress bar hang there.
 //
+// A model that has more to say about what members do than start, run and stop carries out
+// orders itself: Options.CarryOut, with [Simulation.At] and [Simulation.Tell]. The experiments
+// of bench/experiments do.
+//
 // It is for tests of an orchestrator as well: give it the orchestrator's own
 // workload and policy, and see what the core would have done. And it is for tests of a
 // policy: Options.Checker ends the run as soon as a promise is broken, with a sentence

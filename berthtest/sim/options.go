@@ -78,6 +78,14 @@ type Options struct {
 	// a *berth.Core alone.
 	Restore func(snapshot []byte) (berth.Scheduler, error)
 
+	// CarryOut takes the orders in the place of the pretend executor, which then has nothing to
+	// do: what becomes of an order is told by Simulation.Tell, now or at an instant that
+	// Simulation.At is asked for. Of the Faults those of the executor do not happen. Nil: the
+	// pretend executor carries orders out.
+	CarryOut func(berth.Action) error
+	// Passed is called after each pass, when its orders have been taken.
+	Passed func() error
+
 	// Checker is told everything that passes; what it finds wrong ends the run. Nil:
 	// nothing is checked.
 	Checker Checker

@@ -29,6 +29,8 @@ type Simulation struct {
 	// dirty: something was told since the last pass, which was at lastPass.
 	dirty    bool
 	lastPass berth.Time
+	// refusal of the fact that was told last, or nil.
+	refusal error
 	// again counts the passes at that instant after the first.
 	again int
 
@@ -200,7 +202,14 @@ func (s *Simulation) pass() error {
 		if err := s.executor.understands(a); err != nil {
 			return s.wrong(err)
 		}
-		s.carryOut(a)
+		if s.options.CarryOut == nil {
+			s.carryOut(a)
+		} else if err := s.options.CarryOut(a); err != nil {
+			return err
+		}
+	}
+	if s.options.Passed != nil {
+		return s.options.Passed()
 	}
 	return nil
 }
@@ -218,6 +227,7 @@ func (s *Simulation) apply(e berth.Event) (bool, error) {
 	began := time.Now()
 	refusal := s.scheduler.Apply(s.now, e)
 	s.speed.told(time.Since(began))
+	s.refusal = refusal
 	if s.options.Applied != nil {
 		s.options.Applied(s.now, e, refusal)
 	}
