@@ -10,26 +10,6 @@ import (
 	"github.com/berth-sched/berth/internal/limits"
 )
 
-// Bounds that keep every sum of valid amounts inside an int64, however many
-// members are held: 2^32 is four million cores or four pebibytes on one node.
-const (
-	maxAmount = 1 << 32
-	// maxIncarnation is the highest that may be told, so that there is room to count
-	// on from it; a snapshot may have counted on already.
-	maxIncarnation = 1 << 30
-	maxActions     = 1 << 62
-	maxAttempts    = 1 << 30
-	maxOrdinal     = 1 << 16
-	// maxSpan is in milliseconds.
-	maxSpan = 1 << 50
-	// maxKinds bounds the kinds of node that a caller can make. Nodes that are set aside
-	// are kinds of their own, of which ends of reservations can make more, but never more
-	// than there are nodes.
-	maxKinds = 4096
-	// maxReservedGangs bounds the work of a pass for gangs with a reservation.
-	maxReservedGangs = 256
-)
-
 // index builds the field path of one element, as in "gpus[3]".
 func index(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 
@@ -61,8 +41,8 @@ func checkAmount(v int64) *Error {
 	if v < 0 {
 		return refuse(ErrInvalid, "", fmt.Sprintf("is negative: %d", v))
 	}
-	if v > maxAmount {
-		return refuse(ErrLimit, "", fmt.Sprintf("%d exceeds %d", v, int64(maxAmount)))
+	if v > limits.MaxAmount {
+		return refuse(ErrLimit, "", fmt.Sprintf("%d exceeds %d", v, int64(limits.MaxAmount)))
 	}
 	return nil
 }
@@ -71,8 +51,8 @@ func checkSpan(d Duration) *Error {
 	if d < 0 {
 		return refuse(ErrInvalid, "", fmt.Sprintf("is negative: %d ms", int64(d)))
 	}
-	if d > maxSpan {
-		return refuse(ErrLimit, "", fmt.Sprintf("%d ms exceeds %d", int64(d), int64(maxSpan)))
+	if d > limits.MaxSpan {
+		return refuse(ErrLimit, "", fmt.Sprintf("%d ms exceeds %d", int64(d), int64(limits.MaxSpan)))
 	}
 	return nil
 }
@@ -87,14 +67,4 @@ func checkLabels(labels map[string]string) *Error {
 		}
 	}
 	return nil
-}
-
-// must is for what the core has made sure of before: the packages below check
-// what they are told all the same, and if one of them refuses, the core's own
-// books are wrong and nothing that it would decide can be trusted. No event can
-// bring that about.
-func must(err error) {
-	if err != nil {
-		panic("berth: broken invariant: " + err.Error())
-	}
 }

@@ -30,7 +30,7 @@ func DecodeConfig(b []byte) (Config, error) {
 	if err := decodeStrict("config", b, &c); err != nil {
 		return Config{}, err
 	}
-	if err := c.check(); err != nil {
+	if err := c.Check(); err != nil {
 		err.Event = "config"
 		return Config{}, err
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/internal/sample"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/berthtest/sample"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -219,7 +220,7 @@ func FuzzDecodeConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		config, err := berth.DecodeConfig(b)
 		if err == nil {
-			_, err = berth.New(config)
+			_, err = core.New(config)
 			require.NoError(t, err)
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -91,10 +92,10 @@ func Tray(i int) berth.Node {
 const Queue = "bench"
 
 // OneQueue makes a core with that queue.
-func OneQueue(config berth.Config) (*berth.Core, error) {
-	core, err := berth.New(config)
+func OneQueue(config berth.Config) (*core.Core, error) {
+	sched, err := core.New(config)
 	if err != nil {
 		return nil, err
 	}
-	return core, core.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: Queue}})
+	return sched, sched.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: Queue}})
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 )
 
 // A Session is a core under script: commands go in, what they print comes out.
@@ -17,7 +18,7 @@ type Session struct {
 	Applied   func(now berth.Time, e berth.Event, refused error)
 	Scheduled func(now berth.Time, actions []berth.Action)
 
-	core  *berth.Core
+	core  *core.Core
 	now   berth.Time
 	watch watch
 	// refusal is how the latest event was refused, nil if it was not; orders is
@@ -38,7 +39,7 @@ func NewSession() *Session {
 }
 
 // Core is the core as it stands; snapshot-restore replaces it.
-func (s *Session) Core() *berth.Core { return s.core }
+func (s *Session) Core() *core.Core { return s.core }
 
 // Do runs one command and returns what it prints, each line indented by two
 // spaces. An error means that the command makes no sense, that an expectation was
@@ -109,11 +110,11 @@ var kinds = []struct {
 }
 
 func (s *Session) configure(config berth.Config) error {
-	core, err := berth.New(config)
+	sched, err := core.New(config)
 	if err != nil {
 		return err
 	}
-	s.core = core
+	s.core = sched
 	s.watch = newWatch(config)
 	return nil
 }
@@ -160,10 +161,10 @@ func (s *Session) pass() error {
 }
 
 // twin is a core restored from a snapshot of the present one.
-func (s *Session) twin() (*berth.Core, error) {
+func (s *Session) twin() (*core.Core, error) {
 	b, err := s.core.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	return berth.Restore(b)
+	return core.Restore(b)
 }

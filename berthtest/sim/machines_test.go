@@ -13,6 +13,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/script"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/core/machines"
 )
 
@@ -103,7 +104,7 @@ func (w *watcher) forget(step string) {
 // An observer looks at a core from outside, after each event and each pass, and follows each thing
 // that a machine is about from row to row.
 type observer struct {
-	core   func() *berth.Core
+	core   func() *core.Core
 	before *view
 	// orders has all that were given.
 	orders map[berth.ActionID]berth.Action
@@ -124,8 +125,8 @@ func (o *observer) watched() []*watcher {
 }
 
 // begin has the observer look at another core.
-func (o *observer) begin(core func() *berth.Core) {
-	o.core, o.orders, o.before, o.err = core, map[berth.ActionID]berth.Action{}, viewOf(core()), nil
+func (o *observer) begin(sched func() *core.Core) {
+	o.core, o.orders, o.before, o.err = sched, map[berth.ActionID]berth.Action{}, viewOf(sched()), nil
 }
 
 func (o *observer) applied(now berth.Time, e berth.Event, refused error) {
@@ -138,12 +139,12 @@ func (o *observer) scheduled(now berth.Time, actions []berth.Action) {
 
 // world runs a world to its end, and stops at the first step that no row allows.
 func (o *observer) world(config berth.Config, options sim.Options, list []sim.Arrival) error {
-	core, err := berth.New(config)
+	sched, err := core.New(config)
 	if err != nil {
 		return err
 	}
 	options.Applied, options.Scheduled = o.applied, o.scheduled
-	s := sim.New(core, sim.FromSlice(list), options)
+	s := sim.New(sched, sim.FromSlice(list), options)
 	o.begin(s.Core)
 	for passes := 0; passes < 20_000 && o.err == nil; passes++ {
 		at, any := s.Next()

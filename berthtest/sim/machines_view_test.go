@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 )
 
 // A view is what a snapshot tells of the things that machines are about.
@@ -82,8 +83,8 @@ type asideView struct {
 	Remnant bool
 }
 
-func viewOf(core *berth.Core) *view {
-	b, err := core.Snapshot()
+func viewOf(sched *core.Core) *view {
+	b, err := sched.Snapshot()
 	if err != nil {
 		panic(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -16,7 +17,7 @@ import (
 // pass has placed something, and the checker sees all of it.
 func TestCarryOut(t *testing.T) {
 	const starts, runs = 20 * berth.Second, berth.Minute
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	var s *sim.Simulation
 	var bound, ended []berth.Time
@@ -25,7 +26,7 @@ func TestCarryOut(t *testing.T) {
 		waiting, next = waiting+1, next+1
 		return s.Tell(sim.Arrival{Event: berth.JobSubmitted{Job: oneGPU(berth.JobID(rune('a' + next)))}})
 	}
-	s = sim.New(core, sim.FromSlice(nil), sim.Options{
+	s = sim.New(sched, sim.FromSlice(nil), sim.Options{
 		Checker: check.New(berth.Config{}),
 		CarryOut: func(a berth.Action) error {
 			bind := a.(berth.Bind)
@@ -50,14 +51,14 @@ func TestCarryOut(t *testing.T) {
 	require.NoError(t, s.Run(berth.Time(berth.Hour)))
 	require.Equal(t, []berth.Time{0, berth.Time(80 * berth.Second), berth.Time(160 * berth.Second)}, bound)
 	require.Equal(t, []berth.Time{berth.Time(80 * berth.Second), berth.Time(160 * berth.Second), berth.Time(240 * berth.Second)}, ended)
-	require.Zero(t, core.Report().Replicas.Pending)
+	require.Zero(t, sched.Report().Replicas.Pending)
 }
 
 // Tell returns what the scheduler refuses, and what a caller returns ends the run.
 func TestTellRefused(t *testing.T) {
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	s := sim.New(core, sim.FromSlice(nil), sim.Options{})
+	s := sim.New(sched, sim.FromSlice(nil), sim.Options{})
 	require.ErrorIs(t, s.Tell(sim.Arrival{Event: berth.ActionReported{Action: 7}}), berth.ErrUnknown)
 	require.NoError(t, s.Tell(sim.Arrival{Event: berth.NodeJoined{Node: berth.Node{ID: "n", GPUs: []berth.GPU{{Product: "H100"}}}}}))
 	wrong := errors.New("no more")
@@ -65,9 +66,9 @@ func TestTellRefused(t *testing.T) {
 	require.ErrorIs(t, s.Run(10), wrong)
 	require.EqualValues(t, 5, s.Now())
 
-	core, err = berth.New(berth.Config{})
+	sched, err = core.New(berth.Config{})
 	require.NoError(t, err)
-	s = sim.New(core, sim.FromSlice(nil), sim.Options{CarryOut: func(berth.Action) error { return wrong }})
+	s = sim.New(sched, sim.FromSlice(nil), sim.Options{CarryOut: func(berth.Action) error { return wrong }})
 	require.NoError(t, s.Tell(sim.Arrival{Event: berth.NodeJoined{Node: berth.Node{ID: "n", GPUs: []berth.GPU{{Product: "H100"}}}}}))
 	require.NoError(t, s.Tell(sim.Arrival{Event: berth.QueueSet{Queue: quota.Queue{Name: "q"}}}))
 	require.NoError(t, s.Tell(sim.Arrival{Event: berth.JobSubmitted{Job: oneGPU("j")}}))

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/bench/machine"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -16,7 +17,7 @@ import (
 // wanted and was entitled to, from the facts and orders alone.
 type run struct {
 	b      *experiment
-	core   *berth.Core
+	core   *core.Core
 	tree   *quota.Tree // the same queues, without a past
 	shares *quota.Shares
 	leaves [len(teams)]quota.Index
@@ -91,7 +92,7 @@ func (b *experiment) newRun(policy berth.Policy) (*run, error) {
 		from: berth.Time(0).Add(warmUp), until: berth.Time(0).Add(warmUp + berth.Duration(b.Days)*berth.Day),
 	}
 	var err error
-	if r.core, err = berth.New(berth.Config{Policy: policy, Ledger: true}); err != nil {
+	if r.core, err = core.New(berth.Config{Policy: policy, Ledger: true}); err != nil {
 		return nil, err
 	}
 	for i := range b.Nodes {

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/study/studytest"
 	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/core"
 )
 
 func TestOptions(t *testing.T) {
@@ -174,7 +175,7 @@ func causeNamed(t *testing.T, name string) int {
 // A watched core is compared with the checker's world after every call.
 type watched struct {
 	*check.Checker
-	core  *berth.Core
+	core  *core.Core
 	steps int
 }
 

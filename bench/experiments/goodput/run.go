@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 )
 
 // A run is one course of the training: a core, the fleet as it truly is, and who
@@ -15,7 +16,7 @@ import (
 type run struct {
 	g     *experiment
 	line  *line
-	core  *berth.Core
+	core  *core.Core
 	sim   *sim.Simulation
 	seed  uint64
 	until berth.Time
@@ -48,16 +49,16 @@ type counts struct {
 // newRun makes a run of a seed on a line, in which nothing has been placed yet. The checker, unless
 // it is nil, sees all of it.
 func (g *experiment) newRun(line *line, seed uint64, checker sim.Checker) (*run, error) {
-	core, err := berth.New(g.config(line))
+	sched, err := core.New(g.config(line))
 	if err != nil {
 		return nil, err
 	}
 	r := &run{
-		g: g, line: line, core: core, seed: seed,
+		g: g, line: line, core: sched, seed: seed,
 		until: berth.Time(berth.Duration(g.Days) * berth.Day), byName: map[berth.NodeID]int{}, jobs: map[berth.JobID]*small{},
 		averted: map[*fault]bool{},
 	}
-	r.sim = sim.New(core, sim.FromSlice(nil), sim.Options{Checker: checker, CarryOut: r.ordered, Passed: r.passed})
+	r.sim = sim.New(sched, sim.FromSlice(nil), sim.Options{Checker: checker, CarryOut: r.ordered, Passed: r.passed})
 	for i := range g.Nodes + g.Beside {
 		n := g.node(i)
 		r.nodes = append(r.nodes, node{spec: n})

@@ -38,6 +38,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
 	"github.com/berth-sched/berth/bench/study"
+	"github.com/berth-sched/berth/core"
 )
 
 // Options say what is simulated.
@@ -170,9 +171,9 @@ func roundUp(d berth.Duration) berth.Duration {
 }
 
 // core makes the fleet.
-func (o *Options) core() (*berth.Core, error) {
+func (o *Options) core() (*core.Core, error) {
 	policy := berth.Policy{Locality: o.Locality, ReservedGangs: o.Reserved, BackfillBudget: o.Backfill}
-	core, err := machine.OneQueue(berth.Config{
+	sched, err := machine.OneQueue(berth.Config{
 		Levels: []string{machine.LevelUnit, machine.LevelBlock},
 		Fabric: berth.Fabric{IslandLevel: machine.LevelBlock},
 		Policy: policy,
@@ -181,11 +182,11 @@ func (o *Options) core() (*berth.Core, error) {
 		return nil, err
 	}
 	for i := range o.Trays {
-		if err := core.Apply(0, berth.NodeJoined{Node: machine.Tray(i)}); err != nil {
+		if err := sched.Apply(0, berth.NodeJoined{Node: machine.Tray(i)}); err != nil {
 			return nil, err
 		}
 	}
-	return core, nil
+	return sched, nil
 }
 
 func mixTable() *study.Table {

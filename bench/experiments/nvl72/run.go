@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 )
 
 // A run is one simulation, in which members start and stop at once and nothing fails, and the books
@@ -15,7 +16,7 @@ import (
 type run struct {
 	o           *Options
 	constrained bool
-	core        *berth.Core
+	core        *core.Core
 	sim         *sim.Simulation
 	broken      error // the first thing that makes no sense
 
@@ -51,12 +52,12 @@ type place struct {
 }
 
 func newRun(o *Options, constrained bool) (*run, error) {
-	core, err := o.core()
+	sched, err := o.core()
 	if err != nil {
 		return nil, err
 	}
 	r := &run{
-		o: o, constrained: constrained, core: core,
+		o: o, constrained: constrained, core: sched,
 		from:    berth.Time(o.Warmup * float64(berth.Day)),
 		until:   berth.Time((o.Warmup + o.Days) * float64(berth.Day)),
 		waiting: map[berth.JobID]*wait{}, running: map[berth.JobID]*place{},
@@ -66,7 +67,7 @@ func newRun(o *Options, constrained bool) (*run, error) {
 	for i := range r.free {
 		r.free[i] = machine.TrayGPUs
 	}
-	r.sim = sim.New(core, sim.FromSlice(nil), sim.Options{Applied: r.applied, Scheduled: r.scheduled, Passed: r.passed})
+	r.sim = sim.New(sched, sim.FromSlice(nil), sim.Options{Applied: r.applied, Scheduled: r.scheduled, Passed: r.passed})
 	return r, nil
 }
 

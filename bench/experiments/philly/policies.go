@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/bench/baseline"
 	"github.com/berth-sched/berth/bench/life"
 	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/core"
 )
 
 // A policy is a line of the comparison.
@@ -32,7 +33,7 @@ func policies() []policy {
 		base("EASY", func([]life.Share) baseline.Policy { return baseline.EASY{} }, baseline.BestFit),
 		base("LAS", func([]life.Share) baseline.Policy { return baseline.NewLAS() }, baseline.BestFit),
 		base("cells", cellsOfShares, baseline.Buddy),
-		{own, func([]life.Share) (berth.Scheduler, error) { return berth.New(config()) }, check.New},
+		{own, func([]life.Share) (berth.Scheduler, error) { return core.New(config()) }, check.New},
 	}
 }
 

@@ -111,7 +111,7 @@ const (
 	kill = iota
 	newest
 	ask
-	core
+	shipped
 	atOnce
 	never
 )
@@ -125,12 +125,12 @@ func newExperiment(o Options) (*experiment, error) {
 	}
 	nobody := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptNever}}}
 	return &experiment{o, []policy{
-		kill:   {name: "kill by priority", config: nobody, before: byPriority},
-		newest: {name: "kill the newest", config: nobody, before: newestFirst},
-		ask:    {name: "checkpoint, then", config: nobody, before: byPriority, asks: true},
-		core:   {name: "berth"},
-		atOnce: {name: "berth, at once", deaf: true},
-		never:  {name: "never", config: nobody},
+		kill:    {name: "kill by priority", config: nobody, before: byPriority},
+		newest:  {name: "kill the newest", config: nobody, before: newestFirst},
+		ask:     {name: "checkpoint, then", config: nobody, before: byPriority, asks: true},
+		shipped: {name: "berth"},
+		atOnce:  {name: "berth, at once", deaf: true},
+		never:   {name: "never", config: nobody},
 	}}, nil
 }
 
@@ -154,15 +154,15 @@ const lessLost = 10
 // Verdict fails if the experiment does not show what it is for.
 func (b *experiment) Verdict(out *study.Printer, runs [][]*run) error {
 	var wrong []string
-	less := ratios(study.Each(runs[kill], (*run).lost), study.Each(runs[core], (*run).lost))
+	less := ratios(study.Each(runs[kill], (*run).lost), study.Each(runs[shipped], (*run).lost))
 	out.Note("%s loses %.1f times fewer GPU-hours than %s (%.1f to %.1f by week); %s, at the same delay, %.1f times.",
-		b.policies[core].name, study.Quantile(less, 0.5), b.policies[kill].name, slices.Min(less), slices.Max(less),
+		b.policies[shipped].name, study.Quantile(less, 0.5), b.policies[kill].name, slices.Min(less), slices.Max(less),
 		b.policies[atOnce].name, study.Quantile(ratios(study.Each(runs[kill], (*run).lost), study.Each(runs[atOnce], (*run).lost)), 0.5))
 	if study.Quantile(less, 0.5) < lessLost {
-		wrong = append(wrong, fmt.Sprintf("%s loses only %.1f times fewer GPU-hours than %s", b.policies[core].name, study.Quantile(less, 0.5), b.policies[kill].name))
+		wrong = append(wrong, fmt.Sprintf("%s loses only %.1f times fewer GPU-hours than %s", b.policies[shipped].name, study.Quantile(less, 0.5), b.policies[kill].name))
 	}
 	late := [2]float64{}
-	for i, p := range []int{kill, core} {
+	for i, p := range []int{kill, shipped} {
 		late[i] = study.Quantile(study.Each(runs[p], func(r *run) float64 { return r.wait(0.99) }), 0.5)
 		if late[i] > b.Target.Seconds() {
 			wrong = append(wrong, fmt.Sprintf("%s: 99 of 100 replicas run after %.0f s, later than -target", b.policies[p].name, late[i]))
@@ -170,7 +170,7 @@ func (b *experiment) Verdict(out *study.Printer, runs [][]*run) error {
 	}
 	const more = 2 * (writeLarge + stopTakes)
 	if late[1]-late[0] > float64(more/berth.Second) {
-		wrong = append(wrong, fmt.Sprintf("%s admits %.0f s later than %s: more than two checkpoints explain", b.policies[core].name, late[1]-late[0], b.policies[kill].name))
+		wrong = append(wrong, fmt.Sprintf("%s admits %.0f s later than %s: more than two checkpoints explain", b.policies[shipped].name, late[1]-late[0], b.policies[kill].name))
 	}
 	for p, policy := range b.policies {
 		if dropped := study.Quantile(study.Each(runs[p], func(r *run) float64 { return float64(r.book.dropped) }), 1); dropped > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/bench/study/studytest"
 	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/core"
 )
 
 func TestOptions(t *testing.T) {
@@ -70,7 +71,7 @@ func TestPreempt(t *testing.T) {
 // A watched core is compared with the checker's world after every pass.
 type watched struct {
 	*check.Checker
-	core *berth.Core
+	core *core.Core
 }
 
 func (w *watched) Scheduled(now berth.Time, actions []berth.Action) error {
@@ -123,12 +124,12 @@ func TestPreemptBooks(t *testing.T) {
 		warms   = 16 * 150 * gpuSecond
 	)
 	for i, c := range []struct{ redone, writing, stopping, restarting, wait int64 }{
-		kill:   {unsaved, 0, stops, warms, 40},
-		newest: {unsaved, 0, stops, warms, 40},
-		ask:    {0, writes, stops, warms, 70},
-		core:   {0, writes, stops, warms, 70},
-		atOnce: {unsaved, 0, stops, warms, 40},
-		never:  {0, 0, 0, 0, 3600},
+		kill:    {unsaved, 0, stops, warms, 40},
+		newest:  {unsaved, 0, stops, warms, 40},
+		ask:     {0, writes, stops, warms, 70},
+		shipped: {0, writes, stops, warms, 70},
+		atOnce:  {unsaved, 0, stops, warms, 40},
+		never:   {0, 0, 0, 0, 3600},
 	} {
 		r, err := b.newRun(&b.policies[i], arrivals, nil)
 		require.NoError(t, err)
@@ -160,9 +161,9 @@ func TestPreemptBooks(t *testing.T) {
 func TestPreemptUnwanted(t *testing.T) {
 	b := smallWeek(t)
 	from := berth.Time(warmUp)
-	r, err := b.newRun(&b.policies[core], []arrival{{at: from, ends: from.Add(startTakes / 2), job: berth.Job{
+	r, err := b.newRun(&b.policies[shipped], []arrival{{at: from, ends: from.Add(startTakes / 2), job: berth.Job{
 		ID: "replica", Queue: serving, Class: berth.LatencyCritical, Groups: []berth.Group{machine.Gang(2)},
-	}}}, check.New(b.policies[core].config))
+	}}}, check.New(b.policies[shipped].config))
 	require.NoError(t, err)
 	require.NoError(t, r.play())
 	require.Equal(t, 1, r.book.missed)
@@ -232,15 +233,15 @@ func TestPreemptVerdict(t *testing.T) {
 	}
 	runs := [][]*run{
 		kill: weeks(100, 40), newest: weeks(1), ask: weeks(1),
-		core: weeks(10, 100), atOnce: weeks(1), never: weeks(1),
+		shipped: weeks(10, 100), atOnce: weeks(1), never: weeks(1),
 	}
 	require.NoError(t, b.Verdict(p, runs))
-	runs[core] = weeks(11, 100)
+	runs[shipped] = weeks(11, 100)
 	require.ErrorContains(t, b.Verdict(p, runs), "berth loses only 9.1 times fewer GPU-hours than kill by priority")
-	runs[core] = weeks(10, 181)
+	runs[shipped] = weeks(10, 181)
 	require.ErrorContains(t, b.Verdict(p, runs), "berth admits 141 s later than kill by priority")
 	b.Target = time.Minute
-	runs[core] = weeks(10, 61)
-	runs[core][0].book.dropped = 1
+	runs[shipped] = weeks(10, 61)
+	runs[shipped][0].book.dropped = 1
 	require.EqualError(t, b.Verdict(p, runs), "berth: 99 of 100 replicas run after 61 s, later than -target; berth: 1 replicas had to yield in a week")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/machine"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 )
 
 // A run is one week under one policy: a core, an executor that does as it is told and
@@ -15,7 +16,7 @@ import (
 type run struct {
 	b       *experiment
 	policy  *policy
-	core    *berth.Core
+	core    *core.Core
 	sim     *sim.Simulation
 	jobs    map[berth.JobID]*job
 	byName  map[berth.NodeID]int
@@ -68,7 +69,7 @@ func (b *experiment) newRun(policy *policy, arrivals []arrival, checker sim.Chec
 	}
 	r.book = newBook(r.until.Sub(r.from))
 	var err error
-	if r.core, err = berth.New(policy.config); err != nil {
+	if r.core, err = core.New(policy.config); err != nil {
 		return nil, err
 	}
 	r.sim = sim.New(r.core, sim.FromSlice(nil), sim.Options{Checker: checker, CarryOut: r.carryOut, Passed: r.evict})
@@ -334,13 +335,13 @@ func (r *run) audit() error {
 	for _, free := range r.free {
 		held += int64(machine.NodeGPUs - free)
 	}
-	switch core := r.core.Report().GPUs.Held; {
+	switch sched := r.core.Report().GPUs.Held; {
 	case columns != b.held:
 		return fmt.Errorf("gangs held %d GPU-milliseconds, and the columns add up to %d", b.held, columns)
 	case r.over(atWork) != b.sum(working):
 		return fmt.Errorf("gangs worked for %d GPU-milliseconds, over time %d", b.sum(working), r.over(atWork))
-	case held*1000 != core:
-		return fmt.Errorf("%d GPUs are held, and by the core %d thousandths", held, core)
+	case held*1000 != sched:
+		return fmt.Errorf("%d GPUs are held, and by the core %d thousandths", held, sched)
 	}
 	return nil
 }

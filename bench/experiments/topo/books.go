@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/bench/machine"
 	"github.com/berth-sched/berth/bench/study"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 )
 
 // A fleet is a simulation of a fleet that stands still, in which members start and stop at once, and
@@ -16,7 +17,7 @@ import (
 type fleet struct {
 	name, about string
 	config      berth.Config
-	core        *berth.Core
+	core        *core.Core
 	sim         *sim.Simulation
 	orders      []berth.Action // of the latest passes
 	nodes       []berth.Node
@@ -28,12 +29,12 @@ type fleet struct {
 }
 
 func newFleet(name, about string, config berth.Config, nodes []berth.Node) (*fleet, error) {
-	core, err := machine.OneQueue(config)
+	sched, err := machine.OneQueue(config)
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{name: name, about: about, config: config, core: core, nodes: nodes, at: map[berth.NodeID]int{}}
-	f.sim = sim.New(core, sim.FromSlice(nil), sim.Options{Scheduled: func(_ berth.Time, orders []berth.Action) {
+	f := &fleet{name: name, about: about, config: config, core: sched, nodes: nodes, at: map[berth.NodeID]int{}}
+	f.sim = sim.New(sched, sim.FromSlice(nil), sim.Options{Scheduled: func(_ berth.Time, orders []berth.Action) {
 		f.orders = append(f.orders, orders...)
 	}})
 	for i := range nodes {
