@@ -13,7 +13,7 @@ func mayImport(from, path string) string {
 	if ours && slices.ContainsFunc(upper, func(folder string) bool { return within(target, folder) }) {
 		return mayImportUpper(from, target)
 	}
-	siblings, decides := core[from]
+	siblings, decides := siblings(from)
 	if !decides && !within(from, "internal") {
 		return "" // the upper floor imports what it likes
 	}

@@ -1,15 +1,20 @@
 package tidy
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // module is the path that every package of ours starts with.
 const module = "github.com/berth-sched/berth"
 
-// core names the packages that decide, as paths below the module ("" is the
-// root), each with the siblings that it may import. What is under internal/ may
-// be imported by all of them, and is held to the same rules once it is. No arrow
-// runs back up: a package that is not named here is not importable from here.
-var core = map[string][]string{
+// ground names the packages that decide and know nothing of the core, as paths below the
+// module ("" is the root, the contract), each with the siblings that it may import. What is
+// under internal/ may be imported by all of them, and is held to the same rules once it is.
+// No arrow runs back up: a package that is named neither here nor in floors is not
+// importable from here.
+var ground = map[string][]string{
 	"host":               {},
 	"topology":           {},
 	"topology/nodegraph": {"topology"},
@@ -19,10 +24,49 @@ var core = map[string][]string{
 	"preempt":            {},
 	"":                   {"host", "topology", "mig", "quota", "gang", "preempt"},
 	"core/machines":      {},
+}
 
-	"core/internal/refusal": {""},
+// A room is a package of the core. It may import the contract, the packages of the ground
+// that it names, and every room on a floor below its own.
+type room struct {
+	path string
+	// owner is the struct that holds what the room knows; no other package assigns its fields.
+	owner string
+	needs []string
+}
 
-	"core": {"", "core/internal/refusal", "host", "topology", "topology/nodegraph", "mig", "quota", "gang", "preempt"},
+// floors are the rooms from the ground up; those on one floor do not know each other.
+var floors = [][]room{
+	{{"core/internal/refusal", "", nil}},
+	{{"core", "Core", []string{"host", "topology", "topology/nodegraph", "mig", "quota", "gang", "preempt"}}},
+}
+
+// decides lists the packages that decide.
+func decides() []string {
+	paths := slices.Collect(maps.Keys(ground))
+	for _, r := range slices.Concat(floors...) {
+		paths = append(paths, r.path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// siblings lists what a package may import of those that decide, and reports whether it
+// is one of them.
+func siblings(path string) ([]string, bool) {
+	below := []string{""}
+	for _, floor := range floors {
+		for _, r := range floor {
+			if r.path == path {
+				return append(below, r.needs...), true
+			}
+		}
+		for _, r := range floor {
+			below = append(below, r.path)
+		}
+	}
+	paths, ok := ground[path]
+	return paths, ok
 }
 
 // upper are the folders that stand on the root. What is in bench and examples may

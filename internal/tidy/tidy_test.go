@@ -17,36 +17,20 @@ import (
 // The packages that decide are pure: same facts in, same orders out. Each
 // violation is named by file and line; the rules are in house_test.go.
 func TestD1_CoreIsPure(t *testing.T) {
-	patterns := make([]string, 0, len(core))
-	for path := range core {
-		patterns = append(patterns, "./"+path)
-	}
-	packages := list(t, patterns...)
-	l := newLoader(packages)
-	decides := map[string]bool{}
-	for _, p := range packages {
-		path, ours := below(p.ImportPath)
-		if !ours {
-			continue
-		}
-		decides[path] = true
-		if p.Error != nil {
-			t.Errorf("package %s: %s", p.ImportPath, p.Error.Err)
-			continue
-		}
+	h := look(t)
+	assert.Empty(t, h.faults)
+	seen := map[string]bool{}
+	for _, u := range h.units {
+		seen[u.path] = true
+		p := h.listed[u.pkg.Path()]
 		assert.Empty(t, slices.Concat(p.CgoFiles, p.IgnoredGoFiles, p.OtherFiles),
-			"package %s has files that not every platform compiles", display(path))
-		u, err := l.check(p.ImportPath, p.sources())
-		if err != nil { // an unresolved type would hide maps and floats
-			t.Errorf("package %s does not type-check: %v", p.ImportPath, err)
-			continue
-		}
+			"package %s has files that not every platform compiles", display(u.path))
 		for _, violation := range inspect(u) {
 			t.Error(violation)
 		}
 	}
-	for path := range core {
-		assert.True(t, decides[path], "package %s was not looked at", display(path))
+	for _, path := range decides() {
+		assert.True(t, seen[path], "package %s was not looked at", display(path))
 	}
 }
 
@@ -100,27 +84,25 @@ func arrowsOf(t *testing.T, top, name string) error {
 // Whoever embeds the core gets the modules that are listed and no others, and no list
 // names one that nobody needs any more.
 func TestModules(t *testing.T) {
-	decides := make([]string, 0, len(core))
-	for path := range core {
-		decides = append(decides, "./"+path)
-	}
-	require.Equal(t, thirdParty, modules(t, decides...), "the packages that decide")
+	h := look(t)
+	require.Equal(t, thirdParty, h.modules(decides()...), "the packages that decide")
 	for path, want := range readers {
-		require.Equal(t, want, modules(t, "./"+path), path)
+		require.Equal(t, want, h.modules(path), path)
 	}
 }
 
 // modules lists the modules, beside ours, of which a program gets code with packages.
-func modules(t *testing.T, patterns ...string) []string {
-	t.Helper()
-	var paths []string
-	for _, p := range list(t, patterns...) {
-		if p.Module != nil && p.Module.Path != module {
-			paths = append(paths, p.Module.Path)
+func (h *house) modules(paths ...string) []string {
+	var modules []string
+	for _, path := range paths {
+		for _, dep := range h.listed[strings.TrimSuffix(module+"/"+path, "/")].Deps {
+			if p := h.listed[dep]; p.Module != nil && p.Module.Path != module {
+				modules = append(modules, p.Module.Path)
+			}
 		}
 	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
+	slices.Sort(modules)
+	return slices.Compact(modules)
 }
 
 // An exception that nothing needs any more is a hole in the fence.
