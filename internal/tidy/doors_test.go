@@ -1,0 +1,51 @@
+package tidy
+
+// booksPath is the room that changes the fleet and the quota tree.
+const booksPath = "core/internal/books"
+
+// doorsOf are the exported methods by pointer of a type that is changed in one room alone.
+type doorsOf struct{ changes, asks []string }
+
+var doors = map[string]doorsOf{
+	"gang.Fleet": {
+		changes: []string{
+			"AddNode", "Adopt", "Divide", "Hold", "Place", "Release", "ReleaseAll", "RemoveNode", "Resize",
+			"SetChooser", "SetClass", "SetDemand", "SetHealthy", "SetRanking", "SetSchedulable",
+		},
+		asks: []string{
+			"Broken", "Check", "CheckHolds", "Cost", "Diagnose", "Divided", "Fits", "FreeMask", "Healthy", "Holds",
+			"HostFree", "Levels", "Schedulable", "ShareLeft", "Tree", "Validate",
+		},
+	},
+	"quota.Tree": {
+		changes: []string{
+			"Activate", "Advance", "Charge", "Deactivate", "Discharge", "ReleaseProduct", "Remove", "Retain",
+			"RetainProduct", "Set", "SetCapacity", "SetHalfLife", "SetNext", "SetPast", "Unretain",
+		},
+		asks: []string{
+			"Active", "Below", "Capacities", "Capacity", "Check", "Config", "Covered", "Fits", "Guaranteed", "HalfLife",
+			"InTheWay", "Kept", "KeptFor", "Leaf", "Len", "LimitOf", "Lookup", "Name", "Next", "Now", "Parent", "Past",
+			"Product", "Queues", "Standing", "Used", "Within",
+		},
+	},
+}
+
+// notByBooks names the functions that change the fleet or the quota tree past the books, each
+// with the reason.
+var notByBooks = map[string]string{}
+
+// hostFiles are the files that name the resources of a host: the types of the contract, and
+// beside each its amounts by resource.
+var hostFiles = []string{"job.go", "node.go"}
+
+// deviceMemory are the structs of which MemoryMiB is that of a GPU, or of a part of one.
+var deviceMemory = []string{".GPU", ".Share", "gang.Share", "mig.Need"}
+
+// parts are the parts of records, each with the rooms that assign it.
+var parts = map[string][]string{
+	"core.lifePart": {"core"},
+}
+
+// notByOwners names the functions that assign a field or a part of another room, each with the
+// reason.
+var notByOwners = map[string]string{}
