@@ -91,7 +91,7 @@ func TestOwnersCatch(t *testing.T) {
 
 		{"s.Tick(); s.Agenda.Freed()", ""},
 		{"now := s.Now; now++; _ = now", ""},
-		{"l.state = s; l.tree.Clear(); l.parts[0].At = 3", ""},
+		{"l.state = s; l.tree.Clear(false); l.parts[0].At = 3", ""},
 		{"r.Look.At = 3; r.Look = state.LookPart{}; j.Windows[0].At = 3", ""},
 		{"r.Job = j; r.Free = 3; s.Jobs[1].Replicas = nil", ""},
 		{"copied := r.LifePart; copied.At = 3; copied.In[0] = 3", ""},
