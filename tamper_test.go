@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // Promise R1, where byte-wise fuzzing does not reach: a snapshot that is whole
@@ -28,7 +29,7 @@ func tamperWith(t *testing.T, core *berth.Core) {
 	original, err := core.Snapshot()
 	require.NoError(t, err)
 	var accepted, refused int
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		var doc any
 		decoder := json.NewDecoder(bytes.NewReader(original))
 		decoder.UseNumber() // an instant may be too far off to be exact

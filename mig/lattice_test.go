@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 func lattice(t testing.TB, product string) *Lattice {
@@ -151,7 +153,7 @@ func TestS5_LayoutIsAlwaysValid(t *testing.T) {
 			l, err := NewLattice(product)
 			require.NoError(t, err)
 			w := newTwin(product)
-			rapid.Check(t, func(t *rapid.T) {
+			drawn.Check(t, func(t *rapid.T) {
 				var s State
 				there := map[Placement]bool{}
 				profile := rapid.IntRange(-1, l.Profiles())

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // All that is in the way is told at once, from the queue up; what is kept of one
@@ -66,7 +68,7 @@ func TestFitsHugeAmounts(t *testing.T) {
 // was said of it, the charge fits; when one of it is not, that one stays in the way.
 func TestInTheWayIsAllThatIs(t *testing.T) {
 	several := 0
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		mustRetain(t, tree, "H100")
 		i, parent := None, ""

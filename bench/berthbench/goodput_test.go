@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 func TestGoodputUsage(t *testing.T) {
@@ -113,7 +114,7 @@ func TestGoodputStretch(t *testing.T) {
 	require.Equal(t, stretch{steps: 120_000, paused: 500}, stretchOf(120_500))
 	require.Equal(t, stretch{steps: 149_500, paused: 500}, stretchOf(150_000))
 	require.Equal(t, stretch{steps: 150_000, safe: 120_000, paused: 500}, stretchOf(150_500))
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		span := berth.Duration(rapid.IntRange(0, 4000).Draw(t, "ticks")) * 500
 		require.Equal(t, slowStretch(span), stretchOf(span))
 	})
