@@ -17,10 +17,10 @@ func (c *Core) Apply(now Time, e Event) error {
 	if now < c.now {
 		return c.clockError(e.Kind(), now)
 	}
-	before := c.now
+	before, agenda := c.now, c.agenda
 	c.now = now
 	if err := c.apply(e); err != nil {
-		c.now = before
+		c.now, c.agenda = before, agenda
 		err.Event = e.Kind()
 		return err
 	}
@@ -101,8 +101,7 @@ func (c *Core) policyChanged(e PolicyChanged) *Error {
 	}
 	spares := slices.Equal(policy.Spares, c.config.Policy.Spares)
 	c.config.Policy = policy
-	c.nextReserve = c.now
-	c.backfillDue = len(c.windows) > 0
+	c.agenda.policyChanged(c.now)
 	c.classes.version++ // requests carry the locality
 	c.regeometry()
 	c.reconsider()
@@ -110,6 +109,6 @@ func (c *Core) policyChanged(e PolicyChanged) *Error {
 		c.setSpares(policy.Spares)
 	}
 	c.callOff()
-	c.stir()
+	c.agenda.stir(c.now)
 	return nil
 }

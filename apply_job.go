@@ -33,16 +33,8 @@ func (c *Core) queueSet(e QueueSet) *Error {
 		c.tickLedger()
 		c.ledger.Follow(c.quota, i) // its guarantee may have changed
 	}
-	c.quotaChanged()
+	c.agenda.quotaChanged(c.now)
 	return nil
-}
-
-// quotaChanged notes that queues may have more than before.
-func (c *Core) quotaChanged() {
-	c.quotaFreed = true
-	c.backfillDue = c.backfillDue || len(c.windows) > 0
-	c.changed()
-	c.stir()
 }
 
 func (c *Core) queueRemoved(e QueueRemoved) *Error {
@@ -59,8 +51,8 @@ func (c *Core) queueRemoved(e QueueRemoved) *Error {
 	}
 	c.countKeeper(c.queues[i], false)
 	c.queues[i] = nil
-	c.recountQueue(parent) // it may be a leaf again
-	c.quotaChanged()       // others may have what it did not lend
+	c.recountQueue(parent)       // it may be a leaf again
+	c.agenda.quotaChanged(c.now) // others may have what it did not lend
 	return nil
 }
 
@@ -341,7 +333,7 @@ func (c *Core) holdObserved(j *job, r *RunningReplica, held []gang.Hold) ([]gang
 func (c *Core) holdOf(j *job, p *MemberPlacement) gang.Hold {
 	n := c.nodeByID[p.Node]
 	cl := &j.spec.Groups[j.spec.group(p.Group)].Claim
-	hold := gang.Hold{Node: n.index, GPUs: uint64(p.GPUs), CPUMilli: cl.CPUMilli, MemoryMiB: cl.MemoryMiB, Instance: p.Instance}
+	hold := gang.Hold{Node: n.index, GPUs: uint64(p.GPUs), Host: cl.Host(), Instance: p.Instance}
 	if cl.Share != nil {
 		memory := cmp.Or(p.ShareMemoryMiB, cl.Share.MemoryMiB, n.spec.GPUs[0].MemoryMiB*int64(cl.Share.Milli)/1000)
 		owner := c.owners.retain(ownerKey{j.spec.Tenant, cl.Share.Mode})
@@ -368,7 +360,7 @@ func (c *Core) adopt(j *job, r *RunningReplica, held []gang.Hold) {
 	rep.state = Binding
 	c.run(rep, r.Started)
 	c.encloseExclusive(rep)
-	c.quotaFreed = true // what is taken may move a search off a limited product
+	c.agenda.freedQuota() // what is taken may move a search off a limited product
 }
 
 func (c *Core) jobScaled(e JobScaled) *Error {

@@ -22,7 +22,7 @@ func (c *Core) nodeJoined(e NodeJoined) *Error {
 		c.welcome(c.nodeByID[e.Node.ID])
 	}
 	c.freed(c.nodeByID[e.Node.ID])
-	c.grew()
+	c.agenda.grew(c.now)
 	return nil
 }
 
@@ -66,11 +66,11 @@ func (c *Core) nodeUpdated(e NodeUpdated) *Error {
 	}
 	c.recount(n, n.capacityNow())
 	c.countSound(n)
-	must(c.fleet.Resize(n.index, n.spec.CPUMilli, n.spec.MemoryMiB))
+	must(c.fleet.Resize(n.index, n.spec.Host()))
 	c.spoil(n) // what counts on the node counts on it as it was
 	c.freed(n)
-	c.grew()
-	c.lessen()
+	c.agenda.grew(c.now)
+	c.agenda.lessen()
 	return nil
 }
 
@@ -82,8 +82,7 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 	if i := slices.IndexFunc(n.gpus, func(s gpuState) bool { return s.order != nil }); i >= 0 {
 		return refuse(ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.gpus[i].order.order.ID, i))
 	}
-	old, quotaFreed, backfillDue := *n, c.quotaFreed, c.backfillDue
-	nextReshape, turns, nextPreempt, stirs, sparesDue := c.nextReshape, c.turns, c.nextPreempt, c.stirs, c.sparesDue
+	old := *n
 	drains := slices.DeleteFunc(slices.Clone(c.drains), func(d *drain) bool { return d.node != n })
 	c.removeNode(n)
 	if err := c.addNode(spec); err != nil {
@@ -106,17 +105,15 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 		if old.freed {
 			c.reopened(n)
 		}
-		c.quotaFreed, c.backfillDue, c.sparesDue = quotaFreed, backfillDue, sparesDue
-		c.nextReshape, c.turns, c.nextPreempt, c.stirs = nextReshape, turns, nextPreempt, stirs
 		return err
 	}
 	n = c.nodeByID[spec.ID]
 	c.inherit(n, &old)
 	for _, w := range old.windows {
 		switch {
-		case w.isReservation() || w.isMove():
+		case w.countsOnNodes():
 			c.endWindow(w) // it counted on the node as it was
-		case w.advance != nil && w.advance.GPUs > 0, w == c.trials:
+		case w.listsNodes():
 			c.rejoin(w, n)
 		}
 	}
@@ -124,7 +121,7 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 	c.distrust(n, &old)
 	c.restoreCordon(&old)
 	c.freed(n)
-	c.grew()
+	c.agenda.grew(c.now)
 	return nil
 }
 
@@ -163,7 +160,7 @@ func (c *Core) nodeCordoned(e NodeCordoned) *Error {
 	c.cordon(n, true, e.Reason)
 	c.drainNode(n, false, 0)
 	c.spoil(n)
-	c.lessen()
+	c.agenda.lessen()
 	return nil
 }
 
@@ -178,7 +175,7 @@ func (c *Core) nodeUncordoned(e NodeUncordoned) *Error {
 	c.cordon(n, false, "")
 	c.drainNode(n, false, 0)
 	c.freed(n)
-	c.grew()
+	c.agenda.grew(c.now)
 	return nil
 }
 
@@ -195,16 +192,16 @@ func (c *Core) nodeDraining(e NodeDraining) *Error {
 	}
 	c.cordon(n, true, e.Reason)
 	c.spoil(n)
-	c.lessen()
+	c.agenda.lessen()
 	c.drainNode(n, true, e.Deadline)
 	return nil
 }
 
 // drainNode has what runs on a node leave it, by an instant if that is not 0, or not any more.
 func (c *Core) drainNode(n *node, drains bool, by Time) {
-	count(&c.draining, &n.drains, drains)
+	c.setDraining(n, drains)
 	if n.drainBy = by; drains {
-		c.relook()
+		c.agenda.relook(c.now)
 	}
 	for _, at := range slices.Clone(n.members) {
 		if drains {
@@ -212,6 +209,14 @@ func (c *Core) drainNode(n *node, drains bool, by Time) {
 		} else {
 			c.mayStay(at.rep)
 		}
+	}
+}
+
+// setDraining notes whether a node is being drained.
+func (c *Core) setDraining(n *node, drains bool) {
+	if n.drains != drains {
+		n.drains = drains
+		c.agenda.countDraining(drains)
 	}
 }
 
@@ -230,7 +235,7 @@ func (c *Core) nodeLost(e NodeLost) *Error {
 	hit := c.lose(n, func(*member) bool { return true })
 	c.removeNode(n)
 	c.dropEmpty(n.windows)
-	c.lessen()
+	c.agenda.lessen()
 	c.settleAll(hit, Cause{Code: CauseHardwareLost, Detail: detail("node "+string(e.Node)+" lost", e.Reason)})
 	return nil
 }
@@ -260,7 +265,7 @@ func (c *Core) condemn(n *node, gpu int, reason string) {
 	c.recount(n, n.capacityNow())
 	c.countSound(n)
 	hit := c.lose(n, func(m *member) bool { return GPUSet(m.hold.GPUs).Has(gpu) })
-	c.lessen()
+	c.agenda.lessen()
 	c.settleAll(hit, Cause{Code: CauseHardwareLost, Detail: detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.spec.ID), reason)})
 }
 
@@ -278,7 +283,7 @@ func (c *Core) gpuRepaired(e GPURepaired) *Error {
 		c.putOnTrial(n, c.now)
 	}
 	c.freed(n)
-	c.grew()
+	c.agenda.grew(c.now)
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 func (c *Core) lift(e *entry, r *gang.Request) (*gang.Request, bool) {
 	end := c.endIfPlaced(e.rep)
 	return c.liftWith(e.bucket.shape.spec.Groups, r, func(w *window) bool {
-		return c.admits(w, e.rep, end) && !(e.grows && w.isKept() && w != c.trials)
+		return c.admits(w, e.rep, end) && !(e.grows && w.isSpares())
 	})
 }
 
@@ -52,7 +52,7 @@ func (c *Core) widen(groups []Group, r *gang.Request, open func(*window) bool) *
 // alone, and at no more in all than the policy allows: the rest goes on in the next
 // pass.
 func (c *Core) backfill() {
-	if c.backfillDue && len(c.windows) > 0 {
+	if c.agenda.backfillDue && len(c.windows) > 0 {
 		for _, w := range c.windows {
 			if w.isRoom() { // it need not be the first of its bucket
 				c.freshen(w.rep.entries[0])
@@ -76,7 +76,7 @@ func (c *Core) backfill() {
 			}
 		})
 	}
-	c.backfillDue = false // placing changes nothing for those that were tried
+	c.agenda.backfilled()
 }
 
 // freshenShape has the first few of each bucket of a shape tried on nodes that are set
@@ -117,7 +117,7 @@ func (c *Core) mayBackfill(b *bucket) bool {
 	owed := c.owed(first)
 	return slices.ContainsFunc(c.windows, func(w *window) bool {
 		if w.isKept() { // who may use spares is looked at besides
-			return w == c.trials && first.job.onOneNode()
+			return w.isBurnIn() && first.job.onOneNode()
 		}
 		if soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue) {
 			return true
@@ -178,6 +178,7 @@ func (c *Core) freshen(e *entry) {
 	if len(c.windows) > 0 && e.freshAt < 0 {
 		e.freshAt = len(c.fresh)
 		c.fresh = append(c.fresh, e)
+		c.agenda.countFresh(1)
 	}
 }
 
@@ -189,6 +190,7 @@ func (c *Core) unfresh(e *entry) {
 	c.fresh[e.freshAt] = last
 	last.freshAt = e.freshAt
 	c.fresh = c.fresh[:len(c.fresh)-1]
+	c.agenda.countFresh(-1)
 	e.freshAt = -1
 }
 

@@ -3,6 +3,7 @@ package berth
 import (
 	"slices"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -11,15 +12,16 @@ import (
 
 // A capacity is what a node adds to the fleet.
 type capacity struct {
-	product               string
-	gpuMilli, cpu, memory int64
+	product  string
+	gpuMilli int64
+	host     host.Amounts
 }
 
 func (n *node) capacityNow() capacity {
 	if n.closed() {
 		return n.inUse()
 	}
-	sum := capacity{cpu: n.spec.CPUMilli, memory: n.spec.MemoryMiB}
+	sum := capacity{host: n.spec.Host()}
 	for g := range n.spec.GPUs {
 		sum.product = n.spec.GPUs[g].Product
 		if !n.spec.GPUs[g].Failed {
@@ -35,8 +37,7 @@ func (n *node) inUse() capacity {
 	var sum capacity
 	for _, at := range n.members {
 		charge := chargeOf(&at.rep.members[at.index].hold, n)
-		sum.cpu += charge.CPUMilli
-		sum.memory += charge.MemoryMiB
+		sum.host = sum.host.Plus(charge.Host)
 		if charge.GPUMilli > 0 {
 			sum.product = n.spec.GPUs[0].Product
 			sum.gpuMilli += charge.GPUMilli
@@ -60,8 +61,9 @@ func (c *Core) recount(n *node, now capacity) {
 	}
 	n.capacity = now
 	c.addCapacity(quota.GPU, now.gpuMilli-before.gpuMilli)
-	c.addCapacity(quota.CPU, now.cpu-before.cpu)
-	c.addCapacity(quota.Memory, now.memory-before.memory)
+	for r, change := range now.host.Minus(before.host) {
+		c.addCapacity(quota.HostOf(host.Resource(r)), change)
+	}
 	if before.product != "" {
 		c.addCapacity(quota.GPUOf(before.product), -before.gpuMilli)
 	}
@@ -77,7 +79,7 @@ func (c *Core) addCapacity(r quota.Resource, change int64) {
 		return
 	}
 	c.capacities[r] += change
-	c.stir()
+	c.agenda.stir(c.now)
 	if !slices.Contains(c.untold, r) {
 		c.untold = append(c.untold, r)
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/berth-sched/berth/host"
 )
 
 // Bounds that keep every sum of valid amounts inside an int64, however many
@@ -52,6 +54,16 @@ func checkText(s string) *Error {
 	for _, r := range s {
 		if unicode.IsControl(r) {
 			return refuse(ErrInvalid, "", fmt.Sprintf("has the control character %U", r))
+		}
+	}
+	return nil
+}
+
+// checkHost refuses amounts of a host out of range.
+func checkHost(a host.Amounts) *Error {
+	for r, v := range a {
+		if err := checkAmount(v); err != nil {
+			return err.in(host.Resource(r).Field())
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ func (c *Core) checkpointWritten(e CheckpointWritten) *Error {
 	}
 	rep.checkpointed, rep.tells = max(rep.checkpointed, at), true
 	if !rep.job.spec.Checkpoint.Supported { // less is lost with it now
-		c.stir()
+		c.agenda.stir(c.now)
 	}
 	return nil
 }

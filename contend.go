@@ -82,8 +82,8 @@ func (c *Core) nextBid() Time {
 	switch {
 	case c.config.Policy.nobodyYields():
 		return never
-	case c.nextPreempt > c.now:
-		return c.nextPreempt
+	case c.agenda.nextPreempt > c.now:
+		return c.agenda.nextPreempt
 	}
 	list, next := c.contenders()
 	if len(list) > 0 {

@@ -67,26 +67,21 @@ type Core struct {
 	orders   map[ActionID]*replica
 
 	// tables by name: those that were told, and those of package mig that were asked
-	// for. nextRank is when to look again at what is in demand of them.
+	// for.
 	tables map[string]*table
 	// lender has the tables of the core of which this is a copy, while it is made: their
 	// lattices never change.
-	lender   map[string]*table
-	nextRank Time
+	lender map[string]*table
 	// repartitions are the orders about GPUs that are out; pools when GPUs were changed.
 	repartitions map[ActionID]*repartition
 	pools        map[string]*pool
-	// dividing counts the nodes that go by a table, pliable those whose GPUs may change;
 	// astray lists the GPUs that are to go back to their pool's layout, drains those that
-	// are kept for a member, in order of replica. nextReshape is when to look for GPUs to
-	// change; never: when something changes.
-	dividing    int
-	pliable     int
-	astray      []gpuAt
-	drains      []*drain
-	nextReshape Time
-	// turns counts what could make another look worth while.
-	turns uint64
+	// are kept for a member, in order of replica.
+	astray []gpuAt
+	drains []*drain
+
+	// agenda says what has changed, and which stages of a pass are due when.
+	agenda agenda
 
 	shapes       map[string]*shape
 	demand       []int    // by level: whole gangs that wait for room in one domain of it
@@ -94,44 +89,22 @@ type Core struct {
 	quotaBlocked []*bucket
 	// windows set nodes aside; in order of name.
 	windows []*window
-	// backfillDue says that something has changed on nodes that are set aside; fresh
-	// has the entries that have come to blocked buckets since they were last tried
-	// there.
-	backfillDue bool
-	fresh       []*entry
+	// fresh has the entries that have come to blocked buckets since they were last tried on
+	// nodes that are set aside.
+	fresh []*entry
 	// lost has the nodes that were lost; watched those that are on probation or on trial, in
-	// order of name, of which the first is over at healthDue. trials has those on trial; nil:
-	// there are none.
-	lost      lossMemory
-	watched   []*node
-	healthDue Time
-	trials    *window
-	// spares are kept of these pools, in order of name; sparesDue: something has changed that
-	// matters to them. struck has the replicas that may use them and wait.
-	spares    []*sparePool
-	sparesDue bool
-	struck    *btree.BTreeG[*replica]
-	// nextReserve is when one more gang may be due for a reservation; never: when
-	// something changes.
-	nextReserve Time
-	// stalled lists the replicas that are not considered for a reservation before
-	// something becomes free.
-	stalled []*replica
-	// hopeless lists those that are not before there is more to plan with: they would not
-	// fit if all that is expected to end had ended.
-	hopeless []*replica
-	// leaving has the replicas that are being stopped, or will be to make room; stirs counts
-	// what could change who may take from whom, nextPreempt is when to look.
+	// order of name. trials has those on trial; nil: there are none.
+	lost    lossMemory
+	watched []*node
+	trials  *window
+	// spares are kept of these pools, in order of name. struck has the replicas that may use
+	// them and wait.
+	spares []*sparePool
+	struck *btree.BTreeG[*replica]
+	// leaving has the replicas that are being stopped, or will be to make room.
 	leaving *btree.BTreeG[*replica]
-	// draining counts the nodes that are being drained; nextMove is when to look for a place
-	// for those who have to leave theirs; homeless: some of them had none the last time.
-	draining int
-	homeless bool
-	nextMove Time
 	// stretching counts the replicas that run and may have more than their minimum.
-	stretching  int
-	stirs       uint64
-	nextPreempt Time
+	stretching int
 	// earmarked: what those are to have for whom room is being made is charged to them;
 	// uncounted are the queues of which is not known yet what they use without that.
 	earmarked bool
@@ -149,24 +122,14 @@ type Core struct {
 	evictions meter
 	// endings are the ends expected of what holds something.
 	endings *btree.BTreeG[ending]
-	// placing says that the pass in progress has woken what it wakes; opened has the
-	// nodes on which a window ended since: the next pass looks at them.
-	placing bool
-	opened  []*node
-
-	// freedNodes and quotaFreed say what the next pass has to look at, because
-	// something became free there.
+	// opened has the nodes on which a window ended since the pass in progress has woken what it
+	// wakes: the next pass looks at them, and at freedNodes, on which something became free.
+	opened     []*node
 	freedNodes []*node
-	quotaFreed bool
-	// lessened: the same for shapes that look around.
-	lessened bool
 	// minimums: elastic gangs are placed with their minimum. Until it is known how much more
 	// there is for them, unbound lists what is placed, in policy order.
 	minimums bool
 	unbound  []unbound
-	// taken says that the pass in progress has placed something since it last looked
-	// at what limits hold back.
-	taken bool
 
 	// todo holds the replicas that need an order from the next pass: those to
 	// repair and those with members to stop. timers holds what falls due later.
@@ -179,7 +142,8 @@ type Core struct {
 	placement gang.Placement
 	// booked is scratch: the members that bookPlacement has booked so far.
 	booked []int
-	totals Totals
+	// totals are counted where what they count is done.
+	totals *Totals
 }
 
 // New makes a core with an empty fleet. It refuses a Config that makes no sense.
@@ -212,6 +176,7 @@ func New(config Config) (*Core, error) {
 		leaving:  btree.NewG(16, lessReplica),
 		struck:   btree.NewG(16, lessReplica),
 		lost:     newLossMemory(),
+		totals:   &Totals{},
 
 		tables:       map[string]*table{},
 		repartitions: map[ActionID]*repartition{},
@@ -220,11 +185,7 @@ func New(config Config) (*Core, error) {
 
 		toldNext:      -1,
 		demandVersion: -1,
-		nextReserve:   never,
-		healthDue:     never,
-		nextReshape:   never,
-		nextPreempt:   never,
-		nextMove:      never,
+		agenda:        newAgenda(),
 	}
 	shares, err := quota.NewShares(c.quota, quota.GPU, 1000)
 	must(err)
@@ -254,10 +215,10 @@ func (c *Core) Jobs() []JobID { return slices.Sorted(maps.Keys(c.jobs)) }
 // comes: now when work is left over, else the next deadline, backoff or timeout.
 // It reports false when only a fact can make a difference.
 func (c *Core) NextWake() (Time, bool) {
-	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.mayWake() || c.backfillDue || len(c.fresh) > 0 || c.sparesDue {
+	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.agenda.dueNow() {
 		return c.now, true
 	}
-	at := min(c.nextReserve, c.nextBid(), c.nextMove, c.healthDue)
+	at := min(c.agenda.next(), c.nextBid())
 	if next, ok := c.timers.Min(); ok {
 		at = min(at, next.at)
 	}

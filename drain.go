@@ -118,7 +118,7 @@ func (c *Core) clearAt(n *node, gpu int, claim *gang.Claim) (at Time, idle int64
 func (c *Core) keep(d *drain) {
 	c.attach(d)
 	c.spoil(d.node)
-	c.lessen()
+	c.agenda.lessen()
 	c.totals.Drains++
 }
 

@@ -31,7 +31,7 @@ func (c *Core) earmark(on bool) {
 // to keep until it uses it.
 func (c *Core) affords(q quota.Index, charge quota.Charge) bool {
 	_, ok := c.quota.Fits(q, charge)
-	if !ok || !c.earmarked || c.keeping == 0 || !slices.ContainsFunc(c.windows, func(w *window) bool { return w.preemption != nil && !w.unmarked }) {
+	if !ok || !c.earmarked || c.keeping == 0 || !slices.ContainsFunc(c.windows, func(w *window) bool { return w.isPlanned() && !w.unmarked }) {
 		return ok
 	}
 	c.earmarkAll(false)
@@ -43,7 +43,7 @@ func (c *Core) affords(q quota.Index, charge quota.Charge) bool {
 // earmarkAll is earmarkFor for all, but for the one that is tried just now.
 func (c *Core) earmarkAll(on bool) {
 	for _, w := range c.windows {
-		if w.preemption != nil && !w.unmarked {
+		if w.isPlanned() && !w.unmarked {
 			c.earmarkFor(w, on)
 		}
 	}
@@ -67,11 +67,10 @@ func (rep *replica) lacks(charge quota.Charge) quota.Charge {
 	rep.eachHold(func(h *gang.Hold, n *node) {
 		if held := chargeOf(h, n); held.Product == charge.Product {
 			charge.GPUMilli -= held.GPUMilli
-			charge.CPUMilli -= held.CPUMilli
-			charge.MemoryMiB -= held.MemoryMiB
+			charge.Host = charge.Host.Minus(held.Host)
 		}
 	})
-	charge.GPUMilli, charge.CPUMilli, charge.MemoryMiB = max(0, charge.GPUMilli), max(0, charge.CPUMilli), max(0, charge.MemoryMiB)
+	charge.GPUMilli, charge.Host = max(0, charge.GPUMilli), charge.Host.Floor()
 	return charge
 }
 

@@ -43,7 +43,7 @@ func (c *Core) all(d topology.Domain, test func(*node) bool) bool {
 }
 
 func exclusiveWindow(rep *replica) *window {
-	return &window{name: gangName("exclusive", rep), from: beforeAll, until: never, rep: rep, queue: quota.None}
+	return &window{kind: kindExclusive, name: gangName("exclusive", rep), from: beforeAll, until: never, rep: rep, queue: quota.None}
 }
 
 // encloseExclusive sets the domains of a gang with exclusive topology aside for it, from now

@@ -34,7 +34,7 @@ func (c *Core) explainGeometry(e *entry, request *gang.Request, reason *Reason) 
 	case d != nil:
 		reason.Kept, reason.Until = &GPURef{d.node.spec.ID, d.gpu}, d.until
 		reason.Text += fmt.Sprintf("; GPU %d of node %s is kept for it until it is clear, for another %v at most", d.gpu, d.node.spec.ID, d.until.Sub(c.now))
-	case c.pliable > 0 && e.rep.payAt > c.now && e.rep.payAt != never:
+	case c.agenda.pliable > 0 && e.rep.payAt > c.now && e.rep.payAt != never:
 		reason.Until = e.rep.payAt
 		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, when it has waited for what that costs and the rates allow it", e.rep.payAt.Sub(c.now))
 	}

@@ -9,7 +9,7 @@ import (
 
 // describeKept names nodes that are on trial, or spares, for a reader.
 func (c *Core) describeKept(w *window) string {
-	if w != c.trials {
+	if !w.isBurnIn() {
 		return fmt.Sprintf("%d nodes that are kept as spares", len(w.nodes))
 	}
 	first := never
@@ -34,10 +34,10 @@ func (c *Core) withoutKept(e *entry, end Time) string {
 		}
 		ways += way
 	}
-	if enough(func(w *window) bool { return w.isKept() && w != c.trials }) {
+	if enough((*window).isSpares) {
 		add("fewer spares in the policy")
 	}
-	if c.trials != nil && enough(func(w *window) bool { return w == c.trials }) {
+	if c.trials != nil && enough((*window).isBurnIn) {
 		add("an end of the trial")
 	}
 	if ways == "" || enough(func(w *window) bool { return !w.isKept() }) {
@@ -70,7 +70,7 @@ func (c *Core) afterTrials(e *entry, request *gang.Request) (last Time, fits boo
 		last = max(last, n.trial)
 	}
 	end := c.endIfPlaced(e.rep)
-	if !c.find(c.widen(e.bucket.shape.spec.Groups, request, func(w *window) bool { return w == c.trials || c.admits(w, e.rep, end) })) {
+	if !c.find(c.widen(e.bucket.shape.spec.Groups, request, func(w *window) bool { return w.isBurnIn() || c.admits(w, e.rep, end) })) {
 		return 0, false
 	}
 	must(c.fleet.ReleaseAll(&c.placement))

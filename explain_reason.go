@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -113,7 +114,7 @@ func (c *Core) reason(e *entry) Reason {
 		return c.quotaReason(b.queue.index, limits)
 	case b.shape.blockedAt >= 0:
 		return c.capacityReason(e)
-	case b.quotaSlot >= 0 && !c.mayWake():
+	case b.quotaSlot >= 0 && !c.agenda.mayWake():
 		return Reason{
 			Code: ReasonQuota, Text: "a limit on one of the products that would do is reached",
 			Relax: "a higher limit on that product, or an end of something that uses it",
@@ -168,16 +169,20 @@ func (c *Core) quotaReason(asks quota.Index, limits []quota.Verdict) Reason {
 // amount prints an amount of a resource in the unit that people use, as in
 // "7.5 GPUs".
 func amount(r quota.Resource, v int64) string {
-	product, isProduct := strings.CutPrefix(string(r), string(quota.GPU)+":")
-	switch {
-	case isProduct:
+	if product, ok := strings.CutPrefix(string(r), string(quota.GPU)+":"); ok {
 		return milli(v) + " " + product
-	case r == quota.GPU && v == 1000, r == quota.CPU && v == 1000:
-		return "1 " + strings.ToUpper(string(r))
-	case r == quota.GPU, r == quota.CPU:
-		return milli(v) + " " + strings.ToUpper(string(r)) + "s"
 	}
-	return fmt.Sprintf("%d MiB", v)
+	unit, inMilli := "GPU", true
+	if h, ok := r.Host(); ok {
+		unit, inMilli = h.Unit()
+	}
+	switch {
+	case !inMilli:
+		return fmt.Sprintf("%d %s", v, unit)
+	case v == 1000:
+		return "1 " + unit
+	}
+	return milli(v) + " " + unit + "s"
 }
 
 // milli prints thousandths as a decimal fraction without trailing zeros.
@@ -221,7 +226,7 @@ func (c *Core) capacityReason(e *entry) Reason {
 func (c *Core) expectedStart(e *entry, request *gang.Request) Time {
 	at, _, ok := c.plan(request)
 	for _, w := range c.windows {
-		if w.advance == nil || w.until <= c.now || ok && w.until >= at {
+		if !w.isAdvance() || w.until <= c.now || ok && w.until >= at {
 			continue
 		}
 		over := c.widen(e.bucket.shape.spec.Groups, request, func(other *window) bool {
@@ -299,9 +304,9 @@ func (c *Core) describeWindow(w *window) string {
 	switch {
 	case w.isKept():
 		return c.describeKept(w)
-	case w.advance != nil && w.from <= c.now:
+	case w.isAdvance() && w.from <= c.now:
 		return fmt.Sprintf("reservation %s for another %v", w.advance.ID, w.until.Sub(c.now))
-	case w.advance != nil:
+	case w.isAdvance():
 		return fmt.Sprintf("reservation %s in %v for %v", w.advance.ID, w.from.Sub(c.now), w.until.Sub(w.from))
 	case w.isMove():
 		return fmt.Sprintf("%d nodes for job %s, which moves there", len(w.nodes), w.rep.job.spec.ID)
@@ -342,7 +347,7 @@ func (c *Core) shortageReason(e *entry, request *gang.Request, short *gang.Short
 		return Reason{Code: ReasonShares, Text: free, Relax: fmt.Sprintf("room for %d more shares", more)}
 	case short.Tightest == gang.Instances:
 		return Reason{Code: ReasonInstances, Text: free, Relax: fmt.Sprintf("instances for %d more members, %s", more, e.each(short.Group))}
-	case short.Tightest == gang.HostCPU, short.Tightest == gang.HostMemory:
+	case short.Tightest.OfHost():
 		return Reason{Code: ReasonHost, Text: free + ": " + short.Tightest.String() + " is short", Relax: fmt.Sprintf("%s for %d more members", short.Tightest, more)}
 	}
 	return c.fragmentReason(request, short, free)
@@ -406,11 +411,10 @@ func (e *entry) each(group int) string {
 	if cl.Share != nil {
 		parts = append(parts, milli(int64(cl.Share.Milli))+" of a GPU")
 	}
-	if cl.CPUMilli > 0 {
-		parts = append(parts, amount(quota.CPU, cl.CPUMilli))
-	}
-	if cl.MemoryMiB > 0 {
-		parts = append(parts, amount(quota.Memory, cl.MemoryMiB))
+	for r, v := range cl.Host() {
+		if v > 0 {
+			parts = append(parts, amount(quota.HostOf(host.Resource(r)), v))
+		}
 	}
 	return strings.Join(parts, ", ") + " each"
 }

@@ -1,6 +1,9 @@
 package berth
 
-import "github.com/berth-sched/berth/gang"
+import (
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
+)
 
 // noFindings is what there is to tell where no node qualifies.
 func (c *Core) noFindings(r *gang.Request) []LevelFinding {
@@ -29,20 +32,20 @@ func (c *Core) findings(r *gang.Request) []LevelFinding {
 		default:
 			finding.Best = tree.DomainString(f.Best)
 		}
-		for _, lack := range []Lack{
-			{"health", f.Health},
-			{"GPUs", f.GPUs},
-			{"whole segments", f.Segments},
-			{"host CPU", f.HostCPU},
-			{"host memory", f.HostMemory},
-			{"rails", f.Rails},
-			{"spread", f.Spread},
-			{"room for all groups", f.Together},
-		} {
-			if lack.Domains > 0 {
-				finding.Lacking = append(finding.Lacking, lack)
+		lacks := func(what string, domains int) {
+			if domains > 0 {
+				finding.Lacking = append(finding.Lacking, Lack{What: what, Domains: domains})
 			}
 		}
+		lacks("health", f.Health)
+		lacks("GPUs", f.GPUs)
+		lacks("whole segments", f.Segments)
+		for r, domains := range f.Host {
+			lacks(host.Resource(r).String(), domains)
+		}
+		lacks("rails", f.Rails)
+		lacks("spread", f.Spread)
+		lacks("room for all groups", f.Together)
 		list = append(list, finding)
 	}
 	return list

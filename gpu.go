@@ -152,7 +152,8 @@ func (c *Core) checkRegeometry(policy *Policy) *Error {
 
 // regeometry brings what follows from the geometry of the pools up to date.
 func (c *Core) regeometry() {
-	c.dividing, c.pliable, c.astray = 0, 0, nil
+	c.agenda.recountGPUs()
+	c.astray = nil
 	for _, n := range c.nodes {
 		if n == nil {
 			continue
@@ -182,7 +183,7 @@ func (c *Core) regeometry() {
 		}
 		c.freed(n)
 	}
-	c.lookAgain()
+	c.agenda.lookAgain(c.now)
 }
 
 // pliable reports whether the GPUs of a node may change.
@@ -190,24 +191,7 @@ func (n *node) pliable() bool { return n.geometry.Kind != Fixed && n.table != ni
 
 // countPliable counts the nodes whose GPUs divide, and those whose GPUs may change.
 func (c *Core) countPliable(n *node, change int) {
-	if n.table != nil {
-		c.dividing += change
-	}
-	if n.pliable() {
-		c.pliable += change
-	}
-	if c.pliable == 0 {
-		c.nextReshape = never
-	}
-}
-
-// lookAgain has a pass look for GPUs to change: something waits, or something is free,
-// that was not before.
-func (c *Core) lookAgain() {
-	if c.pliable > 0 {
-		c.nextReshape = c.now
-		c.turns++
-	}
+	c.agenda.countGPUs(n.table != nil, n.pliable(), change)
 }
 
 func (c *Core) gpuPartitioned(e GPUPartitioned) *Error {
@@ -246,17 +230,14 @@ func (c *Core) gpuPartitioned(e GPUPartitioned) *Error {
 	c.settleGPU(n, e.GPU)
 	c.spoil(n)
 	c.freed(n)
-	c.grew()
-	c.lessen()
+	c.agenda.grew(c.now)
+	c.agenda.lessen()
 	return nil
 }
 
 // nextChange is when a pass has something to do about GPUs even if no fact comes.
 func (c *Core) nextChange() Time {
 	at := never
-	if c.pliable > 0 && len(c.blocked) > 0 {
-		at = c.nextReshape
-	}
 	for _, d := range c.drains {
 		at = min(at, d.until)
 		if d.retryAt != 0 {

@@ -189,7 +189,7 @@ func (c *Core) beginTrial(n *node, until Time) {
 	c.leaveSpares(n)
 	c.spoil(n)
 	if c.trials == nil {
-		c.trials = c.newKept(trialName)
+		c.trials = c.newKept(kindBurnIn, trialName)
 	}
 	c.keepIn(c.trials, n)
 	c.watch(n)
@@ -223,22 +223,23 @@ func (c *Core) watch(n *node) {
 	case !is && watched:
 		c.watched = slices.Delete(c.watched, at, at+1)
 	}
-	c.healthDue = never
+	first := never
 	for _, n := range c.watched {
 		if n.probation != 0 {
-			c.healthDue = min(c.healthDue, n.probation)
+			first = min(first, n.probation)
 		}
 		if n.trial != 0 {
-			c.healthDue = min(c.healthDue, n.trial)
+			first = min(first, n.trial)
 		}
 	}
+	c.agenda.watchUntil(first)
 }
 
 // trustAgain ends the probations and the trials that are over, and forgets the losses that
 // are.
 func (c *Core) trustAgain() {
 	c.lost.forget(c.now, c.config.Limits.Nodes)
-	if c.now < c.healthDue {
+	if c.now < c.agenda.healthDue {
 		return
 	}
 	for _, n := range slices.Clone(c.watched) {
@@ -256,7 +257,7 @@ func (c *Core) endProbation(n *node) {
 	c.watch(n)
 	c.cordon(n, n.cordoned, n.reason)
 	c.freed(n)
-	c.grew()
+	c.agenda.grew(c.now)
 }
 
 func (c *Core) endTrial(n *node) {

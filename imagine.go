@@ -2,6 +2,7 @@ package berth
 
 import (
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -31,7 +32,7 @@ func (c *Core) imagineAll() *imagination {
 		}
 		im.forget()
 		for _, w := range broken { // others may have counted on that
-			if w.isReservation() || w.isMove() {
+			if w.countsOnNodes() {
 				c.endWindow(w)
 			}
 		}
@@ -47,7 +48,7 @@ func (c *Core) imagine() (im *imagination, broken []*window) {
 		return true
 	})
 	for _, w := range c.windows {
-		if w.preemption != nil && !im.putIn(w.rep.job.queue, w.preemption.where) {
+		if w.isPlanned() && !im.putIn(w.rep.job.queue, w.preemption.where) {
 			broken = append(broken, w)
 		}
 	}
@@ -186,8 +187,9 @@ func (c *Core) shiftCapacity(n *node, charge quota.Charge, sign int64) {
 		}
 	}
 	shift(quota.GPU, charge.GPUMilli)
-	shift(quota.CPU, charge.CPUMilli)
-	shift(quota.Memory, charge.MemoryMiB)
+	for r, amount := range charge.Host {
+		shift(quota.HostOf(host.Resource(r)), amount)
+	}
 	if charge.GPUMilli > 0 {
 		shift(quota.GPUOf(n.spec.GPUs[0].Product), charge.GPUMilli)
 	}

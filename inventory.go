@@ -322,8 +322,7 @@ func (c *Core) addToFleet(spec *Node, key classKey, class int) (topology.Node, *
 	i, err := c.fleet.AddNode(gang.NodeSpec{
 		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(class),
 		GPUs: len(spec.GPUs), GPUMemoryMiB: key.gpuMemory,
-		CPUMilli: spec.CPUMilli, MemoryMiB: spec.MemoryMiB,
-		Lattice: lattice, MaxShares: spec.maxShares(),
+		Host: spec.Host(), Lattice: lattice, MaxShares: spec.maxShares(),
 	})
 	if err != nil {
 		return 0, refuse(ErrConflict, "node.id", err.Error())
@@ -337,7 +336,7 @@ func (c *Core) removeNode(n *node) {
 	for _, w := range n.windows {
 		w.remove(n)
 	}
-	count(&c.draining, &n.drains, false)
+	c.setDraining(n, false)
 	n.probation, n.trial, n.spare = 0, 0, false
 	c.watch(n)
 	c.recount(n, capacity{})
@@ -351,6 +350,7 @@ func (c *Core) removeNode(n *node) {
 	if n.freed {
 		i := slices.Index(c.freedNodes, n)
 		c.freedNodes = slices.Delete(c.freedNodes, i, i+1)
+		c.agenda.freedGone()
 	}
 	c.nodes[n.index] = nil
 	delete(c.nodeByID, n.spec.ID)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/berth-sched/berth/host"
 )
 
 // A Job is a gang: groups of members that are placed all together or not at
@@ -82,6 +84,11 @@ type Claim struct {
 	CPUMilli int64 `json:"cpuMilli,omitempty"`
 	// MemoryMiB is host memory.
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+}
+
+// Host is what the claim asks of the host.
+func (cl *Claim) Host() host.Amounts {
+	return host.Amounts{host.CPU: cl.CPUMilli, host.Memory: cl.MemoryMiB}
 }
 
 // A Fraction is an instance of a GPU, stated by what it has to have: "at least 30

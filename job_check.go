@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -123,13 +124,10 @@ func (cl *Claim) check(class Class) *Error {
 	if cl.GPUs < 0 || cl.GPUs > MaxGPUs {
 		return refuse(ErrInvalid, "gpus", fmt.Sprintf("%d is outside 0..%d, what a node can carry", cl.GPUs, MaxGPUs))
 	}
-	if err := checkAmount(cl.CPUMilli); err != nil {
-		return err.in("cpuMilli")
+	if err := checkHost(cl.Host()); err != nil {
+		return err
 	}
-	if err := checkAmount(cl.MemoryMiB); err != nil {
-		return err.in("memoryMiB")
-	}
-	if !cl.device() && cl.CPUMilli == 0 && cl.MemoryMiB == 0 {
+	if !cl.device() && cl.Host() == (host.Amounts{}) {
 		return refuse(ErrInvalid, "", "asks for nothing")
 	}
 	if err := cl.checkDevice(class); err != nil {

@@ -12,14 +12,11 @@ import (
 // however many nodes there are in them.
 
 // newKept makes a window of nodes that are kept, without any.
-func (c *Core) newKept(name string) *window {
-	w := &window{name: name, from: beforeAll, until: never, queue: quota.None}
+func (c *Core) newKept(kind reservationKind, name string) *window {
+	w := &window{kind: kind, name: name, from: beforeAll, until: never, queue: quota.None}
 	c.addWindow(w)
 	return w
 }
-
-// isKept reports whether nodes come to a window and go from it one by one.
-func (w *window) isKept() bool { return w.rep == nil && w.advance == nil }
 
 // keepIn sets a node aside in a window of nodes that are kept.
 func (c *Core) keepIn(w *window, n *node) {
@@ -28,32 +25,36 @@ func (c *Core) keepIn(w *window, n *node) {
 	}
 	w.add(n)
 	c.enclose(n, w)
-	c.backfillDue = true
+	c.agenda.setAside()
 }
 
 // letOut takes a node out of such a window. What is free there is so for all others.
 func (c *Core) letOut(w *window, n *node) {
 	w.remove(n)
 	c.openUp(n, w)
-	c.grew()
-	c.changed()
+	c.agenda.grew(c.now)
+	c.agenda.changed(c.now)
 	c.dropEmpty([]*window{w})
+}
+
+// dropKept forgets a window of nodes that are kept.
+func (c *Core) dropKept(w *window) {
+	if w.isBurnIn() {
+		c.trials = nil
+		return
+	}
+	for _, p := range c.spares {
+		if p.window == w {
+			p.window = nil
+		}
+	}
 }
 
 // dropEmpty ends those of some windows that are of nodes that are kept, and have none.
 func (c *Core) dropEmpty(list []*window) {
 	for _, w := range list {
-		if !w.isKept() || len(w.nodes) > 0 {
-			continue
-		}
-		c.endWindow(w)
-		if w == c.trials {
-			c.trials = nil
-		}
-		for _, p := range c.spares {
-			if p.window == w {
-				p.window = nil
-			}
+		if w.isKept() && len(w.nodes) == 0 {
+			c.endWindow(w)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (c *Core) backAt(at gpuAt) (Time, bool) {
 
 // wanted reports whether anything waits that may use the node, or is to have it.
 func (c *Core) wanted(n *node) bool {
-	if slices.ContainsFunc(n.windows, func(w *window) bool { return w.rep != nil }) {
+	if slices.ContainsFunc(n.windows, (*window).isForGang) {
 		return true
 	}
 	return slices.ContainsFunc(c.blocked, func(s *shape) bool {

@@ -1,9 +1,5 @@
 package berth
 
-import (
-	"slices"
-)
-
 // The life of a replica: from its placement over whatever befalls it to the end, or to the next
 // life.
 
@@ -17,7 +13,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 			c.closeOrder(rep) // whom it was to stop is gone
 		}
 		if !rep.has(memberStopping) && rep.yieldsTo == nil && !rep.leaves {
-			c.leaving.Delete(rep)
+			c.noteLeaving(rep, false)
 		}
 		if !rep.enough(memberRunning) {
 			c.takeBack(rep, cause, false)
@@ -36,7 +32,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 			c.run(rep, c.now)
 		case rep.has(memberRunning):
 			rep.state, rep.cause = Repairing, cause
-			c.todo.ReplaceOrInsert(rep)
+			c.noteTodo(rep, true)
 		default: // nobody is left to repair around
 			c.unbookAll(rep, memberFailed, memberLost)
 			c.requeue(rep, true)
@@ -45,7 +41,7 @@ func (c *Core) settle(rep *replica, cause Cause) {
 		if !rep.has(memberStopping) {
 			c.finishRelease(rep)
 		} else if rep.order == nil {
-			c.todo.ReplaceOrInsert(rep)
+			c.noteTodo(rep, true)
 		}
 	}
 }
@@ -64,15 +60,15 @@ func (c *Core) run(rep *replica, since Time) {
 		c.setEnd(rep, c.endIfPlaced(rep))
 		c.noteRunning(rep, true)
 		c.totals.Started++
-		c.stir()
+		c.agenda.stir(c.now)
 	}
-	c.relook() // it may have to leave a node that is being drained
+	c.agenda.relook(c.now) // it may have to leave a node that is being drained
 	switch {
 	case rep.has(memberStopping):
-		c.todo.ReplaceOrInsert(rep)
+		c.noteTodo(rep, true)
 	default:
-		c.todo.Delete(rep) // those it was to stop may be gone
-		c.unawait(rep)     // what it is short of may have changed
+		c.noteTodo(rep, false) // those it was to stop may be gone
+		c.unawait(rep)         // what it is short of may have changed
 		c.await(rep)
 	}
 }
@@ -120,12 +116,12 @@ func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
 	}
 	rep.state, rep.leaves = Releasing, false
 	rep.struck = rep.struck || cause.Code == CauseDrained
-	c.leaving.ReplaceOrInsert(rep)
-	c.relook() // what it leaves may be a place for others
+	c.noteLeaving(rep, true)
+	c.agenda.relook(c.now) // what it leaves may be a place for others
 	c.setEnd(rep, c.now.Add(c.config.Policy.ReleaseTimeout))
 	c.settle(rep, cause)
 	if rep.resumes() { // somebody is left to be stopped first
-		c.nextMove = min(c.nextMove, c.now)
+		c.agenda.moveBy(c.now)
 	}
 }
 
@@ -135,13 +131,13 @@ func (c *Core) withdraw(rep *replica) {
 	c.closeOrder(rep)
 	c.unawait(rep)
 	c.endBackoff(rep)
-	c.todo.Delete(rep)
+	c.noteTodo(rep, false)
 }
 
 // leavePending ends what is due only while the replica is pending.
 func (c *Core) leavePending(rep *replica) {
 	if at, limited := rep.dropAt(); limited && rep.state == Pending {
-		c.timers.Delete(timer{at: at, kind: timerGang, rep: rep})
+		c.stopTimer(timer{at: at, kind: timerGang, rep: rep})
 	}
 }
 
@@ -163,7 +159,7 @@ func (c *Core) requeue(rep *replica, backoff bool) {
 	rep.backoff, rep.cause, rep.attempt = false, Cause{}, 0
 	if backoff {
 		c.backOff(rep)
-		if rep.moving != nil && rep.moving.remnant {
+		if rep.moving != nil && rep.moving.isPart() {
 			c.endMove(rep) // not for as long as that
 		}
 	}
@@ -174,7 +170,7 @@ func (c *Core) requeue(rep *replica, backoff bool) {
 func (c *Core) pend(rep *replica) {
 	rep.state, rep.pendingSince = Pending, c.now
 	if at, limited := rep.dropAt(); limited {
-		c.timers.ReplaceOrInsert(timer{at: at, kind: timerGang, rep: rep})
+		c.setTimer(timer{at: at, kind: timerGang, rep: rep})
 	}
 	c.await(rep)
 }
@@ -188,18 +184,18 @@ func (rep *replica) dropAt() (Time, bool) {
 // holdsNothing ends what a replica has while it holds something.
 func (c *Core) holdsNothing(rep *replica) {
 	if rep.endsAt == 0 && rep.state != Pending {
-		c.grew() // no plan has imagined that
+		c.agenda.grew(c.now) // no plan has imagined that
 	}
 	c.setEnd(rep, never)
 	c.vacated(rep)
 	rep.activeMilli, rep.backfilled = 0, false
-	if i := slices.Index(c.stalled, rep); i >= 0 {
-		rep.stalled = false
-		c.stalled = slices.Delete(c.stalled, i, i+1)
+	if c.stalled(rep) {
+		rep.stalledAt = 0
+		c.agenda.endStall()
 	}
-	if i := slices.Index(c.hopeless, rep); i >= 0 {
-		rep.hopeless = false
-		c.hopeless = slices.Delete(c.hopeless, i, i+1)
+	if c.hopeless(rep) {
+		rep.hopelessAt = 0
+		c.agenda.endDespair()
 	}
 	if rep.exclusive != nil {
 		c.endWindow(rep.exclusive)
@@ -216,13 +212,13 @@ func (c *Core) backOff(rep *replica) {
 	}
 	rep.attempts++
 	rep.readyAt = c.now.Add(delay)
-	c.timers.ReplaceOrInsert(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
+	c.setTimer(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
 }
 
 // endBackoff ends a backoff, if there is one.
 func (c *Core) endBackoff(rep *replica) {
 	if rep.readyAt != 0 {
-		c.timers.Delete(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
+		c.stopTimer(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
 		rep.readyAt = 0
 	}
 }

@@ -27,10 +27,9 @@ type relocation struct {
 // relocate finds another place for the gangs that have to leave theirs. It looks again when
 // something has changed that could help, and when a drain leaves no more time.
 func (c *Core) relocate() {
-	if c.now < c.nextMove {
+	if !c.agenda.beginMoves(c.now) {
 		return
 	}
-	c.nextMove, c.homeless = never, false
 	found := c.findPlaces()
 	for c.letStay(found) { // others counted on what they hold
 		found = c.findPlaces()
@@ -51,7 +50,7 @@ func (c *Core) findPlaces() []relocation {
 	var found []relocation
 	for i, rep := range list {
 		if i == maxMoves {
-			c.nextMove = c.now // the rest in the next pass
+			c.agenda.moveBy(c.now) // the rest in the next pass
 			break
 		}
 		found = append(found, relocation{rep, im.resettle(rep)})
@@ -66,19 +65,11 @@ func (c *Core) letStay(found []relocation) bool {
 	for _, r := range found {
 		if latest := c.latestToLeave(r.rep); r.rep.leaves && r.where == nil && latest > c.now {
 			c.stay(r.rep)
-			c.nextMove = min(c.nextMove, latest)
+			c.agenda.moveBy(latest)
 			some = true
 		}
 	}
 	return some
-}
-
-// relook has the next pass look again for another place for those who have to leave theirs,
-// if there may be any.
-func (c *Core) relook() {
-	if c.draining > 0 || c.homeless {
-		c.nextMove = min(c.nextMove, c.now)
-	}
 }
 
 // uprooted lists the gangs that need another place and have none yet, the first in the
@@ -86,7 +77,7 @@ func (c *Core) relook() {
 func (c *Core) uprooted() []*replica {
 	var list []*replica
 	c.leaving.Ascend(func(rep *replica) bool {
-		if (rep.moving == nil || rep.moving.remnant) && (rep.leaves || rep.resumes()) {
+		if (rep.moving == nil || rep.moving.isPart()) && (rep.leaves || rep.resumes()) {
 			list = append(list, rep)
 		}
 		return true
@@ -138,18 +129,20 @@ func (c *Core) decideMove(r relocation) {
 	switch {
 	case rep.state == Releasing:
 		if !kept {
-			c.homeless = true
+			c.agenda.noteHomeless()
 			c.keepOwn(rep)
 		}
 	case n == nil: // it need not leave any more
 		c.stay(rep)
 	case rep.leaves && (kept || latest <= c.now):
-		c.homeless = c.homeless || !kept
+		if !kept {
+			c.agenda.noteHomeless()
+		}
 	case kept, latest <= c.now:
 		c.depart(rep, drainCause(n), by)
 	default:
 		c.stay(rep)
-		c.nextMove = min(c.nextMove, latest)
+		c.agenda.moveBy(latest)
 	}
 }
 
@@ -201,8 +194,7 @@ func (c *Core) keepOwn(rep *replica) {
 	if len(nodes) == 0 {
 		return
 	}
-	if w := c.roomOn(nodes, rep, c.graceOf(rep)); w != nil {
-		w.remnant = true
+	if w := c.roomOn(nodes, kindRemnant, rep, c.graceOf(rep)); w != nil {
 		rep.moving = w
 		c.addWindow(w)
 	}
@@ -215,7 +207,7 @@ func (c *Core) endRemnants() {
 		return // they had no turn yet
 	}
 	for _, w := range slices.Clone(c.windows) {
-		if w.remnant && w.isReservation() {
+		if w.isRest() {
 			c.endWindow(w)
 		}
 	}
@@ -223,12 +215,11 @@ func (c *Core) endRemnants() {
 
 // keepPlace sets a place aside for a gang that still holds another, or a part of it.
 func (c *Core) keepPlace(rep *replica, where []gang.Member) bool {
-	w := c.roomOn(c.nodesFor(rep, where), rep, c.graceOf(rep))
+	w := c.roomOn(c.nodesFor(rep, where), kindMove, rep, c.graceOf(rep))
 	if w == nil {
 		return false
 	}
 	w.preemption = c.newPreemption(where)
-	w.preemption.cause = CauseResumed
 	rep.moving = w
 	c.addWindow(w)
 	c.totals.Moves++
@@ -272,17 +263,18 @@ func (c *Core) stay(rep *replica) {
 
 // remain notes that a gang that was asked for a checkpoint need not go: the next pass tells it.
 func (c *Core) remain(rep *replica) {
-	c.leaving.Delete(rep)
-	c.todo.ReplaceOrInsert(rep)
+	c.noteLeaving(rep, false)
+	c.noteTodo(rep, true)
 	c.endMove(rep)
 	c.spoilPlans(rep)
 }
 
 // arrive makes the place that was kept for a gang its reservation, as it waits now.
 func (c *Core) arrive(rep *replica) {
-	if rep.moving != nil {
-		rep.reserved, rep.moving = rep.moving, nil
-		c.backfillDue = true
+	if w := rep.moving; w != nil {
+		rep.reserved, rep.moving = w, nil
+		w.kind = w.kind.arrived()
+		c.agenda.setAside()
 	}
 }
 
@@ -307,20 +299,16 @@ func (c *Core) endMove(rep *replica) {
 // moveEnded sees to a gang whose place, that was kept for it, is gone. Who was only moved for
 // another, and still runs, need not move any more.
 func (c *Core) moveEnded(w *window) {
-	if c.earmarked && w.preemption != nil {
+	if c.earmarked && w.isPlanned() {
 		c.earmarkFor(w, false)
 	}
 	rep := w.rep
-	rep.moving = nil
-	c.homeless = true
+	c.disown(w)
+	c.agenda.noteHomeless()
 	if rep.yieldsTo != nil && rep.state == Running {
 		if w := rep.yieldsTo.room(); w != nil {
 			c.endWindow(w)
 		}
 	}
-	c.relook()
+	c.agenda.relook(c.now)
 }
-
-// isMove reports whether a window is the place to which a gang moves that still holds
-// another.
-func (w *window) isMove() bool { return w.rep != nil && w.rep.moving == w }

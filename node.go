@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
@@ -50,6 +51,11 @@ type Node struct {
 	NICs []NIC `json:"nics,omitempty"`
 	// Labels that selectors may ask for.
 	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Host is what the host has for members.
+func (n *Node) Host() host.Amounts {
+	return host.Amounts{host.CPU: n.CPUMilli, host.Memory: n.MemoryMiB}
 }
 
 // A GPU is one accelerator of a node. Its index is its position in Node.GPUs.
@@ -159,11 +165,8 @@ func (n *Node) check(levels int) *Error {
 			return err.in(index("gpus", i))
 		}
 	}
-	if err := checkAmount(n.CPUMilli); err != nil {
-		return err.in("cpuMilli")
-	}
-	if err := checkAmount(n.MemoryMiB); err != nil {
-		return err.in("memoryMiB")
+	if err := checkHost(n.Host()); err != nil {
+		return err
 	}
 	if len(n.NICs) > nodegraph.MaxNICs {
 		return refuse(ErrLimit, "nics", fmt.Sprintf("%d NICs; a node carries at most %d", len(n.NICs), nodegraph.MaxNICs))

@@ -57,9 +57,8 @@ func (c *Core) offers(w *wish) []offer {
 // qualifies reports whether members of a group may go to a node, and its host has room
 // for one.
 func (c *Core) qualifies(n *node, g *gang.Group) bool {
-	cpu, memory := c.fleet.HostFree(n.index)
 	return slices.Contains(g.Classes, n.hardware()) && (g.Match == nil || g.Match(n.index)) &&
-		g.Claim.CPUMilli <= max(cpu, 0) && g.Claim.MemoryMiB <= max(memory, 0)
+		g.Claim.Host.Within(c.fleet.HostFree(n.index).Floor())
 }
 
 // untouchable reports whether a GPU cannot be looked at as another now.

@@ -47,8 +47,8 @@ func (c *Core) order(rep *replica, timeout Duration, cause Cause) Order {
 func (c *Core) openOrder(rep *replica) {
 	h := rep.order.Header()
 	c.orders[h.ID] = rep
-	c.timers.ReplaceOrInsert(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
-	c.out = append(c.out, rep.order)
+	c.setTimer(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
+	c.emit(rep.order)
 }
 
 // closeOrder ends the order that is out, if one is.
@@ -58,7 +58,7 @@ func (c *Core) closeOrder(rep *replica) {
 	}
 	h := rep.order.Header()
 	delete(c.orders, h.ID)
-	c.timers.Delete(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
+	c.stopTimer(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
 	rep.order = nil
 }
 

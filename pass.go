@@ -31,7 +31,7 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.tendSpares()
 	c.serveReserved()
 	c.wake()
-	c.placing = true
+	c.agenda.beginPlacing()
 	c.place()
 	c.reshape()
 	c.bringBack()
@@ -41,17 +41,12 @@ func (c *Core) Schedule(now Time) ([]Action, error) {
 	c.preempt()
 	c.endRemnants()
 	c.mend() // who is stopped at once, and who need not yield any more
-	c.placing = false
+	c.agenda.endPass()
 	for _, n := range c.opened {
 		c.reopened(n)
 	}
 	c.opened = c.opened[:0]
-	if c.taken { // the budget was spent before place could look again
-		c.taken, c.quotaFreed = false, true
-	}
-	out := c.out
-	c.out = nil
-	return out, nil
+	return c.handOver(), nil
 }
 
 func (c *Core) clockError(what string, now Time) *Error {
@@ -67,11 +62,10 @@ func (c *Core) expire() {
 	c.trustAgain()
 	reasons := map[*shape]string{} // one answer for all that asked the same
 	for {
-		t, ok := c.timers.Min()
-		if !ok || t.at > c.now {
+		t, ok := c.dueTimer()
+		if !ok {
 			return
 		}
-		c.timers.Delete(t)
 		switch t.kind {
 		case timerBackoff:
 			t.rep.readyAt = 0
@@ -97,7 +91,7 @@ func (c *Core) giveUp(rep *replica, reasons map[*shape]string) {
 		}
 		why += ": " + reasons[s]
 	}
-	c.out = append(c.out, Drop{Order: c.order(rep, 0, Cause{Code: CauseGangTimeout, Detail: why})})
+	c.emit(Drop{Order: c.order(rep, 0, Cause{Code: CauseGangTimeout, Detail: why})})
 	c.totals.Dropped++
 	c.forget(rep)
 }
@@ -137,7 +131,7 @@ func (c *Core) stopBinding(rep *replica, cause Cause) {
 			rep.members[flat].state = memberStopping
 		}
 	}
-	c.leaving.ReplaceOrInsert(rep)
+	c.noteLeaving(rep, true)
 	c.backOff(rep)
 	c.settle(rep, cause)
 }
@@ -155,7 +149,7 @@ func (c *Core) releaseAgain(rep *replica) {
 // mend works through the replicas that need an order whatever else happens.
 func (c *Core) mend() {
 	for {
-		rep, ok := c.todo.DeleteMin()
+		rep, ok := c.nextTodo()
 		if !ok {
 			return
 		}

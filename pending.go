@@ -162,8 +162,7 @@ func (c *Core) enqueue(e *entry, s *shape) {
 	} else {
 		c.noteDue(e)
 		c.freshen(e)
-		c.lookAgain()
-		c.contend()
+		c.agenda.waits(c.now)
 	}
 }
 
@@ -272,7 +271,7 @@ func (c *Core) tellNext(q *queue) {
 // tellAllNext does so for all queues with something ready, when nodes have come or gone
 // that divide otherwise: what an instance is charged depends on them.
 func (c *Core) tellAllNext() {
-	if c.dividing == 0 || c.toldNext == c.classes.version {
+	if c.agenda.dividing == 0 || c.toldNext == c.classes.version {
 		return
 	}
 	c.toldNext = c.classes.version
@@ -303,8 +302,7 @@ func (c *Core) block(s *shape) {
 			c.unready(b)
 			c.noteDue(b.entries.Min())
 		}
-		c.lookAgain()
-		c.contend()
+		c.agenda.block(s.looksAround, c.now)
 	}
 }
 
@@ -314,6 +312,7 @@ func (c *Core) unblock(s *shape) {
 	c.blocked[s.blockedAt] = last
 	last.blockedAt = s.blockedAt
 	c.blocked = c.blocked[:len(c.blocked)-1]
+	c.agenda.unblock(s.looksAround)
 	s.blockedAt = -1
 	for _, b := range s.buckets {
 		if b.quotaSlot < 0 {
@@ -327,7 +326,7 @@ func (c *Core) quotaBlock(b *bucket) {
 	c.unready(b)
 	b.quotaSlot = len(c.quotaBlocked)
 	c.quotaBlocked = append(c.quotaBlocked, b)
-	c.contend()
+	c.agenda.limit(c.now)
 }
 
 // quotaUnblock forgets it, without making the bucket ready.
@@ -339,33 +338,24 @@ func (c *Core) quotaUnblock(b *bucket) {
 	c.quotaBlocked[b.quotaSlot] = last
 	last.quotaSlot = b.quotaSlot
 	c.quotaBlocked = c.quotaBlocked[:len(c.quotaBlocked)-1]
+	c.agenda.unlimit()
 	b.quotaSlot = -1
-}
-
-// lessen notes that a node takes less, or holds less that others have to keep away from:
-// that can help those whose topology depends on more than where they go themselves.
-func (c *Core) lessen() {
-	c.lessened = c.lessened || slices.ContainsFunc(c.blocked, func(s *shape) bool { return s.looksAround })
 }
 
 // freed notes that something became free on a node, for the next pass.
 func (c *Core) freed(n *node) {
 	c.reopened(n)
-	c.changed()
+	c.agenda.changed(c.now)
 }
 
 // reopened is freed for what was free before, but set aside for a gang.
 func (c *Core) reopened(n *node) {
-	c.lookAgain()
-	c.stir()
 	c.offersSpare(n)
+	c.agenda.reopened(!n.freed, c.now)
 	if !n.freed {
 		n.freed = true
 		c.freedNodes = append(c.freedNodes, n)
-		c.quotaFreed = true // of another product, perhaps, than the one whose limit is reached
 	}
-	// Some may need what is free here together with what is set aside.
-	c.backfillDue = c.backfillDue || len(c.windows) > 0
 }
 
 // wake makes ready what could have become possible since it was last called.
@@ -377,7 +367,7 @@ func (c *Core) reopened(n *node) {
 // first costs less than making ready, and blocking again, a bucket in every queue.
 // Of the buckets blocked by quota, those that fit it now. O(blocked x freed).
 func (c *Core) wake() {
-	for i := len(c.blocked) - 1; i >= 0 && (len(c.freedNodes) > 0 || c.lessened); i-- {
+	for i := len(c.blocked) - 1; i >= 0 && c.agenda.waking(); i-- {
 		s := c.blocked[i]
 		c.compile(s)
 		helps := func(n *node) bool { return c.helps(n, s) }
@@ -386,7 +376,7 @@ func (c *Core) wake() {
 			c.unblock(s)
 		}
 	}
-	if c.quotaFreed {
+	if c.agenda.quotaFreed {
 		c.wakeLimited()
 	}
 	c.clearFreed()
@@ -406,15 +396,10 @@ func (c *Core) wakeLimited() {
 				c.makeReady(b)
 			} else {
 				c.noteDue(b.entries.Min())
-				c.backfillDue = len(c.windows) > 0
+				c.agenda.backfillAnew()
 			}
 		}
 	}
-}
-
-// mayWake reports whether something became free and something is blocked.
-func (c *Core) mayWake() bool {
-	return (len(c.freedNodes) > 0 || c.lessened) && len(c.blocked) > 0 || c.quotaFreed && len(c.quotaBlocked) > 0
 }
 
 func (c *Core) clearFreed() {
@@ -422,7 +407,8 @@ func (c *Core) clearFreed() {
 		n.freed = false
 	}
 	clear(c.freedNodes)
-	c.freedNodes, c.quotaFreed, c.lessened = c.freedNodes[:0], false, false
+	c.freedNodes = c.freedNodes[:0]
+	c.agenda.woken()
 }
 
 // helps reports whether some member of a shape fits on a node now.

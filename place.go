@@ -32,10 +32,9 @@ func (c *Core) placeMinimums() {
 	defer func() { c.minimums = false }()
 	for range c.config.Policy.PassBudget {
 		i, ok := c.quota.Next()
-		if !ok && c.taken {
+		if !ok && c.agenda.tookSome() {
 			// What was taken since may have moved the search off a product whose limit
 			// is reached.
-			c.taken = false
 			c.wakeLimited()
 			i, ok = c.quota.Next()
 		}
@@ -117,8 +116,7 @@ func (c *Core) affordableFor(s *shape, q quota.Index) (*gang.Request, bool) {
 		return &s.minimum, true
 	}
 	each := quota.Charge{
-		GPUMilli: s.least.GPUMilli / int64(fewest), CPUMilli: s.least.CPUMilli / int64(fewest),
-		MemoryMiB: s.least.MemoryMiB / int64(fewest), Product: s.least.Product,
+		GPUMilli: s.least.GPUMilli / int64(fewest), Host: s.least.Host.Over(int64(fewest)), Product: s.least.Product,
 	}
 	for most-fewest > 1 { // fewest units are affordable, most are not
 		middle := fewest + (most-fewest)/2
@@ -333,7 +331,7 @@ func (c *Core) bookPlacement(rep *replica, base int) (limited string, ok bool) {
 		c.book(rep, flat, members[i].Hold, memberBinding)
 		c.booked = append(c.booked, flat)
 	}
-	c.taken = true
+	c.agenda.take()
 	return "", true
 }
 

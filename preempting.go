@@ -23,20 +23,6 @@ const (
 	preemptEvery = 15 * Second
 )
 
-// stir notes that something has changed on which it depends who may take what from whom.
-func (c *Core) stir() {
-	c.stirs++
-	c.contend()
-	c.relook()
-}
-
-// contend has a pass look for whom to take from, if somebody waits.
-func (c *Core) contend() {
-	if len(c.blocked)+len(c.quotaBlocked) > 0 {
-		c.nextPreempt = min(c.nextPreempt, c.now)
-	}
-}
-
 // nobodyYields reports whether no room is made for anything.
 func (p *Policy) nobodyYields() bool {
 	return p.Preemption.Mode == PreemptNever && p.Moves.Mode != MovesOrdered
@@ -44,18 +30,18 @@ func (p *Policy) nobodyYields() bool {
 
 // preempt makes room for what waits, in policy order.
 func (c *Core) preempt() {
-	if c.now < c.nextPreempt || c.config.Policy.nobodyYields() {
+	if c.now < c.agenda.nextPreempt || c.config.Policy.nobodyYields() {
 		return
 	}
 	if ready := c.evictionsReady(); ready > c.now && c.stretching == 0 {
-		c.nextPreempt = ready
+		c.agenda.preemptAt(ready)
 		return
 	}
 	if _, ready := c.quota.Next(); ready {
 		return // the budget is spent: what fits comes first
 	}
 	list, next := c.contenders()
-	if c.nextPreempt = next; len(list) == 0 {
+	if c.agenda.preemptAt(next); len(list) == 0 {
 		return
 	}
 	windows := len(c.windows)
@@ -86,7 +72,7 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 			return bids
 		}
 		if ready := c.evictionsReady(); ready > c.now && c.stretching == 0 { // whoever comes first is first then
-			c.nextPreempt = ready
+			c.agenda.preemptAt(ready)
 			return bids
 		}
 		b := c.bid(im, e)
@@ -106,7 +92,7 @@ func (c *Core) bidAll(im *imagination, list []*entry) []*bid {
 			}
 		}
 	}
-	c.nextPreempt = c.now // the rest in the next pass
+	c.agenda.preemptAt(c.now) // the rest in the next pass
 	return bids
 }
 
@@ -141,7 +127,7 @@ func (c *Core) bid(im *imagination, e *entry) *bid {
 
 // bidInVain notes that there is no room to be made for an entry, as things are.
 func (c *Core) bidInVain(e *entry) {
-	e.rep.bidTurn, e.rep.ripeAt = c.stirs, 0
+	e.rep.bidTurn, e.rep.ripeAt = c.agenda.preemptTurn, 0
 	c.deferBid(e.rep, 3)
 }
 
@@ -159,23 +145,23 @@ func (c *Core) bidForVictims(im *imagination, e *entry, ready Time) *bid {
 	}
 	switch {
 	case t.waits: // until that is over
-		e.rep.bidTurn, e.rep.ripeAt = c.stirs, 0
+		e.rep.bidTurn, e.rep.ripeAt = c.agenda.preemptTurn, 0
 		return nil
 	case !ok && how.partsOnly:
-		e.rep.bidTurn, e.rep.ripeAt = c.stirs, ready
-		c.nextPreempt = min(c.nextPreempt, ready)
+		e.rep.bidTurn, e.rep.ripeAt = c.agenda.preemptTurn, ready
+		c.agenda.preemptBy(ready)
 		return nil
 	case !ok:
 		c.bidInVain(e)
 		e.rep.ripeAt = t.ripeAt(e.rep.bidAt)
-		c.nextPreempt = min(c.nextPreempt, c.looksFor(e.rep))
+		c.agenda.preemptBy(c.looksFor(e.rep))
 		return nil
 	}
 	if len(victims) == 0 {
-		e.rep.bidTurn, e.rep.ripeAt = c.stirs, 0 // until something changes
+		e.rep.bidTurn, e.rep.ripeAt = c.agenda.preemptTurn, 0 // until something changes
 	} else if at := c.meterVictims(wholes(victims)); at > c.now {
-		e.rep.bidTurn, e.rep.ripeAt = c.stirs, at
-		c.nextPreempt = min(c.nextPreempt, at)
+		e.rep.bidTurn, e.rep.ripeAt = c.agenda.preemptTurn, at
+		c.agenda.preemptBy(at)
 		return nil
 	}
 	for _, victim := range victims {
@@ -247,7 +233,7 @@ func (t *trial) ripeAt(after Time) Time {
 // changes.
 func (c *Core) looksFor(rep *replica) Time {
 	at := never
-	if rep.bidTurn != c.stirs {
+	if rep.bidTurn != c.agenda.preemptTurn {
 		at = rep.bidAt
 	}
 	if rep.ripeAt != 0 {
@@ -299,7 +285,7 @@ func (c *Core) makeRoom(b *bid) *window {
 	for _, victim := range wholes(b.victims) {
 		grace = max(grace, c.graceOf(victim))
 	}
-	w := c.roomOn(c.nodesFor(rep, b.where), rep, grace)
+	w := c.roomOn(c.nodesFor(rep, b.where), kindRoom, rep, grace)
 	if w == nil {
 		return nil
 	}
@@ -312,12 +298,12 @@ func (c *Core) makeRoom(b *bid) *window {
 // roomOn prepares a window on some nodes for a gang, from now on and for as long as it may take
 // until they are free, if those who go have so long to write a checkpoint; nil: the fleet has
 // too many kinds of nodes.
-func (c *Core) roomOn(nodes []*node, rep *replica, grace Duration) *window {
+func (c *Core) roomOn(nodes []*node, kind reservationKind, rep *replica, grace Duration) *window {
 	if !c.roomToSetAside(nodes) {
 		return nil
 	}
 	c.clearReservations(nodes)
-	w := gangWindow(rep)
+	w := gangWindow(kind, rep)
 	w.from, w.until, w.nodes = c.now, c.untilRoomMade(grace), nodes
 	return w
 }
@@ -327,7 +313,7 @@ func (c *Core) roomOn(nodes []*node, rep *replica, grace Duration) *window {
 func (c *Core) clearReservations(nodes []*node) {
 	for _, n := range nodes {
 		for _, w := range slices.Clone(n.windows) {
-			if w.isReservation() && w.preemption == nil {
+			if w.givesWay() {
 				c.endWindow(w)
 			}
 		}

@@ -89,7 +89,7 @@ func (c *Core) repartition(rep *replica, n *node, gpu int, cause Cause) {
 		Destroy: without(before.instances, after.instances), Create: without(after.instances, before.instances),
 	}}
 	c.openRepartition(p)
-	c.out = append(c.out, p.order)
+	c.emit(p.order)
 	c.totals.Repartitions++
 	if p.touchesMIG() {
 		s.changedAt = max(c.now, 1) // 0 is none
@@ -112,14 +112,14 @@ func without(list, other []mig.Placement) []mig.Placement {
 func (c *Core) openRepartition(p *repartition) {
 	c.repartitions[p.order.ID] = p
 	p.node.gpus[p.order.GPU].order = p
-	c.timers.ReplaceOrInsert(timer{at: p.order.Deadline, kind: timerRepartition, repartition: p})
+	c.setTimer(timer{at: p.order.Deadline, kind: timerRepartition, repartition: p})
 }
 
 // closeRepartition ends an order about a GPU, whatever came of it.
 func (c *Core) closeRepartition(p *repartition) {
 	delete(c.repartitions, p.order.ID)
 	p.node.gpus[p.order.GPU].order = nil
-	c.timers.Delete(timer{at: p.order.Deadline, kind: timerRepartition, repartition: p})
+	c.stopTimer(timer{at: p.order.Deadline, kind: timerRepartition, repartition: p})
 }
 
 // repartitionReported is the end of an order about a GPU.
@@ -174,7 +174,7 @@ func (c *Core) revert(p *repartition, why string) {
 	n.setPartitioning(gpu, p.before)
 	c.divide(n, gpu)
 	c.noteLayout(n, gpu)
-	c.lessen()
+	c.agenda.lessen()
 	for _, rep := range hit {
 		rep.shun(n.spec.ID)
 	}

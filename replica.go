@@ -47,15 +47,15 @@ type replica struct {
 	// its next one.
 	reserved  *window
 	reserveAt Time
-	// stalled, hopeless: it is in Core.stalled, or in Core.hopeless.
-	stalled, hopeless bool
+	// stalledAt and hopelessAt are the turns at which it was found to be stalled, or hopeless.
+	stalledAt, hopelessAt turn
 	// drain is the GPU that is kept for it; before drainAt none is. payAt is when GPUs may
 	// be changed for it, as was found at turn looked: never, if nothing is to be hoped for.
 	// reshapeAt is when to look again at the earliest if anything has changed since.
 	drain            *drain
 	drainAt          Time
 	payAt, reshapeAt Time
-	looked           uint64
+	looked           turn
 	// yieldsTo is the replica for which it has to make room; nil: none. checkpointed is when
 	// it wrote the last checkpoint that is known of; tells: it told of one by itself.
 	// evictions counts how often in a row it had to yield.
@@ -74,7 +74,7 @@ type replica struct {
 	// (0: never). failedBids counts how often room was made for it that it could not take,
 	// since it last ran.
 	bidAt, ripeAt Time
-	bidTurn       uint64
+	bidTurn       turn
 	failedBids    int
 	// struck: hardware was taken from it, or had to be left, and it has not run since.
 	struck bool
@@ -229,7 +229,7 @@ func chargeOf(h *gang.Hold, n *node) quota.Charge {
 	case h.Instance != (mig.Placement{}):
 		milli = n.table.milli(h.Instance)
 	}
-	charge := quota.Charge{GPUMilli: milli, CPUMilli: h.CPUMilli, MemoryMiB: h.MemoryMiB, Product: n.product}
+	charge := quota.Charge{GPUMilli: milli, Host: h.Host, Product: n.product}
 	if milli == 0 {
 		charge.Product = quota.NoProduct
 	}
@@ -247,7 +247,9 @@ func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {
 	n := c.nodes[hold.Node]
 	rep.members[flat] = member{state: state, hold: hold, node: n, slot: len(n.members)}
 	n.members = append(n.members, memberAt{rep, flat})
-	c.sparesDue = c.sparesDue || n.spare
+	if n.spare {
+		c.agenda.wantSpares()
+	}
 	c.settleGPUs(n, &hold)
 	c.recountUse(n)
 	c.charge(rep, &hold, n, 1)
@@ -261,7 +263,7 @@ func (c *Core) unbook(rep *replica, flat int, state memberState) {
 	n := rep.members[flat].node
 	c.yield(rep, flat, state)
 	c.freed(n)
-	c.quotaFreed = true
+	c.agenda.freedQuota()
 }
 
 // yield undoes book. The member ends up in the given state, which holds nothing.

@@ -188,7 +188,7 @@ type Totals struct {
 // Report describes the fleet as it is now. Cost: O(nodes x shapes of waiting
 // work + queues + replicas).
 func (c *Core) Report() FleetReport {
-	r := FleetReport{Now: c.now, Totals: c.totals}
+	r := FleetReport{Now: c.now, Totals: *c.totals}
 	c.reportReplicas(&r)
 	products, tables := map[string]*ProductCount{}, map[string]*DividedCount{}
 	waiting := c.waitingShapes()

@@ -28,7 +28,7 @@ type Departure struct {
 
 // reportDraining lists the nodes that are being drained. O(nodes), if there are any.
 func (c *Core) reportDraining() []DrainReport {
-	if c.draining == 0 {
+	if c.agenda.draining == 0 {
 		return nil
 	}
 	drained := slices.DeleteFunc(slices.Clone(c.nodes), func(n *node) bool { return n == nil || !n.drains })
@@ -68,7 +68,7 @@ func (c *Core) departure(rep *replica) *Departure {
 	default:
 		return nil
 	}
-	if rep.moving != nil && rep.moving.preemption != nil {
+	if rep.moving != nil && rep.moving.isPlanned() {
 		d.To = rep.moving.nodeIDs()
 	}
 	return d

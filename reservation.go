@@ -149,7 +149,7 @@ func (c *Core) reservationRemoved(e ReservationRemoved) *Error {
 func (c *Core) advances() int {
 	n := 0
 	for _, w := range c.windows {
-		if w.advance != nil {
+		if w.isAdvance() {
 			n++
 		}
 	}
@@ -159,7 +159,7 @@ func (c *Core) advances() int {
 // advanceWindow is the window of a reservation. The nodes of one by number are not in
 // it yet.
 func (c *Core) advanceWindow(r Reservation) *window {
-	w := &window{name: advanceName(r.ID), from: r.From, until: r.Until, queue: quota.None, advance: &r}
+	w := &window{kind: kindAdvance, name: advanceName(r.ID), from: r.From, until: r.Until, queue: quota.None, advance: &r}
 	if r.Queue != "" {
 		w.queue, _ = c.quota.Lookup(string(r.Queue))
 	}
@@ -274,7 +274,7 @@ func (c *Core) reportReservations() []ReservationReport {
 	var advance, gangs, moves []*window
 	for _, w := range c.windows {
 		switch {
-		case w.advance != nil:
+		case w.isAdvance():
 			advance = append(advance, w)
 		case w.isReservation():
 			gangs = append(gangs, w)
@@ -292,8 +292,8 @@ func (c *Core) reportReservations() []ReservationReport {
 }
 
 func (c *Core) reportWindow(w *window) ReservationReport {
-	r := ReservationReport{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Moving: w.isMove(), Partly: w.remnant}
-	if w.advance != nil {
+	r := ReservationReport{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Moving: w.isMove(), Partly: w.isPart()}
+	if w.isAdvance() {
 		r.ID = w.advance.ID
 	} else {
 		r.Job, r.Replica = w.rep.job.spec.ID, w.rep.number

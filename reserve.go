@@ -21,15 +21,15 @@ func gangName(kind string, rep *replica) string {
 	return kind + "/" + string(rep.job.spec.ID) + "#" + strconv.Itoa(rep.number)
 }
 
-func gangWindow(rep *replica) *window {
-	return &window{name: gangName("gang", rep), rep: rep, queue: quota.None}
+func gangWindow(kind reservationKind, rep *replica) *window {
+	return &window{kind: kind, name: gangName("gang", rep), rep: rep, queue: quota.None}
 }
 
 // dueAt is when an entry may get a reservation. False: it gets none, since it cannot lose
 // to smaller work, has one, or would not be helped by one.
 func (c *Core) dueAt(e *entry) (Time, bool) {
 	b := e.bucket
-	if e.grows || e.rep.reserved != nil || b.quotaSlot >= 0 || b.shape.isSingle() || e.rep.stalled || e.rep.hopeless {
+	if e.grows || e.rep.reserved != nil || b.quotaSlot >= 0 || b.shape.isSingle() || c.stalled(e.rep) || c.hopeless(e.rep) {
 		return 0, false
 	}
 	return max(e.rep.pendingSince.Add(c.config.Policy.ReserveAfter), e.rep.reserveAt), true
@@ -39,7 +39,7 @@ func (c *Core) dueAt(e *entry) (Time, bool) {
 // is blocked.
 func (c *Core) noteDue(e *entry) {
 	if at, ok := c.dueAt(e); ok {
-		c.nextReserve = min(c.nextReserve, at)
+		c.agenda.reserveBy(at)
 	}
 }
 
@@ -47,13 +47,13 @@ func (c *Core) noteDue(e *entry) {
 // allows, at instants at which one more may be due.
 func (c *Core) reserve() {
 	most := c.config.Policy.ReservedGangs
-	if c.now < c.nextReserve {
+	if !c.agenda.reserveDue(c.now) {
 		return
 	}
 	if _, ready := c.quota.Next(); ready {
 		return // the budget is spent: what fits comes first
 	}
-	c.nextReserve = never
+	c.agenda.beginReserve()
 	if most <= 0 {
 		return
 	}
@@ -75,7 +75,7 @@ func (c *Core) reserve() {
 		switch {
 		case e.slot < 0, *count >= most && instead == nil:
 		case plans == 0:
-			c.nextReserve = c.now // the rest goes on in the next pass
+			c.agenda.reserveNow(c.now) // the rest goes on in the next pass
 			return
 		case !c.withinQuota(e.bucket):
 			c.postpone(e.rep)
@@ -83,9 +83,8 @@ func (c *Core) reserve() {
 			plans--
 			if c.reserveFor(e, instead) {
 				large, small = c.reservedGangs()
-			} else if !e.rep.hopeless {
-				e.rep.hopeless = true
-				c.hopeless = append(c.hopeless, e.rep)
+			} else if !c.hopeless(e.rep) {
+				e.rep.hopelessAt = c.agenda.despair()
 			}
 		}
 	}
@@ -97,7 +96,7 @@ func (c *Core) lastReserved(e *entry, order []*entry) *replica {
 	large := c.spansNodes(e.bucket.shape)
 	var last *entry
 	for _, w := range c.windows {
-		if !w.isReservation() || w.preemption != nil || c.spansNodes(w.rep.job.shape) != large {
+		if !w.givesWay() || c.spansNodes(w.rep.job.shape) != large {
 			continue
 		}
 		if other := w.rep.entries[0]; last == nil || compareIn(order, last, other) < 0 {
@@ -142,7 +141,7 @@ func (c *Core) dueEntries(most int) []*entry {
 			e := b.entries.Min()
 			switch at, ok := c.dueAt(e); {
 			case ok && at > c.now:
-				c.nextReserve = min(c.nextReserve, at)
+				c.agenda.reserveBy(at)
 			case ok, e.rep.reserved != nil && b.quotaSlot < 0: // those behind it may be due
 				c.compile(s)
 				heads = append(heads, e)
@@ -175,7 +174,7 @@ func (c *Core) addBehind(r *rota, b *bucket, most int) {
 	for _, e := range b.first(most)[1:] {
 		switch at, ok := c.dueAt(e); {
 		case ok && at > c.now:
-			c.nextReserve = min(c.nextReserve, at)
+			c.agenda.reserveBy(at)
 		case ok, e.rep.reserved != nil:
 			r.add(e)
 		}
@@ -198,33 +197,17 @@ func (c *Core) spansNodes(s *shape) bool {
 // before something has become free.
 func (c *Core) postpone(rep *replica) {
 	rep.reserveAt = c.now.Add(max(c.config.Policy.ReserveAfter, Second))
-	if !rep.stalled {
-		rep.stalled = true
-		c.stalled = append(c.stalled, rep)
+	if !c.stalled(rep) {
+		rep.stalledAt = c.agenda.stall()
 	}
 }
 
-// changed notes that something became free, for gangs to which a reservation was no
-// help.
-func (c *Core) changed() {
-	for _, rep := range c.stalled {
-		rep.stalled = false
-		c.nextReserve = c.now
-	}
-	clear(c.stalled)
-	c.stalled = c.stalled[:0]
-}
+// stalled reports whether a reservation was no help to a replica, and nothing became free since.
+func (c *Core) stalled(rep *replica) bool { return rep.stalledAt == c.agenda.freedTurn }
 
-// grew notes that there is more to plan with: a node, a GPU, an end of what was never
-// expected to end, or of something set aside.
-func (c *Core) grew() {
-	for _, rep := range c.hopeless {
-		rep.hopeless = false
-		c.nextReserve = c.now
-	}
-	clear(c.hopeless)
-	c.hopeless = c.hopeless[:0]
-}
+// hopeless reports whether a replica would not fit if all that is expected to end had ended, and
+// there is no more to plan with since.
+func (c *Core) hopeless(rep *replica) bool { return rep.hopelessAt == c.agenda.grownTurn }
 
 func (c *Core) withinQuota(b *bucket) bool {
 	c.compile(b.shape)
@@ -236,7 +219,7 @@ func (c *Core) withinQuota(b *bucket) bool {
 func (c *Core) reservedGangs() (large, small int) {
 	for _, w := range c.windows {
 		switch {
-		case !w.isReservation() || w.preemption != nil:
+		case !w.givesWay():
 		case c.spansNodes(w.rep.job.shape):
 			large++
 		default:
@@ -257,7 +240,7 @@ func (c *Core) reserveFor(e *entry, instead *replica) bool {
 	if instead != nil {
 		c.endWindow(instead.reserved)
 	}
-	w := gangWindow(e.rep)
+	w := gangWindow(kindPending, e.rep)
 	w.from, w.until, w.nodes = at, at.Add(c.config.Policy.ReservationTimeout), nodes
 	for _, n := range w.nodes {
 		c.spoil(n) // whose it was plans anew, around this one
@@ -310,9 +293,9 @@ func (c *Core) wherever(e *entry, until Time) *gang.Request {
 	s := e.bucket.shape
 	return c.widen(s.spec.Groups, &s.minimum, func(w *window) bool {
 		if w.isReservation() && w.rep != e.rep {
-			return w.preemption == nil && c.mayEnd(e.rep, w.rep)
+			return !w.isPlanned() && c.mayEnd(e.rep, w.rep)
 		}
-		return c.admits(w, e.rep, never) || w.isExclusive() && w.rep.endsAt != 0 || w.advance != nil && until <= w.from
+		return c.admits(w, e.rep, never) || w.isExclusive() && w.rep.endsAt != 0 || w.isAdvance() && until <= w.from
 	})
 }
 
@@ -333,7 +316,7 @@ func (c *Core) mayEnd(rep, other *replica) bool {
 // serveReserved starts the gangs whose reservation has come true, or that fit
 // elsewhere by now, the first in policy order first.
 func (c *Core) serveReserved() {
-	if len(c.windows) == 0 || len(c.freedNodes) == 0 && !c.backfillDue && !c.quotaFreed {
+	if !c.agenda.reservedDue() {
 		return
 	}
 	var list []*entry
@@ -346,13 +329,13 @@ func (c *Core) serveReserved() {
 	for _, e := range list {
 		switch w := e.rep.reserved; {
 		case w == nil: // one that was placed before took its nodes
-		case w.preemption != nil:
+		case w.isPlanned():
 			c.withoutEarmark(e.rep, func() { c.serveBeneficiary(e) })
 		default:
 			c.tryReserved(e)
 		}
 		w := e.rep.reserved
-		if w != nil && w.preemption == nil && slices.ContainsFunc(w.nodes, func(n *node) bool { return n.freed }) {
+		if w != nil && !w.isPlanned() && slices.ContainsFunc(w.nodes, func(n *node) bool { return n.freed }) {
 			w.from = min(w.from, c.estimate(w))
 		}
 	}

@@ -91,24 +91,23 @@ type wish struct {
 
 // reshape looks for GPUs to repartition for what waits, in policy order.
 func (c *Core) reshape() {
-	if c.pliable == 0 || c.now < c.nextReshape {
+	if !c.agenda.beginReshape(c.now) {
 		return
 	}
-	c.nextReshape = never
 	done := false
 	for looked, e := range c.wishes() {
 		if looked == maxReshapes {
-			c.nextReshape = c.now // the rest in the next pass
+			c.agenda.reshapeBy(c.now) // the rest in the next pass
 			break
 		}
 		if e.slot >= 0 && e.bucket.slot < 0 && e.bucket.quotaSlot < 0 {
 			placed, next := c.reshapeFor(e)
 			done = done || placed
-			c.nextReshape = min(c.nextReshape, next)
+			c.agenda.reshapeBy(next)
 		}
 	}
 	if done { // what was made beside it serves others
-		c.lookAgain()
+		c.agenda.lookAgain(c.now)
 		c.wake()
 		c.place()
 	}
@@ -126,7 +125,7 @@ func (c *Core) wishes() []*entry {
 		switch {
 		case first == nil:
 		case c.lookAt(first.rep) > c.now:
-			c.nextReshape = min(c.nextReshape, c.lookAt(first.rep))
+			c.agenda.reshapeBy(c.lookAt(first.rep))
 		default:
 			list = append(list, first)
 		}
@@ -149,7 +148,7 @@ func (s *shape) firstWish() *entry {
 
 // lookAt is when to look for GPUs to change for a replica.
 func (c *Core) lookAt(rep *replica) Time {
-	if rep.looked == c.turns {
+	if rep.looked == c.agenda.reshapeTurn {
 		return rep.payAt
 	}
 	return min(rep.payAt, rep.reshapeAt)
@@ -165,7 +164,7 @@ func (s *shape) claimsDevice() bool {
 func (c *Core) reshapeFor(e *entry) (placed bool, next Time) {
 	s := e.bucket.shape
 	c.compile(s)
-	e.rep.reshapeAt, e.rep.payAt, e.rep.looked = c.now.Add(reshapeEvery), never, c.turns
+	e.rep.reshapeAt, e.rep.payAt, e.rep.looked = c.now.Add(reshapeEvery), never, c.agenda.reshapeTurn
 	request, ok := c.affordable(e.bucket)
 	if !ok {
 		return false, never // its quota is in the way, and the next change wakes it
@@ -217,7 +216,7 @@ func (c *Core) reshapeSingles(w wish) (placed bool, next Time) {
 			return true, c.now
 		}
 		w = c.wishOf(e, request)
-		e.rep.reshapeAt, e.rep.payAt, e.rep.looked = c.now.Add(reshapeEvery), never, c.turns
+		e.rep.reshapeAt, e.rep.payAt, e.rep.looked = c.now.Add(reshapeEvery), never, c.agenda.reshapeTurn
 		if w.milli == 0 {
 			return true, never // all nodes for it were set aside since
 		}

@@ -22,13 +22,11 @@ type preemption struct {
 	charges []quota.Charge
 	// victims have yet to go, or a part of them has, by job and number.
 	victims []*replica
-	// cause that the Bind will have.
-	cause CauseCode
 }
 
 // newPreemption plans room for a gang.
 func (c *Core) newPreemption(where []gang.Member) *preemption {
-	p := &preemption{where: where, cause: CauseRoomMade}
+	p := &preemption{where: where}
 	for i := range where {
 		charge := chargeOf(&where[i].Hold, c.nodes[where[i].Hold.Node])
 		at := slices.IndexFunc(p.charges, func(sum quota.Charge) bool { return sum.Product == charge.Product })
@@ -36,10 +34,7 @@ func (c *Core) newPreemption(where []gang.Member) *preemption {
 			at = len(p.charges)
 			p.charges = append(p.charges, quota.Charge{Product: charge.Product})
 		}
-		sum := &p.charges[at]
-		sum.GPUMilli += charge.GPUMilli
-		sum.CPUMilli += charge.CPUMilli
-		sum.MemoryMiB += charge.MemoryMiB
+		p.charges[at] = p.charges[at].Plus(charge)
 	}
 	return p
 }
@@ -54,7 +49,7 @@ func (c *Core) endPreemption(w *window) {
 	if c.earmarked && !w.unmarked {
 		c.earmarkFor(w, false)
 	}
-	c.quotaFreed = true
+	c.agenda.freedQuota()
 	for _, victim := range p.victims {
 		if victim.spare(w.rep); victim.stray() {
 			c.remain(victim)
@@ -68,7 +63,7 @@ func (c *Core) spoilPlans(stays *replica) {
 	for flat := range stays.members {
 		if m := &stays.members[flat]; m.state.holds() {
 			for _, w := range slices.Clone(m.node.windows) {
-				if w.preemption != nil && slices.Contains(m.node.windows, w) {
+				if w.isPlanned() {
 					c.endWindow(w)
 				}
 			}
@@ -79,7 +74,7 @@ func (c *Core) spoilPlans(stays *replica) {
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is
 // free by now. Where a group is spread depends on nodes that it is not on, so that it is
 // searched for anew.
-func (c *Core) takePlace(e *entry, p *preemption) bool {
+func (c *Core) takePlace(e *entry, p *preemption, cause CauseCode) bool {
 	spec := &e.bucket.shape.spec
 	if slices.ContainsFunc(spec.Groups, func(g Group) bool { return g.Topology.Spread != "" }) {
 		return false
@@ -96,8 +91,8 @@ func (c *Core) takePlace(e *entry, p *preemption) bool {
 		e.rep.members = nil
 		return false
 	}
-	e.rep.resumed = p.cause == CauseResumed
-	c.placed(e, Cause{Code: p.cause})
+	e.rep.resumed = cause == CauseResumed
+	c.placed(e, Cause{Code: cause})
 	return true
 }
 
@@ -107,7 +102,7 @@ func (c *Core) inTheWay(rep *replica, p *preemption) bool {
 	end := c.endIfPlaced(rep)
 	return slices.ContainsFunc(p.where, func(m gang.Member) bool {
 		return slices.ContainsFunc(c.nodes[m.Hold.Node].windows, func(w *window) bool {
-			return w.preemption == nil && !c.admits(w, rep, end)
+			return !w.isPlanned() && !c.admits(w, rep, end)
 		})
 	})
 }
@@ -117,7 +112,7 @@ func (c *Core) inTheWay(rep *replica, p *preemption) bool {
 func (c *Core) serveBeneficiary(e *entry) {
 	w := e.rep.reserved
 	p := w.preemption
-	if c.takePlace(e, p) {
+	if c.takePlace(e, p, w.kind.cause()) {
 		return
 	}
 	c.tryReserved(e)
@@ -166,7 +161,7 @@ func (p *preemption) within(rep *replica) bool {
 // the world told.
 func (c *Core) intrude(n *node, h *gang.Hold) {
 	for _, w := range slices.Clone(n.windows) {
-		if w.preemption != nil && slices.ContainsFunc(w.preemption.where, func(m gang.Member) bool {
+		if w.isPlanned() && slices.ContainsFunc(w.preemption.where, func(m gang.Member) bool {
 			return m.Hold.Node == h.Node && m.Hold.GPUs&h.GPUs != 0
 		}) {
 			c.endWindow(w)
@@ -176,7 +171,7 @@ func (c *Core) intrude(n *node, h *gang.Hold) {
 
 // renumber notes that a node has got another index.
 func (w *window) renumber(before, now topology.Node) {
-	if w.preemption == nil {
+	if !w.isPlanned() {
 		return
 	}
 	for i := range w.preemption.where {

@@ -180,7 +180,7 @@ func (c *Core) request(spec *shapeSpec) gang.Request {
 
 func (c *Core) claim(tenant TenantID, cl *Claim, classes []topology.Class) gang.Claim {
 	out := gang.Claim{
-		GPUs: cl.GPUs, CPUMilli: cl.CPUMilli, MemoryMiB: cl.MemoryMiB, Instances: c.classes.instances(cl, classes),
+		GPUs: cl.GPUs, Host: cl.Host(), Instances: c.classes.instances(cl, classes),
 	}
 	if cl.Share != nil {
 		out.Share = gang.Share{
@@ -228,8 +228,7 @@ func (c *Core) chargeFor(r *gang.Request) quota.Charge {
 			milli = c.leastMilli(g)
 		}
 		total.GPUMilli += n * milli
-		total.CPUMilli += n * g.Claim.CPUMilli
-		total.MemoryMiB += n * g.Claim.MemoryMiB
+		total.Host = total.Host.Plus(g.Claim.Host.Times(n))
 		if milli == 0 {
 			continue
 		}

@@ -161,19 +161,15 @@ var memberStateNames = [...]string{"absent", "binding", "running", "failed", "lo
 // Snapshot returns the whole state as JSON. Cost: O(state).
 func (c *Core) Snapshot() ([]byte, error) {
 	s := snapshot{
-		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: c.totals,
-		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{}, QuotaFreed: c.quotaFreed,
-		NextReserve: c.nextReserve, NextPreempt: c.nextPreempt, Homeless: c.homeless, BackfillDue: c.backfillDue, Lessened: c.lessened,
-		Tables: c.saveTables(), Pools: c.savePools(), NextRank: c.nextRank, NextReshape: c.nextReshape,
+		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: *c.totals,
+		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{},
+		Tables: c.saveTables(), Pools: c.savePools(), Lost: c.lost.save(),
 	}
-	if c.nextMove != never {
-		s.NextMove = &c.nextMove
-	}
-	s.Lost, s.SparesDue = c.lost.save(), c.sparesDue
+	c.agenda.save(&s)
 	c.savePast(&s)
 	c.saveMeters(&s)
 	for _, w := range c.windows {
-		if w.advance != nil {
+		if w.isAdvance() {
 			saved := savedReservation{Reservation: *w.advance}
 			if w.advance.GPUs > 0 {
 				saved.Nodes = w.nodeIDs()
@@ -233,9 +229,9 @@ func (c *Core) saveReplica(rep *replica) savedReplica {
 		Struck: rep.struck, Backfilled: rep.backfilled, Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
 		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
 		Active: rep.activeMilli, Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
-		Looked: rep.looked != 0 && rep.looked == c.turns,
-		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: rep.stalled, Hopeless: rep.hopeless,
-		Checkpointed: rep.checkpointed, Tells: rep.tells, Evictions: rep.evictions, RipeAt: rep.ripeAt, BidAt: rep.bidAt, Bid: rep.bidTurn != 0 && rep.bidTurn == c.stirs, FailedBids: rep.failedBids,
+		Looked: rep.looked == c.agenda.reshapeTurn,
+		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: c.stalled(rep), Hopeless: c.hopeless(rep),
+		Checkpointed: rep.checkpointed, Tells: rep.tells, Evictions: rep.evictions, RipeAt: rep.ripeAt, BidAt: rep.bidAt, Bid: rep.bidTurn == c.agenda.preemptTurn, FailedBids: rep.failedBids,
 		Reserved: c.saveWindow(rep.reserved), Moving: c.saveWindow(rep.moving), Leaves: rep.leaves,
 	}
 	if rep.exclusive != nil {

@@ -188,15 +188,14 @@ func (c *Core) restoreRepartition(n *node, s *savedGPU) *Error {
 // restoreLooked marks the replicas for which nothing has changed since GPUs, or victims,
 // were looked for, after all that Restore itself has changed.
 func (c *Core) restoreLooked(jobs []savedJob) {
-	c.turns++
-	c.stirs++
+	c.agenda.nextTurns()
 	for i := range jobs {
 		for _, s := range jobs[i].Replicas {
 			if s.Looked {
-				c.jobs[jobs[i].Job.ID].replicas[s.Replica].looked = c.turns
+				c.jobs[jobs[i].Job.ID].replicas[s.Replica].looked = c.agenda.reshapeTurn
 			}
 			if s.Bid {
-				c.jobs[jobs[i].Job.ID].replicas[s.Replica].bidTurn = c.stirs
+				c.jobs[jobs[i].Job.ID].replicas[s.Replica].bidTurn = c.agenda.preemptTurn
 			}
 		}
 	}

@@ -93,19 +93,15 @@ func (c *Core) restore(s *snapshot) *Error {
 		}
 	}
 	c.restoreStalled(s.Jobs)
-	c.nextReserve, c.backfillDue = s.NextReserve, s.BackfillDue
-	c.quotaFreed, c.lessened = s.QuotaFreed, s.Lessened
-	c.nextRank, c.nextReshape = s.NextRank, s.NextReshape
 	c.restoreLooked(s.Jobs)
-	c.nextPreempt = s.NextPreempt
-	if c.nextMove, c.homeless = never, s.Homeless; s.NextMove != nil {
-		c.nextMove = *s.NextMove
-	}
-	c.totals = s.Totals
+	c.agenda.restore(s)
+	*c.totals = s.Totals
 	if err := c.restoreLosses(s.Lost); err != nil {
 		return err.in("lost")
 	}
-	c.sparesDue = s.SparesDue || slices.ContainsFunc(c.nodes, func(n *node) bool { return n != nil && n.spare && len(n.members) > 0 })
+	if slices.ContainsFunc(c.nodes, func(n *node) bool { return n != nil && n.spare && len(n.members) > 0 }) {
+		c.agenda.wantSpares()
+	}
 	if err := c.restoreMeters(s); err != nil {
 		return err
 	}
@@ -203,7 +199,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		if !rep.asked() {
 			return refuse(ErrInvalid, "leaves", "is set for a replica that was not asked for a checkpoint")
 		}
-		c.leaving.ReplaceOrInsert(rep)
+		c.noteLeaving(rep, true)
 	}
 	rep.checkpointed, rep.bidAt, rep.failedBids = s.Checkpointed, s.BidAt, s.FailedBids
 	rep.tells, rep.evictions, rep.ripeAt = s.Tells, s.Evictions, s.RipeAt
@@ -211,7 +207,7 @@ func (c *Core) restoreReplica(j *job, s *savedReplica) *Error {
 		c.noteRunning(rep, true)
 	}
 	if rep.has(memberStopping) {
-		c.leaving.ReplaceOrInsert(rep)
+		c.noteLeaving(rep, true)
 	}
 	c.restoreTimers(rep)
 	rep.drainAt, rep.reshapeAt, rep.payAt = s.DrainAt, s.ReshapeAt, s.PayAt
@@ -282,7 +278,7 @@ func (c *Core) restoreOrder(rep *replica, w *actionJSON) *Error {
 	}
 	rep.order = order
 	c.orders[h.ID] = rep
-	c.timers.ReplaceOrInsert(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
+	c.setTimer(timer{at: h.Deadline, kind: timerDeadline, rep: rep})
 	return nil
 }
 
@@ -313,13 +309,13 @@ func (rep *replica) consistent() *Error {
 // restoreTimers enters a replica where the core looks for work.
 func (c *Core) restoreTimers(rep *replica) {
 	if rep.readyAt != 0 {
-		c.timers.ReplaceOrInsert(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
+		c.setTimer(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
 	}
 	if at, limited := rep.dropAt(); limited && rep.state == Pending {
-		c.timers.ReplaceOrInsert(timer{at: at, kind: timerGang, rep: rep})
+		c.setTimer(timer{at: at, kind: timerGang, rep: rep})
 	}
 	if rep.order == nil && (rep.state == Repairing || rep.has(memberStopping)) {
-		c.todo.ReplaceOrInsert(rep)
+		c.noteTodo(rep, true)
 	}
 	c.await(rep)
 }

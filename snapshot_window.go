@@ -61,12 +61,10 @@ func (c *Core) restoreStalled(jobs []savedJob) {
 		for _, s := range jobs[i].Replicas {
 			rep := c.jobs[jobs[i].Job.ID].replicas[s.Replica]
 			if s.Stalled {
-				rep.stalled = true
-				c.stalled = append(c.stalled, rep)
+				rep.stalledAt = c.agenda.stall()
 			}
 			if s.Hopeless {
-				rep.hopeless = true
-				c.hopeless = append(c.hopeless, rep)
+				rep.hopelessAt = c.agenda.despair()
 			}
 		}
 	}
@@ -110,7 +108,7 @@ func (c *Core) restoreWindows(rep *replica, s *savedReplica) *Error {
 		if set.saved == nil || len(set.saved.Victims)+len(set.saved.Where) > 0 {
 			continue // rooms, when all replicas are there
 		}
-		w, err := c.restoreWindow(rep, set.saved)
+		w, err := c.restoreWindow(set.saved.kindOf(set.saved == s.Moving), rep, set.saved)
 		if err != nil {
 			return err.in(set.field)
 		}
@@ -121,7 +119,7 @@ func (c *Core) restoreWindows(rep *replica, s *savedReplica) *Error {
 }
 
 // restoreWindow makes the window of a replica anew.
-func (c *Core) restoreWindow(rep *replica, s *savedWindow) (*window, *Error) {
+func (c *Core) restoreWindow(kind reservationKind, rep *replica, s *savedWindow) (*window, *Error) {
 	nodes, err := c.restoreWindowNodes(s.Nodes)
 	switch {
 	case err != nil:
@@ -131,8 +129,8 @@ func (c *Core) restoreWindow(rep *replica, s *savedWindow) (*window, *Error) {
 	case !c.roomToSetAside(nodes):
 		return nil, refuse(ErrLimit, "nodes", "there are too many kinds of node")
 	}
-	w := gangWindow(rep)
-	w.from, w.until, w.nodes, w.remnant = s.From, s.Until, nodes, s.Remnant
+	w := gangWindow(kind, rep)
+	w.from, w.until, w.nodes = s.From, s.Until, nodes
 	return w, nil
 }
 
@@ -141,11 +139,11 @@ func (c *Core) saveWindow(w *window) *savedWindow {
 	if w == nil {
 		return nil
 	}
-	saved := &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Remnant: w.remnant}
-	if w.preemption == nil {
+	saved := &savedWindow{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Remnant: w.isPart()}
+	if !w.isPlanned() {
 		return saved
 	}
-	saved.Cause = w.preemption.cause
+	saved.Cause = w.kind.cause()
 	j := w.rep.job
 	counts := make([]int, len(j.spec.Groups))
 	for _, m := range w.preemption.where {
@@ -204,7 +202,7 @@ func (c *Core) restorePreemptions(s *savedJob) *Error {
 	for i := range s.Replicas {
 		rep := c.jobs[s.Job.ID].replicas[s.Replicas[i].Replica]
 		if saved := s.Replicas[i].Reserved; saved != nil && len(saved.Victims)+len(saved.Where) > 0 {
-			w, err := c.restoreRoom(rep, saved)
+			w, err := c.restoreRoom(saved.kindOf(false), rep, saved)
 			if err != nil {
 				return err.in("reserved").in(index("replicas", i))
 			}
@@ -214,11 +212,11 @@ func (c *Core) restorePreemptions(s *savedJob) *Error {
 				if !victim.yieldsFor(rep) {
 					victim.yieldsTo = rep
 				}
-				c.leaving.ReplaceOrInsert(victim)
+				c.noteLeaving(victim, true)
 			}
 		}
 		if saved := s.Replicas[i].Moving; saved != nil && len(saved.Victims)+len(saved.Where) > 0 {
-			w, err := c.restoreRoom(rep, saved)
+			w, err := c.restoreRoom(saved.kindOf(true), rep, saved)
 			if err == nil && len(w.preemption.victims) > 0 {
 				err = refuse(ErrInvalid, "victims", "there are none of a move")
 			}
@@ -233,12 +231,17 @@ func (c *Core) restorePreemptions(s *savedJob) *Error {
 }
 
 // restoreRoom makes the window anew in which room is being made for a replica.
-func (c *Core) restoreRoom(rep *replica, s *savedWindow) (*window, *Error) {
+func (c *Core) restoreRoom(kind reservationKind, rep *replica, s *savedWindow) (*window, *Error) {
 	p, err := c.restorePreemption(rep, s)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case s.Cause != kind.cause():
+		return nil, refuse(ErrInvalid, "cause", fmt.Sprintf("%q is not that of a gang for which room was made, or which moves", s.Cause))
+	case s.Remnant:
+		return nil, refuse(ErrInvalid, "remnant", "is set beside where")
 	}
-	w, err := c.restoreWindow(rep, s)
+	w, err := c.restoreWindow(kind, rep, s)
 	if err != nil {
 		return nil, err
 	}
@@ -280,13 +283,8 @@ func (c *Core) restorePreemption(rep *replica, s *savedWindow) (*preemption, *Er
 		}
 		victims = append(victims, victim)
 	}
-	switch s.Cause {
-	case CauseRoomMade, CauseResumed:
-	default:
-		return nil, refuse(ErrInvalid, "cause", fmt.Sprintf("%q is not that of a gang for which room was made", s.Cause))
-	}
 	p := c.newPreemption(where)
-	p.victims, p.cause = victims, s.Cause
+	p.victims = victims
 	return p, nil
 }
 
@@ -314,7 +312,7 @@ func (c *Core) restoreStrays(jobs []savedJob) {
 	for i := range jobs {
 		for _, s := range jobs[i].Replicas {
 			if rep := c.jobs[jobs[i].Job.ID].replicas[s.Replica]; rep.stray() {
-				c.todo.ReplaceOrInsert(rep)
+				c.noteTodo(rep, true)
 			}
 		}
 	}

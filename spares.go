@@ -118,7 +118,9 @@ func (c *Core) setSpares(list []Spares) {
 			c.countSound(n)
 		}
 	}
-	c.sparesDue = len(c.spares) > 0
+	if c.agenda.sparesTended(); len(c.spares) > 0 {
+		c.agenda.wantSpares()
+	}
 }
 
 // sound reports whether a node is one of those of which spares are a part.
@@ -132,7 +134,7 @@ func (c *Core) countSound(n *node) { c.countAs(n, n.sound()) }
 func (c *Core) countAs(n *node, sound bool) {
 	if p := c.sparesOf(n.spec.Pool); p != nil && sound != n.counted {
 		count(&p.sound, &n.counted, sound)
-		c.sparesDue = true
+		c.agenda.wantSpares()
 	}
 }
 
@@ -142,7 +144,7 @@ func (c *Core) countAs(n *node, sound bool) {
 // node becomes free.
 func (c *Core) mayStandBy(n *node) bool {
 	return len(n.members) == 0 && n.sound() &&
-		!slices.ContainsFunc(n.windows, func(w *window) bool { return !w.isReservation() || w.preemption != nil || c.maySpare(w.rep) }) &&
+		!slices.ContainsFunc(n.windows, func(w *window) bool { return !w.givesWay() || c.maySpare(w.rep) }) &&
 		!slices.ContainsFunc(n.gpus, func(g gpuState) bool { return g.unknown || g.order != nil || g.drain != nil })
 }
 
@@ -152,7 +154,7 @@ func (c *Core) offersSpare(n *node) {
 		return
 	}
 	if p := c.sparesOf(n.spec.Pool); p != nil && p.free() < p.wanted() {
-		c.sparesDue = true
+		c.agenda.wantSpares()
 	}
 }
 
@@ -160,7 +162,7 @@ func (c *Core) offersSpare(n *node) {
 func (c *Core) leaveSpares(n *node) {
 	if n.spare {
 		n.spare = false
-		c.sparesDue = true
+		c.agenda.wantSpares()
 		c.letOut(c.sparesOf(n.spec.Pool).window, n)
 	}
 }
@@ -168,14 +170,14 @@ func (c *Core) leaveSpares(n *node) {
 // tendSpares lets go of the spares that are used, unsound, set aside for others, or too many,
 // and finds others. O(nodes) if something has changed that matters.
 func (c *Core) tendSpares() {
-	if !c.sparesDue {
+	if !c.agenda.sparesDue {
 		return
 	}
 	for _, p := range c.spares {
 		c.releaseSpares(p)
 		c.findSpares(p)
 	}
-	c.sparesDue = false
+	c.agenda.sparesTended()
 }
 
 // releaseSpares lets go of the spares of a pool that are none any more.
@@ -188,7 +190,7 @@ func (c *Core) releaseSpares(p *sparePool) {
 			c.totals.SparesUsed++
 			n.standsIn = true
 		}
-		if len(n.members) > 0 || !n.sound() || slices.ContainsFunc(n.windows, func(w *window) bool { return w.advance != nil || w.isExclusive() }) {
+		if len(n.members) > 0 || !n.sound() || slices.ContainsFunc(n.windows, func(w *window) bool { return w.isAdvance() || w.isExclusive() }) {
 			c.leaveSpares(n)
 		}
 	}
@@ -217,7 +219,7 @@ func (c *Core) findSpares(p *sparePool) {
 func (c *Core) keepSpare(n *node) {
 	p := c.sparesOf(n.spec.Pool)
 	if p.window == nil {
-		p.window = c.newKept(sparesName(p.pool))
+		p.window = c.newKept(kindSpares, sparesName(p.pool))
 	}
 	n.spare, n.standsIn = true, false
 	c.spoil(n)

@@ -151,14 +151,11 @@ const (
 // rank weighs the profiles of every table by what waits and what was given lately, so
 // that what is placed leaves open what is in demand.
 func (c *Core) rank() {
-	if c.now < c.nextRank || c.dividing == 0 && c.nextRank == 0 {
+	if !c.agenda.rankDue(c.now) {
 		return
 	}
 	c.forgetChanges()
-	c.nextRank = c.now.Add(rankEvery)
-	if c.dividing == 0 && len(c.pools) == 0 {
-		c.nextRank = 0 // nothing is left to forget
-	}
+	c.agenda.ranked(c.now.Add(rankEvery), len(c.pools) > 0)
 	demand := c.waitingInstances()
 	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
 		t := c.tables[name]

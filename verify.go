@@ -48,6 +48,9 @@ func (c *Core) Check() error {
 	if err := v.gpus(); err != nil {
 		return err
 	}
+	if err := v.agenda(); err != nil {
+		return err
+	}
 	return v.counts()
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -13,17 +14,13 @@ import (
 // agree.
 func (v *verifier) gpus() error {
 	c := v.c
-	nodes, dividing, pliable, out := map[*table]int{}, 0, 0, 0
+	nodes, out := map[*table]int{}, 0
 	for _, n := range c.nodes {
 		if n == nil {
 			continue
 		}
 		if n.table != nil {
 			nodes[n.table]++
-			dividing++
-		}
-		if n.pliable() {
-			pliable++
 		}
 		for gpu := range n.gpus {
 			if err := v.gpu(n, gpu); err != nil {
@@ -48,8 +45,8 @@ func (v *verifier) gpus() error {
 			return fmt.Errorf("a GPU is kept for job %s, which does not wait for it", d.rep.job.spec.ID)
 		}
 	}
-	if dividing != c.dividing || pliable != c.pliable || out != len(c.repartitions) {
-		return fmt.Errorf("%d nodes may change (counted %d), %d orders about GPUs are out (counted %d)", pliable, c.pliable, out, len(c.repartitions))
+	if out != len(c.repartitions) {
+		return fmt.Errorf("%d orders about GPUs are out (counted %d)", out, len(c.repartitions))
 	}
 	return nil
 }
@@ -66,8 +63,9 @@ func (v *verifier) capacities() error {
 			return fmt.Errorf("node %s adds %v, counted as %v", n.spec.ID, has, n.capacity)
 		}
 		want[quota.GPU] += has.gpuMilli
-		want[quota.CPU] += has.cpu
-		want[quota.Memory] += has.memory
+		for r, amount := range has.host {
+			want[quota.HostOf(host.Resource(r))] += amount
+		}
 		if has.product != "" {
 			want[quota.GPUOf(has.product)] += has.gpuMilli
 		}

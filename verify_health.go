@@ -28,14 +28,14 @@ func (v *verifier) health() error {
 			}
 		}
 	}
-	if watched != len(c.watched) || due != c.healthDue || !slices.IsSortedFunc(c.watched, compareNodes) {
-		return fmt.Errorf("%d nodes are watched, the first until %d; it should be %d, until %d", len(c.watched), c.healthDue, watched, due)
+	if watched != len(c.watched) || due != c.agenda.healthDue || !slices.IsSortedFunc(c.watched, compareNodes) {
+		return fmt.Errorf("%d nodes are watched, the first until %d; it should be %d, until %d", len(c.watched), c.agenda.healthDue, watched, due)
 	}
 	for _, p := range c.spares {
 		if p.sound != sound[p.pool] {
 			return fmt.Errorf("pool %q: %d nodes count as sound, and %d are", p.pool, p.sound, sound[p.pool])
 		}
-		if p.free() != p.wanted() && !c.sparesDue && v.couldStandBy(p) != (p.free() > p.wanted()) {
+		if p.free() != p.wanted() && !c.agenda.sparesDue && v.couldStandBy(p) != (p.free() > p.wanted()) {
 			return fmt.Errorf("pool %q has %d spares of %d, and no pass looks for more", p.pool, p.free(), p.wanted())
 		}
 	}
@@ -53,7 +53,7 @@ func (v *verifier) trust(n *node) error {
 		return fmt.Errorf("on trial until %d, and wrongly set aside", n.trial)
 	case n.spare != (p != nil && p.window != nil && slices.Contains(n.windows, p.window)):
 		return fmt.Errorf("a spare: %v, and wrongly set aside", n.spare)
-	case n.spare && (n.trial != 0 || n.standsIn), n.spare && len(n.members) > 0 && !c.sparesDue:
+	case n.spare && (n.trial != 0 || n.standsIn), n.spare && len(n.members) > 0 && !c.agenda.sparesDue:
 		return fmt.Errorf("it is a spare, and in use or on trial")
 	case n.standsIn && len(n.members) == 0:
 		return fmt.Errorf("it stands in, and holds nobody")

@@ -10,19 +10,18 @@ import (
 func (v *verifier) windows() error {
 	c := v.c
 	for i, w := range c.windows {
-		mine := w.isKept() && len(w.nodes) > 0 || w.advance != nil || w.rep != nil && (w.rep.reserved == w || w.rep.exclusive == w || w.isMove())
 		switch {
 		case i > 0 && c.windows[i-1].name >= w.name:
 			return fmt.Errorf("window %s is out of order", w.name)
-		case !mine:
-			return fmt.Errorf("window %s is nobody's", w.name)
+		case !w.agrees(c):
+			return fmt.Errorf("window %s is nobody's, or not what its kind says", w.name)
 		case w.isReservation() && (w.rep.state != Pending || w.rep.entries == nil):
 			return fmt.Errorf("window %s is for a gang that does not wait", w.name)
-		case w.isMove() && (!w.rep.mayArrive() || w.remnant != (w.preemption == nil) || w.remnant && w.rep.state == Running || w.preemption != nil && len(w.preemption.victims) > 0):
+		case w.isMove() && (!w.rep.mayArrive() || w.isPart() && w.rep.state == Running || w.isPlanned() && len(w.preemption.victims) > 0):
 			return fmt.Errorf("window %s is for a gang that does not move", w.name)
-		case w.preemption != nil && !(w.isReservation() && slices.IsSortedFunc(w.preemption.victims, compareReplicas) || w.isMove()):
-			return fmt.Errorf("window %s: room is made for nobody, or the victims are out of order", w.name)
-		case w.preemption != nil && slices.ContainsFunc(w.preemption.victims, func(victim *replica) bool { return !victim.yieldsFor(w.rep) }):
+		case w.isPlanned() && !slices.IsSortedFunc(w.preemption.victims, compareReplicas):
+			return fmt.Errorf("window %s: the victims are out of order", w.name)
+		case w.isPlanned() && slices.ContainsFunc(w.preemption.victims, func(victim *replica) bool { return !victim.yieldsFor(w.rep) }):
 			return fmt.Errorf("window %s: a victim does not yield", w.name)
 		case !slices.IsSortedFunc(w.nodes, compareNodes):
 			return fmt.Errorf("the nodes of window %s are out of order", w.name)
@@ -58,7 +57,7 @@ func (v *verifier) windows() error {
 	return nil
 }
 
-// ending checks the end that is expected of a replica, and its part in what is stalled.
+// ending checks the end that is expected of a replica.
 func (v *verifier) ending(rep *replica) error {
 	if rep.endsAt != 0 {
 		v.endings++
@@ -74,8 +73,10 @@ func (v *verifier) ending(rep *replica) error {
 		return fmt.Errorf("it wrote a checkpoint at %d, and had to yield %d times", rep.checkpointed, rep.evictions)
 	case rep.state == Pending && (rep.endsAt != 0 || rep.exclusive != nil):
 		return fmt.Errorf("it is pending, and is expected to end or has domains for itself")
-	case rep.stalled != slices.Contains(v.c.stalled, rep), rep.hopeless != slices.Contains(v.c.hopeless, rep), rep.imagined:
-		return fmt.Errorf("stalled: %v, hopeless: %v, and not so in the lists, or imagined ended: %v", rep.stalled, rep.hopeless, rep.imagined)
+	case !rep.setsAside():
+		return fmt.Errorf("what it has set aside is over, or of another kind")
+	case rep.imagined:
+		return fmt.Errorf("it is imagined ended")
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func (v *verifier) yields(rep *replica) error {
 		return fmt.Errorf("runs: %v, and not so in its queue", running)
 	case rep.leaves && !rep.asked():
 		return fmt.Errorf("it leaves, and is not asked for a checkpoint")
-	case rep.moving == nil && rep.state == Releasing && rep.resumes() && !v.c.homeless && v.c.nextMove > v.c.now:
+	case rep.moving == nil && rep.state == Releasing && rep.resumes() && !v.c.agenda.homeless && v.c.agenda.nextMove > v.c.now:
 		return fmt.Errorf("it is to resume, and nobody looks for a place")
 	case rep.yieldsTo != nil && rep.state != Releasing && !rep.asked():
 		return fmt.Errorf("it yields, and is neither asked for a checkpoint nor stopped")

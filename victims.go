@@ -59,7 +59,7 @@ func (c *Core) trialOf(rep *replica, spec *shapeSpec, least quota.Charge, r *gan
 	return &trial{
 		core: c, rep: rep, queue: rep.job.queue, asked: least,
 		request: c.avoiding(avoid, c.widen(spec.Groups, r, func(w *window) bool {
-			if w.preemption != nil && w.rep != rep {
+			if w.isPlanned() && w.rep != rep {
 				return !exclusive && w.rep.job.spec.Topology.Exclusive == ""
 			}
 			return c.admits(w, rep, end)

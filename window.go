@@ -9,27 +9,23 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// A window sets nodes aside for a time: for a queue or for nobody (a reservation
-// made in advance), for a gang that waits (its reservation), for a gang that runs
-// and wants its domains for itself, or because the nodes are on trial or spares (see
-// kept.go).
+// A window sets nodes aside for a time. What for says its kind; the table of the kinds, with
+// all that differs between them, is that of reservationKind.
 //
 // Nodes in windows are kept apart by their hardware class, which names the windows:
 // a search that may not use them does not see them, and costs nothing for it. One that
 // may, because its job belongs there or ends in time, is given these classes as well,
 // after it has failed without them.
 type window struct {
+	kind reservationKind
 	// name is unique, and orders windows.
 	name string
 	// from is the instant at which whoever does not belong here has to be gone.
 	from, until Time
 	// rep is the gang that the nodes are for, or nil.
 	rep *replica
-	// preemption is set where room is being made for the gang.
+	// preemption has where the members of the gang are planned, if they are.
 	preemption *preemption
-	// remnant: it has what a gang has left of its place, without room for the rest. It ends with
-	// the first pass in which the gang waits, and could bid for the rest.
-	remnant bool
 	// unmarked: what is kept for it of its quota is not counted just now.
 	unmarked bool
 	// queue whose jobs belong here, or quota.None.
@@ -48,33 +44,6 @@ const (
 	never     Time = 1<<63 - 1
 	beforeAll Time = -1 << 63
 )
-
-// admits reports whether a member of a replica may be placed in the window if it is
-// expected to end at an instant: it belongs there, it leaves in time, or the window is
-// the reservation of a gang that ranks below it.
-func (c *Core) admits(w *window, rep *replica, end Time) bool {
-	switch {
-	case w == c.trials:
-		return mayTry(rep)
-	case w.isKept():
-		return c.maySpare(rep)
-	}
-	return w.rep == rep || end <= w.from || w.queue != quota.None && c.below(rep.job.queue, w.queue) ||
-		w.isReservation() && c.passes(rep, w)
-}
-
-// passes reports whether a replica may take what is set aside for another. Where room is
-// being made, the class does not count between queues: else who gave back would be the
-// first to come for it again. What is kept for a gang that ran until just now nobody takes.
-func (c *Core) passes(rep *replica, w *window) bool {
-	if w.preemption != nil && w.preemption.cause == CauseResumed {
-		return false
-	}
-	if w.preemption != nil && rep.job.queue != w.rep.job.queue {
-		return c.owed(rep) && !c.owed(w.rep)
-	}
-	return c.outranks(rep, w.rep)
-}
 
 // outranks reports whether a replica that waits need not stand back for another that does.
 // Within a queue it is of a higher class or, in the same class, of a higher priority, and
@@ -132,40 +101,43 @@ func (c *Core) below(q, ancestor quota.Index) bool {
 func (c *Core) addWindow(w *window) {
 	at, _ := slices.BinarySearchFunc(c.windows, w.name, compareWindowName)
 	c.windows = slices.Insert(c.windows, at, w)
+	c.agenda.countWindows(1)
 	for _, n := range w.nodes {
 		c.enclose(n, w)
-		c.sparesDue = c.sparesDue || n.spare
+		if n.spare {
+			c.agenda.wantSpares()
+		}
 	}
-	c.backfillDue = true
+	c.agenda.setAside()
 }
 
 // endWindow ends a window. What is free on its nodes is so for all.
 func (c *Core) endWindow(w *window) {
 	at, _ := slices.BinarySearchFunc(c.windows, w.name, compareWindowName)
 	c.windows = slices.Delete(c.windows, at, at+1)
+	c.agenda.countWindows(-1)
 	for _, n := range w.nodes {
 		c.openUp(n, w)
 	}
-	c.grew()
+	c.agenda.grew(c.now)
 	switch {
 	case w.isMove():
 		c.moveEnded(w)
 	case w.isReservation():
-		w.rep.reserved = nil
-		if w.preemption != nil {
+		planned := w.isPlanned()
+		c.disown(w)
+		if planned {
 			c.endPreemption(w)
 		}
-		c.nextReserve = c.now
+		c.agenda.reserveNow(c.now)
 	default:
-		c.changed()
+		c.disown(w)
+		c.agenda.changed(c.now)
 	}
 	if len(c.windows) == 0 { // nothing is set aside that they could be tried on
 		for len(c.fresh) > 0 {
 			c.unfresh(c.fresh[len(c.fresh)-1])
 		}
-	}
-	if w.isExclusive() {
-		w.rep.exclusive = nil
 	}
 }
 
@@ -174,7 +146,7 @@ func (c *Core) openUp(n *node, w *window) {
 	i := slices.Index(n.windows, w)
 	n.windows = slices.Delete(slices.Clone(n.windows), i, i+1)
 	c.reclass(n)
-	if c.placing {
+	if c.agenda.placing {
 		c.opened = append(c.opened, n)
 	} else {
 		c.reopened(n)
@@ -226,7 +198,7 @@ func (c *Core) windowsAround(spec *Node) []*window {
 	var list []*window
 	path := append(slices.Clone(spec.Domains), string(spec.ID))
 	for _, w := range c.windows {
-		named := w.advance != nil && slices.Contains(w.advance.Nodes, spec.ID)
+		named := w.isAdvance() && slices.Contains(w.advance.Nodes, spec.ID)
 		inside := slices.ContainsFunc(w.domains, func(domain []string) bool {
 			return len(domain) <= len(path) && slices.Equal(domain, path[:len(domain)])
 		})
@@ -237,22 +209,13 @@ func (c *Core) windowsAround(spec *Node) []*window {
 	return list
 }
 
-// isReservation reports whether a window is the reservation of a gang.
-func (w *window) isReservation() bool { return w.rep != nil && w.rep.reserved == w }
-
-// isRoom reports whether a window is one that is being made room in for a gang.
-func (w *window) isRoom() bool { return w.preemption != nil && w.isReservation() }
-
 // room is where room is being made for a replica; nil: nowhere.
 func (rep *replica) room() *window {
-	if w := rep.reserved; w != nil && w.preemption != nil {
+	if w := rep.reserved; w != nil && w.isPlanned() {
 		return w
 	}
 	return nil
 }
-
-// isExclusive reports whether a window has the domains of a gang that runs.
-func (w *window) isExclusive() bool { return w.rep != nil && w.rep.exclusive == w }
 
 // add puts a node into the list of a window.
 func (w *window) add(n *node) {
@@ -279,7 +242,7 @@ func (c *Core) rejoin(w *window, n *node) {
 // any more, or lost a GPU.
 func (c *Core) spoil(n *node) {
 	for _, w := range slices.Clone(n.windows) {
-		if (w.isReservation() || w.isMove()) && slices.Contains(n.windows, w) {
+		if w.countsOnNodes() {
 			c.endWindow(w)
 		}
 	}
@@ -341,7 +304,7 @@ func (c *Core) endWindows() {
 		if w.isReservation() {
 			c.totals.ReservationsExpired++
 			c.postpone(w.rep)
-			if w.preemption != nil {
+			if w.isPlanned() {
 				c.failBid(w.rep)
 			}
 		}

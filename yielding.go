@@ -26,8 +26,8 @@ func (c *Core) ask(p piece, rep *replica) {
 // stop stops a gang that runs: after it has written a checkpoint, or the time for that is
 // over, if it writes any.
 func (c *Core) stop(rep *replica, cause Cause, grace Duration) {
-	c.leaving.ReplaceOrInsert(rep)
-	c.relook() // what it leaves may be a place for others
+	c.noteLeaving(rep, true)
+	c.agenda.relook(c.now) // what it leaves may be a place for others
 	if !rep.job.spec.Checkpoint.Supported {
 		c.evict(rep, cause)
 		return
@@ -42,11 +42,11 @@ func (c *Core) stop(rep *replica, cause Cause, grace Duration) {
 // some for several others: its cause is that of the first.
 func (c *Core) shrink(p piece, rep *replica, cause Cause) {
 	victim := p.rep
-	c.leaving.ReplaceOrInsert(victim)
+	c.noteLeaving(victim, true)
 	if !victim.has(memberStopping) {
 		c.unawait(victim)
 		victim.cause, victim.attempt = cause, 0
-		c.todo.ReplaceOrInsert(victim)
+		c.noteTodo(victim, true)
 		c.totals.Shrunk++
 	}
 	for _, flat := range p.flats {
@@ -126,19 +126,19 @@ func (c *Core) answered(rep *replica, cause Cause) {
 		c.evict(rep, cause)
 		return
 	}
-	c.todo.Delete(rep)
+	c.noteTodo(rep, false)
 	c.await(rep)
-	c.relook() // it may have to leave a node that is being drained
+	c.agenda.relook(c.now) // it may have to leave a node that is being drained
 }
 
 // withdrawRequest tells a replica that it need not go.
 func (c *Core) withdrawRequest(rep *replica) {
 	request := rep.order.Header().ID
 	c.closeOrder(rep)
-	c.out = append(c.out, Withdraw{Order: c.order(rep, 0, Cause{Code: CauseNotNeeded}), Request: request})
+	c.emit(Withdraw{Order: c.order(rep, 0, Cause{Code: CauseNotNeeded}), Request: request})
 	c.totals.Withdrawn++
 	c.await(rep)
-	c.relook() // it may have to leave a node that is being drained
+	c.agenda.relook(c.now) // it may have to leave a node that is being drained
 }
 
 // vacated notes that a replica holds nothing any more, or need not yield.
@@ -147,7 +147,7 @@ func (c *Core) vacated(rep *replica) {
 		rep.yieldsTo = nil
 		rep.yielded(beneficiary)
 	}
-	c.leaving.Delete(rep)
+	c.noteLeaving(rep, false)
 }
 
 // makesRoomFor is the replica for which a replica makes room, or the first of those for which

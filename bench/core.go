@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -68,7 +69,7 @@ func (p *core) join(f *Fleet) {
 		class := slices.Index(p.classes, coreClass{f.Model(n), spec.GPUs})
 		i, err := fleet.AddNode(gang.NodeSpec{
 			Name: fmt.Sprintf("%010d", n), Class: topology.Class(class), GPUs: spec.GPUs,
-			CPUMilli: spec.CPUMilli, MemoryMiB: spec.MemoryMiB,
+			Host: host.Amounts{host.CPU: spec.CPUMilli, host.Memory: spec.MemoryMiB},
 		})
 		must(err)
 		p.nodes, p.back[i] = append(p.nodes, i), n
@@ -109,7 +110,7 @@ func (p *core) find() (Place, bool) {
 
 func (p *core) claim(f *Fleet, k Kind) gang.Claim {
 	r := f.Request(k)
-	c := gang.Claim{CPUMilli: r.CPUMilli, MemoryMiB: r.MemoryMiB}
+	c := gang.Claim{Host: host.Amounts{host.CPU: r.CPUMilli, host.Memory: r.MemoryMiB}}
 	if r.Share() {
 		c.Share = gang.Share{Milli: int32(r.Milli), Owner: sharer}
 	} else {
@@ -144,8 +145,7 @@ func (p *core) Released(f *Fleet, k Kind, place Place) {
 func (p *core) hold(f *Fleet, k Kind, place Place) gang.Hold {
 	c := p.claim(f, k)
 	return gang.Hold{
-		Node: p.nodes[place.Node], GPUs: uint64(place.GPUs), Share: c.Share,
-		CPUMilli: c.CPUMilli, MemoryMiB: c.MemoryMiB,
+		Node: p.nodes[place.Node], GPUs: uint64(place.GPUs), Share: c.Share, Host: c.Host,
 	}
 }
 

@@ -273,7 +273,7 @@ func (f *Fleet) fillRails(d topology.Domain, group int, a *alignment, count int)
 func (f *Fleet) putMask(n topology.Node, group int, mask uint64, members int) {
 	c := &f.search.request.Groups[group].Claim
 	for range members {
-		h := Hold{Node: n, GPUs: lowest(mask, c.GPUs), CPUMilli: c.CPUMilli, MemoryMiB: c.MemoryMiB}
+		h := Hold{Node: n, GPUs: lowest(mask, c.GPUs), Host: c.Host}
 		mask &^= h.GPUs
 		f.put(group, &h)
 	}

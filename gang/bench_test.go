@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -23,7 +24,7 @@ func loadedFleet(tb testing.TB, gpus int) *Fleet {
 	for i := range gpus / 8 {
 		n, err := f.AddNode(NodeSpec{
 			Name: fmt.Sprintf("n%06d", i), Path: []string{fmt.Sprintf("s%03d", i/512), fmt.Sprintf("l%04d", i/32)},
-			GPUs: 8, GPUMemoryMiB: 81559, CPUMilli: 192_000, MemoryMiB: 2 << 20,
+			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPU: 192_000, host.Memory: 2 << 20},
 		})
 		require.NoError(tb, err)
 		held := 8
@@ -36,7 +37,7 @@ func loadedFleet(tb testing.TB, gpus int) *Fleet {
 			held = 7
 		}
 		if held > 0 {
-			require.NoError(tb, f.Hold(Hold{Node: n, GPUs: lowMask(held), CPUMilli: int64(held) * 20_000, MemoryMiB: int64(held) << 16}))
+			require.NoError(tb, f.Hold(Hold{Node: n, GPUs: lowMask(held), Host: host.Amounts{host.CPU: int64(held) * 20_000, host.Memory: int64(held) << 16}}))
 		}
 	}
 	return f
@@ -50,16 +51,16 @@ type shape struct {
 // shapes are the requests that the benchmarks and the guard on allocations place.
 func shapes() []shape {
 	all := []topology.Class{0}
-	host := func(c Claim) Claim { c.CPUMilli, c.MemoryMiB = 4_000, 16<<10; return c }
+	withHost := func(c Claim) Claim { c.Host = host.Amounts{host.CPU: 4_000, host.Memory: 16 << 10}; return c }
 	one := func(g Group) Request { g.Classes = all; return Request{Groups: []Group{g}} }
 	segmented := one(Group{Count: 64, Claim: Claim{GPUs: 8}, Segments: []Segment{{2, leafLevel}}})
 	several := Request{Groups: []Group{
-		{Count: 1, Claim: host(Claim{}), Classes: all},
-		{Count: 16, Claim: host(Claim{GPUs: 8}), Classes: all},
-		{Count: 4, Claim: host(Claim{Share: Share{Milli: 250, Owner: 1}}), Classes: all},
+		{Count: 1, Claim: withHost(Claim{}), Classes: all},
+		{Count: 16, Claim: withHost(Claim{GPUs: 8}), Classes: all},
+		{Count: 4, Claim: withHost(Claim{Share: Share{Milli: 250, Owner: 1}}), Classes: all},
 	}, Required: spineLevel}
 	wish := func(change func(*Group)) Request {
-		g := Group{Count: 8, Claim: host(Claim{GPUs: 4})}
+		g := Group{Count: 8, Claim: withHost(Claim{GPUs: 4})}
 		change(&g)
 		return one(g)
 	}
@@ -77,11 +78,11 @@ func shapes() []shape {
 		{"spread", apart},
 		{"aligned", rails},
 		{"loose", loose},
-		{"gpus=1", one(Group{Count: 1, Claim: host(Claim{GPUs: 1})})},
-		{"gpus=8", one(Group{Count: 1, Claim: host(Claim{GPUs: 8})})},
-		{"share=0.25", one(Group{Count: 1, Claim: host(Claim{Share: Share{Milli: 250, Owner: 7}})})},
-		{"host", one(Group{Count: 1, Claim: host(Claim{})})},
-		{"gpus=4x8", one(Group{Count: 4, Claim: host(Claim{GPUs: 8})})},
+		{"gpus=1", one(Group{Count: 1, Claim: withHost(Claim{GPUs: 1})})},
+		{"gpus=8", one(Group{Count: 1, Claim: withHost(Claim{GPUs: 8})})},
+		{"share=0.25", one(Group{Count: 1, Claim: withHost(Claim{Share: Share{Milli: 250, Owner: 7}})})},
+		{"host", one(Group{Count: 1, Claim: withHost(Claim{})})},
+		{"gpus=4x8", one(Group{Count: 4, Claim: withHost(Claim{GPUs: 8})})},
 		{"gpus=32x8", one(Group{Count: 32, Claim: Claim{GPUs: 8}})},
 		{"gpus=64x8", one(Group{Count: 64, Claim: Claim{GPUs: 8}})},
 		{"gpus=64x8,segments", segmented},
@@ -120,7 +121,7 @@ func BenchmarkRefuse(b *testing.B) {
 	f := loadedFleet(b, 131_072)
 	for _, s := range []shape{
 		{"counts", Request{Groups: []Group{{Count: 64, Claim: Claim{GPUs: 8}, Classes: all}}, Required: spineLevel}},
-		{"host", Request{Groups: []Group{{Count: 1, Claim: Claim{GPUs: 1, CPUMilli: 1 << 30}, Classes: all}}}},
+		{"host", Request{Groups: []Group{{Count: 1, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPU: 1 << 30}}, Classes: all}}}},
 	} {
 		b.Run(s.name, func(b *testing.B) {
 			var p Placement
@@ -143,7 +144,7 @@ func racks(tb testing.TB, nodes int, busy bool) *Fleet {
 		rack := i / 16
 		n, err := f.AddNode(NodeSpec{
 			Name: fmt.Sprintf("n%04d", i), Path: []string{fmt.Sprintf("b%02d", i/256), fmt.Sprintf("r%03d", rack)},
-			GPUs: 8, GPUMemoryMiB: 81559, CPUMilli: 192_000, MemoryMiB: 2 << 20,
+			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPU: 192_000, host.Memory: 2 << 20},
 		})
 		require.NoError(tb, err)
 		idle := 1 + rack*5%8

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -125,9 +126,9 @@ func (f *Fleet) checkState(n topology.Node) (shared, divided int, err error) {
 		wrong("GPUs %#x are divided and held otherwise", (state.whole|state.shared)&state.divided)
 	case f.tree.Free(n) != want:
 		wrong("the tree has %d GPUs as free, %d are", f.tree.Free(n), want)
-	case state.cpuUsed < 0 || state.memoryUsed < 0 || state.holds < 0:
+	case state.hostUsed.Floor() != state.hostUsed || state.holds < 0:
 		wrong("less than nothing is held")
-	case state.holds == 0 && (state.cpuUsed != 0 || state.memoryUsed != 0 || state.whole|state.shared|state.seated != 0):
+	case state.holds == 0 && (state.hostUsed != host.Amounts{} || state.whole|state.shared|state.seated != 0):
 		wrong("something is held without a hold")
 	}
 	whole := uint64(0)
@@ -183,8 +184,7 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 		}
 		state := &want[h.Node]
 		state.holds++
-		state.cpuUsed += h.CPUMilli
-		state.memoryUsed += h.MemoryMiB
+		state.hostUsed = state.hostUsed.Plus(h.Host)
 		switch {
 		case h.Instance != mig.Placement{}:
 			g := f.nodes[h.Node].geometry
@@ -206,7 +206,7 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 	for i := range want {
 		w, state := &want[i], &f.nodes[i]
 		same := w.holds == state.holds && w.whole == state.whole && w.shared == state.shared &&
-			w.cpuUsed == state.cpuUsed && w.memoryUsed == state.memoryUsed
+			w.hostUsed == state.hostUsed
 		for gpu := range w.slots {
 			a, b := &w.slots[gpu], &state.slots[gpu]
 			same = same && a.shares == b.shares && a.milli == b.milli && a.memory == b.memory && a.owner == b.owner && a.held == b.held

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -38,8 +39,8 @@ type Claim struct {
 	// Instances asks for one instance of a divided GPU, of the first of these profiles
 	// that can be had. Empty: none.
 	Instances []Profile
-	// CPUMilli is host CPU in thousandths of a core, MemoryMiB host memory.
-	CPUMilli, MemoryMiB int64
+	// Host is what it needs of the host.
+	Host host.Amounts
 }
 
 // A Profile is a profile of the lattice by which the nodes of a class divide their GPUs:
@@ -69,6 +70,6 @@ type Hold struct {
 	// Share says, unless its Milli is 0, that the one GPU in GPUs is held in part.
 	Share Share
 	// Instance is the instance that is held of the one GPU in GPUs; zero: none.
-	Instance            mig.Placement
-	CPUMilli, MemoryMiB int64
+	Instance mig.Placement
+	Host     host.Amounts
 }

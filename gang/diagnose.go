@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -21,21 +22,30 @@ const (
 	Shares
 	// Instances of the profiles asked for, on divided GPUs.
 	Instances
-	// HostCPU of the nodes.
-	HostCPU
-	// HostMemory of the nodes.
-	HostMemory
+	// firstHost is the first resource of the nodes' hosts.
+	firstHost
 	// Fragmentation: there is enough of each resource, but not of all on the same
 	// nodes, or not in one domain of the required level, or not for all groups at a
 	// time.
-	Fragmentation
+	Fragmentation = firstHost + Resource(host.Resources)
 )
+
+// HostOf is a resource of the nodes' hosts.
+func HostOf(r host.Resource) Resource { return firstHost + Resource(r) }
+
+// OfHost reports whether a resource is one of the nodes' hosts.
+func (r Resource) OfHost() bool { return r >= firstHost && r < Fragmentation }
 
 // String returns the name of a resource, such as "host CPU".
 func (r Resource) String() string {
-	names := [...]string{"nothing", "nodes", "GPUs", "GPU shares", "GPU instances", "host CPU", "host memory", "fragmentation"}
-	if int(r) < len(names) {
+	names := [...]string{"nothing", "nodes", "GPUs", "GPU shares", "GPU instances"}
+	switch {
+	case int(r) < len(names):
 		return names[r]
+	case r.OfHost():
+		return host.Resource(r - firstHost).String()
+	case r == Fragmentation:
+		return "fragmentation"
 	}
 	return fmt.Sprintf("resource %d", r)
 }
@@ -107,7 +117,7 @@ func (f *Fleet) shortage(r *Request, group int) Shortage {
 	g := &r.Groups[group]
 	s := Shortage{Group: group, Needed: g.min(), Domain: r.Within}
 	required := max(r.Required, g.Required)
-	var enough [HostMemory + 1]int // members by resource alone
+	var enough [Fragmentation]int // members by resource alone
 	f.tally(r.Within, g, required, &s, &enough)
 	switch {
 	case s.EligibleNodes == 0:
@@ -118,7 +128,7 @@ func (f *Fleet) shortage(r *Request, group int) Shortage {
 		return s
 	}
 	s.Tightest = Fragmentation
-	for resource, least := GPUs, s.Needed; resource <= HostMemory; resource++ {
+	for resource, least := GPUs, s.Needed; resource < Fragmentation; resource++ {
 		if enough[resource] < least {
 			s.Tightest, least = resource, enough[resource]
 		}
@@ -128,7 +138,7 @@ func (f *Fleet) shortage(r *Request, group int) Shortage {
 
 // tally adds up a domain, and keeps the best domain of the required level. It returns
 // how many members fit there now.
-func (f *Fleet) tally(d topology.Domain, g *Group, required topology.Level, s *Shortage, enough *[HostMemory + 1]int) int {
+func (f *Fleet) tally(d topology.Domain, g *Group, required topology.Level, s *Shortage, enough *[Fragmentation]int) int {
 	total := 0
 	for _, child := range f.tree.Children(d) {
 		total = add(total, f.tally(child, g, required, s, enough))
@@ -167,7 +177,7 @@ func (f *Fleet) inside(d, around topology.Domain) bool {
 }
 
 // tallyNode adds up one eligible node and returns how many members fit there now.
-func (f *Fleet) tallyNode(n topology.Node, c *Claim, s *Shortage, enough *[HostMemory + 1]int) int {
+func (f *Fleet) tallyNode(n topology.Node, c *Claim, s *Shortage, enough *[Fragmentation]int) int {
 	state := &f.nodes[n]
 	s.EligibleNodes++
 	device := Claim{GPUs: c.GPUs, Share: c.Share, Instances: c.Instances}
@@ -182,19 +192,21 @@ func (f *Fleet) tallyNode(n topology.Node, c *Claim, s *Shortage, enough *[HostM
 		}
 	}
 	enough[kind] = add(enough[kind], room)
-	cpu := fitHost(math.MaxInt32, state.cpu-state.cpuUsed, c.CPUMilli)
-	memory := fitHost(math.MaxInt32, state.memory-state.memoryUsed, c.MemoryMiB)
-	enough[HostCPU] = add(enough[HostCPU], cpu)
-	enough[HostMemory] = add(enough[HostMemory], memory)
+	fits, left := room, state.hostFree()
+	for r := range left {
+		count := fitHost(math.MaxInt32, left[r], c.Host[r])
+		enough[HostOf(host.Resource(r))] = add(enough[HostOf(host.Resource(r))], count)
+		fits = min(fits, count)
+	}
 
 	idle := *state
-	idle.whole, idle.shared, idle.seated, idle.cpuUsed, idle.memoryUsed = 0, 0, 0, 0, 0
+	idle.whole, idle.shared, idle.seated, idle.hostUsed = 0, 0, 0, host.Amounts{}
 	idle.slots = make([]slot, len(state.slots))
 	for gpu := range idle.slots {
 		idle.slots[gpu].division, idle.slots[gpu].exist = state.slots[gpu].division, state.slots[gpu].exist
 	}
 	s.IfIdle = add(s.IfIdle, idle.fits(c))
-	return min(room, cpu, memory)
+	return fits
 }
 
 // kind is what a claim needs of GPUs; GPUs where it needs none.

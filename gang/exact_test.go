@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -38,7 +39,7 @@ func (r dice) fleet(t require.TestingT) *world {
 	for i := range r.in(1, 12) {
 		s := NodeSpec{
 			Name: fmt.Sprintf("n%02d", i), GPUMemoryMiB: 80,
-			CPUMilli: int64(r.one(2, 4, 8, 16)), MemoryMiB: int64(r.one(4, 16)),
+			Host: host.Amounts{host.CPU: int64(r.one(2, 4, 8, 16)), host.Memory: int64(r.one(4, 16))},
 		}
 		if mixed {
 			s.Class = topology.Class(r.one(0, 0, 1, 2, 3, 4))
@@ -61,7 +62,7 @@ func (r dice) fleet(t require.TestingT) *world {
 			if r.chance(idle) {
 				break
 			}
-			h := Hold{Node: n, GPUs: 1 << gpu, CPUMilli: int64(r.one(0, 0, 0, 1))}
+			h := Hold{Node: n, GPUs: 1 << gpu, Host: host.Amounts{host.CPU: int64(r.one(0, 0, 0, 1))}}
 			if r.chance(40) && f.Hold(h) == nil {
 				w.holds = append(w.holds, h)
 			}
@@ -78,7 +79,7 @@ func (r dice) group(w *world, most int) Group {
 	node := w.levels + 1
 	g := Group{Claim: Claim{GPUs: r.one(0, 1, 1, 2, 2, 3, 4, 8)}, Classes: [][]topology.Class{{0}, {0, 2, 1}, {3, 0, 1, 2, 4}}[r.one(0, 1, 1, 2, 2)]}
 	if r.chance(30) || g.Claim.GPUs == 0 {
-		g.Claim.CPUMilli, g.Claim.MemoryMiB = int64(r.in(1, 2)), int64(r.one(0, 1, 2))
+		g.Claim.Host[host.CPU], g.Claim.Host[host.Memory] = int64(r.in(1, 2)), int64(r.one(0, 1, 2))
 	}
 	unit := 1
 	if r.chance(30) {
@@ -222,8 +223,7 @@ func TestTheSearchAgreesWithTheOracle(t *testing.T) {
 func describe(w *world, q *Request) string {
 	text := fmt.Sprintf("levels %d, within %v, required %d, preferred %d, %v\n", w.levels, w.fleet.Tree().DomainPath(q.Within), q.Required, q.Preferred, q.Locality)
 	for i, n := range w.nodes {
-		cpu, memory := w.fleet.HostFree(n.index)
-		text += fmt.Sprintf("  node %d %v class %d free %b of %d, cpu %d memory %d schedulable %t\n", i, n.Path, n.Class, w.fleet.FreeMask(n.index), n.GPUs, cpu, memory, n.schedulable)
+		text += fmt.Sprintf("  node %d %v class %d free %b of %d, host %v schedulable %t\n", i, n.Path, n.Class, w.fleet.FreeMask(n.index), n.GPUs, w.fleet.HostFree(n.index), n.schedulable)
 	}
 	for _, g := range q.Groups {
 		text += fmt.Sprintf("  group %+v\n", g)
@@ -420,7 +420,7 @@ func (o *oracle) slack(l topology.Level, d int) int {
 	slack := 0
 	for i := range o.r.Groups {
 		g := &o.r.Groups[i]
-		exact := len(o.r.Groups) == 1 && (g.Claim.GPUs == 0 || (g.Spread > 0 || g.Balance > 0) && (g.Claim.CPUMilli > 0 || g.Claim.MemoryMiB > 0 || g.Match != nil))
+		exact := len(o.r.Groups) == 1 && (g.Claim.GPUs == 0 || (g.Spread > 0 || g.Balance > 0) && (g.Claim.Host[host.CPU] > 0 || g.Claim.Host[host.Memory] > 0 || g.Match != nil))
 		if g.Claim.GPUs > 0 || exact {
 			slack += o.room(i, l, d, exact) - o.counts[i]
 		}

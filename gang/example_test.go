@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -18,7 +19,7 @@ func Example() {
 	for i := range 6 {
 		_, err := fleet.AddNode(gang.NodeSpec{
 			Name: fmt.Sprintf("node-%d", i), Path: []string{fmt.Sprintf("leaf-%d", i/3)},
-			Class: h100, GPUs: 8, GPUMemoryMiB: 81_559, CPUMilli: 192_000, MemoryMiB: 2 << 20,
+			Class: h100, GPUs: 8, GPUMemoryMiB: 81_559, Host: host.Amounts{host.CPU: 192_000, host.Memory: 2 << 20},
 		})
 		if err != nil {
 			fmt.Println(err)
@@ -33,7 +34,7 @@ func Example() {
 		request := gang.Request{
 			Groups: []gang.Group{{
 				Count: members, Classes: []topology.Class{h100},
-				Claim: gang.Claim{GPUs: 8, CPUMilli: 96_000, MemoryMiB: 1 << 20},
+				Claim: gang.Claim{GPUs: 8, Host: host.Amounts{host.CPU: 96_000, host.Memory: 1 << 20}},
 			}},
 			Required: leaf,
 		}

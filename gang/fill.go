@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -37,11 +38,18 @@ func (s *nodeState) fits(c *Claim) int {
 	case len(c.Instances) > 0:
 		count = s.seats(c)
 	}
-	count = fitHost(count, s.cpu-s.cpuUsed, c.CPUMilli)
-	return fitHost(count, s.memory-s.memoryUsed, c.MemoryMiB)
+	return s.fitsHost(count, &c.Host)
 }
 
-// fitHost is how many of so many members there is enough of a host's resource for.
+// fitsHost is how many of so many members the host has enough for.
+func (s *nodeState) fitsHost(count int, each *host.Amounts) int {
+	for r := range each {
+		count = fitHost(count, s.host[r]-s.hostUsed[r], each[r])
+	}
+	return count
+}
+
+// fitHost is fitsHost for one resource.
 func fitHost(count int, left, each int64) int {
 	if each == 0 || count == 0 {
 		return count
@@ -57,7 +65,7 @@ func (f *Fleet) fillNode(n topology.Node, group, count int) int {
 	c := &f.search.request.Groups[group].Claim
 	count = min(count, f.fits(n, c))
 	state := &f.nodes[n]
-	h := Hold{Node: n, Share: c.Share, CPUMilli: c.CPUMilli, MemoryMiB: c.MemoryMiB}
+	h := Hold{Node: n, Share: c.Share, Host: c.Host}
 	for i := range count {
 		switch {
 		case c.GPUs > 0:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/btree"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -21,7 +22,7 @@ import (
 //     nobody holds, or as taking no work if it is not schedulable.
 //  3. The index of shared GPUs has exactly those that can take more: compute left,
 //     healthy, on a schedulable node. So has the index of divided GPUs.
-//  4. The host CPU and memory in use on a node are the sums over its holds.
+//  4. What is in use of the host of a node is the sum over its holds.
 type Fleet struct {
 	tree  *topology.Tree
 	nodes []nodeState // by topology.Node
@@ -63,8 +64,8 @@ type NodeSpec struct {
 	// MaxShares is the most shares of one GPU at a time, such as the clients that MPS
 	// allows. 0: as many as there are thousandths.
 	MaxShares int
-	// CPUMilli and MemoryMiB are what the host has for members.
-	CPUMilli, MemoryMiB int64
+	// Host is what the host has for members.
+	Host host.Amounts
 	// Choose is as for SetChooser; nil: the GPUs with the lowest indexes.
 	Choose func(free uint64, k int) uint64
 }
@@ -77,17 +78,16 @@ type nodeState struct {
 	gpuMemory   int64
 	maxShares   int
 	geometry    *geometry // nil: its GPUs cannot be divided
-	cpu, memory int64     // of the host
-	// cpuUsed and memoryUsed may exceed cpu and memory after Resize and Adopt.
-	cpuUsed, memoryUsed int64
-	holds               int
-	healthy             uint64
-	whole               uint64 // GPUs held whole
-	shared              uint64 // GPUs held in part
-	divided             uint64 // GPUs divided into instances
-	seated              uint64 // GPUs of which instances are held
-	slots               []slot // one for each GPU
-	choose              func(free uint64, k int) uint64
+	host        host.Amounts
+	hostUsed    host.Amounts // may exceed host after Resize and Adopt
+	holds       int
+	healthy     uint64
+	whole       uint64 // GPUs held whole
+	shared      uint64 // GPUs held in part
+	divided     uint64 // GPUs divided into instances
+	seated      uint64 // GPUs of which instances are held
+	slots       []slot // one for each GPU
+	choose      func(free uint64, k int) uint64
 }
 
 // A slot is what is held of one GPU.
@@ -103,8 +103,8 @@ type slot struct {
 	exist, held mig.State
 	// The hold whose lowest GPU this is, if it holds whole GPUs. It makes a release
 	// of something else recognisable.
-	hold                uint64
-	cpuMilli, memoryMiB int64
+	hold uint64
+	host host.Amounts
 }
 
 // NewFleet returns a fleet without nodes over the levels of a topology, as for
@@ -128,13 +128,11 @@ func (f *Fleet) Tree() *topology.Tree { return f.tree }
 // for another lattice than that of the nodes of the class. The first node of a lattice
 // makes tables from it: some milliseconds for the largest.
 func (f *Fleet) AddNode(s NodeSpec) (topology.Node, error) {
-	for _, amount := range [...]struct {
-		field string
-		value int64
-	}{{"gpuMemoryMiB", s.GPUMemoryMiB}, {"cpuMilli", s.CPUMilli}, {"memoryMiB", s.MemoryMiB}} {
-		if err := checkAmount(s.Name, amount.field, amount.value); err != nil {
-			return -1, err
-		}
+	if err := checkAmount(s.Name, "gpuMemoryMiB", s.GPUMemoryMiB); err != nil {
+		return -1, err
+	}
+	if err := checkHost(s.Name, s.Host); err != nil {
+		return -1, err
 	}
 	if s.MaxShares < 0 {
 		return -1, &Error{Node: s.Name, Field: "maxShares", Reason: fmt.Sprintf("%d is negative", s.MaxShares), Kind: ErrInvalid}
@@ -153,7 +151,7 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.Node, error) {
 	f.nodes[n] = nodeState{
 		live: true, schedulable: true, class: s.Class, gpuMemory: s.GPUMemoryMiB,
 		maxShares: s.MaxShares, geometry: f.join(s.Class, s.Lattice),
-		cpu: s.CPUMilli, memory: s.MemoryMiB, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
+		host: s.Host, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
 		choose: s.Choose,
 	}
 	f.recount(n)
@@ -185,17 +183,14 @@ func (f *Fleet) RemoveNode(n topology.Node) error {
 // Resize changes what the host of a node has for members. It may be less than what is
 // held there; nothing more goes there then until enough is released. Refusals:
 // ErrUnknown, ErrInvalid.
-func (f *Fleet) Resize(n topology.Node, cpuMilli, memoryMiB int64) error {
+func (f *Fleet) Resize(n topology.Node, has host.Amounts) error {
 	if err := f.checkNode(n); err != nil {
 		return err
 	}
-	if err := checkAmount(f.tree.NodeName(n), "cpuMilli", cpuMilli); err != nil {
+	if err := checkHost(f.tree.NodeName(n), has); err != nil {
 		return err
 	}
-	if err := checkAmount(f.tree.NodeName(n), "memoryMiB", memoryMiB); err != nil {
-		return err
-	}
-	f.nodes[n].cpu, f.nodes[n].memory = cpuMilli, memoryMiB
+	f.nodes[n].host = has
 	return nil
 }
 
@@ -304,15 +299,16 @@ func (f *Fleet) FreeMask(n topology.Node) uint64 {
 	return f.nodes[n].free()
 }
 
-// HostFree returns what the host of a node has left for members: CPU in thousandths of a
-// core and memory in MiB. Either is negative where more is held than there is.
-func (f *Fleet) HostFree(n topology.Node) (cpuMilli, memoryMiB int64) {
+// HostFree returns what the host of a node has left for members. It is negative where more
+// is held than there is.
+func (f *Fleet) HostFree(n topology.Node) host.Amounts {
 	if f.checkNode(n) != nil {
-		return 0, 0
+		return host.Amounts{}
 	}
-	state := &f.nodes[n]
-	return state.cpu - state.cpuUsed, state.memory - state.memoryUsed
+	return f.nodes[n].hostFree()
 }
+
+func (s *nodeState) hostFree() host.Amounts { return s.host.Minus(s.hostUsed) }
 
 // ShareLeft returns what is left of a GPU for shares: compute in thousandths and memory in
 // MiB. All of it where nobody holds the GPU, nothing where it is held whole, is divided, has
@@ -353,6 +349,16 @@ func (f *Fleet) recount(n topology.Node) {
 func (f *Fleet) checkNode(n topology.Node) error {
 	if n < 0 || int(n) >= len(f.nodes) || !f.nodes[n].live {
 		return &Error{Field: "node", Reason: fmt.Sprintf("there is no node with index %d", n), Kind: ErrUnknown}
+	}
+	return nil
+}
+
+// checkHost refuses amounts of a host out of range.
+func checkHost(node string, has host.Amounts) error {
+	for r, amount := range has {
+		if err := checkAmount(node, host.Resource(r).Field(), amount); err != nil {
+			return err
+		}
 	}
 	return nil
 }

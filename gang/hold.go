@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -96,10 +97,11 @@ func (f *Fleet) checkShape(h *Hold) error {
 			bits.OnesCount64(h.GPUs), s.Milli)
 	case h.Instance != mig.Placement{} && f.nodes[h.Node].geometry.find(h.Instance) < 0:
 		return f.refuse(ErrUnknown, h.Node, "instance", "GPUs of this node have no place for %s", h.Instance)
-	case h.CPUMilli < 0 || h.CPUMilli > MaxAmount:
-		return f.refuse(ErrInvalid, h.Node, "cpuMilli", "%d is not within 0 and %d", h.CPUMilli, int64(MaxAmount))
-	case h.MemoryMiB < 0 || h.MemoryMiB > MaxAmount:
-		return f.refuse(ErrInvalid, h.Node, "memoryMiB", "%d is not within 0 and %d", h.MemoryMiB, int64(MaxAmount))
+	}
+	for r, amount := range h.Host {
+		if amount < 0 || amount > MaxAmount {
+			return f.refuse(ErrInvalid, h.Node, host.Resource(r).Field(), "%d is not within 0 and %d", amount, int64(MaxAmount))
+		}
 	}
 	return nil
 }
@@ -144,16 +146,15 @@ func (f *Fleet) checkHold(h *Hold) error {
 // checkAvailable refuses what a new member may not have although nobody holds it.
 func (f *Fleet) checkAvailable(h *Hold) error {
 	state := &f.nodes[h.Node]
-	cpu, memory := f.HostFree(h.Node)
 	switch failed := h.GPUs &^ state.healthy; {
 	case !state.schedulable:
 		return f.refuse(ErrUnavailable, h.Node, "node", "it takes no work")
 	case failed != 0:
 		return f.refuse(ErrUnavailable, h.Node, "gpus", "%#x have failed", failed)
-	case h.CPUMilli > max(cpu, 0):
-		return f.refuse(ErrCapacity, h.Node, "cpuMilli", "%d are left, %d are asked for", cpu, h.CPUMilli)
-	case h.MemoryMiB > max(memory, 0):
-		return f.refuse(ErrCapacity, h.Node, "memoryMiB", "%d are left, %d are asked for", memory, h.MemoryMiB)
+	}
+	left := state.hostFree()
+	if r, beyond := h.Host.Beyond(left.Floor()); beyond {
+		return f.refuse(ErrCapacity, h.Node, r.Field(), "%d are left, %d are asked for", left[r], h.Host[r])
 	}
 	return nil
 }
@@ -164,14 +165,13 @@ func (f *Fleet) checkRelease(h *Hold) error {
 		return err
 	}
 	state := &f.nodes[h.Node]
+	r, beyond := h.Host.Beyond(state.hostUsed)
 	switch {
 	case state.holds == 0:
 		return f.refuse(ErrNotHeld, h.Node, "node", "nothing is held there")
-	case h.CPUMilli > state.cpuUsed:
-		return f.refuse(ErrNotHeld, h.Node, "cpuMilli", "only %d are held", state.cpuUsed)
-	case h.MemoryMiB > state.memoryUsed:
-		return f.refuse(ErrNotHeld, h.Node, "memoryMiB", "only %d are held", state.memoryUsed)
-	case state.holds == 1 && (h.GPUs != state.whole|state.shared|state.seated || h.CPUMilli != state.cpuUsed || h.MemoryMiB != state.memoryUsed):
+	case beyond:
+		return f.refuse(ErrNotHeld, h.Node, r.Field(), "only %d are held", state.hostUsed[r])
+	case state.holds == 1 && (h.GPUs != state.whole|state.shared|state.seated || h.Host != state.hostUsed):
 		return f.refuse(ErrNotHeld, h.Node, "node", "its last hold is another one")
 	case h.GPUs == 0:
 		return nil
@@ -182,8 +182,8 @@ func (f *Fleet) checkRelease(h *Hold) error {
 		return f.checkReleaseInstance(h)
 	}
 	if h.Share.Milli == 0 {
-		if slot.hold != h.GPUs || slot.cpuMilli != h.CPUMilli || slot.memoryMiB != h.MemoryMiB {
-			return f.refuse(ErrNotHeld, h.Node, "gpus", "%#x are not held as one, or not with that host CPU and memory", h.GPUs)
+		if slot.hold != h.GPUs || slot.host != h.Host {
+			return f.refuse(ErrNotHeld, h.Node, "gpus", "%#x are not held as one, or not with that much of the host", h.GPUs)
 		}
 		return nil
 	}
@@ -201,8 +201,7 @@ func (f *Fleet) checkRelease(h *Hold) error {
 func (f *Fleet) take(h *Hold) {
 	state := &f.nodes[h.Node]
 	state.holds++
-	state.cpuUsed += h.CPUMilli
-	state.memoryUsed += h.MemoryMiB
+	state.hostUsed = state.hostUsed.Plus(h.Host)
 	if h.GPUs == 0 {
 		return
 	}
@@ -214,7 +213,7 @@ func (f *Fleet) take(h *Hold) {
 	slot := &state.slots[gpu]
 	if h.Share.Milli == 0 {
 		state.whole |= h.GPUs
-		slot.hold, slot.cpuMilli, slot.memoryMiB = h.GPUs, h.CPUMilli, h.MemoryMiB
+		slot.hold, slot.host = h.GPUs, h.Host
 		f.recount(h.Node)
 		return
 	}
@@ -234,8 +233,7 @@ func (f *Fleet) take(h *Hold) {
 func (f *Fleet) give(h *Hold) {
 	state := &f.nodes[h.Node]
 	state.holds--
-	state.cpuUsed -= h.CPUMilli
-	state.memoryUsed -= h.MemoryMiB
+	state.hostUsed = state.hostUsed.Minus(h.Host)
 	if h.GPUs == 0 {
 		return
 	}
@@ -247,7 +245,7 @@ func (f *Fleet) give(h *Hold) {
 	slot := &state.slots[gpu]
 	if h.Share.Milli == 0 {
 		state.whole &^= h.GPUs
-		slot.hold, slot.cpuMilli, slot.memoryMiB = 0, 0, 0
+		slot.hold, slot.host = 0, host.Amounts{}
 		f.recount(h.Node)
 		return
 	}

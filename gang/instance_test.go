@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
@@ -119,7 +120,7 @@ func TestFitsCountsInstances(t *testing.T) {
 			w.divide(t, n)
 			w.seat(t, n)
 		}
-		c := Claim{CPUMilli: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}
+		c := Claim{Host: host.Amounts{host.CPU: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}}
 		for range rapid.IntRange(1, 3).Draw(t, "profiles") {
 			c.Instances = append(c.Instances, Profile{n.Class, rapid.IntRange(0, l.Profiles()-1).Draw(t, "profile")})
 		}
@@ -177,7 +178,7 @@ func dividedFleet(t *testing.T) (f *Fleet, a, b topology.Node, l *mig.Lattice) {
 	f, err := NewFleet()
 	require.NoError(t, err)
 	l = h100(t)
-	a, err = f.AddNode(NodeSpec{Name: "a", GPUs: 4, Lattice: l, GPUMemoryMiB: 80_000, CPUMilli: 8_000, MemoryMiB: 1_000})
+	a, err = f.AddNode(NodeSpec{Name: "a", GPUs: 4, Lattice: l, GPUMemoryMiB: 80_000, Host: host.Amounts{host.CPU: 8_000, host.Memory: 1_000}})
 	require.NoError(t, err)
 	b, err = f.AddNode(NodeSpec{Name: "b", Class: 1, GPUs: 4, GPUMemoryMiB: 80_000, MaxShares: 2})
 	require.NoError(t, err)
@@ -450,7 +451,7 @@ func TestInstancesThatAskToBeClose(t *testing.T) {
 // TestShortOfInstances: a request that lacks instances is told so.
 func TestShortOfInstances(t *testing.T) {
 	f, a, _, _ := dividedFleet(t)
-	r := &Request{Groups: []Group{{Count: 4, Claim: Claim{Instances: []Profile{{0, 3}}, CPUMilli: 1_000}, Classes: []topology.Class{0, 1}}}}
+	r := &Request{Groups: []Group{{Count: 4, Claim: Claim{Instances: []Profile{{0, 3}}, Host: host.Amounts{host.CPU: 1_000}}, Classes: []topology.Class{0, 1}}}}
 	require.True(t, f.Place(r, &Placement{}))
 	s, ok := f.Diagnose(r)
 	require.True(t, ok)
@@ -486,7 +487,7 @@ func instanceFleet(tb testing.TB, nodes int) *Fleet {
 	for i := range nodes {
 		n, err := f.AddNode(NodeSpec{
 			Name: fmt.Sprintf("n%06d", i), Path: []string{fmt.Sprintf("s%03d", i/512), fmt.Sprintf("l%04d", i/32)},
-			GPUs: 8, GPUMemoryMiB: 81559, CPUMilli: 192_000, MemoryMiB: 2 << 20, Lattice: l,
+			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPU: 192_000, host.Memory: 2 << 20}, Lattice: l,
 		})
 		require.NoError(tb, err)
 		for gpu := range 7 {
@@ -508,7 +509,7 @@ func instanceFleet(tb testing.TB, nodes int) *Fleet {
 
 func instanceShapes() []shape {
 	one := func(count int, profiles ...int) Request {
-		g := Group{Count: count, Claim: Claim{CPUMilli: 1_000, MemoryMiB: 1 << 10}, Classes: []topology.Class{0}}
+		g := Group{Count: count, Claim: Claim{Host: host.Amounts{host.CPU: 1_000, host.Memory: 1 << 10}}, Classes: []topology.Class{0}}
 		for _, p := range profiles {
 			g.Claim.Instances = append(g.Claim.Instances, Profile{0, p})
 		}

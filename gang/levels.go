@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -29,8 +30,8 @@ type LevelFinding struct {
 	// Segments: there are enough GPUs, but not for whole segments, or not in one domain of
 	// the level that the group requires.
 	Segments int
-	// HostCPU and HostMemory of the nodes with the GPUs.
-	HostCPU, HostMemory int
+	// Host: each resource of the hosts of the nodes with the GPUs.
+	Host [host.Resources]int
 	// Rails: not the same GPUs on enough nodes.
 	Rails int
 	// Spread: the numbers would differ by more than the skew.
@@ -160,20 +161,20 @@ func (f *Fleet) shortIn(d topology.Domain, r *Request, i, count int, finding *Le
 		Claim: Claim{GPUs: full.Claim.GPUs, Share: full.Claim.Share, Instances: full.Claim.Instances},
 	}
 	alone := Request{Groups: []Group{g}, Within: d}
-	for _, step := range [...]struct {
-		cause *int
-		ask   func(*Group)
-	}{
-		{&finding.Segments, func(*Group) {}},
-		{&finding.HostCPU, func(g *Group) { g.Claim.CPUMilli = full.Claim.CPUMilli }},
-		{&finding.HostMemory, func(g *Group) { g.Claim.MemoryMiB = full.Claim.MemoryMiB }},
-		{&finding.Rails, func(g *Group) { g.Align = full.Align }},
-		{&finding.Spread, func(g *Group) { g.Spread, g.MaxSkew = full.Spread, full.MaxSkew }},
-	} {
-		step.ask(&alone.Groups[0])
-		if !f.could(&alone) {
-			return step.cause
+	asked := &alone.Groups[0]
+	if !f.could(&alone) {
+		return &finding.Segments
+	}
+	for r := range asked.Claim.Host {
+		if asked.Claim.Host[r] = full.Claim.Host[r]; !f.could(&alone) {
+			return &finding.Host[r]
 		}
+	}
+	if asked.Align = full.Align; !f.could(&alone) {
+		return &finding.Rails
+	}
+	if asked.Spread, asked.MaxSkew = full.Spread, full.MaxSkew; !f.could(&alone) {
+		return &finding.Spread
 	}
 	return nil
 }
@@ -193,7 +194,8 @@ func (f *Fleet) could(r *Request) bool {
 // findNode adds one node.
 func (f *Fleet) findNode(d topology.Domain, n topology.Node, r *Request, finding *LevelFinding) {
 	known, enough, members := false, true, 0
-	var gpus, cpu, memory int64
+	var gpus int64
+	var ofHost host.Amounts
 	var cause *int
 	for i := range r.Groups {
 		g := &r.Groups[i]
@@ -209,8 +211,7 @@ func (f *Fleet) findNode(d topology.Domain, n topology.Node, r *Request, finding
 		enough = enough && device >= g.Count
 		members += min(g.Count, wholeSegments(g, f.tree.NodeLevel(), f.fitOn(n, g, 0)))
 		gpus += int64(g.Count * g.Claim.GPUs)
-		cpu += int64(g.Count) * g.Claim.CPUMilli
-		memory += int64(g.Count) * g.Claim.MemoryMiB
+		ofHost = ofHost.Plus(g.Claim.Host.Times(int64(g.Count)))
 		switch {
 		case cause != nil:
 		case device < g.Count && f.fitOn(n, g, deviceOnly|whenHealthy) >= g.Count:
@@ -222,13 +223,11 @@ func (f *Fleet) findNode(d topology.Domain, n topology.Node, r *Request, finding
 	if !known {
 		return
 	}
-	freeCPU, freeMemory := f.HostFree(n)
+	short, beyond := ofHost.Beyond(f.HostFree(n).Floor())
 	switch {
 	case cause != nil:
-	case cpu > max(freeCPU, 0):
-		cause = &finding.HostCPU
-	case memory > max(freeMemory, 0):
-		cause = &finding.HostMemory
+	case beyond:
+		cause = &finding.Host[short]
 	case gpus > int64(max(f.tree.Free(n), 0)), len(r.Groups) > 1 && !f.could(f.onlyOn(n, r)):
 		cause = &finding.Together
 	default:
@@ -279,16 +278,14 @@ func (f *Fleet) fitOn(n topology.Node, g *Group, relax int) int {
 	}
 	c := g.Claim
 	if relax&deviceOnly != 0 {
-		c.CPUMilli, c.MemoryMiB = 0, 0
+		c.Host = host.Amounts{}
 	}
 	healthy := *state
 	if relax&whenHealthy != 0 {
 		healthy.healthy = lowMask(len(state.slots))
 	}
 	if c.GPUs > 0 {
-		count := bits.OnesCount64(healthy.free()) / c.GPUs
-		count = fitHost(count, state.cpu-state.cpuUsed, c.CPUMilli)
-		return fitHost(count, state.memory-state.memoryUsed, c.MemoryMiB)
+		return state.fitsHost(bits.OnesCount64(healthy.free())/c.GPUs, &c.Host)
 	}
 	return healthy.fits(&c)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -53,8 +54,8 @@ func TestLevels(t *testing.T) {
 		},
 		{
 			"host CPU and memory",
-			&Request{Required: 1, Preferred: 1, Groups: []Group{{Count: 2, Claim: Claim{GPUs: 8, CPUMilli: 64_001}, Classes: zero}}}, nil,
-			[]LevelFinding{{Level: 1, Domains: 2, Enough: 1, GPUs: 1, HostCPU: 1, Best: 1, BestNode: -1, BestMembers: 0, Needed: 2}},
+			&Request{Required: 1, Preferred: 1, Groups: []Group{{Count: 2, Claim: Claim{GPUs: 8, Host: host.Amounts{host.CPU: 64_001}}, Classes: zero}}}, nil,
+			[]LevelFinding{{Level: 1, Domains: 2, Enough: 1, GPUs: 1, Host: [host.Resources]int{host.CPU: 1}, Best: 1, BestNode: -1, BestMembers: 0, Needed: 2}},
 		},
 		{
 			"rails",
@@ -112,7 +113,7 @@ func TestLevelsAddUp(t *testing.T) {
 		require.Equal(t, before, fmt.Sprint(w.fleet.nodes))
 		fit := 0
 		for _, l := range findings {
-			sum := l.Fit + l.Health + l.GPUs + l.Segments + l.HostCPU + l.HostMemory + l.Rails + l.Spread + l.Together
+			sum := l.Fit + l.Health + l.GPUs + l.Segments + l.Host[host.CPU] + l.Host[host.Memory] + l.Rails + l.Spread + l.Together
 			require.Equal(t, l.Domains, sum, "case %d: %+v", i, l)
 			fit += l.Fit
 		}

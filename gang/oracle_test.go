@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -89,14 +90,14 @@ func (o *oracle) search(i, group int) {
 	c := &o.r.Groups[group].Claim
 	before, left := *r, o.left[group]
 	for o.left[group] > 0 {
-		if bits.OnesCount64(r.whole) < c.GPUs || r.cpu < c.CPUMilli && c.CPUMilli > 0 || r.memory < c.MemoryMiB && c.MemoryMiB > 0 {
+		if bits.OnesCount64(r.whole) < c.GPUs || r.cpu < c.Host[host.CPU] && c.Host[host.CPU] > 0 || r.memory < c.Host[host.Memory] && c.Host[host.Memory] > 0 {
 			break
 		}
 		for range c.GPUs {
 			r.whole &= r.whole - 1 // which ones does not matter here
 		}
-		r.cpu -= c.CPUMilli
-		r.memory -= c.MemoryMiB
+		r.cpu -= c.Host[host.CPU]
+		r.memory -= c.Host[host.Memory]
 		o.left[group]--
 		o.at[i][group]++
 		o.search(i, group+1)
@@ -336,11 +337,11 @@ func (o *oracle) roomOn(group, i int, exact bool) int {
 	if g.Match != nil && !g.Match(n.index) {
 		return 0
 	}
-	if g.Claim.CPUMilli > 0 {
-		total = min(total, int(max(r.cpu, 0)/g.Claim.CPUMilli))
+	if g.Claim.Host[host.CPU] > 0 {
+		total = min(total, int(max(r.cpu, 0)/g.Claim.Host[host.CPU]))
 	}
-	if g.Claim.MemoryMiB > 0 {
-		total = min(total, int(max(r.memory, 0)/g.Claim.MemoryMiB))
+	if g.Claim.Host[host.Memory] > 0 {
+		total = min(total, int(max(r.memory, 0)/g.Claim.Host[host.Memory]))
 	}
 	return total
 }

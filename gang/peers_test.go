@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -97,7 +98,7 @@ func (c *peerCase) place(t *testing.T) string {
 		gpus := int(n.Capacity["gpu"])
 		_, err := f.AddNode(NodeSpec{
 			Name: n.Name, Path: n.Path[:len(named)], Class: topology.Class(gpus), GPUs: gpus,
-			CPUMilli: n.Capacity["cpu_milli"], MemoryMiB: n.Capacity["pods"],
+			Host: host.Amounts{host.CPU: n.Capacity["cpu_milli"], host.Memory: n.Capacity["pods"]},
 		})
 		require.NoError(t, err)
 		if !slices.Contains(classes, topology.Class(gpus)) {
@@ -109,7 +110,7 @@ func (c *peerCase) place(t *testing.T) string {
 	}
 	var r Request
 	for _, q := range c.Requests {
-		g := Group{Count: q.Count, Classes: classes, Claim: Claim{CPUMilli: q.PerPod["cpu_milli"], GPUs: int(q.PerPod["gpu"]), MemoryMiB: 1}}
+		g := Group{Count: q.Count, Classes: classes, Claim: Claim{GPUs: int(q.PerPod["gpu"]), Host: host.Amounts{host.CPU: q.PerPod["cpu_milli"], host.Memory: 1}}}
 		for _, s := range q.Slices {
 			g.Segments = append(g.Segments, Segment{s.Size, level(s.Level)})
 		}

@@ -166,8 +166,8 @@ func (f *Fleet) end() {
 }
 
 // harder reports whether group a is placed before group b: more GPUs a member
-// first, then the larger instance, the larger share, then the narrower level, the larger group, more host
-// CPU and memory.
+// first, then the larger instance, the larger share, then the narrower level, the larger group, more of
+// the host.
 func (f *Fleet) harder(r *Request, a, b int) bool {
 	x, y := &r.Groups[a], &r.Groups[b]
 	return cmp.Or(
@@ -176,8 +176,7 @@ func (f *Fleet) harder(r *Request, a, b int) bool {
 		cmp.Compare(y.Claim.Share.Milli, x.Claim.Share.Milli),
 		cmp.Compare(y.Required, x.Required),
 		cmp.Compare(y.Count, x.Count),
-		cmp.Compare(y.Claim.CPUMilli, x.Claim.CPUMilli),
-		cmp.Compare(y.Claim.MemoryMiB, x.Claim.MemoryMiB),
+		y.Claim.Host.Compare(x.Claim.Host),
 		cmp.Compare(a, b),
 	) < 0
 }

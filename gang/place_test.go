@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/topology"
 )
@@ -34,7 +35,7 @@ func (w *world) occupy(t *rapid.T) {
 		}
 		if n.GPUs > 0 {
 			for range rapid.IntRange(0, 2).Draw(t, "holds") {
-				h := Hold{Node: n.index, GPUs: 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu"), CPUMilli: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}
+				h := Hold{Node: n.index, GPUs: 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu"), Host: host.Amounts{host.CPU: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}}
 				if rapid.Bool().Draw(t, "shared") {
 					h.Share = Share{Milli: int32(rapid.SampledFrom([]int{200, 500, 700}).Draw(t, "milli")), MemoryMiB: 30, Owner: Owner(rapid.IntRange(0, 1).Draw(t, "owner"))}
 				}
@@ -65,8 +66,8 @@ func (w *world) disturb(t *rapid.T, n *worldNode) {
 			n.failed &^= 1 << gpu
 		}
 	default:
-		n.CPUMilli = int64(rapid.IntRange(0, 8).Draw(t, "cpu"))
-		require.NoError(t, w.fleet.Resize(n.index, n.CPUMilli, n.MemoryMiB))
+		n.Host[host.CPU] = int64(rapid.IntRange(0, 8).Draw(t, "cpu"))
+		require.NoError(t, w.fleet.Resize(n.index, n.Host))
 	}
 }
 
@@ -75,10 +76,10 @@ func (w *world) drawLevel(t *rapid.T, name string, from topology.Level) topology
 }
 
 func (w *world) drawClaim(t *rapid.T) Claim {
-	c := Claim{CPUMilli: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "cpu")), MemoryMiB: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "memory"))}
+	c := Claim{Host: host.Amounts{host.CPU: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "cpu")), host.Memory: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "memory"))}}
 	switch rapid.IntRange(0, 6).Draw(t, "claim") {
 	case 0:
-		c.CPUMilli++
+		c.Host[host.CPU]++
 	case 6:
 		for class := range topology.Class(2) {
 			c.Instances = append(c.Instances, Profile{class, rapid.IntRange(0, worldLattices()[class].Profiles()-1).Draw(t, "profile")})
@@ -202,7 +203,7 @@ func (w *world) tryOneGroup(t *rapid.T, r *Request) {
 		if g.Count == 1 {
 			level = p.Level // one member goes by the rule for nodes
 		}
-		if g.Claim.CPUMilli == 0 && g.Claim.MemoryMiB == 0 && g.Match == nil && g.outermost() == 1 {
+		if g.Claim.Host[host.CPU] == 0 && g.Claim.Host[host.Memory] == 0 && g.Match == nil && g.outermost() == 1 {
 			twin.requireTightest(t, p, level)
 		}
 	default:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -353,10 +354,11 @@ func (c *Claim) validate() *Error {
 		return invalid("share.memoryMiB", "%d MiB are not within 0 and %d", s.MemoryMiB, int64(MaxAmount))
 	case s.Owner > MaxOwner:
 		return invalid("share.owner", "owner %d is above %d", s.Owner, MaxOwner)
-	case c.CPUMilli < 0 || c.CPUMilli > MaxAmount:
-		return invalid("cpuMilli", "%d is not within 0 and %d", c.CPUMilli, int64(MaxAmount))
-	case c.MemoryMiB < 0 || c.MemoryMiB > MaxAmount:
-		return invalid("memoryMiB", "%d is not within 0 and %d", c.MemoryMiB, int64(MaxAmount))
+	}
+	for r, amount := range c.Host {
+		if amount < 0 || amount > MaxAmount {
+			return invalid(host.Resource(r).Field(), "%d is not within 0 and %d", amount, int64(MaxAmount))
+		}
 	}
 	for i, p := range c.Instances {
 		if p.Index < 0 || p.Index >= mig.MaxProfiles {

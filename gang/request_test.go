@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -65,8 +66,8 @@ func TestValidate(t *testing.T) {
 		{"groups[0].claim.share.milli", ErrInvalid, func(r *Request) { r.Groups[0].Claim.Share.Owner = 1 }},
 		{"groups[1].claim.share.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.MemoryMiB = -1 }},
 		{"groups[1].claim.share.owner", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.Owner = MaxOwner + 1 }},
-		{"groups[1].claim.cpuMilli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.CPUMilli = -1 }},
-		{"groups[1].claim.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.MemoryMiB = MaxAmount + 1 }},
+		{"groups[1].claim.cpuMilli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[host.CPU] = -1 }},
+		{"groups[1].claim.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[host.Memory] = MaxAmount + 1 }},
 	} {
 		t.Run(c.field, func(t *testing.T) {
 			r := valid()
@@ -93,7 +94,7 @@ func TestEdges(t *testing.T) {
 	empty, err := NewFleet()
 	require.NoError(t, err)
 	all := []topology.Class{0}
-	huge := Claim{GPUs: 64, CPUMilli: MaxAmount, MemoryMiB: MaxAmount}
+	huge := Claim{GPUs: 64, Host: host.Amounts{host.CPU: MaxAmount, host.Memory: MaxAmount}}
 	for _, fleet := range []*Fleet{f, empty} {
 		for _, g := range []Group{
 			{Count: MaxMembers, Claim: huge, Classes: all},
@@ -157,7 +158,7 @@ func TestWorkDoesNotGrow(t *testing.T) {
 			{1, 1, Claim{GPUs: 1}},
 			{1, 1, Claim{GPUs: 8}},
 			{1, 1, Claim{Share: Share{Milli: 500}}},
-			{1, maxHosts, Claim{CPUMilli: 1_000}},
+			{1, maxHosts, Claim{Host: host.Amounts{host.CPU: 1_000}}},
 			{32, 33, Claim{GPUs: 8}},
 		} {
 			looked := 0

@@ -3,6 +3,7 @@ package gang
 import (
 	"math"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -56,9 +57,9 @@ func (f *Fleet) survey(d topology.Domain, scope []int) {
 		return
 	}
 	g := &s.request.Groups[scope[0]]
-	host := g.Claim.CPUMilli > 0 || g.Claim.MemoryMiB > 0 || g.Match != nil
+	choosy := g.Claim.Host != host.Amounts{} || g.Match != nil
 	switch {
-	case g.Claim.GPUs > 0 && (g.Balance == 0 && g.Spread == 0 || !host):
+	case g.Claim.GPUs > 0 && (g.Balance == 0 && g.Spread == 0 || !choosy):
 		return
 	case g.Claim.GPUs == 0 && !f.close(scope[0]):
 		return

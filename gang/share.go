@@ -58,13 +58,12 @@ func (f *Fleet) tryOpen(n topology.Node) bool {
 }
 
 func (f *Fleet) hasHost(n topology.Node, c *Claim) bool {
-	state := &f.nodes[n]
-	return fitHost(fitHost(1, state.cpu-state.cpuUsed, c.CPUMilli), state.memory-state.memoryUsed, c.MemoryMiB) == 1
+	return f.nodes[n].fitsHost(1, &c.Host) == 1
 }
 
 func (f *Fleet) putShare(n topology.Node, gpu, group int) {
 	c := &f.search.request.Groups[group].Claim
-	h := Hold{Node: n, GPUs: 1 << gpu, Share: c.Share, CPUMilli: c.CPUMilli, MemoryMiB: c.MemoryMiB}
+	h := Hold{Node: n, GPUs: 1 << gpu, Share: c.Share, Host: c.Host}
 	h.Share.MemoryMiB = f.nodes[n].shareMemory(&c.Share)
 	f.put(group, &h)
 }

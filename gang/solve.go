@@ -3,6 +3,7 @@ package gang
 import (
 	"math"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -46,10 +47,10 @@ type solver struct {
 	groups  []solverGroup
 	states  int
 	// By state: members of each group, groups present, GPUs and host amounts.
-	members     []int32
-	present     []uint32
-	gpus        []int64
-	cpu, memory []int64
+	members []int32
+	present []uint32
+	gpus    []int64
+	host    []host.Amounts
 	// exits is what a state costs at a level, or never; by level and state.
 	exits []int64
 	// spanUnit and breakUnit weigh the numbers of a Cost, usedUnit each domain over
@@ -329,10 +330,11 @@ func (f *Fleet) listStates() {
 	s := &f.search
 	v := &s.solver
 	v.members, v.present = v.members[:0], v.present[:0]
-	v.gpus, v.cpu, v.memory = v.gpus[:0], v.cpu[:0], v.memory[:0]
+	v.gpus, v.host = v.gpus[:0], v.host[:0]
 	for state := range v.states {
 		var present uint32
-		var gpus, cpu, memory int64
+		var gpus int64
+		var ofHost host.Amounts
 		for i := range v.groups {
 			g := &v.groups[i]
 			members := state / g.stride % (g.total/g.unit + 1) * g.unit
@@ -341,12 +343,11 @@ func (f *Fleet) listStates() {
 				present |= 1 << i
 			}
 			gpus += int64(members * c.GPUs)
-			cpu += int64(members) * c.CPUMilli
-			memory += int64(members) * c.MemoryMiB
+			ofHost = ofHost.Plus(c.Host.Times(int64(members)))
 			v.members = append(v.members, int32(members))
 		}
 		v.present = append(v.present, present)
-		v.gpus, v.cpu, v.memory = append(v.gpus, gpus), append(v.cpu, cpu), append(v.memory, memory)
+		v.gpus, v.host = append(v.gpus, gpus), append(v.host, ofHost)
 	}
 }
 

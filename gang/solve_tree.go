@@ -194,7 +194,7 @@ func (f *Fleet) nodeOptions(n topology.Node) uint32 {
 	missing := v.everywhere(f.tree.NodeLevel()) & serves
 	exits := v.exits[int(f.tree.NodeLevel())*v.states:]
 	free := int64(max(f.tree.Free(n), 0))
-	cpu, memory := max(node.cpu-node.cpuUsed, 0), max(node.memory-node.memoryUsed, 0)
+	freeHost := node.hostFree().Floor()
 	for state := range v.states {
 		if v.gpus[state] > free || v.present[state]&^serves != 0 || exits[state] == never || missing&^v.present[state] != 0 {
 			continue
@@ -202,7 +202,7 @@ func (f *Fleet) nodeOptions(n topology.Node) uint32 {
 		if v.mask != 0 && !v.fitsParts(state, node.free()) {
 			continue
 		}
-		if v.cpu[state] > cpu || v.memory[state] > memory || v.present[state]&parts != 0 && !f.fitsState(n, state, v.present[state]&parts) {
+		if !v.host[state].Within(freeHost) || v.present[state]&parts != 0 && !f.fitsState(n, state, v.present[state]&parts) {
 			continue
 		}
 		cost := exits[state]

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -46,7 +47,7 @@ func worldGPUs(c topology.Class) int { return []int{4, 2, 0}[c] }
 func (w *world) join(t *rapid.T) {
 	s := NodeSpec{
 		Name: rapid.StringMatching(`[a-h]`).Draw(t, "name"), Class: topology.Class(rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "class")),
-		GPUMemoryMiB: 80, CPUMilli: int64(rapid.SampledFrom([]int{2, 4, 8, 8}).Draw(t, "cpu")), MemoryMiB: 8,
+		GPUMemoryMiB: 80, Host: host.Amounts{host.CPU: int64(rapid.SampledFrom([]int{2, 4, 8, 8}).Draw(t, "cpu")), host.Memory: 8},
 	}
 	s.GPUs = worldGPUs(s.Class)
 	s.Lattice = worldLattices()[s.Class]
@@ -100,7 +101,7 @@ func (w *world) rooms() []room {
 	for i := range w.nodes {
 		n, r := &w.nodes[i], &list[i]
 		r.node = n
-		r.cpu, r.memory, r.whole = n.CPUMilli, n.MemoryMiB, lowMask(n.GPUs)&^n.failed
+		r.cpu, r.memory, r.whole = n.Host[host.CPU], n.Host[host.Memory], lowMask(n.GPUs)&^n.failed
 		for gpu := range n.GPUs {
 			r.milli[gpu], r.gpuMemory[gpu] = 1000, n.GPUMemoryMiB
 			if n.failed>>gpu&1 != 0 || n.division[gpu] != Undivided {
@@ -118,8 +119,8 @@ func (w *world) rooms() []room {
 }
 
 func (r *room) take(h *Hold) {
-	r.cpu -= h.CPUMilli
-	r.memory -= h.MemoryMiB
+	r.cpu -= h.Host[host.CPU]
+	r.memory -= h.Host[host.Memory]
 	r.whole &^= h.GPUs
 	for gpu := range 64 {
 		switch {
@@ -139,8 +140,8 @@ func (r *room) take(h *Hold) {
 
 // options are the ways to place a member on a node that differ in what they leave.
 func (r *room) options(n *worldNode, c *Claim) []Hold {
-	h := Hold{Node: n.index, CPUMilli: c.CPUMilli, MemoryMiB: c.MemoryMiB, Share: c.Share}
-	if c.CPUMilli > max(r.cpu, 0) || c.MemoryMiB > max(r.memory, 0) {
+	h := Hold{Node: n.index, Host: host.Amounts{host.CPU: c.Host[host.CPU], host.Memory: c.Host[host.Memory]}, Share: c.Share}
+	if c.Host[host.CPU] > max(r.cpu, 0) || c.Host[host.Memory] > max(r.memory, 0) {
 		return nil
 	}
 	switch {
@@ -173,9 +174,9 @@ func (r *room) options(n *worldNode, c *Claim) []Hold {
 
 // requireRoom asserts that a hold is what a claim asks for, and was there to be held.
 func (r *room) requireRoom(t require.TestingT, n *worldNode, c *Claim, h *Hold) {
-	require.Equal(t, [2]int64{c.CPUMilli, c.MemoryMiB}, [2]int64{h.CPUMilli, h.MemoryMiB})
-	require.LessOrEqual(t, h.CPUMilli, max(r.cpu, 0), "S1: host CPU")
-	require.LessOrEqual(t, h.MemoryMiB, max(r.memory, 0), "S1: host memory")
+	require.Equal(t, [2]int64{c.Host[host.CPU], c.Host[host.Memory]}, [2]int64{h.Host[host.CPU], h.Host[host.Memory]})
+	require.LessOrEqual(t, h.Host[host.CPU], max(r.cpu, 0), "S1: host CPU")
+	require.LessOrEqual(t, h.Host[host.Memory], max(r.memory, 0), "S1: host memory")
 	if len(c.Instances) > 0 {
 		require.Equal(t, 1, bits.OnesCount64(h.GPUs))
 		gpu := bits.TrailingZeros64(h.GPUs)
@@ -212,8 +213,7 @@ func (w *world) check(t require.TestingT) {
 	require.NoError(t, w.fleet.CheckHolds(w.holds))
 	for i, r := range w.rooms() {
 		n := &w.nodes[i]
-		cpu, memory := w.fleet.HostFree(n.index)
-		require.Equal(t, [2]int64{r.cpu, r.memory}, [2]int64{cpu, memory})
+		require.Equal(t, host.Amounts{host.CPU: r.cpu, host.Memory: r.memory}, w.fleet.HostFree(n.index))
 		require.Equal(t, r.whole, w.fleet.FreeMask(n.index))
 		want := bits.OnesCount64(r.whole)
 		if !n.schedulable {

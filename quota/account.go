@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/berth-sched/berth/host"
 )
 
-// A resourceID is a Resource interned by a tree: the three below, then the
-// products by their index.
+// A resourceID is a Resource interned by a tree: GPUs, those of hosts, then the products
+// by their index.
 type resourceID int32
 
 const (
-	gpuID resourceID = iota
-	cpuID
-	memoryID
-	firstProduct
+	gpuID        resourceID = 0
+	firstProduct            = 1 + resourceID(host.Resources)
 )
+
+func hostID(r host.Resource) resourceID { return 1 + resourceID(r) }
 
 func (p ProductIndex) id() resourceID { return firstProduct + resourceID(p) }
 
@@ -166,13 +168,11 @@ func (n *node) used() bool {
 
 // lookupResource finds the ID of a resource that the tree has heard of.
 func (t *Tree) lookupResource(r Resource) (resourceID, bool) {
-	switch r {
-	case GPU:
+	if r == GPU {
 		return gpuID, true
-	case CPU:
-		return cpuID, true
-	case Memory:
-		return memoryID, true
+	}
+	if h, ok := r.Host(); ok {
+		return hostID(h), true
 	}
 	name, ok := r.product()
 	if !ok {

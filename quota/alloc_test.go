@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/host"
 )
 
 // bigTree has 10,000 queues: 10 organisations of 27 teams of 36 projects, with
@@ -29,7 +31,7 @@ func bigTree(t testing.TB) (*Tree, []Index) {
 			for p := range 36 {
 				i := set(fmt.Sprintf("%s-project%d", team, p), team, 8000)
 				leaves = append(leaves, i)
-				require.NoError(t, tree.Charge(i, Charge{GPUMilli: int64(1+(o+m+p)%16) * 1000, CPUMilli: 8, Product: h100}))
+				require.NoError(t, tree.Charge(i, Charge{GPUMilli: int64(1+(o+m+p)%16) * 1000, Host: host.Amounts{host.CPU: 8}, Product: h100}))
 				tree.Activate(i)
 			}
 		}
@@ -42,7 +44,7 @@ func bigTree(t testing.TB) (*Tree, []Index) {
 // TestDecisionsAllocateNothing guards the steady state.
 func TestDecisionsAllocateNothing(t *testing.T) {
 	tree, leaves := bigTree(t)
-	c := Charge{GPUMilli: 8000, CPUMilli: 1000, MemoryMiB: 10, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPU: 1000, host.Memory: 10}, Product: tree.Product("H100")}
 	huge := Charge{GPUMilli: 1 << 31, Product: c.Product}
 	verdicts, product := make([]Verdict, 0, 8), GPUOf("H100")
 	n := 0
@@ -89,7 +91,7 @@ func TestDeepTree(t *testing.T) {
 
 func BenchmarkCharge(b *testing.B) {
 	tree, leaves := bigTree(b)
-	c := Charge{GPUMilli: 8000, CPUMilli: 1000, MemoryMiB: 10, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPU: 1000, host.Memory: 10}, Product: tree.Product("H100")}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -103,7 +105,7 @@ func BenchmarkCharge(b *testing.B) {
 
 func BenchmarkFits(b *testing.B) {
 	tree, leaves := bigTree(b)
-	c := Charge{GPUMilli: 8000, CPUMilli: 1000, MemoryMiB: 10, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPU: 1000, host.Memory: 10}, Product: tree.Product("H100")}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -114,7 +116,7 @@ func BenchmarkFits(b *testing.B) {
 
 func BenchmarkInTheWay(b *testing.B) {
 	tree, leaves := bigTree(b)
-	huge := Charge{GPUMilli: 1 << 31, CPUMilli: 1 << 31, Product: tree.Product("H100")}
+	huge := Charge{GPUMilli: 1 << 31, Host: host.Amounts{host.CPU: 1 << 31}, Product: tree.Product("H100")}
 	verdicts := make([]Verdict, 0, 16)
 	b.ReportAllocs()
 	n := 0

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/host"
 )
 
 // bigShares is bigTree with a capacity that is scarce, demand at every leaf, past
@@ -48,7 +50,7 @@ func flatShares(t testing.TB) (*Tree, *Shares, []Index) {
 // and the ledger.
 func TestFairnessAllocatesNothing(t *testing.T) {
 	tree, shares, leaves := bigShares(t)
-	c := Charge{GPUMilli: 1000, CPUMilli: 10, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 1000, Host: host.Amounts{host.CPU: 10}, Product: tree.Product("H100")}
 	ledger := &Ledger{}
 	key := LedgerKey{Queue: "a", Class: "batch", Product: "H100", Tenant: "x"}
 	require.NoError(t, ledger.Add(key, 1, 0))
@@ -87,7 +89,7 @@ func TestFairnessAllocatesNothing(t *testing.T) {
 
 func BenchmarkChargeWithPast(b *testing.B) {
 	tree, _, leaves := bigShares(b)
-	c := Charge{GPUMilli: 8000, CPUMilli: 1000, MemoryMiB: 10, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPU: 1000, host.Memory: 10}, Product: tree.Product("H100")}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {

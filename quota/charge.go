@@ -1,6 +1,10 @@
 package quota
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth/host"
+)
 
 // maxUsage bounds what the whole tree uses of one resource, so that one more
 // charge cannot wrap around.
@@ -14,10 +18,13 @@ type part struct {
 
 // parts splits a charge by resource, in the order in which limits are looked at.
 // GPUs of a product count twice: as GPUs, and as GPUs of that product.
-func (c Charge) parts() [4]part {
-	parts := [4]part{{gpuID, c.GPUMilli}, {}, {cpuID, c.CPUMilli}, {memoryID, c.MemoryMiB}}
+func (c Charge) parts() (parts [2 + host.Resources]part) {
+	parts[0] = part{gpuID, c.GPUMilli}
 	if c.Product != NoProduct && c.GPUMilli != 0 {
 		parts[1] = part{c.Product.id(), c.GPUMilli}
+	}
+	for r, amount := range c.Host {
+		parts[2+r] = part{hostID(host.Resource(r)), amount}
 	}
 	return parts
 }
@@ -60,10 +67,8 @@ func (t *Tree) Discharge(i Index, c Charge) error {
 			}
 		}
 	}
-	took := c.GPUMilli
-	c.GPUMilli, c.CPUMilli, c.MemoryMiB = -c.GPUMilli, -c.CPUMilli, -c.MemoryMiB
-	t.use(i, c)
-	if took != 0 && c.Product != NoProduct {
+	t.use(i, c.Times(-1))
+	if c.GPUMilli != 0 && c.Product != NoProduct {
 		t.dropProduct(c.Product)
 	}
 	return nil

@@ -6,7 +6,7 @@ import "math"
 // and borrowing limits if c were charged, and would leave free what is kept for
 // queues that do not lend all of their guarantee. If not, the verdict names the
 // first limit in the way: from the queue upwards, and at each queue GPUs in all,
-// GPUs of the product, host CPU, host memory. A limit that is exceeded already is
+// GPUs of the product, the resources of hosts. A limit that is exceeded already is
 // not in the way of a charge that takes nothing of that resource. In what is no queue
 // nothing fits, nor do amounts beyond MaxAmount or GPUs of a product that the tree does
 // not have; the verdict has None then.
@@ -34,7 +34,7 @@ func (t *Tree) InTheWay(buffer []Verdict, i Index, c Charge) []Verdict {
 
 // inTheWay ends when it has found enough.
 func (t *Tree) inTheWay(found []Verdict, i Index, c Charge, enough int) []Verdict {
-	if !t.live(i) || !t.knows(c) || max(c.GPUMilli, c.CPUMilli, c.MemoryMiB) > MaxAmount {
+	if !t.live(i) || !t.knows(c) || c.huge() {
 		return append(found, Verdict{At: None})
 	}
 	parts := c.parts()
@@ -64,6 +64,16 @@ func (t *Tree) inTheWay(found []Verdict, i Index, c Charge, enough int) []Verdic
 		}
 	}
 	return found
+}
+
+// huge reports whether a charge has more than MaxAmount of anything.
+func (c Charge) huge() bool {
+	for _, p := range c.parts() {
+		if p.amount > MaxAmount {
+			return true
+		}
+	}
+	return false
 }
 
 // judge adds what is in the way of one part of a charge at one queue, where the

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -27,7 +28,7 @@ func TestAllThatIsInTheWay(t *testing.T) {
 	require.NoError(t, tree.SetCapacity(GPU, 16))
 	require.NoError(t, tree.SetCapacity(GPUOf("H100"), 8))
 	require.NoError(t, tree.Charge(team, Charge{GPUMilli: 1, Product: h100}))
-	asked := Charge{GPUMilli: 9, CPUMilli: 3, MemoryMiB: 6, Product: h100}
+	asked := Charge{GPUMilli: 9, Host: host.Amounts{host.CPU: 3, host.Memory: 6}, Product: h100}
 	all := tree.InTheWay(nil, team, asked)
 	require.Equal(t, []Verdict{
 		{At: team, Resource: GPUOf("H100"), Limit: 4, Used: 1, Asked: 9},
@@ -55,7 +56,7 @@ func TestFitsHugeAmounts(t *testing.T) {
 	tree := NewTree()
 	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPU: MaxAmount}, LendingLimit: Amounts{GPU: 0}})
 	require.NoError(t, tree.SetCapacity(GPU, MaxAmount))
-	for _, c := range []Charge{gpus(MaxAmount + 1), gpus(math.MaxInt64), {CPUMilli: math.MaxInt64}, {MemoryMiB: math.MaxInt64}} {
+	for _, c := range []Charge{gpus(MaxAmount + 1), gpus(math.MaxInt64), {Host: host.Amounts{host.CPU: math.MaxInt64}}, {Host: host.Amounts{host.Memory: math.MaxInt64}}} {
 		verdict, fits := tree.Fits(a, c)
 		require.False(t, fits)
 		require.Equal(t, None, verdict.At)
@@ -85,7 +86,7 @@ func TestInTheWayIsAllThatIs(t *testing.T) {
 		for _, r := range []Resource{GPU, CPU, GPUOf("H100")} {
 			require.NoError(t, tree.SetCapacity(r, rapid.Int64Range(-1, 12).Draw(t, "capacity")))
 		}
-		c := Charge{GPUMilli: 3, CPUMilli: 2, MemoryMiB: 1, Product: tree.Product("H100")}
+		c := Charge{GPUMilli: 3, Host: host.Amounts{host.CPU: 2, host.Memory: 1}, Product: tree.Product("H100")}
 		for range rapid.IntRange(0, 2).Draw(t, "charges") {
 			require.NoError(t, tree.Charge(i, c))
 		}

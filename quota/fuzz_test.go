@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/host"
 )
 
 // FuzzSet: any queue that decodes is taken, and then comes back as it was, or is
@@ -25,7 +27,7 @@ func FuzzSet(f *testing.F) {
 		mustSet(t, tree, Queue{Name: "org", Guarantee: Amounts{GPU: 10_000}, Limit: Amounts{GPU: 20_000}})
 		mustSet(t, tree, Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPU: 4_000}})
 		used := mustSet(t, tree, Queue{Name: "used"})
-		require.NoError(t, tree.Charge(used, Charge{CPUMilli: 5}))
+		require.NoError(t, tree.Charge(used, Charge{Host: host.Amounts{host.CPU: 5}}))
 		before := tree.Queues()
 		require.Empty(t, tree.byProduct)
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -114,7 +115,7 @@ func TestSetNextRefuses(t *testing.T) {
 	require.ErrorIs(t, tree.SetNext(Root, gpus(1)), ErrInvalid)
 	require.ErrorIs(t, tree.SetNext(None, gpus(1)), ErrUnknown)
 	require.ErrorIs(t, tree.SetNext(leaf, gpus(-1)), ErrInvalid)
-	require.ErrorIs(t, tree.SetNext(leaf, Charge{MemoryMiB: MaxAmount + 1}), ErrInvalid)
+	require.ErrorIs(t, tree.SetNext(leaf, Charge{Host: host.Amounts{host.Memory: MaxAmount + 1}}), ErrInvalid)
 	require.False(t, tree.Active(leaf))
 	require.NoError(t, tree.SetNext(leaf, Charge{GPUMilli: MaxAmount, Product: 99}), "products do not count")
 	require.NoError(t, tree.Check())

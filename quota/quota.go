@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/berth-sched/berth/host"
 )
 
 // Bounds that keep every sum inside an int64: MaxQueues guarantees of MaxAmount
@@ -40,6 +42,12 @@ const productPrefix = "gpu:"
 // They count as GPU as well.
 func GPUOf(product string) Resource { return Resource(productPrefix + product) }
 
+// HostOf is the resource of quotas that counts a resource of hosts, in the same unit.
+func HostOf(r host.Resource) Resource { return Resource(r.Key()) }
+
+// Host returns the resource of hosts that r counts, if it is one.
+func (r Resource) Host() (host.Resource, bool) { return host.ByKey(string(r)) }
+
 // product returns the product of a resource that GPUOf made.
 func (r Resource) product() (string, bool) {
 	return strings.CutPrefix(string(r), productPrefix)
@@ -47,12 +55,16 @@ func (r Resource) product() (string, bool) {
 
 // check returns why r is not a resource, or "".
 func (r Resource) check() string {
-	if r == GPU || r == CPU || r == Memory {
+	if _, ok := r.Host(); ok || r == GPU {
 		return ""
 	}
 	product, ok := r.product()
 	if !ok {
-		return "is none of gpu, cpu, memory and gpu:PRODUCT"
+		known := string(GPU)
+		for h := range host.Resource(host.Resources) {
+			known += ", " + h.Key()
+		}
+		return "is none of " + known + " and " + productPrefix + "PRODUCT"
 	}
 	if reason := checkName(product); reason != "" {
 		return "the product " + reason
@@ -127,20 +139,19 @@ const NoProduct ProductIndex = -1
 // takes nothing. GPUs of product 0 and of no product differ, so say NoProduct
 // where there is none; without GPUs the product is not looked at.
 type Charge struct {
-	GPUMilli  int64
-	CPUMilli  int64
-	MemoryMiB int64
-	Product   ProductIndex
+	GPUMilli int64
+	Host     host.Amounts
+	Product  ProductIndex
 }
 
 // Times is the charge of n of the same, as of the members of a gang.
 func (c Charge) Times(n int64) Charge {
-	return Charge{GPUMilli: n * c.GPUMilli, CPUMilli: n * c.CPUMilli, MemoryMiB: n * c.MemoryMiB, Product: c.Product}
+	return Charge{GPUMilli: n * c.GPUMilli, Host: c.Host.Times(n), Product: c.Product}
 }
 
 // Plus is the charge of two that are of one product.
 func (c Charge) Plus(d Charge) Charge {
-	return Charge{GPUMilli: c.GPUMilli + d.GPUMilli, CPUMilli: c.CPUMilli + d.CPUMilli, MemoryMiB: c.MemoryMiB + d.MemoryMiB, Product: c.Product}
+	return Charge{GPUMilli: c.GPUMilli + d.GPUMilli, Host: c.Host.Plus(d.Host), Product: c.Product}
 }
 
 // A VerdictKind says what stands in the way.

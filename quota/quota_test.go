@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/host"
 )
 
 func mustSet(t require.TestingT, tree *Tree, q Queue) Index {
@@ -26,7 +28,7 @@ func TestSetRefuses(t *testing.T) {
 	busy := mustSet(t, tree, Queue{Name: "busy"})
 	require.NoError(t, tree.Retain(busy))
 	full := mustSet(t, tree, Queue{Name: "full"})
-	require.NoError(t, tree.Charge(full, Charge{CPUMilli: 1}))
+	require.NoError(t, tree.Charge(full, Charge{Host: host.Amounts{host.CPU: 1}}))
 
 	for _, c := range []struct {
 		name  string
@@ -85,9 +87,9 @@ func TestRemoveRefuses(t *testing.T) {
 	require.NoError(t, tree.Unretain(team))
 	require.ErrorIs(t, tree.Unretain(team), ErrInvalid)
 
-	require.NoError(t, tree.Charge(team, Charge{MemoryMiB: 1}))
+	require.NoError(t, tree.Charge(team, Charge{Host: host.Amounts{host.Memory: 1}}))
 	require.ErrorIs(t, tree.Remove("team"), ErrInUse)
-	require.NoError(t, tree.Discharge(team, Charge{MemoryMiB: 1}))
+	require.NoError(t, tree.Discharge(team, Charge{Host: host.Amounts{host.Memory: 1}}))
 
 	tree.Activate(team)
 	require.NoError(t, tree.Remove("team"))
@@ -111,7 +113,7 @@ func TestLimitLoweredBelowUsage(t *testing.T) {
 	verdict, ok := tree.Fits(a, Charge{GPUMilli: 1, Product: NoProduct})
 	require.False(t, ok)
 	require.Equal(t, Verdict{At: a, Resource: GPU, Limit: 2000, Used: 8000, Asked: 1}, verdict)
-	_, ok = tree.Fits(a, Charge{CPUMilli: 1})
+	_, ok = tree.Fits(a, Charge{Host: host.Amounts{host.CPU: 1}})
 	require.True(t, ok, "another resource is not held back")
 
 	require.NoError(t, tree.Discharge(a, Charge{GPUMilli: 7000, Product: NoProduct}))
@@ -124,18 +126,18 @@ func TestChargeRefuses(t *testing.T) {
 	org := mustSet(t, tree, Queue{Name: "org"})
 	a := mustSet(t, tree, Queue{Name: "a", Parent: "org"})
 	h100 := mustRetain(t, tree, "H100")
-	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1000, CPUMilli: 10, MemoryMiB: 20, Product: h100}))
+	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1000, Host: host.Amounts{host.CPU: 10, host.Memory: 20}, Product: h100}))
 	for name, c := range map[string]struct {
 		at     Index
 		charge Charge
 		kind   error
 	}{
-		"root":            {Root, Charge{CPUMilli: 1}, ErrInvalid},
-		"inner":           {org, Charge{CPUMilli: 1}, ErrInvalid},
-		"none":            {None, Charge{CPUMilli: 1}, ErrUnknown},
-		"beyond":          {99, Charge{CPUMilli: 1}, ErrUnknown},
-		"negative":        {a, Charge{CPUMilli: -1}, ErrInvalid},
-		"huge":            {a, Charge{MemoryMiB: MaxAmount + 1}, ErrInvalid},
+		"root":            {Root, Charge{Host: host.Amounts{host.CPU: 1}}, ErrInvalid},
+		"inner":           {org, Charge{Host: host.Amounts{host.CPU: 1}}, ErrInvalid},
+		"none":            {None, Charge{Host: host.Amounts{host.CPU: 1}}, ErrUnknown},
+		"beyond":          {99, Charge{Host: host.Amounts{host.CPU: 1}}, ErrUnknown},
+		"negative":        {a, Charge{Host: host.Amounts{host.CPU: -1}}, ErrInvalid},
+		"huge":            {a, Charge{Host: host.Amounts{host.Memory: MaxAmount + 1}}, ErrInvalid},
 		"unknown product": {a, Charge{GPUMilli: 1, Product: 7}, ErrInvalid},
 		"no such product": {a, Charge{GPUMilli: 1, Product: -2}, ErrInvalid},
 	} {
@@ -146,9 +148,9 @@ func TestChargeRefuses(t *testing.T) {
 	for _, c := range []Charge{
 		{GPUMilli: 1001, Product: NoProduct},
 		{GPUMilli: 1, Product: other},
-		{CPUMilli: 11},
-		{MemoryMiB: 21},
-		{GPUMilli: 1000, CPUMilli: 10, MemoryMiB: 21, Product: h100},
+		{Host: host.Amounts{host.CPU: 11}},
+		{Host: host.Amounts{host.Memory: 21}},
+		{GPUMilli: 1000, Host: host.Amounts{host.CPU: 10, host.Memory: 21}, Product: h100},
 	} {
 		require.ErrorIs(t, tree.Discharge(a, c), ErrInvalid)
 	}
@@ -218,4 +220,16 @@ func TestConfigIsACopy(t *testing.T) {
 	tree.Config(a).Limit[GPU] = 9
 	require.Equal(t, Queue{Name: "a", Limit: Amounts{GPU: 1}}, tree.Config(a))
 	require.NoError(t, tree.Check())
+}
+
+func TestResourcesOfHosts(t *testing.T) {
+	require.Equal(t, CPU, HostOf(host.CPU))
+	require.Equal(t, Memory, HostOf(host.Memory))
+	r, ok := Memory.Host()
+	require.True(t, ok)
+	require.Equal(t, host.Memory, r)
+	for _, other := range []Resource{GPU, GPUOf("cpu"), "", "disk"} {
+		_, ok := other.Host()
+		require.False(t, ok, other)
+	}
 }

@@ -134,13 +134,11 @@ type Victim struct {
 
 // in is what a charge takes of the resource.
 func (s *Shares) in(c Charge) int64 {
-	switch s.resource {
-	case GPU:
+	if s.resource == GPU {
 		return c.GPUMilli
-	case CPU:
-		return c.CPUMilli
-	case Memory:
-		return c.MemoryMiB
+	}
+	if r, ok := s.resource.Host(); ok {
+		return c.Host[r]
 	}
 	if name, _ := s.resource.product(); c.Product != NoProduct && s.tree.Product(name) == c.Product {
 		return c.GPUMilli

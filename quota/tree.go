@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/pq"
 )
 
@@ -71,8 +72,11 @@ func NewTree() *Tree {
 	t := &Tree{
 		byName:      map[string]Index{},
 		byProduct:   map[string]ProductIndex{},
-		names:       []Resource{GPU, CPU, Memory},
+		names:       []Resource{GPU},
 		maxProducts: MaxProducts,
+	}
+	for r := range host.Resource(host.Resources) {
+		t.names = append(t.names, HostOf(r))
 	}
 	t.nodes = append(t.nodes, t.newNode(None))
 	return t

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -31,8 +32,8 @@ func drawAmounts(t *rapid.T, label string) Amounts {
 func drawCharge(t *rapid.T) twinCharge {
 	c := twinCharge{product: rapid.SampledFrom(append(testProducts, "")).Draw(t, "product")}
 	c.GPUMilli = rapid.Int64Range(0, 4).Draw(t, "gpu")
-	c.CPUMilli = rapid.Int64Range(0, 2).Draw(t, "cpu")
-	c.MemoryMiB = rapid.Int64Range(0, 2).Draw(t, "memory")
+	c.Host[host.CPU] = rapid.Int64Range(0, 2).Draw(t, "cpu")
+	c.Host[host.Memory] = rapid.Int64Range(0, 2).Draw(t, "memory")
 	return c
 }
 
@@ -253,7 +254,7 @@ func (p *pair) charge(t *rapid.T) {
 		return
 	}
 	require.NoError(t, err)
-	if c.GPUMilli+c.CPUMilli+c.MemoryMiB > 0 {
+	if c.GPUMilli+c.Host[host.CPU]+c.Host[host.Memory] > 0 {
 		p.twin.charges[name] = append(p.twin.charges[name], c)
 	}
 }
@@ -262,7 +263,7 @@ func (p *pair) discharge(t *rapid.T) {
 	name, i := p.queue(t)
 	have := p.twin.charges[name]
 	if len(have) == 0 {
-		require.Error(t, p.tree.Discharge(i, Charge{CPUMilli: 1}))
+		require.Error(t, p.tree.Discharge(i, Charge{Host: host.Amounts{host.CPU: 1}}))
 		return
 	}
 	at := rapid.IntRange(0, len(have)-1).Draw(t, "which")

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+
+	"github.com/berth-sched/berth/host"
 )
 
 // A twin is the tree done without any index: it keeps what it was told and works
@@ -66,9 +68,9 @@ func (w *twin) used(name string, r Resource) int64 {
 		case GPU:
 			sum += c.GPUMilli
 		case CPU:
-			sum += c.CPUMilli
+			sum += c.Host[host.CPU]
 		case Memory:
-			sum += c.MemoryMiB
+			sum += c.Host[host.Memory]
 		case GPUOf(c.product):
 			sum += c.GPUMilli
 		}
@@ -199,7 +201,7 @@ func (w *twin) inTheWay(name string, c twinCharge) []string {
 		for _, p := range []struct {
 			r     Resource
 			asked int64
-		}{{GPU, c.GPUMilli}, {GPUOf(c.product), c.GPUMilli}, {CPU, c.CPUMilli}, {Memory, c.MemoryMiB}} {
+		}{{GPU, c.GPUMilli}, {GPUOf(c.product), c.GPUMilli}, {CPU, c.Host[host.CPU]}, {Memory, c.Host[host.Memory]}} {
 			limit, limited := w.queues[at].Limit[p.r]
 			borrowing, borrows := w.queues[at].BorrowingLimit[p.r]
 			if at == "" {

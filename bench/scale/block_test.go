@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -62,11 +63,11 @@ func searchingBlocks(tb testing.TB, free []int) decision {
 	for i := range free {
 		n, err := fleet.AddNode(gang.NodeSpec{
 			Name: nodeName(i), Path: blockDomains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
-			CPUMilli: cpuMilli, MemoryMiB: memoryMiB,
+			Host: host.Amounts{host.CPU: cpuMilli, host.Memory: memoryMiB},
 		})
 		require.NoError(tb, err)
 		if held := gpusPerNode - free[i]; held > 0 {
-			require.NoError(tb, fleet.Hold(gang.Hold{Node: n, GPUs: 1<<held - 1, CPUMilli: int64(held) * 12_000, MemoryMiB: int64(held) << 17}))
+			require.NoError(tb, fleet.Hold(gang.Hold{Node: n, GPUs: 1<<held - 1, Host: host.Amounts{host.CPU: int64(held) * 12_000, host.Memory: int64(held) << 17}}))
 		}
 	}
 	request, placement := blockGang(), gang.Placement{}

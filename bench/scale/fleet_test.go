@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -91,11 +92,11 @@ func newFleet(tb testing.TB, free []int) (*gang.Fleet, []gang.Hold) {
 	for i := range free {
 		n, err := fleet.AddNode(gang.NodeSpec{
 			Name: nodeName(i), Path: domains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
-			CPUMilli: cpuMilli, MemoryMiB: memoryMiB,
+			Host: host.Amounts{host.CPU: cpuMilli, host.Memory: memoryMiB},
 		})
 		require.NoError(tb, err)
 		for g := range gpusPerNode - free[i] {
-			h := gang.Hold{Node: n, GPUs: 1 << g, CPUMilli: 12_000, MemoryMiB: 128 << 10}
+			h := gang.Hold{Node: n, GPUs: 1 << g, Host: host.Amounts{host.CPU: 12_000, host.Memory: 128 << 10}}
 			require.NoError(tb, fleet.Hold(h))
 			holds = append(holds, h)
 		}
@@ -107,7 +108,7 @@ func newFleet(tb testing.TB, free []int) (*gang.Fleet, []gang.Hold) {
 func gangOf(members, gpus int) *gang.Request {
 	return &gang.Request{Groups: []gang.Group{{
 		Count: members, Classes: []topology.Class{0},
-		Claim: gang.Claim{GPUs: gpus, CPUMilli: int64(gpus) * 12_000, MemoryMiB: int64(gpus) << 17},
+		Claim: gang.Claim{GPUs: gpus, Host: host.Amounts{host.CPU: int64(gpus) * 12_000, host.Memory: int64(gpus) << 17}},
 	}}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -23,7 +24,7 @@ func instances(tb testing.TB, gpus int) (*gang.Fleet, []gang.Hold, []*gang.Reque
 	for i := range gpus / gpusPerNode {
 		n, err := fleet.AddNode(gang.NodeSpec{
 			Name: nodeName(i), Path: domains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
-			CPUMilli: cpuMilli, MemoryMiB: memoryMiB, Lattice: lattice,
+			Host: host.Amounts{host.CPU: cpuMilli, host.Memory: memoryMiB}, Lattice: lattice,
 		})
 		require.NoError(tb, err)
 		for g := range gpusPerNode {
@@ -37,7 +38,7 @@ func instances(tb testing.TB, gpus int) (*gang.Fleet, []gang.Hold, []*gang.Reque
 		p, _ := lattice.ProfileIndex(parsed)
 		requests = append(requests, &gang.Request{Groups: []gang.Group{{
 			Count: 1, Classes: []topology.Class{0},
-			Claim: gang.Claim{Instances: []gang.Profile{{Index: p}}, CPUMilli: 1000, MemoryMiB: 8 << 10},
+			Claim: gang.Claim{Instances: []gang.Profile{{Index: p}}, Host: host.Amounts{host.CPU: 1000, host.Memory: 8 << 10}},
 		}}})
 	}
 	random := rand.New(rand.NewPCG(5, uint64(gpus)))

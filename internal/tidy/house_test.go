@@ -10,13 +10,14 @@ const module = "github.com/berth-sched/berth"
 // be imported by all of them, and is held to the same rules once it is. No arrow
 // runs back up: a package that is not named here is not importable from here.
 var core = map[string][]string{
+	"host":               {},
 	"topology":           {},
 	"topology/nodegraph": {},
 	"mig":                {},
-	"quota":              {},
-	"gang":               {"topology", "mig"},
-	"preempt":            {"topology", "mig", "quota", "gang"},
-	"":                   {"topology", "topology/nodegraph", "mig", "quota", "gang", "preempt"},
+	"quota":              {"host"},
+	"gang":               {"host", "topology", "mig"},
+	"preempt":            {"host", "topology", "mig", "quota", "gang"},
+	"":                   {"host", "topology", "topology/nodegraph", "mig", "quota", "gang", "preempt"},
 }
 
 // upper are the folders that stand on the root. What is in bench and examples may
@@ -70,6 +71,7 @@ var variables = map[string]string{
 	"stateNames":          "texts of an enumeration, indexed by its values",
 	"outcomeNames":        "texts of an enumeration, indexed by its values",
 	"memberStateNames":    "texts of an enumeration, indexed by its values",
+	"host.table":          "what differs by resource of a host, indexed by its values",
 }
 
 // floats names the files of core packages, as paths below the module, that may

@@ -1,0 +1,124 @@
+// Package host counts what a host has for the members of gangs beside its GPUs: CPU and
+// memory. It is the one place that tells its resources apart; all packages that decide
+// count them by number, and nothing there names one.
+//
+// A further countable resource is a constant and a line of the table here, and a field of
+// berth.Node and berth.Claim, which Node.Host and Claim.Host turn into Amounts.
+package host
+
+import "cmp"
+
+// A Resource is something countable of a host. It fixes the unit. Where several are looked
+// at, it is in the order of these constants.
+type Resource uint8
+
+const (
+	// CPU in thousandths of a core.
+	CPU Resource = iota
+	// Memory in MiB.
+	Memory
+
+	// Resources is how many there are.
+	Resources = iota
+)
+
+// table has what differs by resource.
+var table = [Resources]struct {
+	name, key, field, unit string
+	milli                  bool
+}{
+	CPU:    {name: "host CPU", key: "cpu", field: "cpuMilli", unit: "CPU", milli: true},
+	Memory: {name: "host memory", key: "memory", field: "memoryMiB", unit: "MiB"},
+}
+
+// String returns the resource in words, such as "host CPU".
+func (r Resource) String() string { return table[r].name }
+
+// Key is the resource's name in quotas, such as "cpu".
+func (r Resource) Key() string { return table[r].key }
+
+// Field is the name of the field with an amount of it, such as "cpuMilli".
+func (r Resource) Field() string { return table[r].field }
+
+// Unit is what an amount counts: MiB, say, or thousandths (milli) of a CPU.
+func (r Resource) Unit() (unit string, milli bool) { return table[r].unit, table[r].milli }
+
+// ByKey finds a resource by its name in quotas.
+func ByKey(key string) (Resource, bool) {
+	for r := range table {
+		if table[r].key == key {
+			return Resource(r), true
+		}
+	}
+	return 0, false
+}
+
+// Amounts says how much of each resource, in its unit. The zero value is nothing. Sums do
+// not overflow as long as amounts are within 2^40.
+type Amounts [Resources]int64
+
+// Plus is the sum of two.
+func (a Amounts) Plus(b Amounts) Amounts {
+	for r := range a {
+		a[r] += b[r]
+	}
+	return a
+}
+
+// Minus is what is left of a without b; below zero where b has more.
+func (a Amounts) Minus(b Amounts) Amounts {
+	for r := range a {
+		a[r] -= b[r]
+	}
+	return a
+}
+
+// Times is n times as much.
+func (a Amounts) Times(n int64) Amounts {
+	for r := range a {
+		a[r] *= n
+	}
+	return a
+}
+
+// Over is the n-th part of each, rounded towards zero. n is not 0.
+func (a Amounts) Over(n int64) Amounts {
+	for r := range a {
+		a[r] /= n
+	}
+	return a
+}
+
+// Floor is a with nothing below zero.
+func (a Amounts) Floor() Amounts {
+	for r := range a {
+		a[r] = max(0, a[r])
+	}
+	return a
+}
+
+// Beyond returns the first resource of which a has more than b, if there is one.
+func (a Amounts) Beyond(b Amounts) (Resource, bool) {
+	for r := range a {
+		if a[r] > b[r] {
+			return Resource(r), true
+		}
+	}
+	return 0, false
+}
+
+// Within reports whether b has as much of each resource as a.
+func (a Amounts) Within(b Amounts) bool {
+	_, beyond := a.Beyond(b)
+	return !beyond
+}
+
+// Compare orders amounts by the first resource in which they differ.
+func (a Amounts) Compare(b Amounts) int {
+	for r := range a {
+		if d := cmp.Compare(a[r], b[r]); d != 0 {
+			return d
+		}
+	}
+	return 0
+}
