@@ -52,8 +52,10 @@ func tamperWith(t *testing.T, core *berth.Core) {
 		require.NoError(t, core.Check())
 		exercise(t, core)
 	})
-	require.NotZero(t, accepted)
-	require.NotZero(t, refused)
+	if drawn.Many() {
+		require.NotZero(t, accepted)
+		require.NotZero(t, refused)
+	}
 }
 
 // exercise lets a core work off what it holds.

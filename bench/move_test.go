@@ -86,8 +86,10 @@ func TestMoverKeepsTheBooks(t *testing.T) {
 			}
 		})
 	}
-	require.NotZero(t, moved)
-	require.NotZero(t, refused)
+	if drawn.Many() {
+		require.NotZero(t, moved)
+		require.NotZero(t, refused)
+	}
 }
 
 type taskAt struct {

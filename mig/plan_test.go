@@ -234,7 +234,9 @@ func TestPlanForAgreesWithTheTwin(t *testing.T) {
 				checkSteps(t, l, w, from, to, held, steps)
 			}
 		})
-		require.Greater(t, found, 10, product.Name)
+		if drawn.Many() {
+			require.Greater(t, found, 10, product.Name)
+		}
 	}
 }
 

@@ -258,7 +258,9 @@ func TestS7_VictimsSufficeAndNoneCouldStay(t *testing.T) {
 		requireValid(t, w.candidates, fits, options, choice)
 		seen[choice.Outcome]++
 	})
-	require.Len(t, seen, 4, "every outcome occurs")
+	if drawn.Many() {
+		require.Len(t, seen, 4, "every outcome occurs")
+	}
 }
 
 // wild is a fits without rhyme or reason, except that equal sets get equal answers.

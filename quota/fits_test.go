@@ -119,5 +119,7 @@ func TestInTheWayIsAllThatIs(t *testing.T) {
 		}
 		require.Equal(t, all[spared:spared+1], left)
 	})
-	require.Greater(t, several, 5, "the test has to see some that are in the way together")
+	if drawn.Many() {
+		require.Greater(t, several, 5, "the test has to see some that are in the way together")
+	}
 }

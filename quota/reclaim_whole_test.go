@@ -88,7 +88,9 @@ func TestWholeReclaimEnds(t *testing.T) {
 			}
 		}
 	})
-	require.Positive(t, whole, "the test has to see some")
+	if drawn.Many() {
+		require.Positive(t, whole, "the test has to see some")
+	}
 }
 
 // TestS4_OwnersAreServed: whatever the sizes of jobs, the limits and what is lent, and
@@ -129,8 +131,10 @@ func TestS4_OwnersAreServed(t *testing.T) {
 			}
 		}
 	})
-	require.Positive(t, taken)
-	require.Positive(t, waiting)
+	if drawn.Many() {
+		require.Positive(t, taken)
+		require.Positive(t, waiting)
+	}
 }
 
 // exchangeWhole starts a job, if need be in the place of others that are not their

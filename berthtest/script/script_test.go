@@ -239,7 +239,9 @@ func shuffle(t *testing.T, texts []string, least int, starts, often []string, wa
 		}
 	})
 	for _, what := range wanted {
-		require.Positive(t, seen[what], "%v", seen)
+		if drawn.Many() {
+			require.Positive(t, seen[what], "%v", seen)
+		}
 	}
 	t.Log(seen)
 }

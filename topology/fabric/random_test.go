@@ -169,10 +169,12 @@ func TestTreeMatchesTheRuleAndComesBack(t *testing.T) {
 		}
 		roundTrip(t, f)
 	})
-	require.Positive(t, direct)
-	require.Positive(t, filled)
-	require.Positive(t, pruned)
-	require.Positive(t, deep)
+	if drawn.Many() {
+		require.Positive(t, direct)
+		require.Positive(t, filled)
+		require.Positive(t, pruned)
+		require.Positive(t, deep)
+	}
 }
 
 func TestRailsMatchTheRuleAndComeBack(t *testing.T) {
@@ -209,8 +211,10 @@ func TestRailsMatchTheRuleAndComeBack(t *testing.T) {
 		}
 		roundTrip(t, f)
 	})
-	require.Positive(t, written)
-	require.Positive(t, refused)
+	if drawn.Many() {
+		require.Positive(t, written)
+		require.Positive(t, refused)
+	}
 }
 
 func TestBlocksComeBack(t *testing.T) {
@@ -251,7 +255,9 @@ func TestBlocksComeBack(t *testing.T) {
 		}
 		roundTripBlocks(t, f)
 	})
-	require.Positive(t, short)
+	if drawn.Many() {
+		require.Positive(t, short)
+	}
 }
 
 func numbered(prefix string, count int) []string {

@@ -112,7 +112,9 @@ func TestAllReduceTwin(t *testing.T) {
 			}
 		}
 	})
-	require.NotZero(t, packed, "no set had several rings")
+	if drawn.Many() {
+		require.NotZero(t, packed, "no set had several rings")
+	}
 }
 
 // slowDivided is the most AllReduce in sum over disjoint sets of a size.
