@@ -43,6 +43,9 @@ type Order struct {
 	Cause Cause `json:"cause"`
 }
 
+// Header returns the common part of the order.
+func (o Order) Header() Order { return o }
+
 // A Cause says why an order was given.
 type Cause struct {
 	Code CauseCode `json:"code"`
@@ -153,6 +156,9 @@ type Bind struct {
 	After []ActionID `json:"after,omitempty"`
 }
 
+func (Bind) Kind() string { return "bind" }
+func (Bind) action()      {}
+
 // Repartition orders a GPU into a mode and, in ModeMIG, from one layout to another:
 // first the instances in Destroy are destroyed, which nobody uses, then those in Create
 // are created, in the order given; every layout on the way is valid. Instances that
@@ -172,6 +178,9 @@ type Repartition struct {
 	Destroy []mig.Placement `json:"destroy,omitempty"`
 	Create  []mig.Placement `json:"create,omitempty"`
 }
+
+func (Repartition) Kind() string { return "repartition" }
+func (Repartition) action()      {}
 
 // Release orders members to be stopped. It names all members that the replica
 // still holds; or, of one that goes on, those of a growth that was not reported, or those
@@ -193,6 +202,9 @@ type Release struct {
 	// wait for that; at first, Cause.For is the first of them.
 	Yields []Yield `json:"yields,omitempty"`
 }
+
+func (Release) Kind() string { return "release" }
+func (Release) action()      {}
 
 // A GroupSize is a number of members of a group.
 type GroupSize struct {
@@ -217,6 +229,9 @@ type RequestCheckpoint struct {
 	Order
 }
 
+func (RequestCheckpoint) Kind() string { return "requestCheckpoint" }
+func (RequestCheckpoint) action()      {}
+
 // Withdraw takes back a RequestCheckpoint that was not reported yet: the gang need not
 // yield, and goes on. No report is expected.
 type Withdraw struct {
@@ -224,27 +239,14 @@ type Withdraw struct {
 	Request ActionID `json:"request"`
 }
 
+func (Withdraw) Kind() string { return "withdraw" }
+func (Withdraw) action()      {}
+
 // Drop tells that the core gave a job up and forgot it: the embedder should tell
 // its owner. No report is expected.
 type Drop struct {
 	Order
 }
 
-func (Bind) Kind() string        { return "bind" }
-func (Release) Kind() string     { return "release" }
-func (Drop) Kind() string        { return "drop" }
-func (Repartition) Kind() string { return "repartition" }
-func (Withdraw) Kind() string    { return "withdraw" }
-
-func (RequestCheckpoint) Kind() string { return "requestCheckpoint" }
-
-// Header returns the common part of the order.
-func (o Order) Header() Order { return o }
-
-func (Bind) action()        {}
-func (Release) action()     {}
-func (Drop) action()        {}
-func (Repartition) action() {}
-func (Withdraw) action()    {}
-
-func (RequestCheckpoint) action() {}
+func (Drop) Kind() string { return "drop" }
+func (Drop) action()      {}

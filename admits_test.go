@@ -28,7 +28,7 @@ func TestEachKindAdmitsWhomTheTableSays(t *testing.T) {
 	require.False(t, c.owed(borrower))
 	low := submit("low", "mine", 1, Batch, 2)
 	struck := submit("struck", "mine", 1, Batch, 2)
-	struck.struck = true
+	struck.retry.Struck = true
 	visitors := []struct {
 		name string
 		rep  *replica
@@ -61,7 +61,7 @@ func TestEachKindAdmitsWhomTheTableSays(t *testing.T) {
 	} {
 		var list []string
 		for _, v := range visitors {
-			w := &window{kind: kind, from: start, until: never, queue: quota.None}
+			w := &window{kind: kind, spanPart: spanPart{start, never}, queue: quota.None}
 			if w.isForGang() {
 				w.rep = v.of
 			}

@@ -4,10 +4,10 @@ import "fmt"
 
 // An agenda says what has changed since the stages of a pass last looked, and when each stage
 // is due. It is one comparable value: to save it is an assignment, and so is to roll it back.
-// Whatever refuses an event has no part of it to restore, as Apply restores all of it.
+// Apply does that for all refusals, so that a handler has no part of it to put back.
 //
-// It knows no node, no replica and no shape. Where a note asks whether there is anybody whom
-// it concerns, it asks a count; the owner of the records keeps that count with one call.
+// It knows no node, no replica and no shape. Where a note asks whether it concerns anything, it
+// asks a count; the owner of the records keeps that count with one call.
 //
 // Its invariants, of which valid tests what the agenda alone can tell:
 //
@@ -19,32 +19,35 @@ import "fmt"
 //  5. Every count is that of the records. Core.Check compares them.
 //  6. A note acts at once and never later: the same pass may ask for what it changes.
 //
-// The notes, and the stages of which they have the next pass run one. A mark says on what
-// condition: b something is blocked, by capacity or quota; d a node is drained, or somebody is
-// without a place; g GPUs may change; h a gang is hopeless; l a blocked shape looks around;
-// s a gang is stalled; w nodes are set aside; x always.
+// The notes, and the stages that they make due (the stages of Core.Schedule: relocate,
+// tendSpares, serveReserved, wake, reshape, reserve, backfill, preempt). A mark is a condition:
 //
-//	note            rank  relocate  spares  reserved  wake  reshape  reserve  backfill  preempt
-//	waits            .       .        .        .       .       g        .        .         b
-//	block            .       .        .        .       .       g        .        .         x
-//	limit            .       .        .        .       .       .        .        .         x
-//	lookAgain        .       .        .        .       .       g        .        .         .
-//	contend          .       .        .        .       .       .        .        .         b
-//	relook           .       d        .        .       .       .        .        .         .
-//	stir             .       d        .        .       .       .        .        .         b
-//	changed          .       .        .        .       .       .        s        .         .
-//	grew             .       .        .        .       .       .        h        .         .
-//	reopened         .       d        .        w       b       g        .        w         b
-//	quotaChanged     .       d        .        w       b       .        s        w         b
-//	freedQuota       .       .        .        w       b       .        .        .         .
-//	lessen           .       .        .        .       l       .        .        .         .
-//	setAside         .       .        .        w       .       .        .        x         .
-//	policyChanged    .       d        .        w       .       .        x        w         b
-//	noteHomeless     .       .        .        .       .       .        .        .         .
-//	wantSpares       .       .        x        .       .       .        .        .         .
+//	b  a shape is blocked or a bucket limited    q  a bucket is limited
+//	d  a node is drained, or a gang homeless     s  a gang is stalled
+//	g  GPUs may change                           w  nodes are set aside
+//	h  a gang is hopeless                        x  none: it is due in any case
+//	l  a blocked shape looks around
 //
-// A stage that is done for now says by moveBy, reshapeBy, reserveBy, preemptBy, ranked and
-// watchUntil when it has to run again though nothing changes.
+//	note           relocate  spares  reserved  wake  reshape  reserve  backfill  preempt
+//	waits             .        .        .        .      g        .        .         b
+//	block             .        .        .        .      g        .        .         x
+//	limit             .        .        .        .      .        .        .         x
+//	lookAgain         .        .        .        .      g        .        .         .
+//	contend           .        .        .        .      .        .        .         b
+//	relook            d        .        .        .      .        .        .         .
+//	stir              d        .        .        .      .        .        .         b
+//	changed           .        .        .        .      .        s        .         .
+//	grew              .        .        .        .      .        h        .         .
+//	reopened          d        .        w        b      g        .        w         b
+//	quotaChanged      d        .        w        q      .        s        w         b
+//	freedQuota        .        .        w        q      .        .        .         .
+//	lessen            .        .        .        l      .        .        .         .
+//	setAside          .        .        w        .      .        .        x         .
+//	policyChanged     .        .        w        .      .        x        w         .
+//	wantSpares        .        x        .        .      .        .        .         .
+//
+// Core.freed notes reopened and changed. Stages that become due by the clock alone say when:
+// with moveBy, reshapeBy, reserveBy, preemptBy, preemptAt, ranked and watchUntil.
 type agenda struct {
 	// quotaFreed: a queue may have more than it could. lessened: a node takes less, or holds
 	// less that others keep away from. backfillDue: something has changed on nodes that are set
@@ -239,6 +242,9 @@ func (a *agenda) endDespair() { a.hopeless-- }
 
 // freedGone notes that a node on which something became free is gone.
 func (a *agenda) freedGone() { a.freedNodes-- }
+
+// anySetAside reports whether any nodes are set aside.
+func (a *agenda) anySetAside() bool { return a.windows > 0 }
 
 // countWindows counts what is set aside.
 func (a *agenda) countWindows(change int) { a.windows += change }

@@ -149,7 +149,7 @@ func (c *Core) newReplicaAt(j *job, number int) *replica {
 	for number >= len(j.replicas) {
 		j.replicas = append(j.replicas, nil)
 	}
-	rep := &replica{job: j, number: number, created: c.now, incarnation: j.former}
+	rep := &replica{job: j, lifePart: lifePart{Number: number, Created: c.now, Incarnation: j.Former}}
 	j.replicas[number] = rep
 	j.live++
 	c.replicas++
@@ -192,7 +192,7 @@ func (c *Core) jobObserved(e JobObserved) *Error {
 		held = held[len(r.Members):]
 	}
 	for _, rep := range j.replicas {
-		if rep.state == Pending {
+		if rep.State == Pending {
 			c.pend(rep)
 		}
 	}
@@ -293,7 +293,7 @@ func (c *Core) checkMode(cl *Claim, p *MemberPlacement) *Error {
 func (c *Core) checkKnown(p *MemberPlacement) *Error {
 	n := c.nodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
-		if n.gpus[g].unknown {
+		if n.gpus[g].Unknown {
 			return refuse(ErrConflict, "gpus", fmt.Sprintf("how GPU %d of node %q is divided is not known: tell it with gpuPartitioned", g, p.Node))
 		}
 	}
@@ -345,19 +345,19 @@ func (c *Core) holdOf(j *job, p *MemberPlacement) gang.Hold {
 // adopt makes a new replica run on what is held for it.
 func (c *Core) adopt(j *job, r *RunningReplica, held []gang.Hold) {
 	rep := j.replicas[r.Replica]
-	rep.incarnation = r.Incarnation
+	rep.Incarnation = r.Incarnation
 	rep.members = make([]member, j.members())
 	for i := range held {
 		flat := j.flat(r.Members[i].Ref())
 		c.book(rep, flat, held[i], memberRunning)
 		c.intrude(c.nodes[held[i].Node], &held[i])
-		rep.members[flat].ran = true
+		rep.members[flat].Ran = true
 		c.owners.releaseShare(held[i].Share) // book has counted it
 		for _, g := range r.Members[i].GPUs.Indexes() {
 			c.nodes[held[i].Node].spec.GPUs[g].Mode = c.modeFor(&held[i])
 		}
 	}
-	rep.state = Binding
+	rep.State = Binding
 	c.run(rep, r.Started)
 	c.encloseExclusive(rep)
 	c.agenda.freedQuota() // what is taken may move a search off a limited product
@@ -371,7 +371,7 @@ func (c *Core) jobScaled(e JobScaled) *Error {
 	if j.spec.Service == nil {
 		return refuse(ErrInvalid, "job", "is not a service")
 	}
-	if j.cancelled {
+	if j.Cancelled {
 		return refuse(ErrConflict, "job", "is being cancelled")
 	}
 	if err := c.checkReplicas(e.Replicas); err != nil {
@@ -386,7 +386,7 @@ func (c *Core) jobScaled(e JobScaled) *Error {
 		c.pend(c.newReplica(j))
 	}
 	slices.SortFunc(kept, func(a, b *replica) int {
-		return cmp.Or(compareBool(a.state != Running, b.state != Running), cmp.Compare(a.number, b.number))
+		return cmp.Or(compareBool(a.State != Running, b.State != Running), cmp.Compare(a.Number, b.Number))
 	})
 	for _, rep := range kept[min(len(kept), e.Replicas):] {
 		c.takeBack(rep, Cause{Code: CauseScaledDown}, true)
@@ -398,7 +398,7 @@ func (c *Core) jobScaled(e JobScaled) *Error {
 func (j *job) kept() []*replica {
 	var kept []*replica
 	for _, rep := range j.replicas {
-		if rep != nil && !rep.gone {
+		if rep != nil && !rep.release.Gone {
 			kept = append(kept, rep)
 		}
 	}
@@ -410,10 +410,10 @@ func (c *Core) jobCancelled(e JobCancelled) *Error {
 	if err != nil {
 		return err
 	}
-	if j.cancelled {
+	if j.Cancelled {
 		return refuse(ErrStale, "job", "is being cancelled already")
 	}
-	j.cancelled = true
+	j.Cancelled = true
 	c.totals.Cancelled++
 	if j.live == 0 {
 		c.forgetJob(j)

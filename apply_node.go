@@ -99,13 +99,13 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 			c.rejoin(w, n)
 			w.renumber(old.index, n.index)
 		}
-		n.spare, n.standsIn = old.spare, old.standsIn
+		n.trust.Spare, n.trust.StandsIn = old.trust.Spare, old.trust.StandsIn
 		c.distrust(n, &old)
 		c.restoreCordon(&old)
-		if old.freed {
+		if old.Freed {
 			c.reopened(n)
 		}
-		return err
+		return err // Apply restores what is due
 	}
 	n = c.nodeByID[spec.ID]
 	c.inherit(n, &old)
@@ -129,7 +129,7 @@ func (c *Core) replaceNode(n *node, spec Node) *Error {
 func (c *Core) inherit(n, old *node) {
 	for g := range min(len(n.gpus), len(old.gpus)) {
 		if n.table == old.table {
-			n.gpus[g].changedAt, n.gpus[g].unknown = old.gpus[g].changedAt, old.gpus[g].unknown
+			n.gpus[g].gpuPart = old.gpus[g].gpuPart
 			c.settleGPU(n, g)
 			c.noteLayout(n, g)
 		}
@@ -138,12 +138,12 @@ func (c *Core) inherit(n, old *node) {
 
 func (c *Core) restoreCordon(old *node) {
 	n := c.nodeByID[old.spec.ID]
-	c.cordon(n, old.cordoned, old.reason)
-	c.drainNode(n, old.drains, old.drainBy)
+	c.cordon(n, old.Cordoned, old.Reason)
+	c.drainNode(n, old.Drains, old.DrainBy)
 }
 
 func (c *Core) cordon(n *node, cordoned bool, reason string) {
-	n.cordoned, n.reason = cordoned, reason
+	n.Cordoned, n.Reason = cordoned, reason
 	c.fleet.SetSchedulable(n.index, !n.closed())
 	c.recount(n, n.capacityNow())
 	c.countSound(n)
@@ -169,7 +169,7 @@ func (c *Core) nodeUncordoned(e NodeUncordoned) *Error {
 	if err != nil {
 		return err
 	}
-	if !n.cordoned {
+	if !n.Cordoned {
 		c.vouch(n)
 	}
 	c.cordon(n, false, "")
@@ -200,7 +200,7 @@ func (c *Core) nodeDraining(e NodeDraining) *Error {
 // drainNode has what runs on a node leave it, by an instant if that is not 0, or not any more.
 func (c *Core) drainNode(n *node, drains bool, by Time) {
 	c.setDraining(n, drains)
-	if n.drainBy = by; drains {
+	if n.DrainBy = by; drains {
 		c.agenda.relook(c.now)
 	}
 	for _, at := range slices.Clone(n.members) {
@@ -214,8 +214,8 @@ func (c *Core) drainNode(n *node, drains bool, by Time) {
 
 // setDraining notes whether a node is being drained.
 func (c *Core) setDraining(n *node, drains bool) {
-	if n.drains != drains {
-		n.drains = drains
+	if n.Drains != drains {
+		n.Drains = drains
 		c.agenda.countDraining(drains)
 	}
 }
@@ -259,7 +259,7 @@ func (c *Core) condemn(n *node, gpu int, reason string) {
 	c.lapse(n, gpu)
 	if p := n.gpus[gpu].order; p != nil { // nobody knows how far it came
 		c.closeRepartition(p)
-		n.gpus[gpu].unknown = true
+		n.gpus[gpu].Unknown = true
 	}
 	c.settleGPU(n, gpu)
 	c.recount(n, n.capacityNow())
@@ -318,7 +318,7 @@ func (c *Core) lose(n *node, meant func(*member) bool) []*replica {
 			continue
 		}
 		after := memberAbsent
-		if at.rep.state == Binding || at.rep.state == Repairing || m.state == memberBinding {
+		if at.rep.State == Binding || at.rep.State == Repairing || m.state == memberBinding {
 			after = memberLost
 		}
 		c.unbook(at.rep, at.index, after)
@@ -334,7 +334,7 @@ func (c *Core) settleAll(hit []*replica, cause Cause) {
 			rep.strike()
 		}
 		c.settle(rep, cause)
-		rep.struck = rep.struck && rep.state != Running // enough of it is left
+		rep.retry.Struck = rep.retry.Struck && rep.State != Running // enough of it is left
 	}
 }
 

@@ -108,29 +108,29 @@ func (c *Core) bindReported(rep *replica, failed []int, reason string) {
 	}
 	for flat := range rep.members {
 		if rep.members[flat].state == memberBinding {
-			rep.members[flat].state, rep.members[flat].ran = memberRunning, true
+			rep.members[flat].state, rep.members[flat].Ran = memberRunning, true
 		}
 	}
 	if len(failed) > 0 {
 		c.totals.BindsFailed++
-		if rep.state == Running {
+		if rep.State == Running {
 			c.backOff(rep)
 		}
 	} else if !rep.has(memberFailed, memberLost) {
-		rep.attempts, rep.avoid = 0, nil
+		rep.retry.Attempts, rep.retry.Avoid = 0, nil
 	}
 	c.settle(rep, rep.bindCause(reason))
 }
 
 // shun has the replica avoid a node on which a member did not start.
 func (rep *replica) shun(id NodeID) {
-	if slices.Contains(rep.avoid, id) {
+	if slices.Contains(rep.retry.Avoid, id) {
 		return
 	}
-	if len(rep.avoid) == maxAvoid {
-		rep.avoid = slices.Delete(rep.avoid, 0, 1)
+	if len(rep.retry.Avoid) == maxAvoid {
+		rep.retry.Avoid = slices.Delete(rep.retry.Avoid, 0, 1)
 	}
-	rep.avoid = append(rep.avoid, id)
+	rep.retry.Avoid = append(rep.retry.Avoid, id)
 }
 
 // bindCause says what became of the members that a Bind did not start: they
@@ -143,7 +143,7 @@ func (rep *replica) bindCause(reason string) Cause {
 		}
 	}
 	if failed == 0 {
-		return rep.cause
+		return rep.release.Cause
 	}
 	return Cause{Code: CauseBindFailed, Detail: detail(fmt.Sprintf("%d members failed to start", failed), reason)}
 }
@@ -167,7 +167,7 @@ func (c *Core) releaseReported(rep *replica, failed []int) {
 	}
 	if !left {
 		c.closeOrder(rep)
-		c.settle(rep, rep.cause)
+		c.settle(rep, rep.release.Cause)
 		return
 	}
 	rep.order = c.describeStops(rep, rep.order.(Release))
@@ -179,7 +179,7 @@ func (c *Core) memberFailed(e MemberFailed) *Error {
 	if err != nil {
 		return err
 	}
-	if rep.state == Releasing {
+	if rep.State == Releasing {
 		return refuse(ErrStale, "incarnation", "the gang is being released")
 	}
 	if len(e.Members) == 0 {
@@ -189,7 +189,7 @@ func (c *Core) memberFailed(e MemberFailed) *Error {
 		return err.in("reason")
 	}
 	flats, err := rep.resolve(e.Members, func(m *member) bool {
-		return (m.state == memberRunning || m.state == memberBinding) && (e.Bind == 0 || e.Bind == m.bind)
+		return (m.state == memberRunning || m.state == memberBinding) && (e.Bind == 0 || e.Bind == m.Bind)
 	})
 	if err != nil {
 		return err
@@ -201,15 +201,15 @@ func (c *Core) memberFailed(e MemberFailed) *Error {
 		switch {
 		case rep.members[flat].state == memberBinding:
 			rep.members[flat].state = memberFailed // it keeps its place until the Bind is reported
-		case rep.state == Running:
+		case rep.State == Running:
 			c.unbook(rep, flat, memberAbsent)
 		default: // it counts as placed until then
 			c.unbook(rep, flat, memberLost)
 		}
 	}
-	if rep.state == Running {
+	if rep.State == Running {
 		// A gang that dies as soon as it starts must not do so at the speed of passes.
-		if rep.backoff = !rep.enough(memberRunning); !rep.backoff {
+		if rep.release.Backoff = !rep.enough(memberRunning); !rep.release.Backoff {
 			c.backOff(rep)
 		}
 	}
@@ -233,13 +233,13 @@ func (c *Core) jobFinished(e JobFinished) *Error {
 	if err := checkText(e.Reason); err != nil {
 		return err.in("reason")
 	}
-	if rep.gone {
+	if rep.release.Gone {
 		return refuse(ErrStale, "incarnation", "the job is on its way out already")
 	}
 	c.totals.Finished++
-	j.cancelled = true
-	if rep.state == Releasing {
-		rep.gone = true // its Release goes on
+	j.Cancelled = true
+	if rep.State == Releasing {
+		rep.release.Gone = true // its Release goes on
 		c.endMove(rep)
 		return nil
 	}
@@ -260,11 +260,11 @@ func (c *Core) knownLife(id JobID, number int, incarnation Incarnation) (*replic
 	}
 	rep := j.replicas[number]
 	switch {
-	case incarnation > rep.incarnation:
+	case incarnation > rep.Incarnation:
 		return nil, refuse(ErrUnknown, "incarnation", fmt.Sprintf("%d is yet to come", incarnation))
-	case rep.incarnation == 0:
+	case rep.Incarnation == 0:
 		return nil, refuse(ErrStale, "incarnation", "the replica was never bound")
-	case incarnation < rep.incarnation || rep.state == Pending:
+	case incarnation < rep.Incarnation || rep.State == Pending:
 		return nil, refuse(ErrStale, "incarnation", fmt.Sprintf("life %d of the replica is over", incarnation))
 	}
 	return rep, nil

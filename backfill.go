@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
@@ -31,7 +32,7 @@ func (c *Core) liftWith(groups []Group, r *gang.Request, open func(*window) bool
 
 // widen is a request with the nodes that are set aside by open windows alone.
 func (c *Core) widen(groups []Group, r *gang.Request, open func(*window) bool) *gang.Request {
-	if len(c.windows) == 0 {
+	if !c.agenda.anySetAside() {
 		return r
 	}
 	closed := func(w *window) bool { return !open(w) }
@@ -119,7 +120,7 @@ func (c *Core) mayBackfill(b *bucket) bool {
 		if w.isKept() { // who may use spares is looked at besides
 			return w.isBurnIn() && first.job.onOneNode()
 		}
-		if soonest <= w.from || w.queue != quota.None && c.below(b.queue.index, w.queue) {
+		if soonest <= w.From || w.queue != quota.None && c.below(b.queue.index, w.queue) {
 			return true
 		}
 		// The first three tell most of those that do not outrank the gang.
@@ -167,7 +168,7 @@ func (rep *replica) fillsGap() bool {
 // letIn reports whether a replica was let in on the nodes of a reservation, to make way when it
 // comes true; nil: there is none.
 func (w *window) letIn(rep *replica) bool {
-	return w != nil && rep.backfilled && slices.ContainsFunc(rep.members, func(m member) bool {
+	return w != nil && rep.retry.Backfilled && slices.ContainsFunc(rep.members, func(m member) bool {
 		return m.state.holds() && slices.Contains(m.node.windows, w)
 	})
 }
@@ -186,10 +187,7 @@ func (c *Core) unfresh(e *entry) {
 	if e.freshAt < 0 {
 		return
 	}
-	last := c.fresh[len(c.fresh)-1]
-	c.fresh[e.freshAt] = last
-	last.freshAt = e.freshAt
-	c.fresh = c.fresh[:len(c.fresh)-1]
+	c.fresh = unordered.Remove(c.fresh, e.freshAt, func(e *entry, at int) { e.freshAt = at })
 	c.agenda.countFresh(-1)
 	e.freshAt = -1
 }

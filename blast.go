@@ -60,7 +60,7 @@ func (c *Core) BlastRadius(node NodeID, gpu int) (BlastRadius, error) {
 		if !seen[key] {
 			seen[key] = true
 			b.Processes = append(b.Processes, ProcessFault{
-				Job: rep.job.spec.ID, Replica: rep.number, Instance: m.hold.Instance, Takes: n.takenWith(gpu, m, rep, b.Mode),
+				Job: rep.job.spec.ID, Replica: rep.Number, Instance: m.hold.Instance, Takes: n.takenWith(gpu, m, rep, b.Mode),
 			})
 		}
 	})
@@ -100,7 +100,7 @@ func (n *node) casualties(gpu int, meant func(*member, *replica) bool) []Casualt
 	var out []Casualty
 	for _, rep := range list {
 		out = append(out, Casualty{
-			Job: rep.job.spec.ID, Replica: rep.number, Members: lost[rep],
+			Job: rep.job.spec.ID, Replica: rep.Number, Members: lost[rep],
 			Down: !rep.survives(func(m *member) bool { return m.node == n && GPUSet(m.hold.GPUs).Has(gpu) && meant(m, rep) }),
 		})
 	}
@@ -109,18 +109,7 @@ func (n *node) casualties(gpu int, meant func(*member, *replica) bool) []Casualt
 
 // survives reports whether every group has its minimum without some of the members.
 func (rep *replica) survives(lost func(*member) bool) bool {
-	for g := range rep.job.spec.Groups {
-		left := 0
-		for flat := rep.job.offsets[g]; flat < rep.job.offsets[g+1]; flat++ {
-			if m := &rep.members[flat]; m.there() && !lost(m) {
-				left++
-			}
-		}
-		if left < rep.job.spec.Groups[g].min() {
-			return false
-		}
-	}
-	return true
+	return rep.enoughOf(func(m *member) bool { return m.there() && !lost(m) })
 }
 
 // fate lists the other jobs that stand on the GPUs of a replica: those that a fault of

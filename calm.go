@@ -48,18 +48,18 @@ const maxRespite = 3
 func (c *Core) sparedUntil(rep *replica, owed bool) Time {
 	p := &c.config.Policy.Preemption
 	least := max(rep.job.spec.MinRuntime, p.MinRuntime)
-	if rep.evictions > 0 && !owed {
-		least += max(0, p.Respite) << min(rep.evictions-1, maxRespite)
+	if rep.yield.Evictions > 0 && !owed {
+		least += max(0, p.Respite) << min(rep.yield.Evictions-1, maxRespite)
 	}
-	return rep.started.Add(least)
+	return rep.Started.Add(least)
 }
 
 // noteEviction counts how often in a row a replica has had to yield.
 func (c *Core) noteEviction(rep *replica) {
-	if c.now.Sub(rep.started) >= max(0, c.config.Policy.Preemption.Respite)<<(maxRespite+1) {
-		rep.evictions = 0
+	if c.now.Sub(rep.Started) >= max(0, c.config.Policy.Preemption.Respite)<<(maxRespite+1) {
+		rep.yield.Evictions = 0
 	}
-	rep.evictions = min(rep.evictions+1, maxAttempts)
+	rep.yield.Evictions = min(rep.yield.Evictions+1, maxAttempts)
 }
 
 // A meter holds evictions to a rate. It is the generic cell rate algorithm (ITU-T
@@ -163,7 +163,7 @@ func (p *Preemption) checkCalm() *Error {
 	}
 	for i, g := range p.Grace {
 		field := index("grace", i)
-		if int(g.Class) >= len(classNames) {
+		if int(g.Class) >= classNames.Len() {
 			return refuse(ErrInvalid, field+".class", fmt.Sprintf("%d is out of range", g.Class))
 		}
 		if slices.ContainsFunc(p.Grace[:i], func(other Grace) bool { return other.Class == g.Class }) {

@@ -11,19 +11,19 @@ func (c *Core) checkpointWritten(e CheckpointWritten) *Error {
 		return err
 	}
 	switch {
-	case rep.state == Releasing:
+	case rep.State == Releasing:
 		return refuse(ErrStale, "incarnation", "the gang is being released")
-	case rep.state != Running:
-		return refuse(ErrConflict, "incarnation", fmt.Sprintf("the gang is %s, and not known to run", rep.state))
+	case rep.State != Running:
+		return refuse(ErrConflict, "incarnation", fmt.Sprintf("the gang is %s, and not known to run", rep.State))
 	}
 	at := e.At
 	if at == 0 {
 		at = c.now
 	}
-	if at < rep.started || at > c.now {
-		return refuse(ErrInvalid, "at", fmt.Sprintf("%d is outside %d..%d, from the start of the life until now", at, rep.started, c.now))
+	if at < rep.Started || at > c.now {
+		return refuse(ErrInvalid, "at", fmt.Sprintf("%d is outside %d..%d, from the start of the life until now", at, rep.Started, c.now))
 	}
-	rep.checkpointed, rep.tells = max(rep.checkpointed, at), true
+	rep.yield.Checkpointed, rep.yield.Tells = max(rep.yield.Checkpointed, at), true
 	if !rep.job.spec.Checkpoint.Supported { // less is lost with it now
 		c.agenda.stir(c.now)
 	}
@@ -37,8 +37,8 @@ func (rep *replica) sinceCheckpoint(at Time) Duration {
 	if rep.job.spec.Service != nil {
 		return 0
 	}
-	since := at.Sub(max(rep.started, rep.checkpointed))
-	if every := rep.job.spec.Checkpoint.Interval; every > 0 && !rep.tells {
+	since := at.Sub(max(rep.Started, rep.yield.Checkpointed))
+	if every := rep.job.spec.Checkpoint.Interval; every > 0 && !rep.yield.Tells {
 		since %= every
 	}
 	return since

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -152,26 +153,17 @@ const (
 	Loose
 )
 
-var localityNames = [...]string{"strict", "balanced", "loose"}
+const localityNames enum.Names = "strict|balanced|loose"
 
 // ParseLocality is the inverse of Locality.String.
 func ParseLocality(s string) (Locality, error) {
-	v, err := parseEnum("locality", localityNames[:], s)
-	return Locality(v), err
+	return parseEnum[Locality]("locality", localityNames, s)
 }
 
-func (l Locality) String() string { return enumName("Locality", localityNames[:], uint8(l)) }
-func (l Locality) MarshalText() ([]byte, error) {
-	return marshalEnum("locality", localityNames[:], uint8(l))
-}
+func (l Locality) String() string { return enum.Text(localityNames, l, "Locality(%d)") }
 
-func (l *Locality) UnmarshalText(b []byte) error {
-	v, err := ParseLocality(string(b))
-	if err == nil {
-		*l = v
-	}
-	return err
-}
+func (l Locality) MarshalText() ([]byte, error)  { return marshalEnum("locality", localityNames, l) }
+func (l *Locality) UnmarshalText(b []byte) error { return unmarshalEnum(l, ParseLocality, b) }
 
 func (l Limits) withDefaults() Limits {
 	setDefault(&l.Nodes, 65_536)
@@ -332,10 +324,10 @@ func (p *Policy) check() *Error {
 	if r := p.Preemption.MaxRatio; r < -1 || r > maxOrdinal {
 		return refuse(ErrInvalid, "preemption.maxRatio", fmt.Sprintf("%d is outside -1..%d", r, maxOrdinal))
 	}
-	if int(p.Preemption.Mode) >= len(preemptionModeNames) {
+	if int(p.Preemption.Mode) >= preemptionModeNames.Len() {
 		return refuse(ErrInvalid, "preemption.mode", fmt.Sprintf("%d is out of range", p.Preemption.Mode))
 	}
-	if int(p.Moves.Mode) >= len(movesModeNames) {
+	if int(p.Moves.Mode) >= movesModeNames.Len() {
 		return refuse(ErrInvalid, "moves.mode", fmt.Sprintf("%d is out of range", p.Moves.Mode))
 	}
 	if m := p.Moves.Most; m < 0 || m > maxMovers {
@@ -347,7 +339,7 @@ func (p *Policy) check() *Error {
 	if err := p.Preemption.Worth.check(); err != nil {
 		return err.in("preemption.worth")
 	}
-	if int(p.Locality) >= len(localityNames) {
+	if int(p.Locality) >= localityNames.Len() {
 		return refuse(ErrInvalid, "locality", fmt.Sprintf("%d is out of range", p.Locality))
 	}
 	if p.MaxRetryBackoff != 0 && p.MaxRetryBackoff < p.RetryBackoff {

@@ -2,8 +2,8 @@ package berth
 
 import (
 	"cmp"
-	"slices"
 
+	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -172,13 +172,10 @@ func mayPreempt(rep, victim *replica) bool {
 // compareYield orders what runs in one queue by who is to yield first: the lower class,
 // the lower priority, who came last.
 func compareYield(a, b *replica) int {
-	return cmp.Or(compareRank(a, b), cmp.Compare(b.cameAt, a.cameAt), compareReplicas(b, a))
+	return cmp.Or(compareRank(a, b), cmp.Compare(b.CameAt, a.CameAt), compareReplicas(b, a))
 }
 
 // leave takes a bucket out of the list of its queue.
 func (q *queue) leave(b *bucket) {
-	last := q.list[len(q.list)-1]
-	q.list[b.at] = last
-	last.at = b.at
-	q.list = slices.Delete(q.list, len(q.list)-1, len(q.list))
+	q.list = unordered.Remove(q.list, b.at, func(b *bucket, at int) { b.at = at })
 }

@@ -223,7 +223,7 @@ func (c *Core) NextWake() (Time, bool) {
 		at = min(at, next.at)
 	}
 	for _, w := range c.windows {
-		at = min(at, w.until)
+		at = min(at, w.Until)
 	}
 	at = min(at, c.nextChange())
 	return max(at, c.now), at != never
@@ -270,7 +270,7 @@ func compareReplicas(a, b *replica) int {
 	if d := cmp.Compare(a.job.spec.ID, b.job.spec.ID); d != 0 {
 		return d
 	}
-	return cmp.Compare(a.number, b.number)
+	return cmp.Compare(a.Number, b.Number)
 }
 
 // lessReplica is compareReplicas for ordered sets.

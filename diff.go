@@ -122,8 +122,8 @@ func (c *Core) diffSeen(key memberKey, s *Sighting) (Difference, bool) {
 	}
 	want := c.placementOf(rep, flat)
 	switch {
-	case s.Incarnation != rep.incarnation:
-		return key.difference(MemberMisplaced, fmt.Sprintf("runs in life %d, not %d", s.Incarnation, rep.incarnation)), true
+	case s.Incarnation != rep.Incarnation:
+		return key.difference(MemberMisplaced, fmt.Sprintf("runs in life %d, not %d", s.Incarnation, rep.Incarnation)), true
 	case s.Node != want.Node || s.GPUs != want.GPUs:
 		return key.difference(MemberMisplaced, fmt.Sprintf("runs on %s GPUs %s, not on %s GPUs %s", s.Node, s.GPUs, want.Node, want.GPUs)), true
 	case s.Instance != want.Instance:
@@ -142,7 +142,7 @@ func (c *Core) diffMissing(rep *replica, seen map[memberKey]*Sighting, list []Di
 			continue
 		}
 		p := c.placementOf(rep, flat)
-		key := memberKey{rep.job.spec.ID, rep.number, p.Ref()}
+		key := memberKey{rep.job.spec.ID, rep.Number, p.Ref()}
 		if seen[key] == nil {
 			list = append(list, key.difference(MemberMissing, fmt.Sprintf("should run on %s", p.Node)))
 		}

@@ -258,8 +258,8 @@
 //	       ╲───────────────────────────────────────────────┘
 //	         Release at once, if it writes no checkpoints
 //
-// Package preempt draws the whole of it, with what becomes of reports that are late, lost or
-// doubled.
+// Package berthtest/check/protocol draws the whole of it, with what becomes of reports that
+// are late, lost or doubled.
 //
 // The nodes on which there will be room are set aside for whom it is made, as in a
 // reservation, and its quota is counted as used, so that nobody slips in between. It

@@ -16,13 +16,9 @@ import (
 
 // A drain keeps one GPU for a member that waits.
 type drain struct {
-	rep   *replica
-	node  *node
-	gpu   int
-	until Time
-	// retryAt is when the rates allow to change it, if they did not when it was clear;
-	// zero: it was not.
-	retryAt Time
+	rep  *replica
+	node *node
+	drainPart
 }
 
 // drainFor keeps a GPU for a wish, if that pays now.
@@ -30,8 +26,8 @@ func (c *Core) drainFor(w *wish) bool {
 	if w.rep.drain != nil || len(c.drains) >= c.config.Policy.ReservedGangs {
 		return false
 	}
-	if w.rep.drainAt > c.now {
-		w.later(w.rep.drainAt)
+	if w.rep.look.DrainAt > c.now {
+		w.later(w.rep.look.DrainAt)
 		return false
 	}
 	best, ready := offer{}, false
@@ -63,7 +59,7 @@ func (c *Core) drainFor(w *wish) bool {
 		}
 	}
 	if ready {
-		c.keep(&drain{rep: w.rep, node: best.node, gpu: best.gpu, until: c.now.Add(best.node.geometry.DrainLimit)})
+		c.keep(&drain{w.rep, best.node, drainPart{GPU: best.gpu, Until: c.now.Add(best.node.geometry.DrainLimit)}})
 	}
 	return ready
 }
@@ -74,7 +70,7 @@ func (c *Core) drainFor(w *wish) bool {
 // falls as time goes by.
 func (c *Core) drainPaysAt(w *wish, n *node, gpu int, clear Time, idle int64) Time {
 	// At t: milli x (t - since) = idle x (clear - t) + cost x 1000
-	since := w.rep.pendingSince
+	since := w.rep.PendingSince
 	each := w.milli + idle
 	wait := (idle*int64(clear.Sub(since)) + int64(n.geometry.Cost)*1000 + each - 1) / each
 	return max(since.Add(Duration(wait)), clear.Add(-n.geometry.DrainLimit), c.changeable(n, gpu))
@@ -124,10 +120,10 @@ func (c *Core) keep(d *drain) {
 
 func (c *Core) attach(d *drain) {
 	d.rep.drain = d
-	d.node.gpus[d.gpu].drain = d
+	d.node.gpus[d.GPU].drain = d
 	at, _ := slices.BinarySearchFunc(c.drains, d, compareDrains)
 	c.drains = slices.Insert(c.drains, at, d)
-	c.settleGPU(d.node, d.gpu)
+	c.settleGPU(d.node, d.GPU)
 }
 
 func compareDrains(d, e *drain) int { return compareReplicas(d.rep, e.rep) }
@@ -144,8 +140,8 @@ func (c *Core) endDrain(d *drain) {
 	i := slices.Index(c.drains, d)
 	c.drains = slices.Delete(c.drains, i, i+1)
 	d.rep.drain = nil
-	d.node.gpus[d.gpu].drain = nil
-	c.settleGPU(d.node, d.gpu)
+	d.node.gpus[d.GPU].drain = nil
+	c.settleGPU(d.node, d.GPU)
 	c.reopened(d.node)
 }
 
@@ -157,11 +153,11 @@ func (c *Core) tendDrains() {
 	list := slices.Clone(c.drains)
 	slices.SortFunc(list, func(d, e *drain) int { return compareEntries(d.rep.entries[0], e.rep.entries[0]) })
 	for _, d := range list {
-		if d.rep.drain == d && (d.node.freed || d.retryAt != 0 && d.retryAt <= c.now) {
+		if d.rep.drain == d && (d.node.Freed || d.RetryAt != 0 && d.RetryAt <= c.now) {
 			c.tryDrained(d)
 		}
-		if d.rep.drain == d && d.until <= c.now {
-			d.rep.drainAt = c.now.Add(d.node.geometry.Interval)
+		if d.rep.drain == d && d.Until <= c.now {
+			d.rep.look.DrainAt = c.now.Add(d.node.geometry.Interval)
 			c.endDrain(d)
 		}
 	}
@@ -171,32 +167,32 @@ func (c *Core) tendDrains() {
 func (c *Core) tryDrained(d *drain) {
 	e, n := d.rep.entries[0], d.node
 	s := e.bucket.shape
-	d.retryAt = 0
+	d.RetryAt = 0
 	c.compile(s)
 	request, ok := c.affordable(e.bucket)
 	if !ok || !c.qualifies(n, &request.Groups[0]) {
 		return
 	}
-	n.gpus[d.gpu].drain = nil
-	c.settleGPU(n, d.gpu)
+	n.gpus[d.GPU].drain = nil
+	c.settleGPU(n, d.GPU)
 	w := c.wishOf(e, request)
 	only := *request
 	only.Groups = slices.Clone(request.Groups)
 	match := only.Groups[0].Match
 	only.Groups[0].Match = func(i topology.Node) bool { return i == n.index && (match == nil || match(i)) }
 	w.request = &only
-	o, changes := c.offer(&w, n, d.gpu, &only.Groups[0].Claim)
+	o, changes := c.offer(&w, n, d.GPU, &only.Groups[0].Claim)
 	var staged []offer
-	if at := c.changeable(n, d.gpu); changes && at > c.now {
-		d.retryAt = at
+	if at := c.changeable(n, d.GPU); changes && at > c.now {
+		d.RetryAt = at
 	} else if changes {
-		c.stage(n, d.gpu, o.to)
+		c.stage(n, d.GPU, o.to)
 		staged = []offer{o}
 	}
 	outcome := c.tryStaged(&w)
 	c.unstageRest(staged)
 	if outcome != fits { // placed, it has given the drain up
-		n.gpus[d.gpu].drain = d
-		c.settleGPU(n, d.gpu)
+		n.gpus[d.GPU].drain = d
+		c.settleGPU(n, d.GPU)
 	}
 }

@@ -14,6 +14,12 @@ import (
 // limit for as long as victims hold something too; then others wait.
 func (c *Core) earmark(on bool) {
 	c.earmarkAll(on)
+	c.countEarmarks(on)
+}
+
+// countEarmarks notes whether what is earmarked is charged from now on. Where it is not any
+// more, the queues that were charged meanwhile are counted anew.
+func (c *Core) countEarmarks(on bool) {
 	c.earmarked = on
 	if !on {
 		for _, q := range c.uncounted {

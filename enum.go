@@ -1,6 +1,10 @@
 package berth
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth/internal/enum"
+)
 
 // A Class is a job's service level: what it may expect, and what it has to give
 // way to. The higher class is served first within a queue.
@@ -16,24 +20,14 @@ const (
 	LatencyCritical
 )
 
-var classNames = [...]string{"batch", "interactive", "latency-critical"}
+const classNames enum.Names = "batch|interactive|latency-critical"
 
 // ParseClass is the inverse of Class.String.
-func ParseClass(s string) (Class, error) {
-	v, err := parseEnum("class", classNames[:], s)
-	return Class(v), err
-}
+func ParseClass(s string) (Class, error) { return parseEnum[Class]("class", classNames, s) }
 
-func (c Class) String() string               { return enumName("Class", classNames[:], uint8(c)) }
-func (c Class) MarshalText() ([]byte, error) { return marshalEnum("class", classNames[:], uint8(c)) }
-
-func (c *Class) UnmarshalText(b []byte) error {
-	v, err := ParseClass(string(b))
-	if err == nil {
-		*c = v
-	}
-	return err
-}
+func (c Class) String() string                { return enum.Text(classNames, c, "Class(%d)") }
+func (c Class) MarshalText() ([]byte, error)  { return marshalEnum("class", classNames, c) }
+func (c *Class) UnmarshalText(b []byte) error { return unmarshalEnum(c, ParseClass, b) }
 
 // A ShareMode says how members share one GPU.
 type ShareMode uint8
@@ -46,26 +40,16 @@ const (
 	TimeSlice
 )
 
-var shareModeNames = [...]string{"mps", "time-slice"}
+const shareModeNames enum.Names = "mps|time-slice"
 
 // ParseShareMode is the inverse of ShareMode.String.
 func ParseShareMode(s string) (ShareMode, error) {
-	v, err := parseEnum("mode", shareModeNames[:], s)
-	return ShareMode(v), err
+	return parseEnum[ShareMode]("mode", shareModeNames, s)
 }
 
-func (m ShareMode) String() string { return enumName("ShareMode", shareModeNames[:], uint8(m)) }
-func (m ShareMode) MarshalText() ([]byte, error) {
-	return marshalEnum("mode", shareModeNames[:], uint8(m))
-}
-
-func (m *ShareMode) UnmarshalText(b []byte) error {
-	v, err := ParseShareMode(string(b))
-	if err == nil {
-		*m = v
-	}
-	return err
-}
+func (m ShareMode) String() string                { return enum.Text(shareModeNames, m, "ShareMode(%d)") }
+func (m ShareMode) MarshalText() ([]byte, error)  { return marshalEnum("mode", shareModeNames, m) }
+func (m *ShareMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseShareMode, b) }
 
 // A GPUMode is how a GPU may be used. It is in one mode at a time, and a change is an
 // order: see Repartition.
@@ -83,26 +67,14 @@ const (
 	ModeTimeSlice
 )
 
-var gpuModeNames = [...]string{"whole", "mig", "mps", "time-slice"}
+const gpuModeNames enum.Names = "whole|mig|mps|time-slice"
 
 // ParseGPUMode is the inverse of GPUMode.String.
-func ParseGPUMode(s string) (GPUMode, error) {
-	v, err := parseEnum("mode", gpuModeNames[:], s)
-	return GPUMode(v), err
-}
+func ParseGPUMode(s string) (GPUMode, error) { return parseEnum[GPUMode]("mode", gpuModeNames, s) }
 
-func (m GPUMode) String() string { return enumName("GPUMode", gpuModeNames[:], uint8(m)) }
-func (m GPUMode) MarshalText() ([]byte, error) {
-	return marshalEnum("mode", gpuModeNames[:], uint8(m))
-}
-
-func (m *GPUMode) UnmarshalText(b []byte) error {
-	v, err := ParseGPUMode(string(b))
-	if err == nil {
-		*m = v
-	}
-	return err
-}
+func (m GPUMode) String() string                { return enum.Text(gpuModeNames, m, "GPUMode(%d)") }
+func (m GPUMode) MarshalText() ([]byte, error)  { return marshalEnum("mode", gpuModeNames, m) }
+func (m *GPUMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseGPUMode, b) }
 
 // A State is where one replica of a job stands.
 type State uint8
@@ -122,24 +94,14 @@ const (
 	Releasing
 )
 
-var stateNames = [...]string{"pending", "binding", "running", "repairing", "releasing"}
+const stateNames enum.Names = "pending|binding|running|repairing|releasing"
 
 // ParseState is the inverse of State.String.
-func ParseState(s string) (State, error) {
-	v, err := parseEnum("state", stateNames[:], s)
-	return State(v), err
-}
+func ParseState(s string) (State, error) { return parseEnum[State]("state", stateNames, s) }
 
-func (s State) String() string               { return enumName("State", stateNames[:], uint8(s)) }
-func (s State) MarshalText() ([]byte, error) { return marshalEnum("state", stateNames[:], uint8(s)) }
-
-func (s *State) UnmarshalText(b []byte) error {
-	v, err := ParseState(string(b))
-	if err == nil {
-		*s = v
-	}
-	return err
-}
+func (s State) String() string                { return enum.Text(stateNames, s, "State(%d)") }
+func (s State) MarshalText() ([]byte, error)  { return marshalEnum("state", stateNames, s) }
+func (s *State) UnmarshalText(b []byte) error { return unmarshalEnum(s, ParseState, b) }
 
 // An Outcome is how an order ended, as its report tells.
 type Outcome uint8
@@ -153,46 +115,34 @@ const (
 	Partial
 )
 
-var outcomeNames = [...]string{"done", "failed", "partial"}
+const outcomeNames enum.Names = "done|failed|partial"
 
 // ParseOutcome is the inverse of Outcome.String.
-func ParseOutcome(s string) (Outcome, error) {
-	v, err := parseEnum("outcome", outcomeNames[:], s)
-	return Outcome(v), err
+func ParseOutcome(s string) (Outcome, error) { return parseEnum[Outcome]("outcome", outcomeNames, s) }
+
+func (o Outcome) String() string                { return enum.Text(outcomeNames, o, "Outcome(%d)") }
+func (o Outcome) MarshalText() ([]byte, error)  { return marshalEnum("outcome", outcomeNames, o) }
+func (o *Outcome) UnmarshalText(b []byte) error { return unmarshalEnum(o, ParseOutcome, b) }
+
+func parseEnum[E ~uint8](field string, names enum.Names, s string) (E, error) {
+	v, ok := enum.Parse[E](names, s)
+	if !ok {
+		return 0, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%q is none of %q", s, names.List())}
+	}
+	return v, nil
 }
 
-func (o Outcome) String() string { return enumName("Outcome", outcomeNames[:], uint8(o)) }
-func (o Outcome) MarshalText() ([]byte, error) {
-	return marshalEnum("outcome", outcomeNames[:], uint8(o))
+func marshalEnum[E ~uint8](field string, names enum.Names, v E) ([]byte, error) {
+	if int(v) >= names.Len() {
+		return nil, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%d is out of range", uint8(v))}
+	}
+	return []byte(enum.Text(names, v, "")), nil
 }
 
-func (o *Outcome) UnmarshalText(b []byte) error {
-	v, err := ParseOutcome(string(b))
+func unmarshalEnum[E ~uint8](into *E, parse func(string) (E, error), text []byte) error {
+	v, err := parse(string(text))
 	if err == nil {
-		*o = v
+		*into = v
 	}
 	return err
-}
-
-func parseEnum(field string, names []string, s string) (uint8, error) {
-	for i, name := range names {
-		if name == s {
-			return uint8(i), nil
-		}
-	}
-	return 0, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%q is none of %q", s, names)}
-}
-
-func enumName(kind string, names []string, v uint8) string {
-	if int(v) < len(names) {
-		return names[v]
-	}
-	return fmt.Sprintf("%s(%d)", kind, v)
-}
-
-func marshalEnum(field string, names []string, v uint8) ([]byte, error) {
-	if int(v) >= len(names) {
-		return nil, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%d is out of range", v)}
-	}
-	return []byte(names[v]), nil
 }

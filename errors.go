@@ -2,7 +2,8 @@ package berth
 
 import (
 	"errors"
-	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // The kinds of refusal. Test for them with errors.Is; get the details with
@@ -46,16 +47,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("berth: ")
-	b.WriteString(e.Event)
-	if e.Field != "" {
-		b.WriteString(": ")
-		b.WriteString(e.Field)
-	}
-	b.WriteString(": ")
-	b.WriteString(e.Reason)
-	return b.String()
+	return errtext.Join("berth", e.Event, e.Field, e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind of the refusal.
@@ -69,16 +61,8 @@ func refuse(kind error, field, reason string) *Error {
 
 // in prefixes the field of a refusal, as checks return from nested values.
 func (e *Error) in(prefix string) *Error {
-	if e == nil {
-		return nil
-	}
-	switch {
-	case e.Field == "":
-		e.Field = prefix
-	case e.Field[0] == '[':
-		e.Field = prefix + e.Field
-	default:
-		e.Field = prefix + "." + e.Field
+	if e != nil {
+		e.Field = errtext.Path(prefix, e.Field)
 	}
 	return e
 }

@@ -19,6 +19,9 @@ type NodeJoined struct {
 	Node Node `json:"node"`
 }
 
+func (NodeJoined) Kind() string { return "nodeJoined" }
+func (NodeJoined) event()       {}
+
 // NodeUpdated replaces the description of a node. While members run there, its
 // domains, pool and the shape of its GPUs must stay; host capacity may shrink
 // below what is held, which strands nobody. A GPU that has failed stays so until
@@ -28,6 +31,9 @@ type NodeUpdated struct {
 	Node Node `json:"node"`
 }
 
+func (NodeUpdated) Kind() string { return "nodeUpdated" }
+func (NodeUpdated) event()       {}
+
 // NodeCordoned stops new members from being placed on a node. What runs there
 // goes on, also where the node was being drained.
 type NodeCordoned struct {
@@ -35,11 +41,17 @@ type NodeCordoned struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+func (NodeCordoned) Kind() string { return "nodeCordoned" }
+func (NodeCordoned) event()       {}
+
 // NodeUncordoned opens a cordoned node again, or one that is being drained. Told of a node
 // that is not cordoned, it ends its probation and its trial: the operator vouches for it.
 type NodeUncordoned struct {
 	Node NodeID `json:"node"`
 }
+
+func (NodeUncordoned) Kind() string { return "nodeUncordoned" }
+func (NodeUncordoned) event()       {}
 
 // NodeDraining cordons a node and has everything leave it. A gang leaves as soon as there is
 // another place for it, which is kept for it: it is asked for a checkpoint, if it writes
@@ -56,12 +68,18 @@ type NodeDraining struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
+func (NodeDraining) Kind() string { return "nodeDraining" }
+func (NodeDraining) event()       {}
+
 // NodeLost removes a node and everything that ran on it: a crash, or the end of
 // a lease. The gangs it hits shrink, are repaired or are taken back.
 type NodeLost struct {
 	Node   NodeID `json:"node"`
 	Reason string `json:"reason,omitempty"`
 }
+
+func (NodeLost) Kind() string { return "nodeLost" }
+func (NodeLost) event()       {}
 
 // GPUFailed condemns one GPU, as after a fatal Xid. Members that hold it are
 // lost, as with NodeLost: no Release names them. As their machine is still up, stop them
@@ -74,6 +92,9 @@ type GPUFailed struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+func (GPUFailed) Kind() string { return "gpuFailed" }
+func (GPUFailed) event()       {}
+
 // XidReported tells of a fault that NVIDIA's driver reported about a GPU. Those that are the
 // hardware's condemn the GPU as GPUFailed does; those of the application have no effect, and
 // others only while the node is on trial: see LookupXid and Health.
@@ -84,6 +105,9 @@ type XidReported struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+func (XidReported) Kind() string { return "xidReported" }
+func (XidReported) event()       {}
+
 // GPURepaired returns a failed GPU to service, with the mode and the instances that it
 // had. If a reset took those away, tell GPUPartitioned too. The node is on trial then, if
 // the policy says so: see Health.
@@ -91,6 +115,9 @@ type GPURepaired struct {
 	Node NodeID `json:"node"`
 	GPU  int    `json:"gpu"`
 }
+
+func (GPURepaired) Kind() string { return "gpuRepaired" }
+func (GPURepaired) event()       {}
 
 // GPUPartitioned tells in which mode a GPU is and which instances it has: somebody
 // changed it by hand, or a Repartition got lost. What members hold must be part of it,
@@ -103,12 +130,18 @@ type GPUPartitioned struct {
 	Instances []mig.Placement `json:"instances,omitempty"`
 }
 
+func (GPUPartitioned) Kind() string { return "gpuPartitioned" }
+func (GPUPartitioned) event()       {}
+
 // MIGTableSet tells how a product divides, as its driver reports it. It goes by the
 // table's name, and wins over the table of package mig. A table that nodes go by cannot
 // be changed.
 type MIGTableSet struct {
 	Table mig.Product `json:"table"`
 }
+
+func (MIGTableSet) Kind() string { return "migTableSet" }
+func (MIGTableSet) event()       {}
 
 // ReservationSet sets nodes aside for a time, or changes the reservation of that ID:
 // a maintenance window on a rack, or 64 GPUs for a team from ten to twelve. From now
@@ -118,10 +151,16 @@ type ReservationSet struct {
 	Reservation Reservation `json:"reservation"`
 }
 
+func (ReservationSet) Kind() string { return "reservationSet" }
+func (ReservationSet) event()       {}
+
 // ReservationRemoved ends a reservation before its time.
 type ReservationRemoved struct {
 	Reservation ReservationID `json:"reservation"`
 }
+
+func (ReservationRemoved) Kind() string { return "reservationRemoved" }
+func (ReservationRemoved) event()       {}
 
 // QueueSet creates a queue or changes its quota. A lowered limit shrinks by
 // attrition: nothing is stopped for it.
@@ -129,16 +168,25 @@ type QueueSet struct {
 	Queue quota.Queue `json:"queue"`
 }
 
+func (QueueSet) Kind() string { return "queueSet" }
+func (QueueSet) event()       {}
+
 // QueueRemoved removes a queue that has neither jobs nor children.
 type QueueRemoved struct {
 	Queue QueueID `json:"queue"`
 }
+
+func (QueueRemoved) Kind() string { return "queueRemoved" }
+func (QueueRemoved) event()       {}
 
 // JobSubmitted adds a job. The ID of a job that is forgotten may be used again, but
 // not before the last report about the former job has come.
 type JobSubmitted struct {
 	Job Job `json:"job"`
 }
+
+func (JobSubmitted) Kind() string { return "jobSubmitted" }
+func (JobSubmitted) event()       {}
 
 // JobObserved tells of a job that runs already: after a restart without a
 // snapshot, or when an orchestrator hands over. The world wins: the placement is
@@ -148,6 +196,9 @@ type JobObserved struct {
 	Job     Job              `json:"job"`
 	Running []RunningReplica `json:"running"`
 }
+
+func (JobObserved) Kind() string { return "jobObserved" }
+func (JobObserved) event()       {}
 
 // A RunningReplica is an observed replica. Replicas of the job that are not
 // observed are pending.
@@ -166,11 +217,17 @@ type JobScaled struct {
 	Replicas int   `json:"replicas"`
 }
 
+func (JobScaled) Kind() string { return "jobScaled" }
+func (JobScaled) event()       {}
+
 // JobCancelled asks for the end of a job. Pending replicas go at once; the
 // others are released by order, and the job is forgotten when they are.
 type JobCancelled struct {
 	Job JobID `json:"job"`
 }
+
+func (JobCancelled) Kind() string { return "jobCancelled" }
+func (JobCancelled) event()       {}
 
 // JobFinished tells that a job ended by itself, well or badly. The capacity of
 // what ran is free at once; members that were being started or stopped are released
@@ -181,6 +238,9 @@ type JobFinished struct {
 	Failed      bool        `json:"failed,omitempty"`
 	Reason      string      `json:"reason,omitempty"`
 }
+
+func (JobFinished) Kind() string { return "jobFinished" }
+func (JobFinished) event()       {}
 
 // MemberFailed tells that members died while their hardware is fine. The gang
 // goes on if its minimum is left, else it is taken back and starts anew. Members
@@ -197,6 +257,9 @@ type MemberFailed struct {
 	Reason  string      `json:"reason,omitempty"`
 }
 
+func (MemberFailed) Kind() string { return "memberFailed" }
+func (MemberFailed) event()       {}
+
 // ActionReported tells how an order ended. It names the order by its ID; a
 // report about an order that is over is stale.
 type ActionReported struct {
@@ -207,6 +270,9 @@ type ActionReported struct {
 	Reason  string      `json:"reason,omitempty"`
 }
 
+func (ActionReported) Kind() string { return "actionReported" }
+func (ActionReported) event()       {}
+
 // ActivityReported tells how busy the GPUs of a replica are, as measured: the part of the
 // time in which they work, such as SM activity, in thousandths. It holds until the next
 // report, or the end of that life, and counts in the ledger alone.
@@ -216,6 +282,9 @@ type ActivityReported struct {
 	Incarnation Incarnation `json:"incarnation"`
 	ActiveMilli int         `json:"activeMilli"`
 }
+
+func (ActivityReported) Kind() string { return "activityReported" }
+func (ActivityReported) event()       {}
 
 // CheckpointWritten tells that a replica wrote a checkpoint by itself. From then on what it
 // would lose counts from what it tells, and Checkpoint.Interval is no longer used as a guess.
@@ -230,9 +299,15 @@ type CheckpointWritten struct {
 	At Time `json:"at,omitempty"`
 }
 
+func (CheckpointWritten) Kind() string { return "checkpointWritten" }
+func (CheckpointWritten) event()       {}
+
 // LedgerSettled drops what the ledger has of accounts under which nothing is in use, and
 // of queues that use nothing: they were billed.
 type LedgerSettled struct{}
+
+func (LedgerSettled) Kind() string { return "ledgerSettled" }
+func (LedgerSettled) event()       {}
 
 // PolicyChanged replaces the whole policy from now on: fields that are zero get
 // the defaults of this package, not those of Config. A pool cannot become per claim, or
@@ -241,56 +316,5 @@ type PolicyChanged struct {
 	Policy Policy `json:"policy"`
 }
 
-func (NodeJoined) Kind() string         { return "nodeJoined" }
-func (NodeUpdated) Kind() string        { return "nodeUpdated" }
-func (NodeCordoned) Kind() string       { return "nodeCordoned" }
-func (NodeUncordoned) Kind() string     { return "nodeUncordoned" }
-func (NodeDraining) Kind() string       { return "nodeDraining" }
-func (NodeLost) Kind() string           { return "nodeLost" }
-func (GPUFailed) Kind() string          { return "gpuFailed" }
-func (XidReported) Kind() string        { return "xidReported" }
-func (GPURepaired) Kind() string        { return "gpuRepaired" }
-func (GPUPartitioned) Kind() string     { return "gpuPartitioned" }
-func (MIGTableSet) Kind() string        { return "migTableSet" }
-func (ReservationSet) Kind() string     { return "reservationSet" }
-func (ReservationRemoved) Kind() string { return "reservationRemoved" }
-func (QueueSet) Kind() string           { return "queueSet" }
-func (QueueRemoved) Kind() string       { return "queueRemoved" }
-func (JobSubmitted) Kind() string       { return "jobSubmitted" }
-func (JobObserved) Kind() string        { return "jobObserved" }
-func (JobScaled) Kind() string          { return "jobScaled" }
-func (JobCancelled) Kind() string       { return "jobCancelled" }
-func (JobFinished) Kind() string        { return "jobFinished" }
-func (MemberFailed) Kind() string       { return "memberFailed" }
-func (ActionReported) Kind() string     { return "actionReported" }
-func (ActivityReported) Kind() string   { return "activityReported" }
-func (CheckpointWritten) Kind() string  { return "checkpointWritten" }
-func (LedgerSettled) Kind() string      { return "ledgerSettled" }
-func (PolicyChanged) Kind() string      { return "policyChanged" }
-
-func (NodeJoined) event()         {}
-func (NodeUpdated) event()        {}
-func (NodeCordoned) event()       {}
-func (NodeUncordoned) event()     {}
-func (NodeDraining) event()       {}
-func (NodeLost) event()           {}
-func (GPUFailed) event()          {}
-func (XidReported) event()        {}
-func (GPURepaired) event()        {}
-func (GPUPartitioned) event()     {}
-func (MIGTableSet) event()        {}
-func (ReservationSet) event()     {}
-func (ReservationRemoved) event() {}
-func (QueueSet) event()           {}
-func (QueueRemoved) event()       {}
-func (JobSubmitted) event()       {}
-func (JobObserved) event()        {}
-func (JobScaled) event()          {}
-func (JobCancelled) event()       {}
-func (JobFinished) event()        {}
-func (MemberFailed) event()       {}
-func (ActionReported) event()     {}
-func (ActivityReported) event()   {}
-func (CheckpointWritten) event()  {}
-func (LedgerSettled) event()      {}
-func (PolicyChanged) event()      {}
+func (PolicyChanged) Kind() string { return "policyChanged" }
+func (PolicyChanged) event()       {}

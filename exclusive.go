@@ -17,7 +17,7 @@ func (c *Core) idle(spec *shapeSpec) func(*node) bool {
 	level, _ := tree.Level(spec.Topology.Exclusive)
 	alone := func(n *node) bool {
 		return n.planned == 0 && !slices.ContainsFunc(n.members, func(m memberAt) bool {
-			return !m.imagined() && (m.rep.job.spec.ID != spec.Of || m.rep.number != spec.OfReplica)
+			return !m.imagined() && (m.rep.job.spec.ID != spec.Of || m.rep.Number != spec.OfReplica)
 		})
 	}
 	if level == tree.NodeLevel() {
@@ -43,7 +43,7 @@ func (c *Core) all(d topology.Domain, test func(*node) bool) bool {
 }
 
 func exclusiveWindow(rep *replica) *window {
-	return &window{kind: kindExclusive, name: gangName("exclusive", rep), from: beforeAll, until: never, rep: rep, queue: quota.None}
+	return &window{kind: kindExclusive, name: gangName("exclusive", rep), spanPart: spanPart{beforeAll, never}, rep: rep, queue: quota.None}
 }
 
 // encloseExclusive sets the domains of a gang with exclusive topology aside for it, from now

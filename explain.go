@@ -56,7 +56,7 @@ func (c *Core) Explain(id JobID) (Explanation, error) {
 		return Explanation{}, &Error{Event: "explain", Field: "job", Kind: ErrUnknown, Reason: fmt.Sprintf("job %q is not known", id)}
 	}
 	c.tellCapacity()
-	out := Explanation{Job: id, Queue: j.spec.Queue, Class: j.spec.Class, Cancelled: j.cancelled}
+	out := Explanation{Job: id, Queue: j.spec.Queue, Class: j.spec.Class, Cancelled: j.Cancelled}
 	reasons := map[*shape]Reason{}
 	positions := c.positions(j)
 	for _, rep := range j.replicas {
@@ -73,13 +73,13 @@ func (c *Core) Explain(id JobID) (Explanation, error) {
 
 func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaExplanation {
 	out := ReplicaExplanation{
-		Replica: rep.number, State: rep.state, Incarnation: rep.incarnation, Since: rep.pendingSince,
+		Replica: rep.Number, State: rep.State, Incarnation: rep.Incarnation, Since: rep.PendingSince,
 		Members: c.placements(rep, memberBinding, memberRunning, memberFailed, memberStopping),
 	}
-	if rep.state == Running {
-		out.Since = rep.started
+	if rep.State == Running {
+		out.Since = rep.Started
 		if rep.job.spec.ExpectedRuntime > 0 {
-			out.ExpectedEnd = rep.started.Add(rep.job.spec.ExpectedRuntime)
+			out.ExpectedEnd = rep.Started.Add(rep.job.spec.ExpectedRuntime)
 		}
 	}
 	out.Bandwidth = c.bandwidth(rep)
@@ -92,24 +92,24 @@ func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaEx
 	}
 	out.Departure = c.departure(rep)
 	switch {
-	case rep.readyAt != 0:
+	case rep.retry.ReadyAt != 0:
 		out.Reason = &Reason{
-			Code: ReasonBackoff, Until: rep.readyAt,
-			Text:  fmt.Sprintf("it failed %d times in a row", rep.attempts),
+			Code: ReasonBackoff, Until: rep.retry.ReadyAt,
+			Text:  fmt.Sprintf("it failed %d times in a row", rep.retry.Attempts),
 			Relax: "nothing: the core tries again by itself",
 		}
 	case rep.entries != nil:
 		e := rep.entries[0]
 		reason, known := reasons[e.bucket.shape]
-		if !known || rep.reserved != nil || rep.struck {
+		if !known || rep.reserved != nil || rep.retry.Struck {
 			reason = c.reason(e)
 			if e.bucket.slot < 0 {
 				c.explainYielding(e, &reason)
 			}
 			if w := rep.reserved; w != nil {
 				report := c.reportWindow(w)
-				reason.Reserved, reason.ExpectedStart = &report, max(w.from, c.now)
-			} else if !rep.struck { // who may use spares
+				reason.Reserved, reason.ExpectedStart = &report, max(w.From, c.now)
+			} else if !rep.retry.Struck { // who may use spares
 				reasons[e.bucket.shape] = reason
 			}
 		}

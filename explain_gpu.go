@@ -32,11 +32,11 @@ func (c *Core) explainGeometry(e *entry, request *gang.Request, reason *Reason) 
 	}
 	switch d := e.rep.drain; {
 	case d != nil:
-		reason.Kept, reason.Until = &GPURef{d.node.spec.ID, d.gpu}, d.until
-		reason.Text += fmt.Sprintf("; GPU %d of node %s is kept for it until it is clear, for another %v at most", d.gpu, d.node.spec.ID, d.until.Sub(c.now))
-	case c.agenda.pliable > 0 && e.rep.payAt > c.now && e.rep.payAt != never:
-		reason.Until = e.rep.payAt
-		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, when it has waited for what that costs and the rates allow it", e.rep.payAt.Sub(c.now))
+		reason.Kept, reason.Until = &GPURef{d.node.spec.ID, d.GPU}, d.Until
+		reason.Text += fmt.Sprintf("; GPU %d of node %s is kept for it until it is clear, for another %v at most", d.GPU, d.node.spec.ID, d.Until.Sub(c.now))
+	case c.agenda.pliable > 0 && e.rep.look.PayAt > c.now && e.rep.look.PayAt != never:
+		reason.Until = e.rep.look.PayAt
+		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, when it has waited for what that costs and the rates allow it", e.rep.look.PayAt.Sub(c.now))
 	}
 }
 
@@ -82,7 +82,7 @@ func (c *Core) outOfReach(rep *replica, request *gang.Request) int {
 			continue
 		}
 		for g := range n.gpus {
-			if s := &n.gpus[g]; !n.spec.GPUs[g].Failed && (s.unknown || s.drain != nil && s.drain.rep != rep || s.order != nil && !n.holds(g)) {
+			if s := &n.gpus[g]; !n.spec.GPUs[g].Failed && (s.Unknown || s.drain != nil && s.drain.rep != rep || s.order != nil && !n.holds(g)) {
 				count++
 			}
 		}

@@ -14,7 +14,7 @@ func (c *Core) describeKept(w *window) string {
 	}
 	first := never
 	for _, n := range w.nodes {
-		first = min(first, n.trial)
+		first = min(first, n.trust.Trial)
 	}
 	return fmt.Sprintf("%d nodes on trial, the first for another %v", len(w.nodes), max(first.Sub(c.now), 0))
 }
@@ -51,9 +51,9 @@ func (c *Core) explainProbation(e *entry, reason *Reason) {
 	count, first := 0, never
 	for _, n := range c.watched {
 		serves := func(g Group) bool { return keyOf(&n.spec).admits(&g) && n.matchesLabels(labelsOf(&g)) }
-		if n.probation != 0 && !n.cordoned && slices.ContainsFunc(e.bucket.shape.spec.Groups, serves) {
+		if n.trust.Probation != 0 && !n.Cordoned && slices.ContainsFunc(e.bucket.shape.spec.Groups, serves) {
 			count++
-			first = min(first, n.probation)
+			first = min(first, n.trust.Probation)
 		}
 	}
 	if count > 0 {
@@ -67,7 +67,7 @@ func (c *Core) afterTrials(e *entry, request *gang.Request) (last Time, fits boo
 		return 0, false
 	}
 	for _, n := range c.trials.nodes {
-		last = max(last, n.trial)
+		last = max(last, n.trust.Trial)
 	}
 	end := c.endIfPlaced(e.rep)
 	if !c.find(c.widen(e.bucket.shape.spec.Groups, request, func(w *window) bool { return w.isBurnIn() || c.admits(w, e.rep, end) })) {

@@ -226,15 +226,15 @@ func (c *Core) capacityReason(e *entry) Reason {
 func (c *Core) expectedStart(e *entry, request *gang.Request) Time {
 	at, _, ok := c.plan(request)
 	for _, w := range c.windows {
-		if !w.isAdvance() || w.until <= c.now || ok && w.until >= at {
+		if !w.isAdvance() || w.Until <= c.now || ok && w.Until >= at {
 			continue
 		}
 		over := c.widen(e.bucket.shape.spec.Groups, request, func(other *window) bool {
-			return c.admits(other, e.rep, c.endIfPlaced(e.rep)) || other.until <= w.until
+			return c.admits(other, e.rep, c.endIfPlaced(e.rep)) || other.Until <= w.Until
 		})
 		if c.find(over) {
 			must(c.fleet.ReleaseAll(&c.placement))
-			at, ok = w.until, true
+			at, ok = w.Until, true
 		}
 	}
 	if last, over := c.afterTrials(e, request); over && (!ok || last < at) {
@@ -280,7 +280,7 @@ func (c *Core) reservedReason(e *entry) Reason {
 		if !c.admits(w, e.rep, end) {
 			reason.Text += separator(reason.Text) + c.describeWindow(w)
 			if !w.isKept() {
-				first = min(first, w.from)
+				first = min(first, w.From)
 			}
 		}
 	}
@@ -304,14 +304,14 @@ func (c *Core) describeWindow(w *window) string {
 	switch {
 	case w.isKept():
 		return c.describeKept(w)
-	case w.isAdvance() && w.from <= c.now:
-		return fmt.Sprintf("reservation %s for another %v", w.advance.ID, w.until.Sub(c.now))
+	case w.isAdvance() && w.From <= c.now:
+		return fmt.Sprintf("reservation %s for another %v", w.advance.ID, w.Until.Sub(c.now))
 	case w.isAdvance():
-		return fmt.Sprintf("reservation %s in %v for %v", w.advance.ID, w.from.Sub(c.now), w.until.Sub(w.from))
+		return fmt.Sprintf("reservation %s in %v for %v", w.advance.ID, w.From.Sub(c.now), w.Until.Sub(w.From))
 	case w.isMove():
 		return fmt.Sprintf("%d nodes for job %s, which moves there", len(w.nodes), w.rep.job.spec.ID)
 	case w.isReservation():
-		return fmt.Sprintf("%d nodes for job %s, which is expected to start in %v", len(w.nodes), w.rep.job.spec.ID, max(w.from.Sub(c.now), 0))
+		return fmt.Sprintf("%d nodes for job %s, which is expected to start in %v", len(w.nodes), w.rep.job.spec.ID, max(w.From.Sub(c.now), 0))
 	}
 	return fmt.Sprintf("%d nodes that job %s has for itself", len(w.nodes), w.rep.job.spec.ID)
 }

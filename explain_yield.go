@@ -32,7 +32,7 @@ func (c *Core) yielding(to *replica, list []piece) []Yielding {
 		candidate := c.candidate(p, c.queueingFor(to))
 		spec := &p.rep.job.spec
 		y := Yielding{
-			Job: spec.ID, Replica: p.rep.number, Queue: spec.Queue, GPUMilli: candidate.GPUMilli, Members: len(p.flats),
+			Job: spec.ID, Replica: p.rep.Number, Queue: spec.Queue, GPUMilli: candidate.GPUMilli, Members: len(p.flats),
 			Price: candidate.Price(),
 		}
 		if p.rep.asked() {

@@ -23,14 +23,3 @@ func UnsetEntries(c *Core) []string {
 	}
 	return unset
 }
-
-// EventKinds lists the kinds of all events.
-func EventKinds() []string {
-	var kinds []string
-	events := reflect.TypeFor[eventJSON]()
-	for i := range events.NumField() {
-		e := reflect.New(events.Field(i).Type.Elem()).Elem().Interface()
-		kinds = append(kinds, e.(Event).Kind())
-	}
-	return kinds
-}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -55,29 +56,18 @@ const (
 	PerClaim
 )
 
-var geometryKindNames = [...]string{"fixed", "adaptive", "per-claim"}
+const geometryKindNames enum.Names = "fixed|adaptive|per-claim"
 
 // ParseGeometryKind is the inverse of GeometryKind.String.
 func ParseGeometryKind(s string) (GeometryKind, error) {
-	v, err := parseEnum("kind", geometryKindNames[:], s)
-	return GeometryKind(v), err
+	return parseEnum[GeometryKind]("kind", geometryKindNames, s)
 }
 
-func (k GeometryKind) String() string {
-	return enumName("GeometryKind", geometryKindNames[:], uint8(k))
-}
+func (k GeometryKind) String() string { return enum.Text(geometryKindNames, k, "GeometryKind(%d)") }
 
-func (k GeometryKind) MarshalText() ([]byte, error) {
-	return marshalEnum("kind", geometryKindNames[:], uint8(k))
-}
+func (k GeometryKind) MarshalText() ([]byte, error) { return marshalEnum("kind", geometryKindNames, k) }
 
-func (k *GeometryKind) UnmarshalText(b []byte) error {
-	v, err := ParseGeometryKind(string(b))
-	if err == nil {
-		*k = v
-	}
-	return err
-}
+func (k *GeometryKind) UnmarshalText(b []byte) error { return unmarshalEnum(k, ParseGeometryKind, b) }
 
 func (g Geometry) withDefaults() Geometry {
 	setDefault(&g.Cost, 30*Second)
@@ -114,7 +104,7 @@ func (g *Geometry) check() *Error {
 	if err := checkText(g.Pool); err != nil {
 		return err.in("pool")
 	}
-	if int(g.Kind) >= len(geometryKindNames) {
+	if int(g.Kind) >= geometryKindNames.Len() {
 		return refuse(ErrInvalid, "kind", fmt.Sprintf("%d is out of range", g.Kind))
 	}
 	for _, f := range []struct {

@@ -15,10 +15,7 @@ import (
 // the GPU, those that it will have.
 type gpuState struct {
 	order *repartition // that is out; nil: none
-	// changedAt is when the last change that touches ModeMIG was ordered; zero: none.
-	changedAt Time
-	// unknown: an order about it got lost, so it takes nothing.
-	unknown bool
+	gpuPart
 	// staged is how the GPU is, while a search looks at it as it could be.
 	staged *partitioning
 	// drain keeps it for a member that waits; nil: it is open to all.
@@ -45,7 +42,7 @@ func (n *node) setPartitioning(gpu int, p partitioning) {
 // does not have.
 func (t *table) checkPartitioning(mode GPUMode, instances []mig.Placement) *Error {
 	switch {
-	case int(mode) >= len(gpuModeNames):
+	case int(mode) >= gpuModeNames.Len():
 		return refuse(ErrInvalid, "mode", fmt.Sprintf("%d is out of range", mode))
 	case mode == ModeMIG && t == nil:
 		return refuse(ErrInvalid, "mode", "no table says how the GPU divides")
@@ -101,7 +98,7 @@ func (c *Core) divide(n *node, gpu int) {
 func (c *Core) settleGPU(n *node, gpu int) {
 	g, s := &n.spec.GPUs[gpu], &n.gpus[gpu]
 	empty := s.order != nil && g.Mode != ModeMIG && !n.holds(gpu)
-	c.fleet.SetHealthy(n.index, gpu, !g.Failed && !s.unknown && s.drain == nil && !empty)
+	c.fleet.SetHealthy(n.index, gpu, !g.Failed && !s.Unknown && s.drain == nil && !empty)
 }
 
 // settleGPUs is settleGPU for those of a hold about which an order is out.
@@ -224,7 +221,7 @@ func (c *Core) gpuPartitioned(e GPUPartitioned) *Error {
 	}
 	c.lapse(n, e.GPU)
 	n.setPartitioning(e.GPU, partitioning{e.Mode, slices.Clone(e.Instances)})
-	n.gpus[e.GPU].unknown = false
+	n.gpus[e.GPU].Unknown = false
 	c.divide(n, e.GPU)
 	c.noteLayout(n, e.GPU)
 	c.settleGPU(n, e.GPU)
@@ -239,9 +236,9 @@ func (c *Core) gpuPartitioned(e GPUPartitioned) *Error {
 func (c *Core) nextChange() Time {
 	at := never
 	for _, d := range c.drains {
-		at = min(at, d.until)
-		if d.retryAt != 0 {
-			at = min(at, d.retryAt)
+		at = min(at, d.Until)
+		if d.RetryAt != 0 {
+			at = min(at, d.RetryAt)
 		}
 	}
 	for _, g := range c.astray {

@@ -74,20 +74,20 @@ func (h *Health) check() *Error {
 	return nil
 }
 
-// A lossRecord is what is remembered of a node that was lost.
+// A lossRecord is what is remembered of a node that was lost, and how that is saved.
 type lossRecord struct {
-	id NodeID
-	// losses are the latest instants, the oldest first.
-	losses []Time
-	// probations counts those that it had, up to maxDoublings.
-	probations int
-	// until is when it is forgotten.
-	until Time
+	Node NodeID `json:"node"`
+	// Losses are the latest instants, the oldest first.
+	Losses []Time `json:"losses"`
+	// Probations counts those that it had, up to maxDoublings.
+	Probations int `json:"probations,omitempty"`
+	// Until is when it is forgotten.
+	Until Time `json:"until"`
 }
 
 // lessLoss orders records by when they are forgotten, then by node.
 func lessLoss(a, b *lossRecord) bool {
-	return cmp.Or(cmp.Compare(a.until, b.until), cmp.Compare(a.id, b.id)) < 0
+	return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.Node, b.Node)) < 0
 }
 
 // A lossMemory remembers the nodes that were lost, by name and in the order in which they
@@ -102,12 +102,12 @@ func newLossMemory() lossMemory {
 }
 
 func (m *lossMemory) add(r *lossRecord) {
-	m.byID[r.id] = r
+	m.byID[r.Node] = r
 	m.fading.ReplaceOrInsert(r)
 }
 
 func (m *lossMemory) remove(r *lossRecord) {
-	delete(m.byID, r.id)
+	delete(m.byID, r.Node)
 	m.fading.Delete(r)
 }
 
@@ -115,7 +115,7 @@ func (m *lossMemory) remove(r *lossRecord) {
 func (m *lossMemory) forget(now Time, most int) {
 	for {
 		oldest, some := m.fading.Min()
-		if !some || oldest.until > now && m.fading.Len() <= most {
+		if !some || oldest.Until > now && m.fading.Len() <= most {
 			return
 		}
 		m.remove(oldest)
@@ -131,13 +131,13 @@ func (c *Core) noteLoss(id NodeID) {
 	c.lost.forget(c.now, c.config.Limits.Nodes)
 	r := c.lost.byID[id]
 	if r == nil {
-		r = &lossRecord{id: id}
+		r = &lossRecord{Node: id}
 	} else {
 		c.lost.remove(r)
 	}
-	r.losses = append(r.losses, c.now)
-	r.losses = slices.Delete(r.losses, 0, max(0, len(r.losses)-max(h.Losses, 1)))
-	r.until = c.now.Add(h.Within)
+	r.Losses = append(r.Losses, c.now)
+	r.Losses = slices.Delete(r.Losses, 0, max(0, len(r.Losses)-max(h.Losses, 1)))
+	r.Until = c.now.Add(h.Within)
 	c.lost.add(r)
 	c.lost.forget(c.now, c.config.Limits.Nodes)
 }
@@ -151,15 +151,15 @@ func (c *Core) welcome(n *node) {
 		return
 	}
 	recent := 0
-	for _, at := range r.losses {
+	for _, at := range r.Losses {
 		if at.Add(h.Within) > c.now {
 			recent++
 		}
 	}
 	from := c.now
 	if h.Losses > 0 && recent >= h.Losses {
-		from = c.now.Add(h.Probation << r.probations)
-		r.probations = min(r.probations+1, maxDoublings)
+		from = c.now.Add(h.Probation << r.Probations)
+		r.Probations = min(r.Probations+1, maxDoublings)
 		c.totals.Probations++
 		c.keepOut(n, from)
 	}
@@ -168,8 +168,8 @@ func (c *Core) welcome(n *node) {
 
 // keepOut puts a node on probation: it takes no work, as if it were cordoned.
 func (c *Core) keepOut(n *node, until Time) {
-	n.probation = until
-	c.cordon(n, n.cordoned, n.reason)
+	n.trust.Probation = until
+	c.cordon(n, n.Cordoned, n.Reason)
 	c.watch(n)
 }
 
@@ -181,15 +181,15 @@ func (c *Core) putOnTrial(n *node, from Time) {
 		return
 	}
 	c.totals.Trials++
-	c.beginTrial(n, max(n.trial, from.Add(length)))
+	c.beginTrial(n, max(n.trust.Trial, from.Add(length)))
 }
 
 func (c *Core) beginTrial(n *node, until Time) {
-	n.trial = until
+	n.trust.Trial = until
 	c.leaveSpares(n)
 	c.spoil(n)
 	if c.trials == nil {
-		c.trials = c.newKept(kindBurnIn, trialName)
+		c.newKept(&c.trials, kindBurnIn, trialName)
 	}
 	c.keepIn(c.trials, n)
 	c.watch(n)
@@ -209,7 +209,7 @@ func (j *job) onOneNode() bool { return j.members() == 1 || j.spec.Topology.Requ
 
 // distrust has a node that is described anew on probation and on trial as it was.
 func (c *Core) distrust(n, old *node) {
-	n.probation, n.trial = old.probation, old.trial
+	n.trust.Probation, n.trust.Trial = old.trust.Probation, old.trust.Trial
 	c.watch(n)
 }
 
@@ -217,7 +217,7 @@ func (c *Core) distrust(n, old *node) {
 // longer at one that is not.
 func (c *Core) watch(n *node) {
 	at, watched := slices.BinarySearchFunc(c.watched, n, compareNodes)
-	switch is := n.probation != 0 || n.trial != 0; {
+	switch is := n.trust.Probation != 0 || n.trust.Trial != 0; {
 	case is && !watched:
 		c.watched = slices.Insert(c.watched, at, n)
 	case !is && watched:
@@ -225,11 +225,11 @@ func (c *Core) watch(n *node) {
 	}
 	first := never
 	for _, n := range c.watched {
-		if n.probation != 0 {
-			first = min(first, n.probation)
+		if n.trust.Probation != 0 {
+			first = min(first, n.trust.Probation)
 		}
-		if n.trial != 0 {
-			first = min(first, n.trial)
+		if n.trust.Trial != 0 {
+			first = min(first, n.trust.Trial)
 		}
 	}
 	c.agenda.watchUntil(first)
@@ -243,35 +243,35 @@ func (c *Core) trustAgain() {
 		return
 	}
 	for _, n := range slices.Clone(c.watched) {
-		if n.probation != 0 && n.probation <= c.now {
+		if n.trust.Probation != 0 && n.trust.Probation <= c.now {
 			c.endProbation(n)
 		}
-		if n.trial != 0 && n.trial <= c.now {
+		if n.trust.Trial != 0 && n.trust.Trial <= c.now {
 			c.endTrial(n)
 		}
 	}
 }
 
 func (c *Core) endProbation(n *node) {
-	n.probation = 0
+	n.trust.Probation = 0
 	c.watch(n)
-	c.cordon(n, n.cordoned, n.reason)
+	c.cordon(n, n.Cordoned, n.Reason)
 	c.freed(n)
 	c.agenda.grew(c.now)
 }
 
 func (c *Core) endTrial(n *node) {
-	n.trial = 0
+	n.trust.Trial = 0
 	c.watch(n)
 	c.letOut(c.trials, n)
 }
 
 // vouch ends what keeps a node from being trusted.
 func (c *Core) vouch(n *node) {
-	if n.probation != 0 {
+	if n.trust.Probation != 0 {
 		c.endProbation(n)
 	}
-	if n.trial != 0 {
+	if n.trust.Trial != 0 {
 		c.endTrial(n)
 	}
 }
@@ -281,10 +281,10 @@ func (c *Core) vouch(n *node) {
 func (c *Core) reconsider() {
 	h := &c.config.Policy.Health
 	for _, n := range slices.Clone(c.watched) {
-		if n.probation != 0 && h.Losses == 0 {
+		if n.trust.Probation != 0 && h.Losses == 0 {
 			c.endProbation(n)
 		}
-		if n.trial != 0 && h.Trial == 0 {
+		if n.trust.Trial != 0 && h.Trial == 0 {
 			c.endTrial(n)
 		}
 	}

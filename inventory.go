@@ -24,24 +24,16 @@ type node struct {
 	home     []mig.Placement   // a layout of these; nil: there is none
 	gpus     []gpuState
 	capacity capacity // that it adds to the fleet
-	cordoned bool
-	reason   string // why it is cordoned
-	// drains: what runs there has to leave, by drainBy; 0: when there is room elsewhere.
-	drains  bool
-	drainBy Time
-	// probation, trial are until when it takes no work, and work whose loss is cheap; zero:
-	// it does not.
-	probation, trial Time
-	// spare: it is one; standsIn: it was, and has those who came to it yet; counted: it is
-	// one of those of which the spares are a part.
-	spare, standsIn, counted bool
+	cordonPart
+	trust trustPart
+	// counted: it is one of those of which the spares are a part.
+	counted bool
 	// windows the node is in, in order of name. The list is never changed, but
 	// replaced.
 	windows []*window
 	// members that hold something here, in no useful order; member.slot is the
 	// position.
 	members []memberAt
-	freed   bool // it is in Core.freedNodes
 	// planned counts the members that a pass imagines there.
 	planned int
 }
@@ -57,7 +49,7 @@ func (m memberAt) imagined() bool { return m.rep.imagined || m.rep.members[m.ind
 
 // goes reports whether the member is on its way out.
 func (c *Core) goes(m memberAt) bool {
-	return c.leaving.Has(m.rep) && (m.rep.state != Running || m.rep.yieldsTo != nil || m.rep.members[m.index].state == memberStopping)
+	return c.leaving.Has(m.rep) && (m.rep.State != Running || m.rep.yieldsTo != nil || m.rep.members[m.index].state == memberStopping)
 }
 
 // A classKey is what selectors other than labels see of a node. Nodes of one
@@ -337,7 +329,7 @@ func (c *Core) removeNode(n *node) {
 		w.remove(n)
 	}
 	c.setDraining(n, false)
-	n.probation, n.trial, n.spare = 0, 0, false
+	n.trust.Probation, n.trust.Trial, n.trust.Spare = 0, 0, false
 	c.watch(n)
 	c.recount(n, capacity{})
 	c.dropRepartitions(n)
@@ -347,7 +339,7 @@ func (c *Core) removeNode(n *node) {
 	c.astray = slices.DeleteFunc(c.astray, func(at gpuAt) bool { return at.node == n })
 	c.countPliable(n, -1)
 	must(c.fleet.RemoveNode(n.index))
-	if n.freed {
+	if n.Freed {
 		i := slices.Index(c.freedNodes, n)
 		c.freedNodes = slices.Delete(c.freedNodes, i, i+1)
 		c.agenda.freedGone()
@@ -372,7 +364,7 @@ func (n *node) setGeometry(g Geometry) {
 }
 
 // closed reports whether the node takes no work.
-func (n *node) closed() bool { return n.cordoned || n.probation != 0 }
+func (n *node) closed() bool { return n.Cordoned || n.trust.Probation != 0 }
 
 // hardware is the class of the node, as the packages below know it.
 func (n *node) hardware() topology.Class { return topology.Class(n.class) }

@@ -22,7 +22,7 @@ func (c *Core) checkJob(j *Job) *Error {
 	if err := checkText(string(j.Tenant)); err != nil {
 		return err.in("tenant")
 	}
-	if int(j.Class) >= len(classNames) {
+	if int(j.Class) >= classNames.Len() {
 		return refuse(ErrInvalid, "class", fmt.Sprintf("%d is out of range", j.Class))
 	}
 	if err := j.checkTimes(); err != nil {
@@ -179,7 +179,7 @@ func (f *Fraction) check() *Error {
 
 func (s *Share) check(class Class) *Error {
 	switch {
-	case int(s.Mode) >= len(shareModeNames):
+	case int(s.Mode) >= shareModeNames.Len():
 		return refuse(ErrInvalid, "mode", fmt.Sprintf("%d is out of range", s.Mode))
 	case s.Mode == TimeSlice && class != Interactive:
 		return refuse(ErrInvalid, "mode", "time slices are for interactive jobs")

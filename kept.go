@@ -11,11 +11,11 @@ import (
 // all nodes on trial and one for the spares of each pool, so that they make few classes,
 // however many nodes there are in them.
 
-// newKept makes a window of nodes that are kept, without any.
-func (c *Core) newKept(kind reservationKind, name string) *window {
-	w := &window{kind: kind, name: name, from: beforeAll, until: never, queue: quota.None}
+// newKept makes a window of nodes that are kept, without any, for whoever has its home.
+func (c *Core) newKept(home **window, kind reservationKind, name string) {
+	w := &window{kind: kind, home: home, name: name, spanPart: spanPart{beforeAll, never}, queue: quota.None}
+	*home = w
 	c.addWindow(w)
-	return w
 }
 
 // keepIn sets a node aside in a window of nodes that are kept.
@@ -35,19 +35,6 @@ func (c *Core) letOut(w *window, n *node) {
 	c.agenda.grew(c.now)
 	c.agenda.changed(c.now)
 	c.dropEmpty([]*window{w})
-}
-
-// dropKept forgets a window of nodes that are kept.
-func (c *Core) dropKept(w *window) {
-	if w.isBurnIn() {
-		c.trials = nil
-		return
-	}
-	for _, p := range c.spares {
-		if p.window == w {
-			p.window = nil
-		}
-	}
 }
 
 // dropEmpty ends those of some windows that are of nodes that are kept, and have none.

@@ -22,7 +22,7 @@ func (n *node) atBase(gpu int) bool {
 // noteLayout has the core remember a GPU that is not in its pool's layout.
 func (c *Core) noteLayout(n *node, gpu int) {
 	at, s := gpuAt{n, gpu}, &n.gpus[gpu]
-	away := n.hasBase() && s.changedAt > 0 && !n.atBase(gpu)
+	away := n.hasBase() && s.ChangedAt > 0 && !n.atBase(gpu)
 	switch {
 	case away == s.astray:
 	case away:

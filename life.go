@@ -7,7 +7,7 @@ package berth
 // call for, after any of them changed. It is the one place where that is
 // decided. The cause is that of the Release, should it come to one.
 func (c *Core) settle(rep *replica, cause Cause) {
-	switch rep.state {
+	switch rep.State {
 	case Running:
 		if _, stops := rep.order.(Release); stops && !rep.has(memberStopping) {
 			c.closeOrder(rep) // whom it was to stop is gone
@@ -26,12 +26,12 @@ func (c *Core) settle(rep *replica, cause Cause) {
 	case Binding, Repairing:
 		switch {
 		case rep.order != nil: // its report decides
-			rep.cause = cause
+			rep.release.Cause = cause
 		case rep.enough(memberRunning):
 			c.unbookAll(rep, memberFailed, memberLost)
 			c.run(rep, c.now)
 		case rep.has(memberRunning):
-			rep.state, rep.cause = Repairing, cause
+			rep.State, rep.release.Cause = Repairing, cause
 			c.noteTodo(rep, true)
 		default: // nobody is left to repair around
 			c.unbookAll(rep, memberFailed, memberLost)
@@ -49,14 +49,14 @@ func (c *Core) settle(rep *replica, cause Cause) {
 // run makes a replica Running, or keeps it so, and sees to what it is short of. If it has
 // just begun to run, that was at an instant.
 func (c *Core) run(rep *replica, since Time) {
-	if rep.state != Running {
-		if rep.resumed {
-			rep.resumed = false
+	if rep.State != Running {
+		if rep.Resumed {
+			rep.Resumed = false
 		} else {
-			rep.cameAt = since
+			rep.CameAt = since
 		}
-		rep.state, rep.started, rep.struck = Running, since, false
-		rep.attempts, rep.repairs, rep.avoid, rep.failedBids = 0, 0, nil, 0
+		rep.State, rep.Started, rep.retry.Struck = Running, since, false
+		rep.retry.Attempts, rep.retry.Repairs, rep.retry.Avoid, rep.failedBids = 0, 0, nil, 0
 		c.setEnd(rep, c.endIfPlaced(rep))
 		c.noteRunning(rep, true)
 		c.totals.Started++
@@ -90,11 +90,11 @@ func (c *Core) noteRunning(rep *replica, runs bool) {
 // takeBack starts to stop everything that a replica still holds. gone says that
 // it shall not come back.
 func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
-	rep.gone = rep.gone || gone
-	if rep.gone {
+	rep.release.Gone = rep.release.Gone || gone
+	if rep.release.Gone {
 		c.endMove(rep)
 	}
-	switch rep.state {
+	switch rep.State {
 	case Releasing:
 		return // its Release goes on; only the end of it may have changed
 	case Pending:
@@ -104,18 +104,18 @@ func (c *Core) takeBack(rep *replica, cause Cause, gone bool) {
 		return
 	}
 	c.withdraw(rep)
-	rep.cause, rep.attempt = cause, 0
+	rep.release.Cause, rep.release.Attempt = cause, 0
 	c.unbookAll(rep, memberFailed, memberLost)
 	for flat := range rep.members {
 		if rep.members[flat].state.holds() {
 			rep.members[flat].state = memberStopping
 		}
 	}
-	if rep.state == Running {
+	if rep.State == Running {
 		c.noteRunning(rep, false)
 	}
-	rep.state, rep.leaves = Releasing, false
-	rep.struck = rep.struck || cause.Code == CauseDrained
+	rep.State, rep.leaves = Releasing, false
+	rep.retry.Struck = rep.retry.Struck || cause.Code == CauseDrained
 	c.noteLeaving(rep, true)
 	c.agenda.relook(c.now) // what it leaves may be a place for others
 	c.setEnd(rep, c.now.Add(c.config.Policy.ReleaseTimeout))
@@ -136,7 +136,7 @@ func (c *Core) withdraw(rep *replica) {
 
 // leavePending ends what is due only while the replica is pending.
 func (c *Core) leavePending(rep *replica) {
-	if at, limited := rep.dropAt(); limited && rep.state == Pending {
+	if at, limited := rep.dropAt(); limited && rep.State == Pending {
 		c.stopTimer(timer{at: at, kind: timerGang, rep: rep})
 	}
 }
@@ -144,19 +144,19 @@ func (c *Core) leavePending(rep *replica) {
 // finishRelease ends a Release: nothing is held any more.
 func (c *Core) finishRelease(rep *replica) {
 	c.withdraw(rep)
-	if rep.gone {
+	if rep.release.Gone {
 		c.forget(rep)
 		return
 	}
-	c.requeue(rep, rep.backoff)
+	c.requeue(rep, rep.release.Backoff)
 }
 
 // requeue makes a replica that holds nothing Pending again.
 func (c *Core) requeue(rep *replica, backoff bool) {
 	c.withdraw(rep)
 	c.holdsNothing(rep)
-	rep.members, rep.repairs, rep.resumed = nil, 0, false
-	rep.backoff, rep.cause, rep.attempt = false, Cause{}, 0
+	rep.members, rep.retry.Repairs, rep.Resumed = nil, 0, false
+	rep.release = releasePart{}
 	if backoff {
 		c.backOff(rep)
 		if rep.moving != nil && rep.moving.isPart() {
@@ -168,7 +168,7 @@ func (c *Core) requeue(rep *replica, backoff bool) {
 
 // pend makes a replica Pending as of now.
 func (c *Core) pend(rep *replica) {
-	rep.state, rep.pendingSince = Pending, c.now
+	rep.State, rep.PendingSince = Pending, c.now
 	if at, limited := rep.dropAt(); limited {
 		c.setTimer(timer{at: at, kind: timerGang, rep: rep})
 	}
@@ -178,23 +178,23 @@ func (c *Core) pend(rep *replica) {
 // dropAt is the instant at which a pending replica is given up.
 func (rep *replica) dropAt() (Time, bool) {
 	timeout := rep.job.spec.GangTimeout
-	return rep.pendingSince.Add(timeout), timeout > 0
+	return rep.PendingSince.Add(timeout), timeout > 0
 }
 
 // holdsNothing ends what a replica has while it holds something.
 func (c *Core) holdsNothing(rep *replica) {
-	if rep.endsAt == 0 && rep.state != Pending {
+	if rep.endsAt == 0 && rep.State != Pending {
 		c.agenda.grew(c.now) // no plan has imagined that
 	}
 	c.setEnd(rep, never)
 	c.vacated(rep)
-	rep.activeMilli, rep.backfilled = 0, false
+	rep.activeMilli, rep.retry.Backfilled = 0, false
 	if c.stalled(rep) {
-		rep.stalledAt = 0
+		rep.reserve.StalledAt = 0
 		c.agenda.endStall()
 	}
 	if c.hopeless(rep) {
-		rep.hopelessAt = 0
+		rep.reserve.HopelessAt = 0
 		c.agenda.endDespair()
 	}
 	if rep.exclusive != nil {
@@ -207,19 +207,19 @@ func (c *Core) backOff(rep *replica) {
 	c.endBackoff(rep)
 	p := &c.config.Policy
 	delay := p.MaxRetryBackoff
-	if doublings := min(rep.attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
+	if doublings := min(rep.retry.Attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
 		delay = min(delay, p.RetryBackoff<<doublings)
 	}
-	rep.attempts++
-	rep.readyAt = c.now.Add(delay)
-	c.setTimer(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
+	rep.retry.Attempts++
+	rep.retry.ReadyAt = c.now.Add(delay)
+	c.setTimer(timer{at: rep.retry.ReadyAt, kind: timerBackoff, rep: rep})
 }
 
 // endBackoff ends a backoff, if there is one.
 func (c *Core) endBackoff(rep *replica) {
-	if rep.readyAt != 0 {
-		c.stopTimer(timer{at: rep.readyAt, kind: timerBackoff, rep: rep})
-		rep.readyAt = 0
+	if rep.retry.ReadyAt != 0 {
+		c.stopTimer(timer{at: rep.retry.ReadyAt, kind: timerBackoff, rep: rep})
+		rep.retry.ReadyAt = 0
 	}
 }
 
@@ -230,15 +230,15 @@ func (c *Core) forget(rep *replica) {
 	c.endMove(rep)
 	c.leavePending(rep)
 	j := rep.job
-	j.replicas[rep.number] = nil
-	j.former = max(j.former, rep.incarnation)
-	j.vacant = min(j.vacant, rep.number)
+	j.replicas[rep.Number] = nil
+	j.Former = max(j.Former, rep.Incarnation)
+	j.vacant = min(j.vacant, rep.Number)
 	j.live--
 	c.replicas--
 	for len(j.replicas) > 0 && j.replicas[len(j.replicas)-1] == nil {
 		j.replicas = j.replicas[:len(j.replicas)-1]
 	}
-	if j.live == 0 && (j.cancelled || j.spec.Service == nil) {
+	if j.live == 0 && (j.Cancelled || j.spec.Service == nil) {
 		c.forgetJob(j)
 	}
 }

@@ -89,3 +89,42 @@ func TestR2_RefusedUpdateKeepsWhatWasFreed(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, orders, 1)
 }
+
+// What is drained elsewhere is looked for a place when it was to be, and not because an update was
+// refused.
+func TestR2_RefusedUpdateBesideADrain(t *testing.T) {
+	core, err := berth.New(berth.Config{})
+	require.NoError(t, err)
+	apply := func(e berth.Event) {
+		t.Helper()
+		require.NoError(t, core.Apply(0, e))
+	}
+	node := func(id, pool string, gpus int) berth.Node {
+		return berth.Node{ID: berth.NodeID(id), Pool: pool, GPUs: slices.Repeat([]berth.GPU{{Product: "T4"}}, gpus)}
+	}
+	apply(queueSet("team-a", ""))
+	apply(berth.NodeJoined{Node: node("drained", "drained", 8)})
+	apply(berth.JobSubmitted{Job: gangJob("runs", 1, 8)})
+	orders, err := core.Schedule(0)
+	require.NoError(t, err)
+	apply(berth.ActionReported{Action: orders[0].Header().ID})
+	for i := range 4094 {
+		apply(berth.NodeJoined{Node: node(fmt.Sprint("n", i), fmt.Sprint("pool-", i), 1)})
+	}
+	for _, id := range []string{"keeps", "helps"} { // the one keeps the kind of the other
+		apply(berth.NodeJoined{Node: node(id, "big", 2)})
+	}
+	apply(berth.NodeDraining{Node: "drained"})
+	_, err = core.Schedule(0)
+	require.NoError(t, err)
+	_, due := core.NextWake()
+	require.False(t, due)
+	before, err := core.Snapshot()
+	require.NoError(t, err)
+	require.ErrorIs(t, core.Apply(1000, berth.NodeUpdated{Node: node("helps", "one too many", 2)}), berth.ErrLimit)
+	_, due = core.NextWake()
+	require.False(t, due)
+	after, err := core.Snapshot()
+	require.NoError(t, err)
+	require.True(t, string(before) == string(after))
+}

@@ -16,7 +16,7 @@ func (c *Core) missing(rep *replica, group int) shapeSpec {
 	spec := shapeSpec{Groups: []Group{rep.job.spec.Groups[group]}}
 	if rep.job.spec.Topology.Exclusive != "" {
 		spec.Topology.Exclusive = rep.job.spec.Topology.Exclusive
-		spec.Of, spec.OfReplica = rep.job.spec.ID, rep.number
+		spec.Of, spec.OfReplica = rep.job.spec.ID, rep.Number
 	}
 	g := &spec.Groups[0]
 	if g.Claim.Share != nil {

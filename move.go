@@ -83,7 +83,7 @@ func (c *Core) uprooted() []*replica {
 		return true
 	})
 	for _, n := range c.nodes {
-		if n == nil || !n.drains {
+		if n == nil || !n.Drains {
 			continue
 		}
 		for _, at := range n.members {
@@ -93,7 +93,7 @@ func (c *Core) uprooted() []*replica {
 		}
 	}
 	slices.SortFunc(list, func(a, b *replica) int {
-		return cmp.Or(compareRank(b, a), cmp.Compare(a.created, b.created), compareReplicas(a, b))
+		return cmp.Or(compareRank(b, a), cmp.Compare(a.Created, b.Created), compareReplicas(a, b))
 	})
 	return slices.Compact(list)
 }
@@ -101,10 +101,10 @@ func (c *Core) uprooted() []*replica {
 // resumes reports whether a gang that is being stopped is to go on as soon as it can: it lost
 // hardware, or members that died, or has to leave a place on its own account.
 func (rep *replica) resumes() bool {
-	if rep.state != Releasing || rep.gone {
+	if rep.State != Releasing || rep.release.Gone {
 		return false
 	}
-	switch rep.cause.Code {
+	switch rep.release.Cause.Code {
 	case CauseHardwareLost, CauseMemberFailed, CauseDrained, CauseMoved:
 		return true
 	}
@@ -113,7 +113,7 @@ func (rep *replica) resumes() bool {
 
 // mayMove reports whether a gang runs and has nothing else going on.
 func (rep *replica) mayMove() bool {
-	return rep.state == Running && rep.order == nil && rep.yieldsTo == nil && !rep.has(memberStopping)
+	return rep.State == Running && rep.order == nil && rep.yieldsTo == nil && !rep.has(memberStopping)
 }
 
 // decideMove sets a place aside for a gang and has it leave, if there is one or it can stay
@@ -127,7 +127,7 @@ func (c *Core) decideMove(r relocation) {
 	by, n := rep.drainedBy()
 	latest := c.latestToLeave(rep)
 	switch {
-	case rep.state == Releasing:
+	case rep.State == Releasing:
 		if !kept {
 			c.agenda.noteHomeless()
 			c.keepOwn(rep)
@@ -160,12 +160,12 @@ func (c *Core) latestToLeave(rep *replica) Time {
 func (rep *replica) drainedBy() (by Time, from *node) {
 	for flat := range rep.members {
 		m := &rep.members[flat]
-		if !m.state.holds() || !m.node.drains {
+		if !m.state.holds() || !m.node.Drains {
 			continue
 		}
-		at, least := cmp.Or(m.node.drainBy, never), cmp.Or(by, never)
+		at, least := cmp.Or(m.node.DrainBy, never), cmp.Or(by, never)
 		if from == nil || at < least || at == least && m.node.spec.ID < from.spec.ID {
-			by, from = m.node.drainBy, m.node
+			by, from = m.node.DrainBy, m.node
 		}
 	}
 	return by, from
@@ -173,7 +173,7 @@ func (rep *replica) drainedBy() (by Time, from *node) {
 
 // drainCause is why a gang has to leave a node.
 func drainCause(n *node) Cause {
-	return Cause{Code: CauseDrained, Detail: detail("node "+string(n.spec.ID)+" is being drained", n.reason)}
+	return Cause{Code: CauseDrained, Detail: detail("node "+string(n.spec.ID)+" is being drained", n.Reason)}
 }
 
 // keepOwn sets aside what a gang has of its place while it is being stopped and there is no room
@@ -261,14 +261,6 @@ func (c *Core) stay(rep *replica) {
 	}
 }
 
-// remain notes that a gang that was asked for a checkpoint need not go: the next pass tells it.
-func (c *Core) remain(rep *replica) {
-	c.noteLeaving(rep, false)
-	c.noteTodo(rep, true)
-	c.endMove(rep)
-	c.spoilPlans(rep)
-}
-
 // arrive makes the place that was kept for a gang its reservation, as it waits now.
 func (c *Core) arrive(rep *replica) {
 	if w := rep.moving; w != nil {
@@ -280,35 +272,11 @@ func (c *Core) arrive(rep *replica) {
 
 // mayArrive reports whether a place may be kept for a gang that it does not wait for yet.
 func (rep *replica) mayArrive() bool {
-	switch rep.state {
+	switch rep.State {
 	case Running:
 		return rep.asked()
 	case Releasing:
-		return !rep.gone
+		return !rep.release.Gone
 	}
-	return rep.state == Pending && rep.entries == nil
-}
-
-// endMove gives up the place that is kept for a gang.
-func (c *Core) endMove(rep *replica) {
-	if rep.moving != nil {
-		c.endWindow(rep.moving)
-	}
-}
-
-// moveEnded sees to a gang whose place, that was kept for it, is gone. Who was only moved for
-// another, and still runs, need not move any more.
-func (c *Core) moveEnded(w *window) {
-	if c.earmarked && w.isPlanned() {
-		c.earmarkFor(w, false)
-	}
-	rep := w.rep
-	c.disown(w)
-	c.agenda.noteHomeless()
-	if rep.yieldsTo != nil && rep.state == Running {
-		if w := rep.yieldsTo.room(); w != nil {
-			c.endWindow(w)
-		}
-	}
-	c.agenda.relook(c.now)
+	return rep.State == Pending && rep.entries == nil
 }

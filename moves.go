@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -39,27 +40,16 @@ const (
 	MovesOff
 )
 
-var movesModeNames = [...]string{"propose", "on", "off"}
+const movesModeNames enum.Names = "propose|on|off"
 
 // ParseMovesMode is the inverse of MovesMode.String.
 func ParseMovesMode(s string) (MovesMode, error) {
-	v, err := parseEnum("mode", movesModeNames[:], s)
-	return MovesMode(v), err
+	return parseEnum[MovesMode]("mode", movesModeNames, s)
 }
 
-func (m MovesMode) String() string { return enumName("MovesMode", movesModeNames[:], uint8(m)) }
-
-func (m MovesMode) MarshalText() ([]byte, error) {
-	return marshalEnum("mode", movesModeNames[:], uint8(m))
-}
-
-func (m *MovesMode) UnmarshalText(b []byte) error {
-	v, err := ParseMovesMode(string(b))
-	if err == nil {
-		*m = v
-	}
-	return err
-}
+func (m MovesMode) String() string                { return enum.Text(movesModeNames, m, "MovesMode(%d)") }
+func (m MovesMode) MarshalText() ([]byte, error)  { return marshalEnum("mode", movesModeNames, m) }
+func (m *MovesMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseMovesMode, b) }
 
 const (
 	// maxMovers bounds among how many gangs one search looks for those to move, and
@@ -178,7 +168,7 @@ func (s *shift) nodes() []nodeToClear {
 	c := s.im.core
 	var list []nodeToClear
 	for _, n := range c.nodes {
-		if n == nil || n.cordoned || !slices.ContainsFunc(s.trial.request.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, topology.Class(n.class)) }) {
+		if n == nil || n.Cordoned || !slices.ContainsFunc(s.trial.request.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, topology.Class(n.class)) }) {
 			continue
 		}
 		to := nodeToClear{node: n}
@@ -261,7 +251,7 @@ func (im *imagination) placeAgain(rep *replica) []gang.Member {
 	for g := range request.Groups {
 		request.Groups[g].Count = rep.count(g, memberRunning)
 	}
-	where := c.trialOf(rep, &s.spec, s.least, &request, rep.avoid, c.untilRoomMade(c.graceOf(rep))).place()
+	where := c.trialOf(rep, &s.spec, s.least, &request, rep.retry.Avoid, c.untilRoomMade(c.graceOf(rep))).place()
 	if where == nil || !im.putIn(rep.job.queue, where) {
 		return nil
 	}

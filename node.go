@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
-	"github.com/berth-sched/berth/topology/nodegraph"
+	"github.com/berth-sched/berth/topology"
 )
 
 // Names by which the caller knows things. The core interns them at the door and
@@ -23,7 +23,7 @@ type (
 )
 
 // MaxGPUs is the most GPUs a node may carry.
-const MaxGPUs = 64
+const MaxGPUs = topology.MaxGPUs
 
 // A Node is a machine that takes members of jobs.
 type Node struct {
@@ -168,8 +168,8 @@ func (n *Node) check(levels int) *Error {
 	if err := checkHost(n.Host()); err != nil {
 		return err
 	}
-	if len(n.NICs) > nodegraph.MaxNICs {
-		return refuse(ErrLimit, "nics", fmt.Sprintf("%d NICs; a node carries at most %d", len(n.NICs), nodegraph.MaxNICs))
+	if len(n.NICs) > topology.MaxNICs {
+		return refuse(ErrLimit, "nics", fmt.Sprintf("%d NICs; a node carries at most %d", len(n.NICs), topology.MaxNICs))
 	}
 	for i := range n.NICs {
 		if err := n.NICs[i].check(); err != nil {

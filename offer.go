@@ -64,7 +64,7 @@ func (c *Core) qualifies(n *node, g *gang.Group) bool {
 // untouchable reports whether a GPU cannot be looked at as another now.
 func (c *Core) untouchable(n *node, gpu int) bool {
 	s := &n.gpus[gpu]
-	return n.spec.GPUs[gpu].Failed || s.unknown || s.order != nil || s.drain != nil
+	return n.spec.GPUs[gpu].Failed || s.Unknown || s.order != nil || s.drain != nil
 }
 
 // offer is what a GPU could become for members with a claim, and what that costs. The

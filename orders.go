@@ -15,7 +15,7 @@ func (c *Core) bind(rep *replica, cause Cause) {
 	}
 	for flat := range rep.members {
 		if rep.members[flat].state == memberBinding {
-			rep.members[flat].bind = c.lastAction + 1
+			rep.members[flat].Bind = c.lastAction + 1
 		}
 	}
 	rep.order = Bind{
@@ -35,7 +35,7 @@ func (c *Core) order(rep *replica, timeout Duration, cause Cause) Order {
 	c.lastAction++
 	o := Order{ID: c.lastAction, At: c.now, Cause: cause}
 	if rep != nil {
-		o.Job, o.Replica, o.Incarnation = rep.job.spec.ID, rep.number, rep.incarnation
+		o.Job, o.Replica, o.Incarnation = rep.job.spec.ID, rep.Number, rep.Incarnation
 	}
 	if timeout > 0 {
 		o.Deadline = c.now.Add(timeout)

@@ -68,7 +68,7 @@ func (c *Core) expire() {
 		}
 		switch t.kind {
 		case timerBackoff:
-			t.rep.readyAt = 0
+			t.rep.retry.ReadyAt = 0
 			c.await(t.rep)
 		case timerGang:
 			c.giveUp(t.rep, reasons)
@@ -82,7 +82,7 @@ func (c *Core) expire() {
 
 // giveUp drops a job that was pending for longer than its gang timeout.
 func (c *Core) giveUp(rep *replica, reasons map[*shape]string) {
-	waited := c.now.Sub(rep.pendingSince)
+	waited := c.now.Sub(rep.PendingSince)
 	why := "pending for " + waited.String()
 	if rep.entries != nil {
 		s := rep.job.shape
@@ -107,10 +107,10 @@ func (c *Core) expireOrder(rep *replica) {
 			c.failBid(rep)
 		}
 		cause := Cause{Code: CauseBindExpired, Detail: fmt.Sprintf("order %d was not reported", expired.Header().ID)}
-		if rep.state == Running {
+		if rep.State == Running {
 			c.stopBinding(rep, cause)
 		} else {
-			rep.backoff = true
+			rep.release.Backoff = true
 			c.takeBack(rep, cause, false)
 		}
 	case Release:
@@ -125,7 +125,7 @@ func (c *Core) expireOrder(rep *replica) {
 // stopBinding takes the members of an expired growth back, and leaves the rest
 // of the gang alone.
 func (c *Core) stopBinding(rep *replica, cause Cause) {
-	rep.cause, rep.attempt = cause, 0
+	rep.release.Cause, rep.release.Attempt = cause, 0
 	for flat := range rep.members {
 		if rep.members[flat].state == memberBinding {
 			rep.members[flat].state = memberStopping
@@ -139,11 +139,11 @@ func (c *Core) stopBinding(rep *replica, cause Cause) {
 // releaseAgain has the next pass give a Release once more, or presumes its
 // members dead when it was given often enough.
 func (c *Core) releaseAgain(rep *replica) {
-	if rep.attempt >= c.config.Policy.ReleaseAttempts {
+	if rep.release.Attempt >= c.config.Policy.ReleaseAttempts {
 		c.totals.PresumedDead++
 		c.unbookAll(rep, memberStopping)
 	}
-	c.settle(rep, rep.cause)
+	c.settle(rep, rep.release.Cause)
 }
 
 // mend works through the replicas that need an order whatever else happens.
@@ -154,16 +154,16 @@ func (c *Core) mend() {
 			return
 		}
 		switch {
-		case rep.state == Repairing:
+		case rep.State == Repairing:
 			c.repair(rep) // puts the replica back if it has to be released
 			continue
 		case rep.asked():
 			c.withdrawRequest(rep)
 			continue
 		}
-		rep.attempt++
+		rep.release.Attempt++
 		rep.order = c.describeStops(rep, Release{
-			Order: c.order(rep, c.config.Policy.ReleaseTimeout, rep.cause), Attempt: rep.attempt,
+			Order: c.order(rep, c.config.Policy.ReleaseTimeout, rep.release.Cause), Attempt: rep.release.Attempt,
 		})
 		c.openOrder(rep)
 		c.totals.Releases++
@@ -173,13 +173,13 @@ func (c *Core) mend() {
 // repair places the members that failed while their gang was being bound
 // somewhere else, or has the gang taken back.
 func (c *Core) repair(rep *replica) {
-	if rep.repairs < maxRepairs && c.rebind(rep) {
-		rep.repairs++
+	if rep.retry.Repairs < maxRepairs && c.rebind(rep) {
+		rep.retry.Repairs++
 		return
 	}
 	c.unbookAll(rep, memberBinding) // of the groups that did find a place
-	rep.backoff = true
-	c.takeBack(rep, rep.cause, false)
+	rep.release.Backoff = true
+	c.takeBack(rep, rep.release.Cause, false)
 }
 
 // rebind tries to place the failed members within the gang's topology, on other
@@ -194,8 +194,8 @@ func (c *Core) rebind(rep *replica) bool {
 		}
 	}
 	c.encloseExclusive(rep)
-	rep.state = Binding
-	c.bind(rep, Cause{Code: CauseRepair, Detail: rep.cause.Detail})
+	rep.State = Binding
+	c.bind(rep, Cause{Code: CauseRepair, Detail: rep.release.Cause.Detail})
 	return true
 }
 
@@ -228,7 +228,7 @@ func (c *Core) rebindGroup(rep *replica, g int) bool {
 func (c *Core) rebindSome(rep *replica, g int, spec *shapeSpec) bool {
 	spec.Groups[0].Min = spec.Groups[0].Replicas
 	request := c.request(spec)
-	elsewhere := c.avoiding(rep.avoid, &request)
+	elsewhere := c.avoiding(rep.retry.Avoid, &request)
 	if c.placeRequest(rep, elsewhere, g) == fits {
 		return true
 	}

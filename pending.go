@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/google/btree"
-
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/pq"
+	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
+	"github.com/google/btree"
 )
 
 // The pending index answers "what is to be tried next?" without looking at what
@@ -90,7 +90,7 @@ func compareEntries(a, b *entry) int {
 	return cmp.Or(
 		compareRank(b.rep, a.rep),
 		compareBool(a.grows, b.grows),
-		cmp.Compare(a.rep.created, b.rep.created),
+		cmp.Compare(a.rep.Created, b.rep.Created),
 		compareReplicas(a.rep, b.rep),
 		cmp.Compare(a.group, b.group),
 	)
@@ -107,9 +107,9 @@ func compareRank(a, b *replica) int {
 // already.
 func (c *Core) await(rep *replica) {
 	switch {
-	case rep.entries != nil || rep.readyAt != 0:
+	case rep.entries != nil || rep.retry.ReadyAt != 0:
 		return
-	case rep.state == Pending:
+	case rep.State == Pending:
 		c.enqueue(&entry{rep: rep, freshAt: -1}, rep.job.shape)
 		c.arrive(rep)
 	case rep.mayGrow():
@@ -123,7 +123,7 @@ func (c *Core) await(rep *replica) {
 	}
 	if rep.entries != nil {
 		c.queues[rep.job.queue].waiting++
-		if rep.struck && rep.state == Pending {
+		if rep.retry.Struck && rep.State == Pending {
 			c.struck.ReplaceOrInsert(rep)
 		}
 	}
@@ -132,7 +132,7 @@ func (c *Core) await(rep *replica) {
 // mayGrow reports whether a running replica has nothing else going on, so that
 // it may get the members that it is short of.
 func (rep *replica) mayGrow() bool {
-	return rep.state == Running && rep.order == nil && !rep.has(memberStopping)
+	return rep.State == Running && rep.order == nil && !rep.has(memberStopping)
 }
 
 // enqueue puts an entry into the bucket of its shape.
@@ -217,8 +217,7 @@ func (c *Core) unawait(rep *replica) {
 	if rep.drain != nil {
 		c.endDrain(rep.drain)
 	}
-	rep.reshapeAt, rep.payAt, rep.drainAt, rep.looked = 0, 0, 0, 0
-	rep.bidAt, rep.bidTurn, rep.ripeAt = 0, 0, 0
+	rep.look, rep.bid = lookPart{}, bidPart{}
 	c.queues[rep.job.queue].waiting--
 }
 
@@ -308,10 +307,7 @@ func (c *Core) block(s *shape) {
 
 // unblock makes the buckets of a shape ready again.
 func (c *Core) unblock(s *shape) {
-	last := c.blocked[len(c.blocked)-1]
-	c.blocked[s.blockedAt] = last
-	last.blockedAt = s.blockedAt
-	c.blocked = c.blocked[:len(c.blocked)-1]
+	c.blocked = unordered.Remove(c.blocked, s.blockedAt, func(s *shape, at int) { s.blockedAt = at })
 	c.agenda.unblock(s.looksAround)
 	s.blockedAt = -1
 	for _, b := range s.buckets {
@@ -334,10 +330,7 @@ func (c *Core) quotaUnblock(b *bucket) {
 	if b.quotaSlot < 0 {
 		return
 	}
-	last := c.quotaBlocked[len(c.quotaBlocked)-1]
-	c.quotaBlocked[b.quotaSlot] = last
-	last.quotaSlot = b.quotaSlot
-	c.quotaBlocked = c.quotaBlocked[:len(c.quotaBlocked)-1]
+	c.quotaBlocked = unordered.Remove(c.quotaBlocked, b.quotaSlot, func(b *bucket, at int) { b.quotaSlot = at })
 	c.agenda.unlimit()
 	b.quotaSlot = -1
 }
@@ -351,9 +344,9 @@ func (c *Core) freed(n *node) {
 // reopened is freed for what was free before, but set aside for a gang.
 func (c *Core) reopened(n *node) {
 	c.offersSpare(n)
-	c.agenda.reopened(!n.freed, c.now)
-	if !n.freed {
-		n.freed = true
+	c.agenda.reopened(!n.Freed, c.now)
+	if !n.Freed {
+		n.Freed = true
 		c.freedNodes = append(c.freedNodes, n)
 	}
 }
@@ -404,7 +397,7 @@ func (c *Core) wakeLimited() {
 
 func (c *Core) clearFreed() {
 	for _, n := range c.freedNodes {
-		n.freed = false
+		n.Freed = false
 	}
 	clear(c.freedNodes)
 	c.freedNodes = c.freedNodes[:0]

@@ -59,7 +59,7 @@ func wholes(list []piece) []*replica {
 // runs, and else all of it.
 func (rep *replica) going() piece {
 	p := piece{rep: rep}
-	if rep.state == Running && rep.yieldsTo == nil && !rep.leaves {
+	if rep.State == Running && rep.yieldsTo == nil && !rep.leaves {
 		p.flats = []int{}
 		for flat := range rep.members {
 			if rep.members[flat].state == memberStopping {

@@ -17,7 +17,7 @@ func (c *Core) place() {
 	c.tellAllNext()
 	c.placeMinimums()
 	for _, u := range c.unbound {
-		if u.rep.state == Binding && u.rep.job.shape.isElastic() {
+		if u.rep.State == Binding && u.rep.job.shape.isElastic() {
 			c.enlarge(u.rep)
 		}
 		c.bind(u.rep, u.cause)
@@ -136,7 +136,7 @@ func (c *Core) affordableFor(s *shape, q quota.Index) (*gang.Request, bool) {
 // that the replica avoids, and with the minimum alone if limits on products leave
 // no more.
 func (c *Core) search(e *entry, request *gang.Request) fit {
-	if len(e.rep.avoid) > 0 && c.placeRequest(e.rep, c.avoiding(e.rep.avoid, request), e.group) == fits {
+	if len(e.rep.retry.Avoid) > 0 && c.placeRequest(e.rep, c.avoiding(e.rep.retry.Avoid, request), e.group) == fits {
 		return fits
 	}
 	outcome := c.placeRequest(e.rep, request, e.group)
@@ -164,8 +164,8 @@ func (c *Core) placed(e *entry, cause Cause) {
 	} else {
 		c.leavePending(rep)
 		c.setEnd(rep, c.endIfPlaced(rep))
-		rep.state, rep.backfilled = Binding, rep.fillsGap()
-		rep.incarnation++
+		rep.State, rep.retry.Backfilled = Binding, rep.fillsGap()
+		rep.Incarnation++
 	}
 	if c.minimums {
 		c.unbound = append(c.unbound, unbound{rep, cause})
@@ -204,7 +204,7 @@ func (c *Core) enlarge(rep *replica) {
 	}
 	// What is set aside it leaves to others: it may be there with its minimum alone.
 	if request, ok := c.affordableFor(s, rep.job.queue); ok {
-		if c.placeRequest(rep, c.avoiding(rep.avoid, request), 0) == fits {
+		if c.placeRequest(rep, c.avoiding(rep.retry.Avoid, request), 0) == fits {
 			c.leftBehind(rep, held)
 			return
 		}

@@ -35,8 +35,8 @@ func (c *Core) runtime(j *job) (Duration, bool) {
 // endIfPlaced is when a replica would be expected to end if something were placed for
 // it now.
 func (c *Core) endIfPlaced(rep *replica) Time {
-	if length, ends := c.runtime(rep.job); ends && rep.state == Running {
-		return c.notYet(rep.started.Add(length))
+	if length, ends := c.runtime(rep.job); ends && rep.State == Running {
+		return c.notYet(rep.Started.Add(length))
 	}
 	return c.endIfStarted(rep, c.now)
 }

@@ -127,7 +127,7 @@ func (c *Core) bid(im *imagination, e *entry) *bid {
 
 // bidInVain notes that there is no room to be made for an entry, as things are.
 func (c *Core) bidInVain(e *entry) {
-	e.rep.bidTurn, e.rep.ripeAt = c.agenda.preemptTurn, 0
+	e.rep.bid.Turn, e.rep.bid.RipeAt = c.agenda.preemptTurn, 0
 	c.deferBid(e.rep, 3)
 }
 
@@ -137,7 +137,7 @@ func (b *bid) pays() bool { return b.gain > b.price }
 // bidForVictims looks for the least harmful victims. Before the rate lets somebody yield, those
 // are parts of elastic gangs alone.
 func (c *Core) bidForVictims(im *imagination, e *entry, ready Time) *bid {
-	how := seeking{mode: c.config.Policy.Preemption.Mode, avoid: e.rep.avoid, partsOnly: ready > c.now, chooser: &c.chooser}
+	how := seeking{mode: c.config.Policy.Preemption.Mode, avoid: e.rep.retry.Avoid, partsOnly: ready > c.now, chooser: &c.chooser}
 	t, victims, ok := c.seek(e, how, &im.trials)
 	if !ok && len(how.avoid) > 0 && im.trials > 0 {
 		how.avoid = nil
@@ -145,22 +145,22 @@ func (c *Core) bidForVictims(im *imagination, e *entry, ready Time) *bid {
 	}
 	switch {
 	case t.waits: // until that is over
-		e.rep.bidTurn, e.rep.ripeAt = c.agenda.preemptTurn, 0
+		e.rep.bid.Turn, e.rep.bid.RipeAt = c.agenda.preemptTurn, 0
 		return nil
 	case !ok && how.partsOnly:
-		e.rep.bidTurn, e.rep.ripeAt = c.agenda.preemptTurn, ready
+		e.rep.bid.Turn, e.rep.bid.RipeAt = c.agenda.preemptTurn, ready
 		c.agenda.preemptBy(ready)
 		return nil
 	case !ok:
 		c.bidInVain(e)
-		e.rep.ripeAt = t.ripeAt(e.rep.bidAt)
+		e.rep.bid.RipeAt = t.ripeAt(e.rep.bid.At)
 		c.agenda.preemptBy(c.looksFor(e.rep))
 		return nil
 	}
 	if len(victims) == 0 {
-		e.rep.bidTurn, e.rep.ripeAt = c.agenda.preemptTurn, 0 // until something changes
+		e.rep.bid.Turn, e.rep.bid.RipeAt = c.agenda.preemptTurn, 0 // until something changes
 	} else if at := c.meterVictims(wholes(victims)); at > c.now {
-		e.rep.bidTurn, e.rep.ripeAt = c.agenda.preemptTurn, at
+		e.rep.bid.Turn, e.rep.bid.RipeAt = c.agenda.preemptTurn, at
 		c.agenda.preemptBy(at)
 		return nil
 	}
@@ -233,11 +233,11 @@ func (t *trial) ripeAt(after Time) Time {
 // changes.
 func (c *Core) looksFor(rep *replica) Time {
 	at := never
-	if rep.bidTurn != c.agenda.preemptTurn {
-		at = rep.bidAt
+	if rep.bid.Turn != c.agenda.preemptTurn {
+		at = rep.bid.At
 	}
-	if rep.ripeAt != 0 {
-		at = min(at, rep.ripeAt)
+	if rep.bid.RipeAt != 0 {
+		at = min(at, rep.bid.RipeAt)
 	}
 	return at
 }
@@ -290,7 +290,7 @@ func (c *Core) makeRoom(b *bid) *window {
 		return nil
 	}
 	w.preemption = c.newPreemption(b.where)
-	rep.reserved, rep.ripeAt = w, 0
+	rep.reserved, rep.bid.RipeAt = w, 0
 	c.addWindow(w)
 	return w
 }
@@ -304,7 +304,7 @@ func (c *Core) roomOn(nodes []*node, kind reservationKind, rep *replica, grace D
 	}
 	c.clearReservations(nodes)
 	w := gangWindow(kind, rep)
-	w.from, w.until, w.nodes = c.now, c.untilRoomMade(grace), nodes
+	w.From, w.Until, w.nodes = c.now, c.untilRoomMade(grace), nodes
 	return w
 }
 

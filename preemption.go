@@ -1,5 +1,7 @@
 package berth
 
+import "github.com/berth-sched/berth/internal/enum"
+
 // A Preemption says who has to yield to whom, and how.
 //
 // What waits may take the place of what runs by two rules that know nothing of each
@@ -56,26 +58,21 @@ const (
 	PreemptNever
 )
 
-var preemptionModeNames = [...]string{"on", "reclaim", "never"}
+const preemptionModeNames enum.Names = "on|reclaim|never"
 
 // ParsePreemptionMode is the inverse of PreemptionMode.String.
 func ParsePreemptionMode(s string) (PreemptionMode, error) {
-	v, err := parseEnum("mode", preemptionModeNames[:], s)
-	return PreemptionMode(v), err
+	return parseEnum[PreemptionMode]("mode", preemptionModeNames, s)
 }
 
 func (m PreemptionMode) String() string {
-	return enumName("PreemptionMode", preemptionModeNames[:], uint8(m))
+	return enum.Text(preemptionModeNames, m, "PreemptionMode(%d)")
 }
 
 func (m PreemptionMode) MarshalText() ([]byte, error) {
-	return marshalEnum("mode", preemptionModeNames[:], uint8(m))
+	return marshalEnum("mode", preemptionModeNames, m)
 }
 
 func (m *PreemptionMode) UnmarshalText(b []byte) error {
-	v, err := ParsePreemptionMode(string(b))
-	if err == nil {
-		*m = v
-	}
-	return err
+	return unmarshalEnum(m, ParsePreemptionMode, b)
 }

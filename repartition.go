@@ -92,7 +92,7 @@ func (c *Core) repartition(rep *replica, n *node, gpu int, cause Cause) {
 	c.emit(p.order)
 	c.totals.Repartitions++
 	if p.touchesMIG() {
-		s.changedAt = max(c.now, 1) // 0 is none
+		s.ChangedAt = max(c.now, 1) // 0 is none
 		c.pool(n.spec.Pool).note(c.now)
 		c.noteLayout(n, gpu)
 	}
@@ -129,7 +129,7 @@ func (c *Core) repartitionReported(p *repartition, e *ActionReported) *Error {
 		return refuse(ErrInvalid, "members", "the order is about a GPU, not about members")
 	case e.Outcome == Partial:
 		return refuse(ErrInvalid, "outcome", "a GPU is as it was ordered or as it was; tell anything else with gpuPartitioned after failed")
-	case int(e.Outcome) >= len(outcomeNames):
+	case int(e.Outcome) >= outcomeNames.Len():
 		return refuse(ErrInvalid, "outcome", fmt.Sprintf("%d is out of range", e.Outcome))
 	case e.Outcome == Failed && c.provenDone(p):
 		return refuse(ErrConflict, "outcome", "a member runs on what was ordered")
@@ -148,7 +148,7 @@ func (c *Core) repartitionReported(p *repartition, e *ActionReported) *Error {
 func (c *Core) provenDone(p *repartition) bool {
 	return slices.ContainsFunc(p.node.members, func(at memberAt) bool {
 		m := &at.rep.members[at.index]
-		return m.ran && p.needs(&m.hold)
+		return m.Ran && p.needs(&m.hold)
 	})
 }
 
@@ -158,7 +158,7 @@ func (c *Core) expireRepartition(p *repartition) {
 	c.closeRepartition(p)
 	c.totals.Expired++
 	if !done {
-		p.node.gpus[p.order.GPU].unknown = true
+		p.node.gpus[p.order.GPU].Unknown = true
 		c.revert(p, fmt.Sprintf("order %d about GPU %d of node %s was not reported", p.order.ID, p.order.GPU, p.order.Node))
 	}
 	c.settleGPU(p.node, p.order.GPU)

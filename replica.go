@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
@@ -17,83 +18,42 @@ type job struct {
 	replicas []*replica // by number; nil where there is none
 	live     int        // replicas that are not nil
 	vacant   int        // no number below it is vacant
-	// cancelled: every replica is on its way out.
-	cancelled bool
-	// former is the highest incarnation of the replicas that are forgotten. Those
-	// that come go on from there, because they may get the number of one that went.
-	former Incarnation
+	jobPart
 }
 
 // A replica is one gang of a job.
 type replica struct {
-	job    *job
-	number int
-	state  State
-	// incarnation of the current life, or of the last one when pending.
-	incarnation Incarnation
-	// created is when the replica was asked for: its age in the queue, kept over
-	// all its lives. pendingSince is when it last became pending, started when it
-	// last became running.
-	created, pendingSince, started Time
-	// cameAt is when it last began to run other than in a place that was kept for it: who
-	// was moved, or lost hardware, does not come after those who came later.
-	cameAt Time
-	// readyAt is the end of a backoff; zero: none.
-	readyAt Time
+	job *job
+	lifePart
+	// Parts that only some of the core gives.
+	retry   retryPart
+	release releasePart
+	reserve reservePart
+	look    lookPart
+	yield   yieldPart
+	bid     bidPart
 	// endsAt is when it is expected to hold nothing any more; zero: never, or it holds
 	// nothing.
 	endsAt Time
-	// reserved is the reservation of a gang that waits; reserveAt is when it may get
-	// its next one.
-	reserved  *window
-	reserveAt Time
-	// stalledAt and hopelessAt are the turns at which it was found to be stalled, or hopeless.
-	stalledAt, hopelessAt turn
-	// drain is the GPU that is kept for it; before drainAt none is. payAt is when GPUs may
-	// be changed for it, as was found at turn looked: never, if nothing is to be hoped for.
-	// reshapeAt is when to look again at the earliest if anything has changed since.
-	drain            *drain
-	drainAt          Time
-	payAt, reshapeAt Time
-	looked           turn
-	// yieldsTo is the replica for which it has to make room; nil: none. checkpointed is when
-	// it wrote the last checkpoint that is known of; tells: it told of one by itself.
-	// evictions counts how often in a row it had to yield.
-	yieldsTo     *replica
-	checkpointed Time
-	tells        bool
-	evictions    int
+	// reserved is the reservation of a gang that waits.
+	reserved *window
+	// drain is the GPU that is kept for it.
+	drain *drain
+	// yieldsTo is the replica for which it has to make room; nil: none.
+	yieldsTo *replica
 	// leaves: it was asked for a checkpoint because it has to go on its own account. moving
 	// is the place that is kept for it while it still holds another; see move.go.
 	leaves bool
 	moving *window
-	// resumed: the Bind of this life took it to a place that was kept for it.
-	resumed bool
-	// bidAt is when to look again, at the earliest, for whom it may take from, as it was in
-	// vain at turn bidTurn; from ripeAt on it is looked at even if nothing has changed since
-	// (0: never). failedBids counts how often room was made for it that it could not take,
-	// since it last ran.
-	bidAt, ripeAt Time
-	bidTurn       turn
-	failedBids    int
-	// struck: hardware was taken from it, or had to be left, and it has not run since.
-	struck bool
-	// backfilled: it was started where nodes were reserved for another, as it is expected to end
-	// in time.
-	backfilled bool
+	// failedBids counts how often room was made for it that it could not take, since it last
+	// ran.
+	failedBids int
 	// imagined: a plan in the making imagines it ended.
 	imagined bool
 	// exclusive has the domains that a gang has for itself.
 	exclusive *window
 	// activeMilli is how busy its GPUs are, as was reported last.
 	activeMilli int64
-	// attempts counts the failed Binds since the replica last ran, repairs the
-	// repairs of this life.
-	attempts, repairs int
-	// avoid lists the nodes on which members failed to start since the replica last
-	// ran: the newest maxAvoid of them. It goes there again only if it fits nowhere
-	// else.
-	avoid []NodeID
 	// members by flat index; nil when pending.
 	members []member
 	// entries are where the replica stands in the pending index: one for a whole
@@ -101,12 +61,6 @@ type replica struct {
 	entries []*entry
 	// order is the order that is out; nil: none.
 	order Action
-	// cause of the Release to give, and which attempt it is.
-	cause   Cause
-	attempt int
-	// gone: forgotten once released, instead of pending again. backoff: pending
-	// only after a backoff.
-	gone, backoff bool
 }
 
 // A member is one member of a replica that is not pending.
@@ -114,9 +68,8 @@ type member struct {
 	state memberState
 	hold  gang.Hold
 	node  *node
-	slot  int      // position in node.members
-	bind  ActionID // the Bind that placed it; 0: it was observed
-	ran   bool     // it was known to run, and may be stopping now
+	slot  int // position in node.members
+	startPart
 	// yieldsTo is the replica for which it is stopped while the rest of its gang goes on.
 	yieldsTo *replica
 	imagined bool // gone, by a plan in the making
@@ -193,25 +146,35 @@ func (c *Core) placements(rep *replica, in ...memberState) []MemberPlacement {
 	return list
 }
 
-// count returns how many members of a group are in one of the given states.
-func (rep *replica) count(group int, in ...memberState) int {
+// countOf returns of how many members of a group something is so.
+func (rep *replica) countOf(group int, is func(*member) bool) int {
 	n := 0
 	for flat := rep.job.offsets[group]; flat < rep.job.offsets[group+1] && flat < len(rep.members); flat++ {
-		if slices.Contains(in, rep.members[flat].state) {
+		if is(&rep.members[flat]) {
 			n++
 		}
 	}
 	return n
 }
 
-// enough reports whether every group has its minimum in the given states.
-func (rep *replica) enough(in ...memberState) bool {
+// count returns how many members of a group are in one of the given states.
+func (rep *replica) count(group int, in ...memberState) int {
+	return rep.countOf(group, func(m *member) bool { return slices.Contains(in, m.state) })
+}
+
+// enoughOf reports whether of every group something is so of its minimum.
+func (rep *replica) enoughOf(is func(*member) bool) bool {
 	for g := range rep.job.spec.Groups {
-		if rep.count(g, in...) < rep.job.spec.Groups[g].min() {
+		if rep.countOf(g, is) < rep.job.spec.Groups[g].min() {
 			return false
 		}
 	}
 	return true
+}
+
+// enough reports whether every group has its minimum in the given states.
+func (rep *replica) enough(in ...memberState) bool {
+	return rep.enoughOf(func(m *member) bool { return slices.Contains(in, m.state) })
 }
 
 // has reports whether any member is in one of the given states.
@@ -247,7 +210,7 @@ func (c *Core) book(rep *replica, flat int, hold gang.Hold, state memberState) {
 	n := c.nodes[hold.Node]
 	rep.members[flat] = member{state: state, hold: hold, node: n, slot: len(n.members)}
 	n.members = append(n.members, memberAt{rep, flat})
-	if n.spare {
+	if n.trust.Spare {
 		c.agenda.wantSpares()
 	}
 	c.settleGPUs(n, &hold)
@@ -271,11 +234,8 @@ func (c *Core) yield(rep *replica, flat int, state memberState) {
 	m := rep.members[flat]
 	n := m.node
 	must(c.fleet.Release(m.hold))
-	last := n.members[len(n.members)-1]
-	n.members[m.slot] = last
-	last.rep.members[last.index].slot = m.slot
-	n.members = n.members[:len(n.members)-1]
-	n.standsIn = n.standsIn && len(n.members) > 0
+	n.members = unordered.Remove(n.members, m.slot, func(m memberAt, at int) { m.rep.members[m.index].slot = at })
+	n.trust.StandsIn = n.trust.StandsIn && len(n.members) > 0
 	c.charge(rep, &m.hold, n, -1)
 	c.recountUse(n)
 	c.owners.releaseShare(m.hold.Share)

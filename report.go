@@ -82,7 +82,7 @@ func (count *NodeCount) add(n *node) {
 	for _, is := range []struct {
 		so bool
 		of *int
-	}{{true, &count.All}, {n.cordoned, &count.Cordoned}, {n.probation != 0, &count.Probation}, {n.trial != 0, &count.Trial}, {n.spare, &count.Spares}} {
+	}{{true, &count.All}, {n.Cordoned, &count.Cordoned}, {n.trust.Probation != 0, &count.Probation}, {n.trust.Trial != 0, &count.Trial}, {n.trust.Spare, &count.Spares}} {
 		if is.so {
 			*is.of++
 		}
@@ -240,7 +240,7 @@ func (c *Core) countGPUs(n *node, waiting []*shape, tables map[string]*DividedCo
 		count.Held += chargeOf(&at.rep.members[at.index].hold, n).GPUMilli
 	}
 	for g := range n.spec.GPUs {
-		if n.gpus[g].unknown {
+		if n.gpus[g].Unknown {
 			continue
 		}
 		if n.spec.GPUs[g].Mode == ModeMIG {
@@ -295,7 +295,7 @@ func (c *Core) reportReplicas(r *FleetReport) {
 			if rep == nil {
 				continue
 			}
-			switch rep.state {
+			switch rep.State {
 			case Pending:
 				r.Replicas.Pending++
 			case Binding:
@@ -315,7 +315,7 @@ func (c *Core) reportReplicas(r *FleetReport) {
 // add counts a replica if it waits; if several groups of it do, the first.
 func (w *WaitingCount) add(rep *replica) {
 	switch {
-	case rep.readyAt != 0:
+	case rep.retry.ReadyAt != 0:
 		w.Backoff++
 	case rep.entries == nil:
 	case rep.entries[0].bucket.quotaSlot >= 0:

@@ -31,11 +31,11 @@ func (c *Core) reportDraining() []DrainReport {
 	if c.agenda.draining == 0 {
 		return nil
 	}
-	drained := slices.DeleteFunc(slices.Clone(c.nodes), func(n *node) bool { return n == nil || !n.drains })
+	drained := slices.DeleteFunc(slices.Clone(c.nodes), func(n *node) bool { return n == nil || !n.Drains })
 	slices.SortFunc(drained, compareNodes)
 	var list []DrainReport
 	for _, n := range drained {
-		r := DrainReport{Node: n.spec.ID, Reason: n.reason, Deadline: n.drainBy, Left: len(n.members)}
+		r := DrainReport{Node: n.spec.ID, Reason: n.Reason, Deadline: n.DrainBy, Left: len(n.members)}
 		var there []*replica
 		for _, at := range n.members {
 			there = append(there, at.rep)
@@ -54,15 +54,15 @@ func (c *Core) reportDraining() []DrainReport {
 func (c *Core) departure(rep *replica) *Departure {
 	d := &Departure{}
 	switch by, from := rep.drainedBy(); {
-	case rep.gone:
+	case rep.release.Gone:
 		return nil
 	case rep.leaves, rep.moving != nil && rep.asked():
 		h := rep.order.Header()
 		d.Cause, d.By = h.Cause, h.Deadline
-	case rep.state == Running && from != nil:
+	case rep.State == Running && from != nil:
 		d.Cause, d.By = drainCause(from), by
 	case rep.resumes():
-		d.Cause = rep.cause
+		d.Cause = rep.release.Cause
 	case rep.moving != nil:
 		d.Cause.Code = CauseResumed
 	default:

@@ -159,7 +159,7 @@ func (c *Core) advances() int {
 // advanceWindow is the window of a reservation. The nodes of one by number are not in
 // it yet.
 func (c *Core) advanceWindow(r Reservation) *window {
-	w := &window{kind: kindAdvance, name: advanceName(r.ID), from: r.From, until: r.Until, queue: quota.None, advance: &r}
+	w := &window{kind: kindAdvance, name: advanceName(r.ID), spanPart: spanPart{r.From, r.Until}, queue: quota.None, advance: &r}
 	if r.Queue != "" {
 		w.queue, _ = c.quota.Lookup(string(r.Queue))
 	}
@@ -292,11 +292,11 @@ func (c *Core) reportReservations() []ReservationReport {
 }
 
 func (c *Core) reportWindow(w *window) ReservationReport {
-	r := ReservationReport{From: w.from, Until: w.until, Nodes: w.nodeIDs(), Moving: w.isMove(), Partly: w.isPart()}
+	r := ReservationReport{From: w.From, Until: w.Until, Nodes: w.nodeIDs(), Moving: w.isMove(), Partly: w.isPart()}
 	if w.isAdvance() {
 		r.ID = w.advance.ID
 	} else {
-		r.Job, r.Replica = w.rep.job.spec.ID, w.rep.number
+		r.Job, r.Replica = w.rep.job.spec.ID, w.rep.Number
 	}
 	for _, n := range w.nodes {
 		for _, m := range n.members {

@@ -1,10 +1,6 @@
 package berth
 
-import (
-	"slices"
-
-	"github.com/berth-sched/berth/quota"
-)
+import "github.com/berth-sched/berth/quota"
 
 // A reservationKind says what a window is: a reservation of a pending gang, an advance
 // reservation, a hold of hot spares, ... The kind is the tag of the union that a window is, and
@@ -161,7 +157,7 @@ func (k reservationKind) cause() CauseCode {
 // end at an instant.
 func (c *Core) admits(w *window, rep *replica, end Time) bool {
 	r := w.kind.rule()
-	return r.own && w.rep == rep || r.inTime && end <= w.from ||
+	return r.own && w.rep == rep || r.inTime && end <= w.From ||
 		r.queue && w.queue != quota.None && c.below(rep.job.queue, w.queue) ||
 		r.lowCost && mayTry(rep) || r.struck && c.maySpare(rep) || c.mayTake(r.taker, rep, w)
 }
@@ -235,13 +231,13 @@ func (c *Core) disown(w *window) {
 	case forRunning:
 		w.rep.exclusive = nil
 	case forItself:
-		c.dropKept(w)
+		*w.home = nil
 	}
 	w.kind = kindEnded
 }
 
 // agrees reports whether the kind of a window and all that it points to say the same.
-func (w *window) agrees(c *Core) bool {
+func (w *window) agrees() bool {
 	held := false
 	switch w.kind.rule().holder {
 	case forWaiting:
@@ -253,12 +249,11 @@ func (w *window) agrees(c *Core) bool {
 	case forQueue:
 		held = w.advance != nil
 	case forItself:
-		spares := slices.ContainsFunc(c.spares, func(p *sparePool) bool { return p.window == w })
-		held = len(w.nodes) > 0 && w.isSpares() == spares && w.isBurnIn() == (w == c.trials)
+		held = len(w.nodes) > 0 && *w.home == w
 	}
 	r := w.kind.rule()
 	return held && w.isForGang() == (w.rep != nil) && w.isAdvance() == (w.advance != nil) && r.planned == (w.preemption != nil) &&
-		(r.queue || w.queue == quota.None) && (r.expires || w.from == beforeAll && w.until == never)
+		(r.queue || w.queue == quota.None) && (r.expires || w.From == beforeAll && w.Until == never)
 }
 
 // setsAside reports whether what a replica has set aside is in force, and of the kind for which

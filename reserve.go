@@ -18,7 +18,7 @@ import (
 
 // gangName names the window of a gang.
 func gangName(kind string, rep *replica) string {
-	return kind + "/" + string(rep.job.spec.ID) + "#" + strconv.Itoa(rep.number)
+	return kind + "/" + string(rep.job.spec.ID) + "#" + strconv.Itoa(rep.Number)
 }
 
 func gangWindow(kind reservationKind, rep *replica) *window {
@@ -32,7 +32,7 @@ func (c *Core) dueAt(e *entry) (Time, bool) {
 	if e.grows || e.rep.reserved != nil || b.quotaSlot >= 0 || b.shape.isSingle() || c.stalled(e.rep) || c.hopeless(e.rep) {
 		return 0, false
 	}
-	return max(e.rep.pendingSince.Add(c.config.Policy.ReserveAfter), e.rep.reserveAt), true
+	return max(e.rep.PendingSince.Add(c.config.Policy.ReserveAfter), e.rep.reserve.At), true
 }
 
 // noteDue has a pass look for gangs to reserve for in time for an entry of a bucket that
@@ -84,7 +84,7 @@ func (c *Core) reserve() {
 			if c.reserveFor(e, instead) {
 				large, small = c.reservedGangs()
 			} else if !c.hopeless(e.rep) {
-				e.rep.hopelessAt = c.agenda.despair()
+				e.rep.reserve.HopelessAt = c.agenda.despair()
 			}
 		}
 	}
@@ -196,18 +196,18 @@ func (c *Core) spansNodes(s *shape) bool {
 // postpone has the core not think about a reservation for a replica for a while, and not
 // before something has become free.
 func (c *Core) postpone(rep *replica) {
-	rep.reserveAt = c.now.Add(max(c.config.Policy.ReserveAfter, Second))
+	rep.reserve.At = c.now.Add(max(c.config.Policy.ReserveAfter, Second))
 	if !c.stalled(rep) {
-		rep.stalledAt = c.agenda.stall()
+		rep.reserve.StalledAt = c.agenda.stall()
 	}
 }
 
 // stalled reports whether a reservation was no help to a replica, and nothing became free since.
-func (c *Core) stalled(rep *replica) bool { return rep.stalledAt == c.agenda.freedTurn }
+func (c *Core) stalled(rep *replica) bool { return rep.reserve.StalledAt == c.agenda.freedTurn }
 
 // hopeless reports whether a replica would not fit if all that is expected to end had ended, and
 // there is no more to plan with since.
-func (c *Core) hopeless(rep *replica) bool { return rep.hopelessAt == c.agenda.grownTurn }
+func (c *Core) hopeless(rep *replica) bool { return rep.reserve.HopelessAt == c.agenda.grownTurn }
 
 func (c *Core) withinQuota(b *bucket) bool {
 	c.compile(b.shape)
@@ -241,7 +241,7 @@ func (c *Core) reserveFor(e *entry, instead *replica) bool {
 		c.endWindow(instead.reserved)
 	}
 	w := gangWindow(kindPending, e.rep)
-	w.from, w.until, w.nodes = at, at.Add(c.config.Policy.ReservationTimeout), nodes
+	w.From, w.Until, w.nodes = at, at.Add(c.config.Policy.ReservationTimeout), nodes
 	for _, n := range w.nodes {
 		c.spoil(n) // whose it was plans anew, around this one
 	}
@@ -274,7 +274,7 @@ func (c *Core) planAround(e *entry) (at Time, nodes []*node, ok bool) {
 				case w.isExclusive() && w.rep != e.rep: // it is over when its gang is
 					at = max(at, c.expectedEnd(w.rep))
 				case !c.admits(w, e.rep, never) && !w.isReservation():
-					intime = intime && ends && at.Add(length) <= w.from
+					intime = intime && ends && at.Add(length) <= w.From
 				}
 			}
 		}
@@ -295,7 +295,7 @@ func (c *Core) wherever(e *entry, until Time) *gang.Request {
 		if w.isReservation() && w.rep != e.rep {
 			return !w.isPlanned() && c.mayEnd(e.rep, w.rep)
 		}
-		return c.admits(w, e.rep, never) || w.isExclusive() && w.rep.endsAt != 0 || w.isAdvance() && until <= w.from
+		return c.admits(w, e.rep, never) || w.isExclusive() && w.rep.endsAt != 0 || w.isAdvance() && until <= w.From
 	})
 }
 
@@ -335,8 +335,8 @@ func (c *Core) serveReserved() {
 			c.tryReserved(e)
 		}
 		w := e.rep.reserved
-		if w != nil && !w.isPlanned() && slices.ContainsFunc(w.nodes, func(n *node) bool { return n.freed }) {
-			w.from = min(w.from, c.estimate(w))
+		if w != nil && !w.isPlanned() && slices.ContainsFunc(w.nodes, func(n *node) bool { return n.Freed }) {
+			w.From = min(w.From, c.estimate(w))
 		}
 	}
 }

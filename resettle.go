@@ -43,7 +43,7 @@ func (im *imagination) placeAnew(rep *replica, s *shape) []gang.Member {
 	c := im.core
 	c.compile(s)
 	for _, request := range []*gang.Request{&s.request, &s.minimum} {
-		t := c.trialOf(rep, &s.spec, s.least, request, rep.avoid, c.untilRoomMade(c.graceOf(rep)))
+		t := c.trialOf(rep, &s.spec, s.least, request, rep.retry.Avoid, c.untilRoomMade(c.graceOf(rep)))
 		if where := t.place(); where != nil && im.putIn(t.queue, where) {
 			return where
 		}
@@ -72,10 +72,10 @@ func (c *Core) closeness(members []gang.Member) topology.Level {
 // there, and places for the others; nil: there are none. What is spread, or on aligned
 // rails, has to be placed together.
 func (im *imagination) fillIn(rep *replica) (where, kept []gang.Member) {
-	half := &replica{job: rep.job, number: rep.number, state: Running, imagined: true, members: slices.Clone(rep.members)}
+	half := &replica{job: rep.job, lifePart: lifePart{Number: rep.Number, State: Running}, imagined: true, members: slices.Clone(rep.members)}
 	for flat := range half.members {
 		m := &half.members[flat]
-		if stays := m.state.holds() && !m.node.closed() && !slices.Contains(rep.avoid, m.node.spec.ID); !stays {
+		if stays := m.state.holds() && !m.node.closed() && !slices.Contains(rep.retry.Avoid, m.node.spec.ID); !stays {
 			*m = member{}
 			continue
 		}
@@ -160,7 +160,7 @@ func (half *replica) anchor(rep *replica, g int) topology.Node {
 func (im *imagination) fill(rep, half *replica, g int, spec *shapeSpec) bool {
 	c := im.core
 	request := c.request(spec)
-	t := c.trialOf(rep, spec, c.chargeFor(&request), &request, rep.avoid, c.untilRoomMade(c.graceOf(rep)))
+	t := c.trialOf(rep, spec, c.chargeFor(&request), &request, rep.retry.Avoid, c.untilRoomMade(c.graceOf(rep)))
 	where := t.place()
 	if where == nil || !im.putIn(t.queue, where) {
 		return false

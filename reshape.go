@@ -68,8 +68,8 @@ func (c *Core) forgetChanges() {
 // changeable is when a GPU may be repartitioned, as far as the rates say.
 func (c *Core) changeable(n *node, gpu int) Time {
 	at := Time(0)
-	if s := &n.gpus[gpu]; s.changedAt > 0 {
-		at = s.changedAt.Add(n.geometry.Interval)
+	if s := &n.gpus[gpu]; s.ChangedAt > 0 {
+		at = s.ChangedAt.Add(n.geometry.Interval)
 	}
 	if p := c.pools[n.spec.Pool]; p != nil {
 		if over := len(p.changes) - n.geometry.PerHour; over >= 0 {
@@ -148,10 +148,10 @@ func (s *shape) firstWish() *entry {
 
 // lookAt is when to look for GPUs to change for a replica.
 func (c *Core) lookAt(rep *replica) Time {
-	if rep.looked == c.agenda.reshapeTurn {
-		return rep.payAt
+	if rep.look.Turn == c.agenda.reshapeTurn {
+		return rep.look.PayAt
 	}
-	return min(rep.payAt, rep.reshapeAt)
+	return min(rep.look.PayAt, rep.look.ReshapeAt)
 }
 
 // claimsDevice reports whether any member of a shape claims GPUs or a part of one.
@@ -164,7 +164,7 @@ func (s *shape) claimsDevice() bool {
 func (c *Core) reshapeFor(e *entry) (placed bool, next Time) {
 	s := e.bucket.shape
 	c.compile(s)
-	e.rep.reshapeAt, e.rep.payAt, e.rep.looked = c.now.Add(reshapeEvery), never, c.agenda.reshapeTurn
+	e.rep.look.ReshapeAt, e.rep.look.PayAt, e.rep.look.Turn = c.now.Add(reshapeEvery), never, c.agenda.reshapeTurn
 	request, ok := c.affordable(e.bucket)
 	if !ok {
 		return false, never // its quota is in the way, and the next change wakes it
@@ -191,7 +191,7 @@ func (c *Core) reshapeWith(e *entry, request *gang.Request) (placed bool, next T
 		c.totals.Reshaped++
 		return true, never
 	}
-	e.rep.payAt = min(e.rep.payAt, w.soonest)
+	e.rep.look.PayAt = min(e.rep.look.PayAt, w.soonest)
 	return false, w.soonest
 }
 
@@ -216,7 +216,7 @@ func (c *Core) reshapeSingles(w wish) (placed bool, next Time) {
 			return true, c.now
 		}
 		w = c.wishOf(e, request)
-		e.rep.reshapeAt, e.rep.payAt, e.rep.looked = c.now.Add(reshapeEvery), never, c.agenda.reshapeTurn
+		e.rep.look.ReshapeAt, e.rep.look.PayAt, e.rep.look.Turn = c.now.Add(reshapeEvery), never, c.agenda.reshapeTurn
 		if w.milli == 0 {
 			return true, never // all nodes for it were set aside since
 		}
@@ -224,7 +224,7 @@ func (c *Core) reshapeSingles(w wish) (placed bool, next Time) {
 	if c.drainFor(&w) {
 		return placed, never
 	}
-	w.rep.payAt = min(w.rep.payAt, w.soonest)
+	w.rep.look.PayAt = min(w.rep.look.PayAt, w.soonest)
 	return placed, w.soonest
 }
 
@@ -252,7 +252,7 @@ func (c *Core) wishOf(e *entry, request *gang.Request) wish {
 // paysAt is when a price is met by what so many members have waited.
 func (w *wish) paysAt(price int64, members int) Time {
 	each := w.milli * int64(max(1, min(members, w.many)))
-	return w.rep.pendingSince.Add(Duration((price + each - 1) / each))
+	return w.rep.PendingSince.Add(Duration((price + each - 1) / each))
 }
 
 // later notes an instant at which looking again may pay.

@@ -42,35 +42,6 @@ func (c *Core) newPreemption(where []gang.Member) *preemption {
 // awaits notes one more victim; they come in order.
 func (p *preemption) awaits(victim *replica) { p.victims = append(p.victims, victim) }
 
-// endPreemption has those go on that were asked for a checkpoint in vain: the next pass
-// tells them. Who is stopped already is not to be held up, be it all of it or a part.
-func (c *Core) endPreemption(w *window) {
-	p := w.preemption
-	if c.earmarked && !w.unmarked {
-		c.earmarkFor(w, false)
-	}
-	c.agenda.freedQuota()
-	for _, victim := range p.victims {
-		if victim.spare(w.rep); victim.stray() {
-			c.remain(victim)
-		}
-	}
-	p.victims = nil
-}
-
-// spoilPlans ends the preemptions and moves that count on the end of a replica that stays.
-func (c *Core) spoilPlans(stays *replica) {
-	for flat := range stays.members {
-		if m := &stays.members[flat]; m.state.holds() {
-			for _, w := range slices.Clone(m.node.windows) {
-				if w.isPlanned() {
-					c.endWindow(w)
-				}
-			}
-		}
-	}
-}
-
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is
 // free by now. Where a group is spread depends on nodes that it is not on, so that it is
 // searched for anew.
@@ -91,7 +62,7 @@ func (c *Core) takePlace(e *entry, p *preemption, cause CauseCode) bool {
 		e.rep.members = nil
 		return false
 	}
-	e.rep.resumed = cause == CauseResumed
+	e.rep.Resumed = cause == CauseResumed
 	c.placed(e, Cause{Code: cause})
 	return true
 }
@@ -130,14 +101,14 @@ func (c *Core) serveBeneficiary(e *entry) {
 // failBid notes that room was made for a replica in vain: it waits before that is tried
 // again, longer each time, so that nobody is stopped for it over and over.
 func (c *Core) failBid(rep *replica) {
-	rep.bidTurn, rep.ripeAt = 0, 0
+	rep.bid.Turn, rep.bid.RipeAt = 0, 0
 	c.deferBid(rep, 8)
 }
 
 // deferBid has a replica wait before the next look for whom it may take from, twice as long
 // each time, up to so many times.
 func (c *Core) deferBid(rep *replica, doublings int) {
-	rep.bidAt = c.now.Add(preemptEvery << min(rep.failedBids, doublings))
+	rep.bid.At = c.now.Add(preemptEvery << min(rep.failedBids, doublings))
 	rep.failedBids = min(rep.failedBids+1, maxAttempts)
 }
 

@@ -2,8 +2,10 @@ package berth
 
 import (
 	"encoding/json"
-	"maps"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth/quota"
 )
@@ -14,6 +16,9 @@ const snapshotVersion = 1
 // A snapshot holds the facts and the promises, and nothing that follows from
 // them: indexes are built anew by Restore. Everything in it is ordered by name,
 // so that equal states have equal bytes.
+//
+// Every part of the core saves and restores its own, here and in the records of nodes and
+// replicas: see the files saved_*.go.
 type snapshot struct {
 	Version    int           `json:"version"`
 	Config     Config        `json:"config"`
@@ -26,9 +31,7 @@ type snapshot struct {
 	// QuotaFreed, and Freed of a node: the next pass looks at what it could help.
 	QuotaFreed bool `json:"quotaFreed,omitempty"`
 
-	// Past use of queues, and GPU time.
-	Past   *quota.Past        `json:"past,omitempty"`
-	Ledger *quota.LedgerState `json:"ledger,omitempty"`
+	usePart
 
 	Tables []savedTable `json:"tables,omitempty"`
 	Pools  []savedPool  `json:"pools,omitempty"`
@@ -45,146 +48,30 @@ type snapshot struct {
 	NextMove    *Time `json:"nextMove,omitempty"`
 	Homeless    bool  `json:"homeless,omitempty"`
 	BackfillDue bool  `json:"backfillDue,omitempty"`
-	// When the fleet, and queues, may have as many yield at once as their rates ever let.
-	Evictions      *savedMeter  `json:"evictions,omitempty"`
-	QueueEvictions []savedMeter `json:"queueEvictions,omitempty"`
+
+	ratesPart
 	// OwnGain: it has a function of its own that says what a beneficiary gains.
 	OwnGain  bool `json:"ownGain,omitempty"`
 	Lessened bool `json:"lessened,omitempty"`
 
 	// Nodes that were lost, in order of name, and whether to look for spares.
-	Lost      []savedLoss `json:"lost,omitempty"`
-	SparesDue bool        `json:"sparesDue,omitempty"`
+	Lost      []lossRecord `json:"lost,omitempty"`
+	SparesDue bool         `json:"sparesDue,omitempty"`
 }
-
-// A savedReservation is one made in advance. Nodes are those that the core picked.
-type savedReservation struct {
-	Reservation Reservation `json:"reservation"`
-	Nodes       []NodeID    `json:"nodes,omitempty"`
-}
-
-// A savedWindow is the reservation of a gang.
-type savedWindow struct {
-	From  Time     `json:"from"`
-	Until Time     `json:"until"`
-	Nodes []NodeID `json:"nodes"`
-	// Where the gang is to be, if room is being made for it, and who has to go; Cause is that
-	// of its Bind.
-	Where []MemberPlacement `json:"where,omitempty"`
-	Cause CauseCode         `json:"cause,omitempty"`
-	// Remnant: it has what the gang has left of its place.
-	Remnant bool         `json:"remnant,omitempty"`
-	Victims []ReplicaRef `json:"victims,omitempty"`
-}
-
-type savedNode struct {
-	Node     Node       `json:"node"`
-	Cordoned bool       `json:"cordoned,omitempty"`
-	Freed    bool       `json:"freed,omitempty"`
-	Reason   string     `json:"reason,omitempty"`
-	Drains   bool       `json:"drains,omitempty"`
-	DrainBy  Time       `json:"drainBy,omitempty"`
-	GPUs     []savedGPU `json:"gpus,omitempty"`
-	savedTrust
-}
-
-type savedJob struct {
-	Job       Job            `json:"job"`
-	Cancelled bool           `json:"cancelled,omitempty"`
-	Former    Incarnation    `json:"former,omitempty"`
-	Replicas  []savedReplica `json:"replicas"`
-}
-
-type savedReplica struct {
-	Replica      int           `json:"replica"`
-	State        State         `json:"state"`
-	Incarnation  Incarnation   `json:"incarnation"`
-	Created      Time          `json:"created"`
-	PendingSince Time          `json:"pendingSince"`
-	Started      Time          `json:"started"`
-	CameAt       Time          `json:"cameAt"`
-	Resumed      bool          `json:"resumed,omitempty"`
-	ReadyAt      Time          `json:"readyAt,omitempty"`
-	Struck       bool          `json:"struck,omitempty"`
-	Backfilled   bool          `json:"backfilled,omitempty"`
-	Attempts     int           `json:"attempts,omitempty"`
-	Repairs      int           `json:"repairs,omitempty"`
-	Avoid        []NodeID      `json:"avoid,omitempty"`
-	Members      []savedMember `json:"members,omitempty"`
-	Order        *actionJSON   `json:"order,omitempty"`
-	Cause        Cause         `json:"cause,omitzero"`
-	Attempt      int           `json:"attempt,omitempty"`
-	Gone         bool          `json:"gone,omitempty"`
-	Backoff      bool          `json:"backoff,omitempty"`
-	// NoCapacity and NoQuota list the groups of which the core knows that what they
-	// wait for does not fit; group 0 stands for a whole gang.
-	NoCapacity []int `json:"noCapacity,omitempty"`
-	NoQuota    []int `json:"noQuota,omitempty"`
-	// Fresh lists those that are yet to be tried on nodes that are set aside.
-	Fresh     []int        `json:"fresh,omitempty"`
-	EndsAt    Time         `json:"endsAt,omitempty"`
-	Reserved  *savedWindow `json:"reserved,omitempty"`
-	Moving    *savedWindow `json:"moving,omitempty"`
-	Leaves    bool         `json:"leaves,omitempty"`
-	Active    int64        `json:"activeMilli,omitempty"`
-	ReserveAt Time         `json:"reserveAt,omitempty"`
-	Stalled   bool         `json:"stalled,omitempty"`
-	Hopeless  bool         `json:"hopeless,omitempty"`
-	Exclusive [][]string   `json:"exclusive,omitempty"`
-	Drain     *savedDrain  `json:"drain,omitempty"`
-	DrainAt   Time         `json:"drainAt,omitempty"`
-	ReshapeAt Time         `json:"reshapeAt,omitempty"`
-	PayAt     Time         `json:"payAt,omitempty"`
-	Looked    bool         `json:"looked,omitempty"` // and nothing has changed since
-	// Checkpointed, BidAt, and Bid: it was in vain, and nothing has changed since.
-	Checkpointed Time `json:"checkpointed,omitempty"`
-	Tells        bool `json:"tells,omitempty"`
-	Evictions    int  `json:"evictions,omitempty"`
-	RipeAt       Time `json:"ripeAt,omitempty"`
-	BidAt        Time `json:"bidAt,omitempty"`
-	Bid          bool `json:"bid,omitempty"`
-	FailedBids   int  `json:"failedBids,omitempty"`
-}
-
-type savedMember struct {
-	State string   `json:"state"`
-	Bind  ActionID `json:"bind,omitempty"`
-	Ran   bool     `json:"ran,omitempty"`
-	// For is whom it yields to while the rest of its gang goes on.
-	For ReplicaRef `json:"for,omitzero"`
-	MemberPlacement
-}
-
-// The names of memberState; memberAbsent is not saved.
-var memberStateNames = [...]string{"absent", "binding", "running", "failed", "lost", "stopping"}
 
 // Snapshot returns the whole state as JSON. Cost: O(state).
 func (c *Core) Snapshot() ([]byte, error) {
 	s := snapshot{
-		Version: snapshotVersion, Config: c.config, Now: c.now, LastAction: c.lastAction, Totals: *c.totals,
-		Nodes: []savedNode{}, Queues: []quota.Queue{}, Jobs: []savedJob{},
-		Tables: c.saveTables(), Pools: c.savePools(), Lost: c.lost.save(),
+		Version: snapshotVersion, Config: c.config, OwnGain: c.config.Gain != nil,
+		Now: c.now, LastAction: c.lastAction, Totals: *c.totals,
+		Nodes: c.saveNodes(), Jobs: c.saveJobs(),
+		Queues: c.saveQueues(), usePart: c.saveUse(),
+		Reservations: c.saveReservations(),
+		ratesPart:    c.saveMeters(),
+		Tables:       c.saveTables(), Pools: c.savePools(),
+		Lost: c.lost.save(),
 	}
 	c.agenda.save(&s)
-	c.savePast(&s)
-	c.saveMeters(&s)
-	for _, w := range c.windows {
-		if w.isAdvance() {
-			saved := savedReservation{Reservation: *w.advance}
-			if w.advance.GPUs > 0 {
-				saved.Nodes = w.nodeIDs()
-			}
-			s.Reservations = append(s.Reservations, saved)
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
-		n := c.nodeByID[id]
-		s.Nodes = append(s.Nodes, savedNode{n.spec, n.cordoned, n.freed, n.reason, n.drains, n.drainBy, n.saveGPUs(), n.saveTrust()})
-	}
-	s.Queues = c.savedQueues()
-	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
-		s.Jobs = append(s.Jobs, c.saveJob(c.jobs[id]))
-	}
 	b, err := json.Marshal(&s)
 	if err != nil {
 		return nil, &Error{Event: "snapshot", Kind: ErrInvalid, Reason: err.Error()}
@@ -192,85 +79,109 @@ func (c *Core) Snapshot() ([]byte, error) {
 	return b, nil
 }
 
-// savedQueues lists the queues, every parent before its children.
-func (c *Core) savedQueues() []quota.Queue {
-	list := []quota.Queue{}
-	done := map[quota.Index]bool{quota.Root: true}
-	var add func(quota.Index)
-	add = func(i quota.Index) {
-		if done[i] {
-			return
-		}
-		done[i] = true
-		add(c.quota.Parent(i))
-		list = append(list, c.quota.Config(i))
+// Restore makes a core of a snapshot. It behaves as the core that gave the
+// snapshot would have, for whatever comes. Any bytes that are no snapshot are
+// refused with an *Error. Cost: O(state).
+func Restore(b []byte) (*Core, error) { return restore(b, nil, nil) }
+
+// RestoreWith is Restore for a core with a Config.Gain of its own, which no snapshot has: it
+// is to be the same function.
+func RestoreWith(b []byte, gain Gain) (*Core, error) { return restore(b, gain, nil) }
+
+// restore is Restore with what can be taken over from a core that has it.
+func restore(b []byte, gain Gain, tables map[string]*table) (*Core, error) {
+	s, err := readSnapshot(b, gain)
+	if err != nil {
+		return nil, err
 	}
-	for _, name := range c.quota.Queues() {
-		i, _ := c.quota.Lookup(name)
-		add(i)
+	c, err := New(s.Config)
+	if err != nil {
+		return nil, err
 	}
-	return list
+	c.lender, c.restoring = tables, true
+	if err := c.restore(s); err != nil {
+		err.Event = "snapshot"
+		return nil, err
+	}
+	c.lender, c.restoring = nil, false
+	return c, nil
 }
 
-func (c *Core) saveJob(j *job) savedJob {
-	saved := savedJob{Job: j.spec, Cancelled: j.cancelled, Former: j.former, Replicas: []savedReplica{}}
-	for _, rep := range j.replicas {
-		if rep != nil {
-			saved.Replicas = append(saved.Replicas, c.saveReplica(rep))
-		}
+// readSnapshot reads a snapshot of this version, for a core with this function for the gain.
+func readSnapshot(b []byte, gain Gain) (*snapshot, error) {
+	s := &snapshot{}
+	var e *Error
+	switch err := decodeStrict("snapshot", b, s); {
+	case errors.As(err, &e):
+		e.Field = withoutParts(e.Field)
+		return nil, e
+	case s.Version != snapshotVersion:
+		return nil, &Error{Event: "snapshot", Field: "version", Kind: ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", s.Version, snapshotVersion)}
+	case s.OwnGain != (gain != nil):
+		return nil, &Error{Event: "snapshot", Field: "ownGain", Kind: ErrInvalid, Reason: fmt.Sprintf("is %v: a core is restored with the function for the gain that it had", s.OwnGain)}
 	}
-	return saved
+	s.Config.Gain = gain
+	return s, nil
 }
 
-func (c *Core) saveReplica(rep *replica) savedReplica {
-	saved := savedReplica{
-		Replica: rep.number, State: rep.state, Incarnation: rep.incarnation,
-		Created: rep.created, PendingSince: rep.pendingSince, Started: rep.started, CameAt: rep.cameAt, Resumed: rep.resumed, ReadyAt: rep.readyAt,
-		Struck: rep.struck, Backfilled: rep.backfilled, Attempts: rep.attempts, Repairs: rep.repairs, Avoid: rep.avoid,
-		Cause: rep.cause, Attempt: rep.attempt, Gone: rep.gone, Backoff: rep.backoff,
-		Active: rep.activeMilli, Drain: rep.saveDrain(), DrainAt: rep.drainAt, ReshapeAt: rep.reshapeAt, PayAt: rep.payAt,
-		Looked: rep.looked == c.agenda.reshapeTurn,
-		EndsAt: rep.endsAt, ReserveAt: rep.reserveAt, Stalled: c.stalled(rep), Hopeless: c.hopeless(rep),
-		Checkpointed: rep.checkpointed, Tells: rep.tells, Evictions: rep.evictions, RipeAt: rep.ripeAt, BidAt: rep.bidAt, Bid: rep.bidTurn == c.agenda.preemptTurn, FailedBids: rep.failedBids,
-		Reserved: c.saveWindow(rep.reserved), Moving: c.saveWindow(rep.moving), Leaves: rep.leaves,
-	}
-	if rep.exclusive != nil {
-		saved.Exclusive = rep.exclusive.domains
-	}
-	for flat := range rep.members {
-		if state := rep.members[flat].state; state != memberAbsent {
-			saved.Members = append(saved.Members, c.saveMember(rep, flat))
-		}
-	}
-	if rep.order != nil {
-		w, _ := wrapAction(rep.order)
-		saved.Order = &w
-	}
-	for _, e := range rep.entries {
-		if e.bucket.shape.blockedAt >= 0 {
-			saved.NoCapacity = append(saved.NoCapacity, e.group)
-		}
-		if e.bucket.quotaSlot >= 0 {
-			saved.NoQuota = append(saved.NoQuota, e.group)
-		}
-		if e.freshAt >= 0 {
-			saved.Fresh = append(saved.Fresh, e.group)
-		}
-	}
-	return saved
+// withoutParts drops from the path of a field the names of the parts that it is in: encoding/json
+// names what is embedded, and a snapshot does not.
+func withoutParts(path string) string {
+	isPart := func(name string) bool { return strings.HasSuffix(name, "Part") }
+	return strings.Join(slices.DeleteFunc(strings.Split(path, "."), isPart), ".")
 }
 
-func (c *Core) saveMember(rep *replica, flat int) savedMember {
-	m := &rep.members[flat]
-	saved := savedMember{State: memberStateNames[m.state], Bind: m.bind, Ran: m.ran}
-	if m.yieldsTo != nil {
-		saved.For = m.yieldsTo.ref()
+// restore has every part take back its own, in the order in which the parts need each other.
+// What is due comes after all that wakes: restoring does.
+func (c *Core) restore(s *snapshot) *Error {
+	if s.Now < 0 || s.LastAction > maxActions {
+		return refuse(ErrInvalid, "now", "is before the epoch, or lastAction is out of range")
 	}
-	if m.state.holds() {
-		saved.MemberPlacement = c.placementOf(rep, flat)
-	} else {
-		g := rep.job.group(flat)
-		saved.Group, saved.Index = rep.job.spec.Groups[g].Name, flat-rep.job.offsets[g]
+	c.now, c.lastAction = s.Now, s.LastAction
+	for _, part := range [...]func() *Error{
+		func() *Error { return c.restoreTables(s.Tables) },
+		func() *Error { return c.restorePools(s.Pools) },
+		func() *Error { return c.restoreNodes(s.Nodes) },
+		func() *Error { return c.restoreGPUs(s.Nodes) },
+		func() *Error { return c.restoreTrust(s.Nodes) },
+		func() *Error { return c.restoreQueues(s.Queues) },
+		func() *Error { return c.restoreReservations(s.Reservations) },
+		func() *Error { return c.restoreJobs(s.Jobs) },
+		func() *Error { return c.restoreLife(s.Jobs) },
+		func() *Error { return c.restoreWaiting(s.Jobs) },
+		func() *Error { return c.restoreDrains(s.Jobs) },
+		func() *Error { return c.restoreWindows(s.Jobs) },
+		func() *Error { return c.restoreYields(s.Jobs) },
+		func() *Error { return c.restoreRooms(s.Jobs) },
+		func() *Error { return c.restoreStrays(s.Jobs) },
+		func() *Error { return c.restoreBlocked(s.Jobs) },
+		func() *Error { return c.restoreFreed(s.Nodes) },
+		func() *Error { return c.restoreStalled(s.Jobs) },
+		func() *Error { return c.restoreLooked(s.Jobs) },
+		func() *Error { return c.restoreBids(s.Jobs) },
+		func() *Error { return c.restoreAgenda(s) },
+		func() *Error { return c.restoreLosses(s.Lost).in("lost") },
+		func() *Error { return c.restoreMeters(&s.ratesPart) },
+		func() *Error { return c.restoreUse(&s.usePart) },
+	} {
+		if err := part(); err != nil {
+			return err
+		}
 	}
-	return saved
+	*c.totals = s.Totals
+	return nil
+}
+
+// eachSaved calls a function for every replica that was restored, and its saved form.
+func (c *Core) eachSaved(jobs []savedJob, restore func(*replica, *savedReplica) *Error) *Error {
+	for i := range jobs {
+		j := c.jobs[jobs[i].Job.ID]
+		for k := range jobs[i].Replicas {
+			s := &jobs[i].Replicas[k]
+			if err := restore(j.replicas[s.Number], s); err != nil {
+				return err.in(index("replicas", k)).in(index("jobs", i))
+			}
+		}
+	}
+	return nil
 }

@@ -86,8 +86,8 @@ func (c *Core) sparesOf(pool string) *sparePool {
 // and it does not run, or it has to leave a node that is being drained. It is the one place
 // where that is decided.
 func (c *Core) maySpare(rep *replica) bool {
-	if rep.state != Running {
-		return rep.struck
+	if rep.State != Running {
+		return rep.retry.Struck
 	}
 	_, drains := rep.drainedBy()
 	return drains != nil
@@ -95,7 +95,7 @@ func (c *Core) maySpare(rep *replica) bool {
 
 // strike notes that a replica has lost hardware, and has to stop for it.
 func (rep *replica) strike() {
-	rep.struck = rep.struck || rep.state != Releasing && rep.state != Pending
+	rep.retry.Struck = rep.retry.Struck || rep.State != Releasing && rep.State != Pending
 }
 
 // setSpares does what a policy says of spares from now on.
@@ -145,7 +145,7 @@ func (c *Core) countAs(n *node, sound bool) {
 func (c *Core) mayStandBy(n *node) bool {
 	return len(n.members) == 0 && n.sound() &&
 		!slices.ContainsFunc(n.windows, func(w *window) bool { return !w.givesWay() || c.maySpare(w.rep) }) &&
-		!slices.ContainsFunc(n.gpus, func(g gpuState) bool { return g.unknown || g.order != nil || g.drain != nil })
+		!slices.ContainsFunc(n.gpus, func(g gpuState) bool { return g.Unknown || g.order != nil || g.drain != nil })
 }
 
 // offersSpare has the next pass look whether a node that has become free is to be a spare.
@@ -160,8 +160,8 @@ func (c *Core) offersSpare(n *node) {
 
 // leaveSpares has a node be no spare.
 func (c *Core) leaveSpares(n *node) {
-	if n.spare {
-		n.spare = false
+	if n.trust.Spare {
+		n.trust.Spare = false
 		c.agenda.wantSpares()
 		c.letOut(c.sparesOf(n.spec.Pool).window, n)
 	}
@@ -188,7 +188,7 @@ func (c *Core) releaseSpares(p *sparePool) {
 	for _, n := range slices.Clone(p.window.nodes) {
 		if len(n.members) > 0 {
 			c.totals.SparesUsed++
-			n.standsIn = true
+			n.trust.StandsIn = true
 		}
 		if len(n.members) > 0 || !n.sound() || slices.ContainsFunc(n.windows, func(w *window) bool { return w.isAdvance() || w.isExclusive() }) {
 			c.leaveSpares(n)
@@ -219,9 +219,9 @@ func (c *Core) findSpares(p *sparePool) {
 func (c *Core) keepSpare(n *node) {
 	p := c.sparesOf(n.spec.Pool)
 	if p.window == nil {
-		p.window = c.newKept(kindSpares, sparesName(p.pool))
+		c.newKept(&p.window, kindSpares, sparesName(p.pool))
 	}
-	n.spare, n.standsIn = true, false
+	n.trust.Spare, n.trust.StandsIn = true, false
 	c.spoil(n)
 	c.keepIn(p.window, n)
 }
@@ -344,7 +344,7 @@ func (c *Core) reportSpares() []SparesReport {
 			r.Nodes = p.window.nodeIDs()
 		}
 		for _, n := range c.nodes {
-			if n != nil && n.standsIn && n.spec.Pool == p.pool {
+			if n != nil && n.trust.StandsIn && n.spec.Pool == p.pool {
 				r.InUse++
 			}
 		}
@@ -357,7 +357,7 @@ func (c *Core) reportSpares() []SparesReport {
 func (c *Core) reportHealth() []HealthReport {
 	var list []HealthReport
 	for _, n := range c.watched {
-		list = append(list, HealthReport{n.spec.ID, n.probation, n.trial})
+		list = append(list, HealthReport{n.spec.ID, n.trust.Probation, n.trust.Trial})
 	}
 	return list
 }

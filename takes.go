@@ -78,10 +78,10 @@ func (c *Core) WhatItTakes(now Time, id JobID, replica int, facts ...Event) (Tak
 func (c *Core) whatItTakes(rep *replica) Takes {
 	c.tellCapacity()
 	switch {
-	case rep.state != Pending:
-		return Takes{Text: fmt.Sprintf("it does not wait: it is %s", rep.state)}
+	case rep.State != Pending:
+		return Takes{Text: fmt.Sprintf("it does not wait: it is %s", rep.State)}
 	case rep.entries == nil:
-		return Takes{Text: fmt.Sprintf("it waits for another %v after a failure, whatever there is room for", rep.readyAt.Sub(c.now))}
+		return Takes{Text: fmt.Sprintf("it waits for another %v after a failure, whatever there is room for", rep.retry.ReadyAt.Sub(c.now))}
 	}
 	e := rep.entries[0]
 	if c.fitsNow(e) {
@@ -145,7 +145,7 @@ func (c *Core) wouldMove(e *entry) *bid {
 func (c *Core) describeMoves(b *bid) []Move {
 	var list []Move
 	for _, m := range b.moves {
-		move := Move{Job: m.rep.job.spec.ID, Replica: m.rep.number, Queue: m.rep.job.spec.Queue, GPUMilli: chargedOf(piece{rep: m.rep})}
+		move := Move{Job: m.rep.job.spec.ID, Replica: m.rep.Number, Queue: m.rep.job.spec.Queue, GPUMilli: chargedOf(piece{rep: m.rep})}
 		for flat := range m.rep.members {
 			if at := &m.rep.members[flat]; at.state.holds() {
 				move.From = append(move.From, at.node.spec.ID)

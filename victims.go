@@ -248,8 +248,8 @@ func (t *trial) add(y yieldable, source int) {
 func (c *Core) candidate(p piece, queueing Duration) preempt.Candidate {
 	spec := &p.rep.job.spec
 	candidate := preempt.Candidate{
-		ID: string(spec.ID) + "#" + strconv.Itoa(p.rep.number), Class: int(spec.Class), Priority: spec.Priority,
-		Started: int64(p.rep.cameAt), GPUMilli: chargedOf(p),
+		ID: string(spec.ID) + "#" + strconv.Itoa(p.rep.Number), Class: int(spec.Class), Priority: spec.Priority,
+		Started: int64(p.rep.CameAt), GPUMilli: chargedOf(p),
 		RestartCost: int64(spec.Checkpoint.RestartCost),
 	}
 	if p.whole() {

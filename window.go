@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// A window sets nodes aside for a time. What for says its kind; the table of the kinds, with
+// A window sets nodes aside for a time. Its kind says for what; the table of the kinds, with
 // all that differs between them, is that of reservationKind.
 //
 // Nodes in windows are kept apart by their hardware class, which names the windows:
@@ -20,10 +20,11 @@ type window struct {
 	kind reservationKind
 	// name is unique, and orders windows.
 	name string
-	// from is the instant at which whoever does not belong here has to be gone.
-	from, until Time
+	spanPart
 	// rep is the gang that the nodes are for, or nil.
 	rep *replica
+	// home is where the owner of a window of nodes that are kept has it; nil otherwise.
+	home **window
 	// preemption has where the members of the gang are planned, if they are.
 	preemption *preemption
 	// unmarked: what is kept for it of its quota is not counted just now.
@@ -83,7 +84,7 @@ func (c *Core) overrun(rep *replica) {
 	for flat := range rep.members {
 		if n := rep.members[flat].node; n == nil || len(n.windows) == 0 || rep.members[flat].state != memberBinding {
 			continue
-		} else if slices.ContainsFunc(n.windows, func(w *window) bool { return w.isReservation() && w.rep != rep && end > w.from }) {
+		} else if slices.ContainsFunc(n.windows, func(w *window) bool { return w.isReservation() && w.rep != rep && end > w.From }) {
 			c.spoil(n)
 		}
 	}
@@ -104,41 +105,11 @@ func (c *Core) addWindow(w *window) {
 	c.agenda.countWindows(1)
 	for _, n := range w.nodes {
 		c.enclose(n, w)
-		if n.spare {
+		if n.trust.Spare {
 			c.agenda.wantSpares()
 		}
 	}
 	c.agenda.setAside()
-}
-
-// endWindow ends a window. What is free on its nodes is so for all.
-func (c *Core) endWindow(w *window) {
-	at, _ := slices.BinarySearchFunc(c.windows, w.name, compareWindowName)
-	c.windows = slices.Delete(c.windows, at, at+1)
-	c.agenda.countWindows(-1)
-	for _, n := range w.nodes {
-		c.openUp(n, w)
-	}
-	c.agenda.grew(c.now)
-	switch {
-	case w.isMove():
-		c.moveEnded(w)
-	case w.isReservation():
-		planned := w.isPlanned()
-		c.disown(w)
-		if planned {
-			c.endPreemption(w)
-		}
-		c.agenda.reserveNow(c.now)
-	default:
-		c.disown(w)
-		c.agenda.changed(c.now)
-	}
-	if len(c.windows) == 0 { // nothing is set aside that they could be tried on
-		for len(c.fresh) > 0 {
-			c.unfresh(c.fresh[len(c.fresh)-1])
-		}
-	}
 }
 
 // openUp takes a window off a node.
@@ -297,7 +268,7 @@ func compareNodes(a, b *node) int { return cmp.Compare(a.spec.ID, b.spec.ID) }
 func (c *Core) endWindows() {
 	for i := 0; i < len(c.windows); {
 		w := c.windows[i]
-		if w.until > c.now {
+		if w.Until > c.now {
 			i++
 			continue
 		}
@@ -310,4 +281,13 @@ func (c *Core) endWindows() {
 		}
 		c.endWindow(w)
 	}
+}
+
+// nodeIDs lists the nodes of a window.
+func (w *window) nodeIDs() []NodeID {
+	list := make([]NodeID, len(w.nodes))
+	for i, n := range w.nodes {
+		list[i] = n.spec.ID
+	}
+	return list
 }

@@ -132,7 +132,7 @@ func (t *trial) gainAt(chosen []int, at Time) preempt.GPUMilliseconds {
 	c, spec := t.core, &t.rep.job.spec
 	b := preempt.Beneficiary{
 		Class: int(spec.Class), Priority: spec.Priority, Weight: c.quota.Config(t.queue).Weight,
-		GPUMilli: cmp.Or(t.asked.GPUMilli, 1000), Waited: int64(at.Sub(t.rep.pendingSince)),
+		GPUMilli: cmp.Or(t.asked.GPUMilli, 1000), Waited: int64(at.Sub(t.rep.PendingSince)),
 	}
 	for _, i := range chosen {
 		b.VictimClass = max(b.VictimClass, t.candidates[i].Class)
@@ -191,7 +191,7 @@ func (t *trial) nextCheckpoint(chosen []int, after Time) Time {
 	for _, i := range chosen {
 		rep := t.offers[i].rep
 		every := rep.job.spec.Checkpoint.Interval
-		if every > 0 && t.offers[i].whole() && !t.candidates[i].Checkpointable && !rep.tells && rep.job.spec.Service == nil {
+		if every > 0 && t.offers[i].whole() && !t.candidates[i].Checkpointable && !rep.yield.Tells && rep.job.spec.Service == nil {
 			next = min(next, after.Add(every-rep.sinceCheckpoint(after)))
 		}
 	}

@@ -1,6 +1,10 @@
 package berth
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth/internal/enum"
+)
 
 // An Xid is a kind of fault that NVIDIA's driver reports about a GPU, in the kernel's log
 // and over NVML. LookupXid tells what is known of one.
@@ -29,26 +33,17 @@ const (
 	XidCondemns
 )
 
-var xidEffectNames = [...]string{"suspect", "application", "condemns"}
+const xidEffectNames enum.Names = "suspect|application|condemns"
 
 // ParseXidEffect is the inverse of XidEffect.String.
 func ParseXidEffect(s string) (XidEffect, error) {
-	v, err := parseEnum("effect", xidEffectNames[:], s)
-	return XidEffect(v), err
+	return parseEnum[XidEffect]("effect", xidEffectNames, s)
 }
 
-func (e XidEffect) String() string { return enumName("XidEffect", xidEffectNames[:], uint8(e)) }
-func (e XidEffect) MarshalText() ([]byte, error) {
-	return marshalEnum("effect", xidEffectNames[:], uint8(e))
-}
+func (e XidEffect) String() string { return enum.Text(xidEffectNames, e, "XidEffect(%d)") }
 
-func (e *XidEffect) UnmarshalText(b []byte) error {
-	v, err := ParseXidEffect(string(b))
-	if err == nil {
-		*e = v
-	}
-	return err
-}
+func (e XidEffect) MarshalText() ([]byte, error)  { return marshalEnum("effect", xidEffectNames, e) }
+func (e *XidEffect) UnmarshalText(b []byte) error { return unmarshalEnum(e, ParseXidEffect, b) }
 
 // LookupXid tells what is known of an Xid.
 //
@@ -165,7 +160,7 @@ func (c *Core) xidReported(e XidReported) *Error {
 	}
 	c.totals.Xids++
 	x := LookupXid(e.Xid)
-	if x.Effect == XidCondemns || x.Effect == XidSuspect && n.trial != 0 {
+	if x.Effect == XidCondemns || x.Effect == XidSuspect && n.trust.Trial != 0 {
 		c.condemn(n, e.GPU, x.describe(e.Reason))
 	}
 	return nil

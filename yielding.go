@@ -45,7 +45,7 @@ func (c *Core) shrink(p piece, rep *replica, cause Cause) {
 	c.noteLeaving(victim, true)
 	if !victim.has(memberStopping) {
 		c.unawait(victim)
-		victim.cause, victim.attempt = cause, 0
+		victim.release.Cause, victim.release.Attempt = cause, 0
 		c.noteTodo(victim, true)
 		c.totals.Shrunk++
 	}
@@ -59,7 +59,7 @@ func (c *Core) shrink(p piece, rep *replica, cause Cause) {
 // for whom the others go.
 func (c *Core) describeStops(rep *replica, r Release) Release {
 	r.Members, r.Remaining, r.Yields = c.placements(rep, memberStopping), nil, nil
-	if rep.state != Running {
+	if rep.State != Running {
 		return r
 	}
 	for g := range rep.job.spec.Groups {
@@ -91,7 +91,7 @@ func (c *Core) evict(victim *replica, cause Cause) {
 	c.takeBack(victim, cause, false)
 }
 
-func (rep *replica) ref() ReplicaRef { return ReplicaRef{rep.job.spec.ID, rep.number} }
+func (rep *replica) ref() ReplicaRef { return ReplicaRef{rep.job.spec.ID, rep.Number} }
 
 // asked reports whether a checkpoint was requested of a replica.
 func (rep *replica) asked() bool {
@@ -99,16 +99,13 @@ func (rep *replica) asked() bool {
 	return asked
 }
 
-// stray reports whether a checkpoint was requested of a replica that need not go any more.
-func (rep *replica) stray() bool { return rep.yieldsTo == nil && !rep.leaves && rep.asked() }
-
 // checkpointReported handles the answer of a replica that was asked for a checkpoint.
 func (c *Core) checkpointReported(rep *replica, e *ActionReported) *Error {
 	if e.Outcome != Done && e.Outcome != Failed || len(e.Members) > 0 {
 		return refuse(ErrInvalid, "outcome", fmt.Sprintf("a checkpoint is done or has failed, as a whole; not %s with %d members", e.Outcome, len(e.Members)))
 	}
 	if e.Outcome == Done {
-		rep.checkpointed = c.now
+		rep.yield.Checkpointed = c.now
 	}
 	cause := rep.order.Header().Cause
 	if e.Outcome == Failed {
@@ -155,7 +152,7 @@ func (c *Core) vacated(rep *replica) {
 func (rep *replica) makesRoomFor() *replica {
 	to := rep.yieldsTo
 	for flat := range rep.members {
-		if m := &rep.members[flat]; m.yieldsTo != nil && (to == nil || m.yieldsTo.ref() == rep.cause.For) {
+		if m := &rep.members[flat]; m.yieldsTo != nil && (to == nil || m.yieldsTo.ref() == rep.release.Cause.For) {
 			to = m.yieldsTo
 		}
 	}
@@ -165,26 +162,4 @@ func (rep *replica) makesRoomFor() *replica {
 // yieldsFor reports whether a replica, or a part of it, yields to another.
 func (rep *replica) yieldsFor(beneficiary *replica) bool {
 	return rep.yieldsTo == beneficiary || slices.ContainsFunc(rep.members, func(m member) bool { return m.yieldsTo == beneficiary })
-}
-
-// yielded notes that a replica does not yield to another any more, or a part of it does not.
-func (rep *replica) yielded(beneficiary *replica) {
-	if !rep.yieldsFor(beneficiary) {
-		p := beneficiary.reserved.preemption
-		i := slices.Index(p.victims, rep)
-		p.victims = slices.Delete(p.victims, i, i+1)
-	}
-}
-
-// spare has a replica yield to another no longer. What is being stopped is stopped all the
-// same.
-func (rep *replica) spare(beneficiary *replica) {
-	if rep.yieldsTo == beneficiary {
-		rep.yieldsTo = nil
-	}
-	for flat := range rep.members {
-		if rep.members[flat].yieldsTo == beneficiary {
-			rep.members[flat].yieldsTo = nil
-		}
-	}
 }

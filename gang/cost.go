@@ -254,20 +254,15 @@ func (f *Fleet) preferences(r *Request, members []Member) int64 {
 	cost := int64(0)
 	for i := range r.Groups {
 		preferred := r.Groups[i].Preferred
-		total := int32(0)
-		for j := range members {
-			if members[j].Group == i {
-				total++
-			}
-		}
-		if preferred == 0 || total == 0 {
+		if preferred == 0 {
 			continue
 		}
-		t := &f.footprint
+		t, total := &f.footprint, int32(0)
 		t.tread()
 		for j := range members {
 			if members[j].Group == i {
 				t.node(members[j].Hold.Node).members++
+				total++
 			}
 		}
 		for _, n := range t.touchedNodes {

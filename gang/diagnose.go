@@ -1,10 +1,10 @@
 package gang
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -30,6 +30,8 @@ const (
 	Fragmentation = firstHost + Resource(host.Resources)
 )
 
+const resourceNames enum.Names = "nothing|nodes|GPUs|GPU shares|GPU instances"
+
 // HostOf is a resource of the nodes' hosts.
 func HostOf(r host.Resource) Resource { return firstHost + Resource(r) }
 
@@ -38,16 +40,13 @@ func (r Resource) OfHost() bool { return r >= firstHost && r < Fragmentation }
 
 // String returns the name of a resource, such as "host CPU".
 func (r Resource) String() string {
-	names := [...]string{"nothing", "nodes", "GPUs", "GPU shares", "GPU instances"}
 	switch {
-	case int(r) < len(names):
-		return names[r]
 	case r.OfHost():
 		return host.Resource(r - firstHost).String()
 	case r == Fragmentation:
 		return "fragmentation"
 	}
-	return fmt.Sprintf("resource %d", r)
+	return enum.Text(resourceNames, r, "resource %d")
 }
 
 // A Shortage says why a request does not fit. It is about the first group that

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -21,14 +22,10 @@ const (
 	PerClaim
 )
 
+const divisionNames enum.Names = "undivided|fixed|per claim"
+
 // String returns the name of a division, such as "per claim".
-func (d Division) String() string {
-	names := [...]string{"undivided", "fixed", "per claim"}
-	if int(d) < len(names) {
-		return names[d]
-	}
-	return fmt.Sprintf("division %d", d)
-}
+func (d Division) String() string { return enum.Text(divisionNames, d, "division %d") }
 
 // A ranking is how the places of a lattice are weighed.
 type ranking struct {

@@ -2,8 +2,8 @@ package gang
 
 import (
 	"errors"
-	"strconv"
-	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // The kinds of refusal. Test for them with errors.Is; get the details with
@@ -39,17 +39,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("gang: ")
-	if e.Node != "" {
-		b.WriteString("node ")
-		b.WriteString(strconv.Quote(e.Node))
-		b.WriteString(": ")
-	}
-	b.WriteString(e.Field)
-	b.WriteString(": ")
-	b.WriteString(e.Reason)
-	return b.String()
+	return errtext.Join("gang", errtext.Named("node", e.Node), e.Field, e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind of the refusal.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/enum"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -43,14 +44,10 @@ const (
 	Loose
 )
 
+const localityNames enum.Names = "strict|balanced|loose"
+
 // String returns the name of a locality, such as "strict".
-func (l Locality) String() string {
-	names := [...]string{"strict", "balanced", "loose"}
-	if int(l) < len(names) {
-		return names[l]
-	}
-	return fmt.Sprintf("locality %d", l)
-}
+func (l Locality) String() string { return enum.Text(localityNames, l, "locality %d") }
 
 // A Segment is a part of a group that stays together.
 type Segment struct {

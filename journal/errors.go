@@ -2,8 +2,8 @@ package journal
 
 import (
 	"errors"
-	"fmt"
-	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // The kinds of error. Test for them with errors.Is; get the details with
@@ -42,16 +42,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "journal: line %d: ", e.Line)
-	if e.Field != "" {
-		b.WriteString(e.Field + ": ")
-	}
-	b.WriteString(e.Reason)
+	text := errtext.Join("journal", errtext.Place("", e.Line, 0), e.Field, e.Reason)
 	if e.Kind == ErrDifferent {
-		fmt.Fprintf(&b, "\n  journal: %s\n  core:    %s", orNone(e.Journal), orNone(e.Core))
+		text += "\n  journal: " + orNone(e.Journal) + "\n  core:    " + orNone(e.Core)
 	}
-	return b.String()
+	return text
 }
 
 // Unwrap makes errors.Is and errors.As find the kind and the cause.

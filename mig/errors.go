@@ -2,8 +2,8 @@ package mig
 
 import (
 	"errors"
-	"strconv"
-	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // The kinds of refusal. Test for them with errors.Is; get the details with
@@ -36,19 +36,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("mig: ")
-	if e.Product != "" {
-		b.WriteString("product ")
-		b.WriteString(strconv.Quote(e.Product))
-		b.WriteString(": ")
-	}
-	if e.Field != "" {
-		b.WriteString(e.Field)
-		b.WriteString(": ")
-	}
-	b.WriteString(e.Reason)
-	return b.String()
+	return errtext.Join("mig", errtext.Named("product", e.Product), e.Field, e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind of the refusal.

@@ -1,6 +1,6 @@
 package mig
 
-import "strconv"
+import "github.com/berth-sched/berth/internal/enum"
 
 // A Mode is how an AMD Instinct GPU is partitioned: compute mode and memory mode
 // together. It names a profile where the parts of a GPU have no names of their
@@ -25,37 +25,14 @@ const (
 	modes = iota
 )
 
+const modeNames enum.Names = "|spx_nps1|dpx_nps1|dpx_nps2|qpx_nps1|qpx_nps4|cpx_nps1|cpx_nps4"
+
 // String returns the mode as AMD's device plugin for Kubernetes names it, such as
 // "cpx_nps4"; it is empty for NoMode.
-func (m Mode) String() string {
-	switch m {
-	case NoMode:
-		return ""
-	case SPXNPS1:
-		return "spx_nps1"
-	case DPXNPS1:
-		return "dpx_nps1"
-	case DPXNPS2:
-		return "dpx_nps2"
-	case QPXNPS1:
-		return "qpx_nps1"
-	case QPXNPS4:
-		return "qpx_nps4"
-	case CPXNPS1:
-		return "cpx_nps1"
-	case CPXNPS4:
-		return "cpx_nps4"
-	default:
-		return "mode_" + strconv.Itoa(int(m))
-	}
-}
+func (m Mode) String() string { return enum.Text(modeNames, m, "mode_%d") }
 
 // parseMode reads what String writes for a mode other than NoMode.
 func parseMode(text string) (Mode, bool) {
-	for m := NoMode + 1; m < modes; m++ {
-		if text == m.String() {
-			return m, true
-		}
-	}
-	return NoMode, false
+	m, ok := enum.Parse[Mode](modeNames, text)
+	return m, ok && m != NoMode
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+
+	"github.com/berth-sched/berth/internal/enum"
 )
 
 // An Attribute is what a profile has more or less than the plain one of its size.
@@ -24,24 +26,11 @@ const (
 	attributes = iota
 )
 
+const attributeNames enum.Names = "|+me|+me.all|+gfx|-me"
+
 // String returns the attribute as the end of a profile's name, such as "+me"; it
 // is empty for Plain.
-func (a Attribute) String() string {
-	switch a {
-	case Plain:
-		return ""
-	case Media:
-		return "+me"
-	case MediaAll:
-		return "+me.all"
-	case Graphics:
-		return "+gfx"
-	case NoMedia:
-		return "-me"
-	default:
-		return "+?" + strconv.Itoa(int(a))
-	}
-}
+func (a Attribute) String() string { return enum.Text(attributeNames, a, "+?%d") }
 
 // A ProfileName is the name of a GPU instance profile, such as 1g.10gb+me, or of
 // a partition mode, such as cpx_nps4; the latter has a Mode and nothing else. The
@@ -123,12 +112,11 @@ func ParseProfileName(text string) (ProfileName, error) {
 	if !ok {
 		return refuse(`needs a number from 0 to 65535 between "g." and "gb"`)
 	}
-	for a := range Attribute(attributes) {
-		if ending == a.String() {
-			return ProfileName{ComputeSlices: uint8(compute), MemoryGB: uint16(memory), Attribute: a}, nil
-		}
+	attribute, ok := enum.Parse[Attribute](attributeNames, ending)
+	if !ok {
+		return refuse("ends in an attribute other than +me, +me.all, +gfx and -me")
 	}
-	return refuse("ends in an attribute other than +me, +me.all, +gfx and -me")
+	return ProfileName{ComputeSlices: uint8(compute), MemoryGB: uint16(memory), Attribute: attribute}, nil
 }
 
 // MarshalText returns String, and an error for what names no profile.

@@ -1,6 +1,6 @@
 package mig
 
-import "strconv"
+import "github.com/berth-sched/berth/internal/enum"
 
 // A Product is a GPU that divides, and how. The fields ComputeSlices, SMs and
 // Engines are those of the instance that takes the whole GPU, and so the bound
@@ -110,23 +110,10 @@ const (
 	confidences = iota
 )
 
+const confidenceNames enum.Names = "unknown|analogous|derived|documented|measured"
+
 // String returns "unknown", "analogous", "derived", "documented" or "measured".
-func (c Confidence) String() string {
-	switch c {
-	case Unknown:
-		return "unknown"
-	case Analogous:
-		return "analogous"
-	case Derived:
-		return "derived"
-	case Documented:
-		return "documented"
-	case Measured:
-		return "measured"
-	default:
-		return "confidence " + strconv.Itoa(int(c))
-	}
-}
+func (c Confidence) String() string { return enum.Text(confidenceNames, c, "confidence %d") }
 
 // MarshalText returns String, and an error for what is none of the constants.
 func (c Confidence) MarshalText() ([]byte, error) {
@@ -138,13 +125,12 @@ func (c Confidence) MarshalText() ([]byte, error) {
 
 // UnmarshalText reads what String writes for the constants.
 func (c *Confidence) UnmarshalText(text []byte) error {
-	for known := range Confidence(confidences) {
-		if string(text) == known.String() {
-			*c = known
-			return nil
-		}
+	known, ok := enum.Parse[Confidence](confidenceNames, string(text))
+	if !ok {
+		return &Error{Field: "confidence " + quote(string(text)), Reason: "is not known", Err: ErrInvalid}
 	}
-	return &Error{Field: "confidence " + quote(string(text)), Reason: "is not known", Err: ErrInvalid}
+	*c = known
+	return nil
 }
 
 // Evidence is how sure the facts of a profile are, one by one.

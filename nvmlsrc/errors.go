@@ -3,7 +3,8 @@ package nvmlsrc
 import (
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // The kinds of failure. Test for them with errors.Is; get the details with
@@ -60,20 +61,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("nvmlsrc: ")
+	gpu := ""
 	if e.GPU != NoGPU {
-		fmt.Fprintf(&b, "gpus[%d]: ", e.GPU)
+		gpu = errtext.Index("gpus", e.GPU)
 	}
-	if e.Fact != "" {
-		fmt.Fprintf(&b, "%s: ", e.Fact)
-	}
-	b.WriteString(e.Kind.Error())
-	if e.Reason != "" {
-		b.WriteString(": ")
-		b.WriteString(e.Reason)
-	}
-	return b.String()
+	return errtext.Join("nvmlsrc", gpu, string(e.Fact), e.Kind.Error(), e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind of the failure.

@@ -3,6 +3,8 @@ package nvmlsrc
 import (
 	"fmt"
 	"strings"
+
+	"github.com/berth-sched/berth/internal/enum"
 )
 
 // A Health is how one GPU does. What its driver or its generation cannot tell is zero.
@@ -52,14 +54,10 @@ const (
 	Utilization
 )
 
+const activitySourceNames enum.Names = "SM activity|utilization"
+
 func (s ActivitySource) String() string {
-	switch s {
-	case SMActivity:
-		return "SM activity"
-	case Utilization:
-		return "utilization"
-	}
-	return fmt.Sprintf("ActivitySource(%d)", uint8(s))
+	return enum.Text(activitySourceNames, s, "ActivitySource(%d)")
 }
 
 // ECC counts memory errors that could not be corrected.
@@ -115,22 +113,15 @@ const (
 	RecoveryIMEX
 )
 
+const recoveryActionNames enum.Names = "none|" +
+	"reset the GPU|" +
+	"restart the machine|" +
+	"drain peer-to-peer traffic|" +
+	"drain and reset the GPU|" +
+	"recover the IMEX domain"
+
 func (a RecoveryAction) String() string {
-	switch a {
-	case RecoveryNone:
-		return "none"
-	case RecoveryReset:
-		return "reset the GPU"
-	case RecoveryReboot:
-		return "restart the machine"
-	case RecoveryDrainP2P:
-		return "drain peer-to-peer traffic"
-	case RecoveryDrainAndReset:
-		return "drain and reset the GPU"
-	case RecoveryIMEX:
-		return "recover the IMEX domain"
-	}
-	return fmt.Sprintf("RecoveryAction(%d)", uint8(a))
+	return enum.Text(recoveryActionNames, a, "RecoveryAction(%d)")
 }
 
 // ClockReasons is a set of reasons why clocks are lower than they could be, with NVML's

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // GPUMilliseconds is the unit of prices: one GPU, idle or busy in vain, for one
@@ -108,10 +110,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.Index < 0 {
-		return "preempt: " + e.Field + ": " + e.Reason
+	candidate := ""
+	if e.Index >= 0 {
+		candidate = "candidate " + strconv.Itoa(e.Index) + " (" + strconv.Quote(e.Candidate) + ")"
 	}
-	return "preempt: candidate " + strconv.Itoa(e.Index) + " (" + strconv.Quote(e.Candidate) + "): " + e.Field + ": " + e.Reason
+	return errtext.Join("preempt", candidate, e.Field, e.Reason)
 }
 
 // Unwrap makes errors.Is find ErrInvalid.

@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/berth-sched/berth/internal/enum"
 )
 
 // DefaultMaxCalls is the bound on calls of fits where Options states none.
@@ -46,13 +48,9 @@ const (
 	Exhausted
 )
 
-func (o Outcome) String() string {
-	names := [...]string{"insufficient", "notNeeded", "chosen", "exhausted"}
-	if int(o) >= len(names) {
-		return fmt.Sprintf("outcome(%d)", uint8(o))
-	}
-	return names[o]
-}
+const outcomeNames enum.Names = "insufficient|notNeeded|chosen|exhausted"
+
+func (o Outcome) String() string { return enum.Text(outcomeNames, o, "outcome(%d)") }
 
 // A Choice is the answer of Choose.
 type Choice struct {

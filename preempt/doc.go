@@ -7,7 +7,7 @@
 // some jobs are gone is a function that the caller supplies, usually a what-if on
 // its own state. So a plug-in for another scheduler, or a planner with a table of
 // jobs, can use it alone. It only chooses; asking for checkpoints, waiting for them
-// and evicting is the caller's.
+// and evicting is the caller's. The manual of package berth tells how the core does it.
 //
 // # Use
 //
@@ -30,53 +30,6 @@
 //			askForCheckpoint(candidates[i].ID)
 //		}
 //	}
-//
-// # The protocol
-//
-// Whoever has to yield goes through the phases of [Phase], and [Phase.Next] is the only
-// way from one to the next:
-//
-//	   ┌──────── stop: it writes no checkpoints ────────┐
-//	   │                                                ▼      release
-//	   │     ask              failed, deadline
-//	running ─────▶ requested ──────────────────────▶ expired ──────────┐
-//	 ▲ ▲  │         │  │  │  done                                      ▼
-//	 │ │  │   spare │  │  └────────────────────▶ checkpointed ─────▶ evicting
-//	 │ │  │         ▼  │  lose too many                                ▲ │
-//	 │ └────────── spared ───────────────────────▶ lost ───────────────┘ │
-//	 │    │ withdraw,  │  lose all                                       │
-//	 │    │ done,      └─────────────────────▶ released ◀────────────────┘
-//	 │    │ failed,                             │    │       done, presume dead,
-//	 │    │ deadline                       bind │    │ cancel,      lose all
-//	 │    │ shrink                              ▼    ▼ drop
-//	 │    └─────────▶ shrinking              resumed ended
-//	 └────────────────────┘
-//	  done, presume dead, lose all
-//
-// Whoever finishes or is cancelled while it is being stopped, or to be stopped, is ending:
-// its Release goes on, and then it has ended instead of being released. A job that finishes
-// while it still runs whole has ended at once. Members that are to yield alone are not asked
-// for a checkpoint: the job goes on without them.
-//
-// What becomes of reports that come otherwise than they should:
-//
-//	the report, and how it comes   what it does
-//	late, within the deadline       as if it were in time: an order is out until it is
-//	                                reported, withdrawn, overtaken, or found past its
-//	                                deadline by a pass
-//	late, after the deadline        nothing: the deadline has been acted upon, or the
-//	                                order was given again under another number
-//	late, after a withdrawal        nothing: it goes on
-//	lost                            the deadline comes: of a request it counts as failed; a
-//	                                Release is given again, and at last its members are
-//	                                presumed dead
-//	doubled                         the second one nothing: the order is not out any more
-//	about an earlier life           nothing: its incarnation is over
-//	partial, of a Release           those that stopped are free; it stays out for the rest
-//	failed, of a Release            it stays out, and is given again at its deadline
-//	partial, of a request           refused: a checkpoint is written as a whole, or not
-//	that hardware is lost           what was on it is free at once; a request ends if too
-//	                                little is left, and then no checkpoint is waited for
 //
 // # What is proven, and what is measured
 //

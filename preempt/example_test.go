@@ -38,29 +38,3 @@ func Example() {
 	// finetuning 6
 	// evaluation 84
 }
-
-// Whoever has to yield goes from phase to phase by what is asked of it and heard of it; what
-// cannot come is refused.
-func ExamplePhase_Next() {
-	phase := preempt.Running
-	for _, signal := range []preempt.Signal{
-		preempt.Ask, preempt.Done, preempt.Done, preempt.Release, preempt.Deadline, preempt.Release, preempt.Done, preempt.Bind,
-	} {
-		next, ok := phase.Next(signal)
-		if !ok {
-			fmt.Printf("%v: no way on by %q\n", phase, signal)
-			continue
-		}
-		fmt.Println(preempt.Arrow{From: phase, Signal: signal, To: next})
-		phase = next
-	}
-	// Output:
-	// running: ask: requested
-	// requested: done: checkpointed
-	// checkpointed: no way on by "done"
-	// checkpointed: release: evicting
-	// evicting: deadline: evicting
-	// evicting: release: evicting
-	// evicting: done: released
-	// released: bind: resumed
-}

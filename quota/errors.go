@@ -3,7 +3,8 @@ package quota
 import (
 	"errors"
 	"strconv"
-	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // The kinds of refusal. Test for them with errors.Is; get the details with
@@ -37,21 +38,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("quota: ")
-	if e.Queue == "" && e.Field != "" && e.Field != "name" { // of the tree as a whole
-		b.WriteString(e.Field)
-	} else {
-		b.WriteString("queue ")
-		b.WriteString(strconv.Quote(e.Queue))
-		if e.Field != "" {
-			b.WriteString(": ")
-			b.WriteString(e.Field)
-		}
+	queue := ""
+	if e.Queue != "" || e.Field == "" || e.Field == "name" { // else it is about the tree as a whole
+		queue = "queue " + strconv.Quote(e.Queue)
 	}
-	b.WriteString(": ")
-	b.WriteString(e.Reason)
-	return b.String()
+	return errtext.Join("quota", queue, e.Field, e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind of the refusal.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/enum"
 )
 
 // Bounds that keep every sum inside an int64: MaxQueues guarantees of MaxAmount
@@ -168,18 +169,10 @@ const (
 	CapacityKept
 )
 
+const verdictKindNames enum.Names = "limit|borrowing limit|kept for others"
+
 // String returns the kind in words.
-func (k VerdictKind) String() string {
-	switch k {
-	case LimitReached:
-		return "limit"
-	case BorrowingReached:
-		return "borrowing limit"
-	case CapacityKept:
-		return "kept for others"
-	}
-	return fmt.Sprintf("VerdictKind(%d)", uint8(k))
-}
+func (k VerdictKind) String() string { return enum.Text(verdictKindNames, k, "VerdictKind(%d)") }
 
 // A Verdict names a limit that stands in the way.
 type Verdict struct {

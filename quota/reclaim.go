@@ -2,9 +2,10 @@ package quota
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/berth-sched/berth/internal/enum"
 )
 
 // Who may be asked to give back what was lent.
@@ -83,32 +84,19 @@ const (
 	ReclaimDue
 )
 
+const reclaimReasonNames enum.Names = "for the guarantee of the beneficiary|" +
+	"for the fair share of the beneficiary|" +
+	"borrowed as a whole|" +
+	"no leaf of the tree|" +
+	"the same queue|" +
+	"nothing to take|" +
+	"the beneficiary would be over its fair share|" +
+	"the victim would be below its fair share|" +
+	"the victim would be below its guarantee|" +
+	"it is due to the victim"
+
 // String returns the reason in words.
-func (r ReclaimReason) String() string {
-	switch r {
-	case ReclaimForGuarantee:
-		return "for the guarantee of the beneficiary"
-	case ReclaimForShare:
-		return "for the fair share of the beneficiary"
-	case ReclaimWhole:
-		return "borrowed as a whole"
-	case ReclaimNoLeaf:
-		return "no leaf of the tree"
-	case ReclaimSameQueue:
-		return "the same queue"
-	case ReclaimNothing:
-		return "nothing to take"
-	case ReclaimOverShare:
-		return "the beneficiary would be over its fair share"
-	case ReclaimBelowShare:
-		return "the victim would be below its fair share"
-	case ReclaimBelowGuarantee:
-		return "the victim would be below its guarantee"
-	case ReclaimDue:
-		return "it is due to the victim"
-	}
-	return fmt.Sprintf("ReclaimReason(%d)", uint8(r))
-}
+func (r ReclaimReason) String() string { return enum.Text(reclaimReasonNames, r, "ReclaimReason(%d)") }
 
 // A ReclaimVerdict explains an answer of MayReclaim.
 type ReclaimVerdict struct {

@@ -1,6 +1,6 @@
 package quota
 
-import "fmt"
+import "github.com/berth-sched/berth/internal/enum"
 
 // A gang may be larger than the share of its queue, or start when part of that is used.
 // It then stands with one foot in the share, and MayReclaim, which leaves every queue its
@@ -37,18 +37,10 @@ const (
 	DueByGuarantee
 )
 
+const dueNames enum.Names = "not due|due by share|due by guarantee"
+
 // String returns it in words.
-func (d Due) String() string {
-	switch d {
-	case NotDue:
-		return "not due"
-	case DueByShare:
-		return "due by share"
-	case DueByGuarantee:
-		return "due by guarantee"
-	}
-	return fmt.Sprintf("Due(%d)", uint8(d))
-}
+func (d Due) String() string { return enum.Text(dueNames, d, "Due(%d)") }
 
 // Due tells by what a job with this charge would be due to a leaf if it were charged
 // now. Cost as of Of.

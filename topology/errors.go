@@ -2,8 +2,8 @@ package topology
 
 import (
 	"errors"
-	"strconv"
-	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // The kinds of refusal. Test for them with errors.Is; get the details with
@@ -32,17 +32,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("topology: ")
-	if e.Node != "" {
-		b.WriteString("node ")
-		b.WriteString(strconv.Quote(e.Node))
-		b.WriteString(": ")
-	}
-	b.WriteString(e.Field)
-	b.WriteString(": ")
-	b.WriteString(e.Reason)
-	return b.String()
+	return errtext.Join("topology", errtext.Named("node", e.Node), e.Field, e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind of the refusal.

@@ -27,8 +27,10 @@ const (
 	Fleet Level = 0
 	// Root is the domain that holds the whole fleet.
 	Root Domain = 0
-	// MaxGPUs is the largest number of GPUs of a node.
+	// MaxGPUs and MaxNICs are the largest numbers of GPUs and of NICs of a node: a word
+	// holds any set of either.
 	MaxGPUs = 64
+	MaxNICs = 64
 	// MaxClasses is the number of classes that a tree can tell apart: more than anybody has
 	// nodes. Memory goes with the highest class in use.
 	MaxClasses = 1 << 21

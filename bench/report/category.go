@@ -1,10 +1,10 @@
 package report
 
 import (
-	"fmt"
 	"math/bits"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/enum"
 )
 
 // A Category is a kind of job that the report tells apart.
@@ -30,17 +30,10 @@ const (
 // GangGPUs is how many GPUs make a job a gang.
 const GangGPUs = 64
 
-var categoryNames = [categories]string{
-	"inference", "inference, share", "interactive", "interactive, share", "batch", "batch, share",
-	"gang, 64 GPUs", "gang, 128 GPUs", "gang, 256 GPUs", "gang, 512 GPUs", "host only",
-}
+const categoryNames enum.Names = "inference|inference, share|interactive|interactive, share|batch|batch, share|" +
+	"gang, 64 GPUs|gang, 128 GPUs|gang, 256 GPUs|gang, 512 GPUs|host only"
 
-func (c Category) String() string {
-	if int(c) < len(categoryNames) {
-		return categoryNames[c]
-	}
-	return fmt.Sprintf("Category(%d)", c)
-}
+func (c Category) String() string { return enum.Text(categoryNames, c, "Category(%d)") }
 
 // CategoryOf sorts a job into its category: by the GPUs it claims, and by its
 // class. Gangs between two sizes belong to the lower one, those above 512 GPUs to

@@ -2,7 +2,8 @@ package workload
 
 import (
 	"errors"
-	"fmt"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // The kinds of TraceError.
@@ -34,14 +35,7 @@ type TraceError struct {
 }
 
 func (e *TraceError) Error() string {
-	where := fmt.Sprintf("%s:%d", e.File, e.Line)
-	if e.Column > 0 {
-		where += fmt.Sprintf(":%d", e.Column)
-	}
-	if e.Field != "" {
-		where += ": " + e.Field
-	}
-	return "workload: " + where + ": " + e.Reason
+	return errtext.Join("workload", errtext.Place(e.File, e.Line, e.Column), e.Field, e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind.

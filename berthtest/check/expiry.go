@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/berthtest/check/protocol"
 )
 
 // expire lets the clock do its work before a pass: orders that were not reported
@@ -91,10 +91,10 @@ func (c *Checker) stopGrowth(rep *replica) {
 func (c *Checker) releaseAgain(rep *replica) {
 	if rep.released >= c.policy.ReleaseAttempts {
 		c.saw("presumed dead")
-		c.signal(rep, preempt.PresumeDead)
+		c.signal(rep, protocol.PresumeDead)
 		c.freeAll(rep, stopping)
 	} else {
-		c.signal(rep, preempt.Deadline)
+		c.signal(rep, protocol.Deadline)
 	}
 	c.settle(rep, rep.cause)
 }

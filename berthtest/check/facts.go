@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/berthtest/check/protocol"
 )
 
 // Applied takes a fact that the core accepted.
@@ -355,7 +355,7 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 	})
 	for _, rep := range kept[min(len(kept), e.Replicas):] {
 		c.saw("scaled down while " + rep.doing())
-		c.signal(rep, preempt.Cancel)
+		c.signal(rep, protocol.Cancel)
 		c.takeBack(rep, berth.CauseScaledDown, true)
 	}
 	return nil
@@ -385,7 +385,7 @@ func (c *Checker) jobCancelled(e berth.JobCancelled) error {
 	for _, rep := range all.sorted() {
 		c.saw("cancelled while " + rep.doing())
 		if !rep.gone {
-			c.signal(rep, preempt.Cancel)
+			c.signal(rep, protocol.Cancel)
 		}
 		c.takeBack(rep, berth.CauseCancelled, true)
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/check/protocol"
 	"github.com/berth-sched/berth/mig"
-	"github.com/berth-sched/berth/preempt"
 )
 
 // ordered takes one order of the pass.
@@ -157,7 +157,7 @@ func (c *Checker) enter(rep *replica) {
 		rep.enlist()
 		rep.incarnation++ // every life has the next number
 		rep.state = berth.Binding
-		c.signal(rep, preempt.Bind)
+		c.signal(rep, protocol.Bind)
 	case berth.Repairing:
 		c.freeAll(rep, broke, lost)
 		c.due.remove(rep)
@@ -281,7 +281,7 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 	c.saw("release because " + string(r.Cause.Code))
 	c.due.remove(rep)
 	c.open(rep, r)
-	c.signal(rep, preempt.Release)
+	c.signal(rep, protocol.Release)
 	return nil
 }
 
@@ -314,7 +314,7 @@ func (c *Checker) drop(rep *replica, d berth.Drop) error {
 		return broken(Deadlines, "order %d is a drop, and is due by %d", d.ID, d.Deadline)
 	}
 	c.saw("dropped")
-	c.signal(rep, preempt.Drop)
+	c.signal(rep, protocol.Drop)
 	c.forget(rep)
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/berthtest/check/protocol"
 )
 
 // actionReported: a report about an order that is over changes nothing, so it is
@@ -81,14 +81,14 @@ func (c *Checker) releaseReported(rep *replica, outcome berth.Outcome, failed fu
 
 // answer is what the report of a Release comes to: it may name members that were stopped by
 // then.
-func answer(outcome berth.Outcome, left bool) preempt.Signal {
+func answer(outcome berth.Outcome, left bool) protocol.Signal {
 	switch {
 	case !left:
-		return preempt.Done
+		return protocol.Done
 	case outcome == berth.Failed:
-		return preempt.Failed
+		return protocol.Failed
 	}
-	return preempt.Partial
+	return protocol.Partial
 }
 
 // life finds the replica of a report about a life. A report about one that is
@@ -160,7 +160,7 @@ func (c *Checker) jobFinished(e berth.JobFinished) error {
 	}
 	c.saw("finished while " + rep.doing())
 	rep.job.cancelled = true
-	c.signal(rep, preempt.Finish)
+	c.signal(rep, protocol.Finish)
 	if rep.state == berth.Releasing {
 		rep.gone = true
 		return nil

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/berthtest/check/protocol"
 )
 
 // This file is about gangs that have to yield a part and go on.
@@ -52,7 +52,7 @@ func (c *Checker) shrink(rep *replica, r *berth.Release) error {
 	rep.cause, rep.first, rep.released = r.Cause.Code, r.Cause.For, 0
 	c.due.add(rep)
 	c.touched.add(rep)
-	c.signal(rep, preempt.Shrink)
+	c.signal(rep, protocol.Shrink)
 	if c.saw("shrinks"); len(r.Yields) > 1 {
 		c.saw("shrinks for several")
 	}

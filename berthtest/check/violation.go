@@ -68,8 +68,7 @@ const (
 	// Reservations are kept: who may not be where nodes are set aside is not placed
 	// there, and gangs get them when the policy says so.
 	Reservations Promise = "reservations"
-	// Protocol: whoever has to yield takes one of the steps that package preempt draws at a
-	// time.
+	// Protocol: a victim takes one of the steps that package protocol draws at a time.
 	Protocol Promise = "protocol"
 	// Health: nodes on probation take nothing, and those on trial only what is cheap to lose.
 	Health Promise = "health"

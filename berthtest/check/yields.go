@@ -2,7 +2,7 @@ package check
 
 import (
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/berthtest/check/protocol"
 )
 
 // This file is about those who have to yield: what they are asked, what they answer, and
@@ -90,7 +90,7 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	c.saw("checkpoint requested")
 	c.open(rep, r)
 	rep.hastened = false
-	c.signal(rep, preempt.Ask)
+	c.signal(rep, protocol.Ask)
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 	c.taken[w.Request] = true
 	c.told.add(rep)
 	c.spareLate(rep)
-	c.signal(rep, preempt.Withdraw)
+	c.signal(rep, protocol.Withdraw)
 	c.goesOn(rep)
 	return nil
 }
@@ -147,9 +147,9 @@ func (c *Checker) checkpointReported(rep *replica, e berth.ActionReported) error
 	if e.Outcome != berth.Done && e.Outcome != berth.Failed || len(e.Members) > 0 {
 		return broken(Facts, "the report of order %d was accepted, a request for a checkpoint: %s with %d members", e.Action, e.Outcome, len(e.Members))
 	}
-	answer := preempt.Failed
+	answer := protocol.Failed
 	if e.Outcome == berth.Done {
-		rep.checkpointed, answer = c.now, preempt.Done
+		rep.checkpointed, answer = c.now, protocol.Done
 	}
 	c.signal(rep, answer)
 	if rep.needless() {
@@ -188,7 +188,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		return broken(S6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())
 	case c.silent.has(rep):
 		c.silent.remove(rep)
-		c.signal(rep, preempt.Deadline)
+		c.signal(rep, protocol.Deadline)
 	case rep.state == berth.Releasing, rep.has(stopping):
 		return nil // it was reported, or stays
 	case len(r.Yields) > 0:
@@ -200,7 +200,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 			return err
 		}
 		c.saw("stopped without a checkpoint")
-		c.signal(rep, preempt.Stop)
+		c.signal(rep, protocol.Stop)
 	}
 	if rep.room != nil {
 		c.evictedNow(rep)
@@ -239,7 +239,7 @@ func (c *Checker) wentOn(rep *replica) error {
 	}
 	c.unlessEnded(rep.room, err)
 	c.spareLate(rep)
-	c.signal(rep, preempt.Deadline)
+	c.signal(rep, protocol.Deadline)
 	rep.leaveRoom()
 	c.saw("request expired in vain")
 	return nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -101,9 +102,7 @@ func (x *executor) end(g *gang) {
 	g.over = true
 	g.job.gangs[g.number] = nil
 	if g.slot >= 0 {
-		last := x.placed[len(x.placed)-1]
-		x.placed[g.slot], last.slot = last, g.slot
-		x.placed = x.placed[:len(x.placed)-1]
+		x.placed = unordered.Remove(x.placed, g.slot, func(g *gang, at int) { g.slot = at })
 		g.slot = -1
 	}
 	if g.job.cancelled {

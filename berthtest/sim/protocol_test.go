@@ -8,9 +8,9 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/berthtest/check/protocol"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/internal/drawn"
-	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -100,7 +100,7 @@ func (t *tormentor) Next() (sim.Arrival, bool) {
 // those in phases that end with the next pass, now and then to others.
 func (t *tormentor) torment(now berth.Time, courses []check.Course) {
 	rare := slices.DeleteFunc(slices.Clone(courses), func(c check.Course) bool {
-		return c.Phase == preempt.Requested || c.Phase == preempt.Evicting || c.Phase == preempt.Released
+		return c.Phase == protocol.Requested || c.Phase == protocol.Evicting || c.Phase == protocol.Released
 	})
 	switch {
 	case len(rare) > 0 && t.chance(50):
@@ -160,14 +160,14 @@ func TestEveryArrowOfTheProtocol(t *testing.T) {
 	if !drawn.Many() {
 		return
 	}
-	arrows := preempt.Arrows()
-	slices.SortStableFunc(arrows, func(a, b preempt.Arrow) int { return cmp.Compare(seen[a.String()], seen[b.String()]) })
+	arrows := protocol.Arrows()
+	slices.SortStableFunc(arrows, func(a, b protocol.Arrow) int { return cmp.Compare(seen[a.String()], seen[b.String()]) })
 	for _, a := range arrows {
 		t.Logf("%6d, %6d after a restore: %v", seen[a.String()], seen["restored before "+a.String()], a)
 		if seen[a.String()] == 0 {
 			t.Errorf("no run took the arrow %q", a)
 		}
-		if a.From != preempt.Running && seen["restored before "+a.String()] == 0 {
+		if a.From != protocol.Running && seen["restored before "+a.String()] == 0 {
 			t.Errorf("no run was restored before it took the arrow %q", a)
 		}
 	}

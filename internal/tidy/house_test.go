@@ -12,11 +12,11 @@ const module = "github.com/berth-sched/berth"
 var core = map[string][]string{
 	"host":               {},
 	"topology":           {},
-	"topology/nodegraph": {},
+	"topology/nodegraph": {"topology"},
 	"mig":                {},
 	"quota":              {"host"},
 	"gang":               {"host", "topology", "mig"},
-	"preempt":            {"host", "topology", "mig", "quota", "gang"},
+	"preempt":            {},
 	"":                   {"host", "topology", "topology/nodegraph", "mig", "quota", "gang", "preempt"},
 }
 
@@ -38,11 +38,15 @@ var pure = set(
 	"sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 )
 
-// thirdParty are the prefixes of the modules that the core may stand on.
-var thirdParty = []string{
-	"github.com/google/btree",
-	"gonum.org/v1/gonum",
-	"golang.org/x/exp",
+// thirdParty names the modules that a program gets with the packages that decide, all
+// of them: whoever embeds the core answers for each.
+var thirdParty = []string{"github.com/google/btree"}
+
+// readers names packages that stand beside those that decide, each with the modules
+// that it draws in.
+var readers = map[string][]string{
+	"topology/fabric":              {"go.yaml.in/yaml/v3"},
+	"topology/nodegraph/gonumview": {"gonum.org/v1/gonum"},
 }
 
 // impure are the functions and variables of otherwise pure packages that read
@@ -60,24 +64,9 @@ var impure = set(
 // each with the reason why it may stay. The rule against writing to them has no
 // exception.
 var variables = map[string]string{
-	"classNames":          "texts of an enumeration, indexed by its values",
-	"localityNames":       "texts of an enumeration, indexed by its values",
-	"preemptionModeNames": "texts of an enumeration, indexed by its values",
-	"movesModeNames":      "texts of an enumeration, indexed by its values",
-	"gpuModeNames":        "texts of an enumeration, indexed by its values",
-	"geometryKindNames":   "texts of an enumeration, indexed by its values",
-	"shareModeNames":      "texts of an enumeration, indexed by its values",
-	"xidEffectNames":      "texts of an enumeration, indexed by its values",
-	"stateNames":          "texts of an enumeration, indexed by its values",
-	"outcomeNames":        "texts of an enumeration, indexed by its values",
-	"memberStateNames":    "texts of an enumeration, indexed by its values",
-	"host.table":          "what differs by resource of a host, indexed by its values",
-}
-
-// floats names the files of core packages, as paths below the module, that may
-// use floating point, each with the reason. No decision may be made in them.
-var floats = map[string]string{
-	"topology/nodegraph/weighted.go": "the graph as gonum sees it, whose weights are floats",
+	"eventKinds":  "the closed set of events, with their decoders",
+	"actionKinds": "the closed set of actions, with their decoders",
+	"host.table":  "what differs by resource of a host, indexed by its values",
 }
 
 // below returns the path of a package below the module, and whether it is ours.

@@ -27,8 +27,8 @@ type listing struct {
 	GoFiles        []string
 	CgoFiles       []string
 	IgnoredGoFiles []string
-	OtherFiles     []string `json:"SFiles"`
-	Imports        []string
+	OtherFiles     []string               `json:"SFiles"`
+	Module         *struct{ Path string } // nil in the standard library
 	Error          *struct{ Err string }
 }
 
@@ -38,7 +38,7 @@ func list(t *testing.T, patterns ...string) []listing {
 	t.Helper()
 	arguments := []string{
 		"list", "-e", "-deps", "-export",
-		"-json=ImportPath,Dir,Export,GoFiles,CgoFiles,IgnoredGoFiles,SFiles,Imports,Error",
+		"-json=ImportPath,Dir,Export,GoFiles,CgoFiles,IgnoredGoFiles,SFiles,Module,Error",
 	}
 	command := exec.Command("go", append(arguments, patterns...)...)
 	command.Dir = root(t)

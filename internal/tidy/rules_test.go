@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -263,12 +262,8 @@ func (in *inspector) write(target ast.Expr) {
 }
 
 // floats finds every expression and every type that is a floating-point or
-// complex number, in files that are not listed as reports.
+// complex number.
 func (in *inspector) floats(file *ast.File) {
-	name := path.Join(in.path, filepath.Base(in.fset.Position(file.Pos()).Filename))
-	if floats[name] != "" {
-		return
-	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		var typ types.Type
 		switch n := n.(type) {

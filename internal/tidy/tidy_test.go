@@ -97,11 +97,34 @@ func arrowsOf(t *testing.T, top, name string) error {
 	return nil
 }
 
+// Whoever embeds the core gets the modules that are listed and no others, and no list
+// names one that nobody needs any more.
+func TestModules(t *testing.T) {
+	decides := make([]string, 0, len(core))
+	for path := range core {
+		decides = append(decides, "./"+path)
+	}
+	require.Equal(t, thirdParty, modules(t, decides...), "the packages that decide")
+	for path, want := range readers {
+		require.Equal(t, want, modules(t, "./"+path), path)
+	}
+}
+
+// modules lists the modules, beside ours, of which a program gets code with packages.
+func modules(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	var paths []string
+	for _, p := range list(t, patterns...) {
+		if p.Module != nil && p.Module.Path != module {
+			paths = append(paths, p.Module.Path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
 // An exception that nothing needs any more is a hole in the fence.
 func TestExceptionsAreUsed(t *testing.T) {
-	for name := range floats {
-		assert.FileExists(t, filepath.Join(root(t), filepath.FromSlash(name)))
-	}
 	for name, reason := range variables {
 		folder, variable := "", name
 		if dot := strings.LastIndex(name, "."); dot >= 0 {

@@ -3,9 +3,10 @@ package fabric
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // The kinds of refusal. Test for them with errors.Is; get file, line and reason
@@ -63,25 +64,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("fabric: ")
-	if e.File != "" {
-		b.WriteString(e.File)
-		b.WriteString(":")
-	}
-	if e.Line > 0 {
-		b.WriteString(strconv.Itoa(e.Line))
-		b.WriteString(":")
-	}
-	if e.File != "" || e.Line > 0 {
-		b.WriteString(" ")
-	}
-	if e.Field != "" {
-		b.WriteString(e.Field)
-		b.WriteString(": ")
-	}
-	b.WriteString(e.Reason)
-	return b.String()
+	return errtext.Join("fabric", errtext.Place(e.File, e.Line, 0), e.Field, e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind of the refusal.

@@ -2,8 +2,8 @@ package nodegraph
 
 import (
 	"errors"
-	"strconv"
-	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // The kinds of refusal. Test for them with errors.Is; get the details with
@@ -38,28 +38,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("nodegraph: ")
-	if e.Line > 0 {
-		if e.File != "" {
-			b.WriteString(e.File)
-			b.WriteString(":")
-		} else {
-			b.WriteString("line ")
-		}
-		b.WriteString(strconv.Itoa(e.Line))
-		if e.Column > 0 {
-			b.WriteString(":")
-			b.WriteString(strconv.Itoa(e.Column))
-		}
-		b.WriteString(": ")
-	}
-	if e.Field != "" {
-		b.WriteString(e.Field)
-		b.WriteString(": ")
-	}
-	b.WriteString(e.Reason)
-	return b.String()
+	return errtext.Join("nodegraph", errtext.Place(e.File, e.Line, e.Column), e.Field, e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind of the refusal.

@@ -1,6 +1,10 @@
 package nodegraph
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/berth-sched/berth/internal/enum"
+)
 
 // A Kind says what the path between two devices of a node goes through, in the
 // words of nvidia-smi. Among the kinds of PCIe a larger one is nearer.
@@ -29,27 +33,9 @@ const (
 // isNV reports whether the path is made of NVLinks.
 func (k Kind) isNV() bool { return k == NVLink || k == NVSwitch }
 
-func (k Kind) String() string {
-	switch k {
-	case None:
-		return "none"
-	case SYS:
-		return "SYS"
-	case NODE:
-		return "NODE"
-	case PHB:
-		return "PHB"
-	case PXB:
-		return "PXB"
-	case PIX:
-		return "PIX"
-	case NVLink:
-		return "NV"
-	case NVSwitch:
-		return "NVS"
-	}
-	return "kind " + strconv.Itoa(int(k))
-}
+const kindNames enum.Names = "none|SYS|NODE|PHB|PXB|PIX|NV|NVS"
+
+func (k Kind) String() string { return enum.Text(kindNames, k, "kind %d") }
 
 // A Link is the best path between two GPUs.
 type Link struct {

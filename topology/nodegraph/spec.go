@@ -2,12 +2,15 @@ package nodegraph
 
 import (
 	"strconv"
+
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/topology"
 )
 
 // MaxGPUs and MaxNICs are the most that a node may have: a set is a word.
 const (
-	MaxGPUs = 64
-	MaxNICs = 64
+	MaxGPUs = topology.MaxGPUs
+	MaxNICs = topology.MaxNICs
 )
 
 // maxRate bounds a rate, in MB/s, so that no sum overflows: 10 TB/s.
@@ -169,9 +172,5 @@ func invalid(field, reason string) error {
 
 // at is the path of element i of a list, and of a field of it.
 func at(list string, i int, field string) string {
-	path := list + "[" + strconv.Itoa(i) + "]"
-	if field != "" {
-		path += "." + field
-	}
-	return path
+	return errtext.Path(errtext.Index(list, i), field)
 }

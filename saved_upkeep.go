@@ -6,28 +6,17 @@ import (
 	"slices"
 )
 
-// A savedTrust is how far a node is trusted, and whether it is a spare.
-type savedTrust struct {
-	Probation Time `json:"probation,omitempty"`
-	Trial     Time `json:"trial,omitempty"`
-	Spare     bool `json:"spare,omitempty"`
-	StandsIn  bool `json:"standsIn,omitempty"`
+// restoreTrust restores how far nodes are trusted. What is on them comes later.
+func (c *Core) restoreTrust(list []savedNode) *Error {
+	for i := range list {
+		if err := c.restoreTrustIn(c.nodeByID[list[i].Node.ID], &list[i].trustPart); err != nil {
+			return err.in(index("nodes", i))
+		}
+	}
+	return nil
 }
 
-// A savedLoss is what is remembered of a node that was lost.
-type savedLoss struct {
-	Node       NodeID `json:"node"`
-	Losses     []Time `json:"losses"`
-	Probations int    `json:"probations,omitempty"`
-	Until      Time   `json:"until"`
-}
-
-func (n *node) saveTrust() savedTrust {
-	return savedTrust{Probation: n.probation, Trial: n.trial, Spare: n.spare, StandsIn: n.standsIn}
-}
-
-// restoreTrust restores how far a node is trusted. What was on it comes later.
-func (c *Core) restoreTrust(n *node, s *savedTrust) *Error {
+func (c *Core) restoreTrustIn(n *node, s *trustPart) *Error {
 	h := &c.config.Policy.Health
 	switch {
 	case s.Probation < 0 || s.Probation > 0 && h.Losses == 0:
@@ -46,21 +35,20 @@ func (c *Core) restoreTrust(n *node, s *savedTrust) *Error {
 	if s.Spare {
 		c.keepSpare(n)
 	}
-	n.standsIn = s.StandsIn
+	n.trust = *s
 	return nil
 }
 
 // save lists what is remembered, in order of name.
-func (m *lossMemory) save() []savedLoss {
-	var list []savedLoss
+func (m *lossMemory) save() []lossRecord {
+	var list []lossRecord
 	for _, id := range slices.Sorted(maps.Keys(m.byID)) {
-		r := m.byID[id]
-		list = append(list, savedLoss{id, slices.Clone(r.losses), r.probations, r.until})
+		list = append(list, *m.byID[id])
 	}
 	return list
 }
 
-func (c *Core) restoreLosses(list []savedLoss) *Error {
+func (c *Core) restoreLosses(list []lossRecord) *Error {
 	if len(list) > c.config.Limits.Nodes || len(list) > 0 && !c.config.Policy.Health.remembers() {
 		return refuse(ErrLimit, "", fmt.Sprintf("%d nodes are more than are remembered", len(list)))
 	}
@@ -74,7 +62,7 @@ func (c *Core) restoreLosses(list []savedLoss) *Error {
 		if !ok || s.Losses[len(s.Losses)-1] > c.now || s.Probations < 0 || s.Probations > maxDoublings {
 			return refuse(ErrInvalid, index("", i), "is out of order, in the future, or a counter is out of range")
 		}
-		c.lost.add(&lossRecord{id: s.Node, losses: slices.Clone(s.Losses), probations: s.Probations, until: s.Until})
+		c.lost.add(s)
 	}
 	return nil
 }

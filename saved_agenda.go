@@ -1,5 +1,7 @@
 package berth
 
+import "slices"
+
 // save saves what an agenda says, but for what follows from the records: the counts, which
 // Restore counts anew, the turns, which only tell whether a record is up to date, and healthDue.
 func (a *agenda) save(s *snapshot) {
@@ -25,4 +27,13 @@ func (a *agenda) restore(s *snapshot) {
 func (a *agenda) nextTurns() {
 	a.reshapeTurn++
 	a.preemptTurn++
+}
+
+// restoreAgenda takes over what is due, and has the next pass look at spares that are in use.
+func (c *Core) restoreAgenda(s *snapshot) *Error {
+	c.agenda.restore(s)
+	if slices.ContainsFunc(c.nodes, func(n *node) bool { return n != nil && n.trust.Spare && len(n.members) > 0 }) {
+		c.agenda.wantSpares()
+	}
+	return nil
 }

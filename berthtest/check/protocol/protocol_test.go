@@ -1,4 +1,4 @@
-package preempt
+package protocol
 
 import (
 	"slices"

@@ -1,6 +1,10 @@
-package preempt
+package protocol
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth/internal/enum"
+)
 
 // A Phase is how far one yielding of a job has come; see the package documentation for the
 // whole way. Every life of a job, from the order that starts it to the next one, is a new
@@ -38,16 +42,10 @@ const (
 	phases
 )
 
-func (p Phase) String() string {
-	names := [...]string{
-		"running", "requested", "spared", "checkpointed", "expired", "lost", "shrinking", "evicting", "ending",
-		"released", "resumed", "ended",
-	}
-	if int(p) >= len(names) {
-		return fmt.Sprintf("phase(%d)", uint8(p))
-	}
-	return names[p]
-}
+const phaseNames enum.Names = "running|requested|spared|checkpointed|expired|lost|shrinking|evicting|ending|" +
+	"released|resumed|ended"
+
+func (p Phase) String() string { return enum.Text(phaseNames, p, "phase(%d)") }
 
 // Over reports whether the yielding has come to its end in a phase: the job runs, or is gone.
 func (p Phase) Over() bool { return p == Running || p == Resumed || p == Ended }
@@ -95,16 +93,10 @@ const (
 	signals
 )
 
-func (s Signal) String() string {
-	names := [...]string{
-		"ask", "stop", "shrink", "spare", "withdraw", "release", "done", "partial", "failed", "deadline",
-		"presume dead", "lose", "lose too many", "lose all", "finish", "cancel", "drop", "bind",
-	}
-	if int(s) >= len(names) {
-		return fmt.Sprintf("signal(%d)", uint8(s))
-	}
-	return names[s]
-}
+const signalNames enum.Names = "ask|stop|shrink|spare|withdraw|release|done|partial|failed|deadline|presume dead|" +
+	"lose|lose too many|lose all|finish|cancel|drop|bind"
+
+func (s Signal) String() string { return enum.Text(signalNames, s, "signal(%d)") }
 
 // Next returns the phase to which a signal leads. It reports false for a signal that cannot
 // come in this phase; a report among them is one about another order, and is refused.

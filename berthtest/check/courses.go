@@ -2,15 +2,15 @@ package check
 
 import (
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/berthtest/check/protocol"
 )
 
-// This file follows everybody who has to yield through the protocol that package preempt
-// draws: each event and each order is a signal, and each signal has to be an arrow there.
+// This file follows each victim through the protocol that package protocol draws: each event
+// and each order is a signal, and each signal has to be an arrow there.
 
 // A course is how far one who has to yield has come.
 type course struct {
-	phase preempt.Phase
+	phase protocol.Phase
 	// life is the incarnation that yields.
 	life berth.Incarnation
 	// restored: the core was restored from a snapshot in this phase.
@@ -29,7 +29,7 @@ func (c *Checker) Restored() {
 type Course struct {
 	Replica     berth.ReplicaRef
 	Incarnation berth.Incarnation
-	Phase       preempt.Phase
+	Phase       protocol.Phase
 	// For is the replica to which it yields; zero where that needs its place no longer.
 	For berth.ReplicaRef
 	// Held is what its members hold.
@@ -65,13 +65,13 @@ func (c *Checker) followed() []*replica {
 
 // signal takes one who has to yield a step further. Those of whom nobody has asked anything
 // are not followed.
-func (c *Checker) signal(rep *replica, s preempt.Signal) {
+func (c *Checker) signal(rep *replica, s protocol.Signal) {
 	at := c.courses[rep]
 	if at == nil {
-		if _, begins := preempt.Running.Next(s); !begins {
+		if _, begins := protocol.Running.Next(s); !begins {
 			return
 		}
-		at = &course{phase: preempt.Running, life: rep.incarnation}
+		at = &course{phase: protocol.Running, life: rep.incarnation}
 		c.courses[rep] = at
 	}
 	next, ok := at.phase.Next(s)
@@ -79,12 +79,12 @@ func (c *Checker) signal(rep *replica, s preempt.Signal) {
 		c.astray(broken(Protocol, "%s is %s, and there is no way on by %q", rep, at.phase, s))
 		return
 	}
-	arrow := preempt.Arrow{From: at.phase, Signal: s, To: next}.String()
+	arrow := protocol.Arrow{From: at.phase, Signal: s, To: next}.String()
 	c.saw(arrow)
 	if at.restored {
 		c.saw("restored before " + arrow)
 	}
-	if life := rep.incarnation; life != at.life && next != preempt.Resumed {
+	if life := rep.incarnation; life != at.life && next != protocol.Resumed {
 		c.astray(broken(Protocol, "%s is %s in life %d, and its life %d has to yield", rep, next, life, at.life))
 	}
 	at.phase, at.restored = next, at.restored && next == at.phase
@@ -103,14 +103,14 @@ func (c *Checker) astray(err error) {
 // spare signals that somebody for whom room was made needs it no longer.
 func (c *Checker) spare(r *room) {
 	for _, v := range r.victims {
-		c.signal(v.replica, preempt.Spare)
+		c.signal(v.replica, protocol.Spare)
 	}
 }
 
 // spareLate signals that it must have been so already, as somebody goes on.
 func (c *Checker) spareLate(rep *replica) {
-	if at := c.courses[rep]; at != nil && at.phase == preempt.Requested {
-		c.signal(rep, preempt.Spare)
+	if at := c.courses[rep]; at != nil && at.phase == protocol.Requested {
+		c.signal(rep, protocol.Spare)
 	}
 }
 
@@ -135,14 +135,14 @@ func (c *Checker) signalLoss(rep *replica) {
 		return
 	}
 	kept := c.jobs[rep.job.spec.ID] == rep.job && rep.job.replicas[rep.number] == rep
-	ran := at.phase == preempt.Requested || at.phase == preempt.Spared || at.phase == preempt.Shrinking
+	ran := at.phase == protocol.Requested || at.phase == protocol.Spared || at.phase == protocol.Shrinking
 	switch {
-	case !kept, rep.state == berth.Pending, at.phase == preempt.Shrinking && !rep.has(stopping):
-		c.signal(rep, preempt.LoseAll)
+	case !kept, rep.state == berth.Pending, at.phase == protocol.Shrinking && !rep.has(stopping):
+		c.signal(rep, protocol.LoseAll)
 	case ran && rep.state == berth.Releasing:
-		c.signal(rep, preempt.LoseTooMany)
+		c.signal(rep, protocol.LoseTooMany)
 	default:
-		c.signal(rep, preempt.Lose)
+		c.signal(rep, protocol.Lose)
 	}
 }
 
@@ -163,25 +163,25 @@ func (c *Checker) onCourse() error {
 
 // course is the phase that what is known of a replica speaks for; where there are several, the
 // one that is expected, if it is among them.
-func (rep *replica) course(expected preempt.Phase) preempt.Phase {
+func (rep *replica) course(expected protocol.Phase) protocol.Phase {
 	_, stops := rep.order.(berth.Release)
 	switch {
 	case rep.state == berth.Pending:
-		return preempt.Released
+		return protocol.Released
 	case rep.asked() && rep.needless():
-		return preempt.Spared
+		return protocol.Spared
 	case rep.asked():
-		return preempt.Requested
+		return protocol.Requested
 	case rep.state == berth.Releasing && rep.gone:
-		return preempt.Ending
+		return protocol.Ending
 	case rep.state == berth.Releasing && stops:
-		return preempt.Evicting
-	case rep.state == berth.Releasing && (expected == preempt.Checkpointed || expected == preempt.Lost):
+		return protocol.Evicting
+	case rep.state == berth.Releasing && (expected == protocol.Checkpointed || expected == protocol.Lost):
 		return expected
 	case rep.state == berth.Releasing:
-		return preempt.Expired
+		return protocol.Expired
 	case rep.state == berth.Running && stops:
-		return preempt.Shrinking
+		return protocol.Shrinking
 	}
-	return preempt.Running
+	return protocol.Running
 }

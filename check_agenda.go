@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// agenda holds the counts of the agenda against the records.
-func (v *verifier) agenda() error {
-	c := v.c
+// checkAgenda holds the counts of the agenda against the records.
+func (c *Core) checkAgenda() error {
 	if err := c.agenda.valid(); err != nil {
 		return fmt.Errorf("agenda: %w", err)
 	}
@@ -23,7 +22,7 @@ func (v *verifier) agenda() error {
 		if n != nil {
 			increase(&want.dividing, n.table != nil)
 			increase(&want.pliable, n.pliable())
-			increase(&want.draining, n.drains)
+			increase(&want.draining, n.Drains)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {

@@ -1,0 +1,83 @@
+package berth_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+)
+
+// variants lists, from the source, the types with a marker method, which makes them
+// variants of a sum.
+func variants(t *testing.T, marker string) []string {
+	t.Helper()
+	files, err := os.ReadDir(".")
+	require.NoError(t, err)
+	var found []string
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, decl := range parsed.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == marker {
+				found = append(found, f.Recv.List[0].Type.(*ast.Ident).Name)
+			}
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
+}
+
+// kindOf is the kind of a type by the rule for names: the type's in lower camel case.
+func kindOf(name string) string {
+	upper := 0
+	for upper < len(name) && name[upper] >= 'A' && name[upper] <= 'Z' {
+		upper++
+	}
+	if upper > 1 {
+		upper-- // the last begins a word
+	}
+	return strings.ToLower(name[:upper]) + name[upper:]
+}
+
+// A new event is its type, its line in the table of kinds, and its handler: this test
+// names what is missing.
+func TestEveryEventHasALineAndAHandler(t *testing.T) {
+	for _, name := range variants(t, "event") {
+		t.Run(name, func(t *testing.T) {
+			e, err := berth.DecodeEvent(fmt.Appendf(nil, `{%q:{}}`, kindOf(name)))
+			require.NoError(t, err)
+			require.Equal(t, "berth."+name, fmt.Sprintf("%T", e))
+			require.Equal(t, kindOf(name), e.Kind())
+			_, err = berth.EncodeEvent(e)
+			require.NoError(t, err)
+			core, err := berth.New(berth.Config{Levels: []string{"leaf"}})
+			require.NoError(t, err)
+			if err := core.Apply(0, e); err != nil {
+				require.NotContains(t, err.Error(), "is not one of the package's events")
+			}
+		})
+	}
+}
+
+func TestEveryActionHasALine(t *testing.T) {
+	for _, name := range variants(t, "action") {
+		t.Run(name, func(t *testing.T) {
+			a, err := berth.DecodeAction(fmt.Appendf(nil, `{%q:{}}`, kindOf(name)))
+			require.NoError(t, err)
+			require.Equal(t, "berth."+name, fmt.Sprintf("%T", a))
+			require.Equal(t, kindOf(name), a.Kind())
+			_, err = berth.EncodeAction(a)
+			require.NoError(t, err)
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package berth
+
+import (
+	"maps"
+	"slices"
+)
+
+// A savedNode is a node: as it was described, and what was told of it since.
+type savedNode struct {
+	Node Node `json:"node"`
+	cordonPart
+	GPUs []savedGPU `json:"gpus,omitempty"`
+	trustPart
+}
+
+func (c *Core) saveNodes() []savedNode {
+	list := []savedNode{}
+	for _, id := range slices.Sorted(maps.Keys(c.nodeByID)) {
+		n := c.nodeByID[id]
+		list = append(list, savedNode{n.spec, n.cordonPart, n.saveGPUs(), n.trust})
+	}
+	return list
+}
+
+func (c *Core) restoreNodes(list []savedNode) *Error {
+	for i := range list {
+		if err := c.restoreNode(&list[i]); err != nil {
+			return err.in(index("nodes", i))
+		}
+	}
+	return nil
+}
+
+func (c *Core) restoreNode(s *savedNode) *Error {
+	if err := c.nodeJoined(NodeJoined{s.Node}); err != nil {
+		return err
+	}
+	if err := checkText(s.Reason); err != nil {
+		return err.in("reason")
+	}
+	if s.Drains && !s.Cordoned || s.DrainBy < 0 || s.DrainBy != 0 && !s.Drains {
+		return refuse(ErrInvalid, "drains", "is set for a node that is not cordoned, or drainBy makes no sense")
+	}
+	n := c.nodeByID[s.Node.ID]
+	c.cordon(n, s.Cordoned, s.Reason)
+	c.drainNode(n, s.Drains, s.DrainBy)
+	freed := n.Freed
+	n.cordonPart = s.cordonPart
+	n.Freed = freed // until all nodes are there, see restoreWakeUps
+	return nil
+}
+
+// restoreFreed has the next pass look at the nodes that the next pass would have looked at, and
+// at no others. From then on nothing that Restore does is news, and the turns begin.
+func (c *Core) restoreFreed(list []savedNode) *Error {
+	c.clearFreed()
+	for i := range list {
+		if list[i].Freed {
+			c.freed(c.nodeByID[list[i].Node.ID])
+		}
+	}
+	c.agenda.nextTurns()
+	return nil
+}
