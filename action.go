@@ -157,7 +157,8 @@ type Bind struct {
 }
 
 func (Bind) Kind() string { return "bind" }
-func (Bind) action()      {}
+
+func (Bind) action() {}
 
 // Repartition orders a GPU into a mode and, in ModeMIG, from one layout to another:
 // first the instances in Destroy are destroyed, which nobody uses, then those in Create
@@ -180,7 +181,8 @@ type Repartition struct {
 }
 
 func (Repartition) Kind() string { return "repartition" }
-func (Repartition) action()      {}
+
+func (Repartition) action() {}
 
 // Release orders members to be stopped. It names all members that the replica
 // still holds; or, of one that goes on, those of a growth that was not reported, or those
@@ -204,7 +206,8 @@ type Release struct {
 }
 
 func (Release) Kind() string { return "release" }
-func (Release) action()      {}
+
+func (Release) action() {}
 
 // A GroupSize is a number of members of a group.
 type GroupSize struct {
@@ -230,7 +233,8 @@ type RequestCheckpoint struct {
 }
 
 func (RequestCheckpoint) Kind() string { return "requestCheckpoint" }
-func (RequestCheckpoint) action()      {}
+
+func (RequestCheckpoint) action() {}
 
 // Withdraw takes back a RequestCheckpoint that was not reported yet: the gang need not
 // yield, and goes on. No report is expected.
@@ -240,7 +244,8 @@ type Withdraw struct {
 }
 
 func (Withdraw) Kind() string { return "withdraw" }
-func (Withdraw) action()      {}
+
+func (Withdraw) action() {}
 
 // Drop tells that the core gave a job up and forgot it: the embedder should tell
 // its owner. No report is expected.
@@ -249,4 +254,5 @@ type Drop struct {
 }
 
 func (Drop) Kind() string { return "drop" }
-func (Drop) action()      {}
+
+func (Drop) action() {}

@@ -1,12 +1,9 @@
 package berth
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"strings"
+
+	"github.com/berth-sched/berth/internal/strict"
 )
 
 // The JSON of events, actions and configurations is stable: fields come in the order of
@@ -33,57 +30,30 @@ func DecodeConfig(b []byte) (Config, error) {
 	if err := decodeStrict("config", b, &c); err != nil {
 		return Config{}, err
 	}
-	if err := c.check(); err != nil {
+	if err := c.Check(); err != nil {
 		err.Event = "config"
 		return Config{}, err
 	}
 	return c, nil
 }
 
-// decodeStrict is unmarshalStrict, and turns what encoding/json says into an *Error.
+// decodeStrict decodes strictly, and turns what is wrong into an *Error.
 func decodeStrict(what string, b []byte, v any) error {
-	if err := unmarshalStrict(b, v); err != nil {
+	if err := strict.Unmarshal(b, v); err != nil {
 		return decodeError(what, err)
 	}
 	return nil
 }
 
-// unmarshalStrict unmarshals one JSON value with nothing after it and no unknown fields.
-func unmarshalStrict(b []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errTrailing
-	}
-	return nil
-}
-
-var errTrailing = errors.New("has something after its end")
-
-const unknownField = "is not a known field"
-
+// decodeError is an *Error for what strict decoding says: an *Error of something inside, or an
+// error of the JSON.
 func decodeError(what string, err error) error {
-	var typed *Error
-	var mistyped *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
 	e := &Error{Event: what, Kind: ErrInvalid}
-	switch field, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); {
-	case errors.As(err, &typed):
-		e.Field, e.Reason = typed.Event, typed.Reason
-	case unknown:
-		e.Field, e.Reason = strings.Trim(field, `"`), unknownField
-	case errors.As(err, &mistyped):
-		e.Field = mistyped.Field
-		e.Reason = fmt.Sprintf("cannot be a JSON %s", mistyped.Value)
-	case errors.As(err, &syntax):
-		e.Reason = fmt.Sprintf("is not JSON at byte %d: %v", syntax.Offset, syntax)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		e.Reason = "ends before the JSON does"
-	default:
-		e.Reason = err.Error()
+	var inner *Error
+	if errors.As(err, &inner) {
+		e.Field, e.Reason = inner.Event, inner.Reason
+	} else {
+		e.Field, e.Reason = strict.Describe(err)
 	}
 	return e
 }

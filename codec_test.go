@@ -2,12 +2,13 @@ package berth_test
 
 import (
 	"encoding/json"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/berthtest/sample"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -36,24 +37,9 @@ func sampleJob() berth.Job {
 	}
 }
 
-func sampleNode(id berth.NodeID) berth.Node {
-	n := berth.Node{
-		ID: id, Pool: "h100", Domains: []string{"spine-0", "leaf-0"}, CPUMilli: 112_000, MemoryMiB: 2 << 20,
-		NICs:   []berth.NIC{{Name: "mlx5_0", Rail: 0, MbitPerSecond: 400_000, NUMANode: -1}},
-		Labels: map[string]string{"zone": "a", "arch": "amd64"},
-	}
-	for range 8 {
-		n.GPUs = append(n.GPUs, berth.GPU{
-			Product: "H100-80GB", MemoryMiB: 81_559, ComputeCapability: berth.ComputeCapability{Major: 9},
-			UUID: "GPU-0", PCI: "0000:0f:00.0", NUMANode: 1, Clique: "c",
-		})
-	}
-	return n
-}
-
 func sampleEvents() []berth.Event {
 	return []berth.Event{
-		berth.NodeJoined{Node: sampleNode("n1")},
+		berth.NodeJoined{Node: sample.Node("n1")},
 		berth.NodeUpdated{Node: berth.Node{ID: "n1"}},
 		berth.NodeCordoned{Node: "n1", Reason: "fan"},
 		berth.NodeUncordoned{Node: "n1"},
@@ -188,15 +174,6 @@ func TestEncodeRefusesStrangers(t *testing.T) {
 	require.ErrorIs(t, err, berth.ErrInvalid)
 }
 
-// requireTyped is promise R1: a value or a typed error.
-func requireTyped(t *testing.T, err error) {
-	t.Helper()
-	var e *berth.Error
-	if !errors.As(err, &e) || e.Event == "" || e.Reason == "" || e.Kind == nil {
-		t.Fatalf("not a complete *Error: %#v", err)
-	}
-}
-
 func FuzzDecodeEvent(f *testing.F) {
 	for _, e := range sampleEvents() {
 		b, _ := berth.EncodeEvent(e)
@@ -205,7 +182,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := berth.DecodeEvent(b)
 		if err != nil {
-			requireTyped(t, err)
+			require.True(t, sample.Complete(err), "%#v", err)
 			return
 		}
 		once, err := berth.EncodeEvent(e)
@@ -226,7 +203,7 @@ func FuzzDecodeAction(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := berth.DecodeAction(b)
 		if err != nil {
-			requireTyped(t, err)
+			require.True(t, sample.Complete(err), "%#v", err)
 			return
 		}
 		once, err := berth.EncodeAction(a)
@@ -243,10 +220,10 @@ func FuzzDecodeConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		config, err := berth.DecodeConfig(b)
 		if err == nil {
-			_, err = berth.New(config)
+			_, err = core.New(config)
 			require.NoError(t, err)
 			return
 		}
-		requireTyped(t, err)
+		require.True(t, sample.Complete(err), "%#v", err)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -162,10 +163,11 @@ func ParseLocality(s string) (Locality, error) {
 
 func (l Locality) String() string { return enum.Text(localityNames, l, "Locality(%d)") }
 
-func (l Locality) MarshalText() ([]byte, error)  { return marshalEnum("locality", localityNames, l) }
+func (l Locality) MarshalText() ([]byte, error) { return marshalEnum("locality", localityNames, l) }
+
 func (l *Locality) UnmarshalText(b []byte) error { return unmarshalEnum(l, ParseLocality, b) }
 
-func (l Limits) withDefaults() Limits {
+func (l Limits) WithDefaults() Limits {
 	setDefault(&l.Nodes, 65_536)
 	setDefault(&l.Queues, 16_384)
 	setDefault(&l.Replicas, 2_097_152)
@@ -175,7 +177,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-func (p Policy) withDefaults() Policy {
+func (p Policy) WithDefaults() Policy {
 	setDefault(&p.BindTimeout, 2*Minute)
 	setDefault(&p.ReleaseTimeout, Minute)
 	setDefault(&p.ReleaseAttempts, 3)
@@ -198,7 +200,7 @@ func (p Policy) withDefaults() Policy {
 	p.Spares = slices.Clone(p.Spares)
 	p.Geometry = slices.Clone(p.Geometry)
 	for i := range p.Geometry {
-		p.Geometry[i] = p.Geometry[i].withDefaults()
+		p.Geometry[i] = p.Geometry[i].WithDefaults()
 	}
 	return p
 }
@@ -210,17 +212,17 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-func (c *Config) check() *Error {
+func (c *Config) Check() *Error {
 	for i, name := range c.Levels {
 		if err := checkName(name); err != nil {
 			return err.in(index("levels", i))
 		}
-		if name == levelFleet || name == levelNode || slices.Contains(c.Levels[:i], name) {
+		if name == limits.LevelFleet || name == limits.LevelNode || slices.Contains(c.Levels[:i], name) {
 			return refuse(ErrDuplicate, index("levels", i), fmt.Sprintf("the level %q is taken", name))
 		}
 	}
-	if len(c.Levels) > maxLevels {
-		return refuse(ErrLimit, "levels", fmt.Sprintf("%d levels; the most is %d", len(c.Levels), maxLevels))
+	if len(c.Levels) > limits.MaxLevels {
+		return refuse(ErrLimit, "levels", fmt.Sprintf("%d levels; the most is %d", len(c.Levels), limits.MaxLevels))
 	}
 	if err := c.Fabric.check(c.Levels); err != nil {
 		return err.in("fabric")
@@ -228,7 +230,7 @@ func (c *Config) check() *Error {
 	if err := c.Limits.check(); err != nil {
 		return err.in("limits")
 	}
-	return c.Policy.check().in("policy")
+	return c.Policy.Check().in("policy")
 }
 
 // check refuses what the levels do not have.
@@ -240,7 +242,7 @@ func (f *Fabric) check(levels []string) *Error {
 	}
 	for i, t := range f.Tapers {
 		switch {
-		case !slices.Contains(levels, t.Level) && t.Level != levelNode:
+		case !slices.Contains(levels, t.Level) && t.Level != limits.LevelNode:
 			return refuse(ErrUnknown, index("tapers", i)+".level", fmt.Sprintf("%q is not one of the levels", t.Level))
 		case slices.ContainsFunc(f.Tapers[:i], func(u Taper) bool { return u.Level == t.Level }):
 			return refuse(ErrDuplicate, index("tapers", i)+".level", fmt.Sprintf("%q has a taper already", t.Level))
@@ -251,8 +253,8 @@ func (f *Fabric) check(levels []string) *Error {
 	return nil
 }
 
-// clone returns a copy that shares no memory that the caller could change.
-func (c Config) clone() Config {
+// Clone returns a copy that shares no memory that the caller could change.
+func (c Config) Clone() Config {
 	c.Levels = append([]string(nil), c.Levels...)
 	c.Fabric.Tapers = slices.Clone(c.Fabric.Tapers)
 	c.Policy.Spares = slices.Clone(c.Policy.Spares)
@@ -283,7 +285,7 @@ func (l *Limits) check() *Error {
 	return nil
 }
 
-func (p *Policy) check() *Error {
+func (p *Policy) Check() *Error {
 	for _, f := range []struct {
 		name  string
 		value Duration
@@ -307,8 +309,8 @@ func (p *Policy) check() *Error {
 	if p.UsageHalfLife > quota.MaxHalfLife {
 		return refuse(ErrLimit, "usageHalfLife", fmt.Sprintf("%v exceeds %v", p.UsageHalfLife, Duration(quota.MaxHalfLife)))
 	}
-	if p.ReleaseAttempts < 0 || p.ReleaseAttempts > maxOrdinal {
-		return refuse(ErrInvalid, "releaseAttempts", fmt.Sprintf("%d is outside 0..%d", p.ReleaseAttempts, maxOrdinal))
+	if p.ReleaseAttempts < 0 || p.ReleaseAttempts > limits.MaxOrdinal {
+		return refuse(ErrInvalid, "releaseAttempts", fmt.Sprintf("%d is outside 0..%d", p.ReleaseAttempts, limits.MaxOrdinal))
 	}
 	for _, f := range []struct {
 		name         string
@@ -318,11 +320,11 @@ func (p *Policy) check() *Error {
 			return refuse(ErrInvalid, f.name, fmt.Sprintf("is negative: %d", f.value))
 		}
 	}
-	if p.ReservedGangs > maxReservedGangs {
-		return refuse(ErrLimit, "reservedGangs", fmt.Sprintf("%d exceed %d", p.ReservedGangs, maxReservedGangs))
+	if p.ReservedGangs > limits.MaxReservedGangs {
+		return refuse(ErrLimit, "reservedGangs", fmt.Sprintf("%d exceed %d", p.ReservedGangs, limits.MaxReservedGangs))
 	}
-	if r := p.Preemption.MaxRatio; r < -1 || r > maxOrdinal {
-		return refuse(ErrInvalid, "preemption.maxRatio", fmt.Sprintf("%d is outside -1..%d", r, maxOrdinal))
+	if r := p.Preemption.MaxRatio; r < -1 || r > limits.MaxOrdinal {
+		return refuse(ErrInvalid, "preemption.maxRatio", fmt.Sprintf("%d is outside -1..%d", r, limits.MaxOrdinal))
 	}
 	if int(p.Preemption.Mode) >= preemptionModeNames.Len() {
 		return refuse(ErrInvalid, "preemption.mode", fmt.Sprintf("%d is out of range", p.Preemption.Mode))
@@ -330,8 +332,8 @@ func (p *Policy) check() *Error {
 	if int(p.Moves.Mode) >= movesModeNames.Len() {
 		return refuse(ErrInvalid, "moves.mode", fmt.Sprintf("%d is out of range", p.Moves.Mode))
 	}
-	if m := p.Moves.Most; m < 0 || m > maxMovers {
-		return refuse(ErrInvalid, "moves.most", fmt.Sprintf("%d is outside 0..%d", m, maxMovers))
+	if m := p.Moves.Most; m < 0 || m > limits.MaxMovers {
+		return refuse(ErrInvalid, "moves.most", fmt.Sprintf("%d is outside 0..%d", m, limits.MaxMovers))
 	}
 	if err := p.Preemption.checkCalm(); err != nil {
 		return err.in("preemption")

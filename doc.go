@@ -36,7 +36,7 @@
 //
 // # The loop
 //
-//	core, err := berth.New(berth.Config{Levels: []string{"spine", "leaf"}})
+//	core, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}})
 //	...
 //	for {
 //		var due <-chan time.Time // nothing falls due unless a fact comes

@@ -25,8 +25,10 @@ const classNames enum.Names = "batch|interactive|latency-critical"
 // ParseClass is the inverse of Class.String.
 func ParseClass(s string) (Class, error) { return parseEnum[Class]("class", classNames, s) }
 
-func (c Class) String() string                { return enum.Text(classNames, c, "Class(%d)") }
-func (c Class) MarshalText() ([]byte, error)  { return marshalEnum("class", classNames, c) }
+func (c Class) String() string { return enum.Text(classNames, c, "Class(%d)") }
+
+func (c Class) MarshalText() ([]byte, error) { return marshalEnum("class", classNames, c) }
+
 func (c *Class) UnmarshalText(b []byte) error { return unmarshalEnum(c, ParseClass, b) }
 
 // A ShareMode says how members share one GPU.
@@ -47,8 +49,10 @@ func ParseShareMode(s string) (ShareMode, error) {
 	return parseEnum[ShareMode]("mode", shareModeNames, s)
 }
 
-func (m ShareMode) String() string                { return enum.Text(shareModeNames, m, "ShareMode(%d)") }
-func (m ShareMode) MarshalText() ([]byte, error)  { return marshalEnum("mode", shareModeNames, m) }
+func (m ShareMode) String() string { return enum.Text(shareModeNames, m, "ShareMode(%d)") }
+
+func (m ShareMode) MarshalText() ([]byte, error) { return marshalEnum("mode", shareModeNames, m) }
+
 func (m *ShareMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseShareMode, b) }
 
 // A GPUMode is how a GPU may be used. It is in one mode at a time, and a change is an
@@ -72,8 +76,10 @@ const gpuModeNames enum.Names = "whole|mig|mps|time-slice"
 // ParseGPUMode is the inverse of GPUMode.String.
 func ParseGPUMode(s string) (GPUMode, error) { return parseEnum[GPUMode]("mode", gpuModeNames, s) }
 
-func (m GPUMode) String() string                { return enum.Text(gpuModeNames, m, "GPUMode(%d)") }
-func (m GPUMode) MarshalText() ([]byte, error)  { return marshalEnum("mode", gpuModeNames, m) }
+func (m GPUMode) String() string { return enum.Text(gpuModeNames, m, "GPUMode(%d)") }
+
+func (m GPUMode) MarshalText() ([]byte, error) { return marshalEnum("mode", gpuModeNames, m) }
+
 func (m *GPUMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseGPUMode, b) }
 
 // A State is where one replica of a job stands.
@@ -99,8 +105,10 @@ const stateNames enum.Names = "pending|binding|running|repairing|releasing"
 // ParseState is the inverse of State.String.
 func ParseState(s string) (State, error) { return parseEnum[State]("state", stateNames, s) }
 
-func (s State) String() string                { return enum.Text(stateNames, s, "State(%d)") }
-func (s State) MarshalText() ([]byte, error)  { return marshalEnum("state", stateNames, s) }
+func (s State) String() string { return enum.Text(stateNames, s, "State(%d)") }
+
+func (s State) MarshalText() ([]byte, error) { return marshalEnum("state", stateNames, s) }
+
 func (s *State) UnmarshalText(b []byte) error { return unmarshalEnum(s, ParseState, b) }
 
 // An Outcome is how an order ended, as its report tells.
@@ -120,8 +128,10 @@ const outcomeNames enum.Names = "done|failed|partial"
 // ParseOutcome is the inverse of Outcome.String.
 func ParseOutcome(s string) (Outcome, error) { return parseEnum[Outcome]("outcome", outcomeNames, s) }
 
-func (o Outcome) String() string                { return enum.Text(outcomeNames, o, "Outcome(%d)") }
-func (o Outcome) MarshalText() ([]byte, error)  { return marshalEnum("outcome", outcomeNames, o) }
+func (o Outcome) String() string { return enum.Text(outcomeNames, o, "Outcome(%d)") }
+
+func (o Outcome) MarshalText() ([]byte, error) { return marshalEnum("outcome", outcomeNames, o) }
+
 func (o *Outcome) UnmarshalText(b []byte) error { return unmarshalEnum(o, ParseOutcome, b) }
 
 func parseEnum[E ~uint8](field string, names enum.Names, s string) (E, error) {

@@ -20,7 +20,8 @@ type NodeJoined struct {
 }
 
 func (NodeJoined) Kind() string { return "nodeJoined" }
-func (NodeJoined) event()       {}
+
+func (NodeJoined) event() {}
 
 // NodeUpdated replaces the description of a node. While members run there, its
 // domains, pool and the shape of its GPUs must stay; host capacity may shrink
@@ -32,7 +33,8 @@ type NodeUpdated struct {
 }
 
 func (NodeUpdated) Kind() string { return "nodeUpdated" }
-func (NodeUpdated) event()       {}
+
+func (NodeUpdated) event() {}
 
 // NodeCordoned stops new members from being placed on a node. What runs there
 // goes on, also where the node was being drained.
@@ -42,7 +44,8 @@ type NodeCordoned struct {
 }
 
 func (NodeCordoned) Kind() string { return "nodeCordoned" }
-func (NodeCordoned) event()       {}
+
+func (NodeCordoned) event() {}
 
 // NodeUncordoned opens a cordoned node again, or one that is being drained. Told of a node
 // that is not cordoned, it ends its probation and its trial: the operator vouches for it.
@@ -51,7 +54,8 @@ type NodeUncordoned struct {
 }
 
 func (NodeUncordoned) Kind() string { return "nodeUncordoned" }
-func (NodeUncordoned) event()       {}
+
+func (NodeUncordoned) event() {}
 
 // NodeDraining cordons a node and has everything leave it. A gang leaves as soon as there is
 // another place for it, which is kept for it: it is asked for a checkpoint, if it writes
@@ -69,7 +73,8 @@ type NodeDraining struct {
 }
 
 func (NodeDraining) Kind() string { return "nodeDraining" }
-func (NodeDraining) event()       {}
+
+func (NodeDraining) event() {}
 
 // NodeLost removes a node and everything that ran on it: a crash, or the end of
 // a lease. The gangs it hits shrink, are repaired or are taken back.
@@ -79,7 +84,8 @@ type NodeLost struct {
 }
 
 func (NodeLost) Kind() string { return "nodeLost" }
-func (NodeLost) event()       {}
+
+func (NodeLost) event() {}
 
 // GPUFailed condemns one GPU, as after a fatal Xid. Members that hold it are
 // lost, as with NodeLost: no Release names them. As their machine is still up, stop them
@@ -93,7 +99,8 @@ type GPUFailed struct {
 }
 
 func (GPUFailed) Kind() string { return "gpuFailed" }
-func (GPUFailed) event()       {}
+
+func (GPUFailed) event() {}
 
 // XidReported tells of a fault that NVIDIA's driver reported about a GPU. Those that are the
 // hardware's condemn the GPU as GPUFailed does; those of the application have no effect, and
@@ -106,7 +113,8 @@ type XidReported struct {
 }
 
 func (XidReported) Kind() string { return "xidReported" }
-func (XidReported) event()       {}
+
+func (XidReported) event() {}
 
 // GPURepaired returns a failed GPU to service, with the mode and the instances that it
 // had. If a reset took those away, tell GPUPartitioned too. The node is on trial then, if
@@ -117,7 +125,8 @@ type GPURepaired struct {
 }
 
 func (GPURepaired) Kind() string { return "gpuRepaired" }
-func (GPURepaired) event()       {}
+
+func (GPURepaired) event() {}
 
 // GPUPartitioned tells in which mode a GPU is and which instances it has: somebody
 // changed it by hand, or a Repartition got lost. What members hold must be part of it,
@@ -131,7 +140,8 @@ type GPUPartitioned struct {
 }
 
 func (GPUPartitioned) Kind() string { return "gpuPartitioned" }
-func (GPUPartitioned) event()       {}
+
+func (GPUPartitioned) event() {}
 
 // MIGTableSet tells how a product divides, as its driver reports it. It goes by the
 // table's name, and wins over the table of package mig. A table that nodes go by cannot
@@ -141,7 +151,8 @@ type MIGTableSet struct {
 }
 
 func (MIGTableSet) Kind() string { return "migTableSet" }
-func (MIGTableSet) event()       {}
+
+func (MIGTableSet) event() {}
 
 // ReservationSet sets nodes aside for a time, or changes the reservation of that ID:
 // a maintenance window on a rack, or 64 GPUs for a team from ten to twelve. From now
@@ -152,7 +163,8 @@ type ReservationSet struct {
 }
 
 func (ReservationSet) Kind() string { return "reservationSet" }
-func (ReservationSet) event()       {}
+
+func (ReservationSet) event() {}
 
 // ReservationRemoved ends a reservation before its time.
 type ReservationRemoved struct {
@@ -160,7 +172,8 @@ type ReservationRemoved struct {
 }
 
 func (ReservationRemoved) Kind() string { return "reservationRemoved" }
-func (ReservationRemoved) event()       {}
+
+func (ReservationRemoved) event() {}
 
 // QueueSet creates a queue or changes its quota. A lowered limit shrinks by
 // attrition: nothing is stopped for it.
@@ -169,7 +182,8 @@ type QueueSet struct {
 }
 
 func (QueueSet) Kind() string { return "queueSet" }
-func (QueueSet) event()       {}
+
+func (QueueSet) event() {}
 
 // QueueRemoved removes a queue that has neither jobs nor children.
 type QueueRemoved struct {
@@ -177,7 +191,8 @@ type QueueRemoved struct {
 }
 
 func (QueueRemoved) Kind() string { return "queueRemoved" }
-func (QueueRemoved) event()       {}
+
+func (QueueRemoved) event() {}
 
 // JobSubmitted adds a job. The ID of a job that is forgotten may be used again, but
 // not before the last report about the former job has come.
@@ -186,7 +201,8 @@ type JobSubmitted struct {
 }
 
 func (JobSubmitted) Kind() string { return "jobSubmitted" }
-func (JobSubmitted) event()       {}
+
+func (JobSubmitted) event() {}
 
 // JobObserved tells of a job that runs already: after a restart without a
 // snapshot, or when an orchestrator hands over. The world wins: the placement is
@@ -198,7 +214,8 @@ type JobObserved struct {
 }
 
 func (JobObserved) Kind() string { return "jobObserved" }
-func (JobObserved) event()       {}
+
+func (JobObserved) event() {}
 
 // A RunningReplica is an observed replica. Replicas of the job that are not
 // observed are pending.
@@ -218,7 +235,8 @@ type JobScaled struct {
 }
 
 func (JobScaled) Kind() string { return "jobScaled" }
-func (JobScaled) event()       {}
+
+func (JobScaled) event() {}
 
 // JobCancelled asks for the end of a job. Pending replicas go at once; the
 // others are released by order, and the job is forgotten when they are.
@@ -227,7 +245,8 @@ type JobCancelled struct {
 }
 
 func (JobCancelled) Kind() string { return "jobCancelled" }
-func (JobCancelled) event()       {}
+
+func (JobCancelled) event() {}
 
 // JobFinished tells that a job ended by itself, well or badly. The capacity of
 // what ran is free at once; members that were being started or stopped are released
@@ -240,7 +259,8 @@ type JobFinished struct {
 }
 
 func (JobFinished) Kind() string { return "jobFinished" }
-func (JobFinished) event()       {}
+
+func (JobFinished) event() {}
 
 // MemberFailed tells that members died while their hardware is fine. The gang
 // goes on if its minimum is left, else it is taken back and starts anew. Members
@@ -258,7 +278,8 @@ type MemberFailed struct {
 }
 
 func (MemberFailed) Kind() string { return "memberFailed" }
-func (MemberFailed) event()       {}
+
+func (MemberFailed) event() {}
 
 // ActionReported tells how an order ended. It names the order by its ID; a
 // report about an order that is over is stale.
@@ -271,7 +292,8 @@ type ActionReported struct {
 }
 
 func (ActionReported) Kind() string { return "actionReported" }
-func (ActionReported) event()       {}
+
+func (ActionReported) event() {}
 
 // ActivityReported tells how busy the GPUs of a replica are, as measured: the part of the
 // time in which they work, such as SM activity, in thousandths. It holds until the next
@@ -284,7 +306,8 @@ type ActivityReported struct {
 }
 
 func (ActivityReported) Kind() string { return "activityReported" }
-func (ActivityReported) event()       {}
+
+func (ActivityReported) event() {}
 
 // CheckpointWritten tells that a replica wrote a checkpoint by itself. From then on what it
 // would lose counts from what it tells, and Checkpoint.Interval is no longer used as a guess.
@@ -300,14 +323,16 @@ type CheckpointWritten struct {
 }
 
 func (CheckpointWritten) Kind() string { return "checkpointWritten" }
-func (CheckpointWritten) event()       {}
+
+func (CheckpointWritten) event() {}
 
 // LedgerSettled drops what the ledger has of accounts under which nothing is in use, and
 // of queues that use nothing: they were billed.
 type LedgerSettled struct{}
 
 func (LedgerSettled) Kind() string { return "ledgerSettled" }
-func (LedgerSettled) event()       {}
+
+func (LedgerSettled) event() {}
 
 // PolicyChanged replaces the whole policy from now on: fields that are zero get
 // the defaults of this package, not those of Config. A pool cannot become per claim, or
@@ -317,4 +342,5 @@ type PolicyChanged struct {
 }
 
 func (PolicyChanged) Kind() string { return "policyChanged" }
-func (PolicyChanged) event()       {}
+
+func (PolicyChanged) event() {}

@@ -2,6 +2,11 @@ package berth
 
 import (
 	"fmt"
+	"strings"
+
+	"github.com/berth-sched/berth/internal/decimal"
+	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/quota"
 )
 
 // An Explanation tells where a job stands.
@@ -47,73 +52,165 @@ type ReplicaExplanation struct {
 	Reason *Reason `json:"reason,omitempty"`
 }
 
-// Explain tells where a job stands: for each replica that waits, why, and what
-// would let it start. It may look at all nodes. Cost: O(nodes x groups) for each
-// distinct request that waits for capacity.
-func (c *Core) Explain(id JobID) (Explanation, error) {
-	j := c.jobs[id]
-	if j == nil {
-		return Explanation{}, &Error{Event: "explain", Field: "job", Kind: ErrUnknown, Reason: fmt.Sprintf("job %q is not known", id)}
-	}
-	c.tellCapacity()
-	out := Explanation{Job: id, Queue: j.spec.Queue, Class: j.spec.Class, Cancelled: j.Cancelled}
-	reasons := map[*shape]Reason{}
-	positions := c.positions(j)
-	for _, rep := range j.replicas {
-		if rep != nil {
-			out.Replicas = append(out.Replicas, c.explainReplica(rep, reasons))
-			out.Replicas[len(out.Replicas)-1].Position = positions[rep]
-			if rep.entries != nil && out.Standing == nil {
-				out.Standing = c.standing(j.queue)
-			}
-		}
-	}
-	return out, nil
+// A QueueStanding is where a queue stands among its siblings in the order of service,
+// with the numbers that decide it. GPU amounts are in thousandths of a GPU.
+type QueueStanding struct {
+	Queue QueueID `json:"queue"`
+	// Position among the siblings that have something that may be tried, from 1, and
+	// how many these are; zero where the queue has nothing.
+	Position int `json:"position,omitempty"`
+	Of       int `json:"of,omitempty"`
+	// NextMilli is what the job asks for that it would be served next; of it NextCoveredMilli
+	// are under guarantees, and the rest would be borrowed. Owed: all of it is under
+	// guarantees. Those queues come first.
+	NextMilli        int64 `json:"nextMilli,omitempty"`
+	NextCoveredMilli int64 `json:"nextCoveredMilli,omitempty"`
+	Owed             bool  `json:"owed"`
+	// Priority among siblings comes next.
+	Priority int32 `json:"priority,omitempty"`
+	// Used, how much of it is covered by guarantees, and what is guaranteed.
+	UsedMilli       int64 `json:"usedMilli"`
+	CoveredMilli    int64 `json:"coveredMilli,omitempty"`
+	GuaranteedMilli int64 `json:"guaranteedMilli,omitempty"`
+	// Weight, of which so many thousandths count, for what was used of late; and that
+	// use, on average.
+	Weight       int64 `json:"weight"`
+	TiltMilli    int64 `json:"tiltMilli"`
+	AverageMilli int64 `json:"averageMilli,omitempty"`
+	// FairMilli is its fair share of the fleet: what it would get if everybody got what is
+	// due to them, by what all queues use and wait for now, without those that back off.
+	FairMilli int64 `json:"fairMilli"`
 }
 
-func (c *Core) explainReplica(rep *replica, reasons map[*shape]Reason) ReplicaExplanation {
-	out := ReplicaExplanation{
-		Replica: rep.Number, State: rep.State, Incarnation: rep.Incarnation, Since: rep.PendingSince,
-		Members: c.placements(rep, memberBinding, memberRunning, memberFailed, memberStopping),
+// A Reason says why a replica waits for a place: for its gang, or for the rest of
+// it.
+type Reason struct {
+	Code ReasonCode `json:"code"`
+	// Text is the reason in a sentence, with its numbers.
+	Text string `json:"text"`
+	// Relax says what would let it start if nothing else changed.
+	Relax string `json:"relax"`
+	// Until is when the core looks at it again by itself; zero: when something
+	// changes that could help.
+	Until Time `json:"until,omitempty"`
+	// Levels tells what was tried at each level of the topology, the narrowest first,
+	// and what the domains there lacked.
+	Levels []LevelFinding `json:"levels,omitempty"`
+	// ExpectedStart is when it would fit if everything ended as expected and nobody
+	// else came; zero: unknown, or never.
+	ExpectedStart Time `json:"expectedStart,omitempty"`
+	// Reserved is set if the gang has a reservation.
+	Reserved *ReservationReport `json:"reserved,omitempty"`
+	// Preemption says in a sentence how it stands with those who could make room for it.
+	// Yielding are those who do; WouldYield those who would have to, if the policy did not
+	// forbid it, it were worth it or the rates allowed it. Weighed is set if it is not worth
+	// it.
+	Preemption string     `json:"preemption,omitempty"`
+	Yielding   []Yielding `json:"yielding,omitempty"`
+	WouldYield []Yielding `json:"wouldYield,omitempty"`
+	// Moves are those that would make room for it, if there are any: see Policy.Moves.
+	Moves   []Move    `json:"moves,omitempty"`
+	Weighed *Weighing `json:"weighed,omitempty"`
+	// Kept is the GPU that is kept from others for it, until the instant in Until.
+	Kept *GPURef `json:"kept,omitempty"`
+}
+
+// A GPURef names a GPU.
+type GPURef struct {
+	Node NodeID `json:"node"`
+	GPU  int    `json:"gpu"`
+}
+
+// A LevelFinding says what the search found at one level.
+type LevelFinding struct {
+	Level string `json:"level"`
+	// Domains is how many have a node that may serve the gang, Roomy how many of them
+	// have GPUs enough for each group by itself.
+	Domains int `json:"domains"`
+	Roomy   int `json:"roomy"`
+	// Lacking counts the domains in which it does not fit by the first thing that they
+	// lack, in this order.
+	Lacking []Lack `json:"lacking,omitempty"`
+	// Best is the domain, by its path, or the node in which the most members fit: Fits of
+	// the Needed ones.
+	Best   string `json:"best,omitempty"`
+	Fits   int    `json:"fits"`
+	Needed int    `json:"needed"`
+}
+
+// A Lack counts the domains that lack something.
+type Lack struct {
+	// What: "health" (failed GPUs and cordoned nodes would do), "GPUs", "whole segments",
+	// "host CPU", "host memory", "rails", "spread", "room for all groups".
+	What    string `json:"what"`
+	Domains int    `json:"domains"`
+}
+
+// A ReasonCode is a stable word for a reason.
+type ReasonCode string
+
+const (
+	// ReasonTurn: nothing is known to be in the way; the next pass will try.
+	ReasonTurn ReasonCode = "turn"
+	// ReasonBackoff: a Bind failed, and the core waits before it tries again.
+	ReasonBackoff ReasonCode = "backoff"
+	// ReasonQuota: a limit of the queue, or of one above it, is in the way.
+	ReasonQuota ReasonCode = "quota"
+	// ReasonNoNodes: no node that takes work qualifies.
+	ReasonNoNodes ReasonCode = "no-nodes"
+	// ReasonTooLarge: it would not fit if the fleet were idle.
+	ReasonTooLarge ReasonCode = "too-large"
+	// ReasonGPUs: too few GPUs are free.
+	ReasonGPUs ReasonCode = "gpus"
+	// ReasonShares: too little is left of the GPUs that may be shared.
+	ReasonShares ReasonCode = "shares"
+	// ReasonInstances: too few instances of the profiles that would do are free.
+	ReasonInstances ReasonCode = "instances"
+	// ReasonHost: too little host CPU or memory is free where GPUs are.
+	ReasonHost ReasonCode = "host"
+	// ReasonGeometry: it would fit if GPUs were divided otherwise, and that is under way,
+	// or may come to pass.
+	ReasonGeometry ReasonCode = "geometry"
+	// ReasonReserved: there is room, but it is set aside for others.
+	ReasonReserved ReasonCode = "reserved"
+	// ReasonFragmented: enough is free, but not together: not on the same nodes, or
+	// not in one domain of the required level.
+	ReasonFragmented ReasonCode = "fragmented"
+)
+
+// Amount prints an amount of a resource in the unit that people use, as in
+// "7.5 GPUs".
+func Amount(r quota.Resource, v int64) string {
+	if product, ok := strings.CutPrefix(string(r), string(quota.GPU)+":"); ok {
+		return decimal.Milli(v) + " " + product
 	}
-	if rep.State == Running {
-		out.Since = rep.Started
-		if rep.job.spec.ExpectedRuntime > 0 {
-			out.ExpectedEnd = rep.Started.Add(rep.job.spec.ExpectedRuntime)
-		}
+	unit, inMilli := "GPU", true
+	if h, ok := r.Host(); ok {
+		unit, inMilli = h.Unit()
 	}
-	out.Bandwidth = c.bandwidth(rep)
-	out.Fate = c.fate(rep)
-	if rep.order != nil {
-		out.Order = rep.order.Header().ID
-	}
-	if to := rep.makesRoomFor(); to != nil {
-		out.YieldsTo = to.ref()
-	}
-	out.Departure = c.departure(rep)
 	switch {
-	case rep.retry.ReadyAt != 0:
-		out.Reason = &Reason{
-			Code: ReasonBackoff, Until: rep.retry.ReadyAt,
-			Text:  fmt.Sprintf("it failed %d times in a row", rep.retry.Attempts),
-			Relax: "nothing: the core tries again by itself",
-		}
-	case rep.entries != nil:
-		e := rep.entries[0]
-		reason, known := reasons[e.bucket.shape]
-		if !known || rep.reserved != nil || rep.retry.Struck {
-			reason = c.reason(e)
-			if e.bucket.slot < 0 {
-				c.explainYielding(e, &reason)
-			}
-			if w := rep.reserved; w != nil {
-				report := c.reportWindow(w)
-				reason.Reserved, reason.ExpectedStart = &report, max(w.From, c.now)
-			} else if !rep.retry.Struck { // who may use spares
-				reasons[e.bucket.shape] = reason
-			}
-		}
-		out.Reason = &reason
+	case !inMilli:
+		return fmt.Sprintf("%d %s", v, unit)
+	case v == 1000:
+		return "1 " + unit
 	}
-	return out
+	return decimal.Milli(v) + " " + unit + "s"
+}
+
+// A Yielding is a replica that has to make room for another, or would have to.
+type Yielding struct {
+	Job     JobID   `json:"job"`
+	Replica int     `json:"replica,omitempty"`
+	Queue   QueueID `json:"queue"`
+	// GPUMilli is what it gives, in thousandths of a GPU.
+	GPUMilli int64 `json:"gpuMilli"`
+	// Members is how many of its members go while the rest goes on; zero: all of it goes.
+	Members int `json:"members,omitempty"`
+	// Price is what is lost if it is stopped now, in GPU-milliseconds: work since its last
+	// checkpoint or, if it writes one when asked, the time which that takes; its restart; and
+	// the time for which it is expected to wait (see Worth).
+	Price preempt.GPUMilliseconds `json:"price,omitempty"`
+	// By is when it is stopped at the latest that was asked for a checkpoint; zero: it is
+	// being stopped, or was not asked.
+	By Time `json:"by,omitempty"`
 }

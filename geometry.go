@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -69,7 +70,7 @@ func (k GeometryKind) MarshalText() ([]byte, error) { return marshalEnum("kind",
 
 func (k *GeometryKind) UnmarshalText(b []byte) error { return unmarshalEnum(k, ParseGeometryKind, b) }
 
-func (g Geometry) withDefaults() Geometry {
+func (g Geometry) WithDefaults() Geometry {
 	setDefault(&g.Cost, 30*Second)
 	setDefault(&g.Interval, 10*Minute)
 	setDefault(&g.PerHour, 12)
@@ -77,15 +78,6 @@ func (g Geometry) withDefaults() Geometry {
 	g.Layout = slices.Clone(g.Layout)
 	return g
 }
-
-// equal reports whether two geometries say the same.
-func (g *Geometry) equal(h *Geometry) bool {
-	return g.Kind == h.Kind && g.Cost == h.Cost && g.Interval == h.Interval && g.PerHour == h.PerHour &&
-		g.DrainLimit == h.DrainLimit && slices.Equal(g.Layout, h.Layout)
-}
-
-// maxPerHour bounds what the core remembers of a pool.
-const maxPerHour = 10_000
 
 func (p *Policy) checkGeometry() *Error {
 	for i := range p.Geometry {
@@ -120,8 +112,8 @@ func (g *Geometry) check() *Error {
 		return refuse(ErrLimit, "cost", fmt.Sprintf("%v exceeds %v", g.Cost, maxGeometryCost))
 	case g.DrainLimit < -1:
 		return refuse(ErrInvalid, "drainLimit", "is negative")
-	case g.PerHour < 0 || g.PerHour > maxPerHour:
-		return refuse(ErrInvalid, "perHour", fmt.Sprintf("%d is outside 0..%d", g.PerHour, maxPerHour))
+	case g.PerHour < 0 || g.PerHour > limits.MaxPerHour:
+		return refuse(ErrInvalid, "perHour", fmt.Sprintf("%d is outside 0..%d", g.PerHour, limits.MaxPerHour))
 	case len(g.Layout) > 0 && g.Kind != Adaptive:
 		return refuse(ErrInvalid, "layout", fmt.Sprintf("a %s pool has none", g.Kind))
 	case len(g.Layout) > mig.MaxPlacements:
@@ -137,17 +129,3 @@ func (g *Geometry) check() *Error {
 
 // maxGeometryCost keeps prices in an int64 whatever is touched.
 const maxGeometryCost = 365 * 24 * Hour
-
-// geometryOf is the geometry of a pool.
-func (p *Policy) geometryOf(pool string) Geometry {
-	others := Geometry{}.withDefaults()
-	for i := range p.Geometry {
-		switch p.Geometry[i].Pool {
-		case pool:
-			return p.Geometry[i]
-		case "":
-			others = p.Geometry[i]
-		}
-	}
-	return others
-}

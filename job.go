@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/mig"
 )
 
 // A Job is a gang: groups of members that are placed all together or not at
@@ -186,43 +188,14 @@ type MemberRef struct {
 
 func (m MemberRef) String() string { return fmt.Sprintf("%s[%d]", m.Group, m.Index) }
 
-// min is the number of members without which the gang does not start.
-func (g *Group) min() int {
-	if g.Min == 0 {
-		return g.Replicas
-	}
-	return g.Min
-}
-
-// unit is the number of members that come and go together.
-func (g *Group) unit() int {
-	if len(g.Topology.Segments) == 0 {
-		return 1
-	}
-	return g.Topology.Segments[0].Size
-}
-
-// replicas is the number of gangs that the job asks for.
-func (j *Job) replicas() int {
-	if j.Service == nil {
-		return 1
-	}
-	return j.Service.Replicas
-}
-
-// group finds a group by name, or returns -1.
-func (j *Job) group(name string) int {
-	return slices.IndexFunc(j.Groups, func(g Group) bool { return g.Name == name })
-}
-
-// clone returns a copy that shares no memory that the caller could change.
-func (j *Job) clone() Job {
+// Clone returns a copy that shares no memory that the caller could change.
+func (j *Job) Clone() Job {
 	c := *j
 	c.Groups = slices.Clone(j.Groups)
 	for i := range c.Groups {
 		g := &c.Groups[i]
 		g.Claim.Share, g.Claim.Fraction = copied(g.Claim.Share), copied(g.Claim.Fraction)
-		g.Selector = g.Selector.clone()
+		g.Selector = g.Selector.Clone()
 		g.Topology.Segments = slices.Clone(g.Topology.Segments)
 	}
 	c.Service = copied(j.Service)
@@ -238,19 +211,19 @@ func copied[T any](p *T) *T {
 	return &v
 }
 
-// instance reports whether the claim is for an instance of a divided GPU.
-func (cl *Claim) instance() bool { return cl.MIG != "" || cl.Fraction != nil }
+// Instance reports whether the claim is for an instance of a divided GPU.
+func (cl *Claim) Instance() bool { return cl.MIG != "" || cl.Fraction != nil }
 
-// device reports whether the claim is for GPUs or a part of one.
-func (cl *Claim) device() bool { return cl.GPUs > 0 || cl.Share != nil || cl.instance() }
+// Device reports whether the claim is for GPUs or a part of one.
+func (cl *Claim) Device() bool { return cl.GPUs > 0 || cl.Share != nil || cl.Instance() }
 
-func (s Selector) clone() Selector {
+func (s Selector) Clone() Selector {
 	s.Pools, s.Products, s.Labels = slices.Clone(s.Pools), slices.Clone(s.Products), maps.Clone(s.Labels)
 	return s
 }
 
-// clone returns a copy that shares no memory that the caller could change.
-func (n *Node) clone() Node {
+// Clone returns a copy that shares no memory that the caller could change.
+func (n *Node) Clone() Node {
 	c := *n
 	c.Domains = slices.Clone(n.Domains)
 	c.GPUs = slices.Clone(n.GPUs)
@@ -264,4 +237,109 @@ func (n *Node) clone() Node {
 	}
 	c.Labels = maps.Clone(n.Labels)
 	return c
+}
+
+func (j *Job) CheckTimes() *Error {
+	for _, f := range []struct {
+		name  string
+		value Duration
+	}{
+		{"minRuntime", j.MinRuntime},
+		{"expectedRuntime", j.ExpectedRuntime},
+		{"checkpoint.interval", j.Checkpoint.Interval},
+		{"checkpoint.cost", j.Checkpoint.Cost},
+		{"checkpoint.restartCost", j.Checkpoint.RestartCost},
+		{"gangTimeout", j.GangTimeout},
+	} {
+		if err := checkSpan(f.value); err != nil {
+			return err.in(f.name)
+		}
+	}
+	return nil
+}
+
+func (cl *Claim) Check(class Class) *Error {
+	if cl.GPUs < 0 || cl.GPUs > MaxGPUs {
+		return refuse(ErrInvalid, "gpus", fmt.Sprintf("%d is outside 0..%d, what a node can carry", cl.GPUs, MaxGPUs))
+	}
+	if err := checkHost(cl.Host()); err != nil {
+		return err
+	}
+	if !cl.Device() && cl.Host() == (host.Amounts{}) {
+		return refuse(ErrInvalid, "", "asks for nothing")
+	}
+	if err := cl.checkDevice(class); err != nil {
+		return err
+	}
+	if cl.NVLink && cl.GPUs == 0 {
+		return refuse(ErrInvalid, "nvlink", "needs whole GPUs: instances and shares have no NVLink of their own")
+	}
+	return nil
+}
+
+// checkDevice checks what the claim wants of the GPUs.
+func (cl *Claim) checkDevice(class Class) *Error {
+	for _, part := range []struct {
+		field  string
+		wanted bool
+		beside bool
+	}{
+		{"share", cl.Share != nil, cl.GPUs > 0 || cl.Instance()},
+		{"mig", cl.MIG != "", cl.GPUs > 0 || cl.Fraction != nil},
+		{"fraction", cl.Fraction != nil, cl.GPUs > 0},
+	} {
+		if part.wanted && part.beside {
+			return refuse(ErrInvalid, part.field, "a claim is for whole GPUs, an instance or a share: one of them")
+		}
+	}
+	switch {
+	case cl.Share != nil:
+		return cl.Share.check(class).in("share")
+	case cl.MIG != "":
+		if _, err := mig.ParseProfileName(cl.MIG); err != nil {
+			return refuse(ErrInvalid, "mig", fmt.Sprintf("%q is not the name of a profile", cl.MIG))
+		}
+	case cl.Fraction != nil:
+		return cl.Fraction.check().in("fraction")
+	}
+	return nil
+}
+
+func (f *Fraction) check() *Error {
+	switch {
+	case f.MinSMs < 0 || f.MinSMs > limits.MaxOrdinal:
+		return refuse(ErrInvalid, "minSMs", fmt.Sprintf("%d is outside 0..%d", f.MinSMs, limits.MaxOrdinal))
+	case f.MinSMs == 0 && f.MinMemoryMiB == 0:
+		return refuse(ErrInvalid, "", "asks for nothing")
+	}
+	return checkAmount(f.MinMemoryMiB).in("minMemoryMiB")
+}
+
+func (s *Share) check(class Class) *Error {
+	switch {
+	case int(s.Mode) >= shareModeNames.Len():
+		return refuse(ErrInvalid, "mode", fmt.Sprintf("%d is out of range", s.Mode))
+	case s.Mode == TimeSlice && class != Interactive:
+		return refuse(ErrInvalid, "mode", "time slices are for interactive jobs")
+	case s.Milli < 1 || s.Milli > 999:
+		return refuse(ErrInvalid, "milli", fmt.Sprintf("%d is outside 1..999", s.Milli))
+	}
+	return checkAmount(s.MemoryMiB).in("memoryMiB")
+}
+
+func (s *Selector) Check() *Error {
+	for _, list := range []struct {
+		field  string
+		values []string
+	}{{"pools", s.Pools}, {"products", s.Products}} {
+		for i, v := range list.values {
+			if err := checkName(v); err != nil {
+				return err.in(index(list.field, i))
+			}
+		}
+	}
+	if err := checkAmount(s.MinGPUMemoryMiB); err != nil {
+		return err.in("minGPUMemoryMiB")
+	}
+	return checkLabels(s.Labels).in("labels")
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/berth-sched/berth/internal/strict"
 )
 
 // eventKinds has the kinds of event, in the order of event.go: one line for each.
@@ -83,7 +85,7 @@ func variantOf[V interface{ Kind() string }, I any]() variant[I] {
 		is:   func(value I) bool { _, ok := any(value).(V); return ok },
 		decode: func(b []byte) (I, error) {
 			var v V
-			err := unmarshalStrict(b, &v)
+			err := strict.Unmarshal(b, &v)
 			return any(v).(I), err
 		},
 	}
@@ -110,7 +112,7 @@ func (s *sum[I]) decode(b []byte) (value I, err error) {
 		// Kinds are compared as encoding/json compares the names of fields.
 		at := slices.IndexFunc(s.variants, func(v variant[I]) bool { return strings.EqualFold(v.kind, key) })
 		if at < 0 {
-			return value, s.refuse(strings.Trim(strconv.Quote(key), `"`), unknownField)
+			return value, s.refuse(strings.Trim(strconv.Quote(key), `"`), strict.UnknownField)
 		}
 		if string(fields[key]) != "null" {
 			found, body = &s.variants[at], fields[key]

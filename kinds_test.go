@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 )
 
 // variants lists, from the source, the types with a marker method, which makes them
@@ -60,9 +61,9 @@ func TestEveryEventHasALineAndAHandler(t *testing.T) {
 			require.Equal(t, kindOf(name), e.Kind())
 			_, err = berth.EncodeEvent(e)
 			require.NoError(t, err)
-			core, err := berth.New(berth.Config{Levels: []string{"leaf"}})
+			sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
 			require.NoError(t, err)
-			if err := core.Apply(0, e); err != nil {
+			if err := sched.Apply(0, e); err != nil {
 				require.NotContains(t, err.Error(), "is not one of the package's events")
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -141,8 +142,8 @@ func (c *ComputeCapability) UnmarshalText(b []byte) error {
 	return err
 }
 
-// check refuses a node that makes no sense, given the number of levels.
-func (n *Node) check(levels int) *Error {
+// Check refuses a node that makes no sense, given the number of levels.
+func (n *Node) Check(levels int) *Error {
 	if err := checkName(string(n.ID)); err != nil {
 		return err.in("id")
 	}
@@ -192,11 +193,11 @@ func (g *GPU) check(first *GPU) *Error {
 			return err.in(text.field)
 		}
 	}
-	if g.NUMANode < -1 || g.NUMANode > maxOrdinal {
+	if g.NUMANode < -1 || g.NUMANode > limits.MaxOrdinal {
 		return refuse(ErrInvalid, "numaNode", fmt.Sprintf("%d is not a NUMA node", g.NUMANode))
 	}
-	if g.MaxShares < 0 || g.MaxShares > maxOrdinal {
-		return refuse(ErrInvalid, "maxShares", fmt.Sprintf("%d is outside 0..%d", g.MaxShares, maxOrdinal))
+	if g.MaxShares < 0 || g.MaxShares > limits.MaxOrdinal {
+		return refuse(ErrInvalid, "maxShares", fmt.Sprintf("%d is outside 0..%d", g.MaxShares, limits.MaxOrdinal))
 	}
 	if err := checkText(g.Table); err != nil {
 		return err.in("table")
@@ -222,44 +223,19 @@ func (c *NIC) check() *Error {
 	if err := checkName(c.Name); err != nil {
 		return err.in("name")
 	}
-	if c.Rail < 0 || c.Rail > maxOrdinal {
+	if c.Rail < 0 || c.Rail > limits.MaxOrdinal {
 		return refuse(ErrInvalid, "rail", fmt.Sprintf("%d is not a rail", c.Rail))
 	}
-	if c.NUMANode < -1 || c.NUMANode > maxOrdinal {
+	if c.NUMANode < -1 || c.NUMANode > limits.MaxOrdinal {
 		return refuse(ErrInvalid, "numaNode", fmt.Sprintf("%d is not a NUMA node", c.NUMANode))
 	}
 	return checkAmount(c.MbitPerSecond).in("mbitPerSecond")
 }
 
-// maxShares is how many members may share a GPU of the node.
-func (n *Node) maxShares() int {
-	if len(n.GPUs) == 0 {
-		return 0
+// Detail joins what happened with the reason that came with it.
+func Detail(what, reason string) string {
+	if reason == "" {
+		return what
 	}
-	switch g := &n.GPUs[0]; {
-	case g.MaxShares > 0:
-		return g.MaxShares
-	case g.ComputeCapability.Major > 0 && g.ComputeCapability.Major < 7:
-		return 16
-	}
-	return 48
-}
-
-// sameShape reports whether two descriptions of a node differ only in what may
-// change under running members: labels, host capacity, NICs and the GPUs' names
-// and health.
-func (n *Node) sameShape(m *Node) bool {
-	if n.ID != m.ID || n.Pool != m.Pool || len(n.GPUs) != len(m.GPUs) || len(n.Domains) != len(m.Domains) {
-		return false
-	}
-	for i := range n.Domains {
-		if n.Domains[i] != m.Domains[i] {
-			return false
-		}
-	}
-	if len(n.GPUs) == 0 {
-		return true
-	}
-	a, b := &n.GPUs[0], &m.GPUs[0]
-	return a.Product == b.Product && a.MemoryMiB == b.MemoryMiB && a.Table == b.Table && a.MaxShares == b.MaxShares && a.ComputeCapability == b.ComputeCapability && (a.Clique == "") == (b.Clique == "")
+	return what + ": " + reason
 }

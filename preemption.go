@@ -1,6 +1,13 @@
 package berth
 
-import "github.com/berth-sched/berth/internal/enum"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/preempt"
+)
 
 // A Preemption says who has to yield to whom, and how.
 //
@@ -75,4 +82,145 @@ func (m PreemptionMode) MarshalText() ([]byte, error) {
 
 func (m *PreemptionMode) UnmarshalText(b []byte) error {
 	return unmarshalEnum(m, ParsePreemptionMode, b)
+}
+
+// What keeps preemption calm: for how long who had to yield is spared afterwards, how many may
+// have to yield in a time, and how long each class has to write a checkpoint.
+
+// A Rate is how often at the most somebody has to yield. The zero value is no limit.
+type Rate struct {
+	// Evictions in a span of Per. From rest, so many may have to yield at once; from then
+	// on one for every Per/Evictions, rounded up to a millisecond.
+	Evictions int `json:"evictions,omitempty"`
+	// Per is at least a millisecond for each.
+	Per Duration `json:"per,omitempty"`
+}
+
+// A Grace is how long the jobs of a class have to write a checkpoint.
+type Grace struct {
+	Class Class `json:"class"`
+	// Timeout; zero: Preemption.CheckpointTimeout.
+	Timeout Duration `json:"timeout"`
+}
+
+// checkCalm refuses rates, graces and a respite that make no sense.
+func (p *Preemption) checkCalm() *Error {
+	for _, f := range []struct {
+		name string
+		rate Rate
+	}{{"rate", p.Rate}, {"queueRate", p.QueueRate}} {
+		if err := f.rate.check(); err != nil {
+			return err.in(f.name)
+		}
+	}
+	for i, g := range p.Grace {
+		field := index("grace", i)
+		if int(g.Class) >= classNames.Len() {
+			return refuse(ErrInvalid, field+".class", fmt.Sprintf("%d is out of range", g.Class))
+		}
+		if slices.ContainsFunc(p.Grace[:i], func(other Grace) bool { return other.Class == g.Class }) {
+			return refuse(ErrDuplicate, field+".class", fmt.Sprintf("%s comes twice", g.Class))
+		}
+		if err := checkSpan(g.Timeout); err != nil {
+			return err.in(field + ".timeout")
+		}
+	}
+	return checkOptional("respite", p.Respite)
+}
+
+func (r Rate) check() *Error {
+	if r.Evictions < 0 || r.Evictions > limits.MaxOrdinal {
+		return refuse(ErrInvalid, "evictions", fmt.Sprintf("%d is outside 0..%d", r.Evictions, limits.MaxOrdinal))
+	}
+	if err := checkSpan(r.Per); err != nil {
+		return err.in("per")
+	}
+	if r.Per < Duration(r.Evictions) {
+		return refuse(ErrInvalid, "per", fmt.Sprintf("%v is shorter than a millisecond for each of %d evictions", r.Per, r.Evictions))
+	}
+	return nil
+}
+
+// checkOptional is checkSpan for what is switched off by -1.
+func checkOptional(field string, d Duration) *Error {
+	if err := checkSpan(max(d, 0)); err != nil || d < -1 {
+		return refuse(ErrInvalid, field, fmt.Sprintf("%d ms is outside -1..%d", int64(d), int64(limits.MaxSpan)))
+	}
+	return nil
+}
+
+// A Worth says when it is worth it that somebody has to yield: when what the beneficiary
+// gains is more than what all victims lose, both in GPU-milliseconds (see
+// preempt.Scale.Gain and preempt.Candidate.Price), or when they lose nothing. It says when,
+// and never who: who may take from whom is decided without it.
+//
+// What a queue takes back to have what it is guaranteed is not weighed: borrowers have to
+// be reclaimable, whatever they do.
+//
+// The defaults are for training that loses minutes when it is stopped and hours when it is
+// killed. A latency-critical job over batch work is worth a day of each GPU that it asks
+// for: no loss of a job that writes checkpoints comes near that; what does is a gang that
+// has worked for days and would lose all of it to one small replica, and that is absurd. An
+// interactive job is worth an hour: a person waits, and not for longer than that. Between
+// equals in class, whose turn it is is worth ten minutes: a checkpoint, a restart and some
+// queueing of jobs of the same size are paid at once, and whoever costs others more has
+// waited for as much longer before it comes to that.
+type Worth struct {
+	// Unweighed: whoever may take from others does so at once, whatever they lose.
+	Unweighed bool `json:"unweighed,omitempty"`
+	// Interactive and LatencyCritical are what it is worth, for each GPU, that a job of the
+	// class runs instead of Batch work; between the two the difference counts. Defaults
+	// 1 hour and 24 hours; -1: nothing.
+	Interactive     Duration `json:"interactive,omitempty"`
+	LatencyCritical Duration `json:"latencyCritical,omitempty"`
+	// Turn is what it is worth, for each GPU, that the right one goes first: by its priority,
+	// its class, or the share of its queue. Default 10 minutes; -1: nothing.
+	Turn Duration `json:"turn,omitempty"`
+	// WaitMilli is what waiting is worth, for each GPU, in thousandths of the time since it
+	// last became pending. Default 1000.
+	WaitMilli int `json:"waitMilli,omitempty"`
+	// Queueing is the most that is counted of the time for which victims will have to wait.
+	// That is estimated by how long the beneficiary is expected to run. Default 5 minutes;
+	// -1: nothing.
+	Queueing Duration `json:"queueing,omitempty"`
+}
+
+// A Gain is what is won if a job that waits is started now: a function that takes the place
+// of the standard one (preempt.Scale.Gain, with the Worth of the policy). It must be pure, or
+// equal facts would not give equal orders; it must not become less the longer the beneficiary
+// has waited. The instant from which something is worth it is exact if the gain grows at a
+// steady rate.
+type Gain func(preempt.Beneficiary) preempt.GPUMilliseconds
+
+// A Weighing is what spoke against having somebody yield.
+type Weighing struct {
+	// Gain of the beneficiary and Price of all victims, in GPU-milliseconds.
+	Gain  preempt.GPUMilliseconds `json:"gain"`
+	Price preempt.GPUMilliseconds `json:"price"`
+	// From is when it will be worth it; zero: never, as things are.
+	From Time `json:"from,omitempty"`
+}
+
+func (w Worth) withDefaults() Worth {
+	setDefault(&w.Interactive, Hour)
+	setDefault(&w.LatencyCritical, Day)
+	setDefault(&w.Turn, 10*Minute)
+	setDefault(&w.WaitMilli, 1000)
+	setDefault(&w.Queueing, 5*Minute)
+	return w
+}
+
+func (w *Worth) check() *Error {
+	for _, f := range []struct {
+		name  string
+		value Duration
+	}{{"interactive", w.Interactive}, {"latencyCritical", w.LatencyCritical}, {"turn", w.Turn}, {"queueing", w.Queueing}} {
+		if err := checkOptional(f.name, f.value); err != nil {
+			return err
+		}
+	}
+	if w.WaitMilli < 0 || w.WaitMilli > 1_000_000 {
+		return refuse(ErrInvalid, "waitMilli", "is outside 0..1000000")
+	}
+	return nil
 }

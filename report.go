@@ -1,12 +1,7 @@
 package berth
 
 import (
-	"maps"
-	"math/bits"
-	"slices"
-
-	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/internal/decimal"
 )
 
 // A FleetReport describes the fleet at an instant. GPU amounts are in
@@ -75,18 +70,6 @@ type NodeCount struct {
 	Probation int `json:"probation,omitempty"`
 	Trial     int `json:"trial,omitempty"`
 	Spares    int `json:"spares,omitempty"`
-}
-
-// add counts a node.
-func (count *NodeCount) add(n *node) {
-	for _, is := range []struct {
-		so bool
-		of *int
-	}{{true, &count.All}, {n.Cordoned, &count.Cordoned}, {n.trust.Probation != 0, &count.Probation}, {n.trust.Trial != 0, &count.Trial}, {n.trust.Spare, &count.Spares}} {
-		if is.so {
-			*is.of++
-		}
-	}
 }
 
 // A GPUCount says what becomes of the fleet's GPUs. All = Held + Free + Idle of
@@ -185,47 +168,7 @@ type Totals struct {
 	Attempts int64 `json:"attempts"`
 }
 
-// Report describes the fleet as it is now. Cost: O(nodes x shapes of waiting
-// work + queues + replicas).
-func (c *Core) Report() FleetReport {
-	r := FleetReport{Now: c.now, Totals: *c.totals}
-	c.reportReplicas(&r)
-	products, tables := map[string]*ProductCount{}, map[string]*DividedCount{}
-	waiting := c.waitingShapes()
-	for _, n := range c.nodes {
-		if n == nil {
-			continue
-		}
-		r.Nodes.add(n)
-		if len(n.spec.GPUs) == 0 {
-			continue
-		}
-		count := c.countGPUs(n, waiting, tables)
-		if worst := n.worstOn(); worst != nil {
-			r.WorstFault = r.WorstFault.worse(worst)
-		}
-		r.GPUs.add(count)
-		name := n.spec.GPUs[0].Product
-		if products[name] == nil {
-			products[name] = &ProductCount{Product: name}
-		}
-		products[name].add(count)
-		c.countFree(n, &r)
-	}
-	for _, name := range slices.Sorted(maps.Keys(products)) {
-		r.Products = append(r.Products, *products[name])
-	}
-	r.Divided = dividedCounts(tables)
-	r.Reservations = c.reportReservations()
-	r.Spares, r.Health = c.reportSpares(), c.reportHealth()
-	r.Draining = c.reportDraining()
-	for _, name := range c.quota.Queues() {
-		r.Queues = append(r.Queues, c.reportQueue(name))
-	}
-	return r
-}
-
-func (g *GPUCount) add(h GPUCount) {
+func (g *GPUCount) Add(h GPUCount) {
 	g.All += h.All
 	g.Held += h.Held
 	g.Free += h.Free
@@ -233,108 +176,99 @@ func (g *GPUCount) add(h GPUCount) {
 	g.Stranded += h.Stranded
 }
 
-// countGPUs counts the GPUs of one node.
-func (c *Core) countGPUs(n *node, waiting []*shape, tables map[string]*DividedCount) GPUCount {
-	count := GPUCount{All: 1000 * int64(len(n.spec.GPUs))}
-	for _, at := range n.members {
-		count.Held += chargeOf(&at.rep.members[at.index].hold, n).GPUMilli
-	}
-	for g := range n.spec.GPUs {
-		if n.gpus[g].Unknown {
-			continue
-		}
-		if n.spec.GPUs[g].Mode == ModeMIG {
-			count.Free += c.countDivided(n, g, tables)
-			continue
-		}
-		if left, _ := c.fleet.ShareLeft(n.index, g); !n.closed() && !n.spec.GPUs[g].Failed {
-			count.Free += int64(left)
-		}
-	}
-	count.Out = count.All - count.Held - count.Free
-	if len(waiting) > 0 && !slices.ContainsFunc(waiting, func(s *shape) bool { return c.serves(n, s) }) {
-		count.Stranded = count.Free
-	}
-	return count
+// MBps is a rate in megabytes (10^6 bytes) a second, one way: 50,000 is a NIC of
+// 400 Gbit/s, 450,000 the NVLinks of an H100, which its data sheet calls 900 GB/s both
+// ways together.
+type MBps int64
+
+// String prints GB/s, as in "450 GB/s".
+func (b MBps) String() string { return decimal.Milli(int64(b)) + " GB/s" }
+
+// A Bandwidth is what a placement is expected to give: an estimate from the rates of
+// the links, for comparing placements. What is measured is lower, by protocol.
+//
+// It is the bus bandwidth of an all-reduce, as nccl-tests defines it (each GPU sends
+// and receives that much; doc/PERFORMANCE.md there). The model:
+//
+//   - Inside a node it is what package nodegraph says of the set of GPUs; inside an
+//     island of several nodes it is what a GPU's NVLinks carry together.
+//   - Between islands, or nodes where they are no larger, a ring goes once through
+//     each: no more than all NICs of the gang's nodes there carry together, where a node
+//     with GPUs of others counts in proportion.
+//   - A ring that leaves the domains of a level with a taper (Fabric.Tapers) goes once
+//     out of each of them: no more than the share of the uplinks that falls to the
+//     gang's nodes there. So a straggler behind an oversubscribed uplink slows all.
+type Bandwidth struct {
+	// AllReduce over the whole gang; zero: it has one GPU, or the rates are not known
+	// (a node without NICs, say).
+	AllReduce MBps `json:"allReduceMBps"`
+	// Best is AllReduce as it would be on whole islands in one domain: the most that
+	// this hardware can give to a gang of this size.
+	Best MBps `json:"bestMBps"`
+	// Tensor is the same inside the slowest innermost segment, or inside the slowest
+	// member where there are no segments; zero: they have one GPU each.
+	Tensor MBps `json:"tensorMBps"`
 }
 
-// serves reports whether some member of a shape that claims GPUs fits on a node
-// now.
-func (c *Core) serves(n *node, s *shape) bool {
-	c.compile(s)
-	return slices.ContainsFunc(s.minimum.Groups, func(g gang.Group) bool {
-		return (g.Claim.GPUs > 0 || g.Claim.Share.Milli > 0 || len(g.Claim.Instances) > 0) && c.takes(n, &g)
-	})
+// A LedgerLine is the GPU time that was used under one account, in GPU-milliseconds.
+type LedgerLine struct {
+	Queue   QueueID  `json:"queue"`
+	Class   Class    `json:"class,omitzero"`
+	Product string   `json:"product"`
+	Tenant  TenantID `json:"tenant,omitempty"`
+	// Allocated from each Bind on until what it gave is free again; Active is the part
+	// of it in which the GPUs were busy, as far as ActivityReported told.
+	Allocated int64 `json:"allocated"`
+	Active    int64 `json:"active"`
 }
 
-func (c *Core) countFree(n *node, r *FleetReport) {
-	if n.closed() {
-		return
-	}
-	k := bits.OnesCount64(c.fleet.FreeMask(n.index))
-	for len(r.FreeNodes) <= k {
-		r.FreeNodes = append(r.FreeNodes, 0)
-	}
-	r.FreeNodes[k]++
+// A QueueTime is the GPU time of a queue and all below it, in GPU-milliseconds: what it
+// used under guarantees, and what it borrowed.
+type QueueTime struct {
+	Queue      QueueID `json:"queue"`
+	Guaranteed int64   `json:"guaranteed"`
+	Borrowed   int64   `json:"borrowed"`
 }
 
-// waitingShapes lists the shapes that somebody waits for and that claim GPUs.
-func (c *Core) waitingShapes() []*shape {
-	var list []*shape
-	for _, key := range slices.Sorted(maps.Keys(c.shapes)) {
-		if s := c.shapes[key]; len(s.buckets) > 0 {
-			list = append(list, s)
-		}
-	}
-	return list
+// A DividedCount counts the divided GPUs that go by one table.
+type DividedCount struct {
+	Table string `json:"table"`
+	GPUs  int    `json:"gpus"`
+	// Instances by profile, in the order of the table.
+	Instances []InstanceCount `json:"instances"`
 }
 
-func (c *Core) reportReplicas(r *FleetReport) {
-	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
-		for _, rep := range c.jobs[id].replicas {
-			if rep == nil {
-				continue
-			}
-			switch rep.State {
-			case Pending:
-				r.Replicas.Pending++
-			case Binding:
-				r.Replicas.Binding++
-			case Running:
-				r.Replicas.Running++
-			case Repairing:
-				r.Replicas.Repairing++
-			case Releasing:
-				r.Replicas.Releasing++
-			}
-			r.Waiting.add(rep)
-		}
-	}
+// An InstanceCount counts the instances of one profile.
+type InstanceCount struct {
+	Profile string `json:"profile"`
+	// Held by members.
+	Held int `json:"held"`
+	// Free is how many more members could have one now, if all of them wanted this
+	// profile: instances that exist and, where they come and go per claim, room for them.
+	// It leaves out GPUs that take nobody.
+	Free int `json:"free"`
 }
 
-// add counts a replica if it waits; if several groups of it do, the first.
-func (w *WaitingCount) add(rep *replica) {
-	switch {
-	case rep.retry.ReadyAt != 0:
-		w.Backoff++
-	case rep.entries == nil:
-	case rep.entries[0].bucket.quotaSlot >= 0:
-		w.Quota++
-	case rep.entries[0].bucket.shape.blockedAt >= 0:
-		w.Capacity++
-	default:
-		w.Ready++
-	}
+// A DrainReport describes a node that is being drained.
+type DrainReport struct {
+	Node   NodeID `json:"node"`
+	Reason string `json:"reason,omitempty"`
+	// Deadline by which it has to be empty; zero: there is none.
+	Deadline Time `json:"deadline,omitempty"`
+	// Left counts the members that hold something there, Replicas names those they belong to,
+	// by job and number. With neither the node is empty.
+	Left     int          `json:"left"`
+	Replicas []ReplicaRef `json:"replicas,omitempty"`
 }
 
-func (c *Core) reportQueue(name string) QueueReport {
-	i, _ := c.quota.Lookup(name)
-	q := QueueReport{
-		Queue: QueueID(name), UsedMilli: c.quota.Used(i, quota.GPU),
-		Guaranteed: c.quota.Guaranteed(i, quota.GPU), Waiting: c.queues[i].waiting,
-	}
-	if limit, limited := c.quota.LimitOf(i, quota.GPU); limited {
-		q.Limit = &limit
-	}
-	return q
+// A Departure tells of a replica that has to leave its place, or has left it, for another.
+type Departure struct {
+	// Cause why it has to go; of one that has left, that of the Bind to come.
+	Cause Cause `json:"cause"`
+	// To has the nodes that are kept for it; empty: there is no other place for it yet.
+	To []NodeID `json:"to,omitempty"`
+	// By is when it is stopped at the latest, or asked for a checkpoint before that, if
+	// there is no place for it until then; zero: it is being stopped, or goes on until there is
+	// one.
+	By Time `json:"by,omitempty"`
 }

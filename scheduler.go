@@ -22,5 +22,3 @@ type Scheduler interface {
 	// as this one would.
 	Snapshot() ([]byte, error)
 }
-
-var _ Scheduler = (*Core)(nil)

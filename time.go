@@ -1,6 +1,8 @@
 package berth
 
-import "time"
+import (
+	"time"
+)
 
 // A Time is an instant in milliseconds since an epoch of the caller's choosing,
 // usually the Unix epoch. The core never reads a clock: every instant it knows

@@ -1,8 +1,6 @@
 package berth
 
 import (
-	"fmt"
-
 	"github.com/berth-sched/berth/internal/enum"
 )
 
@@ -42,7 +40,8 @@ func ParseXidEffect(s string) (XidEffect, error) {
 
 func (e XidEffect) String() string { return enum.Text(xidEffectNames, e, "XidEffect(%d)") }
 
-func (e XidEffect) MarshalText() ([]byte, error)  { return marshalEnum("effect", xidEffectNames, e) }
+func (e XidEffect) MarshalText() ([]byte, error) { return marshalEnum("effect", xidEffectNames, e) }
+
 func (e *XidEffect) UnmarshalText(b []byte) error { return unmarshalEnum(e, ParseXidEffect, b) }
 
 // LookupXid tells what is known of an Xid.
@@ -144,33 +143,4 @@ func suspectXid(number int) (string, XidEffect) {
 		return "resource retirement failure", XidSuspect
 	}
 	return "", XidSuspect
-}
-
-// xidReported condemns a GPU if the fault is the hardware's, and counts it.
-func (c *Core) xidReported(e XidReported) *Error {
-	n, err := c.knownGPU(e.Node, e.GPU)
-	if err != nil {
-		return err
-	}
-	if e.Xid < 1 || e.Xid > maxOrdinal {
-		return refuse(ErrInvalid, "xid", fmt.Sprintf("%d is outside 1..%d", e.Xid, maxOrdinal))
-	}
-	if err := checkText(e.Reason); err != nil {
-		return err.in("reason")
-	}
-	c.totals.Xids++
-	x := LookupXid(e.Xid)
-	if x.Effect == XidCondemns || x.Effect == XidSuspect && n.trust.Trial != 0 {
-		c.condemn(n, e.GPU, x.describe(e.Reason))
-	}
-	return nil
-}
-
-// describe joins number, name and reason.
-func (x *Xid) describe(reason string) string {
-	what := fmt.Sprintf("Xid %d", x.Number)
-	if x.Name != "" {
-		what += ", " + x.Name
-	}
-	return detail(what, reason)
 }

@@ -5,17 +5,18 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/journal"
 )
 
 func Example() {
-	core, _ := berth.New(berth.Config{})
+	sched, _ := core.New(berth.Config{})
 	var file bytes.Buffer
-	w, _ := journal.NewWriter(&file, core.Config())
+	w, _ := journal.NewWriter(&file, sched.Config())
 
 	fact := berth.NodeJoined{Node: berth.Node{ID: "n1", CPUMilli: 8000}}
-	w.Applied(1000, fact, core.Apply(1000, fact))
-	orders, _ := core.Schedule(2000)
+	w.Applied(1000, fact, sched.Apply(1000, fact))
+	orders, _ := sched.Schedule(2000)
 	w.Scheduled(2000, orders)
 	if err := w.Flush(); err != nil {
 		fmt.Println(err)

@@ -10,24 +10,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/journal"
 	"github.com/berth-sched/berth/quota"
 )
 
 // record runs a small fleet through a few minutes, with a failed start, a lost
 // node, a refused fact and an idle pass, and returns its journal.
-func record(tb testing.TB) (string, journal.Counts, *berth.Core) {
+func record(tb testing.TB) (string, journal.Counts, *core.Core) {
 	tb.Helper()
-	core, err := berth.New(berth.Config{Levels: []string{"leaf"}})
+	sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
 	require.NoError(tb, err)
 	var out bytes.Buffer
-	w, err := journal.NewWriter(&out, core.Config())
+	w, err := journal.NewWriter(&out, sched.Config())
 	require.NoError(tb, err)
 	tell := func(now berth.Time, e berth.Event) {
-		w.Applied(now, e, core.Apply(now, e))
+		w.Applied(now, e, sched.Apply(now, e))
 	}
 	pass := func(now berth.Time) []berth.Action {
-		actions, err := core.Schedule(now)
+		actions, err := sched.Schedule(now)
 		require.NoError(tb, err)
 		w.Scheduled(now, actions)
 		return actions
@@ -57,11 +58,11 @@ func record(tb testing.TB) (string, journal.Counts, *berth.Core) {
 	pass(11_000)
 	pass(200_000) // orders expire
 	require.NoError(tb, w.Flush())
-	return out.String(), w.Counts(), core
+	return out.String(), w.Counts(), sched
 }
 
 func TestRoundTrip(t *testing.T) {
-	text, counts, core := record(t)
+	text, counts, sched := record(t)
 	require.Equal(t, 8, counts.Events, "the duplicate is not among them")
 	require.Equal(t, 5, counts.Passes)
 	require.Equal(t, 1+counts.Events+counts.Passes+counts.Orders, strings.Count(text, "\n"))
@@ -76,7 +77,7 @@ func TestRoundTrip(t *testing.T) {
 		err = p.Step()
 	}
 	require.ErrorIs(t, err, io.EOF)
-	want, err := core.Snapshot()
+	want, err := sched.Snapshot()
 	require.NoError(t, err)
 	got, err := p.Core().Snapshot()
 	require.NoError(t, err)

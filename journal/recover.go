@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 )
 
 // A Recovery is what was found in a journal after a crash.
@@ -19,9 +20,9 @@ type Recovery struct {
 	Orders []berth.Action
 }
 
-// Resume makes a player that goes on from a snapshot: core is what berth.Restore has made
+// Resume makes a player that goes on from a snapshot: core is what core.Restore has made
 // of the one that was taken when the journal was begun.
-func Resume(core *berth.Core, r io.Reader) (*Player, error) {
+func Resume(sched *core.Core, r io.Reader) (*Player, error) {
 	in, err := NewReader(r)
 	if err != nil {
 		return nil, err
@@ -30,14 +31,14 @@ func Resume(core *berth.Core, r io.Reader) (*Player, error) {
 	if err != nil {
 		return nil, in.malformed("config", "", err)
 	}
-	have, err := json.Marshal(core.Config())
+	have, err := json.Marshal(sched.Config())
 	if err != nil {
 		return nil, in.malformed("config", "", err)
 	}
 	if !bytes.Equal(written, have) {
 		return nil, in.malformed("config", "is not that of the snapshot", nil)
 	}
-	return &Player{in: in, core: core}, nil
+	return &Player{in: in, core: sched}, nil
 }
 
 // Recover tells a core that was restored from a snapshot what a journal has that was begun
@@ -48,8 +49,8 @@ func Resume(core *berth.Core, r io.Reader) (*Player, error) {
 // What comes next is to carry out core.Outstanding again. That has neither Drop nor
 // Withdraw, which nobody reports: those of Orders may or may not have been handed on. And
 // begin a new journal, with a new snapshot, rather than to write behind what is torn.
-func Recover(core *berth.Core, r io.Reader) (Recovery, error) {
-	p, err := Resume(core, r)
+func Recover(sched *core.Core, r io.Reader) (Recovery, error) {
+	p, err := Resume(sched, r)
 	if err != nil {
 		return Recovery{}, err
 	}

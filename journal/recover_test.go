@@ -7,20 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/journal"
 )
 
 // fresh is a core as the one of record was when its journal was begun.
-func fresh(t *testing.T) *berth.Core {
+func fresh(t *testing.T) *core.Core {
 	t.Helper()
-	core, err := berth.New(berth.Config{Levels: []string{"leaf"}})
+	sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
 	require.NoError(t, err)
-	return core
+	return sched
 }
 
 func TestRecoverGoesOnFromASnapshot(t *testing.T) {
-	text, counts, core := record(t)
-	want, err := core.Snapshot()
+	text, counts, sched := record(t)
+	want, err := sched.Snapshot()
 	require.NoError(t, err)
 	lines := strings.SplitAfter(text, "\n")
 
@@ -36,7 +37,7 @@ func TestRecoverGoesOnFromASnapshot(t *testing.T) {
 	require.NoError(t, err)
 	snapshot, err := half.Snapshot()
 	require.NoError(t, err)
-	restored, err := berth.Restore(snapshot)
+	restored, err := core.Restore(snapshot)
 	require.NoError(t, err)
 	_, err = journal.Recover(restored, strings.NewReader(lines[0]+strings.Join(lines[6:], "")))
 	require.NoError(t, err)
@@ -47,8 +48,8 @@ func TestRecoverGoesOnFromASnapshot(t *testing.T) {
 
 // TestRecoverTakesATornEnd cuts a journal after each byte of its last pass.
 func TestRecoverTakesATornEnd(t *testing.T) {
-	text, _, core := record(t)
-	want, err := core.Snapshot()
+	text, _, sched := record(t)
+	want, err := sched.Snapshot()
 	require.NoError(t, err)
 	begin := strings.LastIndex(text, `{"now":200000,"pass"`)
 	passed := begin + strings.IndexByte(text[begin:], '\n') + 1
@@ -80,7 +81,7 @@ func TestRecoverRefusesWhatIsNoTornEnd(t *testing.T) {
 	_, err = journal.Recover(fresh(t), strings.NewReader(lines[0]+"{\n"+strings.Join(lines[1:], "")))
 	require.ErrorIs(t, err, journal.ErrMalformed)
 
-	other, err := berth.New(berth.Config{})
+	other, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	_, err = journal.Recover(other, strings.NewReader(text))
 	require.ErrorIs(t, err, journal.ErrMalformed)

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 )
 
 // Replay tells a fresh core everything that a journal says and compares its
@@ -30,7 +31,7 @@ func Replay(r io.Reader) (Counts, error) {
 // A Player replays a journal line by line.
 type Player struct {
 	in     *Reader
-	core   *berth.Core
+	core   *core.Core
 	counts Counts
 	// given holds the orders of the latest pass that no line was compared with.
 	given []berth.Action
@@ -42,15 +43,15 @@ func NewPlayer(r io.Reader) (*Player, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, err := berth.New(in.Config())
+	sched, err := core.New(in.Config())
 	if err != nil {
 		return nil, in.malformed("config", "", err)
 	}
-	return &Player{in: in, core: core}, nil
+	return &Player{in: in, core: sched}, nil
 }
 
 // Core is the core as it stands behind the lines played so far.
-func (p *Player) Core() *berth.Core { return p.core }
+func (p *Player) Core() *core.Core { return p.core }
 
 // Counts says how much was replayed so far, and found identical.
 func (p *Player) Counts() Counts { return p.counts }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
@@ -143,25 +144,25 @@ func TestApplyOrderOfTheCore(t *testing.T) {
 	require.NoError(t, err)
 	node, err := v.Node("n1")
 	require.NoError(t, err)
-	core, err := berth.New(berth.Config{Policy: berth.Policy{Geometry: []berth.Geometry{{Kind: berth.Adaptive}}}})
+	sched, err := core.New(berth.Config{Policy: berth.Policy{Geometry: []berth.Geometry{{Kind: berth.Adaptive}}}})
 	require.NoError(t, err)
 	for _, event := range []berth.Event{
 		berth.NodeJoined{Node: node},
 		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
 		berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Replicas: 3, Claim: berth.Claim{MIG: "2g.20gb"}}}}},
 	} {
-		require.NoError(t, core.Apply(0, event))
+		require.NoError(t, sched.Apply(0, event))
 	}
 	var bind berth.Bind
 	now := berth.Time(0)
 	for range 20 {
-		orders, err := core.Schedule(now)
+		orders, err := sched.Schedule(now)
 		require.NoError(t, err)
 		for _, order := range orders {
 			switch o := order.(type) {
 			case berth.Repartition:
 				require.NoError(t, s.Divider().Apply(v.GPUs[o.GPU], o))
-				require.NoError(t, core.Apply(now, berth.ActionReported{Action: o.ID, Outcome: berth.Done}))
+				require.NoError(t, sched.Apply(now, berth.ActionReported{Action: o.ID, Outcome: berth.Done}))
 			case berth.Bind:
 				bind = o
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
@@ -85,7 +86,7 @@ func TestReportedTableAndInstanceAreUsed(t *testing.T) {
 	node, err := v.Node("n1")
 	require.NoError(t, err)
 
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	for _, event := range []berth.Event{
 		berth.MIGTableSet{Table: tables[0]},
@@ -95,9 +96,9 @@ func TestReportedTableAndInstanceAreUsed(t *testing.T) {
 			ID: "j", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{MIG: "2g.20gb"}}},
 		}},
 	} {
-		require.NoError(t, core.Apply(0, event))
+		require.NoError(t, sched.Apply(0, event))
 	}
-	orders, err := core.Schedule(0)
+	orders, err := sched.Schedule(0)
 	require.NoError(t, err)
 	require.Len(t, orders, 1)
 	bind, ok := orders[0].(berth.Bind)

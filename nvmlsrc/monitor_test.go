@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -81,18 +82,18 @@ func TestXidsReachTheCore(t *testing.T) {
 	p := hgx()
 	node, err := inventoryOf(t, p).Node("n1")
 	require.NoError(t, err)
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	require.NoError(t, core.Apply(0, berth.NodeJoined{Node: node}))
+	require.NoError(t, sched.Apply(0, berth.NodeJoined{Node: node}))
 	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
 		for gpu, xid := range []int{13, 31, 43, 45, 68, 109, 79, 48} {
 			require.NoError(t, p.Raise(gpu, xid))
 		}
 		for _, event := range next(t, m).Events {
-			require.NoError(t, core.Apply(0, event))
+			require.NoError(t, sched.Apply(0, event))
 		}
 	})
-	report := core.Report()
+	report := sched.Report()
 	require.EqualValues(t, 8, report.Totals.Xids)
 	require.EqualValues(t, 6_000, report.GPUs.Free, "those with 79 and 48 are out of service")
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/mig"
 )
 
 // accepted tells a fresh core of the tables and the node.
 func accepted(t require.TestingT, node berth.Node, tables ...mig.Product) error {
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	for _, table := range tables {
-		require.NoError(t, core.Apply(0, berth.MIGTableSet{Table: table}))
+		require.NoError(t, sched.Apply(0, berth.MIGTableSet{Table: table}))
 	}
-	return core.Apply(0, berth.NodeJoined{Node: node})
+	return sched.Apply(0, berth.NodeJoined{Node: node})
 }
 
 func TestNodeOfHGXH100(t *testing.T) {

@@ -6,18 +6,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 )
 
 // An occupied machine: GPU 0 whole, an instance of GPU 1, and a process of ours on GPU 2.
-func occupied(t *testing.T) (*Pretend, *berth.Core, Occupancy) {
+func occupied(t *testing.T) (*Pretend, *core.Core, Occupancy) {
 	p := hgx()
 	require.NoError(t, p.Divide(1, layoutOf(t, "1g.10gb@2:1", "3g.40gb@4:4")...))
 	require.NoError(t, p.Start(100, p.gpus[0].uuidText()))
 	require.NoError(t, p.Start(101, p.gpus[1].devices[1].uuid))
 	require.NoError(t, p.Start(7, p.gpus[2].uuidText()))
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	node, err := inventoryOf(t, p).Node("n1")
 	require.NoError(t, err)
@@ -26,14 +27,14 @@ func occupied(t *testing.T) (*Pretend, *berth.Core, Occupancy) {
 		berth.QueueSet{Queue: quota.Queue{Name: "others"}},
 		berth.QueueSet{Queue: quota.Queue{Name: "ours", Guarantee: quota.Amounts{quota.GPU: 8_000}}},
 	} {
-		require.NoError(t, core.Apply(0, event))
+		require.NoError(t, sched.Apply(0, event))
 	}
-	return p, core, Occupancy{Node: "n1", Queue: "others", Tenant: "others", Ours: func(pid int) bool { return pid < 100 }}
+	return p, sched, Occupancy{Node: "n1", Queue: "others", Tenant: "others", Ours: func(pid int) bool { return pid < 100 }}
 }
 
-func apply(t *testing.T, core *berth.Core, now berth.Time, events []berth.Event) {
+func apply(t *testing.T, sched *core.Core, now berth.Time, events []berth.Event) {
 	for _, event := range events {
-		require.NoError(t, core.Apply(now, event))
+		require.NoError(t, sched.Apply(now, event))
 	}
 }
 
@@ -51,7 +52,7 @@ func told(o Occupancy, ids ...berth.JobID) []berth.JobID {
 // What others run on is not touched, not even for a latency-critical job within its
 // queue's guarantee; when they are gone it is free.
 func TestOccupiedCapacityIsNotTouched(t *testing.T) {
-	p, core, o := occupied(t)
+	p, sched, o := occupied(t)
 	events := o.Events(inventoryOf(t, p), 0, nil)
 	require.Len(t, events, 2)
 	first, second := events[0].(berth.JobObserved), events[1].(berth.JobObserved)
@@ -59,7 +60,7 @@ func TestOccupiedCapacityIsNotTouched(t *testing.T) {
 	require.Equal(t, berth.GPUs(0), first.Running[0].Members[0].GPUs)
 	require.Equal(t, berth.JobID("occupied/n1/"+p.gpus[1].uuidText()+"/3g.40gb@4:4"), second.Job.ID)
 	require.Equal(t, at(t, "3g.40gb@4:4"), second.Running[0].Members[0].Instance)
-	apply(t, core, 0, events)
+	apply(t, sched, 0, events)
 	ids := told(o, first.Job.ID, second.Job.ID, "somebody's", "occupied/n12/x")
 	require.Len(t, ids, 2)
 	require.Empty(t, o.Events(inventoryOf(t, p), 0, ids), "told once")
@@ -68,9 +69,9 @@ func TestOccupiedCapacityIsNotTouched(t *testing.T) {
 		{ID: "whole", Queue: "ours", Class: berth.LatencyCritical, Groups: []berth.Group{{Replicas: 7, Claim: berth.Claim{GPUs: 1}}}},
 		{ID: "slice", Queue: "ours", Class: berth.LatencyCritical, Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{MIG: "3g.40gb"}}}},
 	} {
-		require.NoError(t, core.Apply(0, berth.JobSubmitted{Job: job}))
+		require.NoError(t, sched.Apply(0, berth.JobSubmitted{Job: job}))
 	}
-	orders, err := core.Schedule(0)
+	orders, err := sched.Schedule(0)
 	require.NoError(t, err)
 	require.Empty(t, orders, "six GPUs are whole and free")
 
@@ -80,27 +81,27 @@ func TestOccupiedCapacityIsNotTouched(t *testing.T) {
 	require.Equal(t, []berth.Event{
 		berth.JobFinished{Job: first.Job.ID, Incarnation: 1}, berth.JobFinished{Job: second.Job.ID, Incarnation: 1},
 	}, events)
-	apply(t, core, 1000, events)
-	orders, err = core.Schedule(1000)
+	apply(t, sched, 1000, events)
+	orders, err = sched.Schedule(1000)
 	require.NoError(t, err)
 	require.Len(t, orders, 2)
 }
 
 // If the GPU of such a job fails nobody is ordered to start it elsewhere.
 func TestOccupiedGPUThatFails(t *testing.T) {
-	p, core, o := occupied(t)
+	p, sched, o := occupied(t)
 	events := o.Events(inventoryOf(t, p), 0, nil)
-	apply(t, core, 0, events)
-	require.NoError(t, core.Apply(0, berth.GPUFailed{Node: "n1", GPU: 0}))
-	require.NoError(t, core.Apply(0, berth.GPUFailed{Node: "n1", GPU: 1}))
+	apply(t, sched, 0, events)
+	require.NoError(t, sched.Apply(0, berth.GPUFailed{Node: "n1", GPU: 0}))
+	require.NoError(t, sched.Apply(0, berth.GPUFailed{Node: "n1", GPU: 1}))
 	for now := range berth.Time(3) {
-		orders, err := core.Schedule(now)
+		orders, err := sched.Schedule(now)
 		require.NoError(t, err)
 		for _, order := range orders {
 			require.NotEqual(t, "bind", order.Kind())
 		}
 	}
-	_, err := core.Explain(events[0].(berth.JobObserved).Job.ID)
+	_, err := sched.Explain(events[0].(berth.JobObserved).Job.ID)
 	require.ErrorIs(t, err, berth.ErrUnknown, "it is dropped")
 
 	require.NoError(t, p.Fail(0, "gone"))

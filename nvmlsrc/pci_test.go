@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
@@ -207,16 +208,16 @@ func TestCoreChoosesByLinks(t *testing.T) {
 	p.bridged(2, 3, 4)
 	node, err := inventoryOf(t, p).Node("n1")
 	require.NoError(t, err)
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	for _, event := range []berth.Event{
 		berth.NodeJoined{Node: node},
 		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
 		berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 2}}}}},
 	} {
-		require.NoError(t, core.Apply(0, event))
+		require.NoError(t, sched.Apply(0, event))
 	}
-	orders, err := core.Schedule(0)
+	orders, err := sched.Schedule(0)
 	require.NoError(t, err)
 	require.Equal(t, berth.GPUs(1, 6), orders[0].(berth.Bind).Members[0].GPUs)
 }

@@ -13,36 +13,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+
+	"github.com/berth-sched/berth/bench/study"
 )
-
-// An experiment is a file of this package and a line in the table below.
-type experiment struct {
-	name, summary string
-	run           func(*session, []string) error
-}
-
-// experiments in the order in which they are listed.
-var experiments = []experiment{
-	{"cases", "replay scenarios of other schedulers and compare the outcomes", runCases},
-	{"topo", "where gangs of 1 to 1,024 GPUs go on four fleets, and how fast", runTopo},
-	{"mig", "what policies of placing MIG instances accept, by mix and load", runMIG},
-	{"nvl72", "occupancy of 5,000 NVL72 trays with and without topology constraints", runNVL72},
-	{"goodput", "effective training time of 16,384 GPUs over 54 days of failures, by what the core may do", runGoodput},
-	{"fairness", "share against entitlement of three teams over a week, with and without the past", runFairness},
-	{"openb", "how many GPUs policies of placement leave over on the openb trace", runOpenB},
-	{"philly", "who waits for how long over three months of Philly's jobs, by policy, shared and in private", runPhilly},
-	{"preempt", "who has to yield to bursts of inference on a full fleet, and what that costs, by policy", runPreempt},
-	{"traces", "what traces hold, and whether they can be read to their end", runTraces},
-}
-
-// errUsage is for what was not asked properly.
-var errUsage = errors.New("see berthbench -h")
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
@@ -62,12 +42,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 		if e.name != args[0] {
 			continue
 		}
-		err := e.run(newSession(e.name, stdout, stderr), args[1:])
+		err := e.run(args[1:], stdout, stderr)
 		switch {
 		case err == nil, errors.Is(err, flag.ErrHelp):
 			return 0
-		case errors.Is(err, errUsage):
-			fmt.Fprintf(stderr, "berthbench %s: %v\n", e.name, err)
+		case errors.Is(err, study.ErrOptions):
+			fmt.Fprintf(stderr, "berthbench %s: %v: see berthbench -h\n", e.name, err)
 			return 2
 		}
 		fmt.Fprintf(stderr, "berthbench %s: %v\n", e.name, err)
@@ -75,6 +55,39 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "berthbench: there is no experiment %q; there are %s\n", args[0], strings.Join(names(), ", "))
 	return 2
+}
+
+// run reads the flags of an experiment, and makes it.
+func (e *experiment) run(args []string, stdout, stderr io.Writer) error {
+	f := flag.NewFlagSet(e.name, flag.ContinueOnError)
+	f.SetOutput(stderr)
+	csv := f.Bool("csv", false, "print tables as comma-separated values")
+	json := f.Bool("json", false, "print tables as JSON, one to a line")
+	conduct := e.flags(f)
+	if e.help != "" {
+		f.Usage = func() {
+			fmt.Fprint(stderr, e.help)
+			f.PrintDefaults()
+		}
+	}
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return err
+	case err != nil:
+		return study.Misused("%v", err)
+	case f.NArg() > 0:
+		return study.Misused("%q is no flag", f.Arg(0))
+	case *csv && *json:
+		return study.Misused("-csv and -json exclude each other")
+	}
+	out := study.Output{Progress: stderr}
+	switch {
+	case *csv:
+		out.Format = study.CSV
+	case *json:
+		out.Format = study.JSON
+	}
+	return conduct(context.Background(), out, stdout)
 }
 
 func names() []string {

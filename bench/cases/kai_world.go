@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 )
 
 // A kaiWorld is a scenario while it is replayed.
@@ -77,18 +78,18 @@ func (w *kaiWorld) build(used *occupancy) *Error {
 	config := berth.Config{Levels: levels, Policy: berth.Policy{
 		ReservedGangs: -1, Preemption: atOnce(), Moves: berth.Moves{Mode: berth.MovesOrdered},
 	}}
-	core, err := berth.New(config)
+	sched, err := core.New(config)
 	if err != nil {
 		return refused("topologies", err)
 	}
-	w.world = newWorld(core)
+	w.world = newWorld(sched)
 	w.before = w.companions
 	table, wrong := w.c.table()
 	if wrong != nil {
 		return wrong
 	}
 	if table != nil {
-		if err := core.Apply(0, berth.MIGTableSet{Table: *table}); err != nil {
+		if err := sched.Apply(0, berth.MIGTableSet{Table: *table}); err != nil {
 			return refused("nodes.mig", err)
 		}
 	}
@@ -97,13 +98,13 @@ func (w *kaiWorld) build(used *occupancy) *Error {
 		if wrong != nil {
 			return wrong
 		}
-		if err := core.Apply(0, berth.NodeJoined{Node: node}); err != nil {
+		if err := sched.Apply(0, berth.NodeJoined{Node: node}); err != nil {
 			return refused(fmt.Sprintf("nodes[%d]", i), err)
 		}
 	}
 	queues := w.c.quotas()
 	for i := range queues {
-		if err := core.Apply(0, berth.QueueSet{Queue: queues[i]}); err != nil {
+		if err := sched.Apply(0, berth.QueueSet{Queue: queues[i]}); err != nil {
 			return refused(fmt.Sprintf("queues[%d]", i), err)
 		}
 	}

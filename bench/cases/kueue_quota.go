@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -182,13 +183,13 @@ func (c *kueueCase) world() (*world, *Error) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	core, err := berth.New(berth.Config{Policy: berth.Policy{ReservedGangs: -1, Preemption: atOnce()}})
+	sched, err := core.New(berth.Config{Policy: berth.Policy{ReservedGangs: -1, Preemption: atOnce()}})
 	if err != nil {
 		return nil, refused("", err)
 	}
-	w := newWorld(core)
+	w := newWorld(sched)
 	for i := range queues {
-		if err := core.Apply(0, berth.QueueSet{Queue: queues[i]}); err != nil {
+		if err := sched.Apply(0, berth.QueueSet{Queue: queues[i]}); err != nil {
 			return nil, refused("queues "+queues[i].Name, err)
 		}
 	}

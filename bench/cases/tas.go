@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -100,12 +101,12 @@ func (c *tasCase) check() *Error { return nil }
 
 func (c *tasCase) run() Result {
 	r := Result{ID: c.ID, Name: c.Name, Kind: c.kind()}
-	core, err := c.fleet()
+	sched, err := c.fleet()
 	if err != nil {
 		r.Detail = "cannot be expressed: " + err.Error()
 		return r
 	}
-	r.Detail, r.Rule = c.compare(core)
+	r.Detail, r.Rule = c.compare(sched)
 	r.Agree = r.Detail == ""
 	return r
 }
@@ -130,7 +131,7 @@ func (c *tasCase) kind() string {
 const queueName = "replay"
 
 // fleet makes a core with the nodes of the scenario.
-func (c *tasCase) fleet() (*berth.Core, error) {
+func (c *tasCase) fleet() (*core.Core, error) {
 	if err := c.resources.assign(c); err != nil {
 		return nil, err
 	}
@@ -138,11 +139,11 @@ func (c *tasCase) fleet() (*berth.Core, error) {
 	if c.hosts() {
 		config.Levels = c.Levels[:len(c.Levels)-1]
 	}
-	core, err := berth.New(config)
+	sched, err := core.New(config)
 	if err != nil {
 		return nil, err
 	}
-	if err := core.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: queueName}}); err != nil {
+	if err := sched.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: queueName}}); err != nil {
 		return nil, err
 	}
 	for i := range c.Nodes {
@@ -152,11 +153,11 @@ func (c *tasCase) fleet() (*berth.Core, error) {
 		}
 		node := c.resources.node(n)
 		node.Domains = n.Path[:len(config.Levels)]
-		if err := core.Apply(0, berth.NodeJoined{Node: node}); err != nil {
+		if err := sched.Apply(0, berth.NodeJoined{Node: node}); err != nil {
 			return nil, err
 		}
 	}
-	return core, nil
+	return sched, nil
 }
 
 // hosts reports whether the narrowest level is the node itself.
@@ -171,13 +172,13 @@ func (c *tasCase) level(name string) string {
 
 // compare replays the requests and returns the first difference, with the rule that it
 // comes under.
-func (c *tasCase) compare(core *berth.Core) (detail, rule string) {
+func (c *tasCase) compare(sched *core.Core) (detail, rule string) {
 	for start := 0; start < len(c.Requests); {
 		end := start + 1
 		for c.Requests[start].Group != "" && end < len(c.Requests) && c.Requests[end].Group == c.Requests[start].Group {
 			end++
 		}
-		detail, rule, placed := c.replay(core, c.Requests[start:end])
+		detail, rule, placed := c.replay(sched, c.Requests[start:end])
 		if detail != "" || !placed {
 			return detail, rule
 		}
@@ -188,7 +189,7 @@ func (c *tasCase) compare(core *berth.Core) (detail, rule string) {
 
 // replay submits the job that some requests make together, has a pass place it, and
 // compares. It returns the difference, and whether the job was placed.
-func (c *tasCase) replay(core *berth.Core, requests []tasRequest) (detail, rule string, placed bool) {
+func (c *tasCase) replay(sched *core.Core, requests []tasRequest) (detail, rule string, placed bool) {
 	job, err := c.job(requests)
 	if err != nil {
 		return err.Error(), "", false
@@ -201,17 +202,17 @@ func (c *tasCase) replay(core *berth.Core, requests []tasRequest) (detail, rule 
 		}
 		expected[i] = &c.Expect[at]
 	}
-	refused := core.Apply(core.Now(), berth.JobSubmitted{Job: job})
+	refused := sched.Apply(sched.Now(), berth.JobSubmitted{Job: job})
 	var bind *berth.Bind
 	if refused == nil {
-		actions, err := core.Schedule(core.Now())
+		actions, err := sched.Schedule(sched.Now())
 		if err != nil {
 			return err.Error(), "", false
 		}
 		bind = bindOf(actions, job.ID)
 	}
 	if bind == nil {
-		return c.compareFailure(core, job.ID, requests, expected, refused), "", false
+		return c.compareFailure(sched, job.ID, requests, expected, refused), "", false
 	}
 	detail, rule = c.comparePlaced(bind, requests, expected)
 	return detail, rule, true
@@ -303,13 +304,13 @@ func describe(counts map[string]int) string {
 }
 
 // compareFailure compares what is expected with a job that was not placed.
-func (c *tasCase) compareFailure(core *berth.Core, id berth.JobID, requests []tasRequest, expected []*tasExpect, refused error) string {
+func (c *tasCase) compareFailure(sched *core.Core, id berth.JobID, requests []tasRequest, expected []*tasExpect, refused error) string {
 	at := slices.IndexFunc(expected, func(e *tasExpect) bool { return e.Failure != nil })
 	if at < 0 {
 		why := "not placed"
 		if refused != nil {
 			why = refused.Error()
-		} else if reason := reasonOf(core, id); reason != nil {
+		} else if reason := reasonOf(sched, id); reason != nil {
 			why = "not placed: " + reason.Text
 		}
 		return fmt.Sprintf("%s: %s", requests[0].Name, why)
@@ -321,11 +322,11 @@ func (c *tasCase) compareFailure(core *berth.Core, id berth.JobID, requests []ta
 	if failure.Fits == nil {
 		return ""
 	}
-	return c.compareFits(reasonOf(core, id), &requests[at], failure)
+	return c.compareFits(reasonOf(sched, id), &requests[at], failure)
 }
 
-func reasonOf(core *berth.Core, id berth.JobID) *berth.Reason {
-	e, err := core.Explain(id)
+func reasonOf(sched *core.Core, id berth.JobID) *berth.Reason {
+	e, err := sched.Explain(id)
 	if err != nil || len(e.Replicas) == 0 {
 		return nil
 	}

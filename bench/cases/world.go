@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 )
 
 // A world carries a core's orders out: every one of them at once, and without a
 // failure.
 type world struct {
-	core *berth.Core
+	core *core.Core
 	now  berth.Time
 	// running are the members that run, by job.
 	running map[berth.JobID]map[berth.MemberRef]berth.MemberPlacement
@@ -23,9 +24,9 @@ type world struct {
 // maxPasses bounds the passes of a round.
 const maxPasses = 32
 
-func newWorld(core *berth.Core) *world {
+func newWorld(sched *core.Core) *world {
 	return &world{
-		core: core, stopped: map[berth.JobID]berth.JobID{},
+		core: sched, stopped: map[berth.JobID]berth.JobID{},
 		running: map[berth.JobID]map[berth.MemberRef]berth.MemberPlacement{},
 	}
 }

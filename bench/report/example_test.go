@@ -7,16 +7,17 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
 func Example() {
 	gpu := berth.GPU{Product: "T4", MemoryMiB: 16384}
 	job := berth.Job{ID: "tune", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}
-	core, _ := berth.New(berth.Config{})
+	sched, _ := core.New(berth.Config{})
 	var s *sim.Simulation
 	c := report.NewCollector(func() berth.Scheduler { return s.Scheduler() })
-	s = sim.New(core, sim.FromSlice([]sim.Arrival{
+	s = sim.New(sched, sim.FromSlice([]sim.Arrival{
 		{Event: berth.NodeJoined{Node: berth.Node{ID: "n1", GPUs: []berth.GPU{gpu, gpu}}}},
 		{Event: berth.QueueSet{Queue: quota.Queue{Name: "q"}}},
 		{Event: berth.JobSubmitted{Job: job}, Runtime: berth.Hour},

@@ -15,21 +15,22 @@ import (
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
 // bench is a core with a collector, driven by hand.
 type bench struct {
 	*testing.T
-	core *berth.Core
+	core *core.Core
 	*report.Collector
 }
 
 // newBench has a fleet of two nodes with four GPUs each, and a queue.
 func newBench(t *testing.T) *bench {
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	b := &bench{T: t, core: core, Collector: report.NewCollector(func() berth.Scheduler { return core })}
+	b := &bench{T: t, core: sched, Collector: report.NewCollector(func() berth.Scheduler { return sched })}
 	gpu := berth.GPU{Product: "T4", MemoryMiB: 16384}
 	for _, id := range []berth.NodeID{"n1", "n2"} {
 		b.tell(0, berth.NodeJoined{Node: berth.Node{ID: id, GPUs: []berth.GPU{gpu, gpu, gpu, gpu}, CPUMilli: 8000}})
@@ -172,11 +173,11 @@ func TestBooksMatchTheCores(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			day := workload.Reference{Seed: seed, Nodes: 40, LoadPercent: 130}
-			core, err := berth.New(day.Config())
+			sched, err := core.New(day.Config())
 			require.NoError(t, err)
 			var s *sim.Simulation
 			c := report.NewCollector(func() berth.Scheduler { return s.Scheduler() })
-			s = sim.New(core, day.Workload(), sim.Options{
+			s = sim.New(sched, day.Workload(), sim.Options{
 				StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second, Seed: seed,
 				Faults: sim.Faults{
 					BindFail: 0.05, BindPartial: 0.05, ReleaseFail: 0.2, ReleasePartial: 0.2, ReportLost: 0.02,
@@ -297,9 +298,9 @@ func TestPageStandsAlone(t *testing.T) {
 
 // TestEmptyRun: nothing at all happened, and both reports say so without an error.
 func TestEmptyRun(t *testing.T) {
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	run, err := report.NewCollector(func() berth.Scheduler { return core }).Finish(0)
+	run, err := report.NewCollector(func() berth.Scheduler { return sched }).Finish(0)
 	require.NoError(t, err)
 	require.NoError(t, report.WritePage(io.Discard, run))
 	var table strings.Builder

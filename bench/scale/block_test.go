@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
@@ -78,20 +79,20 @@ func searchingBlocks(tb testing.TB, free []int) decision {
 // adds up how long the passes took that place it.
 func livingInBlocks(tb testing.TB, free []int) (d decision, passes *time.Duration) {
 	tb.Helper()
-	core, err := berth.New(berth.Config{Levels: []string{"block", "rack"}})
+	sched, err := core.New(berth.Config{Levels: []string{"block", "rack"}})
 	require.NoError(tb, err)
 	gpus := make([]berth.GPU, gpusPerNode)
 	for i := range gpus {
 		gpus[i] = berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
 	}
-	tell(tb, core, berth.QueueSet{Queue: quota.Queue{Name: "running"}})
+	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running"}})
 	for i := range free {
 		name := nodeName(i)
-		tell(tb, core, berth.NodeJoined{Node: berth.Node{
+		tell(tb, sched, berth.NodeJoined{Node: berth.Node{
 			ID: berth.NodeID(name), Domains: blockDomains(i), GPUs: gpus, CPUMilli: cpuMilli, MemoryMiB: memoryMiB,
 		}})
 		if held := gpusPerNode - free[i]; held > 0 {
-			tell(tb, core, berth.JobObserved{Job: jobOf(name, "running", 1, held), Running: []berth.RunningReplica{{
+			tell(tb, sched, berth.JobObserved{Job: jobOf(name, "running", 1, held), Running: []berth.RunningReplica{{
 				Incarnation: 1,
 				Members:     []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
 			}}})
@@ -101,16 +102,16 @@ func livingInBlocks(tb testing.TB, free []int) (d decision, passes *time.Duratio
 	job.Topology.Required = "block"
 	passes = new(time.Duration)
 	return func() bool {
-		tell(tb, core, berth.JobSubmitted{Job: job})
+		tell(tb, sched, berth.JobSubmitted{Job: job})
 		start := time.Now()
-		actions := pass(tb, core)
+		actions := pass(tb, sched)
 		*passes += time.Since(start)
 		if len(actions) != 1 {
 			return false
 		}
 		bind := actions[0].Header()
-		tell(tb, core, berth.ActionReported{Action: bind.ID})
-		tell(tb, core, berth.JobFinished{Job: job.ID, Incarnation: bind.Incarnation})
+		tell(tb, sched, berth.ActionReported{Action: bind.ID})
+		tell(tb, sched, berth.JobFinished{Job: job.ID, Incarnation: bind.Incarnation})
 		return true
 	}, passes
 }

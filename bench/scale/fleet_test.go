@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
@@ -114,9 +115,9 @@ func gangOf(members, gpus int) *gang.Request {
 
 // newCore makes a core in which all but the free GPUs are held by jobs that run,
 // one to each node, called like it.
-func newCore(tb testing.TB, free []int) *berth.Core {
+func newCore(tb testing.TB, free []int) *core.Core {
 	tb.Helper()
-	core, err := berth.New(berth.Config{Levels: []string{"spine", "leaf"}})
+	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}})
 	require.NoError(tb, err)
 	gpus := make([]berth.GPU, gpusPerNode)
 	for i := range gpus {
@@ -124,10 +125,10 @@ func newCore(tb testing.TB, free []int) *berth.Core {
 	}
 	// What runs is its queue's own, so that nobody who waits may take its place.
 	all := quota.Amounts{quota.GPU: int64(len(free)) * gpusPerNode * 1000}
-	tell(tb, core, berth.QueueSet{Queue: quota.Queue{Name: "running", Guarantee: all}})
+	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running", Guarantee: all}})
 	for i := range free {
 		name := nodeName(i)
-		tell(tb, core, berth.NodeJoined{Node: berth.Node{
+		tell(tb, sched, berth.NodeJoined{Node: berth.Node{
 			ID: berth.NodeID(name), Domains: domains(i), GPUs: gpus, CPUMilli: cpuMilli, MemoryMiB: memoryMiB,
 		}})
 		held := gpusPerNode - free[i]
@@ -135,12 +136,12 @@ func newCore(tb testing.TB, free []int) *berth.Core {
 			continue
 		}
 		job := jobOf(name, "running", 1, held)
-		tell(tb, core, berth.JobObserved{Job: job, Running: []berth.RunningReplica{{
+		tell(tb, sched, berth.JobObserved{Job: job, Running: []berth.RunningReplica{{
 			Incarnation: 1,
 			Members:     []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
 		}}})
 	}
-	return core
+	return sched
 }
 
 // jobOf is a job of a number of like members.
@@ -151,14 +152,14 @@ func jobOf(name, queue string, members, gpus int) berth.Job {
 	}}}
 }
 
-func tell(tb testing.TB, core *berth.Core, e berth.Event) {
-	if err := core.Apply(core.Now(), e); err != nil {
+func tell(tb testing.TB, sched *core.Core, e berth.Event) {
+	if err := sched.Apply(sched.Now(), e); err != nil {
 		tb.Fatal(err)
 	}
 }
 
-func pass(tb testing.TB, core *berth.Core) []berth.Action {
-	actions, err := core.Schedule(core.Now())
+func pass(tb testing.TB, sched *core.Core) []berth.Action {
+	actions, err := sched.Schedule(sched.Now())
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -15,7 +16,7 @@ import (
 // goes on with a spare in its place, and has the node come back.
 type losing struct {
 	tb    testing.TB
-	core  *berth.Core
+	core  *core.Core
 	nodes map[berth.NodeID]berth.Node
 	on    []berth.MemberPlacement
 	round int
@@ -26,21 +27,21 @@ type losing struct {
 
 func newLosing(tb testing.TB, nodes int) *losing {
 	tb.Helper()
-	core, err := berth.New(berth.Config{Levels: []string{"spine", "leaf"}, Policy: berth.Policy{Spares: []berth.Spares{{Milli: 10}}}})
+	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}, Policy: berth.Policy{Spares: []berth.Spares{{Milli: 10}}}})
 	require.NoError(tb, err)
-	l := &losing{tb: tb, core: core, nodes: map[berth.NodeID]berth.Node{}}
+	l := &losing{tb: tb, core: sched, nodes: map[berth.NodeID]berth.Node{}}
 	gpus := make([]berth.GPU, gpusPerNode)
 	for i := range gpus {
 		gpus[i] = berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
 	}
 	members := int64(nodes * 99 / 100)
-	tell(tb, core, berth.QueueSet{Queue: quota.Queue{Name: "train", Guarantee: quota.Amounts{quota.GPU: members * gpusPerNode * 1000}}})
+	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "train", Guarantee: quota.Amounts{quota.GPU: members * gpusPerNode * 1000}}})
 	for i := range nodes {
 		n := berth.Node{ID: berth.NodeID(nodeName(i)), Domains: domains(i), GPUs: gpus, CPUMilli: cpuMilli, MemoryMiB: memoryMiB}
 		l.nodes[n.ID] = n
-		tell(tb, core, berth.NodeJoined{Node: n})
+		tell(tb, sched, berth.NodeJoined{Node: n})
 	}
-	tell(tb, core, berth.JobSubmitted{Job: jobOf("gang", "train", int(members), gpusPerNode)})
+	tell(tb, sched, berth.JobSubmitted{Job: jobOf("gang", "train", int(members), gpusPerNode)})
 	require.True(tb, l.carryOut())
 	return l
 }

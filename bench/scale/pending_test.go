@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -16,7 +17,7 @@ const queues = 300
 // crowd is a core with a full fleet and jobs that wait for capacity: in 300 queues,
 // of 20 shapes. A tenth of the GPUs is free, in crumbs that serve none of them.
 type crowd struct {
-	core *berth.Core
+	core *core.Core
 	// full lists jobs each of which leaves a node empty when it ends.
 	full []berth.JobID
 	// number of each job that was submitted.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -16,9 +17,9 @@ const full = 500
 
 // newFull makes a core with full nodes of mixed jobs, from single GPUs to gangs of 32
 // nodes, of a queue that has borrowed all of it (lent) or owns it.
-func newFull(tb testing.TB, lent bool) *berth.Core {
+func newFull(tb testing.TB, lent bool) *core.Core {
 	tb.Helper()
-	core, err := berth.New(berth.Config{Levels: []string{"spine", "leaf"}})
+	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}})
 	require.NoError(tb, err)
 	gpus := make([]berth.GPU, gpusPerNode)
 	for i := range gpus {
@@ -29,10 +30,10 @@ func newFull(tb testing.TB, lent bool) *berth.Core {
 	if lent {
 		train.Guarantee, serve.Guarantee = nil, all
 	}
-	tell(tb, core, berth.QueueSet{Queue: train})
-	tell(tb, core, berth.QueueSet{Queue: serve})
+	tell(tb, sched, berth.QueueSet{Queue: train})
+	tell(tb, sched, berth.QueueSet{Queue: serve})
 	for i := range full {
-		tell(tb, core, berth.NodeJoined{Node: berth.Node{
+		tell(tb, sched, berth.NodeJoined{Node: berth.Node{
 			ID: berth.NodeID(nodeName(i)), Domains: domains(i), GPUs: gpus, CPUMilli: cpuMilli, MemoryMiB: memoryMiB,
 		}})
 	}
@@ -45,11 +46,11 @@ func newFull(tb testing.TB, lent bool) *berth.Core {
 			Supported: random.IntN(3) > 0, Interval: berth.Hour,
 			Cost: berth.Duration(5_000 + random.Int64N(60_000)), RestartCost: berth.Duration(30_000 + random.Int64N(120_000)),
 		}
-		running := berth.RunningReplica{Incarnation: 1, Started: core.Now()}
+		running := berth.RunningReplica{Incarnation: 1, Started: sched.Now()}
 		for m, n := range nodes {
 			running.Members = append(running.Members, berth.MemberPlacement{Index: m, Node: berth.NodeID(nodeName(n)), GPUs: mask})
 		}
-		tell(tb, core, berth.JobObserved{Job: job, Running: []berth.RunningReplica{running}})
+		tell(tb, sched, berth.JobObserved{Job: job, Running: []berth.RunningReplica{running}})
 	}
 	for node := 0; node < full; {
 		if random.IntN(50) == 0 {
@@ -71,9 +72,9 @@ func newFull(tb testing.TB, lent bool) *berth.Core {
 		}
 		node++
 	}
-	_, err = core.Schedule(core.Now().Add(2 * berth.Hour))
+	_, err = sched.Schedule(sched.Now().Add(2 * berth.Hour))
 	require.NoError(tb, err)
-	return core
+	return sched
 }
 
 // BenchmarkVictims is a pass that finds the victims of one gang among all that runs on 500
@@ -82,13 +83,13 @@ func BenchmarkVictims(b *testing.B) {
 	for _, lent := range []bool{true, false} {
 		for _, gang := range []struct{ members, gpus int }{{1, 1}, {64, 1}, {1, 8}, {8, 8}, {64, 8}} {
 			b.Run(fmt.Sprintf("%dx%d/lent=%t", gang.members, gang.gpus, lent), func(b *testing.B) {
-				core := newFull(b, lent)
-				snapshot, err := core.Snapshot()
+				sched := newFull(b, lent)
+				snapshot, err := sched.Snapshot()
 				require.NoError(b, err)
 				victims := 0
 				for b.Loop() {
 					b.StopTimer()
-					core, err := berth.Restore(snapshot)
+					sched, err := core.Restore(snapshot)
 					require.NoError(b, err)
 					queue := "train"
 					if lent {
@@ -96,9 +97,9 @@ func BenchmarkVictims(b *testing.B) {
 					}
 					job := jobOf("burst", queue, gang.members, gang.gpus)
 					job.Class = berth.LatencyCritical
-					tell(b, core, berth.JobSubmitted{Job: job})
+					tell(b, sched, berth.JobSubmitted{Job: job})
 					b.StartTimer()
-					victims = len(pass(b, core))
+					victims = len(pass(b, sched))
 				}
 				require.Positive(b, victims)
 				b.ReportMetric(float64(victims), "victims")

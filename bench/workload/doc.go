@@ -4,7 +4,7 @@
 // embedder's own test bench and a benchmark can use them alike.
 //
 //	day := workload.Reference{Seed: 1}
-//	core, err := berth.New(day.Config())
+//	core, err := core.New(day.Config())
 //	...
 //	s := sim.New(core, day.Workload(), sim.Options{})
 //	err = s.Run(berth.Time(0).Add(day.Length()))

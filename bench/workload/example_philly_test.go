@@ -7,6 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 )
 
 // A few jobs of the form of the Philly trace, on two machines of eight GPUs.
@@ -27,8 +28,8 @@ func ExampleReadPhilly() {
 		fmt.Println(err)
 		return
 	}
-	core, _ := berth.New(trace.Config())
-	s := sim.New(core, trace, sim.Options{Scheduled: func(now berth.Time, actions []berth.Action) {
+	sched, _ := core.New(trace.Config())
+	s := sim.New(sched, trace, sim.Options{Scheduled: func(now berth.Time, actions []berth.Action) {
 		for _, a := range actions {
 			fmt.Println(trace.Epoch().Add(berth.Duration(now).Std()).Format("15:04"), "bind", a.(berth.Bind).Job)
 		}

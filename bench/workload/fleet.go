@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/machine"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -11,13 +12,10 @@ const (
 	levelSpine = "spine"
 	levelLeaf  = "leaf"
 
-	gpusPerNode   = 8
-	nodesPerLeaf  = 32 // a scalable unit
-	leavesPerPod  = 4  // that share a spine
-	cpuMilli      = 112_000
-	hostMemoryMiB = 2 << 20
-	gpuMemoryMiB  = 81_559 // as the driver reports it for 80 GB
-	nicMbit       = 400_000
+	gpusPerNode  = machine.NodeGPUs
+	nodesPerLeaf = 32 // a scalable unit
+	leavesPerPod = 4  // that share a spine
+	cpuMilli     = 112_000
 
 	organisations = 10
 	teamsPerOrg   = 24
@@ -27,23 +25,8 @@ const (
 func (d *day) addNodes() {
 	for i := range d.nodes {
 		leaf := i / nodesPerLeaf
-		n := berth.Node{
-			ID:       berth.NodeID(number("node-", i, 4)),
-			Pool:     "h100",
-			Domains:  []string{"spine-" + strconv.Itoa(leaf/leavesPerPod), number("leaf-", leaf, 2)},
-			CPUMilli: cpuMilli, MemoryMiB: hostMemoryMiB,
-		}
-		for g := range gpusPerNode {
-			socket := g / (gpusPerNode / 2)
-			n.GPUs = append(n.GPUs, berth.GPU{
-				Product: "H100-80GB", MemoryMiB: gpuMemoryMiB,
-				ComputeCapability: berth.ComputeCapability{Major: 9},
-				NUMANode:          socket, Clique: string(n.ID),
-			})
-			n.NICs = append(n.NICs, berth.NIC{
-				Name: "mlx5_" + strconv.Itoa(g), Rail: g, MbitPerSecond: nicMbit, NUMANode: socket,
-			})
-		}
+		n := machine.H100.Node(number("node-", i, 4), "spine-"+strconv.Itoa(leaf/leavesPerPod), number("leaf-", leaf, 2))
+		n.Pool, n.CPUMilli = "h100", cpuMilli
 		d.fleet = append(d.fleet, n)
 		d.tell(0, berth.NodeJoined{Node: n})
 	}

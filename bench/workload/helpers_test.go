@@ -14,6 +14,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 )
 
 // A readTrace is one of the functions that read a trace.
@@ -157,10 +158,10 @@ func requireTellable(t *testing.T, read readTrace, text []byte) {
 		require.Positive(t, e.Line)
 		require.NotEmpty(t, e.Reason)
 	}
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	for i := range list {
-		if err := core.Apply(list[i].At, list[i].Event); err != nil {
+		if err := sched.Apply(list[i].At, list[i].Event); err != nil {
 			require.ErrorIs(t, err, berth.ErrDuplicate, "a name that stands there twice")
 		}
 	}

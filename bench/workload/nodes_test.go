@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/core"
 )
 
 const spotHeader = "gpu_model,gpu_capacity_num,cpu_num,node_name\n"
@@ -59,12 +60,12 @@ func TestLingjunFleet(t *testing.T) {
 // joinAll has nodes join a core.
 func joinAll(t *testing.T, config berth.Config, nodes []berth.Node) {
 	t.Helper()
-	core, err := berth.New(config)
+	sched, err := core.New(config)
 	require.NoError(t, err)
 	for _, n := range nodes {
-		require.NoError(t, core.Apply(0, berth.NodeJoined{Node: n}))
+		require.NoError(t, sched.Apply(0, berth.NodeJoined{Node: n}))
 	}
-	require.Equal(t, len(nodes), core.Report().Nodes.All)
+	require.Equal(t, len(nodes), sched.Report().Nodes.All)
 }
 
 func FuzzSpotNodes(f *testing.F) {
@@ -77,10 +78,10 @@ func FuzzSpotNodes(f *testing.F) {
 			require.Positive(t, e.Line)
 			return
 		}
-		core, err := berth.New(berth.Config{})
+		sched, err := core.New(berth.Config{})
 		require.NoError(t, err)
 		for _, n := range nodes {
-			if err := core.Apply(0, berth.NodeJoined{Node: n}); err != nil {
+			if err := sched.Apply(0, berth.NodeJoined{Node: n}); err != nil {
 				require.ErrorIs(t, err, berth.ErrDuplicate)
 			}
 		}

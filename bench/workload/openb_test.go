@@ -12,6 +12,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 )
 
 const (
@@ -173,14 +174,14 @@ func TestRealTrace(t *testing.T) {
 	require.Equal(t, 6212, gpus)
 	require.Len(t, products, 7, "V100 with 16 and with 32 GB are two")
 
-	core, err := berth.New(trace.Config())
+	sched, err := core.New(trace.Config())
 	require.NoError(t, err)
-	s := sim.New(core, trace, sim.Options{Applied: func(_ berth.Time, e berth.Event, err error) {
+	s := sim.New(sched, trace, sim.Options{Applied: func(_ berth.Time, e berth.Event, err error) {
 		require.NoError(t, err, e)
 	}})
 	require.NoError(t, s.Run(1<<62))
 	require.NoError(t, trace.Err())
-	totals := core.Report().Totals
+	totals := sched.Report().Totals
 	require.EqualValues(t, 8152, totals.Submitted)
 	require.EqualValues(t, 8152, totals.Finished)
 }
@@ -198,10 +199,10 @@ func FuzzOpenB(f *testing.F) {
 			require.Positive(t, e.Line)
 			require.NotEmpty(t, e.Reason)
 		}
-		core, err := berth.New(berth.Config{})
+		sched, err := core.New(berth.Config{})
 		require.NoError(t, err)
 		for i := range list {
-			err := core.Apply(list[i].At, list[i].Event)
+			err := sched.Apply(list[i].At, list[i].Event)
 			if errors.Is(err, berth.ErrDuplicate) {
 				continue // a name that stands there twice
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 )
 
 func TestReferenceIsDrawnFromItsSeed(t *testing.T) {
@@ -115,12 +116,12 @@ func TestReferenceScales(t *testing.T) {
 // fact of the day is refused, the fleet fills up, and a queue forms.
 func TestReferenceKeepsThePromises(t *testing.T) {
 	day := workload.Reference{Seed: 3, Nodes: 64}
-	core, err := berth.New(day.Config())
+	sched, err := core.New(day.Config())
 	require.NoError(t, err)
-	checker := check.New(core.Config())
+	checker := check.New(sched.Config())
 	var held, all int64
 	waited, passes := 0, 0
-	s := sim.New(core, day.Workload(), sim.Options{
+	s := sim.New(sched, day.Workload(), sim.Options{
 		StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second,
 		Applied: func(now berth.Time, e berth.Event, err error) {
 			require.NoError(t, err, e)
@@ -129,7 +130,7 @@ func TestReferenceKeepsThePromises(t *testing.T) {
 		Scheduled: func(now berth.Time, actions []berth.Action) {
 			require.NoError(t, checker.Scheduled(now, actions))
 			if passes++; passes%10 == 0 {
-				r := core.Report()
+				r := sched.Report()
 				require.NoError(t, checker.Against(r))
 				held, all = max(held, r.GPUs.Held), max(all, r.GPUs.All)
 				waited = max(waited, r.Waiting.Capacity)

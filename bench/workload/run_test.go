@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 )
 
 // TestTracesRunToTheEnd: every job of a trace of each form is taken, placed and ends, and
@@ -30,10 +31,10 @@ func TestTracesRunToTheEnd(t *testing.T) {
 				Nodes: fleet, Row: func(berth.JobID, func(string) string) { jobs++ },
 			})
 			require.NoError(t, err)
-			core := runChecked(t, trace.Config(), trace)
+			sched := runChecked(t, trace.Config(), trace)
 			require.NoError(t, trace.Err())
 			require.GreaterOrEqual(t, jobs, rows-1, "one line may be the header")
-			require.EqualValues(t, jobs, core.Report().Totals.Finished)
+			require.EqualValues(t, jobs, sched.Report().Totals.Finished)
 		})
 	}
 }
@@ -51,12 +52,12 @@ func TestSyntheticRunsToTheEnd(t *testing.T) {
 }
 
 // runChecked runs a workload until nothing is left to happen, under the independent checker.
-func runChecked(t *testing.T, config berth.Config, w sim.Workload) *berth.Core {
+func runChecked(t *testing.T, config berth.Config, w sim.Workload) *core.Core {
 	t.Helper()
-	core, err := berth.New(config)
+	sched, err := core.New(config)
 	require.NoError(t, err)
-	checker := check.New(core.Config())
-	s := sim.New(core, w, sim.Options{
+	checker := check.New(sched.Config())
+	s := sim.New(sched, w, sim.Options{
 		StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second,
 		Applied: func(now berth.Time, e berth.Event, err error) {
 			require.NoError(t, err, e)
@@ -67,5 +68,5 @@ func runChecked(t *testing.T, config berth.Config, w sim.Workload) *berth.Core {
 		},
 	})
 	require.NoError(t, s.Run(1<<62))
-	return core
+	return sched
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/core"
 )
 
 // TestSyntheticHasTheFigures draws fifty thousand jobs of each cluster, and the figures
@@ -112,7 +113,7 @@ func TestSyntheticIsTellable(t *testing.T) {
 	require.NoError(t, err)
 	second, err := s.Workload()
 	require.NoError(t, err)
-	core, err := berth.New(s.Config())
+	sched, err := core.New(s.Config())
 	require.NoError(t, err)
 	for {
 		a, more := first.Next()
@@ -121,7 +122,7 @@ func TestSyntheticIsTellable(t *testing.T) {
 		if !more {
 			return
 		}
-		require.NoError(t, core.Apply(a.At, a.Event))
+		require.NoError(t, sched.Apply(a.At, a.Event))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 )
 
 // A question is a command that tells no fact.
@@ -27,6 +28,7 @@ var questions = map[string]question{
 	"health":           func(s *Session, rest string) error { return noArguments(rest, s.health) },
 	"draining":         func(s *Session, rest string) error { return noArguments(rest, s.draining) },
 	"fleet":            func(s *Session, rest string) error { return noArguments(rest, s.fleet) },
+	"machine":          (*Session).machine,
 	"totals":           func(s *Session, rest string) error { return noArguments(rest, s.totals) },
 	"what-if":          (*Session).whatIf,
 	"takes":            (*Session).takes,
@@ -82,24 +84,24 @@ func (s *Session) snapshotRestore() error {
 	if err != nil {
 		return violation(err)
 	}
-	core, err := berth.Restore(before)
+	sched, err := core.Restore(before)
 	if err != nil {
 		return violation(err)
 	}
-	s.core = core
-	return violation(core.Check(), same("D2: a restored core", before, core))
+	s.core = sched
+	return violation(sched.Check(), same("D2: a restored core", before, sched))
 }
 
 // restore tries bytes that are no snapshot of this core.
 func (s *Session) restore(rest string) error {
 	s.refusal = nil
-	core, err := berth.Restore([]byte(rest))
+	sched, err := core.Restore([]byte(rest))
 	if err != nil {
 		s.printRefusal(err)
 		return nil
 	}
 	s.print("restores")
-	return violation(core.Check())
+	return violation(sched.Check())
 }
 
 func (s *Session) json(rest string) error {

@@ -8,11 +8,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 )
 
 // A Session is a core under script: commands go in, what they print comes out.
 type Session struct {
-	core  *berth.Core
+	// Applied sees every event that was told, with the core's refusal or nil, and Scheduled the
+	// orders of every pass, as in package sim. Nil: nobody looks.
+	Applied   func(now berth.Time, e berth.Event, refused error)
+	Scheduled func(now berth.Time, actions []berth.Action)
+
+	core  *core.Core
 	now   berth.Time
 	watch watch
 	// refusal is how the latest event was refused, nil if it was not; orders is
@@ -33,7 +39,7 @@ func NewSession() *Session {
 }
 
 // Core is the core as it stands; snapshot-restore replaces it.
-func (s *Session) Core() *berth.Core { return s.core }
+func (s *Session) Core() *core.Core { return s.core }
 
 // Do runs one command and returns what it prints, each line indented by two
 // spaces. An error means that the command makes no sense, that an expectation was
@@ -104,11 +110,11 @@ var kinds = []struct {
 }
 
 func (s *Session) configure(config berth.Config) error {
-	core, err := berth.New(config)
+	sched, err := core.New(config)
 	if err != nil {
 		return err
 	}
-	s.core = core
+	s.core = sched
 	s.watch = newWatch(config)
 	return nil
 }
@@ -124,7 +130,11 @@ func (s *Session) tell(e berth.Event) error {
 	if err != nil {
 		return violation(err)
 	}
-	if err := s.core.Apply(s.now, e); err != nil {
+	err = s.core.Apply(s.now, e)
+	if s.Applied != nil {
+		s.Applied(s.now, e, err)
+	}
+	if err != nil {
 		s.printRefusal(err)
 		return s.watch.refused(s, e, err, before)
 	}
@@ -143,15 +153,18 @@ func (s *Session) pass() error {
 		s.printRefusal(err)
 		return nil
 	}
+	if s.Scheduled != nil {
+		s.Scheduled(s.now, orders)
+	}
 	s.printOrders(orders)
 	return s.watch.passed(s, twin, orders)
 }
 
 // twin is a core restored from a snapshot of the present one.
-func (s *Session) twin() (*berth.Core, error) {
+func (s *Session) twin() (*core.Core, error) {
 	b, err := s.core.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	return berth.Restore(b)
+	return core.Restore(b)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/core"
 )
 
 // A Violation is a promise that the core broke. Other errors of a session say that
@@ -47,7 +48,7 @@ func (w *watch) refused(s *Session, e berth.Event, refusal error, before []byte)
 }
 
 // passed follows a pass. The twin was restored just before it.
-func (w *watch) passed(s *Session, twin *berth.Core, orders []berth.Action) error {
+func (w *watch) passed(s *Session, twin *core.Core, orders []berth.Action) error {
 	if err := violation(s.core.Check(), w.checker.Scheduled(s.now, orders), w.against(s.core)); err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (w *watch) passed(s *Session, twin *berth.Core, orders []berth.Action) erro
 }
 
 // sameAsTwin has the twin run the pass too: promise D2, it does the same.
-func sameAsTwin(s *Session, twin *berth.Core, orders []berth.Action) error {
+func sameAsTwin(s *Session, twin *core.Core, orders []berth.Action) error {
 	others, err := twin.Schedule(s.now)
 	if err != nil {
 		return fmt.Errorf("D2: a restored core refuses the pass: %w", err)
@@ -74,18 +75,18 @@ func sameAsTwin(s *Session, twin *berth.Core, orders []berth.Action) error {
 }
 
 // against compares what can be seen of the core with the checker's world.
-func (w *watch) against(core *berth.Core) error {
-	return errors.Join(w.checker.Against(core.Report()), w.checker.Outstanding(core.Outstanding()))
+func (w *watch) against(sched *core.Core) error {
+	return errors.Join(w.checker.Against(sched.Report()), w.checker.Outstanding(sched.Outstanding()))
 }
 
 // idle demands that a second pass at the same instant has nothing to say, unless
 // the first one left work over.
-func idle(core *berth.Core) error {
-	now := core.Now()
-	if next, ok := core.NextWake(); ok && next == now {
+func idle(sched *core.Core) error {
+	now := sched.Now()
+	if next, ok := sched.NextWake(); ok && next == now {
 		return nil
 	}
-	orders, err := core.Schedule(now)
+	orders, err := sched.Schedule(now)
 	if err == nil && len(orders) > 0 {
 		err = fmt.Errorf("a second pass at the same instant gives %d orders, such as %s", len(orders), describe(orders[0]))
 	}
@@ -93,8 +94,8 @@ func idle(core *berth.Core) error {
 }
 
 // same demands that a core's snapshot is the one given.
-func same(what string, want []byte, core *berth.Core) error {
-	got, err := core.Snapshot()
+func same(what string, want []byte, sched *core.Core) error {
+	got, err := sched.Snapshot()
 	if err != nil {
 		return err
 	}

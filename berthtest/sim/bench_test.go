@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -19,11 +20,11 @@ func BenchmarkDay(b *testing.B) {
 	orders, facts := 0, 0
 	for b.Loop() {
 		orders, facts = 0, 0
-		core, err := berth.New(berth.Config{Levels: []string{"leaf"}})
+		sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		s := sim.New(core, sim.FromSlice(day()), sim.Options{
+		s := sim.New(sched, sim.FromSlice(day()), sim.Options{
 			StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second, PassInterval: berth.Second,
 			Applied:   func(berth.Time, berth.Event, error) { facts++ },
 			Scheduled: func(_ berth.Time, actions []berth.Action) { orders += len(actions) },

@@ -7,14 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
 // churn has a generation of nodes, queues and jobs, of names and shapes of its own,
 // come, run and go.
-func churn(t *testing.T, core *berth.Core, now berth.Time) {
+func churn(t *testing.T, sched *core.Core, now berth.Time) {
 	t.Helper()
-	must := func(e berth.Event) { require.NoError(t, core.Apply(now, e)) }
+	must := func(e berth.Event) { require.NoError(t, sched.Apply(now, e)) }
 	name := func(kind string, i int) string { return fmt.Sprintf("%s-%d-%d", kind, now, i) }
 	product := berth.GPU{Product: name("gpu", 0), MemoryMiB: 1000}
 	for i := range 4 {
@@ -33,7 +34,7 @@ func churn(t *testing.T, core *berth.Core, now berth.Time) {
 		}
 	}
 	must(seen(name("seen", 0), 0))
-	require.ErrorIs(t, core.Apply(now, seen(name("seen", 1), 0)), berth.ErrConflict)
+	require.ErrorIs(t, sched.Apply(now, seen(name("seen", 1), 0)), berth.ErrConflict)
 	for i := range 12 {
 		claim := berth.Claim{GPUs: 1 + i%2}
 		if i%3 == 0 {
@@ -45,7 +46,7 @@ func churn(t *testing.T, core *berth.Core, now berth.Time) {
 		}})
 	}
 	for range 3 {
-		actions, err := core.Schedule(now)
+		actions, err := sched.Schedule(now)
 		require.NoError(t, err)
 		for _, a := range actions {
 			must(berth.ActionReported{Action: a.Header().ID})
@@ -55,7 +56,7 @@ func churn(t *testing.T, core *berth.Core, now berth.Time) {
 		must(berth.JobCancelled{Job: berth.JobID(name("j", i))})
 	}
 	must(berth.JobCancelled{Job: berth.JobID(name("seen", 0))})
-	actions, err := core.Schedule(now)
+	actions, err := sched.Schedule(now)
 	require.NoError(t, err)
 	require.NotEmpty(t, actions)
 	for _, a := range actions {
@@ -65,5 +66,5 @@ func churn(t *testing.T, core *berth.Core, now berth.Time) {
 		must(berth.NodeLost{Node: berth.NodeID(name("n", i))})
 		must(berth.QueueRemoved{Queue: berth.QueueID(name("q", i))})
 	}
-	require.NoError(t, core.Check())
+	require.NoError(t, sched.Check())
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -56,10 +57,10 @@ func faulty(seed uint64) func(*sim.Options) {
 
 // tell gives a core one step, and returns its orders as bytes. An answer to a fact
 // must be the recorded one.
-func tell(t *testing.T, core *berth.Core, s *step) string {
+func tell(t *testing.T, sched *core.Core, s *step) string {
 	t.Helper()
 	if s.event != nil {
-		err := core.Apply(s.now, s.event)
+		err := sched.Apply(s.now, s.event)
 		if s.refused == nil {
 			require.NoError(t, err)
 		} else {
@@ -67,7 +68,7 @@ func tell(t *testing.T, core *berth.Core, s *step) string {
 		}
 		return ""
 	}
-	actions, err := core.Schedule(s.now)
+	actions, err := sched.Schedule(s.now)
 	require.NoError(t, err)
 	return encode(t, actions)
 }
@@ -84,16 +85,16 @@ func encode(t *testing.T, actions []berth.Action) string {
 	return b.String()
 }
 
-func fresh(t *testing.T, config berth.Config) *berth.Core {
+func fresh(t *testing.T, config berth.Config) *core.Core {
 	t.Helper()
-	core, err := berth.New(config)
+	sched, err := core.New(config)
 	require.NoError(t, err)
-	return core
+	return sched
 }
 
-func snapshot(t *testing.T, core *berth.Core) string {
+func snapshot(t *testing.T, sched *core.Core) string {
 	t.Helper()
-	b, err := core.Snapshot()
+	b, err := sched.Snapshot()
 	require.NoError(t, err)
 	return string(b)
 }
@@ -112,11 +113,11 @@ func sameState(t *testing.T, want, got, format string, args ...any) {
 	t.Fatalf(format+": the states differ\n%s\n---\n%s", append(args, near(want), near(got))...)
 }
 
-func restored(t *testing.T, snapshot string) *berth.Core {
+func restored(t *testing.T, snapshot string) *core.Core {
 	t.Helper()
-	core, err := berth.Restore([]byte(snapshot))
+	sched, err := core.Restore([]byte(snapshot))
 	require.NoError(t, err)
-	return core
+	return sched
 }
 
 // childEnv has this test binary print the fingerprint of a world and nothing else.
@@ -199,18 +200,18 @@ func TestD3_CrashAtAnyPoint(t *testing.T) {
 	for seed := range drawn.Seeds(2) {
 		config, log := recorded(t, seed)
 		random := rand.New(rand.NewPCG(seed, 3))
-		core, saved, since := fresh(t, config), snapshot(t, fresh(t, config)), 0
+		sched, saved, since := fresh(t, config), snapshot(t, fresh(t, config)), 0
 		for i := range log {
-			tell(t, core, &log[i])
+			tell(t, sched, &log[i])
 			if random.IntN(20) == 0 {
-				saved, since = snapshot(t, core), i+1
+				saved, since = snapshot(t, sched), i+1
 			}
 			again := restored(t, saved)
 			for k := since; k <= i; k++ {
 				require.Equal(t, encode(t, log[k].actions), tell(t, again, &log[k]))
 			}
-			sameState(t, snapshot(t, core), snapshot(t, again), "seed %d, crash after step %d, snapshot after %d", seed, i, since)
-			require.Equal(t, core.Outstanding(), again.Outstanding())
+			sameState(t, snapshot(t, sched), snapshot(t, again), "seed %d, crash after step %d, snapshot after %d", seed, i, since)
+			require.Equal(t, sched.Outstanding(), again.Outstanding())
 		}
 	}
 }
@@ -221,9 +222,9 @@ func TestD4_WhatIfChangesNothing(t *testing.T) {
 	answers := 0
 	for seed := range drawn.Seeds(2) {
 		config, log := recorded(t, seed)
-		core := fresh(t, config)
+		sched := fresh(t, config)
 		for i := range log {
-			before := snapshot(t, core)
+			before := snapshot(t, sched)
 			// What if everything up to the next pass came now?
 			next := i
 			var facts []berth.Event
@@ -233,17 +234,17 @@ func TestD4_WhatIfChangesNothing(t *testing.T) {
 				}
 				next++
 			}
-			actions, err := core.WhatIf(log[i].now, facts...)
+			actions, err := sched.WhatIf(log[i].now, facts...)
 			require.NoError(t, err)
-			sameState(t, before, snapshot(t, core), "seed %d, step %d", seed, i)
+			sameState(t, before, snapshot(t, sched), "seed %d, step %d", seed, i)
 			if next < len(log) && log[next].event == nil && log[next].now == log[i].now {
 				answers++
 				require.Equal(t, encode(t, log[next].actions), encode(t, actions))
 			}
-			_, err = core.WhatIf(log[i].now, berth.JobCancelled{Job: "nobody"})
+			_, err = sched.WhatIf(log[i].now, berth.JobCancelled{Job: "nobody"})
 			require.ErrorIs(t, err, berth.ErrUnknown)
-			sameState(t, before, snapshot(t, core), "seed %d, step %d", seed, i)
-			tell(t, core, &log[i])
+			sameState(t, before, snapshot(t, sched), "seed %d, step %d", seed, i)
+			tell(t, sched, &log[i])
 		}
 	}
 	if drawn.Many() {

@@ -1,6 +1,6 @@
 // Package sim runs a scheduler against a workload and a pretend executor, in virtual
 // time: a day of a fleet takes as long as the scheduler needs to decide, and the same
-// seed gives the same day. The scheduler is a *berth.Core or any other berth.Scheduler.
+// seed gives the same day. The scheduler is a *core.Core or any other berth.Scheduler.
 //
 // The simulator does what package berth asks of whoever embeds a core: it tells
 // facts in order, runs a pass when there is something to do, carries out the
@@ -8,7 +8,7 @@
 // reports, double or delay them, fail to start members, lose nodes and GPUs, and
 // replace the core by a restored one between any two calls.
 //
-//	core, err := berth.New(berth.Config{})
+//	core, err := core.New(berth.Config{})
 //	...
 //	s := sim.New(core, sim.FromSlice(arrivals), sim.Options{
 //		StartDelay: 10 * berth.Second,
@@ -18,6 +18,10 @@
 //
 // Options.Applied and Options.Scheduled see every call and its result: a journal,
 // statistics or a progress bar hang there.
+//
+// A model that has more to say about what members do than start, run and stop carries out
+// orders itself: Options.CarryOut, with [Simulation.At] and [Simulation.Tell]. The experiments
+// of bench/experiments do.
 //
 // It is for tests of an orchestrator as well: give it the orchestrator's own
 // workload and policy, and see what the core would have done. And it is for tests of a

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -21,12 +22,12 @@ func Example() {
 		{At: at(1), Event: job("first"), Runtime: 10 * berth.Minute},
 		{At: at(2), Event: job("second"), Runtime: 10 * berth.Minute},
 	})
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	s := sim.New(core, workload, sim.Options{
+	s := sim.New(sched, workload, sim.Options{
 		StartDelay: 30 * berth.Second,
 		Scheduled: func(now berth.Time, actions []berth.Action) {
 			for _, a := range actions {
@@ -37,7 +38,7 @@ func Example() {
 	if err := s.Run(at(60)); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Printf("%+v\n", core.Report().GPUs)
+	fmt.Printf("%+v\n", sched.Report().GPUs)
 	// Output:
 	// 1m0s bind first
 	// 11m30s bind second

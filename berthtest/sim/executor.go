@@ -410,6 +410,8 @@ func (s *Simulation) happen(o occurrence) error {
 		return nil
 	case looked:
 		return s.look(o.node, o.gpu)
+	case called:
+		return o.do()
 	default:
 		if o.gang != nil {
 			return s.tellOf(o.event, o.gang)

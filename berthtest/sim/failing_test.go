@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 )
 
 // This file draws worlds in which hardware fails all the time.
@@ -71,8 +72,8 @@ func TestFailingHardware(t *testing.T) {
 }
 
 // untrusted counts what a core that was just restored knows of hardware that failed.
-func (r *run) untrusted(core *berth.Core) {
-	report := core.Report()
+func (r *run) untrusted(sched *core.Core) {
+	report := sched.Report()
 	r.cases["restored with probation"] += report.Nodes.Probation
 	r.cases["restored with a trial"] += report.Nodes.Trial
 	r.cases["restored with spares"] += report.Nodes.Spares

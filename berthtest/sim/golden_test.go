@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -85,11 +86,11 @@ func readGolden(t *testing.T, file string) map[string]string {
 func goldenHash(t *testing.T, draw func(*generator) (berth.Config, sim.Options, []sim.Arrival), seed uint64) string {
 	t.Helper()
 	config, options, list := draw(newGenerator(seed))
-	core, err := berth.New(config)
+	sched, err := core.New(config)
 	require.NoError(t, err)
 	g := &golden{t: t, hash: sha256.New(), thorough: seed%4 == 0}
 	options.Applied, options.Scheduled = g.applied, g.scheduled
-	g.sim = sim.New(core, sim.FromSlice(list), options)
+	g.sim = sim.New(sched, sim.FromSlice(list), options)
 	for g.steps < 20_000 {
 		at, any := g.sim.Next()
 		if !any {
@@ -141,11 +142,11 @@ func (g *golden) save() { g.hash.Write([]byte(snapshot(g.t, g.sim.Core()))) }
 // look adds the state, and what is answered about it.
 func (g *golden) look() {
 	g.save()
-	core := g.sim.Core()
-	lines, times := core.Ledger()
-	answers := []any{core.Report(), core.Outstanding(), lines, times}
+	sched := g.sim.Core()
+	lines, times := sched.Ledger()
+	answers := []any{sched.Report(), sched.Outstanding(), lines, times}
 	for _, id := range g.jobs {
-		if e, err := core.Explain(id); err == nil {
+		if e, err := sched.Explain(id); err == nil {
 			answers = append(answers, e)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/quota"
 )
@@ -104,7 +105,7 @@ func (q *team) promised() int {
 // A small world in which all jobs are alike.
 type smallWorld struct {
 	*rapid.T
-	core    *berth.Core
+	core    *core.Core
 	checker *check.Checker
 	now     berth.Time
 	teams   []*team
@@ -135,9 +136,9 @@ func newSmallWorld(t *rapid.T, reclaims bool) *smallWorld {
 		config.Policy.Preemption.Mode = berth.PreemptNever
 		config.Policy.UsageHalfLife = rapid.SampledFrom([]berth.Duration{0, berth.Minute, berth.Hour}).Draw(t, "half-life")
 	}
-	core, err := berth.New(config)
+	sched, err := core.New(config)
 	require.NoError(t, err)
-	w := &smallWorld{T: t, core: core, checker: check.New(config), jobs: map[berth.JobID]*smallJob{}, reclaims: reclaims}
+	w := &smallWorld{T: t, core: sched, checker: check.New(config), jobs: map[berth.JobID]*smallJob{}, reclaims: reclaims}
 	for i := range w.draw(1, 3, "tops") {
 		w.family(&team{name: fmt.Sprint("q", i)}, 3)
 	}
@@ -430,7 +431,7 @@ func (w *smallWorld) change() {
 func (w *smallWorld) restore() {
 	b, err := w.core.Snapshot()
 	require.NoError(w, err)
-	w.core, err = berth.Restore(b)
+	w.core, err = core.Restore(b)
 	require.NoError(w, err)
 	w.verify(nil)
 }

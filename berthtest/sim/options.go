@@ -37,7 +37,7 @@ func (s *slice) Next() (Arrival, bool) {
 }
 
 // A Waker is a scheduler that wants passes at certain instants, though nothing is told
-// until then. *berth.Core is one.
+// until then. *core.Core is one.
 type Waker interface {
 	// NextWake is when the next pass is due, or false if none is.
 	NextWake() (berth.Time, bool)
@@ -74,9 +74,17 @@ type Options struct {
 	// Faults to make, from Seed.
 	Faults Faults
 	Seed   uint64
-	// Restore makes a scheduler of a snapshot, for Faults.Restore. Nil: berth.Restore, for
-	// a *berth.Core alone.
+	// Restore makes a scheduler of a snapshot, for Faults.Restore. Nil: core.Restore, for
+	// a *core.Core alone.
 	Restore func(snapshot []byte) (berth.Scheduler, error)
+
+	// CarryOut takes the orders in the place of the pretend executor, which then has nothing to
+	// do: what becomes of an order is told by Simulation.Tell, now or at an instant that
+	// Simulation.At is asked for. Of the Faults those of the executor do not happen. Nil: the
+	// pretend executor carries orders out.
+	CarryOut func(berth.Action) error
+	// Passed is called after each pass, when its orders have been taken.
+	Passed func() error
 
 	// Checker is told everything that passes; what it finds wrong ends the run. Nil:
 	// nothing is checked.

@@ -16,6 +16,8 @@ type occurrence struct {
 	// node and gpu, for what is looked at.
 	node berth.NodeID
 	gpu  int
+	// do, for what Simulation.At was asked for.
+	do func() error
 }
 
 type happening uint8
@@ -31,6 +33,8 @@ const (
 	overdue
 	// looked: somebody looks how a GPU is, and tells.
 	looked
+	// called: somebody else does something.
+	called
 )
 
 // A queue is a binary heap of occurrences by instant, then sequence. They are kept

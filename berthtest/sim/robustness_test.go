@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -20,15 +21,15 @@ func TestR1_AnyBytesAreAValueOrATypedError(t *testing.T) {
 	taken, refused := 0, 0
 	for seed := range drawn.Seeds(2) {
 		config, log := recorded(t, seed)
-		core := fresh(t, config)
+		sched := fresh(t, config)
 		random := rand.New(rand.NewPCG(seed, 4))
 		for i := range log {
-			tell(t, core, &log[i])
+			tell(t, sched, &log[i])
 			if random.IntN(10) > 0 {
 				continue
 			}
 			for range 10 {
-				broken, err := berth.Restore(mutate(random, []byte(snapshot(t, core))))
+				broken, err := core.Restore(mutate(random, []byte(snapshot(t, sched))))
 				if err != nil {
 					requireTyped(t, err)
 					refused++
@@ -103,35 +104,35 @@ func TestR2_RejectedEventsChangeNothing(t *testing.T) {
 	t.Parallel()
 	for seed := range drawn.Seeds(2) {
 		config, log := recorded(t, seed)
-		core, g := fresh(t, config), newGenerator(seed)
+		sched, g := fresh(t, config), newGenerator(seed)
 		g.config()
 		bad := g.badEvents()
 		for i := range log {
-			tell(t, core, &log[i])
+			tell(t, sched, &log[i])
 			if i%40 != int(seed%40) {
 				continue
 			}
-			before := snapshot(t, core)
-			for _, e := range append(bad, unfitting(core)...) {
-				err := core.Apply(core.Now()+1, e)
+			before := snapshot(t, sched)
+			for _, e := range append(bad, unfitting(sched)...) {
+				err := sched.Apply(sched.Now()+1, e)
 				require.Error(t, err, "%#v", e)
 				requireTyped(t, err)
-				require.Equal(t, before, snapshot(t, core), "%#v", e)
+				require.Equal(t, before, snapshot(t, sched), "%#v", e)
 			}
-			require.ErrorIs(t, core.Apply(core.Now()-1, berth.PolicyChanged{}), berth.ErrClock)
-			_, err := core.Schedule(core.Now() - 1)
+			require.ErrorIs(t, sched.Apply(sched.Now()-1, berth.PolicyChanged{}), berth.ErrClock)
+			_, err := sched.Schedule(sched.Now() - 1)
 			require.ErrorIs(t, err, berth.ErrClock)
-			require.Error(t, core.Apply(core.Now(), nil))
-			require.Equal(t, before, snapshot(t, core))
-			require.NoError(t, core.Check())
+			require.Error(t, sched.Apply(sched.Now(), nil))
+			require.Equal(t, before, snapshot(t, sched))
+			require.NoError(t, sched.Check())
 		}
 	}
 }
 
 // unfitting lists events that are refused because of what the core holds.
-func unfitting(core *berth.Core) []berth.Event {
+func unfitting(sched *core.Core) []berth.Event {
 	var list []berth.Event
-	for _, a := range core.Outstanding() {
+	for _, a := range sched.Outstanding() {
 		h := a.Header()
 		if r, ok := a.(berth.Repartition); ok {
 			list = append(list,
@@ -154,7 +155,7 @@ func unfitting(core *berth.Core) []berth.Event {
 			berth.JobSubmitted{Job: berth.Job{ID: h.Job, Queue: "org0", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}},
 		)
 	}
-	for _, q := range core.Report().Queues {
+	for _, q := range sched.Report().Queues {
 		if q.Waiting > 0 {
 			list = append(list, berth.QueueRemoved{Queue: q.Queue})
 		}
@@ -170,25 +171,25 @@ func TestR3_NothingIsLeftBehind(t *testing.T) {
 		r.must(t, seed)
 		r.leave()
 		require.NoError(t, r.err, "seed %d\n%s", seed, r.tail())
-		core := r.sim.Core()
-		_, err := core.Schedule(core.Now() + berth.Time(berth.Hour)) // for so long rates are remembered
+		sched := r.sim.Core()
+		_, err := sched.Schedule(sched.Now() + berth.Time(berth.Hour)) // for so long rates are remembered
 		require.NoError(t, err)
-		require.NoError(t, core.Check())
-		policy := core.Config().Policy // what is past is forgotten if it need not be remembered
+		require.NoError(t, sched.Check())
+		policy := sched.Config().Policy // what is past is forgotten if it need not be remembered
 		policy.UsageHalfLife = 0
-		require.NoError(t, core.Apply(core.Now(), berth.PolicyChanged{Policy: policy}))
-		if core.Config().Ledger {
-			require.NoError(t, core.Apply(core.Now(), berth.LedgerSettled{}))
+		require.NoError(t, sched.Apply(sched.Now(), berth.PolicyChanged{Policy: policy}))
+		if sched.Config().Ledger {
+			require.NoError(t, sched.Apply(sched.Now(), berth.LedgerSettled{}))
 		}
-		empty := fresh(t, core.Config())
+		empty := fresh(t, sched.Config())
 		for i := range r.log { // tables stay
 			if e, ok := r.log[i].event.(berth.MIGTableSet); ok && r.log[i].refused == nil {
 				require.NoError(t, empty.Apply(0, e))
 			}
 		}
-		require.InDelta(t, len(snapshot(t, empty)), len(snapshot(t, core)), 60, "numbers aside: %s", snapshot(t, core))
+		require.InDelta(t, len(snapshot(t, empty)), len(snapshot(t, sched)), 60, "numbers aside: %s", snapshot(t, sched))
 		for _, field := range []string{"jobs", "orders", "shapes", "nodeByID", "classes.byKey", "owners.byKey", "blocked", "quotaBlocked", "repartitions", "astray", "drains"} {
-			require.Zero(t, lengthOf(t, core, field), "seed %d: %s", seed, field)
+			require.Zero(t, lengthOf(t, sched, field), "seed %d: %s", seed, field)
 		}
 	}
 }
@@ -196,14 +197,14 @@ func TestR3_NothingIsLeftBehind(t *testing.T) {
 // The tables that use an index again do so: they are as long after a hundred
 // generations as after the first few.
 func TestR3_TablesDoNotGrow(t *testing.T) {
-	core := fresh(t, berth.Config{})
+	sched := fresh(t, berth.Config{})
 	tables := []string{"nodes", "queues", "classes.list", "owners.keys"}
 	var first []int
 	for generation := range 100 {
-		churn(t, core, berth.Time(generation)*berth.Time(berth.Minute))
+		churn(t, sched, berth.Time(generation)*berth.Time(berth.Minute))
 		var lengths []int
 		for _, field := range tables {
-			lengths = append(lengths, lengthOf(t, core, field))
+			lengths = append(lengths, lengthOf(t, sched, field))
 		}
 		if generation == 2 {
 			first = lengths
@@ -215,9 +216,9 @@ func TestR3_TablesDoNotGrow(t *testing.T) {
 }
 
 // lengthOf reads how long an unexported table of a core is.
-func lengthOf(t *testing.T, core *berth.Core, field string) int {
+func lengthOf(t *testing.T, sched *core.Core, field string) int {
 	t.Helper()
-	v := reflect.ValueOf(core).Elem()
+	v := reflect.ValueOf(sched).Elem()
 	for name := range strings.SplitSeq(field, ".") {
 		v = v.FieldByName(name)
 		require.True(t, v.IsValid(), "Core has no field %s any more: name its successor here", field)

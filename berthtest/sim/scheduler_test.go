@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -193,7 +194,7 @@ func TestOrdersThatCannotBeCarriedOut(t *testing.T) {
 func TestAnySchedulerIsRestored(t *testing.T) {
 	often := func(o *sim.Options) { o.Faults.Restore = 1 }
 	_, err := runGreedy("", often)
-	require.ErrorContains(t, err, "a *sim_test.greedy is no *berth.Core: Options.Restore has to say how it is restored")
+	require.ErrorContains(t, err, "a *sim_test.greedy is no *core.Core: Options.Restore has to say how it is restored")
 
 	restored, seen := 0, 0
 	_, err = runGreedy("the same", often, func(o *sim.Options) {
@@ -223,9 +224,9 @@ func TestResumeGoesOnFromTheCheckpoint(t *testing.T) {
 		l.Job.Checkpoint = berth.Checkpoint{Supported: true, Cost: 100, RestartCost: 30}
 		h.Job.Class = berth.LatencyCritical
 		low.Event, high.Event = l, h
-		core, err := berth.New(berth.Config{})
+		sched, err := core.New(berth.Config{})
 		require.NoError(t, err)
-		s := sim.New(core, small(low, high), sim.Options{
+		s := sim.New(sched, small(low, high), sim.Options{
 			Resume: resume, StopDelay: 10,
 			Applied: func(now berth.Time, e berth.Event, err error) {
 				if f, is := e.(berth.JobFinished); is {

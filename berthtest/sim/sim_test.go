@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -37,9 +38,9 @@ func trace(t *testing.T, w sim.Workload, o sim.Options) []string {
 			lines = append(lines, fmt.Sprintf("%d #%d %s %s", now, a.Header().ID, a.Kind(), a.Header().Job))
 		}
 	}
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	s := sim.New(core, w, o)
+	s := sim.New(sched, w, o)
 	require.NoError(t, s.Run(berth.Time(berth.Day)))
 	_, more := s.Next()
 	require.False(t, more)
@@ -97,9 +98,9 @@ func TestRuntimeStartsAnewWithEachLife(t *testing.T) {
 }
 
 func TestWorkloadOutOfOrderIsRefused(t *testing.T) {
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	s := sim.New(core, small(submit(100, "a", 0), submit(99, "b", 0)), sim.Options{})
+	s := sim.New(sched, small(submit(100, "a", 0), submit(99, "b", 0)), sim.Options{})
 	require.ErrorContains(t, s.Run(1000), "arrival at 99 follows one at 100")
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 )
 
 // maxPasses bounds the passes at one instant: a scheduler that always finds more to
@@ -29,6 +30,8 @@ type Simulation struct {
 	// dirty: something was told since the last pass, which was at lastPass.
 	dirty    bool
 	lastPass berth.Time
+	// refusal of the fact that was told last, or nil.
+	refusal error
 	// again counts the passes at that instant after the first.
 	again int
 
@@ -37,7 +40,7 @@ type Simulation struct {
 }
 
 // New makes a simulation of a scheduler, which it uses from now on alone. It begins at
-// the scheduler's instant if that tells one by a method Now, as *berth.Core does, else
+// the scheduler's instant if that tells one by a method Now, as *core.Core does, else
 // at 0.
 func New(scheduler berth.Scheduler, w Workload, o Options) *Simulation {
 	if o.Faults.Outage == 0 {
@@ -62,10 +65,10 @@ func New(scheduler berth.Scheduler, w Workload, o Options) *Simulation {
 // Scheduler is what decides, as it is now: another one after each restore.
 func (s *Simulation) Scheduler() berth.Scheduler { return s.scheduler }
 
-// Core is the scheduler if that is a *berth.Core, else nil.
-func (s *Simulation) Core() *berth.Core {
-	core, _ := s.scheduler.(*berth.Core)
-	return core
+// Core is the scheduler if that is a *core.Core, else nil.
+func (s *Simulation) Core() *core.Core {
+	sched, _ := s.scheduler.(*core.Core)
+	return sched
 }
 
 // Now is the instant that the simulation has reached.
@@ -200,7 +203,14 @@ func (s *Simulation) pass() error {
 		if err := s.executor.understands(a); err != nil {
 			return s.wrong(err)
 		}
-		s.carryOut(a)
+		if s.options.CarryOut == nil {
+			s.carryOut(a)
+		} else if err := s.options.CarryOut(a); err != nil {
+			return err
+		}
+	}
+	if s.options.Passed != nil {
+		return s.options.Passed()
 	}
 	return nil
 }
@@ -218,6 +228,7 @@ func (s *Simulation) apply(e berth.Event) (bool, error) {
 	began := time.Now()
 	refusal := s.scheduler.Apply(s.now, e)
 	s.speed.told(time.Since(began))
+	s.refusal = refusal
 	if s.options.Applied != nil {
 		s.options.Applied(s.now, e, refusal)
 	}
@@ -266,9 +277,9 @@ func (s *Simulation) restored(snapshot []byte) (berth.Scheduler, error) {
 	case s.options.Restore != nil:
 		return s.options.Restore(snapshot)
 	case s.Core() == nil:
-		return nil, fmt.Errorf("a %T is no *berth.Core: Options.Restore has to say how it is restored", s.scheduler)
+		return nil, fmt.Errorf("a %T is no *core.Core: Options.Restore has to say how it is restored", s.scheduler)
 	}
-	return berth.Restore(snapshot)
+	return core.Restore(snapshot)
 }
 
 // faulty reports whether faults still happen.

@@ -8,17 +8,30 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/core/machines"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // TestSwarm runs tiny worlds with random faults under the checker; then the faults
 // stop, and each must come to rest. Many worlds, as CI draws them, must together have
-// gone through everything that mattersCases lists. One that failed is replayed by its seed:
+// gone through everything that mattersCases lists, and through each report of a Bind. One that failed is replayed by its seed:
 //
 //	BERTH_SEED=1234 go test -run TestSwarm ./berthtest/sim
 func TestSwarm(t *testing.T) {
 	t.Parallel()
-	swarm(t, 26, (*generator).world, mattersCases...)
+	swarm(t, 26, (*generator).world, append(reportsOfBinds(), mattersCases...)...)
+}
+
+// reportsOfBinds are the cases in which a Bind is reported: as many as the table of replicas has.
+func reportsOfBinds() (cases []string) {
+	m := machines.Replica()
+	for _, s := range m.Steps() {
+		if outcome, bind := strings.CutPrefix(s.Event, "bind "); bind && outcome != "deadline" {
+			cases = append(cases, fmt.Sprintf("%s: %s to %s", s.Event, s.From, s.To))
+		}
+	}
+	return cases
 }
 
 // swarm runs a few worlds that a generator draws, or many; then each of the cases must have
@@ -54,8 +67,6 @@ func covers(t *testing.T, seen map[string]int, cases ...string) {
 
 // mattersCases are the situations without which a swarm has tested too little.
 var mattersCases = []string{
-	"bind done: binding to running", "bind failed: binding to pending",
-	"bind partial: binding to running", "bind partial: binding to repairing", "bind partial: running to running",
 	"bind expired", "growth expired", "presumed dead", "release expired", "release failed", "release partial",
 	"bind of a pending gang", "bind of a repairing gang", "bind of a running gang", "repair given up",
 	"nodeLost while binding", "nodeLost while running", "nodeLost while releasing",
@@ -154,7 +165,7 @@ func runOf(config berth.Config, options sim.Options, workload []sim.Arrival, cha
 
 // runWith is runOf with a workload that may look at the run.
 func runWith(config berth.Config, options sim.Options, workload func(*run) sim.Workload, changes ...func(*sim.Options)) *run {
-	core, err := berth.New(config)
+	sched, err := core.New(config)
 	if err != nil {
 		panic(err)
 	}
@@ -165,7 +176,7 @@ func runWith(config berth.Config, options sim.Options, workload func(*run) sim.W
 			change(&options)
 		}
 	}
-	r.sim = sim.New(core, workload(r), options)
+	r.sim = sim.New(sched, workload(r), options)
 	return r
 }
 
@@ -210,9 +221,9 @@ func (r *run) scheduled(now berth.Time, actions []berth.Action) {
 // explain asks about every job: promise E1, whoever waits has a reason, and what would
 // help.
 func (r *run) explain() {
-	core := r.sim.Core()
+	sched := r.sim.Core()
 	for _, id := range r.live {
-		e, err := core.Explain(id)
+		e, err := sched.Explain(id)
 		if err != nil {
 			continue // it is gone
 		}
@@ -224,8 +235,8 @@ func (r *run) explain() {
 			case rep.Reason == nil:
 			case rep.Reason.Code == "" || rep.Reason.Text == "" || rep.Reason.Relax == "":
 				r.verify(fmt.Errorf("E1: %s/%d waits, and its reason is %+v", id, rep.Replica, *rep.Reason))
-			case rep.Reason.ExpectedStart != 0 && rep.Reason.ExpectedStart < core.Now() && rep.Reason.Reserved == nil:
-				r.verify(fmt.Errorf("E1: %s/%d is expected to start at %d, and it is %d", id, rep.Replica, rep.Reason.ExpectedStart, core.Now()))
+			case rep.Reason.ExpectedStart != 0 && rep.Reason.ExpectedStart < sched.Now() && rep.Reason.Reserved == nil:
+				r.verify(fmt.Errorf("E1: %s/%d is expected to start at %d, and it is %d", id, rep.Replica, rep.Reason.ExpectedStart, sched.Now()))
 			default:
 				r.cases["explained "+string(rep.Reason.Code)]++
 			}
@@ -264,11 +275,11 @@ func (r *run) restored(now berth.Time) {
 
 // state holds the core's own view of its state against the checker's.
 func (r *run) state() {
-	core := r.sim.Core()
-	r.verify(core.Check())
-	r.verify(r.checker.Against(core.Report()))
-	r.verify(r.checker.Outstanding(core.Outstanding()))
-	r.verify(r.checker.AgainstLedger(core.Ledger()))
+	sched := r.sim.Core()
+	r.verify(sched.Check())
+	r.verify(r.checker.Against(sched.Report()))
+	r.verify(r.checker.Outstanding(sched.Outstanding()))
+	r.verify(r.checker.AgainstLedger(sched.Ledger()))
 }
 
 // verify keeps the first violation, and where the journal stood.
@@ -321,24 +332,24 @@ func (r *run) must(t *testing.T, seed uint64) {
 // rest asserts that the fleet has settled: nothing is under way, another pass
 // changes nothing, and what waits does not fit.
 func (r *run) rest() error {
-	core := r.sim.Core()
-	now := core.Now()
-	r.cases["drained"] += int(core.Report().Totals.Drains)
+	sched := r.sim.Core()
+	now := sched.Now()
+	r.cases["drained"] += int(sched.Report().Totals.Drains)
 	if err := r.checker.Quiescent(now); err != nil {
 		return err
 	}
 	if err := r.fewEvictions(); err != nil {
 		return err
 	}
-	before, err := core.Snapshot()
+	before, err := sched.Snapshot()
 	if err != nil {
 		return err
 	}
-	actions, err := core.Schedule(now)
+	actions, err := sched.Schedule(now)
 	if err != nil || len(actions) > 0 {
 		return fmt.Errorf("L1: an idle pass gave %d orders: %v", len(actions), err)
 	}
-	after, err := core.Snapshot()
+	after, err := sched.Snapshot()
 	if err != nil || string(before) != string(after) {
 		return fmt.Errorf("L1: an idle pass changed the state: %v", err)
 	}
@@ -348,13 +359,13 @@ func (r *run) rest() error {
 // leave has everything go: jobs are cancelled and released, nodes lost, queues
 // removed.
 func (r *run) leave() {
-	core := r.sim.Core()
-	now := core.Now() + 1
-	tell := func(e berth.Event) { r.applied(now, e, core.Apply(now, e)) }
+	sched := r.sim.Core()
+	now := sched.Now() + 1
+	tell := func(e berth.Event) { r.applied(now, e, sched.Apply(now, e)) }
 	for _, id := range r.jobs() {
 		tell(berth.JobCancelled{Job: id})
 	}
-	actions, err := core.Schedule(now)
+	actions, err := sched.Schedule(now)
 	r.verify(err)
 	r.scheduled(now, actions)
 	for _, a := range actions {
@@ -363,10 +374,10 @@ func (r *run) leave() {
 	for _, n := range r.nodes() {
 		tell(berth.NodeLost{Node: n})
 	}
-	queues := core.Report().Queues
+	queues := sched.Report().Queues
 	for range 3 { // children first; what has some is refused at first
 		for _, q := range queues {
-			if core.Apply(now, berth.QueueRemoved{Queue: q.Queue}) == nil {
+			if sched.Apply(now, berth.QueueRemoved{Queue: q.Queue}) == nil {
 				r.verify(r.checker.Applied(now, berth.QueueRemoved{Queue: q.Queue}))
 			}
 		}

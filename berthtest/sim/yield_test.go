@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 )
 
 // This file draws who has to yield to whom, and counts what came of it.
@@ -61,12 +62,12 @@ func (g *generator) tellsCheckpoints(id berth.JobID, later func() berth.Time) {
 }
 
 // yielding counts who has to yield in a core that was just restored.
-func (r *run) yielding(core *berth.Core) {
+func (r *run) yielding(sched *core.Core) {
 	waiting := map[berth.ReplicaRef]bool{}
-	for _, s := range core.Report().Reservations {
+	for _, s := range sched.Report().Reservations {
 		waiting[berth.ReplicaRef{Job: s.Job, Replica: s.Replica}] = true
 	}
-	for _, a := range core.Outstanding() {
+	for _, a := range sched.Outstanding() {
 		cause := a.Header().Cause
 		if release, shrinks := a.(berth.Release); shrinks && len(release.Yields) > 0 {
 			r.cases["restored with a gang that shrinks"]++

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-sched/berth/bench/report"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/journal"
 )
 
@@ -69,11 +70,11 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, scene.close()) }()
 
-	core, err := berth.New(scene.config)
+	sched, err := core.New(scene.config)
 	if err != nil {
 		return err
 	}
-	result, err := s.simulate(core, scene, stderr)
+	result, err := s.simulate(sched, scene, stderr)
 	if err != nil {
 		return err
 	}
@@ -86,15 +87,15 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 }
 
 // simulate runs the scene to its end.
-func (s *settings) simulate(core *berth.Core, scene *scene, stderr io.Writer) (*report.Run, error) {
+func (s *settings) simulate(sched *core.Core, scene *scene, stderr io.Writer) (*report.Run, error) {
 	var simulation *sim.Simulation
 	collector := report.NewCollector(func() berth.Scheduler { return simulation.Scheduler() })
-	bar, shown := report.NewProgress(stderr, scene.length), core.Now()
-	log, err := s.openJournal(core)
+	bar, shown := report.NewProgress(stderr, scene.length), sched.Now()
+	log, err := s.openJournal(sched)
 	if err != nil {
 		return nil, err
 	}
-	simulation = sim.New(core, scene.workload, sim.Options{
+	simulation = sim.New(sched, scene.workload, sim.Options{
 		StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second, Seed: s.seed,
 		Applied: func(now berth.Time, e berth.Event, err error) {
 			log.Applied(now, e, err)
@@ -226,7 +227,7 @@ type log struct {
 	file *os.File
 }
 
-func (s *settings) openJournal(core *berth.Core) (*log, error) {
+func (s *settings) openJournal(sched *core.Core) (*log, error) {
 	if s.journal == "" {
 		return &log{}, nil
 	}
@@ -234,7 +235,7 @@ func (s *settings) openJournal(core *berth.Core) (*log, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := journal.NewWriter(file, core.Config())
+	w, err := journal.NewWriter(file, sched.Config())
 	return &log{w, file}, err
 }
 

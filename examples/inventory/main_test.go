@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/nvmlsrc"
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
@@ -95,9 +96,9 @@ func TestDocument(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6}, d.GPUs[0].MIG.Profiles[0].Starts)
 	require.Equal(t, [][]string{{"X", "SYS"}, {"SYS", "X"}}, d.Links)
 	require.Equal(t, 1, *d.NICs[1].Rail)
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
-	require.NoError(t, core.Apply(0, berth.NodeJoined{Node: *d.Core.Node}))
+	require.NoError(t, sched.Apply(0, berth.NodeJoined{Node: *d.Core.Node}))
 
 	require.NoError(t, json.Unmarshal([]byte(output(t, "-fake", "hgx-h100", "-format", "json")), &d))
 	require.Equal(t, "NV18", d.Links[0][7])

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/examples/livenode/internal/store"
 	"github.com/berth-sched/berth/nvmlsrc"
 )
@@ -27,7 +28,7 @@ import (
 // the core: nothing happens in the world, and nobody is told that something is accepted,
 // before it is on disk.
 type orchestrator struct {
-	core    *berth.Core
+	core    *core.Core
 	store   *store.Store
 	records *records
 	machine *machine
@@ -83,12 +84,12 @@ const keptDecisions = 200
 
 // newOrchestrator opens the folder of a machine and finds what runs there.
 func newOrchestrator(folder string, m *machine, policy berth.Policy, log io.Writer) (*orchestrator, error) {
-	s, core, err := store.Open(filepath.Join(folder, "core"), berth.Config{Policy: policy, Ledger: true})
+	s, sched, err := store.Open(filepath.Join(folder, "core"), berth.Config{Policy: policy, Ledger: true})
 	if err != nil {
 		return nil, err
 	}
 	o := &orchestrator{
-		core: core, store: s, machine: m, folder: folder, log: log,
+		core: sched, store: s, machine: m, folder: folder, log: log,
 		inbox: make(chan func(), 64),
 		lives: map[berth.JobID]*life{}, dividing: map[berth.ActionID]bool{},
 		failures: map[int]string{},

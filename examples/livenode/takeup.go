@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/examples/livenode/internal/durable"
 	"github.com/berth-sched/berth/examples/livenode/internal/process"
 	"github.com/berth-sched/berth/quota"
@@ -49,11 +50,11 @@ func (o *orchestrator) takeUp(policy berth.Policy) error {
 
 // wholePolicy is a policy as a core that has it tells it, with all defaults.
 func wholePolicy(p berth.Policy) berth.Policy {
-	core, err := berth.New(berth.Config{Policy: p})
+	sched, err := core.New(berth.Config{Policy: p})
 	if err != nil {
 		return p // the core will say why
 	}
-	return core.Config().Policy
+	return sched.Config().Policy
 }
 
 // takeUpJob finds the programs of a job: the one that is to run, and others, which are

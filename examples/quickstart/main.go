@@ -12,11 +12,12 @@ import (
 	"log"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
 
 func main() {
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -28,11 +29,11 @@ func main() {
 	}
 	for now := berth.Time(0); len(facts) > 0; now = now.Add(berth.Minute) {
 		for _, fact := range facts {
-			if err := core.Apply(now, fact); err != nil {
+			if err := sched.Apply(now, fact); err != nil {
 				log.Print(err) // refused: nothing has changed
 			}
 		}
-		orders, err := core.Schedule(now)
+		orders, err := sched.Schedule(now)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -40,7 +41,7 @@ func main() {
 		for _, order := range orders {
 			facts = append(facts, carryOut(order)...)
 		}
-		if e, err := core.Explain("tune"); err == nil && e.Replicas[0].Reason != nil {
+		if e, err := sched.Explain("tune"); err == nil && e.Replicas[0].Reason != nil {
 			fmt.Printf("%v: tune waits: %s\n", now.Sub(0), e.Replicas[0].Reason.Text)
 		}
 	}

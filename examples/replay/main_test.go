@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/journal"
 	"github.com/berth-sched/berth/quota"
 )
@@ -18,10 +19,10 @@ import (
 // record writes a journal with one order.
 func record(t *testing.T) string {
 	t.Helper()
-	core, err := berth.New(berth.Config{})
+	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	var out bytes.Buffer
-	w, err := journal.NewWriter(&out, core.Config())
+	w, err := journal.NewWriter(&out, sched.Config())
 	require.NoError(t, err)
 	claim := berth.Claim{CPUMilli: 1000}
 	for _, e := range []berth.Event{
@@ -29,9 +30,9 @@ func record(t *testing.T) string {
 		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
 		berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: claim}}}},
 	} {
-		w.Applied(1, e, core.Apply(1, e))
+		w.Applied(1, e, sched.Apply(1, e))
 	}
-	actions, err := core.Schedule(2)
+	actions, err := sched.Schedule(2)
 	require.NoError(t, err)
 	require.Len(t, actions, 1)
 	w.Scheduled(2, actions)

@@ -17,7 +17,12 @@ var core = map[string][]string{
 	"quota":              {"host"},
 	"gang":               {"host", "topology", "mig"},
 	"preempt":            {},
-	"":                   {"host", "topology", "topology/nodegraph", "mig", "quota", "gang", "preempt"},
+	"":                   {"host", "topology", "mig", "quota", "gang", "preempt"},
+	"core/machines":      {},
+
+	"core/internal/refusal": {""},
+
+	"core": {"", "core/internal/refusal", "host", "topology", "topology/nodegraph", "mig", "quota", "gang", "preempt"},
 }
 
 // upper are the folders that stand on the root. What is in bench and examples may

@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/examples/livenode/internal/durable"
 	"github.com/berth-sched/berth/journal"
 )
@@ -46,7 +47,7 @@ type Store struct {
 // one, with the configuration, if it holds none. What the core has ordered and was not
 // told the end of is in core.Outstanding. The error is ErrInUse if another process has the
 // folder.
-func Open(folder string, config berth.Config) (*Store, *berth.Core, error) {
+func Open(folder string, config berth.Config) (*Store, *core.Core, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, nil, err
 	}
@@ -58,24 +59,24 @@ func Open(folder string, config berth.Config) (*Store, *berth.Core, error) {
 		return nil, nil, err
 	}
 	s := &Store{folder: folder, lock: lock}
-	core, err := s.recover(config)
+	sched, err := s.recover(config)
 	if err == nil {
-		err = s.Compact(core) // nobody writes behind a torn line
+		err = s.Compact(sched) // nobody writes behind a torn line
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
-	return s, core, nil
+	return s, sched, nil
 }
 
 // recover makes the core that the folder holds.
-func (s *Store) recover(config berth.Config) (*berth.Core, error) {
+func (s *Store) recover(config berth.Config) (*core.Core, error) {
 	newest, err := s.newest()
 	if err != nil {
 		return nil, err
 	}
 	if newest == 0 {
-		return berth.New(config)
+		return core.New(config)
 	}
 	s.number = newest
 	path := s.path("snapshot-%06d.json")
@@ -83,7 +84,7 @@ func (s *Store) recover(config berth.Config) (*berth.Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, err := berth.Restore(text)
+	sched, err := core.Restore(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -92,10 +93,10 @@ func (s *Store) recover(config berth.Config) (*berth.Core, error) {
 		return nil, err
 	}
 	defer file.Close()
-	if _, err := journal.Recover(core, file); err != nil {
+	if _, err := journal.Recover(sched, file); err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
-	return core, nil
+	return sched, nil
 }
 
 // newest is the highest number of a snapshot; zero: there is none. Its folder may have any
@@ -145,14 +146,14 @@ func (s *Store) Full() bool {
 
 // Compact begins anew with a snapshot of the core. All orders that have no report must
 // have been handed on.
-func (s *Store) Compact(core *berth.Core) error {
-	snapshot, err := core.Snapshot()
+func (s *Store) Compact(sched *core.Core) error {
+	snapshot, err := sched.Snapshot()
 	if err != nil {
 		return err
 	}
 	old := []string{s.path("snapshot-%06d.json"), s.path("journal-%06d.jsonl")}
 	s.number++
-	if err := s.begin(core.Config()); err != nil {
+	if err := s.begin(sched.Config()); err != nil {
 		return err
 	}
 	if err := durable.Write(s.path("snapshot-%06d.json"), snapshot); err != nil {

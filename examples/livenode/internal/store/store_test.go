@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/journal"
 	"github.com/berth-sched/berth/quota"
 )
@@ -19,14 +20,14 @@ type session struct {
 	t      *testing.T
 	folder string
 	store  *Store
-	core   *berth.Core
+	core   *core.Core
 }
 
 func open(t *testing.T, folder string) *session {
 	t.Helper()
-	s, core, err := Open(folder, berth.Config{})
+	s, sched, err := Open(folder, berth.Config{})
 	require.NoError(t, err)
-	return &session{t, folder, s, core}
+	return &session{t, folder, s, sched}
 }
 
 // crash ends the process as kill -9 does: what was not committed is lost.

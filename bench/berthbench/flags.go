@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth/bench/experiments/cases"
+	"github.com/berth-sched/berth/bench/experiments/fairness"
+	"github.com/berth-sched/berth/bench/experiments/goodput"
+	"github.com/berth-sched/berth/bench/experiments/migsim"
+	"github.com/berth-sched/berth/bench/experiments/nvl72"
+	"github.com/berth-sched/berth/bench/experiments/openb"
+	"github.com/berth-sched/berth/bench/experiments/philly"
+	"github.com/berth-sched/berth/bench/experiments/preempt"
+	"github.com/berth-sched/berth/bench/experiments/topo"
+	"github.com/berth-sched/berth/bench/experiments/traces"
+	"github.com/berth-sched/berth/bench/study"
+)
+
+// An experiment is a package of bench/experiments and a line in the table below.
+type experiment struct {
+	name, summary string
+	// flags declares flags on options, and returns what makes the experiment with these.
+	flags func(*flag.FlagSet) conduct
+	// help is printed before the flags.
+	help string
+}
+
+// A conduct makes an experiment with the options that were read.
+type conduct func(context.Context, study.Output, io.Writer) error
+
+// with makes an experiment with options that hold all that was read, but for the output.
+func with[O any](o *O, output *study.Output, run func(context.Context, O, io.Writer) error) conduct {
+	return func(ctx context.Context, out study.Output, w io.Writer) error {
+		*output = out
+		return run(ctx, *o, w)
+	}
+}
+
+// experiments in the order in which they are listed.
+var experiments = []experiment{
+	{"cases", "replay scenarios of other schedulers and compare the outcomes", casesFlags, ""},
+	{"topo", "where gangs of 1 to 1,024 GPUs go on four fleets, and how fast", topoFlags, ""},
+	{"mig", "what policies of placing MIG instances accept, by mix and load", migFlags, ""},
+	{"nvl72", "occupancy of 5,000 NVL72 trays with and without topology constraints", nvl72Flags, ""},
+	{"goodput", "effective training time of 16,384 GPUs over 54 days of failures, by what the core may do", goodputFlags, goodput.Help},
+	{"fairness", "share against entitlement of three teams over a week, with and without the past", fairnessFlags, fairness.Help},
+	{"openb", "how many GPUs policies of placement leave over on the openb trace", openbFlags, openb.Help},
+	{"philly", "who waits for how long over three months of Philly's jobs, by policy, shared and in private", phillyFlags, philly.Help},
+	{"preempt", "who has to yield to bursts of inference on a full fleet, and what that costs, by policy", preemptFlags, preempt.Help},
+	{"traces", "what traces hold, and whether they can be read to their end", tracesFlags, traces.Help},
+}
+
+func casesFlags(f *flag.FlagSet) conduct {
+	o := cases.Options{}
+	f.StringVar(&o.File, "file", "", "the file with the scenarios; its format is recognised")
+	f.BoolVar(&o.Verbose, "v", false, "print the difference of every scenario that differs, and names")
+	return with(&o, &o.Output, cases.Run)
+}
+
+func topoFlags(f *flag.FlagSet) conduct {
+	o := topo.Defaults()
+	f.StringVar(&o.Fleet, "fleet", "", "only this fleet: h100, nvl72, lingjun or mixed")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the fill")
+	f.DurationVar(&o.Time, "time", o.Time, "how long to measure each gang")
+	f.StringVar(&o.Lingjun, "lingjun", "../shared/data/traces/lingjun/topo.csv.gz", "the Lingjun topology file")
+	return with(&o, &o.Output, topo.Run)
+}
+
+func migFlags(f *flag.FlagSet) conduct {
+	o := migsim.Defaults()
+	f.StringVar(&o.Product, "product", o.Product, "the product of all GPUs")
+	f.IntVar(&o.GPUs, "gpus", o.GPUs, "GPUs")
+	f.IntVar(&o.Seeds, "seeds", o.Seeds, "runs of each mix and load")
+	f.IntVar(&o.Cases, "cases", o.Cases, "small cases of each mix to compare with the optimum")
+	mixes := f.String("mixes", strings.Join(o.Mixes, ","), "mixes of profiles")
+	loads := f.String("loads", strings.Join(strings.Fields(strings.Trim(fmt.Sprint(o.Loads), "[]")), ","), "loads in percent of the memory slices")
+	return func(ctx context.Context, out study.Output, w io.Writer) error {
+		o.Output, o.Mixes, o.Loads = out, strings.Split(*mixes, ","), nil
+		for text := range strings.SplitSeq(*loads, ",") {
+			load, err := strconv.Atoi(text)
+			if err != nil {
+				return study.Misused("-loads: %q is no percentage from 1 to 1000", text)
+			}
+			o.Loads = append(o.Loads, load)
+		}
+		return migsim.Run(ctx, o, w)
+	}
+}
+
+func nvl72Flags(f *flag.FlagSet) conduct {
+	o := nvl72.Defaults()
+	f.IntVar(&o.Trays, "trays", o.Trays, "trays of the fleet")
+	f.Float64Var(&o.Days, "days", o.Days, "days to measure")
+	f.Float64Var(&o.Warmup, "warmup", o.Warmup, "days before that")
+	f.IntVar(&o.Backlog, "backlog", o.Backlog, "jobs that wait at every instant")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the jobs")
+	f.TextVar(&o.Locality, "locality", o.Locality, "strict, balanced or loose")
+	f.IntVar(&o.Reserved, "reserved", o.Reserved, "gangs with a reservation at a time; 0: the core's default, -1: none")
+	f.IntVar(&o.Backfill, "backfill", o.Backfill, "backfill budget of a pass; 0: the default")
+	f.BoolVar(&o.Rough, "rough", o.Rough, "let jobs tell no more than a limit above their run time")
+	f.BoolVar(&o.Check, "check", o.Check, "check the core's invariants every simulated hour (slow)")
+	return with(&o, &o.Output, nvl72.Run)
+}
+
+func goodputFlags(f *flag.FlagSet) conduct {
+	o := goodput.Defaults()
+	f.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes of the gang, of 8 H100")
+	f.IntVar(&o.Beside, "beside", o.Beside, "further nodes of the fleet")
+	f.IntVar(&o.SparesMilli, "spares", o.SparesMilli, "nodes kept free, in thousandths of the fleet")
+	f.IntVar(&o.Days, "days", o.Days, "days of training")
+	f.Float64Var(&o.Interruptions, "interruptions", o.Interruptions, "that the gang would meet in 54 days")
+	f.IntVar(&o.Seeds, "seeds", o.Seeds, "runs drawn, for the means and their confidence intervals")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the first run, which is the one drawn with -html")
+	f.StringVar(&o.HTML, "html", "", "draw the first run on a page, in this file")
+	return with(&o, &o.Output, goodput.Run)
+}
+
+func fairnessFlags(f *flag.FlagSet) conduct {
+	o := fairness.Defaults()
+	f.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes of 8 H100")
+	f.IntVar(&o.Days, "days", o.Days, "days from Monday on")
+	f.IntVar(&o.Seeds, "seeds", o.Seeds, "weeks drawn, for the means and their confidence intervals")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the first week, which is the one shown over time")
+	f.DurationVar(&o.HalfLife, "half-life", o.HalfLife, "half-life of past use in the second policy")
+	f.IntVar(&o.Largest, "largest", o.Largest, "GPUs of the largest job; 1: nothing is indivisible")
+	f.IntVar(&o.Reserved, "reserved", o.Reserved, "gangs with a reservation at a time; 0: the core's default, -1: none")
+	f.StringVar(&o.HTML, "html", "", "draw the first week on a page, in this file")
+	return with(&o, &o.Output, fairness.Run)
+}
+
+func openbFlags(f *flag.FlagSet) conduct {
+	o := openb.Defaults()
+	f.StringVar(&o.Dir, "dir", "../shared/data/traces/openb", "the directory of the trace")
+	f.StringVar(&o.Nodes, "nodes", o.Nodes, "the list of nodes, in that directory or a path")
+	pods := f.String("pods", strings.Join(o.Pods, ","), "the lists of tasks, with commas between: names, paths, or all of the directory")
+	policies := f.String("policies", strings.Join(o.Policies, ","), "policies, with commas between")
+	seeds := f.String("seeds", fmt.Sprintf("%d-%d", o.Seeds[0], o.Seeds[len(o.Seeds)-1]), "seeds, as 42-51 or 42,44")
+	mix := f.String("mix", "oracle", "what policies know of the mix of tasks: oracle, that of the whole trace; online, what has arrived")
+	f.IntVar(&o.Load, "load", o.Load, "play until so many percent of the GPUs have been asked for, at least 100")
+	f.IntVar(&o.Play.Queue, "queue", 0, "instead of dropping tasks that fit nowhere, go through a queue after each so many arrivals, the most GPUs first")
+	f.IntVar(&o.Play.Moves, "moves", 0, "the most tasks that may move to make room for one that fits nowhere")
+	f.IntVar(&o.Play.MovesInAll, "moves-in-all", 0, "the most moves in all; 0: no bound")
+	f.BoolVar(&o.Bound, "bound", false, "also tell how many GPUs any policy leaves over, at the least; some seconds a seed")
+	f.StringVar(&o.HTML, "html", "", "write a page with plots to this file")
+	return func(ctx context.Context, out study.Output, w io.Writer) error {
+		o.Output, o.Pods, o.Policies = out, strings.Split(*pods, ","), strings.Split(*policies, ",")
+		switch *mix {
+		case "oracle":
+		case "online":
+			o.Play.Learn = true
+		default:
+			return study.Misused("-mix %q is neither oracle nor online", *mix)
+		}
+		var err error
+		if o.Seeds, err = parseSeeds(*seeds); err != nil {
+			return study.Misused("-seeds %q: %v", *seeds, err)
+		}
+		return openb.Run(ctx, o, w)
+	}
+}
+
+// parseSeeds reads numbers and ranges with commas between.
+func parseSeeds(text string) ([]int64, error) {
+	const most = 10_000
+	var list []int64
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		from, err := strconv.ParseInt(first, 10, 32)
+		to := from
+		if isRange && err == nil {
+			to, err = strconv.ParseInt(last, 10, 32)
+		}
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%q is neither a number nor a range of them", part)
+		case to < from || to-from >= most || len(list) >= most:
+			return nil, fmt.Errorf("%q is no range of 1 to %d seeds", part, most)
+		}
+		for seed := from; seed <= to; seed++ {
+			list = append(list, seed)
+		}
+	}
+	return list, nil
+}
+
+func phillyFlags(f *flag.FlagSet) conduct {
+	o := philly.Defaults()
+	f.StringVar(&o.File, "file", "", "the trace: philly_jobs_sia.csv.gz of the Sia artifact")
+	f.IntVar(&o.GPUs, "gpus", o.GPUs, "GPUs of the fleet")
+	f.Int64Var(&o.Compress, "compress", o.Compress, "let jobs arrive so many times as fast")
+	f.IntVar(&o.From, "from", 0, "leave out jobs of the first days; the trace is busy from day 20 on")
+	f.IntVar(&o.Days, "days", 0, "take jobs of so many days; 0: all")
+	f.DurationVar(&o.Tolerance, "tolerance", o.Tolerance, "by which the mean delay of a virtual cluster may exceed that in private; its 99th percentile by three times as much")
+	policies := f.String("policies", "all", "those to play, separated by commas")
+	f.BoolVar(&o.Check, "check", false, "hold every fact and order against the checker of berthtest/check, which is slow")
+	f.StringVar(&o.HTML, "html", "", "draw plots on a page, in this file")
+	return func(ctx context.Context, out study.Output, w io.Writer) error {
+		if o.Output = out; *policies != "all" {
+			o.Policies = strings.Split(*policies, ",")
+		}
+		return philly.Run(ctx, o, w)
+	}
+}
+
+func preemptFlags(f *flag.FlagSet) conduct {
+	o := preempt.Defaults()
+	f.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes of 8 H100")
+	f.IntVar(&o.Days, "days", o.Days, "days")
+	f.IntVar(&o.Seeds, "seeds", o.Seeds, "weeks drawn, for the means and their confidence intervals")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the first week, which is the one shown over time")
+	f.IntVar(&o.Elastic, "elastic", o.Elastic, "percent of the gangs of four nodes and more that can do with half of them")
+	f.DurationVar(&o.Interval, "interval", o.Interval, "between the checkpoints that gangs write unasked")
+	f.DurationVar(&o.Regroup, "regroup", o.Regroup, "for which an elastic gang stands still when it grows or shrinks")
+	f.DurationVar(&o.Target, "target", o.Target, "in which 99 of 100 replicas are to run")
+	f.StringVar(&o.HTML, "html", "", "draw the first week on a page, in this file")
+	return with(&o, &o.Output, preempt.Run)
+}
+
+func tracesFlags(f *flag.FlagSet) conduct {
+	o := traces.Defaults()
+	f.StringVar(&o.Dir, "dir", "", "the folder with the published traces, each in a folder of its own")
+	f.StringVar(&o.Sacct, "sacct", "", "a file that sacct --parsable2 wrote")
+	f.StringVar(&o.SWF, "swf", "", "a log in the Standard Workload Format")
+	f.BoolVar(&o.Queues, "queues", false, "print the queues of every trace, too")
+	f.IntVar(&o.Drawn, "drawn", 0, "draw so many jobs of each published summary, and compare")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of what is drawn")
+	return with(&o, &o.Output, traces.Run)
+}

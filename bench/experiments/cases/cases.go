@@ -1,0 +1,118 @@
+// Package cases is the experiment that replays scenarios of other schedulers and compares the outcomes.
+package cases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/berth-sched/berth/bench/cases"
+	"github.com/berth-sched/berth/bench/study"
+)
+
+// Options say what to replay.
+type Options struct {
+	study.Output
+	// File has the scenarios; its format is recognised.
+	File string
+	// Verbose prints the difference of every scenario that differs, and names.
+	Verbose bool
+}
+
+// Run replays the scenarios of a file, which package bench/cases does, and writes to w how they compare.
+// The error says so if some differ without a reason, or agree against one.
+func Run(_ context.Context, o Options, w io.Writer) error {
+	if o.File == "" {
+		return study.Misused("-file is missing")
+	}
+	list, err := judge(o.File)
+	if err != nil {
+		if errors.Is(err, cases.ErrMalformed) || errors.Is(err, cases.ErrUnknown) {
+			return study.Misused("%v", err)
+		}
+		return err
+	}
+	out := o.To(w)
+	if err := out.Print(verdicts(list, o.Verbose)); err != nil {
+		return err
+	}
+	sums, failed := totals(list)
+	if err := out.Print(sums); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d scenarios differ without a reason, or agree against one", failed, len(list))
+	}
+	return nil
+}
+
+func judge(name string) ([]cases.Judgement, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	set, err := cases.Read(name, file)
+	if err != nil {
+		return nil, err
+	}
+	differences, err := cases.DifferencesOf(set.Format)
+	if err != nil {
+		return nil, err
+	}
+	return cases.Judge(set.Run(), differences), nil
+}
+
+// verdicts has a line for each scenario.
+func verdicts(list []cases.Judgement, verbose bool) *study.Table {
+	columns := []string{"id", "verdict", "kind", "why"}
+	if verbose {
+		columns = append(columns, "difference", "name")
+	}
+	t := study.NewTable("", columns...)
+	for _, j := range list {
+		why := j.Reason
+		if j.Verdict == cases.Unexplained {
+			why = j.Detail
+		}
+		row := []any{j.ID, string(j.Verdict), j.Kind, why}
+		if verbose {
+			row = append(row, j.Detail, j.Name)
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// totals counts verdicts by kind, in the order in which kinds come.
+func totals(list []cases.Judgement) (t *study.Table, failed int) {
+	known := []cases.Verdict{cases.Agrees, cases.Differs, cases.NotYet, cases.Unexplained, cases.Stale}
+	t = study.NewTable("totals", "kind", "all", "agree", "differ", "not yet", "unexplained", "stale")
+	row := map[string]int{}
+	sum := []any{"all", 0, 0, 0, 0, 0, 0}
+	count := func(row []any, v cases.Verdict) {
+		row[1] = row[1].(int) + 1
+		for i := range known {
+			if known[i] == v {
+				row[2+i] = row[2+i].(int) + 1
+			}
+		}
+	}
+	for _, j := range list {
+		at, known := row[j.Kind]
+		if !known {
+			at = len(t.Rows)
+			row[j.Kind] = at
+			t.Add(j.Kind, 0, 0, 0, 0, 0, 0)
+		}
+		count(t.Rows[at], j.Verdict)
+		count(sum, j.Verdict)
+		if j.Verdict.Failed() {
+			failed++
+		}
+	}
+	t.Add(sum...)
+	return t, failed
+}

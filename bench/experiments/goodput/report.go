@@ -1,0 +1,177 @@
+package goodput
+
+import (
+	"fmt"
+	"io"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/machine"
+	"github.com/berth-sched/berth/bench/report"
+	"github.com/berth-sched/berth/bench/study"
+)
+
+// A figure is about a run.
+type figure struct {
+	name string
+	of   func(*run) float64
+}
+
+// times are what became of the time, in percent of it. They add up to 100.
+var times = []figure{
+	{"effective %", (*run).effective},
+	{"detection", func(r *run) float64 { return r.percent(r.gang.detection) }},
+	{"rework", func(r *run) float64 { return r.percent(r.gang.rework) }},
+	{"waiting", func(r *run) float64 { return r.percent(r.gang.waiting) }},
+	{"restart", func(r *run) float64 { return r.percent(r.gang.restart) }},
+	{"writing", func(r *run) float64 { return r.percent(r.gang.writing) }},
+}
+
+// others are the other figures, which are means of the runs.
+var others = []figure{
+	{"failures", func(r *run) float64 { return float64(r.count.interruptions) }},
+	{"drains", func(r *run) float64 { return float64(r.count.drains) }},
+	{"too late", func(r *run) float64 { return float64(r.count.late) }},
+	{"starts", func(r *run) float64 { return float64(r.gang.places.starts) }},
+	{"moved", func(r *run) float64 { return float64(r.gang.places.moved()) }},
+	{"in leaf", func(r *run) float64 { return float64(r.gang.places.sameLeaf) }},
+	{"in pod", func(r *run) float64 { return float64(r.gang.places.samePod) }},
+	{"split", func(r *run) float64 { return float64(r.gang.places.time) / float64(r.until) }},
+	{"background", func(r *run) float64 { return float64(r.small.done) / float64(r.until) }},
+	{"lost", func(r *run) float64 { return float64(r.small.lost) / float64(r.until) }},
+	{"stopped", func(r *run) float64 { return float64(r.small.stopped) }},
+}
+
+func (r *run) percent(d berth.Duration) float64 { return 100 * float64(d) / float64(r.until) }
+
+// effective is the part of the time that was useful in the end, in percent.
+func (r *run) effective() float64 { return r.percent(r.gang.useful) }
+
+// Report prints what became of the time, and what each mechanism contributed.
+func (g *experiment) Report(out *study.Printer, runs [][]*run) error {
+	if out.ForPrograms() {
+		return out.Print(g.long(runs))
+	}
+	out.Note("%d GPUs train for %d days beside %d nodes, %d of them spare where there are spares; %d runs from seed %d\n",
+		g.Nodes*machine.NodeGPUs, g.Days, g.Beside, g.spares(), g.Seeds, g.Seed)
+	for _, t := range []*study.Table{g.causes(), g.times(runs), g.contributions(runs), g.others(runs)} {
+		if err := out.Print(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spares is how many nodes are kept free.
+func (g *experiment) spares() int { return (g.SparesMilli*(g.Nodes+g.Beside) + 999) / 1000 }
+
+// causes tells what the failures are, and what is assumed about them.
+func (g *experiment) causes() *study.Table {
+	t := study.NewTable("Interruptions in 54 days on 16,384 H100, by cause (The Llama 3 Herd of Models, table 5); noticed and announced are assumed",
+		"cause", "count", "what fails", "Xid", "noticed after", "announced %")
+	for i := range causes {
+		c := &causes[i]
+		var xid any
+		if c.xid > 0 {
+			xid = c.xid
+		}
+		t.Add(c.name, c.count, [...]string{"GPU", "node", "process"}[c.what], xid, c.noticed.String(), c.announced)
+	}
+	return t
+}
+
+// times tells what became of the time on each line.
+func (g *experiment) times(runs [][]*run) *study.Table {
+	columns := []string{"line"}
+	for _, figure := range times {
+		columns = append(columns, figure.name)
+	}
+	t := study.NewTable(fmt.Sprintf("Time of the gang, percent of %d days: means of %d runs with 95 %% confidence intervals", g.Days, g.Seeds), columns...)
+	for l := range g.lines {
+		row := []any{g.lines[l].name}
+		for _, figure := range times {
+			row = append(row, study.EstimateOf(study.Each(runs[l], figure.of)).String())
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// contributions compares lines on the same failures: each with the one it adds to.
+func (g *experiment) contributions(runs [][]*run) *study.Table {
+	columns := []string{"what it adds", "to"}
+	for _, figure := range times {
+		columns = append(columns, figure.name)
+	}
+	t := study.NewTable("What each mechanism contributes, in points: differences on the same failures", columns...)
+	for l := range g.lines {
+		for _, base := range g.lines[l].above {
+			row := []any{g.lines[l].name, g.lines[base].name}
+			for _, figure := range times {
+				row = append(row, study.EstimateOf(study.Differences(study.Each(runs[l], figure.of), study.Each(runs[base], figure.of))).String())
+			}
+			t.Add(row...)
+		}
+	}
+	return t
+}
+
+func (g *experiment) others(runs [][]*run) *study.Table {
+	columns := []string{"line"}
+	for _, figure := range others {
+		columns = append(columns, figure.name)
+	}
+	t := study.NewTable(fmt.Sprintf("Failures of the gang; drains of its nodes, and those that came too late; its starts; members moved, inside their leaf and pod; of %d pipelines those across leaves; and nodes' worth of background done, lost, and jobs stopped: means",
+		(g.Nodes+pipeline-1)/pipeline), columns...)
+	for l := range g.lines {
+		row := []any{g.lines[l].name}
+		for _, figure := range others {
+			row = append(row, stat.Mean(study.Each(runs[l], figure.of), nil))
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// long has all figures, one to a line, where programs read.
+func (g *experiment) long(runs [][]*run) *study.Table {
+	t := study.NewTable("figures", "line", "figure", "mean", "mean±")
+	for l := range g.lines {
+		for _, list := range [][]figure{times, others} {
+			for _, figure := range list {
+				e := study.EstimateOf(study.Each(runs[l], figure.of))
+				t.Add(g.lines[l].name, figure.name, e.Mean, e.Half)
+			}
+		}
+	}
+	return t
+}
+
+// WritePage draws the first run, if that was asked for.
+func (g *experiment) WritePage(runs [][]*run) error {
+	return study.WritePage(g.HTML, func(w io.Writer) error { return report.WriteCharts(w, g.page(runs)) })
+}
+
+// page has a plot for each line.
+func (g *experiment) page(runs [][]*run) *report.Charts {
+	page := &report.Charts{
+		Title:    "Effective training time",
+		Subtitle: fmt.Sprintf("%d GPUs in one synchronous gang for %d days, the failures of seed %d.", g.Nodes*machine.NodeGPUs, g.Days, g.Seed),
+		AreaName: "effective", LineName: "target", Unit: "% of the day", Step: berth.Day,
+	}
+	for day := range g.Days {
+		page.Days = append(page.Days, fmt.Sprint(day+1))
+	}
+	section := report.ChartSection{Title: "By day", Note: "Steps that a failure undid are taken from the day of the failure."}
+	for l := range g.lines {
+		chart := report.Chart{Title: g.lines[l].name, Colour: report.Gang256}
+		for _, useful := range runs[l][0].days {
+			chart.Area = append(chart.Area, 100*max(0, float64(useful)/float64(berth.Day)))
+			chart.Line = append(chart.Line, least)
+		}
+		section.Charts = append(section.Charts, chart)
+	}
+	page.Sections = append(page.Sections, section)
+	return page
+}

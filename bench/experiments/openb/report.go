@@ -1,0 +1,197 @@
+package openb
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/berth-sched/berth/bench"
+	"github.com/berth-sched/berth/bench/openb"
+	"github.com/berth-sched/berth/bench/study"
+)
+
+// loads are the loads of the table, in percent of the GPUs, as far as they are played.
+var loads = [...]int{80, 90, 95, 100, 110, 130}
+
+func (b *experiment) loads() []int {
+	return slices.DeleteFunc(slices.Clone(loads[:]), func(load int) bool { return load > b.Load })
+}
+
+// reference is the policy that others are compared with.
+const reference = "fgd"
+
+// A percentage is a number with two places, whatever its size.
+type percentage float64
+
+func (v percentage) String() string { return fmt.Sprintf("%.2f", float64(v)) }
+
+// report prints what came of a trace.
+func (b *experiment) report(t *trace) error {
+	if b.out.ForPrograms() {
+		if err := b.out.Print(b.figures(t)); err != nil {
+			return err
+		}
+		return b.out.Print(b.series(t))
+	}
+	b.out.Note("%s: %d nodes with %d GPUs, %d tasks in the list; seeds %s; policies that use the mix %s%s", t.name,
+		len(t.trace.Nodes), t.trace.GPUs(), len(t.trace.Pods), b.seedText(), b.mixText(), b.modeText())
+	if err := b.out.Print(b.summary(t)); err != nil || t.bounds == nil {
+		return err
+	}
+	b.out.Note("Any policy leaves at least %.2f %% over, even one that knows the future, moves tasks at will and turns some away.\n", meanOf(t.bounds))
+	return nil
+}
+
+func (b *experiment) seedText() string {
+	if n := len(b.Seeds); n > 1 && slices.IsSorted(b.Seeds) && b.Seeds[n-1]-b.Seeds[0] == int64(n-1) {
+		return fmt.Sprintf("%d-%d", b.Seeds[0], b.Seeds[n-1])
+	}
+	return fmt.Sprint(b.Seeds)
+}
+
+func (b *experiment) mixText() string {
+	if b.Play.Learn {
+		return "learn it as tasks arrive"
+	}
+	return "are told that of the list"
+}
+
+// modeText says what else differs from the published experiment.
+func (b *experiment) modeText() string {
+	text := ""
+	if n := b.Play.Queue; n > 0 {
+		text += fmt.Sprintf("; tasks wait in a queue, gone through after each %d arrivals", n)
+	}
+	if n := b.Play.Moves; n > 0 {
+		text += fmt.Sprintf("; up to %d tasks move to make room for one", n)
+	}
+	if n := b.Play.MovesInAll; n > 0 && b.Play.Moves > 0 {
+		text += fmt.Sprintf(", and %d in all", n)
+	}
+	return text
+}
+
+// summary is the table for people: allocation at loads, and at 100 % what is left over, by policy.
+func (b *experiment) summary(t *trace) *study.Table {
+	columns := []string{"policy"}
+	for _, load := range b.loads() {
+		columns = append(columns, fmt.Sprintf("at %d", load))
+	}
+	columns = append(columns, "unallocated", "sd", "95 %", "published", "to "+reference, "95 %", "GPUs", "fragmented", "of free at 80")
+	if b.Play.Moves > 0 {
+		columns = append(columns, "moves")
+	}
+	summary := study.NewTable("GPUs allocated at loads, and at 100 % what is unallocated and fragmented, all in % of the GPUs", columns...)
+	for p, policy := range b.policies {
+		row := []any{policy.Name}
+		for _, load := range b.loads() {
+			row = append(row, percentage(meanOf(t.at(p, load, allocated))))
+		}
+		left := t.at(p, 100, openb.Point.Unallocated)
+		row = append(row, percentage(meanOf(left)))
+		row = append(row, spreadCells(left)...)
+		if figure, ok := t.trace.Published(policy.Name); ok {
+			row = append(row, percentage(figure))
+		} else {
+			row = append(row, nil)
+		}
+		row = append(row, b.comparison(t, p)...)
+		row = append(row, percentage(meanOf(t.at(p, 100, fragmented))), percentage(meanOf(t.at(p, 80, fragmentedOfFree))))
+		if b.Play.Moves > 0 {
+			row = append(row, fmt.Sprintf("%.0f", meanOf(study.Each(t.runs[p], moved))))
+		}
+		summary.Add(row...)
+	}
+	return summary
+}
+
+func allocated(p openb.Point) float64        { return p.Allocated }
+func fragmented(p openb.Point) float64       { return p.Fragmented }
+func fragmentedOfFree(p openb.Point) float64 { return p.FragmentedOfFree }
+
+func moved(r *openb.Run) float64 { return float64(r.Moved) }
+
+// spreadCells are the standard deviation of values and half of the confidence interval of their mean.
+func spreadCells(values []float64) []any {
+	if len(values) < 2 {
+		return []any{nil, nil}
+	}
+	return []any{percentage(stat.StdDev(values, nil)), "±" + percentage(study.EstimateOf(values).Half).String()}
+}
+
+// comparison is the difference to the reference, seed by seed: its mean, half of its confidence
+// interval, and the mean in GPUs.
+func (b *experiment) comparison(t *trace, policy int) []any {
+	differences := b.differences(t, policy)
+	if differences == nil {
+		return []any{nil, nil, nil}
+	}
+	mean := meanOf(differences)
+	return []any{
+		fmt.Sprintf("%+.2f", mean), spreadCells(differences)[1], fmt.Sprintf("%+.0f", math.Round(mean/100*float64(t.trace.GPUs()))),
+	}
+}
+
+// differences of what a policy and the reference leave over, by seed; nil for the reference itself,
+// and where it is not played.
+func (b *experiment) differences(t *trace, policy int) []float64 {
+	reference := slices.IndexFunc(b.policies, func(p bench.NamedPolicy) bool { return p.Name == reference })
+	if reference < 0 || reference == policy {
+		return nil
+	}
+	list := t.at(policy, 100, openb.Point.Unallocated)
+	for i, left := range t.at(reference, 100, openb.Point.Unallocated) {
+		list[i] -= left
+	}
+	return list
+}
+
+// figures has one figure to a line, where programs read.
+func (b *experiment) figures(t *trace) *study.Table {
+	list := study.NewTable("figures", "tasks", "policy", "figure", "mean", "sd", "half of 95 %", "published")
+	add := func(p int, name string, values []float64, published any) {
+		row := []any{t.name, b.policies[p].Name, name, meanOf(values), nil, nil, published}
+		if len(values) > 1 {
+			row[4], row[5] = stat.StdDev(values, nil), study.EstimateOf(values).Half
+		}
+		list.Add(row...)
+	}
+	if t.bounds != nil {
+		list.Add(t.name, "any", "unallocated at 100, at the least", meanOf(t.bounds), nil, nil, nil)
+	}
+	for p, policy := range b.policies {
+		for _, load := range b.loads() {
+			add(p, fmt.Sprintf("allocated at %d", load), t.at(p, load, allocated), nil)
+		}
+		var published any
+		if figure, ok := t.trace.Published(policy.Name); ok {
+			published = figure
+		}
+		add(p, "unallocated at 100", t.at(p, 100, openb.Point.Unallocated), published)
+		add(p, "fragmented at 100", t.at(p, 100, fragmented), nil)
+		add(p, "fragmented of free at 80", t.at(p, 80, fragmentedOfFree), nil)
+		if b.Play.Moves > 0 {
+			add(p, "moves", study.Each(t.runs[p], moved), nil)
+		}
+		if differences := b.differences(t, p); differences != nil {
+			add(p, "unallocated at 100, to "+reference, differences, nil)
+		}
+	}
+	return list
+}
+
+// series has every run at every load, where programs read.
+func (b *experiment) series(t *trace) *study.Table {
+	list := study.NewTable("series", "tasks", "policy", "seed", "load", "allocated", "fragmented", "fragmented of free")
+	for p, policy := range b.policies {
+		for i, run := range t.runs[p] {
+			for load := range run.Percent() + 1 {
+				at := run.At(load)
+				list.Add(t.name, policy.Name, b.Seeds[i], load, at.Allocated, at.Fragmented, at.FragmentedOfFree)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,117 @@
+package preempt
+
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/study"
+)
+
+// A book is what is kept of a week: from orders and from the true progress of gangs,
+// not from what the core thinks of either. GPU time is in GPU-milliseconds.
+type book struct {
+	// held is what gangs hold, and the sum of the columns.
+	held int64
+	// columns of GPU time: of gangs that have had to yield before, and of others.
+	again, first [stopping + 1]int64
+	// redone is work that was done and lost.
+	redone int64
+
+	// level is what is now, in GPUs, and slots is that over time, until booked.
+	level  [levelCount]int64
+	slots  [levelCount][]int64
+	booked berth.Time
+
+	waits    []berth.Duration // of replicas, until they ran or were not wanted any more
+	admitted int64            // GPUs of those replicas
+	missed   int              // replicas that never ran
+	dropped  int              // replicas that had to yield
+	finished int              // gangs
+
+	evicted, shrunk int // gangs that had to yield, wholly and in part
+	forTraining     int // of both, those that yielded to other gangs
+	stopped         int64
+	worst           hit
+}
+
+// A hit is one gang that yields: GPUs that stop, for how many.
+type hit struct{ gpus, asked int }
+
+// What is counted over time.
+const (
+	asked       = iota // by replicas that are wanted
+	served             // by replicas that run
+	replicating        // held by replicas
+	atWork             // in gangs that make progress
+	levelCount
+)
+
+func newBook(span berth.Duration) book {
+	b := book{}
+	for i := range b.slots {
+		b.slots[i] = make([]int64, (span+study.Slot-1)/study.Slot)
+	}
+	return b
+}
+
+// column adds to what gangs do in a phase.
+func (b *book) column(phase phase, again bool, gpuTime int64) {
+	if again {
+		b.again[phase] += gpuTime
+	} else {
+		b.first[phase] += gpuTime
+	}
+}
+
+// sum of a column.
+func (b *book) sum(phase phase) int64 { return b.first[phase] + b.again[phase] }
+
+// lost is the GPU time that was in vain because gangs had to yield: work done again,
+// checkpoints that were asked for, stops, and what starts and regrouping took after that.
+func (b *book) lost() int64 {
+	return b.redone + b.sum(writing) + b.sum(stopping) + b.again[regrouped] + b.again[starting]
+}
+
+// useful is the GPU time of work that was not lost.
+func (b *book) useful() int64 { return b.sum(working) - b.redone }
+
+// yielded notes that a gang has to yield with so many GPUs, to whom.
+func (r *run) yielded(j *job, gpus int, asker *job) {
+	if r.counted(r.sim.Now()) == 0 {
+		return
+	}
+	b := &r.book
+	if gpus == j.in(running, coming)*j.each {
+		b.evicted++
+	} else {
+		b.shrunk++
+	}
+	if asker == nil {
+		return
+	}
+	if asker.gang != nil {
+		b.forTraining++
+	}
+	b.stopped += int64(gpus)
+	if hit := (hit{gpus, asker.gpus()}); hit.gpus > b.worst.gpus || hit.gpus == b.worst.gpus && hit.asked < b.worst.asked {
+		b.worst = hit
+	}
+}
+
+// change books what stood until now, and changes a level.
+func (r *run) change(level int, by int64) {
+	r.advance()
+	r.book.level[level] += by
+}
+
+// advance books what stood until now.
+func (r *run) advance() {
+	now, booked := r.sim.Now(), max(r.book.booked, r.from)
+	for booked < now {
+		slot := booked.Sub(r.from) / study.Slot
+		next := min(now, r.from.Add((slot+1)*study.Slot))
+		for i, level := range r.book.level {
+			r.book.slots[i][slot] += level * int64(next-booked)
+		}
+		booked = next
+	}
+	r.book.booked = booked
+}

@@ -1,0 +1,193 @@
+// Package preempt is the experiment on who has to yield, and what that costs; Help tells of it.
+package preempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/bench/machine"
+	"github.com/berth-sched/berth/bench/study"
+)
+
+// Help says what the experiment does, and what it does not.
+const Help = `preempt plays a week of a full fleet of 8-GPU nodes under several policies of who has to
+yield when inference needs room, and tells what that costs.
+
+The fleet trains gangs of 8 to 512 GPUs that run for hours and days and write checkpoints.
+Replicas of 1 to 8 GPUs come and go with the sun and, three
+times a day, in crowds of 3 to 10 % of the fleet within three minutes. Half of them are
+in a queue that lends what it does not use, the others in that of the gangs. A day before
+the week fills the fleet and is not counted. Workload and costs are in preempt_week.go,
+each figure with its source.
+
+  kill by priority   the gang of the lowest priority is killed, of equals the youngest
+  kill the newest    the gang that started last is killed
+  checkpoint, then   by priority; the gang writes a checkpoint first
+  berth              the core as it is by default
+  berth, at once     the core, with gangs that write no checkpoint when they are asked
+  never              replicas wait until a gang ends
+
+Under all of them the core places. Under the first three it preempts nobody; who is to
+stop is decided outside, as soon as a replica finds no place, and one gang is stopped for
+each replica that does not fit beside those for which room is being made already: that
+gang has whole nodes, so one is enough. All policies take the same time to stop and to
+start. Gangs are of one priority for the core, which then lets none of them preempt
+another; only the policies "by priority" see priorities.
+
+What is lost is counted from the orders and the true progress of the gangs: work that is
+done again, and the GPU time in which gangs write the checkpoints that they were asked
+for, stop, start and warm up anew, and regroup as members come and go. Inference waits
+from arrival until it runs; a replica that never ran waited for as long as it was wanted.
+
+Whoever waits for checkpoints admits later than whoever kills. So "berth" is compared with
+"kill by priority" at the service's objective: with -target both admit 99 of 100 in time,
+and berth later by the longest checkpoint and a second round at the most. "berth, at once"
+waits for no checkpoint; it is the comparison at the same delay. The experiment fails if
+"berth" does not lose ten times fewer GPU-hours than "kill by priority" under that
+condition, or if a replica has to yield. How much less it loses depends on -interval, as
+it never does work again, and on -regroup, as the core has elastic gangs give nodes back
+before whole gangs have to go.
+
+It does not measure failures, topology, what those wait who had to yield, nor time on the
+wall.
+
+`
+
+// Options say how weeks are drawn and played.
+type Options struct {
+	study.Output
+	// Nodes of 8 H100, 16 to 4096.
+	Nodes int
+	// Days of a week, 1 to 28.
+	Days int
+	// Seeds is how many weeks are drawn, for the means and their confidence intervals, 2 to 100;
+	// Seed is that of the first, which is the one shown over time.
+	Seeds int
+	Seed  uint64
+	// Elastic is the percent of the gangs of four nodes and more that can do with half of them.
+	Elastic int
+	// Interval is between the checkpoints that gangs write unasked, a minute to a day.
+	Interval time.Duration
+	// Regroup is for how long an elastic gang stands still when it grows or shrinks, up to an hour.
+	Regroup time.Duration
+	// Target is in which 99 of 100 replicas are to run, a second or more.
+	Target time.Duration
+	// HTML is the file in which the first week is drawn. Empty: it is not.
+	HTML string
+}
+
+// Defaults are the options that berthbench has by default.
+func Defaults() Options {
+	return Options{
+		Nodes: 512, Days: 7, Seeds: 5, Seed: 1, Elastic: 25,
+		Interval: time.Hour, Regroup: 5 * time.Second, Target: 3 * time.Minute,
+	}
+}
+
+// Run makes the experiment, which Help describes, and writes its results to w. The error says so
+// if it does not show what it is for.
+func Run(ctx context.Context, o Options, w io.Writer) error {
+	b, err := newExperiment(o)
+	if err != nil {
+		return err
+	}
+	return study.Conduct(ctx, b, o.To(w))
+}
+
+// An experiment is made of options that make sense.
+type experiment struct {
+	Options
+	policies []policy
+}
+
+// The policies that are compared by name, in the order in which all are listed.
+const (
+	kill = iota
+	newest
+	ask
+	shipped
+	atOnce
+	never
+)
+
+func newExperiment(o Options) (*experiment, error) {
+	if o.Nodes < 16 || o.Nodes > 4096 || o.Days < 1 || o.Days > 28 || o.Seeds < 2 || o.Seeds > 100 {
+		return nil, study.Misused("a flag is out of range: 16 to 4096 nodes, 1 to 28 days and 2 to 100 seeds are possible")
+	}
+	if o.Elastic < 0 || o.Elastic > 100 || o.Interval < time.Minute || o.Interval > 24*time.Hour || o.Regroup < 0 || o.Regroup > time.Hour || o.Target < time.Second {
+		return nil, study.Misused("a flag is out of range: -elastic is 0 to 100, -interval a minute to a day, -regroup up to an hour, -target a second or more")
+	}
+	nobody := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptNever}}}
+	return &experiment{o, []policy{
+		kill:    {name: "kill by priority", config: nobody, before: byPriority},
+		newest:  {name: "kill the newest", config: nobody, before: newestFirst},
+		ask:     {name: "checkpoint, then", config: nobody, before: byPriority, asks: true},
+		shipped: {name: "berth"},
+		atOnce:  {name: "berth, at once", deaf: true},
+		never:   {name: "never", config: nobody},
+	}}, nil
+}
+
+func (b *experiment) gpus() int64 { return int64(b.Nodes) * machine.NodeGPUs }
+
+// Play runs every week under every policy. The result is by policy, then by seed.
+func (b *experiment) Play(ctx context.Context) ([][]*run, error) {
+	return study.PlayAll(ctx, len(b.policies), b.Seeds, func(p, seed int) (*run, error) {
+		r, err := b.newRun(&b.policies[p], b.arrivals(b.Seed+uint64(seed)), nil)
+		if err == nil {
+			err = r.play()
+			r.forget()
+		}
+		return r, err
+	})
+}
+
+// lessLost is by which factor berth is to lose less than killing by priority.
+const lessLost = 10
+
+// Verdict fails if the experiment does not show what it is for.
+func (b *experiment) Verdict(out *study.Printer, runs [][]*run) error {
+	var wrong []string
+	less := ratios(study.Each(runs[kill], (*run).lost), study.Each(runs[shipped], (*run).lost))
+	out.Note("%s loses %.1f times fewer GPU-hours than %s (%.1f to %.1f by week); %s, at the same delay, %.1f times.",
+		b.policies[shipped].name, study.Quantile(less, 0.5), b.policies[kill].name, slices.Min(less), slices.Max(less),
+		b.policies[atOnce].name, study.Quantile(ratios(study.Each(runs[kill], (*run).lost), study.Each(runs[atOnce], (*run).lost)), 0.5))
+	if study.Quantile(less, 0.5) < lessLost {
+		wrong = append(wrong, fmt.Sprintf("%s loses only %.1f times fewer GPU-hours than %s", b.policies[shipped].name, study.Quantile(less, 0.5), b.policies[kill].name))
+	}
+	late := [2]float64{}
+	for i, p := range []int{kill, shipped} {
+		late[i] = study.Quantile(study.Each(runs[p], func(r *run) float64 { return r.wait(0.99) }), 0.5)
+		if late[i] > b.Target.Seconds() {
+			wrong = append(wrong, fmt.Sprintf("%s: 99 of 100 replicas run after %.0f s, later than -target", b.policies[p].name, late[i]))
+		}
+	}
+	const more = 2 * (writeLarge + stopTakes)
+	if late[1]-late[0] > float64(more/berth.Second) {
+		wrong = append(wrong, fmt.Sprintf("%s admits %.0f s later than %s: more than two checkpoints explain", b.policies[shipped].name, late[1]-late[0], b.policies[kill].name))
+	}
+	for p, policy := range b.policies {
+		if dropped := study.Quantile(study.Each(runs[p], func(r *run) float64 { return float64(r.book.dropped) }), 1); dropped > 0 {
+			wrong = append(wrong, fmt.Sprintf("%s: %.0f replicas had to yield in a week", policy.name, dropped))
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// ratios are of two policies in the same weeks.
+func ratios(a, b []float64) []float64 {
+	list := make([]float64, len(a))
+	for i := range a {
+		list[i] = a[i] / b[i]
+	}
+	return list
+}

@@ -1,0 +1,101 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/berth-sched/berth"
+)
+
+// An Estimate is a mean and half of its 95 % confidence interval.
+type Estimate struct{ Mean, Half float64 }
+
+func (e Estimate) String() string { return fmt.Sprintf("%.2f ±%.2f", e.Mean, e.Half) }
+
+// Short is an estimate without the interval where that is nothing, and with as many places
+// as its size asks for.
+func (e Estimate) Short() string {
+	if e.Half == 0 {
+		return Cell(e.Mean)
+	}
+	return Cell(e.Mean) + " ±" + Cell(e.Half)
+}
+
+// EstimateOf takes the values as independent and, as their mean goes, normal: Student's
+// t with one degree of freedom less than there are values.
+func EstimateOf(values []float64) Estimate {
+	mean, deviation := stat.MeanStdDev(values, nil)
+	n := float64(len(values))
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
+	return Estimate{mean, t * deviation / math.Sqrt(n)}
+}
+
+// Each gives a figure of every run.
+func Each[R any](runs []R, figure func(R) float64) []float64 {
+	list := make([]float64, len(runs))
+	for i, r := range runs {
+		list[i] = figure(r)
+	}
+	return list
+}
+
+// Differences are of two lines on the same seeds.
+func Differences(a, b []float64) []float64 {
+	list := make([]float64, len(a))
+	for i := range a {
+		list[i] = a[i] - b[i]
+	}
+	return list
+}
+
+// Quantile is the smallest value that a part of the values does not exceed. It sorts
+// them.
+func Quantile[T ~int64 | ~float64](values []T, q float64) T {
+	slices.Sort(values)
+	at := int(math.Ceil(q*float64(len(values)))) - 1
+	return values[min(max(at, 0), len(values)-1)]
+}
+
+// Jain is Jain's index of fairness: the square of the sum of what each has, over their
+// number times the sum of the squares. It is 1 if all have the same and 1/n if one has
+// all. From Jain, Chiu and Hawe, "A Quantitative Measure of Fairness and Discrimination
+// for Resource Allocation in Shared Computer Systems", DEC TR-301, 1984.
+func Jain(values []float64) float64 {
+	total, squares := 0.0, 0.0
+	for _, v := range values {
+		total, squares = total+v, squares+v*v
+	}
+	if squares == 0 {
+		return 1
+	}
+	return total * total / (float64(len(values)) * squares)
+}
+
+// Slot is the resolution of what is kept over time.
+const Slot = 15 * berth.Minute
+
+// SlotMeans are GPUs, by slot, of GPU time by slot.
+func SlotMeans(slots []int64) []float64 {
+	means := make([]float64, len(slots))
+	for i, v := range slots {
+		means[i] = float64(v) / float64(Slot)
+	}
+	return means
+}
+
+// GPUHours are those of a GPU time in milliseconds.
+func GPUHours(gpuTime float64) float64 { return gpuTime / float64(berth.Hour) }
+
+// Days names the first days of a simulation that begins on a Monday.
+func Days(count int) []string {
+	names := [...]string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
+	list := make([]string, count)
+	for day := range list {
+		list[day] = names[day%len(names)]
+	}
+	return list
+}

@@ -1,0 +1,82 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+)
+
+// A Study is an experiment that draws some seeds, plays each on several lines, such as policies,
+// and tells what came of it. R is one run.
+type Study[R any] interface {
+	// Play makes all runs: by line, then by seed.
+	Play(context.Context) ([][]R, error)
+	// Report prints them.
+	Report(*Printer, [][]R) error
+	// WritePage draws them, where the options say so.
+	WritePage([][]R) error
+	// Verdict fails if the experiment does not show what it is for.
+	Verdict(*Printer, [][]R) error
+}
+
+// Conduct makes a study, from the first run to the verdict.
+func Conduct[R any](ctx context.Context, e Study[R], p *Printer) error {
+	runs, err := e.Play(ctx)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(e.Report(p, runs), e.WritePage(runs)); err != nil {
+		return err
+	}
+	return e.Verdict(p, runs)
+}
+
+// PlayAll plays every seed on every line; the seeds count from 0. Runs share nothing, so they
+// may go at once. None begins after the context is cancelled.
+func PlayAll[R any](ctx context.Context, lines, seeds int, play func(line, seed int) (R, error)) ([][]R, error) {
+	runs, failures := make([][]R, lines), make([]error, lines*seeds)
+	for line := range runs {
+		runs[line] = make([]R, seeds)
+	}
+	AtOnce(len(failures), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		line, seed := i%lines, i/lines
+		runs[line][seed], failures[i] = play(line, seed)
+	})
+	return runs, errors.Join(append(failures, ctx.Err())...)
+}
+
+// AtOnce calls do for each number below n, on all processors.
+func AtOnce(n int, do func(int)) {
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	group.Wait()
+}
+
+// WritePage writes a page into a file; none if the name is empty.
+func WritePage(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}

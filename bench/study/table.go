@@ -1,0 +1,131 @@
+package study
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Table is a result. A cell is a string, a number, or nil where there is nothing to
+// tell.
+type Table struct {
+	Title   string
+	Columns []string
+	Rows    [][]any
+}
+
+// NewTable makes a table without rows.
+func NewTable(title string, columns ...string) *Table {
+	return &Table{Title: title, Columns: columns}
+}
+
+// Add adds a row.
+func (t *Table) Add(cells ...any) { t.Rows = append(t.Rows, cells) }
+
+// Cell prints a cell: numbers with a fraction to one place, more below ten.
+func Cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "-"
+	case float64:
+		if v != 0 && v < 10 && v > -10 {
+			return fmt.Sprintf("%.2f", v)
+		}
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprint(v)
+}
+
+// writeText aligns the columns: words to the left, numbers to the right.
+func (t *Table) writeText(w io.Writer) error {
+	widths := make([]int, len(t.Columns))
+	left := make([]bool, len(t.Columns))
+	for i, name := range t.Columns {
+		widths[i] = utf8.RuneCountInString(name)
+	}
+	for _, row := range t.Rows {
+		for i, v := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(Cell(v)))
+			if _, word := v.(string); word {
+				left[i] = true
+			}
+		}
+	}
+	var out strings.Builder
+	if t.Title != "" {
+		out.WriteString(t.Title + "\n")
+	}
+	line := func(cells func(int) string) {
+		var b strings.Builder
+		for i := range t.Columns {
+			text := cells(i)
+			gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
+			b.WriteString("  ")
+			if left[i] {
+				b.WriteString(text + gap)
+			} else {
+				b.WriteString(gap + text)
+			}
+		}
+		out.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+	}
+	line(func(i int) string { return t.Columns[i] })
+	for _, row := range t.Rows {
+		line(func(i int) string { return Cell(row[i]) })
+	}
+	out.WriteString("\n")
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// writeCSV writes the title in the first column of every line, so that several tables
+// can follow each other.
+func (t *Table) writeCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(append([]string{"table"}, t.Columns...)); err != nil {
+		return err
+	}
+	for _, row := range t.Rows {
+		record := []string{t.Title}
+		for _, v := range row {
+			if v == nil {
+				record = append(record, "")
+				continue
+			}
+			record = append(record, fmt.Sprint(v))
+		}
+		if err := out.Write(record); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// writeJSON writes the table as an object on a line of its own.
+func (t *Table) writeJSON(w io.Writer) error {
+	rows := t.Rows
+	if rows == nil {
+		rows = [][]any{}
+	}
+	return json.NewEncoder(w).Encode(struct {
+		Title   string   `json:"title"`
+		Columns []string `json:"columns"`
+		Rows    [][]any  `json:"rows"`
+	}{t.Title, t.Columns, rows})
+}
+
+// Cells are the rows as they are printed.
+func (t *Table) Cells() (rows [][]string) {
+	for _, row := range t.Rows {
+		var cells []string
+		for _, v := range row {
+			cells = append(cells, Cell(v))
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}

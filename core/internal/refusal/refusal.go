@@ -1,0 +1,68 @@
+// Package refusal builds the typed errors with which the machine refuses what it is told.
+package refusal
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/internal/strict"
+)
+
+// Of is the refusal of a field, of a kind that is a sentinel of package berth. The door that
+// refuses names the event.
+func Of(kind error, field, reason string) *berth.Error {
+	return &berth.Error{Kind: kind, Field: field, Reason: reason}
+}
+
+// In prefixes the field of a refusal, as checks return from nested values. A nil refusal stays
+// nil.
+func In(err *berth.Error, prefix string) *berth.Error {
+	if err != nil {
+		err.Field = errtext.Path(prefix, err.Field)
+	}
+	return err
+}
+
+// Name refuses what cannot be a name.
+func Name(s string) *berth.Error { return invalid(limits.BadName(s)) }
+
+// Text is Name for optional text.
+func Text(s string) *berth.Error { return invalid(limits.BadText(s)) }
+
+// Amount refuses an amount that is negative, or so large that sums of such might overflow.
+func Amount(v int64) *berth.Error {
+	switch {
+	case v < 0:
+		return Of(berth.ErrInvalid, "", fmt.Sprintf("is negative: %d", v))
+	case v > limits.MaxAmount:
+		return Of(berth.ErrLimit, "", fmt.Sprintf("%d exceeds %d", v, int64(limits.MaxAmount)))
+	}
+	return nil
+}
+
+func invalid(reason string) *berth.Error {
+	if reason == "" {
+		return nil
+	}
+	return Of(berth.ErrInvalid, "", reason)
+}
+
+// Decode decodes one strict JSON value, and turns what is wrong into a *berth.Error of what is
+// decoded.
+func Decode(what string, b []byte, v any) error {
+	err := strict.Unmarshal(b, v)
+	if err == nil {
+		return nil
+	}
+	e := &berth.Error{Event: what, Kind: berth.ErrInvalid}
+	var inner *berth.Error
+	if errors.As(err, &inner) {
+		e.Field, e.Reason = inner.Event, inner.Reason
+	} else {
+		e.Field, e.Reason = strict.Describe(err)
+	}
+	return e
+}

@@ -1,0 +1,290 @@
+package core_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A crowd is a core in which everything that the agenda knows of is there: nodes that are
+// drained, spares, on trial, set aside and being divided; work that fits nowhere, is over a
+// limit, has lost a node, or waits for what will never come; an order of each kind.
+type crowd struct {
+	*testing.T
+	*core.Core
+	now berth.Time
+}
+
+func newCrowd(t *testing.T) *crowd {
+	t.Helper()
+	adaptive := berth.Geometry{Kind: berth.Adaptive, Cost: berth.Second, Interval: berth.Second}
+	geometry := []berth.Geometry{adaptive, adaptive, adaptive}
+	for i, pool := range []string{"mig", "turning", "idle"} {
+		geometry[i].Pool = pool
+	}
+	sched, err := core.New(berth.Config{Levels: []string{"leaf"}, Limits: berth.Limits{Replicas: 20, Reservations: 1}, Policy: berth.Policy{
+		BindTimeout: berth.Hour, ReleaseTimeout: berth.Hour, RepartitionTimeout: berth.Hour, Geometry: geometry,
+		Preemption: berth.Preemption{CheckpointTimeout: berth.Hour},
+		Spares:     []berth.Spares{{Pool: "spares", Milli: 1000}}, Health: berth.Health{Trial: berth.Day},
+	}})
+	require.NoError(t, err)
+	return &crowd{t, sched, 0}
+}
+
+func (c *crowd) tell(events ...berth.Event) {
+	c.Helper()
+	for _, e := range events {
+		require.NoError(c, c.Apply(c.now, e), "%s", e.Kind())
+	}
+}
+
+// passes runs passes until an instant. What is to start is reported, but for what binds or turns.
+func (c *crowd) passes(until berth.Time) {
+	c.Helper()
+	for {
+		orders, err := c.Schedule(c.now)
+		require.NoError(c, err)
+		for _, o := range orders {
+			bind, binds := o.(berth.Bind)
+			repartition, turns := o.(berth.Repartition)
+			if binds && bind.Job != "binds" && bind.Job != "turns" || turns && repartition.Node != "turning" {
+				c.tell(berth.ActionReported{Action: o.Header().ID})
+			}
+		}
+		wake, ok := c.NextWake()
+		if len(orders) == 0 && (!ok || wake > until) {
+			c.now = until
+			return
+		}
+		c.now = min(max(wake, c.now), until)
+	}
+}
+
+// node has a node of two GPUs join a pool, or one with a GPU that divides.
+func (c *crowd) node(id, pool string, instances ...mig.Placement) {
+	c.Helper()
+	c.tell(berth.NodeJoined{Node: crowdNode(id, pool, instances...)})
+}
+
+func crowdNode(id, pool string, instances ...mig.Placement) berth.Node {
+	n := berth.Node{ID: berth.NodeID(id), Pool: pool, Domains: []string{"leaf"}, GPUs: []berth.GPU{{Product: "T4"}, {Product: "T4"}}}
+	if len(instances) > 0 {
+		n.GPUs = []berth.GPU{{
+			Product: "H100", MemoryMiB: 81559, ComputeCapability: berth.ComputeCapability{Major: 9},
+			Table: "H100-80GB", Mode: berth.ModeMIG, Instances: instances,
+		}}
+	}
+	return n
+}
+
+// job submits a gang whose members claim something in a pool.
+func (c *crowd) job(id berth.JobID, pool string, members int, claim berth.Claim, changes ...func(*berth.Job)) {
+	c.Helper()
+	j := berth.Job{ID: id, Queue: "team-a", Class: berth.Interactive, Groups: []berth.Group{{
+		Replicas: members, Claim: claim, Selector: berth.Selector{Pools: []string{pool}},
+	}}}
+	for _, change := range changes {
+		change(&j)
+	}
+	c.tell(berth.JobSubmitted{Job: j})
+}
+
+// gather brings the crowd together and lets it come to rest. The quota tree is full: it knows as
+// many products as it may.
+func (c *crowd) gather() {
+	c.Helper()
+	products := quota.Amounts{}
+	for i := range quota.MaxProducts - 2 {
+		products[quota.GPUOf(fmt.Sprint("product-", i))] = 1000
+	}
+	c.tell(queueSet("team-a", ""), queueSet("empty", ""), berth.QueueSet{Queue: quota.Queue{Name: "full", Limit: products}},
+		berth.QueueSet{Queue: quota.Queue{Name: "tight", Limit: quota.Amounts{quota.GPU: 1000}}})
+	for _, n := range [][2]string{
+		{"trial", "trial"},
+		{"spare-0", "spares"},
+		{"spare-1", "spares"},
+		{"lost", "pair"},
+		{"left", "pair"},
+		{"stays", "stays"},
+		{"emptied", "emptied"},
+		{"asked", "asked"},
+		{"binds", "binds"},
+		{"runs", "runs"},
+		{"set-aside", "set-aside"},
+	} {
+		c.node(n[0], n[1])
+	}
+	c.node("shared", "mig", at(c.T, "7g.80gb@0:8"))
+	c.node("turning", "turning", at(c.T, "7g.80gb@0:8"))
+	c.node("idle", "idle", at(c.T, "7g.80gb@0:8"))
+	c.tell(berth.GPUFailed{Node: "trial"}, berth.GPURepaired{Node: "trial"})
+	c.tell(berth.ReservationSet{Reservation: berth.Reservation{ID: "r", From: 1, Until: berth.Time(berth.Day), Queue: "full", Nodes: []berth.NodeID{"set-aside"}}})
+	whole := berth.Claim{GPUs: 2}
+	for _, id := range []berth.JobID{"small-0", "small-1"} {
+		c.job(id, "mig", 1, berth.Claim{MIG: "1g.10gb"}, func(j *berth.Job) { j.ExpectedRuntime = 10 * berth.Minute })
+	}
+	c.job("pair", "pair", 2, whole)
+	c.job("stays", "stays", 1, whole)
+	c.job("asked", "asked", 1, whole, func(j *berth.Job) { j.Checkpoint.Supported = true })
+	c.job("runs", "runs", 1, berth.Claim{GPUs: 1})
+	c.job("serves", "nowhere", 1, whole, func(j *berth.Job) { j.Service = &berth.Service{} })
+	c.passes(berth.Time(berth.Minute))
+	c.tell(berth.NodeLost{Node: "lost"}, berth.NodeDraining{Node: "emptied"},
+		berth.NodeDraining{Node: "stays", Deadline: berth.Time(berth.Day)},
+		berth.NodeDraining{Node: "asked", Deadline: berth.Time(berth.Hour + berth.Minute)})
+	c.job("binds", "binds", 1, whole)
+	c.job("turns", "turning", 1, berth.Claim{MIG: "1g.10gb"})
+	c.job("large", "mig", 1, berth.Claim{MIG: "7g.80gb"})
+	c.job("alone", "emptied", 2, whole, func(j *berth.Job) { j.Topology.Exclusive = "leaf" })
+	c.job("hopeless", "emptied", 3, whole)
+	c.job("limited", "runs", 1, whole, func(j *berth.Job) { j.Queue = "tight" })
+	c.passes(c.now)
+	c.job("stalled", "emptied", 3, whole, func(j *berth.Job) { j.Queue = "tight" }) // as is known, it fits nowhere
+	c.passes(berth.Time(9 * berth.Minute))
+}
+
+// empty has the GPU that is kept empty, and not to be changed yet, and the crowd at rest again.
+func (c *crowd) empty() {
+	c.Helper()
+	policy := c.Config().Policy
+	policy.Geometry[0].Interval = berth.Day
+	c.tell(berth.PolicyChanged{Policy: policy})
+	c.tell(berth.JobFinished{Job: "small-0", Incarnation: 1}, berth.JobFinished{Job: "small-1", Incarnation: 1})
+	c.passes(c.now)
+}
+
+// stir has every entry of the agenda set, by what frees nothing for those that wait for that.
+func (c *crowd) stir() {
+	c.Helper()
+	c.tell(berth.JobCancelled{Job: "large"}, berth.NodeCordoned{Node: "spare-1"})
+	c.job("fresh", "emptied", 3, berth.Claim{GPUs: 2})
+	require.Empty(c, core.UnsetEntries(c.Core))
+}
+
+// order is the ID of an order that is out: the one of a kind.
+func order[A berth.Action](c *crowd) berth.ActionID {
+	c.Helper()
+	for _, o := range c.Outstanding() {
+		if _, is := o.(A); is {
+			return o.Header().ID
+		}
+	}
+	c.Fatalf("no %T is out", *new(A))
+	return 0
+}
+
+// lateRefusals are events of every kind, each refused as late as may be.
+func (c *crowd) lateRefusals() []berth.Event {
+	c.Helper()
+	update := func(id, pool string, instances ...mig.Placement) berth.Event {
+		n := crowdNode(id, pool, instances...)
+		for g := range n.GPUs {
+			n.GPUs[g].Product = "one product too many"
+		}
+		return berth.NodeUpdated{Node: n}
+	}
+	broken, full := "\n", at(c.T, "7g.80gb@0:8")
+	joins := crowdNode("joins", "runs")
+	joins.GPUs[0].Product, joins.GPUs[1].Product = "one product too many", "one product too many"
+	failed := crowdNode("runs", "runs")
+	failed.GPUs[0].Failed = true
+	members := []berth.MemberRef{{}, {Index: 1}}
+	observed := berth.Job{ID: "observed", Queue: "team-a", Service: &berth.Service{Replicas: 2}, Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}
+	many := observed
+	many.Service = &berth.Service{Replicas: 20}
+	running := func(replica int, node berth.NodeID, gpu int) berth.RunningReplica {
+		return berth.RunningReplica{Replica: replica, Incarnation: 1, Members: []berth.MemberPlacement{{Node: node, GPUs: berth.GPUs(gpu)}}}
+	}
+	table, _ := mig.Lookup("H100-80GB")
+	table.SMs++
+	policy := c.Config().Policy
+	policy.Geometry = slices.Clone(policy.Geometry)
+	policy.Geometry[1].Kind = berth.PerClaim
+	list := []berth.Event{
+		berth.NodeJoined{Node: joins},
+		update("emptied", "emptied"), update("spare-0", "spares"), update("spare-1", "spares"), update("trial", "trial"), update("set-aside", "set-aside"),
+		update("shared", "mig", full), update("idle", "idle", full), update("turning", "turning", full), update("runs", "runs"),
+		berth.NodeUpdated{Node: failed},
+		berth.NodeCordoned{Node: "runs", Reason: broken},
+		berth.NodeUncordoned{Node: "nowhere"},
+		berth.NodeDraining{Node: "runs", Deadline: -1},
+		berth.NodeLost{Node: "runs", Reason: broken},
+		berth.GPUFailed{Node: "runs", Reason: broken},
+		berth.XidReported{Node: "runs", Xid: 79, Reason: broken},
+		berth.GPURepaired{Node: "runs", GPU: 2},
+		berth.GPUPartitioned{Node: "turning", Mode: berth.ModeMIG},
+		berth.GPUPartitioned{Node: "shared", Mode: berth.ModeMIG, Instances: []mig.Placement{full, full}},
+		berth.MIGTableSet{Table: table},
+		berth.ReservationSet{Reservation: berth.Reservation{ID: "r", From: 1, Until: berth.Time(berth.Day), GPUs: 1000}},
+		berth.ReservationSet{Reservation: berth.Reservation{ID: "s", From: 1, Until: berth.Time(berth.Day), Nodes: []berth.NodeID{"idle"}}},
+		berth.ReservationRemoved{Reservation: "s"},
+		berth.QueueSet{Queue: quota.Queue{Name: "tight", Limit: quota.Amounts{quota.GPU: 8000, quota.GPUOf("one product too many"): 1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "team-a", Parent: "tight"}},
+		berth.QueueRemoved{Queue: "tight"},
+		berth.QueueRemoved{Queue: "full"},
+		berth.JobSubmitted{Job: many},
+		berth.JobObserved{Job: many},
+		berth.JobObserved{Job: observed, Running: []berth.RunningReplica{running(0, "idle-0", 0)}},
+		berth.JobObserved{Job: observed, Running: []berth.RunningReplica{running(0, "spare-0", 0), running(1, "stays", 0)}},
+		berth.JobScaled{Job: "serves", Replicas: 20},
+		berth.JobCancelled{Job: "nobody"},
+		berth.JobFinished{Job: "runs", Incarnation: 2},
+		berth.MemberFailed{Job: "runs", Incarnation: 1, Members: members},
+		berth.MemberFailed{Job: "pair", Incarnation: 1, Members: members[:1]},
+		berth.ActivityReported{Job: "runs", Incarnation: 1, ActiveMilli: 1001},
+		berth.CheckpointWritten{Job: "runs", Incarnation: 1, At: berth.Time(berth.Day)},
+		berth.CheckpointWritten{Job: "pair", Incarnation: 1},
+		berth.LedgerSettled{},
+		berth.PolicyChanged{Policy: policy},
+	}
+	for _, id := range []berth.ActionID{order[berth.Bind](c), order[berth.Release](c), order[berth.RequestCheckpoint](c), order[berth.Repartition](c)} {
+		list = append(list,
+			berth.ActionReported{Action: id, Outcome: berth.Failed, Reason: broken},
+			berth.ActionReported{Action: id, Outcome: berth.Partial, Members: []berth.MemberRef{{}, {Index: 9}}},
+			berth.ActionReported{Action: id, Outcome: berth.Done, Members: members[:1]},
+		)
+	}
+	return list
+}
+
+// Promise R2, where a refusal comes late: whatever kind of event is refused, and however much is
+// due or nothing, everything is as it was, what is due included.
+func TestR2_ALateRefusalLeavesTheAgendaAsItWas(t *testing.T) {
+	for _, state := range []struct {
+		name string
+		stir func(*crowd)
+	}{{"at rest", func(*crowd) {}}, {"a kept GPU empty", (*crowd).empty}, {"everything due", (*crowd).stir}} {
+		t.Run(state.name, func(t *testing.T) {
+			c := newCrowd(t)
+			c.gather()
+			state.stir(c)
+			require.NoError(t, c.Check())
+			before, err := c.Snapshot()
+			require.NoError(t, err)
+			agenda := core.AgendaOf(c.Core)
+			wake, ok := c.NextWake()
+			kinds := berth.EventKinds()
+			for i, e := range c.lateRefusals() {
+				kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == e.Kind() })
+				err := c.Apply(c.now.Add(berth.Second), e)
+				var refusal *berth.Error
+				require.ErrorAs(t, err, &refusal, "%d: %+v", i, e)
+				require.True(t, agenda == core.AgendaOf(c.Core), "%d: %v\nbefore: %+v\nafter:  %+v", i, err, agenda, core.AgendaOf(c.Core))
+				again, still := c.NextWake()
+				require.True(t, wake == again && ok == still, "%d: %v: %v, and then %v", i, err, wake, again)
+				after, err := c.Snapshot()
+				require.NoError(t, err)
+				require.True(t, string(before) == string(after), "%d: %v", i, refusal)
+			}
+			require.Empty(t, kinds, "no event of these kinds was refused")
+			require.NoError(t, c.Check())
+		})
+	}
+}
