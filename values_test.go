@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 func TestGPUSet(t *testing.T) {
@@ -39,7 +40,7 @@ func TestGPUSet(t *testing.T) {
 }
 
 func TestGPUSetAgainstItsIndexes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		set := berth.GPUSet(rapid.Uint64().Draw(t, "set"))
 		require.Equal(t, set, berth.GPUs(set.Indexes()...))
 		require.Len(t, set.Indexes(), set.Len())

@@ -5,12 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // Whatever happened before, a policy that finds its prices anew chooses as one that has seen
 // nothing: rooms and moves that were kept are right.
 func TestBerthForgetsNothingButPrices(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		p := &berthPolicy{}
 		s, err := NewSession(drawNodes(t), p)
 		require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // check compares what the fleet keeps with what follows from its tasks.
@@ -85,7 +86,7 @@ func drawRequest(t *rapid.T) Request {
 func TestPoliciesKeepTheBooks(t *testing.T) {
 	for _, policy := range Policies() {
 		t.Run(policy.Name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			drawn.Check(t, func(t *rapid.T) {
 				s, err := NewSession(drawNodes(t), policy.New(1))
 				require.NoError(t, err)
 				type placed struct {
@@ -134,7 +135,7 @@ func TestPoliciesForgetNothing(t *testing.T) {
 			continue // the one keeps its next draw, the other prices of a while ago
 		}
 		t.Run(policy.Name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			drawn.Check(t, func(t *rapid.T) {
 				nodes := drawNodes(t)
 				s, err := NewSession(nodes, policy.New(1))
 				require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // A half of each of two GPUs is held, and a whole one is asked for: one of the halves moves to the other.
@@ -46,7 +47,7 @@ func TestMoverMakesRoom(t *testing.T) {
 func TestMoverKeepsTheBooks(t *testing.T) {
 	moved, refused := 0, 0
 	for _, policy := range []string{"first-fit", "core", "fgd"} {
-		rapid.Check(t, func(t *rapid.T) {
+		drawn.Check(t, func(t *rapid.T) {
 			p, err := New(policy, 1)
 			require.NoError(t, err)
 			s, err := NewSession(drawNodes(t), p)
@@ -85,8 +86,10 @@ func TestMoverKeepsTheBooks(t *testing.T) {
 			}
 		})
 	}
-	require.NotZero(t, moved)
-	require.NotZero(t, refused)
+	if drawn.Many() {
+		require.NotZero(t, moved)
+		require.NotZero(t, refused)
+	}
 }
 
 type taskAt struct {

@@ -405,3 +405,44 @@ func (a *agenda) preemptAt(at berth.Time) { a.nextPreempt = at }
 
 // watchUntil says when the first probation or trial is over.
 func (a *agenda) watchUntil(at berth.Time) { a.healthDue = at }
+
+// nextTurns begins turns at which nobody has looked for GPUs or victims, for Restore.
+func (a *agenda) nextTurns() {
+	a.reshapeTurn++
+	a.preemptTurn++
+}
+
+// Dues are what an agenda says that does not follow from the records: what a snapshot saves.
+type dues struct {
+	quotaFreed, lessened, backfillDue, sparesDue, homeless    bool
+	nextRank, nextMove, nextReshape, nextReserve, nextPreempt berth.Time
+}
+
+// save returns what does not follow from the records. The counts are counted anew by Restore,
+// the turns only tell whether a record is up to date, and healthDue is that of the watched nodes.
+func (a *agenda) save() dues {
+	return dues{
+		quotaFreed: a.quotaFreed, lessened: a.lessened, backfillDue: a.backfillDue, sparesDue: a.sparesDue, homeless: a.homeless,
+		nextRank: a.nextRank, nextMove: a.nextMove, nextReshape: a.nextReshape, nextReserve: a.nextReserve, nextPreempt: a.nextPreempt,
+	}
+}
+
+// restore takes over what was saved.
+func (a *agenda) restore(d dues) {
+	a.quotaFreed, a.lessened, a.backfillDue, a.sparesDue, a.homeless = d.quotaFreed, d.lessened, d.backfillDue, d.sparesDue, d.homeless
+	a.nextRank, a.nextMove, a.nextReshape, a.nextReserve, a.nextPreempt = d.nextRank, d.nextMove, d.nextReshape, d.nextReserve, d.nextPreempt
+}
+
+// Counts are the counts of an agenda, as the records have them.
+type counts struct {
+	blocked, looking, limited, freedNodes, windows, fresh int
+	stalled, hopeless, dividing, pliable, draining        int
+}
+
+// agrees reports whether the counts are those of the records.
+func (a *agenda) agrees(n counts) bool {
+	return n == counts{
+		blocked: a.blocked, looking: a.looking, limited: a.limited, freedNodes: a.freedNodes, windows: a.windows, fresh: a.fresh,
+		stalled: a.stalled, hopeless: a.hopeless, dividing: a.dividing, pliable: a.pliable, draining: a.draining,
+	}
+}

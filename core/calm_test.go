@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
 )
@@ -277,7 +278,7 @@ func TestRatesLetLargeOnesPass(t *testing.T) {
 // Nobody who had to yield ever makes the one yield for which that was, whatever both have waited
 // for: gains decide when, and never who.
 func TestL2_NoTwoYieldToEachOther(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		d := calmly(t, berth.Preemption{
 			Respite: -1,
 			Worth: berth.Worth{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -104,7 +105,7 @@ func TestThePastCounts(t *testing.T) {
 // The ledger is the integral of what is allocated, whatever happens, and it is the same
 // after a restore.
 func TestTheLedgerIsTheIntegral(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	drawn.Check(t, func(r *rapid.T) {
 		d := shared(t, berth.Config{Ledger: true}, func(a, _ *quota.Queue) { a.Guarantee = gpuMilli(2) })
 		var allocated, active, borrowed int64 // of queue a
 		running, busy := map[berth.JobID]int{}, map[berth.JobID]int{}

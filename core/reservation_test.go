@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -124,7 +125,7 @@ func (h *harbour) explain(id berth.JobID) berth.ReplicaExplanation {
 // The first gang in policy order starts within ReserveAfter and the longest run time,
 // however many small jobs keep coming that would fit first.
 func TestL3_AGangDoesNotStarveUnderSmallJobs(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		h := newHarbour(t, berth.Config{Levels: []string{"leaf"}, Policy: berth.Policy{ReserveAfter: 10 * berth.Minute}})
 		h.nodes("a", 4, "a")
 		h.nodes("b", 4, "b")

@@ -6,36 +6,28 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// save saves what an agenda says, but for what follows from the records: the counts, which
-// Restore counts anew, the turns, which only tell whether a record is up to date, and healthDue.
-func (a *agenda) save(s *snapshot) {
-	s.QuotaFreed, s.Lessened, s.BackfillDue = a.quotaFreed, a.lessened, a.backfillDue
-	s.SparesDue, s.Homeless = a.sparesDue, a.homeless
-	s.NextRank, s.NextReshape, s.NextReserve, s.NextPreempt = a.nextRank, a.nextReshape, a.nextReserve, a.nextPreempt
-	if a.nextMove != never {
-		s.NextMove = &a.nextMove
+// saveAgenda saves what is due. The fields of a snapshot stand in the order in which they came.
+func (c *Core) saveAgenda(s *snapshot) {
+	d := c.agenda.save()
+	s.QuotaFreed, s.Lessened, s.BackfillDue = d.quotaFreed, d.lessened, d.backfillDue
+	s.SparesDue, s.Homeless = d.sparesDue, d.homeless
+	s.NextRank, s.NextReshape, s.NextReserve, s.NextPreempt = d.nextRank, d.nextReshape, d.nextReserve, d.nextPreempt
+	if d.nextMove != never {
+		s.NextMove = &d.nextMove
 	}
 }
 
-// restore takes over what was saved, after all that Restore itself has noted.
-func (a *agenda) restore(s *snapshot) {
-	a.quotaFreed, a.lessened, a.backfillDue = s.QuotaFreed, s.Lessened, s.BackfillDue
-	a.sparesDue, a.homeless = s.SparesDue, s.Homeless
-	a.nextRank, a.nextReshape, a.nextReserve, a.nextPreempt = s.NextRank, s.NextReshape, s.NextReserve, s.NextPreempt
-	if a.nextMove = never; s.NextMove != nil {
-		a.nextMove = *s.NextMove
-	}
-}
-
-// nextTurns begins turns at which nobody has looked for GPUs or victims, for Restore.
-func (a *agenda) nextTurns() {
-	a.reshapeTurn++
-	a.preemptTurn++
-}
-
-// restoreAgenda takes over what is due, and has the next pass look at spares that are in use.
+// restoreAgenda takes over what is due, after all that Restore itself has noted, and has the
+// next pass look at spares that are in use.
 func (c *Core) restoreAgenda(s *snapshot) *berth.Error {
-	c.agenda.restore(s)
+	d := dues{
+		quotaFreed: s.QuotaFreed, lessened: s.Lessened, backfillDue: s.BackfillDue, sparesDue: s.SparesDue, homeless: s.Homeless,
+		nextRank: s.NextRank, nextReshape: s.NextReshape, nextReserve: s.NextReserve, nextPreempt: s.NextPreempt, nextMove: never,
+	}
+	if s.NextMove != nil {
+		d.nextMove = *s.NextMove
+	}
+	c.agenda.restore(d)
 	if slices.ContainsFunc(c.nodes, func(n *node) bool { return n != nil && n.trust.Spare && len(n.members) > 0 }) {
 		c.agenda.wantSpares()
 	}

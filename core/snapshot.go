@@ -75,7 +75,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 		Tables:       c.saveTables(), Pools: c.savePools(),
 		Lost: c.lost.save(),
 	}
-	c.agenda.save(&s)
+	c.saveAgenda(&s)
 	b, err := json.Marshal(&s)
 	if err != nil {
 		return nil, &berth.Error{Event: "snapshot", Kind: berth.ErrInvalid, Reason: err.Error()}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // Promise R1, where byte-wise fuzzing does not reach: a snapshot that is whole
@@ -29,7 +30,7 @@ func tamperWith(t *testing.T, sched *core.Core) {
 	original, err := sched.Snapshot()
 	require.NoError(t, err)
 	var accepted, refused int
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		var doc any
 		decoder := json.NewDecoder(bytes.NewReader(original))
 		decoder.UseNumber() // an instant may be too far off to be exact
@@ -52,8 +53,10 @@ func tamperWith(t *testing.T, sched *core.Core) {
 		require.NoError(t, sched.Check())
 		exercise(t, sched)
 	})
-	require.NotZero(t, accepted)
-	require.NotZero(t, refused)
+	if drawn.Many() {
+		require.NotZero(t, accepted)
+		require.NotZero(t, refused)
+	}
 }
 
 // exercise lets a core work off what it holds.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -96,7 +97,7 @@ func TestS1_NoSecondHold(t *testing.T) {
 // TestS1_SecondHoldIsRefused does the same with random holds: a hold is granted if
 // and only if the list of holds leaves room for it.
 func TestS1_SecondHoldIsRefused(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		w.join(t)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -17,7 +18,7 @@ import (
 // TestInstanceGoesWhereItTakesTheLeast: one instance is found if there is one, and on all
 // GPUs there is no place of that profile with a smaller loss.
 func TestInstanceGoesWhereItTakesTheLeast(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := drawFleet(t)
 		for i := range w.nodes {
 			if n := &w.nodes[i]; n.GPUs > 0 && rapid.Bool().Draw(t, "more") {
@@ -102,7 +103,7 @@ func (r *room) most(c *Claim) int {
 // TestFitsCountsInstances: the count is exact for one profile, no more than there is for
 // several, and as many members really can be placed.
 func TestFitsCountsInstances(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		w.join(t)
 		n := &w.nodes[0]

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -104,8 +105,8 @@ func TestLevels(t *testing.T) {
 
 // TestLevelsAddUp: every domain is counted once, and what fits is what Place finds.
 func TestLevelsAddUp(t *testing.T) {
-	for i := range 400 {
-		r := dice{rand.New(rand.NewPCG(uint64(i), 2))}
+	for i := range drawn.Seeds(100) {
+		r := dice{rand.New(rand.NewPCG(i, 2))}
 		w := r.fleet(t)
 		q := r.request(w)
 		before := fmt.Sprint(w.fleet.nodes)
@@ -114,7 +115,7 @@ func TestLevelsAddUp(t *testing.T) {
 		fit := 0
 		for _, l := range findings {
 			sum := l.Fit + l.Health + l.GPUs + l.Segments + l.Host[host.CPU] + l.Host[host.Memory] + l.Rails + l.Spread + l.Together
-			require.Equal(t, l.Domains, sum, "case %d: %+v", i, l)
+			require.Equal(t, l.Domains, sum, "seed %d: %+v", i, l)
 			fit += l.Fit
 		}
 		var p Placement
@@ -124,7 +125,7 @@ func TestLevelsAddUp(t *testing.T) {
 			gpus += g.Claim.GPUs
 		}
 		if ok := w.fleet.Place(q, &p); total > 1 && gpus > 0 {
-			require.Equal(t, ok, fit > 0, "case %d: %s\n%+v", i, describe(w, q), findings)
+			require.Equal(t, ok, fit > 0, "seed %d: %s\n%+v", i, describe(w, q), findings)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -166,7 +167,7 @@ func (w *world) place(t *rapid.T, r *Request) (*Placement, bool) {
 // TestOneGroupAgreesWithItsTwin: a request with one group is placed exactly if it can
 // be, and in the lowest domain (S2, S8), in the tightest one of that level.
 func TestOneGroupAgreesWithItsTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := drawFleet(t)
 		for range 3 {
 			w.tryOneGroup(t, w.drawRequest(t, 1, 6))
@@ -280,7 +281,7 @@ func (w *world) requireShortage(t *rapid.T, r *Request) {
 // TestGroupsAgreeWithTheirTwin: whatever is placed is valid, and gangs of the kind for
 // which the package promises it are placed exactly if they can be.
 func TestGroupsAgreeWithTheirTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := drawFleet(t)
 		for range 2 {
 			r := w.drawRequest(t, rapid.IntRange(2, 3).Draw(t, "groups"), 3)
@@ -340,7 +341,7 @@ func (w *world) tryGroups(t *rapid.T, r *Request, promised bool) {
 // TestHistoryDoesNotShow builds the same fleet again in another order, and wants the
 // same placement.
 func TestHistoryDoesNotShow(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := drawFleet(t)
 		again, err := NewFleet(w.fleet.Tree().Levels()...)
 		require.NoError(t, err)
@@ -390,7 +391,7 @@ func TestHistoryDoesNotShow(t *testing.T) {
 
 // TestChurn lets gangs and single holds come and go while nodes do, too.
 func TestChurn(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		w.join(t)
 		var gangs []*Placement

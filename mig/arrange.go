@@ -118,9 +118,9 @@ func (l *Lattice) adds(placements uint64, counts []int) bool {
 
 // arrange fills the tables of Arrange.
 // Complexity: one step for each pair of a group and a set that can join it.
-func (l *Lattice) arrange() {
+func (l *Lattice) arrange(parents []uint16) {
 	a := &l.arrangements
-	multisetOf := l.numberMultisets()
+	multisetOf := l.numberMultisets(parents)
 	lowest := l.groupStates()
 	if len(lowest)*a.multisets > maxArranged {
 		return
@@ -160,6 +160,9 @@ func (l *Lattice) groupStates() []State {
 	known := map[string]uint16{}
 	var key []byte
 	for s := len(l.sets) - 1; s >= 0; s-- {
+		if l.open[s] == 0 && len(members) > 0 { // as the greatest, which nothing can join either
+			continue
+		}
 		key = binary.LittleEndian.AppendUint64(key[:0], l.open[s])
 		for rest := l.open[s]; rest != 0; rest &= rest - 1 {
 			next := l.after(State(s), bits.TrailingZeros64(rest))
@@ -178,31 +181,38 @@ func (l *Lattice) groupStates() []State {
 }
 
 // numberMultisets builds the tree that numbers the multisets of profiles, and
-// returns the number for each state.
-func (l *Lattice) numberMultisets() []uint16 {
-	var texts []string // of counts, a byte for each profile
+// returns the number for each state. Placements are numbered by profile, so from parent
+// to child the profiles of a set come in one order, and each multiset is found by one
+// way: as that of the parent, and a profile.
+func (l *Lattice) numberMultisets(parents []uint16) []uint16 {
+	profiles := len(l.ofProfile)
 	found := make([]uint16, len(l.sets))
-	known := map[string]uint16{}
-	counts := make([]byte, len(l.ofProfile))
-	for s, set := range l.sets {
-		for p, placements := range l.ofProfile {
-			counts[p] = byte(bits.OnesCount64(set & placements))
-		}
-		number, ok := known[string(counts)]
-		if !ok {
-			number = uint16(len(texts))
+	texts := []string{string(make([]byte, profiles))} // of counts, a byte for each profile
+	with := slices.Repeat([]uint16{absentState}, profiles)
+	for s, set := range l.sets[1:] {
+		parent, p := found[parents[s+1]], int(l.profileOf[bits.TrailingZeros64(set)])
+		next := with[int(parent)*profiles+p]
+		if next == absentState {
+			next = uint16(len(texts))
+			with[int(parent)*profiles+p] = next
+			with = append(with, slices.Repeat([]uint16{absentState}, profiles)...)
+			counts := []byte(texts[parent])
+			counts[p]++
 			texts = append(texts, string(counts))
-			known[texts[number]] = number
 		}
-		found[s] = number
+		found[s+1] = next
 	}
 	sorted := slices.Sorted(slices.Values(texts))
-	for s, number := range found {
-		place, _ := slices.BinarySearch(sorted, texts[number])
-		found[s] = uint16(place)
+	place := make([]uint16, len(texts))
+	for i, text := range texts {
+		at, _ := slices.BinarySearch(sorted, text)
+		place[i] = uint16(at)
+	}
+	for s := range found {
+		found[s] = place[found[s]]
 	}
 	l.arrangements.multisets = len(sorted)
-	l.arrangements.first = tree(sorted, len(l.ofProfile))
+	l.arrangements.first = tree(sorted, profiles)
 	return found
 }
 

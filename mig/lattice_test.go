@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 func lattice(t testing.TB, product string) *Lattice {
@@ -151,7 +153,7 @@ func TestS5_LayoutIsAlwaysValid(t *testing.T) {
 			l, err := NewLattice(product)
 			require.NoError(t, err)
 			w := newTwin(product)
-			rapid.Check(t, func(t *rapid.T) {
+			drawn.Check(t, func(t *rapid.T) {
 				var s State
 				there := map[Placement]bool{}
 				profile := rapid.IntRange(-1, l.Profiles())
@@ -368,17 +370,18 @@ func TestPlacementSets(t *testing.T) {
 		placements := l.Placements()
 		for s := range l.States() {
 			state := State(s)
+			layout := l.Layout(state)
 			for j, placement := range placements {
-				there := slices.Contains(l.Layout(state), placement)
-				require.Equal(t, there, l.PlacementSet(state)>>j&1 == 1)
+				there := slices.Contains(layout, placement)
 				with, err := l.PlaceAt(state, placement)
-				require.Equal(t, err == nil, l.OpenSet(state)>>j&1 == 1)
+				open := err == nil
 				if there {
 					with, err = l.Remove(state, placement)
 				}
 				next, ok := l.Toggle(state, j)
-				require.Equal(t, err == nil, ok)
-				require.Equal(t, with, next)
+				if there != (l.PlacementSet(state)>>j&1 == 1) || open != (l.OpenSet(state)>>j&1 == 1) || ok != (err == nil) || next != with {
+					t.Fatalf("%s: %v and %s: there %t, open %t, then %v (%t), not %v (%v)", p.Name, layout, placement, there, open, next, ok, with, err)
+				}
 			}
 		}
 		for j, placement := range placements {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 func TestArrangeAgreesWithTheTwin(t *testing.T) {
@@ -16,7 +18,7 @@ func TestArrangeAgreesWithTheTwin(t *testing.T) {
 			w := newTwin(l.Product())
 			sets := w.reachable()
 			slices.Sort(sets)
-			rapid.Check(t, func(t *rapid.T) {
+			drawn.Check(t, func(t *rapid.T) {
 				// Most of the draw asks for what some state has, so that much fits.
 				s := State(rapid.IntRange(0, l.States()-1).Draw(t, "state"))
 				like := State(rapid.IntRange(0, l.States()-1).Draw(t, "like"))

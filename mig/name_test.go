@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 func TestParseProfileName(t *testing.T) {
@@ -140,7 +142,7 @@ func TestTextRoundTrip(t *testing.T) {
 		}
 		return Placement{name, rapid.Uint8Range(0, MaxMemorySlices-size).Draw(t, "start"), size}
 	})
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		p, q := values.Draw(t, "p"), values.Draw(t, "q")
 		name, err := ParseProfileName(p.Profile.String())
 		require.NoError(t, err)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // fewestDestroyed finds, by a search through all layouts one step at a time, the
@@ -72,7 +74,7 @@ func TestS5_EveryStepOfAPlanIsValid(t *testing.T) {
 		l, err := NewLattice(product)
 		require.NoError(t, err)
 		w := newTwin(product)
-		rapid.Check(t, func(t *rapid.T) {
+		drawn.Check(t, func(t *rapid.T) {
 			state := rapid.IntRange(0, l.States()-1)
 			from, to := State(state.Draw(t, "from")), State(state.Draw(t, "to"))
 			common, err := l.StateOf(w.layout(l.sets[from] & l.sets[to] & rapid.Uint64().Draw(t, "held")))
@@ -212,7 +214,7 @@ func TestPlanForAgreesWithTheTwin(t *testing.T) {
 		w, open := newTwin(product), openCounts(l)
 		all := multisets(l)
 		found := 0
-		rapid.Check(t, func(t *rapid.T) {
+		drawn.Check(t, func(t *rapid.T) {
 			from := State(rapid.IntRange(0, l.States()-1).Draw(t, "from"))
 			held, err := l.StateOf(w.layout(l.sets[from] & rapid.Uint64().Draw(t, "held")))
 			require.NoError(t, err)
@@ -232,7 +234,9 @@ func TestPlanForAgreesWithTheTwin(t *testing.T) {
 				checkSteps(t, l, w, from, to, held, steps)
 			}
 		})
-		require.Greater(t, found, 10, product.Name)
+		if drawn.Many() {
+			require.Greater(t, found, 10, product.Name)
+		}
 	}
 }
 

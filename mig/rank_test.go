@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // dumbWorth adds up the open placements one by one.
@@ -49,7 +51,7 @@ func dumbBest(t require.TestingT, l *Lattice, s State, profile int, weights []ui
 // never less than nothing.
 func TestRankingAgreesWithTwin(t *testing.T) {
 	lattices := []*Lattice{lattice(t, "A100-80GB"), lattice(t, "A30"), lattice(t, "RTX PRO 6000"), lattice(t, "MI300X")}
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		l := rapid.SampledFrom(lattices).Draw(t, "lattice")
 		weights := rapid.SliceOfN(rapid.OneOf(rapid.Just(uint32(0)), rapid.Uint32Max(9), rapid.Uint32()),
 			0, l.Profiles()+2).Draw(t, "weights")

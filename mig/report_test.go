@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // reportOf returns what the driver of a GPU would report if the table were right:
@@ -232,7 +234,7 @@ func TestReportOrderDoesNotMatter(t *testing.T) {
 	table, _ := Lookup("RTX PRO 6000")
 	want, err := FromReport(reportOf(table))
 	require.NoError(t, err)
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		r := reportOf(table)
 		r.Profiles = rapid.Permutation(r.Profiles).Draw(t, "profiles")
 		p, err := FromReport(r)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -251,7 +252,7 @@ func TestAnyBox(t *testing.T) {
 		FactMinor, FactMIG, FactNVLink, FactFabric, FactProcesses,
 		FactMIGProfiles, FactMIGPlacements, FactMIGInstances, FactMIGDevices,
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		b := hgx()
 		b.gpus = b.gpus[:rapid.IntRange(0, 8).Draw(t, "gpus")]
 		for i, g := range b.gpus {

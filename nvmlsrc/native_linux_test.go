@@ -3,12 +3,14 @@
 package nvmlsrc
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -117,22 +119,26 @@ func childDivides(t *testing.T, source *Source) {
 }
 
 // inChild opens the pretend library, compiled with the flags, in a process of its
-// own and returns what that says.
+// own and returns what that says. What is no flag is set in the child's environment.
 func inChild(t *testing.T, flags ...string) []string { return childDoing(t, "", flags...) }
 
 // childDoing is inChild for another task than an inventory.
 func childDoing(t *testing.T, task string, flags ...string) []string {
 	t.Helper()
-	library := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
-	arguments := append([]string{"-shared", "-fPIC", "-w", "-o", library, filepath.Join("testdata", "nvml.c")}, flags...)
-	output, err := exec.Command("cc", arguments...).CombinedOutput()
-	require.NoError(t, err, "cc: %s", output)
+	var settings []string
+	flags = slices.DeleteFunc(slices.Clone(flags), func(flag string) bool {
+		if !strings.HasPrefix(flag, "-") {
+			settings = append(settings, flag)
+		}
+		return !strings.HasPrefix(flag, "-")
+	})
+	library := pretendLibrary(t, flags...)
 	child := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.v")
 	if to := flag.Lookup("test.gocoverdir"); to != nil && to.Value.String() != "" {
 		child.Args = append(child.Args, "-test.gocoverdir="+to.Value.String()) // what the child covers counts too
 	}
-	child.Env = append(os.Environ(), libraryVariable+"="+library, taskVariable+"="+task)
-	output, err = child.CombinedOutput()
+	child.Env = append(append(os.Environ(), settings...), libraryVariable+"="+library, taskVariable+"="+task)
+	output, err := child.CombinedOutput()
 	require.NoError(t, err, "the process ended with\n%s", output)
 	var lines []string
 	for line := range strings.Lines(string(output)) {
@@ -141,6 +147,39 @@ func childDoing(t *testing.T, task string, flags ...string) []string {
 		}
 	}
 	return lines
+}
+
+// compiled are the pretend libraries of this process, by the flags that they were compiled with.
+var compiled = map[string][]byte{}
+
+// pretendLibrary is a file with the pretend library. One without a function is a copy of one
+// with it in which the function has another name: to compile each anew takes the most of
+// the time of these tests.
+func pretendLibrary(t *testing.T, flags ...string) string {
+	t.Helper()
+	var lacks []string
+	flags = slices.DeleteFunc(slices.Clone(flags), func(flag string) bool {
+		symbol, isSymbol := strings.CutPrefix(flag, "-DNO_nvml")
+		if isSymbol {
+			lacks = append(lacks, "\x00nvml"+symbol+"\x00")
+		}
+		return isSymbol
+	})
+	library, key := filepath.Join(t.TempDir(), "libnvidia-ml.so.1"), strings.Join(flags, " ")
+	if compiled[key] == nil {
+		arguments := append([]string{"-shared", "-fPIC", "-w", "-s", "-Wl,-Bsymbolic", "-o", library, filepath.Join("testdata", "nvml.c")}, flags...)
+		output, err := exec.Command("cc", arguments...).CombinedOutput()
+		require.NoError(t, err, "cc: %s", output)
+		compiled[key], err = os.ReadFile(library)
+		require.NoError(t, err)
+	}
+	contents := compiled[key]
+	for _, name := range lacks {
+		require.Equal(t, 1, bytes.Count(contents, []byte(name)), "the library has one %q", name)
+		contents = bytes.Replace(contents, []byte(name), []byte("\x00lack"+name[len("\x00nvml"):]), 1)
+	}
+	require.NoError(t, os.WriteFile(library, contents, 0o700))
+	return library
 }
 
 func needCompiler(t *testing.T) {
@@ -165,7 +204,7 @@ func TestPretendLibrary(t *testing.T) {
 func TestPretendPaths(t *testing.T) {
 	needCompiler(t)
 	for level, word := range map[string]string{"0": "PIX", "10": "PIX", "20": "PXB", "30": "PHB", "40": "NODE", "50": "SYS"} {
-		require.Equal(t, []string{word}, childDoing(t, "path", "-DLEVEL="+level), level)
+		require.Equal(t, []string{word}, childDoing(t, "path", "LEVEL="+level), level)
 	}
 }
 
@@ -309,7 +348,7 @@ func TestSessionThatFails(t *testing.T) {
 	for code, kind := range map[string]error{
 		"9": ErrNoDriver, "4": ErrNoPermission, "18": ErrDriver, "999": ErrDriver, "12345": ErrDriver,
 	} {
-		lines := inChild(t, "-DINIT="+code)
+		lines := inChild(t, "INIT="+code)
 		require.Len(t, lines, 1)
 		require.Contains(t, lines[0], "open nvmlsrc: driver: "+kind.Error())
 		require.Contains(t, lines[0], "(NVML code "+code+")")

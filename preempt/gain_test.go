@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/preempt"
 )
 
@@ -34,7 +35,7 @@ func ExampleScale_Gain() {
 // value where it would exceed that. It never becomes less with the wait.
 func TestGainIsWhatItSays(t *testing.T) {
 	amount := rapid.OneOf(rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, 1<<40), rapid.Int64Range(0, math.MaxInt64))
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		s := preempt.Scale{
 			Classes: rapid.SliceOfN(amount, 0, 3).Draw(t, "classes"), Turn: amount.Draw(t, "turn"),
 			WaitMilli: rapid.Int64Range(0, 1_000_000).Draw(t, "waitMilli"),

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 func TestPrice(t *testing.T) {
@@ -243,7 +245,7 @@ func requireValid(t require.TestingT, candidates []Candidate, fits func([]int) b
 func TestS7_VictimsSufficeAndNoneCouldStay(t *testing.T) {
 	var chooser Chooser
 	seen := map[Outcome]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		w := randomWorld(r, rapid.IntRange(0, 12).Draw(t, "candidates"), false)
 		options := Options{NeedMilli: w.need(), MaxCalls: rapid.SampledFrom([]int{0, 0, 0, 1, 3, 10, 30}).Draw(t, "calls")}
@@ -256,7 +258,9 @@ func TestS7_VictimsSufficeAndNoneCouldStay(t *testing.T) {
 		requireValid(t, w.candidates, fits, options, choice)
 		seen[choice.Outcome]++
 	})
-	require.Len(t, seen, 4, "every outcome occurs")
+	if drawn.Many() {
+		require.Len(t, seen, 4, "every outcome occurs")
+	}
 }
 
 // wild is a fits without rhyme or reason, except that equal sets get equal answers.
@@ -365,7 +369,7 @@ func TestGap(t *testing.T) {
 
 // TestInputOrderDoesNotMatter: nor do the numbers of the domains.
 func TestInputOrderDoesNotMatter(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
 		w := randomWorld(r, 12, false)
 		options := Options{NeedMilli: w.need(), MaxCalls: rapid.SampledFrom([]int{0, 60}).Draw(t, "calls")}

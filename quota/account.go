@@ -186,7 +186,9 @@ func (t *Tree) lookupResource(r Resource) (resourceID, bool) {
 func (q *Queue) resources() []Resource {
 	all := make([]Resource, 0, len(q.Guarantee)+len(q.Limit))
 	for _, f := range q.stated() {
-		all = append(all, slices.Sorted(maps.Keys(f.amounts))...)
+		if len(f.amounts) > 0 {
+			all = append(all, slices.Sorted(maps.Keys(f.amounts))...)
+		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // TestDecayTable: each entry is 2^(-i/64) to 2^-56.
@@ -32,7 +34,7 @@ func TestDecayTable(t *testing.T) {
 // TestAverageAgainstSteps: the average is that of the definition, worked out step
 // by step in floating point, within what is promised.
 func TestAverageAgainstSteps(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		a := mustSet(t, tree, Queue{Name: "a"})
 		width := rapid.Int64Range(1, 50).Draw(t, "step")
@@ -62,7 +64,7 @@ func TestAverageAgainstSteps(t *testing.T) {
 // TestAnUndoneChargeLeavesNoTrace: what is charged and discharged at one instant,
 // as for a question, is not remembered.
 func TestAnUndoneChargeLeavesNoTrace(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		leaves := drawForest(t, tree)
 		require.NoError(t, tree.SetHalfLife(6400))
@@ -84,7 +86,7 @@ func TestAnUndoneChargeLeavesNoTrace(t *testing.T) {
 
 // TestPastIsExact: a tree that was told the past of another goes on like it.
 func TestPastIsExact(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		one := NewTree()
 		leaves := drawForest(t, one)
 		require.NoError(t, one.SetHalfLife(rapid.SampledFrom([]int64{0, 640, 64_000}).Draw(t, "half-life")))
@@ -209,7 +211,7 @@ func TestWide(t *testing.T) {
 		v := new(big.Int).Lsh(big.NewInt(w.high), 64)
 		return v.Add(v, new(big.Int).SetUint64(w.low))
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		a, b := rapid.Int64().Draw(t, "a"), rapid.Int64().Draw(t, "b")
 		c, d := rapid.Int64Range(-1<<61, 1<<61).Draw(t, "c"), rapid.Int64Range(-1<<61, 1<<61).Draw(t, "d")
 		require.Zero(t, value(product128(a, b)).Cmp(new(big.Int).Mul(big.NewInt(a), big.NewInt(b))))

@@ -7,13 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // TestLedgerIsTheIntegral: what a ledger says is the sum over all milliseconds of
 // what was allocated, active, covered and borrowed in each, and stays so when it is
 // stored and restored in the middle.
 func TestLedgerIsTheIntegral(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		mustSet(t, tree, Queue{Name: "org"})
 		leaves := []Index{

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 func mustNext(t require.TestingT, tree *Tree, i Index, n int64) {
@@ -125,7 +126,7 @@ func TestSetNextRefuses(t *testing.T) {
 // borrowed no more for its weight than the one that waits would have with its job. So
 // a job of sixty-four among jobs of one is served after a bounded amount.
 func TestNobodyWaitsForEver(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		var queues []Index
 		sizes, weights := map[Index]int64{}, map[Index]int64{}

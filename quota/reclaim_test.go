@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // A crowd is a tree with jobs that want to run in it, each whole or not at all.
@@ -122,7 +124,7 @@ func (w *crowd) used() []int64 {
 // ends. Then jobs come and go, and it begins again.
 func TestS4_ReclaimKeepsGuarantees(t *testing.T) {
 	exchanges := 0
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		largest := rapid.Int64Range(1, 8).Draw(t, "largest")
 		w := drawCrowd(t, true, largest)
 		for k := range w.jobs { // the first come take all there is
@@ -134,7 +136,9 @@ func TestS4_ReclaimKeepsGuarantees(t *testing.T) {
 			w.churn(t, largest)
 		}
 	})
-	require.Greater(t, exchanges, 10, "the test has to see some")
+	if drawn.Many() {
+		require.Greater(t, exchanges, 10, "the test has to see some")
+	}
 }
 
 // exchangeAtRandom starts and exchanges until nothing moves, and looks at each.
@@ -240,7 +244,7 @@ func (w *crowd) churn(t *rapid.T, largest int64) {
 // and whatever comes and goes, reclaim ends where every leaf has its fair share; so
 // every queue that states a guarantee has it, or all it wants.
 func TestGuaranteesHoldAtEveryLevel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := drawCrowd(t, false, 1)
 		capacity, _ := w.tree.Capacity(GPU) // at least what is guaranteed: nobody is taken below that
 		require.NoError(t, w.tree.SetCapacity(GPU, max(capacity, w.tree.nodes[Root].host[gpuID].below)))
@@ -268,7 +272,7 @@ func TestGuaranteesHoldAtEveryLevel(t *testing.T) {
 // are further over their share.
 func TestVictimsAreThoseThatMayBeAsked(t *testing.T) {
 	seen := 0
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := drawCrowd(t, true, 5)
 		for k := range w.jobs {
 			w.start(t, k)
@@ -302,7 +306,9 @@ func TestVictimsAreThoseThatMayBeAsked(t *testing.T) {
 			}
 		}
 	})
-	require.Greater(t, seen, 20)
+	if drawn.Many() {
+		require.Greater(t, seen, 20)
+	}
 }
 
 // TestFlapIsRefused: three queues and four GPUs; "a" and "c" are guaranteed half
@@ -354,7 +360,7 @@ func TestFlapIsRefused(t *testing.T) {
 // TestFlapEnds: the three jobs of the flap, from any of its states and in any order of
 // asking: each exchange raises the potential, and in the end nobody moves.
 func TestFlapEnds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := &crowd{tree: NewTree()}
 		require.NoError(t, w.tree.SetCapacity(GPU, 4))
 		mustSet(t, w.tree, Queue{Name: "a", Guarantee: Amounts{GPU: 2}})

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // TestWholeGangsAreGivenBack: two queues with a guarantee of one GPU each, and a
@@ -42,7 +44,7 @@ func TestWholeGangsAreGivenBack(t *testing.T) {
 // exchange, and it ends.
 func TestWholeReclaimEnds(t *testing.T) {
 	whole := 0
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		largest := rapid.Int64Range(3, 9).Draw(t, "largest")
 		w := drawCrowd(t, false, largest)
 		potential := func() (guaranteed, due int64) {
@@ -86,7 +88,9 @@ func TestWholeReclaimEnds(t *testing.T) {
 			}
 		}
 	})
-	require.Positive(t, whole, "the test has to see some")
+	if drawn.Many() {
+		require.Positive(t, whole, "the test has to see some")
+	}
 }
 
 // TestS4_OwnersAreServed: whatever the sizes of jobs, the limits and what is lent, and
@@ -95,7 +99,7 @@ func TestWholeReclaimEnds(t *testing.T) {
 // guarantee, but for less than the least of its jobs that wait.
 func TestS4_OwnersAreServed(t *testing.T) {
 	taken, waiting := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		largest := rapid.Int64Range(1, 9).Draw(t, "largest")
 		w := drawCrowd(t, true, largest)
 		capacity, _ := w.tree.Capacity(GPU) // at least what is guaranteed, or nobody can have it
@@ -127,8 +131,10 @@ func TestS4_OwnersAreServed(t *testing.T) {
 			}
 		}
 	})
-	require.Positive(t, taken)
-	require.Positive(t, waiting)
+	if drawn.Many() {
+		require.Positive(t, taken)
+		require.Positive(t, waiting)
+	}
 }
 
 // exchangeWhole starts a job, if need be in the place of others that are not their

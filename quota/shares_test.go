@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // drawShares makes a random tree of up to 14 queues with guarantees that add up,
@@ -56,7 +58,7 @@ func drawShares(t *rapid.T, lending bool) (*Tree, *Shares) {
 
 // TestSharesAgainstTwin: shares are those of the book, at every queue.
 func TestSharesAgainstTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree, shares := drawShares(t, true)
 		d := newDivider(shares)
 		capacity, _ := tree.Capacity(GPU)
@@ -73,7 +75,7 @@ func TestSharesAgainstTwin(t *testing.T) {
 // TestOneLevelAgainstTwin looks closer at what one queue divides among siblings:
 // units, rooms that are no multiple of them, and levels at which one is just full.
 func TestOneLevelAgainstTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		shares, err := NewShares(tree, GPU, rapid.Int64Range(1, 4).Draw(t, "unit"))
 		require.NoError(t, err)
@@ -99,7 +101,7 @@ func TestOneLevelAgainstTwin(t *testing.T) {
 // everybody has what it wants of its guarantee; and nobody of the same priority has
 // a unit more for its weight than one that wants more.
 func TestSharesAreMaxMin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree, shares := drawShares(t, false)
 		all := shares.Divide(nil)
 		for i := range tree.nodes {
@@ -139,7 +141,7 @@ func TestSharesAreMaxMin(t *testing.T) {
 // number, shares are the best of all divisions there are: that in which the one with the
 // least for its weight has the most, of those the one in which the next has, and so on.
 func TestMaxMinAgainstAllDivisions(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		shares, err := NewShares(tree, GPU, 1)
 		require.NoError(t, err)
@@ -198,7 +200,7 @@ func fairer(a, b, bases, weights []int64) bool {
 // TestSharesFollowChanges: after any changes of demand, configuration and capacity
 // a Shares says what a new one would.
 func TestSharesFollowChanges(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree, shares := drawShares(t, true)
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			var leaves []Index
@@ -277,7 +279,7 @@ func TestManyHeavySiblings(t *testing.T) {
 
 // TestCutOffSelects: selection finds the cut that sorting finds.
 func TestCutOffSelects(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		portions := make([]portion, rapid.IntRange(1, 200).Draw(t, "portions"))
 		total := int64(0)
 		for k := range portions {

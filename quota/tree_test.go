@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // A pair is a tree and its twin, given the same.
@@ -339,7 +340,7 @@ func (p *pair) agreeOnFit(t *rapid.T, name string, i Index, c twinCharge) {
 // limits at every level, guarantees, products that come and go, and the rules of
 // Set, Remove and Retain. Now and then a fresh tree takes over.
 func TestTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		p := &pair{tree: NewTree(), twin: newTwin(rapid.IntRange(0, len(testProducts)).Draw(t, "most products"))}
 		p.tree.maxProducts = p.twin.maxProducts
 		for range 8 { // begin with a tree of some size
@@ -362,7 +363,7 @@ func TestTwin(t *testing.T) {
 // TestS3_UsageIsTheSumOfCharges: after every charge and discharge, at every
 // queue, usage is the sum of what is charged at and below it, and never negative.
 func TestS3_UsageIsTheSumOfCharges(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		leaves := drawForest(t, tree)
 		live := map[Index][]Charge{}
@@ -419,7 +420,7 @@ func drawForest(t *rapid.T, tree *Tree) []Index {
 // TestOrderForgetsHistory: the same queues in another order of creation, after
 // removals, with other indexes, are served in the same order.
 func TestOrderForgetsHistory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		names := rapid.Permutation(testNames).Draw(t, "created")
 		plain, mixed := NewTree(), NewTree()
 		for _, name := range testNames {

@@ -6,11 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // TestBitset compares a row of bits with a slice of booleans.
 func TestBitset(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		var b bitset
 		var twin []bool
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {

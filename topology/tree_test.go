@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // A twinNode is what the twin knows of a node. The twin keeps a list of nodes and
@@ -203,7 +205,7 @@ func drawLevels(t *rapid.T) []string {
 }
 
 func TestTreeAgreesWithItsTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		tree, err := New(drawLevels(t)...)
 		require.NoError(t, err)
 		w := &twin{tree: tree}
@@ -228,7 +230,7 @@ func TestTreeAgreesWithItsTwin(t *testing.T) {
 // TestHistoryDoesNotShow builds the same fleet in two orders, one of them with nodes
 // that come and go, and wants the same answers by name.
 func TestHistoryDoesNotShow(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		levels := drawLevels(t)
 		w := &twin{}
 		w.tree, _ = New(levels...)

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-sched/berth/bench/life"
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // policies are all, for worlds that are drawn.
@@ -110,7 +111,7 @@ func TestEASYDelaysNobody(t *testing.T) {
 // Nobody who is first in his queue waits while that has cells for him, unless others are
 // leaving for him: with jobs of whole nodes that can be counted.
 func TestCellsAreThereForWhoIsFirst(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	drawn.Check(t, func(r *rapid.T) {
 		own := map[berth.QueueID]int{}
 		cells := map[berth.QueueID]map[int]int{}
 		var nodes []berth.Node

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/baseline"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // A dumb buddy finds the smallest block, of a power of two of GPUs and aligned to it, that is
@@ -33,7 +34,7 @@ func dumbBuddy(free berth.GPUSet, gpus int) (size int) {
 }
 
 func TestFitsTakeFreeGPUs(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	drawn.Check(t, func(r *rapid.T) {
 		free := berth.GPUSet(rapid.Uint64().Draw(r, "free") | rapid.Uint64().Draw(r, "more"))
 		gpus := rapid.IntRange(1, 16).Draw(r, "gpus")
 		chosen, waste, fits := baseline.BestFit(free, gpus)

@@ -10,12 +10,13 @@ import (
 
 	"github.com/berth-sched/berth/bench"
 	"github.com/berth-sched/berth/bench/workload"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // What is left over by the best that can be done with a few tasks, found by trying everything, is never
 // less than the bound.
 func TestBoundIsOne(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		trace := &Trace{}
 		for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 			trace.Nodes = append(trace.Nodes, bench.NodeSpec{

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 var readSWF readTrace = workload.ReadSWF
@@ -92,7 +93,7 @@ func TestWindowPutsRowsInOrder(t *testing.T) {
 
 // TestWriteSWFRoundTrip: what the format can say comes back.
 func TestWriteSWFRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		var jobs []sim.Arrival
 		var at berth.Time
 		for range rapid.IntRange(0, 20).Draw(t, "jobs") {

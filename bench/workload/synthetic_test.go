@@ -22,7 +22,7 @@ func TestSyntheticHasTheFigures(t *testing.T) {
 	for _, p := range workload.Profiles() {
 		t.Run(p.Name, func(t *testing.T) {
 			s := workload.Synthetic{Profile: p, Seed: 1, Span: berth.Duration(float64(p.Span) * jobs / float64(p.Jobs))}
-			got := drawn(t, s)
+			got := figuresOf(t, s)
 			require.InEpsilon(t, float64(jobs), float64(got.jobs), 0.02, "jobs")
 			require.InDelta(t, 0.6, got.singles, 0.01, "share of jobs with one GPU")
 			require.InEpsilon(t, p.MeanGPUs, got.meanGPUs, 0.05, "mean of GPUs")
@@ -46,7 +46,7 @@ type figures struct {
 	underrated            bool
 }
 
-func drawn(t *testing.T, s workload.Synthetic) figures {
+func figuresOf(t *testing.T, s workload.Synthetic) figures {
 	t.Helper()
 	w, err := s.Workload()
 	require.NoError(t, err)

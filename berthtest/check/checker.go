@@ -34,6 +34,8 @@ type Checker struct {
 	formerly map[berth.ActionID]bool
 	// tables by which GPUs divide, by name: those that were told, and others as needed.
 	tables map[string]*mig.Product
+	// besides remembers what can exist beside instances, by table.
+	besides map[*mig.Product]*beside
 	// due replicas must get an order from the next pass: those to repair, and
 	// those with members to stop.
 	due set
@@ -77,6 +79,7 @@ func New(config berth.Config) *Checker {
 
 		formerly: map[berth.ActionID]bool{},
 		tables:   map[string]*mig.Product{},
+		besides:  map[*mig.Product]*beside{},
 		due:      set{},
 		waiting:  set{},
 		limited:  set{},

@@ -81,18 +81,16 @@ func conflict(t *mig.Product, list []mig.Placement) string {
 			return fmt.Sprintf("%s is divided into %s and %s at once", t.Name, list[0].Profile, at.Profile)
 		}
 	}
-	taken := map[int]mig.Placement{}
 	var sums [7]int
-	for _, at := range list {
+	for i, at := range list {
 		p, ok := t.Profile(at.Profile)
 		if !ok || int(at.Size) != p.MemorySlices || !slices.Contains(p.Starts, int(at.Start)) {
 			return fmt.Sprintf("%s has no place for %s", t.Name, at)
 		}
-		for s := int(at.Start); s < int(at.Start)+int(at.Size); s++ {
-			if other, twice := taken[s]; twice {
+		for _, other := range list[:i] {
+			if s := max(at.Start, other.Start); s < at.Start+at.Size && s < other.Start+other.Size {
 				return fmt.Sprintf("memory slice %d is in %s and in %s", s, other, at)
 			}
-			taken[s] = at
 		}
 		for i, amount := range units(p.ComputeSlices, p.SMs, p.Engines) {
 			sums[i] += amount

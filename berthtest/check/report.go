@@ -208,7 +208,7 @@ func (c *Checker) againstDivided(list []berth.DividedCount) error {
 				p := &t.Profiles[k]
 				key := [2]string{t.Name, p.Name.String()}
 				if geometry.Kind == berth.PerClaim {
-					free[key] += most(t, taken, p)
+					free[key] += c.counts(t, taken)[p.Name]
 					continue
 				}
 				for _, at := range g.layout() {

@@ -28,8 +28,9 @@ func (c *Checker) instanceRoom(n *node, i int, cl *berth.Claim) int {
 	}
 	profiles := serving(t, cl)
 	if c.geometry(n).Kind == berth.PerClaim {
+		counts := c.counts(t, held)
 		for _, p := range profiles {
-			room = max(room, most(t, held, p))
+			room = max(room, counts[p.Name])
 		}
 		return room
 	}
@@ -40,6 +41,35 @@ func (c *Checker) instanceRoom(n *node, i int, cl *berth.Claim) int {
 		}
 	}
 	return room
+}
+
+// A beside remembers what can exist beside the instances of a GPU: by profile, how many.
+// What it says follows from the table alone, and every step asks it of every divided GPU.
+type beside struct {
+	counts map[mig.ProfileName]int
+	with   map[mig.Placement]*beside // by one instance more
+}
+
+// counts are how many instances of each profile can exist beside others.
+func (c *Checker) counts(t *mig.Product, others []mig.Placement) map[mig.ProfileName]int {
+	known := c.besides[t]
+	if known == nil {
+		known = &beside{with: map[mig.Placement]*beside{}}
+		c.besides[t] = known
+	}
+	for _, at := range others {
+		if known.with[at] == nil {
+			known.with[at] = &beside{with: map[mig.Placement]*beside{}}
+		}
+		known = known.with[at]
+	}
+	if known.counts == nil {
+		known.counts = map[mig.ProfileName]int{}
+		for i := range t.Profiles {
+			known.counts[t.Profiles[i].Name] = most(t, others, &t.Profiles[i])
+		}
+	}
+	return known.counts
 }
 
 // most is how many instances of a profile can exist beside others, by trying.

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-sched/berth/berthtest/script"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the scripts anew with what they print now")
@@ -231,7 +232,7 @@ func shuffle(t *testing.T, texts []string, least int, starts, often []string, wa
 	counted := append([]string{
 		" drop ", "(grows", "(repair", "(hardware-lost", "(member-failed", "(repartition-failed", "(bind-expired", "(layout)", "attempt 2",
 	}, wanted...)
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		lines := append(strings.Split(start.Draw(t, "start"), "\n"), "queue q", "queue a", "queue b", "queue team")
 		out := do(t, append(lines, rapid.SliceOfN(line, least, 2*least).Draw(t, "lines")...))
 		for _, what := range counted {
@@ -239,7 +240,9 @@ func shuffle(t *testing.T, texts []string, least int, starts, often []string, wa
 		}
 	})
 	for _, what := range wanted {
-		require.Positive(t, seen[what], "%v", seen)
+		if drawn.Many() {
+			require.Positive(t, seen[what], "%v", seen)
+		}
 	}
 	t.Log(seen)
 }

@@ -62,7 +62,7 @@ func (g *generator) failing() (berth.Config, sim.Options, []sim.Arrival) {
 // Whatever fails, no promise is broken, and what is left comes to rest.
 func TestFailingHardware(t *testing.T) {
 	t.Parallel()
-	swarm(t, 60, (*generator).failing,
+	swarm(t, 6, (*generator).failing,
 		"an Xid condemns", "an Xid without effect", "a suspect Xid on trial",
 		"on probation", "a longer probation", "probation over", "vouched for",
 		"on trial", "trial over", "placed on trial", "failed on trial", "lost on trial", "kept out by a trial",

@@ -18,13 +18,14 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/golden.txt anew")
 
 // goldenWorlds is how many worlds of each generator have a hash in testdata/golden.txt, and
-// goldenEachRun how many of them every run of the tests looks at. BERTH_GOLDEN=all looks at
-// all of them.
+// goldenEachRun how many of them every run of the tests looks at. A run that draws many worlds
+// looks at all of them, and so does BERTH_GOLDEN=all.
 const goldenWorlds, goldenEachRun = 40, 4
 
 // TestGolden compares runs with the hashes of testdata/golden.txt: a change that is said to
@@ -35,7 +36,7 @@ func TestGolden(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join("testdata", "golden.txt")
 	each := uint64(goldenEachRun)
-	if os.Getenv("BERTH_GOLDEN") == "all" || *rewrite {
+	if drawn.Many() || os.Getenv("BERTH_GOLDEN") == "all" || *rewrite {
 		each = goldenWorlds
 	}
 	generators := []struct {

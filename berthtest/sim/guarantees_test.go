@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -453,12 +454,12 @@ func (w *smallWorld) churn() {
 // every level, and the ledger is the integral of it, whatever comes and goes.
 func TestGuaranteesHoldUnderChurn(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) { newSmallWorld(t, false).churn() })
+	drawn.Check(t, func(t *rapid.T) { newSmallWorld(t, false).churn() })
 }
 
 // Where what was lent is given back, nobody waits for what it is guaranteed in a fleet that
 // has settled and has as much.
 func TestGuaranteesAreTakenBack(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) { newSmallWorld(t, true).churn() })
+	drawn.Check(t, func(t *rapid.T) { newSmallWorld(t, true).churn() })
 }

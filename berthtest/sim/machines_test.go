@@ -15,11 +15,12 @@ import (
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/core/machines"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // The tables of package machines are true: the core takes no step that no row allows, in worlds
-// and in the scripts of testdata/machines, and each row is taken there. BERTH_MACHINE_SEEDS=100
-// looks at so many more worlds of each generator.
+// and in the scripts of testdata/machines, and each row is taken there. Where many worlds are drawn,
+// more of each generator are looked at.
 func TestMachines(t *testing.T) {
 	t.Parallel()
 	o := newObserver()
@@ -40,8 +41,8 @@ func TestMachines(t *testing.T) {
 		{"drained", (*generator).drained, []uint64{11}},
 		{"hectic", (*generator).hectic, []uint64{1}},
 	} {
-		for seed := uint64(1); seed <= number("BERTH_MACHINE_SEEDS", 0); seed++ {
-			g.seeds = append(g.seeds, seed)
+		if drawn.Many() {
+			g.seeds = slices.AppendSeq(g.seeds, drawn.Seeds(2))
 		}
 		for _, seed := range g.seeds {
 			config, options, list := g.draw(newGenerator(seed))

@@ -33,7 +33,7 @@ func (g *generator) moving() (berth.Config, sim.Options, []sim.Arrival) {
 // Whatever is moved, no promise is broken, and all comes to rest.
 func TestMovesUnderFaults(t *testing.T) {
 	t.Parallel()
-	swarm(t, 60, (*generator).moving,
+	swarm(t, 6, (*generator).moving,
 		"moved for another", "resumed after moved",
 	)
 }

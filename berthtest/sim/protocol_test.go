@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/berthtest/check/protocol"
 	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -147,20 +148,16 @@ func (r *run) now() berth.Time {
 func TestEveryArrowOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
-	const enough = 100
-	first, seeds := number("BERTH_SWARM_FIRST", 1), number("BERTH_SWARM_SEEDS", enough)
-	for seed := first; seed < first+seeds; seed++ {
+	for seed := range drawn.Seeds(10) {
 		g := newGenerator(seed)
 		config, options, _ := g.hectic()
 		r := runWith(config, options, func(r *run) sim.Workload { return &tormentor{generator: g, run: r} })
-		if err := r.all(); err != nil {
-			t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", seed, err, r.tail())
-		}
+		r.must(t, seed)
 		for name, n := range r.checker.Cases() {
 			seen[name] += n
 		}
 	}
-	if seeds < enough {
+	if !drawn.Many() {
 		return
 	}
 	arrows := protocol.Arrows()

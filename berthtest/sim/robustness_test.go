@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // Any bytes that are no snapshot, event or action are refused with a typed error;
@@ -18,8 +19,8 @@ import (
 func TestR1_AnyBytesAreAValueOrATypedError(t *testing.T) {
 	t.Parallel()
 	taken, refused := 0, 0
-	for seed := uint64(1); seed <= 8; seed++ {
-		config, log := record(t, seed)
+	for seed := range drawn.Seeds(2) {
+		config, log := recorded(t, seed)
 		sched := fresh(t, config)
 		random := rand.New(rand.NewPCG(seed, 4))
 		for i := range log {
@@ -43,8 +44,10 @@ func TestR1_AnyBytesAreAValueOrATypedError(t *testing.T) {
 			decodeMutated(t, random, &log[i])
 		}
 	}
-	require.Greater(t, taken, 50, "mutations are too rough")
-	require.Greater(t, refused, 50, "mutations are too mild")
+	if drawn.Many() {
+		require.Greater(t, taken, 50, "mutations are too rough")
+		require.Greater(t, refused, 50, "mutations are too mild")
+	}
 }
 
 func decodeMutated(t *testing.T, random *rand.Rand, s *step) {
@@ -99,14 +102,14 @@ func requireTyped(t *testing.T, err error) {
 // A rejected event changes nothing: not a byte of the state, whatever it is in.
 func TestR2_RejectedEventsChangeNothing(t *testing.T) {
 	t.Parallel()
-	for seed := uint64(1); seed <= 8; seed++ {
-		config, log := record(t, seed)
+	for seed := range drawn.Seeds(2) {
+		config, log := recorded(t, seed)
 		sched, g := fresh(t, config), newGenerator(seed)
 		g.config()
 		bad := g.badEvents()
 		for i := range log {
 			tell(t, sched, &log[i])
-			if i%40 != int(seed) {
+			if i%40 != int(seed%40) {
 				continue
 			}
 			before := snapshot(t, sched)
@@ -163,9 +166,9 @@ func unfitting(sched *core.Core) []berth.Event {
 // Memory is bounded by what lives: after long churn, when everything has left, the
 // state is that of a new core, and no index holds on to anything.
 func TestR3_NothingIsLeftBehind(t *testing.T) {
-	for seed := uint64(30_001); seed <= 30_010; seed++ {
-		r := newRun(seed)
-		require.NoError(t, r.all(), "seed %d", seed)
+	for seed := range drawn.Seeds(2) {
+		r := newRun(30_000 + seed)
+		r.must(t, seed)
 		r.leave()
 		require.NoError(t, r.err, "seed %d\n%s", seed, r.tail())
 		sched := r.sim.Core()

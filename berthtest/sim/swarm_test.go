@@ -2,8 +2,6 @@ package sim_test
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -12,20 +10,17 @@ import (
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/core/machines"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
-// swarmSeeds is how many worlds TestSwarm runs, unless BERTH_SWARM_SEEDS says
-// otherwise; BERTH_SWARM_FIRST is the first seed, to replay one that failed:
+// TestSwarm runs tiny worlds with random faults under the checker; then the faults
+// stop, and each must come to rest. Many worlds, as CI draws them, must together have
+// gone through everything that mattersCases lists, and through each report of a Bind. One that failed is replayed by its seed:
 //
-//	BERTH_SWARM_FIRST=1234 BERTH_SWARM_SEEDS=1 go test -run TestSwarm ./berthtest/sim
-const swarmSeeds = 260
-
-// TestSwarm runs many tiny worlds with random faults under the checker; then the
-// faults stop, and each must come to rest. The swarm as a whole must have gone
-// through everything that mattersCases lists, and through each report of a Bind.
+//	BERTH_SEED=1234 go test -run TestSwarm ./berthtest/sim
 func TestSwarm(t *testing.T) {
 	t.Parallel()
-	swarm(t, swarmSeeds, (*generator).world, append(reportsOfBinds(), mattersCases...)...)
+	swarm(t, 26, (*generator).world, append(reportsOfBinds(), mattersCases...)...)
 }
 
 // reportsOfBinds are the cases in which a Bind is reported: as many as the table of replicas has.
@@ -39,17 +34,14 @@ func reportsOfBinds() (cases []string) {
 	return cases
 }
 
-// swarm runs so many worlds that a generator draws. With no fewer, each of the cases must have
+// swarm runs a few worlds that a generator draws, or many; then each of the cases must have
 // come up in one of them.
-func swarm(t *testing.T, enough uint64, draw func(*generator) (berth.Config, sim.Options, []sim.Arrival), cases ...string) {
+func swarm(t *testing.T, few int, draw func(*generator) (berth.Config, sim.Options, []sim.Arrival), cases ...string) {
 	t.Helper()
-	first, seeds := number("BERTH_SWARM_FIRST", 1), number("BERTH_SWARM_SEEDS", enough)
 	seen := map[string]int{}
-	for seed := first; seed < first+seeds; seed++ {
+	for seed := range drawn.Seeds(few) {
 		r := runOf(draw(newGenerator(seed)))
-		if err := r.all(); err != nil {
-			t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", seed, err, r.tail())
-		}
+		r.must(t, seed)
 		for _, counts := range []map[string]int{r.checker.Cases(), r.cases} {
 			for name, n := range counts {
 				seen[name] += n
@@ -57,7 +49,13 @@ func swarm(t *testing.T, enough uint64, draw func(*generator) (berth.Config, sim
 		}
 	}
 	t.Logf("%v", seen)
-	if seeds < enough {
+	covers(t, seen, cases...)
+}
+
+// covers requires of many worlds that each of the cases came up.
+func covers(t *testing.T, seen map[string]int, cases ...string) {
+	t.Helper()
+	if !drawn.Many() {
 		return
 	}
 	for _, name := range cases {
@@ -123,13 +121,6 @@ var mattersCases = []string{
 	"restored with a victim being stopped", "restored with a victim being stopped in vain",
 	"what is taken back leaves the guarantees", "what is taken back is for a queue within its share",
 	"room is enough", "none of the victims could be spared",
-}
-
-func number(name string, otherwise uint64) uint64 {
-	if n, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
-		return n
-	}
-	return otherwise
 }
 
 // A run is one simulation with the checker at every step.
@@ -328,6 +319,14 @@ func (r *run) all() error {
 		return r.err
 	}
 	return r.rest()
+}
+
+// must runs a world to its end, and ends the test where a promise is broken.
+func (r *run) must(t *testing.T, seed uint64) {
+	t.Helper()
+	if err := r.all(); err != nil {
+		t.Fatalf("seed %d: %v\n\nthe journal's end:\n%s", seed, err, r.tail())
+	}
 }
 
 // rest asserts that the fleet has settled: nothing is under way, another pass

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -39,6 +40,30 @@ func (m *mark) area() area {
 	return area{m.x, m.y, m.x + m.w, m.y + m.h}
 }
 
+func areas(marks []mark) []area {
+	list := make([]area, len(marks))
+	for i := range marks {
+		list[i] = marks[i].area()
+	}
+	return list
+}
+
+// apart requires that no two marks overlap: from the top down, each is held against those
+// that begin before it ends.
+func apart(t *testing.T, marks []mark) {
+	t.Helper()
+	list := areas(marks)
+	slices.SortFunc(list, func(a, b area) int { return cmp.Compare(a.top, b.top) })
+	for i, a := range list {
+		for _, b := range list[i+1:] {
+			if b.top >= a.bottom {
+				break
+			}
+			require.False(t, a.meets(b), "marks overlap: %+v and %+v", a, b)
+		}
+	}
+}
+
 // Nothing lies on what it should not: texts on texts, sets on sets, steps on sets, and
 // nothing outside of the page or of its set.
 func TestNothingOverlaps(t *testing.T) {
@@ -62,31 +87,14 @@ func TestNothingOverlaps(t *testing.T) {
 			}
 		}
 		require.Len(t, sets, g.sets)
-		for i := range curves {
-			for j := range texts {
-				if curves[i].area().meets(texts[j].area()) {
-					require.Fail(t, "a step runs across a text", "%+v %+v", curves[i], texts[j])
-				}
-			}
+		across := areas(curves)
+		for _, text := range areas(texts) {
+			require.False(t, slices.ContainsFunc(across, text.meets), "a step runs across the text at %+v", text)
 		}
-		for i := range texts {
-			for j := range i {
-				if texts[i].area().meets(texts[j].area()) {
-					require.Fail(t, "texts overlap", "%+v %+v", texts[i], texts[j])
-				}
-			}
-		}
+		apart(t, texts)
+		apart(t, sets)
 		for i := range sets {
-			for j := range i {
-				if sets[i].area().meets(sets[j].area()) {
-					require.Fail(t, "sets overlap", "%+v %+v", sets[i], sets[j])
-				}
-			}
-			for j := range curves {
-				if sets[i].area().meets(curves[j].area()) {
-					require.Fail(t, "a step runs across a set", "%+v %+v", sets[i], curves[j])
-				}
-			}
+			require.False(t, slices.ContainsFunc(across, sets[i].area().meets), "a step runs across the set at %+v", sets[i])
 		}
 		steps := 0
 		for _, row := range g.rows {

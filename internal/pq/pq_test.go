@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 type item struct{ key, id, position int }
@@ -18,7 +20,7 @@ func newHeap() Heap[*item] {
 }
 
 func TestHeapAgainstSorting(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		heap := newHeap()
 		var in []*item
 		for step := range rapid.IntRange(1, 60).Draw(t, "steps") {

@@ -13,6 +13,12 @@ func mayImport(from, path string) string {
 	if ours && slices.ContainsFunc(upper, func(folder string) bool { return within(target, folder) }) {
 		return mayImportUpper(from, target)
 	}
+	switch {
+	case forTests[from]:
+		return ""
+	case ours && forTests[target]:
+		return fmt.Sprintf("imports %s, which is for tests alone", target)
+	}
 	siblings, decides := siblings(from)
 	if !decides && !within(from, "internal") {
 		return "" // the upper floor imports what it likes

@@ -73,6 +73,9 @@ func siblings(path string) ([]string, bool) {
 // import all of them and everything below; nothing else may import them.
 var upper = []string{"bench", "berthtest", "examples", "journal", "nvmlsrc"}
 
+// forTests are packages that nothing but tests may import; they import what they like.
+var forTests = set("internal/drawn")
+
 // pure are the packages of the standard library that a decision may use: values
 // in, values out. What is missing here is missing on purpose. hash/maphash draws
 // a random seed; reflect and unsafe make the other rules blind; sync, runtime

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/internal/unordered"
 )
 
@@ -14,7 +15,7 @@ type item struct{ at int }
 // Whatever is taken out, the rest is there, each at the position that it knows, and
 // nothing keeps what is gone from being collected.
 func TestItemsKnowTheirPositions(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		var list []*item
 		for at := range rapid.IntRange(1, 8).Draw(rt, "items") {
 			list = append(list, &item{at})

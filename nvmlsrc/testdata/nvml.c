@@ -1,6 +1,6 @@
 /* A pretend libnvidia-ml.so.1 with two GPUs that are bridged by one NVLink. Each
- * function can be left out with -DNO_<name>, as older drivers lack some, and
- * -DINIT=<code> makes the session fail. Functions that the package does not call
+ * function can be taken away, as older drivers lack some: see pretendLibrary.
+ * INIT=<code> in the environment makes the session fail, LEVEL=<n> says how far apart GPUs are. Functions that the package does not call
  * are not here, so that calling one ends the process.
  *
  * The GPUs can be divided in four, and tell how with -DMIG=0 outside MIG mode, where
@@ -11,6 +11,7 @@
  * What changes a GPU, and what is not freed, is told on the standard output. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,9 +34,6 @@ typedef struct {
 } profile2_t;
 
 enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
-#ifndef INIT
-#define INIT SUCCESS
-#endif
 #ifndef USER
 #define USER SUCCESS
 #endif
@@ -57,6 +55,11 @@ static void *handle(unsigned n) { return (void *)(unsigned long)n; }
 static unsigned number(void *d) { return plain(d) - 1; }
 static int at(unsigned i, pci_t *p) { memset(p, 0, sizeof *p); p->bus = 0x41 + i; return SUCCESS; }
 
+static int setting(const char *name, int otherwise) {
+	const char *value = getenv(name);
+	return value ? atoi(value) : otherwise;
+}
+
 static void say(const char *format, ...) {
 	va_list of;
 	va_start(of, format);
@@ -67,53 +70,26 @@ static void say(const char *format, ...) {
 /* What was allocated and is not freed. */
 static int samples, sets;
 
-#ifndef NO_nvmlInit_v2
-int nvmlInit_v2(void) { return INIT; }
-#endif
-#ifndef NO_nvmlShutdown
+int nvmlInit_v2(void) { return setting("INIT", SUCCESS); }
 int nvmlShutdown(void) {
 	if (samples || sets) say("child: lib: %d samples and %d event sets are left\n", samples, sets);
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlSystemGetDriverVersion
 int nvmlSystemGetDriverVersion(char *v, unsigned n) { strncpy(v, "999.1", n); return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetCount_v2
 int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetHandleByIndex_v2
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { *d = (void *)(unsigned long)(i + 1); return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetName
 int nvmlDeviceGetName(void *d, char *v, unsigned n) { strncpy(v, product, n); return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetUUID
 int nvmlDeviceGetUUID(void *d, char *v, unsigned n) {
 	if (plain(d) >= 10) snprintf(v, n, "MIG-%u", plain(d));
 	else snprintf(v, n, "GPU-%u", number(d));
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlDeviceGetPciInfo_v3
 int nvmlDeviceGetPciInfo_v3(void *d, pci_t *p) { return at(number(d), p); }
-#endif
-#ifndef NO_nvmlDeviceGetMemoryInfo
 int nvmlDeviceGetMemoryInfo(void *d, memory_t *m) { m->total = 5ull << 30; m->used = 1ull << 30; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetCudaComputeCapability
 int nvmlDeviceGetCudaComputeCapability(void *d, int *a, int *b) { *a = 8; *b = 6; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetMinorNumber
 int nvmlDeviceGetMinorNumber(void *d, unsigned *n) { *n = 7 - number(d); return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetMigMode
 int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *next) { *now = DIVIDED; *next = 1; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetNvLinkState
 int nvmlDeviceGetNvLinkState(void *d, unsigned i, int *on) { *on = i == 0; return i < 3 ? SUCCESS : INVALID_ARGUMENT; }
-#endif
-#ifndef NO_nvmlDeviceGetNvLinkRemoteDeviceType
 int nvmlDeviceGetNvLinkRemoteDeviceType(void *d, unsigned i, int *type) {
 #ifdef SWITCHED
 	*type = 2;
@@ -122,22 +98,14 @@ int nvmlDeviceGetNvLinkRemoteDeviceType(void *d, unsigned i, int *type) {
 #endif
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlDeviceGetNvLinkRemotePciInfo_v2
 int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *d, unsigned i, pci_t *p) { return at(1 - number(d), p); }
-#endif
-#ifndef NO_nvmlDeviceGetGpuFabricInfo
 int nvmlDeviceGetGpuFabricInfo(void *d, fabric_t *f) { memset(f, 0, sizeof *f); f->state = 3; f->clique = 1; f->cluster[15] = 1; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetGpuFabricInfoV
 int nvmlDeviceGetGpuFabricInfoV(void *d, fabric2_t *f) {
 	if (f->version != (sizeof *f | 2u << 24)) return 25;
 	f->state = 3; f->status = 0; f->clique = 2;
 	memset(f->cluster, 0, 16); f->cluster[15] = 2;
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlDeviceGetComputeRunningProcesses_v3
 int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, process_t *p) {
 	unsigned room = *n;
 	*n = 2;
@@ -146,9 +114,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, process_t *p) 
 	p[0].gpu = DIVIDED ? 7 : ~0u; p[1].gpu = ~0u;
 	return SUCCESS;
 }
-#endif
 
-#ifndef NO_nvmlDeviceGetMPSComputeRunningProcesses_v3
 int nvmlDeviceGetMPSComputeRunningProcesses_v3(void *d, unsigned *n, process_t *p) {
 #ifndef MPS
 	return NOT_SUPPORTED;
@@ -161,7 +127,6 @@ int nvmlDeviceGetMPSComputeRunningProcesses_v3(void *d, unsigned *n, process_t *
 	return SUCCESS;
 #endif
 }
-#endif
 
 /* Profiles of one, two and four slices, and what exists of them. */
 static const profile2_t profiles[] = {
@@ -178,7 +143,6 @@ static int find(unsigned constant, const profile2_t **p) {
 	*p = constant < 2 ? &profiles[constant] : &profiles[2];
 	return TELLS && (constant < 2 || constant == 3) ? SUCCESS : NOT_SUPPORTED;
 }
-#ifndef NO_nvmlDeviceGetGpuInstanceProfileInfo
 int nvmlDeviceGetGpuInstanceProfileInfo(void *d, unsigned constant, profile_t *to) {
 	const profile2_t *p;
 	int code = find(constant, &p);
@@ -186,8 +150,6 @@ int nvmlDeviceGetGpuInstanceProfileInfo(void *d, unsigned constant, profile_t *t
 	*to = (profile_t){p->id, p->p2p, p->slices, p->instances, p->sms, p->copy, p->decoders, p->encoders, p->jpeg, p->ofa, p->memory};
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlDeviceGetGpuInstanceProfileInfoV
 int nvmlDeviceGetGpuInstanceProfileInfoV(void *d, unsigned constant, profile2_t *to) {
 	const profile2_t *p;
 	int code = find(constant, &p);
@@ -196,8 +158,6 @@ int nvmlDeviceGetGpuInstanceProfileInfoV(void *d, unsigned constant, profile2_t 
 	*to = *p;
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlDeviceGetGpuInstancePossiblePlacements_v2
 int nvmlDeviceGetGpuInstancePossiblePlacements_v2(void *d, unsigned profile, placement_t *to, unsigned *n) {
 	unsigned i = profile == 14 ? 0 : profile == 5 ? 1 : 2;
 	if (USER != SUCCESS) return USER;
@@ -205,8 +165,6 @@ int nvmlDeviceGetGpuInstancePossiblePlacements_v2(void *d, unsigned profile, pla
 	if (to) memcpy(to, starts[i], *n * sizeof *to);
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlDeviceGetGpuInstances
 int nvmlDeviceGetGpuInstances(void *d, unsigned profile, void **to, unsigned *n) {
 	unsigned i, found = 0;
 	if (USER != SUCCESS) return USER;
@@ -214,30 +172,16 @@ int nvmlDeviceGetGpuInstances(void *d, unsigned profile, void **to, unsigned *n)
 	*n = found;
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlGpuInstanceGetInfo
 int nvmlGpuInstanceGetInfo(void *instance, instance_t *to) { *to = existing[plain(instance) - 100]; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetMaxMigDeviceCount
 int nvmlDeviceGetMaxMigDeviceCount(void *d, unsigned *n) { *n = 4; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetMigDeviceHandleByIndex
 int nvmlDeviceGetMigDeviceHandleByIndex(void *d, unsigned i, void **to) {
 	if (i == 1) return NOT_FOUND;
 	if (i == 3) return INVALID_ARGUMENT;
 	*to = handle(plain(d) * 10 + i);
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlDeviceGetGpuInstanceId
 int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id) { *id = plain(device) % 10 == 0 ? 7 : 1; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetTopologyCommonAncestor
-#ifndef LEVEL
-#define LEVEL 20
-#endif
-int nvmlDeviceGetTopologyCommonAncestor(void *a, void *b, unsigned *level) { *level = LEVEL; return SUCCESS; }
-#endif
+int nvmlDeviceGetTopologyCommonAncestor(void *a, void *b, unsigned *level) { *level = setting("LEVEL", 20); return SUCCESS; }
 
 /* Health. */
 typedef struct { unsigned id, scope; long long at, latency; unsigned type, code; union { unsigned u; char room[8]; } value; } field_t;
@@ -247,20 +191,13 @@ typedef struct { unsigned id, scope; long long at, latency; unsigned type, code;
 #ifndef RECOVERY_CODE
 #define RECOVERY_CODE SUCCESS
 #endif
-#ifndef NO_nvmlDeviceGetFieldValues
 int nvmlDeviceGetFieldValues(void *d, int n, field_t *f) {
 	f->code = f->id == 230 ? RECOVERY_CODE : INVALID_ARGUMENT;
 	f->value.u = RECOVERY;
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlDeviceGetTotalEccErrors
 int nvmlDeviceGetTotalEccErrors(void *d, int type, int counter, unsigned long long *n) { *n = type == 1 ? 2 + 3 * counter : 99; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetRemappedRows
 int nvmlDeviceGetRemappedRows(void *d, unsigned *a, unsigned *b, unsigned *pending, unsigned *failed) { *a = 1; *b = 2; *pending = 1; *failed = 0; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetNvLinkErrorCounter
 int nvmlDeviceGetNvLinkErrorCounter(void *d, unsigned i, int counter, unsigned long long *n) {
 #ifdef NO_COUNTERS
 	return NOT_SUPPORTED;
@@ -268,22 +205,11 @@ int nvmlDeviceGetNvLinkErrorCounter(void *d, unsigned i, int counter, unsigned l
 	*n = 10 << counter;
 	return counter == 2 ? NOT_SUPPORTED : SUCCESS;
 }
-#endif
-#ifndef NO_nvmlDeviceGetCurrentClocksEventReasons
 int nvmlDeviceGetCurrentClocksEventReasons(void *d, unsigned long long *r) { *r = 4; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetCurrentClocksThrottleReasons
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *d, unsigned long long *r) { *r = 1; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetTemperature
 int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *c) { *c = 45; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetPowerUsage
 int nvmlDeviceGetPowerUsage(void *d, unsigned *mw) { *mw = 123456; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetUtilizationRates
 int nvmlDeviceGetUtilizationRates(void *d, unsigned *percent) { percent[0] = 37; percent[1] = 5; return SUCCESS; }
-#endif
 
 /* Counters. A sample is a number from 1000 that no other has had. */
 typedef struct { unsigned id, code; double value; const char *name, *long_name, *unit; } metric_t;
@@ -295,34 +221,22 @@ typedef struct { unsigned version, n; void *from, *to; metric_t metrics[1]; } me
 #define ACTIVE 42.26
 #endif
 static unsigned numbers;
-#ifndef NO_nvmlGpmQueryDeviceSupport
 int nvmlGpmQueryDeviceSupport(void *d, unsigned *support) { if (support[0] != 1) return VERSION_MISMATCH; support[1] = GPM; return SUCCESS; }
-#endif
-#ifndef NO_nvmlGpmSampleAlloc
 int nvmlGpmSampleAlloc(void **sample) { samples++; *sample = handle(1000 + numbers++); return SUCCESS; }
-#endif
-#ifndef NO_nvmlGpmSampleFree
 int nvmlGpmSampleFree(void *sample) { samples--; return SUCCESS; }
-#endif
-#ifndef NO_nvmlGpmSampleGet
 int nvmlGpmSampleGet(void *d, void *sample) {
 #ifdef GPM_DENIED
 	return 4;
 #endif
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlGpmMigSampleGet
 int nvmlGpmMigSampleGet(void *d, unsigned gpu, void *sample) { return gpu == 7 || gpu == 1 ? SUCCESS : INVALID_ARGUMENT; }
-#endif
-#ifndef NO_nvmlGpmMetricsGet
 int nvmlGpmMetricsGet(metrics_t *m) {
 	if (m->version != 1 || m->n != 1 || m->metrics[0].id != 2 || !m->from || m->from == m->to) return INVALID_ARGUMENT;
 	m->metrics[0].value = ACTIVE;
 	m->metrics[0].code = SUCCESS;
 	return SUCCESS;
 }
-#endif
 
 /* Events: an Xid, something else, and an Xid of a GPU that nobody asked about. */
 typedef struct { void *device; unsigned long long type, data; unsigned gpu, compute; } event_t;
@@ -331,19 +245,10 @@ static unsigned told;
 #ifndef EVENTS
 #define EVENTS (8 | 1 | 32768)
 #endif
-#ifndef NO_nvmlEventSetCreate
 int nvmlEventSetCreate(void **set) { sets++; *set = handle(300); return SUCCESS; }
-#endif
-#ifndef NO_nvmlEventSetFree
 int nvmlEventSetFree(void *set) { sets--; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceGetSupportedEventTypes
 int nvmlDeviceGetSupportedEventTypes(void *d, unsigned long long *types) { *types = EVENTS; return SUCCESS; }
-#endif
-#ifndef NO_nvmlDeviceRegisterEvents
 int nvmlDeviceRegisterEvents(void *d, unsigned long long types, void *set) { return types == (EVENTS & ~1) ? SUCCESS : INVALID_ARGUMENT; }
-#endif
-#ifndef NO_nvmlEventSetWait_v2
 int nvmlEventSetWait_v2(void *set, event_t *e, unsigned timeout) {
 #ifdef WAIT
 	return WAIT;
@@ -352,12 +257,10 @@ int nvmlEventSetWait_v2(void *set, event_t *e, unsigned timeout) {
 	usleep(timeout * 1000);
 	return 10;
 }
-#endif
 
 /* Changes. Compute instances are the numbers from 400. */
 typedef struct { unsigned id, slices, instances, sms, copy, decoders, encoders, jpeg, ofa; } compute_t;
 static const compute_t computes[] = {{0, 1, 1, 16}, {1, 2, 1, 28}, {0}, {0}, {0}, {0}, {0}, {7, 1, 1, 26}};
-#ifndef NO_nvmlDeviceCreateGpuInstanceWithPlacement
 int nvmlDeviceCreateGpuInstanceWithPlacement(void *d, unsigned profile, const placement_t *at, void **instance) {
 	if (USER != SUCCESS) return USER;
 	if (at->start == 2) return 23;
@@ -366,18 +269,12 @@ int nvmlDeviceCreateGpuInstanceWithPlacement(void *d, unsigned profile, const pl
 	*instance = handle(100 + instances++);
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlDeviceGetGpuInstanceById
 int nvmlDeviceGetGpuInstanceById(void *d, unsigned id, void **instance) {
 	unsigned i;
 	for (i = 0; i < instances; i++) if (existing[i].id == id) { *instance = handle(100 + i); return SUCCESS; }
 	return NOT_FOUND;
 }
-#endif
-#ifndef NO_nvmlGpuInstanceDestroy
 int nvmlGpuInstanceDestroy(void *instance) { say("child: lib: no instance %u any more\n", existing[plain(instance) - 100].id); return SUCCESS; }
-#endif
-#ifndef NO_nvmlGpuInstanceGetComputeInstanceProfileInfo
 int nvmlGpuInstanceGetComputeInstanceProfileInfo(void *instance, unsigned constant, unsigned engine, compute_t *to) {
 	unsigned two = existing[plain(instance) - 100].profile == 5;
 	if (constant > 8 || engine != 0) return INVALID_ARGUMENT;
@@ -388,22 +285,16 @@ int nvmlGpuInstanceGetComputeInstanceProfileInfo(void *instance, unsigned consta
 	*to = computes[constant];
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlGpuInstanceCreateComputeInstance
 int nvmlGpuInstanceCreateComputeInstance(void *instance, unsigned profile, void **compute) {
 	say("child: lib: compute instance of profile %u on %u\n", profile, existing[plain(instance) - 100].id);
 	*compute = handle(400 + profile);
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlGpuInstanceGetComputeInstances
 int nvmlGpuInstanceGetComputeInstances(void *instance, unsigned profile, void **to, unsigned *n) {
 	*n = profile == 7;
 	if (*n) to[0] = handle(400 + profile);
 	return SUCCESS;
 }
-#endif
-#ifndef NO_nvmlComputeInstanceDestroy
 int nvmlComputeInstanceDestroy(void *compute) {
 #ifdef BUSY
 	return 19;
@@ -411,4 +302,3 @@ int nvmlComputeInstanceDestroy(void *compute) {
 	say("child: lib: no compute instance %u any more\n", plain(compute) - 400);
 	return SUCCESS;
 }
-#endif

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // places keeps of a fabric what a file of Slurm can say.
@@ -137,7 +139,7 @@ func (w network) chain(s, levels int) []string {
 
 func TestTreeMatchesTheRuleAndComesBack(t *testing.T) {
 	direct, filled, pruned, deep := 0, 0, 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := drawNetwork(t, false)
 		f, err := ReadSlurmConf("random", strings.NewReader(w.conf()))
 		require.NoError(t, err)
@@ -167,15 +169,17 @@ func TestTreeMatchesTheRuleAndComesBack(t *testing.T) {
 		}
 		roundTrip(t, f)
 	})
-	require.Positive(t, direct)
-	require.Positive(t, filled)
-	require.Positive(t, pruned)
-	require.Positive(t, deep)
+	if drawn.Many() {
+		require.Positive(t, direct)
+		require.Positive(t, filled)
+		require.Positive(t, pruned)
+		require.Positive(t, deep)
+	}
 }
 
 func TestRailsMatchTheRuleAndComeBack(t *testing.T) {
 	written, refused := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		w := drawNetwork(t, true)
 		f, err := ReadSlurmConf("random", strings.NewReader(w.conf()))
 		require.NoError(t, err)
@@ -207,13 +211,15 @@ func TestRailsMatchTheRuleAndComeBack(t *testing.T) {
 		}
 		roundTrip(t, f)
 	})
-	require.Positive(t, written)
-	require.Positive(t, refused)
+	if drawn.Many() {
+		require.Positive(t, written)
+		require.Positive(t, refused)
+	}
 }
 
 func TestBlocksComeBack(t *testing.T) {
 	short := 0
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 3).Draw(t, "size")
 		sizes := []string{fmt.Sprint(size)}
 		for power := 2; power <= 16; power *= 2 {
@@ -249,7 +255,9 @@ func TestBlocksComeBack(t *testing.T) {
 		}
 		roundTripBlocks(t, f)
 	})
-	require.Positive(t, short)
+	if drawn.Many() {
+		require.Positive(t, short)
+	}
 }
 
 func numbered(prefix string, count int) []string {
@@ -262,7 +270,7 @@ func numbered(prefix string, count int) []string {
 
 func TestHostlistsComeBack(t *testing.T) {
 	name := rapid.StringMatching(`[a-c]{0,2}[0-9]{1,3}([.x-][0-9]{0,2})?`)
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfN(name, 1, 30).Draw(t, "names")
 		got, err := ExpandHostlist(CompressHostlist(names))
 		require.NoError(t, err)

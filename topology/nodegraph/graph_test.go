@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/graph/simple"
 	"gonum.org/v1/gonum/graph/topo"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // wider is the part of a graph, as gonum has graphs, whose edges pass.
@@ -27,7 +29,7 @@ func wider(g *Graph, pass func(a, b int) bool) *simple.UndirectedGraph {
 
 // Islands and widest paths are what gonum finds.
 func TestGonumTwin(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		g, err := New(drawSpec(rt, 1, 8, someLinks))
 		require.NoError(rt, err)
 
@@ -62,7 +64,7 @@ func TestGonumTwin(t *testing.T) {
 
 // The invariants of a Graph, and that equal Specs and only those have one key.
 func TestGraphInvariants(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		spec := drawSpec(rt, 1, 7, someLinks)
 		g, err := New(spec)
 		require.NoError(rt, err)

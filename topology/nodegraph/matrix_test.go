@@ -7,11 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // What a table says is what is read.
 func TestMatrixRoundTrip(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		spec := drawSpec(rt, 1, 12, []string{"SYS", "NODE", "PHB", "PXB", "PIX", "NV1", "NV18"})
 		read, err := ParseMatrix("table", table(spec))
 		require.NoError(rt, err)

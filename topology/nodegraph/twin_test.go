@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 // A mixed bag of links, such that meshes, bridges, gaps and ties all come up.
@@ -99,7 +101,7 @@ func slowRings(gpus []int, links map[[2]int]int, known map[string]int) int {
 // AllReduce is what trying all orders of the GPUs, and all packings of rings, finds.
 func TestAllReduceTwin(t *testing.T) {
 	packed := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		words := rapid.SampledFrom([][]string{someLinks, {"NV1", "NV2", "NV3"}, {"SYS", "NV2", "NV1", "NV3"}, {"PIX", "NVS3", "NV2"}}).Draw(rt, "words")
 		g, err := New(drawSpec(rt, 2, 5, words))
 		require.NoError(rt, err)
@@ -110,7 +112,9 @@ func TestAllReduceTwin(t *testing.T) {
 			}
 		}
 	})
-	require.NotZero(t, packed, "no set had several rings")
+	if drawn.Many() {
+		require.NotZero(t, packed, "no set had several rings")
+	}
 }
 
 // slowDivided is the most AllReduce in sum over disjoint sets of a size.
@@ -181,7 +185,7 @@ func slowBest(g *Graph, free uint64, k int) uint64 {
 // Best is the best of all sets, compared one by one.
 func TestBestTwin(t *testing.T) {
 	words := append([]string{"NVS4", "NVS4", "NVS4"}, someLinks...)
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		few := rapid.SliceOfN(rapid.SampledFrom(words), 1, 4).Draw(rt, "words") // so that there are ties
 		g, err := New(drawSpec(rt, 1, 6, few))
 		require.NoError(rt, err)
@@ -202,7 +206,7 @@ func TestBestTwin(t *testing.T) {
 
 // So it is where answers are searched for and not in a table.
 func TestBestTwinBetween9And16(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		few := rapid.SliceOfN(rapid.SampledFrom(someLinks), 1, 3).Draw(rt, "words")
 		g, err := New(drawSpec(rt, 9, 10, few))
 		require.NoError(rt, err)
@@ -236,7 +240,7 @@ func TestSpanningTreeIsTheRingOfPCIe(t *testing.T) {
 
 // The widest spanning tree of a set is as wide as the paths that connect it.
 func TestSpanningTwin(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		g, err := New(drawSpec(rt, 1, 8, someLinks))
 		require.NoError(rt, err)
 		for set := range g.All() + 1 {
@@ -266,7 +270,7 @@ func TestSpanningTwin(t *testing.T) {
 
 // Above 16 GPUs two are the best two of all, and more make a sensible set.
 func TestBestAbove16(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		g, err := New(drawSpec(rt, 17, 20, someLinks))
 		require.NoError(rt, err)
 		free := rapid.Uint64Range(0, g.All()).Draw(rt, "free")

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-sched/berth/bench/study/studytest"
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
 )
 
 func TestOptions(t *testing.T) {
@@ -115,7 +116,7 @@ func TestGoodputStretch(t *testing.T) {
 	require.Equal(t, stretch{steps: 120_000, paused: 500}, stretchOf(120_500))
 	require.Equal(t, stretch{steps: 149_500, paused: 500}, stretchOf(150_000))
 	require.Equal(t, stretch{steps: 150_000, safe: 120_000, paused: 500}, stretchOf(150_500))
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		span := berth.Duration(rapid.IntRange(0, 4000).Draw(t, "ticks")) * 500
 		require.Equal(t, slowStretch(span), stretchOf(span))
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -141,7 +142,7 @@ func TestLoad(t *testing.T) {
 // better than the optimum. Nor does the optimum than the dumb search.
 func TestPoliciesAndOptimum(t *testing.T) {
 	lattices := []*mig.Lattice{plain(t, "A100-80GB"), plain(t, "A30")}
-	rapid.Check(t, func(t *rapid.T) {
+	drawn.Check(t, func(t *rapid.T) {
 		s := Setup{
 			Lattice: rapid.SampledFrom(lattices).Draw(t, "lattice"), GPUs: rapid.IntRange(1, 2).Draw(t, "GPUs"),
 			Mix: rapid.SampledFrom(Mixes()).Draw(t, "mix"), LoadPercent: 150,

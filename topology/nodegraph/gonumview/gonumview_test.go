@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/graph"
 	"pgregory.net/rapid"
 
+	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/topology/nodegraph"
 	"github.com/berth-sched/berth/topology/nodegraph/gonumview"
 )
@@ -39,7 +40,7 @@ func drawGraph(t *rapid.T) *nodegraph.Graph {
 
 // The view has all vertices and shows all widths, and an edge only where there is a path.
 func TestViewShowsAllWidths(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	drawn.Check(t, func(rt *rapid.T) {
 		g := drawGraph(rt)
 		view := gonumview.Weighted(g)
 		require.Equal(rt, g.GPUs()+g.NICs(), view.Nodes().Len())
