@@ -38,8 +38,9 @@ var notByBooks = map[string]string{}
 // beside each its amounts by resource.
 var hostFiles = []string{"job.go", "node.go"}
 
-// deviceMemory are the structs of which MemoryMiB is that of a GPU, or of a part of one.
-var deviceMemory = []string{".GPU", ".Share", "gang.Share", "mig.Need"}
+// deviceMemory are the structs, and the package, of which MemoryMiB is that of a GPU, or of a part
+// of one.
+var deviceMemory = []string{".GPU", ".Share", "gang.Share", "mig"}
 
 // parts are the parts of records, each with the rooms that assign it.
 var parts = map[string][]string{

@@ -179,7 +179,7 @@ func isHostField(object types.Object) bool {
 		for other := range record.Fields() {
 			if other == field {
 				path, _ := named(of.Type())
-				return !slices.Contains(deviceMemory, path)
+				return !slices.Contains(deviceMemory, path) && !slices.Contains(deviceMemory, path[:strings.Index(path, ".")])
 			}
 		}
 	}
