@@ -16,6 +16,8 @@ type write struct {
 	// points to; each as its package below the module and its name, or empty.
 	owner, whole string
 	field        string
+	// given is the type of that of which somebody gets the address.
+	given string
 	// by is the function that writes, as its package and its name.
 	by string
 	at token.Position
@@ -37,8 +39,12 @@ func writes(u unit) []write {
 			by := u.path + "." + declared(decl)
 			ast.Inspect(decl, func(n ast.Node) bool {
 				for _, target := range u.targets(n) {
+					given := ""
+					if _, ok := n.(*ast.UnaryExpr); ok {
+						given, _ = named(u.info.TypeOf(target))
+					}
 					for _, w := range u.written(target) {
-						w.by, w.at = by, u.fset.Position(target.Pos())
+						w.given, w.by, w.at = given, by, u.fset.Position(target.Pos())
 						found = append(found, w)
 					}
 				}
