@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,6 +81,57 @@ func arrowsOf(t *testing.T, top, name string) error {
 		}
 	}
 	return nil
+}
+
+// Every package under core has its floor, and needs what its floor says.
+func TestEveryRoomHasItsFloor(t *testing.T) {
+	h := look(t)
+	without, err := withoutFloor(root(t))
+	require.NoError(t, err)
+	assert.Empty(t, without, "packages that are on no floor")
+	for _, r := range slices.Concat(floors...) {
+		for _, need := range unneeded(h.unit(t, r.path).pkg, r) {
+			t.Errorf("%s does not need %s", r.path, need)
+		}
+	}
+}
+
+// withoutFloor lists the packages under core that no table names.
+func withoutFloor(top string) ([]string, error) {
+	var paths []string
+	err := filepath.WalkDir(filepath.Join(top, "core"), func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		folder, err := filepath.Rel(top, filepath.Dir(name))
+		if path := filepath.ToSlash(folder); !slices.Contains(decides(), path) && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	return paths, err
+}
+
+// unneeded lists what a room may import of the ground and does not.
+func unneeded(p *types.Package, r room) []string {
+	return slices.DeleteFunc(slices.Clone(r.needs), func(need string) bool {
+		return slices.ContainsFunc(p.Imports(), func(q *types.Package) bool { return q.Path() == module+"/"+need })
+	})
+}
+
+func TestFloorsCatch(t *testing.T) {
+	top := t.TempDir()
+	for _, name := range []string{"core/core.go", "core/internal/annex/annex.go", "core/internal/annex/more.go", "core/none/none_test.go"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(top, filepath.Dir(name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(top, name), nil, 0o600))
+	}
+	without, err := withoutFloor(top)
+	require.NoError(t, err)
+	require.Equal(t, []string{"core/internal/annex"}, without)
+
+	p := types.NewPackage(module+"/core/internal/annex", "annex")
+	p.SetImports([]*types.Package{types.NewPackage(module+"/quota", "quota"), types.NewPackage("io", "io")})
+	require.Equal(t, []string{"gang"}, unneeded(p, room{needs: []string{"gang", "quota"}}))
 }
 
 // Whoever embeds the core gets the modules that are listed and no others, and no list
