@@ -50,3 +50,10 @@ var parts = map[string][]string{
 // notByOwners names the functions that assign a field or a part of another room, each with the
 // reason.
 var notByOwners = map[string]string{}
+
+// reservations are told apart by the table of their kinds.
+var reservations = union{
+	record: "core.window", tag: "core.reservationKind", told: []string{"rule"},
+	only: []string{"preemption", "advance"}, orNil: []string{"rep"}, alone: []string{"trials"},
+	file: "reservation_kinds.go",
+}
