@@ -44,7 +44,22 @@ var deviceMemory = []string{".GPU", ".Share", "gang.Share", "mig"}
 
 // parts are the parts of records, each with the rooms that assign it.
 var parts = map[string][]string{
-	"core.lifePart": {"core"},
+	"core/internal/record.LifePart":    {"core/internal/life"},
+	"core/internal/record.RetryPart":   {"core/internal/record", "core/internal/life"},
+	"core/internal/record.ReleasePart": {"core/internal/life"},
+	"core/internal/record.ReservePart": {"core/internal/search"},
+	"core/internal/record.LookPart":    {"core/internal/search"},
+	"core/internal/record.YieldPart":   {"core/internal/life"},
+	"core/internal/record.BidPart":     {"core/internal/evict"},
+	"core/internal/record.StartPart":   {"core/internal/search"},
+	"core/internal/record.JobPart":     {"core/internal/life"},
+	"core/internal/record.CordonPart":  {"core/internal/upkeep"},
+	"core/internal/record.TrustPart":   {"core/internal/upkeep"},
+	"core/internal/record.GPUPart":     {"core/internal/gpus"},
+	"core/internal/record.DrainPart":   {"core/internal/search"},
+	"core/internal/record.SpanPart":    {"core/internal/search"},
+	"core/internal/record.RatesPart":   {"core/internal/life"},
+	"core/internal/record.UsePart":     {"core/internal/books"},
 }
 
 // notByOwners names the functions that assign a field or a part of another room, each with the
@@ -53,7 +68,13 @@ var notByOwners = map[string]string{}
 
 // reservations are told apart by the table of their kinds.
 var reservations = union{
-	record: "core.window", tag: "core.reservationKind", told: []string{"rule"},
-	only: []string{"preemption", "advance"}, orNil: []string{"rep"}, alone: []string{"trials"},
-	file: "reservation_kinds.go",
+	record: "core/internal/record.Window", tag: "core/internal/record.ReservationKind", told: []string{"rule", "Rule"},
+	only: []string{"Preemption", "Advance"}, orNil: []string{"Rep"}, alone: []string{"Trials"},
+	file: "core/internal/record/reservation.go",
+}
+
+// notByKinds names the functions that ask for the kind of a reservation elsewhere, each with the
+// reason.
+var notByKinds = map[string]string{
+	"core/internal/backlog.Backlog.Admits": "reads the row of the table: rank and queues are the backlog's to compare",
 }

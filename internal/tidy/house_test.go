@@ -37,8 +37,26 @@ type room struct {
 
 // floors are the rooms from the ground up; those on one floor do not know each other.
 var floors = [][]room{
-	{{"core/internal/refusal", "", nil}},
-	{{"core", "Core", []string{"host", "topology", "topology/nodegraph", "mig", "quota", "gang", "preempt"}}},
+	{
+		{"core/internal/invariant", "", nil},
+		{"core/internal/refusal", "", nil},
+		{"core/internal/agenda", "Agenda", nil},
+		{"core/internal/losses", "Losses", nil},
+		{"core/internal/meter", "Meter", nil},
+	},
+	{{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}}},
+	{{"core/internal/record", "", []string{"gang", "host", "mig", "quota", "topology"}}},
+	{{"core/internal/state", "State", []string{"gang", "preempt", "quota", "topology"}}},
+	{{"core/internal/books", "Books", []string{"gang", "host", "quota"}}},
+	{{"core/internal/backlog", "Backlog", []string{"gang", "mig", "quota", "topology"}}},
+	{{"core/internal/admission", "Admission", []string{"gang", "topology"}}},
+	{{"core/internal/upkeep", "Upkeep", nil}},
+	{{"core/internal/life", "Life", []string{"quota"}}},
+	{{"core/internal/gpus", "GPUs", []string{"gang", "mig"}}},
+	{{"core/internal/search", "Search", []string{"gang", "mig", "preempt", "quota", "topology"}}},
+	{{"core/internal/evict", "Evict", []string{"gang", "host", "preempt", "quota", "topology"}}},
+	{{"core/internal/answer", "Answers", []string{"gang", "host", "preempt", "quota", "topology", "topology/nodegraph"}}},
+	{{"core", "Core", []string{"gang", "mig", "quota", "topology"}}},
 }
 
 // decides lists the packages that decide.
