@@ -32,7 +32,57 @@ var doors = map[string]doorsOf{
 
 // notByBooks names the functions that change the fleet or the quota tree past the books, each
 // with the reason.
-var notByBooks = map[string]string{}
+var notByBooks = map[string]string{
+	"core.Core.addNode":                             toMove,
+	"core.Core.addToFleet":                          toMove,
+	"core.Core.holdObserved":                        toMove,
+	"core.Core.jobObserved":                         toMove,
+	"core.Core.nodeLost":                            toMove,
+	"core.Core.nodeUpdated":                         toMove,
+	"core.Core.policyChanged":                       toMove,
+	"core.Core.queueRemoved":                        toMove,
+	"core.Core.queueSet":                            toMove,
+	"core.Core.rank":                                toMove,
+	"core.Core.retainProduct":                       toMove,
+	"core.Core.wire":                                toMove,
+	"core/internal/admission.Admission.restoreHold": toMove,
+	"core/internal/backlog.Backlog.demandWhole":     toMove,
+	"core/internal/backlog.Backlog.earmarkFor":      toMove,
+	"core/internal/backlog.Backlog.tellNext":        toMove,
+	"core/internal/backlog.Backlog.unready":         toMove,
+	"core/internal/backlog.Rota.Charge":             toMove,
+	"core/internal/backlog.Rota.End":                toMove,
+	"core/internal/backlog.Rota.tell":               toMove,
+	"core/internal/evict.Evict.affordsMembers":      toMove,
+	"core/internal/evict.Evict.bidForVictims":       toMove,
+	"core/internal/evict.Evict.discharge":           toMove,
+	"core/internal/evict.Evict.recharge":            toMove,
+	"core/internal/evict.Evict.shiftCapacity":       toMove,
+	"core/internal/evict.Trial.Place":               toMove,
+	"core/internal/evict.Trial.find":                toMove,
+	"core/internal/evict.Trial.fits":                toMove,
+	"core/internal/evict.imagination.putIn":         toMove,
+	"core/internal/evict.imagination.takeOut":       toMove,
+	"core/internal/gpus.GPUs.Divide":                toMove,
+	"core/internal/gpus.GPUs.MIGTableSet":           toMove,
+	"core/internal/gpus.GPUs.RemoveNode":            toMove,
+	"core/internal/gpus.GPUs.restoreTable":          toMove,
+	"core/internal/life.Life.ForgetJob":             toMove,
+	"core/internal/search.Search.ExpectedStart":     toMove,
+	"core/internal/search.Search.Hold":              toMove,
+	"core/internal/search.Search.Plan":              toMove,
+	"core/internal/search.Search.Reappear":          toMove,
+	"core/internal/search.Search.Vanish":            toMove,
+	"core/internal/search.Search.Wake":              toMove,
+	"core/internal/search.Search.afterTrials":       toMove,
+	"core/internal/search.Search.enlarge":           toMove,
+	"core/internal/search.Search.find":              toMove,
+	"core/internal/search.Search.release":           toMove,
+	"core/internal/search.planner.fits":             toMove,
+	"core/internal/state.State.Admit":               toMove,
+	"core/internal/state.State.reclass":             toMove,
+	"core/internal/upkeep.Upkeep.Cordon":            toMove,
+}
 
 // hostFiles are the files that name the resources of a host: the types of the contract, and
 // beside each its amounts by resource.
@@ -42,18 +92,19 @@ var hostFiles = []string{"job.go", "node.go"}
 // of one.
 var deviceMemory = []string{".GPU", ".Share", "gang.Share", "mig"}
 
-// parts are the parts of records, each with the rooms that assign it.
+// parts are the parts of records, each with the rooms that assign it; core is among them where
+// a part notes what an event says.
 var parts = map[string][]string{
 	"core/internal/record.LifePart":    {"core/internal/life"},
-	"core/internal/record.RetryPart":   {"core/internal/record", "core/internal/life"},
-	"core/internal/record.ReleasePart": {"core/internal/life"},
+	"core/internal/record.RetryPart":   {"core/internal/record", "core/internal/life", "core"},
+	"core/internal/record.ReleasePart": {"core/internal/life", "core"},
 	"core/internal/record.ReservePart": {"core/internal/search"},
 	"core/internal/record.LookPart":    {"core/internal/search"},
 	"core/internal/record.YieldPart":   {"core/internal/life"},
 	"core/internal/record.BidPart":     {"core/internal/evict"},
-	"core/internal/record.StartPart":   {"core/internal/search"},
-	"core/internal/record.JobPart":     {"core/internal/life"},
-	"core/internal/record.CordonPart":  {"core/internal/upkeep"},
+	"core/internal/record.StartPart":   {"core/internal/search", "core"},
+	"core/internal/record.JobPart":     {"core/internal/life", "core"},
+	"core/internal/record.CordonPart":  {"core/internal/upkeep", "core"},
 	"core/internal/record.TrustPart":   {"core/internal/upkeep"},
 	"core/internal/record.GPUPart":     {"core/internal/gpus"},
 	"core/internal/record.DrainPart":   {"core/internal/search"},
@@ -62,9 +113,74 @@ var parts = map[string][]string{
 	"core/internal/record.UsePart":     {"core/internal/books"},
 }
 
+const (
+	restores = "makes the record, or the room, from its saved form"
+	toMove   = "to move behind a method of the owner"
+)
+
 // notByOwners names the functions that assign a field or a part of another room, each with the
 // reason.
-var notByOwners = map[string]string{}
+var notByOwners = map[string]string{
+	"core.Core.Apply: core/internal/state.State":                                         toMove,
+	"core.Core.Schedule: core/internal/state.State":                                      toMove,
+	"core.Core.WhatItTakes: core/internal/state.State":                                   toMove,
+	"core.Core.addNode: core/internal/state.State":                                       toMove,
+	"core.Core.adopt: core/internal/record.LifePart":                                     toMove,
+	"core.Core.condemn: core/internal/record.GPUPart":                                    toMove,
+	"core.Core.inherit: core/internal/record.GPUPart":                                    restores,
+	"core.Core.policyChanged: .Config":                                                   toMove,
+	"core.Core.policyChanged: core/internal/state.State":                                 toMove,
+	"core.Core.queueRemoved: core/internal/books.Books":                                  toMove,
+	"core.Core.rebind: core/internal/record.LifePart":                                    toMove,
+	"core.Core.replaceNode: core/internal/record.TrustPart":                              toMove,
+	"core.Core.restore: core/internal/record.RatesPart":                                  restores,
+	"core.Core.restore: core/internal/record.UsePart":                                    restores,
+	"core.Core.restore: core/internal/state.State":                                       restores,
+	"core.readSnapshot: .Config":                                                         restores,
+	"core.restore: core/internal/books.Books":                                            restores,
+	"core.restore: core/internal/catalogue.Catalogue":                                    restores,
+	"core/internal/admission.Admission.restoreJob: core/internal/record.JobPart":         restores,
+	"core/internal/admission.Admission.restoreMember: core/internal/record.StartPart":    restores,
+	"core/internal/admission.Admission.restoreOrder: core/internal/state.State":          restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.BidPart":     restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.LifePart":    restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.LookPart":    restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReleasePart": restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReservePart": restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.RetryPart":   restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.YieldPart":   restores,
+	"core/internal/backlog.Backlog.Demands: core/internal/books.Books":                   toMove,
+	"core/internal/backlog.Backlog.DropShape: core/internal/state.State":                 toMove,
+	"core/internal/backlog.Backlog.EnsureQueue: core/internal/books.Books":               toMove,
+	"core/internal/backlog.Backlog.RestoreBids: core/internal/record.BidPart":            restores,
+	"core/internal/backlog.Backlog.RestoreStalled: core/internal/record.ReservePart":     restores,
+	"core/internal/backlog.Backlog.Unawait: core/internal/record.BidPart":                toMove,
+	"core/internal/backlog.Backlog.Unawait: core/internal/record.LookPart":               toMove,
+	"core/internal/backlog.Backlog.restoreWindow: core/internal/record.SpanPart":         restores,
+	"core/internal/books.Books.Book: core/internal/catalogue.Catalogue":                  toMove,
+	"core/internal/books.Books.Yield: core/internal/record.TrustPart":                    toMove,
+	"core/internal/evict.Evict.bidForVictims: core/internal/search.Search":               toMove,
+	"core/internal/evict.Trial.Place: core/internal/search.Search":                       toMove,
+	"core/internal/evict.Trial.find: core/internal/search.Search":                        toMove,
+	"core/internal/evict.Trial.fits: core/internal/search.Search":                        toMove,
+	"core/internal/gpus.GPUs.MIGTableSet: core/internal/catalogue.Catalogue":             toMove,
+	"core/internal/gpus.GPUs.RemoveNode: core/internal/record.TrustPart":                 toMove,
+	"core/internal/gpus.GPUs.RemoveNode: core/internal/state.State":                      toMove,
+	"core/internal/gpus.GPUs.RestoreLooked: core/internal/record.LookPart":               restores,
+	"core/internal/gpus.GPUs.SetDraining: core/internal/record.CordonPart":               toMove,
+	"core/internal/life.Life.Forget: core/internal/state.State":                          toMove,
+	"core/internal/life.Life.ForgetJob: core/internal/state.State":                       toMove,
+	"core/internal/life.Life.holdsNothing: core/internal/record.ReservePart":             toMove,
+	"core/internal/search.Search.FailBid: core/internal/record.BidPart":                  toMove,
+	"core/internal/search.Search.ForgetChanges: core/internal/catalogue.Catalogue":       toMove,
+	"core/internal/search.Search.placed: core/internal/record.LifePart":                  toMove,
+	"core/internal/search.Search.placed: core/internal/record.RetryPart":                 toMove,
+	"core/internal/search.Search.takePlace: core/internal/record.LifePart":               toMove,
+	"core/internal/state.State.ClearFreed: core/internal/record.CordonPart":              toMove,
+	"core/internal/state.State.DeferBid: core/internal/record.BidPart":                   toMove,
+	"core/internal/state.State.Reopened: core/internal/record.CordonPart":                toMove,
+	"core/internal/upkeep.Upkeep.SetSpares: core/internal/state.State":                   toMove,
+}
 
 // reservations are told apart by the table of their kinds.
 var reservations = union{
