@@ -21,9 +21,10 @@ func (c *Core) Apply(now berth.Time, e berth.Event) error {
 		return c.clockError(e.Kind(), now)
 	}
 	before, due := c.state.Now, *c.agenda
-	c.state.Now = now
+	c.state.SetClock(now)
 	if err := c.apply(e); err != nil {
-		c.state.Now, *c.agenda = before, due
+		c.state.SetClock(before)
+		*c.agenda = due
 		err.Event = e.Kind()
 		return err
 	}
@@ -102,9 +103,8 @@ func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
 		c.books.SetHalfLife(int64(policy.UsageHalfLife))
 	}
 	spares := slices.Equal(policy.Spares, c.state.Config.Policy.Spares)
-	c.state.Config.Policy = policy
+	c.state.SetPolicy(policy)
 	c.agenda.PolicyChanged(c.state.Now)
-	c.state.Classes.Version++ // requests carry the locality
 	c.gpus.Regeometry()
 	c.upkeep.Reconsider()
 	if !spares {

@@ -54,7 +54,7 @@ func (c *Core) rank() {
 	if !c.agenda.RankDue(c.state.Now) {
 		return
 	}
-	c.search.ForgetChanges()
+	c.catalogue.ForgetChanges(c.state.Now)
 	c.agenda.Ranked(c.state.Now.Add(catalogue.RankEvery), len(c.catalogue.Pools) > 0)
 	demand := c.waitingInstances()
 	for _, name := range slices.Sorted(maps.Keys(c.catalogue.Tables)) {

@@ -51,11 +51,9 @@ func (c *Core) queueRemoved(e berth.QueueRemoved) *berth.Error {
 		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for it", c.backlog.Windows[at].Advance.ID))
 	}
 	parent := c.state.Quota.Parent(i)
-	if err := c.books.RemoveQueue(string(e.Queue)); err != nil {
+	if err := c.books.RemoveQueue(i, string(e.Queue)); err != nil {
 		return quotaError(err)
 	}
-	c.books.CountKeeper(c.books.Queues[i], false)
-	c.books.Queues[i] = nil
 	c.books.RecountQueue(parent)       // it may be a leaf again
 	c.agenda.QuotaChanged(c.state.Now) // others may have what it did not lend
 	return nil

@@ -34,9 +34,6 @@ func (c *Core) addNode(spec berth.Node) *berth.Error {
 		c.books.ReleaseProduct(product)
 		return err
 	}
-	for int(i) >= len(c.state.Nodes) {
-		c.state.Nodes = append(c.state.Nodes, nil)
-	}
 	n := &record.Node{
 		Spec: spec, Index: i, Class: class, Product: product, Windows: windows, Table: table,
 		GPUs: make([]record.GPUState, len(spec.GPUs)),
@@ -49,8 +46,7 @@ func (c *Core) addNode(spec berth.Node) *berth.Error {
 	for _, w := range windows {
 		w.Add(n)
 	}
-	c.state.Nodes[i] = n
-	c.state.NodeByID[spec.ID] = n
+	c.state.AddNode(n)
 	c.wire(n)
 	for g := range spec.GPUs {
 		c.gpus.Divide(n, g)

@@ -26,7 +26,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Action, error) {
 	if now < c.state.Now {
 		return nil, c.clockError("schedule", now)
 	}
-	c.state.Now = now
+	c.state.SetClock(now)
 	c.books.Tick()
 	c.expire()
 	c.mend()
@@ -49,10 +49,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Action, error) {
 	c.search.EndRemnants()
 	c.mend() // who is stopped at once, and who need not yield any more
 	c.agenda.EndPass()
-	for _, n := range c.state.Opened {
-		c.state.Reopened(n)
-	}
-	c.state.Opened = c.state.Opened[:0]
+	c.state.ReopenOpened()
 	return c.state.HandOver(), nil
 }
 

@@ -52,7 +52,7 @@ func (c *Core) WhatItTakes(now berth.Time, id berth.JobID, replica int, facts ..
 		if now < twin.state.Now {
 			return berth.Takes{}, c.clockError("whatItTakes", now)
 		}
-		twin.state.Now = now
+		twin.state.SetClock(now)
 		twin.books.Tick()
 		twin.expire()
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/quota"
 )
@@ -86,14 +85,7 @@ func (bl *Backlog) Demands() {
 			}
 		}
 	}
-	for _, q := range bl.books.Touched {
-		q.Touched = false
-		if bl.books.Queues[q.Index] == q && bl.state.Quota.Leaf(q.Index) {
-			invariant.Must(bl.books.Shares.SetDemand(q.Index, min(bl.state.Quota.Used(q.Index, quota.GPU)+q.WaitingMilli, quota.MaxAmount)))
-		}
-	}
-	clear(bl.books.Touched)
-	bl.books.Touched = bl.books.Touched[:0]
+	bl.books.TellDemands()
 }
 
 func (bl *Backlog) Attach(d *record.Drain) {

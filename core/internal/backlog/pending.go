@@ -18,20 +18,18 @@ import (
 )
 
 func (bl *Backlog) EnsureQueue(i quota.Index) {
-	for int(i) >= len(bl.books.Queues) {
-		bl.books.Queues = append(bl.books.Queues, nil)
+	if int(i) < len(bl.books.Queues) && bl.books.Queues[i] != nil {
+		return
 	}
-	if bl.books.Queues[i] == nil {
-		bl.books.Queues[i] = &record.Queue{
-			Index:   i,
-			Buckets: map[*record.Shape]*record.Bucket{},
-			Running: btree.NewG(16, func(a, b *record.Replica) bool { return books.CompareYield(a, b) < 0 }),
-			Ready: pq.New(
-				func(a, b *record.Bucket) bool { return lessEntry(a.Entries.Min(), b.Entries.Min()) },
-				func(b *record.Bucket, slot int) { b.Slot = slot },
-			),
-		}
-	}
+	bl.books.AddQueue(&record.Queue{
+		Index:   i,
+		Buckets: map[*record.Shape]*record.Bucket{},
+		Running: btree.NewG(16, func(a, b *record.Replica) bool { return books.CompareYield(a, b) < 0 }),
+		Ready: pq.New(
+			func(a, b *record.Bucket) bool { return lessEntry(a.Entries.Min(), b.Entries.Min()) },
+			func(b *record.Bucket, slot int) { b.Slot = slot },
+		),
+	})
 }
 
 // lessEntry is the order of service within a queue: class, priority, whole gangs
@@ -327,5 +325,5 @@ func (bl *Backlog) DropShape(s *record.Shape) {
 			bl.catalogue.Owners.Release(bl.catalogue.Owners.ByKey[catalogue.OwnerKey{Tenant: s.Spec.Tenant, Mode: share.Mode}])
 		}
 	}
-	delete(bl.state.Shapes, s.Key)
+	bl.state.RemoveShape(s)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/quota"
@@ -76,4 +77,16 @@ func (bk *Books) CountEarmarks(on bool) {
 		}
 		bk.uncounted = bk.uncounted[:0]
 	}
+}
+
+// TellDemands tells the shares what the queues that were touched use and wait for.
+func (bk *Books) TellDemands() {
+	for _, q := range bk.Touched {
+		q.Touched = false
+		if bk.Queues[q.Index] == q && bk.state.Quota.Leaf(q.Index) {
+			invariant.Must(bk.Shares.SetDemand(q.Index, min(bk.state.Quota.Used(q.Index, quota.GPU)+q.WaitingMilli, quota.MaxAmount)))
+		}
+	}
+	clear(bk.Touched)
+	bk.Touched = bk.Touched[:0]
 }

@@ -106,8 +106,23 @@ func (bk *Books) Deactivate(q quota.Index) { bk.state.Quota.Deactivate(q) }
 // SetQueue adds or changes a queue.
 func (bk *Books) SetQueue(q quota.Queue) (quota.Index, error) { return bk.state.Quota.Set(q) }
 
-// RemoveQueue removes a queue that nobody uses.
-func (bk *Books) RemoveQueue(name string) error { return bk.state.Quota.Remove(name) }
+// AddQueue makes the record of a queue known.
+func (bk *Books) AddQueue(q *record.Queue) {
+	for int(q.Index) >= len(bk.Queues) {
+		bk.Queues = append(bk.Queues, nil)
+	}
+	bk.Queues[q.Index] = q
+}
+
+// RemoveQueue removes a queue that nobody uses, and its record.
+func (bk *Books) RemoveQueue(i quota.Index, name string) error {
+	if err := bk.state.Quota.Remove(name); err != nil {
+		return err
+	}
+	bk.CountKeeper(bk.Queues[i], false)
+	bk.Queues[i] = nil
+	return nil
+}
 
 // Admit makes a new job known: its queue stays as long as it does.
 func (bk *Books) Admit(j *record.Job) {
@@ -115,8 +130,11 @@ func (bk *Books) Admit(j *record.Job) {
 	invariant.Must(bk.state.Quota.Retain(j.Queue))
 }
 
-// Dismiss undoes Admit for the queue of a job that is forgotten.
-func (bk *Books) Dismiss(j *record.Job) { invariant.Must(bk.state.Quota.Unretain(j.Queue)) }
+// Dismiss undoes Admit.
+func (bk *Books) Dismiss(j *record.Job) {
+	invariant.Must(bk.state.Quota.Unretain(j.Queue))
+	bk.state.Dismiss(j)
+}
 
 // SetHalfLife says how long past use counts.
 func (bk *Books) SetHalfLife(milliseconds int64) {

@@ -61,9 +61,7 @@ func (bk *Books) Book(rep *record.Replica, flat int, hold gang.Hold, state recor
 	bk.settleGPUs(n, &hold)
 	bk.recountUse(n)
 	bk.charge(rep, &hold, n, 1)
-	if hold.Share.Milli > 0 {
-		bk.catalogue.Owners.Uses[hold.Share.Owner]++
-	}
+	bk.catalogue.Owners.UseShare(hold.Share)
 }
 
 // Unbook frees what a member holds, and whoever could use it is woken.

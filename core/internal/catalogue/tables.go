@@ -239,6 +239,13 @@ func (t *OwnerTable) Release(o gang.Owner) {
 	}
 }
 
+// UseShare counts one more use of a share's owner, if it is a share.
+func (t *OwnerTable) UseShare(s gang.Share) {
+	if s.Milli > 0 {
+		t.Uses[s.Owner]++
+	}
+}
+
 // ReleaseShare gives up the use of a share's owner, if it is a share.
 func (t *OwnerTable) ReleaseShare(s gang.Share) {
 	if s.Milli > 0 {
@@ -336,4 +343,19 @@ func (c *Catalogue) SavePools() []SavedPool {
 		}
 	}
 	return list
+}
+
+// SetTable makes a table known by a name, in the place of one by which no node goes.
+func (c *Catalogue) SetTable(name string, t *Table) { c.Tables[name] = t }
+
+// ForgetChanges drops what no rate looks at any more.
+func (c *Catalogue) ForgetChanges(now berth.Time) {
+	if len(c.Pools) == 0 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {
+		if c.Pools[name].Forget(now); len(c.Pools[name].Changes) == 0 {
+			delete(c.Pools, name)
+		}
+	}
 }

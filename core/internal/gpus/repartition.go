@@ -199,14 +199,7 @@ func (gp *GPUs) RemoveNode(n *record.Node) {
 	gp.Astray = slices.DeleteFunc(gp.Astray, func(at GPUAt) bool { return at.node == n })
 	gp.CountPliable(n, -1)
 	gp.books.RemoveNode(n)
-	if n.Freed {
-		i := slices.Index(gp.state.FreedNodes, n)
-		gp.state.FreedNodes = slices.Delete(gp.state.FreedNodes, i, i+1)
-		gp.agenda.FreedGone()
-	}
-	gp.state.Nodes[n.Index] = nil
-	delete(gp.state.NodeByID, n.Spec.ID)
-	gp.state.Classes.Drop(n.Class)
+	gp.state.RemoveNode(n)
 	gp.catalogue.Graphs.Release(n.Graph)
 	gp.books.ReleaseProduct(n.Product)
 	if n.Table != nil {

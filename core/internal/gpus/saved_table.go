@@ -91,6 +91,6 @@ func (gp *GPUs) MIGTableSet(e berth.MIGTableSet) *berth.Error {
 	default:
 		gp.books.SetRanking(old.Lattice, nil)
 	}
-	gp.catalogue.Tables[name] = t
+	gp.catalogue.SetTable(name, t)
 	return nil
 }

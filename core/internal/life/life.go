@@ -230,14 +230,8 @@ func (l *Life) Forget(rep *record.Replica) {
 	l.backlog.EndMove(rep)
 	l.LeavePending(rep)
 	j := rep.Job
-	j.Replicas[rep.Number] = nil
 	j.Former = max(j.Former, rep.Incarnation)
-	j.Vacant = min(j.Vacant, rep.Number)
-	j.Live--
-	l.state.Replicas--
-	for len(j.Replicas) > 0 && j.Replicas[len(j.Replicas)-1] == nil {
-		j.Replicas = j.Replicas[:len(j.Replicas)-1]
-	}
+	l.state.RemoveReplica(rep)
 	if j.Live == 0 && (j.Cancelled || j.Spec.Service == nil) {
 		l.ForgetJob(j)
 	}
@@ -247,7 +241,6 @@ func (l *Life) Forget(rep *record.Replica) {
 func (l *Life) ForgetJob(j *record.Job) {
 	l.backlog.DropShape(j.Shape)
 	l.books.Dismiss(j)
-	delete(l.state.Jobs, j.Spec.ID)
 }
 
 func (l *Life) SettleAll(hit []*record.Replica, cause berth.Cause) {

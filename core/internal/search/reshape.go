@@ -1,7 +1,6 @@
 package search
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -28,18 +27,6 @@ const (
 	// would do, whatever changes.
 	reshapeEvery = 15 * berth.Second
 )
-
-// ForgetChanges drops what no rate looks at any more.
-func (se *Search) ForgetChanges() {
-	if len(se.catalogue.Pools) == 0 {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(se.catalogue.Pools)) {
-		if se.catalogue.Pools[name].Forget(se.state.Now); len(se.catalogue.Pools[name].Changes) == 0 {
-			delete(se.catalogue.Pools, name)
-		}
-	}
-}
 
 // A wish is an entry that GPUs could be repartitioned for.
 type wish struct {

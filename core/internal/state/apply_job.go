@@ -22,3 +22,21 @@ func (st *State) NewReplicaAt(j *record.Job, number int) *record.Replica {
 	st.Replicas++
 	return rep
 }
+
+// RemoveReplica undoes NewReplicaAt.
+func (st *State) RemoveReplica(rep *record.Replica) {
+	j := rep.Job
+	j.Replicas[rep.Number] = nil
+	j.Vacant = min(j.Vacant, rep.Number)
+	j.Live--
+	st.Replicas--
+	for len(j.Replicas) > 0 && j.Replicas[len(j.Replicas)-1] == nil {
+		j.Replicas = j.Replicas[:len(j.Replicas)-1]
+	}
+}
+
+// Dismiss forgets a job without replicas.
+func (st *State) Dismiss(j *record.Job) { delete(st.Jobs, j.Spec.ID) }
+
+// RemoveShape forgets a shape that nobody has any more.
+func (st *State) RemoveShape(s *record.Shape) { delete(st.Shapes, s.Key) }

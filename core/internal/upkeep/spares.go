@@ -15,13 +15,14 @@ func (u *Upkeep) SetSpares(list []berth.Spares) {
 			u.leaveSpares(p.Window.Nodes[0])
 		}
 	}
-	u.state.Spares = nil
+	var pools []*record.SparePool
 	for _, s := range list {
 		if s.Milli > 0 {
-			u.state.Spares = append(u.state.Spares, &record.SparePool{Pool: s.Pool, Milli: s.Milli})
+			pools = append(pools, &record.SparePool{Pool: s.Pool, Milli: s.Milli})
 		}
 	}
-	slices.SortFunc(u.state.Spares, func(a, b *record.SparePool) int { return cmp.Compare(a.Pool, b.Pool) })
+	slices.SortFunc(pools, func(a, b *record.SparePool) int { return cmp.Compare(a.Pool, b.Pool) })
+	u.state.SetSpares(pools)
 	for _, n := range u.state.Nodes {
 		if n != nil {
 			n.Counted = false
