@@ -20,10 +20,10 @@ func (c *Core) Apply(now berth.Time, e berth.Event) error {
 	if now < c.now {
 		return c.clockError(e.Kind(), now)
 	}
-	before, agenda := c.now, c.agenda
+	before, due := c.now, c.agenda
 	c.now = now
 	if err := c.apply(e); err != nil {
-		c.now, c.agenda = before, agenda
+		c.now, c.agenda = before, due
 		err.Event = e.Kind()
 		return err
 	}

@@ -37,6 +37,9 @@ func newLossMemory() lossMemory {
 	return lossMemory{byID: map[berth.NodeID]*lossRecord{}, fading: btree.NewG(16, lessLoss)}
 }
 
+// clear forgets all losses.
+func (m *lossMemory) clear() { *m = newLossMemory() }
+
 func (m *lossMemory) add(r *lossRecord) {
 	m.byID[r.Node] = r
 	m.fading.ReplaceOrInsert(r)
@@ -227,6 +230,6 @@ func (c *Core) reconsider() {
 		}
 	}
 	if !h.Remembers() {
-		c.lost = newLossMemory()
+		c.lost.clear()
 	}
 }
