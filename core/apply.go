@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/refusal"
 )
 
@@ -17,13 +18,13 @@ func (c *Core) Apply(now berth.Time, e berth.Event) error {
 	if e == nil {
 		return &berth.Error{Event: "event", Kind: berth.ErrInvalid, Reason: "is nil"}
 	}
-	if now < c.now {
+	if now < c.state.Now {
 		return c.clockError(e.Kind(), now)
 	}
-	before, due := c.now, c.agenda
-	c.now = now
+	before, due := c.state.Now, *c.agenda
+	c.state.Now = now
 	if err := c.apply(e); err != nil {
-		c.now, c.agenda = before, due
+		c.state.Now, *c.agenda = before, due
 		err.Event = e.Kind()
 		return err
 	}
@@ -52,13 +53,13 @@ func (c *Core) apply(e berth.Event) *berth.Error {
 	case berth.GPURepaired:
 		return c.gpuRepaired(e)
 	case berth.GPUPartitioned:
-		return c.gpuPartitioned(e)
+		return c.gpus.GPUPartitioned(e)
 	case berth.MIGTableSet:
-		return c.migTableSet(e)
+		return c.gpus.MIGTableSet(e)
 	case berth.ReservationSet:
-		return c.reservationSet(e)
+		return c.backlog.ReservationSet(e)
 	case berth.ReservationRemoved:
-		return c.reservationRemoved(e)
+		return c.backlog.ReservationRemoved(e)
 	case berth.QueueSet:
 		return c.queueSet(e)
 	case berth.QueueRemoved:
@@ -78,11 +79,11 @@ func (c *Core) apply(e berth.Event) *berth.Error {
 	case berth.ActionReported:
 		return c.actionReported(e)
 	case berth.ActivityReported:
-		return c.activityReported(e)
+		return c.books.ActivityReported(e)
 	case berth.CheckpointWritten:
-		return c.checkpointWritten(e)
+		return c.life.CheckpointWritten(e)
 	case berth.LedgerSettled:
-		return c.ledgerSettled(e)
+		return c.books.LedgerSettled(e)
 	case berth.PolicyChanged:
 		return c.policyChanged(e)
 	default: // a pointer to an event, say
@@ -98,20 +99,22 @@ func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
 	if err := c.checkRegeometry(&policy); err != nil {
 		return refusal.In(err, "policy")
 	}
-	if policy.UsageHalfLife != c.config.Policy.UsageHalfLife {
-		c.tick()
-		must(c.quota.SetHalfLife(int64(policy.UsageHalfLife)))
+	if policy.UsageHalfLife != c.state.Config.Policy.UsageHalfLife {
+		c.books.Tick()
+		invariant.Must(c.state.Quota.SetHalfLife(int64(policy.UsageHalfLife)))
 	}
-	spares := slices.Equal(policy.Spares, c.config.Policy.Spares)
-	c.config.Policy = policy
-	c.agenda.policyChanged(c.now)
-	c.classes.version++ // requests carry the locality
-	c.regeometry()
-	c.reconsider()
+	spares := slices.Equal(policy.Spares, c.state.Config.Policy.Spares)
+	c.state.Config.Policy = policy
+	c.agenda.PolicyChanged(c.state.Now)
+	c.state.Classes.Version++ // requests carry the locality
+	c.gpus.Regeometry()
+	c.upkeep.Reconsider()
 	if !spares {
-		c.setSpares(policy.Spares)
+		c.upkeep.SetSpares(policy.Spares)
 	}
-	c.callOff()
-	c.agenda.stir(c.now)
+	c.backlog.CallOff()
+	c.agenda.Stir(c.state.Now)
 	return nil
 }
+
+var _ berth.Scheduler = (*Core)(nil)

@@ -1,143 +1,46 @@
 package core
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
-	"github.com/google/btree"
-
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/admission"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/answer"
+	"github.com/berth-sched/berth/core/internal/backlog"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/evict"
+	"github.com/berth-sched/berth/core/internal/gpus"
+	"github.com/berth-sched/berth/core/internal/life"
+	"github.com/berth-sched/berth/core/internal/losses"
+	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/upkeep"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
 )
 
 // A Core is the scheduling core. Make one with New or Restore.
 //
-// Its invariants, which Check tests after every step of every test:
-//
-//  1. A member holds capacity in the fleet if and only if its state says so, and
-//     the fleet and the quota tree hold nothing else.
-//  2. A replica has at most one order out. Members in state binding belong to its
-//     Bind, members in state stopping to its Release. One that is asked for a checkpoint
-//     is Running.
-//  3. A replica that is Pending holds nothing and, unless it is backing off, stands
-//     in the pending index. A Running replica stands there when it is short of
-//     members, has no order out and is not backing off.
-//  4. A replica that is Repairing, or has members to stop and no order out, or is asked
-//     for a checkpoint that nobody needs, is in the set that the next pass works through.
-//  5. A queue is active in the quota tree if and only if it has a ready bucket.
-//  6. Every deadline, backoff and gang timeout stands in the timers.
-//  7. A replica is leaving if and only if it has members to stop, is asked to leave on its own
-//     account, or yields to another. Whoever it or one of its members yields to waits, has
-//     nodes set aside, and lists it as a victim.
+// It has a room for each thing that it takes care of, and the rooms know those below them alone:
+// each is a package that says what it owns, and which invariants Check holds it to. What is here
+// walks over them: the doors for events, the stages of a pass, snapshots, and what-ifs.
 type Core struct {
-	config berth.Config
-	now    berth.Time
-	// lastAction is the ID of the last order given.
-	lastAction berth.ActionID
-
-	fleet    *gang.Fleet
-	nodes    []*node // by topology.Node; nil where vacant
-	nodeByID map[berth.NodeID]*node
-	classes  classTable
-	owners   ownerTable
-	graphs   graphTable
-
-	quota  *quota.Tree
-	ledger *quota.Ledger // nil: none is kept
-	// capacities is what the fleet has, and untold of what the tree does not know yet.
-	capacities map[quota.Resource]int64
-	untold     []quota.Resource
-	// restoring: charges are those of before, and no time passes.
-	restoring bool
-	queues    []*queue // by quota.Index; nil where vacant
-	// toldNext is the version of the classes for which the tree knows what is next.
-	toldNext int
-
-	jobs     map[berth.JobID]*job
-	replicas int // of all jobs
-	orders   map[berth.ActionID]*replica
-
-	// tables by name: those that were told, and those of package mig that were asked
-	// for.
-	tables map[string]*table
-	// lender has the tables of the core of which this is a copy, while it is made: their
-	// lattices never change.
-	lender map[string]*table
-	// repartitions are the orders about GPUs that are out; pools when GPUs were changed.
-	repartitions map[berth.ActionID]*repartition
-	pools        map[string]*pool
-	// astray lists the GPUs that are to go back to their pool's layout, drains those that
-	// are kept for a member, in order of replica.
-	astray []gpuAt
-	drains []*drain
-
-	// agenda says what has changed, and which stages of a pass are due when.
-	agenda agenda
-
-	shapes       map[string]*shape
-	demand       []int    // by level: whole gangs that wait for room in one domain of it
-	blocked      []*shape // the shapes that are blocked, in no useful order
-	quotaBlocked []*bucket
-	// windows set nodes aside; in order of name.
-	windows []*window
-	// fresh has the entries that have come to blocked buckets since they were last tried on
-	// nodes that are set aside.
-	fresh []*entry
-	// lost has the nodes that were lost; watched those that are on probation or on trial, in
-	// order of name. trials has those on trial; nil: there are none.
-	lost    lossMemory
-	watched []*node
-	trials  *window
-	// spares are kept of these pools, in order of name. struck has the replicas that may use
-	// them and wait.
-	spares []*sparePool
-	struck *btree.BTreeG[*replica]
-	// leaving has the replicas that are being stopped, or will be to make room.
-	leaving *btree.BTreeG[*replica]
-	// stretching counts the replicas that run and may have more than their minimum.
-	stretching int
-	// earmarked: what those are to have for whom room is being made is charged to them;
-	// uncounted are the queues of which is not known yet what they use without that.
-	earmarked bool
-	uncounted []quota.Index
-	// shares are the fair shares of GPUs, as of the classes of demandVersion but for the queues
-	// that were touched since; over counts those that use more than they are guaranteed,
-	// keeping those that do not lend all of that.
-	shares        *quota.Shares
-	touched       []*queue
-	waiting       [][]*entry // scratch of the rota
-	over, keeping int
-	demandVersion int
-	chooser       preempt.Chooser
-	// evictions of the whole fleet.
-	evictions meter
-	// endings are the ends expected of what holds something.
-	endings *btree.BTreeG[ending]
-	// opened has the nodes on which a window ended since the pass in progress has woken what it
-	// wakes: the next pass looks at them, and at freedNodes, on which something became free.
-	opened     []*node
-	freedNodes []*node
-	// minimums: elastic gangs are placed with their minimum. Until it is known how much more
-	// there is for them, unbound lists what is placed, in policy order.
-	minimums bool
-	unbound  []unbound
-
-	// todo holds the replicas that need an order from the next pass: those to
-	// repair and those with members to stop. timers holds what falls due later.
-	todo   *btree.BTreeG[*replica]
-	timers *btree.BTreeG[timer]
-
-	// out collects the orders of the pass in progress.
-	out []berth.Action
-	// placement is scratch for the search.
-	placement gang.Placement
-	// booked is scratch: the members that bookPlacement has booked so far.
-	booked []int
-	// totals are counted where what they count is done.
-	totals *berth.Totals
+	catalogue *catalogue.Catalogue
+	losses    *losses.Losses
+	agenda    *agenda.Agenda
+	state     *state.State
+	books     *books.Books
+	backlog   *backlog.Backlog
+	admission *admission.Admission
+	upkeep    *upkeep.Upkeep
+	life      *life.Life
+	gpus      *gpus.GPUs
+	search    *search.Search
+	evict     *evict.Evict
+	answer    *answer.Answers
 }
 
 // New makes a core with an empty fleet. It refuses a Config that makes no sense.
@@ -153,119 +56,78 @@ func New(config berth.Config) (*Core, error) {
 	if err != nil {
 		return nil, &berth.Error{Event: "config", Field: "levels", Kind: berth.ErrInvalid, Reason: err.Error()}
 	}
-	c := &Core{
-		config:   config,
-		fleet:    fleet,
-		nodeByID: map[berth.NodeID]*node{},
-		classes:  classTable{byKey: map[classKey]int{}},
-		owners:   newOwnerTable(),
-		graphs:   graphTable{byKey: map[string]*graphEntry{}},
-		quota:    quota.NewTree(),
-		jobs:     map[berth.JobID]*job{},
-		orders:   map[berth.ActionID]*replica{},
-		shapes:   map[string]*shape{},
-		todo:     btree.NewG(16, lessReplica),
-		timers:   btree.NewG(16, timer.less),
-		endings:  btree.NewG(16, ending.less),
-		leaving:  btree.NewG(16, lessReplica),
-		struck:   btree.NewG(16, lessReplica),
-		lost:     newLossMemory(),
-		totals:   &berth.Totals{},
-
-		tables:       map[string]*table{},
-		repartitions: map[berth.ActionID]*repartition{},
-		pools:        map[string]*pool{},
-		capacities:   map[quota.Resource]int64{},
-
-		toldNext:      -1,
-		demandVersion: -1,
-		agenda:        newAgenda(),
-	}
-	shares, err := quota.NewShares(c.quota, quota.GPU, 1000)
-	must(err)
-	c.shares = shares.WithoutPast()
-	if config.Ledger {
-		c.ledger = &quota.Ledger{}
-	}
-	must(c.quota.SetHalfLife(int64(config.Policy.UsageHalfLife)))
-	c.demand = make([]int, fleet.Tree().NodeLevel()+1)
-	c.ensureQueue(quota.Root)
-	c.setSpares(config.Policy.Spares)
+	c := build(config, fleet)
+	c.backlog.EnsureQueue(quota.Root)
+	c.upkeep.SetSpares(config.Policy.Spares)
 	return c, nil
+}
+
+// build makes the rooms, each on those below it.
+func build(config berth.Config, fleet *gang.Fleet) *Core {
+	c := &Core{catalogue: catalogue.New(), losses: losses.New(), agenda: agenda.New()}
+	c.state = state.New(c.catalogue, c.losses, c.agenda, config, fleet)
+	c.books = books.New(c.catalogue, c.agenda, c.state, config)
+	c.backlog = backlog.New(c.catalogue, c.agenda, c.state, c.books)
+	c.admission = admission.New(c.catalogue, c.agenda, c.state, c.books, c.backlog)
+	c.upkeep = upkeep.New(c.losses, c.agenda, c.state, c.books, c.backlog)
+	c.life = life.New(c.agenda, c.state, c.books, c.backlog)
+	c.gpus = gpus.New(c.catalogue, c.agenda, c.state, c.books, c.backlog, c.upkeep, c.life)
+	c.search = search.New(c.catalogue, c.agenda, c.state, c.books, c.backlog, c.upkeep, c.life, c.gpus)
+	c.evict = evict.New(c.agenda, c.state, c.books, c.backlog, c.life, c.search)
+	c.answer = answer.New(c.agenda, c.state, c.books, c.backlog, c.upkeep, c.life, c.gpus, c.search, c.evict)
+	return c
 }
 
 // Config returns the configuration in force, with the defaults filled in.
 func (c *Core) Config() berth.Config {
-	return c.config.Clone()
+	return c.state.Config.Clone()
 }
 
 // Now is the latest instant that the core has seen.
-func (c *Core) Now() berth.Time { return c.now }
+func (c *Core) Now() berth.Time { return c.state.Now }
 
 // Jobs lists the jobs that the core knows, by ID. O(jobs x log jobs).
-func (c *Core) Jobs() []berth.JobID { return slices.Sorted(maps.Keys(c.jobs)) }
+func (c *Core) Jobs() []berth.JobID { return slices.Sorted(maps.Keys(c.state.Jobs)) }
 
 // NextWake is the instant at which a pass has something to do even if no fact
 // comes: now when work is left over, else the next deadline, backoff or timeout.
 // It reports false when only a fact can make a difference.
 func (c *Core) NextWake() (berth.Time, bool) {
-	if _, ready := c.quota.Next(); ready || c.todo.Len() > 0 || c.agenda.dueNow() {
-		return c.now, true
+	if _, ready := c.state.Quota.Next(); ready || c.state.Todo.Len() > 0 || c.agenda.DueNow() {
+		return c.state.Now, true
 	}
-	at := min(c.agenda.next(), c.nextBid())
-	if next, ok := c.timers.Min(); ok {
-		at = min(at, next.at)
+	at := min(c.agenda.Next(), c.evict.NextBid())
+	if next, ok := c.state.Timers.Min(); ok {
+		at = min(at, next.At)
 	}
-	for _, w := range c.windows {
+	for _, w := range c.backlog.Windows {
 		at = min(at, w.Until)
 	}
 	at = min(at, c.nextChange())
-	return max(at, c.now), at != never
+	return max(at, c.state.Now), at != agenda.Never
 }
 
-// A timer is something that falls due: at most one of each kind for a replica, or the
-// deadline of an order about a GPU.
-type timer struct {
-	at   berth.Time
-	kind timerKind
-	rep  *replica
-	// repartition that expires; rep is nil.
-	repartition *repartition
-}
-
-type timerKind uint8
-
-const (
-	// timerDeadline: the replica's order expires.
-	timerDeadline timerKind = iota
-	// timerBackoff: the replica may be tried again.
-	timerBackoff
-	// timerGang: the replica was pending for too long.
-	timerGang
-	// timerRepartition: an order about a GPU expires.
-	timerRepartition
-)
-
-// less orders timers by instant, then orders about GPUs by ID, then job, replica and kind.
-func (t timer) less(u timer) bool {
-	switch {
-	case t.at != u.at:
-		return t.at < u.at
-	case t.rep == nil || u.rep == nil:
-		return t.rep == nil && (u.rep != nil || t.repartition.order.ID < u.repartition.order.ID)
-	case t.rep != u.rep:
-		return lessReplica(t.rep, u.rep)
+// Ledger returns the GPU time used until the latest instant: by account, in order of
+// queue, class, product and tenant, and by queue, in order of name. Nothing unless
+// Config.Ledger is set.
+func (c *Core) Ledger() ([]berth.LedgerLine, []berth.QueueTime) {
+	if c.books.Ledger == nil {
+		return nil, nil
 	}
-	return t.kind < u.kind
-}
-
-// compareReplicas orders replicas by job and number.
-func compareReplicas(a, b *replica) int {
-	if d := cmp.Compare(a.job.spec.ID, b.job.spec.ID); d != 0 {
-		return d
+	c.books.TickLedger()
+	var lines []berth.LedgerLine
+	for _, key := range c.books.Ledger.Keys() {
+		allocated, active := c.books.Ledger.Read(key)
+		class, _ := berth.ParseClass(key.Class)
+		lines = append(lines, berth.LedgerLine{
+			Queue: berth.QueueID(key.Queue), Class: class, Product: key.Product, Tenant: berth.TenantID(key.Tenant),
+			Allocated: allocated, Active: active,
+		})
 	}
-	return cmp.Compare(a.Number, b.Number)
+	var queues []berth.QueueTime
+	for _, q := range c.books.Ledger.State().Queues {
+		guaranteed, borrowed := c.books.Ledger.Split(q.Queue)
+		queues = append(queues, berth.QueueTime{Queue: berth.QueueID(q.Queue), Guaranteed: guaranteed, Borrowed: borrowed})
+	}
+	return lines, queues
 }
-
-// lessReplica is compareReplicas for ordered sets.
-func lessReplica(a, b *replica) bool { return compareReplicas(a, b) < 0 }

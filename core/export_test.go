@@ -3,21 +3,23 @@ package core
 import (
 	"reflect"
 	"slices"
+
+	"github.com/berth-sched/berth/core/internal/agenda"
 )
 
 // AgendaOf is the agenda of a core, to be compared.
-func AgendaOf(c *Core) any { return c.agenda }
+func AgendaOf(c *Core) any { return *c.agenda }
 
 // UnsetEntries names the entries of an agenda that say nothing: flags and counts that are zero,
 // instants that never come. Those of a pass in progress are none between passes.
 func UnsetEntries(c *Core) []string {
 	var unset []string
-	v := reflect.ValueOf(c.agenda)
+	v := reflect.ValueOf(*c.agenda)
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Name
 		f := v.Field(i)
-		inPass := slices.Contains([]string{"placing", "taken"}, name)
-		if !inPass && (f.IsZero() || f.Kind() == reflect.Int64 && f.Int() == int64(never)) {
+		inPass := slices.Contains([]string{"Placing", "taken"}, name)
+		if !inPass && (f.IsZero() || f.Kind() == reflect.Int64 && f.Int() == int64(agenda.Never)) {
 			unset = append(unset, name)
 		}
 	}

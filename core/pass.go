@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/life"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/search"
 )
 
 // maxRepairs bounds how often the members of one Bind are placed anew before
@@ -20,140 +23,140 @@ const maxRepairs = 3
 // not to what exists: after something became free, that is one search for each
 // distinct request that waits and might fit there.
 func (c *Core) Schedule(now berth.Time) ([]berth.Action, error) {
-	if now < c.now {
+	if now < c.state.Now {
 		return nil, c.clockError("schedule", now)
 	}
-	c.now = now
-	c.tick()
+	c.state.Now = now
+	c.books.Tick()
 	c.expire()
 	c.mend()
-	c.tellCapacity() // less is in use on nodes that take no more work
+	c.books.TellCapacity() // less is in use on nodes that take no more work
 	c.rank()
-	c.relocate()
-	c.earmark(true)
-	c.tendDrains()
-	c.tendSpares()
-	c.serveReserved()
-	c.wake()
-	c.agenda.beginPlacing()
-	c.place()
-	c.reshape()
-	c.bringBack()
-	c.reserve()
-	c.backfill()
-	c.earmark(false)
-	c.preempt()
-	c.endRemnants()
+	c.evict.Relocate()
+	c.backlog.Earmark(true)
+	c.search.TendDrains()
+	c.upkeep.TendSpares()
+	c.search.ServeReserved()
+	c.search.Wake()
+	c.agenda.BeginPlacing()
+	c.search.Place()
+	c.search.Reshape()
+	c.gpus.BringBack()
+	c.search.Reserve()
+	c.search.Backfill()
+	c.backlog.Earmark(false)
+	c.evict.Preempt()
+	c.search.EndRemnants()
 	c.mend() // who is stopped at once, and who need not yield any more
-	c.agenda.endPass()
-	for _, n := range c.opened {
-		c.reopened(n)
+	c.agenda.EndPass()
+	for _, n := range c.state.Opened {
+		c.state.Reopened(n)
 	}
-	c.opened = c.opened[:0]
-	return c.handOver(), nil
+	c.state.Opened = c.state.Opened[:0]
+	return c.state.HandOver(), nil
 }
 
 func (c *Core) clockError(what string, now berth.Time) *berth.Error {
 	return &berth.Error{
 		Event: what, Field: "now", Kind: berth.ErrClock,
-		Reason: fmt.Sprintf("%d is before %d", now, c.now),
+		Reason: fmt.Sprintf("%d is before %d", now, c.state.Now),
 	}
 }
 
 // expire handles every timer that is due.
 func (c *Core) expire() {
-	c.endWindows()
-	c.trustAgain()
-	reasons := map[*shape]string{} // one answer for all that asked the same
+	c.search.EndWindows()
+	c.upkeep.TrustAgain()
+	reasons := map[*record.Shape]string{} // one answer for all that asked the same
 	for {
-		t, ok := c.dueTimer()
+		t, ok := c.state.DueTimer()
 		if !ok {
 			return
 		}
-		switch t.kind {
-		case timerBackoff:
-			t.rep.retry.ReadyAt = 0
-			c.await(t.rep)
-		case timerGang:
-			c.giveUp(t.rep, reasons)
-		case timerDeadline:
-			c.expireOrder(t.rep)
-		case timerRepartition:
-			c.expireRepartition(t.repartition)
+		switch t.Kind {
+		case record.TimerBackoff:
+			t.Rep.Retry.ReadyAt = 0
+			c.backlog.Await(t.Rep)
+		case record.TimerGang:
+			c.giveUp(t.Rep, reasons)
+		case record.TimerDeadline:
+			c.expireOrder(t.Rep)
+		case record.TimerRepartition:
+			c.gpus.ExpireRepartition(t.Repartition)
 		}
 	}
 }
 
 // giveUp drops a job that was pending for longer than its gang timeout.
-func (c *Core) giveUp(rep *replica, reasons map[*shape]string) {
-	waited := c.now.Sub(rep.PendingSince)
+func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
+	waited := c.state.Now.Sub(rep.PendingSince)
 	why := "pending for " + waited.String()
-	if rep.entries != nil {
-		s := rep.job.shape
+	if rep.Entries != nil {
+		s := rep.Job.Shape
 		if _, known := reasons[s]; !known {
-			reasons[s] = c.reason(rep.entries[0]).Text
+			reasons[s] = c.answer.Reason(rep.Entries[0]).Text
 		}
 		why += ": " + reasons[s]
 	}
-	c.emit(berth.Drop{Order: c.order(rep, 0, berth.Cause{Code: berth.CauseGangTimeout, Detail: why})})
-	c.totals.Dropped++
-	c.forget(rep)
+	c.state.Emit(berth.Drop{Order: c.state.Order(rep, 0, berth.Cause{Code: berth.CauseGangTimeout, Detail: why})})
+	c.state.Totals.Dropped++
+	c.life.Forget(rep)
 }
 
 // expireOrder handles an order that was not reported by its deadline.
-func (c *Core) expireOrder(rep *replica) {
-	expired := rep.order
-	c.closeOrder(rep)
-	c.totals.Expired++
+func (c *Core) expireOrder(rep *record.Replica) {
+	expired := rep.Order
+	c.state.CloseOrder(rep)
+	c.state.Totals.Expired++
 	switch expired.(type) {
 	case berth.Bind:
 		if expired.Header().Cause.Code == berth.CauseRoomMade {
-			c.failBid(rep)
+			c.search.FailBid(rep)
 		}
 		cause := berth.Cause{Code: berth.CauseBindExpired, Detail: fmt.Sprintf("order %d was not reported", expired.Header().ID)}
 		if rep.State == berth.Running {
 			c.stopBinding(rep, cause)
 		} else {
-			rep.release.Backoff = true
-			c.takeBack(rep, cause, false)
+			rep.Release.Backoff = true
+			c.life.TakeBack(rep, cause, false)
 		}
 	case berth.Release:
 		c.releaseAgain(rep)
 	case berth.RequestCheckpoint:
 		cause := expired.Header().Cause
-		cause.Detail += separator(cause.Detail) + "nothing was heard of its checkpoint"
-		c.answered(rep, cause)
+		cause.Detail += life.Separator(cause.Detail) + "nothing was heard of its checkpoint"
+		c.life.Answered(rep, cause)
 	}
 }
 
 // stopBinding takes the members of an expired growth back, and leaves the rest
 // of the gang alone.
-func (c *Core) stopBinding(rep *replica, cause berth.Cause) {
-	rep.release.Cause, rep.release.Attempt = cause, 0
-	for flat := range rep.members {
-		if rep.members[flat].state == memberBinding {
-			rep.members[flat].state = memberStopping
+func (c *Core) stopBinding(rep *record.Replica, cause berth.Cause) {
+	rep.Release.Cause, rep.Release.Attempt = cause, 0
+	for flat := range rep.Members {
+		if rep.Members[flat].State == record.MemberBinding {
+			rep.Members[flat].State = record.MemberStopping
 		}
 	}
-	c.noteLeaving(rep, true)
-	c.backOff(rep)
-	c.settle(rep, cause)
+	c.state.NoteLeaving(rep, true)
+	c.life.BackOff(rep)
+	c.life.Settle(rep, cause)
 }
 
 // releaseAgain has the next pass give a Release once more, or presumes its
 // members dead when it was given often enough.
-func (c *Core) releaseAgain(rep *replica) {
-	if rep.release.Attempt >= c.config.Policy.ReleaseAttempts {
-		c.totals.PresumedDead++
-		c.unbookAll(rep, memberStopping)
+func (c *Core) releaseAgain(rep *record.Replica) {
+	if rep.Release.Attempt >= c.state.Config.Policy.ReleaseAttempts {
+		c.state.Totals.PresumedDead++
+		c.books.UnbookAll(rep, record.MemberStopping)
 	}
-	c.settle(rep, rep.release.Cause)
+	c.life.Settle(rep, rep.Release.Cause)
 }
 
 // mend works through the replicas that need an order whatever else happens.
 func (c *Core) mend() {
 	for {
-		rep, ok := c.nextTodo()
+		rep, ok := c.state.NextTodo()
 		if !ok {
 			return
 		}
@@ -161,55 +164,55 @@ func (c *Core) mend() {
 		case rep.State == berth.Repairing:
 			c.repair(rep) // puts the replica back if it has to be released
 			continue
-		case rep.asked():
-			c.withdrawRequest(rep)
+		case rep.Asked():
+			c.life.WithdrawRequest(rep)
 			continue
 		}
-		rep.release.Attempt++
-		rep.order = c.describeStops(rep, berth.Release{
-			Order: c.order(rep, c.config.Policy.ReleaseTimeout, rep.release.Cause), Attempt: rep.release.Attempt,
+		rep.Release.Attempt++
+		rep.Order = c.life.DescribeStops(rep, berth.Release{
+			Order: c.state.Order(rep, c.state.Config.Policy.ReleaseTimeout, rep.Release.Cause), Attempt: rep.Release.Attempt,
 		})
-		c.openOrder(rep)
-		c.totals.Releases++
+		c.state.OpenOrder(rep)
+		c.state.Totals.Releases++
 	}
 }
 
 // repair places the members that failed while their gang was being bound
 // somewhere else, or has the gang taken back.
-func (c *Core) repair(rep *replica) {
-	if rep.retry.Repairs < maxRepairs && c.rebind(rep) {
-		rep.retry.Repairs++
+func (c *Core) repair(rep *record.Replica) {
+	if rep.Retry.Repairs < maxRepairs && c.rebind(rep) {
+		rep.Retry.Repairs++
 		return
 	}
-	c.unbookAll(rep, memberBinding) // of the groups that did find a place
-	rep.release.Backoff = true
-	c.takeBack(rep, rep.release.Cause, false)
+	c.books.UnbookAll(rep, record.MemberBinding) // of the groups that did find a place
+	rep.Release.Backoff = true
+	c.life.TakeBack(rep, rep.Release.Cause, false)
 }
 
 // rebind tries to place the failed members within the gang's topology, on other
 // nodes than those that it avoids. What is spread, or on aligned rails, would have to
 // be placed together with the rest.
-func (c *Core) rebind(rep *replica) bool {
-	c.unbookAll(rep, memberFailed, memberLost)
-	for g := range rep.job.spec.Groups {
-		t := &rep.job.spec.Groups[g].Topology
-		if rep.count(g, memberAbsent) > 0 && (t.Spread != "" || t.RailAligned || !c.rebindGroup(rep, g)) {
+func (c *Core) rebind(rep *record.Replica) bool {
+	c.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
+	for g := range rep.Job.Spec.Groups {
+		t := &rep.Job.Spec.Groups[g].Topology
+		if rep.Count(g, record.MemberAbsent) > 0 && (t.Spread != "" || t.RailAligned || !c.rebindGroup(rep, g)) {
 			return false
 		}
 	}
-	c.encloseExclusive(rep)
+	c.backlog.EncloseExclusive(rep)
 	rep.State = berth.Binding
-	c.bind(rep, berth.Cause{Code: berth.CauseRepair, Detail: rep.release.Cause.Detail})
+	c.search.Bind(rep, berth.Cause{Code: berth.CauseRepair, Detail: rep.Release.Cause.Detail})
 	return true
 }
 
 // rebindGroup holds places for the missing members of a group: all of them, or
 // as few as the gang can do with.
-func (c *Core) rebindGroup(rep *replica, g int) bool {
-	for rep.count(g, memberAbsent) > 0 {
-		spec := c.missing(rep, g)
+func (c *Core) rebindGroup(rep *record.Replica, g int) bool {
+	for rep.Count(g, record.MemberAbsent) > 0 {
+		spec := c.state.Missing(rep, g)
 		missing := &spec.Groups[0]
-		least := least(&rep.job.spec.Groups[g]) - rep.count(g, memberRunning, memberBinding)
+		least := record.Least(&rep.Job.Spec.Groups[g]) - rep.Count(g, record.MemberRunning, record.MemberBinding)
 		if c.rebindSome(rep, g, &spec) {
 			continue
 		}
@@ -229,14 +232,14 @@ func (c *Core) rebindGroup(rep *replica, g int) bool {
 
 // rebindSome holds places for what is asked for, all of it, first without what is set
 // aside.
-func (c *Core) rebindSome(rep *replica, g int, spec *shapeSpec) bool {
+func (c *Core) rebindSome(rep *record.Replica, g int, spec *record.ShapeSpec) bool {
 	spec.Groups[0].Min = spec.Groups[0].Replicas
-	request := c.request(spec)
-	elsewhere := c.avoiding(rep.retry.Avoid, &request)
-	if c.placeRequest(rep, elsewhere, g) == fits {
+	request := c.state.Request(spec)
+	elsewhere := c.search.Avoiding(rep.Retry.Avoid, &request)
+	if c.search.PlaceRequest(rep, elsewhere, g) == search.Fits {
 		return true
 	}
-	end := c.endIfPlaced(rep)
-	lifted, some := c.liftWith(spec.Groups, elsewhere, func(w *window) bool { return c.admits(w, rep, end) })
-	return some && c.placeRequest(rep, lifted, g) == fits
+	end := c.state.EndIfPlaced(rep)
+	lifted, some := c.search.LiftWith(spec.Groups, elsewhere, func(w *record.Window) bool { return c.backlog.Admits(w, rep, end) })
+	return some && c.search.PlaceRequest(rep, lifted, g) == search.Fits
 }

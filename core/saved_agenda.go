@@ -4,32 +4,34 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/record"
 )
 
 // saveAgenda saves what is due. The fields of a snapshot stand in the order in which they came.
-func (c *Core) saveAgenda(s *snapshot) {
-	d := c.agenda.save()
-	s.QuotaFreed, s.Lessened, s.BackfillDue = d.quotaFreed, d.lessened, d.backfillDue
-	s.SparesDue, s.Homeless = d.sparesDue, d.homeless
-	s.NextRank, s.NextReshape, s.NextReserve, s.NextPreempt = d.nextRank, d.nextReshape, d.nextReserve, d.nextPreempt
-	if d.nextMove != never {
-		s.NextMove = &d.nextMove
+func (c *Core) saveAgenda(s *record.Snapshot) {
+	d := c.agenda.Save()
+	s.QuotaFreed, s.Lessened, s.BackfillDue = d.QuotaFreed, d.Lessened, d.BackfillDue
+	s.SparesDue, s.Homeless = d.SparesDue, d.Homeless
+	s.NextRank, s.NextReshape, s.NextReserve, s.NextPreempt = d.NextRank, d.NextReshape, d.NextReserve, d.NextPreempt
+	if d.NextMove != agenda.Never {
+		s.NextMove = &d.NextMove
 	}
 }
 
 // restoreAgenda takes over what is due, after all that Restore itself has noted, and has the
 // next pass look at spares that are in use.
-func (c *Core) restoreAgenda(s *snapshot) *berth.Error {
-	d := dues{
-		quotaFreed: s.QuotaFreed, lessened: s.Lessened, backfillDue: s.BackfillDue, sparesDue: s.SparesDue, homeless: s.Homeless,
-		nextRank: s.NextRank, nextReshape: s.NextReshape, nextReserve: s.NextReserve, nextPreempt: s.NextPreempt, nextMove: never,
+func (c *Core) restoreAgenda(s *record.Snapshot) *berth.Error {
+	d := agenda.Dues{
+		QuotaFreed: s.QuotaFreed, Lessened: s.Lessened, BackfillDue: s.BackfillDue, SparesDue: s.SparesDue, Homeless: s.Homeless,
+		NextRank: s.NextRank, NextReshape: s.NextReshape, NextReserve: s.NextReserve, NextPreempt: s.NextPreempt, NextMove: agenda.Never,
 	}
 	if s.NextMove != nil {
-		d.nextMove = *s.NextMove
+		d.NextMove = *s.NextMove
 	}
-	c.agenda.restore(d)
-	if slices.ContainsFunc(c.nodes, func(n *node) bool { return n != nil && n.trust.Spare && len(n.members) > 0 }) {
-		c.agenda.wantSpares()
+	c.agenda.Restore(d)
+	if slices.ContainsFunc(c.state.Nodes, func(n *record.Node) bool { return n != nil && n.Trust.Spare && len(n.Members) > 0 }) {
+		c.agenda.WantSpares()
 	}
 	return nil
 }

@@ -20,9 +20,26 @@ var core = map[string][]string{
 	"":                   {"host", "topology", "mig", "quota", "gang", "preempt"},
 	"core/machines":      {},
 
-	"core/internal/refusal": {""},
+	// The rooms of the machine, from the ground up: none imports one that stands below it here.
+	"core/internal/refusal":   {""},
+	"core/internal/invariant": {},
+	"core/internal/catalogue": {"", "core/internal/invariant", "core/internal/refusal", "gang", "mig", "topology/nodegraph"},
+	"core/internal/losses":    {""},
+	"core/internal/meter":     {""},
+	"core/internal/agenda":    {""},
+	"core/internal/record":    {"", "core/internal/agenda", "core/internal/catalogue", "core/internal/losses", "core/internal/meter", "core/internal/refusal", "gang", "host", "mig", "quota", "topology"},
+	"core/internal/state":     {"", "core/internal/agenda", "core/internal/catalogue", "core/internal/invariant", "core/internal/losses", "core/internal/record", "core/internal/refusal", "gang", "preempt", "quota", "topology"},
+	"core/internal/books":     {"", "core/internal/agenda", "core/internal/catalogue", "core/internal/invariant", "core/internal/record", "core/internal/refusal", "core/internal/state", "gang", "host", "quota"},
+	"core/internal/backlog":   {"", "core/internal/agenda", "core/internal/books", "core/internal/catalogue", "core/internal/invariant", "core/internal/record", "core/internal/refusal", "core/internal/state", "gang", "mig", "quota", "topology"},
+	"core/internal/admission": {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/catalogue", "core/internal/invariant", "core/internal/record", "core/internal/refusal", "core/internal/state", "gang", "topology"},
+	"core/internal/upkeep":    {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/losses", "core/internal/record", "core/internal/refusal", "core/internal/state"},
+	"core/internal/life":      {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/invariant", "core/internal/meter", "core/internal/record", "core/internal/refusal", "core/internal/state", "quota"},
+	"core/internal/gpus":      {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/catalogue", "core/internal/invariant", "core/internal/life", "core/internal/record", "core/internal/refusal", "core/internal/state", "core/internal/upkeep", "gang", "mig"},
+	"core/internal/search":    {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/catalogue", "core/internal/gpus", "core/internal/invariant", "core/internal/life", "core/internal/record", "core/internal/state", "core/internal/upkeep", "gang", "mig", "preempt", "quota", "topology"},
+	"core/internal/evict":     {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/invariant", "core/internal/life", "core/internal/record", "core/internal/search", "core/internal/state", "gang", "host", "preempt", "quota", "topology"},
+	"core/internal/answer":    {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/evict", "core/internal/gpus", "core/internal/life", "core/internal/record", "core/internal/search", "core/internal/state", "core/internal/upkeep", "gang", "host", "preempt", "quota", "topology", "topology/nodegraph"},
 
-	"core": {"", "core/internal/refusal", "host", "topology", "topology/nodegraph", "mig", "quota", "gang", "preempt"},
+	"core": {"", "core/internal/admission", "core/internal/agenda", "core/internal/answer", "core/internal/backlog", "core/internal/books", "core/internal/catalogue", "core/internal/evict", "core/internal/gpus", "core/internal/invariant", "core/internal/life", "core/internal/losses", "core/internal/record", "core/internal/refusal", "core/internal/search", "core/internal/state", "core/internal/upkeep", "gang", "mig", "quota", "topology"},
 }
 
 // upper are the folders that stand on the root. What is in bench and examples may

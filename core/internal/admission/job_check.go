@@ -1,0 +1,271 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/topology"
+)
+
+// checkJob refuses a job that makes no sense, or that asks for what this version
+// does not honour.
+func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
+	if err := refusal.Name(string(j.ID)); err != nil {
+		return refusal.In(err, "id")
+	}
+	if err := refusal.Name(string(j.Queue)); err != nil {
+		return refusal.In(err, "queue")
+	}
+	if err := refusal.Text(string(j.Tenant)); err != nil {
+		return refusal.In(err, "tenant")
+	}
+	if j.Class > berth.LatencyCritical {
+		return refusal.Of(berth.ErrInvalid, "class", fmt.Sprintf("%d is out of range", j.Class))
+	}
+	if err := j.CheckTimes(); err != nil {
+		return err
+	}
+	if j.Service != nil {
+		if err := ad.CheckReplicas(j.Service.Replicas); err != nil {
+			return refusal.In(err, "service.replicas")
+		}
+		if j.GangTimeout != 0 {
+			return refusal.Of(berth.ErrUnsupported, "gangTimeout", "a service has none")
+		}
+	}
+	if err := ad.checkGangTopology(&j.Topology); err != nil {
+		return refusal.In(err, "topology")
+	}
+	return ad.checkGroups(j)
+}
+
+func (ad *Admission) CheckReplicas(n int) *berth.Error {
+	if n < 0 {
+		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("is negative: %d", n))
+	}
+	if n > ad.state.Config.Limits.Replicas {
+		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("%d exceeds the limit of %d", n, ad.state.Config.Limits.Replicas))
+	}
+	return nil
+}
+
+func (ad *Admission) checkGroups(j *berth.Job) *berth.Error {
+	if len(j.Groups) == 0 {
+		return refusal.Of(berth.ErrInvalid, "groups", "is empty")
+	}
+	if len(j.Groups) > ad.state.Config.Limits.Groups {
+		return refusal.Of(berth.ErrLimit, "groups", fmt.Sprintf("%d groups exceed the limit of %d", len(j.Groups), ad.state.Config.Limits.Groups))
+	}
+	members := 0
+	for i := range j.Groups {
+		g := &j.Groups[i]
+		if err := ad.checkGroup(j, g); err != nil {
+			return refusal.In(err, errtext.Index("groups", i))
+		}
+		if slices.ContainsFunc(j.Groups[:i], func(h berth.Group) bool { return h.Name == g.Name }) {
+			return refusal.Of(berth.ErrDuplicate, errtext.Index("groups", i)+".name", fmt.Sprintf("%q names a group of the job already", g.Name))
+		}
+		members += g.Replicas
+		if members > ad.state.Config.Limits.Members {
+			return refusal.Of(berth.ErrLimit, errtext.Index("groups", i)+".replicas", fmt.Sprintf("the gang exceeds the limit of %d members", ad.state.Config.Limits.Members))
+		}
+	}
+	return nil
+}
+
+func (ad *Admission) checkGroup(j *berth.Job, g *berth.Group) *berth.Error {
+	if err := refusal.Text(g.Name); err != nil {
+		return refusal.In(err, "name")
+	}
+	if g.Name == "" && len(j.Groups) > 1 {
+		return refusal.Of(berth.ErrInvalid, "name", "is empty, and the job has several groups")
+	}
+	if g.Replicas < 1 {
+		return refusal.Of(berth.ErrInvalid, "replicas", fmt.Sprintf("%d is not positive", g.Replicas))
+	}
+	if g.Replicas > ad.state.Config.Limits.Members {
+		return refusal.Of(berth.ErrLimit, "replicas", fmt.Sprintf("%d exceed the limit of %d members", g.Replicas, ad.state.Config.Limits.Members))
+	}
+	if g.Min < 0 || g.Min > g.Replicas {
+		return refusal.Of(berth.ErrInvalid, "min", fmt.Sprintf("%d is outside 0..%d, the group's replicas", g.Min, g.Replicas))
+	}
+	if err := g.Claim.Check(j.Class); err != nil {
+		return refusal.In(err, "claim")
+	}
+	if err := g.Selector.Check(); err != nil {
+		return refusal.In(err, "selector")
+	}
+	return refusal.In(ad.checkGroupTopology(j, g), "topology")
+}
+
+// checkTopology checks what jobs and groups have in common.
+func (ad *Admission) checkTopology(t *berth.Topology) *berth.Error {
+	required, err := ad.backlog.CheckLevel(t.Required)
+	if err != nil {
+		return refusal.In(err, "required")
+	}
+	preferred, err := ad.backlog.CheckLevel(t.Preferred)
+	if err != nil {
+		return refusal.In(err, "preferred")
+	}
+	if t.Preferred != "" && preferred < required {
+		return refusal.Of(berth.ErrInvalid, "preferred", fmt.Sprintf("%q is wider than the required %q", t.Preferred, t.Required))
+	}
+	return nil
+}
+
+// checkGangTopology checks what is for the gang as a whole.
+func (ad *Admission) checkGangTopology(t *berth.Topology) *berth.Error {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"segments", len(t.Segments) > 0},
+		{"balance", t.Balance != ""},
+		{"spread", t.Spread != "" || t.MaxSkew != 0},
+		{"railAligned", t.RailAligned},
+	} {
+		if f.set {
+			return refusal.Of(berth.ErrInvalid, f.name, "is for groups, not for jobs")
+		}
+	}
+	if _, err := ad.backlog.CheckLevel(t.Exclusive); err != nil {
+		return refusal.In(err, "exclusive")
+	}
+	if t.Exclusive == limits.LevelFleet {
+		return refusal.Of(berth.ErrInvalid, "exclusive", "the fleet is for all")
+	}
+	return ad.checkTopology(t)
+}
+
+// checkGroupTopology checks what is for one group, given its widest level.
+func (ad *Admission) checkGroupTopology(j *berth.Job, g *berth.Group) *berth.Error {
+	t := &g.Topology
+	if err := ad.checkTopology(t); err != nil {
+		return err
+	}
+	if t.Exclusive != "" {
+		return refusal.Of(berth.ErrInvalid, "exclusive", "is for jobs, not for groups")
+	}
+	required, _ := ad.state.Fleet.Tree().Level(t.Required)
+	whole, _ := ad.state.Fleet.Tree().Level(j.Topology.Required)
+	required = max(required, whole)
+	if err := ad.checkSegments(g, required); err != nil {
+		return err
+	}
+	if len(t.Segments) > 0 && t.Balance != "" {
+		level, _ := ad.backlog.CheckLevel(t.Balance)
+		if widest, _ := ad.backlog.CheckLevel(t.Segments[0].Level); level > widest {
+			return refusal.Of(berth.ErrInvalid, "balance", fmt.Sprintf("%q is narrower than %q, in which segments stay", t.Balance, t.Segments[0].Level))
+		}
+	}
+	for _, f := range []struct{ name, level string }{{"balance", t.Balance}, {"spread", t.Spread}} {
+		level, err := ad.backlog.CheckLevel(f.level)
+		switch {
+		case err != nil:
+			return refusal.In(err, f.name)
+		case f.level != "" && level <= required:
+			return refusal.Of(berth.ErrInvalid, f.name, fmt.Sprintf("%q is not narrower than the required level", f.level))
+		}
+	}
+	switch {
+	case t.MaxSkew < 0 || t.MaxSkew > limits.MaxOrdinal:
+		return refusal.Of(berth.ErrInvalid, "maxSkew", fmt.Sprintf("%d is outside 0..%d", t.MaxSkew, limits.MaxOrdinal))
+	case t.MaxSkew != 0 && t.Spread == "":
+		return refusal.Of(berth.ErrInvalid, "maxSkew", "needs spread")
+	case t.Spread != "" && (len(t.Segments) > 0 || t.Balance != "" || t.RailAligned):
+		return refusal.Of(berth.ErrInvalid, "spread", "excludes segments, balance and rail alignment")
+	case t.Spread != "" && record.Least(g) != g.Replicas:
+		return refusal.Of(berth.ErrUnsupported, "spread", "a group that is spread cannot start short")
+	}
+	return ad.checkRails(g)
+}
+
+func (ad *Admission) checkRails(g *berth.Group) *berth.Error {
+	t := &g.Topology
+	switch {
+	case !t.RailAligned:
+		return nil
+	case ad.state.Config.Fabric.RailLevel == "":
+		return refusal.Of(berth.ErrUnsupported, "railAligned", "the fleet has no rails: see Fabric.RailLevel")
+	case g.Claim.GPUs == 0:
+		return refusal.Of(berth.ErrInvalid, "railAligned", "needs whole GPUs")
+	case len(t.Segments) > 0 || t.Balance != "":
+		return refusal.Of(berth.ErrInvalid, "railAligned", "excludes segments and balance")
+	case record.Least(g) != g.Replicas:
+		return refusal.Of(berth.ErrUnsupported, "railAligned", "a group on aligned rails cannot start short")
+	}
+	return nil
+}
+
+func (ad *Admission) checkSegments(g *berth.Group, required topology.Level) *berth.Error {
+	t := &g.Topology
+	if len(t.Segments) > limits.MaxLevels {
+		return refusal.Of(berth.ErrLimit, "segments", fmt.Sprintf("%d nested segments; the most is %d", len(t.Segments), limits.MaxLevels))
+	}
+	for i, s := range t.Segments {
+		if err := ad.checkSegment(t.Segments, i, required); err != nil {
+			return refusal.In(err, errtext.Index("segments", i))
+		}
+		if i == 0 && (g.Replicas%s.Size != 0 || g.Min%s.Size != 0) {
+			return refusal.Of(berth.ErrInvalid, "segments[0].size", fmt.Sprintf("%d replicas, at least %d, do not come in segments of %d", g.Replicas, record.Least(g), s.Size))
+		}
+	}
+	return nil
+}
+
+func (ad *Admission) checkSegment(list []berth.Segment, i int, required topology.Level) *berth.Error {
+	s := list[i]
+	level, err := ad.backlog.CheckLevel(s.Level)
+	switch {
+	case err != nil:
+		return refusal.In(err, "level")
+	case s.Level == "":
+		return refusal.Of(berth.ErrInvalid, "level", "is empty")
+	case s.Size < 1 || s.Size > ad.state.Config.Limits.Members:
+		return refusal.Of(berth.ErrInvalid, "size", fmt.Sprintf("%d is outside 1..%d", s.Size, ad.state.Config.Limits.Members))
+	case level < required:
+		return refusal.Of(berth.ErrInvalid, "level", fmt.Sprintf("%q is wider than the required level", s.Level))
+	case i == 0:
+		return nil
+	}
+	outer, _ := ad.state.Fleet.Tree().Level(list[i-1].Level)
+	switch {
+	case list[i-1].Size%s.Size != 0:
+		return refusal.Of(berth.ErrInvalid, "size", fmt.Sprintf("%d does not divide %d, the segment around it", s.Size, list[i-1].Size))
+	case level < outer:
+		return refusal.Of(berth.ErrInvalid, "level", fmt.Sprintf("%q is wider than %q, that of the segment around it", s.Level, list[i-1].Level))
+	}
+	return nil
+}
+
+// NewJob checks a job and builds what the core keeps of it, without changing
+// anything.
+func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
+	if err := ad.checkJob(spec); err != nil {
+		return nil, err
+	}
+	if ad.state.Jobs[spec.ID] != nil {
+		return nil, refusal.Of(berth.ErrDuplicate, "id", fmt.Sprintf("job %q is known already", spec.ID))
+	}
+	q, known := ad.state.Quota.Lookup(string(spec.Queue))
+	if !known {
+		return nil, refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", spec.Queue))
+	}
+	if !ad.state.Quota.Leaf(q) {
+		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", spec.Queue))
+	}
+	j := &record.Job{Spec: spec.Clone(), Queue: q}
+	total := 0
+	for i := range j.Spec.Groups {
+		j.Offsets = append(j.Offsets, total)
+		total += j.Spec.Groups[i].Replicas
+	}
+	j.Offsets = append(j.Offsets, total)
+	return j, nil
+}

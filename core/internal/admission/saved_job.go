@@ -1,0 +1,63 @@
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/limits"
+)
+
+func (ad *Admission) SaveJobs() []record.SavedJob {
+	list := []record.SavedJob{}
+	for _, id := range slices.Sorted(maps.Keys(ad.state.Jobs)) {
+		list = append(list, ad.saveJob(ad.state.Jobs[id]))
+	}
+	return list
+}
+
+func (ad *Admission) saveJob(j *record.Job) record.SavedJob {
+	saved := record.SavedJob{Job: j.Spec, JobPart: j.JobPart, Replicas: []record.SavedReplica{}}
+	for _, rep := range j.Replicas {
+		if rep != nil {
+			saved.Replicas = append(saved.Replicas, ad.saveReplica(rep))
+		}
+	}
+	return saved
+}
+
+// RestoreJobs restores jobs, their replicas, and what these hold. What follows from it, and
+// what is set aside for them, the parts restore whose it is.
+func (ad *Admission) RestoreJobs(list []record.SavedJob) *berth.Error {
+	for i := range list {
+		if err := ad.restoreJob(&list[i]); err != nil {
+			return refusal.In(err, errtext.Index("jobs", i))
+		}
+	}
+	return nil
+}
+
+func (ad *Admission) restoreJob(s *record.SavedJob) *berth.Error {
+	j, err := ad.NewJob(&s.Job)
+	if err != nil {
+		return refusal.In(err, "job")
+	}
+	if len(s.Replicas) == 0 && (s.Job.Service == nil || s.Cancelled) {
+		return refusal.Of(berth.ErrInvalid, "replicas", "is empty")
+	}
+	ad.state.Admit(j)
+	if s.Former > 2*limits.MaxIncarnation {
+		return refusal.Of(berth.ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, berth.Incarnation(2*limits.MaxIncarnation)))
+	}
+	j.JobPart = s.JobPart
+	for i := range s.Replicas {
+		if err := ad.restoreReplica(j, &s.Replicas[i]); err != nil {
+			return refusal.In(err, errtext.Index("replicas", i))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/backlog"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/limits"
+)
+
+// The names of memberState; memberAbsent is not saved.
+const memberStateNames enum.Names = "absent|binding|running|failed|lost|stopping"
+
+func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
+	saved := record.SavedReplica{
+		LifePart: rep.LifePart, RetryPart: rep.Retry, ReleasePart: rep.Release,
+		ReservePart: rep.Reserve, LookPart: rep.Look, YieldPart: rep.Yield, BidPart: rep.Bid,
+		Stalled: ad.backlog.Stalled(rep), Hopeless: ad.backlog.Hopeless(rep),
+		Looked: rep.Look.Turn == ad.agenda.ReshapeTurn, Bid: rep.Bid.Turn == ad.agenda.PreemptTurn,
+		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: rep.FailedBids, Drain: rep.SaveDrain(),
+	}
+	for flat := range rep.Members {
+		if state := rep.Members[flat].State; state != record.MemberAbsent {
+			saved.Members = append(saved.Members, ad.saveMember(rep, flat))
+		}
+	}
+	if rep.Order != nil {
+		order, err := berth.EncodeAction(rep.Order)
+		invariant.Must(err)
+		saved.Order = (*record.SavedOrder)(&order)
+	}
+	backlog.SaveWaiting(rep, &saved)
+	ad.backlog.SaveWindows(rep, &saved)
+	return saved
+}
+
+func (ad *Admission) saveMember(rep *record.Replica, flat int) record.SavedMember {
+	m := &rep.Members[flat]
+	saved := record.SavedMember{State: enum.Text(memberStateNames, m.State, ""), StartPart: m.StartPart}
+	if m.YieldsTo != nil {
+		saved.For = m.YieldsTo.Ref()
+	}
+	if m.State.Holds() {
+		saved.MemberPlacement = ad.state.PlacementOf(rep, flat)
+	} else {
+		g := rep.Job.Group(flat)
+		saved.Group, saved.Index = rep.Job.Spec.Groups[g].Name, flat-rep.Job.Offsets[g]
+	}
+	return saved
+}
+
+func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *berth.Error {
+	if err := ad.checkReplica(j, s); err != nil {
+		return err
+	}
+	rep := ad.state.NewReplicaAt(j, s.Number)
+	rep.LifePart, rep.Retry, rep.Release = s.LifePart, s.RetryPart, s.ReleasePart
+	rep.Reserve, rep.Look, rep.Yield, rep.Bid = s.ReservePart, s.LookPart, s.YieldPart, s.BidPart
+	rep.ActiveMilli, rep.FailedBids = min(max(s.Active, 0), 1000), s.FailedBids
+	if rep.State != berth.Pending {
+		rep.Members = make([]record.Member, j.Members())
+	}
+	for i := range s.Members {
+		if err := ad.restoreMember(rep, &s.Members[i]); err != nil {
+			return refusal.In(err, errtext.Index("members", i))
+		}
+	}
+	if err := ad.restoreOrder(rep, s.Order); err != nil {
+		return refusal.In(err, "order")
+	}
+	if err := rep.Consistent(); err != nil {
+		return err
+	}
+	ad.restoreTimers(rep)
+	return ad.restoreEnd(rep, s.EndsAt)
+}
+
+// checkReplica refuses a replica that makes no sense, whatever it holds.
+func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.Error {
+	switch {
+	case s.Number < 0 || s.Number > ad.state.Config.Limits.Replicas || j.Spec.Service == nil && s.Number > 0:
+		return refusal.Of(berth.ErrInvalid, "replica", fmt.Sprintf("%d is out of range", s.Number))
+	case s.Number < len(j.Replicas) && j.Replicas[s.Number] != nil:
+		return refusal.Of(berth.ErrDuplicate, "replica", fmt.Sprintf("%d comes twice", s.Number))
+	case s.State > berth.Releasing:
+		return refusal.Of(berth.ErrInvalid, "state", "is out of range")
+	case j.Cancelled && !s.Gone:
+		return refusal.Of(berth.ErrInvalid, "gone", "is false in a job that is being cancelled")
+	case !record.InRange(s.Attempt, s.FailedBids):
+		return record.RefuseCounter()
+	case s.Incarnation > 2*limits.MaxIncarnation:
+		return refusal.Of(berth.ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, berth.Incarnation(2*limits.MaxIncarnation)))
+	case s.EndsAt < 0 || s.ReservePart.At < 0:
+		return refusal.Of(berth.ErrInvalid, "endsAt", "is before the epoch, or reserveAt is")
+	case ad.state.Replicas >= ad.state.Config.Limits.Replicas:
+		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("there are more than %d replicas", ad.state.Config.Limits.Replicas))
+	}
+	if err := s.RetryPart.Check(s.State); err != nil {
+		return err
+	}
+	if err := s.YieldPart.Check(ad.state.Now); err != nil {
+		return err
+	}
+	return s.BidPart.Check()
+}
+
+// restoreEnd restores when a replica is expected to end.
+func (ad *Admission) restoreEnd(rep *record.Replica, at berth.Time) *berth.Error {
+	switch {
+	case at != 0 && rep.State == berth.Pending:
+		return refusal.Of(berth.ErrInvalid, "endsAt", "is set for a replica that holds nothing")
+	case at == 0 && rep.Holds() && rep.Job.Spec.Service == nil:
+		return refusal.Of(berth.ErrInvalid, "endsAt", "is missing for a replica that holds something")
+	case at != 0:
+		ad.state.SetEnd(rep, at)
+	}
+	return nil
+}
+
+func (ad *Admission) restoreMember(rep *record.Replica, s *record.SavedMember) *berth.Error {
+	j := rep.Job
+	flat := j.Flat(s.Ref())
+	state, _ := enum.Parse[record.MemberState](memberStateNames, s.State)
+	switch {
+	case flat < 0 || rep.Members == nil || rep.Members[flat].State != record.MemberAbsent:
+		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%v is no member of the gang, or is doubled, or the replica is pending", s.Ref()))
+	case state == record.MemberAbsent:
+		return refusal.Of(berth.ErrInvalid, "state", fmt.Sprintf("%q is no state of a member", s.State))
+	case !state.Holds():
+		rep.Members[flat].State = state
+		return nil
+	}
+	hold, err := ad.restoreHold(j, &j.Spec.Groups[j.Group(flat)].Claim, &s.MemberPlacement)
+	if err != nil {
+		return err
+	}
+	ad.books.Book(rep, flat, hold, state)
+	ad.catalogue.Owners.ReleaseShare(hold.Share) // book counted it
+	rep.Members[flat].StartPart = s.StartPart
+	rep.Members[flat].Ran = s.Ran || state == record.MemberRunning
+	return nil
+}
+
+// restoreHold has the fleet grant again what a member holds.
+func (ad *Admission) restoreHold(j *record.Job, claim *berth.Claim, at *berth.MemberPlacement) (gang.Hold, *berth.Error) {
+	if err := ad.backlog.CheckPlacement(claim, at); err != nil {
+		return gang.Hold{}, err
+	}
+	if err := ad.CheckMode(claim, at); err != nil {
+		return gang.Hold{}, err
+	}
+	for _, g := range at.GPUs.Indexes() {
+		if mode := ad.state.NodeByID[at.Node].Spec.GPUs[g].Mode; mode != modeOf(claim) {
+			return gang.Hold{}, refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("GPU %d is in mode %s", g, mode))
+		}
+	}
+	hold := ad.backlog.HoldOf(j, at)
+	if err := ad.state.Fleet.Adopt(hold); err != nil {
+		ad.catalogue.Owners.ReleaseShare(hold.Share)
+		return gang.Hold{}, refusal.Of(berth.ErrConflict, "", err.Error())
+	}
+	return hold, nil
+}
+
+func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder) *berth.Error {
+	if saved == nil {
+		return nil
+	}
+	order, err := berth.DecodeAction(*saved)
+	if e := (*berth.Error)(nil); errors.As(err, &e) {
+		return refusal.Of(berth.ErrInvalid, e.Field, e.Reason)
+	}
+	h := order.Header()
+	switch order.(type) {
+	case berth.Drop, berth.Repartition, berth.Withdraw:
+		return refusal.Of(berth.ErrInvalid, "", "it is no order about a replica that is reported")
+	}
+	switch {
+	case h.ID == 0 || h.ID > ad.state.LastAction || ad.state.Orders[h.ID] != nil:
+		return refusal.Of(berth.ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", h.ID))
+	case h.Job != rep.Job.Spec.ID || h.Replica != rep.Number:
+		return refusal.Of(berth.ErrInvalid, "job", "is another replica's")
+	}
+	rep.Order = order
+	ad.state.Orders[h.ID] = rep
+	ad.state.SetTimer(record.Timer{At: h.Deadline, Kind: record.TimerDeadline, Rep: rep})
+	return nil
+}
+
+// restoreTimers enters what falls due of a replica.
+func (ad *Admission) restoreTimers(rep *record.Replica) {
+	if rep.Retry.ReadyAt != 0 {
+		ad.state.SetTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
+	}
+	if at, limited := rep.DropAt(); limited && rep.State == berth.Pending {
+		ad.state.SetTimer(record.Timer{At: at, Kind: record.TimerGang, Rep: rep})
+	}
+}
+
+// CheckMode refuses a GPU that is divided and should not be, or the other way round.
+// Between the other modes the GPU is in the one in which a member runs.
+func (ad *Admission) CheckMode(cl *berth.Claim, p *berth.MemberPlacement) *berth.Error {
+	n := ad.state.NodeByID[p.Node]
+	for _, g := range p.GPUs.Indexes() {
+		mode := n.Spec.GPUs[g].Mode
+		if mode != modeOf(cl) && (n.Gpus[g].Order != nil || mode == berth.ModeMIG || cl.Instance()) {
+			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q is in mode %s; the claim needs %s", g, p.Node, mode, modeOf(cl)))
+		}
+	}
+	return nil
+}
+
+// modeOf is the mode in which the claim needs its GPUs.
+func modeOf(cl *berth.Claim) berth.GPUMode {
+	switch {
+	case cl.Instance():
+		return berth.ModeMIG
+	case cl.Share == nil:
+		return berth.ModeWhole
+	case cl.Share.Mode == berth.MPS:
+		return berth.ModeMPS
+	}
+	return berth.ModeTimeSlice
+}

@@ -1,0 +1,454 @@
+package agenda
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+)
+
+// An Agenda says what has changed since the stages of a pass last looked, and when each stage
+// is due. It is one comparable value: to save it is an assignment, and so is to roll it back.
+// Apply does that for all refusals, so that a handler has no part of it to put back.
+//
+// It knows no node, no replica and no shape. Where a note asks whether it concerns anything, it
+// asks a count; the owner of the records keeps that count with one call.
+//
+// Its invariants, of which valid tests what the agenda alone can tell:
+//
+//  1. No count is negative, the shapes that look around are among the blocked ones, and the
+//     nodes whose GPUs may change are among those whose GPUs divide.
+//  2. Nothing is fresh where nothing is set aside.
+//  3. A turn is at least 1, so that the 0 of a record is no turn.
+//  4. Between two passes it is neither placing nor taken.
+//  5. Every count is that of the records. Core.Check compares them.
+//  6. A note acts at once and never later: the same pass may ask for what it changes.
+//
+// The notes, and the stages that they make due (the stages of Core.Schedule: relocate,
+// tendSpares, serveReserved, wake, reshape, reserve, backfill, preempt). A mark is a condition:
+//
+//	b  a shape is blocked or a bucket limited    q  a bucket is limited
+//	d  a node is drained, or a gang homeless     s  a gang is stalled
+//	g  GPUs may change                           w  nodes are set aside
+//	h  a gang is hopeless                        x  none: it is due in any case
+//	l  a blocked shape looks around
+//
+//	note           relocate  spares  reserved  wake  reshape  reserve  backfill  preempt
+//	waits             .        .        .        .      g        .        .         b
+//	block             .        .        .        .      g        .        .         x
+//	limit             .        .        .        .      .        .        .         x
+//	lookAgain         .        .        .        .      g        .        .         .
+//	contend           .        .        .        .      .        .        .         b
+//	relook            d        .        .        .      .        .        .         .
+//	stir              d        .        .        .      .        .        .         b
+//	changed           .        .        .        .      .        s        .         .
+//	grew              .        .        .        .      .        h        .         .
+//	reopened          d        .        w        b      g        .        w         b
+//	quotaChanged      d        .        w        q      .        s        w         b
+//	freedQuota        .        .        w        q      .        .        .         .
+//	lessen            .        .        .        l      .        .        .         .
+//	setAside          .        .        w        .      .        .        x         .
+//	policyChanged     .        .        w        .      .        x        w         .
+//	wantSpares        .        x        .        .      .        .        .         .
+//
+// Core.freed notes reopened and changed. Stages that become due by the clock alone say when:
+// with moveBy, reshapeBy, reserveBy, preemptBy, preemptAt, ranked and watchUntil.
+type Agenda struct {
+	// QuotaFreed: a queue may have more than it could. lessened: a node takes less, or holds
+	// less that others keep away from. backfillDue: something has changed on nodes that are set
+	// aside. sparesDue: something has changed that matters to hot spares. homeless: a gang that
+	// has to leave its place found no other the last time.
+	QuotaFreed, lessened, BackfillDue, SparesDue, Homeless bool
+	// Placing: the pass in progress has woken what it wakes. taken: it has placed something since
+	// it last looked at what limits hold back.
+	Placing, taken bool
+
+	// The instants from which on a stage is due; never: when something changes. Of nextRank, 0
+	// says that there is nothing to forget.
+	nextRank, NextMove, nextReshape, nextReserve, NextPreempt berth.Time
+	// HealthDue is when the first probation or trial is over.
+	HealthDue berth.Time
+
+	// The turns: of what could make another look for GPUs to change worth while, and for victims;
+	// of something that became free, for the stalled, and of more to plan with, for the hopeless.
+	ReshapeTurn, PreemptTurn, FreedTurn, GrownTurn Turn
+
+	// blocked counts the shapes that fit nowhere, looking those of them that look around, limited
+	// the buckets that quota holds back.
+	blocked, looking, limited int
+	// freedNodes counts the nodes on which something became free.
+	freedNodes int
+	// windows counts what is set aside, fresh the entries yet to be tried there.
+	windows, fresh int
+	// stalled counts the gangs that get no reservation before something is free, hopeless those
+	// that get none before there is more to plan with.
+	stalled, hopeless int
+	// Dividing counts the nodes whose GPUs divide, pliable those whose GPUs may change.
+	Dividing, Pliable int
+	// Draining counts the nodes that are being drained.
+	Draining int
+}
+
+// A Turn numbers the changes of one kind. A record that keeps the turn of its last look tells
+// by comparing whether anything has changed since.
+type Turn uint64
+
+func New() *Agenda {
+	return &Agenda{
+		NextMove: Never, nextReshape: Never, nextReserve: Never, NextPreempt: Never, HealthDue: Never,
+		ReshapeTurn: 1, PreemptTurn: 1, FreedTurn: 1, GrownTurn: 1,
+	}
+}
+
+// Valid returns the first violation of an invariant, between two passes.
+func (a *Agenda) Valid() error {
+	switch {
+	case min(a.blocked, a.looking, a.limited, a.freedNodes, a.windows, a.fresh, a.stalled, a.hopeless, a.Dividing, a.Pliable, a.Draining) < 0,
+		a.looking > a.blocked, a.Pliable > a.Dividing:
+		return fmt.Errorf("a count is out of range: %+v", *a)
+	case a.fresh > 0 && a.windows == 0:
+		return fmt.Errorf("%d entries are fresh, and nothing is set aside", a.fresh)
+	case min(a.ReshapeTurn, a.PreemptTurn, a.FreedTurn, a.GrownTurn) == 0:
+		return fmt.Errorf("a turn is 0: %+v", *a)
+	case a.Placing || a.taken:
+		return fmt.Errorf("a pass is over, and placing is %v, taken %v", a.Placing, a.taken)
+	}
+	return nil
+}
+
+// LookAgain notes that something waits, or is free, that was not before, as far as that matters
+// to the GPUs that may change.
+func (a *Agenda) LookAgain(now berth.Time) {
+	if a.Pliable > 0 {
+		a.nextReshape = now
+		a.ReshapeTurn++
+	}
+}
+
+// contend has the next pass look for victims, if anything is blocked.
+func (a *Agenda) contend(now berth.Time) {
+	if a.blocked+a.limited > 0 {
+		a.PreemptBy(now)
+	}
+}
+
+// Relook has the next pass look for another place for gangs that have to leave theirs, if there
+// may be any.
+func (a *Agenda) Relook(now berth.Time) {
+	if a.Draining > 0 || a.Homeless {
+		a.MoveBy(now)
+	}
+}
+
+// Stir notes that something has changed on which it depends who may take what from whom.
+func (a *Agenda) Stir(now berth.Time) {
+	a.PreemptTurn++
+	a.contend(now)
+	a.Relook(now)
+}
+
+// Changed notes that something became free, for the gangs that are stalled.
+func (a *Agenda) Changed(now berth.Time) {
+	if a.stalled > 0 {
+		a.stalled, a.nextReserve = 0, now
+		a.FreedTurn++
+	}
+}
+
+// Grew notes that there is more to plan with, for the gangs that are hopeless: a node, a GPU,
+// an end of what was never expected to end, or of something set aside.
+func (a *Agenda) Grew(now berth.Time) {
+	if a.hopeless > 0 {
+		a.hopeless, a.nextReserve = 0, now
+		a.GrownTurn++
+	}
+}
+
+// Reopened notes that a node has room that it had not, or that was set aside; first: since the
+// last wake. A limit on one product may have been in the way, and the node has another.
+func (a *Agenda) Reopened(first bool, now berth.Time) {
+	a.LookAgain(now)
+	a.Stir(now)
+	if first {
+		a.freedNodes++
+		a.QuotaFreed = true
+	}
+	a.mayBackfill() // what is free may help together with what is set aside
+}
+
+// QuotaChanged notes that queues may have more than before.
+func (a *Agenda) QuotaChanged(now berth.Time) {
+	a.QuotaFreed = true
+	a.mayBackfill()
+	a.Changed(now)
+	a.Stir(now)
+}
+
+// FreedQuota notes that a queue uses less, or something else than before.
+func (a *Agenda) FreedQuota() { a.QuotaFreed = true }
+
+// Lessen notes that a node takes less, or holds less that others have to keep away from: that
+// can help a gang whose topology depends on more than its own nodes.
+func (a *Agenda) Lessen() { a.lessened = a.lessened || a.looking > 0 }
+
+// PolicyChanged notes another policy, before its parts see to what they owe.
+func (a *Agenda) PolicyChanged(now berth.Time) {
+	a.ReserveNow(now)
+	a.BackfillAnew()
+}
+
+// Waits notes an entry that comes to a blocked bucket.
+func (a *Agenda) Waits(now berth.Time) {
+	a.LookAgain(now)
+	a.contend(now)
+}
+
+// Block notes a shape that fits nowhere.
+func (a *Agenda) Block(looksAround bool, now berth.Time) {
+	a.countBlocked(looksAround, 1)
+	a.Waits(now)
+}
+
+// Unblock notes that a shape is tried again.
+func (a *Agenda) Unblock(looksAround bool) { a.countBlocked(looksAround, -1) }
+
+func (a *Agenda) countBlocked(looksAround bool, change int) {
+	a.blocked += change
+	if looksAround {
+		a.looking += change
+	}
+}
+
+// Limit notes a bucket that quota holds back, unlimit that it does so no more.
+func (a *Agenda) Limit(now berth.Time) {
+	a.limited++
+	a.contend(now)
+}
+
+func (a *Agenda) Unlimit() { a.limited-- }
+
+// Stall counts a gang that gets no reservation before something is free, and gives it the turn
+// that it keeps; despair counts one that gets none before there is more to plan with.
+func (a *Agenda) Stall() Turn {
+	a.stalled++
+	return a.FreedTurn
+}
+
+func (a *Agenda) Despair() Turn {
+	a.hopeless++
+	return a.GrownTurn
+}
+
+// EndStall and endDespair count a gang no longer that was stalled, or hopeless, and holds nothing
+// any more.
+func (a *Agenda) EndStall() { a.stalled-- }
+
+func (a *Agenda) EndDespair() { a.hopeless-- }
+
+// FreedGone notes that a node on which something became free is gone.
+func (a *Agenda) FreedGone() { a.freedNodes-- }
+
+// AnySetAside reports whether any nodes are set aside.
+func (a *Agenda) AnySetAside() bool { return a.windows > 0 }
+
+// CountWindows counts what is set aside.
+func (a *Agenda) CountWindows(change int) { a.windows += change }
+
+// SetAside notes that nodes were set aside, or for somebody else than before.
+func (a *Agenda) SetAside() { a.BackfillDue = true }
+
+// CountFresh counts the entries that are yet to be tried on nodes that are set aside.
+func (a *Agenda) CountFresh(change int) { a.fresh += change }
+
+// mayBackfill has the next pass try again what is set aside, if anything is. backfillAnew does
+// so and takes back what was noted where nothing is.
+func (a *Agenda) mayBackfill() { a.BackfillDue = a.BackfillDue || a.windows > 0 }
+
+func (a *Agenda) BackfillAnew() { a.BackfillDue = a.windows > 0 }
+
+// Backfilled notes that backfill has looked: what it places changes nothing for those that were
+// tried.
+func (a *Agenda) Backfilled() { a.BackfillDue = false }
+
+// CountDraining counts a node that is being drained, or is so no longer.
+func (a *Agenda) CountDraining(drains bool) {
+	if drains {
+		a.Draining++
+	} else {
+		a.Draining--
+	}
+}
+
+// CountGPUs counts a node by its GPUs: whether they divide, and whether they may change.
+func (a *Agenda) CountGPUs(divides, pliable bool, change int) {
+	if divides {
+		a.Dividing += change
+	}
+	if pliable {
+		a.Pliable += change
+	}
+	if a.Pliable == 0 {
+		a.nextReshape = Never
+	}
+}
+
+// RecountGPUs begins that count anew.
+func (a *Agenda) RecountGPUs() { a.Dividing, a.Pliable = 0, 0 }
+
+// WantSpares notes a change that matters to hot spares, sparesTended that they are as they can be.
+func (a *Agenda) WantSpares() { a.SparesDue = true }
+
+func (a *Agenda) SparesTended() { a.SparesDue = false }
+
+// NoteHomeless notes that a gang which has to leave its place has no other: from then on
+// every relook counts.
+func (a *Agenda) NoteHomeless() { a.Homeless = true }
+
+// Waking reports whether something became free that a blocked shape may fit in.
+func (a *Agenda) Waking() bool { return a.freedNodes > 0 || a.lessened }
+
+// MayWake reports whether wake has something to look at.
+func (a *Agenda) MayWake() bool {
+	return a.Waking() && a.blocked > 0 || a.QuotaFreed && a.limited > 0
+}
+
+// Woken notes that wake has looked at all that became free.
+func (a *Agenda) Woken() { a.freedNodes, a.QuotaFreed, a.lessened = 0, false, false }
+
+// ReservedDue reports whether a gang may fit by now for which nodes are set aside.
+func (a *Agenda) ReservedDue() bool {
+	return a.windows > 0 && (a.freedNodes > 0 || a.BackfillDue || a.QuotaFreed)
+}
+
+// DueNow reports whether a pass has something to do at once.
+func (a *Agenda) DueNow() bool { return a.MayWake() || a.BackfillDue || a.fresh > 0 || a.SparesDue }
+
+// Next is when a pass has something to do though nothing changes, but for preempt, which the
+// policy may forbid.
+func (a *Agenda) Next() berth.Time {
+	at := min(a.nextReserve, a.NextMove, a.HealthDue)
+	if a.Pliable > 0 && a.blocked > 0 {
+		at = min(at, a.nextReshape)
+	}
+	return at
+}
+
+// BeginPlacing notes that the pass has woken what it wakes: what ends from now on, the next one
+// looks at. endPass notes that it is over; its budget may have been spent before place could
+// look again at what limits hold back.
+func (a *Agenda) BeginPlacing() { a.Placing = true }
+
+func (a *Agenda) EndPass() {
+	a.QuotaFreed = a.QuotaFreed || a.taken
+	a.Placing, a.taken = false, false
+}
+
+// Take notes that something was placed. tookSome reports whether anything was since it was asked
+// last.
+func (a *Agenda) Take() { a.taken = true }
+
+func (a *Agenda) TookSome() bool {
+	some := a.taken
+	a.taken = false
+	return some
+}
+
+// RankDue reports whether what is in demand has to be weighed; ranked says when again, if there
+// is anything to weigh, or a change of GPUs to forget.
+func (a *Agenda) RankDue(now berth.Time) bool {
+	return now >= a.nextRank && (a.Dividing > 0 || a.nextRank != 0)
+}
+
+func (a *Agenda) Ranked(next berth.Time, remembers bool) {
+	if a.nextRank = next; a.Dividing == 0 && !remembers {
+		a.nextRank = 0
+	}
+}
+
+// BeginMoves reports whether relocate is due, and counts on it to find a place for all. moveBy has
+// it run at an instant at the latest.
+func (a *Agenda) BeginMoves(now berth.Time) bool {
+	if now < a.NextMove {
+		return false
+	}
+	a.NextMove, a.Homeless = Never, false
+	return true
+}
+
+func (a *Agenda) MoveBy(at berth.Time) { a.NextMove = min(a.NextMove, at) }
+
+// BeginReshape and reshapeBy are the same for reshape.
+func (a *Agenda) BeginReshape(now berth.Time) bool {
+	if a.Pliable == 0 || now < a.nextReshape {
+		return false
+	}
+	a.nextReshape = Never
+	return true
+}
+
+func (a *Agenda) ReshapeBy(at berth.Time) { a.nextReshape = min(a.nextReshape, at) }
+
+// ReserveDue reports whether one more gang may be due for a reservation, beginReserve notes that
+// all are looked at, reserveBy has that done by an instant and reserveNow at once.
+func (a *Agenda) ReserveDue(now berth.Time) bool { return now >= a.nextReserve }
+
+func (a *Agenda) BeginReserve() { a.nextReserve = Never }
+
+func (a *Agenda) ReserveBy(at berth.Time) { a.nextReserve = min(a.nextReserve, at) }
+
+func (a *Agenda) ReserveNow(now berth.Time) { a.nextReserve = now }
+
+// PreemptBy has a pass look for victims by an instant, preemptAt not before it, until something
+// changes.
+func (a *Agenda) PreemptBy(at berth.Time) { a.NextPreempt = min(a.NextPreempt, at) }
+
+func (a *Agenda) PreemptAt(at berth.Time) { a.NextPreempt = at }
+
+// WatchUntil says when the first probation or trial is over.
+func (a *Agenda) WatchUntil(at berth.Time) { a.HealthDue = at }
+
+// NextTurns begins turns at which nobody has looked for GPUs or victims, for Restore.
+func (a *Agenda) NextTurns() {
+	a.ReshapeTurn++
+	a.PreemptTurn++
+}
+
+// Dues are what an agenda says that does not follow from the records: what a snapshot saves.
+type Dues struct {
+	QuotaFreed, Lessened, BackfillDue, SparesDue, Homeless    bool
+	NextRank, NextMove, NextReshape, NextReserve, NextPreempt berth.Time
+}
+
+// Save returns what does not follow from the records. The counts are counted anew by Restore,
+// the turns only tell whether a record is up to date, and healthDue is that of the watched nodes.
+func (a *Agenda) Save() Dues {
+	return Dues{
+		QuotaFreed: a.QuotaFreed, Lessened: a.lessened, BackfillDue: a.BackfillDue, SparesDue: a.SparesDue, Homeless: a.Homeless,
+		NextRank: a.nextRank, NextMove: a.NextMove, NextReshape: a.nextReshape, NextReserve: a.nextReserve, NextPreempt: a.NextPreempt,
+	}
+}
+
+// Restore takes over what was saved.
+func (a *Agenda) Restore(d Dues) {
+	a.QuotaFreed, a.lessened, a.BackfillDue, a.SparesDue, a.Homeless = d.QuotaFreed, d.Lessened, d.BackfillDue, d.SparesDue, d.Homeless
+	a.nextRank, a.NextMove, a.nextReshape, a.nextReserve, a.NextPreempt = d.NextRank, d.NextMove, d.NextReshape, d.NextReserve, d.NextPreempt
+}
+
+// Counts are the counts of an agenda, as the records have them.
+type Counts struct {
+	Blocked, Looking, Limited, FreedNodes, Windows, Fresh int
+	Stalled, Hopeless, Dividing, Pliable, Draining        int
+}
+
+// Agrees reports whether the counts are those of the records.
+func (a *Agenda) Agrees(n Counts) bool {
+	return n == Counts{
+		Blocked: a.blocked, Looking: a.looking, Limited: a.limited, FreedNodes: a.freedNodes, Windows: a.windows, Fresh: a.fresh,
+		Stalled: a.stalled, Hopeless: a.hopeless, Dividing: a.Dividing, Pliable: a.Pliable, Draining: a.Draining,
+	}
+}
+
+const (
+	// Never is after all instants, beforeAll before them.
+	Never     berth.Time = 1<<63 - 1
+	BeforeAll berth.Time = -1 << 63
+)

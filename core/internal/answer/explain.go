@@ -1,0 +1,91 @@
+package answer
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// Explain tells where a job stands: for each replica that waits, why, and what
+// would let it start. It may look at all nodes. Cost: O(nodes x groups) for each
+// distinct request that waits for capacity.
+func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
+	j := an.state.Jobs[id]
+	if j == nil {
+		return berth.Explanation{}, &berth.Error{Event: "explain", Field: "job", Kind: berth.ErrUnknown, Reason: fmt.Sprintf("job %q is not known", id)}
+	}
+	an.books.TellCapacity()
+	out := berth.Explanation{Job: id, Queue: j.Spec.Queue, Class: j.Spec.Class, Cancelled: j.Cancelled}
+	reasons := map[*record.Shape]berth.Reason{}
+	positions := an.positions(j)
+	for _, rep := range j.Replicas {
+		if rep != nil {
+			out.Replicas = append(out.Replicas, an.explainReplica(rep, reasons))
+			out.Replicas[len(out.Replicas)-1].Position = positions[rep]
+			if rep.Entries != nil && out.Standing == nil {
+				out.Standing = an.standing(j.Queue)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape]berth.Reason) berth.ReplicaExplanation {
+	out := berth.ReplicaExplanation{
+		Replica: rep.Number, State: rep.State, Incarnation: rep.Incarnation, Since: rep.PendingSince,
+		Members: an.state.Placements(rep, record.MemberBinding, record.MemberRunning, record.MemberFailed, record.MemberStopping),
+	}
+	if rep.State == berth.Running {
+		out.Since = rep.Started
+		if rep.Job.Spec.ExpectedRuntime > 0 {
+			out.ExpectedEnd = rep.Started.Add(rep.Job.Spec.ExpectedRuntime)
+		}
+	}
+	out.Bandwidth = an.bandwidth(rep)
+	out.Fate = an.fate(rep)
+	if rep.Order != nil {
+		out.Order = rep.Order.Header().ID
+	}
+	if to := makesRoomFor(rep); to != nil {
+		out.YieldsTo = to.Ref()
+	}
+	out.Departure = an.departure(rep)
+	switch {
+	case rep.Retry.ReadyAt != 0:
+		out.Reason = &berth.Reason{
+			Code: berth.ReasonBackoff, Until: rep.Retry.ReadyAt,
+			Text:  fmt.Sprintf("it failed %d times in a row", rep.Retry.Attempts),
+			Relax: "nothing: the core tries again by itself",
+		}
+	case rep.Entries != nil:
+		e := rep.Entries[0]
+		reason, known := reasons[e.Bucket.Shape]
+		if !known || rep.Reserved != nil || rep.Retry.Struck {
+			reason = an.Reason(e)
+			if e.Bucket.Slot < 0 {
+				an.explainYielding(e, &reason)
+			}
+			if w := rep.Reserved; w != nil {
+				report := an.reportWindow(w)
+				reason.Reserved, reason.ExpectedStart = &report, max(w.From, an.state.Now)
+			} else if !rep.Retry.Struck { // who may use spares
+				reasons[e.Bucket.Shape] = reason
+			}
+		}
+		out.Reason = &reason
+	}
+	return out
+}
+
+// makesRoomFor is the replica for which a replica makes room, or the first of those for which
+// members of it do; nil: there is none.
+func makesRoomFor(rep *record.Replica) *record.Replica {
+	to := rep.YieldsTo
+	for flat := range rep.Members {
+		if m := &rep.Members[flat]; m.YieldsTo != nil && (to == nil || m.YieldsTo.Ref() == rep.Release.Cause.For) {
+			to = m.YieldsTo
+		}
+	}
+	return to
+}

@@ -1,0 +1,83 @@
+package answer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/gpus"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+)
+
+// explainGeometry adds what a change of a GPU has to do with the wait.
+func (an *Answers) explainGeometry(e *record.Entry, request *gang.Request, reason *berth.Reason) {
+	out := an.outOfReach(e.Rep, request)
+	if reason.Code == berth.ReasonTooLarge && (e.Rep.Drain != nil || out > 0 || an.couldHold(request)) {
+		reason.Code = berth.ReasonGeometry
+		reason.Text = "no GPU that takes newcomers is divided so that it fits"
+		reason.Relax = "GPUs that are divided otherwise"
+	}
+	if out > 0 {
+		reason.Text += fmt.Sprintf("; GPUs that might do but are kept for others, on their way to another mode, or divided nobody knows how: %d", out)
+	}
+	switch d := e.Rep.Drain; {
+	case d != nil:
+		reason.Kept, reason.Until = &berth.GPURef{Node: d.Node.Spec.ID, GPU: d.GPU}, d.Until
+		reason.Text += fmt.Sprintf("; GPU %d of node %s is kept for it until it is clear, for another %v at most", d.GPU, d.Node.Spec.ID, d.Until.Sub(an.state.Now))
+	case an.agenda.Pliable > 0 && e.Rep.Look.PayAt > an.state.Now && e.Rep.Look.PayAt != agenda.Never:
+		reason.Until = e.Rep.Look.PayAt
+		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, when it has waited for what that costs and the rates allow it", e.Rep.Look.PayAt.Sub(an.state.Now))
+	}
+}
+
+// couldHold reports whether each group of a request would fit if its GPUs were divided for
+// it, as far as that may come to pass and whatever they are used for now.
+func (an *Answers) couldHold(request *gang.Request) bool {
+	for i := range request.Groups {
+		g := &request.Groups[i]
+		room := 0
+		for _, n := range an.state.Nodes {
+			if n != nil && n.Pliable() && slices.Contains(g.Classes, n.Hardware()) {
+				room += couldHold(n, &g.Claim)
+			}
+		}
+		if room < g.Count {
+			return false
+		}
+	}
+	return true
+}
+
+// couldHold is how many members with a claim the node's GPUs could hold if they were
+// divided for them.
+func couldHold(n *record.Node, claim *gang.Claim) int {
+	each := 1
+	switch p, ok := gpus.ProfileOn(n, claim, func(int) bool { return true }); {
+	case ok:
+		each = n.Table.Lattice.Free(0, p)
+	case claim.GPUs > 1:
+		return len(n.Gpus) / claim.GPUs
+	case claim.Share.Milli > 0:
+		each = 1000 / int(claim.Share.Milli)
+	}
+	return len(n.Gpus) * each
+}
+
+// outOfReach counts the GPUs on which a replica might go but for what is under way there for
+// others.
+func (an *Answers) outOfReach(rep *record.Replica, request *gang.Request) int {
+	count := 0
+	for _, n := range an.state.Nodes {
+		if n == nil || n.Closed() || !slices.ContainsFunc(request.Groups, func(g gang.Group) bool { return an.gpus.Qualifies(n, &g) }) {
+			continue
+		}
+		for g := range n.Gpus {
+			if s := &n.Gpus[g]; !n.Spec.GPUs[g].Failed && (s.Unknown || s.Drain != nil && s.Drain.Rep != rep || s.Order != nil && !n.Holds(g)) {
+				count++
+			}
+		}
+	}
+	return count
+}

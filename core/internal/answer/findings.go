@@ -1,0 +1,53 @@
+package answer
+
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
+)
+
+// noFindings is what there is to tell where no node qualifies.
+func (an *Answers) noFindings(r *gang.Request) []berth.LevelFinding {
+	required, needed := r.Required, 0
+	for i := range r.Groups {
+		needed += r.Groups[i].Count
+		if len(r.Groups) == 1 {
+			required = max(required, r.Groups[i].Required)
+		}
+	}
+	return []berth.LevelFinding{{Level: an.state.Fleet.Tree().LevelName(required), Needed: needed}}
+}
+
+// findings tells what the search finds at each level at which it looks.
+func (an *Answers) findings(r *gang.Request) []berth.LevelFinding {
+	tree := an.state.Fleet.Tree()
+	var list []berth.LevelFinding
+	for _, f := range an.state.Fleet.Levels(r) {
+		finding := berth.LevelFinding{
+			Level: tree.LevelName(f.Level), Domains: f.Domains, Roomy: f.Enough, Fits: f.BestMembers, Needed: f.Needed,
+		}
+		switch {
+		case f.BestMembers == 0:
+		case f.BestNode >= 0:
+			finding.Best = tree.NodeName(f.BestNode)
+		default:
+			finding.Best = tree.DomainString(f.Best)
+		}
+		lacks := func(what string, domains int) {
+			if domains > 0 {
+				finding.Lacking = append(finding.Lacking, berth.Lack{What: what, Domains: domains})
+			}
+		}
+		lacks("health", f.Health)
+		lacks("GPUs", f.GPUs)
+		lacks("whole segments", f.Segments)
+		for r, domains := range f.Host {
+			lacks(host.Resource(r).String(), domains)
+		}
+		lacks("rails", f.Rails)
+		lacks("spread", f.Spread)
+		lacks("room for all groups", f.Together)
+		list = append(list, finding)
+	}
+	return list
+}

@@ -1,0 +1,197 @@
+package answer
+
+import (
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+// countNode counts a node.
+func countNode(count *berth.NodeCount, n *record.Node) {
+	for _, is := range []struct {
+		so bool
+		of *int
+	}{{true, &count.All}, {n.Cordoned, &count.Cordoned}, {n.Trust.Probation != 0, &count.Probation}, {n.Trust.Trial != 0, &count.Trial}, {n.Trust.Spare, &count.Spares}} {
+		if is.so {
+			*is.of++
+		}
+	}
+}
+
+// Report describes the fleet as it is now. Cost: O(nodes x shapes of waiting
+// work + queues + replicas).
+func (an *Answers) Report() berth.FleetReport {
+	r := berth.FleetReport{Now: an.state.Now, Totals: *an.state.Totals}
+	an.reportReplicas(&r)
+	products, tables := map[string]*berth.ProductCount{}, map[string]*berth.DividedCount{}
+	waiting := an.waitingShapes()
+	for _, n := range an.state.Nodes {
+		if n == nil {
+			continue
+		}
+		countNode(&r.Nodes, n)
+		if len(n.Spec.GPUs) == 0 {
+			continue
+		}
+		count := an.countGPUs(n, waiting, tables)
+		if worst := worstOn(n); worst != nil {
+			r.WorstFault = record.Worse(r.WorstFault, worst)
+		}
+		r.GPUs.Add(count)
+		name := n.Spec.GPUs[0].Product
+		if products[name] == nil {
+			products[name] = &berth.ProductCount{Product: name}
+		}
+		products[name].Add(count)
+		an.countFree(n, &r)
+	}
+	for _, name := range slices.Sorted(maps.Keys(products)) {
+		r.Products = append(r.Products, *products[name])
+	}
+	r.Divided = dividedCounts(tables)
+	r.Reservations = an.reportReservations()
+	r.Spares, r.Health = an.reportSpares(), an.reportHealth()
+	r.Draining = an.reportDraining()
+	for _, name := range an.state.Quota.Queues() {
+		r.Queues = append(r.Queues, an.reportQueue(name))
+	}
+	return r
+}
+
+// countGPUs counts the GPUs of one node.
+func (an *Answers) countGPUs(n *record.Node, waiting []*record.Shape, tables map[string]*berth.DividedCount) berth.GPUCount {
+	count := berth.GPUCount{All: 1000 * int64(len(n.Spec.GPUs))}
+	for _, at := range n.Members {
+		count.Held += record.ChargeOf(&at.Rep.Members[at.Index].Hold, n).GPUMilli
+	}
+	for g := range n.Spec.GPUs {
+		if n.Gpus[g].Unknown {
+			continue
+		}
+		if n.Spec.GPUs[g].Mode == berth.ModeMIG {
+			count.Free += an.countDivided(n, g, tables)
+			continue
+		}
+		if left, _ := an.state.Fleet.ShareLeft(n.Index, g); !n.Closed() && !n.Spec.GPUs[g].Failed {
+			count.Free += int64(left)
+		}
+	}
+	count.Out = count.All - count.Held - count.Free
+	if len(waiting) > 0 && !slices.ContainsFunc(waiting, func(s *record.Shape) bool { return an.serves(n, s) }) {
+		count.Stranded = count.Free
+	}
+	return count
+}
+
+// serves reports whether some member of a shape that claims GPUs fits on a node
+// now.
+func (an *Answers) serves(n *record.Node, s *record.Shape) bool {
+	an.state.Compile(s)
+	return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool {
+		return (g.Claim.GPUs > 0 || g.Claim.Share.Milli > 0 || len(g.Claim.Instances) > 0) && an.backlog.Takes(n, &g)
+	})
+}
+
+func (an *Answers) countFree(n *record.Node, r *berth.FleetReport) {
+	if n.Closed() {
+		return
+	}
+	k := bits.OnesCount64(an.state.Fleet.FreeMask(n.Index))
+	for len(r.FreeNodes) <= k {
+		r.FreeNodes = append(r.FreeNodes, 0)
+	}
+	r.FreeNodes[k]++
+}
+
+// waitingShapes lists the shapes that somebody waits for and that claim GPUs.
+func (an *Answers) waitingShapes() []*record.Shape {
+	var list []*record.Shape
+	for _, key := range slices.Sorted(maps.Keys(an.state.Shapes)) {
+		if s := an.state.Shapes[key]; len(s.Buckets) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func (an *Answers) reportReplicas(r *berth.FleetReport) {
+	for _, id := range slices.Sorted(maps.Keys(an.state.Jobs)) {
+		for _, rep := range an.state.Jobs[id].Replicas {
+			if rep == nil {
+				continue
+			}
+			switch rep.State {
+			case berth.Pending:
+				r.Replicas.Pending++
+			case berth.Binding:
+				r.Replicas.Binding++
+			case berth.Running:
+				r.Replicas.Running++
+			case berth.Repairing:
+				r.Replicas.Repairing++
+			case berth.Releasing:
+				r.Replicas.Releasing++
+			}
+			countWaiting(&r.Waiting, rep)
+		}
+	}
+}
+
+// countWaiting counts a replica if it waits; if several groups of it do, the first.
+func countWaiting(w *berth.WaitingCount, rep *record.Replica) {
+	switch {
+	case rep.Retry.ReadyAt != 0:
+		w.Backoff++
+	case rep.Entries == nil:
+	case rep.Entries[0].Bucket.QuotaSlot >= 0:
+		w.Quota++
+	case rep.Entries[0].Bucket.Shape.BlockedAt >= 0:
+		w.Capacity++
+	default:
+		w.Ready++
+	}
+}
+
+func (an *Answers) reportQueue(name string) berth.QueueReport {
+	i, _ := an.state.Quota.Lookup(name)
+	q := berth.QueueReport{
+		Queue: berth.QueueID(name), UsedMilli: an.state.Quota.Used(i, quota.GPU),
+		Guaranteed: an.state.Quota.Guaranteed(i, quota.GPU), Waiting: an.books.Queues[i].Waiting,
+	}
+	if limit, limited := an.state.Quota.LimitOf(i, quota.GPU); limited {
+		q.Limit = &limit
+	}
+	return q
+}
+
+// reportSpares lists the pools that have spares, in order of name.
+func (an *Answers) reportSpares() []berth.SparesReport {
+	var list []berth.SparesReport
+	for _, p := range an.state.Spares {
+		r := berth.SparesReport{Pool: p.Pool, Wanted: p.Wanted(), Free: p.Free()}
+		if p.Window != nil {
+			r.Nodes = p.Window.NodeIDs()
+		}
+		for _, n := range an.state.Nodes {
+			if n != nil && n.Trust.StandsIn && n.Spec.Pool == p.Pool {
+				r.InUse++
+			}
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// reportHealth lists the nodes that are not trusted yet, in order of name.
+func (an *Answers) reportHealth() []berth.HealthReport {
+	var list []berth.HealthReport
+	for _, n := range an.upkeep.Watched {
+		list = append(list, berth.HealthReport{Node: n.Spec.ID, Probation: n.Trust.Probation, Trial: n.Trust.Trial})
+	}
+	return list
+}

@@ -1,0 +1,35 @@
+// Package answer explains and reports: why a job waits, what it would take, what the fleet does, what
+// one fault would take down, where an observed world differs. It changes nothing.
+package answer
+
+import (
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/backlog"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/evict"
+	"github.com/berth-sched/berth/core/internal/gpus"
+	"github.com/berth-sched/berth/core/internal/life"
+	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/upkeep"
+)
+
+// Answers are given about the rooms below. It owns nothing.
+type Answers struct {
+	agenda  *agenda.Agenda
+	state   *state.State
+	books   *books.Books
+	backlog *backlog.Backlog
+	upkeep  *upkeep.Upkeep
+	life    *life.Life
+	gpus    *gpus.GPUs
+	search  *search.Search
+	evict   *evict.Evict
+}
+
+// New returns one that stands on the rooms below.
+func New(agenda *agenda.Agenda, state *state.State, books *books.Books, backlog *backlog.Backlog, upkeep *upkeep.Upkeep, life *life.Life, gpus *gpus.GPUs, search *search.Search, evict *evict.Evict) *Answers {
+	return &Answers{
+		agenda: agenda, state: state, books: books, backlog: backlog, upkeep: upkeep, life: life, gpus: gpus, search: search, evict: evict,
+	}
+}

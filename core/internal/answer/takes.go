@@ -1,0 +1,73 @@
+package answer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/evict"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
+)
+
+func takesSentence(t *berth.Takes) string {
+	switch {
+	case len(t.Reason.Yielding) > 0:
+		return t.Reason.Preemption
+	case len(t.Moves) > 0 && len(t.Victims) > 0:
+		return fmt.Sprintf("to move %d of those who run, or to stop %d", len(t.Moves), len(t.Victims))
+	case len(t.Moves) > 0:
+		return fmt.Sprintf("to move %d of those who run", len(t.Moves))
+	case len(t.Victims) > 0:
+		return fmt.Sprintf("to stop %d of those who run", len(t.Victims))
+	}
+	return "nothing that could be stopped or moved for it makes room: " + t.Reason.Text
+}
+
+// fitsNow reports whether an entry fits now, within its quota.
+func (an *Answers) fitsNow(e *record.Entry) bool {
+	t := an.evict.Trial(e, nil)
+	t.Request, _ = an.search.Lift(e, &e.Bucket.Shape.Minimum)
+	_, within := an.state.Quota.Fits(t.Queue, t.Asked)
+	return within && t.Place() != nil
+}
+
+// wouldMove looks for moves that make room for an entry without an effect; nil: there are
+// none, or nobody is to look for any.
+func (an *Answers) wouldMove(e *record.Entry) *evict.Bid {
+	if an.state.Config.Policy.Moves.Mode == berth.MovesOff || !an.search.InPieces(e) {
+		return nil
+	}
+	im, broken := an.evict.Imagine()
+	defer im.Forget()
+	if len(broken) > 0 {
+		return nil
+	}
+	im.Trials = state.MaxTrials
+	return im.BidForMoves(e)
+}
+
+// describeMoves names the moves of a bid.
+func (an *Answers) describeMoves(b *evict.Bid) []berth.Move {
+	var list []berth.Move
+	for _, m := range b.Moves {
+		move := berth.Move{Job: m.Rep.Job.Spec.ID, Replica: m.Rep.Number, Queue: m.Rep.Job.Spec.Queue, GPUMilli: evict.ChargedOf(record.Piece{Rep: m.Rep})}
+		for flat := range m.Rep.Members {
+			if at := &m.Rep.Members[flat]; at.State.Holds() {
+				move.From = append(move.From, at.Node.Spec.ID)
+			}
+		}
+		for i := range m.Where {
+			move.To = append(move.To, an.state.Nodes[m.Where[i].Hold.Node].Spec.ID)
+		}
+		move.From, move.To = sorted(move.From), sorted(move.To)
+		list = append(list, move)
+	}
+	return list
+}
+
+// sorted is a list in order and without doubles.
+func sorted(list []berth.NodeID) []berth.NodeID {
+	slices.Sort(list)
+	return slices.Compact(list)
+}

@@ -1,0 +1,59 @@
+package backlog
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+// NewPreemption plans room for a gang.
+func (bl *Backlog) NewPreemption(where []gang.Member) *record.Preemption {
+	p := &record.Preemption{Where: where}
+	for i := range where {
+		charge := record.ChargeOf(&where[i].Hold, bl.state.Nodes[where[i].Hold.Node])
+		at := slices.IndexFunc(p.Charges, func(sum quota.Charge) bool { return sum.Product == charge.Product })
+		if at < 0 {
+			at = len(p.Charges)
+			p.Charges = append(p.Charges, quota.Charge{Product: charge.Product})
+		}
+		p.Charges[at] = p.Charges[at].Plus(charge)
+	}
+	return p
+}
+
+// InTheWay reports whether a node on which a beneficiary is planned has come to be set aside
+// for somebody who does not have it there.
+func (bl *Backlog) InTheWay(rep *record.Replica, p *record.Preemption) bool {
+	end := bl.state.EndIfPlaced(rep)
+	return slices.ContainsFunc(p.Where, func(m gang.Member) bool {
+		return slices.ContainsFunc(bl.state.Nodes[m.Hold.Node].Windows, func(w *record.Window) bool {
+			return !w.IsPlanned() && !bl.Admits(w, rep, end)
+		})
+	})
+}
+
+// CallOff ends the preemptions that the policy does not allow any more. Who is stopped already
+// is not to be held up.
+func (bl *Backlog) CallOff() {
+	mode := bl.state.Config.Policy.Preemption.Mode
+	for _, w := range slices.Clone(bl.Windows) {
+		if w.IsRoom() && (mode == berth.PreemptNever || mode == berth.PreemptReclaim && w.Preemption.Within(w.Rep)) {
+			bl.EndWindow(w)
+		}
+	}
+}
+
+// Intrude ends the preemptions and moves that planned with what somebody has come to hold, as
+// the world told.
+func (bl *Backlog) Intrude(n *record.Node, h *gang.Hold) {
+	for _, w := range slices.Clone(n.Windows) {
+		if w.IsPlanned() && slices.ContainsFunc(w.Preemption.Where, func(m gang.Member) bool {
+			return m.Hold.Node == h.Node && m.Hold.GPUs&h.GPUs != 0
+		}) {
+			bl.EndWindow(w)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package backlog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
+)
+
+// CheckWaiting checks that replicas stand in the pending index with what they wait for, and
+// nobody else does.
+func (bl *Backlog) CheckWaiting() error {
+	struck, entries, buckets := 0, 0, 0
+	if err := bl.state.EachReplica(func(rep *record.Replica) error {
+		entries += len(rep.Entries)
+		if bl.Struck.Has(rep) {
+			struck++
+		}
+		return bl.checkWaits(rep)
+	}); err != nil {
+		return err
+	}
+	for _, q := range bl.books.Queues {
+		if q != nil {
+			for _, b := range q.List {
+				buckets += b.Entries.Len()
+			}
+		}
+	}
+	for i, e := range bl.Fresh {
+		if e.FreshAt != i || e.Slot < 0 {
+			return fmt.Errorf("an entry of job %s is not where it says in what is fresh, or does not wait", e.Rep.Job.Spec.ID)
+		}
+	}
+	return state.Agree(state.Tally{What: "entries", Is: buckets, Expected: entries}, state.Tally{What: "replicas that lost hardware and wait", Is: bl.Struck.Len(), Expected: struck})
+}
+
+// checkWaits checks that a replica stands in the pending index with what it waits for.
+func (bl *Backlog) checkWaits(rep *record.Replica) error {
+	want := 0
+	switch {
+	case rep.Retry.ReadyAt != 0:
+	case rep.State == berth.Pending:
+		want = 1
+	case rep.MayGrow():
+		for g := range rep.Job.Spec.Groups {
+			want += min(1, rep.Count(g, record.MemberAbsent))
+		}
+	}
+	switch {
+	case rep.Retry.Struck && rep.State == berth.Running || bl.Struck.Has(rep) != (rep.Retry.Struck && rep.State == berth.Pending && want > 0):
+		return fmt.Errorf("lost hardware: %v, and not so in the index, or it runs", rep.Retry.Struck)
+	case rep.Retry.Backfilled && rep.State == berth.Pending:
+		return fmt.Errorf("backfilled, and it waits")
+	case len(rep.Entries) != want:
+		return fmt.Errorf("waits for %d places, stands in the pending index %d times", want, len(rep.Entries))
+	}
+	for _, e := range rep.Entries {
+		if err := bl.checkEntry(rep, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (bl *Backlog) checkEntry(rep *record.Replica, e *record.Entry) error {
+	b := e.Bucket
+	switch {
+	case e.Rep != rep || e.Grows != (rep.State == berth.Running) || b.Entries.Items()[e.Slot] != e:
+		return fmt.Errorf("its entry is not its own")
+	case b.Queue.Buckets[b.Shape] != b || !slices.Contains(b.Shape.Buckets, b):
+		return fmt.Errorf("its bucket is not known")
+	case bl.state.Shapes[b.Shape.Key] != b.Shape:
+		return fmt.Errorf("the shape it waits for is not known")
+	case e.Grows && b.Shape.Key != growthKey(bl, rep, e.Group):
+		return fmt.Errorf("it waits for %s, and lacks %s", b.Shape.Key, growthKey(bl, rep, e.Group))
+	}
+	return nil
+}
+
+func growthKey(c *Backlog, rep *record.Replica, group int) string {
+	spec := c.state.Missing(rep, group)
+	return spec.Key()
+}
+
+// CheckQueues checks the buckets of queues, and what is known to be blocked.
+func (bl *Backlog) CheckQueues() error {
+	for _, q := range bl.books.Queues {
+		if q == nil {
+			continue
+		}
+		if err := bl.checkBuckets(q); err != nil {
+			return fmt.Errorf("queue %s: %w", bl.state.Quota.Name(q.Index), err)
+		}
+	}
+	for i, s := range bl.Blocked {
+		if s.BlockedAt != i {
+			return fmt.Errorf("the list of blocked shapes is out of step")
+		}
+	}
+	return nil
+}
+
+func (bl *Backlog) checkBuckets(q *record.Queue) error {
+	ready, waiting := 0, map[*record.Replica]bool{}
+	for _, key := range slices.Sorted(maps.Keys(bl.state.Shapes)) {
+		b := q.Buckets[bl.state.Shapes[key]]
+		if b == nil {
+			continue
+		}
+		for _, e := range b.Entries.Items() {
+			waiting[e.Rep] = true
+		}
+		want := b.QuotaSlot < 0 && b.Shape.BlockedAt < 0
+		switch {
+		case b.At >= len(q.List) || q.List[b.At] != b:
+			return fmt.Errorf("a bucket is not where it says in the list")
+		case want != (b.Slot >= 0) || b.Slot >= 0 && q.Ready.Items()[b.Slot] != b:
+			return fmt.Errorf("a bucket that should be ready (%v) is at %d", want, b.Slot)
+		case b.QuotaSlot >= 0 && bl.QuotaBlocked[b.QuotaSlot] != b || b.Entries.Len() == 0:
+			return fmt.Errorf("a bucket is empty, or not in the list of those that quota blocks")
+		case want:
+			ready++
+		}
+	}
+	switch {
+	case len(waiting) != q.Waiting || ready != q.Ready.Len():
+		return fmt.Errorf("%d replicas wait (counted %d), %d ready buckets (of %d)", len(waiting), q.Waiting, ready, q.Ready.Len())
+	case bl.state.Quota.Active(q.Index) != (ready > 0):
+		return fmt.Errorf("active: %v, with %d ready buckets", ready == 0, ready)
+	}
+	return state.Agree(state.Tally{What: "buckets", Is: len(q.List), Expected: len(q.Buckets)})
+}

@@ -1,0 +1,143 @@
+package backlog
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/quota"
+)
+
+// Earmark charges those for whom room is being made with what they are to have, and back
+// (those who move with as much as they lack of it by now):
+// from the moment on at which a pass has started those who could, until it is over, so
+// that nobody is started on the quota that is freed for them. What is held may exceed a
+// limit for as long as victims hold something too; then others wait.
+func (bl *Backlog) Earmark(on bool) {
+	bl.earmarkAll(on)
+	bl.books.CountEarmarks(on)
+}
+
+// Affords reports whether a queue may be charged, with what is earmarked for others and
+// without: an earmark may be borne by what the queue keeps for itself, which it goes on
+// to keep until it uses it.
+func (bl *Backlog) Affords(q quota.Index, charge quota.Charge) bool {
+	_, ok := bl.state.Quota.Fits(q, charge)
+	if !ok || !bl.books.Earmarked || bl.books.Keeping == 0 || !slices.ContainsFunc(bl.Windows, func(w *record.Window) bool { return w.IsPlanned() && !w.Unmarked }) {
+		return ok
+	}
+	bl.earmarkAll(false)
+	_, ok = bl.state.Quota.Fits(q, charge)
+	bl.earmarkAll(true)
+	return ok
+}
+
+// earmarkAll is earmarkFor for all, but for the one that is tried just now.
+func (bl *Backlog) earmarkAll(on bool) {
+	for _, w := range bl.Windows {
+		if w.IsPlanned() && !w.Unmarked {
+			bl.earmarkFor(w, on)
+		}
+	}
+}
+
+func (bl *Backlog) earmarkFor(w *record.Window, on bool) {
+	for _, charge := range w.Preemption.Charges {
+		if w.IsMove() {
+			charge = w.Rep.Lacks(charge)
+		}
+		if on {
+			invariant.Must(bl.state.Quota.Charge(w.Rep.Job.Queue, charge))
+		} else {
+			invariant.Must(bl.state.Quota.Discharge(w.Rep.Job.Queue, charge))
+		}
+	}
+}
+
+// WithoutEarmark calls a function that may start a replica, as if nothing were kept for that
+// one.
+func (bl *Backlog) WithoutEarmark(rep *record.Replica, start func()) {
+	w := rep.Room()
+	if !bl.books.Earmarked || w == nil {
+		start()
+		return
+	}
+	bl.earmarkFor(w, false)
+	w.Unmarked = true
+	start()
+	if w.Unmarked = false; rep.Reserved == w {
+		bl.earmarkFor(w, true)
+	}
+}
+
+// Demands tells the fair shares what each queue wants: what it uses and what waits. What is
+// asked for may be another charge when there are other nodes to have it on.
+func (bl *Backlog) Demands() {
+	if bl.DemandVersion != bl.state.Classes.Version {
+		bl.DemandVersion = bl.state.Classes.Version
+		for _, q := range bl.books.Queues {
+			if q == nil {
+				continue
+			}
+			q.WaitingMilli = 0
+			for _, b := range q.List {
+				bl.books.CountDemand(b, int64(b.Entries.Len()))
+			}
+		}
+	}
+	for _, q := range bl.books.Touched {
+		q.Touched = false
+		if bl.books.Queues[q.Index] == q && bl.state.Quota.Leaf(q.Index) {
+			invariant.Must(bl.books.Shares.SetDemand(q.Index, min(bl.state.Quota.Used(q.Index, quota.GPU)+q.WaitingMilli, quota.MaxAmount)))
+		}
+	}
+	clear(bl.books.Touched)
+	bl.books.Touched = bl.books.Touched[:0]
+}
+
+func (bl *Backlog) Attach(d *record.Drain) {
+	d.Rep.Drain = d
+	d.Node.Gpus[d.GPU].Drain = d
+	at, _ := slices.BinarySearchFunc(bl.Drains, d, record.CompareDrains)
+	bl.Drains = slices.Insert(bl.Drains, at, d)
+	bl.books.SettleGPU(d.Node, d.GPU)
+}
+
+// Lapse ends the drain of a GPU, if there is one.
+func (bl *Backlog) Lapse(n *record.Node, gpu int) {
+	if d := n.Gpus[gpu].Drain; d != nil {
+		bl.EndDrain(d)
+	}
+}
+
+// EndDrain opens a GPU again.
+func (bl *Backlog) EndDrain(d *record.Drain) {
+	i := slices.Index(bl.Drains, d)
+	bl.Drains = slices.Delete(bl.Drains, i, i+1)
+	d.Rep.Drain = nil
+	d.Node.Gpus[d.GPU].Drain = nil
+	bl.books.SettleGPU(d.Node, d.GPU)
+	bl.state.Reopened(d.Node)
+}
+
+// DueAt is when an entry may get a reservation. False: it gets none, since it cannot lose
+// to smaller work, has one, or would not be helped by one.
+func (bl *Backlog) DueAt(e *record.Entry) (berth.Time, bool) {
+	b := e.Bucket
+	if e.Grows || e.Rep.Reserved != nil || b.QuotaSlot >= 0 || b.Shape.IsSingle() || bl.Stalled(e.Rep) || bl.Hopeless(e.Rep) {
+		return 0, false
+	}
+	return max(e.Rep.PendingSince.Add(bl.state.Config.Policy.ReserveAfter), e.Rep.Reserve.At), true
+}
+
+// Stalled reports whether a reservation was no help to a replica, and nothing became free since.
+func (bl *Backlog) Stalled(rep *record.Replica) bool {
+	return rep.Reserve.StalledAt == bl.agenda.FreedTurn
+}
+
+// Hopeless reports whether a replica would not fit if all that is expected to end had ended, and
+// there is no more to plan with since.
+func (bl *Backlog) Hopeless(rep *record.Replica) bool {
+	return rep.Reserve.HopelessAt == bl.agenda.GrownTurn
+}

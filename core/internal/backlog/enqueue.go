@@ -1,0 +1,70 @@
+package backlog
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
+)
+
+// CheckPlacement refuses a placement that does not have what its claim asks for.
+func (bl *Backlog) CheckPlacement(cl *berth.Claim, p *berth.MemberPlacement) *berth.Error {
+	n, err := bl.KnownNode("node", p.Node)
+	if err != nil {
+		return err
+	}
+	for _, g := range p.GPUs.Indexes() {
+		switch {
+		case g >= len(n.Spec.GPUs):
+			return refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("index %d is out of range: node %q has %d GPUs", g, p.Node, len(n.Spec.GPUs)))
+		case n.Spec.GPUs[g].Failed:
+			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q has failed", g, p.Node))
+		}
+	}
+	gpus, milli := cl.GPUs, 0
+	switch {
+	case cl.Share != nil:
+		gpus, milli = 1, cl.Share.Milli
+	case cl.Instance():
+		gpus = 1
+	}
+	if told := p.Instance != (mig.Placement{}); told != cl.Instance() {
+		return refusal.Of(berth.ErrInvalid, "instance", fmt.Sprintf("told: %t; claimed: %t", told, cl.Instance()))
+	}
+	if p.GPUs.Len() != gpus {
+		return refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("has %d GPUs; the claim is for %d", p.GPUs.Len(), gpus))
+	}
+	if p.ShareMilli != milli {
+		return refusal.Of(berth.ErrInvalid, "shareMilli", fmt.Sprintf("is %d; the claim is for %d", p.ShareMilli, milli))
+	}
+	if p.ShareMemoryMiB != 0 && cl.Share == nil {
+		return refusal.Of(berth.ErrInvalid, "shareMemoryMiB", "the claim is for no share")
+	}
+	return refusal.In(refusal.Amount(p.ShareMemoryMiB), "shareMemoryMiB")
+}
+
+// HoldOf turns the placement of a member into what it holds. A share's owner is
+// retained.
+func (bl *Backlog) HoldOf(j *record.Job, p *berth.MemberPlacement) gang.Hold {
+	n := bl.state.NodeByID[p.Node]
+	cl := &j.Spec.Groups[record.GroupOf(&j.Spec, p.Group)].Claim
+	hold := gang.Hold{Node: n.Index, GPUs: uint64(p.GPUs), Host: cl.Host(), Instance: p.Instance}
+	if cl.Share != nil {
+		memory := cmp.Or(p.ShareMemoryMiB, cl.Share.MemoryMiB, n.Spec.GPUs[0].MemoryMiB*int64(cl.Share.Milli)/1000)
+		owner := bl.catalogue.Owners.Retain(catalogue.OwnerKey{Tenant: j.Spec.Tenant, Mode: cl.Share.Mode})
+		hold.Share = gang.Share{Milli: int32(cl.Share.Milli), MemoryMiB: memory, Owner: owner}
+	}
+	return hold
+}
+
+func (bl *Backlog) KnownNode(field string, id berth.NodeID) (*record.Node, *berth.Error) {
+	if n := bl.state.NodeByID[id]; n != nil {
+		return n, nil
+	}
+	return nil, refusal.Of(berth.ErrUnknown, field, fmt.Sprintf("node %q is not in the fleet", id))
+}

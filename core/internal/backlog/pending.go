@@ -1,0 +1,332 @@
+package backlog
+
+import (
+	"slices"
+
+	"github.com/google/btree"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/internal/pq"
+	"github.com/berth-sched/berth/internal/unordered"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+func (bl *Backlog) EnsureQueue(i quota.Index) {
+	for int(i) >= len(bl.books.Queues) {
+		bl.books.Queues = append(bl.books.Queues, nil)
+	}
+	if bl.books.Queues[i] == nil {
+		bl.books.Queues[i] = &record.Queue{
+			Index:   i,
+			Buckets: map[*record.Shape]*record.Bucket{},
+			Running: btree.NewG(16, func(a, b *record.Replica) bool { return books.CompareYield(a, b) < 0 }),
+			Ready: pq.New(
+				func(a, b *record.Bucket) bool { return lessEntry(a.Entries.Min(), b.Entries.Min()) },
+				func(b *record.Bucket, slot int) { b.Slot = slot },
+			),
+		}
+	}
+}
+
+// lessEntry is the order of service within a queue: class, priority, whole gangs
+// before growth, age, job, replica, group.
+func lessEntry(a, b *record.Entry) bool { return record.CompareEntries(a, b) < 0 }
+
+// Await enters a replica into the pending index if it is pending, or if it runs
+// short and has nothing else going on; unless it is backing off or stands there
+// already.
+func (bl *Backlog) Await(rep *record.Replica) {
+	switch {
+	case rep.Entries != nil || rep.Retry.ReadyAt != 0:
+		return
+	case rep.State == berth.Pending:
+		bl.enqueue(&record.Entry{Rep: rep, FreshAt: -1}, rep.Job.Shape)
+		bl.arrive(rep)
+	case rep.MayGrow():
+		for g := range rep.Job.Spec.Groups {
+			if rep.Count(g, record.MemberAbsent) > 0 {
+				s := bl.state.GrowthShape(rep, g)
+				s.Users++
+				bl.enqueue(&record.Entry{Rep: rep, Grows: true, Group: g, FreshAt: -1}, s)
+			}
+		}
+	}
+	if rep.Entries != nil {
+		bl.books.Queues[rep.Job.Queue].Waiting++
+		if rep.Retry.Struck && rep.State == berth.Pending {
+			bl.Struck.ReplaceOrInsert(rep)
+		}
+	}
+}
+
+// enqueue puts an entry into the bucket of its shape.
+func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
+	e.Rep.Entries = append(e.Rep.Entries, e)
+	q := bl.books.Queues[e.Rep.Job.Queue]
+	b := q.Buckets[s]
+	if b == nil {
+		b = &record.Bucket{Queue: q, Shape: s, Slot: -1, QuotaSlot: -1, Shortest: limits.MaxSpan, Entries: pq.New(
+			lessEntry, func(e *record.Entry, slot int) { e.Slot = slot },
+		)}
+		q.Buckets[s] = b
+		b.At = len(q.List)
+		q.List = append(q.List, b)
+		s.Buckets = append(s.Buckets, b)
+	}
+	e.Bucket = b
+	b.Entries.Push(e)
+	bl.books.CountDemand(b, 1)
+	bl.demandWhole(e, 1)
+	b.NoteRuntime(e)
+	if b.Slot >= 0 {
+		q.Ready.Fix(b.Slot)
+		bl.tellNext(q)
+	} else if s.BlockedAt < 0 && b.QuotaSlot < 0 {
+		bl.makeReady(b)
+	} else {
+		bl.noteDue(e)
+		bl.Freshen(e)
+		bl.agenda.Waits(bl.state.Now)
+	}
+}
+
+// demandWhole tells the search of one gang more, or one less, that waits for room in one
+// domain of some levels: it breaks fewer whole domains there.
+func (bl *Backlog) demandWhole(e *record.Entry, change int) {
+	if e.Grows {
+		return
+	}
+	for _, level := range e.Bucket.Shape.Levels {
+		bl.Demand[level] += change
+		bl.state.Fleet.SetDemand(level, bl.Demand[level])
+	}
+}
+
+// Unawait takes a replica out of the pending index.
+func (bl *Backlog) Unawait(rep *record.Replica) {
+	if rep.Entries == nil {
+		return
+	}
+	for _, e := range rep.Entries {
+		bl.dequeue(e)
+	}
+	rep.Entries = nil
+	bl.Struck.Delete(rep)
+	if rep.Reserved != nil {
+		bl.EndWindow(rep.Reserved)
+	}
+	if rep.Drain != nil {
+		bl.EndDrain(rep.Drain)
+	}
+	rep.Look, rep.Bid = record.LookPart{}, record.BidPart{}
+	bl.books.Queues[rep.Job.Queue].Waiting--
+}
+
+// dequeue takes an entry out of its bucket, and the bucket away if it was the
+// last.
+func (bl *Backlog) dequeue(e *record.Entry) {
+	b := e.Bucket
+	b.Entries.Remove(e.Slot)
+	bl.books.CountDemand(b, -1)
+	b.ForgetRuntime(e)
+	bl.demandWhole(e, -1)
+	bl.Unfresh(e)
+	switch {
+	case b.Entries.Len() == 0:
+		bl.unready(b)
+		bl.quotaUnblock(b)
+		delete(b.Queue.Buckets, b.Shape)
+		b.Queue.Leave(b)
+		i := slices.Index(b.Shape.Buckets, b)
+		b.Shape.Buckets = slices.Delete(b.Shape.Buckets, i, i+1)
+		if len(b.Shape.Buckets) == 0 && b.Shape.BlockedAt >= 0 {
+			bl.Unblock(b.Shape) // nobody is left to remember it for
+		}
+	case b.Slot >= 0:
+		b.Queue.Ready.Fix(b.Slot)
+		bl.tellNext(b.Queue)
+	default:
+		bl.noteDue(b.Entries.Min())
+	}
+	if e.Grows {
+		bl.DropShape(b.Shape)
+	}
+}
+
+func (bl *Backlog) makeReady(b *record.Bucket) {
+	if b.Slot < 0 {
+		b.Queue.Ready.Push(b)
+		bl.tellNext(b.Queue)
+	}
+}
+
+// tellNext tells the quota tree what a queue would be served next, which decides whether
+// that is its own, and so when.
+func (bl *Backlog) tellNext(q *record.Queue) {
+	s := q.Ready.Min().Shape
+	bl.state.Compile(s)
+	invariant.Must(bl.state.Quota.SetNext(q.Index, s.Least))
+}
+
+// TellAllNext does so for all queues with something ready, when nodes have come or gone
+// that divide otherwise: what an instance is charged depends on them.
+func (bl *Backlog) TellAllNext() {
+	if bl.agenda.Dividing == 0 || bl.ToldNext == bl.state.Classes.Version {
+		return
+	}
+	bl.ToldNext = bl.state.Classes.Version
+	for _, q := range bl.books.Queues {
+		if q != nil && q.Ready.Len() > 0 {
+			bl.tellNext(q)
+		}
+	}
+}
+
+func (bl *Backlog) unready(b *record.Bucket) {
+	if b.Slot >= 0 {
+		b.Queue.Ready.Remove(b.Slot)
+		if b.Queue.Ready.Len() == 0 {
+			bl.state.Quota.Deactivate(b.Queue.Index)
+		} else {
+			bl.tellNext(b.Queue)
+		}
+	}
+}
+
+// Block remembers that a shape does not fit.
+func (bl *Backlog) Block(s *record.Shape) {
+	if s.BlockedAt < 0 {
+		s.BlockedAt = len(bl.Blocked)
+		bl.Blocked = append(bl.Blocked, s)
+		for _, b := range s.Buckets {
+			bl.unready(b)
+			bl.noteDue(b.Entries.Min())
+		}
+		bl.agenda.Block(s.LooksAround, bl.state.Now)
+	}
+}
+
+// Unblock makes the buckets of a shape ready again.
+func (bl *Backlog) Unblock(s *record.Shape) {
+	bl.Blocked = unordered.Remove(bl.Blocked, s.BlockedAt, func(s *record.Shape, at int) { s.BlockedAt = at })
+	bl.agenda.Unblock(s.LooksAround)
+	s.BlockedAt = -1
+	for _, b := range s.Buckets {
+		if b.QuotaSlot < 0 {
+			bl.makeReady(b)
+		}
+	}
+}
+
+// QuotaBlock remembers that a bucket does not fit its quota.
+func (bl *Backlog) QuotaBlock(b *record.Bucket) {
+	bl.unready(b)
+	b.QuotaSlot = len(bl.QuotaBlocked)
+	bl.QuotaBlocked = append(bl.QuotaBlocked, b)
+	bl.agenda.Limit(bl.state.Now)
+}
+
+// quotaUnblock forgets it, without making the bucket ready.
+func (bl *Backlog) quotaUnblock(b *record.Bucket) {
+	if b.QuotaSlot < 0 {
+		return
+	}
+	bl.QuotaBlocked = unordered.Remove(bl.QuotaBlocked, b.QuotaSlot, func(b *record.Bucket, at int) { b.QuotaSlot = at })
+	bl.agenda.Unlimit()
+	b.QuotaSlot = -1
+}
+
+// WakeLimited makes the buckets ready that quota holds back and that fit it now:
+// those for which usage fell, and those of which only one product is limited.
+func (bl *Backlog) WakeLimited() {
+	for i := len(bl.QuotaBlocked) - 1; i >= 0; i-- {
+		b := bl.QuotaBlocked[i]
+		bl.state.Compile(b.Shape)
+		ok := false
+		bl.WithoutEarmark(b.Entries.Min().Rep, func() { ok = bl.Affords(b.Queue.Index, b.Shape.Least) })
+		if ok {
+			bl.quotaUnblock(b)
+			if b.Shape.BlockedAt < 0 {
+				bl.makeReady(b)
+			} else {
+				bl.noteDue(b.Entries.Min())
+				bl.agenda.BackfillAnew()
+			}
+		}
+	}
+}
+
+// Helps reports whether some member of a shape fits on a node now.
+func (bl *Backlog) Helps(n *record.Node, s *record.Shape) bool {
+	return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return bl.Takes(n, &g) })
+}
+
+// Takes reports whether a member of a group fits on a node now.
+func (bl *Backlog) Takes(n *record.Node, g *gang.Group) bool {
+	return n.Suits(g) && bl.state.Fleet.Fits(n.Index, &g.Claim) > 0
+}
+
+// FreeFor sums the free GPUs of the classes that a shape may use.
+func (bl *Backlog) FreeFor(s *record.Shape) int {
+	free := 0
+	for i := range bl.state.Classes.List {
+		class := topology.Class(i)
+		if bl.state.Classes.List[i].Nodes > 0 && slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool {
+			return slices.Contains(g.Classes, class)
+		}) {
+			free += bl.state.Fleet.Tree().FreeGPUs(topology.Root, class)
+		}
+	}
+	return free
+}
+
+// Freshen notes that an entry has come to a bucket that is blocked, while nodes are set
+// aside that it may yet use.
+func (bl *Backlog) Freshen(e *record.Entry) {
+	if len(bl.Windows) > 0 && e.FreshAt < 0 {
+		e.FreshAt = len(bl.Fresh)
+		bl.Fresh = append(bl.Fresh, e)
+		bl.agenda.CountFresh(1)
+	}
+}
+
+// arrive makes the place that was kept for a gang its reservation, as it waits now.
+func (bl *Backlog) arrive(rep *record.Replica) {
+	if w := rep.Moving; w != nil {
+		rep.Reserved, rep.Moving = w, nil
+		w.Kind = w.Kind.Arrived()
+		bl.agenda.SetAside()
+	}
+}
+
+// noteDue has a pass look for gangs to reserve for in time for an entry of a bucket that
+// is blocked.
+func (bl *Backlog) noteDue(e *record.Entry) {
+	if at, ok := bl.DueAt(e); ok {
+		bl.agenda.ReserveBy(at)
+	}
+}
+
+// DropShape gives up one use of a shape.
+func (bl *Backlog) DropShape(s *record.Shape) {
+	s.Users--
+	if s.Users > 0 {
+		return
+	}
+	if s.BlockedAt >= 0 {
+		bl.Unblock(s)
+	}
+	for i := range s.Spec.Groups {
+		if share := s.Spec.Groups[i].Claim.Share; share != nil {
+			bl.catalogue.Owners.Release(bl.catalogue.Owners.ByKey[catalogue.OwnerKey{Tenant: s.Spec.Tenant, Mode: share.Mode}])
+		}
+	}
+	delete(bl.state.Shapes, s.Key)
+}

@@ -1,0 +1,263 @@
+package backlog
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// check refuses a reservation that makes no sense.
+func (bl *Backlog) checkReservation(r *berth.Reservation) *berth.Error {
+	if r.Until <= bl.state.Now {
+		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%d is over: it is %d", r.Until, bl.state.Now))
+	}
+	if err := bl.checkReservationQueue(r); err != nil {
+		return err
+	}
+	return bl.checkReserved(r)
+}
+
+func (bl *Backlog) checkReservationQueue(r *berth.Reservation) *berth.Error {
+	if _, known := bl.state.Quota.Lookup(string(r.Queue)); r.Queue != "" && !known {
+		return refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", r.Queue))
+	}
+	return nil
+}
+
+// checkReserved checks what does not depend on what there is.
+func (bl *Backlog) checkReserved(r *berth.Reservation) *berth.Error {
+	if err := refusal.Name(string(r.ID)); err != nil {
+		return refusal.In(err, "id")
+	}
+	if err := refusal.Text(r.Reason); err != nil {
+		return refusal.In(err, "reason")
+	}
+	if r.Until <= r.From {
+		return refusal.Of(berth.ErrInvalid, "until", fmt.Sprintf("%d is not after from, %d", r.Until, r.From))
+	}
+	ways := 0
+	for _, used := range []bool{len(r.Nodes) > 0, len(r.Domain) > 0, r.GPUs != 0} {
+		if used {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return refusal.Of(berth.ErrInvalid, "", "names not exactly one of nodes, domain and gpus")
+	case len(r.Nodes) > bl.state.Config.Limits.Nodes:
+		return refusal.Of(berth.ErrLimit, "nodes", fmt.Sprintf("%d exceed the limit of %d nodes", len(r.Nodes), bl.state.Config.Limits.Nodes))
+	case len(r.Domain) > len(bl.state.Config.Levels):
+		return refusal.Of(berth.ErrInvalid, "domain", fmt.Sprintf("%d names for %d levels", len(r.Domain), len(bl.state.Config.Levels)))
+	case r.GPUs < 0 || r.GPUs > limits.MaxOrdinal*berth.MaxGPUs:
+		return refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("%d is not a number of GPUs", r.GPUs))
+	}
+	for i, id := range r.Nodes {
+		if err := refusal.Name(string(id)); err != nil {
+			return refusal.In(err, errtext.Index("nodes", i))
+		}
+	}
+	for i, name := range r.Domain {
+		if err := refusal.Name(name); err != nil {
+			return refusal.In(err, errtext.Index("domain", i))
+		}
+	}
+	if _, err := bl.CheckLevel(r.Required); err != nil {
+		return refusal.In(err, "required")
+	}
+	return refusal.In(r.Selector.Check(), "selector")
+}
+
+// advanceName names the window of a reservation made in advance.
+func advanceName(id berth.ReservationID) string { return "advance/" + string(id) }
+
+// advance returns the window of a reservation made in advance, or nil.
+func (bl *Backlog) advance(id berth.ReservationID) *record.Window {
+	at, found := slices.BinarySearchFunc(bl.Windows, advanceName(id), record.CompareWindowName)
+	if !found {
+		return nil
+	}
+	return bl.Windows[at]
+}
+
+func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
+	r := e.Reservation
+	if err := bl.checkReservation(&r); err != nil {
+		return refusal.In(err, "reservation")
+	}
+	old := bl.advance(r.ID)
+	if old == nil && bl.advances() >= bl.state.Config.Limits.Reservations {
+		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("there are %d reservations", bl.state.Config.Limits.Reservations))
+	}
+	w := bl.advanceWindow(cloneReservation(&r))
+	if r.GPUs > 0 {
+		nodes, err := bl.pickNodes(&r, old)
+		if err != nil {
+			return refusal.In(err, "reservation")
+		}
+		w.Nodes = nodes
+	}
+	if !bl.RoomToSetAside(w.Nodes) {
+		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("the fleet has %d kinds of node already, with those set aside", limits.MaxKinds))
+	}
+	if old != nil {
+		bl.EndWindow(old)
+	}
+	for _, n := range w.Nodes {
+		bl.Spoil(n) // whose it was plans anew, around this one
+	}
+	bl.AddWindow(w)
+	return nil
+}
+
+func (bl *Backlog) ReservationRemoved(e berth.ReservationRemoved) *berth.Error {
+	w := bl.advance(e.Reservation)
+	if w == nil {
+		return refusal.Of(berth.ErrUnknown, "reservation", fmt.Sprintf("there is no reservation %q", e.Reservation))
+	}
+	bl.EndWindow(w)
+	return nil
+}
+
+// advances counts the reservations made in advance.
+func (bl *Backlog) advances() int {
+	n := 0
+	for _, w := range bl.Windows {
+		if w.IsAdvance() {
+			n++
+		}
+	}
+	return n
+}
+
+// advanceWindow is the window of a reservation. The nodes of one by number are not in
+// it yet.
+func (bl *Backlog) advanceWindow(r berth.Reservation) *record.Window {
+	w := &record.Window{Kind: record.KindAdvance, Name: advanceName(r.ID), SpanPart: record.SpanPart{From: r.From, Until: r.Until}, Queue: quota.None, Advance: &r}
+	if r.Queue != "" {
+		w.Queue, _ = bl.state.Quota.Lookup(string(r.Queue))
+	}
+	if len(r.Domain) > 0 {
+		w.Domains = [][]string{r.Domain}
+		w.Nodes = bl.nodesOf(w.Domains)
+	}
+	for _, id := range r.Nodes {
+		if n := bl.state.NodeByID[id]; n != nil {
+			w.Nodes = append(w.Nodes, n)
+		}
+	}
+	slices.SortFunc(w.Nodes, record.CompareNodes)
+	w.Nodes = slices.Compact(w.Nodes)
+	return w
+}
+
+// pickNodes chooses the nodes of a reservation by number: in the domain of the
+// required level where enough are empty soonest, those that are empty soonest; ties by
+// name. Nodes that take no work, or are set aside for others, are passed over.
+func (bl *Backlog) pickNodes(r *berth.Reservation, old *record.Window) ([]*record.Node, *berth.Error) {
+	tree := bl.state.Fleet.Tree()
+	level, _ := tree.Level(r.Required)
+	var best []*record.Node
+	bestAt, most := agenda.Never, 0
+	for _, members := range bl.placesOf(level) {
+		nodes := bl.emptiest(r, old, members)
+		gpus, at := 0, bl.state.Now
+		for i, n := range nodes {
+			gpus += len(n.node.Spec.GPUs)
+			at = max(at, n.at)
+			if gpus >= r.GPUs {
+				if best == nil || at < bestAt {
+					best, bestAt = best[:0], at
+					for _, taken := range nodes[:i+1] {
+						best = append(best, taken.node)
+					}
+				}
+				break
+			}
+		}
+		most = max(most, gpus)
+	}
+	if best == nil {
+		return nil, refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("%d are not to be had: the most that one %s has on nodes that qualify is %d",
+			r.GPUs, tree.LevelName(level), most))
+	}
+	slices.SortFunc(best, record.CompareNodes)
+	return best, nil
+}
+
+// placesOf lists the nodes of each domain of a level, the domains by path; at the node
+// level each node by itself.
+func (bl *Backlog) placesOf(level topology.Level) [][]*record.Node {
+	tree := bl.state.Fleet.Tree()
+	var list [][]*record.Node
+	var walk func(topology.Domain)
+	walk = func(d topology.Domain) {
+		if tree.DomainLevel(d) == level {
+			list = append(list, bl.state.NodesBelow(d))
+			return
+		}
+		for _, n := range tree.Nodes(d) { // of a narrowest domain, for the node level
+			list = append(list, []*record.Node{bl.state.Nodes[n]})
+		}
+		for _, child := range tree.Children(d) {
+			walk(child)
+		}
+	}
+	walk(topology.Root)
+	return list
+}
+
+// A nodeAt is a node and when it is expected to be empty.
+type nodeAt struct {
+	node *record.Node
+	at   berth.Time
+}
+
+// emptiest lists those of some nodes that qualify, the ones that are empty soonest first.
+func (bl *Backlog) emptiest(r *berth.Reservation, old *record.Window, nodes []*record.Node) []nodeAt {
+	var list []nodeAt
+	group := berth.Group{Selector: r.Selector}
+	labels := record.LabelsOf(&group)
+	for _, n := range nodes {
+		mine := len(n.Windows) == 0 || len(n.Windows) == 1 && n.Windows[0] == old
+		if n.Closed() || len(n.Spec.GPUs) == 0 || !mine ||
+			!record.KeyOf(&n.Spec).Admits(&group) || !n.MatchesLabels(labels) {
+			continue
+		}
+		at := bl.state.Now
+		for _, m := range n.Members {
+			at = max(at, bl.state.ExpectedEnd(m.Rep))
+		}
+		list = append(list, nodeAt{n, at})
+	}
+	slices.SortStableFunc(list, func(a, b nodeAt) int { return cmp.Compare(a.at, b.at) })
+	return list
+}
+
+// cloneReservation returns a copy that shares no memory that the caller could change.
+func cloneReservation(r *berth.Reservation) berth.Reservation {
+	out := *r
+	out.Nodes, out.Domain = slices.Clone(r.Nodes), slices.Clone(r.Domain)
+	out.Selector = r.Selector.Clone()
+	return out
+}
+
+func (bl *Backlog) CheckLevel(name string) (topology.Level, *berth.Error) {
+	if name == "" {
+		return topology.Fleet, nil
+	}
+	level, ok := bl.state.Fleet.Tree().Level(name)
+	if !ok {
+		return 0, refusal.Of(berth.ErrUnknown, "", strconv.Quote(name)+" is not a level of the fleet")
+	}
+	return level, nil
+}

@@ -1,0 +1,53 @@
+// Package backlog has what waits, by request and in policy order, and what is set aside:
+// reservations of every kind, and GPUs that are kept for a member.
+package backlog
+
+import (
+	"github.com/google/btree"
+
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
+)
+
+// A Backlog has what waits and what is set aside.
+//
+// Its invariants:
+//
+//  1. A replica that is Pending stands in the index of what waits, unless it backs off; a Running
+//     one does while it is short of members, has no order out and does not back off.
+//  2. A queue is active in the quota tree if and only if it has a ready bucket.
+//  3. A shape is blocked once: a search found no place for it, and nothing has changed since that
+//     could help.
+//  4. Windows are in order of name, and each is what its kind says (record.ReservationKind).
+type Backlog struct {
+	catalogue *catalogue.Catalogue
+	agenda    *agenda.Agenda
+	state     *state.State
+	books     *books.Books
+
+	// ToldNext is the version of the classes for which the tree knows what is next.
+	ToldNext     int
+	Drains       []*record.Drain
+	Demand       []int           // by level: whole gangs that wait for room in one domain of it
+	Blocked      []*record.Shape // the shapes that are blocked, in no useful order
+	QuotaBlocked []*record.Bucket
+	// Windows set nodes aside; in order of name.
+	Windows []*record.Window
+	// Fresh has the entries that have come to blocked buckets since they were last tried on
+	// nodes that are set aside.
+	Fresh         []*record.Entry
+	Struck        *btree.BTreeG[*record.Replica]
+	waiting       [][]*record.Entry // scratch of the rota
+	DemandVersion int
+}
+
+// New returns a backlog in which nothing waits.
+func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.State, books *books.Books) *Backlog {
+	return &Backlog{
+		catalogue: catalogue, agenda: agenda, state: state, books: books,
+		ToldNext: -1, DemandVersion: -1, Struck: btree.NewG(16, record.LessReplica), Demand: make([]int, state.Fleet.Tree().NodeLevel()+1),
+	}
+}

@@ -1,0 +1,145 @@
+package backlog
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/errtext"
+)
+
+// RestoreRooms restores for which replicas room is being made, and which of them move.
+func (bl *Backlog) RestoreRooms(jobs []record.SavedJob) *berth.Error {
+	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		for _, set := range rep.Places(s) {
+			if set.Saved == nil || !set.Saved.IsRoom() {
+				continue
+			}
+			w, err := bl.restoreRoom(set.Kind(), rep, set.Saved)
+			if err == nil && set.Moves && len(w.Preemption.Victims) > 0 {
+				err = refusal.Of(berth.ErrInvalid, "victims", "there are none of a move")
+			}
+			if err != nil {
+				return refusal.In(err, set.Field)
+			}
+			*set.At = w
+			bl.AddWindow(w)
+			for _, victim := range w.Preemption.Victims {
+				if !victim.YieldsFor(rep) {
+					victim.YieldsTo = rep
+				}
+				bl.state.NoteLeaving(victim, true)
+			}
+		}
+		return nil
+	})
+}
+
+// restoreRoom makes the window anew in which room is being made for a replica.
+func (bl *Backlog) restoreRoom(kind record.ReservationKind, rep *record.Replica, s *record.SavedWindow) (*record.Window, *berth.Error) {
+	p, err := bl.restorePreemption(rep, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Cause != kind.Cause():
+		return nil, refusal.Of(berth.ErrInvalid, "cause", fmt.Sprintf("%q is not that of a gang for which room was made, or which moves", s.Cause))
+	case s.Remnant:
+		return nil, refusal.Of(berth.ErrInvalid, "remnant", "is set beside where")
+	}
+	w, err := bl.restoreWindow(kind, rep, s)
+	if err != nil {
+		return nil, err
+	}
+	w.Preemption = p
+	return w, nil
+}
+
+func (bl *Backlog) restorePreemption(rep *record.Replica, s *record.SavedWindow) (*record.Preemption, *berth.Error) {
+	where, err := bl.restoreWhere(rep, s)
+	if err != nil {
+		return nil, err
+	}
+	victims, err := bl.restoreVictims(rep, s)
+	if err != nil {
+		return nil, err
+	}
+	p := bl.NewPreemption(where)
+	p.Victims = victims
+	return p, nil
+}
+
+// restoreWhere restores where a gang is to be.
+func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedWindow) ([]gang.Member, *berth.Error) {
+	var where []gang.Member
+	for i := range s.Where {
+		at := &s.Where[i]
+		g := record.GroupOf(&rep.Job.Spec, at.Group)
+		if g < 0 || i > 0 && g < where[i-1].Group || !slices.Contains(s.Nodes, at.Node) {
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("where", i), "names no group, one out of order, or a node that is not set aside")
+		}
+		if err := bl.CheckPlacement(&rep.Job.Spec.Groups[g].Claim, at); err != nil {
+			return nil, refusal.In(err, errtext.Index("where", i))
+		}
+		hold := bl.HoldOf(rep.Job, at)
+		bl.catalogue.Owners.ReleaseShare(hold.Share) // as long as the job waits, its shape retains it
+		where = append(where, gang.Member{Group: g, Hold: hold})
+	}
+	for g := range rep.Job.Spec.Groups {
+		group := &rep.Job.Spec.Groups[g]
+		if n := countGroup(where, g); n < record.Least(group) || n > group.Replicas || n%record.UnitOf(group) != 0 {
+			return nil, refusal.Of(berth.ErrInvalid, "where", fmt.Sprintf("has %d members of group %q", n, group.Name))
+		}
+	}
+	return where, nil
+}
+
+// restoreVictims restores who has to go before a gang can be where it is to be.
+func (bl *Backlog) restoreVictims(rep *record.Replica, s *record.SavedWindow) ([]*record.Replica, *berth.Error) {
+	var victims []*record.Replica
+	for i, ref := range s.Victims {
+		victim := bl.Lookup(ref)
+		switch {
+		case victim == nil, victim == rep, victim.YieldsTo != nil:
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is not known, or yields to somebody else", ref))
+		case victim.State != berth.Releasing && !victim.Asked() && !victim.YieldsFor(rep):
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor stopped", ref))
+		case i > 0 && record.CompareReplicas(victims[i-1], victim) >= 0:
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is out of order", ref))
+		}
+		victims = append(victims, victim)
+	}
+	return victims, nil
+}
+
+func countGroup(members []gang.Member, group int) int {
+	n := 0
+	for i := range members {
+		if members[i].Group == group {
+			n++
+		}
+	}
+	return n
+}
+
+// RestoreBids marks the replicas for which nothing has changed since victims were looked for,
+// after all that Restore itself has changed.
+func (bl *Backlog) RestoreBids(jobs []record.SavedJob) *berth.Error {
+	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		if s.Bid {
+			rep.Bid.Turn = bl.agenda.PreemptTurn
+		}
+		return nil
+	})
+}
+
+// Lookup finds a replica, or returns nil.
+func (bl *Backlog) Lookup(ref berth.ReplicaRef) *record.Replica {
+	j := bl.state.Jobs[ref.Job]
+	if j == nil || ref.Replica < 0 || ref.Replica >= len(j.Replicas) {
+		return nil
+	}
+	return j.Replicas[ref.Replica]
+}

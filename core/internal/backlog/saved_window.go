@@ -1,0 +1,179 @@
+package backlog
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
+)
+
+func (bl *Backlog) SaveReservations() []record.SavedReservation {
+	var list []record.SavedReservation
+	for _, w := range bl.Windows {
+		if !w.IsAdvance() {
+			continue
+		}
+		saved := record.SavedReservation{Reservation: *w.Advance}
+		if w.Advance.GPUs > 0 {
+			saved.Nodes = w.NodeIDs()
+		}
+		list = append(list, saved)
+	}
+	return list
+}
+
+func (bl *Backlog) RestoreReservations(list []record.SavedReservation) *berth.Error {
+	for i := range list {
+		if err := bl.restoreReservation(&list[i]); err != nil {
+			return refusal.In(err, errtext.Index("reservations", i))
+		}
+	}
+	return nil
+}
+
+func (bl *Backlog) restoreReservation(s *record.SavedReservation) *berth.Error {
+	if bl.advance(s.Reservation.ID) != nil {
+		return refusal.Of(berth.ErrDuplicate, "reservation.id", fmt.Sprintf("%q comes twice", s.Reservation.ID))
+	}
+	if err := bl.checkReserved(&s.Reservation); err != nil {
+		return refusal.In(err, "reservation")
+	}
+	if err := bl.checkReservationQueue(&s.Reservation); err != nil {
+		return refusal.In(err, "reservation")
+	}
+	w := bl.advanceWindow(s.Reservation)
+	if s.Reservation.GPUs > 0 {
+		nodes, err := bl.restoreWindowNodes(s.Nodes)
+		if err != nil {
+			return refusal.In(err, "nodes")
+		}
+		w.Nodes = nodes
+	}
+	if !bl.RoomToSetAside(w.Nodes) {
+		return refusal.Of(berth.ErrLimit, "nodes", "there are too many kinds of node")
+	}
+	bl.AddWindow(w)
+	return nil
+}
+
+// SaveWindows saves what a replica has set aside.
+func (bl *Backlog) SaveWindows(rep *record.Replica, s *record.SavedReplica) {
+	s.Reserved, s.Moving = bl.saveWindow(rep.Reserved), bl.saveWindow(rep.Moving)
+	if rep.Exclusive != nil {
+		s.Exclusive = rep.Exclusive.Domains
+	}
+}
+
+// saveWindow saves the place that is set aside for a gang; nil: there is none.
+func (bl *Backlog) saveWindow(w *record.Window) *record.SavedWindow {
+	if w == nil {
+		return nil
+	}
+	saved := &record.SavedWindow{SpanPart: w.SpanPart, Nodes: w.NodeIDs(), Remnant: w.IsPart()}
+	if w.IsPlanned() {
+		bl.saveRoom(w, saved)
+	}
+	return saved
+}
+
+// RestoreWindows sets aside again what replicas had. Rooms come when all replicas have theirs.
+func (bl *Backlog) RestoreWindows(jobs []record.SavedJob) *berth.Error {
+	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		if err := checkWindows(rep, s); err != nil {
+			return err
+		}
+		if err := bl.restoreExclusive(rep, s); err != nil {
+			return err
+		}
+		for _, set := range rep.Places(s) {
+			if set.Saved == nil || set.Saved.IsRoom() {
+				continue
+			}
+			w, err := bl.restoreWindow(set.Kind(), rep, set.Saved)
+			if err != nil {
+				return refusal.In(err, set.Field)
+			}
+			*set.At = w
+			bl.AddWindow(w)
+		}
+		return nil
+	})
+}
+
+// checkWindows refuses places that are set aside for a replica that has no use for them.
+func checkWindows(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+	switch {
+	case s.Reserved != nil && (rep.State != berth.Pending || rep.Entries == nil):
+		return refusal.Of(berth.ErrInvalid, "reserved", "is set for a replica that does not wait")
+	case s.Moving != nil && (!rep.MayArrive() || s.Moving.Remnant != (len(s.Moving.Where) == 0)):
+		return refusal.Of(berth.ErrInvalid, "moving", "is set for a replica that does not move")
+	case len(s.Exclusive) > 0 && (rep.Job.Spec.Topology.Exclusive == "" || rep.State == berth.Pending):
+		return refusal.Of(berth.ErrInvalid, "exclusive", "is set for a replica that has none")
+	}
+	return nil
+}
+
+// restoreExclusive gives a gang the domains back that it has for itself.
+func (bl *Backlog) restoreExclusive(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+	if len(s.Exclusive) == 0 {
+		return nil
+	}
+	w := exclusiveWindow(rep)
+	w.Domains = s.Exclusive
+	w.Nodes = bl.nodesOf(w.Domains)
+	if !bl.RoomToSetAside(w.Nodes) {
+		return refusal.Of(berth.ErrLimit, "exclusive", "there are too many kinds of node")
+	}
+	rep.Exclusive = w
+	bl.AddWindow(w)
+	return nil
+}
+
+// restoreWindow makes the window of a replica anew.
+func (bl *Backlog) restoreWindow(kind record.ReservationKind, rep *record.Replica, s *record.SavedWindow) (*record.Window, *berth.Error) {
+	nodes, err := bl.restoreWindowNodes(s.Nodes)
+	switch {
+	case err != nil:
+		return nil, refusal.In(err, "nodes")
+	case len(nodes) == 0:
+		return nil, refusal.Of(berth.ErrInvalid, "nodes", "is empty")
+	case !bl.RoomToSetAside(nodes):
+		return nil, refusal.Of(berth.ErrLimit, "nodes", "there are too many kinds of node")
+	}
+	w := record.GangWindow(kind, rep)
+	w.SpanPart, w.Nodes = s.SpanPart, nodes
+	return w, nil
+}
+
+// restoreWindowNodes finds nodes that are saved in order of name.
+func (bl *Backlog) restoreWindowNodes(ids []berth.NodeID) ([]*record.Node, *berth.Error) {
+	var list []*record.Node
+	for i, id := range ids {
+		n := bl.state.NodeByID[id]
+		if n == nil || i > 0 && id <= ids[i-1] {
+			return nil, refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("node %q is not in the fleet, or out of order", id))
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// saveRoom saves for whom room is being made in a window, and by whom.
+func (bl *Backlog) saveRoom(w *record.Window, saved *record.SavedWindow) {
+	saved.Cause = w.Kind.Cause()
+	j := w.Rep.Job
+	counts := make([]int, len(j.Spec.Groups))
+	for _, m := range w.Preemption.Where {
+		saved.Where = append(saved.Where, berth.MemberPlacement{
+			Group: j.Spec.Groups[m.Group].Name, Index: counts[m.Group],
+			Node: bl.state.Nodes[m.Hold.Node].Spec.ID, GPUs: berth.GPUSet(m.Hold.GPUs),
+			ShareMilli: int(m.Hold.Share.Milli), ShareMemoryMiB: m.Hold.Share.MemoryMiB, Instance: m.Hold.Instance,
+		})
+		counts[m.Group]++
+	}
+	for _, victim := range w.Preemption.Victims {
+		saved.Victims = append(saved.Victims, victim.Ref())
+	}
+}

@@ -1,0 +1,148 @@
+package backlog
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/quota"
+)
+
+// Outranks reports whether a replica that waits need not stand back for another that does.
+// Within a queue it is of a higher class or, in the same class, of a higher priority, and
+// not borrowed for where the other is owed to it.
+// Between queues it is owed to its queue while the other would be borrowed for or, where
+// they are alike in that, of a higher class: priorities say nothing there.
+func (bl *Backlog) Outranks(a, b *record.Replica) bool {
+	x, y := &a.Job.Spec, &b.Job.Spec
+	switch {
+	case a.Job.Queue == b.Job.Queue:
+		return record.CompareRank(a, b) > 0 && (bl.Owed(a) || !bl.Owed(b))
+	case bl.Owed(a):
+		return x.Class > y.Class || !bl.Owed(b)
+	}
+	return x.Class > y.Class && !bl.Owed(b)
+}
+
+// Owed reports whether a replica that waits would be within the guarantees of its queue with
+// what it waits for.
+func (bl *Backlog) Owed(rep *record.Replica) bool {
+	s := rep.Job.Shape
+	if len(rep.Entries) > 0 {
+		s = rep.Entries[0].Bucket.Shape // of one that grows, the rest of it
+	}
+	bl.state.Compile(s)
+	asked := s.Least
+	if w := rep.Room(); bl.books.Earmarked && w != nil && !w.Unmarked {
+		asked = quota.Charge{Product: quota.NoProduct} // it is charged already
+	}
+	return bl.state.Quota.Within(rep.Job.Queue, asked)
+}
+
+// Overrun ends the reservations of gangs in whose stead a replica that ranks above them
+// has just been placed: they have to be planned anew.
+func (bl *Backlog) Overrun(rep *record.Replica) {
+	end := bl.state.EndIfPlaced(rep)
+	for flat := range rep.Members {
+		if n := rep.Members[flat].Node; n == nil || len(n.Windows) == 0 || rep.Members[flat].State != record.MemberBinding {
+			continue
+		} else if slices.ContainsFunc(n.Windows, func(w *record.Window) bool { return w.IsReservation() && w.Rep != rep && end > w.From }) {
+			bl.Spoil(n)
+		}
+	}
+}
+
+// Below reports whether a queue is another, or stands under it.
+func (bl *Backlog) Below(q, ancestor quota.Index) bool {
+	for q != quota.None && q != ancestor {
+		q = bl.state.Quota.Parent(q)
+	}
+	return q == ancestor
+}
+
+// AddWindow makes a window, and sets its nodes aside.
+func (bl *Backlog) AddWindow(w *record.Window) {
+	at, _ := slices.BinarySearchFunc(bl.Windows, w.Name, record.CompareWindowName)
+	bl.Windows = slices.Insert(bl.Windows, at, w)
+	bl.agenda.CountWindows(1)
+	for _, n := range w.Nodes {
+		bl.state.Enclose(n, w)
+		if n.Trust.Spare {
+			bl.agenda.WantSpares()
+		}
+	}
+	bl.agenda.SetAside()
+}
+
+// WindowsAround lists the windows that a node belongs to by its name and place when
+// it joins, in order of name.
+func (bl *Backlog) WindowsAround(spec *berth.Node) []*record.Window {
+	var list []*record.Window
+	path := append(slices.Clone(spec.Domains), string(spec.ID))
+	for _, w := range bl.Windows {
+		named := w.IsAdvance() && slices.Contains(w.Advance.Nodes, spec.ID)
+		inside := slices.ContainsFunc(w.Domains, func(domain []string) bool {
+			return len(domain) <= len(path) && slices.Equal(domain, path[:len(domain)])
+		})
+		if named || inside {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// Spoil ends the reservations and moves of gangs that count on a node which takes no work
+// any more, or lost a GPU.
+func (bl *Backlog) Spoil(n *record.Node) {
+	for _, w := range slices.Clone(n.Windows) {
+		if w.CountsOnNodes() {
+			bl.EndWindow(w)
+		}
+	}
+}
+
+// RoomToSetAside reports whether there are classes left to set these nodes aside.
+func (bl *Backlog) RoomToSetAside(nodes []*record.Node) bool {
+	kinds := map[record.ClassKey]bool{}
+	for _, n := range nodes {
+		kinds[n.Key()] = true
+	}
+	return len(bl.state.Classes.ByKey)+len(kinds) <= limits.MaxKinds
+}
+
+// nodesOf lists the nodes of some domains, given by their paths, in order of name.
+func (bl *Backlog) nodesOf(domains [][]string) []*record.Node {
+	var list []*record.Node
+	for _, path := range domains {
+		if len(path) > len(bl.state.Config.Levels) {
+			if n := bl.state.NodeByID[berth.NodeID(path[len(path)-1])]; n != nil && slices.Equal(n.Spec.Domains, path[:len(path)-1]) {
+				list = append(list, n)
+			}
+		} else if d, found := bl.state.Fleet.Tree().Lookup(path...); found {
+			list = append(list, bl.state.NodesBelow(d)...)
+		}
+	}
+	slices.SortFunc(list, record.CompareNodes)
+	return list
+}
+
+// Admits reports whether a member of a replica may be placed in a window if it is expected to
+// end at an instant.
+func (bl *Backlog) Admits(w *record.Window, rep *record.Replica, end berth.Time) bool {
+	r := w.Kind.Rule()
+	return r.Own && w.Rep == rep || r.InTime && end <= w.From ||
+		r.Queue && w.Queue != quota.None && bl.Below(rep.Job.Queue, w.Queue) ||
+		r.LowCost && record.MayTry(rep) || r.Struck && bl.state.MaySpare(rep) || bl.mayTake(r.Taker, rep, w)
+}
+
+// mayTake reports whether a replica may take what is set aside for another.
+func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Window) bool {
+	switch {
+	case by == record.Nobody:
+		return false
+	case by == record.ByClaim && rep.Job.Queue != w.Rep.Job.Queue:
+		return bl.Owed(rep) && !bl.Owed(w.Rep)
+	}
+	return bl.Outranks(rep, w.Rep)
+}

@@ -1,0 +1,141 @@
+package backlog
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/unordered"
+)
+
+// One end of a window brings others. The victims of a preemption that ends go on. A gang that
+// goes on needs no other place, so its move ends; it keeps what others counted on, so their
+// plans end. Where a move ends that was for another gang, the preemption of that one ends too.
+// These functions call each other in a circle, and stand together for that.
+
+// EndWindow ends a window. What is free on its nodes is so for all.
+func (bl *Backlog) EndWindow(w *record.Window) {
+	at, _ := slices.BinarySearchFunc(bl.Windows, w.Name, record.CompareWindowName)
+	bl.Windows = slices.Delete(bl.Windows, at, at+1)
+	bl.agenda.CountWindows(-1)
+	for _, n := range w.Nodes {
+		bl.state.OpenUp(n, w)
+	}
+	bl.agenda.Grew(bl.state.Now)
+	switch {
+	case w.IsMove():
+		bl.moveEnded(w)
+	case w.IsReservation():
+		planned := w.IsPlanned()
+		bl.disown(w)
+		if planned {
+			bl.endPreemption(w)
+		}
+		bl.agenda.ReserveNow(bl.state.Now)
+	default:
+		bl.disown(w)
+		bl.agenda.Changed(bl.state.Now)
+	}
+	if len(bl.Windows) == 0 { // nothing is set aside that they could be tried on
+		for len(bl.Fresh) > 0 {
+			bl.Unfresh(bl.Fresh[len(bl.Fresh)-1])
+		}
+	}
+}
+
+// endPreemption has those go on that were asked for a checkpoint in vain: the next pass
+// tells them. Who is stopped already is not to be held up, be it all of it or a part.
+func (bl *Backlog) endPreemption(w *record.Window) {
+	p := w.Preemption
+	if bl.books.Earmarked && !w.Unmarked {
+		bl.earmarkFor(w, false)
+	}
+	bl.agenda.FreedQuota()
+	for _, victim := range p.Victims {
+		if victim.Spare(w.Rep); victim.Stray() {
+			bl.Remain(victim)
+		}
+	}
+	p.Victims = nil
+}
+
+// Remain notes that a gang that was asked for a checkpoint need not go: the next pass tells it.
+func (bl *Backlog) Remain(rep *record.Replica) {
+	bl.state.NoteLeaving(rep, false)
+	bl.state.NoteTodo(rep, true)
+	bl.EndMove(rep)
+	bl.spoilPlans(rep)
+}
+
+// EndMove gives up the place that is kept for a gang.
+func (bl *Backlog) EndMove(rep *record.Replica) {
+	if rep.Moving != nil {
+		bl.EndWindow(rep.Moving)
+	}
+}
+
+// moveEnded sees to a gang whose place, that was kept for it, is gone. Who was only moved for
+// another, and still runs, need not move any more.
+func (bl *Backlog) moveEnded(w *record.Window) {
+	if bl.books.Earmarked && w.IsPlanned() {
+		bl.earmarkFor(w, false)
+	}
+	rep := w.Rep
+	bl.disown(w)
+	bl.agenda.NoteHomeless()
+	if rep.YieldsTo != nil && rep.State == berth.Running {
+		if w := rep.YieldsTo.Room(); w != nil {
+			bl.EndWindow(w)
+		}
+	}
+	bl.agenda.Relook(bl.state.Now)
+}
+
+// spoilPlans ends the preemptions and moves that count on the end of a replica that stays.
+func (bl *Backlog) spoilPlans(stays *record.Replica) {
+	for flat := range stays.Members {
+		if m := &stays.Members[flat]; m.State.Holds() {
+			for _, w := range slices.Clone(m.Node.Windows) {
+				if w.IsPlanned() {
+					bl.EndWindow(w)
+				}
+			}
+		}
+	}
+}
+
+func (bl *Backlog) Unfresh(e *record.Entry) {
+	if e.FreshAt < 0 {
+		return
+	}
+	bl.Fresh = unordered.Remove(bl.Fresh, e.FreshAt, func(e *record.Entry, at int) { e.FreshAt = at })
+	bl.agenda.CountFresh(-1)
+	e.FreshAt = -1
+}
+
+// ClearReservations ends the reservations on some nodes: of gangs that rank below the one for
+// whom they are set aside now.
+func (bl *Backlog) ClearReservations(nodes []*record.Node) {
+	for _, n := range nodes {
+		for _, w := range slices.Clone(n.Windows) {
+			if w.GivesWay() {
+				bl.EndWindow(w)
+			}
+		}
+	}
+}
+
+// disown makes a window one that has ended: nobody has it any more.
+func (bl *Backlog) disown(w *record.Window) {
+	switch w.Kind.Rule().Holder {
+	case record.ForWaiting:
+		w.Rep.Reserved = nil
+	case record.ForMoving:
+		w.Rep.Moving = nil
+	case record.ForRunning:
+		w.Rep.Exclusive = nil
+	case record.ForItself:
+		*w.Home = nil
+	}
+	w.Kind = record.KindEnded
+}

@@ -1,0 +1,121 @@
+package books
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/quota"
+)
+
+// recountUse is recount after a change of what is in use, where that counts.
+func (bk *Books) recountUse(n *record.Node) {
+	if n.Closed() {
+		bk.Recount(n, n.CapacityNow())
+	}
+}
+
+// Recount tells the quota tree what a node adds to the fleet now.
+func (bk *Books) Recount(n *record.Node, now record.Capacity) {
+	before := n.Capacity
+	if before == now {
+		return
+	}
+	n.Capacity = now
+	bk.addCapacity(quota.GPU, now.GPUMilli-before.GPUMilli)
+	for r, change := range now.Host.Minus(before.Host) {
+		bk.addCapacity(quota.HostOf(host.Resource(r)), change)
+	}
+	if before.Product != "" {
+		bk.addCapacity(quota.GPUOf(before.Product), -before.GPUMilli)
+	}
+	if now.Product != "" {
+		bk.addCapacity(quota.GPUOf(now.Product), now.GPUMilli)
+	}
+}
+
+// addCapacity changes what there is of a resource. The quota tree is told before it is
+// asked next; of a product that is gone at once, so that it forgets the name.
+func (bk *Books) addCapacity(r quota.Resource, change int64) {
+	if change == 0 {
+		return
+	}
+	bk.Capacities[r] += change
+	bk.agenda.Stir(bk.state.Now)
+	if !slices.Contains(bk.untold, r) {
+		bk.untold = append(bk.untold, r)
+	}
+	if bk.Capacities[r] == 0 {
+		delete(bk.Capacities, r)
+		bk.TellCapacity()
+	}
+}
+
+// TellCapacity tells the quota tree what has changed of what the fleet has. Of what there
+// is none, nothing is known.
+func (bk *Books) TellCapacity() {
+	slices.Sort(bk.untold)
+	for _, r := range bk.untold {
+		total, some := bk.Capacities[r]
+		if total = min(total, quota.MaxAmount); !some {
+			total = quota.UnknownCapacity
+		}
+		if told, known := bk.state.Quota.Capacity(r); known != some || told != total && known {
+			invariant.Must(bk.state.Quota.SetCapacity(r, total))
+		}
+	}
+	bk.untold = bk.untold[:0]
+}
+
+// Tick sets the clocks of the quota tree and of the ledger.
+func (bk *Books) Tick() {
+	if bk.Restoring {
+		return // what it remembers comes at the end
+	}
+	if len(bk.untold) > 0 {
+		bk.TellCapacity()
+	}
+	now := min(int64(bk.state.Now), quota.MaxTime)
+	if bk.state.Quota.Now() != now {
+		invariant.Must(bk.state.Quota.Advance(now))
+	}
+	bk.TickLedger()
+}
+
+func (bk *Books) KnownJob(field string, id berth.JobID) (*record.Job, *berth.Error) {
+	if j := bk.state.Jobs[id]; j != nil {
+		return j, nil
+	}
+	return nil, refusal.Of(berth.ErrUnknown, field, fmt.Sprintf("job %q is not known", id))
+}
+
+// KnownLife finds the replica of a report about a life that is not over.
+func (bk *Books) KnownLife(id berth.JobID, number int, incarnation berth.Incarnation) (*record.Replica, *berth.Error) {
+	j, err := bk.KnownJob("job", id)
+	if err != nil {
+		return nil, err
+	}
+	if number < 0 || number >= len(j.Replicas) || j.Replicas[number] == nil {
+		return nil, refusal.Of(berth.ErrUnknown, "replica", fmt.Sprintf("job %q has no replica %d", id, number))
+	}
+	rep := j.Replicas[number]
+	switch {
+	case incarnation > rep.Incarnation:
+		return nil, refusal.Of(berth.ErrUnknown, "incarnation", fmt.Sprintf("%d is yet to come", incarnation))
+	case rep.Incarnation == 0:
+		return nil, refusal.Of(berth.ErrStale, "incarnation", "the replica was never bound")
+	case incarnation < rep.Incarnation || rep.State == berth.Pending:
+		return nil, refusal.Of(berth.ErrStale, "incarnation", fmt.Sprintf("life %d of the replica is over", incarnation))
+	}
+	return rep, nil
+}
+
+func (bk *Books) TickLedger() {
+	if now := min(int64(bk.state.Now), quota.MaxTime); bk.Ledger != nil && bk.Ledger.Now() != now {
+		invariant.Must(bk.Ledger.Advance(now))
+	}
+}

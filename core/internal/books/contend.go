@@ -1,0 +1,79 @@
+package books
+
+import (
+	"cmp"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/quota"
+)
+
+// Who of those that wait may take from others is told from what is kept of each queue, so
+// that a pass looks no further where nobody may.
+
+// touch notes that what a queue uses or waits for has changed.
+func (bk *Books) touch(q *record.Queue) {
+	if !q.Touched {
+		q.Touched = true
+		bk.Touched = append(bk.Touched, q)
+	}
+}
+
+// CountKeeper counts the queues that do not lend all that they are guaranteed.
+func (bk *Books) CountKeeper(q *record.Queue, keeps bool) { state.Count(&bk.Keeping, &q.Keeps, keeps) }
+
+// RecountQueue brings up to date what follows from a queue's place in the tree.
+func (bk *Books) RecountQueue(i quota.Index) {
+	bk.countLender(i)
+	bk.touch(bk.Queues[i])
+}
+
+// CountDemand counts what entries of a bucket wait for, or wait for no longer.
+func (bk *Books) CountDemand(b *record.Bucket, entries int64) {
+	bk.state.Compile(b.Shape)
+	b.Queue.WaitingMilli += entries * b.Shape.Charge.GPUMilli
+	bk.touch(b.Queue)
+}
+
+// countLender keeps count of the queues that use more GPUs than they are guaranteed: as long
+// as there are none, nobody has anything to give back.
+func (bk *Books) countLender(i quota.Index) {
+	over := bk.state.Quota.Leaf(i) && bk.state.Quota.Used(i, quota.GPU) > bk.state.Quota.Guaranteed(i, quota.GPU)
+	state.Count(&bk.over, &bk.Queues[i].Over, over)
+}
+
+// RoomInShare is what a queue may have beyond what it uses, at the cost of others, as far as
+// its own share tells; 0: nobody has anything to give back.
+func (bk *Books) RoomInShare(q *record.Queue) int64 {
+	if bk.over == 0 || bk.over == 1 && q.Over {
+		return 0
+	}
+	return max(bk.Shares.Of(q.Index), bk.Shares.Guaranteed(q.Index)) - bk.state.Quota.Used(q.Index, quota.GPU)
+}
+
+// MayPreempt reports whether a replica may take the place of another of its queue.
+func MayPreempt(rep, victim *record.Replica) bool {
+	return victim.Job.Spec.Class != berth.LatencyCritical && record.CompareRank(rep, victim) > 0
+}
+
+// CompareYield orders what runs in one queue by who is to yield first: the lower class,
+// the lower priority, who came last.
+func CompareYield(a, b *record.Replica) int {
+	return cmp.Or(record.CompareRank(a, b), cmp.Compare(b.CameAt, a.CameAt), record.CompareReplicas(b, a))
+}
+
+// CountEarmarks notes whether what is earmarked is charged from now on. Where it is not any
+// more, the queues that were charged meanwhile are counted anew.
+func (bk *Books) CountEarmarks(on bool) {
+	bk.Earmarked = on
+	if !on {
+		for _, q := range bk.uncounted {
+			bk.countLender(q)
+			if bk.Ledger != nil {
+				bk.Ledger.Follow(bk.state.Quota, q)
+			}
+		}
+		bk.uncounted = bk.uncounted[:0]
+	}
+}

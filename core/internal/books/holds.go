@@ -1,0 +1,105 @@
+package books
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/unordered"
+)
+
+// Lose ends the holds of those members of a node that are meant. It returns the
+// replicas it hit, in order, for settleAll.
+func (bk *Books) Lose(n *record.Node, meant func(*record.Member) bool) []*record.Replica {
+	var hit []*record.Replica
+	for i := len(n.Members) - 1; i >= 0; i-- {
+		at := n.Members[i]
+		m := &at.Rep.Members[at.Index]
+		if !meant(m) {
+			continue
+		}
+		after := record.MemberAbsent
+		if at.Rep.State == berth.Binding || at.Rep.State == berth.Repairing || m.State == record.MemberBinding {
+			after = record.MemberLost
+		}
+		bk.Unbook(at.Rep, at.Index, after)
+		hit = append(hit, at.Rep)
+	}
+	slices.SortFunc(hit, record.CompareReplicas)
+	return slices.Compact(hit)
+}
+
+// SettleGPU has the fleet know whether a GPU takes newcomers. One that is on its way to
+// whole use or shares, and that nobody holds, does not: another mode may be wanted next.
+func (bk *Books) SettleGPU(n *record.Node, gpu int) {
+	g, s := &n.Spec.GPUs[gpu], &n.Gpus[gpu]
+	empty := s.Order != nil && g.Mode != berth.ModeMIG && !n.Holds(gpu)
+	bk.state.Fleet.SetHealthy(n.Index, gpu, !g.Failed && !s.Unknown && s.Drain == nil && !empty)
+}
+
+// settleGPUs is settleGPU for those of a hold about which an order is out.
+func (bk *Books) settleGPUs(n *record.Node, h *gang.Hold) {
+	for rest := h.GPUs; rest != 0; rest &= rest - 1 {
+		if g := bits.TrailingZeros64(rest); n.Gpus[g].Order != nil {
+			bk.SettleGPU(n, g)
+		}
+	}
+}
+
+// Book records a hold that the fleet has already granted: the member takes its
+// place, the queue is charged.
+func (bk *Books) Book(rep *record.Replica, flat int, hold gang.Hold, state record.MemberState) {
+	n := bk.state.Nodes[hold.Node]
+	rep.Members[flat] = record.Member{State: state, Hold: hold, Node: n, Slot: len(n.Members)}
+	n.Members = append(n.Members, record.MemberAt{Rep: rep, Index: flat})
+	if n.Trust.Spare {
+		bk.agenda.WantSpares()
+	}
+	bk.settleGPUs(n, &hold)
+	bk.recountUse(n)
+	bk.charge(rep, &hold, n, 1)
+	if hold.Share.Milli > 0 {
+		bk.catalogue.Owners.Uses[hold.Share.Owner]++
+	}
+}
+
+// Unbook frees what a member holds, and whoever could use it is woken.
+func (bk *Books) Unbook(rep *record.Replica, flat int, state record.MemberState) {
+	n := rep.Members[flat].Node
+	bk.Yield(rep, flat, state)
+	bk.state.Freed(n)
+	bk.agenda.FreedQuota()
+}
+
+// Yield undoes book. The member ends up in the given state, which holds nothing.
+func (bk *Books) Yield(rep *record.Replica, flat int, state record.MemberState) {
+	m := rep.Members[flat]
+	n := m.Node
+	invariant.Must(bk.state.Fleet.Release(m.Hold))
+	n.Members = unordered.Remove(n.Members, m.Slot, func(m record.MemberAt, at int) { m.Rep.Members[m.Index].Slot = at })
+	n.Trust.StandsIn = n.Trust.StandsIn && len(n.Members) > 0
+	bk.charge(rep, &m.Hold, n, -1)
+	bk.recountUse(n)
+	bk.catalogue.Owners.ReleaseShare(m.Hold.Share)
+	rep.Members[flat] = record.Member{State: state}
+	bk.settleGPUs(n, &m.Hold)
+	if m.YieldsTo != nil {
+		rep.Yielded(m.YieldsTo)
+	}
+}
+
+// UnbookAll frees every member in one of the given states.
+func (bk *Books) UnbookAll(rep *record.Replica, in ...record.MemberState) {
+	for flat := range rep.Members {
+		if slices.Contains(in, rep.Members[flat].State) {
+			if rep.Members[flat].State.Holds() {
+				bk.Unbook(rep, flat, record.MemberAbsent)
+			} else {
+				rep.Members[flat] = record.Member{}
+			}
+		}
+	}
+}

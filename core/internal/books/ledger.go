@@ -1,0 +1,87 @@
+package books
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+// account is where the use of a hold is booked.
+func (bk *Books) account(rep *record.Replica, n *record.Node) quota.LedgerKey {
+	key := quota.LedgerKey{Queue: string(rep.Job.Spec.Queue), Class: rep.Job.Spec.Class.String(), Tenant: string(rep.Job.Spec.Tenant)}
+	if len(n.Spec.GPUs) > 0 {
+		key.Product = n.Spec.GPUs[0].Product
+	}
+	return key
+}
+
+// charge charges a replica's queue for a hold from now on; sign -1: no longer.
+func (bk *Books) charge(rep *record.Replica, h *gang.Hold, n *record.Node, sign int64) {
+	bk.Tick()
+	charge := record.ChargeOf(h, n)
+	if sign > 0 {
+		invariant.Must(bk.state.Quota.Charge(rep.Job.Queue, charge))
+	} else {
+		invariant.Must(bk.state.Quota.Discharge(rep.Job.Queue, charge))
+	}
+	bk.touch(bk.Queues[rep.Job.Queue])
+	if bk.Earmarked { // until what is earmarked is not counted any more
+		bk.uncounted = append(bk.uncounted, rep.Job.Queue)
+	} else {
+		bk.countLender(rep.Job.Queue)
+	}
+	if bk.Ledger == nil || bk.Restoring || charge.GPUMilli == 0 {
+		return
+	}
+	invariant.Must(bk.Ledger.Add(bk.account(rep, n), sign*charge.GPUMilli, sign*charge.GPUMilli*rep.ActiveMilli/1000))
+	if !bk.Earmarked {
+		bk.Ledger.Follow(bk.state.Quota, rep.Job.Queue)
+	}
+}
+
+// ActivityReported notes how busy the GPUs of a replica are from now on.
+func (bk *Books) ActivityReported(e berth.ActivityReported) *berth.Error {
+	rep, err := bk.KnownLife(e.Job, e.Replica, e.Incarnation)
+	if err != nil {
+		return err
+	}
+	if e.ActiveMilli < 0 || e.ActiveMilli > 1000 {
+		return refusal.Of(berth.ErrInvalid, "activeMilli", fmt.Sprintf("%d is outside 0..1000", e.ActiveMilli))
+	}
+	before := rep.ActiveMilli
+	rep.ActiveMilli = int64(e.ActiveMilli)
+	if bk.Ledger == nil {
+		return nil
+	}
+	bk.TickLedger()
+	for flat := range rep.Members {
+		m := &rep.Members[flat]
+		if !m.State.Holds() {
+			continue
+		}
+		if milli := record.ChargeOf(&m.Hold, m.Node).GPUMilli; milli > 0 {
+			invariant.Must(bk.Ledger.Add(bk.account(rep, m.Node), 0, milli*rep.ActiveMilli/1000-milli*before/1000))
+		}
+	}
+	return nil
+}
+
+// LedgerSettled drops the accounts of which nothing is in use.
+func (bk *Books) LedgerSettled(berth.LedgerSettled) *berth.Error {
+	if bk.Ledger == nil {
+		return refusal.Of(berth.ErrInvalid, "", "no ledger is kept: see Config.Ledger")
+	}
+	bk.TickLedger()
+	for _, key := range bk.Ledger.Keys() {
+		bk.Ledger.Forget(key)
+	}
+	for _, q := range bk.Ledger.State().Queues { // of those that were removed too
+		bk.Ledger.ForgetQueue(q.Queue)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+// Package books holds and charges: what a member holds in the fleet, what its queue is charged for
+// it, what the fleet has for queues to share, and the ledger. It is the one door to both trees.
+package books
+
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/quota"
+)
+
+// Books keep account of what is held.
+//
+// Its invariants:
+//
+//  1. A member holds capacity in the fleet if and only if its state says so, and the fleet and
+//     the quota tree hold nothing else but what is earmarked.
+//  2. Usage equals the sum of what is held at every queue.
+//  3. Earmarks are charged between two instants of a pass alone.
+type Books struct {
+	catalogue *catalogue.Catalogue
+	agenda    *agenda.Agenda
+	state     *state.State
+
+	Ledger *quota.Ledger // nil: none is kept
+	// Capacities is what the fleet has, and untold of what the tree does not know yet.
+	Capacities map[quota.Resource]int64
+	untold     []quota.Resource
+	// Restoring: charges are those of before, and no time passes.
+	Restoring bool
+	Queues    []*record.Queue // by quota.Index; nil where vacant
+	// Earmarked: what those are to have for whom room is being made is charged to them;
+	// uncounted are the queues of which is not known yet what they use without that.
+	Earmarked bool
+	uncounted []quota.Index
+	// Shares are the fair shares of GPUs, as of the classes of demandVersion but for the queues
+	// that were touched since; over counts those that use more than they are guaranteed,
+	// keeping those that do not lend all of that.
+	Shares        *quota.Shares
+	Touched       []*record.Queue
+	over, Keeping int
+}
+
+// New returns books in which nothing is held.
+func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.State, config berth.Config) *Books {
+	tree := state.Quota
+	shares, err := quota.NewShares(tree, quota.GPU, 1000)
+	invariant.Must(err)
+	invariant.Must(tree.SetHalfLife(int64(config.Policy.UsageHalfLife)))
+	bk := &Books{
+		catalogue: catalogue, agenda: agenda, state: state,
+		Capacities: map[quota.Resource]int64{}, Shares: shares.WithoutPast(),
+	}
+	if config.Ledger {
+		bk.Ledger = &quota.Ledger{}
+	}
+	return bk
+}

@@ -1,0 +1,143 @@
+package books
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/quota"
+)
+
+// SaveQueues lists the queues, every parent before its children.
+func (bk *Books) SaveQueues() []quota.Queue {
+	list := []quota.Queue{}
+	done := map[quota.Index]bool{quota.Root: true}
+	var add func(quota.Index)
+	add = func(i quota.Index) {
+		if done[i] {
+			return
+		}
+		done[i] = true
+		add(bk.state.Quota.Parent(i))
+		list = append(list, bk.state.Quota.Config(i))
+	}
+	for _, name := range bk.state.Quota.Queues() {
+		i, _ := bk.state.Quota.Lookup(name)
+		add(i)
+	}
+	return list
+}
+
+// SaveUse saves what is remembered of use.
+func (bk *Books) SaveUse() record.UsePart {
+	var s record.UsePart
+	if bk.state.Config.Policy.UsageHalfLife > 0 {
+		past := bk.state.Quota.Past()
+		s.Past = &past
+	}
+	if bk.Ledger != nil {
+		bk.TickLedger()
+		state := bk.Ledger.State()
+		s.Ledger = &state
+	}
+	return s
+}
+
+func (bk *Books) RestoreUse(s *record.UsePart) *berth.Error {
+	bk.TellCapacity()
+	if (s.Past != nil) != (bk.state.Config.Policy.UsageHalfLife > 0) || s.Past != nil && s.Past.HalfLife != bk.state.Quota.HalfLife() {
+		return refusal.Of(berth.ErrInvalid, "past.halfLife", "is not that of the policy")
+	}
+	if s.Past != nil {
+		if s.Past.Now > int64(bk.state.Now) {
+			return refusal.Of(berth.ErrInvalid, "past.now", "is yet to come")
+		}
+		if err := bk.state.Quota.SetPast(*s.Past); err != nil {
+			return refusal.Of(berth.ErrInvalid, "past", err.Error())
+		}
+	}
+	return bk.restoreLedger(s.Ledger)
+}
+
+// restoreLedger takes over a ledger whose rates are those of what is held.
+func (bk *Books) restoreLedger(state *quota.LedgerState) *berth.Error {
+	if (state != nil) != (bk.Ledger != nil) {
+		return refusal.Of(berth.ErrInvalid, "ledger", "is there, or is not, against the configuration")
+	}
+	if state == nil {
+		return nil
+	}
+	ledger, err := quota.RestoreLedger(*state)
+	if err != nil {
+		return refusal.Of(berth.ErrInvalid, "ledger", err.Error())
+	}
+	if ledger.Now() > int64(bk.state.Now) {
+		return refusal.Of(berth.ErrInvalid, "ledger.now", "is yet to come")
+	}
+	if err := bk.checkEntries(state.Entries); err != nil {
+		return err
+	}
+	if err := bk.checkQueueTimes(state.Queues); err != nil {
+		return err
+	}
+	bk.Ledger = ledger
+	return nil
+}
+
+// checkEntries refuses entries whose rates are not those of what is held.
+func (bk *Books) checkEntries(list []quota.LedgerEntry) *berth.Error {
+	type rates struct{ allocated, active int64 }
+	held := map[quota.LedgerKey]rates{}
+	for _, n := range bk.state.Nodes {
+		if n == nil {
+			continue
+		}
+		for _, at := range n.Members {
+			if milli := record.ChargeOf(&at.Rep.Members[at.Index].Hold, n).GPUMilli; milli > 0 {
+				key := bk.account(at.Rep, n)
+				held[key] = rates{held[key].allocated + milli, held[key].active + milli*at.Rep.ActiveMilli/1000}
+			}
+		}
+	}
+	booked := 0
+	for _, e := range list {
+		if (rates{e.Allocated.Rate, e.Active.Rate}) != held[e.Key] {
+			return refusal.Of(berth.ErrInvalid, "ledger.entries", fmt.Sprintf("the rates of %v are not those of what is held", e.Key))
+		}
+		if _, holds := held[e.Key]; holds {
+			booked++
+		}
+	}
+	if booked != len(held) {
+		return refusal.Of(berth.ErrInvalid, "ledger.entries", "something that is held is missing")
+	}
+	return nil
+}
+
+// checkQueueTimes refuses queues whose rates are not those of what they use.
+func (bk *Books) checkQueueTimes(list []quota.LedgerSplit) *berth.Error {
+	following := 0
+	for _, q := range list {
+		covered, borrowed := int64(0), int64(0)
+		if i, known := bk.state.Quota.Lookup(q.Queue); known && q.Queue != "" {
+			covered = bk.state.Quota.Covered(i, quota.GPU)
+			borrowed = bk.state.Quota.Used(i, quota.GPU) - covered
+		}
+		if q.Guaranteed.Rate != covered || q.Borrowed.Rate != borrowed {
+			return refusal.Of(berth.ErrInvalid, "ledger.queues", fmt.Sprintf("the rates of %q are not those of what it uses", q.Queue))
+		}
+		if covered+borrowed > 0 {
+			following++
+		}
+	}
+	for _, name := range bk.state.Quota.Queues() {
+		if i, _ := bk.state.Quota.Lookup(name); bk.state.Quota.Used(i, quota.GPU) > 0 {
+			following--
+		}
+	}
+	if following != 0 {
+		return refusal.Of(berth.ErrInvalid, "ledger.queues", "a queue that uses something is missing, or comes twice")
+	}
+	return nil
+}

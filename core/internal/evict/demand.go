@@ -1,0 +1,47 @@
+package evict
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/topology"
+)
+
+// What a trial tells about its replica and its candidates beside the test whether it fits,
+// so that hardly a call of that is made in vain.
+
+// demand is what the replica needs at least, in whole GPUs: the members of its largest
+// group, each on a node, in one domain of the level that is required. Nothing is known of
+// parts of GPUs.
+func (t *Trial) demand() preempt.Demand {
+	c, tree := t.core, t.core.state.Fleet.Tree()
+	r := t.Request
+	g := &r.Groups[0]
+	for i := range r.Groups {
+		if o := &r.Groups[i]; o.Count*o.Claim.GPUs > g.Count*g.Claim.GPUs {
+			g = o
+		}
+	}
+	if g.Claim.GPUs == 0 {
+		return preempt.Demand{}
+	}
+	d := preempt.Demand{Pieces: g.Count, PieceMilli: int64(g.Claim.GPUs) * 1000}
+	required := max(r.Required, g.Required, g.Align)
+	if required == tree.NodeLevel() && g.Align < required {
+		d.Pieces, d.PieceMilli = 1, d.PieceMilli*int64(d.Pieces)
+	}
+	// Whether a node is free for somebody who wants it alone depends on who is gone.
+	anyone := g.Match == nil || t.rep.Job.Spec.Topology.Exclusive != ""
+	for at, n := range c.state.Nodes {
+		if n == nil || !slices.Contains(g.Classes, topology.Class(n.Class)) || !c.state.Fleet.Schedulable(n.Index) || !anyone && !g.Match(n.Index) {
+			continue
+		}
+		room := preempt.Room{Domain: int32(at), FreeMilli: 1000 * int64(berth.GPUSet(c.state.Fleet.FreeMask(n.Index)).Len())}
+		if required > 0 && required < tree.NodeLevel() {
+			room.Region = int32(tree.DomainOf(n.Index, required))
+		}
+		d.Rooms = append(d.Rooms, room)
+	}
+	return d
+}

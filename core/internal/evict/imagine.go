@@ -1,0 +1,151 @@
+package evict
+
+import (
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/quota"
+)
+
+// An imagination is the fleet and the quota tree as they will be: without those that are
+// on their way out, and with those for whom room is being made. It is made on the fleet
+// and the tree themselves; forgetting it leaves no trace.
+type imagination struct {
+	core *Evict
+	gone []record.Piece
+	here []record.Imagined
+	// Trials is how many searches may yet be made in it.
+	Trials int
+}
+
+// imagineAll imagines what is to come, and ends what cannot come true.
+func (ev *Evict) imagineAll() *imagination {
+	for {
+		im, broken := ev.Imagine()
+		if len(broken) == 0 {
+			return im
+		}
+		im.Forget()
+		for _, w := range broken { // others may have counted on that
+			if w.CountsOnNodes() {
+				ev.backlog.EndWindow(w)
+			}
+		}
+	}
+}
+
+// Imagine leaves out what is going and puts in those for whom room is being made. It
+// returns those for whom there will be none after all.
+func (ev *Evict) Imagine() (im *imagination, broken []*record.Window) {
+	im = &imagination{core: ev}
+	ev.state.Leaving.Ascend(func(rep *record.Replica) bool {
+		im.leaveOut(going(rep))
+		return true
+	})
+	for _, w := range ev.backlog.Windows {
+		if w.IsPlanned() && !im.putIn(w.Rep.Job.Queue, w.Preemption.Where) {
+			broken = append(broken, w)
+		}
+	}
+	return im, broken
+}
+
+// leaveOut imagines a part of a replica gone, for good.
+func (im *imagination) leaveOut(p record.Piece) {
+	im.core.search.Vanish(p)
+	im.core.discharge(p)
+	im.gone = append(im.gone, p)
+}
+
+// bringBack undoes leaveOut for the one that was left out last.
+func (im *imagination) bringBack() {
+	last := len(im.gone) - 1
+	im.core.recharge(im.gone[last])
+	im.core.search.Reappear(im.gone[last])
+	im.gone = im.gone[:last]
+}
+
+// putIn imagines a gang where it is planned to be. It reports false if that is not free.
+func (im *imagination) putIn(q quota.Index, members []gang.Member) bool {
+	c := im.core
+	if !c.search.Hold(members) {
+		return false
+	}
+	for i := range members {
+		c.state.Nodes[members[i].Hold.Node].Planned++
+		invariant.Must(c.state.Quota.Charge(q, record.ChargeOf(&members[i].Hold, c.state.Nodes[members[i].Hold.Node])))
+	}
+	im.here = append(im.here, record.Imagined{Queue: q, Members: members})
+	return true
+}
+
+// takeOut undoes putIn for the gang that was put in last.
+func (im *imagination) takeOut() {
+	c, last := im.core, len(im.here)-1
+	gang := im.here[last]
+	im.here = im.here[:last]
+	for i := range gang.Members {
+		h := &gang.Members[i].Hold
+		invariant.Must(c.state.Quota.Discharge(gang.Queue, record.ChargeOf(h, c.state.Nodes[h.Node])))
+		invariant.Must(c.state.Fleet.Release(*h))
+		c.state.Nodes[h.Node].Planned--
+	}
+}
+
+// Forget brings back what is.
+func (im *imagination) Forget() { im.backTo(record.Extent{}) }
+
+func (im *imagination) extent() record.Extent {
+	return record.Extent{Gone: len(im.gone), Here: len(im.here)}
+}
+
+// backTo undoes what was imagined since.
+func (im *imagination) backTo(e record.Extent) {
+	for len(im.here) > e.Here {
+		im.takeOut()
+	}
+	for len(im.gone) > e.Gone {
+		im.bringBack()
+	}
+}
+
+// discharge imagines that a part of a replica is charged for nothing. What it has on nodes
+// that take no more work is gone with it.
+func (ev *Evict) discharge(p record.Piece) {
+	p.EachHold(func(h *gang.Hold, n *record.Node) {
+		charge := record.ChargeOf(h, n)
+		invariant.Must(ev.state.Quota.Discharge(p.Rep.Job.Queue, charge))
+		if n.Closed() {
+			ev.shiftCapacity(n, charge, -1)
+		}
+	})
+}
+
+// recharge undoes discharge.
+func (ev *Evict) recharge(p record.Piece) {
+	p.EachHold(func(h *gang.Hold, n *record.Node) {
+		charge := record.ChargeOf(h, n)
+		if n.Closed() {
+			ev.shiftCapacity(n, charge, 1)
+		}
+		invariant.Must(ev.state.Quota.Charge(p.Rep.Job.Queue, charge))
+	})
+}
+
+// shiftCapacity has the quota tree see more of the fleet by what somebody has on a node, or
+// less.
+func (ev *Evict) shiftCapacity(n *record.Node, charge quota.Charge, sign int64) {
+	shift := func(r quota.Resource, amount int64) {
+		if total, known := ev.state.Quota.Capacity(r); known && amount > 0 {
+			invariant.Must(ev.state.Quota.SetCapacity(r, max(0, total+sign*amount)))
+		}
+	}
+	shift(quota.GPU, charge.GPUMilli)
+	for r, amount := range charge.Host {
+		shift(quota.HostOf(host.Resource(r)), amount)
+	}
+	if charge.GPUMilli > 0 {
+		shift(quota.GPUOf(n.Spec.GPUs[0].Product), charge.GPUMilli)
+	}
+}

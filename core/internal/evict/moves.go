@@ -1,0 +1,212 @@
+package evict
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/topology"
+)
+
+// BidForMoves looks for a few gangs whose move makes room for an entry: among those on the
+// nodes that are the cheapest to make room on. It imagines the moves; nil: there are none.
+func (im *imagination) BidForMoves(e *record.Entry) *Bid {
+	c := im.core
+	s := shift{im: im, trial: c.Trial(e, nil)}
+	if _, within := c.state.Quota.Fits(s.trial.Queue, s.trial.Asked); !within || !s.gather() {
+		return nil
+	}
+	var chooser preempt.Chooser
+	choice, err := chooser.Choose(s.candidates, s.fits, preempt.Options{NeedMilli: s.trial.Asked.GPUMilli, MaxCalls: limits.MaxMoveTrials})
+	invariant.Must(err)
+	if choice.Outcome != preempt.Chosen || len(choice.Victims) > c.state.Config.Policy.Moves.Most {
+		return nil
+	}
+	b := &Bid{Entry: e, Price: choice.Price, Gain: im.worthOfStarting(e)}
+	if !s.try(choice.Victims) {
+		im.backTo(s.before)
+		return nil
+	}
+	b.where, b.Moves = s.where, s.movers
+	slices.SortFunc(b.Moves, func(a, b search.Relocation) int { return record.CompareReplicas(a.Rep, b.Rep) })
+	for _, m := range b.Moves {
+		b.victims = append(b.victims, record.Piece{Rep: m.Rep})
+	}
+	return b
+}
+
+// worthOfStarting is what it is worth to start an entry now: the GPUs it asks for, as long as
+// it would have to wait for them.
+func (im *imagination) worthOfStarting(e *record.Entry) preempt.GPUMilliseconds {
+	c := im.core
+	wait := c.state.Config.Policy.AssumedRuntime
+	if at, _, planned := c.search.Plan(c.search.Wherever(e, agenda.Never)); planned {
+		wait = at.Sub(c.state.Now)
+	}
+	return (&preempt.Candidate{GPUMilli: e.Bucket.Shape.Least.GPUMilli, RestartCost: int64(wait)}).Price()
+}
+
+// A shift looks for moves in an imagination.
+type shift struct {
+	im         *imagination
+	trial      *Trial
+	candidates []preempt.Candidate
+	reps       []*record.Replica
+	// where and movers are what was tried last, on top of what was imagined before.
+	where  []gang.Member
+	movers []search.Relocation
+	before record.Extent
+}
+
+// gather lists the gangs that could be moved: those on as few nodes as suffice, those first
+// on which room costs the least for each GPU. It reports whether they suffice.
+func (s *shift) gather() bool {
+	c := s.im.core
+	nodes := s.nodes()
+	s.im.Trials -= len(nodes) / 16 // to look at so many takes as long as some searches
+	listed := map[*record.Replica]bool{}
+	for from, step := 0, 1; from < len(nodes) && len(s.reps) < limits.MaxMovers; step *= 2 {
+		to := min(from+step, len(nodes))
+		for _, n := range nodes[from:to] {
+			for _, rep := range n.Movers {
+				if !listed[rep] && len(s.reps) < limits.MaxMovers {
+					listed[rep] = true
+					s.reps = append(s.reps, rep)
+					s.candidates = append(s.candidates, c.Candidate(record.Piece{Rep: rep}, 0))
+				}
+			}
+		}
+		from = to
+		all := make([]int, len(s.reps))
+		for i := range all {
+			all[i] = i
+		}
+		if s.fits(all) {
+			return true
+		}
+	}
+	return false
+}
+
+// nodes lists the nodes that the request may use and on which something could be moved, in
+// the order of what room costs there.
+func (s *shift) nodes() []search.NodeToClear {
+	c := s.im.core
+	var list []search.NodeToClear
+	for _, n := range c.state.Nodes {
+		if n == nil || n.Cordoned || !slices.ContainsFunc(s.trial.Request.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, topology.Class(n.Class)) }) {
+			continue
+		}
+		to := search.NodeToClear{Node: n}
+		for _, at := range n.Members {
+			rep := at.Rep
+			if !s.movable(rep) {
+				continue
+			}
+			to.Milli += record.ChargeOf(&rep.Members[at.Index].Hold, n).GPUMilli
+			if !slices.Contains(to.Movers, rep) {
+				candidate := c.Candidate(record.Piece{Rep: rep}, 0)
+				to.Movers = append(to.Movers, rep)
+				to.Price += min(candidate.Price(), math.MaxInt64-to.Price)
+			}
+		}
+		if len(to.Movers) > 0 && to.Milli > 0 {
+			slices.SortFunc(to.Movers, record.CompareReplicas)
+			list = append(list, to)
+		}
+	}
+	slices.SortFunc(list, func(a, b search.NodeToClear) int {
+		return cmp.Or(cmp.Compare(int64(a.Price)/a.Milli, int64(b.Price)/b.Milli), record.CompareNodes(a.Node, b.Node))
+	})
+	return list
+}
+
+// movable reports whether a gang may be moved for the one that waits.
+func (s *shift) movable(rep *record.Replica) bool {
+	return rep.Job.Spec.Class != berth.LatencyCritical && rep.Job.Spec.Topology.Exclusive == "" && s.trial.mayYield(rep) && !s.trial.tooLarge(record.Piece{Rep: rep})
+}
+
+// fits reports whether the one that waits and all that are to move for it find a place.
+func (s *shift) fits(chosen []int) bool {
+	ok := s.try(chosen)
+	s.im.backTo(s.before)
+	return ok
+}
+
+// try imagines the moves: the larger members first, which find it the hardest.
+func (s *shift) try(chosen []int) bool {
+	s.im.Trials -= 1 + len(chosen)
+	s.before = s.im.extent()
+	s.movers = s.movers[:0]
+	for _, i := range chosen {
+		s.movers = append(s.movers, search.Relocation{Rep: s.reps[i]})
+	}
+	slices.SortFunc(s.movers, func(a, b search.Relocation) int {
+		return cmp.Or(cmp.Compare(mostOf(b.Rep.Job.Shape), mostOf(a.Rep.Job.Shape)), record.CompareReplicas(a.Rep, b.Rep))
+	})
+	for _, m := range s.movers {
+		s.im.leaveOut(record.Piece{Rep: m.Rep})
+	}
+	if s.where = s.trial.Place(); s.where == nil || !s.im.putIn(s.trial.Queue, s.where) {
+		return false
+	}
+	for i := range s.movers {
+		m := &s.movers[i]
+		if m.Where = s.im.placeAgain(m.Rep); m.Where == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// mostOf is how many whole GPUs a member of a shape asks for at the most.
+func mostOf(s *record.Shape) int {
+	most := 0
+	for i := range s.Request.Groups {
+		most = max(most, s.Request.Groups[i].Claim.GPUs)
+	}
+	return most
+}
+
+// placeAgain imagines a gang that is left out in another place, as large as it is.
+func (im *imagination) placeAgain(rep *record.Replica) []gang.Member {
+	c, s := im.core, rep.Job.Shape
+	c.state.Compile(s)
+	request := s.Request
+	request.Groups = slices.Clone(s.Request.Groups)
+	for g := range request.Groups {
+		request.Groups[g].Count = rep.Count(g, record.MemberRunning)
+	}
+	where := c.trialOf(rep, &s.Spec, s.Least, &request, rep.Retry.Avoid, c.state.UntilRoomMade(c.state.GraceOf(rep))).Place()
+	if where == nil || !im.putIn(rep.Job.Queue, where) {
+		return nil
+	}
+	return where
+}
+
+// move keeps places for the gangs that a bid has moved for it, and asks them to go there. It
+// reports false if that cannot be.
+func (ev *Evict) move(b *Bid) bool {
+	w := b.Rep.Reserved
+	for _, m := range b.Moves {
+		if b.Rep.Reserved != w { // one of those before was the last straw
+			return false
+		}
+		if !ev.search.KeepPlace(m.Rep, m.Where) {
+			ev.backlog.EndWindow(w)
+			return false
+		}
+		w.Preemption.Awaits(m.Rep)
+		m.Rep.YieldsTo = b.Rep
+		ev.life.Stop(m.Rep, berth.Cause{Code: berth.CauseMoved, For: b.Rep.Ref()}, ev.state.GraceOf(m.Rep))
+	}
+	return true
+}

@@ -1,0 +1,143 @@
+package evict
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+// ChargedOf is what a part is charged of GPUs, in thousandths.
+func ChargedOf(p record.Piece) int64 {
+	milli := int64(0)
+	p.EachHold(func(h *gang.Hold, n *record.Node) { milli += record.ChargeOf(h, n).GPUMilli })
+	return milli
+}
+
+// Wholes lists the replicas that go as a whole.
+func Wholes(list []record.Piece) []*record.Replica {
+	var reps []*record.Replica
+	for _, p := range list {
+		if p.Whole() {
+			reps = append(reps, p.Rep)
+		}
+	}
+	return reps
+}
+
+// going is the part of a replica on its way out that goes: what is stopped of one that
+// runs, and else all of it.
+func going(rep *record.Replica) record.Piece {
+	p := record.Piece{Rep: rep}
+	if rep.State == berth.Running && rep.YieldsTo == nil && !rep.Leaves {
+		p.Flats = []int{}
+		for flat := range rep.Members {
+			if rep.Members[flat].State == record.MemberStopping {
+				p.Flats = append(p.Flats, flat)
+			}
+		}
+	}
+	return p
+}
+
+// A surplus is what a group of a gang that runs has above its minimum: units of which any may
+// go, but only so many members in all.
+type surplus struct {
+	// units that run, those first that go first.
+	units [][]int
+	// most members may go and leave the minimum.
+	most int
+	// dues says by what those that may go together are due to their queue, and rest what is
+	// left without them, where that was found out; lent counts those taken back together.
+	dues []quota.Due
+	rest quota.Due
+	lent int
+	// mayGo members may go in a trial; taken has it, in so many units gone.
+	mayGo, taken, gone int
+}
+
+// surplusOf finds what a group has above its minimum. The later units go first.
+func surplusOf(rep *record.Replica, group int) *surplus {
+	g := &rep.Job.Spec.Groups[group]
+	s := &surplus{most: -record.Least(g)}
+	if record.Least(g) == g.Replicas {
+		return s
+	}
+	first, end := rep.Job.Offsets[group], rep.Job.Offsets[group+1]
+	for ; first < end; first += record.UnitOf(g) {
+		var unit []int
+		for flat := first; flat < first+record.UnitOf(g); flat++ {
+			if m := &rep.Members[flat]; m.State == record.MemberRunning && !m.Imagined {
+				unit = append(unit, flat)
+			}
+		}
+		if len(unit) > 0 {
+			s.most += len(unit)
+			s.units = append(s.units, unit)
+		}
+	}
+	slices.Reverse(s.units)
+	return s
+}
+
+// extras are the first units, as many as may go together.
+func (s *surplus) extras() [][]int {
+	left := s.most
+	for i, unit := range s.units {
+		if left -= len(unit); left < 0 {
+			return s.units[:i]
+		}
+	}
+	return s.units
+}
+
+// dueOf is by what the unit is due that goes after n others.
+func (s *surplus) dueOf(n int) quota.Due {
+	if n < len(s.dues) {
+		return s.dues[n]
+	}
+	return s.rest
+}
+
+// mergeParts makes one part of all that go of one replica, in order of job and number.
+func mergeParts(list []record.Piece) []record.Piece {
+	slices.SortStableFunc(list, func(a, b record.Piece) int { return record.CompareReplicas(a.Rep, b.Rep) })
+	var merged []record.Piece
+	for _, p := range list {
+		if last := len(merged) - 1; last >= 0 && merged[last].Rep == p.Rep {
+			merged[last].Flats = append(merged[last].Flats, p.Flats...)
+		} else {
+			merged = append(merged, record.Piece{Rep: p.Rep, Flats: slices.Clone(p.Flats)})
+		}
+	}
+	for _, p := range merged {
+		slices.Sort(p.Flats)
+	}
+	return merged
+}
+
+// arrange puts those units of a surplus first that lie where a request may have use for them:
+// on nodes that it may use, there where the most could become free together.
+func (ev *Evict) arrange(s *surplus, rep *record.Replica, r *gang.Request) {
+	room := map[*record.Node]int64{}
+	of := func(unit []int) *record.Node { return rep.Members[unit[0]].Node }
+	for _, unit := range s.units {
+		n := of(unit)
+		if _, known := room[n]; !known {
+			usable := slices.ContainsFunc(r.Groups, func(g gang.Group) bool { return n.Suits(&g) })
+			room[n] = -1
+			if usable {
+				room[n] = 1000 * int64(ev.state.Fleet.Tree().Free(n.Index))
+			}
+		}
+		if room[n] >= 0 {
+			room[n] += ChargedOf(record.Piece{Rep: rep, Flats: unit})
+		}
+	}
+	slices.SortStableFunc(s.units, func(a, b []int) int {
+		return cmp.Or(cmp.Compare(room[of(b)], room[of(a)]), record.CompareNodes(of(b), of(a)), cmp.Compare(b[0], a[0]))
+	})
+}

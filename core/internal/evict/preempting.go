@@ -1,0 +1,343 @@
+package evict
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/preempt"
+)
+
+// nobodyYields reports whether no room is made for anything.
+func nobodyYields(p *berth.Policy) bool {
+	return p.Preemption.Mode == berth.PreemptNever && p.Moves.Mode != berth.MovesOrdered
+}
+
+// Preempt makes room for what waits, in policy order.
+func (ev *Evict) Preempt() {
+	if ev.state.Now < ev.agenda.NextPreempt || nobodyYields(&ev.state.Config.Policy) {
+		return
+	}
+	if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 {
+		ev.agenda.PreemptAt(ready)
+		return
+	}
+	if _, ready := ev.state.Quota.Next(); ready {
+		return // the budget is spent: what fits comes first
+	}
+	list, next := ev.contenders()
+	if ev.agenda.PreemptAt(next); len(list) == 0 {
+		return
+	}
+	windows := len(ev.backlog.Windows)
+	im := ev.imagineAll()
+	if len(ev.backlog.Windows) < windows {
+		list, _ = ev.contenders() // some for whom room was being made
+	}
+	bids := ev.bidAll(im, list)
+	im.Forget()
+	for _, b := range bids {
+		if !ev.grant(b) {
+			break // those after it may count on its victims
+		}
+	}
+}
+
+// bidAll looks for victims for the entries of a list, the queues in the order in which
+// they are served.
+func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
+	r := ev.backlog.NewRota(list)
+	defer r.End()
+	var bids []*Bid
+	behind := map[*record.Bucket]bool{} // those behind the first one are in the rota
+	im.Trials = state.MaxTrials
+	for bid := 0; bid < state.MaxBids && im.Trials > 0; bid++ {
+		e := r.Next()
+		if e == nil {
+			return bids
+		}
+		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // whoever comes first is first then
+			ev.agenda.PreemptAt(ready)
+			return bids
+		}
+		b := ev.bid(im, e)
+		if b != nil && !behind[e.Bucket] {
+			behind[e.Bucket] = true
+			for _, other := range e.Bucket.First(state.MaxBids) {
+				if other != e && other.Bids() && ev.looksFor(other.Rep) <= ev.state.Now {
+					r.Add(other)
+				}
+			}
+		}
+		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool { return other == e || b == nil && other.Bucket == e.Bucket })
+		if b != nil && len(b.victims) > 0 {
+			bids = append(bids, b)
+			if e.Rep.Job.Spec.Topology.Exclusive != "" {
+				break // only what is set aside for it keeps others out of its domains
+			}
+		}
+	}
+	ev.agenda.PreemptAt(ev.state.Now) // the rest in the next pass
+	return bids
+}
+
+// A Bid is an entry that has found whom to take from, and what it will hold then.
+type Bid struct {
+	*record.Entry
+	victims []record.Piece
+	where   []gang.Member
+	// Moves says where the victims are to go, if they are only moved, at what price and for
+	// what gain.
+	Moves       []search.Relocation
+	Price, Gain preempt.GPUMilliseconds
+}
+
+// bid looks for gangs to move, or for the least harmful victims, for an entry, and imagines
+// the exchange; nil: there are none. If it needs none, those who are going anyway will do.
+func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
+	ready := ev.life.EvictionsReady()
+	if ev.state.Config.Policy.Moves.Mode == berth.MovesOrdered && ev.search.InPieces(e) && ready <= ev.state.Now {
+		before := im.extent()
+		if b := im.BidForMoves(e); b != nil && b.pays() && ev.life.MeterVictims(Wholes(b.victims)) <= ev.state.Now {
+			return b
+		}
+		im.backTo(before)
+	}
+	if ev.state.Config.Policy.Preemption.Mode == berth.PreemptNever {
+		ev.bidInVain(e)
+		return nil
+	}
+	return ev.bidForVictims(im, e, ready)
+}
+
+// bidInVain notes that there is no room to be made for an entry, as things are.
+func (ev *Evict) bidInVain(e *record.Entry) {
+	e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, 0
+	ev.state.DeferBid(e.Rep, 3)
+}
+
+// pays reports whether moves are worth more than they cost.
+func (b *Bid) pays() bool { return b.Gain > b.Price }
+
+// bidForVictims looks for the least harmful victims. Before the rate lets somebody yield, those
+// are parts of elastic gangs alone.
+func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Time) *Bid {
+	how := Seeking{Mode: ev.state.Config.Policy.Preemption.Mode, avoid: e.Rep.Retry.Avoid, partsOnly: ready > ev.state.Now, Chooser: &ev.chooser}
+	t, victims, ok := ev.Seek(e, how, &im.Trials)
+	if !ok && len(how.avoid) > 0 && im.Trials > 0 {
+		how.avoid = nil
+		t, victims, ok = ev.Seek(e, how, &im.Trials)
+	}
+	switch {
+	case t.Waits: // until that is over
+		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, 0
+		return nil
+	case !ok && how.partsOnly:
+		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, ready
+		ev.agenda.PreemptBy(ready)
+		return nil
+	case !ok:
+		ev.bidInVain(e)
+		e.Rep.Bid.RipeAt = t.ripeAt(e.Rep.Bid.At)
+		ev.agenda.PreemptBy(ev.looksFor(e.Rep))
+		return nil
+	}
+	if len(victims) == 0 {
+		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, 0 // until something changes
+	} else if at := ev.life.MeterVictims(Wholes(victims)); at > ev.state.Now {
+		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, at
+		ev.agenda.PreemptBy(at)
+		return nil
+	}
+	for _, victim := range victims {
+		im.leaveOut(victim)
+	}
+	if !t.find() { // it did a moment ago
+		panic("berth: broken invariant: equal fleets, different answers")
+	}
+	b := &Bid{Entry: e, victims: victims, where: slices.Clone(ev.search.Placement.Members)}
+	invariant.Must(ev.state.Fleet.ReleaseAll(&ev.search.Placement))
+	if !im.putIn(t.Queue, b.where) {
+		panic("berth: broken invariant: what was found is not free")
+	}
+	return b
+}
+
+// Seek looks for the victims of an entry: among those who have to give back what was lent
+// to them or else, where the mode allows it, among those of its own queue. It is never
+// both: who goes for a job of its own queue would make it possible to take from others
+// what the queue may not have when it comes back. The trials that it took are subtracted.
+func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *Trial, victims []record.Piece, ok bool) {
+	look := func(gather func(*Trial)) {
+		among := ev.Trial(e, s.avoid)
+		if t != nil {
+			among.Spared, among.Limited = t.Spared, t.Limited
+		}
+		t = among
+		t.partsOnly = s.partsOnly
+		gather(t)
+		victims, ok = t.choose(s.Chooser, trials)
+	}
+	if look((*Trial).gatherLent); !ok && !t.Waits && t.elastic() && *trials > 0 {
+		look((*Trial).gatherLentWhole)
+	}
+	if ok && t.Weighing == nil || t.Waits || s.Mode != berth.PreemptAndReclaim || *trials <= 0 {
+		return t, victims, ok && t.Weighing == nil
+	}
+	lent, others := t, victims
+	if look((*Trial).gatherOwn); !ok && t.Weighing == nil && lent.Weighing != nil {
+		t.Weighing, victims = lent.Weighing, others
+	}
+	return t, victims, ok && t.Weighing == nil
+}
+
+// A Seeking says how victims are looked for.
+type Seeking struct {
+	Mode berth.PreemptionMode
+	// avoid lists nodes that are avoided.
+	avoid []berth.NodeID
+	// partsOnly: no whole gang may have to yield just now.
+	partsOnly bool
+	Chooser   *preempt.Chooser
+}
+
+// ripeAt is when to look again for those who may yield even if nothing changes: when those who
+// would do are worth it or, after a while, when one more may yield; 0: never.
+func (t *Trial) ripeAt(after berth.Time) berth.Time {
+	at := t.Limited
+	if t.Spared != 0 {
+		at = Earlier(at, max(t.Spared, after))
+	}
+	if t.Weighing != nil {
+		at = Earlier(at, t.Weighing.From)
+	}
+	return at
+}
+
+// looksFor is when to look again for whom a replica may take from; never: when something
+// changes.
+func (ev *Evict) looksFor(rep *record.Replica) berth.Time {
+	at := agenda.Never
+	if rep.Bid.Turn != ev.agenda.PreemptTurn {
+		at = rep.Bid.At
+	}
+	if rep.Bid.RipeAt != 0 {
+		at = min(at, rep.Bid.RipeAt)
+	}
+	return at
+}
+
+// grant sets aside what a bid found, and asks those to yield who have to.
+func (ev *Evict) grant(b *Bid) bool {
+	if ev.makeRoom(b) == nil {
+		return false
+	}
+	ev.state.Totals.Preemptions++
+	if b.Moves != nil {
+		return ev.move(b)
+	}
+	for _, victim := range b.victims {
+		b.Rep.Reserved.Preemption.Awaits(victim.Rep)
+		ev.life.Ask(victim, b.Rep)
+	}
+	return true
+}
+
+// makeRoom sets aside what a bid found; nil: the fleet has too many kinds of nodes.
+func (ev *Evict) makeRoom(b *Bid) *record.Window {
+	rep := b.Rep
+	if rep.Reserved != nil {
+		ev.backlog.EndWindow(rep.Reserved)
+	}
+	grace := berth.Duration(0)
+	for _, victim := range Wholes(b.victims) {
+		grace = max(grace, ev.state.GraceOf(victim))
+	}
+	w := ev.search.RoomOn(ev.state.NodesFor(rep, b.where), record.KindRoom, rep, grace)
+	if w == nil {
+		return nil
+	}
+	w.Preemption = ev.backlog.NewPreemption(b.where)
+	rep.Reserved, rep.Bid.RipeAt = w, 0
+	ev.backlog.AddWindow(w)
+	return w
+}
+
+// NextBid is when a pass has to look for whom somebody may take from.
+func (ev *Evict) NextBid() berth.Time {
+	switch {
+	case nobodyYields(&ev.state.Config.Policy):
+		return agenda.Never
+	case ev.agenda.NextPreempt > ev.state.Now:
+		return ev.agenda.NextPreempt
+	}
+	list, next := ev.contenders()
+	if len(list) > 0 {
+		next = ev.state.Now
+	}
+	return max(next, ev.life.EvictionsReady())
+}
+
+// contenders lists the first entries of buckets that may take from others, or for whom others
+// may be moved, as far as it can be told without looking for whom, and if it is time to look;
+// next is when it is for one more. O(queues), and O(buckets) of those queues that may.
+func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
+	ev.backlog.Demands()
+	mode := ev.state.Config.Policy.Preemption.Mode
+	moves := ev.state.Config.Policy.Moves.Mode == berth.MovesOrdered
+	next = agenda.Never
+	for _, q := range ev.books.Queues {
+		if q == nil || q.Waiting == 0 {
+			continue
+		}
+		room := int64(0)
+		if mode != berth.PreemptNever {
+			room = ev.books.RoomInShare(q)
+		}
+		least, some := q.Running.Min()
+		some = some && mode == berth.PreemptAndReclaim
+		if room <= 0 && !some && !moves {
+			continue
+		}
+		for _, b := range q.List {
+			e := bidderOf(b)
+			if b.Slot >= 0 || e == nil {
+				continue
+			}
+			at := ev.looksFor(e.Rep)
+			if at == agenda.Never {
+				continue
+			}
+			ev.state.Compile(b.Shape)
+			asked := b.Shape.Least.GPUMilli
+			switch {
+			case (asked == 0 || asked > room) && !(some && books.MayPreempt(e.Rep, least)) && !(moves && ev.search.InPieces(e)):
+			case at > ev.state.Now:
+				next = min(next, at)
+			default:
+				list = append(list, e)
+			}
+		}
+	}
+	return list, next
+}
+
+// bidderOf is the first entry of a bucket that may bid; nil: there is none.
+func bidderOf(b *record.Bucket) *record.Entry {
+	if first := b.Entries.Min(); first.Bids() {
+		return first
+	}
+	var bidder *record.Entry
+	for _, e := range b.Entries.Items() {
+		if e.Bids() && (bidder == nil || record.CompareEntries(e, bidder) < 0) {
+			bidder = e
+		}
+	}
+	return bidder
+}

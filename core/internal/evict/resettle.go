@@ -1,0 +1,180 @@
+package evict
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/gang"
+)
+
+// resettle imagines a gang in another place, and returns where; nil: there is none, and it
+// stays. Members that can stay where they are do, and only the others go elsewhere, as
+// close to them as there is room: what a gang has on its nodes, and who talks to whom over
+// which switch, stays as it was. Where that cannot be, or would draw apart a gang that
+// elsewhere could stand closer together, all of it is placed anew.
+func (im *imagination) resettle(rep *record.Replica) []gang.Member {
+	c, s := im.core, rep.Job.Shape
+	leaving := c.state.Leaving.Has(rep) // and so left out already
+	if !leaving {
+		im.leaveOut(record.Piece{Rep: rep})
+	}
+	before := im.extent()
+	filled, kept := im.fillIn(rep)
+	if filled != nil && c.search.Closeness(filled) >= c.search.Closeness(kept) {
+		return filled
+	}
+	im.backTo(before)
+	if anew := im.placeAnew(rep, s); anew != nil && (filled == nil || c.search.Closeness(anew) > c.search.Closeness(filled)) {
+		return anew
+	}
+	im.backTo(before)
+	if !im.putIn(rep.Job.Queue, filled) { // it was free a moment ago
+		panic("berth: broken invariant: what was found is not free")
+	}
+	if filled == nil && !leaving {
+		im.bringBack()
+	}
+	return filled
+}
+
+// placeAnew imagines a gang that is left out in another place, as large as it may be or with
+// its minimum.
+func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Member {
+	c := im.core
+	c.state.Compile(s)
+	for _, request := range []*gang.Request{&s.Request, &s.Minimum} {
+		t := c.trialOf(rep, &s.Spec, s.Least, request, rep.Retry.Avoid, c.state.UntilRoomMade(c.state.GraceOf(rep)))
+		if where := t.Place(); where != nil && im.putIn(t.Queue, where) {
+			return where
+		}
+	}
+	return nil
+}
+
+// fillIn imagines a gang that is left out with those members kept where they are that can stay
+// there, and places for the others; nil: there are none. What is spread, or on aligned
+// rails, has to be placed together.
+func (im *imagination) fillIn(rep *record.Replica) (where, kept []gang.Member) {
+	half := &record.Replica{Job: rep.Job, LifePart: record.LifePart{Number: rep.Number, State: berth.Running}, Imagined: true, Members: slices.Clone(rep.Members)}
+	for flat := range half.Members {
+		m := &half.Members[flat]
+		if stays := m.State.Holds() && !m.Node.Closed() && !slices.Contains(rep.Retry.Avoid, m.Node.Spec.ID); !stays {
+			*m = record.Member{}
+			continue
+		}
+		m.State = record.MemberRunning
+		kept = append(kept, gang.Member{Group: rep.Job.Group(flat), Hold: m.Hold})
+	}
+	if len(kept) == 0 || !im.putIn(rep.Job.Queue, kept) {
+		return nil, nil
+	}
+	for g := range rep.Job.Spec.Groups {
+		t := &rep.Job.Spec.Groups[g].Topology
+		if half.Count(g, record.MemberAbsent) > 0 && (t.Spread != "" || t.RailAligned || !im.fillGroup(rep, half, g)) {
+			return nil, nil
+		}
+	}
+	for flat := range half.Members {
+		if half.Members[flat].State == record.MemberRunning {
+			where = append(where, gang.Member{Group: rep.Job.Group(flat), Hold: half.Members[flat].Hold})
+		}
+	}
+	return where, kept
+}
+
+// fillGroup imagines places for the members of a group that half of a gang lacks: for all
+// of them, or as many as there is room for where that is enough for the gang.
+func (im *imagination) fillGroup(rep, half *record.Replica, g int) bool {
+	group := &rep.Job.Spec.Groups[g]
+	for half.Count(g, record.MemberAbsent) > 0 {
+		spec := im.core.state.Missing(half, g)
+		if !im.fillNear(rep, half, g, &spec) {
+			break
+		}
+	}
+	there := half.Count(g, record.MemberRunning)
+	return there >= record.Least(group) && there%record.UnitOf(group) == 0
+}
+
+// fillNear imagines places for what is asked for: all of it, in the narrowest domain around
+// those who stay that has room or, in the widest that is allowed, as much as there is.
+func (im *imagination) fillNear(rep, half *record.Replica, g int, spec *record.ShapeSpec) bool {
+	tree := im.core.state.Fleet.Tree()
+	widest, least := tree.DomainLevel(spec.Within), spec.Groups[0].Min
+	anchor := half.Anchor(rep, g)
+	for level := tree.NodeLevel() - 1; level >= widest; level-- {
+		near := *spec
+		near.Groups = slices.Clone(spec.Groups)
+		near.Groups[0].Min = near.Groups[0].Replicas
+		if level > widest {
+			if near.Within = tree.DomainOf(anchor, level); tree.DomainLevel(near.Within) != level {
+				continue
+			}
+		} else if im.fill(rep, half, g, &near) {
+			return true
+		} else {
+			near.Groups[0].Min = least
+		}
+		if im.fill(rep, half, g, &near) {
+			return true
+		}
+	}
+	return false
+}
+
+// fill imagines places for what is asked for, and has the first of a group that half a gang
+// lacks hold them.
+func (im *imagination) fill(rep, half *record.Replica, g int, spec *record.ShapeSpec) bool {
+	c := im.core
+	request := c.state.Request(spec)
+	t := c.trialOf(rep, spec, c.state.ChargeFor(&request), &request, rep.Retry.Avoid, c.state.UntilRoomMade(c.state.GraceOf(rep)))
+	where := t.Place()
+	if where == nil || !im.putIn(t.Queue, where) {
+		return false
+	}
+	flat := rep.Job.Offsets[g]
+	for i := range where {
+		for half.Members[flat].State != record.MemberAbsent {
+			flat++
+		}
+		hold := where[i].Hold
+		half.Members[flat] = record.Member{State: record.MemberRunning, Hold: hold, Node: c.state.Nodes[hold.Node]}
+	}
+	return true
+}
+
+// Relocate finds another place for the gangs that have to leave theirs. It looks again when
+// something has changed that could help, and when a drain leaves no more time.
+func (ev *Evict) Relocate() {
+	if !ev.agenda.BeginMoves(ev.state.Now) {
+		return
+	}
+	found := ev.findPlaces()
+	for ev.search.LetStay(found) { // others counted on what they hold
+		found = ev.findPlaces()
+	}
+	for _, r := range found {
+		ev.search.DecideMove(r)
+	}
+}
+
+// findPlaces looks for places for those who need one.
+func (ev *Evict) findPlaces() []search.Relocation {
+	list := ev.search.Uprooted()
+	if len(list) == 0 {
+		return nil
+	}
+	im := ev.imagineAll()
+	defer im.Forget()
+	var found []search.Relocation
+	for i, rep := range list {
+		if i == search.MaxMoves {
+			ev.agenda.MoveBy(ev.state.Now) // the rest in the next pass
+			break
+		}
+		found = append(found, search.Relocation{Rep: rep, Where: im.resettle(rep)})
+	}
+	return found
+}

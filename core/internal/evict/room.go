@@ -1,0 +1,33 @@
+// Package evict makes room: it chooses victims, weighs their price against the gain, moves gangs
+// off nodes that are drained and out of the way of others, and reserves what comes of it. A bid
+// plans; a plan never bids.
+package evict
+
+import (
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/backlog"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/life"
+	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/preempt"
+)
+
+// An Evict makes room. It owns no state but scratch.
+type Evict struct {
+	agenda  *agenda.Agenda
+	state   *state.State
+	books   *books.Books
+	backlog *backlog.Backlog
+	life    *life.Life
+	search  *search.Search
+
+	chooser preempt.Chooser
+}
+
+// New returns one that stands on the rooms below.
+func New(agenda *agenda.Agenda, state *state.State, books *books.Books, backlog *backlog.Backlog, life *life.Life, search *search.Search) *Evict {
+	return &Evict{
+		agenda: agenda, state: state, books: books, backlog: backlog, life: life, search: search,
+	}
+}

@@ -1,0 +1,373 @@
+package evict
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/search"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A Trial looks for those who could yield for one replica.
+type Trial struct {
+	core    *Evict
+	rep     *record.Replica
+	Queue   quota.Index
+	Asked   quota.Charge
+	Request *gang.Request
+
+	// candidates may yield, all together: those of the own queue, or those of others, the
+	// closer relations first. Of one replica come the units of its surplus, and then all of it.
+	candidates []preempt.Candidate
+	offers     []yieldable
+	// bounded: no more units of a gang are taken than may go together.
+	bounded bool
+	// out says which of them are imagined gone now.
+	out []bool
+	// givers has what is known of replicas, as of queues that were asked about.
+	givers map[*record.Replica]*giver
+	// lent is what was discharged while candidates were gathered.
+	lent []record.Piece
+	// Spared is when the first of those may yield that may not yet, and limited when the first
+	// whose queue has had too many yield; 0: there are none.
+	Spared, Limited berth.Time
+	// owed: what is asked is guaranteed to its queue, and taken from others.
+	owed bool
+	// favoured is the node whose units go before others of their gangs; nil: none.
+	favoured *record.Node
+	// partsOnly: nothing may go as a whole just now.
+	partsOnly bool
+	// Waits: the least harm is to wait for one that is giving up other members just now.
+	Waits bool
+	// Weighing is what speaks against those who were chosen; nil: nothing does.
+	Weighing *berth.Weighing
+	// priced is scratch.
+	priced []preempt.Candidate
+}
+
+// Trial begins one for an entry, with its minimum.
+func (ev *Evict) Trial(e *record.Entry, avoid []berth.NodeID) *Trial {
+	ev.state.Compile(e.Bucket.Shape)
+	return ev.trialOf(e.Rep, &e.Bucket.Shape.Spec, e.Bucket.Shape.Least, &e.Bucket.Shape.Minimum, avoid, ev.state.Now)
+}
+
+// trialOf begins one for a request of a replica that will start at an instant. Where room is
+// being made for others it may go as well, beside what they are to hold, which is imagined.
+func (ev *Evict) trialOf(rep *record.Replica, spec *record.ShapeSpec, least quota.Charge, r *gang.Request, avoid []berth.NodeID, start berth.Time) *Trial {
+	end, exclusive := ev.state.EndIfStarted(rep, start), spec.Topology.Exclusive != ""
+	return &Trial{
+		core: ev, rep: rep, Queue: rep.Job.Queue, Asked: least,
+		Request: ev.search.Avoiding(avoid, ev.state.Widen(spec.Groups, r, func(w *record.Window) bool {
+			if w.IsPlanned() && w.Rep != rep {
+				return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
+			}
+			return ev.backlog.Admits(w, rep, end)
+		})),
+	}
+}
+
+// Place finds a place that the limits on the queue allow, and holds nothing; nil: there is
+// none.
+func (t *Trial) Place() []gang.Member {
+	if !t.find() {
+		return nil
+	}
+	where := slices.Clone(t.core.search.Placement.Members)
+	invariant.Must(t.core.state.Fleet.ReleaseAll(&t.core.search.Placement))
+	return where
+}
+
+// choose chooses the least harmful of the candidates that suffice, by job and number: none, if
+// those who are going anyway do. All of them are back then. Where one of them is busy, it is
+// to be waited for.
+//
+// How many units of a gang may go together is left out of account at first: which of them is
+// of use is for the search to find, and it takes as few as it can. Only where those are too
+// many, it may have so many at the most, and those first that come first, or those on one node
+// where whole gangs would have to go otherwise.
+func (t *Trial) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
+	t.out = make([]bool, len(t.offers))
+	options := preempt.Options{NeedMilli: t.Asked.GPUMilli, Tolerance: state.PriceTolerance, Demand: t.demand()}
+	look := func() (suffice, enough bool) {
+		options.MaxCalls = max(*trials, 1)
+		choice, err := chooser.Choose(t.candidates, t.fits, options)
+		invariant.Must(err)
+		*trials -= choice.Calls + 1
+		t.bounded = true
+		suffice = (choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen) && t.fits(choice.Victims)
+		return suffice, choice.Outcome != preempt.Insufficient
+	}
+	bounded := !t.elastic()
+	t.bounded = bounded
+	ok, enough := look()
+	if !ok && enough && !bounded {
+		if ok, _ = look(); ok && t.takesWhole() {
+			ok = t.lookByNode(look)
+		}
+	}
+	var taken []int
+	for i, gone := range t.out {
+		if gone {
+			victims = append(victims, t.offers[i].Piece)
+			taken = append(taken, i)
+			t.Waits = t.Waits || ok && t.offers[i].busy
+		}
+	}
+	t.setBack()
+	if ok = ok && !t.Waits; ok {
+		t.Weighing = t.weigh(taken)
+	}
+	return mergeParts(victims), ok
+}
+
+// gatherOwn lists those of the own queue that rank below.
+func (t *Trial) gatherOwn() {
+	t.core.books.Queues[t.Queue].Running.Ascend(func(victim *record.Replica) bool {
+		if !books.MayPreempt(t.rep, victim) || len(t.offers) >= state.MaxVictims {
+			return false
+		}
+		above := t.rep.Job.Spec.Class > victim.Job.Spec.Class
+		for _, s := range t.spare(victim) {
+			if above || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
+				t.addUnits(victim, s, s.most, 0)
+			}
+		}
+		if whole := (record.Piece{Rep: victim}); t.mayYield(victim) && (above || !t.tooLarge(whole)) {
+			t.add(yieldable{Piece: whole, steps: t.steps(victim)}, 0)
+		}
+		return true
+	})
+}
+
+// gatherLent lists those of other queues that have to give back, one after the other, so
+// that all of them together may be taken: what they have above their minimums before all
+// else.
+func (t *Trial) gatherLent() { t.gatherLenders(true) }
+
+// gatherLentWhole lists them where each goes only as a whole: what all have above their
+// minimums may be all that may be taken, and of no use.
+func (t *Trial) gatherLentWhole() { t.gatherLenders(false) }
+
+func (t *Trial) gatherLenders(inParts bool) {
+	c := t.core
+	if t.Asked.GPUMilli == 0 {
+		return
+	}
+	t.owed = c.state.Quota.Used(t.Queue, quota.GPU)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
+	asked := map[quota.Index]bool{}
+	for parting := c.state.Quota.Parent(t.Queue); parting != quota.None; parting = c.state.Quota.Parent(parting) {
+		// What nearer relations give may be what lets it ask those who are farther off.
+		for _, v := range c.books.Shares.Victims(nil, t.Queue, t.Asked) {
+			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) {
+				asked[v.Leaf] = true
+				t.gatherFrom(v.Leaf, 1+v.Rank, inParts)
+			}
+		}
+	}
+	for _, p := range t.lent {
+		c.recharge(p)
+	}
+	t.lent = nil
+}
+
+// gatherFrom lists those of one queue, and discharges them.
+func (t *Trial) gatherFrom(q quota.Index, source int, inParts bool) {
+	c := t.core
+	t.findDues(q)
+	if inParts {
+		c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
+			for _, s := range t.spare(victim) {
+				if t.owed || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
+					t.lendUnits(victim, s, source)
+				}
+			}
+			return len(t.offers) < state.MaxVictims
+		})
+	}
+	c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
+		if t.mayYield(victim) && (t.owed || !t.tooLarge(record.Piece{Rep: victim})) {
+			t.lendWhole(victim, source)
+		}
+		return len(t.offers) < state.MaxVictims
+	})
+}
+
+// tooLarge reports whether a part holds too much to be stopped for what is asked.
+func (t *Trial) tooLarge(p record.Piece) bool {
+	ratio := int64(t.core.state.Config.Policy.Preemption.MaxRatio)
+	return ratio > 0 && ChargedOf(p)/ratio > max(t.Asked.GPUMilli, 1000)
+}
+
+// mayYield reports whether a replica can be asked to yield now, as a whole.
+func (t *Trial) mayYield(victim *record.Replica) bool {
+	if victim.Order != nil || victim.YieldsTo != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
+		slices.ContainsFunc(victim.Members, func(m record.Member) bool { return m.Imagined }) {
+		return false
+	}
+	c := t.core
+	if t.partsOnly {
+		return false
+	}
+	limited := c.books.Queues[victim.Job.Queue].Evictions.Ready(c.state.Config.Policy.Preemption.QueueRate, c.state.Now, 1)
+	spared := c.life.SparedUntil(victim, t.owed)
+	switch at := max(spared, limited); {
+	case at <= c.state.Now:
+		return true
+	case spared > limited:
+		t.Spared = Earlier(t.Spared, at)
+	default:
+		t.Limited = Earlier(t.Limited, at)
+	}
+	return false
+}
+
+// Earlier is the first of two instants, of which 0 is none.
+func Earlier(a, b berth.Time) berth.Time {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// fits reports whether the replica would fit if the candidates with these indexes were gone, as
+// far as they may be taken. Those stay imagined gone.
+func (t *Trial) fits(chosen []int) bool {
+	t.imagine(chosen)
+	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.find() {
+		return false
+	}
+	invariant.Must(t.core.state.Fleet.ReleaseAll(&t.core.search.Placement))
+	return true
+}
+
+// find searches a place on products that the queue may have, and holds it.
+func (t *Trial) find() bool {
+	c := t.core
+	return c.search.FindAllowed(t.Request, func() (string, bool) {
+		limited, ok := c.affordsMembers(t.Queue, c.search.Placement.Members)
+		if !ok {
+			invariant.Must(c.state.Fleet.ReleaseAll(&c.search.Placement))
+		}
+		return limited, ok
+	}) == search.Fits
+}
+
+// affordsMembers reports whether the limits on a queue let it have members where they are, or
+// else the product that is in the way. Members of one product that follow each other are
+// charged at once: a limit lets a queue have all of them if it lets it have the last.
+func (ev *Evict) affordsMembers(q quota.Index, members []gang.Member) (limited string, ok bool) {
+	ok = true
+	var charged []quota.Charge
+	for first, next := 0, 0; first < len(members); first = next {
+		sum := record.ChargeOf(&members[first].Hold, ev.state.Nodes[members[first].Hold.Node])
+		for next = first + 1; next < len(members); next++ {
+			charge := record.ChargeOf(&members[next].Hold, ev.state.Nodes[members[next].Hold.Node])
+			if charge.Product != sum.Product {
+				break
+			}
+			sum = sum.Plus(charge)
+		}
+		if _, ok = ev.state.Quota.Fits(q, sum); !ok {
+			limited = ev.state.Classes.List[ev.state.Nodes[members[first].Hold.Node].Class].Key.Product
+			break
+		}
+		invariant.Must(ev.state.Quota.Charge(q, sum))
+		charged = append(charged, sum)
+	}
+	for _, sum := range charged {
+		invariant.Must(ev.state.Quota.Discharge(q, sum))
+	}
+	return limited, ok
+}
+
+// imagine has those of the chosen candidates gone that may be taken, one after the other, and
+// no others. Taking them as far as it is allowed, instead of refusing the lot for one that
+// is not, more of them never do worse.
+func (t *Trial) imagine(chosen []int) {
+	c, wanted, goes := t.core, make([]bool, len(t.offers)), make([]bool, len(t.offers))
+	for _, i := range chosen {
+		wanted[i] = true
+	}
+	for i := range t.offers {
+		if s := t.offers[i].surplus; s != nil {
+			s.taken, s.gone = 0, 0
+		}
+		for _, s := range t.offers[i].steps {
+			if t.out[i] {
+				c.recharge(s.Piece)
+			}
+		}
+	}
+	for _, favoured := range []bool{true, false} {
+		for i := range t.offers {
+			if t.favours(i) == favoured {
+				goes[i] = wanted[i] && t.take(i, goes)
+			}
+		}
+	}
+	for i := range t.offers {
+		if t.out[i] && !goes[i] {
+			c.search.Reappear(t.offers[i].Piece)
+		}
+	}
+	for i := range t.offers {
+		if goes[i] && !t.out[i] {
+			c.search.Vanish(t.offers[i].Piece)
+		}
+	}
+	t.out = goes
+}
+
+// setBack has all candidates back.
+func (t *Trial) setBack() { t.imagine(nil) }
+
+// findDues tells by what the replicas that run are due to their queue, those first that cannot
+// be asked to yield and then those that yield last; and after all of them, in the same order,
+// what they have above their minimums. See quota.Shares.MayReclaimWhole.
+func (t *Trial) findDues(q quota.Index) {
+	c := t.core
+	var list []*record.Replica
+	c.books.Queues[q].Running.Descend(func(rep *record.Replica) bool {
+		if !rep.Imagined { // else it goes anyway
+			list = append(list, rep)
+		}
+		return true
+	})
+	slices.SortStableFunc(list, func(a, b *record.Replica) int { return record.CompareBool(t.mayYield(a), t.mayYield(b)) })
+	guaranteed := c.books.Shares.Guaranteed(q)
+	fair := max(guaranteed, c.books.Shares.Of(q))
+	due := func(milli int64) quota.Due {
+		switch {
+		case milli > fair:
+			return quota.NotDue
+		case milli > guaranteed:
+			fair -= milli
+			return quota.DueByShare
+		}
+		fair -= milli
+		guaranteed -= milli
+		return quota.DueByGuarantee
+	}
+	for _, rep := range list {
+		steps := t.steps(rep)
+		g := t.giver(rep)
+		g.rest = due(ChargedOf(steps[len(steps)-1].Piece))
+		for _, s := range g.surpluses {
+			s.rest = g.rest
+		}
+	}
+	for _, rep := range list {
+		for _, s := range t.giver(rep).surpluses {
+			s.dues = make([]quota.Due, len(s.extras()))
+			for n, unit := range slices.Backward(s.extras()) {
+				s.dues[n] = due(ChargedOf(record.Piece{Rep: rep, Flats: unit}))
+			}
+		}
+	}
+}

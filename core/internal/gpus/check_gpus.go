@@ -1,0 +1,111 @@
+package gpus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/gang"
+)
+
+// CheckGPUs checks what is kept of GPUs: that descriptions, orders, the fleet and the counts
+// agree.
+func (gp *GPUs) CheckGPUs() error {
+	nodes, out := map[*catalogue.Table]int{}, 0
+	if err := gp.state.EachNode(func(n *record.Node) error {
+		if n.Table != nil {
+			nodes[n.Table]++
+		}
+		for gpu := range n.Gpus {
+			if err := gp.checkGPU(n, gpu); err != nil {
+				return fmt.Errorf("GPU %d: %w", gpu, err)
+			}
+			if n.Gpus[gpu].Order != nil {
+				out++
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(gp.catalogue.Tables)) {
+		if t := gp.catalogue.Tables[name]; t.Nodes != nodes[t] {
+			return fmt.Errorf("table %s: %d nodes, counted %d", name, nodes[t], t.Nodes)
+		}
+	}
+	return state.Agree(state.Tally{What: "orders about GPUs", Is: len(gp.Repartitions), Expected: out})
+}
+
+// CheckDrains checks that GPUs are kept for those who wait.
+func (gp *GPUs) CheckDrains() error {
+	for _, d := range gp.backlog.Drains {
+		if d.Rep.Drain != d || d.Node.Gpus[d.GPU].Drain != d || d.Rep.State != berth.Pending || d.Rep.Entries == nil {
+			return fmt.Errorf("a GPU is kept for job %s, which does not wait for it", d.Rep.Job.Spec.ID)
+		}
+	}
+	return gp.state.EachReplica(func(rep *record.Replica) error {
+		if rep.Drain != nil && !slices.Contains(gp.backlog.Drains, rep.Drain) {
+			return fmt.Errorf("the GPU that is kept for it is not in the list")
+		}
+		return nil
+	})
+}
+
+func (gp *GPUs) checkGPU(n *record.Node, gpu int) error {
+	g, s := &n.Spec.GPUs[gpu], &n.Gpus[gpu]
+	astray := n.HasBase() && s.ChangedAt > 0 && !n.AtBase(gpu)
+	switch {
+	case s.Staged != nil:
+		return fmt.Errorf("is staged after a pass")
+	case s.Drain != nil && !slices.Contains(gp.backlog.Drains, s.Drain):
+		return fmt.Errorf("is kept for nobody")
+	case s.Order != nil && (gp.Repartitions[s.Order.Order.ID] != s.Order || s.Order.Node != n || s.Order.Order.GPU != gpu):
+		return fmt.Errorf("its order is not in the index")
+	case slices.Contains(gp.Astray, GPUAt{n, gpu}) != astray || s.Astray != astray:
+		return fmt.Errorf("is astray: %t, is in the list: %t", astray, !astray)
+	}
+	if err := gp.checkDivision(n, gpu); err != nil {
+		return err
+	}
+	var err error
+	n.MembersOn(gpu, func(m *record.Member, rep *record.Replica) {
+		if mode := gp.ModeFor(&m.Hold); mode != g.Mode {
+			err = fmt.Errorf("is in mode %s, and job %s holds it in mode %s", g.Mode, rep.Job.Spec.ID, mode)
+		}
+	})
+	return err
+}
+
+// checkDivision checks that the fleet sees a GPU divided as it is described, and that the
+// instances that are held on it exist.
+func (gp *GPUs) checkDivision(n *record.Node, gpu int) error {
+	g := &n.Spec.GPUs[gpu]
+	division, exist, held := gp.state.Fleet.Divided(n.Index, gpu)
+	want := gang.Undivided
+	if g.Mode == berth.ModeMIG {
+		want = gang.Fixed
+		if n.Geometry.Kind == berth.PerClaim {
+			want = gang.PerClaim
+		}
+	}
+	if division != want {
+		return fmt.Errorf("is %s, and should be %s", division, want)
+	}
+	if division == gang.Fixed {
+		state, err := n.Table.Lattice.StateOf(g.Instances)
+		if err != nil || state != exist {
+			return fmt.Errorf("has the layout %v, and should have %v", n.Table.Lattice.Layout(exist), g.Instances)
+		}
+	}
+	var err error
+	n.MembersOn(gpu, func(m *record.Member, _ *record.Replica) {
+		if err == nil && division != gang.Undivided {
+			_, err = n.Table.Lattice.Remove(held, m.Hold.Instance)
+		}
+	})
+	return err
+}

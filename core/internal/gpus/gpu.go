@@ -1,0 +1,240 @@
+package gpus
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
+)
+
+// Divide has the fleet see a GPU as it is described.
+func (gp *GPUs) Divide(n *record.Node, gpu int) {
+	g := &n.Spec.GPUs[gpu]
+	switch {
+	case g.Mode != berth.ModeMIG:
+		invariant.Must(gp.state.Fleet.Divide(n.Index, gpu, gang.Undivided, 0))
+	case n.Geometry.Kind == berth.PerClaim:
+		g.Instances = nil
+		invariant.Must(gp.state.Fleet.Divide(n.Index, gpu, gang.PerClaim, 0))
+	default:
+		state, err := n.Table.Lattice.StateOf(g.Instances)
+		invariant.Must(err)
+		invariant.Must(gp.state.Fleet.Divide(n.Index, gpu, gang.Fixed, state))
+	}
+}
+
+// ModeFor is the mode in which a member needs its GPUs.
+func (gp *GPUs) ModeFor(h *gang.Hold) berth.GPUMode {
+	switch {
+	case h.Instance != (mig.Placement{}):
+		return berth.ModeMIG
+	case h.Share.Milli == 0:
+		return berth.ModeWhole
+	case gp.catalogue.Owners.Keys[h.Share.Owner].Mode == berth.MPS:
+		return berth.ModeMPS
+	}
+	return berth.ModeTimeSlice
+}
+
+// Regeometry brings what follows from the geometry of the pools up to date.
+func (gp *GPUs) Regeometry() {
+	gp.agenda.RecountGPUs()
+	gp.Astray = nil
+	for _, n := range gp.state.Nodes {
+		if n == nil {
+			continue
+		}
+		geometry := state.GeometryOf(&gp.state.Config.Policy, n.Spec.Pool)
+		same := state.SameGeometry(&geometry, &n.Geometry)
+		n.SetGeometry(geometry)
+		gp.CountPliable(n, 1)
+		for g := range n.Spec.GPUs {
+			was, _, held := gp.state.Fleet.Divided(n.Index, g)
+			if was == gang.PerClaim && n.Geometry.Kind != berth.PerClaim {
+				n.Spec.GPUs[g].Instances = n.Table.Lattice.Layout(held)
+			}
+			if n.Spec.GPUs[g].Mode == berth.ModeMIG && !same {
+				gp.Divide(n, g)
+			}
+			n.Gpus[g].Astray = false
+			gp.NoteLayout(n, g)
+		}
+		if same {
+			continue
+		}
+		for g := range n.Gpus {
+			if geometry.Kind == berth.Fixed || geometry.DrainLimit < 0 {
+				gp.backlog.Lapse(n, g)
+			}
+		}
+		gp.state.Freed(n)
+	}
+	gp.agenda.LookAgain(gp.state.Now)
+}
+
+// CountPliable counts the nodes whose GPUs divide, and those whose GPUs may change.
+func (gp *GPUs) CountPliable(n *record.Node, change int) {
+	gp.agenda.CountGPUs(n.Table != nil, n.Pliable(), change)
+}
+
+func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
+	n, err := gp.KnownGPU(e.Node, e.GPU)
+	if err != nil {
+		return err
+	}
+	if err := n.Table.CheckPartitioning(e.Mode, e.Instances); err != nil {
+		return err
+	}
+	if o := n.Gpus[e.GPU].Order; o != nil {
+		return refusal.Of(berth.ErrConflict, "gpu", fmt.Sprintf("order %d about it is out: report that", o.Order.ID))
+	}
+	var first *record.Replica
+	n.MembersOn(e.GPU, func(m *record.Member, rep *record.Replica) {
+		switch mode := gp.ModeFor(&m.Hold); {
+		case first != nil && record.CompareReplicas(first, rep) <= 0:
+			return // one is named, and always the same
+		case mode != e.Mode:
+			err = refusal.Of(berth.ErrConflict, "mode", fmt.Sprintf("job %s holds the GPU in mode %s", rep.Job.Spec.ID, mode))
+		case mode == berth.ModeMIG && n.Geometry.Kind != berth.PerClaim && !slices.Contains(e.Instances, m.Hold.Instance):
+			err = refusal.Of(berth.ErrConflict, "instances", fmt.Sprintf("job %s holds an instance that is not among them", rep.Job.Spec.ID))
+		default:
+			return
+		}
+		first = rep
+	})
+	if err != nil {
+		return err
+	}
+	gp.backlog.Lapse(n, e.GPU)
+	n.SetPartitioning(e.GPU, record.Partitioning{Mode: e.Mode, Instances: slices.Clone(e.Instances)})
+	n.Gpus[e.GPU].Unknown = false
+	gp.Divide(n, e.GPU)
+	gp.NoteLayout(n, e.GPU)
+	gp.books.SettleGPU(n, e.GPU)
+	gp.backlog.Spoil(n)
+	gp.state.Freed(n)
+	gp.agenda.Grew(gp.state.Now)
+	gp.agenda.Lessen()
+	return nil
+}
+
+func (gp *GPUs) KnownGPU(id berth.NodeID, gpu int) (*record.Node, *berth.Error) {
+	n, err := gp.backlog.KnownNode("node", id)
+	if err == nil && (gpu < 0 || gpu >= len(n.Spec.GPUs)) {
+		err = refusal.Of(berth.ErrInvalid, "gpu", fmt.Sprintf("index %d is out of range: node %q has %d GPUs", gpu, id, len(n.Spec.GPUs)))
+	}
+	return n, err
+}
+
+// ClearAt is when enough of what holds a GPU is expected to have ended for a claim, and
+// how many thousandths of it stand idle as it is. late: some should have ended already.
+// False: it never will be clear, or is now.
+func (gp *GPUs) ClearAt(n *record.Node, gpu int, claim *gang.Claim) (at berth.Time, idle int64, late, ok bool) {
+	type held struct {
+		at   berth.Time
+		late bool
+		gang.Hold
+	}
+	var list []held
+	idle = 1000
+	n.MembersOn(gpu, func(m *record.Member, rep *record.Replica) {
+		list = append(list, held{gp.state.ExpectedEnd(rep), rep.EndsAt != 0 && rep.EndsAt <= gp.state.Now, m.Hold})
+		idle -= record.ChargeOf(&m.Hold, n).GPUMilli / int64(berth.GPUSet(m.Hold.GPUs).Len())
+	})
+	slices.SortFunc(list, func(a, b held) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), a.Instance.Compare(b.Instance))
+	})
+	_, _, state := gp.state.Fleet.Divided(n.Index, gpu)
+	for _, h := range list {
+		late = late || h.late
+		if at = max(at, h.at); h.Instance == (mig.Placement{}) || len(claim.Instances) == 0 {
+			continue // all of them have to end
+		}
+		next, err := n.Table.Lattice.Remove(state, h.Instance)
+		invariant.Must(err)
+		state = next
+		if _, fits := ProfileOn(n, claim, func(p int) bool { return n.Table.Lattice.Fits(state, p) }); fits {
+			break
+		}
+	}
+	return at, max(idle, 0), late, at > gp.state.Now && at != agenda.Never
+}
+
+// Keep closes a GPU for a drain.
+func (gp *GPUs) Keep(d *record.Drain) {
+	gp.backlog.Attach(d)
+	gp.backlog.Spoil(d.Node)
+	gp.agenda.Lessen()
+	gp.state.Totals.Drains++
+}
+
+// NoteLayout has the core remember a GPU that is not in its pool's layout.
+func (gp *GPUs) NoteLayout(n *record.Node, gpu int) {
+	at, s := GPUAt{n, gpu}, &n.Gpus[gpu]
+	away := n.HasBase() && s.ChangedAt > 0 && !n.AtBase(gpu)
+	switch {
+	case away == s.Astray:
+	case away:
+		gp.Astray = append(gp.Astray, at)
+	default:
+		i := slices.Index(gp.Astray, at)
+		gp.Astray = slices.Delete(gp.Astray, i, i+1)
+	}
+	s.Astray = away
+}
+
+// An Offer is what a GPU could become for members that wait.
+type Offer struct {
+	Node   *record.Node
+	GPU    int
+	To     record.Partitioning
+	Price  int64 // GPU-milliseconds, in thousandths
+	Serves int   // members
+}
+
+func (o Offer) Compare(p Offer) int {
+	return cmp.Or(
+		cmp.Compare(o.Price, p.Price), cmp.Compare(p.Serves, o.Serves),
+		record.CompareNodes(o.Node, p.Node), cmp.Compare(o.GPU, p.GPU),
+	)
+}
+
+// Qualifies reports whether members of a group may go to a node, and its host has room
+// for one.
+func (gp *GPUs) Qualifies(n *record.Node, g *gang.Group) bool {
+	return slices.Contains(g.Classes, n.Hardware()) && (g.Match == nil || g.Match(n.Index)) &&
+		g.Claim.Host.Within(gp.state.Fleet.HostFree(n.Index).Floor())
+}
+
+// ProfileOn is the first profile of a claim on a node of which something holds.
+func ProfileOn(n *record.Node, claim *gang.Claim, holds func(p int) bool) (int, bool) {
+	for _, profile := range claim.Instances {
+		if profile.Class == n.Hardware() && holds(profile.Index) {
+			return profile.Index, true
+		}
+	}
+	return 0, false
+}
+
+// Outstanding returns the orders that are given and not reported, by ID. After a
+// restart they are to be carried out again, unless they are known to be done.
+func (gp *GPUs) Outstanding() []berth.Action {
+	var list []berth.Action
+	for _, id := range slices.Sorted(maps.Keys(gp.state.Orders)) {
+		list = append(list, gp.state.Orders[id].Order)
+	}
+	for _, id := range slices.Sorted(maps.Keys(gp.Repartitions)) {
+		list = append(list, gp.Repartitions[id].Order)
+	}
+	slices.SortFunc(list, func(a, b berth.Action) int { return cmp.Compare(a.Header().ID, b.Header().ID) })
+	return list
+}

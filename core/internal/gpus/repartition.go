@@ -1,0 +1,226 @@
+package gpus
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
+)
+
+// Prepare gives the orders without which the members of a Bind cannot be started, and
+// lists all that are out.
+func (gp *GPUs) Prepare(rep *record.Replica) []berth.ActionID {
+	var after []berth.ActionID
+	for flat := range rep.Members {
+		m := &rep.Members[flat]
+		if m.State != record.MemberBinding {
+			continue
+		}
+		mode := gp.ModeFor(&m.Hold)
+		for rest := m.Hold.GPUs; rest != 0; rest &= rest - 1 {
+			gpu := bits.TrailingZeros64(rest)
+			s := &m.Node.Gpus[gpu]
+			switch {
+			case s.Staged != nil:
+				m.Node.Spec.GPUs[gpu].Mode = mode // of several for which it could be
+				gp.repartition(rep, m.Node, gpu, berth.Cause{Code: berth.CauseGeometry})
+			case m.Node.Spec.GPUs[gpu].Mode != mode:
+				gp.Stage(m.Node, gpu, record.Partitioning{Mode: mode})
+				gp.repartition(rep, m.Node, gpu, berth.Cause{Code: berth.CauseMode})
+			}
+			if s.Order != nil {
+				after = append(after, s.Order.Order.ID)
+			}
+		}
+		gp.gave(m.Node, &m.Hold)
+	}
+	slices.Sort(after)
+	return slices.Compact(after)
+}
+
+// Stage has the core look at a GPU as it could be, until it is ordered so, or until
+// unstage.
+func (gp *GPUs) Stage(n *record.Node, gpu int, to record.Partitioning) {
+	was := n.Partitioning(gpu)
+	n.Gpus[gpu].Staged = &was
+	n.SetPartitioning(gpu, to)
+	if was.Mode == berth.ModeMIG || to.Mode == berth.ModeMIG {
+		gp.Divide(n, gpu)
+	}
+}
+
+func (gp *GPUs) Unstage(n *record.Node, gpu int) {
+	was := n.Gpus[gpu].Staged
+	n.Gpus[gpu].Staged = nil
+	n.SetPartitioning(gpu, *was)
+	gp.Divide(n, gpu)
+}
+
+// repartition orders a GPU to become what is staged, for a replica or for nobody.
+func (gp *GPUs) repartition(rep *record.Replica, n *record.Node, gpu int, cause berth.Cause) {
+	s := &n.Gpus[gpu]
+	before, after := *s.Staged, n.Partitioning(gpu)
+	s.Staged = nil
+	p := &record.Repartition{Node: n, Before: before, Order: berth.Repartition{
+		Order: gp.state.Order(rep, gp.state.Config.Policy.RepartitionTimeout, cause),
+		Node:  n.Spec.ID, GPU: gpu, Mode: after.Mode,
+		Destroy: without(before.Instances, after.Instances), Create: without(after.Instances, before.Instances),
+	}}
+	gp.openRepartition(p)
+	gp.state.Emit(p.Order)
+	gp.state.Totals.Repartitions++
+	if p.TouchesMIG() {
+		s.ChangedAt = max(gp.state.Now, 1) // 0 is none
+		gp.catalogue.Pool(n.Spec.Pool).Note(gp.state.Now)
+		gp.NoteLayout(n, gpu)
+	}
+}
+
+// without lists what is in one list and not in another.
+func without(list, other []mig.Placement) []mig.Placement {
+	var rest []mig.Placement
+	for _, p := range list {
+		if !slices.Contains(other, p) {
+			rest = append(rest, p)
+		}
+	}
+	return rest
+}
+
+func (gp *GPUs) openRepartition(p *record.Repartition) {
+	gp.Repartitions[p.Order.ID] = p
+	p.Node.Gpus[p.Order.GPU].Order = p
+	gp.state.SetTimer(record.Timer{At: p.Order.Deadline, Kind: record.TimerRepartition, Repartition: p})
+}
+
+// CloseRepartition ends an order about a GPU, whatever came of it.
+func (gp *GPUs) CloseRepartition(p *record.Repartition) {
+	delete(gp.Repartitions, p.Order.ID)
+	p.Node.Gpus[p.Order.GPU].Order = nil
+	gp.state.StopTimer(record.Timer{At: p.Order.Deadline, Kind: record.TimerRepartition, Repartition: p})
+}
+
+// RepartitionReported is the end of an order about a GPU.
+func (gp *GPUs) RepartitionReported(p *record.Repartition, e *berth.ActionReported) *berth.Error {
+	switch {
+	case len(e.Members) > 0:
+		return refusal.Of(berth.ErrInvalid, "members", "the order is about a GPU, not about members")
+	case e.Outcome == berth.Partial:
+		return refusal.Of(berth.ErrInvalid, "outcome", "a GPU is as it was ordered or as it was; tell anything else with gpuPartitioned after failed")
+	case e.Outcome > berth.Partial:
+		return refusal.Of(berth.ErrInvalid, "outcome", fmt.Sprintf("%d is out of range", e.Outcome))
+	case e.Outcome == berth.Failed && gp.provenDone(p):
+		return refusal.Of(berth.ErrConflict, "outcome", "a member runs on what was ordered")
+	}
+	gp.CloseRepartition(p)
+	if e.Outcome == berth.Failed {
+		gp.revert(p, berth.Detail(fmt.Sprintf("GPU %d of node %s was not repartitioned", p.Order.GPU, p.Order.Node), e.Reason))
+	}
+	gp.books.SettleGPU(p.Node, p.Order.GPU)
+	gp.state.Freed(p.Node)
+	return nil
+}
+
+// provenDone reports whether a member runs, or ran and is being stopped, that needs what
+// was ordered.
+func (gp *GPUs) provenDone(p *record.Repartition) bool {
+	return slices.ContainsFunc(p.Node.Members, func(at record.MemberAt) bool {
+		m := &at.Rep.Members[at.Index]
+		return m.Ran && p.Needs(&m.Hold)
+	})
+}
+
+// ExpireRepartition handles an order about a GPU that was not reported by its deadline.
+func (gp *GPUs) ExpireRepartition(p *record.Repartition) {
+	done := gp.provenDone(p)
+	gp.CloseRepartition(p)
+	gp.state.Totals.Expired++
+	if !done {
+		p.Node.Gpus[p.Order.GPU].Unknown = true
+		gp.revert(p, fmt.Sprintf("order %d about GPU %d of node %s was not reported", p.Order.ID, p.Order.GPU, p.Order.Node))
+	}
+	gp.books.SettleGPU(p.Node, p.Order.GPU)
+	gp.state.Freed(p.Node)
+}
+
+// revert makes a GPU what it was before an order that is closed. Members that need what
+// was ordered hold nothing any more: what they hold does not exist.
+func (gp *GPUs) revert(p *record.Repartition, why string) {
+	n, gpu := p.Node, p.Order.GPU
+	gp.backlog.Spoil(n)
+	hit := gp.books.Lose(n, func(m *record.Member) bool { return p.Needs(&m.Hold) })
+	n.SetPartitioning(gpu, p.Before)
+	gp.Divide(n, gpu)
+	gp.NoteLayout(n, gpu)
+	gp.agenda.Lessen()
+	for _, rep := range hit {
+		rep.Shun(n.Spec.ID)
+	}
+	gp.life.SettleAll(hit, berth.Cause{Code: berth.CauseRepartitionFailed, Detail: why})
+}
+
+// dropRepartitions ends the orders about the GPUs of a node that goes.
+func (gp *GPUs) dropRepartitions(n *record.Node) {
+	for g := range n.Gpus {
+		if p := n.Gpus[g].Order; p != nil {
+			gp.CloseRepartition(p)
+		}
+	}
+}
+
+// SetDraining notes whether a node is being drained.
+func (gp *GPUs) SetDraining(n *record.Node, drains bool) {
+	if n.Drains != drains {
+		n.Drains = drains
+		gp.agenda.CountDraining(drains)
+	}
+}
+
+// RemoveNode takes a node on which nothing is held out of the fleet.
+func (gp *GPUs) RemoveNode(n *record.Node) {
+	gp.state.CountAs(n, false)
+	for _, w := range n.Windows {
+		w.Remove(n)
+	}
+	gp.SetDraining(n, false)
+	n.Trust.Probation, n.Trust.Trial, n.Trust.Spare = 0, 0, false
+	gp.upkeep.Watch(n)
+	gp.books.Recount(n, record.Capacity{})
+	gp.dropRepartitions(n)
+	for g := range n.Gpus {
+		gp.backlog.Lapse(n, g)
+	}
+	gp.Astray = slices.DeleteFunc(gp.Astray, func(at GPUAt) bool { return at.node == n })
+	gp.CountPliable(n, -1)
+	invariant.Must(gp.state.Fleet.RemoveNode(n.Index))
+	if n.Freed {
+		i := slices.Index(gp.state.FreedNodes, n)
+		gp.state.FreedNodes = slices.Delete(gp.state.FreedNodes, i, i+1)
+		gp.agenda.FreedGone()
+	}
+	gp.state.Nodes[n.Index] = nil
+	delete(gp.state.NodeByID, n.Spec.ID)
+	gp.state.Classes.Drop(n.Class)
+	gp.catalogue.Graphs.Release(n.Graph)
+	gp.state.Quota.ReleaseProduct(n.Product)
+	if n.Table != nil {
+		n.Table.Nodes--
+	}
+}
+
+// gave notes that members got instances.
+func (gp *GPUs) gave(n *record.Node, h *gang.Hold) {
+	if h.Instance == (mig.Placement{}) {
+		return
+	}
+	if p, ok := n.Table.Lattice.ProfileIndex(h.Instance.Profile); ok && n.Table.Recent[p] < 1<<30 {
+		n.Table.Recent[p] += catalogue.DemandUnit
+	}
+}

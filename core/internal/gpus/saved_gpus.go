@@ -1,0 +1,108 @@
+package gpus
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
+)
+
+func (gp *GPUs) RestoreGPUs(list []record.SavedNode) *berth.Error {
+	for i := range list {
+		n := gp.state.NodeByID[list[i].Node.ID]
+		for k := range list[i].GPUs {
+			if err := gp.restoreGPU(n, &list[i].GPUs[k]); err != nil {
+				return refusal.In(refusal.In(err, errtext.Index("gpus", k)), errtext.Index("nodes", i))
+			}
+		}
+	}
+	return nil
+}
+
+func (gp *GPUs) restoreGPU(n *record.Node, s *record.SavedGPU) *berth.Error {
+	if s.GPU < 0 || s.GPU >= len(n.Gpus) {
+		return refusal.Of(berth.ErrInvalid, "gpu", fmt.Sprintf("index %d is out of range", s.GPU))
+	}
+	state := &n.Gpus[s.GPU]
+	if *state != (record.GPUState{}) {
+		return refusal.Of(berth.ErrDuplicate, "gpu", fmt.Sprintf("%d comes twice", s.GPU))
+	}
+	if s.ChangedAt < 0 || s.ChangedAt > gp.state.Now {
+		return refusal.Of(berth.ErrInvalid, "changedAt", "is yet to come")
+	}
+	state.GPUPart = s.GPUPart
+	if (s.Order != nil) != (s.Before != nil) {
+		return refusal.Of(berth.ErrInvalid, "before", "there is no order without it")
+	}
+	if s.Order != nil {
+		if err := gp.restoreRepartition(n, s); err != nil {
+			return refusal.In(err, "order")
+		}
+	}
+	gp.books.SettleGPU(n, s.GPU)
+	gp.NoteLayout(n, s.GPU)
+	return nil
+}
+
+func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Error {
+	o, after := s.Order, n.Partitioning(s.GPU)
+	before := record.Partitioning{Mode: s.Before.Mode, Instances: s.Before.Instances}
+	if err := n.Table.CheckPartitioning(before.Mode, before.Instances); err != nil {
+		return err
+	}
+	switch {
+	case o.ID == 0 || o.ID > gp.state.LastAction || gp.Repartitions[o.ID] != nil:
+		return refusal.Of(berth.ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", o.ID))
+	case o.Node != n.Spec.ID || o.GPU != s.GPU || o.Mode != after.Mode:
+		return refusal.Of(berth.ErrInvalid, "node", "it is about another GPU or mode")
+	case n.Geometry.Kind != berth.PerClaim && (!slices.Equal(o.Destroy, without(before.Instances, after.Instances)) ||
+		!slices.Equal(o.Create, without(after.Instances, before.Instances))):
+		return refusal.Of(berth.ErrInvalid, "create", "does not lead from the layout before to the one after")
+	case n.Spec.GPUs[s.GPU].Failed:
+		return refusal.Of(berth.ErrInvalid, "gpu", "has failed")
+	}
+	gp.openRepartition(&record.Repartition{Order: *o, Node: n, Before: before})
+	return nil
+}
+
+func (gp *GPUs) RestoreDrains(jobs []record.SavedJob) *berth.Error {
+	return gp.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		if s.Drain == nil {
+			return nil
+		}
+		return refusal.In(gp.restoreDrain(rep, s.Drain), "drain")
+	})
+}
+
+// restoreDrain keeps a GPU for a replica again.
+func (gp *GPUs) restoreDrain(rep *record.Replica, s *record.SavedDrain) *berth.Error {
+	n, err := gp.KnownGPU(s.Node, s.GPU)
+	if err != nil {
+		return err
+	}
+	if rep.Entries == nil || rep.State != berth.Pending || gp.Untouchable(n, s.GPU) {
+		return refusal.Of(berth.ErrInvalid, "drain", "is for a replica that does not wait, or of a GPU that cannot be kept")
+	}
+	gp.backlog.Attach(&record.Drain{Rep: rep, Node: n, DrainPart: s.DrainPart})
+	return nil
+}
+
+// RestoreLooked marks the replicas for which nothing has changed since GPUs were looked for,
+// after all that Restore itself has changed.
+func (gp *GPUs) RestoreLooked(jobs []record.SavedJob) *berth.Error {
+	return gp.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		if s.Looked {
+			rep.Look.Turn = gp.agenda.ReshapeTurn
+		}
+		return nil
+	})
+}
+
+// Untouchable reports whether a GPU cannot be looked at as another now.
+func (gp *GPUs) Untouchable(n *record.Node, gpu int) bool {
+	s := &n.Gpus[gpu]
+	return n.Spec.GPUs[gpu].Failed || s.Unknown || s.Order != nil || s.Drain != nil
+}

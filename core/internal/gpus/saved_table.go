@@ -1,0 +1,96 @@
+package gpus
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/mig"
+)
+
+func (gp *GPUs) RestoreTables(list []catalogue.SavedTable) *berth.Error {
+	for i := range list {
+		if err := gp.restoreTable(&list[i]); err != nil {
+			return refusal.In(err, errtext.Index("tables", i))
+		}
+	}
+	return nil
+}
+
+func (gp *GPUs) restoreTable(s *catalogue.SavedTable) *berth.Error {
+	if s.Table != nil {
+		if err := gp.MIGTableSet(berth.MIGTableSet{Table: *s.Table}); err != nil {
+			return err
+		}
+	}
+	t, err := gp.catalogue.Table(s.Name)
+	if err != nil {
+		return err
+	}
+	for _, counts := range [][]uint32{s.Recent, s.Weights} {
+		if len(counts) > 0 && len(counts) != t.Lattice.Profiles() {
+			return refusal.Of(berth.ErrInvalid, "recent", fmt.Sprintf("%d counts for %d profiles", len(counts), t.Lattice.Profiles()))
+		}
+	}
+	for p := range s.Recent {
+		t.Recent[p] = min(s.Recent[p], 1<<31)
+	}
+	if len(s.Weights) > 0 {
+		t.Weights = slices.Clone(s.Weights)
+		for p := range t.Weights {
+			t.Weights[p] = min(t.Weights[p], catalogue.MaxWeight)
+		}
+		gp.state.Fleet.SetRanking(t.Lattice, mig.NewRanking(t.Lattice, t.Weights))
+	}
+	return nil
+}
+
+func (gp *GPUs) RestorePools(list []catalogue.SavedPool) *berth.Error {
+	for i := range list {
+		if err := gp.restorePool(&list[i]); err != nil {
+			return refusal.In(err, errtext.Index("pools", i))
+		}
+	}
+	return nil
+}
+
+func (gp *GPUs) restorePool(s *catalogue.SavedPool) *berth.Error {
+	if gp.catalogue.Pools[s.Pool] != nil || len(s.Changes) > 2*limits.MaxPerHour {
+		return refusal.Of(berth.ErrInvalid, "pool", fmt.Sprintf("%q comes twice, or with too many changes", s.Pool))
+	}
+	if !slices.IsSorted(s.Changes) || len(s.Changes) > 0 && (s.Changes[0] < 0 || s.Changes[len(s.Changes)-1] > gp.state.Now) {
+		return refusal.Of(berth.ErrInvalid, "changes", "are out of order, or yet to come")
+	}
+	gp.catalogue.Pool(s.Pool).Changes = slices.Clone(s.Changes)
+	return nil
+}
+
+func (gp *GPUs) MIGTableSet(e berth.MIGTableSet) *berth.Error {
+	name := e.Table.Name
+	if err := refusal.Name(name); err != nil {
+		return refusal.In(err, "table.name")
+	}
+	old := gp.catalogue.Tables[name]
+	if (old == nil || !old.Told) && gp.catalogue.TablesTold() >= catalogue.MaxTables {
+		return refusal.Of(berth.ErrLimit, "table", fmt.Sprintf("%d tables were told already", catalogue.MaxTables))
+	}
+	t, err := gp.catalogue.NewTable(e.Table, true)
+	switch {
+	case err != nil:
+		return refusal.Of(berth.ErrInvalid, "table", err.Error())
+	case old == nil:
+	case catalogue.EqualProducts(&old.Product, &t.Product):
+		old.Told = true
+		return nil
+	case old.Nodes > 0:
+		return refusal.Of(berth.ErrConflict, "table", fmt.Sprintf("%d nodes go by table %q", old.Nodes, name))
+	default:
+		gp.state.Fleet.SetRanking(old.Lattice, nil)
+	}
+	gp.catalogue.Tables[name] = t
+	return nil
+}

@@ -1,0 +1,101 @@
+package life
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/state"
+)
+
+// CheckLife checks that what runs is in its queue, and what needs an order is in the set of
+// those that do.
+func (l *Life) CheckLife() error {
+	todo, running, stretching, listed := 0, 0, 0, 0
+	if err := l.state.EachReplica(func(rep *record.Replica) error {
+		due := rep.Order == nil && (rep.State == berth.Repairing || rep.Has(record.MemberStopping)) || rep.Stray()
+		if due {
+			todo++
+		}
+		runs := rep.State == berth.Running
+		if runs {
+			running++
+			if rep.Job.IsElastic() {
+				stretching++
+			}
+		}
+		switch {
+		case l.state.Todo.Has(rep) != due:
+			return fmt.Errorf("needs an order: %v, is in the set: %v", due, !due)
+		case l.books.Queues[rep.Job.Queue].Running.Has(rep) != runs:
+			return fmt.Errorf("runs: %v, and not so in its queue", runs)
+		case rep.Yield.Checkpointed > l.state.Now || rep.Yield.Evictions < 0:
+			return fmt.Errorf("it wrote a checkpoint at %d, and had to yield %d times", rep.Yield.Checkpointed, rep.Yield.Evictions)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, q := range l.books.Queues {
+		if q != nil {
+			listed += q.Running.Len()
+		}
+	}
+	return state.Agree(
+		state.Tally{What: "replicas that need an order", Is: l.state.Todo.Len(), Expected: todo},
+		state.Tally{What: "running replicas in queues", Is: listed, Expected: running},
+		state.Tally{What: "running replicas that may shrink", Is: l.Stretching, Expected: stretching},
+	)
+}
+
+// CheckYields checks what goes with replicas that are on their way out, in whole or in part.
+func (l *Life) CheckYields() error {
+	leaving := 0
+	if err := l.state.EachReplica(func(rep *record.Replica) error {
+		out := rep.Has(record.MemberStopping) || rep.YieldsTo != nil || rep.Leaves
+		if out {
+			leaving++
+		}
+		switch {
+		case l.state.Leaving.Has(rep) != out:
+			return fmt.Errorf("on its way out: %v, and not so in the index", out)
+		case rep.Leaves && !rep.Asked():
+			return fmt.Errorf("it leaves, and is not asked for a checkpoint")
+		case rep.Moving == nil && rep.State == berth.Releasing && rep.Resumes() && !l.agenda.Homeless && l.agenda.NextMove > l.state.Now:
+			return fmt.Errorf("it is to resume, and nobody looks for a place")
+		case rep.YieldsTo != nil && rep.State != berth.Releasing && !rep.Asked():
+			return fmt.Errorf("it yields, and is neither asked for a checkpoint nor stopped")
+		}
+		return checkYield(rep)
+	}); err != nil {
+		return err
+	}
+	return state.Agree(state.Tally{What: "replicas on their way out", Is: l.state.Leaving.Len(), Expected: leaving})
+}
+
+// checkYield checks that whoever a replica, or a member of it, yields to knows of it.
+func checkYield(rep *record.Replica) error {
+	if err := yieldKnown(rep, rep.YieldsTo); err != nil {
+		return err
+	}
+	for flat := range rep.Members {
+		m := &rep.Members[flat]
+		if m.Imagined || m.YieldsTo != nil && m.State != record.MemberStopping {
+			return fmt.Errorf("member %d yields and is not stopped, or is imagined gone", flat)
+		}
+		if err := yieldKnown(rep, m.YieldsTo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// yieldKnown checks that a replica is a victim of the one that it, or a member of it, yields
+// to; nil: to nobody.
+func yieldKnown(rep, to *record.Replica) error {
+	if to != nil && (to.Room() == nil || !slices.Contains(to.Room().Preemption.Victims, rep)) {
+		return fmt.Errorf("it yields to %v, which does not know of it", to.Ref())
+	}
+	return nil
+}

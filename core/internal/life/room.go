@@ -1,0 +1,38 @@
+// Package life leads a replica through its states: it settles what a loss or a report leaves of a
+// gang, takes gangs back, stops victims by way of a checkpoint, and keeps the rates of preemption.
+package life
+
+import (
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/backlog"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/meter"
+	"github.com/berth-sched/berth/core/internal/state"
+)
+
+// A Life knows what runs.
+//
+// Its invariants:
+//
+//  1. A replica is leaving if and only if it has members to stop, is asked to leave on its own
+//     account, or yields to another.
+//  2. Whoever it or one of its members yields to waits, has nodes set aside, and lists it as a
+//     victim.
+type Life struct {
+	agenda  *agenda.Agenda
+	state   *state.State
+	books   *books.Books
+	backlog *backlog.Backlog
+
+	// Stretching counts the replicas that run and may have more than their minimum.
+	Stretching int
+	// evictions of the whole fleet.
+	evictions meter.Meter
+}
+
+// New returns one that stands on the rooms below.
+func New(agenda *agenda.Agenda, state *state.State, books *books.Books, backlog *backlog.Backlog) *Life {
+	return &Life{
+		agenda: agenda, state: state, books: books, backlog: backlog,
+	}
+}

@@ -1,0 +1,104 @@
+package life
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/meter"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/quota"
+)
+
+// SaveMeters saves the meters that ever counted anything.
+func (l *Life) SaveMeters() record.RatesPart {
+	var s record.RatesPart
+	if l.evictions != (meter.Meter{}) {
+		s.Evictions = &record.SavedMeter{Full: l.evictions.Full, Held: l.evictions.Held}
+	}
+	for _, name := range l.state.Quota.Queues() {
+		i, _ := l.state.Quota.Lookup(name)
+		if q := l.books.Queues[i]; q.Evictions != (meter.Meter{}) {
+			s.QueueEvictions = append(s.QueueEvictions, record.SavedMeter{Queue: berth.QueueID(name), Full: q.Evictions.Full, Held: q.Evictions.Held})
+		}
+	}
+	return s
+}
+
+func (l *Life) RestoreMeters(s *record.RatesPart) *berth.Error {
+	if m := s.Evictions; m != nil {
+		if m.Queue != "" || m.Full < 0 || m.Held < 0 {
+			return refusal.Of(berth.ErrInvalid, "evictions", "names a queue, or an instant before the epoch")
+		}
+		l.evictions = meter.Meter{Full: m.Full, Held: m.Held}
+	}
+	for i := range s.QueueEvictions {
+		m := &s.QueueEvictions[i]
+		q, known := l.state.Quota.Lookup(string(m.Queue))
+		if !known || q == quota.Root || min(m.Full, m.Held) < 0 || i > 0 && cmp.Compare(s.QueueEvictions[i-1].Queue, m.Queue) >= 0 {
+			return refusal.Of(berth.ErrInvalid, errtext.Index("queueEvictions", i), fmt.Sprintf("%q is no queue, or out of order, or an instant is before the epoch", m.Queue))
+		}
+		l.books.Queues[q].Evictions = meter.Meter{Full: m.Full, Held: m.Held}
+	}
+	return nil
+}
+
+// RestoreLife enters replicas among those that run, and those that are on their way out.
+func (l *Life) RestoreLife(jobs []record.SavedJob) *berth.Error {
+	return l.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		if rep.Leaves = s.Leaves; rep.Leaves && !rep.Asked() {
+			return refusal.Of(berth.ErrInvalid, "leaves", "is set for a replica that was not asked for a checkpoint")
+		}
+		if rep.Leaves || rep.Has(record.MemberStopping) {
+			l.state.NoteLeaving(rep, true)
+		}
+		if rep.State == berth.Running {
+			l.noteRunning(rep, true)
+		}
+		if rep.Order == nil && (rep.State == berth.Repairing || rep.Has(record.MemberStopping)) {
+			l.state.NoteTodo(rep, true)
+		}
+		return nil
+	})
+}
+
+// RestoreYields restores for whom members are stopped while their gangs go on.
+func (l *Life) RestoreYields(jobs []record.SavedJob) *berth.Error {
+	return l.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
+		for k := range s.Members {
+			saved := &s.Members[k]
+			if saved.For == (berth.ReplicaRef{}) {
+				continue
+			}
+			m := &rep.Members[rep.Job.Flat(saved.Ref())]
+			if m.YieldsTo = l.backlog.Lookup(saved.For); m.YieldsTo == nil || m.YieldsTo == rep || m.State != record.MemberStopping {
+				return refusal.In(refusal.Of(berth.ErrInvalid, "for", fmt.Sprintf("%v is not known, or the member is not being stopped", saved.For)), errtext.Index("members", k))
+			}
+		}
+		return nil
+	})
+}
+
+// RestoreStrays refuses members that yield to somebody who does not know of it, and places
+// that are kept for those who run and need not go. The next pass tells those that need not
+// yield any more.
+func (l *Life) RestoreStrays(jobs []record.SavedJob) *berth.Error {
+	return l.state.EachSaved(jobs, func(rep *record.Replica, _ *record.SavedReplica) *berth.Error {
+		if rep.Moving != nil && rep.State == berth.Running && !rep.Leaves && rep.YieldsTo == nil {
+			return refusal.Of(berth.ErrInvalid, "moving", "is set for a replica that need not go")
+		}
+		for flat := range rep.Members {
+			to := rep.Members[flat].YieldsTo
+			if to != nil && (to.Room() == nil || !slices.Contains(to.Room().Preemption.Victims, rep)) {
+				return refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("one yields to %v, which does not wait for it", to.Ref()))
+			}
+		}
+		if rep.Stray() {
+			l.state.NoteTodo(rep, true)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,181 @@
+package life
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+)
+
+// How a replica yields to another: asked for a checkpoint, if it writes any, then stopped.
+
+// Ask has a part of a replica yield to another.
+func (l *Life) Ask(p record.Piece, rep *record.Replica) {
+	victim := p.Rep
+	cause := berth.Cause{Code: berth.CausePreempted, For: rep.Ref()}
+	if victim.Job.Queue != rep.Job.Queue {
+		cause.Code = berth.CauseReclaimed
+		cause.Detail = "queue " + string(rep.Job.Spec.Queue)
+	}
+	if !p.Whole() {
+		l.shrink(p, rep, cause)
+		return
+	}
+	victim.YieldsTo = rep
+	l.Stop(victim, cause, l.state.GraceOf(victim))
+}
+
+// Stop stops a gang that runs: after it has written a checkpoint, or the time for that is
+// over, if it writes any.
+func (l *Life) Stop(rep *record.Replica, cause berth.Cause, grace berth.Duration) {
+	l.state.NoteLeaving(rep, true)
+	l.agenda.Relook(l.state.Now) // what it leaves may be a place for others
+	if !rep.Job.Spec.Checkpoint.Supported {
+		l.evict(rep, cause)
+		return
+	}
+	l.backlog.Unawait(rep)
+	rep.Order = berth.RequestCheckpoint{Order: l.state.Order(rep, grace, cause)}
+	l.state.OpenOrder(rep)
+	l.state.Totals.CheckpointsAsked++
+}
+
+// shrink stops members of a gang for another; the rest of it goes on. One Release may stop
+// some for several others: its cause is that of the first.
+func (l *Life) shrink(p record.Piece, rep *record.Replica, cause berth.Cause) {
+	victim := p.Rep
+	l.state.NoteLeaving(victim, true)
+	if !victim.Has(record.MemberStopping) {
+		l.backlog.Unawait(victim)
+		victim.Release.Cause, victim.Release.Attempt = cause, 0
+		l.state.NoteTodo(victim, true)
+		l.state.Totals.Shrunk++
+	}
+	for _, flat := range p.Flats {
+		m := &victim.Members[flat]
+		m.State, m.YieldsTo = record.MemberStopping, rep
+	}
+}
+
+// DescribeStops fills in a Release whom it stops and, if the gang goes on, with how many, and
+// for whom the others go.
+func (l *Life) DescribeStops(rep *record.Replica, r berth.Release) berth.Release {
+	r.Members, r.Remaining, r.Yields = l.state.Placements(rep, record.MemberStopping), nil, nil
+	if rep.State != berth.Running {
+		return r
+	}
+	for g := range rep.Job.Spec.Groups {
+		r.Remaining = append(r.Remaining, berth.GroupSize{Group: rep.Job.Spec.Groups[g].Name, Members: rep.Count(g, record.MemberRunning)})
+	}
+	for i := range r.Members {
+		ref := r.Members[i].Ref()
+		to := rep.Members[rep.Job.Flat(ref)].YieldsTo
+		if to == nil {
+			continue
+		}
+		at := slices.IndexFunc(r.Yields, func(y berth.Yield) bool { return y.For == to.Ref() })
+		if at < 0 {
+			at = len(r.Yields)
+			r.Yields = append(r.Yields, berth.Yield{For: to.Ref()})
+		}
+		r.Yields[at].Members = append(r.Yields[at].Members, ref)
+	}
+	slices.SortStableFunc(r.Yields, func(a, b berth.Yield) int { return record.CompareBool(a.For != r.Cause.For, b.For != r.Cause.For) })
+	return r
+}
+
+// evict stops a replica that has to go.
+func (l *Life) evict(victim *record.Replica, cause berth.Cause) {
+	l.state.Totals.Evicted++
+	if victim.YieldsTo != nil {
+		l.noteEviction(victim)
+	}
+	l.TakeBack(victim, cause, false)
+}
+
+// CheckpointReported handles the answer of a replica that was asked for a checkpoint.
+func (l *Life) CheckpointReported(rep *record.Replica, e *berth.ActionReported) *berth.Error {
+	if e.Outcome != berth.Done && e.Outcome != berth.Failed || len(e.Members) > 0 {
+		return refusal.Of(berth.ErrInvalid, "outcome", fmt.Sprintf("a checkpoint is done or has failed, as a whole; not %s with %d members", e.Outcome, len(e.Members)))
+	}
+	if e.Outcome == berth.Done {
+		rep.Yield.Checkpointed = l.state.Now
+	}
+	cause := rep.Order.Header().Cause
+	if e.Outcome == berth.Failed {
+		cause.Detail += Separator(cause.Detail) + berth.Detail("it wrote no checkpoint", e.Reason)
+	}
+	l.state.CloseOrder(rep)
+	l.Answered(rep, cause)
+	return nil
+}
+
+// Answered has a replica go that was asked for a checkpoint and need not be waited for any
+// longer; or go on, if nobody needs its place by now.
+func (l *Life) Answered(rep *record.Replica, cause berth.Cause) {
+	if rep.YieldsTo != nil || rep.Leaves {
+		l.evict(rep, cause)
+		return
+	}
+	l.state.NoteTodo(rep, false)
+	l.backlog.Await(rep)
+	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
+}
+
+// WithdrawRequest tells a replica that it need not go.
+func (l *Life) WithdrawRequest(rep *record.Replica) {
+	request := rep.Order.Header().ID
+	l.state.CloseOrder(rep)
+	l.state.Emit(berth.Withdraw{Order: l.state.Order(rep, 0, berth.Cause{Code: berth.CauseNotNeeded}), Request: request})
+	l.state.Totals.Withdrawn++
+	l.backlog.Await(rep)
+	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
+}
+
+// What is known of the checkpoints that jobs write by themselves.
+
+// CheckpointWritten notes when a replica wrote its last checkpoint.
+func (l *Life) CheckpointWritten(e berth.CheckpointWritten) *berth.Error {
+	rep, err := l.books.KnownLife(e.Job, e.Replica, e.Incarnation)
+	if err != nil {
+		return err
+	}
+	switch {
+	case rep.State == berth.Releasing:
+		return refusal.Of(berth.ErrStale, "incarnation", "the gang is being released")
+	case rep.State != berth.Running:
+		return refusal.Of(berth.ErrConflict, "incarnation", fmt.Sprintf("the gang is %s, and not known to run", rep.State))
+	}
+	at := e.At
+	if at == 0 {
+		at = l.state.Now
+	}
+	if at < rep.Started || at > l.state.Now {
+		return refusal.Of(berth.ErrInvalid, "at", fmt.Sprintf("%d is outside %d..%d, from the start of the life until now", at, rep.Started, l.state.Now))
+	}
+	rep.Yield.Checkpointed, rep.Yield.Tells = max(rep.Yield.Checkpointed, at), true
+	if !rep.Job.Spec.Checkpoint.Supported { // less is lost with it now
+		l.agenda.Stir(l.state.Now)
+	}
+	return nil
+}
+
+func Separator(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "; "
+}
+
+// Depart has a gang leave where it is on its own account, by an instant if that is yet to
+// come: 0 is none.
+func (l *Life) Depart(rep *record.Replica, cause berth.Cause, by berth.Time) {
+	grace := l.state.GraceOf(rep)
+	if by > l.state.Now {
+		grace = min(grace, by.Sub(l.state.Now))
+	}
+	rep.Leaves = rep.Job.Spec.Checkpoint.Supported
+	l.Stop(rep, cause, grace)
+}

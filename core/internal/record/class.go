@@ -1,0 +1,164 @@
+package record
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A ClassKey is what selectors other than labels see of a node. Nodes of one
+// class are counted together in the topology tree.
+type ClassKey struct {
+	pool, Product string
+	GPUMemory     int64
+	compute       berth.ComputeCapability
+	Gpus          int
+	nvlink        bool
+	Table         string
+	// Fence names the windows that a node is in; empty: none.
+	Fence string
+}
+
+func KeyOf(n *berth.Node) ClassKey {
+	k := ClassKey{pool: n.Pool, Gpus: len(n.GPUs)}
+	if len(n.GPUs) > 0 {
+		g := &n.GPUs[0]
+		k.Product, k.GPUMemory, k.compute, k.nvlink, k.Table = g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique != "", g.Table
+	}
+	return k
+}
+
+// compare orders classes: the order in which a job that takes any of several
+// considers them when all else is equal. Less memory first, so that the bigger
+// GPUs stay free for those who need them.
+func (k ClassKey) compare(l ClassKey) int {
+	return cmp.Or(
+		cmp.Compare(k.GPUMemory, l.GPUMemory),
+		cmp.Compare(k.Product, l.Product),
+		cmp.Compare(k.compute.Major, l.compute.Major),
+		cmp.Compare(k.compute.Minor, l.compute.Minor),
+		cmp.Compare(k.Gpus, l.Gpus),
+		cmp.Compare(k.pool, l.pool),
+		CompareBool(k.nvlink, l.nvlink),
+		cmp.Compare(k.Table, l.Table),
+		cmp.Compare(k.Fence, l.Fence),
+	)
+}
+
+func CompareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// Admits reports whether nodes of the class can serve members of the group, as
+// far as the class tells.
+func (k ClassKey) Admits(g *berth.Group) bool {
+	s := &g.Selector
+	switch {
+	case len(s.Pools) > 0 && !slices.Contains(s.Pools, k.pool),
+		len(s.Products) > 0 && !slices.Contains(s.Products, k.Product),
+		k.GPUMemory < s.MinGPUMemoryMiB,
+		k.compute.Less(s.MinComputeCapability),
+		k.Gpus < g.Claim.GPUs,
+		k.Gpus == 0 && g.Claim.Device(),
+		g.Claim.NVLink && !k.nvlink:
+		return false
+	}
+	return true
+}
+
+// A ClassTable interns hardware classes. A vacant index is used again.
+type ClassTable struct {
+	ByKey map[ClassKey]int
+	List  []classEntry
+	// Version changes with the set of classes: whoever keeps a list of classes
+	// has to look again.
+	Version int
+}
+
+type classEntry struct {
+	Key     ClassKey
+	Table   *catalogue.Table
+	Windows []*Window // those that key.fence names
+	Nodes   int       // 0: vacant
+}
+
+func (t *ClassTable) Add(k ClassKey, table *catalogue.Table, windows []*Window) int {
+	i, known := t.ByKey[k]
+	if !known {
+		i = slices.IndexFunc(t.List, func(e classEntry) bool { return e.Nodes == 0 })
+		if i < 0 {
+			i = len(t.List)
+			t.List = append(t.List, classEntry{})
+		}
+		t.List[i].Key, t.List[i].Table, t.List[i].Windows = k, table, windows
+		t.ByKey[k] = i
+		t.Version++
+	}
+	t.List[i].Nodes++
+	return i
+}
+
+func (t *ClassTable) Drop(i int) {
+	t.List[i].Nodes--
+	if t.List[i].Nodes == 0 {
+		delete(t.ByKey, t.List[i].Key)
+		t.List[i].Table, t.List[i].Windows = nil, nil
+		t.Version++
+	}
+}
+
+// admits is classKey.admits, and reports whether an instance that is claimed can be had.
+func (e *classEntry) admits(g *berth.Group) bool {
+	return e.Key.Admits(g) && (!g.Claim.Instance() || len(e.Table.Profiles(&g.Claim)) > 0)
+}
+
+// Matching lists the classes that admit the group, in the order of their keys. Of
+// those that are set aside it lists the open ones.
+func (t *ClassTable) Matching(g *berth.Group, open func([]*Window) bool) []topology.Class {
+	var classes []topology.Class
+	for i := range t.List {
+		e := &t.List[i]
+		if e.Nodes > 0 && e.admits(g) && (e.Key.Fence == "" || open != nil && open(e.Windows)) {
+			classes = append(classes, topology.Class(i))
+		}
+	}
+	slices.SortFunc(classes, func(a, b topology.Class) int { return t.List[a].Key.compare(t.List[b].Key) })
+	return classes
+}
+
+// Instances lists the profiles that serve a claim on some classes, those that cost the
+// least first.
+func (t *ClassTable) Instances(cl *berth.Claim, classes []topology.Class) []gang.Profile {
+	if !cl.Instance() {
+		return nil
+	}
+	var list []gang.Profile
+	for _, class := range classes {
+		for _, p := range t.List[class].Table.Profiles(cl) {
+			list = append(list, gang.Profile{Class: class, Index: p})
+		}
+	}
+	// Stable: by price, then as the classes and the tables have it.
+	slices.SortStableFunc(list, func(a, b gang.Profile) int { return cmp.Compare(t.milli(a), t.milli(b)) })
+	return list
+}
+
+func (t *ClassTable) milli(p gang.Profile) int { return t.List[p.Class].Table.Lattice.Milli(p.Index) }
+
+type label struct{ key, value string }
+
+// CompareReadiness orders candidates that are equally far from other spares.
+func CompareReadiness(a, b *Node) int {
+	return cmp.Or(CompareBool(len(a.Windows) > 0, len(b.Windows) > 0), CompareNodes(a, b))
+}

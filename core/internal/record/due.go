@@ -1,0 +1,70 @@
+package record
+
+import (
+	"cmp"
+
+	"github.com/berth-sched/berth"
+)
+
+// A Timer is something that falls due: at most one of each kind for a replica, or the
+// deadline of an order about a GPU.
+type Timer struct {
+	At   berth.Time
+	Kind timerKind
+	Rep  *Replica
+	// Repartition that expires; rep is nil.
+	Repartition *Repartition
+}
+
+type timerKind uint8
+
+const (
+	// TimerDeadline: the replica's order expires.
+	TimerDeadline timerKind = iota
+	// TimerBackoff: the replica may be tried again.
+	TimerBackoff
+	// TimerGang: the replica was pending for too long.
+	TimerGang
+	// TimerRepartition: an order about a GPU expires.
+	TimerRepartition
+)
+
+// Less orders timers by instant, then orders about GPUs by ID, then job, replica and kind.
+func (t Timer) Less(u Timer) bool {
+	switch {
+	case t.At != u.At:
+		return t.At < u.At
+	case t.Rep == nil || u.Rep == nil:
+		return t.Rep == nil && (u.Rep != nil || t.Repartition.Order.ID < u.Repartition.Order.ID)
+	case t.Rep != u.Rep:
+		return LessReplica(t.Rep, u.Rep)
+	}
+	return t.Kind < u.Kind
+}
+
+// CompareReplicas orders replicas by job and number.
+func CompareReplicas(a, b *Replica) int {
+	if d := cmp.Compare(a.Job.Spec.ID, b.Job.Spec.ID); d != 0 {
+		return d
+	}
+	return cmp.Compare(a.Number, b.Number)
+}
+
+// LessReplica is compareReplicas for ordered sets.
+func LessReplica(a, b *Replica) bool { return CompareReplicas(a, b) < 0 }
+
+func CompareDrains(d, e *Drain) int { return CompareReplicas(d.Rep, e.Rep) }
+
+// An Ending is when a replica that holds something is expected to hold it no longer.
+type Ending struct {
+	At  berth.Time
+	Rep *Replica
+}
+
+// Less orders endings by instant, then job and replica; the zero value is before all.
+func (e Ending) Less(f Ending) bool {
+	if e.Rep == nil || f.Rep == nil {
+		return e.Rep == nil && f.Rep != nil
+	}
+	return cmp.Or(cmp.Compare(e.At, f.At), CompareReplicas(e.Rep, f.Rep)) < 0
+}

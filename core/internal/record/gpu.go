@@ -1,0 +1,63 @@
+package record
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
+)
+
+// A GPUState is what the core keeps of a GPU beside its description. The Mode and
+// Instances of the description are those that were told or, if an order is out about
+// the GPU, those that it will have.
+type GPUState struct {
+	Order *Repartition // that is out; nil: none
+	GPUPart
+	// Staged is how the GPU is, while a search looks at it as it could be.
+	Staged *Partitioning
+	// Drain keeps it for a member that waits; nil: it is open to all.
+	Drain *Drain
+	// Astray: it is in Core.astray.
+	Astray bool
+}
+
+// A Partitioning is how a GPU is divided.
+type Partitioning struct {
+	Mode      berth.GPUMode
+	Instances []mig.Placement
+}
+
+// A single member that needs a large part of a GPU loses to smaller ones for ever: there
+// is always another that fits in what becomes free. So a GPU may be kept from
+// newcomers until what is in the way has ended. That has its price too, what stands idle
+// on it meanwhile, and is done when what the member has waited comes to that.
+
+// A Drain keeps one GPU for a member that waits.
+type Drain struct {
+	Rep  *Replica
+	Node *Node
+	DrainPart
+}
+
+// A Repartition is an order about a GPU that is out. Members may be bound on what it
+// will be: their Bind says that it comes after.
+type Repartition struct {
+	Order  berth.Repartition
+	Node   *Node
+	Before Partitioning
+}
+
+// Needs reports whether a member needs what was ordered: it could not stand on the GPU
+// as it was.
+func (p *Repartition) Needs(h *gang.Hold) bool {
+	if !berth.GPUSet(h.GPUs).Has(p.Order.GPU) {
+		return false
+	}
+	return p.Before.Mode != p.Order.Mode || slices.Contains(p.Order.Create, h.Instance)
+}
+
+// TouchesMIG reports whether the change costs more than a word to a driver.
+func (p *Repartition) TouchesMIG() bool {
+	return p.Before.Mode == berth.ModeMIG || p.Order.Mode == berth.ModeMIG
+}

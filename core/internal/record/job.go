@@ -1,0 +1,88 @@
+package record
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/quota"
+)
+
+// Least is the number of members without which the gang does not start.
+func Least(g *berth.Group) int {
+	if g.Min == 0 {
+		return g.Replicas
+	}
+	return g.Min
+}
+
+// UnitOf is the number of members that come and go together.
+func UnitOf(g *berth.Group) int {
+	if len(g.Topology.Segments) == 0 {
+		return 1
+	}
+	return g.Topology.Segments[0].Size
+}
+
+// ReplicasOf is the number of gangs that the job asks for.
+func ReplicasOf(j *berth.Job) int {
+	if j.Service == nil {
+		return 1
+	}
+	return j.Service.Replicas
+}
+
+// GroupOf finds a group by name, or returns -1.
+func GroupOf(j *berth.Job, name string) int {
+	return slices.IndexFunc(j.Groups, func(g berth.Group) bool { return g.Name == name })
+}
+
+// MayTry reports whether a replica may be placed on hardware that is on trial: what is lost
+// with it is cheap.
+func MayTry(rep *Replica) bool {
+	return rep.Job.Spec.Class != berth.LatencyCritical && rep.Job.OnOneNode()
+}
+
+// OnOneNode reports whether a gang is on one node for certain.
+func (j *Job) OnOneNode() bool {
+	return j.Members() == 1 || j.Spec.Topology.Required == limits.LevelNode
+}
+
+// IsElastic reports whether some group of a job may run with less than all of it.
+func (j *Job) IsElastic() bool {
+	return slices.ContainsFunc(j.Spec.Groups, func(g berth.Group) bool { return Least(&g) < g.Replicas })
+}
+
+// A Job is what the core keeps of a Job.
+type Job struct {
+	Spec     berth.Job
+	Queue    quota.Index
+	Shape    *Shape     // of the whole gang
+	Offsets  []int      // flat index of each group's first member; one more: the total
+	Replicas []*Replica // by number; nil where there is none
+	Live     int        // replicas that are not nil
+	Vacant   int        // no number below it is vacant
+	JobPart
+}
+
+// Group returns the group of the member with a flat index.
+func (j *Job) Group(flat int) int {
+	g, found := slices.BinarySearch(j.Offsets, flat)
+	if !found {
+		return g - 1
+	}
+	// Groups may not be empty, so an offset belongs to the group it starts.
+	return g
+}
+
+// Members is the number of members of the whole gang.
+func (j *Job) Members() int { return j.Offsets[len(j.Offsets)-1] }
+
+// Flat returns the flat index that a reference names, or -1.
+func (j *Job) Flat(ref berth.MemberRef) int {
+	g := GroupOf(&j.Spec, ref.Group)
+	if g < 0 || ref.Index < 0 || ref.Index >= j.Spec.Groups[g].Replicas {
+		return -1
+	}
+	return j.Offsets[g] + ref.Index
+}

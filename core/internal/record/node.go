@@ -1,0 +1,296 @@
+package record
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// MaxShares is how many members may share a GPU of the node.
+func MaxShares(n *berth.Node) int {
+	if len(n.GPUs) == 0 {
+		return 0
+	}
+	switch g := &n.GPUs[0]; {
+	case g.MaxShares > 0:
+		return g.MaxShares
+	case g.ComputeCapability.Major > 0 && g.ComputeCapability.Major < 7:
+		return 16
+	}
+	return 48
+}
+
+// SameShape reports whether two descriptions of a node differ only in what may
+// change under running members: labels, host capacity, NICs and the GPUs' names
+// and health.
+func SameShape(n *berth.Node, m *berth.Node) bool {
+	if n.ID != m.ID || n.Pool != m.Pool || len(n.GPUs) != len(m.GPUs) || len(n.Domains) != len(m.Domains) {
+		return false
+	}
+	for i := range n.Domains {
+		if n.Domains[i] != m.Domains[i] {
+			return false
+		}
+	}
+	if len(n.GPUs) == 0 {
+		return true
+	}
+	a, b := &n.GPUs[0], &m.GPUs[0]
+	return a.Product == b.Product && a.MemoryMiB == b.MemoryMiB && a.Table == b.Table && a.MaxShares == b.MaxShares && a.ComputeCapability == b.ComputeCapability && (a.Clique == "") == (b.Clique == "")
+}
+
+// Holds reports whether a member holds the GPU or a share of it.
+func (n *Node) Holds(gpu int) bool {
+	return slices.ContainsFunc(n.Members, func(m MemberAt) bool { return berth.GPUSet(m.Rep.Members[m.Index].Hold.GPUs).Has(gpu) })
+}
+
+// Casualties lists the replicas that lose those of their members on a GPU that are meant,
+// by job and number.
+func (n *Node) Casualties(gpu int, meant func(*Member, *Replica) bool) []berth.Casualty {
+	lost := map[*Replica]int{}
+	var list []*Replica
+	n.MembersOn(gpu, func(m *Member, rep *Replica) {
+		if meant(m, rep) {
+			if lost[rep] == 0 {
+				list = append(list, rep)
+			}
+			lost[rep]++
+		}
+	})
+	slices.SortFunc(list, CompareReplicas)
+	var out []berth.Casualty
+	for _, rep := range list {
+		out = append(out, berth.Casualty{
+			Job: rep.Job.Spec.ID, Replica: rep.Number, Members: lost[rep],
+			Down: !rep.survives(func(m *Member) bool { return m.Node == n && berth.GPUSet(m.Hold.GPUs).Has(gpu) && meant(m, rep) }),
+		})
+	}
+	return out
+}
+
+// A ProcessKey names the processes of a replica in one instance.
+type ProcessKey struct {
+	Rep      *Replica
+	Instance mig.Placement
+}
+
+// Those lists the jobs of a set that are in it, in order.
+func Those(set map[berth.JobID]bool) []berth.JobID {
+	var list []berth.JobID
+	for _, id := range slices.Sorted(maps.Keys(set)) {
+		if set[id] {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// Worse keeps the worse of two faults: more jobs that go, then more that are hit.
+func Worse(w *berth.WorstFault, v *berth.WorstFault) *berth.WorstFault {
+	if w == nil || v.Down > w.Down || v.Down == w.Down && v.Jobs > w.Jobs {
+		return v
+	}
+	return w
+}
+
+// What the fleet has is what queues lend and borrow: the sound GPUs, and the hosts, of
+// nodes that take work, and what is in use on the others.
+
+// A Capacity is what a node adds to the fleet.
+type Capacity struct {
+	Product  string
+	GPUMilli int64
+	Host     host.Amounts
+}
+
+func (n *Node) CapacityNow() Capacity {
+	if n.Closed() {
+		return n.inUse()
+	}
+	sum := Capacity{Host: n.Spec.Host()}
+	for g := range n.Spec.GPUs {
+		sum.Product = n.Spec.GPUs[g].Product
+		if !n.Spec.GPUs[g].Failed {
+			sum.GPUMilli += 1000
+		}
+	}
+	return sum
+}
+
+// inUse is what members hold on a node: so much of it the fleet still has when it takes no
+// more work.
+func (n *Node) inUse() Capacity {
+	var sum Capacity
+	for _, at := range n.Members {
+		charge := ChargeOf(&at.Rep.Members[at.Index].Hold, n)
+		sum.Host = sum.Host.Plus(charge.Host)
+		if charge.GPUMilli > 0 {
+			sum.Product = n.Spec.GPUs[0].Product
+			sum.GPUMilli += charge.GPUMilli
+		}
+	}
+	return sum
+}
+
+func (n *Node) Partitioning(gpu int) Partitioning {
+	return Partitioning{n.Spec.GPUs[gpu].Mode, n.Spec.GPUs[gpu].Instances}
+}
+
+func (n *Node) SetPartitioning(gpu int, p Partitioning) {
+	n.Spec.GPUs[gpu].Mode, n.Spec.GPUs[gpu].Instances = p.Mode, p.Instances
+}
+
+// MembersOn calls a function for every member that holds something of a GPU.
+func (n *Node) MembersOn(gpu int, use func(*Member, *Replica)) {
+	for _, at := range n.Members {
+		if m := &at.Rep.Members[at.Index]; berth.GPUSet(m.Hold.GPUs).Has(gpu) {
+			use(m, at.Rep)
+		}
+	}
+}
+
+// Pliable reports whether the GPUs of a node may change.
+func (n *Node) Pliable() bool { return n.Geometry.Kind != berth.Fixed && n.Table != nil }
+
+// An Imagined gang holds what it is planned to.
+type Imagined struct {
+	Queue   quota.Index
+	Members []gang.Member
+}
+
+// An Extent is how much was imagined at some moment.
+type Extent struct{ Gone, Here int }
+
+// A Node is what the core keeps of a Node.
+type Node struct {
+	Spec     berth.Node
+	Index    topology.Node
+	Class    int
+	Product  quota.ProductIndex
+	Graph    *catalogue.GraphEntry // nil: it tells no links
+	Table    *catalogue.Table      // nil: its GPUs do not divide
+	Geometry berth.Geometry
+	base     []mig.ProfileName // geometry.Layout in order
+	Home     []mig.Placement   // a layout of these; nil: there is none
+	Gpus     []GPUState
+	Capacity Capacity // that it adds to the fleet
+	CordonPart
+	Trust TrustPart
+	// Counted: it is one of those of which the spares are a part.
+	Counted bool
+	// Windows the node is in, in order of name. The list is never changed, but
+	// replaced.
+	Windows []*Window
+	// Members that hold something here, in no useful order; member.slot is the
+	// position.
+	Members []MemberAt
+	// Planned counts the members that a pass imagines there.
+	Planned int
+}
+
+// A MemberAt names a member by replica and flat index.
+type MemberAt struct {
+	Rep   *Replica
+	Index int
+}
+
+// Imagined reports whether a plan in the making imagines the member gone.
+func (m MemberAt) Imagined() bool { return m.Rep.Imagined || m.Rep.Members[m.Index].Imagined }
+
+// SetGeometry sets the geometry of the node's pool.
+func (n *Node) SetGeometry(g berth.Geometry) {
+	n.Geometry, n.base = g, slices.SortedFunc(slices.Values(g.Layout), mig.ProfileName.Compare)
+	n.Home = nil
+	if n.Table != nil && len(n.base) > 0 {
+		n.Home, _ = n.Table.Arranged(n.base)
+	}
+}
+
+// Closed reports whether the node takes no work.
+func (n *Node) Closed() bool { return n.Cordoned || n.Trust.Probation != 0 }
+
+// Hardware is the class of the node, as the packages below know it.
+func (n *Node) Hardware() topology.Class { return topology.Class(n.Class) }
+
+// MatchesLabels reports whether the node carries all of the labels, given as
+// sorted pairs.
+func (n *Node) MatchesLabels(labels []label) bool {
+	for _, l := range labels {
+		if v, ok := n.Spec.Labels[l.key]; !ok || v != l.value {
+			return false
+		}
+	}
+	return true
+}
+
+// The GPUs of an adaptive pool may have a layout to which they go back.
+
+// HasBase reports whether GPUs of the node go back to a layout, and atBase whether one is
+// in it.
+func (n *Node) HasBase() bool { return len(n.Geometry.Layout) > 0 }
+
+func (n *Node) AtBase(gpu int) bool {
+	g := &n.Spec.GPUs[gpu]
+	return g.Mode == berth.ModeMIG && slices.Equal(mig.Layout(g.Instances).Profiles(), n.base)
+}
+
+// Suits reports whether members of a group may be placed on a node, if it has room.
+func (n *Node) Suits(g *gang.Group) bool {
+	return slices.Contains(g.Classes, topology.Class(n.Class)) && (g.Match == nil || g.Match(n.Index))
+}
+
+func (n *Node) SaveGPUs() []SavedGPU {
+	var list []SavedGPU
+	for g := range n.Gpus {
+		s := &n.Gpus[g]
+		saved := SavedGPU{GPU: g, GPUPart: s.GPUPart}
+		if s.Order != nil {
+			saved.Order = &s.Order.Order
+			saved.Before = &savedMode{s.Order.Before.Mode, s.Order.Before.Instances}
+		}
+		if saved != (SavedGPU{GPU: g}) {
+			list = append(list, saved)
+		}
+	}
+	return list
+}
+
+// A SparePool keeps the spares of one pool.
+type SparePool struct {
+	Pool  string
+	Milli int
+	// Sound counts the nodes of which spares are a part.
+	Sound int
+	// Window has the spares; nil: there are none.
+	Window *Window
+}
+
+// Wanted is how many spares the pool is to have.
+func (p *SparePool) Wanted() int { return (p.Sound*p.Milli + 999) / 1000 }
+
+// Free is how many it has.
+func (p *SparePool) Free() int {
+	if p.Window == nil {
+		return 0
+	}
+	return len(p.Window.Nodes)
+}
+
+// Sound reports whether a node is one of those of which spares are a part.
+func (n *Node) Sound() bool {
+	return len(n.Spec.GPUs) > 0 && !n.Closed() && !slices.ContainsFunc(n.Spec.GPUs, func(g berth.GPU) bool { return g.Failed })
+}
+
+// Key is the class of a node with the windows it is in.
+func (n *Node) Key() ClassKey {
+	k := KeyOf(&n.Spec)
+	k.Fence = FenceOf(n.Windows)
+	return k
+}

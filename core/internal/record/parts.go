@@ -1,0 +1,165 @@
+package record
+
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+)
+
+// The plain values of a record, by the part of the core that gives them. A part stands in the
+// record and, with its JSON, in the record's saved form: a snapshot copies it as a whole, there
+// and back, so that one more value is one more line here. What a record refers to, and what
+// follows from something else, stands beside its parts. The names of all parts end alike, so that
+// a refusal can leave them out (see withoutParts).
+
+// A LifePart is where a replica is in its life.
+type LifePart struct {
+	Number int         `json:"replica"`
+	State  berth.State `json:"state"`
+	// Incarnation of the current life, or of the last one when pending.
+	Incarnation berth.Incarnation `json:"incarnation"`
+	// Created is when the replica was asked for: its age in the queue, kept over
+	// all its lives. PendingSince is when it last became pending, Started when it
+	// last became running.
+	Created      berth.Time `json:"created"`
+	PendingSince berth.Time `json:"pendingSince"`
+	Started      berth.Time `json:"started"`
+	// CameAt is when it last began to run other than in a place that was kept for it: who
+	// was moved, or lost hardware, does not come after those who came later.
+	CameAt berth.Time `json:"cameAt"`
+	// Resumed: the Bind of this life took it to a place that was kept for it.
+	Resumed bool `json:"resumed,omitempty"`
+}
+
+// A RetryPart is what a replica has been through, as far as its next start has to heed it.
+type RetryPart struct {
+	// ReadyAt is the end of a backoff; zero: none.
+	ReadyAt berth.Time `json:"readyAt,omitempty"`
+	// Struck: hardware was taken from it, or had to be left, and it has not run since.
+	Struck bool `json:"struck,omitempty"`
+	// Backfilled: it was started where nodes were reserved for another, as it is expected to
+	// end in time.
+	Backfilled bool `json:"backfilled,omitempty"`
+	// Attempts counts the failed Binds since the replica last ran, Repairs the
+	// repairs of this life.
+	Attempts int `json:"attempts,omitempty"`
+	Repairs  int `json:"repairs,omitempty"`
+	// Avoid lists the nodes on which members failed to start since the replica last
+	// ran: the newest maxAvoid of them. It goes there again only if it fits nowhere
+	// else.
+	Avoid []berth.NodeID `json:"avoid,omitempty"`
+}
+
+// A ReleasePart is the Release that a replica is given, and what comes after it.
+type ReleasePart struct {
+	// Cause of the Release to give, and which attempt it is.
+	Cause   berth.Cause `json:"cause,omitzero"`
+	Attempt int         `json:"attempt,omitempty"`
+	// Gone: forgotten once released, instead of pending again. Backoff: pending
+	// only after a backoff.
+	Gone    bool `json:"gone,omitempty"`
+	Backoff bool `json:"backoff,omitempty"`
+}
+
+// A ReservePart is when to look again for a reservation for a replica that waits.
+type ReservePart struct {
+	// At is when it may get its next one.
+	At berth.Time `json:"reserveAt,omitempty"`
+	// StalledAt and HopelessAt are the turns at which it was found to be stalled, or hopeless.
+	StalledAt  agenda.Turn `json:"-"`
+	HopelessAt agenda.Turn `json:"-"`
+}
+
+// A LookPart is when to look again for GPUs to change for a replica that waits.
+type LookPart struct {
+	// DrainAt: before it no GPU is kept for the replica.
+	DrainAt berth.Time `json:"drainAt,omitempty"`
+	// ReshapeAt is when to look again at the earliest if anything has changed since.
+	ReshapeAt berth.Time `json:"reshapeAt,omitempty"`
+	// PayAt is when GPUs may be changed for it, as was found at Turn: never, if nothing is to
+	// be hoped for.
+	PayAt berth.Time  `json:"payAt,omitempty"`
+	Turn  agenda.Turn `json:"-"`
+}
+
+// A YieldPart is what a replica has to lose, and has lost, by making room for others.
+type YieldPart struct {
+	// Checkpointed is when it wrote the last checkpoint that is known of; Tells: it told of one
+	// by itself.
+	Checkpointed berth.Time `json:"checkpointed,omitempty"`
+	Tells        bool       `json:"tells,omitempty"`
+	// Evictions counts how often in a row it had to yield.
+	Evictions int `json:"evictions,omitempty"`
+}
+
+// A BidPart is when to look again for whom a replica that waits may take from.
+type BidPart struct {
+	// RipeAt: from then on it is looked at even if nothing has changed since; zero: never.
+	RipeAt berth.Time `json:"ripeAt,omitempty"`
+	// At is when to look again, at the earliest, as it was in vain at Turn.
+	At   berth.Time  `json:"bidAt,omitempty"`
+	Turn agenda.Turn `json:"-"`
+}
+
+// A StartPart is how a member came to be where it is.
+type StartPart struct {
+	// Bind that placed it; 0: it was observed.
+	Bind berth.ActionID `json:"bind,omitempty"`
+	// Ran: it was known to run, and may be stopping now.
+	Ran bool `json:"ran,omitempty"`
+}
+
+// A JobPart is what becomes of a job's replicas.
+type JobPart struct {
+	// Cancelled: every replica is on its way out.
+	Cancelled bool `json:"cancelled,omitempty"`
+	// Former is the highest incarnation of the replicas that are forgotten. Those
+	// that come go on from there, because they may get the number of one that went.
+	Former berth.Incarnation `json:"former,omitempty"`
+}
+
+// A CordonPart is what was told of the use of a node.
+type CordonPart struct {
+	Cordoned bool `json:"cordoned,omitempty"`
+	// Freed: it is in Core.freedNodes.
+	Freed bool `json:"freed,omitempty"`
+	// Reason why it is cordoned.
+	Reason string `json:"reason,omitempty"`
+	// Drains: what runs there has to leave, by DrainBy; 0: when there is room elsewhere.
+	Drains  bool       `json:"drains,omitempty"`
+	DrainBy berth.Time `json:"drainBy,omitempty"`
+}
+
+// A TrustPart is how far a node is trusted, and whether it is a spare.
+type TrustPart struct {
+	// Probation, Trial are until when it takes no work, and work whose loss is cheap; zero:
+	// it does not.
+	Probation berth.Time `json:"probation,omitempty"`
+	Trial     berth.Time `json:"trial,omitempty"`
+	// Spare: it is one; StandsIn: it was, and has those who came to it yet.
+	Spare    bool `json:"spare,omitempty"`
+	StandsIn bool `json:"standsIn,omitempty"`
+}
+
+// A GPUPart is what the description of a GPU does not have.
+type GPUPart struct {
+	// ChangedAt is when the last change that touches ModeMIG was ordered; zero: none.
+	ChangedAt berth.Time `json:"changedAt,omitempty"`
+	// Unknown: an order about it got lost, so it takes nothing.
+	Unknown bool `json:"unknown,omitempty"`
+}
+
+// A DrainPart is which GPU of a node is kept for a replica, and for how long.
+type DrainPart struct {
+	GPU   int        `json:"gpu"`
+	Until berth.Time `json:"until"`
+	// RetryAt is when the rates allow to change it, if they did not when it was clear;
+	// zero: it was not.
+	RetryAt berth.Time `json:"retryAt,omitempty"`
+}
+
+// A SpanPart is from when to when nodes are set aside.
+type SpanPart struct {
+	// From is the instant at which whoever does not belong here has to be gone.
+	From  berth.Time `json:"from"`
+	Until berth.Time `json:"until"`
+}

@@ -1,0 +1,181 @@
+package record
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/google/btree"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/meter"
+	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/decimal"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/internal/pq"
+	"github.com/berth-sched/berth/internal/unordered"
+	"github.com/berth-sched/berth/quota"
+)
+
+// First lists the first entries of a bucket in order.
+func (b *Bucket) First(n int) []*Entry {
+	var list []*Entry
+	for len(list) < n && b.Entries.Len() > 0 {
+		e := b.Entries.Min()
+		b.Entries.Remove(e.Slot)
+		list = append(list, e)
+	}
+	for _, e := range list {
+		b.Entries.Push(e)
+	}
+	return list
+}
+
+// Bids reports whether an entry is a whole gang for which no room is being made yet.
+func (e *Entry) Bids() bool {
+	return !e.Grows && e.Rep.Room() == nil
+}
+
+// Leave takes a bucket out of the list of its queue.
+func (q *Queue) Leave(b *Bucket) {
+	q.List = unordered.Remove(q.List, b.At, func(b *Bucket, at int) { b.At = at })
+}
+
+// describeFraction says what a fraction has to have.
+func describeFraction(f *berth.Fraction) string {
+	switch {
+	case f.MinMemoryMiB == 0:
+		return fmt.Sprintf("one instance with %d SMs", f.MinSMs)
+	case f.MinSMs == 0:
+		return "one instance with " + berth.Amount(quota.Memory, f.MinMemoryMiB)
+	}
+	return fmt.Sprintf("one instance with %d SMs and %s", f.MinSMs, berth.Amount(quota.Memory, f.MinMemoryMiB))
+}
+
+// Describe names a group and its claim, as in "group workers (8 GPUs each)".
+func (e *Entry) Describe(group int) string {
+	each := e.Each(group)
+	if e.Grows {
+		group = e.Group
+	}
+	if groups := e.Rep.Job.Spec.Groups; len(groups) > 1 {
+		return "group " + groups[group].Name + " (" + each + ")"
+	}
+	return "the gang (" + each + ")"
+}
+
+// Each is what one member of a group claims.
+func (e *Entry) Each(group int) string {
+	cl := &e.Bucket.Shape.Spec.Groups[group].Claim
+	var parts []string
+	if cl.GPUs > 0 {
+		parts = append(parts, berth.Amount(quota.GPU, int64(cl.GPUs)*1000))
+	}
+	if cl.MIG != "" {
+		parts = append(parts, "one "+cl.MIG+" instance")
+	}
+	if f := cl.Fraction; f != nil {
+		parts = append(parts, describeFraction(f))
+	}
+	if cl.Share != nil {
+		parts = append(parts, decimal.Milli(int64(cl.Share.Milli))+" of a GPU")
+	}
+	for r, v := range cl.Host() {
+		if v > 0 {
+			parts = append(parts, berth.Amount(quota.HostOf(host.Resource(r)), v))
+		}
+	}
+	return strings.Join(parts, ", ") + " each"
+}
+
+// The pending index answers "what is to be tried next?" without looking at what
+// cannot have become possible.
+//
+// Replicas that ask for the same thing have one shape. Those of one shape in one
+// queue form a bucket, in the order in which they are to be served. A bucket is
+// ready unless its shape is blocked (the search said no, and nothing has changed
+// since that could turn it into a yes) or the bucket is blocked by quota. A pass
+// looks at ready buckets alone, so 100,000 pending replicas that cannot start
+// cost it nothing.
+
+// An Entry is a replica that waits for a place: for its whole gang, or for
+// further members (grows).
+type Entry struct {
+	Rep    *Replica
+	Bucket *Bucket
+	Slot   int // position in the bucket
+	Grows  bool
+	Group  int // which group grows; 0 for a whole gang
+	// FreshAt is the position in Core.fresh, or -1.
+	FreshAt int
+}
+
+// A Bucket holds the entries of one shape in one queue.
+type Bucket struct {
+	Queue   *Queue
+	Shape   *Shape
+	Entries pq.Heap[*Entry]
+	At      int // position in queue.list
+	Slot    int // position in queue.ready, or -1
+	// QuotaSlot is the position in Core.quotaBlocked, or -1.
+	QuotaSlot int
+	// Shortest is the shortest run time stated in the bucket, by so many entries.
+	Shortest berth.Duration
+	shorts   int
+}
+
+// A Queue is what the core keeps of a leaf of the quota tree.
+type Queue struct {
+	Index   quota.Index
+	Buckets map[*Shape]*Bucket // looked up, never ranged over
+	List    []*Bucket          // all of them, in no order that matters
+	Ready   pq.Heap[*Bucket]
+	Waiting int // replicas with entries
+	// Running has the replicas of the queue that run, those first that yield first.
+	Running *btree.BTreeG[*Replica]
+	// WaitingMilli is what its entries wait for, of GPUs; over: it uses more than it is
+	// guaranteed; keeps: it does not lend all of that; touched: it is in Core.touched.
+	WaitingMilli         int64
+	Over, Keeps, Touched bool
+	// Evictions that it suffered.
+	Evictions meter.Meter
+}
+
+func CompareEntries(a, b *Entry) int {
+	return cmp.Or(
+		CompareRank(b.Rep, a.Rep),
+		CompareBool(a.Grows, b.Grows),
+		cmp.Compare(a.Rep.Created, b.Rep.Created),
+		CompareReplicas(a.Rep, b.Rep),
+		cmp.Compare(a.Group, b.Group),
+	)
+}
+
+// CompareRank compares two replicas of one queue by class and priority.
+func CompareRank(a, b *Replica) int {
+	x, y := &a.Job.Spec, &b.Job.Spec
+	return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority))
+}
+
+// NoteRuntime counts the run time that an entry states.
+func (b *Bucket) NoteRuntime(e *Entry) {
+	switch stated := e.Rep.Job.Spec.ExpectedRuntime; {
+	case stated > 0 && stated < b.Shortest:
+		b.Shortest, b.shorts = stated, 1
+	case stated == b.Shortest:
+		b.shorts++
+	}
+}
+
+// ForgetRuntime counts it no longer.
+func (b *Bucket) ForgetRuntime(e *Entry) {
+	if e.Rep.Job.Spec.ExpectedRuntime != b.Shortest {
+		return
+	}
+	if b.shorts--; b.shorts == 0 {
+		b.Shortest = limits.MaxSpan
+		for _, other := range b.Entries.Items() {
+			b.NoteRuntime(other)
+		}
+	}
+}

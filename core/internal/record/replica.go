@@ -1,0 +1,391 @@
+package record
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A Replica is one gang of a job.
+type Replica struct {
+	Job *Job
+	LifePart
+	// Parts that only some of the core gives.
+	Retry   RetryPart
+	Release ReleasePart
+	Reserve ReservePart
+	Look    LookPart
+	Yield   YieldPart
+	Bid     BidPart
+	// EndsAt is when it is expected to hold nothing any more; zero: never, or it holds
+	// nothing.
+	EndsAt berth.Time
+	// Reserved is the reservation of a gang that waits.
+	Reserved *Window
+	// Drain is the GPU that is kept for it.
+	Drain *Drain
+	// YieldsTo is the replica for which it has to make room; nil: none.
+	YieldsTo *Replica
+	// Leaves: it was asked for a checkpoint because it has to go on its own account. moving
+	// is the place that is kept for it while it still holds another; see move.go.
+	Leaves bool
+	Moving *Window
+	// FailedBids counts how often room was made for it that it could not take, since it last
+	// ran.
+	FailedBids int
+	// Imagined: a plan in the making imagines it ended.
+	Imagined bool
+	// Exclusive has the domains that a gang has for itself.
+	Exclusive *Window
+	// ActiveMilli is how busy its GPUs are, as was reported last.
+	ActiveMilli int64
+	// Members by flat index; nil when pending.
+	Members []Member
+	// Entries are where the replica stands in the pending index: one for a whole
+	// gang, one for each group that is short of members.
+	Entries []*Entry
+	// Order is the order that is out; nil: none.
+	Order berth.Action
+}
+
+// A Member is one member of a replica that is not pending.
+type Member struct {
+	State MemberState
+	Hold  gang.Hold
+	Node  *Node
+	Slot  int // position in node.members
+	StartPart
+	// YieldsTo is the replica for which it is stopped while the rest of its gang goes on.
+	YieldsTo *Replica
+	Imagined bool // gone, by a plan in the making
+}
+
+type MemberState uint8
+
+const (
+	// MemberAbsent holds nothing: not placed yet, or gone.
+	MemberAbsent MemberState = iota
+	// MemberBinding is part of the Bind that is out.
+	MemberBinding
+	MemberRunning
+	// MemberFailed could not be started; it holds its place until the next pass
+	// decides about the gang.
+	MemberFailed
+	// MemberLost went with its hardware while binding; it holds nothing, but
+	// counts as placed until the Bind is reported and the next pass decides.
+	MemberLost
+	// MemberStopping is, or will be, part of a Release.
+	MemberStopping
+)
+
+// countOf returns of how many members of a group something is so.
+func (rep *Replica) countOf(group int, is func(*Member) bool) int {
+	n := 0
+	for flat := rep.Job.Offsets[group]; flat < rep.Job.Offsets[group+1] && flat < len(rep.Members); flat++ {
+		if is(&rep.Members[flat]) {
+			n++
+		}
+	}
+	return n
+}
+
+// Count returns how many members of a group are in one of the given states.
+func (rep *Replica) Count(group int, in ...MemberState) int {
+	return rep.countOf(group, func(m *Member) bool { return slices.Contains(in, m.State) })
+}
+
+// enoughOf reports whether of every group something is so of its minimum.
+func (rep *Replica) enoughOf(is func(*Member) bool) bool {
+	for g := range rep.Job.Spec.Groups {
+		if rep.countOf(g, is) < Least(&rep.Job.Spec.Groups[g]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Enough reports whether every group has its minimum in the given states.
+func (rep *Replica) Enough(in ...MemberState) bool {
+	return rep.enoughOf(func(m *Member) bool { return slices.Contains(in, m.State) })
+}
+
+// Has reports whether any member is in one of the given states.
+func (rep *Replica) Has(in ...MemberState) bool {
+	return slices.ContainsFunc(rep.Members, func(m Member) bool { return slices.Contains(in, m.State) })
+}
+
+// ChargeOf is what a hold costs its queue. A share costs its part of a GPU, an instance
+// the part of the memory slices that it has.
+func ChargeOf(h *gang.Hold, n *Node) quota.Charge {
+	milli := int64(1000) * int64(berth.GPUSet(h.GPUs).Len())
+	switch {
+	case h.Share.Milli > 0:
+		milli = int64(h.Share.Milli)
+	case h.Instance != (mig.Placement{}):
+		milli = n.Table.Milli(h.Instance)
+	}
+	charge := quota.Charge{GPUMilli: milli, Host: h.Host, Product: n.Product}
+	if milli == 0 {
+		charge.Product = quota.NoProduct
+	}
+	return charge
+}
+
+// Holds reports whether any member holds capacity.
+func (rep *Replica) Holds() bool {
+	return slices.ContainsFunc(rep.Members, func(m Member) bool { return m.State.Holds() })
+}
+
+// Shun has the replica avoid a node on which a member did not start.
+func (rep *Replica) Shun(id berth.NodeID) {
+	if slices.Contains(rep.Retry.Avoid, id) {
+		return
+	}
+	if len(rep.Retry.Avoid) == maxAvoid {
+		rep.Retry.Avoid = slices.Delete(rep.Retry.Avoid, 0, 1)
+	}
+	rep.Retry.Avoid = append(rep.Retry.Avoid, id)
+}
+
+// FillsGap reports whether a replica stands on nodes that are reserved for another.
+func (rep *Replica) FillsGap() bool {
+	return slices.ContainsFunc(rep.Members, func(m Member) bool {
+		return m.State.Holds() && slices.ContainsFunc(m.Node.Windows, func(w *Window) bool { return w.IsReservation() && w.Rep != rep })
+	})
+}
+
+// survives reports whether every group has its minimum without some of the members.
+func (rep *Replica) survives(lost func(*Member) bool) bool {
+	return rep.enoughOf(func(m *Member) bool { return m.There() && !lost(m) })
+}
+
+// Lacks is what a replica is charged less than what it is to have of a product.
+func (rep *Replica) Lacks(charge quota.Charge) quota.Charge {
+	rep.EachHold(func(h *gang.Hold, n *Node) {
+		if held := ChargeOf(h, n); held.Product == charge.Product {
+			charge.GPUMilli -= held.GPUMilli
+			charge.Host = charge.Host.Minus(held.Host)
+		}
+	})
+	charge.GPUMilli, charge.Host = max(0, charge.GPUMilli), charge.Host.Floor()
+	return charge
+}
+
+// EachHold calls a function for everything that a replica holds, but for the members that
+// are imagined gone.
+func (rep *Replica) EachHold(use func(*gang.Hold, *Node)) {
+	for flat := range rep.Members {
+		if m := &rep.Members[flat]; m.State.Holds() && !m.Imagined {
+			use(&m.Hold, m.Node)
+		}
+	}
+}
+
+// DropAt is the instant at which a pending replica is given up.
+func (rep *Replica) DropAt() (berth.Time, bool) {
+	timeout := rep.Job.Spec.GangTimeout
+	return rep.PendingSince.Add(timeout), timeout > 0
+}
+
+// FirstMissing looks at the segments of a list of members, up to the first that is
+// there in part. It returns how many members are in segments that are not there at
+// all or, if there are none before it, the one that is there in part.
+func FirstMissing(members []Member, size int) (whole int, part []Member) {
+	for segment := range slices.Chunk(members, size) {
+		switch missing := Absent(segment); {
+		case missing == 0:
+		case missing == size:
+			whole += size
+		case whole > 0:
+			return whole, nil
+		default:
+			return 0, segment
+		}
+	}
+	return whole, nil
+}
+
+// Absent counts the members that are not there.
+func Absent(members []Member) int {
+	n := 0
+	for i := range members {
+		if members[i].State == MemberAbsent {
+			n++
+		}
+	}
+	return n
+}
+
+// There reports whether a member runs or is being started.
+func (m Member) There() bool { return m.State == MemberRunning || m.State == MemberBinding }
+
+// There reports whether any of the members is.
+func There(members []Member) bool {
+	return slices.ContainsFunc(members, Member.There)
+}
+
+// Resumes reports whether a gang that is being stopped is to go on as soon as it can: it lost
+// hardware, or members that died, or has to leave a place on its own account.
+func (rep *Replica) Resumes() bool {
+	if rep.State != berth.Releasing || rep.Release.Gone {
+		return false
+	}
+	switch rep.Release.Cause.Code {
+	case berth.CauseHardwareLost, berth.CauseMemberFailed, berth.CauseDrained, berth.CauseMoved:
+		return true
+	}
+	return false
+}
+
+// MayMove reports whether a gang runs and has nothing else going on.
+func (rep *Replica) MayMove() bool {
+	return rep.State == berth.Running && rep.Order == nil && rep.YieldsTo == nil && !rep.Has(MemberStopping)
+}
+
+// DrainedBy is the node, of those it is on, from which a gang has to go first, and by when;
+// nil: from none. 0: there is no deadline.
+func (rep *Replica) DrainedBy() (by berth.Time, from *Node) {
+	for flat := range rep.Members {
+		m := &rep.Members[flat]
+		if !m.State.Holds() || !m.Node.Drains {
+			continue
+		}
+		at, least := cmp.Or(m.Node.DrainBy, agenda.Never), cmp.Or(by, agenda.Never)
+		if from == nil || at < least || at == least && m.Node.Spec.ID < from.Spec.ID {
+			by, from = m.Node.DrainBy, m.Node
+		}
+	}
+	return by, from
+}
+
+// MayArrive reports whether a place may be kept for a gang that it does not wait for yet.
+func (rep *Replica) MayArrive() bool {
+	switch rep.State {
+	case berth.Running:
+		return rep.Asked()
+	case berth.Releasing:
+		return !rep.Release.Gone
+	}
+	return rep.State == berth.Pending && rep.Entries == nil
+}
+
+// MayGrow reports whether a running replica has nothing else going on, so that
+// it may get the members that it is short of.
+func (rep *Replica) MayGrow() bool {
+	return rep.State == berth.Running && rep.Order == nil && !rep.Has(MemberStopping)
+}
+
+// maxAvoid bounds the nodes that a replica avoids because members failed there.
+const maxAvoid = 16
+
+// Anchor is the node that the first member of a group that half a gang lacks has to leave or,
+// if it has lost its node, that of the member which is there and the next to it by index.
+func (half *Replica) Anchor(rep *Replica, g int) topology.Node {
+	first := half.Job.Offsets[g] + slices.IndexFunc(half.Members[half.Job.Offsets[g]:], func(m Member) bool { return m.State == MemberAbsent })
+	if left := &rep.Members[first]; left.State.Holds() {
+		return left.Hold.Node
+	}
+	for distance := 1; ; distance++ {
+		for _, flat := range [...]int{first - distance, first + distance} {
+			if flat >= 0 && flat < len(half.Members) && half.Members[flat].State == MemberRunning {
+				return half.Members[flat].Hold.Node
+			}
+		}
+	}
+}
+
+func (rep *Replica) SaveDrain() *SavedDrain {
+	if rep.Drain == nil {
+		return nil
+	}
+	return &SavedDrain{rep.Drain.Node.Spec.ID, rep.Drain.DrainPart}
+}
+
+// Consistent refuses a combination of state, members and order that the core
+// cannot have been in.
+func (rep *Replica) Consistent() *berth.Error {
+	_, bind := rep.Order.(berth.Bind)
+	_, release := rep.Order.(berth.Release)
+	ok := (!rep.Has(MemberBinding) || bind) && (!rep.Asked() || rep.State == berth.Running)
+	switch rep.State {
+	case berth.Pending:
+		ok = ok && rep.Order == nil
+	case berth.Binding:
+		ok = ok && bind && !rep.Has(MemberStopping)
+	case berth.Running:
+		ok = ok && rep.Enough(MemberRunning) && !((bind || rep.Asked()) && rep.Has(MemberStopping))
+	case berth.Repairing:
+		ok = ok && rep.Order == nil && rep.Has(MemberRunning) && !rep.Has(MemberStopping)
+	case berth.Releasing:
+		ok = ok && !bind && rep.Has(MemberStopping) && !rep.Has(MemberRunning)
+	}
+	if !ok || release && !rep.Has(MemberStopping) || rep.Release.Gone && rep.State != berth.Releasing {
+		return refusal.Of(berth.ErrInvalid, "state", fmt.Sprintf("%s does not go with its members and order", rep.State))
+	}
+	return nil
+}
+
+func (rep *Replica) Places(s *SavedReplica) [2]savedPlace {
+	return [...]savedPlace{{"reserved", false, s.Reserved, &rep.Reserved}, {"moving", true, s.Moving, &rep.Moving}}
+}
+
+// Strike notes that a replica has lost hardware, and has to stop for it.
+func (rep *Replica) Strike() {
+	rep.Retry.Struck = rep.Retry.Struck || rep.State != berth.Releasing && rep.State != berth.Pending
+}
+
+// Room is where room is being made for a replica; nil: nowhere.
+func (rep *Replica) Room() *Window {
+	if w := rep.Reserved; w != nil && w.IsPlanned() {
+		return w
+	}
+	return nil
+}
+
+// Spare has a replica yield to another no longer. What is being stopped is stopped all the
+// same.
+func (rep *Replica) Spare(beneficiary *Replica) {
+	if rep.YieldsTo == beneficiary {
+		rep.YieldsTo = nil
+	}
+	for flat := range rep.Members {
+		if rep.Members[flat].YieldsTo == beneficiary {
+			rep.Members[flat].YieldsTo = nil
+		}
+	}
+}
+
+// Stray reports whether a checkpoint was requested of a replica that need not go any more.
+func (rep *Replica) Stray() bool { return rep.YieldsTo == nil && !rep.Leaves && rep.Asked() }
+
+// Yielded notes that a replica does not yield to another any more, or a part of it does not.
+func (rep *Replica) Yielded(beneficiary *Replica) {
+	if !rep.YieldsFor(beneficiary) {
+		p := beneficiary.Reserved.Preemption
+		i := slices.Index(p.Victims, rep)
+		p.Victims = slices.Delete(p.Victims, i, i+1)
+	}
+}
+
+func (rep *Replica) Ref() berth.ReplicaRef {
+	return berth.ReplicaRef{Job: rep.Job.Spec.ID, Replica: rep.Number}
+}
+
+// Asked reports whether a checkpoint was requested of a replica.
+func (rep *Replica) Asked() bool {
+	_, asked := rep.Order.(berth.RequestCheckpoint)
+	return asked
+}
+
+// YieldsFor reports whether a replica, or a part of it, yields to another.
+func (rep *Replica) YieldsFor(beneficiary *Replica) bool {
+	return rep.YieldsTo == beneficiary || slices.ContainsFunc(rep.Members, func(m Member) bool { return m.YieldsTo == beneficiary })
+}

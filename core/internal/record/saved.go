@@ -1,0 +1,229 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/losses"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/limits"
+	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A UsePart is the past use of queues, and GPU time.
+type UsePart struct {
+	Past   *quota.Past        `json:"past,omitempty"`
+	Ledger *quota.LedgerState `json:"ledger,omitempty"`
+}
+
+// A SavedGPU is what the description of a GPU does not have.
+type SavedGPU struct {
+	GPU    int                `json:"gpu"`
+	Order  *berth.Repartition `json:"order,omitempty"`
+	Before *savedMode         `json:"before,omitempty"` // the order
+	GPUPart
+}
+
+type savedMode struct {
+	Mode      berth.GPUMode   `json:"mode"`
+	Instances []mig.Placement `json:"instances,omitempty"`
+}
+
+// A SavedDrain is the GPU that is kept for a replica.
+type SavedDrain struct {
+	Node berth.NodeID `json:"node"`
+	DrainPart
+}
+
+type SavedJob struct {
+	Job berth.Job `json:"job"`
+	JobPart
+	Replicas []SavedReplica `json:"replicas"`
+}
+
+// A RatesPart is when the fleet, and queues, may have as many yield at once as their
+// rates ever let.
+type RatesPart struct {
+	Evictions      *SavedMeter  `json:"evictions,omitempty"`
+	QueueEvictions []SavedMeter `json:"queueEvictions,omitempty"`
+}
+
+// A SavedMeter is the meter of a queue, or of the fleet.
+type SavedMeter struct {
+	Queue berth.QueueID `json:"queue,omitempty"`
+	Full  berth.Time    `json:"full,omitempty"`
+	Held  berth.Time    `json:"held,omitempty"`
+}
+
+// A SavedNode is a node: as it was described, and what was told of it since.
+type SavedNode struct {
+	Node berth.Node `json:"node"`
+	CordonPart
+	GPUs []SavedGPU `json:"gpus,omitempty"`
+	TrustPart
+}
+
+// A SavedOrder is an order as EncodeAction has it.
+type SavedOrder = json.RawMessage
+
+// A SavedReplica is a replica: its parts, and what it refers to by name.
+type SavedReplica struct {
+	LifePart
+	RetryPart
+	Members []SavedMember `json:"members,omitempty"`
+	Order   *SavedOrder   `json:"order,omitempty"`
+	ReleasePart
+	// NoCapacity and NoQuota list the groups of which the core knows that what they
+	// wait for does not fit; group 0 stands for a whole gang.
+	NoCapacity []int `json:"noCapacity,omitempty"`
+	NoQuota    []int `json:"noQuota,omitempty"`
+	// Fresh lists those that are yet to be tried on nodes that are set aside.
+	Fresh    []int        `json:"fresh,omitempty"`
+	EndsAt   berth.Time   `json:"endsAt,omitempty"`
+	Reserved *SavedWindow `json:"reserved,omitempty"`
+	Moving   *SavedWindow `json:"moving,omitempty"`
+	Leaves   bool         `json:"leaves,omitempty"`
+	Active   int64        `json:"activeMilli,omitempty"`
+	ReservePart
+	// Stalled, Hopeless: nothing has changed since those turns.
+	Stalled   bool        `json:"stalled,omitempty"`
+	Hopeless  bool        `json:"hopeless,omitempty"`
+	Exclusive [][]string  `json:"exclusive,omitempty"`
+	Drain     *SavedDrain `json:"drain,omitempty"`
+	LookPart
+	// Looked: nothing has changed since its Turn.
+	Looked bool `json:"looked,omitempty"`
+	YieldPart
+	BidPart
+	// Bid: nothing has changed since its Turn.
+	Bid        bool `json:"bid,omitempty"`
+	FailedBids int  `json:"failedBids,omitempty"`
+}
+
+// A SavedMember is a member, and what it holds.
+type SavedMember struct {
+	State string `json:"state"`
+	StartPart
+	// For is whom it yields to while the rest of its gang goes on.
+	For berth.ReplicaRef `json:"for,omitzero"`
+	berth.MemberPlacement
+}
+
+// Check refuses what a replica in a state cannot have been through.
+func (p *RetryPart) Check(state berth.State) *berth.Error {
+	switch {
+	case p.Struck && state == berth.Running:
+		return refusal.Of(berth.ErrInvalid, "struck", "is set for a replica that runs")
+	case p.Backfilled && state == berth.Pending:
+		return refusal.Of(berth.ErrInvalid, "backfilled", "is set for a replica that waits")
+	case !InRange(p.Attempts, p.Repairs) || p.ReadyAt < 0:
+		return RefuseCounter()
+	case len(p.Avoid) > maxAvoid:
+		return refusal.Of(berth.ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(p.Avoid)))
+	}
+	return nil
+}
+
+func (p *YieldPart) Check(now berth.Time) *berth.Error {
+	if !InRange(p.Evictions) || p.Checkpointed < 0 || p.Checkpointed > now {
+		return RefuseCounter()
+	}
+	return nil
+}
+
+func (p *BidPart) Check() *berth.Error {
+	if p.At < 0 || p.RipeAt < 0 {
+		return RefuseCounter()
+	}
+	return nil
+}
+
+// InRange reports whether counters are as high as the core counts.
+func InRange(counters ...int) bool {
+	return slices.Min(counters) >= 0 && slices.Max(counters) <= limits.MaxAttempts
+}
+
+// RefuseCounter refuses a counter, or an instant, that is out of range.
+func RefuseCounter() *berth.Error {
+	return refusal.Of(berth.ErrInvalid, "attempts", "a counter is out of range")
+}
+
+// A SavedReservation is one made in advance. Nodes are those that the core picked.
+type SavedReservation struct {
+	Reservation berth.Reservation `json:"reservation"`
+	Nodes       []berth.NodeID    `json:"nodes,omitempty"`
+}
+
+// A SavedWindow is the reservation of a gang.
+type SavedWindow struct {
+	SpanPart
+	Nodes []berth.NodeID `json:"nodes"`
+	// Where the gang is to be, if room is being made for it, and who has to go; Cause is that
+	// of its Bind.
+	Where []berth.MemberPlacement `json:"where,omitempty"`
+	Cause berth.CauseCode         `json:"cause,omitempty"`
+	// Remnant: it has what the gang has left of its place.
+	Remnant bool               `json:"remnant,omitempty"`
+	Victims []berth.ReplicaRef `json:"victims,omitempty"`
+}
+
+// A savedPlace is a place that is set aside for a replica, and where it goes.
+type savedPlace struct {
+	Field string
+	Moves bool
+	Saved *SavedWindow
+	At    **Window
+}
+
+// Kind is that of the reservation.
+func (p *savedPlace) Kind() ReservationKind { return p.Saved.kindOf(p.Moves) }
+
+// A Snapshot holds the facts and the promises, and nothing that follows from
+// them: indexes are built anew by Restore. Everything in it is ordered by name,
+// so that equal states have equal bytes.
+//
+// Every part of the core saves and restores its own, here and in the records of nodes and
+// replicas: see the files saved_*.go.
+type Snapshot struct {
+	Version    int            `json:"version"`
+	Config     berth.Config   `json:"config"`
+	Now        berth.Time     `json:"now"`
+	LastAction berth.ActionID `json:"lastAction"`
+	Totals     berth.Totals   `json:"totals"`
+	Nodes      []SavedNode    `json:"nodes"`
+	Queues     []quota.Queue  `json:"queues"`
+	Jobs       []SavedJob     `json:"jobs"`
+	// QuotaFreed, and Freed of a node: the next pass looks at what it could help.
+	QuotaFreed bool `json:"quotaFreed,omitempty"`
+
+	UsePart
+
+	Tables []catalogue.SavedTable `json:"tables,omitempty"`
+	Pools  []catalogue.SavedPool  `json:"pools,omitempty"`
+	// When to look again at what is in demand, and for GPUs to change.
+	NextRank    berth.Time `json:"nextRank"`
+	NextReshape berth.Time `json:"nextReshape"`
+
+	Reservations []SavedReservation `json:"reservations,omitempty"`
+	// When and whether to look for gangs to reserve for, and for work to backfill.
+	NextReserve berth.Time `json:"nextReserve"`
+	NextPreempt berth.Time `json:"nextPreempt"`
+	// When to look for another place for those who have to leave theirs; nil: when something
+	// changes.
+	NextMove    *berth.Time `json:"nextMove,omitempty"`
+	Homeless    bool        `json:"homeless,omitempty"`
+	BackfillDue bool        `json:"backfillDue,omitempty"`
+
+	RatesPart
+	// OwnGain: it has a function of its own that says what a beneficiary gains.
+	OwnGain  bool `json:"ownGain,omitempty"`
+	Lessened bool `json:"lessened,omitempty"`
+
+	// Nodes that were lost, in order of name, and whether to look for spares.
+	Lost      []losses.Record `json:"lost,omitempty"`
+	SparesDue bool            `json:"sparesDue,omitempty"`
+}

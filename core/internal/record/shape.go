@@ -1,0 +1,100 @@
+package record
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// A Shape is one request, as far as the search can tell requests apart.
+type Shape struct {
+	Key     string
+	Request gang.Request // all members, or at least the minimum
+	Minimum gang.Request // the minimum alone
+	Charge  quota.Charge // of request; of one product, or of none in particular
+	Least   quota.Charge // of minimum
+	Spec    ShapeSpec
+	// LooksAround: whether it fits depends on nodes on which no member would fit.
+	LooksAround bool
+	// Levels in one domain of which the gang, a group or a segment is to be.
+	Levels []topology.Level
+	// Version of the class table that the requests were compiled for.
+	Version int
+	// Users counts the jobs and growth entries of this shape.
+	Users   int
+	Buckets []*Bucket
+	// BlockedAt is the position in Core.blocked, or -1.
+	BlockedAt int
+}
+
+// A ShapeSpec is what a shape is compiled from. Its JSON is the shape's key.
+type ShapeSpec struct {
+	Tenant   berth.TenantID `json:",omitempty"` // only where a GPU is shared
+	Groups   []berth.Group
+	Topology berth.Topology
+	// Within and Only restrict where further members of a running gang may go.
+	Within topology.Domain
+	Only   berth.NodeID `json:",omitempty"`
+	// Of names the running gang, if it has domains for itself.
+	Of        berth.JobID `json:",omitempty"`
+	OfReplica int         `json:",omitempty"`
+}
+
+func (s *ShapeSpec) Key() string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("berth: a checked job has no JSON: " + err.Error())
+	}
+	return string(b)
+}
+
+// LabelsOf lists the labels that a group selects by, in order.
+func LabelsOf(g *berth.Group) []label {
+	var labels []label
+	for _, key := range slices.Sorted(maps.Keys(g.Selector.Labels)) {
+		labels = append(labels, label{key, g.Selector.Labels[key]})
+	}
+	return labels
+}
+
+// Gpus is the least number of whole GPUs that a shape can start with.
+func (s *Shape) Gpus() int {
+	need := 0
+	for i := range s.Minimum.Groups {
+		need += s.Minimum.Groups[i].Count * s.Minimum.Groups[i].Claim.GPUs
+	}
+	return need
+}
+
+// IsElastic reports whether a gang of a shape may start with less than all of it.
+func (s *Shape) IsElastic() bool {
+	return slices.ContainsFunc(s.Request.Groups, func(g gang.Group) bool { return g.Count > g.Min })
+}
+
+// IsSingle reports whether a shape is one member with no more than a GPU, which cannot
+// lose to smaller work.
+func (s *Shape) IsSingle() bool {
+	return len(s.Minimum.Groups) == 1 && s.Minimum.Groups[0].Count == 1 && s.Gpus() < 2
+}
+
+// FirstWish is the first entry of a shape that GPUs may be repartitioned for; nil: none.
+func (s *Shape) FirstWish() *Entry {
+	var first *Entry
+	for _, b := range s.Buckets {
+		e := b.Entries.Min()
+		if !e.Grows && b.QuotaSlot < 0 && (first == nil || CompareEntries(e, first) < 0) {
+			first = e
+		}
+	}
+	return first
+}
+
+// ClaimsDevice reports whether any member of a shape claims GPUs or a part of one.
+func (s *Shape) ClaimsDevice() bool {
+	return slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return g.Claim.Device() })
+}

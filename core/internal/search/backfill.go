@@ -1,0 +1,105 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// Lift is the request of an entry with the nodes that are set aside but that it may use all
+// the same: its own, those of its queue, and those that it leaves in time. A gang that
+// only grows has no claim to spares, even if it has to leave its node. False: there are none.
+func (se *Search) Lift(e *record.Entry, r *gang.Request) (*gang.Request, bool) {
+	end := se.state.EndIfPlaced(e.Rep)
+	return se.LiftWith(e.Bucket.Shape.Spec.Groups, r, func(w *record.Window) bool {
+		return se.backlog.Admits(w, e.Rep, end) && !(e.Grows && w.IsSpares())
+	})
+}
+
+// LiftWith is lift to where windows are open.
+func (se *Search) LiftWith(groups []berth.Group, r *gang.Request, open func(*record.Window) bool) (*gang.Request, bool) {
+	lifted := se.state.Widen(groups, r, open)
+	for i := range lifted.Groups {
+		if len(lifted.Groups[i].Classes) > len(r.Groups[i].Classes) {
+			return lifted, true
+		}
+	}
+	return r, false
+}
+
+// freshenShape has the first few of each bucket of a shape tried on nodes that are set
+// aside, where one of them may be placed there.
+func (se *Search) freshenShape(s *record.Shape) {
+	for _, b := range s.Buckets {
+		if se.mayBackfill(b) {
+			for _, e := range b.First(backfillDepth) {
+				se.backlog.Freshen(e)
+			}
+		}
+	}
+	se.freshenStruck(s)
+}
+
+// freshenStruck has those tried on spares that may use them and wait for a place of a shape;
+// nil: of any.
+func (se *Search) freshenStruck(s *record.Shape) {
+	se.backlog.Struck.Ascend(func(rep *record.Replica) bool {
+		if e := rep.Entries[0]; s == nil || e.Bucket.Shape == s {
+			se.backlog.Freshen(e)
+		}
+		return true
+	})
+}
+
+// mayBackfill reports whether some entry of a bucket may be placed on nodes that are set
+// aside, as far as it can be told without looking at all of them.
+func (se *Search) mayBackfill(b *record.Bucket) bool {
+	first := b.Entries.Min().Rep
+	if b.QuotaSlot >= 0 {
+		return false
+	}
+	if first.Reserved != nil || b.Entries.Min().Grows {
+		return true
+	}
+	soonest := se.state.Now.Add(min(b.Shortest, se.state.Config.Policy.AssumedRuntime))
+	owed := se.backlog.Owed(first)
+	return slices.ContainsFunc(se.backlog.Windows, func(w *record.Window) bool {
+		if w.IsKept() { // who may use spares is looked at besides
+			return w.IsBurnIn() && first.Job.OnOneNode()
+		}
+		if soonest <= w.From || w.Queue != quota.None && se.backlog.Below(b.Queue.Index, w.Queue) {
+			return true
+		}
+		// The first three tell most of those that do not outrank the gang.
+		return w.IsReservation() && (owed || w.Rep.Job.Queue == first.Job.Queue || w.Rep.Job.Spec.Class < first.Job.Spec.Class) &&
+			se.backlog.Outranks(first, w.Rep)
+	})
+}
+
+// backfillDepth is how many jobs of one bucket a change on nodes that are set aside has
+// tried there.
+const backfillDepth = 16
+
+// openFree sums the free GPUs, set aside or not.
+func (se *Search) openFree() int {
+	free := 0
+	for i := range se.state.Classes.List {
+		if se.state.Classes.List[i].Nodes > 0 {
+			free += se.state.Fleet.Tree().FreeGPUs(topology.Root, topology.Class(i))
+		}
+	}
+	return free
+}
+
+// A NodeToClear is a node with those that could be moved off it.
+type NodeToClear struct {
+	*record.Node
+	Movers []*record.Replica
+	Milli  int64
+	Price  preempt.GPUMilliseconds
+}

@@ -1,0 +1,151 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/gpus"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/topology"
+)
+
+// drainFor keeps a GPU for a wish, if that pays now.
+func (se *Search) drainFor(w *wish) bool {
+	if w.Rep.Drain != nil || len(se.backlog.Drains) >= se.state.Config.Policy.ReservedGangs {
+		return false
+	}
+	if w.Rep.Look.DrainAt > se.state.Now {
+		w.later(w.Rep.Look.DrainAt)
+		return false
+	}
+	best, ready := gpus.Offer{}, false
+	for _, n := range se.state.Nodes {
+		if n == nil || !n.Pliable() || n.Geometry.DrainLimit < 0 || n.Closed() {
+			continue
+		}
+		g := &w.request.Groups[0]
+		if !se.gpus.Qualifies(n, g) {
+			continue
+		}
+		for gpu := range n.Spec.GPUs {
+			if se.gpus.Untouchable(n, gpu) {
+				continue
+			}
+			clear, idle, late, ok := se.gpus.ClearAt(n, gpu, &g.Claim)
+			if !ok {
+				continue
+			}
+			if at := se.drainPaysAt(w, n, gpu, clear, idle); at > se.state.Now {
+				if !late { // else the end recedes as fast as it is waited for
+					w.later(at)
+				}
+				continue
+			}
+			if o := (gpus.Offer{Node: n, GPU: gpu, Price: idle * int64(clear.Sub(se.state.Now))}); !ready || o.Compare(best) < 0 {
+				best, ready = o, true
+			}
+		}
+	}
+	if ready {
+		se.gpus.Keep(&record.Drain{Rep: w.Rep, Node: best.Node, DrainPart: record.DrainPart{GPU: best.GPU, Until: se.state.Now.Add(best.Node.Geometry.DrainLimit)}})
+	}
+	return ready
+}
+
+// drainPaysAt is when a GPU may be kept for a wish: when the rates allow it, when it is
+// clear within the limit from then, and when what the member has waited comes to what
+// stands idle until the GPU is clear, and the change. The one rises and the other
+// falls as time goes by.
+func (se *Search) drainPaysAt(w *wish, n *record.Node, gpu int, clear berth.Time, idle int64) berth.Time {
+	// At t: milli x (t - since) = idle x (clear - t) + cost x 1000
+	since := w.Rep.PendingSince
+	each := w.milli + idle
+	wait := (idle*int64(clear.Sub(since)) + int64(n.Geometry.Cost)*1000 + each - 1) / each
+	return max(since.Add(berth.Duration(wait)), clear.Add(-n.Geometry.DrainLimit), se.gpus.Changeable(n, gpu))
+}
+
+// TendDrains starts the members whose GPUs are clear, and gives up what took too long.
+func (se *Search) TendDrains() {
+	if len(se.backlog.Drains) == 0 {
+		return
+	}
+	list := slices.Clone(se.backlog.Drains)
+	slices.SortFunc(list, func(d, e *record.Drain) int { return record.CompareEntries(d.Rep.Entries[0], e.Rep.Entries[0]) })
+	for _, d := range list {
+		if d.Rep.Drain == d && (d.Node.Freed || d.RetryAt != 0 && d.RetryAt <= se.state.Now) {
+			se.tryDrained(d)
+		}
+		if d.Rep.Drain == d && d.Until <= se.state.Now {
+			d.Rep.Look.DrainAt = se.state.Now.Add(d.Node.Geometry.Interval)
+			se.backlog.EndDrain(d)
+		}
+	}
+}
+
+// tryDrained places a member on the GPU that is kept for it, if it fits by now.
+func (se *Search) tryDrained(d *record.Drain) {
+	e, n := d.Rep.Entries[0], d.Node
+	s := e.Bucket.Shape
+	d.RetryAt = 0
+	se.state.Compile(s)
+	request, ok := se.affordable(e.Bucket)
+	if !ok || !se.gpus.Qualifies(n, &request.Groups[0]) {
+		return
+	}
+	n.Gpus[d.GPU].Drain = nil
+	se.books.SettleGPU(n, d.GPU)
+	w := se.wishOf(e, request)
+	only := *request
+	only.Groups = slices.Clone(request.Groups)
+	match := only.Groups[0].Match
+	only.Groups[0].Match = func(i topology.Node) bool { return i == n.Index && (match == nil || match(i)) }
+	w.request = &only
+	o, changes := se.offer(&w, n, d.GPU, &only.Groups[0].Claim)
+	var staged []gpus.Offer
+	if at := se.gpus.Changeable(n, d.GPU); changes && at > se.state.Now {
+		d.RetryAt = at
+	} else if changes {
+		se.gpus.Stage(n, d.GPU, o.To)
+		staged = []gpus.Offer{o}
+	}
+	outcome := se.tryStaged(&w)
+	se.unstageRest(staged)
+	if outcome != Fits { // placed, it has given the drain up
+		n.Gpus[d.GPU].Drain = d
+		se.books.SettleGPU(n, d.GPU)
+	}
+}
+
+func (se *Search) wishOf(e *record.Entry, request *gang.Request) wish {
+	s := e.Bucket.Shape
+	w := wish{Entry: e, request: request, soonest: agenda.Never}
+	for i := range s.Minimum.Groups {
+		if s.Spec.Groups[i].Claim.Device() {
+			w.members += s.Minimum.Groups[i].Count
+		}
+	}
+	w.many = w.members
+	if w.members == 1 {
+		for _, b := range s.Buckets {
+			w.many += b.Entries.Len()
+		}
+		w.many--
+	}
+	if w.members > 0 {
+		w.milli = s.Least.GPUMilli / int64(w.members)
+	}
+	return w
+}
+
+// unstageRest puts back those offers of a list that the search did not use.
+func (se *Search) unstageRest(staged []gpus.Offer) {
+	for i := range staged {
+		if n, gpu := staged[i].Node, staged[i].GPU; n.Gpus[gpu].Staged != nil {
+			se.gpus.Unstage(n, gpu)
+		} else {
+			se.state.Freed(n) // for what else was made there
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+)
+
+// A move takes a gang from where it runs, or ran, to a place that is kept for it meanwhile:
+// the nodes are set aside as in a preemption of which it is the beneficiary itself. Gangs
+// move off nodes that are being drained, to make whole what is in pieces for others, and,
+// when they have lost hardware, to what is left of their place and others for the rest of
+// it; if there are none, what is left is kept until they may bid for the rest. While a gang
+// still runs, or is being stopped, the window is rep.moving; when it waits, it is its
+// reservation, like any other.
+
+// MaxMoves bounds for how many gangs one pass looks for another place.
+const MaxMoves = 256
+
+// A Relocation is where a gang is to go; where is nil: there is no room now.
+type Relocation struct {
+	Rep   *record.Replica
+	Where []gang.Member
+}
+
+// LetStay has those go on who were asked to leave when there was a place for them, if there is
+// none any more and they can. It reports whether there are any.
+func (se *Search) LetStay(found []Relocation) bool {
+	some := false
+	for _, r := range found {
+		if latest := se.latestToLeave(r.Rep); r.Rep.Leaves && r.Where == nil && latest > se.state.Now {
+			se.life.Stay(r.Rep)
+			se.agenda.MoveBy(latest)
+			some = true
+		}
+	}
+	return some
+}
+
+// Uprooted lists the gangs that need another place and have none yet, the first in the
+// order of service first.
+func (se *Search) Uprooted() []*record.Replica {
+	var list []*record.Replica
+	se.state.Leaving.Ascend(func(rep *record.Replica) bool {
+		if (rep.Moving == nil || rep.Moving.IsPart()) && (rep.Leaves || rep.Resumes()) {
+			list = append(list, rep)
+		}
+		return true
+	})
+	for _, n := range se.state.Nodes {
+		if n == nil || !n.Drains {
+			continue
+		}
+		for _, at := range n.Members {
+			if at.Rep.MayMove() {
+				list = append(list, at.Rep)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b *record.Replica) int {
+		return cmp.Or(record.CompareRank(b, a), cmp.Compare(a.Created, b.Created), record.CompareReplicas(a, b))
+	})
+	return slices.Compact(list)
+}
+
+// DecideMove sets a place aside for a gang and has it leave, if there is one or it can stay
+// no longer; else it stays where it is.
+func (se *Search) DecideMove(r Relocation) {
+	rep := r.Rep
+	if r.Where != nil {
+		se.backlog.EndMove(rep)
+	}
+	kept := r.Where != nil && se.KeepPlace(rep, r.Where)
+	by, n := rep.DrainedBy()
+	latest := se.latestToLeave(rep)
+	switch {
+	case rep.State == berth.Releasing:
+		if !kept {
+			se.agenda.NoteHomeless()
+			se.keepOwn(rep)
+		}
+	case n == nil: // it need not leave any more
+		se.life.Stay(rep)
+	case rep.Leaves && (kept || latest <= se.state.Now):
+		if !kept {
+			se.agenda.NoteHomeless()
+		}
+	case kept, latest <= se.state.Now:
+		se.life.Depart(rep, DrainCause(n), by)
+	default:
+		se.life.Stay(rep)
+		se.agenda.MoveBy(latest)
+	}
+}
+
+// latestToLeave is when a gang has to be asked to leave at the latest; never: there is no
+// deadline.
+func (se *Search) latestToLeave(rep *record.Replica) berth.Time {
+	if by, _ := rep.DrainedBy(); by != 0 {
+		return by.Add(-se.state.GraceOf(rep))
+	}
+	return agenda.Never
+}
+
+// DrainCause is why a gang has to leave a node.
+func DrainCause(n *record.Node) berth.Cause {
+	return berth.Cause{Code: berth.CauseDrained, Detail: berth.Detail("node "+string(n.Spec.ID)+" is being drained", n.Reason)}
+}
+
+// keepOwn sets aside what a gang has of its place while it is being stopped and there is no room
+// for the rest of it: until it waits, and may bid for the rest.
+func (se *Search) keepOwn(rep *record.Replica) {
+	if rep.Moving != nil {
+		return
+	}
+	var nodes []*record.Node
+	end := se.state.EndIfPlaced(rep)
+	rep.EachHold(func(_ *gang.Hold, n *record.Node) {
+		if !n.Closed() && !slices.ContainsFunc(n.Windows, func(other *record.Window) bool { return !se.backlog.Admits(other, rep, end) }) {
+			nodes = append(nodes, n)
+		}
+	})
+	slices.SortFunc(nodes, record.CompareNodes)
+	nodes = slices.Compact(nodes)
+	if len(nodes) == 0 {
+		return
+	}
+	if w := se.RoomOn(nodes, record.KindRemnant, rep, se.state.GraceOf(rep)); w != nil {
+		rep.Moving = w
+		se.backlog.AddWindow(w)
+	}
+}
+
+// EndRemnants ends what was kept for gangs that wait by now and did not find the rest: nobody
+// holds a part of what another waits for.
+func (se *Search) EndRemnants() {
+	if _, ready := se.state.Quota.Next(); ready {
+		return // they had no turn yet
+	}
+	for _, w := range slices.Clone(se.backlog.Windows) {
+		if w.IsRest() {
+			se.backlog.EndWindow(w)
+		}
+	}
+}
+
+// KeepPlace sets a place aside for a gang that still holds another, or a part of it.
+func (se *Search) KeepPlace(rep *record.Replica, where []gang.Member) bool {
+	w := se.RoomOn(se.state.NodesFor(rep, where), record.KindMove, rep, se.state.GraceOf(rep))
+	if w == nil {
+		return false
+	}
+	w.Preemption = se.backlog.NewPreemption(where)
+	rep.Moving = w
+	se.backlog.AddWindow(w)
+	se.state.Totals.Moves++
+	return true
+}
+
+// RoomOn prepares a window on some nodes for a gang, from now on and for as long as it may take
+// until they are free, if those who go have so long to write a checkpoint; nil: the fleet has
+// too many kinds of nodes.
+func (se *Search) RoomOn(nodes []*record.Node, kind record.ReservationKind, rep *record.Replica, grace berth.Duration) *record.Window {
+	if !se.backlog.RoomToSetAside(nodes) {
+		return nil
+	}
+	se.backlog.ClearReservations(nodes)
+	w := record.GangWindow(kind, rep)
+	w.From, w.Until, w.Nodes = se.state.Now, se.state.UntilRoomMade(grace), nodes
+	return w
+}

@@ -1,0 +1,138 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/gpus"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// offers lists what GPUs could become for a wish, the cheapest first.
+func (se *Search) offers(w *wish) []gpus.Offer {
+	var list []gpus.Offer
+	for _, n := range se.state.Nodes {
+		if n == nil || !n.Pliable() || n.Closed() {
+			continue
+		}
+		for i := range w.request.Groups {
+			g := &w.request.Groups[i]
+			if !w.Bucket.Shape.Spec.Groups[i].Claim.Device() || !se.gpus.Qualifies(n, g) {
+				continue
+			}
+			for gpu := range n.Spec.GPUs {
+				if se.gpus.Untouchable(n, gpu) {
+					continue
+				}
+				o, ok := se.offer(w, n, gpu, &g.Claim)
+				if at := se.gpus.Changeable(n, gpu); ok && at > se.state.Now {
+					w.later(at)
+				} else if ok {
+					list = append(list, o)
+				}
+			}
+			break
+		}
+	}
+	slices.SortFunc(list, gpus.Offer.Compare)
+	return list
+}
+
+// offer is what a GPU could become for members with a claim, and what that costs. The
+// claim is for an instance, a whole GPU or a share.
+func (se *Search) offer(w *wish, n *record.Node, gpu int, claim *gang.Claim) (gpus.Offer, bool) {
+	o := gpus.Offer{Node: n, GPU: gpu, Serves: 1}
+	now := n.Partitioning(gpu)
+	_, exist, held := se.state.Fleet.Divided(n.Index, gpu)
+	cost := int64(n.Geometry.Cost)
+	switch {
+	case n.Geometry.Kind == berth.Fixed, now.Mode != berth.ModeMIG && n.Holds(gpu):
+		return o, false
+	case len(claim.Instances) == 0:
+		o.Price = cost * 1000
+		if now.Mode != berth.ModeMIG || held != 0 {
+			return o, false
+		}
+	case n.Geometry.Kind == berth.PerClaim:
+		p, ok := gpus.ProfileOn(n, claim, func(p int) bool { return n.Table.Lattice.Fits(0, p) })
+		if now.Mode == berth.ModeMIG || !ok {
+			return o, false
+		}
+		o.To.Mode, o.Price, o.Serves = berth.ModeMIG, cost*1000, n.Table.Lattice.Free(0, p)
+	default:
+		touched, ok := se.layoutFor(w, n, exist, held, claim, &o)
+		if !ok {
+			return o, false
+		}
+		if o.Price = cost * touched; now.Mode != berth.ModeMIG {
+			o.Price = cost * 1000
+		}
+	}
+	if n.HasBase() && n.AtBase(gpu) {
+		o.Price *= 2 // there and back
+	}
+	return o, true
+}
+
+// layoutFor finds the layout with instances for as many members as wait, and can be had,
+// with the least destroyed. It returns the thousandths of the GPU that are touched
+// for them.
+func (se *Search) layoutFor(w *wish, n *record.Node, exist, held mig.State, claim *gang.Claim, o *gpus.Offer) (touched int64, ok bool) {
+	l := n.Table.Lattice
+	p, ok := gpus.ProfileOn(n, claim, func(p int) bool { return l.Fits(held, p) })
+	if !ok {
+		return 0, false
+	}
+	counts := make([]int, l.Profiles())
+	counts[p] = min(w.many, l.Free(held, p))
+	to, steps, ok := l.PlanFor(exist, held, counts)
+	if !ok || len(steps) == 0 {
+		return 0, false
+	}
+	for _, step := range steps {
+		touched += n.Table.Milli(step.Placement)
+	}
+	o.Serves = counts[p]
+	o.To = record.Partitioning{Mode: berth.ModeMIG, Instances: l.Layout(n.Table.Filled(to, p))}
+	return touched, true
+}
+
+// InPieces reports whether as much is free as the first of an entry's bucket asks for, on
+// nodes that it may use, and within its quota, so that it is for the pieces alone that it
+// waits. Where GPUs are shared, what is free of those counts too, wherever it is.
+func (se *Search) InPieces(e *record.Entry) bool {
+	s := e.Bucket.Shape
+	se.state.Compile(s)
+	switch {
+	case e.Bucket.QuotaSlot >= 0 || s.Spec.Topology.Exclusive != "":
+		return false
+	case se.backlog.FreeFor(s) >= s.Gpus() && s.Gpus() > 0:
+		return true
+	}
+	total, known := se.state.Quota.Capacity(quota.GPU)
+	return known && len(se.catalogue.Owners.ByKey) > 0 && total-se.state.Quota.Used(quota.Root, quota.GPU) >= s.Least.GPUMilli
+}
+
+// Closeness is the level of the narrowest domain, or the node, in which members are.
+func (se *Search) Closeness(members []gang.Member) topology.Level {
+	tree := se.state.Fleet.Tree()
+	first := members[0].Hold.Node
+	level := tree.NodeLevel()
+	for i := range members {
+		n := members[i].Hold.Node
+		if level == tree.NodeLevel() && n != first {
+			level--
+		}
+		for level < tree.NodeLevel() && level > topology.Fleet && tree.DomainOf(n, level) != tree.DomainOf(first, level) {
+			level--
+		}
+	}
+	return level
+}
+
+// later notes an instant at which looking again may pay.
+func (w *wish) later(at berth.Time) { w.soonest = min(w.soonest, at) }

@@ -1,0 +1,461 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// Place serves the ready buckets in policy order. Elastic gangs get their minimum at first,
+// so that nobody's extras come before another's minimum; what is left is theirs then.
+func (se *Search) Place() {
+	se.backlog.TellAllNext()
+	se.placeMinimums()
+	for _, u := range se.unbound {
+		if u.rep.State == berth.Binding && u.rep.Job.Shape.IsElastic() {
+			se.enlarge(u.rep)
+		}
+		se.Bind(u.rep, u.cause)
+	}
+	clear(se.unbound)
+	se.unbound = se.unbound[:0]
+}
+
+// placeMinimums serves the ready buckets until nothing fits or the budget is spent.
+func (se *Search) placeMinimums() {
+	se.minimums = true
+	defer func() { se.minimums = false }()
+	for range se.state.Config.Policy.PassBudget {
+		i, ok := se.state.Quota.Next()
+		if !ok && se.agenda.TookSome() {
+			// What was taken since may have moved the search off a product whose limit
+			// is reached.
+			se.backlog.WakeLimited()
+			i, ok = se.state.Quota.Next()
+		}
+		if !ok {
+			return
+		}
+		b := se.books.Queues[i].Ready.Min()
+		se.backlog.WithoutEarmark(b.Entries.Min().Rep, func() { se.attempt(b) })
+	}
+}
+
+// attempt tries to place the first replica of a ready bucket. Afterwards that
+// replica is bound, or the bucket is not ready any more.
+func (se *Search) attempt(b *record.Bucket) {
+	s, e := b.Shape, b.Entries.Min()
+	se.state.Compile(s)
+	se.state.Totals.Attempts++
+	request, ok := se.affordable(b)
+	if !ok {
+		se.backlog.QuotaBlock(b)
+		return
+	}
+	if !e.Grows && s.IsElastic() {
+		request = &s.Minimum
+	}
+	outcome := se.try(e, request)
+	if outcome == Fits {
+		return
+	}
+	if lifted, some := se.Lift(e, request); some {
+		switch se.try(e, lifted) {
+		case Fits:
+			return
+		case fitsNoLimit:
+			outcome = fitsNoLimit
+		}
+	}
+	switch outcome {
+	case fitsNowhere:
+		se.backlog.Block(s)
+		if len(se.backlog.Windows) > 0 { // the first alone was tried on nodes that are set aside
+			se.freshenShape(s)
+		}
+	case fitsNoLimit:
+		se.backlog.QuotaBlock(b)
+	}
+}
+
+// try searches a place for an entry, and gives the Bind if there is one.
+func (se *Search) try(e *record.Entry, request *gang.Request) fit {
+	if !e.Grows {
+		e.Rep.Members = make([]record.Member, e.Rep.Job.Members())
+	}
+	outcome := se.search(e, request)
+	if outcome == Fits {
+		se.placed(e, berth.Cause{Code: berth.CauseFits})
+	} else if !e.Grows {
+		e.Rep.Members = nil
+	}
+	return outcome
+}
+
+// affordable is the request of a bucket, or as much of it as the limits on its
+// queue leave. Of a gang of several groups that is all or the minimum.
+func (se *Search) affordable(b *record.Bucket) (*gang.Request, bool) {
+	return se.affordableFor(b.Shape, b.Queue.Index)
+}
+
+func (se *Search) affordableFor(s *record.Shape, q quota.Index) (*gang.Request, bool) {
+	if se.backlog.Affords(q, s.Charge) {
+		return &s.Request, true
+	}
+	if !se.backlog.Affords(q, s.Least) {
+		return nil, false
+	}
+	unit := record.UnitOf(&s.Spec.Groups[0])
+	fewest, most := s.Minimum.Groups[0].Count/unit, s.Request.Groups[0].Count/unit
+	if len(s.Request.Groups) > 1 || most-fewest <= 1 {
+		return &s.Minimum, true
+	}
+	each := quota.Charge{
+		GPUMilli: s.Least.GPUMilli / int64(fewest), Host: s.Least.Host.Over(int64(fewest)), Product: s.Least.Product,
+	}
+	for most-fewest > 1 { // fewest units are affordable, most are not
+		middle := fewest + (most-fewest)/2
+		if se.backlog.Affords(q, each.Times(int64(middle))) {
+			fewest = middle
+		} else {
+			most = middle
+		}
+	}
+	cut := s.Request
+	cut.Groups = slices.Clone(s.Request.Groups)
+	cut.Groups[0].Count = fewest * unit
+	return &cut, true
+}
+
+// search looks for a place, and books it if there is one: first without the nodes
+// that the replica avoids, and with the minimum alone if limits on products leave
+// no more.
+func (se *Search) search(e *record.Entry, request *gang.Request) fit {
+	if len(e.Rep.Retry.Avoid) > 0 && se.PlaceRequest(e.Rep, se.Avoiding(e.Rep.Retry.Avoid, request), e.Group) == Fits {
+		return Fits
+	}
+	outcome := se.PlaceRequest(e.Rep, request, e.Group)
+	if outcome != fitsNoLimit {
+		return outcome
+	}
+	least := *request
+	least.Groups = slices.Clone(request.Groups)
+	for i := range least.Groups {
+		least.Groups[i].Count = e.Bucket.Shape.Minimum.Groups[i].Count
+	}
+	if se.PlaceRequest(e.Rep, &least, e.Group) == Fits {
+		return Fits
+	}
+	return outcome
+}
+
+// placed gives the Bind for an entry that search has just booked places for.
+func (se *Search) placed(e *record.Entry, cause berth.Cause) {
+	rep, grows := e.Rep, e.Grows
+	se.backlog.Unawait(rep)
+	se.backlog.EncloseExclusive(rep)
+	if grows {
+		cause = berth.Cause{Code: berth.CauseGrows}
+	} else {
+		se.life.LeavePending(rep)
+		se.state.SetEnd(rep, se.state.EndIfPlaced(rep))
+		rep.State, rep.Retry.Backfilled = berth.Binding, rep.FillsGap()
+		rep.Incarnation++
+	}
+	if se.minimums {
+		se.unbound = append(se.unbound, Unbound{rep, cause})
+	} else {
+		se.Bind(rep, cause)
+	}
+}
+
+// An Unbound replica has a place, and no Bind yet.
+type Unbound struct {
+	rep   *record.Replica
+	cause berth.Cause
+}
+
+// enlarge places a gang that has its minimum anew with as much as there is room for now: in
+// one piece with the minimum, as if it had been placed so at first. What has domains for
+// itself, or is spread, keeps what it has, and grows when it runs.
+func (se *Search) enlarge(rep *record.Replica) {
+	s := rep.Job.Shape
+	se.state.Compile(s)
+	if s.LooksAround {
+		return
+	}
+	var held []gang.Hold
+	var flats []int
+	for flat := range rep.Members {
+		if rep.Members[flat].State == record.MemberBinding {
+			held, flats = append(held, rep.Members[flat].Hold), append(flats, flat)
+			se.books.Yield(rep, flat, record.MemberAbsent)
+		}
+	}
+	// What is set aside it leaves to others: it may be there with its minimum alone.
+	if request, ok := se.affordableFor(s, rep.Job.Queue); ok {
+		if se.PlaceRequest(rep, se.Avoiding(rep.Retry.Avoid, request), 0) == Fits {
+			se.state.LeftBehind(rep, held)
+			return
+		}
+	}
+	for i, flat := range flats { // it keeps what it had
+		invariant.Must(se.state.Fleet.Hold(held[i]))
+		se.books.Book(rep, flat, held[i], record.MemberBinding)
+	}
+}
+
+// Avoiding is a request without some nodes.
+func (se *Search) Avoiding(avoid []berth.NodeID, r *gang.Request) *gang.Request {
+	if len(avoid) == 0 {
+		return r
+	}
+	out := *r
+	out.Groups = slices.Clone(r.Groups)
+	for i := range out.Groups {
+		match := out.Groups[i].Match
+		out.Groups[i].Match = func(n topology.Node) bool {
+			return !slices.Contains(avoid, se.state.Nodes[n].Spec.ID) && (match == nil || match(n))
+		}
+	}
+	return &out
+}
+
+// A fit is how a search for a place ended.
+type fit uint8
+
+const (
+	Fits fit = iota
+	fitsNowhere
+	// fitsNoLimit: there is room, but on products whose limits are reached.
+	fitsNoLimit
+)
+
+// PlaceRequest finds and books places for a request whose first group is the
+// replica's group with index base.
+func (se *Search) PlaceRequest(rep *record.Replica, r *gang.Request, base int) fit {
+	return se.FindAllowed(r, func() (string, bool) { return se.bookPlacement(rep, base) })
+}
+
+// FindAllowed finds and takes places for a request. Only a limit on one product can then
+// still be in the way, of a job that takes several: take names it, holds nothing, and it
+// is searched for again without that product. (A gang that only a mixture of products
+// within their limits could hold is not found so.)
+func (se *Search) FindAllowed(r *gang.Request, take func() (limited string, ok bool)) fit {
+	for without := *r; ; {
+		if !se.find(&without) {
+			if len(without.Groups) > 0 && &without.Groups[0] != &r.Groups[0] {
+				return fitsNoLimit
+			}
+			return fitsNowhere
+		}
+		limited, ok := take()
+		if ok {
+			return Fits
+		}
+		groups, cut := se.withoutProduct(without.Groups, limited)
+		if !cut {
+			return fitsNoLimit
+		}
+		without.Groups = groups
+	}
+}
+
+// withoutProduct copies groups and leaves out the classes of one product, for
+// those that are charged for it. It reports whether that left anything out.
+func (se *Search) withoutProduct(groups []gang.Group, product string) (rest []gang.Group, cut bool) {
+	rest = slices.Clone(groups)
+	for i := range rest {
+		g := &rest[i]
+		if g.Claim.GPUs == 0 && g.Claim.Share.Milli == 0 && len(g.Claim.Instances) == 0 {
+			continue
+		}
+		of := func(class topology.Class) bool { return se.state.Classes.List[class].Key.Product == product }
+		g.Classes = slices.DeleteFunc(slices.Clone(g.Classes), of)
+		g.Claim.Instances = slices.DeleteFunc(slices.Clone(g.Claim.Instances), func(p gang.Profile) bool { return of(p.Class) })
+		cut = cut || len(g.Classes) < len(groups[i].Classes)
+	}
+	return rest, cut
+}
+
+// find searches a place and holds it.
+func (se *Search) find(r *gang.Request) bool {
+	for i := range r.Groups {
+		if len(r.Groups[i].Classes) == 0 {
+			return false
+		}
+	}
+	return se.state.Fleet.Place(r, &se.Placement)
+}
+
+// bookPlacement books what the search has just held for absent members; the
+// first group of the request is the one with index base. If a limit of the quota
+// tree forbids it, nothing stays held, and the product in question is returned.
+func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, ok bool) {
+	members := se.Placement.Members
+	se.booked = se.booked[:0]
+	flat := 0
+	for i := range members {
+		if group := base + members[i].Group; i == 0 || members[i].Group != members[i-1].Group {
+			flat = rep.Job.Offsets[group]
+		}
+		for rep.Members[flat].State != record.MemberAbsent {
+			flat++ // the search placed no more than are absent
+		}
+		n := se.state.Nodes[members[i].Hold.Node]
+		if !se.backlog.Affords(rep.Job.Queue, record.ChargeOf(&members[i].Hold, n)) {
+			se.unplace(rep, members[i:])
+			return se.state.Classes.List[n.Class].Key.Product, false
+		}
+		se.books.Book(rep, flat, members[i].Hold, record.MemberBinding)
+		se.booked = append(se.booked, flat)
+	}
+	se.agenda.Take()
+	return "", true
+}
+
+// unplace undoes a placement of which the first members were booked already.
+func (se *Search) unplace(rep *record.Replica, held []gang.Member) {
+	se.release(held)
+	for _, flat := range se.booked {
+		se.books.Yield(rep, flat, record.MemberAbsent)
+	}
+}
+
+// Backfill tries waiting work on the nodes that are set aside: what belongs there, and
+// what leaves in time. It looks at what fits nowhere else, in policy order: after
+// something has changed there at the first few of each bucket, else at newcomers
+// alone, and at no more in all than the policy allows: the rest goes on in the next
+// pass.
+func (se *Search) Backfill() {
+	if se.agenda.BackfillDue && len(se.backlog.Windows) > 0 {
+		for _, w := range se.backlog.Windows {
+			if w.IsRoom() { // it need not be the first of its bucket
+				se.backlog.Freshen(w.Rep.Entries[0])
+			}
+		}
+		se.freshenStruck(nil)
+		free := se.openFree()
+		for _, s := range se.backlog.Blocked {
+			if s.Gpus() <= free {
+				se.freshenShape(s)
+			}
+		}
+	}
+	list := slices.Clone(se.backlog.Fresh)
+	slices.SortFunc(list, record.CompareEntries)
+	for i, budget := 0, se.state.Config.Policy.BackfillBudget; i < len(list) && budget > 0; i++ {
+		se.backlog.Unfresh(list[i])
+		se.backlog.WithoutEarmark(list[i].Rep, func() {
+			if se.backfillEntry(list[i]) {
+				budget--
+			}
+		})
+	}
+	se.agenda.Backfilled()
+}
+
+// backfillEntry tries one entry, and reports whether that took a search.
+func (se *Search) backfillEntry(e *record.Entry) bool {
+	b := e.Bucket
+	if e.Slot < 0 || b.Slot >= 0 || b.QuotaSlot >= 0 {
+		return false // another group of the gang grew before it, say, or it is ready again
+	}
+	se.state.Compile(b.Shape)
+	if _, some := se.Lift(e, &b.Shape.Request); !some {
+		return false // before anything is noted: mayBackfill need not have asked
+	}
+	request, ok := se.affordable(b)
+	if !ok {
+		se.backlog.QuotaBlock(b)
+		return false
+	}
+	if !e.Grows && b.Shape.IsElastic() {
+		request = &b.Shape.Minimum
+	}
+	lifted, _ := se.Lift(e, request)
+	se.state.Totals.Attempts++
+	switch se.try(e, lifted) {
+	case Fits:
+		se.state.Totals.Backfilled++
+	case fitsNoLimit:
+		se.backlog.QuotaBlock(b)
+	}
+	return true
+}
+
+// afterTrials is when all trials are over, if a request would fit now but for those.
+func (se *Search) afterTrials(e *record.Entry, request *gang.Request) (last berth.Time, fits bool) {
+	if se.upkeep.Trials == nil {
+		return 0, false
+	}
+	for _, n := range se.upkeep.Trials.Nodes {
+		last = max(last, n.Trust.Trial)
+	}
+	end := se.state.EndIfPlaced(e.Rep)
+	if !se.find(se.state.Widen(e.Bucket.Shape.Spec.Groups, request, func(w *record.Window) bool { return w.IsBurnIn() || se.backlog.Admits(w, e.Rep, end) })) {
+		return 0, false
+	}
+	invariant.Must(se.state.Fleet.ReleaseAll(&se.Placement))
+	return last, true
+}
+
+// Bind gives a Bind for the members that were just booked.
+func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
+	after := se.gpus.Prepare(rep)
+	timeout := se.state.Config.Policy.BindTimeout
+	if len(after) > 0 {
+		timeout += se.state.Config.Policy.RepartitionTimeout
+	}
+	for flat := range rep.Members {
+		if rep.Members[flat].State == record.MemberBinding {
+			rep.Members[flat].Bind = se.state.LastAction + 1
+		}
+	}
+	rep.Order = berth.Bind{
+		Order:   se.state.Order(rep, timeout, cause),
+		Members: se.state.Placements(rep, record.MemberBinding),
+		After:   after,
+	}
+	se.state.OpenOrder(rep)
+	if cause.Code != berth.CauseRoomMade && cause.Code != berth.CauseResumed { // those were planned beside what others have set aside there
+		se.backlog.Overrun(rep)
+	}
+	se.state.Totals.Binds++
+}
+
+// tryStaged searches with what is staged.
+func (se *Search) tryStaged(w *wish) fit {
+	se.state.Totals.Attempts++
+	return se.try(w.Entry, w.request)
+}
+
+// takePlace starts the beneficiary of a preemption where it was planned, if all of that is
+// free by now. Where a group is spread depends on nodes that it is not on, so that it is
+// searched for anew.
+func (se *Search) takePlace(e *record.Entry, p *record.Preemption, cause berth.CauseCode) bool {
+	spec := &e.Bucket.Shape.Spec
+	if slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" }) {
+		return false
+	}
+	if idle := se.state.Idle(spec); idle != nil && slices.ContainsFunc(p.Where, func(m gang.Member) bool { return !idle(se.state.Nodes[m.Hold.Node]) }) {
+		return false
+	}
+	if se.backlog.InTheWay(e.Rep, p) || !se.Hold(p.Where) {
+		return false
+	}
+	se.Placement.Members = append(se.Placement.Members[:0], p.Where...)
+	e.Rep.Members = make([]record.Member, e.Rep.Job.Members())
+	if _, ok := se.bookPlacement(e.Rep, 0); !ok {
+		e.Rep.Members = nil
+		return false
+	}
+	e.Rep.Resumed = cause == berth.CauseResumed
+	se.placed(e, berth.Cause{Code: cause})
+	return true
+}

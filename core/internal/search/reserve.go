@@ -1,0 +1,348 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/backlog"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+)
+
+// Reserve makes reservations for the first gangs in policy order, as far as the policy
+// allows, at instants at which one more may be due.
+func (se *Search) Reserve() {
+	most := se.state.Config.Policy.ReservedGangs
+	if !se.agenda.ReserveDue(se.state.Now) {
+		return
+	}
+	if _, ready := se.state.Quota.Next(); ready {
+		return // the budget is spent: what fits comes first
+	}
+	se.agenda.BeginReserve()
+	if most <= 0 {
+		return
+	}
+	large, small := se.reservedGangs()
+	plans := 2 * most
+	order := se.dueEntries(2 * most)
+	for _, e := range order {
+		if at, ok := se.backlog.DueAt(e); !ok || at > se.state.Now {
+			continue // it has a reservation, or had room made for it until just now
+		}
+		count := &small
+		if se.state.SpansNodes(e.Bucket.Shape) {
+			count = &large
+		}
+		var instead *record.Replica
+		if *count >= most {
+			instead = se.lastReserved(e, order)
+		}
+		switch {
+		case e.Slot < 0, *count >= most && instead == nil:
+		case plans == 0:
+			se.agenda.ReserveNow(se.state.Now) // the rest goes on in the next pass
+			return
+		case !se.withinQuota(e.Bucket):
+			se.postpone(e.Rep)
+		default:
+			plans--
+			if se.reserveFor(e, instead) {
+				large, small = se.reservedGangs()
+			} else if !se.backlog.Hopeless(e.Rep) {
+				e.Rep.Reserve.HopelessAt = se.agenda.Despair()
+			}
+		}
+	}
+}
+
+// lastReserved is the last gang in an order that has a reservation of the kind of an entry,
+// if that ranks above it; else nil. Those that are not in the order are behind it.
+func (se *Search) lastReserved(e *record.Entry, order []*record.Entry) *record.Replica {
+	large := se.state.SpansNodes(e.Bucket.Shape)
+	var last *record.Entry
+	for _, w := range se.backlog.Windows {
+		if !w.GivesWay() || se.state.SpansNodes(w.Rep.Job.Shape) != large {
+			continue
+		}
+		if other := w.Rep.Entries[0]; last == nil || compareIn(order, last, other) < 0 {
+			last = other
+		}
+	}
+	if last == nil || compareIn(order, last, e) < 0 || !se.backlog.Outranks(e.Rep, last.Rep) {
+		return nil
+	}
+	return last.Rep
+}
+
+// compareIn compares two entries by where they stand in a list, if they do.
+func compareIn(order []*record.Entry, a, b *record.Entry) int {
+	i, j := slices.Index(order, a), slices.Index(order, b)
+	switch {
+	case i < 0 && j < 0:
+		return record.CompareEntries(a, b)
+	case i < 0:
+		return 1
+	case j < 0:
+		return -1
+	}
+	return cmp.Compare(i, j)
+}
+
+// dueEntries lists the first so many entries that may get a reservation now, among those
+// that have one, in policy order. O(buckets) as long as so many are few.
+func (se *Search) dueEntries(most int) []*record.Entry {
+	var heads []*record.Entry
+	for _, s := range se.backlog.Blocked {
+		if s.IsSingle() {
+			continue
+		}
+		for _, b := range s.Buckets {
+			e := b.Entries.Min()
+			switch at, ok := se.backlog.DueAt(e); {
+			case ok && at > se.state.Now:
+				se.agenda.ReserveBy(at)
+			case ok, e.Rep.Reserved != nil && b.QuotaSlot < 0: // those behind it may be due
+				se.state.Compile(s)
+				heads = append(heads, e)
+			}
+		}
+	}
+	r := se.backlog.NewRota(heads)
+	defer r.End()
+	var order []*record.Entry
+	for due := 0; due < most; {
+		e := r.Next()
+		if e == nil {
+			break
+		}
+		r.Charge(e)
+		order = append(order, e)
+		if e.Rep.Reserved == nil {
+			due++
+		}
+		if e == e.Bucket.Entries.Min() {
+			se.addBehind(r, e.Bucket, most)
+		}
+		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool { return other == e })
+	}
+	return order
+}
+
+// addBehind adds those of a bucket to a rota that come after the first one.
+func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket, most int) {
+	for _, e := range b.First(most)[1:] {
+		switch at, ok := se.backlog.DueAt(e); {
+		case ok && at > se.state.Now:
+			se.agenda.ReserveBy(at)
+		case ok, e.Rep.Reserved != nil:
+			r.Add(e)
+		}
+	}
+}
+
+// postpone has the core not think about a reservation for a replica for a while, and not
+// before something has become free.
+func (se *Search) postpone(rep *record.Replica) {
+	rep.Reserve.At = se.state.Now.Add(max(se.state.Config.Policy.ReserveAfter, berth.Second))
+	if !se.backlog.Stalled(rep) {
+		rep.Reserve.StalledAt = se.agenda.Stall()
+	}
+}
+
+func (se *Search) withinQuota(b *record.Bucket) bool {
+	se.state.Compile(b.Shape)
+	return se.backlog.Affords(b.Queue.Index, b.Shape.Least)
+}
+
+// reservedGangs counts the gangs with a reservation: those of several nodes, and those
+// that fit on one.
+func (se *Search) reservedGangs() (large, small int) {
+	for _, w := range se.backlog.Windows {
+		switch {
+		case !w.GivesWay():
+		case se.state.SpansNodes(w.Rep.Job.Shape):
+			large++
+		default:
+			small++
+		}
+	}
+	return large, small
+}
+
+// reserveFor sets nodes aside for a gang, if it is expected ever to fit, and ends the
+// reservation in whose stead that is; nil: none.
+func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
+	se.state.Compile(e.Bucket.Shape)
+	at, nodes, ok := se.planAround(e)
+	if !ok || !se.backlog.RoomToSetAside(nodes) {
+		return false
+	}
+	if instead != nil {
+		se.backlog.EndWindow(instead.Reserved)
+	}
+	w := record.GangWindow(record.KindPending, e.Rep)
+	w.From, w.Until, w.Nodes = at, at.Add(se.state.Config.Policy.ReservationTimeout), nodes
+	for _, n := range w.Nodes {
+		se.backlog.Spoil(n) // whose it was plans anew, around this one
+	}
+	e.Rep.Reserved = w
+	se.backlog.AddWindow(w)
+	se.state.Totals.Reservations++
+	return true
+}
+
+// planAround plans for an entry around what is set aside for others: at first on nodes that
+// are to be left only after the gang has ended, and without these if that comes out too
+// late.
+func (se *Search) planAround(e *record.Entry) (at berth.Time, nodes []*record.Node, ok bool) {
+	length, ends := se.state.Runtime(e.Rep.Job)
+	for _, until := range [...]berth.Time{se.state.EndIfPlaced(e.Rep), agenda.Never} {
+		at, where, ok := se.Plan(se.Wherever(e, until))
+		if !ok {
+			continue
+		}
+		nodes = nodes[:0]
+		for i := range where {
+			nodes = append(nodes, se.state.Nodes[where[i].Hold.Node])
+		}
+		slices.SortFunc(nodes, record.CompareNodes)
+		nodes = slices.Compact(nodes)
+		intime := true
+		for _, n := range nodes {
+			for _, w := range n.Windows {
+				switch {
+				case w.IsExclusive() && w.Rep != e.Rep: // it is over when its gang is
+					at = max(at, se.state.ExpectedEnd(w.Rep))
+				case !se.backlog.Admits(w, e.Rep, agenda.Never) && !w.IsReservation():
+					intime = intime && ends && at.Add(length) <= w.From
+				}
+			}
+		}
+		if intime {
+			return at, nodes, true
+		}
+	}
+	return 0, nil, false
+}
+
+// Wherever is the request of an entry on all nodes that a reservation for it may be on:
+// not on those that are reserved for others, unless it may end that. Domains of a gang that
+// is expected to end are open too, and nodes that are to be left no sooner than at an
+// instant.
+func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
+	s := e.Bucket.Shape
+	return se.state.Widen(s.Spec.Groups, &s.Minimum, func(w *record.Window) bool {
+		if w.IsReservation() && w.Rep != e.Rep {
+			return !w.IsPlanned() && se.mayEnd(e.Rep, w.Rep)
+		}
+		return se.backlog.Admits(w, e.Rep, agenda.Never) || w.IsExclusive() && w.Rep.EndsAt != 0 || w.IsAdvance() && until <= w.From
+	})
+}
+
+// mayEnd reports whether a reservation for a replica may end that of another: if it ranks
+// above it or, for one that needs several nodes, if the other fits on one and does not rank
+// above it. There is no circle, so that a fleet at rest comes to rest: whoever ends another's
+// is owed more, or of a higher class, or as much and as high and needs more nodes, or is
+// of the same queue and of a higher priority.
+func (se *Search) mayEnd(rep, other *record.Replica) bool {
+	large, largeOther := se.state.SpansNodes(rep.Job.Shape), se.state.SpansNodes(other.Job.Shape)
+	if large && !largeOther {
+		return !se.backlog.Outranks(other, rep) && (se.backlog.Owed(rep) || !se.backlog.Owed(other)) && rep.Job.Spec.Class >= other.Job.Spec.Class
+	}
+	level := se.backlog.Owed(rep) == se.backlog.Owed(other) && rep.Job.Spec.Class == other.Job.Spec.Class
+	return se.backlog.Outranks(rep, other) && (large == largeOther || !level)
+}
+
+// ServeReserved starts the gangs whose reservation has come true, or that fit
+// elsewhere by now, the first in policy order first.
+func (se *Search) ServeReserved() {
+	if !se.agenda.ReservedDue() {
+		return
+	}
+	var list []*record.Entry
+	for _, w := range se.backlog.Windows {
+		if w.IsReservation() {
+			list = append(list, w.Rep.Entries[0])
+		}
+	}
+	slices.SortFunc(list, record.CompareEntries)
+	for _, e := range list {
+		switch w := e.Rep.Reserved; {
+		case w == nil: // one that was placed before took its nodes
+		case w.IsPlanned():
+			se.backlog.WithoutEarmark(e.Rep, func() { se.serveBeneficiary(e) })
+		default:
+			se.tryReserved(e)
+		}
+		w := e.Rep.Reserved
+		if w != nil && !w.IsPlanned() && slices.ContainsFunc(w.Nodes, func(n *record.Node) bool { return n.Freed }) {
+			w.From = min(w.From, se.estimate(w))
+		}
+	}
+}
+
+// tryReserved places a gang that has a reservation, if it fits. Its shape may be blocked,
+// for others.
+func (se *Search) tryReserved(e *record.Entry) {
+	b := e.Bucket
+	se.state.Compile(b.Shape)
+	request, ok := se.affordable(b)
+	if !ok {
+		if b.QuotaSlot < 0 {
+			se.backlog.QuotaBlock(b)
+		}
+		return
+	}
+	se.state.Totals.Attempts++
+	request, _ = se.Lift(e, request)
+	se.try(e, request)
+}
+
+// serveBeneficiary starts a replica for which room is being made, there or elsewhere, as
+// soon as it fits. What cannot come true any more is given up.
+func (se *Search) serveBeneficiary(e *record.Entry) {
+	w := e.Rep.Reserved
+	p := w.Preemption
+	if se.takePlace(e, p, w.Kind.Cause()) {
+		return
+	}
+	se.tryReserved(e)
+	if e.Rep.Reserved != w || len(p.Victims) > 0 || se.state.LeavingFrom(w) {
+		return
+	}
+	if se.state.Leaving.Len() > 0 && se.Hold(p.Where) { // it is quota that it waits for, which others hold yet
+		se.release(p.Where)
+		return
+	}
+	se.FailBid(e.Rep)
+	se.backlog.EndWindow(w)
+}
+
+// FailBid notes that room was made for a replica in vain: it waits before that is tried
+// again, longer each time, so that nobody is stopped for it over and over.
+func (se *Search) FailBid(rep *record.Replica) {
+	rep.Bid.Turn, rep.Bid.RipeAt = 0, 0
+	se.state.DeferBid(rep, 8)
+}
+
+// EndWindows ends what is over.
+func (se *Search) EndWindows() {
+	for i := 0; i < len(se.backlog.Windows); {
+		w := se.backlog.Windows[i]
+		if w.Until > se.state.Now {
+			i++
+			continue
+		}
+		if w.IsReservation() {
+			se.state.Totals.ReservationsExpired++
+			se.postpone(w.Rep)
+			if w.IsPlanned() {
+				se.FailBid(w.Rep)
+			}
+		}
+		se.backlog.EndWindow(w)
+	}
+}

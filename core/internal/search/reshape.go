@@ -1,0 +1,317 @@
+package search
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/gpus"
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+// When work waits for capacity, a GPU of a pool that is not fixed may become another:
+// divided otherwise, divided at all, or whole again. The core looks at what it could
+// become, one GPU after the other from the cheapest, has the search try it, and orders
+// what the search used. See Geometry for when that pays.
+
+const (
+	// maxReshapes bounds for how many waiting requests one pass looks at all GPUs,
+	// maxSingles for how many members that ask for the same, maxOffers how many GPUs are
+	// tried, or changed, for one, and in how many domains.
+	maxReshapes = 8
+	maxSingles  = 256
+	maxOffers   = 1024
+	// reshapeEvery is how long a request waits at least to be looked at again when no GPU
+	// would do, whatever changes.
+	reshapeEvery = 15 * berth.Second
+)
+
+// ForgetChanges drops what no rate looks at any more.
+func (se *Search) ForgetChanges() {
+	if len(se.catalogue.Pools) == 0 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(se.catalogue.Pools)) {
+		if se.catalogue.Pools[name].Forget(se.state.Now); len(se.catalogue.Pools[name].Changes) == 0 {
+			delete(se.catalogue.Pools, name)
+		}
+	}
+}
+
+// A wish is an entry that GPUs could be repartitioned for.
+type wish struct {
+	*record.Entry
+	request *gang.Request
+	milli   int64      // of a GPU that one member claims
+	members int        // without which it does not start
+	many    int        // members that wait for the same
+	soonest berth.Time // when a GPU may be changed that may not be now
+}
+
+// Reshape looks for GPUs to repartition for what waits, in policy order.
+func (se *Search) Reshape() {
+	if !se.agenda.BeginReshape(se.state.Now) {
+		return
+	}
+	done := false
+	for looked, e := range se.wishes() {
+		if looked == maxReshapes {
+			se.agenda.ReshapeBy(se.state.Now) // the rest in the next pass
+			break
+		}
+		if e.Slot >= 0 && e.Bucket.Slot < 0 && e.Bucket.QuotaSlot < 0 {
+			placed, next := se.reshapeFor(e)
+			done = done || placed
+			se.agenda.ReshapeBy(next)
+		}
+	}
+	if done { // what was made beside it serves others
+		se.agenda.LookAgain(se.state.Now)
+		se.Wake()
+		se.Place()
+	}
+}
+
+// wishes lists, of every blocked request, the first entry that GPUs may be repartitioned
+// for now, in policy order.
+func (se *Search) wishes() []*record.Entry {
+	var list []*record.Entry
+	for _, s := range se.backlog.Blocked {
+		if se.state.Compile(s); !s.ClaimsDevice() || slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return len(g.Classes) == 0 }) {
+			continue
+		}
+		first := s.FirstWish()
+		switch {
+		case first == nil:
+		case se.lookAt(first.Rep) > se.state.Now:
+			se.agenda.ReshapeBy(se.lookAt(first.Rep))
+		default:
+			list = append(list, first)
+		}
+	}
+	slices.SortFunc(list, record.CompareEntries)
+	return list
+}
+
+// lookAt is when to look for GPUs to change for a replica.
+func (se *Search) lookAt(rep *record.Replica) berth.Time {
+	if rep.Look.Turn == se.agenda.ReshapeTurn {
+		return rep.Look.PayAt
+	}
+	return min(rep.Look.PayAt, rep.Look.ReshapeAt)
+}
+
+// reshapeFor repartitions GPUs for an entry, if that pays now; else it says when it may;
+// never: when something changes.
+func (se *Search) reshapeFor(e *record.Entry) (placed bool, next berth.Time) {
+	s := e.Bucket.Shape
+	se.state.Compile(s)
+	e.Rep.Look.ReshapeAt, e.Rep.Look.PayAt, e.Rep.Look.Turn = se.state.Now.Add(reshapeEvery), agenda.Never, se.agenda.ReshapeTurn
+	request, ok := se.affordable(e.Bucket)
+	if !ok {
+		return false, agenda.Never // its quota is in the way, and the next change wakes it
+	}
+	placed, next = se.reshapeWith(e, request)
+	if lifted, some := se.Lift(e, request); !placed && some {
+		var also berth.Time // on nodes that are set aside, where it may be all the same
+		placed, also = se.reshapeWith(e, lifted)
+		next = min(next, also)
+	}
+	return placed, next
+}
+
+// reshapeWith is reshapeFor on the nodes that a request names.
+func (se *Search) reshapeWith(e *record.Entry, request *gang.Request) (placed bool, next berth.Time) {
+	w := se.wishOf(e, request)
+	if w.milli == 0 {
+		return false, agenda.Never
+	}
+	if e.Bucket.Shape.IsSingle() {
+		return se.reshapeSingles(w)
+	}
+	if se.tryDomains(&w, se.offers(&w)) {
+		se.state.Totals.Reshaped++
+		return true, agenda.Never
+	}
+	e.Rep.Look.PayAt = min(e.Rep.Look.PayAt, w.soonest)
+	return false, w.soonest
+}
+
+// reshapeSingles is reshapeFor for members with a GPU or a part of one, as many as wait for
+// the same and for which it pays.
+func (se *Search) reshapeSingles(w wish) (placed bool, next berth.Time) {
+	offers := se.offers(&w)
+	for range maxSingles {
+		if !se.tryOffers(&w, offers) {
+			break
+		}
+		placed = true
+		se.state.Totals.Reshaped++
+		se.Wake() // what was made beside it serves others
+		se.Place()
+		e := w.Bucket.Shape.FirstWish()
+		if e == nil || e.Bucket.Slot >= 0 {
+			return true, agenda.Never
+		}
+		request, ok := se.affordable(e.Bucket)
+		if !ok {
+			return true, se.state.Now
+		}
+		w = se.wishOf(e, request)
+		e.Rep.Look.ReshapeAt, e.Rep.Look.PayAt, e.Rep.Look.Turn = se.state.Now.Add(reshapeEvery), agenda.Never, se.agenda.ReshapeTurn
+		if w.milli == 0 {
+			return true, agenda.Never // all nodes for it were set aside since
+		}
+	}
+	if se.drainFor(&w) {
+		return placed, agenda.Never
+	}
+	w.Rep.Look.PayAt = min(w.Rep.Look.PayAt, w.soonest)
+	return placed, w.soonest
+}
+
+// paysAt is when a price is met by what so many members have waited.
+func (w *wish) paysAt(price int64, members int) berth.Time {
+	each := w.milli * int64(max(1, min(members, w.many)))
+	return w.Rep.PendingSince.Add(berth.Duration((price + each - 1) / each))
+}
+
+// tryOffers looks for the first offer that pays now and with which one member with a GPU
+// or a part of one fits.
+func (se *Search) tryOffers(w *wish, offers []gpus.Offer) bool {
+	tried := 0
+	var limited []quota.ProductIndex // of which no more is allowed
+	for i := range offers {
+		o := &offers[i]
+		if se.gpus.Untouchable(o.Node, o.GPU) || slices.Contains(limited, o.Node.Product) {
+			continue
+		}
+		now, ok := se.offer(w, o.Node, o.GPU, &w.request.Groups[0].Claim)
+		if !ok {
+			continue // somebody was placed there since the list was made
+		}
+		*o = now
+		if at := max(w.paysAt(o.Price, o.Serves), se.gpus.Changeable(o.Node, o.GPU)); at > se.state.Now {
+			w.later(at)
+			continue
+		}
+		if tried == maxOffers {
+			w.later(se.state.Now.Add(reshapeEvery))
+			return false
+		}
+		tried++
+		se.gpus.Stage(o.Node, o.GPU, o.To)
+		outcome := se.tryStaged(w)
+		se.unstageRest(offers[i : i+1])
+		switch outcome {
+		case Fits:
+			return true
+		case fitsNoLimit:
+			limited = append(limited, o.Node.Product)
+		}
+	}
+	return false
+}
+
+// tryDomains is tryTogether in one domain of the level that a gang requires after the
+// other, from the one with the cheapest GPU.
+func (se *Search) tryDomains(w *wish, offers []gpus.Offer) bool {
+	level := w.request.Required
+	if len(w.request.Groups) == 1 {
+		level = max(level, w.request.Groups[0].Required)
+	}
+	domainOf := func(o *gpus.Offer) int {
+		if level >= se.state.Fleet.Tree().NodeLevel() {
+			return int(o.Node.Index)
+		}
+		return int(se.state.Fleet.Tree().DomainOf(o.Node.Index, level))
+	}
+	var order []int
+	byDomain := map[int][]gpus.Offer{}
+	for i := range offers {
+		d := domainOf(&offers[i])
+		if byDomain[d] == nil {
+			order = append(order, d)
+		}
+		byDomain[d] = append(byDomain[d], offers[i])
+	}
+	for i, d := range order {
+		if i == maxOffers {
+			w.later(se.state.Now.Add(reshapeEvery))
+			break
+		}
+		if se.tryTogether(w, byDomain[d]) {
+			return true
+		}
+	}
+	return false
+}
+
+// tryTogether takes one offer after the other, as long as they pay together and the pools
+// allow, until a gang that needs several GPUs fits.
+func (se *Search) tryTogether(w *wish, offers []gpus.Offer) bool {
+	total, taken := int64(0), map[string]int{}
+	var staged []gpus.Offer
+	placed := false
+	for i := range offers {
+		o := &offers[i]
+		pool := o.Node.Spec.Pool
+		if se.allowance(o.Node)-taken[pool] <= 0 || len(staged) == maxOffers {
+			continue
+		}
+		if at := w.paysAt(total+o.Price, w.members); at > se.state.Now {
+			w.later(at)
+			break
+		}
+		total += o.Price
+		taken[pool]++
+		se.gpus.Stage(o.Node, o.GPU, o.To)
+		staged = append(staged, *o)
+		if placed = se.tryStaged(w) == Fits; placed {
+			break
+		}
+	}
+	se.unstageRest(staged)
+	return placed
+}
+
+// allowance is how many more GPUs of a node's pool may be repartitioned now.
+func (se *Search) allowance(n *record.Node) int {
+	left := n.Geometry.PerHour
+	if p := se.catalogue.Pools[n.Spec.Pool]; p != nil {
+		for _, at := range p.Changes {
+			if at.Add(berth.Hour) > se.state.Now {
+				left--
+			}
+		}
+	}
+	return left
+}
+
+// Wake makes ready what could have become possible since it was last called.
+//
+// Of the blocked shapes, those are unblocked that the search finds a place for
+// now. It is asked only for those of which some member fits on a node where
+// something became free, and for which the classes they may use have enough free
+// GPUs in all: both are necessary for a yes to which that node contributes. Asking
+// first costs less than making ready, and blocking again, a bucket in every queue.
+// Of the buckets blocked by quota, those that fit it now. O(blocked x freed).
+func (se *Search) Wake() {
+	for i := len(se.backlog.Blocked) - 1; i >= 0 && se.agenda.Waking(); i-- {
+		s := se.backlog.Blocked[i]
+		se.state.Compile(s)
+		helps := func(n *record.Node) bool { return se.backlog.Helps(n, s) }
+		if se.backlog.FreeFor(s) >= s.Gpus() && (s.LooksAround || slices.ContainsFunc(se.state.FreedNodes, helps)) && se.find(&s.Minimum) {
+			invariant.Must(se.state.Fleet.ReleaseAll(&se.Placement))
+			se.backlog.Unblock(s)
+		}
+	}
+	if se.agenda.QuotaFreed {
+		se.backlog.WakeLimited()
+	}
+	se.state.ClearFreed()
+}

@@ -1,0 +1,48 @@
+// Package search finds places: for what waits, in policy order; on nodes that are set aside; on GPUs
+// that would have to be divided anew; and, in the future, for a reservation. It evicts nothing.
+package search
+
+import (
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/backlog"
+	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/gpus"
+	"github.com/berth-sched/berth/core/internal/life"
+	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/core/internal/upkeep"
+	"github.com/berth-sched/berth/gang"
+)
+
+// A Search places what waits.
+//
+// Its invariants:
+//
+//  1. What it imagines on the fleet is taken back before it returns.
+//  2. Scratch is empty between two passes.
+type Search struct {
+	catalogue *catalogue.Catalogue
+	agenda    *agenda.Agenda
+	state     *state.State
+	books     *books.Books
+	backlog   *backlog.Backlog
+	upkeep    *upkeep.Upkeep
+	life      *life.Life
+	gpus      *gpus.GPUs
+
+	// minimums: elastic gangs are placed with their minimum. Until it is known how much more
+	// there is for them, unbound lists what is placed, in policy order.
+	minimums bool
+	unbound  []Unbound
+	// Placement is scratch for the search.
+	Placement gang.Placement
+	// booked is scratch: the members that bookPlacement has booked so far.
+	booked []int
+}
+
+// New returns one that stands on the rooms below.
+func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.State, books *books.Books, backlog *backlog.Backlog, upkeep *upkeep.Upkeep, life *life.Life, gpus *gpus.GPUs) *Search {
+	return &Search{
+		catalogue: catalogue, agenda: agenda, state: state, books: books, backlog: backlog, upkeep: upkeep, life: life, gpus: gpus,
+	}
+}

@@ -1,0 +1,111 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// CheckNodes checks that nodes are where their names and indexes say, and of the class, and
+// with the links, that they are described with.
+func (st *State) CheckNodes() error {
+	named := 0
+	err := st.EachNode(func(n *record.Node) error {
+		named++
+		entry := &st.Classes.List[n.Class]
+		switch {
+		case st.Nodes[n.Index] != n || st.NodeByID[n.Spec.ID] != n || n.Freed != slices.Contains(st.FreedNodes, n):
+			return fmt.Errorf("its index or its name leads elsewhere, or it is wrongly in freedNodes")
+		case entry.Key != n.Key() || !slices.Equal(entry.Windows, n.Windows) || int(st.Fleet.Tree().NodeClass(n.Index)) != n.Class:
+			return fmt.Errorf("is in the wrong class")
+		case (n.Graph == nil) != (n.Spec.Links == nil) || n.Graph != nil && st.catalogue.Graphs.ByKey[catalogue.GraphKey(&n.Spec)] != n.Graph:
+			return fmt.Errorf("has the wrong links")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return Agree(Tally{"nodes by name", len(st.NodeByID), named})
+}
+
+// CheckJobs checks jobs and their replicas against each other.
+func (st *State) CheckJobs() error {
+	replicas := 0
+	for _, id := range slices.Sorted(maps.Keys(st.Jobs)) {
+		j := st.Jobs[id]
+		live := 0
+		for number, rep := range j.Replicas {
+			switch {
+			case rep == nil:
+				continue
+			case rep.Job != j || rep.Number != number:
+				return fmt.Errorf("job %s: replica %d is elsewhere", id, number)
+			}
+			live++
+		}
+		if live != j.Live || live == 0 && j.Spec.Service == nil {
+			return fmt.Errorf("job %s: %d replicas live, counted %d", id, live, j.Live)
+		}
+		if st.Shapes[j.Shape.Key] != j.Shape || j.Shape.Users < 1 {
+			return fmt.Errorf("job %s: its shape is not known", id)
+		}
+		replicas += live
+	}
+	return Agree(Tally{"replicas", st.Replicas, replicas})
+}
+
+// CheckMembers checks members against the state of their replica, and the lists of their nodes.
+func (st *State) CheckMembers() error {
+	members, listed := 0, 0
+	for _, n := range st.Nodes {
+		if n != nil {
+			listed += len(n.Members)
+		}
+	}
+	if err := st.EachReplica(func(rep *record.Replica) error {
+		for flat := range rep.Members {
+			m := &rep.Members[flat]
+			if !m.State.Holds() {
+				continue
+			}
+			members++
+			if m.Slot >= len(m.Node.Members) || m.Node.Members[m.Slot] != (record.MemberAt{Rep: rep, Index: flat}) {
+				return fmt.Errorf("member %d is not in its node's list", flat)
+			}
+		}
+		if err := rep.Consistent(); err != nil {
+			return err
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return Agree(Tally{"members on nodes", listed, members})
+}
+
+// CheckEndings checks the ends that are expected.
+func (st *State) CheckEndings() error {
+	endings := 0
+	if err := st.EachReplica(func(rep *record.Replica) error {
+		if rep.EndsAt != 0 {
+			endings++
+		}
+		switch {
+		case rep.EndsAt != 0 && !st.Endings.Has(record.Ending{At: rep.EndsAt, Rep: rep}):
+			return fmt.Errorf("its end is not in the index")
+		case rep.EndsAt == 0 && rep.Holds() && rep.Job.Spec.Service == nil:
+			return fmt.Errorf("it holds something and is never expected to end")
+		case rep.State == berth.Pending && (rep.EndsAt != 0 || rep.Exclusive != nil):
+			return fmt.Errorf("it is pending, and is expected to end or has domains for itself")
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return Agree(Tally{"expected ends", st.Endings.Len(), endings})
+}

@@ -1,0 +1,32 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/topology"
+)
+
+// NoteHolds tells a candidate on which nodes it holds something, and how much could be free
+// there without it: every GPU of which it has a part.
+func NoteHolds(candidate *preempt.Candidate, p record.Piece) {
+	type onNode struct {
+		node topology.Node
+		gpus berth.GPUSet
+	}
+	var list []onNode
+	p.EachHold(func(h *gang.Hold, _ *record.Node) { list = append(list, onNode{h.Node, berth.GPUSet(h.GPUs)}) })
+	slices.SortFunc(list, func(a, b onNode) int { return cmp.Compare(a.node, b.node) })
+	for i := 0; i < len(list); {
+		at, gpus := list[i].node, berth.GPUSet(0)
+		for ; i < len(list) && list[i].node == at; i++ {
+			gpus |= list[i].gpus
+		}
+		candidate.Domains = append(candidate.Domains, int32(at))
+		candidate.Held = append(candidate.Held, 1000*int64(gpus.Len()))
+	}
+}

@@ -1,0 +1,51 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/limits"
+)
+
+// What waits and may take from others has room made for it, if there is a way. The pass
+// comes to this last, when all that fits has been placed.
+
+const (
+	// MaxBids bounds for how many entries one pass looks for victims, and maxTrials how many
+	// searches that takes in all; maxVictims among how many replicas it looks for one.
+	MaxBids    = 64
+	MaxVictims = 4096
+	MaxTrials  = 2048
+	// PriceTolerance is by how many thousandths victims may cost more than the least.
+	PriceTolerance = 10
+	// preemptEvery is how long an entry waits at least until it is looked at again when
+	// nobody could yield for it, whatever changes; twice as long each time, up to eight times.
+	preemptEvery = 15 * berth.Second
+)
+
+// NodesFor lists the nodes that members are planned on and, of a gang that has its domains
+// for itself, the others there.
+func (st *State) NodesFor(rep *record.Replica, members []gang.Member) []*record.Node {
+	level, exclusive := st.Fleet.Tree().Level(rep.Job.Spec.Topology.Exclusive)
+	var list []*record.Node
+	for i := range members {
+		n := members[i].Hold.Node
+		list = append(list, st.Nodes[n])
+		if exclusive && level < st.Fleet.Tree().NodeLevel() {
+			around := st.NodesBelow(st.Fleet.Tree().DomainOf(n, level))
+			list = append(list, slices.DeleteFunc(around, func(n *record.Node) bool { return n.Closed() })...)
+		}
+	}
+	slices.SortFunc(list, record.CompareNodes)
+	return slices.Compact(list)
+}
+
+// UntilRoomMade is when room that is made from now on has to be there, if those who go have so
+// long to write a checkpoint.
+func (st *State) UntilRoomMade(grace berth.Duration) berth.Time {
+	p := &st.Config.Policy
+	release := p.ReleaseTimeout * berth.Duration(min(int64(p.ReleaseAttempts), int64(limits.MaxSpan/p.ReleaseTimeout)))
+	return st.Now.Add(grace).Add(release).Add(p.ReservationTimeout)
+}

@@ -1,0 +1,80 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/topology"
+)
+
+// Missing is what one group of a gang that has started is short of and can get in one
+// go, where the rest of the gang lets it be: at least one member, or one segment.
+//
+// In a group with segments that is, of what is missing, the part up to the first
+// segment that is there in part; or, if that comes first, the rest of that segment, in
+// its own domain. It is always what is missing of the first members, by index.
+func (st *State) Missing(rep *record.Replica, group int) record.ShapeSpec {
+	spec := record.ShapeSpec{Groups: []berth.Group{rep.Job.Spec.Groups[group]}}
+	if rep.Job.Spec.Topology.Exclusive != "" {
+		spec.Topology.Exclusive = rep.Job.Spec.Topology.Exclusive
+		spec.Of, spec.OfReplica = rep.Job.Spec.ID, rep.Number
+	}
+	g := &spec.Groups[0]
+	if g.Claim.Share != nil {
+		spec.Tenant = rep.Job.Spec.Tenant
+	}
+	b := boundary{core: st}
+	b.include(rep.Members, rep.Job.Spec.Topology.Required)
+	first, end := rep.Job.Offsets[group], rep.Job.Offsets[group+1]
+	own := rep.Members[first:end]
+	if record.There(own) {
+		b.include(own, g.Topology.Required)
+		g.Topology = berth.Topology{Segments: g.Topology.Segments} // the boundary says the rest
+	}
+	g.Name, g.Min = "", 1
+	for len(g.Topology.Segments) > 0 {
+		segment := g.Topology.Segments[0]
+		whole, part := record.FirstMissing(own, segment.Size)
+		if part == nil {
+			g.Replicas, g.Min = whole, segment.Size
+			break
+		}
+		own, g.Topology.Segments = part, g.Topology.Segments[1:]
+		b.include(own, segment.Level)
+	}
+	if len(g.Topology.Segments) == 0 {
+		g.Replicas = record.Absent(own)
+	}
+	spec.Within = b.within
+	if b.only != nil {
+		spec.Only = b.only.Spec.ID
+	}
+	return spec
+}
+
+// A boundary is the narrowest domain, or the node, in which further members have to be
+// so that required levels are kept.
+type boundary struct {
+	core   *State
+	within topology.Domain
+	only   *record.Node
+}
+
+// include narrows the boundary to the domain of a level in which members are that have
+// started.
+func (b *boundary) include(members []record.Member, name string) {
+	tree := b.core.Fleet.Tree()
+	level, _ := tree.Level(name)
+	if name == "" || b.only != nil {
+		return
+	}
+	i := slices.IndexFunc(members, record.Member.There)
+	switch {
+	case i < 0:
+	case level >= tree.NodeLevel():
+		b.only = members[i].Node
+	case level > tree.DomainLevel(b.within):
+		b.within = tree.DomainOf(members[i].Node.Index, level)
+	}
+}

@@ -1,0 +1,30 @@
+package state
+
+import (
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// Freed notes that something became free on a node, for the next pass.
+func (st *State) Freed(n *record.Node) {
+	st.Reopened(n)
+	st.agenda.Changed(st.Now)
+}
+
+// Reopened is freed for what was free before, but set aside for a gang.
+func (st *State) Reopened(n *record.Node) {
+	st.offersSpare(n)
+	st.agenda.Reopened(!n.Freed, st.Now)
+	if !n.Freed {
+		n.Freed = true
+		st.FreedNodes = append(st.FreedNodes, n)
+	}
+}
+
+func (st *State) ClearFreed() {
+	for _, n := range st.FreedNodes {
+		n.Freed = false
+	}
+	clear(st.FreedNodes)
+	st.FreedNodes = st.FreedNodes[:0]
+	st.agenda.Woken()
+}

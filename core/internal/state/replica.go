@@ -1,0 +1,34 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// PlacementOf describes a member that holds capacity.
+func (st *State) PlacementOf(rep *record.Replica, flat int) berth.MemberPlacement {
+	m := &rep.Members[flat]
+	g := rep.Job.Group(flat)
+	return berth.MemberPlacement{
+		Group: rep.Job.Spec.Groups[g].Name, Index: flat - rep.Job.Offsets[g],
+		Node: m.Node.Spec.ID, GPUs: berth.GPUSet(m.Hold.GPUs),
+		ShareMilli: int(m.Hold.Share.Milli), ShareMemoryMiB: m.Hold.Share.MemoryMiB,
+		Instance: m.Hold.Instance,
+	}
+}
+
+// Placements describes the members in one of the given states, by flat index.
+func (st *State) Placements(rep *record.Replica, in ...record.MemberState) []berth.MemberPlacement {
+	var list []berth.MemberPlacement
+	for flat := range rep.Members {
+		if slices.Contains(in, rep.Members[flat].State) {
+			if list == nil {
+				list = make([]berth.MemberPlacement, 0, len(rep.Members)-flat)
+			}
+			list = append(list, st.PlacementOf(rep, flat))
+		}
+	}
+	return list
+}

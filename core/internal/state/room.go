@@ -1,0 +1,76 @@
+// Package state has the records by their names and in their orders, and asks them what one record
+// alone cannot answer: which nodes are idle, when a gang is expected to end, what a request comes to.
+// The fleet and the quota tree stand here as values; books alone changes them.
+package state
+
+import (
+	"github.com/google/btree"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/losses"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A State has the records of a core.
+//
+// Its invariants, which Check of core tests after every step of every test:
+//
+//  1. Nodes are at the index that the fleet gave them; NodeByID has each of them.
+//  2. A replica has at most one order out; Orders has it under its ID.
+//  3. Every deadline, backoff and gang timeout stands in the timers.
+//  4. A replica that is Repairing, or has members to stop and no order out, or is asked for a
+//     checkpoint that nobody needs, is in the set of those to do.
+//  5. Endings has the replicas that are expected to end, in order of that instant.
+type State struct {
+	catalogue *catalogue.Catalogue
+	losses    *losses.Losses
+	agenda    *agenda.Agenda
+
+	Config berth.Config
+	Now    berth.Time
+	// LastAction is the ID of the last order given.
+	LastAction berth.ActionID
+	Fleet      *gang.Fleet
+	Nodes      []*record.Node // by topology.Node; nil where vacant
+	NodeByID   map[berth.NodeID]*record.Node
+	Classes    record.ClassTable
+	Quota      *quota.Tree
+	Jobs       map[berth.JobID]*record.Job
+	Replicas   int // of all jobs
+	Orders     map[berth.ActionID]*record.Replica
+	Shapes     map[string]*record.Shape
+	// Spares are kept of these pools, in order of name. struck has the replicas that may use
+	// them and wait.
+	Spares []*record.SparePool
+	// Leaving has the replicas that are being stopped, or will be to make room.
+	Leaving *btree.BTreeG[*record.Replica]
+	// Endings are the ends expected of what holds something.
+	Endings *btree.BTreeG[record.Ending]
+	// Opened has the nodes on which a window ended since the pass in progress has woken what it
+	// wakes: the next pass looks at them, and at FreedNodes, on which something became free.
+	Opened     []*record.Node
+	FreedNodes []*record.Node
+	// Todo holds the replicas that need an order from the next pass: those to
+	// repair and those with members to stop. Timers holds what falls due later.
+	Todo   *btree.BTreeG[*record.Replica]
+	Timers *btree.BTreeG[record.Timer]
+	// out collects the orders of the pass in progress.
+	out []berth.Action
+	// Totals are counted where what they count is done.
+	Totals *berth.Totals
+}
+
+// New returns the state of an empty fleet.
+func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.Agenda, config berth.Config, fleet *gang.Fleet) *State {
+	return &State{
+		catalogue: catalogue, losses: losses, agenda: agenda,
+		Config: config, Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: record.ClassTable{ByKey: map[record.ClassKey]int{}},
+		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.ActionID]*record.Replica{}, Shapes: map[string]*record.Shape{},
+		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, record.Ending.Less),
+		Leaving: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},
+	}
+}

@@ -1,0 +1,239 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// shapeOf returns the shape of a spec, and makes it if it is new. It does not
+// count the user.
+func (st *State) shapeOf(spec record.ShapeSpec) *record.Shape {
+	key := spec.Key()
+	if s := st.Shapes[key]; s != nil {
+		return s
+	}
+	s := &record.Shape{Key: key, Spec: spec, Levels: st.levelsOf(&spec), BlockedAt: -1, Version: -1}
+	s.LooksAround = spec.Topology.Exclusive != "" ||
+		slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" })
+	st.Shapes[key] = s
+	for i := range spec.Groups {
+		if share := spec.Groups[i].Claim.Share; share != nil {
+			st.catalogue.Owners.Retain(catalogue.OwnerKey{Tenant: spec.Tenant, Mode: share.Mode})
+		}
+	}
+	st.Compile(s)
+	return s
+}
+
+// levelsOf lists the levels that a request names for the gang, a group or a segment to be
+// together in, but for the fleet.
+func (st *State) levelsOf(spec *record.ShapeSpec) []topology.Level {
+	names := []string{spec.Topology.Required, spec.Topology.Preferred}
+	for i := range spec.Groups {
+		t := &spec.Groups[i].Topology
+		names = append(names, t.Required, t.Preferred)
+		for _, segment := range t.Segments {
+			names = append(names, segment.Level)
+		}
+	}
+	var levels []topology.Level
+	for _, name := range names {
+		if level, ok := st.Fleet.Tree().Level(name); ok && level > topology.Fleet && !slices.Contains(levels, level) {
+			levels = append(levels, level)
+		}
+	}
+	return levels
+}
+
+// gangShape is the shape of a whole gang.
+func (st *State) gangShape(j *berth.Job) *record.Shape {
+	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups)}
+	for i := range spec.Groups {
+		g := &spec.Groups[i]
+		g.Name, g.Min = "", record.Least(g)
+		if g.Claim.Share != nil {
+			spec.Tenant = j.Tenant
+		}
+	}
+	return st.shapeOf(spec)
+}
+
+// GrowthShape is the shape of what one group of a running gang is short of: all
+// of it, or at least one member.
+func (st *State) GrowthShape(rep *record.Replica, group int) *record.Shape {
+	return st.shapeOf(st.Missing(rep, group))
+}
+
+// Compile brings a shape's requests up to date with the classes of the fleet.
+func (st *State) Compile(s *record.Shape) {
+	if s.Version == st.Classes.Version {
+		return
+	}
+	s.Version = st.Classes.Version
+	s.Request = st.Request(&s.Spec)
+	s.Minimum = st.Request(&s.Spec)
+	for i := range s.Minimum.Groups {
+		s.Minimum.Groups[i].Count = s.Minimum.Groups[i].Min
+	}
+	anywhere := func(*record.Window) bool { return true }
+	s.Charge = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Request, anywhere))
+	s.Least = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Minimum, anywhere))
+}
+
+// Request compiles a spec for a search.
+func (st *State) Request(spec *record.ShapeSpec) gang.Request {
+	tree := st.Fleet.Tree()
+	level := func(name string) topology.Level {
+		l, _ := tree.Level(name) // "" is level 0: none
+		return l
+	}
+	r := gang.Request{
+		Within:    spec.Within,
+		Required:  level(spec.Topology.Required),
+		Preferred: level(spec.Topology.Preferred),
+		Locality:  gang.Locality(st.Config.Policy.Locality),
+	}
+	for i := range spec.Groups {
+		g := &spec.Groups[i]
+		classes := st.Classes.Matching(g, nil)
+		r.Groups = append(r.Groups, gang.Group{
+			Count: g.Replicas, Min: record.Least(g), Claim: st.claim(spec.Tenant, &g.Claim, classes), Classes: classes,
+			Match: st.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
+			Balance: level(g.Topology.Balance), Spread: level(g.Topology.Spread), MaxSkew: g.Topology.MaxSkew,
+		})
+		if t := &g.Topology; t.Spread != "" && t.MaxSkew == 0 {
+			r.Groups[i].MaxSkew = 1
+		}
+		if g.Topology.RailAligned {
+			r.Groups[i].Align = level(st.Config.Fabric.RailLevel)
+		}
+		for _, segment := range g.Topology.Segments {
+			r.Groups[i].Segments = append(r.Groups[i].Segments, gang.Segment{Size: segment.Size, Level: level(segment.Level)})
+		}
+	}
+	return r
+}
+
+func (st *State) claim(tenant berth.TenantID, cl *berth.Claim, classes []topology.Class) gang.Claim {
+	out := gang.Claim{
+		GPUs: cl.GPUs, Host: cl.Host(), Instances: st.Classes.Instances(cl, classes),
+	}
+	if cl.Share != nil {
+		out.Share = gang.Share{
+			Milli: int32(cl.Share.Milli), MemoryMiB: cl.Share.MemoryMiB,
+			Owner: st.catalogue.Owners.ByKey[catalogue.OwnerKey{Tenant: tenant, Mode: cl.Share.Mode}],
+		}
+	}
+	return out
+}
+
+// matcher tells the nodes that a group may use from the others of their class;
+// nil where there is nothing to tell.
+func (st *State) matcher(spec *record.ShapeSpec, g *berth.Group) func(topology.Node) bool {
+	labels := record.LabelsOf(g)
+	only := spec.Only
+	idle := st.Idle(spec)
+	if labels == nil && only == "" && idle == nil {
+		return nil
+	}
+	return func(i topology.Node) bool {
+		n := st.Nodes[i]
+		return (only == "" || n.Spec.ID == only) && n.MatchesLabels(labels) && (idle == nil || idle(n))
+	}
+}
+
+// ChargeFor is what a request costs, as far as it is known before the place is:
+// the product is, if all that qualify are of one.
+func (st *State) ChargeFor(r *gang.Request) quota.Charge {
+	total := quota.Charge{Product: quota.NoProduct}
+	product, several := "", false
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		n := int64(g.Count)
+		milli := int64(g.Claim.GPUs)*1000 + int64(g.Claim.Share.Milli)
+		if len(g.Claim.Instances) > 0 {
+			milli = st.leastMilli(g)
+		}
+		total.GPUMilli += n * milli
+		total.Host = total.Host.Plus(g.Claim.Host.Times(n))
+		if milli == 0 {
+			continue
+		}
+		for _, class := range g.Classes {
+			name := st.Classes.List[class].Key.Product
+			several = several || product != "" && name != product
+			product = name
+		}
+	}
+	if product != "" && !several {
+		total.Product = st.Quota.Product(product)
+	}
+	return total
+}
+
+// Widen is a request with the nodes that are set aside by open windows alone.
+func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.Window) bool) *gang.Request {
+	if !st.agenda.AnySetAside() {
+		return r
+	}
+	closed := func(w *record.Window) bool { return !open(w) }
+	lifted := *r
+	lifted.Groups = slices.Clone(r.Groups)
+	for i := range lifted.Groups {
+		lifted.Groups[i].Classes = st.Classes.Matching(&groups[i], func(list []*record.Window) bool {
+			return !slices.ContainsFunc(list, closed)
+		})
+		lifted.Groups[i].Claim.Instances = st.Classes.Instances(&groups[i].Claim, lifted.Groups[i].Classes)
+	}
+	return &lifted
+}
+
+// Idle tells the nodes whose domain of the exclusive level holds nobody else's members;
+// nil where the request does not ask for it.
+func (st *State) Idle(spec *record.ShapeSpec) func(*record.Node) bool {
+	if spec.Topology.Exclusive == "" {
+		return nil
+	}
+	tree := st.Fleet.Tree()
+	level, _ := tree.Level(spec.Topology.Exclusive)
+	alone := func(n *record.Node) bool {
+		return n.Planned == 0 && !slices.ContainsFunc(n.Members, func(m record.MemberAt) bool {
+			return !m.Imagined() && (m.Rep.Job.Spec.ID != spec.Of || m.Rep.Number != spec.OfReplica)
+		})
+	}
+	if level == tree.NodeLevel() {
+		return alone
+	}
+	return func(n *record.Node) bool { return st.all(tree.DomainOf(n.Index, level), alone) }
+}
+
+// all reports whether all nodes at or below a domain pass a test.
+func (st *State) all(d topology.Domain, test func(*record.Node) bool) bool {
+	tree := st.Fleet.Tree()
+	for _, i := range tree.Nodes(d) {
+		if !test(st.Nodes[i]) {
+			return false
+		}
+	}
+	for _, child := range tree.Children(d) {
+		if !st.all(child, test) {
+			return false
+		}
+	}
+	return true
+}
+
+// leastMilli is what a claim for an instance is charged at least, of the profiles that serve.
+func (st *State) leastMilli(g *gang.Group) int64 {
+	least := int64(1000)
+	for _, profile := range g.Claim.Instances {
+		least = min(least, int64(st.Classes.List[profile.Class].Table.Lattice.Milli(profile.Index)))
+	}
+	return least
+}

@@ -1,0 +1,130 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/limits"
+)
+
+// graceFor is how long a job of a class has to write a checkpoint.
+func graceFor(p *berth.Preemption, class berth.Class) berth.Duration {
+	for _, g := range p.Grace {
+		if g.Class == class && g.Timeout > 0 {
+			return g.Timeout
+		}
+	}
+	return p.CheckpointTimeout
+}
+
+// GraceOf is how long a replica has to write a checkpoint.
+func (st *State) GraceOf(rep *record.Replica) berth.Duration {
+	return graceFor(&st.Config.Policy.Preemption, rep.Job.Spec.Class)
+}
+
+// EachNode calls a check for every node.
+func (st *State) EachNode(check func(*record.Node) error) error {
+	for _, n := range st.Nodes {
+		if n == nil {
+			continue
+		}
+		if err := check(n); err != nil {
+			return fmt.Errorf("node %s: %w", n.Spec.ID, err)
+		}
+	}
+	return nil
+}
+
+// EachReplica calls a check for every replica, in order of job and number.
+func (st *State) EachReplica(check func(*record.Replica) error) error {
+	for _, id := range slices.Sorted(maps.Keys(st.Jobs)) {
+		for number, rep := range st.Jobs[id].Replicas {
+			if rep == nil {
+				continue
+			}
+			if err := check(rep); err != nil {
+				return fmt.Errorf("job %s: replica %d (%s): %w", id, number, rep.State, err)
+			}
+		}
+	}
+	return nil
+}
+
+// A Tally is a number that is kept, and what it should be.
+type Tally struct {
+	What         string
+	Is, Expected int
+}
+
+// Agree checks tallies.
+func Agree(list ...Tally) error {
+	for _, t := range list {
+		if t.Is != t.Expected {
+			return fmt.Errorf("%s: %d, expected %d", t.What, t.Is, t.Expected)
+		}
+	}
+	return nil
+}
+
+// goes reports whether the member is on its way out.
+func (st *State) goes(m record.MemberAt) bool {
+	return st.Leaving.Has(m.Rep) && (m.Rep.State != berth.Running || m.Rep.YieldsTo != nil || m.Rep.Members[m.Index].State == record.MemberStopping)
+}
+
+// LeftBehind opens the nodes on which a replica has not got again what it held for a moment:
+// others were refused because of that.
+func (st *State) LeftBehind(rep *record.Replica, held []gang.Hold) {
+	for _, h := range held {
+		n := st.Nodes[h.Node]
+		if !slices.ContainsFunc(n.Members, func(m record.MemberAt) bool { return m.Rep == rep && rep.Members[m.Index].Hold == h }) {
+			st.Opened = append(st.Opened, n)
+		}
+	}
+}
+
+// SpansNodes reports whether a shape needs more GPUs than any node for it has.
+func (st *State) SpansNodes(s *record.Shape) bool {
+	most := 0
+	for i := range st.Classes.List {
+		class := &st.Classes.List[i]
+		if class.Nodes > 0 && slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return class.Key.Admits(&g) }) {
+			most = max(most, class.Key.Gpus)
+		}
+	}
+	return s.Gpus() > most
+}
+
+// DeferBid has a replica wait before the next look for whom it may take from, twice as long
+// each time, up to so many times.
+func (st *State) DeferBid(rep *record.Replica, doublings int) {
+	rep.Bid.At = st.Now.Add(preemptEvery << min(rep.FailedBids, doublings))
+	rep.FailedBids = min(rep.FailedBids+1, limits.MaxAttempts)
+}
+
+// LeavingFrom reports whether something that is to go holds something on the nodes of a
+// window.
+func (st *State) LeavingFrom(w *record.Window) bool {
+	return slices.ContainsFunc(w.Nodes, func(n *record.Node) bool {
+		return slices.ContainsFunc(n.Members, st.goes)
+	})
+}
+
+// EachSaved calls a function for every replica that was restored, and its saved form.
+func (st *State) EachSaved(jobs []record.SavedJob, restore func(*record.Replica, *record.SavedReplica) *berth.Error) *berth.Error {
+	for i := range jobs {
+		j := st.Jobs[jobs[i].Job.ID]
+		for k := range jobs[i].Replicas {
+			s := &jobs[i].Replicas[k]
+			if err := restore(j.Replicas[s.Number], s); err != nil {
+				return refusal.In(refusal.In(err, errtext.Index("replicas", k)), errtext.Index("jobs", i))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package state
+
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// What there is to do for a pass, and what it has ordered so far: leaving, todo, timers and out
+// are changed here alone.
+
+// NoteLeaving enters a replica among those that are on their way out, or takes it out.
+func (st *State) NoteLeaving(rep *record.Replica, leaves bool) {
+	if leaves {
+		st.Leaving.ReplaceOrInsert(rep)
+	} else {
+		st.Leaving.Delete(rep)
+	}
+}
+
+// NoteTodo enters a replica among those that need an order from the next pass, or takes it out.
+func (st *State) NoteTodo(rep *record.Replica, needs bool) {
+	if needs {
+		st.Todo.ReplaceOrInsert(rep)
+	} else {
+		st.Todo.Delete(rep)
+	}
+}
+
+// NextTodo takes out the first replica that needs an order; false: there is none.
+func (st *State) NextTodo() (*record.Replica, bool) { return st.Todo.DeleteMin() }
+
+// SetTimer has something fall due.
+func (st *State) SetTimer(t record.Timer) { st.Timers.ReplaceOrInsert(t) }
+
+// StopTimer has it not fall due any more.
+func (st *State) StopTimer(t record.Timer) { st.Timers.Delete(t) }
+
+// DueTimer takes out the first timer that is due; false: there is none.
+func (st *State) DueTimer() (record.Timer, bool) {
+	t, ok := st.Timers.Min()
+	if !ok || t.At > st.Now {
+		return record.Timer{}, false
+	}
+	return st.Timers.DeleteMin()
+}
+
+// Emit adds an order to those of the pass in progress.
+func (st *State) Emit(order berth.Action) { st.out = append(st.out, order) }
+
+// HandOver ends a pass, and returns its orders.
+func (st *State) HandOver() []berth.Action {
+	out := st.out
+	st.out = nil
+	return out
+}

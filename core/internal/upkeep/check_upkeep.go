@@ -1,0 +1,103 @@
+package upkeep
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// CheckTrust checks that nodes that are on probation or on trial are watched, and are in the
+// windows that they are to be in.
+func (u *Upkeep) CheckTrust() error {
+	due, watched := agenda.Never, 0
+	if err := u.state.EachNode(func(n *record.Node) error {
+		if n.Trust.Probation != 0 || n.Trust.Trial != 0 {
+			watched++
+		}
+		for _, at := range []berth.Time{n.Trust.Probation, n.Trust.Trial} {
+			if at != 0 {
+				due = min(due, at)
+			}
+		}
+		switch {
+		case (n.Trust.Probation != 0 || n.Trust.Trial != 0) != slices.Contains(u.Watched, n):
+			return fmt.Errorf("on probation until %d, on trial until %d, and wrongly watched", n.Trust.Probation, n.Trust.Trial)
+		case u.Trials != nil && !u.Trials.IsBurnIn():
+			return fmt.Errorf("what is kept for burn-in is of another kind")
+		case (n.Trust.Trial != 0) != (u.Trials != nil && slices.Contains(n.Windows, u.Trials)):
+			return fmt.Errorf("on trial until %d, and wrongly set aside", n.Trust.Trial)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if watched != len(u.Watched) || due != u.agenda.HealthDue || !slices.IsSortedFunc(u.Watched, record.CompareNodes) {
+		return fmt.Errorf("%d nodes are watched, the first until %d; it should be %d, until %d", len(u.Watched), u.agenda.HealthDue, watched, due)
+	}
+	return nil
+}
+
+// CheckSpares checks the spares of pools against the nodes.
+func (u *Upkeep) CheckSpares() error {
+	sound := map[string]int{}
+	if err := u.state.EachNode(func(n *record.Node) error {
+		if n.Sound() {
+			sound[n.Spec.Pool]++
+		}
+		return u.checkSpare(n, u.state.SparesOf(n.Spec.Pool))
+	}); err != nil {
+		return err
+	}
+	for _, p := range u.state.Spares {
+		if p.Sound != sound[p.Pool] {
+			return fmt.Errorf("pool %q: %d nodes count as sound, and %d are", p.Pool, p.Sound, sound[p.Pool])
+		}
+		if p.Free() != p.Wanted() && !u.agenda.SparesDue && u.couldStandBy(p) != (p.Free() > p.Wanted()) {
+			return fmt.Errorf("pool %q has %d spares of %d, and no pass looks for more", p.Pool, p.Free(), p.Wanted())
+		}
+	}
+	return nil
+}
+
+// checkSpare checks a node against the spares of its pool; nil: it has none.
+func (u *Upkeep) checkSpare(n *record.Node, p *record.SparePool) error {
+	switch {
+	case p != nil && p.Window != nil && !p.Window.IsSpares():
+		return fmt.Errorf("what is kept of spares is of another kind")
+	case n.Trust.Spare != (p != nil && p.Window != nil && slices.Contains(n.Windows, p.Window)):
+		return fmt.Errorf("a spare: %v, and wrongly set aside", n.Trust.Spare)
+	case n.Trust.Spare && (n.Trust.Trial != 0 || n.Trust.StandsIn), n.Trust.Spare && len(n.Members) > 0 && !u.agenda.SparesDue:
+		return fmt.Errorf("it is a spare, and in use or on trial")
+	case n.Trust.StandsIn && len(n.Members) == 0:
+		return fmt.Errorf("it stands in, and holds nobody")
+	case p != nil && n.Counted != n.Sound():
+		return fmt.Errorf("sound: %v, and not counted so", n.Sound())
+	}
+	return nil
+}
+
+// couldStandBy reports whether a pool has a node that could be a spare, and is none.
+func (u *Upkeep) couldStandBy(p *record.SparePool) bool {
+	return slices.ContainsFunc(u.state.Nodes, func(n *record.Node) bool {
+		return n != nil && n.Spec.Pool == p.Pool && u.state.MayStandBy(n)
+	})
+}
+
+func (u *Upkeep) CheckLosses() error {
+	if n := len(u.losses.ByID); n > u.state.Config.Limits.Nodes {
+		return fmt.Errorf("%d nodes that were lost are remembered", n)
+	}
+	return u.losses.Check()
+}
+
+// DescribeXid joins number, name and reason.
+func DescribeXid(x *berth.Xid, reason string) string {
+	what := fmt.Sprintf("Xid %d", x.Number)
+	if x.Name != "" {
+		what += ", " + x.Name
+	}
+	return berth.Detail(what, reason)
+}

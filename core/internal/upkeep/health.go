@@ -1,0 +1,159 @@
+package upkeep
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/limits"
+)
+
+// Welcome puts a node that joins on probation or on trial, if it was lost before.
+func (u *Upkeep) Welcome(n *record.Node) {
+	h := &u.state.Config.Policy.Health
+	u.losses.Forget(u.state.Now, u.state.Config.Limits.Nodes)
+	r := u.losses.ByID[n.Spec.ID]
+	if r == nil || !h.Remembers() {
+		return
+	}
+	recent := 0
+	for _, at := range r.Losses {
+		if at.Add(h.Within) > u.state.Now {
+			recent++
+		}
+	}
+	from := u.state.Now
+	if h.Losses > 0 && recent >= h.Losses {
+		from = u.state.Now.Add(h.Probation << r.Probations)
+		r.Probations = min(r.Probations+1, limits.MaxDoublings)
+		u.state.Totals.Probations++
+		u.keepOut(n, from)
+	}
+	u.PutOnTrial(n, from)
+}
+
+// keepOut puts a node on probation: it takes no work, as if it were cordoned.
+func (u *Upkeep) keepOut(n *record.Node, until berth.Time) {
+	n.Trust.Probation = until
+	u.Cordon(n, n.Cordoned, n.Reason)
+	u.Watch(n)
+}
+
+// PutOnTrial puts a node on trial from an instant on, if the policy says so. What counts on
+// it counts on a node that is trusted.
+func (u *Upkeep) PutOnTrial(n *record.Node, from berth.Time) {
+	length := u.state.Config.Policy.Health.Trial
+	if length == 0 {
+		return
+	}
+	u.state.Totals.Trials++
+	u.beginTrial(n, max(n.Trust.Trial, from.Add(length)))
+}
+
+func (u *Upkeep) beginTrial(n *record.Node, until berth.Time) {
+	n.Trust.Trial = until
+	u.leaveSpares(n)
+	u.backlog.Spoil(n)
+	if u.Trials == nil {
+		u.backlog.NewKept(&u.Trials, record.KindBurnIn, trialName)
+	}
+	u.backlog.KeepIn(u.Trials, n)
+	u.Watch(n)
+}
+
+// trialName names the window of the nodes that are on trial.
+const trialName = "trial"
+
+// Distrust has a node that is described anew on probation and on trial as it was.
+func (u *Upkeep) Distrust(n, old *record.Node) {
+	n.Trust.Probation, n.Trust.Trial = old.Trust.Probation, old.Trust.Trial
+	u.Watch(n)
+}
+
+// Watch has a pass look at a node that is on probation or on trial when that is over, or no
+// longer at one that is not.
+func (u *Upkeep) Watch(n *record.Node) {
+	at, watched := slices.BinarySearchFunc(u.Watched, n, record.CompareNodes)
+	switch is := n.Trust.Probation != 0 || n.Trust.Trial != 0; {
+	case is && !watched:
+		u.Watched = slices.Insert(u.Watched, at, n)
+	case !is && watched:
+		u.Watched = slices.Delete(u.Watched, at, at+1)
+	}
+	first := agenda.Never
+	for _, n := range u.Watched {
+		if n.Trust.Probation != 0 {
+			first = min(first, n.Trust.Probation)
+		}
+		if n.Trust.Trial != 0 {
+			first = min(first, n.Trust.Trial)
+		}
+	}
+	u.agenda.WatchUntil(first)
+}
+
+// TrustAgain ends the probations and the trials that are over, and forgets the losses that
+// are.
+func (u *Upkeep) TrustAgain() {
+	u.losses.Forget(u.state.Now, u.state.Config.Limits.Nodes)
+	if u.state.Now < u.agenda.HealthDue {
+		return
+	}
+	for _, n := range slices.Clone(u.Watched) {
+		if n.Trust.Probation != 0 && n.Trust.Probation <= u.state.Now {
+			u.endProbation(n)
+		}
+		if n.Trust.Trial != 0 && n.Trust.Trial <= u.state.Now {
+			u.endTrial(n)
+		}
+	}
+}
+
+func (u *Upkeep) endProbation(n *record.Node) {
+	n.Trust.Probation = 0
+	u.Watch(n)
+	u.Cordon(n, n.Cordoned, n.Reason)
+	u.state.Freed(n)
+	u.agenda.Grew(u.state.Now)
+}
+
+func (u *Upkeep) endTrial(n *record.Node) {
+	n.Trust.Trial = 0
+	u.Watch(n)
+	u.backlog.LetOut(u.Trials, n)
+}
+
+// Vouch ends what keeps a node from being trusted.
+func (u *Upkeep) Vouch(n *record.Node) {
+	if n.Trust.Probation != 0 {
+		u.endProbation(n)
+	}
+	if n.Trust.Trial != 0 {
+		u.endTrial(n)
+	}
+}
+
+// Reconsider does what a changed policy says about hardware that is not trusted: what it does
+// not know any more is over; else what has begun lasts for as long as was said then.
+func (u *Upkeep) Reconsider() {
+	h := &u.state.Config.Policy.Health
+	for _, n := range slices.Clone(u.Watched) {
+		if n.Trust.Probation != 0 && h.Losses == 0 {
+			u.endProbation(n)
+		}
+		if n.Trust.Trial != 0 && h.Trial == 0 {
+			u.endTrial(n)
+		}
+	}
+	if !h.Remembers() {
+		u.losses.Clear()
+	}
+}
+
+func (u *Upkeep) Cordon(n *record.Node, cordoned bool, reason string) {
+	n.Cordoned, n.Reason = cordoned, reason
+	u.state.Fleet.SetSchedulable(n.Index, !n.Closed())
+	u.books.Recount(n, n.CapacityNow())
+	u.CountSound(n)
+}

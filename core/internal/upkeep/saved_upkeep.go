@@ -1,0 +1,65 @@
+package upkeep
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/losses"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/limits"
+)
+
+// RestoreTrust restores how far nodes are trusted. What is on them comes later.
+func (u *Upkeep) RestoreTrust(list []record.SavedNode) *berth.Error {
+	for i := range list {
+		if err := u.restoreTrustIn(u.state.NodeByID[list[i].Node.ID], &list[i].TrustPart); err != nil {
+			return refusal.In(err, errtext.Index("nodes", i))
+		}
+	}
+	return nil
+}
+
+func (u *Upkeep) restoreTrustIn(n *record.Node, s *record.TrustPart) *berth.Error {
+	h := &u.state.Config.Policy.Health
+	switch {
+	case s.Probation < 0 || s.Probation > 0 && h.Losses == 0:
+		return refusal.Of(berth.ErrInvalid, "probation", "is before the epoch, or the policy knows none")
+	case s.Trial < 0 || s.Trial > 0 && h.Trial == 0:
+		return refusal.Of(berth.ErrInvalid, "trial", "is before the epoch, or the policy knows none")
+	case s.Spare && (u.state.SparesOf(n.Spec.Pool) == nil || s.Trial > 0 || s.StandsIn):
+		return refusal.Of(berth.ErrInvalid, "spare", "is set for a node of a pool without spares, on trial, or that was one")
+	}
+	if s.Probation > 0 {
+		u.keepOut(n, s.Probation)
+	}
+	if s.Trial > 0 {
+		u.beginTrial(n, s.Trial)
+	}
+	if s.Spare {
+		u.keepSpare(n)
+	}
+	n.Trust = *s
+	return nil
+}
+
+func (u *Upkeep) RestoreLosses(list []losses.Record) *berth.Error {
+	if len(list) > u.state.Config.Limits.Nodes || len(list) > 0 && !u.state.Config.Policy.Health.Remembers() {
+		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("%d nodes are more than are remembered", len(list)))
+	}
+	for i := range list {
+		s := &list[i]
+		if err := refusal.Name(string(s.Node)); err != nil {
+			return refusal.In(refusal.In(err, "node"), errtext.Index("", i))
+		}
+		ok := i == 0 || list[i-1].Node < s.Node
+		ok = ok && len(s.Losses) > 0 && len(s.Losses) <= limits.MaxLosses && slices.IsSorted(s.Losses)
+		if !ok || s.Losses[len(s.Losses)-1] > u.state.Now || s.Probations < 0 || s.Probations > limits.MaxDoublings {
+			return refusal.Of(berth.ErrInvalid, errtext.Index("", i), "is out of order, in the future, or a counter is out of range")
+		}
+		u.losses.Add(s)
+	}
+	return nil
+}

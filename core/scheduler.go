@@ -1,7 +1,0 @@
-package core
-
-import (
-	"github.com/berth-sched/berth"
-)
-
-var _ berth.Scheduler = (*Core)(nil)
