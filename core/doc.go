@@ -77,10 +77,12 @@
 // # Snapshots and checks
 //
 // A snapshot holds what was told and what was promised, in order of name; indexes are built
-// anew. Each room saves, restores and checks its own, and this package walks them from the
-// ground up, so that a room relies on those below it: [Core.Snapshot] and [Restore] in
-// snapshot.go, [Core.Check] in check.go. A value that a record gains goes into one of its
-// parts, which are saved and restored as they are.
+// anew. Each room saves, restores and checks its own, in files saved_*.go and check_*.go, and
+// this package walks them. [Core.Snapshot] and [Restore] are in snapshot.go: what is said of
+// nodes and queues comes back first, then jobs and what they wait for, and what is due at the
+// end. [Core.Check] is in check.go and goes from the ground up, so that a room relies on those
+// below it. A value that a record gains goes into one of its parts (core/internal/record,
+// parts.go), which are saved and restored as they are.
 //
 // # Questions
 //

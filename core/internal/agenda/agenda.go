@@ -50,7 +50,7 @@ import (
 //	policyChanged     .        .        w        .      .        x        w         .
 //	wantSpares        .        x        .        .      .        .        .         .
 //
-// Core.freed notes reopened and changed. Stages that become due by the clock alone say when:
+// State.Freed notes reopened and changed. Stages that become due by the clock alone say when:
 // with moveBy, reshapeBy, reserveBy, preemptBy, preemptAt, ranked and watchUntil.
 type Agenda struct {
 	// QuotaFreed: a queue may have more than it could. lessened: a node takes less, or holds
