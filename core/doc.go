@@ -33,14 +33,16 @@
 //	upkeep     trust in hardware: quarantine and burn-in; the hot spares of each pool
 //	admission  checks what is told of jobs, at the door and in a snapshot; it owns nothing
 //	backlog    what waits, by request and in policy order; what is set aside: reservations, GPU holds
-//	books      holds in the fleet, charges in the quota tree, ledger, capacity: the one door to them
+//	books      what members hold in the fleet and queues are charged for it; ledger, capacity
 //	state      the records by name and in their orders, and questions that one record cannot answer
 //	record     the records themselves: node, replica, job, request, queue, reservation
 //	agenda     what has changed, and which stages of a pass are due when; it knows no record
 //	catalogue  owners, graphs inside nodes, the tables by which GPUs divide; it knows no record
 //	losses, meter, refusal, invariant   leaves: lost nodes, rates, typed errors, broken promises
 //
-// A bid for room plans, and a plan never bids: so evict stands above search.
+// A bid for room plans, and a plan never bids: so evict stands above search. Plans are imagined
+// on the fleet and the quota tree themselves, and taken back before a stage is over; what stays
+// is booked in books.
 //
 // # The stages of a pass
 //
