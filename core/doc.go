@@ -41,8 +41,8 @@
 //	losses, meter, refusal, invariant   leaves: lost nodes, rates, typed errors, broken promises
 //
 // A bid for room plans, and a plan never bids: so evict stands above search. Plans are imagined
-// on the fleet and the quota tree themselves, and taken back before a stage is over; what stays
-// is booked in books.
+// on the fleet and the quota tree themselves, and taken back before the pass is over; what
+// stays is booked in books.
 //
 // # The stages of a pass
 //
