@@ -9,7 +9,7 @@ import (
 // A ReservationKind says what a window is: a reservation of a pending gang, an advance
 // reservation, a hold of hot spares, ... The kind is the tag of the union that a window is, and
 // no other file asks for it, or guesses it from pointers: the rest of the core asks the methods
-// of window below. All they know is this table:
+// of Window below. All they know is this table:
 //
 //	kind       holder      own  inTime  queue  lowCost  struck  taker    planned  expires
 //	ended      forNobody   -    -       -      -        -       nobody   -        -
@@ -37,23 +37,23 @@ type ReservationKind uint8
 const (
 	// KindEnded: the window is over. Lists that were copied before may have it yet.
 	KindEnded ReservationKind = iota
-	// KindPending: the reservation of a gang that keeps losing to smaller work; see reserve.go.
+	// KindPending: the reservation of a gang that keeps losing to smaller work; see package search.
 	KindPending
-	// KindRoom: others yield for a gang that waits; see room.go.
+	// KindRoom: others yield for a gang that waits; see Preemption.
 	KindRoom
 	// kindResume: a move whose gang waits by now, and resumes here.
 	kindResume
 	// kindRest: a remnant whose gang waits by now, and may bid for what it lacks.
 	kindRest
-	// KindMove: a place for a gang that still holds another; see move.go.
+	// KindMove: a place for a gang that still holds another; see package search.
 	KindMove
 	// KindRemnant: what a gang that is being stopped has left of its place.
 	KindRemnant
-	// KindExclusive: the domains that a gang which runs has for itself; see exclusive.go.
+	// KindExclusive: the domains that a gang which runs has for itself; see package backlog.
 	KindExclusive
 	// KindAdvance: a Reservation, made in advance for a queue or for nobody.
 	KindAdvance
-	// KindBurnIn: the nodes that are back after a failure; see kept.go.
+	// KindBurnIn: the nodes that are back after a failure; see package upkeep.
 	KindBurnIn
 	// KindSpares: the hot spares of a pool.
 	KindSpares
@@ -64,16 +64,16 @@ type holder uint8
 
 const (
 	forNobody holder = iota
-	// ForWaiting: for a gang that waits; its replica.reserved.
-	ForWaiting
-	// ForMoving: for a gang that has not left its old place; its replica.moving.
-	ForMoving
-	// ForRunning: for a gang that runs; its replica.exclusive.
-	ForRunning
+	// forWaiting: for a gang that waits; its Replica.Reserved.
+	forWaiting
+	// forMoving: for a gang that has not left its old place; its Replica.Moving.
+	forMoving
+	// forRunning: for a gang that runs; its Replica.Exclusive.
+	forRunning
 	// forQueue: for the jobs of a queue or, without one, for nobody.
 	forQueue
-	// ForItself: the nodes are what counts, and come and go one by one.
-	ForItself
+	// forItself: the nodes are what counts, and come and go one by one.
+	forItself
 )
 
 // A Taker is a gang that waits and may take what is set aside for another.
@@ -91,7 +91,7 @@ const (
 
 // A rule is a row of the table.
 type rule struct {
-	Holder                              holder
+	holder                              holder
 	Own, InTime, Queue, LowCost, Struck bool
 	Taker                               Taker
 	planned, expires                    bool
@@ -100,25 +100,25 @@ type rule struct {
 func (k ReservationKind) Rule() rule {
 	switch k {
 	case KindPending, kindRest:
-		return rule{Holder: ForWaiting, Own: true, InTime: true, Taker: byRank, expires: true}
+		return rule{holder: forWaiting, Own: true, InTime: true, Taker: byRank, expires: true}
 	case KindRoom:
-		return rule{Holder: ForWaiting, Own: true, InTime: true, Taker: ByClaim, planned: true, expires: true}
+		return rule{holder: forWaiting, Own: true, InTime: true, Taker: ByClaim, planned: true, expires: true}
 	case kindResume:
-		return rule{Holder: ForWaiting, Own: true, InTime: true, planned: true, expires: true}
+		return rule{holder: forWaiting, Own: true, InTime: true, planned: true, expires: true}
 	case KindMove:
-		return rule{Holder: ForMoving, Own: true, InTime: true, planned: true, expires: true}
+		return rule{holder: forMoving, Own: true, InTime: true, planned: true, expires: true}
 	case KindRemnant:
-		return rule{Holder: ForMoving, Own: true, InTime: true, expires: true}
+		return rule{holder: forMoving, Own: true, InTime: true, expires: true}
 	case KindExclusive:
-		return rule{Holder: ForRunning, Own: true}
+		return rule{holder: forRunning, Own: true}
 	case KindAdvance:
-		return rule{Holder: forQueue, InTime: true, Queue: true, expires: true}
+		return rule{holder: forQueue, InTime: true, Queue: true, expires: true}
 	case KindBurnIn:
-		return rule{Holder: ForItself, LowCost: true}
+		return rule{holder: forItself, LowCost: true}
 	case KindSpares:
-		return rule{Holder: ForItself, Struck: true}
+		return rule{holder: forItself, Struck: true}
 	}
-	return rule{Holder: forNobody}
+	return rule{holder: forNobody}
 }
 
 // Arrived is what becomes of the place that is kept for a gang when it waits for it.
@@ -158,19 +158,19 @@ func (k ReservationKind) Cause() berth.CauseCode {
 }
 
 // IsReservation reports whether a gang waits for a window.
-func (w *Window) IsReservation() bool { return w.Kind.Rule().Holder == ForWaiting }
+func (w *Window) IsReservation() bool { return w.Kind.Rule().holder == forWaiting }
 
 // IsMove reports whether a window is the place of a gang that still holds another.
-func (w *Window) IsMove() bool { return w.Kind.Rule().Holder == ForMoving }
+func (w *Window) IsMove() bool { return w.Kind.Rule().holder == forMoving }
 
 // IsExclusive reports whether a window has the domains of a gang that runs.
-func (w *Window) IsExclusive() bool { return w.Kind.Rule().Holder == ForRunning }
+func (w *Window) IsExclusive() bool { return w.Kind.Rule().holder == forRunning }
 
 // IsAdvance reports whether a window is a Reservation.
-func (w *Window) IsAdvance() bool { return w.Kind.Rule().Holder == forQueue }
+func (w *Window) IsAdvance() bool { return w.Kind.Rule().holder == forQueue }
 
 // IsKept reports whether nodes come to a window and go from it one by one.
-func (w *Window) IsKept() bool { return w.Kind.Rule().Holder == ForItself }
+func (w *Window) IsKept() bool { return w.Kind.Rule().holder == forItself }
 
 func (w *Window) IsBurnIn() bool { return w.Kind == KindBurnIn }
 
@@ -205,19 +205,34 @@ func (w *Window) IsRest() bool { return w.Kind == kindRest }
 // one that is described anew has to be put back.
 func (w *Window) ListsNodes() bool { return w.IsBurnIn() || w.IsAdvance() && w.Advance.GPUs > 0 }
 
+// Disown makes a window one that has ended: nobody has it any more.
+func (w *Window) Disown() {
+	switch w.Kind.Rule().holder {
+	case forWaiting:
+		w.Rep.Reserved = nil
+	case forMoving:
+		w.Rep.Moving = nil
+	case forRunning:
+		w.Rep.Exclusive = nil
+	case forItself:
+		*w.Home = nil
+	}
+	w.Kind = KindEnded
+}
+
 // Agrees reports whether the kind of a window and all that it points to say the same.
 func (w *Window) Agrees() bool {
 	held := false
-	switch w.Kind.Rule().Holder {
-	case ForWaiting:
+	switch w.Kind.Rule().holder {
+	case forWaiting:
 		held = w.Rep != nil && w.Rep.Reserved == w
-	case ForMoving:
+	case forMoving:
 		held = w.Rep != nil && w.Rep.Moving == w
-	case ForRunning:
+	case forRunning:
 		held = w.Rep != nil && w.Rep.Exclusive == w
 	case forQueue:
 		held = w.Advance != nil
-	case ForItself:
+	case forItself:
 		held = len(w.Nodes) > 0 && *w.Home == w
 	}
 	r := w.Kind.Rule()
