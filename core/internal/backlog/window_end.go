@@ -27,13 +27,13 @@ func (bl *Backlog) EndWindow(w *record.Window) {
 		bl.moveEnded(w)
 	case w.IsReservation():
 		planned := w.IsPlanned()
-		bl.disown(w)
+		w.Disown()
 		if planned {
 			bl.endPreemption(w)
 		}
 		bl.agenda.ReserveNow(bl.state.Now)
 	default:
-		bl.disown(w)
+		w.Disown()
 		bl.agenda.Changed(bl.state.Now)
 	}
 	if len(bl.Windows) == 0 { // nothing is set aside that they could be tried on
@@ -81,7 +81,7 @@ func (bl *Backlog) moveEnded(w *record.Window) {
 		bl.earmarkFor(w, false)
 	}
 	rep := w.Rep
-	bl.disown(w)
+	w.Disown()
 	bl.agenda.NoteHomeless()
 	if rep.YieldsTo != nil && rep.State == berth.Running {
 		if w := rep.YieldsTo.Room(); w != nil {
@@ -123,19 +123,4 @@ func (bl *Backlog) ClearReservations(nodes []*record.Node) {
 			}
 		}
 	}
-}
-
-// disown makes a window one that has ended: nobody has it any more.
-func (bl *Backlog) disown(w *record.Window) {
-	switch w.Kind.Rule().Holder {
-	case record.ForWaiting:
-		w.Rep.Reserved = nil
-	case record.ForMoving:
-		w.Rep.Moving = nil
-	case record.ForRunning:
-		w.Rep.Exclusive = nil
-	case record.ForItself:
-		*w.Home = nil
-	}
-	w.Kind = record.KindEnded
 }
