@@ -59,7 +59,7 @@ func (c *Core) queueRemoved(e berth.QueueRemoved) *berth.Error {
 	return nil
 }
 
-// quotaError puts a refusal of the quota tree into the terms of this package.
+// quotaError puts a refusal of the quota tree into the terms of package berth.
 func quotaError(err error) *berth.Error {
 	out := &berth.Error{Kind: berth.ErrInvalid, Field: "queue", Reason: err.Error()}
 	var q *quota.Error

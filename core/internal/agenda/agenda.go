@@ -33,24 +33,24 @@ import (
 //	l  a blocked shape looks around
 //
 //	note           relocate  spares  reserved  wake  reshape  reserve  backfill  preempt
-//	waits             .        .        .        .      g        .        .         b
-//	block             .        .        .        .      g        .        .         x
-//	limit             .        .        .        .      .        .        .         x
-//	lookAgain         .        .        .        .      g        .        .         .
+//	Waits             .        .        .        .      g        .        .         b
+//	Block             .        .        .        .      g        .        .         x
+//	Limit             .        .        .        .      .        .        .         x
+//	LookAgain         .        .        .        .      g        .        .         .
 //	contend           .        .        .        .      .        .        .         b
-//	relook            d        .        .        .      .        .        .         .
-//	stir              d        .        .        .      .        .        .         b
-//	changed           .        .        .        .      .        s        .         .
-//	grew              .        .        .        .      .        h        .         .
-//	reopened          d        .        w        b      g        .        w         b
-//	quotaChanged      d        .        w        q      .        s        w         b
-//	freedQuota        .        .        w        q      .        .        .         .
-//	lessen            .        .        .        l      .        .        .         .
-//	setAside          .        .        w        .      .        .        x         .
-//	policyChanged     .        .        w        .      .        x        w         .
-//	wantSpares        .        x        .        .      .        .        .         .
+//	Relook            d        .        .        .      .        .        .         .
+//	Stir              d        .        .        .      .        .        .         b
+//	Changed           .        .        .        .      .        s        .         .
+//	Grew              .        .        .        .      .        h        .         .
+//	Reopened          d        .        w        b      g        .        w         b
+//	QuotaChanged      d        .        w        q      .        s        w         b
+//	FreedQuota        .        .        w        q      .        .        .         .
+//	Lessen            .        .        .        l      .        .        .         .
+//	SetAside          .        .        w        .      .        .        x         .
+//	PolicyChanged     .        .        w        .      .        x        w         .
+//	WantSpares        .        x        .        .      .        .        .         .
 //
-// Core.freed notes reopened and changed. Stages that become due by the clock alone say when:
+// State.Freed notes reopened and changed. Stages that become due by the clock alone say when:
 // with moveBy, reshapeBy, reserveBy, preemptBy, preemptAt, ranked and watchUntil.
 type Agenda struct {
 	// QuotaFreed: a queue may have more than it could. lessened: a node takes less, or holds

@@ -1,0 +1,193 @@
+package record
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/losses"
+	"github.com/berth-sched/berth/core/internal/meter"
+)
+
+// A recordRule says what becomes of the fields of a record in a snapshot. Parts are saved as a
+// whole, because the saved form embeds them, and need no word here.
+type recordRule struct {
+	record, saved any
+	// as says under which name of the saved form a field is saved.
+	as map[string]string
+	// derived says from what Restore makes a field anew.
+	derived map[string]string
+}
+
+var recordRules = []recordRule{
+	{
+		record: Replica{}, saved: SavedReplica{},
+		as: map[string]string{
+			"EndsAt": "EndsAt", "Leaves": "Leaves", "ActiveMilli": "Active", "FailedBids": "FailedBids",
+			"Reserved": "Reserved", "Moving": "Moving", "Exclusive": "Exclusive", "Drain": "Drain",
+			"Reserve.StalledAt": "Stalled", "Reserve.HopelessAt": "Hopeless", "Look.Turn": "Looked", "Bid.Turn": "Bid",
+			"Members": "Members", "Order": "Order",
+		},
+		derived: map[string]string{
+			"Job":      "the job that the saved form stands in",
+			"Entries":  "from its state and members; what is known of them is saved as NoCapacity, NoQuota and Fresh",
+			"YieldsTo": "from the victims of rooms",
+			"Imagined": "false between passes",
+		},
+	},
+	{
+		record: Member{}, saved: SavedMember{},
+		as: map[string]string{"State": "State", "Hold": "MemberPlacement", "Node": "MemberPlacement", "YieldsTo": "For"},
+		derived: map[string]string{
+			"Slot":     "from the order in which members are restored",
+			"Imagined": "false between passes",
+		},
+	},
+	{
+		record: Job{}, saved: SavedJob{},
+		as: map[string]string{"Spec": "Job", "Replicas": "Replicas"},
+		derived: map[string]string{
+			"Queue":   "from its name in the description",
+			"Shape":   "compiled from the description",
+			"Offsets": "from the groups of the description",
+			"Live":    "counts replicas",
+			"Vacant":  "a bound for a search, which may be lower than it was",
+		},
+	},
+	{
+		record: Node{}, saved: SavedNode{},
+		as: map[string]string{"Spec": "Node", "Gpus": "GPUs"},
+		derived: map[string]string{
+			"Index":    "given anew; nothing is decided by it",
+			"Class":    "from the description and the windows",
+			"Product":  "interned from the description",
+			"Graph":    "from the links of the description",
+			"Table":    "named by the description",
+			"Geometry": "from the policy and the pool", "base": "from geometry", "Home": "from geometry",
+			"Capacity": "from the description, and whether it is cordoned",
+			"Counted":  "from the policy, and whether the node is sound",
+			"Windows":  "from what is set aside",
+			"Members":  "from the replicas",
+			"Planned":  "nought between passes",
+		},
+	},
+	{
+		record: GPUState{}, saved: SavedGPU{},
+		as: map[string]string{"Order": "Order"},
+		derived: map[string]string{
+			"Staged": "nil between passes",
+			"Drain":  "from the replicas for which GPUs are kept",
+			"Astray": "from the description and the layout of the pool",
+		},
+	},
+	{
+		record: Repartition{}, saved: SavedGPU{},
+		as:      map[string]string{"Order": "Order", "Before": "Before"},
+		derived: map[string]string{"Node": "the node that the saved form stands in"},
+	},
+	{
+		record: Drain{}, saved: SavedDrain{},
+		as:      map[string]string{"Node": "Node"},
+		derived: map[string]string{"Rep": "the replica that the saved form stands in"},
+	},
+	{
+		record: Window{}, saved: SavedWindow{},
+		as: map[string]string{
+			"Nodes": "Nodes", "Preemption": "Where", "Kind": "Remnant",
+		},
+		derived: map[string]string{
+			"Home": "whose it is, from where it is saved", "Name": "from its kind and whose it is", "Rep": "the replica that the saved form stands in",
+			"Unmarked": "false between passes",
+			"Queue":    "from the reservation", "Advance": "saved as such, see SavedReservation",
+			"Domains": "from the reservation; those of an exclusive gang are saved with it",
+		},
+	},
+	{
+		record: Preemption{}, saved: SavedWindow{},
+		as:      map[string]string{"Where": "Where", "Victims": "Victims"},
+		derived: map[string]string{"Charges": "from where"},
+	},
+	{
+		record: Queue{}, saved: SavedMeter{},
+		as: map[string]string{"Evictions": "Full"},
+		derived: map[string]string{
+			"Index":   "given anew; nothing is decided by it",
+			"Buckets": "from the entries", "List": "from the entries", "Ready": "from the entries, and what is blocked",
+			"Waiting": "counts replicas with entries", "Running": "from the states of replicas", "WaitingMilli": "sums entries",
+			"Over": "from the tree", "Keeps": "from the tree", "Touched": "shares are counted from nothing",
+		},
+	},
+	{
+		record: catalogue.Table{}, saved: catalogue.SavedTable{},
+		as:      map[string]string{"Product": "Table", "Told": "Table", "Recent": "Recent", "Weights": "Weights"},
+		derived: map[string]string{"Lattice": "from the product", "Nodes": "counts nodes"},
+	},
+	{record: SparePool{}, derived: map[string]string{
+		"Pool": "from the policy", "Milli": "from the policy", "Sound": "counts nodes", "Window": "from the nodes that are spares",
+	}},
+	{record: catalogue.Pool{}, saved: catalogue.SavedPool{}, as: map[string]string{"Changes": "Changes"}},
+	{record: meter.Meter{}, saved: SavedMeter{}, as: map[string]string{"Full": "Full", "Held": "Held"}},
+	{record: losses.Record{}, saved: losses.Record{}},
+	{record: losses.Losses{}, derived: map[string]string{"ByID": "indexes the records, which are saved", "fading": "indexes the records"}},
+}
+
+// One field, one place: a field of a record is saved, or it is listed with what it is made of
+// anew, so that nobody forgets one of the two.
+func TestEveryFieldOfARecordIsSavedOrDerived(t *testing.T) {
+	for i := range recordRules {
+		rule := &recordRules[i]
+		record := reflect.TypeOf(rule.record)
+		t.Run(record.Name(), func(t *testing.T) {
+			listed := map[string]bool{}
+			for name, as := range rule.as {
+				_, saved := reflect.TypeOf(rule.saved).FieldByName(as)
+				require.True(t, saved, "%s is to be saved as %s, which there is not", name, as)
+				listed[name] = true
+			}
+			for name, reason := range rule.derived {
+				require.NotEmpty(t, reason)
+				require.False(t, listed[name], "%s is saved, and derived", name)
+				listed[name] = true
+			}
+			for _, name := range unsaved(record, reflect.TypeOf(rule.saved), "") {
+				require.True(t, listed[name], "%s is neither saved nor listed with what it is derived from", name)
+				delete(listed, name)
+			}
+			require.Empty(t, listed, "these are listed, and are no fields, or are saved without a word")
+		})
+	}
+}
+
+// unsaved lists the fields of a record that its saved form does not have as a part, or in one.
+func unsaved(record, saved reflect.Type, prefix string) []string {
+	var list []string
+	for i := range record.NumField() {
+		f := record.Field(i)
+		switch {
+		case saved == record || embeds(saved, record) || prefix != "":
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.IsExported() || name == "" || name == "-" {
+				list = append(list, prefix+f.Name)
+			}
+		case embeds(saved, f.Type):
+			at := f.Name + "."
+			if f.Anonymous {
+				at = "."
+			}
+			list = append(list, unsaved(f.Type, saved, at)...)
+		default:
+			list = append(list, f.Name)
+		}
+	}
+	return list
+}
+
+// embeds reports whether a saved form has a part.
+func embeds(saved, part reflect.Type) bool {
+	return saved != nil && saved.Kind() == reflect.Struct && slices.ContainsFunc(reflect.VisibleFields(saved), func(f reflect.StructField) bool {
+		return len(f.Index) == 1 && f.Anonymous && f.Type == part
+	})
+}
