@@ -18,7 +18,7 @@ type GPUState struct {
 	Staged *Partitioning
 	// Drain keeps it for a member that waits; nil: it is open to all.
 	Drain *Drain
-	// Astray: it is in Core.astray.
+	// Astray: it is in GPUs.Astray.
 	Astray bool
 }
 

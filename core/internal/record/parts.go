@@ -120,7 +120,7 @@ type JobPart struct {
 // A CordonPart is what was told of the use of a node.
 type CordonPart struct {
 	Cordoned bool `json:"cordoned,omitempty"`
-	// Freed: it is in Core.freedNodes.
+	// Freed: it is in State.FreedNodes.
 	Freed bool `json:"freed,omitempty"`
 	// Reason why it is cordoned.
 	Reason string `json:"reason,omitempty"`

@@ -187,7 +187,7 @@ func (p *savedPlace) Kind() ReservationKind { return p.Saved.kindOf(p.Moves) }
 // so that equal states have equal bytes.
 //
 // Every part of the core saves and restores its own, here and in the records of nodes and
-// replicas: see the files saved_*.go.
+// replicas: see the files saved_*.go of the rooms.
 type Snapshot struct {
 	Version    int            `json:"version"`
 	Config     berth.Config   `json:"config"`

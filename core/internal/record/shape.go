@@ -28,7 +28,7 @@ type Shape struct {
 	// Users counts the jobs and growth entries of this shape.
 	Users   int
 	Buckets []*Bucket
-	// BlockedAt is the position in Core.blocked, or -1.
+	// BlockedAt is the position in Backlog.Blocked, or -1.
 	BlockedAt int
 }
 

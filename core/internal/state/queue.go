@@ -10,7 +10,7 @@ func (st *State) Freed(n *record.Node) {
 	st.agenda.Changed(st.Now)
 }
 
-// Reopened is freed for what was free before, but set aside for a gang.
+// Reopened is Freed for what was free before, but set aside for a gang.
 func (st *State) Reopened(n *record.Node) {
 	st.offersSpare(n)
 	st.agenda.Reopened(!n.Freed, st.Now)
