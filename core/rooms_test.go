@@ -72,12 +72,13 @@ var roomRules = map[string]roomRule{
 	"books": {
 		as: map[string]string{"Ledger": "UsePart"},
 		derived: map[string]string{
+			"Placement":  "scratch",
 			"Capacities": "from the nodes", "untold": "told at the end of Restore",
 			"Restoring": "true while Restore runs alone",
 			"Queues":    "from the quota tree, with the meters that are saved",
 			"Earmarked": "false between passes", "uncounted": "from the queues; nil where nothing is earmarked",
 			"Shares": "counted from nothing", "Touched": "shares are counted from nothing",
-			"over": "counts queues", "Keeping": "counts queues", "Placement": "scratch",
+			"over": "counts queues", "Keeping": "counts queues",
 		},
 	},
 	"backlog": {

@@ -31,6 +31,6 @@ func (c *Core) restoreNode(s *record.SavedNode) *berth.Error {
 	c.drainNode(n, s.Drains, s.DrainBy)
 	freed := n.Freed
 	n.CordonPart = s.CordonPart
-	n.Freed = freed // until all nodes are there, see restoreWakeUps
+	n.Freed = freed // until all nodes are there, see State.RestoreFreed
 	return nil
 }

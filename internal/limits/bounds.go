@@ -20,7 +20,7 @@ const (
 	MaxReservedGangs = 256
 )
 
-// levelFleet and levelNode are the implicit ends of every topology.
+// LevelFleet and LevelNode are the implicit ends of every topology.
 const (
 	LevelFleet = "fleet"
 	LevelNode  = "node"
@@ -38,7 +38,7 @@ const (
 
 const (
 	// MaxMovers bounds among how many gangs one search looks for those to move, and
-	// maxMoveTrials how often it tries.
+	// MaxMoveTrials how often it tries.
 	MaxMovers     = 256
 	MaxMoveTrials = 256
 )

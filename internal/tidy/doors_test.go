@@ -111,3 +111,16 @@ var notByOwners = map[string]string{
 	"core/internal/state.State.DeferBid: core/internal/record.BidPart":                   toMove,
 	"core/internal/state.State.Reopened: core/internal/record.CordonPart":                toMove,
 }
+
+// reservations are told apart by the table of their kinds.
+var reservations = union{
+	record: "core/internal/record.Window", tag: "core/internal/record.ReservationKind", told: []string{"rule", "Rule"},
+	only: []string{"Preemption", "Advance"}, orNil: []string{"Rep"}, alone: []string{"Trials"},
+	file: "core/internal/record/reservation_kinds.go",
+}
+
+// notByKinds names the functions that ask for the kind of a reservation elsewhere, each with the
+// reason.
+var notByKinds = map[string]string{
+	"core/internal/backlog.Backlog.Admits": "reads the row of the table: rank and queues are the backlog's to compare",
+}

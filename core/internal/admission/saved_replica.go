@@ -15,7 +15,7 @@ import (
 	"github.com/berth-sched/berth/internal/limits"
 )
 
-// The names of memberState; memberAbsent is not saved.
+// The names of a record.MemberState; MemberAbsent is not saved.
 const memberStateNames enum.Names = "absent|binding|running|failed|lost|stopping"
 
 func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {

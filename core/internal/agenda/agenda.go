@@ -13,7 +13,7 @@ import (
 // It knows no node, no replica and no shape. Where a note asks whether it concerns anything, it
 // asks a count; the owner of the records keeps that count with one call.
 //
-// Its invariants, of which valid tests what the agenda alone can tell:
+// Its invariants, of which Valid tests what the agenda alone can tell:
 //
 //  1. No count is negative, the shapes that look around are among the blocked ones, and the
 //     nodes whose GPUs may change are among those whose GPUs divide.
@@ -23,8 +23,8 @@ import (
 //  5. Every count is that of the records. Core.Check compares them.
 //  6. A note acts at once and never later: the same pass may ask for what it changes.
 //
-// The notes, and the stages that they make due (the stages of Core.Schedule: relocate,
-// tendSpares, serveReserved, wake, reshape, reserve, backfill, preempt). A mark is a condition:
+// The notes, and the stages that they make due (the stages of Core.Schedule: Relocate,
+// TendSpares, ServeReserved, Wake, Reshape, Reserve, Backfill, Preempt). A mark is a condition:
 //
 //	b  a shape is blocked or a bucket limited    q  a bucket is limited
 //	d  a node is drained, or a gang homeless     s  a gang is stalled
@@ -50,19 +50,19 @@ import (
 //	PolicyChanged     .        .        w        .      .        x        w         .
 //	WantSpares        .        x        .        .      .        .        .         .
 //
-// State.Freed notes reopened and changed. Stages that become due by the clock alone say when:
-// with moveBy, reshapeBy, reserveBy, preemptBy, preemptAt, ranked and watchUntil.
+// State.Freed notes Reopened and Changed. Stages that become due by the clock alone say when:
+// with MoveBy, ReshapeBy, ReserveBy, PreemptBy, PreemptAt, Ranked and WatchUntil.
 type Agenda struct {
 	// QuotaFreed: a queue may have more than it could. lessened: a node takes less, or holds
-	// less that others keep away from. backfillDue: something has changed on nodes that are set
-	// aside. sparesDue: something has changed that matters to hot spares. homeless: a gang that
+	// less that others keep away from. BackfillDue: something has changed on nodes that are set
+	// aside. SparesDue: something has changed that matters to hot spares. Homeless: a gang that
 	// has to leave its place found no other the last time.
 	QuotaFreed, lessened, BackfillDue, SparesDue, Homeless bool
 	// Placing: the pass in progress has woken what it wakes. taken: it has placed something since
 	// it last looked at what limits hold back.
 	Placing, taken bool
 
-	// The instants from which on a stage is due; never: when something changes. Of nextRank, 0
+	// The instants from which on a stage is due; Never: when something changes. Of nextRank, 0
 	// says that there is nothing to forget.
 	nextRank, NextMove, nextReshape, nextReserve, NextPreempt berth.Time
 	// HealthDue is when the first probation or trial is over.
@@ -92,6 +92,7 @@ type Agenda struct {
 // by comparing whether anything has changed since.
 type Turn uint64
 
+// New returns an agenda on which nothing is due.
 func New() *Agenda {
 	return &Agenda{
 		NextMove: Never, nextReshape: Never, nextReserve: Never, NextPreempt: Never, HealthDue: Never,
@@ -218,7 +219,7 @@ func (a *Agenda) countBlocked(looksAround bool, change int) {
 	}
 }
 
-// Limit notes a bucket that quota holds back, unlimit that it does so no more.
+// Limit notes a bucket that quota holds back, Unlimit that it does so no more.
 func (a *Agenda) Limit(now berth.Time) {
 	a.limited++
 	a.contend(now)
@@ -227,7 +228,7 @@ func (a *Agenda) Limit(now berth.Time) {
 func (a *Agenda) Unlimit() { a.limited-- }
 
 // Stall counts a gang that gets no reservation before something is free, and gives it the turn
-// that it keeps; despair counts one that gets none before there is more to plan with.
+// that it keeps; Despair counts one that gets none before there is more to plan with.
 func (a *Agenda) Stall() Turn {
 	a.stalled++
 	return a.FreedTurn
@@ -238,7 +239,7 @@ func (a *Agenda) Despair() Turn {
 	return a.GrownTurn
 }
 
-// EndStall and endDespair count a gang no longer that was stalled, or hopeless, and holds nothing
+// EndStall and EndDespair count a gang no longer that was stalled, or hopeless, and holds nothing
 // any more.
 func (a *Agenda) EndStall() { a.stalled-- }
 
@@ -259,7 +260,7 @@ func (a *Agenda) SetAside() { a.BackfillDue = true }
 // CountFresh counts the entries that are yet to be tried on nodes that are set aside.
 func (a *Agenda) CountFresh(change int) { a.fresh += change }
 
-// mayBackfill has the next pass try again what is set aside, if anything is. backfillAnew does
+// mayBackfill has the next pass try again what is set aside, if anything is. BackfillAnew does
 // so and takes back what was noted where nothing is.
 func (a *Agenda) mayBackfill() { a.BackfillDue = a.BackfillDue || a.windows > 0 }
 
@@ -294,7 +295,7 @@ func (a *Agenda) CountGPUs(divides, pliable bool, change int) {
 // RecountGPUs begins that count anew.
 func (a *Agenda) RecountGPUs() { a.Dividing, a.Pliable = 0, 0 }
 
-// WantSpares notes a change that matters to hot spares, sparesTended that they are as they can be.
+// WantSpares notes a change that matters to hot spares, SparesTended that they are as they can be.
 func (a *Agenda) WantSpares() { a.SparesDue = true }
 
 func (a *Agenda) SparesTended() { a.SparesDue = false }
@@ -333,7 +334,7 @@ func (a *Agenda) Next() berth.Time {
 }
 
 // BeginPlacing notes that the pass has woken what it wakes: what ends from now on, the next one
-// looks at. endPass notes that it is over; its budget may have been spent before place could
+// looks at. EndPass notes that it is over; its budget may have been spent before place could
 // look again at what limits hold back.
 func (a *Agenda) BeginPlacing() { a.Placing = true }
 
@@ -342,7 +343,7 @@ func (a *Agenda) EndPass() {
 	a.Placing, a.taken = false, false
 }
 
-// Take notes that something was placed. tookSome reports whether anything was since it was asked
+// Take notes that something was placed. TookSome reports whether anything was since it was asked
 // last.
 func (a *Agenda) Take() { a.taken = true }
 
@@ -352,7 +353,7 @@ func (a *Agenda) TookSome() bool {
 	return some
 }
 
-// RankDue reports whether what is in demand has to be weighed; ranked says when again, if there
+// RankDue reports whether what is in demand has to be weighed; Ranked says when again, if there
 // is anything to weigh, or a change of GPUs to forget.
 func (a *Agenda) RankDue(now berth.Time) bool {
 	return now >= a.nextRank && (a.Dividing > 0 || a.nextRank != 0)
@@ -364,7 +365,7 @@ func (a *Agenda) Ranked(next berth.Time, remembers bool) {
 	}
 }
 
-// BeginMoves reports whether relocate is due, and counts on it to find a place for all. moveBy has
+// BeginMoves reports whether relocate is due, and counts on it to find a place for all. MoveBy has
 // it run at an instant at the latest.
 func (a *Agenda) BeginMoves(now berth.Time) bool {
 	if now < a.NextMove {
@@ -376,7 +377,7 @@ func (a *Agenda) BeginMoves(now berth.Time) bool {
 
 func (a *Agenda) MoveBy(at berth.Time) { a.NextMove = min(a.NextMove, at) }
 
-// BeginReshape and reshapeBy are the same for reshape.
+// BeginReshape and ReshapeBy are the same for reshape.
 func (a *Agenda) BeginReshape(now berth.Time) bool {
 	if a.Pliable == 0 || now < a.nextReshape {
 		return false
@@ -387,8 +388,8 @@ func (a *Agenda) BeginReshape(now berth.Time) bool {
 
 func (a *Agenda) ReshapeBy(at berth.Time) { a.nextReshape = min(a.nextReshape, at) }
 
-// ReserveDue reports whether one more gang may be due for a reservation, beginReserve notes that
-// all are looked at, reserveBy has that done by an instant and reserveNow at once.
+// ReserveDue reports whether one more gang may be due for a reservation, BeginReserve notes that
+// all are looked at, ReserveBy has that done by an instant and ReserveNow at once.
 func (a *Agenda) ReserveDue(now berth.Time) bool { return now >= a.nextReserve }
 
 func (a *Agenda) BeginReserve() { a.nextReserve = Never }
@@ -397,7 +398,7 @@ func (a *Agenda) ReserveBy(at berth.Time) { a.nextReserve = min(a.nextReserve, a
 
 func (a *Agenda) ReserveNow(now berth.Time) { a.nextReserve = now }
 
-// PreemptBy has a pass look for victims by an instant, preemptAt not before it, until something
+// PreemptBy has a pass look for victims by an instant, PreemptAt not before it, until something
 // changes.
 func (a *Agenda) PreemptBy(at berth.Time) { a.NextPreempt = min(a.NextPreempt, at) }
 
@@ -419,7 +420,7 @@ type Dues struct {
 }
 
 // Save returns what does not follow from the records. The counts are counted anew by Restore,
-// the turns only tell whether a record is up to date, and healthDue is that of the watched nodes.
+// the turns only tell whether a record is up to date, and HealthDue is that of the watched nodes.
 func (a *Agenda) Save() Dues {
 	return Dues{
 		QuotaFreed: a.QuotaFreed, Lessened: a.lessened, BackfillDue: a.BackfillDue, SparesDue: a.SparesDue, Homeless: a.Homeless,
@@ -448,7 +449,7 @@ func (a *Agenda) Agrees(n Counts) bool {
 }
 
 const (
-	// Never is after all instants, beforeAll before them.
+	// Never is after all instants, BeforeAll before them.
 	Never     berth.Time = 1<<63 - 1
 	BeforeAll berth.Time = -1 << 63
 )

@@ -29,7 +29,8 @@ type Backlog struct {
 	books     *books.Books
 
 	// ToldNext is the version of the classes for which the tree knows what is next.
-	ToldNext     int
+	ToldNext int
+	// Drains are the GPUs that are kept for a member, in order of replica.
 	Drains       []*record.Drain
 	Demand       []int           // by level: whole gangs that wait for room in one domain of it
 	Blocked      []*record.Shape // the shapes that are blocked, in no useful order
@@ -38,7 +39,8 @@ type Backlog struct {
 	Windows []*record.Window
 	// Fresh has the entries that have come to blocked buckets since they were last tried on
 	// nodes that are set aside.
-	Fresh         []*record.Entry
+	Fresh []*record.Entry
+	// Struck has the replicas that may use hot spares and wait.
 	Struck        *btree.BTreeG[*record.Replica]
 	waiting       [][]*record.Entry // scratch of the rota
 	DemandVersion int

@@ -12,7 +12,7 @@ import (
 )
 
 // Lose ends the holds of those members of a node that are meant. It returns the
-// replicas it hit, in order, for settleAll.
+// replicas it hit, in order, for Life.SettleAll.
 func (bk *Books) Lose(n *record.Node, meant func(*record.Member) bool) []*record.Replica {
 	var hit []*record.Replica
 	for i := len(n.Members) - 1; i >= 0; i-- {
@@ -40,7 +40,7 @@ func (bk *Books) SettleGPU(n *record.Node, gpu int) {
 	bk.state.Fleet.SetHealthy(n.Index, gpu, !g.Failed && !s.Unknown && s.Drain == nil && !empty)
 }
 
-// settleGPUs is settleGPU for those of a hold about which an order is out.
+// settleGPUs is SettleGPU for those of a hold about which an order is out.
 func (bk *Books) settleGPUs(n *record.Node, h *gang.Hold) {
 	for rest := h.GPUs; rest != 0; rest &= rest - 1 {
 		if g := bits.TrailingZeros64(rest); n.GPUs[g].Order != nil {

@@ -39,7 +39,7 @@ type Books struct {
 	// uncounted are the queues of which is not known yet what they use without that.
 	Earmarked bool
 	uncounted []quota.Index
-	// Shares are the fair shares of GPUs, as of the classes of demandVersion but for the queues
+	// Shares are the fair shares of GPUs, as of the classes of Backlog.DemandVersion but for the queues
 	// that were touched since; over counts those that use more than they are guaranteed,
 	// keeping those that do not lend all of that.
 	Shares        *quota.Shares

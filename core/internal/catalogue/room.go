@@ -11,16 +11,17 @@ package catalogue
 type Catalogue struct {
 	Owners OwnerTable
 	Graphs GraphTable
-	// tables by name: those that were told, and those of package mig that were asked
+	// Tables by name: those that were told, and those of package mig that were asked
 	// for.
 	Tables map[string]*Table
 	// Lender has the tables of the core of which this is a copy, while it is made: their
 	// lattices never change.
 	Lender map[string]*Table
-	Pools  map[string]*Pool
+	// Pools by name: when their GPUs were changed.
+	Pools map[string]*Pool
 }
 
-// New returns one that stands on the rooms below.
+// New returns a catalogue of nothing.
 func New() *Catalogue {
 	return &Catalogue{Owners: NewOwnerTable(), Graphs: GraphTable{ByKey: map[string]*GraphEntry{}}, Tables: map[string]*Table{}, Pools: map[string]*Pool{}}
 }

@@ -117,11 +117,11 @@ func (t *Table) MilliOf(s mig.State) int64 {
 const RankEvery = berth.Minute
 
 const (
-	// DemandUnit is what one instance that is wanted or was given counts; recentKept
+	// DemandUnit is what one instance that is wanted or was given counts; RecentKept
 	// of 16 parts of what was given is left a minute later, half in eleven minutes.
 	DemandUnit = 256
 	RecentKept = 15
-	// Weights are powers of two up to maxWeight, so that they seldom change.
+	// Weights are powers of two up to MaxWeight, so that they seldom change.
 	MaxWeight = 16
 )
 

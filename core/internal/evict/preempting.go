@@ -18,7 +18,8 @@ func nobodyYields(p *berth.Policy) bool {
 	return p.Preemption.Mode == berth.PreemptNever && p.Moves.Mode != berth.MovesOrdered
 }
 
-// Preempt makes room for what waits, in policy order.
+// Preempt makes room for what waits and may take from others, in policy order, if there is a way.
+// The pass comes to this last, when all that fits has been placed.
 func (ev *Evict) Preempt() {
 	if ev.state.Now < ev.agenda.NextPreempt || nobodyYields(&ev.state.Config.Policy) {
 		return

@@ -29,10 +29,9 @@ type GPUs struct {
 	upkeep    *upkeep.Upkeep
 	life      *life.Life
 
-	// Repartitions are the orders about GPUs that are out; pools when GPUs were changed.
+	// Repartitions are the orders about GPUs that are out.
 	Repartitions map[berth.ActionID]*record.Repartition
-	// Astray lists the GPUs that are to go back to their pool's layout, drains those that
-	// are kept for a member, in order of replica.
+	// Astray lists the GPUs that are to go back to their pool's layout.
 	Astray []GPUAt
 }
 

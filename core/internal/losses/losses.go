@@ -31,7 +31,7 @@ type Record struct {
 	Node berth.NodeID `json:"node"`
 	// Losses are the latest instants, the oldest first.
 	Losses []berth.Time `json:"losses"`
-	// Probations counts those that it had, up to maxDoublings.
+	// Probations counts those that it had, up to limits.MaxDoublings.
 	Probations int `json:"probations,omitempty"`
 	// Until is when it is forgotten.
 	Until berth.Time `json:"until"`

@@ -118,7 +118,7 @@ func (t *ClassTable) Drop(i int) {
 	}
 }
 
-// admits is classKey.admits, and reports whether an instance that is claimed can be had.
+// admits is ClassKey.Admits, and reports whether an instance that is claimed can be had.
 func (e *classEntry) admits(g *berth.Group) bool {
 	return e.Key.Admits(g) && (!g.Claim.Instance() || len(e.Table.Profiles(&g.Claim)) > 0)
 }

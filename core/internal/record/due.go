@@ -50,7 +50,7 @@ func CompareReplicas(a, b *Replica) int {
 	return cmp.Compare(a.Number, b.Number)
 }
 
-// LessReplica is compareReplicas for ordered sets.
+// LessReplica is CompareReplicas for ordered sets.
 func LessReplica(a, b *Replica) bool { return CompareReplicas(a, b) < 0 }
 
 func CompareDrains(d, e *Drain) int { return CompareReplicas(d.Rep, e.Rep) }

@@ -188,7 +188,7 @@ type Node struct {
 	// Windows the node is in, in order of name. The list is never changed, but
 	// replaced.
 	Windows []*Window
-	// Members that hold something here, in no useful order; member.slot is the
+	// Members that hold something here, in no useful order; Member.Slot is the
 	// position.
 	Members []MemberAt
 	// Planned counts the members that a pass imagines there.
@@ -232,7 +232,7 @@ func (n *Node) MatchesLabels(labels []label) bool {
 
 // The GPUs of an adaptive pool may have a layout to which they go back.
 
-// HasBase reports whether GPUs of the node go back to a layout, and atBase whether one is
+// HasBase reports whether GPUs of the node go back to a layout, and AtBase whether one is
 // in it.
 func (n *Node) HasBase() bool { return len(n.Geometry.Layout) > 0 }
 

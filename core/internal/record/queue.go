@@ -115,8 +115,8 @@ type Bucket struct {
 	Queue   *Queue
 	Shape   *Shape
 	Entries pq.Heap[*Entry]
-	At      int // position in queue.list
-	Slot    int // position in queue.ready, or -1
+	At      int // position in Queue.List
+	Slot    int // position in Queue.Ready, or -1
 	// QuotaSlot is the position in Backlog.QuotaBlocked, or -1.
 	QuotaSlot int
 	// Shortest is the shortest run time stated in the bucket, by so many entries.
@@ -133,8 +133,8 @@ type Queue struct {
 	Waiting int // replicas with entries
 	// Running has the replicas of the queue that run, those first that yield first.
 	Running *btree.BTreeG[*Replica]
-	// WaitingMilli is what its entries wait for, of GPUs; over: it uses more than it is
-	// guaranteed; keeps: it does not lend all of that; touched: it is in Books.Touched.
+	// WaitingMilli is what its entries wait for, of GPUs; Over: it uses more than it is
+	// guaranteed; Keeps: it does not lend all of that; Touched: it is in Books.Touched.
 	WaitingMilli         int64
 	Over, Keeps, Touched bool
 	// Evictions that it suffered.

@@ -34,8 +34,8 @@ type Replica struct {
 	Drain *Drain
 	// YieldsTo is the replica for which it has to make room; nil: none.
 	YieldsTo *Replica
-	// Leaves: it was asked for a checkpoint because it has to go on its own account. moving
-	// is the place that is kept for it while it still holds another; see move.go.
+	// Leaves: it was asked for a checkpoint because it has to go on its own account. Moving
+	// is the place that is kept for it while it still holds another.
 	Leaves bool
 	Moving *Window
 	// FailedBids counts how often room was made for it that it could not take, since it last
@@ -61,7 +61,7 @@ type Member struct {
 	State MemberState
 	Hold  gang.Hold
 	Node  *Node
-	Slot  int // position in node.members
+	Slot  int // position in Node.Members
 	StartPart
 	// YieldsTo is the replica for which it is stopped while the rest of its gang goes on.
 	YieldsTo *Replica

@@ -24,13 +24,6 @@ func (s MemberState) Holds() bool {
 	return s == MemberBinding || s == MemberRunning || s == MemberFailed || s == MemberStopping
 }
 
-// A gang that keeps losing to smaller work gets a reservation: the nodes on which it
-// is expected to fit first, set aside from now on. What is placed there meanwhile is
-// expected to end before it starts. So the first gangs in policy order cannot be
-// delayed (conservative backfill), and all others are backfilled around them without
-// a reservation of their own (EASY backfill; D. Lifka, "The ANL/IBM SP scheduling
-// system", 1995; A. Mu'alem and D. Feitelson, IEEE TPDS 12(6), 2001). See backfill.go.
-
 // GangName names the window of a gang.
 func GangName(kind string, rep *Replica) string {
 	return kind + "/" + string(rep.Job.Spec.ID) + "#" + strconv.Itoa(rep.Number)
@@ -71,7 +64,7 @@ func (s *SavedWindow) IsRoom() bool { return len(s.Victims)+len(s.Where) > 0 }
 func SparesName(pool string) string { return "spares/" + pool }
 
 // A Window sets nodes aside for a time. Its kind says for what; the table of the kinds, with
-// all that differs between them, is that of reservationKind.
+// all that differs between them, is that of ReservationKind.
 //
 // Nodes in windows are kept apart by their hardware class, which names the windows:
 // a search that may not use them does not see them, and costs nothing for it. One that

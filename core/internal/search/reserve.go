@@ -11,6 +11,13 @@ import (
 	"github.com/berth-sched/berth/gang"
 )
 
+// A gang that keeps losing to smaller work gets a reservation: the nodes on which it
+// is expected to fit first, set aside from now on. What is placed there meanwhile is
+// expected to end before it starts. So the first gangs in policy order cannot be
+// delayed (conservative backfill), and all others are backfilled around them without
+// a reservation of their own (EASY backfill; D. Lifka, "The ANL/IBM SP scheduling
+// system", 1995; A. Mu'alem and D. Feitelson, IEEE TPDS 12(6), 2001). See Backfill.
+
 // Reserve makes reservations for the first gangs in policy order, as far as the policy
 // allows, at instants at which one more may be due.
 func (se *Search) Reserve() {

@@ -9,12 +9,9 @@ import (
 	"github.com/berth-sched/berth/internal/limits"
 )
 
-// What waits and may take from others has room made for it, if there is a way. The pass
-// comes to this last, when all that fits has been placed.
-
 const (
-	// MaxBids bounds for how many entries one pass looks for victims, and maxTrials how many
-	// searches that takes in all; maxVictims among how many replicas it looks for one.
+	// MaxBids bounds for how many entries one pass looks for victims, and MaxTrials how many
+	// searches that takes in all; MaxVictims among how many replicas it looks for one.
 	MaxBids    = 64
 	MaxVictims = 4096
 	MaxTrials  = 2048

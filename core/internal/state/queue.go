@@ -22,7 +22,7 @@ func (st *State) NoteOpened(n *record.Node) {
 	}
 }
 
-// Reopened is freed for what was free before, but set aside for a gang.
+// Reopened is Freed for what was free before, but set aside for a gang.
 func (st *State) Reopened(n *record.Node) {
 	st.offersSpare(n)
 	st.agenda.Reopened(!n.Freed, st.Now)

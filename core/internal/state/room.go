@@ -43,8 +43,7 @@ type State struct {
 	Replicas   int // of all jobs
 	Orders     map[berth.ActionID]*record.Replica
 	Shapes     map[string]*record.Shape
-	// Spares are kept of these pools, in order of name. struck has the replicas that may use
-	// them and wait.
+	// Spares are kept of these pools, in order of name.
 	Spares []*record.SparePool
 	// Leaving has the replicas that are being stopped, or will be to make room.
 	Leaving *btree.BTreeG[*record.Replica]

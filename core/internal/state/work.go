@@ -5,7 +5,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
-// What there is to do for a pass, and what it has ordered so far: leaving, todo, timers and out
+// What there is to do for a pass, and what it has ordered so far: Leaving, Todo, Timers and out
 // are changed here alone.
 
 // NoteLeaving enters a replica among those that are on their way out, or takes it out.
