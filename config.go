@@ -10,7 +10,7 @@ import (
 )
 
 // A Config is what a core is made with. Only the policy changes later, by
-// PolicyChanged; everything else that changes is a fact and comes as an event.
+// PolicyChanged; everything else that changes comes as an event.
 // The zero value is valid: a flat fleet with the default limits and policy.
 type Config struct {
 	// Levels names the levels of the fleet's topology between the fleet itself
@@ -23,12 +23,12 @@ type Config struct {
 	Limits Limits `json:"limits,omitzero"`
 	// Policy is how the core decides.
 	Policy Policy `json:"policy,omitzero"`
-	// Ledger keeps account of GPU time, for chargeback: see Core.Ledger. It grows with
+	// Ledger keeps account of GPU time, for chargeback: Core.Ledger of package core tells it. It grows with
 	// the queues, classes, products and tenants that used GPUs, until LedgerSettled.
 	Ledger bool `json:"ledger,omitempty"`
 	// Gain replaces the function that says what a job gains that others have to yield to;
-	// nil: the standard one. It is no data, and so in no snapshot or journal: whoever
-	// restores a core that has one gives it again (RestoreWith).
+	// nil: the standard one. It is no data, and so in no snapshot or journal: a core that
+	// has one is restored with core.RestoreWith, which takes the function again.
 	Gain Gain `json:"-"`
 }
 

@@ -1,22 +1,31 @@
-// Package berth decides which accelerators each job gets, and when.
+// Package berth is the contract of a GPU scheduling core: the events that a core is told,
+// the orders that it gives, the answers to questions about it, and the [Scheduler]
+// between them. Package [github.com/berth-sched/berth/core] is the core itself:
 //
-// It is the decision core of a GPU orchestrator, as a library: the orchestrator
-// feeds it facts ("this node joined", "this job was submitted", "that order is
-// carried out") together with a clock reading, and gets back orders ("start
-// these 64 members there", "stop those"). The core owns no containers, networks,
-// storage or wire. It starts no goroutine, takes no lock, does no I/O, reads no
-// clock and draws no random number, so the same facts give the same orders, byte
-// for byte: an incident is replayed on a laptop, a replica is kept by feeding it
-// the same log, and a day of a 4,000-GPU fleet is simulated in seconds.
+//	sched, err := core.New(berth.Config{})
 //
-// # Whoever embeds it has these duties
+// This page is the manual of both.
 //
-//  1. Make a core with [New], or with [Restore] from a snapshot.
-//  2. Tell it every fact with [Core.Apply], in the order in which they become
-//     known: nodes, queues, jobs, reports. An error means that the fact was
+// A core decides which accelerators each job gets, and when. It is the part of a GPU
+// orchestrator that decides, as a library: the orchestrator tells it events ("this node
+// joined", "this job was submitted", "that order is carried out") together with a clock
+// reading, and gets back orders ("start these 64 members there", "stop those"). A core
+// owns no containers, networks, storage or wire. It starts no goroutine, takes no lock,
+// does no I/O, reads no clock and draws no random number, so the same events give the same
+// orders, byte for byte: an incident is replayed on a laptop, a replica is kept by feeding
+// it the same log, and a day of a 4,000-GPU fleet is simulated in seconds.
+//
+// # Duties of the embedder
+//
+// Apply, Schedule, Explain, Report and Snapshot are methods of [Scheduler]. What only a
+// core of package core has is written with its type: Core.NextWake.
+//
+//  1. Make a core with core.New, or with core.Restore from a snapshot.
+//  2. Tell it every event with [Scheduler.Apply], in the order in which they become
+//     known: nodes, queues, jobs, reports. An error means that the event was
 //     refused, and that nothing changed.
-//  3. Run a pass with [Core.Schedule] after facts, or at the latest at the
-//     instant that [Core.NextWake] names. A pass in which nothing changed costs
+//  3. Run a pass with [Scheduler.Schedule] after events, or at the latest at the
+//     instant that Core.NextWake names. A pass in which nothing changed costs
 //     next to nothing, so calling it too often is fine.
 //  4. Carry out the orders in the order of their IDs. Orders about one GPU must
 //     not overtake each other; others may run at the same time. What a [GPUFailed] or a
@@ -25,47 +34,47 @@
 //  5. Report how each order ended with [ActionReported], once, by its ID, before
 //     its deadline. Reports may come late, doubled or in any order: the core
 //     answers [ErrStale] to those that no longer matter, and nothing happens.
-//  6. Give calls from one goroutine at a time, with instants that never go back.
-//  7. To survive a crash, log the facts, and the instants of the passes, since
-//     the last [Core.Snapshot], before carrying out the orders that follow from
-//     them. After a restart: [Restore], repeat the log, and carry out
-//     [Core.Outstanding] again, member by member: what has been done already need
+//  6. Make calls from one goroutine at a time, with instants that never go back.
+//  7. To survive a crash, log the events, and the instants of the passes, since
+//     the last [Scheduler.Snapshot], before carrying out the orders that follow from
+//     them. After a restart: core.Restore, repeat the log, and carry out
+//     Core.Outstanding again, member by member: what has been done already need
 //     not be done twice. [Drop] and [Withdraw] have no report, so hand them on
 //     before the next snapshot. Or start anew and tell what runs with [JobObserved];
-//     [Core.Diff] tells what the core and the world disagree about.
+//     Core.Diff tells what the core and the world disagree about.
 //
 // # The loop
 //
-//	core, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}})
+//	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}})
 //	...
 //	for {
-//		var due <-chan time.Time // nothing falls due unless a fact comes
-//		if wake, ok := core.NextWake(); ok {
+//		var due <-chan time.Time // nothing falls due unless an event comes
+//		if wake, ok := sched.NextWake(); ok {
 //			due = time.After(wake.Sub(now()).Std())
 //		}
 //		select {
-//		case fact := <-facts: // from the API server, the node agents
-//			if err := core.Apply(now(), fact); err != nil {
+//		case event := <-events: // from the API server, the node agents
+//			if err := sched.Apply(now(), event); err != nil {
 //				log.Print(err) // refused; the core is as it was
 //			}
 //		case <-due:
 //		}
-//		actions, err := core.Schedule(now())
+//		orders, err := sched.Schedule(now())
 //		...
-//		for _, action := range actions {
-//			switch a := action.(type) {
+//		for _, order := range orders {
+//			switch o := order.(type) {
 //			case berth.Bind:
-//				go start(a) // ends, like all but the last two, by sending an ActionReported to facts
+//				go start(o) // ends, like all but the last two, by sending an ActionReported to events
 //			case berth.Release:
-//				go stop(a) // the members that it names; with Remaining, the others go on
+//				go stop(o) // the members that it names; with Remaining, the others go on
 //			case berth.RequestCheckpoint:
-//				go checkpoint(a) // it runs on until it is released
+//				go checkpoint(o) // it runs on until it is released
 //			case berth.Repartition:
-//				go repartition(a)
+//				go repartition(o)
 //			case berth.Withdraw:
-//				forget(a.Request) // it need not leave after all
+//				forget(o.Request) // it need not leave after all
 //			case berth.Drop:
-//				tell(a.Job, a.Cause) // it is given up
+//				tell(o.Job, o.Cause) // it is given up
 //			}
 //		}
 //	}
@@ -83,14 +92,20 @@
 //
 // A replica is in one of five states:
 //
-//	           Bind              Done
-//	Pending ─────────▶ Binding ─────────▶ Running ◀──┐
-//	   ▲                │    │ Partial       │       │ Done, and no
-//	   │         Failed │    ▼               │       │ member failed
-//	   ├────────────────┘  Repairing ── Bind (repair) ┘
-//	   │                     │               │ too few members left, has to yield or to
-//	   │   Done; dead after  ▼               ▼ leave, cancelled, scaled down
-//	   └───────────────── Releasing ◀────────┘
+//	           Bind                    Done
+//	Pending ─────────▶ Binding ─────────────────────▶ Running
+//	   ▲               │ ▲ │ │                          │ │
+//	   │        Failed │ │ │ └──────────┐ deadline,     │ │ too few members left,
+//	   ├───────────────┘ │ │ Partial    │ cancelled     │ │ has to yield or to leave,
+//	   │            Bind │ ▼            │               │ │ cancelled, scaled down
+//	   │ nobody left   Repairing        │               │ │
+//	   ├─────────────────┘ │ no place,  │               │ │
+//	   │                   │ cancelled  │               │ │
+//	   │ nobody left       │            │               │ │
+//	   ├───────────────────┼────────────┼───────────────┘ │
+//	   │ Done;             ▼            │                 │
+//	   └─ presumed ─── Releasing ◀──────┴─────────────────┘
+//	      dead
 //
 // A running replica that is short of its replicas gets further Bind orders
 // (growth) and stays Running. A replica that is released for good is forgotten
@@ -100,18 +115,20 @@
 // # What each report does
 //
 // Down: the report. Across: the state of the replica it is about. "stale" is
-// [ErrStale] with no effect; "-" cannot occur.
+// [ErrStale] with no effect, as for every report about an order that is not out: one of a
+// former life, say. "-" cannot occur: a deadline passes for an order that is out, and
+// hardware is lost with members on it.
 //
 //	                    Pending   Binding            Running               Releasing
 //	Bind Done           stale     Running (1)        Running, grown        stale
 //	Bind Partial        stale     Repairing (1)      the others stay (5)   stale
 //	Bind Failed         stale     Pending (1)(5)     the others stay (5)   stale
 //	Bind, deadline      -         Releasing (5)      growth released (2)   -
-//	Release Done        stale     -                  those are gone (2)    Pending or gone
-//	Release Partial     stale     -                  the rest stays out    the rest stays out
-//	Release Failed      stale     -                  stays out             stays out
+//	Release Done        stale     stale              those are gone (2)    Pending or gone
+//	Release Partial     stale     stale              the rest stays out    the rest stays out
+//	Release Failed      stale     stale              stays out             stays out
 //	Release, deadline   -         -                  given again (3)       given again (3)
-//	RequestCheckpoint   -         -                  Releasing (7)         -
+//	RequestCheckpoint   stale     stale              Releasing (7)         stale
 //	 Done, Failed, deadline
 //	MemberFailed        stale     noted (4)          shrinks, Releasing (5) stale
 //	CheckpointWritten   stale     refused            less is lost with it  stale
@@ -132,7 +149,12 @@
 //	    written as a whole.
 //
 // Repairing lasts from a report to the next pass. MemberFailed, NodeLost and
-// GPUFailed take more members away then; JobFinished ends it.
+// GPUFailed take more members away then; JobFinished ends it. Releasing is over at once
+// where nobody is left to be stopped: the gang is Pending, or gone.
+//
+// Package core/machines has the whole table of a replica, and those of a member, an order,
+// a GPU's mode, reservations and a node's health; the script command "machine replica"
+// prints one.
 //
 // # Placement
 //
@@ -142,7 +164,7 @@
 // level for the gang and for each group, nested segments (the tensor-parallel group on
 // its island), balance, spread, aligned rails, domains for itself. [Locality] is
 // the dial between communication and packing for what is left open. Inside a node
-// that tells its Links, members get the GPUs that reach each other best. [Explain]
+// that tells its Links, members get the GPUs that reach each other best. Explain
 // tells the [Bandwidth] that a placement is expected to give.
 //
 // Jobs that ask for the same are one question: when it is answered with no, none of
@@ -158,8 +180,8 @@
 //	mps         one tenant, side by side            everybody on the GPU
 //	time-slice  one tenant, interactive, in turn    its own gang
 //
-// Tenants that do not trust each other share a GPU by MIG alone. [Core.BlastRadius] tells
-// for a GPU, [Core.Explain] for a job and [Core.Report] for the fleet what goes when
+// Tenants that do not trust each other share a GPU by MIG alone. Core.BlastRadius tells
+// for a GPU, [Scheduler.Explain] for a job and [Scheduler.Report] for the fleet what goes when
 // something goes wrong.
 //
 // A GPU is in one mode at a time. What a member needs is ordered before it is started:
@@ -169,7 +191,7 @@
 //	as it was ── Repartition ─▶ out ─────────▶ as ordered
 //	    ▲                        │ │ deadline, and a member runs on it ─▶ as ordered
 //	    │        Failed          │ │
-//	    └────────────────────────┘ │ deadline, and none does
+//	    └────────────────────────┘ │ deadline, and none does; GPUFailed
 //	    │                          ▼
 //	    └──── GPUPartitioned ─── unknown: it takes nobody
 //
@@ -200,7 +222,7 @@
 // guarantee stays free for it, of what the fleet has: the sound GPUs and the hosts of
 // nodes that take work, and what is in use on the others.
 //
-// With Config.Ledger the core keeps account of GPU time: see [Core.Ledger].
+// With Config.Ledger the core keeps account of GPU time: see Core.Ledger.
 //
 // # Reservations
 //
@@ -228,7 +250,7 @@
 // a queue from ten to twelve. Nothing is placed there whose expected end runs into it.
 // What is expected is Job.ExpectedRuntime, or Policy.AssumedRuntime where a job does
 // not say; a service is expected to run for ever. What runs already is not stopped:
-// [Core.Report] names it as a conflict.
+// [Scheduler.Report] names it as a conflict.
 //
 // # Who has to yield
 //
@@ -318,10 +340,10 @@
 // and only the others go elsewhere, as close by as there is room. Who finds no place goes
 // on until it has just the time for a checkpoint before the deadline, and then waits as
 // any other; without a deadline it stays. [NodeUncordoned] and [NodeCordoned] call it off.
-// [Core.Report] tells who is left, Explain where each goes ([Departure]).
+// [Scheduler.Report] tells who is left, Explain where each goes ([Departure]).
 //
 // Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps
-// it waiting, [Core.Explain] and [Core.WhatItTakes] propose a few moves of others that
+// it waiting, [Scheduler.Explain] and Core.WhatItTakes propose a few moves of others that
 // would make room, and with Policy.Moves ordered they are made: if the wait that they
 // save, times the GPUs, is more than what they cost. Who is moved has its new place kept
 // for it. See [Moves].
@@ -344,18 +366,18 @@
 //
 // # Questions
 //
-// None of these changes anything. [Core.Explain] tells where a job stands: why each
+// None of these changes anything. [Scheduler.Explain] tells where a job stands: why each
 // replica waits, what would help and when it is expected to start; for whom somebody makes
 // room, who makes room for a job that waits, or why nobody does, and who would have to if
-// the policy did not forbid it. [Core.WhatItTakes] tells what it would take to start a job
-// now: whom to move, or to stop, and at what price; [Core.WhatIf] what a pass would order.
-// Both may suppose further facts. [Core.Report] describes the fleet, [Core.BlastRadius]
-// what a fault would take down, [Core.Ledger] who used how much, and [Core.Diff] where an
+// the policy did not forbid it. Core.WhatItTakes tells what it would take to start a job
+// now: whom to move, or to stop, and at what price; Core.WhatIf what a pass would order.
+// Both may suppose further events. [Scheduler.Report] describes the fleet, Core.BlastRadius
+// what a fault would take down, Core.Ledger who used how much, and Core.Diff where an
 // observed world differs.
 //
 // # Journals
 //
-// [EncodeEvent] and [EncodeAction] give every fact and every order one line of
+// [EncodeEvent] and [EncodeAction] give every event and every order one line of
 // stable JSON. Package journal writes, reads and replays files of them.
 //
 // # What this version does not do

@@ -54,7 +54,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Kind }
 
 // refuse builds the error of a check inside an event. The event's name is
-// filled in at the door (see Core.Apply), so that checks need not carry it.
+// filled in by the Apply of package core, so that checks need not carry it.
 func refuse(kind error, field, reason string) *Error {
 	return &Error{Kind: kind, Field: field, Reason: reason}
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// An Event is a fact that the embedder tells the core with Apply. The set of
-// events is closed: the types of this file.
+// An Event is something that happened, as the embedder tells it to the core with
+// [Scheduler.Apply]. The set of events is closed: the types of this file.
 type Event interface {
 	// Kind is the event's name in JSON and in errors.
 	Kind() string

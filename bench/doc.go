@@ -12,9 +12,8 @@
 // a Policy: the highest score wins, ties go to the node that comes first, and what was
 // computed for a node is kept until the node changes.
 //
-// [Policies] lists the ones that come with the package: random, first fit, spread, best fit,
-// dot product, GPU packing, GPU clustering, fragmentation gradient descent, buddy cells,
-// the rule of the scheduling core, and berth's own. Each says in its comment what it is,
+// [Policies] lists the ones that come with the package, from a random draw to berth's own,
+// and the rule of the scheduling core among them. Each says in its comment what it is,
 // exactly, and whose.
 //
 // # A session

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/refusal"
 )
 
-// Apply tells the core a fact, as known at an instant. A refusal is an *Error;
+// Apply tells the core an event, as known at an instant. A refusal is a [*berth.Error];
 // it changed nothing, not even the latest instant.
 //
 // Cost: O(1) for most events, O(members) for those about a whole gang, O(what

@@ -62,7 +62,7 @@ func (c *Core) queueRemoved(e berth.QueueRemoved) *berth.Error {
 	return nil
 }
 
-// quotaError puts a refusal of the quota tree into the terms of this package.
+// quotaError puts a refusal of the quota tree into the terms of package berth.
 func quotaError(err error) *berth.Error {
 	out := &berth.Error{Kind: berth.ErrInvalid, Field: "queue", Reason: err.Error()}
 	var q *quota.Error
@@ -204,7 +204,7 @@ func (c *Core) checkObserved(j *record.Job, r *berth.RunningReplica) *berth.Erro
 func (c *Core) checkKnown(p *berth.MemberPlacement) *berth.Error {
 	n := c.state.NodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
-		if n.Gpus[g].Unknown {
+		if n.GPUs[g].Unknown {
 			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("how GPU %d of node %q is divided is not known: tell it with gpuPartitioned", g, p.Node))
 		}
 	}

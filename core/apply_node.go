@@ -85,8 +85,8 @@ func (c *Core) replaceNode(n *record.Node, spec berth.Node) *berth.Error {
 	if len(n.Members) > 0 {
 		return refusal.Of(berth.ErrConflict, "node", fmt.Sprintf("%d members hold capacity there, so its domains, pool and GPUs must stay", len(n.Members)))
 	}
-	if i := slices.IndexFunc(n.Gpus, func(s record.GPUState) bool { return s.Order != nil }); i >= 0 {
-		return refusal.Of(berth.ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.Gpus[i].Order.Order.ID, i))
+	if i := slices.IndexFunc(n.GPUs, func(s record.GPUState) bool { return s.Order != nil }); i >= 0 {
+		return refusal.Of(berth.ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.GPUs[i].Order.Order.ID, i))
 	}
 	old := *n
 	drains := slices.DeleteFunc(slices.Clone(c.backlog.Drains), func(d *record.Drain) bool { return d.Node != n })
@@ -133,9 +133,9 @@ func (c *Core) replaceNode(n *record.Node, spec berth.Node) *berth.Error {
 
 // inherit keeps what is known of the GPUs of a node that is described anew.
 func (c *Core) inherit(n, old *record.Node) {
-	for g := range min(len(n.Gpus), len(old.Gpus)) {
+	for g := range min(len(n.GPUs), len(old.GPUs)) {
 		if n.Table == old.Table {
-			n.Gpus[g].GPUPart = old.Gpus[g].GPUPart
+			n.GPUs[g].GPUPart = old.GPUs[g].GPUPart
 			c.books.SettleGPU(n, g)
 			c.gpus.NoteLayout(n, g)
 		}
@@ -248,9 +248,9 @@ func (c *Core) condemn(n *record.Node, gpu int, reason string) {
 	c.backlog.Spoil(n)
 	n.Spec.GPUs[gpu].Failed = true
 	c.backlog.Lapse(n, gpu)
-	if p := n.Gpus[gpu].Order; p != nil { // nobody knows how far it came
+	if p := n.GPUs[gpu].Order; p != nil { // nobody knows how far it came
 		c.gpus.CloseRepartition(p)
-		n.Gpus[gpu].Unknown = true
+		n.GPUs[gpu].Unknown = true
 	}
 	c.books.SettleGPU(n, gpu)
 	c.books.Recount(n, n.CapacityNow())

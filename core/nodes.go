@@ -39,7 +39,7 @@ func (c *Core) addNode(spec berth.Node) *berth.Error {
 	}
 	n := &record.Node{
 		Spec: spec, Index: i, Class: class, Product: product, Windows: windows, Table: table,
-		Gpus: make([]record.GPUState, len(spec.GPUs)),
+		GPUs: make([]record.GPUState, len(spec.GPUs)),
 	}
 	n.SetGeometry(state.GeometryOf(&c.state.Config.Policy, spec.Pool))
 	if table != nil {

@@ -39,7 +39,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 
 // Restore makes a core of a snapshot. It behaves as the core that gave the
 // snapshot would have, for whatever comes. Any bytes that are no snapshot are
-// refused with an *Error. Cost: O(state).
+// refused with a [*berth.Error]. Cost: O(state).
 func Restore(b []byte) (*Core, error) { return restore(b, nil, nil) }
 
 // RestoreWith is Restore for a core with a Config.Gain of its own, which no snapshot has: it

@@ -6,8 +6,8 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// WhatIf answers what a pass at an instant would order if the given facts were
-// told first. It works on a copy and leaves the core byte-identical. A fact that
+// WhatIf answers what a pass at an instant would order if the given events were
+// told first. It works on a copy and leaves the core byte-identical. An event that
 // would be refused ends it with that refusal.
 //
 // Cost: O(state), for the copy.

@@ -25,10 +25,10 @@
 // A [Writer] has the form of an observer, as package sim and most event loops
 // have them:
 //
-//	w, err := journal.NewWriter(file, core.Config())
+//	w, err := journal.NewWriter(file, sched.Config())
 //	...
-//	w.Applied(now, fact, core.Apply(now, fact))
-//	orders, err := core.Schedule(now)
+//	w.Applied(now, fact, sched.Apply(now, fact))
+//	orders, err := sched.Schedule(now)
 //	w.Scheduled(now, orders)
 //	...
 //	err = w.Flush()

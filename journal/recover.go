@@ -46,7 +46,7 @@ func Resume(sched *core.Core, r io.Reader) (*Player, error) {
 // a journal that is synced before the orders of a pass are carried out, what is torn off
 // has had no effect. On an error the core is somewhere in the middle, and of no use.
 //
-// What comes next is to carry out core.Outstanding again. That has neither Drop nor
+// What comes next is to carry out Core.Outstanding again. That has neither Drop nor
 // Withdraw, which nobody reports: those of Orders may or may not have been handed on. And
 // begin a new journal, with a new snapshot, rather than to write behind what is torn.
 func Recover(sched *core.Core, r io.Reader) (Recovery, error) {

@@ -24,9 +24,9 @@
 //	...
 //	node.Domains = []string{"spine-1", "leaf-4"} // where it stands, NVML cannot know
 //	for _, table := range inventory.Tables() {
-//		core.Apply(now, berth.MIGTableSet{Table: table}) // how its GPUs divide
+//		sched.Apply(now, berth.MIGTableSet{Table: table}) // how its GPUs divide
 //	}
-//	core.Apply(now, berth.NodeJoined{Node: node})
+//	sched.Apply(now, berth.NodeJoined{Node: node})
 //
 // # What can be missing
 //
@@ -51,7 +51,7 @@
 // core gives the GPU away a second time. After each inventory:
 //
 //	for _, event := range occupancy.Events(inventory, now, told) {
-//		core.Apply(now, event)
+//		sched.Apply(now, event)
 //	}
 //
 // [Occupancy] says how it becomes jobs that nobody has to make room for and nobody can
@@ -71,7 +71,7 @@
 //			return err
 //		}
 //		for _, event := range observation.Events {
-//			core.Apply(now, event) // Xids, and GPUs that fail or are repaired
+//			sched.Apply(now, event) // Xids, and GPUs that fail or are repaired
 //		}
 //		for _, finding := range observation.Findings {
 //			log.Print(finding) // what somebody should know

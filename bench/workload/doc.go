@@ -4,9 +4,9 @@
 // embedder's own test bench and a benchmark can use them alike.
 //
 //	day := workload.Reference{Seed: 1}
-//	core, err := core.New(day.Config())
+//	sched, err := core.New(day.Config())
 //	...
-//	s := sim.New(core, day.Workload(), sim.Options{})
+//	s := sim.New(sched, day.Workload(), sim.Options{})
 //	err = s.Run(berth.Time(0).Add(day.Length()))
 //
 // # The reference day

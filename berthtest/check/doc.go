@@ -9,12 +9,12 @@
 //
 //	checker := check.New(config)
 //	...
-//	if err := core.Apply(now, event); err != nil {
+//	if err := sched.Apply(now, event); err != nil {
 //		violation = checker.Rejected(now, event, err)
 //	} else {
 //		violation = checker.Applied(now, event)
 //	}
-//	actions, _ := core.Schedule(now)
+//	actions, _ := sched.Schedule(now)
 //	violation = checker.Scheduled(now, actions)
 //
 // A violation is a [*Violation], which names the promise and says what breaks it,

@@ -8,9 +8,9 @@
 // reports, double or delay them, fail to start members, lose nodes and GPUs, and
 // replace the core by a restored one between any two calls.
 //
-//	core, err := core.New(berth.Config{})
+//	sched, err := core.New(berth.Config{})
 //	...
-//	s := sim.New(core, sim.FromSlice(arrivals), sim.Options{
+//	s := sim.New(sched, sim.FromSlice(arrivals), sim.Options{
 //		StartDelay: 10 * berth.Second,
 //		StopDelay:  5 * berth.Second,
 //	})

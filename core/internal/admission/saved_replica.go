@@ -210,7 +210,7 @@ func (ad *Admission) CheckMode(cl *berth.Claim, p *berth.MemberPlacement) *berth
 	n := ad.state.NodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
 		mode := n.Spec.GPUs[g].Mode
-		if mode != modeOf(cl) && (n.Gpus[g].Order != nil || mode == berth.ModeMIG || cl.Instance()) {
+		if mode != modeOf(cl) && (n.GPUs[g].Order != nil || mode == berth.ModeMIG || cl.Instance()) {
 			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q is in mode %s; the claim needs %s", g, p.Node, mode, modeOf(cl)))
 		}
 	}

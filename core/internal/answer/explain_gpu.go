@@ -58,11 +58,11 @@ func couldHold(n *record.Node, claim *gang.Claim) int {
 	case ok:
 		each = n.Table.Lattice.Free(0, p)
 	case claim.GPUs > 1:
-		return len(n.Gpus) / claim.GPUs
+		return len(n.GPUs) / claim.GPUs
 	case claim.Share.Milli > 0:
 		each = 1000 / int(claim.Share.Milli)
 	}
-	return len(n.Gpus) * each
+	return len(n.GPUs) * each
 }
 
 // outOfReach counts the GPUs on which a replica might go but for what is under way there for
@@ -73,8 +73,8 @@ func (an *Answers) outOfReach(rep *record.Replica, request *gang.Request) int {
 		if n == nil || n.Closed() || !slices.ContainsFunc(request.Groups, func(g gang.Group) bool { return an.gpus.Qualifies(n, &g) }) {
 			continue
 		}
-		for g := range n.Gpus {
-			if s := &n.Gpus[g]; !n.Spec.GPUs[g].Failed && (s.Unknown || s.Drain != nil && s.Drain.Rep != rep || s.Order != nil && !n.Holds(g)) {
+		for g := range n.GPUs {
+			if s := &n.GPUs[g]; !n.Spec.GPUs[g].Failed && (s.Unknown || s.Drain != nil && s.Drain.Rep != rep || s.Order != nil && !n.Holds(g)) {
 				count++
 			}
 		}

@@ -70,7 +70,7 @@ func (an *Answers) countGPUs(n *record.Node, waiting []*record.Shape, tables map
 		count.Held += record.ChargeOf(&at.Rep.Members[at.Index].Hold, n).GPUMilli
 	}
 	for g := range n.Spec.GPUs {
-		if n.Gpus[g].Unknown {
+		if n.GPUs[g].Unknown {
 			continue
 		}
 		if n.Spec.GPUs[g].Mode == berth.ModeMIG {

@@ -98,7 +98,7 @@ func (bl *Backlog) Demands() {
 
 func (bl *Backlog) Attach(d *record.Drain) {
 	d.Rep.Drain = d
-	d.Node.Gpus[d.GPU].Drain = d
+	d.Node.GPUs[d.GPU].Drain = d
 	at, _ := slices.BinarySearchFunc(bl.Drains, d, record.CompareDrains)
 	bl.Drains = slices.Insert(bl.Drains, at, d)
 	bl.books.SettleGPU(d.Node, d.GPU)
@@ -106,7 +106,7 @@ func (bl *Backlog) Attach(d *record.Drain) {
 
 // Lapse ends the drain of a GPU, if there is one.
 func (bl *Backlog) Lapse(n *record.Node, gpu int) {
-	if d := n.Gpus[gpu].Drain; d != nil {
+	if d := n.GPUs[gpu].Drain; d != nil {
 		bl.EndDrain(d)
 	}
 }
@@ -116,7 +116,7 @@ func (bl *Backlog) EndDrain(d *record.Drain) {
 	i := slices.Index(bl.Drains, d)
 	bl.Drains = slices.Delete(bl.Drains, i, i+1)
 	d.Rep.Drain = nil
-	d.Node.Gpus[d.GPU].Drain = nil
+	d.Node.GPUs[d.GPU].Drain = nil
 	bl.books.SettleGPU(d.Node, d.GPU)
 	bl.state.Reopened(d.Node)
 }

@@ -35,7 +35,7 @@ func (bk *Books) Lose(n *record.Node, meant func(*record.Member) bool) []*record
 // SettleGPU has the fleet know whether a GPU takes newcomers. One that is on its way to
 // whole use or shares, and that nobody holds, does not: another mode may be wanted next.
 func (bk *Books) SettleGPU(n *record.Node, gpu int) {
-	g, s := &n.Spec.GPUs[gpu], &n.Gpus[gpu]
+	g, s := &n.Spec.GPUs[gpu], &n.GPUs[gpu]
 	empty := s.Order != nil && g.Mode != berth.ModeMIG && !n.Holds(gpu)
 	bk.state.Fleet.SetHealthy(n.Index, gpu, !g.Failed && !s.Unknown && s.Drain == nil && !empty)
 }
@@ -43,7 +43,7 @@ func (bk *Books) SettleGPU(n *record.Node, gpu int) {
 // settleGPUs is SettleGPU for those of a hold about which an order is out.
 func (bk *Books) settleGPUs(n *record.Node, h *gang.Hold) {
 	for rest := h.GPUs; rest != 0; rest &= rest - 1 {
-		if g := bits.TrailingZeros64(rest); n.Gpus[g].Order != nil {
+		if g := bits.TrailingZeros64(rest); n.GPUs[g].Order != nil {
 			bk.SettleGPU(n, g)
 		}
 	}

@@ -20,11 +20,11 @@ func (gp *GPUs) CheckGPUs() error {
 		if n.Table != nil {
 			nodes[n.Table]++
 		}
-		for gpu := range n.Gpus {
+		for gpu := range n.GPUs {
 			if err := gp.checkGPU(n, gpu); err != nil {
 				return fmt.Errorf("GPU %d: %w", gpu, err)
 			}
-			if n.Gpus[gpu].Order != nil {
+			if n.GPUs[gpu].Order != nil {
 				out++
 			}
 		}
@@ -43,7 +43,7 @@ func (gp *GPUs) CheckGPUs() error {
 // CheckDrains checks that GPUs are kept for those who wait.
 func (gp *GPUs) CheckDrains() error {
 	for _, d := range gp.backlog.Drains {
-		if d.Rep.Drain != d || d.Node.Gpus[d.GPU].Drain != d || d.Rep.State != berth.Pending || d.Rep.Entries == nil {
+		if d.Rep.Drain != d || d.Node.GPUs[d.GPU].Drain != d || d.Rep.State != berth.Pending || d.Rep.Entries == nil {
 			return fmt.Errorf("a GPU is kept for job %s, which does not wait for it", d.Rep.Job.Spec.ID)
 		}
 	}
@@ -56,7 +56,7 @@ func (gp *GPUs) CheckDrains() error {
 }
 
 func (gp *GPUs) checkGPU(n *record.Node, gpu int) error {
-	g, s := &n.Spec.GPUs[gpu], &n.Gpus[gpu]
+	g, s := &n.Spec.GPUs[gpu], &n.GPUs[gpu]
 	astray := n.HasBase() && s.ChangedAt > 0 && !n.AtBase(gpu)
 	switch {
 	case s.Staged != nil:

@@ -65,13 +65,13 @@ func (gp *GPUs) Regeometry() {
 			if n.Spec.GPUs[g].Mode == berth.ModeMIG && !same {
 				gp.Divide(n, g)
 			}
-			n.Gpus[g].Astray = false
+			n.GPUs[g].Astray = false
 			gp.NoteLayout(n, g)
 		}
 		if same {
 			continue
 		}
-		for g := range n.Gpus {
+		for g := range n.GPUs {
 			if geometry.Kind == berth.Fixed || geometry.DrainLimit < 0 {
 				gp.backlog.Lapse(n, g)
 			}
@@ -94,7 +94,7 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	if err := n.Table.CheckPartitioning(e.Mode, e.Instances); err != nil {
 		return err
 	}
-	if o := n.Gpus[e.GPU].Order; o != nil {
+	if o := n.GPUs[e.GPU].Order; o != nil {
 		return refusal.Of(berth.ErrConflict, "gpu", fmt.Sprintf("order %d about it is out: report that", o.Order.ID))
 	}
 	var first *record.Replica
@@ -116,7 +116,7 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	}
 	gp.backlog.Lapse(n, e.GPU)
 	n.SetPartitioning(e.GPU, record.Partitioning{Mode: e.Mode, Instances: slices.Clone(e.Instances)})
-	n.Gpus[e.GPU].Unknown = false
+	n.GPUs[e.GPU].Unknown = false
 	gp.Divide(n, e.GPU)
 	gp.NoteLayout(n, e.GPU)
 	gp.books.SettleGPU(n, e.GPU)
@@ -179,7 +179,7 @@ func (gp *GPUs) Keep(d *record.Drain) {
 
 // NoteLayout has the core remember a GPU that is not in its pool's layout.
 func (gp *GPUs) NoteLayout(n *record.Node, gpu int) {
-	at, s := GPUAt{n, gpu}, &n.Gpus[gpu]
+	at, s := GPUAt{n, gpu}, &n.GPUs[gpu]
 	away := n.HasBase() && s.ChangedAt > 0 && !n.AtBase(gpu)
 	switch {
 	case away == s.Astray:

@@ -56,7 +56,7 @@ func (gp *GPUs) wanted(n *record.Node) bool {
 // Changeable is when a GPU may be repartitioned, as far as the rates say.
 func (gp *GPUs) Changeable(n *record.Node, gpu int) berth.Time {
 	at := berth.Time(0)
-	if s := &n.Gpus[gpu]; s.ChangedAt > 0 {
+	if s := &n.GPUs[gpu]; s.ChangedAt > 0 {
 		at = s.ChangedAt.Add(n.Geometry.Interval)
 	}
 	if p := gp.catalogue.Pools[n.Spec.Pool]; p != nil {

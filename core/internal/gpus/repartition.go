@@ -26,7 +26,7 @@ func (gp *GPUs) Prepare(rep *record.Replica) []berth.ActionID {
 		mode := gp.ModeFor(&m.Hold)
 		for rest := m.Hold.GPUs; rest != 0; rest &= rest - 1 {
 			gpu := bits.TrailingZeros64(rest)
-			s := &m.Node.Gpus[gpu]
+			s := &m.Node.GPUs[gpu]
 			switch {
 			case s.Staged != nil:
 				m.Node.Spec.GPUs[gpu].Mode = mode // of several for which it could be
@@ -49,7 +49,7 @@ func (gp *GPUs) Prepare(rep *record.Replica) []berth.ActionID {
 // unstage.
 func (gp *GPUs) Stage(n *record.Node, gpu int, to record.Partitioning) {
 	was := n.Partitioning(gpu)
-	n.Gpus[gpu].Staged = &was
+	n.GPUs[gpu].Staged = &was
 	n.SetPartitioning(gpu, to)
 	if was.Mode == berth.ModeMIG || to.Mode == berth.ModeMIG {
 		gp.Divide(n, gpu)
@@ -57,15 +57,15 @@ func (gp *GPUs) Stage(n *record.Node, gpu int, to record.Partitioning) {
 }
 
 func (gp *GPUs) Unstage(n *record.Node, gpu int) {
-	was := n.Gpus[gpu].Staged
-	n.Gpus[gpu].Staged = nil
+	was := n.GPUs[gpu].Staged
+	n.GPUs[gpu].Staged = nil
 	n.SetPartitioning(gpu, *was)
 	gp.Divide(n, gpu)
 }
 
 // repartition orders a GPU to become what is staged, for a replica or for nobody.
 func (gp *GPUs) repartition(rep *record.Replica, n *record.Node, gpu int, cause berth.Cause) {
-	s := &n.Gpus[gpu]
+	s := &n.GPUs[gpu]
 	before, after := *s.Staged, n.Partitioning(gpu)
 	s.Staged = nil
 	p := &record.Repartition{Node: n, Before: before, Order: berth.Repartition{
@@ -96,14 +96,14 @@ func without(list, other []mig.Placement) []mig.Placement {
 
 func (gp *GPUs) openRepartition(p *record.Repartition) {
 	gp.Repartitions[p.Order.ID] = p
-	p.Node.Gpus[p.Order.GPU].Order = p
+	p.Node.GPUs[p.Order.GPU].Order = p
 	gp.state.SetTimer(record.Timer{At: p.Order.Deadline, Kind: record.TimerRepartition, Repartition: p})
 }
 
 // CloseRepartition ends an order about a GPU, whatever came of it.
 func (gp *GPUs) CloseRepartition(p *record.Repartition) {
 	delete(gp.Repartitions, p.Order.ID)
-	p.Node.Gpus[p.Order.GPU].Order = nil
+	p.Node.GPUs[p.Order.GPU].Order = nil
 	gp.state.StopTimer(record.Timer{At: p.Order.Deadline, Kind: record.TimerRepartition, Repartition: p})
 }
 
@@ -143,7 +143,7 @@ func (gp *GPUs) ExpireRepartition(p *record.Repartition) {
 	gp.CloseRepartition(p)
 	gp.state.Totals.Expired++
 	if !done {
-		p.Node.Gpus[p.Order.GPU].Unknown = true
+		p.Node.GPUs[p.Order.GPU].Unknown = true
 		gp.revert(p, fmt.Sprintf("order %d about GPU %d of node %s was not reported", p.Order.ID, p.Order.GPU, p.Order.Node))
 	}
 	gp.books.SettleGPU(p.Node, p.Order.GPU)
@@ -168,8 +168,8 @@ func (gp *GPUs) revert(p *record.Repartition, why string) {
 
 // dropRepartitions ends the orders about the GPUs of a node that goes.
 func (gp *GPUs) dropRepartitions(n *record.Node) {
-	for g := range n.Gpus {
-		if p := n.Gpus[g].Order; p != nil {
+	for g := range n.GPUs {
+		if p := n.GPUs[g].Order; p != nil {
 			gp.CloseRepartition(p)
 		}
 	}
@@ -194,7 +194,7 @@ func (gp *GPUs) RemoveNode(n *record.Node) {
 	gp.upkeep.Watch(n)
 	gp.books.Recount(n, record.Capacity{})
 	gp.dropRepartitions(n)
-	for g := range n.Gpus {
+	for g := range n.GPUs {
 		gp.backlog.Lapse(n, g)
 	}
 	gp.Astray = slices.DeleteFunc(gp.Astray, func(at GPUAt) bool { return at.node == n })

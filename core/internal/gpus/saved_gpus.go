@@ -23,10 +23,10 @@ func (gp *GPUs) RestoreGPUs(list []record.SavedNode) *berth.Error {
 }
 
 func (gp *GPUs) restoreGPU(n *record.Node, s *record.SavedGPU) *berth.Error {
-	if s.GPU < 0 || s.GPU >= len(n.Gpus) {
+	if s.GPU < 0 || s.GPU >= len(n.GPUs) {
 		return refusal.Of(berth.ErrInvalid, "gpu", fmt.Sprintf("index %d is out of range", s.GPU))
 	}
-	state := &n.Gpus[s.GPU]
+	state := &n.GPUs[s.GPU]
 	if *state != (record.GPUState{}) {
 		return refusal.Of(berth.ErrDuplicate, "gpu", fmt.Sprintf("%d comes twice", s.GPU))
 	}
@@ -103,6 +103,6 @@ func (gp *GPUs) RestoreLooked(jobs []record.SavedJob) *berth.Error {
 
 // Untouchable reports whether a GPU cannot be looked at as another now.
 func (gp *GPUs) Untouchable(n *record.Node, gpu int) bool {
-	s := &n.Gpus[gpu]
+	s := &n.GPUs[gpu]
 	return n.Spec.GPUs[gpu].Failed || s.Unknown || s.Order != nil || s.Drain != nil
 }

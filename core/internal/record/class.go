@@ -16,7 +16,7 @@ type ClassKey struct {
 	pool, Product string
 	GPUMemory     int64
 	compute       berth.ComputeCapability
-	Gpus          int
+	GPUs          int
 	nvlink        bool
 	Table         string
 	// Fence names the windows that a node is in; empty: none.
@@ -24,7 +24,7 @@ type ClassKey struct {
 }
 
 func KeyOf(n *berth.Node) ClassKey {
-	k := ClassKey{pool: n.Pool, Gpus: len(n.GPUs)}
+	k := ClassKey{pool: n.Pool, GPUs: len(n.GPUs)}
 	if len(n.GPUs) > 0 {
 		g := &n.GPUs[0]
 		k.Product, k.GPUMemory, k.compute, k.nvlink, k.Table = g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique != "", g.Table
@@ -41,7 +41,7 @@ func (k ClassKey) compare(l ClassKey) int {
 		cmp.Compare(k.Product, l.Product),
 		cmp.Compare(k.compute.Major, l.compute.Major),
 		cmp.Compare(k.compute.Minor, l.compute.Minor),
-		cmp.Compare(k.Gpus, l.Gpus),
+		cmp.Compare(k.GPUs, l.GPUs),
 		cmp.Compare(k.pool, l.pool),
 		CompareBool(k.nvlink, l.nvlink),
 		cmp.Compare(k.Table, l.Table),
@@ -69,8 +69,8 @@ func (k ClassKey) Admits(g *berth.Group) bool {
 		len(s.Products) > 0 && !slices.Contains(s.Products, k.Product),
 		k.GPUMemory < s.MinGPUMemoryMiB,
 		k.compute.Less(s.MinComputeCapability),
-		k.Gpus < g.Claim.GPUs,
-		k.Gpus == 0 && g.Claim.Device(),
+		k.GPUs < g.Claim.GPUs,
+		k.GPUs == 0 && g.Claim.Device(),
 		g.Claim.NVLink && !k.nvlink:
 		return false
 	}

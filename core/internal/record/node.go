@@ -179,7 +179,7 @@ type Node struct {
 	Geometry berth.Geometry
 	base     []mig.ProfileName // geometry.Layout in order
 	Home     []mig.Placement   // a layout of these; nil: there is none
-	Gpus     []GPUState
+	GPUs     []GPUState
 	Capacity Capacity // that it adds to the fleet
 	CordonPart
 	Trust TrustPart
@@ -248,8 +248,8 @@ func (n *Node) Suits(g *gang.Group) bool {
 
 func (n *Node) SaveGPUs() []SavedGPU {
 	var list []SavedGPU
-	for g := range n.Gpus {
-		s := &n.Gpus[g]
+	for g := range n.GPUs {
+		s := &n.GPUs[g]
 		saved := SavedGPU{GPU: g, GPUPart: s.GPUPart}
 		if s.Order != nil {
 			saved.Order = &s.Order.Order

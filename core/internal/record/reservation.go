@@ -39,7 +39,7 @@ func GangWindow(kind ReservationKind, rep *Replica) *Window {
 // starts, there or elsewhere, or waits no more; when one of the nodes goes or changes, or
 // somebody that ranks above it takes its place; and when it has taken too long. Who was
 // asked for a checkpoint and not stopped yet then goes on. The way of a victim is drawn in
-// the documentation of the package.
+// the manual of package berth.
 type Preemption struct {
 	// Where has the members of the beneficiary as planned.
 	Where []gang.Member

@@ -182,12 +182,12 @@ type savedPlace struct {
 // Kind is that of the reservation.
 func (p *savedPlace) Kind() ReservationKind { return p.Saved.kindOf(p.Moves) }
 
-// A Snapshot holds the facts and the promises, and nothing that follows from
-// them: indexes are built anew by Restore. Everything in it is ordered by name,
-// so that equal states have equal bytes.
+// A Snapshot holds what was told and what was promised, and nothing that follows from
+// it: indexes are built anew by Restore. Everything in it is ordered by name, so that
+// equal states have equal bytes.
 //
-// Every part of the core saves and restores its own, here and in the records of nodes and
-// replicas: see the files saved_*.go of the rooms.
+// Every room saves and restores its own, here and in the records of nodes and replicas, in
+// its files saved_*.go. Package core walks the rooms.
 type Snapshot struct {
 	Version    int            `json:"version"`
 	Config     berth.Config   `json:"config"`

@@ -62,8 +62,8 @@ func LabelsOf(g *berth.Group) []label {
 	return labels
 }
 
-// Gpus is the least number of whole GPUs that a shape can start with.
-func (s *Shape) Gpus() int {
+// GPUs is the least number of whole GPUs that a shape can start with.
+func (s *Shape) GPUs() int {
 	need := 0
 	for i := range s.Minimum.Groups {
 		need += s.Minimum.Groups[i].Count * s.Minimum.Groups[i].Claim.GPUs
@@ -79,7 +79,7 @@ func (s *Shape) IsElastic() bool {
 // IsSingle reports whether a shape is one member with no more than a GPU, which cannot
 // lose to smaller work.
 func (s *Shape) IsSingle() bool {
-	return len(s.Minimum.Groups) == 1 && s.Minimum.Groups[0].Count == 1 && s.Gpus() < 2
+	return len(s.Minimum.Groups) == 1 && s.Minimum.Groups[0].Count == 1 && s.GPUs() < 2
 }
 
 // FirstWish is the first entry of a shape that GPUs may be repartitioned for; nil: none.

@@ -94,7 +94,7 @@ func (se *Search) tryDrained(d *record.Drain) {
 	if !ok || !se.gpus.Qualifies(n, &request.Groups[0]) {
 		return
 	}
-	n.Gpus[d.GPU].Drain = nil
+	n.GPUs[d.GPU].Drain = nil
 	se.books.SettleGPU(n, d.GPU)
 	w := se.wishOf(e, request)
 	only := *request
@@ -113,7 +113,7 @@ func (se *Search) tryDrained(d *record.Drain) {
 	outcome := se.tryStaged(&w)
 	se.unstageRest(staged)
 	if outcome != Fits { // placed, it has given the drain up
-		n.Gpus[d.GPU].Drain = d
+		n.GPUs[d.GPU].Drain = d
 		se.books.SettleGPU(n, d.GPU)
 	}
 }
@@ -142,7 +142,7 @@ func (se *Search) wishOf(e *record.Entry, request *gang.Request) wish {
 // unstageRest puts back those offers of a list that the search did not use.
 func (se *Search) unstageRest(staged []gpus.Offer) {
 	for i := range staged {
-		if n, gpu := staged[i].Node, staged[i].GPU; n.Gpus[gpu].Staged != nil {
+		if n, gpu := staged[i].Node, staged[i].GPU; n.GPUs[gpu].Staged != nil {
 			se.gpus.Unstage(n, gpu)
 		} else {
 			se.state.Freed(n) // for what else was made there

@@ -342,7 +342,7 @@ func (se *Search) Backfill() {
 		se.freshenStruck(nil)
 		free := se.openFree()
 		for _, s := range se.backlog.Blocked {
-			if s.Gpus() <= free {
+			if s.GPUs() <= free {
 				se.freshenShape(s)
 			}
 		}

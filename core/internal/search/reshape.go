@@ -305,7 +305,7 @@ func (se *Search) Wake() {
 		s := se.backlog.Blocked[i]
 		se.state.Compile(s)
 		helps := func(n *record.Node) bool { return se.backlog.Helps(n, s) }
-		if se.backlog.FreeFor(s) >= s.Gpus() && (s.LooksAround || slices.ContainsFunc(se.state.FreedNodes, helps)) && se.find(&s.Minimum) {
+		if se.backlog.FreeFor(s) >= s.GPUs() && (s.LooksAround || slices.ContainsFunc(se.state.FreedNodes, helps)) && se.find(&s.Minimum) {
 			invariant.Must(se.state.Fleet.ReleaseAll(&se.Placement))
 			se.backlog.Unblock(s)
 		}

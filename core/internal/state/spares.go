@@ -44,7 +44,7 @@ func (st *State) CountAs(n *record.Node, sound bool) {
 func (st *State) MayStandBy(n *record.Node) bool {
 	return len(n.Members) == 0 && n.Sound() &&
 		!slices.ContainsFunc(n.Windows, func(w *record.Window) bool { return !w.GivesWay() || st.MaySpare(w.Rep) }) &&
-		!slices.ContainsFunc(n.Gpus, func(g record.GPUState) bool { return g.Unknown || g.Order != nil || g.Drain != nil })
+		!slices.ContainsFunc(n.GPUs, func(g record.GPUState) bool { return g.Unknown || g.Order != nil || g.Drain != nil })
 }
 
 // offersSpare has the next pass look whether a node that has become free is to be a spare.

@@ -94,10 +94,10 @@ func (st *State) SpansNodes(s *record.Shape) bool {
 	for i := range st.Classes.List {
 		class := &st.Classes.List[i]
 		if class.Nodes > 0 && slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return class.Key.Admits(&g) }) {
-			most = max(most, class.Key.Gpus)
+			most = max(most, class.Key.GPUs)
 		}
 	}
-	return s.Gpus() > most
+	return s.GPUs() > most
 }
 
 // DeferBid has a replica wait before the next look for whom it may take from, twice as long

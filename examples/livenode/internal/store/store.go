@@ -45,7 +45,7 @@ type Store struct {
 
 // Open opens a folder, which is made if need be, and returns the core that it holds; a new
 // one, with the configuration, if it holds none. What the core has ordered and was not
-// told the end of is in core.Outstanding. The error is ErrInUse if another process has the
+// told the end of is in Core.Outstanding. The error is ErrInUse if another process has the
 // folder.
 func Open(folder string, config berth.Config) (*Store, *core.Core, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
