@@ -60,7 +60,7 @@ var recordRules = []recordRule{
 	},
 	{
 		record: Node{}, saved: SavedNode{},
-		as: map[string]string{"Spec": "Node", "Gpus": "GPUs"},
+		as: map[string]string{"Spec": "Node", "GPUs": "GPUs"},
 		derived: map[string]string{
 			"Index":    "given anew; nothing is decided by it",
 			"Class":    "from the description and the windows",
