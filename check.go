@@ -68,3 +68,10 @@ func checkLabels(labels map[string]string) *Error {
 	}
 	return nil
 }
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,11 +1,5 @@
 package berth
 
-import (
-	"errors"
-
-	"github.com/berth-sched/berth/internal/strict"
-)
-
 // The JSON of events, actions and configurations is stable: fields come in the order of
 // the type's declaration, and what is written today is read tomorrow. Decoding is strict:
 // an unknown kind or field is refused, because a fact that is half understood is worse
@@ -35,25 +29,4 @@ func DecodeConfig(b []byte) (Config, error) {
 		return Config{}, err
 	}
 	return c, nil
-}
-
-// decodeStrict decodes strictly, and turns what is wrong into an *Error.
-func decodeStrict(what string, b []byte, v any) error {
-	if err := strict.Unmarshal(b, v); err != nil {
-		return decodeError(what, err)
-	}
-	return nil
-}
-
-// decodeError is an *Error for what strict decoding says: an *Error of something inside, or an
-// error of the JSON.
-func decodeError(what string, err error) error {
-	e := &Error{Event: what, Kind: ErrInvalid}
-	var inner *Error
-	if errors.As(err, &inner) {
-		e.Field, e.Reason = inner.Event, inner.Reason
-	} else {
-		e.Field, e.Reason = strict.Describe(err)
-	}
-	return e
 }

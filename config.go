@@ -205,13 +205,6 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 func (c *Config) Check() *Error {
 	for i, name := range c.Levels {
 		if err := checkName(name); err != nil {
@@ -285,43 +278,13 @@ func (l *Limits) check() *Error {
 	return nil
 }
 
+// Check refuses a Policy that makes no sense.
 func (p *Policy) Check() *Error {
-	for _, f := range []struct {
-		name  string
-		value Duration
-	}{
-		{"bindTimeout", p.BindTimeout},
-		{"releaseTimeout", p.ReleaseTimeout},
-		{"retryBackoff", p.RetryBackoff},
-		{"maxRetryBackoff", p.MaxRetryBackoff},
-		{"reserveAfter", p.ReserveAfter},
-		{"reservationTimeout", p.ReservationTimeout},
-		{"assumedRuntime", p.AssumedRuntime},
-		{"repartitionTimeout", p.RepartitionTimeout},
-		{"usageHalfLife", p.UsageHalfLife},
-		{"preemption.minRuntime", p.Preemption.MinRuntime},
-		{"preemption.checkpointTimeout", p.Preemption.CheckpointTimeout},
-	} {
-		if err := checkSpan(f.value); err != nil {
-			return err.in(f.name)
-		}
+	if err := p.checkSpans(); err != nil {
+		return err
 	}
-	if p.UsageHalfLife > quota.MaxHalfLife {
-		return refuse(ErrLimit, "usageHalfLife", fmt.Sprintf("%v exceeds %v", p.UsageHalfLife, Duration(quota.MaxHalfLife)))
-	}
-	if p.ReleaseAttempts < 0 || p.ReleaseAttempts > limits.MaxOrdinal {
-		return refuse(ErrInvalid, "releaseAttempts", fmt.Sprintf("%d is outside 0..%d", p.ReleaseAttempts, limits.MaxOrdinal))
-	}
-	for _, f := range []struct {
-		name         string
-		value, least int
-	}{{"passBudget", p.PassBudget, 0}, {"reservedGangs", p.ReservedGangs, -1}, {"backfillBudget", p.BackfillBudget, 0}} {
-		if f.value < f.least {
-			return refuse(ErrInvalid, f.name, fmt.Sprintf("is negative: %d", f.value))
-		}
-	}
-	if p.ReservedGangs > limits.MaxReservedGangs {
-		return refuse(ErrLimit, "reservedGangs", fmt.Sprintf("%d exceed %d", p.ReservedGangs, limits.MaxReservedGangs))
+	if err := p.checkCounts(); err != nil {
+		return err
 	}
 	if r := p.Preemption.MaxRatio; r < -1 || r > limits.MaxOrdinal {
 		return refuse(ErrInvalid, "preemption.maxRatio", fmt.Sprintf("%d is outside -1..%d", r, limits.MaxOrdinal))
@@ -354,4 +317,49 @@ func (p *Policy) Check() *Error {
 		return err
 	}
 	return p.checkGeometry()
+}
+
+func (p *Policy) checkSpans() *Error {
+	for _, f := range []struct {
+		name  string
+		value Duration
+	}{
+		{"bindTimeout", p.BindTimeout},
+		{"releaseTimeout", p.ReleaseTimeout},
+		{"retryBackoff", p.RetryBackoff},
+		{"maxRetryBackoff", p.MaxRetryBackoff},
+		{"reserveAfter", p.ReserveAfter},
+		{"reservationTimeout", p.ReservationTimeout},
+		{"assumedRuntime", p.AssumedRuntime},
+		{"repartitionTimeout", p.RepartitionTimeout},
+		{"usageHalfLife", p.UsageHalfLife},
+		{"preemption.minRuntime", p.Preemption.MinRuntime},
+		{"preemption.checkpointTimeout", p.Preemption.CheckpointTimeout},
+	} {
+		if err := checkSpan(f.value); err != nil {
+			return err.in(f.name)
+		}
+	}
+	if p.UsageHalfLife > quota.MaxHalfLife {
+		return refuse(ErrLimit, "usageHalfLife", fmt.Sprintf("%v exceeds %v", p.UsageHalfLife, Duration(quota.MaxHalfLife)))
+	}
+	return nil
+}
+
+func (p *Policy) checkCounts() *Error {
+	if p.ReleaseAttempts < 0 || p.ReleaseAttempts > limits.MaxOrdinal {
+		return refuse(ErrInvalid, "releaseAttempts", fmt.Sprintf("%d is outside 0..%d", p.ReleaseAttempts, limits.MaxOrdinal))
+	}
+	for _, f := range []struct {
+		name         string
+		value, least int
+	}{{"passBudget", p.PassBudget, 0}, {"reservedGangs", p.ReservedGangs, -1}, {"backfillBudget", p.BackfillBudget, 0}} {
+		if f.value < f.least {
+			return refuse(ErrInvalid, f.name, fmt.Sprintf("is negative: %d", f.value))
+		}
+	}
+	if p.ReservedGangs > limits.MaxReservedGangs {
+		return refuse(ErrLimit, "reservedGangs", fmt.Sprintf("%d exceed %d", p.ReservedGangs, limits.MaxReservedGangs))
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/strict"
 )
 
 // The kinds of refusal. Test for them with errors.Is; get the details with
@@ -63,6 +64,27 @@ func refuse(kind error, field, reason string) *Error {
 func (e *Error) in(prefix string) *Error {
 	if e != nil {
 		e.Field = errtext.Path(prefix, e.Field)
+	}
+	return e
+}
+
+// decodeStrict decodes strictly, and turns what is wrong into an *Error.
+func decodeStrict(what string, b []byte, v any) error {
+	if err := strict.Unmarshal(b, v); err != nil {
+		return decodeError(what, err)
+	}
+	return nil
+}
+
+// decodeError is an *Error for what strict decoding says: an *Error of something inside, or an
+// error of the JSON.
+func decodeError(what string, err error) error {
+	e := &Error{Event: what, Kind: ErrInvalid}
+	var inner *Error
+	if errors.As(err, &inner) {
+		e.Field, e.Reason = inner.Event, inner.Reason
+	} else {
+		e.Field, e.Reason = strict.Describe(err)
 	}
 	return e
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/refusal"
 )
 
@@ -100,8 +99,7 @@ func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
 		return refusal.In(err, "policy")
 	}
 	if policy.UsageHalfLife != c.state.Config.Policy.UsageHalfLife {
-		c.books.Tick()
-		invariant.Must(c.state.Quota.SetHalfLife(int64(policy.UsageHalfLife)))
+		c.books.SetHalfLife(int64(policy.UsageHalfLife))
 	}
 	spares := slices.Equal(policy.Spares, c.state.Config.Policy.Spares)
 	c.state.Config.Policy = policy

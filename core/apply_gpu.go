@@ -62,7 +62,7 @@ func (c *Core) rank() {
 		if t.Nodes == 0 {
 			clear(t.Recent)
 			clear(t.Weights)
-			c.state.Fleet.SetRanking(t.Lattice, nil)
+			c.books.SetRanking(t.Lattice, nil)
 			continue
 		}
 		wanted := demand[t]
@@ -74,7 +74,7 @@ func (c *Core) rank() {
 		}
 		if weights := catalogue.Weighed(wanted); weights != nil && !slices.Equal(weights, t.Weights) {
 			t.Weights = weights
-			c.state.Fleet.SetRanking(t.Lattice, mig.NewRanking(t.Lattice, weights))
+			c.books.SetRanking(t.Lattice, mig.NewRanking(t.Lattice, weights))
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/gang"
@@ -27,7 +26,7 @@ func (c *Core) queueSet(e berth.QueueSet) *berth.Error {
 			return refusal.In(refusal.In(err, name.field), "queue")
 		}
 	}
-	i, err := c.state.Quota.Set(e.Queue)
+	i, err := c.books.SetQueue(e.Queue)
 	if err != nil {
 		return quotaError(err)
 	}
@@ -52,7 +51,7 @@ func (c *Core) queueRemoved(e berth.QueueRemoved) *berth.Error {
 		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for it", c.backlog.Windows[at].Advance.ID))
 	}
 	parent := c.state.Quota.Parent(i)
-	if err := c.state.Quota.Remove(string(e.Queue)); err != nil {
+	if err := c.books.RemoveQueue(string(e.Queue)); err != nil {
 		return quotaError(err)
 	}
 	c.books.CountKeeper(c.books.Queues[i], false)
@@ -93,7 +92,7 @@ func (c *Core) jobSubmitted(e berth.JobSubmitted) *berth.Error {
 	if err != nil {
 		return refusal.In(err, "job")
 	}
-	c.state.Admit(j)
+	c.books.Admit(j)
 	for range record.ReplicasOf(&j.Spec) {
 		c.life.Pend(c.newReplica(j))
 	}
@@ -135,14 +134,14 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 		}
 		if err != nil {
 			for k := range held {
-				invariant.Must(c.state.Fleet.Release(held[k]))
+				c.books.Release(held[k])
 				c.catalogue.Owners.ReleaseShare(held[k].Share)
 			}
 			return refusal.In(err, errtext.Index("running", i))
 		}
 		seen[r.Replica] = true
 	}
-	c.state.Admit(j)
+	c.books.Admit(j)
 	for n := range record.ReplicasOf(&j.Spec) {
 		c.state.NewReplicaAt(j, n)
 	}
@@ -217,7 +216,7 @@ func (c *Core) holdObserved(j *record.Job, r *berth.RunningReplica, held []gang.
 	for i := range r.Members {
 		p := &r.Members[i]
 		hold := c.backlog.HoldOf(j, p)
-		if err := c.state.Fleet.Adopt(hold); err != nil {
+		if err := c.books.Adopt(hold); err != nil {
 			c.catalogue.Owners.ReleaseShare(hold.Share)
 			return held, refusal.Of(berth.ErrConflict, errtext.Index("members", i), err.Error())
 		}

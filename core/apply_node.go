@@ -72,7 +72,7 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 	}
 	c.books.Recount(n, n.CapacityNow())
 	c.upkeep.CountSound(n)
-	invariant.Must(c.state.Fleet.Resize(n.Index, n.Spec.Host()))
+	c.books.Resize(n)
 	c.backlog.Spoil(n) // what counts on the node counts on it as it was
 	c.state.Freed(n)
 	c.agenda.Grew(c.state.Now)
@@ -102,7 +102,7 @@ func (c *Core) replaceNode(n *record.Node, spec berth.Node) *berth.Error {
 			c.backlog.Attach(d)
 		}
 		for _, w := range old.Windows {
-			c.state.Rejoin(w, n)
+			c.books.Rejoin(w, n)
 			renumber(w, old.Index, n.Index)
 		}
 		n.Trust.Spare, n.Trust.StandsIn = old.Trust.Spare, old.Trust.StandsIn
@@ -120,7 +120,7 @@ func (c *Core) replaceNode(n *record.Node, spec berth.Node) *berth.Error {
 		case w.CountsOnNodes():
 			c.backlog.EndWindow(w) // it counted on the node as it was
 		case w.ListsNodes():
-			c.state.Rejoin(w, n)
+			c.books.Rejoin(w, n)
 		}
 	}
 	c.backlog.DropEmpty(old.Windows)
@@ -220,7 +220,7 @@ func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
 		return refusal.In(err, "reason")
 	}
 	c.drainNode(n, false, 0)
-	c.state.Fleet.SetSchedulable(n.Index, false) // so that nothing is woken for it
+	c.books.SetSchedulable(n, false) // so that nothing is woken for it
 	c.backlog.Spoil(n)
 	c.state.NoteLoss(n.Spec.ID)
 	hit := c.books.Lose(n, func(*record.Member) bool { return true })

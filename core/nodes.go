@@ -31,7 +31,7 @@ func (c *Core) addNode(spec berth.Node) *berth.Error {
 	i, err := c.addToFleet(&spec, key, class)
 	if err != nil {
 		c.state.Classes.Drop(class)
-		c.state.Quota.ReleaseProduct(product)
+		c.books.ReleaseProduct(product)
 		return err
 	}
 	for int(i) >= len(c.state.Nodes) {
@@ -66,7 +66,7 @@ func (c *Core) retainProduct(name string) (quota.ProductIndex, *berth.Error) {
 	if name == "" {
 		return quota.NoProduct, nil
 	}
-	product, err := c.state.Quota.RetainProduct(name)
+	product, err := c.books.RetainProduct(name)
 	if err != nil {
 		return product, refusal.Of(berth.ErrLimit, "node.gpus[0].product", err.Error())
 	}
@@ -81,7 +81,7 @@ func (c *Core) addToFleet(spec *berth.Node, key record.ClassKey, class int) (top
 	if len(c.state.Classes.ByKey) > limits.MaxKinds {
 		return 0, refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has %d kinds of node already (pool, product, memory and number of GPUs)", limits.MaxKinds))
 	}
-	i, err := c.state.Fleet.AddNode(gang.NodeSpec{
+	i, err := c.books.AddNode(gang.NodeSpec{
 		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(class),
 		GPUs: len(spec.GPUs), GPUMemoryMiB: key.GPUMemory,
 		Host: spec.Host(), Lattice: lattice, MaxShares: record.MaxShares(spec),
@@ -98,11 +98,11 @@ func (c *Core) wire(n *record.Node) {
 	n.Graph = c.catalogue.Graphs.Retain(&n.Spec)
 	c.catalogue.Graphs.Release(old)
 	if n.Graph == nil {
-		c.state.Fleet.SetChooser(n.Index, nil)
+		c.books.SetChooser(n, nil)
 		return
 	}
 	graph := n.Graph.Graph
-	c.state.Fleet.SetChooser(n.Index, func(free uint64, k int) uint64 {
+	c.books.SetChooser(n, func(free uint64, k int) uint64 {
 		set, _ := graph.Best(free, k)
 		return set
 	})

@@ -72,6 +72,7 @@ var roomRules = map[string]roomRule{
 	"books": {
 		as: map[string]string{"Ledger": "UsePart"},
 		derived: map[string]string{
+			"Placement":  "scratch",
 			"Capacities": "from the nodes", "untold": "told at the end of Restore",
 			"Restoring": "true while Restore runs alone",
 			"Queues":    "from the quota tree, with the meters that are saved",
@@ -107,7 +108,7 @@ var roomRules = map[string]roomRule{
 		"Astray":       "from the GPUs of the nodes and the layouts of their pools",
 	}},
 	"search": {derived: map[string]string{
-		"minimums": "false between passes", "unbound": "empty between passes", "Placement": "scratch", "booked": "scratch",
+		"minimums": "false between passes", "unbound": "empty between passes", "booked": "scratch",
 	}},
 	"evict":  {derived: map[string]string{"chooser": "scratch"}},
 	"answer": {},

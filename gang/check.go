@@ -134,21 +134,10 @@ func (f *Fleet) checkState(n topology.Node) (shared, divided int, err error) {
 	whole := uint64(0)
 	for gpu := range state.slots {
 		slot := &state.slots[gpu]
-		bit := uint64(1) << gpu
-		switch isShared := state.shared&bit != 0; {
-		case whole&slot.hold != 0 || slot.hold != 0 && bits.TrailingZeros64(slot.hold) != gpu:
+		if whole&slot.hold != 0 || slot.hold != 0 && bits.TrailingZeros64(slot.hold) != gpu {
 			wrong("the hold at GPU %d overlaps another", gpu)
-		case isShared != (slot.shares > 0), !isShared && slot.milli|slot.shares != 0, !isShared && slot.memory != 0:
-			wrong("GPU %d is shared: %t, with %d shares", gpu, isShared, slot.shares)
-		case slot.milli < 0 || slot.milli > wholeMilli || slot.memory < 0 || isShared && slot.memory > state.gpuMemory:
-			wrong("the shares of GPU %d come to %d thousandths and %d MiB", gpu, slot.milli, slot.memory)
-		case state.maxShares > 0 && int(slot.shares) > state.maxShares:
-			wrong("GPU %d has %d shares of %d", gpu, slot.shares, state.maxShares)
-		case state.divided&bit != 0 != (slot.division != Undivided), state.seated&bit != 0 != (slot.held != 0),
-			state.seated&^state.divided&bit != 0, slot.division != Fixed && slot.exist != 0,
-			slot.division == Fixed && !state.geometry.within(slot.held, slot.exist):
-			wrong("GPU %d is %s with the states %d and %d", gpu, slot.division, slot.exist, slot.held)
 		}
+		state.checkSlot(gpu, wrong)
 		whole |= slot.hold
 		if key, ok := f.keyOf(n, gpu); ok {
 			shared++
@@ -167,6 +156,23 @@ func (f *Fleet) checkState(n topology.Node) (shared, divided int, err error) {
 		wrong("GPUs %#x are held whole, %#x by the holds", state.whole, whole)
 	}
 	return shared, divided, errors.Join(found...)
+}
+
+// checkSlot checks that one GPU is held and divided as the node has it.
+func (s *nodeState) checkSlot(gpu int, wrong func(format string, args ...any)) {
+	slot, bit := &s.slots[gpu], uint64(1)<<gpu
+	switch isShared := s.shared&bit != 0; {
+	case isShared != (slot.shares > 0), !isShared && slot.milli|slot.shares != 0, !isShared && slot.memory != 0:
+		wrong("GPU %d is shared: %t, with %d shares", gpu, isShared, slot.shares)
+	case slot.milli < 0 || slot.milli > wholeMilli || slot.memory < 0 || isShared && slot.memory > s.gpuMemory:
+		wrong("the shares of GPU %d come to %d thousandths and %d MiB", gpu, slot.milli, slot.memory)
+	case s.maxShares > 0 && int(slot.shares) > s.maxShares:
+		wrong("GPU %d has %d shares of %d", gpu, slot.shares, s.maxShares)
+	case s.divided&bit != 0 != (slot.division != Undivided), s.seated&bit != 0 != (slot.held != 0),
+		s.seated&^s.divided&bit != 0, slot.division != Fixed && slot.exist != 0,
+		slot.division == Fixed && !s.geometry.within(slot.held, slot.exist):
+		wrong("GPU %d is %s with the states %d and %d", gpu, slot.division, slot.exist, slot.held)
+	}
 }
 
 // CheckHolds compares what is held with a list of all holds, in any order, and

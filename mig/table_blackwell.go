@@ -128,15 +128,7 @@ func rtxPro6000() Product {
 	one := row{24, 24192, 46, Engines{Copy: 1, NVDEC: 1, NVENC: 1, JPEG: 1}, measured()}
 	two := row{48, 48512, 94, Engines{Copy: 2, NVDEC: 2, NVENC: 2, JPEG: 2}, measured()}
 	four := row{96, 97408, 188, Engines{Copy: 4, NVDEC: 4, NVENC: 4, JPEG: 4, OFA: 1}, measured()}
-	shape := []struct {
-		attribute    Attribute
-		id, nvml     int
-		compute      int
-		memorySlices int
-		starts       []int
-		maxCount     int
-		row          row
-	}{
+	profiles := profilesOf([]shape{
 		{Plain, 14, 0, 1, 3, quarter, 4, one},
 		{Media, 21, 7, 1, 3, quarter, 1, one.media(Engines{NVDEC: 1, NVENC: 1, JPEG: 1, OFA: 1})},
 		{Graphics, 47, 10, 1, 3, quarter, 4, one},
@@ -148,17 +140,7 @@ func rtxPro6000() Product {
 		{NoMedia, 66, 14, 2, 6, half, 2, two.media(Engines{})},
 		{Plain, 0, 3, 4, 12, whole, 1, four},
 		{Graphics, 32, 12, 4, 12, whole, 1, four},
-	}
-	profiles := make([]Profile, len(shape))
-	for i, s := range shape {
-		profiles[i] = Profile{
-			Name: ProfileName{Attribute: s.attribute},
-			ID:   s.id, NVML: s.nvml,
-			ComputeSlices: s.compute, MemorySlices: s.memorySlices,
-			Starts: append([]int(nil), s.starts...), MaxCount: s.maxCount,
-		}
-		profiles[i].fill(s.row)
-	}
+	})
 	return Product{
 		Name:              "RTX PRO 6000",
 		Architecture:      "Blackwell",
@@ -183,6 +165,31 @@ func rtxPro6000() Product {
 			"NVIDIA MIG User Guide",
 		},
 	}.with(profiles)
+}
+
+// A shape is a profile of which the name follows from its slices and its memory.
+type shape struct {
+	attribute    Attribute
+	id, nvml     int
+	compute      int
+	memorySlices int
+	starts       []int
+	maxCount     int
+	row          row
+}
+
+func profilesOf(shapes []shape) []Profile {
+	profiles := make([]Profile, len(shapes))
+	for i, s := range shapes {
+		profiles[i] = Profile{
+			Name: ProfileName{Attribute: s.attribute},
+			ID:   s.id, NVML: s.nvml,
+			ComputeSlices: s.compute, MemorySlices: s.memorySlices,
+			Starts: append([]int(nil), s.starts...), MaxCount: s.maxCount,
+		}
+		profiles[i].fill(s.row)
+	}
+	return profiles
 }
 
 // media returns the row with other engines for media, and the copy engines it had.

@@ -164,6 +164,12 @@ func (c *checker) tally(d Domain, class Class) {
 	if tl.open != c.open(d, class) {
 		c.wrong("%s: open is %t", where, tl.open)
 	}
+	c.below(tl, where)
+}
+
+// below checks what a tally knows of the tallies of the domains below.
+func (c *checker) below(tl *tally, where string) {
+	t := c.t
 	opens := 0
 	for i, b := range tl.below {
 		if tl.openBelow.has(i) {

@@ -19,7 +19,7 @@ func mayImport(from, path string) string {
 	case ours && forTests[target]:
 		return fmt.Sprintf("imports %s, which is for tests alone", target)
 	}
-	siblings, decides := core[from]
+	siblings, decides := siblings(from)
 	if !decides && !within(from, "internal") {
 		return "" // the upper floor imports what it likes
 	}

@@ -1,15 +1,20 @@
 package tidy
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // module is the path that every package of ours starts with.
 const module = "github.com/berth-sched/berth"
 
-// core names the packages that decide, as paths below the module ("" is the
-// root), each with the siblings that it may import. What is under internal/ may
-// be imported by all of them, and is held to the same rules once it is. No arrow
-// runs back up: a package that is not named here is not importable from here.
-var core = map[string][]string{
+// ground names the packages that decide and know nothing of the core, as paths below the
+// module ("" is the root, the contract), each with the siblings that it may import. What is
+// under internal/ may be imported by all of them, and is held to the same rules once it is.
+// No arrow runs back up: a package that is named neither here nor in floors is not
+// importable from here.
+var ground = map[string][]string{
 	"host":               {},
 	"topology":           {},
 	"topology/nodegraph": {"topology"},
@@ -19,27 +24,67 @@ var core = map[string][]string{
 	"preempt":            {},
 	"":                   {"host", "topology", "mig", "quota", "gang", "preempt"},
 	"core/machines":      {},
+}
 
-	// The rooms of the machine, from the ground up: none imports one that stands below it here.
-	"core/internal/refusal":   {""},
-	"core/internal/invariant": {},
-	"core/internal/catalogue": {"", "core/internal/invariant", "core/internal/refusal", "gang", "mig", "topology/nodegraph"},
-	"core/internal/losses":    {""},
-	"core/internal/meter":     {""},
-	"core/internal/agenda":    {""},
-	"core/internal/record":    {"", "core/internal/agenda", "core/internal/catalogue", "core/internal/losses", "core/internal/meter", "core/internal/refusal", "gang", "host", "mig", "quota", "topology"},
-	"core/internal/state":     {"", "core/internal/agenda", "core/internal/catalogue", "core/internal/invariant", "core/internal/losses", "core/internal/record", "core/internal/refusal", "gang", "preempt", "quota", "topology"},
-	"core/internal/books":     {"", "core/internal/agenda", "core/internal/catalogue", "core/internal/invariant", "core/internal/record", "core/internal/refusal", "core/internal/state", "gang", "host", "quota"},
-	"core/internal/backlog":   {"", "core/internal/agenda", "core/internal/books", "core/internal/catalogue", "core/internal/invariant", "core/internal/record", "core/internal/refusal", "core/internal/state", "gang", "mig", "quota", "topology"},
-	"core/internal/admission": {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/catalogue", "core/internal/invariant", "core/internal/record", "core/internal/refusal", "core/internal/state", "gang", "topology"},
-	"core/internal/upkeep":    {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/losses", "core/internal/record", "core/internal/refusal", "core/internal/state"},
-	"core/internal/life":      {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/invariant", "core/internal/meter", "core/internal/record", "core/internal/refusal", "core/internal/state", "quota"},
-	"core/internal/gpus":      {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/catalogue", "core/internal/invariant", "core/internal/life", "core/internal/record", "core/internal/refusal", "core/internal/state", "core/internal/upkeep", "gang", "mig"},
-	"core/internal/search":    {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/catalogue", "core/internal/gpus", "core/internal/invariant", "core/internal/life", "core/internal/record", "core/internal/state", "core/internal/upkeep", "gang", "mig", "preempt", "quota", "topology"},
-	"core/internal/evict":     {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/invariant", "core/internal/life", "core/internal/record", "core/internal/search", "core/internal/state", "gang", "host", "preempt", "quota", "topology"},
-	"core/internal/answer":    {"", "core/internal/agenda", "core/internal/backlog", "core/internal/books", "core/internal/evict", "core/internal/gpus", "core/internal/life", "core/internal/record", "core/internal/search", "core/internal/state", "core/internal/upkeep", "gang", "host", "preempt", "quota", "topology", "topology/nodegraph"},
+// A room is a package of the core. It may import the contract, the packages of the ground
+// that it names, and every room on a floor below its own.
+type room struct {
+	path string
+	// owner is the struct that holds what the room knows; no other package assigns its fields.
+	owner string
+	needs []string
+}
 
-	"core": {"", "core/internal/admission", "core/internal/agenda", "core/internal/answer", "core/internal/backlog", "core/internal/books", "core/internal/catalogue", "core/internal/evict", "core/internal/gpus", "core/internal/invariant", "core/internal/life", "core/internal/losses", "core/internal/record", "core/internal/refusal", "core/internal/search", "core/internal/state", "core/internal/upkeep", "gang", "mig", "quota", "topology"},
+// floors are the rooms from the ground up; those on one floor do not know each other.
+var floors = [][]room{
+	{
+		{"core/internal/invariant", "", nil},
+		{"core/internal/refusal", "", nil},
+		{"core/internal/agenda", "Agenda", nil},
+		{"core/internal/losses", "Losses", nil},
+		{"core/internal/meter", "Meter", nil},
+	},
+	{{"core/internal/catalogue", "Catalogue", []string{"gang", "mig", "topology/nodegraph"}}},
+	{{"core/internal/record", "", []string{"gang", "host", "mig", "quota", "topology"}}},
+	{{"core/internal/state", "State", []string{"gang", "preempt", "quota", "topology"}}},
+	{{"core/internal/books", "Books", []string{"gang", "host", "mig", "quota", "topology"}}},
+	{{"core/internal/backlog", "Backlog", []string{"gang", "mig", "quota", "topology"}}},
+	{{"core/internal/admission", "Admission", []string{"gang", "topology"}}},
+	{{"core/internal/upkeep", "Upkeep", nil}},
+	{{"core/internal/life", "Life", []string{"quota"}}},
+	{{"core/internal/gpus", "GPUs", []string{"gang", "mig"}}},
+	{{"core/internal/search", "Search", []string{"gang", "mig", "preempt", "quota", "topology"}}},
+	{{"core/internal/evict", "Evict", []string{"gang", "preempt", "quota", "topology"}}},
+	{{"core/internal/answer", "Answers", []string{"gang", "host", "preempt", "quota", "topology", "topology/nodegraph"}}},
+	{{"core", "Core", []string{"gang", "mig", "quota", "topology"}}},
+}
+
+// decides lists the packages that decide.
+func decides() []string {
+	paths := slices.Collect(maps.Keys(ground))
+	for _, r := range slices.Concat(floors...) {
+		paths = append(paths, r.path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// siblings lists what a package may import of those that decide, and reports whether it
+// is one of them.
+func siblings(path string) ([]string, bool) {
+	below := []string{""}
+	for _, floor := range floors {
+		for _, r := range floor {
+			if r.path == path {
+				return append(below, r.needs...), true
+			}
+		}
+		for _, r := range floor {
+			below = append(below, r.path)
+		}
+	}
+	paths, ok := ground[path]
+	return paths, ok
 }
 
 // upper are the folders that stand on the root. What is in bench and examples may

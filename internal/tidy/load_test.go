@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,8 +29,75 @@ type listing struct {
 	CgoFiles       []string
 	IgnoredGoFiles []string
 	OtherFiles     []string               `json:"SFiles"`
+	Deps           []string               // all that it imports, through others too
 	Module         *struct{ Path string } // nil in the standard library
 	Error          *struct{ Err string }
+}
+
+// The house is what the go command and the type checker say about the packages that decide.
+// All tests share it, as to list and to load is what takes time.
+type house struct {
+	listed map[string]listing
+	units  []unit   // each after what it imports
+	faults []string // packages that could not be listed or do not type-check
+}
+
+var looked struct {
+	once sync.Once
+	house
+}
+
+// look returns the house, loaded by whichever test comes first.
+func look(t *testing.T) *house {
+	t.Helper()
+	looked.once.Do(func() {
+		looked.listed = map[string]listing{}
+		var patterns []string
+		for _, path := range decides() {
+			patterns = append(patterns, "./"+path)
+		}
+		for path := range readers {
+			patterns = append(patterns, "./"+path)
+		}
+		packages := list(t, patterns...)
+		l := newLoader(packages)
+		for _, p := range packages {
+			looked.listed[p.ImportPath] = p
+			looked.load(l, p)
+		}
+	})
+	require.NotEmpty(t, looked.units, "the packages that decide were not loaded")
+	return &looked.house
+}
+
+// load type-checks a listed package if it is ours and decides.
+func (h *house) load(l *loader, p listing) {
+	path, ours := below(p.ImportPath)
+	if _, reads := readers[path]; !ours || reads {
+		return
+	}
+	if p.Error != nil {
+		h.faults = append(h.faults, fmt.Sprintf("package %s: %s", display(path), p.Error.Err))
+		return
+	}
+	u, err := l.check(p.ImportPath, p.sources())
+	if err != nil { // an unresolved type would hide maps and floats
+		h.faults = append(h.faults, fmt.Sprintf("package %s does not type-check: %v", display(path), err))
+		return
+	}
+	h.units = append(h.units, u)
+}
+
+// unit returns a package that decides, by its path below the module.
+func (h *house) unit(t *testing.T, path string) unit {
+	t.Helper()
+	for _, u := range h.units {
+		if u.path == path {
+			return u
+		}
+	}
+	require.Fail(t, "no package "+display(path))
+	return unit{}
 }
 
 // list asks the go command about packages and all that they import, each after
@@ -38,7 +106,7 @@ func list(t *testing.T, patterns ...string) []listing {
 	t.Helper()
 	arguments := []string{
 		"list", "-e", "-deps", "-export",
-		"-json=ImportPath,Dir,Export,GoFiles,CgoFiles,IgnoredGoFiles,SFiles,Module,Error",
+		"-json=ImportPath,Dir,Export,GoFiles,CgoFiles,IgnoredGoFiles,SFiles,Deps,Module,Error",
 	}
 	command := exec.Command("go", append(arguments, patterns...)...)
 	command.Dir = root(t)

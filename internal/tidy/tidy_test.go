@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,36 +19,20 @@ import (
 // The packages that decide are pure: same facts in, same orders out. Each
 // violation is named by file and line; the rules are in house_test.go.
 func TestD1_CoreIsPure(t *testing.T) {
-	patterns := make([]string, 0, len(core))
-	for path := range core {
-		patterns = append(patterns, "./"+path)
-	}
-	packages := list(t, patterns...)
-	l := newLoader(packages)
-	decides := map[string]bool{}
-	for _, p := range packages {
-		path, ours := below(p.ImportPath)
-		if !ours {
-			continue
-		}
-		decides[path] = true
-		if p.Error != nil {
-			t.Errorf("package %s: %s", p.ImportPath, p.Error.Err)
-			continue
-		}
+	h := look(t)
+	assert.Empty(t, h.faults)
+	seen := map[string]bool{}
+	for _, u := range h.units {
+		seen[u.path] = true
+		p := h.listed[u.pkg.Path()]
 		assert.Empty(t, slices.Concat(p.CgoFiles, p.IgnoredGoFiles, p.OtherFiles),
-			"package %s has files that not every platform compiles", display(path))
-		u, err := l.check(p.ImportPath, p.sources())
-		if err != nil { // an unresolved type would hide maps and floats
-			t.Errorf("package %s does not type-check: %v", p.ImportPath, err)
-			continue
-		}
+			"package %s has files that not every platform compiles", display(u.path))
 		for _, violation := range inspect(u) {
 			t.Error(violation)
 		}
 	}
-	for path := range core {
-		assert.True(t, decides[path], "package %s was not looked at", display(path))
+	for _, path := range decides() {
+		assert.True(t, seen[path], "package %s was not looked at", display(path))
 	}
 }
 
@@ -97,30 +83,79 @@ func arrowsOf(t *testing.T, top, name string) error {
 	return nil
 }
 
+// Every package under core has its floor, and needs what its floor says.
+func TestEveryRoomHasItsFloor(t *testing.T) {
+	h := look(t)
+	without, err := withoutFloor(root(t))
+	require.NoError(t, err)
+	assert.Empty(t, without, "packages that are on no floor")
+	for _, r := range slices.Concat(floors...) {
+		for _, need := range unneeded(h.unit(t, r.path).pkg, r) {
+			t.Errorf("%s does not need %s", r.path, need)
+		}
+	}
+}
+
+// withoutFloor lists the packages under core that no table names.
+func withoutFloor(top string) ([]string, error) {
+	var paths []string
+	err := filepath.WalkDir(filepath.Join(top, "core"), func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		folder, err := filepath.Rel(top, filepath.Dir(name))
+		if path := filepath.ToSlash(folder); !slices.Contains(decides(), path) && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	return paths, err
+}
+
+// unneeded lists what a room may import of the ground and does not.
+func unneeded(p *types.Package, r room) []string {
+	return slices.DeleteFunc(slices.Clone(r.needs), func(need string) bool {
+		return slices.ContainsFunc(p.Imports(), func(q *types.Package) bool { return q.Path() == module+"/"+need })
+	})
+}
+
+func TestFloorsCatch(t *testing.T) {
+	top := t.TempDir()
+	for _, name := range []string{"core/core.go", "core/internal/annex/annex.go", "core/internal/annex/more.go", "core/none/none_test.go"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(top, filepath.Dir(name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(top, name), nil, 0o600))
+	}
+	without, err := withoutFloor(top)
+	require.NoError(t, err)
+	require.Equal(t, []string{"core/internal/annex"}, without)
+
+	p := types.NewPackage(module+"/core/internal/annex", "annex")
+	p.SetImports([]*types.Package{types.NewPackage(module+"/quota", "quota"), types.NewPackage("io", "io")})
+	require.Equal(t, []string{"gang"}, unneeded(p, room{needs: []string{"gang", "quota"}}))
+}
+
 // Whoever embeds the core gets the modules that are listed and no others, and no list
 // names one that nobody needs any more.
 func TestModules(t *testing.T) {
-	decides := make([]string, 0, len(core))
-	for path := range core {
-		decides = append(decides, "./"+path)
-	}
-	require.Equal(t, thirdParty, modules(t, decides...), "the packages that decide")
+	h := look(t)
+	require.Equal(t, thirdParty, h.modules(decides()...), "the packages that decide")
 	for path, want := range readers {
-		require.Equal(t, want, modules(t, "./"+path), path)
+		require.Equal(t, want, h.modules(path), path)
 	}
 }
 
 // modules lists the modules, beside ours, of which a program gets code with packages.
-func modules(t *testing.T, patterns ...string) []string {
-	t.Helper()
-	var paths []string
-	for _, p := range list(t, patterns...) {
-		if p.Module != nil && p.Module.Path != module {
-			paths = append(paths, p.Module.Path)
+func (h *house) modules(paths ...string) []string {
+	var modules []string
+	for _, path := range paths {
+		for _, dep := range h.listed[strings.TrimSuffix(module+"/"+path, "/")].Deps {
+			if p := h.listed[dep]; p.Module != nil && p.Module.Path != module {
+				modules = append(modules, p.Module.Path)
+			}
 		}
 	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
+	slices.Sort(modules)
+	return slices.Compact(modules)
 }
 
 // An exception that nothing needs any more is a hole in the fence.

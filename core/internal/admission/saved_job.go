@@ -49,7 +49,7 @@ func (ad *Admission) restoreJob(s *record.SavedJob) *berth.Error {
 	if len(s.Replicas) == 0 && (s.Job.Service == nil || s.Cancelled) {
 		return refusal.Of(berth.ErrInvalid, "replicas", "is empty")
 	}
-	ad.state.Admit(j)
+	ad.books.Admit(j)
 	if s.Former > 2*limits.MaxIncarnation {
 		return refusal.Of(berth.ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, berth.Incarnation(2*limits.MaxIncarnation)))
 	}

@@ -162,7 +162,7 @@ func (ad *Admission) restoreHold(j *record.Job, claim *berth.Claim, at *berth.Me
 		}
 	}
 	hold := ad.backlog.HoldOf(j, at)
-	if err := ad.state.Fleet.Adopt(hold); err != nil {
+	if err := ad.books.Adopt(hold); err != nil {
 		ad.catalogue.Owners.ReleaseShare(hold.Share)
 		return gang.Hold{}, refusal.Of(berth.ErrConflict, "", err.Error())
 	}

@@ -48,9 +48,9 @@ func (bl *Backlog) earmarkFor(w *record.Window, on bool) {
 			charge = w.Rep.Lacks(charge)
 		}
 		if on {
-			invariant.Must(bl.state.Quota.Charge(w.Rep.Job.Queue, charge))
+			bl.books.Charge(w.Rep.Job.Queue, charge)
 		} else {
-			invariant.Must(bl.state.Quota.Discharge(w.Rep.Job.Queue, charge))
+			bl.books.Discharge(w.Rep.Job.Queue, charge)
 		}
 	}
 }

@@ -26,14 +26,14 @@ func (bl *Backlog) KeepIn(w *record.Window, n *record.Node) {
 		return
 	}
 	w.Add(n)
-	bl.state.Enclose(n, w)
+	bl.books.Enclose(n, w)
 	bl.agenda.SetAside()
 }
 
 // LetOut takes a node out of such a window. What is free there is so for all others.
 func (bl *Backlog) LetOut(w *record.Window, n *record.Node) {
 	w.Remove(n)
-	bl.state.OpenUp(n, w)
+	bl.books.OpenUp(n, w)
 	bl.agenda.Grew(bl.state.Now)
 	bl.agenda.Changed(bl.state.Now)
 	bl.DropEmpty([]*record.Window{w})

@@ -8,7 +8,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/catalogue"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/limits"
@@ -105,7 +104,7 @@ func (bl *Backlog) demandWhole(e *record.Entry, change int) {
 	}
 	for _, level := range e.Bucket.Shape.Levels {
 		bl.Demand[level] += change
-		bl.state.Fleet.SetDemand(level, bl.Demand[level])
+		bl.books.SetDemand(level, bl.Demand[level])
 	}
 }
 
@@ -172,7 +171,7 @@ func (bl *Backlog) makeReady(b *record.Bucket) {
 func (bl *Backlog) tellNext(q *record.Queue) {
 	s := q.Ready.Min().Shape
 	bl.state.Compile(s)
-	invariant.Must(bl.state.Quota.SetNext(q.Index, s.Least))
+	bl.books.SetNext(q.Index, s.Least)
 }
 
 // TellAllNext does so for all queues with something ready, when nodes have come or gone
@@ -193,7 +192,7 @@ func (bl *Backlog) unready(b *record.Bucket) {
 	if b.Slot >= 0 {
 		b.Queue.Ready.Remove(b.Slot)
 		if b.Queue.Ready.Len() == 0 {
-			bl.state.Quota.Deactivate(b.Queue.Index)
+			bl.books.Deactivate(b.Queue.Index)
 		} else {
 			bl.tellNext(b.Queue)
 		}

@@ -3,7 +3,6 @@ package backlog
 import (
 	"slices"
 
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/quota"
 )
@@ -43,7 +42,7 @@ func (bl *Backlog) NewRota(list []*record.Entry) *Rota {
 func (r *Rota) tell(q quota.Index) {
 	list := r.waiting[q]
 	if len(list) == 0 {
-		r.core.state.Quota.Deactivate(q)
+		r.core.books.Deactivate(q)
 		return
 	}
 	for i, e := range list {
@@ -51,7 +50,7 @@ func (r *Rota) tell(q quota.Index) {
 			list[0], list[i] = e, list[0]
 		}
 	}
-	invariant.Must(r.core.state.Quota.SetNext(q, list[0].Bucket.Shape.Least))
+	r.core.books.SetNext(q, list[0].Bucket.Shape.Least)
 }
 
 // Next is the entry whose turn it is; nil: there is none left.
@@ -72,7 +71,7 @@ func (r *Rota) Add(e *record.Entry) {
 
 // Charge imagines an entry to have started.
 func (r *Rota) Charge(e *record.Entry) {
-	invariant.Must(r.core.state.Quota.Charge(e.Rep.Job.Queue, e.Bucket.Shape.Least))
+	r.core.books.Charge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
 	r.charged = append(r.charged, e)
 }
 
@@ -85,11 +84,11 @@ func (r *Rota) Drop(q quota.Index, which func(*record.Entry) bool) {
 // End takes everything back.
 func (r *Rota) End() {
 	for _, e := range r.charged {
-		invariant.Must(r.core.state.Quota.Discharge(e.Rep.Job.Queue, e.Bucket.Shape.Least))
+		r.core.books.Discharge(e.Rep.Job.Queue, e.Bucket.Shape.Least)
 	}
 	for q, some := r.core.state.Quota.Next(); some; q, some = r.core.state.Quota.Next() {
 		clear(r.waiting[q])
 		r.waiting[q] = r.waiting[q][:0]
-		r.core.state.Quota.Deactivate(q)
+		r.core.books.Deactivate(q)
 	}
 }

@@ -67,7 +67,7 @@ func (bl *Backlog) AddWindow(w *record.Window) {
 	bl.Windows = slices.Insert(bl.Windows, at, w)
 	bl.agenda.CountWindows(1)
 	for _, n := range w.Nodes {
-		bl.state.Enclose(n, w)
+		bl.books.Enclose(n, w)
 		if n.Trust.Spare {
 			bl.agenda.WantSpares()
 		}

@@ -19,7 +19,7 @@ func (bl *Backlog) EndWindow(w *record.Window) {
 	bl.Windows = slices.Delete(bl.Windows, at, at+1)
 	bl.agenda.CountWindows(-1)
 	for _, n := range w.Nodes {
-		bl.state.OpenUp(n, w)
+		bl.books.OpenUp(n, w)
 	}
 	bl.agenda.Grew(bl.state.Now)
 	switch {

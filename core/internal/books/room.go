@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/state"
+	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -25,7 +26,9 @@ type Books struct {
 	agenda    *agenda.Agenda
 	state     *state.State
 
-	Ledger *quota.Ledger // nil: none is kept
+	// Placement is what Place has found last; its memory is used again.
+	Placement gang.Placement
+	Ledger    *quota.Ledger // nil: none is kept
 	// Capacities is what the fleet has, and untold of what the tree does not know yet.
 	Capacities map[quota.Resource]int64
 	untold     []quota.Resource

@@ -1,10 +1,8 @@
 package evict
 
 import (
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -53,7 +51,7 @@ func (ev *Evict) Imagine() (im *imagination, broken []*record.Window) {
 
 // leaveOut imagines a part of a replica gone, for good.
 func (im *imagination) leaveOut(p record.Piece) {
-	im.core.search.Vanish(p)
+	im.core.books.Vanish(p)
 	im.core.discharge(p)
 	im.gone = append(im.gone, p)
 }
@@ -62,19 +60,19 @@ func (im *imagination) leaveOut(p record.Piece) {
 func (im *imagination) bringBack() {
 	last := len(im.gone) - 1
 	im.core.recharge(im.gone[last])
-	im.core.search.Reappear(im.gone[last])
+	im.core.books.Reappear(im.gone[last])
 	im.gone = im.gone[:last]
 }
 
 // putIn imagines a gang where it is planned to be. It reports false if that is not free.
 func (im *imagination) putIn(q quota.Index, members []gang.Member) bool {
 	c := im.core
-	if !c.search.Hold(members) {
+	if !c.books.Hold(members) {
 		return false
 	}
 	for i := range members {
 		c.state.Nodes[members[i].Hold.Node].Planned++
-		invariant.Must(c.state.Quota.Charge(q, record.ChargeOf(&members[i].Hold, c.state.Nodes[members[i].Hold.Node])))
+		c.books.Charge(q, record.ChargeOf(&members[i].Hold, c.state.Nodes[members[i].Hold.Node]))
 	}
 	im.here = append(im.here, record.Imagined{Queue: q, Members: members})
 	return true
@@ -87,8 +85,8 @@ func (im *imagination) takeOut() {
 	im.here = im.here[:last]
 	for i := range gang.Members {
 		h := &gang.Members[i].Hold
-		invariant.Must(c.state.Quota.Discharge(gang.Queue, record.ChargeOf(h, c.state.Nodes[h.Node])))
-		invariant.Must(c.state.Fleet.Release(*h))
+		c.books.Discharge(gang.Queue, record.ChargeOf(h, c.state.Nodes[h.Node]))
+		c.books.Release(*h)
 		c.state.Nodes[h.Node].Planned--
 	}
 }
@@ -115,9 +113,9 @@ func (im *imagination) backTo(e record.Extent) {
 func (ev *Evict) discharge(p record.Piece) {
 	p.EachHold(func(h *gang.Hold, n *record.Node) {
 		charge := record.ChargeOf(h, n)
-		invariant.Must(ev.state.Quota.Discharge(p.Rep.Job.Queue, charge))
+		ev.books.Discharge(p.Rep.Job.Queue, charge)
 		if n.Closed() {
-			ev.shiftCapacity(n, charge, -1)
+			ev.books.ShiftCapacity(n, charge, -1)
 		}
 	})
 }
@@ -127,25 +125,8 @@ func (ev *Evict) recharge(p record.Piece) {
 	p.EachHold(func(h *gang.Hold, n *record.Node) {
 		charge := record.ChargeOf(h, n)
 		if n.Closed() {
-			ev.shiftCapacity(n, charge, 1)
+			ev.books.ShiftCapacity(n, charge, 1)
 		}
-		invariant.Must(ev.state.Quota.Charge(p.Rep.Job.Queue, charge))
+		ev.books.Charge(p.Rep.Job.Queue, charge)
 	})
-}
-
-// shiftCapacity has the quota tree see more of the fleet by what somebody has on a node, or
-// less.
-func (ev *Evict) shiftCapacity(n *record.Node, charge quota.Charge, sign int64) {
-	shift := func(r quota.Resource, amount int64) {
-		if total, known := ev.state.Quota.Capacity(r); known && amount > 0 {
-			invariant.Must(ev.state.Quota.SetCapacity(r, max(0, total+sign*amount)))
-		}
-	}
-	shift(quota.GPU, charge.GPUMilli)
-	for r, amount := range charge.Host {
-		shift(quota.HostOf(host.Resource(r)), amount)
-	}
-	if charge.GPUMilli > 0 {
-		shift(quota.GPUOf(n.Spec.GPUs[0].Product), charge.GPUMilli)
-	}
 }

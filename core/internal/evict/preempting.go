@@ -6,7 +6,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/books"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
@@ -162,8 +161,8 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	if !t.find() { // it did a moment ago
 		panic("berth: broken invariant: equal fleets, different answers")
 	}
-	b := &Bid{Entry: e, victims: victims, where: slices.Clone(ev.search.Placement.Members)}
-	invariant.Must(ev.state.Fleet.ReleaseAll(&ev.search.Placement))
+	b := &Bid{Entry: e, victims: victims, where: slices.Clone(ev.books.Placement.Members)}
+	ev.books.LetGo()
 	if !im.putIn(t.Queue, b.where) {
 		panic("berth: broken invariant: what was found is not free")
 	}

@@ -78,8 +78,8 @@ func (t *Trial) Place() []gang.Member {
 	if !t.find() {
 		return nil
 	}
-	where := slices.Clone(t.core.search.Placement.Members)
-	invariant.Must(t.core.state.Fleet.ReleaseAll(&t.core.search.Placement))
+	where := slices.Clone(t.core.books.Placement.Members)
+	t.core.books.LetGo()
 	return where
 }
 
@@ -242,7 +242,7 @@ func (t *Trial) fits(chosen []int) bool {
 	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.find() {
 		return false
 	}
-	invariant.Must(t.core.state.Fleet.ReleaseAll(&t.core.search.Placement))
+	t.core.books.LetGo()
 	return true
 }
 
@@ -250,9 +250,9 @@ func (t *Trial) fits(chosen []int) bool {
 func (t *Trial) find() bool {
 	c := t.core
 	return c.search.FindAllowed(t.Request, func() (string, bool) {
-		limited, ok := c.affordsMembers(t.Queue, c.search.Placement.Members)
+		limited, ok := c.affordsMembers(t.Queue, c.books.Placement.Members)
 		if !ok {
-			invariant.Must(c.state.Fleet.ReleaseAll(&c.search.Placement))
+			c.books.LetGo()
 		}
 		return limited, ok
 	}) == search.Fits
@@ -277,11 +277,11 @@ func (ev *Evict) affordsMembers(q quota.Index, members []gang.Member) (limited s
 			limited = ev.state.Classes.List[ev.state.Nodes[members[first].Hold.Node].Class].Key.Product
 			break
 		}
-		invariant.Must(ev.state.Quota.Charge(q, sum))
+		ev.books.Charge(q, sum)
 		charged = append(charged, sum)
 	}
 	for _, sum := range charged {
-		invariant.Must(ev.state.Quota.Discharge(q, sum))
+		ev.books.Discharge(q, sum)
 	}
 	return limited, ok
 }
@@ -313,12 +313,12 @@ func (t *Trial) imagine(chosen []int) {
 	}
 	for i := range t.offers {
 		if t.out[i] && !goes[i] {
-			c.search.Reappear(t.offers[i].Piece)
+			c.books.Reappear(t.offers[i].Piece)
 		}
 	}
 	for i := range t.offers {
 		if goes[i] && !t.out[i] {
-			c.search.Vanish(t.offers[i].Piece)
+			c.books.Vanish(t.offers[i].Piece)
 		}
 	}
 	t.out = goes

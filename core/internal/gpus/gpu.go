@@ -21,14 +21,14 @@ func (gp *GPUs) Divide(n *record.Node, gpu int) {
 	g := &n.Spec.GPUs[gpu]
 	switch {
 	case g.Mode != berth.ModeMIG:
-		invariant.Must(gp.state.Fleet.Divide(n.Index, gpu, gang.Undivided, 0))
+		gp.books.Divide(n, gpu, gang.Undivided, 0)
 	case n.Geometry.Kind == berth.PerClaim:
 		g.Instances = nil
-		invariant.Must(gp.state.Fleet.Divide(n.Index, gpu, gang.PerClaim, 0))
+		gp.books.Divide(n, gpu, gang.PerClaim, 0)
 	default:
 		state, err := n.Table.Lattice.StateOf(g.Instances)
 		invariant.Must(err)
-		invariant.Must(gp.state.Fleet.Divide(n.Index, gpu, gang.Fixed, state))
+		gp.books.Divide(n, gpu, gang.Fixed, state)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/gang"
@@ -199,7 +198,7 @@ func (gp *GPUs) RemoveNode(n *record.Node) {
 	}
 	gp.Astray = slices.DeleteFunc(gp.Astray, func(at GPUAt) bool { return at.node == n })
 	gp.CountPliable(n, -1)
-	invariant.Must(gp.state.Fleet.RemoveNode(n.Index))
+	gp.books.RemoveNode(n)
 	if n.Freed {
 		i := slices.Index(gp.state.FreedNodes, n)
 		gp.state.FreedNodes = slices.Delete(gp.state.FreedNodes, i, i+1)
@@ -209,7 +208,7 @@ func (gp *GPUs) RemoveNode(n *record.Node) {
 	delete(gp.state.NodeByID, n.Spec.ID)
 	gp.state.Classes.Drop(n.Class)
 	gp.catalogue.Graphs.Release(n.Graph)
-	gp.state.Quota.ReleaseProduct(n.Product)
+	gp.books.ReleaseProduct(n.Product)
 	if n.Table != nil {
 		n.Table.Nodes--
 	}

@@ -44,7 +44,7 @@ func (gp *GPUs) restoreTable(s *catalogue.SavedTable) *berth.Error {
 		for p := range t.Weights {
 			t.Weights[p] = min(t.Weights[p], catalogue.MaxWeight)
 		}
-		gp.state.Fleet.SetRanking(t.Lattice, mig.NewRanking(t.Lattice, t.Weights))
+		gp.books.SetRanking(t.Lattice, mig.NewRanking(t.Lattice, t.Weights))
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (gp *GPUs) MIGTableSet(e berth.MIGTableSet) *berth.Error {
 	case old.Nodes > 0:
 		return refusal.Of(berth.ErrConflict, "table", fmt.Sprintf("%d nodes go by table %q", old.Nodes, name))
 	default:
-		gp.state.Fleet.SetRanking(old.Lattice, nil)
+		gp.books.SetRanking(old.Lattice, nil)
 	}
 	gp.catalogue.Tables[name] = t
 	return nil

@@ -3,7 +3,6 @@ package life
 import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
@@ -247,7 +246,7 @@ func (l *Life) Forget(rep *record.Replica) {
 // ForgetJob removes a job without replicas.
 func (l *Life) ForgetJob(j *record.Job) {
 	l.backlog.DropShape(j.Shape)
-	invariant.Must(l.state.Quota.Unretain(j.Queue))
+	l.books.Dismiss(j)
 	delete(l.state.Jobs, j.Spec.ID)
 }
 

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -52,82 +51,6 @@ func TestTheTableOfKindsIsTheRules(t *testing.T) {
 
 // lowerFirst writes a name as the table does, whether other rooms use it or not.
 func lowerFirst(name string) string { return strings.ToLower(name[:1]) + name[1:] }
-
-// Kinds are told apart in one file: no other of any room compares one, or what belongs to some kinds alone.
-func TestKindsAreToldApartInOneFile(t *testing.T) {
-	asked, files := map[string]int{}, sources(t)
-	require.Greater(t, len(files), 50, "the test sees the files of all rooms")
-	for _, name := range files {
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch what := asksForKind(n); {
-			case what == "":
-			case name == kindsFile, name == admitsFile && what == "Rule":
-				asked[name]++
-			default:
-				t.Errorf("%v asks for the kind of a window by %s: that belongs to %s", fset.Position(n.Pos()), what, kindsFile)
-			}
-			return true
-		})
-	}
-	require.Positive(t, asked[kindsFile], "the test sees the questions where they belong")
-	require.Equal(t, 1, asked[admitsFile], "one function asks whom a kind admits")
-}
-
-// sources lists the files of all rooms and of core, without tests; those of this room by their
-// base name.
-func sources(t *testing.T) []string {
-	t.Helper()
-	var list []string
-	for _, pattern := range []string{"*.go", "../*/*.go", "../../*.go"} {
-		names, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		require.NotEmpty(t, names)
-		for _, name := range names {
-			if !strings.HasSuffix(name, "_test.go") && filepath.Dir(name) != "../record" {
-				list = append(list, name)
-			}
-		}
-	}
-	return list
-}
-
-// asksForKind says by what a node of the syntax asks for the kind of a window; "": by nothing.
-func asksForKind(n ast.Node) string {
-	switch n := n.(type) {
-	case *ast.BinaryExpr:
-		if n.Op == token.EQL || n.Op == token.NEQ {
-			for _, side := range [...]string{nameOf(n.X), nameOf(n.Y)} {
-				if kindOnly(side) || isKind(side) || side == "Trials" && nameOf(n.Y) != "nil" {
-					return side
-				}
-			}
-			if s, ok := n.X.(*ast.SelectorExpr); ok && nameOf(s.X) == "w" && s.Sel.Name == "Rep" && nameOf(n.Y) == "nil" {
-				return "Rep"
-			}
-		}
-	case *ast.CaseClause:
-		for _, e := range n.List {
-			if isKind(nameOf(e)) {
-				return nameOf(e)
-			}
-		}
-	case *ast.SelectorExpr:
-		if n.Sel.Name == "Rule" {
-			return "Rule"
-		}
-	}
-	return ""
-}
-
-// kindOnly reports whether a field of window has a value in some kinds alone.
-func kindOnly(field string) bool { return field == "Preemption" || field == "Advance" }
-
-func isKind(name string) bool {
-	return len(name) > len("kind") && lowerFirst(name)[:4] == "kind" && strings.ToUpper(name[4:5]) == name[4:5]
-}
 
 // nameOf is the last name of an expression.
 func nameOf(e ast.Expr) string {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -205,7 +204,7 @@ func (se *Search) enlarge(rep *record.Replica) {
 		}
 	}
 	for i, flat := range flats { // it keeps what it had
-		invariant.Must(se.state.Fleet.Hold(held[i]))
+		se.books.HoldAgain(held[i])
 		se.books.Book(rep, flat, held[i], record.MemberBinding)
 	}
 }
@@ -290,14 +289,14 @@ func (se *Search) find(r *gang.Request) bool {
 			return false
 		}
 	}
-	return se.state.Fleet.Place(r, &se.Placement)
+	return se.books.Place(r)
 }
 
 // bookPlacement books what the search has just held for absent members; the
 // first group of the request is the one with index base. If a limit of the quota
 // tree forbids it, nothing stays held, and the product in question is returned.
 func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, ok bool) {
-	members := se.Placement.Members
+	members := se.books.Placement.Members
 	se.booked = se.booked[:0]
 	flat := 0
 	for i := range members {
@@ -321,7 +320,7 @@ func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, 
 
 // unplace undoes a placement of which the first members were booked already.
 func (se *Search) unplace(rep *record.Replica, held []gang.Member) {
-	se.release(held)
+	se.books.GiveBack(held)
 	for _, flat := range se.booked {
 		se.books.Yield(rep, flat, record.MemberAbsent)
 	}
@@ -401,7 +400,7 @@ func (se *Search) afterTrials(e *record.Entry, request *gang.Request) (last bert
 	if !se.find(se.state.Widen(e.Bucket.Shape.Spec.Groups, request, func(w *record.Window) bool { return w.IsBurnIn() || se.backlog.Admits(w, e.Rep, end) })) {
 		return 0, false
 	}
-	invariant.Must(se.state.Fleet.ReleaseAll(&se.Placement))
+	se.books.LetGo()
 	return last, true
 }
 
@@ -446,10 +445,9 @@ func (se *Search) takePlace(e *record.Entry, p *record.Preemption, cause berth.C
 	if idle := se.state.Idle(spec); idle != nil && slices.ContainsFunc(p.Where, func(m gang.Member) bool { return !idle(se.state.Nodes[m.Hold.Node]) }) {
 		return false
 	}
-	if se.backlog.InTheWay(e.Rep, p) || !se.Hold(p.Where) {
+	if se.backlog.InTheWay(e.Rep, p) || !se.books.PlaceAt(p.Where) {
 		return false
 	}
-	se.Placement.Members = append(se.Placement.Members[:0], p.Where...)
 	e.Rep.Members = make([]record.Member, e.Rep.Job.Members())
 	if _, ok := se.bookPlacement(e.Rep, 0); !ok {
 		e.Rep.Members = nil

@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 )
@@ -29,8 +28,8 @@ func (se *Search) Plan(request *gang.Request) (at berth.Time, where []gang.Membe
 	if !se.find(request) { // it did a moment ago
 		panic("berth: broken invariant: equal fleets, different answers")
 	}
-	where = append(where, se.Placement.Members...)
-	invariant.Must(se.state.Fleet.ReleaseAll(&se.Placement))
+	where = append(where, se.books.Placement.Members...)
+	se.books.LetGo()
 	at = p.end()
 	p.moveTo(0)
 	return at, where, true
@@ -145,17 +144,17 @@ func (p *planner) fits() bool {
 	if !p.core.find(p.request) {
 		return false
 	}
-	invariant.Must(p.core.state.Fleet.ReleaseAll(&p.core.Placement))
+	p.core.books.LetGo()
 	return true
 }
 
 // moveTo imagines the first so many ended, and no others.
 func (p *planner) moveTo(n int) {
 	for ; p.ended < n; p.ended++ {
-		p.core.Vanish(record.Piece{Rep: p.list[p.ended]})
+		p.core.books.Vanish(record.Piece{Rep: p.list[p.ended]})
 	}
 	for ; p.ended > n; p.ended-- {
-		p.core.Reappear(record.Piece{Rep: p.list[p.ended-1]})
+		p.core.books.Reappear(record.Piece{Rep: p.list[p.ended-1]})
 	}
 }
 
@@ -181,7 +180,7 @@ func (se *Search) ExpectedStart(e *record.Entry, request *gang.Request) berth.Ti
 			return se.backlog.Admits(other, e.Rep, se.state.EndIfPlaced(e.Rep)) || other.Until <= w.Until
 		})
 		if se.find(over) {
-			invariant.Must(se.state.Fleet.ReleaseAll(&se.Placement))
+			se.books.LetGo()
 			at, ok = w.Until, true
 		}
 	}

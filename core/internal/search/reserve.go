@@ -320,8 +320,8 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 	if e.Rep.Reserved != w || len(p.Victims) > 0 || se.state.LeavingFrom(w) {
 		return
 	}
-	if se.state.Leaving.Len() > 0 && se.Hold(p.Where) { // it is quota that it waits for, which others hold yet
-		se.release(p.Where)
+	if se.state.Leaving.Len() > 0 && se.books.Hold(p.Where) { // it is quota that it waits for, which others hold yet
+		se.books.GiveBack(p.Where)
 		return
 	}
 	se.FailBid(e.Rep)

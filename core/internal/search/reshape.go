@@ -7,7 +7,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/gpus"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -306,7 +305,7 @@ func (se *Search) Wake() {
 		se.state.Compile(s)
 		helps := func(n *record.Node) bool { return se.backlog.Helps(n, s) }
 		if se.backlog.FreeFor(s) >= s.GPUs() && (s.LooksAround || slices.ContainsFunc(se.state.FreedNodes, helps)) && se.find(&s.Minimum) {
-			invariant.Must(se.state.Fleet.ReleaseAll(&se.Placement))
+			se.books.LetGo()
 			se.backlog.Unblock(s)
 		}
 	}

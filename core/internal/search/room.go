@@ -11,7 +11,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/life"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/upkeep"
-	"github.com/berth-sched/berth/gang"
 )
 
 // A Search places what waits.
@@ -34,8 +33,6 @@ type Search struct {
 	// there is for them, unbound lists what is placed, in policy order.
 	minimums bool
 	unbound  []Unbound
-	// Placement is scratch for the search.
-	Placement gang.Placement
 	// booked is scratch: the members that bookPlacement has booked so far.
 	booked []int
 }

@@ -1,14 +1,12 @@
 package state
 
 import (
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
 // Admit makes a new job known.
 func (st *State) Admit(j *record.Job) {
 	st.Jobs[j.Spec.ID] = j
-	invariant.Must(st.Quota.Retain(j.Queue))
 	j.Shape = st.gangShape(&j.Spec)
 	j.Shape.Users++
 	st.Totals.Submitted++

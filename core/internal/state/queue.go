@@ -10,6 +10,15 @@ func (st *State) Freed(n *record.Node) {
 	st.agenda.Changed(st.Now)
 }
 
+// NoteOpened notes that a window went off a node. Within a pass, the next one looks at it.
+func (st *State) NoteOpened(n *record.Node) {
+	if st.agenda.Placing {
+		st.Opened = append(st.Opened, n)
+	} else {
+		st.Reopened(n)
+	}
+}
+
 // Reopened is Freed for what was free before, but set aside for a gang.
 func (st *State) Reopened(n *record.Node) {
 	st.offersSpare(n)

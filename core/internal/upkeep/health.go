@@ -153,7 +153,7 @@ func (u *Upkeep) Reconsider() {
 
 func (u *Upkeep) Cordon(n *record.Node, cordoned bool, reason string) {
 	n.Cordoned, n.Reason = cordoned, reason
-	u.state.Fleet.SetSchedulable(n.Index, !n.Closed())
+	u.books.SetSchedulable(n, !n.Closed())
 	u.books.Recount(n, n.CapacityNow())
 	u.CountSound(n)
 }

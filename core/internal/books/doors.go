@@ -1,0 +1,163 @@
+package books
+
+import (
+	"github.com/berth-sched/berth/core/internal/invariant"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/mig"
+	"github.com/berth-sched/berth/quota"
+	"github.com/berth-sched/berth/topology"
+)
+
+// The fleet and the quota tree are changed here alone, so that one room answers for what they
+// hold. The doors below are for who asks them something by trying it, and for what is told of
+// nodes and queues; members come and go by Book and Yield. A door that returns no error is for
+// what was checked before.
+
+// Place finds places for a request and holds them, as Placement: until LetGo, unless they are
+// booked.
+func (bk *Books) Place(r *gang.Request) bool { return bk.state.Fleet.Place(r, &bk.Placement) }
+
+// PlaceAt is Place where all places are known.
+func (bk *Books) PlaceAt(members []gang.Member) bool {
+	if !bk.Hold(members) {
+		return false
+	}
+	bk.Placement.Members = append(bk.Placement.Members[:0], members...)
+	return true
+}
+
+// LetGo gives back what Place or PlaceAt has found.
+func (bk *Books) LetGo() { invariant.Must(bk.state.Fleet.ReleaseAll(&bk.Placement)) }
+
+// Hold holds what members are to have, all of it or nothing.
+func (bk *Books) Hold(members []gang.Member) bool {
+	for i := range members {
+		if bk.state.Fleet.Hold(members[i].Hold) != nil {
+			bk.GiveBack(members[:i])
+			return false
+		}
+	}
+	return true
+}
+
+// GiveBack undoes Hold.
+func (bk *Books) GiveBack(members []gang.Member) {
+	for i := range members {
+		bk.Release(members[i].Hold)
+	}
+}
+
+// HoldAgain holds what a member had a moment ago.
+func (bk *Books) HoldAgain(h gang.Hold) { invariant.Must(bk.state.Fleet.Hold(h)) }
+
+// Adopt holds what a member is known to have.
+func (bk *Books) Adopt(h gang.Hold) error { return bk.state.Fleet.Adopt(h) }
+
+// Release gives back what Hold or Adopt took.
+func (bk *Books) Release(h gang.Hold) { invariant.Must(bk.state.Fleet.Release(h)) }
+
+// Vanish imagines what a part of a replica holds free.
+func (bk *Books) Vanish(p record.Piece) {
+	p.Imagine(true)
+	p.EachHold(func(h *gang.Hold, _ *record.Node) { bk.Release(*h) })
+}
+
+// Reappear undoes Vanish.
+func (bk *Books) Reappear(p record.Piece) {
+	p.Imagine(false)
+	p.EachHold(func(h *gang.Hold, _ *record.Node) { invariant.Must(bk.state.Fleet.Adopt(*h)) })
+}
+
+// Charge imagines that a queue uses more.
+func (bk *Books) Charge(q quota.Index, c quota.Charge) { invariant.Must(bk.state.Quota.Charge(q, c)) }
+
+// Discharge undoes Charge, or imagines that a queue uses less.
+func (bk *Books) Discharge(q quota.Index, c quota.Charge) {
+	invariant.Must(bk.state.Quota.Discharge(q, c))
+}
+
+// ShiftCapacity has the quota tree see more of the fleet by what somebody has on a node, or
+// less.
+func (bk *Books) ShiftCapacity(n *record.Node, charge quota.Charge, sign int64) {
+	shift := func(r quota.Resource, amount int64) {
+		if total, known := bk.state.Quota.Capacity(r); known && amount > 0 {
+			invariant.Must(bk.state.Quota.SetCapacity(r, max(0, total+sign*amount)))
+		}
+	}
+	shift(quota.GPU, charge.GPUMilli)
+	for r, amount := range charge.Host {
+		shift(quota.HostOf(host.Resource(r)), amount)
+	}
+	if charge.GPUMilli > 0 {
+		shift(quota.GPUOf(n.Spec.GPUs[0].Product), charge.GPUMilli)
+	}
+}
+
+// SetNext tells what a queue with work that is ready would be served next.
+func (bk *Books) SetNext(q quota.Index, next quota.Charge) {
+	invariant.Must(bk.state.Quota.SetNext(q, next))
+}
+
+// Deactivate says that nothing of a queue is ready.
+func (bk *Books) Deactivate(q quota.Index) { bk.state.Quota.Deactivate(q) }
+
+// SetQueue adds or changes a queue.
+func (bk *Books) SetQueue(q quota.Queue) (quota.Index, error) { return bk.state.Quota.Set(q) }
+
+// RemoveQueue removes a queue that nobody uses.
+func (bk *Books) RemoveQueue(name string) error { return bk.state.Quota.Remove(name) }
+
+// Admit makes a new job known: its queue stays as long as it does.
+func (bk *Books) Admit(j *record.Job) {
+	bk.state.Admit(j)
+	invariant.Must(bk.state.Quota.Retain(j.Queue))
+}
+
+// Dismiss undoes Admit for the queue of a job that is forgotten.
+func (bk *Books) Dismiss(j *record.Job) { invariant.Must(bk.state.Quota.Unretain(j.Queue)) }
+
+// SetHalfLife says how long past use counts.
+func (bk *Books) SetHalfLife(milliseconds int64) {
+	bk.Tick()
+	invariant.Must(bk.state.Quota.SetHalfLife(milliseconds))
+}
+
+// RetainProduct counts one more node of a product.
+func (bk *Books) RetainProduct(name string) (quota.ProductIndex, error) {
+	return bk.state.Quota.RetainProduct(name)
+}
+
+// ReleaseProduct undoes RetainProduct.
+func (bk *Books) ReleaseProduct(p quota.ProductIndex) { bk.state.Quota.ReleaseProduct(p) }
+
+// AddNode adds a node to the fleet.
+func (bk *Books) AddNode(s gang.NodeSpec) (topology.Node, error) { return bk.state.Fleet.AddNode(s) }
+
+// RemoveNode takes a node on which nothing is held out of the fleet.
+func (bk *Books) RemoveNode(n *record.Node) { invariant.Must(bk.state.Fleet.RemoveNode(n.Index)) }
+
+// Resize has the fleet see what the host of a node has.
+func (bk *Books) Resize(n *record.Node) {
+	invariant.Must(bk.state.Fleet.Resize(n.Index, n.Spec.Host()))
+}
+
+// SetSchedulable says whether a node takes work.
+func (bk *Books) SetSchedulable(n *record.Node, ok bool) { bk.state.Fleet.SetSchedulable(n.Index, ok) }
+
+// SetChooser says which of its free GPUs a node gives first.
+func (bk *Books) SetChooser(n *record.Node, choose func(free uint64, k int) uint64) {
+	bk.state.Fleet.SetChooser(n.Index, choose)
+}
+
+// Divide has the fleet see how a GPU is divided.
+func (bk *Books) Divide(n *record.Node, gpu int, division gang.Division, exist mig.State) {
+	invariant.Must(bk.state.Fleet.Divide(n.Index, gpu, division, exist))
+}
+
+// SetRanking says how the places on GPUs of a lattice are weighed.
+func (bk *Books) SetRanking(l *mig.Lattice, r *mig.Ranking) { bk.state.Fleet.SetRanking(l, r) }
+
+// SetDemand tells how many whole domains of a level waiting work wants.
+func (bk *Books) SetDemand(level topology.Level, n int) { bk.state.Fleet.SetDemand(level, n) }

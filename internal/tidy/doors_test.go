@@ -1,0 +1,142 @@
+package tidy
+
+// booksPath is the room that changes the fleet and the quota tree.
+const booksPath = "core/internal/books"
+
+// doorsOf are the exported methods by pointer of a type that is changed in one room alone.
+type doorsOf struct{ changes, asks []string }
+
+var doors = map[string]doorsOf{
+	"gang.Fleet": {
+		changes: []string{
+			"AddNode", "Adopt", "Divide", "Hold", "Place", "Release", "ReleaseAll", "RemoveNode", "Resize",
+			"SetChooser", "SetClass", "SetDemand", "SetHealthy", "SetRanking", "SetSchedulable",
+		},
+		asks: []string{
+			"Broken", "Check", "CheckHolds", "Cost", "Diagnose", "Divided", "Fits", "FreeMask", "Healthy", "Holds",
+			"HostFree", "Levels", "Schedulable", "ShareLeft", "Tree", "Validate",
+		},
+	},
+	"quota.Tree": {
+		changes: []string{
+			"Activate", "Advance", "Charge", "Deactivate", "Discharge", "ReleaseProduct", "Remove", "Retain",
+			"RetainProduct", "Set", "SetCapacity", "SetHalfLife", "SetNext", "SetPast", "Unretain",
+		},
+		asks: []string{
+			"Active", "Below", "Capacities", "Capacity", "Check", "Config", "Covered", "Fits", "Guaranteed", "HalfLife",
+			"InTheWay", "Kept", "KeptFor", "Leaf", "Len", "LimitOf", "Lookup", "Name", "Next", "Now", "Parent", "Past",
+			"Product", "Queues", "Standing", "Used", "Within",
+		},
+	},
+}
+
+// notByBooks names the functions that change the fleet or the quota tree past the books, each
+// with the reason.
+var notByBooks = map[string]string{}
+
+// hostFiles are the files that name the resources of a host: the types of the contract, and
+// beside each its amounts by resource.
+var hostFiles = []string{"job.go", "node.go"}
+
+// deviceMemory are the structs, and the package, of which MemoryMiB is that of a GPU, or of a part
+// of one.
+var deviceMemory = []string{".GPU", ".Share", "gang.Share", "mig"}
+
+// parts are the parts of records, each with the rooms that assign it; core is among them where
+// a part notes what an event says.
+var parts = map[string][]string{
+	"core/internal/record.LifePart":    {"core/internal/life"},
+	"core/internal/record.RetryPart":   {"core/internal/record", "core/internal/life", "core"},
+	"core/internal/record.ReleasePart": {"core/internal/life", "core"},
+	"core/internal/record.ReservePart": {"core/internal/search"},
+	"core/internal/record.LookPart":    {"core/internal/search"},
+	"core/internal/record.YieldPart":   {"core/internal/life"},
+	"core/internal/record.BidPart":     {"core/internal/evict"},
+	"core/internal/record.StartPart":   {"core/internal/search", "core"},
+	"core/internal/record.JobPart":     {"core/internal/life", "core"},
+	"core/internal/record.CordonPart":  {"core/internal/upkeep", "core"},
+	"core/internal/record.TrustPart":   {"core/internal/upkeep"},
+	"core/internal/record.GPUPart":     {"core/internal/gpus"},
+	"core/internal/record.DrainPart":   {"core/internal/search"},
+	"core/internal/record.SpanPart":    {"core/internal/search"},
+	"core/internal/record.RatesPart":   {"core/internal/life"},
+	"core/internal/record.UsePart":     {"core/internal/books"},
+}
+
+const (
+	restores = "makes the record, or the room, from its saved form"
+	toMove   = "to move behind a method of the owner"
+)
+
+// notByOwners names the functions that assign a field or a part of another room, each with the
+// reason.
+var notByOwners = map[string]string{
+	"core.Core.Apply: core/internal/state.State":                                         toMove,
+	"core.Core.Schedule: core/internal/state.State":                                      toMove,
+	"core.Core.WhatItTakes: core/internal/state.State":                                   toMove,
+	"core.Core.addNode: core/internal/state.State":                                       toMove,
+	"core.Core.adopt: core/internal/record.LifePart":                                     toMove,
+	"core.Core.condemn: core/internal/record.GPUPart":                                    toMove,
+	"core.Core.inherit: core/internal/record.GPUPart":                                    restores,
+	"core.Core.policyChanged: .Config":                                                   toMove,
+	"core.Core.policyChanged: core/internal/state.State":                                 toMove,
+	"core.Core.queueRemoved: core/internal/books.Books":                                  toMove,
+	"core.Core.rebind: core/internal/record.LifePart":                                    toMove,
+	"core.Core.replaceNode: core/internal/record.TrustPart":                              toMove,
+	"core.Core.restore: core/internal/record.RatesPart":                                  restores,
+	"core.Core.restore: core/internal/record.UsePart":                                    restores,
+	"core.Core.restore: core/internal/state.State":                                       restores,
+	"core.readSnapshot: .Config":                                                         restores,
+	"core.restore: core/internal/books.Books":                                            restores,
+	"core.restore: core/internal/catalogue.Catalogue":                                    restores,
+	"core/internal/admission.Admission.restoreJob: core/internal/record.JobPart":         restores,
+	"core/internal/admission.Admission.restoreMember: core/internal/record.StartPart":    restores,
+	"core/internal/admission.Admission.restoreOrder: core/internal/state.State":          restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.BidPart":     restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.LifePart":    restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.LookPart":    restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReleasePart": restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReservePart": restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.RetryPart":   restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.YieldPart":   restores,
+	"core/internal/backlog.Backlog.Demands: core/internal/books.Books":                   toMove,
+	"core/internal/backlog.Backlog.DropShape: core/internal/state.State":                 toMove,
+	"core/internal/backlog.Backlog.EnsureQueue: core/internal/books.Books":               toMove,
+	"core/internal/backlog.Backlog.RestoreBids: core/internal/record.BidPart":            restores,
+	"core/internal/backlog.Backlog.RestoreStalled: core/internal/record.ReservePart":     restores,
+	"core/internal/backlog.Backlog.Unawait: core/internal/record.BidPart":                toMove,
+	"core/internal/backlog.Backlog.Unawait: core/internal/record.LookPart":               toMove,
+	"core/internal/backlog.Backlog.restoreWindow: core/internal/record.SpanPart":         restores,
+	"core/internal/books.Books.Book: core/internal/catalogue.Catalogue":                  toMove,
+	"core/internal/books.Books.Yield: core/internal/record.TrustPart":                    toMove,
+	"core/internal/gpus.GPUs.MIGTableSet: core/internal/catalogue.Catalogue":             toMove,
+	"core/internal/gpus.GPUs.RemoveNode: core/internal/record.TrustPart":                 toMove,
+	"core/internal/gpus.GPUs.RemoveNode: core/internal/state.State":                      toMove,
+	"core/internal/gpus.GPUs.RestoreLooked: core/internal/record.LookPart":               restores,
+	"core/internal/gpus.GPUs.SetDraining: core/internal/record.CordonPart":               toMove,
+	"core/internal/life.Life.Forget: core/internal/state.State":                          toMove,
+	"core/internal/life.Life.ForgetJob: core/internal/state.State":                       toMove,
+	"core/internal/life.Life.holdsNothing: core/internal/record.ReservePart":             toMove,
+	"core/internal/search.Search.FailBid: core/internal/record.BidPart":                  toMove,
+	"core/internal/search.Search.ForgetChanges: core/internal/catalogue.Catalogue":       toMove,
+	"core/internal/search.Search.placed: core/internal/record.LifePart":                  toMove,
+	"core/internal/search.Search.placed: core/internal/record.RetryPart":                 toMove,
+	"core/internal/search.Search.takePlace: core/internal/record.LifePart":               toMove,
+	"core/internal/state.State.ClearFreed: core/internal/record.CordonPart":              toMove,
+	"core/internal/state.State.DeferBid: core/internal/record.BidPart":                   toMove,
+	"core/internal/state.State.Reopened: core/internal/record.CordonPart":                toMove,
+	"core/internal/upkeep.Upkeep.SetSpares: core/internal/state.State":                   toMove,
+}
+
+// reservations are told apart by the table of their kinds.
+var reservations = union{
+	record: "core/internal/record.Window", tag: "core/internal/record.ReservationKind", told: []string{"rule", "Rule"},
+	only: []string{"Preemption", "Advance"}, orNil: []string{"Rep"}, alone: []string{"Trials"},
+	file: "core/internal/record/reservation_kinds.go",
+}
+
+// notByKinds names the functions that ask for the kind of a reservation elsewhere, each with the
+// reason.
+var notByKinds = map[string]string{
+	"core/internal/backlog.Backlog.Admits": "reads the row of the table: rank and queues are the backlog's to compare",
+}
