@@ -1,3 +1,5 @@
+// Package agenda says what has changed since the stages of a pass last looked, and when each stage is
+// due. It knows no record.
 package agenda
 
 import (

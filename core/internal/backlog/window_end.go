@@ -104,6 +104,7 @@ func (bl *Backlog) spoilPlans(stays *record.Replica) {
 	}
 }
 
+// Unfresh takes an entry off the list of those yet to be tried on nodes that are set aside.
 func (bl *Backlog) Unfresh(e *record.Entry) {
 	if e.FreshAt < 0 {
 		return

@@ -54,6 +54,7 @@ type GraphTable struct {
 	latest *GraphEntry
 }
 
+// A GraphEntry is a graph, and how many nodes use it.
 type GraphEntry struct {
 	key   string
 	Graph *nodegraph.Graph
@@ -122,6 +123,7 @@ func (t *GraphTable) Retain(n *berth.Node) *GraphEntry {
 	return e
 }
 
+// Release counts a use of a graph no longer; nil is the graph of a node without links.
 func (t *GraphTable) Release(e *GraphEntry) {
 	if e == nil {
 		return

@@ -73,6 +73,7 @@ func EqualProducts(p, q *mig.Product) bool {
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
+// TablesTold counts the tables that were told.
 func (c *Catalogue) TablesTold() int {
 	n := 0
 	for _, name := range slices.Sorted(maps.Keys(c.Tables)) {
@@ -217,6 +218,7 @@ func NewOwnerTable() OwnerTable {
 	return OwnerTable{ByKey: map[OwnerKey]gang.Owner{}, Uses: []int{1}, Keys: make([]OwnerKey, 1)}
 }
 
+// Retain counts one more use of an owner, and returns the number of the owner.
 func (t *OwnerTable) Retain(k OwnerKey) gang.Owner {
 	o, known := t.ByKey[k]
 	if !known {
@@ -232,6 +234,7 @@ func (t *OwnerTable) Retain(k OwnerKey) gang.Owner {
 	return o
 }
 
+// Release counts a use no longer. The number is free again with the last.
 func (t *OwnerTable) Release(o gang.Owner) {
 	t.Uses[o]--
 	if t.Uses[o] == 0 {
@@ -275,6 +278,7 @@ func (t *Table) Filled(s mig.State, profile int) mig.State {
 // last hour, oldest first.
 type Pool struct{ Changes []berth.Time }
 
+// Pool returns what is remembered of a pool, made if there is nothing.
 func (c *Catalogue) Pool(name string) *Pool {
 	p := c.Pools[name]
 	if p == nil {

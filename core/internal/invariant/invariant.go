@@ -1,3 +1,4 @@
+// Package invariant stops the program where an invariant of the machine does not hold.
 package invariant
 
 // Must is for what the core has made sure of before: the packages below check

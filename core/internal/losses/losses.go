@@ -1,3 +1,4 @@
+// Package losses remembers the nodes that were lost, and when.
 package losses
 
 import (
@@ -49,6 +50,7 @@ type Losses struct {
 	fading *btree.BTreeG[*Record]
 }
 
+// New returns a memory of nothing.
 func New() *Losses {
 	return &Losses{ByID: map[berth.NodeID]*Record{}, fading: btree.NewG(16, lessLoss)}
 }
@@ -56,11 +58,13 @@ func New() *Losses {
 // Clear forgets all losses.
 func (m *Losses) Clear() { *m = *New() }
 
+// Add remembers a node that is not remembered yet.
 func (m *Losses) Add(r *Record) {
 	m.ByID[r.Node] = r
 	m.fading.ReplaceOrInsert(r)
 }
 
+// Remove forgets one that is, before anything in its record changes.
 func (m *Losses) Remove(r *Record) {
 	delete(m.ByID, r.Node)
 	m.fading.Delete(r)

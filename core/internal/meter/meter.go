@@ -1,3 +1,4 @@
+// Package meter holds evictions to a rate.
 package meter
 
 import (

@@ -23,6 +23,7 @@ type ClassKey struct {
 	Fence string
 }
 
+// KeyOf is the class of a node outside all windows.
 func KeyOf(n *berth.Node) ClassKey {
 	k := ClassKey{pool: n.Pool, GPUs: len(n.GPUs)}
 	if len(n.GPUs) > 0 {
@@ -93,6 +94,7 @@ type classEntry struct {
 	Nodes   int       // 0: vacant
 }
 
+// Add counts one more node of a class, and returns the index of the class.
 func (t *ClassTable) Add(k ClassKey, table *catalogue.Table, windows []*Window) int {
 	i, known := t.ByKey[k]
 	if !known {
@@ -109,6 +111,7 @@ func (t *ClassTable) Add(k ClassKey, table *catalogue.Table, windows []*Window) 
 	return i
 }
 
+// Drop counts a node of a class no longer.
 func (t *ClassTable) Drop(i int) {
 	t.List[i].Nodes--
 	if t.List[i].Nodes == 0 {

@@ -110,6 +110,8 @@ type Capacity struct {
 	Host     host.Amounts
 }
 
+// CapacityNow is what a node adds to the fleet as it is: all that is sound, or what is in use if it takes
+// no more work.
 func (n *Node) CapacityNow() Capacity {
 	if n.Closed() {
 		return n.inUse()

@@ -1,3 +1,5 @@
+// Package record has the records: node, replica, job, shape, queue, reservation. Each has its plain
+// values, its saved form, and what it can tell by itself and by the records that it points to.
 package record
 
 import (

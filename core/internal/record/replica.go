@@ -68,6 +68,7 @@ type Member struct {
 	Imagined bool // gone, by a plan in the making
 }
 
+// A MemberState is where a member is in its life.
 type MemberState uint8
 
 const (

@@ -29,6 +29,7 @@ func GangName(kind string, rep *Replica) string {
 	return kind + "/" + string(rep.Job.Spec.ID) + "#" + strconv.Itoa(rep.Number)
 }
 
+// GangWindow makes a window for a gang, with its name and without nodes.
 func GangWindow(kind ReservationKind, rep *Replica) *Window {
 	return &Window{Kind: kind, Name: GangName("gang", rep), Rep: rep, Queue: quota.None}
 }

@@ -97,6 +97,7 @@ type rule struct {
 	planned, expires                    bool
 }
 
+// Rule is the row of a kind.
 func (k ReservationKind) Rule() rule {
 	switch k {
 	case KindPending, kindRest:
@@ -172,8 +173,10 @@ func (w *Window) IsAdvance() bool { return w.Kind.Rule().holder == forQueue }
 // IsKept reports whether nodes come to a window and go from it one by one.
 func (w *Window) IsKept() bool { return w.Kind.Rule().holder == forItself }
 
+// IsBurnIn reports whether a window has the nodes that are back after a failure.
 func (w *Window) IsBurnIn() bool { return w.Kind == KindBurnIn }
 
+// IsSpares reports whether a window has the hot spares of a pool.
 func (w *Window) IsSpares() bool { return w.Kind == KindSpares }
 
 // IsForGang reports whether a window is for a gang, whatever that does.

@@ -29,6 +29,7 @@ func (st *State) Reopened(n *record.Node) {
 	}
 }
 
+// ClearFreed notes that the pass has woken what it wakes for the nodes that were freed.
 func (st *State) ClearFreed() {
 	for _, n := range st.FreedNodes {
 		n.Freed = false
