@@ -1,0 +1,287 @@
+package life
+
+import (
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// The life of a replica: from its placement over whatever befalls it to the end, or to the next
+// life.
+
+// Settle brings a replica that is not Pending into the state that its members
+// call for, after any of them changed. It is the one place where that is
+// decided. The cause is that of the Release, should it come to one.
+func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
+	switch rep.State {
+	case berth.Running:
+		if _, stops := rep.Order.(berth.Release); stops && !rep.Has(record.MemberStopping) {
+			l.state.CloseOrder(rep) // whom it was to stop is gone
+		}
+		if !rep.Has(record.MemberStopping) && rep.YieldsTo == nil && !rep.Leaves {
+			l.state.NoteLeaving(rep, false)
+		}
+		if !rep.Enough(record.MemberRunning) {
+			l.TakeBack(rep, cause, false)
+		} else if rep.Order == nil {
+			l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
+			l.Run(rep, l.state.Now)
+		} else {
+			l.MayStay(rep) // those may be gone that had to leave
+		}
+	case berth.Binding, berth.Repairing:
+		switch {
+		case rep.Order != nil: // its report decides
+			rep.Release.Cause = cause
+		case rep.Enough(record.MemberRunning):
+			l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
+			l.Run(rep, l.state.Now)
+		case rep.Has(record.MemberRunning):
+			rep.State, rep.Release.Cause = berth.Repairing, cause
+			l.state.NoteTodo(rep, true)
+		default: // nobody is left to repair around
+			l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
+			l.requeue(rep, true)
+		}
+	case berth.Releasing:
+		if !rep.Has(record.MemberStopping) {
+			l.finishRelease(rep)
+		} else if rep.Order == nil {
+			l.state.NoteTodo(rep, true)
+		}
+	}
+}
+
+// Run makes a replica Running, or keeps it so, and sees to what it is short of. If it has
+// just begun to run, that was at an instant.
+func (l *Life) Run(rep *record.Replica, since berth.Time) {
+	if rep.State != berth.Running {
+		if rep.Resumed {
+			rep.Resumed = false
+		} else {
+			rep.CameAt = since
+		}
+		rep.State, rep.Started, rep.Retry.Struck = berth.Running, since, false
+		rep.Retry.Attempts, rep.Retry.Repairs, rep.Retry.Avoid, rep.FailedBids = 0, 0, nil, 0
+		l.state.SetEnd(rep, l.state.EndIfPlaced(rep))
+		l.noteRunning(rep, true)
+		l.state.Totals.Started++
+		l.agenda.Stir(l.state.Now)
+	}
+	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
+	switch {
+	case rep.Has(record.MemberStopping):
+		l.state.NoteTodo(rep, true)
+	default:
+		l.state.NoteTodo(rep, false) // those it was to stop may be gone
+		l.backlog.Unawait(rep)       // what it is short of may have changed
+		l.backlog.Await(rep)
+	}
+}
+
+// noteRunning enters a replica among those of its queue that run, or takes it out.
+func (l *Life) noteRunning(rep *record.Replica, runs bool) {
+	change := 1
+	if running := l.books.Queues[rep.Job.Queue].Running; runs {
+		running.ReplaceOrInsert(rep)
+	} else {
+		running.Delete(rep)
+		change = -1
+	}
+	if rep.Job.IsElastic() {
+		l.Stretching += change
+	}
+}
+
+// TakeBack starts to stop everything that a replica still holds. gone says that
+// it shall not come back.
+func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
+	rep.Release.Gone = rep.Release.Gone || gone
+	if rep.Release.Gone {
+		l.backlog.EndMove(rep)
+	}
+	switch rep.State {
+	case berth.Releasing:
+		return // its Release goes on; only the end of it may have changed
+	case berth.Pending:
+		if gone {
+			l.Forget(rep)
+		}
+		return
+	}
+	l.withdraw(rep)
+	rep.Release.Cause, rep.Release.Attempt = cause, 0
+	l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
+	for flat := range rep.Members {
+		if rep.Members[flat].State.Holds() {
+			rep.Members[flat].State = record.MemberStopping
+		}
+	}
+	if rep.State == berth.Running {
+		l.noteRunning(rep, false)
+	}
+	rep.State, rep.Leaves = berth.Releasing, false
+	rep.Retry.Struck = rep.Retry.Struck || cause.Code == berth.CauseDrained
+	l.state.NoteLeaving(rep, true)
+	l.agenda.Relook(l.state.Now) // what it leaves may be a place for others
+	l.state.SetEnd(rep, l.state.Now.Add(l.state.Config.Policy.ReleaseTimeout))
+	l.Settle(rep, cause)
+	if rep.Resumes() { // somebody is left to be stopped first
+		l.agenda.MoveBy(l.state.Now)
+	}
+}
+
+// withdraw ends the order that is out, and the wait for a place, without
+// touching the members.
+func (l *Life) withdraw(rep *record.Replica) {
+	l.state.CloseOrder(rep)
+	l.backlog.Unawait(rep)
+	l.endBackoff(rep)
+	l.state.NoteTodo(rep, false)
+}
+
+// LeavePending ends what is due only while the replica is pending.
+func (l *Life) LeavePending(rep *record.Replica) {
+	if at, limited := rep.DropAt(); limited && rep.State == berth.Pending {
+		l.state.StopTimer(record.Timer{At: at, Kind: record.TimerGang, Rep: rep})
+	}
+}
+
+// finishRelease ends a Release: nothing is held any more.
+func (l *Life) finishRelease(rep *record.Replica) {
+	l.withdraw(rep)
+	if rep.Release.Gone {
+		l.Forget(rep)
+		return
+	}
+	l.requeue(rep, rep.Release.Backoff)
+}
+
+// requeue makes a replica that holds nothing Pending again.
+func (l *Life) requeue(rep *record.Replica, backoff bool) {
+	l.withdraw(rep)
+	l.holdsNothing(rep)
+	rep.Members, rep.Retry.Repairs, rep.Resumed = nil, 0, false
+	rep.Release = record.ReleasePart{}
+	if backoff {
+		l.BackOff(rep)
+		if rep.Moving != nil && rep.Moving.IsPart() {
+			l.backlog.EndMove(rep) // not for as long as that
+		}
+	}
+	l.Pend(rep)
+}
+
+// Pend makes a replica Pending as of now.
+func (l *Life) Pend(rep *record.Replica) {
+	rep.State, rep.PendingSince = berth.Pending, l.state.Now
+	if at, limited := rep.DropAt(); limited {
+		l.state.SetTimer(record.Timer{At: at, Kind: record.TimerGang, Rep: rep})
+	}
+	l.backlog.Await(rep)
+}
+
+// holdsNothing ends what a replica has while it holds something.
+func (l *Life) holdsNothing(rep *record.Replica) {
+	if rep.EndsAt == 0 && rep.State != berth.Pending {
+		l.agenda.Grew(l.state.Now) // no plan has imagined that
+	}
+	l.state.SetEnd(rep, agenda.Never)
+	l.vacated(rep)
+	rep.ActiveMilli, rep.Retry.Backfilled = 0, false
+	if l.backlog.Stalled(rep) {
+		rep.Reserve.StalledAt = 0
+		l.agenda.EndStall()
+	}
+	if l.backlog.Hopeless(rep) {
+		rep.Reserve.HopelessAt = 0
+		l.agenda.EndDespair()
+	}
+	if rep.Exclusive != nil {
+		l.backlog.EndWindow(rep.Exclusive)
+	}
+}
+
+// BackOff makes a replica wait after a failed Bind, longer each time.
+func (l *Life) BackOff(rep *record.Replica) {
+	l.endBackoff(rep)
+	p := &l.state.Config.Policy
+	delay := p.MaxRetryBackoff
+	if doublings := min(rep.Retry.Attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
+		delay = min(delay, p.RetryBackoff<<doublings)
+	}
+	rep.Retry.Attempts++
+	rep.Retry.ReadyAt = l.state.Now.Add(delay)
+	l.state.SetTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
+}
+
+// endBackoff ends a backoff, if there is one.
+func (l *Life) endBackoff(rep *record.Replica) {
+	if rep.Retry.ReadyAt != 0 {
+		l.state.StopTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
+		rep.Retry.ReadyAt = 0
+	}
+}
+
+// Forget removes a replica that holds nothing, and its job with the last one.
+func (l *Life) Forget(rep *record.Replica) {
+	l.withdraw(rep)
+	l.holdsNothing(rep)
+	l.backlog.EndMove(rep)
+	l.LeavePending(rep)
+	j := rep.Job
+	j.Former = max(j.Former, rep.Incarnation)
+	l.state.RemoveReplica(rep)
+	if j.Live == 0 && (j.Cancelled || j.Spec.Service == nil) {
+		l.ForgetJob(j)
+	}
+}
+
+// ForgetJob removes a job without replicas.
+func (l *Life) ForgetJob(j *record.Job) {
+	l.backlog.DropShape(j.Shape)
+	l.books.Dismiss(j)
+}
+
+func (l *Life) SettleAll(hit []*record.Replica, cause berth.Cause) {
+	for _, rep := range hit {
+		if cause.Code == berth.CauseHardwareLost {
+			rep.Strike()
+		}
+		l.Settle(rep, cause)
+		rep.Retry.Struck = rep.Retry.Struck && rep.State != berth.Running // enough of it is left
+	}
+}
+
+// MayStay has a gang go on where it is that was asked to leave, if nothing of it is on a node
+// any more that is being drained.
+func (l *Life) MayStay(rep *record.Replica) {
+	if _, from := rep.DrainedBy(); from == nil {
+		l.Stay(rep)
+	}
+}
+
+// Hasten has a gang be asked anew that was asked to leave by an instant after that by which it
+// has to be gone now: the next pass takes the request back and gives one with less time.
+func (l *Life) Hasten(rep *record.Replica) {
+	if by, _ := rep.DrainedBy(); rep.Leaves && by > l.state.Now && rep.Order.Header().Deadline > by {
+		l.Stay(rep)
+	}
+}
+
+// Stay has a gang go on where it is that was asked to leave.
+func (l *Life) Stay(rep *record.Replica) {
+	if rep.Leaves {
+		rep.Leaves = false
+		l.backlog.Remain(rep)
+	}
+}
+
+// vacated notes that a replica holds nothing any more, or need not yield.
+func (l *Life) vacated(rep *record.Replica) {
+	if beneficiary := rep.YieldsTo; beneficiary != nil {
+		rep.YieldsTo = nil
+		rep.Yielded(beneficiary)
+	}
+	l.state.NoteLeaving(rep, false)
+}
