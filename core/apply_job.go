@@ -226,7 +226,7 @@ func (c *Core) holdObserved(j *record.Job, r *berth.RunningReplica, held []gang.
 // adopt makes a new replica run on what is held for it.
 func (c *Core) adopt(j *record.Job, r *berth.RunningReplica, held []gang.Hold) {
 	rep := j.Replicas[r.Replica]
-	rep.Incarnation = r.Incarnation
+	c.life.Begin(rep, r.Incarnation)
 	rep.Members = make([]record.Member, j.Members())
 	for i := range held {
 		flat := j.Flat(r.Members[i].Ref())
@@ -238,7 +238,7 @@ func (c *Core) adopt(j *record.Job, r *berth.RunningReplica, held []gang.Hold) {
 			c.state.Nodes[held[i].Node].Spec.GPUs[g].Mode = c.gpus.ModeFor(&held[i])
 		}
 	}
-	rep.State = berth.Binding
+	c.life.AwaitBind(rep)
 	c.life.Run(rep, r.Started)
 	c.backlog.EncloseExclusive(rep)
 	c.agenda.FreedQuota() // what is taken may move a search off a limited product

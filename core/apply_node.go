@@ -105,7 +105,7 @@ func (c *Core) replaceNode(n *record.Node, spec berth.Node) *berth.Error {
 			c.books.Rejoin(w, n)
 			renumber(w, old.Index, n.Index)
 		}
-		n.Trust.Spare, n.Trust.StandsIn = old.Trust.Spare, old.Trust.StandsIn
+		c.upkeep.StandByAgain(n, &old)
 		c.upkeep.Distrust(n, &old)
 		c.restoreCordon(&old)
 		if old.Freed {
@@ -198,7 +198,7 @@ func (c *Core) nodeDraining(e berth.NodeDraining) *berth.Error {
 
 // drainNode has what runs on a node leave it, by an instant if that is not 0, or not any more.
 func (c *Core) drainNode(n *record.Node, drains bool, by berth.Time) {
-	c.gpus.SetDraining(n, drains)
+	c.upkeep.SetDraining(n, drains)
 	if n.DrainBy = by; drains {
 		c.agenda.Relook(c.state.Now)
 	}
@@ -248,10 +248,7 @@ func (c *Core) condemn(n *record.Node, gpu int, reason string) {
 	c.backlog.Spoil(n)
 	n.Spec.GPUs[gpu].Failed = true
 	c.backlog.Lapse(n, gpu)
-	if p := n.GPUs[gpu].Order; p != nil { // nobody knows how far it came
-		c.gpus.CloseRepartition(p)
-		n.GPUs[gpu].Unknown = true
-	}
+	c.gpus.Abandon(n, gpu)
 	c.books.SettleGPU(n, gpu)
 	c.books.Recount(n, n.CapacityNow())
 	c.upkeep.CountSound(n)

@@ -198,7 +198,7 @@ func (c *Core) rebind(rep *record.Replica) bool {
 		}
 	}
 	c.backlog.EncloseExclusive(rep)
-	rep.State = berth.Binding
+	c.life.AwaitBind(rep)
 	c.search.Bind(rep, berth.Cause{Code: berth.CauseRepair, Detail: rep.Release.Cause.Detail})
 	return true
 }

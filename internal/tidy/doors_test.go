@@ -49,13 +49,13 @@ var parts = map[string][]string{
 	"core/internal/record.RetryPart":   {"core/internal/record", "core/internal/life", "core"},
 	"core/internal/record.ReleasePart": {"core/internal/life", "core"},
 	"core/internal/record.ReservePart": {"core/internal/search"},
-	"core/internal/record.LookPart":    {"core/internal/search"},
+	"core/internal/record.LookPart":    {"core/internal/record", "core/internal/search"},
 	"core/internal/record.YieldPart":   {"core/internal/life"},
-	"core/internal/record.BidPart":     {"core/internal/evict"},
+	"core/internal/record.BidPart":     {"core/internal/record", "core/internal/evict"},
 	"core/internal/record.StartPart":   {"core/internal/search", "core"},
 	"core/internal/record.JobPart":     {"core/internal/life", "core"},
-	"core/internal/record.CordonPart":  {"core/internal/upkeep", "core"},
-	"core/internal/record.TrustPart":   {"core/internal/upkeep"},
+	"core/internal/record.CordonPart":  {"core/internal/record", "core/internal/upkeep", "core"},
+	"core/internal/record.TrustPart":   {"core/internal/record", "core/internal/upkeep"},
 	"core/internal/record.GPUPart":     {"core/internal/gpus"},
 	"core/internal/record.DrainPart":   {"core/internal/search"},
 	"core/internal/record.SpanPart":    {"core/internal/search"},
@@ -65,18 +65,13 @@ var parts = map[string][]string{
 
 const (
 	restores = "makes the record, or the room, from its saved form"
-	toMove   = "to move behind a method of the owner"
 )
 
 // notByOwners names the functions that assign a field or a part of another room, each with the
 // reason.
 var notByOwners = map[string]string{
 	"core/internal/state.State.SetPolicy: .Config":                                       "puts another policy in force, as a whole",
-	"core.Core.adopt: core/internal/record.LifePart":                                     toMove,
-	"core.Core.condemn: core/internal/record.GPUPart":                                    toMove,
 	"core.Core.inherit: core/internal/record.GPUPart":                                    restores,
-	"core.Core.rebind: core/internal/record.LifePart":                                    toMove,
-	"core.Core.replaceNode: core/internal/record.TrustPart":                              toMove,
 	"core.Core.restore: core/internal/record.RatesPart":                                  restores,
 	"core.Core.restore: core/internal/record.UsePart":                                    restores,
 	"core.Core.restore: core/internal/state.State":                                       restores,
@@ -95,21 +90,8 @@ var notByOwners = map[string]string{
 	"core/internal/admission.Admission.restoreReplica: core/internal/record.YieldPart":   restores,
 	"core/internal/backlog.Backlog.RestoreBids: core/internal/record.BidPart":            restores,
 	"core/internal/backlog.Backlog.RestoreStalled: core/internal/record.ReservePart":     restores,
-	"core/internal/backlog.Backlog.Unawait: core/internal/record.BidPart":                toMove,
-	"core/internal/backlog.Backlog.Unawait: core/internal/record.LookPart":               toMove,
 	"core/internal/backlog.Backlog.restoreWindow: core/internal/record.SpanPart":         restores,
-	"core/internal/books.Books.Yield: core/internal/record.TrustPart":                    toMove,
-	"core/internal/gpus.GPUs.RemoveNode: core/internal/record.TrustPart":                 toMove,
 	"core/internal/gpus.GPUs.RestoreLooked: core/internal/record.LookPart":               restores,
-	"core/internal/gpus.GPUs.SetDraining: core/internal/record.CordonPart":               toMove,
-	"core/internal/life.Life.holdsNothing: core/internal/record.ReservePart":             toMove,
-	"core/internal/search.Search.FailBid: core/internal/record.BidPart":                  toMove,
-	"core/internal/search.Search.placed: core/internal/record.LifePart":                  toMove,
-	"core/internal/search.Search.placed: core/internal/record.RetryPart":                 toMove,
-	"core/internal/search.Search.takePlace: core/internal/record.LifePart":               toMove,
-	"core/internal/state.State.ClearFreed: core/internal/record.CordonPart":              toMove,
-	"core/internal/state.State.DeferBid: core/internal/record.BidPart":                   toMove,
-	"core/internal/state.State.Reopened: core/internal/record.CordonPart":                toMove,
 }
 
 // reservations are told apart by the table of their kinds.

@@ -94,6 +94,9 @@ type Agenda struct {
 // by comparing whether anything has changed since.
 type Turn uint64
 
+// Forget has a record keep no turn.
+func (t *Turn) Forget() { *t = 0 }
+
 // New returns an agenda on which nothing is due.
 func New() *Agenda {
 	return &Agenda{

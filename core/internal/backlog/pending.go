@@ -122,7 +122,7 @@ func (bl *Backlog) Unawait(rep *record.Replica) {
 	if rep.Drain != nil {
 		bl.EndDrain(rep.Drain)
 	}
-	rep.Look, rep.Bid = record.LookPart{}, record.BidPart{}
+	rep.LookAnew()
 	bl.books.Queues[rep.Job.Queue].Waiting--
 }
 

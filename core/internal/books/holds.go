@@ -8,7 +8,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/internal/unordered"
 )
 
 // Lose ends the holds of those members of a node that are meant. It returns the
@@ -77,8 +76,7 @@ func (bk *Books) Yield(rep *record.Replica, flat int, state record.MemberState) 
 	m := rep.Members[flat]
 	n := m.Node
 	invariant.Must(bk.state.Fleet.Release(m.Hold))
-	n.Members = unordered.Remove(n.Members, m.Slot, func(m record.MemberAt, at int) { m.Rep.Members[m.Index].Slot = at })
-	n.Trust.StandsIn = n.Trust.StandsIn && len(n.Members) > 0
+	n.Leave(m.Slot)
 	bk.charge(rep, &m.Hold, n, -1)
 	bk.recountUse(n)
 	bk.catalogue.Owners.ReleaseShare(m.Hold.Share)

@@ -174,11 +174,11 @@ func (gp *GPUs) dropRepartitions(n *record.Node) {
 	}
 }
 
-// SetDraining notes whether a node is being drained.
-func (gp *GPUs) SetDraining(n *record.Node, drains bool) {
-	if n.Drains != drains {
-		n.Drains = drains
-		gp.agenda.CountDraining(drains)
+// Abandon ends an order about a GPU that failed: nobody knows how far it came.
+func (gp *GPUs) Abandon(n *record.Node, gpu int) {
+	if p := n.GPUs[gpu].Order; p != nil {
+		gp.CloseRepartition(p)
+		n.GPUs[gpu].Unknown = true
 	}
 }
 
@@ -188,9 +188,8 @@ func (gp *GPUs) RemoveNode(n *record.Node) {
 	for _, w := range n.Windows {
 		w.Remove(n)
 	}
-	gp.SetDraining(n, false)
-	n.Trust.Probation, n.Trust.Trial, n.Trust.Spare = 0, 0, false
-	gp.upkeep.Watch(n)
+	gp.upkeep.SetDraining(n, false)
+	gp.upkeep.Forget(n)
 	gp.books.Recount(n, record.Capacity{})
 	gp.dropRepartitions(n)
 	for g := range n.GPUs {

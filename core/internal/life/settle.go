@@ -52,6 +52,22 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 	}
 }
 
+// Begin has a replica be in a life that the world has begun.
+func (l *Life) Begin(rep *record.Replica, life berth.Incarnation) { rep.Incarnation = life }
+
+// BeginNext has a replica that waited begin its next life with a Bind.
+func (l *Life) BeginNext(rep *record.Replica) {
+	rep.Retry.Backfilled = rep.FillsGap()
+	rep.Incarnation++
+	l.AwaitBind(rep)
+}
+
+// AwaitBind has a replica wait for the report of a Bind.
+func (l *Life) AwaitBind(rep *record.Replica) { rep.State = berth.Binding }
+
+// Resume notes whether the next life of a replica goes on in a place that was kept for it.
+func (l *Life) Resume(rep *record.Replica, resumed bool) { rep.Resumed = resumed }
+
 // Run makes a replica Running, or keeps it so, and sees to what it is short of. If it has
 // just begun to run, that was at an instant.
 func (l *Life) Run(rep *record.Replica, since berth.Time) {
@@ -190,11 +206,11 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	l.vacated(rep)
 	rep.ActiveMilli, rep.Retry.Backfilled = 0, false
 	if l.backlog.Stalled(rep) {
-		rep.Reserve.StalledAt = 0
+		rep.Reserve.StalledAt.Forget()
 		l.agenda.EndStall()
 	}
 	if l.backlog.Hopeless(rep) {
-		rep.Reserve.HopelessAt = 0
+		rep.Reserve.HopelessAt.Forget()
 		l.agenda.EndDespair()
 	}
 	if rep.Exclusive != nil {

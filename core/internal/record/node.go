@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/unordered"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -295,4 +296,10 @@ func (n *Node) Key() ClassKey {
 	k := KeyOf(&n.Spec)
 	k.Fence = FenceOf(n.Windows)
 	return k
+}
+
+// Leave takes a member off a node. The last one ends that it stands in for another.
+func (n *Node) Leave(slot int) {
+	n.Members = unordered.Remove(n.Members, slot, func(m MemberAt, at int) { m.Rep.Members[m.Index].Slot = at })
+	n.Trust.StandsIn = n.Trust.StandsIn && len(n.Members) > 0
 }

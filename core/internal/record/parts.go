@@ -5,6 +5,7 @@ package record
 import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/internal/limits"
 )
 
 // The plain values of a record, by the part of the core that gives them. A part stands in the
@@ -165,3 +166,18 @@ type SpanPart struct {
 	From  berth.Time `json:"from"`
 	Until berth.Time `json:"until"`
 }
+
+// LookAnew forgets what was found out while a replica waited.
+func (rep *Replica) LookAnew() { rep.Look, rep.Bid = LookPart{}, BidPart{} }
+
+// DeferBid has a replica bid again from an instant on, once more in vain.
+func (rep *Replica) DeferBid(until berth.Time) {
+	rep.Bid.At = until
+	rep.FailedBids = min(rep.FailedBids+1, limits.MaxAttempts)
+}
+
+// Forget has a bid be looked at again as soon as it may be.
+func (p *BidPart) Forget() { p.Turn, p.RipeAt = 0, 0 }
+
+// MarkFreed notes whether a node stands in the list of those on which something became free.
+func (n *Node) MarkFreed(freed bool) { n.Freed = freed }

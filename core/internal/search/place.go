@@ -163,8 +163,7 @@ func (se *Search) placed(e *record.Entry, cause berth.Cause) {
 	} else {
 		se.life.LeavePending(rep)
 		se.state.SetEnd(rep, se.state.EndIfPlaced(rep))
-		rep.State, rep.Retry.Backfilled = berth.Binding, rep.FillsGap()
-		rep.Incarnation++
+		se.life.BeginNext(rep)
 	}
 	if se.minimums {
 		se.unbound = append(se.unbound, Unbound{rep, cause})
@@ -453,7 +452,7 @@ func (se *Search) takePlace(e *record.Entry, p *record.Preemption, cause berth.C
 		e.Rep.Members = nil
 		return false
 	}
-	e.Rep.Resumed = cause == berth.CauseResumed
+	se.life.Resume(e.Rep, cause == berth.CauseResumed)
 	se.placed(e, berth.Cause{Code: cause})
 	return true
 }

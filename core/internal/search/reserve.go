@@ -331,7 +331,7 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 // FailBid notes that room was made for a replica in vain: it waits before that is tried
 // again, longer each time, so that nobody is stopped for it over and over.
 func (se *Search) FailBid(rep *record.Replica) {
-	rep.Bid.Turn, rep.Bid.RipeAt = 0, 0
+	rep.Bid.Forget()
 	se.state.DeferBid(rep, 8)
 }
 

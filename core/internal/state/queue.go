@@ -24,7 +24,7 @@ func (st *State) Reopened(n *record.Node) {
 	st.offersSpare(n)
 	st.agenda.Reopened(!n.Freed, st.Now)
 	if !n.Freed {
-		n.Freed = true
+		n.MarkFreed(true)
 		st.FreedNodes = append(st.FreedNodes, n)
 	}
 }
@@ -32,7 +32,7 @@ func (st *State) Reopened(n *record.Node) {
 // ClearFreed notes that the pass has woken what it wakes for the nodes that were freed.
 func (st *State) ClearFreed() {
 	for _, n := range st.FreedNodes {
-		n.Freed = false
+		n.MarkFreed(false)
 	}
 	clear(st.FreedNodes)
 	st.FreedNodes = st.FreedNodes[:0]

@@ -10,7 +10,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/internal/errtext"
-	"github.com/berth-sched/berth/internal/limits"
 )
 
 // graceFor is how long a job of a class has to write a checkpoint.
@@ -103,8 +102,7 @@ func (st *State) SpansNodes(s *record.Shape) bool {
 // DeferBid has a replica wait before the next look for whom it may take from, twice as long
 // each time, up to so many times.
 func (st *State) DeferBid(rep *record.Replica, doublings int) {
-	rep.Bid.At = st.Now.Add(preemptEvery << min(rep.FailedBids, doublings))
-	rep.FailedBids = min(rep.FailedBids+1, limits.MaxAttempts)
+	rep.DeferBid(st.Now.Add(preemptEvery << min(rep.FailedBids, doublings)))
 }
 
 // LeavingFrom reports whether something that is to go holds something on the nodes of a

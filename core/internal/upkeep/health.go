@@ -157,3 +157,22 @@ func (u *Upkeep) Cordon(n *record.Node, cordoned bool, reason string) {
 	u.books.Recount(n, n.CapacityNow())
 	u.CountSound(n)
 }
+
+// SetDraining notes whether a node is being drained.
+func (u *Upkeep) SetDraining(n *record.Node, drains bool) {
+	if n.Drains != drains {
+		n.Drains = drains
+		u.agenda.CountDraining(drains)
+	}
+}
+
+// Forget forgets how far a node that goes was trusted.
+func (u *Upkeep) Forget(n *record.Node) {
+	n.Trust.Probation, n.Trust.Trial, n.Trust.Spare = 0, 0, false
+	u.Watch(n)
+}
+
+// StandByAgain has a node that is put back be a spare, or stand in, as it did before.
+func (u *Upkeep) StandByAgain(n, old *record.Node) {
+	n.Trust.Spare, n.Trust.StandsIn = old.Trust.Spare, old.Trust.StandsIn
+}
