@@ -87,40 +87,36 @@ const (
 	MemberStopping
 )
 
-// countOf returns of how many members of a group something is so.
-func (rep *Replica) countOf(group int, is func(*Member) bool) int {
+// Count returns how many members of a group are in one of the given states. Like those below it
+// is a loop and no closure, which would be allocated where it is inlined into another package.
+func (rep *Replica) Count(group int, in ...MemberState) int {
 	n := 0
 	for flat := rep.Job.Offsets[group]; flat < rep.Job.Offsets[group+1] && flat < len(rep.Members); flat++ {
-		if is(&rep.Members[flat]) {
+		if slices.Contains(in, rep.Members[flat].State) {
 			n++
 		}
 	}
 	return n
 }
 
-// Count returns how many members of a group are in one of the given states.
-func (rep *Replica) Count(group int, in ...MemberState) int {
-	return rep.countOf(group, func(m *Member) bool { return slices.Contains(in, m.State) })
-}
-
-// enoughOf reports whether of every group something is so of its minimum.
-func (rep *Replica) enoughOf(is func(*Member) bool) bool {
+// Enough reports whether every group has its minimum in the given states.
+func (rep *Replica) Enough(in ...MemberState) bool {
 	for g := range rep.Job.Spec.Groups {
-		if rep.countOf(g, is) < Least(&rep.Job.Spec.Groups[g]) {
+		if rep.Count(g, in...) < Least(&rep.Job.Spec.Groups[g]) {
 			return false
 		}
 	}
 	return true
 }
 
-// Enough reports whether every group has its minimum in the given states.
-func (rep *Replica) Enough(in ...MemberState) bool {
-	return rep.enoughOf(func(m *Member) bool { return slices.Contains(in, m.State) })
-}
-
 // Has reports whether any member is in one of the given states.
 func (rep *Replica) Has(in ...MemberState) bool {
-	return slices.ContainsFunc(rep.Members, func(m Member) bool { return slices.Contains(in, m.State) })
+	for flat := range rep.Members {
+		if slices.Contains(in, rep.Members[flat].State) {
+			return true
+		}
+	}
+	return false
 }
 
 // ChargeOf is what a hold costs its queue. A share costs its part of a GPU, an instance
@@ -158,14 +154,34 @@ func (rep *Replica) Shun(id berth.NodeID) {
 
 // FillsGap reports whether a replica stands on nodes that are reserved for another.
 func (rep *Replica) FillsGap() bool {
-	return slices.ContainsFunc(rep.Members, func(m Member) bool {
-		return m.State.Holds() && slices.ContainsFunc(m.Node.Windows, func(w *Window) bool { return w.IsReservation() && w.Rep != rep })
-	})
+	for flat := range rep.Members {
+		m := &rep.Members[flat]
+		if !m.State.Holds() {
+			continue
+		}
+		for _, w := range m.Node.Windows {
+			if w.IsReservation() && w.Rep != rep {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // survives reports whether every group has its minimum without some of the members.
 func (rep *Replica) survives(lost func(*Member) bool) bool {
-	return rep.enoughOf(func(m *Member) bool { return m.There() && !lost(m) })
+	for g := range rep.Job.Spec.Groups {
+		left := 0
+		for flat := rep.Job.Offsets[g]; flat < rep.Job.Offsets[g+1] && flat < len(rep.Members); flat++ {
+			if m := &rep.Members[flat]; m.There() && !lost(m) {
+				left++
+			}
+		}
+		if left < Least(&rep.Job.Spec.Groups[g]) {
+			return false
+		}
+	}
+	return true
 }
 
 // Lacks is what a replica is charged less than what it is to have of a product.
