@@ -105,8 +105,7 @@ func (c *Core) replaceNode(n *record.Node, spec berth.Node) *berth.Error {
 			c.books.Rejoin(w, n)
 			renumber(w, old.Index, n.Index)
 		}
-		c.upkeep.StandByAgain(n, &old)
-		c.upkeep.Distrust(n, &old)
+		c.upkeep.PutBack(n, &old)
 		c.restoreCordon(&old)
 		if old.Freed {
 			c.state.Reopened(n)

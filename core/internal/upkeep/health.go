@@ -172,7 +172,8 @@ func (u *Upkeep) Forget(n *record.Node) {
 	u.Watch(n)
 }
 
-// StandByAgain has a node that is put back be a spare, or stand in, as it did before.
-func (u *Upkeep) StandByAgain(n, old *record.Node) {
-	n.Trust.Spare, n.Trust.StandsIn = old.Trust.Spare, old.Trust.StandsIn
+// PutBack has a node that is put back be trusted as it was.
+func (u *Upkeep) PutBack(n, old *record.Node) {
+	n.Trust = old.Trust
+	u.Watch(n)
 }
