@@ -10,9 +10,6 @@ import (
 	"github.com/berth-sched/berth/internal/limits"
 )
 
-// index builds the field path of one element, as in "gpus[3]".
-func index(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
-
 // checkName refuses what cannot be a name.
 func checkName(s string) *Error { return invalid(limits.BadName(s)) }
 
@@ -38,13 +35,11 @@ func checkHost(a host.Amounts) *Error {
 }
 
 func checkAmount(v int64) *Error {
-	if v < 0 {
-		return refuse(ErrInvalid, "", fmt.Sprintf("is negative: %d", v))
+	reason, over := limits.BadAmount(v)
+	if over {
+		return refuse(ErrLimit, "", reason)
 	}
-	if v > limits.MaxAmount {
-		return refuse(ErrLimit, "", fmt.Sprintf("%d exceeds %d", v, int64(limits.MaxAmount)))
-	}
-	return nil
+	return invalid(reason)
 }
 
 func checkSpan(d Duration) *Error {

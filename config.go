@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
 )
@@ -208,10 +209,10 @@ func (p Policy) WithDefaults() Policy {
 func (c *Config) Check() *Error {
 	for i, name := range c.Levels {
 		if err := checkName(name); err != nil {
-			return err.in(index("levels", i))
+			return err.in(errtext.Index("levels", i))
 		}
 		if name == limits.LevelFleet || name == limits.LevelNode || slices.Contains(c.Levels[:i], name) {
-			return refuse(ErrDuplicate, index("levels", i), fmt.Sprintf("the level %q is taken", name))
+			return refuse(ErrDuplicate, errtext.Index("levels", i), fmt.Sprintf("the level %q is taken", name))
 		}
 	}
 	if len(c.Levels) > limits.MaxLevels {
@@ -236,11 +237,11 @@ func (f *Fabric) check(levels []string) *Error {
 	for i, t := range f.Tapers {
 		switch {
 		case !slices.Contains(levels, t.Level) && t.Level != limits.LevelNode:
-			return refuse(ErrUnknown, index("tapers", i)+".level", fmt.Sprintf("%q is not one of the levels", t.Level))
+			return refuse(ErrUnknown, errtext.Index("tapers", i)+".level", fmt.Sprintf("%q is not one of the levels", t.Level))
 		case slices.ContainsFunc(f.Tapers[:i], func(u Taper) bool { return u.Level == t.Level }):
-			return refuse(ErrDuplicate, index("tapers", i)+".level", fmt.Sprintf("%q has a taper already", t.Level))
+			return refuse(ErrDuplicate, errtext.Index("tapers", i)+".level", fmt.Sprintf("%q has a taper already", t.Level))
 		case t.RatioMilli < 1000 || t.RatioMilli > 1_000_000:
-			return refuse(ErrInvalid, index("tapers", i)+".ratioMilli", fmt.Sprintf("%d is outside 1000..1000000", t.RatioMilli))
+			return refuse(ErrInvalid, errtext.Index("tapers", i)+".ratioMilli", fmt.Sprintf("%d is outside 1000..1000000", t.RatioMilli))
 		}
 	}
 	return nil

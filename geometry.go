@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
 )
@@ -83,10 +84,10 @@ func (p *Policy) checkGeometry() *Error {
 	for i := range p.Geometry {
 		g := &p.Geometry[i]
 		if slices.ContainsFunc(p.Geometry[:i], func(h Geometry) bool { return h.Pool == g.Pool }) {
-			return refuse(ErrDuplicate, index("geometry", i)+".pool", fmt.Sprintf("%q has an entry already", g.Pool))
+			return refuse(ErrDuplicate, errtext.Index("geometry", i)+".pool", fmt.Sprintf("%q has an entry already", g.Pool))
 		}
 		if err := g.check(); err != nil {
-			return err.in(index("geometry", i))
+			return err.in(errtext.Index("geometry", i))
 		}
 	}
 	return nil
@@ -121,7 +122,7 @@ func (g *Geometry) check() *Error {
 	}
 	for i, name := range g.Layout {
 		if _, err := name.MarshalText(); err != nil {
-			return refuse(ErrInvalid, index("layout", i), "names no profile")
+			return refuse(ErrInvalid, errtext.Index("layout", i), "names no profile")
 		}
 	}
 	return nil

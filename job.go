@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
 )
@@ -334,7 +335,7 @@ func (s *Selector) Check() *Error {
 	}{{"pools", s.Pools}, {"products", s.Products}} {
 		for i, v := range list.values {
 			if err := checkName(v); err != nil {
-				return err.in(index(list.field, i))
+				return err.in(errtext.Index(list.field, i))
 			}
 		}
 	}

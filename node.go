@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
@@ -155,7 +156,7 @@ func (n *Node) Check(levels int) *Error {
 	}
 	for i, d := range n.Domains {
 		if err := checkName(d); err != nil {
-			return err.in(index("domains", i))
+			return err.in(errtext.Index("domains", i))
 		}
 	}
 	if len(n.GPUs) > MaxGPUs {
@@ -163,7 +164,7 @@ func (n *Node) Check(levels int) *Error {
 	}
 	for i := range n.GPUs {
 		if err := n.GPUs[i].check(&n.GPUs[0]); err != nil {
-			return err.in(index("gpus", i))
+			return err.in(errtext.Index("gpus", i))
 		}
 	}
 	if err := checkHost(n.Host()); err != nil {
@@ -174,7 +175,7 @@ func (n *Node) Check(levels int) *Error {
 	}
 	for i := range n.NICs {
 		if err := n.NICs[i].check(); err != nil {
-			return err.in(index("nics", i))
+			return err.in(errtext.Index("nics", i))
 		}
 	}
 	return checkLabels(n.Labels).in("labels")

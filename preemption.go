@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/preempt"
 )
@@ -114,7 +115,7 @@ func (p *Preemption) checkCalm() *Error {
 		}
 	}
 	for i, g := range p.Grace {
-		field := index("grace", i)
+		field := errtext.Index("grace", i)
 		if int(g.Class) >= classNames.Len() {
 			return refuse(ErrInvalid, field+".class", fmt.Sprintf("%d is out of range", g.Class))
 		}

@@ -3,6 +3,8 @@ package berth
 import (
 	"fmt"
 	"slices"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // Hot spares are idle nodes that are kept for those that lose hardware, so that a gang of
@@ -37,13 +39,13 @@ func checkSpares(list []Spares) *Error {
 	for i := range list {
 		s := &list[i]
 		if err := checkText(s.Pool); err != nil {
-			return err.in("pool").in(index("spares", i))
+			return err.in("pool").in(errtext.Index("spares", i))
 		}
 		if s.Milli < 0 || s.Milli > 1000 {
-			return refuse(ErrInvalid, index("spares", i)+".milli", fmt.Sprintf("%d is outside 0..1000", s.Milli))
+			return refuse(ErrInvalid, errtext.Index("spares", i)+".milli", fmt.Sprintf("%d is outside 0..1000", s.Milli))
 		}
 		if slices.ContainsFunc(list[:i], func(other Spares) bool { return other.Pool == s.Pool }) {
-			return refuse(ErrDuplicate, index("spares", i)+".pool", fmt.Sprintf("pool %q has an entry already", s.Pool))
+			return refuse(ErrDuplicate, errtext.Index("spares", i)+".pool", fmt.Sprintf("pool %q has an entry already", s.Pool))
 		}
 	}
 	return nil

@@ -35,3 +35,15 @@ func BadText(s string) string {
 	}
 	return ""
 }
+
+// BadAmount says why an amount is refused, or "" if it is not: it is negative, or over, so large
+// that sums of such might overflow.
+func BadAmount(v int64) (reason string, over bool) {
+	switch {
+	case v < 0:
+		return fmt.Sprintf("is negative: %d", v), false
+	case v > MaxAmount:
+		return fmt.Sprintf("%d exceeds %d", v, int64(MaxAmount)), true
+	}
+	return "", false
+}

@@ -23,3 +23,20 @@ func TestBadNameAndBadText(t *testing.T) {
 		require.Equal(t, test.optional, BadText(test.text), "%q", test.text)
 	}
 }
+
+func TestBadAmount(t *testing.T) {
+	for _, test := range []struct {
+		amount int64
+		reason string
+		over   bool
+	}{
+		{-1, "is negative: -1", false},
+		{0, "", false},
+		{MaxAmount, "", false},
+		{MaxAmount + 1, "4294967297 exceeds 4294967296", true},
+	} {
+		reason, over := BadAmount(test.amount)
+		require.Equal(t, test.reason, reason)
+		require.Equal(t, test.over, over)
+	}
+}

@@ -16,8 +16,7 @@ import (
 //
 //  1. A replica is leaving if and only if it has members to stop, is asked to leave on its own
 //     account, or yields to another.
-//  2. Whoever it or one of its members yields to waits, has nodes set aside, and lists it as a
-//     victim.
+//  2. The beneficiary of a victim waits, has nodes set aside, and lists the victim.
 type Life struct {
 	agenda  *agenda.Agenda
 	state   *state.State

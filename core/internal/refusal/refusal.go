@@ -3,7 +3,6 @@ package refusal
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -34,13 +33,11 @@ func Text(s string) *berth.Error { return invalid(limits.BadText(s)) }
 
 // Amount refuses an amount that is negative, or so large that sums of such might overflow.
 func Amount(v int64) *berth.Error {
-	switch {
-	case v < 0:
-		return Of(berth.ErrInvalid, "", fmt.Sprintf("is negative: %d", v))
-	case v > limits.MaxAmount:
-		return Of(berth.ErrLimit, "", fmt.Sprintf("%d exceeds %d", v, int64(limits.MaxAmount)))
+	reason, over := limits.BadAmount(v)
+	if over {
+		return Of(berth.ErrLimit, "", reason)
 	}
-	return nil
+	return invalid(reason)
 }
 
 func invalid(reason string) *berth.Error {
