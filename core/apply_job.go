@@ -13,7 +13,6 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
-	"github.com/berth-sched/berth/topology"
 )
 
 func (c *Core) queueSet(e berth.QueueSet) *berth.Error {
@@ -306,18 +305,6 @@ func (c *Core) jobCancelled(e berth.JobCancelled) *berth.Error {
 		}
 	}
 	return nil
-}
-
-// renumber notes that a node has got another index.
-func renumber(w *record.Window, before, now topology.Node) {
-	if !w.IsPlanned() {
-		return
-	}
-	for i := range w.Preemption.Where {
-		if h := &w.Preemption.Where[i].Hold; h.Node == before {
-			h.Node = now
-		}
-	}
 }
 
 func (c *Core) restoreQueues(list []quota.Queue) *berth.Error {

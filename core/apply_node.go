@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -21,7 +20,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	if len(c.state.NodeByID) >= c.state.Config.Limits.Nodes {
 		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes", c.state.Config.Limits.Nodes))
 	}
-	if err := c.addNode(e.Node.Clone()); err != nil {
+	if err := c.addNode(e.Node.Clone(), nil); err != nil {
 		return err
 	}
 	if !c.books.Restoring {
@@ -89,28 +88,8 @@ func (c *Core) replaceNode(n *record.Node, spec berth.Node) *berth.Error {
 		return refusal.Of(berth.ErrConflict, "node", fmt.Sprintf("order %d about GPU %d is out", n.GPUs[i].Order.Order.ID, i))
 	}
 	old := *n
-	drains := slices.DeleteFunc(slices.Clone(c.backlog.Drains), func(d *record.Drain) bool { return d.Node != n })
-	c.gpus.RemoveNode(n)
-	if err := c.addNode(spec); err != nil {
-		if err := c.addNode(old.Spec); err != nil {
-			invariant.Must(err)
-		}
-		n = c.state.NodeByID[old.Spec.ID]
-		c.inherit(n, &old)
-		for _, d := range drains {
-			d.Node = n
-			c.backlog.Attach(d)
-		}
-		for _, w := range old.Windows {
-			c.books.Rejoin(w, n)
-			renumber(w, old.Index, n.Index)
-		}
-		c.upkeep.PutBack(n, &old)
-		c.restoreCordon(&old)
-		if old.Freed {
-			c.state.Reopened(n)
-		}
-		return err // Apply restores what is due
+	if err := c.addNode(spec, n); err != nil {
+		return err
 	}
 	n = c.state.NodeByID[spec.ID]
 	c.inherit(n, &old)

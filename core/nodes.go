@@ -15,29 +15,33 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// addNode puts a checked, unknown node into the fleet.
-func (c *Core) addNode(spec berth.Node) *berth.Error {
+// addNode puts a checked node into the fleet, in the place of the one that it describes anew;
+// nil: it is unknown. It refuses one product or kind of node too many, before it changes
+// anything: nothing else of a checked node can be.
+func (c *Core) addNode(spec berth.Node, old *record.Node) *berth.Error {
 	key, windows := record.KeyOf(&spec), c.backlog.WindowsAround(&spec)
 	key.Fence = record.FenceOf(windows)
+	if err := c.checkRoom(key, old); err != nil {
+		return err
+	}
+	if old != nil {
+		c.gpus.RemoveNode(old)
+	}
 	var table *catalogue.Table
+	var lattice *mig.Lattice
 	if key.Table != "" {
 		table, _ = c.catalogue.Table(key.Table) // checked
-	}
-	product, err := c.retainProduct(key.Product)
-	if err != nil {
-		return err
-	}
-	class := c.state.Classes.Add(key, table, windows)
-	i, err := c.addToFleet(&spec, key, class)
-	if err != nil {
-		c.state.Classes.Drop(class)
-		c.books.ReleaseProduct(product)
-		return err
+		lattice = table.Lattice
 	}
 	n := &record.Node{
-		Spec: spec, Index: i, Class: class, Product: product, Windows: windows, Table: table,
-		GPUs: make([]record.GPUState, len(spec.GPUs)),
+		Spec: spec, Product: c.books.RetainProduct(key.Product), Class: c.state.Classes.Add(key, table, windows),
+		Windows: windows, Table: table, GPUs: make([]record.GPUState, len(spec.GPUs)),
 	}
+	n.Index = c.books.AddNode(gang.NodeSpec{
+		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(n.Class),
+		GPUs: len(spec.GPUs), GPUMemoryMiB: key.GPUMemory,
+		Host: spec.Host(), Lattice: lattice, MaxShares: record.MaxShares(&spec),
+	})
 	n.SetGeometry(state.GeometryOf(&c.state.Config.Policy, spec.Pool))
 	if table != nil {
 		table.Nodes++
@@ -57,35 +61,22 @@ func (c *Core) addNode(spec berth.Node) *berth.Error {
 	return nil
 }
 
-// retainProduct counts one more node of a product; "" is none.
-func (c *Core) retainProduct(name string) (quota.ProductIndex, *berth.Error) {
-	if name == "" {
-		return quota.NoProduct, nil
+// checkRoom refuses a node of one product or kind too many. The node old, unless it is nil, makes
+// room before.
+func (c *Core) checkRoom(key record.ClassKey, old *record.Node) *berth.Error {
+	product, class := quota.NoProduct, -1
+	if old != nil {
+		product, class = old.Product, old.Class
 	}
-	product, err := c.books.RetainProduct(name)
-	if err != nil {
-		return product, refusal.Of(berth.ErrLimit, "node.gpus[0].product", err.Error())
+	if key.Product != "" {
+		if err := c.state.Quota.CheckProduct(key.Product, product); err != nil {
+			return refusal.Of(berth.ErrLimit, "node.gpus[0].product", err.Error())
+		}
 	}
-	return product, nil
-}
-
-func (c *Core) addToFleet(spec *berth.Node, key record.ClassKey, class int) (topology.Node, *berth.Error) {
-	var lattice *mig.Lattice
-	if t := c.state.Classes.List[class].Table; t != nil {
-		lattice = t.Lattice
+	if c.state.Classes.CountWith(key, class) > limits.MaxKinds {
+		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has %d kinds of node already (pool, product, memory and number of GPUs)", limits.MaxKinds))
 	}
-	if len(c.state.Classes.ByKey) > limits.MaxKinds {
-		return 0, refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has %d kinds of node already (pool, product, memory and number of GPUs)", limits.MaxKinds))
-	}
-	i, err := c.books.AddNode(gang.NodeSpec{
-		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(class),
-		GPUs: len(spec.GPUs), GPUMemoryMiB: key.GPUMemory,
-		Host: spec.Host(), Lattice: lattice, MaxShares: record.MaxShares(spec),
-	})
-	if err != nil {
-		return 0, refusal.Of(berth.ErrConflict, "node.id", err.Error())
-	}
-	return i, nil
+	return nil
 }
 
 // wire has the fleet choose the GPUs of a node by its links.

@@ -14,7 +14,7 @@ import (
 )
 
 // A crowd is a core in which everything that the agenda knows of is there: nodes that are
-// drained, spares, on trial, set aside and being divided; work that fits nowhere, is over a
+// drained, spares, in quarantine, on trial, set aside and being divided; work that fits nowhere, is over a
 // limit, has lost a node, or waits for what will never come; an order of each kind.
 type crowd struct {
 	*testing.T
@@ -32,7 +32,7 @@ func newCrowd(t *testing.T) *crowd {
 	sched, err := core.New(berth.Config{Levels: []string{"leaf"}, Limits: berth.Limits{Replicas: 20, Reservations: 1}, Policy: berth.Policy{
 		BindTimeout: berth.Hour, ReleaseTimeout: berth.Hour, RepartitionTimeout: berth.Hour, Geometry: geometry,
 		Preemption: berth.Preemption{CheckpointTimeout: berth.Hour},
-		Spares:     []berth.Spares{{Pool: "spares", Milli: 1000}}, Health: berth.Health{Trial: berth.Day},
+		Spares:     []berth.Spares{{Pool: "spares", Milli: 1000}}, Health: berth.Health{Losses: 1, Within: berth.Day, Probation: berth.Day, Trial: berth.Day},
 	}})
 	require.NoError(t, err)
 	return &crowd{t, sched, 0}
@@ -108,6 +108,7 @@ func (c *crowd) gather() {
 		berth.QueueSet{Queue: quota.Queue{Name: "tight", Limit: quota.Amounts{quota.GPU: 1000}}})
 	for _, n := range [][2]string{
 		{"trial", "trial"},
+		{"fallen", "fallen"},
 		{"spare-0", "spares"},
 		{"spare-1", "spares"},
 		{"lost", "pair"},
@@ -125,6 +126,7 @@ func (c *crowd) gather() {
 	c.node("turning", "turning", at(c.T, "7g.80gb@0:8"))
 	c.node("idle", "idle", at(c.T, "7g.80gb@0:8"))
 	c.tell(berth.GPUFailed{Node: "trial"}, berth.GPURepaired{Node: "trial"})
+	c.tell(berth.NodeLost{Node: "fallen"}, berth.NodeJoined{Node: crowdNode("fallen", "fallen")})
 	c.tell(berth.ReservationSet{Reservation: berth.Reservation{ID: "r", From: 1, Until: berth.Time(berth.Day), Queue: "full", Nodes: []berth.NodeID{"set-aside"}}})
 	whole := berth.Claim{GPUs: 2}
 	for _, id := range []berth.JobID{"small-0", "small-1"} {
@@ -180,16 +182,27 @@ func order[A berth.Action](c *crowd) berth.ActionID {
 	return 0
 }
 
+// updates describe nodes of the crowd anew: all that hold nothing, and one that does.
+func (c *crowd) updates(change func(*berth.Node)) []berth.Event {
+	c.Helper()
+	full := at(c.T, "7g.80gb@0:8")
+	nodes := []berth.Node{
+		crowdNode("emptied", "emptied"), crowdNode("spare-0", "spares"), crowdNode("spare-1", "spares"),
+		crowdNode("trial", "trial"), crowdNode("fallen", "fallen"), crowdNode("set-aside", "set-aside"),
+		crowdNode("shared", "mig", full), crowdNode("idle", "idle", full), crowdNode("turning", "turning", full),
+		crowdNode("runs", "runs"),
+	}
+	var list []berth.Event
+	for _, n := range nodes {
+		change(&n)
+		list = append(list, berth.NodeUpdated{Node: n})
+	}
+	return list
+}
+
 // lateRefusals are events of every kind, each refused as late as may be.
 func (c *crowd) lateRefusals() []berth.Event {
 	c.Helper()
-	update := func(id, pool string, instances ...mig.Placement) berth.Event {
-		n := crowdNode(id, pool, instances...)
-		for g := range n.GPUs {
-			n.GPUs[g].Product = "one product too many"
-		}
-		return berth.NodeUpdated{Node: n}
-	}
 	broken, full := "\n", at(c.T, "7g.80gb@0:8")
 	joins := crowdNode("joins", "runs")
 	joins.GPUs[0].Product, joins.GPUs[1].Product = "one product too many", "one product too many"
@@ -207,10 +220,13 @@ func (c *crowd) lateRefusals() []berth.Event {
 	policy := c.Config().Policy
 	policy.Geometry = slices.Clone(policy.Geometry)
 	policy.Geometry[1].Kind = berth.PerClaim
-	list := []berth.Event{
+	list := c.updates(func(n *berth.Node) {
+		for g := range n.GPUs {
+			n.GPUs[g].Product = "one product too many"
+		}
+	})
+	list = append(list,
 		berth.NodeJoined{Node: joins},
-		update("emptied", "emptied"), update("spare-0", "spares"), update("spare-1", "spares"), update("trial", "trial"), update("set-aside", "set-aside"),
-		update("shared", "mig", full), update("idle", "idle", full), update("turning", "turning", full), update("runs", "runs"),
 		berth.NodeUpdated{Node: failed},
 		berth.NodeCordoned{Node: "runs", Reason: broken},
 		berth.NodeUncordoned{Node: "nowhere"},
@@ -243,7 +259,7 @@ func (c *crowd) lateRefusals() []berth.Event {
 		berth.CheckpointWritten{Job: "pair", Incarnation: 1},
 		berth.LedgerSettled{},
 		berth.PolicyChanged{Policy: policy},
-	}
+	)
 	for _, id := range []berth.ActionID{order[berth.Bind](c), order[berth.Release](c), order[berth.RequestCheckpoint](c), order[berth.Repartition](c)} {
 		list = append(list,
 			berth.ActionReported{Action: id, Outcome: berth.Failed, Reason: broken},
@@ -252,6 +268,28 @@ func (c *crowd) lateRefusals() []berth.Event {
 		)
 	}
 	return list
+}
+
+// refuses tells events that are refused, and change nothing.
+func (c *crowd) refuses(list []berth.Event) {
+	c.Helper()
+	require.NoError(c, c.Check())
+	before, err := c.Snapshot()
+	require.NoError(c, err)
+	agenda := core.AgendaOf(c.Core)
+	wake, ok := c.NextWake()
+	for i, e := range list {
+		err := c.Apply(c.now.Add(berth.Second), e)
+		var refusal *berth.Error
+		require.ErrorAs(c, err, &refusal, "%d: %+v", i, e)
+		require.True(c, agenda == core.AgendaOf(c.Core), "%d: %v\nbefore: %+v\nafter:  %+v", i, err, agenda, core.AgendaOf(c.Core))
+		again, still := c.NextWake()
+		require.True(c, wake == again && ok == still, "%d: %v: %v, and then %v", i, err, wake, again)
+		after, err := c.Snapshot()
+		require.NoError(c, err)
+		require.True(c, string(before) == string(after), "%d: %v", i, refusal)
+	}
+	require.NoError(c, c.Check())
 }
 
 // Promise R2, where a refusal comes late: whatever kind of event is refused, and however much is
@@ -265,26 +303,93 @@ func TestR2_ALateRefusalLeavesTheAgendaAsItWas(t *testing.T) {
 			c := newCrowd(t)
 			c.gather()
 			state.stir(c)
-			require.NoError(t, c.Check())
-			before, err := c.Snapshot()
-			require.NoError(t, err)
-			agenda := core.AgendaOf(c.Core)
-			wake, ok := c.NextWake()
-			kinds := berth.EventKinds()
-			for i, e := range c.lateRefusals() {
-				kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == e.Kind() })
-				err := c.Apply(c.now.Add(berth.Second), e)
-				var refusal *berth.Error
-				require.ErrorAs(t, err, &refusal, "%d: %+v", i, e)
-				require.True(t, agenda == core.AgendaOf(c.Core), "%d: %v\nbefore: %+v\nafter:  %+v", i, err, agenda, core.AgendaOf(c.Core))
-				again, still := c.NextWake()
-				require.True(t, wake == again && ok == still, "%d: %v: %v, and then %v", i, err, wake, again)
-				after, err := c.Snapshot()
-				require.NoError(t, err)
-				require.True(t, string(before) == string(after), "%d: %v", i, refusal)
-			}
+			list := c.lateRefusals()
+			c.refuses(list)
+			kinds := slices.DeleteFunc(berth.EventKinds(), func(kind string) bool {
+				return slices.ContainsFunc(list, func(e berth.Event) bool { return e.Kind() == kind })
+			})
 			require.Empty(t, kinds, "no event of these kinds was refused")
-			require.NoError(t, c.Check())
 		})
 	}
+}
+
+// Promise R2, where a node that is described anew would be of one kind too many, whatever is kept
+// of it.
+func TestR2_AnUpdateOfOneKindTooManyLeavesTheNodeAsItWas(t *testing.T) {
+	c := newCrowd(t)
+	c.gather()
+	c.fillKinds()
+	c.tell(berth.NodeJoined{Node: crowdNode("repaired", "runs")}, // a burn-in makes a kind, whatever the limit
+		berth.GPUFailed{Node: "repaired"}, berth.GPURepaired{Node: "repaired"}, berth.NodeCordoned{Node: "spare-1"})
+	c.keepsSomething()
+	c.refuses(c.updates(func(n *berth.Node) { n.Pool = "one kind too many" }))
+}
+
+// keepsSomething makes sure that there is something of every sort that a refusal could lose.
+func (c *crowd) keepsSomething() {
+	c.Helper()
+	kept, err := c.Snapshot()
+	require.NoError(c, err)
+	for _, part := range []string{`"drains":true`, `"freed":true`, `"drain":{`} {
+		require.Contains(c, string(kept), part)
+	}
+	report := c.Report()
+	require.NotEmpty(c, report.Reservations)
+	for _, count := range []int{report.Nodes.Cordoned, report.Nodes.Probation, report.Nodes.Trial, report.Nodes.Spares} {
+		require.NotZero(c, count)
+	}
+}
+
+// fillKinds has nodes join until the fleet has all kinds that it may have.
+func (c *crowd) fillKinds() {
+	c.Helper()
+	for i := 0; ; i++ {
+		n := berth.Node{ID: berth.NodeID(fmt.Sprint("filler-", i)), Pool: fmt.Sprint("pool-", i), Domains: []string{"leaf"}}
+		if err := c.Apply(c.now, berth.NodeJoined{Node: n}); err != nil {
+			require.ErrorIs(c, err, berth.ErrLimit)
+			return
+		}
+	}
+}
+
+// The last node of a product or kind makes room for what it becomes, and no other node does.
+func TestAnUpdateAtALimit(t *testing.T) {
+	redescribed := func(id, pool, product string) berth.NodeUpdated {
+		n := crowdNode(id, pool)
+		n.GPUs[0].Product, n.GPUs[1].Product = product, product
+		return berth.NodeUpdated{Node: n}
+	}
+	refused := func(c *crowd, e berth.Event) {
+		c.Helper()
+		require.ErrorIs(c, c.Apply(c.now, e), berth.ErrLimit)
+	}
+	t.Run("kinds", func(t *testing.T) {
+		c := newCrowd(t)
+		c.node("a", "one")
+		c.node("b", "two")
+		c.node("c", "two")
+		c.fillKinds()
+		refused(c, redescribed("b", "three", "T4"))
+		c.tell(redescribed("a", "three", "T4"), redescribed("b", "three", "T4"), redescribed("c", "one", "T4"))
+		refused(c, redescribed("b", "two", "T4"))
+		require.NoError(t, c.Check())
+	})
+	t.Run("products", func(t *testing.T) {
+		c := newCrowd(t)
+		products := quota.Amounts{}
+		for i := range quota.MaxProducts - 1 {
+			products[quota.GPUOf(fmt.Sprint("product-", i))] = 1000
+		}
+		c.tell(berth.QueueSet{Queue: quota.Queue{Name: "full", Limit: products}})
+		c.node("a", "pool")
+		c.passes(c.now)
+		c.tell(redescribed("a", "pool", "T5"), berth.NodeCordoned{Node: "a"})
+		c.passes(c.now)
+		c.tell(redescribed("a", "pool", "T4"))
+		c.node("b", "pool")
+		refused(c, redescribed("a", "pool", "T5"))
+		c.tell(redescribed("b", "pool", "product-0"), redescribed("a", "pool", "T5"))
+		refused(c, redescribed("b", "pool", "T4"))
+		require.NoError(t, c.Check())
+	})
 }

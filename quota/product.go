@@ -21,16 +21,43 @@ type product struct {
 func (t *Tree) RetainProduct(name string) (ProductIndex, error) {
 	p, ok := t.byProduct[name]
 	if !ok {
-		if reason := checkName(name); reason != "" {
-			return NoProduct, &Error{Field: "product", Reason: reason, Err: ErrInvalid}
-		}
-		if len(t.byProduct) >= t.maxProducts {
-			return NoProduct, &Error{Field: "product", Reason: t.fullOfProducts(), Err: ErrLimit}
+		if err := t.CheckProduct(name, NoProduct); err != nil {
+			return NoProduct, err
 		}
 		p = t.addProduct(name)
 	}
 	t.products[p].retained++
 	return p, nil
+}
+
+// CheckProduct refuses what RetainProduct would refuse after a ReleaseProduct of gone, and
+// changes nothing. With the last thing that has a product goes what the fleet has of it.
+// NoProduct: nothing goes. O(1).
+func (t *Tree) CheckProduct(name string, gone ProductIndex) error {
+	if _, ok := t.byProduct[name]; ok {
+		return nil
+	}
+	if reason := checkName(name); reason != "" {
+		return &Error{Field: "product", Reason: reason, Err: ErrInvalid}
+	}
+	have := len(t.byProduct)
+	if t.hasProduct(gone) && t.isLastOf(gone) {
+		have--
+	}
+	if have >= t.maxProducts {
+		return &Error{Field: "product", Reason: t.fullOfProducts(), Err: ErrLimit}
+	}
+	return nil
+}
+
+// isLastOf reports whether a product has no use but one RetainProduct, and the capacity that
+// is told of it.
+func (t *Tree) isLastOf(p ProductIndex) bool {
+	last := product{retained: 1}
+	if _, told := t.Capacity(t.names[p.id()]); told {
+		last.stated++
+	}
+	return t.products[p] == last && t.nodes[Root].peek(p.id()).used == 0
 }
 
 // ReleaseProduct takes one RetainProduct back. It has no effect on what is not

@@ -137,6 +137,40 @@ func TestProductsAreBounded(t *testing.T) {
 	mustRetain(t, tree, "last")
 }
 
+// CheckProduct says beforehand what RetainProduct says once another product is released, and the
+// fleet has nothing of it: whatever keeps the other one.
+func TestCheckProductForesees(t *testing.T) {
+	for uses := range 1 << 4 {
+		tree := NewTree()
+		tree.maxProducts = 2
+		mustRetain(t, tree, "stays")
+		p := mustRetain(t, tree, "goes")
+		if uses&1 != 0 {
+			mustRetain(t, tree, "goes")
+		}
+		a := mustSet(t, tree, Queue{Name: "a"})
+		if uses&2 != 0 {
+			require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1, Product: p}))
+		}
+		if uses&4 != 0 {
+			mustSet(t, tree, Queue{Name: "b", Limit: Amounts{GPUOf("goes"): 1}})
+		}
+		if uses&8 != 0 {
+			require.NoError(t, tree.SetCapacity(GPUOf("goes"), 1000))
+		}
+		require.ErrorIs(t, tree.CheckProduct("comes", NoProduct), ErrLimit)
+		require.NoError(t, tree.CheckProduct("stays", NoProduct))
+		require.ErrorIs(t, tree.CheckProduct("", p), ErrInvalid)
+		foreseen := tree.CheckProduct("comes", p)
+		tree.ReleaseProduct(p)
+		require.NoError(t, tree.SetCapacity(GPUOf("goes"), UnknownCapacity))
+		_, err := tree.RetainProduct("comes")
+		require.Equal(t, err, foreseen, "uses %b", uses)
+		require.Equal(t, uses&7 == 0, err == nil, "uses %b", uses)
+		require.NoError(t, tree.Check())
+	}
+}
+
 // TestD2_ProductsThatWentAreForgotten: a tree through which many more products
 // went than there may be at one time still takes what a fresh one takes, and is no
 // larger.

@@ -23,7 +23,7 @@ var doors = map[string]doorsOf{
 			"RetainProduct", "Set", "SetCapacity", "SetHalfLife", "SetNext", "SetPast", "Unretain",
 		},
 		asks: []string{
-			"Active", "Below", "Capacities", "Capacity", "Check", "Config", "Covered", "Fits", "Guaranteed", "HalfLife",
+			"Active", "Below", "Capacities", "Capacity", "Check", "CheckProduct", "Config", "Covered", "Fits", "Guaranteed", "HalfLife",
 			"InTheWay", "Kept", "KeptFor", "Leaf", "Len", "LimitOf", "Lookup", "Name", "Next", "Now", "Parent", "Past",
 			"Product", "Queues", "Standing", "Used", "Within",
 		},

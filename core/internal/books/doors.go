@@ -142,16 +142,25 @@ func (bk *Books) SetHalfLife(milliseconds int64) {
 	invariant.Must(bk.state.Quota.SetHalfLife(milliseconds))
 }
 
-// RetainProduct counts one more node of a product.
-func (bk *Books) RetainProduct(name string) (quota.ProductIndex, error) {
-	return bk.state.Quota.RetainProduct(name)
+// RetainProduct counts one more node of a product that there may be; "" is none.
+func (bk *Books) RetainProduct(name string) quota.ProductIndex {
+	if name == "" {
+		return quota.NoProduct
+	}
+	product, err := bk.state.Quota.RetainProduct(name)
+	invariant.Must(err)
+	return product
 }
 
 // ReleaseProduct undoes RetainProduct.
 func (bk *Books) ReleaseProduct(p quota.ProductIndex) { bk.state.Quota.ReleaseProduct(p) }
 
-// AddNode adds a node to the fleet.
-func (bk *Books) AddNode(s gang.NodeSpec) (topology.Node, error) { return bk.state.Fleet.AddNode(s) }
+// AddNode adds a checked, unknown node to the fleet.
+func (bk *Books) AddNode(s gang.NodeSpec) topology.Node {
+	n, err := bk.state.Fleet.AddNode(s)
+	invariant.Must(err)
+	return n
+}
 
 // RemoveNode takes a node on which nothing is held out of the fleet.
 func (bk *Books) RemoveNode(n *record.Node) { invariant.Must(bk.state.Fleet.RemoveNode(n.Index)) }

@@ -111,6 +111,20 @@ func (t *ClassTable) Add(k ClassKey, table *catalogue.Table, windows []*Window) 
 	return i
 }
 
+// CountWith is how many classes there are once a node of class gone has left and one of class k
+// has come. A negative gone: no node leaves.
+func (t *ClassTable) CountWith(k ClassKey, gone int) int {
+	count := len(t.ByKey)
+	i, known := t.ByKey[k]
+	if !known {
+		count++
+	}
+	if gone >= 0 && t.List[gone].Nodes == 1 && !(known && i == gone) {
+		count--
+	}
+	return count
+}
+
 // Drop counts a node of a class no longer.
 func (t *ClassTable) Drop(i int) {
 	t.List[i].Nodes--

@@ -171,9 +171,3 @@ func (u *Upkeep) Forget(n *record.Node) {
 	n.Trust.Probation, n.Trust.Trial, n.Trust.Spare = 0, 0, false
 	u.Watch(n)
 }
-
-// PutBack has a node that is put back be trusted as it was.
-func (u *Upkeep) PutBack(n, old *record.Node) {
-	n.Trust = old.Trust
-	u.Watch(n)
-}
