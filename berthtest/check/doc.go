@@ -54,7 +54,7 @@
 // and that nothing is taken back of what a queue is guaranteed, as far as that can be told
 // by counting: exchange.go says how far. There it also asserts that what is gained is more
 // than what all of them lose, by its own arithmetic; and of every pass, by counting orders,
-// that the rates are kept and nobody has to go again within its respite (calm.go).
+// that the rates are kept and nobody has to go again within its respite (hysteresis.go).
 //
 // Of those who leave their places for others, as nodes are drained, hardware was lost, or one
 // that waits needs room in one piece, it asserts that they may be told so and are no more than
