@@ -152,7 +152,7 @@
 // GPUFailed take more members away then; JobFinished ends it. Releasing is over at once
 // where nobody is left to be stopped: the gang is Pending, or gone.
 //
-// Package core/machines has the whole table of a replica, and those of a member, an order,
+// Package core/statetable has the whole table of a replica, and those of a member, an order,
 // a GPU's mode, reservations and a node's health; the script command "machine replica"
 // prints one.
 //

@@ -108,7 +108,7 @@
 //	outstanding       the orders that are out
 //	fleet, totals     the fleet report
 //	machine NAME      the table of a state machine: replica, member, order, gpu-mode, reservation
-//	                  or node-health (package machines)
+//	                  or node-health (package statetable)
 //	draining          the nodes that are being drained, and who is left there
 //	health            the spares of each pool, and the nodes on probation or on trial
 //	what-if EVENT; EVENT ...

@@ -3,15 +3,15 @@ package script
 import (
 	"fmt"
 
-	"github.com/berth-sched/berth/core/machines"
+	"github.com/berth-sched/berth/core/statetable"
 )
 
 // machine prints the table of a state machine.
 func (s *Session) machine(name string) error {
-	m, known := machines.Named(name)
+	m, known := statetable.Named(name)
 	if !known {
 		var names []string
-		for _, other := range machines.All() {
+		for _, other := range statetable.All() {
 			names = append(names, other.Name)
 		}
 		return fmt.Errorf("there is no machine %q, but %s", name, join(names))

@@ -14,11 +14,11 @@ import (
 	"github.com/berth-sched/berth/berthtest/script"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
-	"github.com/berth-sched/berth/core/machines"
+	"github.com/berth-sched/berth/core/statetable"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
-// The tables of package machines are true: the core takes no step that no row allows, in worlds
+// The tables of package statetable are true: the core takes no step that no row allows, in worlds
 // and in the scripts of testdata/machines, and each row is taken there. Where many worlds are drawn,
 // more of each generator are looked at.
 func TestMachines(t *testing.T) {
@@ -116,8 +116,8 @@ type observer struct {
 
 func newObserver() *observer {
 	return &observer{
-		replicas: newWatcher(machines.Replica()), members: newWatcher(machines.Member()), order: newWatcher(machines.Order()),
-		modes: newWatcher(machines.GPUMode()), reservations: newWatcher(machines.Reservation()), health: newWatcher(machines.NodeHealth()),
+		replicas: newWatcher(statetable.Replica()), members: newWatcher(statetable.Member()), order: newWatcher(statetable.Order()),
+		modes: newWatcher(statetable.GPUMode()), reservations: newWatcher(statetable.Reservation()), health: newWatcher(statetable.NodeHealth()),
 	}
 }
 
@@ -239,14 +239,14 @@ const (
 
 // A watcher holds what happens against a machine.
 type watcher struct {
-	machine machines.Machine
+	machine statetable.Machine
 	next    map[[2]string][]string
 	refusal map[[2]string][]string
-	seen    map[machines.Step]int
+	seen    map[statetable.Step]int
 }
 
-func newWatcher(m machines.Machine) *watcher {
-	w := &watcher{machine: m, next: map[[2]string][]string{}, refusal: map[[2]string][]string{}, seen: map[machines.Step]int{}}
+func newWatcher(m statetable.Machine) *watcher {
+	w := &watcher{machine: m, next: map[[2]string][]string{}, refusal: map[[2]string][]string{}, seen: map[statetable.Step]int{}}
 	for _, s := range m.Steps() {
 		at := [2]string{s.From, s.Event}
 		if s.Refused != "" {
@@ -273,26 +273,26 @@ func (w *watcher) follow(who any, from, to string, signals ...signal) error {
 		return fmt.Errorf("machine %s has no row for %v: %s --%s--> %s", w.machine.Name, who, from, strings.Join(events, ", "), to)
 	}
 	for _, s := range ways[0] {
-		if !slices.ContainsFunc(ways, func(way []machines.Step) bool { return !slices.Contains(way, s) }) {
+		if !slices.ContainsFunc(ways, func(way []statetable.Step) bool { return !slices.Contains(way, s) }) {
 			w.seen[s]++
 		}
 	}
 	return nil
 }
 
-func (w *watcher) ways(from, to string, signals []signal) [][]machines.Step {
+func (w *watcher) ways(from, to string, signals []signal) [][]statetable.Step {
 	if len(signals) == 0 {
 		if from == to {
-			return [][]machines.Step{nil}
+			return [][]statetable.Step{nil}
 		}
 		return nil
 	}
 	first := signals[0]
 	all := w.next[[2]string{from, first.event}]
-	var ways [][]machines.Step
+	var ways [][]statetable.Step
 	for _, next := range all {
 		for _, rest := range w.ways(next, to, signals[1:]) {
-			ways = append(ways, append([]machines.Step{{From: from, Event: first.event, To: next}}, rest...))
+			ways = append(ways, append([]statetable.Step{{From: from, Event: first.event, To: next}}, rest...))
 		}
 	}
 	if first.how == may || first.how == concerns && len(all) == 0 {
@@ -306,6 +306,6 @@ func (w *watcher) refused(who any, from, event, kind string) error {
 	if !slices.Contains(w.refusal[[2]string{from, event}], kind) {
 		return fmt.Errorf("machine %s has no row for %v: %s --%s--> refused, %s", w.machine.Name, who, from, event, kind)
 	}
-	w.seen[machines.Step{From: from, Event: event, To: from, Refused: kind}]++
+	w.seen[statetable.Step{From: from, Event: event, To: from, Refused: kind}]++
 	return nil
 }

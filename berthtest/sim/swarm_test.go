@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
-	"github.com/berth-sched/berth/core/machines"
+	"github.com/berth-sched/berth/core/statetable"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -25,7 +25,7 @@ func TestSwarm(t *testing.T) {
 
 // reportsOfBinds are the cases in which a Bind is reported: as many as the table of replicas has.
 func reportsOfBinds() (cases []string) {
-	m := machines.Replica()
+	m := statetable.Replica()
 	for _, s := range m.Steps() {
 		if outcome, bind := strings.CutPrefix(s.Event, "bind "); bind && outcome != "deadline" {
 			cases = append(cases, fmt.Sprintf("%s: %s to %s", s.Event, s.From, s.To))

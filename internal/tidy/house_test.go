@@ -23,7 +23,7 @@ var ground = map[string][]string{
 	"gang":               {"host", "topology", "mig"},
 	"preempt":            {},
 	"":                   {"host", "topology", "mig", "quota", "gang", "preempt"},
-	"core/machines":      {},
+	"core/statetable":    {},
 }
 
 // A room is a package of the core. It may import the contract, the packages of the ground

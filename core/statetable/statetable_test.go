@@ -1,4 +1,4 @@
-package machines_test
+package statetable_test
 
 import (
 	"regexp"
@@ -9,15 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/machines"
+	"github.com/berth-sched/berth/core/statetable"
 )
 
 // A table says nothing twice, names nothing that it does not explain, and explains nothing that it
 // does not name.
 func TestTablesAreInOrder(t *testing.T) {
-	for _, m := range machines.All() {
+	for _, m := range statetable.All() {
 		states, events := names(m.States), names(m.Events)
-		require.Equal(t, machines.None, states[0], "%s begins with what does not exist", m.Name)
+		require.Equal(t, statetable.None, states[0], "%s begins with what does not exist", m.Name)
 		named, said := map[string]bool{}, map[string]bool{}
 		for _, r := range m.Rows {
 			require.True(t, r.Refused == "" || r.To == "", "%s: what is refused changes nothing: %+v", m.Name, r)
@@ -33,15 +33,15 @@ func TestTablesAreInOrder(t *testing.T) {
 		for _, name := range append(states, events...) {
 			require.True(t, named[name], "%s has no row about %q", m.Name, name)
 		}
-		again, known := machines.Named(m.Name)
+		again, known := statetable.Named(m.Name)
 		require.True(t, known)
 		require.Equal(t, m, again)
 	}
-	_, known := machines.Named("coffee")
+	_, known := statetable.Named("coffee")
 	require.False(t, known)
 }
 
-func names(words []machines.Word) []string {
+func names(words []statetable.Word) []string {
 	var list []string
 	for _, w := range words {
 		list = append(list, w.Name)
@@ -51,18 +51,18 @@ func names(words []machines.Word) []string {
 
 // The states are those of package berth, and so are the kinds of events and of refusals.
 func TestWordsAreThoseOfTheAPI(t *testing.T) {
-	want := []string{machines.None}
+	want := []string{statetable.None}
 	for state := berth.Pending; state <= berth.Releasing; state++ {
 		want = append(want, state.String())
 	}
-	require.ElementsMatch(t, want, names(machines.Replica().States))
+	require.ElementsMatch(t, want, names(statetable.Replica().States))
 	for mode := berth.ModeWhole; mode <= berth.ModeTimeSlice; mode++ {
-		require.Contains(t, names(machines.GPUMode().States), mode.String())
+		require.Contains(t, names(statetable.GPUMode().States), mode.String())
 	}
 	kinds := append(berth.EventKinds(), berth.RequestCheckpoint{}.Kind())
 	camel := regexp.MustCompile(`^[a-z]+[A-Z]`)
 	refusals := []string{"", berth.ErrStale.Error(), berth.ErrConflict.Error(), berth.ErrInvalid.Error(), berth.ErrUnknown.Error()}
-	for _, m := range machines.All() {
+	for _, m := range statetable.All() {
 		for _, name := range names(m.Events) {
 			require.True(t, !camel.MatchString(name) || slices.Contains(kinds, name), "%s: %q is written as a kind of event, and is none", m.Name, name)
 		}
@@ -74,7 +74,7 @@ func TestWordsAreThoseOfTheAPI(t *testing.T) {
 
 // Whatever the tables say, they are printed in 98 columns, every row in full.
 func TestTablesFit(t *testing.T) {
-	for _, m := range machines.All() {
+	for _, m := range statetable.All() {
 		lines := m.Lines()
 		for _, line := range lines {
 			require.LessOrEqual(t, len(line), 98, line)

@@ -1,4 +1,4 @@
-package machines
+package statetable
 
 // NodeHealth is the machine of how far a node is trusted.
 func NodeHealth() Machine {

@@ -1,4 +1,4 @@
-package machines
+package statetable
 
 // Order is the machine of one order.
 func Order() Machine {

@@ -1,4 +1,4 @@
-// Package machines holds the tables of the state machines of the core, one for each: state x event
+// Package statetable holds the tables of the state machines of the core, one for each: state x event
 // to state and effect. They are data, and the core does not run on them. TestMachines of package
 // berthtest/sim watches a core from outside, in simulated worlds and in scripts: it fails on a step
 // that no row allows, and on a row that nothing takes. What Effect says beyond that is for people.
@@ -6,7 +6,7 @@
 //
 // There are six: [Replica], [Member], [Order], [GPUMode], [Reservation] and [NodeHealth]. The
 // seventh, of a job that has to yield, is [github.com/berth-sched/berth/berthtest/check/protocol.Phase].
-package machines
+package statetable
 
 import "strings"
 

@@ -1,4 +1,4 @@
-package machines
+package statetable
 
 // Member is the machine of one member of a gang.
 func Member() Machine {

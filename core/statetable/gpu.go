@@ -1,4 +1,4 @@
-package machines
+package statetable
 
 // GPUMode is the machine of how one GPU may be used.
 func GPUMode() Machine {

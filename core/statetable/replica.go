@@ -1,4 +1,4 @@
-package machines
+package statetable
 
 // Replica is the machine of one gang of a job.
 func Replica() Machine {

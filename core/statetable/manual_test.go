@@ -1,4 +1,4 @@
-package machines_test
+package statetable_test
 
 import (
 	"os"
@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-sched/berth/core/machines"
+	"github.com/berth-sched/berth/core/statetable"
 )
 
 // The table "What each report does" of the manual, doc.go of package berth, says what the table of
 // replicas says.
 func TestTheManualAgrees(t *testing.T) {
-	m := machines.Replica()
+	m := statetable.Replica()
 	table, notes := reports(t)
 	require.Len(t, table, 13)
 	for _, line := range table {
@@ -39,7 +39,7 @@ func TestTheManualAgrees(t *testing.T) {
 					}
 					allowed := append(statesIn(plain+" "+notesOf(cell, notes)), state)
 					if slices.Contains(allowed, "releasing") { // with nobody left to stop that is over at once
-						allowed = append(allowed, "pending", machines.None)
+						allowed = append(allowed, "pending", statetable.None)
 					}
 					for _, to := range next {
 						require.Contains(t, allowed, to, what)
@@ -133,7 +133,7 @@ func statesIn(text string) []string {
 		{`\bRunning\b`, "running"},
 		{`\bRepairing\b`, "repairing"},
 		{`\b(Releasing|released first)\b`, "releasing"},
-		{`^gone\b|\bor gone\b`, machines.None},
+		{`^gone\b|\bor gone\b`, statetable.None},
 	} {
 		if regexp.MustCompile(w.word).MatchString(text) {
 			list = append(list, w.state)
@@ -142,7 +142,7 @@ func statesIn(text string) []string {
 	return list
 }
 
-func refusals(m *machines.Machine, state, event string) []string {
+func refusals(m *statetable.Machine, state, event string) []string {
 	var list []string
 	for _, s := range m.Steps() {
 		if s.From == state && s.Event == event && s.Refused != "" {

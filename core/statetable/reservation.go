@@ -1,4 +1,4 @@
-package machines
+package statetable
 
 // Reservation is the machine of nodes that are set aside.
 func Reservation() Machine {
