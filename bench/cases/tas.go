@@ -24,7 +24,7 @@ import (
 //   - requests of one group are groups of one job. Others are jobs of their own,
 //     submitted and placed in the order of the file, which is how the pod sets of a
 //     workload are placed. The first that is not placed ends the scenario.
-//   - resources are GPUs, host CPU and host memory: see resources.go.
+//   - resources are GPUs, host CPU and host memory: see tas_resources.go.
 //
 // Compared are whether a request is placed, how many of its pods each domain gets and,
 // where the file says how many would have fitted, what Explain says to that.

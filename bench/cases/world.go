@@ -9,6 +9,12 @@ import (
 
 // A world carries a core's orders out: every one of them at once, and without a
 // failure.
+//
+// It has a loop of its own, other than the experiments that run on package berthtest/sim. A
+// scenario counts scheduling cycles on a fleet to which nothing else happens, and has no clock. A
+// simulation has one, and runs passes when NextWake is due: their orders would belong to no round.
+// The clock here moves for the core alone, a minute a round, so that no interval of its policy
+// holds up the next round.
 type world struct {
 	core *core.Core
 	now  berth.Time
@@ -29,6 +35,14 @@ func newWorld(sched *core.Core) *world {
 		core: sched, stopped: map[berth.JobID]berth.JobID{},
 		running: map[berth.JobID]map[berth.MemberRef]berth.MemberPlacement{},
 	}
+}
+
+// atOnce is how the schedulers stop what runs whose scenarios are replayed: whoever may take
+// from others does so in the next round. None of them weighs what is lost, spares for longer
+// who had to yield before, or bounds how many have to in a time; what a scenario says about
+// who runs in the end says nothing about when it would have been worth it.
+func atOnce() berth.Preemption {
+	return berth.Preemption{Respite: -1, Worth: berth.Worth{Unweighed: true, Queueing: -1}}
 }
 
 // observe notes what runs before the first round.
