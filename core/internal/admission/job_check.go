@@ -44,6 +44,7 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	return ad.checkGroups(j)
 }
 
+// CheckReplicas refuses a number of replicas that is negative or beyond the limit of the core.
 func (ad *Admission) CheckReplicas(n int) *berth.Error {
 	if n < 0 {
 		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("is negative: %d", n))

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-sched/berth/internal/limits"
 )
 
+// SaveJobs lists all jobs with their replicas, by ID.
 func (ad *Admission) SaveJobs() []record.SavedJob {
 	list := []record.SavedJob{}
 	for _, id := range slices.Sorted(maps.Keys(ad.state.Jobs)) {

@@ -224,30 +224,33 @@ func (a *Agenda) countBlocked(looksAround bool, change int) {
 	}
 }
 
-// Limit notes a bucket that quota holds back, Unlimit that it does so no more.
+// Limit notes a bucket that quota holds back.
 func (a *Agenda) Limit(now berth.Time) {
 	a.limited++
 	a.contend(now)
 }
 
+// Unlimit notes that quota holds a bucket back no more.
 func (a *Agenda) Unlimit() { a.limited-- }
 
 // Stall counts a gang that gets no reservation before something is free, and gives it the turn
-// that it keeps; Despair counts one that gets none before there is more to plan with.
+// that it keeps.
 func (a *Agenda) Stall() Turn {
 	a.stalled++
 	return a.FreedTurn
 }
 
+// Despair counts a gang that gets no reservation before there is more to plan with, and gives it
+// the turn that it keeps.
 func (a *Agenda) Despair() Turn {
 	a.hopeless++
 	return a.GrownTurn
 }
 
-// EndStall and EndDespair count a gang no longer that was stalled, or hopeless, and holds nothing
-// any more.
+// EndStall counts a gang no longer that was stalled, and holds nothing any more.
 func (a *Agenda) EndStall() { a.stalled-- }
 
+// EndDespair counts a gang no longer that was hopeless, and holds nothing any more.
 func (a *Agenda) EndDespair() { a.hopeless-- }
 
 // FreedGone notes that a node on which something became free is gone.
@@ -265,10 +268,10 @@ func (a *Agenda) SetAside() { a.BackfillDue = true }
 // CountFresh counts the entries that are yet to be tried on nodes that are set aside.
 func (a *Agenda) CountFresh(change int) { a.fresh += change }
 
-// mayBackfill has the next pass try again what is set aside, if anything is. BackfillAnew does
-// so and takes back what was noted where nothing is.
+// mayBackfill has the next pass try again what is set aside, if anything is.
 func (a *Agenda) mayBackfill() { a.BackfillDue = a.BackfillDue || a.windows > 0 }
 
+// BackfillAnew is mayBackfill, and takes back what was noted where nothing is set aside.
 func (a *Agenda) BackfillAnew() { a.BackfillDue = a.windows > 0 }
 
 // Backfilled notes that backfill has looked: what it places changes nothing for those that were
@@ -300,9 +303,10 @@ func (a *Agenda) CountGPUs(divides, pliable bool, change int) {
 // RecountGPUs begins that count anew.
 func (a *Agenda) RecountGPUs() { a.Dividing, a.Pliable = 0, 0 }
 
-// WantSpares notes a change that matters to hot spares, SparesTended that they are as they can be.
+// WantSpares notes a change that matters to hot spares.
 func (a *Agenda) WantSpares() { a.SparesDue = true }
 
+// SparesTended notes that hot spares are as they can be.
 func (a *Agenda) SparesTended() { a.SparesDue = false }
 
 // NoteHomeless notes that a gang which has to leave its place has no other: from then on
@@ -339,39 +343,40 @@ func (a *Agenda) Next() berth.Time {
 }
 
 // BeginPlacing notes that the pass has woken what it wakes: what ends from now on, the next one
-// looks at. EndPass notes that it is over; its budget may have been spent before place could
-// look again at what limits hold back.
+// looks at.
 func (a *Agenda) BeginPlacing() { a.Placing = true }
 
+// EndPass notes that a pass is over. Its budget may have been spent before place could look again
+// at what limits hold back.
 func (a *Agenda) EndPass() {
 	a.QuotaFreed = a.QuotaFreed || a.taken
 	a.Placing, a.taken = false, false
 }
 
-// Take notes that something was placed. TookSome reports whether anything was since it was asked
-// last.
+// Take notes that something was placed.
 func (a *Agenda) Take() { a.taken = true }
 
+// TookSome reports whether anything was placed since it was asked last.
 func (a *Agenda) TookSome() bool {
 	some := a.taken
 	a.taken = false
 	return some
 }
 
-// RankDue reports whether what is in demand has to be weighed; Ranked says when again, if there
-// is anything to weigh, or a change of GPUs to forget.
+// RankDue reports whether what is in demand has to be weighed.
 func (a *Agenda) RankDue(now berth.Time) bool {
 	return now >= a.nextRank && (a.Dividing > 0 || a.nextRank != 0)
 }
 
+// Ranked says when demand is weighed again, if there is anything to weigh, or a change of GPUs to
+// forget.
 func (a *Agenda) Ranked(next berth.Time, remembers bool) {
 	if a.nextRank = next; a.Dividing == 0 && !remembers {
 		a.nextRank = 0
 	}
 }
 
-// BeginMoves reports whether relocate is due, and counts on it to find a place for all. MoveBy has
-// it run at an instant at the latest.
+// BeginMoves reports whether relocate is due, and counts on it to find a place for all.
 func (a *Agenda) BeginMoves(now berth.Time) bool {
 	if now < a.NextMove {
 		return false
@@ -380,9 +385,10 @@ func (a *Agenda) BeginMoves(now berth.Time) bool {
 	return true
 }
 
+// MoveBy has relocate run at an instant at the latest.
 func (a *Agenda) MoveBy(at berth.Time) { a.NextMove = min(a.NextMove, at) }
 
-// BeginReshape and ReshapeBy are the same for reshape.
+// BeginReshape reports whether reshape is due, and counts on it to find a layout for all.
 func (a *Agenda) BeginReshape(now berth.Time) bool {
 	if a.Pliable == 0 || now < a.nextReshape {
 		return false
@@ -391,22 +397,25 @@ func (a *Agenda) BeginReshape(now berth.Time) bool {
 	return true
 }
 
+// ReshapeBy has reshape run at an instant at the latest.
 func (a *Agenda) ReshapeBy(at berth.Time) { a.nextReshape = min(a.nextReshape, at) }
 
-// ReserveDue reports whether one more gang may be due for a reservation, BeginReserve notes that
-// all are looked at, ReserveBy has that done by an instant and ReserveNow at once.
+// ReserveDue reports whether one more gang may be due for a reservation.
 func (a *Agenda) ReserveDue(now berth.Time) bool { return now >= a.nextReserve }
 
+// BeginReserve notes that every gang that may be due for a reservation is looked at.
 func (a *Agenda) BeginReserve() { a.nextReserve = Never }
 
+// ReserveBy has reserve look at them at an instant at the latest.
 func (a *Agenda) ReserveBy(at berth.Time) { a.nextReserve = min(a.nextReserve, at) }
 
+// ReserveNow has reserve look at them in the next pass.
 func (a *Agenda) ReserveNow(now berth.Time) { a.nextReserve = now }
 
-// PreemptBy has a pass look for victims by an instant, PreemptAt not before it, until something
-// changes.
+// PreemptBy has a pass look for victims at an instant at the latest.
 func (a *Agenda) PreemptBy(at berth.Time) { a.NextPreempt = min(a.NextPreempt, at) }
 
+// PreemptAt has a pass look for victims at an instant, and not before it until something changes.
 func (a *Agenda) PreemptAt(at berth.Time) { a.NextPreempt = at }
 
 // WatchUntil says when the first probation or trial is over.

@@ -118,6 +118,8 @@ func (an *Answers) wouldYield(e *record.Entry) (*evict.Trial, []record.Piece) {
 	return t, victims
 }
 
+// WhatItTakes is the start plan of a replica. It tries what could make room on the fleet itself,
+// and takes that back.
 func (an *Answers) WhatItTakes(rep *record.Replica) berth.Takes {
 	an.books.TellCapacity()
 	switch {

@@ -88,6 +88,7 @@ func (bl *Backlog) Demands() {
 	bl.books.TellDemands()
 }
 
+// Attach holds a GPU for a replica: from then on it takes nobody else.
 func (bl *Backlog) Attach(d *record.Drain) {
 	d.Rep.Drain = d
 	d.Node.GPUs[d.GPU].Drain = d

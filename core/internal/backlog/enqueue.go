@@ -62,6 +62,8 @@ func (bl *Backlog) HoldOf(j *record.Job, p *berth.MemberPlacement) gang.Hold {
 	return hold
 }
 
+// KnownNode finds a node that an event names in a field, and refuses one that is not in the
+// fleet.
 func (bl *Backlog) KnownNode(field string, id berth.NodeID) (*record.Node, *berth.Error) {
 	if n := bl.state.NodeByID[id]; n != nil {
 		return n, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
+// EnsureQueue makes the record of a queue of the quota tree, unless there is one.
 func (bl *Backlog) EnsureQueue(i quota.Index) {
 	if int(i) < len(bl.books.Queues) && bl.books.Queues[i] != nil {
 		return

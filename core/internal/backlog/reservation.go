@@ -89,6 +89,7 @@ func (bl *Backlog) advance(id berth.ReservationID) *record.Window {
 	return bl.Windows[at]
 }
 
+// ReservationSet makes or changes an advance reservation. A change that is refused leaves it as it was.
 func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	r := e.Reservation
 	if err := bl.checkReservation(&r); err != nil {
@@ -119,6 +120,7 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	return nil
 }
 
+// ReservationRemoved gives the nodes of an advance reservation back, whether or not it has begun.
 func (bl *Backlog) ReservationRemoved(e berth.ReservationRemoved) *berth.Error {
 	w := bl.advance(e.Reservation)
 	if w == nil {
@@ -251,6 +253,8 @@ func cloneReservation(r *berth.Reservation) berth.Reservation {
 	return out
 }
 
+// CheckLevel finds a level by its name, and refuses one that the fleet does not have; "" is the
+// fleet.
 func (bl *Backlog) CheckLevel(name string) (topology.Level, *berth.Error) {
 	if name == "" {
 		return topology.Fleet, nil

@@ -9,6 +9,8 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
+// SaveReservations lists the advance reservations in order. The nodes are named where the core
+// chose them.
 func (bl *Backlog) SaveReservations() []record.SavedReservation {
 	var list []record.SavedReservation
 	for _, w := range bl.Windows {
@@ -24,6 +26,7 @@ func (bl *Backlog) SaveReservations() []record.SavedReservation {
 	return list
 }
 
+// RestoreReservations restores the advance reservations. Nodes have to be known.
 func (bl *Backlog) RestoreReservations(list []record.SavedReservation) *berth.Error {
 	for i := range list {
 		if err := bl.restoreReservation(&list[i]); err != nil {

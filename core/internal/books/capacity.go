@@ -86,6 +86,7 @@ func (bk *Books) Tick() {
 	bk.TickLedger()
 }
 
+// KnownJob finds a job that an event names in a field, and refuses one that is not there.
 func (bk *Books) KnownJob(field string, id berth.JobID) (*record.Job, *berth.Error) {
 	if j := bk.state.Jobs[id]; j != nil {
 		return j, nil
@@ -114,6 +115,7 @@ func (bk *Books) KnownLife(id berth.JobID, number int, incarnation berth.Incarna
 	return rep, nil
 }
 
+// TickLedger sets the clock of the ledger, if one is kept.
 func (bk *Books) TickLedger() {
 	if now := min(int64(bk.state.Now), quota.MaxTime); bk.Ledger != nil && bk.Ledger.Now() != now {
 		invariant.Must(bk.Ledger.Advance(now))

@@ -44,6 +44,8 @@ func (bk *Books) SaveUse() record.UsePart {
 	return s
 }
 
+// RestoreUse restores past use and the ledger. It comes after all charges, which would change
+// both.
 func (bk *Books) RestoreUse(s *record.UsePart) *berth.Error {
 	bk.TellCapacity()
 	if (s.Past != nil) != (bk.state.Config.Policy.UsageHalfLife > 0) || s.Past != nil && s.Past.HalfLife != bk.state.Quota.HalfLife() {

@@ -312,6 +312,7 @@ type SavedTable struct {
 	Weights []uint32     `json:"weights,omitempty"`
 }
 
+// SaveTables lists the tables by name. A table of package mig goes by its name alone.
 func (c *Catalogue) SaveTables() []SavedTable {
 	var list []SavedTable
 	some := func(counts []uint32) []uint32 {
@@ -339,6 +340,7 @@ type SavedPool struct {
 	Changes []berth.Time `json:"changes"`
 }
 
+// SavePools lists the pools of which changes are remembered, by name.
 func (c *Catalogue) SavePools() []SavedPool {
 	var list []SavedPool
 	for _, name := range slices.Sorted(maps.Keys(c.Pools)) {

@@ -86,6 +86,8 @@ func (gp *GPUs) CountPliable(n *record.Node, change int) {
 	gp.agenda.CountGPUs(n.Table != nil, n.Pliable(), change)
 }
 
+// GPUPartitioned takes over how a GPU is divided in truth. It refuses a mode or layout in which a
+// member that holds the GPU could not be.
 func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	n, err := gp.KnownGPU(e.Node, e.GPU)
 	if err != nil {
@@ -127,6 +129,8 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	return nil
 }
 
+// KnownGPU finds the node of a GPU that an event names, and refuses a GPU that the node does not
+// have.
 func (gp *GPUs) KnownGPU(id berth.NodeID, gpu int) (*record.Node, *berth.Error) {
 	n, err := gp.backlog.KnownNode("node", id)
 	if err == nil && (gpu < 0 || gpu >= len(n.Spec.GPUs)) {
@@ -201,6 +205,7 @@ type Offer struct {
 	Serves int   // members
 }
 
+// Compare orders offers: the cheapest first, then the one that serves more.
 func (o Offer) Compare(p Offer) int {
 	return cmp.Or(
 		cmp.Compare(o.Price, p.Price), cmp.Compare(p.Serves, o.Serves),

@@ -55,6 +55,7 @@ func (gp *GPUs) Stage(n *record.Node, gpu int, to record.Partitioning) {
 	}
 }
 
+// Unstage takes Stage back.
 func (gp *GPUs) Unstage(n *record.Node, gpu int) {
 	was := n.GPUs[gpu].Staged
 	n.GPUs[gpu].Staged = nil

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
+// RestoreGPUs restores what is known of GPUs beyond their description, and the orders about them.
 func (gp *GPUs) RestoreGPUs(list []record.SavedNode) *berth.Error {
 	for i := range list {
 		n := gp.state.NodeByID[list[i].Node.ID]
@@ -68,6 +69,7 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 	return nil
 }
 
+// RestoreDrains restores which GPUs are held for whom. GPUs and replicas have to be known.
 func (gp *GPUs) RestoreDrains(jobs []record.SavedJob) *berth.Error {
 	return gp.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if s.Drain == nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
+// RestoreTables restores the tables, and what was in demand of each, before the nodes that go by
+// them.
 func (gp *GPUs) RestoreTables(list []catalogue.SavedTable) *berth.Error {
 	for i := range list {
 		if err := gp.restoreTable(&list[i]); err != nil {
@@ -49,6 +51,7 @@ func (gp *GPUs) restoreTable(s *catalogue.SavedTable) *berth.Error {
 	return nil
 }
 
+// RestorePools restores which changes of GPUs are remembered, by pool.
 func (gp *GPUs) RestorePools(list []catalogue.SavedPool) *berth.Error {
 	for i := range list {
 		if err := gp.restorePool(&list[i]); err != nil {
@@ -69,6 +72,7 @@ func (gp *GPUs) restorePool(s *catalogue.SavedPool) *berth.Error {
 	return nil
 }
 
+// MIGTableSet takes a table for a product. It refuses to replace a table that nodes go by.
 func (gp *GPUs) MIGTableSet(e berth.MIGTableSet) *berth.Error {
 	name := e.Table.Name
 	if err := refusal.Name(name); err != nil {

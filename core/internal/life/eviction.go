@@ -162,6 +162,7 @@ func (l *Life) CheckpointWritten(e berth.CheckpointWritten) *berth.Error {
 	return nil
 }
 
+// Separator is what stands between a text and one more clause: nothing after an empty text.
 func Separator(text string) string {
 	if text == "" {
 		return ""

@@ -28,6 +28,7 @@ func (l *Life) SaveMeters() record.RatesPart {
 	return s
 }
 
+// RestoreMeters restores how much of the rates of preemption is used, in the fleet and by queue.
 func (l *Life) RestoreMeters(s *record.RatesPart) *berth.Error {
 	if m := s.Evictions; m != nil {
 		if m.Queue != "" || m.Full < 0 || m.Held < 0 {

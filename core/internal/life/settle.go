@@ -259,6 +259,8 @@ func (l *Life) ForgetJob(j *record.Job) {
 	l.books.Dismiss(j)
 }
 
+// SettleAll settles replicas that were hit by one thing, in the order of the list. Those that
+// lost hardware may be placed on spares from then on.
 func (l *Life) SettleAll(hit []*record.Replica, cause berth.Cause) {
 	for _, rep := range hit {
 		if cause.Code == berth.CauseHardwareLost {

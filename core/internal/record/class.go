@@ -50,6 +50,7 @@ func (k ClassKey) compare(l ClassKey) int {
 	)
 }
 
+// CompareBool orders false before true.
 func CompareBool(a, b bool) int {
 	switch {
 	case a == b:

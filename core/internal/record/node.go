@@ -111,8 +111,8 @@ type Capacity struct {
 	Host     host.Amounts
 }
 
-// CapacityNow is what a node adds to the fleet as it is: all that is sound, or what is in use if it takes
-// no more work.
+// CapacityNow is what a node adds to the fleet as it is: all that is sound, or what is in use if
+// it takes no more work.
 func (n *Node) CapacityNow() Capacity {
 	if n.Closed() {
 		return n.inUse()
@@ -142,10 +142,13 @@ func (n *Node) inUse() Capacity {
 	return sum
 }
 
+// Partitioning is the mode and layout of a GPU, or those that are staged.
 func (n *Node) Partitioning(gpu int) Partitioning {
 	return Partitioning{n.Spec.GPUs[gpu].Mode, n.Spec.GPUs[gpu].Instances}
 }
 
+// SetPartitioning notes a mode and a layout in the description alone: the fleet does not see it
+// yet.
 func (n *Node) SetPartitioning(gpu int, p Partitioning) {
 	n.Spec.GPUs[gpu].Mode, n.Spec.GPUs[gpu].Instances = p.Mode, p.Instances
 }
@@ -235,10 +238,10 @@ func (n *Node) MatchesLabels(labels []label) bool {
 
 // The GPUs of an adaptive pool may have a layout to which they go back.
 
-// HasBase reports whether GPUs of the node go back to a layout, and AtBase whether one is
-// in it.
+// HasBase reports whether GPUs of the node go back to a layout.
 func (n *Node) HasBase() bool { return len(n.Geometry.Layout) > 0 }
 
+// AtBase reports whether a GPU is in the layout to which it goes back.
 func (n *Node) AtBase(gpu int) bool {
 	g := &n.Spec.GPUs[gpu]
 	return g.Mode == berth.ModeMIG && slices.Equal(mig.Layout(g.Instances).Profiles(), n.base)
@@ -249,6 +252,7 @@ func (n *Node) Suits(g *gang.Group) bool {
 	return slices.Contains(g.Classes, topology.Class(n.Class)) && (g.Match == nil || g.Match(n.Index))
 }
 
+// SaveGPUs lists the GPUs of which more is known than the description says.
 func (n *Node) SaveGPUs() []SavedGPU {
 	var list []SavedGPU
 	for g := range n.GPUs {

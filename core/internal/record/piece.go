@@ -19,6 +19,7 @@ type Piece struct {
 	Flats []int
 }
 
+// Whole reports whether all of the replica goes.
 func (p Piece) Whole() bool { return p.Flats == nil }
 
 // EachHold calls a function for everything that a part holds.

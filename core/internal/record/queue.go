@@ -141,6 +141,8 @@ type Queue struct {
 	Evictions meter.Meter
 }
 
+// CompareEntries is the order of service, whatever the queues: higher rank first, whole gangs
+// before what others grow by, then age, and names last.
 func CompareEntries(a, b *Entry) int {
 	return cmp.Or(
 		CompareRank(b.Rep, a.Rep),

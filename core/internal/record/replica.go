@@ -319,6 +319,7 @@ func (half *Replica) Anchor(rep *Replica, g int) topology.Node {
 	}
 }
 
+// SaveDrain describes the GPU that is held for a replica; nil: none is.
 func (rep *Replica) SaveDrain() *SavedDrain {
 	if rep.Drain == nil {
 		return nil
@@ -350,6 +351,7 @@ func (rep *Replica) Consistent() *berth.Error {
 	return nil
 }
 
+// Places pairs the places of a replica that are saved with where they go.
 func (rep *Replica) Places(s *SavedReplica) [2]savedPlace {
 	return [...]savedPlace{{"reserved", false, s.Reserved, &rep.Reserved}, {"moving", true, s.Moving, &rep.Moving}}
 }
@@ -392,6 +394,7 @@ func (rep *Replica) Yielded(beneficiary *Replica) {
 	}
 }
 
+// Ref names a replica outside of the core.
 func (rep *Replica) Ref() berth.ReplicaRef {
 	return berth.ReplicaRef{Job: rep.Job.Spec.ID, Replica: rep.Number}
 }

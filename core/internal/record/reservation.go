@@ -95,6 +95,7 @@ type Window struct {
 	Nodes []*Node
 }
 
+// CompareWindowName orders windows by name, for a search by name.
 func CompareWindowName(w *Window, name string) int { return strings.Compare(w.Name, name) }
 
 // WithWindow copies a list of windows and adds one, in order of name.
@@ -125,6 +126,7 @@ func (w *Window) Remove(n *Node) {
 	w.Nodes = slices.Delete(w.Nodes, at, at+1)
 }
 
+// CompareNodes orders nodes by ID: the last tie-break of all that chooses among nodes.
 func CompareNodes(a, b *Node) int { return cmp.Compare(a.Spec.ID, b.Spec.ID) }
 
 // NodeIDs lists the nodes of a window.

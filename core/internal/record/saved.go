@@ -128,6 +128,7 @@ func (p *RetryPart) Check(state berth.State) *berth.Error {
 	return nil
 }
 
+// Check refuses a counter out of range, and a checkpoint that is yet to come.
 func (p *YieldPart) Check(now berth.Time) *berth.Error {
 	if !InRange(p.Evictions) || p.Checkpointed < 0 || p.Checkpointed > now {
 		return RefuseCounter()
@@ -135,6 +136,7 @@ func (p *YieldPart) Check(now berth.Time) *berth.Error {
 	return nil
 }
 
+// Check refuses instants before the epoch.
 func (p *BidPart) Check() *berth.Error {
 	if p.At < 0 || p.RipeAt < 0 {
 		return RefuseCounter()

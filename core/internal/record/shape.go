@@ -45,6 +45,7 @@ type ShapeSpec struct {
 	OfReplica int         `json:",omitempty"`
 }
 
+// Key is the same for two requests if and only if they are alike in all that placement looks at.
 func (s *ShapeSpec) Key() string {
 	b, err := json.Marshal(s)
 	if err != nil {

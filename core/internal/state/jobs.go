@@ -12,6 +12,8 @@ func (st *State) Admit(j *record.Job) {
 	st.Totals.Submitted++
 }
 
+// NewReplicaAt makes a pending replica with a number that no other has. Its incarnations begin
+// above those of the replicas of the job that are forgotten.
 func (st *State) NewReplicaAt(j *record.Job, number int) *record.Replica {
 	for number >= len(j.Replicas) {
 		j.Replicas = append(j.Replicas, nil)

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
+// SaveNodes lists all nodes by ID, with what was told of them since they joined.
 func (st *State) SaveNodes() []record.SavedNode {
 	list := []record.SavedNode{}
 	for _, id := range slices.Sorted(maps.Keys(st.NodeByID)) {

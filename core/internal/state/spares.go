@@ -30,6 +30,7 @@ func (st *State) MaySpare(rep *record.Replica) bool {
 	return drains != nil
 }
 
+// CountAs counts a node as sound, or as not, among those of its pool, of which a part are spares.
 func (st *State) CountAs(n *record.Node, sound bool) {
 	if p := st.SparesOf(n.Spec.Pool); p != nil && sound != n.Counted {
 		Count(&p.Sound, &n.Counted, sound)
@@ -69,6 +70,7 @@ type spread struct {
 	places [][]*record.Node
 }
 
+// NewSpread gathers the nodes that can be spares of a pool. It is good until one of them changes.
 func (st *State) NewSpread(p *record.SparePool) *spread {
 	s := &spread{core: st, levels: len(st.Config.Levels), count: map[topology.Domain]int{}}
 	if p.Window != nil {

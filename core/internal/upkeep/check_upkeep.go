@@ -86,6 +86,7 @@ func (u *Upkeep) couldStandBy(p *record.SparePool) bool {
 	})
 }
 
+// CheckLosses checks what is remembered of nodes that were lost, and that it is bounded.
 func (u *Upkeep) CheckLosses() error {
 	if n := len(u.losses.ByID); n > u.state.Config.Limits.Nodes {
 		return fmt.Errorf("%d nodes that were lost are remembered", n)

@@ -151,6 +151,8 @@ func (u *Upkeep) Reconsider() {
 	}
 }
 
+// Cordon notes whether and why a node is cordoned. It takes work only if nothing else keeps it
+// closed.
 func (u *Upkeep) Cordon(n *record.Node, cordoned bool, reason string) {
 	n.Cordoned, n.Reason = cordoned, reason
 	u.books.SetSchedulable(n, !n.Closed())

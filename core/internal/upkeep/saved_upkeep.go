@@ -45,6 +45,7 @@ func (u *Upkeep) restoreTrustIn(n *record.Node, s *record.TrustPart) *berth.Erro
 	return nil
 }
 
+// RestoreLosses restores what is remembered of nodes that were lost.
 func (u *Upkeep) RestoreLosses(list []losses.Record) *berth.Error {
 	if len(list) > u.state.Config.Limits.Nodes || len(list) > 0 && !u.state.Config.Policy.Health.Remembers() {
 		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("%d nodes are more than are remembered", len(list)))
