@@ -14,8 +14,8 @@ import (
 )
 
 // A crowd is a core in which everything that the agenda knows of is there: nodes that are
-// drained, spares, in quarantine, on trial, set aside and being divided; work that fits nowhere, is over a
-// limit, has lost a node, or waits for what will never come; an order of each kind.
+// drained, spares, in quarantine, on trial, set aside and being divided; work that fits nowhere,
+// is over a limit, has lost a node, or waits for what will never come; an order of each kind.
 type crowd struct {
 	*testing.T
 	*core.Core

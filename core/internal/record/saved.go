@@ -39,6 +39,7 @@ type SavedDrain struct {
 	DrainPart
 }
 
+// A SavedJob is a job as it was told, what has become of it, and its replicas by number.
 type SavedJob struct {
 	Job berth.Job `json:"job"`
 	JobPart
