@@ -64,7 +64,7 @@ func (c *Core) clockError(what string, now berth.Time) *berth.Error {
 func (c *Core) expire() {
 	c.search.EndWindows()
 	c.upkeep.TrustAgain()
-	reasons := map[*record.Shape]string{} // one answer for all that asked the same
+	var reasons map[*record.Shape]string // one answer for all that asked the same
 	for {
 		t, ok := c.state.DueTimer()
 		if !ok {
@@ -75,6 +75,9 @@ func (c *Core) expire() {
 			t.Rep.Retry.ReadyAt = 0
 			c.backlog.Await(t.Rep)
 		case record.TimerGang:
+			if reasons == nil {
+				reasons = map[*record.Shape]string{}
+			}
 			c.giveUp(t.Rep, reasons)
 		case record.TimerDeadline:
 			c.expireOrder(t.Rep)

@@ -73,7 +73,7 @@ var roomRules = map[string]roomRule{
 		as: map[string]string{"Ledger": "UsePart"},
 		derived: map[string]string{
 			"Placement":  "scratch",
-			"Capacities": "from the nodes", "untold": "told at the end of Restore",
+			"Capacities": "from the nodes", "untold": "told at the end of Restore", "left": "scratch",
 			"Restoring": "true while Restore runs alone",
 			"Queues":    "from the quota tree, with the meters that are saved",
 			"Earmarked": "false between passes", "uncounted": "from the queues; nil where nothing is earmarked",

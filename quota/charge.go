@@ -16,17 +16,29 @@ type part struct {
 	amount   int64
 }
 
-// parts splits a charge by resource, in the order in which limits are looked at.
+// parts is a charge by resource, in the order in which limits are looked at.
 // GPUs of a product count twice: as GPUs, and as GPUs of that product.
-func (c Charge) parts() (parts [2 + host.Resources]part) {
-	parts[0] = part{gpuID, c.GPUMilli}
+type parts [2 + host.Resources]part
+
+func (c *Charge) split() (p parts) {
+	p[0] = part{gpuID, c.GPUMilli}
 	if c.Product != NoProduct && c.GPUMilli != 0 {
-		parts[1] = part{c.Product.id(), c.GPUMilli}
+		p[1] = part{c.Product.id(), c.GPUMilli}
 	}
-	for r, amount := range c.Host {
-		parts[2+r] = part{hostID(host.Resource(r)), amount}
+	for r := range c.Host {
+		p[2+r] = part{hostID(host.Resource(r)), c.Host[r]}
 	}
-	return parts
+	return p
+}
+
+// huge reports whether there is more than MaxAmount of anything.
+func (p *parts) huge() bool {
+	for k := range p {
+		if p[k].amount > MaxAmount {
+			return true
+		}
+	}
+	return false
 }
 
 // Charge adds c to what queue i uses, and to all queues above it, whatever their
@@ -38,15 +50,16 @@ func (c Charge) parts() (parts [2 + host.Resources]part) {
 // O(depth x log children), without allocation once the queues on the way have
 // been charged for the product before.
 func (t *Tree) Charge(i Index, c Charge) error {
-	if err := t.checkCharge(i, c); err != nil {
+	p := c.split()
+	if err := t.checkCharge(i, &c, &p); err != nil {
 		return err
 	}
-	for _, p := range c.parts() {
-		if t.nodes[Root].peek(p.resource).used > maxUsage-p.amount {
+	for k := range p {
+		if t.nodes[Root].peek(p[k].resource).used > maxUsage-p[k].amount {
 			return &Error{Queue: t.Name(i), Reason: "more is in use than can be counted", Err: ErrInvalid}
 		}
 	}
-	t.use(i, c)
+	t.use(i, &p)
 	return nil
 }
 
@@ -55,53 +68,54 @@ func (t *Tree) Charge(i Index, c Charge) error {
 //
 // O(depth x log children), without allocation.
 func (t *Tree) Discharge(i Index, c Charge) error {
-	if err := t.checkCharge(i, c); err != nil {
+	p := c.split()
+	if err := t.checkCharge(i, &c, &p); err != nil {
 		return err
 	}
 	n := &t.nodes[i]
-	for _, p := range c.parts() {
-		if used := n.peek(p.resource).used; p.amount > used {
+	for k := range p {
+		if used := n.peek(p[k].resource).used; p[k].amount > used {
 			return &Error{
-				Queue: n.config.Name, Field: string(t.names[p.resource]), Err: ErrInvalid,
-				Reason: fmt.Sprintf("%d is to be discharged of the %d in use", p.amount, used),
+				Queue: n.config.Name, Field: string(t.names[p[k].resource]), Err: ErrInvalid,
+				Reason: fmt.Sprintf("%d is to be discharged of the %d in use", p[k].amount, used),
 			}
 		}
+		p[k].amount = -p[k].amount
 	}
-	t.use(i, c.Times(-1))
+	t.use(i, &p)
 	if c.GPUMilli != 0 && c.Product != NoProduct {
 		t.dropProduct(c.Product)
 	}
 	return nil
 }
 
-// use changes the usage of i and all above it by a checked charge, and puts each
-// in its place among its siblings.
-func (t *Tree) use(i Index, c Charge) {
-	parts := c.parts()
-	var carry [len(parts)]carried
+// use changes the usage of i and all above it by the parts of a checked charge, and
+// puts each in its place among its siblings.
+func (t *Tree) use(i Index, p *parts) {
+	var carry [len(p)]carried
 	for ; i != None; i = t.nodes[i].parent {
 		n := &t.nodes[i]
-		for k, p := range parts {
-			if p.amount == 0 {
+		for k := range p {
+			if p[k].amount == 0 {
 				continue
 			}
-			carry[k] = n.account(p.resource).absorb(p.amount, carry[k])
-			if p.amount < 0 {
-				n.prune(p.resource)
+			carry[k] = n.account(p[k].resource).absorb(p[k].amount, carry[k])
+			if p[k].amount < 0 {
+				n.prune(p[k].resource)
 			}
 		}
-		if c.GPUMilli != 0 {
-			n.history.change(c.GPUMilli, t.elapsed())
+		if p[0].amount != 0 {
+			n.history.change(p[0].amount, t.elapsed())
 			t.reorder(i)
 		}
 	}
 }
 
-func (t *Tree) checkCharge(i Index, c Charge) error {
+func (t *Tree) checkCharge(i Index, c *Charge, p *parts) error {
 	if err := t.checkLeaf(i); err != nil {
 		return err
 	}
-	if err := t.checkAmounts(i, c); err != nil {
+	if err := t.checkAmounts(i, p); err != nil {
 		return err
 	}
 	if !t.knows(c) {
@@ -110,9 +124,9 @@ func (t *Tree) checkCharge(i Index, c Charge) error {
 	return nil
 }
 
-func (t *Tree) checkAmounts(i Index, c Charge) error {
-	for _, p := range c.parts() {
-		if reason := checkAmount(p.amount); reason != "" {
+func (t *Tree) checkAmounts(i Index, p *parts) error {
+	for k := range p {
+		if reason := checkAmount(p[k].amount); reason != "" {
 			return &Error{Queue: t.Name(i), Field: "charge", Reason: reason, Err: ErrInvalid}
 		}
 	}
@@ -120,7 +134,7 @@ func (t *Tree) checkAmounts(i Index, c Charge) error {
 }
 
 // knows reports whether the tree has the product of c, where it matters.
-func (t *Tree) knows(c Charge) bool {
+func (t *Tree) knows(c *Charge) bool {
 	return c.GPUMilli == 0 || c.Product == NoProduct || t.hasProduct(c.Product)
 }
 

@@ -17,7 +17,7 @@ import "math"
 // O(depth), without allocation.
 func (t *Tree) Fits(i Index, c Charge) (Verdict, bool) {
 	var buffer [2]Verdict // judge may find two at once
-	if found := t.inTheWay(buffer[:0], i, c, 1); len(found) > 0 {
+	if found := t.inTheWay(buffer[:0], i, &c, 1); len(found) > 0 {
 		return found[0], false
 	}
 	return Verdict{}, true
@@ -29,15 +29,15 @@ func (t *Tree) Fits(i Index, c Charge) (Verdict, bool) {
 // enough room without it. The list is in the buffer, if that is large enough, and
 // empty if c fits. O(depth).
 func (t *Tree) InTheWay(buffer []Verdict, i Index, c Charge) []Verdict {
-	return t.inTheWay(buffer[:0], i, c, math.MaxInt)
+	return t.inTheWay(buffer[:0], i, &c, math.MaxInt)
 }
 
 // inTheWay ends when it has found enough.
-func (t *Tree) inTheWay(found []Verdict, i Index, c Charge, enough int) []Verdict {
-	if !t.live(i) || !t.knows(c) || c.huge() {
+func (t *Tree) inTheWay(found []Verdict, i Index, c *Charge, enough int) []Verdict {
+	parts := c.split()
+	if !t.live(i) || !t.knows(c) || parts.huge() {
 		return append(found, Verdict{At: None})
 	}
-	parts := c.parts()
 	var more [len(parts)]int64 // what the queue below takes out of this one's reach
 	for k := range parts {
 		more[k] = parts[k].amount
@@ -64,16 +64,6 @@ func (t *Tree) inTheWay(found []Verdict, i Index, c Charge, enough int) []Verdic
 		}
 	}
 	return found
-}
-
-// huge reports whether a charge has more than MaxAmount of anything.
-func (c Charge) huge() bool {
-	for _, p := range c.parts() {
-		if p.amount > MaxAmount {
-			return true
-		}
-	}
-	return false
 }
 
 // judge adds what is in the way of one part of a charge at one queue, where the

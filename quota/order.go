@@ -13,7 +13,8 @@ func (t *Tree) SetNext(i Index, next Charge) error {
 	if err := t.checkLeaf(i); err != nil {
 		return err
 	}
-	if err := t.checkAmounts(i, next); err != nil {
+	parts := next.split()
+	if err := t.checkAmounts(i, &parts); err != nil {
 		return err
 	}
 	t.nodes[i].asks = next.GPUMilli

@@ -32,6 +32,7 @@ type Books struct {
 	// Capacities is what the fleet has, and untold of what the tree does not know yet.
 	Capacities map[quota.Resource]int64
 	untold     []quota.Resource
+	left       []*record.Node // scratch: the nodes of members that UnbookAll frees
 	// Restoring: charges are those of before, and no time passes.
 	Restoring bool
 	Queues    []*record.Queue // by quota.Index; nil where vacant

@@ -51,6 +51,23 @@ func (bk *Books) settleGPUs(n *record.Node, h *gang.Hold) {
 // Book records a hold that the fleet has already granted: the member takes its
 // place, the queue is charged.
 func (bk *Books) Book(rep *record.Replica, flat int, hold gang.Hold, state record.MemberState) {
+	var b bill
+	b.add(rep, &hold, bk.state.Nodes[hold.Node])
+	bk.enter(rep, flat, hold, state)
+	bk.charge(rep, &b, 1)
+}
+
+// BookRun is Book for members on nodes of one product that come to bind, charged at once.
+func (bk *Books) BookRun(rep *record.Replica, flats []int, members []gang.Member) {
+	var b bill
+	for i, flat := range flats {
+		b.add(rep, &members[i].Hold, bk.state.Nodes[members[i].Hold.Node])
+		bk.enter(rep, flat, members[i].Hold, record.MemberBinding)
+	}
+	bk.charge(rep, &b, 1)
+}
+
+func (bk *Books) enter(rep *record.Replica, flat int, hold gang.Hold, state record.MemberState) {
 	n := bk.state.Nodes[hold.Node]
 	rep.Members[flat] = record.Member{State: state, Hold: hold, Node: n, Slot: len(n.Members)}
 	n.Members = append(n.Members, record.MemberAt{Rep: rep, Index: flat})
@@ -59,7 +76,6 @@ func (bk *Books) Book(rep *record.Replica, flat int, hold gang.Hold, state recor
 	}
 	bk.settleGPUs(n, &hold)
 	bk.recountUse(n)
-	bk.charge(rep, &hold, n, 1)
 	bk.catalogue.Owners.UseShare(hold.Share)
 }
 
@@ -73,15 +89,20 @@ func (bk *Books) Unbook(rep *record.Replica, flat int, state record.MemberState)
 
 // Yield undoes book. The member ends up in the given state, which holds nothing.
 func (bk *Books) Yield(rep *record.Replica, flat int, state record.MemberState) {
+	var b bill
+	b.add(rep, &rep.Members[flat].Hold, rep.Members[flat].Node)
+	bk.leave(rep, flat, state)
+	bk.charge(rep, &b, -1)
+	bk.recountUse(b.node)
+}
+
+func (bk *Books) leave(rep *record.Replica, flat int, state record.MemberState) {
 	m := rep.Members[flat]
-	n := m.Node
 	invariant.Must(bk.state.Fleet.Release(m.Hold))
-	n.Leave(m.Slot)
-	bk.charge(rep, &m.Hold, n, -1)
-	bk.recountUse(n)
+	m.Node.Leave(m.Slot)
 	bk.catalogue.Owners.ReleaseShare(m.Hold.Share)
 	rep.Members[flat] = record.Member{State: state}
-	bk.settleGPUs(n, &m.Hold)
+	bk.settleGPUs(m.Node, &m.Hold)
 	if m.YieldsTo != nil {
 		rep.Yielded(m.YieldsTo)
 	}
@@ -89,13 +110,32 @@ func (bk *Books) Yield(rep *record.Replica, flat int, state record.MemberState) 
 
 // UnbookAll frees every member in one of the given states.
 func (bk *Books) UnbookAll(rep *record.Replica, in ...record.MemberState) {
+	var b bill
+	left := bk.left[:0]
 	for flat := range rep.Members {
-		if slices.Contains(in, rep.Members[flat].State) {
-			if rep.Members[flat].State.Holds() {
-				bk.Unbook(rep, flat, record.MemberAbsent)
-			} else {
-				rep.Members[flat] = record.Member{}
+		m := &rep.Members[flat]
+		switch {
+		case !slices.Contains(in, m.State):
+		case !m.State.Holds():
+			*m = record.Member{}
+		default:
+			n := m.Node
+			if !b.takes(&m.Hold, n) {
+				bk.charge(rep, &b, -1)
+				b = bill{}
 			}
+			b.add(rep, &m.Hold, n)
+			bk.leave(rep, flat, record.MemberAbsent)
+			left = append(left, n)
 		}
 	}
+	if len(left) > 0 {
+		bk.charge(rep, &b, -1)
+		bk.agenda.FreedQuota()
+	}
+	for _, n := range left {
+		bk.recountUse(n)
+		bk.state.Freed(n)
+	}
+	bk.left = left
 }

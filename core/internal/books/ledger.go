@@ -20,14 +20,37 @@ func (bk *Books) account(rep *record.Replica, n *record.Node) quota.LedgerKey {
 	return key
 }
 
-// charge charges a replica's queue for a hold from now on; sign -1: no longer.
-func (bk *Books) charge(rep *record.Replica, h *gang.Hold, n *record.Node, sign int64) {
-	bk.Tick()
+// A bill sums up what holds of a replica on nodes of one product cost its queue, so that it
+// is charged once.
+type bill struct {
+	charge      quota.Charge
+	activeMilli int64        // the busy part of charge.GPUMilli
+	node        *record.Node // of the last one
+}
+
+func (b *bill) add(rep *record.Replica, h *gang.Hold, n *record.Node) {
 	charge := record.ChargeOf(h, n)
-	if sign > 0 {
-		invariant.Must(bk.state.Quota.Charge(rep.Job.Queue, charge))
+	b.activeMilli += charge.GPUMilli * rep.ActiveMilli / 1000
+	if b.node == nil {
+		b.charge = charge
 	} else {
-		invariant.Must(bk.state.Quota.Discharge(rep.Job.Queue, charge))
+		b.charge = b.charge.Plus(charge)
+	}
+	b.node = n
+}
+
+// takes reports whether a hold can be on the bill.
+func (b *bill) takes(h *gang.Hold, n *record.Node) bool {
+	return b.node == nil || record.ChargeOf(h, n).Product == b.charge.Product
+}
+
+// charge charges a replica's queue for a bill from now on; sign -1: no longer.
+func (bk *Books) charge(rep *record.Replica, b *bill, sign int64) {
+	bk.Tick()
+	if sign > 0 {
+		invariant.Must(bk.state.Quota.Charge(rep.Job.Queue, b.charge))
+	} else {
+		invariant.Must(bk.state.Quota.Discharge(rep.Job.Queue, b.charge))
 	}
 	bk.touch(bk.Queues[rep.Job.Queue])
 	if bk.Earmarked { // until what is earmarked is not counted any more
@@ -35,10 +58,10 @@ func (bk *Books) charge(rep *record.Replica, h *gang.Hold, n *record.Node, sign 
 	} else {
 		bk.countLender(rep.Job.Queue)
 	}
-	if bk.Ledger == nil || bk.Restoring || charge.GPUMilli == 0 {
+	if bk.Ledger == nil || bk.Restoring || b.charge.GPUMilli == 0 {
 		return
 	}
-	invariant.Must(bk.Ledger.Add(bk.account(rep, n), sign*charge.GPUMilli, sign*charge.GPUMilli*rep.ActiveMilli/1000))
+	invariant.Must(bk.Ledger.Add(bk.account(rep, b.node), sign*b.charge.GPUMilli, sign*b.activeMilli))
 	if !bk.Earmarked {
 		bk.Ledger.Follow(bk.state.Quota, rep.Job.Queue)
 	}

@@ -259,26 +259,19 @@ func (t *Trial) find() bool {
 }
 
 // affordsMembers reports whether the limits on a queue let it have members where they are, or
-// else the product that is in the way. Members of one product that follow each other are
-// charged at once: a limit lets a queue have all of them if it lets it have the last.
+// else the product that is in the way.
 func (ev *Evict) affordsMembers(q quota.Index, members []gang.Member) (limited string, ok bool) {
 	ok = true
 	var charged []quota.Charge
-	for first, next := 0, 0; first < len(members); first = next {
-		sum := record.ChargeOf(&members[first].Hold, ev.state.Nodes[members[first].Hold.Node])
-		for next = first + 1; next < len(members); next++ {
-			charge := record.ChargeOf(&members[next].Hold, ev.state.Nodes[members[next].Hold.Node])
-			if charge.Product != sum.Product {
-				break
-			}
-			sum = sum.Plus(charge)
-		}
+	for len(members) > 0 {
+		sum, run := ev.state.ChargeOfRun(members)
 		if _, ok = ev.state.Quota.Fits(q, sum); !ok {
-			limited = ev.state.Classes.List[ev.state.Nodes[members[first].Hold.Node].Class].Key.Product
+			limited = ev.state.ProductOf(&members[0])
 			break
 		}
 		ev.books.Charge(q, sum)
 		charged = append(charged, sum)
+		members = members[run:]
 	}
 	for _, sum := range charged {
 		ev.books.Discharge(q, sum)

@@ -298,20 +298,24 @@ func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, 
 	members := se.books.Placement.Members
 	se.booked = se.booked[:0]
 	flat := 0
-	for i := range members {
-		if group := base + members[i].Group; i == 0 || members[i].Group != members[i-1].Group {
-			flat = rep.Job.Offsets[group]
+	for done := 0; done < len(members); {
+		charge, run := se.state.ChargeOfRun(members[done:])
+		if !se.backlog.Affords(rep.Job.Queue, charge) {
+			se.unplace(rep, members[done:])
+			return se.state.ProductOf(&members[done]), false
 		}
-		for rep.Members[flat].State != record.MemberAbsent {
-			flat++ // the search placed no more than are absent
+		for i := done; i < done+run; i++ {
+			if group := base + members[i].Group; i == 0 || members[i].Group != members[i-1].Group {
+				flat = rep.Job.Offsets[group]
+			}
+			for rep.Members[flat].State != record.MemberAbsent {
+				flat++ // the search placed no more than are absent
+			}
+			se.booked = append(se.booked, flat)
+			flat++
 		}
-		n := se.state.Nodes[members[i].Hold.Node]
-		if !se.backlog.Affords(rep.Job.Queue, record.ChargeOf(&members[i].Hold, n)) {
-			se.unplace(rep, members[i:])
-			return se.state.Classes.List[n.Class].Key.Product, false
-		}
-		se.books.Book(rep, flat, members[i].Hold, record.MemberBinding)
-		se.booked = append(se.booked, flat)
+		se.books.BookRun(rep, se.booked[done:], members[done:done+run])
+		done += run
 	}
 	se.agenda.Take()
 	return "", true

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
 )
 
@@ -29,4 +30,24 @@ func NoteHolds(candidate *preempt.Candidate, p record.Piece) {
 		candidate.Domains = append(candidate.Domains, int32(at))
 		candidate.Held = append(candidate.Held, 1000*int64(gpus.Len()))
 	}
+}
+
+// ChargeOfRun is what the first of some members, those that are of one product, cost their
+// queue together, and their number. A limit lets a queue have all of them if it lets it have
+// the last, so that they are charged at once.
+func (st *State) ChargeOfRun(members []gang.Member) (sum quota.Charge, run int) {
+	sum = record.ChargeOf(&members[0].Hold, st.Nodes[members[0].Hold.Node])
+	for run = 1; run < len(members); run++ {
+		charge := record.ChargeOf(&members[run].Hold, st.Nodes[members[run].Hold.Node])
+		if charge.Product != sum.Product {
+			break
+		}
+		sum = sum.Plus(charge)
+	}
+	return sum, run
+}
+
+// ProductOf is the product of the node of a placed member.
+func (st *State) ProductOf(m *gang.Member) string {
+	return st.Classes.List[st.Nodes[m.Hold.Node].Class].Key.Product
 }
