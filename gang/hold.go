@@ -112,10 +112,14 @@ func (f *Fleet) Adopt(h Hold) error {
 // and of the host, which are kept as sums, no more than the sum can be given back,
 // and the last hold all of it. An instance must be held. O(levels).
 func (f *Fleet) Release(h Hold) error {
-	if err := f.checkRelease(&h); err != nil {
+	return f.release(&h)
+}
+
+func (f *Fleet) release(h *Hold) error {
+	if err := f.checkRelease(h); err != nil {
 		return err
 	}
-	f.give(&h)
+	f.give(h)
 	return nil
 }
 
@@ -123,7 +127,7 @@ func (f *Fleet) Release(h Hold) error {
 // not hold what it says, nothing is given back.
 func (f *Fleet) ReleaseAll(p *Placement) error {
 	for i := range p.Members {
-		err := f.Release(p.Members[i].Hold)
+		err := f.release(&p.Members[i].Hold)
 		if err == nil {
 			continue
 		}
@@ -166,8 +170,8 @@ func (f *Fleet) checkShape(h *Hold) error {
 	case h.Instance != mig.Placement{} && f.nodes[h.Node].geometry.find(h.Instance) < 0:
 		return f.refuse(ErrUnknown, h.Node, "instance", "GPUs of this node have no place for %s", h.Instance)
 	}
-	for r, amount := range h.Host {
-		if amount < 0 || amount > MaxAmount {
+	for r := range h.Host {
+		if amount := h.Host[r]; amount < 0 || amount > MaxAmount {
 			return f.refuse(ErrInvalid, h.Node, host.Resource(r).Field(), "%d is not within 0 and %d", amount, int64(MaxAmount))
 		}
 	}
@@ -269,7 +273,7 @@ func (f *Fleet) checkRelease(h *Hold) error {
 func (f *Fleet) take(h *Hold) {
 	state := &f.nodes[h.Node]
 	state.holds++
-	state.hostUsed = state.hostUsed.Plus(h.Host)
+	state.hostUsed.Add(&h.Host)
 	if h.GPUs == 0 {
 		return
 	}
@@ -301,7 +305,7 @@ func (f *Fleet) take(h *Hold) {
 func (f *Fleet) give(h *Hold) {
 	state := &f.nodes[h.Node]
 	state.holds--
-	state.hostUsed = state.hostUsed.Minus(h.Host)
+	state.hostUsed.Subtract(&h.Host)
 	if h.GPUs == 0 {
 		return
 	}

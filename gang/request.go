@@ -352,8 +352,8 @@ func (c *Claim) validate() *Error {
 	case s.Owner > MaxOwner:
 		return invalid("share.owner", "owner %d is above %d", s.Owner, MaxOwner)
 	}
-	for r, amount := range c.Host {
-		if amount < 0 || amount > MaxAmount {
+	for r := range c.Host {
+		if amount := c.Host[r]; amount < 0 || amount > MaxAmount {
 			return invalid(host.Resource(r).Field(), "%d is not within 0 and %d", amount, int64(MaxAmount))
 		}
 	}

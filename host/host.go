@@ -59,18 +59,29 @@ type Amounts [Resources]int64
 
 // Plus is the sum of two.
 func (a Amounts) Plus(b Amounts) Amounts {
-	for r := range a {
-		a[r] += b[r]
-	}
+	a.Add(&b)
 	return a
 }
 
 // Minus is what is left of a without b; below zero where b has more.
 func (a Amounts) Minus(b Amounts) Amounts {
+	a.Subtract(&b)
+	return a
+}
+
+// Add adds b to a in place. An array is copied through memory wherever it goes by value: where
+// that counts, Add and Subtract take the place of Plus and Minus.
+func (a *Amounts) Add(b *Amounts) {
+	for r := range a {
+		a[r] += b[r]
+	}
+}
+
+// Subtract takes b from a in place; a is below zero then where b has more.
+func (a *Amounts) Subtract(b *Amounts) {
 	for r := range a {
 		a[r] -= b[r]
 	}
-	return a
 }
 
 // Times is n times as much.

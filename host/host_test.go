@@ -32,6 +32,12 @@ func TestAmounts(t *testing.T) {
 	require.Equal(t, Amounts{CPU: 1500, Memory: 2}, a.Over(2))
 	require.Equal(t, Amounts{CPU: 3000, Memory: 5}, a, "the operands stay as they are")
 
+	sum := a
+	sum.Add(&b)
+	require.Equal(t, Amounts{CPU: 4000, Memory: 12}, sum)
+	sum.Subtract(&b)
+	require.Equal(t, a, sum)
+
 	r, beyond := a.Beyond(b)
 	require.True(t, beyond)
 	require.Equal(t, CPU, r)

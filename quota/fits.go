@@ -43,7 +43,8 @@ func (t *Tree) inTheWay(found []Verdict, i Index, c *Charge, enough int) []Verdi
 		more[k] = parts[k].amount
 	}
 	for ; i != None; i = t.nodes[i].parent {
-		for k, p := range parts {
+		for k := range parts {
+			p := &parts[k]
 			if p.amount <= 0 {
 				continue
 			}
@@ -58,7 +59,7 @@ func (t *Tree) inTheWay(found []Verdict, i Index, c *Charge, enough int) []Verdi
 			if most := a.ceiling(); most == unset || p.amount+kept <= most-a.used || i == Root && kept == 0 {
 				continue
 			}
-			if found = t.judge(found, i, p, kept); len(found) >= enough {
+			if found = t.judge(found, i, *p, kept); len(found) >= enough {
 				return found
 			}
 		}

@@ -58,6 +58,9 @@ func (bk *Books) addCapacity(r quota.Resource, change int64) {
 // TellCapacity tells the quota tree what has changed of what the fleet has. Of what there
 // is none, nothing is known.
 func (bk *Books) TellCapacity() {
+	if len(bk.untold) == 0 {
+		return
+	}
 	slices.Sort(bk.untold)
 	for _, r := range bk.untold {
 		total, some := bk.Capacities[r]
@@ -76,9 +79,7 @@ func (bk *Books) Tick() {
 	if bk.Restoring {
 		return // what it remembers comes at the end
 	}
-	if len(bk.untold) > 0 {
-		bk.TellCapacity()
-	}
+	bk.TellCapacity()
 	now := min(int64(bk.state.Now), quota.MaxTime)
 	if bk.state.Quota.Now() != now {
 		invariant.Must(bk.state.Quota.Advance(now))

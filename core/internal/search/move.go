@@ -138,6 +138,9 @@ func (se *Search) keepOwn(rep *record.Replica) {
 // EndRemnants ends what was kept for gangs that wait by now and did not find the rest: nobody
 // holds a part of what another waits for.
 func (se *Search) EndRemnants() {
+	if len(se.backlog.Windows) == 0 {
+		return
+	}
 	if _, ready := se.state.Quota.Next(); ready {
 		return // they had no turn yet
 	}

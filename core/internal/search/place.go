@@ -335,6 +335,9 @@ func (se *Search) unplace(rep *record.Replica, held []gang.Member) {
 // alone, and at no more in all than the policy allows: the rest goes on in the next
 // pass.
 func (se *Search) Backfill() {
+	if !se.agenda.BackfillDue && len(se.backlog.Fresh) == 0 {
+		return
+	}
 	if se.agenda.BackfillDue && len(se.backlog.Windows) > 0 {
 		for _, w := range se.backlog.Windows {
 			if w.IsRoom() { // it need not be the first of its bucket
