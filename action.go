@@ -6,8 +6,8 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// An ActionID numbers orders in the order in which they were given, from 1.
-type ActionID uint64
+// An OrderID numbers orders in the order in which they were given, from 1.
+type OrderID uint64
 
 // An Incarnation numbers the lives of a replica, from 1: every time it is bound
 // anew it gets the next number, so that a report about a former life is told
@@ -15,20 +15,20 @@ type ActionID uint64
 // service scaled away, goes on above the lives of those that went.
 type Incarnation uint32
 
-// An Action is an order that the core gives from Schedule. The set of actions is
+// An Order is an order that the core gives from Schedule. The set of actions is
 // closed: the types of this file. Actions are immutable: the core keeps them
 // until they are reported, and the caller may keep them as long as it likes.
-type Action interface {
+type Order interface {
 	// Kind is the action's name in JSON.
 	Kind() string
 	// Header is what all orders have.
-	Header() Order
-	action()
+	Header() OrderHeader
+	order()
 }
 
-// An Order is the common part of all actions.
-type Order struct {
-	ID ActionID `json:"id"`
+// An OrderHeader is the common part of all actions.
+type OrderHeader struct {
+	ID OrderID `json:"id"`
 	// At is the instant of the pass that gave the order.
 	At Time `json:"at"`
 	// Deadline by which it must be reported; zero where no report is expected.
@@ -44,15 +44,15 @@ type Order struct {
 }
 
 // Header returns the common part of the order.
-func (o Order) Header() Order { return o }
+func (o OrderHeader) Header() OrderHeader { return o }
 
 // A Cause says why an order was given.
 type Cause struct {
 	Code CauseCode `json:"code"`
 	// Detail is for people, such as the reason given with the event behind it.
 	Detail string `json:"detail,omitempty"`
-	// For is the replica that is to have the place of the one that has to yield.
-	For ReplicaRef `json:"for,omitzero"`
+	// Beneficiary is the replica that is to have the place of the one that has to yield.
+	Beneficiary ReplicaRef `json:"beneficiary,omitzero"`
 }
 
 // A ReplicaRef names a replica of a job.
@@ -94,8 +94,8 @@ const (
 	CauseGeometry CauseCode = "geometry"
 	// CauseLayout: an idle GPU goes back to the layout of its pool.
 	CauseLayout CauseCode = "layout"
-	// CauseRoomMade: those who had to yield for it are gone.
-	CauseRoomMade CauseCode = "room-made"
+	// CauseVictimsGone: those who had to yield for it are gone.
+	CauseVictimsGone CauseCode = "victims-gone"
 	// CauseReclaimed: what its queue has borrowed is given back to another queue.
 	CauseReclaimed CauseCode = "reclaimed"
 	// CausePreempted: a job of a higher class or priority in its queue takes its place.
@@ -127,11 +127,11 @@ type MemberPlacement struct {
 	Instance mig.Placement `json:"instance,omitzero"`
 }
 
-// ActiveThreadPercent is the CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of a member with a share:
+// MPSActiveThreadPercentage is the CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of a member with a share:
 // its thousandths of the GPU in percent, rounded down so that the members of a GPU
 // never have more than all of it, but at least 1. ShareMemoryMiB is its
 // CUDA_MPS_PINNED_DEVICE_MEM_LIMIT. Zero for a member without a share.
-func (p *MemberPlacement) ActiveThreadPercent() int {
+func (p *MemberPlacement) MPSActiveThreadPercentage() int {
 	if p.ShareMilli == 0 {
 		return 0
 	}
@@ -149,18 +149,18 @@ func (p *MemberPlacement) Ref() MemberRef { return MemberRef{p.Group, p.Index} }
 // an unreported Bind is void: the core takes it back with a Release, so a member
 // that is started late is stopped.
 type Bind struct {
-	Order
+	OrderHeader
 	Members []MemberPlacement `json:"members"`
 	// After lists the Repartitions, given before or with this order, without which
 	// members cannot be started.
-	After []ActionID `json:"after,omitempty"`
+	After []OrderID `json:"after,omitempty"`
 }
 
 func (Bind) Kind() string { return "bind" }
 
-func (Bind) action() {}
+func (Bind) order() {}
 
-// Repartition orders a GPU into a mode and, in ModeMIG, from one layout to another:
+// Repartition orders a GPU into a mode and, in GPUModeMIG, from one layout to another:
 // first the instances in Destroy are destroyed, which nobody uses, then those in Create
 // are created, in the order given; every layout on the way is valid. Instances that
 // are in neither stay, and so does what runs on them.
@@ -170,7 +170,7 @@ func (Bind) action() {}
 // back. After the deadline the GPU takes nothing until GPUPartitioned tells how it is;
 // if a member is known to run on what was ordered, it counts as done.
 type Repartition struct {
-	Order
+	OrderHeader
 	Node NodeID  `json:"node"`
 	GPU  int     `json:"gpu"`
 	Mode GPUMode `json:"mode"`
@@ -182,7 +182,7 @@ type Repartition struct {
 
 func (Repartition) Kind() string { return "repartition" }
 
-func (Repartition) action() {}
+func (Repartition) order() {}
 
 // Release orders members to be stopped. It names all members that the replica
 // still holds; or, of one that goes on, those of a growth that was not reported, or those
@@ -192,7 +192,7 @@ func (Repartition) action() {}
 // and may be reported again. At the deadline it is given again with a new ID, up to
 // Policy.ReleaseAttempts times; then the members are presumed dead.
 type Release struct {
-	Order
+	OrderHeader
 	Members []MemberPlacement `json:"members"`
 	// Attempt counts from 1.
 	Attempt int `json:"attempt"`
@@ -200,14 +200,14 @@ type Release struct {
 	// yields are whole widest segments, so that the job can resize to that and keep its
 	// topology.
 	Remaining []GroupSize `json:"remaining,omitempty"`
-	// Yields tells for whom members of a gang that goes on are stopped, as far as these still
-	// wait for that; at first, Cause.For is the first of them.
-	Yields []Yield `json:"yields,omitempty"`
+	// SurplusEvictions tells for whom members of a gang that goes on are stopped, as far as these still
+	// wait for that; at first, Cause.Beneficiary is the first of them.
+	SurplusEvictions []SurplusEviction `json:"surplusEvictions,omitempty"`
 }
 
 func (Release) Kind() string { return "release" }
 
-func (Release) action() {}
+func (Release) order() {}
 
 // A GroupSize is a number of members of a group.
 type GroupSize struct {
@@ -215,44 +215,44 @@ type GroupSize struct {
 	Members int    `json:"members"`
 }
 
-// A Yield is members that are stopped for another replica.
-type Yield struct {
-	For     ReplicaRef  `json:"for"`
-	Members []MemberRef `json:"members"`
+// A SurplusEviction is members that are stopped for another replica.
+type SurplusEviction struct {
+	Beneficiary ReplicaRef  `json:"beneficiary"`
+	Members     []MemberRef `json:"members"`
 }
 
 // RequestCheckpoint asks a gang that runs to write a checkpoint, because it will have to
-// leave its place: to another, Cause.For, or because the place is being drained. It goes on
+// leave its place: to another, Cause.Beneficiary, or because the place is being drained. It goes on
 // until it is released, and is not given further members meanwhile.
 //
 // Report Done when the checkpoint is written, Failed when there will be none. In either
 // case, and when the deadline passes without a report, a Release follows, unless a
 // Withdraw comes first.
 type RequestCheckpoint struct {
-	Order
+	OrderHeader
 }
 
 func (RequestCheckpoint) Kind() string { return "requestCheckpoint" }
 
-func (RequestCheckpoint) action() {}
+func (RequestCheckpoint) order() {}
 
 // Withdraw takes back a RequestCheckpoint that was not reported yet: the gang need not
 // yield, and goes on. No report is expected.
 type Withdraw struct {
-	Order
-	Request ActionID `json:"request"`
+	OrderHeader
+	Request OrderID `json:"request"`
 }
 
 func (Withdraw) Kind() string { return "withdraw" }
 
-func (Withdraw) action() {}
+func (Withdraw) order() {}
 
 // Drop tells that the core gave a job up and forgot it: the embedder should tell
 // its owner. No report is expected.
 type Drop struct {
-	Order
+	OrderHeader
 }
 
 func (Drop) Kind() string { return "drop" }
 
-func (Drop) action() {}
+func (Drop) order() {}

@@ -11,7 +11,7 @@ type BlastRadius struct {
 	Mode GPUMode `json:"mode"`
 	// Device is what a fatal fault of the GPU itself takes down, such as an Xid that
 	// needs a reset: whatever its mode, everything on it.
-	Device []Casualty `json:"device,omitempty"`
+	Device []AffectedReplica `json:"device,omitempty"`
 	// Processes says, for every replica on the GPU, what a fatal fault of one of its
 	// processes takes down.
 	Processes []ProcessFault `json:"processes,omitempty"`
@@ -25,12 +25,12 @@ type ProcessFault struct {
 	Job     JobID `json:"job"`
 	Replica int   `json:"replica,omitempty"`
 	// Instance in which it is contained; zero: none.
-	Instance mig.Placement `json:"instance,omitzero"`
-	Takes    []Casualty    `json:"takes"`
+	Instance mig.Placement     `json:"instance,omitzero"`
+	Affected []AffectedReplica `json:"affected"`
 }
 
-// A Casualty is a replica that loses members.
-type Casualty struct {
+// A AffectedReplica is a replica that loses members.
+type AffectedReplica struct {
 	Job     JobID `json:"job"`
 	Replica int   `json:"replica,omitempty"`
 	// Members that it loses.
@@ -39,19 +39,19 @@ type Casualty struct {
 	Down bool `json:"down"`
 }
 
-// A Fate names the jobs that share GPUs with a replica.
-type Fate struct {
+// A SharedBlastRadius names the jobs that share GPUs with a replica.
+type SharedBlastRadius struct {
 	// Process: a fatal fault of a process of either hits both.
 	Process []JobID `json:"process,omitempty"`
 	// Device: a fatal fault of a GPU hits both.
 	Device []JobID `json:"device"`
 }
 
-// A WorstFault is the GPU of which a fatal fault takes down the most jobs.
-type WorstFault struct {
+// A WorstBlastRadius is the GPU of which a fatal fault takes down the most jobs.
+type WorstBlastRadius struct {
 	Node NodeID `json:"node"`
 	GPU  int    `json:"gpu"`
 	// Jobs that go, or shrink, and Down how many of them go.
-	Jobs int `json:"jobs"`
-	Down int `json:"down"`
+	Jobs     int `json:"jobs"`
+	JobsDown int `json:"jobsDown"`
 }

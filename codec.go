@@ -12,11 +12,11 @@ func EncodeEvent(e Event) ([]byte, error) { return eventKinds.encode(e) }
 // the fact makes sense is for Apply to say.
 func DecodeEvent(b []byte) (Event, error) { return eventKinds.decode(b) }
 
-// EncodeAction returns the action's JSON, on one line.
-func EncodeAction(a Action) ([]byte, error) { return actionKinds.encode(a) }
+// EncodeOrder returns the action's JSON, on one line.
+func EncodeOrder(a Order) ([]byte, error) { return orderKinds.encode(a) }
 
-// DecodeAction reads what EncodeAction wrote.
-func DecodeAction(b []byte) (Action, error) { return actionKinds.decode(b) }
+// DecodeOrder reads what EncodeOrder wrote.
+func DecodeOrder(b []byte) (Order, error) { return orderKinds.decode(b) }
 
 // DecodeConfig reads a Config from JSON, strictly, and checks it.
 func DecodeConfig(b []byte) (Config, error) {

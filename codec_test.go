@@ -15,11 +15,11 @@ import (
 // sampleJob uses every field that a job can have.
 func sampleJob() berth.Job {
 	return berth.Job{
-		ID: "train", Queue: "team-a", Tenant: "acme", Class: berth.Interactive, Priority: -3,
+		ID: "train", Queue: "team-a", Tenant: "acme", Class: berth.ClassInteractive, Priority: -3,
 		Groups: []berth.Group{
-			{Name: "driver", Replicas: 1, Claim: berth.Claim{CPUMilli: 4000, MemoryMiB: 1024}},
+			{Name: "driver", Members: 1, Claim: berth.Claim{CPUMilli: 4000, MemoryMiB: 1024}},
 			{
-				Name: "workers", Replicas: 8, Min: 4, Claim: berth.Claim{GPUs: 8, NVLink: true},
+				Name: "workers", Members: 8, MinMembers: 4, Claim: berth.Claim{GPUs: 8, NVLink: true},
 				Selector: berth.Selector{
 					Pools: []string{"h100"}, Products: []string{"H100-80GB"}, MinGPUMemoryMiB: 1,
 					MinComputeCapability: berth.ComputeCapability{Major: 9}, Labels: map[string]string{"zone": "a", "arch": "amd64"},
@@ -29,7 +29,7 @@ func sampleJob() berth.Job {
 					Balance: "node", Spread: "leaf", MaxSkew: 2, RailAligned: true,
 				},
 			},
-			{Name: "side", Replicas: 1, Claim: berth.Claim{Share: &berth.Share{Mode: berth.TimeSlice, Milli: 250, MemoryMiB: 4096}}},
+			{Name: "side", Members: 1, Claim: berth.Claim{Share: &berth.Share{Mode: berth.ShareTimeSlice, GPUMilli: 250, MemoryMiB: 4096}}},
 		},
 		Topology:   berth.Topology{Required: "spine", Exclusive: "leaf"},
 		MinRuntime: berth.Minute, ExpectedRuntime: berth.Hour, GangTimeout: berth.Day,
@@ -48,7 +48,7 @@ func sampleEvents() []berth.Event {
 		berth.GPUFailed{Node: "n1", GPU: 3, Reason: "xid 79"},
 		berth.XidReported{Node: "n1", GPU: 3, Xid: 79, Reason: "in the log"},
 		berth.GPURepaired{Node: "n1", GPU: 3},
-		berth.QueueSet{Queue: quota.Queue{Name: "team-a", Guarantee: quota.Amounts{quota.GPU: 8000}, Limit: quota.Amounts{quota.CPU: 1}, Weight: 2}},
+		berth.QueueSet{Queue: quota.Queue{Name: "team-a", Guarantee: quota.Amounts{quota.GPUMilli: 8000}, Limit: quota.Amounts{quota.CPUMilli: 1}, Weight: 2}},
 		berth.QueueRemoved{Queue: "team-a"},
 		berth.ReservationSet{Reservation: berth.Reservation{
 			ID: "r", From: 5, Until: 9, Queue: "team-a", GPUs: 64, Selector: berth.Selector{Pools: []string{"h100"}}, Required: "leaf", Reason: "demo",
@@ -56,27 +56,27 @@ func sampleEvents() []berth.Event {
 		berth.ReservationSet{Reservation: berth.Reservation{ID: "s", From: 5, Until: 9, Nodes: []berth.NodeID{"n1"}, Domain: []string{"a"}}},
 		berth.ReservationRemoved{Reservation: "r"},
 		berth.JobSubmitted{Job: sampleJob()},
-		berth.JobObserved{Job: berth.Job{ID: "j", Service: &berth.Service{Replicas: 2}}, Running: []berth.RunningReplica{{
+		berth.JobObserved{Job: berth.Job{ID: "j", Service: &berth.Service{Replicas: 2}}, Running: []berth.ObservedReplica{{
 			Replica: 1, Incarnation: 4, Started: 99,
-			Members: []berth.MemberPlacement{{Group: "g", Index: 2, Node: "n", GPUs: berth.GPUs(0, 63), ShareMilli: 5, ShareMemoryMiB: 6}},
+			Members: []berth.MemberPlacement{{Group: "g", Index: 2, Node: "n", GPUs: berth.GPUSetOf(0, 63), ShareMilli: 5, ShareMemoryMiB: 6}},
 		}}},
 		berth.JobScaled{Job: "j", Replicas: 0},
 		berth.JobCancelled{Job: "j"},
 		berth.JobFinished{Job: "j", Incarnation: 1, Failed: true, Reason: "exit 1"},
 		berth.MemberFailed{Job: "j", Replica: 2, Incarnation: 1, Members: []berth.MemberRef{{Group: "workers", Index: 7}}, Reason: "oom"},
 		berth.CheckpointWritten{Job: "j", Replica: 2, Incarnation: 1, At: 5},
-		berth.ActionReported{Action: 7, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 1}}, Reason: "no image"},
-		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: 1, ReleaseTimeout: 2, ReleaseAttempts: 3, RetryBackoff: 4, MaxRetryBackoff: 5, PassBudget: 6, Locality: berth.Loose, ReservedGangs: -1}},
+		berth.OrderReported{Order: 7, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 1}}, Reason: "no image"},
+		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: 1, ReleaseTimeout: 2, ReleaseAttempts: 3, RetryBackoff: 4, MaxRetryBackoff: 5, PassBudget: 6, Locality: berth.LocalityLoose, ReservedGangs: -1}},
 	}
 }
 
-func sampleActions() []berth.Action {
-	order := berth.Order{ID: 4, At: 5, Deadline: 6, Job: "j", Replica: 1, Incarnation: 2, Cause: berth.Cause{Code: berth.CauseFits, Detail: "d"}}
-	members := []berth.MemberPlacement{{Group: "g", Index: 1, Node: "n", GPUs: berth.GPUs(1, 2)}}
-	return []berth.Action{
-		berth.Bind{Order: order, Members: members},
-		berth.Release{Order: order, Members: members, Attempt: 2},
-		berth.Drop{Order: order},
+func sampleActions() []berth.Order {
+	order := berth.OrderHeader{ID: 4, At: 5, Deadline: 6, Job: "j", Replica: 1, Incarnation: 2, Cause: berth.Cause{Code: berth.CauseFits, Detail: "d"}}
+	members := []berth.MemberPlacement{{Group: "g", Index: 1, Node: "n", GPUs: berth.GPUSetOf(1, 2)}}
+	return []berth.Order{
+		berth.Bind{OrderHeader: order, Members: members},
+		berth.Release{OrderHeader: order, Members: members, Attempt: 2},
+		berth.Drop{OrderHeader: order},
 	}
 }
 
@@ -99,10 +99,10 @@ func TestEventsRoundTrip(t *testing.T) {
 func TestActionsRoundTrip(t *testing.T) {
 	for _, a := range sampleActions() {
 		t.Run(a.Kind(), func(t *testing.T) {
-			b, err := berth.EncodeAction(a)
+			b, err := berth.EncodeOrder(a)
 			require.NoError(t, err)
 			require.Contains(t, string(b), `{"`+a.Kind()+`":`)
-			back, err := berth.DecodeAction(b)
+			back, err := berth.DecodeOrder(b)
 			require.NoError(t, err)
 			require.Equal(t, a, back)
 		})
@@ -118,17 +118,17 @@ func TestJSONIsStable(t *testing.T) {
 	}{
 		{berth.GPUFailed{Node: "n1", GPU: 3, Reason: "xid 79"}, `{"gpuFailed":{"node":"n1","gpu":3,"reason":"xid 79"}}`},
 		{
-			berth.JobSubmitted{Job: berth.Job{ID: "a", Queue: "q", Class: berth.LatencyCritical, Groups: []berth.Group{{Replicas: 2, Claim: berth.Claim{GPUs: 8}}}}},
-			`{"jobSubmitted":{"job":{"id":"a","queue":"q","class":"latency-critical","groups":[{"replicas":2,"claim":{"gpus":8}}]}}}`,
+			berth.JobSubmitted{Job: berth.Job{ID: "a", Queue: "q", Class: berth.ClassLatencyCritical, Groups: []berth.Group{{Members: 2, Claim: berth.Claim{GPUs: 8}}}}},
+			`{"jobSubmitted":{"job":{"id":"a","queue":"q","class":"latency-critical","groups":[{"members":2,"claim":{"gpus":8}}]}}}`,
 		},
 		{berth.CheckpointWritten{Job: "j", Incarnation: 1, At: 5}, `{"checkpointWritten":{"job":"j","incarnation":1,"at":5}}`},
-		{berth.ActionReported{Action: 9, Outcome: berth.Done}, `{"actionReported":{"action":9,"outcome":"done"}}`},
+		{berth.OrderReported{Order: 9, Outcome: berth.OutcomeDone}, `{"orderReported":{"order":9,"outcome":"done"}}`},
 	} {
 		b, err := berth.EncodeEvent(c.event)
 		require.NoError(t, err)
 		require.Equal(t, c.want, string(b))
 	}
-	b, err := berth.EncodeAction(sampleActions()[0])
+	b, err := berth.EncodeOrder(sampleActions()[0])
 	require.NoError(t, err)
 	require.Equal(t, `{"bind":{"id":4,"at":5,"deadline":6,"job":"j","replica":1,"incarnation":2,"cause":{"code":"fits","detail":"d"},`+
 		`"members":[{"group":"g","index":1,"node":"n","gpus":[1,2]}]}}`, string(b))
@@ -170,7 +170,7 @@ func TestEncodeRefusesStrangers(t *testing.T) {
 	require.ErrorIs(t, err, berth.ErrInvalid)
 	_, err = berth.EncodeEvent(&berth.NodeLost{Node: "n"})
 	require.ErrorIs(t, err, berth.ErrInvalid)
-	_, err = berth.EncodeAction(nil)
+	_, err = berth.EncodeOrder(nil)
 	require.ErrorIs(t, err, berth.ErrInvalid)
 }
 
@@ -197,18 +197,18 @@ func FuzzDecodeEvent(f *testing.F) {
 
 func FuzzDecodeAction(f *testing.F) {
 	for _, a := range sampleActions() {
-		b, _ := berth.EncodeAction(a)
+		b, _ := berth.EncodeOrder(a)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		a, err := berth.DecodeAction(b)
+		a, err := berth.DecodeOrder(b)
 		if err != nil {
 			require.True(t, sample.Complete(err), "%#v", err)
 			return
 		}
-		once, err := berth.EncodeAction(a)
+		once, err := berth.EncodeOrder(a)
 		require.NoError(t, err)
-		back, err := berth.DecodeAction(once)
+		back, err := berth.DecodeOrder(once)
 		require.NoError(t, err)
 		require.Equal(t, a, back)
 	})

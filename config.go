@@ -30,7 +30,7 @@ type Config struct {
 	// Gain replaces the function that says what a job gains that others have to yield to;
 	// nil: the standard one. It is no data, and so in no snapshot or journal: a core that
 	// has one is restored with core.RestoreWith, which takes the function again.
-	Gain Gain `json:"-"`
+	Gain GainFunc `json:"-"`
 }
 
 // A Fabric says what the links of a fleet are like: which levels have a meaning
@@ -43,14 +43,14 @@ type Fabric struct {
 	// leaf switch, so that traffic between equal GPU indexes crosses one switch; empty:
 	// the fleet is not rail-optimised, and jobs cannot ask for alignment.
 	RailLevel string `json:"railLevel,omitempty"`
-	// Tapers are the levels that traffic leaves with less than what comes up from
+	// Oversubscription are the levels that traffic leaves with less than what comes up from
 	// below.
-	Tapers []Taper `json:"tapers,omitempty"`
+	Oversubscription []Oversubscription `json:"oversubscription,omitempty"`
 }
 
-// A Taper is the oversubscription above the domains of a level: the uplinks of a
+// A Oversubscription is the oversubscription above the domains of a level: the uplinks of a
 // leaf with a Ratio of 2 carry half of what its nodes can send.
-type Taper struct {
+type Oversubscription struct {
 	Level string `json:"level"`
 	// Ratio of downlink to uplink bandwidth, in thousandths: 1000 is none, 2000 is
 	// 2:1.
@@ -124,14 +124,14 @@ type Policy struct {
 
 	// Preemption says who has to yield to whom.
 	Preemption Preemption `json:"preemption,omitzero"`
-	// Moves says whether what runs is moved for what waits.
-	Moves Moves `json:"moves,omitzero"`
+	// Defragmentation says whether what runs is moved for what waits.
+	Defragmentation Defragmentation `json:"defragmentation,omitzero"`
 
 	// Health says how hardware that failed is trusted again.
 	Health Health `json:"health,omitzero"`
-	// Spares says how many nodes of each pool are kept for those that lose hardware; a pool
+	// HotSpares says how many nodes of each pool are kept for those that lose hardware; a pool
 	// that has no entry keeps none.
-	Spares []Spares `json:"spares,omitempty"`
+	HotSpares []HotSpares `json:"hotSpares,omitempty"`
 
 	// RepartitionTimeout is how long a Repartition may go unreported; default
 	// 5 minutes.
@@ -146,13 +146,13 @@ type Policy struct {
 type Locality uint8
 
 const (
-	// Strict: the lowest domain that holds the gang, always. Gangs run as fast as the
+	// LocalityStrict: the lowest domain that holds the gang, always. Gangs run as fast as the
 	// fleet lets them; whole domains are broken for it.
-	Strict Locality = iota
-	// Balanced: up to one level higher, where that breaks fewer whole domains.
-	Balanced
-	// Loose: as high as is allowed. The fleet packs best, gangs run slowest.
-	Loose
+	LocalityStrict Locality = iota
+	// LocalityBalanced: up to one level higher, where that breaks fewer whole domains.
+	LocalityBalanced
+	// LocalityLoose: as high as is allowed. The fleet packs best, gangs run slowest.
+	LocalityLoose
 )
 
 const localityNames enum.Names = "strict|balanced|loose"
@@ -193,12 +193,12 @@ func (p Policy) WithDefaults() Policy {
 	setDefault(&p.RepartitionTimeout, 5*Minute)
 	setDefault(&p.Preemption.CheckpointTimeout, 5*Minute)
 	setDefault(&p.Preemption.MaxRatio, 16)
-	setDefault(&p.Moves.Most, 8)
-	setDefault(&p.Preemption.Respite, 5*Minute)
+	setDefault(&p.Defragmentation.MaxMoves, 8)
+	setDefault(&p.Preemption.Cooldown, 5*Minute)
 	p.Preemption.Grace = slices.Clone(p.Preemption.Grace)
-	p.Preemption.Worth = p.Preemption.Worth.withDefaults()
+	p.Preemption.Gain = p.Preemption.Gain.withDefaults()
 	p.Health = p.Health.withDefaults()
-	p.Spares = slices.Clone(p.Spares)
+	p.HotSpares = slices.Clone(p.HotSpares)
 	p.Geometry = slices.Clone(p.Geometry)
 	for i := range p.Geometry {
 		p.Geometry[i] = p.Geometry[i].WithDefaults()
@@ -234,14 +234,14 @@ func (f *Fabric) check(levels []string) *Error {
 			return refuse(ErrUnknown, named.field, fmt.Sprintf("%q is not one of the levels", named.level))
 		}
 	}
-	for i, t := range f.Tapers {
+	for i, t := range f.Oversubscription {
 		switch {
 		case !slices.Contains(levels, t.Level) && t.Level != limits.LevelNode:
-			return refuse(ErrUnknown, errtext.Index("tapers", i)+".level", fmt.Sprintf("%q is not one of the levels", t.Level))
-		case slices.ContainsFunc(f.Tapers[:i], func(u Taper) bool { return u.Level == t.Level }):
-			return refuse(ErrDuplicate, errtext.Index("tapers", i)+".level", fmt.Sprintf("%q has a taper already", t.Level))
+			return refuse(ErrUnknown, errtext.Index("oversubscription", i)+".level", fmt.Sprintf("%q is not one of the levels", t.Level))
+		case slices.ContainsFunc(f.Oversubscription[:i], func(u Oversubscription) bool { return u.Level == t.Level }):
+			return refuse(ErrDuplicate, errtext.Index("oversubscription", i)+".level", fmt.Sprintf("%q has an oversubscription already", t.Level))
 		case t.RatioMilli < 1000 || t.RatioMilli > 1_000_000:
-			return refuse(ErrInvalid, errtext.Index("tapers", i)+".ratioMilli", fmt.Sprintf("%d is outside 1000..1000000", t.RatioMilli))
+			return refuse(ErrInvalid, errtext.Index("oversubscription", i)+".ratioMilli", fmt.Sprintf("%d is outside 1000..1000000", t.RatioMilli))
 		}
 	}
 	return nil
@@ -250,8 +250,8 @@ func (f *Fabric) check(levels []string) *Error {
 // Clone returns a copy that shares no memory that the caller could change.
 func (c Config) Clone() Config {
 	c.Levels = append([]string(nil), c.Levels...)
-	c.Fabric.Tapers = slices.Clone(c.Fabric.Tapers)
-	c.Policy.Spares = slices.Clone(c.Policy.Spares)
+	c.Fabric.Oversubscription = slices.Clone(c.Fabric.Oversubscription)
+	c.Policy.HotSpares = slices.Clone(c.Policy.HotSpares)
 	c.Policy.Preemption.Grace = slices.Clone(c.Policy.Preemption.Grace)
 	c.Policy.Geometry = slices.Clone(c.Policy.Geometry)
 	for i := range c.Policy.Geometry {
@@ -293,17 +293,17 @@ func (p *Policy) Check() *Error {
 	if int(p.Preemption.Mode) >= preemptionModeNames.Len() {
 		return refuse(ErrInvalid, "preemption.mode", fmt.Sprintf("%d is out of range", p.Preemption.Mode))
 	}
-	if int(p.Moves.Mode) >= movesModeNames.Len() {
-		return refuse(ErrInvalid, "moves.mode", fmt.Sprintf("%d is out of range", p.Moves.Mode))
+	if int(p.Defragmentation.Mode) >= defragmentationModeNames.Len() {
+		return refuse(ErrInvalid, "defragmentation.mode", fmt.Sprintf("%d is out of range", p.Defragmentation.Mode))
 	}
-	if m := p.Moves.Most; m < 0 || m > limits.MaxMovers {
-		return refuse(ErrInvalid, "moves.most", fmt.Sprintf("%d is outside 0..%d", m, limits.MaxMovers))
+	if m := p.Defragmentation.MaxMoves; m < 0 || m > limits.MaxMovers {
+		return refuse(ErrInvalid, "defragmentation.maxMoves", fmt.Sprintf("%d is outside 0..%d", m, limits.MaxMovers))
 	}
-	if err := p.Preemption.checkCalm(); err != nil {
+	if err := p.Preemption.checkHysteresis(); err != nil {
 		return err.in("preemption")
 	}
-	if err := p.Preemption.Worth.check(); err != nil {
-		return err.in("preemption.worth")
+	if err := p.Preemption.Gain.check(); err != nil {
+		return err.in("preemption.gain")
 	}
 	if int(p.Locality) >= localityNames.Len() {
 		return refuse(ErrInvalid, "locality", fmt.Sprintf("%d is out of range", p.Locality))
@@ -314,7 +314,7 @@ func (p *Policy) Check() *Error {
 	if err := p.Health.check(); err != nil {
 		return err.in("health")
 	}
-	if err := checkSpares(p.Spares); err != nil {
+	if err := checkHotSpares(p.HotSpares); err != nil {
 		return err
 	}
 	return p.checkGeometry()

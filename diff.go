@@ -3,12 +3,12 @@ package berth
 // A World is what an orchestrator sees when it looks at its fleet: the nodes
 // that answer and the members that run.
 type World struct {
-	Nodes   []NodeID   `json:"nodes"`
-	Running []Sighting `json:"running"`
+	Nodes   []NodeID         `json:"nodes"`
+	Running []ObservedMember `json:"running"`
 }
 
-// A Sighting is one member seen running.
-type Sighting struct {
+// A ObservedMember is one member seen running.
+type ObservedMember struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
@@ -31,14 +31,14 @@ type Difference struct {
 type DifferenceKind string
 
 const (
-	// NodeMissing: the core has a node that the world has not. Tell NodeLost.
-	NodeMissing DifferenceKind = "node-missing"
-	// NodeUnknown: the world has a node that the core has not. Tell NodeJoined.
-	NodeUnknown DifferenceKind = "node-unknown"
-	// MemberMissing: a member should run and does not. Tell MemberFailed.
-	MemberMissing DifferenceKind = "member-missing"
-	// MemberUnknown: a member runs that should not. Stop it, or tell JobObserved.
-	MemberUnknown DifferenceKind = "member-unknown"
-	// MemberMisplaced: a member runs elsewhere, or in another life, than it should.
-	MemberMisplaced DifferenceKind = "member-misplaced"
+	// DifferenceNodeMissing: the core has a node that the world has not. Tell NodeLost.
+	DifferenceNodeMissing DifferenceKind = "node-missing"
+	// DifferenceNodeUnknown: the world has a node that the core has not. Tell NodeJoined.
+	DifferenceNodeUnknown DifferenceKind = "node-unknown"
+	// DifferenceMemberMissing: a member should run and does not. Tell MemberFailed.
+	DifferenceMemberMissing DifferenceKind = "member-missing"
+	// DifferenceMemberUnknown: a member runs that should not. Stop it, or tell JobObserved.
+	DifferenceMemberUnknown DifferenceKind = "member-unknown"
+	// DifferenceMemberMisplaced: a member runs elsewhere, or in another life, than it should.
+	DifferenceMemberMisplaced DifferenceKind = "member-misplaced"
 )

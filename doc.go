@@ -31,7 +31,7 @@
 //     not overtake each other; others may run at the same time. What a [GPUFailed] or a
 //     condemning [XidReported] took is lost, and in no order: stop what is left of it
 //     before the next one about a GPU that it held.
-//  5. Report how each order ended with [ActionReported], once, by its ID, before
+//  5. Report how each order ended with [OrderReported], once, by its ID, before
 //     its deadline. Reports may come late, doubled or in any order: the core
 //     answers [ErrStale] to those that no longer matter, and nothing happens.
 //  6. Make calls from one goroutine at a time, with instants that never go back.
@@ -64,7 +64,7 @@
 //		for _, order := range orders {
 //			switch o := order.(type) {
 //			case berth.Bind:
-//				go start(o) // ends, like all but the last two, by sending an ActionReported to events
+//				go start(o) // ends, like all but the last two, by sending an OrderReported to events
 //			case berth.Release:
 //				go stop(o) // the members that it names; with Remaining, the others go on
 //			case berth.RequestCheckpoint:
@@ -86,7 +86,7 @@
 // A [Job] is a gang: one or more groups of members, all placed together or not
 // at all. Each member has a [Claim]: whole GPUs, an instance or a share of one, or
 // the host alone, with host CPU and memory. Groups may start with fewer members than they
-// would like (Group.Min) and grow. A job with a [Service] is a number of such
+// would like (Group.MinMembers) and grow. A job with a [Service] is a number of such
 // gangs, called replicas, each placed whole by itself; [JobScaled] changes their
 // number. Every other job has one replica, number 0.
 //
@@ -195,7 +195,7 @@
 //	    │                          ▼
 //	    └──── GPUPartitioned ─── unknown: it takes nobody
 //
-// How a GPU divides into instances its table says (GPU.Table, package mig), never
+// How a GPU divides into instances its table says (GPU.MIGTable, package mig), never
 // arithmetic on slices. Where an instance goes is where it leaves the most of what is
 // in demand still possible: the profiles are weighed by what waits and what was given
 // lately. A [Geometry] says for each pool what may change: nothing; the mode and the
@@ -301,7 +301,7 @@
 // An elastic gang gives up members above the minimum of their group, whole widest segments
 // where there are any, so that what is left keeps its topology. It gets a [Release] of these
 // alone and stays Running: Release.Remaining tells with how many members it goes on, so that
-// the job can resize to that, and Release.Yields for whom the others go, which may be several.
+// the job can resize to that, and Release.SurplusEvictions for whom the others go, which may be several.
 // There is no request for a checkpoint before it, as no work of the gang is lost, and neither
 // a minimum run time, a respite nor a rate spares what is above the minimum: it is there for
 // as long as nobody else needs the place.
@@ -320,14 +320,14 @@
 // [CheckpointWritten] tells of checkpoints that jobs write by themselves; a job that never
 // tells is taken to write them at the interval that it states. The price is paid when what
 // is gained is more: for each GPU that is asked for, what the class is worth more than
-// that of the victims, what its turn is worth, and the time that it has waited ([Worth];
+// that of the victims, what its turn is worth, and the time that it has waited ([GainPolicy];
 // Config.Gain is another function). Until then it waits; a pass looks again at the very
 // instant at which it will be worth it, and Explain names it, with both figures. What a
 // queue is guaranteed it takes back at any price.
 //
 // Calm is kept by three means of [Preemption]. A job runs for MinRuntime at least, and who
 // had to yield for a Respite longer, twice as long each time. A Rate bounds how many have
-// to in the fleet, a QueueRate in each queue; what waits for a rate is served in policy
+// to in the fleet, a QueueRateLimit in each queue; what waits for a rate is served in policy
 // order, at the instant at which the rate lets it. And a Grace bounds how long a class may
 // take to write a checkpoint. Rates bind also who takes back what it is guaranteed, and
 // delay it; a respite does not.
@@ -343,10 +343,10 @@
 // [Scheduler.Report] tells who is left, Explain where each goes ([Departure]).
 //
 // Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps
-// it waiting, [Scheduler.Explain] and Core.WhatItTakes propose a few moves of others that
-// would make room, and with Policy.Moves ordered they are made: if the wait that they
+// it waiting, [Scheduler.Explain] and Core.StartPlan propose a few moves of others that
+// would make room, and with Policy.Defragmentation ordered they are made: if the wait that they
 // save, times the GPUs, is more than what they cost. Who is moved has its new place kept
-// for it. See [Moves].
+// for it. See [Defragmentation].
 //
 // # Hardware that fails
 //
@@ -358,7 +358,7 @@
 // have left is kept until they had their turn to take the rest from others. So it is with a
 // gang whose members died, after Policy.RetryBackoff.
 //
-// [Spares] keeps a few idle nodes of a pool for those that lost hardware or have to leave a
+// [HotSpares] keeps a few idle nodes of a pool for those that lost hardware or have to leave a
 // node that is being drained, spread over the topology, so that a gang which has to stay in
 // its domain finds one there. [Health] says how hardware is trusted again: a node that was lost
 // too often takes no work for a time (probation), and what was repaired takes for a time only
@@ -369,7 +369,7 @@
 // None of these changes anything. [Scheduler.Explain] tells where a job stands: why each
 // replica waits, what would help and when it is expected to start; for whom somebody makes
 // room, who makes room for a job that waits, or why nobody does, and who would have to if
-// the policy did not forbid it. Core.WhatItTakes tells what it would take to start a job
+// the policy did not forbid it. Core.StartPlan tells what it would take to start a job
 // now: whom to move, or to stop, and at what price; Core.WhatIf what a pass would order.
 // Both may suppose further events. [Scheduler.Report] describes the fleet, Core.BlastRadius
 // what a fault would take down, Core.Ledger who used how much, and Core.Diff where an
@@ -377,7 +377,7 @@
 //
 // # Journals
 //
-// [EncodeEvent] and [EncodeAction] give every event and every order one line of
+// [EncodeEvent] and [EncodeOrder] give every event and every order one line of
 // stable JSON. Package journal writes, reads and replays files of them.
 //
 // # What this version does not do

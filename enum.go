@@ -11,13 +11,13 @@ import (
 type Class uint8
 
 const (
-	// Batch work is preemptible: training, evaluation, anything that can wait.
-	Batch Class = iota
-	// Interactive work has a person waiting: notebooks, debugging.
-	Interactive
-	// LatencyCritical work serves users. Nothing of its own queue has it yield; what it has
+	// ClassBatch work is preemptible: training, evaluation, anything that can wait.
+	ClassBatch Class = iota
+	// ClassInteractive work has a person waiting: notebooks, debugging.
+	ClassInteractive
+	// ClassLatencyCritical work serves users. Nothing of its own queue has it yield; what it has
 	// borrowed of another queue's guarantee it gives back like all others.
-	LatencyCritical
+	ClassLatencyCritical
 )
 
 const classNames enum.Names = "batch|interactive|latency-critical"
@@ -35,11 +35,11 @@ func (c *Class) UnmarshalText(b []byte) error { return unmarshalEnum(c, ParseCla
 type ShareMode uint8
 
 const (
-	// MPS: NVIDIA's Multi-Process Service. Members run side by side; a fault of
+	// ShareMPS: NVIDIA's Multi-Process Service. Members run side by side; a fault of
 	// one can take down all, so they belong to one tenant.
-	MPS ShareMode = iota
-	// TimeSlice: members take turns. For interactive work of one tenant.
-	TimeSlice
+	ShareMPS ShareMode = iota
+	// ShareTimeSlice: members take turns. For interactive work of one tenant.
+	ShareTimeSlice
 )
 
 const shareModeNames enum.Names = "mps|time-slice"
@@ -60,15 +60,15 @@ func (m *ShareMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, Pars
 type GPUMode uint8
 
 const (
-	// ModeWhole: by one member at a time.
-	ModeWhole GPUMode = iota
-	// ModeMIG: divided into instances, each for one member of anybody.
-	ModeMIG
-	// ModeMPS: by members of one tenant side by side, under NVIDIA's Multi-Process
+	// GPUModeWhole: by one member at a time.
+	GPUModeWhole GPUMode = iota
+	// GPUModeMIG: divided into instances, each for one member of anybody.
+	GPUModeMIG
+	// GPUModeMPS: by members of one tenant side by side, under NVIDIA's Multi-Process
 	// Service.
-	ModeMPS
-	// ModeTimeSlice: by interactive members of one tenant in turn.
-	ModeTimeSlice
+	GPUModeMPS
+	// GPUModeTimeSlice: by interactive members of one tenant in turn.
+	GPUModeTimeSlice
 )
 
 const gpuModeNames enum.Names = "whole|mig|mps|time-slice"
@@ -82,45 +82,49 @@ func (m GPUMode) MarshalText() ([]byte, error) { return marshalEnum("mode", gpuM
 
 func (m *GPUMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseGPUMode, b) }
 
-// A State is where one replica of a job stands.
-type State uint8
+// A ReplicaState is where one replica of a job stands.
+type ReplicaState uint8
 
 const (
-	// Pending replicas wait for capacity and hold none.
-	Pending State = iota
-	// Binding replicas have a Bind order out and hold its capacity.
-	Binding
-	// Running replicas have their minimum placed and confirmed.
-	Running
-	// Repairing replicas lost members before their Bind was complete. They are
+	// ReplicaPending replicas wait for capacity and hold none.
+	ReplicaPending ReplicaState = iota
+	// ReplicaBinding replicas have a Bind order out and hold its capacity.
+	ReplicaBinding
+	// ReplicaRunning replicas have their minimum placed and confirmed.
+	ReplicaRunning
+	// ReplicaRepairing replicas lost members before their Bind was complete. They are
 	// made whole or taken back by the next pass, so no batch of orders leaves one.
-	Repairing
-	// Releasing replicas are being stopped and hold their capacity until that is
+	ReplicaRepairing
+	// ReplicaReleasing replicas are being stopped and hold their capacity until that is
 	// reported.
-	Releasing
+	ReplicaReleasing
 )
 
-const stateNames enum.Names = "pending|binding|running|repairing|releasing"
+const replicaStateNames enum.Names = "pending|binding|running|repairing|releasing"
 
-// ParseState is the inverse of State.String.
-func ParseState(s string) (State, error) { return parseEnum[State]("state", stateNames, s) }
+// ParseReplicaState is the inverse of State.String.
+func ParseReplicaState(s string) (ReplicaState, error) {
+	return parseEnum[ReplicaState]("state", replicaStateNames, s)
+}
 
-func (s State) String() string { return enum.Text(stateNames, s, "State(%d)") }
+func (s ReplicaState) String() string { return enum.Text(replicaStateNames, s, "State(%d)") }
 
-func (s State) MarshalText() ([]byte, error) { return marshalEnum("state", stateNames, s) }
+func (s ReplicaState) MarshalText() ([]byte, error) {
+	return marshalEnum("state", replicaStateNames, s)
+}
 
-func (s *State) UnmarshalText(b []byte) error { return unmarshalEnum(s, ParseState, b) }
+func (s *ReplicaState) UnmarshalText(b []byte) error { return unmarshalEnum(s, ParseReplicaState, b) }
 
 // An Outcome is how an order ended, as its report tells.
 type Outcome uint8
 
 const (
-	// Done: every member of the order is as it was ordered.
-	Done Outcome = iota
-	// Failed: none is. A failed Bind left nothing running.
-	Failed
-	// Partial: the members that the report lists failed, the others are done.
-	Partial
+	// OutcomeDone: every member of the order is as it was ordered.
+	OutcomeDone Outcome = iota
+	// OutcomeFailed: none is. A failed Bind left nothing running.
+	OutcomeFailed
+	// OutcomePartial: the members that the report lists failed, the others are done.
+	OutcomePartial
 )
 
 const outcomeNames enum.Names = "done|failed|partial"

@@ -135,7 +135,7 @@ type GPUPartitioned struct {
 	Node NodeID  `json:"node"`
 	GPU  int     `json:"gpu"`
 	Mode GPUMode `json:"mode"`
-	// Instances that exist, in ModeMIG.
+	// Instances that exist, in GPUModeMIG.
 	Instances []mig.Placement `json:"instances,omitempty"`
 }
 
@@ -209,17 +209,17 @@ func (JobSubmitted) event() {}
 // taken as it is, on cordoned nodes, over quota, over the host's capacity and
 // against topology if need be, but never onto GPUs that are held or have failed.
 type JobObserved struct {
-	Job     Job              `json:"job"`
-	Running []RunningReplica `json:"running"`
+	Job     Job               `json:"job"`
+	Running []ObservedReplica `json:"running"`
 }
 
 func (JobObserved) Kind() string { return "jobObserved" }
 
 func (JobObserved) event() {}
 
-// A RunningReplica is an observed replica. Replicas of the job that are not
+// A ObservedReplica is an observed replica. Replicas of the job that are not
 // observed are pending.
-type RunningReplica struct {
+type ObservedReplica struct {
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
 	// Started is when it began to run.
@@ -272,7 +272,7 @@ type MemberFailed struct {
 	// Bind that started the members, if known: members that another Bind has started
 	// since are passed over, so that a doubled report does not hit those that took
 	// the place of the dead.
-	Bind    ActionID    `json:"bind,omitempty"`
+	Bind    OrderID     `json:"bind,omitempty"`
 	Members []MemberRef `json:"members"`
 	Reason  string      `json:"reason,omitempty"`
 }
@@ -281,19 +281,19 @@ func (MemberFailed) Kind() string { return "memberFailed" }
 
 func (MemberFailed) event() {}
 
-// ActionReported tells how an order ended. It names the order by its ID; a
+// OrderReported tells how an order ended. It names the order by its ID; a
 // report about an order that is over is stale.
-type ActionReported struct {
-	Action  ActionID `json:"action"`
-	Outcome Outcome  `json:"outcome"`
+type OrderReported struct {
+	Order   OrderID `json:"order"`
+	Outcome Outcome `json:"outcome"`
 	// Members that failed, when Outcome is Partial.
 	Members []MemberRef `json:"members,omitempty"`
 	Reason  string      `json:"reason,omitempty"`
 }
 
-func (ActionReported) Kind() string { return "actionReported" }
+func (OrderReported) Kind() string { return "orderReported" }
 
-func (ActionReported) event() {}
+func (OrderReported) event() {}
 
 // ActivityReported tells how busy the GPUs of a replica are, as measured: the part of the
 // time in which they work, such as SM activity, in thousandths. It holds until the next

@@ -24,9 +24,9 @@ type Explanation struct {
 
 // A ReplicaExplanation tells where one replica stands.
 type ReplicaExplanation struct {
-	Replica     int         `json:"replica"`
-	State       State       `json:"state"`
-	Incarnation Incarnation `json:"incarnation,omitempty"`
+	Replica     int          `json:"replica"`
+	State       ReplicaState `json:"state"`
+	Incarnation Incarnation  `json:"incarnation,omitempty"`
 	// Since is when it last became pending or, while Running, when it began to run.
 	Since Time `json:"since"`
 	// ExpectedEnd is Since plus the job's expected run time; zero: unknown.
@@ -35,13 +35,13 @@ type ReplicaExplanation struct {
 	Members []MemberPlacement `json:"members,omitempty"`
 	// Bandwidth that the placement is expected to give; nil while it has none.
 	Bandwidth *Bandwidth `json:"bandwidth,omitempty"`
-	// Fate names the jobs that go with it if its GPUs go; nil: it shares none.
-	Fate *Fate `json:"fate,omitempty"`
+	// BlastRadius names the jobs that go with it if its GPUs go; nil: it shares none.
+	BlastRadius *SharedBlastRadius `json:"blastRadius,omitempty"`
 	// Order that is out about the replica; zero: none.
-	Order ActionID `json:"order,omitempty"`
-	// YieldsTo is the replica for which it has to make room, or the first of those for which
+	Order OrderID `json:"order,omitempty"`
+	// Beneficiary is the replica for which it has to make room, or the first of those for which
 	// members above its minimum have to.
-	YieldsTo ReplicaRef `json:"yieldsTo,omitzero"`
+	Beneficiary ReplicaRef `json:"beneficiary,omitzero"`
 	// Departure is set if it has to leave its place for another.
 	Departure *Departure `json:"departure,omitempty"`
 	// Position among those of its queue that wait, from 1, in the order of service; zero:
@@ -59,13 +59,13 @@ type QueueStanding struct {
 	// Position among the siblings that have something that may be tried, from 1, and
 	// how many these are; zero where the queue has nothing.
 	Position int `json:"position,omitempty"`
-	Of       int `json:"of,omitempty"`
+	Siblings int `json:"siblings,omitempty"`
 	// NextMilli is what the job asks for that it would be served next; of it NextCoveredMilli
 	// are under guarantees, and the rest would be borrowed. Owed: all of it is under
 	// guarantees. Those queues come first.
 	NextMilli        int64 `json:"nextMilli,omitempty"`
 	NextCoveredMilli int64 `json:"nextCoveredMilli,omitempty"`
-	Owed             bool  `json:"owed"`
+	WithinGuarantee  bool  `json:"withinGuarantee"`
 	// Priority among siblings comes next.
 	Priority int32 `json:"priority,omitempty"`
 	// Used, how much of it is covered by guarantees, and what is guaranteed.
@@ -74,9 +74,9 @@ type QueueStanding struct {
 	GuaranteedMilli int64 `json:"guaranteedMilli,omitempty"`
 	// Weight, of which so many thousandths count, for what was used of late; and that
 	// use, on average.
-	Weight       int64 `json:"weight"`
-	TiltMilli    int64 `json:"tiltMilli"`
-	AverageMilli int64 `json:"averageMilli,omitempty"`
+	Weight            int64 `json:"weight"`
+	WeightFactorMilli int64 `json:"weightFactorMilli"`
+	AverageMilli      int64 `json:"averageMilli,omitempty"`
 	// FairMilli is its fair share of the fleet: what it would get if everybody got what is
 	// due to them, by what all queues use and wait for now, without those that back off.
 	FairMilli int64 `json:"fairMilli"`
@@ -88,8 +88,8 @@ type Reason struct {
 	Code ReasonCode `json:"code"`
 	// Text is the reason in a sentence, with its numbers.
 	Text string `json:"text"`
-	// Relax says what would let it start if nothing else changed.
-	Relax string `json:"relax"`
+	// Remedy says what would let it start if nothing else changed.
+	Remedy string `json:"remedy"`
 	// Until is when the core looks at it again by itself; zero: when something
 	// changes that could help.
 	Until Time `json:"until,omitempty"`
@@ -99,20 +99,20 @@ type Reason struct {
 	// ExpectedStart is when it would fit if everything ended as expected and nobody
 	// else came; zero: unknown, or never.
 	ExpectedStart Time `json:"expectedStart,omitempty"`
-	// Reserved is set if the gang has a reservation.
-	Reserved *ReservationReport `json:"reserved,omitempty"`
+	// Reservation is set if the gang has a reservation.
+	Reservation *ReservationReport `json:"reservation,omitempty"`
 	// Preemption says in a sentence how it stands with those who could make room for it.
-	// Yielding are those who do; WouldYield those who would have to, if the policy did not
+	// Yielding are those who do; PotentialVictims those who would have to, if the policy did not
 	// forbid it, it were worth it or the rates allowed it. Weighed is set if it is not worth
 	// it.
-	Preemption string     `json:"preemption,omitempty"`
-	Yielding   []Yielding `json:"yielding,omitempty"`
-	WouldYield []Yielding `json:"wouldYield,omitempty"`
-	// Moves are those that would make room for it, if there are any: see Policy.Moves.
-	Moves   []Move    `json:"moves,omitempty"`
-	Weighed *Weighing `json:"weighed,omitempty"`
-	// Kept is the GPU that is kept from others for it, until the instant in Until.
-	Kept *GPURef `json:"kept,omitempty"`
+	Preemption       string   `json:"preemption,omitempty"`
+	Victims          []Victim `json:"victims,omitempty"`
+	PotentialVictims []Victim `json:"potentialVictims,omitempty"`
+	// Moves are those that would make room for it, if there are any: see Policy.Defragmentation.
+	Moves    []Move    `json:"moves,omitempty"`
+	Weighing *Weighing `json:"weighing,omitempty"`
+	// GPUHold is the GPU that is kept from others for it, until the instant in Until.
+	GPUHold *GPURef `json:"gpuHold,omitempty"`
 }
 
 // A GPURef names a GPU.
@@ -126,20 +126,20 @@ type LevelFinding struct {
 	Level string `json:"level"`
 	// Domains is how many have a node that may serve the gang, Roomy how many of them
 	// have GPUs enough for each group by itself.
-	Domains int `json:"domains"`
-	Roomy   int `json:"roomy"`
-	// Lacking counts the domains in which it does not fit by the first thing that they
+	Domains            int `json:"domains"`
+	DomainsLargeEnough int `json:"domainsLargeEnough"`
+	// Shortfalls counts the domains in which it does not fit by the first thing that they
 	// lack, in this order.
-	Lacking []Lack `json:"lacking,omitempty"`
+	Shortfalls []Shortfall `json:"shortfalls,omitempty"`
 	// Best is the domain, by its path, or the node in which the most members fit: Fits of
 	// the Needed ones.
-	Best   string `json:"best,omitempty"`
-	Fits   int    `json:"fits"`
-	Needed int    `json:"needed"`
+	Best          string `json:"best,omitempty"`
+	MembersFit    int    `json:"membersFit"`
+	MembersNeeded int    `json:"membersNeeded"`
 }
 
-// A Lack counts the domains that lack something.
-type Lack struct {
+// A Shortfall counts the domains that lack something.
+type Shortfall struct {
 	// What: "health" (failed GPUs and cordoned nodes would do), "GPUs", "whole segments",
 	// "host CPU", "host memory", "rails", "spread", "room for all groups".
 	What    string `json:"what"`
@@ -181,7 +181,7 @@ const (
 // Amount prints an amount of a resource in the unit that people use, as in
 // "7.5 GPUs".
 func Amount(r quota.Resource, v int64) string {
-	if product, ok := strings.CutPrefix(string(r), string(quota.GPU)+":"); ok {
+	if product, ok := strings.CutPrefix(string(r), string(quota.GPUMilli)+":"); ok {
 		return decimal.Milli(v) + " " + product
 	}
 	unit, inMilli := "GPU", true
@@ -197,8 +197,8 @@ func Amount(r quota.Resource, v int64) string {
 	return decimal.Milli(v) + " " + unit + "s"
 }
 
-// A Yielding is a replica that has to make room for another, or would have to.
-type Yielding struct {
+// A Victim is a replica that has to make room for another, or would have to.
+type Victim struct {
 	Job     JobID   `json:"job"`
 	Replica int     `json:"replica,omitempty"`
 	Queue   QueueID `json:"queue"`
@@ -206,29 +206,29 @@ type Yielding struct {
 	GPUMilli int64 `json:"gpuMilli"`
 	// Members is how many of its members go while the rest goes on; zero: all of it goes.
 	Members int `json:"members,omitempty"`
-	// Price is what is lost if it is stopped now, in GPU-milliseconds: work since its last
+	// Cost is what is lost if it is stopped now, in GPU-milliseconds: work since its last
 	// checkpoint or, if it writes one when asked, the time which that takes; its restart; and
 	// the time for which it is expected to wait (see Worth).
-	Price preempt.GPUMilliseconds `json:"price,omitempty"`
-	// By is when it is stopped at the latest that was asked for a checkpoint; zero: it is
+	Cost preempt.GPUMilliseconds `json:"costGPUMilliseconds,omitempty"`
+	// Deadline is when it is stopped at the latest that was asked for a checkpoint; zero: it is
 	// being stopped, or was not asked.
-	By Time `json:"by,omitempty"`
+	Deadline Time `json:"deadline,omitempty"`
 }
 
-// Takes is what it would take to start a replica that waits.
-type Takes struct {
+// StartPlan is what it would take to start a replica that waits.
+type StartPlan struct {
 	// Fits: nothing. The next pass is expected to start it.
 	Fits bool `json:"fits,omitempty"`
 	// Moves of others that would make room, and what they cost and are worth, in
-	// GPU-milliseconds: see Policy.Moves.
-	Moves      []Move                  `json:"moves,omitempty"`
-	MovesPrice preempt.GPUMilliseconds `json:"movesPrice,omitempty"`
-	MovesGain  preempt.GPUMilliseconds `json:"movesGain,omitempty"`
+	// GPU-milliseconds: see Policy.Defragmentation.
+	Moves     []Move                  `json:"moves,omitempty"`
+	MovesCost preempt.GPUMilliseconds `json:"movesCostGPUMilliseconds,omitempty"`
+	MovesGain preempt.GPUMilliseconds `json:"movesGainGPUMilliseconds,omitempty"`
 	// Victims are those who would have to yield, or do already: the least harm by which it
 	// would fit. Price is what they would lose, in GPU-milliseconds. Why they do not yield, if
 	// they do not, is in Reason.Preemption.
-	Victims []Yielding              `json:"victims,omitempty"`
-	Price   preempt.GPUMilliseconds `json:"price,omitempty"`
+	Victims []Victim                `json:"victims,omitempty"`
+	Cost    preempt.GPUMilliseconds `json:"costGPUMilliseconds,omitempty"`
 	// Reason why it waits, and why nothing helps, if nothing does; nil: it does not wait.
 	Reason *Reason `json:"reason,omitempty"`
 	// Text is the answer in a sentence.

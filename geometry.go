@@ -37,25 +37,25 @@ type Geometry struct {
 	// waits for what they have; empty: they stay as they are. Profiles as in
 	// Claim.MIG.
 	Layout []mig.ProfileName `json:"layout,omitempty"`
-	// DrainLimit is for how long a GPU may be kept from others until it can be
+	// HoldLimit is for how long a GPU may be kept from others until it can be
 	// repartitioned for a member that waits; default 1 hour; -1: nothing is drained. No
 	// more GPUs are kept at a time than Policy.ReservedGangs, so that is another way to
 	// have none.
-	DrainLimit Duration `json:"drainLimit,omitempty"`
+	HoldLimit Duration `json:"holdLimit,omitempty"`
 }
 
 // A GeometryKind says what may change about the GPUs of a pool.
 type GeometryKind uint8
 
 const (
-	// Fixed: nothing. Members get the instances that there are.
-	Fixed GeometryKind = iota
-	// Adaptive: the mode and the layout, by Repartition.
-	Adaptive
-	// PerClaim: the mode, by Repartition. In ModeMIG an instance is created as its
+	// GeometryFixed: nothing. Members get the instances that there are.
+	GeometryFixed GeometryKind = iota
+	// GeometryAdaptive: the mode and the layout, by Repartition.
+	GeometryAdaptive
+	// GeometryPerClaim: the mode, by Repartition. In GPUModeMIG an instance is created as its
 	// member starts and destroyed as it ends, by whoever starts and ends it; so a
 	// layout is never in the way.
-	PerClaim
+	GeometryPerClaim
 )
 
 const geometryKindNames enum.Names = "fixed|adaptive|per-claim"
@@ -75,7 +75,7 @@ func (g Geometry) WithDefaults() Geometry {
 	setDefault(&g.Cost, 30*Second)
 	setDefault(&g.Interval, 10*Minute)
 	setDefault(&g.PerHour, 12)
-	setDefault(&g.DrainLimit, Hour)
+	setDefault(&g.HoldLimit, Hour)
 	g.Layout = slices.Clone(g.Layout)
 	return g
 }
@@ -103,7 +103,7 @@ func (g *Geometry) check() *Error {
 	for _, f := range []struct {
 		name  string
 		value Duration
-	}{{"cost", g.Cost}, {"interval", g.Interval}, {"drainLimit", max(g.DrainLimit, 0)}} {
+	}{{"cost", g.Cost}, {"interval", g.Interval}, {"holdLimit", max(g.HoldLimit, 0)}} {
 		if err := checkSpan(f.value); err != nil {
 			return err.in(f.name)
 		}
@@ -111,11 +111,11 @@ func (g *Geometry) check() *Error {
 	switch {
 	case g.Cost > maxGeometryCost:
 		return refuse(ErrLimit, "cost", fmt.Sprintf("%v exceeds %v", g.Cost, maxGeometryCost))
-	case g.DrainLimit < -1:
-		return refuse(ErrInvalid, "drainLimit", "is negative")
+	case g.HoldLimit < -1:
+		return refuse(ErrInvalid, "holdLimit", "is negative")
 	case g.PerHour < 0 || g.PerHour > limits.MaxPerHour:
 		return refuse(ErrInvalid, "perHour", fmt.Sprintf("%d is outside 0..%d", g.PerHour, limits.MaxPerHour))
-	case len(g.Layout) > 0 && g.Kind != Adaptive:
+	case len(g.Layout) > 0 && g.Kind != GeometryAdaptive:
 		return refuse(ErrInvalid, "layout", fmt.Sprintf("a %s pool has none", g.Kind))
 	case len(g.Layout) > mig.MaxPlacements:
 		return refuse(ErrLimit, "layout", fmt.Sprintf("%d profiles exceed %d", len(g.Layout), mig.MaxPlacements))

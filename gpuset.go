@@ -11,8 +11,8 @@ import (
 // it is the ascending list of the indexes.
 type GPUSet uint64
 
-// GPUs builds a set from indexes. Indexes outside 0..63 are left out.
-func GPUs(indexes ...int) GPUSet {
+// GPUSetOf builds a set from indexes. Indexes outside 0..63 are left out.
+func GPUSetOf(indexes ...int) GPUSet {
 	var s GPUSet
 	for _, i := range indexes {
 		if i >= 0 && i < MaxGPUs {

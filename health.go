@@ -25,22 +25,22 @@ type Health struct {
 	// Within is for how long a loss is remembered; default 24 hours. As many nodes that are
 	// gone are remembered as the fleet may have (Limits.Nodes): the oldest losses go first.
 	Within Duration `json:"within,omitempty"`
-	// Probation is how long a node takes no work the first time; each further time, unless
+	// Quarantine is how long a node takes no work the first time; each further time, unless
 	// it was not lost for Within, twice as long, up to 16 times. Default 1 hour.
-	Probation Duration `json:"probation,omitempty"`
-	// Trial is how long a node is on trial when a GPU of it was repaired, or when it joins
+	Quarantine Duration `json:"quarantine,omitempty"`
+	// BurnIn is how long a node is on trial when a GPU of it was repaired, or when it joins
 	// again after a loss (and after its probation): as a whole, as gangs of several nodes
 	// take it whole. It takes new work then that is on one node for certain (one member, or
 	// required to be on one node) and is not latency-critical. What runs there goes on. A
 	// GPU that fails on trial, or reports a suspect Xid, is out: it needs another
 	// GPURepaired, which begins another trial; and so is a node that is lost, until it
 	// joins again. 0: none.
-	Trial Duration `json:"trial,omitempty"`
+	BurnIn Duration `json:"burnIn,omitempty"`
 }
 
 func (h Health) withDefaults() Health {
 	if h.Losses > 0 {
-		setDefault(&h.Probation, Hour)
+		setDefault(&h.Quarantine, Hour)
 	}
 	if h.Remembers() {
 		setDefault(&h.Within, Day)
@@ -49,7 +49,7 @@ func (h Health) withDefaults() Health {
 }
 
 // Remembers reports whether it matters that a node was lost.
-func (h *Health) Remembers() bool { return h.Losses > 0 || h.Trial > 0 }
+func (h *Health) Remembers() bool { return h.Losses > 0 || h.BurnIn > 0 }
 
 func (h *Health) check() *Error {
 	if h.Losses < 0 || h.Losses > limits.MaxLosses {
@@ -58,7 +58,7 @@ func (h *Health) check() *Error {
 	for _, f := range []struct {
 		name  string
 		value Duration
-	}{{"within", h.Within}, {"probation", h.Probation}, {"trial", h.Trial}} {
+	}{{"within", h.Within}, {"quarantine", h.Quarantine}, {"burnIn", h.BurnIn}} {
 		if err := checkSpan(f.value); err != nil {
 			return err.in(f.name)
 		}

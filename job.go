@@ -54,12 +54,12 @@ type Service struct {
 type Group struct {
 	// Name is unique in the job; the only group of a job may go without.
 	Name string `json:"name,omitempty"`
-	// Replicas is the number of members.
-	Replicas int `json:"replicas"`
-	// Min is the number of members without which the gang is not worth starting;
+	// Members is the number of members.
+	Members int `json:"members"`
+	// MinMembers is the number of members without which the gang is not worth starting;
 	// zero: all of them. A gang that started short grows as capacity appears; what it has
 	// above the minimum it gives up, without a checkpoint, before others have to end.
-	Min int `json:"min,omitempty"`
+	MinMembers int `json:"minMembers,omitempty"`
 	// Claim is what each member needs, on one node.
 	Claim Claim `json:"claim,omitzero"`
 	// Selector restricts the nodes.
@@ -76,9 +76,9 @@ type Claim struct {
 	// MIG names the profile of one instance, such as "1g.10gb" or "cpx_nps1". Members
 	// with instances share a GPU with anybody: the hardware keeps them apart.
 	MIG string `json:"mig,omitempty"`
-	// Fraction asks for one instance by what it has, of the cheapest profile that will
+	// MinInstance asks for one instance by what it has, of the cheapest profile that will
 	// do.
-	Fraction *Fraction `json:"fraction,omitempty"`
+	MinInstance *MinInstance `json:"minInstance,omitempty"`
 	// Share is a part of one GPU.
 	Share *Share `json:"share,omitempty"`
 	// NVLink asks that the member's GPUs reach each other over NVLink.
@@ -91,14 +91,14 @@ type Claim struct {
 
 // Host is what the claim asks of the host.
 func (cl *Claim) Host() host.Amounts {
-	return host.Amounts{host.CPU: cl.CPUMilli, host.Memory: cl.MemoryMiB}
+	return host.Amounts{host.CPUMilli: cl.CPUMilli, host.MemoryMiB: cl.MemoryMiB}
 }
 
-// A Fraction is an instance of a GPU, stated by what it has to have: "at least 30
+// A MinInstance is an instance of a GPU, stated by what it has to have: "at least 30
 // SMs and 18 GiB". SMs are not in proportion to slices (an A100 divides 98 of its 108),
 // so the tables of package mig say which profile serves. What a table does not know
 // serves nobody who asks for it.
-type Fraction struct {
+type MinInstance struct {
 	// MinSMs is a number of streaming multiprocessors; zero: any.
 	MinSMs int `json:"minSMs,omitempty"`
 	// MinMemoryMiB of device memory; zero: any.
@@ -109,8 +109,8 @@ type Fraction struct {
 // and mode.
 type Share struct {
 	Mode ShareMode `json:"mode,omitzero"`
-	// Milli is the part of the GPU's compute, in thousandths: 1 to 999.
-	Milli int `json:"milli"`
+	// GPUMilli is the part of the GPU's compute, in thousandths: 1 to 999.
+	GPUMilli int `json:"gpuMilli"`
 	// MemoryMiB is the part of its memory; zero: in proportion to Milli.
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
 }
@@ -195,7 +195,7 @@ func (j *Job) Clone() Job {
 	c.Groups = slices.Clone(j.Groups)
 	for i := range c.Groups {
 		g := &c.Groups[i]
-		g.Claim.Share, g.Claim.Fraction = copied(g.Claim.Share), copied(g.Claim.Fraction)
+		g.Claim.Share, g.Claim.MinInstance = copied(g.Claim.Share), copied(g.Claim.MinInstance)
 		g.Selector = g.Selector.Clone()
 		g.Topology.Segments = slices.Clone(g.Topology.Segments)
 	}
@@ -212,11 +212,11 @@ func copied[T any](p *T) *T {
 	return &v
 }
 
-// Instance reports whether the claim is for an instance of a divided GPU.
-func (cl *Claim) Instance() bool { return cl.MIG != "" || cl.Fraction != nil }
+// WantsInstance reports whether the claim is for an instance of a divided GPU.
+func (cl *Claim) WantsInstance() bool { return cl.MIG != "" || cl.MinInstance != nil }
 
-// Device reports whether the claim is for GPUs or a part of one.
-func (cl *Claim) Device() bool { return cl.GPUs > 0 || cl.Share != nil || cl.Instance() }
+// WantsDevice reports whether the claim is for GPUs or a part of one.
+func (cl *Claim) WantsDevice() bool { return cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance() }
 
 func (s Selector) Clone() Selector {
 	s.Pools, s.Products, s.Labels = slices.Clone(s.Pools), slices.Clone(s.Products), maps.Clone(s.Labels)
@@ -266,7 +266,7 @@ func (cl *Claim) Check(class Class) *Error {
 	if err := checkHost(cl.Host()); err != nil {
 		return err
 	}
-	if !cl.Device() && cl.Host() == (host.Amounts{}) {
+	if !cl.WantsDevice() && cl.Host() == (host.Amounts{}) {
 		return refuse(ErrInvalid, "", "asks for nothing")
 	}
 	if err := cl.checkDevice(class); err != nil {
@@ -285,9 +285,9 @@ func (cl *Claim) checkDevice(class Class) *Error {
 		wanted bool
 		beside bool
 	}{
-		{"share", cl.Share != nil, cl.GPUs > 0 || cl.Instance()},
-		{"mig", cl.MIG != "", cl.GPUs > 0 || cl.Fraction != nil},
-		{"fraction", cl.Fraction != nil, cl.GPUs > 0},
+		{"share", cl.Share != nil, cl.GPUs > 0 || cl.WantsInstance()},
+		{"mig", cl.MIG != "", cl.GPUs > 0 || cl.MinInstance != nil},
+		{"minInstance", cl.MinInstance != nil, cl.GPUs > 0},
 	} {
 		if part.wanted && part.beside {
 			return refuse(ErrInvalid, part.field, "a claim is for whole GPUs, an instance or a share: one of them")
@@ -300,13 +300,13 @@ func (cl *Claim) checkDevice(class Class) *Error {
 		if _, err := mig.ParseProfileName(cl.MIG); err != nil {
 			return refuse(ErrInvalid, "mig", fmt.Sprintf("%q is not the name of a profile", cl.MIG))
 		}
-	case cl.Fraction != nil:
-		return cl.Fraction.check().in("fraction")
+	case cl.MinInstance != nil:
+		return cl.MinInstance.check().in("minInstance")
 	}
 	return nil
 }
 
-func (f *Fraction) check() *Error {
+func (f *MinInstance) check() *Error {
 	switch {
 	case f.MinSMs < 0 || f.MinSMs > limits.MaxOrdinal:
 		return refuse(ErrInvalid, "minSMs", fmt.Sprintf("%d is outside 0..%d", f.MinSMs, limits.MaxOrdinal))
@@ -320,10 +320,10 @@ func (s *Share) check(class Class) *Error {
 	switch {
 	case int(s.Mode) >= shareModeNames.Len():
 		return refuse(ErrInvalid, "mode", fmt.Sprintf("%d is out of range", s.Mode))
-	case s.Mode == TimeSlice && class != Interactive:
+	case s.Mode == ShareTimeSlice && class != ClassInteractive:
 		return refuse(ErrInvalid, "mode", "time slices are for interactive jobs")
-	case s.Milli < 1 || s.Milli > 999:
-		return refuse(ErrInvalid, "milli", fmt.Sprintf("%d is outside 1..999", s.Milli))
+	case s.GPUMilli < 1 || s.GPUMilli > 999:
+		return refuse(ErrInvalid, "gpuMilli", fmt.Sprintf("%d is outside 1..999", s.GPUMilli))
 	}
 	return checkAmount(s.MemoryMiB).in("memoryMiB")
 }

@@ -35,7 +35,7 @@ var eventKinds = sum[Event]{"event", []variant[Event]{
 	variantOf[JobCancelled, Event](),
 	variantOf[JobFinished, Event](),
 	variantOf[MemberFailed, Event](),
-	variantOf[ActionReported, Event](),
+	variantOf[OrderReported, Event](),
 	variantOf[ActivityReported, Event](),
 	variantOf[CheckpointWritten, Event](),
 	variantOf[LedgerSettled, Event](),
@@ -52,13 +52,13 @@ func EventKinds() []string {
 }
 
 // actionKinds has the kinds of action, in the order of action.go: one line for each.
-var actionKinds = sum[Action]{"action", []variant[Action]{
-	variantOf[Bind, Action](),
-	variantOf[Repartition, Action](),
-	variantOf[Release, Action](),
-	variantOf[RequestCheckpoint, Action](),
-	variantOf[Withdraw, Action](),
-	variantOf[Drop, Action](),
+var orderKinds = sum[Order]{"order", []variant[Order]{
+	variantOf[Bind, Order](),
+	variantOf[Repartition, Order](),
+	variantOf[Release, Order](),
+	variantOf[RequestCheckpoint, Order](),
+	variantOf[Withdraw, Order](),
+	variantOf[Drop, Order](),
 }}
 
 // A sum is an interface with a closed set of variants, as JSON has it: an object with one

@@ -70,14 +70,14 @@ func TestEveryEventHasALineAndAHandler(t *testing.T) {
 	}
 }
 
-func TestEveryActionHasALine(t *testing.T) {
-	for _, name := range variants(t, "action") {
+func TestEveryOrderHasALine(t *testing.T) {
+	for _, name := range variants(t, "order") {
 		t.Run(name, func(t *testing.T) {
-			a, err := berth.DecodeAction(fmt.Appendf(nil, `{%q:{}}`, kindOf(name)))
+			a, err := berth.DecodeOrder(fmt.Appendf(nil, `{%q:{}}`, kindOf(name)))
 			require.NoError(t, err)
 			require.Equal(t, "berth."+name, fmt.Sprintf("%T", a))
 			require.Equal(t, kindOf(name), a.Kind())
-			_, err = berth.EncodeAction(a)
+			_, err = berth.EncodeOrder(a)
 			require.NoError(t, err)
 		})
 	}

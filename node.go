@@ -57,7 +57,7 @@ type Node struct {
 
 // Host is what the host has for members.
 func (n *Node) Host() host.Amounts {
-	return host.Amounts{host.CPU: n.CPUMilli, host.Memory: n.MemoryMiB}
+	return host.Amounts{host.CPUMilli: n.CPUMilli, host.MemoryMiB: n.MemoryMiB}
 }
 
 // A GPU is one accelerator of a node. Its index is its position in Node.GPUs.
@@ -76,11 +76,11 @@ type GPU struct {
 	// Clique names the set of GPUs this one reaches over NVLink. It may span
 	// nodes (NVL72). Empty: no NVLink.
 	Clique string `json:"clique,omitempty"`
-	// Table names the table that says how the GPU divides into instances: that of a
+	// MIGTable names the table that says how the GPU divides into instances: that of a
 	// product of package mig, such as "H100-80GB", or one told with MIGTableSet, which
 	// wins. Empty: it does not divide.
-	Table string `json:"table,omitempty"`
-	// Mode that the GPU is in and, in ModeMIG, the instances that exist. Later changes
+	MIGTable string `json:"migTable,omitempty"`
+	// Mode that the GPU is in and, in GPUModeMIG, the instances that exist. Later changes
 	// are told with GPUPartitioned; NodeUpdated passes over both.
 	Mode      GPUMode         `json:"mode,omitzero"`
 	Instances []mig.Placement `json:"instances,omitempty"`
@@ -200,16 +200,16 @@ func (g *GPU) check(first *GPU) *Error {
 	if g.MaxShares < 0 || g.MaxShares > limits.MaxOrdinal {
 		return refuse(ErrInvalid, "maxShares", fmt.Sprintf("%d is outside 0..%d", g.MaxShares, limits.MaxOrdinal))
 	}
-	if err := checkText(g.Table); err != nil {
-		return err.in("table")
+	if err := checkText(g.MIGTable); err != nil {
+		return err.in("migTable")
 	}
 	switch {
 	case g.Product != first.Product:
 		return refuse(ErrUnsupported, "product", fmt.Sprintf("%q beside %q: a node's GPUs are of one product", g.Product, first.Product))
 	case g.MemoryMiB != first.MemoryMiB:
 		return refuse(ErrUnsupported, "memoryMiB", "differs from the node's first GPU")
-	case g.Table != first.Table:
-		return refuse(ErrUnsupported, "table", "differs from the node's first GPU")
+	case g.MIGTable != first.MIGTable:
+		return refuse(ErrUnsupported, "migTable", "differs from the node's first GPU")
 	case g.MaxShares != first.MaxShares:
 		return refuse(ErrUnsupported, "maxShares", "differs from the node's first GPU")
 	case g.ComputeCapability != first.ComputeCapability:

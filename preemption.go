@@ -21,7 +21,7 @@ import (
 // between queues, and guarantees nothing within one.
 //
 // What is above the minimum of a gang goes first, whatever MinRuntime, Respite, Rate and
-// QueueRate say of gangs that would end: they spare work, of which none is lost with it.
+// QueueRateLimit say of gangs that would end: they spare work, of which none is lost with it.
 type Preemption struct {
 	// Mode is which of the two rules hold.
 	Mode PreemptionMode `json:"mode,omitzero"`
@@ -37,33 +37,33 @@ type Preemption struct {
 	// default 5 minutes. Grace says so for single classes of jobs.
 	CheckpointTimeout Duration `json:"checkpointTimeout,omitempty"`
 	Grace             []Grace  `json:"grace,omitempty"`
-	// Respite is for how much longer than MinRuntime a job runs before it has to yield if
+	// Cooldown is for how much longer than MinRuntime a job runs before it has to yield if
 	// it had to yield before; twice as long each time, up to eight times. A job that ran
 	// for sixteen times as long at a stretch starts over. It does not bind who takes back
 	// what it is guaranteed. Default 5 minutes; -1: none.
-	Respite Duration `json:"respite,omitempty"`
-	// Rate bounds how many have to yield in the fleet, QueueRate how many of any one queue:
+	Cooldown Duration `json:"cooldown,omitempty"`
+	// RateLimit bounds how many have to yield in the fleet, QueueRateLimit how many of any one queue:
 	// each replica that is asked for a checkpoint or stopped at once counts, also if it
 	// need not yield in the end. Those who yield for one beneficiary go together: of more
 	// than the rate allows at once all may go when nobody had to for long enough, and then
 	// it takes as much longer until the next. Both bind everybody, also who takes back
 	// what it is guaranteed: it gets it, but later. Default: no limits.
-	Rate      Rate `json:"rate,omitzero"`
-	QueueRate Rate `json:"queueRate,omitzero"`
-	// Worth says when it is worth it.
-	Worth Worth `json:"worth,omitzero"`
+	RateLimit      RateLimit `json:"rateLimit,omitzero"`
+	QueueRateLimit RateLimit `json:"queueRateLimit,omitzero"`
+	// Gain says when it is worth it.
+	Gain GainPolicy `json:"gain,omitzero"`
 }
 
 // A PreemptionMode says by what rules something that runs has to yield.
 type PreemptionMode uint8
 
 const (
-	// PreemptAndReclaim: within queues and between them.
-	PreemptAndReclaim PreemptionMode = iota
-	// PreemptReclaim: between queues alone.
-	PreemptReclaim
-	// PreemptNever: nothing that runs is stopped for something else.
-	PreemptNever
+	// PreemptionOn: within queues and between them.
+	PreemptionOn PreemptionMode = iota
+	// PreemptionReclaim: between queues alone.
+	PreemptionReclaim
+	// PreemptionOff: nothing that runs is stopped for something else.
+	PreemptionOff
 )
 
 const preemptionModeNames enum.Names = "on|reclaim|never"
@@ -88,8 +88,8 @@ func (m *PreemptionMode) UnmarshalText(b []byte) error {
 // What keeps preemption calm: for how long who had to yield is spared afterwards, how many may
 // have to yield in a time, and how long each class has to write a checkpoint.
 
-// A Rate is how often at the most somebody has to yield. The zero value is no limit.
-type Rate struct {
+// A RateLimit is how often at the most somebody has to yield. The zero value is no limit.
+type RateLimit struct {
 	// Evictions in a span of Per. From rest, so many may have to yield at once; from then
 	// on one for every Per/Evictions, rounded up to a millisecond.
 	Evictions int `json:"evictions,omitempty"`
@@ -104,12 +104,12 @@ type Grace struct {
 	Timeout Duration `json:"timeout"`
 }
 
-// checkCalm refuses rates, graces and a respite that make no sense.
-func (p *Preemption) checkCalm() *Error {
+// checkHysteresis refuses rates, graces and a respite that make no sense.
+func (p *Preemption) checkHysteresis() *Error {
 	for _, f := range []struct {
 		name string
-		rate Rate
-	}{{"rate", p.Rate}, {"queueRate", p.QueueRate}} {
+		rate RateLimit
+	}{{"rateLimit", p.RateLimit}, {"queueRateLimit", p.QueueRateLimit}} {
 		if err := f.rate.check(); err != nil {
 			return err.in(f.name)
 		}
@@ -126,10 +126,10 @@ func (p *Preemption) checkCalm() *Error {
 			return err.in(field + ".timeout")
 		}
 	}
-	return checkOptional("respite", p.Respite)
+	return checkOptional("cooldown", p.Cooldown)
 }
 
-func (r Rate) check() *Error {
+func (r RateLimit) check() *Error {
 	if r.Evictions < 0 || r.Evictions > limits.MaxOrdinal {
 		return refuse(ErrInvalid, "evictions", fmt.Sprintf("%d is outside 0..%d", r.Evictions, limits.MaxOrdinal))
 	}
@@ -150,7 +150,7 @@ func checkOptional(field string, d Duration) *Error {
 	return nil
 }
 
-// A Worth says when it is worth it that somebody has to yield: when what the beneficiary
+// A GainPolicy says when it is worth it that somebody has to yield: when what the beneficiary
 // gains is more than what all victims lose, both in GPU-milliseconds (see
 // preempt.Scale.Gain and preempt.Candidate.Price), or when they lose nothing. It says when,
 // and never who: who may take from whom is decided without it.
@@ -166,9 +166,9 @@ func checkOptional(field string, d Duration) *Error {
 // equals in class, whose turn it is is worth ten minutes: a checkpoint, a restart and some
 // queueing of jobs of the same size are paid at once, and whoever costs others more has
 // waited for as much longer before it comes to that.
-type Worth struct {
-	// Unweighed: whoever may take from others does so at once, whatever they lose.
-	Unweighed bool `json:"unweighed,omitempty"`
+type GainPolicy struct {
+	// IgnoreCost: whoever may take from others does so at once, whatever they lose.
+	IgnoreCost bool `json:"ignoreCost,omitempty"`
 	// Interactive and LatencyCritical are what it is worth, for each GPU, that a job of the
 	// class runs instead of Batch work; between the two the difference counts. Defaults
 	// 1 hour and 24 hours; -1: nothing.
@@ -186,23 +186,23 @@ type Worth struct {
 	Queueing Duration `json:"queueing,omitempty"`
 }
 
-// A Gain is what is won if a job that waits is started now: a function that takes the place
+// A GainFunc is what is won if a job that waits is started now: a function that takes the place
 // of the standard one (preempt.Scale.Gain, with the Worth of the policy). It must be pure, or
 // equal facts would not give equal orders; it must not become less the longer the beneficiary
 // has waited. The instant from which something is worth it is exact if the gain grows at a
 // steady rate.
-type Gain func(preempt.Beneficiary) preempt.GPUMilliseconds
+type GainFunc func(preempt.Beneficiary) preempt.GPUMilliseconds
 
 // A Weighing is what spoke against having somebody yield.
 type Weighing struct {
 	// Gain of the beneficiary and Price of all victims, in GPU-milliseconds.
-	Gain  preempt.GPUMilliseconds `json:"gain"`
-	Price preempt.GPUMilliseconds `json:"price"`
+	Gain preempt.GPUMilliseconds `json:"gainGPUMilliseconds"`
+	Cost preempt.GPUMilliseconds `json:"costGPUMilliseconds"`
 	// From is when it will be worth it; zero: never, as things are.
 	From Time `json:"from,omitempty"`
 }
 
-func (w Worth) withDefaults() Worth {
+func (w GainPolicy) withDefaults() GainPolicy {
 	setDefault(&w.Interactive, Hour)
 	setDefault(&w.LatencyCritical, Day)
 	setDefault(&w.Turn, 10*Minute)
@@ -211,7 +211,7 @@ func (w Worth) withDefaults() Worth {
 	return w
 }
 
-func (w *Worth) check() *Error {
+func (w *GainPolicy) check() *Error {
 	for _, f := range []struct {
 		name  string
 		value Duration

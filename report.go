@@ -12,11 +12,11 @@ type FleetReport struct {
 	// GPUs of the whole fleet, and by product.
 	GPUs     GPUCount       `json:"gpus"`
 	Products []ProductCount `json:"products,omitempty"`
-	// Divided GPUs by table.
-	Divided []DividedCount `json:"divided,omitempty"`
-	// WorstFault is the GPU of which a fatal fault would take down the most jobs; nil:
+	// Partitioned GPUs by table.
+	Partitioned []PartitionedCount `json:"partitioned,omitempty"`
+	// WorstBlastRadius is the GPU of which a fatal fault would take down the most jobs; nil:
 	// no GPU is shared. See BlastRadius.
-	WorstFault *WorstFault `json:"worstFault,omitempty"`
+	WorstBlastRadius *WorstBlastRadius `json:"worstBlastRadius,omitempty"`
 	// Replicas by state.
 	Replicas ReplicaCount `json:"replicas"`
 	// Waiting counts the replicas that wait for a place, by what stands in the
@@ -24,14 +24,14 @@ type FleetReport struct {
 	Waiting WaitingCount `json:"waiting"`
 	// Queues in order of name, without the root.
 	Queues []QueueReport `json:"queues,omitempty"`
-	// FreeNodes[k] counts the schedulable nodes with exactly k whole free GPUs.
-	FreeNodes []int `json:"freeNodes,omitempty"`
+	// NodesByFreeGPUs[k] counts the schedulable nodes with exactly k whole free GPUs.
+	NodesByFreeGPUs []int `json:"nodesByFreeGPUs,omitempty"`
 	// Reservations in force: those made in advance by ID, then those of gangs in
 	// policy order, then those of gangs that move, by job and replica.
 	Reservations []ReservationReport `json:"reservations,omitempty"`
-	// Spares by pool, and the nodes that are on probation or on trial.
-	Spares []SparesReport `json:"spares,omitempty"`
-	Health []HealthReport `json:"health,omitempty"`
+	// HotSpares by pool, and the nodes that are on probation or on trial.
+	HotSpares []HotSparesReport `json:"hotSpares,omitempty"`
+	Health    []HealthReport    `json:"health,omitempty"`
 	// Draining has the nodes that are being drained, by name.
 	Draining []DrainReport `json:"draining,omitempty"`
 	// Totals since the core was made.
@@ -48,8 +48,8 @@ type ReservationReport struct {
 	// Moving: it is the place that is kept for a gang that has to leave another, and has not
 	// yet, or waits to be tried again. It starts there when that is over.
 	Moving bool `json:"moving,omitempty"`
-	// Partly: it is what is left to a gang of its place, without room for the rest.
-	Partly bool `json:"partly,omitempty"`
+	// Partial: it is what is left to a gang of its place, without room for the rest.
+	Partial bool `json:"partial,omitempty"`
 	// From is when it starts; for a gang, when it is expected to.
 	From Time `json:"from"`
 	// Until is when it ends by itself.
@@ -65,28 +65,28 @@ type ReservationReport struct {
 type NodeCount struct {
 	All      int `json:"all"`
 	Cordoned int `json:"cordoned"`
-	// Probation and Trial count those that are not trusted yet, Spares those that are kept
+	// Quarantined and Trial count those that are not trusted yet, Spares those that are kept
 	// for others.
-	Probation int `json:"probation,omitempty"`
-	Trial     int `json:"trial,omitempty"`
-	Spares    int `json:"spares,omitempty"`
+	Quarantined int `json:"quarantined,omitempty"`
+	InBurnIn    int `json:"inBurnIn,omitempty"`
+	HotSpares   int `json:"hotSpares,omitempty"`
 }
 
 // A GPUCount says what becomes of the fleet's GPUs. All = Held + Free + Idle of
 // cordoned or failed ones, which are Out.
 type GPUCount struct {
-	All int64 `json:"all"`
-	// Held by members, whatever the state of the GPU.
-	Held int64 `json:"held"`
-	// Free on schedulable nodes, in healthy GPUs: whole ones and the rest of
+	AllMilli int64 `json:"allMilli"`
+	// HeldMilli by members, whatever the state of the GPU.
+	HeldMilli int64 `json:"heldMilli"`
+	// FreeMilli on schedulable nodes, in healthy GPUs: whole ones and the rest of
 	// shared ones.
-	Free int64 `json:"free"`
-	// Out of service: failed, or free but cordoned or on probation, or kept for a member, or slices of a
+	FreeMilli int64 `json:"freeMilli"`
+	// OutOfServiceMilli of service: failed, or free but cordoned or on probation, or kept for a member, or slices of a
 	// divided GPU that are in no instance.
-	Out int64 `json:"out"`
-	// Stranded is the part of Free on which no waiting member fits by itself: the
+	OutOfServiceMilli int64 `json:"outOfServiceMilli"`
+	// StrandedMilli is the part of Free on which no waiting member fits by itself: the
 	// fragmentation, as those who wait see it. Zero when nobody waits.
-	Stranded int64 `json:"stranded"`
+	StrandedMilli int64 `json:"strandedMilli"`
 }
 
 // A ProductCount is the GPUCount of one product.
@@ -118,62 +118,62 @@ type WaitingCount struct {
 
 // A QueueReport describes a queue.
 type QueueReport struct {
-	Queue      QueueID `json:"queue"`
-	UsedMilli  int64   `json:"usedMilli"`
-	Guaranteed int64   `json:"guaranteedMilli,omitempty"`
-	Limit      *int64  `json:"limitMilli,omitempty"`
-	Waiting    int     `json:"waiting,omitempty"`
+	Queue           QueueID `json:"queue"`
+	UsedMilli       int64   `json:"usedMilli"`
+	GuaranteedMilli int64   `json:"guaranteedMilli,omitempty"`
+	LimitMilli      *int64  `json:"limitMilli,omitempty"`
+	WaitingReplicas int     `json:"waitingReplicas,omitempty"`
 }
 
 // Totals count what happened since the core was made.
 type Totals struct {
-	Submitted   int64 `json:"submitted"`
-	Started     int64 `json:"started"`
-	Finished    int64 `json:"finished"`
-	Cancelled   int64 `json:"cancelled"`
-	Dropped     int64 `json:"dropped"`
-	Binds       int64 `json:"binds"`
-	BindsFailed int64 `json:"bindsFailed"`
-	Releases    int64 `json:"releases"`
+	JobsAdmitted    int64 `json:"jobsAdmitted"`
+	ReplicasStarted int64 `json:"replicasStarted"`
+	JobsFinished    int64 `json:"jobsFinished"`
+	JobsCancelled   int64 `json:"jobsCancelled"`
+	JobsDropped     int64 `json:"jobsDropped"`
+	Binds           int64 `json:"binds"`
+	BindsFailed     int64 `json:"bindsFailed"`
+	Releases        int64 `json:"releases"`
 	// Repartitions of GPUs, of which those for members that waited are Reshaped; Drains
 	// counts the GPUs that were kept for a member.
-	Repartitions int64 `json:"repartitions"`
-	Reshaped     int64 `json:"reshaped"`
-	Drains       int64 `json:"drains"`
+	Repartitions           int64 `json:"repartitions"`
+	RepartitionsForMembers int64 `json:"repartitionsForMembers"`
+	GPUHolds               int64 `json:"gpuHolds"`
 	// Preemptions counts for how often room was made for something that waited,
-	// CheckpointsAsked and Withdrawn the requests for that, Evicted the replicas that were
+	// CheckpointsRequested and Withdrawn the requests for that, Evicted the replicas that were
 	// stopped, Shrunk how often one went on with fewer members.
-	Preemptions      int64 `json:"preemptions"`
-	CheckpointsAsked int64 `json:"checkpointsAsked"`
-	Withdrawn        int64 `json:"withdrawn"`
-	Evicted          int64 `json:"evicted"`
-	Shrunk           int64 `json:"shrunk"`
+	Preemptions          int64 `json:"preemptions"`
+	CheckpointsRequested int64 `json:"checkpointsRequested"`
+	RequestsWithdrawn    int64 `json:"requestsWithdrawn"`
+	ReplicasEvicted      int64 `json:"replicasEvicted"`
+	ReplicasShrunk       int64 `json:"replicasShrunk"`
 	// Moves counts how often a place was kept for a gang that had to leave its own.
-	Moves        int64 `json:"moves"`
-	Expired      int64 `json:"expired"`
-	PresumedDead int64 `json:"presumedDead"`
+	Moves                int64 `json:"moves"`
+	OrdersExpired        int64 `json:"ordersExpired"`
+	ReplicasPresumedDead int64 `json:"replicasPresumedDead"`
 	// Reservations counts those given to gangs, ReservationsExpired those that ended
 	// without a start, Backfilled the jobs started on nodes that were set aside.
 	Reservations        int64 `json:"reservations"`
 	ReservationsExpired int64 `json:"reservationsExpired"`
-	Backfilled          int64 `json:"backfilled"`
+	ReplicasBackfilled  int64 `json:"replicasBackfilled"`
 	// Xids counts those that were reported; Probations and Trials the times when a node was
-	// put on one, SparesUsed the spares to which somebody came who had lost hardware.
-	Xids       int64 `json:"xids,omitempty"`
-	Probations int64 `json:"probations,omitempty"`
-	Trials     int64 `json:"trials,omitempty"`
-	SparesUsed int64 `json:"sparesUsed,omitempty"`
-	// Attempts counts the searches for a place, without those that only find out
+	// put on one, HotSparesUsed the spares to which somebody came who had lost hardware.
+	Xids          int64 `json:"xids,omitempty"`
+	Quarantines   int64 `json:"quarantines,omitempty"`
+	BurnIns       int64 `json:"burnIns,omitempty"`
+	HotSparesUsed int64 `json:"hotSparesUsed,omitempty"`
+	// PlacementAttempts counts the searches for a place, without those that only find out
 	// whether something that became free helps.
-	Attempts int64 `json:"attempts"`
+	PlacementAttempts int64 `json:"placementAttempts"`
 }
 
 func (g *GPUCount) Add(h GPUCount) {
-	g.All += h.All
-	g.Held += h.Held
-	g.Free += h.Free
-	g.Out += h.Out
-	g.Stranded += h.Stranded
+	g.AllMilli += h.AllMilli
+	g.HeldMilli += h.HeldMilli
+	g.FreeMilli += h.FreeMilli
+	g.OutOfServiceMilli += h.OutOfServiceMilli
+	g.StrandedMilli += h.StrandedMilli
 }
 
 // MBps is a rate in megabytes (10^6 bytes) a second, one way: 50,000 is a NIC of
@@ -195,7 +195,7 @@ func (b MBps) String() string { return decimal.Milli(int64(b)) + " GB/s" }
 //   - Between islands, or nodes where they are no larger, a ring goes once through
 //     each: no more than all NICs of the gang's nodes there carry together, where a node
 //     with GPUs of others counts in proportion.
-//   - A ring that leaves the domains of a level with a taper (Fabric.Tapers) goes once
+//   - A ring that leaves the domains of a level with a taper (Fabric.Oversubscription) goes once
 //     out of each of them: no more than the share of the uplinks that falls to the
 //     gang's nodes there. So a straggler behind an oversubscribed uplink slows all.
 type Bandwidth struct {
@@ -218,22 +218,22 @@ type LedgerLine struct {
 	Tenant  TenantID `json:"tenant,omitempty"`
 	// Allocated from each Bind on until what it gave is free again; Active is the part
 	// of it in which the GPUs were busy, as far as ActivityReported told.
-	Allocated int64 `json:"allocated"`
-	Active    int64 `json:"active"`
+	Allocated int64 `json:"allocatedGPUMilliseconds"`
+	Active    int64 `json:"activeGPUMilliseconds"`
 }
 
 // A QueueTime is the GPU time of a queue and all below it, in GPU-milliseconds: what it
 // used under guarantees, and what it borrowed.
 type QueueTime struct {
 	Queue      QueueID `json:"queue"`
-	Guaranteed int64   `json:"guaranteed"`
-	Borrowed   int64   `json:"borrowed"`
+	Guaranteed int64   `json:"guaranteedGPUMilliseconds"`
+	Borrowed   int64   `json:"borrowedGPUMilliseconds"`
 }
 
-// A DividedCount counts the divided GPUs that go by one table.
-type DividedCount struct {
-	Table string `json:"table"`
-	GPUs  int    `json:"gpus"`
+// A PartitionedCount counts the divided GPUs that go by one table.
+type PartitionedCount struct {
+	MIGTable string `json:"migTable"`
+	GPUs     int    `json:"gpus"`
 	// Instances by profile, in the order of the table.
 	Instances []InstanceCount `json:"instances"`
 }
@@ -255,10 +255,10 @@ type DrainReport struct {
 	Reason string `json:"reason,omitempty"`
 	// Deadline by which it has to be empty; zero: there is none.
 	Deadline Time `json:"deadline,omitempty"`
-	// Left counts the members that hold something there, Replicas names those they belong to,
+	// MembersLeft counts the members that hold something there, Replicas names those they belong to,
 	// by job and number. With neither the node is empty.
-	Left     int          `json:"left"`
-	Replicas []ReplicaRef `json:"replicas,omitempty"`
+	MembersLeft int          `json:"membersLeft"`
+	Replicas    []ReplicaRef `json:"replicas,omitempty"`
 }
 
 // A Departure tells of a replica that has to leave its place, or has left it, for another.
@@ -267,8 +267,8 @@ type Departure struct {
 	Cause Cause `json:"cause"`
 	// To has the nodes that are kept for it; empty: there is no other place for it yet.
 	To []NodeID `json:"to,omitempty"`
-	// By is when it is stopped at the latest, or asked for a checkpoint before that, if
+	// Deadline is when it is stopped at the latest, or asked for a checkpoint before that, if
 	// there is no place for it until then; zero: it is being stopped, or goes on until there is
 	// one.
-	By Time `json:"by,omitempty"`
+	Deadline Time `json:"deadline,omitempty"`
 }

@@ -3,7 +3,7 @@ package berth
 // A Scheduler decides which accelerators each job gets, and when: the part of a
 // core that an orchestrator's own tests would pretend to be. The type Core of package
 // [github.com/berth-sched/berth/core] implements it, and answers more: NextWake,
-// Outstanding, WhatIf, WhatItTakes, BlastRadius, Ledger, Diff.
+// Outstanding, WhatIf, StartPlan, BlastRadius, Ledger, Diff.
 //
 // None of the methods may be called at the same time as another: a Scheduler is
 // a state machine, not a server. Instants never go back from call to call.
@@ -13,7 +13,7 @@ type Scheduler interface {
 	Apply(now Time, e Event) error
 	// Schedule runs a pass and returns the orders it gives, in the order of their
 	// IDs. The slice is the caller's to keep.
-	Schedule(now Time) ([]Action, error)
+	Schedule(now Time) ([]Order, error)
 	// Explain tells where a job stands: for each pending replica why, and what
 	// would have to change.
 	Explain(job JobID) (Explanation, error)

@@ -10,7 +10,7 @@ import (
 // Hot spares are idle nodes that are kept for those that lose hardware, so that a gang of
 // thousands of GPUs need not wait for a repair to go on.
 
-// Spares says how many nodes of a pool are kept as spares.
+// HotSpares says how many nodes of a pool are kept as spares.
 //
 // A spare takes nobody but a replica that was stopped because hardware was lost, until that
 // runs again; and of an elastic gang the minimum. Priorities, preemption and reservations do
@@ -26,33 +26,33 @@ import (
 // Good values to begin with: 10 to 20, one or two per cent. A fleet of 2,048 nodes that loses
 // one every three hours (see Health) and has it back after two days has 16 of them out on
 // average, 0.8 %.
-type Spares struct {
+type HotSpares struct {
 	// Pool is that of Node.Pool; empty: of nodes that state none. Once for each pool.
 	Pool string `json:"pool,omitempty"`
-	// Milli is how many thousandths of the pool's nodes are kept, rounded up: of those that
+	// NodesMilli is how many thousandths of the pool's nodes are kept, rounded up: of those that
 	// have GPUs, all sound, and are neither cordoned nor on probation. 0..1000.
-	Milli int `json:"milli"`
+	NodesMilli int `json:"nodesMilli"`
 }
 
-// checkSpares refuses what makes no sense.
-func checkSpares(list []Spares) *Error {
+// checkHotSpares refuses what makes no sense.
+func checkHotSpares(list []HotSpares) *Error {
 	for i := range list {
 		s := &list[i]
 		if err := checkText(s.Pool); err != nil {
-			return err.in("pool").in(errtext.Index("spares", i))
+			return err.in("pool").in(errtext.Index("hotSpares", i))
 		}
-		if s.Milli < 0 || s.Milli > 1000 {
-			return refuse(ErrInvalid, errtext.Index("spares", i)+".milli", fmt.Sprintf("%d is outside 0..1000", s.Milli))
+		if s.NodesMilli < 0 || s.NodesMilli > 1000 {
+			return refuse(ErrInvalid, errtext.Index("hotSpares", i)+".nodesMilli", fmt.Sprintf("%d is outside 0..1000", s.NodesMilli))
 		}
-		if slices.ContainsFunc(list[:i], func(other Spares) bool { return other.Pool == s.Pool }) {
-			return refuse(ErrDuplicate, errtext.Index("spares", i)+".pool", fmt.Sprintf("pool %q has an entry already", s.Pool))
+		if slices.ContainsFunc(list[:i], func(other HotSpares) bool { return other.Pool == s.Pool }) {
+			return refuse(ErrDuplicate, errtext.Index("hotSpares", i)+".pool", fmt.Sprintf("pool %q has an entry already", s.Pool))
 		}
 	}
 	return nil
 }
 
-// A SparesReport says how it stands with the spares of a pool.
-type SparesReport struct {
+// A HotSparesReport says how it stands with the spares of a pool.
+type HotSparesReport struct {
 	Pool string `json:"pool,omitempty"`
 	// Wanted is how many there are to be, Free how many there are: the pool is short of the
 	// others. InUse counts the nodes that were spares until somebody who had lost hardware
@@ -67,8 +67,8 @@ type SparesReport struct {
 // A HealthReport names a node that is not trusted yet.
 type HealthReport struct {
 	Node NodeID `json:"node"`
-	// Probation is until when it takes no work, Trial until when it takes work whose loss is
+	// QuarantineUntil is until when it takes no work, Trial until when it takes work whose loss is
 	// cheap; zero: it does not, or takes all.
-	Probation Time `json:"probation,omitempty"`
-	Trial     Time `json:"trial,omitempty"`
+	QuarantineUntil Time `json:"quarantineUntil,omitempty"`
+	BurnInUntil     Time `json:"burnInUntil,omitempty"`
 }

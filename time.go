@@ -21,13 +21,13 @@ const (
 	Day                  = 24 * Hour
 )
 
-// At converts a time of the standard library, dropping what is finer than a
+// TimeOf converts a time of the standard library, dropping what is finer than a
 // millisecond.
-func At(t time.Time) Time { return Time(t.UnixMilli()) }
+func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
 
-// Span converts a duration of the standard library, dropping what is finer than
+// DurationOf converts a duration of the standard library, dropping what is finer than
 // a millisecond.
-func Span(d time.Duration) Duration { return Duration(d.Milliseconds()) }
+func DurationOf(d time.Duration) Duration { return Duration(d.Milliseconds()) }
 
 // Add returns the instant d after t. It saturates at the ends of the range, so
 // that no sum of two valid values can wrap around into the past.

@@ -20,9 +20,9 @@ func TestGPUSet(t *testing.T) {
 		json string
 	}{
 		{0, "", "[]"},
-		{berth.GPUs(0), "0", "[0]"},
-		{berth.GPUs(0, 1, 2, 3, 6), "0-3,6", "[0,1,2,3,6]"},
-		{berth.GPUs(63, 62), "62-63", "[62,63]"},
+		{berth.GPUSetOf(0), "0", "[0]"},
+		{berth.GPUSetOf(0, 1, 2, 3, 6), "0-3,6", "[0,1,2,3,6]"},
+		{berth.GPUSetOf(63, 62), "62-63", "[62,63]"},
 		{math.MaxUint64, "0-63", ""},
 	} {
 		require.Equal(t, c.text, c.set.String())
@@ -35,14 +35,14 @@ func TestGPUSet(t *testing.T) {
 		require.NoError(t, json.Unmarshal(b, &back))
 		require.Equal(t, c.set, back)
 	}
-	require.Equal(t, berth.GPUs(5), berth.GPUs(-1, 5, 64))
-	require.False(t, berth.GPUs(5).Has(64))
+	require.Equal(t, berth.GPUSetOf(5), berth.GPUSetOf(-1, 5, 64))
+	require.False(t, berth.GPUSetOf(5).Has(64))
 }
 
 func TestGPUSetAgainstItsIndexes(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		set := berth.GPUSet(rapid.Uint64().Draw(t, "set"))
-		require.Equal(t, set, berth.GPUs(set.Indexes()...))
+		require.Equal(t, set, berth.GPUSetOf(set.Indexes()...))
 		require.Len(t, set.Indexes(), set.Len())
 		for _, i := range set.Indexes() {
 			require.True(t, set.Has(i))
@@ -66,33 +66,33 @@ func TestComputeCapability(t *testing.T) {
 
 // Every enumeration prints what it parses, and refuses the rest.
 func TestEnumsRoundTrip(t *testing.T) {
-	for c := range berth.LatencyCritical + 1 {
+	for c := range berth.ClassLatencyCritical + 1 {
 		back, err := berth.ParseClass(c.String())
 		require.NoError(t, err)
 		require.Equal(t, c, back)
 	}
-	for m := range berth.TimeSlice + 1 {
+	for m := range berth.ShareTimeSlice + 1 {
 		back, err := berth.ParseShareMode(m.String())
 		require.NoError(t, err)
 		require.Equal(t, m, back)
 	}
-	for l := range berth.Loose + 1 {
+	for l := range berth.LocalityLoose + 1 {
 		back, err := berth.ParseLocality(l.String())
 		require.NoError(t, err)
 		require.Equal(t, l, back)
 	}
-	for s := range berth.Releasing + 1 {
-		back, err := berth.ParseState(s.String())
+	for s := range berth.ReplicaReleasing + 1 {
+		back, err := berth.ParseReplicaState(s.String())
 		require.NoError(t, err)
 		require.Equal(t, s, back)
 	}
-	for o := range berth.Partial + 1 {
+	for o := range berth.OutcomePartial + 1 {
 		back, err := berth.ParseOutcome(o.String())
 		require.NoError(t, err)
 		require.Equal(t, o, back)
 	}
 	require.Equal(t, "Class(9)", berth.Class(9).String())
-	_, err := json.Marshal(berth.State(9))
+	_, err := json.Marshal(berth.ReplicaState(9))
 	require.Error(t, err)
 }
 
@@ -101,6 +101,6 @@ func TestTimeSaturates(t *testing.T) {
 	require.Equal(t, berth.Time(math.MinInt64), berth.Time(math.MinInt64+1).Add(-berth.Hour))
 	require.Equal(t, berth.Time(3_600_000), berth.Time(0).Add(berth.Hour))
 	require.Equal(t, "1h30m0s", (90 * berth.Minute).String())
-	require.Equal(t, berth.Time(1500), berth.At(time.UnixMilli(1500)))
-	require.Equal(t, 2*berth.Second, berth.Span(2*time.Second))
+	require.Equal(t, berth.Time(1500), berth.TimeOf(time.UnixMilli(1500)))
+	require.Equal(t, 2*berth.Second, berth.DurationOf(2*time.Second))
 }

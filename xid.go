@@ -33,8 +33,8 @@ const (
 
 const xidEffectNames enum.Names = "suspect|application|condemns"
 
-// ParseXidEffect is the inverse of XidEffect.String.
-func ParseXidEffect(s string) (XidEffect, error) {
+// parseXidEffect is the inverse of XidEffect.String.
+func parseXidEffect(s string) (XidEffect, error) {
 	return parseEnum[XidEffect]("effect", xidEffectNames, s)
 }
 
@@ -42,7 +42,7 @@ func (e XidEffect) String() string { return enum.Text(xidEffectNames, e, "XidEff
 
 func (e XidEffect) MarshalText() ([]byte, error) { return marshalEnum("effect", xidEffectNames, e) }
 
-func (e *XidEffect) UnmarshalText(b []byte) error { return unmarshalEnum(e, ParseXidEffect, b) }
+func (e *XidEffect) UnmarshalText(b []byte) error { return unmarshalEnum(e, parseXidEffect, b) }
 
 // LookupXid tells what is known of an Xid.
 //

@@ -21,12 +21,12 @@ func Core() Policy { return &core{} }
 
 type core struct {
 	fleet   *gang.Fleet
-	nodes   []topology.Node        // by Node
-	back    map[topology.Node]Node // the inverse
-	classes []coreClass            // in the order in which the core prefers them
+	nodes   []topology.NodeIndex        // by Node
+	back    map[topology.NodeIndex]Node // the inverse
+	classes []coreClass                 // in the order in which the core prefers them
 	request gang.Request
 	found   gang.Placement
-	allowed map[Kind][]topology.Class
+	allowed map[Kind][]topology.NodeClass
 	fits    []bool // by Node, for a search among those on which a task fits
 }
 
@@ -54,7 +54,7 @@ func (p *core) join(f *Fleet) {
 	}
 	fleet, err := gang.NewFleet()
 	must(err)
-	p.fleet, p.back, p.allowed = fleet, map[topology.Node]Node{}, map[Kind][]topology.Class{}
+	p.fleet, p.back, p.allowed = fleet, map[topology.NodeIndex]Node{}, map[Kind][]topology.NodeClass{}
 	for n := range Node(f.Nodes()) {
 		class := coreClass{f.Model(n), f.Spec(n).GPUs}
 		if !slices.Contains(p.classes, class) {
@@ -68,8 +68,8 @@ func (p *core) join(f *Fleet) {
 		spec := f.Spec(n)
 		class := slices.Index(p.classes, coreClass{f.Model(n), spec.GPUs})
 		i, err := fleet.AddNode(gang.NodeSpec{
-			Name: fmt.Sprintf("%010d", n), Class: topology.Class(class), GPUs: spec.GPUs,
-			Host: host.Amounts{host.CPU: spec.CPUMilli, host.Memory: spec.MemoryMiB},
+			Name: fmt.Sprintf("%010d", n), Class: topology.NodeClass(class), GPUs: spec.GPUs,
+			Host: host.Amounts{host.CPUMilli: spec.CPUMilli, host.MemoryMiB: spec.MemoryMiB},
 		})
 		must(err)
 		p.nodes, p.back[i] = append(p.nodes, i), n
@@ -80,7 +80,7 @@ func (p *core) join(f *Fleet) {
 func (p *core) Choose(f *Fleet, k Kind, feasible []Node) Choice {
 	p.join(f)
 	p.request = gang.Request{Groups: append(p.request.Groups[:0], gang.Group{
-		Count: 1, Claim: p.claim(f, k), Classes: p.allow(f, k),
+		Members: 1, Claim: p.claim(f, k), Classes: p.allow(f, k),
 	})}
 	place, ok := p.find()
 	if _, fits := slices.BinarySearch(feasible, place.Node); ok && fits {
@@ -90,7 +90,7 @@ func (p *core) Choose(f *Fleet, k Kind, feasible []Node) Choice {
 	for _, n := range feasible {
 		p.fits[n] = true
 	}
-	p.request.Groups[0].Match = func(n topology.Node) bool { return p.fits[p.back[n]] }
+	p.request.Groups[0].Match = func(n topology.NodeIndex) bool { return p.fits[p.back[n]] }
 	if place, ok = p.find(); !ok {
 		place.Node = -1 // which is refused, and named
 	}
@@ -110,9 +110,9 @@ func (p *core) find() (Place, bool) {
 
 func (p *core) claim(f *Fleet, k Kind) gang.Claim {
 	r := f.Request(k)
-	c := gang.Claim{Host: host.Amounts{host.CPU: r.CPUMilli, host.Memory: r.MemoryMiB}}
+	c := gang.Claim{Host: host.Amounts{host.CPUMilli: r.CPUMilli, host.MemoryMiB: r.MemoryMiB}}
 	if r.Share() {
-		c.Share = gang.Share{Milli: int32(r.Milli), Owner: sharer}
+		c.Share = gang.Share{GPUMilli: int32(r.Milli), Owner: sharer}
 	} else {
 		c.GPUs = r.GPUs
 	}
@@ -120,12 +120,12 @@ func (p *core) claim(f *Fleet, k Kind) gang.Claim {
 }
 
 // allow lists the classes whose model suits a kind.
-func (p *core) allow(f *Fleet, k Kind) []topology.Class {
+func (p *core) allow(f *Fleet, k Kind) []topology.NodeClass {
 	list, known := p.allowed[k]
 	if !known {
 		for i, c := range p.classes {
 			if c.gpus == 0 && f.accepts[k] == nil || c.gpus > 0 && f.Request(k).Accepts(c.name(f)) {
-				list = append(list, topology.Class(i))
+				list = append(list, topology.NodeClass(i))
 			}
 		}
 		p.allowed[k] = list

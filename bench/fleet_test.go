@@ -202,21 +202,21 @@ func TestManyKinds(t *testing.T) {
 func TestBadPolicies(t *testing.T) {
 	nodes := []NodeSpec{{Name: "a", CPUMilli: 1000, GPUs: 2, Model: "x"}, {Name: "b", CPUMilli: 1000, GPUs: 2, Model: "y"}}
 	for name, place := range map[string]Place{
-		"no such node":   {Node: 2, GPUs: berth.GPUs(0)},
-		"negative":       {Node: -1, GPUs: berth.GPUs(0)},
+		"no such node":   {Node: 2, GPUs: berth.GPUSetOf(0)},
+		"negative":       {Node: -1, GPUs: berth.GPUSetOf(0)},
 		"too few GPUs":   {Node: 1},
-		"too many":       {Node: 1, GPUs: berth.GPUs(0, 1)},
-		"no such GPU":    {Node: 1, GPUs: berth.GPUs(2)},
-		"a GPU in use":   {Node: 1, GPUs: berth.GPUs(1)},
-		"does not suit":  {Node: 0, GPUs: berth.GPUs(0)},
-		"any other GPU.": {Node: 1, GPUs: berth.GPUs(63)},
+		"too many":       {Node: 1, GPUs: berth.GPUSetOf(0, 1)},
+		"no such GPU":    {Node: 1, GPUs: berth.GPUSetOf(2)},
+		"a GPU in use":   {Node: 1, GPUs: berth.GPUSetOf(1)},
+		"does not suit":  {Node: 0, GPUs: berth.GPUSetOf(0)},
+		"any other GPU.": {Node: 1, GPUs: berth.GPUSetOf(63)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := NewSession(nodes, stubborn{place})
 			require.NoError(t, err)
 			held, err := s.Kind(Request{GPUs: 1, Milli: 600})
 			require.NoError(t, err)
-			require.NoError(t, s.Hold(held, Place{1, berth.GPUs(1)}))
+			require.NoError(t, s.Hold(held, Place{1, berth.GPUSetOf(1)}))
 			k, err := s.Kind(Request{GPUs: 1, Milli: 500, Models: "y"})
 			require.NoError(t, err)
 			_, ok, err := s.Place(k)

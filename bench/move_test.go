@@ -34,7 +34,7 @@ func TestMoverMakesRoom(t *testing.T) {
 	choice, moves, ok, err := m.Place(whole, 1)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, Place{Node: 0, GPUs: berth.GPUs(0)}, choice.Place)
+	require.Equal(t, Place{Node: 0, GPUs: berth.GPUSetOf(0)}, choice.Place)
 	require.Equal(t, []Move{{half, Place{0, 1}, Place{1, 1}}}, moves)
 	require.NoError(t, s.Fleet().check())
 	_, _, ok, err = m.Place(host, 9)

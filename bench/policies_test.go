@@ -37,7 +37,7 @@ func threeNodes(t *testing.T, policy string) *bench.Session {
 	hold := func(r bench.Request, n bench.Node, gpus ...int) {
 		k, err := s.Kind(r)
 		require.NoError(t, err)
-		require.NoError(t, s.Hold(k, bench.Place{Node: n, GPUs: berth.GPUs(gpus...)}))
+		require.NoError(t, s.Hold(k, bench.Place{Node: n, GPUs: berth.GPUSetOf(gpus...)}))
 	}
 	hold(pair, 1, 0, 1)
 	hold(half, 1, 2)
@@ -119,8 +119,8 @@ func TestFragmentation(t *testing.T) {
 		kinds[name], err = s.Kind(r)
 		require.NoError(t, err)
 	}
-	require.NoError(t, s.Hold(kinds["600"], bench.Place{GPUs: berth.GPUs(1)}))
-	require.NoError(t, s.Hold(kinds["300"], bench.Place{GPUs: berth.GPUs(2)}))
+	require.NoError(t, s.Hold(kinds["600"], bench.Place{GPUs: berth.GPUSetOf(1)}))
+	require.NoError(t, s.Hold(kinds["300"], bench.Place{GPUs: berth.GPUSetOf(2)}))
 	measure := func(mix bench.Mix) float64 { return bench.NewFragmentation(s.Fleet(), mix).Of(0) }
 	pair, half := bench.KindCount{Kind: kinds["pair"], Count: 1000}, bench.KindCount{Kind: kinds["half"], Count: 3000}
 	require.InDelta(t, 2100, measure(bench.Mix{pair}), 1e-9, "one GPU is whole, so nothing is of use to a pair")

@@ -23,7 +23,7 @@ func (c *Core) Explain(id berth.JobID) (berth.Explanation, error) { return c.ans
 
 // Outstanding returns the orders that are given and not reported, by ID. After a
 // restart they are to be carried out again, unless they are known to be done.
-func (c *Core) Outstanding() []berth.Action { return c.gpus.Outstanding() }
+func (c *Core) Outstanding() []berth.Order { return c.gpus.Outstanding() }
 
 // Report describes the fleet as it is now. Cost: O(nodes x shapes of waiting
 // work + queues + replicas).

@@ -76,8 +76,8 @@ func (c *Core) apply(e berth.Event) *berth.Error {
 		return c.jobFinished(e)
 	case berth.MemberFailed:
 		return c.memberFailed(e)
-	case berth.ActionReported:
-		return c.actionReported(e)
+	case berth.OrderReported:
+		return c.orderReported(e)
 	case berth.ActivityReported:
 		return c.books.ActivityReported(e)
 	case berth.CheckpointWritten:
@@ -102,13 +102,13 @@ func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
 	if policy.UsageHalfLife != c.state.Config.Policy.UsageHalfLife {
 		c.books.SetHalfLife(int64(policy.UsageHalfLife))
 	}
-	spares := slices.Equal(policy.Spares, c.state.Config.Policy.Spares)
+	spares := slices.Equal(policy.HotSpares, c.state.Config.Policy.HotSpares)
 	c.state.SetPolicy(policy)
 	c.agenda.PolicyChanged(c.state.Now)
 	c.gpus.Regeometry()
 	c.upkeep.Reconsider()
 	if !spares {
-		c.upkeep.SetSpares(policy.Spares)
+		c.upkeep.SetSpares(policy.HotSpares)
 	}
 	c.backlog.CallOff()
 	c.agenda.Stir(c.state.Now)

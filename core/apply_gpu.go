@@ -23,7 +23,7 @@ func (c *Core) checkRegeometry(policy *berth.Policy) *berth.Error {
 	for _, id := range slices.Sorted(maps.Keys(c.gpus.Repartitions)) {
 		p := c.gpus.Repartitions[id]
 		geometry := state.GeometryOf(policy, p.Node.Spec.Pool)
-		if p.TouchesMIG() && (geometry.Kind == berth.PerClaim) != (p.Node.Geometry.Kind == berth.PerClaim) {
+		if p.TouchesMIG() && (geometry.Kind == berth.GeometryPerClaim) != (p.Node.Geometry.Kind == berth.GeometryPerClaim) {
 			return refusal.Of(berth.ErrConflict, "geometry", fmt.Sprintf("order %d about GPU %d of node %s is out, so pool %q cannot become %s yet",
 				id, p.Order.GPU, p.Order.Node, p.Node.Spec.Pool, geometry.Kind))
 		}
@@ -34,7 +34,7 @@ func (c *Core) checkRegeometry(policy *berth.Policy) *berth.Error {
 // nextChange is when a pass has something to do about GPUs even if no fact comes.
 func (c *Core) nextChange() berth.Time {
 	at := agenda.Never
-	for _, d := range c.backlog.Drains {
+	for _, d := range c.backlog.GPUHolds {
 		at = min(at, d.Until)
 		if d.RetryAt != 0 {
 			at = min(at, d.RetryAt)
@@ -98,7 +98,7 @@ func (c *Core) waitingInstances() map[*catalogue.Table][]int64 {
 		}
 		for i := range s.Spec.Groups {
 			g := &s.Spec.Groups[i]
-			if !g.Claim.Instance() {
+			if !g.Claim.WantsInstance() {
 				continue
 			}
 			for _, name := range slices.Sorted(maps.Keys(c.catalogue.Tables)) {
@@ -125,7 +125,7 @@ func (c *Core) xidReported(e berth.XidReported) *berth.Error {
 	}
 	c.state.Totals.Xids++
 	x := berth.LookupXid(e.Xid)
-	if x.Effect == berth.XidCondemns || x.Effect == berth.XidSuspect && n.Trust.Trial != 0 {
+	if x.Effect == berth.XidCondemns || x.Effect == berth.XidSuspect && n.Trust.BurnInUntil != 0 {
 		c.condemn(n, e.GPU, upkeep.DescribeXid(&x, e.Reason))
 	}
 	return nil

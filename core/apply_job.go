@@ -46,8 +46,8 @@ func (c *Core) queueRemoved(e berth.QueueRemoved) *berth.Error {
 	if !known {
 		return refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", e.Queue))
 	}
-	if at := slices.IndexFunc(c.backlog.Windows, func(w *record.Window) bool { return w.Queue == i }); at >= 0 {
-		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for it", c.backlog.Windows[at].Advance.ID))
+	if at := slices.IndexFunc(c.backlog.Reservations, func(w *record.Reservation) bool { return w.Queue == i }); at >= 0 {
+		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for it", c.backlog.Reservations[at].Advance.ID))
 	}
 	parent := c.state.Quota.Parent(i)
 	if err := c.books.RemoveQueue(i, string(e.Queue)); err != nil {
@@ -148,7 +148,7 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 		held = held[len(r.Members):]
 	}
 	for _, rep := range j.Replicas {
-		if rep.State == berth.Pending {
+		if rep.State == berth.ReplicaPending {
 			c.life.Pend(rep)
 		}
 	}
@@ -157,7 +157,7 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 
 // checkObserved checks an observed replica as far as it can be without holding
 // anything.
-func (c *Core) checkObserved(j *record.Job, r *berth.RunningReplica) *berth.Error {
+func (c *Core) checkObserved(j *record.Job, r *berth.ObservedReplica) *berth.Error {
 	switch {
 	case r.Replica < 0 || r.Replica >= record.ReplicasOf(&j.Spec):
 		return refusal.Of(berth.ErrInvalid, "replica", fmt.Sprintf("%d is outside 0..%d", r.Replica, record.ReplicasOf(&j.Spec)-1))
@@ -209,7 +209,7 @@ func (c *Core) checkKnown(p *berth.MemberPlacement) *berth.Error {
 
 // holdObserved holds the members of an observed replica, in the order in which
 // they are told. What it held is in the list it returns, even when it fails.
-func (c *Core) holdObserved(j *record.Job, r *berth.RunningReplica, held []gang.Hold) ([]gang.Hold, *berth.Error) {
+func (c *Core) holdObserved(j *record.Job, r *berth.ObservedReplica, held []gang.Hold) ([]gang.Hold, *berth.Error) {
 	for i := range r.Members {
 		p := &r.Members[i]
 		hold := c.backlog.HoldOf(j, p)
@@ -223,7 +223,7 @@ func (c *Core) holdObserved(j *record.Job, r *berth.RunningReplica, held []gang.
 }
 
 // adopt makes a new replica run on what is held for it.
-func (c *Core) adopt(j *record.Job, r *berth.RunningReplica, held []gang.Hold) {
+func (c *Core) adopt(j *record.Job, r *berth.ObservedReplica, held []gang.Hold) {
 	rep := j.Replicas[r.Replica]
 	c.life.Begin(rep, r.Incarnation)
 	rep.Members = make([]record.Member, j.Members())
@@ -266,7 +266,7 @@ func (c *Core) jobScaled(e berth.JobScaled) *berth.Error {
 		c.life.Pend(c.newReplica(j))
 	}
 	slices.SortFunc(kept, func(a, b *record.Replica) int {
-		return cmp.Or(record.CompareBool(a.State != berth.Running, b.State != berth.Running), cmp.Compare(a.Number, b.Number))
+		return cmp.Or(record.CompareBool(a.State != berth.ReplicaRunning, b.State != berth.ReplicaRunning), cmp.Compare(a.Number, b.Number))
 	})
 	for _, rep := range kept[min(len(kept), e.Replicas):] {
 		c.life.TakeBack(rep, berth.Cause{Code: berth.CauseScaledDown}, true)
@@ -294,7 +294,7 @@ func (c *Core) jobCancelled(e berth.JobCancelled) *berth.Error {
 		return refusal.Of(berth.ErrStale, "job", "is being cancelled already")
 	}
 	j.Cancelled = true
-	c.state.Totals.Cancelled++
+	c.state.Totals.JobsCancelled++
 	if j.Live == 0 {
 		c.life.ForgetJob(j)
 		return nil

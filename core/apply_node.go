@@ -52,7 +52,7 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 	spec := e.Node.Clone()
 	for g := range min(len(spec.GPUs), len(n.Spec.GPUs)) {
 		spec.GPUs[g].Failed = spec.GPUs[g].Failed || n.Spec.GPUs[g].Failed
-		if spec.GPUs[g].Table == n.Spec.GPUs[g].Table {
+		if spec.GPUs[g].MIGTable == n.Spec.GPUs[g].MIGTable {
 			spec.GPUs[g].Mode, spec.GPUs[g].Instances = n.Spec.GPUs[g].Mode, n.Spec.GPUs[g].Instances
 		}
 	}
@@ -93,15 +93,15 @@ func (c *Core) replaceNode(n *record.Node, spec berth.Node) *berth.Error {
 	}
 	n = c.state.NodeByID[spec.ID]
 	c.inherit(n, &old)
-	for _, w := range old.Windows {
+	for _, w := range old.Reservations {
 		switch {
 		case w.CountsOnNodes():
-			c.backlog.EndWindow(w) // it counted on the node as it was
+			c.backlog.EndReservation(w) // it counted on the node as it was
 		case w.ListsNodes():
 			c.books.Rejoin(w, n)
 		}
 	}
-	c.backlog.DropEmpty(old.Windows)
+	c.backlog.DropEmpty(old.Reservations)
 	c.upkeep.Distrust(n, &old)
 	c.restoreCordon(&old)
 	c.state.Freed(n)
@@ -123,7 +123,7 @@ func (c *Core) inherit(n, old *record.Node) {
 func (c *Core) restoreCordon(old *record.Node) {
 	n := c.state.NodeByID[old.Spec.ID]
 	c.upkeep.Cordon(n, old.Cordoned, old.Reason)
-	c.drainNode(n, old.Drains, old.DrainBy)
+	c.drainNode(n, old.Draining, old.DrainBy)
 }
 
 func (c *Core) nodeCordoned(e berth.NodeCordoned) *berth.Error {
@@ -203,7 +203,7 @@ func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
 	c.state.NoteLoss(n.Spec.ID)
 	hit := c.books.Lose(n, func(*record.Member) bool { return true })
 	c.gpus.RemoveNode(n)
-	c.backlog.DropEmpty(n.Windows)
+	c.backlog.DropEmpty(n.Reservations)
 	c.agenda.Lessen()
 	c.life.SettleAll(hit, berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail("node "+string(e.Node)+" lost", e.Reason)})
 	return nil
@@ -246,7 +246,7 @@ func (c *Core) gpuRepaired(e berth.GPURepaired) *berth.Error {
 	c.books.Recount(n, n.CapacityNow())
 	c.upkeep.CountSound(n)
 	if repaired {
-		c.upkeep.PutOnTrial(n, c.state.Now)
+		c.upkeep.BeginBurnIn(n, c.state.Now)
 	}
 	c.state.Freed(n)
 	c.agenda.Grew(c.state.Now)

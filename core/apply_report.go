@@ -9,22 +9,22 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// actionReported is the end of an order. Reports about orders that are not out
+// orderReported is the end of an order. Reports about orders that are not out
 // are stale: they were reported before, have expired, or were overtaken.
-func (c *Core) actionReported(e berth.ActionReported) *berth.Error {
-	if p := c.gpus.Repartitions[e.Action]; p != nil {
+func (c *Core) orderReported(e berth.OrderReported) *berth.Error {
+	if p := c.gpus.Repartitions[e.Order]; p != nil {
 		if err := refusal.Text(e.Reason); err != nil {
 			return refusal.In(err, "reason")
 		}
 		return c.gpus.RepartitionReported(p, &e)
 	}
-	rep := c.state.Orders[e.Action]
+	rep := c.state.Orders[e.Order]
 	if rep == nil {
-		kind, reason := berth.ErrStale, fmt.Sprintf("order %d is not out any more", e.Action)
-		if e.Action == 0 || e.Action > c.state.LastAction {
-			kind, reason = berth.ErrUnknown, fmt.Sprintf("order %d was never given", e.Action)
+		kind, reason := berth.ErrStale, fmt.Sprintf("order %d is not out any more", e.Order)
+		if e.Order == 0 || e.Order > c.state.LastOrder {
+			kind, reason = berth.ErrUnknown, fmt.Sprintf("order %d was never given", e.Order)
 		}
-		return refusal.Of(kind, "action", reason)
+		return refusal.Of(kind, "order", reason)
 	}
 	if err := refusal.Text(e.Reason); err != nil {
 		return refusal.In(err, "reason")
@@ -42,7 +42,7 @@ func (c *Core) actionReported(e berth.ActionReported) *berth.Error {
 		return err
 	}
 	if binds {
-		if len(failed) > 0 && rep.Order.Header().Cause.Code == berth.CauseRoomMade {
+		if len(failed) > 0 && rep.Order.Header().Cause.Code == berth.CauseVictimsGone {
 			c.search.FailBid(rep)
 		}
 		c.state.CloseOrder(rep)
@@ -54,14 +54,14 @@ func (c *Core) actionReported(e berth.ActionReported) *berth.Error {
 }
 
 // failedMembers resolves which members of the order the report says failed.
-func (c *Core) failedMembers(rep *record.Replica, e *berth.ActionReported, ordered record.MemberState) ([]int, *berth.Error) {
-	if (e.Outcome == berth.Partial) != (len(e.Members) > 0) {
+func (c *Core) failedMembers(rep *record.Replica, e *berth.OrderReported, ordered record.MemberState) ([]int, *berth.Error) {
+	if (e.Outcome == berth.OutcomePartial) != (len(e.Members) > 0) {
 		return nil, refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("%d members with outcome %s: partial lists those that failed, the others none", len(e.Members), e.Outcome))
 	}
 	switch e.Outcome {
-	case berth.Done:
+	case berth.OutcomeDone:
 		return nil, nil
-	case berth.Failed:
+	case berth.OutcomeFailed:
 		var all []int
 		for flat := range rep.Members {
 			switch rep.Members[flat].State {
@@ -70,7 +70,7 @@ func (c *Core) failedMembers(rep *record.Replica, e *berth.ActionReported, order
 			}
 		}
 		return all, nil
-	case berth.Partial:
+	case berth.OutcomePartial:
 		for i, ref := range e.Members {
 			if flat := rep.Job.Flat(ref); flat >= 0 && rep.Members[flat].State == record.MemberRunning {
 				return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v runs, and is no part of the order", ref))
@@ -117,7 +117,7 @@ func (c *Core) bindReported(rep *record.Replica, failed []int, reason string) {
 	}
 	if len(failed) > 0 {
 		c.state.Totals.BindsFailed++
-		if rep.State == berth.Running {
+		if rep.State == berth.ReplicaRunning {
 			c.life.BackOff(rep)
 		}
 	} else if !rep.Has(record.MemberFailed, record.MemberLost) {
@@ -172,7 +172,7 @@ func (c *Core) memberFailed(e berth.MemberFailed) *berth.Error {
 	if err != nil {
 		return err
 	}
-	if rep.State == berth.Releasing {
+	if rep.State == berth.ReplicaReleasing {
 		return refusal.Of(berth.ErrStale, "incarnation", "the gang is being released")
 	}
 	if len(e.Members) == 0 {
@@ -194,13 +194,13 @@ func (c *Core) memberFailed(e berth.MemberFailed) *berth.Error {
 		switch {
 		case rep.Members[flat].State == record.MemberBinding:
 			rep.Members[flat].State = record.MemberFailed // it keeps its place until the Bind is reported
-		case rep.State == berth.Running:
+		case rep.State == berth.ReplicaRunning:
 			c.books.Unbook(rep, flat, record.MemberAbsent)
 		default: // it counts as placed until then
 			c.books.Unbook(rep, flat, record.MemberLost)
 		}
 	}
-	if rep.State == berth.Running {
+	if rep.State == berth.ReplicaRunning {
 		// A gang that dies as soon as it starts must not do so at the speed of passes.
 		if rep.Release.Backoff = !rep.Enough(record.MemberRunning); !rep.Release.Backoff {
 			c.life.BackOff(rep)
@@ -229,9 +229,9 @@ func (c *Core) jobFinished(e berth.JobFinished) *berth.Error {
 	if rep.Release.Gone {
 		return refusal.Of(berth.ErrStale, "incarnation", "the job is on its way out already")
 	}
-	c.state.Totals.Finished++
+	c.state.Totals.JobsFinished++
 	j.Cancelled = true
-	if rep.State == berth.Releasing {
+	if rep.State == berth.ReplicaReleasing {
 		rep.Release.Gone = true // its Release goes on
 		c.backlog.EndMove(rep)
 		return nil

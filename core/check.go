@@ -17,7 +17,7 @@ func (c *Core) checkAgenda() error {
 		return fmt.Errorf("agenda: %w", err)
 	}
 	want := agenda.Counts{
-		Blocked: len(c.backlog.Blocked), Limited: len(c.backlog.QuotaBlocked), FreedNodes: len(c.state.FreedNodes), Windows: len(c.backlog.Windows), Fresh: len(c.backlog.Fresh),
+		Blocked: len(c.backlog.Blocked), Limited: len(c.backlog.QuotaBlocked), FreedNodes: len(c.state.FreedNodes), Reservations: len(c.backlog.Reservations), Fresh: len(c.backlog.Fresh),
 	}
 	for _, s := range c.backlog.Blocked {
 		increase(&want.Looking, s.LooksAround)
@@ -26,7 +26,7 @@ func (c *Core) checkAgenda() error {
 		if n != nil {
 			increase(&want.Dividing, n.Table != nil)
 			increase(&want.Pliable, n.Pliable())
-			increase(&want.Draining, n.Drains)
+			increase(&want.Draining, n.Draining)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.state.Jobs)) {
@@ -59,10 +59,10 @@ func (c *Core) Check() error {
 	for _, check := range [...]func() error{
 		c.state.CheckNodes, c.state.CheckJobs, c.state.CheckMembers, c.checkOrders, c.state.CheckEndings,
 		c.books.CheckHolds, c.books.CheckCharges, c.books.CheckCapacities,
-		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckWindows, c.checkPlaces,
+		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckReservations, c.checkPlaces,
 		c.upkeep.CheckTrust, c.upkeep.CheckSpares, c.upkeep.CheckLosses,
-		c.life.CheckLife, c.life.CheckYields,
-		c.gpus.CheckGPUs, c.gpus.CheckDrains,
+		c.life.CheckLife, c.life.CheckVictims,
+		c.gpus.CheckGPUs, c.gpus.CheckGPUHolds,
 		c.checkAgenda,
 	} {
 		if err := check(); err != nil {
@@ -91,7 +91,7 @@ func (c *Core) checkOrders() error {
 		if rep.Retry.ReadyAt != 0 && !due(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep}) {
 			return fmt.Errorf("its backoff is not in the timers")
 		}
-		if at, limited := rep.DropAt(); limited && rep.State == berth.Pending && !due(record.Timer{At: at, Kind: record.TimerGang, Rep: rep}) {
+		if at, limited := rep.DropAt(); limited && rep.State == berth.ReplicaPending && !due(record.Timer{At: at, Kind: record.TimerGang, Rep: rep}) {
 			return fmt.Errorf("its gang timeout is not in the timers")
 		}
 		return nil
@@ -110,7 +110,7 @@ func (c *Core) checkOrders() error {
 func (c *Core) checkPlaces() error {
 	return c.state.EachReplica(func(rep *record.Replica) error {
 		switch {
-		case rep.Bid.RipeAt != 0 && (rep.State != berth.Pending || rep.Entries == nil):
+		case rep.Bid.RipeAt != 0 && (rep.State != berth.ReplicaPending || rep.Entries == nil):
 			return fmt.Errorf("others may be worth stopping for it at %d, and it does not wait", rep.Bid.RipeAt)
 		case !setsAside(rep):
 			return fmt.Errorf("what it has set aside is over, or of another kind")
@@ -124,6 +124,6 @@ func (c *Core) checkPlaces() error {
 // setsAside reports whether what a replica has set aside is in force, and of the kind for which
 // it has it.
 func setsAside(rep *record.Replica) bool {
-	return (rep.Reserved == nil || rep.Reserved.IsReservation()) && (rep.Moving == nil || rep.Moving.IsMove()) &&
+	return (rep.Reserved == nil || rep.Reserved.IsAwaited()) && (rep.Moving == nil || rep.Moving.IsMove()) &&
 		(rep.Exclusive == nil || rep.Exclusive.IsExclusive())
 }

@@ -57,8 +57,8 @@ func New(config berth.Config) (*Core, error) {
 		return nil, &berth.Error{Event: "config", Field: "levels", Kind: berth.ErrInvalid, Reason: err.Error()}
 	}
 	c := build(config, fleet)
-	c.backlog.EnsureQueue(quota.Root)
-	c.upkeep.SetSpares(config.Policy.Spares)
+	c.backlog.EnsureQueue(quota.RootQueue)
+	c.upkeep.SetSpares(config.Policy.HotSpares)
 	return c, nil
 }
 
@@ -86,8 +86,8 @@ func (c *Core) Config() berth.Config {
 // Now is the latest instant that the core has seen.
 func (c *Core) Now() berth.Time { return c.state.Now }
 
-// Jobs lists the jobs that the core knows, by ID. O(jobs x log jobs).
-func (c *Core) Jobs() []berth.JobID { return slices.Sorted(maps.Keys(c.state.Jobs)) }
+// JobIDs lists the jobs that the core knows, by ID. O(jobs x log jobs).
+func (c *Core) JobIDs() []berth.JobID { return slices.Sorted(maps.Keys(c.state.Jobs)) }
 
 // NextWake is the instant at which a pass has something to do even if no fact
 // comes: now when work is left over, else the next deadline, backoff or timeout.
@@ -100,7 +100,7 @@ func (c *Core) NextWake() (berth.Time, bool) {
 	if next, ok := c.state.Timers.Min(); ok {
 		at = min(at, next.At)
 	}
-	for _, w := range c.backlog.Windows {
+	for _, w := range c.backlog.Reservations {
 		at = min(at, w.Until)
 	}
 	at = min(at, c.nextChange())

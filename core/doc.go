@@ -60,7 +60,7 @@
 //  6. Relocate (evict): another place for gangs that have to leave theirs.
 //  7. Earmark (backlog): until stage 15 is over, a beneficiary is charged with what it is to
 //     have, so that nobody starts on the quota that is freed for it.
-//  8. TendDrains (search): members start whose GPU hold is clear.
+//  8. TendGPUHolds (search): members start whose GPU hold is clear.
 //  9. TendSpares (upkeep): hot spares are let go, and others found.
 //  10. ServeReserved (search): gangs start whose reservation has come true, or that fit elsewhere.
 //  11. Wake (search): what was blocked and could fit by now is ready.
@@ -71,7 +71,7 @@
 //  14. Reserve (search): gangs that keep losing to smaller work get a reservation.
 //  15. Backfill (search): what waits is tried on nodes that are set aside, if it ends in time.
 //  16. Preempt (evict): room is made for what still waits, in policy order.
-//  17. EndRemnants (search): no gang that waits keeps a part of what another waits for.
+//  17. EndPartialResumes (search): no gang that waits keeps a part of what another waits for.
 //  18. mend again: victims that are stopped at once, and requests that are withdrawn.
 //
 // What became free where a reservation ended within the pass is for the next one to look at.
@@ -89,6 +89,6 @@
 // # Questions
 //
 // [Core.Explain], [Core.Report], [Core.BlastRadius], [Core.Ledger] and [Core.Diff] read.
-// [Core.WhatIf], and [Core.WhatItTakes] of another instant or after further events, ask a twin
+// [Core.WhatIf], and [Core.StartPlan] of another instant or after further events, ask a twin
 // that is restored from a snapshot, and leave the core alone.
 package core

@@ -14,7 +14,7 @@ import (
 func elastic(replicas, least int, segments ...berth.Segment) func(*berth.Job) {
 	return func(j *berth.Job) {
 		g := &j.Groups[0]
-		g.Replicas, g.Min, g.Topology.Segments = replicas, least, segments
+		g.Members, g.MinMembers, g.Topology.Segments = replicas, least, segments
 	}
 }
 
@@ -28,7 +28,7 @@ func stretched(t *testing.T, change ...func(*berth.Job)) *divided {
 }
 
 // released are the indexes of the members that an order stops.
-func released(order berth.Action) []int {
+func released(order berth.Order) []int {
 	var list []int
 	for _, m := range order.(berth.Release).Members {
 		list = append(list, m.Index)
@@ -47,17 +47,17 @@ func TestElasticGangsShrinkBeforeAnythingEnds(t *testing.T) {
 	require.Equal(t, []int{5, 6, 7}, released(release), "the last of them")
 	require.Equal(t, []berth.GroupSize{{Members: 5}}, release.Remaining)
 	high := berth.ReplicaRef{Job: "high"}
-	require.Equal(t, high, release.Cause.For)
-	require.Equal(t, []berth.Yield{{For: high, Members: []berth.MemberRef{{Index: 5}, {Index: 6}, {Index: 7}}}}, release.Yields)
-	require.Equal(t, berth.Running, d.explain("wide").State)
-	require.Equal(t, []berth.Yielding{{Job: "wide", Queue: "a", GPUMilli: 3000, Members: 3}}, d.explain("high").Reason.Yielding)
+	require.Equal(t, high, release.Cause.Beneficiary)
+	require.Equal(t, []berth.SurplusEviction{{Beneficiary: high, Members: []berth.MemberRef{{Index: 5}, {Index: 6}, {Index: 7}}}}, release.SurplusEvictions)
+	require.Equal(t, berth.ReplicaRunning, d.explain("wide").State)
+	require.Equal(t, []berth.Victim{{Job: "wide", Queue: "a", GPUMilli: 3000, Members: 3}}, d.explain("high").Reason.Victims)
 	require.Empty(t, d.pass())
-	d.report(release, berth.Done)
+	d.report(release, berth.OutcomeDone)
 	orders = d.pass()
-	require.Equal(t, []string{"bind high room-made"}, told(orders), "and what was given is not taken back")
+	require.Equal(t, []string{"bind high victims-gone"}, told(orders), "and what was given is not taken back")
 	d.carryOut(orders)
-	require.EqualValues(t, 1, d.Report().Totals.Shrunk)
-	require.Zero(t, d.Report().Totals.Evicted)
+	require.EqualValues(t, 1, d.Report().Totals.ReplicasShrunk)
+	require.Zero(t, d.Report().Totals.ReplicasEvicted)
 	require.EqualValues(t, 1, d.explain("wide").Incarnation)
 
 	d.tell(berth.JobFinished{Job: "high", Incarnation: 1})
@@ -91,15 +91,15 @@ func TestOneReleaseServesSeveral(t *testing.T) {
 	require.Equal(t, []string{"release wide preempted"}, told(orders))
 	release := orders[0].(berth.Release)
 	require.Equal(t, []berth.GroupSize{{Members: 3}}, release.Remaining)
-	require.Len(t, release.Yields, 2)
+	require.Len(t, release.SurplusEvictions, 2)
 	require.Len(t, d.Report().Reservations, 2)
 	d.tell(one("a", "h3", 1, ranks(1)))
 	require.Empty(t, d.pass())
 	require.Contains(t, d.explain("h3").Reason.Preemption, "the least harm is to wait")
-	d.tell(berth.ActionReported{Action: release.ID, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 5}}})
-	require.Equal(t, []string{"bind h2 room-made"}, told(d.pass()))
-	d.report(release, berth.Done)
-	require.Equal(t, []string{"bind h1 room-made", "release wide preempted"}, told(d.pass()))
+	d.tell(berth.OrderReported{Order: release.ID, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 5}}})
+	require.Equal(t, []string{"bind h2 victims-gone"}, told(d.pass()))
+	d.report(release, berth.OutcomeDone)
+	require.Equal(t, []string{"bind h1 victims-gone", "release wide preempted"}, told(d.pass()))
 }
 
 // A gang of segments gives whole segments.
@@ -167,7 +167,7 @@ func TestShrinkingThatIsDisturbed(t *testing.T) {
 		"who waits is cancelled": func(t *testing.T, d *divided, r berth.Release) {
 			d.tell(berth.JobCancelled{Job: "high"})
 			require.Empty(t, d.pass(), "what is being stopped is stopped all the same")
-			d.report(r, berth.Done)
+			d.report(r, berth.OutcomeDone)
 			require.Equal(t, []string{"bind wide grows"}, told(d.pass()))
 		},
 		"the gang ends": func(t *testing.T, d *divided, _ berth.Release) {
@@ -180,15 +180,15 @@ func TestShrinkingThatIsDisturbed(t *testing.T) {
 			require.Equal(t, []string{"release wide cancelled"}, told(orders))
 			require.Len(t, orders[0].(berth.Release).Members, 8)
 			require.Empty(t, orders[0].(berth.Release).Remaining)
-			d.report(orders[0], berth.Done)
-			require.Equal(t, []string{"bind high room-made"}, told(d.pass()))
+			d.report(orders[0], berth.OutcomeDone)
+			require.Equal(t, []string{"bind high victims-gone"}, told(d.pass()))
 		},
 		"the gang loses too many": func(t *testing.T, d *divided, _ berth.Release) {
 			d.tell(berth.MemberFailed{Job: "wide", Incarnation: 1, Members: []berth.MemberRef{{Index: 0}, {Index: 1}, {Index: 2}, {Index: 3}}})
 			orders := d.pass()
 			require.Equal(t, []string{"release wide member-failed"}, told(orders), "its place is kept for it, beside that of the other")
-			d.report(orders[0], berth.Done)
-			require.Equal(t, []string{"bind high room-made"}, told(d.pass()))
+			d.report(orders[0], berth.OutcomeDone)
+			require.Equal(t, []string{"bind high victims-gone"}, told(d.pass()))
 		},
 		"the node is lost": func(t *testing.T, d *divided, _ berth.Release) {
 			d.tell(berth.NodeLost{Node: "n"})
@@ -200,22 +200,22 @@ func TestShrinkingThatIsDisturbed(t *testing.T) {
 				d.now = d.now.Add(berth.Minute)
 				again := d.pass()[0].(berth.Release)
 				require.Equal(t, attempt, again.Attempt)
-				require.Equal(t, r.Yields, again.Yields)
+				require.Equal(t, r.SurplusEvictions, again.SurplusEvictions)
 			}
 			d.now = d.now.Add(berth.Minute)
-			require.Equal(t, []string{"bind high room-made"}, told(d.pass()))
+			require.Equal(t, []string{"bind high victims-gone"}, told(d.pass()))
 		},
 		"it does not stop": func(t *testing.T, d *divided, r berth.Release) {
-			d.report(r, berth.Failed)
+			d.report(r, berth.OutcomeFailed)
 			require.Empty(t, d.pass())
-			d.report(r, berth.Done)
-			require.ErrorIs(t, d.Apply(d.now, berth.ActionReported{Action: r.ID}), berth.ErrStale)
-			require.Equal(t, []string{"bind high room-made"}, told(d.pass()))
+			d.report(r, berth.OutcomeDone)
+			require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: r.ID}), berth.ErrStale)
+			require.Equal(t, []string{"bind high victims-gone"}, told(d.pass()))
 		},
 		"the policy forbids it by now": func(t *testing.T, d *divided, r berth.Release) {
-			d.mode(berth.PreemptNever)
+			d.mode(berth.PreemptionOff)
 			require.Empty(t, d.pass())
-			d.report(r, berth.Done)
+			d.report(r, berth.OutcomeDone)
 			require.Equal(t, []string{"bind high fits"}, told(d.pass()))
 		},
 	} {
@@ -240,8 +240,8 @@ func newShrinkingCore(t *testing.T) *core.Core {
 	d.tell(one("a", "h1", 2, ranks(1)))
 	d.tell(one("a", "h2", 1, ranks(2)))
 	release := d.pass()[0].(berth.Release)
-	require.Len(t, release.Yields, 2)
-	d.tell(berth.ActionReported{Action: release.ID, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 5}, {Index: 7}}})
+	require.Len(t, release.SurplusEvictions, 2)
+	d.tell(berth.OrderReported{Order: release.ID, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 5}, {Index: 7}}})
 	return d.Core
 }
 

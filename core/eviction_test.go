@@ -14,7 +14,7 @@ import (
 
 // one is a job of one member with some GPUs.
 func one(queue berth.QueueID, id berth.JobID, gpus int, change ...func(*berth.Job)) berth.Event {
-	j := berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: gpus}}}}
+	j := berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: gpus}}}}
 	for _, c := range change {
 		c(&j)
 	}
@@ -52,7 +52,7 @@ func (d *divided) runs(jobs ...berth.Event) {
 }
 
 // told describes orders: their kind, their job and their cause.
-func told(orders []berth.Action) []string {
+func told(orders []berth.Order) []string {
 	list := []string{}
 	for _, o := range orders {
 		h := o.Header()
@@ -70,7 +70,7 @@ func (d *divided) explain(id berth.JobID) berth.ReplicaExplanation {
 
 // asked is a core of which the only node is held by "low", which was asked for a checkpoint
 // so that "high" can have its place. Of queue a 4 GPUs are guaranteed, of b as many.
-func asked(t *testing.T, change ...func(*berth.Job)) (d *divided, request berth.Action) {
+func asked(t *testing.T, change ...func(*berth.Job)) (d *divided, request berth.Order) {
 	t.Helper()
 	d = shared(t, berth.Config{Ledger: true}, func(_, _ *quota.Queue) {})
 	d.runs(one("a", "low", 8, writesCheckpoints))
@@ -86,32 +86,32 @@ func asked(t *testing.T, change ...func(*berth.Job)) (d *divided, request berth.
 func TestS6_ACheckpointComesBeforeTheEnd(t *testing.T) {
 	d, request := asked(t)
 	high := berth.ReplicaRef{Job: "high"}
-	require.Equal(t, high, request.Header().Cause.For)
+	require.Equal(t, high, request.Header().Cause.Beneficiary)
 	require.Equal(t, d.now.Add(5*berth.Minute), request.Header().Deadline)
 	low := d.explain("low")
-	require.Equal(t, berth.Running, low.State, "it works on while it writes")
-	require.Equal(t, high, low.YieldsTo)
+	require.Equal(t, berth.ReplicaRunning, low.State, "it works on while it writes")
+	require.Equal(t, high, low.Beneficiary)
 	reason := d.explain("high").Reason
-	require.Equal(t, []berth.Yielding{{Job: "low", Queue: "a", GPUMilli: 8000, Price: 40 * 60_000, By: request.Header().Deadline}}, reason.Yielding)
+	require.Equal(t, []berth.Victim{{Job: "low", Queue: "a", GPUMilli: 8000, Cost: 40 * 60_000, Deadline: request.Header().Deadline}}, reason.Victims)
 	require.Contains(t, reason.Preemption, "room is being made")
-	require.Equal(t, []berth.NodeID{"n"}, reason.Reserved.Nodes)
+	require.Equal(t, []berth.NodeID{"n"}, reason.Reservation.Nodes)
 	require.Empty(t, d.pass(), "one order at a time")
 
-	d.report(request, berth.Done)
+	d.report(request, berth.OutcomeDone)
 	orders := d.pass()
 	require.Equal(t, []string{"release low preempted"}, told(orders))
-	require.Equal(t, high, orders[0].Header().Cause.For)
-	require.Zero(t, d.explain("high").Reason.Yielding[0].By, "it is being stopped")
+	require.Equal(t, high, orders[0].Header().Cause.Beneficiary)
+	require.Zero(t, d.explain("high").Reason.Victims[0].Deadline, "it is being stopped")
 	d.tell(one("a", "third", 1))
 	require.Empty(t, d.pass())
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	orders = d.pass()
-	require.Equal(t, []string{"bind high room-made"}, told(orders))
+	require.Equal(t, []string{"bind high victims-gone"}, told(orders))
 	d.carryOut(orders)
 	low = d.explain("low")
-	require.Equal(t, berth.Pending, low.State)
+	require.Equal(t, berth.ReplicaPending, low.State)
 	require.Equal(t, 1, low.Position, "it waits with its age, before the third")
-	require.EqualValues(t, 1, d.Report().Totals.CheckpointsAsked)
+	require.EqualValues(t, 1, d.Report().Totals.CheckpointsRequested)
 	d.tell(berth.JobFinished{Job: "high", Incarnation: 1})
 	d.carryOut(d.pass())
 	require.EqualValues(t, 2, d.explain("low").Incarnation)
@@ -120,7 +120,7 @@ func TestS6_ACheckpointComesBeforeTheEnd(t *testing.T) {
 // A checkpoint that fails, or of which nothing is heard, holds nobody up for ever.
 func TestS6_ACheckpointThatFailsIsNotWaitedFor(t *testing.T) {
 	d, request := asked(t)
-	d.report(request, berth.Failed)
+	d.report(request, berth.OutcomeFailed)
 	orders := d.pass()
 	require.Equal(t, []string{"release low preempted"}, told(orders))
 	require.Contains(t, orders[0].Header().Cause.Detail, "it wrote no checkpoint")
@@ -135,20 +135,20 @@ func TestS6_ACheckpointThatFailsIsNotWaitedFor(t *testing.T) {
 	orders = d.pass()
 	require.Equal(t, []string{"release low preempted"}, told(orders))
 	require.Contains(t, orders[0].Header().Cause.Detail, "nothing was heard")
-	require.ErrorIs(t, d.Apply(d.now, berth.ActionReported{Action: request.Header().ID}), berth.ErrStale, "too late")
+	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request.Header().ID}), berth.ErrStale, "too late")
 }
 
 // Reports about a request that make no sense are refused, those that come twice are stale.
 func TestReportsOfACheckpoint(t *testing.T) {
 	d, request := asked(t)
 	id, members := request.Header().ID, []berth.MemberRef{{}}
-	require.ErrorIs(t, d.Apply(d.now, berth.ActionReported{Action: id, Outcome: berth.Partial, Members: members}), berth.ErrInvalid)
-	require.ErrorIs(t, d.Apply(d.now, berth.ActionReported{Action: id, Members: members}), berth.ErrInvalid)
+	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: id, Outcome: berth.OutcomePartial, Members: members}), berth.ErrInvalid)
+	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: id, Members: members}), berth.ErrInvalid)
 	require.Empty(t, d.pass())
-	d.report(request, berth.Done)
-	require.ErrorIs(t, d.Apply(d.now, berth.ActionReported{Action: id}), berth.ErrStale)
+	d.report(request, berth.OutcomeDone)
+	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: id}), berth.ErrStale)
 	require.Len(t, d.pass(), 1)
-	require.ErrorIs(t, d.Apply(d.now, berth.ActionReported{Action: id, Outcome: berth.Failed}), berth.ErrStale)
+	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: id, Outcome: berth.OutcomeFailed}), berth.ErrStale)
 }
 
 // Who was asked for somebody that needs the place no more is told so, and goes on. If its
@@ -156,11 +156,11 @@ func TestReportsOfACheckpoint(t *testing.T) {
 func TestWhoIsNotNeededGoesOn(t *testing.T) {
 	for name, end := range map[string]func(*divided){
 		"the other is cancelled":   func(d *divided) { d.tell(berth.JobCancelled{Job: "high"}) },
-		"it starts elsewhere":      func(d *divided) { d.node("m", 8, berth.ModeWhole) },
+		"it starts elsewhere":      func(d *divided) { d.node("m", 8, berth.GPUModeWhole) },
 		"its node takes no more":   func(d *divided) { d.tell(berth.NodeCordoned{Node: "n"}) },
 		"it is given up":           func(d *divided) { d.now += berth.Time(2 * berth.Minute) },
-		"a policy forbids it":      func(d *divided) { d.mode(berth.PreemptNever) },
-		"the two are of one queue": func(d *divided) { d.mode(berth.PreemptReclaim) },
+		"a policy forbids it":      func(d *divided) { d.mode(berth.PreemptionOff) },
+		"the two are of one queue": func(d *divided) { d.mode(berth.PreemptionReclaim) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			limited := func(j *berth.Job) { j.GangTimeout = 2 * berth.Minute }
@@ -170,18 +170,18 @@ func TestWhoIsNotNeededGoesOn(t *testing.T) {
 			withdrawn := orders[len(orders)-1]
 			require.Equal(t, "withdraw low not-needed", told(orders)[len(orders)-1])
 			require.Equal(t, request.Header().ID, withdrawn.(berth.Withdraw).Request)
-			require.ErrorIs(t, d.Apply(d.now, berth.ActionReported{Action: request.Header().ID}), berth.ErrStale)
-			require.Equal(t, berth.Running, d.explain("low").State)
-			require.EqualValues(t, 1, d.Report().Totals.Withdrawn)
+			require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request.Header().ID}), berth.ErrStale)
+			require.Equal(t, berth.ReplicaRunning, d.explain("low").State)
+			require.EqualValues(t, 1, d.Report().Totals.RequestsWithdrawn)
 
 			d, request = asked(t, limited)
 			end(d)
 			if name == "it starts elsewhere" || name == "it is given up" {
 				return // that is the doing of the pass, which tells at once
 			}
-			d.report(request, berth.Done)
+			d.report(request, berth.OutcomeDone)
 			require.NotContains(t, strings.Join(told(d.pass()), ", "), "low")
-			require.Equal(t, berth.Running, d.explain("low").State)
+			require.Equal(t, berth.ReplicaRunning, d.explain("low").State)
 		})
 	}
 }
@@ -194,10 +194,10 @@ func (d *divided) mode(mode berth.PreemptionMode) {
 // What is asked for a checkpoint gets no more members, until it need not yield.
 func TestWhoIsAskedDoesNotGrow(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
-	d.runs(one("a", "low", 2, writesCheckpoints, func(j *berth.Job) { j.Groups[0].Replicas, j.Groups[0].Min = 5, 4 }))
+	d.runs(one("a", "low", 2, writesCheckpoints, func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 5, 4 }))
 	d.tell(one("a", "high", 8, ranks(1)))
 	require.Equal(t, []string{"requestCheckpoint low preempted"}, told(d.pass()))
-	d.node("m", 2, berth.ModeWhole)
+	d.node("m", 2, berth.GPUModeWhole)
 	require.Empty(t, d.pass())
 	d.tell(berth.JobCancelled{Job: "high"})
 	require.Equal(t, []string{"withdraw low not-needed", "bind low grows"}, told(d.pass()))
@@ -210,19 +210,19 @@ func TestAllGoOnWhenThePolicyForbidsIt(t *testing.T) {
 	d.tell(one("a", "h1", 4, ranks(1)))
 	d.tell(one("a", "h2", 4, ranks(1)))
 	require.Len(t, d.pass(), 2)
-	d.mode(berth.PreemptNever)
+	d.mode(berth.PreemptionOff)
 	require.Equal(t, []string{"withdraw v1 not-needed", "withdraw v2 not-needed"}, told(d.pass()))
 }
 
 // Who is being stopped already is not held up, and waits again like all others.
 func TestWhoIsStoppedIsNotHeldUp(t *testing.T) {
 	d, request := asked(t)
-	d.report(request, berth.Done)
+	d.report(request, berth.OutcomeDone)
 	release := d.pass()[0]
 	d.tell(berth.JobCancelled{Job: "high"})
 	require.Empty(t, d.pass())
-	require.Zero(t, d.explain("low").YieldsTo)
-	d.report(release, berth.Done)
+	require.Zero(t, d.explain("low").Beneficiary)
+	d.report(release, berth.OutcomeDone)
 	require.Equal(t, []string{"bind low fits"}, told(d.pass()))
 }
 
@@ -230,18 +230,18 @@ func TestWhoIsStoppedIsNotHeldUp(t *testing.T) {
 func TestAVictimThatGoesByItself(t *testing.T) {
 	d, _ := asked(t)
 	d.tell(berth.JobFinished{Job: "low", Incarnation: 1})
-	require.Equal(t, []string{"bind high room-made"}, told(d.pass()))
+	require.Equal(t, []string{"bind high victims-gone"}, told(d.pass()))
 
 	d, _ = asked(t)
 	d.tell(berth.MemberFailed{Job: "low", Incarnation: 1, Members: []berth.MemberRef{{}}})
-	require.Equal(t, []string{"bind high room-made"}, told(d.pass()))
+	require.Equal(t, []string{"bind high victims-gone"}, told(d.pass()))
 
 	d, _ = asked(t)
 	d.tell(berth.JobCancelled{Job: "low"})
 	orders := d.pass()
 	require.Equal(t, []string{"release low cancelled"}, told(orders))
-	d.report(orders[0], berth.Done)
-	require.Equal(t, []string{"bind high room-made"}, told(d.pass()))
+	d.report(orders[0], berth.OutcomeDone)
+	require.Equal(t, []string{"bind high victims-gone"}, told(d.pass()))
 
 	d, _ = asked(t)
 	d.tell(berth.NodeLost{Node: "n"})
@@ -252,8 +252,8 @@ func TestAVictimThatGoesByItself(t *testing.T) {
 // A core that is restored between any two facts gives the orders that the first one would.
 func TestD2_RestoredWhileSomebodyYields(t *testing.T) {
 	ends := map[string][]berth.Event{
-		"done":       {berth.ActionReported{Action: 2}, berth.ActionReported{Action: 3}, berth.ActionReported{Action: 4}},
-		"failed":     {berth.ActionReported{Action: 2, Outcome: berth.Failed}, berth.ActionReported{Action: 3}},
+		"done":       {berth.OrderReported{Order: 2}, berth.OrderReported{Order: 3}, berth.OrderReported{Order: 4}},
+		"failed":     {berth.OrderReported{Order: 2, Outcome: berth.OutcomeFailed}, berth.OrderReported{Order: 3}},
 		"finished":   {berth.JobFinished{Job: "low", Incarnation: 1}},
 		"cancelled":  {berth.JobCancelled{Job: "high"}},
 		"unreported": nil,
@@ -309,9 +309,9 @@ func TestMinRuntimeSpares(t *testing.T) {
 // The mode says which of the two rules hold, and Explain what they would do otherwise.
 func TestTheModeOfPreemption(t *testing.T) {
 	for mode, want := range map[berth.PreemptionMode][]string{
-		berth.PreemptNever:      {},
-		berth.PreemptReclaim:    {"release low reclaimed"},
-		berth.PreemptAndReclaim: {"release low reclaimed", "release lower preempted"},
+		berth.PreemptionOff:     {},
+		berth.PreemptionReclaim: {"release low reclaimed"},
+		berth.PreemptionOn:      {"release low reclaimed", "release lower preempted"},
 	} {
 		d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
 		d.mode(mode)
@@ -319,10 +319,10 @@ func TestTheModeOfPreemption(t *testing.T) {
 		d.tell(one("b", "high", 3, ranks(1)))
 		d.tell(one("b", "own", 1))
 		require.Equal(t, want, told(d.settle(0))[:len(want)], mode)
-		if mode == berth.PreemptNever {
+		if mode == berth.PreemptionOff {
 			reason := d.explain("high").Reason
 			require.Contains(t, reason.Preemption, "the policy forbids")
-			require.Equal(t, []berth.Yielding{{Job: "lower", Queue: "b", GPUMilli: 3000, Price: 15 * 60_000}}, reason.WouldYield)
+			require.Equal(t, []berth.Victim{{Job: "lower", Queue: "b", GPUMilli: 3000, Cost: 15 * 60_000}}, reason.PotentialVictims)
 			wake, _ := d.NextWake()
 			require.Greater(t, wake, d.now, "there is nothing to look for")
 		}
@@ -332,14 +332,14 @@ func TestTheModeOfPreemption(t *testing.T) {
 // A latency-critical job is never preempted. What it has over the guarantee of its queue is
 // lent like all else.
 func TestLatencyCriticalJobsYieldWhatIsLent(t *testing.T) {
-	critical := func(j *berth.Job) { j.Class = berth.LatencyCritical }
+	critical := func(j *berth.Job) { j.Class = berth.ClassLatencyCritical }
 	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
 	d.runs(one("a", "due", 4, critical), one("a", "lent", 4, critical))
 	d.tell(one("a", "high", 4, critical, ranks(9)))
 	require.Empty(t, d.settle(0))
-	require.Empty(t, d.explain("high").Reason.WouldYield)
+	require.Empty(t, d.explain("high").Reason.PotentialVictims)
 	d.tell(one("b", "b0", 4))
-	require.Equal(t, []string{"release lent reclaimed", "bind b0 room-made"}, told(d.settle(0)))
+	require.Equal(t, []string{"release lent reclaimed", "bind b0 victims-gone"}, told(d.settle(0)))
 	d.tell(one("b", "b1", 1))
 	require.Empty(t, d.settle(0), "it would be over its guarantee, and its fair share")
 	require.Contains(t, d.explain("b1").Reason.Preemption, "over its fair share of 4 GPU")
@@ -378,15 +378,15 @@ func TestS7_NobodySlipsIn(t *testing.T) {
 	d.tell(one("a", "a0", 8))
 	orders := d.pass()
 	require.Equal(t, []string{"requestCheckpoint b1 reclaimed", "release b0 reclaimed"}, told(orders))
-	d.report(orders[1], berth.Done)
-	d.tell(one("b", "important", 4, func(j *berth.Job) { j.Class = berth.LatencyCritical }))
+	d.report(orders[1], berth.OutcomeDone)
+	d.tell(one("b", "important", 4, func(j *berth.Job) { j.Class = berth.ClassLatencyCritical }))
 	d.tell(one("a", "small", 1, func(j *berth.Job) { j.ExpectedRuntime = berth.Second }))
 	require.Empty(t, d.pass())
 	require.Equal(t, berth.ReasonReserved, d.explain("small").Reason.Code)
-	require.Len(t, d.explain("a0").Reason.Yielding, 1)
-	d.report(orders[0], berth.Done)
+	require.Len(t, d.explain("a0").Reason.Victims, 1)
+	d.report(orders[0], berth.OutcomeDone)
 	d.carryOut(d.pass())
-	require.Equal(t, []string{"bind a0 room-made"}, told(d.pass()))
+	require.Equal(t, []string{"bind a0 victims-gone"}, told(d.pass()))
 }
 
 // Nor on what is freed of a limit, if that is what is short: not even a gang whose
@@ -410,17 +410,17 @@ func TestS7_NobodySlipsInByQuota(t *testing.T) {
 	d.pass()
 	d.now += berth.Time(2 * berth.Minute)
 	d.pass()
-	require.Equal(t, []berth.NodeID{"x"}, d.explain("reserved").Reason.Reserved.Nodes)
+	require.Equal(t, []berth.NodeID{"x"}, d.explain("reserved").Reason.Reservation.Nodes)
 	d.runs(one("lent", "second", 4, inPool("p")))
 	d.tell(one("owed", "mine", 4, inPool("z")))
 	orders := d.pass()
 	require.Equal(t, []string{"release second reclaimed"}, told(orders), "z is free, but not the limit of org")
-	require.Equal(t, berth.JobID("second"), d.explain("mine").Reason.Yielding[0].Job)
+	require.Equal(t, berth.JobID("second"), d.explain("mine").Reason.Victims[0].Job)
 	require.Equal(t, []berth.NodeID{"z"}, d.Report().Reservations[1].Nodes)
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	d.tell(berth.JobFinished{Job: "outsider", Incarnation: 1})
-	require.Equal(t, []string{"bind mine room-made"}, told(d.pass()))
-	require.Equal(t, berth.Pending, d.explain("reserved").State)
+	require.Equal(t, []string{"bind mine victims-gone"}, told(d.pass()))
+	require.Equal(t, berth.ReplicaPending, d.explain("reserved").State)
 }
 
 // One to whom its place is owed does not take that of another to whom it is owed as well.
@@ -431,12 +431,12 @@ func TestS7_WhatIsOwedIsNotTakenByWhatIsOwed(t *testing.T) {
 	d.tell(one("a", "a0", 4))
 	orders := d.pass()
 	require.Equal(t, []string{"requestCheckpoint c1 reclaimed", "release c0 reclaimed"}, told(orders))
-	d.report(orders[1], berth.Done)
+	d.report(orders[1], berth.OutcomeDone)
 	d.tell(one("b", "b0", 2))
 	require.Empty(t, d.pass())
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	d.carryOut(d.pass())
-	require.Equal(t, []string{"bind a0 room-made"}, told(d.pass()))
+	require.Equal(t, []string{"bind a0 victims-gone"}, told(d.pass()))
 }
 
 // A gang that is to have its domains for itself has them: room is made for nobody else there.
@@ -450,7 +450,7 @@ func TestS8_RoomForAGangThatIsAlone(t *testing.T) {
 	d.pooled("n3", 8, "right")
 	d.runs(one("q", "v1", 8, inPool("n1")), one("q", "v3", 8, inPool("n3")))
 	d.tell(one("q", "alone", 8, ranks(5), inPool("n1"), func(j *berth.Job) { j.Topology.Exclusive = "leaf" }))
-	d.tell(one("q", "pair", 8, ranks(4), func(j *berth.Job) { j.Groups[0].Replicas = 2 }))
+	d.tell(one("q", "pair", 8, ranks(4), func(j *berth.Job) { j.Groups[0].Members = 2 }))
 	d.settle(berth.Time(berth.Hour))
 	require.Len(t, d.explain("alone").Members, 1)
 	require.Empty(t, d.explain("pair").Members)
@@ -479,16 +479,16 @@ func TestL1_WaitingForWhoGoesAnyway(t *testing.T) {
 func TestL2_NobodyTakesItBack(t *testing.T) {
 	d := shared(t, berth.Config{}, func(a, b *quota.Queue) { a.Guarantee, b.Guarantee = nil, nil })
 	for i := range 4 {
-		d.runs(one("a", berth.JobID(fmt.Sprint("a", i)), 2, func(j *berth.Job) { j.Class, j.Checkpoint.Supported = berth.LatencyCritical, i%2 == 0 }))
+		d.runs(one("a", berth.JobID(fmt.Sprint("a", i)), 2, func(j *berth.Job) { j.Class, j.Checkpoint.Supported = berth.ClassLatencyCritical, i%2 == 0 }))
 	}
 	d.tell(one("b", "b0", 4))
 	d.tell(one("b", "b1", 2))
 	d.settle(berth.Time(berth.Day))
 	require.Len(t, d.explain("b0").Members, 1)
-	require.EqualValues(t, 2, d.Report().Totals.Evicted, "half of the fleet, and no more")
+	require.EqualValues(t, 2, d.Report().Totals.ReplicasEvicted, "half of the fleet, and no more")
 	d.tell(one("b", "large", 5))
 	d.settle(2 * berth.Time(berth.Day))
-	require.EqualValues(t, 2, d.Report().Totals.Evicted, "it is more than b's share")
+	require.EqualValues(t, 2, d.Report().Totals.ReplicasEvicted, "it is more than b's share")
 }
 
 // Room is made for one replica of a service as for any gang, and one yields by itself.
@@ -498,7 +498,7 @@ func TestReplicasOfServicesYield(t *testing.T) {
 	d.carryOut(d.pass())
 	d.tell(one("a", "a0", 4))
 	orders := d.settle(0)
-	require.Equal(t, []string{"release web reclaimed", "bind a0 room-made"}, told(orders))
+	require.Equal(t, []string{"release web reclaimed", "bind a0 victims-gone"}, told(orders))
 }
 
 // that fit in the guarantee, and not the large gang that does not.

@@ -35,7 +35,7 @@ func mustApply(sched *core.Core, now berth.Time, e berth.Event) {
 func training(id berth.JobID, members int) berth.Event {
 	return berth.JobSubmitted{Job: berth.Job{
 		ID: id, Queue: "research",
-		Groups: []berth.Group{{Replicas: members, Claim: berth.Claim{GPUs: 8}}},
+		Groups: []berth.Group{{Members: members, Claim: berth.Claim{GPUs: 8}}},
 	}}
 }
 
@@ -53,10 +53,10 @@ func Example() {
 		for _, m := range bind.Members {
 			fmt.Printf("  member %d on %s, GPUs %s\n", m.Index, m.Node, m.GPUs)
 		}
-		mustApply(sched, 2000, berth.ActionReported{Action: bind.ID, Outcome: berth.Done})
+		mustApply(sched, 2000, berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
 	}
 	mustApply(sched, 9000, berth.JobFinished{Job: "llm", Incarnation: 1})
-	fmt.Println("free GPUs:", sched.Report().GPUs.Free/1000)
+	fmt.Println("free GPUs:", sched.Report().GPUs.FreeMilli/1000)
 	// Output:
 	// order 1: bind llm, life 1
 	//   member 0 on n1, GPUs 0-7
@@ -79,7 +79,7 @@ func ExampleCore_Explain() {
 	reason := why.Replicas[0].Reason
 	fmt.Println(reason.Code)
 	fmt.Println(reason.Text)
-	fmt.Println(reason.Relax)
+	fmt.Println(reason.Remedy)
 	// Output:
 	// gpus
 	// 0 of 1 members of the gang (8 GPUs each) fit now
@@ -94,7 +94,7 @@ func ExampleCore_WhatIf() {
 	if err != nil {
 		panic(err)
 	}
-	mustApply(sched, 1, berth.ActionReported{Action: actions[0].Header().ID})
+	mustApply(sched, 1, berth.OrderReported{Order: actions[0].Header().ID})
 	orders, err := sched.WhatIf(2, berth.NodeLost{Node: "n1"})
 	if err != nil {
 		panic(err)
@@ -127,7 +127,7 @@ func Example_drain() {
 	sched := newExample()
 	job := berth.Job{
 		ID: "llm", Queue: "research", Checkpoint: berth.Checkpoint{Supported: true},
-		Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 8}}},
+		Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}},
 	}
 	mustApply(sched, 0, berth.JobSubmitted{Job: job})
 	for now := berth.Time(0); now < 4000; now += 1000 {
@@ -141,10 +141,10 @@ func Example_drain() {
 		for _, action := range actions {
 			h := action.Header()
 			fmt.Printf("%v %s: %s, %s\n", h.At.Sub(0), action.Kind(), h.Job, h.Cause.Code)
-			mustApply(sched, now, berth.ActionReported{Action: h.ID, Outcome: berth.Done})
+			mustApply(sched, now, berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone})
 		}
 		for _, node := range sched.Report().Draining {
-			fmt.Printf("%v %s: %d members left\n", now.Sub(0), node.Node, node.Left)
+			fmt.Printf("%v %s: %d members left\n", now.Sub(0), node.Node, node.MembersLeft)
 		}
 	}
 	// Output:
@@ -159,12 +159,12 @@ func Example_drain() {
 
 // What would it take to start a job now? Here: to move a smaller one, as what is free is in
 // pieces, or nothing, if another node came.
-func ExampleCore_WhatItTakes() {
+func ExampleCore_StartPlan() {
 	sched := newExample()
 	for _, id := range []berth.JobID{"a", "b", "c"} { // a and b fill n1, c half of n2
 		mustApply(sched, 0, berth.JobSubmitted{Job: berth.Job{
 			ID: id, Queue: "research", Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Minute},
-			Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 4}}},
+			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 4}}},
 		}})
 	}
 	actions, err := sched.Schedule(0)
@@ -172,11 +172,11 @@ func ExampleCore_WhatItTakes() {
 		panic(err)
 	}
 	for _, action := range actions {
-		mustApply(sched, 0, berth.ActionReported{Action: action.Header().ID, Outcome: berth.Done})
+		mustApply(sched, 0, berth.OrderReported{Order: action.Header().ID, Outcome: berth.OutcomeDone})
 	}
 	mustApply(sched, 0, berth.JobFinished{Job: "b", Incarnation: 1})
 	mustApply(sched, 0, training("llm", 1))
-	takes, err := sched.WhatItTakes(0, "llm", 0)
+	takes, err := sched.StartPlan(0, "llm", 0)
 	if err != nil {
 		panic(err)
 	}
@@ -184,8 +184,8 @@ func ExampleCore_WhatItTakes() {
 	for _, m := range takes.Moves {
 		fmt.Println(m.Job, "from", m.From, "to", m.To)
 	}
-	fmt.Println("costs", berth.Duration(takes.MovesPrice), "of a GPU, and gains", berth.Duration(takes.MovesGain))
-	takes, err = sched.WhatItTakes(0, "llm", 0, berth.JobFinished{Job: "c", Incarnation: 1})
+	fmt.Println("costs", berth.Duration(takes.MovesCost), "of a GPU, and gains", berth.Duration(takes.MovesGain))
+	takes, err = sched.StartPlan(0, "llm", 0, berth.JobFinished{Job: "c", Incarnation: 1})
 	if err != nil {
 		panic(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-func gpuMilli(gpus int64) quota.Amounts { return quota.Amounts{quota.GPU: 1000 * gpus} }
+func gpuMilli(gpus int64) quota.Amounts { return quota.Amounts{quota.GPUMilli: 1000 * gpus} }
 
 // shared is a core with one node of 8 GPUs and two queues, each guaranteed 4.
 func shared(t *testing.T, config berth.Config, change func(a, b *quota.Queue)) *divided {
@@ -27,13 +27,13 @@ func shared(t *testing.T, config berth.Config, change func(a, b *quota.Queue)) *
 	change(&a, &b)
 	d.tell(berth.QueueSet{Queue: a})
 	d.tell(berth.QueueSet{Queue: b})
-	d.node("n", 8, berth.ModeWhole)
+	d.node("n", 8, berth.GPUModeWhole)
 	return d
 }
 
 func (d *divided) of(queue berth.QueueID, id berth.JobID, gpus int) {
 	d.Helper()
-	d.tell(berth.JobSubmitted{Job: berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: gpus}}}}})
+	d.tell(berth.JobSubmitted{Job: berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: gpus}}}}})
 }
 
 // What a queue does not lend stays free for it, and Explain says for whom.
@@ -64,7 +64,7 @@ func TestABorrowingLimitHolds(t *testing.T) {
 	require.Len(t, d.pass(), 6)
 	e, err := d.Explain("a7")
 	require.NoError(t, err)
-	require.Contains(t, e.Replicas[0].Reason.Relax, "borrowing limit")
+	require.Contains(t, e.Replicas[0].Reason.Remedy, "borrowing limit")
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "a", Guarantee: gpuMilli(4), BorrowingLimit: gpuMilli(3)}})
 	require.Len(t, d.pass(), 1)
 }
@@ -117,7 +117,7 @@ func TestTheLedgerIsTheIntegral(t *testing.T) {
 				for _, o := range d.pass() {
 					b := bindOf(t, o)
 					running[b.Job] = b.Members[0].GPUs.Len()
-					d.report(o, berth.Done)
+					d.report(o, berth.OutcomeDone)
 				}
 			case 2:
 				if id, ok := anyJob(running, r); ok {
@@ -134,7 +134,7 @@ func TestTheLedgerIsTheIntegral(t *testing.T) {
 			for _, o := range d.pass() { // what was waiting
 				b := bindOf(t, o)
 				running[b.Job] = b.Members[0].GPUs.Len()
-				d.report(o, berth.Done)
+				d.report(o, berth.OutcomeDone)
 			}
 			length := rapid.Int64Range(0, 5000).Draw(r, "ms")
 			used := int64(0)
@@ -192,13 +192,13 @@ func TestExplainTellsTheStanding(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, e.Replicas[0].Position, "after b1, as b0 has started")
 	require.Len(t, e.Standing, 1)
-	require.False(t, e.Standing[0].Owed, "its next job would take it over its guarantee")
+	require.False(t, e.Standing[0].WithinGuarantee, "its next job would take it over its guarantee")
 	require.Equal(t, 2, e.Standing[0].Position, "a borrows less for its weight with its next job")
 	require.EqualValues(t, 4000, e.Standing[0].FairMilli, "both want all that is theirs")
 	require.EqualValues(t, 6000, e.Standing[0].NextMilli)
 	require.EqualValues(t, 4000, e.Standing[0].GuaranteedMilli)
 	require.EqualValues(t, 3, e.Standing[0].Weight)
-	require.EqualValues(t, 1000, e.Standing[0].TiltMilli)
+	require.EqualValues(t, 1000, e.Standing[0].WeightFactorMilli)
 	e, err = d.Explain("b0")
 	require.NoError(t, err)
 	require.Zero(t, e.Replicas[0].Position)
@@ -239,10 +239,10 @@ func TestAForgedPastIsRefused(t *testing.T) {
 	b, err := d.Snapshot()
 	require.NoError(t, err)
 	for old, forged := range map[string]string{
-		`"guaranteed":{"rate":4000`: `"guaranteed":{"rate":1000`,
-		`"borrowed":{"rate":2000`:   `"borrowed":{"rate":0`,
-		`"allocated":{"rate":6000`:  `"allocated":{"rate":7000`,
-		`"halfLife":3600000`:        `"halfLife":6400000`,
+		`"guaranteed":{"rateMilli":4000`: `"guaranteed":{"rateMilli":1000`,
+		`"borrowed":{"rateMilli":2000`:   `"borrowed":{"rateMilli":0`,
+		`"allocated":{"rateMilli":6000`:  `"allocated":{"rateMilli":7000`,
+		`"halfLifeMilliseconds":3600000`: `"halfLifeMilliseconds":6400000`,
 	} {
 		require.Contains(t, string(b), old)
 		_, err := core.Restore([]byte(strings.ReplaceAll(string(b), old, forged)))

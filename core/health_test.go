@@ -30,20 +30,20 @@ func (d *divided) flap(leaf string, number int) {
 // A node that is lost too often takes no work for a time, longer each time; what is long ago
 // is forgotten.
 func TestAFlappingNodeIsOnProbation(t *testing.T) {
-	d := standing(t, berth.Policy{Health: berth.Health{Losses: 2, Within: berth.Hour, Probation: 10 * berth.Minute}}, 1, "a")
+	d := standing(t, berth.Policy{Health: berth.Health{Losses: 2, Within: berth.Hour, Quarantine: 10 * berth.Minute}}, 1, "a")
 	d.flap("a", 1)
 	require.Zero(t, d.health("a1"))
 	for i, minutes := range []berth.Duration{10, 20, 40, 80, 160, 160} {
 		d.flap("a", 1)
 		until := d.now.Add(minutes * berth.Minute)
-		require.Equal(t, berth.HealthReport{Node: "a1", Probation: until}, d.health("a1"))
-		require.Equal(t, 1, d.Report().Nodes.Probation)
+		require.Equal(t, berth.HealthReport{Node: "a1", QuarantineUntil: until}, d.health("a1"))
+		require.Equal(t, 1, d.Report().Nodes.Quarantined)
 		if i > 0 {
 			continue
 		}
 		d.tell(gang("waits", 1))
 		require.Empty(t, d.pass())
-		require.Contains(t, d.explain("waits").Reason.Relax, "probation")
+		require.Contains(t, d.explain("waits").Reason.Remedy, "probation")
 		wake, _ := d.NextWake()
 		require.LessOrEqual(t, wake, until)
 		d.now = until - 1
@@ -62,7 +62,7 @@ func TestAFlappingNodeIsOnProbation(t *testing.T) {
 
 // The losses of no more nodes are remembered than the fleet may have.
 func TestR3_LossesAreForgotten(t *testing.T) {
-	sched, err := core.New(berth.Config{Limits: berth.Limits{Nodes: 3}, Policy: berth.Policy{Health: berth.Health{Trial: berth.Hour}}})
+	sched, err := core.New(berth.Config{Limits: berth.Limits{Nodes: 3}, Policy: berth.Policy{Health: berth.Health{BurnIn: berth.Hour}}})
 	require.NoError(t, err)
 	d := &divided{t, sched, 0}
 	var sizes []int
@@ -91,19 +91,19 @@ func TestRepairedHardwareIsOnTrial(t *testing.T) {
 			d.tell(berth.GPURepaired{Node: "a1", GPU: 3})
 		},
 	} {
-		d := standing(t, berth.Policy{Health: berth.Health{Trial: 30 * berth.Minute}}, 2, "a")
+		d := standing(t, berth.Policy{Health: berth.Health{BurnIn: 30 * berth.Minute}}, 2, "a")
 		d.tell(berth.GPURepaired{Node: "a2", GPU: 3})
 		require.Empty(t, d.Report().Health, "it had not failed")
 		d.now += 1000
 		returns(d)
 		until := d.now.Add(30 * berth.Minute)
-		require.Equal(t, []berth.HealthReport{{Node: "a1", Trial: until}}, d.Report().Health)
+		require.Equal(t, []berth.HealthReport{{Node: "a1", BurnInUntil: until}}, d.Report().Health)
 		d.tell(gang("two", 2))
 		require.Empty(t, d.pass())
 		require.Contains(t, d.explain("two").Reason.Text, "1 nodes on trial, the first for another 30m0s")
-		require.Contains(t, d.explain("two").Reason.Relax, "an end of the trial")
-		d.runs(gang("trusted", 1, func(j *berth.Job) { j.Class = berth.LatencyCritical }))
-		d.tell(gang("user", 1, func(j *berth.Job) { j.Class = berth.LatencyCritical }))
+		require.Contains(t, d.explain("two").Reason.Remedy, "an end of the trial")
+		d.runs(gang("trusted", 1, func(j *berth.Job) { j.Class = berth.ClassLatencyCritical }))
+		d.tell(gang("user", 1, func(j *berth.Job) { j.Class = berth.ClassLatencyCritical }))
 		require.Empty(t, d.pass())
 		d.tell(one("q", "cheap", 4))
 		orders := d.pass()
@@ -123,8 +123,8 @@ func TestRepairedHardwareIsOnTrial(t *testing.T) {
 // What fails on trial is out until it is repaired again; and a fault that says nothing about
 // hardware that is trusted condemns a GPU on trial.
 func TestAFailureEndsATrial(t *testing.T) {
-	d := standing(t, berth.Policy{Health: berth.Health{Trial: 30 * berth.Minute}}, 1, "a")
-	failed := func() int64 { return d.Report().GPUs.Out / 1000 }
+	d := standing(t, berth.Policy{Health: berth.Health{BurnIn: 30 * berth.Minute}}, 1, "a")
+	failed := func() int64 { return d.Report().GPUs.OutOfServiceMilli / 1000 }
 	d.tell(berth.XidReported{Node: "a1", GPU: 2, Xid: 94})
 	require.Zero(t, failed())
 	d.tell(berth.GPUFailed{Node: "a1", GPU: 2})
@@ -138,7 +138,7 @@ func TestAFailureEndsATrial(t *testing.T) {
 	require.EqualValues(t, 1, failed(), "time does not repair it")
 	d.tell(berth.GPURepaired{Node: "a1", GPU: 2})
 	require.Zero(t, failed())
-	require.Equal(t, d.now.Add(30*berth.Minute), d.health("a1").Trial)
+	require.Equal(t, d.now.Add(30*berth.Minute), d.health("a1").BurnInUntil)
 }
 
 // An Xid condemns if it is the hardware's fault.
@@ -151,7 +151,7 @@ func TestXidsCondemn(t *testing.T) {
 	} {
 		require.Equal(t, effect, berth.LookupXid(number).Effect, number)
 		d := standing(t, berth.Policy{}, 1, "a")
-		d.runs(one("q", "job", 4, func(j *berth.Job) { j.Groups[0].Replicas = 2 }))
+		d.runs(one("q", "job", 4, func(j *berth.Job) { j.Groups[0].Members = 2 }))
 		d.tell(berth.XidReported{Node: "a1", GPU: 1, Xid: number, Reason: "in the log"})
 		require.EqualValues(t, 1, d.Report().Totals.Xids)
 		orders := d.pass()
@@ -168,15 +168,15 @@ func TestXidsCondemn(t *testing.T) {
 // A probation and a trial last over a change of the node's shape; a policy that knows
 // neither ends them.
 func TestTrustOutlastsAnUpdate(t *testing.T) {
-	d := standing(t, berth.Policy{Health: berth.Health{Losses: 1, Probation: berth.Hour, Trial: berth.Hour}}, 1, "a")
+	d := standing(t, berth.Policy{Health: berth.Health{Losses: 1, Quarantine: berth.Hour, BurnIn: berth.Hour}}, 1, "a")
 	d.flap("a", 1)
 	before := d.health("a1")
-	require.Equal(t, berth.HealthReport{Node: "a1", Probation: d.now.Add(berth.Hour), Trial: d.now.Add(2 * berth.Hour)}, before)
+	require.Equal(t, berth.HealthReport{Node: "a1", QuarantineUntil: d.now.Add(berth.Hour), BurnInUntil: d.now.Add(2 * berth.Hour)}, before)
 	d.tell(berth.NodeUpdated{Node: berth.Node{ID: "a1", Pool: "p", Domains: []string{"b"}, GPUs: []berth.GPU{{Product: "H100"}}}})
 	require.Equal(t, before, d.health("a1"))
 	d.pass()
-	d.tell(berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Trial: berth.Hour}}})
-	require.Equal(t, berth.HealthReport{Node: "a1", Trial: before.Trial}, d.health("a1"))
+	d.tell(berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{BurnIn: berth.Hour}}})
+	require.Equal(t, berth.HealthReport{Node: "a1", BurnInUntil: before.BurnInUntil}, d.health("a1"))
 	d.tell(berth.PolicyChanged{})
 	require.Empty(t, d.Report().Health)
 	d.flap("a", 1)

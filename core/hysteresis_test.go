@@ -26,11 +26,11 @@ func costs(checkpoint, restart berth.Duration) func(*berth.Job) {
 	}
 }
 
-func serves(j *berth.Job) { j.Class = berth.LatencyCritical }
+func serves(j *berth.Job) { j.Class = berth.ClassLatencyCritical }
 
 // wakes runs passes when the core asks for them, until one has orders, and returns when that was;
 // it fails after too many passes.
-func (d *divided) wakes(most int) (berth.Time, []berth.Action) {
+func (d *divided) wakes(most int) (berth.Time, []berth.Order) {
 	d.Helper()
 	for range most {
 		wake, ok := d.NextWake()
@@ -55,14 +55,14 @@ func TestItIsPutOffUntilItIsWorthIt(t *testing.T) {
 	require.Empty(t, d.pass())
 	reason := d.explain("high").Reason
 	// 8 GPUs for 1 + 14 + 5 minutes, against 4 GPUs for 10 minutes and the wait.
-	want := &berth.Weighing{Gain: 40 * 60_000, Price: 160 * 60_000, From: 1000 + berth.Time(30*berth.Minute) + 1}
-	require.Equal(t, want, reason.Weighed)
-	require.Equal(t, []berth.Yielding{{Job: "low", Queue: "a", GPUMilli: 8000, Price: want.Price}}, reason.WouldYield)
+	want := &berth.Weighing{Gain: 40 * 60_000, Cost: 160 * 60_000, From: 1000 + berth.Time(30*berth.Minute) + 1}
+	require.Equal(t, want, reason.Weighing)
+	require.Equal(t, []berth.Victim{{Job: "low", Queue: "a", GPUMilli: 8000, Cost: want.Cost}}, reason.PotentialVictims)
 	require.Contains(t, reason.Preemption, "not worth it")
 	at, orders := d.wakes(2)
 	require.Equal(t, want.From, at)
 	require.Equal(t, []string{"requestCheckpoint low preempted"}, told(orders))
-	require.Nil(t, d.explain("high").Reason.Weighed)
+	require.Nil(t, d.explain("high").Reason.Weighing)
 }
 
 // It is found as well where what victims lose rises between their checkpoints and falls with
@@ -90,8 +90,8 @@ func TestAClassIsWorthALot(t *testing.T) {
 	d.now = berth.Time(7 * berth.Day)
 	d.tell(one("a", "high", 1, serves))
 	require.Empty(t, d.pass())
-	require.Zero(t, d.explain("high").Reason.Weighed.From, "it never is")
-	d.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Worth: berth.Worth{Unweighed: true}}}})
+	require.Zero(t, d.explain("high").Reason.Weighing.From, "it never is")
+	d.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Gain: berth.GainPolicy{IgnoreCost: true}}}})
 	d.now += berth.Time(berth.Minute)
 	require.Equal(t, []string{"release low preempted"}, told(d.pass()))
 }
@@ -105,7 +105,7 @@ func TestWhatIsOwedIsNotWeighed(t *testing.T) {
 	require.Equal(t, []string{"release b1 reclaimed"}, told(d.settle(d.now))[:1])
 	d.tell(one("a", "a2", 2))
 	require.Empty(t, d.pass())
-	require.NotNil(t, d.explain("a2").Reason.Weighed)
+	require.NotNil(t, d.explain("a2").Reason.Weighing)
 }
 
 // A function of the embedder's own takes the place of the standard one, and is given again at a
@@ -122,7 +122,7 @@ func TestAGainOfOnesOwn(t *testing.T) {
 	d.tell(one("a", "high", 4, ranks(1), serves))
 	require.Empty(t, d.pass())
 	require.Equal(t, preempt.Beneficiary{Class: 2, Priority: 1, Weight: 7, GPUMilli: 4000}, asked[0])
-	require.Equal(t, 1000+berth.Time(40*berth.Minute)+1, d.explain("high").Reason.Weighed.From)
+	require.Equal(t, 1000+berth.Time(40*berth.Minute)+1, d.explain("high").Reason.Weighing.From)
 
 	b, err := d.Snapshot()
 	require.NoError(t, err)
@@ -144,9 +144,9 @@ func TestAGainOfOnesOwn(t *testing.T) {
 // What a job tells of its checkpoints is believed, and its interval is a guess no longer.
 func TestCheckpointsThatAreTold(t *testing.T) {
 	loses := func(d *divided) berth.Duration {
-		return berth.Duration(d.explain("high").Reason.WouldYield[0].Price/8) - 5*berth.Minute
+		return berth.Duration(d.explain("high").Reason.PotentialVictims[0].Cost/8) - 5*berth.Minute
 	}
-	d := calmly(t, berth.Preemption{Mode: berth.PreemptReclaim})
+	d := calmly(t, berth.Preemption{Mode: berth.PreemptionReclaim})
 	d.runs(one("a", "low", 8, func(j *berth.Job) { j.Checkpoint.Interval = 20 * berth.Minute }))
 	d.tell(one("a", "high", 8, ranks(1)))
 	d.now = berth.Time(50 * berth.Minute)
@@ -166,28 +166,28 @@ func TestACheckpointByItselfIsNoAnswer(t *testing.T) {
 	d, request := asked(t)
 	d.tell(berth.CheckpointWritten{Job: "low", Incarnation: 1})
 	require.Empty(t, d.pass())
-	d.report(request, berth.Done)
+	d.report(request, berth.OutcomeDone)
 	require.Equal(t, []string{"release low preempted"}, told(d.pass()))
 	require.ErrorIs(t, d.Apply(d.now, berth.CheckpointWritten{Job: "low", Incarnation: 1}), berth.ErrStale)
 }
 
 // Who is asked has the time that its class has.
 func TestGraceGoesByClass(t *testing.T) {
-	d := calmly(t, berth.Preemption{Grace: []berth.Grace{{Class: berth.Batch, Timeout: berth.Hour}, {Class: berth.Interactive}}})
-	interactive := func(j *berth.Job) { j.Class = berth.Interactive }
+	d := calmly(t, berth.Preemption{Grace: []berth.Grace{{Class: berth.ClassBatch, Timeout: berth.Hour}, {Class: berth.ClassInteractive}}})
+	interactive := func(j *berth.Job) { j.Class = berth.ClassInteractive }
 	d.runs(one("a", "low", 4, writesCheckpoints), one("a", "mid", 4, writesCheckpoints, interactive))
 	d.tell(one("a", "high", 8, serves))
 	orders := d.pass()
 	require.Equal(t, berth.Time(berth.Hour), orders[0].Header().Deadline)
 	require.Equal(t, berth.Time(5*berth.Minute), orders[1].Header().Deadline)
 	// The room is kept until the last must have answered, and is gone.
-	require.Equal(t, berth.Time(berth.Hour+33*berth.Minute), d.explain("high").Reason.Reserved.Until)
+	require.Equal(t, berth.Time(berth.Hour+33*berth.Minute), d.explain("high").Reason.Reservation.Until)
 }
 
 // Who had to yield runs for longer before it has to again, twice as long each time, up to eight
 // times; and starts over when it has run for long enough.
 func TestARespiteGrows(t *testing.T) {
-	d := calmly(t, berth.Preemption{Respite: berth.Minute, Worth: berth.Worth{Unweighed: true}})
+	d := calmly(t, berth.Preemption{Cooldown: berth.Minute, Gain: berth.GainPolicy{IgnoreCost: true}})
 	d.runs(one("a", "low", 8, writesCheckpoints))
 	yields := func(i int) berth.Duration {
 		began, id := d.now, berth.JobID(fmt.Sprint("high", i))
@@ -203,7 +203,7 @@ func TestARespiteGrows(t *testing.T) {
 		d.carryOut(d.pass())
 		d.tell(berth.JobFinished{Job: id, Incarnation: 1})
 		d.carryOut(d.pass())
-		require.Equal(t, berth.Running, d.explain("low").State)
+		require.Equal(t, berth.ReplicaRunning, d.explain("low").State)
 		return spared
 	}
 	var spared []berth.Duration
@@ -224,8 +224,8 @@ func TestARespiteGrows(t *testing.T) {
 // other; a restored core keeps them as well.
 func TestRatesBoundEvictions(t *testing.T) {
 	for name, p := range map[string]berth.Preemption{
-		"fleet": {Rate: berth.Rate{Evictions: 3, Per: 100}},
-		"queue": {QueueRate: berth.Rate{Evictions: 3, Per: 100}},
+		"fleet": {RateLimit: berth.RateLimit{Evictions: 3, Per: 100}},
+		"queue": {QueueRateLimit: berth.RateLimit{Evictions: 3, Per: 100}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := calmly(t, p)
@@ -256,7 +256,7 @@ func TestRatesBoundEvictions(t *testing.T) {
 // One that needs more than the rate ever lets at once is served when nobody had to yield for long
 // enough; smaller ones do not go before it, and it delays who comes after it.
 func TestRatesLetLargeOnesPass(t *testing.T) {
-	d := calmly(t, berth.Preemption{Rate: berth.Rate{Evictions: 2, Per: 100}})
+	d := calmly(t, berth.Preemption{RateLimit: berth.RateLimit{Evictions: 2, Per: 100}})
 	for i := range 8 {
 		d.runs(one("a", berth.JobID(fmt.Sprint("low", i)), 1, writesCheckpoints))
 	}
@@ -268,11 +268,11 @@ func TestRatesLetLargeOnesPass(t *testing.T) {
 	at, orders := d.wakes(3)
 	require.EqualValues(t, 1050, at)
 	require.Len(t, orders, 4)
-	require.Equal(t, berth.JobID("wide"), orders[0].Header().Cause.For.Job)
+	require.Equal(t, berth.JobID("wide"), orders[0].Header().Cause.Beneficiary.Job)
 	at, orders = d.wakes(3)
 	require.EqualValues(t, 1200, at, "four evictions later there is one again")
 	require.Len(t, orders, 1)
-	require.Equal(t, berth.JobID("small"), orders[0].Header().Cause.For.Job)
+	require.Equal(t, berth.JobID("small"), orders[0].Header().Cause.Beneficiary.Job)
 }
 
 // Nobody who had to yield ever makes the one yield for which that was, whatever both have waited
@@ -280,8 +280,8 @@ func TestRatesLetLargeOnesPass(t *testing.T) {
 func TestL2_NoTwoYieldToEachOther(t *testing.T) {
 	drawn.Check(t, func(rt *rapid.T) {
 		d := calmly(t, berth.Preemption{
-			Respite: -1,
-			Worth: berth.Worth{
+			Cooldown: -1,
+			Gain: berth.GainPolicy{
 				Turn: rapid.SampledFrom([]berth.Duration{-1, 0, 1}).Draw(rt, "turn"), Queueing: rapid.SampledFrom([]berth.Duration{-1, 0}).Draw(rt, "queueing"),
 				WaitMilli: rapid.SampledFrom([]int{0, 100_000}).Draw(rt, "wait"),
 			},
@@ -289,7 +289,7 @@ func TestL2_NoTwoYieldToEachOther(t *testing.T) {
 		for i := range rapid.IntRange(2, 7).Draw(rt, "jobs") {
 			d.tell(one("a", berth.JobID(fmt.Sprint("j", i)), rapid.IntRange(1, 8).Draw(rt, "gpus"),
 				ranks(int32(rapid.IntRange(0, 2).Draw(rt, "priority"))), func(j *berth.Job) {
-					j.Class = rapid.SampledFrom([]berth.Class{berth.Batch, berth.Interactive, berth.LatencyCritical}).Draw(rt, "class")
+					j.Class = rapid.SampledFrom([]berth.Class{berth.ClassBatch, berth.ClassInteractive, berth.ClassLatencyCritical}).Draw(rt, "class")
 					j.Checkpoint = berth.Checkpoint{
 						Supported: rapid.Bool().Draw(rt, "supported"), Cost: berth.Duration(rapid.IntRange(0, 100_000).Draw(rt, "cost")),
 						Interval: berth.Duration(rapid.IntRange(0, 1_000_000).Draw(rt, "interval")),
@@ -302,7 +302,7 @@ func TestL2_NoTwoYieldToEachOther(t *testing.T) {
 		for range 200 {
 			orders := d.pass()
 			for _, o := range orders {
-				if to := o.Header().Cause.For.Job; to != "" {
+				if to := o.Header().Cause.Beneficiary.Job; to != "" {
 					yielded[[2]berth.JobID{o.Header().Job, to}] = true
 				}
 			}
@@ -324,8 +324,8 @@ func TestL2_NoTwoYieldToEachOther(t *testing.T) {
 func newCalmCore(t *testing.T) *core.Core {
 	t.Helper()
 	d := calmly(t, berth.Preemption{
-		Rate: berth.Rate{Evictions: 3, Per: berth.Hour}, QueueRate: berth.Rate{Evictions: 2, Per: berth.Hour},
-		Grace: []berth.Grace{{Class: berth.Batch, Timeout: berth.Minute}},
+		RateLimit: berth.RateLimit{Evictions: 3, Per: berth.Hour}, QueueRateLimit: berth.RateLimit{Evictions: 2, Per: berth.Hour},
+		Grace: []berth.Grace{{Class: berth.ClassBatch, Timeout: berth.Minute}},
 	})
 	d.runs(one("a", "low", 4, writesCheckpoints), one("a", "told", 4, costs(berth.Hour, berth.Hour)))
 	d.tell(berth.CheckpointWritten{Job: "told", Incarnation: 1})
@@ -348,18 +348,18 @@ func newCalmCore(t *testing.T) *core.Core {
 // Rates, graces and worths that make no sense are refused.
 func TestBadCalmIsRefused(t *testing.T) {
 	for field, p := range map[string]berth.Preemption{
-		"respite":               {Respite: -2},
-		"rate.evictions":        {Rate: berth.Rate{Evictions: -1}},
-		"rate.per":              {Rate: berth.Rate{Evictions: 2, Per: 1}},
-		"queueRate.per":         {QueueRate: berth.Rate{Evictions: 1, Per: -1}},
-		"grace[0].class":        {Grace: []berth.Grace{{Class: 3}}},
-		"grace[1].class":        {Grace: []berth.Grace{{}, {}}},
-		"grace[0].timeout":      {Grace: []berth.Grace{{Timeout: -1}}},
-		"worth.turn":            {Worth: berth.Worth{Turn: -2}},
-		"worth.queueing":        {Worth: berth.Worth{Queueing: -2}},
-		"worth.interactive":     {Worth: berth.Worth{Interactive: 1 << 60}},
-		"worth.latencyCritical": {Worth: berth.Worth{LatencyCritical: -7}},
-		"worth.waitMilli":       {Worth: berth.Worth{WaitMilli: -1}},
+		"cooldown":             {Cooldown: -2},
+		"rateLimit.evictions":  {RateLimit: berth.RateLimit{Evictions: -1}},
+		"rateLimit.per":        {RateLimit: berth.RateLimit{Evictions: 2, Per: 1}},
+		"queueRateLimit.per":   {QueueRateLimit: berth.RateLimit{Evictions: 1, Per: -1}},
+		"grace[0].class":       {Grace: []berth.Grace{{Class: 3}}},
+		"grace[1].class":       {Grace: []berth.Grace{{}, {}}},
+		"grace[0].timeout":     {Grace: []berth.Grace{{Timeout: -1}}},
+		"gain.turn":            {Gain: berth.GainPolicy{Turn: -2}},
+		"gain.queueing":        {Gain: berth.GainPolicy{Queueing: -2}},
+		"gain.interactive":     {Gain: berth.GainPolicy{Interactive: 1 << 60}},
+		"gain.latencyCritical": {Gain: berth.GainPolicy{LatencyCritical: -7}},
+		"gain.waitMilli":       {Gain: berth.GainPolicy{WaitMilli: -1}},
 	} {
 		_, err := core.New(berth.Config{Policy: berth.Policy{Preemption: p}})
 		var e *berth.Error

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-sched/berth/core"
 )
 
-// The kind of a window that is saved follows from what is saved beside it; what no kind has is
+// The kind of a reservation that is saved follows from what is saved beside it; what no kind has is
 // refused.
 func TestRestoreRefusesWindowsOfNoKind(t *testing.T) {
 	d := fleetOf(t, "n1")
@@ -22,9 +22,9 @@ func TestRestoreRefusesWindowsOfNoKind(t *testing.T) {
 		core          *core.Core
 		before, after string
 	}{
-		{"a move that is for another", "jobs[0].replicas[0].moving.cause", newMovingCore(t), `"cause":"resumed"`, `"cause":"room-made"`},
-		{"a room for no reason", "jobs[1].replicas[0].reserved.cause", d.Core, `"cause":"room-made"`, `"cause":"fits"`},
-		{"a rest with a plan", "jobs[1].replicas[0].reserved.remnant", d.Core, `"cause":"room-made"`, `"cause":"room-made","remnant":true`},
+		{"a move that is for another", "jobs[0].replicas[0].moving.cause", newMovingCore(t), `"cause":"resumed"`, `"cause":"victims-gone"`},
+		{"a room for no reason", "jobs[1].replicas[0].reserved.cause", d.Core, `"cause":"victims-gone"`, `"cause":"fits"`},
+		{"a rest with a plan", "jobs[1].replicas[0].reserved.partial", d.Core, `"cause":"victims-gone"`, `"cause":"victims-gone","partial":true`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			saved, err := test.core.Snapshot()

@@ -30,7 +30,7 @@ func TestR3_ProductsComeAndGo(t *testing.T) {
 	after, err := sched.Snapshot()
 	require.NoError(t, err)
 	require.Equal(t, string(empty), string(after))
-	limit := quota.Amounts{quota.GPUOf("one more"): 1000}
+	limit := quota.Amounts{quota.GPUMilliOf("one more"): 1000}
 	require.NoError(t, sched.Apply(0, berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: limit}}))
 }
 
@@ -108,7 +108,7 @@ func TestR2_RefusedUpdateBesideADrain(t *testing.T) {
 	apply(berth.JobSubmitted{Job: gangJob("runs", 1, 8)})
 	orders, err := sched.Schedule(0)
 	require.NoError(t, err)
-	apply(berth.ActionReported{Action: orders[0].Header().ID})
+	apply(berth.OrderReported{Order: orders[0].Header().ID})
 	for i := range 4094 {
 		apply(berth.NodeJoined{Node: node(fmt.Sprint("n", i), fmt.Sprint("pool-", i), 1)})
 	}

@@ -48,9 +48,9 @@ func TestMembersGetTheBestGPUs(t *testing.T) {
 	h.minute()
 	last := h.job("last", 1, 1, berth.Hour)
 	h.minute()
-	require.Equal(t, berth.GPUs(0), h.binds[one].Members[0].GPUs)
-	require.Equal(t, berth.GPUs(2, 3), h.binds[two].Members[0].GPUs, "the pair that is whole")
-	require.Equal(t, berth.GPUs(1), h.binds[last].Members[0].GPUs)
+	require.Equal(t, berth.GPUSetOf(0), h.binds[one].Members[0].GPUs)
+	require.Equal(t, berth.GPUSetOf(2, 3), h.binds[two].Members[0].GPUs, "the pair that is whole")
+	require.Equal(t, berth.GPUSetOf(1), h.binds[last].Members[0].GPUs)
 	require.Equal(t, berth.MBps(100_000), h.explain(two).Bandwidth.AllReduce, "four links of 25 GB/s")
 	require.Equal(t, berth.Bandwidth{}, *h.explain(one).Bandwidth)
 
@@ -66,7 +66,7 @@ func TestMembersGetTheBestGPUs(t *testing.T) {
 	h.minute()
 	h.job("four", 1, 2, berth.Hour)
 	h.minute()
-	require.Equal(t, berth.GPUs(1, 2), h.binds["four"].Members[0].GPUs)
+	require.Equal(t, berth.GPUSetOf(1, 2), h.binds["four"].Members[0].GPUs)
 	require.Less(t, h.explain("four").Bandwidth.AllReduce, berth.MBps(100_000))
 }
 
@@ -75,7 +75,7 @@ func TestMembersGetTheBestGPUs(t *testing.T) {
 func TestBandwidths(t *testing.T) {
 	h := newHarbour(t, berth.Config{
 		Levels: []string{"spine", "leaf"},
-		Fabric: berth.Fabric{Tapers: []berth.Taper{{Level: "leaf", RatioMilli: 2000}}},
+		Fabric: berth.Fabric{Oversubscription: []berth.Oversubscription{{Level: "leaf", RatioMilli: 2000}}},
 	})
 	h.nodes("a", 3, "s", "a")
 	h.nodes("b", 3, "s", "b")

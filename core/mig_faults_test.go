@@ -12,9 +12,9 @@ import (
 )
 
 // quiet runs passes until the core waits for a fact, and fails if it never does.
-func (d *divided) quiet() []berth.Action {
+func (d *divided) quiet() []berth.Order {
 	d.Helper()
-	var all []berth.Action
+	var all []berth.Order
 	for range 100 {
 		all = append(all, d.pass()...)
 		wake, ok := d.NextWake()
@@ -36,11 +36,11 @@ func (d *divided) policy(g berth.Geometry) {
 func drained(t *testing.T, g berth.Geometry) *divided {
 	t.Helper()
 	d := newDivided(t, g)
-	d.node("n", 1, berth.ModeMIG, at(t, "1g.10gb@0:1"), at(t, "1g.10gb@1:1"))
+	d.node("n", 1, berth.GPUModeMIG, at(t, "1g.10gb@0:1"), at(t, "1g.10gb@1:1"))
 	for _, id := range []berth.JobID{"s0", "s1"} {
 		d.tell(berth.JobSubmitted{Job: berth.Job{
 			ID: id, Queue: "q", ExpectedRuntime: 10 * berth.Minute,
-			Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{MIG: "1g.10gb"}}},
+			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MIG: "1g.10gb"}}},
 		}})
 	}
 	d.carryOut(d.pass())
@@ -48,14 +48,14 @@ func drained(t *testing.T, g berth.Geometry) *divided {
 	d.settle(d.now + berth.Time(9*berth.Minute))
 	e, err := d.Explain("large")
 	require.NoError(t, err)
-	require.NotNil(t, e.Replicas[0].Reason.Kept)
+	require.NotNil(t, e.Replicas[0].Reason.GPUHold)
 	return d
 }
 
 // A drain ends with the geometry that allowed it: nothing of a fixed pool is changed.
 func TestADrainEndsWithItsGeometry(t *testing.T) {
-	d := drained(t, berth.Geometry{Kind: berth.Adaptive, Cost: berth.Second, Interval: berth.Second})
-	d.policy(berth.Geometry{Kind: berth.Fixed})
+	d := drained(t, berth.Geometry{Kind: berth.GeometryAdaptive, Cost: berth.Second, Interval: berth.Second})
+	d.policy(berth.Geometry{Kind: berth.GeometryFixed})
 	d.tell(berth.JobFinished{Job: "s0", Incarnation: 1})
 	d.tell(berth.JobFinished{Job: "s1", Incarnation: 1})
 	require.Empty(t, repartitions(d.pass()))
@@ -66,9 +66,9 @@ func TestADrainEndsWithItsGeometry(t *testing.T) {
 // A GPU that is clear and may be changed, for a member whose host has no room just then,
 // does not keep the core awake.
 func TestAClearGPUWithoutAHostDoesNotSpin(t *testing.T) {
-	d := drained(t, berth.Geometry{Kind: berth.Adaptive, Cost: berth.Second, Interval: berth.Second})
+	d := drained(t, berth.Geometry{Kind: berth.GeometryAdaptive, Cost: berth.Second, Interval: berth.Second})
 	d.tell(berth.JobSubmitted{Job: berth.Job{
-		ID: "hog", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{CPUMilli: 63000}}},
+		ID: "hog", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{CPUMilli: 63000}}},
 	}})
 	d.carryOut(d.pass())
 	d.tell(berth.JobFinished{Job: "s0", Incarnation: 1})
@@ -78,8 +78,8 @@ func TestAClearGPUWithoutAHostDoesNotSpin(t *testing.T) {
 
 // Members that wait in vain do not wake each other.
 func TestWaitingInVainIsQuiet(t *testing.T) {
-	d := newDivided(t, berth.Geometry{Kind: berth.Adaptive, Cost: berth.Second, Interval: berth.Second, DrainLimit: -1})
-	d.node("n", 1, berth.ModeMIG, at(t, "7g.80gb@0:8"))
+	d := newDivided(t, berth.Geometry{Kind: berth.GeometryAdaptive, Cost: berth.Second, Interval: berth.Second, HoldLimit: -1})
+	d.node("n", 1, berth.GPUModeMIG, at(t, "7g.80gb@0:8"))
 	d.job("holder", 1, berth.Claim{MIG: "7g.80gb"})
 	d.carryOut(d.pass())
 	d.job("a", 1, berth.Claim{MIG: "3g.40gb"})
@@ -92,14 +92,14 @@ func TestWaitingInVainIsQuiet(t *testing.T) {
 // Who is being stopped stood on what was ordered: it cannot be told to have failed.
 func TestAStoppedMemberProvesItsGPU(t *testing.T) {
 	d := newDivided(t, berth.Geometry{})
-	d.node("n", 1, berth.ModeWhole)
-	d.job("a", 1, berth.Claim{Share: &berth.Share{Milli: 400}})
+	d.node("n", 1, berth.GPUModeWhole)
+	d.job("a", 1, berth.Claim{Share: &berth.Share{GPUMilli: 400}})
 	orders := d.pass()
-	d.report(orders[1], berth.Done)
+	d.report(orders[1], berth.OutcomeDone)
 	d.tell(berth.JobCancelled{Job: "a"})
 	require.IsType(t, berth.Release{}, d.pass()[0])
 	d.job("b", 1, berth.Claim{GPUs: 1})
-	err := d.Apply(d.now, berth.ActionReported{Action: orders[0].Header().ID, Outcome: berth.Failed})
+	err := d.Apply(d.now, berth.OrderReported{Order: orders[0].Header().ID, Outcome: berth.OutcomeFailed})
 	require.ErrorIs(t, err, berth.ErrConflict)
 	require.Empty(t, d.pass(), "a still holds the GPU")
 }
@@ -107,30 +107,30 @@ func TestAStoppedMemberProvesItsGPU(t *testing.T) {
 // What must not be changed, for a limit or for the topology, does not hide what may.
 func TestOffersThatWillNotDoHideNoOther(t *testing.T) {
 	t.Run("limit", func(t *testing.T) {
-		d := newDivided(t, berth.Geometry{Kind: berth.Adaptive, Cost: berth.Second, Interval: berth.Second, DrainLimit: -1})
-		d.tell(berth.QueueSet{Queue: quota.Queue{Name: "limited", Limit: quota.Amounts{quota.GPUOf("H100"): 0}}})
+		d := newDivided(t, berth.Geometry{Kind: berth.GeometryAdaptive, Cost: berth.Second, Interval: berth.Second, HoldLimit: -1})
+		d.tell(berth.QueueSet{Queue: quota.Queue{Name: "limited", Limit: quota.Amounts{quota.GPUMilliOf("H100"): 0}}})
 		for i := range 64 {
-			d.node(berth.NodeID(fmt.Sprintf("n%03d", i)), 1, berth.ModeWhole)
+			d.node(berth.NodeID(fmt.Sprintf("n%03d", i)), 1, berth.GPUModeWhole)
 		}
 		d.tell(berth.NodeJoined{Node: berth.Node{ID: "z", Pool: "p", GPUs: []berth.GPU{{
-			Product: "A100", MemoryMiB: 81559, ComputeCapability: berth.ComputeCapability{Major: 8}, Table: "A100-80GB",
+			Product: "A100", MemoryMiB: 81559, ComputeCapability: berth.ComputeCapability{Major: 8}, MIGTable: "A100-80GB",
 		}}}})
-		d.tell(berth.JobSubmitted{Job: berth.Job{ID: "a", Queue: "limited", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{MIG: "3g.40gb"}}}}})
+		d.tell(berth.JobSubmitted{Job: berth.Job{ID: "a", Queue: "limited", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MIG: "3g.40gb"}}}}})
 		require.Len(t, repartitions(d.settle(berth.Time(berth.Hour))), 1)
 	})
 	t.Run("leaf", func(t *testing.T) {
 		sched, err := core.New(berth.Config{Levels: []string{"leaf"}, Policy: berth.Policy{Geometry: []berth.Geometry{{
-			Kind: berth.Adaptive, Cost: berth.Second, Interval: berth.Second, PerHour: 1000, DrainLimit: -1,
+			Kind: berth.GeometryAdaptive, Cost: berth.Second, Interval: berth.Second, PerHour: 1000, HoldLimit: -1,
 		}}}})
 		require.NoError(t, err)
 		d := &divided{t, sched, 0}
 		d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})
-		gpu := berth.GPU{Product: "H100", MemoryMiB: 81559, ComputeCapability: berth.ComputeCapability{Major: 9}, Table: "H100-80GB"}
+		gpu := berth.GPU{Product: "H100", MemoryMiB: 81559, ComputeCapability: berth.ComputeCapability{Major: 9}, MIGTable: "H100-80GB"}
 		for i := range 64 {
 			d.tell(berth.NodeJoined{Node: berth.Node{ID: berth.NodeID(fmt.Sprintf("n%03d", i)), Domains: []string{fmt.Sprint("leaf", i)}, GPUs: []berth.GPU{gpu}}})
 		}
 		d.tell(berth.NodeJoined{Node: berth.Node{ID: "z", Domains: []string{"last"}, GPUs: []berth.GPU{gpu, gpu}}})
-		d.tell(berth.JobSubmitted{Job: berth.Job{ID: "a", Queue: "q", Topology: berth.Topology{Required: "leaf"}, Groups: []berth.Group{{Replicas: 2, Claim: berth.Claim{MIG: "7g.80gb"}}}}})
+		d.tell(berth.JobSubmitted{Job: berth.Job{ID: "a", Queue: "q", Topology: berth.Topology{Required: "leaf"}, Groups: []berth.Group{{Members: 2, Claim: berth.Claim{MIG: "7g.80gb"}}}}})
 		require.Len(t, repartitions(d.settle(berth.Time(berth.Hour))), 2)
 	})
 }

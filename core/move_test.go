@@ -19,12 +19,12 @@ func fleetOf(t *testing.T, nodes ...berth.NodeID) *divided {
 	d := &divided{t, sched, 0}
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})
 	for _, n := range nodes {
-		d.node(n, 8, berth.ModeWhole)
+		d.node(n, 8, berth.GPUModeWhole)
 	}
 	return d
 }
 
-func members(n int) func(*berth.Job) { return func(j *berth.Job) { j.Groups[0].Replicas = n } }
+func members(n int) func(*berth.Job) { return func(j *berth.Job) { j.Groups[0].Members = n } }
 
 // on lists the nodes on which a job holds something, member by member.
 func (d *divided) on(id berth.JobID) []berth.NodeID {
@@ -48,10 +48,10 @@ func TestADrainMovesAGang(t *testing.T) {
 	require.Equal(t, "node n1 is being drained: firmware", orders[0].Header().Cause.Detail)
 	d.tell(one("q", "other", 8))
 	require.Empty(t, d.pass(), "nobody takes its place")
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	orders = d.pass()
 	require.Equal(t, []string{"release job drained"}, told(orders))
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	orders = d.pass()
 	require.Equal(t, []string{"bind job resumed"}, told(orders))
 	d.carryOut(orders)
@@ -78,10 +78,10 @@ func TestADrainWithoutRoomWaitsForItsDeadline(t *testing.T) {
 	d.now = deadline
 	orders = d.pass()
 	require.Equal(t, []string{"release job drained"}, told(orders))
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	require.Empty(t, d.pass())
-	require.Equal(t, berth.Pending, d.explain("job").State)
-	d.node("n2", 8, berth.ModeWhole)
+	require.Equal(t, berth.ReplicaPending, d.explain("job").State)
+	d.node("n2", 8, berth.GPUModeWhole)
 	require.Equal(t, []string{"bind job fits"}, told(d.pass()))
 }
 
@@ -93,10 +93,10 @@ func TestADrainWithoutADeadlineStopsNobody(t *testing.T) {
 	require.Empty(t, d.pass())
 	_, ok := d.NextWake()
 	require.False(t, ok)
-	d.node("n2", 8, berth.ModeWhole)
+	d.node("n2", 8, berth.GPUModeWhole)
 	orders := d.pass()
 	require.Equal(t, []string{"release job drained"}, told(orders), "it writes no checkpoints")
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	orders = d.pass()
 	require.Equal(t, []string{"bind job resumed"}, told(orders))
 }
@@ -117,9 +117,9 @@ func TestADrainThatEnds(t *testing.T) {
 			require.Equal(t, []string{"requestCheckpoint job drained"}, told(request))
 			d.tell(end)
 			require.Equal(t, []string{"withdraw job not-needed"}, told(d.pass()))
-			require.Equal(t, berth.Running, d.explain("job").State)
+			require.Equal(t, berth.ReplicaRunning, d.explain("job").State)
 			require.Empty(t, d.pass())
-			require.ErrorIs(t, d.Apply(d.now, berth.ActionReported{Action: request[0].Header().ID}), berth.ErrStale)
+			require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request[0].Header().ID}), berth.ErrStale)
 		})
 	}
 }
@@ -137,7 +137,7 @@ func TestAGangThatLostANodeResumes(t *testing.T) {
 	d.tell(berth.NodeLost{Node: "n1"})
 	orders := d.pass()
 	require.Equal(t, []string{"release gang hardware-lost"}, told(orders))
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	orders = d.pass()
 	require.Equal(t, []string{"bind gang resumed"}, told(orders))
 	d.carryOut(orders)
@@ -153,7 +153,7 @@ func TestAGangWhoseMembersDiedKeepsItsPlace(t *testing.T) {
 	d.tell(berth.MemberFailed{Job: "gang", Incarnation: 1, Members: []berth.MemberRef{{Index: 1}}})
 	orders := d.pass()
 	require.Equal(t, []string{"release gang member-failed"}, told(orders))
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	require.Empty(t, d.pass())
 	wake, ok := d.NextWake()
 	require.True(t, ok)
@@ -189,18 +189,18 @@ func TestTheQuotaOfAGangThatResumesIsKept(t *testing.T) {
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: gpuMilli(16)}})
 	d.runs(one("q", "gang", 8, members(2)))
 	d.tell(one("q", "other", 8, ranks(1)))
-	d.mode(berth.PreemptNever)
+	d.mode(berth.PreemptionOff)
 	require.Empty(t, d.pass())
 	d.tell(berth.NodeLost{Node: "n1"})
 	orders := d.pass()
 	require.Equal(t, []string{"release gang hardware-lost"}, told(orders))
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	require.Equal(t, []string{"bind gang resumed"}, told(d.pass()))
 }
 
 // scattered is a core in which jobs of 4 GPUs run on each of two nodes, so that 8 are free and
 // nowhere in one piece.
-func scattered(t *testing.T, mode berth.MovesMode) *divided {
+func scattered(t *testing.T, mode berth.DefragmentationMode) *divided {
 	t.Helper()
 	d := fleetOf(t, "n1", "n2")
 	for _, id := range []berth.JobID{"a", "b", "c"} {
@@ -209,29 +209,29 @@ func scattered(t *testing.T, mode berth.MovesMode) *divided {
 	d.tell(berth.JobFinished{Job: "b", Incarnation: 1})
 	d.pass()
 	p := d.Config().Policy
-	p.Moves.Mode = mode
+	p.Defragmentation.Mode = mode
 	d.tell(berth.PolicyChanged{Policy: p})
 	return d
 }
 
 // What is free in pieces is made one piece by a move, where that pays and is ordered.
 func TestMovesMakeRoom(t *testing.T) {
-	d := scattered(t, berth.MovesOrdered)
+	d := scattered(t, berth.DefragmentationOn)
 	d.tell(one("q", "whole", 8))
 	orders := d.pass()
 	require.Equal(t, []string{"requestCheckpoint a moved"}, told(orders))
-	require.Equal(t, berth.ReplicaRef{Job: "whole"}, orders[0].Header().Cause.For)
+	require.Equal(t, berth.ReplicaRef{Job: "whole"}, orders[0].Header().Cause.Beneficiary)
 	require.Equal(t, &berth.Departure{
-		Cause: orders[0].Header().Cause, To: []berth.NodeID{"n2"}, By: orders[0].Header().Deadline,
+		Cause: orders[0].Header().Cause, To: []berth.NodeID{"n2"}, Deadline: orders[0].Header().Deadline,
 	}, d.explain("a").Departure)
 	d.tell(one("q", "late", 4))
 	require.Empty(t, d.pass())
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	orders = d.pass()
 	require.Equal(t, []string{"release a moved"}, told(orders))
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	orders = d.pass()
-	require.ElementsMatch(t, []string{"bind whole room-made", "bind a resumed"}, told(orders))
+	require.ElementsMatch(t, []string{"bind whole victims-gone", "bind a resumed"}, told(orders))
 	d.carryOut(orders)
 	require.Equal(t, []berth.NodeID{"n1"}, d.on("whole"))
 	require.Equal(t, []berth.NodeID{"n2"}, d.on("a"))
@@ -240,12 +240,12 @@ func TestMovesMakeRoom(t *testing.T) {
 // Nothing is moved where moves are not ordered, do not pay, or are not needed in time.
 func TestNothingMovesInVain(t *testing.T) {
 	for name, c := range map[string]struct {
-		mode   berth.MovesMode
+		mode   berth.DefragmentationMode
 		change func(*divided)
 	}{
-		"proposed": {berth.MovesProposed, func(*divided) {}},
-		"off":      {berth.MovesOff, func(*divided) {}},
-		"a restart costs more": {berth.MovesOrdered, func(d *divided) {
+		"proposed": {berth.DefragmentationPropose, func(*divided) {}},
+		"off":      {berth.DefragmentationOff, func(*divided) {}},
+		"a restart costs more": {berth.DefragmentationOn, func(d *divided) {
 			d.now += berth.Time(20 * berth.Hour)
 			d.tell(berth.JobCancelled{Job: "a"})
 			d.tell(berth.JobCancelled{Job: "c"})
@@ -274,7 +274,7 @@ func TestMovesThatAreCalledOff(t *testing.T) {
 		"the room is gone":  berth.NodeCordoned{Node: "n1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := scattered(t, berth.MovesOrdered)
+			d := scattered(t, berth.DefragmentationOn)
 			d.tell(one("q", "whole", 8))
 			require.Equal(t, []string{"requestCheckpoint a moved"}, told(d.pass()))
 			d.tell(end)
@@ -286,13 +286,13 @@ func TestMovesThatAreCalledOff(t *testing.T) {
 
 // What it would take is answered without an effect: moves, victims, or why nothing helps.
 func TestWhatItTakes(t *testing.T) {
-	d := scattered(t, berth.MovesProposed)
+	d := scattered(t, berth.DefragmentationPropose)
 	d.tell(one("q", "whole", 8, ranks(1)))
-	d.mode(berth.PreemptNever)
+	d.mode(berth.PreemptionOff)
 	require.Empty(t, d.pass())
 	before, err := d.Snapshot()
 	require.NoError(t, err)
-	takes, err := d.WhatItTakes(d.now, "whole", 0)
+	takes, err := d.StartPlan(d.now, "whole", 0)
 	require.NoError(t, err)
 	require.Equal(t, []berth.Move{{Job: "a", Queue: "q", GPUMilli: 4000, From: []berth.NodeID{"n1"}, To: []berth.NodeID{"n2"}}}, takes.Moves)
 	require.Len(t, takes.Victims, 1)
@@ -300,25 +300,25 @@ func TestWhatItTakes(t *testing.T) {
 	require.Equal(t, "to move 1 of those who run, or to stop 1", takes.Text)
 	require.Equal(t, takes.Moves, d.explain("whole").Reason.Moves)
 
-	takes, err = d.WhatItTakes(d.now, "whole", 0, berth.JobCancelled{Job: "a"})
+	takes, err = d.StartPlan(d.now, "whole", 0, berth.JobCancelled{Job: "a"})
 	require.NoError(t, err)
 	require.False(t, takes.Fits, "it has to be stopped yet")
-	takes, err = d.WhatItTakes(d.now+1, "small", 0, one("q", "small", 4))
+	takes, err = d.StartPlan(d.now+1, "small", 0, one("q", "small", 4))
 	require.NoError(t, err)
 	require.True(t, takes.Fits)
-	takes, err = d.WhatItTakes(d.now, "a", 0)
+	takes, err = d.StartPlan(d.now, "a", 0)
 	require.NoError(t, err)
 	require.Equal(t, "it does not wait: it is running", takes.Text)
-	takes, err = d.WhatItTakes(d.now, "huge", 0, one("q", "huge", 64))
+	takes, err = d.StartPlan(d.now, "huge", 0, one("q", "huge", 64))
 	require.NoError(t, err)
 	require.Contains(t, takes.Text, "nothing that could be stopped or moved")
 	require.Equal(t, berth.ReasonNoNodes, takes.Reason.Code, "though no pass has tried it yet")
-	takes, err = d.WhatItTakes(d.now, "twin", 0, one("q", "twin", 7))
+	takes, err = d.StartPlan(d.now, "twin", 0, one("q", "twin", 7))
 	require.NoError(t, err)
 	require.Len(t, takes.Moves, 1, "though no pass has tried it yet")
-	_, err = d.WhatItTakes(d.now, "unknown", 0)
+	_, err = d.StartPlan(d.now, "unknown", 0)
 	require.ErrorIs(t, err, berth.ErrUnknown)
-	_, err = d.WhatItTakes(d.now-1, "whole", 0)
+	_, err = d.StartPlan(d.now-1, "whole", 0)
 	require.ErrorIs(t, err, berth.ErrClock)
 	after, err := d.Snapshot()
 	require.NoError(t, err)
@@ -373,18 +373,18 @@ func TestAGangKeepsWhatItHasLeft(t *testing.T) {
 	d.tell(berth.NodeLost{Node: "n1"})
 	orders := d.pass()
 	require.Equal(t, []string{"release gang hardware-lost"}, told(orders))
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	orders = d.pass()
 	require.Equal(t, []string{"release low preempted"}, told(orders), "and nobody takes what it has left")
-	d.report(orders[0], berth.Done)
+	d.report(orders[0], berth.OutcomeDone)
 	orders = d.pass()
-	require.Equal(t, []string{"bind gang room-made"}, told(orders))
+	require.Equal(t, []string{"bind gang victims-gone"}, told(orders))
 }
 
 // A gang that was asked to leave goes on to, when one dies of whom it can do without.
 func TestAGangThatLeavesMayShrink(t *testing.T) {
 	d := fleetOf(t, "n1", "n2")
-	d.runs(one("q", "gang", 2, members(4), func(j *berth.Job) { j.Groups[0].Min = 2 }, writesCheckpoints))
+	d.runs(one("q", "gang", 2, members(4), func(j *berth.Job) { j.Groups[0].MinMembers = 2 }, writesCheckpoints))
 	d.tell(berth.NodeDraining{Node: "n1"})
 	request := d.pass()
 	require.Equal(t, []string{"requestCheckpoint gang drained"}, told(request))
@@ -406,7 +406,7 @@ func newMovingCore(t *testing.T) *core.Core {
 	d.runs(one("q", "died", 8, members(2)))
 	d.runs(one("q", "stays", 8))
 	d.tell(berth.MemberFailed{Job: "died", Incarnation: 1, Members: []berth.MemberRef{{Index: 1}}})
-	d.report(d.pass()[0], berth.Done)
+	d.report(d.pass()[0], berth.OutcomeDone)
 	d.tell(berth.NodeDraining{Node: d.on("asked")[0], Deadline: d.now.Add(berth.Hour), Reason: "firmware"})
 	d.tell(berth.NodeLost{Node: d.on("struck")[0]})
 	require.ElementsMatch(t, []string{"release struck hardware-lost", "requestCheckpoint asked drained"}, told(d.pass()))
@@ -423,24 +423,24 @@ func TestWhatItTakesLaterOn(t *testing.T) {
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "owner", Guarantee: gpuMilli(8), LendingLimit: gpuMilli(0)}})
 	d.tell(one("q", "job", 8))
 	require.Empty(t, d.pass())
-	takes, err := d.WhatItTakes(d.now, "job", 0)
+	takes, err := d.StartPlan(d.now, "job", 0)
 	require.NoError(t, err)
 	require.False(t, takes.Fits)
 	n2 := berth.NodeJoined{Node: berth.Node{ID: "n2", GPUs: slices.Repeat([]berth.GPU{{Product: "H100"}}, 8)}}
-	takes, err = d.WhatItTakes(d.now, "job", 0, n2)
+	takes, err = d.StartPlan(d.now, "job", 0, n2)
 	require.NoError(t, err)
 	require.True(t, takes.Fits, takes.Text)
 
 	d.tell(n2)
-	takes, err = d.WhatItTakes(d.now, "job", 0)
+	takes, err = d.StartPlan(d.now, "job", 0)
 	require.NoError(t, err)
 	require.True(t, takes.Fits, takes.Text)
-	d.report(d.pass()[0], berth.Failed)
+	d.report(d.pass()[0], berth.OutcomeFailed)
 	require.Empty(t, d.pass())
-	takes, err = d.WhatItTakes(d.now+1000, "job", 0)
+	takes, err = d.StartPlan(d.now+1000, "job", 0)
 	require.NoError(t, err)
 	require.Equal(t, "it waits for another 4s after a failure, whatever there is room for", takes.Text)
-	takes, err = d.WhatItTakes(d.now.Add(berth.Minute), "job", 0)
+	takes, err = d.StartPlan(d.now.Add(berth.Minute), "job", 0)
 	require.NoError(t, err)
 	require.True(t, takes.Fits, takes.Text)
 }

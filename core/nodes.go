@@ -19,7 +19,7 @@ import (
 // nil: it is unknown. It refuses one product or kind of node too many, before it changes
 // anything: nothing else of a checked node can be.
 func (c *Core) addNode(spec berth.Node, old *record.Node) *berth.Error {
-	key, windows := record.KeyOf(&spec), c.backlog.WindowsAround(&spec)
+	key, windows := record.KeyOf(&spec), c.backlog.ReservationsAround(&spec)
 	key.Fence = record.FenceOf(windows)
 	if err := c.checkRoom(key, old); err != nil {
 		return err
@@ -35,10 +35,10 @@ func (c *Core) addNode(spec berth.Node, old *record.Node) *berth.Error {
 	}
 	n := &record.Node{
 		Spec: spec, Product: c.books.RetainProduct(key.Product), Class: c.state.Classes.Add(key, table, windows),
-		Windows: windows, Table: table, GPUs: make([]record.GPUState, len(spec.GPUs)),
+		Reservations: windows, Table: table, GPUs: make([]record.GPUState, len(spec.GPUs)),
 	}
 	n.Index = c.books.AddNode(gang.NodeSpec{
-		Name: string(spec.ID), Path: spec.Domains, Class: topology.Class(n.Class),
+		Name: string(spec.ID), Path: spec.Domains, Class: topology.NodeClass(n.Class),
 		GPUs: len(spec.GPUs), GPUMemoryMiB: key.GPUMemory,
 		Host: spec.Host(), Lattice: lattice, MaxShares: record.MaxShares(&spec),
 	})

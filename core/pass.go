@@ -22,7 +22,7 @@ const maxRepairs = 3
 // the next pass. Its cost is proportional to what changed since the last one,
 // not to what exists: after something became free, that is one search for each
 // distinct request that waits and might fit there.
-func (c *Core) Schedule(now berth.Time) ([]berth.Action, error) {
+func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	if now < c.state.Now {
 		return nil, c.clockError("schedule", now)
 	}
@@ -34,7 +34,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Action, error) {
 	c.rank()
 	c.evict.Relocate()
 	c.backlog.Earmark(true)
-	c.search.TendDrains()
+	c.search.TendGPUHolds()
 	c.upkeep.TendSpares()
 	c.search.ServeReserved()
 	c.search.Wake()
@@ -46,7 +46,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Action, error) {
 	c.search.Backfill()
 	c.backlog.Earmark(false)
 	c.evict.Preempt()
-	c.search.EndRemnants()
+	c.search.EndPartialResumes()
 	c.mend() // who is stopped at once, and who need not yield any more
 	c.agenda.EndPass()
 	c.state.ReopenOpened()
@@ -62,7 +62,7 @@ func (c *Core) clockError(what string, now berth.Time) *berth.Error {
 
 // expire handles every timer that is due.
 func (c *Core) expire() {
-	c.search.EndWindows()
+	c.search.EndReservations()
 	c.upkeep.TrustAgain()
 	var reasons map[*record.Shape]string // one answer for all that asked the same
 	for {
@@ -98,8 +98,8 @@ func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
 		}
 		why += ": " + reasons[s]
 	}
-	c.state.Emit(berth.Drop{Order: c.state.Order(rep, 0, berth.Cause{Code: berth.CauseGangTimeout, Detail: why})})
-	c.state.Totals.Dropped++
+	c.state.Emit(berth.Drop{OrderHeader: c.state.Order(rep, 0, berth.Cause{Code: berth.CauseGangTimeout, Detail: why})})
+	c.state.Totals.JobsDropped++
 	c.life.Forget(rep)
 }
 
@@ -107,14 +107,14 @@ func (c *Core) giveUp(rep *record.Replica, reasons map[*record.Shape]string) {
 func (c *Core) expireOrder(rep *record.Replica) {
 	expired := rep.Order
 	c.state.CloseOrder(rep)
-	c.state.Totals.Expired++
+	c.state.Totals.OrdersExpired++
 	switch expired.(type) {
 	case berth.Bind:
-		if expired.Header().Cause.Code == berth.CauseRoomMade {
+		if expired.Header().Cause.Code == berth.CauseVictimsGone {
 			c.search.FailBid(rep)
 		}
 		cause := berth.Cause{Code: berth.CauseBindExpired, Detail: fmt.Sprintf("order %d was not reported", expired.Header().ID)}
-		if rep.State == berth.Running {
+		if rep.State == berth.ReplicaRunning {
 			c.stopBinding(rep, cause)
 		} else {
 			rep.Release.Backoff = true
@@ -147,7 +147,7 @@ func (c *Core) stopBinding(rep *record.Replica, cause berth.Cause) {
 // members dead when it was given often enough.
 func (c *Core) releaseAgain(rep *record.Replica) {
 	if rep.Release.Attempt >= c.state.Config.Policy.ReleaseAttempts {
-		c.state.Totals.PresumedDead++
+		c.state.Totals.ReplicasPresumedDead++
 		c.books.UnbookAll(rep, record.MemberStopping)
 	}
 	c.life.Settle(rep, rep.Release.Cause)
@@ -161,7 +161,7 @@ func (c *Core) mend() {
 			return
 		}
 		switch {
-		case rep.State == berth.Repairing:
+		case rep.State == berth.ReplicaRepairing:
 			c.repair(rep) // puts the replica back if it has to be released
 			continue
 		case rep.Asked():
@@ -170,7 +170,7 @@ func (c *Core) mend() {
 		}
 		rep.Release.Attempt++
 		rep.Order = c.life.DescribeStops(rep, berth.Release{
-			Order: c.state.Order(rep, c.state.Config.Policy.ReleaseTimeout, rep.Release.Cause), Attempt: rep.Release.Attempt,
+			OrderHeader: c.state.Order(rep, c.state.Config.Policy.ReleaseTimeout, rep.Release.Cause), Attempt: rep.Release.Attempt,
 		})
 		c.state.OpenOrder(rep)
 		c.state.Totals.Releases++
@@ -210,19 +210,19 @@ func (c *Core) rebind(rep *record.Replica) bool {
 // as few as the gang can do with.
 func (c *Core) rebindGroup(rep *record.Replica, g int) bool {
 	for rep.Count(g, record.MemberAbsent) > 0 {
-		spec := c.state.Missing(rep, g)
+		spec := c.state.Shortfall(rep, g)
 		missing := &spec.Groups[0]
 		least := record.Least(&rep.Job.Spec.Groups[g]) - rep.Count(g, record.MemberRunning, record.MemberBinding)
 		if c.rebindSome(rep, g, &spec) {
 			continue
 		}
-		if least >= missing.Replicas || len(missing.Topology.Segments) > 0 {
+		if least >= missing.Members || len(missing.Topology.Segments) > 0 {
 			return least <= 0
 		}
 		if least <= 0 {
 			return true
 		}
-		missing.Replicas = least
+		missing.Members = least
 		if !c.rebindSome(rep, g, &spec) {
 			return false
 		}
@@ -233,13 +233,13 @@ func (c *Core) rebindGroup(rep *record.Replica, g int) bool {
 // rebindSome holds places for what is asked for, all of it, first without what is set
 // aside.
 func (c *Core) rebindSome(rep *record.Replica, g int, spec *record.ShapeSpec) bool {
-	spec.Groups[0].Min = spec.Groups[0].Replicas
+	spec.Groups[0].MinMembers = spec.Groups[0].Members
 	request := c.state.Request(spec)
 	elsewhere := c.search.Avoiding(rep.Retry.Avoid, &request)
 	if c.search.PlaceRequest(rep, elsewhere, g) == search.Fits {
 		return true
 	}
 	end := c.state.EndIfPlaced(rep)
-	lifted, some := c.search.LiftWith(spec.Groups, elsewhere, func(w *record.Window) bool { return c.backlog.Admits(w, rep, end) })
+	lifted, some := c.search.LiftWith(spec.Groups, elsewhere, func(w *record.Reservation) bool { return c.backlog.Admits(w, rep, end) })
 	return some && c.search.PlaceRequest(rep, lifted, g) == search.Fits
 }

@@ -24,7 +24,7 @@ type crowd struct {
 
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
-	adaptive := berth.Geometry{Kind: berth.Adaptive, Cost: berth.Second, Interval: berth.Second}
+	adaptive := berth.Geometry{Kind: berth.GeometryAdaptive, Cost: berth.Second, Interval: berth.Second}
 	geometry := []berth.Geometry{adaptive, adaptive, adaptive}
 	for i, pool := range []string{"mig", "turning", "idle"} {
 		geometry[i].Pool = pool
@@ -32,7 +32,7 @@ func newCrowd(t *testing.T) *crowd {
 	sched, err := core.New(berth.Config{Levels: []string{"leaf"}, Limits: berth.Limits{Replicas: 20, Reservations: 1}, Policy: berth.Policy{
 		BindTimeout: berth.Hour, ReleaseTimeout: berth.Hour, RepartitionTimeout: berth.Hour, Geometry: geometry,
 		Preemption: berth.Preemption{CheckpointTimeout: berth.Hour},
-		Spares:     []berth.Spares{{Pool: "spares", Milli: 1000}}, Health: berth.Health{Losses: 1, Within: berth.Day, Probation: berth.Day, Trial: berth.Day},
+		HotSpares:  []berth.HotSpares{{Pool: "spares", NodesMilli: 1000}}, Health: berth.Health{Losses: 1, Within: berth.Day, Quarantine: berth.Day, BurnIn: berth.Day},
 	}})
 	require.NoError(t, err)
 	return &crowd{t, sched, 0}
@@ -55,7 +55,7 @@ func (c *crowd) passes(until berth.Time) {
 			bind, binds := o.(berth.Bind)
 			repartition, turns := o.(berth.Repartition)
 			if binds && bind.Job != "binds" && bind.Job != "turns" || turns && repartition.Node != "turning" {
-				c.tell(berth.ActionReported{Action: o.Header().ID})
+				c.tell(berth.OrderReported{Order: o.Header().ID})
 			}
 		}
 		wake, ok := c.NextWake()
@@ -78,7 +78,7 @@ func crowdNode(id, pool string, instances ...mig.Placement) berth.Node {
 	if len(instances) > 0 {
 		n.GPUs = []berth.GPU{{
 			Product: "H100", MemoryMiB: 81559, ComputeCapability: berth.ComputeCapability{Major: 9},
-			Table: "H100-80GB", Mode: berth.ModeMIG, Instances: instances,
+			MIGTable: "H100-80GB", Mode: berth.GPUModeMIG, Instances: instances,
 		}}
 	}
 	return n
@@ -87,8 +87,8 @@ func crowdNode(id, pool string, instances ...mig.Placement) berth.Node {
 // job submits a gang whose members claim something in a pool.
 func (c *crowd) job(id berth.JobID, pool string, members int, claim berth.Claim, changes ...func(*berth.Job)) {
 	c.Helper()
-	j := berth.Job{ID: id, Queue: "team-a", Class: berth.Interactive, Groups: []berth.Group{{
-		Replicas: members, Claim: claim, Selector: berth.Selector{Pools: []string{pool}},
+	j := berth.Job{ID: id, Queue: "team-a", Class: berth.ClassInteractive, Groups: []berth.Group{{
+		Members: members, Claim: claim, Selector: berth.Selector{Pools: []string{pool}},
 	}}}
 	for _, change := range changes {
 		change(&j)
@@ -102,10 +102,10 @@ func (c *crowd) gather() {
 	c.Helper()
 	products := quota.Amounts{}
 	for i := range quota.MaxProducts - 2 {
-		products[quota.GPUOf(fmt.Sprint("product-", i))] = 1000
+		products[quota.GPUMilliOf(fmt.Sprint("product-", i))] = 1000
 	}
 	c.tell(queueSet("team-a", ""), queueSet("empty", ""), berth.QueueSet{Queue: quota.Queue{Name: "full", Limit: products}},
-		berth.QueueSet{Queue: quota.Queue{Name: "tight", Limit: quota.Amounts{quota.GPU: 1000}}})
+		berth.QueueSet{Queue: quota.Queue{Name: "tight", Limit: quota.Amounts{quota.GPUMilli: 1000}}})
 	for _, n := range [][2]string{
 		{"trial", "trial"},
 		{"fallen", "fallen"},
@@ -171,7 +171,7 @@ func (c *crowd) stir() {
 }
 
 // order is the ID of an order that is out: the one of a kind.
-func order[A berth.Action](c *crowd) berth.ActionID {
+func order[A berth.Order](c *crowd) berth.OrderID {
 	c.Helper()
 	for _, o := range c.Outstanding() {
 		if _, is := o.(A); is {
@@ -209,17 +209,17 @@ func (c *crowd) lateRefusals() []berth.Event {
 	failed := crowdNode("runs", "runs")
 	failed.GPUs[0].Failed = true
 	members := []berth.MemberRef{{}, {Index: 1}}
-	observed := berth.Job{ID: "observed", Queue: "team-a", Service: &berth.Service{Replicas: 2}, Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}
+	observed := berth.Job{ID: "observed", Queue: "team-a", Service: &berth.Service{Replicas: 2}, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}}
 	many := observed
 	many.Service = &berth.Service{Replicas: 20}
-	running := func(replica int, node berth.NodeID, gpu int) berth.RunningReplica {
-		return berth.RunningReplica{Replica: replica, Incarnation: 1, Members: []berth.MemberPlacement{{Node: node, GPUs: berth.GPUs(gpu)}}}
+	running := func(replica int, node berth.NodeID, gpu int) berth.ObservedReplica {
+		return berth.ObservedReplica{Replica: replica, Incarnation: 1, Members: []berth.MemberPlacement{{Node: node, GPUs: berth.GPUSetOf(gpu)}}}
 	}
 	table, _ := mig.Lookup("H100-80GB")
 	table.SMs++
 	policy := c.Config().Policy
 	policy.Geometry = slices.Clone(policy.Geometry)
-	policy.Geometry[1].Kind = berth.PerClaim
+	policy.Geometry[1].Kind = berth.GeometryPerClaim
 	list := c.updates(func(n *berth.Node) {
 		for g := range n.GPUs {
 			n.GPUs[g].Product = "one product too many"
@@ -235,20 +235,20 @@ func (c *crowd) lateRefusals() []berth.Event {
 		berth.GPUFailed{Node: "runs", Reason: broken},
 		berth.XidReported{Node: "runs", Xid: 79, Reason: broken},
 		berth.GPURepaired{Node: "runs", GPU: 2},
-		berth.GPUPartitioned{Node: "turning", Mode: berth.ModeMIG},
-		berth.GPUPartitioned{Node: "shared", Mode: berth.ModeMIG, Instances: []mig.Placement{full, full}},
+		berth.GPUPartitioned{Node: "turning", Mode: berth.GPUModeMIG},
+		berth.GPUPartitioned{Node: "shared", Mode: berth.GPUModeMIG, Instances: []mig.Placement{full, full}},
 		berth.MIGTableSet{Table: table},
 		berth.ReservationSet{Reservation: berth.Reservation{ID: "r", From: 1, Until: berth.Time(berth.Day), GPUs: 1000}},
 		berth.ReservationSet{Reservation: berth.Reservation{ID: "s", From: 1, Until: berth.Time(berth.Day), Nodes: []berth.NodeID{"idle"}}},
 		berth.ReservationRemoved{Reservation: "s"},
-		berth.QueueSet{Queue: quota.Queue{Name: "tight", Limit: quota.Amounts{quota.GPU: 8000, quota.GPUOf("one product too many"): 1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "tight", Limit: quota.Amounts{quota.GPUMilli: 8000, quota.GPUMilliOf("one product too many"): 1}}},
 		berth.QueueSet{Queue: quota.Queue{Name: "team-a", Parent: "tight"}},
 		berth.QueueRemoved{Queue: "tight"},
 		berth.QueueRemoved{Queue: "full"},
 		berth.JobSubmitted{Job: many},
 		berth.JobObserved{Job: many},
-		berth.JobObserved{Job: observed, Running: []berth.RunningReplica{running(0, "idle-0", 0)}},
-		berth.JobObserved{Job: observed, Running: []berth.RunningReplica{running(0, "spare-0", 0), running(1, "stays", 0)}},
+		berth.JobObserved{Job: observed, Running: []berth.ObservedReplica{running(0, "idle-0", 0)}},
+		berth.JobObserved{Job: observed, Running: []berth.ObservedReplica{running(0, "spare-0", 0), running(1, "stays", 0)}},
 		berth.JobScaled{Job: "serves", Replicas: 20},
 		berth.JobCancelled{Job: "nobody"},
 		berth.JobFinished{Job: "runs", Incarnation: 2},
@@ -260,11 +260,11 @@ func (c *crowd) lateRefusals() []berth.Event {
 		berth.LedgerSettled{},
 		berth.PolicyChanged{Policy: policy},
 	)
-	for _, id := range []berth.ActionID{order[berth.Bind](c), order[berth.Release](c), order[berth.RequestCheckpoint](c), order[berth.Repartition](c)} {
+	for _, id := range []berth.OrderID{order[berth.Bind](c), order[berth.Release](c), order[berth.RequestCheckpoint](c), order[berth.Repartition](c)} {
 		list = append(list,
-			berth.ActionReported{Action: id, Outcome: berth.Failed, Reason: broken},
-			berth.ActionReported{Action: id, Outcome: berth.Partial, Members: []berth.MemberRef{{}, {Index: 9}}},
-			berth.ActionReported{Action: id, Outcome: berth.Done, Members: members[:1]},
+			berth.OrderReported{Order: id, Outcome: berth.OutcomeFailed, Reason: broken},
+			berth.OrderReported{Order: id, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{}, {Index: 9}}},
+			berth.OrderReported{Order: id, Outcome: berth.OutcomeDone, Members: members[:1]},
 		)
 	}
 	return list
@@ -330,12 +330,12 @@ func (c *crowd) keepsSomething() {
 	c.Helper()
 	kept, err := c.Snapshot()
 	require.NoError(c, err)
-	for _, part := range []string{`"drains":true`, `"freed":true`, `"drain":{`} {
+	for _, part := range []string{`"draining":true`, `"freed":true`, `"gpuHold":{`} {
 		require.Contains(c, string(kept), part)
 	}
 	report := c.Report()
 	require.NotEmpty(c, report.Reservations)
-	for _, count := range []int{report.Nodes.Cordoned, report.Nodes.Probation, report.Nodes.Trial, report.Nodes.Spares} {
+	for _, count := range []int{report.Nodes.Cordoned, report.Nodes.Quarantined, report.Nodes.InBurnIn, report.Nodes.HotSpares} {
 		require.NotZero(c, count)
 	}
 }
@@ -378,7 +378,7 @@ func TestAnUpdateAtALimit(t *testing.T) {
 		c := newCrowd(t)
 		products := quota.Amounts{}
 		for i := range quota.MaxProducts - 1 {
-			products[quota.GPUOf(fmt.Sprint("product-", i))] = 1000
+			products[quota.GPUMilliOf(fmt.Sprint("product-", i))] = 1000
 		}
 		c.tell(berth.QueueSet{Queue: quota.Queue{Name: "full", Limit: products}})
 		c.node("a", "pool")

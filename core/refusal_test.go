@@ -29,7 +29,7 @@ func newBusyCore(t *testing.T) *core.Core {
 	apply(berth.JobSubmitted{Job: gangJob("runs", 1, 8)})
 	_, err = sched.Schedule(10)
 	require.NoError(t, err)
-	apply(berth.ActionReported{Action: 1})
+	apply(berth.OrderReported{Order: 1})
 	apply(berth.JobSubmitted{Job: gangJob("binds", 1, 8)})
 	_, err = sched.Schedule(10)
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func queueSet(name, parent string) berth.Event {
 }
 
 func gangJob(id berth.JobID, members, gpus int) berth.Job {
-	return berth.Job{ID: id, Queue: "team-a", Groups: []berth.Group{{Replicas: members, Claim: berth.Claim{GPUs: gpus}}}}
+	return berth.Job{ID: id, Queue: "team-a", Groups: []berth.Group{{Members: members, Claim: berth.Claim{GPUs: gpus}}}}
 }
 
 func serviceJob(id berth.JobID, replicas int) berth.Job {
@@ -79,7 +79,7 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		return berth.ReservationSet{Reservation: r}
 	}
 	observe := func(members ...berth.MemberPlacement) berth.Event {
-		return berth.JobObserved{Job: gangJob("new", 1, 8), Running: []berth.RunningReplica{{Incarnation: 1, Members: members}}}
+		return berth.JobObserved{Job: gangJob("new", 1, 8), Running: []berth.ObservedReplica{{Incarnation: 1, Members: members}}}
 	}
 	for _, c := range []struct {
 		name  string
@@ -121,16 +121,16 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"Xid of no number", berth.XidReported{Node: "n1", Xid: 1 << 20}, berth.ErrInvalid, "xid"},
 		{"Xid for a broken reason", berth.XidReported{Node: "n1", Xid: 79, Reason: "\n"}, berth.ErrInvalid, "reason"},
 		{"losses without number", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Losses: -1}}}, berth.ErrInvalid, "policy.health.losses"},
-		{"a trial that never ends", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Trial: 1 << 60}}}, berth.ErrLimit, "policy.health.trial"},
-		{"negative probation", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Probation: -1}}}, berth.ErrInvalid, "policy.health.probation"},
-		{"more spares than nodes", berth.PolicyChanged{Policy: berth.Policy{Spares: []berth.Spares{{Milli: 1001}}}}, berth.ErrInvalid, "policy.spares[0].milli"},
-		{"spares of a pool twice", berth.PolicyChanged{Policy: berth.Policy{Spares: []berth.Spares{{Pool: "p"}, {Pool: "p"}}}}, berth.ErrDuplicate, "policy.spares[1].pool"},
-		{"spares of a broken pool", berth.PolicyChanged{Policy: berth.Policy{Spares: []berth.Spares{{Pool: "\n"}}}}, berth.ErrInvalid, "policy.spares[0].pool"},
+		{"a trial that never ends", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{BurnIn: 1 << 60}}}, berth.ErrLimit, "policy.health.burnIn"},
+		{"negative probation", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Quarantine: -1}}}, berth.ErrInvalid, "policy.health.quarantine"},
+		{"more spares than nodes", berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: 1001}}}}, berth.ErrInvalid, "policy.hotSpares[0].nodesMilli"},
+		{"spares of a pool twice", berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{Pool: "p"}, {Pool: "p"}}}}, berth.ErrDuplicate, "policy.hotSpares[1].pool"},
+		{"spares of a broken pool", berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{Pool: "\n"}}}}, berth.ErrInvalid, "policy.hotSpares[0].pool"},
 		{"negative GPU", berth.GPURepaired{Node: "n1", GPU: -1}, berth.ErrInvalid, "gpu"},
 
 		{"unknown parent", berth.QueueSet{Queue: quota.Queue{Name: "x", Parent: "y"}}, berth.ErrUnknown, "queue.parent"},
-		{"negative limit", berth.QueueSet{Queue: quota.Queue{Name: "x", Limit: quota.Amounts{quota.GPU: -1}}}, berth.ErrInvalid, `queue.limit["gpu"]`},
-		{"negative lending limit", berth.QueueSet{Queue: quota.Queue{Name: "x", LendingLimit: quota.Amounts{quota.GPU: -1}}}, berth.ErrInvalid, `queue.lendingLimit["gpu"]`},
+		{"negative limit", berth.QueueSet{Queue: quota.Queue{Name: "x", Limit: quota.Amounts{quota.GPUMilli: -1}}}, berth.ErrInvalid, `queue.limit["gpuMilli"]`},
+		{"negative lending limit", berth.QueueSet{Queue: quota.Queue{Name: "x", LendingLimit: quota.Amounts{quota.GPUMilli: -1}}}, berth.ErrInvalid, `queue.lendingLimit["gpuMilli"]`},
 		{"queue in use", berth.QueueRemoved{Queue: "team-a"}, berth.ErrConflict, "queue"},
 		{"unknown queue", berth.QueueRemoved{Queue: "x"}, berth.ErrUnknown, "queue"},
 
@@ -157,19 +157,23 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 			j.Groups[0].Name = "a"
 			j.Groups = append(j.Groups, j.Groups[0])
 		}), berth.ErrDuplicate, "job.groups[1].name"},
-		{"no replicas", group(func(g *berth.Group) { g.Replicas = 0 }), berth.ErrInvalid, "job.groups[0].replicas"},
-		{"minimum above replicas", group(func(g *berth.Group) { g.Min = 3 }), berth.ErrInvalid, "job.groups[0].min"},
+		{"no replicas", group(func(g *berth.Group) { g.Members = 0 }), berth.ErrInvalid, "job.groups[0].members"},
+		{"minimum above replicas", group(func(g *berth.Group) { g.MinMembers = 3 }), berth.ErrInvalid, "job.groups[0].minMembers"},
 		{"claim of nothing", group(func(g *berth.Group) { g.Claim = berth.Claim{} }), berth.ErrInvalid, "job.groups[0].claim"},
 		{"negative GPUs", group(func(g *berth.Group) { g.Claim.GPUs = -1 }), berth.ErrInvalid, "job.groups[0].claim.gpus"},
 		{"negative CPU", group(func(g *berth.Group) { g.Claim.CPUMilli = -1 }), berth.ErrInvalid, "job.groups[0].claim.cpuMilli"},
 		{"what names no profile", group(func(g *berth.Group) { g.Claim = berth.Claim{MIG: "10gb"} }), berth.ErrInvalid, "job.groups[0].claim.mig"},
 		{"GPUs and an instance", group(func(g *berth.Group) { g.Claim.MIG = "1g.10gb" }), berth.ErrInvalid, "job.groups[0].claim.mig"},
-		{"two kinds of instance", group(func(g *berth.Group) { g.Claim = berth.Claim{MIG: "1g.10gb", Fraction: &berth.Fraction{MinSMs: 1}} }), berth.ErrInvalid, "job.groups[0].claim.mig"},
-		{"fraction of nothing", group(func(g *berth.Group) { g.Claim = berth.Claim{Fraction: &berth.Fraction{}} }), berth.ErrInvalid, "job.groups[0].claim.fraction"},
+		{"two kinds of instance", group(func(g *berth.Group) {
+			g.Claim = berth.Claim{MIG: "1g.10gb", MinInstance: &berth.MinInstance{MinSMs: 1}}
+		}), berth.ErrInvalid, "job.groups[0].claim.mig"},
+		{"fraction of nothing", group(func(g *berth.Group) { g.Claim = berth.Claim{MinInstance: &berth.MinInstance{}} }), berth.ErrInvalid, "job.groups[0].claim.minInstance"},
 		{"NVLink of an instance", group(func(g *berth.Group) { g.Claim = berth.Claim{MIG: "1g.10gb", NVLink: true} }), berth.ErrInvalid, "job.groups[0].claim.nvlink"},
-		{"GPUs and a share", group(func(g *berth.Group) { g.Claim.Share = &berth.Share{Milli: 1} }), berth.ErrInvalid, "job.groups[0].claim.share"},
-		{"share of a whole GPU", group(func(g *berth.Group) { g.Claim = berth.Claim{Share: &berth.Share{Milli: 1000}} }), berth.ErrInvalid, "job.groups[0].claim.share.milli"},
-		{"time slices for batch", group(func(g *berth.Group) { g.Claim = berth.Claim{Share: &berth.Share{Milli: 1, Mode: berth.TimeSlice}} }), berth.ErrInvalid, "job.groups[0].claim.share.mode"},
+		{"GPUs and a share", group(func(g *berth.Group) { g.Claim.Share = &berth.Share{GPUMilli: 1} }), berth.ErrInvalid, "job.groups[0].claim.share"},
+		{"share of a whole GPU", group(func(g *berth.Group) { g.Claim = berth.Claim{Share: &berth.Share{GPUMilli: 1000}} }), berth.ErrInvalid, "job.groups[0].claim.share.gpuMilli"},
+		{"time slices for batch", group(func(g *berth.Group) {
+			g.Claim = berth.Claim{Share: &berth.Share{GPUMilli: 1, Mode: berth.ShareTimeSlice}}
+		}), berth.ErrInvalid, "job.groups[0].claim.share.mode"},
 		{"unknown level", group(func(g *berth.Group) { g.Topology.Required = "rack" }), berth.ErrUnknown, "job.groups[0].topology.required"},
 		{"preferred wider than required", group(func(g *berth.Group) { g.Topology = berth.Topology{Required: "leaf", Preferred: "spine"} }), berth.ErrInvalid, "job.groups[0].topology.preferred"},
 		{"broken segment", group(func(g *berth.Group) { g.Topology = berth.Topology{Segments: []berth.Segment{{Size: 3, Level: "leaf"}}} }), berth.ErrInvalid, "job.groups[0].topology.segments[0].size"},
@@ -203,13 +207,13 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"checkpoint of what waits", berth.CheckpointWritten{Job: "waits"}, berth.ErrStale, "incarnation"},
 		{"checkpoint to come", berth.CheckpointWritten{Job: "runs", Incarnation: 1, At: 1 << 40}, berth.ErrInvalid, "at"},
 		{"checkpoint before the start", berth.CheckpointWritten{Job: "runs", Incarnation: 1, At: -1}, berth.ErrInvalid, "at"},
-		{"report of an order never given", berth.ActionReported{Action: 99}, berth.ErrUnknown, "action"},
-		{"report of order zero", berth.ActionReported{}, berth.ErrUnknown, "action"},
-		{"second report", berth.ActionReported{Action: 1}, berth.ErrStale, "action"},
-		{"outcome out of range", berth.ActionReported{Action: 2, Outcome: 9}, berth.ErrInvalid, "outcome"},
-		{"partial without members", berth.ActionReported{Action: 2, Outcome: berth.Partial}, berth.ErrInvalid, "members"},
-		{"done with failed members", berth.ActionReported{Action: 2, Members: []berth.MemberRef{{}}}, berth.ErrInvalid, "members"},
-		{"partial with a stranger", berth.ActionReported{Action: 2, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 5}}}, berth.ErrInvalid, "members[0]"},
+		{"report of an order never given", berth.OrderReported{Order: 99}, berth.ErrUnknown, "order"},
+		{"report of order zero", berth.OrderReported{}, berth.ErrUnknown, "order"},
+		{"second report", berth.OrderReported{Order: 1}, berth.ErrStale, "order"},
+		{"outcome out of range", berth.OrderReported{Order: 2, Outcome: 9}, berth.ErrInvalid, "outcome"},
+		{"partial without members", berth.OrderReported{Order: 2, Outcome: berth.OutcomePartial}, berth.ErrInvalid, "members"},
+		{"done with failed members", berth.OrderReported{Order: 2, Members: []berth.MemberRef{{}}}, berth.ErrInvalid, "members"},
+		{"partial with a stranger", berth.OrderReported{Order: 2, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 5}}}, berth.ErrInvalid, "members[0]"},
 		{"negative timeout", berth.PolicyChanged{Policy: berth.Policy{BindTimeout: -1}}, berth.ErrInvalid, "policy.bindTimeout"},
 		{"backoff above its maximum", berth.PolicyChanged{Policy: berth.Policy{RetryBackoff: 2, MaxRetryBackoff: 1}}, berth.ErrInvalid, "policy.maxRetryBackoff"},
 	} {
@@ -259,7 +263,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{berth.Config{Policy: berth.Policy{ReservedGangs: 257}}, "policy.reservedGangs"},
 		{berth.Config{Policy: berth.Policy{Locality: 9}}, "policy.locality"},
 		{berth.Config{Fabric: berth.Fabric{RailLevel: "leaf"}}, "fabric.railLevel"},
-		{berth.Config{Fabric: berth.Fabric{Tapers: []berth.Taper{{Level: "node", RatioMilli: 1}}}}, "fabric.tapers[0].ratioMilli"},
+		{berth.Config{Fabric: berth.Fabric{Oversubscription: []berth.Oversubscription{{Level: "node", RatioMilli: 1}}}}, "fabric.oversubscription[0].ratioMilli"},
 	} {
 		_, err := core.New(c.config)
 		var e *berth.Error

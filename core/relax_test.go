@@ -25,7 +25,7 @@ type lack struct {
 
 // waiting is the job that waits, and each of its members claims something.
 func waiting(members int, claim berth.Claim) berth.Job {
-	return berth.Job{ID: "waits", Queue: "q", Groups: []berth.Group{{Replicas: members, Claim: claim}}}
+	return berth.Job{ID: "waits", Queue: "q", Groups: []berth.Group{{Members: members, Claim: claim}}}
 }
 
 // begin submits a job, and has it run.
@@ -36,7 +36,7 @@ func (d *divided) begin(j berth.Job) {
 
 // running is a job with so many GPUs.
 func running(id berth.JobID, gpus int) berth.Job {
-	return berth.Job{ID: id, Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: gpus}}}}
+	return berth.Job{ID: id, Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: gpus}}}}
 }
 
 // hostOf adds a node with a small host.
@@ -54,7 +54,7 @@ func lacks(t *testing.T) []lack {
 		return func(d *divided) { d.tell(berth.JobFinished{Job: id, Incarnation: 1}) }
 	}
 	limit := func(milli int64) berth.Event {
-		return berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPU: milli}}}
+		return berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPUMilli: milli}}}
 	}
 	return []lack{
 		{
@@ -64,7 +64,7 @@ func lacks(t *testing.T) []lack {
 			berth.ReasonBackoff, nil, "tries again by itself", func(d *divided) {
 				d.pooled("n1", 1)
 				d.tell(berth.JobSubmitted{Job: waiting(1, whole)})
-				d.report(d.pass()[0], berth.Failed)
+				d.report(d.pass()[0], berth.OutcomeFailed)
 			}, berth.Job{}, func(d *divided) {
 				wake, _ := d.NextWake()
 				d.now = wake
@@ -95,28 +95,28 @@ func lacks(t *testing.T) []lack {
 		{
 			berth.ReasonShares, nil, "room for 1 more shares", func(d *divided) {
 				d.pooled("n1", 1)
-				d.begin(berth.Job{ID: "other", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{Share: &berth.Share{Milli: 700}}}}})
-			}, waiting(1, berth.Claim{Share: &berth.Share{Milli: 400}}), finish("other"),
+				d.begin(berth.Job{ID: "other", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{Share: &berth.Share{GPUMilli: 700}}}}})
+			}, waiting(1, berth.Claim{Share: &berth.Share{GPUMilli: 400}}), finish("other"),
 		},
 		{
 			berth.ReasonInstances, nil, "3g.40gb", func(d *divided) {
-				d.node("n", 1, berth.ModeMIG, at(t, "3g.40gb@0:4"))
-				d.begin(berth.Job{ID: "other", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{MIG: "3g.40gb"}}}})
+				d.node("n", 1, berth.GPUModeMIG, at(t, "3g.40gb@0:4"))
+				d.begin(berth.Job{ID: "other", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MIG: "3g.40gb"}}}})
 			}, waiting(1, berth.Claim{MIG: "3g.40gb"}), finish("other"),
 		},
 		{
 			berth.ReasonGeometry, nil, "divided otherwise", func(d *divided) {
-				d.policy(berth.Geometry{Kind: berth.Adaptive, Cost: berth.Day})
-				d.node("n", 1, berth.ModeMIG, at(t, "3g.40gb@0:4"))
+				d.policy(berth.Geometry{Kind: berth.GeometryAdaptive, Cost: berth.Day})
+				d.node("n", 1, berth.GPUModeMIG, at(t, "3g.40gb@0:4"))
 			},
 			waiting(1, berth.Claim{MIG: "2g.20gb"}), func(d *divided) {
-				d.tell(berth.GPUPartitioned{Node: "n", Mode: berth.ModeMIG, Instances: []mig.Placement{at(t, "2g.20gb@0:2")}})
+				d.tell(berth.GPUPartitioned{Node: "n", Mode: berth.GPUModeMIG, Instances: []mig.Placement{at(t, "2g.20gb@0:2")}})
 			},
 		},
 		{
 			berth.ReasonHost, nil, "CPU", func(d *divided) {
 				hostOf(d, "n1", 2, 4000)
-				d.begin(berth.Job{ID: "other", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1, CPUMilli: 3000}}}})
+				d.begin(berth.Job{ID: "other", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1, CPUMilli: 3000}}}})
 			}, waiting(1, berth.Claim{GPUs: 1, CPUMilli: 2000}), finish("other"),
 		},
 		{
@@ -159,7 +159,7 @@ func TestE1_WhatIsNamedHelps(t *testing.T) {
 			require.NotNil(t, reason)
 			require.Equal(t, l.code, reason.Code, reason.Text)
 			require.NotEmpty(t, reason.Text)
-			require.Contains(t, reason.Relax, l.relax)
+			require.Contains(t, reason.Remedy, l.relax)
 			l.help(d)
 			var started []berth.JobID
 			for _, o := range d.pass() {
@@ -167,7 +167,7 @@ func TestE1_WhatIsNamedHelps(t *testing.T) {
 					started = append(started, b.Job)
 				}
 			}
-			require.Contains(t, started, berth.JobID("waits"), "%s: %s", reason.Text, reason.Relax)
+			require.Contains(t, started, berth.JobID("waits"), "%s: %s", reason.Text, reason.Remedy)
 		})
 	}
 }

@@ -29,7 +29,7 @@ type harbour struct {
 
 func newHarbour(tb testing.TB, config berth.Config) *harbour {
 	tb.Helper()
-	config.Policy.Preemption.Mode = berth.PreemptNever // what runs ends by itself
+	config.Policy.Preemption.Mode = berth.PreemptionOff // what runs ends by itself
 	sched, err := core.New(config)
 	require.NoError(tb, err)
 	h := &harbour{
@@ -68,7 +68,7 @@ func (h *harbour) job(id string, members, gpus int, runtime berth.Duration, chan
 	h.tb.Helper()
 	job := berth.Job{
 		ID: berth.JobID(id), Queue: "q", ExpectedRuntime: max(runtime, 0),
-		Groups: []berth.Group{{Replicas: members, Claim: berth.Claim{GPUs: gpus}}},
+		Groups: []berth.Group{{Members: members, Claim: berth.Claim{GPUs: gpus}}},
 	}
 	for _, c := range change {
 		c(&job)
@@ -92,7 +92,7 @@ func (h *harbour) passes(now berth.Time) {
 				h.endsAt[head.Job] = now.Add(h.runtime[head.Job])
 			}
 			if _, ok := order.(berth.Drop); !ok {
-				h.tell(berth.ActionReported{Action: head.ID})
+				h.tell(berth.OrderReported{Order: head.ID})
 			}
 		}
 		require.NoError(h.tb, h.core.Check())
@@ -180,11 +180,11 @@ func TestBackfillLeavesInTime(t *testing.T) {
 	for range 6 {
 		h.minute()
 	}
-	require.NotNil(t, h.explain(gang).Reason.Reserved)
+	require.NotNil(t, h.explain(gang).Reason.Reservation)
 	short := h.job("short", 1, 8, 30*berth.Minute)
 	long := h.job("long", 1, 8, 2*berth.Hour)
 	silent := h.job("silent", 1, 8, 0)
-	important := h.job("important", 1, 4, 3*berth.Hour, func(j *berth.Job) { j.Class = berth.Interactive })
+	important := h.job("important", 1, 4, 3*berth.Hour, func(j *berth.Job) { j.Class = berth.ClassInteractive })
 	h.minute()
 	require.NotZero(t, h.started[important], "who ranks above the gang need not wait for it")
 	require.Zero(t, h.started[short], "and took the node")
@@ -210,7 +210,7 @@ func TestD4_ExplainLeavesNoTrace(t *testing.T) {
 	for i := range 12 {
 		h.job(fmt.Sprintf("half-%02d", i), 1, 4, berth.Duration(i+1)*10*berth.Minute)
 	}
-	share := func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{Share: &berth.Share{Milli: 300}} }
+	share := func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{Share: &berth.Share{GPUMilli: 300}} }
 	h.minute()
 	gang := h.job("gang", 3, 8, berth.Hour, func(j *berth.Job) { j.Topology.Required = "leaf" })
 	h.job("part", 1, 0, berth.Hour, share)
@@ -237,7 +237,7 @@ func TestAdvanceReservation(t *testing.T) {
 	long := h.job("long", 1, 8, 2*berth.Hour)
 	h.minute()
 	require.Equal(t, berth.ReasonReserved, h.explain(long).Reason.Code)
-	require.Contains(t, h.explain(long).Reason.Relax, "at most 59m0s")
+	require.Contains(t, h.explain(long).Reason.Remedy, "at most 59m0s")
 	theirs := h.job("theirs", 1, 4, 5*berth.Hour, func(j *berth.Job) { j.Queue = "x" })
 	short := h.job("short", 1, 4, 30*berth.Minute)
 	h.minute()

@@ -43,13 +43,13 @@ var roomRules = map[string]roomRule{
 			"ReshapeTurn": "counted from 1; a replica is saved as Looked", "PreemptTurn": "counted from 1; a replica is saved as Bid",
 			"FreedTurn": "counted from 1; a replica is saved as Stalled", "GrownTurn": "counted from 1; a replica is saved as Hopeless",
 			"blocked": "counts shapes", "looking": "counts shapes", "limited": "counts buckets", "freedNodes": "counts nodes",
-			"windows": "counts windows", "fresh": "counts entries", "stalled": "counts gangs", "hopeless": "counts gangs",
+			"reservations": "counts reservations", "fresh": "counts entries", "stalled": "counts gangs", "hopeless": "counts gangs",
 			"Dividing": "counts nodes", "Pliable": "counts nodes", "Draining": "counts nodes",
 		},
 	},
 	"state": {
 		as: map[string]string{
-			"Config": "Config", "Now": "Now", "LastAction": "LastAction", "Totals": "Totals",
+			"Config": "Config", "Now": "Now", "LastOrder": "LastOrder", "Totals": "Totals",
 			"Nodes": "Nodes", "Quota": "Queues", "Jobs": "Jobs",
 		},
 		derived: map[string]string{
@@ -60,7 +60,7 @@ var roomRules = map[string]roomRule{
 			"Orders":     "indexes the replicas by their orders",
 			"Shapes":     "interned from the jobs",
 			"Spares":     "from the policy and the nodes",
-			"Leaving":    "from the states of replicas and members, and the victims of rooms",
+			"Leaving":    "from the states of replicas and members, and the victims of plans",
 			"Endings":    "from when replicas are expected to end",
 			"Opened":     "from the nodes that are saved as Freed",
 			"FreedNodes": "from the nodes that are saved as Freed",
@@ -82,22 +82,22 @@ var roomRules = map[string]roomRule{
 		},
 	},
 	"backlog": {
-		as: map[string]string{"Windows": "Reservations"},
+		as: map[string]string{"Reservations": "Reservations"},
 		derived: map[string]string{
 			"ToldNext": "before the first version: the tree is told anew", "DemandVersion": "before the first version: demand is counted anew",
-			"Drains":       "from the replicas for which GPUs are kept",
+			"GPUHolds":     "from the replicas for which GPUs are kept",
 			"Demand":       "counts gangs that wait",
 			"Blocked":      "from the entries that are saved as NoCapacity",
 			"QuotaBlocked": "from the entries that are saved as NoQuota",
 			"Fresh":        "from the entries that are saved as Fresh",
-			"Struck":       "from the replicas that are struck and wait",
+			"LostHardware": "from the replicas that lost hardware and wait",
 			"waiting":      "scratch",
 		},
 	},
 	"admission": {},
 	"upkeep": {derived: map[string]string{
 		"Watched": "from the trust in the nodes",
-		"Trials":  "from the nodes in burn-in",
+		"BurnIn":  "from the nodes in burn-in",
 	}},
 	"life": {
 		as:      map[string]string{"evictions": "RatesPart"},

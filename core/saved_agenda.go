@@ -30,7 +30,7 @@ func (c *Core) restoreAgenda(s *record.Snapshot) *berth.Error {
 		d.NextMove = *s.NextMove
 	}
 	c.agenda.Restore(d)
-	if slices.ContainsFunc(c.state.Nodes, func(n *record.Node) bool { return n != nil && n.Trust.Spare && len(n.Members) > 0 }) {
+	if slices.ContainsFunc(c.state.Nodes, func(n *record.Node) bool { return n != nil && n.Trust.HotSpare && len(n.Members) > 0 }) {
 		c.agenda.WantSpares()
 	}
 	return nil

@@ -23,12 +23,12 @@ func (c *Core) restoreNode(s *record.SavedNode) *berth.Error {
 	if err := refusal.Text(s.Reason); err != nil {
 		return refusal.In(err, "reason")
 	}
-	if s.Drains && !s.Cordoned || s.DrainBy < 0 || s.DrainBy != 0 && !s.Drains {
+	if s.Draining && !s.Cordoned || s.DrainBy < 0 || s.DrainBy != 0 && !s.Draining {
 		return refusal.Of(berth.ErrInvalid, "drains", "is set for a node that is not cordoned, or drainBy makes no sense")
 	}
 	n := c.state.NodeByID[s.Node.ID]
 	c.upkeep.Cordon(n, s.Cordoned, s.Reason)
-	c.drainNode(n, s.Drains, s.DrainBy)
+	c.drainNode(n, s.Draining, s.DrainBy)
 	freed := n.Freed
 	n.CordonPart = s.CordonPart
 	n.Freed = freed // until all nodes are there, see State.RestoreFreed

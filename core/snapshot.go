@@ -15,13 +15,13 @@ import (
 )
 
 // snapshotVersion is the version of the snapshot's format.
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 // Snapshot returns the whole state as JSON. Cost: O(state).
 func (c *Core) Snapshot() ([]byte, error) {
 	s := record.Snapshot{
 		Version: snapshotVersion, Config: c.state.Config, OwnGain: c.state.Config.Gain != nil,
-		Now: c.state.Now, LastAction: c.state.LastAction, Totals: *c.state.Totals,
+		Now: c.state.Now, LastOrder: c.state.LastOrder, Totals: *c.state.Totals,
 		Nodes: c.state.SaveNodes(), Jobs: c.admission.SaveJobs(),
 		Queues: c.books.SaveQueues(), UsePart: c.books.SaveUse(),
 		Reservations: c.backlog.SaveReservations(),
@@ -44,10 +44,10 @@ func Restore(b []byte) (*Core, error) { return restore(b, nil, nil) }
 
 // RestoreWith is Restore for a core with a Config.Gain of its own, which no snapshot has: it
 // is to be the same function.
-func RestoreWith(b []byte, gain berth.Gain) (*Core, error) { return restore(b, gain, nil) }
+func RestoreWith(b []byte, gain berth.GainFunc) (*Core, error) { return restore(b, gain, nil) }
 
 // restore is Restore with what can be taken over from a core that has it.
-func restore(b []byte, gain berth.Gain, tables map[string]*catalogue.Table) (*Core, error) {
+func restore(b []byte, gain berth.GainFunc, tables map[string]*catalogue.Table) (*Core, error) {
 	s, err := readSnapshot(b, gain)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func restore(b []byte, gain berth.Gain, tables map[string]*catalogue.Table) (*Co
 }
 
 // readSnapshot reads a snapshot of this version, for a core with this function for the gain.
-func readSnapshot(b []byte, gain berth.Gain) (*record.Snapshot, error) {
+func readSnapshot(b []byte, gain berth.GainFunc) (*record.Snapshot, error) {
 	s := &record.Snapshot{}
 	var e *berth.Error
 	switch err := refusal.Decode("snapshot", b, s); {
@@ -92,10 +92,10 @@ func withoutParts(path string) string {
 // restore has every part take back its own, in the order in which the parts need each other.
 // What is due comes after all that wakes: restoring does.
 func (c *Core) restore(s *record.Snapshot) *berth.Error {
-	if s.Now < 0 || s.LastAction > limits.MaxActions {
+	if s.Now < 0 || s.LastOrder > limits.MaxActions {
 		return refusal.Of(berth.ErrInvalid, "now", "is before the epoch, or lastAction is out of range")
 	}
-	c.state.Now, c.state.LastAction = s.Now, s.LastAction
+	c.state.Now, c.state.LastOrder = s.Now, s.LastOrder
 	for _, part := range [...]func() *berth.Error{
 		func() *berth.Error { return c.gpus.RestoreTables(s.Tables) },
 		func() *berth.Error { return c.gpus.RestorePools(s.Pools) },
@@ -107,10 +107,10 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return c.admission.RestoreJobs(s.Jobs) },
 		func() *berth.Error { return c.life.RestoreLife(s.Jobs) },
 		func() *berth.Error { return c.backlog.RestoreWaiting(s.Jobs) },
-		func() *berth.Error { return c.gpus.RestoreDrains(s.Jobs) },
-		func() *berth.Error { return c.backlog.RestoreWindows(s.Jobs) },
-		func() *berth.Error { return c.life.RestoreYields(s.Jobs) },
-		func() *berth.Error { return c.backlog.RestoreRooms(s.Jobs) },
+		func() *berth.Error { return c.gpus.RestoreGPUHolds(s.Jobs) },
+		func() *berth.Error { return c.backlog.RestoreGangReservations(s.Jobs) },
+		func() *berth.Error { return c.life.RestoreVictims(s.Jobs) },
+		func() *berth.Error { return c.backlog.RestorePlans(s.Jobs) },
 		func() *berth.Error { return c.life.RestoreStrays(s.Jobs) },
 		func() *berth.Error { return c.backlog.RestoreBlocked(s.Jobs) },
 		func() *berth.Error { return c.state.RestoreFreed(s.Nodes) },

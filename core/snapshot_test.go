@@ -22,7 +22,7 @@ func newVariedCore(t testing.TB) *core.Core {
 		t.Helper()
 		require.NoError(t, sched.Apply(now, e))
 	}
-	pass := func() []berth.Action {
+	pass := func() []berth.Order {
 		actions, err := sched.Schedule(now)
 		require.NoError(t, err)
 		return actions
@@ -33,28 +33,28 @@ func newVariedCore(t testing.TB) *core.Core {
 	apply(queueSet("org", ""))
 	apply(queueSet("team-a", "org"))
 	elastic := gangJob("elastic", 3, 8)
-	elastic.Groups[0].Min = 1
+	elastic.Groups[0].MinMembers = 1
 	elastic.Topology.Required = "leaf"
 	apply(berth.JobSubmitted{Job: elastic})
 	pass()
-	apply(berth.ActionReported{Action: 1, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 1}}})
+	apply(berth.OrderReported{Order: 1, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 1}}})
 	apply(berth.JobSubmitted{Job: gangJob("cancelled", 1, 4)})
 	share := gangJob("share", 1, 0)
-	share.Tenant, share.Groups[0].Claim = "acme", berth.Claim{Share: &berth.Share{Milli: 300}, CPUMilli: 5}
+	share.Tenant, share.Groups[0].Claim = "acme", berth.Claim{Share: &berth.Share{GPUMilli: 300}, CPUMilli: 5}
 	apply(berth.JobSubmitted{Job: share})
 	apply(berth.JobSubmitted{Job: gangJob("fails", 1, 8)})
 	for _, a := range pass() {
 		switch a.Header().Job {
 		case "cancelled", "share":
-			apply(berth.ActionReported{Action: a.Header().ID})
+			apply(berth.OrderReported{Order: a.Header().ID})
 		case "fails":
-			apply(berth.ActionReported{Action: a.Header().ID, Outcome: berth.Failed, Reason: "no image"})
+			apply(berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeFailed, Reason: "no image"})
 		}
 	}
 	apply(berth.JobCancelled{Job: "cancelled"})
 	pass()
 	apply(berth.JobSubmitted{Job: gangJob("repairs", 2, 8)})
-	var repairs berth.ActionID
+	var repairs berth.OrderID
 	for _, a := range pass() {
 		if a.Header().Job == "repairs" {
 			repairs = a.Header().ID
@@ -68,7 +68,7 @@ func newVariedCore(t testing.TB) *core.Core {
 	apply(berth.GPUFailed{Node: "n7", GPU: 7, Reason: "xid 79"})
 	apply(berth.NodeCordoned{Node: "n7", Reason: "fan"})
 	apply(berth.JobSubmitted{Job: gangJob("new", 1, 1)})
-	apply(berth.ActionReported{Action: repairs, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 0}}})
+	apply(berth.OrderReported{Order: repairs, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 0}}})
 	require.NoError(t, sched.Check())
 	return sched
 }
@@ -134,9 +134,9 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(first), string(second))
 	require.Equal(t, sched.Outstanding(), back.Outstanding())
-	require.NotEmpty(t, sched.Jobs())
-	require.IsIncreasing(t, sched.Jobs())
-	require.Equal(t, sched.Jobs(), back.Jobs())
+	require.NotEmpty(t, sched.JobIDs())
+	require.IsIncreasing(t, sched.JobIDs())
+	require.Equal(t, sched.JobIDs(), back.JobIDs())
 	require.Equal(t, sched.Report(), back.Report())
 	a, err := sched.Schedule(2000)
 	require.NoError(t, err)

@@ -40,25 +40,25 @@ func (d *divided) stand(leaf string, number int) {
 
 // gang is a job of members with 8 GPUs each.
 func gang(id berth.JobID, members int, change ...func(*berth.Job)) berth.Event {
-	return one("q", id, 8, append(change, func(j *berth.Job) { j.Groups[0].Replicas = members })...)
+	return one("q", id, 8, append(change, func(j *berth.Job) { j.Groups[0].Members = members })...)
 }
 
 func inOneLeaf(j *berth.Job) { j.Topology.Required = "leaf" }
 
 func kept(milli int) berth.Policy {
-	return berth.Policy{Spares: []berth.Spares{{Pool: "p", Milli: milli}}}
+	return berth.Policy{HotSpares: []berth.HotSpares{{Pool: "p", NodesMilli: milli}}}
 }
 
 // spares are those of the only pool.
-func (d *divided) spares() berth.SparesReport {
+func (d *divided) spares() berth.HotSparesReport {
 	d.Helper()
-	list := d.Report().Spares
+	list := d.Report().HotSpares
 	require.Len(d, list, 1)
 	return list[0]
 }
 
 // onto lists the nodes of a Bind, in order of member.
-func onto(t *testing.T, a berth.Action) []berth.NodeID {
+func onto(t *testing.T, a berth.Order) []berth.NodeID {
 	t.Helper()
 	var list []berth.NodeID
 	for _, m := range bindOf(t, a).Members {
@@ -71,22 +71,22 @@ func onto(t *testing.T, a berth.Action) []berth.NodeID {
 func TestSparesAreKeptFree(t *testing.T) {
 	d := standing(t, kept(300), 3, "a", "b")
 	d.pass()
-	require.Equal(t, berth.SparesReport{Pool: "p", Wanted: 2, Free: 2, Nodes: []berth.NodeID{"a1", "b1"}}, d.spares())
+	require.Equal(t, berth.HotSparesReport{Pool: "p", Wanted: 2, Free: 2, Nodes: []berth.NodeID{"a1", "b1"}}, d.spares())
 	d.tell(gang("never", 3, inOneLeaf))
 	require.Empty(t, d.pass())
 	reason := d.explain("never").Reason
 	require.Equal(t, berth.ReasonReserved, reason.Code)
 	require.Contains(t, reason.Text, "2 nodes that are kept as spares")
-	require.Equal(t, "fewer spares in the policy", reason.Relax)
+	require.Equal(t, "fewer spares in the policy", reason.Remedy)
 	d.runs(gang("fits", 4))
-	d.tell(gang("waits", 1, ranks(9), func(j *berth.Job) { j.Class = berth.LatencyCritical }))
+	d.tell(gang("waits", 1, ranks(9), func(j *berth.Job) { j.Class = berth.ClassLatencyCritical }))
 	require.NotContains(t, told(d.pass()), "bind waits fits", "not for priority or class")
-	require.Equal(t, 2, d.Report().Nodes.Spares)
+	require.Equal(t, 2, d.Report().Nodes.HotSpares)
 }
 
 // resumesInItsLeaf is a core in which a gang of four nodes stands in leaf a, has to go because of
 // what is told about node a3, and is bound again by these orders, on the spare of the leaf.
-func resumesInItsLeaf(t *testing.T, fact berth.Event, cause berth.CauseCode) (d *divided, orders []berth.Action) {
+func resumesInItsLeaf(t *testing.T, fact berth.Event, cause berth.CauseCode) (d *divided, orders []berth.Order) {
 	t.Helper()
 	d = standing(t, kept(180), 5, "a", "b")
 	d.pass()
@@ -108,13 +108,13 @@ func TestASpareLetsAGangResumeInItsLeaf(t *testing.T) {
 	d.carryOut(orders)
 	d.tell(gang("waits", 1))
 	require.Empty(t, d.pass())
-	require.Equal(t, berth.SparesReport{Pool: "p", Wanted: 2, Free: 1, InUse: 1, Nodes: []berth.NodeID{"b1"}}, d.spares())
+	require.Equal(t, berth.HotSparesReport{Pool: "p", Wanted: 2, Free: 1, InUse: 1, Nodes: []berth.NodeID{"b1"}}, d.spares())
 	d.stand("a", 3)
 	require.Empty(t, d.pass(), "the pool is short of spares, and that comes first")
-	require.Equal(t, berth.SparesReport{Pool: "p", Wanted: 2, Free: 2, InUse: 1, Nodes: []berth.NodeID{"a3", "b1"}}, d.spares())
+	require.Equal(t, berth.HotSparesReport{Pool: "p", Wanted: 2, Free: 2, InUse: 1, Nodes: []berth.NodeID{"a3", "b1"}}, d.spares())
 	d.stand("a", 6)
 	require.Equal(t, []string{"bind waits fits"}, told(d.pass()))
-	require.EqualValues(t, 1, d.Report().Totals.SparesUsed)
+	require.EqualValues(t, 1, d.Report().Totals.HotSparesUsed)
 }
 
 // A pool that is full is short of spares until work ends.
@@ -124,7 +124,7 @@ func TestAPoolMayBeShortOfSpares(t *testing.T) {
 	d.tell(berth.PolicyChanged{Policy: kept(250)})
 	d.tell(gang("next", 1))
 	require.Empty(t, d.pass())
-	require.Equal(t, berth.SparesReport{Pool: "p", Wanted: 1}, d.spares())
+	require.Equal(t, berth.HotSparesReport{Pool: "p", Wanted: 1}, d.spares())
 	_, due := d.NextWake()
 	require.True(t, due) // for a reservation
 	d.tell(berth.JobFinished{Job: "one", Incarnation: 1})
@@ -142,18 +142,18 @@ func TestSparesFollowThePolicy(t *testing.T) {
 	require.Equal(t, 2, d.spares().Free)
 	d.tell(berth.NodeCordoned{Node: "a1"})
 	require.Empty(t, d.pass())
-	require.Equal(t, berth.SparesReport{Pool: "p", Wanted: 1, Free: 1, Nodes: []berth.NodeID{"a2"}}, d.spares())
+	require.Equal(t, berth.HotSparesReport{Pool: "p", Wanted: 1, Free: 1, Nodes: []berth.NodeID{"a2"}}, d.spares())
 	d.tell(berth.PolicyChanged{})
 	require.Equal(t, []string{"bind waits fits"}, told(d.pass()))
-	require.Empty(t, d.Report().Spares)
+	require.Empty(t, d.Report().HotSpares)
 }
 
 // What is elastic gets its minimum on spares, and no more; and who preempts takes none.
 func TestSparesAreForMinimums(t *testing.T) {
 	d := standing(t, kept(500), 4, "a")
 	d.pass()
-	d.runs(gang("elastic", 4, func(j *berth.Job) { j.Groups[0].Min = 1 }))
-	running := d.Report().GPUs.Held
+	d.runs(gang("elastic", 4, func(j *berth.Job) { j.Groups[0].MinMembers = 1 }))
+	running := d.Report().GPUs.HeldMilli
 	require.EqualValues(t, 16_000, running)
 	d.tell(berth.NodeLost{Node: "a3"})
 	d.settle(d.now + 1000)
@@ -161,13 +161,13 @@ func TestSparesAreForMinimums(t *testing.T) {
 	orders := d.settle(d.now + 1000)
 	require.Equal(t, []string{"bind elastic fits"}, told(orders))
 	require.Len(t, onto(t, orders[0]), 1)
-	require.EqualValues(t, 8_000, d.Report().GPUs.Held)
+	require.EqualValues(t, 8_000, d.Report().GPUs.HeldMilli)
 }
 
 // When many wait, those that lost hardware get the spares, wherever they stand in the queue.
 func TestTheStruckAreFoundAmongMany(t *testing.T) {
 	policy := kept(500)
-	policy.Preemption.Mode = berth.PreemptNever
+	policy.Preemption.Mode = berth.PreemptionOff
 	d := standing(t, policy, 2, "a")
 	d.pass()
 	d.runs(gang("struck", 1))

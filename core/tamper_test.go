@@ -70,10 +70,10 @@ func exercise(t *rapid.T, sched *core.Core) {
 		require.NoError(t, err)
 		require.NoError(t, sched.Check())
 		for _, a := range actions {
-			if !slices.ContainsFunc(sched.Outstanding(), func(out berth.Action) bool { return out.Header().ID == a.Header().ID }) {
+			if !slices.ContainsFunc(sched.Outstanding(), func(out berth.Order) bool { return out.Header().ID == a.Header().ID }) {
 				continue // it has no report, or was withdrawn at once
 			}
-			require.NoError(t, sched.Apply(now, berth.ActionReported{Action: a.Header().ID}))
+			require.NoError(t, sched.Apply(now, berth.OrderReported{Order: a.Header().ID}))
 			require.NoError(t, sched.Check())
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // would be refused ends it with that refusal.
 //
 // Cost: O(state), for the copy.
-func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Action, error) {
+func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Order, error) {
 	b, err := c.Snapshot()
 	if err != nil {
 		return nil, err
@@ -28,29 +28,29 @@ func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Action, er
 	return twin.Schedule(now)
 }
 
-// WhatItTakes answers what it would take to start a replica that waits at an instant, if these
+// StartPlan answers what it would take to start a replica that waits at an instant, if these
 // facts were told first: whom to move, who would have to yield and at what price, or why
 // nothing helps. It has no effect. Without facts, and now, it looks at the core itself; else at
 // a copy for which all that is due by then has fallen due, which costs O(state) more. A job
 // that is not known, also because its gang timeout is over by then, or a fact that would be
 // refused, is refused.
-func (c *Core) WhatItTakes(now berth.Time, id berth.JobID, replica int, facts ...berth.Event) (berth.Takes, error) {
+func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...berth.Event) (berth.StartPlan, error) {
 	twin := c
 	if len(facts) > 0 || now != c.state.Now {
 		b, err := c.Snapshot()
 		if err != nil {
-			return berth.Takes{}, err
+			return berth.StartPlan{}, err
 		}
 		if twin, err = restore(b, c.state.Config.Gain, c.catalogue.Tables); err != nil {
-			return berth.Takes{}, err
+			return berth.StartPlan{}, err
 		}
 		for _, e := range facts {
 			if err := twin.Apply(now, e); err != nil {
-				return berth.Takes{}, err
+				return berth.StartPlan{}, err
 			}
 		}
 		if now < twin.state.Now {
-			return berth.Takes{}, c.clockError("whatItTakes", now)
+			return berth.StartPlan{}, c.clockError("whatItTakes", now)
 		}
 		twin.state.SetClock(now)
 		twin.books.Tick()
@@ -58,7 +58,7 @@ func (c *Core) WhatItTakes(now berth.Time, id berth.JobID, replica int, facts ..
 	}
 	rep := twin.backlog.Lookup(berth.ReplicaRef{Job: id, Replica: replica})
 	if rep == nil {
-		return berth.Takes{}, &berth.Error{Event: "whatItTakes", Field: "job", Kind: berth.ErrUnknown, Reason: fmt.Sprintf("job %q has no replica %d", id, replica)}
+		return berth.StartPlan{}, &berth.Error{Event: "whatItTakes", Field: "job", Kind: berth.ErrUnknown, Reason: fmt.Sprintf("job %q has no replica %d", id, replica)}
 	}
-	return twin.answer.WhatItTakes(rep), nil
+	return twin.answer.StartPlan(rep), nil
 }

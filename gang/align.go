@@ -14,7 +14,7 @@ const maxStranded = 1 << 16
 
 // A rail is a node that an aligned group may use.
 type rail struct {
-	node  topology.Node
+	node  topology.NodeIndex
 	free  uint64
 	room  int // members that the host has room for, and the GPUs
 	taken bool
@@ -32,11 +32,11 @@ type alignment struct {
 func (a *alignment) nodes() int { return a.full + min(a.rest, 1) }
 
 // fillAligned places a group on the same GPUs of every node, in the sense of
-// Group.Align: of all masks the one that uses the fewest nodes, then the one that
+// Group.RailLevel: of all masks the one that uses the fewest nodes, then the one that
 // leaves the fewest GPUs free on these, then the lowest. Nodes are counted by their
 // free masks, and sums over supersets (a zeta transform over subsets, O(2^GPUs x GPUs))
 // tell for every mask how many nodes have it.
-func (f *Fleet) fillAligned(d topology.Domain, group int) bool {
+func (f *Fleet) fillAligned(d topology.DomainIndex, group int) bool {
 	s := &f.search
 	g := &s.request.Groups[group]
 	count := s.counts[group]
@@ -52,7 +52,7 @@ func (f *Fleet) fillAligned(d topology.Domain, group int) bool {
 
 // listRails lists the nodes at or below a domain with room for a unit, in the order
 // of paths.
-func (f *Fleet) listRails(d topology.Domain, g *Group) {
+func (f *Fleet) listRails(d topology.DomainIndex, g *Group) {
 	s := &f.search
 	for _, child := range f.tree.Children(d) {
 		f.listRails(child, g)
@@ -186,7 +186,7 @@ func (f *Fleet) stranded(g *Group, a *alignment) (int, bool) {
 
 // putAligned places an alignment: its full nodes in the fewest domains, then its rest
 // on the node with the fewest free GPUs, of equals in a domain that is used.
-func (f *Fleet) putAligned(d topology.Domain, group int, a *alignment) bool {
+func (f *Fleet) putAligned(d topology.DomainIndex, group int, a *alignment) bool {
 	s := &f.search
 	g := &s.request.Groups[group]
 	mark := len(s.placement.Members)
@@ -197,7 +197,7 @@ func (f *Fleet) putAligned(d topology.Domain, group int, a *alignment) bool {
 		return true
 	}
 	best := -1
-	used := func(n topology.Node) int {
+	used := func(n topology.NodeIndex) int {
 		at := f.tree.DomainOf(n, f.tree.NodeLevel())
 		if slices.ContainsFunc(s.placement.Members[mark:], func(m Member) bool {
 			return f.tree.DomainOf(m.Hold.Node, f.tree.NodeLevel()) == at
@@ -226,7 +226,7 @@ func (f *Fleet) putAligned(d topology.Domain, group int, a *alignment) bool {
 
 // fillRails places the full part of an alignment on so many nodes of a domain, roomiest
 // child domains first, and returns on how many.
-func (f *Fleet) fillRails(d topology.Domain, group int, a *alignment, count int) int {
+func (f *Fleet) fillRails(d topology.DomainIndex, group int, a *alignment, count int) int {
 	s := &f.search
 	placed := 0
 	if f.tree.DomainLevel(d) == f.tree.NodeLevel()-1 {
@@ -270,7 +270,7 @@ func (f *Fleet) fillRails(d topology.Domain, group int, a *alignment, count int)
 }
 
 // putMask lets so many members of a group hold GPUs of a mask, the lowest first.
-func (f *Fleet) putMask(n topology.Node, group int, mask uint64, members int) {
+func (f *Fleet) putMask(n topology.NodeIndex, group int, mask uint64, members int) {
 	c := &f.search.request.Groups[group].Claim
 	for range members {
 		h := Hold{Node: n, GPUs: lowest(mask, c.GPUs), Host: c.Host}

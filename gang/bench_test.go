@@ -24,7 +24,7 @@ func loadedFleet(tb testing.TB, gpus int) *Fleet {
 	for i := range gpus / 8 {
 		n, err := f.AddNode(NodeSpec{
 			Name: fmt.Sprintf("n%06d", i), Path: []string{fmt.Sprintf("s%03d", i/512), fmt.Sprintf("l%04d", i/32)},
-			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPU: 192_000, host.Memory: 2 << 20},
+			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPUMilli: 192_000, host.MemoryMiB: 2 << 20},
 		})
 		require.NoError(tb, err)
 		held := 8
@@ -37,7 +37,7 @@ func loadedFleet(tb testing.TB, gpus int) *Fleet {
 			held = 7
 		}
 		if held > 0 {
-			require.NoError(tb, f.Hold(Hold{Node: n, GPUs: lowMask(held), Host: host.Amounts{host.CPU: int64(held) * 20_000, host.Memory: int64(held) << 16}}))
+			require.NoError(tb, f.Hold(Hold{Node: n, GPUs: lowMask(held), Host: host.Amounts{host.CPUMilli: int64(held) * 20_000, host.MemoryMiB: int64(held) << 16}}))
 		}
 	}
 	return f
@@ -50,43 +50,43 @@ type shape struct {
 
 // shapes are the requests that the benchmarks and the guard on allocations place.
 func shapes() []shape {
-	all := []topology.Class{0}
-	withHost := func(c Claim) Claim { c.Host = host.Amounts{host.CPU: 4_000, host.Memory: 16 << 10}; return c }
+	all := []topology.NodeClass{0}
+	withHost := func(c Claim) Claim { c.Host = host.Amounts{host.CPUMilli: 4_000, host.MemoryMiB: 16 << 10}; return c }
 	one := func(g Group) Request { g.Classes = all; return Request{Groups: []Group{g}} }
-	segmented := one(Group{Count: 64, Claim: Claim{GPUs: 8}, Segments: []Segment{{2, leafLevel}}})
+	segmented := one(Group{Members: 64, Claim: Claim{GPUs: 8}, Segments: []Segment{{2, leafLevel}}})
 	several := Request{Groups: []Group{
-		{Count: 1, Claim: withHost(Claim{}), Classes: all},
-		{Count: 16, Claim: withHost(Claim{GPUs: 8}), Classes: all},
-		{Count: 4, Claim: withHost(Claim{Share: Share{Milli: 250, Owner: 1}}), Classes: all},
+		{Members: 1, Claim: withHost(Claim{}), Classes: all},
+		{Members: 16, Claim: withHost(Claim{GPUs: 8}), Classes: all},
+		{Members: 4, Claim: withHost(Claim{Share: Share{GPUMilli: 250, Owner: 1}}), Classes: all},
 	}, Required: spineLevel}
 	wish := func(change func(*Group)) Request {
-		g := Group{Count: 8, Claim: withHost(Claim{GPUs: 4})}
+		g := Group{Members: 8, Claim: withHost(Claim{GPUs: 4})}
 		change(&g)
 		return one(g)
 	}
 	nested := wish(func(g *Group) { g.Segments = []Segment{{4, leafLevel}, {2, 3}} })
-	even := wish(func(g *Group) { g.Count, g.Balance = 6, leafLevel })
+	even := wish(func(g *Group) { g.Members, g.Balance = 6, leafLevel })
 	even.Preferred = spineLevel
-	apart := wish(func(g *Group) { g.Spread, g.MaxSkew = leafLevel, 1; g.Count, g.Claim.GPUs = 16, 1 })
+	apart := wish(func(g *Group) { g.Spread, g.MaxSkew = leafLevel, 1; g.Members, g.Claim.GPUs = 16, 1 })
 	apart.Required = spineLevel
-	rails := wish(func(g *Group) { g.Align = leafLevel; g.Count = 3 })
+	rails := wish(func(g *Group) { g.RailLevel = leafLevel; g.Members = 3 })
 	loose := wish(func(*Group) {})
-	loose.Locality = Loose
+	loose.Locality = LocalityLoose
 	return []shape{
 		{"nested", nested},
 		{"balanced", even},
 		{"spread", apart},
 		{"aligned", rails},
 		{"loose", loose},
-		{"gpus=1", one(Group{Count: 1, Claim: withHost(Claim{GPUs: 1})})},
-		{"gpus=8", one(Group{Count: 1, Claim: withHost(Claim{GPUs: 8})})},
-		{"share=0.25", one(Group{Count: 1, Claim: withHost(Claim{Share: Share{Milli: 250, Owner: 7}})})},
-		{"host", one(Group{Count: 1, Claim: withHost(Claim{})})},
-		{"gpus=4x8", one(Group{Count: 4, Claim: withHost(Claim{GPUs: 8})})},
-		{"gpus=32x8", one(Group{Count: 32, Claim: Claim{GPUs: 8}})},
-		{"gpus=64x8", one(Group{Count: 64, Claim: Claim{GPUs: 8}})},
+		{"gpus=1", one(Group{Members: 1, Claim: withHost(Claim{GPUs: 1})})},
+		{"gpus=8", one(Group{Members: 1, Claim: withHost(Claim{GPUs: 8})})},
+		{"share=0.25", one(Group{Members: 1, Claim: withHost(Claim{Share: Share{GPUMilli: 250, Owner: 7}})})},
+		{"host", one(Group{Members: 1, Claim: withHost(Claim{})})},
+		{"gpus=4x8", one(Group{Members: 4, Claim: withHost(Claim{GPUs: 8})})},
+		{"gpus=32x8", one(Group{Members: 32, Claim: Claim{GPUs: 8}})},
+		{"gpus=64x8", one(Group{Members: 64, Claim: Claim{GPUs: 8}})},
 		{"gpus=64x8,segments", segmented},
-		{"elastic", one(Group{Count: 128, Min: 24, Claim: Claim{GPUs: 8}})},
+		{"elastic", one(Group{Members: 128, MinMembers: 24, Claim: Claim{GPUs: 8}})},
 		{"groups=3", several},
 	}
 }
@@ -117,11 +117,11 @@ func BenchmarkPlaceAndRelease(b *testing.B) {
 // BenchmarkRefuse is the answer no: to a gang that the counts rule out at once, and to
 // one for which only the host has no room, so that every node has to be looked at.
 func BenchmarkRefuse(b *testing.B) {
-	all := []topology.Class{0}
+	all := []topology.NodeClass{0}
 	f := loadedFleet(b, 131_072)
 	for _, s := range []shape{
-		{"counts", Request{Groups: []Group{{Count: 64, Claim: Claim{GPUs: 8}, Classes: all}}, Required: spineLevel}},
-		{"host", Request{Groups: []Group{{Count: 1, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPU: 1 << 30}}, Classes: all}}}},
+		{"counts", Request{Groups: []Group{{Members: 64, Claim: Claim{GPUs: 8}, Classes: all}}, Required: spineLevel}},
+		{"host", Request{Groups: []Group{{Members: 1, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPUMilli: 1 << 30}}, Classes: all}}}},
 	} {
 		b.Run(s.name, func(b *testing.B) {
 			var p Placement
@@ -144,7 +144,7 @@ func racks(tb testing.TB, nodes int, busy bool) *Fleet {
 		rack := i / 16
 		n, err := f.AddNode(NodeSpec{
 			Name: fmt.Sprintf("n%04d", i), Path: []string{fmt.Sprintf("b%02d", i/256), fmt.Sprintf("r%03d", rack)},
-			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPU: 192_000, host.Memory: 2 << 20},
+			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPUMilli: 192_000, host.MemoryMiB: 2 << 20},
 		})
 		require.NoError(tb, err)
 		idle := 1 + rack*5%8
@@ -165,14 +165,14 @@ func BenchmarkRequiredBlock(b *testing.B) {
 		for _, busy := range []bool{false, true} {
 			f := racks(b, nodes, busy)
 			state := map[bool]string{false: "idle", true: "busy"}[busy]
-			for _, locality := range []Locality{Strict, Loose} {
+			for _, locality := range []Locality{LocalityStrict, LocalityLoose} {
 				b.Run(fmt.Sprintf("nodes=%d/%s/%s", nodes, state, locality), func(b *testing.B) {
 					looked := 0
-					all := []topology.Class{0}
-					r := Request{Groups: []Group{{Count: 64, Claim: Claim{GPUs: 8}, Classes: all}}, Required: 1, Locality: locality}
+					all := []topology.NodeClass{0}
+					r := Request{Groups: []Group{{Members: 64, Claim: Claim{GPUs: 8}, Classes: all}}, Required: 1, Locality: locality}
 					counted := r
 					counted.Groups = []Group{r.Groups[0]}
-					counted.Groups[0].Match = func(topology.Node) bool { looked++; return true }
+					counted.Groups[0].Match = func(topology.NodeIndex) bool { looked++; return true }
 					var p Placement
 					require.True(b, f.Place(&counted, &p))
 					require.NoError(b, f.ReleaseAll(&p))

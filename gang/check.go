@@ -17,7 +17,7 @@ func (f *Fleet) Check() error {
 	found := []error{f.tree.Check()}
 	indexed, parts := 0, 0
 	for i := range f.nodes {
-		n := topology.Node(i)
+		n := topology.NodeIndex(i)
 		if f.nodes[i].live != f.tree.Has(n) {
 			found = append(found, fmt.Errorf("gang: node %d is live: %t, in the tree: %t", n, f.nodes[i].live, f.tree.Has(n)))
 			continue
@@ -38,7 +38,7 @@ func (f *Fleet) Check() error {
 		found = append(found, fmt.Errorf("gang: the index has %d shared GPUs too many", -indexed))
 	}
 	for c := range f.divided {
-		entries, err := f.checkDivided(topology.Class(c))
+		entries, err := f.checkDivided(topology.NodeClass(c))
 		found = append(found, err)
 		parts -= entries
 	}
@@ -50,14 +50,14 @@ func (f *Fleet) Check() error {
 
 // checkDivided checks what is kept of the divided GPUs of a class, and returns how many the
 // index has. Whether they should be there checkState tells.
-func (f *Fleet) checkDivided(c topology.Class) (int, error) {
+func (f *Fleet) checkDivided(c topology.NodeClass) (int, error) {
 	of := &f.divided[c]
 	nodes := 0
 	for i := range f.nodes {
 		if state := &f.nodes[i]; state.live && state.class == c {
 			nodes++
 			if state.geometry != of.geometry {
-				return 0, fmt.Errorf("gang: class %d: node %q has another lattice", c, f.tree.NodeName(topology.Node(i)))
+				return 0, fmt.Errorf("gang: class %d: node %q has another lattice", c, f.tree.NodeName(topology.NodeIndex(i)))
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (f *Fleet) checkDivided(c topology.Class) (int, error) {
 }
 
 // checkState checks one node and returns how many of its GPUs each index has.
-func (f *Fleet) checkState(n topology.Node) (shared, divided int, err error) {
+func (f *Fleet) checkState(n topology.NodeIndex) (shared, divided int, err error) {
 	state, name := &f.nodes[n], f.tree.NodeName(n)
 	var found []error
 	wrong := func(format string, args ...any) {
@@ -168,9 +168,9 @@ func (s *nodeState) checkSlot(gpu int, wrong func(format string, args ...any)) {
 		wrong("the shares of GPU %d come to %d thousandths and %d MiB", gpu, slot.milli, slot.memory)
 	case s.maxShares > 0 && int(slot.shares) > s.maxShares:
 		wrong("GPU %d has %d shares of %d", gpu, slot.shares, s.maxShares)
-	case s.divided&bit != 0 != (slot.division != Undivided), s.seated&bit != 0 != (slot.held != 0),
-		s.seated&^s.divided&bit != 0, slot.division != Fixed && slot.exist != 0,
-		slot.division == Fixed && !s.geometry.within(slot.held, slot.exist):
+	case s.divided&bit != 0 != (slot.division != PartitioningNone), s.seated&bit != 0 != (slot.held != 0),
+		s.seated&^s.divided&bit != 0, slot.division != PartitioningFixed && slot.exist != 0,
+		slot.division == PartitioningFixed && !s.geometry.within(slot.held, slot.exist):
 		wrong("GPU %d is %s with the states %d and %d", gpu, slot.division, slot.exist, slot.held)
 	}
 }
@@ -199,9 +199,9 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 				return f.refuse(ErrHeld, h.Node, "instance", "%s is listed beside what leaves no room for it", h.Instance)
 			}
 			slot.held = g.toggle(slot.held, j)
-		case h.GPUs&state.whole != 0, h.Share.Milli == 0 && h.GPUs&state.shared != 0:
+		case h.GPUs&state.whole != 0, h.Share.GPUMilli == 0 && h.GPUs&state.shared != 0:
 			return f.refuse(ErrHeld, h.Node, "gpus", "%#x are listed twice", h.GPUs)
-		case h.Share.Milli > 0:
+		case h.Share.GPUMilli > 0:
 			slot := &state.slots[bits.TrailingZeros64(h.GPUs)]
 			*slot = slot.with(h.Share)
 			state.shared |= h.GPUs
@@ -218,7 +218,7 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 			same = same && a.shares == b.shares && a.milli == b.milli && a.memory == b.memory && a.owner == b.owner && a.held == b.held
 		}
 		if !same {
-			return f.refuse(ErrNotHeld, topology.Node(i), "node", "it does not hold what the list says")
+			return f.refuse(ErrNotHeld, topology.NodeIndex(i), "node", "it does not hold what the list says")
 		}
 	}
 	return nil
@@ -227,7 +227,7 @@ func (f *Fleet) CheckHolds(holds []Hold) error {
 // with is a slot with one more share.
 func (s slot) with(share Share) slot {
 	s.shares++
-	s.milli += share.Milli
+	s.milli += share.GPUMilli
 	s.memory += share.MemoryMiB
 	s.owner = share.Owner
 	return s

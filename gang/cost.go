@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// MaxDemand is the largest demand for whole domains of a level that has an effect.
-	MaxDemand = 1023
+	// MaxBreakCost is the largest demand for whole domains of a level that has an effect.
+	MaxBreakCost = 1023
 
 	// A preference that a group of several cannot have costs this much for each domain
 	// that holds a part of it.
@@ -18,10 +18,10 @@ const (
 	spanBase = 4
 )
 
-// A Cost is what a placement costs, in two numbers that are never added up. Which of them
+// A placementCost is what a placement costs, in two numbers that are never added up. Which of them
 // counts first is up to the Locality: with Strict Span, else Broken. Smaller is
 // better.
-type Cost struct {
+type placementCost struct {
 	// Span is about communication: 1 for each node, 4 for each domain of the narrowest
 	// level, 16 for each of the next and so on, counted below the domain of the
 	// placement; and for every level at or above a group's Preferred, in a gang with
@@ -32,8 +32,8 @@ type Cost struct {
 	Broken int64
 }
 
-// A Breakage counts the domains of one level that a placement breaks.
-type Breakage struct {
+// A breakage counts the domains of one level that a placement breaks.
+type breakage struct {
 	// Level of the domains; at the node level they are nodes.
 	Level topology.Level
 	// Domains that were whole before, and of which the placement uses a part.
@@ -42,14 +42,14 @@ type Breakage struct {
 	GPUs int
 }
 
-// SetDemand tells how much pending work wants whole domains of a level, single nodes
+// SetBreakCost tells how much pending work wants whole domains of a level, single nodes
 // included: breaking one costs its GPUs times 1 + n. Numbers out of 0 to
-// MaxDemand are taken as the nearer end; a level that the fleet does not have is passed
+// MaxBreakCost are taken as the nearer end; a level that the fleet does not have is passed
 // over. It changes which of several equally close placements is taken, and with
 // Balanced and Loose how close.
-func (f *Fleet) SetDemand(level topology.Level, n int) {
-	if level > topology.Fleet && level <= f.tree.NodeLevel() {
-		f.demand[level] = int64(min(max(n, 0), MaxDemand))
+func (f *Fleet) SetBreakCost(level topology.Level, n int) {
+	if level > topology.LevelFleet && level <= f.tree.NodeLevel() {
+		f.demand[level] = int64(min(max(n, 0), MaxBreakCost))
 	}
 }
 
@@ -69,9 +69,9 @@ func (f *Fleet) breakCost(level topology.Level, gpus int) int64 {
 
 // outerCost is what using so many GPUs below a domain breaks of the domain and those
 // around it, up to the fleet, which is nobody's to keep whole.
-func (f *Fleet) outerCost(d topology.Domain, gpus int) int64 {
+func (f *Fleet) outerCost(d topology.DomainIndex, gpus int) int64 {
 	cost := int64(0)
-	for level := f.tree.DomainLevel(d); d != topology.Root && gpus > 0; d, level = f.tree.Parent(d), level-1 {
+	for level := f.tree.DomainLevel(d); d != topology.RootDomain && gpus > 0; d, level = f.tree.Parent(d), level-1 {
 		if !f.tree.Whole(d) {
 			break // nor is one around it
 		}
@@ -83,7 +83,7 @@ func (f *Fleet) outerCost(d topology.Domain, gpus int) int64 {
 }
 
 // nodeCost is outerCost for the use of one node.
-func (f *Fleet) nodeCost(n topology.Node, gpus int) int64 {
+func (f *Fleet) nodeCost(n topology.NodeIndex, gpus int) int64 {
 	state := &f.nodes[n]
 	if gpus == 0 || f.tree.Free(n) != len(state.slots) {
 		return 0
@@ -102,8 +102,8 @@ type footprint struct {
 	domains []print
 	nodes   []print
 	// The domains and nodes touched, each once.
-	touchedDomains []topology.Domain
-	touchedNodes   []topology.Node
+	touchedDomains []topology.DomainIndex
+	touchedNodes   []topology.NodeIndex
 }
 
 // A print is what is used of one domain or node, if it is of the current epoch.
@@ -125,7 +125,7 @@ func (t *footprint) tread() {
 	t.touchedDomains, t.touchedNodes = t.touchedDomains[:0], t.touchedNodes[:0]
 }
 
-func (t *footprint) domain(d topology.Domain) *print {
+func (t *footprint) domain(d topology.DomainIndex) *print {
 	for int(d) >= len(t.domains) {
 		t.domains = append(t.domains, print{})
 	}
@@ -137,7 +137,7 @@ func (t *footprint) domain(d topology.Domain) *print {
 	return at
 }
 
-func (t *footprint) node(n topology.Node) *print {
+func (t *footprint) node(n topology.NodeIndex) *print {
 	for int(n) >= len(t.nodes) {
 		t.nodes = append(t.nodes, print{})
 	}
@@ -158,12 +158,12 @@ func (f *Fleet) trace(members []Member) {
 		h := &members[i].Hold
 		at := t.node(h.Node)
 		at.members++
-		if h.Share.Milli == 0 && h.Instance == (mig.Placement{}) {
+		if h.Share.GPUMilli == 0 && h.Instance == (mig.Placement{}) {
 			at.opened += int32(bits.OnesCount64(h.GPUs))
 		}
 	}
 	for i := range members {
-		if h := &members[i].Hold; h.Share.Milli > 0 {
+		if h := &members[i].Hold; h.Share.GPUMilli > 0 {
 			f.traceShare(members[:i], h)
 		}
 	}
@@ -173,7 +173,7 @@ func (f *Fleet) trace(members []Member) {
 			up := t.domain(d)
 			up.members += at.members
 			up.opened += at.opened
-			if d == topology.Root {
+			if d == topology.RootDomain {
 				break
 			}
 		}
@@ -195,34 +195,34 @@ func (f *Fleet) traceShare(before []Member, h *Hold) {
 
 // breaks reports whether using what the footprint says broke a whole domain, and how many
 // GPUs it has.
-func (f *Fleet) breaks(d topology.Domain) (int, bool) {
+func (f *Fleet) breaks(d topology.DomainIndex) (int, bool) {
 	opened, gpus := int(f.footprint.domain(d).opened), f.tree.GPUs(d)
-	free := f.tree.FreeAll(d)
-	return gpus, d != topology.Root && opened > 0 && free > 0 && free+opened == gpus
+	free := f.tree.FreeTotal(d)
+	return gpus, d != topology.RootDomain && opened > 0 && free > 0 && free+opened == gpus
 }
 
-func (f *Fleet) breaksNode(n topology.Node) (int, bool) {
+func (f *Fleet) breaksNode(n topology.NodeIndex) (int, bool) {
 	opened, gpus := int(f.footprint.node(n).opened), len(f.nodes[n].slots)
 	free := f.tree.Free(n)
 	return gpus, opened > 0 && free > 0 && free+opened == gpus
 }
 
-// Cost returns what a placement costs while it is held, with everything else as it is
+// costOf returns what a placement costs while it is held, with everything else as it is
 // now. O(members x levels), for shares O(shares squared).
-func (f *Fleet) Cost(r *Request, p *Placement) Cost {
+func (f *Fleet) costOf(r *Request, p *Placement) placementCost {
 	if len(p.Members) == 0 || f.Validate(r) != nil {
-		return Cost{}
+		return placementCost{}
 	}
 	for i := range p.Members {
 		if m := &p.Members[i]; m.Group < 0 || m.Group >= len(r.Groups) || f.checkShape(&m.Hold) != nil {
-			return Cost{}
+			return placementCost{}
 		}
 	}
 	return f.cost(r, p.Members)
 }
 
-func (f *Fleet) cost(r *Request, members []Member) Cost {
-	var c Cost
+func (f *Fleet) cost(r *Request, members []Member) placementCost {
+	var c placementCost
 	f.trace(members)
 	t := &f.footprint
 	total := int32(len(members))
@@ -270,7 +270,7 @@ func (f *Fleet) preferences(r *Request, members []Member) int64 {
 			if preferred == f.tree.NodeLevel() && count < total {
 				cost += preferenceCost
 			}
-			for d := f.tree.DomainOf(n, preferred); d != topology.Root; d = f.tree.Parent(d) {
+			for d := f.tree.DomainOf(n, preferred); d != topology.RootDomain; d = f.tree.Parent(d) {
 				t.domain(d).members += count
 			}
 		}
@@ -283,11 +283,11 @@ func (f *Fleet) preferences(r *Request, members []Member) int64 {
 	return cost
 }
 
-// Broken tells which whole domains a placement breaks, by level from the widest to the
+// breakages tells which whole domains a placement breaks, by level from the widest to the
 // nodes, while it is held, with everything else as it is now. Levels of which it
 // breaks none are left out. The result is appended to into. O(members x levels), for
 // shares O(shares squared).
-func (f *Fleet) Broken(p *Placement, into []Breakage) []Breakage {
+func (f *Fleet) breakages(p *Placement, into []breakage) []breakage {
 	for i := range p.Members {
 		if f.checkShape(&p.Members[i].Hold) != nil {
 			return into
@@ -295,7 +295,7 @@ func (f *Fleet) Broken(p *Placement, into []Breakage) []Breakage {
 	}
 	f.trace(p.Members)
 	for level := topology.Level(1); level <= f.tree.NodeLevel(); level++ {
-		b := Breakage{Level: level}
+		b := breakage{Level: level}
 		for _, d := range f.footprint.touchedDomains {
 			if gpus, broken := f.breaks(d); broken && f.tree.DomainLevel(d) == level {
 				b.Domains++

@@ -8,52 +8,52 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// A Resource is what a request is short of.
-type Resource uint8
+// A Bottleneck is what a request is short of.
+type Bottleneck uint8
 
 const (
-	// NoResource: nothing is short.
-	NoResource Resource = iota
-	// Nodes: none that may serve the group takes work.
-	Nodes
-	// GPUs: whole free ones, counted node by node.
-	GPUs
-	// Shares: compute or memory of GPUs that are free or shared by the same owner.
-	Shares
-	// Instances of the profiles asked for, on divided GPUs.
-	Instances
+	// BottleneckNone: nothing is short.
+	BottleneckNone Bottleneck = iota
+	// BottleneckNodes: none that may serve the group takes work.
+	BottleneckNodes
+	// BottleneckGPUs: whole free ones, counted node by node.
+	BottleneckGPUs
+	// BottleneckShares: compute or memory of GPUs that are free or shared by the same owner.
+	BottleneckShares
+	// BottleneckInstances of the profiles asked for, on divided GPUs.
+	BottleneckInstances
 	// firstHost is the first resource of the nodes' hosts.
 	firstHost
-	// Fragmentation: there is enough of each resource, but not of all on the same
+	// BottleneckFragmentation: there is enough of each resource, but not of all on the same
 	// nodes, or not in one domain of the required level, or not for all groups at a
 	// time.
-	Fragmentation = firstHost + Resource(host.Resources)
+	BottleneckFragmentation = firstHost + Bottleneck(host.NumResources)
 )
 
 const resourceNames enum.Names = "nothing|nodes|GPUs|GPU shares|GPU instances"
 
-// HostOf is a resource of the nodes' hosts.
-func HostOf(r host.Resource) Resource { return firstHost + Resource(r) }
+// bottleneckOf is a resource of the nodes' hosts.
+func bottleneckOf(r host.Resource) Bottleneck { return firstHost + Bottleneck(r) }
 
 // OfHost reports whether a resource is one of the nodes' hosts.
-func (r Resource) OfHost() bool { return r >= firstHost && r < Fragmentation }
+func (r Bottleneck) OfHost() bool { return r >= firstHost && r < BottleneckFragmentation }
 
 // String returns the name of a resource, such as "host CPU".
-func (r Resource) String() string {
+func (r Bottleneck) String() string {
 	switch {
 	case r.OfHost():
 		return host.Resource(r - firstHost).String()
-	case r == Fragmentation:
+	case r == BottleneckFragmentation:
 		return "fragmentation"
 	}
 	return enum.Text(resourceNames, r, "resource %d")
 }
 
-// A Shortage says why a request does not fit. It is about the first group that
+// A Shortfall says why a request does not fit. It is about the first group that
 // does not fit by itself, or, if each would, about the first one in the order of
 // placement; all numbers are about that group, at or below Request.Within, without
 // regard to segments.
-type Shortage struct {
+type Shortfall struct {
 	// Group is its position in Request.Groups.
 	Group int
 	// Needed is the least number of members that will do.
@@ -61,34 +61,34 @@ type Shortage struct {
 	// EligibleNodes may serve the group: they take work, are of an allowed class and
 	// match.
 	EligibleNodes int
-	// RoomyNodes of these have enough GPUs, or enough of one GPU, or an instance, for one member,
+	// FittingNodes of these have enough GPUs, or enough of one GPU, or an instance, for one member,
 	// whatever the host has.
-	RoomyNodes int
+	FittingNodes int
 	// Members is how many fit now, wherever they are; MembersInDomain is how many of
 	// them fit in Domain, the best domain of the required level.
 	Members, MembersInDomain int
-	Domain                   topology.Domain
+	Domain                   topology.DomainIndex
 	// IfIdle is how many would fit, wherever they are, if nothing were held: below
 	// Needed the group can never start on this fleet.
 	IfIdle int
-	// Tightest is what the group is short of: the resource of which there is enough
+	// Bottleneck is what the group is short of: the resource of which there is enough
 	// for the fewest members.
-	Tightest Resource
+	Bottleneck Bottleneck
 }
 
 // Diagnose says why a request does not fit now, and false if it does or is invalid.
 // It leaves the fleet as it is. It walks the nodes: O(nodes x groups), and it
 // allocates.
-func (f *Fleet) Diagnose(r *Request) (Shortage, bool) {
+func (f *Fleet) Diagnose(r *Request) (Shortfall, bool) {
 	if f.Validate(r) != nil {
-		return Shortage{}, false
+		return Shortfall{}, false
 	}
 	var p Placement
 	if f.Place(r, &p) {
 		for i := range p.Members {
 			f.give(&p.Members[i].Hold)
 		}
-		return Shortage{}, false
+		return Shortfall{}, false
 	}
 	f.begin(r, &p)
 	order := append([]int(nil), f.search.order...)
@@ -98,7 +98,7 @@ func (f *Fleet) Diagnose(r *Request) (Shortage, bool) {
 		alone.Groups = []Group{r.Groups[group]}
 		alone.Groups[0].Required = max(r.Required, alone.Groups[0].Required)
 		alone.Required, alone.Preferred, alone.Groups[0].Preferred = 0, 0, 0
-		alone.Groups[0].Count = alone.Groups[0].min()
+		alone.Groups[0].Members = alone.Groups[0].min()
 		if !f.Place(&alone, &p) {
 			return f.shortage(r, group), true
 		}
@@ -107,29 +107,29 @@ func (f *Fleet) Diagnose(r *Request) (Shortage, bool) {
 		}
 	}
 	s := f.shortage(r, order[0])
-	s.Tightest = Fragmentation
+	s.Bottleneck = BottleneckFragmentation
 	return s, true
 }
 
 // shortage counts what there is for one group.
-func (f *Fleet) shortage(r *Request, group int) Shortage {
+func (f *Fleet) shortage(r *Request, group int) Shortfall {
 	g := &r.Groups[group]
-	s := Shortage{Group: group, Needed: g.min(), Domain: r.Within}
+	s := Shortfall{Group: group, Needed: g.min(), Domain: r.Within}
 	required := max(r.Required, g.Required)
-	var enough [Fragmentation]int // members by resource alone
+	var enough [BottleneckFragmentation]int // members by resource alone
 	f.tally(r.Within, g, required, &s, &enough)
 	switch {
 	case s.EligibleNodes == 0:
-		s.Tightest = Nodes
+		s.Bottleneck = BottleneckNodes
 		return s
 	case s.Members >= s.Needed:
-		s.Tightest = Fragmentation
+		s.Bottleneck = BottleneckFragmentation
 		return s
 	}
-	s.Tightest = Fragmentation
-	for resource, least := GPUs, s.Needed; resource < Fragmentation; resource++ {
+	s.Bottleneck = BottleneckFragmentation
+	for resource, least := BottleneckGPUs, s.Needed; resource < BottleneckFragmentation; resource++ {
 		if enough[resource] < least {
-			s.Tightest, least = resource, enough[resource]
+			s.Bottleneck, least = resource, enough[resource]
 		}
 	}
 	return s
@@ -137,7 +137,7 @@ func (f *Fleet) shortage(r *Request, group int) Shortage {
 
 // tally adds up a domain, and keeps the best domain of the required level. It returns
 // how many members fit there now.
-func (f *Fleet) tally(d topology.Domain, g *Group, required topology.Level, s *Shortage, enough *[Fragmentation]int) int {
+func (f *Fleet) tally(d topology.DomainIndex, g *Group, required topology.Level, s *Shortfall, enough *[BottleneckFragmentation]int) int {
 	total := 0
 	for _, child := range f.tree.Children(d) {
 		total = add(total, f.tally(child, g, required, s, enough))
@@ -168,24 +168,24 @@ func (f *Fleet) tally(d topology.Domain, g *Group, required topology.Level, s *S
 }
 
 // inside reports whether a domain is another or below it.
-func (f *Fleet) inside(d, around topology.Domain) bool {
-	for d != around && d != topology.Root {
+func (f *Fleet) inside(d, around topology.DomainIndex) bool {
+	for d != around && d != topology.RootDomain {
 		d = f.tree.Parent(d)
 	}
 	return d == around
 }
 
 // tallyNode adds up one eligible node and returns how many members fit there now.
-func (f *Fleet) tallyNode(n topology.Node, c *Claim, s *Shortage, enough *[Fragmentation]int) int {
+func (f *Fleet) tallyNode(n topology.NodeIndex, c *Claim, s *Shortfall, enough *[BottleneckFragmentation]int) int {
 	state := &f.nodes[n]
 	s.EligibleNodes++
 	device := Claim{GPUs: c.GPUs, Share: c.Share, Instances: c.Instances}
 	room := f.fits(n, &device)
 	if room > 0 {
-		s.RoomyNodes++
+		s.FittingNodes++
 	}
 	kind := c.kind()
-	for other := GPUs; other <= Instances; other++ {
+	for other := BottleneckGPUs; other <= BottleneckInstances; other++ {
 		if other != kind {
 			enough[other] = math.MaxInt32
 		}
@@ -194,7 +194,7 @@ func (f *Fleet) tallyNode(n topology.Node, c *Claim, s *Shortage, enough *[Fragm
 	fits, left := room, state.hostFree()
 	for r := range left {
 		count := fitHost(math.MaxInt32, left[r], c.Host[r])
-		enough[HostOf(host.Resource(r))] = add(enough[HostOf(host.Resource(r))], count)
+		enough[bottleneckOf(host.Resource(r))] = add(enough[bottleneckOf(host.Resource(r))], count)
 		fits = min(fits, count)
 	}
 
@@ -209,12 +209,12 @@ func (f *Fleet) tallyNode(n topology.Node, c *Claim, s *Shortage, enough *[Fragm
 }
 
 // kind is what a claim needs of GPUs; GPUs where it needs none.
-func (c *Claim) kind() Resource {
+func (c *Claim) kind() Bottleneck {
 	switch {
-	case c.Share.Milli > 0:
-		return Shares
+	case c.Share.GPUMilli > 0:
+		return BottleneckShares
 	case len(c.Instances) > 0:
-		return Instances
+		return BottleneckInstances
 	}
-	return GPUs
+	return BottleneckGPUs
 }

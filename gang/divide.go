@@ -12,23 +12,23 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// A Division says how a GPU is divided.
-type Division uint8
+// A Partitioning says how a GPU is divided.
+type Partitioning uint8
 
 const (
-	// Undivided: whole GPUs and shares.
-	Undivided Division = iota
-	// Fixed: into the instances that exist. A claim takes one that nobody holds.
-	Fixed
-	// PerClaim: into instances that come and go with their members. A claim takes any
+	// PartitioningNone: whole GPUs and shares.
+	PartitioningNone Partitioning = iota
+	// PartitioningFixed: into the instances that exist. A claim takes one that nobody holds.
+	PartitioningFixed
+	// PartitioningPerClaim: into instances that come and go with their members. A claim takes any
 	// place that is open beside what is held.
-	PerClaim
+	PartitioningPerClaim
 )
 
 const divisionNames enum.Names = "undivided|fixed|per claim"
 
 // String returns the name of a division, such as "per claim".
-func (d Division) String() string { return enum.Text(divisionNames, d, "division %d") }
+func (d Partitioning) String() string { return enum.Text(divisionNames, d, "division %d") }
 
 // A ranking is how the places of a lattice are weighed.
 type ranking struct {
@@ -36,14 +36,14 @@ type ranking struct {
 	ranking *mig.Ranking
 }
 
-// Divide says how a GPU is divided from now on, and with Fixed into which instances; else
+// SetPartitioning says how a GPU is divided from now on, and with Fixed into which instances; else
 // exist is 0. A divided GPU is no free GPU, and gives no shares.
 //
 // Refusals: ErrUnknown for a node or GPU that is not there; ErrInvalid for a division that
 // there is not, on a node without a lattice, and for a state that is none of it; ErrHeld
 // for a GPU that is held whole or in shares, and where instances are held that
 // would exist no more. O(levels + log GPUs).
-func (f *Fleet) Divide(n topology.Node, gpu int, d Division, exist mig.State) error {
+func (f *Fleet) SetPartitioning(n topology.NodeIndex, gpu int, d Partitioning, exist mig.State) error {
 	if err := f.checkNode(n); err != nil {
 		return err
 	}
@@ -56,25 +56,25 @@ func (f *Fleet) Divide(n topology.Node, gpu int, d Division, exist mig.State) er
 	}
 	bit, slot, g := uint64(1)<<gpu, &state.slots[gpu], state.geometry
 	switch {
-	case d > PerClaim:
+	case d > PartitioningPerClaim:
 		return refuse(ErrInvalid, "division", "there is no %s", d)
-	case d != Undivided && g == nil:
+	case d != PartitioningNone && g == nil:
 		return refuse(ErrInvalid, "division", "the node has no lattice by which GPU %d could be divided", gpu)
-	case d != Fixed && exist != 0:
+	case d != PartitioningFixed && exist != 0:
 		return refuse(ErrInvalid, "exist", "a GPU that is %s has no state of its own", d)
-	case d == Fixed && !g.has(exist):
+	case d == PartitioningFixed && !g.has(exist):
 		return refuse(ErrInvalid, "exist", "the lattice has no state %d", exist)
-	case d != Undivided && (state.whole|state.shared)&bit != 0:
+	case d != PartitioningNone && (state.whole|state.shared)&bit != 0:
 		return refuse(ErrHeld, "division", "GPU %d is held whole or in shares", gpu)
-	case d == Undivided && slot.held != 0:
+	case d == PartitioningNone && slot.held != 0:
 		return refuse(ErrHeld, "division", "instances of GPU %d are held", gpu)
-	case d == Fixed && !g.within(slot.held, exist):
+	case d == PartitioningFixed && !g.within(slot.held, exist):
 		return refuse(ErrHeld, "exist", "other instances of GPU %d are held", gpu)
 	}
 	f.unindex(n, gpu)
 	slot.division, slot.exist = d, exist
 	state.divided &^= bit
-	if d != Undivided {
+	if d != PartitioningNone {
 		state.divided |= bit
 	}
 	f.index(n, gpu)
@@ -82,15 +82,15 @@ func (f *Fleet) Divide(n topology.Node, gpu int, d Division, exist mig.State) er
 	return nil
 }
 
-// Divided returns how a GPU is divided, the instances that exist and those that are held.
+// Partitioning returns how a GPU is divided, the instances that exist and those that are held.
 // With PerClaim the ones that exist are those held. Undivided for a GPU that is not there.
-func (f *Fleet) Divided(n topology.Node, gpu int) (d Division, exist, held mig.State) {
+func (f *Fleet) Partitioning(n topology.NodeIndex, gpu int) (d Partitioning, exist, held mig.State) {
 	if f.checkNode(n) != nil || gpu < 0 || gpu >= len(f.nodes[n].slots) {
-		return Undivided, 0, 0
+		return PartitioningNone, 0, 0
 	}
 	slot := &f.nodes[n].slots[gpu]
-	if slot.division == PerClaim {
-		return PerClaim, slot.held, slot.held
+	if slot.division == PartitioningPerClaim {
+		return PartitioningPerClaim, slot.held, slot.held
 	}
 	return slot.division, slot.exist, slot.held
 }
@@ -125,7 +125,7 @@ func (f *Fleet) SetRanking(l *mig.Lattice, r *mig.Ranking) {
 }
 
 // checkLattice refuses a node for a class whose nodes have another lattice.
-func (f *Fleet) checkLattice(node string, class topology.Class, l *mig.Lattice) error {
+func (f *Fleet) checkLattice(node string, class topology.NodeClass, l *mig.Lattice) error {
 	if class < 0 || int(class) >= len(f.divided) || f.divided[class].nodes == 0 || f.divided[class].geometry.of() == l {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (f *Fleet) checkLattice(node string, class topology.Class, l *mig.Lattice) 
 }
 
 // ensureClass makes room for what is kept by class.
-func (f *Fleet) ensureClass(class topology.Class) {
+func (f *Fleet) ensureClass(class topology.NodeClass) {
 	for int(class) >= len(f.shared) {
 		f.shared = append(f.shared, nil)
 		f.divided = append(f.divided, divided{})
@@ -145,7 +145,7 @@ func (f *Fleet) ensureClass(class topology.Class) {
 
 // join counts one more node of a class with a lattice that will do, and returns the
 // tables of the lattice.
-func (f *Fleet) join(class topology.Class, l *mig.Lattice) *geometry {
+func (f *Fleet) join(class topology.NodeClass, l *mig.Lattice) *geometry {
 	of := &f.divided[class]
 	of.nodes++
 	if of.geometry.of() == l {
@@ -176,7 +176,7 @@ func (f *Fleet) rankingOf(l *mig.Lattice) *mig.Ranking {
 
 // A lot is what divided GPUs have in common that offer the same places.
 type lot struct {
-	division Division
+	division Partitioning
 	exist    mig.State // with Fixed, else 0
 	held     mig.State
 }
@@ -185,7 +185,7 @@ type lot struct {
 // together.
 type partKey struct {
 	lot
-	node topology.Node // -1: before all nodes
+	node topology.NodeIndex // -1: before all nodes
 	gpu  int32
 }
 
@@ -232,7 +232,7 @@ func (s *nodeState) lotOf(gpu int) lot {
 }
 
 // partOf returns the index entry of a divided GPU, and whether it has one.
-func (f *Fleet) partOf(n topology.Node, gpu int) (partKey, bool) {
+func (f *Fleet) partOf(n topology.NodeIndex, gpu int) (partKey, bool) {
 	state := &f.nodes[n]
 	if bit := uint64(1) << gpu; state.divided&state.healthy&bit == 0 || !state.schedulable {
 		return partKey{}, false

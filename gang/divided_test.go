@@ -16,7 +16,7 @@ import (
 var worldLattices = sync.OnceValue(func() []*mig.Lattice {
 	row := func(size int, starts ...int) mig.Profile {
 		return mig.Profile{
-			Name: mig.ProfileName{ComputeSlices: uint8(size), MemoryGB: uint16(size)}, ID: size, NVML: size,
+			Name: mig.ProfileName{ComputeSlices: uint8(size), MemoryGB: uint16(size)}, ID: size, NVMLIndex: size,
 			ComputeSlices: size, MemorySlices: size, Starts: starts, MaxCount: 4 / size,
 		}
 	}
@@ -60,9 +60,9 @@ func coexist(product mig.Product, placements []mig.Placement) bool {
 // admits reports whether an instance of a GPU can be held beside what is.
 func (r *room) admits(gpu int, p mig.Placement) bool {
 	switch r.node.division[gpu] {
-	case Fixed:
+	case PartitioningFixed:
 		return slices.Contains(r.node.exist[gpu], p) && !slices.Contains(r.held[gpu], p)
-	case PerClaim:
+	case PartitioningPerClaim:
 		return coexist(r.node.Lattice.Product(), append(slices.Clip(r.held[gpu]), p))
 	}
 	return false
@@ -82,7 +82,7 @@ func place(h *Hold) int {
 func (r *room) instances(h Hold, c *Claim) []Hold {
 	var list []Hold
 	for gpu := range r.node.GPUs {
-		if r.node.failed>>gpu&1 != 0 || r.node.division[gpu] == Undivided {
+		if r.node.failed>>gpu&1 != 0 || r.node.division[gpu] == PartitioningNone {
 			continue
 		}
 		for _, p := range c.Instances {
@@ -104,7 +104,7 @@ func (r *room) instances(h Hold, c *Claim) []Hold {
 
 // state is what Divide takes as the instances that exist on a GPU.
 func (n *worldNode) state(gpu int) mig.State {
-	if n.division[gpu] != Fixed {
+	if n.division[gpu] != PartitioningFixed {
 		return 0
 	}
 	s, err := n.Lattice.StateOf(n.exist[gpu])
@@ -116,16 +116,16 @@ func (n *worldNode) state(gpu int) mig.State {
 
 // requireDivided asserts what the fleet says of a GPU.
 func (r *room) requireDivided(t require.TestingT, f *Fleet, gpu int) {
-	d, exist, held := f.Divided(r.node.index, gpu)
+	d, exist, held := f.Partitioning(r.node.index, gpu)
 	require.Equal(t, r.node.division[gpu], d)
-	if d == Undivided {
+	if d == PartitioningNone {
 		require.Zero(t, exist|held)
 		return
 	}
 	slices.SortFunc(r.held[gpu], mig.Placement.Compare)
 	require.Equal(t, r.held[gpu], []mig.Placement(r.node.Lattice.Layout(held)))
 	want := mig.Layout(r.held[gpu])
-	if d == Fixed {
+	if d == PartitioningFixed {
 		want = r.node.exist[gpu]
 	}
 	require.Equal(t, want, r.node.Lattice.Layout(exist))
@@ -135,21 +135,21 @@ func (r *room) requireDivided(t require.TestingT, f *Fleet, gpu int) {
 // takes something from who holds it.
 func (w *world) divide(t *rapid.T, n *worldNode) {
 	gpu := rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu")
-	d := Division(rapid.SampledFrom([]int{2, 1, 1, 0}).Draw(t, "division"))
+	d := Partitioning(rapid.SampledFrom([]int{2, 1, 1, 0}).Draw(t, "division"))
 	var exist mig.State
-	if d == Fixed {
+	if d == PartitioningFixed {
 		exist = mig.State(rapid.IntRange(0, n.Lattice.States()-1).Draw(t, "exist"))
 	}
 	layout := n.Lattice.Layout(exist)
 	r := &w.rooms()[slices.IndexFunc(w.nodes, func(o worldNode) bool { return o.index == n.index })]
-	ok := d == Undivided && len(r.held[gpu]) == 0
-	if d != Undivided {
+	ok := d == PartitioningNone && len(r.held[gpu]) == 0
+	if d != PartitioningNone {
 		free := !slices.ContainsFunc(w.holds, func(h Hold) bool {
 			return h.Node == n.index && h.GPUs>>gpu&1 != 0 && h.Instance == mig.Placement{}
 		})
-		ok = free && (d == PerClaim || !slices.ContainsFunc(r.held[gpu], func(p mig.Placement) bool { return !slices.Contains(layout, p) }))
+		ok = free && (d == PartitioningPerClaim || !slices.ContainsFunc(r.held[gpu], func(p mig.Placement) bool { return !slices.Contains(layout, p) }))
 	}
-	err := w.fleet.Divide(n.index, gpu, d, exist)
+	err := w.fleet.SetPartitioning(n.index, gpu, d, exist)
 	require.Equal(t, ok, err == nil, "%v", err)
 	if ok {
 		n.division[gpu], n.exist[gpu] = d, layout

@@ -10,25 +10,25 @@
 // The embedder's part:
 //
 //  1. Make a fleet with [NewFleet] and add nodes with [Fleet.AddNode]. Tell what
-//     happens to them: [Fleet.SetSchedulable], [Fleet.SetHealthy], [Fleet.Resize].
+//     happens to them: [Fleet.SetSchedulable], [Fleet.SetHealthy], [Fleet.SetHost].
 //  2. After a restart tell what runs already with [Fleet.Adopt].
 //  3. [Fleet.Place] requests. A [Request] holds no state and can be used again, as
 //     can a [Placement].
 //  4. When a member ends, [Fleet.Release] its hold; [Fleet.ReleaseAll] is for
 //     a whole placement.
-//  5. Ask [Fleet.Diagnose] why a request does not fit, and [Fleet.Levels] what every
+//  5. Ask [Fleet.Diagnose] why a request does not fit, and [Fleet.DiagnoseLevels] what every
 //     level of the topology lacks for it.
 //  6. Where it matters, say which of its free GPUs a node should give first
-//     ([Fleet.SetChooser]), and what pending work wants ([Fleet.SetDemand]).
+//     ([Fleet.SetChooser]), and what pending work wants ([Fleet.SetBreakCost]).
 //  7. Where GPUs are divided into instances (package mig), say how nodes divide them
-//     (Lattice of [NodeSpec]), which are divided now ([Fleet.Divide]), and what the places
+//     (Lattice of [NodeSpec]), which are divided now ([Fleet.SetPartitioning]), and what the places
 //     on them are worth ([Fleet.SetRanking]).
 //
 // In short:
 //
 //	request := gang.Request{
 //		Groups: []gang.Group{{
-//			Count: 64, Claim: gang.Claim{GPUs: 8}, Classes: []topology.Class{h100},
+//			Count: 64, Claim: gang.Claim{GPUs: 8}, Classes: []topology.NodeClass{h100},
 //		}},
 //		Required: spine,
 //	}
@@ -49,7 +49,7 @@
 // has enough compute and memory left, else onto a free GPU, chosen as above.
 //
 // A member with an instance gets the first of the profiles of its claim that can be had:
-// on a [Fixed] GPU one that exists and nobody holds, on one that is divided [PerClaim] any
+// on a [PartitioningFixed] GPU one that exists and nobody holds, on one that is divided [PartitioningPerClaim] any
 // that can exist beside those held. Of all GPUs and places it gets the one that takes the
 // least from others, by the ranking of the lattice: what the held instances of
 // the GPU leave open is worth the least less. So instances gather on GPUs that are in use,
@@ -95,12 +95,12 @@
 //
 // # Cost, and the dial between communication and packing
 //
-// A [Cost] has two numbers. Span is about communication: a node counts 1, a domain of the
+// A [placementCost] has two numbers. Span is about communication: a node counts 1, a domain of the
 // narrowest level 4, of the next wider one 16, and so on below the domain of the
 // placement, where all is in one and nothing counts. Broken is about packing: a domain
 // is whole while all of its GPUs are free, and a placement that uses some of them but
 // not all breaks it; that costs its GPUs, times one more than the demand for whole
-// domains of its level ([Fleet.SetDemand]), nodes included. A domain that is used up is
+// domains of its level ([Fleet.SetBreakCost]), nodes included. A domain that is used up is
 // not broken, nor is the fleet.
 //
 // [Locality] is the dial. Level, tightness, Span, Broken: in this order with Strict. With

@@ -9,9 +9,9 @@ import (
 
 // A portion is what one domain gets of a group that is divided over domains of a level.
 type portion struct {
-	domain topology.Domain
-	node   topology.Node // at the node level, else -1
-	room   int           // in members, whole units
+	domain topology.DomainIndex
+	node   topology.NodeIndex // at the node level, else -1
+	room   int                // in members, whole units
 	got    int
 	// position in the order of paths settles ties.
 	position int
@@ -20,7 +20,7 @@ type portion struct {
 // portions lists the domains of a level at or below a domain, or its nodes, that may
 // serve a group, with the room that each has in whole units. Those without room
 // are listed as well.
-func (f *Fleet) portions(d topology.Domain, group int, level topology.Level, unit int) {
+func (f *Fleet) portions(d topology.DomainIndex, group int, level topology.Level, unit int) {
 	s := &f.search
 	g := &s.request.Groups[group]
 	at := f.tree.DomainLevel(d)
@@ -45,26 +45,26 @@ func (f *Fleet) portions(d topology.Domain, group int, level topology.Level, uni
 }
 
 // serves reports whether some node at or below a domain may serve a group.
-func (f *Fleet) serves(d topology.Domain, g *Group) bool {
+func (f *Fleet) serves(d topology.DomainIndex, g *Group) bool {
 	if f.tree.DomainLevel(d) == f.tree.NodeLevel()-1 {
-		return slices.ContainsFunc(f.tree.Nodes(d), func(n topology.Node) bool { return f.servesOn(n, g) })
+		return slices.ContainsFunc(f.tree.Nodes(d), func(n topology.NodeIndex) bool { return f.servesOn(n, g) })
 	}
-	return slices.ContainsFunc(f.tree.Children(d), func(child topology.Domain) bool { return f.serves(child, g) })
+	return slices.ContainsFunc(f.tree.Children(d), func(child topology.DomainIndex) bool { return f.serves(child, g) })
 }
 
 // servesOn reports whether a node may serve a group, whatever is free there: it takes
 // work, is of an allowed class and matches.
-func (f *Fleet) servesOn(n topology.Node, g *Group) bool {
+func (f *Fleet) servesOn(n topology.NodeIndex, g *Group) bool {
 	state := &f.nodes[n]
 	return state.schedulable && slices.Contains(g.Classes, state.class) &&
-		(g.Align == 0 || len(state.slots) <= MaxRails) && (g.Match == nil || g.Match(n))
+		(g.RailLevel == 0 || len(state.slots) <= MaxRails) && (g.Match == nil || g.Match(n))
 }
 
 // fillSpread places a group over all domains of its spread level in a domain. The room
 // of a domain says how much it can get; the largest possible least number is taken, and
 // what goes beyond it goes to the roomiest domains first. That is a placement if there
 // is one: with a smaller least number the most that each can get is smaller, too.
-func (f *Fleet) fillSpread(d topology.Domain, group int) bool {
+func (f *Fleet) fillSpread(d topology.DomainIndex, group int) bool {
 	s := &f.search
 	g := &s.request.Groups[group]
 	count, unit := s.counts[group], g.segment(g.Spread-1)
@@ -95,7 +95,7 @@ func (f *Fleet) fillSpread(d topology.Domain, group int) bool {
 }
 
 // divide lists the portions of a domain, without any members in them yet.
-func (f *Fleet) divide(d topology.Domain, group int, level topology.Level, unit int) []portion {
+func (f *Fleet) divide(d topology.DomainIndex, group int, level topology.Level, unit int) []portion {
 	s := &f.search
 	s.portions = s.portions[:0]
 	f.portions(d, group, level, unit)
@@ -104,7 +104,7 @@ func (f *Fleet) divide(d topology.Domain, group int, level topology.Level, unit 
 
 // fillBalanced places a group over the fewest domains of its balance level that can hold
 // it, as evenly as their room allows.
-func (f *Fleet) fillBalanced(d topology.Domain, group int) bool {
+func (f *Fleet) fillBalanced(d topology.DomainIndex, group int) bool {
 	s := &f.search
 	g := &s.request.Groups[group]
 	count, unit := s.counts[group], g.segment(g.Balance-1)

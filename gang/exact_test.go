@@ -24,7 +24,7 @@ func (r dice) chance(percent int) bool            { return r.IntN(100) < percent
 func (r dice) level(low, high int) topology.Level { return topology.Level(r.in(low, high)) }
 
 // exactGPUs is the number of GPUs of the classes used here.
-func exactGPUs(c topology.Class) int { return []int{8, 4, 8, 2, 1}[c] }
+func exactGPUs(c topology.NodeClass) int { return []int{8, 4, 8, 2, 1}[c] }
 
 // fleet draws a fleet of up to 12 nodes on 1 to 3 levels.
 func (r dice) fleet(t require.TestingT) *world {
@@ -38,10 +38,10 @@ func (r dice) fleet(t require.TestingT) *world {
 	for i := range r.in(1, 12) {
 		s := NodeSpec{
 			Name: fmt.Sprintf("n%02d", i), GPUMemoryMiB: 80,
-			Host: host.Amounts{host.CPU: int64(r.one(2, 4, 8, 16)), host.Memory: int64(r.one(4, 16))},
+			Host: host.Amounts{host.CPUMilli: int64(r.one(2, 4, 8, 16)), host.MemoryMiB: int64(r.one(4, 16))},
 		}
 		if mixed {
-			s.Class = topology.Class(r.one(0, 0, 1, 2, 3, 4))
+			s.Class = topology.NodeClass(r.one(0, 0, 1, 2, 3, 4))
 		}
 		s.GPUs = exactGPUs(s.Class)
 		for range levels {
@@ -61,14 +61,14 @@ func (r dice) fleet(t require.TestingT) *world {
 			if r.chance(idle) {
 				break
 			}
-			h := Hold{Node: n, GPUs: 1 << gpu, Host: host.Amounts{host.CPU: int64(r.one(0, 0, 0, 1))}}
+			h := Hold{Node: n, GPUs: 1 << gpu, Host: host.Amounts{host.CPUMilli: int64(r.one(0, 0, 0, 1))}}
 			if r.chance(40) && f.Hold(h) == nil {
 				w.holds = append(w.holds, h)
 			}
 		}
 	}
 	for l := range topology.Level(levels + 1) {
-		f.SetDemand(l+1, r.one(0, 0, 1, 7))
+		f.SetBreakCost(l+1, r.one(0, 0, 1, 7))
 	}
 	return w
 }
@@ -76,9 +76,9 @@ func (r dice) fleet(t require.TestingT) *world {
 // group draws a group of at most so many members.
 func (r dice) group(w *world, most int) Group {
 	node := w.levels + 1
-	g := Group{Claim: Claim{GPUs: r.one(0, 1, 1, 2, 2, 3, 4, 8)}, Classes: [][]topology.Class{{0}, {0, 2, 1}, {3, 0, 1, 2, 4}}[r.one(0, 1, 1, 2, 2)]}
+	g := Group{Claim: Claim{GPUs: r.one(0, 1, 1, 2, 2, 3, 4, 8)}, Classes: [][]topology.NodeClass{{0}, {0, 2, 1}, {3, 0, 1, 2, 4}}[r.one(0, 1, 1, 2, 2)]}
 	if r.chance(30) || g.Claim.GPUs == 0 {
-		g.Claim.Host[host.CPU], g.Claim.Host[host.Memory] = int64(r.in(1, 2)), int64(r.one(0, 1, 2))
+		g.Claim.Host[host.CPUMilli], g.Claim.Host[host.MemoryMiB] = int64(r.in(1, 2)), int64(r.one(0, 1, 2))
 	}
 	unit := 1
 	if r.chance(30) {
@@ -88,13 +88,13 @@ func (r dice) group(w *world, most int) Group {
 		g.Segments = []Segment{{outer, topology.Level(level)}, {inner, r.level(level, node)}}
 		unit = max(1, outer)
 	}
-	g.Count = unit * r.in(1, max(1, most/unit))
+	g.Members = unit * r.in(1, max(1, most/unit))
 	if r.chance(20) {
-		g.Min = unit * r.in(1, g.Count/unit)
+		g.MinMembers = unit * r.in(1, g.Members/unit)
 	}
 	if r.chance(15) {
 		refused := w.nodes[r.IntN(len(w.nodes))].index
-		g.Match = func(n topology.Node) bool { return n != refused }
+		g.Match = func(n topology.NodeIndex) bool { return n != refused }
 	}
 	low := 1
 	if len(g.Segments) > 0 && unit > 1 {
@@ -107,7 +107,7 @@ func (r dice) group(w *world, most int) Group {
 		g.Spread, g.MaxSkew = r.level(1, node), r.in(1, 2)
 	case 2:
 		if g.Claim.GPUs > 0 && low == 1 {
-			g.Align = r.level(1, node)
+			g.RailLevel = r.level(1, node)
 		}
 	}
 	for _, s := range g.Segments {
@@ -158,7 +158,7 @@ func ways(w *world, r *Request) int {
 				nodes++
 			}
 		}
-		for k := range g.Count {
+		for k := range g.Members {
 			total *= float64(nodes+k) / float64(k+1)
 		}
 	}
@@ -222,7 +222,7 @@ func (y *tally) try(t *testing.T, w *world, q *Request) bool {
 	require.NoError(t, w.fleet.Validate(q), describe(w, q))
 	counts := make([]int, len(q.Groups))
 	for i := range q.Groups {
-		counts[i] = q.Groups[i].Count
+		counts[i] = q.Groups[i].Members
 	}
 	o := newOracle(w, q, counts)
 	o.search(0, 0)
@@ -280,18 +280,18 @@ func (y *tally) compare(t *testing.T, o *oracle, p *Placement) bool {
 		start = q.Preferred
 	}
 	if len(q.Groups) == 1 {
-		widest = max(widest, q.Groups[0].Required, q.Groups[0].Align)
+		widest = max(widest, q.Groups[0].Required, q.Groups[0].RailLevel)
 		if q.Groups[0].Preferred > 0 {
 			start = q.Groups[0].Preferred
 		}
 	}
 	for i := range q.Groups {
 		g := &q.Groups[i]
-		total += g.Count
+		total += g.Members
 		close := g.Required > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Spread > 0 || g.Balance > 0 ||
 			len(q.Groups) == 1 && (q.Required > 0 || q.Preferred > 0)
 		near = near || g.Claim.GPUs > 0 || close
-		aligned = aligned || g.Align > 0
+		aligned = aligned || g.RailLevel > 0
 		if g.Spread > 0 {
 			start = min(start, max(widest, g.Required))
 		}
@@ -302,32 +302,32 @@ func (y *tally) compare(t *testing.T, o *oracle, p *Placement) bool {
 	}
 	gpus := 0
 	for i := range q.Groups {
-		gpus += q.Groups[i].Count * q.Groups[i].Claim.GPUs
+		gpus += q.Groups[i].Members * q.Groups[i].Claim.GPUs
 	}
 	if gpus == 0 && (!near || len(q.Groups) > 1 || total == 1) {
 		return true // anywhere will do
 	}
-	got := o.w.fleet.Cost(q, p)
+	got := o.w.fleet.costOf(q, p)
 	want, level, ok := o.expect(start, widest)
 	require.True(t, ok)
 	switch {
-	case aligned && q.Locality != Strict:
+	case aligned && q.Locality != LocalityStrict:
 		return true // what it breaks is not minimised
 	case p.Level < level:
 		y.wider++
 		return false
-	case q.Locality == Strict && p.Level > level && start == o.level:
+	case q.Locality == LocalityStrict && p.Level > level && start == o.level:
 		t.Errorf("level %d is narrower than the oracle's %d", p.Level, level)
 		return false
 	case aligned:
 		return true
 	}
-	if q.Locality == Strict && level < o.level && o.slack(level, o.domainOf(p, level)) > o.tightest(level) {
+	if q.Locality == LocalityStrict && level < o.level && o.slack(level, o.domainOf(p, level)) > o.tightest(level) {
 		y.looser++
 		return false
 	}
-	if q.Locality == Strict && (100*got.Span > 101*want.span || got.Span == want.span && 100*got.Broken > 101*want.broken) ||
-		q.Locality != Strict && (100*got.Broken > 101*want.broken || got.Broken == want.broken && 100*got.Span > 101*want.span) {
+	if q.Locality == LocalityStrict && (100*got.Span > 101*want.span || got.Span == want.span && 100*got.Broken > 101*want.broken) ||
+		q.Locality != LocalityStrict && (100*got.Broken > 101*want.broken || got.Broken == want.broken && 100*got.Span > 101*want.span) {
 		t.Logf("cost %+v, best %+v at level %d", got, want, level)
 		y.dearer++
 		return false
@@ -361,11 +361,11 @@ func (o *oracle) expect(start, widest topology.Level) (verdict, topology.Level, 
 		level--
 	}
 	best := o.bestAt(level)
-	if o.r.Locality == Strict || level == widest {
+	if o.r.Locality == LocalityStrict || level == widest {
 		return best, level, true
 	}
 	last := widest
-	if o.r.Locality == Balanced {
+	if o.r.Locality == LocalityBalanced {
 		last = level - 1
 	}
 	for l := level - 1; l >= last; l-- {
@@ -386,7 +386,7 @@ func (o *oracle) bestAt(l topology.Level) verdict {
 		}
 		s := o.slack(l, d)
 		better := !best.ok
-		if best.ok && o.r.Locality == Strict {
+		if best.ok && o.r.Locality == LocalityStrict {
 			better = s < size || s == size && (v.span < best.span || v.span == best.span && v.broken < best.broken)
 		} else if best.ok {
 			better = v.broken < best.broken || v.broken == best.broken && (s < size || s == size && v.span < best.span)
@@ -405,7 +405,7 @@ func (o *oracle) slack(l topology.Level, d int) int {
 	slack := 0
 	for i := range o.r.Groups {
 		g := &o.r.Groups[i]
-		exact := len(o.r.Groups) == 1 && (g.Claim.GPUs == 0 || (g.Spread > 0 || g.Balance > 0) && (g.Claim.Host[host.CPU] > 0 || g.Claim.Host[host.Memory] > 0 || g.Match != nil))
+		exact := len(o.r.Groups) == 1 && (g.Claim.GPUs == 0 || (g.Spread > 0 || g.Balance > 0) && (g.Claim.Host[host.CPUMilli] > 0 || g.Claim.Host[host.MemoryMiB] > 0 || g.Match != nil))
 		if g.Claim.GPUs > 0 || exact {
 			slack += o.room(i, l, d, exact) - o.counts[i]
 		}

@@ -15,11 +15,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	const h100 topology.Class = 0
+	const h100 topology.NodeClass = 0
 	for i := range 6 {
 		_, err := fleet.AddNode(gang.NodeSpec{
 			Name: fmt.Sprintf("node-%d", i), Path: []string{fmt.Sprintf("leaf-%d", i/3)},
-			Class: h100, GPUs: 8, GPUMemoryMiB: 81_559, Host: host.Amounts{host.CPU: 192_000, host.Memory: 2 << 20},
+			Class: h100, GPUs: 8, GPUMemoryMiB: 81_559, Host: host.Amounts{host.CPUMilli: 192_000, host.MemoryMiB: 2 << 20},
 		})
 		if err != nil {
 			fmt.Println(err)
@@ -33,14 +33,14 @@ func Example() {
 	for _, members := range []int{2, 3, 2} {
 		request := gang.Request{
 			Groups: []gang.Group{{
-				Count: members, Classes: []topology.Class{h100},
-				Claim: gang.Claim{GPUs: 8, Host: host.Amounts{host.CPU: 96_000, host.Memory: 1 << 20}},
+				Members: members, Classes: []topology.NodeClass{h100},
+				Claim: gang.Claim{GPUs: 8, Host: host.Amounts{host.CPUMilli: 96_000, host.MemoryMiB: 1 << 20}},
 			}},
 			Required: leaf,
 		}
 		if !fleet.Place(&request, &placement) {
 			why, _ := fleet.Diagnose(&request)
-			fmt.Printf("%d members: %d fit at most in one leaf, short of %s\n", members, why.MembersInDomain, why.Tightest)
+			fmt.Printf("%d members: %d fit at most in one leaf, short of %s\n", members, why.MembersInDomain, why.Bottleneck)
 			continue
 		}
 		fmt.Printf("%d members in %s:", members, tree.DomainString(placement.Domain))
@@ -56,7 +56,7 @@ func Example() {
 }
 
 // Instances of GPUs that are divided as members come and go.
-func ExampleFleet_Divide() {
+func ExampleFleet_SetPartitioning() {
 	product, _ := mig.Lookup("H100-80GB")
 	lattice, err := mig.NewLattice(product)
 	if err != nil {
@@ -70,7 +70,7 @@ func ExampleFleet_Divide() {
 		return
 	}
 	for gpu := range 2 {
-		if err := fleet.Divide(node, gpu, gang.PerClaim, 0); err != nil {
+		if err := fleet.SetPartitioning(node, gpu, gang.PartitioningPerClaim, 0); err != nil {
 			fmt.Println(err)
 			return
 		}
@@ -80,12 +80,12 @@ func ExampleFleet_Divide() {
 		parsed, _ := mig.ParseProfileName(name)
 		profile, _ := lattice.ProfileIndex(parsed)
 		request := gang.Request{Groups: []gang.Group{{
-			Count: 1, Classes: []topology.Class{0},
-			Claim: gang.Claim{Instances: []gang.Profile{{Class: 0, Index: profile}}},
+			Members: 1, Classes: []topology.NodeClass{0},
+			Claim: gang.Claim{Instances: []gang.ClassProfile{{Class: 0, Index: profile}}},
 		}}}
 		if !fleet.Place(&request, &placement) {
 			why, _ := fleet.Diagnose(&request)
-			fmt.Printf("%s: short of %s\n", name, why.Tightest)
+			fmt.Printf("%s: short of %s\n", name, why.Bottleneck)
 			continue
 		}
 		hold := placement.Members[0].Hold

@@ -14,14 +14,14 @@ import (
 // no work. A claim of nothing fits without end, which is told as math.MaxInt32.
 // O(1), for shares and instances O(GPUs of the node), times the members where the claim
 // has several profiles of the node.
-func (f *Fleet) Fits(n topology.Node, c *Claim) int {
+func (f *Fleet) Fits(n topology.NodeIndex, c *Claim) int {
 	if f.checkNode(n) != nil || !f.nodes[n].schedulable || c.validate() != nil {
 		return 0
 	}
 	return f.fits(n, c)
 }
 
-func (f *Fleet) fits(n topology.Node, c *Claim) int { return f.nodes[n].fits(c) }
+func (f *Fleet) fits(n topology.NodeIndex, c *Claim) int { return f.nodes[n].fits(c) }
 
 func (s *nodeState) fits(c *Claim) int {
 	count := math.MaxInt32
@@ -30,7 +30,7 @@ func (s *nodeState) fits(c *Claim) int {
 		count = bits.OnesCount64(s.free())
 	case c.GPUs > 1:
 		count = bits.OnesCount64(s.free()) / c.GPUs
-	case c.Share.Milli > 0:
+	case c.Share.GPUMilli > 0:
 		count = 0
 		for gpu := range s.slots {
 			count += s.sharesIn(gpu, &c.Share)
@@ -61,7 +61,7 @@ func fitHost(count int, left, each int64) int {
 }
 
 // fillNode places up to so many members of a group on a node and returns how many.
-func (f *Fleet) fillNode(n topology.Node, group, count int) int {
+func (f *Fleet) fillNode(n topology.NodeIndex, group, count int) int {
 	c := &f.search.request.Groups[group].Claim
 	count = min(count, f.fits(n, c))
 	state := &f.nodes[n]
@@ -69,12 +69,12 @@ func (f *Fleet) fillNode(n topology.Node, group, count int) int {
 	for i := range count {
 		switch {
 		case c.GPUs > 0:
-			if f.search.request.Groups[group].Align > 0 {
+			if f.search.request.Groups[group].RailLevel > 0 {
 				h.GPUs = lowest(state.free(), c.GPUs)
 			} else {
 				h.GPUs = state.choice(c.GPUs)
 			}
-		case c.Share.Milli > 0:
+		case c.Share.GPUMilli > 0:
 			h.GPUs = 1 << state.chooseGPU(&c.Share)
 			h.Share.MemoryMiB = state.shareMemory(&c.Share)
 		case len(c.Instances) > 0:
@@ -87,14 +87,14 @@ func (f *Fleet) fillNode(n topology.Node, group, count int) int {
 
 // fill places as many of the wanted members of a group in a domain as it can, in
 // whole segments, and returns how many.
-func (f *Fleet) fill(d topology.Domain, group int) int {
+func (f *Fleet) fill(d topology.DomainIndex, group int) int {
 	s := &f.search
 	g := &s.request.Groups[group]
 	count := s.counts[group]
 	switch {
 	case g.Claim.GPUs > 0 || s.surveyed == group:
 		return f.fillDomain(d, group, count)
-	case g.Claim.Share.Milli > 0:
+	case g.Claim.Share.GPUMilli > 0:
 		for placed := range count {
 			if !f.placeShare(d, group) {
 				return placed
@@ -122,7 +122,7 @@ const maxHosts = 256
 
 // tryHost is the visit that places members without GPUs. A single one goes where the
 // least is left over, of the first so many nodes that have as few free GPUs as any.
-func (f *Fleet) tryHost(n topology.Node) bool {
+func (f *Fleet) tryHost(n topology.NodeIndex) bool {
 	s := &f.search
 	if !f.admits(s.group, n) {
 		return false
@@ -147,7 +147,7 @@ func (f *Fleet) tryHost(n topology.Node) bool {
 // fillDomain places up to so many members in a domain, and returns how many. The
 // fullest use of the fewest child domains: the ones with the most room first, and for
 // the last of the members the one in which the least is left over.
-func (f *Fleet) fillDomain(d topology.Domain, group, count int) int {
+func (f *Fleet) fillDomain(d topology.DomainIndex, group, count int) int {
 	s := &f.search
 	g := &s.request.Groups[group]
 	level := f.tree.DomainLevel(d)
@@ -180,7 +180,7 @@ func (f *Fleet) fillDomain(d topology.Domain, group, count int) int {
 }
 
 // fillSegments is fillDomain in whole segments of a size.
-func (f *Fleet) fillSegments(d topology.Domain, group, count, segment int) int {
+func (f *Fleet) fillSegments(d topology.DomainIndex, group, count, segment int) int {
 	mark := len(f.search.placement.Members)
 	got := f.fillDomain(d, group, count)
 	if over := got % segment; over > 0 {
@@ -197,7 +197,7 @@ func (f *Fleet) fillSegments(d topology.Domain, group, count, segment int) int {
 // level is searched for what breaks less, one that is not whole before any that is.
 func (f *Fleet) roomiest(candidates []candidate, rest, gpus int) int {
 	best := -1
-	strict := f.search.request.Locality == Strict
+	strict := f.search.request.Locality == LocalityStrict
 	for i := range candidates {
 		size := candidates[i].size
 		switch {
@@ -226,7 +226,7 @@ func (f *Fleet) roomiest(candidates []candidate, rest, gpus int) int {
 }
 
 // breaksRest reports whether using so many GPUs of a domain breaks it.
-func (f *Fleet) breaksRest(d topology.Domain, gpus int) bool {
+func (f *Fleet) breaksRest(d topology.DomainIndex, gpus int) bool {
 	return gpus > 0 && f.tree.Whole(d) && f.tree.GPUs(d) != gpus
 }
 
@@ -235,14 +235,14 @@ func (f *Fleet) breaksRest(d topology.Domain, gpus int) bool {
 // first, of these the ones with the fewest free GPUs; the rest goes where the fewest
 // GPUs are left over. Should the host or Match be in the way, every node with
 // enough GPUs for a unit has been looked at in the end.
-func (f *Fleet) fillNodes(d topology.Domain, group, count, segment int) int {
+func (f *Fleet) fillNodes(d topology.DomainIndex, group, count, segment int) int {
 	g := &f.search.request.Groups[group]
 	gpus := g.Claim.GPUs * segment
 	left, tried := count, 0
 	for units := f.mostGPUs(g.Classes) / gpus; units > 0; units-- {
 		for k := units * gpus; k < (units+1)*gpus && k <= topology.MaxGPUs; k++ {
 			for _, c := range g.Classes {
-				for at := f.tree.Next(d, c, k, 0); at >= 0; at = f.tree.Next(d, c, k, at+1) {
+				for at := f.tree.NextWithFree(d, c, k, 0); at >= 0; at = f.tree.NextWithFree(d, c, k, at+1) {
 					if left < units*segment && left != tried {
 						tried = left
 						if f.fillRest(d, group, left, segment) {
@@ -262,7 +262,7 @@ func (f *Fleet) fillNodes(d topology.Domain, group, count, segment int) int {
 
 // fillRest places the last members on one node, the one with the fewest free GPUs
 // that has enough.
-func (f *Fleet) fillRest(d topology.Domain, group, count, segment int) bool {
+func (f *Fleet) fillRest(d topology.DomainIndex, group, count, segment int) bool {
 	g := &f.search.request.Groups[group]
 	most := f.mostGPUs(g.Classes)
 	// Nodes that this does not break come first.
@@ -270,14 +270,14 @@ func (f *Fleet) fillRest(d topology.Domain, group, count, segment int) bool {
 }
 
 // fillRestOn is fillRest on the nodes that it breaks, or on the others.
-func (f *Fleet) fillRestOn(d topology.Domain, group, count, segment, most int, breaks bool) bool {
+func (f *Fleet) fillRestOn(d topology.DomainIndex, group, count, segment, most int, breaks bool) bool {
 	g := &f.search.request.Groups[group]
 	for k := count * g.Claim.GPUs; k <= most; k++ {
 		for _, c := range g.Classes {
 			if gpus, _ := f.tree.ClassGPUs(c); breaks != (k == gpus && k > count*g.Claim.GPUs) {
 				continue
 			}
-			for at := f.tree.Next(d, c, k, 0); at >= 0; at = f.tree.Next(d, c, k, at+1) {
+			for at := f.tree.NextWithFree(d, c, k, 0); at >= 0; at = f.tree.NextWithFree(d, c, k, at+1) {
 				n := f.tree.NodesOf(d, c)[at]
 				if f.fits(n, &g.Claim) >= count && f.fillUnits(n, group, count, segment) == count {
 					return true
@@ -292,7 +292,7 @@ func (f *Fleet) fillRestOn(d topology.Domain, group, count, segment, most int, b
 // known beforehand: it looks at all of them. Nodes with room for the most units come
 // first, and for the rest the one with the least; ties go to the fewest members that would
 // fit, the fewest free GPUs and the smaller name.
-func (f *Fleet) fillHosts(d topology.Domain, group, count, segment int) int {
+func (f *Fleet) fillHosts(d topology.DomainIndex, group, count, segment int) int {
 	s := &f.search
 	g := &s.request.Groups[group]
 	base := len(s.candidates)
@@ -300,7 +300,7 @@ func (f *Fleet) fillHosts(d topology.Domain, group, count, segment int) int {
 		for _, n := range f.tree.NodesOf(d, c) {
 			if room := f.roomOn(n, g, segment); room > 0 {
 				s.candidates = append(s.candidates, candidate{
-					domain: topology.Domain(n), size: room, outer: int64(f.tree.Free(n)), position: f.fits(n, &g.Claim),
+					domain: topology.DomainIndex(n), size: room, outer: int64(f.tree.Free(n)), position: f.fits(n, &g.Claim),
 				})
 			}
 		}
@@ -308,7 +308,7 @@ func (f *Fleet) fillHosts(d topology.Domain, group, count, segment int) int {
 	list := s.candidates[base:]
 	slices.SortFunc(list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.position, b.position), cmp.Compare(a.outer, b.outer),
-			f.tree.Compare(topology.Node(a.domain), topology.Node(b.domain)))
+			f.tree.Compare(topology.NodeIndex(a.domain), topology.NodeIndex(b.domain)))
 	})
 	placed := 0
 	for i := 0; i < len(list) && placed < count; i++ {
@@ -319,20 +319,20 @@ func (f *Fleet) fillHosts(d topology.Domain, group, count, segment int) int {
 		for list[at].size >= rest && at > i && list[at-1].size == list[at].size {
 			at--
 		}
-		placed += f.fillNode(topology.Node(list[at].domain), group, min(list[at].size, rest))
+		placed += f.fillNode(topology.NodeIndex(list[at].domain), group, min(list[at].size, rest))
 	}
 	s.candidates = s.candidates[:base]
 	return placed
 }
 
 // fillUnits places whole units, up to so many members, on a node if it will do.
-func (f *Fleet) fillUnits(n topology.Node, group, count, segment int) int {
+func (f *Fleet) fillUnits(n topology.NodeIndex, group, count, segment int) int {
 	g := &f.search.request.Groups[group]
 	if segment > 1 {
 		count = min(count, f.fits(n, &g.Claim))
 		count -= count % segment
 	}
-	if count == 0 || g.Match != nil && !g.Match(n) || g.Align > 0 && len(f.nodes[n].slots) > MaxRails {
+	if count == 0 || g.Match != nil && !g.Match(n) || g.RailLevel > 0 && len(f.nodes[n].slots) > MaxRails {
 		return 0
 	}
 	return f.fillNode(n, group, count)

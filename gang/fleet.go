@@ -25,7 +25,7 @@ import (
 //  4. What is in use of the host of a node is the sum over its holds.
 type Fleet struct {
 	tree  *topology.Tree
-	nodes []nodeState // by topology.Node
+	nodes []nodeState // by topology.NodeIndex
 
 	// shared has the shared GPUs that can take more, by class of their node.
 	shared []*btree.BTreeG[shareKey]
@@ -53,7 +53,7 @@ type NodeSpec struct {
 	// class should have GPUs that are alike.
 	Name  string
 	Path  []string
-	Class topology.Class
+	Class topology.NodeClass
 	GPUs  int
 	// GPUMemoryMiB is the memory of each GPU; zero where it is not known, and then
 	// shares are given without regard to memory only if they name none.
@@ -74,7 +74,7 @@ type NodeSpec struct {
 type nodeState struct {
 	live        bool
 	schedulable bool
-	class       topology.Class
+	class       topology.NodeClass
 	gpuMemory   int64
 	maxShares   int
 	geometry    *geometry // nil: its GPUs cannot be divided
@@ -99,7 +99,7 @@ type slot struct {
 	memory int64
 	// How the GPU is divided, the instances that exist if that is Fixed, and those that
 	// are held.
-	division    Division
+	division    Partitioning
 	exist, held mig.State
 	// The hold whose lowest GPU this is, if it holds whole GPUs. It makes a release
 	// of something else recognisable.
@@ -108,9 +108,9 @@ type slot struct {
 }
 
 // NewFleet returns a fleet without nodes over the levels of a topology, as for
-// topology.New, whose errors it returns.
+// topology.NewTree, whose errors it returns.
 func NewFleet(levels ...string) (*Fleet, error) {
-	tree, err := topology.New(levels...)
+	tree, err := topology.NewTree(levels...)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (f *Fleet) Tree() *topology.Tree { return f.tree }
 // errors are those of topology.Tree.AddNode, and ErrInvalid for amounts out of range and
 // for another lattice than that of the nodes of the class. The first node of a lattice
 // makes tables from it: some milliseconds for the largest.
-func (f *Fleet) AddNode(s NodeSpec) (topology.Node, error) {
+func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 	if err := checkAmount(s.Name, "gpuMemoryMiB", s.GPUMemoryMiB); err != nil {
 		return -1, err
 	}
@@ -159,7 +159,7 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.Node, error) {
 }
 
 // RemoveNode removes a node on which nothing is held (ErrUnknown, ErrInUse).
-func (f *Fleet) RemoveNode(n topology.Node) error {
+func (f *Fleet) RemoveNode(n topology.NodeIndex) error {
 	if err := f.checkNode(n); err != nil {
 		return err
 	}
@@ -180,10 +180,10 @@ func (f *Fleet) RemoveNode(n topology.Node) error {
 	return nil
 }
 
-// Resize changes what the host of a node has for members. It may be less than what is
+// SetHost changes what the host of a node has for members. It may be less than what is
 // held there; nothing more goes there then until enough is released. Refusals:
 // ErrUnknown, ErrInvalid.
-func (f *Fleet) Resize(n topology.Node, has host.Amounts) error {
+func (f *Fleet) SetHost(n topology.NodeIndex, has host.Amounts) error {
 	if err := f.checkNode(n); err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (f *Fleet) Resize(n topology.Node, has host.Amounts) error {
 // whatever is held there. The errors are those of topology.Tree.SetClass, ErrUnknown, and
 // ErrInvalid where the nodes of that class have another lattice. O(levels log nodes), and
 // O(log GPUs) for each GPU of the node that is shared or divided.
-func (f *Fleet) SetClass(n topology.Node, class topology.Class) error {
+func (f *Fleet) SetClass(n topology.NodeIndex, class topology.NodeClass) error {
 	if err := f.checkNode(n); err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (f *Fleet) SetClass(n topology.Node, class topology.Class) error {
 // k of the free GPUs is passed over for the lowest k, and so is the function for an
 // aligned group, whose rails decide. nil: the lowest. A node that is not there is
 // passed over.
-func (f *Fleet) SetChooser(n topology.Node, choose func(free uint64, k int) uint64) {
+func (f *Fleet) SetChooser(n topology.NodeIndex, choose func(free uint64, k int) uint64) {
 	if f.checkNode(n) == nil {
 		f.nodes[n].choose = choose
 	}
@@ -249,7 +249,7 @@ func (s *nodeState) choice(k int) uint64 {
 
 // SetSchedulable says whether a node takes work. What it holds stays. A node that
 // is not there is passed over.
-func (f *Fleet) SetSchedulable(n topology.Node, ok bool) {
+func (f *Fleet) SetSchedulable(n topology.NodeIndex, ok bool) {
 	if f.checkNode(n) != nil || f.nodes[n].schedulable == ok {
 		return
 	}
@@ -265,13 +265,13 @@ func (f *Fleet) SetSchedulable(n topology.Node, ok bool) {
 }
 
 // Schedulable reports whether a node takes work.
-func (f *Fleet) Schedulable(n topology.Node) bool {
+func (f *Fleet) Schedulable(n topology.NodeIndex) bool {
 	return f.checkNode(n) == nil && f.nodes[n].schedulable
 }
 
 // SetHealthy says whether a GPU works. A failed GPU is not free: if it is held, it
 // stays so until it is released. A GPU that is not there is passed over.
-func (f *Fleet) SetHealthy(n topology.Node, gpu int, ok bool) {
+func (f *Fleet) SetHealthy(n topology.NodeIndex, gpu int, ok bool) {
 	if f.checkNode(n) != nil || gpu < 0 || gpu >= len(f.nodes[n].slots) {
 		return
 	}
@@ -286,13 +286,13 @@ func (f *Fleet) SetHealthy(n topology.Node, gpu int, ok bool) {
 }
 
 // Healthy reports whether a GPU is there and works.
-func (f *Fleet) Healthy(n topology.Node, gpu int) bool {
+func (f *Fleet) Healthy(n topology.NodeIndex, gpu int) bool {
 	return f.checkNode(n) == nil && gpu >= 0 && gpu < len(f.nodes[n].slots) && f.nodes[n].healthy>>gpu&1 == 1
 }
 
 // FreeMask returns the GPUs of a node that are healthy and not divided, and of which
 // nothing is held, bit i for GPU i, whether or not the node takes work.
-func (f *Fleet) FreeMask(n topology.Node) uint64 {
+func (f *Fleet) FreeMask(n topology.NodeIndex) uint64 {
 	if f.checkNode(n) != nil {
 		return 0
 	}
@@ -301,7 +301,7 @@ func (f *Fleet) FreeMask(n topology.Node) uint64 {
 
 // HostFree returns what the host of a node has left for members. It is negative where more
 // is held than there is.
-func (f *Fleet) HostFree(n topology.Node) host.Amounts {
+func (f *Fleet) HostFree(n topology.NodeIndex) host.Amounts {
 	if f.checkNode(n) != nil {
 		return host.Amounts{}
 	}
@@ -313,7 +313,7 @@ func (s *nodeState) hostFree() host.Amounts { return s.host.Minus(s.hostUsed) }
 // ShareLeft returns what is left of a GPU for shares: compute in thousandths and memory in
 // MiB. All of it where nobody holds the GPU, nothing where it is held whole, is divided, has
 // failed or is not there. It has no regard to NodeSpec.MaxShares.
-func (f *Fleet) ShareLeft(n topology.Node, gpu int) (milli int32, memoryMiB int64) {
+func (f *Fleet) ShareLeft(n topology.NodeIndex, gpu int) (milli int32, memoryMiB int64) {
 	if f.checkNode(n) != nil || gpu < 0 || gpu >= len(f.nodes[n].slots) {
 		return 0, 0
 	}
@@ -324,8 +324,8 @@ func (f *Fleet) ShareLeft(n topology.Node, gpu int) (milli int32, memoryMiB int6
 	return wholeMilli - state.slots[gpu].milli, state.gpuMemory - state.slots[gpu].memory
 }
 
-// Holds returns how many members hold something on a node.
-func (f *Fleet) Holds(n topology.Node) int {
+// holdsOn returns how many members hold something on a node.
+func (f *Fleet) holdsOn(n topology.NodeIndex) int {
 	if f.checkNode(n) != nil {
 		return 0
 	}
@@ -336,7 +336,7 @@ func (f *Fleet) Holds(n topology.Node) int {
 func (s *nodeState) free() uint64 { return s.healthy &^ (s.whole | s.shared | s.divided) }
 
 // recount tells the tree what a node has free.
-func (f *Fleet) recount(n topology.Node) {
+func (f *Fleet) recount(n topology.NodeIndex) {
 	state := &f.nodes[n]
 	if !state.schedulable {
 		f.tree.SetFree(n, -1)
@@ -346,7 +346,7 @@ func (f *Fleet) recount(n topology.Node) {
 }
 
 // checkNode refuses a node that is not there.
-func (f *Fleet) checkNode(n topology.Node) error {
+func (f *Fleet) checkNode(n topology.NodeIndex) error {
 	if n < 0 || int(n) >= len(f.nodes) || !f.nodes[n].live {
 		return &Error{Field: "node", Reason: fmt.Sprintf("there is no node with index %d", n), Kind: ErrUnknown}
 	}

@@ -61,7 +61,7 @@ func (g *geometry) toggle(s mig.State, placement int) mig.State {
 // time: with Fixed those that exist and nobody holds.
 func (g *geometry) idle(l lot) uint64 {
 	idle := g.lattice.OpenSet(l.held)
-	if l.division == Fixed {
+	if l.division == PartitioningFixed {
 		idle &= g.lattice.PlacementSet(l.exist) // what is held is a part of it, so all else of it is open
 	}
 	return idle
@@ -72,7 +72,7 @@ func (g *geometry) room(l lot, profile int) int {
 	switch {
 	case profile >= g.lattice.Profiles():
 		return 0
-	case l.division == Fixed:
+	case l.division == PartitioningFixed:
 		return bits.OnesCount64(g.idle(l) & g.lattice.ProfileSet(profile))
 	}
 	return g.lattice.Free(l.held, profile)
@@ -112,7 +112,7 @@ func (g *geometry) bids(l lot, profile int) (free, keeping bid) {
 		return free, keeping
 	}
 	room := 0
-	if l.division == PerClaim { // instances that exist are in nobody's way
+	if l.division == PartitioningPerClaim { // instances that exist are in nobody's way
 		room = g.lattice.Free(l.held, profile)
 	}
 	for rest := g.idle(l) & g.lattice.ProfileSet(profile); rest != 0; rest &= rest - 1 {

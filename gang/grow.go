@@ -10,15 +10,15 @@ import (
 // inside the required domains around it: whole outermost segments.
 func (f *Fleet) extend() {
 	s := &f.search
-	if len(s.order) == 1 && s.request.Groups[0].Align > 0 {
+	if len(s.order) == 1 && s.request.Groups[0].RailLevel > 0 {
 		f.enlarge()
 		return
 	}
 	s.growing = true
 	for _, group := range s.order {
 		g := &s.request.Groups[group]
-		s.counts[group] = g.Count - s.placed[group]
-		if s.counts[group] == 0 || g.Align > 0 {
+		s.counts[group] = g.Members - s.placed[group]
+		if s.counts[group] == 0 || g.RailLevel > 0 {
 			continue
 		}
 		if g.Spread > 0 {
@@ -45,7 +45,7 @@ func (f *Fleet) extend() {
 func (f *Fleet) enlarge() {
 	s := &f.search
 	unit := s.request.Groups[0].outermost()
-	low, high := s.counts[0]/unit, s.request.Groups[0].Count/unit
+	low, high := s.counts[0]/unit, s.request.Groups[0].Members/unit
 	for high-low > 1 { // low is placed, there is no room for high
 		middle := low + (high-low)/2
 		base := f.stash(0)
@@ -116,14 +116,14 @@ func (f *Fleet) membersIn(p *portion, group int, level topology.Level) int {
 
 // around returns the domain in which further members of a group may be, and the node
 // if it must be one node.
-func (f *Fleet) around(group int) (topology.Domain, topology.Node) {
+func (f *Fleet) around(group int) (topology.DomainIndex, topology.NodeIndex) {
 	s := &f.search
 	members := s.placement.Members
 	first := members[0].Hold.Node
 	mine := slices.IndexFunc(members, func(m Member) bool { return m.Group == group })
 	required := [...]topology.Level{s.request.Required, s.request.Groups[group].required()}
 	d := s.request.Within
-	for i, n := range [...]topology.Node{first, members[mine].Hold.Node} {
+	for i, n := range [...]topology.NodeIndex{first, members[mine].Hold.Node} {
 		if required[i] == f.tree.NodeLevel() {
 			return d, n
 		}

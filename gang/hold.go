@@ -21,8 +21,8 @@ const (
 	// MaxOwner is the largest owner.
 	MaxOwner Owner = 1<<24 - 1
 
-	// MaxProfiles is the most profiles that a claim can name.
-	MaxProfiles = 64
+	// MaxClaimProfiles is the most profiles that a claim can name.
+	MaxClaimProfiles = 64
 
 	wholeMilli = 1000
 )
@@ -41,22 +41,22 @@ type Claim struct {
 	Share Share
 	// Instances asks for one instance of a divided GPU, of the first of these profiles
 	// that can be had. Empty: none.
-	Instances []Profile
+	Instances []ClassProfile
 	// Host is what it needs of the host.
 	Host host.Amounts
 }
 
-// A Profile is a profile of the lattice by which the nodes of a class divide their GPUs:
+// A ClassProfile is a profile of the lattice by which the nodes of a class divide their GPUs:
 // the one with that index, as the methods of mig.Lattice take it.
-type Profile struct {
-	Class topology.Class
+type ClassProfile struct {
+	Class topology.NodeClass
 	Index int
 }
 
 // A Share is a part of one GPU.
 type Share struct {
 	// Milli is the part of the compute, in thousandths: 1 to 999. 0 is no share.
-	Milli int32
+	GPUMilli int32
 	// MemoryMiB is the part of the GPU's memory. In a Claim zero means in proportion to
 	// Milli, rounded down; in a Hold it is what it says.
 	MemoryMiB int64
@@ -66,7 +66,7 @@ type Share struct {
 
 // A Hold is what one placed member holds.
 type Hold struct {
-	Node topology.Node
+	Node topology.NodeIndex
 	// GPUs is a set of GPUs, bit i for the GPU with index i. It is empty where the
 	// member needs the host alone.
 	GPUs uint64
@@ -137,11 +137,11 @@ func (f *Fleet) ReleaseAll(p *Placement) error {
 		return err
 	}
 	p.Members = p.Members[:0]
-	p.Domain, p.Level = topology.Root, topology.Fleet
+	p.Domain, p.Level = topology.RootDomain, topology.LevelFleet
 	return nil
 }
 
-func (f *Fleet) refuse(kind error, n topology.Node, field, format string, args ...any) error {
+func (f *Fleet) refuse(kind error, n topology.NodeIndex, field, format string, args ...any) error {
 	return &Error{Node: f.tree.NodeName(n), Field: "hold." + field, Reason: fmt.Sprintf(format, args...), Kind: kind}
 }
 
@@ -154,19 +154,19 @@ func (f *Fleet) checkShape(h *Hold) error {
 	switch s := &h.Share; {
 	case h.GPUs&^lowMask(gpus) != 0:
 		return f.refuse(ErrUnknown, h.Node, "gpus", "%#x names GPUs that a node with %d does not have", h.GPUs, gpus)
-	case s.Milli < 0 || s.Milli >= wholeMilli:
-		return f.refuse(ErrInvalid, h.Node, "share.milli", "%d thousandths are not within 1 and 999", s.Milli)
-	case s.Milli == 0 && *s != Share{}:
-		return f.refuse(ErrInvalid, h.Node, "share.milli", "a share of no compute")
-	case s.Milli > 0 && bits.OnesCount64(h.GPUs) != 1:
+	case s.GPUMilli < 0 || s.GPUMilli >= wholeMilli:
+		return f.refuse(ErrInvalid, h.Node, "share.gpuMilli", "%d thousandths are not within 1 and 999", s.GPUMilli)
+	case s.GPUMilli == 0 && *s != Share{}:
+		return f.refuse(ErrInvalid, h.Node, "share.gpuMilli", "a share of no compute")
+	case s.GPUMilli > 0 && bits.OnesCount64(h.GPUs) != 1:
 		return f.refuse(ErrInvalid, h.Node, "share", "a share of %d GPUs", bits.OnesCount64(h.GPUs))
 	case s.MemoryMiB < 0 || s.MemoryMiB > MaxAmount:
 		return f.refuse(ErrInvalid, h.Node, "share.memoryMiB", "%d MiB are not within 0 and %d", s.MemoryMiB, int64(MaxAmount))
 	case s.Owner > MaxOwner:
 		return f.refuse(ErrInvalid, h.Node, "share.owner", "owner %d is above %d", s.Owner, MaxOwner)
-	case h.Instance != mig.Placement{} && (s.Milli != 0 || bits.OnesCount64(h.GPUs) != 1):
+	case h.Instance != mig.Placement{} && (s.GPUMilli != 0 || bits.OnesCount64(h.GPUs) != 1):
 		return f.refuse(ErrInvalid, h.Node, "instance", "an instance of %d GPUs, with a share of %d thousandths",
-			bits.OnesCount64(h.GPUs), s.Milli)
+			bits.OnesCount64(h.GPUs), s.GPUMilli)
 	case h.Instance != mig.Placement{} && f.nodes[h.Node].geometry.find(h.Instance) < 0:
 		return f.refuse(ErrUnknown, h.Node, "instance", "GPUs of this node have no place for %s", h.Instance)
 	}
@@ -193,7 +193,7 @@ func (f *Fleet) checkHold(h *Hold) error {
 	if divided := h.GPUs & state.divided; divided != 0 {
 		return f.refuse(ErrUnavailable, h.Node, "gpus", "%#x are divided into instances", divided)
 	}
-	if h.Share.Milli == 0 {
+	if h.Share.GPUMilli == 0 {
 		if taken := h.GPUs & state.shared; taken != 0 {
 			return f.refuse(ErrHeld, h.Node, "gpus", "others have shares of %#x", taken)
 		}
@@ -203,9 +203,9 @@ func (f *Fleet) checkHold(h *Hold) error {
 	switch slot := &state.slots[gpu]; {
 	case slot.shares > 0 && slot.owner != h.Share.Owner:
 		return f.refuse(ErrHeld, h.Node, "share.owner", "GPU %d is shared by another owner", gpu)
-	case slot.milli+h.Share.Milli > wholeMilli:
-		return f.refuse(ErrCapacity, h.Node, "share.milli", "%d thousandths of GPU %d are left, %d are asked for",
-			wholeMilli-slot.milli, gpu, h.Share.Milli)
+	case slot.milli+h.Share.GPUMilli > wholeMilli:
+		return f.refuse(ErrCapacity, h.Node, "share.gpuMilli", "%d thousandths of GPU %d are left, %d are asked for",
+			wholeMilli-slot.milli, gpu, h.Share.GPUMilli)
 	case state.sharesLeft(slot) == 0:
 		return f.refuse(ErrCapacity, h.Node, "share", "there are %d shares of GPU %d, and no more can be", slot.shares, gpu)
 	case slot.memory+h.Share.MemoryMiB > state.gpuMemory:
@@ -253,7 +253,7 @@ func (f *Fleet) checkRelease(h *Hold) error {
 	if h.Instance != (mig.Placement{}) {
 		return f.checkReleaseInstance(h)
 	}
-	if h.Share.Milli == 0 {
+	if h.Share.GPUMilli == 0 {
 		if slot.hold != h.GPUs || slot.host != h.Host {
 			return f.refuse(ErrNotHeld, h.Node, "gpus", "%#x are not held as one, or not with that much of the host", h.GPUs)
 		}
@@ -262,9 +262,9 @@ func (f *Fleet) checkRelease(h *Hold) error {
 	switch left := (Share{slot.milli, slot.memory, slot.owner}); {
 	case slot.shares == 0 || left.Owner != h.Share.Owner:
 		return f.refuse(ErrNotHeld, h.Node, "share.owner", "the owner has no share of GPU %d", gpu)
-	case h.Share.Milli > left.Milli, h.Share.MemoryMiB > left.MemoryMiB, slot.shares == 1 && h.Share != left:
+	case h.Share.GPUMilli > left.GPUMilli, h.Share.MemoryMiB > left.MemoryMiB, slot.shares == 1 && h.Share != left:
 		return f.refuse(ErrNotHeld, h.Node, "share", "the shares of GPU %d come to %d thousandths and %d MiB",
-			gpu, left.Milli, left.MemoryMiB)
+			gpu, left.GPUMilli, left.MemoryMiB)
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (f *Fleet) take(h *Hold) {
 		return
 	}
 	slot := &state.slots[gpu]
-	if h.Share.Milli == 0 {
+	if h.Share.GPUMilli == 0 {
 		state.whole |= h.GPUs
 		slot.hold, slot.host = h.GPUs, h.Host
 		f.recount(h.Node)
@@ -291,7 +291,7 @@ func (f *Fleet) take(h *Hold) {
 	}
 	f.unindex(h.Node, gpu)
 	slot.shares++
-	slot.milli += h.Share.Milli
+	slot.milli += h.Share.GPUMilli
 	slot.memory += h.Share.MemoryMiB
 	slot.owner = h.Share.Owner
 	state.shared |= h.GPUs
@@ -315,7 +315,7 @@ func (f *Fleet) give(h *Hold) {
 		return
 	}
 	slot := &state.slots[gpu]
-	if h.Share.Milli == 0 {
+	if h.Share.GPUMilli == 0 {
 		state.whole &^= h.GPUs
 		slot.hold, slot.host = 0, host.Amounts{}
 		f.recount(h.Node)
@@ -323,7 +323,7 @@ func (f *Fleet) give(h *Hold) {
 	}
 	f.unindex(h.Node, gpu)
 	slot.shares--
-	slot.milli -= h.Share.Milli
+	slot.milli -= h.Share.GPUMilli
 	slot.memory -= h.Share.MemoryMiB
 	if slot.shares == 0 {
 		slot.owner = 0

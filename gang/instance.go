@@ -14,7 +14,7 @@ import (
 // places left, the lower state of what exists and what is held, the smaller name of
 // the node, the lower GPU and the lower start. With keep the place is not in the way of
 // others for the same profile.
-func (f *Fleet) placeInstance(d topology.Domain, group int, keep bool) bool {
+func (f *Fleet) placeInstance(d topology.DomainIndex, group int, keep bool) bool {
 	s := &f.search
 	s.group, s.scope = group, nil
 	s.within, s.withinLevel = d, f.tree.DomainLevel(d)
@@ -28,14 +28,14 @@ func (f *Fleet) placeInstance(d topology.Domain, group int, keep bool) bool {
 
 // placeProfile is placeInstance for one profile. In a small domain it looks at all nodes,
 // else lot by lot, the one with the best bid first.
-func (f *Fleet) placeProfile(p Profile, keep bool) bool {
+func (f *Fleet) placeProfile(p ClassProfile, keep bool) bool {
 	s := &f.search
 	of := &f.divided[p.Class]
 	best, ok := of.best(p.Index, keep)
 	if !ok {
 		return false
 	}
-	if f.tree.Population(s.within) <= f.walked {
+	if f.tree.NodeCount(s.within) <= f.walked {
 		s.bid = bid{placement: -1}
 		f.bidIn(s.within, p, keep)
 		return s.bid.placement >= 0 && f.putPart(of.geometry)
@@ -85,13 +85,13 @@ func (f *Fleet) tryPart(key partKey) bool {
 }
 
 // mayHold reports whether a node will do for the group, whatever is free of its GPUs.
-func (f *Fleet) mayHold(n topology.Node) bool {
+func (f *Fleet) mayHold(n topology.NodeIndex) bool {
 	s := &f.search
 	return f.hasHost(n, &s.request.Groups[s.group].Claim) && f.admits(s.group, n)
 }
 
 // bidIn finds the best bid of the GPUs at or below a domain.
-func (f *Fleet) bidIn(d topology.Domain, p Profile, keep bool) {
+func (f *Fleet) bidIn(d topology.DomainIndex, p ClassProfile, keep bool) {
 	s := &f.search
 	for _, child := range f.tree.Children(d) {
 		f.bidIn(child, p, keep)
@@ -204,13 +204,13 @@ func (f *Fleet) checkInstance(h *Hold) error {
 	j, l := state.geometry.find(h.Instance), state.lotOf(gpu)
 	bit := uint64(1) << j
 	switch {
-	case l.division == Undivided && state.shared&h.GPUs != 0:
+	case l.division == PartitioningNone && state.shared&h.GPUs != 0:
 		return f.refuse(ErrHeld, h.Node, "gpus", "others have shares of %#x", h.GPUs)
-	case l.division == Undivided:
+	case l.division == PartitioningNone:
 		return f.refuse(ErrUnavailable, h.Node, "instance", "GPU %d is not divided", gpu)
 	case state.geometry.lattice.PlacementSet(l.held)&bit != 0:
 		return f.refuse(ErrHeld, h.Node, "instance", "%s of GPU %d is held by others", h.Instance, gpu)
-	case l.division == Fixed && state.geometry.lattice.PlacementSet(l.exist)&bit == 0:
+	case l.division == PartitioningFixed && state.geometry.lattice.PlacementSet(l.exist)&bit == 0:
 		return f.refuse(ErrUnavailable, h.Node, "instance", "GPU %d has no instance %s", gpu, h.Instance)
 	case state.geometry.idle(l)&bit == 0:
 		return f.refuse(ErrCapacity, h.Node, "instance", "%s does not fit on GPU %d beside %s", h.Instance, gpu,
@@ -230,7 +230,7 @@ func (f *Fleet) checkReleaseInstance(h *Hold) error {
 }
 
 // seat lets an instance be held, or not any more.
-func (f *Fleet) seat(n topology.Node, gpu int, placement mig.Placement) {
+func (f *Fleet) seat(n topology.NodeIndex, gpu int, placement mig.Placement) {
 	f.unindex(n, gpu)
 	state := &f.nodes[n]
 	slot := &state.slots[gpu]

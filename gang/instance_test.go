@@ -28,7 +28,7 @@ func TestInstanceGoesWhereItTakesTheLeast(t *testing.T) {
 				w.fleet.SetSchedulable(n.index, n.schedulable)
 			}
 		}
-		class := topology.Class(rapid.IntRange(0, 1).Draw(t, "class"))
+		class := topology.NodeClass(rapid.IntRange(0, 1).Draw(t, "class"))
 		l := worldLattices()[class]
 		weights := make([]uint32, l.Profiles())
 		for p := range weights {
@@ -43,10 +43,10 @@ func TestInstanceGoesWhereItTakesTheLeast(t *testing.T) {
 		for range 3 {
 			r := w.drawRequest(t, 1, 1)
 			g := &r.Groups[0]
-			g.Count, g.Min, g.Segments = 1, 0, nil
-			g.Classes = []topology.Class{class}
+			g.Members, g.MinMembers, g.Segments = 1, 0, nil
+			g.Classes = []topology.NodeClass{class}
 			g.Claim.GPUs, g.Claim.Share = 0, Share{}
-			g.Claim.Instances = []Profile{{class, rapid.IntRange(0, l.Profiles()-1).Draw(t, "profile")}}
+			g.Claim.Instances = []ClassProfile{{class, rapid.IntRange(0, l.Profiles()-1).Draw(t, "profile")}}
 			least, found := int64(0), false
 			loss := func(room *room, h *Hold) int64 {
 				held := room.held[bits.TrailingZeros64(h.GPUs)]
@@ -58,7 +58,7 @@ func TestInstanceGoesWhereItTakesTheLeast(t *testing.T) {
 				return ranking.Loss(from, to)
 			}
 			rooms := w.rooms()
-			at := map[topology.Node]*room{}
+			at := map[topology.NodeIndex]*room{}
 			for i := range rooms {
 				n := rooms[i].node
 				at[n.index] = &rooms[i]
@@ -120,9 +120,9 @@ func TestFitsCountsInstances(t *testing.T) {
 			w.divide(t, n)
 			w.seat(t, n)
 		}
-		c := Claim{Host: host.Amounts{host.CPU: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}}
+		c := Claim{Host: host.Amounts{host.CPUMilli: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}}
 		for range rapid.IntRange(1, 3).Draw(t, "profiles") {
-			c.Instances = append(c.Instances, Profile{n.Class, rapid.IntRange(0, l.Profiles()-1).Draw(t, "profile")})
+			c.Instances = append(c.Instances, ClassProfile{n.Class, rapid.IntRange(0, l.Profiles()-1).Draw(t, "profile")})
 		}
 		fits, most := w.fleet.Fits(n.index, &c), w.rooms()[0].most(&c)
 		if len(c.Instances) == 1 {
@@ -135,7 +135,7 @@ func TestFitsCountsInstances(t *testing.T) {
 		}
 		before := slices.Clone(w.holds)
 		for _, required := range []topology.Level{w.fleet.Tree().NodeLevel(), 0} {
-			r := &Request{Groups: []Group{{Count: fits, Claim: c, Classes: []topology.Class{n.Class}}}, Required: required}
+			r := &Request{Groups: []Group{{Members: fits, Claim: c, Classes: []topology.NodeClass{n.Class}}}, Required: required}
 			p, ok := w.place(t, r)
 			require.True(t, ok || required == 0 && len(c.Instances) > 1)
 			if ok {
@@ -174,16 +174,16 @@ func stateOf(tb testing.TB, l *mig.Lattice, texts ...string) mig.State {
 
 // dividedFleet has one node a with a lattice, whose GPU 0 is Fixed with 3g 2g 1g and GPU 1
 // is divided per claim, and a node b that does not divide.
-func dividedFleet(t *testing.T) (f *Fleet, a, b topology.Node, l *mig.Lattice) {
+func dividedFleet(t *testing.T) (f *Fleet, a, b topology.NodeIndex, l *mig.Lattice) {
 	f, err := NewFleet()
 	require.NoError(t, err)
 	l = h100(t)
-	a, err = f.AddNode(NodeSpec{Name: "a", GPUs: 4, Lattice: l, GPUMemoryMiB: 80_000, Host: host.Amounts{host.CPU: 8_000, host.Memory: 1_000}})
+	a, err = f.AddNode(NodeSpec{Name: "a", GPUs: 4, Lattice: l, GPUMemoryMiB: 80_000, Host: host.Amounts{host.CPUMilli: 8_000, host.MemoryMiB: 1_000}})
 	require.NoError(t, err)
 	b, err = f.AddNode(NodeSpec{Name: "b", Class: 1, GPUs: 4, GPUMemoryMiB: 80_000, MaxShares: 2})
 	require.NoError(t, err)
-	require.NoError(t, f.Divide(a, 0, Fixed, stateOf(t, l, "3g.40gb@4:4", "2g.20gb@0:2", "1g.10gb@2:1")))
-	require.NoError(t, f.Divide(a, 1, PerClaim, 0))
+	require.NoError(t, f.SetPartitioning(a, 0, PartitioningFixed, stateOf(t, l, "3g.40gb@4:4", "2g.20gb@0:2", "1g.10gb@2:1")))
+	require.NoError(t, f.SetPartitioning(a, 1, PartitioningPerClaim, 0))
 	return f, a, b, l
 }
 
@@ -194,44 +194,44 @@ func TestDivideRefusals(t *testing.T) {
 	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 1, Instance: one}))
 	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 2, Instance: one}))
 	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 4}))
-	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 8, Share: Share{Milli: 1}}))
+	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 8, Share: Share{GPUMilli: 1}}))
 	lacks := mig.State(l.States())
 	for _, c := range []struct {
 		what  string
 		kind  error
 		field string
-		node  topology.Node
+		node  topology.NodeIndex
 		gpu   int
-		d     Division
+		d     Partitioning
 		exist mig.State
 	}{
-		{"no such node", ErrUnknown, "node", 7, 0, PerClaim, 0},
-		{"no such GPU", ErrUnknown, "gpu", a, 4, PerClaim, 0},
-		{"a negative GPU", ErrUnknown, "gpu", a, -1, PerClaim, 0},
+		{"no such node", ErrUnknown, "node", 7, 0, PartitioningPerClaim, 0},
+		{"no such GPU", ErrUnknown, "gpu", a, 4, PartitioningPerClaim, 0},
+		{"a negative GPU", ErrUnknown, "gpu", a, -1, PartitioningPerClaim, 0},
 		{"no such division", ErrInvalid, "division", a, 0, 3, 0},
-		{"no lattice", ErrInvalid, "division", b, 0, PerClaim, 0},
-		{"a state for per claim", ErrInvalid, "exist", a, 1, PerClaim, 1},
-		{"a state for undivided", ErrInvalid, "exist", a, 1, Undivided, 1},
-		{"no such state", ErrInvalid, "exist", a, 1, Fixed, lacks},
-		{"held whole", ErrHeld, "division", a, 2, PerClaim, 0},
-		{"held in shares", ErrHeld, "division", a, 3, Fixed, 0},
-		{"held instances, undivided", ErrHeld, "division", a, 0, Undivided, 0},
-		{"held instances, per claim undivided", ErrHeld, "division", a, 1, Undivided, 0},
-		{"held instances that would be gone", ErrHeld, "exist", a, 0, Fixed, stateOf(t, l, "3g.40gb@4:4")},
-		{"held instances that do not exist", ErrHeld, "exist", a, 1, Fixed, 0},
+		{"no lattice", ErrInvalid, "division", b, 0, PartitioningPerClaim, 0},
+		{"a state for per claim", ErrInvalid, "exist", a, 1, PartitioningPerClaim, 1},
+		{"a state for undivided", ErrInvalid, "exist", a, 1, PartitioningNone, 1},
+		{"no such state", ErrInvalid, "exist", a, 1, PartitioningFixed, lacks},
+		{"held whole", ErrHeld, "division", a, 2, PartitioningPerClaim, 0},
+		{"held in shares", ErrHeld, "division", a, 3, PartitioningFixed, 0},
+		{"held instances, undivided", ErrHeld, "division", a, 0, PartitioningNone, 0},
+		{"held instances, per claim undivided", ErrHeld, "division", a, 1, PartitioningNone, 0},
+		{"held instances that would be gone", ErrHeld, "exist", a, 0, PartitioningFixed, stateOf(t, l, "3g.40gb@4:4")},
+		{"held instances that do not exist", ErrHeld, "exist", a, 1, PartitioningFixed, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			requireRefusal(t, f, c.kind, c.field, func() error { return f.Divide(c.node, c.gpu, c.d, c.exist) })
+			requireRefusal(t, f, c.kind, c.field, func() error { return f.SetPartitioning(c.node, c.gpu, c.d, c.exist) })
 		})
 	}
 	// What is held may stay.
-	require.NoError(t, f.Divide(a, 0, PerClaim, 0))
-	d, exist, held := f.Divided(a, 0)
-	require.Equal(t, [3]int{int(PerClaim), int(stateOf(t, l, "1g.10gb@2:1")), int(exist)}, [3]int{int(d), int(exist), int(held)})
-	require.NoError(t, f.Divide(a, 0, Fixed, stateOf(t, l, "1g.10gb@2:1", "1g.10gb@0:1")))
+	require.NoError(t, f.SetPartitioning(a, 0, PartitioningPerClaim, 0))
+	d, exist, held := f.Partitioning(a, 0)
+	require.Equal(t, [3]int{int(PartitioningPerClaim), int(stateOf(t, l, "1g.10gb@2:1")), int(exist)}, [3]int{int(d), int(exist), int(held)})
+	require.NoError(t, f.SetPartitioning(a, 0, PartitioningFixed, stateOf(t, l, "1g.10gb@2:1", "1g.10gb@0:1")))
 	require.NoError(t, f.Check())
 	for _, stranger := range []int{-1, 4} {
-		d, exist, held = f.Divided(a, stranger)
+		d, exist, held = f.Partitioning(a, stranger)
 		require.Zero(t, int(d)+int(exist)+int(held))
 	}
 	requireRefusal(t, f, ErrInUse, "node", func() error { return f.RemoveNode(a) })
@@ -260,10 +260,10 @@ func TestS1_InstancesAreHeldOnce(t *testing.T) {
 		{"one that is too large", ErrCapacity, "hold.instance", at(1, "7g.80gb@0:8")},
 		{"of a GPU that is not divided", ErrUnavailable, "hold.instance", at(2, "1g.10gb@0:1")},
 		{"a divided GPU whole", ErrUnavailable, "hold.gpus", Hold{Node: a, GPUs: 1}},
-		{"a share of a divided GPU", ErrUnavailable, "hold.gpus", Hold{Node: a, GPUs: 2, Share: Share{Milli: 1}}},
+		{"a share of a divided GPU", ErrUnavailable, "hold.gpus", Hold{Node: a, GPUs: 2, Share: Share{GPUMilli: 1}}},
 		{"no such place", ErrUnknown, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.Instance.Start = 7 })},
 		{"no lattice", ErrUnknown, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.Node = b })},
-		{"with a share", ErrInvalid, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.Share.Milli = 1 })},
+		{"with a share", ErrInvalid, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.Share.GPUMilli = 1 })},
 		{"of two GPUs", ErrInvalid, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.GPUs = 3 })},
 		{"of no GPU", ErrInvalid, "hold.instance", with(at(1, "1g.10gb@0:1"), func(h *Hold) { h.GPUs = 0 })},
 	} {
@@ -284,17 +284,17 @@ func TestS1_InstancesAreHeldOnce(t *testing.T) {
 	f.SetHealthy(a, 0, false)
 	requireRefusal(t, f, ErrUnavailable, "hold.gpus", func() error { return f.Hold(at(0, "3g.40gb@4:4")) })
 	require.NoError(t, f.Adopt(at(0, "3g.40gb@4:4")))
-	require.Equal(t, 2, f.Fits(a, &Claim{Instances: []Profile{{0, 3}, {0, 6}}}), "2g on GPU 1 alone")
+	require.Equal(t, 2, f.Fits(a, &Claim{Instances: []ClassProfile{{0, 3}, {0, 6}}}), "2g on GPU 1 alone")
 	require.NoError(t, f.Check())
 }
 
 // TestMaxShares: no GPU has more shares than its node allows.
 func TestMaxShares(t *testing.T) {
 	f, _, b, _ := dividedFleet(t)
-	c := Claim{Share: Share{Milli: 100, Owner: 1}}
+	c := Claim{Share: Share{GPUMilli: 100, Owner: 1}}
 	require.Equal(t, 8, f.Fits(b, &c))
 	var p Placement
-	require.True(t, f.Place(&Request{Groups: []Group{{Count: 3, Claim: c, Classes: []topology.Class{1}}}}, &p))
+	require.True(t, f.Place(&Request{Groups: []Group{{Members: 3, Claim: c, Classes: []topology.NodeClass{1}}}}, &p))
 	require.Equal(t, []uint64{1, 1, 2}, []uint64{p.Members[0].Hold.GPUs, p.Members[1].Hold.GPUs, p.Members[2].Hold.GPUs})
 	require.Equal(t, 5, f.Fits(b, &c))
 	requireRefusal(t, f, ErrCapacity, "hold.share", func() error { return f.Adopt(p.Members[0].Hold) })
@@ -314,7 +314,7 @@ func TestOneLatticeForAClass(t *testing.T) {
 	})
 	requireRefusal(t, f, ErrInvalid, "lattice", func() error { return f.SetClass(a, 1) })
 	requireRefusal(t, f, ErrInvalid, "lattice", func() error { return f.SetClass(b, 0) })
-	r := &Request{Groups: []Group{{Count: 1, Claim: Claim{Instances: []Profile{{2, 0}}}, Classes: []topology.Class{0, 2}}}}
+	r := &Request{Groups: []Group{{Members: 1, Claim: Claim{Instances: []ClassProfile{{2, 0}}}, Classes: []topology.NodeClass{0, 2}}}}
 	var p Placement
 	require.False(t, f.Place(r, &p))
 	require.NoError(t, f.SetClass(a, 2))
@@ -324,7 +324,7 @@ func TestOneLatticeForAClass(t *testing.T) {
 	require.NoError(t, f.ReleaseAll(&p))
 	require.NoError(t, f.RemoveNode(a))
 	require.NoError(t, f.Check())
-	for _, class := range []topology.Class{0, 2} {
+	for _, class := range []topology.NodeClass{0, 2} {
 		_, err := f.AddNode(NodeSpec{Name: fmt.Sprint("d", class), Class: class, GPUs: 4, Lattice: other})
 		require.NoError(t, err)
 	}
@@ -340,42 +340,42 @@ func TestInstanceClaims(t *testing.T) {
 		field string
 		claim Claim
 	}{
-		{"groups[0].claim.instances", Claim{GPUs: 1, Instances: []Profile{{0, 0}}}},
-		{"groups[0].claim.instances", Claim{Share: Share{Milli: 1}, Instances: []Profile{{0, 0}}}},
-		{"groups[0].claim.instances", Claim{Instances: make([]Profile, MaxProfiles+1)}},
-		{"groups[0].claim.instances[1].class", Claim{Instances: []Profile{{0, 0}, {2, 0}}}},
-		{"groups[0].claim.instances[0].index", Claim{Instances: []Profile{{0, -1}}}},
-		{"groups[0].claim.instances[0].index", Claim{Instances: []Profile{{0, 7}}}},
-		{"groups[0].claim.instances[0].index", Claim{Instances: []Profile{{1, 64}}}},
+		{"groups[0].claim.instances", Claim{GPUs: 1, Instances: []ClassProfile{{0, 0}}}},
+		{"groups[0].claim.instances", Claim{Share: Share{GPUMilli: 1}, Instances: []ClassProfile{{0, 0}}}},
+		{"groups[0].claim.instances", Claim{Instances: make([]ClassProfile, MaxClaimProfiles+1)}},
+		{"groups[0].claim.instances[1].class", Claim{Instances: []ClassProfile{{0, 0}, {2, 0}}}},
+		{"groups[0].claim.instances[0].index", Claim{Instances: []ClassProfile{{0, -1}}}},
+		{"groups[0].claim.instances[0].index", Claim{Instances: []ClassProfile{{0, 7}}}},
+		{"groups[0].claim.instances[0].index", Claim{Instances: []ClassProfile{{1, 64}}}},
 	} {
-		err := f.Validate(&Request{Groups: []Group{{Count: 1, Claim: c.claim, Classes: []topology.Class{0, 1}}}})
+		err := f.Validate(&Request{Groups: []Group{{Members: 1, Claim: c.claim, Classes: []topology.NodeClass{0, 1}}}})
 		require.ErrorIs(t, err, ErrInvalid)
 		require.Equal(t, c.field, err.(*Error).Field)
 	}
 	// A class that does not divide has nothing to give.
-	r := &Request{Groups: []Group{{Count: 1, Claim: Claim{Instances: []Profile{{1, 63}, {9, 2}}}, Classes: []topology.Class{0, 1, 9}}}}
+	r := &Request{Groups: []Group{{Members: 1, Claim: Claim{Instances: []ClassProfile{{1, 63}, {9, 2}}}, Classes: []topology.NodeClass{0, 1, 9}}}}
 	require.NoError(t, f.Validate(r))
 	require.False(t, f.Place(r, &Placement{}))
-	require.Zero(t, f.Fits(a, &Claim{Instances: []Profile{{0, -1}}}))
-	require.Zero(t, f.Fits(a, &Claim{Instances: []Profile{{0, 63}}}))
+	require.Zero(t, f.Fits(a, &Claim{Instances: []ClassProfile{{0, -1}}}))
+	require.Zero(t, f.Fits(a, &Claim{Instances: []ClassProfile{{0, 63}}}))
 }
 
 // TestInstancesPack: the first of the profiles that can be had, an instance that exists,
 // and the GPU on which the least is lost.
 func TestInstancesPack(t *testing.T) {
 	f, a, _, _ := dividedFleet(t)
-	require.NoError(t, f.Divide(a, 2, PerClaim, 0))
-	require.NoError(t, f.Divide(a, 3, PerClaim, 0))
+	require.NoError(t, f.SetPartitioning(a, 2, PartitioningPerClaim, 0))
+	require.NoError(t, f.SetPartitioning(a, 3, PartitioningPerClaim, 0))
 	require.NoError(t, f.Hold(Hold{Node: a, GPUs: 4, Instance: placements(t, "1g.10gb@6:1")[0]}))
 	place := func(profiles ...int) string {
 		c := Claim{}
 		for _, p := range profiles {
-			c.Instances = append(c.Instances, Profile{0, p})
+			c.Instances = append(c.Instances, ClassProfile{0, p})
 		}
-		r := &Request{Groups: []Group{{Count: 1, Claim: c, Classes: []topology.Class{0}}}}
+		r := &Request{Groups: []Group{{Members: 1, Claim: c, Classes: []topology.NodeClass{0}}}}
 		var p Placement
 		require.True(t, f.Place(r, &p))
-		require.Equal(t, Cost{}, f.Cost(r, &p), "an instance breaks nothing")
+		require.Equal(t, placementCost{}, f.costOf(r, &p), "an instance breaks nothing")
 		require.NoError(t, f.Check())
 		return fmt.Sprintf("%d %s", bits.TrailingZeros64(p.Members[0].Hold.GPUs), p.Members[0].Hold.Instance)
 	}
@@ -408,7 +408,7 @@ func TestInstancesDoNotHuddle(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		n, err := f.AddNode(NodeSpec{Name: name, GPUs: 2, Lattice: l})
 		require.NoError(t, err)
-		require.NoError(t, f.Divide(n, 0, PerClaim, 0))
+		require.NoError(t, f.SetPartitioning(n, 0, PartitioningPerClaim, 0))
 		if name == "a" {
 			continue
 		}
@@ -416,15 +416,15 @@ func TestInstancesDoNotHuddle(t *testing.T) {
 			require.NoError(t, f.Hold(Hold{Node: n, GPUs: 1, Instance: p}))
 		}
 	}
-	r := &Request{Groups: []Group{{Count: 2, Claim: Claim{Instances: []Profile{{0, 0}}}, Classes: []topology.Class{0}}}}
+	r := &Request{Groups: []Group{{Members: 2, Claim: Claim{Instances: []ClassProfile{{0, 0}}}, Classes: []topology.NodeClass{0}}}}
 	var p Placement
 	require.True(t, f.Place(r, &p))
-	require.Equal(t, []topology.Node{1, 2}, []topology.Node{p.Members[0].Hold.Node, p.Members[1].Hold.Node})
-	require.Zero(t, f.Cost(r, &p).Broken, "what is divided is not whole")
+	require.Equal(t, []topology.NodeIndex{1, 2}, []topology.NodeIndex{p.Members[0].Hold.Node, p.Members[1].Hold.Node})
+	require.Zero(t, f.costOf(r, &p).Broken, "what is divided is not whole")
 	require.NoError(t, f.ReleaseAll(&p))
 	r.Required = f.Tree().NodeLevel()
 	require.True(t, f.Place(r, &p))
-	require.Equal(t, []topology.Node{0, 0}, []topology.Node{p.Members[0].Hold.Node, p.Members[1].Hold.Node})
+	require.Equal(t, []topology.NodeIndex{0, 0}, []topology.NodeIndex{p.Members[0].Hold.Node, p.Members[1].Hold.Node})
 }
 
 // TestInstancesThatAskToBeClose: they are on as few nodes as can be, which takes the solver.
@@ -436,30 +436,30 @@ func TestInstancesThatAskToBeClose(t *testing.T) {
 	for i, instances := range []int{2, 2, 2, 5} {
 		n, err := f.AddNode(NodeSpec{Name: fmt.Sprint("n", i), Path: []string{fmt.Sprint("leaf", i/3)}, GPUs: 1, Lattice: l})
 		require.NoError(t, err)
-		require.NoError(t, f.Divide(n, 0, Fixed, stateOf(t, l, exist[:instances]...)))
+		require.NoError(t, f.SetPartitioning(n, 0, PartitioningFixed, stateOf(t, l, exist[:instances]...)))
 	}
 	r := &Request{
-		Groups:    []Group{{Count: 7, Claim: Claim{Instances: []Profile{{0, 0}}}, Classes: []topology.Class{0}}},
+		Groups:    []Group{{Members: 7, Claim: Claim{Instances: []ClassProfile{{0, 0}}}, Classes: []topology.NodeClass{0}}},
 		Preferred: 1,
 	}
 	var p Placement
 	require.True(t, f.Place(r, &p))
-	require.Equal(t, Cost{Span: 2*4 + 2}, f.Cost(r, &p), "two nodes of two leaves")
+	require.Equal(t, placementCost{Span: 2*4 + 2}, f.costOf(r, &p), "two nodes of two leaves")
 	require.NoError(t, f.Check())
 }
 
 // TestShortOfInstances: a request that lacks instances is told so.
 func TestShortOfInstances(t *testing.T) {
 	f, a, _, _ := dividedFleet(t)
-	r := &Request{Groups: []Group{{Count: 4, Claim: Claim{Instances: []Profile{{0, 3}}, Host: host.Amounts{host.CPU: 1_000}}, Classes: []topology.Class{0, 1}}}}
+	r := &Request{Groups: []Group{{Members: 4, Claim: Claim{Instances: []ClassProfile{{0, 3}}, Host: host.Amounts{host.CPUMilli: 1_000}}, Classes: []topology.NodeClass{0, 1}}}}
 	require.True(t, f.Place(r, &Placement{}))
 	s, ok := f.Diagnose(r)
 	require.True(t, ok)
-	require.Equal(t, Shortage{
-		Needed: 4, EligibleNodes: 2, IfIdle: 4, Tightest: Instances,
+	require.Equal(t, Shortfall{
+		Needed: 4, EligibleNodes: 2, IfIdle: 4, Bottleneck: BottleneckInstances,
 	}, s)
-	require.Equal(t, "GPU instances", s.Tightest.String())
-	levels := f.Levels(r)
+	require.Equal(t, "GPU instances", s.Bottleneck.String())
+	levels := f.DiagnoseLevels(r)
 	require.Len(t, levels, 2)
 	require.Equal(t, [2]int{2, 1}, [2]int{levels[0].GPUs, levels[1].GPUs})
 	f.SetHealthy(a, 1, false)
@@ -487,15 +487,15 @@ func instanceFleet(tb testing.TB, nodes int) *Fleet {
 	for i := range nodes {
 		n, err := f.AddNode(NodeSpec{
 			Name: fmt.Sprintf("n%06d", i), Path: []string{fmt.Sprintf("s%03d", i/512), fmt.Sprintf("l%04d", i/32)},
-			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPU: 192_000, host.Memory: 2 << 20}, Lattice: l,
+			GPUs: 8, GPUMemoryMiB: 81559, Host: host.Amounts{host.CPUMilli: 192_000, host.MemoryMiB: 2 << 20}, Lattice: l,
 		})
 		require.NoError(tb, err)
 		for gpu := range 7 {
-			d, exist := PerClaim, mig.State(0)
+			d, exist := PartitioningPerClaim, mig.State(0)
 			if gpu < 2 {
-				d, exist = Fixed, fixed[gpu]
+				d, exist = PartitioningFixed, fixed[gpu]
 			}
-			require.NoError(tb, f.Divide(n, gpu, d, exist))
+			require.NoError(tb, f.SetPartitioning(n, gpu, d, exist))
 			for range random(6) {
 				_ = f.Hold(Hold{Node: n, GPUs: 1 << gpu, Instance: all[random(len(all))]}) // or not
 			}
@@ -509,9 +509,9 @@ func instanceFleet(tb testing.TB, nodes int) *Fleet {
 
 func instanceShapes() []shape {
 	one := func(count int, profiles ...int) Request {
-		g := Group{Count: count, Claim: Claim{Host: host.Amounts{host.CPU: 1_000, host.Memory: 1 << 10}}, Classes: []topology.Class{0}}
+		g := Group{Members: count, Claim: Claim{Host: host.Amounts{host.CPUMilli: 1_000, host.MemoryMiB: 1 << 10}}, Classes: []topology.NodeClass{0}}
 		for _, p := range profiles {
-			g.Claim.Instances = append(g.Claim.Instances, Profile{0, p})
+			g.Claim.Instances = append(g.Claim.Instances, ClassProfile{0, p})
 		}
 		return Request{Groups: []Group{g}}
 	}

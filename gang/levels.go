@@ -9,11 +9,11 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// A LevelFinding says what became of a request at one level: how many domains might
+// A LevelShortfall says what became of a request at one level: how many domains might
 // have held it, and what the others were short of. The numbers from Fit to Together add up
 // to Domains: every domain is counted under the first thing in this order that keeps
 // the request out, which is asked of one group after the other.
-type LevelFinding struct {
+type LevelShortfall struct {
 	Level topology.Level
 	// Domains of this level have a node that may serve some group: it is of an allowed class
 	// and matches, whether or not it takes work. At the node level they are nodes.
@@ -31,7 +31,7 @@ type LevelFinding struct {
 	// the level that the group requires.
 	Segments int
 	// Host: each resource of the hosts of the nodes with the GPUs.
-	Host [host.Resources]int
+	Host [host.NumResources]int
 	// Rails: not the same GPUs on enough nodes.
 	Rails int
 	// Spread: the numbers would differ by more than the skew.
@@ -43,26 +43,26 @@ type LevelFinding struct {
 	// counted by itself and up to what is needed; BestNode is the node at the node level,
 	// else -1. Ties go to the first in the order of paths. BestMembers is how many fit
 	// there, Needed how many there have to be.
-	Best                topology.Domain
-	BestNode            topology.Node
+	Best                topology.DomainIndex
+	BestNode            topology.NodeIndex
 	BestMembers, Needed int
 }
 
-// Levels says at each level at which a request is looked for, from the narrowest to the
+// DiagnoseLevels says at each level at which a request is looked for, from the narrowest to the
 // required one, what the domains of that level lack for its minimum. Nil for an invalid
 // request. It leaves the fleet as it is. It is for explanations: it searches each domain
 // several times, O(nodes x levels x groups) at least, and it allocates.
-func (f *Fleet) Levels(r *Request) []LevelFinding {
+func (f *Fleet) DiagnoseLevels(r *Request) []LevelShortfall {
 	if f.Validate(r) != nil {
 		return nil
 	}
 	least := *r
 	least.Groups = slices.Clone(r.Groups)
-	least.Preferred, least.Locality = 0, Strict
+	least.Preferred, least.Locality = 0, LocalityStrict
 	required, start := r.Required, r.Preferred
 	for i := range least.Groups {
 		g := &least.Groups[i]
-		g.Count, g.Min, g.Preferred, g.Balance = g.min(), 0, 0, 0
+		g.Members, g.MinMembers, g.Preferred, g.Balance = g.min(), 0, 0, 0
 	}
 	if g := &r.Groups[0]; len(r.Groups) == 1 {
 		required = max(required, g.required())
@@ -77,11 +77,11 @@ func (f *Fleet) Levels(r *Request) []LevelFinding {
 			start = min(start, max(widest, g.Required))
 		}
 	}
-	var findings []LevelFinding
+	var findings []LevelShortfall
 	for level := max(start, widest); level >= widest; level-- {
-		finding := LevelFinding{Level: level, BestNode: -1}
+		finding := LevelShortfall{Level: level, BestNode: -1}
 		for i := range least.Groups {
-			finding.Needed += least.Groups[i].Count
+			finding.Needed += least.Groups[i].Members
 		}
 		f.findLevel(r.Within, &least, &finding)
 		findings = append(findings, finding)
@@ -90,7 +90,7 @@ func (f *Fleet) Levels(r *Request) []LevelFinding {
 }
 
 // findLevel adds what there is at or below a domain.
-func (f *Fleet) findLevel(d topology.Domain, r *Request, finding *LevelFinding) {
+func (f *Fleet) findLevel(d topology.DomainIndex, r *Request, finding *LevelShortfall) {
 	at := f.tree.DomainLevel(d)
 	switch {
 	case at == finding.Level:
@@ -107,15 +107,15 @@ func (f *Fleet) findLevel(d topology.Domain, r *Request, finding *LevelFinding) 
 }
 
 // findDomain adds one domain above the nodes.
-func (f *Fleet) findDomain(d topology.Domain, r *Request, finding *LevelFinding) {
+func (f *Fleet) findDomain(d topology.DomainIndex, r *Request, finding *LevelShortfall) {
 	known, enough, members := false, true, 0
 	var cause *int
 	for i := range r.Groups {
 		g := &r.Groups[i]
 		known = known || f.mayServe(d, g)
 		count := f.wouldFit(d, g, deviceOnly)
-		enough = enough && count >= g.Count
-		members += min(g.Count, f.wholeFit(d, g))
+		enough = enough && count >= g.Members
+		members += min(g.Members, f.wholeFit(d, g))
 		if cause == nil {
 			cause = f.shortIn(d, r, i, count, finding)
 		}
@@ -125,7 +125,7 @@ func (f *Fleet) findDomain(d topology.Domain, r *Request, finding *LevelFinding)
 	}
 	if cause == nil {
 		together := *r
-		together.Within, together.Required = d, topology.Fleet
+		together.Within, together.Required = d, topology.LevelFleet
 		cause = &finding.Together
 		if f.could(&together) {
 			cause = &finding.Fit
@@ -135,7 +135,7 @@ func (f *Fleet) findDomain(d topology.Domain, r *Request, finding *LevelFinding)
 }
 
 // add counts a domain or node.
-func (finding *LevelFinding) add(cause *int, enough bool, members int, d topology.Domain, n topology.Node) {
+func (finding *LevelShortfall) add(cause *int, enough bool, members int, d topology.DomainIndex, n topology.NodeIndex) {
 	if finding.Domains == 0 || members > finding.BestMembers {
 		finding.Best, finding.BestNode, finding.BestMembers = d, n, members
 	}
@@ -147,17 +147,17 @@ func (finding *LevelFinding) add(cause *int, enough bool, members int, d topolog
 }
 
 // shortIn is what a domain lacks for one group, or nil.
-func (f *Fleet) shortIn(d topology.Domain, r *Request, i, count int, finding *LevelFinding) *int {
+func (f *Fleet) shortIn(d topology.DomainIndex, r *Request, i, count int, finding *LevelShortfall) *int {
 	full := &r.Groups[i]
-	if count < full.Count {
-		if f.wouldFit(d, full, deviceOnly|whenHealthy) >= full.Count {
+	if count < full.Members {
+		if f.wouldFit(d, full, deviceOnly|whenHealthy) >= full.Members {
 			return &finding.Health
 		}
 		return &finding.GPUs
 	}
 	// What is asked for is added one thing at a time, until the group does not fit.
 	g := Group{
-		Count: full.Count, Classes: full.Classes, Match: full.Match, Required: full.required(), Segments: full.Segments,
+		Members: full.Members, Classes: full.Classes, Match: full.Match, Required: full.required(), Segments: full.Segments,
 		Claim: Claim{GPUs: full.Claim.GPUs, Share: full.Claim.Share, Instances: full.Claim.Instances},
 	}
 	alone := Request{Groups: []Group{g}, Within: d}
@@ -170,7 +170,7 @@ func (f *Fleet) shortIn(d topology.Domain, r *Request, i, count int, finding *Le
 			return &finding.Host[r]
 		}
 	}
-	if asked.Align = full.Align; !f.could(&alone) {
+	if asked.RailLevel = full.RailLevel; !f.could(&alone) {
 		return &finding.Rails
 	}
 	if asked.Spread, asked.MaxSkew = full.Spread, full.MaxSkew; !f.could(&alone) {
@@ -192,7 +192,7 @@ func (f *Fleet) could(r *Request) bool {
 }
 
 // findNode adds one node.
-func (f *Fleet) findNode(d topology.Domain, n topology.Node, r *Request, finding *LevelFinding) {
+func (f *Fleet) findNode(d topology.DomainIndex, n topology.NodeIndex, r *Request, finding *LevelShortfall) {
 	known, enough, members := false, true, 0
 	var gpus int64
 	var ofHost host.Amounts
@@ -208,15 +208,15 @@ func (f *Fleet) findNode(d topology.Domain, n topology.Node, r *Request, finding
 		}
 		known = true
 		device := f.fitOn(n, g, deviceOnly)
-		enough = enough && device >= g.Count
-		members += min(g.Count, wholeSegments(g, f.tree.NodeLevel(), f.fitOn(n, g, 0)))
-		gpus += int64(g.Count * g.Claim.GPUs)
-		ofHost = ofHost.Plus(g.Claim.Host.Times(int64(g.Count)))
+		enough = enough && device >= g.Members
+		members += min(g.Members, wholeSegments(g, f.tree.NodeLevel(), f.fitOn(n, g, 0)))
+		gpus += int64(g.Members * g.Claim.GPUs)
+		ofHost = ofHost.Plus(g.Claim.Host.Times(int64(g.Members)))
 		switch {
 		case cause != nil:
-		case device < g.Count && f.fitOn(n, g, deviceOnly|whenHealthy) >= g.Count:
+		case device < g.Members && f.fitOn(n, g, deviceOnly|whenHealthy) >= g.Members:
 			cause = &finding.Health
-		case device < g.Count:
+		case device < g.Members:
 			cause = &finding.GPUs
 		}
 	}
@@ -237,12 +237,12 @@ func (f *Fleet) findNode(d topology.Domain, n topology.Node, r *Request, finding
 }
 
 // onlyOn is a request that may go to one node alone.
-func (f *Fleet) onlyOn(n topology.Node, r *Request) *Request {
+func (f *Fleet) onlyOn(n topology.NodeIndex, r *Request) *Request {
 	only := *r
 	only.Required, only.Preferred, only.Groups = f.tree.NodeLevel(), 0, slices.Clone(r.Groups)
 	for i := range only.Groups {
 		match := r.Groups[i].Match
-		only.Groups[i].Match = func(m topology.Node) bool { return m == n && (match == nil || match(m)) }
+		only.Groups[i].Match = func(m topology.NodeIndex) bool { return m == n && (match == nil || match(m)) }
 		only.Groups[i].Spread, only.Groups[i].MaxSkew = 0, 0
 	}
 	return &only
@@ -257,21 +257,21 @@ const (
 )
 
 // knows reports whether a node is one for a group, whether or not it takes work.
-func (f *Fleet) knows(n topology.Node, g *Group) bool {
+func (f *Fleet) knows(n topology.NodeIndex, g *Group) bool {
 	state := &f.nodes[n]
-	return slices.Contains(g.Classes, state.class) && (g.Align == 0 || len(state.slots) <= MaxRails) &&
+	return slices.Contains(g.Classes, state.class) && (g.RailLevel == 0 || len(state.slots) <= MaxRails) &&
 		(g.Match == nil || g.Match(n))
 }
 
-func (f *Fleet) mayServe(d topology.Domain, g *Group) bool {
+func (f *Fleet) mayServe(d topology.DomainIndex, g *Group) bool {
 	if f.tree.DomainLevel(d) == f.tree.NodeLevel()-1 {
-		return slices.ContainsFunc(f.tree.Nodes(d), func(n topology.Node) bool { return f.knows(n, g) })
+		return slices.ContainsFunc(f.tree.Nodes(d), func(n topology.NodeIndex) bool { return f.knows(n, g) })
 	}
-	return slices.ContainsFunc(f.tree.Children(d), func(child topology.Domain) bool { return f.mayServe(child, g) })
+	return slices.ContainsFunc(f.tree.Children(d), func(child topology.DomainIndex) bool { return f.mayServe(child, g) })
 }
 
 // fitOn is how many members of a group would fit on a node.
-func (f *Fleet) fitOn(n topology.Node, g *Group, relax int) int {
+func (f *Fleet) fitOn(n topology.NodeIndex, g *Group, relax int) int {
 	state := &f.nodes[n]
 	if !f.knows(n, g) || !state.schedulable && relax&whenHealthy == 0 {
 		return 0
@@ -292,7 +292,7 @@ func (f *Fleet) fitOn(n topology.Node, g *Group, relax int) int {
 
 // wouldFit is how many members of a group would fit in a domain, without regard to
 // segments.
-func (f *Fleet) wouldFit(d topology.Domain, g *Group, relax int) int {
+func (f *Fleet) wouldFit(d topology.DomainIndex, g *Group, relax int) int {
 	total := 0
 	for _, child := range f.tree.Children(d) {
 		total = add(total, f.wouldFit(child, g, relax))
@@ -305,7 +305,7 @@ func (f *Fleet) wouldFit(d topology.Domain, g *Group, relax int) int {
 
 // wholeFit is how many members of a group would fit in a domain, in whole segments as far
 // as these are inside it.
-func (f *Fleet) wholeFit(d topology.Domain, g *Group) int {
+func (f *Fleet) wholeFit(d topology.DomainIndex, g *Group) int {
 	total := 0
 	for _, child := range f.tree.Children(d) {
 		total = add(total, f.wholeFit(child, g))

@@ -14,7 +14,7 @@ import (
 
 // TestLevels is what each level lacks, case by case.
 func TestLevels(t *testing.T) {
-	zero := []topology.Class{0}
+	zero := []topology.NodeClass{0}
 	fleet := []string{"p/a:8,4", "p/b:8,6", "q/c:8,2"}
 	one := func(g Group) *Request {
 		g.Classes = zero
@@ -24,11 +24,11 @@ func TestLevels(t *testing.T) {
 		what    string
 		request *Request
 		before  func(*Fleet)
-		want    []LevelFinding
+		want    []LevelShortfall
 	}{
 		{
-			"GPUs", one(Group{Count: 4, Claim: Claim{GPUs: 8}}), nil,
-			[]LevelFinding{
+			"GPUs", one(Group{Members: 4, Claim: Claim{GPUs: 8}}), nil,
+			[]LevelShortfall{
 				{Level: 3, Domains: 6, GPUs: 6, Best: 2, BestNode: 0, BestMembers: 1, Needed: 4},
 				{Level: 2, Domains: 3, GPUs: 3, Best: 2, BestNode: -1, BestMembers: 1, Needed: 4},
 				{Level: 1, Domains: 2, GPUs: 2, Best: 1, BestNode: -1, BestMembers: 2, Needed: 4},
@@ -37,16 +37,16 @@ func TestLevels(t *testing.T) {
 		},
 		{
 			"whole segments, and GPUs that are out of order",
-			&Request{Required: 1, Preferred: 2, Groups: []Group{{Count: 4, Claim: Claim{GPUs: 4}, Classes: zero, Segments: []Segment{{4, 2}}}}},
+			&Request{Required: 1, Preferred: 2, Groups: []Group{{Members: 4, Claim: Claim{GPUs: 4}, Classes: zero, Segments: []Segment{{4, 2}}}}},
 			func(f *Fleet) { f.SetSchedulable(4, false) },
-			[]LevelFinding{
+			[]LevelShortfall{
 				{Level: 2, Domains: 3, GPUs: 3, Best: 2, BestNode: -1, BestMembers: 0, Needed: 4},
 				{Level: 1, Domains: 2, Enough: 1, GPUs: 1, Segments: 1, Best: 1, BestNode: -1, BestMembers: 0, Needed: 4},
 			},
 		},
 		{
-			"health", one(Group{Count: 3, Claim: Claim{GPUs: 8}}), func(f *Fleet) { f.SetHealthy(0, 3, false) },
-			[]LevelFinding{
+			"health", one(Group{Members: 3, Claim: Claim{GPUs: 8}}), func(f *Fleet) { f.SetHealthy(0, 3, false) },
+			[]LevelShortfall{
 				{Level: 3, Domains: 6, GPUs: 6, Best: 3, BestNode: 2, BestMembers: 1, Needed: 3},
 				{Level: 2, Domains: 3, GPUs: 3, Best: 3, BestNode: -1, BestMembers: 1, Needed: 3},
 				{Level: 1, Domains: 2, GPUs: 2, Best: 1, BestNode: -1, BestMembers: 1, Needed: 3},
@@ -55,14 +55,14 @@ func TestLevels(t *testing.T) {
 		},
 		{
 			"host CPU and memory",
-			&Request{Required: 1, Preferred: 1, Groups: []Group{{Count: 2, Claim: Claim{GPUs: 8, Host: host.Amounts{host.CPU: 64_001}}, Classes: zero}}}, nil,
-			[]LevelFinding{{Level: 1, Domains: 2, Enough: 1, GPUs: 1, Host: [host.Resources]int{host.CPU: 1}, Best: 1, BestNode: -1, BestMembers: 0, Needed: 2}},
+			&Request{Required: 1, Preferred: 1, Groups: []Group{{Members: 2, Claim: Claim{GPUs: 8, Host: host.Amounts{host.CPUMilli: 64_001}}, Classes: zero}}}, nil,
+			[]LevelShortfall{{Level: 1, Domains: 2, Enough: 1, GPUs: 1, Host: [host.NumResources]int{host.CPUMilli: 1}, Best: 1, BestNode: -1, BestMembers: 0, Needed: 2}},
 		},
 		{
 			"rails",
-			&Request{Required: 2, Preferred: 2, Groups: []Group{{Count: 2, Claim: Claim{GPUs: 2}, Classes: zero, Align: 2}}},
+			&Request{Required: 2, Preferred: 2, Groups: []Group{{Members: 2, Claim: Claim{GPUs: 2}, Classes: zero, RailLevel: 2}}},
 			func(f *Fleet) {
-				for n := range topology.Node(6) { // two GPUs of each node that no other one of its leaf has
+				for n := range topology.NodeIndex(6) { // two GPUs of each node that no other one of its leaf has
 					free := f.FreeMask(n)
 					keep := uint64(0b11)
 					if n%2 == 1 {
@@ -71,19 +71,19 @@ func TestLevels(t *testing.T) {
 					_ = f.Hold(Hold{Node: n, GPUs: free &^ keep})
 				}
 			},
-			[]LevelFinding{{Level: 2, Domains: 3, Enough: 3, Rails: 3, Best: 2, BestNode: -1, BestMembers: 2, Needed: 2}},
+			[]LevelShortfall{{Level: 2, Domains: 3, Enough: 3, Rails: 3, Best: 2, BestNode: -1, BestMembers: 2, Needed: 2}},
 		},
 		{
 			"spread",
-			&Request{Groups: []Group{{Count: 4, Claim: Claim{GPUs: 8}, Classes: zero, Spread: 1, MaxSkew: 1}}},
+			&Request{Groups: []Group{{Members: 4, Claim: Claim{GPUs: 8}, Classes: zero, Spread: 1, MaxSkew: 1}}},
 			func(f *Fleet) { require.NoError(t, f.Release(Hold{Node: 1, GPUs: 0xf})) },
-			[]LevelFinding{{Level: 0, Domains: 1, Enough: 1, Spread: 1, Best: 0, BestNode: -1, BestMembers: 4, Needed: 4}},
+			[]LevelShortfall{{Level: 0, Domains: 1, Enough: 1, Spread: 1, Best: 0, BestNode: -1, BestMembers: 4, Needed: 4}},
 		},
 		{
 			"together",
-			&Request{Groups: []Group{{Count: 3, Claim: Claim{GPUs: 8}, Classes: zero}, {Count: 4, Claim: Claim{GPUs: 4}, Classes: zero}}, Preferred: 1, Required: 0},
+			&Request{Groups: []Group{{Members: 3, Claim: Claim{GPUs: 8}, Classes: zero}, {Members: 4, Claim: Claim{GPUs: 4}, Classes: zero}}, Preferred: 1, Required: 0},
 			nil,
-			[]LevelFinding{
+			[]LevelShortfall{
 				{Level: 1, Domains: 2, GPUs: 2, Best: 1, BestNode: -1, BestMembers: 6, Needed: 7},
 				{Level: 0, Domains: 1, Enough: 1, Together: 1, Best: 0, BestNode: -1, BestMembers: 7, Needed: 7},
 			},
@@ -95,12 +95,12 @@ func TestLevels(t *testing.T) {
 				c.before(f)
 			}
 			before := fmt.Sprint(f.nodes)
-			require.Equal(t, c.want, f.Levels(c.request))
+			require.Equal(t, c.want, f.DiagnoseLevels(c.request))
 			require.Equal(t, before, fmt.Sprint(f.nodes))
 			require.NoError(t, f.Check())
 		})
 	}
-	require.Nil(t, fleetOf(t, fleet...).Levels(&Request{}))
+	require.Nil(t, fleetOf(t, fleet...).DiagnoseLevels(&Request{}))
 }
 
 // TestLevelsAddUp: every domain is counted once, and what fits is what Place finds.
@@ -110,11 +110,11 @@ func TestLevelsAddUp(t *testing.T) {
 		w := r.fleet(t)
 		q := r.request(w)
 		before := fmt.Sprint(w.fleet.nodes)
-		findings := w.fleet.Levels(q)
+		findings := w.fleet.DiagnoseLevels(q)
 		require.Equal(t, before, fmt.Sprint(w.fleet.nodes))
 		fit := 0
 		for _, l := range findings {
-			sum := l.Fit + l.Health + l.GPUs + l.Segments + l.Host[host.CPU] + l.Host[host.Memory] + l.Rails + l.Spread + l.Together
+			sum := l.Fit + l.Health + l.GPUs + l.Segments + l.Host[host.CPUMilli] + l.Host[host.MemoryMiB] + l.Rails + l.Spread + l.Together
 			require.Equal(t, l.Domains, sum, "seed %d: %+v", i, l)
 			fit += l.Fit
 		}

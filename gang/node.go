@@ -12,7 +12,7 @@ const maxLooked = 16
 // onOneNode places the wanted members of some groups on one node, the one with the
 // fewest free GPUs that has enough, of these the one that breaks least, then the class
 // that comes first; off Strict the one that breaks least comes before all else.
-func (f *Fleet) onOneNode(d topology.Domain, scope []int, gpus int) bool {
+func (f *Fleet) onOneNode(d topology.DomainIndex, scope []int, gpus int) bool {
 	s := &f.search
 	s.scope = scope
 	s.one = oneNode{node: -1, gpus: gpus}
@@ -24,7 +24,7 @@ func (f *Fleet) onOneNode(d topology.Domain, scope []int, gpus int) bool {
 				return s.one.placed || f.putAll(s.one.node)
 			}
 		}
-		if s.one.node >= 0 && s.request.Locality == Strict {
+		if s.one.node >= 0 && s.request.Locality == LocalityStrict {
 			break
 		}
 	}
@@ -33,8 +33,8 @@ func (f *Fleet) onOneNode(d topology.Domain, scope []int, gpus int) bool {
 
 // A oneNode is what onOneNode has seen so far.
 type oneNode struct {
-	node   topology.Node // the best, or -1
-	broken int64         // what using it breaks
+	node   topology.NodeIndex // the best, or -1
+	broken int64              // what using it breaks
 	gpus   int
 	room   int // of members without GPUs: how many would fit
 	looked int // how many have been compared with it
@@ -43,9 +43,9 @@ type oneNode struct {
 
 // tryAll is the visit of onOneNode. It ends the search with the first node that breaks
 // nothing, which is nearly always the first one, or when it has seen enough.
-func (f *Fleet) tryAll(n topology.Node) bool {
+func (f *Fleet) tryAll(n topology.NodeIndex) bool {
 	one := &f.search.one
-	if lead := &f.search.request.Groups[f.search.scope[0]].Claim; one.gpus == 0 && lead.Share.Milli == 0 { // the host alone, or instances
+	if lead := &f.search.request.Groups[f.search.scope[0]].Claim; one.gpus == 0 && lead.Share.GPUMilli == 0 { // the host alone, or instances
 		return f.tryHosts(n, lead)
 	}
 	broken := f.nodeCost(n, one.gpus)
@@ -64,7 +64,7 @@ func (f *Fleet) tryAll(n topology.Node) bool {
 }
 
 // tryHosts is tryAll for members without GPUs: the node on which the least is left over.
-func (f *Fleet) tryHosts(n topology.Node, lead *Claim) bool {
+func (f *Fleet) tryHosts(n topology.NodeIndex, lead *Claim) bool {
 	one := &f.search.one
 	if !f.fitsAll(n) {
 		return false
@@ -77,7 +77,7 @@ func (f *Fleet) tryHosts(n topology.Node, lead *Claim) bool {
 }
 
 // fitsAll reports whether a node would take all that onOneNode wants.
-func (f *Fleet) fitsAll(n topology.Node) bool {
+func (f *Fleet) fitsAll(n topology.NodeIndex) bool {
 	s := &f.search
 	if group := s.scope[0]; len(s.scope) == 1 { // fillNode places as many as fit
 		return f.fits(n, &s.request.Groups[group].Claim) >= s.counts[group] && f.admits(group, n)
@@ -89,7 +89,7 @@ func (f *Fleet) fitsAll(n topology.Node) bool {
 }
 
 // putAll places all that onOneNode wants on a node, or nothing.
-func (f *Fleet) putAll(n topology.Node) bool {
+func (f *Fleet) putAll(n topology.NodeIndex) bool {
 	s := &f.search
 	mark := len(s.placement.Members)
 	for _, group := range s.scope {
@@ -102,17 +102,17 @@ func (f *Fleet) putAll(n topology.Node) bool {
 }
 
 // admits reports whether a node will do for a group, whatever is free there.
-func (f *Fleet) admits(group int, n topology.Node) bool {
+func (f *Fleet) admits(group int, n topology.NodeIndex) bool {
 	g := &f.search.request.Groups[group]
 	if len(f.search.scope) > 1 && !slices.Contains(g.Classes, f.nodes[n].class) {
 		return false
 	}
-	return (g.Align == 0 || len(f.nodes[n].slots) <= MaxRails) && (g.Match == nil || g.Match(n))
+	return (g.RailLevel == 0 || len(f.nodes[n].slots) <= MaxRails) && (g.Match == nil || g.Match(n))
 }
 
 // visit shows the nodes of some classes with at least so many free GPUs, those with the
 // fewest first, then by class in the given order, until a visit returns true.
-func (f *Fleet) visit(d topology.Domain, classes []topology.Class, gpus int, visit func(topology.Node) bool) bool {
+func (f *Fleet) visit(d topology.DomainIndex, classes []topology.NodeClass, gpus int, visit func(topology.NodeIndex) bool) bool {
 	most := f.mostGPUs(classes)
 	for k := gpus; k <= most; k++ {
 		for _, c := range classes {
@@ -125,7 +125,7 @@ func (f *Fleet) visit(d topology.Domain, classes []topology.Class, gpus int, vis
 }
 
 // mostGPUs is the largest number of GPUs of a node of some classes, or -1.
-func (f *Fleet) mostGPUs(classes []topology.Class) int {
+func (f *Fleet) mostGPUs(classes []topology.NodeClass) int {
 	most := -1
 	for _, c := range classes {
 		if gpus, ok := f.tree.ClassGPUs(c); ok {

@@ -62,7 +62,7 @@ func newOracle(w *world, r *Request, counts []int) *oracle {
 
 func (o *oracle) allowed(i, group int) bool {
 	n, g := &o.w.nodes[i], &o.r.Groups[group]
-	return n.schedulable && slices.Contains(g.Classes, n.Class) && (g.Match == nil || g.Match(n.index)) && (g.Align == 0 || n.GPUs <= MaxRails) && o.within(i)
+	return n.schedulable && slices.Contains(g.Classes, n.Class) && (g.Match == nil || g.Match(n.index)) && (g.RailLevel == 0 || n.GPUs <= MaxRails) && o.within(i)
 }
 
 func (o *oracle) within(i int) bool {
@@ -90,14 +90,14 @@ func (o *oracle) search(i, group int) {
 	c := &o.r.Groups[group].Claim
 	before, left := *r, o.left[group]
 	for o.left[group] > 0 {
-		if bits.OnesCount64(r.whole) < c.GPUs || r.cpu < c.Host[host.CPU] && c.Host[host.CPU] > 0 || r.memory < c.Host[host.Memory] && c.Host[host.Memory] > 0 {
+		if bits.OnesCount64(r.whole) < c.GPUs || r.cpu < c.Host[host.CPUMilli] && c.Host[host.CPUMilli] > 0 || r.memory < c.Host[host.MemoryMiB] && c.Host[host.MemoryMiB] > 0 {
 			break
 		}
 		for range c.GPUs {
 			r.whole &= r.whole - 1 // which ones does not matter here
 		}
-		r.cpu -= c.Host[host.CPU]
-		r.memory -= c.Host[host.Memory]
+		r.cpu -= c.Host[host.CPUMilli]
+		r.memory -= c.Host[host.MemoryMiB]
 		o.left[group]--
 		o.at[i][group]++
 		o.search(i, group+1)
@@ -132,7 +132,7 @@ func (o *oracle) valid() bool {
 				return false
 			}
 		}
-		if g.Spread > 0 && !o.spread(group) || g.Align > 0 && !o.aligned(group) {
+		if g.Spread > 0 && !o.spread(group) || g.RailLevel > 0 && !o.aligned(group) {
 			return false
 		}
 	}
@@ -169,7 +169,7 @@ func (o *oracle) spread(group int) bool {
 
 func (o *oracle) aligned(group int) bool {
 	g := &o.r.Groups[group]
-	if len(positive(o.in(group, g.Align))) > 1 {
+	if len(positive(o.in(group, g.RailLevel))) > 1 {
 		return false
 	}
 	var nodes []int
@@ -235,7 +235,7 @@ func (o *oracle) compare(a, b *verdict) int {
 	if d := slices.Compare(a.shape, b.shape); d != 0 {
 		return d
 	}
-	if o.r.Locality != Strict {
+	if o.r.Locality != LocalityStrict {
 		return cmp.Or(cmp.Compare(a.broken, b.broken), cmp.Compare(a.span, b.span))
 	}
 	return cmp.Or(cmp.Compare(a.span, b.span), cmp.Compare(a.broken, b.broken))
@@ -324,7 +324,7 @@ func (o *oracle) room(group int, l topology.Level, d int, exact bool) int {
 
 func (o *oracle) roomOn(group, i int, exact bool) int {
 	g, n, r := &o.r.Groups[group], &o.w.nodes[i], &o.before[i]
-	if !n.schedulable || !slices.Contains(g.Classes, n.Class) || g.Align > 0 && n.GPUs > MaxRails {
+	if !n.schedulable || !slices.Contains(g.Classes, n.Class) || g.RailLevel > 0 && n.GPUs > MaxRails {
 		return 0
 	}
 	total := math.MaxInt32
@@ -337,11 +337,11 @@ func (o *oracle) roomOn(group, i int, exact bool) int {
 	if g.Match != nil && !g.Match(n.index) {
 		return 0
 	}
-	if g.Claim.Host[host.CPU] > 0 {
-		total = min(total, int(max(r.cpu, 0)/g.Claim.Host[host.CPU]))
+	if g.Claim.Host[host.CPUMilli] > 0 {
+		total = min(total, int(max(r.cpu, 0)/g.Claim.Host[host.CPUMilli]))
 	}
-	if g.Claim.Host[host.Memory] > 0 {
-		total = min(total, int(max(r.memory, 0)/g.Claim.Host[host.Memory]))
+	if g.Claim.Host[host.MemoryMiB] > 0 {
+		total = min(total, int(max(r.memory, 0)/g.Claim.Host[host.MemoryMiB]))
 	}
 	return total
 }

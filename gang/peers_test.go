@@ -93,16 +93,16 @@ func (c *peerCase) place(t *testing.T) string {
 	}
 	f, err := NewFleet(named...)
 	require.NoError(t, err)
-	classes := []topology.Class{}
+	classes := []topology.NodeClass{}
 	for _, n := range c.Nodes {
 		gpus := int(n.Capacity["gpu"])
 		_, err := f.AddNode(NodeSpec{
-			Name: n.Name, Path: n.Path[:len(named)], Class: topology.Class(gpus), GPUs: gpus,
-			Host: host.Amounts{host.CPU: n.Capacity["cpu_milli"], host.Memory: n.Capacity["pods"]},
+			Name: n.Name, Path: n.Path[:len(named)], Class: topology.NodeClass(gpus), GPUs: gpus,
+			Host: host.Amounts{host.CPUMilli: n.Capacity["cpu_milli"], host.MemoryMiB: n.Capacity["pods"]},
 		})
 		require.NoError(t, err)
-		if !slices.Contains(classes, topology.Class(gpus)) {
-			classes = append(classes, topology.Class(gpus))
+		if !slices.Contains(classes, topology.NodeClass(gpus)) {
+			classes = append(classes, topology.NodeClass(gpus))
 		}
 	}
 	level := func(name string) topology.Level {
@@ -110,7 +110,7 @@ func (c *peerCase) place(t *testing.T) string {
 	}
 	var r Request
 	for _, q := range c.Requests {
-		g := Group{Count: q.Count, Classes: classes, Claim: Claim{GPUs: int(q.PerPod["gpu"]), Host: host.Amounts{host.CPU: q.PerPod["cpu_milli"], host.Memory: 1}}}
+		g := Group{Members: q.Count, Classes: classes, Claim: Claim{GPUs: int(q.PerPod["gpu"]), Host: host.Amounts{host.CPUMilli: q.PerPod["cpu_milli"], host.MemoryMiB: 1}}}
 		for _, s := range q.Slices {
 			g.Segments = append(g.Segments, Segment{s.Size, level(s.Level)})
 		}

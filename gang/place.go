@@ -35,13 +35,13 @@ type search struct {
 	gpus int
 	near bool
 	// cost is that of what placeIn found last, if costKnown.
-	cost      Cost
+	cost      placementCost
 	costKnown bool
 	// growing: the gang is placed already and gets more members.
 	growing bool
 	// host is the best node so far for a member without GPUs, of those looked at, with
 	// room for so many.
-	host             topology.Node
+	host             topology.NodeIndex
 	hostRoom, looked int
 	// loosening: a wider level is being searched for what breaks less.
 	loosening bool
@@ -67,10 +67,10 @@ type search struct {
 	best  shareKey
 	found bool
 	// within and withinLevel restrict the shared GPUs.
-	within      topology.Domain
+	within      topology.DomainIndex
 	withinLevel topology.Level
 	// The visits, bound once because a method value allocates.
-	visitAll, visitHost, visitOpen func(topology.Node) bool
+	visitAll, visitHost, visitOpen func(topology.NodeIndex) bool
 	visitShared                    btree.ItemIteratorG[shareKey]
 	visitPart                      btree.ItemIteratorG[partKey]
 
@@ -96,7 +96,7 @@ func (s *search) bind(f *Fleet) {
 // everything has grown.
 func (f *Fleet) Place(r *Request, p *Placement) bool {
 	p.Members = p.Members[:0]
-	p.Domain, p.Level = topology.Root, topology.Fleet
+	p.Domain, p.Level = topology.RootDomain, topology.LevelFleet
 	if f.Validate(r) != nil {
 		return false
 	}
@@ -104,8 +104,8 @@ func (f *Fleet) Place(r *Request, p *Placement) bool {
 	defer f.end()
 	short := false
 	for i := range r.Groups {
-		f.search.counts[i] = r.Groups[i].Count
-		short = short || r.Groups[i].min() < r.Groups[i].Count
+		f.search.counts[i] = r.Groups[i].Members
+		short = short || r.Groups[i].min() < r.Groups[i].Members
 	}
 	ok := f.placeRequest()
 	if !ok && short {
@@ -173,9 +173,9 @@ func (f *Fleet) harder(r *Request, a, b int) bool {
 	return cmp.Or(
 		cmp.Compare(y.Claim.GPUs, x.Claim.GPUs),
 		cmp.Compare(f.extent(&y.Claim), f.extent(&x.Claim)),
-		cmp.Compare(y.Claim.Share.Milli, x.Claim.Share.Milli),
+		cmp.Compare(y.Claim.Share.GPUMilli, x.Claim.Share.GPUMilli),
 		cmp.Compare(y.Required, x.Required),
-		cmp.Compare(y.Count, x.Count),
+		cmp.Compare(y.Members, x.Members),
 		y.Claim.Host.Compare(x.Claim.Host),
 		cmp.Compare(a, b),
 	) < 0
@@ -245,12 +245,12 @@ func (f *Fleet) locate(p *Placement) {
 // placeIn places the wanted members of some groups in a domain, or nothing. What the
 // whole gang has found there is improved where that is cheap, and what it has not
 // found is looked for once more by a systematic search.
-func (f *Fleet) placeIn(d topology.Domain, scope []int) bool {
+func (f *Fleet) placeIn(d topology.DomainIndex, scope []int) bool {
 	s := &f.search
 	mark := len(s.placement.Members)
 	whole := len(scope) == len(s.request.Groups) && !s.growing
 	improvable := whole && s.near && f.solvable(d, scope, f.steps(scope)/4, false)
-	var least Cost
+	var least placementCost
 	if improvable {
 		least = f.least(d, scope)
 	}
@@ -272,12 +272,12 @@ func (f *Fleet) placeIn(d topology.Domain, scope []int) bool {
 }
 
 // placeOne places the wanted members of one group in a domain, as its wishes have it.
-func (f *Fleet) placeOne(d topology.Domain, group int) bool {
+func (f *Fleet) placeOne(d topology.DomainIndex, group int) bool {
 	s := &f.search
 	g := &s.request.Groups[group]
 	level := f.tree.DomainLevel(d)
 	switch {
-	case g.Align > 0:
+	case g.RailLevel > 0:
 		return f.fillAligned(d, group)
 	case g.Spread > level:
 		return f.fillSpread(d, group)
@@ -289,7 +289,7 @@ func (f *Fleet) placeOne(d topology.Domain, group int) bool {
 
 // placeSeveral places several groups one after the other, in several orders, since
 // what one leaves may not do for another.
-func (f *Fleet) placeSeveral(d topology.Domain, scope []int) bool {
+func (f *Fleet) placeSeveral(d topology.DomainIndex, scope []int) bool {
 	s := &f.search
 	mark := len(s.placement.Members)
 	for first := range min(len(scope), maxOrders) {
@@ -315,7 +315,7 @@ func (f *Fleet) placeSeveral(d topology.Domain, scope []int) bool {
 
 // placeGroup places one group of several in the gang's domain, by its own levels if
 // they are narrower.
-func (f *Fleet) placeGroup(d topology.Domain, group int) bool {
+func (f *Fleet) placeGroup(d topology.DomainIndex, group int) bool {
 	s := &f.search
 	g := &s.request.Groups[group]
 	scope := s.identity[group : group+1]

@@ -35,9 +35,9 @@ func (w *world) occupy(t *rapid.T) {
 		}
 		if n.GPUs > 0 {
 			for range rapid.IntRange(0, 2).Draw(t, "holds") {
-				h := Hold{Node: n.index, GPUs: 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu"), Host: host.Amounts{host.CPU: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}}
+				h := Hold{Node: n.index, GPUs: 1 << rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu"), Host: host.Amounts{host.CPUMilli: int64(rapid.IntRange(0, 1).Draw(t, "cpu"))}}
 				if rapid.Bool().Draw(t, "shared") {
-					h.Share = Share{Milli: int32(rapid.SampledFrom([]int{200, 500, 700}).Draw(t, "milli")), MemoryMiB: 30, Owner: Owner(rapid.IntRange(0, 1).Draw(t, "owner"))}
+					h.Share = Share{GPUMilli: int32(rapid.SampledFrom([]int{200, 500, 700}).Draw(t, "milli")), MemoryMiB: 30, Owner: Owner(rapid.IntRange(0, 1).Draw(t, "owner"))}
 				}
 				if w.fleet.Hold(h) == nil {
 					w.holds = append(w.holds, h)
@@ -66,8 +66,8 @@ func (w *world) disturb(t *rapid.T, n *worldNode) {
 			n.failed &^= 1 << gpu
 		}
 	default:
-		n.Host[host.CPU] = int64(rapid.IntRange(0, 8).Draw(t, "cpu"))
-		require.NoError(t, w.fleet.Resize(n.index, n.Host))
+		n.Host[host.CPUMilli] = int64(rapid.IntRange(0, 8).Draw(t, "cpu"))
+		require.NoError(t, w.fleet.SetHost(n.index, n.Host))
 	}
 }
 
@@ -76,17 +76,17 @@ func (w *world) drawLevel(t *rapid.T, name string, from topology.Level) topology
 }
 
 func (w *world) drawClaim(t *rapid.T) Claim {
-	c := Claim{Host: host.Amounts{host.CPU: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "cpu")), host.Memory: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "memory"))}}
+	c := Claim{Host: host.Amounts{host.CPUMilli: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "cpu")), host.MemoryMiB: int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "memory"))}}
 	switch rapid.IntRange(0, 6).Draw(t, "claim") {
 	case 0:
-		c.Host[host.CPU]++
+		c.Host[host.CPUMilli]++
 	case 6:
-		for class := range topology.Class(2) {
-			c.Instances = append(c.Instances, Profile{class, rapid.IntRange(0, worldLattices()[class].Profiles()-1).Draw(t, "profile")})
+		for class := range topology.NodeClass(2) {
+			c.Instances = append(c.Instances, ClassProfile{class, rapid.IntRange(0, worldLattices()[class].Profiles()-1).Draw(t, "profile")})
 		}
 	case 1:
 		c.Share = Share{
-			Milli: int32(rapid.SampledFrom([]int{200, 300, 600}).Draw(t, "milli")), Owner: Owner(rapid.IntRange(0, 1).Draw(t, "owner")),
+			GPUMilli: int32(rapid.SampledFrom([]int{200, 300, 600}).Draw(t, "milli")), Owner: Owner(rapid.IntRange(0, 1).Draw(t, "owner")),
 			MemoryMiB: int64(rapid.SampledFrom([]int{0, 0, 45}).Draw(t, "gpuMemory")),
 		}
 	default:
@@ -97,20 +97,20 @@ func (w *world) drawClaim(t *rapid.T) Claim {
 
 // drawGroup draws a group of at most so many members.
 func (w *world) drawGroup(t *rapid.T, most int) Group {
-	g := Group{Claim: w.drawClaim(t), Classes: rapid.SampledFrom([][]topology.Class{{0}, {0, 1}, {1, 0}, {2, 0, 1}}).Draw(t, "classes")}
-	g.Claim.Instances = slices.DeleteFunc(g.Claim.Instances, func(p Profile) bool { return !slices.Contains(g.Classes, p.Class) })
+	g := Group{Claim: w.drawClaim(t), Classes: rapid.SampledFrom([][]topology.NodeClass{{0}, {0, 1}, {1, 0}, {2, 0, 1}}).Draw(t, "classes")}
+	g.Claim.Instances = slices.DeleteFunc(g.Claim.Instances, func(p ClassProfile) bool { return !slices.Contains(g.Classes, p.Class) })
 	segment := rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "segment")
 	unit := max(1, segment)
-	g.Count = unit * rapid.IntRange(1, max(1, most/unit)).Draw(t, "count")
+	g.Members = unit * rapid.IntRange(1, max(1, most/unit)).Draw(t, "count")
 	if rapid.IntRange(0, 3).Draw(t, "elastic") == 0 {
-		g.Min = unit * rapid.IntRange(1, g.Count/unit).Draw(t, "min")
+		g.MinMembers = unit * rapid.IntRange(1, g.Members/unit).Draw(t, "min")
 	}
 	if segment > 1 {
 		g.Segments = []Segment{{segment, w.drawLevel(t, "segmentLevel", 1)}}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "picky") == 0 {
 		refused := w.nodes[rapid.IntRange(0, len(w.nodes)-1).Draw(t, "refused")].index
-		g.Match = func(n topology.Node) bool { return n != refused }
+		g.Match = func(n topology.NodeIndex) bool { return n != refused }
 	}
 	return g
 }
@@ -191,29 +191,29 @@ func (w *world) tryOneGroup(t *rapid.T, r *Request) {
 	case !ok:
 		w.requireShortage(t, r)
 	case full:
-		require.Len(t, p.Members, g.Count)
+		require.Len(t, p.Members, g.Members)
 		if g.Claim.GPUs == 0 {
 			break
 		}
 		if r.Preferred == 0 {
 			require.Equal(t, level, p.Level, "not the lowest domain")
-		} else if g.Count > 1 {
+		} else if g.Members > 1 {
 			require.GreaterOrEqual(t, p.Level, level)
 		}
-		if g.Count == 1 {
+		if g.Members == 1 {
 			level = p.Level // one member goes by the rule for nodes
 		}
-		if g.Claim.Host[host.CPU] == 0 && g.Claim.Host[host.Memory] == 0 && g.Match == nil && g.outermost() == 1 {
+		if g.Claim.Host[host.CPUMilli] == 0 && g.Claim.Host[host.MemoryMiB] == 0 && g.Match == nil && g.outermost() == 1 {
 			twin.requireTightest(t, p, level)
 		}
 	default:
-		require.Less(t, len(p.Members), g.Count)
+		require.Less(t, len(p.Members), g.Members)
 		// Nothing more fits beside it, inside the required level.
 		more := &Request{Groups: []Group{*g}, Within: w.fleet.Tree().DomainOf(p.Members[0].Hold.Node, widest)}
-		more.Groups[0].Count, more.Groups[0].Min = g.outermost(), 0
+		more.Groups[0].Members, more.Groups[0].MinMembers = g.outermost(), 0
 		if widest == w.fleet.Tree().NodeLevel() {
 			node := p.Members[0].Hold.Node
-			more.Groups[0].Match = func(n topology.Node) bool { return n == node }
+			more.Groups[0].Match = func(n topology.NodeIndex) bool { return n == node }
 		}
 		_, fits := newTwin(w, more).level(w.fleet.Tree().NodeLevel(), 0)
 		require.False(t, fits, "it could have had more members")
@@ -239,7 +239,7 @@ func (t *twin) requireTightest(rt *rapid.T, p *Placement, level topology.Level) 
 		}
 		return bits.OnesCount64(r.whole) / g.Claim.GPUs
 	}
-	need := g.Count
+	need := g.Members
 	if int(level) > t.levels {
 		need *= g.Claim.GPUs
 	}
@@ -269,10 +269,10 @@ func (w *world) requireShortage(t *rapid.T, r *Request) {
 	w.check(t)
 	g := &r.Groups[s.Group]
 	require.Equal(t, g.min(), s.Needed)
-	require.NotEqual(t, NoResource, s.Tightest)
-	require.Equal(t, s.EligibleNodes == 0, s.Tightest == Nodes)
+	require.NotEqual(t, BottleneckNone, s.Bottleneck)
+	require.Equal(t, s.EligibleNodes == 0, s.Bottleneck == BottleneckNodes)
 	require.LessOrEqual(t, s.MembersInDomain, s.Members)
-	require.LessOrEqual(t, s.RoomyNodes, s.EligibleNodes)
+	require.LessOrEqual(t, s.FittingNodes, s.EligibleNodes)
 	if len(r.Groups) == 1 && g.outermost() == 1 {
 		require.Less(t, s.MembersInDomain, s.Needed)
 	}
@@ -290,7 +290,7 @@ func TestGroupsAgreeWithTheirTwin(t *testing.T) {
 				for i := range r.Groups {
 					g := &r.Groups[i]
 					*g = Group{
-						Count: g.Count, Min: g.Min, Classes: r.Groups[0].Classes,
+						Members: g.Members, MinMembers: g.MinMembers, Classes: r.Groups[0].Classes,
 						Claim: Claim{GPUs: rapid.SampledFrom([]int{1, 2, 4}).Draw(t, "size")},
 					}
 				}
@@ -300,7 +300,7 @@ func TestGroupsAgreeWithTheirTwin(t *testing.T) {
 				profile := rapid.IntRange(0, 2).Draw(t, "profile")
 				for i := range r.Groups {
 					g := &r.Groups[i]
-					g.Classes, g.Claim = []topology.Class{0}, Claim{Instances: []Profile{{0, profile}}}
+					g.Classes, g.Claim = []topology.NodeClass{0}, Claim{Instances: []ClassProfile{{0, profile}}}
 				}
 				_, widest := w.bounds(r)
 				_, possible := newTwin(w, r).level(w.fleet.Tree().NodeLevel(), widest)
@@ -345,7 +345,7 @@ func TestHistoryDoesNotShow(t *testing.T) {
 		w := drawFleet(t)
 		again, err := NewFleet(w.fleet.Tree().Levels()...)
 		require.NoError(t, err)
-		renamed := map[topology.Node]topology.Node{}
+		renamed := map[topology.NodeIndex]topology.NodeIndex{}
 		for _, n := range rapid.Permutation(w.nodes).Draw(t, "nodes") {
 			index, err := again.AddNode(n.NodeSpec)
 			require.NoError(t, err)
@@ -353,7 +353,7 @@ func TestHistoryDoesNotShow(t *testing.T) {
 			again.SetSchedulable(index, n.schedulable)
 			for gpu := range n.GPUs {
 				again.SetHealthy(index, gpu, n.failed>>gpu&1 == 0)
-				require.NoError(t, again.Divide(index, gpu, n.division[gpu], n.state(gpu)))
+				require.NoError(t, again.SetPartitioning(index, gpu, n.division[gpu], n.state(gpu)))
 			}
 		}
 		for _, h := range rapid.Permutation(w.holds).Draw(t, "holds") {
@@ -367,7 +367,7 @@ func TestHistoryDoesNotShow(t *testing.T) {
 		other.Groups = slices.Clone(r.Groups)
 		for i := range other.Groups {
 			if match := r.Groups[i].Match; match != nil {
-				other.Groups[i].Match = func(n topology.Node) bool {
+				other.Groups[i].Match = func(n topology.NodeIndex) bool {
 					for old, index := range renamed {
 						if index == n {
 							return match(old)

@@ -23,7 +23,7 @@ func fleetOf(tb testing.TB, leaves ...string) *Fleet {
 			var free int
 			_, err := fmt.Sscan(strings.TrimSuffix(node, "s"), &free)
 			require.NoError(tb, err)
-			s := NodeSpec{Path: strings.Split(path, "/"), GPUs: 8, GPUMemoryMiB: 80_000, Host: host.Amounts{host.CPU: 64_000, host.Memory: 1 << 20}}
+			s := NodeSpec{Path: strings.Split(path, "/"), GPUs: 8, GPUMemoryMiB: 80_000, Host: host.Amounts{host.CPUMilli: 64_000, host.MemoryMiB: 1 << 20}}
 			s.Name = fmt.Sprint(s.Path[1], i)
 			if strings.HasSuffix(node, "s") {
 				s.Class = 1
@@ -61,9 +61,9 @@ func where(f *Fleet, p *Placement) string {
 // TestPreferences is what Place prefers, case by case. A "+" is one more member on
 // the same node.
 func TestPreferences(t *testing.T) {
-	zero, both := []topology.Class{0}, []topology.Class{1, 0}
+	zero, both := []topology.NodeClass{0}, []topology.NodeClass{1, 0}
 	gpus := func(count, gpus int) Request {
-		return Request{Groups: []Group{{Count: count, Claim: Claim{GPUs: gpus}, Classes: zero}}}
+		return Request{Groups: []Group{{Members: count, Claim: Claim{GPUs: gpus}, Classes: zero}}}
 	}
 	with := func(r Request, change func(*Request)) Request { change(&r); return r }
 	for _, c := range []struct {
@@ -94,9 +94,9 @@ func TestPreferences(t *testing.T) {
 		{"the last segment where it fits best", []string{"p/a:8,8,8", "p/c:8,8", "p/d:8,8,8,8"}, with(gpus(6, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "d0 d1 d2 d3 c0 c1 in p"},
 		{"room for segments is what counts", []string{"p/a:8,8,8", "p/b:8,8,8", "p/e:8", "q/c:8,8", "q/d:8,8", "q/f:8,8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "a0 a1 b0 b1 in p"},
 		{"no fewer than whole segments", []string{"p/a:8,8,8", "p/b:8"}, with(gpus(4, 8), func(r *Request) { r.Groups[0].Segments = []Segment{{2, leafLevel}} }), "nothing"},
-		{"the minimum, and then what fits", []string{"p/a:8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].Min = 2 }), "a0 a1 b0 in fleet"},
-		{"the minimum, and then what fits in the required level", []string{"p/a:8,8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].Min, r.Required = 2, spineLevel }), "a0 a1 a2 in p/a"},
-		{"host members in the lowest domain, where the fewest GPUs are free", []string{"p/a:8,3", "p/b:1"}, Request{Groups: []Group{{Count: 3, Claim: Claim{Host: host.Amounts{host.CPU: 32_000}}, Classes: zero}}}, "a1+ a0 in p/a"},
+		{"the minimum, and then what fits", []string{"p/a:8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].MinMembers = 2 }), "a0 a1 b0 in fleet"},
+		{"the minimum, and then what fits in the required level", []string{"p/a:8,8,8", "q/b:8"}, with(gpus(8, 8), func(r *Request) { r.Groups[0].MinMembers, r.Required = 2, spineLevel }), "a0 a1 a2 in p/a"},
+		{"host members in the lowest domain, where the fewest GPUs are free", []string{"p/a:8,3", "p/b:1"}, Request{Groups: []Group{{Members: 3, Claim: Claim{Host: host.Amounts{host.CPUMilli: 32_000}}, Classes: zero}}}, "a1+ a0 in p/a"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			f := fleetOf(t, c.fleet...)
@@ -116,7 +116,7 @@ func TestPreferences(t *testing.T) {
 func TestSharesPackTight(t *testing.T) {
 	f := fleetOf(t, "p/a:8,8", "p/b:8,2", "p/c:0s")
 	place := func(owner Owner, milli int32, memory int64) string {
-		r := Request{Groups: []Group{{Count: 1, Claim: Claim{Share: Share{Milli: milli, MemoryMiB: memory, Owner: owner}}, Classes: []topology.Class{1, 0}}}}
+		r := Request{Groups: []Group{{Members: 1, Claim: Claim{Share: Share{GPUMilli: milli, MemoryMiB: memory, Owner: owner}}, Classes: []topology.NodeClass{1, 0}}}}
 		var p Placement
 		if !f.Place(&r, &p) {
 			return "nothing"
@@ -157,17 +157,17 @@ func TestSharesPackTight(t *testing.T) {
 // node.
 func TestSharesOfSeveralClasses(t *testing.T) {
 	f := fleetOf(t, "p/a:8,8s")
-	share := func(milli int32) Share { return Share{Milli: milli, MemoryMiB: 1, Owner: 1} }
+	share := func(milli int32) Share { return Share{GPUMilli: milli, MemoryMiB: 1, Owner: 1} }
 	for _, h := range []Hold{{Node: 0, GPUs: 1 << 3, Share: share(700)}, {Node: 0, GPUs: 1 << 2, Share: share(400)}, {Node: 1, GPUs: 1, Share: share(500)}} {
 		require.NoError(t, f.Hold(h))
 	}
-	r := Request{Groups: []Group{{Count: 1, Claim: Claim{Share: share(200)}, Classes: []topology.Class{1, 0}}}}
+	r := Request{Groups: []Group{{Members: 1, Claim: Claim{Share: share(200)}, Classes: []topology.NodeClass{1, 0}}}}
 	var p Placement
 	require.True(t, f.Place(&r, &p))
 	require.Equal(t, Hold{Node: 0, GPUs: 1 << 3, Share: share(200)}, p.Members[0].Hold)
 	require.NoError(t, f.ReleaseAll(&p))
 
-	r.Groups[0].Count, r.Required = 2, f.Tree().NodeLevel()
+	r.Groups[0].Members, r.Required = 2, f.Tree().NodeLevel()
 	require.True(t, f.Place(&r, &p))
 	require.Equal(t, "a0+", where(f, &p), "the node with the fewest free GPUs")
 	require.EqualValues(t, 1<<3, p.Members[0].Hold.GPUs)
@@ -177,37 +177,37 @@ func TestSharesOfSeveralClasses(t *testing.T) {
 // TestTheHostInTheWay: where GPUs are free but the host is short the search goes on, in
 // order.
 func TestTheHostInTheWay(t *testing.T) {
-	node := func(f *Fleet, leaf string, i int) topology.Node {
+	node := func(f *Fleet, leaf string, i int) topology.NodeIndex {
 		d, ok := f.Tree().Lookup("p", leaf)
 		require.True(t, ok)
 		return f.Tree().Nodes(d)[i]
 	}
-	zero := []topology.Class{0}
+	zero := []topology.NodeClass{0}
 	var p Placement
 
 	// The tightest leaf only seems to have room; the next one is the next tightest.
 	f := fleetOf(t, "p/a:8,8", "p/b:8,8,8,8", "p/c:8,8,8")
-	require.NoError(t, f.Resize(node(f, "a", 1), host.Amounts{}))
-	r := Request{Groups: []Group{{Count: 2, Claim: Claim{GPUs: 8, Host: host.Amounts{host.CPU: 1}}, Classes: zero}}}
+	require.NoError(t, f.SetHost(node(f, "a", 1), host.Amounts{}))
+	r := Request{Groups: []Group{{Members: 2, Claim: Claim{GPUs: 8, Host: host.Amounts{host.CPUMilli: 1}}, Classes: zero}}}
 	require.True(t, f.Place(&r, &p))
 	require.Equal(t, "c0 c1 in p/c", where(f, &p))
 
 	// Segments on a node each: a node with CPU for three members takes two.
 	f = fleetOf(t, "p/a:8,8")
-	require.NoError(t, f.Resize(node(f, "a", 0), host.Amounts{host.CPU: 3_000}))
-	r = Request{Groups: []Group{{Count: 6, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPU: 1_000}}, Classes: zero, Segments: []Segment{{2, 3}}}}}
+	require.NoError(t, f.SetHost(node(f, "a", 0), host.Amounts{host.CPUMilli: 3_000}))
+	r = Request{Groups: []Group{{Members: 6, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPUMilli: 1_000}}, Classes: zero, Segments: []Segment{{2, 3}}}}}
 	r.Preferred = leafLevel
-	require.NoError(t, f.Resize(node(f, "a", 1), host.Amounts{host.CPU: 5_000}))
+	require.NoError(t, f.SetHost(node(f, "a", 1), host.Amounts{host.CPUMilli: 5_000}))
 	require.True(t, f.Place(&r, &p))
 	require.Equal(t, "a0+ a1+++ in p/a", where(f, &p))
 
 	// The larger group would take the CPU that the other one needs.
 	f = fleetOf(t, "p/a:2,2")
-	require.NoError(t, f.Resize(node(f, "a", 0), host.Amounts{host.CPU: 8_000}))
-	require.NoError(t, f.Resize(node(f, "a", 1), host.Amounts{host.CPU: 2_000}))
+	require.NoError(t, f.SetHost(node(f, "a", 0), host.Amounts{host.CPUMilli: 8_000}))
+	require.NoError(t, f.SetHost(node(f, "a", 1), host.Amounts{host.CPUMilli: 2_000}))
 	r = Request{Groups: []Group{
-		{Count: 2, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPU: 1_000}}, Classes: zero},
-		{Count: 1, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPU: 8_000}}, Classes: zero},
+		{Members: 2, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPUMilli: 1_000}}, Classes: zero},
+		{Members: 1, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPUMilli: 8_000}}, Classes: zero},
 	}}
 	require.True(t, f.Place(&r, &p))
 	require.Equal(t, "a1+ a0 in p/a", where(f, &p))
@@ -216,14 +216,14 @@ func TestTheHostInTheWay(t *testing.T) {
 
 // TestGroupsOfAGang: gangs with several groups keep their levels, hardest first.
 func TestGroupsOfAGang(t *testing.T) {
-	zero := []topology.Class{0}
+	zero := []topology.NodeClass{0}
 	f := fleetOf(t, "p/a:8,8", "p/b:8,4", "q/c:8,8,8,8")
 	r := Request{
 		Groups: []Group{
-			{Count: 1, Claim: Claim{Host: host.Amounts{host.CPU: 1_000}}, Classes: zero},
-			{Count: 2, Claim: Claim{GPUs: 8}, Classes: zero, Required: leafLevel},
-			{Count: 3, Claim: Claim{GPUs: 4}, Classes: zero, Required: leafLevel},
-			{Count: 2, Claim: Claim{Share: Share{Milli: 500}}, Classes: zero},
+			{Members: 1, Claim: Claim{Host: host.Amounts{host.CPUMilli: 1_000}}, Classes: zero},
+			{Members: 2, Claim: Claim{GPUs: 8}, Classes: zero, Required: leafLevel},
+			{Members: 3, Claim: Claim{GPUs: 4}, Classes: zero, Required: leafLevel},
+			{Members: 2, Claim: Claim{Share: Share{GPUMilli: 500}}, Classes: zero},
 		},
 		Required: spineLevel,
 	}
@@ -233,12 +233,12 @@ func TestGroupsOfAGang(t *testing.T) {
 	// one node and one on the next, and both shares on a GPU beside it.
 	require.Equal(t, "c0+ c1 c2+ c3++ in q/c", where(f, &p))
 	require.Equal(t, p.Members[6].Hold.GPUs, p.Members[7].Hold.GPUs)
-	require.Equal(t, 3, f.Tree().FreeGPUs(p.Domain, 0))
+	require.Equal(t, 3, f.Tree().FreeOfClass(p.Domain, 0))
 }
 
 // TestDiagnose is the reason given, case by case.
 func TestDiagnose(t *testing.T) {
-	zero := []topology.Class{0}
+	zero := []topology.NodeClass{0}
 	fleet := []string{"p/a:8,4", "p/b:8,0", "q/c:8,2"}
 	one := func(g Group) Request {
 		if g.Classes == nil {
@@ -246,59 +246,59 @@ func TestDiagnose(t *testing.T) {
 		}
 		return Request{Groups: []Group{g}}
 	}
-	spread := one(Group{Count: 3, Claim: Claim{GPUs: 8}})
+	spread := one(Group{Members: 3, Claim: Claim{GPUs: 8}})
 	spread.Required = spineLevel
-	node := one(Group{Count: 2, Claim: Claim{GPUs: 8}})
+	node := one(Group{Members: 2, Claim: Claim{GPUs: 8}})
 	node.Required = 3
 	for _, c := range []struct {
 		what    string
 		request Request
-		want    Shortage
+		want    Shortfall
 	}{
 		{
-			"no node of the class", one(Group{Count: 1, Claim: Claim{GPUs: 1}, Classes: []topology.Class{4}}),
-			Shortage{Needed: 1, Tightest: Nodes},
+			"no node of the class", one(Group{Members: 1, Claim: Claim{GPUs: 1}, Classes: []topology.NodeClass{4}}),
+			Shortfall{Needed: 1, Bottleneck: BottleneckNodes},
 		},
 		{
-			"no node that matches", one(Group{Count: 1, Claim: Claim{GPUs: 1}, Match: func(topology.Node) bool { return false }}),
-			Shortage{Needed: 1, Tightest: Nodes},
+			"no node that matches", one(Group{Members: 1, Claim: Claim{GPUs: 1}, Match: func(topology.NodeIndex) bool { return false }}),
+			Shortfall{Needed: 1, Bottleneck: BottleneckNodes},
 		},
 		{
-			"too few GPUs", one(Group{Count: 5, Min: 4, Claim: Claim{GPUs: 8}}),
-			Shortage{Needed: 4, EligibleNodes: 6, RoomyNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, Tightest: GPUs},
+			"too few GPUs", one(Group{Members: 5, MinMembers: 4, Claim: Claim{GPUs: 8}}),
+			Shortfall{Needed: 4, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, Bottleneck: BottleneckGPUs},
 		},
 		{
-			"more than there will ever be", one(Group{Count: 7, Claim: Claim{GPUs: 8}}),
-			Shortage{Needed: 7, EligibleNodes: 6, RoomyNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, Tightest: GPUs},
+			"more than there will ever be", one(Group{Members: 7, Claim: Claim{GPUs: 8}}),
+			Shortfall{Needed: 7, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, Bottleneck: BottleneckGPUs},
 		},
 		{
-			"too little CPU", one(Group{Count: 4, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPU: 64_001}}}),
-			Shortage{Needed: 4, EligibleNodes: 6, RoomyNodes: 5, Tightest: HostOf(host.CPU)},
+			"too little CPU", one(Group{Members: 4, Claim: Claim{GPUs: 1, Host: host.Amounts{host.CPUMilli: 64_001}}}),
+			Shortfall{Needed: 4, EligibleNodes: 6, FittingNodes: 5, Bottleneck: bottleneckOf(host.CPUMilli)},
 		},
 		{
-			"too little memory", one(Group{Count: 1, Claim: Claim{Host: host.Amounts{host.Memory: 1<<20 + 1}}}),
-			Shortage{Needed: 1, EligibleNodes: 6, RoomyNodes: 6, Tightest: HostOf(host.Memory)},
+			"too little memory", one(Group{Members: 1, Claim: Claim{Host: host.Amounts{host.MemoryMiB: 1<<20 + 1}}}),
+			Shortfall{Needed: 1, EligibleNodes: 6, FittingNodes: 6, Bottleneck: bottleneckOf(host.MemoryMiB)},
 		},
 		{
-			"shares", one(Group{Count: 61, Claim: Claim{Share: Share{Milli: 501}}}),
-			Shortage{Needed: 61, EligibleNodes: 6, RoomyNodes: 5, Members: 30, MembersInDomain: 30, IfIdle: 48, Tightest: Shares},
+			"shares", one(Group{Members: 61, Claim: Claim{Share: Share{GPUMilli: 501}}}),
+			Shortfall{Needed: 61, EligibleNodes: 6, FittingNodes: 5, Members: 30, MembersInDomain: 30, IfIdle: 48, Bottleneck: BottleneckShares},
 		},
 		{
 			"not in one spine", spread,
-			Shortage{Needed: 3, EligibleNodes: 6, RoomyNodes: 3, Members: 3, MembersInDomain: 2, Domain: 1, IfIdle: 6, Tightest: Fragmentation},
+			Shortfall{Needed: 3, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 2, Domain: 1, IfIdle: 6, Bottleneck: BottleneckFragmentation},
 		},
 		{
 			"not on one node", node,
-			Shortage{Needed: 2, EligibleNodes: 6, RoomyNodes: 3, Members: 3, MembersInDomain: 1, Domain: 2, IfIdle: 6, Tightest: Fragmentation},
+			Shortfall{Needed: 2, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 1, Domain: 2, IfIdle: 6, Bottleneck: BottleneckFragmentation},
 		},
 		{
 			"not together",
 			Request{Groups: []Group{
-				{Count: 1, Claim: Claim{GPUs: 1}, Classes: zero},
-				{Count: 3, Claim: Claim{GPUs: 8}, Classes: zero},
-				{Count: 2, Claim: Claim{GPUs: 4}, Classes: zero},
+				{Members: 1, Claim: Claim{GPUs: 1}, Classes: zero},
+				{Members: 3, Claim: Claim{GPUs: 8}, Classes: zero},
+				{Members: 2, Claim: Claim{GPUs: 4}, Classes: zero},
 			}},
-			Shortage{Group: 1, Needed: 3, EligibleNodes: 6, RoomyNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, Tightest: Fragmentation},
+			Shortfall{Group: 1, Needed: 3, EligibleNodes: 6, FittingNodes: 3, Members: 3, MembersInDomain: 3, IfIdle: 6, Bottleneck: BottleneckFragmentation},
 		},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -312,10 +312,10 @@ func TestDiagnose(t *testing.T) {
 		})
 	}
 	f := fleetOf(t, fleet...)
-	fits := one(Group{Count: 3, Claim: Claim{GPUs: 8}})
+	fits := one(Group{Members: 3, Claim: Claim{GPUs: 8}})
 	_, short := f.Diagnose(&fits)
 	require.False(t, short)
-	require.Equal(t, 30, f.Tree().FreeGPUs(topology.Root, 0), "nothing is held")
-	require.Equal(t, "fragmentation", Fragmentation.String())
-	require.Equal(t, "resource 99", Resource(99).String())
+	require.Equal(t, 30, f.Tree().FreeOfClass(topology.RootDomain, 0), "nothing is held")
+	require.Equal(t, "fragmentation", BottleneckFragmentation.String())
+	require.Equal(t, "resource 99", Bottleneck(99).String())
 }

@@ -16,7 +16,7 @@ type Request struct {
 	Groups []Group
 	// Within limits the search to the nodes at or below one domain; the zero value
 	// is the whole fleet.
-	Within topology.Domain
+	Within topology.DomainIndex
 	// Required: all members of all groups inside one domain of this level. 0: none.
 	Required topology.Level
 	// Preferred is the level at which the search starts; it goes on at wider levels
@@ -33,15 +33,15 @@ type Request struct {
 type Locality uint8
 
 const (
-	// Strict: the lowest domain that fits, always; there the fewest domains, and only
+	// LocalityStrict: the lowest domain that fits, always; there the fewest domains, and only
 	// then the fewest broken ones.
-	Strict Locality = iota
-	// Balanced: one level above the lowest that fits, if that breaks fewer whole
+	LocalityStrict Locality = iota
+	// LocalityBalanced: one level above the lowest that fits, if that breaks fewer whole
 	// domains, by cost.
-	Balanced
-	// Loose: any level up to the required one, to break the fewest whole domains, by
+	LocalityBalanced
+	// LocalityLoose: any level up to the required one, to break the fewest whole domains, by
 	// cost; of equals the lowest.
-	Loose
+	LocalityLoose
 )
 
 const localityNames enum.Names = "strict|balanced|loose"
@@ -59,17 +59,17 @@ type Segment struct {
 
 // A Group is a number of like members of a gang.
 type Group struct {
-	// Count is the number of members; Min is the number without which the gang is
+	// Members is the number of members; Min is the number without which the gang is
 	// not worth starting; zero: Count.
-	Count, Min int
+	Members, MinMembers int
 	// Claim of each member.
 	Claim Claim
 	// Classes of nodes that will do. Where all else is equal an earlier class is
 	// taken first. Not empty, and no class twice.
-	Classes []topology.Class
+	Classes []topology.NodeClass
 	// Match, unless nil, tells which nodes of these classes will do. It must give
 	// the same answer for the same node as long as a call lasts.
-	Match func(topology.Node) bool
+	Match func(topology.NodeIndex) bool
 	// Required and Preferred are as in Request, for the members of this group among
 	// themselves.
 	Required, Preferred topology.Level
@@ -92,11 +92,11 @@ type Group struct {
 	Spread topology.Level
 	// MaxSkew is at least 1 with Spread, and 0 without.
 	MaxSkew int
-	// Align is rail alignment: all members inside one domain of this level, or on one
+	// RailLevel is rail alignment: all members inside one domain of this level, or on one
 	// node, and the same GPUs, by index, are used on every node, except that one node
 	// may use a subset of them. For claims of whole GPUs; nodes with more than
 	// MaxRails GPUs are not used. 0: none.
-	Align topology.Level
+	RailLevel topology.Level
 }
 
 // A Placement is where a gang went.
@@ -105,7 +105,7 @@ type Placement struct {
 	// number, which is at least the group's minimum.
 	Members []Member
 	// Domain is the lowest domain that holds all members.
-	Domain topology.Domain
+	Domain topology.DomainIndex
 	// Level is the level of Domain, or the node level if one node holds all members.
 	Level topology.Level
 }
@@ -120,14 +120,14 @@ type Member struct {
 
 // min is the least number of members that will do.
 func (g *Group) min() int {
-	if g.Min == 0 {
-		return g.Count
+	if g.MinMembers == 0 {
+		return g.Members
 	}
-	return g.Min
+	return g.MinMembers
 }
 
 // required is the level of the domain in which the group has to be.
-func (g *Group) required() topology.Level { return max(g.Required, g.Align) }
+func (g *Group) required() topology.Level { return max(g.Required, g.RailLevel) }
 
 // segment returns how many members must be together, as seen from inside a domain of
 // a level: 1 where that is no constraint any more.
@@ -142,7 +142,7 @@ func (g *Group) segment(inside topology.Level) int {
 
 // outermost is the number of members that only come and go together: those of the widest
 // segment, also where that may be spread over the fleet.
-func (g *Group) outermost() int { return g.segment(topology.Fleet - 1) }
+func (g *Group) outermost() int { return g.segment(topology.LevelFleet - 1) }
 
 // narrowest is the narrowest level of the group's segments that is not the node's:
 // inside a domain of it, counts of GPUs tell all. Fleet if there is none.
@@ -152,7 +152,7 @@ func (g *Group) narrowest(node topology.Level) topology.Level {
 			return s.Level
 		}
 	}
-	return topology.Fleet
+	return topology.LevelFleet
 }
 
 // Validate says what is wrong with a request, as an *Error: ErrInvalid, or ErrUnknown
@@ -166,7 +166,7 @@ func (f *Fleet) Validate(r *Request) error {
 	if !f.tree.HasDomain(r.Within) {
 		return &Error{Field: "within", Reason: fmt.Sprintf("there is no domain with index %d", r.Within), Kind: ErrUnknown}
 	}
-	if r.Locality > Loose {
+	if r.Locality > LocalityLoose {
 		return &Error{Field: "locality", Reason: fmt.Sprintf("there is no locality %d", r.Locality), Kind: ErrInvalid}
 	}
 	if err := f.validateLevels(r.Required, r.Preferred); err != nil {
@@ -186,10 +186,10 @@ func (f *Fleet) validateGroup(g *Group) *Error {
 		return &Error{Field: field, Reason: fmt.Sprintf(format, args...), Kind: ErrInvalid}
 	}
 	switch {
-	case g.Count < 1 || g.Count > MaxMembers:
-		return invalid("count", "%d members are not within 1 and %d", g.Count, MaxMembers)
-	case g.Min < 0 || g.Min > g.Count:
-		return invalid("min", "a minimum of %d is not within 0 and the count of %d", g.Min, g.Count)
+	case g.Members < 1 || g.Members > MaxMembers:
+		return invalid("members", "%d members are not within 1 and %d", g.Members, MaxMembers)
+	case g.MinMembers < 0 || g.MinMembers > g.Members:
+		return invalid("minMembers", "a minimum of %d is not within 0 and the count of %d", g.MinMembers, g.Members)
 	case len(g.Classes) == 0:
 		return invalid("classes", "there are none")
 	}
@@ -230,8 +230,8 @@ func (f *Fleet) validateSegments(g *Group) *Error {
 		case outer.Size > 0 && s.Level < outer.Level:
 			return refuse(ErrInvalid, i, "level", "%s is wider than the %s of the segment around it",
 				f.tree.LevelName(s.Level), f.tree.LevelName(outer.Level))
-		case g.Count%s.Size != 0 || g.Min%s.Size != 0:
-			return refuse(ErrInvalid, i, "size", "%d members, at least %d, do not come in segments of %d", g.Count, g.min(), s.Size)
+		case g.Members%s.Size != 0 || g.MinMembers%s.Size != 0:
+			return refuse(ErrInvalid, i, "size", "%d members, at least %d, do not come in segments of %d", g.Members, g.min(), s.Size)
 		}
 		outer = s
 		for _, wish := range [...]struct {
@@ -243,9 +243,9 @@ func (f *Fleet) validateSegments(g *Group) *Error {
 					f.tree.LevelName(wish.level), f.tree.LevelName(s.Level))}
 			}
 		}
-		if g.Align > 0 && s.Level > g.Align && s.Level < f.tree.NodeLevel() {
-			return &Error{Field: "align", Kind: ErrInvalid, Reason: fmt.Sprintf("a segment in one %s, between %s and the node",
-				f.tree.LevelName(s.Level), f.tree.LevelName(g.Align))}
+		if g.RailLevel > 0 && s.Level > g.RailLevel && s.Level < f.tree.NodeLevel() {
+			return &Error{Field: "railLevel", Kind: ErrInvalid, Reason: fmt.Sprintf("a segment in one %s, between %s and the node",
+				f.tree.LevelName(s.Level), f.tree.LevelName(g.RailLevel))}
 		}
 	}
 	return nil
@@ -253,13 +253,13 @@ func (f *Fleet) validateSegments(g *Group) *Error {
 
 // validateWishes checks balance, spread and alignment.
 func (f *Fleet) validateWishes(g *Group) *Error {
-	if g.Balance == 0 && g.Spread == 0 && g.Align == 0 && g.MaxSkew == 0 {
+	if g.Balance == 0 && g.Spread == 0 && g.RailLevel == 0 && g.MaxSkew == 0 {
 		return nil
 	}
 	for _, wish := range [...]struct {
 		field string
 		level topology.Level
-	}{{"balance", g.Balance}, {"spread", g.Spread}, {"align", g.Align}} {
+	}{{"balance", g.Balance}, {"spread", g.Spread}, {"railLevel", g.RailLevel}} {
 		if wish.level < 0 || wish.level > f.tree.NodeLevel() {
 			return &Error{Field: wish.field, Reason: fmt.Sprintf("there is no level %d", wish.level), Kind: ErrUnknown}
 		}
@@ -269,10 +269,10 @@ func (f *Fleet) validateWishes(g *Group) *Error {
 		return &Error{Field: "maxSkew", Reason: "a skew without a level to spread over", Kind: ErrInvalid}
 	case g.Spread != 0 && (g.MaxSkew < 1 || g.MaxSkew > MaxMembers):
 		return &Error{Field: "maxSkew", Reason: fmt.Sprintf("%d is not within 1 and %d", g.MaxSkew, MaxMembers), Kind: ErrInvalid}
-	case g.Align != 0 && g.Claim.GPUs == 0:
-		return &Error{Field: "align", Reason: "members without whole GPUs have no rails", Kind: ErrInvalid}
-	case g.Align != 0 && (g.Spread != 0 || g.Balance != 0):
-		return &Error{Field: "align", Reason: "it excludes spread and balance", Kind: ErrInvalid}
+	case g.RailLevel != 0 && g.Claim.GPUs == 0:
+		return &Error{Field: "railLevel", Reason: "members without whole GPUs have no rails", Kind: ErrInvalid}
+	case g.RailLevel != 0 && (g.Spread != 0 || g.Balance != 0):
+		return &Error{Field: "railLevel", Reason: "it excludes spread and balance", Kind: ErrInvalid}
 	}
 	return nil
 }
@@ -295,7 +295,7 @@ func (f *Fleet) validateInstances(g *Group) *Error {
 	return nil
 }
 
-func (f *Fleet) validateClasses(classes []topology.Class) *Error {
+func (f *Fleet) validateClasses(classes []topology.NodeClass) *Error {
 	f.epoch++
 	for i, c := range classes {
 		if c < 0 || c >= topology.MaxClasses {
@@ -337,16 +337,16 @@ func (c *Claim) validate() *Error {
 	switch s := &c.Share; {
 	case c.GPUs < 0 || c.GPUs > topology.MaxGPUs:
 		return invalid("gpus", "%d GPUs are not within 0 and %d", c.GPUs, topology.MaxGPUs)
-	case s.Milli < 0 || s.Milli >= wholeMilli:
-		return invalid("share.milli", "%d thousandths are not within 1 and 999", s.Milli)
-	case c.GPUs > 0 && s.Milli > 0:
+	case s.GPUMilli < 0 || s.GPUMilli >= wholeMilli:
+		return invalid("share.gpuMilli", "%d thousandths are not within 1 and 999", s.GPUMilli)
+	case c.GPUs > 0 && s.GPUMilli > 0:
 		return invalid("share", "whole GPUs and a share exclude each other")
-	case len(c.Instances) > 0 && (c.GPUs > 0 || s.Milli > 0):
+	case len(c.Instances) > 0 && (c.GPUs > 0 || s.GPUMilli > 0):
 		return invalid("instances", "an instance excludes whole GPUs and a share")
-	case len(c.Instances) > MaxProfiles:
-		return invalid("instances", "%d profiles are more than %d", len(c.Instances), MaxProfiles)
-	case s.Milli == 0 && *s != Share{}:
-		return invalid("share.milli", "a share of no compute")
+	case len(c.Instances) > MaxClaimProfiles:
+		return invalid("instances", "%d profiles are more than %d", len(c.Instances), MaxClaimProfiles)
+	case s.GPUMilli == 0 && *s != Share{}:
+		return invalid("share.gpuMilli", "a share of no compute")
 	case s.MemoryMiB < 0 || s.MemoryMiB > MaxAmount:
 		return invalid("share.memoryMiB", "%d MiB are not within 0 and %d", s.MemoryMiB, int64(MaxAmount))
 	case s.Owner > MaxOwner:

@@ -17,8 +17,8 @@ func TestValidate(t *testing.T) {
 	f := fleetOf(t, "p/a:8,8")
 	valid := func() *Request {
 		return &Request{Groups: []Group{
-			{Count: 1, Claim: Claim{GPUs: 1}, Classes: []topology.Class{0}},
-			{Count: 2, Claim: Claim{Share: Share{Milli: 10}}, Classes: []topology.Class{0, 1}},
+			{Members: 1, Claim: Claim{GPUs: 1}, Classes: []topology.NodeClass{0}},
+			{Members: 2, Claim: Claim{Share: Share{GPUMilli: 10}}, Classes: []topology.NodeClass{0, 1}},
 		}}
 	}
 	require.NoError(t, f.Validate(valid()))
@@ -34,40 +34,40 @@ func TestValidate(t *testing.T) {
 		{"required", ErrUnknown, func(r *Request) { r.Required = -1 }},
 		{"preferred", ErrUnknown, func(r *Request) { r.Preferred = 4 }},
 		{"preferred", ErrInvalid, func(r *Request) { r.Required, r.Preferred = 2, 1 }},
-		{"groups[1].count", ErrInvalid, func(r *Request) { r.Groups[1].Count = 0 }},
-		{"groups[1].count", ErrInvalid, func(r *Request) { r.Groups[1].Count = MaxMembers + 1 }},
-		{"groups[1].min", ErrInvalid, func(r *Request) { r.Groups[1].Min = 3 }},
-		{"groups[1].min", ErrInvalid, func(r *Request) { r.Groups[1].Min = -1 }},
-		{"locality", ErrInvalid, func(r *Request) { r.Locality = Loose + 1 }},
+		{"groups[1].members", ErrInvalid, func(r *Request) { r.Groups[1].Members = 0 }},
+		{"groups[1].members", ErrInvalid, func(r *Request) { r.Groups[1].Members = MaxMembers + 1 }},
+		{"groups[1].minMembers", ErrInvalid, func(r *Request) { r.Groups[1].MinMembers = 3 }},
+		{"groups[1].minMembers", ErrInvalid, func(r *Request) { r.Groups[1].MinMembers = -1 }},
+		{"locality", ErrInvalid, func(r *Request) { r.Locality = LocalityLoose + 1 }},
 		{"groups[1].segments[0].size", ErrInvalid, func(r *Request) { r.Groups[1].Segments = []Segment{{-1, 1}} }},
 		{"groups[1].segments[0].size", ErrInvalid, func(r *Request) { r.Groups[1].Segments = []Segment{{3, 1}} }},
-		{"groups[1].segments[0].size", ErrInvalid, func(r *Request) { r.Groups[1].Min, r.Groups[1].Segments = 1, []Segment{{2, 1}} }},
-		{"groups[1].segments[1].size", ErrInvalid, func(r *Request) { r.Groups[1].Count, r.Groups[1].Segments = 12, []Segment{{6, 1}, {4, 2}} }},
-		{"groups[1].segments[1].level", ErrInvalid, func(r *Request) { r.Groups[1].Count, r.Groups[1].Segments = 12, []Segment{{6, 2}, {3, 1}} }},
+		{"groups[1].segments[0].size", ErrInvalid, func(r *Request) { r.Groups[1].MinMembers, r.Groups[1].Segments = 1, []Segment{{2, 1}} }},
+		{"groups[1].segments[1].size", ErrInvalid, func(r *Request) { r.Groups[1].Members, r.Groups[1].Segments = 12, []Segment{{6, 1}, {4, 2}} }},
+		{"groups[1].segments[1].level", ErrInvalid, func(r *Request) { r.Groups[1].Members, r.Groups[1].Segments = 12, []Segment{{6, 2}, {3, 1}} }},
 		{"groups[1].segments[0].level", ErrUnknown, func(r *Request) { r.Groups[1].Segments = []Segment{{2, 9}} }},
 		{"groups[1].balance", ErrUnknown, func(r *Request) { r.Groups[1].Balance = 9 }},
 		{"groups[1].spread", ErrUnknown, func(r *Request) { r.Groups[1].Spread = -1 }},
-		{"groups[1].align", ErrUnknown, func(r *Request) { r.Groups[1].Align = 9 }},
-		{"groups[1].align", ErrInvalid, func(r *Request) { r.Groups[1].Align = 1 }},
-		{"groups[0].align", ErrInvalid, func(r *Request) { r.Groups[0].Align, r.Groups[0].Spread, r.Groups[0].MaxSkew = 1, 1, 1 }},
+		{"groups[1].railLevel", ErrUnknown, func(r *Request) { r.Groups[1].RailLevel = 9 }},
+		{"groups[1].railLevel", ErrInvalid, func(r *Request) { r.Groups[1].RailLevel = 1 }},
+		{"groups[0].railLevel", ErrInvalid, func(r *Request) { r.Groups[0].RailLevel, r.Groups[0].Spread, r.Groups[0].MaxSkew = 1, 1, 1 }},
 		{"groups[1].maxSkew", ErrInvalid, func(r *Request) { r.Groups[1].MaxSkew = 1 }},
 		{"groups[1].maxSkew", ErrInvalid, func(r *Request) { r.Groups[1].Spread = 1 }},
 		{"groups[1].required", ErrUnknown, func(r *Request) { r.Groups[1].Required = 9 }},
 		{"groups[1].preferred", ErrInvalid, func(r *Request) { r.Groups[1].Required, r.Groups[1].Preferred = 3, 2 }},
 		{"groups[1].classes", ErrInvalid, func(r *Request) { r.Groups[1].Classes = nil }},
-		{"groups[1].classes[0]", ErrInvalid, func(r *Request) { r.Groups[1].Classes = []topology.Class{-1} }},
-		{"groups[1].classes[0]", ErrInvalid, func(r *Request) { r.Groups[1].Classes = []topology.Class{topology.MaxClasses} }},
-		{"groups[1].classes[2]", ErrInvalid, func(r *Request) { r.Groups[1].Classes = []topology.Class{5, 0, 5} }},
+		{"groups[1].classes[0]", ErrInvalid, func(r *Request) { r.Groups[1].Classes = []topology.NodeClass{-1} }},
+		{"groups[1].classes[0]", ErrInvalid, func(r *Request) { r.Groups[1].Classes = []topology.NodeClass{topology.MaxClasses} }},
+		{"groups[1].classes[2]", ErrInvalid, func(r *Request) { r.Groups[1].Classes = []topology.NodeClass{5, 0, 5} }},
 		{"groups[0].claim.gpus", ErrInvalid, func(r *Request) { r.Groups[0].Claim.GPUs = -1 }},
 		{"groups[0].claim.gpus", ErrInvalid, func(r *Request) { r.Groups[0].Claim.GPUs = 65 }},
-		{"groups[0].claim.share", ErrInvalid, func(r *Request) { r.Groups[0].Claim.Share.Milli = 1 }},
-		{"groups[1].claim.share.milli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.Milli = 1000 }},
-		{"groups[1].claim.share.milli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.Milli = -1 }},
-		{"groups[0].claim.share.milli", ErrInvalid, func(r *Request) { r.Groups[0].Claim.Share.Owner = 1 }},
+		{"groups[0].claim.share", ErrInvalid, func(r *Request) { r.Groups[0].Claim.Share.GPUMilli = 1 }},
+		{"groups[1].claim.share.gpuMilli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.GPUMilli = 1000 }},
+		{"groups[1].claim.share.gpuMilli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.GPUMilli = -1 }},
+		{"groups[0].claim.share.gpuMilli", ErrInvalid, func(r *Request) { r.Groups[0].Claim.Share.Owner = 1 }},
 		{"groups[1].claim.share.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.MemoryMiB = -1 }},
 		{"groups[1].claim.share.owner", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Share.Owner = MaxOwner + 1 }},
-		{"groups[1].claim.cpuMilli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[host.CPU] = -1 }},
-		{"groups[1].claim.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[host.Memory] = MaxAmount + 1 }},
+		{"groups[1].claim.cpuMilli", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[host.CPUMilli] = -1 }},
+		{"groups[1].claim.memoryMiB", ErrInvalid, func(r *Request) { r.Groups[1].Claim.Host[host.MemoryMiB] = MaxAmount + 1 }},
 	} {
 		t.Run(c.field, func(t *testing.T) {
 			r := valid()
@@ -93,15 +93,15 @@ func TestEdges(t *testing.T) {
 	f := fleetOf(t, "p/a:8,8", "q/b:8")
 	empty, err := NewFleet()
 	require.NoError(t, err)
-	all := []topology.Class{0}
-	huge := Claim{GPUs: 64, Host: host.Amounts{host.CPU: MaxAmount, host.Memory: MaxAmount}}
+	all := []topology.NodeClass{0}
+	huge := Claim{GPUs: 64, Host: host.Amounts{host.CPUMilli: MaxAmount, host.MemoryMiB: MaxAmount}}
 	for _, fleet := range []*Fleet{f, empty} {
 		for _, g := range []Group{
-			{Count: MaxMembers, Claim: huge, Classes: all},
-			{Count: MaxMembers, Claim: Claim{GPUs: 1}, Classes: all},
-			{Count: MaxMembers, Claim: Claim{GPUs: 1}, Classes: all, Segments: []Segment{{MaxMembers, 1}}},
-			{Count: MaxMembers, Claim: Claim{Share: Share{Milli: 999, MemoryMiB: MaxAmount}}, Classes: all},
-			{Count: MaxMembers, Min: 1, Claim: huge, Classes: []topology.Class{4095}},
+			{Members: MaxMembers, Claim: huge, Classes: all},
+			{Members: MaxMembers, Claim: Claim{GPUs: 1}, Classes: all},
+			{Members: MaxMembers, Claim: Claim{GPUs: 1}, Classes: all, Segments: []Segment{{MaxMembers, 1}}},
+			{Members: MaxMembers, Claim: Claim{Share: Share{GPUMilli: 999, MemoryMiB: MaxAmount}}, Classes: all},
+			{Members: MaxMembers, MinMembers: 1, Claim: huge, Classes: []topology.NodeClass{4095}},
 		} {
 			r := Request{Groups: []Group{g, g}}
 			require.NoError(t, fleet.Validate(&r))
@@ -111,7 +111,7 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	// A claim of nothing fits without end, on one node.
-	r := Request{Groups: []Group{{Count: 5000, Classes: all}}}
+	r := Request{Groups: []Group{{Members: 5000, Classes: all}}}
 	var p Placement
 	require.True(t, f.Place(&r, &p))
 	require.Len(t, p.Members, 5000)
@@ -139,7 +139,7 @@ func TestPlaceDoesNotAllocate(t *testing.T) {
 		})
 	}
 	t.Run("refusal", func(t *testing.T) {
-		r := Request{Groups: []Group{{Count: 1000, Claim: Claim{GPUs: 8}, Classes: []topology.Class{0}}}}
+		r := Request{Groups: []Group{{Members: 1000, Claim: Claim{GPUs: 8}, Classes: []topology.NodeClass{0}}}}
 		var p Placement
 		require.Zero(t, testing.AllocsPerRun(20, func() { f.Place(&r, &p) }))
 		require.Empty(t, p.Members)
@@ -157,13 +157,13 @@ func TestWorkDoesNotGrow(t *testing.T) {
 		}{
 			{1, 1, Claim{GPUs: 1}},
 			{1, 1, Claim{GPUs: 8}},
-			{1, 1, Claim{Share: Share{Milli: 500}}},
-			{1, maxHosts, Claim{Host: host.Amounts{host.CPU: 1_000}}},
+			{1, 1, Claim{Share: Share{GPUMilli: 500}}},
+			{1, maxHosts, Claim{Host: host.Amounts{host.CPUMilli: 1_000}}},
 			{32, 33, Claim{GPUs: 8}},
 		} {
 			looked := 0
-			match := func(topology.Node) bool { looked++; return true }
-			r := Request{Groups: []Group{{Count: c.members, Claim: c.claim, Classes: []topology.Class{0}, Match: match}}}
+			match := func(topology.NodeIndex) bool { looked++; return true }
+			r := Request{Groups: []Group{{Members: c.members, Claim: c.claim, Classes: []topology.NodeClass{0}, Match: match}}}
 			var p Placement
 			require.True(t, f.Place(&r, &p))
 			require.LessOrEqual(t, looked, c.most, "%+v on %d GPUs", c.claim, gpus)

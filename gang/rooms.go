@@ -11,7 +11,7 @@ import (
 // as they are inside of it. Of a group with whole GPUs that is told by the counts of
 // the topology, and more than really fits where the host or Match is in the way,
 // never less; of the group surveyed it is exact.
-func (f *Fleet) capacity(d topology.Domain, group int) int {
+func (f *Fleet) capacity(d topology.DomainIndex, group int) int {
 	s := &f.search
 	if s.surveyed == group {
 		return s.rooms[d]
@@ -21,7 +21,7 @@ func (f *Fleet) capacity(d topology.Domain, group int) int {
 
 // counted is capacity by the counts of the topology. What splits over the children of a
 // domain splits in segments of their level or narrower, so each child is rounded down.
-func (f *Fleet) counted(d topology.Domain, g *Group) int {
+func (f *Fleet) counted(d topology.DomainIndex, g *Group) int {
 	level := f.tree.DomainLevel(d)
 	segment := g.segment(level)
 	total := 0
@@ -34,7 +34,7 @@ func (f *Fleet) counted(d topology.Domain, g *Group) int {
 	}
 	// Else what is left of segments is on a node, where it is a claim of its own.
 	for _, c := range g.Classes {
-		if g.Align == 0 || f.railed(c) {
+		if g.RailLevel == 0 || f.railed(c) {
 			total += f.tree.Capacity(d, c, segment*g.Claim.GPUs)
 		}
 	}
@@ -42,7 +42,7 @@ func (f *Fleet) counted(d topology.Domain, g *Group) int {
 }
 
 // railed reports whether nodes of a class take part in rail alignment.
-func (f *Fleet) railed(c topology.Class) bool {
+func (f *Fleet) railed(c topology.NodeClass) bool {
 	gpus, _ := f.tree.ClassGPUs(c)
 	return gpus <= MaxRails
 }
@@ -50,7 +50,7 @@ func (f *Fleet) railed(c topology.Class) bool {
 // survey finds out by a walk over the nodes how many members of a group fit into
 // each domain at or below one, where the counts do not tell: without whole GPUs, if it
 // is to be close, and where the division of the group depends on it. O(nodes).
-func (f *Fleet) survey(d topology.Domain, scope []int) {
+func (f *Fleet) survey(d topology.DomainIndex, scope []int) {
 	s := &f.search
 	s.surveyed = -1
 	if len(scope) > 1 {
@@ -68,7 +68,7 @@ func (f *Fleet) survey(d topology.Domain, scope []int) {
 	s.surveyed = scope[0]
 }
 
-func (f *Fleet) surveyDomain(d topology.Domain, g *Group) int {
+func (f *Fleet) surveyDomain(d topology.DomainIndex, g *Group) int {
 	s := &f.search
 	level := f.tree.DomainLevel(d)
 	segment := g.segment(level)
@@ -93,9 +93,9 @@ func (f *Fleet) surveyDomain(d topology.Domain, g *Group) int {
 }
 
 // roomOn is how many members of a group fit on a node, in whole segments.
-func (f *Fleet) roomOn(n topology.Node, g *Group, segment int) int {
+func (f *Fleet) roomOn(n topology.NodeIndex, g *Group, segment int) int {
 	state := &f.nodes[n]
-	if !state.schedulable || g.Align > 0 && len(state.slots) > MaxRails {
+	if !state.schedulable || g.RailLevel > 0 && len(state.slots) > MaxRails {
 		return 0
 	}
 	members := state.fits(&g.Claim)

@@ -9,7 +9,7 @@ import (
 
 // A candidate is a domain that may hold what is wanted.
 type candidate struct {
-	domain topology.Domain
+	domain topology.DomainIndex
 	// size orders candidates: what would be left over, or the capacity.
 	size int
 	// outer is what using the domain breaks, of itself and the domains around it.
@@ -21,7 +21,7 @@ type candidate struct {
 // place places the wanted members of some groups together at or below a domain: in
 // the lowest domain that fits, not wider than required, and there in the tightest.
 // Either all of them are placed or none.
-func (f *Fleet) place(d topology.Domain, scope []int, required, preferred topology.Level) bool {
+func (f *Fleet) place(d topology.DomainIndex, scope []int, required, preferred topology.Level) bool {
 	s := &f.search
 	total, gpus := 0, 0
 	for _, group := range scope {
@@ -47,7 +47,7 @@ func (f *Fleet) place(d topology.Domain, scope []int, required, preferred topolo
 	mark := len(s.placement.Members)
 	for level := max(start, widest); level >= widest; level-- {
 		if f.atLevel(d, scope, level, gpus) {
-			if s.request.Locality != Strict && len(scope) == len(s.request.Groups) {
+			if s.request.Locality != LocalityStrict && len(scope) == len(s.request.Groups) {
 				f.loosen(d, scope, level, widest, mark, gpus)
 			}
 			return true
@@ -70,7 +70,7 @@ func (f *Fleet) allClose(scope []int) bool {
 func (f *Fleet) close(group int) bool {
 	r := f.search.request
 	g := &r.Groups[group]
-	return len(r.Groups) == 1 && g.Claim.Share.Milli == 0 && len(g.Claim.Instances) == 0 || g.Required > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Balance > 0 || g.Spread > 0 ||
+	return len(r.Groups) == 1 && g.Claim.Share.GPUMilli == 0 && len(g.Claim.Instances) == 0 || g.Required > 0 || g.Preferred > 0 || g.outermost() > 1 || g.Balance > 0 || g.Spread > 0 ||
 		len(r.Groups) == 1 && (r.Required > 0 || r.Preferred > 0)
 }
 
@@ -85,7 +85,7 @@ func (f *Fleet) startSpread(scope []int, start, widest topology.Level) topology.
 	return start
 }
 
-func (f *Fleet) atLevel(d topology.Domain, scope []int, level topology.Level, gpus int) bool {
+func (f *Fleet) atLevel(d topology.DomainIndex, scope []int, level topology.Level, gpus int) bool {
 	if level == f.tree.NodeLevel() {
 		return f.onOneNode(d, scope, gpus)
 	}
@@ -94,9 +94,9 @@ func (f *Fleet) atLevel(d topology.Domain, scope []int, level topology.Level, gp
 
 // loosen looks for a placement at wider levels that breaks less, and takes it
 // instead of the one since the mark.
-func (f *Fleet) loosen(d topology.Domain, scope []int, level, widest topology.Level, mark, gpus int) {
+func (f *Fleet) loosen(d topology.DomainIndex, scope []int, level, widest topology.Level, mark, gpus int) {
 	s := &f.search
-	if s.request.Locality == Balanced {
+	if s.request.Locality == LocalityBalanced {
 		widest = max(widest, level-1)
 	}
 	broken := f.cost(s.request, s.placement.Members[mark:]).Broken
@@ -138,7 +138,7 @@ func (f *Fleet) unstash(base int) {
 // inOneDomain places the wanted members of some groups in one domain of a level:
 // the one in which the fewest more members would fit, of equals the one in which
 // that breaks least, and if it only seemed to have room, the next one.
-func (f *Fleet) inOneDomain(d topology.Domain, scope []int, level topology.Level) bool {
+func (f *Fleet) inOneDomain(d topology.DomainIndex, scope []int, level topology.Level) bool {
 	s := &f.search
 	base := len(s.candidates)
 	f.collect(d, scope, level)
@@ -156,7 +156,7 @@ func (f *Fleet) inOneDomain(d topology.Domain, scope []int, level topology.Level
 	s.candidates[base], s.candidates[first] = s.candidates[first], s.candidates[base]
 	mark := len(s.placement.Members)
 	at, ok := base, f.placeIn(s.candidates[base].domain, scope)
-	var cost Cost
+	var cost placementCost
 	compete := ok && f.comparable(base, end, scope)
 	if compete {
 		cost = f.lastCost(mark)
@@ -181,7 +181,7 @@ func (f *Fleet) inOneDomain(d topology.Domain, scope []int, level topology.Level
 // compare orders candidates.
 func (s *search) compare(a, b *candidate) int {
 	tight, whole := cmp.Compare(a.size, b.size), cmp.Compare(a.outer, b.outer)
-	if s.request.Locality != Strict {
+	if s.request.Locality != LocalityStrict {
 		tight, whole = whole, tight
 	}
 	return cmp.Or(tight, whole, cmp.Compare(a.position, b.position))
@@ -192,19 +192,19 @@ func (s *search) compare(a, b *candidate) int {
 func (f *Fleet) comparable(at, end int, scope []int) bool {
 	s := &f.search
 	return end-at > 1 && len(scope) == len(s.request.Groups) && !s.growing &&
-		f.tree.Population(s.candidates[at].domain) <= maxCompared
+		f.tree.NodeCount(s.candidates[at].domain) <= maxCompared
 }
 
 // compete compares the placement since the mark, in one candidate, with those in the
 // next ones, and keeps the best.
-func (f *Fleet) compete(at, end int, scope []int, mark int, best Cost) {
+func (f *Fleet) compete(at, end int, scope []int, mark int, best placementCost) {
 	s := &f.search
-	seen := f.tree.Population(s.candidates[at].domain)
+	seen := f.tree.NodeCount(s.candidates[at].domain)
 	size := s.candidates[at].size
 	for i := at + 1; i < end; i++ {
 		c := s.candidates[i]
-		seen += f.tree.Population(c.domain)
-		if seen > maxCompared || f.isFloor(best, scope) || s.request.Locality == Strict && c.size > size {
+		seen += f.tree.NodeCount(c.domain)
+		if seen > maxCompared || f.isFloor(best, scope) || s.request.Locality == LocalityStrict && c.size > size {
 			return
 		}
 		base := f.stash(mark)
@@ -223,8 +223,8 @@ func (f *Fleet) compete(at, end int, scope []int, mark int, best Cost) {
 
 // better reports whether a cost, with so many more members that would fit, is better than
 // another. On Strict only equally tight domains are compared.
-func (s *search) better(a, b Cost, sizeA, sizeB int) bool {
-	if s.request.Locality != Strict {
+func (s *search) better(a, b placementCost, sizeA, sizeB int) bool {
+	if s.request.Locality != LocalityStrict {
 		return cmp.Or(cmp.Compare(a.Broken, b.Broken), cmp.Compare(sizeA, sizeB), cmp.Compare(a.Span, b.Span)) < 0
 	}
 	return s.lower(a, b)
@@ -232,12 +232,12 @@ func (s *search) better(a, b Cost, sizeA, sizeB int) bool {
 
 // isFloor reports whether nothing can cost less than that: a single group that breaks
 // nothing and is on as few nodes as can be, in the least possible number of domains.
-func (f *Fleet) isFloor(c Cost, scope []int) bool {
+func (f *Fleet) isFloor(c placementCost, scope []int) bool {
 	s := &f.search
 	if c.Broken > 0 {
 		return false
 	}
-	if c.Span == 0 && s.request.Locality == Strict {
+	if c.Span == 0 && s.request.Locality == LocalityStrict {
 		return true
 	}
 	if len(scope) > 1 {
@@ -254,7 +254,7 @@ func (f *Fleet) isFloor(c Cost, scope []int) bool {
 
 // collect lists the domains of a level, at or below a domain, that have room by
 // their counts. It does not look below a domain that has not.
-func (f *Fleet) collect(d topology.Domain, scope []int, level topology.Level) {
+func (f *Fleet) collect(d topology.DomainIndex, scope []int, level topology.Level) {
 	slack, ok := f.slack(d, scope)
 	if !ok {
 		return
@@ -277,7 +277,7 @@ func (f *Fleet) collect(d topology.Domain, scope []int, level topology.Level) {
 // counts, summed over the groups with whole GPUs; without such groups, by what
 // is known of the only group, else how many GPUs are free there. False if some
 // group does not fit.
-func (f *Fleet) slack(d topology.Domain, scope []int) (int, bool) {
+func (f *Fleet) slack(d topology.DomainIndex, scope []int) (int, bool) {
 	s := &f.search
 	slack, gpus, lead := 0, 0, -1
 	for _, group := range scope {
@@ -302,10 +302,10 @@ func (f *Fleet) slack(d topology.Domain, scope []int) (int, bool) {
 	return slack, true
 }
 
-func (f *Fleet) freeGPUs(d topology.Domain, classes []topology.Class) int {
+func (f *Fleet) freeGPUs(d topology.DomainIndex, classes []topology.NodeClass) int {
 	free := 0
 	for _, c := range classes {
-		free += f.tree.FreeGPUs(d, c)
+		free += f.tree.FreeOfClass(d, c)
 	}
 	return free
 }

@@ -13,8 +13,8 @@ import (
 // stand together, the fullest first.
 type shareKey struct {
 	owner Owner
-	left  int32         // compute, in thousandths
-	node  topology.Node // -1: before all nodes
+	left  int32              // compute, in thousandths
+	node  topology.NodeIndex // -1: before all nodes
 	gpu   int32
 }
 
@@ -28,7 +28,7 @@ func (f *Fleet) compareShares(a, b shareKey) int {
 }
 
 // compareGPUs orders GPUs by name of the node and index; node -1 is before all nodes.
-func (f *Fleet) compareGPUs(a topology.Node, i int32, b topology.Node, j int32) int {
+func (f *Fleet) compareGPUs(a topology.NodeIndex, i int32, b topology.NodeIndex, j int32) int {
 	switch {
 	case a == b:
 		return cmp.Compare(i, j)
@@ -41,7 +41,7 @@ func (f *Fleet) compareGPUs(a topology.Node, i int32, b topology.Node, j int32) 
 }
 
 // keyOf returns the index entry of a GPU, and whether it has one.
-func (f *Fleet) keyOf(n topology.Node, gpu int) (shareKey, bool) {
+func (f *Fleet) keyOf(n topology.NodeIndex, gpu int) (shareKey, bool) {
 	state := &f.nodes[n]
 	slot := &state.slots[gpu]
 	if slot.shares == 0 || slot.milli >= wholeMilli || state.sharesLeft(slot) == 0 || !state.schedulable || state.healthy&(1<<gpu) == 0 {
@@ -51,7 +51,7 @@ func (f *Fleet) keyOf(n topology.Node, gpu int) (shareKey, bool) {
 }
 
 // unindex takes a GPU out of the indexes before its state changes.
-func (f *Fleet) unindex(n topology.Node, gpu int) {
+func (f *Fleet) unindex(n topology.NodeIndex, gpu int) {
 	if key, ok := f.keyOf(n, gpu); ok {
 		f.shared[f.nodes[n].class].Delete(key)
 	}
@@ -61,7 +61,7 @@ func (f *Fleet) unindex(n topology.Node, gpu int) {
 }
 
 // index puts a GPU into the indexes after its state changed.
-func (f *Fleet) index(n topology.Node, gpu int) {
+func (f *Fleet) index(n topology.NodeIndex, gpu int) {
 	class := f.nodes[n].class
 	if key, ok := f.partOf(n, gpu); ok {
 		f.divided[class].add(f, key)
@@ -82,7 +82,7 @@ func (s *nodeState) shareMemory(share *Share) int64 {
 		return share.MemoryMiB
 	}
 	// Divided first, so that no amount in range overflows.
-	m := int64(share.Milli)
+	m := int64(share.GPUMilli)
 	return s.gpuMemory/wholeMilli*m + s.gpuMemory%wholeMilli*m/wholeMilli
 }
 
@@ -92,7 +92,7 @@ func (s *nodeState) sharesIn(gpu int, share *Share) int {
 	if (s.whole|s.divided)&bit != 0 || s.healthy&bit == 0 || slot.shares > 0 && slot.owner != share.Owner {
 		return 0
 	}
-	n := int64(wholeMilli-slot.milli) / int64(share.Milli)
+	n := int64(wholeMilli-slot.milli) / int64(share.GPUMilli)
 	if memory := s.shareMemory(share); memory > 0 {
 		n = min(n, (s.gpuMemory-slot.memory)/memory)
 	}
@@ -130,14 +130,14 @@ func (s *nodeState) chooseGPU(share *Share) int {
 // fullest GPU of its owner that has enough left, or, if none has, on a GPU that
 // nobody holds, by the rule for single GPUs. Ties go to the class that comes first,
 // the smaller name of the node and the lower GPU.
-func (f *Fleet) placeShare(d topology.Domain, group int) bool {
+func (f *Fleet) placeShare(d topology.DomainIndex, group int) bool {
 	s := &f.search
 	g := &s.request.Groups[group]
 	s.group, s.scope = group, nil
 	s.within, s.withinLevel, s.found = d, f.tree.DomainLevel(d), false
 	for _, c := range g.Classes {
 		if int(c) < len(f.shared) && f.shared[c] != nil {
-			from := shareKey{owner: g.Claim.Share.Owner, left: g.Claim.Share.Milli, node: -1}
+			from := shareKey{owner: g.Claim.Share.Owner, left: g.Claim.Share.GPUMilli, node: -1}
 			f.shared[c].AscendGreaterOrEqual(from, s.visitShared)
 		}
 	}
@@ -166,7 +166,7 @@ func (f *Fleet) tryShared(key shareKey) bool {
 }
 
 // tryOpen is the visit of nodes with a GPU that nobody holds.
-func (f *Fleet) tryOpen(n topology.Node) bool {
+func (f *Fleet) tryOpen(n topology.NodeIndex) bool {
 	s := &f.search
 	c := &s.request.Groups[s.group].Claim
 	gpu := bits.TrailingZeros64(f.nodes[n].free())
@@ -177,11 +177,11 @@ func (f *Fleet) tryOpen(n topology.Node) bool {
 	return true
 }
 
-func (f *Fleet) hasHost(n topology.Node, c *Claim) bool {
+func (f *Fleet) hasHost(n topology.NodeIndex, c *Claim) bool {
 	return f.nodes[n].fitsHost(1, &c.Host) == 1
 }
 
-func (f *Fleet) putShare(n topology.Node, gpu, group int) {
+func (f *Fleet) putShare(n topology.NodeIndex, gpu, group int) {
 	c := &f.search.request.Groups[group].Claim
 	h := Hold{Node: n, GPUs: 1 << gpu, Share: c.Share, Host: c.Host}
 	h.Share.MemoryMiB = f.nodes[n].shareMemory(&c.Share)

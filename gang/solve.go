@@ -35,7 +35,7 @@ const (
 // best limits of a balance, are found by trying.
 type solver struct {
 	spent, limit int
-	domain       topology.Domain
+	domain       topology.DomainIndex
 	level        topology.Level
 	packing      bool // Broken counts before Span
 	// mask is what an aligned group uses, each members on a node; 0: none, or one node.
@@ -97,7 +97,7 @@ type option struct {
 // A record remembers for each state which part of it went to a node, or to a child
 // domain whose last record is given.
 type record struct {
-	node    topology.Node // -1: a domain
+	node    topology.NodeIndex // -1: a domain
 	child   int32
 	before  int32 // the record before it in the same domain, or -1
 	choices int
@@ -105,7 +105,7 @@ type record struct {
 
 // An assignment is a state for a node.
 type assignment struct {
-	node  topology.Node
+	node  topology.NodeIndex
 	state int
 }
 
@@ -114,7 +114,7 @@ func (v *solver) reset() { v.spent = 0 }
 // improve replaces the placement since the mark by a cheaper one in the same domain, if
 // there is one. It is called where the solver is likely to find it cheaply, with a cost
 // below which there is none.
-func (f *Fleet) improve(d topology.Domain, scope []int, mark int, least Cost) {
+func (f *Fleet) improve(d topology.DomainIndex, scope []int, mark int, least placementCost) {
 	s := &f.search
 	now := f.cost(s.request, s.placement.Members[mark:])
 	s.cost, s.costKnown = now, true
@@ -135,7 +135,7 @@ func (f *Fleet) improve(d topology.Domain, scope []int, mark int, least Cost) {
 }
 
 // lastCost is the cost of the placement since the mark, which placeIn has just found.
-func (f *Fleet) lastCost(mark int) Cost {
+func (f *Fleet) lastCost(mark int) placementCost {
 	s := &f.search
 	if !s.costKnown {
 		s.cost, s.costKnown = f.cost(s.request, s.placement.Members[mark:]), true
@@ -155,8 +155,8 @@ func (v *solver) shaped() bool {
 }
 
 // lower reports whether a cost is lower than another, by both of its numbers.
-func (s *search) lower(a, b Cost) bool {
-	if s.request.Locality != Strict {
+func (s *search) lower(a, b placementCost) bool {
+	if s.request.Locality != LocalityStrict {
 		return a.Broken < b.Broken || a.Broken == b.Broken && a.Span < b.Span
 	}
 	return a.Span < b.Span || a.Span == b.Span && a.Broken < b.Broken
@@ -165,10 +165,10 @@ func (s *search) lower(a, b Cost) bool {
 // least is a cost below which no placement in a domain can be. For one group with whole
 // GPUs that is on as few nodes, and in as few domains of the level below, as the
 // counts allow, and breaks nothing but what anything in the domain breaks.
-func (f *Fleet) least(d topology.Domain, scope []int) Cost {
+func (f *Fleet) least(d topology.DomainIndex, scope []int) placementCost {
 	s := &f.search
 	g := &s.request.Groups[scope[0]]
-	c := Cost{Broken: f.outerCost(d, s.gpus)}
+	c := placementCost{Broken: f.outerCost(d, s.gpus)}
 	if len(scope) > 1 || g.Claim.GPUs == 0 {
 		return c
 	}
@@ -199,7 +199,7 @@ func (f *Fleet) least(d topology.Domain, scope []int) Cost {
 
 // leastChildren is the least number of child domains that have room for all wanted
 // members of a group.
-func (f *Fleet) leastChildren(d topology.Domain, group int) int {
+func (f *Fleet) leastChildren(d topology.DomainIndex, group int) int {
 	s := &f.search
 	base := len(s.candidates)
 	for _, child := range f.tree.Children(d) {
@@ -233,16 +233,16 @@ func (f *Fleet) steps(scope []int) int {
 // solvable reports whether the solver can be used for some groups in a domain, and is
 // likely to end within so many steps. An aligned group is only ever placed by it, not
 // improved.
-func (f *Fleet) solvable(d topology.Domain, scope []int, steps int, rescue bool) bool {
+func (f *Fleet) solvable(d topology.DomainIndex, scope []int, steps int, rescue bool) bool {
 	s := &f.search
-	states, aligned, nodes := int64(1), 0, f.tree.Population(d)
+	states, aligned, nodes := int64(1), 0, f.tree.NodeCount(d)
 	if !rescue && nodes > maxCompared {
 		return false
 	}
 	for _, group := range scope {
 		g := &s.request.Groups[group]
 		states *= int64(s.counts[group]/g.nodeUnit(f) + 1) // below 2^21 each, and checked each time
-		if g.Align > 0 && s.counts[group] > g.nodeUnit(f) {
+		if g.RailLevel > 0 && s.counts[group] > g.nodeUnit(f) {
 			aligned++
 		}
 		if states > maxStates || aligned > 1 || aligned > 0 && !rescue {
@@ -254,14 +254,14 @@ func (f *Fleet) solvable(d topology.Domain, scope []int, steps int, rescue bool)
 
 // rescue places several groups that did not find room one after the other. False if there
 // is no such placement, or the steps did not do to find it.
-func (f *Fleet) rescue(d topology.Domain, scope []int) bool {
+func (f *Fleet) rescue(d topology.DomainIndex, scope []int) bool {
 	s := &f.search
 	v := &s.solver
 	if !f.solvable(d, scope, rescueSteps-v.spent, true) {
 		return false
 	}
 	for _, group := range scope {
-		if g := &s.request.Groups[group]; g.Align > 0 && s.counts[group] > g.nodeUnit(f) {
+		if g := &s.request.Groups[group]; g.RailLevel > 0 && s.counts[group] > g.nodeUnit(f) {
 			return f.solveAligned(d, scope, group)
 		}
 	}
@@ -269,7 +269,7 @@ func (f *Fleet) rescue(d topology.Domain, scope []int) bool {
 }
 
 // solve places the wanted members of some groups in a domain at the least cost.
-func (f *Fleet) solve(d topology.Domain, scope []int, steps int) bool {
+func (f *Fleet) solve(d topology.DomainIndex, scope []int, steps int) bool {
 	v := &f.search.solver
 	v.limit = min(rescueSteps, v.spent+steps)
 	v.mask = 0
@@ -282,22 +282,22 @@ func (f *Fleet) solve(d topology.Domain, scope []int, steps int) bool {
 }
 
 // setUp lists the states.
-func (f *Fleet) setUp(d topology.Domain, scope []int) {
+func (f *Fleet) setUp(d topology.DomainIndex, scope []int) {
 	s := &f.search
 	v := &s.solver
 	v.domain, v.level = d, f.tree.DomainLevel(d)
-	v.packing = s.request.Locality != Strict
+	v.packing = s.request.Locality != LocalityStrict
 	v.counts, v.several, v.groups = s.counts, len(s.request.Groups) > 1, v.groups[:0]
 	v.states = 1
 	for _, group := range scope {
 		g := &s.request.Groups[group]
-		if v.mask != 0 && g.Align > 0 {
+		if v.mask != 0 && g.RailLevel > 0 {
 			v.setUpAligned(group, g)
 			continue
 		}
 		one := solverGroup{
 			group: group, total: s.counts[group], unit: g.nodeUnit(f), stride: v.states,
-			required: g.required(), shares: g.Claim.Share.Milli > 0, parts: g.Claim.Share.Milli > 0 || len(g.Claim.Instances) > 0, kin: -1,
+			required: g.required(), shares: g.Claim.Share.GPUMilli > 0, parts: g.Claim.Share.GPUMilli > 0 || len(g.Claim.Instances) > 0, kin: -1,
 			scope: max(s.request.Required, g.required(), f.tree.DomainLevel(s.request.Within)),
 		}
 		one.preferred = v.preference(g)
@@ -307,7 +307,7 @@ func (f *Fleet) setUp(d topology.Domain, scope []int) {
 		if g.Balance > v.level {
 			one.even = limit{level: g.Balance, least: 1, most: one.total}
 		}
-		if g.Align > 0 { // without a mask it is on one node
+		if g.RailLevel > 0 { // without a mask it is on one node
 			one.required = f.tree.NodeLevel()
 		}
 		v.states *= one.total/one.unit + 1
@@ -353,12 +353,12 @@ func (f *Fleet) listStates() {
 
 // weigh finds weights such that what counts first always outweighs what comes after
 // it, and reports whether these are within 64 bits.
-func (f *Fleet) weigh(d topology.Domain) bool {
+func (f *Fleet) weigh(d topology.DomainIndex) bool {
 	v := &f.search.solver
 	levels := int64(f.tree.NodeLevel())
-	nodes := int64(f.tree.Population(d))
+	nodes := int64(f.tree.NodeCount(d))
 	span := 1 + nodes*levels*(f.spanCost(v.level+1)+preferenceCost*int64(len(v.groups)))
-	broken := 1 + int64(f.tree.GPUs(d))*levels*(MaxDemand+1)
+	broken := 1 + int64(f.tree.GPUs(d))*levels*(MaxBreakCost+1)
 	v.spanUnit, v.breakUnit = broken, 1
 	if v.packing {
 		v.spanUnit, v.breakUnit = 1, span
@@ -403,7 +403,7 @@ func (v *solver) assign(at int32, state int) {
 }
 
 // putState places a state on a node, groups with more GPUs a member first, or nothing.
-func (f *Fleet) putState(n topology.Node, state int) bool {
+func (f *Fleet) putState(n topology.NodeIndex, state int) bool {
 	s := &f.search
 	v := &s.solver
 	mark := len(s.placement.Members)

@@ -9,7 +9,7 @@ import (
 // solveAligned is solve with one aligned group: on one node, else with every mask that
 // enough nodes have, the ones that take the fewest nodes first. The first that works
 // is taken.
-func (f *Fleet) solveAligned(d topology.Domain, scope []int, group int) bool {
+func (f *Fleet) solveAligned(d topology.DomainIndex, scope []int, group int) bool {
 	s := &f.search
 	v := &s.solver
 	g := &s.request.Groups[group]
@@ -107,7 +107,7 @@ func (v *solver) fitsParts(state int, free uint64) bool {
 }
 
 // putParts places the parts of the aligned group in a state, before all other groups.
-func (v *solver) putParts(f *Fleet, n topology.Node, state int) {
+func (v *solver) putParts(f *Fleet, n topology.NodeIndex, state int) {
 	for i := range v.groups {
 		if g := &v.groups[i]; g.kin >= 0 {
 			f.putMask(n, g.group, f.nodes[n].free()&v.mask, int(v.members[state*len(v.groups)+i]))

@@ -77,7 +77,7 @@ func (f *Fleet) exit(level topology.Level, state int) int64 {
 
 // solveDomain leaves the table of a domain on the stack, and returns its last record and
 // the groups that some node in it may serve.
-func (f *Fleet) solveDomain(d topology.Domain) (last int32, served uint32, ok bool) {
+func (f *Fleet) solveDomain(d topology.DomainIndex) (last int32, served uint32, ok bool) {
 	v := &f.search.solver
 	table := len(v.costs)
 	for state := range v.states {
@@ -147,7 +147,7 @@ func (v *solver) everywhere(level topology.Level) uint32 {
 }
 
 // domainOptions lists what a child domain of a level can take.
-func (f *Fleet) domainOptions(d topology.Domain, level topology.Level, table int, served uint32) {
+func (f *Fleet) domainOptions(d topology.DomainIndex, level topology.Level, table int, served uint32) {
 	v := &f.search.solver
 	whole, gpus := f.tree.Whole(d), int64(f.tree.GPUs(d))
 	missing := v.everywhere(level) & served
@@ -179,7 +179,7 @@ func (v *solver) touches(state int) bool {
 }
 
 // nodeOptions lists what a node can take, and returns the groups that it may serve.
-func (f *Fleet) nodeOptions(n topology.Node) uint32 {
+func (f *Fleet) nodeOptions(n topology.NodeIndex) uint32 {
 	v := &f.search.solver
 	node := &f.nodes[n]
 	var serves, parts uint32
@@ -217,7 +217,7 @@ func (f *Fleet) nodeOptions(n topology.Node) uint32 {
 
 // fitsState reports whether a node takes a state with shares or instances. If nothing
 // else is in their way that can be counted, else it is tried.
-func (f *Fleet) fitsState(n topology.Node, state int, parts uint32) bool {
+func (f *Fleet) fitsState(n topology.NodeIndex, state int, parts uint32) bool {
 	v := &f.search.solver
 	if i := bits.TrailingZeros32(parts); parts == 1<<i && (!v.groups[i].shares || v.gpus[state] == 0) {
 		v.spent++

@@ -19,7 +19,7 @@ type twin struct {
 func newTwin(w *world, r *Request) *twin {
 	t := &twin{world: w, request: r, rooms: w.rooms()}
 	for i := range r.Groups {
-		t.counts = append(t.counts, r.Groups[i].Count)
+		t.counts = append(t.counts, r.Groups[i].Members)
 	}
 	return t
 }

@@ -16,11 +16,11 @@ import (
 // A worldNode is what the tests know of a node, kept apart from the fleet.
 type worldNode struct {
 	NodeSpec
-	index       topology.Node
+	index       topology.NodeIndex
 	schedulable bool
 	failed      uint64
 	// How its GPUs are divided, and with Fixed the instances that exist.
-	division [64]Division
+	division [64]Partitioning
 	exist    [4]mig.Layout
 }
 
@@ -42,12 +42,12 @@ func newWorld(t *rapid.T) *world {
 }
 
 // worldGPUs is the number of GPUs of the classes used here.
-func worldGPUs(c topology.Class) int { return []int{4, 2, 0}[c] }
+func worldGPUs(c topology.NodeClass) int { return []int{4, 2, 0}[c] }
 
 func (w *world) join(t *rapid.T) {
 	s := NodeSpec{
-		Name: rapid.StringMatching(`[a-h]`).Draw(t, "name"), Class: topology.Class(rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "class")),
-		GPUMemoryMiB: 80, Host: host.Amounts{host.CPU: int64(rapid.SampledFrom([]int{2, 4, 8, 8}).Draw(t, "cpu")), host.Memory: 8},
+		Name: rapid.StringMatching(`[a-h]`).Draw(t, "name"), Class: topology.NodeClass(rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "class")),
+		GPUMemoryMiB: 80, Host: host.Amounts{host.CPUMilli: int64(rapid.SampledFrom([]int{2, 4, 8, 8}).Draw(t, "cpu")), host.MemoryMiB: 8},
 	}
 	s.GPUs = worldGPUs(s.Class)
 	s.Lattice = worldLattices()[s.Class]
@@ -64,7 +64,7 @@ func (w *world) join(t *rapid.T) {
 	w.nodes = append(w.nodes, worldNode{NodeSpec: s, index: n, schedulable: true})
 }
 
-func (w *world) node(n topology.Node) *worldNode {
+func (w *world) node(n topology.NodeIndex) *worldNode {
 	i := slices.IndexFunc(w.nodes, func(o worldNode) bool { return o.index == n })
 	if i < 0 {
 		return nil
@@ -74,7 +74,7 @@ func (w *world) node(n topology.Node) *worldNode {
 
 // domain names the domain of a level in which a node is; at the node level the
 // node itself.
-func (w *world) domain(n topology.Node, l topology.Level) string {
+func (w *world) domain(n topology.NodeIndex, l topology.Level) string {
 	node := w.node(n)
 	if int(l) > w.levels {
 		return fmt.Sprint(node.Path, node.Name)
@@ -101,10 +101,10 @@ func (w *world) rooms() []room {
 	for i := range w.nodes {
 		n, r := &w.nodes[i], &list[i]
 		r.node = n
-		r.cpu, r.memory, r.whole = n.Host[host.CPU], n.Host[host.Memory], lowMask(n.GPUs)&^n.failed
+		r.cpu, r.memory, r.whole = n.Host[host.CPUMilli], n.Host[host.MemoryMiB], lowMask(n.GPUs)&^n.failed
 		for gpu := range n.GPUs {
 			r.milli[gpu], r.gpuMemory[gpu] = 1000, n.GPUMemoryMiB
-			if n.failed>>gpu&1 != 0 || n.division[gpu] != Undivided {
+			if n.failed>>gpu&1 != 0 || n.division[gpu] != PartitioningNone {
 				r.milli[gpu] = 0
 				r.whole &^= 1 << gpu
 			}
@@ -119,19 +119,19 @@ func (w *world) rooms() []room {
 }
 
 func (r *room) take(h *Hold) {
-	r.cpu -= h.Host[host.CPU]
-	r.memory -= h.Host[host.Memory]
+	r.cpu -= h.Host[host.CPUMilli]
+	r.memory -= h.Host[host.MemoryMiB]
 	r.whole &^= h.GPUs
 	for gpu := range 64 {
 		switch {
 		case h.GPUs>>gpu&1 == 0:
 		case h.Instance != mig.Placement{}:
 			r.held[gpu] = append(slices.Clip(r.held[gpu]), h.Instance)
-		case h.Share.Milli == 0:
+		case h.Share.GPUMilli == 0:
 			r.milli[gpu] = 0
 		default:
 			r.shares[gpu]++
-			r.milli[gpu] -= h.Share.Milli
+			r.milli[gpu] -= h.Share.GPUMilli
 			r.gpuMemory[gpu] -= h.Share.MemoryMiB
 			r.owner[gpu] = h.Share.Owner + 1
 		}
@@ -140,8 +140,8 @@ func (r *room) take(h *Hold) {
 
 // options are the ways to place a member on a node that differ in what they leave.
 func (r *room) options(n *worldNode, c *Claim) []Hold {
-	h := Hold{Node: n.index, Host: host.Amounts{host.CPU: c.Host[host.CPU], host.Memory: c.Host[host.Memory]}, Share: c.Share}
-	if c.Host[host.CPU] > max(r.cpu, 0) || c.Host[host.Memory] > max(r.memory, 0) {
+	h := Hold{Node: n.index, Host: host.Amounts{host.CPUMilli: c.Host[host.CPUMilli], host.MemoryMiB: c.Host[host.MemoryMiB]}, Share: c.Share}
+	if c.Host[host.CPUMilli] > max(r.cpu, 0) || c.Host[host.MemoryMiB] > max(r.memory, 0) {
 		return nil
 	}
 	switch {
@@ -153,14 +153,14 @@ func (r *room) options(n *worldNode, c *Claim) []Hold {
 			h.GPUs |= r.whole & (1 << gpu)
 		}
 		return []Hold{h}
-	case c.Share.Milli > 0:
+	case c.Share.GPUMilli > 0:
 		if h.Share.MemoryMiB == 0 {
-			h.Share.MemoryMiB = n.GPUMemoryMiB * int64(c.Share.Milli) / 1000
+			h.Share.MemoryMiB = n.GPUMemoryMiB * int64(c.Share.GPUMilli) / 1000
 		}
 		var list []Hold
 		for gpu := range n.GPUs {
 			free := r.whole>>gpu&1 != 0
-			if (free || r.owner[gpu] == c.Share.Owner+1) && c.Share.Milli <= r.milli[gpu] && h.Share.MemoryMiB <= r.gpuMemory[gpu] && r.sharable(gpu) {
+			if (free || r.owner[gpu] == c.Share.Owner+1) && c.Share.GPUMilli <= r.milli[gpu] && h.Share.MemoryMiB <= r.gpuMemory[gpu] && r.sharable(gpu) {
 				h.GPUs = 1 << gpu
 				list = append(list, h)
 			}
@@ -174,21 +174,21 @@ func (r *room) options(n *worldNode, c *Claim) []Hold {
 
 // requireRoom asserts that a hold is what a claim asks for, and was there to be held.
 func (r *room) requireRoom(t require.TestingT, n *worldNode, c *Claim, h *Hold) {
-	require.Equal(t, [2]int64{c.Host[host.CPU], c.Host[host.Memory]}, [2]int64{h.Host[host.CPU], h.Host[host.Memory]})
-	require.LessOrEqual(t, h.Host[host.CPU], max(r.cpu, 0), "S1: host CPU")
-	require.LessOrEqual(t, h.Host[host.Memory], max(r.memory, 0), "S1: host memory")
+	require.Equal(t, [2]int64{c.Host[host.CPUMilli], c.Host[host.MemoryMiB]}, [2]int64{h.Host[host.CPUMilli], h.Host[host.MemoryMiB]})
+	require.LessOrEqual(t, h.Host[host.CPUMilli], max(r.cpu, 0), "S1: host CPU")
+	require.LessOrEqual(t, h.Host[host.MemoryMiB], max(r.memory, 0), "S1: host memory")
 	if len(c.Instances) > 0 {
 		require.Equal(t, 1, bits.OnesCount64(h.GPUs))
 		gpu := bits.TrailingZeros64(h.GPUs)
 		require.Zero(t, n.failed&h.GPUs)
 		require.True(t, r.admits(gpu, h.Instance), "S1: %s of GPU %d beside %v", h.Instance, gpu, r.held[gpu])
-		require.True(t, slices.ContainsFunc(c.Instances, func(p Profile) bool {
+		require.True(t, slices.ContainsFunc(c.Instances, func(p ClassProfile) bool {
 			name, _ := worldLattices()[n.Class].Profile(p.Index)
 			return p.Class == n.Class && name.Name == h.Instance.Profile
 		}), "a profile that was not asked for")
 		return
 	}
-	if c.Share.Milli == 0 {
+	if c.Share.GPUMilli == 0 {
 		require.Equal(t, c.GPUs, bits.OnesCount64(h.GPUs))
 		require.Zero(t, h.GPUs&^r.whole, "S1: a GPU is held twice")
 		require.Zero(t, h.Share)
@@ -196,13 +196,13 @@ func (r *room) requireRoom(t require.TestingT, n *worldNode, c *Claim, h *Hold) 
 	}
 	share := c.Share
 	if share.MemoryMiB == 0 {
-		share.MemoryMiB = n.GPUMemoryMiB * int64(share.Milli) / 1000
+		share.MemoryMiB = n.GPUMemoryMiB * int64(share.GPUMilli) / 1000
 	}
 	require.Equal(t, share, h.Share)
 	require.Equal(t, 1, bits.OnesCount64(h.GPUs))
 	gpu := bits.TrailingZeros64(h.GPUs)
 	require.True(t, r.whole&h.GPUs != 0 || r.owner[gpu] == share.Owner+1, "S1: another's GPU")
-	require.LessOrEqual(t, share.Milli, r.milli[gpu], "S1: compute of a GPU")
+	require.LessOrEqual(t, share.GPUMilli, r.milli[gpu], "S1: compute of a GPU")
 	require.True(t, r.sharable(gpu), "more shares than the node allows")
 	require.LessOrEqual(t, share.MemoryMiB, r.gpuMemory[gpu], "S1: memory of a GPU")
 }
@@ -213,7 +213,7 @@ func (w *world) check(t require.TestingT) {
 	require.NoError(t, w.fleet.CheckHolds(w.holds))
 	for i, r := range w.rooms() {
 		n := &w.nodes[i]
-		require.Equal(t, host.Amounts{host.CPU: r.cpu, host.Memory: r.memory}, w.fleet.HostFree(n.index))
+		require.Equal(t, host.Amounts{host.CPUMilli: r.cpu, host.MemoryMiB: r.memory}, w.fleet.HostFree(n.index))
 		require.Equal(t, r.whole, w.fleet.FreeMask(n.index))
 		want := bits.OnesCount64(r.whole)
 		if !n.schedulable {
@@ -263,8 +263,8 @@ func (w *world) checkPlacement(t require.TestingT, r *Request, p *Placement) {
 	for i, members := range perGroup {
 		g := &r.Groups[i]
 		require.GreaterOrEqual(t, len(members), g.min(), "S2: a gang is short")
-		require.LessOrEqual(t, len(members), g.Count)
-		together("group", members, max(g.Required, g.Align))
+		require.LessOrEqual(t, len(members), g.Members)
+		together("group", members, max(g.Required, g.RailLevel))
 		w.checkSpread(t, r, i, members)
 		w.checkAlign(t, g, members)
 		for j, m := range members {
@@ -311,10 +311,10 @@ func (w *world) checkSpread(t require.TestingT, r *Request, group int, members [
 
 // checkAlign asserts that a group uses the same GPUs on all nodes but one.
 func (w *world) checkAlign(t require.TestingT, g *Group, members []Member) {
-	if g.Align == 0 {
+	if g.RailLevel == 0 {
 		return
 	}
-	masks := map[topology.Node]uint64{}
+	masks := map[topology.NodeIndex]uint64{}
 	all := uint64(0)
 	for _, m := range members {
 		masks[m.Hold.Node] |= m.Hold.GPUs
@@ -330,6 +330,6 @@ func (w *world) checkAlign(t require.TestingT, g *Group, members []Member) {
 	require.LessOrEqual(t, parts, 1, "nodes with a part of the rails")
 }
 
-func (w *world) domainLevelName(d topology.Domain) string {
+func (w *world) domainLevelName(d topology.DomainIndex) string {
 	return fmt.Sprint(append([]string{}, w.fleet.Tree().DomainPath(d)...))
 }

@@ -13,29 +13,26 @@ import "cmp"
 type Resource uint8
 
 const (
-	// CPU in thousandths of a core.
-	CPU Resource = iota
-	// Memory in MiB.
-	Memory
+	// CPUMilli in thousandths of a core.
+	CPUMilli Resource = iota
+	// MemoryMiB in MiB.
+	MemoryMiB
 
-	// Resources is how many there are.
-	Resources = iota
+	// NumResources is how many there are.
+	NumResources = iota
 )
 
 // table has what differs by resource.
-var table = [Resources]struct {
-	name, key, field, unit string
-	milli                  bool
+var table = [NumResources]struct {
+	name, field, unit string
+	milli             bool
 }{
-	CPU:    {name: "host CPU", key: "cpu", field: "cpuMilli", unit: "CPU", milli: true},
-	Memory: {name: "host memory", key: "memory", field: "memoryMiB", unit: "MiB"},
+	CPUMilli:  {name: "host CPU", field: "cpuMilli", unit: "CPU", milli: true},
+	MemoryMiB: {name: "host memory", field: "memoryMiB", unit: "MiB"},
 }
 
 // String returns the resource in words, such as "host CPU".
 func (r Resource) String() string { return table[r].name }
-
-// Key is the resource's name in quotas, such as "cpu".
-func (r Resource) Key() string { return table[r].key }
 
 // Field is the name of the field with an amount of it, such as "cpuMilli".
 func (r Resource) Field() string { return table[r].field }
@@ -43,10 +40,10 @@ func (r Resource) Field() string { return table[r].field }
 // Unit is what an amount counts: MiB, say, or thousandths (milli) of a CPU.
 func (r Resource) Unit() (unit string, milli bool) { return table[r].unit, table[r].milli }
 
-// ByKey finds a resource by its name in quotas.
-func ByKey(key string) (Resource, bool) {
+// ResourceByField finds a resource by the name of its field, which is its name in quotas too.
+func ResourceByField(field string) (Resource, bool) {
 	for r := range table {
-		if table[r].key == key {
+		if table[r].field == field {
 			return Resource(r), true
 		}
 	}
@@ -55,7 +52,7 @@ func ByKey(key string) (Resource, bool) {
 
 // Amounts says how much of each resource, in its unit. The zero value is nothing. Sums do
 // not overflow as long as amounts are within 2^40.
-type Amounts [Resources]int64
+type Amounts [NumResources]int64
 
 // Plus is the sum of two.
 func (a Amounts) Plus(b Amounts) Amounts {
@@ -92,8 +89,8 @@ func (a Amounts) Times(n int64) Amounts {
 	return a
 }
 
-// Over is the n-th part of each, rounded towards zero. n is not 0.
-func (a Amounts) Over(n int64) Amounts {
+// DividedBy is the n-th part of each, rounded towards zero. n is not 0.
+func (a Amounts) DividedBy(n int64) Amounts {
 	for r := range a {
 		a[r] /= n
 	}

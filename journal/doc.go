@@ -14,7 +14,7 @@
 //	{"config":{"levels":["leaf"],...}}
 //	{"now":1000,"event":{"nodeJoined":{"node":{"id":"n1",...}}}}
 //	{"now":2000,"pass":true}
-//	{"action":{"bind":{"id":1,"at":2000,...}}}
+//	{"order":{"bind":{"id":1,"at":2000,...}}}
 //
 // Facts are those that the core accepted; what it refused changed nothing. Passes
 // are written even when they gave no order, because deadlines and timeouts fall

@@ -18,9 +18,9 @@ var (
 	// ErrRefused: the core refused what the journal says that it accepted. It
 	// changed nothing, and the refusal is in Err.
 	ErrRefused = errors.New("refused by the core")
-	// ErrDifferent: the core gave another order than the written one, or one more,
+	// ErrOrdersDiffer: the core gave another order than the written one, or one more,
 	// or one less.
-	ErrDifferent = errors.New("orders differ")
+	ErrOrdersDiffer = errors.New("orders differ")
 )
 
 // An Error is about one line of a journal.
@@ -32,7 +32,7 @@ type Error struct {
 	Field string
 	// Reason says what is wrong, in a sentence without a full stop.
 	Reason string
-	// Journal and Core are the two orders, as JSON, where Kind is ErrDifferent;
+	// Journal and Core are the two orders, as JSON, where Kind is ErrOrdersDiffer;
 	// one of them is empty where the other side has no order.
 	Journal, Core string
 	// Kind is one of the sentinels of this package.
@@ -43,7 +43,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	text := errtext.Join("journal", errtext.Place("", e.Line, 0), e.Field, e.Reason)
-	if e.Kind == ErrDifferent {
+	if e.Kind == ErrOrdersDiffer {
 		text += "\n  journal: " + orNone(e.Journal) + "\n  core:    " + orNone(e.Core)
 	}
 	return text

@@ -27,7 +27,7 @@ func record(tb testing.TB) (string, journal.Counts, *core.Core) {
 	tell := func(now berth.Time, e berth.Event) {
 		w.Applied(now, e, sched.Apply(now, e))
 	}
-	pass := func(now berth.Time) []berth.Action {
+	pass := func(now berth.Time) []berth.Order {
 		actions, err := sched.Schedule(now)
 		require.NoError(tb, err)
 		w.Scheduled(now, actions)
@@ -42,7 +42,7 @@ func record(tb testing.TB) (string, journal.Counts, *core.Core) {
 	tell(0, berth.QueueSet{Queue: quota.Queue{Name: "research"}})
 	job := func(id berth.JobID, members, gpus int) berth.JobSubmitted {
 		return berth.JobSubmitted{Job: berth.Job{
-			ID: id, Queue: "research", Groups: []berth.Group{{Replicas: members, Claim: berth.Claim{GPUs: gpus, CPUMilli: 1000}}},
+			ID: id, Queue: "research", Groups: []berth.Group{{Members: members, Claim: berth.Claim{GPUs: gpus, CPUMilli: 1000}}},
 		}}
 	}
 	tell(1000, job("one", 1, 1))
@@ -50,8 +50,8 @@ func record(tb testing.TB) (string, journal.Counts, *core.Core) {
 	tell(1000, job("pair", 2, 1))
 	given := pass(1000)
 	require.Len(tb, given, 2)
-	tell(2000, berth.ActionReported{Action: given[0].Header().ID, Outcome: berth.Done})
-	tell(2500, berth.ActionReported{Action: given[1].Header().ID, Outcome: berth.Failed, Reason: "image not found"})
+	tell(2000, berth.OrderReported{Order: given[0].Header().ID, Outcome: berth.OutcomeDone})
+	tell(2500, berth.OrderReported{Order: given[1].Header().ID, Outcome: berth.OutcomeFailed, Reason: "image not found"})
 	require.Empty(tb, pass(2500))
 	require.NotEmpty(tb, pass(10_000), "the failed gang is tried again after its backoff")
 	tell(11_000, berth.NodeLost{Node: "n1", Reason: "power"})
@@ -93,7 +93,7 @@ func TestReaderReadsWhatIsWritten(t *testing.T) {
 	w, err := journal.NewWriter(&out, r.Config())
 	require.NoError(t, err)
 	var now berth.Time
-	var orders []berth.Action
+	var orders []berth.Order
 	passing := false
 	flush := func() {
 		if passing {
@@ -108,8 +108,8 @@ func TestReaderReadsWhatIsWritten(t *testing.T) {
 		}
 		require.NoError(t, err)
 		switch {
-		case e.Action != nil:
-			orders = append(orders, e.Action)
+		case e.Order != nil:
+			orders = append(orders, e.Order)
 		case e.Pass:
 			flush()
 			now, passing = e.Now, true
@@ -143,21 +143,21 @@ func TestTamperedJournals(t *testing.T) {
 		return strings.Join(lines[:i], "") + strings.Replace(lines[i], old, new, 1) + strings.Join(lines[i+1:], "")
 	}
 	drop := func(i int) string { return strings.Join(lines[:i], "") + strings.Join(lines[i+1:], "") }
-	firstBind, submitted, reported := find(`{"action":{"bind"`), find(`"one"`), find(`"failed"`)
+	firstBind, submitted, reported := find(`{"order":{"bind"`), find(`"one"`), find(`"failed"`)
 	for _, c := range []struct {
 		name, text string
 		kind       error
 		line       int
 		reason     string
 	}{
-		{"another node in an order", edit(firstBind, `"node":"n1"`, `"node":"n2"`), journal.ErrDifferent, firstBind + 1, "another order"},
-		{"a space in an order", edit(firstBind, `"bind":{`, `"bind": {`), journal.ErrDifferent, firstBind + 1, "another order"},
-		{"an order left out", drop(firstBind), journal.ErrDifferent, firstBind + 1, "another order"},
-		{"an order twice", strings.Join(lines[:firstBind+2], "") + strings.Join(lines[firstBind+1:], ""), journal.ErrDifferent, firstBind + 3, "no such order"},
-		{"the last order of a pass left out", drop(firstBind + 1), journal.ErrDifferent, firstBind + 2, "1 more orders"},
-		{"another claim in a fact", edit(submitted, `"gpus":1`, `"gpus":2`), journal.ErrDifferent, firstBind + 1, "another order"},
-		{"another outcome in a fact", edit(reported, `"failed"`, `"done"`), journal.ErrDifferent, 0, ""},
-		{"a fact left out", drop(submitted), journal.ErrDifferent, firstBind, "another order"},
+		{"another node in an order", edit(firstBind, `"node":"n1"`, `"node":"n2"`), journal.ErrOrdersDiffer, firstBind + 1, "another order"},
+		{"a space in an order", edit(firstBind, `"bind":{`, `"bind": {`), journal.ErrOrdersDiffer, firstBind + 1, "another order"},
+		{"an order left out", drop(firstBind), journal.ErrOrdersDiffer, firstBind + 1, "another order"},
+		{"an order twice", strings.Join(lines[:firstBind+2], "") + strings.Join(lines[firstBind+1:], ""), journal.ErrOrdersDiffer, firstBind + 3, "no such order"},
+		{"the last order of a pass left out", drop(firstBind + 1), journal.ErrOrdersDiffer, firstBind + 2, "1 more orders"},
+		{"another claim in a fact", edit(submitted, `"gpus":1`, `"gpus":2`), journal.ErrOrdersDiffer, firstBind + 1, "another order"},
+		{"another outcome in a fact", edit(reported, `"failed"`, `"done"`), journal.ErrOrdersDiffer, 0, ""},
+		{"a fact left out", drop(submitted), journal.ErrOrdersDiffer, firstBind, "another order"},
 		{"a fact twice", strings.Join(lines[:submitted+1], "") + strings.Join(lines[submitted:], ""), journal.ErrRefused, submitted + 2, "is known already"},
 		{"a clock that goes back", edit(find(`"now":2500`), `"now":2500`, `"now":1500`), journal.ErrRefused, 0, "is before 2000"},
 		{"an unknown field in a fact", edit(submitted, `"queue"`, `"colour":"red","queue"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
@@ -184,7 +184,7 @@ func TestTamperedJournals(t *testing.T) {
 			if c.line > 0 {
 				require.Equal(t, c.line, e.Line, err)
 			}
-			if c.kind == journal.ErrDifferent {
+			if c.kind == journal.ErrOrdersDiffer {
 				require.NotEqual(t, e.Journal, e.Core)
 			}
 		})
@@ -201,8 +201,8 @@ func TestMalformedLineChangesNothing(t *testing.T) {
 		{`{"now":200000,"event":{"nodeLost":{"node":"n9"}}}`, "event.node", `"n9" is not in the fleet`},
 		{`{"now":200000,"event":{"gpuFailed":{"node":"n2","gpu":7}}}`, "event.gpu", "out of range"},
 		{`{"now":200000,"event":{"jobScaled":{"job":"one","replicas":-1,"by":2}}}`, "event.by", "is not a known field"},
-		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"replicas":2,"min":3,"claim":{"gpus":1}}]}}}}`, "event.job.groups[0].min", "outside 0..2"},
-		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"replicas":2,"claim":{"cpuMilli":-5}}]}}}}`, "event.job.groups[0].claim.cpuMilli", "negative"},
+		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"members":2,"minMembers":3,"claim":{"gpus":1}}]}}}}`, "event.job.groups[0].minMembers", "outside 0..2"},
+		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"members":2,"claim":{"cpuMilli":-5}}]}}}}`, "event.job.groups[0].claim.cpuMilli", "negative"},
 	}
 	for _, b := range bad {
 		text += b.line + "\n"
@@ -261,7 +261,7 @@ func TestWriterKeepsTheFirstError(t *testing.T) {
 
 	w, err = journal.NewWriter(io.Discard, berth.Config{})
 	require.NoError(t, err)
-	w.Scheduled(0, []berth.Action{nil})
+	w.Scheduled(0, []berth.Order{nil})
 	require.Error(t, w.Flush(), "no action has no JSON")
 }
 
@@ -295,7 +295,7 @@ func (spaces) Read(b []byte) (int, error) {
 func FuzzReader(f *testing.F) {
 	text, _, _ := record(f)
 	f.Add(text)
-	f.Add(`{"config":{}}` + "\n" + `{"now":1,"pass":true}` + "\n" + `{"action":{}}`)
+	f.Add(`{"config":{}}` + "\n" + `{"now":1,"pass":true}` + "\n" + `{"order":{}}`)
 	f.Add("")
 	f.Add("{}\n")
 	f.Fuzz(func(t *testing.T, text string) {

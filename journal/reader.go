@@ -16,16 +16,16 @@ import (
 // some 6 MB.
 const MaxLineBytes = 64 << 20
 
-// An Entry is one line behind the first. Exactly one of Event, Pass and Action
+// An Entry is one line behind the first. Exactly one of Event, Pass and Order
 // is set.
 type Entry struct {
 	// Line counts from 1.
 	Line int
 	// Now is the instant of a fact or a pass.
-	Now    berth.Time
-	Event  berth.Event
-	Pass   bool
-	Action berth.Action
+	Now   berth.Time
+	Event berth.Event
+	Pass  bool
+	Order berth.Order
 	// Text is the JSON of the action as it is written, for comparing bytes.
 	Text []byte
 }
@@ -79,11 +79,11 @@ func (r *Reader) Next() (Entry, error) {
 	}
 	e := Entry{Line: r.line}
 	switch fields := w.fields(); {
-	case w.Action != nil && fields == 1:
-		e.Text = w.Action
-		e.Action, err = berth.DecodeAction(w.Action)
+	case w.Order != nil && fields == 1:
+		e.Text = w.Order
+		e.Order, err = berth.DecodeOrder(w.Order)
 		if err != nil {
-			return Entry{}, r.malformed("action", "", err)
+			return Entry{}, r.malformed("order", "", err)
 		}
 	case w.Event != nil && w.Now != nil && fields == 2:
 		e.Now = *w.Now
@@ -108,13 +108,13 @@ type envelope struct {
 	Now    *berth.Time     `json:"now"`
 	Event  json.RawMessage `json:"event"`
 	Pass   *bool           `json:"pass"`
-	Action json.RawMessage `json:"action"`
+	Order  json.RawMessage `json:"order"`
 }
 
 // fields counts those that are there.
 func (w *envelope) fields() int {
 	n := 0
-	for _, there := range []bool{w.Config != nil, w.Now != nil, w.Event != nil, w.Pass != nil, w.Action != nil} {
+	for _, there := range []bool{w.Config != nil, w.Now != nil, w.Event != nil, w.Pass != nil, w.Order != nil} {
 		if there {
 			n++
 		}

@@ -13,16 +13,16 @@ import (
 // A Recovery is what was found in a journal after a crash.
 type Recovery struct {
 	Counts
-	// Torn: the journal ends in the middle of a line, or of the orders of a pass.
-	Torn bool
+	// Truncated: the journal ends in the middle of a line, or of the orders of a pass.
+	Truncated bool
 	// Orders that the passes of the journal gave, by ID, also those that it does not have
 	// because it is torn.
-	Orders []berth.Action
+	Orders []berth.Order
 }
 
-// Resume makes a player that goes on from a snapshot: core is what core.Restore has made
+// resume makes a player that goes on from a snapshot: core is what core.Restore has made
 // of the one that was taken when the journal was begun.
-func Resume(sched *core.Core, r io.Reader) (*Player, error) {
+func resume(sched *core.Core, r io.Reader) (*Player, error) {
 	in, err := NewReader(r)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func Resume(sched *core.Core, r io.Reader) (*Player, error) {
 }
 
 // Recover tells a core that was restored from a snapshot what a journal has that was begun
-// then, as [Resume] and [Player.Step] do, but takes a torn end as what a crash leaves: of
+// then, as [resume] and [Player.Step] do, but takes a torn end as what a crash leaves: of
 // a journal that is synced before the orders of a pass are carried out, what is torn off
 // has had no effect. On an error the core is somewhere in the middle, and of no use.
 //
@@ -50,7 +50,7 @@ func Resume(sched *core.Core, r io.Reader) (*Player, error) {
 // Withdraw, which nobody reports: those of Orders may or may not have been handed on. And
 // begin a new journal, with a new snapshot, rather than to write behind what is torn.
 func Recover(sched *core.Core, r io.Reader) (Recovery, error) {
-	p, err := Resume(sched, r)
+	p, err := resume(sched, r)
 	if err != nil {
 		return Recovery{}, err
 	}
@@ -67,7 +67,7 @@ func Recover(sched *core.Core, r io.Reader) (Recovery, error) {
 		case errors.Is(err, io.EOF):
 			return found, nil
 		case errors.Is(err, ErrTruncated) || p.ended(err):
-			found.Torn = true
+			found.Truncated = true
 			return found, nil
 		default:
 			return found, err
@@ -79,5 +79,5 @@ func Recover(sched *core.Core, r io.Reader) (Recovery, error) {
 // pass do: it is about the line behind the last.
 func (p *Player) ended(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Kind == ErrDifferent && e.Line > p.in.line
+	return errors.As(err, &e) && e.Kind == ErrOrdersDiffer && e.Line > p.in.line
 }

@@ -28,7 +28,7 @@ func TestRecoverGoesOnFromASnapshot(t *testing.T) {
 	first, err := journal.Recover(fresh(t), strings.NewReader(text))
 	require.NoError(t, err)
 	require.Equal(t, counts, first.Counts)
-	require.False(t, first.Torn)
+	require.False(t, first.Truncated)
 	require.Len(t, first.Orders, counts.Orders)
 
 	// The first half into a core, and the second into what is restored of it.
@@ -58,7 +58,7 @@ func TestRecoverTakesATornEnd(t *testing.T) {
 		got := fresh(t)
 		found, err := journal.Recover(got, strings.NewReader(text[:cut]))
 		require.NoError(t, err)
-		require.Equal(t, cut != begin, found.Torn, "cut at %d", cut)
+		require.Equal(t, cut != begin, found.Truncated, "cut at %d", cut)
 		state, err := got.Snapshot()
 		require.NoError(t, err)
 		require.Equal(t, cut >= passed, string(want) == string(state), "cut at %d", cut)
@@ -71,13 +71,13 @@ func TestRecoverRefusesWhatIsNoTornEnd(t *testing.T) {
 	without := func(i int) string { return strings.Join(lines[:i], "") + strings.Join(lines[i+1:], "") }
 	at := 0
 	for i, line := range lines {
-		if strings.HasPrefix(line, `{"action":`) {
+		if strings.HasPrefix(line, `{"order":`) {
 			at = i
 			break
 		}
 	}
 	_, err := journal.Recover(fresh(t), strings.NewReader(without(at)))
-	require.ErrorIs(t, err, journal.ErrDifferent)
+	require.ErrorIs(t, err, journal.ErrOrdersDiffer)
 	_, err = journal.Recover(fresh(t), strings.NewReader(lines[0]+"{\n"+strings.Join(lines[1:], "")))
 	require.ErrorIs(t, err, journal.ErrMalformed)
 

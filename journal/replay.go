@@ -34,7 +34,7 @@ type Player struct {
 	core   *core.Core
 	counts Counts
 	// given holds the orders of the latest pass that no line was compared with.
-	given []berth.Action
+	given []berth.Order
 }
 
 // NewPlayer reads the configuration and makes the core.
@@ -70,7 +70,7 @@ func (p *Player) Step() error {
 	if err != nil {
 		return err
 	}
-	if e.Action != nil {
+	if e.Order != nil {
 		return p.compare(&e)
 	}
 	if missing := p.missing(e.Line); missing != nil {
@@ -94,18 +94,18 @@ func (p *Player) Step() error {
 func (p *Player) compare(e *Entry) error {
 	if len(p.given) == 0 {
 		return &Error{
-			Line: e.Line, Field: "action", Kind: ErrDifferent,
+			Line: e.Line, Field: "order", Kind: ErrOrdersDiffer,
 			Reason: "the core gives no such order", Journal: string(e.Text),
 		}
 	}
-	text, err := berth.EncodeAction(p.given[0])
+	text, err := berth.EncodeOrder(p.given[0])
 	if err != nil {
-		return &Error{Line: e.Line, Field: "action", Kind: ErrDifferent, Reason: err.Error(), Journal: string(e.Text), Err: err}
+		return &Error{Line: e.Line, Field: "order", Kind: ErrOrdersDiffer, Reason: err.Error(), Journal: string(e.Text), Err: err}
 	}
 	p.given = p.given[1:]
 	if string(text) != string(e.Text) {
 		return &Error{
-			Line: e.Line, Field: "action", Kind: ErrDifferent,
+			Line: e.Line, Field: "order", Kind: ErrOrdersDiffer,
 			Reason: "the core gives another order", Journal: string(e.Text), Core: string(text),
 		}
 	}
@@ -120,10 +120,10 @@ func (p *Player) missing(line int) error {
 		return nil
 	}
 	n := len(p.given)
-	text, err := berth.EncodeAction(p.given[0])
+	text, err := berth.EncodeOrder(p.given[0])
 	p.given = nil
 	return &Error{
-		Line: line, Kind: ErrDifferent, Core: string(text), Err: err,
+		Line: line, Kind: ErrOrdersDiffer, Core: string(text), Err: err,
 		Reason: fmt.Sprintf("the core gives %d more orders before this line", n),
 	}
 }

@@ -53,20 +53,20 @@ func (w *Writer) Applied(now berth.Time, e berth.Event, refusal error) {
 }
 
 // Scheduled writes a pass and the orders it gave.
-func (w *Writer) Scheduled(now berth.Time, actions []berth.Action) {
+func (w *Writer) Scheduled(now berth.Time, actions []berth.Order) {
 	if w.err != nil {
 		return
 	}
 	w.counts.Passes++
 	w.put(`{"now":`+strconv.FormatInt(int64(now), 10)+`,"pass":`, []byte("true"))
 	for _, a := range actions {
-		text, err := berth.EncodeAction(a)
+		text, err := berth.EncodeOrder(a)
 		if err != nil {
 			w.err = err
 			return
 		}
 		w.counts.Orders++
-		w.put(`{"action":`, text)
+		w.put(`{"order":`, text)
 	}
 }
 

@@ -15,7 +15,7 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 		weights[2] = 7
 		wanted := make([]int, l.Profiles())
 		wanted[0], wanted[1] = 2, 1
-		next, serving := make([]Next, 0, 2*MaxPlacements), make([]int, 0, MaxProfiles)
+		next, serving := make([]neighbor, 0, 2*MaxPlacements), make([]int, 0, MaxProfiles)
 		steps, maximal := make([]Step, 0, 2*MaxPlacements), make([]State, 0, l.States())
 		held := State(0)
 		open, layout := make([]Placement, 0, MaxPlacements), make(Layout, 0, MaxPlacements)
@@ -23,9 +23,9 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 		allocations := testing.AllocsPerRun(500, func() {
 			s = (s + 61) % State(l.States())
 			for p := range l.Profiles() {
-				if l.Fits(s, p) && l.Free(s, p) > 0 && l.Open(s, p) <= l.OpenInAll(s) {
+				if l.Fits(s, p) && l.Free(s, p) > 0 && l.openStarts(s, p) <= l.OpenInAll(s) {
 					open = l.AppendOpen(open[:0], s, p)
-					_, _, _ = l.PlaceWeighted(s, p, weights)
+					_, _, _ = l.placeWeighted(s, p, weights)
 					placement, next, _ := l.Place(s, p)
 					back, err := l.Remove(next, placement)
 					if err == nil && back == s {
@@ -34,12 +34,12 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 					_, _ = l.PlaceAt(s, placement)
 				}
 			}
-			layout = l.AppendLayout(layout[:0], s)
+			layout = l.appendLayout(layout[:0], s)
 			_, _ = l.StateOf(layout)
 			_, _ = l.Arrange(s, wanted)
 			_ = l.Used(s)
-			next = l.AppendNext(next[:0], s)
-			maximal = l.AppendMaximal(maximal[:0], s)
+			next = l.appendNeighbors(next[:0], s)
+			maximal = l.appendMaximal(maximal[:0], s)
 			serving = l.AppendServing(serving[:0], Need{SMs: 30})
 			held = 0
 			for p := range l.Profiles() {
@@ -47,11 +47,11 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 					_, held, _ = l.Place(0, p) // in use, if it is where s has one
 				}
 			}
-			_, steps, _ = l.AppendPlanFor(steps[:0], s, held, wanted)
+			_, steps, _ = l.appendPlanFor(steps[:0], s, held, wanted)
 			if l.sets[held]&^l.sets[s] != 0 {
 				held = 0
 			}
-			steps, _ = l.AppendPlan(steps[:0], s, held, held)
+			steps, _ = l.appendPlan(steps[:0], s, held, held)
 			planned += len(steps)
 		})
 		require.Zero(t, allocations)
@@ -99,7 +99,7 @@ func BenchmarkPlace(b *testing.B) {
 func BenchmarkPlaceWeighted(b *testing.B) {
 	weights := []uint32{5, 0, 1, 3, 2, 0, 1}
 	benchmark(b, func(l *Lattice, s State, p int) bool {
-		_, _, ok := l.PlaceWeighted(s, p, weights)
+		_, _, ok := l.placeWeighted(s, p, weights)
 		return ok
 	})
 }
@@ -124,9 +124,9 @@ func BenchmarkArrange(b *testing.B) {
 }
 
 func BenchmarkAppendNext(b *testing.B) {
-	next := make([]Next, 0, 2*MaxPlacements)
+	next := make([]neighbor, 0, 2*MaxPlacements)
 	benchmark(b, func(l *Lattice, s State, _ int) bool {
-		next = l.AppendNext(next[:0], s)
+		next = l.appendNeighbors(next[:0], s)
 		return len(next) > 0
 	})
 }
@@ -145,7 +145,7 @@ func BenchmarkReach(b *testing.B) {
 	var counts [MaxProfiles]int
 	benchmark(b, func(l *Lattice, s State, p int) bool {
 		counts[p] = 1 + l.Instances(s, p)
-		_, ok := l.Reach(s, 0, counts[:l.Profiles()])
+		_, ok := l.reach(s, 0, counts[:l.Profiles()])
 		counts[p] = 0
 		return ok
 	})
@@ -162,7 +162,7 @@ func BenchmarkAppendPlanFor(b *testing.B) {
 			held = l.after(0, bits.TrailingZeros64(l.sets[s]))
 		}
 		var ok bool
-		_, steps, ok = l.AppendPlanFor(steps[:0], s, held, counts[:l.Profiles()])
+		_, steps, ok = l.appendPlanFor(steps[:0], s, held, counts[:l.Profiles()])
 		counts[p] = 0
 		return ok
 	})
@@ -173,7 +173,7 @@ func BenchmarkAppendPlan(b *testing.B) {
 	last := State(0)
 	benchmark(b, func(l *Lattice, s State, _ int) bool {
 		var err error
-		steps, err = l.AppendPlan(steps[:0], last, s, 0)
+		steps, err = l.appendPlan(steps[:0], last, s, 0)
 		last = s
 		return err == nil
 	})
@@ -182,7 +182,7 @@ func BenchmarkAppendPlan(b *testing.B) {
 func BenchmarkAppendMaximal(b *testing.B) {
 	maximal := make([]State, 0, MaxStates)
 	benchmark(b, func(l *Lattice, s State, _ int) bool {
-		maximal = l.AppendMaximal(maximal[:0], s)
+		maximal = l.appendMaximal(maximal[:0], s)
 		return len(maximal) > 1
 	})
 }

@@ -18,12 +18,12 @@
 //
 // # How to use it
 //
-//  1. Get a [Product]: [Lookup] by name, [LookupPCI] or [LookupName] by what the GPU
-//     itself says, or [FromReport] with the answers of NVML. What a real GPU
+//  1. Get a [Product]: [Lookup] by name, [LookupPCI] or [LookupDevice] by what the GPU
+//     itself says, or [ProductFromReport] with the answers of NVML. What a real GPU
 //     reports wins over the table; drivers differ in names and in MiB.
 //  2. Build its [Lattice] once, with [NewLattice], and share it: it never changes,
 //     so any number of goroutines may ask at once.
-//  3. Keep one [State] for each GPU, two bytes. Its zero value is the GPU without
+//  3. Keep one [ReplicaState] for each GPU, two bytes. Its zero value is the GPU without
 //     instances. [Lattice.Place] and [Lattice.Remove] give the next one;
 //     [Lattice.StateOf] takes over what a GPU already runs.
 //
@@ -49,13 +49,13 @@
 // layout in which the instances that are wanted exist and are idle. Both destroy as
 // few instances as can be, none that is in use, and pass through valid layouts
 // alone. Their [Step] values are for the embedder to carry out one by one;
-// [Lattice.Apply] follows. [Lattice.AppendNext] gives every state one step away,
-// and [Lattice.AppendMaximal] the layouts where no more fits.
+// [Lattice.Apply] follows. [Lattice.appendNeighbors] gives every state one step away,
+// and [Lattice.appendMaximal] the layouts where no more fits.
 //
 // # What an instance is worth
 //
 // A request need not name a profile: [Lattice.AppendServing] gives those that have
-// the SMs and the memory of a [Need], the cheapest first. [Lattice.Milli] is what
+// the SMs and the memory of a [Need], the cheapest first. [Lattice.GPUMilli] is what
 // part of a GPU an instance counts as. Its part of the SMs is another number,
 // [Product.MilliSMs], for dividing a GPU costs throughput: seven 1g of an A100 have
 // 98 of its 108 SMs, and a 3g of an H100 has 60 of 132.

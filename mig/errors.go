@@ -31,8 +31,8 @@ type Error struct {
 	Field string
 	// Reason says what is wrong, in a sentence without a full stop.
 	Reason string
-	// Err is one of the sentinels of this package.
-	Err error
+	// Kind is one of the sentinels of this package.
+	Kind error
 }
 
 func (e *Error) Error() string {
@@ -40,4 +40,4 @@ func (e *Error) Error() string {
 }
 
 // Unwrap makes errors.Is find the kind of the refusal.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Kind }

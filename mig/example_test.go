@@ -121,7 +121,7 @@ func ExampleLattice_PlanFor() {
 // A request for throughput and memory, not for a profile. A 3g of an H100 has half
 // of the GPU's slices and less than half of its SMs.
 func ExampleLattice_AppendServing() {
-	product, _ := mig.LookupName("NVIDIA H100 80GB HBM3")
+	product, _ := mig.LookupDevice("NVIDIA H100 80GB HBM3")
 	lattice, err := mig.NewLattice(product)
 	if err != nil {
 		fmt.Println(err)
@@ -129,7 +129,7 @@ func ExampleLattice_AppendServing() {
 	}
 	for _, p := range lattice.AppendServing(nil, mig.Need{SMs: 30, MemoryMiB: 18 << 10}) {
 		profile, _ := lattice.Profile(p)
-		fmt.Printf("%s: %d thousandths of the GPU, %d of its SMs\n", profile.Name, lattice.Milli(p), product.MilliSMs(profile))
+		fmt.Printf("%s: %d thousandths of the GPU, %d of its SMs\n", profile.Name, lattice.GPUMilli(p), product.MilliSMs(profile))
 	}
 	// Output:
 	// 2g.20gb: 250 thousandths of the GPU, 242 of its SMs
@@ -139,17 +139,17 @@ func ExampleLattice_AppendServing() {
 }
 
 // What the driver of a GPU reports wins over the table: this one has no 1g.6gb+me.
-func ExampleFromReport() {
-	product, err := mig.FromReport(mig.Report{
+func ExampleProductFromReport() {
+	product, err := mig.ProductFromReport(mig.Report{
 		Device: "NVIDIA A30",
 		Profiles: []mig.ReportedProfile{
 			{
-				NVML: 0, Name: "MIG 1g.6gb", ID: 14, SliceCount: 1, InstanceCount: 4, MultiprocessorCount: 14,
+				NVMLIndex: 0, Name: "MIG 1g.6gb", ID: 14, SliceCount: 1, InstanceCount: 4, MultiprocessorCount: 14,
 				CopyEngineCount: 1, MemoryMiB: 5952,
 				Placements: []mig.ReportedPlacement{{0, 1}, {1, 1}, {2, 1}, {3, 1}},
 			},
 			{
-				NVML: 1, Name: "MIG 2g.12gb", ID: 5, SliceCount: 2, InstanceCount: 2, MultiprocessorCount: 28,
+				NVMLIndex: 1, Name: "MIG 2g.12gb", ID: 5, SliceCount: 2, InstanceCount: 2, MultiprocessorCount: 28,
 				CopyEngineCount: 2, DecoderCount: 2, MemoryMiB: 11968,
 				Placements: []mig.ReportedPlacement{{0, 2}, {2, 2}},
 			},

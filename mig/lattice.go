@@ -70,7 +70,7 @@ func NewLattice(product Product) (*Lattice, error) {
 	parents, few := l.enumerate()
 	if !few {
 		return nil, &Error{
-			Product: product.Name, Field: "profiles", Err: ErrTooLarge,
+			Product: product.Name, Field: "profiles", Kind: ErrTooLarge,
 			Reason: "allow more than " + strconv.Itoa(MaxStates) + " layouts",
 		}
 	}

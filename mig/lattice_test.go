@@ -82,14 +82,14 @@ func compareState(t *testing.T, l *Lattice, w *twin, s State, set uint64, weight
 	for p, profile := range w.product.Profiles {
 		openOf, free := w.openOf(set, profile.Name), w.free(set, profile.Name, 0)
 		starts := l.AppendOpen(nil, s, p)
-		agrees := l.Open(s, p) == len(openOf) && l.Fits(s, p) == (len(openOf) > 0) && l.Free(s, p) == free &&
+		agrees := l.openStarts(s, p) == len(openOf) && l.Fits(s, p) == (len(openOf) > 0) && l.Free(s, p) == free &&
 			slices.EqualFunc(starts, openOf, func(a Placement, j int) bool { return a == w.placements[j] })
 		if !agrees {
 			t.Fatalf("%s, %s: open at %v, %d free; the twin says %v, %d", layout, profile.Name, starts, l.Free(s, p), openOf, free)
 		}
 		placement, next, ok := l.Place(s, p)
 		comparePlaced(t, l, w, s, set, p, placement, next, ok, func(ProfileName) int { return 1 })
-		placement, next, ok = l.PlaceWeighted(s, p, weights)
+		placement, next, ok = l.placeWeighted(s, p, weights)
 		comparePlaced(t, l, w, s, set, p, placement, next, ok, func(name ProfileName) int {
 			q, _ := l.ProfileIndex(name)
 			return int(weights[q])
@@ -257,14 +257,14 @@ func TestPlaceWeightedFollowsTheWeights(t *testing.T) {
 		weights[p] = math.MaxUint32
 		return weights
 	}
-	placement, _, ok := l.PlaceWeighted(0, one, wanted(two))
+	placement, _, ok := l.placeWeighted(0, one, wanted(two))
 	require.True(t, ok)
 	require.EqualValues(t, 6, placement.Start, "no 2g can start at 6")
-	placement, _, ok = l.PlaceWeighted(0, two, wanted(four))
+	placement, _, ok = l.placeWeighted(0, two, wanted(four))
 	require.True(t, ok)
 	require.EqualValues(t, 4, placement.Start, "a 4g starts at 0 alone")
 	unweighted, next, _ := l.Place(0, two)
-	placement, state, _ := l.PlaceWeighted(0, two, nil)
+	placement, state, _ := l.placeWeighted(0, two, nil)
 	require.Equal(t, unweighted, placement)
 	require.Equal(t, next, state)
 }
@@ -275,13 +275,13 @@ func TestOutsideOfTheLattice(t *testing.T) {
 	check := func(s State, p int) {
 		require.False(t, l.Fits(s, p))
 		require.Zero(t, l.Free(s, p))
-		require.Zero(t, l.Open(s, p))
+		require.Zero(t, l.openStarts(s, p))
 		require.Zero(t, l.Instances(s, p))
 		require.Empty(t, l.AppendOpen(nil, s, p))
 		_, next, ok := l.Place(s, p)
 		require.False(t, ok)
 		require.Equal(t, s, next)
-		_, next, ok = l.PlaceWeighted(s, p, []uint32{1})
+		_, next, ok = l.placeWeighted(s, p, []uint32{1})
 		require.False(t, ok)
 		require.Equal(t, s, next)
 	}
@@ -338,7 +338,7 @@ func TestUsed(t *testing.T) {
 	l := lattice(t, "H100-80GB")
 	s, err := l.StateOf(placements(t, "4g.40gb@0:4", "1g.20gb@4:2", "1g.10gb+me@6:1"))
 	require.NoError(t, err)
-	require.Equal(t, Used{
+	require.Equal(t, Usage{
 		ComputeSlices: 6, SMs: 64 + 26 + 16, Engines: Engines{Copy: 6, NVDEC: 6, JPEG: 6, OFA: 1},
 	}, l.Used(s))
 	require.Equal(t, "0-6", l.Occupied(s).String())

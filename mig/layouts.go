@@ -12,12 +12,12 @@ func (l *Lattice) States() int { return len(l.sets) }
 // Layout returns the placements of a state, in ascending order. It is nil for the
 // empty state, and for a state that the lattice does not have.
 func (l *Lattice) Layout(s State) Layout {
-	return l.AppendLayout(nil, s)
+	return l.appendLayout(nil, s)
 }
 
-// AppendLayout is Layout into a slice that may be used again. It allocates only to
+// appendLayout is Layout into a slice that may be used again. It allocates only to
 // grow the slice.
-func (l *Lattice) AppendLayout(to Layout, s State) Layout {
+func (l *Lattice) appendLayout(to Layout, s State) Layout {
 	if !l.has(s) {
 		return to
 	}
@@ -61,8 +61,8 @@ func (l *Lattice) Instances(s State, profile int) int {
 	return bits.OnesCount64(l.sets[s] & l.ofProfile[profile])
 }
 
-// Used is what the instances of a state take together, beside memory slices.
-type Used struct {
+// Usage is what the instances of a state take together, beside memory slices.
+type Usage struct {
 	ComputeSlices int     `json:"computeSlices"`
 	SMs           int     `json:"sms"`
 	Engines       Engines `json:"engines"`
@@ -70,15 +70,15 @@ type Used struct {
 
 // Used returns what the instances of the state take together. SMs that are not
 // known count as none.
-func (l *Lattice) Used(s State) Used {
+func (l *Lattice) Used(s State) Usage {
 	if !l.has(s) {
-		return Used{}
+		return Usage{}
 	}
 	var sum counters
 	for rest := l.sets[s]; rest != 0; rest &= rest - 1 {
 		sum = sum.plus(l.counters(bits.TrailingZeros64(rest)))
 	}
-	return Used{
+	return Usage{
 		ComputeSlices: sum[0], SMs: sum[1],
 		Engines: Engines{Copy: sum[2], NVDEC: sum[3], NVENC: sum[4], JPEG: sum[5], OFA: sum[6]},
 	}

@@ -12,16 +12,16 @@ import (
 type Attribute uint8
 
 const (
-	// Plain is the profile as such.
-	Plain Attribute = iota
-	// Media, +me, has the JPEG and OFA engines, of which a GPU has few.
-	Media
-	// MediaAll, +me.all, has all media engines of the GPU.
-	MediaAll
-	// Graphics, +gfx, can run graphics.
-	Graphics
-	// NoMedia, -me, has no media engine, and so leaves them to others.
-	NoMedia
+	// AttributePlain is the profile as such.
+	AttributePlain Attribute = iota
+	// AttributeMedia, +me, has the JPEG and OFA engines, of which a GPU has few.
+	AttributeMedia
+	// AttributeMediaAll, +me.all, has all media engines of the GPU.
+	AttributeMediaAll
+	// AttributeGraphics, +gfx, can run graphics.
+	AttributeGraphics
+	// AttributeNoMedia, -me, has no media engine, and so leaves them to others.
+	AttributeNoMedia
 
 	attributes = iota
 )
@@ -43,9 +43,9 @@ type ProfileName struct {
 	// MemoryGB is the number before gb: GB as sold, rounded by NVIDIA. It names
 	// the profile and measures nothing; Profile.MemoryMiB is what there is.
 	MemoryGB uint16
-	// Mode is that of a GPU which is partitioned as a whole; the other fields are
+	// PartitionMode is that of a GPU which is partitioned as a whole; the other fields are
 	// zero then.
-	Mode Mode
+	PartitionMode PartitionMode
 }
 
 // String returns the name as the maker's tools write it.
@@ -54,8 +54,8 @@ func (n ProfileName) String() string {
 }
 
 func (n ProfileName) append(b []byte) []byte {
-	if n.Mode != NoMode {
-		return append(b, n.Mode.String()...)
+	if n.PartitionMode != PartitionModeNone {
+		return append(b, n.PartitionMode.String()...)
 	}
 	b = strconv.AppendUint(b, uint64(n.ComputeSlices), 10)
 	b = append(b, "g."...)
@@ -67,7 +67,7 @@ func (n ProfileName) append(b []byte) []byte {
 // Compare orders names by mode, then compute slices, memory and attribute.
 func (n ProfileName) Compare(m ProfileName) int {
 	return cmp.Or(
-		cmp.Compare(n.Mode, m.Mode),
+		cmp.Compare(n.PartitionMode, m.PartitionMode),
 		cmp.Compare(n.ComputeSlices, m.ComputeSlices),
 		cmp.Compare(n.MemoryGB, m.MemoryGB),
 		cmp.Compare(n.Attribute, m.Attribute),
@@ -75,8 +75,8 @@ func (n ProfileName) Compare(m ProfileName) int {
 }
 
 func (n ProfileName) valid() bool {
-	if n.Mode != NoMode {
-		return n == ProfileName{Mode: n.Mode} && n.Mode < modes
+	if n.PartitionMode != PartitionModeNone {
+		return n == ProfileName{PartitionMode: n.PartitionMode} && n.PartitionMode < modes
 	}
 	return n.ComputeSlices > 0 && n.Attribute < attributes
 }
@@ -88,10 +88,10 @@ func (n ProfileName) valid() bool {
 // *Error with ErrInvalid.
 func ParseProfileName(text string) (ProfileName, error) {
 	refuse := func(reason string) (ProfileName, error) {
-		return ProfileName{}, &Error{Field: "profile name " + quote(text), Reason: reason, Err: ErrInvalid}
+		return ProfileName{}, &Error{Field: "profile name " + quote(text), Reason: reason, Kind: ErrInvalid}
 	}
 	if mode, ok := parseMode(text); ok {
-		return ProfileName{Mode: mode}, nil
+		return ProfileName{PartitionMode: mode}, nil
 	}
 	slices, rest, ok := strings.Cut(text, "g.")
 	if !ok {
@@ -122,7 +122,7 @@ func ParseProfileName(text string) (ProfileName, error) {
 // MarshalText returns String, and an error for what names no profile.
 func (n ProfileName) MarshalText() ([]byte, error) {
 	if !n.valid() {
-		return nil, &Error{Field: "profile name " + quote(n.String()), Reason: "names no profile", Err: ErrInvalid}
+		return nil, &Error{Field: "profile name " + quote(n.String()), Reason: "names no profile", Kind: ErrInvalid}
 	}
 	return n.append(nil), nil
 }

@@ -14,14 +14,14 @@ import (
 func TestParseProfileName(t *testing.T) {
 	for text, name := range map[string]ProfileName{
 		"1g.10gb":        {ComputeSlices: 1, MemoryGB: 10},
-		"1g.10gb+me":     {ComputeSlices: 1, MemoryGB: 10, Attribute: Media},
-		"1g.24gb+me.all": {ComputeSlices: 1, MemoryGB: 24, Attribute: MediaAll},
-		"4g.96gb+gfx":    {ComputeSlices: 4, MemoryGB: 96, Attribute: Graphics},
-		"2g.48gb-me":     {ComputeSlices: 2, MemoryGB: 48, Attribute: NoMedia},
+		"1g.10gb+me":     {ComputeSlices: 1, MemoryGB: 10, Attribute: AttributeMedia},
+		"1g.24gb+me.all": {ComputeSlices: 1, MemoryGB: 24, Attribute: AttributeMediaAll},
+		"4g.96gb+gfx":    {ComputeSlices: 4, MemoryGB: 96, Attribute: AttributeGraphics},
+		"2g.48gb-me":     {ComputeSlices: 2, MemoryGB: 48, Attribute: AttributeNoMedia},
 		"1g.0gb":         {ComputeSlices: 1}, // an integrated GPU has no memory of its own
 		"255g.65535gb":   {ComputeSlices: 255, MemoryGB: 65535},
-		"spx_nps1":       {Mode: SPXNPS1},
-		"cpx_nps4":       {Mode: CPXNPS4},
+		"spx_nps1":       {PartitionMode: PartitionModeSPXNPS1},
+		"cpx_nps4":       {PartitionMode: PartitionModeCPXNPS4},
 	} {
 		parsed, err := ParseProfileName(text)
 		require.NoError(t, err, text)
@@ -69,7 +69,7 @@ func TestParseProfileNameRefuses(t *testing.T) {
 
 func TestPlacementText(t *testing.T) {
 	p := placements(t, "1g.24gb+me.all@9:3")[0]
-	require.Equal(t, Placement{ProfileName{ComputeSlices: 1, Attribute: MediaAll, MemoryGB: 24}, 9, 3}, p)
+	require.Equal(t, Placement{ProfileName{ComputeSlices: 1, Attribute: AttributeMediaAll, MemoryGB: 24}, 9, 3}, p)
 	text, err := json.Marshal(Layout{p})
 	require.NoError(t, err)
 	require.Equal(t, `["1g.24gb+me.all@9:3"]`, string(text))
@@ -98,7 +98,7 @@ func TestPlacementText(t *testing.T) {
 // leaves the value as it was.
 func TestTextOfWhatIsNone(t *testing.T) {
 	for _, name := range []ProfileName{
-		{}, {ComputeSlices: 1, Attribute: attributes}, {Mode: modes}, {ComputeSlices: 1, Mode: CPXNPS4}, {MemoryGB: 1, Mode: CPXNPS4},
+		{}, {ComputeSlices: 1, Attribute: attributes}, {PartitionMode: modes}, {ComputeSlices: 1, PartitionMode: PartitionModeCPXNPS4}, {MemoryGB: 1, PartitionMode: PartitionModeCPXNPS4},
 	} {
 		_, err := name.MarshalText()
 		require.ErrorIs(t, err, ErrInvalid)
@@ -134,8 +134,8 @@ func TestMask(t *testing.T) {
 func TestTextRoundTrip(t *testing.T) {
 	values := rapid.Custom(func(t *rapid.T) Placement {
 		size := rapid.Uint8Range(1, MaxMemorySlices).Draw(t, "size")
-		name := ProfileName{Mode: Mode(rapid.IntRange(0, modes-1).Draw(t, "mode"))}
-		if name.Mode == NoMode {
+		name := ProfileName{PartitionMode: PartitionMode(rapid.IntRange(0, modes-1).Draw(t, "mode"))}
+		if name.PartitionMode == PartitionModeNone {
 			name.ComputeSlices = rapid.Uint8Range(1, 255).Draw(t, "slices")
 			name.Attribute = Attribute(rapid.IntRange(0, attributes-1).Draw(t, "attribute"))
 			name.MemoryGB = rapid.Uint16().Draw(t, "memory")

@@ -63,12 +63,12 @@ func (l *Lattice) sortByCost() {
 
 func (e Engines) sum() int { return e.Copy + e.NVDEC + e.NVENC + e.JPEG + e.OFA }
 
-// Milli returns what part of the GPU an instance of the profile counts as, in
+// GPUMilli returns what part of the GPU an instance of the profile counts as, in
 // thousandths: its memory slices of all memory slices, rounded down. So the
 // instances of a layout sum to no more than 1000. It is zero for a profile that
 // the lattice does not have.
 // Complexity: one division.
-func (l *Lattice) Milli(profile int) int {
+func (l *Lattice) GPUMilli(profile int) int {
 	if uint(profile) >= uint(len(l.ofProfile)) {
 		return 0
 	}
@@ -78,7 +78,7 @@ func (l *Lattice) Milli(profile int) int {
 // MilliSMs returns what part of the undivided GPU's SMs an instance of the profile
 // has, in thousandths, rounded down; zero if either number is not known.
 //
-// Beside Lattice.Milli it tells the throughput tax of a division. SMs are not in
+// Beside Lattice.GPUMilli it tells the throughput tax of a division. SMs are not in
 // proportion to slices: seven 1g.5gb of an A100 have 98 of its 108 SMs, two 3g.40gb
 // of an H100 have 120 of its 132, and a 1g.10gb of an A100-40GB takes 250
 // thousandths of the GPU with 129 thousandths of its SMs.
@@ -89,10 +89,10 @@ func (p Product) MilliSMs(profile Profile) int {
 	return thousandths(int64(profile.SMs), int64(p.GPUSMs))
 }
 
-// MilliMemory returns what part of the memory an instance of the profile has, in
+// milliMemory returns what part of the memory an instance of the profile has, in
 // thousandths of what an instance that takes the whole GPU has, rounded down; zero
 // if either number is not known.
-func (p Product) MilliMemory(profile Profile) int {
+func (p Product) milliMemory(profile Profile) int {
 	if p.MemoryMiB <= 0 || profile.MemoryMiB <= 0 {
 		return 0
 	}

@@ -82,17 +82,17 @@ func TestThousandthsOfALayoutAreAtMostAThousand(t *testing.T) {
 			milli, sms, memory := 0, 0, 0
 			for p, profile := range product.Profiles {
 				n := l.Instances(s, p)
-				milli += n * l.Milli(p)
+				milli += n * l.GPUMilli(p)
 				sms += n * product.MilliSMs(profile)
-				memory += n * product.MilliMemory(profile)
+				memory += n * product.milliMemory(profile)
 			}
 			if max(milli, sms) > 1000 || memory > 1000 {
 				t.Fatalf("%s: %s counts as %d, with %d of the SMs and %d of the memory", product.Name, l.Layout(s), milli, sms, memory)
 			}
 		}
 		whole := len(product.Profiles) - 1
-		require.Equal(t, 1000, l.Milli(whole))
-		require.Zero(t, l.Milli(-1)+l.Milli(whole+1))
+		require.Equal(t, 1000, l.GPUMilli(whole))
+		require.Zero(t, l.GPUMilli(-1)+l.GPUMilli(whole+1))
 	}
 }
 
@@ -112,12 +112,12 @@ func TestThroughputTax(t *testing.T) {
 		l := lattice(t, test.product)
 		p := profileIndex(t, l, test.profile)
 		profile, _ := l.Profile(p)
-		require.Equal(t, test.milli, l.Milli(p), test.profile)
+		require.Equal(t, test.milli, l.GPUMilli(p), test.profile)
 		require.Equal(t, test.sms, l.Product().MilliSMs(profile), test.profile)
-		require.Equal(t, test.memory, l.Product().MilliMemory(profile), test.profile)
+		require.Equal(t, test.memory, l.Product().milliMemory(profile), test.profile)
 	}
 	huge := Product{GPUSMs: math.MaxInt, MemoryMiB: math.MaxInt64}
 	require.Equal(t, 499, huge.MilliSMs(Profile{SMs: math.MaxInt / 2}))
-	require.Equal(t, 499, huge.MilliMemory(Profile{MemoryMiB: math.MaxInt64 / 2}))
-	require.Equal(t, 1000, Product{MemoryMiB: 1}.MilliMemory(Profile{MemoryMiB: math.MaxInt64}))
+	require.Equal(t, 499, huge.milliMemory(Profile{MemoryMiB: math.MaxInt64 / 2}))
+	require.Equal(t, 1000, Product{MemoryMiB: 1}.milliMemory(Profile{MemoryMiB: math.MaxInt64}))
 }

@@ -23,10 +23,10 @@ func (l *Lattice) Free(s State, profile int) int {
 	return int(l.more[cell])
 }
 
-// Open returns at how many starts an instance of the profile can be created now:
+// openStarts returns at how many starts an instance of the profile can be created now:
 // at any one of them, not at all of them together.
 // Complexity: one look-up.
-func (l *Lattice) Open(s State, profile int) int {
+func (l *Lattice) openStarts(s State, profile int) int {
 	if _, ok := l.cell(s, profile); !ok {
 		return 0
 	}
@@ -69,12 +69,12 @@ func (l *Lattice) Place(s State, profile int) (Placement, State, bool) {
 	return l.placements[j], l.after(s, j), true
 }
 
-// PlaceWeighted is Place with a weight for each profile: it chooses the start that
+// placeWeighted is Place with a weight for each profile: it chooses the start that
 // leaves the greatest sum of the weights of the placements left open, and among
 // equals as Place does. Weights may say what is wanted: one for each pending job
 // that asks for the profile, say. Profiles past the last weight weigh nothing.
 // Complexity: the starts that are open times the profiles.
-func (l *Lattice) PlaceWeighted(s State, profile int, weights []uint32) (Placement, State, bool) {
+func (l *Lattice) placeWeighted(s State, profile int, weights []uint32) (Placement, State, bool) {
 	if _, ok := l.cell(s, profile); !ok {
 		return Placement{}, s, false
 	}
@@ -183,7 +183,7 @@ func (l *Lattice) obstacle(set uint64, j int) string {
 }
 
 func (l *Lattice) refuse(field, reason string, kind error) error {
-	return &Error{Product: l.product.Name, Field: field, Reason: reason, Err: kind}
+	return &Error{Product: l.product.Name, Field: field, Reason: reason, Kind: kind}
 }
 
 func (l *Lattice) refuseState(s State) error {

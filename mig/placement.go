@@ -78,7 +78,7 @@ func (p Placement) append(b []byte) []byte {
 // Lattice to say.
 func ParsePlacement(text string) (Placement, error) {
 	refuse := func(reason string) (Placement, error) {
-		return Placement{}, &Error{Field: "placement " + quote(text), Reason: reason, Err: ErrInvalid}
+		return Placement{}, &Error{Field: "placement " + quote(text), Reason: reason, Kind: ErrInvalid}
 	}
 	name, place, ok := strings.Cut(text, "@")
 	if !ok {
@@ -103,7 +103,7 @@ func ParsePlacement(text string) (Placement, error) {
 // MarshalText returns String, and an error for what cannot be parsed back.
 func (p Placement) MarshalText() ([]byte, error) {
 	if !p.Profile.valid() || p.Size == 0 || int(p.Start)+int(p.Size) > MaxMemorySlices {
-		return nil, &Error{Field: "placement " + quote(p.String()), Reason: "is no placement", Err: ErrInvalid}
+		return nil, &Error{Field: "placement " + quote(p.String()), Reason: "is no placement", Kind: ErrInvalid}
 	}
 	return p.append(nil), nil
 }

@@ -14,12 +14,12 @@ import "math/bits"
 // ErrConflict if held has one that to does not have. It names the instance.
 // Complexity: one step for each instance of the two.
 func (l *Lattice) Plan(from, to, held State) ([]Step, error) {
-	return l.AppendPlan(nil, from, to, held)
+	return l.appendPlan(nil, from, to, held)
 }
 
-// AppendPlan is Plan into a slice that may be used again. It allocates only to
+// appendPlan is Plan into a slice that may be used again. It allocates only to
 // grow the slice. With an error it returns the slice as it was.
-func (l *Lattice) AppendPlan(steps []Step, from, to, held State) ([]Step, error) {
+func (l *Lattice) appendPlan(steps []Step, from, to, held State) ([]Step, error) {
 	for _, s := range [...]State{from, to, held} {
 		if !l.has(s) {
 			return steps, l.refuseState(s)
@@ -46,22 +46,22 @@ func (l *Lattice) AppendPlan(steps []Step, from, to, held State) ([]Step, error)
 // sets first, until one is enough: 128 calls for the seven instances of an H100,
 // and mostly a few.
 func (l *Lattice) PlanFor(from, held State, counts []int) (State, []Step, bool) {
-	return l.AppendPlanFor(nil, from, held, counts)
+	return l.appendPlanFor(nil, from, held, counts)
 }
 
-// AppendPlanFor is PlanFor into a slice that may be used again. It allocates only
+// appendPlanFor is PlanFor into a slice that may be used again. It allocates only
 // to grow the slice.
-func (l *Lattice) AppendPlanFor(steps []Step, from, held State, counts []int) (State, []Step, bool) {
-	to, ok := l.Reach(from, held, counts)
+func (l *Lattice) appendPlanFor(steps []Step, from, held State, counts []int) (State, []Step, bool) {
+	to, ok := l.reach(from, held, counts)
 	if !ok {
 		return from, steps, false
 	}
 	return to, l.appendSteps(steps, from, to), true
 }
 
-// Reach returns the layout to which PlanFor leads, without the steps, and
+// reach returns the layout to which PlanFor leads, without the steps, and
 // allocates nothing.
-func (l *Lattice) Reach(from, held State, counts []int) (State, bool) {
+func (l *Lattice) reach(from, held State, counts []int) (State, bool) {
 	if !l.has(from) || !l.has(held) || l.sets[held]&^l.sets[from] != 0 {
 		return from, false
 	}

@@ -119,7 +119,7 @@ func TestPlanRefuses(t *testing.T) {
 		{0, math.MaxUint16, 0, ErrUnknown, ""},
 		{0, 0, math.MaxUint16, ErrUnknown, ""},
 	} {
-		got, err := l.AppendPlan(steps, test.from, test.to, test.held)
+		got, err := l.appendPlan(steps, test.from, test.to, test.held)
 		require.ErrorIs(t, err, test.kind)
 		if test.text != "" {
 			require.EqualError(t, err, test.text)

@@ -54,10 +54,10 @@ type Profile struct {
 	// ID is the profile's number in nvidia-smi: unique in the product, and not the
 	// same size on every product.
 	ID int `json:"id"`
-	// NVML is the number behind the NVML_GPU_INSTANCE_PROFILE constant by which
+	// NVMLIndex is the number behind the NVML_GPU_INSTANCE_PROFILE constant by which
 	// NVML is asked about the profile. It is unique in the product. An AMD product
 	// has neither; its profiles count from 0 in both.
-	NVML int `json:"nvml"`
+	NVMLIndex int `json:"nvml"`
 	// ComputeSlices and MemorySlices that an instance takes.
 	ComputeSlices int `json:"computeSlices"`
 	MemorySlices  int `json:"memorySlices"`
@@ -96,16 +96,16 @@ type Engines struct {
 type Confidence uint8
 
 const (
-	// Unknown: the fact is missing, or nothing was said about it.
-	Unknown Confidence = iota
-	// Analogous: taken over from another product that ought to be alike.
-	Analogous
-	// Derived: follows from a measured product with the same die.
-	Derived
-	// Documented: published by the maker, and not seen on a GPU.
-	Documented
-	// Measured: printed by a GPU, in a public listing.
-	Measured
+	// ConfidenceUnknown: the fact is missing, or nothing was said about it.
+	ConfidenceUnknown Confidence = iota
+	// ConfidenceAnalogous: taken over from another product that ought to be alike.
+	ConfidenceAnalogous
+	// ConfidenceDerived: follows from a measured product with the same die.
+	ConfidenceDerived
+	// ConfidenceDocumented: published by the maker, and not seen on a GPU.
+	ConfidenceDocumented
+	// ConfidenceMeasured: printed by a GPU, in a public listing.
+	ConfidenceMeasured
 
 	confidences = iota
 )
@@ -118,7 +118,7 @@ func (c Confidence) String() string { return enum.Text(confidenceNames, c, "conf
 // MarshalText returns String, and an error for what is none of the constants.
 func (c Confidence) MarshalText() ([]byte, error) {
 	if c >= confidences {
-		return nil, &Error{Field: c.String(), Reason: "is not known", Err: ErrInvalid}
+		return nil, &Error{Field: c.String(), Reason: "is not known", Kind: ErrInvalid}
 	}
 	return []byte(c.String()), nil
 }
@@ -127,7 +127,7 @@ func (c Confidence) MarshalText() ([]byte, error) {
 func (c *Confidence) UnmarshalText(text []byte) error {
 	known, ok := enum.Parse[Confidence](confidenceNames, string(text))
 	if !ok {
-		return &Error{Field: "confidence " + quote(string(text)), Reason: "is not known", Err: ErrInvalid}
+		return &Error{Field: "confidence " + quote(string(text)), Reason: "is not known", Kind: ErrInvalid}
 	}
 	*c = known
 	return nil
@@ -149,9 +149,9 @@ type Evidence struct {
 // alone.
 func (p Product) Confidence() Confidence {
 	if len(p.Profiles) == 0 {
-		return Unknown
+		return ConfidenceUnknown
 	}
-	weakest := Measured
+	weakest := ConfidenceMeasured
 	for i := range p.Profiles {
 		weakest = min(weakest, p.Profiles[i].Evidence.Starts, p.Profiles[i].Evidence.Engines)
 	}

@@ -27,8 +27,8 @@ type Report struct {
 // its later form with V, for one profile, with that of
 // nvmlDeviceGetGpuInstancePossiblePlacements.
 type ReportedProfile struct {
-	// NVML is the constant that was asked about.
-	NVML int `json:"nvml"`
+	// NVMLIndex is the constant that was asked about.
+	NVMLIndex int `json:"nvml"`
 	// Name as later drivers tell it, "MIG 1g.10gb"; "MIG " may be missing.
 	Name string `json:"name,omitempty"`
 	ID   int    `json:"id"`
@@ -54,7 +54,7 @@ type ReportedPlacement struct {
 	Size  int `json:"size"`
 }
 
-// FromReport returns the product that a real GPU reports to be. What is reported
+// ProductFromReport returns the product that a real GPU reports to be. What is reported
 // wins: only the profiles in the report exist, with the starts, engines, SMs and
 // memory in it, and the instance that takes the whole GPU gives the bounds. The
 // package's table of the product, found by PCI device ID and else by name, adds
@@ -70,10 +70,10 @@ type ReportedPlacement struct {
 // The error is an *Error with ErrInvalid, or ErrTooLarge as for NewLattice; it
 // names the field of the report, such as profiles[2].placements, or, if the facts
 // do not fit together, that of the product.
-func FromReport(report Report) (Product, error) {
+func ProductFromReport(report Report) (Product, error) {
 	table, known := LookupPCI(report.PCIDeviceID)
 	if !known {
-		table, known = LookupName(report.Device)
+		table, known = LookupDevice(report.Device)
 	}
 	if !known || table.Uniform {
 		table = Product{Name: report.Device}
@@ -139,40 +139,40 @@ func (r *Report) profile(i int, to *Profile, table *Product) error {
 	reported := &r.Profiles[i]
 	refuse := func(field, reason string) error {
 		return &Error{
-			Product: r.Device, Field: "profiles[" + strconv.Itoa(i) + "]" + field, Reason: reason, Err: ErrInvalid,
+			Product: r.Device, Field: "profiles[" + strconv.Itoa(i) + "]" + field, Reason: reason, Kind: ErrInvalid,
 		}
 	}
 	for j := range i {
 		if r.Profiles[j].ID == reported.ID {
 			return refuse(".id", "is that of profiles["+strconv.Itoa(j)+"] too")
 		}
-		if r.Profiles[j].NVML == reported.NVML {
+		if r.Profiles[j].NVMLIndex == reported.NVMLIndex {
 			return refuse(".nvml", "is that of profiles["+strconv.Itoa(j)+"] too")
 		}
 	}
-	*to = table.profileOfNVML(reported.NVML)
+	*to = table.profileOfNVML(reported.NVMLIndex)
 	if reported.Name != "" {
 		name, err := ParseProfileName(strings.TrimPrefix(reported.Name, "MIG "))
 		if err != nil {
 			return refuse(".name", "is "+quote(reported.Name)+", no profile name")
 		}
-		to.Name, to.Evidence.Name = name, Measured
+		to.Name, to.Evidence.Name = name, ConfidenceMeasured
 	} else if !to.Name.valid() {
 		return refuse(".name", "is missing, and no table tells it")
 	}
-	to.ID, to.Evidence.ID, to.NVML = reported.ID, Measured, reported.NVML
+	to.ID, to.Evidence.ID, to.NVMLIndex = reported.ID, ConfidenceMeasured, reported.NVMLIndex
 	to.ComputeSlices, to.MaxCount = reported.SliceCount, reported.InstanceCount
 	if reported.MemoryMiB != 0 {
-		to.MemoryMiB, to.Evidence.Memory = reported.MemoryMiB, Measured
+		to.MemoryMiB, to.Evidence.Memory = reported.MemoryMiB, ConfidenceMeasured
 	}
 	if reported.MultiprocessorCount != 0 {
-		to.SMs, to.Evidence.SMs = reported.MultiprocessorCount, Measured
+		to.SMs, to.Evidence.SMs = reported.MultiprocessorCount, ConfidenceMeasured
 	}
 	if engines := reported.engines(); engines != (Engines{}) {
-		to.Engines, to.Evidence.Engines = engines, Measured
+		to.Engines, to.Evidence.Engines = engines, ConfidenceMeasured
 	}
 	if len(reported.Placements) > 0 {
-		to.Starts, to.Evidence.Starts = nil, Measured
+		to.Starts, to.Evidence.Starts = nil, ConfidenceMeasured
 		to.MemorySlices = reported.Placements[0].Size
 		for _, placement := range reported.Placements {
 			if placement.Size != to.MemorySlices {
@@ -197,7 +197,7 @@ func (r *ReportedProfile) engines() Engines {
 // profileOfNVML returns a copy of the profile with that constant, or an empty one.
 func (p *Product) profileOfNVML(constant int) Profile {
 	for i := range p.Profiles {
-		if p.Profiles[i].NVML == constant {
+		if p.Profiles[i].NVMLIndex == constant {
 			return p.Profiles[i].clone()
 		}
 	}

@@ -21,7 +21,7 @@ func reportOf(p Product) Report {
 	r := Report{Device: p.DeviceNames[0], PCIDeviceID: p.PCIDeviceIDs[0]}
 	for _, profile := range p.Profiles {
 		reported := ReportedProfile{
-			NVML: profile.NVML, Name: "MIG " + profile.Name.String(), ID: profile.ID,
+			NVMLIndex: profile.NVMLIndex, Name: "MIG " + profile.Name.String(), ID: profile.ID,
 			SliceCount: profile.ComputeSlices, InstanceCount: profile.MaxCount,
 			MultiprocessorCount: profile.SMs, MemoryMiB: profile.MemoryMiB,
 			CopyEngineCount: profile.Engines.Copy, DecoderCount: profile.Engines.NVDEC,
@@ -32,7 +32,7 @@ func reportOf(p Product) Report {
 		}
 		r.Profiles = append(r.Profiles, reported)
 	}
-	slices.SortFunc(r.Profiles, func(a, b ReportedProfile) int { return a.NVML - b.NVML })
+	slices.SortFunc(r.Profiles, func(a, b ReportedProfile) int { return a.NVMLIndex - b.NVMLIndex })
 	return r
 }
 
@@ -58,20 +58,20 @@ func TestReportGivesTheTableBack(t *testing.T) {
 					r.Profiles[i].Name = ""
 				}
 			}
-			p, err := FromReport(r)
+			p, err := ProductFromReport(r)
 			require.NoError(t, err)
 			for i, want := range table.Profiles {
 				got := p.Profiles[i]
-				require.Equal(t, Measured, got.Evidence.Starts)
-				require.Equal(t, Measured, got.Evidence.ID)
+				require.Equal(t, ConfidenceMeasured, got.Evidence.Starts)
+				require.Equal(t, ConfidenceMeasured, got.Evidence.ID)
 				if how != "without names" {
-					require.Equal(t, Measured, got.Evidence.Name)
+					require.Equal(t, ConfidenceMeasured, got.Evidence.Name)
 				}
 				got.Evidence = want.Evidence
 				require.Equal(t, want, got, "%s %s", table.Name, how)
 			}
 			require.Equal(t, table.Name, p.Name)
-			require.Equal(t, Measured, p.Confidence())
+			require.Equal(t, ConfidenceMeasured, p.Confidence())
 			require.Equal(t, table.GPUSMs, p.GPUSMs)
 			require.Equal(t, table.limits(), p.limits())
 			require.Equal(t, table.MemorySlices, p.MemorySlices)
@@ -107,7 +107,7 @@ func TestReportOfPrintedPlacements(t *testing.T) {
 	}
 	require.Len(t, placements, 5)
 	for device, byID := range placements {
-		table, ok := LookupName(device)
+		table, ok := LookupDevice(device)
 		require.True(t, ok, device)
 		r := reportOf(table)
 		r.Device, r.PCIDeviceID = device, 0
@@ -115,7 +115,7 @@ func TestReportOfPrintedPlacements(t *testing.T) {
 			r.Profiles[i].Placements = byID[r.Profiles[i].ID]
 			require.NotEmpty(t, r.Profiles[i].Placements)
 		}
-		p, err := FromReport(r)
+		p, err := ProductFromReport(r)
 		require.NoError(t, err)
 		got, err := NewLattice(p)
 		require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestWhatIsReportedWins(t *testing.T) {
 			reported.JPEGCount = 8
 		}
 	}
-	p, err := FromReport(r)
+	p, err := ProductFromReport(r)
 	require.NoError(t, err)
 	require.Equal(t, "H100-80GB", p.Name)
 	require.Equal(t, 114, p.SMs)
@@ -160,7 +160,7 @@ func TestWhatIsReportedWins(t *testing.T) {
 	require.Equal(t, 2, l.Free(0, 2))
 
 	r.GPUSMs = 114
-	p, err = FromReport(r)
+	p, err = ProductFromReport(r)
 	require.NoError(t, err)
 	require.Equal(t, 114, p.GPUSMs)
 }
@@ -177,21 +177,21 @@ func TestTheTableAddsWhatIsNotReported(t *testing.T) {
 	}
 	// And not the whole GPU, so that the bounds are the table's.
 	r.Profiles = slices.DeleteFunc(r.Profiles, func(p ReportedProfile) bool { return p.SliceCount == 4 })
-	p, err := FromReport(r)
+	p, err := ProductFromReport(r)
 	require.NoError(t, err)
 	require.Len(t, p.Profiles, 4)
 	for i := range p.Profiles {
 		want := table.Profiles[i]
-		want.Evidence.ID = Measured
+		want.Evidence.ID = ConfidenceMeasured
 		require.Equal(t, want, p.Profiles[i])
 	}
-	require.Equal(t, Documented, p.Confidence())
+	require.Equal(t, ConfidenceDocumented, p.Confidence())
 	require.Equal(t, table.limits(), p.limits())
 	require.Equal(t, 4, p.MemorySlices)
 	require.Equal(t, 56, p.GPUSMs)
 	// Nothing of it is the table's memory.
 	p.Profiles[0].Starts[0] = 3
-	again, err := FromReport(r)
+	again, err := ProductFromReport(r)
 	require.NoError(t, err)
 	require.Zero(t, again.Profiles[0].Starts[0])
 }
@@ -204,10 +204,10 @@ func TestFromReportRefuses(t *testing.T) {
 		{"profiles", func(r *Report) { r.Profiles = nil }},
 		{"name", func(r *Report) { r.Device, r.PCIDeviceID = "", 0 }},
 		{"profiles[1].id", func(r *Report) { r.Profiles[1].ID = r.Profiles[0].ID }},
-		{"profiles[2].nvml", func(r *Report) { r.Profiles[2].NVML = r.Profiles[0].NVML }},
+		{"profiles[2].nvml", func(r *Report) { r.Profiles[2].NVMLIndex = r.Profiles[0].NVMLIndex }},
 		{"profiles[2].name", func(r *Report) { r.Profiles[2].Name = "MIG 4g" }},
-		{"profiles[2].name", func(r *Report) { r.Profiles[2].Name, r.Profiles[2].NVML = "", 99 }},
-		{"profiles[2].placements", func(r *Report) { r.Profiles[2].Placements, r.Profiles[2].NVML = nil, 99 }},
+		{"profiles[2].name", func(r *Report) { r.Profiles[2].Name, r.Profiles[2].NVMLIndex = "", 99 }},
+		{"profiles[2].placements", func(r *Report) { r.Profiles[2].Placements, r.Profiles[2].NVMLIndex = nil, 99 }},
 		{"profiles[0].placements", func(r *Report) { r.Profiles[0].Placements[1].Size = 2 }},
 		{"profiles[0].memorySlices", func(r *Report) { r.Profiles[0].Placements = []ReportedPlacement{{0, -1}} }},
 		{"memorySlices", func(r *Report) { r.Profiles[0].Placements = []ReportedPlacement{{0, math.MaxInt}} }},
@@ -220,7 +220,7 @@ func TestFromReportRefuses(t *testing.T) {
 		table, _ := Lookup("A30")
 		r := reportOf(table)
 		test.change(&r)
-		_, err := FromReport(r)
+		_, err := ProductFromReport(r)
 		var refusal *Error
 		require.ErrorAs(t, err, &refusal, test.field)
 		require.ErrorIs(t, err, ErrInvalid)
@@ -232,12 +232,12 @@ func TestFromReportRefuses(t *testing.T) {
 // The order in which NVML is asked does not matter.
 func TestReportOrderDoesNotMatter(t *testing.T) {
 	table, _ := Lookup("RTX PRO 6000")
-	want, err := FromReport(reportOf(table))
+	want, err := ProductFromReport(reportOf(table))
 	require.NoError(t, err)
 	drawn.Check(t, func(t *rapid.T) {
 		r := reportOf(table)
 		r.Profiles = rapid.Permutation(r.Profiles).Draw(t, "profiles")
-		p, err := FromReport(r)
+		p, err := ProductFromReport(r)
 		require.NoError(t, err)
 		require.Equal(t, want, p)
 	})
@@ -248,7 +248,7 @@ func TestReportIsNotOfAPartitionMode(t *testing.T) {
 	table, _ := Lookup("MI300X")
 	r := reportOf(table)
 	r.Profiles[0].Name = ""
-	_, err := FromReport(r)
+	_, err := ProductFromReport(r)
 	require.ErrorIs(t, err, ErrInvalid)
 }
 
@@ -264,7 +264,7 @@ func FuzzFromReport(f *testing.F) {
 		if json.Unmarshal(text, &r) != nil {
 			return
 		}
-		p, err := FromReport(r)
+		p, err := ProductFromReport(r)
 		if err == nil {
 			_, err = NewLattice(p)
 		}

@@ -28,36 +28,36 @@ func (l *Lattice) Apply(s State, step Step) (State, error) {
 	return l.Remove(s, step.Placement)
 }
 
-// A Next is a state that is one step away.
-type Next struct {
+// A neighbor is a state that is one step away.
+type neighbor struct {
 	Step  Step
 	State State
 }
 
-// AppendNext appends all states that are one step away: first those with one
+// appendNeighbors appends all states that are one step away: first those with one
 // instance more, then those with one less, each in the order of Placements. It
 // allocates only to grow the slice.
 // Complexity: one look-up for each state appended.
-func (l *Lattice) AppendNext(to []Next, s State) []Next {
+func (l *Lattice) appendNeighbors(to []neighbor, s State) []neighbor {
 	if !l.has(s) {
 		return to
 	}
 	for rest := l.open[s]; rest != 0; rest &= rest - 1 {
 		j := bits.TrailingZeros64(rest)
-		to = append(to, Next{Step{Create: true, Placement: l.placements[j]}, l.after(s, j)})
+		to = append(to, neighbor{Step{Create: true, Placement: l.placements[j]}, l.after(s, j)})
 	}
 	for rest := l.sets[s]; rest != 0; rest &= rest - 1 {
 		j := bits.TrailingZeros64(rest)
-		to = append(to, Next{Step{Placement: l.placements[j]}, l.after(s, j)})
+		to = append(to, neighbor{Step{Placement: l.placements[j]}, l.after(s, j)})
 	}
 	return to
 }
 
-// AppendMaximal appends the maximal layouts that have all instances of s, so all
+// appendMaximal appends the maximal layouts that have all instances of s, so all
 // maximal layouts of the product for the empty state, in ascending order. It
 // allocates only to grow the slice.
 // Complexity: one step for each state of the lattice.
-func (l *Lattice) AppendMaximal(to []State, s State) []State {
+func (l *Lattice) appendMaximal(to []State, s State) []State {
 	if !l.has(s) {
 		return to
 	}

@@ -14,10 +14,10 @@ func TestNextStatesAgreeWithTheTwin(t *testing.T) {
 		l, err := NewLattice(product)
 		require.NoError(t, err)
 		w := newTwin(product)
-		var next []Next
+		var next []neighbor
 		for s := range State(l.States()) {
 			set := w.setOf(l.Layout(s))
-			next = l.AppendNext(next[:0], s)
+			next = l.appendNeighbors(next[:0], s)
 			i := 0
 			for _, create := range []bool{true, false} {
 				for j, placement := range w.placements {
@@ -61,13 +61,13 @@ func TestMaximalAgreesWithTheTwin(t *testing.T) {
 					want = append(want, m)
 				}
 			}
-			for _, m := range l.AppendMaximal(nil, State(s)) {
+			for _, m := range l.appendMaximal(nil, State(s)) {
 				got = append(got, w.setOf(l.Layout(m)))
 			}
 			require.Equal(t, want, got)
 		}
 	}
-	require.Len(t, lattice(t, "A100-40GB").AppendMaximal(nil, 0), 239)
+	require.Len(t, lattice(t, "A100-40GB").appendMaximal(nil, 0), 239)
 }
 
 func TestApply(t *testing.T) {
@@ -89,6 +89,6 @@ func TestApply(t *testing.T) {
 	_, err = l.Apply(s, three)
 	require.ErrorIs(t, err, ErrNotPlaced)
 	outside := State(l.States())
-	require.Empty(t, l.AppendNext(nil, outside))
-	require.Empty(t, l.AppendMaximal(nil, outside))
+	require.Empty(t, l.appendNeighbors(nil, outside))
+	require.Empty(t, l.appendMaximal(nil, outside))
 }

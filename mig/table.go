@@ -52,11 +52,11 @@ func LookupPCI(device uint32) (Product, bool) {
 	return Product{}, false
 }
 
-// LookupName returns the table of the product to which GPUs of that name belong,
+// LookupDevice returns the table of the product to which GPUs of that name belong,
 // as NVML or amd-smi tell it: "NVIDIA A100-SXM4-40GB", say. The maker in front may
 // be missing, as it is with old drivers. A name that is not in the tables is not
 // guessed at. It is otherwise as Lookup.
-func LookupName(device string) (Product, bool) {
+func LookupDevice(device string) (Product, bool) {
 	for _, table := range catalogue() {
 		product := table()
 		for _, name := range product.DeviceNames {
@@ -85,16 +85,16 @@ type row struct {
 // The last row is the whole GPU, and gives the bounds.
 func sevenSlices(p Product, rows [7]row) Product {
 	shape := [7]Profile{
-		{ID: 19, NVML: 0, ComputeSlices: 1, MemorySlices: 1, Starts: []int{0, 1, 2, 3, 4, 5, 6}, MaxCount: 7},
+		{ID: 19, NVMLIndex: 0, ComputeSlices: 1, MemorySlices: 1, Starts: []int{0, 1, 2, 3, 4, 5, 6}, MaxCount: 7},
 		{
-			Name: ProfileName{Attribute: Media},
-			ID:   20, NVML: 7, ComputeSlices: 1, MemorySlices: 1, Starts: []int{0, 1, 2, 3, 4, 5, 6}, MaxCount: 1,
+			Name: ProfileName{Attribute: AttributeMedia},
+			ID:   20, NVMLIndex: 7, ComputeSlices: 1, MemorySlices: 1, Starts: []int{0, 1, 2, 3, 4, 5, 6}, MaxCount: 1,
 		},
-		{ID: 15, NVML: 9, ComputeSlices: 1, MemorySlices: 2, Starts: []int{0, 2, 4, 6}, MaxCount: 4},
-		{ID: 14, NVML: 1, ComputeSlices: 2, MemorySlices: 2, Starts: []int{0, 2, 4}, MaxCount: 3},
-		{ID: 9, NVML: 2, ComputeSlices: 3, MemorySlices: 4, Starts: []int{0, 4}, MaxCount: 2},
-		{ID: 5, NVML: 3, ComputeSlices: 4, MemorySlices: 4, Starts: []int{0}, MaxCount: 1},
-		{ID: 0, NVML: 4, ComputeSlices: 7, MemorySlices: 8, Starts: []int{0}, MaxCount: 1},
+		{ID: 15, NVMLIndex: 9, ComputeSlices: 1, MemorySlices: 2, Starts: []int{0, 2, 4, 6}, MaxCount: 4},
+		{ID: 14, NVMLIndex: 1, ComputeSlices: 2, MemorySlices: 2, Starts: []int{0, 2, 4}, MaxCount: 3},
+		{ID: 9, NVMLIndex: 2, ComputeSlices: 3, MemorySlices: 4, Starts: []int{0, 4}, MaxCount: 2},
+		{ID: 5, NVMLIndex: 3, ComputeSlices: 4, MemorySlices: 4, Starts: []int{0}, MaxCount: 1},
+		{ID: 0, NVMLIndex: 4, ComputeSlices: 7, MemorySlices: 8, Starts: []int{0}, MaxCount: 1},
 	}
 	for i := range shape {
 		shape[i].fill(rows[i])
@@ -130,6 +130,6 @@ func (p Product) with(profiles []Profile) Product {
 // measured is the evidence of a profile that was printed whole by a GPU.
 func measured() Evidence {
 	return Evidence{
-		Name: Measured, ID: Measured, Starts: Measured, Memory: Measured, SMs: Measured, Engines: Measured,
+		Name: ConfidenceMeasured, ID: ConfidenceMeasured, Starts: ConfidenceMeasured, Memory: ConfidenceMeasured, SMs: ConfidenceMeasured, Engines: ConfidenceMeasured,
 	}
 }

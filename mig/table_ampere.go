@@ -4,19 +4,19 @@ package mig
 
 func a30() Product {
 	small := measured()
-	small.Engines = Documented
+	small.Engines = ConfidenceDocumented
 	profiles := []Profile{
-		{ID: 14, NVML: 0, ComputeSlices: 1, MemorySlices: 1, Starts: []int{0, 1, 2, 3}, MaxCount: 4},
+		{ID: 14, NVMLIndex: 0, ComputeSlices: 1, MemorySlices: 1, Starts: []int{0, 1, 2, 3}, MaxCount: 4},
 		{
-			Name: ProfileName{Attribute: Media},
-			ID:   21, NVML: 7, ComputeSlices: 1, MemorySlices: 1, Starts: []int{0, 1, 2, 3}, MaxCount: 1,
+			Name: ProfileName{Attribute: AttributeMedia},
+			ID:   21, NVMLIndex: 7, ComputeSlices: 1, MemorySlices: 1, Starts: []int{0, 1, 2, 3}, MaxCount: 1,
 		},
-		{ID: 5, NVML: 1, ComputeSlices: 2, MemorySlices: 2, Starts: []int{0, 2}, MaxCount: 2},
+		{ID: 5, NVMLIndex: 1, ComputeSlices: 2, MemorySlices: 2, Starts: []int{0, 2}, MaxCount: 2},
 		{
-			Name: ProfileName{Attribute: Media},
-			ID:   6, NVML: 8, ComputeSlices: 2, MemorySlices: 2, Starts: []int{0, 2}, MaxCount: 1,
+			Name: ProfileName{Attribute: AttributeMedia},
+			ID:   6, NVMLIndex: 8, ComputeSlices: 2, MemorySlices: 2, Starts: []int{0, 2}, MaxCount: 1,
 		},
-		{ID: 0, NVML: 3, ComputeSlices: 4, MemorySlices: 4, Starts: []int{0}, MaxCount: 1},
+		{ID: 0, NVMLIndex: 3, ComputeSlices: 4, MemorySlices: 4, Starts: []int{0}, MaxCount: 1},
 	}
 	for i, r := range []row{
 		{6, 5952, 14, Engines{Copy: 1}, small},
@@ -77,7 +77,7 @@ func a100With40GB() Product {
 
 func a100With80GB() Product {
 	sure := Evidence{
-		Name: Documented, ID: Derived, Starts: Derived, Memory: Documented, SMs: Derived, Engines: Derived,
+		Name: ConfidenceDocumented, ID: ConfidenceDerived, Starts: ConfidenceDerived, Memory: ConfidenceDocumented, SMs: ConfidenceDerived, Engines: ConfidenceDerived,
 	}
 	return sevenSlices(Product{
 		Name:              "A100-80GB",

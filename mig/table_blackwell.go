@@ -47,8 +47,8 @@ func b200With180GB() Product {
 
 func gb200With186GB() Product {
 	printed := measured()
-	printed.Starts = Derived
-	named := Evidence{Name: Documented, ID: Derived, Starts: Derived, Engines: Analogous}
+	printed.Starts = ConfidenceDerived
+	named := Evidence{Name: ConfidenceDocumented, ID: ConfidenceDerived, Starts: ConfidenceDerived, Engines: ConfidenceAnalogous}
 	rows := memories(gb100Rows(printed),
 		[7]uint16{23, 23, 47, 47, 93, 93, 186},
 		[7]int64{22528, 22528, 46592, 46592, 0, 0, 0})
@@ -78,15 +78,15 @@ func gb200With186GB() Product {
 }
 
 func b300With269GB() Product {
-	named := Evidence{Name: Documented, ID: Analogous, Starts: Analogous, Engines: Analogous}
+	named := Evidence{Name: ConfidenceDocumented, ID: ConfidenceAnalogous, Starts: ConfidenceAnalogous, Engines: ConfidenceAnalogous}
 	rows := memories(gb100Rows(named), [7]uint16{34, 34, 67, 67, 135, 135, 269}, [7]int64{})
 	// One report tells of a 1g.67gb with 30 SMs whose first compute instance
 	// profile, as large as a 1g.34gb, has 18.
 	for i, sms := range [3]int{18, 18, 30} {
 		rows[i].sms = sms
-		rows[i].evidence.SMs = Derived
+		rows[i].evidence.SMs = ConfidenceDerived
 	}
-	rows[2].evidence.SMs = Measured
+	rows[2].evidence.SMs = ConfidenceMeasured
 	return sevenSlices(Product{
 		Name:              "B300-269GB",
 		Architecture:      "Blackwell Ultra",
@@ -107,7 +107,7 @@ func b300With269GB() Product {
 }
 
 func gb300With278GB() Product {
-	named := Evidence{Name: Documented, ID: Documented, Starts: Analogous, Engines: Analogous}
+	named := Evidence{Name: ConfidenceDocumented, ID: ConfidenceDocumented, Starts: ConfidenceAnalogous, Engines: ConfidenceAnalogous}
 	return sevenSlices(Product{
 		Name:              "GB300-278GB",
 		Architecture:      "Blackwell Ultra",
@@ -129,17 +129,17 @@ func rtxPro6000() Product {
 	two := row{48, 48512, 94, Engines{Copy: 2, NVDEC: 2, NVENC: 2, JPEG: 2}, measured()}
 	four := row{96, 97408, 188, Engines{Copy: 4, NVDEC: 4, NVENC: 4, JPEG: 4, OFA: 1}, measured()}
 	profiles := profilesOf([]shape{
-		{Plain, 14, 0, 1, 3, quarter, 4, one},
-		{Media, 21, 7, 1, 3, quarter, 1, one.media(Engines{NVDEC: 1, NVENC: 1, JPEG: 1, OFA: 1})},
-		{Graphics, 47, 10, 1, 3, quarter, 4, one},
-		{MediaAll, 65, 15, 1, 3, quarter, 1, one.media(four.engines)},
-		{NoMedia, 67, 13, 1, 3, quarter, 4, one.media(Engines{})},
-		{Plain, 5, 1, 2, 6, half, 2, two},
-		{Graphics, 35, 11, 2, 6, half, 2, two},
-		{MediaAll, 64, 16, 2, 6, half, 1, two.media(four.engines)},
-		{NoMedia, 66, 14, 2, 6, half, 2, two.media(Engines{})},
-		{Plain, 0, 3, 4, 12, whole, 1, four},
-		{Graphics, 32, 12, 4, 12, whole, 1, four},
+		{AttributePlain, 14, 0, 1, 3, quarter, 4, one},
+		{AttributeMedia, 21, 7, 1, 3, quarter, 1, one.media(Engines{NVDEC: 1, NVENC: 1, JPEG: 1, OFA: 1})},
+		{AttributeGraphics, 47, 10, 1, 3, quarter, 4, one},
+		{AttributeMediaAll, 65, 15, 1, 3, quarter, 1, one.media(four.engines)},
+		{AttributeNoMedia, 67, 13, 1, 3, quarter, 4, one.media(Engines{})},
+		{AttributePlain, 5, 1, 2, 6, half, 2, two},
+		{AttributeGraphics, 35, 11, 2, 6, half, 2, two},
+		{AttributeMediaAll, 64, 16, 2, 6, half, 1, two.media(four.engines)},
+		{AttributeNoMedia, 66, 14, 2, 6, half, 2, two.media(Engines{})},
+		{AttributePlain, 0, 3, 4, 12, whole, 1, four},
+		{AttributeGraphics, 32, 12, 4, 12, whole, 1, four},
 	})
 	return Product{
 		Name:              "RTX PRO 6000",
@@ -183,7 +183,7 @@ func profilesOf(shapes []shape) []Profile {
 	for i, s := range shapes {
 		profiles[i] = Profile{
 			Name: ProfileName{Attribute: s.attribute},
-			ID:   s.id, NVML: s.nvml,
+			ID:   s.id, NVMLIndex: s.nvml,
 			ComputeSlices: s.compute, MemorySlices: s.memorySlices,
 			Starts: append([]int(nil), s.starts...), MaxCount: s.maxCount,
 		}

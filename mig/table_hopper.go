@@ -68,7 +68,7 @@ func h100With94GB() Product {
 }
 
 func h100With96GB() Product {
-	sure := Evidence{Name: Documented, ID: Derived, Starts: Derived, SMs: Analogous, Engines: Derived}
+	sure := Evidence{Name: ConfidenceDocumented, ID: ConfidenceDerived, Starts: ConfidenceDerived, SMs: ConfidenceAnalogous, Engines: ConfidenceDerived}
 	return sevenSlices(Product{
 		Name:              "H100-96GB",
 		Architecture:      "Hopper",
@@ -88,8 +88,8 @@ func h100With96GB() Product {
 
 func gh200With144GB() Product {
 	printed := measured()
-	printed.Starts = Derived
-	named := Evidence{Name: Documented, ID: Derived, Starts: Derived, SMs: Analogous, Engines: Analogous}
+	printed.Starts = ConfidenceDerived
+	named := Evidence{Name: ConfidenceDocumented, ID: ConfidenceDerived, Starts: ConfidenceDerived, SMs: ConfidenceAnalogous, Engines: ConfidenceAnalogous}
 	rows := gh100Rows(printed)
 	for i := 4; i < 7; i++ {
 		rows[i].evidence = named
@@ -115,10 +115,10 @@ func gh200With144GB() Product {
 
 func h200With141GB() Product {
 	printed := measured()
-	printed.Starts = Derived
-	guide := Evidence{Name: Documented, ID: Derived, Starts: Derived, SMs: Analogous, Engines: Documented}
+	printed.Starts = ConfidenceDerived
+	guide := Evidence{Name: ConfidenceDocumented, ID: ConfidenceDerived, Starts: ConfidenceDerived, SMs: ConfidenceAnalogous, Engines: ConfidenceDocumented}
 	running := guide
-	running.SMs = Measured
+	running.SMs = ConfidenceMeasured
 	rows := gh100Rows(printed)
 	rows[2].evidence = guide
 	rows[4].evidence = running

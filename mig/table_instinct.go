@@ -9,25 +9,25 @@ package mig
 func mi300x() Product {
 	const dies, computeUnitsOfDie, memoryMiB = 8, 38, 196592
 	sure := Evidence{
-		Name: Documented, ID: Derived, Starts: Documented, Memory: Derived, SMs: Documented, Engines: Documented,
+		Name: ConfidenceDocumented, ID: ConfidenceDerived, Starts: ConfidenceDocumented, Memory: ConfidenceDerived, SMs: ConfidenceDocumented, Engines: ConfidenceDocumented,
 	}
 	var profiles []Profile
 	for id, mode := range []struct {
-		mode       Mode
+		mode       PartitionMode
 		partitions int
 	}{
-		{CPXNPS1, 8},
-		{CPXNPS4, 8},
-		{QPXNPS1, 4},
-		{QPXNPS4, 4},
-		{DPXNPS1, 2},
-		{DPXNPS2, 2},
-		{SPXNPS1, 1},
+		{PartitionModeCPXNPS1, 8},
+		{PartitionModeCPXNPS4, 8},
+		{PartitionModeQPXNPS1, 4},
+		{PartitionModeQPXNPS4, 4},
+		{PartitionModeDPXNPS1, 2},
+		{PartitionModeDPXNPS2, 2},
+		{PartitionModeSPXNPS1, 1},
 	} {
 		size := dies / mode.partitions
 		profile := Profile{
-			Name: ProfileName{Mode: mode.mode},
-			ID:   id, NVML: id,
+			Name: ProfileName{PartitionMode: mode.mode},
+			ID:   id, NVMLIndex: id,
 			ComputeSlices: size, MemorySlices: size,
 			MemoryMiB: memoryMiB / int64(mode.partitions),
 			SMs:       computeUnitsOfDie * size,
@@ -39,7 +39,7 @@ func mi300x() Product {
 		}
 		profiles = append(profiles, profile)
 	}
-	profiles[len(profiles)-1].Evidence.Memory = Measured
+	profiles[len(profiles)-1].Evidence.Memory = ConfidenceMeasured
 	return Product{
 		Name:         "MI300X",
 		Architecture: "CDNA 3",

@@ -12,11 +12,11 @@ func TestMI300XIsInOneMode(t *testing.T) {
 	// Of each mode that makes n partitions any that are in use, and no layout of two
 	// modes.
 	require.Equal(t, 1+2*(1<<8-1)+2*(1<<4-1)+2*(1<<2-1)+1, l.States())
-	maximal := l.AppendMaximal(nil, 0)
+	maximal := l.appendMaximal(nil, 0)
 	require.Len(t, maximal, 7)
 	for _, s := range maximal {
 		require.Equal(t, 8, l.Occupied(s).Len())
-		require.Equal(t, Used{ComputeSlices: 8, SMs: 304}, l.Used(s))
+		require.Equal(t, Usage{ComputeSlices: 8, SMs: 304}, l.Used(s))
 	}
 	s, err := l.StateOf(placements(t, "cpx_nps4@0:1", "cpx_nps4@5:1"))
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestLookupName(t *testing.T) {
 		for _, name := range p.DeviceNames {
 			require.False(t, seen[name], name)
 			seen[name] = true
-			found, ok := LookupName(name)
+			found, ok := LookupDevice(name)
 			require.True(t, ok)
 			require.Equal(t, p, found)
 		}
@@ -60,12 +60,12 @@ func TestLookupName(t *testing.T) {
 		"NVIDIA RTX PRO 6000 Blackwell Server Edition": "RTX PRO 6000",
 		"AMD Instinct MI300X":                          "MI300X",
 	} {
-		found, ok := LookupName(device)
+		found, ok := LookupDevice(device)
 		require.True(t, ok, device)
 		require.Equal(t, product, found.Name)
 	}
 	for _, device := range []string{"", "NVIDIA", "NVIDIA ", "H100", "NVIDIA L40S", "NVIDIA H100 80GB", "NVIDIA NVIDIA A30"} {
-		_, ok := LookupName(device)
+		_, ok := LookupDevice(device)
 		require.False(t, ok, device)
 	}
 }

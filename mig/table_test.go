@@ -90,16 +90,16 @@ func TestTablesAreConsistent(t *testing.T) {
 			require.True(t, p.GPUSMs == 0 || p.GPUSMs >= p.SMs)
 			for i, profile := range p.Profiles {
 				require.False(t, ids[profile.ID], "%s: its ID is taken", profile.Name)
-				require.False(t, nvml[profile.NVML], "%s: its NVML number is taken", profile.Name)
-				ids[profile.ID], nvml[profile.NVML] = true, true
+				require.False(t, nvml[profile.NVMLIndex], "%s: its NVML number is taken", profile.Name)
+				ids[profile.ID], nvml[profile.NVMLIndex] = true, true
 				require.Equal(t, profile.MaxCount, l.Free(0, i), "%s", profile.Name)
 				e := profile.Evidence
 				require.NotZero(t, e.Name)
 				require.NotZero(t, e.ID)
 				require.NotZero(t, e.Starts)
 				require.NotZero(t, e.Engines)
-				require.Equal(t, profile.MemoryMiB == 0, e.Memory == Unknown, "%s", profile.Name)
-				require.Equal(t, profile.SMs == 0, e.SMs == Unknown, "%s", profile.Name)
+				require.Equal(t, profile.MemoryMiB == 0, e.Memory == ConfidenceUnknown, "%s", profile.Name)
+				require.Equal(t, profile.SMs == 0, e.SMs == ConfidenceUnknown, "%s", profile.Name)
 				require.True(t, p.Uniform || profile.MemoryMiB%64 == 0, "%s: GPUs print sixteenths of a GiB", profile.Name)
 				if p.Uniform {
 					continue
@@ -130,13 +130,13 @@ func TestSMsDecideNothing(t *testing.T) {
 
 func TestConfidence(t *testing.T) {
 	for name, confidence := range map[string]Confidence{
-		"A30": Documented, "A100-40GB": Measured, "A100-80GB": Derived, "H100-80GB": Measured, "H200-141GB": Derived,
-		"B200-180GB": Measured, "GB200-186GB": Analogous, "B300-269GB": Analogous, "RTX PRO 6000": Measured,
+		"A30": ConfidenceDocumented, "A100-40GB": ConfidenceMeasured, "A100-80GB": ConfidenceDerived, "H100-80GB": ConfidenceMeasured, "H200-141GB": ConfidenceDerived,
+		"B200-180GB": ConfidenceMeasured, "GB200-186GB": ConfidenceAnalogous, "B300-269GB": ConfidenceAnalogous, "RTX PRO 6000": ConfidenceMeasured,
 	} {
 		p, _ := Lookup(name)
 		require.Equal(t, confidence, p.Confidence(), name)
 	}
-	require.Equal(t, Unknown, Product{}.Confidence())
+	require.Equal(t, ConfidenceUnknown, Product{}.Confidence())
 	for c := range Confidence(confidences) {
 		text, err := c.MarshalText()
 		require.NoError(t, err)
@@ -174,7 +174,7 @@ func only(p Product, label string) Product {
 	var kept []Profile
 	one := false
 	for _, profile := range p.Profiles {
-		plain := profile.Name.Attribute == Plain
+		plain := profile.Name.Attribute == AttributePlain
 		// The second plain 1g has twice the memory of the first.
 		double := plain && profile.ComputeSlices == 1 && one
 		one = one || plain && profile.ComputeSlices == 1
@@ -334,7 +334,7 @@ func TestTablesAgreeWithTheReference(t *testing.T) {
 			at := p.Name + " " + w.Name
 			require.Equal(t, w.Name, got.Name.String(), at)
 			require.Equal(t, w.ID, got.ID, at)
-			require.Equal(t, w.NVML, got.NVML, at)
+			require.Equal(t, w.NVML, got.NVMLIndex, at)
 			require.Equal(t, w.ComputeSlices, got.ComputeSlices, at)
 			require.Equal(t, w.MemorySlices, got.MemorySlices, at)
 			require.Equal(t, w.Engines, got.Engines, at)
@@ -350,7 +350,7 @@ func TestTablesAgreeWithTheReference(t *testing.T) {
 			}
 			if w.Unsure != "" {
 				e := got.Evidence
-				require.Less(t, min(e.ID, e.Starts, e.Memory, e.SMs, e.Engines), Measured, at)
+				require.Less(t, min(e.ID, e.Starts, e.Memory, e.SMs, e.Engines), ConfidenceMeasured, at)
 			}
 		}
 	}

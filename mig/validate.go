@@ -65,7 +65,7 @@ func (c counters) above(limits counters) (int, bool) {
 // validate refuses a product from which no lattice can be built.
 func (p *Product) validate() error {
 	refuse := func(field, reason string) error {
-		return &Error{Product: p.Name, Field: field, Reason: reason, Err: ErrInvalid}
+		return &Error{Product: p.Name, Field: field, Reason: reason, Kind: ErrInvalid}
 	}
 	if p.Name == "" {
 		return refuse("name", "is empty")
@@ -97,7 +97,7 @@ func (p *Product) validate() error {
 	}
 	if placements > MaxPlacements {
 		return &Error{
-			Product: p.Name, Field: "profiles", Err: ErrTooLarge,
+			Product: p.Name, Field: "profiles", Kind: ErrTooLarge,
 			Reason: "have " + strconv.Itoa(placements) + " starts in all, and the most is " + strconv.Itoa(MaxPlacements),
 		}
 	}

@@ -98,12 +98,12 @@
 // mode or instances that somebody else changed, take a new inventory and send
 // [GPU.Partitioned] of what differs.
 //
-// A [Divider] carries out the core's orders to repartition a GPU. It is the one part of
-// the package that changes anything; who does not call [Source.Divider] only reads.
+// A [Partitioner] carries out the core's orders to repartition a GPU. It is the one part of
+// the package that changes anything; who does not call [Source.Partitioner] only reads.
 //
 // # Without a GPU
 //
-// A [Pretend] is a machine to try all of this on, one of several [Boxes]. GPUs fail and
+// A [FakeMachine] is a machine to try all of this on, one of several [FakeMachines]. GPUs fail and
 // are repaired on request, Xids are raised, processes come and go, instances are created
 // and destroyed. It answers through the same small interface that the driver is behind.
 //

@@ -68,7 +68,7 @@ type device interface {
 	migDevices() ([]migDevice, error)
 
 	// ancestor returns what the path to another GPU of the driver goes through.
-	ancestor(other device) (nodegraph.Kind, error)
+	ancestor(other device) (nodegraph.PathKind, error)
 
 	health
 	meter
@@ -79,7 +79,7 @@ type device interface {
 type health interface {
 	recovery() (RecoveryAction, error)
 	ecc() (ECC, error)
-	rows() (Rows, error)
+	rows() (RemappedRows, error)
 	// linkErrors returns how often a link had to send anew or to recover.
 	linkErrors(i int) (uint64, error)
 	clocks() (ClockReasons, error)

@@ -36,8 +36,8 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrUnknownGPU: a GPU cannot be offered, because what it is is not known.
 	ErrUnknownGPU = errors.New("unknown GPU")
-	// ErrUnknownBox: there is no machine of that name to pretend.
-	ErrUnknownBox = errors.New("unknown box")
+	// ErrUnknownMachine: there is no machine of that name to pretend.
+	ErrUnknownMachine = errors.New("unknown box")
 	// ErrInvalid: what is asked for makes no sense.
 	ErrInvalid = errors.New("invalid")
 	// ErrInUse: an instance cannot be destroyed while somebody uses it, or created
@@ -52,8 +52,8 @@ const NoGPU = -1
 type Error struct {
 	// GPU is the index of the GPU that was asked about, or NoGPU.
 	GPU int
-	// Fact names what was asked for, such as "memory".
-	Fact Fact
+	// Query names what was asked for, such as "memory".
+	Query Query
 	// Reason says what the driver, the loader or the kernel answered.
 	Reason string
 	// Kind is one of the sentinels of this package.
@@ -65,7 +65,7 @@ func (e *Error) Error() string {
 	if e.GPU != NoGPU {
 		gpu = errtext.Index("gpus", e.GPU)
 	}
-	return errtext.Join("nvmlsrc", gpu, string(e.Fact), e.Kind.Error(), e.Reason)
+	return errtext.Join("nvmlsrc", gpu, string(e.Query), e.Kind.Error(), e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind of the failure.
@@ -73,12 +73,12 @@ func (e *Error) Unwrap() error { return e.Kind }
 
 // about returns the error as one about a GPU and a fact. What a driver says comes
 // without either; what is no *Error is a driver failure.
-func about(err error, gpu int, fact Fact) *Error {
+func about(err error, gpu int, fact Query) *Error {
 	kind := ErrDriver
 	if known := (*Error)(nil); errors.As(err, &known) {
 		kind = known.Kind
 	}
-	return &Error{GPU: gpu, Fact: fact, Reason: reason(err), Kind: kind}
+	return &Error{GPU: gpu, Query: fact, Reason: reason(err), Kind: kind}
 }
 
 // reason returns the innermost words of an error.

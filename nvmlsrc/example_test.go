@@ -64,7 +64,7 @@ func ExampleInventory_Node() {
 
 // An agent tells its core what befalls the GPUs, on a machine that is not there.
 func ExampleMonitor() {
-	machine, err := nvmlsrc.NewPretend("hgx-h100")
+	machine, err := nvmlsrc.NewFakeMachine("hgx-h100")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func ExampleMonitor() {
 
 // Somebody is at work on two instances of a machine, which is told as jobs that run.
 func ExampleOccupancy() {
-	machine, err := nvmlsrc.NewPretend("mig-h100")
+	machine, err := nvmlsrc.NewFakeMachine("mig-h100")
 	if err != nil {
 		log.Fatal(err)
 	}

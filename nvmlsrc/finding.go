@@ -9,8 +9,8 @@ import (
 type Finding struct {
 	// GPU is the index.
 	GPU int
-	// Fact that it was found in.
-	Fact Fact
+	// Query that it was found in.
+	Query Query
 	// Condemns: the GPU can take no work. Else it goes on, and somebody should know.
 	Condemns bool
 	// Reason in words.
@@ -22,10 +22,10 @@ func (f Finding) String() string {
 	if f.Condemns {
 		effect = "condemned"
 	}
-	return fmt.Sprintf("gpus[%d]: %s: %s (%s)", f.GPU, f.Fact, f.Reason, effect)
+	return fmt.Sprintf("gpus[%d]: %s: %s (%s)", f.GPU, f.Query, f.Reason, effect)
 }
 
-// Findings judges a reading. A GPU is condemned for what leaves it unusable until it is
+// findings judges a reading. A GPU is condemned for what leaves it unusable until it is
 // reset, or for ever: it does not answer, the driver asks for a reset or a restart, or it
 // has no spare row for a row of memory that went bad. The rest is suspect: most of it
 // is over after the next reset, and none of it stops what runs. What an operator wants
@@ -34,25 +34,25 @@ func (f Finding) String() string {
 // Source: NVIDIA, "GPU Memory Error Management" (a row that could not be remapped is a
 // case for replacement, a pending one for a reset at the next opportunity), and the
 // comments on the recovery actions in nvml.h.
-func (h Health) Findings() []Finding {
+func (h Health) findings() []Finding {
 	var found []Finding
-	find := func(is bool, fact Fact, condemns bool, format string, of ...any) {
+	find := func(is bool, fact Query, condemns bool, format string, of ...any) {
 		if is {
-			found = append(found, Finding{GPU: h.GPU, Fact: fact, Condemns: condemns, Reason: fmt.Sprintf(format, of...)})
+			found = append(found, Finding{GPU: h.GPU, Query: fact, Condemns: condemns, Reason: fmt.Sprintf(format, of...)})
 		}
 	}
 	if h.Failure != nil {
-		find(true, h.Failure.Fact, true, "%s: %s", h.Failure.Kind, h.Failure.Reason)
+		find(true, h.Failure.Query, true, "%s: %s", h.Failure.Kind, h.Failure.Reason)
 		return found
 	}
-	find(h.Recovery != RecoveryNone, FactRecovery, h.Recovery == RecoveryReset || h.Recovery == RecoveryReboot,
+	find(h.Recovery != RecoveryNone, QueryRecovery, h.Recovery == RecoveryReset || h.Recovery == RecoveryReboot,
 		"the driver says: %s", h.Recovery)
-	find(h.Rows.Failed, FactRows, true, "a row of memory is bad and there is no spare one")
-	find(h.Rows.Pending, FactRows, false, "a row of memory is to be replaced by a spare one: reset the GPU when it is idle")
-	find(h.ECC.Volatile > 0, FactECC, false, "%d memory errors that could not be corrected", h.ECC.Volatile)
-	find(h.Links.Lost > 0, FactNVLink, false, "%d of %d NVLinks are down", h.Links.Lost, h.Links.Active+h.Links.Lost)
-	find(h.Links.NewErrors > 0, FactNVLinkErrors, false, "%d errors on NVLinks since the last reading", h.Links.NewErrors)
-	find(h.Clocks.Throttled(), FactClocks, false, "slowed down: %s", h.Clocks)
+	find(h.Rows.Failed, QueryRows, true, "a row of memory is bad and there is no spare one")
+	find(h.Rows.Pending, QueryRows, false, "a row of memory is to be replaced by a spare one: reset the GPU when it is idle")
+	find(h.ECC.Volatile > 0, QueryECC, false, "%d memory errors that could not be corrected", h.ECC.Volatile)
+	find(h.Links.Lost > 0, QueryNVLink, false, "%d of %d NVLinks are down", h.Links.Lost, h.Links.Active+h.Links.Lost)
+	find(h.Links.NewErrors > 0, QueryNVLinkErrors, false, "%d errors on NVLinks since the last reading", h.Links.NewErrors)
+	find(h.Clocks.throttled(), QueryClocks, false, "slowed down: %s", h.Clocks)
 	return found
 }
 

@@ -17,8 +17,8 @@ type Health struct {
 	// Recovery is what the driver asks for.
 	Recovery RecoveryAction
 	ECC      ECC
-	Rows     Rows
-	Links    Links
+	Rows     RemappedRows
+	Links    NVLinkHealth
 	// Clocks says why the clocks are lower than they could be.
 	Clocks ClockReasons
 	// Activity of the GPU or, in MIG mode, of each instance with a MIG device. It is
@@ -45,13 +45,13 @@ type Activity struct {
 type ActivitySource uint8
 
 const (
-	// SMActivity is the part of the SMs that were busy, from the counters that
+	// ActivitySourceSM is the part of the SMs that were busy, from the counters that
 	// Hopper and later GPUs have (GPM). It is what berth.ActivityReported is about.
-	SMActivity ActivitySource = iota
-	// Utilization is the part of the time in which some kernel ran, which other GPUs
+	ActivitySourceSM ActivitySource = iota
+	// ActivitySourceUtilization is the part of the time in which some kernel ran, which other GPUs
 	// tell instead. A kernel on one SM of many counts in full, so that it is an upper
-	// bound of SMActivity; and an instance has none.
-	Utilization
+	// bound of ActivitySourceSM; and an instance has none.
+	ActivitySourceUtilization
 )
 
 const activitySourceNames enum.Names = "SM activity|utilization"
@@ -68,9 +68,9 @@ type ECC struct {
 	Aggregate uint64
 }
 
-// Rows is what became of rows of memory that had errors: Ampere and later GPUs map them
+// RemappedRows is what became of rows of memory that had errors: Ampere and later GPUs map them
 // to spare ones.
-type Rows struct {
+type RemappedRows struct {
 	// Corrected and Uncorrected count the rows that are mapped elsewhere, by the errors
 	// that they had.
 	Corrected, Uncorrected int
@@ -80,8 +80,8 @@ type Rows struct {
 	Failed bool
 }
 
-// Links is how the NVLinks of a GPU do.
-type Links struct {
+// NVLinkHealth is how the NVLinks of a GPU do.
+type NVLinkHealth struct {
 	// Active links, and Inactive ones: a card without a bridge has links that lead
 	// nowhere.
 	Active, Inactive int
@@ -130,23 +130,23 @@ type ClockReasons uint64
 
 // The reasons, as nvidia-smi -q lists them.
 const (
-	ClocksIdle               ClockReasons = 1 << 0
-	ClocksApplicationSetting ClockReasons = 1 << 1
-	ClocksSoftwarePowerCap   ClockReasons = 1 << 2
-	ClocksHardwareSlowdown   ClockReasons = 1 << 3
-	ClocksSyncBoost          ClockReasons = 1 << 4
-	ClocksSoftwareThermal    ClockReasons = 1 << 5
-	ClocksHardwareThermal    ClockReasons = 1 << 6
-	ClocksHardwarePowerBrake ClockReasons = 1 << 7
-	ClocksDisplaySetting     ClockReasons = 1 << 8
-	clocksHardware                        = ClocksHardwareSlowdown | ClocksHardwareThermal | ClocksHardwarePowerBrake
-	clocksReasonsKnown                    = ClocksDisplaySetting<<1 - 1
+	ClockReasonIdle               ClockReasons = 1 << 0
+	ClockReasonApplicationSetting ClockReasons = 1 << 1
+	ClockReasonSoftwarePowerCap   ClockReasons = 1 << 2
+	ClockReasonHardwareSlowdown   ClockReasons = 1 << 3
+	ClockReasonSyncBoost          ClockReasons = 1 << 4
+	ClockReasonSoftwareThermal    ClockReasons = 1 << 5
+	ClockReasonHardwareThermal    ClockReasons = 1 << 6
+	ClockReasonHardwarePowerBrake ClockReasons = 1 << 7
+	ClockReasonDisplaySetting     ClockReasons = 1 << 8
+	clocksHardware                             = ClockReasonHardwareSlowdown | ClockReasonHardwareThermal | ClockReasonHardwarePowerBrake
+	clocksReasonsKnown                         = ClockReasonDisplaySetting<<1 - 1
 )
 
-// Throttled reports whether the GPU is slowed down because it is too hot, or gets too
+// throttled reports whether the GPU is slowed down because it is too hot, or gets too
 // little power from outside: by its hardware, or by the driver before that has to. A cap
 // on power that the operator has set is no such reason.
-func (r ClockReasons) Throttled() bool { return r&(clocksHardware|ClocksSoftwareThermal) != 0 }
+func (r ClockReasons) throttled() bool { return r&(clocksHardware|ClockReasonSoftwareThermal) != 0 }
 
 // String lists the reasons in the words of nvidia-smi; "none" without any.
 func (r ClockReasons) String() string {
@@ -155,15 +155,15 @@ func (r ClockReasons) String() string {
 		bit  ClockReasons
 		name string
 	}{
-		{ClocksIdle, "idle"},
-		{ClocksApplicationSetting, "applications clocks setting"},
-		{ClocksSoftwarePowerCap, "SW power cap"},
-		{ClocksHardwareSlowdown, "HW slowdown"},
-		{ClocksSyncBoost, "sync boost"},
-		{ClocksSoftwareThermal, "SW thermal slowdown"},
-		{ClocksHardwareThermal, "HW thermal slowdown"},
-		{ClocksHardwarePowerBrake, "HW power brake slowdown"},
-		{ClocksDisplaySetting, "display clock setting"},
+		{ClockReasonIdle, "idle"},
+		{ClockReasonApplicationSetting, "applications clocks setting"},
+		{ClockReasonSoftwarePowerCap, "SW power cap"},
+		{ClockReasonHardwareSlowdown, "HW slowdown"},
+		{ClockReasonSyncBoost, "sync boost"},
+		{ClockReasonSoftwareThermal, "SW thermal slowdown"},
+		{ClockReasonHardwareThermal, "HW thermal slowdown"},
+		{ClockReasonHardwarePowerBrake, "HW power brake slowdown"},
+		{ClockReasonDisplaySetting, "display clock setting"},
 	} {
 		if r&reason.bit != 0 {
 			names = append(names, reason.name)

@@ -11,29 +11,29 @@ import (
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
 
-func (d boundDevice) ancestor(other device) (nodegraph.Kind, error) {
+func (d boundDevice) ancestor(other device) (nodegraph.PathKind, error) {
 	to, ours := other.(boundDevice)
 	if !ours {
-		return nodegraph.None, errors.New("a device of another driver")
+		return nodegraph.PathNone, errors.New("a device of another driver")
 	}
 	if err := d.need(symAncestor); err != nil {
-		return nodegraph.None, err
+		return nodegraph.PathNone, err
 	}
 	level, code := d.handle.GetTopologyCommonAncestor(to.handle)
 	if err := outcome(code); err != nil {
-		return nodegraph.None, err
+		return nodegraph.PathNone, err
 	}
 	switch level {
 	case nvml.TOPOLOGY_INTERNAL, nvml.TOPOLOGY_SINGLE: // two GPUs on one board have its bridge between them
-		return nodegraph.PIX, nil
+		return nodegraph.PathPIX, nil
 	case nvml.TOPOLOGY_MULTIPLE:
-		return nodegraph.PXB, nil
+		return nodegraph.PathPXB, nil
 	case nvml.TOPOLOGY_HOSTBRIDGE:
-		return nodegraph.PHB, nil
+		return nodegraph.PathPHB, nil
 	case nvml.TOPOLOGY_NODE:
-		return nodegraph.NODE, nil
+		return nodegraph.PathNODE, nil
 	}
-	return nodegraph.SYS, nil
+	return nodegraph.PathSYS, nil
 }
 
 // recovery reads a field, as there is no function for it. Drivers that do not know the
@@ -62,12 +62,12 @@ func (d boundDevice) ecc() (ECC, error) {
 	return ECC{volatile, aggregate}, outcome(code)
 }
 
-func (d boundDevice) rows() (Rows, error) {
+func (d boundDevice) rows() (RemappedRows, error) {
 	if err := d.need(symRows); err != nil {
-		return Rows{}, err
+		return RemappedRows{}, err
 	}
 	corrected, uncorrected, pending, failed, code := d.handle.GetRemappedRows()
-	return Rows{corrected, uncorrected, pending, failed}, outcome(code)
+	return RemappedRows{corrected, uncorrected, pending, failed}, outcome(code)
 }
 
 // linkErrors adds up the counters that the link has: generations differ in them.

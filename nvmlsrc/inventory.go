@@ -5,53 +5,53 @@ import (
 	"github.com/berth-sched/berth/topology/nodegraph"
 )
 
-// A Fact names a question that a driver is asked.
-type Fact string
+// A Query names a question that a driver is asked.
+type Query string
 
 // The facts of an inventory.
 const (
-	FactDriver            Fact = "driver"
-	FactCount             Fact = "count"
-	FactDevice            Fact = "device"
-	FactProduct           Fact = "product"
-	FactUUID              Fact = "uuid"
-	FactPCI               Fact = "pci"
-	FactMemory            Fact = "memory"
-	FactComputeCapability Fact = "computeCapability"
-	FactMinor             Fact = "minor"
-	FactNUMANode          Fact = "numaNode"
-	FactMIG               Fact = "mig"
-	FactMIGProfiles       Fact = "migProfiles"
-	FactMIGPlacements     Fact = "migPlacements"
-	FactMIGInstances      Fact = "migInstances"
-	FactMIGDevices        Fact = "migDevices"
-	FactNVLink            Fact = "nvlink"
-	FactFabric            Fact = "fabric"
-	FactProcesses         Fact = "processes"
-	FactAncestors         Fact = "ancestors"
-	FactNICs              Fact = "nics"
+	QueryDriver            Query = "driver"
+	QueryCount             Query = "count"
+	QueryDevice            Query = "device"
+	QueryProduct           Query = "product"
+	QueryUUID              Query = "uuid"
+	QueryPCI               Query = "pci"
+	QueryMemory            Query = "memory"
+	QueryComputeCapability Query = "computeCapability"
+	QueryMinor             Query = "minor"
+	QueryNUMANode          Query = "numaNode"
+	QueryMIG               Query = "mig"
+	QueryMIGProfiles       Query = "migProfiles"
+	QueryMIGPlacements     Query = "migPlacements"
+	QueryMIGInstances      Query = "migInstances"
+	QueryMIGDevices        Query = "migDevices"
+	QueryNVLink            Query = "nvlink"
+	QueryFabric            Query = "fabric"
+	QueryProcesses         Query = "processes"
+	QueryAncestors         Query = "ancestors"
+	QueryNICs              Query = "nics"
 )
 
 // The facts of a Health.
 const (
-	FactRecovery     Fact = "recoveryAction"
-	FactECC          Fact = "ecc"
-	FactRows         Fact = "remappedRows"
-	FactNVLinkErrors Fact = "nvlinkErrors"
-	FactClocks       Fact = "clockReasons"
-	FactActivity     Fact = "activity"
-	FactUtilization  Fact = "utilization"
-	FactTemperature  Fact = "temperature"
-	FactPower        Fact = "power"
-	FactXids         Fact = "xids"
+	QueryRecovery     Query = "recoveryAction"
+	QueryECC          Query = "ecc"
+	QueryRows         Query = "remappedRows"
+	QueryNVLinkErrors Query = "nvlinkErrors"
+	QueryClocks       Query = "clockReasons"
+	QueryActivity     Query = "activity"
+	QueryUtilization  Query = "utilization"
+	QueryTemperature  Query = "temperature"
+	QueryPower        Query = "power"
+	QueryXids         Query = "xids"
 )
 
 // What is asked for beside facts.
 const (
-	FactMIGCreate  Fact = "migCreate"
-	FactMIGCompute Fact = "migCompute"
-	FactMIGDestroy Fact = "migDestroy"
-	FactBox        Fact = "box"
+	queryMIGCreate   Query = "migCreate"
+	queryMIGCompute  Query = "migCompute"
+	queryMIGDestroy  Query = "migDestroy"
+	queryFakeMachine Query = "box"
 )
 
 // An Inventory is what a machine's driver said at one time.
@@ -64,7 +64,7 @@ type Inventory struct {
 	GPUs []GPU
 	// PCIe says for each GPU and each other what the path between them over PCIe goes
 	// through; None where it is not known, and for a GPU and itself.
-	PCIe [][]nodegraph.Kind
+	PCIe [][]nodegraph.PathKind
 	// Links has the best path from each GPU to each, the zero Link where it is not known
 	// and from a GPU to itself. Links through NVSwitches count those of the GPU that
 	// has fewer.

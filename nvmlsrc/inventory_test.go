@@ -19,7 +19,7 @@ var reportOfH100 = mig.Report{
 	Device: "NVIDIA H100 80GB HBM3", PCIDeviceID: 0x233010DE, Profiles: reportOfProduct("H100-80GB"),
 }
 
-func inventoryOf(t require.TestingT, b *Pretend) Inventory {
+func inventoryOf(t require.TestingT, b *FakeMachine) Inventory {
 	v, err := b.source().Inventory()
 	require.NoError(t, err)
 	return v
@@ -45,7 +45,7 @@ func TestInventoryOfHGXH100(t *testing.T) {
 // A GPU that fell over keeps its place and is not asked again; the others do not
 // count it as a peer.
 func TestLostGPU(t *testing.T) {
-	for _, fact := range []Fact{FactDevice, FactProduct, FactPCI, FactMemory, FactNVLink, FactFabric, FactMIGProfiles, FactMIGPlacements, FactProcesses} {
+	for _, fact := range []Query{QueryDevice, QueryProduct, QueryPCI, QueryMemory, QueryNVLink, QueryFabric, QueryMIGProfiles, QueryMIGPlacements, QueryProcesses} {
 		b := hgx()
 		b.gpus[2].fail(fact, lost)
 		v := inventoryOf(t, b)
@@ -63,7 +63,7 @@ func TestLostGPU(t *testing.T) {
 // A GPU that the user may not open is there, and takes no work.
 func TestNoPermissionForAGPU(t *testing.T) {
 	b := hgx()
-	b.gpus[7].fail(FactDevice, noPermission)
+	b.gpus[7].fail(QueryDevice, noPermission)
 	v := inventoryOf(t, b)
 	require.ErrorIs(t, v.GPUs[7].Failure, ErrNoPermission)
 	require.EqualError(t, v.Gaps[0], "nvmlsrc: gpus[7]: device: no permission: the user may not ask this")
@@ -73,21 +73,21 @@ func TestNoPermissionForAGPU(t *testing.T) {
 // and leaves all other fields as they were.
 func TestGaps(t *testing.T) {
 	whole := inventoryOf(t, hgx())
-	for fact, forget := range map[Fact]func(*GPU){
-		FactProduct: func(g *GPU) { g.Product, g.MIG.Report.Device = "", "" },
-		FactUUID:    func(g *GPU) { g.UUID = "" },
-		FactPCI: func(g *GPU) {
+	for fact, forget := range map[Query]func(*GPU){
+		QueryProduct: func(g *GPU) { g.Product, g.MIG.Report.Device = "", "" },
+		QueryUUID:    func(g *GPU) { g.UUID = "" },
+		QueryPCI: func(g *GPU) {
 			g.PCIDeviceID, g.MIG.Report.PCIDeviceID = 0, 0 // the kernel tells the address
 		},
-		FactMemory:            func(g *GPU) { g.MemoryMiB = 0 },
-		FactComputeCapability: func(g *GPU) { g.ComputeMajor = 0 },
-		FactMinor:             func(g *GPU) { g.DeviceMinor = -1 },
-		FactMIG:               func(g *GPU) { g.MIG = MIG{} },
-		FactNVLink:            func(g *GPU) { g.NVLink = NVLink{} },
-		FactFabric:            func(g *GPU) { g.NVLink.Peers = nil },
-		FactProcesses:         func(g *GPU) { g.Processes = nil },
-		FactMIGProfiles:       func(g *GPU) { g.MIG.Report = mig.Report{} },
-		FactMIGPlacements: func(g *GPU) {
+		QueryMemory:            func(g *GPU) { g.MemoryMiB = 0 },
+		QueryComputeCapability: func(g *GPU) { g.ComputeMajor = 0 },
+		QueryMinor:             func(g *GPU) { g.DeviceMinor = -1 },
+		QueryMIG:               func(g *GPU) { g.MIG = MIG{} },
+		QueryNVLink:            func(g *GPU) { g.NVLink = NVLink{} },
+		QueryFabric:            func(g *GPU) { g.NVLink.Peers = nil },
+		QueryProcesses:         func(g *GPU) { g.Processes = nil },
+		QueryMIGProfiles:       func(g *GPU) { g.MIG.Report = mig.Report{} },
+		QueryMIGPlacements: func(g *GPU) {
 			g.MIG.Report.Profiles = slices.Clone(g.MIG.Report.Profiles)
 			for i := range g.MIG.Report.Profiles {
 				g.MIG.Report.Profiles[i].Placements = nil
@@ -98,7 +98,7 @@ func TestGaps(t *testing.T) {
 			b := hgx()
 			b.gpus[5].fail(fact, refusal)
 			v := inventoryOf(t, b)
-			require.Equal(t, []*Error{{GPU: 5, Fact: fact, Reason: refusal.Reason, Kind: refusal.Kind}}, v.Gaps, fact)
+			require.Equal(t, []*Error{{GPU: 5, Query: fact, Reason: refusal.Reason, Kind: refusal.Kind}}, v.Gaps, fact)
 			want := whole.GPUs[5]
 			forget(&want)
 			require.Equal(t, want, v.GPUs[5], fact)
@@ -133,7 +133,7 @@ func TestSysfs(t *testing.T) {
 	for i, gap := range v.Gaps {
 		require.ErrorIs(t, gap, ErrSysfs)
 		require.Equal(t, i+1, gap.GPU)
-		require.Equal(t, FactNUMANode, gap.Fact)
+		require.Equal(t, QueryNUMANode, gap.Query)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestMIGMode(t *testing.T) {
 	b := hgx()
 	b.gpus[0].migNow = true
 	b.gpus[1].migNext = true
-	b.gpus[2].fail(FactMIG, unsupported)
+	b.gpus[2].fail(QueryMIG, unsupported)
 	v := inventoryOf(t, b)
 	require.Equal(t, MIG{Capable: true, Enabled: true, Report: reportOfH100}, v.GPUs[0].MIG)
 	require.Equal(t, MIG{Capable: true, Pending: true, Report: reportOfH100}, v.GPUs[1].MIG)
@@ -176,7 +176,7 @@ func TestFabric(t *testing.T) {
 			b := hgx()
 			for _, g := range b.gpus {
 				if g.fab = c.fabric; c.err != nil {
-					g.fail(FactFabric, c.err)
+					g.fail(QueryFabric, c.err)
 				}
 			}
 			v := inventoryOf(t, b)
@@ -216,7 +216,7 @@ func TestBridgedPairs(t *testing.T) {
 	require.Equal(t, NVLink{Peers: []int{2}, Direct: 12}, v.GPUs[3].NVLink)
 	require.Equal(t, NVLink{Direct: 1}, v.GPUs[4].NVLink, "the other end is not ours to see")
 	require.Equal(t, NVLink{}, v.GPUs[5].NVLink, "an inactive link connects nothing")
-	require.NotContains(t, b.gpus[5].asked, FactFabric)
+	require.NotContains(t, b.gpus[5].asked, QueryFabric)
 }
 
 func TestNoDriverCount(t *testing.T) {
@@ -228,7 +228,7 @@ func TestNoDriverCount(t *testing.T) {
 }
 
 func TestNoGPUs(t *testing.T) {
-	v := inventoryOf(t, &Pretend{driver: "1"})
+	v := inventoryOf(t, &FakeMachine{driver: "1"})
 	require.Empty(t, v.GPUs)
 	require.Empty(t, v.Gaps)
 }
@@ -247,10 +247,10 @@ func TestClose(t *testing.T) {
 // GPU itself or a failed one, with a gap for each failed GPU, and the same one
 // when asked again.
 func TestAnyBox(t *testing.T) {
-	facts := []Fact{
-		FactDevice, FactProduct, FactUUID, FactPCI, FactMemory, FactComputeCapability,
-		FactMinor, FactMIG, FactNVLink, FactFabric, FactProcesses,
-		FactMIGProfiles, FactMIGPlacements, FactMIGInstances, FactMIGDevices,
+	facts := []Query{
+		QueryDevice, QueryProduct, QueryUUID, QueryPCI, QueryMemory, QueryComputeCapability,
+		QueryMinor, QueryMIG, QueryNVLink, QueryFabric, QueryProcesses,
+		QueryMIGProfiles, QueryMIGPlacements, QueryMIGInstances, QueryMIGDevices,
 	}
 	drawn.Check(t, func(t *rapid.T) {
 		b := hgx()
@@ -294,7 +294,7 @@ func TestAnyBox(t *testing.T) {
 }
 
 func TestErrorTexts(t *testing.T) {
-	err := error(&Error{GPU: 3, Fact: FactMemory, Reason: "why", Kind: ErrLost})
+	err := error(&Error{GPU: 3, Query: QueryMemory, Reason: "why", Kind: ErrLost})
 	require.Equal(t, "nvmlsrc: gpus[3]: memory: lost: why", err.Error())
 	require.ErrorIs(t, ErrUnsupportedPlatform, ErrNoDriver)
 	require.NotErrorIs(t, ErrNoDriver, ErrUnsupportedPlatform)

@@ -18,7 +18,7 @@ func (d boundDevice) profile(constant int) (mig.ReportedProfile, error) {
 		err := outcome(notThere(code))
 		if !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrMissingSymbol) {
 			return mig.ReportedProfile{
-				NVML: constant, Name: text(info.Name[:]), ID: int(info.Id),
+				NVMLIndex: constant, Name: text(info.Name[:]), ID: int(info.Id),
 				SliceCount: int(info.SliceCount), InstanceCount: int(info.InstanceCount),
 				MultiprocessorCount: int(info.MultiprocessorCount), CopyEngineCount: int(info.CopyEngineCount),
 				DecoderCount: int(info.DecoderCount), EncoderCount: int(info.EncoderCount),
@@ -31,7 +31,7 @@ func (d boundDevice) profile(constant int) (mig.ReportedProfile, error) {
 	}
 	info, code := d.handle.GetGpuInstanceProfileInfo(constant)
 	return mig.ReportedProfile{
-		NVML: constant, ID: int(info.Id),
+		NVMLIndex: constant, ID: int(info.Id),
 		SliceCount: int(info.SliceCount), InstanceCount: int(info.InstanceCount),
 		MultiprocessorCount: int(info.MultiprocessorCount), CopyEngineCount: int(info.CopyEngineCount),
 		DecoderCount: int(info.DecoderCount), EncoderCount: int(info.EncoderCount),

@@ -37,7 +37,7 @@ func TestInstances(t *testing.T) {
 	}, v.GPUs[1].MIG.Instances)
 	require.Equal(t, []int{20, 30}, v.GPUs[1].Processes)
 	require.Empty(t, v.GPUs[0].MIG.Instances)
-	require.NotContains(t, b.gpus[0].asked, FactMIGInstances, "a GPU that is not in MIG mode has none")
+	require.NotContains(t, b.gpus[0].asked, QueryMIGInstances, "a GPU that is not in MIG mode has none")
 
 	found, ok := v.GPUs[1].Instance(at(t, "2g.20gb@2:2"))
 	require.True(t, ok)
@@ -52,7 +52,7 @@ func TestNodeWithSomeGPUsInMIGMode(t *testing.T) {
 	b := hgx()
 	b.gpus[0].divide(instance{2, 9, 4, 4}, instance{1, 19, 0, 1})
 	b.gpus[0].links = nil
-	b.gpus[0].fail(FactMemory, noPermission)
+	b.gpus[0].fail(QueryMemory, noPermission)
 	b.gpus[6].divide()
 	v := inventoryOf(t, b)
 	require.Empty(t, v.Tables())
@@ -60,10 +60,10 @@ func TestNodeWithSomeGPUsInMIGMode(t *testing.T) {
 	require.NoError(t, err)
 	for i, g := range node.GPUs {
 		require.False(t, g.Failed)
-		require.Equal(t, "H100-80GB", g.Table)
+		require.Equal(t, "H100-80GB", g.MIGTable)
 		require.Equal(t, "n1.nvlink1", g.Clique)
 		require.EqualValues(t, 81_559, g.MemoryMiB)
-		require.Equal(t, i == 0 || i == 6, g.Mode == berth.ModeMIG)
+		require.Equal(t, i == 0 || i == 6, g.Mode == berth.GPUModeMIG)
 	}
 	require.Equal(t, []mig.Placement{at(t, "1g.10gb@0:1"), at(t, "3g.40gb@4:4")}, node.GPUs[0].Instances)
 	require.Empty(t, node.GPUs[6].Instances)
@@ -93,7 +93,7 @@ func TestReportedTableAndInstanceAreUsed(t *testing.T) {
 		berth.NodeJoined{Node: node},
 		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
 		berth.JobSubmitted{Job: berth.Job{
-			ID: "j", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{MIG: "2g.20gb"}}},
+			ID: "j", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MIG: "2g.20gb"}}},
 		}},
 	} {
 		require.NoError(t, sched.Apply(0, event))
@@ -116,7 +116,7 @@ func TestReportedTableAndInstanceAreUsed(t *testing.T) {
 // What a table is named after is all that it says, so tables of one name are equal
 // whichever GPU they are from, and whether or not its driver told the names.
 func TestNamesOfReportedTables(t *testing.T) {
-	table := func(change func(*Pretend)) mig.Product {
+	table := func(change func(*FakeMachine)) mig.Product {
 		b := hgx()
 		for _, g := range b.gpus {
 			g.profiled[0].MemoryMiB = 9_856
@@ -127,8 +127,8 @@ func TestNamesOfReportedTables(t *testing.T) {
 		require.Len(t, tables, 1)
 		return tables[0]
 	}
-	first := table(func(*Pretend) {})
-	require.Equal(t, first, table(func(b *Pretend) {
+	first := table(func(*FakeMachine) {})
+	require.Equal(t, first, table(func(b *FakeMachine) {
 		for _, g := range b.gpus {
 			g.name, g.pciDevice = "NVIDIA H100 PCIe", 0x233110DE
 			for i := range g.profiled {
@@ -136,22 +136,22 @@ func TestNamesOfReportedTables(t *testing.T) {
 			}
 		}
 	}))
-	require.Equal(t, first, table(func(b *Pretend) { b.gpus[0].fail(FactPCI, noPermission) }))
-	for name, change := range map[string]func(*Pretend){
-		"driver": func(b *Pretend) { b.driver = "560.1" },
-		"SMs":    func(b *Pretend) { each(b, func(g *pretendGPU) { g.profiled[2].MultiprocessorCount = 99 }) },
-		"starts": func(b *Pretend) {
+	require.Equal(t, first, table(func(b *FakeMachine) { b.gpus[0].fail(QueryPCI, noPermission) }))
+	for name, change := range map[string]func(*FakeMachine){
+		"driver": func(b *FakeMachine) { b.driver = "560.1" },
+		"SMs":    func(b *FakeMachine) { each(b, func(g *pretendGPU) { g.profiled[2].MultiprocessorCount = 99 }) },
+		"starts": func(b *FakeMachine) {
 			each(b, func(g *pretendGPU) { g.profiled[2].Placements = g.profiled[2].Placements[1:] })
 		},
-		"fewer": func(b *Pretend) { each(b, func(g *pretendGPU) { g.profiled = g.profiled[:5] }) },
+		"fewer": func(b *FakeMachine) { each(b, func(g *pretendGPU) { g.profiled = g.profiled[:5] }) },
 	} {
 		other := table(change)
 		require.NotEqual(t, first.Name, other.Name, name)
 		require.NotEqual(t, first, other, name)
 	}
 	// Of a GH200 nobody has seen the names printed.
-	gh200 := func(named int) func(*Pretend) {
-		return func(b *Pretend) {
+	gh200 := func(named int) func(*FakeMachine) {
+		return func(b *FakeMachine) {
 			each(b, func(g *pretendGPU) {
 				g.name, g.pciDevice, g.profiled = "NVIDIA GH200 480GB", 0x234210DE, reportOfProduct("H100-96GB")
 				for i := range g.profiled {
@@ -162,11 +162,11 @@ func TestNamesOfReportedTables(t *testing.T) {
 		}
 	}
 	require.Equal(t, table(gh200(1)), table(gh200(0)))
-	unnamed := table(func(b *Pretend) { b.driver = "" })
+	unnamed := table(func(b *FakeMachine) { b.driver = "" })
 	require.Regexp(t, `^H100-80GB@[0-9a-f]{8}$`, unnamed.Name)
 }
 
-func each(b *Pretend, change func(*pretendGPU)) {
+func each(b *FakeMachine, change func(*pretendGPU)) {
 	for _, g := range b.gpus {
 		change(g)
 	}
@@ -175,7 +175,7 @@ func each(b *Pretend, change func(*pretendGPU)) {
 // A product that package mig has never heard of divides as its driver reports; if
 // the driver does not say enough it does not divide, and serves whole GPUs.
 func TestUnknownProduct(t *testing.T) {
-	unknown := func() *Pretend {
+	unknown := func() *FakeMachine {
 		b := hgx()
 		for _, g := range b.gpus {
 			g.name, g.pciDevice = "NVIDIA Z9", 0x999910DE
@@ -198,7 +198,7 @@ func TestUnknownProduct(t *testing.T) {
 
 	for reason, change := range map[string]func(*pretendGPU){
 		"profiles[0].name":       func(g *pretendGPU) { g.profiled[0].Name = "" },
-		"profiles[0].placements": func(g *pretendGPU) { g.fail(FactMIGPlacements, noPermission) },
+		"profiles[0].placements": func(g *pretendGPU) { g.fail(QueryMIGPlacements, noPermission) },
 		"":                       func(g *pretendGPU) { g.profiled = nil },
 	} {
 		b := unknown()
@@ -211,8 +211,8 @@ func TestUnknownProduct(t *testing.T) {
 		require.NoError(t, err)
 		for i, g := range node.GPUs {
 			require.Equal(t, i == 2, g.Failed)
-			require.Empty(t, g.Table)
-			require.Equal(t, berth.ModeWhole, g.Mode)
+			require.Empty(t, g.MIGTable)
+			require.Equal(t, berth.GPUModeWhole, g.Mode)
 		}
 		require.NoError(t, accepted(t, node))
 		texts := fmt.Sprint(v.Gaps)
@@ -226,7 +226,7 @@ func TestTableOfPackageMIG(t *testing.T) {
 	for _, forget := range []func(*pretendGPU){
 		func(g *pretendGPU) { g.name = "a name that nobody knows" },
 		func(g *pretendGPU) { g.pciDevice = 0 },
-		func(g *pretendGPU) { g.fail(FactMIGProfiles, missing) },
+		func(g *pretendGPU) { g.fail(QueryMIGProfiles, missing) },
 	} {
 		b := hgx()
 		each(b, func(g *pretendGPU) { g.profiled = nil; forget(g) })
@@ -234,7 +234,7 @@ func TestTableOfPackageMIG(t *testing.T) {
 		require.Empty(t, v.Tables())
 		node, err := v.Node("n1")
 		require.NoError(t, err)
-		require.Equal(t, "H100-80GB", node.GPUs[3].Table)
+		require.Equal(t, "H100-80GB", node.GPUs[3].MIGTable)
 		require.NoError(t, accepted(t, node))
 	}
 
@@ -243,18 +243,18 @@ func TestTableOfPackageMIG(t *testing.T) {
 	require.Empty(t, inventoryOf(t, b).Tables(), "how many fit follows from the rest, and is told wrong of some products")
 
 	b = hgx()
-	each(b, func(g *pretendGPU) { g.fail(FactMIG, unsupported) })
+	each(b, func(g *pretendGPU) { g.fail(QueryMIG, unsupported) })
 	node, err := inventoryOf(t, b).Node("n1")
 	require.NoError(t, err)
-	require.Empty(t, node.GPUs[3].Table, "a GPU that cannot do MIG does not divide")
+	require.Empty(t, node.GPUs[3].MIGTable, "a GPU that cannot do MIG does not divide")
 }
 
 // Each question about a GPU in MIG mode may go unanswered. Without the instances,
 // and without the profiles to ask for, the GPU takes no work and says why; the rest
 // is a gap.
 func TestGapsInMIGMode(t *testing.T) {
-	for fact, fatal := range map[Fact]Fact{
-		FactMIGProfiles: FactMIGInstances, FactMIGInstances: FactMIGInstances, FactMIGPlacements: "", FactMIGDevices: "", FactProcesses: "",
+	for fact, fatal := range map[Query]Query{
+		QueryMIGProfiles: QueryMIGInstances, QueryMIGInstances: QueryMIGInstances, QueryMIGPlacements: "", QueryMIGDevices: "", QueryProcesses: "",
 	} {
 		for _, refusal := range []*Error{noPermission, missing} {
 			b := hgx()
@@ -264,21 +264,21 @@ func TestGapsInMIGMode(t *testing.T) {
 			})
 			b.gpus[4].fail(fact, refusal)
 			v := inventoryOf(t, b)
-			require.Equal(t, &Error{GPU: 4, Fact: fact, Reason: refusal.Reason, Kind: refusal.Kind}, v.Gaps[0])
+			require.Equal(t, &Error{GPU: 4, Query: fact, Reason: refusal.Reason, Kind: refusal.Kind}, v.Gaps[0])
 			node, err := v.Node("n1")
 			require.NoError(t, err)
 			require.NoError(t, accepted(t, node, v.Tables()...))
-			require.Equal(t, berth.ModeMIG, node.GPUs[4].Mode)
+			require.Equal(t, berth.GPUModeMIG, node.GPUs[4].Mode)
 			require.Equal(t, fatal != "", node.GPUs[4].Failed)
 			require.Equal(t, fatal == "", len(node.GPUs[4].Instances) == 1)
 			if fatal == "" {
 				require.Nil(t, v.GPUs[4].Failure)
 				held := v.GPUs[4].MIG.Instances[0]
-				require.Equal(t, fact == FactProcesses, len(held.Processes) == 0)
-				require.Equal(t, fact == FactMIGDevices, len(held.UUIDs) == 0)
+				require.Equal(t, fact == QueryProcesses, len(held.Processes) == 0)
+				require.Equal(t, fact == QueryMIGDevices, len(held.UUIDs) == 0)
 				continue
 			}
-			require.Equal(t, fatal, v.GPUs[4].Failure.Fact)
+			require.Equal(t, fatal, v.GPUs[4].Failure.Query)
 			require.Equal(t, v.GPUs[4].Failure, v.Gaps[len(v.Gaps)-1])
 			require.Empty(t, v.GPUs[4].NVLink.Peers)
 		}
@@ -323,7 +323,7 @@ func TestReportsInMIGModeWin(t *testing.T) {
 	require.NoError(t, err)
 	for _, g := range node.GPUs {
 		require.False(t, g.Failed)
-		require.Equal(t, v.Tables()[0].Name, g.Table)
+		require.Equal(t, v.Tables()[0].Name, g.MIGTable)
 	}
 	require.NoError(t, accepted(t, node, v.Tables()...))
 }

@@ -28,8 +28,8 @@ const (
 	MinInterval     = 100 * time.Millisecond
 )
 
-// An Observation is what a Monitor has to tell.
-type Observation struct {
+// An Reading is what a Monitor has to tell.
+type Reading struct {
 	// Events for the core, in order: XidReported, GPUFailed, GPUPartitioned and
 	// GPURepaired.
 	Events []berth.Event
@@ -81,7 +81,7 @@ func (s *Source) Monitor(config MonitorConfig) (*Monitor, error) {
 		config.Interval = DefaultInterval
 	}
 	if config.Interval < MinInterval {
-		return nil, &Error{GPU: NoGPU, Fact: FactXids, Kind: ErrInvalid, Reason: fmt.Sprintf("an interval of %v is less than %v", config.Interval, MinInterval)}
+		return nil, &Error{GPU: NoGPU, Query: QueryXids, Kind: ErrInvalid, Reason: fmt.Sprintf("an interval of %v is less than %v", config.Interval, MinInterval)}
 	}
 	if config.GPUs == nil {
 		v, err := s.Inventory()
@@ -98,7 +98,7 @@ func (s *Source) Monitor(config MonitorConfig) (*Monitor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.driver == nil {
-		return nil, &Error{GPU: NoGPU, Fact: FactDriver, Kind: ErrClosed}
+		return nil, &Error{GPU: NoGPU, Query: QueryDriver, Kind: ErrClosed}
 	}
 	m.register(s.driver)
 	if s.monitors == nil {
@@ -112,7 +112,7 @@ func (s *Source) Monitor(config MonitorConfig) (*Monitor, error) {
 func (m *Monitor) register(d driver) {
 	watch, err := d.watch()
 	if err != nil {
-		m.gap = about(err, NoGPU, FactXids)
+		m.gap = about(err, NoGPU, QueryXids)
 		return
 	}
 	m.watch, m.gap, m.order = watch, nil, nil
@@ -134,19 +134,19 @@ func (m *Monitor) register(d driver) {
 // fraction of a second, or an *Error: ErrClosed, or why the driver does not count
 // its GPUs any more. Nothing that was reported is lost by an error: the next call
 // tells it.
-func (m *Monitor) Next(ctx context.Context) (Observation, error) {
+func (m *Monitor) Next(ctx context.Context) (Reading, error) {
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
 	case <-ctx.Done():
-		return Observation{}, ctx.Err()
+		return Reading{}, ctx.Err()
 	}
 	if len(m.pending) == 0 {
 		m.wait(ctx)
 	}
 	m.collect()
 	if err := ctx.Err(); err != nil {
-		return Observation{}, err
+		return Reading{}, err
 	}
 	return m.observe()
 }
@@ -169,7 +169,7 @@ func (m *Monitor) wait(ctx context.Context) {
 		}
 		switch e, some, err := m.watch.wait(min(rest, slice)); {
 		case err != nil: // after this reading another may serve
-			m.gap = about(err, NoGPU, FactXids)
+			m.gap = about(err, NoGPU, QueryXids)
 			m.unwatch()
 		case some:
 			m.pending = append(m.pending, e)

@@ -17,7 +17,7 @@ import (
 )
 
 // watching starts a Monitor in a bubble in which time passes only while all wait.
-func watching(t *testing.T, p *Pretend, config MonitorConfig, then func(t *testing.T, s *Source, m *Monitor)) {
+func watching(t *testing.T, p *FakeMachine, config MonitorConfig, then func(t *testing.T, s *Source, m *Monitor)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := p.source()
 		config.Node = "n1"
@@ -31,7 +31,7 @@ func watching(t *testing.T, p *Pretend, config MonitorConfig, then func(t *testi
 }
 
 // next takes an observation, which must have no gaps.
-func next(t *testing.T, m *Monitor) Observation {
+func next(t *testing.T, m *Monitor) Reading {
 	t.Helper()
 	o, err := m.Next(t.Context())
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestXidsReachTheCore(t *testing.T) {
 	})
 	report := sched.Report()
 	require.EqualValues(t, 8, report.Totals.Xids)
-	require.EqualValues(t, 6_000, report.GPUs.Free, "those with 79 and 48 are out of service")
+	require.EqualValues(t, 6_000, report.GPUs.FreeMilli, "those with 79 and 48 are out of service")
 }
 
 // What a reading condemns a GPU for is told once; when it is over, how the GPU is divided
@@ -103,7 +103,7 @@ func TestXidsReachTheCore(t *testing.T) {
 func TestMonitorCondemnsAndRepairs(t *testing.T) {
 	p := hgx()
 	layout := must(mig.ParsePlacement("3g.40gb@4:4"))
-	require.NoError(t, p.Divide(6, layout))
+	require.NoError(t, p.Partition(6, layout))
 	cause := func(change func(*pretendState)) func() { return func() { change(&p.gpus[6].state) } }
 	for name, c := range map[string]struct {
 		fail, mend func()
@@ -124,7 +124,7 @@ func TestMonitorCondemnsAndRepairs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			must(0, p.Divide(6, layout))
+			must(0, p.Partition(6, layout))
 			watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
 				require.Empty(t, next(t, m).Events)
 				c.fail()
@@ -134,7 +134,7 @@ func TestMonitorCondemnsAndRepairs(t *testing.T) {
 				require.True(t, o.Findings[0].Condemns)
 				require.Empty(t, next(t, m).Events, "once")
 				c.mend()
-				want := berth.GPUPartitioned{Node: "n1", GPU: 6, Mode: berth.ModeMIG}
+				want := berth.GPUPartitioned{Node: "n1", GPU: 6, Mode: berth.GPUModeMIG}
 				if name == "rows" {
 					want.Instances = []mig.Placement{layout}
 				}
@@ -219,7 +219,7 @@ func TestActivity(t *testing.T) {
 	require.NoError(t, hgx.SetActivity(hgx.gpus[4].uuidText(), 875))
 	watching(t, hgx, MonitorConfig{Interval: time.Second}, func(t *testing.T, _ *Source, m *Monitor) {
 		require.Empty(t, next(t, m).GPUs[4].Activity)
-		want := []Activity{{UUID: hgx.gpus[4].uuidText(), Milli: 875, Source: SMActivity}}
+		want := []Activity{{UUID: hgx.gpus[4].uuidText(), Milli: 875, Source: ActivitySourceSM}}
 		require.Equal(t, want, next(t, m).GPUs[4].Activity)
 		time.Sleep(10 * time.Millisecond)
 		require.NoError(t, hgx.Raise(0, 13))
@@ -244,19 +244,19 @@ func TestActivity(t *testing.T) {
 func TestActivityWithoutCounters(t *testing.T) {
 	p := pretended("dgx-a100")
 	require.NoError(t, p.SetActivity(p.gpus[1].uuidText(), 420))
-	require.NoError(t, p.Divide(2, must(mig.ParsePlacement("7g.40gb@0:8"))))
+	require.NoError(t, p.Partition(2, must(mig.ParsePlacement("7g.40gb@0:8"))))
 	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
 		o := next(t, m)
-		require.Equal(t, []Activity{{UUID: p.gpus[1].uuidText(), Milli: 420, Source: Utilization}}, o.GPUs[1].Activity)
+		require.Equal(t, []Activity{{UUID: p.gpus[1].uuidText(), Milli: 420, Source: ActivitySourceUtilization}}, o.GPUs[1].Activity)
 		require.Empty(t, o.GPUs[2].Activity)
 	})
 	p = hgx()
-	require.NoError(t, p.Refuse(1, FactActivity, ErrNoPermission))
+	require.NoError(t, p.Refuse(1, QueryActivity, ErrNoPermission))
 	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
 		o, err := m.Next(t.Context())
 		require.NoError(t, err)
 		require.Len(t, o.Gaps, 1)
-		require.Equal(t, Utilization, o.GPUs[1].Activity[0].Source)
+		require.Equal(t, ActivitySourceUtilization, o.GPUs[1].Activity[0].Source)
 	})
 }
 
@@ -270,8 +270,11 @@ func TestFindings(t *testing.T) {
 		"a row of memory is to be replaced by a spare one: reset the GPU when it is idle": func(g *pretendGPU) { g.state.rows.Pending = true },
 		"3 memory errors that could not be corrected":                                     func(g *pretendGPU) { g.state.ecc.Volatile = 3 },
 		"2 of 18 NVLinks are down":                                                        func(g *pretendGPU) { g.links[4].active, g.links[9].active = false, false },
-		"slowed down: HW slowdown, HW thermal slowdown":                                   func(g *pretendGPU) { g.state.clocks = ClocksHardwareSlowdown | ClocksHardwareThermal; g.busy["x"] = 1 },
-		"slowed down: idle, SW thermal slowdown, 0x1000":                                  func(g *pretendGPU) { g.state.clocks = ClocksSoftwareThermal | 1<<12 },
+		"slowed down: HW slowdown, HW thermal slowdown": func(g *pretendGPU) {
+			g.state.clocks = ClockReasonHardwareSlowdown | ClockReasonHardwareThermal
+			g.busy["x"] = 1
+		},
+		"slowed down: idle, SW thermal slowdown, 0x1000": func(g *pretendGPU) { g.state.clocks = ClockReasonSoftwareThermal | 1<<12 },
 	} {
 		p := hgx()
 		watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
@@ -297,7 +300,7 @@ func TestNVLinkErrors(t *testing.T) {
 		require.Empty(t, next(t, m).Findings, "who knows when they were")
 		p.gpus[1].state.linkErrors = 9
 		o := next(t, m)
-		require.Equal(t, Links{Active: 18, Errors: 18 * 9, NewErrors: 18 * 2}, o.GPUs[1].Links)
+		require.Equal(t, NVLinkHealth{Active: 18, Errors: 18 * 9, NewErrors: 18 * 2}, o.GPUs[1].Links)
 		require.Equal(t, "gpus[1]: nvlinkErrors: 36 errors on NVLinks since the last reading (suspect)", o.Findings[0].String())
 		require.Empty(t, next(t, m).Findings)
 	})
@@ -311,7 +314,7 @@ func TestHealthOfABusyGPU(t *testing.T) {
 	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
 		next(t, m)
 		require.Equal(t, Health{
-			GPU: 0, UUID: uuid, Links: Links{Active: 18}, Activity: []Activity{{UUID: uuid, Milli: 1000}},
+			GPU: 0, UUID: uuid, Links: NVLinkHealth{Active: 18}, Activity: []Activity{{UUID: uuid, Milli: 1000}},
 			MemoryUsedMiB: 61_169, TemperatureC: 71, PowerMilliwatts: 570_000,
 		}, next(t, m).GPUs[0])
 	})
@@ -320,14 +323,14 @@ func TestHealthOfABusyGPU(t *testing.T) {
 // Each question may go unanswered: a gap, and the rest is told. What a GPU or a mode does
 // not have is no gap.
 func TestGapsOfHealth(t *testing.T) {
-	for _, fact := range []Fact{
-		FactRecovery, FactECC, FactRows, FactNVLink, FactNVLinkErrors, FactClocks, FactMemory, FactTemperature, FactPower, FactMIG,
+	for _, fact := range []Query{
+		QueryRecovery, QueryECC, QueryRows, QueryNVLink, QueryNVLinkErrors, QueryClocks, QueryMemory, QueryTemperature, QueryPower, QueryMIG,
 	} {
 		for refusal, gaps := range map[*Error]int{noPermission: 1, missing: 1, unsupported: 0} {
 			p := hgx()
 			p.gpus[5].fail(fact, refusal)
-			if fact == FactMIG {
-				p.gpus[5].fail(FactActivity, unsupported)
+			if fact == QueryMIG {
+				p.gpus[5].fail(QueryActivity, unsupported)
 			}
 			watching(t, p, MonitorConfig{GPUs: inventoryOf(t, hgx()).GPUs}, func(t *testing.T, _ *Source, m *Monitor) {
 				o, err := m.Next(t.Context())
@@ -335,26 +338,26 @@ func TestGapsOfHealth(t *testing.T) {
 				require.Len(t, o.Gaps, gaps, fact)
 				require.Empty(t, o.Findings)
 				for _, gap := range o.Gaps {
-					require.Equal(t, &Error{GPU: 5, Fact: fact, Reason: refusal.Reason, Kind: refusal.Kind}, gap)
+					require.Equal(t, &Error{GPU: 5, Query: fact, Reason: refusal.Reason, Kind: refusal.Kind}, gap)
 				}
-				if fact != FactPower {
+				if fact != QueryPower {
 					require.Equal(t, 70_000, o.GPUs[5].PowerMilliwatts)
 				}
 			})
 		}
 	}
 	p := pretended("mig-h100")
-	p.gpus[0].fail(FactMIGDevices, noPermission)
+	p.gpus[0].fail(QueryMIGDevices, noPermission)
 	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
 		o, err := m.Next(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, FactMIGDevices, o.Gaps[0].Fact)
+		require.Equal(t, QueryMIGDevices, o.Gaps[0].Query)
 	})
 }
 
 // A GPU that is lost while it is read is condemned, and not asked further.
 func TestLostWhileRead(t *testing.T) {
-	for _, fact := range []Fact{FactRecovery, FactNVLink, FactNVLinkErrors, FactMIG, FactActivity} {
+	for _, fact := range []Query{QueryRecovery, QueryNVLink, QueryNVLinkErrors, QueryMIG, QueryActivity} {
 		p := hgx()
 		watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
 			p.gpus[2].fail(fact, lost)
@@ -389,7 +392,7 @@ func TestMonitorWithoutXids(t *testing.T) {
 		}
 		o, err := m.Next(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, FactXids, o.Gaps[0].Fact)
+		require.Equal(t, QueryXids, o.Gaps[0].Query)
 		require.NoError(t, p.Raise(1, 13))
 		require.Len(t, next(t, m).Events, 1, "another watch took its place")
 	})
@@ -487,13 +490,13 @@ func TestMonitorOfADriverThatFails(t *testing.T) {
 func TestHealthTexts(t *testing.T) {
 	require.Equal(t, "none", ClockReasons(0).String())
 	require.Equal(t, "applications clocks setting, SW power cap, sync boost, HW power brake slowdown, display clock setting",
-		(ClocksApplicationSetting | ClocksSoftwarePowerCap | ClocksSyncBoost | ClocksHardwarePowerBrake | ClocksDisplaySetting).String())
-	require.False(t, ClocksSoftwarePowerCap.Throttled(), "the operator may have set it")
-	require.Equal(t, "SM activity", SMActivity.String())
-	require.Equal(t, "utilization", Utilization.String())
+		(ClockReasonApplicationSetting | ClockReasonSoftwarePowerCap | ClockReasonSyncBoost | ClockReasonHardwarePowerBrake | ClockReasonDisplaySetting).String())
+	require.False(t, ClockReasonSoftwarePowerCap.throttled(), "the operator may have set it")
+	require.Equal(t, "SM activity", ActivitySourceSM.String())
+	require.Equal(t, "utilization", ActivitySourceUtilization.String())
 	require.Equal(t, "ActivitySource(7)", ActivitySource(7).String())
 	require.Equal(t, "none", RecoveryNone.String())
-	require.Equal(t, "gpus[2]: ecc: why (condemned)", Finding{GPU: 2, Fact: FactECC, Condemns: true, Reason: "why"}.String())
+	require.Equal(t, "gpus[2]: ecc: why (condemned)", Finding{GPU: 2, Query: QueryECC, Condemns: true, Reason: "why"}.String())
 }
 
 // A GPU that cannot tell its UUID any more goes by its index, but not while another is
@@ -502,7 +505,7 @@ func TestMonitorOfGPUsWithoutUUID(t *testing.T) {
 	p := hgx()
 	v := inventoryOf(t, p)
 	watching(t, p, MonitorConfig{GPUs: v.GPUs}, func(t *testing.T, _ *Source, m *Monitor) {
-		require.NoError(t, p.Refuse(5, FactUUID, ErrNoPermission))
+		require.NoError(t, p.Refuse(5, QueryUUID, ErrNoPermission))
 		require.NoError(t, p.Fail(6, "gone"))
 		require.Equal(t, []berth.Event{berth.GPUFailed{Node: "n1", GPU: 6, Reason: "lost: gone"}}, next(t, m).Events)
 		require.NoError(t, p.Repair(6))
@@ -584,7 +587,7 @@ func TestLinksThatLeadNowhere(t *testing.T) {
 		for range 2 {
 			o := next(t, m)
 			require.Empty(t, o.Findings)
-			require.Equal(t, Links{Active: 17, Inactive: 1}, o.GPUs[0].Links)
+			require.Equal(t, NVLinkHealth{Active: 17, Inactive: 1}, o.GPUs[0].Links)
 		}
 	})
 }

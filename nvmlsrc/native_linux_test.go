@@ -64,7 +64,7 @@ func TestChild(t *testing.T) {
 			fmt.Printf("child: table %s %s %+v\n", strings.TrimRight(table.Name, "0123456789abcdef"), p.Name, p)
 		}
 	}
-	if node, err := v.Node("n"); err == nil && node.GPUs[0].Mode == berth.ModeMIG {
+	if node, err := v.Node("n"); err == nil && node.GPUs[0].Mode == berth.GPUModeMIG {
 		fmt.Printf("child: node %v %v\n", node.GPUs[0].Failed, node.GPUs[1].Instances)
 	}
 	for _, gap := range v.Gaps {
@@ -105,15 +105,15 @@ func childDivides(t *testing.T, source *Source) {
 	say := func(what string, at string, do func(GPU, mig.Placement) error) {
 		fmt.Printf("child: %s %s: %v\n", what, at, do(v.GPUs[0], must(mig.ParsePlacement(at))))
 	}
-	d := source.Divider()
+	d := source.Partitioner()
 	create := func(gpu GPU, at mig.Placement) error {
-		_, err := d.Create(gpu, at)
+		_, err := d.create(gpu, at)
 		return err
 	}
 	say("create", "1g.6gb@3:1", create)
 	say("create", "1g.6gb@2:1", create)
-	say("destroy", "1g.6gb@0:1", d.Destroy)
-	say("destroy", "2g.12gb@2:2", d.Destroy)
+	say("destroy", "1g.6gb@0:1", d.destroy)
+	say("destroy", "2g.12gb@2:2", d.destroy)
 	require.NoError(t, source.Close())
 	fmt.Println("child: done")
 }
@@ -217,9 +217,9 @@ func TestPretendMPS(t *testing.T) {
 }
 
 const (
-	profileOf1g = "{NVML:0 Name:%s ID:14 SliceCount:1 InstanceCount:4 MultiprocessorCount:14 CopyEngineCount:1 DecoderCount:1 " +
+	profileOf1g = "{NVMLIndex:0 Name:%s ID:14 SliceCount:1 InstanceCount:4 MultiprocessorCount:14 CopyEngineCount:1 DecoderCount:1 " +
 		"EncoderCount:0 JPEGCount:0 OFACount:0 MemoryMiB:5888 Placements:[{Start:0 Size:1} {Start:1 Size:1} {Start:2 Size:1} {Start:3 Size:1}]}"
-	profileOf4g = "{NVML:3 Name:%s ID:0 SliceCount:4 InstanceCount:1 MultiprocessorCount:56 CopyEngineCount:4 DecoderCount:4 " +
+	profileOf4g = "{NVMLIndex:3 Name:%s ID:0 SliceCount:4 InstanceCount:1 MultiprocessorCount:56 CopyEngineCount:4 DecoderCount:4 " +
 		"EncoderCount:0 JPEGCount:1 OFACount:1 MemoryMiB:24064 Placements:[{Start:0 Size:4}]}"
 	instancesOf0 = "Instances:[{ID:1 Profile:5 Start:2 Size:2 Placement:2g.12gb@2:2 UUIDs:[MIG-12] Processes:[]} " +
 		"{ID:7 Profile:14 Start:1 Size:1 Placement:1g.6gb@1:1 UUIDs:[MIG-10] Processes:[30]} " +
@@ -239,7 +239,7 @@ func TestPretendMIG(t *testing.T) {
 	require.Contains(t, lines[1], instancesOf0)
 	require.Contains(t, lines[2], "UUIDs:[MIG-22]")
 	require.Len(t, lines, 8, "no gaps")
-	require.Contains(t, lines[3], "table Pretend GPU@999.1- 1g.6gb {Name:1g.6gb ID:14 NVML:0 ComputeSlices:1 MemorySlices:1 MemoryMiB:5888 SMs:14")
+	require.Contains(t, lines[3], "table Pretend GPU@999.1- 1g.6gb {Name:1g.6gb ID:14 NVMLIndex:0 ComputeSlices:1 MemorySlices:1 MemoryMiB:5888 SMs:14")
 	require.Equal(t, nodeOfInstances, lines[6])
 
 	const versioned = "-DNO_" + symProfileVersioned
@@ -296,7 +296,7 @@ func TestMissingSymbols(t *testing.T) {
 		require.Equal(t, []string{"open nvmlsrc: driver: missing in this driver: " + symbol}, inChild(t, "-DNO_"+symbol))
 	}
 	type question struct {
-		fact   Fact
+		fact   Query
 		symbol string
 	}
 	gaps := func(task string, questions ...question) []string {
@@ -309,31 +309,31 @@ func TestMissingSymbols(t *testing.T) {
 		return lines
 	}
 	independent := []question{
-		{FactProduct, symProduct},
-		{FactUUID, symUUID},
-		{FactPCI, symPCI},
-		{FactMemory, symMemory},
-		{FactComputeCapability, symComputeCapability},
-		{FactMinor, symMinor},
-		{FactMIG, symMIG},
-		{FactNVLink, symLinkState},
-		{FactProcesses, symProcesses},
-		{FactAncestors, symAncestor},
+		{QueryProduct, symProduct},
+		{QueryUUID, symUUID},
+		{QueryPCI, symPCI},
+		{QueryMemory, symMemory},
+		{QueryComputeCapability, symComputeCapability},
+		{QueryMinor, symMinor},
+		{QueryMIG, symMIG},
+		{QueryNVLink, symLinkState},
+		{QueryProcesses, symProcesses},
+		{QueryAncestors, symAncestor},
 	}
-	for _, questions := range [][]question{independent, {{FactNVLink, symLinkEnd}}, {{FactNVLink, symLinkPCI}}} {
+	for _, questions := range [][]question{independent, {{QueryNVLink, symLinkEnd}}, {{QueryNVLink, symLinkPCI}}} {
 		lines := gaps("", questions...)
 		for _, q := range questions {
 			require.Contains(t, lines, fmt.Sprintf("gap nvmlsrc: gpus[1]: %s: missing in this driver: %s", q.fact, q.symbol))
 		}
 	}
 	// In MIG mode the profiles and the instances are what the GPU cannot do without.
-	for symbol, fact := range map[string]Fact{
-		symPlacements: FactMIGPlacements, symInstances: FactMIGInstances, symInstance: FactMIGInstances,
-		symMIGDeviceCount: FactMIGDevices, symMIGDevice: FactMIGDevices, symInstanceID: FactMIGDevices,
+	for symbol, fact := range map[string]Query{
+		symPlacements: QueryMIGPlacements, symInstances: QueryMIGInstances, symInstance: QueryMIGInstances,
+		symMIGDeviceCount: QueryMIGDevices, symMIGDevice: QueryMIGDevices, symInstanceID: QueryMIGDevices,
 	} {
 		lines := inChild(t, "-DMIG=1", "-DA30", "-DNO_"+symbol)
 		require.Contains(t, lines, fmt.Sprintf("gap nvmlsrc: gpus[1]: %s: missing in this driver: %s", fact, symbol))
-		require.Equal(t, fact == FactMIGInstances, strings.Contains(lines[1], "Failure:nvmlsrc"), symbol)
+		require.Equal(t, fact == QueryMIGInstances, strings.Contains(lines[1], "Failure:nvmlsrc"), symbol)
 		require.Equal(t, "done", lines[len(lines)-1])
 	}
 	lines := inChild(t, "-DMIG=1", "-DNO_"+symProfile, "-DNO_"+symProfileVersioned)
@@ -457,9 +457,9 @@ func TestPretendDivider(t *testing.T) {
 	require.Contains(t, lines, "destroy 1g.6gb@0:1: nvmlsrc: gpus[0]: migDestroy: in use: somebody uses it (NVML code 19)")
 	lines = childDoing(t, "divide", "-DMIG=1", "-DA30", "-DUSER=4")
 	require.Contains(t, lines, "create 1g.6gb@3:1: nvmlsrc: gpus[0]: migCreate: no permission: the user may not ask this (NVML code 4)")
-	for symbol, fact := range map[string]Fact{
-		symInstanceCreate: FactMIGCreate, symInstanceByID: FactMIGCompute, symComputeProfile: FactMIGCompute, symComputeCreate: FactMIGCompute,
-		symInstanceDestroy: FactMIGDestroy, symComputes: FactMIGDestroy, symComputeDestroy: FactMIGDestroy,
+	for symbol, fact := range map[string]Query{
+		symInstanceCreate: queryMIGCreate, symInstanceByID: queryMIGCompute, symComputeProfile: queryMIGCompute, symComputeCreate: queryMIGCompute,
+		symInstanceDestroy: queryMIGDestroy, symComputes: queryMIGDestroy, symComputeDestroy: queryMIGDestroy,
 	} {
 		lines := childDoing(t, "divide", "-DMIG=1", "-DNO_"+symbol)
 		text := strings.Join(lines, "\n")

@@ -35,7 +35,7 @@ type NIC struct {
 	Rail int
 	// Paths says for each GPU what the path from it to the NIC goes through, and NICs the
 	// same for each NIC; None for itself.
-	Paths, NICs []nodegraph.Kind
+	Paths, NICs []nodegraph.PathKind
 }
 
 // An adapter is a NIC and where it hangs.
@@ -52,14 +52,14 @@ func (t *taker) nics() {
 		return // the kernel has no RDMA, and so the machine has no such NIC
 	}
 	if err != nil {
-		t.gap(unreadable(err), NoGPU, FactNICs)
+		t.gap(unreadable(err), NoGPU, QueryNICs)
 		return
 	}
 	for _, entry := range entries {
 		folder := path.Join(class, entry.Name())
 		place, err := pciPathOf(t.sys, folder)
 		if err != nil {
-			t.gap(unreadable(err), NoGPU, FactNICs)
+			t.gap(unreadable(err), NoGPU, QueryNICs)
 			continue
 		}
 		if len(place) < 2 {
@@ -74,7 +74,7 @@ func (t *taker) nics() {
 	for i := range t.adapters {
 		nic := &t.adapters[i]
 		for j := range t.adapters {
-			kind := nodegraph.None
+			kind := nodegraph.PathNone
 			if i != j {
 				kind = between(nic.at, t.adapters[j].at)
 			}
@@ -89,14 +89,14 @@ func (t *taker) nic(name, folder string, at pciPlace) {
 	nic := NIC{Name: name, PCI: at.path[len(at.path)-1], Rail: NoRail}
 	var err error
 	nic.NUMANode, err = numaNode(t.sys, sysfsFolder(nic.PCI))
-	t.gap(err, NoGPU, FactNICs)
+	t.gap(err, NoGPU, QueryNICs)
 	at.numa = nic.NUMANode
 	for i := range t.inventory.GPUs {
 		nic.Paths = append(nic.Paths, between(t.places[i], at))
 	}
 	ports, err := fs.ReadDir(t.sys, path.Join(folder, "ports"))
 	if err != nil {
-		t.gap(unreadable(err), NoGPU, FactNICs)
+		t.gap(unreadable(err), NoGPU, QueryNICs)
 	}
 	for _, port := range ports {
 		port := path.Join(folder, "ports", port.Name())
@@ -107,7 +107,7 @@ func (t *taker) nic(name, folder string, at pciPlace) {
 			nic.MbitPerSecond = max(nic.MbitPerSecond, mbitPerSecond(rate))
 		}
 		if err != nil {
-			t.gap(unreadable(err), NoGPU, FactNICs)
+			t.gap(unreadable(err), NoGPU, QueryNICs)
 		}
 		nic.Active = nic.Active || strings.HasPrefix(state, "4:") // 4: ACTIVE
 	}
@@ -146,12 +146,12 @@ func (t *taker) rails() {
 		return
 	}
 	if i := slices.IndexFunc(t.places, func(at pciPlace) bool { return len(at.path) == 0 }); i >= 0 {
-		t.gap(unreadable(errors.New("rails cannot be numbered while it is not known where the GPU is")), i, FactNICs)
+		t.gap(unreadable(errors.New("rails cannot be numbered while it is not known where the GPU is")), i, QueryNICs)
 		return
 	}
-	graph, err := nodegraph.New(v.Spec())
+	graph, err := nodegraph.NewGraph(v.Spec())
 	if err != nil {
-		t.gap(err, NoGPU, FactNICs)
+		t.gap(err, NoGPU, QueryNICs)
 		return
 	}
 	next := 0
@@ -168,15 +168,15 @@ func (t *taker) rails() {
 func (v Inventory) Spec() nodegraph.Spec {
 	spec := nodegraph.Spec{Links: v.Links}
 	for i := range v.GPUs {
-		spec.GPUs = append(spec.GPUs, nodegraph.GPU{NUMA: v.GPUs[i].NUMANode})
+		spec.GPUs = append(spec.GPUs, nodegraph.GPUSpec{NUMA: v.GPUs[i].NUMANode})
 		if spec.Product == "" {
 			spec.Product = v.GPUs[i].Product
 		}
 	}
 	for i := range v.NICs {
 		nic := &v.NICs[i]
-		spec.NICs = append(spec.NICs, nodegraph.NIC{
-			Name: nic.Name, NUMA: nic.NUMANode, OneWay: nic.MbitPerSecond / 8, Paths: nic.Paths,
+		spec.NICs = append(spec.NICs, nodegraph.NICSpec{
+			Name: nic.Name, NUMA: nic.NUMANode, MBps: nic.MbitPerSecond / 8, Paths: nic.Paths,
 		})
 	}
 	return spec

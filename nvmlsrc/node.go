@@ -36,7 +36,7 @@ import (
 // table's former name into its GPUs.
 //
 // NVML does not know whether a GPU is meant for MPS or for time slices: a GPU that
-// is not in MIG mode is in ModeWhole.
+// is not in MIG mode is in GPUModeWhole.
 //
 // The clique is the NVLink fabric if that spans machines. Otherwise it is the
 // set of GPUs that all reach one another, named after the node. GPUs that reach
@@ -57,7 +57,7 @@ func (v Inventory) Node(id berth.NodeID) (berth.Node, error) {
 	}
 	if first < 0 {
 		return berth.Node{}, &Error{
-			GPU: NoGPU, Fact: FactProduct, Kind: ErrUnknownGPU,
+			GPU: NoGPU, Query: QueryProduct, Kind: ErrUnknownGPU,
 			Reason: "none of " + strconv.Itoa(len(v.GPUs)) + " GPUs takes work, so what they are is not known",
 		}
 	}
@@ -76,7 +76,7 @@ func (v Inventory) Node(id berth.NodeID) (berth.Node, error) {
 			g.MemoryMiB, g.ComputeCapability, g.Clique = model.MemoryMiB, model.ComputeCapability, model.Clique
 		}
 		if table.lattice != nil {
-			g.Table = table.Name
+			g.MIGTable = table.Name
 			partition(g, from)
 		}
 	}
@@ -111,7 +111,7 @@ func (v Inventory) words(gpus []berth.GPU, model int) [][]string {
 	}
 	var into nodegraph.Link
 	for _, link := range v.Links[model] {
-		if link.Kind == nodegraph.NVSwitch {
+		if link.Kind == nodegraph.PathNVSwitch {
 			into = link
 		}
 	}
@@ -127,9 +127,9 @@ func (v Inventory) words(gpus []berth.GPU, model int) [][]string {
 				continue
 			case borrowed && into.Count > 0 && gpus[i].Clique == gpus[j].Clique:
 				link = into
-			case link.Kind == nodegraph.None && (gpus[i].Failed || gpus[j].Failed):
-				link.Kind = nodegraph.SYS // it could not be asked
-			case link.Kind == nodegraph.None:
+			case link.Kind == nodegraph.PathNone && (gpus[i].Failed || gpus[j].Failed):
+				link.Kind = nodegraph.PathSYS // it could not be asked
+			case link.Kind == nodegraph.PathNone:
 				return nil
 			}
 			words[i][j] = link.String()
@@ -160,7 +160,7 @@ func partition(g *berth.GPU, from *GPU) {
 	if !from.MIG.Enabled {
 		return
 	}
-	g.Mode = berth.ModeMIG
+	g.Mode = berth.GPUModeMIG
 	if !g.Failed {
 		g.Instances = from.layout()
 	}
@@ -186,7 +186,7 @@ func (g *GPU) Partitioned(node berth.NodeID) berth.GPUPartitioned {
 func (g *GPU) partitioned(node berth.NodeID, index int) berth.GPUPartitioned {
 	e := berth.GPUPartitioned{Node: node, GPU: index}
 	if g.MIG.Enabled {
-		e.Mode, e.Instances = berth.ModeMIG, g.layout()
+		e.Mode, e.Instances = berth.GPUModeMIG, g.layout()
 	}
 	return e
 }

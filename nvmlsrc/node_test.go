@@ -31,7 +31,7 @@ func TestNodeOfHGXH100(t *testing.T) {
 		Product: "NVIDIA H100 80GB HBM3", MemoryMiB: 81_559,
 		ComputeCapability: berth.ComputeCapability{Major: 9},
 		UUID:              "GPU-233010de-0000-4000-8000-0000000000c3", PCI: "0000:c3:00.0",
-		NUMANode: 1, Clique: "n1.nvlink0", Table: "H100-80GB",
+		NUMANode: 1, Clique: "n1.nvlink0", MIGTable: "H100-80GB",
 	}, node.GPUs[5])
 	require.NoError(t, accepted(t, node))
 	_, err = json.Marshal(node)
@@ -42,11 +42,11 @@ func TestNodeOfHGXH100(t *testing.T) {
 // failed, so that the core takes the node and leaves the GPU alone.
 func TestNodeWithGPUsOutOfWork(t *testing.T) {
 	b := hgx()
-	b.gpus[0].fail(FactDevice, lost)
-	b.gpus[1].fail(FactProduct, noPermission)
+	b.gpus[0].fail(QueryDevice, lost)
+	b.gpus[1].fail(QueryProduct, noPermission)
 	b.gpus[2].migNow = true
 	b.gpus[2].links = nil
-	b.gpus[2].fail(FactMIGInstances, noPermission)
+	b.gpus[2].fail(QueryMIGInstances, noPermission)
 	b.gpus[3].fab.completed = false
 	node, err := inventoryOf(t, b).Node("n1")
 	require.NoError(t, err)
@@ -66,14 +66,14 @@ func TestNodeWithoutGPUs(t *testing.T) {
 
 	b := hgx()
 	for _, g := range b.gpus {
-		g.fail(FactDevice, lost)
+		g.fail(QueryDevice, lost)
 	}
 	_, err = inventoryOf(t, b).Node("n1")
 	require.ErrorIs(t, err, ErrUnknownGPU)
 }
 
 func TestCliques(t *testing.T) {
-	cliques := func(b *Pretend) (names []string) {
+	cliques := func(b *FakeMachine) (names []string) {
 		node, err := inventoryOf(t, b).Node("n1")
 		require.NoError(t, err)
 		for _, g := range node.GPUs {
@@ -141,7 +141,7 @@ func checkNode(t require.TestingT, v Inventory) {
 	for i, g := range node.GPUs {
 		require.Equal(t, v.GPUs[i].works(), !g.Failed)
 		require.Equal(t, node.GPUs[0].Product, g.Product)
-		require.Equal(t, v.GPUs[i].MIG.Enabled && g.Table != "", g.Mode == berth.ModeMIG)
+		require.Equal(t, v.GPUs[i].MIG.Enabled && g.MIGTable != "", g.Mode == berth.GPUModeMIG)
 		if !g.Failed && v.GPUs[i].MIG.Enabled {
 			require.Len(t, g.Instances, len(v.GPUs[i].MIG.Instances))
 		}

@@ -10,14 +10,14 @@ import (
 )
 
 // observe takes a reading and says what follows from it.
-func (m *Monitor) observe() (Observation, error) {
+func (m *Monitor) observe() (Reading, error) {
 	s := m.source
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.driver == nil || m.closed() {
-		return Observation{}, &Error{GPU: NoGPU, Fact: FactXids, Kind: ErrClosed}
+		return Reading{}, &Error{GPU: NoGPU, Query: QueryXids, Kind: ErrClosed}
 	}
-	var o Observation
+	var o Reading
 	if m.gap != nil {
 		o.Gaps = append(o.Gaps, m.gap)
 	}
@@ -26,7 +26,7 @@ func (m *Monitor) observe() (Observation, error) {
 	}
 	devices, err := m.devices(s.driver)
 	if err != nil {
-		return Observation{}, err
+		return Reading{}, err
 	}
 	m.due = time.Now().Add(m.config.Interval)
 	for _, e := range m.pending {
@@ -41,7 +41,7 @@ func (m *Monitor) observe() (Observation, error) {
 		}
 		o.Gaps = append(o.Gaps, r.gaps...)
 		o.GPUs = append(o.GPUs, r.health)
-		found := r.health.Findings()
+		found := r.health.findings()
 		o.Findings = append(o.Findings, found...)
 		m.judge(&m.gpus[i], condemned(found), again, &o)
 	}
@@ -59,11 +59,11 @@ type foundDevice struct {
 func (m *Monitor) devices(d driver) ([]foundDevice, error) {
 	count, err := d.count()
 	if err != nil {
-		return nil, about(err, NoGPU, FactCount)
+		return nil, about(err, NoGPU, QueryCount)
 	}
 	found := make([]foundDevice, len(m.gpus))
 	for i := range found {
-		found[i].failure = &Error{GPU: i, Fact: FactDevice, Kind: ErrLost, Reason: "the driver does not list it any more"}
+		found[i].failure = &Error{GPU: i, Query: QueryDevice, Kind: ErrLost, Reason: "the driver does not list it any more"}
 	}
 	for at := range count {
 		dev, err := d.device(at)
@@ -79,7 +79,7 @@ func (m *Monitor) devices(d driver) ([]foundDevice, error) {
 		}
 		found[i].device, found[i].failure = dev, nil
 		if err != nil {
-			found[i].failure = about(err, i, FactDevice)
+			found[i].failure = about(err, i, QueryDevice)
 		}
 	}
 	return found, nil
@@ -100,7 +100,7 @@ func (m *Monitor) position(at int, uuid string) int {
 }
 
 // xid tells of an Xid.
-func (m *Monitor) xid(e event, o *Observation) {
+func (m *Monitor) xid(e event, o *Reading) {
 	if e.xid < 1 {
 		return // the reading tells
 	}
@@ -109,7 +109,7 @@ func (m *Monitor) xid(e event, o *Observation) {
 		gpu = m.order[e.gpu]
 	}
 	if gpu < 0 {
-		o.Gaps = append(o.Gaps, &Error{GPU: NoGPU, Fact: FactXids, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("Xid %d of a GPU that is not in the inventory", e.xid)})
+		o.Gaps = append(o.Gaps, &Error{GPU: NoGPU, Query: QueryXids, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("Xid %d of a GPU that is not in the inventory", e.xid)})
 		return
 	}
 	o.Events = append(o.Events, berth.XidReported{Node: m.config.Node, GPU: gpu, Xid: e.xid})
@@ -117,7 +117,7 @@ func (m *Monitor) xid(e event, o *Observation) {
 
 // judge tells what has changed about whether a GPU takes work. Whether one that is not
 // condemned any more is fit for it an inventory tells, which is taken once for all.
-func (m *Monitor) judge(g *watchedGPU, reason string, again func() (Inventory, error), o *Observation) {
+func (m *Monitor) judge(g *watchedGPU, reason string, again func() (Inventory, error), o *Reading) {
 	if reason != "" {
 		if !g.condemned {
 			o.Events = append(o.Events, berth.GPUFailed{Node: m.config.Node, GPU: g.index, Reason: reason})

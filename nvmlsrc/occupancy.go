@@ -102,18 +102,18 @@ func (o Occupancy) job(g *GPU, claim berth.Claim, at mig.Placement, now berth.Ti
 	}
 	return berth.JobObserved{
 		Job: berth.Job{
-			ID: berth.JobID(id), Queue: o.Queue, Tenant: o.Tenant, Class: berth.LatencyCritical,
+			ID: berth.JobID(id), Queue: o.Queue, Tenant: o.Tenant, Class: berth.ClassLatencyCritical,
 			Groups: []berth.Group{{
-				Replicas: 1, Claim: claim,
+				Members: 1, Claim: claim,
 				// If its GPU fails it is over, and not to be started anew by an order.
 				Selector: berth.Selector{Labels: map[string]string{"berth/occupied": "elsewhere"}},
 			}},
 			GangTimeout: berth.Millisecond,
 			MinRuntime:  forever,
 		},
-		Running: []berth.RunningReplica{{
+		Running: []berth.ObservedReplica{{
 			Incarnation: 1, Started: now,
-			Members: []berth.MemberPlacement{{Node: o.Node, GPUs: berth.GPUs(g.Index), Instance: at}},
+			Members: []berth.MemberPlacement{{Node: o.Node, GPUs: berth.GPUSetOf(g.Index), Instance: at}},
 		}},
 	}
 }

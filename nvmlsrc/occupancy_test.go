@@ -12,9 +12,9 @@ import (
 )
 
 // An occupied machine: GPU 0 whole, an instance of GPU 1, and a process of ours on GPU 2.
-func occupied(t *testing.T) (*Pretend, *core.Core, Occupancy) {
+func occupied(t *testing.T) (*FakeMachine, *core.Core, Occupancy) {
 	p := hgx()
-	require.NoError(t, p.Divide(1, layoutOf(t, "1g.10gb@2:1", "3g.40gb@4:4")...))
+	require.NoError(t, p.Partition(1, layoutOf(t, "1g.10gb@2:1", "3g.40gb@4:4")...))
 	require.NoError(t, p.Start(100, p.gpus[0].uuidText()))
 	require.NoError(t, p.Start(101, p.gpus[1].devices[1].uuid))
 	require.NoError(t, p.Start(7, p.gpus[2].uuidText()))
@@ -25,7 +25,7 @@ func occupied(t *testing.T) (*Pretend, *core.Core, Occupancy) {
 	for _, event := range []berth.Event{
 		berth.NodeJoined{Node: node},
 		berth.QueueSet{Queue: quota.Queue{Name: "others"}},
-		berth.QueueSet{Queue: quota.Queue{Name: "ours", Guarantee: quota.Amounts{quota.GPU: 8_000}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "ours", Guarantee: quota.Amounts{quota.GPUMilli: 8_000}}},
 	} {
 		require.NoError(t, sched.Apply(0, event))
 	}
@@ -57,7 +57,7 @@ func TestOccupiedCapacityIsNotTouched(t *testing.T) {
 	require.Len(t, events, 2)
 	first, second := events[0].(berth.JobObserved), events[1].(berth.JobObserved)
 	require.Equal(t, berth.JobID("occupied/n1/"+p.gpus[0].uuidText()), first.Job.ID)
-	require.Equal(t, berth.GPUs(0), first.Running[0].Members[0].GPUs)
+	require.Equal(t, berth.GPUSetOf(0), first.Running[0].Members[0].GPUs)
 	require.Equal(t, berth.JobID("occupied/n1/"+p.gpus[1].uuidText()+"/3g.40gb@4:4"), second.Job.ID)
 	require.Equal(t, at(t, "3g.40gb@4:4"), second.Running[0].Members[0].Instance)
 	apply(t, sched, 0, events)
@@ -66,8 +66,8 @@ func TestOccupiedCapacityIsNotTouched(t *testing.T) {
 	require.Empty(t, o.Events(inventoryOf(t, p), 0, ids), "told once")
 
 	for _, job := range []berth.Job{
-		{ID: "whole", Queue: "ours", Class: berth.LatencyCritical, Groups: []berth.Group{{Replicas: 7, Claim: berth.Claim{GPUs: 1}}}},
-		{ID: "slice", Queue: "ours", Class: berth.LatencyCritical, Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{MIG: "3g.40gb"}}}},
+		{ID: "whole", Queue: "ours", Class: berth.ClassLatencyCritical, Groups: []berth.Group{{Members: 7, Claim: berth.Claim{GPUs: 1}}}},
+		{ID: "slice", Queue: "ours", Class: berth.ClassLatencyCritical, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MIG: "3g.40gb"}}}},
 	} {
 		require.NoError(t, sched.Apply(0, berth.JobSubmitted{Job: job}))
 	}
@@ -113,7 +113,7 @@ func TestOccupiedGPUThatFails(t *testing.T) {
 func TestEverybodyIsSomebodyElse(t *testing.T) {
 	p, _, o := occupied(t)
 	o.Ours = nil
-	p.gpus[2].fail(FactUUID, noPermission)
+	p.gpus[2].fail(QueryUUID, noPermission)
 	events := o.Events(inventoryOf(t, p), 0, nil)
 	require.Len(t, events, 3)
 	require.Equal(t, berth.JobID("occupied/n1/gpu2"), events[2].(berth.JobObserved).Job.ID)

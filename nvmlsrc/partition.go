@@ -25,7 +25,7 @@ func (t *taker) profiles(dev device, g *GPU) {
 		if errors.Is(err, ErrUnsupported) {
 			continue
 		}
-		if t.gap(err, g.Index, FactMIGProfiles) {
+		if t.gap(err, g.Index, QueryMIGProfiles) {
 			return
 		}
 		if p.Placements, err = dev.placements(p.ID); err != nil {
@@ -37,7 +37,7 @@ func (t *taker) profiles(dev device, g *GPU) {
 		}
 		profiles = append(profiles, p)
 	}
-	t.gap(unplaced, g.Index, FactMIGPlacements)
+	t.gap(unplaced, g.Index, QueryMIGPlacements)
 	if g.Failure == nil && len(profiles) > 0 {
 		g.MIG.Report = mig.Report{Device: g.Product, PCIDeviceID: g.PCIDeviceID, Profiles: profiles}
 	}
@@ -51,8 +51,8 @@ func (t *taker) instances(dev device, g *GPU) {
 		return
 	}
 	fail := func(err error) {
-		t.gap(err, g.Index, FactMIGInstances)
-		g.Failure = about(err, g.Index, FactMIGInstances)
+		t.gap(err, g.Index, QueryMIGInstances)
+		g.Failure = about(err, g.Index, QueryMIGInstances)
 	}
 	if len(g.MIG.Report.Profiles) == 0 {
 		fail(&Error{GPU: NoGPU, Kind: ErrUnsupported, Reason: "the profiles to ask for are not known"})
@@ -83,7 +83,7 @@ func (t *taker) migDevices(dev device, g *GPU) {
 		return
 	}
 	devices, err := dev.migDevices()
-	if t.gap(err, g.Index, FactMIGDevices) {
+	if t.gap(err, g.Index, QueryMIGDevices) {
 		return
 	}
 	for i := range g.MIG.Instances {
@@ -100,7 +100,7 @@ func (t *taker) migDevices(dev device, g *GPU) {
 func (t *taker) settle() {
 	table, refused := t.inventory.table()
 	for _, err := range refused {
-		t.gap(err, err.GPU, err.Fact)
+		t.gap(err, err.GPU, err.Query)
 	}
 	for i := range t.inventory.GPUs {
 		g := &t.inventory.GPUs[i]
@@ -108,8 +108,8 @@ func (t *taker) settle() {
 			continue
 		}
 		if err := table.settle(&t.inventory, g); err != nil {
-			g.Failure = about(err, g.Index, FactMIGInstances)
-			t.gap(err, g.Index, FactMIGInstances)
+			g.Failure = about(err, g.Index, QueryMIGInstances)
+			t.gap(err, g.Index, QueryMIGInstances)
 		}
 	}
 }

@@ -21,9 +21,9 @@ type pciPlace struct {
 // between is what the path from one device to another goes through, in the words of
 // nvidia-smi. A switch is two bridges in sysfs, its own port and that of the device, so
 // that devices at ports of one switch have one bridge each below what they share.
-func between(a, b pciPlace) nodegraph.Kind {
+func between(a, b pciPlace) nodegraph.PathKind {
 	if len(a.path) == 0 || len(b.path) == 0 {
-		return nodegraph.None
+		return nodegraph.PathNone
 	}
 	shared := 0
 	for shared < min(len(a.path), len(b.path)) && a.path[shared] == b.path[shared] {
@@ -31,15 +31,15 @@ func between(a, b pciPlace) nodegraph.Kind {
 	}
 	switch {
 	case shared == 0 && a.numa != b.numa:
-		return nodegraph.SYS
+		return nodegraph.PathSYS
 	case shared == 0:
-		return nodegraph.NODE
+		return nodegraph.PathNODE
 	case shared == 1:
-		return nodegraph.PHB
+		return nodegraph.PathPHB
 	case max(len(a.path), len(b.path))-shared > 2:
-		return nodegraph.PXB
+		return nodegraph.PathPXB
 	}
-	return nodegraph.PIX
+	return nodegraph.PathPIX
 }
 
 // splitPath returns the part of a path in sysfs that is PCI: from the host bridge, such
@@ -96,7 +96,7 @@ func (t *taker) locate(g *GPU) {
 	folder := sysfsFolder(g.PCI)
 	var err error
 	g.NUMANode, err = numaNode(t.sys, folder)
-	t.gap(err, g.Index, FactNUMANode)
+	t.gap(err, g.Index, QueryNUMANode)
 	// Machines without NUMA, and containers that show a part of sysfs, have neither of the
 	// following. The driver tells the paths itself, and affinity is for people.
 	g.CPUs, _ = readText(t.sys, path.Join(folder, "local_cpulist"))
@@ -151,20 +151,20 @@ func (t *taker) isGPU(pci string) bool {
 func (t *taker) paths() {
 	v := &t.inventory
 	n := len(v.GPUs)
-	v.PCIe, v.Links = square[nodegraph.Kind](n), square[nodegraph.Link](n)
+	v.PCIe, v.Links = square[nodegraph.PathKind](n), square[nodegraph.Link](n)
 	for i := range n {
 		var failed error
 		for j := range i {
 			kind, err := t.pcie(i, j)
 			link := t.nvlinks(i, j)
-			if link.Kind == nodegraph.None {
+			if link.Kind == nodegraph.PathNone {
 				link.Kind = kind
 			}
 			v.PCIe[i][j], v.PCIe[j][i] = kind, kind
 			v.Links[i][j], v.Links[j][i] = link, link
 			failed = cmp.Or(failed, err)
 		}
-		t.gap(failed, i, FactAncestors)
+		t.gap(failed, i, QueryAncestors)
 	}
 }
 
@@ -185,9 +185,9 @@ func (t *taker) nvlinks(i, j int) nodegraph.Link {
 	// A link counts at the end that sees more of them: the other may not have been able to
 	// say.
 	if direct := max(t.directLinks(i, j), t.directLinks(j, i)); direct > 0 {
-		return nodegraph.Link{Kind: nodegraph.NVLink, Count: min(direct, nodegraph.MaxLinks)}
+		return nodegraph.Link{Kind: nodegraph.PathNVLink, Count: min(direct, nodegraph.MaxLinks)}
 	}
-	return nodegraph.Link{Kind: nodegraph.NVSwitch, Count: min(a.NVLink.Switched, b.NVLink.Switched, nodegraph.MaxLinks)}
+	return nodegraph.Link{Kind: nodegraph.PathNVSwitch, Count: min(a.NVLink.Switched, b.NVLink.Switched, nodegraph.MaxLinks)}
 }
 
 func (t *taker) directLinks(from, to int) int {
@@ -201,16 +201,16 @@ func (t *taker) directLinks(from, to int) int {
 }
 
 // pcie asks the driver, and then sysfs, for the path between two GPUs over PCIe.
-func (t *taker) pcie(i, j int) (nodegraph.Kind, error) {
+func (t *taker) pcie(i, j int) (nodegraph.PathKind, error) {
 	var err error
 	if a, b := t.devices[i], t.devices[j]; a != nil && b != nil && t.answers(i) && t.answers(j) {
-		var kind nodegraph.Kind
+		var kind nodegraph.PathKind
 		if kind, err = a.ancestor(b); err == nil {
 			return kind, nil
 		}
 	}
 	kind := between(t.places[i], t.places[j])
-	if kind != nodegraph.None {
+	if kind != nodegraph.PathNone {
 		err = nil
 	}
 	return kind, err

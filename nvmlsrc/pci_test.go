@@ -26,17 +26,17 @@ func TestBetween(t *testing.T) {
 	gpu := at(0, inner+"0000:18:00.0/0000:19:01.0/0000:1b:00.0")
 	for _, c := range []struct {
 		to   pciPlace
-		want nodegraph.Kind
+		want nodegraph.PathKind
 	}{
-		{at(0, inner+"0000:18:00.0/0000:19:00.0/0000:1a:00.0/infiniband/mlx5_0"), nodegraph.PIX},
-		{at(0, inner+"0000:18:00.0/0000:19:01.0/0000:1b:00.1"), nodegraph.PIX},
-		{at(0, port+"0000:16:00.0/0000:17:01.0/0000:20:00.0"), nodegraph.PXB},
-		{at(0, inner+"0000:1c:00.0"), nodegraph.PXB},
-		{at(0, "devices/pci0000:15/0000:15:02.0/0000:21:00.0"), nodegraph.PHB},
-		{at(0, "devices/pci0000:4c/0000:4c:01.0/0000:4d:00.0"), nodegraph.NODE},
-		{at(1, "devices/pci0000:97/0000:97:01.0/0000:98:00.0"), nodegraph.SYS},
-		{at(0, "../../devices/virtual/infiniband/rxe0"), nodegraph.None},
-		{pciPlace{}, nodegraph.None},
+		{at(0, inner+"0000:18:00.0/0000:19:00.0/0000:1a:00.0/infiniband/mlx5_0"), nodegraph.PathPIX},
+		{at(0, inner+"0000:18:00.0/0000:19:01.0/0000:1b:00.1"), nodegraph.PathPIX},
+		{at(0, port+"0000:16:00.0/0000:17:01.0/0000:20:00.0"), nodegraph.PathPXB},
+		{at(0, inner+"0000:1c:00.0"), nodegraph.PathPXB},
+		{at(0, "devices/pci0000:15/0000:15:02.0/0000:21:00.0"), nodegraph.PathPHB},
+		{at(0, "devices/pci0000:4c/0000:4c:01.0/0000:4d:00.0"), nodegraph.PathNODE},
+		{at(1, "devices/pci0000:97/0000:97:01.0/0000:98:00.0"), nodegraph.PathSYS},
+		{at(0, "../../devices/virtual/infiniband/rxe0"), nodegraph.PathNone},
+		{pciPlace{}, nodegraph.PathNone},
 	} {
 		require.Equal(t, c.want, between(gpu, c.to), c.to.path)
 		require.Equal(t, c.want, between(c.to, gpu), c.to.path)
@@ -93,12 +93,12 @@ func TestNICsAndRails(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2, 3, NoRail, NoRail, 4, 5, 6, 7, NoRail, NoRail}, rails)
 	require.Equal(t, NIC{
 		Name: "mlx5_6", PCI: "0000:9c:00.0", NUMANode: 1, MbitPerSecond: 400_000, Active: true, Rail: 4,
-		Paths: append(slices.Repeat([]nodegraph.Kind{nodegraph.SYS}, 4), nodegraph.PIX, nodegraph.PXB, nodegraph.NODE, nodegraph.NODE),
-		NICs: append(slices.Repeat([]nodegraph.Kind{nodegraph.SYS}, 6),
-			nodegraph.None, nodegraph.PXB, nodegraph.NODE, nodegraph.NODE, nodegraph.NODE, nodegraph.NODE),
+		Paths: append(slices.Repeat([]nodegraph.PathKind{nodegraph.PathSYS}, 4), nodegraph.PathPIX, nodegraph.PathPXB, nodegraph.PathNODE, nodegraph.PathNODE),
+		NICs: append(slices.Repeat([]nodegraph.PathKind{nodegraph.PathSYS}, 6),
+			nodegraph.PathNone, nodegraph.PathPXB, nodegraph.PathNODE, nodegraph.PathNODE, nodegraph.PathNODE, nodegraph.PathNODE),
 	}, v.NICs[6])
-	require.Equal(t, nodegraph.PIX, v.NICs[11].NICs[10], "two ports of one adapter")
-	require.Equal(t, nodegraph.PXB, v.PCIe[5][4], "beside the NVLinks")
+	require.Equal(t, nodegraph.PathPIX, v.NICs[11].NICs[10], "two ports of one adapter")
+	require.Equal(t, nodegraph.PathPXB, v.PCIe[5][4], "beside the NVLinks")
 	node, err := v.Node("n1")
 	require.NoError(t, err)
 	require.Len(t, node.NICs, 8)
@@ -148,7 +148,7 @@ func TestGapsOfNICs(t *testing.T) {
 	require.Equal(t, -1, v.NICs[3].NUMANode)
 	require.Len(t, v.Gaps, 4)
 	for _, gap := range v.Gaps {
-		require.Equal(t, FactNICs, gap.Fact)
+		require.Equal(t, QueryNICs, gap.Query)
 		require.ErrorIs(t, gap, ErrSysfs)
 		require.Equal(t, NoGPU, gap.GPU)
 	}
@@ -179,9 +179,9 @@ func TestRates(t *testing.T) {
 func TestPathsWithoutTheDriver(t *testing.T) {
 	p := pretended("pcie")
 	whole := inventoryOf(t, p).Links
-	require.Equal(t, nodegraph.Link{Kind: nodegraph.PHB}, whole[0][1])
+	require.Equal(t, nodegraph.Link{Kind: nodegraph.PathPHB}, whole[0][1])
 	for _, g := range p.gpus {
-		g.fail(FactAncestors, missing)
+		g.fail(QueryAncestors, missing)
 	}
 	v := inventoryOf(t, p)
 	require.Equal(t, whole, v.Links)
@@ -194,7 +194,7 @@ func TestPathsWithoutTheDriver(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, nodegraph.Link{}, v.Links[1][0])
 	require.Len(t, v.Gaps, 1)
-	require.Equal(t, FactAncestors, v.Gaps[0].Fact)
+	require.Equal(t, QueryAncestors, v.Gaps[0].Query)
 	node, err := v.Node("n1")
 	require.NoError(t, err)
 	require.Nil(t, node.Links)
@@ -213,13 +213,13 @@ func TestCoreChoosesByLinks(t *testing.T) {
 	for _, event := range []berth.Event{
 		berth.NodeJoined{Node: node},
 		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
-		berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 2}}}}},
+		berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 2}}}}},
 	} {
 		require.NoError(t, sched.Apply(0, event))
 	}
 	orders, err := sched.Schedule(0)
 	require.NoError(t, err)
-	require.Equal(t, berth.GPUs(1, 6), orders[0].(berth.Bind).Members[0].GPUs)
+	require.Equal(t, berth.GPUSetOf(1, 6), orders[0].(berth.Bind).Members[0].GPUs)
 }
 
 // A GPU that is out of work keeps its place at the switch, so that the node's links are
@@ -228,7 +228,7 @@ func TestLinksOfAFailedGPU(t *testing.T) {
 	p := hgx()
 	require.NoError(t, p.Fail(2, "fell off the bus"))
 	v := inventoryOf(t, p)
-	require.Equal(t, nodegraph.Link{Kind: nodegraph.NODE}, v.Links[2][0], "by sysfs alone")
+	require.Equal(t, nodegraph.Link{Kind: nodegraph.PathNODE}, v.Links[2][0], "by sysfs alone")
 	node, err := v.Node("n1")
 	require.NoError(t, err)
 	require.Equal(t, "NVS18", node.Links[2][0])
@@ -251,7 +251,7 @@ func TestLostGPUsAreFound(t *testing.T) {
 	whole := inventoryOf(t, hgx())
 	p := hgx()
 	require.NoError(t, p.Fail(2, "fell off the bus"))
-	p.gpus[5].fail(FactPCI, noPermission)
+	p.gpus[5].fail(QueryPCI, noPermission)
 	v := inventoryOf(t, p)
 	require.Len(t, v.Gaps, 2)
 	require.Equal(t, whole.NICs, v.NICs)
@@ -275,7 +275,7 @@ func TestLostGPUsAreFound(t *testing.T) {
 			require.Equal(t, NoRail, nic.Rail, name)
 		}
 		if len(v.NICs) > 0 {
-			require.Equal(t, FactNICs, v.Gaps[len(v.Gaps)-1].Fact)
+			require.Equal(t, QueryNICs, v.Gaps[len(v.Gaps)-1].Query)
 		}
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// A Pretend is a machine with GPUs that is not there: a driver and a sysfs that
+// A FakeMachine is a machine with GPUs that is not there: a driver and a sysfs that
 // answer as those of a real machine would. With it everything that goes through a
 // Source runs on a laptop and in tests. What befalls a machine can be made to befall
 // it: GPUs fail and are repaired, Xids are raised, processes come and go. It lives in
 // memory alone, and may be used from several goroutines.
-type Pretend struct {
+type FakeMachine struct {
 	mu     sync.Mutex
 	driver string // version
 	gpus   []*pretendGPU
@@ -26,28 +26,28 @@ type Pretend struct {
 	closed             int // sessions that were ended
 }
 
-// NewPretend returns one of [Boxes] as it is when it has just been switched on. The
-// error is an *Error of the kind ErrUnknownBox.
-func NewPretend(box string) (*Pretend, error) {
+// NewFakeMachine returns one of [FakeMachines] as it is when it has just been switched on. The
+// error is an *Error of the kind ErrUnknownMachine.
+func NewFakeMachine(box string) (*FakeMachine, error) {
 	for _, b := range boxes {
 		if b.name == box {
 			return b.build(), nil
 		}
 	}
 	return nil, &Error{
-		GPU: NoGPU, Fact: FactBox, Kind: ErrUnknownBox,
-		Reason: fmt.Sprintf("%q; there are %s", box, strings.Join(Boxes(), ", ")),
+		GPU: NoGPU, Query: queryFakeMachine, Kind: ErrUnknownMachine,
+		Reason: fmt.Sprintf("%q; there are %s", box, strings.Join(FakeMachines(), ", ")),
 	}
 }
 
-// Boxes lists the machines that NewPretend knows, in alphabetic order:
+// FakeMachines lists the machines that NewFakeMachine knows, in alphabetic order:
 //
 //	dgx-a100  eight A100 40 GB behind NVSwitches, pairs of NICs below common PCIe switches
 //	gb200     a tray of four GB200 in an NVLink domain that spans machines
 //	hgx-h100  eight H100 80 GB behind NVSwitches, a NIC beside each GPU
 //	mig-h100  two H100 PCIe in MIG mode, divided, with somebody at work
 //	pcie      two L40S below one host bridge, without NVLink
-func Boxes() []string {
+func FakeMachines() []string {
 	var names []string
 	for _, b := range boxes {
 		names = append(names, b.name)
@@ -57,11 +57,11 @@ func Boxes() []string {
 }
 
 // Open starts a session with the machine. There may be several.
-func (p *Pretend) Open() (*Source, error) { return &Source{driver: p, sys: p.sysfs()}, nil }
+func (p *FakeMachine) Open() (*Source, error) { return &Source{driver: p, sys: p.sysfs()}, nil }
 
 // Fail makes a GPU fall off the bus: each question to it is answered with ErrLost,
 // for the reason given.
-func (p *Pretend) Fail(gpu int, reason string) error {
+func (p *FakeMachine) Fail(gpu int, reason string) error {
 	return p.change(gpu, func(g *pretendGPU) error {
 		g.lost = refusal(ErrLost, reason)
 		return nil
@@ -70,7 +70,7 @@ func (p *Pretend) Fail(gpu int, reason string) error {
 
 // Repair brings a GPU back as a reset does: without processes, instances and errors
 // counted since the driver was loaded.
-func (p *Pretend) Repair(gpu int) error {
+func (p *FakeMachine) Repair(gpu int) error {
 	return p.change(gpu, func(g *pretendGPU) error {
 		g.lost, g.running, g.existing, g.devices = nil, nil, nil, nil
 		g.busy, g.state.recovery, g.state.ecc.Volatile, g.state.rows.Pending = map[string]int{}, RecoveryNone, 0, false
@@ -80,7 +80,7 @@ func (p *Pretend) Repair(gpu int) error {
 
 // Refuse leaves a question to a GPU without an answer, for a reason such as
 // ErrNoPermission; nil has it answered again.
-func (p *Pretend) Refuse(gpu int, fact Fact, kind error) error {
+func (p *FakeMachine) Refuse(gpu int, fact Query, kind error) error {
 	return p.change(gpu, func(g *pretendGPU) error {
 		if kind == nil {
 			delete(g.failures, fact)
@@ -92,7 +92,7 @@ func (p *Pretend) Refuse(gpu int, fact Fact, kind error) error {
 }
 
 // Raise has the driver report an Xid to all who watch at present.
-func (p *Pretend) Raise(gpu, xid int) error {
+func (p *FakeMachine) Raise(gpu, xid int) error {
 	return p.change(gpu, func(*pretendGPU) error {
 		for w := range p.watches {
 			w.raise(event{gpu: gpu, xid: xid})
@@ -103,7 +103,7 @@ func (p *Pretend) Raise(gpu, xid int) error {
 
 // SetActivity says how busy the GPU or the MIG device with the UUID is, in
 // thousandths.
-func (p *Pretend) SetActivity(uuid string, milli int) error {
+func (p *FakeMachine) SetActivity(uuid string, milli int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g, _, err := p.find(uuid)
@@ -115,7 +115,7 @@ func (p *Pretend) SetActivity(uuid string, milli int) error {
 
 // Start puts a compute process onto GPUs and MIG devices with the UUIDs, as
 // CUDA_VISIBLE_DEVICES lists them.
-func (p *Pretend) Start(pid int, uuids ...string) error {
+func (p *FakeMachine) Start(pid int, uuids ...string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, uuid := range uuids {
@@ -131,7 +131,7 @@ func (p *Pretend) Start(pid int, uuids ...string) error {
 }
 
 // End takes a process off all GPUs.
-func (p *Pretend) End(pid int) {
+func (p *FakeMachine) End(pid int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, g := range p.gpus {
@@ -139,16 +139,16 @@ func (p *Pretend) End(pid int) {
 	}
 }
 
-// Divide puts a GPU into MIG mode with just these instances, each of which has one MIG
+// Partition puts a GPU into MIG mode with just these instances, each of which has one MIG
 // device. The error is an *Error of the kind ErrUnsupported if the GPU cannot do MIG,
 // or cannot be divided so.
-func (p *Pretend) Divide(gpu int, layout ...mig.Placement) error {
+func (p *FakeMachine) Partition(gpu int, layout ...mig.Placement) error {
 	return p.change(gpu, func(g *pretendGPU) error {
 		if g.lattice == nil {
-			return &Error{GPU: gpu, Fact: FactMIG, Kind: ErrUnsupported, Reason: "the GPU cannot do MIG"}
+			return &Error{GPU: gpu, Query: QueryMIG, Kind: ErrUnsupported, Reason: "the GPU cannot do MIG"}
 		}
 		if _, err := g.lattice.StateOf(layout); err != nil {
-			return &Error{GPU: gpu, Fact: FactMIGInstances, Kind: ErrUnsupported, Reason: err.Error()}
+			return &Error{GPU: gpu, Query: QueryMIGInstances, Kind: ErrUnsupported, Reason: err.Error()}
 		}
 		g.migNow, g.migNext, g.existing, g.devices, g.running = true, true, nil, nil, nil
 		for _, at := range layout {
@@ -160,18 +160,18 @@ func (p *Pretend) Divide(gpu int, layout ...mig.Placement) error {
 }
 
 // change does something to a GPU.
-func (p *Pretend) change(gpu int, what func(*pretendGPU) error) error {
+func (p *FakeMachine) change(gpu int, what func(*pretendGPU) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if gpu < 0 || gpu >= len(p.gpus) {
-		return &Error{GPU: gpu, Fact: FactDevice, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("there are %d GPUs", len(p.gpus))}
+		return &Error{GPU: gpu, Query: QueryDevice, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("there are %d GPUs", len(p.gpus))}
 	}
 	return what(p.gpus[gpu])
 }
 
 // find returns the GPU with a UUID, or the one with a MIG device of that UUID and the
 // instance that is on.
-func (p *Pretend) find(uuid string) (*pretendGPU, int, error) {
+func (p *FakeMachine) find(uuid string) (*pretendGPU, int, error) {
 	for _, g := range p.gpus {
 		if g.uuidText() == uuid {
 			return g, noInstance, nil
@@ -182,5 +182,5 @@ func (p *Pretend) find(uuid string) (*pretendGPU, int, error) {
 			}
 		}
 	}
-	return nil, 0, &Error{GPU: NoGPU, Fact: FactUUID, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("nothing has the UUID %q", uuid)}
+	return nil, 0, &Error{GPU: NoGPU, Query: QueryUUID, Kind: ErrUnknownGPU, Reason: fmt.Sprintf("nothing has the UUID %q", uuid)}
 }

@@ -12,7 +12,7 @@ import (
 // of NVIDIA's listings. Where a listing leaves something open it is said at the box.
 type box struct {
 	name  string
-	build func() *Pretend
+	build func() *FakeMachine
 }
 
 var boxes = [...]box{
@@ -34,8 +34,8 @@ type model struct {
 // dgxA100 has two GPUs and two NICs below the PCIe switches of each of four NUMA nodes,
 // and two adapters with two ports for storage, on NUMA nodes of which the listing says
 // only that no GPU is there.
-func dgxA100() *Pretend {
-	p := &Pretend{driver: "535.161.08"}
+func dgxA100() *FakeMachine {
+	p := &FakeMachine{driver: "535.161.08"}
 	numas, roots := []int{3, 1, 7, 5}, []uint32{0x00, 0x40, 0x80, 0xb0}
 	a100 := model{
 		name: "NVIDIA A100-SXM4-40GB", pciDevice: 0x20B010DE, memoryMiB: 40_960, computeMajor: 8, table: "A100-40GB",
@@ -61,8 +61,8 @@ func dgxA100() *Pretend {
 // NVSwitches and a fabric that is registered but ends at the machine. Each GPU has a
 // NIC below its own PCIe switch, and two of those switches hang below another. Beside
 // them each NUMA node has an adapter with two ports for storage.
-func hgxH100() *Pretend {
-	p := &Pretend{driver: "550.54.15"}
+func hgxH100() *FakeMachine {
+	p := &FakeMachine{driver: "550.54.15"}
 	h100 := model{
 		name: "NVIDIA H100 80GB HBM3", pciDevice: 0x233010DE, memoryMiB: 81_559, computeMajor: 9, table: "H100-80GB",
 		nvlinks: switched(18), fab: fabric{completed: true}, watts: 70,
@@ -82,8 +82,8 @@ func hgxH100() *Pretend {
 
 // pcieL40S has two cards without NVLink at ports of one host bridge. The listing does
 // not tell the product.
-func pcieL40S() *Pretend {
-	p := &Pretend{driver: "550.54.15"}
+func pcieL40S() *FakeMachine {
+	p := &FakeMachine{driver: "550.54.15"}
 	l40s := model{name: "NVIDIA L40S", pciDevice: 0x26B910DE, memoryMiB: 46_068, computeMajor: 8, computeMinor: 9, watts: 35}
 	for i, bus := range []uint32{0x01, 0x41} {
 		p.add(l40s, address{bus: bus}, place{numa: 0, cpus: "0-63"}.behind(0x00, uint32(1+i)))
@@ -93,8 +93,8 @@ func pcieL40S() *Pretend {
 
 // migH100 is a virtual machine with two GPUs of an HGX H100 board, without NVLink, in
 // MIG mode: one in three parts, of which two are at work, and one in seven.
-func migH100() *Pretend {
-	p := &Pretend{driver: "550.54.15"}
+func migH100() *FakeMachine {
+	p := &FakeMachine{driver: "550.54.15"}
 	h100 := model{name: "NVIDIA H100 80GB HBM3", pciDevice: 0x233010DE, memoryMiB: 81_559, computeMajor: 9, table: "H100-80GB", watts: 70}
 	for i, bus := range []uint32{0x17, 0xca} {
 		cpus := []string{"0-31,64-95", "32-63,96-127"}[i]
@@ -109,7 +109,7 @@ func migH100() *Pretend {
 		for _, text := range layout {
 			placements = append(placements, must(mig.ParsePlacement(text)))
 		}
-		must(0, p.Divide(gpu, placements...))
+		must(0, p.Partition(gpu, placements...))
 	}
 	for i, busy := range []int{0, 180, 930} {
 		if busy > 0 {
@@ -124,8 +124,8 @@ func migH100() *Pretend {
 // gb200 is a compute tray: two GPUs and two NICs at each of two CPUs, each device at a
 // host bridge of its own. The listing at hand is a fixture that nobody verified, and
 // puts the NICs at the other NUMA node from every GPU; here they are where their CPU is.
-func gb200() *Pretend {
-	p := &Pretend{driver: "570.133.20"}
+func gb200() *FakeMachine {
+	p := &FakeMachine{driver: "570.133.20"}
 	blackwell := model{
 		name: "NVIDIA GB200", pciDevice: 0x294110DE, memoryMiB: 189_471, computeMajor: 10, table: "GB200-186GB",
 		nvlinks: switched(18), watts: 140,
@@ -157,17 +157,17 @@ func dualPort(root uint32, numa int) []pretendNIC {
 	}
 }
 
-func (p *Pretend) nameNICs() {
+func (p *FakeMachine) nameNICs() {
 	for i := range p.nics {
 		p.nics[i].name = fmt.Sprintf("mlx5_%d", i)
 	}
 }
 
 // add puts a GPU into the machine.
-func (p *Pretend) add(m model, at address, in place) {
+func (p *FakeMachine) add(m model, at address, in place) {
 	g := &pretendGPU{
 		box: p, model: m, index: len(p.gpus), at: at, place: in, links: slices.Clone(m.nvlinks),
-		failures: map[Fact]error{}, asked: map[Fact]bool{}, busy: map[string]int{}, nextID: 1,
+		failures: map[Query]error{}, asked: map[Query]bool{}, busy: map[string]int{}, nextID: 1,
 	}
 	if table, ok := mig.Lookup(m.table); ok {
 		g.profiled = reportOf(table)
@@ -182,7 +182,7 @@ func reportOf(table mig.Product) []mig.ReportedProfile {
 	var reported []mig.ReportedProfile
 	for _, p := range table.Profiles {
 		r := mig.ReportedProfile{
-			NVML: p.NVML, Name: "MIG " + p.Name.String(), ID: p.ID, SliceCount: p.ComputeSlices, InstanceCount: p.MaxCount,
+			NVMLIndex: p.NVMLIndex, Name: "MIG " + p.Name.String(), ID: p.ID, SliceCount: p.ComputeSlices, InstanceCount: p.MaxCount,
 			MultiprocessorCount: p.SMs, CopyEngineCount: p.Engines.Copy, DecoderCount: p.Engines.NVDEC,
 			EncoderCount: p.Engines.NVENC, JPEGCount: p.Engines.JPEG, OFACount: p.Engines.OFA, MemoryMiB: p.MemoryMiB,
 		}
@@ -191,7 +191,7 @@ func reportOf(table mig.Product) []mig.ReportedProfile {
 		}
 		reported = append(reported, r)
 	}
-	slices.SortFunc(reported, func(a, b mig.ReportedProfile) int { return a.NVML - b.NVML })
+	slices.SortFunc(reported, func(a, b mig.ReportedProfile) int { return a.NVMLIndex - b.NVMLIndex })
 	return reported
 }
 

@@ -2,23 +2,23 @@ package nvmlsrc
 
 import "time"
 
-func (p *Pretend) version() (string, error) { return p.driver, nil }
-func (p *Pretend) count() (int, error)      { return len(p.gpus), p.countErr }
+func (p *FakeMachine) version() (string, error) { return p.driver, nil }
+func (p *FakeMachine) count() (int, error)      { return len(p.gpus), p.countErr }
 
-func (p *Pretend) close() error {
+func (p *FakeMachine) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed++
 	return nil
 }
 
-func (p *Pretend) device(i int) (device, error) {
+func (p *FakeMachine) device(i int) (device, error) {
 	g := p.gpus[i]
-	return answer(g, FactDevice, func() (device, error) { return g, nil })
+	return answer(g, QueryDevice, func() (device, error) { return g, nil })
 }
 
 // watch collects what is raised from now on.
-func (p *Pretend) watch() (watch, error) {
+func (p *FakeMachine) watch() (watch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.watchErr != nil {
@@ -37,7 +37,7 @@ func (p *Pretend) watch() (watch, error) {
 const pretendBacklog = 64
 
 type pretendWatch struct {
-	box    *Pretend
+	box    *FakeMachine
 	raised chan event
 	broken error // what a wait ends with; nil: it is not broken
 }

@@ -11,7 +11,7 @@ import (
 
 // A pretendGPU answers with its fields, unless it is lost or the question has a failure.
 type pretendGPU struct {
-	box *Pretend
+	box *FakeMachine
 	model
 	place
 	index int
@@ -21,9 +21,9 @@ type pretendGPU struct {
 	brokenLink int
 
 	lost     error
-	failures map[Fact]error
-	asked    map[Fact]bool
-	last     Fact // that was asked for
+	failures map[Query]error
+	asked    map[Query]bool
+	last     Query // that was asked for
 
 	migNow, migNext bool
 	profiled        []mig.ReportedProfile
@@ -41,13 +41,13 @@ type pretendGPU struct {
 type pretendState struct {
 	recovery   RecoveryAction
 	ecc        ECC
-	rows       Rows
+	rows       RemappedRows
 	linkErrors uint64 // of each link
 	clocks     ClockReasons
 }
 
 // answer answers a question, if it has an answer.
-func answer[T any](g *pretendGPU, fact Fact, with func() (T, error)) (T, error) {
+func answer[T any](g *pretendGPU, fact Query, with func() (T, error)) (T, error) {
 	g.box.mu.Lock()
 	defer g.box.mu.Unlock()
 	g.asked[fact], g.last = true, fact
@@ -67,23 +67,23 @@ func always[T any](v T) func() (T, error) { return func() (T, error) { return v,
 // refusal is an answer in a driver's words.
 func refusal(kind error, reason string) error { return &Error{GPU: NoGPU, Kind: kind, Reason: reason} }
 
-func (g *pretendGPU) product() (string, error) { return answer(g, FactProduct, always(g.name)) }
-func (g *pretendGPU) uuid() (string, error)    { return answer(g, FactUUID, always(g.uuidText())) }
-func (g *pretendGPU) minor() (int, error)      { return answer(g, FactMinor, always(g.index)) }
+func (g *pretendGPU) product() (string, error) { return answer(g, QueryProduct, always(g.name)) }
+func (g *pretendGPU) uuid() (string, error)    { return answer(g, QueryUUID, always(g.uuidText())) }
+func (g *pretendGPU) minor() (int, error)      { return answer(g, QueryMinor, always(g.index)) }
 
 func (g *pretendGPU) uuidText() string {
 	return fmt.Sprintf("GPU-%08x-0000-4000-8000-%04x%08x", g.pciDevice, g.at.domain, g.at.bus)
 }
 
 func (g *pretendGPU) address() (address, uint32, error) {
-	at, err := answer(g, FactPCI, always(g.at))
+	at, err := answer(g, QueryPCI, always(g.at))
 	return at, g.pciDevice, err
 }
 
 // memory in use is what a driver takes for itself, and a good part of the rest if
 // somebody is at work.
 func (g *pretendGPU) memory() (size, used uint64, err error) {
-	size, err = answer(g, FactMemory, func() (uint64, error) {
+	size, err = answer(g, QueryMemory, func() (uint64, error) {
 		used = g.memoryMiB << 20 / 128
 		if len(g.running) > 0 {
 			used = g.memoryMiB << 20 / 4 * 3
@@ -94,12 +94,12 @@ func (g *pretendGPU) memory() (size, used uint64, err error) {
 }
 
 func (g *pretendGPU) computeCapability() (int, int, error) {
-	major, err := answer(g, FactComputeCapability, always(g.computeMajor))
+	major, err := answer(g, QueryComputeCapability, always(g.computeMajor))
 	return major, g.computeMinor, err
 }
 
 func (g *pretendGPU) mig() (current, pending bool, err error) {
-	current, err = answer(g, FactMIG, func() (bool, error) {
+	current, err = answer(g, QueryMIG, func() (bool, error) {
 		if g.lattice == nil {
 			return false, refusal(ErrUnsupported, "not supported")
 		}
@@ -110,7 +110,7 @@ func (g *pretendGPU) mig() (current, pending bool, err error) {
 }
 
 func (g *pretendGPU) link(i int) (link, error) {
-	return answer(g, FactNVLink, func() (link, error) {
+	return answer(g, QueryNVLink, func() (link, error) {
 		switch {
 		case i >= len(g.links):
 			return link{}, refusal(ErrUnsupported, "not supported")
@@ -122,7 +122,7 @@ func (g *pretendGPU) link(i int) (link, error) {
 }
 
 func (g *pretendGPU) fabric() (fabric, error) {
-	return answer(g, FactFabric, func() (fabric, error) {
+	return answer(g, QueryFabric, func() (fabric, error) {
 		if g.computeMajor < 9 {
 			return fabric{}, refusal(ErrUnsupported, "not supported")
 		}
@@ -131,15 +131,15 @@ func (g *pretendGPU) fabric() (fabric, error) {
 }
 
 func (g *pretendGPU) processes() ([]process, error) {
-	return answer(g, FactProcesses, func() ([]process, error) { return slices.Clone(g.running), nil })
+	return answer(g, QueryProcesses, func() ([]process, error) { return slices.Clone(g.running), nil })
 }
 
 // ancestor goes by the places in sysfs, from which a driver has it too.
-func (g *pretendGPU) ancestor(other device) (nodegraph.Kind, error) {
+func (g *pretendGPU) ancestor(other device) (nodegraph.PathKind, error) {
 	to, ours := other.(*pretendGPU)
-	return answer(g, FactAncestors, func() (nodegraph.Kind, error) {
+	return answer(g, QueryAncestors, func() (nodegraph.PathKind, error) {
 		if !ours {
-			return nodegraph.None, errors.New("a device of another driver")
+			return nodegraph.PathNone, errors.New("a device of another driver")
 		}
 		return between(g.pci(), to.pci()), nil
 	})
@@ -151,25 +151,25 @@ func (g *pretendGPU) pci() pciPlace {
 }
 
 func (g *pretendGPU) recovery() (RecoveryAction, error) {
-	return answer(g, FactRecovery, func() (RecoveryAction, error) { return g.state.recovery, nil })
+	return answer(g, QueryRecovery, func() (RecoveryAction, error) { return g.state.recovery, nil })
 }
 
 func (g *pretendGPU) ecc() (ECC, error) {
-	return answer(g, FactECC, func() (ECC, error) { return g.state.ecc, nil })
+	return answer(g, QueryECC, func() (ECC, error) { return g.state.ecc, nil })
 }
 
-func (g *pretendGPU) rows() (Rows, error) {
-	return answer(g, FactRows, func() (Rows, error) { return g.state.rows, nil })
+func (g *pretendGPU) rows() (RemappedRows, error) {
+	return answer(g, QueryRows, func() (RemappedRows, error) { return g.state.rows, nil })
 }
 
 func (g *pretendGPU) linkErrors(int) (uint64, error) {
-	return answer(g, FactNVLinkErrors, func() (uint64, error) { return g.state.linkErrors, nil })
+	return answer(g, QueryNVLinkErrors, func() (uint64, error) { return g.state.linkErrors, nil })
 }
 
 func (g *pretendGPU) clocks() (ClockReasons, error) {
-	return answer(g, FactClocks, func() (ClockReasons, error) {
+	return answer(g, QueryClocks, func() (ClockReasons, error) {
 		if len(g.busy) == 0 {
-			return g.state.clocks | ClocksIdle, nil
+			return g.state.clocks | ClockReasonIdle, nil
 		}
 		return g.state.clocks, nil
 	})
@@ -177,7 +177,7 @@ func (g *pretendGPU) clocks() (ClockReasons, error) {
 
 // utilization is told of whole GPUs alone.
 func (g *pretendGPU) utilization() (int, error) {
-	return answer(g, FactUtilization, func() (int, error) {
+	return answer(g, QueryUtilization, func() (int, error) {
 		if g.migNow {
 			return 0, refusal(ErrUnsupported, "not supported")
 		}
@@ -191,7 +191,7 @@ type pretendSample int
 func (pretendSample) free() {}
 
 func (g *pretendGPU) sample(of int) (sample, error) {
-	return answer(g, FactActivity, func() (sample, error) {
+	return answer(g, QueryActivity, func() (sample, error) {
 		if g.computeMajor < 9 {
 			return nil, refusal(ErrUnsupported, "not supported")
 		}
@@ -209,7 +209,7 @@ func (g *pretendGPU) sample(of int) (sample, error) {
 
 func (g *pretendGPU) smActivity(_, to sample) (int, error) {
 	now, ours := to.(pretendSample)
-	return answer(g, FactActivity, func() (int, error) {
+	return answer(g, QueryActivity, func() (int, error) {
 		if !ours {
 			return 0, errors.New("a sample of another driver")
 		}
@@ -218,11 +218,11 @@ func (g *pretendGPU) smActivity(_, to sample) (int, error) {
 }
 
 func (g *pretendGPU) temperature() (int, error) {
-	return answer(g, FactTemperature, func() (int, error) { return 31 + g.load()/25, nil })
+	return answer(g, QueryTemperature, func() (int, error) { return 31 + g.load()/25, nil })
 }
 
 func (g *pretendGPU) power() (int, error) {
-	return answer(g, FactPower, func() (int, error) { return 1000*g.watts + 500*g.load(), nil })
+	return answer(g, QueryPower, func() (int, error) { return 1000*g.watts + 500*g.load(), nil })
 }
 
 // load is how busy the GPU is in all.

@@ -8,9 +8,9 @@ import (
 )
 
 func (g *pretendGPU) profile(constant int) (mig.ReportedProfile, error) {
-	return answer(g, FactMIGProfiles, func() (mig.ReportedProfile, error) {
+	return answer(g, QueryMIGProfiles, func() (mig.ReportedProfile, error) {
 		for _, p := range g.profiled {
-			if p.NVML == constant {
+			if p.NVMLIndex == constant {
 				p.Placements = nil
 				return p, nil
 			}
@@ -20,7 +20,7 @@ func (g *pretendGPU) profile(constant int) (mig.ReportedProfile, error) {
 }
 
 func (g *pretendGPU) placements(profile int) ([]mig.ReportedPlacement, error) {
-	return answer(g, FactMIGPlacements, func() ([]mig.ReportedPlacement, error) {
+	return answer(g, QueryMIGPlacements, func() ([]mig.ReportedPlacement, error) {
 		for _, p := range g.profiled {
 			if p.ID == profile {
 				return p.Placements, nil
@@ -31,7 +31,7 @@ func (g *pretendGPU) placements(profile int) ([]mig.ReportedPlacement, error) {
 }
 
 func (g *pretendGPU) instances(profile int) ([]instance, error) {
-	return answer(g, FactMIGInstances, func() ([]instance, error) {
+	return answer(g, QueryMIGInstances, func() ([]instance, error) {
 		if !g.migNow {
 			return nil, refusal(ErrUnsupported, "not supported")
 		}
@@ -46,13 +46,13 @@ func (g *pretendGPU) instances(profile int) ([]instance, error) {
 }
 
 func (g *pretendGPU) migDevices() ([]migDevice, error) {
-	return answer(g, FactMIGDevices, func() ([]migDevice, error) { return slices.Clone(g.devices), nil })
+	return answer(g, QueryMIGDevices, func() ([]migDevice, error) { return slices.Clone(g.devices), nil })
 }
 
 // createInstance refuses as a driver does: what is not possible beside what exists finds
 // no resources.
 func (g *pretendGPU) createInstance(profile int, at mig.ReportedPlacement) (int, error) {
-	return answer(g, FactMIGCreate, func() (int, error) {
+	return answer(g, queryMIGCreate, func() (int, error) {
 		if !g.migNow {
 			return 0, refusal(ErrUnsupported, "not supported")
 		}
@@ -68,7 +68,7 @@ func (g *pretendGPU) createInstance(profile int, at mig.ReportedPlacement) (int,
 }
 
 func (g *pretendGPU) createCompute(in int) error {
-	_, err := answer(g, FactMIGCompute, func() (int, error) {
+	_, err := answer(g, queryMIGCompute, func() (int, error) {
 		if !slices.ContainsFunc(g.existing, func(i instance) bool { return i.id == in }) {
 			return 0, refusal(ErrUnsupported, "there is no such instance")
 		}
@@ -79,7 +79,7 @@ func (g *pretendGPU) createCompute(in int) error {
 }
 
 func (g *pretendGPU) destroyInstance(id int) error {
-	_, err := answer(g, FactMIGDestroy, func() (int, error) {
+	_, err := answer(g, queryMIGDestroy, func() (int, error) {
 		at := slices.IndexFunc(g.existing, func(i instance) bool { return i.id == id })
 		switch {
 		case at < 0:

@@ -39,7 +39,7 @@ func (p place) below(bus, port uint32) place {
 }
 
 // sysfs is the part of sysfs that tells where GPUs and NICs hang.
-func (p *Pretend) sysfs() fstest.MapFS {
+func (p *FakeMachine) sysfs() fstest.MapFS {
 	files := fstest.MapFS{}
 	for _, g := range p.gpus {
 		g.place.describe(files, g.at, "0x10de", "0x030200")

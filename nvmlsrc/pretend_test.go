@@ -18,11 +18,11 @@ var (
 )
 
 // hgx is an HGX H100 board that tests tamper with.
-func hgx() *Pretend { return pretended("hgx-h100") }
+func hgx() *FakeMachine { return pretended("hgx-h100") }
 
-func pretended(box string) *Pretend { return must(NewPretend(box)) }
+func pretended(box string) *FakeMachine { return must(NewFakeMachine(box)) }
 
-func (p *Pretend) source() *Source { return must(p.Open()) }
+func (p *FakeMachine) source() *Source { return must(p.Open()) }
 
 func reportOfProduct(name string) []mig.ReportedProfile {
 	table, ok := mig.Lookup(name)
@@ -33,7 +33,7 @@ func reportOfProduct(name string) []mig.ReportedProfile {
 }
 
 // fail makes a fact fail, on top of those that do.
-func (g *pretendGPU) fail(fact Fact, err error) { g.failures[fact] = err }
+func (g *pretendGPU) fail(fact Query, err error) { g.failures[fact] = err }
 
 // divide puts a GPU in MIG mode with instances, possible or not, each of which has a MIG
 // device.
@@ -45,7 +45,7 @@ func (g *pretendGPU) divide(instances ...instance) {
 }
 
 // bridged connects two GPUs directly with a number of links.
-func (p *Pretend) bridged(i, j, links int) {
+func (p *FakeMachine) bridged(i, j, links int) {
 	for range links {
 		p.gpus[i].links = append(p.gpus[i].links, link{active: true, end: endGPU, remote: p.gpus[j].at})
 		p.gpus[j].links = append(p.gpus[j].links, link{active: true, end: endGPU, remote: p.gpus[i].at})
@@ -53,7 +53,7 @@ func (p *Pretend) bridged(i, j, links int) {
 }
 
 // unlink takes all NVLinks out of the machine.
-func (p *Pretend) unlink() *Pretend {
+func (p *FakeMachine) unlink() *FakeMachine {
 	for _, g := range p.gpus {
 		g.links = nil
 	}
@@ -62,8 +62,8 @@ func (p *Pretend) unlink() *Pretend {
 
 // Every box can be opened, has no gaps, and makes a node that the core takes.
 func TestBoxes(t *testing.T) {
-	require.Equal(t, []string{"dgx-a100", "gb200", "hgx-h100", "mig-h100", "pcie"}, Boxes())
-	for _, name := range Boxes() {
+	require.Equal(t, []string{"dgx-a100", "gb200", "hgx-h100", "mig-h100", "pcie"}, FakeMachines())
+	for _, name := range FakeMachines() {
 		v := inventoryOf(t, pretended(name))
 		require.Empty(t, v.Gaps, name)
 		node, err := v.Node("n1")
@@ -72,8 +72,8 @@ func TestBoxes(t *testing.T) {
 		require.NoError(t, accepted(t, node, v.Tables()...), name)
 		require.Equal(t, v, inventoryOf(t, pretended(name)), "another is like it")
 	}
-	_, err := NewPretend("dgx-z9")
-	require.ErrorIs(t, err, ErrUnknownBox)
+	_, err := NewFakeMachine("dgx-z9")
+	require.ErrorIs(t, err, ErrUnknownMachine)
 	require.EqualError(t, err, `nvmlsrc: box: unknown box: "dgx-z9"; there are dgx-a100, gb200, hgx-h100, mig-h100, pcie`)
 }
 
@@ -101,9 +101,9 @@ func TestWhatBefallsAMachine(t *testing.T) {
 	require.Equal(t, []int{5}, v.GPUs[1].MIG.Instances[3].Processes)
 	require.Equal(t, []int{5, 41_002}, v.GPUs[0].Processes)
 
-	require.NoError(t, p.Refuse(1, FactMIGInstances, ErrNoPermission))
+	require.NoError(t, p.Refuse(1, QueryMIGInstances, ErrNoPermission))
 	require.ErrorIs(t, inventoryOf(t, p).GPUs[1].Failure, ErrNoPermission)
-	require.NoError(t, p.Refuse(1, FactMIGInstances, nil))
+	require.NoError(t, p.Refuse(1, QueryMIGInstances, nil))
 	require.Nil(t, inventoryOf(t, p).GPUs[1].Failure)
 
 	require.NoError(t, p.Fail(0, "fell off the bus"))
@@ -117,13 +117,13 @@ func TestWhatBefallsAMachine(t *testing.T) {
 func TestWhatCannotBefallAMachine(t *testing.T) {
 	p := pretended("pcie")
 	for _, err := range []error{
-		p.Fail(2, ""), p.Repair(-1), p.Raise(2, 79), p.Refuse(2, FactUUID, ErrLost), p.Start(1, "GPU-nobody"),
-		p.SetActivity("MIG-nobody", 1), p.Divide(2),
+		p.Fail(2, ""), p.Repair(-1), p.Raise(2, 79), p.Refuse(2, QueryUUID, ErrLost), p.Start(1, "GPU-nobody"),
+		p.SetActivity("MIG-nobody", 1), p.Partition(2),
 	} {
 		require.ErrorIs(t, err, ErrUnknownGPU)
 	}
-	require.ErrorIs(t, p.Divide(0), ErrUnsupported)
-	require.ErrorIs(t, hgx().Divide(0, mig.Placement{}), ErrUnsupported)
+	require.ErrorIs(t, p.Partition(0), ErrUnsupported)
+	require.ErrorIs(t, hgx().Partition(0, mig.Placement{}), ErrUnsupported)
 	require.Equal(t, hgx().gpus[0].existing, []instance(nil))
 	require.NoError(t, p.SetActivity(p.gpus[0].uuidText(), 7_000))
 	require.Equal(t, 1000, p.gpus[0].load(), "no more than all")

@@ -48,7 +48,7 @@ func (r *reader) read() {
 
 // gap notes that a question has no answer, and reports whether that is so. That a GPU
 // does not have what was asked for is no gap.
-func (r *reader) gap(err error, fact Fact) bool {
+func (r *reader) gap(err error, fact Query) bool {
 	if err == nil {
 		return false
 	}
@@ -64,19 +64,19 @@ func (r *reader) gap(err error, fact Fact) bool {
 }
 
 func (r *reader) recovery() {
-	if action, err := r.dev.recovery(); !r.gap(err, FactRecovery) {
+	if action, err := r.dev.recovery(); !r.gap(err, QueryRecovery) {
 		r.health.Recovery = action
 	}
 }
 
 func (r *reader) ecc() {
-	if ecc, err := r.dev.ecc(); !r.gap(err, FactECC) {
+	if ecc, err := r.dev.ecc(); !r.gap(err, QueryECC) {
 		r.health.ECC = ecc
 	}
 }
 
 func (r *reader) rows() {
-	if rows, err := r.dev.rows(); !r.gap(err, FactRows) {
+	if rows, err := r.dev.rows(); !r.gap(err, QueryRows) {
 		r.health.Rows = rows
 	}
 }
@@ -89,7 +89,7 @@ func (r *reader) links() {
 		if errors.Is(err, ErrUnsupported) {
 			break
 		}
-		if r.gap(err, FactNVLink) {
+		if r.gap(err, QueryNVLink) {
 			return
 		}
 		if !l.active {
@@ -98,7 +98,7 @@ func (r *reader) links() {
 		}
 		to.Active++
 		count, err := r.dev.linkErrors(i)
-		if !r.gap(err, FactNVLinkErrors) {
+		if !r.gap(err, QueryNVLinkErrors) {
 			to.Errors += count
 		} else if !errors.Is(err, ErrUnsupported) {
 			return
@@ -112,25 +112,25 @@ func (r *reader) links() {
 }
 
 func (r *reader) clocks() {
-	if reasons, err := r.dev.clocks(); !r.gap(err, FactClocks) {
+	if reasons, err := r.dev.clocks(); !r.gap(err, QueryClocks) {
 		r.health.Clocks = reasons
 	}
 }
 
 func (r *reader) memory() {
-	if _, used, err := r.dev.memory(); !r.gap(err, FactMemory) {
+	if _, used, err := r.dev.memory(); !r.gap(err, QueryMemory) {
 		r.health.MemoryUsedMiB = int64(used >> 20)
 	}
 }
 
 func (r *reader) temperature() {
-	if celsius, err := r.dev.temperature(); !r.gap(err, FactTemperature) {
+	if celsius, err := r.dev.temperature(); !r.gap(err, QueryTemperature) {
 		r.health.TemperatureC = celsius
 	}
 }
 
 func (r *reader) power() {
-	if milliwatts, err := r.dev.power(); !r.gap(err, FactPower) {
+	if milliwatts, err := r.dev.power(); !r.gap(err, QueryPower) {
 		r.health.PowerMilliwatts = milliwatts
 	}
 }
@@ -139,7 +139,7 @@ func (r *reader) power() {
 // or else by its utilization.
 func (r *reader) activity() {
 	divided, _, err := r.dev.mig()
-	if r.gap(err, FactMIG) {
+	if r.gap(err, QueryMIG) {
 		divided = false
 	}
 	if !divided {
@@ -150,7 +150,7 @@ func (r *reader) activity() {
 		return
 	}
 	devices, err := r.dev.migDevices()
-	if r.gap(err, FactMIGDevices) {
+	if r.gap(err, QueryMIGDevices) {
 		return
 	}
 	var present []string
@@ -174,7 +174,7 @@ func (r *reader) measured(uuid string, instance int) bool {
 		return true
 	}
 	now, err := r.dev.sample(instance)
-	if r.gap(err, FactActivity) {
+	if r.gap(err, QueryActivity) {
 		return false
 	}
 	if r.of.samples == nil {
@@ -186,16 +186,16 @@ func (r *reader) measured(uuid string, instance int) bool {
 	}
 	defer before.free()
 	milli, err := r.dev.smActivity(before.sample, now)
-	if r.gap(err, FactActivity) {
+	if r.gap(err, QueryActivity) {
 		return false
 	}
-	r.health.Activity = append(r.health.Activity, Activity{UUID: uuid, Milli: milli, Source: SMActivity})
+	r.health.Activity = append(r.health.Activity, Activity{UUID: uuid, Milli: milli, Source: ActivitySourceSM})
 	return true
 }
 
 func (r *reader) utilization() {
-	if milli, err := r.dev.utilization(); !r.gap(err, FactUtilization) {
-		r.health.Activity = []Activity{{UUID: r.of.uuid, Milli: milli, Source: Utilization}}
+	if milli, err := r.dev.utilization(); !r.gap(err, QueryUtilization) {
+		r.health.Activity = []Activity{{UUID: r.of.uuid, Milli: milli, Source: ActivitySourceUtilization}}
 	}
 }
 

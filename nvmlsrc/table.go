@@ -42,7 +42,7 @@ func (v Inventory) Tables() []mig.Product {
 func (v Inventory) table() (table, []*Error) {
 	var refused []*Error
 	refuse := func(g *GPU, err error) {
-		refused = append(refused, &Error{GPU: g.Index, Fact: FactMIGProfiles, Kind: ErrDriver, Reason: err.Error()})
+		refused = append(refused, &Error{GPU: g.Index, Query: QueryMIGProfiles, Kind: ErrDriver, Reason: err.Error()})
 	}
 	candidates := v.candidates(refuse)
 	for _, c := range candidates {
@@ -107,7 +107,7 @@ func (v Inventory) candidates(refuse func(*GPU, error)) []candidate {
 // reported returns the table that a GPU reports, without a lattice. It is that of
 // package mig if it says nothing else.
 func (v Inventory) reported(g *GPU) (table, error) {
-	p, err := mig.FromReport(g.MIG.Report)
+	p, err := mig.ProductFromReport(g.MIG.Report)
 	if err != nil {
 		return table{}, err
 	}
@@ -153,5 +153,5 @@ func builtIn(g *GPU) (mig.Product, bool) {
 	if p, ok := mig.LookupPCI(g.PCIDeviceID); ok {
 		return p, true
 	}
-	return mig.LookupName(g.Product)
+	return mig.LookupDevice(g.Product)
 }

@@ -22,12 +22,12 @@ type taker struct {
 // fails it.
 func take(d driver, sys fs.FS) (Inventory, error) {
 	t := taker{sys: sys, addresses: map[address]int{}}
-	if version, err := d.version(); !t.gap(err, NoGPU, FactDriver) {
+	if version, err := d.version(); !t.gap(err, NoGPU, QueryDriver) {
 		t.inventory.Driver = version
 	}
 	count, err := d.count()
 	if err != nil {
-		return Inventory{}, about(err, NoGPU, FactCount)
+		return Inventory{}, about(err, NoGPU, QueryCount)
 	}
 	t.inventory.GPUs = make([]GPU, count)
 	t.wires, t.devices, t.places = make([]wiring, count), make([]device, count), make([]pciPlace, count)
@@ -44,7 +44,7 @@ func take(d driver, sys fs.FS) (Inventory, error) {
 
 // gap notes that a question has no answer, and reports whether that is so; what
 // came beside the error is then not to be used.
-func (t *taker) gap(err error, gpu int, fact Fact) bool {
+func (t *taker) gap(err error, gpu int, fact Query) bool {
 	if err == nil {
 		return false
 	}
@@ -62,8 +62,8 @@ func (t *taker) gpu(d driver, i int) {
 	g := &t.inventory.GPUs[i]
 	g.Index, g.DeviceMinor, g.NUMANode = i, -1, -1
 	dev, err := d.device(i)
-	if t.gap(err, i, FactDevice) {
-		g.Failure = about(err, i, FactDevice)
+	if t.gap(err, i, QueryDevice) {
+		g.Failure = about(err, i, QueryDevice)
 		return
 	}
 	t.devices[i] = dev
@@ -82,20 +82,20 @@ var questions = [...]func(*taker, device, *GPU){
 }
 
 func (t *taker) product(dev device, g *GPU) {
-	if name, err := dev.product(); !t.gap(err, g.Index, FactProduct) {
+	if name, err := dev.product(); !t.gap(err, g.Index, QueryProduct) {
 		g.Product = name
 	}
 }
 
 func (t *taker) uuid(dev device, g *GPU) {
-	if uuid, err := dev.uuid(); !t.gap(err, g.Index, FactUUID) {
+	if uuid, err := dev.uuid(); !t.gap(err, g.Index, QueryUUID) {
 		g.UUID = uuid
 	}
 }
 
 func (t *taker) address(dev device, g *GPU) {
 	at, device, err := dev.address()
-	if t.gap(err, g.Index, FactPCI) {
+	if t.gap(err, g.Index, QueryPCI) {
 		return
 	}
 	g.PCI, g.PCIDeviceID = at.String(), device
@@ -104,26 +104,26 @@ func (t *taker) address(dev device, g *GPU) {
 }
 
 func (t *taker) memory(dev device, g *GPU) {
-	if bytes, _, err := dev.memory(); !t.gap(err, g.Index, FactMemory) {
+	if bytes, _, err := dev.memory(); !t.gap(err, g.Index, QueryMemory) {
 		g.MemoryMiB = int64(bytes >> 20)
 	}
 }
 
 func (t *taker) computeCapability(dev device, g *GPU) {
-	if major, minor, err := dev.computeCapability(); !t.gap(err, g.Index, FactComputeCapability) {
+	if major, minor, err := dev.computeCapability(); !t.gap(err, g.Index, QueryComputeCapability) {
 		g.ComputeMajor, g.ComputeMinor = major, minor
 	}
 }
 
 func (t *taker) minor(dev device, g *GPU) {
-	if minor, err := dev.minor(); !t.gap(err, g.Index, FactMinor) {
+	if minor, err := dev.minor(); !t.gap(err, g.Index, QueryMinor) {
 		g.DeviceMinor = minor
 	}
 }
 
 func (t *taker) mig(dev device, g *GPU) {
 	current, pending, err := dev.mig()
-	if errors.Is(err, ErrUnsupported) || t.gap(err, g.Index, FactMIG) {
+	if errors.Is(err, ErrUnsupported) || t.gap(err, g.Index, QueryMIG) {
 		return
 	}
 	g.MIG = MIG{Capable: true, Enabled: current, Pending: pending}
@@ -132,7 +132,7 @@ func (t *taker) mig(dev device, g *GPU) {
 func (t *taker) processes(dev device, g *GPU) {
 	t.running = nil
 	running, err := dev.processes()
-	if t.gap(err, g.Index, FactProcesses) {
+	if t.gap(err, g.Index, QueryProcesses) {
 		return
 	}
 	t.running = running

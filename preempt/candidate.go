@@ -34,11 +34,11 @@ type Candidate struct {
 	// Borrowed says that its queue holds it beyond what it is guaranteed. Borrowers
 	// yield next.
 	Borrowed bool
-	// Elastic says that it is not a job but what an elastic one has above its minimum, so
+	// Surplus says that it is not a job but what an elastic one has above its minimum, so
 	// that the job goes on without. Where the sources above are equal, these yield before
 	// anything that ends a job. The job as a whole may be another candidate, which
 	// then includes these.
-	Elastic bool
+	Surplus bool
 	// Protected jobs never yield: for the minimum run time, a rate limit, or
 	// because the beneficiary has no right to take from them.
 	Protected bool
@@ -59,17 +59,17 @@ type Candidate struct {
 	// beneficiary would like to have for itself. Only their equality matters. They
 	// are a hint to the search and may be left out.
 	Domains []int32
-	// Held is what it holds in each of the Domains, in thousandths of a GPU. It is needed
+	// HeldMilli is what it holds in each of the Domains, in thousandths of a GPU. It is needed
 	// where Options state a Demand.
-	Held []int64
+	HeldMilli []int64
 }
 
-// Price is what is lost if the job yields now: its GPUs, for as long as their
+// Cost is what is lost if the job yields now: its GPUs, for as long as their
 // work is in vain. That is the checkpoint's duration if it can write one, all work
 // since the last one if not, and in both cases the queueing and the restart. It is
 // rounded up to a whole GPU-millisecond and stays at the largest value where it would
 // exceed it.
-func (c *Candidate) Price() GPUMilliseconds {
+func (c *Candidate) Cost() GPUMilliseconds {
 	lost := c.SinceCheckpoint
 	if c.Checkpointable {
 		lost = c.CheckpointCost

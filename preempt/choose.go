@@ -24,48 +24,48 @@ type Options struct {
 	// DefaultMaxCalls. It is counted work, so that the answer does not depend on
 	// how busy the machine is.
 	MaxCalls int
-	// Tolerance ends the search for something cheaper once it is proven that the victims
+	// ToleranceMilli ends the search for something cheaper once it is proven that the victims
 	// of a rank cost at most so much more than the least that is possible, in thousandths.
 	// Zero: it goes on to the end, or to MaxCalls.
-	Tolerance int
-	// Demand is what is known of what the beneficiary needs. It saves most of the calls
+	ToleranceMilli int
+	// Requirement is what is known of what the beneficiary needs. It saves most of the calls
 	// and proves better bounds; the zero value says nothing.
-	Demand Demand
+	Requirement Requirement
 }
 
-// An Outcome says how a choice ended.
-type Outcome uint8
+// An Result says how a choice ended.
+type Result uint8
 
 const (
-	// Insufficient: the beneficiary would not fit if all of them yielded.
-	Insufficient Outcome = iota
-	// NotNeeded: the beneficiary fits with nobody yielding.
-	NotNeeded
-	// Chosen: the victims suffice, and none of them could be left out.
-	Chosen
-	// Exhausted: MaxCalls ended the search before it had victims of which none
+	// ResultInsufficient: the beneficiary would not fit if all of them yielded.
+	ResultInsufficient Result = iota
+	// ResultNotNeeded: the beneficiary fits with nobody yielding.
+	ResultNotNeeded
+	// ResultChosen: the victims suffice, and none of them could be left out.
+	ResultChosen
+	// ResultExhausted: MaxCalls ended the search before it had victims of which none
 	// could be left out. More calls would help.
-	Exhausted
+	ResultExhausted
 )
 
 const outcomeNames enum.Names = "insufficient|notNeeded|chosen|exhausted"
 
-func (o Outcome) String() string { return enum.Text(outcomeNames, o, "outcome(%d)") }
+func (o Result) String() string { return enum.Text(outcomeNames, o, "outcome(%d)") }
 
 // A Choice is the answer of Choose.
 type Choice struct {
-	Outcome Outcome
+	Result Result
 	// Victims are indexes of candidates, the least harm first; empty unless the
 	// outcome is Chosen. The slice belongs to the Chooser and is good until its next
 	// choice.
 	Victims []int
-	// Price of all victims together.
-	Price GPUMilliseconds
-	// Bound is proven from below, if fits is monotone: rank by rank, victims that suffice
+	// Cost of all victims together.
+	Cost GPUMilliseconds
+	// LowerBound is proven from below, if fits is monotone: rank by rank, victims that suffice
 	// with those chosen in the ranks above and everybody below cost at least as much;
 	// summed over the ranks. Where all victims are of one rank, no set that spares the ranks
 	// above costs less than Bound. It is the Price where that is exact, and never more.
-	Bound GPUMilliseconds
+	LowerBound GPUMilliseconds
 	// Calls of fits that were made.
 	Calls int
 	// CutShort says that MaxCalls ended the search for less harm early. Where it is false,
@@ -163,17 +163,17 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 	if err := check(candidates, fits, options); err != nil {
 		return Choice{}, err
 	}
-	if double, ok := c.ledger.open(&options.Demand); !ok {
-		return Choice{}, &Error{Index: -1, Field: "Demand.Rooms", Reason: fmt.Sprintf("domain %d is listed twice", double)}
+	if double, ok := c.ledger.open(&options.Requirement); !ok {
+		return Choice{}, &Error{Index: -1, Field: "requirement.domains", Reason: fmt.Sprintf("domain %d is listed twice", double)}
 	}
 	c.begin(candidates, fits, options)
 	defer func() { c.candidates, c.fits = nil, nil }()
 	if c.test(nil, nil) {
-		return Choice{Outcome: NotNeeded, Calls: c.calls}, nil
+		return Choice{Result: ResultNotNeeded, Calls: c.calls}, nil
 	}
 	enough := c.enough()
 	if enough < 0 && !c.over {
-		return Choice{Outcome: Insufficient, Calls: c.calls}, nil
+		return Choice{Result: ResultInsufficient, Calls: c.calls}, nil
 	}
 	cut := c.settleAll(enough)
 	if !cut && c.breakTies() {
@@ -181,15 +181,15 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 	}
 	c.minimise()
 	if c.over {
-		return Choice{Outcome: Exhausted, Calls: c.calls, CutShort: true}, nil
+		return Choice{Result: ResultExhausted, Calls: c.calls, CutShort: true}, nil
 	}
-	choice := Choice{Outcome: Chosen, Calls: c.calls, CutShort: cut}
+	choice := Choice{Result: ResultChosen, Calls: c.calls, CutShort: cut}
 	c.chosen = c.chosen[:0]
 	for _, v := range c.fixed {
 		c.chosen = append(c.chosen, v.index)
-		choice.Price = choice.Price.plus(v.price)
+		choice.Cost = choice.Cost.plus(v.price)
 	}
-	choice.Victims, choice.Bound = c.chosen, min(c.total, choice.Price)
+	choice.Victims, choice.LowerBound = c.chosen, min(c.total, choice.Cost)
 	return choice, nil
 }
 
@@ -198,23 +198,23 @@ func check(candidates []Candidate, fits func([]int) bool, options Options) error
 	case fits == nil:
 		return &Error{Index: -1, Field: "fits", Reason: "is nil"}
 	case options.NeedMilli < 0:
-		return &Error{Index: -1, Field: "NeedMilli", Reason: fmt.Sprintf("is negative: %d", options.NeedMilli)}
-	case options.Tolerance < 0:
-		return &Error{Index: -1, Field: "Tolerance", Reason: fmt.Sprintf("is negative: %d", options.Tolerance)}
+		return &Error{Index: -1, Field: "needMilli", Reason: fmt.Sprintf("is negative: %d", options.NeedMilli)}
+	case options.ToleranceMilli < 0:
+		return &Error{Index: -1, Field: "toleranceMilli", Reason: fmt.Sprintf("is negative: %d", options.ToleranceMilli)}
 	case options.MaxCalls < 0:
-		return &Error{Index: -1, Field: "MaxCalls", Reason: fmt.Sprintf("is negative: %d", options.MaxCalls)}
+		return &Error{Index: -1, Field: "maxCalls", Reason: fmt.Sprintf("is negative: %d", options.MaxCalls)}
 	}
 	for i := range candidates {
 		if err := candidates[i].check(i); err != nil {
 			return err
 		}
 	}
-	return options.Demand.check(candidates)
+	return options.Requirement.check(candidates)
 }
 
 // begin ranks all who may yield.
 func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options Options) {
-	c.fits, c.tolerance = fits, options.Tolerance
+	c.fits, c.tolerance = fits, options.ToleranceMilli
 	c.calls, c.work, c.over, c.total = 0, 0, false, 0
 	if c.limit = callWork * min(options.MaxCalls, math.MaxInt/callWork); c.limit == 0 {
 		c.limit = callWork * DefaultMaxCalls
@@ -222,7 +222,7 @@ func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options O
 	c.items, c.fixed, c.below, c.picks = c.items[:0], c.fixed[:0], nil, c.picks[:0]
 	for i := range candidates {
 		if k := &candidates[i]; !k.Protected {
-			c.items = append(c.items, item{index: i, milli: k.GPUMilli, price: k.Price()})
+			c.items = append(c.items, item{index: i, milli: k.GPUMilli, price: k.Cost()})
 		}
 	}
 	slices.SortFunc(c.items, func(x, y item) int {
@@ -264,8 +264,8 @@ func compareRanks(a, b *Candidate, need int64) int {
 		return first(a.Backfilled)
 	case a.Borrowed != b.Borrowed:
 		return first(a.Borrowed)
-	case a.Elastic != b.Elastic:
-		return first(a.Elastic)
+	case a.Surplus != b.Surplus:
+		return first(a.Surplus)
 	case a.Class != b.Class:
 		return cmp.Compare(a.Class, b.Class)
 	}

@@ -8,26 +8,26 @@ import (
 	"strconv"
 )
 
-// A Demand is a condition without which the beneficiary cannot fit, simple enough to
+// A Requirement is a condition without which the beneficiary cannot fit, simple enough to
 // reason with: so many pieces of a size, each in one domain, and all of them in one region.
 // The search asks fits only about what meets it, begins with what meets it for the least,
 // and proves bounds with it. It has to be true: where fits says yes, the demand
 // must be met.
-type Demand struct {
-	// Pieces is how many there are, such as the members of a gang, and PieceMilli what each
+type Requirement struct {
+	// Members is how many there are, such as the members of a gang, and PieceMilli what each
 	// needs in one domain, in thousandths of a GPU. With zero Pieces there is no demand.
-	Pieces     int
-	PieceMilli int64
-	// Rooms are the domains where a piece may be, each once.
-	Rooms []Room
+	Members     int
+	MemberMilli int64
+	// Domains are the domains where a piece may be, each once.
+	Domains []FreeDomain
 }
 
-// MaxMilli is the most that a Demand and what is held in rooms may name, in thousandths of a
+// MaxGPUMilli is the most that a Demand and what is held in rooms may name, in thousandths of a
 // GPU.
-const MaxMilli = 1 << 40
+const MaxGPUMilli = 1 << 40
 
-// A Room is a domain where pieces may be.
-type Room struct {
+// A FreeDomain is a domain where pieces may be.
+type FreeDomain struct {
 	// Domain is its number among the Domains of candidates.
 	Domain int32
 	// Region is where all pieces have to be together, such as the leaf that has the
@@ -37,31 +37,31 @@ type Room struct {
 	FreeMilli int64
 }
 
-func (d *Demand) check(candidates []Candidate) error {
+func (d *Requirement) check(candidates []Candidate) error {
 	switch {
-	case d.Pieces < 0:
-		return &Error{Index: -1, Field: "Demand.Pieces", Reason: fmt.Sprintf("is negative: %d", d.Pieces)}
-	case d.Pieces == 0:
+	case d.Members < 0:
+		return &Error{Index: -1, Field: "requirement.members", Reason: fmt.Sprintf("is negative: %d", d.Members)}
+	case d.Members == 0:
 		return nil
-	case d.Pieces > math.MaxInt32:
-		return &Error{Index: -1, Field: "Demand.Pieces", Reason: fmt.Sprintf("is above %d: %d", math.MaxInt32, d.Pieces)}
-	case d.PieceMilli <= 0 || d.PieceMilli > MaxMilli:
-		return &Error{Index: -1, Field: "Demand.PieceMilli", Reason: fmt.Sprintf("is not within 1 and %d: %d", int64(MaxMilli), d.PieceMilli)}
+	case d.Members > math.MaxInt32:
+		return &Error{Index: -1, Field: "requirement.members", Reason: fmt.Sprintf("is above %d: %d", math.MaxInt32, d.Members)}
+	case d.MemberMilli <= 0 || d.MemberMilli > MaxGPUMilli:
+		return &Error{Index: -1, Field: "requirement.memberMilli", Reason: fmt.Sprintf("is not within 1 and %d: %d", int64(MaxGPUMilli), d.MemberMilli)}
 	}
-	for i := range d.Rooms {
-		if free := d.Rooms[i].FreeMilli; free < 0 || free > MaxMilli {
-			return &Error{Index: -1, Field: "Demand.Rooms[" + strconv.Itoa(i) + "].FreeMilli", Reason: fmt.Sprintf("is not within 0 and %d: %d", int64(MaxMilli), free)}
+	for i := range d.Domains {
+		if free := d.Domains[i].FreeMilli; free < 0 || free > MaxGPUMilli {
+			return &Error{Index: -1, Field: "requirement.domains[" + strconv.Itoa(i) + "].freeMilli", Reason: fmt.Sprintf("is not within 0 and %d: %d", int64(MaxGPUMilli), free)}
 		}
 	}
 	for i := range candidates {
 		k := &candidates[i]
-		for _, milli := range k.Held {
-			if milli < 0 || milli > MaxMilli {
-				return &Error{Candidate: k.ID, Index: i, Field: "Held", Reason: fmt.Sprintf("is not within 0 and %d: %d", int64(MaxMilli), milli)}
+		for _, milli := range k.HeldMilli {
+			if milli < 0 || milli > MaxGPUMilli {
+				return &Error{Candidate: k.ID, Index: i, Field: "heldMilli", Reason: fmt.Sprintf("is not within 0 and %d: %d", int64(MaxGPUMilli), milli)}
 			}
 		}
-		if len(k.Held) != len(k.Domains) {
-			return &Error{Candidate: k.ID, Index: i, Field: "Held", Reason: fmt.Sprintf("has %d amounts for %d domains", len(k.Held), len(k.Domains))}
+		if len(k.HeldMilli) != len(k.Domains) {
+			return &Error{Candidate: k.ID, Index: i, Field: "heldMilli", Reason: fmt.Sprintf("has %d amounts for %d domains", len(k.HeldMilli), len(k.Domains))}
 		}
 	}
 	return nil
@@ -100,13 +100,13 @@ type hold struct {
 }
 
 // open notes a demand. It reports the first domain that is listed twice.
-func (l *ledger) open(d *Demand) (double int32, ok bool) {
-	l.on, l.pieces, l.each = d.Pieces > 0, int64(d.Pieces), d.PieceMilli
+func (l *ledger) open(d *Requirement) (double int32, ok bool) {
+	l.on, l.pieces, l.each = d.Members > 0, int64(d.Members), d.MemberMilli
 	l.rooms, l.places, l.holds = l.rooms[:0], l.places[:0], l.holds[:0]
 	if !l.on {
 		return 0, true
 	}
-	for _, r := range d.Rooms {
+	for _, r := range d.Domains {
 		l.rooms = append(l.rooms, room{domain: r.Domain, region: r.Region, own: r.FreeMilli})
 		l.places = append(l.places, region{number: r.Region})
 	}
@@ -130,8 +130,8 @@ func (l *ledger) list(it *item, candidate *Candidate) {
 	if l.on {
 		for i, domain := range candidate.Domains {
 			at, found := slices.BinarySearchFunc(l.rooms, domain, func(r room, domain int32) int { return cmp.Compare(r.domain, domain) })
-			if found && candidate.Held[i] > 0 {
-				l.holds = append(l.holds, hold{int32(at), candidate.Held[i]})
+			if found && candidate.HeldMilli[i] > 0 {
+				l.holds = append(l.holds, hold{int32(at), candidate.HeldMilli[i]})
 			}
 		}
 	}

@@ -25,7 +25,7 @@
 //	choice, err := chooser.Choose(candidates, func(chosen []int) bool {
 //		return fleet.fitsWithout(beneficiary, chosen)
 //	}, preempt.Options{NeedMilli: beneficiary.gpuMilli})
-//	if err == nil && choice.Outcome == preempt.Chosen && scale.Gain(&beneficiary) > choice.Price {
+//	if err == nil && choice.Outcome == preempt.ResultChosen && scale.Gain(&beneficiary) > choice.Price {
 //		for _, i := range choice.Victims {
 //			askForCheckpoint(candidates[i].ID)
 //		}
@@ -42,7 +42,7 @@
 // besides Choice.CutShort is false and no tolerance was stated, no set that suffices
 // does less harm in that order.
 //
-// Choice.Bound is what is known from below where the search ended early: the most expensive
+// Choice.LowerBound is what is known from below where the search ended early: the most expensive
 // victim, in order of price, without which nothing suffices, and what the demand costs if
 // candidates could yield in part. With a tolerance the search for something cheaper ends as
 // soon as the price of a rank is within it of that.

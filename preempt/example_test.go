@@ -29,9 +29,9 @@ func Example() {
 		return free[1] >= 8_000 || free[2] >= 8_000
 	}
 	choice, err := preempt.Choose(candidates, fits, preempt.Options{NeedMilli: 8_000})
-	fmt.Println(choice.Outcome, choice.Price/minute, "GPU-minutes", err)
+	fmt.Println(choice.Result, choice.Cost/minute, "GPU-minutes", err)
 	for _, i := range choice.Victims {
-		fmt.Println(candidates[i].ID, candidates[i].Price()/minute)
+		fmt.Println(candidates[i].ID, candidates[i].Cost()/minute)
 	}
 	// Output:
 	// chosen 90 GPU-minutes <nil>

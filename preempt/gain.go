@@ -18,17 +18,17 @@ type Beneficiary struct {
 
 // A Scale says what it is worth that somebody runs sooner.
 type Scale struct {
-	// Classes has the worth of each class, by ordinal: how many milliseconds of waiting the
+	// ClassGain has the worth of each class, by ordinal: how many milliseconds of waiting the
 	// class is worth, for each GPU. Classes beyond its end are worth nothing.
-	Classes []int64
-	// Turn is what it is worth, in milliseconds for each GPU, that the right one goes first,
+	ClassGain []int64
+	// TurnGain is what it is worth, in milliseconds for each GPU, that the right one goes first,
 	// whoever that is.
-	Turn int64
+	TurnGain int64
 	// WaitMilli is what a millisecond of waiting counts, in thousandths of one of lost work.
 	WaitMilli int64
 }
 
-// Gain is what is won if a beneficiary runs now, in the unit of Candidate.Price, so that
+// Gain is what is won if a beneficiary runs now, in the unit of Candidate.Cost, so that
 // the two can be weighed:
 //
 //	GPUs x (Turn + (worth of its class - worth of the highest class of its victims) + waited x WaitMilli / 1000)
@@ -47,24 +47,24 @@ type Scale struct {
 func (s *Scale) Gain(b *Beneficiary) GPUMilliseconds {
 	waited := Candidate{GPUMilli: s.WaitMilli, Queueing: b.Waited} // thousandths are divided as those of a GPU are
 	value := Candidate{
-		GPUMilli: b.GPUMilli, SinceCheckpoint: s.Turn,
-		RestartCost: s.class(b.Class) - s.class(b.VictimClass), Queueing: int64(waited.Price()),
+		GPUMilli: b.GPUMilli, SinceCheckpoint: s.TurnGain,
+		RestartCost: s.class(b.Class) - s.class(b.VictimClass), Queueing: int64(waited.Cost()),
 	}
-	return value.Price() // of a span below zero it counts nothing
+	return value.Cost() // of a span below zero it counts nothing
 }
 
 func (s *Scale) class(ordinal int) int64 {
-	if ordinal < 0 || ordinal >= len(s.Classes) {
+	if ordinal < 0 || ordinal >= len(s.ClassGain) {
 		return 0
 	}
-	return max(0, s.Classes[ordinal])
+	return max(0, s.ClassGain[ordinal])
 }
 
-// Total is the price of candidates together.
-func Total(candidates []Candidate) GPUMilliseconds {
+// TotalCost is the price of candidates together.
+func TotalCost(candidates []Candidate) GPUMilliseconds {
 	sum := GPUMilliseconds(0)
 	for i := range candidates {
-		sum = sum.plus(candidates[i].Price())
+		sum = sum.plus(candidates[i].Cost())
 	}
 	return sum
 }

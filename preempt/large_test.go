@@ -23,7 +23,7 @@ func fullFleet(replicas int, each int64, most int) (*Chooser, []Candidate, func(
 		}
 		var hold []int32
 		for _, n := range nodes {
-			c.Domains, c.Held = append(c.Domains, int32(n)), append(c.Held, int64(gpus)*1000)
+			c.Domains, c.HeldMilli = append(c.Domains, int32(n)), append(c.HeldMilli, int64(gpus)*1000)
 			hold = append(hold, int32(n), int32(gpus))
 		}
 		candidates, holds = append(candidates, c), append(holds, hold)
@@ -73,7 +73,7 @@ func leastPrice(candidates []Candidate, replicas int, each, need int64) float64 
 	nodes := make([]float64, 500)
 	for i := range candidates {
 		c := &candidates[i]
-		part := float64(c.Price()) / float64(len(c.Domains))
+		part := float64(c.Cost()) / float64(len(c.Domains))
 		if c.GPUMilli > need {
 			part = math.Inf(1)
 		}
@@ -81,7 +81,7 @@ func leastPrice(candidates []Candidate, replicas int, each, need int64) float64 
 			nodes[n] += part
 		}
 		for range c.GPUMilli / 1000 {
-			offers = append(offers, float64(c.Price())/float64(c.GPUMilli/1000))
+			offers = append(offers, float64(c.Cost())/float64(c.GPUMilli/1000))
 		}
 	}
 	if each == 8000 {
@@ -96,10 +96,10 @@ func leastPrice(candidates []Candidate, replicas int, each, need int64) float64 
 }
 
 // fullDemand is what is known of the beneficiary of a full fleet.
-func fullDemand(replicas int, each int64) Demand {
-	d := Demand{Pieces: replicas, PieceMilli: each}
+func fullDemand(replicas int, each int64) Requirement {
+	d := Requirement{Members: replicas, MemberMilli: each}
 	for n := range int32(500) {
-		d.Rooms = append(d.Rooms, Room{Domain: n})
+		d.Domains = append(d.Domains, FreeDomain{Domain: n})
 	}
 	return d
 }
@@ -132,23 +132,23 @@ func TestLargeFleet(t *testing.T) {
 		chooser, candidates, fits := fullFleet(c.replicas, c.each, c.most)
 		for _, options := range []Options{
 			{NeedMilli: int64(c.replicas) * c.each},
-			{NeedMilli: int64(c.replicas) * c.each, Demand: fullDemand(c.replicas, c.each)},
-			{NeedMilli: int64(c.replicas) * c.each, Demand: fullDemand(c.replicas, c.each), Tolerance: 10},
+			{NeedMilli: int64(c.replicas) * c.each, Requirement: fullDemand(c.replicas, c.each)},
+			{NeedMilli: int64(c.replicas) * c.each, Requirement: fullDemand(c.replicas, c.each), ToleranceMilli: 10},
 		} {
 			choice, err := chooser.Choose(candidates, fits, options)
 			require.NoError(t, err)
-			require.Equal(t, Chosen, choice.Outcome)
+			require.Equal(t, ResultChosen, choice.Result)
 			requireValid(t, candidates, fits, options, choice)
-			proven, gap := float64(choice.Price)/float64(choice.Bound), float64(choice.Price)/leastPrice(candidates, c.replicas, c.each, options.NeedMilli)
+			proven, gap := float64(choice.Cost)/float64(choice.LowerBound), float64(choice.Cost)/leastPrice(candidates, c.replicas, c.each, options.NeedMilli)
 			t.Logf("%d x %d of %d candidates: %d victims, price %d, at most %.3f of the minimum, %.3f proven, %d calls, cut short %t",
-				c.replicas, c.each/1000, len(candidates), len(choice.Victims), choice.Price, gap, proven, choice.Calls, choice.CutShort)
-			require.LessOrEqual(t, choice.Bound, choice.Price)
+				c.replicas, c.each/1000, len(candidates), len(choice.Victims), choice.Cost, gap, proven, choice.Calls, choice.CutShort)
+			require.LessOrEqual(t, choice.LowerBound, choice.Cost)
 			switch {
-			case options.Tolerance > 0:
-				require.LessOrEqual(t, choice.Price*1000, choice.Bound*1010)
+			case options.ToleranceMilli > 0:
+				require.LessOrEqual(t, choice.Cost*1000, choice.LowerBound*1010)
 				require.LessOrEqual(t, choice.Calls, 10)
-			case options.Demand.Pieces > 0:
-				require.LessOrEqual(t, choice.Price*1000, choice.Bound*1010)
+			case options.Requirement.Members > 0:
+				require.LessOrEqual(t, choice.Cost*1000, choice.LowerBound*1010)
 			case c.each != 4000: // of which leastPrice knows little
 				require.True(t, !choice.CutShort || gap < 1.06, "gap %f", gap)
 			}
@@ -166,7 +166,7 @@ func TestChooseAllocatesNothing(t *testing.T) {
 	_, _ = chooser.Choose(candidates, fits, options)
 	require.Zero(t, testing.AllocsPerRun(3, func() { _, _ = chooser.Choose(candidates, fits, options) }))
 
-	options.Demand = fullDemand(8, 8000)
+	options.Requirement = fullDemand(8, 8000)
 	_, _ = chooser.Choose(candidates, fits, options)
 	require.Zero(t, testing.AllocsPerRun(3, func() { _, _ = chooser.Choose(candidates, fits, options) }))
 }
@@ -178,7 +178,7 @@ func BenchmarkChoose(b *testing.B) {
 		chooser, candidates, fits := fullFleet(c.replicas, c.each, c.most)
 		blind := Options{NeedMilli: int64(c.replicas) * c.each}
 		knowing := blind
-		knowing.Demand, knowing.Tolerance = fullDemand(c.replicas, c.each), 10
+		knowing.Requirement, knowing.ToleranceMilli = fullDemand(c.replicas, c.each), 10
 		for _, o := range []struct {
 			name    string
 			options Options

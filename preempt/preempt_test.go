@@ -34,7 +34,7 @@ func TestPrice(t *testing.T) {
 		{"and too large for it", Candidate{GPUMilli: 334, SinceCheckpoint: math.MaxInt64, RestartCost: math.MaxInt64, Queueing: math.MaxInt64}, math.MaxInt64},
 		{"negative", Candidate{GPUMilli: -1, SinceCheckpoint: -5}, 0},
 	} {
-		require.Equal(t, c.want, c.candidate.Price(), c.name)
+		require.Equal(t, c.want, c.candidate.Cost(), c.name)
 	}
 	require.Equal(t, GPUMilliseconds(math.MaxInt64), GPUMilliseconds(math.MaxInt64).plus(1))
 }
@@ -53,16 +53,16 @@ func TestChooseRefuses(t *testing.T) {
 		{Candidate{ID: "a", CheckpointCost: -1}, yes, Options{}, `CheckpointCost: is negative`},
 		{Candidate{ID: "a", RestartCost: -1}, yes, Options{}, `RestartCost: is negative`},
 		{Candidate{ID: "a", Queueing: -1}, yes, Options{}, `Queueing: is negative`},
-		{Candidate{ID: "a", Domains: []int32{1}}, yes, Options{Demand: Demand{Pieces: 1, PieceMilli: 1}}, `candidate 0 ("a"): Held: has 0 amounts for 1 domains`},
-		{Candidate{ID: "a", Domains: []int32{1}, Held: []int64{-1}}, yes, Options{Demand: Demand{Pieces: 1, PieceMilli: 1}}, `Held: is not within 0 and`},
-		{Candidate{ID: "a"}, yes, Options{Demand: Demand{Pieces: -1}}, `preempt: Demand.Pieces: is negative`},
-		{Candidate{ID: "a"}, yes, Options{Demand: Demand{Pieces: 1}}, `preempt: Demand.PieceMilli: is not within 1 and 1099511627776: 0`},
-		{Candidate{ID: "a"}, yes, Options{Demand: Demand{Pieces: 1, PieceMilli: 1, Rooms: []Room{{}, {FreeMilli: -1}}}}, `preempt: Demand.Rooms[1].FreeMilli: is not within 0 and 1099511627776: -1`},
-		{Candidate{ID: "a"}, yes, Options{Demand: Demand{Pieces: 1, PieceMilli: 1, Rooms: []Room{{Domain: 7}, {Domain: 7}}}}, `preempt: Demand.Rooms: domain 7 is listed twice`},
-		{Candidate{ID: "a"}, yes, Options{Tolerance: -1}, `preempt: Tolerance: is negative: -1`},
+		{Candidate{ID: "a", Domains: []int32{1}}, yes, Options{Requirement: Requirement{Members: 1, MemberMilli: 1}}, `candidate 0 ("a"): heldMilli: has 0 amounts for 1 domains`},
+		{Candidate{ID: "a", Domains: []int32{1}, HeldMilli: []int64{-1}}, yes, Options{Requirement: Requirement{Members: 1, MemberMilli: 1}}, `heldMilli: is not within 0 and`},
+		{Candidate{ID: "a"}, yes, Options{Requirement: Requirement{Members: -1}}, `preempt: requirement.members: is negative`},
+		{Candidate{ID: "a"}, yes, Options{Requirement: Requirement{Members: 1}}, `preempt: requirement.memberMilli: is not within 1 and 1099511627776: 0`},
+		{Candidate{ID: "a"}, yes, Options{Requirement: Requirement{Members: 1, MemberMilli: 1, Domains: []FreeDomain{{}, {FreeMilli: -1}}}}, `preempt: requirement.domains[1].freeMilli: is not within 0 and 1099511627776: -1`},
+		{Candidate{ID: "a"}, yes, Options{Requirement: Requirement{Members: 1, MemberMilli: 1, Domains: []FreeDomain{{Domain: 7}, {Domain: 7}}}}, `preempt: requirement.domains: domain 7 is listed twice`},
+		{Candidate{ID: "a"}, yes, Options{ToleranceMilli: -1}, `preempt: toleranceMilli: is negative: -1`},
 		{Candidate{ID: "a"}, nil, Options{}, `preempt: fits: is nil`},
-		{Candidate{ID: "a"}, yes, Options{NeedMilli: -1}, `preempt: NeedMilli: is negative`},
-		{Candidate{ID: "a"}, yes, Options{MaxCalls: -1}, `preempt: MaxCalls: is negative`},
+		{Candidate{ID: "a"}, yes, Options{NeedMilli: -1}, `preempt: needMilli: is negative`},
+		{Candidate{ID: "a"}, yes, Options{MaxCalls: -1}, `preempt: maxCalls: is negative`},
 	} {
 		_, err := Choose([]Candidate{c.candidate}, c.fits, c.options)
 		require.ErrorIs(t, err, ErrInvalid)
@@ -99,17 +99,17 @@ func TestSources(t *testing.T) {
 		want       []string
 	}{
 		{"what was backfilled before a borrower", []Candidate{
-			{ID: "borrower", Class: 0, GPUMilli: 8000, Borrowed: true, Elastic: true},
+			{ID: "borrower", Class: 0, GPUMilli: 8000, Borrowed: true, Surplus: true},
 			{ID: "backfilled", Class: 1, Priority: 9, GPUMilli: 8000, SinceCheckpoint: 9, Backfilled: true},
 		}, []string{"backfilled"}},
 		{"a borrower before an elastic part of what is not borrowed", []Candidate{
-			{ID: "elastic", Class: 0, GPUMilli: 8000, Elastic: true},
+			{ID: "elastic", Class: 0, GPUMilli: 8000, Surplus: true},
 			{ID: "borrower", Class: 1, GPUMilli: 8000, SinceCheckpoint: 9, Borrowed: true},
 		}, []string{"borrower"}},
 		{"elastic parts before a lower class", []Candidate{
 			{ID: "batch", Class: 0, GPUMilli: 8000},
-			{ID: "a part", Class: 1, GPUMilli: 4000, SinceCheckpoint: 9, Elastic: true},
-			{ID: "another", Class: 2, GPUMilli: 4000, SinceCheckpoint: 9, Elastic: true},
+			{ID: "a part", Class: 1, GPUMilli: 4000, SinceCheckpoint: 9, Surplus: true},
+			{ID: "another", Class: 2, GPUMilli: 4000, SinceCheckpoint: 9, Surplus: true},
 		}, []string{"a part", "another"}},
 		{"a borrower before a lower class", []Candidate{
 			{ID: "batch", Class: 0, GPUMilli: 8000},
@@ -157,7 +157,7 @@ func TestSources(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			choice, err := Choose(c.candidates, gpus(c.candidates, 8000), Options{NeedMilli: 8000})
 			require.NoError(t, err)
-			require.Equal(t, Chosen, choice.Outcome)
+			require.Equal(t, ResultChosen, choice.Result)
 			require.Equal(t, c.want, ids(c.candidates, choice.Victims))
 		})
 	}
@@ -183,15 +183,15 @@ func TestOutcomes(t *testing.T) {
 		options Options
 		want    Choice
 	}{
-		{0, Options{}, Choice{Outcome: NotNeeded, Calls: 1}},
-		{3000, Options{}, Choice{Outcome: Insufficient, Calls: 2}},
-		{2000, Options{MaxCalls: 1}, Choice{Outcome: Exhausted, Calls: 1, CutShort: true}},
-		{2000, Options{MaxCalls: 5}, Choice{Outcome: Exhausted, Calls: 5, CutShort: true}},
-		{2000, Options{MaxCalls: 100}, Choice{Outcome: Chosen, Victims: []int{0, 1}, Price: 30, Bound: 30}},
+		{0, Options{}, Choice{Result: ResultNotNeeded, Calls: 1}},
+		{3000, Options{}, Choice{Result: ResultInsufficient, Calls: 2}},
+		{2000, Options{MaxCalls: 1}, Choice{Result: ResultExhausted, Calls: 1, CutShort: true}},
+		{2000, Options{MaxCalls: 5}, Choice{Result: ResultExhausted, Calls: 5, CutShort: true}},
+		{2000, Options{MaxCalls: 100}, Choice{Result: ResultChosen, Victims: []int{0, 1}, Cost: 30, LowerBound: 30}},
 	} {
 		choice, err := Choose(candidates, gpus(candidates, c.need), c.options)
 		require.NoError(t, err)
-		if c.want.Outcome == Chosen {
+		if c.want.Result == ResultChosen {
 			c.want.Calls = choice.Calls
 		}
 		require.Equal(t, c.want, choice, "%d", c.need)
@@ -199,9 +199,9 @@ func TestOutcomes(t *testing.T) {
 	}
 	choice, err := Choose(nil, func([]int) bool { return false }, Options{})
 	require.NoError(t, err)
-	require.Equal(t, Choice{Outcome: Insufficient, Calls: 2}, choice)
-	require.Equal(t, "exhausted", Exhausted.String())
-	require.Equal(t, "outcome(9)", Outcome(9).String())
+	require.Equal(t, Choice{Result: ResultInsufficient, Calls: 2}, choice)
+	require.Equal(t, "exhausted", ResultExhausted.String())
+	require.Equal(t, "outcome(9)", Result(9).String())
 }
 
 // requireValid checks what every choice promises.
@@ -215,28 +215,28 @@ func requireValid(t require.TestingT, candidates []Candidate, fits func([]int) b
 			all = append(all, i)
 		}
 	}
-	switch choice.Outcome {
-	case NotNeeded:
+	switch choice.Result {
+	case ResultNotNeeded:
 		require.True(t, fits(nil))
-	case Insufficient:
+	case ResultInsufficient:
 		require.False(t, fits(all))
-	case Chosen:
+	case ResultChosen:
 		price := GPUMilliseconds(0)
 		for at, v := range choice.Victims {
 			require.Contains(t, all, v)
 			require.NotContains(t, choice.Victims[:at], v)
 			require.False(t, fits(slices.Concat(choice.Victims[:at], choice.Victims[at+1:])), "%d could be left out", v)
-			price += candidates[v].Price()
+			price += candidates[v].Cost()
 		}
 		require.True(t, fits(choice.Victims))
 		require.False(t, fits(nil))
-		require.Equal(t, price, choice.Price)
-	case Exhausted:
+		require.Equal(t, price, choice.Cost)
+	case ResultExhausted:
 		require.True(t, choice.CutShort)
 	}
-	if choice.Outcome != Chosen {
+	if choice.Result != ResultChosen {
 		require.Empty(t, choice.Victims)
-		require.Zero(t, choice.Price)
+		require.Zero(t, choice.Cost)
 	}
 }
 
@@ -244,7 +244,7 @@ func requireValid(t require.TestingT, candidates []Candidate, fits func([]int) b
 // also for a fits that is not monotone at all.
 func TestS7_VictimsSufficeAndNoneCouldStay(t *testing.T) {
 	var chooser Chooser
-	seen := map[Outcome]int{}
+	seen := map[Result]int{}
 	drawn.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		w := randomWorld(r, rapid.IntRange(0, 12).Draw(t, "candidates"), false)
@@ -256,7 +256,7 @@ func TestS7_VictimsSufficeAndNoneCouldStay(t *testing.T) {
 		choice, err := chooser.Choose(w.candidates, fits, options)
 		require.NoError(t, err)
 		requireValid(t, w.candidates, fits, options, choice)
-		seen[choice.Outcome]++
+		seen[choice.Result]++
 	})
 	if drawn.Many() {
 		require.Len(t, seen, 4, "every outcome occurs")
@@ -304,7 +304,7 @@ func TestTwin(t *testing.T) {
 		w := randomWorld(r, r.IntN(10), n%2 == 0)
 		options := Options{NeedMilli: w.need()}
 		if n%3 > 0 {
-			options.Demand = w.demand()
+			options.Requirement = w.demand()
 		}
 		best, found := bruteForce(w.candidates, w.fits, w.need())
 		exact := losses(w.candidates, best, w.need())
@@ -312,18 +312,18 @@ func TestTwin(t *testing.T) {
 			choice, err := chooser.Choose(w.candidates, w.fits, options)
 			require.NoError(t, err)
 			requireValid(t, w.candidates, w.fits, options, choice)
-			require.True(t, choice.Outcome == Exhausted || found == (choice.Outcome != Insufficient))
-			if choice.Outcome != Chosen {
-				require.True(t, choice.Outcome != Exhausted || options.MaxCalls > 0)
+			require.True(t, choice.Result == ResultExhausted || found == (choice.Result != ResultInsufficient))
+			if choice.Result != ResultChosen {
+				require.True(t, choice.Result != ResultExhausted || options.MaxCalls > 0)
 				continue
 			}
 			ours := losses(w.candidates, choice.Victims, w.need())
 			if !choice.CutShort {
 				require.Equal(t, exact, ours, "case %d", n)
-				require.Equal(t, choice.Price, choice.Bound, "case %d", n)
+				require.Equal(t, choice.Cost, choice.LowerBound, "case %d", n)
 			} else {
 				require.NotZero(t, options.MaxCalls)
-				require.LessOrEqual(t, choice.Bound, w.leastGiven(choice.Victims), "case %d", n)
+				require.LessOrEqual(t, choice.LowerBound, w.leastGiven(choice.Victims), "case %d", n)
 				cut++
 			}
 			chosen++
@@ -345,20 +345,20 @@ func TestGap(t *testing.T) {
 		w := randomWorld(r, 13, true)
 		choice, err := chooser.Choose(w.candidates, w.fits, Options{MaxCalls: 120})
 		require.NoError(t, err)
-		if choice.Outcome != Chosen {
+		if choice.Result != ResultChosen {
 			continue
 		}
 		best, _ := bruteForce(w.candidates, w.fits, 0)
 		least := GPUMilliseconds(0)
 		for _, i := range best {
-			least += w.candidates[i].Price()
+			least += w.candidates[i].Cost()
 		}
-		require.GreaterOrEqual(t, choice.Price, least)
-		ours, exact = ours+choice.Price, exact+least
+		require.GreaterOrEqual(t, choice.Cost, least)
+		ours, exact = ours+choice.Cost, exact+least
 		if choice.CutShort {
 			cut++
 		}
-		if choice.Price > least {
+		if choice.Cost > least {
 			over++
 		}
 	}
@@ -376,7 +376,7 @@ func TestInputOrderDoesNotMatter(t *testing.T) {
 		other := options
 		demanded := rapid.Bool().Draw(t, "demand")
 		if demanded {
-			options.Demand = w.demand()
+			options.Requirement = w.demand()
 		}
 		want, err := Choose(w.candidates, w.fits, options)
 		require.NoError(t, err)
@@ -384,9 +384,9 @@ func TestInputOrderDoesNotMatter(t *testing.T) {
 		order := r.Perm(len(w.candidates))
 		domains := r.Perm(len(w.free))
 		if demanded {
-			other.Demand = w.demand()
-			for i := range other.Demand.Rooms {
-				room := &other.Demand.Rooms[i]
+			other.Requirement = w.demand()
+			for i := range other.Requirement.Domains {
+				room := &other.Requirement.Domains[i]
 				room.Domain = int32(domains[room.Domain])
 			}
 		}

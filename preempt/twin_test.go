@@ -43,13 +43,13 @@ func (w *world) fits(chosen []int) bool {
 func (w *world) need() int64 { return int64(max(w.replicas, 1)) * w.each }
 
 // demand is what is known of it, or nothing.
-func (w *world) demand() Demand {
+func (w *world) demand() Requirement {
 	if w.anywhere {
-		return Demand{}
+		return Requirement{}
 	}
-	d := Demand{Pieces: w.replicas, PieceMilli: w.each}
+	d := Requirement{Members: w.replicas, MemberMilli: w.each}
 	for node, free := range w.free {
-		d.Rooms = append(d.Rooms, Room{Domain: int32(node), FreeMilli: free})
+		d.Domains = append(d.Domains, FreeDomain{Domain: int32(node), FreeMilli: free})
 	}
 	return d
 }
@@ -74,7 +74,7 @@ func randomWorld(r *rand.Rand, n int, oneRank bool) *world {
 		if !oneRank {
 			c.Class, c.Priority = r.IntN(2), int32(r.IntN(2))
 			c.Borrowed, c.Protected = r.IntN(4) == 0, r.IntN(8) == 0
-			c.Backfilled, c.Elastic = r.IntN(8) == 0, r.IntN(8) == 0
+			c.Backfilled, c.Surplus = r.IntN(8) == 0, r.IntN(8) == 0
 		}
 		holds := map[int]int64{}
 		for range 1 + r.IntN(2)*r.IntN(2) { // one in four tries a second node
@@ -83,7 +83,7 @@ func randomWorld(r *rand.Rand, n int, oneRank bool) *world {
 		for node := range w.free {
 			if milli, ok := holds[node]; ok {
 				c.GPUMilli += milli
-				c.Domains, c.Held = append(c.Domains, int32(node)), append(c.Held, milli)
+				c.Domains, c.HeldMilli = append(c.Domains, int32(node)), append(c.HeldMilli, milli)
 			}
 		}
 		w.candidates, w.holds = append(w.candidates, c), append(w.holds, holds)
@@ -113,7 +113,7 @@ func losses(candidates []Candidate, set []int, need int64) []loss {
 		}
 		if slices.Contains(set, i) {
 			l := &all[len(all)-1]
-			l.price, l.count = l.price.plus(candidates[i].Price()), l.count+1
+			l.price, l.count = l.price.plus(candidates[i].Cost()), l.count+1
 		}
 	}
 	return all
@@ -163,7 +163,7 @@ func (w *world) leastGiven(victims []int) GPUMilliseconds {
 		for mask := range uint(1) << len(rank) {
 			price, set := GPUMilliseconds(0), given
 			for _, i := range unmask(mask) {
-				price, set = price.plus(w.candidates[rank[i]].Price()), append(slices.Clip(set), rank[i])
+				price, set = price.plus(w.candidates[rank[i]].Cost()), append(slices.Clip(set), rank[i])
 			}
 			if price < least && w.fits(set) {
 				least = price

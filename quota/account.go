@@ -14,7 +14,7 @@ type resourceID int32
 
 const (
 	gpuID        resourceID = 0
-	firstProduct            = 1 + resourceID(host.Resources)
+	firstProduct            = 1 + resourceID(host.NumResources)
 )
 
 func hostID(r host.Resource) resourceID { return 1 + resourceID(r) }
@@ -168,7 +168,7 @@ func (n *node) used() bool {
 
 // lookupResource finds the ID of a resource that the tree has heard of.
 func (t *Tree) lookupResource(r Resource) (resourceID, bool) {
-	if r == GPU {
+	if r == GPUMilli {
 		return gpuID, true
 	}
 	if h, ok := r.Host(); ok {
@@ -196,13 +196,13 @@ func (q *Queue) resources() []Resource {
 
 // checkPromises refuses a queue whose guarantees do not add up with those below
 // and above it. i is None for a new queue.
-func (t *Tree) checkPromises(q *Queue, i, parent Index) *Error {
+func (t *Tree) checkPromises(q *Queue, i, parent QueueIndex) *Error {
 	// A guarantee that is withdrawn needs no look upwards: it was at least the sum
 	// of the children's, which now stands in for it.
 	for _, r := range q.resources() {
 		id, known := t.lookupResource(r)
 		old := emptyAccount(id)
-		if i != None && known {
+		if i != NoQueue && known {
 			old = t.nodes[i].peek(id)
 		}
 		next := old
@@ -225,8 +225,8 @@ func (t *Tree) checkPromises(q *Queue, i, parent Index) *Error {
 // checkAbove refuses to promise more of a resource below parent than the queues
 // from there up can keep. A resource that the tree has not heard of is not
 // promised or limited by any of them, so that only known ones come here.
-func (t *Tree) checkAbove(q *Queue, r Resource, id resourceID, parent Index, more int64) *Error {
-	for ; parent != None; parent = t.nodes[parent].parent {
+func (t *Tree) checkAbove(q *Queue, r Resource, id resourceID, parent QueueIndex, more int64) *Error {
+	for ; parent != NoQueue; parent = t.nodes[parent].parent {
 		above := t.nodes[parent].peek(id)
 		sum := above.below + more
 		switch {
@@ -234,7 +234,7 @@ func (t *Tree) checkAbove(q *Queue, r Resource, id resourceID, parent Index, mor
 			return q.refuse(ErrInvalid, element("guarantee", r), fmt.Sprintf("with its siblings' makes %d of the %d that %q is guaranteed", sum, above.guarantee, t.Name(parent)))
 		case above.guarantee != unset:
 			return nil // those above have set this aside already
-		case parent != Root && above.limit != unset && sum > above.limit:
+		case parent != RootQueue && above.limit != unset && sum > above.limit:
 			return q.refuse(ErrInvalid, element("guarantee", r), fmt.Sprintf("with its siblings' makes %d of the %d that %q is limited to", sum, above.limit, t.Name(parent)))
 		}
 	}
@@ -243,7 +243,7 @@ func (t *Tree) checkAbove(q *Queue, r Resource, id resourceID, parent Index, mor
 
 // apply makes a checked configuration that of queue i. What the old one stated
 // comes first, so that products that go make room for those that come.
-func (t *Tree) apply(q *Queue, i Index) {
+func (t *Tree) apply(q *Queue, i QueueIndex) {
 	t.version++
 	old := t.nodes[i].config
 	t.nodes[i].config = q.clone()
@@ -271,12 +271,12 @@ func (t *Tree) apply(q *Queue, i Index) {
 
 // settle brings the sums of the queues from i up into line with what i and those
 // above it state now. Before is the account of i as it was.
-func (t *Tree) settle(i Index, r resourceID, before *account) {
+func (t *Tree) settle(i QueueIndex, r resourceID, before *account) {
 	a := t.nodes[i].account(r)
 	a.rekeep()
 	c := carried{covered: a.covered() - before.covered(), kept: a.kept - before.kept}
 	t.nodes[i].prune(r)
-	for i = t.nodes[i].parent; i != None; i = t.nodes[i].parent {
+	for i = t.nodes[i].parent; i != NoQueue; i = t.nodes[i].parent {
 		c = t.nodes[i].account(r).absorb(0, c)
 		t.nodes[i].prune(r)
 	}
@@ -296,8 +296,8 @@ func (t *Tree) state(r resourceID, before, after *account) {
 
 // promise tells the queues above i that i is promised so much more. It ends at
 // the first which states a guarantee: what that one is promised stays the same.
-func (t *Tree) promise(i Index, r resourceID, more int64) {
-	for j := t.nodes[i].parent; j != None && more != 0; j = t.nodes[j].parent {
+func (t *Tree) promise(i QueueIndex, r resourceID, more int64) {
+	for j := t.nodes[i].parent; j != NoQueue && more != 0; j = t.nodes[j].parent {
 		a := t.nodes[j].account(r)
 		a.below += more
 		stated := a.guarantee != unset

@@ -11,15 +11,15 @@ import (
 
 // bigTree has 10,000 queues: 10 organisations of 27 teams of 36 projects, with
 // guarantees, limits and usage, all active.
-func bigTree(t testing.TB) (*Tree, []Index) {
+func bigTree(t testing.TB) (*Tree, []QueueIndex) {
 	t.Helper()
 	tree := NewTree()
 	h100 := mustRetain(t, tree, "H100")
-	var leaves []Index
-	set := func(name, parent string, guarantee int64) Index {
+	var leaves []QueueIndex
+	set := func(name, parent string, guarantee int64) QueueIndex {
 		return mustSet(t, tree, Queue{
 			Name: name, Parent: parent, Weight: int64(len(name)),
-			Guarantee: Amounts{GPU: guarantee}, Limit: Amounts{GPU: 1 << 30, GPUOf("H100"): 1 << 30, CPU: 1 << 30},
+			Guarantee: Amounts{GPUMilli: guarantee}, Limit: Amounts{GPUMilli: 1 << 30, GPUMilliOf("H100"): 1 << 30, CPUMilli: 1 << 30},
 		})
 	}
 	for o := range 10 {
@@ -31,8 +31,8 @@ func bigTree(t testing.TB) (*Tree, []Index) {
 			for p := range 36 {
 				i := set(fmt.Sprintf("%s-project%d", team, p), team, 8000)
 				leaves = append(leaves, i)
-				require.NoError(t, tree.Charge(i, Charge{GPUMilli: int64(1+(o+m+p)%16) * 1000, Host: host.Amounts{host.CPU: 8}, Product: h100}))
-				tree.Activate(i)
+				require.NoError(t, tree.Charge(i, Charge{GPUMilli: int64(1+(o+m+p)%16) * 1000, Host: host.Amounts{host.CPUMilli: 8}, Product: h100}))
+				tree.activateUnknown(i)
 			}
 		}
 	}
@@ -44,22 +44,22 @@ func bigTree(t testing.TB) (*Tree, []Index) {
 // TestDecisionsAllocateNothing guards the steady state.
 func TestDecisionsAllocateNothing(t *testing.T) {
 	tree, leaves := bigTree(t)
-	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPU: 1000, host.Memory: 10}, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPUMilli: 1000, host.MemoryMiB: 10}, Product: tree.Product("H100")}
 	huge := Charge{GPUMilli: 1 << 31, Product: c.Product}
-	verdicts, product := make([]Verdict, 0, 8), GPUOf("H100")
+	verdicts, product := make([]Verdict, 0, 8), GPUMilliOf("H100")
 	n := 0
-	for name, f := range map[string]func(Index){
-		"in the way": func(i Index) { verdicts = tree.InTheWay(verdicts, i, huge) },
-		"charge":     func(i Index) { _ = tree.Charge(i, c); _ = tree.Discharge(i, c) },
-		"fits":       func(i Index) { tree.Fits(i, c) },
-		"fits not":   func(i Index) { tree.Fits(i, huge) },
-		"within":     func(i Index) { tree.Within(i, c) },
-		"next":       func(Index) { tree.Next() },
-		"activate":   func(i Index) { tree.Deactivate(i); tree.Activate(i) },
-		"set next":   func(i Index) { n++; _ = tree.SetNext(i, Charge{GPUMilli: int64(n%9) * 1000}) },
-		"capacity":   func(Index) { n++; _ = tree.SetCapacity(product, int64(n)) },
-		"product":    func(Index) { tree.Product("H100") },
-		"retain":     func(Index) { p, _ := tree.RetainProduct("H100"); tree.ReleaseProduct(p) },
+	for name, f := range map[string]func(QueueIndex){
+		"in the way": func(i QueueIndex) { verdicts = tree.InTheWay(verdicts, i, huge) },
+		"charge":     func(i QueueIndex) { _ = tree.Charge(i, c); _ = tree.Discharge(i, c) },
+		"fits":       func(i QueueIndex) { tree.Fits(i, c) },
+		"fits not":   func(i QueueIndex) { tree.Fits(i, huge) },
+		"within":     func(i QueueIndex) { tree.Within(i, c) },
+		"next":       func(QueueIndex) { tree.Next() },
+		"activate":   func(i QueueIndex) { tree.Deactivate(i); tree.activateUnknown(i) },
+		"set next":   func(i QueueIndex) { n++; _ = tree.SetNext(i, Charge{GPUMilli: int64(n%9) * 1000}) },
+		"capacity":   func(QueueIndex) { n++; _ = tree.SetCapacity(product, int64(n)) },
+		"product":    func(QueueIndex) { tree.Product("H100") },
+		"retain":     func(QueueIndex) { p, _ := tree.RetainProduct("H100"); tree.ReleaseProduct(p) },
 	} {
 		require.Zero(t, testing.AllocsPerRun(200, func() {
 			n++
@@ -80,18 +80,18 @@ func TestDeepTree(t *testing.T) {
 		parent = name
 	}
 	leaf, _ := tree.Lookup(parent)
-	tree.Activate(leaf)
+	tree.activateUnknown(leaf)
 	require.NoError(t, tree.Charge(leaf, Charge{GPUMilli: 5, Product: NoProduct}))
 	next, ok := tree.Next()
 	require.True(t, ok)
 	require.Equal(t, leaf, next)
-	require.Equal(t, int64(5), tree.Used(Root, GPU))
+	require.Equal(t, int64(5), tree.Used(RootQueue, GPUMilli))
 	require.NoError(t, tree.Check())
 }
 
 func BenchmarkCharge(b *testing.B) {
 	tree, leaves := bigTree(b)
-	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPU: 1000, host.Memory: 10}, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPUMilli: 1000, host.MemoryMiB: 10}, Product: tree.Product("H100")}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -105,7 +105,7 @@ func BenchmarkCharge(b *testing.B) {
 
 func BenchmarkFits(b *testing.B) {
 	tree, leaves := bigTree(b)
-	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPU: 1000, host.Memory: 10}, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPUMilli: 1000, host.MemoryMiB: 10}, Product: tree.Product("H100")}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -116,7 +116,7 @@ func BenchmarkFits(b *testing.B) {
 
 func BenchmarkInTheWay(b *testing.B) {
 	tree, leaves := bigTree(b)
-	huge := Charge{GPUMilli: 1 << 31, Host: host.Amounts{host.CPU: 1 << 31}, Product: tree.Product("H100")}
+	huge := Charge{GPUMilli: 1 << 31, Host: host.Amounts{host.CPUMilli: 1 << 31}, Product: tree.Product("H100")}
 	verdicts := make([]Verdict, 0, 16)
 	b.ReportAllocs()
 	n := 0
@@ -162,7 +162,7 @@ func BenchmarkSetCapacity(b *testing.B) {
 	b.ReportAllocs()
 	n := int64(0)
 	for b.Loop() {
-		_ = tree.SetCapacity(GPU, 1<<20+n%16*8000)
+		_ = tree.SetCapacity(GPUMilli, 1<<20+n%16*8000)
 		n++
 	}
 }

@@ -11,17 +11,17 @@ import (
 
 // bigShares is bigTree with a capacity that is scarce, demand at every leaf, past
 // use and some lending limits.
-func bigShares(t testing.TB) (*Tree, *Shares, []Index) {
+func bigShares(t testing.TB) (*Tree, *Shares, []QueueIndex) {
 	t.Helper()
 	tree, leaves := bigTree(t)
 	require.NoError(t, tree.SetHalfLife(64_000))
-	require.NoError(t, tree.SetCapacity(GPU, 120_000_000))
-	shares, err := NewShares(tree, GPU, 1000)
+	require.NoError(t, tree.SetCapacity(GPUMilli, 120_000_000))
+	shares, err := NewShares(tree, GPUMilli, 1000)
 	require.NoError(t, err)
 	for k, i := range leaves {
 		require.NoError(t, shares.SetDemand(i, int64(1+k*7919%23)*1000))
 		if q := tree.Config(i); k%10 == 0 {
-			q.LendingLimit = Amounts{GPU: 4000}
+			q.LendingLimit = Amounts{GPUMilli: 4000}
 			mustSet(t, tree, q)
 		}
 	}
@@ -31,18 +31,18 @@ func bigShares(t testing.TB) (*Tree, *Shares, []Index) {
 }
 
 // flatShares is 10,000 queues below one: the widest level there is.
-func flatShares(t testing.TB) (*Tree, *Shares, []Index) {
+func flatShares(t testing.TB) (*Tree, *Shares, []QueueIndex) {
 	t.Helper()
 	tree := NewTree()
-	shares, err := NewShares(tree, GPU, 1000)
+	shares, err := NewShares(tree, GPUMilli, 1000)
 	require.NoError(t, err)
-	var leaves []Index
+	var leaves []QueueIndex
 	for k := range 10_000 {
-		i := mustSet(t, tree, Queue{Name: fmt.Sprintf("q%05d", k), Weight: int64(k%17 + 1), Guarantee: Amounts{GPU: int64(k%5) * 1000}})
+		i := mustSet(t, tree, Queue{Name: fmt.Sprintf("q%05d", k), Weight: int64(k%17 + 1), Guarantee: Amounts{GPUMilli: int64(k%5) * 1000}})
 		leaves = append(leaves, i)
 		require.NoError(t, shares.SetDemand(i, int64(k*7919%97)*1000))
 	}
-	require.NoError(t, tree.SetCapacity(GPU, 200_000_000))
+	require.NoError(t, tree.SetCapacity(GPUMilli, 200_000_000))
 	return tree, shares, leaves
 }
 
@@ -50,26 +50,26 @@ func flatShares(t testing.TB) (*Tree, *Shares, []Index) {
 // and the ledger.
 func TestFairnessAllocatesNothing(t *testing.T) {
 	tree, shares, leaves := bigShares(t)
-	c := Charge{GPUMilli: 1000, Host: host.Amounts{host.CPU: 10}, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 1000, Host: host.Amounts{host.CPUMilli: 10}, Product: tree.Product("H100")}
 	ledger := &Ledger{}
 	key := LedgerKey{Queue: "a", Class: "batch", Product: "H100", Tenant: "x"}
 	require.NoError(t, ledger.Add(key, 1, 0))
 	var all []int64
-	var victims []Victim
+	var victims []Borrower
 	var standing []Standing
 	n := 0
 	for _, i := range leaves {
 		ledger.Follow(tree, i)
 	}
-	for name, f := range map[string]func(Index){
-		"charge with a past": func(i Index) { _ = tree.Charge(i, c); _ = tree.Discharge(i, c) },
-		"advance":            func(Index) { _ = tree.Advance(tree.Now() + 400) },
-		"demand":             func(i Index) { _ = shares.SetDemand(i, shares.Demand(i)^1000); shares.Of(i) },
-		"divide":             func(Index) { all = shares.Divide(all) },
-		"may reclaim":        func(i Index) { shares.MayReclaim(i, c, leaves[(n*31)%len(leaves)], c) },
-		"victims":            func(i Index) { victims = shares.Victims(victims, i, c) },
-		"standing":           func(i Index) { standing = tree.Standing(standing, i) },
-		"ledger": func(i Index) {
+	for name, f := range map[string]func(QueueIndex){
+		"charge with a past": func(i QueueIndex) { _ = tree.Charge(i, c); _ = tree.Discharge(i, c) },
+		"advance":            func(QueueIndex) { _ = tree.Advance(tree.Now() + 400) },
+		"demand":             func(i QueueIndex) { _ = shares.SetDemand(i, shares.Demand(i)^1000); shares.Of(i) },
+		"divide":             func(QueueIndex) { all = shares.All(all) },
+		"may reclaim":        func(i QueueIndex) { shares.MayReclaim(i, c, leaves[(n*31)%len(leaves)], c) },
+		"victims":            func(i QueueIndex) { victims = shares.Borrowers(victims, i, c) },
+		"standing":           func(i QueueIndex) { standing = tree.Standing(standing, i) },
+		"ledger": func(i QueueIndex) {
 			_ = ledger.Advance(ledger.Now() + 1)
 			_ = ledger.Add(key, 1, 1)
 			ledger.Read(key)
@@ -89,7 +89,7 @@ func TestFairnessAllocatesNothing(t *testing.T) {
 
 func BenchmarkChargeWithPast(b *testing.B) {
 	tree, _, leaves := bigShares(b)
-	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPU: 1000, host.Memory: 10}, Product: tree.Product("H100")}
+	c := Charge{GPUMilli: 8000, Host: host.Amounts{host.CPUMilli: 1000, host.MemoryMiB: 10}, Product: tree.Product("H100")}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -118,14 +118,14 @@ func BenchmarkAdvance(b *testing.B) {
 	b.ReportMetric(float64(tree.Len()), "queues")
 }
 
-func benchmarkDivide(b *testing.B, tree *Tree, shares *Shares, leaves []Index) {
+func benchmarkDivide(b *testing.B, tree *Tree, shares *Shares, leaves []QueueIndex) {
 	b.Helper()
 	var all []int64
 	b.Run("all", func(b *testing.B) { // every level is worked out anew
 		b.ReportAllocs()
 		for b.Loop() {
 			clear(shares.fair.current)
-			all = shares.Divide(all)
+			all = shares.All(all)
 		}
 		b.ReportMetric(float64(tree.Len()), "queues")
 	})
@@ -133,7 +133,7 @@ func benchmarkDivide(b *testing.B, tree *Tree, shares *Shares, leaves []Index) {
 		b.ReportAllocs()
 		for b.Loop() {
 			shares.fresh = false
-			all = shares.Divide(all)
+			all = shares.All(all)
 		}
 	})
 	b.Run("one demand", func(b *testing.B) {
@@ -178,11 +178,11 @@ func BenchmarkMayReclaim(b *testing.B) {
 
 func BenchmarkVictims(b *testing.B) {
 	_, shares, leaves := bigShares(b)
-	var victims []Victim
+	var victims []Borrower
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		victims = shares.Victims(victims, leaves[n*7919%len(leaves)], gpus(1000))
+		victims = shares.Borrowers(victims, leaves[n*7919%len(leaves)], gpus(1000))
 		n++
 	}
 }

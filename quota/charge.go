@@ -18,7 +18,7 @@ type part struct {
 
 // parts is a charge by resource, in the order in which limits are looked at.
 // GPUs of a product count twice: as GPUs, and as GPUs of that product.
-type parts [2 + host.Resources]part
+type parts [2 + host.NumResources]part
 
 func (c *Charge) split() (p parts) {
 	p[0] = part{gpuID, c.GPUMilli}
@@ -49,14 +49,14 @@ func (p *parts) huge() bool {
 //
 // O(depth x log children), without allocation once the queues on the way have
 // been charged for the product before.
-func (t *Tree) Charge(i Index, c Charge) error {
+func (t *Tree) Charge(i QueueIndex, c Charge) error {
 	p := c.split()
 	if err := t.checkCharge(i, &c, &p); err != nil {
 		return err
 	}
 	for k := range p {
-		if t.nodes[Root].peek(p[k].resource).used > maxUsage-p[k].amount {
-			return &Error{Queue: t.Name(i), Reason: "more is in use than can be counted", Err: ErrInvalid}
+		if t.nodes[RootQueue].peek(p[k].resource).used > maxUsage-p[k].amount {
+			return &Error{Queue: t.Name(i), Reason: "more is in use than can be counted", Kind: ErrInvalid}
 		}
 	}
 	t.use(i, &p)
@@ -67,7 +67,7 @@ func (t *Tree) Charge(i Index, c Charge) error {
 // take more than the queue uses (ErrInvalid): usage is never below zero.
 //
 // O(depth x log children), without allocation.
-func (t *Tree) Discharge(i Index, c Charge) error {
+func (t *Tree) Discharge(i QueueIndex, c Charge) error {
 	p := c.split()
 	if err := t.checkCharge(i, &c, &p); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (t *Tree) Discharge(i Index, c Charge) error {
 	for k := range p {
 		if used := n.peek(p[k].resource).used; p[k].amount > used {
 			return &Error{
-				Queue: n.config.Name, Field: string(t.names[p[k].resource]), Err: ErrInvalid,
+				Queue: n.config.Name, Field: string(t.names[p[k].resource]), Kind: ErrInvalid,
 				Reason: fmt.Sprintf("%d is to be discharged of the %d in use", p[k].amount, used),
 			}
 		}
@@ -91,9 +91,9 @@ func (t *Tree) Discharge(i Index, c Charge) error {
 
 // use changes the usage of i and all above it by the parts of a checked charge, and
 // puts each in its place among its siblings.
-func (t *Tree) use(i Index, p *parts) {
+func (t *Tree) use(i QueueIndex, p *parts) {
 	var carry [len(p)]carried
-	for ; i != None; i = t.nodes[i].parent {
+	for ; i != NoQueue; i = t.nodes[i].parent {
 		n := &t.nodes[i]
 		for k := range p {
 			if p[k].amount == 0 {
@@ -111,7 +111,7 @@ func (t *Tree) use(i Index, p *parts) {
 	}
 }
 
-func (t *Tree) checkCharge(i Index, c *Charge, p *parts) error {
+func (t *Tree) checkCharge(i QueueIndex, c *Charge, p *parts) error {
 	if err := t.checkLeaf(i); err != nil {
 		return err
 	}
@@ -119,15 +119,15 @@ func (t *Tree) checkCharge(i Index, c *Charge, p *parts) error {
 		return err
 	}
 	if !t.knows(c) {
-		return &Error{Queue: t.Name(i), Field: "product", Reason: fmt.Sprintf("no product has the index %d", c.Product), Err: ErrInvalid}
+		return &Error{Queue: t.Name(i), Field: "product", Reason: fmt.Sprintf("no product has the index %d", c.Product), Kind: ErrInvalid}
 	}
 	return nil
 }
 
-func (t *Tree) checkAmounts(i Index, p *parts) error {
+func (t *Tree) checkAmounts(i QueueIndex, p *parts) error {
 	for k := range p {
 		if reason := checkAmount(p[k].amount); reason != "" {
-			return &Error{Queue: t.Name(i), Field: "charge", Reason: reason, Err: ErrInvalid}
+			return &Error{Queue: t.Name(i), Field: "charge", Reason: reason, Kind: ErrInvalid}
 		}
 	}
 	return nil
@@ -141,11 +141,11 @@ func (t *Tree) knows(c *Charge) bool {
 // Within reports whether queue i, and each queue above it that states a guarantee
 // of GPUs, would still use no more GPUs than guaranteed if c were charged. A queue
 // that states none is never within it. O(depth), without allocation.
-func (t *Tree) Within(i Index, c Charge) bool {
+func (t *Tree) Within(i QueueIndex, c Charge) bool {
 	if !t.live(i) || t.nodes[i].host[gpuID].guarantee == unset {
 		return false
 	}
-	for ; i != None; i = t.nodes[i].parent {
+	for ; i != NoQueue; i = t.nodes[i].parent {
 		a := &t.nodes[i].host[gpuID]
 		if a.guarantee != unset && c.GPUMilli > a.guarantee-a.used {
 			return false
@@ -156,14 +156,14 @@ func (t *Tree) Within(i Index, c Charge) bool {
 
 // Used returns what queue i and those below it use of r, in its unit; zero for
 // what is no queue or no resource.
-func (t *Tree) Used(i Index, r Resource) int64 { return t.statement(i, r).used }
+func (t *Tree) Used(i QueueIndex, r Resource) int64 { return t.statement(i, r).used }
 
 // Guaranteed returns what queue i is guaranteed of r; zero where it states nothing.
-func (t *Tree) Guaranteed(i Index, r Resource) int64 { return max(t.statement(i, r).guarantee, 0) }
+func (t *Tree) Guaranteed(i QueueIndex, r Resource) int64 { return max(t.statement(i, r).guarantee, 0) }
 
 // LimitOf returns the limit of queue i itself on r, if it states one. Those above
 // it may be tighter.
-func (t *Tree) LimitOf(i Index, r Resource) (int64, bool) {
+func (t *Tree) LimitOf(i QueueIndex, r Resource) (int64, bool) {
 	if limit := t.statement(i, r).limit; limit != unset {
 		return limit, true
 	}
@@ -171,7 +171,7 @@ func (t *Tree) LimitOf(i Index, r Resource) (int64, bool) {
 }
 
 // statement returns the account of r at i, an empty one where there is none.
-func (t *Tree) statement(i Index, r Resource) account {
+func (t *Tree) statement(i QueueIndex, r Resource) account {
 	id, ok := t.lookupResource(r)
 	if !ok || !t.live(i) {
 		return emptyAccount(id)

@@ -25,7 +25,7 @@ func (t *Tree) Check() error {
 		for _, check := range []func() error{
 			func() error { return t.checkSums(n, sums[i]) },
 			func() error { return t.checkStatement(n) },
-			func() error { return t.checkHeap(Index(i)) },
+			func() error { return t.checkHeap(QueueIndex(i)) },
 		} {
 			if err := check(); err != nil {
 				return fmt.Errorf("quota: check: queue %q: %w", n.config.Name, err)
@@ -34,7 +34,7 @@ func (t *Tree) Check() error {
 		if h := &n.history; h.average < 0 || h.average > maxAverage<<averageBits || h.tilt < leastTilt || h.tilt > fullTilt {
 			return fmt.Errorf("quota: check: queue %q: average %d, tilt %d", n.config.Name, h.average, h.tilt)
 		}
-		if n.members < 0 || (Index(i) == Root || len(n.below) > 0) && (n.members != 0 || n.active) {
+		if n.members < 0 || (QueueIndex(i) == RootQueue || len(n.below) > 0) && (n.members != 0 || n.active) {
 			return fmt.Errorf("quota: check: queue %q: %d jobs, active %t at no leaf", n.config.Name, n.members, n.active)
 		}
 	}
@@ -48,16 +48,16 @@ func (t *Tree) checkNames() error {
 		n := &t.nodes[i]
 		switch {
 		case !n.live:
-			if !slices.Contains(t.free, Index(i)) {
+			if !slices.Contains(t.free, QueueIndex(i)) {
 				return fmt.Errorf("quota: check: index %d is neither live nor free", i)
 			}
-		case Index(i) == Root:
-			if n.parent != None || n.config.Name != "" || n.position >= 0 {
+		case QueueIndex(i) == RootQueue:
+			if n.parent != NoQueue || n.config.Name != "" || n.position >= 0 {
 				return fmt.Errorf("quota: check: the root is no root")
 			}
 		default:
 			live++
-			if have, ok := t.byName[n.config.Name]; !ok || have != Index(i) || !t.live(n.parent) || t.Name(n.parent) != n.config.Parent {
+			if have, ok := t.byName[n.config.Name]; !ok || have != QueueIndex(i) || !t.live(n.parent) || t.Name(n.parent) != n.config.Parent {
 				return fmt.Errorf("quota: check: queue %q at %d below %d is misfiled", n.config.Name, i, n.parent)
 			}
 		}
@@ -85,7 +85,7 @@ func (t *Tree) checkProductTable() error {
 	live := 0
 	for i, p := range t.products {
 		r := t.names[ProductIndex(i).id()]
-		used := t.nodes[Root].peek(ProductIndex(i).id()).used
+		used := t.nodes[RootQueue].peek(ProductIndex(i).id()).used
 		switch name, ok := r.product(); {
 		case r == "" && (p != product{} || used != 0 || i == len(t.products)-1):
 			return fmt.Errorf("quota: check: the free product %d is retained %d times, stated %d times, %d in use, or last", i, p.retained, p.stated, used)
@@ -121,7 +121,7 @@ func (t *Tree) sums() []total {
 	}
 	for i := range t.nodes {
 		n := &t.nodes[i]
-		if !n.live || Index(i) == Root {
+		if !n.live || QueueIndex(i) == RootQueue {
 			continue
 		}
 		s := &sums[n.parent]
@@ -162,7 +162,7 @@ func (t *Tree) checkSums(n *node, s total) error {
 			return fmt.Errorf("%s: %d promised below, the children are promised %d", t.names[a.resource], a.below, s.promised[a.resource])
 		case a.coveredBelow != s.covered[a.resource] || a.keptBelow != s.kept[a.resource] || a.kept != max(a.keptBelow, a.reserve()-a.used):
 			return fmt.Errorf("%s: %s", t.names[a.resource], a.describe())
-		case a.guarantee != unset && a.below > a.guarantee, n.parent != None && a.limit != unset && a.promised() > a.limit:
+		case a.guarantee != unset && a.below > a.guarantee, n.parent != NoQueue && a.limit != unset && a.promised() > a.limit:
 			return fmt.Errorf("%s: guarantee %d and limit %d for a promise of %d", t.names[a.resource], a.guarantee, a.limit, a.below)
 		}
 		seen[a.resource] = true
@@ -200,12 +200,12 @@ func (t *Tree) checkStatement(n *node) error {
 	return nil
 }
 
-func (t *Tree) checkHeap(i Index) error {
+func (t *Tree) checkHeap(i QueueIndex) error {
 	n := &t.nodes[i]
 	if !n.active && n.asks != 0 {
 		return fmt.Errorf("asks for %d, and is not active", n.asks)
 	}
-	if queued := n.active || n.heap.Len() > 0; i != Root && queued != (n.position >= 0) {
+	if queued := n.active || n.heap.Len() > 0; i != RootQueue && queued != (n.position >= 0) {
 		return fmt.Errorf("to be served: %t, position %d", queued, n.position)
 	}
 	for at, j := range n.heap.Items() {

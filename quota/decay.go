@@ -73,7 +73,7 @@ func (t *Tree) elapsed() int64 {
 // not count. It refuses what is outside 0 to MaxHalfLife (ErrInvalid). O(queues).
 func (t *Tree) SetHalfLife(milliseconds int64) error {
 	if milliseconds < 0 || milliseconds > MaxHalfLife {
-		return &Error{Field: "halfLife", Reason: fmt.Sprintf("%d is outside 0 to %d", milliseconds, int64(MaxHalfLife)), Err: ErrInvalid}
+		return &Error{Field: "halfLife", Reason: fmt.Sprintf("%d is outside 0 to %d", milliseconds, int64(MaxHalfLife)), Kind: ErrInvalid}
 	}
 	width := (milliseconds + stepsPerHalfLife - 1) / stepsPerHalfLife
 	if width == t.decay.width {
@@ -136,7 +136,7 @@ func (t *Tree) Now() int64 { return t.decay.now }
 // many have.
 func (t *Tree) Advance(now int64) error {
 	if now < t.decay.now || now > MaxTime {
-		return &Error{Field: "now", Reason: fmt.Sprintf("%d is outside %d to %d", now, t.decay.now, int64(MaxTime)), Err: ErrInvalid}
+		return &Error{Field: "now", Reason: fmt.Sprintf("%d is outside %d to %d", now, t.decay.now, int64(MaxTime)), Kind: ErrInvalid}
 	}
 	width := t.decay.width
 	if width == 0 {
@@ -203,8 +203,8 @@ func (d *decay) toward(average, value, steps int64) int64 {
 func (t *Tree) tilt() {
 	t.version++
 	if t.decay.width != 0 {
-		root := &t.nodes[Root]
-		capacity, known := t.Capacity(GPU)
+		root := &t.nodes[RootQueue]
+		capacity, known := t.Capacity(GPUMilli)
 		if !known {
 			capacity = root.history.average >> averageBits
 		}
@@ -243,9 +243,9 @@ func tiltFor(over, entitled uint64) int32 {
 
 // topDown returns all queues, each before those below it. The slice is the tree's,
 // and good until a queue is added or removed.
-func (t *Tree) topDown() []Index {
+func (t *Tree) topDown() []QueueIndex {
 	if len(t.order) == 0 {
-		t.order = append(t.order, Root)
+		t.order = append(t.order, RootQueue)
 		for at := 0; at < len(t.order); at++ {
 			t.order = append(t.order, t.nodes[t.order[at]].below...)
 		}

@@ -90,7 +90,7 @@ func TestPastIsExact(t *testing.T) {
 		one := NewTree()
 		leaves := drawForest(t, one)
 		require.NoError(t, one.SetHalfLife(rapid.SampledFrom([]int64{0, 640, 64_000}).Draw(t, "half-life")))
-		require.NoError(t, one.SetCapacity(GPU, 50))
+		require.NoError(t, one.SetCapacity(GPUMilli, 50))
 		live := func(trees ...*Tree) {
 			for range 12 {
 				later := rapid.Int64Range(0, 2000).Draw(t, "later")
@@ -98,7 +98,7 @@ func TestPastIsExact(t *testing.T) {
 				gpus := rapid.Int64Range(-9, 9).Draw(t, "gpus")
 				for _, tree := range trees {
 					require.NoError(t, tree.Advance(tree.Now()+later))
-					if tree.Activate(i); gpus >= 0 {
+					if tree.activateUnknown(i); gpus >= 0 {
 						require.NoError(t, tree.Charge(i, Charge{GPUMilli: gpus, Product: NoProduct}))
 					} else {
 						_ = tree.Discharge(i, Charge{GPUMilli: -gpus, Product: NoProduct})
@@ -113,16 +113,16 @@ func TestPastIsExact(t *testing.T) {
 		var past Past
 		require.NoError(t, json.Unmarshal(text, &past))
 		two := NewTree()
-		require.NoError(t, two.SetCapacity(GPU, 50))
+		require.NoError(t, two.SetCapacity(GPUMilli, 50))
 		for i := range one.nodes {
 			if i > 0 {
 				mustSet(t, two, one.nodes[i].config)
 			}
 		}
 		for _, i := range leaves {
-			require.NoError(t, two.Charge(i, Charge{GPUMilli: one.Used(i, GPU), Product: NoProduct}))
+			require.NoError(t, two.Charge(i, Charge{GPUMilli: one.Used(i, GPUMilli), Product: NoProduct}))
 			if one.Active(i) {
-				two.Activate(i)
+				two.activateUnknown(i)
 			}
 		}
 		require.NoError(t, two.SetPast(past))
@@ -146,11 +146,11 @@ func TestNightIsPaidInTheMorning(t *testing.T) {
 	const hour = 3_600_000
 	for _, halfLife := range []int64{0, 24 * hour} {
 		tree := NewTree()
-		require.NoError(t, tree.SetCapacity(GPU, 100_000))
+		require.NoError(t, tree.SetCapacity(GPUMilli, 100_000))
 		require.NoError(t, tree.SetHalfLife(halfLife))
 		night := mustSet(t, tree, Queue{Name: "by night"})
 		day := mustSet(t, tree, Queue{Name: "daily"})
-		shares, err := NewShares(tree, GPU, 1)
+		shares, err := NewShares(tree, GPUMilli, 1)
 		require.NoError(t, err)
 		require.NoError(t, shares.SetDemand(night, 100_000))
 		require.NoError(t, shares.SetDemand(day, 100_000))
@@ -158,8 +158,8 @@ func TestNightIsPaidInTheMorning(t *testing.T) {
 		require.NoError(t, tree.Advance(10*hour))
 		require.NoError(t, tree.Discharge(night, Charge{GPUMilli: 50_000, Product: NoProduct}))
 		require.NoError(t, tree.Charge(day, Charge{GPUMilli: 50_000, Product: NoProduct}))
-		tree.Activate(night)
-		tree.Activate(day)
+		tree.activateUnknown(night)
+		tree.activateUnknown(day)
 		next, _ := tree.Next()
 		if halfLife == 0 {
 			require.Equal(t, night, next, "equal, and first by name")
@@ -173,7 +173,7 @@ func TestNightIsPaidInTheMorning(t *testing.T) {
 		standing := tree.Standing(nil, night)
 		require.Len(t, standing, 1)
 		require.Equal(t, Standing{
-			Queue: night, Position: 2, Of: 2, Used: 50_000, Weight: 1, Tilt: 2747, Average: 24_541, Entitled: 50_000,
+			Queue: night, Position: 2, Siblings: 2, Used: 50_000, Weight: 1, Tilt: 2747, Average: 24_541, Entitled: 50_000,
 		}, standing[0])
 		require.Equal(t, int64(59_857), shares.Of(day), "4096 of 4096 + 2747")
 		require.NoError(t, tree.Advance(400*hour))
@@ -190,7 +190,7 @@ func TestTiltIsBounded(t *testing.T) {
 	for k := range 100 {
 		mustSet(t, tree, Queue{Name: fmt.Sprintf("other%d", k)})
 	}
-	own := mustSet(t, tree, Queue{Name: "own", Guarantee: Amounts{GPU: 1000}})
+	own := mustSet(t, tree, Queue{Name: "own", Guarantee: Amounts{GPUMilli: 1000}})
 	require.NoError(t, tree.Charge(hog, Charge{GPUMilli: MaxAmount, Product: NoProduct}))
 	require.NoError(t, tree.Charge(own, Charge{GPUMilli: 1000, Product: NoProduct}))
 	require.NoError(t, tree.Advance(MaxTime))
@@ -265,7 +265,7 @@ func TestSetPastRefuses(t *testing.T) {
 // the weights alone.
 func TestSharesWithoutPast(t *testing.T) {
 	tree := NewTree()
-	require.NoError(t, tree.SetCapacity(GPU, 9000))
+	require.NoError(t, tree.SetCapacity(GPUMilli, 9000))
 	require.NoError(t, tree.SetHalfLife(64_000))
 	a, b := mustSet(t, tree, Queue{Name: "a"}), mustSet(t, tree, Queue{Name: "b"})
 	require.NoError(t, tree.Charge(a, gpus(9000)))
@@ -274,7 +274,7 @@ func TestSharesWithoutPast(t *testing.T) {
 		untilted bool
 		want     int64
 	}{{false, 2250}, {true, 4500}} {
-		shares, err := NewShares(tree, GPU, 1)
+		shares, err := NewShares(tree, GPUMilli, 1)
 		require.NoError(t, err)
 		if c.untilted {
 			shares = shares.WithoutPast()

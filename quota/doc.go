@@ -11,7 +11,7 @@
 //     least for what it is entitled to with its next job, and Standing explains it.
 //   - What is each queue's fair share? A Shares divides the capacity among those
 //     that want some of it.
-//   - Who gives back? Shares.MayReclaim and Shares.Victims say who may be asked to
+//   - Who gives back? Shares.MayReclaim and Shares.Borrowers say who may be asked to
 //     make room for whom, so that no guarantee is touched and nothing goes round
 //     in circles.
 //
@@ -64,7 +64,7 @@
 //
 // GPUs are counted in thousandths, so that a share of a GPU can be charged; host
 // CPU in thousandths of a core, memory in MiB. GPUs of one product are a resource
-// of their own (GPUOf) beside GPUs in all: a charge of H100s counts as both, and
+// of their own (GPUMilliOf) beside GPUs in all: a charge of H100s counts as both, and
 // either may be guaranteed or limited. Each resource stands for itself: no rule
 // ties a guarantee of one product to the limit on GPUs in all. The order of Next,
 // Within, past use and the ledger look at GPUs in all; a Shares at the resource that

@@ -28,13 +28,13 @@ type Error struct {
 	// Queue is the name of the queue at fault, empty where it has none and where the
 	// refusal is not about a queue: a product, a capacity, an instant.
 	Queue string
-	// Field is the path of the offending value, such as guarantee["gpu"]; empty
+	// Field is the path of the offending value, such as guarantee["gpuMilli"]; empty
 	// where the queue as a whole is at fault.
 	Field string
 	// Reason says what is wrong, in a sentence without a full stop.
 	Reason string
-	// Err is one of the sentinels of this package.
-	Err error
+	// Kind is one of the sentinels of this package.
+	Kind error
 }
 
 func (e *Error) Error() string {
@@ -46,4 +46,4 @@ func (e *Error) Error() string {
 }
 
 // Unwrap makes errors.Is find the kind of the refusal.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Kind }

@@ -9,9 +9,9 @@ import (
 func Example() {
 	tree := quota.NewTree()
 	for _, q := range []quota.Queue{
-		{Name: "research", Guarantee: quota.Amounts{quota.GPU: 16_000}, Limit: quota.Amounts{quota.GPU: 28_000}},
-		{Name: "vision", Parent: "research", Guarantee: quota.Amounts{quota.GPU: 8_000}},
-		{Name: "speech", Parent: "research", Guarantee: quota.Amounts{quota.GPU: 8_000}, Weight: 2},
+		{Name: "research", Guarantee: quota.Amounts{quota.GPUMilli: 16_000}, Limit: quota.Amounts{quota.GPUMilli: 28_000}},
+		{Name: "vision", Parent: "research", Guarantee: quota.Amounts{quota.GPUMilli: 8_000}},
+		{Name: "speech", Parent: "research", Guarantee: quota.Amounts{quota.GPUMilli: 8_000}, Weight: 2},
 	} {
 		if _, err := tree.Set(q); err != nil {
 			fmt.Println(err)
@@ -27,7 +27,7 @@ func Example() {
 	}
 	defer tree.ReleaseProduct(h100)
 	gang := quota.Charge{GPUMilli: 4_000, Product: h100}
-	for _, leaf := range []quota.Index{vision, speech} { // each has many of these
+	for _, leaf := range []quota.QueueIndex{vision, speech} { // each has many of these
 		if err := tree.SetNext(leaf, gang); err != nil {
 			fmt.Println(err)
 			return
@@ -48,7 +48,7 @@ func Example() {
 		fmt.Printf("%s runs a gang, within its guarantee: %t\n", tree.Name(leaf), own)
 	}
 
-	_, err = tree.Set(quota.Queue{Name: "audio", Parent: "research", Guarantee: quota.Amounts{quota.GPU: 1_000}})
+	_, err = tree.Set(quota.Queue{Name: "audio", Parent: "research", Guarantee: quota.Amounts{quota.GPUMilli: 1_000}})
 	fmt.Println(err)
 	// Output:
 	// speech runs a gang, within its guarantee: true
@@ -58,6 +58,6 @@ func Example() {
 	// speech runs a gang, within its guarantee: false
 	// speech runs a gang, within its guarantee: false
 	// vision runs a gang, within its guarantee: false
-	// speech waits: research uses 28000 of 28000 gpu and 4000 more are asked for
-	// quota: queue "audio": guarantee["gpu"]: with its siblings' makes 17000 of the 16000 that "research" is guaranteed
+	// speech waits: research uses 28000 of 28000 gpuMilli and 4000 more are asked for
+	// quota: queue "audio": guarantee["gpuMilli"]: with its siblings' makes 17000 of the 16000 that "research" is guaranteed
 }

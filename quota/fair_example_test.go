@@ -11,8 +11,8 @@ import (
 func ExampleShares() {
 	tree := quota.NewTree()
 	for _, q := range []quota.Queue{
-		{Name: "vision", Guarantee: quota.Amounts{quota.GPU: 6_000}},
-		{Name: "speech", Guarantee: quota.Amounts{quota.GPU: 4_000}, Weight: 2},
+		{Name: "vision", Guarantee: quota.Amounts{quota.GPUMilli: 6_000}},
+		{Name: "speech", Guarantee: quota.Amounts{quota.GPUMilli: 4_000}, Weight: 2},
 		{Name: "interns"},
 	} {
 		if _, err := tree.Set(q); err != nil {
@@ -20,11 +20,11 @@ func ExampleShares() {
 			return
 		}
 	}
-	if err := tree.SetCapacity(quota.GPU, 16_000); err != nil {
+	if err := tree.SetCapacity(quota.GPUMilli, 16_000); err != nil {
 		fmt.Println(err)
 		return
 	}
-	shares, err := quota.NewShares(tree, quota.GPU, 1_000) // GPUs are given out whole
+	shares, err := quota.NewShares(tree, quota.GPUMilli, 1_000) // GPUs are given out whole
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -34,7 +34,7 @@ func ExampleShares() {
 	speech, _ := tree.Lookup("speech")
 	_ = shares.SetDemand(interns, 9_000)
 	_ = shares.SetDemand(speech, 20_000)
-	all := shares.Divide(nil)
+	all := shares.All(nil)
 	for _, name := range tree.Queues() {
 		leaf, _ := tree.Lookup(name)
 		fmt.Printf("%s has a share of %d\n", name, all[leaf])
@@ -44,8 +44,8 @@ func ExampleShares() {
 	_ = tree.Charge(interns, quota.Charge{GPUMilli: 9_000, Product: quota.NoProduct})
 	_ = tree.Charge(speech, quota.Charge{GPUMilli: 7_000, Product: quota.NoProduct})
 	four := quota.Charge{GPUMilli: 4_000, Product: quota.NoProduct}
-	for _, victim := range shares.Victims(nil, speech, four) {
-		fmt.Printf("speech may take %d from %s, %s\n", victim.Most, tree.Name(victim.Leaf), victim.Reason)
+	for _, victim := range shares.Borrowers(nil, speech, four) {
+		fmt.Printf("speech may take %d from %s, %s\n", victim.Reclaimable, tree.Name(victim.Leaf), victim.Reason)
 	}
 	_, ok := shares.MayReclaim(speech, four, interns, four)
 	fmt.Println("four for speech:", ok)
@@ -64,7 +64,7 @@ func ExampleShares() {
 func ExampleLedger() {
 	const hour = 3_600_000
 	tree := quota.NewTree()
-	team, err := tree.Set(quota.Queue{Name: "vision", Guarantee: quota.Amounts{quota.GPU: 2_000}})
+	team, err := tree.Set(quota.Queue{Name: "vision", Guarantee: quota.Amounts{quota.GPUMilli: 2_000}})
 	if err != nil {
 		fmt.Println(err)
 		return

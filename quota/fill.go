@@ -101,7 +101,7 @@ func (w *want) shared(scarce bool) (base, room int64, weight uint64) {
 // the filled, so that the rounds are no more than the bits in amounts and weights;
 // three to six in practice. Then what whole units leave is given out: O(children)
 // on average, by selection.
-func (s *Shares) fill(i Index, amount int64) level {
+func (s *Shares) fill(i QueueIndex, amount int64) level {
 	below, base := s.tree.nodes[i].below, s.wants[i].baseBelow
 	l := level{amount: amount, to: int32(len(below))}
 	if l.scarce = amount < base; !l.scarce {
@@ -136,7 +136,7 @@ func (s *Shares) fill(i Index, amount int64) level {
 
 // rank finds the children that share: those of the highest priority at which not
 // all get what they want. It returns what is left for them.
-func (s *Shares) rank(l *level, below []Index, amount int64) int64 {
+func (s *Shares) rank(l *level, below []QueueIndex, amount int64) int64 {
 	l.to = 0
 	for int(l.to) < len(below) {
 		l.from = l.to
@@ -155,7 +155,7 @@ func (s *Shares) rank(l *level, below []Index, amount int64) int64 {
 }
 
 // giveOut finds the cut: who gets what the whole units leave.
-func (s *Shares) giveOut(l *level, sharing []Index) {
+func (s *Shares) giveOut(l *level, sharing []QueueIndex) {
 	left := int64(l.rest)
 	s.portions = s.portions[:0]
 	for _, j := range sharing {

@@ -15,7 +15,7 @@ import "math"
 // whoever places. It counts only where some of it is kept.
 //
 // O(depth), without allocation.
-func (t *Tree) Fits(i Index, c Charge) (Verdict, bool) {
+func (t *Tree) Fits(i QueueIndex, c Charge) (Verdict, bool) {
 	var buffer [2]Verdict // judge may find two at once
 	if found := t.inTheWay(buffer[:0], i, &c, 1); len(found) > 0 {
 		return found[0], false
@@ -28,21 +28,21 @@ func (t *Tree) Fits(i Index, c Charge) (Verdict, bool) {
 // What is kept below a limit is a verdict of its own only where that limit leaves
 // enough room without it. The list is in the buffer, if that is large enough, and
 // empty if c fits. O(depth).
-func (t *Tree) InTheWay(buffer []Verdict, i Index, c Charge) []Verdict {
+func (t *Tree) InTheWay(buffer []Verdict, i QueueIndex, c Charge) []Verdict {
 	return t.inTheWay(buffer[:0], i, &c, math.MaxInt)
 }
 
 // inTheWay ends when it has found enough.
-func (t *Tree) inTheWay(found []Verdict, i Index, c *Charge, enough int) []Verdict {
+func (t *Tree) inTheWay(found []Verdict, i QueueIndex, c *Charge, enough int) []Verdict {
 	parts := c.split()
 	if !t.live(i) || !t.knows(c) || parts.huge() {
-		return append(found, Verdict{At: None})
+		return append(found, Verdict{At: NoQueue})
 	}
 	var more [len(parts)]int64 // what the queue below takes out of this one's reach
 	for k := range parts {
 		more[k] = parts[k].amount
 	}
-	for ; i != None; i = t.nodes[i].parent {
+	for ; i != NoQueue; i = t.nodes[i].parent {
 		for k := range parts {
 			p := &parts[k]
 			if p.amount <= 0 {
@@ -56,7 +56,7 @@ func (t *Tree) inTheWay(found []Verdict, i Index, c *Charge, enough int) []Verdi
 			if kept, more[k] = a.keptAfter(p.amount, more[k]); more[k] <= 0 {
 				kept = 0 // it takes only what was kept for it
 			}
-			if most := a.ceiling(); most == unset || p.amount+kept <= most-a.used || i == Root && kept == 0 {
+			if most := a.ceiling(); most == unset || p.amount+kept <= most-a.used || i == RootQueue && kept == 0 {
 				continue
 			}
 			if found = t.judge(found, i, *p, kept); len(found) >= enough {
@@ -69,27 +69,27 @@ func (t *Tree) inTheWay(found []Verdict, i Index, c *Charge, enough int) []Verdi
 
 // judge adds what is in the way of one part of a charge at one queue, where the
 // lowest of its limits is.
-func (t *Tree) judge(found []Verdict, i Index, p part, kept int64) []Verdict {
+func (t *Tree) judge(found []Verdict, i QueueIndex, p part, kept int64) []Verdict {
 	a := t.nodes[i].look(p.resource)
-	v := Verdict{At: i, Resource: t.names[p.resource], Used: a.used, Asked: p.amount, Kept: kept}
+	v := Verdict{At: i, Resource: t.names[p.resource], Used: a.used, Asked: p.amount, Withheld: kept}
 	limit := func(most int64, kind VerdictKind) Verdict {
 		v.Limit, v.Kind = most, kind
 		return v
 	}
 	most := a.ceiling()
-	if i == Root || p.amount <= most-a.used {
-		return append(found, limit(most, CapacityKept))
+	if i == RootQueue || p.amount <= most-a.used {
+		return append(found, limit(most, VerdictLendingLimit))
 	}
 	if a.limit == most {
-		found = append(found, limit(most, LimitReached))
+		found = append(found, limit(most, VerdictLimit))
 	}
 	if a.borrowing != unset {
 		if borrowing := a.promised() + a.borrowing; p.amount > borrowing-a.used {
-			found = append(found, limit(borrowing, BorrowingReached))
+			found = append(found, limit(borrowing, VerdictBorrowingLimit))
 		}
 	}
 	if a.limit > most && p.amount > a.limit-a.used {
-		found = append(found, limit(a.limit, LimitReached))
+		found = append(found, limit(a.limit, VerdictLimit))
 	}
 	return found
 }

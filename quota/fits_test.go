@@ -17,33 +17,33 @@ import (
 func TestAllThatIsInTheWay(t *testing.T) {
 	tree := NewTree()
 	h100 := mustRetain(t, tree, "H100")
-	org := mustSet(t, tree, Queue{Name: "org", Limit: Amounts{GPU: 9, Memory: 5}})
+	org := mustSet(t, tree, Queue{Name: "org", Limit: Amounts{GPUMilli: 9, MemoryMiB: 5}})
 	team := mustSet(t, tree, Queue{
-		Name: "team", Parent: "org", Guarantee: Amounts{CPU: 1},
-		Limit: Amounts{GPUOf("H100"): 4}, BorrowingLimit: Amounts{CPU: 1},
+		Name: "team", Parent: "org", Guarantee: Amounts{CPUMilli: 1},
+		Limit: Amounts{GPUMilliOf("H100"): 4}, BorrowingLimit: Amounts{CPUMilli: 1},
 	})
 	owner := mustSet(t, tree, Queue{
-		Name: "owner", Guarantee: Amounts{GPU: 6, GPUOf("H100"): 6}, LendingLimit: Amounts{GPU: 1, GPUOf("H100"): 0},
+		Name: "owner", Guarantee: Amounts{GPUMilli: 6, GPUMilliOf("H100"): 6}, LendingLimit: Amounts{GPUMilli: 1, GPUMilliOf("H100"): 0},
 	})
-	require.NoError(t, tree.SetCapacity(GPU, 16))
-	require.NoError(t, tree.SetCapacity(GPUOf("H100"), 8))
+	require.NoError(t, tree.SetCapacity(GPUMilli, 16))
+	require.NoError(t, tree.SetCapacity(GPUMilliOf("H100"), 8))
 	require.NoError(t, tree.Charge(team, Charge{GPUMilli: 1, Product: h100}))
-	asked := Charge{GPUMilli: 9, Host: host.Amounts{host.CPU: 3, host.Memory: 6}, Product: h100}
+	asked := Charge{GPUMilli: 9, Host: host.Amounts{host.CPUMilli: 3, host.MemoryMiB: 6}, Product: h100}
 	all := tree.InTheWay(nil, team, asked)
 	require.Equal(t, []Verdict{
-		{At: team, Resource: GPUOf("H100"), Limit: 4, Used: 1, Asked: 9},
-		{At: team, Resource: CPU, Limit: 2, Asked: 3, Kind: BorrowingReached},
-		{At: org, Resource: GPU, Limit: 9, Used: 1, Asked: 9},
-		{At: org, Resource: Memory, Limit: 5, Asked: 6},
-		{At: Root, Resource: GPUOf("H100"), Limit: 8, Used: 1, Asked: 9, Kind: CapacityKept, Kept: 6},
+		{At: team, Resource: GPUMilliOf("H100"), Limit: 4, Used: 1, Asked: 9},
+		{At: team, Resource: CPUMilli, Limit: 2, Asked: 3, Kind: VerdictBorrowingLimit},
+		{At: org, Resource: GPUMilli, Limit: 9, Used: 1, Asked: 9},
+		{At: org, Resource: MemoryMiB, Limit: 5, Asked: 6},
+		{At: RootQueue, Resource: GPUMilliOf("H100"), Limit: 8, Used: 1, Asked: 9, Kind: VerdictLendingLimit, Withheld: 6},
 	}, all)
-	queue, kept := tree.KeptFor(all[4])
+	queue, kept := tree.WithheldBy(all[4])
 	require.Equal(t, owner, queue)
 	require.Equal(t, int64(6), kept)
-	mustSet(t, tree, Queue{Name: "team", Parent: "org", Limit: Amounts{GPU: 3}, BorrowingLimit: Amounts{GPU: 2}})
+	mustSet(t, tree, Queue{Name: "team", Parent: "org", Limit: Amounts{GPUMilli: 3}, BorrowingLimit: Amounts{GPUMilli: 2}})
 	require.Equal(t, []Verdict{
-		{At: team, Resource: GPU, Limit: 2, Used: 1, Asked: 9, Kind: BorrowingReached},
-		{At: team, Resource: GPU, Limit: 3, Used: 1, Asked: 9},
+		{At: team, Resource: GPUMilli, Limit: 2, Used: 1, Asked: 9, Kind: VerdictBorrowingLimit},
+		{At: team, Resource: GPUMilli, Limit: 3, Used: 1, Asked: 9},
 	}, tree.InTheWay(nil, team, asked)[:2], "the lower limit first")
 	require.Zero(t, testing.AllocsPerRun(5, func() { tree.Fits(team, asked) }))
 	mustSet(t, tree, Queue{Name: "team", Parent: "org"})
@@ -54,12 +54,12 @@ func TestAllThatIsInTheWay(t *testing.T) {
 // What could never be charged fits nowhere, however large it is.
 func TestFitsHugeAmounts(t *testing.T) {
 	tree := NewTree()
-	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPU: MaxAmount}, LendingLimit: Amounts{GPU: 0}})
-	require.NoError(t, tree.SetCapacity(GPU, MaxAmount))
-	for _, c := range []Charge{gpus(MaxAmount + 1), gpus(math.MaxInt64), {Host: host.Amounts{host.CPU: math.MaxInt64}}, {Host: host.Amounts{host.Memory: math.MaxInt64}}} {
+	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUMilli: MaxAmount}, LendingLimit: Amounts{GPUMilli: 0}})
+	require.NoError(t, tree.SetCapacity(GPUMilli, MaxAmount))
+	for _, c := range []Charge{gpus(MaxAmount + 1), gpus(math.MaxInt64), {Host: host.Amounts{host.CPUMilli: math.MaxInt64}}, {Host: host.Amounts{host.MemoryMiB: math.MaxInt64}}} {
 		verdict, fits := tree.Fits(a, c)
 		require.False(t, fits)
-		require.Equal(t, None, verdict.At)
+		require.Equal(t, NoQueue, verdict.At)
 	}
 	_, fits := tree.Fits(a, gpus(MaxAmount))
 	require.True(t, fits)
@@ -72,7 +72,7 @@ func TestInTheWayIsAllThatIs(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		mustRetain(t, tree, "H100")
-		i, parent := None, ""
+		i, parent := NoQueue, ""
 		for d := range rapid.IntRange(1, 3).Draw(t, "depth") {
 			name := fmt.Sprintf("q%d", d)
 			i = mustSet(t, tree, Queue{Name: name, Parent: parent})
@@ -83,10 +83,10 @@ func TestInTheWayIsAllThatIs(t *testing.T) {
 			}
 			parent = name
 		}
-		for _, r := range []Resource{GPU, CPU, GPUOf("H100")} {
+		for _, r := range []Resource{GPUMilli, CPUMilli, GPUMilliOf("H100")} {
 			require.NoError(t, tree.SetCapacity(r, rapid.Int64Range(-1, 12).Draw(t, "capacity")))
 		}
-		c := Charge{GPUMilli: 3, Host: host.Amounts{host.CPU: 2, host.Memory: 1}, Product: tree.Product("H100")}
+		c := Charge{GPUMilli: 3, Host: host.Amounts{host.CPUMilli: 2, host.MemoryMiB: 1}, Product: tree.Product("H100")}
 		for range rapid.IntRange(0, 2).Draw(t, "charges") {
 			require.NoError(t, tree.Charge(i, c))
 		}
@@ -97,16 +97,16 @@ func TestInTheWayIsAllThatIs(t *testing.T) {
 			if k == spared {
 				continue
 			}
-			needed := v.Used + v.Asked + v.Kept
-			if v.At == Root {
+			needed := v.Used + v.Asked + v.Withheld
+			if v.At == RootQueue {
 				require.NoError(t, tree.SetCapacity(v.Resource, needed))
 				continue
 			}
 			q := tree.Config(v.At)
-			if limit, ok := q.Limit[v.Resource]; ok && v.Kind != BorrowingReached {
+			if limit, ok := q.Limit[v.Resource]; ok && v.Kind != VerdictBorrowingLimit {
 				q.Limit[v.Resource] = max(limit, needed)
 			}
-			if b, ok := q.BorrowingLimit[v.Resource]; ok && v.Kind != LimitReached {
+			if b, ok := q.BorrowingLimit[v.Resource]; ok && v.Kind != VerdictLimit {
 				promised := tree.statement(v.At, v.Resource)
 				q.BorrowingLimit[v.Resource] = max(b, needed-promised.promised())
 			}

@@ -12,11 +12,11 @@ import (
 // FuzzSet: any queue that decodes is taken, and then comes back as it was, or is
 // refused with a typed error and changes nothing.
 func FuzzSet(f *testing.F) {
-	f.Add(`{"name":"a","parent":"org","guarantee":{"gpu":8000,"gpu:H100":4000},"limit":{"cpu":1,"memory":0},"weight":3}`)
-	f.Add(`{"name":"org","guarantee":{"gpu":1}}`)
-	f.Add(`{"name":"","lendingLimit":{"gpu":1}}`)
-	f.Add(`{"name":"b","parent":"org","guarantee":{"gpu":6000},"lendingLimit":{"gpu":1,"gpu:A":2},"borrowingLimit":{"memory":3},"priority":-7}`)
-	f.Add(`{"name":"a","parent":"a","limit":{"gpu:":-9223372036854775808}}`)
+	f.Add(`{"name":"a","parent":"org","guarantee":{"gpuMilli":8000,"gpuMilli:H100":4000},"limit":{"cpuMilli":1,"memoryMiB":0},"weight":3}`)
+	f.Add(`{"name":"org","guarantee":{"gpuMilli":1}}`)
+	f.Add(`{"name":"","lendingLimit":{"gpuMilli":1}}`)
+	f.Add(`{"name":"b","parent":"org","guarantee":{"gpuMilli":6000},"lendingLimit":{"gpuMilli":1,"gpuMilli:A":2},"borrowingLimit":{"memoryMiB":3},"priority":-7}`)
+	f.Add(`{"name":"a","parent":"a","limit":{"gpuMilli:":-9223372036854775808}}`)
 	f.Add(`{"name":"leaf","parent":"used"}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var q Queue
@@ -24,10 +24,10 @@ func FuzzSet(f *testing.F) {
 			return
 		}
 		tree := NewTree()
-		mustSet(t, tree, Queue{Name: "org", Guarantee: Amounts{GPU: 10_000}, Limit: Amounts{GPU: 20_000}})
-		mustSet(t, tree, Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPU: 4_000}})
+		mustSet(t, tree, Queue{Name: "org", Guarantee: Amounts{GPUMilli: 10_000}, Limit: Amounts{GPUMilli: 20_000}})
+		mustSet(t, tree, Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPUMilli: 4_000}})
 		used := mustSet(t, tree, Queue{Name: "used"})
-		require.NoError(t, tree.Charge(used, Charge{Host: host.Amounts{host.CPU: 5}}))
+		require.NoError(t, tree.Charge(used, Charge{Host: host.Amounts{host.CPUMilli: 5}}))
 		before := tree.Queues()
 		require.Empty(t, tree.byProduct)
 
@@ -37,7 +37,7 @@ func FuzzSet(f *testing.F) {
 			var typed *Error
 			require.ErrorAs(t, err, &typed)
 			require.NotEmpty(t, typed.Reason)
-			require.Equal(t, None, i)
+			require.Equal(t, NoQueue, i)
 			require.Equal(t, before, tree.Queues())
 			require.Empty(t, tree.products)
 			return

@@ -31,7 +31,7 @@ func (k LedgerKey) compare(l LedgerKey) int {
 //
 // Amounts are thousandths of a GPU x milliseconds, in 128 bits: rates up to 2^62
 // and instants up to MaxTime cannot overflow them. What is returned is in GPU x
-// milliseconds, in 64 bits, and stops at MaxGPUTime: a year of 131,072 GPUs is
+// milliseconds, in 64 bits, and stops at maxGPUTime: a year of 131,072 GPUs is
 // 2^52.
 //
 // The zero value is an empty ledger. It is not safe for concurrent use.
@@ -41,8 +41,8 @@ type Ledger struct {
 	queues  map[string]*booking
 }
 
-// MaxGPUTime is where a reading of a Ledger stops, in GPU x milliseconds.
-const MaxGPUTime = 1<<63 - 1
+// maxGPUTime is where a reading of a Ledger stops, in GPU x milliseconds.
+const maxGPUTime = 1<<63 - 1
 
 // A booking is two accounts: allocated and active, or covered and borrowed.
 type booking [2]meter
@@ -62,7 +62,7 @@ func (m *meter) change(by, now int64) {
 func (m *meter) at(now int64) wide { return m.atZero.plus(product128(m.rate, now)) }
 
 // read is the value in GPU x milliseconds.
-func (m *meter) read(now int64) int64 { return m.at(now).over(1000, MaxGPUTime) }
+func (m *meter) read(now int64) int64 { return m.at(now).over(1000, maxGPUTime) }
 
 // Now returns the last instant that the ledger was told.
 func (l *Ledger) Now() int64 { return l.now }
@@ -72,7 +72,7 @@ func (l *Ledger) Now() int64 { return l.now }
 // MaxTime (ErrInvalid). O(1).
 func (l *Ledger) Advance(now int64) error {
 	if now < l.now || now > MaxTime {
-		return &Error{Field: "now", Reason: fmt.Sprintf("%d is outside %d to %d", now, l.now, int64(MaxTime)), Err: ErrInvalid}
+		return &Error{Field: "now", Reason: fmt.Sprintf("%d is outside %d to %d", now, l.now, int64(MaxTime)), Kind: ErrInvalid}
 	}
 	l.now = now
 	return nil
@@ -90,7 +90,7 @@ func (l *Ledger) Add(k LedgerKey, allocated, active int64) error {
 	for i, by := range [2]int64{allocated, active} {
 		if rate := e[i].rate; by < -rate || by > maxUsage-rate {
 			return &Error{
-				Queue: k.Queue, Field: [2]string{"allocated", "active"}[i], Err: ErrInvalid,
+				Queue: k.Queue, Field: [2]string{"allocated", "active"}[i], Kind: ErrInvalid,
 				Reason: fmt.Sprintf("%d is to be added to %d; the bounds are 0 and 2^62", by, rate),
 			}
 		}
@@ -110,8 +110,8 @@ func (l *Ledger) Add(k LedgerKey, allocated, active int64) error {
 // queue above it, is covered by a guarantee. To be called after each Charge and
 // Discharge of the queue and after Set has changed its guarantee, at the instant of
 // that. O(depth), without allocation for queues that the ledger has.
-func (l *Ledger) Follow(t *Tree, i Index) {
-	for ; i != Root && t.live(i); i = t.nodes[i].parent {
+func (l *Ledger) Follow(t *Tree, i QueueIndex) {
+	for ; i != RootQueue && t.live(i); i = t.nodes[i].parent {
 		a := &t.nodes[i].host[gpuID]
 		l.follow(t.nodes[i].config.Name, a.covered(), a.used-a.covered())
 	}

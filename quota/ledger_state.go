@@ -15,34 +15,34 @@ type LedgerState struct {
 
 // A LedgerEntry is what is booked under one key.
 type LedgerEntry struct {
-	Key       LedgerKey  `json:"key"`
-	Allocated MeterState `json:"allocated"`
-	Active    MeterState `json:"active"`
+	Key       LedgerKey     `json:"key"`
+	Allocated LedgerAccount `json:"allocated"`
+	Active    LedgerAccount `json:"active"`
 }
 
 // A LedgerSplit is what is booked of one queue.
 type LedgerSplit struct {
-	Queue      string     `json:"queue"`
-	Guaranteed MeterState `json:"guaranteed"`
-	Borrowed   MeterState `json:"borrowed"`
+	Queue      string        `json:"queue"`
+	Guaranteed LedgerAccount `json:"guaranteed"`
+	Borrowed   LedgerAccount `json:"borrowed"`
 }
 
-// A MeterState is one account: at an instant t it stands at High x 2^64 + Low +
+// A LedgerAccount is one account: at an instant t it stands at High x 2^64 + Low +
 // Rate x t thousandths of a GPU x milliseconds.
-type MeterState struct {
-	Rate int64  `json:"rate,omitempty"`
+type LedgerAccount struct {
+	Rate int64  `json:"rateMilli,omitempty"`
 	High int64  `json:"high,omitempty"`
 	Low  uint64 `json:"low,omitempty"`
 }
 
-func (m *meter) state() MeterState {
-	return MeterState{Rate: m.rate, High: m.atZero.high, Low: m.atZero.low}
+func (m *meter) state() LedgerAccount {
+	return LedgerAccount{Rate: m.rate, High: m.atZero.high, Low: m.atZero.low}
 }
 
-func (s MeterState) meter() meter { return meter{rate: s.Rate, atZero: wide{s.High, s.Low}} }
+func (s LedgerAccount) meter() meter { return meter{rate: s.Rate, atZero: wide{s.High, s.Low}} }
 
 // check returns why s cannot be an account at an instant, or "".
-func (s MeterState) check(now int64) string {
+func (s LedgerAccount) check(now int64) string {
 	if s.Rate < 0 || s.Rate > maxUsage {
 		return fmt.Sprintf("has the rate %d, outside 0 to 2^62", s.Rate)
 	}
@@ -71,12 +71,12 @@ func (l *Ledger) State() LedgerState {
 // refuses what no ledger can have said (ErrInvalid). O(n).
 func RestoreLedger(s LedgerState) (*Ledger, error) {
 	if s.Now < 0 || s.Now > MaxTime {
-		return nil, &Error{Field: "now", Reason: fmt.Sprintf("%d is outside 0 to %d", s.Now, int64(MaxTime)), Err: ErrInvalid}
+		return nil, &Error{Field: "now", Reason: fmt.Sprintf("%d is outside 0 to %d", s.Now, int64(MaxTime)), Kind: ErrInvalid}
 	}
 	l := &Ledger{now: s.Now, entries: make(map[LedgerKey]*booking, len(s.Entries)), queues: make(map[string]*booking, len(s.Queues))}
 	for k, e := range s.Entries {
 		if k > 0 && s.Entries[k-1].Key.compare(e.Key) >= 0 {
-			return nil, &Error{Queue: e.Key.Queue, Field: fmt.Sprintf("entries[%d]", k), Reason: "is out of order, or there twice", Err: ErrInvalid}
+			return nil, &Error{Queue: e.Key.Queue, Field: fmt.Sprintf("entries[%d]", k), Reason: "is out of order, or there twice", Kind: ErrInvalid}
 		}
 		b, err := restoreBooking(e.Key.Queue, fmt.Sprintf("entries[%d]", k), e.Allocated, e.Active, s.Now)
 		if err != nil {
@@ -86,7 +86,7 @@ func RestoreLedger(s LedgerState) (*Ledger, error) {
 	}
 	for k, q := range s.Queues {
 		if k > 0 && s.Queues[k-1].Queue >= q.Queue {
-			return nil, &Error{Queue: q.Queue, Field: fmt.Sprintf("queues[%d]", k), Reason: "is out of order, or there twice", Err: ErrInvalid}
+			return nil, &Error{Queue: q.Queue, Field: fmt.Sprintf("queues[%d]", k), Reason: "is out of order, or there twice", Kind: ErrInvalid}
 		}
 		b, err := restoreBooking(q.Queue, fmt.Sprintf("queues[%d]", k), q.Guaranteed, q.Borrowed, s.Now)
 		if err != nil {
@@ -97,14 +97,14 @@ func RestoreLedger(s LedgerState) (*Ledger, error) {
 	return l, nil
 }
 
-func restoreBooking(queue, field string, a, b MeterState, now int64) (*booking, error) {
-	for _, m := range [2]MeterState{a, b} {
+func restoreBooking(queue, field string, a, b LedgerAccount, now int64) (*booking, error) {
+	for _, m := range [2]LedgerAccount{a, b} {
 		if reason := m.check(now); reason != "" {
-			return nil, &Error{Queue: queue, Field: field, Reason: reason, Err: ErrInvalid}
+			return nil, &Error{Queue: queue, Field: field, Reason: reason, Kind: ErrInvalid}
 		}
 	}
-	if a == (MeterState{}) && b == (MeterState{}) {
-		return nil, &Error{Queue: queue, Field: field, Reason: "says nothing", Err: ErrInvalid}
+	if a == (LedgerAccount{}) && b == (LedgerAccount{}) {
+		return nil, &Error{Queue: queue, Field: field, Reason: "says nothing", Kind: ErrInvalid}
 	}
 	return &booking{a.meter(), b.meter()}, nil
 }

@@ -18,14 +18,14 @@ func TestLedgerIsTheIntegral(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		mustSet(t, tree, Queue{Name: "org"})
-		leaves := []Index{
-			mustSet(t, tree, Queue{Name: "a", Parent: "org", Guarantee: Amounts{GPU: 4000}}),
+		leaves := []QueueIndex{
+			mustSet(t, tree, Queue{Name: "a", Parent: "org", Guarantee: Amounts{GPUMilli: 4000}}),
 			mustSet(t, tree, Queue{Name: "b", Parent: "org"}),
 		}
 		ledger := &Ledger{}
 		start := rapid.SampledFrom([]int64{0, 1_700_000_000_000, MaxTime - 1000}).Draw(t, "start")
 		require.NoError(t, ledger.Advance(start))
-		key := func(i Index, class string) LedgerKey { return LedgerKey{Queue: tree.Name(i), Class: class} }
+		key := func(i QueueIndex, class string) LedgerKey { return LedgerKey{Queue: tree.Name(i), Class: class} }
 		rates, sums := map[LedgerKey][2]int64{}, map[LedgerKey][2]int64{}
 		splits := map[string][2]int64{}
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
@@ -39,13 +39,13 @@ func TestLedgerIsTheIntegral(t *testing.T) {
 					}
 					for _, name := range tree.Queues() {
 						i, _ := tree.Lookup(name)
-						covered := tree.Covered(i, GPU)
-						splits[name] = [2]int64{splits[name][0] + covered, splits[name][1] + tree.Used(i, GPU) - covered}
+						covered := tree.Covered(i, GPUMilli)
+						splits[name] = [2]int64{splits[name][0] + covered, splits[name][1] + tree.Used(i, GPUMilli) - covered}
 					}
 					require.NoError(t, ledger.Advance(ledger.Now()+1))
 				}
 			case 1:
-				mustSet(t, tree, Queue{Name: "a", Parent: "org", Guarantee: Amounts{GPU: rapid.Int64Range(0, 9000).Draw(t, "guarantee")}})
+				mustSet(t, tree, Queue{Name: "a", Parent: "org", Guarantee: Amounts{GPUMilli: rapid.Int64Range(0, 9000).Draw(t, "guarantee")}})
 				ledger.Follow(tree, leaves[0])
 			case 2:
 				text, err := json.Marshal(ledger.State())

@@ -49,7 +49,7 @@ func (a *account) keptAfter(charge, more int64) (kept, moreHere int64) {
 // no Shares works out more for it than the levels whose portions change.
 func (t *Tree) SetCapacity(r Resource, capacity int64) error {
 	refuse := func(kind error, reason string) error {
-		return &Error{Field: element("capacity", r), Reason: reason, Err: kind}
+		return &Error{Field: element("capacity", r), Reason: reason, Kind: kind}
 	}
 	if reason := r.check(); reason != "" {
 		return refuse(ErrInvalid, reason)
@@ -81,7 +81,7 @@ func (t *Tree) SetCapacity(r Resource, capacity int64) error {
 // setCapacity is apply for one limit of the Root. Nothing that a Shares has worked
 // out follows from it, so that the version stays.
 func (t *Tree) setCapacity(r Resource, id resourceID, capacity int64) {
-	root := &t.nodes[Root]
+	root := &t.nodes[RootQueue]
 	if capacity == UnknownCapacity {
 		delete(root.config.Limit, r)
 	} else {
@@ -102,19 +102,19 @@ func (t *Tree) setCapacity(r Resource, id resourceID, capacity int64) {
 
 // Capacity returns how much of r the fleet has, if that was told.
 func (t *Tree) Capacity(r Resource) (int64, bool) {
-	capacity, known := t.nodes[Root].config.Limit[r]
+	capacity, known := t.nodes[RootQueue].config.Limit[r]
 	return capacity, known
 }
 
-// Capacities returns a copy of all that is known of the fleet's capacity.
-func (t *Tree) Capacities() Amounts { return maps.Clone(t.nodes[Root].config.Limit) }
+// allCapacities returns a copy of all that is known of the fleet's capacity.
+func (t *Tree) allCapacities() Amounts { return maps.Clone(t.nodes[RootQueue].config.Limit) }
 
-// KeptFor names the queue for which most of what a verdict of CapacityKept says is
+// WithheldBy names the queue for which most of what a verdict of VerdictLendingLimit says is
 // kept, and how much of it now; None for other verdicts. O(children) at each level.
-func (t *Tree) KeptFor(v Verdict) (Index, int64) {
+func (t *Tree) WithheldBy(v Verdict) (QueueIndex, int64) {
 	id, ok := t.lookupResource(v.Resource)
-	if !ok || v.Kind != CapacityKept || !t.live(v.At) {
-		return None, 0
+	if !ok || v.Kind != VerdictLendingLimit || !t.live(v.At) {
+		return NoQueue, 0
 	}
 	i := v.At
 	for {
@@ -122,9 +122,9 @@ func (t *Tree) KeptFor(v Verdict) (Index, int64) {
 		if a.kept > a.keptBelow || a.kept == 0 {
 			return i, a.kept
 		}
-		most := None
+		most := NoQueue
 		for _, j := range t.nodes[i].below {
-			if most == None || t.nodes[j].peek(id).kept > t.nodes[most].peek(id).kept {
+			if most == NoQueue || t.nodes[j].peek(id).kept > t.nodes[most].peek(id).kept {
 				most = j
 			}
 		}
@@ -132,12 +132,12 @@ func (t *Tree) KeptFor(v Verdict) (Index, int64) {
 	}
 }
 
-// Kept returns how much of r is free for queue i and those below it alone.
-func (t *Tree) Kept(i Index, r Resource) int64 { return t.statement(i, r).kept }
+// withheldFrom returns how much of r is free for queue i and those below it alone.
+func (t *Tree) withheldFrom(i QueueIndex, r Resource) int64 { return t.statement(i, r).kept }
 
 // Covered returns how much of what queue i uses of r is under a guarantee: its own
 // or, where it states none, those of the queues below it. The rest is borrowed.
-func (t *Tree) Covered(i Index, r Resource) int64 {
+func (t *Tree) Covered(i QueueIndex, r Resource) int64 {
 	a := t.statement(i, r)
 	return a.covered()
 }

@@ -9,7 +9,7 @@ import "github.com/berth-sched/berth/internal/pq"
 // 0 to MaxAmount (ErrInvalid).
 //
 // O(depth x log children), without allocation once the heaps have grown.
-func (t *Tree) SetNext(i Index, next Charge) error {
+func (t *Tree) SetNext(i QueueIndex, next Charge) error {
 	if err := t.checkLeaf(i); err != nil {
 		return err
 	}
@@ -26,18 +26,18 @@ func (t *Tree) SetNext(i Index, next Charge) error {
 	return nil
 }
 
-// Activate is SetNext for a leaf of which it is not known what it would be served
+// activateUnknown is SetNext for a leaf of which it is not known what it would be served
 // next: it stands where it would with the least of jobs. What is no leaf, or active
 // already, stays as it is. Cost as of SetNext.
-func (t *Tree) Activate(i Index) {
+func (t *Tree) activateUnknown(i QueueIndex) {
 	if t.Leaf(i) && !t.nodes[i].active {
 		t.activate(i)
 	}
 }
 
-func (t *Tree) activate(i Index) {
+func (t *Tree) activate(i QueueIndex) {
 	t.nodes[i].active = true
-	for ; i != Root && t.nodes[i].position < 0; i = t.nodes[i].parent {
+	for ; i != RootQueue && t.nodes[i].position < 0; i = t.nodes[i].parent {
 		t.push(i)
 	}
 	t.rise(i) // what is served first there may be another
@@ -45,19 +45,19 @@ func (t *Tree) activate(i Index) {
 
 // Deactivate says that leaf i has nothing to be served any more. What is not
 // active stays as it is. O(depth x log children), without allocation.
-func (t *Tree) Deactivate(i Index) {
+func (t *Tree) Deactivate(i QueueIndex) {
 	if !t.Active(i) {
 		return
 	}
 	t.nodes[i].active, t.nodes[i].asks = false, 0
-	for ; i != Root && t.nodes[i].heap.Len() == 0; i = t.nodes[i].parent {
+	for ; i != RootQueue && t.nodes[i].heap.Len() == 0; i = t.nodes[i].parent {
 		t.pop(i)
 	}
 	t.rise(i)
 }
 
 // Active reports whether i is a leaf that was activated and not deactivated since.
-func (t *Tree) Active(i Index) bool { return t.live(i) && t.nodes[i].active }
+func (t *Tree) Active(i QueueIndex) bool { return t.live(i) && t.nodes[i].active }
 
 // Next returns the active leaf to be served now, if there is one. From the root
 // down it takes, among the queues with an active leaf at or below them, the first
@@ -100,20 +100,20 @@ func (t *Tree) Active(i Index) bool { return t.live(i) && t.nodes[i].active }
 //
 // The leaf stays next until it is deactivated, or usage, the next jobs, configuration
 // or the clock (Advance) change. O(depth), without allocation.
-func (t *Tree) Next() (Index, bool) {
-	i := Root
+func (t *Tree) Next() (QueueIndex, bool) {
+	i := RootQueue
 	for t.nodes[i].heap.Len() > 0 {
 		i = t.nodes[i].heap.Min()
 	}
-	if i == Root {
-		return None, false
+	if i == RootQueue {
+		return NoQueue, false
 	}
 	return i, true
 }
 
 // before is the order of Next between two children of one queue. It depends on
 // usage, jobs, configuration and names alone, never on indexes.
-func (t *Tree) before(i, j Index) bool {
+func (t *Tree) before(i, j QueueIndex) bool {
 	a, b := &t.nodes[i], &t.nodes[j]
 	if a.turn.owed != b.turn.owed {
 		return a.turn.owed
@@ -134,22 +134,22 @@ func (t *Tree) before(i, j Index) bool {
 
 // newHeap returns the heap of the children to be served of one queue. Its items
 // know their positions, so that a change of usage moves a queue without a search.
-func (t *Tree) newHeap() pq.Heap[Index] {
-	return pq.New(t.before, func(i Index, position int) { t.nodes[i].position = int32(position) })
+func (t *Tree) newHeap() pq.Heap[QueueIndex] {
+	return pq.New(t.before, func(i QueueIndex, position int) { t.nodes[i].position = int32(position) })
 }
 
 // push puts i into its parent's heap.
-func (t *Tree) push(i Index) {
+func (t *Tree) push(i QueueIndex) {
 	n := &t.nodes[i]
 	n.turn = t.turnOf(n)
 	t.nodes[n.parent].heap.Push(i)
 }
 
 // pop takes i out of its parent's heap.
-func (t *Tree) pop(i Index) { t.nodes[t.nodes[i].parent].heap.Remove(int(t.nodes[i].position)) }
+func (t *Tree) pop(i QueueIndex) { t.nodes[t.nodes[i].parent].heap.Remove(int(t.nodes[i].position)) }
 
 // reorder moves i to where it belongs in its parent's heap, if it is in it.
-func (t *Tree) reorder(i Index) {
+func (t *Tree) reorder(i QueueIndex) {
 	if n := &t.nodes[i]; n.position >= 0 {
 		n.turn = t.turnOf(n)
 		t.nodes[n.parent].heap.Fix(int(n.position))
@@ -157,16 +157,16 @@ func (t *Tree) reorder(i Index) {
 }
 
 // reorderFrom does so for i and all above it.
-func (t *Tree) reorderFrom(i Index) {
-	for ; i != None; i = t.nodes[i].parent {
+func (t *Tree) reorderFrom(i QueueIndex) {
+	for ; i != NoQueue; i = t.nodes[i].parent {
 		t.reorder(i)
 	}
 }
 
 // rise does so from i, which is in its parent's heap or the root, as far up as it
 // makes a difference where usage and configuration are what they were.
-func (t *Tree) rise(i Index) {
-	for ; i != Root && t.turnOf(&t.nodes[i]) != t.nodes[i].turn; i = t.nodes[i].parent {
+func (t *Tree) rise(i QueueIndex) {
+	for ; i != RootQueue && t.turnOf(&t.nodes[i]) != t.nodes[i].turn; i = t.nodes[i].parent {
 		t.reorder(i)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
-func mustNext(t require.TestingT, tree *Tree, i Index, n int64) {
+func mustNext(t require.TestingT, tree *Tree, i QueueIndex, n int64) {
 	require.NoError(t, tree.SetNext(i, gpus(n)))
 }
 
@@ -27,29 +27,29 @@ func first(t require.TestingT, tree *Tree) string {
 // asks for GPUs would be the other way round.
 func TestOwedWithTheNextJob(t *testing.T) {
 	tree := NewTree()
-	over := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPU: 2}, Priority: 1})
-	within := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPU: 2}})
+	over := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUMilli: 2}, Priority: 1})
+	within := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPUMilli: 2}})
 	require.NoError(t, tree.Charge(over, gpus(1)))
 	require.NoError(t, tree.Charge(within, gpus(1)))
-	tree.Activate(over)
-	tree.Activate(within)
+	tree.activateUnknown(over)
+	tree.activateUnknown(within)
 	require.Equal(t, "a", first(t, tree))
 
 	mustNext(t, tree, over, 2)
 	mustNext(t, tree, within, 1)
 	require.Equal(t, "b", first(t, tree))
 	require.Equal(t, []Standing{{
-		Queue: over, Position: 2, Of: 2, Next: 2, NextCovered: 1, Priority: 1,
+		Queue: over, Position: 2, Siblings: 2, Next: 2, NextCovered: 1, Priority: 1,
 		Used: 1, Covered: 1, Guaranteed: 2, Weight: 1, Tilt: fullTilt,
 	}}, tree.Standing(nil, over))
 	require.Equal(t, []Standing{{
-		Queue: within, Position: 1, Of: 2, Next: 1, NextCovered: 1, Owed: true,
+		Queue: within, Position: 1, Siblings: 2, Next: 1, NextCovered: 1, Owed: true,
 		Used: 1, Covered: 1, Guaranteed: 2, Weight: 1, Tilt: fullTilt,
 	}}, tree.Standing(nil, within))
 
 	mustNext(t, tree, over, 1)
 	require.Equal(t, "a", first(t, tree), "a smaller job of it is owed, and it has the priority")
-	tree.Activate(over)
+	tree.activateUnknown(over)
 	require.Equal(t, int64(1), tree.Standing(nil, over)[0].Next, "what was told stays")
 	tree.Deactivate(over)
 	require.Zero(t, tree.Standing(nil, over)[0].Next)
@@ -59,8 +59,8 @@ func TestOwedWithTheNextJob(t *testing.T) {
 // same the smaller job goes first.
 func TestSharesCountTheNextJob(t *testing.T) {
 	tree := NewTree()
-	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPU: 4}})
-	b := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPU: 2}})
+	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUMilli: 4}})
+	b := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPUMilli: 2}})
 	c := mustSet(t, tree, Queue{Name: "c"})
 	d := mustSet(t, tree, Queue{Name: "d", Weight: 2})
 	require.NoError(t, tree.Charge(a, gpus(2)))
@@ -88,8 +88,8 @@ func TestSharesCountTheNextJob(t *testing.T) {
 // owed beyond what it is promised itself.
 func TestAQueueStandsForItsFirstJob(t *testing.T) {
 	tree := NewTree()
-	mustSet(t, tree, Queue{Name: "org", Guarantee: Amounts{GPU: 10}})
-	large := mustSet(t, tree, Queue{Name: "large", Parent: "org", Guarantee: Amounts{GPU: 4}})
+	mustSet(t, tree, Queue{Name: "org", Guarantee: Amounts{GPUMilli: 10}})
+	large := mustSet(t, tree, Queue{Name: "large", Parent: "org", Guarantee: Amounts{GPUMilli: 4}})
 	small := mustSet(t, tree, Queue{Name: "small", Parent: "org", Weight: 2})
 	other := mustSet(t, tree, Queue{Name: "other", Priority: 1})
 	require.NoError(t, tree.Charge(small, gpus(8)))
@@ -112,10 +112,10 @@ func TestSetNextRefuses(t *testing.T) {
 	org := mustSet(t, tree, Queue{Name: "org"})
 	leaf := mustSet(t, tree, Queue{Name: "leaf", Parent: "org"})
 	require.ErrorIs(t, tree.SetNext(org, gpus(1)), ErrInvalid)
-	require.ErrorIs(t, tree.SetNext(Root, gpus(1)), ErrInvalid)
-	require.ErrorIs(t, tree.SetNext(None, gpus(1)), ErrUnknown)
+	require.ErrorIs(t, tree.SetNext(RootQueue, gpus(1)), ErrInvalid)
+	require.ErrorIs(t, tree.SetNext(NoQueue, gpus(1)), ErrUnknown)
 	require.ErrorIs(t, tree.SetNext(leaf, gpus(-1)), ErrInvalid)
-	require.ErrorIs(t, tree.SetNext(leaf, Charge{Host: host.Amounts{host.Memory: MaxAmount + 1}}), ErrInvalid)
+	require.ErrorIs(t, tree.SetNext(leaf, Charge{Host: host.Amounts{host.MemoryMiB: MaxAmount + 1}}), ErrInvalid)
 	require.False(t, tree.Active(leaf))
 	require.NoError(t, tree.SetNext(leaf, Charge{GPUMilli: MaxAmount, Product: 99}), "products do not count")
 	require.NoError(t, tree.Check())
@@ -128,8 +128,8 @@ func TestSetNextRefuses(t *testing.T) {
 func TestNobodyWaitsForEver(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
-		var queues []Index
-		sizes, weights := map[Index]int64{}, map[Index]int64{}
+		var queues []QueueIndex
+		sizes, weights := map[QueueIndex]int64{}, map[QueueIndex]int64{}
 		for k := range rapid.IntRange(2, 6).Draw(t, "queues") {
 			w := rapid.Int64Range(1, 5).Draw(t, "weight")
 			i := mustSet(t, tree, Queue{Name: fmt.Sprint(k), Weight: w})
@@ -137,7 +137,7 @@ func TestNobodyWaitsForEver(t *testing.T) {
 			queues = append(queues, i)
 			mustNext(t, tree, i, sizes[i])
 		}
-		since := map[Index]int64{} // what others got while a queue waited
+		since := map[QueueIndex]int64{} // what others got while a queue waited
 		for range 300 {
 			i, _ := tree.Next()
 			require.NoError(t, tree.Charge(i, gpus(sizes[i])))
@@ -147,8 +147,8 @@ func TestNobodyWaitsForEver(t *testing.T) {
 					continue
 				}
 				since[j] += sizes[i]
-				with := tree.Used(j, GPU) + sizes[j]
-				require.LessOrEqual(t, tree.Used(i, GPU)*weights[j], with*weights[i], "%d before %d", i, j)
+				with := tree.Used(j, GPUMilli) + sizes[j]
+				require.LessOrEqual(t, tree.Used(i, GPUMilli)*weights[j], with*weights[i], "%d before %d", i, j)
 				// When it was served last, the others had what it has for its weight,
 				// but for a job of their own. Now they have no more than what it would
 				// have with one more.

@@ -7,7 +7,7 @@ import "fmt"
 type Past struct {
 	// Now is the instant of the last Advance, and HalfLife as Tree.HalfLife has it.
 	Now      int64 `json:"now"`
-	HalfLife int64 `json:"halfLife,omitempty"`
+	HalfLife int64 `json:"halfLifeMilliseconds,omitempty"`
 	// Queues are those of which there is something to remember, by name, with the
 	// root first under the empty name.
 	Queues []PastUse `json:"queues,omitempty"`
@@ -68,7 +68,7 @@ func (t *Tree) SetPast(p Past) error {
 
 func (t *Tree) checkPast(p *Past) error {
 	refuse := func(kind error, queue, field, reason string) error {
-		return &Error{Queue: queue, Field: field, Reason: reason, Err: kind}
+		return &Error{Queue: queue, Field: field, Reason: reason, Kind: kind}
 	}
 	switch {
 	case t.decay.now != 0:

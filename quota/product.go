@@ -38,14 +38,14 @@ func (t *Tree) CheckProduct(name string, gone ProductIndex) error {
 		return nil
 	}
 	if reason := checkName(name); reason != "" {
-		return &Error{Field: "product", Reason: reason, Err: ErrInvalid}
+		return &Error{Field: "product", Reason: reason, Kind: ErrInvalid}
 	}
 	have := len(t.byProduct)
 	if t.hasProduct(gone) && t.isLastOf(gone) {
 		have--
 	}
 	if have >= t.maxProducts {
-		return &Error{Field: "product", Reason: t.fullOfProducts(), Err: ErrLimit}
+		return &Error{Field: "product", Reason: t.fullOfProducts(), Kind: ErrLimit}
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (t *Tree) isLastOf(p ProductIndex) bool {
 	if _, told := t.Capacity(t.names[p.id()]); told {
 		last.stated++
 	}
-	return t.products[p] == last && t.nodes[Root].peek(p.id()).used == 0
+	return t.products[p] == last && t.nodes[RootQueue].peek(p.id()).used == 0
 }
 
 // ReleaseProduct takes one RetainProduct back. It has no effect on what is not
@@ -100,10 +100,10 @@ func (t *Tree) addProduct(name string) ProductIndex {
 		for p = 0; t.names[p.id()] != ""; {
 			p++
 		}
-		t.names[p.id()] = GPUOf(name)
+		t.names[p.id()] = GPUMilliOf(name)
 	} else {
 		t.products = append(t.products, product{})
-		t.names = append(t.names, GPUOf(name))
+		t.names = append(t.names, GPUMilliOf(name))
 	}
 	t.byProduct[name] = p
 	return p
@@ -113,7 +113,7 @@ func (t *Tree) addProduct(name string) ProductIndex {
 // a queue has an account of it only where it is stated, in use, or promised to a
 // queue below that states it.
 func (t *Tree) dropProduct(p ProductIndex) {
-	if t.products[p] != (product{}) || t.nodes[Root].peek(p.id()).used != 0 {
+	if t.products[p] != (product{}) || t.nodes[RootQueue].peek(p.id()).used != 0 {
 		return
 	}
 	name, _ := t.names[p.id()].product()
@@ -126,7 +126,7 @@ func (t *Tree) dropProduct(p ProductIndex) {
 
 // checkProducts refuses a queue that would bring in more products than there may
 // be, when those that go with what it replaces are gone. i is None for a new one.
-func (t *Tree) checkProducts(q *Queue, i Index) *Error {
+func (t *Tree) checkProducts(q *Queue, i QueueIndex) *Error {
 	have, field := len(t.byProduct), ""
 	for _, r := range q.resources() {
 		if _, known := t.lookupResource(r); !known {
@@ -137,7 +137,7 @@ func (t *Tree) checkProducts(q *Queue, i Index) *Error {
 	if field == "" || have <= t.maxProducts { // seldom otherwise
 		return nil
 	}
-	if i != None {
+	if i != NoQueue {
 		old := &t.nodes[i].config
 		for _, r := range old.resources() {
 			if t.goesWith(old, r) && !q.states(r) {
@@ -155,7 +155,7 @@ func (t *Tree) checkProducts(q *Queue, i Index) *Error {
 // states it, is the only use.
 func (t *Tree) goesWith(q *Queue, r Resource) bool {
 	id, _ := t.lookupResource(r)
-	return id >= firstProduct && t.products[id-firstProduct] == (product{stated: 1}) && t.nodes[Root].peek(id).used == 0
+	return id >= firstProduct && t.products[id-firstProduct] == (product{stated: 1}) && t.nodes[RootQueue].peek(id).used == 0
 }
 
 // states reports whether a queue guarantees or limits r.

@@ -42,7 +42,7 @@ func TestProductLives(t *testing.T) {
 		h100 := mustRetain(t, tree, "H100")
 		require.Equal(t, h100, mustRetain(t, tree, "H100"))
 		tree.ReleaseProduct(h100) // of two
-		a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUOf("H100"): 5}, Limit: Amounts{GPUOf("H100"): 9}})
+		a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUMilliOf("H100"): 5}, Limit: Amounts{GPUMilliOf("H100"): 9}})
 		c := Charge{GPUMilli: 5, Product: h100}
 		require.NoError(t, tree.Charge(a, c))
 		require.NoError(t, tree.Charge(a, c))
@@ -53,7 +53,7 @@ func TestProductLives(t *testing.T) {
 			case retained:
 				tree.ReleaseProduct(h100)
 			case stated:
-				mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUOf("H100"): 9}}) // still spoken of
+				mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUMilliOf("H100"): 9}}) // still spoken of
 				require.Equal(t, h100, tree.Product("H100"))
 				mustSet(t, tree, Queue{Name: "a"})
 			case used:
@@ -99,7 +99,7 @@ func TestProductsAreBounded(t *testing.T) {
 	for n := range MaxProducts - 1 {
 		require.Equal(t, ProductIndex(n), mustRetain(t, tree, fmt.Sprint(n)))
 	}
-	a := mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUOf("last"): 1}})
+	a := mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUMilliOf("last"): 1}})
 	refused := func(q Queue, field string) {
 		t.Helper()
 		_, err := tree.Set(q)
@@ -109,7 +109,7 @@ func TestProductsAreBounded(t *testing.T) {
 		require.Equal(t, q.Name, typed.Queue)
 		require.Equal(t, field, typed.Field)
 		require.Equal(t, []string{"a"}, tree.Queues())
-		require.Equal(t, Queue{Name: "a", Limit: Amounts{GPUOf("last"): 1}}, tree.Config(a))
+		require.Equal(t, Queue{Name: "a", Limit: Amounts{GPUMilliOf("last"): 1}}, tree.Config(a))
 		require.Equal(t, NoProduct, tree.Product("more"))
 		require.NoError(t, tree.Check())
 	}
@@ -117,16 +117,16 @@ func TestProductsAreBounded(t *testing.T) {
 	require.ErrorIs(t, err, ErrLimit)
 	require.EqualError(t, err, "quota: product: the tree has 4096 GPU products, the most there may be")
 	require.Equal(t, NoProduct, p)
-	more := Amounts{GPUOf("more"): 1}
-	refused(Queue{Name: "b", Limit: more}, `limit["gpu:more"]`)
-	refused(Queue{Name: "a", Guarantee: more, Limit: Amounts{GPUOf("last"): 1}}, `guarantee["gpu:more"]`)
-	refused(Queue{Name: "a", Limit: Amounts{GPUOf("more"): 1, GPUOf("and more"): 1}}, `limit["gpu:more"]`)
+	more := Amounts{GPUMilliOf("more"): 1}
+	refused(Queue{Name: "b", Limit: more}, `limit["gpuMilli:more"]`)
+	refused(Queue{Name: "a", Guarantee: more, Limit: Amounts{GPUMilliOf("last"): 1}}, `guarantee["gpuMilli:more"]`)
+	refused(Queue{Name: "a", Limit: Amounts{GPUMilliOf("more"): 1, GPUMilliOf("and more"): 1}}, `limit["gpuMilli:more"]`)
 
 	last := mustRetain(t, tree, "last")
-	refused(Queue{Name: "a", Limit: more}, `limit["gpu:more"]`)
+	refused(Queue{Name: "a", Limit: more}, `limit["gpuMilli:more"]`)
 	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1, Product: last}))
 	tree.ReleaseProduct(last)
-	refused(Queue{Name: "a", Limit: more}, `limit["gpu:more"]`)
+	refused(Queue{Name: "a", Limit: more}, `limit["gpuMilli:more"]`)
 	require.NoError(t, tree.Discharge(a, Charge{GPUMilli: 1, Product: last}))
 
 	mustSet(t, tree, Queue{Name: "a", Limit: more})
@@ -153,17 +153,17 @@ func TestCheckProductForesees(t *testing.T) {
 			require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1, Product: p}))
 		}
 		if uses&4 != 0 {
-			mustSet(t, tree, Queue{Name: "b", Limit: Amounts{GPUOf("goes"): 1}})
+			mustSet(t, tree, Queue{Name: "b", Limit: Amounts{GPUMilliOf("goes"): 1}})
 		}
 		if uses&8 != 0 {
-			require.NoError(t, tree.SetCapacity(GPUOf("goes"), 1000))
+			require.NoError(t, tree.SetCapacity(GPUMilliOf("goes"), 1000))
 		}
 		require.ErrorIs(t, tree.CheckProduct("comes", NoProduct), ErrLimit)
 		require.NoError(t, tree.CheckProduct("stays", NoProduct))
 		require.ErrorIs(t, tree.CheckProduct("", p), ErrInvalid)
 		foreseen := tree.CheckProduct("comes", p)
 		tree.ReleaseProduct(p)
-		require.NoError(t, tree.SetCapacity(GPUOf("goes"), UnknownCapacity))
+		require.NoError(t, tree.SetCapacity(GPUMilliOf("goes"), UnknownCapacity))
 		_, err := tree.RetainProduct("comes")
 		require.Equal(t, err, foreseen, "uses %b", uses)
 		require.Equal(t, uses&7 == 0, err == nil, "uses %b", uses)
@@ -180,7 +180,7 @@ func TestD2_ProductsThatWentAreForgotten(t *testing.T) {
 		name := fmt.Sprint(n)
 		p := mustRetain(t, tree, name)
 		require.Zero(t, p)
-		a := mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUOf(name): 4}})
+		a := mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUMilliOf(name): 4}})
 		require.NoError(t, tree.Charge(a, Charge{GPUMilli: 4, Product: p}))
 		tree.ReleaseProduct(p)
 		require.NoError(t, tree.Discharge(a, Charge{GPUMilli: 4, Product: p}))
@@ -189,5 +189,5 @@ func TestD2_ProductsThatWentAreForgotten(t *testing.T) {
 	require.Empty(t, tree.byProduct)
 	require.Len(t, tree.names, int(firstProduct))
 	require.NoError(t, tree.Check())
-	mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUOf("new"): 4}})
+	mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUMilliOf("new"): 4}})
 }

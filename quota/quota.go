@@ -29,41 +29,41 @@ const (
 type Resource string
 
 const (
-	// GPU is GPUs of whatever product, in thousandths of a GPU.
-	GPU Resource = "gpu"
-	// CPU is host CPU, in thousandths of a core.
-	CPU Resource = "cpu"
-	// Memory is host memory, in MiB.
-	Memory Resource = "memory"
+	// GPUMilli is GPUs of whatever product, in thousandths of a GPU.
+	GPUMilli Resource = "gpuMilli"
+	// CPUMilli is host CPU, in thousandths of a core.
+	CPUMilli Resource = "cpuMilli"
+	// MemoryMiB is host memory, in MiB.
+	MemoryMiB Resource = "memoryMiB"
 )
 
-const productPrefix = "gpu:"
+const productPrefix = "gpuMilli:"
 
-// GPUOf is the resource of the GPUs of one product, in thousandths of a GPU.
+// GPUMilliOf is the resource of the GPUs of one product, in thousandths of a GPU.
 // They count as GPU as well.
-func GPUOf(product string) Resource { return Resource(productPrefix + product) }
+func GPUMilliOf(product string) Resource { return Resource(productPrefix + product) }
 
 // HostOf is the resource of quotas that counts a resource of hosts, in the same unit.
-func HostOf(r host.Resource) Resource { return Resource(r.Key()) }
+func HostOf(r host.Resource) Resource { return Resource(r.Field()) }
 
 // Host returns the resource of hosts that r counts, if it is one.
-func (r Resource) Host() (host.Resource, bool) { return host.ByKey(string(r)) }
+func (r Resource) Host() (host.Resource, bool) { return host.ResourceByField(string(r)) }
 
-// product returns the product of a resource that GPUOf made.
+// product returns the product of a resource that GPUMilliOf made.
 func (r Resource) product() (string, bool) {
 	return strings.CutPrefix(string(r), productPrefix)
 }
 
 // check returns why r is not a resource, or "".
 func (r Resource) check() string {
-	if _, ok := r.Host(); ok || r == GPU {
+	if _, ok := r.Host(); ok || r == GPUMilli {
 		return ""
 	}
 	product, ok := r.product()
 	if !ok {
-		known := string(GPU)
-		for h := range host.Resource(host.Resources) {
-			known += ", " + h.Key()
+		known := string(GPUMilli)
+		for h := range host.Resource(host.NumResources) {
+			known += ", " + h.Field()
 		}
 		return "is none of " + known + " and " + productPrefix + "PRODUCT"
 	}
@@ -159,14 +159,14 @@ func (c Charge) Plus(d Charge) Charge {
 type VerdictKind uint8
 
 const (
-	// LimitReached: the queue's Limit.
-	LimitReached VerdictKind = iota
-	// BorrowingReached: its guarantee and its BorrowingLimit together.
-	BorrowingReached
-	// CapacityKept: what is left below the limit of the queue, or of the fleet if
+	// VerdictLimit: the queue's Limit.
+	VerdictLimit VerdictKind = iota
+	// VerdictBorrowingLimit: its guarantee and its BorrowingLimit together.
+	VerdictBorrowingLimit
+	// VerdictLendingLimit: what is left below the limit of the queue, or of the fleet if
 	// it is the Root, is not lent by those it is kept for: see KeptFor. No more than
 	// Kept needs to be lent besides.
-	CapacityKept
+	VerdictLendingLimit
 )
 
 const verdictKindNames enum.Names = "limit|borrowing limit|kept for others"
@@ -178,18 +178,18 @@ func (k VerdictKind) String() string { return enum.Text(verdictKindNames, k, "Ve
 type Verdict struct {
 	// At is the queue whose limit it is: the charged one or one above it; the Root
 	// for the capacity of the fleet.
-	At Index
+	At QueueIndex
 	// Resource that is limited; it fixes the unit of the amounts.
 	Resource Resource
 	// Limit, what is used of it, and how much more was asked for. The limit of
-	// BorrowingReached is guarantee and borrowing limit together.
+	// VerdictBorrowingLimit is guarantee and borrowing limit together.
 	Limit, Used, Asked int64
 	// Kind of what is in the way.
 	Kind VerdictKind
-	// Kept is how much would be kept for others below the limit if the charge were
+	// Withheld is how much would be kept for others below the limit if the charge were
 	// made and something has to be left for them: the limit that is needed is Used,
 	// Asked and Kept together.
-	Kept int64
+	Withheld int64
 }
 
 // check refuses a queue that makes no sense by itself.
@@ -214,7 +214,7 @@ func (q *Queue) check() *Error {
 }
 
 func (q *Queue) refuse(kind error, field, reason string) *Error {
-	return &Error{Queue: q.Name, Field: field, Reason: reason, Err: kind}
+	return &Error{Queue: q.Name, Field: field, Reason: reason, Kind: kind}
 }
 
 // clone copies q, so that no map is shared with the caller. Empty maps become
@@ -229,7 +229,7 @@ func (q *Queue) clone() Queue {
 	return c
 }
 
-// element is the field path of one amount, as in guarantee["gpu"].
+// element is the field path of one amount, as in guarantee["gpuMilli"].
 func element(field string, r Resource) string { return fmt.Sprintf("%s[%q]", field, string(r)) }
 
 // checkName returns why s cannot be a name, or "".

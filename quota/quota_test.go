@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth/host"
 )
 
-func mustSet(t require.TestingT, tree *Tree, q Queue) Index {
+func mustSet(t require.TestingT, tree *Tree, q Queue) QueueIndex {
 	i, err := tree.Set(q)
 	require.NoError(t, err)
 	return i
@@ -22,13 +22,13 @@ func mustRetain(t require.TestingT, tree *Tree, product string) ProductIndex {
 
 func TestSetRefuses(t *testing.T) {
 	tree := NewTree()
-	mustSet(t, tree, Queue{Name: "org", Guarantee: Amounts{GPU: 10}, Limit: Amounts{GPU: 20, CPU: 5}})
-	mustSet(t, tree, Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPU: 6}})
+	mustSet(t, tree, Queue{Name: "org", Guarantee: Amounts{GPUMilli: 10}, Limit: Amounts{GPUMilli: 20, CPUMilli: 5}})
+	mustSet(t, tree, Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPUMilli: 6}})
 	mustSet(t, tree, Queue{Name: "group", Parent: "org"})
 	busy := mustSet(t, tree, Queue{Name: "busy"})
 	require.NoError(t, tree.Retain(busy))
 	full := mustSet(t, tree, Queue{Name: "full"})
-	require.NoError(t, tree.Charge(full, Charge{Host: host.Amounts{host.CPU: 1}}))
+	require.NoError(t, tree.Charge(full, Charge{Host: host.Amounts{host.CPUMilli: 1}}))
 
 	for _, c := range []struct {
 		name  string
@@ -40,26 +40,26 @@ func TestSetRefuses(t *testing.T) {
 		{"control character", Queue{Name: "a\n"}, ErrInvalid, `name: has the control character U+000A`},
 		{"not UTF-8", Queue{Name: "a\xff"}, ErrInvalid, `name: is not valid UTF-8`},
 		{"long name", Queue{Name: string(make([]byte, MaxNameBytes+1))}, ErrInvalid, `name: has 1025 bytes`},
-		{"negative guarantee", Queue{Name: "a", Guarantee: Amounts{GPU: -1}}, ErrInvalid, `guarantee["gpu"]: is negative: -1`},
-		{"negative limit", Queue{Name: "a", Limit: Amounts{Memory: -1}}, ErrInvalid, `limit["memory"]: is negative: -1`},
-		{"huge limit", Queue{Name: "a", Limit: Amounts{CPU: MaxAmount + 1}}, ErrInvalid, `limit["cpu"]: 1099511627777 exceeds`},
+		{"negative guarantee", Queue{Name: "a", Guarantee: Amounts{GPUMilli: -1}}, ErrInvalid, `guarantee["gpuMilli"]: is negative: -1`},
+		{"negative limit", Queue{Name: "a", Limit: Amounts{MemoryMiB: -1}}, ErrInvalid, `limit["memoryMiB"]: is negative: -1`},
+		{"huge limit", Queue{Name: "a", Limit: Amounts{CPUMilli: MaxAmount + 1}}, ErrInvalid, `limit["cpuMilli"]: 1099511627777 exceeds`},
 		{"negative weight", Queue{Name: "a", Weight: -1}, ErrInvalid, `weight: is negative: -1`},
 		{"no resource", Queue{Name: "a", Limit: Amounts{"disk": 1}}, ErrInvalid, `limit["disk"]: is none of`},
-		{"no product", Queue{Name: "a", Limit: Amounts{"gpu:": 1}}, ErrInvalid, `limit["gpu:"]: the product is empty`},
-		{"lending", Queue{Name: "a", LendingLimit: Amounts{GPU: -1}}, ErrInvalid, `lendingLimit["gpu"]: is negative: -1`},
+		{"no product", Queue{Name: "a", Limit: Amounts{"gpuMilli:": 1}}, ErrInvalid, `limit["gpuMilli:"]: the product is empty`},
+		{"lending", Queue{Name: "a", LendingLimit: Amounts{GPUMilli: -1}}, ErrInvalid, `lendingLimit["gpuMilli"]: is negative: -1`},
 		{"borrowing", Queue{Name: "a", BorrowingLimit: Amounts{"tpu": 1}}, ErrInvalid, `borrowingLimit["tpu"]: is none of`},
 		{"parent unknown", Queue{Name: "a", Parent: "b"}, ErrUnknown, `parent: no queue is named "b"`},
 		{"own parent", Queue{Name: "a", Parent: "a"}, ErrUnknown, `parent: no queue is named "a"`},
 		{"moved", Queue{Name: "team"}, ErrUnsupported, `parent: moves the queue from "org" to ""`},
 		{"below jobs", Queue{Name: "a", Parent: "busy"}, ErrInUse, `parent: "busy" has jobs of its own: 1`},
 		{"below usage", Queue{Name: "a", Parent: "full"}, ErrInUse, `parent: "full" has usage of its own`},
-		{"above its limit", Queue{Name: "a", Guarantee: Amounts{CPU: 2}, Limit: Amounts{CPU: 1}}, ErrInvalid, `limit["cpu"]: 1 is less than the 2 guaranteed`},
-		{"more than the parent's", Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPU: 11}}, ErrInvalid, `guarantee["gpu"]: with its siblings' makes 11 of the 10 that "org" is guaranteed`},
-		{"with siblings'", Queue{Name: "a", Parent: "org", Guarantee: Amounts{GPU: 5}}, ErrInvalid, `makes 11 of the 10`},
-		{"through a silent parent", Queue{Name: "a", Parent: "group", Guarantee: Amounts{GPU: 5}}, ErrInvalid, `makes 11 of the 10 that "org" is guaranteed`},
-		{"more than a limit above", Queue{Name: "a", Parent: "group", Guarantee: Amounts{CPU: 6}}, ErrInvalid, `makes 6 of the 5 that "org" is limited to`},
-		{"less than the children's", Queue{Name: "org", Guarantee: Amounts{GPU: 5}}, ErrInvalid, `guarantee["gpu"]: 5 is less than the 6 guaranteed to the queues below`},
-		{"limit below the children's", Queue{Name: "org", Limit: Amounts{GPU: 5}}, ErrInvalid, `limit["gpu"]: 5 is less than the 6 guaranteed`},
+		{"above its limit", Queue{Name: "a", Guarantee: Amounts{CPUMilli: 2}, Limit: Amounts{CPUMilli: 1}}, ErrInvalid, `limit["cpuMilli"]: 1 is less than the 2 guaranteed`},
+		{"more than the parent's", Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPUMilli: 11}}, ErrInvalid, `guarantee["gpuMilli"]: with its siblings' makes 11 of the 10 that "org" is guaranteed`},
+		{"with siblings'", Queue{Name: "a", Parent: "org", Guarantee: Amounts{GPUMilli: 5}}, ErrInvalid, `makes 11 of the 10`},
+		{"through a silent parent", Queue{Name: "a", Parent: "group", Guarantee: Amounts{GPUMilli: 5}}, ErrInvalid, `makes 11 of the 10 that "org" is guaranteed`},
+		{"more than a limit above", Queue{Name: "a", Parent: "group", Guarantee: Amounts{CPUMilli: 6}}, ErrInvalid, `makes 6 of the 5 that "org" is limited to`},
+		{"less than the children's", Queue{Name: "org", Guarantee: Amounts{GPUMilli: 5}}, ErrInvalid, `guarantee["gpuMilli"]: 5 is less than the 6 guaranteed to the queues below`},
+		{"limit below the children's", Queue{Name: "org", Limit: Amounts{GPUMilli: 5}}, ErrInvalid, `limit["gpuMilli"]: 5 is less than the 6 guaranteed`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := tree.Set(c.queue)
@@ -77,21 +77,21 @@ func TestSetRefuses(t *testing.T) {
 func TestRemoveRefuses(t *testing.T) {
 	tree := NewTree()
 	mustSet(t, tree, Queue{Name: "org"})
-	team := mustSet(t, tree, Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPU: 1}})
+	team := mustSet(t, tree, Queue{Name: "team", Parent: "org", Guarantee: Amounts{GPUMilli: 1}})
 	require.ErrorIs(t, tree.Remove("none"), ErrUnknown)
 	require.ErrorIs(t, tree.Remove(""), ErrUnknown)
 	require.ErrorIs(t, tree.Remove("org"), ErrInUse)
 
 	require.NoError(t, tree.Retain(team))
 	require.ErrorIs(t, tree.Remove("team"), ErrInUse)
-	require.NoError(t, tree.Unretain(team))
-	require.ErrorIs(t, tree.Unretain(team), ErrInvalid)
+	require.NoError(t, tree.Release(team))
+	require.ErrorIs(t, tree.Release(team), ErrInvalid)
 
-	require.NoError(t, tree.Charge(team, Charge{Host: host.Amounts{host.Memory: 1}}))
+	require.NoError(t, tree.Charge(team, Charge{Host: host.Amounts{host.MemoryMiB: 1}}))
 	require.ErrorIs(t, tree.Remove("team"), ErrInUse)
-	require.NoError(t, tree.Discharge(team, Charge{Host: host.Amounts{host.Memory: 1}}))
+	require.NoError(t, tree.Discharge(team, Charge{Host: host.Amounts{host.MemoryMiB: 1}}))
 
-	tree.Activate(team)
+	tree.activateUnknown(team)
 	require.NoError(t, tree.Remove("team"))
 	require.NoError(t, tree.Check())
 	_, ok := tree.Next()
@@ -107,13 +107,13 @@ func TestLimitLoweredBelowUsage(t *testing.T) {
 	tree := NewTree()
 	a := mustSet(t, tree, Queue{Name: "a"})
 	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 8000, Product: NoProduct}))
-	mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPU: 2000}})
-	require.Equal(t, int64(8000), tree.Used(a, GPU))
+	mustSet(t, tree, Queue{Name: "a", Limit: Amounts{GPUMilli: 2000}})
+	require.Equal(t, int64(8000), tree.Used(a, GPUMilli))
 
 	verdict, ok := tree.Fits(a, Charge{GPUMilli: 1, Product: NoProduct})
 	require.False(t, ok)
-	require.Equal(t, Verdict{At: a, Resource: GPU, Limit: 2000, Used: 8000, Asked: 1}, verdict)
-	_, ok = tree.Fits(a, Charge{Host: host.Amounts{host.CPU: 1}})
+	require.Equal(t, Verdict{At: a, Resource: GPUMilli, Limit: 2000, Used: 8000, Asked: 1}, verdict)
+	_, ok = tree.Fits(a, Charge{Host: host.Amounts{host.CPUMilli: 1}})
 	require.True(t, ok, "another resource is not held back")
 
 	require.NoError(t, tree.Discharge(a, Charge{GPUMilli: 7000, Product: NoProduct}))
@@ -126,18 +126,18 @@ func TestChargeRefuses(t *testing.T) {
 	org := mustSet(t, tree, Queue{Name: "org"})
 	a := mustSet(t, tree, Queue{Name: "a", Parent: "org"})
 	h100 := mustRetain(t, tree, "H100")
-	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1000, Host: host.Amounts{host.CPU: 10, host.Memory: 20}, Product: h100}))
+	require.NoError(t, tree.Charge(a, Charge{GPUMilli: 1000, Host: host.Amounts{host.CPUMilli: 10, host.MemoryMiB: 20}, Product: h100}))
 	for name, c := range map[string]struct {
-		at     Index
+		at     QueueIndex
 		charge Charge
 		kind   error
 	}{
-		"root":            {Root, Charge{Host: host.Amounts{host.CPU: 1}}, ErrInvalid},
-		"inner":           {org, Charge{Host: host.Amounts{host.CPU: 1}}, ErrInvalid},
-		"none":            {None, Charge{Host: host.Amounts{host.CPU: 1}}, ErrUnknown},
-		"beyond":          {99, Charge{Host: host.Amounts{host.CPU: 1}}, ErrUnknown},
-		"negative":        {a, Charge{Host: host.Amounts{host.CPU: -1}}, ErrInvalid},
-		"huge":            {a, Charge{Host: host.Amounts{host.Memory: MaxAmount + 1}}, ErrInvalid},
+		"root":            {RootQueue, Charge{Host: host.Amounts{host.CPUMilli: 1}}, ErrInvalid},
+		"inner":           {org, Charge{Host: host.Amounts{host.CPUMilli: 1}}, ErrInvalid},
+		"none":            {NoQueue, Charge{Host: host.Amounts{host.CPUMilli: 1}}, ErrUnknown},
+		"beyond":          {99, Charge{Host: host.Amounts{host.CPUMilli: 1}}, ErrUnknown},
+		"negative":        {a, Charge{Host: host.Amounts{host.CPUMilli: -1}}, ErrInvalid},
+		"huge":            {a, Charge{Host: host.Amounts{host.MemoryMiB: MaxAmount + 1}}, ErrInvalid},
 		"unknown product": {a, Charge{GPUMilli: 1, Product: 7}, ErrInvalid},
 		"no such product": {a, Charge{GPUMilli: 1, Product: -2}, ErrInvalid},
 	} {
@@ -148,43 +148,43 @@ func TestChargeRefuses(t *testing.T) {
 	for _, c := range []Charge{
 		{GPUMilli: 1001, Product: NoProduct},
 		{GPUMilli: 1, Product: other},
-		{Host: host.Amounts{host.CPU: 11}},
-		{Host: host.Amounts{host.Memory: 21}},
-		{GPUMilli: 1000, Host: host.Amounts{host.CPU: 10, host.Memory: 21}, Product: h100},
+		{Host: host.Amounts{host.CPUMilli: 11}},
+		{Host: host.Amounts{host.MemoryMiB: 21}},
+		{GPUMilli: 1000, Host: host.Amounts{host.CPUMilli: 10, host.MemoryMiB: 21}, Product: h100},
 	} {
 		require.ErrorIs(t, tree.Discharge(a, c), ErrInvalid)
 	}
 	require.NoError(t, tree.Check())
-	require.Equal(t, int64(1000), tree.Used(Root, GPUOf("H100")))
-	require.Zero(t, tree.Used(Root, "disk"))
+	require.Equal(t, int64(1000), tree.Used(RootQueue, GPUMilliOf("H100")))
+	require.Zero(t, tree.Used(RootQueue, "disk"))
 }
 
 // Nothing that a caller can say makes a tree panic.
 func TestWhatIsNoQueue(t *testing.T) {
 	tree := NewTree()
-	for _, i := range []Index{None, 5, -1 << 31, 1<<31 - 1} {
-		tree.Activate(i)
+	for _, i := range []QueueIndex{NoQueue, 5, -1 << 31, 1<<31 - 1} {
+		tree.activateUnknown(i)
 		tree.Deactivate(i)
 		require.False(t, tree.Active(i))
 		require.False(t, tree.Leaf(i))
 		require.False(t, tree.Within(i, Charge{}))
-		require.Equal(t, None, tree.Parent(i))
+		require.Equal(t, NoQueue, tree.Parent(i))
 		require.Empty(t, tree.Name(i))
 		require.Equal(t, Queue{}, tree.Config(i))
-		require.Zero(t, tree.Used(i, GPU))
-		require.Zero(t, tree.Guaranteed(i, "gpu:H100"))
-		_, limited := tree.LimitOf(i, GPU)
+		require.Zero(t, tree.Used(i, GPUMilli))
+		require.Zero(t, tree.Guaranteed(i, "gpuMilli:H100"))
+		_, limited := tree.LimitOf(i, GPUMilli)
 		require.False(t, limited)
 		verdict, fits := tree.Fits(i, Charge{})
 		require.False(t, fits)
-		require.Equal(t, None, verdict.At)
-		require.Equal(t, []Verdict{{At: None}}, tree.InTheWay(nil, i, Charge{}))
+		require.Equal(t, NoQueue, verdict.At)
+		require.Equal(t, []Verdict{{At: NoQueue}}, tree.InTheWay(nil, i, Charge{}))
 		require.ErrorIs(t, tree.Retain(i), ErrUnknown)
-		require.ErrorIs(t, tree.Unretain(i), ErrUnknown)
+		require.ErrorIs(t, tree.Release(i), ErrUnknown)
 		tree.ReleaseProduct(ProductIndex(i))
 	}
 	require.Equal(t, NoProduct, tree.Product(""))
-	require.ErrorIs(t, tree.Retain(Root), ErrInvalid)
+	require.ErrorIs(t, tree.Retain(RootQueue), ErrInvalid)
 	_, ok := tree.Next()
 	require.False(t, ok)
 }
@@ -193,18 +193,18 @@ func TestWhatIsNoQueue(t *testing.T) {
 // exactly.
 func TestExtremes(t *testing.T) {
 	tree := NewTree()
-	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPU: MaxAmount}, Weight: MaxAmount})
-	b := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPU: MaxAmount - 1}, Weight: MaxAmount})
-	tree.Activate(a)
-	tree.Activate(b)
+	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUMilli: MaxAmount}, Weight: MaxAmount})
+	b := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPUMilli: MaxAmount - 1}, Weight: MaxAmount})
+	tree.activateUnknown(a)
+	tree.activateUnknown(b)
 	most := Charge{GPUMilli: MaxAmount, Product: NoProduct}
 	require.NoError(t, tree.Charge(a, most))
 	require.NoError(t, tree.Charge(b, most))
 	next, _ := tree.Next()
 	require.Equal(t, a, next, "0/w against 1/w")
-	for tree.Used(Root, GPU) <= maxUsage-MaxAmount {
+	for tree.Used(RootQueue, GPUMilli) <= maxUsage-MaxAmount {
 		tree.nodes[a].host[gpuID].used += 1 << 50 // in leaps, as single charges would take long
-		tree.nodes[Root].host[gpuID].used += 1 << 50
+		tree.nodes[RootQueue].host[gpuID].used += 1 << 50
 	}
 	tree.reorder(a)
 	require.ErrorIs(t, tree.Charge(b, most), ErrInvalid)
@@ -214,21 +214,21 @@ func TestExtremes(t *testing.T) {
 // Config hands out and takes in copies.
 func TestConfigIsACopy(t *testing.T) {
 	tree := NewTree()
-	given := Queue{Name: "a", Limit: Amounts{GPU: 1}, Guarantee: Amounts{}}
+	given := Queue{Name: "a", Limit: Amounts{GPUMilli: 1}, Guarantee: Amounts{}}
 	a := mustSet(t, tree, given)
-	given.Limit[GPU] = 9
-	tree.Config(a).Limit[GPU] = 9
-	require.Equal(t, Queue{Name: "a", Limit: Amounts{GPU: 1}}, tree.Config(a))
+	given.Limit[GPUMilli] = 9
+	tree.Config(a).Limit[GPUMilli] = 9
+	require.Equal(t, Queue{Name: "a", Limit: Amounts{GPUMilli: 1}}, tree.Config(a))
 	require.NoError(t, tree.Check())
 }
 
 func TestResourcesOfHosts(t *testing.T) {
-	require.Equal(t, CPU, HostOf(host.CPU))
-	require.Equal(t, Memory, HostOf(host.Memory))
-	r, ok := Memory.Host()
+	require.Equal(t, CPUMilli, HostOf(host.CPUMilli))
+	require.Equal(t, MemoryMiB, HostOf(host.MemoryMiB))
+	r, ok := MemoryMiB.Host()
 	require.True(t, ok)
-	require.Equal(t, host.Memory, r)
-	for _, other := range []Resource{GPU, GPUOf("cpu"), "", "disk"} {
+	require.Equal(t, host.MemoryMiB, r)
+	for _, other := range []Resource{GPUMilli, GPUMilliOf("cpu"), "", "disk"} {
 		_, ok := other.Host()
 		require.False(t, ok, other)
 	}

@@ -104,15 +104,15 @@ type ReclaimVerdict struct {
 	// At is the queue on whose account a refusal is; None where there is none. Used
 	// is what it would have, in use and kept free for queues below it, and Bound what
 	// that may not be above or below.
-	At          Index
+	At          QueueIndex
 	Used, Bound int64
 }
 
-// A Victim is a leaf that may be asked to give back.
-type Victim struct {
-	Leaf Index
-	// Most is the most that may be taken of it, when nothing is taken of others.
-	Most int64
+// A Borrower is a leaf that may be asked to give back.
+type Borrower struct {
+	Leaf QueueIndex
+	// Reclaimable is the most that may be taken of it, when nothing is taken of others.
+	Reclaimable int64
 	// Reason is ReclaimForGuarantee or ReclaimForShare.
 	Reason ReclaimReason
 	// Rank counts, from 0, those who are to be asked before it for what they have, and not
@@ -122,7 +122,7 @@ type Victim struct {
 
 // in is what a charge takes of the resource.
 func (s *Shares) in(c Charge) int64 {
-	if s.resource == GPU {
+	if s.resource == GPUMilli {
 		return c.GPUMilli
 	}
 	if r, ok := s.resource.Host(); ok {
@@ -135,7 +135,7 @@ func (s *Shares) in(c Charge) int64 {
 }
 
 // account is what a queue has of the resource to read, nil where there is none.
-func (s *Shares) account(i Index) *account {
+func (s *Shares) account(i QueueIndex) *account {
 	if id, known := s.tree.lookupResource(s.resource); known {
 		return s.tree.nodes[i].look(id)
 	}
@@ -144,7 +144,7 @@ func (s *Shares) account(i Index) *account {
 
 // has is what a queue uses and what is kept free for those below it. Of a leaf that
 // is what it uses.
-func (s *Shares) has(i Index) int64 {
+func (s *Shares) has(i QueueIndex) int64 {
 	if a := s.account(i); a != nil {
 		return a.used + a.keptBelow
 	}
@@ -171,17 +171,17 @@ func (s *Shares) keeps(h *holding, reason ReclaimReason) int64 {
 // trace. It does not say whether the exchange is of any use.
 //
 // O(depth), and what Shares.Of costs after a change. No allocation.
-func (s *Shares) MayReclaim(beneficiary Index, asked Charge, victim Index, given Charge) (ReclaimVerdict, bool) {
+func (s *Shares) MayReclaim(beneficiary QueueIndex, asked Charge, victim QueueIndex, given Charge) (ReclaimVerdict, bool) {
 	t := s.tree
 	if !t.Leaf(beneficiary) || !t.Leaf(victim) {
-		return ReclaimVerdict{Reason: ReclaimNoLeaf, At: None}, false
+		return ReclaimVerdict{Reason: ReclaimNoLeaf, At: NoQueue}, false
 	}
 	more, less := s.in(asked), s.in(given)
 	switch {
 	case beneficiary == victim:
-		return ReclaimVerdict{Reason: ReclaimSameQueue, At: None}, false
+		return ReclaimVerdict{Reason: ReclaimSameQueue, At: NoQueue}, false
 	case more <= 0 || more > MaxAmount || less <= 0 || less > s.has(victim):
-		return ReclaimVerdict{Reason: ReclaimNothing, At: None}, false
+		return ReclaimVerdict{Reason: ReclaimNothing, At: NoQueue}, false
 	}
 	s.refresh()
 	parting := t.parting(beneficiary, victim)
@@ -200,12 +200,12 @@ func (s *Shares) MayReclaim(beneficiary Index, asked Charge, victim Index, given
 			return ReclaimVerdict{Reason: ReclaimBelowShare, At: h.queue, Used: left, Bound: keeps}, false
 		}
 	}
-	return ReclaimVerdict{Reason: reason, At: None}, true
+	return ReclaimVerdict{Reason: reason, At: NoQueue}, true
 }
 
 // reasonFor says for what reason a beneficiary may take so much from those that part from it
 // below a queue; with ReclaimOverShare, which queue would be over its share.
-func (s *Shares) reasonFor(beneficiary Index, more int64, parting Index) (reason ReclaimReason, over *holding) {
+func (s *Shares) reasonFor(beneficiary QueueIndex, more int64, parting QueueIndex) (reason ReclaimReason, over *holding) {
 	s.walk(beneficiary, more)
 	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
 		h := &s.held[at]
@@ -229,7 +229,7 @@ func (h *holding) grade() ReclaimReason {
 }
 
 // parting returns the lowest queue that both are at or below.
-func (t *Tree) parting(i, j Index) Index {
+func (t *Tree) parting(i, j QueueIndex) QueueIndex {
 	a, b := t.depth(i), t.depth(j)
 	for ; a > b; a-- {
 		i = t.nodes[i].parent
@@ -243,20 +243,20 @@ func (t *Tree) parting(i, j Index) Index {
 	return i
 }
 
-func (t *Tree) depth(i Index) int {
+func (t *Tree) depth(i QueueIndex) int {
 	depth := 0
-	for ; i != Root; i = t.nodes[i].parent {
+	for ; i != RootQueue; i = t.nodes[i].parent {
 		depth++
 	}
 	return depth
 }
 
 // Below reports whether i is the queue "above" or stands below it.
-func (t *Tree) Below(i, above Index) bool {
+func (t *Tree) Below(i, above QueueIndex) bool {
 	if !t.live(i) || !t.live(above) {
 		return false
 	}
-	for ; i != None; i = t.nodes[i].parent {
+	for ; i != NoQueue; i = t.nodes[i].parent {
 		if i == above {
 			return true
 		}
@@ -273,7 +273,7 @@ type reach struct {
 	beneficiary bool // stands above the beneficiary, or is it
 }
 
-// Victims returns the leaves that MayReclaim would let a beneficiary ask, and for
+// Borrowers returns the leaves that MayReclaim would let a beneficiary ask, and for
 // how much at the most, in the order in which they are to be asked: from the Root
 // down, those first that stand below the queue that has the most for its fair share
 // (has / share), then the most, then the last by name. The result is in
@@ -286,7 +286,7 @@ type reach struct {
 //
 // O(queues + victims x log victims x depth), without allocation when the buffer
 // does.
-func (s *Shares) Victims(buffer []Victim, beneficiary Index, asked Charge) []Victim {
+func (s *Shares) Borrowers(buffer []Borrower, beneficiary QueueIndex, asked Charge) []Borrower {
 	t, more := s.tree, s.in(asked)
 	buffer = buffer[:0]
 	if !t.Leaf(beneficiary) || more <= 0 || more > MaxAmount {
@@ -295,19 +295,19 @@ func (s *Shares) Victims(buffer []Victim, beneficiary Index, asked Charge) []Vic
 	s.refresh()
 	s.reclaim = slices.Grow(s.reclaim[:0], len(t.nodes))[:len(t.nodes)]
 	clear(s.reclaim)
-	for i := beneficiary; i != None; i = t.nodes[i].parent {
+	for i := beneficiary; i != NoQueue; i = t.nodes[i].parent {
 		s.reclaim[i].beneficiary = true
 	}
-	s.reclaim[Root].guaranteed, s.reclaim[Root].fair = s.promised.amount, s.fair.amount
+	s.reclaim[RootQueue].guaranteed, s.reclaim[RootQueue].fair = s.promised.amount, s.fair.amount
 	s.gradeUp(beneficiary, more)
 	for _, i := range t.topDown() {
 		if len(t.nodes[i].below) > 0 {
 			s.reachBelow(i)
-		} else if r := &s.reclaim[i]; i != Root && !r.beneficiary && r.most > 0 {
-			buffer = append(buffer, Victim{Leaf: i, Most: r.most, Reason: r.reason})
+		} else if r := &s.reclaim[i]; i != RootQueue && !r.beneficiary && r.most > 0 {
+			buffer = append(buffer, Borrower{Leaf: i, Reclaimable: r.most, Reason: r.reason})
 		}
 	}
-	slices.SortFunc(buffer, func(a, b Victim) int { return s.compareVictims(a.Leaf, b.Leaf) })
+	slices.SortFunc(buffer, func(a, b Borrower) int { return s.compareVictims(a.Leaf, b.Leaf) })
 	for at := 1; at < len(buffer); at++ {
 		buffer[at].Rank = buffer[at-1].Rank
 		if has, _ := s.compareHoldings(buffer[at-1].Leaf, buffer[at].Leaf); has != 0 {
@@ -319,7 +319,7 @@ func (s *Shares) Victims(buffer []Victim, beneficiary Index, asked Charge) []Vic
 
 // gradeUp notes at each queue above the beneficiary for what reason it may take
 // from those that part there.
-func (s *Shares) gradeUp(i Index, more int64) {
+func (s *Shares) gradeUp(i QueueIndex, more int64) {
 	s.walk(i, more)
 	reason := ReclaimForGuarantee
 	for at := range s.held {
@@ -330,7 +330,7 @@ func (s *Shares) gradeUp(i Index, more int64) {
 }
 
 // reachBelow works out what may be taken of the children of a queue.
-func (s *Shares) reachBelow(i Index) {
+func (s *Shares) reachBelow(i QueueIndex) {
 	above := &s.reclaim[i]
 	promised, fair := s.level(&s.promised, i, above.guaranteed), s.level(&s.fair, i, above.fair)
 	for _, j := range s.tree.nodes[i].below {
@@ -351,14 +351,14 @@ func (s *Shares) reachBelow(i Index) {
 }
 
 // compareVictims compares two leaves where their paths part.
-func (s *Shares) compareVictims(i, j Index) int {
+func (s *Shares) compareVictims(i, j QueueIndex) int {
 	has, name := s.compareHoldings(i, j)
 	return cmp.Or(has, name)
 }
 
 // compareHoldings compares two leaves where their paths part: by what the queues have there,
 // and by their names.
-func (s *Shares) compareHoldings(i, j Index) (has, name int) {
+func (s *Shares) compareHoldings(i, j QueueIndex) (has, name int) {
 	nodes := s.tree.nodes
 	for s.reclaim[i].depth > s.reclaim[j].depth {
 		i = nodes[i].parent

@@ -18,7 +18,7 @@ type crowd struct {
 }
 
 type crowdJob struct {
-	leaf    Index
+	leaf    QueueIndex
 	gpus    int64
 	running bool
 	due     Due // to its queue, when it started
@@ -32,25 +32,25 @@ func drawCrowd(t *rapid.T, lending bool, largest int64) *crowd {
 	w.tree, w.shares = drawShares(t, lending)
 	w.shares.unit = 1
 	for i := range w.tree.nodes {
-		if !w.tree.Leaf(Index(i)) {
+		if !w.tree.Leaf(QueueIndex(i)) {
 			continue
 		}
 		demand := int64(0)
 		for range rapid.SampledFrom([]int{5, 8, 2, 0}).Draw(t, "jobs") {
 			gpus := rapid.Int64Range(1, largest).Draw(t, "gpus")
-			w.jobs = append(w.jobs, crowdJob{leaf: Index(i), gpus: gpus})
+			w.jobs = append(w.jobs, crowdJob{leaf: QueueIndex(i), gpus: gpus})
 			demand += gpus
 		}
-		require.NoError(t, w.shares.SetDemand(Index(i), demand))
+		require.NoError(t, w.shares.SetDemand(QueueIndex(i), demand))
 		sum += demand
 	}
-	require.NoError(t, w.tree.SetCapacity(GPU, rapid.SampledFrom([]int64{sum / 2, sum / 3, sum * 3 / 4, sum / 5, 1}).Draw(t, "capacity for jobs")))
+	require.NoError(t, w.tree.SetCapacity(GPUMilli, rapid.SampledFrom([]int64{sum / 2, sum / 3, sum * 3 / 4, sum / 5, 1}).Draw(t, "capacity for jobs")))
 	return w
 }
 
 func (w *crowd) idle() int64 {
-	capacity, _ := w.tree.Capacity(GPU)
-	return capacity - w.tree.Used(Root, GPU)
+	capacity, _ := w.tree.Capacity(GPUMilli)
+	return capacity - w.tree.Used(RootQueue, GPUMilli)
 }
 
 // start runs a job on idle capacity, if it fits.
@@ -99,9 +99,9 @@ func (w *crowd) exchange(t require.TestingT, k int, others []int) (victims []int
 // potential is the pair that every exchange raises.
 func (w *crowd) potential() (promised, fair int64) {
 	for i := range w.tree.nodes {
-		if i := Index(i); w.tree.Leaf(i) {
-			promised += min(w.tree.Used(i, GPU), w.shares.Guaranteed(i))
-			fair += min(w.tree.Used(i, GPU), w.shares.Of(i))
+		if i := QueueIndex(i); w.tree.Leaf(i) {
+			promised += min(w.tree.Used(i, GPUMilli), w.shares.Guaranteed(i))
+			fair += min(w.tree.Used(i, GPUMilli), w.shares.Of(i))
 		}
 	}
 	return promised, fair
@@ -111,7 +111,7 @@ func (w *crowd) potential() (promised, fair int64) {
 func (w *crowd) used() []int64 {
 	used := make([]int64, len(w.tree.nodes))
 	for i := range used {
-		used[i] = w.tree.Used(Index(i), GPU)
+		used[i] = w.tree.Used(QueueIndex(i), GPUMilli)
 	}
 	return used
 }
@@ -167,11 +167,11 @@ func (w *crowd) exchangeAtRandom(t *rapid.T) (exchanges int) {
 			require.True(t, nowPromised > promised || nowPromised == promised && nowFair > fair,
 				"from %d, %d to %d, %d", promised, fair, nowPromised, nowFair)
 			leaf := w.jobs[k].leaf
-			require.LessOrEqual(t, w.tree.Used(leaf, GPU), max(w.shares.Of(leaf), w.shares.Guaranteed(leaf)))
+			require.LessOrEqual(t, w.tree.Used(leaf, GPUMilli), max(w.shares.Of(leaf), w.shares.Guaranteed(leaf)))
 			for i := range w.tree.nodes {
-				i := Index(i)
-				if u := w.tree.Used(i, GPU); u < used[i] && !w.tree.Below(leaf, i) {
-					require.GreaterOrEqual(t, w.shares.has(i), w.tree.Guaranteed(i, GPU), "%s is below its guarantee", w.tree.Name(i))
+				i := QueueIndex(i)
+				if u := w.tree.Used(i, GPUMilli); u < used[i] && !w.tree.Below(leaf, i) {
+					require.GreaterOrEqual(t, w.shares.has(i), w.tree.Guaranteed(i, GPUMilli), "%s is below its guarantee", w.tree.Name(i))
 				}
 			}
 			for _, v := range victims {
@@ -198,7 +198,7 @@ func (w *crowd) settle(t require.TestingT) {
 		again = false
 		for k := range w.jobs {
 			var victims []int
-			for _, v := range w.shares.Victims(nil, w.jobs[k].leaf, w.jobs[k].charge()) {
+			for _, v := range w.shares.Borrowers(nil, w.jobs[k].leaf, w.jobs[k].charge()) {
 				for o := range w.jobs {
 					if w.jobs[o].leaf == v.Leaf {
 						victims = append(victims, o)
@@ -225,16 +225,16 @@ func (w *crowd) churn(t *rapid.T, largest int64) {
 		w.jobs = slices.Delete(w.jobs, k, k+1)
 	}
 	for range rapid.IntRange(0, 12).Draw(t, "comes") {
-		if i := Index(rapid.IntRange(1, len(w.tree.nodes)-1).Draw(t, "to")); w.tree.Leaf(i) {
+		if i := QueueIndex(rapid.IntRange(1, len(w.tree.nodes)-1).Draw(t, "to")); w.tree.Leaf(i) {
 			w.jobs = append(w.jobs, crowdJob{leaf: i, gpus: rapid.Int64Range(1, largest).Draw(t, "gpus")})
 		}
 	}
-	demand := map[Index]int64{}
+	demand := map[QueueIndex]int64{}
 	for _, j := range w.jobs {
 		demand[j.leaf] += j.gpus
 	}
 	for i := range w.tree.nodes {
-		if i := Index(i); w.tree.Leaf(i) {
+		if i := QueueIndex(i); w.tree.Leaf(i) {
 			require.NoError(t, w.shares.SetDemand(i, demand[i]))
 		}
 	}
@@ -246,21 +246,21 @@ func (w *crowd) churn(t *rapid.T, largest int64) {
 func TestGuaranteesHoldAtEveryLevel(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		w := drawCrowd(t, false, 1)
-		capacity, _ := w.tree.Capacity(GPU) // at least what is guaranteed: nobody is taken below that
-		require.NoError(t, w.tree.SetCapacity(GPU, max(capacity, w.tree.nodes[Root].host[gpuID].below)))
+		capacity, _ := w.tree.Capacity(GPUMilli) // at least what is guaranteed: nobody is taken below that
+		require.NoError(t, w.tree.SetCapacity(GPUMilli, max(capacity, w.tree.nodes[RootQueue].host[gpuID].below)))
 		for k := range w.jobs { // the first come take all there is
 			w.start(t, k)
 		}
 		for range 3 {
 			w.settle(t)
-			all, book := w.shares.Divide(nil), newDivider(w.shares)
+			all, book := w.shares.All(nil), newDivider(w.shares)
 			for i := range w.tree.nodes {
-				i := Index(i)
-				if i == Root {
+				i := QueueIndex(i)
+				if i == RootQueue {
 					continue
 				}
-				require.Equal(t, all[i], w.tree.Used(i, GPU), w.tree.Name(i))
-				require.GreaterOrEqual(t, w.tree.Used(i, GPU), min(w.tree.Guaranteed(i, GPU), book.most(i)), w.tree.Name(i))
+				require.Equal(t, all[i], w.tree.Used(i, GPUMilli), w.tree.Name(i))
+				require.GreaterOrEqual(t, w.tree.Used(i, GPUMilli), min(w.tree.Guaranteed(i, GPUMilli), book.most(i)), w.tree.Name(i))
 			}
 			w.churn(t, 1)
 		}
@@ -278,18 +278,18 @@ func TestVictimsAreThoseThatMayBeAsked(t *testing.T) {
 			w.start(t, k)
 		}
 		for n := range 4 * len(w.tree.nodes) {
-			b, asked := Index(n/4), Charge{GPUMilli: rapid.Int64Range(0, 6).Draw(t, "asked"), Product: NoProduct}
-			victims := w.shares.Victims(nil, b, asked)
-			most := map[Index]int64{}
+			b, asked := QueueIndex(n/4), Charge{GPUMilli: rapid.Int64Range(0, 6).Draw(t, "asked"), Product: NoProduct}
+			victims := w.shares.Borrowers(nil, b, asked)
+			most := map[QueueIndex]int64{}
 			for _, v := range victims {
-				most[v.Leaf] = v.Most
-				verdict, ok := w.shares.MayReclaim(b, asked, v.Leaf, Charge{GPUMilli: v.Most, Product: NoProduct})
+				most[v.Leaf] = v.Reclaimable
+				verdict, ok := w.shares.MayReclaim(b, asked, v.Leaf, Charge{GPUMilli: v.Reclaimable, Product: NoProduct})
 				require.True(t, ok)
-				require.Equal(t, ReclaimVerdict{Reason: v.Reason, At: None}, verdict)
+				require.Equal(t, ReclaimVerdict{Reason: v.Reason, At: NoQueue}, verdict)
 			}
 			seen += len(victims)
 			for j := range w.tree.nodes {
-				verdict, ok := w.shares.MayReclaim(b, asked, Index(j), Charge{GPUMilli: most[Index(j)] + 1, Product: NoProduct})
+				verdict, ok := w.shares.MayReclaim(b, asked, QueueIndex(j), Charge{GPUMilli: most[QueueIndex(j)] + 1, Product: NoProduct})
 				require.False(t, ok, "%v", verdict)
 				require.NotContains(t, verdict.Reason.String(), "ReclaimReason")
 			}
@@ -320,11 +320,11 @@ func TestVictimsAreThoseThatMayBeAsked(t *testing.T) {
 // second, had "c" got there when all was idle and "a" come back.
 func TestFlapIsRefused(t *testing.T) {
 	tree := NewTree()
-	require.NoError(t, tree.SetCapacity(GPU, 4000))
-	mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPU: 2000}})
+	require.NoError(t, tree.SetCapacity(GPUMilli, 4000))
+	mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUMilli: 2000}})
 	b := mustSet(t, tree, Queue{Name: "b"})
-	c := mustSet(t, tree, Queue{Name: "c", Guarantee: Amounts{GPU: 2000}})
-	shares, err := NewShares(tree, GPU, 1000)
+	c := mustSet(t, tree, Queue{Name: "c", Guarantee: Amounts{GPUMilli: 2000}})
+	shares, err := NewShares(tree, GPUMilli, 1000)
 	require.NoError(t, err)
 	require.NoError(t, shares.SetDemand(b, 4000))
 	require.NoError(t, shares.SetDemand(c, 4000))
@@ -335,7 +335,7 @@ func TestFlapIsRefused(t *testing.T) {
 	verdict, ok := shares.MayReclaim(c, gpus(4), b, gpus(3))
 	require.False(t, ok)
 	require.Equal(t, ReclaimVerdict{Reason: ReclaimOverShare, At: c, Used: 4000, Bound: 3000}, verdict)
-	require.Empty(t, shares.Victims(nil, c, gpus(4)))
+	require.Empty(t, shares.Borrowers(nil, c, gpus(4)))
 
 	// What "c" may have it gets, and keeps.
 	verdict, ok = shares.MayReclaim(c, gpus(2), b, gpus(3))
@@ -362,11 +362,11 @@ func TestFlapIsRefused(t *testing.T) {
 func TestFlapEnds(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		w := &crowd{tree: NewTree()}
-		require.NoError(t, w.tree.SetCapacity(GPU, 4))
-		mustSet(t, w.tree, Queue{Name: "a", Guarantee: Amounts{GPU: 2}})
+		require.NoError(t, w.tree.SetCapacity(GPUMilli, 4))
+		mustSet(t, w.tree, Queue{Name: "a", Guarantee: Amounts{GPUMilli: 2}})
 		b := mustSet(t, w.tree, Queue{Name: "b"})
-		c := mustSet(t, w.tree, Queue{Name: "c", Guarantee: Amounts{GPU: 2}})
-		w.shares, _ = NewShares(w.tree, GPU, 1)
+		c := mustSet(t, w.tree, Queue{Name: "c", Guarantee: Amounts{GPUMilli: 2}})
+		w.shares, _ = NewShares(w.tree, GPUMilli, 1)
 		require.NoError(t, w.shares.SetDemand(b, 4))
 		require.NoError(t, w.shares.SetDemand(c, 4))
 		w.jobs = []crowdJob{{leaf: b, gpus: 3}, {leaf: b, gpus: 1}, {leaf: c, gpus: 4}}
@@ -382,12 +382,12 @@ func TestFlapEnds(t *testing.T) {
 // borrowed goes back to whoever is owed.
 func TestWhatIsKeptIsHad(t *testing.T) {
 	tree := NewTree()
-	require.NoError(t, tree.SetCapacity(GPU, 10))
+	require.NoError(t, tree.SetCapacity(GPUMilli, 10))
 	team := mustSet(t, tree, Queue{Name: "team"})
-	project := mustSet(t, tree, Queue{Name: "project", Parent: "team", Guarantee: Amounts{GPU: 6}, LendingLimit: Amounts{GPU: 0}})
+	project := mustSet(t, tree, Queue{Name: "project", Parent: "team", Guarantee: Amounts{GPUMilli: 6}, LendingLimit: Amounts{GPUMilli: 0}})
 	sibling := mustSet(t, tree, Queue{Name: "sibling", Parent: "team"})
-	owner := mustSet(t, tree, Queue{Name: "owner", Guarantee: Amounts{GPU: 1}})
-	shares, err := NewShares(tree, GPU, 1)
+	owner := mustSet(t, tree, Queue{Name: "owner", Guarantee: Amounts{GPUMilli: 1}})
+	shares, err := NewShares(tree, GPUMilli, 1)
 	require.NoError(t, err)
 	require.NoError(t, shares.SetDemand(project, 2))
 	require.NoError(t, shares.SetDemand(sibling, 5))
@@ -396,8 +396,8 @@ func TestWhatIsKeptIsHad(t *testing.T) {
 	require.NoError(t, tree.Charge(sibling, gpus(4)))
 	verdict, fits := tree.Fits(owner, gpus(1))
 	require.False(t, fits)
-	require.Equal(t, CapacityKept, verdict.Kind)
-	require.Equal(t, []Victim{{Leaf: sibling, Most: 4, Reason: ReclaimForGuarantee}}, shares.Victims(nil, owner, gpus(1)))
+	require.Equal(t, VerdictLendingLimit, verdict.Kind)
+	require.Equal(t, []Borrower{{Leaf: sibling, Reclaimable: 4, Reason: ReclaimForGuarantee}}, shares.Borrowers(nil, owner, gpus(1)))
 	_, ok := shares.MayReclaim(owner, gpus(1), sibling, gpus(1))
 	require.True(t, ok)
 	require.NoError(t, tree.Discharge(sibling, gpus(1)))
@@ -417,15 +417,15 @@ func TestWhatIsKeptIsHad(t *testing.T) {
 // over, though the organisation of both is over its share; from outside it may not.
 func TestReclaimIsDecidedWhereThePathsPart(t *testing.T) {
 	tree := NewTree()
-	require.NoError(t, tree.SetCapacity(GPU, 100))
+	require.NoError(t, tree.SetCapacity(GPUMilli, 100))
 	mustSet(t, tree, Queue{Name: "left"})
 	mustSet(t, tree, Queue{Name: "right"})
 	mine := mustSet(t, tree, Queue{Name: "mine", Parent: "left"})
 	sibling := mustSet(t, tree, Queue{Name: "sibling", Parent: "left"})
 	other := mustSet(t, tree, Queue{Name: "other", Parent: "right"})
-	shares, err := NewShares(tree, GPU, 1)
+	shares, err := NewShares(tree, GPUMilli, 1)
 	require.NoError(t, err)
-	for _, i := range []Index{mine, sibling, other} {
+	for _, i := range []QueueIndex{mine, sibling, other} {
 		require.NoError(t, shares.SetDemand(i, 100))
 	}
 	one := Charge{GPUMilli: 1, Product: NoProduct}
@@ -437,17 +437,17 @@ func TestReclaimIsDecidedWhereThePathsPart(t *testing.T) {
 	require.False(t, ok)
 	left, _ := tree.Lookup("left")
 	require.Equal(t, ReclaimVerdict{Reason: ReclaimOverShare, At: left, Used: 61, Bound: 50}, verdict)
-	require.Equal(t, []Victim{{Leaf: sibling, Most: 35, Reason: ReclaimForShare}}, shares.Victims(nil, mine, one))
+	require.Equal(t, []Borrower{{Leaf: sibling, Reclaimable: 35, Reason: ReclaimForShare}}, shares.Borrowers(nil, mine, one))
 	require.True(t, tree.Below(mine, left))
 	require.False(t, tree.Below(other, left))
-	require.False(t, tree.Below(None, left))
+	require.False(t, tree.Below(NoQueue, left))
 
 	for _, c := range []struct {
-		b, v   Index
+		b, v   QueueIndex
 		x      int64
 		reason ReclaimReason
 	}{
-		{None, other, 1, ReclaimNoLeaf},
+		{NoQueue, other, 1, ReclaimNoLeaf},
 		{mine, left, 1, ReclaimNoLeaf},
 		{mine, mine, 1, ReclaimSameQueue},
 		{mine, sibling, 0, ReclaimNothing},

@@ -29,8 +29,8 @@ import "github.com/berth-sched/berth/internal/enum"
 type Due uint8
 
 const (
-	// NotDue: it is borrowed beyond the fair share.
-	NotDue Due = iota
+	// DueNone: it is borrowed beyond the fair share.
+	DueNone Due = iota
 	// DueByShare: it fits in the fair share of its queue.
 	DueByShare
 	// DueByGuarantee: it fits in the guaranteed share.
@@ -44,9 +44,9 @@ func (d Due) String() string { return enum.Text(dueNames, d, "Due(%d)") }
 
 // Due tells by what a job with this charge would be due to a leaf if it were charged
 // now. Cost as of Of.
-func (s *Shares) Due(i Index, c Charge) Due {
+func (s *Shares) Due(i QueueIndex, c Charge) Due {
 	if !s.tree.Leaf(i) {
-		return NotDue
+		return DueNone
 	}
 	s.refresh()
 	s.walk(i, s.in(c))
@@ -56,7 +56,7 @@ func (s *Shares) Due(i Index, c Charge) Due {
 	case h.with <= h.fair:
 		return DueByShare
 	}
-	return NotDue
+	return DueNone
 }
 
 // MayReclaimWhole is MayReclaim where it is known by what the job that is to go, or what is
@@ -65,7 +65,7 @@ func (s *Shares) Due(i Index, c Charge) Due {
 // has more than it keeps now; the reason is ReclaimWhole where MayReclaim would have
 // refused. A queue may be below its share afterwards, or below its guarantee: with that
 // much left for jobs that fit in it. Cost as of MayReclaim.
-func (s *Shares) MayReclaimWhole(beneficiary Index, asked Charge, victim Index, given Charge, due Due) (ReclaimVerdict, bool) {
+func (s *Shares) MayReclaimWhole(beneficiary QueueIndex, asked Charge, victim QueueIndex, given Charge, due Due) (ReclaimVerdict, bool) {
 	verdict, ok := s.MayReclaim(beneficiary, asked, victim, given)
 	if !ok && verdict.Reason != ReclaimBelowGuarantee && verdict.Reason != ReclaimBelowShare {
 		return verdict, false
@@ -82,7 +82,7 @@ func (s *Shares) MayReclaimWhole(beneficiary Index, asked Charge, victim Index, 
 		}
 	}
 	if !ok {
-		verdict = ReclaimVerdict{Reason: ReclaimWhole, At: None}
+		verdict = ReclaimVerdict{Reason: ReclaimWhole, At: NoQueue}
 	}
 	return verdict, true
 }

@@ -13,28 +13,28 @@ import (
 // gang of two of the one on both. It is not to keep the other from its own.
 func TestWholeGangsAreGivenBack(t *testing.T) {
 	tree := NewTree()
-	require.NoError(t, tree.SetCapacity(GPU, 2))
-	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPU: 1}})
-	b := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPU: 1}})
-	shares, err := NewShares(tree, GPU, 1)
+	require.NoError(t, tree.SetCapacity(GPUMilli, 2))
+	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUMilli: 1}})
+	b := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPUMilli: 1}})
+	shares, err := NewShares(tree, GPUMilli, 1)
 	require.NoError(t, err)
 	require.NoError(t, shares.SetDemand(a, 2))
 	require.NoError(t, shares.SetDemand(b, 2))
 	require.Equal(t, DueByGuarantee, shares.Due(a, gpus(1)))
-	require.Equal(t, NotDue, shares.Due(a, gpus(2)))
-	require.Equal(t, NotDue, shares.Due(Root, gpus(0)))
+	require.Equal(t, DueNone, shares.Due(a, gpus(2)))
+	require.Equal(t, DueNone, shares.Due(RootQueue, gpus(0)))
 	require.NoError(t, tree.Charge(a, gpus(2)))
 	verdict, ok := shares.MayReclaim(b, gpus(1), a, gpus(2))
 	require.False(t, ok)
 	require.Equal(t, ReclaimVerdict{Reason: ReclaimBelowGuarantee, At: a, Used: 0, Bound: 1}, verdict)
-	verdict, ok = shares.MayReclaimWhole(b, gpus(1), a, gpus(2), NotDue)
+	verdict, ok = shares.MayReclaimWhole(b, gpus(1), a, gpus(2), DueNone)
 	require.True(t, ok)
 	require.Equal(t, ReclaimWhole, verdict.Reason)
-	verdict, ok = shares.MayReclaimWhole(b, gpus(2), a, gpus(2), NotDue)
+	verdict, ok = shares.MayReclaimWhole(b, gpus(2), a, gpus(2), DueNone)
 	require.False(t, ok)
 	require.Equal(t, ReclaimOverShare, verdict.Reason)
 	require.NoError(t, tree.Discharge(a, gpus(1)))
-	verdict, ok = shares.MayReclaimWhole(b, gpus(1), a, gpus(1), NotDue)
+	verdict, ok = shares.MayReclaimWhole(b, gpus(1), a, gpus(1), DueNone)
 	require.False(t, ok, "within its guarantee it keeps what it has")
 	require.Equal(t, ReclaimBelowGuarantee, verdict.Reason)
 }
@@ -52,7 +52,7 @@ func TestWholeReclaimEnds(t *testing.T) {
 				if j.running && j.due == DueByGuarantee {
 					guaranteed += j.gpus
 				}
-				if j.running && j.due != NotDue {
+				if j.running && j.due != DueNone {
 					due += j.gpus
 				}
 			}
@@ -65,7 +65,7 @@ func TestWholeReclaimEnds(t *testing.T) {
 			if round > 0 { // with other demand some own jobs are no longer, and others are
 				w.churn(t, largest)
 				for k := range w.jobs {
-					w.jobs[k].due = NotDue
+					w.jobs[k].due = DueNone
 				}
 			}
 			for moved := true; moved; {
@@ -102,14 +102,14 @@ func TestS4_OwnersAreServed(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		largest := rapid.Int64Range(1, 9).Draw(t, "largest")
 		w := drawCrowd(t, true, largest)
-		capacity, _ := w.tree.Capacity(GPU) // at least what is guaranteed, or nobody can have it
-		require.NoError(t, w.tree.SetCapacity(GPU, max(capacity, w.tree.nodes[Root].host[gpuID].below)))
+		capacity, _ := w.tree.Capacity(GPUMilli) // at least what is guaranteed, or nobody can have it
+		require.NoError(t, w.tree.SetCapacity(GPUMilli, max(capacity, w.tree.nodes[RootQueue].host[gpuID].below)))
 		for round := range 3 {
 			if round > 0 {
 				w.churn(t, largest)
 			}
 			for k := range w.jobs {
-				w.jobs[k].due = NotDue // also of what the first come take
+				w.jobs[k].due = DueNone // also of what the first come take
 				w.start(t, k)
 			}
 			for moved := true; moved; {
@@ -127,7 +127,7 @@ func TestS4_OwnersAreServed(t *testing.T) {
 				}
 				waiting++
 				require.NotEqual(t, DueByGuarantee, w.shares.Due(j.leaf, j.charge()), "%d more for %s, which uses %d of its %d",
-					j.gpus, w.tree.Name(j.leaf), w.tree.Used(j.leaf, GPU), w.shares.Guaranteed(j.leaf))
+					j.gpus, w.tree.Name(j.leaf), w.tree.Used(j.leaf, GPUMilli), w.shares.Guaranteed(j.leaf))
 			}
 		}
 	})

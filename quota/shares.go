@@ -46,7 +46,7 @@ type Shares struct {
 	wants    []want
 	fair     filling // of the capacity
 	promised filling // of as much as is wanted under guarantees
-	path     []Index
+	path     []QueueIndex
 	held     []holding // of the queues of the path, see walk
 	portions []portion
 	reclaim  []reach // see reclaim.go
@@ -67,7 +67,7 @@ type want struct {
 // A holding is what a queue has (see reclaim.go), what it would have with what a
 // leaf below it asks for, and what it may have.
 type holding struct {
-	queue                       Index
+	queue                       QueueIndex
 	has, with, guaranteed, fair int64
 }
 
@@ -84,10 +84,10 @@ type filling struct {
 // MaxAmount (ErrInvalid).
 func NewShares(t *Tree, r Resource, unit int64) (*Shares, error) {
 	if reason := r.check(); reason != "" {
-		return nil, &Error{Field: "resource", Reason: fmt.Sprintf("%q %s", string(r), reason), Err: ErrInvalid}
+		return nil, &Error{Field: "resource", Reason: fmt.Sprintf("%q %s", string(r), reason), Kind: ErrInvalid}
 	}
 	if unit < 1 || unit > MaxAmount {
-		return nil, &Error{Field: "unit", Reason: fmt.Sprintf("%d is outside 1 to %d", unit, int64(MaxAmount)), Err: ErrInvalid}
+		return nil, &Error{Field: "unit", Reason: fmt.Sprintf("%d is outside 1 to %d", unit, int64(MaxAmount)), Kind: ErrInvalid}
 	}
 	return &Shares{tree: t, resource: r, unit: unit}, nil
 }
@@ -104,12 +104,12 @@ func (s *Shares) WithoutPast() *Shares {
 // SetDemand says how much a leaf wants in all: what it uses and what it waits for.
 // It refuses what is no leaf (ErrInvalid) or unknown (ErrUnknown), and amounts
 // outside 0 to MaxAmount (ErrInvalid). O(depth), without allocation.
-func (s *Shares) SetDemand(i Index, demand int64) error {
+func (s *Shares) SetDemand(i QueueIndex, demand int64) error {
 	if err := s.tree.checkLeaf(i); err != nil {
 		return err
 	}
 	if reason := checkAmount(demand); reason != "" {
-		return &Error{Queue: s.tree.Name(i), Field: "demand", Reason: reason, Err: ErrInvalid}
+		return &Error{Queue: s.tree.Name(i), Field: "demand", Reason: reason, Kind: ErrInvalid}
 	}
 	if int(i) >= len(s.demand) {
 		s.demand = append(s.demand, make([]int64, int(i)+1-len(s.demand))...)
@@ -121,18 +121,18 @@ func (s *Shares) SetDemand(i Index, demand int64) error {
 	if s.stale() {
 		return nil
 	}
-	for child := None; i != None; i = s.tree.nodes[i].parent {
+	for child := NoQueue; i != NoQueue; i = s.tree.nodes[i].parent {
 		w := &s.wants[i]
 		before := *w
-		if child == None {
+		if child == NoQueue {
 			w.mostBelow = demand
 		}
 		s.limit(i)
 		s.fair.current[i], s.promised.current[i] = false, false
-		if *w == before && child != None {
+		if *w == before && child != NoQueue {
 			return nil
 		}
-		if p := s.tree.nodes[i].parent; p != None {
+		if p := s.tree.nodes[i].parent; p != NoQueue {
 			s.wants[p].mostBelow += w.most - before.most
 			s.wants[p].baseBelow += w.base - before.base
 		}
@@ -142,7 +142,7 @@ func (s *Shares) SetDemand(i Index, demand int64) error {
 }
 
 // Demand returns what SetDemand said of a leaf.
-func (s *Shares) Demand(i Index) int64 {
+func (s *Shares) Demand(i QueueIndex) int64 {
 	if !s.tree.Leaf(i) || int(i) >= len(s.demand) {
 		return 0
 	}
@@ -152,7 +152,7 @@ func (s *Shares) Demand(i Index) int64 {
 // Of returns the fair share of a queue, in the resource's unit; zero for what is no
 // queue. O(depth) when nothing has changed, and otherwise O(children of the queues
 // on its path), without allocation.
-func (s *Shares) Of(i Index) int64 {
+func (s *Shares) Of(i QueueIndex) int64 {
 	if !s.tree.live(i) {
 		return 0
 	}
@@ -164,26 +164,26 @@ func (s *Shares) Of(i Index) int64 {
 // share: its own guarantee or, where it states none, its part of those above it, which
 // they divide as if nothing were over. Where the capacity is less than all guarantees, it
 // may be more than the fair share. Cost as of Of.
-func (s *Shares) Guaranteed(i Index) int64 {
+func (s *Shares) Guaranteed(i QueueIndex) int64 {
 	if !s.tree.live(i) {
 		return 0
 	}
 	s.refresh()
-	if i == Root {
+	if i == RootQueue {
 		return s.promised.amount
 	}
 	s.walk(i, 0)
 	return s.held[0].guaranteed
 }
 
-// Divide returns the fair shares of all queues, by index, zero where there is none:
+// All returns the fair shares of all queues, by index, zero where there is none:
 // in the buffer, if that is large enough. O(queues) and, where many want more than
 // they get, a small factor: see fill.
-func (s *Shares) Divide(buffer []int64) []int64 {
+func (s *Shares) All(buffer []int64) []int64 {
 	s.refresh()
 	buffer = slices.Grow(buffer[:0], len(s.tree.nodes))[:len(s.tree.nodes)]
 	clear(buffer)
-	buffer[Root] = s.fair.amount
+	buffer[RootQueue] = s.fair.amount
 	for _, i := range s.tree.topDown() {
 		below := s.tree.nodes[i].below
 		if len(below) == 0 {
@@ -205,11 +205,11 @@ func (s *Shares) refresh() {
 		s.rebuild()
 	}
 	// The Root has no base of its own: what its children have is promised.
-	s.fair.amount = s.wants[Root].most
+	s.fair.amount = s.wants[RootQueue].most
 	if capacity, known := s.tree.Capacity(s.resource); known {
 		s.fair.amount = capacity
 	}
-	s.promised.amount = s.wants[Root].base
+	s.promised.amount = s.wants[RootQueue].base
 }
 
 func (s *Shares) rebuild() {
@@ -232,7 +232,7 @@ func (s *Shares) rebuild() {
 		}
 		s.weigh(i)
 		s.limit(i)
-		if p := s.tree.nodes[i].parent; p != None {
+		if p := s.tree.nodes[i].parent; p != NoQueue {
 			s.wants[p].mostBelow += w.most
 			s.wants[p].baseBelow += w.base
 		}
@@ -242,7 +242,7 @@ func (s *Shares) rebuild() {
 // weigh gives the children of a queue their weights, priorities and ranks. With tilts a weight
 // has twelve bits more, of which many siblings give some up, so that the sum of
 // all stays below 2^63.
-func (s *Shares) weigh(i Index) {
+func (s *Shares) weigh(i QueueIndex) {
 	below := s.tree.nodes[i].below
 	shift := 0
 	for len(below)>>(shift+11) > 0 {
@@ -261,11 +261,11 @@ func (s *Shares) weigh(i Index) {
 }
 
 // limit works out what a queue may have from what its children may.
-func (s *Shares) limit(i Index) {
+func (s *Shares) limit(i QueueIndex) {
 	n, w := &s.tree.nodes[i], &s.wants[i]
 	w.most, w.base, w.guarantee = w.mostBelow, w.baseBelow, w.baseBelow
 	id, known := s.tree.lookupResource(s.resource)
-	if i == Root || !known {
+	if i == RootQueue || !known {
 		return
 	}
 	a := n.look(id)
@@ -286,7 +286,7 @@ func (s *Shares) limit(i Index) {
 
 // guaranteedOf is the guaranteed share of a queue, where the guaranteed share of the one
 // above it is divided like that.
-func (s *Shares) guaranteedOf(l *level, i Index) int64 {
+func (s *Shares) guaranteedOf(l *level, i QueueIndex) int64 {
 	if a := s.account(i); a != nil && a.guarantee != unset {
 		return s.wants[i].base
 	}
@@ -294,12 +294,12 @@ func (s *Shares) guaranteedOf(l *level, i Index) int64 {
 }
 
 // portion is what the capacity gives to one queue.
-func (s *Shares) portion(i Index) int64 {
+func (s *Shares) portion(i QueueIndex) int64 {
 	s.path = s.path[:0]
-	for ; i != Root; i = s.tree.nodes[i].parent {
+	for ; i != RootQueue; i = s.tree.nodes[i].parent {
 		s.path = append(s.path, i)
 	}
-	amount, parent := s.fair.amount, Root
+	amount, parent := s.fair.amount, RootQueue
 	for at := len(s.path) - 1; at >= 0; at-- {
 		amount = s.level(&s.fair, parent, amount).of(&s.wants[s.path[at]], s.unit)
 		parent = s.path[at]
@@ -310,13 +310,13 @@ func (s *Shares) portion(i Index) int64 {
 // walk works out the holdings of a leaf that asks for something and of all queues
 // above it but the Root, in the order of s.path: from the leaf up. They are good until
 // the next look.
-func (s *Shares) walk(i Index, asked int64) {
+func (s *Shares) walk(i QueueIndex, asked int64) {
 	s.path = s.path[:0]
-	for ; i != Root; i = s.tree.nodes[i].parent {
+	for ; i != RootQueue; i = s.tree.nodes[i].parent {
 		s.path = append(s.path, i)
 	}
 	s.held = slices.Grow(s.held[:0], len(s.path))[:len(s.path)]
-	parent, guaranteed, fair := Root, s.promised.amount, s.fair.amount
+	parent, guaranteed, fair := RootQueue, s.promised.amount, s.fair.amount
 	for at := len(s.path) - 1; at >= 0; at-- {
 		i := s.path[at]
 		guaranteed = s.guaranteedOf(s.level(&s.promised, parent, guaranteed), i)
@@ -336,7 +336,7 @@ func (s *Shares) walk(i Index, asked int64) {
 }
 
 // level is how a queue divides an amount among its children.
-func (s *Shares) level(f *filling, i Index, amount int64) *level {
+func (s *Shares) level(f *filling, i QueueIndex, amount int64) *level {
 	l := &f.levels[i]
 	if !f.current[i] || l.amount != amount {
 		*l = s.fill(i, amount)

@@ -30,29 +30,29 @@ func drawShares(t *rapid.T, lending bool) (*Tree, *Shares) {
 			g := rapid.Int64Range(0, left[from]).Draw(t, "guarantee")
 			left[from] -= g
 			left[q.Name], pool[q.Name] = g, q.Name
-			q.Guarantee = Amounts{GPU: g}
+			q.Guarantee = Amounts{GPUMilli: g}
 			if rapid.IntRange(0, 3).Draw(t, "limited") == 3 {
-				q.Limit = Amounts{GPU: g + rapid.Int64Range(0, 10).Draw(t, "limit")}
+				q.Limit = Amounts{GPUMilli: g + rapid.Int64Range(0, 10).Draw(t, "limit")}
 			}
 		}
 		if lending && rapid.Bool().Draw(t, "lends") {
-			q.LendingLimit = Amounts{GPU: rapid.Int64Range(0, 10).Draw(t, "lends at most")}
+			q.LendingLimit = Amounts{GPUMilli: rapid.Int64Range(0, 10).Draw(t, "lends at most")}
 		}
 		if rapid.IntRange(0, 4).Draw(t, "borrows") == 4 {
-			q.BorrowingLimit = Amounts{GPU: rapid.Int64Range(0, 10).Draw(t, "borrows at most")}
+			q.BorrowingLimit = Amounts{GPUMilli: rapid.Int64Range(0, 10).Draw(t, "borrows at most")}
 		}
 		mustSet(t, tree, q)
 		names = append(names, q.Name)
 	}
 	unit := rapid.SampledFrom([]int64{1, 1, 3}).Draw(t, "unit")
-	shares, err := NewShares(tree, GPU, unit)
+	shares, err := NewShares(tree, GPUMilli, unit)
 	require.NoError(t, err)
 	for _, name := range tree.Queues() {
 		if i, _ := tree.Lookup(name); tree.Leaf(i) {
 			require.NoError(t, shares.SetDemand(i, rapid.Int64Range(0, 30).Draw(t, "demand")))
 		}
 	}
-	require.NoError(t, tree.SetCapacity(GPU, rapid.Int64Range(0, 80).Draw(t, "capacity")))
+	require.NoError(t, tree.SetCapacity(GPUMilli, rapid.Int64Range(0, 80).Draw(t, "capacity")))
 	return tree, shares
 }
 
@@ -61,13 +61,13 @@ func TestSharesAgainstTwin(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		tree, shares := drawShares(t, true)
 		d := newDivider(shares)
-		capacity, _ := tree.Capacity(GPU)
-		d.divide(Root, capacity)
-		all := shares.Divide(nil)
+		capacity, _ := tree.Capacity(GPUMilli)
+		d.divide(RootQueue, capacity)
+		all := shares.All(nil)
 		require.Len(t, all, len(tree.nodes))
 		for i := range tree.nodes {
-			require.Equal(t, d.share[Index(i)], all[i], tree.Name(Index(i)))
-			require.Equal(t, all[i], shares.Of(Index(i)))
+			require.Equal(t, d.share[QueueIndex(i)], all[i], tree.Name(QueueIndex(i)))
+			require.Equal(t, all[i], shares.Of(QueueIndex(i)))
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestSharesAgainstTwin(t *testing.T) {
 func TestOneLevelAgainstTwin(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
-		shares, err := NewShares(tree, GPU, rapid.Int64Range(1, 4).Draw(t, "unit"))
+		shares, err := NewShares(tree, GPUMilli, rapid.Int64Range(1, 4).Draw(t, "unit"))
 		require.NoError(t, err)
 		sum := int64(0)
 		for k := range rapid.IntRange(2, 7).Draw(t, "queues") {
@@ -88,10 +88,10 @@ func TestOneLevelAgainstTwin(t *testing.T) {
 		}
 		d := newDivider(shares)
 		for capacity := range sum + 1 {
-			require.NoError(t, tree.SetCapacity(GPU, capacity))
-			d.divide(Root, capacity)
-			for i, share := range shares.Divide(nil) {
-				require.Equal(t, d.share[Index(i)], share, "%d of %d", i, capacity)
+			require.NoError(t, tree.SetCapacity(GPUMilli, capacity))
+			d.divide(RootQueue, capacity)
+			for i, share := range shares.All(nil) {
+				require.Equal(t, d.share[QueueIndex(i)], share, "%d of %d", i, capacity)
 			}
 		}
 	})
@@ -103,11 +103,11 @@ func TestOneLevelAgainstTwin(t *testing.T) {
 func TestSharesAreMaxMin(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		tree, shares := drawShares(t, false)
-		all := shares.Divide(nil)
+		all := shares.All(nil)
 		for i := range tree.nodes {
 			children := tree.nodes[i].below
 			if len(children) == 0 {
-				require.LessOrEqual(t, all[i], shares.Demand(Index(i)))
+				require.LessOrEqual(t, all[i], shares.Demand(QueueIndex(i)))
 				continue
 			}
 			sum, wanted, base := int64(0), int64(0), int64(0)
@@ -143,26 +143,26 @@ func TestSharesAreMaxMin(t *testing.T) {
 func TestMaxMinAgainstAllDivisions(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
-		shares, err := NewShares(tree, GPU, 1)
+		shares, err := NewShares(tree, GPUMilli, 1)
 		require.NoError(t, err)
 		level, capacity := rapid.Int64Range(0, 3).Draw(t, "level"), int64(0)
 		var weights, bases, wanted []int64
 		for k := range rapid.IntRange(1, 4).Draw(t, "queues") {
 			weight, base := rapid.Int64Range(1, 3).Draw(t, "weight"), rapid.Int64Range(0, 2).Draw(t, "guarantee")
 			demand := base + rapid.Int64Range(0, 6).Draw(t, "demand")
-			i := mustSet(t, tree, Queue{Name: fmt.Sprint(k), Weight: weight, Guarantee: Amounts{GPU: base}})
+			i := mustSet(t, tree, Queue{Name: fmt.Sprint(k), Weight: weight, Guarantee: Amounts{GPUMilli: base}})
 			require.NoError(t, shares.SetDemand(i, demand))
 			capacity += base + min(demand-base, weight*level)
 			weights, bases, wanted = append(weights, weight), append(bases, base), append(wanted, demand)
 		}
-		require.NoError(t, tree.SetCapacity(GPU, capacity))
+		require.NoError(t, tree.SetCapacity(GPUMilli, capacity))
 		var best []int64
 		eachDivision(bases, wanted, capacity, func(division []int64) {
 			if best == nil || fairer(division, best, bases, weights) {
 				best = slices.Clone(division)
 			}
 		})
-		require.Equal(t, best, shares.Divide(nil)[1:])
+		require.Equal(t, best, shares.All(nil)[1:])
 	})
 }
 
@@ -203,7 +203,7 @@ func TestSharesFollowChanges(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		tree, shares := drawShares(t, true)
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
-			var leaves []Index
+			var leaves []QueueIndex
 			for _, name := range tree.Queues() {
 				if i, _ := tree.Lookup(name); tree.Leaf(i) {
 					leaves = append(leaves, i)
@@ -212,7 +212,7 @@ func TestSharesFollowChanges(t *testing.T) {
 			i := rapid.SampledFrom(leaves).Draw(t, "leaf")
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0:
-				require.NoError(t, tree.SetCapacity(GPU, rapid.Int64Range(-1, 60).Draw(t, "capacity")))
+				require.NoError(t, tree.SetCapacity(GPUMilli, rapid.Int64Range(-1, 60).Draw(t, "capacity")))
 			case 1:
 				q := tree.Config(i)
 				q.Weight, q.Priority = rapid.Int64Range(0, 5).Draw(t, "weight"), rapid.Int32Range(0, 1).Draw(t, "priority")
@@ -220,17 +220,17 @@ func TestSharesFollowChanges(t *testing.T) {
 			default:
 				require.NoError(t, shares.SetDemand(i, rapid.Int64Range(0, 30).Draw(t, "demand")))
 			}
-			fresh, err := NewShares(tree, GPU, shares.unit)
+			fresh, err := NewShares(tree, GPUMilli, shares.unit)
 			require.NoError(t, err)
 			for _, j := range leaves {
 				require.NoError(t, fresh.SetDemand(j, shares.Demand(j)))
 			}
 			if rapid.Bool().Draw(t, "look") {
-				j := Index(rapid.IntRange(0, len(tree.nodes)-1).Draw(t, "at"))
+				j := QueueIndex(rapid.IntRange(0, len(tree.nodes)-1).Draw(t, "at"))
 				require.Equal(t, fresh.Of(j), shares.Of(j))
 				require.Equal(t, fresh.Guaranteed(j), shares.Guaranteed(j))
 			}
-			require.Equal(t, fresh.Divide(nil), shares.Divide(nil))
+			require.Equal(t, fresh.All(nil), shares.All(nil))
 		}
 	})
 }
@@ -239,22 +239,22 @@ func TestSharesFollowChanges(t *testing.T) {
 // many rounds of filling end.
 func TestSharesAtExtremes(t *testing.T) {
 	tree := NewTree()
-	shares, err := NewShares(tree, GPU, 1)
+	shares, err := NewShares(tree, GPUMilli, 1)
 	require.NoError(t, err)
 	sum := int64(0)
 	for k := range 3000 {
 		q := Queue{Name: fmt.Sprintf("q%04d", k), Weight: MaxAmount >> (k % 41)}
 		if k%3 == 0 {
-			q.Guarantee = Amounts{GPU: MaxAmount >> (k % 29)}
+			q.Guarantee = Amounts{GPUMilli: MaxAmount >> (k % 29)}
 		}
 		i := mustSet(t, tree, q)
 		require.NoError(t, shares.SetDemand(i, MaxAmount>>(k%37)))
 	}
 	require.NoError(t, tree.SetHalfLife(64_000))
 	for _, capacity := range []int64{0, 1, 12345, MaxAmount / 3, MaxAmount} {
-		require.NoError(t, tree.SetCapacity(GPU, capacity))
+		require.NoError(t, tree.SetCapacity(GPUMilli, capacity))
 		sum = 0
-		for _, share := range shares.Divide(nil)[1:] {
+		for _, share := range shares.All(nil)[1:] {
 			sum += share
 		}
 		require.Equal(t, capacity, sum)
@@ -264,13 +264,13 @@ func TestSharesAtExtremes(t *testing.T) {
 // TestManyHeavySiblings: the weights of many siblings, with their tilts, do not wrap.
 func TestManyHeavySiblings(t *testing.T) {
 	tree := NewTree()
-	require.NoError(t, tree.SetCapacity(GPU, 20_000))
-	shares, err := NewShares(tree, GPU, 1)
+	require.NoError(t, tree.SetCapacity(GPUMilli, 20_000))
+	shares, err := NewShares(tree, GPUMilli, 1)
 	require.NoError(t, err)
 	for k := range 5000 {
 		require.NoError(t, shares.SetDemand(mustSet(t, tree, Queue{Name: fmt.Sprint(k), Weight: MaxAmount}), 10))
 	}
-	for i, share := range shares.Divide(nil) {
+	for i, share := range shares.All(nil) {
 		if i > 0 {
 			require.Equal(t, int64(4), share)
 		}
@@ -309,18 +309,18 @@ func TestSharesRefuse(t *testing.T) {
 	a := mustSet(t, tree, Queue{Name: "a", Parent: "org"})
 	_, err := NewShares(tree, "disk", 1)
 	require.ErrorIs(t, err, ErrInvalid)
-	_, err = NewShares(tree, GPU, 0)
+	_, err = NewShares(tree, GPUMilli, 0)
 	require.ErrorIs(t, err, ErrInvalid)
-	shares, err := NewShares(tree, GPUOf("H100"), 1000)
+	shares, err := NewShares(tree, GPUMilliOf("H100"), 1000)
 	require.NoError(t, err)
 	require.ErrorIs(t, shares.SetDemand(org, 1), ErrInvalid)
-	require.ErrorIs(t, shares.SetDemand(None, 1), ErrUnknown)
+	require.ErrorIs(t, shares.SetDemand(NoQueue, 1), ErrUnknown)
 	require.ErrorIs(t, shares.SetDemand(99, 1), ErrUnknown)
 	require.ErrorIs(t, shares.SetDemand(a, -1), ErrInvalid)
 	require.Zero(t, shares.Of(99))
-	require.Zero(t, shares.Guaranteed(None))
-	require.Zero(t, shares.Demand(None))
+	require.Zero(t, shares.Guaranteed(NoQueue))
+	require.Zero(t, shares.Demand(NoQueue))
 	require.NoError(t, shares.SetDemand(a, 7))
 	require.Equal(t, int64(7), shares.Of(a), "a product that nobody speaks of is divided as if there were enough")
-	require.Empty(t, shares.Victims(nil, None, Charge{GPUMilli: 1}))
+	require.Empty(t, shares.Borrowers(nil, NoQueue, Charge{GPUMilli: 1}))
 }

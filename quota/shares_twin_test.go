@@ -9,21 +9,21 @@ import (
 // from the configuration alone, level by level.
 type divider struct {
 	tree   *Tree
-	demand map[Index]int64
+	demand map[QueueIndex]int64
 	unit   int64
-	share  map[Index]int64
+	share  map[QueueIndex]int64
 }
 
 func newDivider(s *Shares) *divider {
-	d := &divider{tree: s.tree, unit: s.unit, demand: map[Index]int64{}, share: map[Index]int64{}}
+	d := &divider{tree: s.tree, unit: s.unit, demand: map[QueueIndex]int64{}, share: map[QueueIndex]int64{}}
 	for i := range s.tree.nodes {
-		d.demand[Index(i)] = s.Demand(Index(i))
+		d.demand[QueueIndex(i)] = s.Demand(QueueIndex(i))
 	}
 	return d
 }
 
-func (d *divider) children(i Index) []Index {
-	var below []Index
+func (d *divider) children(i QueueIndex) []QueueIndex {
+	var below []QueueIndex
 	for _, name := range d.tree.Queues() {
 		if j, _ := d.tree.Lookup(name); d.tree.Parent(j) == i {
 			below = append(below, j)
@@ -32,8 +32,8 @@ func (d *divider) children(i Index) []Index {
 	return below
 }
 
-func (d *divider) promised(i Index) int64 {
-	if g, ok := d.tree.Config(i).Guarantee[GPU]; ok {
+func (d *divider) promised(i QueueIndex) int64 {
+	if g, ok := d.tree.Config(i).Guarantee[GPUMilli]; ok {
 		return g
 	}
 	sum := int64(0)
@@ -44,29 +44,29 @@ func (d *divider) promised(i Index) int64 {
 }
 
 // most and base are what a queue wants, and what it wants of its guarantee.
-func (d *divider) most(i Index) int64 {
+func (d *divider) most(i QueueIndex) int64 {
 	q, sum := d.tree.Config(i), d.demand[i]
 	for _, j := range d.children(i) {
 		sum += d.most(j)
 	}
-	if limit, ok := q.Limit[GPU]; ok && i != Root {
+	if limit, ok := q.Limit[GPUMilli]; ok && i != RootQueue {
 		sum = min(sum, limit)
 	}
-	if b, ok := q.BorrowingLimit[GPU]; ok {
+	if b, ok := q.BorrowingLimit[GPUMilli]; ok {
 		sum = min(sum, d.promised(i)+b)
 	}
 	return max(sum, d.reserve(i))
 }
 
-func (d *divider) reserve(i Index) int64 {
-	if l, ok := d.tree.Config(i).LendingLimit[GPU]; ok {
+func (d *divider) reserve(i QueueIndex) int64 {
+	if l, ok := d.tree.Config(i).LendingLimit[GPUMilli]; ok {
 		return max(0, d.promised(i)-l)
 	}
 	return 0
 }
 
-func (d *divider) base(i Index) int64 {
-	if g, ok := d.tree.Config(i).Guarantee[GPU]; ok {
+func (d *divider) base(i QueueIndex) int64 {
+	if g, ok := d.tree.Config(i).Guarantee[GPUMilli]; ok {
 		return min(g, d.most(i))
 	}
 	sum := int64(0)
@@ -76,19 +76,19 @@ func (d *divider) base(i Index) int64 {
 	return max(sum, d.reserve(i))
 }
 
-func (d *divider) divide(i Index, amount int64) {
+func (d *divider) divide(i QueueIndex, amount int64) {
 	d.share[i] = amount
 	children := d.children(i)
-	base, room := map[Index]int64{}, map[Index]int64{}
+	base, room := map[QueueIndex]int64{}, map[QueueIndex]int64{}
 	sum := int64(0)
 	for _, j := range children {
 		base[j], room[j] = d.base(j), d.most(j)-d.base(j)
 		sum += base[j]
 	}
-	weight := func(j Index) int64 { return max(1, d.tree.Config(j).Weight) * int64(d.tree.nodes[j].history.tilt) }
-	extra := map[Index]int64{}
+	weight := func(j QueueIndex) int64 { return max(1, d.tree.Config(j).Weight) * int64(d.tree.nodes[j].history.tilt) }
+	extra := map[QueueIndex]int64{}
 	if amount < sum {
-		d.pour(children, amount, base, func(j Index) int64 { return max(1, d.promised(j), base[j]) }, extra)
+		d.pour(children, amount, base, func(j QueueIndex) int64 { return max(1, d.promised(j), base[j]) }, extra)
 		clear(base)
 	} else {
 		amount -= sum
@@ -97,7 +97,7 @@ func (d *divider) divide(i Index, amount int64) {
 			priorities[d.tree.Config(j).Priority] = true
 		}
 		for p := int32(1); p >= 0; p-- {
-			var class []Index
+			var class []QueueIndex
 			for _, j := range children {
 				if d.tree.Config(j).Priority == p {
 					class = append(class, j)
@@ -112,7 +112,7 @@ func (d *divider) divide(i Index, amount int64) {
 }
 
 // pour raises a level from one full queue to the next, and returns what went in.
-func (d *divider) pour(among []Index, amount int64, room map[Index]int64, weight func(Index) int64, out map[Index]int64) int64 {
+func (d *divider) pour(among []QueueIndex, amount int64, room map[QueueIndex]int64, weight func(QueueIndex) int64, out map[QueueIndex]int64) int64 {
 	open := slices.Clone(among)
 	level := new(big.Rat)
 	rest := big.NewRat(amount, 1)
@@ -132,7 +132,7 @@ func (d *divider) pour(among []Index, amount int64, room map[Index]int64, weight
 		}
 		rest.Sub(rest, need)
 		level = next
-		open = slices.DeleteFunc(open, func(j Index) bool { return big.NewRat(room[j], weight(j)).Cmp(level) == 0 })
+		open = slices.DeleteFunc(open, func(j QueueIndex) bool { return big.NewRat(room[j], weight(j)).Cmp(level) == 0 })
 	}
 	total := int64(0)
 	for _, j := range among {
@@ -143,7 +143,7 @@ func (d *divider) pour(among []Index, amount int64, room map[Index]int64, weight
 		return total
 	}
 	left := amount
-	cut := map[Index]*big.Rat{}
+	cut := map[QueueIndex]*big.Rat{}
 	for _, j := range among {
 		if slices.Contains(open, j) {
 			exact := new(big.Rat).Mul(level, big.NewRat(weight(j), 1))
@@ -153,7 +153,7 @@ func (d *divider) pour(among []Index, amount int64, room map[Index]int64, weight
 		}
 		left -= out[j]
 	}
-	slices.SortFunc(open, func(a, b Index) int {
+	slices.SortFunc(open, func(a, b QueueIndex) int {
 		if c := cut[b].Cmp(cut[a]); c != 0 {
 			return c
 		}

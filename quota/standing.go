@@ -6,10 +6,10 @@ package quota
 // use with it: (Covered + NextCovered) / Guaranteed where it is owed, otherwise
 // (Used + Next - Covered - NextCovered) / (Weight x Tilt); and then the least Next.
 type Standing struct {
-	Queue Index
+	Queue QueueIndex
 	// Position among the siblings that have something to serve, from 1, and how many
 	// these are; zero where the queue itself has nothing to serve.
-	Position, Of int
+	Position, Siblings int
 	// Next is how many GPUs the job asks for that the queue would serve now, in
 	// thousandths; zero where it was not told (SetNext). NextCovered of them would be
 	// under guarantees, the rest borrowed. Owed: all of them would be.
@@ -31,7 +31,7 @@ type Standing struct {
 // queue and each above it but the root, from the top down, in the buffer if that is
 // large enough. At the first whose position is not 1 another queue comes before it.
 // O(depth + active siblings on the path), for explanations.
-func (t *Tree) Standing(buffer []Standing, i Index) []Standing {
+func (t *Tree) Standing(buffer []Standing, i QueueIndex) []Standing {
 	buffer = buffer[:0]
 	if !t.live(i) {
 		return buffer
@@ -46,7 +46,7 @@ func (t *Tree) Standing(buffer []Standing, i Index) []Standing {
 	return buffer
 }
 
-func (t *Tree) standing(i Index) Standing {
+func (t *Tree) standing(i QueueIndex) Standing {
 	n := &t.nodes[i]
 	a, turn := &n.host[gpuID], t.turnOf(n)
 	s := Standing{
@@ -56,7 +56,7 @@ func (t *Tree) standing(i Index) Standing {
 	}
 	if n.position >= 0 {
 		siblings := t.nodes[n.parent].heap.Items()
-		s.Position, s.Of = 1, len(siblings)
+		s.Position, s.Siblings = 1, len(siblings)
 		for _, j := range siblings {
 			if j != i && t.before(j, i) {
 				s.Position++

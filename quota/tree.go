@@ -11,15 +11,15 @@ import (
 	"github.com/berth-sched/berth/internal/pq"
 )
 
-// An Index stands for a queue of one tree. Indexes are dense; that of a removed
+// An QueueIndex stands for a queue of one tree. Indexes are dense; that of a removed
 // queue is given to a later one. No decision depends on them.
-type Index int32
+type QueueIndex int32
 
 const (
-	// Root is above all queues. It has no name, no guarantee and no limit.
-	Root Index = 0
-	// None is no queue: what is above the root.
-	None Index = -1
+	// RootQueue is above all queues. It has no name, no guarantee and no limit.
+	RootQueue QueueIndex = 0
+	// NoQueue is no queue: what is above the root.
+	NoQueue QueueIndex = -1
 )
 
 // A Tree is the queues, what they are promised and denied, what they use and
@@ -38,31 +38,31 @@ const (
 //     the last index is that of one.
 type Tree struct {
 	nodes       []node
-	byName      map[string]Index
-	free        []Index // removed queues, the last removed last
+	byName      map[string]QueueIndex
+	free        []QueueIndex // removed queues, the last removed last
 	products    []product
 	byProduct   map[string]ProductIndex
 	names       []Resource // of the resource IDs, so that a Verdict need not build one; "" where free
 	maxProducts int        // MaxProducts, and less in tests
 	version     uint64     // of all but usage, so that a Shares knows when it is stale
 	decay       decay
-	order       []Index // see topDown
-	scratch     []Index
+	order       []QueueIndex // see topDown
+	scratch     []QueueIndex
 }
 
 type node struct {
 	config   Queue
-	parent   Index
-	position int32   // in the parent's heap, or -1
-	below    []Index // the queues that have this one as parent: priority, then name
-	members  int64   // jobs that name this queue
+	parent   QueueIndex
+	position int32        // in the parent's heap, or -1
+	below    []QueueIndex // the queues that have this one as parent: priority, then name
+	members  int64        // jobs that name this queue
 	live     bool
-	active   bool           // a leaf that wants to be served
-	asks     int64          // what SetNext said of an active leaf, in thousandths of a GPU
-	turn     turn           // good while the queue is in a heap
-	weight   int64          // config.Weight with its default
-	heap     pq.Heap[Index] // of the children to be served, see order.go
-	history  history        // see decay.go
+	active   bool                // a leaf that wants to be served
+	asks     int64               // what SetNext said of an active leaf, in thousandths of a GPU
+	turn     turn                // good while the queue is in a heap
+	weight   int64               // config.Weight with its default
+	heap     pq.Heap[QueueIndex] // of the children to be served, see order.go
+	history  history             // see decay.go
 	host     [firstProduct]account
 	products []account // of the products that matter here, by resource ID
 }
@@ -70,19 +70,19 @@ type node struct {
 // NewTree returns a tree without queues.
 func NewTree() *Tree {
 	t := &Tree{
-		byName:      map[string]Index{},
+		byName:      map[string]QueueIndex{},
 		byProduct:   map[string]ProductIndex{},
-		names:       []Resource{GPU},
+		names:       []Resource{GPUMilli},
 		maxProducts: MaxProducts,
 	}
-	for r := range host.Resource(host.Resources) {
+	for r := range host.Resource(host.NumResources) {
 		t.names = append(t.names, HostOf(r))
 	}
-	t.nodes = append(t.nodes, t.newNode(None))
+	t.nodes = append(t.nodes, t.newNode(NoQueue))
 	return t
 }
 
-func (t *Tree) newNode(parent Index) node {
+func (t *Tree) newNode(parent QueueIndex) node {
 	n := node{parent: parent, position: -1, live: true, weight: 1, heap: t.newHeap(), history: history{tilt: fullTilt}}
 	for r := range n.host {
 		n.host[r] = emptyAccount(resourceID(r))
@@ -102,29 +102,29 @@ func (t *Tree) newNode(parent Index) node {
 // (ErrLimit).
 //
 // O(resources x depth), and O(products) for each product that is new to the tree.
-func (t *Tree) Set(q Queue) (Index, error) {
+func (t *Tree) Set(q Queue) (QueueIndex, error) {
 	if err := q.check(); err != nil {
-		return None, err
+		return NoQueue, err
 	}
 	parent, ok := t.lookupParent(q.Parent)
 	if !ok {
-		return None, q.refuse(ErrUnknown, "parent", fmt.Sprintf("no queue is named %q", q.Parent))
+		return NoQueue, q.refuse(ErrUnknown, "parent", fmt.Sprintf("no queue is named %q", q.Parent))
 	}
 	i, exists := t.byName[q.Name]
 	switch {
 	case !exists:
 		if err := t.checkNew(&q, parent); err != nil {
-			return None, err
+			return NoQueue, err
 		}
-		i = None
+		i = NoQueue
 	case t.nodes[i].parent != parent:
-		return None, q.refuse(ErrUnsupported, "parent", fmt.Sprintf("moves the queue from %q to %q", t.nodes[i].config.Parent, q.Parent))
+		return NoQueue, q.refuse(ErrUnsupported, "parent", fmt.Sprintf("moves the queue from %q to %q", t.nodes[i].config.Parent, q.Parent))
 	}
 	if err := t.checkPromises(&q, i, parent); err != nil {
-		return None, err
+		return NoQueue, err
 	}
 	if err := t.checkProducts(&q, i); err != nil {
-		return None, err
+		return NoQueue, err
 	}
 	if !exists {
 		i = t.add(q.Name, parent)
@@ -134,7 +134,7 @@ func (t *Tree) Set(q Queue) (Index, error) {
 }
 
 // checkNew refuses a new queue below a parent that cannot take one.
-func (t *Tree) checkNew(q *Queue, parent Index) *Error {
+func (t *Tree) checkNew(q *Queue, parent QueueIndex) *Error {
 	p := &t.nodes[parent]
 	switch {
 	case len(t.byName) >= MaxQueues:
@@ -148,26 +148,26 @@ func (t *Tree) checkNew(q *Queue, parent Index) *Error {
 }
 
 // lookupParent is Lookup with the root under its empty name.
-func (t *Tree) lookupParent(name string) (Index, bool) {
+func (t *Tree) lookupParent(name string) (QueueIndex, bool) {
 	if name == "" {
-		return Root, true
+		return RootQueue, true
 	}
 	i, ok := t.byName[name]
 	return i, ok
 }
 
 // add makes a queue without any quota.
-func (t *Tree) add(name string, parent Index) Index {
+func (t *Tree) add(name string, parent QueueIndex) QueueIndex {
 	// A parent that wanted to be served as a leaf has no jobs (see checkNew), so
 	// there is nothing to serve; an inner queue is active through its children.
 	t.Deactivate(parent)
-	var i Index
+	var i QueueIndex
 	if last := len(t.free) - 1; last >= 0 {
 		i = t.free[last]
 		t.free = t.free[:last]
 		t.nodes[i] = t.newNode(parent)
 	} else {
-		i = Index(len(t.nodes))
+		i = QueueIndex(len(t.nodes))
 		t.nodes = append(t.nodes, t.newNode(parent))
 	}
 	t.byName[name] = i
@@ -179,7 +179,7 @@ func (t *Tree) add(name string, parent Index) Index {
 
 // compareSiblings is the order of the children of one queue: the higher priority,
 // then the name.
-func (t *Tree) compareSiblings(i, j Index) int {
+func (t *Tree) compareSiblings(i, j QueueIndex) int {
 	a, b := &t.nodes[i].config, &t.nodes[j].config
 	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
 		return c
@@ -188,7 +188,7 @@ func (t *Tree) compareSiblings(i, j Index) int {
 }
 
 // insert puts i in its place among its siblings. O(siblings), a move of memory.
-func (t *Tree) insert(i Index) {
+func (t *Tree) insert(i QueueIndex) {
 	p := &t.nodes[t.nodes[i].parent]
 	at, _ := slices.BinarySearchFunc(p.below, i, t.compareSiblings)
 	p.below = slices.Insert(p.below, at, i)
@@ -196,7 +196,7 @@ func (t *Tree) insert(i Index) {
 }
 
 // withdraw takes i from among its siblings. The order need not hold for it.
-func (t *Tree) withdraw(i Index) {
+func (t *Tree) withdraw(i QueueIndex) {
 	p := &t.nodes[t.nodes[i].parent]
 	at := slices.Index(p.below, i)
 	p.below = slices.Delete(p.below, at, at+1)
@@ -204,7 +204,7 @@ func (t *Tree) withdraw(i Index) {
 }
 
 // resort puts i in its place after its priority has changed.
-func (t *Tree) resort(i Index) {
+func (t *Tree) resort(i QueueIndex) {
 	t.withdraw(i)
 	t.insert(i)
 }
@@ -214,21 +214,21 @@ func (t *Tree) resort(i Index) {
 func (t *Tree) Remove(name string) error {
 	i, ok := t.byName[name]
 	if !ok {
-		return &Error{Queue: name, Reason: "no queue has this name", Err: ErrUnknown}
+		return &Error{Queue: name, Reason: "no queue has this name", Kind: ErrUnknown}
 	}
 	n := &t.nodes[i]
 	switch {
 	case len(n.below) > 0:
-		return &Error{Queue: name, Reason: fmt.Sprintf("has queues below it: %d", len(n.below)), Err: ErrInUse}
+		return &Error{Queue: name, Reason: fmt.Sprintf("has queues below it: %d", len(n.below)), Kind: ErrInUse}
 	case n.members > 0:
-		return &Error{Queue: name, Reason: fmt.Sprintf("has jobs: %d", n.members), Err: ErrInUse}
+		return &Error{Queue: name, Reason: fmt.Sprintf("has jobs: %d", n.members), Kind: ErrInUse}
 	case n.used():
-		return &Error{Queue: name, Reason: "has usage", Err: ErrInUse}
+		return &Error{Queue: name, Reason: "has usage", Kind: ErrInUse}
 	}
 	t.Deactivate(i)
 	t.apply(&Queue{Name: name, Parent: n.config.Parent}, i) // takes its guarantees from those above
 	t.withdraw(i)
-	t.nodes[i] = node{parent: None, position: -1}
+	t.nodes[i] = node{parent: NoQueue, position: -1}
 	t.free = append(t.free, i)
 	delete(t.byName, name)
 	return nil
@@ -237,7 +237,7 @@ func (t *Tree) Remove(name string) error {
 // Retain notes one more job that names queue i, which must be a leaf
 // (ErrInvalid) of the tree (ErrUnknown). While a queue has jobs it can neither be
 // removed nor get queues below it.
-func (t *Tree) Retain(i Index) error {
+func (t *Tree) Retain(i QueueIndex) error {
 	if err := t.checkLeaf(i); err != nil {
 		return err
 	}
@@ -245,14 +245,14 @@ func (t *Tree) Retain(i Index) error {
 	return nil
 }
 
-// Unretain takes one Retain back. It is refused where there is none (ErrInvalid).
-func (t *Tree) Unretain(i Index) error {
+// Release takes one Retain back. It is refused where there is none (ErrInvalid).
+func (t *Tree) Release(i QueueIndex) error {
 	if err := t.checkLeaf(i); err != nil {
 		return err
 	}
 	n := &t.nodes[i]
 	if n.members == 0 {
-		return &Error{Queue: n.config.Name, Reason: "has no jobs", Err: ErrInvalid}
+		return &Error{Queue: n.config.Name, Reason: "has no jobs", Kind: ErrInvalid}
 	}
 	n.members--
 	return nil
@@ -260,27 +260,27 @@ func (t *Tree) Unretain(i Index) error {
 
 // checkLeaf refuses what is not a leaf. It returns an error, not an *Error, so
 // that its callers can pass it on as it is.
-func (t *Tree) checkLeaf(i Index) error {
+func (t *Tree) checkLeaf(i QueueIndex) error {
 	switch {
 	case !t.live(i):
-		return &Error{Reason: fmt.Sprintf("no queue has the index %d", i), Err: ErrUnknown}
+		return &Error{Reason: fmt.Sprintf("no queue has the index %d", i), Kind: ErrUnknown}
 	case !t.Leaf(i):
-		return &Error{Queue: t.nodes[i].config.Name, Reason: "is not a leaf: jobs go to queues without queues below them", Err: ErrInvalid}
+		return &Error{Queue: t.nodes[i].config.Name, Reason: "is not a leaf: jobs go to queues without queues below them", Kind: ErrInvalid}
 	}
 	return nil
 }
 
 // Lookup finds a queue by its name. The root has none.
-func (t *Tree) Lookup(name string) (Index, bool) {
+func (t *Tree) Lookup(name string) (QueueIndex, bool) {
 	i, ok := t.byName[name]
 	if !ok {
-		return None, false
+		return NoQueue, false
 	}
 	return i, true
 }
 
 // Name returns the name of a queue, empty for the root and for what is no queue.
-func (t *Tree) Name(i Index) string {
+func (t *Tree) Name(i QueueIndex) string {
 	if !t.live(i) {
 		return ""
 	}
@@ -288,7 +288,7 @@ func (t *Tree) Name(i Index) string {
 }
 
 // Config returns a copy of what Set was given, with empty Amounts as nil.
-func (t *Tree) Config(i Index) Queue {
+func (t *Tree) Config(i QueueIndex) Queue {
 	if !t.live(i) {
 		return Queue{}
 	}
@@ -297,15 +297,17 @@ func (t *Tree) Config(i Index) Queue {
 
 // Parent returns the queue above i: Root for the topmost, None for the root and
 // for what is no queue.
-func (t *Tree) Parent(i Index) Index {
+func (t *Tree) Parent(i QueueIndex) QueueIndex {
 	if !t.live(i) {
-		return None
+		return NoQueue
 	}
 	return t.nodes[i].parent
 }
 
 // Leaf reports whether i is a queue without queues below it. The root is none.
-func (t *Tree) Leaf(i Index) bool { return i != Root && t.live(i) && len(t.nodes[i].below) == 0 }
+func (t *Tree) Leaf(i QueueIndex) bool {
+	return i != RootQueue && t.live(i) && len(t.nodes[i].below) == 0
+}
 
 // Len returns the number of queues, not counting the root.
 func (t *Tree) Len() int { return len(t.byName) }
@@ -313,4 +315,4 @@ func (t *Tree) Len() int { return len(t.byName) }
 // Queues returns the names of all queues in byte order. O(n log n).
 func (t *Tree) Queues() []string { return slices.Sorted(maps.Keys(t.byName)) }
 
-func (t *Tree) live(i Index) bool { return i >= 0 && int(i) < len(t.nodes) && t.nodes[i].live }
+func (t *Tree) live(i QueueIndex) bool { return i >= 0 && int(i) < len(t.nodes) && t.nodes[i].live }

@@ -25,15 +25,15 @@ var (
 )
 
 func drawAmounts(t *rapid.T, label string) Amounts {
-	resources := []Resource{GPU, GPU, CPU, Memory, GPUOf("A100"), GPUOf("H100"), GPUOf("B200")}
+	resources := []Resource{GPUMilli, GPUMilli, CPUMilli, MemoryMiB, GPUMilliOf("A100"), GPUMilliOf("H100"), GPUMilliOf("B200")}
 	return rapid.MapOfN(rapid.SampledFrom(resources), rapid.Int64Range(0, 8), 0, 2).Draw(t, label)
 }
 
 func drawCharge(t *rapid.T) twinCharge {
 	c := twinCharge{product: rapid.SampledFrom(append(testProducts, "")).Draw(t, "product")}
 	c.GPUMilli = rapid.Int64Range(0, 4).Draw(t, "gpu")
-	c.Host[host.CPU] = rapid.Int64Range(0, 2).Draw(t, "cpu")
-	c.Host[host.Memory] = rapid.Int64Range(0, 2).Draw(t, "memory")
+	c.Host[host.CPUMilli] = rapid.Int64Range(0, 2).Draw(t, "cpu")
+	c.Host[host.MemoryMiB] = rapid.Int64Range(0, 2).Draw(t, "memory")
 	return c
 }
 
@@ -116,7 +116,7 @@ func (p *pair) leave(t *rapid.T) {
 	for _, name := range queues {
 		i, _ := p.tree.Lookup(name)
 		for range p.twin.members[name] {
-			require.NoError(t, p.tree.Unretain(i))
+			require.NoError(t, p.tree.Release(i))
 		}
 		for _, c := range p.twin.charges[name] {
 			require.NoError(t, p.tree.Discharge(i, c.Charge))
@@ -134,7 +134,7 @@ func (p *pair) leave(t *rapid.T) {
 	require.Empty(t, p.tree.byProduct)
 	require.Empty(t, p.tree.products)
 	require.Len(t, p.tree.names, int(firstProduct))
-	require.Empty(t, p.tree.nodes[Root].products)
+	require.Empty(t, p.tree.nodes[RootQueue].products)
 }
 
 func (p *pair) set(t *rapid.T) {
@@ -161,7 +161,7 @@ func (p *pair) set(t *rapid.T) {
 	i, err := p.tree.Set(q)
 	if kind := p.twin.set(q); kind != nil {
 		require.ErrorIs(t, err, kind)
-		require.Equal(t, None, i)
+		require.Equal(t, NoQueue, i)
 		return
 	}
 	require.NoError(t, err)
@@ -170,7 +170,7 @@ func (p *pair) set(t *rapid.T) {
 
 // setCapacity tells both the capacity of some resource, or withdraws it.
 func (p *pair) setCapacity(t *rapid.T) {
-	r := rapid.SampledFrom([]Resource{GPU, GPU, CPU, GPUOf("A100")}).Draw(t, "resource")
+	r := rapid.SampledFrom([]Resource{GPUMilli, GPUMilli, CPUMilli, GPUMilliOf("A100")}).Draw(t, "resource")
 	v := rapid.Int64Range(-1, 12).Draw(t, "capacity")
 	old, known := p.twin.capacity[r]
 	err := p.tree.SetCapacity(r, v)
@@ -206,7 +206,7 @@ func (p *pair) retain(t *rapid.T) {
 
 func (p *pair) unretain(t *rapid.T) {
 	name, i := p.queue(t)
-	switch err := p.tree.Unretain(i); {
+	switch err := p.tree.Release(i); {
 	case p.twin.members[name] > 0:
 		require.NoError(t, err)
 		p.twin.members[name]--
@@ -217,7 +217,7 @@ func (p *pair) unretain(t *rapid.T) {
 
 func (p *pair) activate(t *rapid.T) {
 	name, i := p.queue(t)
-	p.tree.Activate(i)
+	p.tree.activateUnknown(i)
 	if p.twin.leaf(name) {
 		p.twin.active[name] = true
 	}
@@ -254,7 +254,7 @@ func (p *pair) charge(t *rapid.T) {
 		return
 	}
 	require.NoError(t, err)
-	if c.GPUMilli+c.Host[host.CPU]+c.Host[host.Memory] > 0 {
+	if c.GPUMilli+c.Host[host.CPUMilli]+c.Host[host.MemoryMiB] > 0 {
 		p.twin.charges[name] = append(p.twin.charges[name], c)
 	}
 }
@@ -263,7 +263,7 @@ func (p *pair) discharge(t *rapid.T) {
 	name, i := p.queue(t)
 	have := p.twin.charges[name]
 	if len(have) == 0 {
-		require.Error(t, p.tree.Discharge(i, Charge{Host: host.Amounts{host.CPU: 1}}))
+		require.Error(t, p.tree.Discharge(i, Charge{Host: host.Amounts{host.CPUMilli: 1}}))
 		return
 	}
 	at := rapid.IntRange(0, len(have)-1).Draw(t, "which")
@@ -274,7 +274,7 @@ func (p *pair) discharge(t *rapid.T) {
 }
 
 // queue draws a name and its index, None where the tree has no such queue.
-func (p *pair) queue(t *rapid.T) (string, Index) {
+func (p *pair) queue(t *rapid.T) (string, QueueIndex) {
 	name := rapid.SampledFrom(append(p.twin.names(), testNames[0])).Draw(t, "queue")
 	i, _ := p.tree.Lookup(name)
 	return name, i
@@ -305,12 +305,12 @@ func (p *pair) agree(t *rapid.T) {
 		standing := p.tree.Standing(nil, i)
 		said := standing[len(standing)-1]
 		require.Equal(t, p.twin.standing(name), Standing{
-			Owed: said.Owed, Next: said.Next, NextCovered: said.NextCovered, Position: said.Position, Of: said.Of,
+			Owed: said.Owed, Next: said.Next, NextCovered: said.NextCovered, Position: said.Position, Siblings: said.Siblings,
 		}, name)
-		for _, r := range []Resource{GPU, CPU, Memory, GPUOf("A100"), GPUOf("H100"), GPUOf("B200")} {
+		for _, r := range []Resource{GPUMilli, CPUMilli, MemoryMiB, GPUMilliOf("A100"), GPUMilliOf("H100"), GPUMilliOf("B200")} {
 			require.Equal(t, p.twin.used(name, r), p.tree.Used(i, r))
 			require.Equal(t, p.twin.covered(name, r), p.tree.Covered(i, r))
-			require.Equal(t, p.twin.held(name, r)-p.twin.used(name, r), p.tree.Kept(i, r))
+			require.Equal(t, p.twin.held(name, r)-p.twin.used(name, r), p.tree.withheldFrom(i, r))
 			require.Equal(t, q.Guarantee[r], p.tree.Guaranteed(i, r))
 			limit, limited := p.tree.LimitOf(i, r)
 			want, wantLimited := q.Limit[r]
@@ -322,7 +322,7 @@ func (p *pair) agree(t *rapid.T) {
 }
 
 // agreeOnFit compares what stands in the way of a charge: all of it, and the first.
-func (p *pair) agreeOnFit(t *rapid.T, name string, i Index, c twinCharge) {
+func (p *pair) agreeOnFit(t *rapid.T, name string, i QueueIndex, c twinCharge) {
 	var said []string
 	all := p.tree.InTheWay(nil, i, c.Charge)
 	for _, v := range all {
@@ -366,7 +366,7 @@ func TestS3_UsageIsTheSumOfCharges(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		tree := NewTree()
 		leaves := drawForest(t, tree)
-		live := map[Index][]Charge{}
+		live := map[QueueIndex][]Charge{}
 		for _, name := range testProducts {
 			mustRetain(t, tree, name)
 		}
@@ -383,9 +383,9 @@ func TestS3_UsageIsTheSumOfCharges(t *testing.T) {
 			}
 			require.NoError(t, tree.Check())
 		}
-		all := map[Index]int64{}
+		all := map[QueueIndex]int64{}
 		for leaf, charges := range live {
-			for at := leaf; at != None; at = tree.Parent(at) {
+			for at := leaf; at != NoQueue; at = tree.Parent(at) {
 				for _, c := range charges {
 					all[at] += c.GPUMilli
 				}
@@ -393,14 +393,14 @@ func TestS3_UsageIsTheSumOfCharges(t *testing.T) {
 		}
 		for _, name := range tree.Queues() {
 			i, _ := tree.Lookup(name)
-			require.Equal(t, all[i], tree.Used(i, GPU))
+			require.Equal(t, all[i], tree.Used(i, GPUMilli))
 		}
-		require.Equal(t, all[Root], tree.Used(Root, GPU))
+		require.Equal(t, all[RootQueue], tree.Used(RootQueue, GPUMilli))
 	})
 }
 
 // drawForest makes a random tree of up to 30 queues and returns its leaves.
-func drawForest(t *rapid.T, tree *Tree) []Index {
+func drawForest(t *rapid.T, tree *Tree) []QueueIndex {
 	names := []string{""}
 	for n := range rapid.IntRange(1, 30).Draw(t, "queues") {
 		q := Queue{Name: fmt.Sprintf("q%02d", n), Parent: rapid.SampledFrom(names).Draw(t, "parent")}
@@ -408,7 +408,7 @@ func drawForest(t *rapid.T, tree *Tree) []Index {
 		require.NoError(t, err)
 		names = append(names, q.Name)
 	}
-	var leaves []Index
+	var leaves []QueueIndex
 	for _, name := range tree.Queues() {
 		if i, _ := tree.Lookup(name); tree.Leaf(i) {
 			leaves = append(leaves, i)
@@ -445,8 +445,8 @@ func TestOrderForgetsHistory(t *testing.T) {
 }
 
 func enter(tree *Tree, name string) error {
-	i, err := tree.Set(Queue{Name: name, Guarantee: Amounts{GPU: int64(name[0] % 3)}, Weight: int64(name[0]%2) + 1})
-	tree.Activate(i)
+	i, err := tree.Set(Queue{Name: name, Guarantee: Amounts{GPUMilli: int64(name[0] % 3)}, Weight: int64(name[0]%2) + 1})
+	tree.activateUnknown(i)
 	return err
 }
 
@@ -454,11 +454,11 @@ func enter(tree *Tree, name string) error {
 // first and then shares in proportion to the weights.
 func TestNextFillsByWeight(t *testing.T) {
 	tree := NewTree()
-	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPU: 10}})
-	b := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPU: 30}, Weight: 2})
+	a := mustSet(t, tree, Queue{Name: "a", Guarantee: Amounts{GPUMilli: 10}})
+	b := mustSet(t, tree, Queue{Name: "b", Guarantee: Amounts{GPUMilli: 30}, Weight: 2})
 	c := mustSet(t, tree, Queue{Name: "c", Weight: 3})
-	for _, i := range []Index{a, b, c} {
-		tree.Activate(i)
+	for _, i := range []QueueIndex{a, b, c} {
+		tree.activateUnknown(i)
 	}
 	serve := func(n int) []int64 {
 		for range n {
@@ -466,7 +466,7 @@ func TestNextFillsByWeight(t *testing.T) {
 			require.True(t, ok)
 			require.NoError(t, tree.Charge(i, Charge{GPUMilli: 1, Product: NoProduct}))
 		}
-		return []int64{tree.Used(a, GPU), tree.Used(b, GPU), tree.Used(c, GPU)}
+		return []int64{tree.Used(a, GPUMilli), tree.Used(b, GPUMilli), tree.Used(c, GPUMilli)}
 	}
 	require.Equal(t, []int64{5, 15, 0}, serve(20), "guarantees fill evenly")
 	require.Equal(t, []int64{10, 30, 0}, serve(20))

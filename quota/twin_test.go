@@ -65,13 +65,13 @@ func (w *twin) used(name string, r Resource) int64 {
 	sum := int64(0)
 	for _, c := range w.charges[name] {
 		switch r {
-		case GPU:
+		case GPUMilli:
 			sum += c.GPUMilli
-		case CPU:
-			sum += c.Host[host.CPU]
-		case Memory:
-			sum += c.Host[host.Memory]
-		case GPUOf(c.product):
+		case CPUMilli:
+			sum += c.Host[host.CPUMilli]
+		case MemoryMiB:
+			sum += c.Host[host.MemoryMiB]
+		case GPUMilliOf(c.product):
 			sum += c.GPUMilli
 		}
 	}
@@ -201,7 +201,7 @@ func (w *twin) inTheWay(name string, c twinCharge) []string {
 		for _, p := range []struct {
 			r     Resource
 			asked int64
-		}{{GPU, c.GPUMilli}, {GPUOf(c.product), c.GPUMilli}, {CPU, c.Host[host.CPU]}, {Memory, c.Host[host.Memory]}} {
+		}{{GPUMilli, c.GPUMilli}, {GPUMilliOf(c.product), c.GPUMilli}, {CPUMilli, c.Host[host.CPUMilli]}, {MemoryMiB, c.Host[host.MemoryMiB]}} {
 			limit, limited := w.queues[at].Limit[p.r]
 			borrowing, borrows := w.queues[at].BorrowingLimit[p.r]
 			if at == "" {
@@ -216,14 +216,14 @@ func (w *twin) inTheWay(name string, c twinCharge) []string {
 			after := w.held(at, p.r)
 			w.charges[name] = w.charges[name][:len(w.charges[name])-1]
 			if after > before {
-				v.Kept = after - v.Used - p.asked
+				v.Withheld = after - v.Used - p.asked
 			}
 			var limits []Verdict
 			if limited {
 				limits = append(limits, Verdict{Limit: limit})
 			}
 			if borrows {
-				limits = append(limits, Verdict{Limit: w.promised(at, p.r) + borrowing, Kind: BorrowingReached})
+				limits = append(limits, Verdict{Limit: w.promised(at, p.r) + borrowing, Kind: VerdictBorrowingLimit})
 			}
 			slices.SortStableFunc(limits, func(a, b Verdict) int { return int(a.Limit - b.Limit) })
 			reached := false
@@ -232,8 +232,8 @@ func (w *twin) inTheWay(name string, c twinCharge) []string {
 					found, reached = append(found, describe(at, v)), true
 				}
 			}
-			if v.Limit = limits[0].Limit; !reached && v.Kept > 0 && v.Used+p.asked+v.Kept > v.Limit {
-				v.Kind = CapacityKept
+			if v.Limit = limits[0].Limit; !reached && v.Withheld > 0 && v.Used+p.asked+v.Withheld > v.Limit {
+				v.Kind = VerdictLendingLimit
 				found = append(found, describe(at, v))
 			}
 		}
@@ -267,15 +267,15 @@ func (w *twin) covered(name string, r Resource) int64 {
 }
 
 func describe(at string, v Verdict) string {
-	return fmt.Sprintf("%s %s %d %d %d, %s %d", at, v.Resource, v.Limit, v.Used, v.Asked, v.Kind, v.Kept)
+	return fmt.Sprintf("%s %s %d %d %d, %s %d", at, v.Resource, v.Limit, v.Used, v.Asked, v.Kind, v.Withheld)
 }
 
 func (w *twin) within(name string, c twinCharge) bool {
-	if _, ok := w.queues[name].Guarantee[GPU]; !ok {
+	if _, ok := w.queues[name].Guarantee[GPUMilli]; !ok {
 		return false
 	}
 	for _, at := range w.path(name) {
-		if g, ok := w.queues[at].Guarantee[GPU]; ok && w.used(at, GPU)+c.GPUMilli > g {
+		if g, ok := w.queues[at].Guarantee[GPUMilli]; ok && w.used(at, GPUMilli)+c.GPUMilli > g {
 			return false
 		}
 	}
@@ -332,8 +332,8 @@ func (w *twin) before(a, b string) bool {
 func (w *twin) owed(name string) bool {
 	job := max(1, w.asks[w.nextBelow(name)])
 	for {
-		if g, ok := w.queues[name].Guarantee[GPU]; ok {
-			return w.used(name, GPU)+job <= g
+		if g, ok := w.queues[name].Guarantee[GPUMilli]; ok {
+			return w.used(name, GPUMilli)+job <= g
 		}
 		if w.leaf(name) {
 			return false
@@ -356,9 +356,9 @@ func (w *twin) share(name string) *big.Rat {
 	q, owed := w.queues[name], w.owed(name)
 	undo := w.serve(name)
 	defer undo()
-	used, covered := w.used(name, GPU), w.covered(name, GPU)
+	used, covered := w.used(name, GPUMilli), w.covered(name, GPUMilli)
 	if owed {
-		return big.NewRat(covered, w.promised(name, GPU))
+		return big.NewRat(covered, w.promised(name, GPUMilli))
 	}
 	return big.NewRat(used-covered, max(q.Weight, 1))
 }
@@ -378,9 +378,9 @@ func (w *twin) serve(name string) (undo func()) {
 // standing is what Standing says of the order.
 func (w *twin) standing(name string) Standing {
 	s := Standing{Owed: w.owed(name), Next: w.asks[w.nextBelow(name)]}
-	covered := w.covered(name, GPU)
+	covered := w.covered(name, GPUMilli)
 	undo := w.serve(name)
-	s.NextCovered = w.covered(name, GPU) - covered
+	s.NextCovered = w.covered(name, GPUMilli) - covered
 	undo()
 	if !w.waiting(name) {
 		return s
@@ -388,7 +388,7 @@ func (w *twin) standing(name string) Standing {
 	s.Position = 1
 	for _, sibling := range w.children(w.queues[name].Parent) {
 		if w.waiting(sibling) {
-			s.Of++
+			s.Siblings++
 			if sibling != name && w.before(sibling, name) {
 				s.Position++
 			}

@@ -10,7 +10,7 @@ import (
 // and returns what is wrong. It is for tests: O(nodes x classes x GPUs).
 func (t *Tree) Check() error {
 	c := checker{t: t}
-	c.domain(Root)
+	c.domain(RootDomain)
 	c.indexes()
 	return errors.Join(c.found...)
 }
@@ -37,7 +37,7 @@ func (c *checker) indexes() {
 	}
 	uses := make([]int32, len(t.classes))
 	for n := range t.nodes {
-		if t.Has(Node(n)) {
+		if t.Has(NodeIndex(n)) {
 			uses[t.nodes[n].class]++
 		} else if !t.vacantNodes.free.has(n) {
 			c.wrong("node %d is neither in use nor vacant", n)
@@ -51,7 +51,7 @@ func (c *checker) indexes() {
 }
 
 // domain checks a domain and all below it.
-func (c *checker) domain(d Domain) {
+func (c *checker) domain(d DomainIndex) {
 	t := c.t
 	c.domains++
 	dom := &t.domains[d]
@@ -60,7 +60,7 @@ func (c *checker) domain(d Domain) {
 	switch {
 	case !dom.live:
 		c.wrong("%s is reachable but vacant", name)
-	case d != Root && len(dom.children) == 0 && len(dom.nodes) == 0:
+	case d != RootDomain && len(dom.children) == 0 && len(dom.nodes) == 0:
 		c.wrong("%s is empty", name)
 	case narrowest && len(dom.children) > 0, !narrowest && len(dom.nodes) > 0:
 		c.wrong("%s has children of the wrong level", name)
@@ -95,12 +95,12 @@ func (c *checker) domain(d Domain) {
 		c.wrong("%s is said to amount to %+v, not %+v", name, t.sums[d], all)
 	}
 	for class := range t.classes {
-		c.tally(d, Class(class))
+		c.tally(d, NodeClass(class))
 	}
 }
 
 // open works out from the nodes whether a tally is open.
-func (c *checker) open(d Domain, class Class) bool {
+func (c *checker) open(d DomainIndex, class NodeClass) bool {
 	t := c.t
 	for n := range t.nodes {
 		node := &t.nodes[n]
@@ -122,7 +122,7 @@ func (c *checker) open(d Domain, class Class) bool {
 }
 
 // tally checks one tally against the nodes at or below its domain.
-func (c *checker) tally(d Domain, class Class) {
+func (c *checker) tally(d DomainIndex, class NodeClass) {
 	t := c.t
 	where := fmt.Sprintf("%s, class %d", t.DomainString(d), class)
 	tl := t.tallyOf(d, class)
@@ -211,8 +211,8 @@ func (c *checker) marks(tl *tally, k int, where string) {
 }
 
 // below reports whether a domain is another or somewhere below it.
-func (t *Tree) below(d, top Domain) bool {
-	for d != top && d != Root {
+func (t *Tree) below(d, top DomainIndex) bool {
+	for d != top && d != RootDomain {
 		d = t.domains[d].parent
 	}
 	return d == top

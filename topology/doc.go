@@ -20,7 +20,7 @@
 //
 // The embedder's part:
 //
-//  1. Make a tree with [New], naming the levels.
+//  1. Make a tree with [NewTree], naming the levels.
 //  2. Add nodes with [Tree.AddNode]. Domains come and go with their nodes.
 //  3. Tell each change of what a node has free with [Tree.SetFree]. A node starts
 //     with nothing free; -1 takes it out of all counts.
@@ -28,12 +28,12 @@
 //
 // In short:
 //
-//	tree, err := topology.New("spine", "leaf")
+//	tree, err := topology.NewTree("spine", "leaf")
 //	...
 //	n, err := tree.AddNode("node-17", []string{"spine-a", "leaf-2"}, class, 8)
 //	...
 //	tree.SetFree(n, 8)
-//	for _, spine := range tree.Children(topology.Root) {
+//	for _, spine := range tree.Children(topology.RootDomain) {
 //		fmt.Println(tree.DomainName(spine), tree.Capacity(spine, class, 4))
 //	}
 //

@@ -7,12 +7,12 @@ import (
 )
 
 func Example() {
-	tree, err := topology.New("spine", "leaf")
+	tree, err := topology.NewTree("spine", "leaf")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	const h100 topology.Class = 0
+	const h100 topology.NodeClass = 0
 	for i, free := range []int{8, 3, 8, 0, 6, 8} {
 		path := []string{"spine-a", fmt.Sprintf("leaf-%d", i/2)}
 		n, err := tree.AddNode(fmt.Sprintf("node-%d", i), path, h100, 8)
@@ -23,13 +23,13 @@ func Example() {
 		tree.SetFree(n, free)
 	}
 
-	spine := tree.Children(topology.Root)[0]
+	spine := tree.Children(topology.RootDomain)[0]
 	for _, leaf := range tree.Children(spine) {
 		fmt.Printf("%s: %d GPUs free, room for %d members of 4\n",
-			tree.DomainString(leaf), tree.FreeGPUs(leaf, h100), tree.Capacity(leaf, h100, 4))
+			tree.DomainString(leaf), tree.FreeOfClass(leaf, h100), tree.Capacity(leaf, h100, 4))
 	}
 	fmt.Println("nodes with 8 free, the fullest leaf first:")
-	tree.Visit(topology.Root, nil, h100, 8, func(n topology.Node) bool {
+	tree.Visit(topology.RootDomain, nil, h100, 8, func(n topology.NodeIndex) bool {
 		fmt.Println(" ", tree.NodeName(n))
 		return false
 	})

@@ -8,15 +8,15 @@ import (
 // A tally is what is free of one class at and below one domain. Tallies of one
 // class form a tree of their own, so that an update climbs without a look-up.
 type tally struct {
-	class    Class
-	domain   Domain
+	class    NodeClass
+	domain   DomainIndex
 	up       *tally
 	position int // in up.below
 	free     int // sum of the free GPUs
 	counts   []int32
 	marks    []bitset // by k, over the members
 	// The members: nodes in a narrowest domain, else tallies of child domains.
-	nodes []Node
+	nodes []NodeIndex
 	below []*tally
 	// belowFree repeats free of the members below, side by side for the search.
 	belowFree []int
@@ -32,7 +32,7 @@ type tally struct {
 // SetFree tells how many GPUs of a node are free: 0 to all of them, or -1 where
 // the node takes no work, which counts nowhere. Numbers out of this range are taken
 // as the nearer end; a node that is not in the tree is passed over. O(levels).
-func (t *Tree) SetFree(n Node, free int) {
+func (t *Tree) SetFree(n NodeIndex, free int) {
 	if !t.Has(n) {
 		return
 	}
@@ -65,7 +65,7 @@ func (t *Tree) SetFree(n Node, free int) {
 }
 
 // mark brings the marks for a domain up to date, of all classes.
-func (t *Tree) mark(d Domain) {
+func (t *Tree) mark(d DomainIndex) {
 	whole, gpus := t.sums[d].whole(), int(t.sums[d].gpus)
 	for _, tl := range t.domains[d].tallies {
 		if tl.up != nil {
@@ -128,7 +128,7 @@ func (tl *tally) shift(before, after, delta int) {
 
 // Count returns how many nodes of a class at or below a domain have exactly k GPUs
 // free and take work. O(log classes).
-func (t *Tree) Count(d Domain, c Class, k int) int {
+func (t *Tree) Count(d DomainIndex, c NodeClass, k int) int {
 	tl := t.tallyOf(d, c)
 	if tl == nil || k < 0 || k >= len(tl.counts) {
 		return 0
@@ -136,9 +136,9 @@ func (t *Tree) Count(d Domain, c Class, k int) int {
 	return int(tl.counts[k])
 }
 
-// FreeGPUs returns how many GPUs are free on the nodes of a class at or below a
+// FreeOfClass returns how many GPUs are free on the nodes of a class at or below a
 // domain. O(log classes).
-func (t *Tree) FreeGPUs(d Domain, c Class) int {
+func (t *Tree) FreeOfClass(d DomainIndex, c NodeClass) int {
 	tl := t.tallyOf(d, c)
 	if tl == nil {
 		return 0
@@ -149,7 +149,7 @@ func (t *Tree) FreeGPUs(d Domain, c Class) int {
 // Capacity returns how many claims of some GPUs each fit on the nodes of a class
 // at or below a domain, a claim on one node: the sum of free/gpus, rounded down
 // for each node. Zero unless gpus is positive. O(GPUs of a node + log classes).
-func (t *Tree) Capacity(d Domain, c Class, gpus int) int {
+func (t *Tree) Capacity(d DomainIndex, c NodeClass, gpus int) int {
 	tl := t.tallyOf(d, c)
 	if tl == nil || gpus <= 0 {
 		return 0
@@ -167,7 +167,7 @@ func (t *Tree) Capacity(d Domain, c Class, gpus int) int {
 
 // NodesOf returns the nodes of a class that are directly in a domain, ordered by
 // name. The slice is the tree's own, good until the next AddNode or RemoveNode.
-func (t *Tree) NodesOf(d Domain, c Class) []Node {
+func (t *Tree) NodesOf(d DomainIndex, c NodeClass) []NodeIndex {
 	tl := t.tallyOf(d, c)
 	if tl == nil {
 		return nil
@@ -175,9 +175,9 @@ func (t *Tree) NodesOf(d Domain, c Class) []Node {
 	return tl.nodes
 }
 
-// Next returns the lowest position, at or after the given one, in NodesOf(d, c) of
+// NextWithFree returns the lowest position, at or after the given one, in NodesOf(d, c) of
 // a node with exactly k GPUs free, or -1. O(nodes/64) at worst.
-func (t *Tree) Next(d Domain, c Class, k, position int) int {
+func (t *Tree) NextWithFree(d DomainIndex, c NodeClass, k, position int) int {
 	tl := t.tallyOf(d, c)
 	if tl == nil || tl.nodes == nil || k < 0 || k >= len(tl.counts) || tl.counts[k] == 0 {
 		return -1
@@ -186,7 +186,7 @@ func (t *Tree) Next(d Domain, c Class, k, position int) int {
 }
 
 // tallyOf returns the tally of a class in a domain, or nil.
-func (t *Tree) tallyOf(d Domain, c Class) *tally {
+func (t *Tree) tallyOf(d DomainIndex, c NodeClass) *tally {
 	if !t.HasDomain(d) {
 		return nil
 	}
@@ -206,20 +206,20 @@ func (t *Tree) tallyOf(d Domain, c Class) *tally {
 	return list[at]
 }
 
-func findTally(list []*tally, c Class) (int, bool) {
-	return slices.BinarySearchFunc(list, c, func(tl *tally, c Class) int { return int(tl.class - c) })
+func findTally(list []*tally, c NodeClass) (int, bool) {
+	return slices.BinarySearchFunc(list, c, func(tl *tally, c NodeClass) int { return int(tl.class - c) })
 }
 
 // ensureTally returns the tally of a class in a domain, made where it is
 // missing, together with those above it.
-func (t *Tree) ensureTally(d Domain, c Class, gpus int) *tally {
+func (t *Tree) ensureTally(d DomainIndex, c NodeClass, gpus int) *tally {
 	at, ok := findTally(t.domains[d].tallies, c)
 	if ok {
 		return t.domains[d].tallies[at]
 	}
 	tl := &tally{class: c, domain: d, counts: make([]int32, gpus+1), marks: make([]bitset, gpus+1)}
 	t.domains[d].tallies = slices.Insert(t.domains[d].tallies, at, tl)
-	if d != Root {
+	if d != RootDomain {
 		tl.up = t.ensureTally(t.domains[d].parent, c, gpus)
 		tl.up.addBelow(t, tl)
 	}
@@ -241,9 +241,9 @@ func (t *Tree) dropTallies(tl *tally) {
 }
 
 // addNode takes a node with nothing free into a tally of its domain.
-func (tl *tally) addNode(t *Tree, n Node) {
+func (tl *tally) addNode(t *Tree, n NodeIndex) {
 	node := &t.nodes[n]
-	at, _ := slices.BinarySearchFunc(tl.nodes, node.name, func(m Node, name string) int {
+	at, _ := slices.BinarySearchFunc(tl.nodes, node.name, func(m NodeIndex, name string) int {
 		return strings.Compare(t.nodes[m].name, name)
 	})
 	tl.makeRoom(at, len(tl.nodes))
@@ -260,7 +260,7 @@ func (tl *tally) addNode(t *Tree, n Node) {
 }
 
 // resize tells a domain, and those around it, of a change of its nodes.
-func (t *Tree) resize(d Domain, gpus, nodes int) {
+func (t *Tree) resize(d DomainIndex, gpus, nodes int) {
 	for ; d >= 0; d = t.domains[d].parent {
 		t.sums[d].gpus += int32(gpus)
 		t.sums[d].nodes += int32(nodes)
@@ -269,7 +269,7 @@ func (t *Tree) resize(d Domain, gpus, nodes int) {
 }
 
 // removeNode takes out a node that counts nowhere any more.
-func (tl *tally) removeNode(t *Tree, n Node) {
+func (tl *tally) removeNode(t *Tree, n NodeIndex) {
 	at := int(t.nodes[n].position)
 	tl.closeRoom(at, len(tl.nodes))
 	tl.nodes = slices.Delete(tl.nodes, at, at+1)

@@ -9,24 +9,24 @@ import (
 // n+1 is the node.
 type Level int
 
-// A Domain stands for one domain of a tree. Domains are dense; that of a domain
+// A DomainIndex stands for one domain of a tree. Domains are dense; that of a domain
 // which lost its last node is given to a later one. No decision depends on them.
-type Domain int32
+type DomainIndex int32
 
-// A Node stands for one node of a tree. Nodes are dense; that of a removed node is
+// A NodeIndex stands for one node of a tree. Nodes are dense; that of a removed node is
 // given to a later one. No decision depends on them.
-type Node int32
+type NodeIndex int32
 
-// A Class is what nodes have in common that are alike to a search: equal
+// A NodeClass is what nodes have in common that are alike to a search: equal
 // product, equal number of GPUs and whatever else the caller tells apart. Classes
 // are small dense numbers from the caller, 0 to MaxClasses-1.
-type Class int32
+type NodeClass int32
 
 const (
-	// Fleet is the level of the root.
-	Fleet Level = 0
-	// Root is the domain that holds the whole fleet.
-	Root Domain = 0
+	// LevelFleet is the level of the root.
+	LevelFleet Level = 0
+	// RootDomain is the domain that holds the whole fleet.
+	RootDomain DomainIndex = 0
 	// MaxGPUs and MaxNICs are the largest numbers of GPUs and of NICs of a node: a word
 	// holds any set of either.
 	MaxGPUs = 64
@@ -74,8 +74,8 @@ type Tree struct {
 type node struct {
 	name     string
 	tally    *tally // of its class in its domain; nil: vacant
-	domain   Domain
-	class    Class
+	domain   DomainIndex
+	class    NodeClass
 	gpus     int32
 	free     int32 // -1: takes no work
 	position int32 // in tally.nodes
@@ -87,10 +87,10 @@ type classUse struct {
 	gpus  int32
 }
 
-// New returns a tree without nodes. Levels are named from the widest to the
+// NewTree returns a tree without nodes. Levels are named from the widest to the
 // narrowest; names are unique, not empty, and neither "fleet" nor "node", which
 // name the two ends (ErrInvalid, ErrDuplicate). No levels make a flat fleet.
-func New(levels ...string) (*Tree, error) {
+func NewTree(levels ...string) (*Tree, error) {
 	for i, name := range levels {
 		field := fmt.Sprintf("levels[%d]", i)
 		switch {
@@ -117,7 +117,7 @@ func (t *Tree) Levels() []string { return slices.Clone(t.levels) }
 func (t *Tree) Level(name string) (Level, bool) {
 	switch name {
 	case fleetName:
-		return Fleet, true
+		return LevelFleet, true
 	case nodeName:
 		return t.NodeLevel(), true
 	}
@@ -128,9 +128,9 @@ func (t *Tree) Level(name string) (Level, bool) {
 // LevelName returns the name of a level, or "" if the tree has no such level.
 func (t *Tree) LevelName(l Level) string {
 	switch {
-	case l < Fleet || l > t.NodeLevel():
+	case l < LevelFleet || l > t.NodeLevel():
 		return ""
-	case l == Fleet:
+	case l == LevelFleet:
 		return fleetName
 	case l == t.NodeLevel():
 		return nodeName
@@ -148,8 +148,8 @@ func (t *Tree) NodeLevel() Level { return Level(len(t.levels) + 1) }
 // not empty and unique within their parent. A class has one number of GPUs, 0 to
 // MaxGPUs, for as long as it has nodes. Refusals: ErrInvalid, ErrDuplicate,
 // ErrConflict.
-func (t *Tree) AddNode(name string, path []string, class Class, gpus int) (Node, error) {
-	refuse := func(kind error, field, format string, args ...any) (Node, error) {
+func (t *Tree) AddNode(name string, path []string, class NodeClass, gpus int) (NodeIndex, error) {
+	refuse := func(kind error, field, format string, args ...any) (NodeIndex, error) {
 		return -1, &Error{Node: name, Field: field, Reason: fmt.Sprintf(format, args...), Kind: kind}
 	}
 	switch {
@@ -173,7 +173,7 @@ func (t *Tree) AddNode(name string, path []string, class Class, gpus int) (Node,
 		}
 	}
 	t.useClass(class, gpus)
-	n := Node(t.vacantNodes.take(len(t.nodes)))
+	n := NodeIndex(t.vacantNodes.take(len(t.nodes)))
 	if int(n) == len(t.nodes) {
 		t.nodes = append(t.nodes, node{})
 	}
@@ -187,7 +187,7 @@ func (t *Tree) AddNode(name string, path []string, class Class, gpus int) (Node,
 
 // RemoveNode removes a node, whatever it has free, and the domains that are left
 // without one. ErrUnknown where there is no such node.
-func (t *Tree) RemoveNode(n Node) error {
+func (t *Tree) RemoveNode(n NodeIndex) error {
 	if !t.Has(n) {
 		return &Error{Field: "node", Reason: fmt.Sprintf("there is no node with index %d", n), Kind: ErrUnknown}
 	}
@@ -208,7 +208,7 @@ func (t *Tree) RemoveNode(n Node) error {
 // has free stays. Refusals: ErrUnknown, ErrInvalid for a class out of range,
 // ErrConflict for a class whose nodes have another number of GPUs. It costs as much
 // as AddNode; the index of the node stays.
-func (t *Tree) SetClass(n Node, class Class) error {
+func (t *Tree) SetClass(n NodeIndex, class NodeClass) error {
 	if !t.Has(n) {
 		return &Error{Field: "node", Reason: fmt.Sprintf("there is no node with index %d", n), Kind: ErrUnknown}
 	}
@@ -241,7 +241,7 @@ func (t *Tree) SetClass(n Node, class Class) error {
 	return nil
 }
 
-func (t *Tree) useClass(c Class, gpus int) {
+func (t *Tree) useClass(c NodeClass, gpus int) {
 	for int(c) >= len(t.classes) {
 		t.classes = append(t.classes, classUse{})
 	}
@@ -251,7 +251,7 @@ func (t *Tree) useClass(c Class, gpus int) {
 
 // ClassGPUs returns the number of GPUs that each node of a class has, and false
 // where no node is of that class.
-func (t *Tree) ClassGPUs(c Class) (int, bool) {
+func (t *Tree) ClassGPUs(c NodeClass) (int, bool) {
 	if c < 0 || int(c) >= len(t.classes) || t.classes[c].nodes == 0 {
 		return 0, false
 	}
@@ -259,12 +259,12 @@ func (t *Tree) ClassGPUs(c Class) (int, bool) {
 }
 
 // Has reports whether a node is in the tree.
-func (t *Tree) Has(n Node) bool {
+func (t *Tree) Has(n NodeIndex) bool {
 	return n >= 0 && int(n) < len(t.nodes) && t.nodes[n].tally != nil
 }
 
 // NodeName returns the name of a node, or "" where there is none.
-func (t *Tree) NodeName(n Node) string {
+func (t *Tree) NodeName(n NodeIndex) string {
 	if !t.Has(n) {
 		return ""
 	}
@@ -272,7 +272,7 @@ func (t *Tree) NodeName(n Node) string {
 }
 
 // NodeClass returns the class of a node, or -1 where there is none.
-func (t *Tree) NodeClass(n Node) Class {
+func (t *Tree) NodeClass(n NodeIndex) NodeClass {
 	if !t.Has(n) {
 		return -1
 	}
@@ -281,7 +281,7 @@ func (t *Tree) NodeClass(n Node) Class {
 
 // NodeGPUs returns how many GPUs a node has, free or not; 0 where there is no
 // such node.
-func (t *Tree) NodeGPUs(n Node) int {
+func (t *Tree) NodeGPUs(n NodeIndex) int {
 	if !t.Has(n) {
 		return 0
 	}
@@ -290,7 +290,7 @@ func (t *Tree) NodeGPUs(n Node) int {
 
 // Free returns how many GPUs of a node are free, or -1 where the node takes no
 // work or is not there.
-func (t *Tree) Free(n Node) int {
+func (t *Tree) Free(n NodeIndex) int {
 	if !t.Has(n) {
 		return -1
 	}
@@ -300,12 +300,12 @@ func (t *Tree) Free(n Node) int {
 // DomainOf returns the domain of a level in which a node is. At or below the
 // narrowest level that is the domain that holds the node directly. A node that is
 // not in the tree is in the root. O(levels).
-func (t *Tree) DomainOf(n Node, l Level) Domain {
+func (t *Tree) DomainOf(n NodeIndex, l Level) DomainIndex {
 	if !t.Has(n) {
-		return Root
+		return RootDomain
 	}
 	d := t.nodes[n].domain
-	for t.domains[d].level > l && d != Root {
+	for t.domains[d].level > l && d != RootDomain {
 		d = t.domains[d].parent
 	}
 	return d

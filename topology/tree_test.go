@@ -17,10 +17,10 @@ import (
 // A twinNode is what the twin knows of a node. The twin keeps a list of nodes and
 // works everything out from it.
 type twinNode struct {
-	index Node
+	index NodeIndex
 	name  string
 	path  []string
-	class Class
+	class NodeClass
 	free  int
 }
 
@@ -30,7 +30,7 @@ type twin struct {
 }
 
 // gpusOf fixes the number of GPUs of the classes used here.
-func gpusOf(c Class) int { return []int{8, 4, 0, 64, 8}[c] }
+func gpusOf(c NodeClass) int { return []int{8, 4, 0, 64, 8}[c] }
 
 func (w *twin) below(path []string) []twinNode {
 	var list []twinNode
@@ -42,7 +42,7 @@ func (w *twin) below(path []string) []twinNode {
 	return list
 }
 
-func (w *twin) freeGPUs(path []string, classes ...Class) int {
+func (w *twin) freeGPUs(path []string, classes ...NodeClass) int {
 	free := 0
 	for _, n := range w.below(path) {
 		if slices.Contains(classes, n.class) {
@@ -53,7 +53,7 @@ func (w *twin) freeGPUs(path []string, classes ...Class) int {
 }
 
 // closed: a domain is whole, and more than a node of the class.
-func (w *twin) closed(path []string, c Class) bool {
+func (w *twin) closed(path []string, c NodeClass) bool {
 	gpus, free := 0, 0
 	for _, n := range w.below(path) {
 		gpus += gpusOf(n.class)
@@ -63,7 +63,7 @@ func (w *twin) closed(path []string, c Class) bool {
 }
 
 // open: some node of the class is idle, and no domain from there up to this one is closed.
-func (w *twin) open(path []string, c Class) bool {
+func (w *twin) open(path []string, c NodeClass) bool {
 	return slices.ContainsFunc(w.below(path), func(n twinNode) bool {
 		open := n.class == c && n.free == gpusOf(c)
 		for l := len(path); l <= len(n.path); l++ {
@@ -74,11 +74,11 @@ func (w *twin) open(path []string, c Class) bool {
 }
 
 // visit lists nodes in the order that Visit promises.
-func (w *twin) visit(path []string, allowed []Class, c Class, k int) []Node {
+func (w *twin) visit(path []string, allowed []NodeClass, c NodeClass, k int) []NodeIndex {
 	if len(path) == len(w.tree.Levels()) {
 		list := w.below(path)
 		slices.SortFunc(list, func(a, b twinNode) int { return cmp.Compare(a.name, b.name) })
-		var nodes []Node
+		var nodes []NodeIndex
 		for _, n := range list {
 			if n.class == c && n.free == k {
 				nodes = append(nodes, n.index)
@@ -105,7 +105,7 @@ func (w *twin) visit(path []string, allowed []Class, c Class, k int) []Node {
 	slices.SortStableFunc(names, func(a, b string) int {
 		return cmp.Or(rank(a)-rank(b), cmp.Compare(w.freeGPUs(child(a), allowed...), w.freeGPUs(child(b), allowed...)))
 	})
-	var nodes []Node
+	var nodes []NodeIndex
 	for _, name := range names {
 		nodes = append(nodes, w.visit(child(name), allowed, c, k)...)
 	}
@@ -120,7 +120,7 @@ func (w *twin) step(t *rapid.T) {
 		require.NoError(t, w.tree.RemoveNode(w.nodes[i].index))
 		w.nodes = slices.Delete(w.nodes, i, i+1)
 	case op <= 2 || len(w.nodes) == 0:
-		n := twinNode{name: rapid.StringMatching(`[a-j]`).Draw(t, "name"), class: Class(rapid.IntRange(0, 3).Draw(t, "class"))}
+		n := twinNode{name: rapid.StringMatching(`[a-j]`).Draw(t, "name"), class: NodeClass(rapid.IntRange(0, 3).Draw(t, "class"))}
 		for range w.tree.Levels() {
 			n.path = append(n.path, rapid.StringMatching(`[x-z]`).Draw(t, "domain"))
 		}
@@ -141,7 +141,7 @@ func (w *twin) step(t *rapid.T) {
 		}
 		w.tree.SetFree(n.index, n.free)
 		if rapid.IntRange(0, 3).Draw(t, "reclass") == 0 {
-			c := Class(rapid.SampledFrom([]int{0, 4}).Draw(t, "other"))
+			c := NodeClass(rapid.SampledFrom([]int{0, 4}).Draw(t, "other"))
 			err := w.tree.SetClass(n.index, c)
 			if gpusOf(c) != gpusOf(n.class) {
 				// The class is known to have another number of GPUs, unless it has no nodes.
@@ -159,11 +159,11 @@ func (w *twin) step(t *rapid.T) {
 }
 
 // compare asks the tree everything about one domain and class.
-func (w *twin) compare(t *rapid.T, d Domain, c Class) {
+func (w *twin) compare(t *rapid.T, d DomainIndex, c NodeClass) {
 	path := w.tree.DomainPath(d)
 	found, ok := w.tree.Lookup(path...)
 	require.True(t, ok && found == d, "lookup of %v", path)
-	require.Equal(t, w.freeGPUs(path, c), w.tree.FreeGPUs(d, c))
+	require.Equal(t, w.freeGPUs(path, c), w.tree.FreeOfClass(d, c))
 	unit := rapid.IntRange(1, 9).Draw(t, "unit")
 	capacity := 0
 	for _, n := range w.below(path) {
@@ -180,16 +180,16 @@ func (w *twin) compare(t *rapid.T, d Domain, c Class) {
 			}
 		}
 		require.Equal(t, count, w.tree.Count(d, c, k))
-		for _, allowed := range [][]Class{{c}, {c, (c + 1) % 4, (c + 3) % 4}} {
-			var shown []Node
-			require.False(t, w.tree.Visit(d, allowed, c, k, func(n Node) bool {
+		for _, allowed := range [][]NodeClass{{c}, {c, (c + 1) % 4, (c + 3) % 4}} {
+			var shown []NodeIndex
+			require.False(t, w.tree.Visit(d, allowed, c, k, func(n NodeIndex) bool {
 				shown = append(shown, n)
 				return false
 			}))
 			require.Equal(t, w.visit(path, allowed, c, k), shown)
 		}
-		var listed []Node
-		for i := w.tree.Next(d, c, k, 0); i >= 0; i = w.tree.Next(d, c, k, i+1) {
+		var listed []NodeIndex
+		for i := w.tree.NextWithFree(d, c, k, 0); i >= 0; i = w.tree.NextWithFree(d, c, k, i+1) {
 			listed = append(listed, w.tree.NodesOf(d, c)[i])
 		}
 		if len(path) == len(w.tree.Levels()) {
@@ -206,13 +206,13 @@ func drawLevels(t *rapid.T) []string {
 
 func TestTreeAgreesWithItsTwin(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
-		tree, err := New(drawLevels(t)...)
+		tree, err := NewTree(drawLevels(t)...)
 		require.NoError(t, err)
 		w := &twin{tree: tree}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			w.step(t)
 			require.NoError(t, tree.Check())
-			d := Root
+			d := RootDomain
 			if len(w.nodes) > 0 {
 				n := w.nodes[rapid.IntRange(0, len(w.nodes)-1).Draw(t, "near")]
 				d = tree.DomainOf(n.index, Level(rapid.IntRange(0, int(tree.NodeLevel())).Draw(t, "level")))
@@ -220,9 +220,9 @@ func TestTreeAgreesWithItsTwin(t *testing.T) {
 				require.Equal(t, n.free, tree.Free(n.index))
 				require.Equal(t, n.path, append([]string(nil), tree.DomainPath(tree.DomainOf(n.index, tree.NodeLevel()))...))
 			}
-			asked := Class(rapid.IntRange(0, 4).Draw(t, "asked"))
+			asked := NodeClass(rapid.IntRange(0, 4).Draw(t, "asked"))
 			w.compare(t, d, asked)
-			w.compare(t, Root, asked)
+			w.compare(t, RootDomain, asked)
 		}
 	})
 }
@@ -233,12 +233,12 @@ func TestHistoryDoesNotShow(t *testing.T) {
 	drawn.Check(t, func(t *rapid.T) {
 		levels := drawLevels(t)
 		w := &twin{}
-		w.tree, _ = New(levels...)
+		w.tree, _ = NewTree(levels...)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			w.step(t)
 		}
-		again, _ := New(levels...)
-		names := func(tree *Tree, nodes []Node) []string {
+		again, _ := NewTree(levels...)
+		names := func(tree *Tree, nodes []NodeIndex) []string {
 			var list []string
 			for _, n := range nodes {
 				list = append(list, tree.DomainString(tree.DomainOf(n, tree.NodeLevel()))+" "+tree.NodeName(n))
@@ -250,12 +250,12 @@ func TestHistoryDoesNotShow(t *testing.T) {
 			require.NoError(t, err)
 			again.SetFree(index, n.free)
 		}
-		all := []Class{0, 1, 2, 3, 4}
+		all := []NodeClass{0, 1, 2, 3, 4}
 		for _, c := range all {
 			for k := range gpusOf(c) + 1 {
-				var a, b []Node
-				w.tree.Visit(Root, all, c, k, func(n Node) bool { a = append(a, n); return false })
-				again.Visit(Root, all, c, k, func(n Node) bool { b = append(b, n); return false })
+				var a, b []NodeIndex
+				w.tree.Visit(RootDomain, all, c, k, func(n NodeIndex) bool { a = append(a, n); return false })
+				again.Visit(RootDomain, all, c, k, func(n NodeIndex) bool { b = append(b, n); return false })
 				require.Equal(t, names(w.tree, a), names(again, b))
 			}
 		}
@@ -269,7 +269,7 @@ func TestHistoryDoesNotShow(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	tree, err := New("spine", "leaf")
+	tree, err := NewTree("spine", "leaf")
 	require.NoError(t, err)
 	at := []string{"s", "l"}
 	first, err := tree.AddNode("n", at, 1, 8)
@@ -282,9 +282,9 @@ func TestRefusals(t *testing.T) {
 		field string
 		call  func() error
 	}{
-		{"level without a name", ErrInvalid, "levels[1]", func() error { _, err := New("a", ""); return err }},
-		{"level named as an end", ErrInvalid, "levels[0]", func() error { _, err := New("node"); return err }},
-		{"two levels of a name", ErrDuplicate, "levels[1]", func() error { _, err := New("a", "a"); return err }},
+		{"level without a name", ErrInvalid, "levels[1]", func() error { _, err := NewTree("a", ""); return err }},
+		{"level named as an end", ErrInvalid, "levels[0]", func() error { _, err := NewTree("node"); return err }},
+		{"two levels of a name", ErrDuplicate, "levels[1]", func() error { _, err := NewTree("a", "a"); return err }},
 		{"no name", ErrInvalid, "name", func() error { _, err := tree.AddNode("", at, 1, 8); return err }},
 		{"short path", ErrInvalid, "path", func() error { _, err := tree.AddNode("m", at[:1], 1, 8); return err }},
 		{"empty domain", ErrInvalid, "path[1]", func() error { _, err := tree.AddNode("m", []string{"s", ""}, 1, 8); return err }},
@@ -313,14 +313,14 @@ func TestRefusals(t *testing.T) {
 			require.NotEmpty(t, e.Reason)
 			require.NoError(t, tree.Check())
 			require.Equal(t, 1, len(tree.nodes)-tree.vacantNodes.n)
-			require.Equal(t, 5, tree.FreeGPUs(Root, 1))
+			require.Equal(t, 5, tree.FreeOfClass(RootDomain, 1))
 		})
 	}
 }
 
 // TestStrangers asks about what is not there.
 func TestStrangers(t *testing.T) {
-	tree, err := New("leaf")
+	tree, err := NewTree("leaf")
 	require.NoError(t, err)
 	n, err := tree.AddNode("n", []string{"l"}, 0, 8)
 	require.NoError(t, err)
@@ -328,35 +328,35 @@ func TestStrangers(t *testing.T) {
 	require.Equal(t, 8, tree.Free(n), "too many are taken as all")
 	tree.SetFree(n, -7)
 	require.Equal(t, -1, tree.Free(n))
-	for _, stranger := range []Node{-1, 1, 1 << 30} {
+	for _, stranger := range []NodeIndex{-1, 1, 1 << 30} {
 		tree.SetFree(stranger, 1)
 		require.Equal(t, -1, tree.Free(stranger))
 		require.Empty(t, tree.NodeName(stranger))
 		require.EqualValues(t, -1, tree.NodeClass(stranger))
 		require.Zero(t, tree.NodeGPUs(stranger))
-		require.Equal(t, Root, tree.DomainOf(stranger, 1))
+		require.Equal(t, RootDomain, tree.DomainOf(stranger, 1))
 		require.NotZero(t, tree.Compare(n, stranger))
 	}
-	for _, stranger := range []Domain{-1, 2, 1 << 30} {
+	for _, stranger := range []DomainIndex{-1, 2, 1 << 30} {
 		require.False(t, tree.HasDomain(stranger))
 		require.Nil(t, tree.Children(stranger))
 		require.Nil(t, tree.Nodes(stranger))
-		require.Equal(t, Root, tree.Parent(stranger))
+		require.Equal(t, RootDomain, tree.Parent(stranger))
 		require.Zero(t, tree.Count(stranger, 0, 0))
 		require.Equal(t, "fleet", tree.DomainString(stranger))
 	}
 	for _, k := range []int{-1, 9} {
-		require.Zero(t, tree.Count(Root, 0, k))
-		require.Equal(t, -1, tree.Next(1, 0, k, 0))
-		require.False(t, tree.Visit(Root, nil, 0, k, func(Node) bool { return true }))
+		require.Zero(t, tree.Count(RootDomain, 0, k))
+		require.Equal(t, -1, tree.NextWithFree(1, 0, k, 0))
+		require.False(t, tree.Visit(RootDomain, nil, 0, k, func(NodeIndex) bool { return true }))
 	}
-	require.Zero(t, tree.Capacity(Root, 0, 0))
+	require.Zero(t, tree.Capacity(RootDomain, 0, 0))
 	require.Empty(t, tree.LevelName(5))
 	require.NoError(t, tree.Check())
 }
 
 func TestLevelNames(t *testing.T) {
-	tree, err := New("zone", "leaf")
+	tree, err := NewTree("zone", "leaf")
 	require.NoError(t, err)
 	for l, name := range []string{"fleet", "zone", "leaf", "node"} {
 		got, ok := tree.Level(name)
@@ -370,7 +370,7 @@ func TestLevelNames(t *testing.T) {
 
 // TestClassesComeAndGo: the number of GPUs of a class binds as long as it has nodes.
 func TestClassesComeAndGo(t *testing.T) {
-	tree, err := New()
+	tree, err := NewTree()
 	require.NoError(t, err)
 	n, err := tree.AddNode("a", nil, 3, 8)
 	require.NoError(t, err)
@@ -385,7 +385,7 @@ func TestClassesComeAndGo(t *testing.T) {
 
 // fleet builds spines of 16 leaves of 32 nodes of 8 GPUs, one in ten of them free.
 func fleet(tb testing.TB, nodes int) *Tree {
-	tree, err := New("spine", "leaf")
+	tree, err := NewTree("spine", "leaf")
 	require.NoError(tb, err)
 	for i := range nodes {
 		path := []string{fmt.Sprintf("s%03d", i/512), fmt.Sprintf("l%03d", i/32)}
@@ -400,17 +400,17 @@ func fleet(tb testing.TB, nodes int) *Tree {
 
 func TestQuestionsDoNotAllocate(t *testing.T) {
 	tree := fleet(t, 2048)
-	classes := []Class{0, 1}
-	found := Node(-1)
-	visit := func(n Node) bool { found = n; return false } // every one of them
+	classes := []NodeClass{0, 1}
+	found := NodeIndex(-1)
+	visit := func(n NodeIndex) bool { found = n; return false } // every one of them
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		tree.Visit(Root, classes, 0, 8, visit)
+		tree.Visit(RootDomain, classes, 0, 8, visit)
 		tree.SetFree(found, 3)
 		tree.SetFree(found, 8)
-		tree.Capacity(Root, 0, 3)
-		tree.Next(tree.DomainOf(found, 2), 0, 8, 0)
+		tree.Capacity(RootDomain, 0, 3)
+		tree.NextWithFree(tree.DomainOf(found, 2), 0, 8, 0)
 	}))
-	require.NotEqual(t, Node(-1), found)
+	require.NotEqual(t, NodeIndex(-1), found)
 }
 
 func BenchmarkSetFree(b *testing.B) {
@@ -419,7 +419,7 @@ func BenchmarkSetFree(b *testing.B) {
 			tree := fleet(b, nodes)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				tree.SetFree(Node(i*7919%nodes), (i+i/nodes)&7)
+				tree.SetFree(NodeIndex(i*7919%nodes), (i+i/nodes)&7)
 			}
 		})
 	}
@@ -429,10 +429,10 @@ func BenchmarkVisitFirst(b *testing.B) {
 	for _, nodes := range []int{512, 16384} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			tree := fleet(b, nodes)
-			classes, first := []Class{0}, func(Node) bool { return true }
+			classes, first := []NodeClass{0}, func(NodeIndex) bool { return true }
 			b.ReportAllocs()
 			for b.Loop() {
-				tree.Visit(Root, classes, 0, 8, first)
+				tree.Visit(RootDomain, classes, 0, 8, first)
 			}
 		})
 	}
@@ -446,7 +446,7 @@ func BenchmarkJoinFlat(b *testing.B) {
 	}{{"inOrder", 1}, {"scattered", 7919}} {
 		b.Run(order.name, func(b *testing.B) {
 			for b.Loop() {
-				tree, _ := New()
+				tree, _ := NewTree()
 				for i := range nodes {
 					if _, err := tree.AddNode(fmt.Sprintf("n%06d", i*order.step%nodes), nil, 0, 8); err != nil {
 						b.Fatal(err)
@@ -461,7 +461,7 @@ func BenchmarkJoinFlat(b *testing.B) {
 // TestWholeDomainsComeLast: an idle node is looked for where it breaks nothing, then where
 // what is around it is broken already, then elsewhere.
 func TestWholeDomainsComeLast(t *testing.T) {
-	tree, err := New("spine", "leaf")
+	tree, err := NewTree("spine", "leaf")
 	require.NoError(t, err)
 	for _, n := range []struct {
 		name, spine, leaf string
@@ -477,7 +477,7 @@ func TestWholeDomainsComeLast(t *testing.T) {
 		tree.SetFree(index, n.free)
 	}
 	var shown []string
-	tree.Visit(Root, []Class{0}, 0, 8, func(n Node) bool {
+	tree.Visit(RootDomain, []NodeClass{0}, 0, 8, func(n NodeIndex) bool {
 		shown = append(shown, tree.NodeName(n))
 		return false
 	})
@@ -487,5 +487,5 @@ func TestWholeDomainsComeLast(t *testing.T) {
 	b, _ := tree.Lookup("b")
 	require.True(t, tree.Whole(a))
 	require.False(t, tree.Whole(b))
-	require.Equal(t, []int{24, 23, 3}, []int{tree.GPUs(b), tree.FreeAll(b), tree.Population(b)})
+	require.Equal(t, []int{24, 23, 3}, []int{tree.GPUs(b), tree.FreeTotal(b), tree.NodeCount(b)})
 }

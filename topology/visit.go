@@ -31,7 +31,7 @@ type step struct {
 // domain without such a node is not descended into. Each further domain costs
 // O(fan-out log fan-out) once. With more than one allowed class, a child costs
 // O(classes). No allocation in the steady state.
-func (t *Tree) Visit(d Domain, allowed []Class, c Class, k int, visit func(Node) bool) bool {
+func (t *Tree) Visit(d DomainIndex, allowed []NodeClass, c NodeClass, k int, visit func(NodeIndex) bool) bool {
 	tl := t.tallyOf(d, c)
 	if tl == nil || k < 0 || k >= len(tl.counts) || tl.counts[k] == 0 {
 		return false
@@ -42,7 +42,7 @@ func (t *Tree) Visit(d Domain, allowed []Class, c Class, k int, visit func(Node)
 	return found
 }
 
-func (t *Tree) walk(tl *tally, allowed []Class, k int, visit func(Node) bool) bool {
+func (t *Tree) walk(tl *tally, allowed []NodeClass, k int, visit func(NodeIndex) bool) bool {
 	marks := tl.marks[k]
 	if tl.below == nil {
 		for i := marks.next(0); i >= 0; i = marks.next(i + 1) {
@@ -96,7 +96,7 @@ func (tl *tally) rank(i int, idle bool) int {
 
 // tightest returns the marked member below that comes first, or -1: by rank, if ranked,
 // then by the fewest free GPUs.
-func (t *Tree) tightest(tl *tally, marks bitset, allowed []Class, ranked bool) int {
+func (t *Tree) tightest(tl *tally, marks bitset, allowed []NodeClass, ranked bool) int {
 	best, rank, bestFree := -1, 0, 0
 	if !ranked && len(allowed) <= 1 { // nearly always
 		for w, word := range marks {
@@ -125,7 +125,7 @@ func (t *Tree) tightest(tl *tally, marks bitset, allowed []Class, ranked bool) i
 }
 
 // freeBelow is the measure by which Visit orders child domains.
-func (t *Tree) freeBelow(tl *tally, i int, allowed []Class) int {
+func (t *Tree) freeBelow(tl *tally, i int, allowed []NodeClass) int {
 	if len(allowed) <= 1 {
 		return tl.belowFree[i]
 	}

@@ -29,7 +29,7 @@ func (shortestFirst) Pass(p *baseline.Pass) {
 // A policy is a page, and the checker watches it.
 func Example() {
 	submit := func(id berth.JobID, minutes berth.Duration) sim.Arrival {
-		j := berth.Job{ID: id, Queue: "q", ExpectedRuntime: minutes * berth.Minute, Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}
+		j := berth.Job{ID: id, Queue: "q", ExpectedRuntime: minutes * berth.Minute, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}}
 		return sim.Arrival{Event: berth.JobSubmitted{Job: j}, Runtime: minutes * berth.Minute}
 	}
 	w := &life.Workload{

@@ -27,7 +27,7 @@ type Job struct {
 	shape int
 	phase phase
 	life  berth.Incarnation
-	out   berth.ActionID // the order that is out, or 0
+	out   berth.OrderID // the order that is out, or 0
 	// yields is whom it has to make room for. gone: it is forgotten when it is stopped.
 	yields *Job
 	gone   bool
@@ -86,16 +86,16 @@ func newJob(spec *berth.Job) (*Job, *berth.Error) {
 		g := &spec.Groups[i]
 		field := fmt.Sprintf("job.groups[%d]", i)
 		switch {
-		case g.Claim.GPUs < 1 || g.Claim.GPUs > berth.MaxGPUs || g.Claim.Share != nil || g.Claim.Fraction != nil || g.Claim.MIG != "":
+		case g.Claim.GPUs < 1 || g.Claim.GPUs > berth.MaxGPUs || g.Claim.Share != nil || g.Claim.MinInstance != nil || g.Claim.MIG != "":
 			return nil, unsupported(field+".claim", "only whole GPUs are placed here")
-		case g.Replicas < 1 || g.Min != 0 && g.Min != g.Replicas:
-			return nil, unsupported(field+".min", "gangs are whole here")
+		case g.Members < 1 || g.MinMembers != 0 && g.MinMembers != g.Members:
+			return nil, unsupported(field+".minMembers", "gangs are whole here")
 		}
-		for range g.Replicas {
+		for range g.Members {
 			j.members = append(j.members, g.Claim.GPUs)
 		}
-		j.GPUs += g.Replicas * g.Claim.GPUs
-		j.add(size{g.Claim.GPUs, g.Replicas})
+		j.GPUs += g.Members * g.Claim.GPUs
+		j.add(size{g.Claim.GPUs, g.Members})
 	}
 	if len(j.members) == 0 {
 		return nil, &berth.Error{Field: "job.groups", Reason: "is empty", Kind: berth.ErrInvalid}

@@ -19,14 +19,14 @@ type Pass struct {
 	// held back. A policy may try things on clones of it.
 	Free Space
 
-	orders []berth.Action
+	orders []berth.Order
 	// hopeless shapes have no place in Free, which only ever gets smaller.
 	hopeless []bool
 	wake     berth.Time
 }
 
 // Schedule runs a pass.
-func (s *Scheduler) Schedule(now berth.Time) ([]berth.Action, error) {
+func (s *Scheduler) Schedule(now berth.Time) ([]berth.Order, error) {
 	if err := s.clock(now); err != nil {
 		err.Event = "schedule"
 		return nil, err
@@ -87,10 +87,10 @@ func (p *Pass) Start(j *Job, at Placement) {
 	s.waiting, s.holding = without(s.waiting, j), append(s.holding, j)
 	s.free.Take(at)
 	p.Free.Take(at)
-	s.totals.Started++
+	s.totals.ReplicasStarted++
 	s.totals.Binds++
 	h := p.order(j, bindTimeout, berth.CauseFits)
-	p.orders = append(p.orders, berth.Bind{Order: h, Members: s.members(j)})
+	p.orders = append(p.orders, berth.Bind{OrderHeader: h, Members: s.members(j)})
 }
 
 // Hold keeps a place from those who come later in this pass.
@@ -113,8 +113,8 @@ func (p *Pass) Preempt(victim, beneficiary *Job) bool {
 	victim.phase, victim.yields = asked, beneficiary
 	s.leaving = append(s.leaving, victim)
 	h := p.order(victim, checkpointTimeout, berth.CausePreempted)
-	p.orders = append(p.orders, berth.RequestCheckpoint{Order: h})
-	s.totals.CheckpointsAsked++
+	p.orders = append(p.orders, berth.RequestCheckpoint{OrderHeader: h})
+	s.totals.CheckpointsRequested++
 	return true
 }
 
@@ -126,16 +126,16 @@ func (p *Pass) WakeAt(at berth.Time) {
 }
 
 // order makes the header of an order that is out from now on.
-func (p *Pass) order(j *Job, timeout berth.Duration, cause berth.CauseCode) berth.Order {
+func (p *Pass) order(j *Job, timeout berth.Duration, cause berth.CauseCode) berth.OrderHeader {
 	p.s.last++
-	h := berth.Order{ID: p.s.last, At: p.s.now, Job: j.Spec.ID, Incarnation: j.life, Cause: berth.Cause{Code: cause}}
+	h := berth.OrderHeader{ID: p.s.last, At: p.s.now, Job: j.Spec.ID, Incarnation: j.life, Cause: berth.Cause{Code: cause}}
 	if timeout > 0 {
 		h.Deadline = p.s.now.Add(timeout)
 		j.out = h.ID
 		p.s.orders[h.ID] = j
 	}
 	if j.yields != nil {
-		h.Cause.For = berth.ReplicaRef{Job: j.yields.Spec.ID}
+		h.Cause.Beneficiary = berth.ReplicaRef{Job: j.yields.Spec.ID}
 	}
 	return h
 }
@@ -153,11 +153,11 @@ func (p *Pass) release(j *Job) {
 	cause := berth.CauseCancelled
 	if j.yields != nil {
 		cause = berth.CausePreempted
-		p.s.totals.Evicted++
+		p.s.totals.ReplicasEvicted++
 	}
 	j.phase = stops
 	h := p.order(j, releaseTimeout, cause)
-	p.orders = append(p.orders, berth.Release{Order: h, Members: p.s.members(j), Attempt: 1})
+	p.orders = append(p.orders, berth.Release{OrderHeader: h, Members: p.s.members(j), Attempt: 1})
 	p.s.totals.Releases++
 }
 
@@ -171,8 +171,8 @@ func (p *Pass) withdraw() {
 		p.s.close(j)
 		p.s.stay(j)
 		h := p.order(j, 0, berth.CauseNotNeeded)
-		p.orders = append(p.orders, berth.Withdraw{Order: h, Request: request})
-		p.s.totals.Withdrawn++
+		p.orders = append(p.orders, berth.Withdraw{OrderHeader: h, Request: request})
+		p.s.totals.RequestsWithdrawn++
 	}
 }
 
@@ -181,7 +181,7 @@ func (s *Scheduler) members(j *Job) []berth.MemberPlacement {
 	var list []berth.MemberPlacement
 	for i := range j.Spec.Groups {
 		g := &j.Spec.Groups[i]
-		for k := range g.Replicas {
+		for k := range g.Members {
 			at := j.At[len(list)]
 			list = append(list, berth.MemberPlacement{Group: g.Name, Index: k, Node: s.fleet.nodes[at.Node].spec.ID, GPUs: at.GPUs})
 		}

@@ -20,7 +20,7 @@ func (s *Scheduler) Explain(id berth.JobID) (berth.Explanation, error) {
 		r.Since, r.ExpectedEnd, r.Members = j.Since, j.Since.Add(j.Expected()), s.members(j)
 	}
 	if j.yields != nil {
-		r.YieldsTo = berth.ReplicaRef{Job: j.yields.Spec.ID}
+		r.Beneficiary = berth.ReplicaRef{Job: j.yields.Spec.ID}
 	}
 	if j.phase == waits {
 		r.Position = slices.Index(s.waiting, j) + 1
@@ -33,26 +33,26 @@ func (s *Scheduler) reason(j *Job) *berth.Reason {
 	if s.fleet.place(j, s.free) != nil {
 		return &berth.Reason{
 			Code: berth.ReasonTurn, Text: "it has a place, and its turn has not come",
-			Relax: "that those go before it who do by the policy",
+			Remedy: "that those go before it who do by the policy",
 		}
 	}
 	return &berth.Reason{
 		Code: berth.ReasonGPUs, Text: fmt.Sprintf("no place has %d GPUs free in the pieces that it asks for", j.GPUs),
-		Relax: "that others end",
+		Remedy: "that others end",
 	}
 }
 
 // state is the word of package berth for a phase.
-func (j *Job) state() berth.State {
+func (j *Job) state() berth.ReplicaState {
 	switch j.phase {
 	case starts:
-		return berth.Binding
+		return berth.ReplicaBinding
 	case runs, asked:
-		return berth.Running
+		return berth.ReplicaRunning
 	case due, stops:
-		return berth.Releasing
+		return berth.ReplicaReleasing
 	}
-	return berth.Pending
+	return berth.ReplicaPending
 }
 
 // Report describes the fleet. Cost: O(nodes x shapes of waiting work + jobs).
@@ -67,8 +67,8 @@ func (s *Scheduler) Report() berth.FleetReport {
 		if n.cordoned {
 			r.Nodes.Cordoned++
 		} else if gpus := s.free[i].Len(); len(n.spec.GPUs) > 0 {
-			r.FreeNodes = append(r.FreeNodes, make([]int, max(0, gpus+1-len(r.FreeNodes)))...)
-			r.FreeNodes[gpus]++
+			r.NodesByFreeGPUs = append(r.NodesByFreeGPUs, make([]int, max(0, gpus+1-len(r.NodesByFreeGPUs)))...)
+			r.NodesByFreeGPUs[gpus]++
 		}
 		plus(&r.GPUs, count)
 		if len(n.spec.GPUs) > 0 {
@@ -90,27 +90,27 @@ func (s *Scheduler) Report() berth.FleetReport {
 // tally counts the GPUs of a node.
 func (s *Scheduler) tally(i int) berth.GPUCount {
 	n := &s.fleet.nodes[i]
-	c := berth.GPUCount{All: int64(n.all.Len()) * 1000, Free: int64(s.free[i].Len()) * 1000}
+	c := berth.GPUCount{AllMilli: int64(n.all.Len()) * 1000, FreeMilli: int64(s.free[i].Len()) * 1000}
 	for _, j := range s.holding {
 		for _, at := range j.At {
 			if at.Node == i {
-				c.Held += int64(at.GPUs.Len()) * 1000
+				c.HeldMilli += int64(at.GPUs.Len()) * 1000
 			}
 		}
 	}
-	c.Out = c.All - c.Held - c.Free
+	c.OutOfServiceMilli = c.AllMilli - c.HeldMilli - c.FreeMilli
 	serves := func(j *Job) bool {
 		return slices.ContainsFunc(j.sizes, func(m size) bool { _, _, fits := s.fleet.fit(s.free[i], m.gpus); return fits })
 	}
 	if len(s.waiting) > 0 && !slices.ContainsFunc(s.waiting, serves) {
-		c.Stranded = c.Free
+		c.StrandedMilli = c.FreeMilli
 	}
 	return c
 }
 
 func plus(sum *berth.GPUCount, c berth.GPUCount) {
-	sum.All, sum.Held, sum.Free = sum.All+c.All, sum.Held+c.Held, sum.Free+c.Free
-	sum.Out, sum.Stranded = sum.Out+c.Out, sum.Stranded+c.Stranded
+	sum.AllMilli, sum.HeldMilli, sum.FreeMilli = sum.AllMilli+c.AllMilli, sum.HeldMilli+c.HeldMilli, sum.FreeMilli+c.FreeMilli
+	sum.OutOfServiceMilli, sum.StrandedMilli = sum.OutOfServiceMilli+c.OutOfServiceMilli, sum.StrandedMilli+c.StrandedMilli
 }
 
 func (s *Scheduler) reportJobs(r *berth.FleetReport) {
@@ -121,17 +121,17 @@ func (s *Scheduler) reportJobs(r *berth.FleetReport) {
 	for _, j := range s.holding {
 		used[string(j.Spec.Queue)] += int64(j.GPUs) * 1000
 		switch j.state() {
-		case berth.Binding:
+		case berth.ReplicaBinding:
 			r.Replicas.Binding++
-		case berth.Running:
+		case berth.ReplicaRunning:
 			r.Replicas.Running++
-		case berth.Releasing:
+		case berth.ReplicaReleasing:
 			r.Replicas.Releasing++
 		}
 	}
 	r.Replicas.Pending = len(s.waiting)
 	for _, name := range s.queues {
-		r.Queues = append(r.Queues, berth.QueueReport{Queue: berth.QueueID(name), UsedMilli: used[name], Waiting: waiting[name]})
+		r.Queues = append(r.Queues, berth.QueueReport{Queue: berth.QueueID(name), UsedMilli: used[name], WaitingReplicas: waiting[name]})
 	}
 }
 

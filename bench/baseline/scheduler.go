@@ -22,7 +22,7 @@ type Scheduler struct {
 	// free is what nobody holds, on nodes that take work.
 	free Space
 	now  berth.Time
-	last berth.ActionID
+	last berth.OrderID
 	wake berth.Time // 0: none
 
 	queues []string // in order of name
@@ -33,7 +33,7 @@ type Scheduler struct {
 	// those on their way out.
 	waiting, holding, leaving []*Job
 	// orders that are out.
-	orders map[berth.ActionID]*Job
+	orders map[berth.OrderID]*Job
 	totals berth.Totals
 }
 
@@ -43,7 +43,7 @@ var _ berth.Scheduler = (*Scheduler)(nil)
 func New(p Policy, fit Fit) *Scheduler {
 	return &Scheduler{
 		policy: p, fleet: fleet{fit: fit},
-		jobs: map[berth.JobID]*Job{}, shapes: map[string]int{}, orders: map[berth.ActionID]*Job{},
+		jobs: map[berth.JobID]*Job{}, shapes: map[string]int{}, orders: map[berth.OrderID]*Job{},
 	}
 }
 
@@ -90,7 +90,7 @@ func (s *Scheduler) apply(now berth.Time, e berth.Event) *berth.Error {
 		return s.cancel(now, e.Job)
 	case berth.JobFinished:
 		return s.finish(now, e)
-	case berth.ActionReported:
+	case berth.OrderReported:
 		return s.reported(now, e)
 	}
 	return unsupported("", "the schedulers of package baseline do not take it")
@@ -98,7 +98,7 @@ func (s *Scheduler) apply(now berth.Time, e berth.Event) *berth.Error {
 
 func (s *Scheduler) join(n berth.Node) *berth.Error {
 	for i := range n.GPUs {
-		if n.GPUs[i].Failed || n.GPUs[i].Mode != berth.ModeWhole {
+		if n.GPUs[i].Failed || n.GPUs[i].Mode != berth.GPUModeWhole {
 			return unsupported(fmt.Sprintf("node.gpus[%d]", i), "only sound and whole GPUs are placed on here")
 		}
 	}
@@ -159,7 +159,7 @@ func (s *Scheduler) submit(now berth.Time, spec *berth.Job) *berth.Error {
 	j.shape = s.shapes[key]
 	s.jobs[spec.ID] = j
 	s.waiting = append(s.waiting, j)
-	s.totals.Submitted++
+	s.totals.JobsAdmitted++
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (s *Scheduler) cancel(now berth.Time, id berth.JobID) *berth.Error {
 	if j == nil || j.gone {
 		return &berth.Error{Field: "job", Reason: fmt.Sprintf("job %q is not known, or is cancelled", id), Kind: berth.ErrUnknown}
 	}
-	s.totals.Cancelled++
+	s.totals.JobsCancelled++
 	switch j.gone = true; j.phase {
 	case waits:
 		s.forget(j)
@@ -189,7 +189,7 @@ func (s *Scheduler) finish(now berth.Time, e berth.JobFinished) *berth.Error {
 	case j.phase == starts:
 		return unsupported("job", "it ended before it was reported to run")
 	}
-	s.totals.Finished++
+	s.totals.JobsFinished++
 	if j.gone = true; j.phase == stops || j.phase == due {
 		return nil
 	}
@@ -200,14 +200,14 @@ func (s *Scheduler) finish(now berth.Time, e berth.JobFinished) *berth.Error {
 }
 
 // reported takes the report of an order, which went well.
-func (s *Scheduler) reported(now berth.Time, e berth.ActionReported) *berth.Error {
-	j := s.orders[e.Action]
+func (s *Scheduler) reported(now berth.Time, e berth.OrderReported) *berth.Error {
+	j := s.orders[e.Order]
 	switch {
-	case j == nil && (e.Action == 0 || e.Action > s.last):
-		return &berth.Error{Field: "action", Reason: fmt.Sprintf("order %d was never given", e.Action), Kind: berth.ErrUnknown}
+	case j == nil && (e.Order == 0 || e.Order > s.last):
+		return &berth.Error{Field: "order", Reason: fmt.Sprintf("order %d was never given", e.Order), Kind: berth.ErrUnknown}
 	case j == nil:
-		return &berth.Error{Field: "action", Reason: fmt.Sprintf("order %d is over", e.Action), Kind: berth.ErrStale}
-	case e.Outcome != berth.Done:
+		return &berth.Error{Field: "order", Reason: fmt.Sprintf("order %d is over", e.Order), Kind: berth.ErrStale}
+	case e.Outcome != berth.OutcomeDone:
 		return unsupported("outcome", "orders do not fail here")
 	}
 	s.close(j)

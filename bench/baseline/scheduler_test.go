@@ -160,12 +160,12 @@ func TestRefusals(t *testing.T) {
 		{bad(func(j *berth.Job) { j.Queue = "z" }), berth.ErrUnknown, `job.queue: queue "z" is not known`},
 		{bad(func(j *berth.Job) { j.Groups = nil }), berth.ErrInvalid, "job.groups: is empty"},
 		{bad(func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{MIG: "1g.10gb"} }), berth.ErrUnsupported, "job.groups[0].claim"},
-		{bad(func(j *berth.Job) { j.Groups[0].Replicas, j.Groups[0].Min = 2, 1 }), berth.ErrUnsupported, "job.groups[0].min"},
+		{bad(func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 2, 1 }), berth.ErrUnsupported, "job.groups[0].minMembers"},
 		{bad(func(j *berth.Job) { j.Service = &berth.Service{} }), berth.ErrUnsupported, "job.service"},
 		{bad(func(j *berth.Job) { j.Checkpoint = berth.Checkpoint{Supported: true, Cost: berth.Hour} }), berth.ErrUnsupported, "job.checkpoint.cost"},
 		{berth.JobCancelled{Job: "x"}, berth.ErrUnknown, `job "x" is not known`},
 		{berth.JobFinished{Job: "x", Incarnation: 1}, berth.ErrStale, "is over, or was never"},
-		{berth.ActionReported{Action: 7}, berth.ErrUnknown, "order 7 was never given"},
+		{berth.OrderReported{Order: 7}, berth.ErrUnknown, "order 7 was never given"},
 	} {
 		err := s.Apply(5, c.event)
 		require.ErrorIs(t, err, c.kind, c.text)
@@ -177,7 +177,7 @@ func TestRefusals(t *testing.T) {
 	require.ErrorIs(t, err, berth.ErrClock)
 	_, err = s.Snapshot()
 	require.ErrorIs(t, err, berth.ErrUnsupported)
-	require.NoError(t, checker.Against(s.Report()))
+	require.NoError(t, checker.AgainstReport(s.Report()))
 }
 
 // Cancelled jobs are stopped, and a cordoned node gets nobody.
@@ -197,12 +197,12 @@ func TestCancelAndCordon(t *testing.T) {
 	var log []string
 	run := sim.New(s, sim.FromSlice(w.Arrivals()), sim.Options{
 		Checker: strict{check.NewForAnyPolicy(config()), s},
-		Scheduled: func(now berth.Time, actions []berth.Action) {
+		Scheduled: func(now berth.Time, actions []berth.Order) {
 			for _, a := range actions {
 				log = append(log, fmt.Sprintf("%d %s %s", int64(now)/int64(berth.Minute), a.Kind(), a.Header().Job))
 			}
 			for id, want := range map[berth.JobID]berth.ReasonCode{"waits": berth.ReasonGPUs, "late": berth.ReasonGPUs} {
-				if e, err := s.Explain(id); err == nil && e.Replicas[0].State == berth.Pending {
+				if e, err := s.Explain(id); err == nil && e.Replicas[0].State == berth.ReplicaPending {
 					require.Equal(t, want, e.Replicas[0].Reason.Code)
 					require.Equal(t, 1, e.Replicas[0].Position)
 				}

@@ -29,7 +29,7 @@ func box(name, rack string, gpus int) berth.Node {
 func job(minute int, name, queue string, members, gpus, minutes int, change ...func(*berth.Job)) sim.Arrival {
 	j := berth.Job{
 		ID: berth.JobID(name), Queue: berth.QueueID(queue), ExpectedRuntime: berth.Duration(minutes) * berth.Minute,
-		Groups: []berth.Group{{Replicas: members, Claim: berth.Claim{GPUs: gpus}}},
+		Groups: []berth.Group{{Members: members, Claim: berth.Claim{GPUs: gpus}}},
 	}
 	for _, c := range change {
 		c(&j)
@@ -57,11 +57,11 @@ type strict struct {
 	scheduler berth.Scheduler
 }
 
-func (s strict) Scheduled(now berth.Time, actions []berth.Action) error {
+func (s strict) Scheduled(now berth.Time, actions []berth.Order) error {
 	if err := s.Checker.Scheduled(now, actions); err != nil {
 		return err
 	}
-	return s.Against(s.scheduler.Report())
+	return s.AgainstReport(s.scheduler.Report())
 }
 
 // play runs a world under a policy and the checker.

@@ -57,7 +57,7 @@ type exchanged struct {
 	milli       int64
 	// spared: it may not be stopped, whatever it is.
 	spared bool
-	leaf   quota.Index
+	leaf   quota.QueueIndex
 }
 
 // newExchange makes an exchange before anybody goes, with all that run, the oldest first, and
@@ -70,7 +70,7 @@ func newExchange(queues []quota.Queue, capacity int64, running, waiting []exchan
 		}
 	}
 	var err error
-	if x.shares, err = quota.NewShares(x.tree, quota.GPU, 1000); err != nil {
+	if x.shares, err = quota.NewShares(x.tree, quota.GPUMilli, 1000); err != nil {
 		return nil, false
 	}
 	slices.SortStableFunc(x.running, func(a, b exchanged) int {
@@ -97,7 +97,7 @@ func newExchange(queues []quota.Queue, capacity int64, running, waiting []exchan
 		}
 	}
 	x.incoming = waiting[0]
-	return x, x.tree.SetCapacity(quota.GPU, max(capacity, x.tree.Used(quota.Root, quota.GPU))) == nil
+	return x, x.tree.SetCapacity(quota.GPUMilli, max(capacity, x.tree.Used(quota.RootQueue, quota.GPUMilli))) == nil
 }
 
 func (e *exchanged) charge() quota.Charge {
@@ -201,7 +201,7 @@ func (x *exchange) forbidden(their []exchanged) string {
 		case ok:
 		case verdict.Reason == quota.ReclaimOverShare:
 			return ruleOverShare
-		case verdict.Reason == quota.ReclaimDue && x.tree.Used(e.leaf, quota.GPU) > x.share(e.leaf):
+		case verdict.Reason == quota.ReclaimDue && x.tree.Used(e.leaf, quota.GPUMilli) > x.share(e.leaf):
 			return ruleDue
 		case verdict.Reason == quota.ReclaimDue, verdict.Reason == quota.ReclaimBelowShare, verdict.Reason == quota.ReclaimBelowGuarantee:
 			return ruleBelowShare
@@ -228,7 +228,7 @@ func (x *exchange) due(of exchanged) quota.Due {
 	guaranteed := x.shares.Guaranteed(of.leaf)
 	fair := max(guaranteed, x.shares.Of(of.leaf))
 	for _, e := range x.running {
-		now := quota.NotDue
+		now := quota.DueNone
 		switch {
 		case e.leaf != of.leaf || e.milli > fair:
 		case e.milli > guaranteed:
@@ -243,23 +243,23 @@ func (x *exchange) due(of exchanged) quota.Due {
 			return now
 		}
 	}
-	return quota.NotDue
+	return quota.DueNone
 }
 
 // givenBack reports whether workloads of other queues that are stopped were more than the share of
 // theirs, and the one that comes is within the share of its own when they are gone.
 func (x *exchange) givenBack(list []exchanged) bool {
-	if slices.ContainsFunc(list, func(e exchanged) bool { return !x.own(e) && x.tree.Used(e.leaf, quota.GPU) <= x.share(e.leaf) }) {
+	if slices.ContainsFunc(list, func(e exchanged) bool { return !x.own(e) && x.tree.Used(e.leaf, quota.GPUMilli) <= x.share(e.leaf) }) {
 		return false
 	}
 	in := &x.incoming
 	x.leave(list)
 	defer x.restore(list)
-	return x.tree.Used(in.leaf, quota.GPU)+in.milli <= x.share(in.leaf)
+	return x.tree.Used(in.leaf, quota.GPUMilli)+in.milli <= x.share(in.leaf)
 }
 
 // share is what a queue is to have, by its guarantee and by what is over.
-func (x *exchange) share(leaf quota.Index) int64 {
+func (x *exchange) share(leaf quota.QueueIndex) int64 {
 	return max(x.shares.Of(leaf), x.shares.Guaranteed(leaf))
 }
 
@@ -282,8 +282,8 @@ func (x *exchange) sources(mine, their []exchanged) string {
 }
 
 // over compares two queues in what they have for their share.
-func (x *exchange) over(i, j quota.Index) int {
-	a, b := big.NewInt(x.tree.Used(i, quota.GPU)), big.NewInt(x.tree.Used(j, quota.GPU))
+func (x *exchange) over(i, j quota.QueueIndex) int {
+	a, b := big.NewInt(x.tree.Used(i, quota.GPUMilli)), big.NewInt(x.tree.Used(j, quota.GPUMilli))
 	return a.Mul(a, big.NewInt(x.shares.Of(j))).Cmp(b.Mul(b, big.NewInt(x.shares.Of(i))))
 }
 

@@ -11,8 +11,8 @@ import (
 //
 //   - a queue's quota is its Guarantee and its overQuotaWeight its Weight (kai_queue.go);
 //     preemptible: false is the class latency-critical, and may not borrow.
-//   - a node's gpus are GPUs, its mig instances are GPUs in ModeMIG (kai_node.go).
-//   - a job is a gang: minAvailable is Group.Min, sub-groups are groups, a fraction is
+//   - a node's gpus are GPUs, its mig instances are GPUs in GPUModeMIG (kai_node.go).
+//   - a job is a gang: minAvailable is Group.MinMembers, sub-groups are groups, a fraction is
 //     a share of one tenant (kai_gang.go).
 //   - pods that run are told as JobObserved, those that wait as JobSubmitted, in the order
 //     of created and at that time. What is being evicted when the scenario starts is

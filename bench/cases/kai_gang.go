@@ -86,7 +86,7 @@ func (n *kaiNeed) claim(firm bool) (berth.Claim, *Error) {
 		}
 		claim.GPUs = int(n.gpus)
 	case n.gpus > 0:
-		claim.Share = &berth.Share{Mode: berth.MPS, Milli: int(max(1, min(counts, 999)))}
+		claim.Share = &berth.Share{Mode: berth.ShareMPS, GPUMilli: int(max(1, min(counts, 999)))}
 	}
 	if firm {
 		claim.CPUMilli = counts
@@ -131,7 +131,7 @@ func (b *gangBuilder) add(root *kaiSubgroup, constraint *kaiConstraint) *Error {
 		Tenant: "all", Priority: b.job.Priority,
 	}}
 	if !b.job.Preemptible {
-		g.job.Class = berth.LatencyCritical
+		g.job.Class = berth.ClassLatencyCritical
 	}
 	var err *Error
 	if g.job.Topology, err = b.topology(constraint); err != nil {
@@ -338,7 +338,7 @@ func (b *gangBuilder) group(g *kaiGang, p kaiPart, constraint *kaiConstraint) *E
 		topology.Segments = []berth.Segment{{Size: p.per, Level: nodeWord}}
 	}
 	group := berth.Group{
-		Name: fmt.Sprintf("g%d", len(g.job.Groups)), Replicas: len(p.tasks) * p.per, Min: p.needs * p.per,
+		Name: fmt.Sprintf("g%d", len(g.job.Groups)), Members: len(p.tasks) * p.per, MinMembers: p.needs * p.per,
 		Claim: claim, Topology: topology,
 	}
 	if p.need.affinity != "" {

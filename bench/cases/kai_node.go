@@ -44,7 +44,7 @@ func (c *kaiCase) table() (*mig.Product, *Error) {
 			return nil, outOfModel("nodes.mig", err.Error())
 		}
 		p.Profiles = append(p.Profiles, mig.Profile{
-			Name: name, ID: id, NVML: id, ComputeSlices: 1, MemorySlices: 1, Starts: []int{0}, MaxCount: 1,
+			Name: name, ID: id, NVMLIndex: id, ComputeSlices: 1, MemorySlices: 1, Starts: []int{0}, MaxCount: 1,
 		})
 	}
 	return p, nil
@@ -99,22 +99,22 @@ func (c *kaiCase) nodeOf(i int, levels []string, table *mig.Product, used *occup
 	}
 	gpu := berth.GPU{Product: "gpu"}
 	if table != nil {
-		gpu.Table = table.Name
+		gpu.MIGTable = table.Name
 	}
 	for g := range n.GPUs {
-		gpu.Mode = berth.ModeWhole
+		gpu.Mode = berth.GPUModeWhole
 		switch {
 		case n.MIGStrategy == "mixed":
-			gpu.Mode = berth.ModeMIG
+			gpu.Mode = berth.GPUModeMIG
 		case used.shared[gpuOf{i, g}] > 0:
-			gpu.Mode = berth.ModeMPS
+			gpu.Mode = berth.GPUModeMPS
 		}
 		out.GPUs = append(out.GPUs, gpu)
 		if len(out.GPUs) > berth.MaxGPUs {
 			break
 		}
 	}
-	gpu.Mode = berth.ModeMIG
+	gpu.Mode = berth.GPUModeMIG
 	for _, resource := range n.profiles() {
 		profile, err := mig.ParseProfileName(strings.TrimPrefix(resource, migPrefix))
 		if err != nil {

@@ -61,7 +61,7 @@ func (o *occupancy) one(t *kaiTask, pod podOf) bool {
 	for g := range min(n.GPUs, berth.MaxGPUs) {
 		if at := (gpuOf{node, g}); !o.taken[at] && o.at[pod].Len() < int(t.GPUs) {
 			o.taken[at] = true
-			o.at[pod] |= berth.GPUs(g)
+			o.at[pod] |= berth.GPUSetOf(g)
 		}
 	}
 	return o.at[pod].Len() == int(t.GPUs)
@@ -91,7 +91,7 @@ func (o *occupancy) share(t *kaiTask, pod podOf, node int) bool {
 	}
 	o.taken[at], o.groups[key] = true, best
 	o.shared[at] += amount
-	o.at[pod] = berth.GPUs(best)
+	o.at[pod] = berth.GPUSetOf(best)
 	return true
 }
 
@@ -111,7 +111,7 @@ func (o *occupancy) devices(t *kaiTask, pod podOf, node int) bool {
 		for g := first; g < first+n.MIG[profile] && count > 0 && g < berth.MaxGPUs; g++ {
 			if at := (gpuOf{node, g}); !o.instances[at] {
 				o.instances[at] = true
-				o.at[pod] |= berth.GPUs(g)
+				o.at[pod] |= berth.GPUSetOf(g)
 				count--
 			}
 		}
@@ -133,10 +133,10 @@ func (o *occupancy) members(g *kaiGang) []berth.MemberPlacement {
 			for m := range p.per {
 				at := berth.MemberPlacement{Group: g.job.Groups[k].Name, Index: i*p.per + m, Node: berth.NodeID(t.Node), GPUs: gpus}
 				if claim.Share != nil {
-					at.ShareMilli, at.ShareMemoryMiB = claim.Share.Milli, claim.Share.MemoryMiB
+					at.ShareMilli, at.ShareMemoryMiB = claim.Share.GPUMilli, claim.Share.MemoryMiB
 				}
 				if claim.MIG != "" {
-					at.GPUs = berth.GPUs(gpus.Indexes()[m])
+					at.GPUs = berth.GPUSetOf(gpus.Indexes()[m])
 					at.Instance = mig.Placement{Profile: mustProfile(claim.MIG), Size: 1}
 				}
 				list = append(list, at)

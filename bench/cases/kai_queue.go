@@ -46,12 +46,12 @@ func (c *kaiCase) quotas() []quota.Queue {
 		default:
 			out.Priority--
 		}
-		out.Guarantee = quota.Amounts{quota.GPU: guarantees[i]}
+		out.Guarantee = quota.Amounts{quota.GPUMilli: guarantees[i]}
 		if q.Limit >= 0 {
-			out.Limit[quota.GPU] = milli(q.Limit)
+			out.Limit[quota.GPUMilli] = milli(q.Limit)
 		}
 		if q.Quota >= 0 {
-			out.Limit[quota.CPU] = milli(q.Quota)
+			out.Limit[quota.CPUMilli] = milli(q.Quota)
 		}
 		list[i] = out
 	}

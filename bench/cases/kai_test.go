@@ -213,7 +213,7 @@ func TestKAIOutcomes(t *testing.T) {
 // What is not preemptible here is of the class that is not preempted.
 func TestKAIClasses(t *testing.T) {
 	c := &kaiCase{Queues: []kaiQueue{{Name: "q"}}, Jobs: []kaiJob{{Name: "j", Queue: "q", Tasks: []kaiTask{{GPUs: 1}}}}}
-	for preemptible, class := range map[bool]berth.Class{false: berth.LatencyCritical, true: berth.Batch} {
+	for preemptible, class := range map[bool]berth.Class{false: berth.ClassLatencyCritical, true: berth.ClassBatch} {
 		c.Jobs[0].Preemptible = preemptible
 		gangs, err := c.gangs(0)
 		require.Nil(t, err)

@@ -76,7 +76,7 @@ func (w *kaiWorld) build(used *occupancy) *Error {
 	}
 	// KAI reserves nothing for gangs that wait, compares no run times, and consolidates.
 	config := berth.Config{Levels: levels, Policy: berth.Policy{
-		ReservedGangs: -1, Preemption: atOnce(), Moves: berth.Moves{Mode: berth.MovesOrdered},
+		ReservedGangs: -1, Preemption: atOnce(), Defragmentation: berth.Defragmentation{Mode: berth.DefragmentationOn},
 	}}
 	sched, err := core.New(config)
 	if err != nil {
@@ -136,7 +136,7 @@ func (w *kaiWorld) tell(observed []*kaiGang, used *occupancy) *Error {
 			members := used.members(g)
 			w.observe(g.job.ID, members)
 			w.submitted[g.job.ID] = true
-			event = berth.JobObserved{Job: g.job, Running: []berth.RunningReplica{{Incarnation: 1, Started: w.now, Members: members}}}
+			event = berth.JobObserved{Job: g.job, Running: []berth.ObservedReplica{{Incarnation: 1, Started: w.now, Members: members}}}
 		case g.companion:
 			continue
 		default:

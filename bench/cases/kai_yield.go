@@ -89,7 +89,7 @@ func (w *kaiWorld) exchange(incoming int) (*exchange, bool) {
 		j := &c.Jobs[job]
 		e := exchanged{name: j.Name, queue: c.queueName(c.queue(j.Queue)), priority: j.Priority, milli: milli}
 		if !j.Preemptible {
-			e.class = berth.LatencyCritical
+			e.class = berth.ClassLatencyCritical
 		}
 		return e
 	}

@@ -23,7 +23,7 @@ type kueueScale struct {
 // maxKueueUnits bounds the GPUs that stand for the contended resource.
 const maxKueueUnits = 16 * berth.MaxGPUs
 
-var standIns = []quota.Resource{quota.GPU, quota.Memory, quota.CPU}
+var standIns = []quota.Resource{quota.GPUMilli, quota.MemoryMiB, quota.CPUMilli}
 
 func (c *kueueCase) scale() (kueueScale, *Error) {
 	var s kueueScale
@@ -67,7 +67,7 @@ func (c *kueueCase) scale() (kueueScale, *Error) {
 
 // amount is an amount of the k-th resource in the unit of what stands for it in quotas.
 func (s *kueueScale) amount(k int, v int64) int64 {
-	if standIns[k] == quota.GPU {
+	if standIns[k] == quota.GPUMilli {
 		return 1000 * (v / s.units[k])
 	}
 	return v / s.units[k]
@@ -206,13 +206,13 @@ func (c *kueueCase) join(w *world, s *kueueScale, queues []quota.Queue) ([]berth
 	var have, used int64
 	for i := range queues {
 		if queues[i].Parent == "" {
-			have += queues[i].Guarantee[quota.GPU] / 1000
+			have += queues[i].Guarantee[quota.GPUMilli] / 1000
 		}
 	}
 	for i := range c.Admitted {
 		job := c.job(&c.Admitted[i], "", s)
 		for k := range job.Groups {
-			used += int64(job.Groups[k].Replicas * job.Groups[k].Claim.GPUs)
+			used += int64(job.Groups[k].Members * job.Groups[k].Claim.GPUs)
 		}
 	}
 	total := max(have, used)
@@ -223,7 +223,7 @@ func (c *kueueCase) join(w *world, s *kueueScale, queues []quota.Queue) ([]berth
 	for number := 0; number == 0 || total > 0; number++ {
 		node := berth.Node{ID: berth.NodeID(fmt.Sprintf("node%02d", number)), CPUMilli: hostCPU, MemoryMiB: hostMemory}
 		for ; total > 0 && len(node.GPUs) < berth.MaxGPUs; total-- {
-			free = append(free, berth.MemberPlacement{Node: node.ID, GPUs: berth.GPUs(len(node.GPUs))})
+			free = append(free, berth.MemberPlacement{Node: node.ID, GPUs: berth.GPUSetOf(len(node.GPUs))})
 			node.GPUs = append(node.GPUs, berth.GPU{Product: "gpu"})
 		}
 		if err := w.core.Apply(0, berth.NodeJoined{Node: node}); err != nil {
@@ -242,7 +242,7 @@ func (c *kueueCase) admit(w *world, s *kueueScale, free []berth.MemberPlacement)
 		}
 		var members []berth.MemberPlacement
 		for k := range job.Groups {
-			for m := range job.Groups[k].Replicas {
+			for m := range job.Groups[k].Members {
 				at := berth.MemberPlacement{Node: "node00"}
 				if job.Groups[k].Claim.GPUs > 0 {
 					at, free = free[0], free[1:]
@@ -252,7 +252,7 @@ func (c *kueueCase) admit(w *world, s *kueueScale, free []berth.MemberPlacement)
 			}
 		}
 		w.now = berth.Time(i+1) * berth.Time(berth.Second)
-		err := w.core.Apply(w.now, berth.JobObserved{Job: job, Running: []berth.RunningReplica{{Incarnation: 1, Started: w.now, Members: members}}})
+		err := w.core.Apply(w.now, berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{Incarnation: 1, Started: w.now, Members: members}}})
 		if err != nil {
 			return refused("admitted "+a.Name, err)
 		}
@@ -287,20 +287,20 @@ func (c *kueueCase) byAge() []*kueueWorkload {
 // job translates a workload.
 func (c *kueueCase) job(w *kueueWorkload, id berth.JobID, s *kueueScale) berth.Job {
 	job := berth.Job{
-		ID: id, Queue: berth.QueueID(w.Queue), Class: berth.Interactive, Priority: c.priority(w),
+		ID: id, Queue: berth.QueueID(w.Queue), Class: berth.ClassInteractive, Priority: c.priority(w),
 		Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Second},
 	}
 	if w.Evicted {
-		job.Class = berth.Batch
+		job.Class = berth.ClassBatch
 	}
 	host := berth.Claim{}
 	for k, key := range s.keys {
 		units := w.amounts()[key] / s.units[k]
 		switch {
 		case units == 0:
-		case standIns[k] == quota.GPU:
-			job.Groups = append(job.Groups, berth.Group{Name: "units", Replicas: int(min(units, maxKueueUnits+1)), Claim: berth.Claim{GPUs: 1}})
-		case standIns[k] == quota.Memory:
+		case standIns[k] == quota.GPUMilli:
+			job.Groups = append(job.Groups, berth.Group{Name: "units", Members: int(min(units, maxKueueUnits+1)), Claim: berth.Claim{GPUs: 1}})
+		case standIns[k] == quota.MemoryMiB:
 			host.MemoryMiB = units
 		default:
 			host.CPUMilli = units
@@ -310,7 +310,7 @@ func (c *kueueCase) job(w *kueueWorkload, id berth.JobID, s *kueueScale) berth.J
 		if host == (berth.Claim{}) {
 			host.CPUMilli = 1
 		}
-		job.Groups = append(job.Groups, berth.Group{Name: "host", Replicas: 1, Claim: host})
+		job.Groups = append(job.Groups, berth.Group{Name: "host", Members: 1, Claim: host})
 	}
 	return job
 }

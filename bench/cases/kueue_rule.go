@@ -35,7 +35,7 @@ func (c *kueueCase) exchange() (*exchange, bool) {
 		return nil, false
 	}
 	as := func(w *kueueWorkload) exchanged {
-		e := exchanged{name: w.Name, queue: w.Queue, class: berth.Interactive, priority: w.Priority}
+		e := exchanged{name: w.Name, queue: w.Queue, class: berth.ClassInteractive, priority: w.Priority}
 		if len(s.keys) > 0 {
 			e.milli = s.amount(0, w.amounts()[s.keys[0]])
 		}
@@ -45,14 +45,14 @@ func (c *kueueCase) exchange() (*exchange, bool) {
 	for _, w := range c.byAge() {
 		e := as(w)
 		if e.spared = c.spares(w); w.Evicted {
-			e.class = berth.Batch
+			e.class = berth.ClassBatch
 		}
 		running = append(running, e)
 	}
 	capacity := int64(0)
 	for i := range queues {
 		if queues[i].Parent == "" {
-			capacity += queues[i].Guarantee[quota.GPU]
+			capacity += queues[i].Guarantee[quota.GPUMilli]
 		}
 	}
 	return newExchange(queues, capacity, running, []exchanged{as(&c.Incoming)})

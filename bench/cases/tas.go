@@ -243,7 +243,7 @@ func (c *tasCase) comparePlaced(bind *berth.Bind, requests []tasRequest, expecte
 	return detail, rule
 }
 
-func bindOf(actions []berth.Action, id berth.JobID) *berth.Bind {
+func bindOf(actions []berth.Order, id berth.JobID) *berth.Bind {
 	for _, action := range actions {
 		if bind, ok := action.(berth.Bind); ok && bind.Job == id {
 			return &bind
@@ -257,7 +257,7 @@ func (c *tasCase) job(requests []tasRequest) (berth.Job, error) {
 	job := berth.Job{ID: berth.JobID(requests[0].Name), Queue: queueName}
 	for i := range requests {
 		r := &requests[i]
-		group := berth.Group{Name: r.Name, Replicas: r.Count, Claim: c.resources.claim(r)}
+		group := berth.Group{Name: r.Name, Members: r.Count, Claim: c.resources.claim(r)}
 		for _, s := range r.Slices {
 			group.Topology.Segments = append(group.Topology.Segments, berth.Segment{Size: s.Size, Level: c.level(s.Level)})
 		}
@@ -347,7 +347,7 @@ func (c *tasCase) compareFits(reason *berth.Reason, r *tasRequest, failure *tasF
 	if at < 0 {
 		return fmt.Sprintf("%s: Explain has no finding at level %s; Kueue: %d of %d %ss fit", r.Name, level, *failure.Fits, failure.Of, failure.Unit)
 	}
-	ours, of := reason.Levels[at].Fits, r.Count
+	ours, of := reason.Levels[at].MembersFit, r.Count
 	if failure.Unit == "slice" && len(r.Slices) > 0 {
 		ours, of = ours/r.Slices[0].Size, of/r.Slices[0].Size
 	}

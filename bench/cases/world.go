@@ -42,7 +42,7 @@ func newWorld(sched *core.Core) *world {
 // who had to yield before, or bounds how many have to in a time; what a scenario says about
 // who runs in the end says nothing about when it would have been worth it.
 func atOnce() berth.Preemption {
-	return berth.Preemption{Respite: -1, Worth: berth.Worth{Unweighed: true, Queueing: -1}}
+	return berth.Preemption{Cooldown: -1, Gain: berth.GainPolicy{IgnoreCost: true, Queueing: -1}}
 }
 
 // observe notes what runs before the first round.
@@ -84,14 +84,14 @@ func (w *world) round() (ordered bool, err error) {
 }
 
 // carryOut does what is ordered and reports it done.
-func (w *world) carryOut(action berth.Action) error {
+func (w *world) carryOut(action berth.Order) error {
 	order := action.Header()
 	switch a := action.(type) {
 	case berth.Bind:
 		w.observe(order.Job, a.Members)
 	case berth.Release:
 		if _, before := w.stopped[order.Job]; !before {
-			w.stopped[order.Job] = order.Cause.For.Job
+			w.stopped[order.Job] = order.Cause.Beneficiary.Job
 		}
 		for _, m := range a.Members {
 			delete(w.running[order.Job], m.Ref())
@@ -100,5 +100,5 @@ func (w *world) carryOut(action berth.Action) error {
 	if order.Deadline == 0 { // no report is expected
 		return nil
 	}
-	return w.core.Apply(w.now, berth.ActionReported{Action: order.ID, Outcome: berth.Done})
+	return w.core.Apply(w.now, berth.OrderReported{Order: order.ID, Outcome: berth.OutcomeDone})
 }

@@ -81,7 +81,7 @@ type Book struct {
 	queues   map[berth.QueueID]int
 	runtimes map[berth.JobID]berth.Duration
 	jobs     map[berth.JobID]*Job
-	releases map[berth.ActionID]*Job // that are out
+	releases map[berth.OrderID]*Job // that are out
 	nodes    map[berth.NodeID]int
 	free     []int // GPUs of each node
 	// byFree counts the nodes by free GPUs, byLeast the jobs that wait by their smallest member.
@@ -97,7 +97,7 @@ type Book struct {
 func NewBook(queues []berth.QueueID, runtimes map[berth.JobID]berth.Duration, step berth.Duration) *Book {
 	b := &Book{
 		Step: step, queues: map[berth.QueueID]int{}, runtimes: runtimes, jobs: map[berth.JobID]*Job{},
-		releases: map[berth.ActionID]*Job{}, nodes: map[berth.NodeID]int{},
+		releases: map[berth.OrderID]*Job{}, nodes: map[berth.NodeID]int{},
 		of: make([]struct{ held, asked int }, len(queues)),
 	}
 	for i, q := range queues {
@@ -127,13 +127,13 @@ func (b *Book) Applied(now berth.Time, e berth.Event, refusal error) {
 			j.Ended = now
 			delete(b.jobs, e.Job)
 		}
-	case berth.ActionReported:
+	case berth.OrderReported:
 		b.reported(now, e)
 	}
 }
 
 // Scheduled takes the orders of a pass.
-func (b *Book) Scheduled(now berth.Time, actions []berth.Action) {
+func (b *Book) Scheduled(now berth.Time, actions []berth.Order) {
 	b.advance(now)
 	for _, a := range actions {
 		if b.broken != nil {
@@ -164,7 +164,7 @@ func (b *Book) submit(now berth.Time, spec *berth.Job) {
 	j := &Job{ID: spec.ID, Queue: spec.Queue, Runtime: b.runtimes[spec.ID], Submitted: now, Started: Unset, Ended: Unset, least: berth.MaxGPUs}
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
-		j.GPUs += g.Replicas * g.Claim.GPUs
+		j.GPUs += g.Members * g.Claim.GPUs
 		j.least = min(j.least, g.Claim.GPUs)
 	}
 	if _, known := b.queues[j.Queue]; !known || j.Runtime == 0 {
@@ -224,13 +224,13 @@ func (b *Book) hold(j *Job, sign int) {
 	}
 }
 
-func (b *Book) reported(now berth.Time, e berth.ActionReported) {
-	j := b.releases[e.Action]
-	delete(b.releases, e.Action)
+func (b *Book) reported(now berth.Time, e berth.OrderReported) {
+	j := b.releases[e.Order]
+	delete(b.releases, e.Order)
 	switch {
 	case j == nil:
-	case e.Outcome != berth.Done:
-		b.fault("order %d ended %s", e.Action, e.Outcome)
+	case e.Outcome != berth.OutcomeDone:
+		b.fault("order %d ended %s", e.Order, e.Outcome)
 	case j.runs: // else it ended by itself
 		b.stop(now, j)
 		b.waits(j, 1)

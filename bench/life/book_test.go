@@ -27,7 +27,7 @@ func job(minute int, name, queue string, members, gpus, minutes int) sim.Arrival
 		At: berth.Time(0).Add(berth.Duration(minute) * berth.Minute), Runtime: berth.Duration(minutes) * berth.Minute,
 		Event: berth.JobSubmitted{Job: berth.Job{
 			ID: berth.JobID(name), Queue: berth.QueueID(queue), ExpectedRuntime: berth.Duration(minutes) * berth.Minute,
-			Groups:     []berth.Group{{Replicas: members, Claim: berth.Claim{GPUs: gpus}}},
+			Groups:     []berth.Group{{Members: members, Claim: berth.Claim{GPUs: gpus}}},
 			Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Minute, RestartCost: berth.Minute},
 		}},
 	}

@@ -38,7 +38,7 @@ func Play(scheduler berth.Scheduler, w *Workload, o Options) (*Book, sim.Speed, 
 	book := NewBook(w.names(), w.runtimes(), o.Step)
 	s := sim.New(scheduler, sim.FromSlice(w.Arrivals()), sim.Options{
 		Resume: true, Checker: o.Checker, Applied: book.Applied,
-		Scheduled: func(now berth.Time, actions []berth.Action) {
+		Scheduled: func(now berth.Time, actions []berth.Order) {
 			book.Scheduled(now, actions)
 			if o.Progress != nil {
 				o.Progress(now)

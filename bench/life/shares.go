@@ -91,7 +91,7 @@ func (c *claim) add(job *berth.Job, runtime berth.Duration, sizes []int) {
 	gpus, largest := 0, 0
 	for i := range job.Groups {
 		g := &job.Groups[i]
-		gpus += g.Replicas * g.Claim.GPUs
+		gpus += g.Members * g.Claim.GPUs
 		largest = max(largest, g.Claim.GPUs)
 	}
 	s := slices.IndexFunc(sizes, func(size int) bool { return size >= largest })
@@ -106,7 +106,7 @@ func (c *claim) add(job *berth.Job, runtime berth.Duration, sizes []int) {
 func (c *claim) nodesFor(job *berth.Job, size int) (nodes int) {
 	for i := range job.Groups {
 		each := max(size/job.Groups[i].Claim.GPUs, 1)
-		nodes += (job.Groups[i].Replicas + each - 1) / each
+		nodes += (job.Groups[i].Members + each - 1) / each
 	}
 	return nodes
 }

@@ -53,9 +53,9 @@ func (b Box) Node(name string, domains ...string) berth.Node {
 // Gang is one member on a node of eight GPUs or, of larger jobs, a member on each of several.
 func Gang(gpus int) berth.Group {
 	if gpus <= NodeGPUs {
-		return berth.Group{Replicas: 1, Claim: berth.Claim{GPUs: gpus}}
+		return berth.Group{Members: 1, Claim: berth.Claim{GPUs: gpus}}
 	}
-	return berth.Group{Replicas: gpus / NodeGPUs, Claim: berth.Claim{GPUs: NodeGPUs}}
+	return berth.Group{Members: gpus / NodeGPUs, Claim: berth.Claim{GPUs: NodeGPUs}}
 }
 
 // A fleet of GB200 NVL72: trays of 4 GPUs, 18 trays to a block, which is an NVLink domain, 8 blocks

@@ -15,19 +15,19 @@ type book struct {
 	nodes    map[berth.NodeID]*nodeBook
 	capacity int64 // milli-GPU of all nodes
 	jobs     map[berth.JobID]*jobBook
-	orders   map[berth.ActionID]berth.Action // that are out
+	orders   map[berth.OrderID]berth.Order // that are out
 	held     [categories]int64
 	rows     [categories]Row
 	policy   berth.Policy
 	// scaled lists the jobs that were scaled down since the latest pass, last the
 	// Releases that are given for the last time.
 	scaled []*jobBook
-	last   []berth.ActionID
+	last   []berth.OrderID
 	// tables that were told, the modes of GPUs as told or last ordered, and the
 	// Repartitions that are out.
 	tables  map[string]mig.Product
 	modes   map[gpuKey]berth.GPUMode
-	changes map[berth.ActionID]*change
+	changes map[berth.OrderID]*change
 }
 
 type nodeBook struct {
@@ -56,11 +56,11 @@ type jobBook struct {
 type replicaBook struct {
 	members []berth.MemberPlacement
 	// binds are the orders that placed the members; none for those observed.
-	binds map[berth.MemberRef]berth.ActionID
+	binds map[berth.MemberRef]berth.OrderID
 	// parts is what they hold, in thousandths of a GPU.
 	parts map[berth.MemberRef]int64
 	// order is the latest about it; it is over if it is not in book.orders.
-	order berth.ActionID
+	order berth.OrderID
 	// since is when it lost its last place, if it has none.
 	since berth.Time
 	// gone: it is to be forgotten when it is stopped.
@@ -73,8 +73,8 @@ type replicaBook struct {
 func newBook() book {
 	return book{
 		nodes: map[berth.NodeID]*nodeBook{}, jobs: map[berth.JobID]*jobBook{},
-		orders: map[berth.ActionID]berth.Action{},
-		tables: map[string]mig.Product{}, modes: map[gpuKey]berth.GPUMode{}, changes: map[berth.ActionID]*change{},
+		orders: map[berth.OrderID]berth.Order{},
+		tables: map[string]mig.Product{}, modes: map[gpuKey]berth.GPUMode{}, changes: map[berth.OrderID]*change{},
 	}
 }
 
@@ -143,7 +143,7 @@ func (b *book) applied(now berth.Time, e berth.Event) {
 		b.tables[e.Table.Name] = e.Table
 	case berth.PolicyChanged:
 		b.policy = e.Policy
-	case berth.ActionReported:
+	case berth.OrderReported:
 		b.reported(now, e)
 	default:
 		b.appliedJob(now, e)
@@ -258,12 +258,12 @@ func (b *book) ask(j *jobBook, now berth.Time, n int) {
 }
 
 // start notes members that hold capacity from now on.
-func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.MemberPlacement, bind berth.ActionID) {
+func (b *book) start(now berth.Time, j *jobBook, number int, members []berth.MemberPlacement, bind berth.OrderID) {
 	row := &b.rows[j.category]
 	r := j.replicas[number]
 	switch {
 	case r == nil:
-		r = &replicaBook{binds: map[berth.MemberRef]berth.ActionID{}, parts: map[berth.MemberRef]int64{}}
+		r = &replicaBook{binds: map[berth.MemberRef]berth.OrderID{}, parts: map[berth.MemberRef]int64{}}
 		j.replicas[number] = r
 		row.Placed++
 		if len(j.asked) > 0 {
@@ -323,12 +323,12 @@ func (b *book) forgetJob(j *jobBook) {
 }
 
 // reported notes how an order ended. A Release of which members are left stays out.
-func (b *book) reported(now berth.Time, e berth.ActionReported) {
-	if c := b.changes[e.Action]; c != nil {
-		b.changed(now, c, e.Outcome == berth.Done)
+func (b *book) reported(now berth.Time, e berth.OrderReported) {
+	if c := b.changes[e.Order]; c != nil {
+		b.changed(now, c, e.Outcome == berth.OutcomeDone)
 		return
 	}
-	order := b.orders[e.Action]
+	order := b.orders[e.Order]
 	if order == nil {
 		return // a checkpoint, written or not: who was asked for it runs on
 	}
@@ -343,13 +343,13 @@ func (b *book) reported(now berth.Time, e berth.ActionReported) {
 	}
 	// The part of the order that holds nothing from now on.
 	ended := func(ref berth.MemberRef) bool {
-		failed := e.Outcome == berth.Failed || e.Outcome == berth.Partial && slices.Contains(e.Members, ref)
+		failed := e.Outcome == berth.OutcomeFailed || e.Outcome == berth.OutcomePartial && slices.Contains(e.Members, ref)
 		return failed != release
 	}
 	members = slices.DeleteFunc(slices.Clone(members), func(p berth.MemberPlacement) bool { return !ended(p.Ref()) })
 	j := b.jobs[h.Job]
 	if j == nil || j.replicas[h.Replica] == nil {
-		delete(b.orders, e.Action)
+		delete(b.orders, e.Order)
 		return
 	}
 	r := j.replicas[h.Replica]
@@ -358,8 +358,8 @@ func (b *book) reported(now berth.Time, e berth.ActionReported) {
 	if release && len(members) > 0 && r.gone && len(r.members) == 0 {
 		b.forget(j, h.Replica)
 	}
-	if !release || e.Outcome == berth.Done || len(r.members) == 0 {
-		delete(b.orders, e.Action)
+	if !release || e.Outcome == berth.OutcomeDone || len(r.members) == 0 {
+		delete(b.orders, e.Order)
 	}
 }
 
@@ -376,7 +376,7 @@ func (b *book) dropMembers(now berth.Time, j *jobBook, r *replicaBook, list []be
 	})
 }
 
-func (b *book) scheduled(now berth.Time, actions []berth.Action) {
+func (b *book) scheduled(now berth.Time, actions []berth.Order) {
 	b.expireChanges(now)
 	b.expire(now)
 	for _, a := range actions {
@@ -436,7 +436,7 @@ func (b *book) release(now berth.Time, a *berth.Release) {
 
 // expire notes the Releases whose members are presumed dead.
 func (b *book) expire(now berth.Time) {
-	b.last = slices.DeleteFunc(b.last, func(id berth.ActionID) bool {
+	b.last = slices.DeleteFunc(b.last, func(id berth.OrderID) bool {
 		a, out := b.orders[id].(berth.Release)
 		if !out || a.Deadline > now {
 			return !out

@@ -41,9 +41,9 @@ func (c Category) String() string { return enum.Text(categoryNames, c, "Category
 func CategoryOf(j *berth.Job) Category {
 	gpus, shares := 0, false
 	for i := range j.Groups {
-		gpus += j.Groups[i].Replicas * j.Groups[i].Claim.GPUs
+		gpus += j.Groups[i].Members * j.Groups[i].Claim.GPUs
 		cl := &j.Groups[i].Claim
-		shares = shares || cl.Share != nil || cl.MIG != "" || cl.Fraction != nil
+		shares = shares || cl.Share != nil || cl.MIG != "" || cl.MinInstance != nil
 	}
 	switch {
 	case gpus == 0 && !shares:
@@ -51,7 +51,7 @@ func CategoryOf(j *berth.Job) Category {
 	case gpus >= GangGPUs && j.Service == nil:
 		return min(Gang64+Category(bits.Len(uint(gpus/GangGPUs))-1), Gang512)
 	}
-	whole := map[berth.Class]Category{berth.LatencyCritical: Inference, berth.Interactive: Notebook, berth.Batch: Batch}[j.Class]
+	whole := map[berth.Class]Category{berth.ClassLatencyCritical: Inference, berth.ClassInteractive: Notebook, berth.ClassBatch: Batch}[j.Class]
 	if gpus == 0 {
 		return whole + 1
 	}

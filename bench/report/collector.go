@@ -54,7 +54,7 @@ func (c *Collector) Applied(now berth.Time, e berth.Event, err error) {
 }
 
 // Scheduled sees a pass and its orders.
-func (c *Collector) Scheduled(now berth.Time, actions []berth.Action) {
+func (c *Collector) Scheduled(now berth.Time, actions []berth.Order) {
 	c.advance(now)
 	c.run.Passes++
 	c.run.Orders += len(actions)
@@ -82,13 +82,13 @@ func (c *Collector) advance(now berth.Time) {
 func (c *Collector) sample() {
 	r := c.core().Report()
 	s := Sample{
-		At: c.now, Capacity: r.GPUs.All, Held: c.book.held, Free: r.GPUs.Free, Stranded: r.GPUs.Stranded,
+		At: c.now, Capacity: r.GPUs.AllMilli, Held: c.book.held, Free: r.GPUs.FreeMilli, Stranded: r.GPUs.StrandedMilli,
 		Waiting: r.Waiting.Ready + r.Waiting.Capacity + r.Waiting.Quota + r.Waiting.Backoff,
 	}
-	if held := s.held(); c.err == nil && (held != r.GPUs.Held || c.book.capacity != r.GPUs.All) {
+	if held := s.held(); c.err == nil && (held != r.GPUs.HeldMilli || c.book.capacity != r.GPUs.AllMilli) {
 		c.err = fmt.Errorf(
 			"report: at %d ms orders and reports add up to %d of %d milli-GPU held, and the core has %d of %d",
-			c.now, held, c.book.capacity, r.GPUs.Held, r.GPUs.All,
+			c.now, held, c.book.capacity, r.GPUs.HeldMilli, r.GPUs.AllMilli,
 		)
 	}
 	c.run.Samples = append(c.run.Samples, s)
@@ -126,7 +126,7 @@ func (c *Collector) Finish(now berth.Time) (*Run, error) {
 	}
 	r := &c.run
 	r.Start, r.End = c.start, c.now
-	r.Searches = c.core().Report().Totals.Attempts
+	r.Searches = c.core().Report().Totals.PlacementAttempts
 	if span := float64(r.End - r.Start); span > 0 {
 		r.Capacity = c.capacityArea / span
 		for _, area := range c.area {

@@ -40,7 +40,7 @@ func (b *book) milli(p *berth.MemberPlacement) int64 {
 
 // slices is how many memory slices each GPU of a node has.
 func (b *book) slices(node berth.NodeID) int {
-	name := b.nodes[node].spec.GPUs[0].Table
+	name := b.nodes[node].spec.GPUs[0].MIGTable
 	if table, told := b.tables[name]; told {
 		return table.MemorySlices
 	}

@@ -13,7 +13,7 @@ import (
 
 func Example() {
 	gpu := berth.GPU{Product: "T4", MemoryMiB: 16384}
-	job := berth.Job{ID: "tune", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}
+	job := berth.Job{ID: "tune", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}}
 	sched, _ := core.New(berth.Config{})
 	var s *sim.Simulation
 	c := report.NewCollector(func() berth.Scheduler { return s.Scheduler() })

@@ -113,7 +113,7 @@ func waitingTable(r *Run) string {
 		w := &r.Longest[i]
 		tableRow(&b, "td", []string{
 			string(w.Job), w.Category.String(), string(w.Queue), count(w.Replicas), Span(w.For),
-			string(w.Reason.Code), w.Reason.Text, w.Reason.Relax,
+			string(w.Reason.Code), w.Reason.Text, w.Reason.Remedy,
 		})
 	}
 	b.WriteString(`</tbody></table></div>`)

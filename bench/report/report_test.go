@@ -46,17 +46,17 @@ func (b *bench) tell(now berth.Time, e berth.Event) {
 }
 
 // pass runs a pass and reports all its orders as done.
-func (b *bench) pass(now berth.Time) []berth.Action {
+func (b *bench) pass(now berth.Time) []berth.Order {
 	actions := b.orders(now)
 	for _, a := range actions {
 		if h := a.Header(); h.Deadline != 0 {
-			b.tell(now, berth.ActionReported{Action: h.ID})
+			b.tell(now, berth.OrderReported{Order: h.ID})
 		}
 	}
 	return actions
 }
 
-func (b *bench) orders(now berth.Time) []berth.Action {
+func (b *bench) orders(now berth.Time) []berth.Order {
 	actions, err := b.core.Schedule(now)
 	require.NoError(b, err)
 	b.Scheduled(now, actions)
@@ -70,7 +70,7 @@ func (b *bench) finish(now berth.Time) *report.Run {
 }
 
 func job(id berth.JobID, members, gpus int) berth.Job {
-	return berth.Job{ID: id, Queue: "q", Groups: []berth.Group{{Replicas: members, Claim: berth.Claim{GPUs: gpus}}}}
+	return berth.Job{ID: id, Queue: "q", Groups: []berth.Group{{Members: members, Claim: berth.Claim{GPUs: gpus}}}}
 }
 
 const hour = berth.Time(berth.Hour)
@@ -147,7 +147,7 @@ func make4(product string) []berth.GPU {
 func TestServices(t *testing.T) {
 	b := newBench(t)
 	service := job("svc", 1, 2)
-	service.Class, service.Service = berth.LatencyCritical, &berth.Service{Replicas: 3}
+	service.Class, service.Service = berth.ClassLatencyCritical, &berth.Service{Replicas: 3}
 	b.tell(0, berth.JobSubmitted{Job: service})
 	b.pass(0)
 	b.tell(hour, berth.JobScaled{Job: "svc", Replicas: 6})
@@ -227,9 +227,9 @@ func TestLongRunsAreThinned(t *testing.T) {
 }
 
 func TestCategoryOf(t *testing.T) {
-	share := berth.Job{Class: berth.Interactive, Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{Share: &berth.Share{Milli: 5}}}}}
+	share := berth.Job{Class: berth.ClassInteractive, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{Share: &berth.Share{GPUMilli: 5}}}}}
 	service := job("s", 64, 8)
-	service.Service, service.Class = &berth.Service{}, berth.LatencyCritical
+	service.Service, service.Class = &berth.Service{}, berth.ClassLatencyCritical
 	host := job("h", 1, 0)
 	for want, j := range map[report.Category]berth.Job{
 		report.NotebookShare: share, report.Inference: service, report.HostOnly: host,

@@ -64,11 +64,11 @@ func searchingBlocks(tb testing.TB, free []int) decision {
 	for i := range free {
 		n, err := fleet.AddNode(gang.NodeSpec{
 			Name: nodeName(i), Path: blockDomains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
-			Host: host.Amounts{host.CPU: cpuMilli, host.Memory: memoryMiB},
+			Host: host.Amounts{host.CPUMilli: cpuMilli, host.MemoryMiB: memoryMiB},
 		})
 		require.NoError(tb, err)
 		if held := gpusPerNode - free[i]; held > 0 {
-			require.NoError(tb, fleet.Hold(gang.Hold{Node: n, GPUs: 1<<held - 1, Host: host.Amounts{host.CPU: int64(held) * 12_000, host.Memory: int64(held) << 17}}))
+			require.NoError(tb, fleet.Hold(gang.Hold{Node: n, GPUs: 1<<held - 1, Host: host.Amounts{host.CPUMilli: int64(held) * 12_000, host.MemoryMiB: int64(held) << 17}}))
 		}
 	}
 	request, placement := blockGang(), gang.Placement{}
@@ -92,7 +92,7 @@ func livingInBlocks(tb testing.TB, free []int) (d decision, passes *time.Duratio
 			ID: berth.NodeID(name), Domains: blockDomains(i), GPUs: gpus, CPUMilli: cpuMilli, MemoryMiB: memoryMiB,
 		}})
 		if held := gpusPerNode - free[i]; held > 0 {
-			tell(tb, sched, berth.JobObserved{Job: jobOf(name, "running", 1, held), Running: []berth.RunningReplica{{
+			tell(tb, sched, berth.JobObserved{Job: jobOf(name, "running", 1, held), Running: []berth.ObservedReplica{{
 				Incarnation: 1,
 				Members:     []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
 			}}})
@@ -110,7 +110,7 @@ func livingInBlocks(tb testing.TB, free []int) (d decision, passes *time.Duratio
 			return false
 		}
 		bind := actions[0].Header()
-		tell(tb, sched, berth.ActionReported{Action: bind.ID})
+		tell(tb, sched, berth.OrderReported{Order: bind.ID})
 		tell(tb, sched, berth.JobFinished{Job: job.ID, Incarnation: bind.Incarnation})
 		return true
 	}, passes

@@ -93,11 +93,11 @@ func newFleet(tb testing.TB, free []int) (*gang.Fleet, []gang.Hold) {
 	for i := range free {
 		n, err := fleet.AddNode(gang.NodeSpec{
 			Name: nodeName(i), Path: domains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
-			Host: host.Amounts{host.CPU: cpuMilli, host.Memory: memoryMiB},
+			Host: host.Amounts{host.CPUMilli: cpuMilli, host.MemoryMiB: memoryMiB},
 		})
 		require.NoError(tb, err)
 		for g := range gpusPerNode - free[i] {
-			h := gang.Hold{Node: n, GPUs: 1 << g, Host: host.Amounts{host.CPU: 12_000, host.Memory: 128 << 10}}
+			h := gang.Hold{Node: n, GPUs: 1 << g, Host: host.Amounts{host.CPUMilli: 12_000, host.MemoryMiB: 128 << 10}}
 			require.NoError(tb, fleet.Hold(h))
 			holds = append(holds, h)
 		}
@@ -108,8 +108,8 @@ func newFleet(tb testing.TB, free []int) (*gang.Fleet, []gang.Hold) {
 // gangOf is a request for a number of like members.
 func gangOf(members, gpus int) *gang.Request {
 	return &gang.Request{Groups: []gang.Group{{
-		Count: members, Classes: []topology.Class{0},
-		Claim: gang.Claim{GPUs: gpus, Host: host.Amounts{host.CPU: int64(gpus) * 12_000, host.Memory: int64(gpus) << 17}},
+		Members: members, Classes: []topology.NodeClass{0},
+		Claim: gang.Claim{GPUs: gpus, Host: host.Amounts{host.CPUMilli: int64(gpus) * 12_000, host.MemoryMiB: int64(gpus) << 17}},
 	}}}
 }
 
@@ -124,7 +124,7 @@ func newCore(tb testing.TB, free []int) *core.Core {
 		gpus[i] = berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
 	}
 	// What runs is its queue's own, so that nobody who waits may take its place.
-	all := quota.Amounts{quota.GPU: int64(len(free)) * gpusPerNode * 1000}
+	all := quota.Amounts{quota.GPUMilli: int64(len(free)) * gpusPerNode * 1000}
 	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running", Guarantee: all}})
 	for i := range free {
 		name := nodeName(i)
@@ -136,7 +136,7 @@ func newCore(tb testing.TB, free []int) *core.Core {
 			continue
 		}
 		job := jobOf(name, "running", 1, held)
-		tell(tb, sched, berth.JobObserved{Job: job, Running: []berth.RunningReplica{{
+		tell(tb, sched, berth.JobObserved{Job: job, Running: []berth.ObservedReplica{{
 			Incarnation: 1,
 			Members:     []berth.MemberPlacement{{Node: berth.NodeID(name), GPUs: 1<<held - 1}},
 		}}})
@@ -147,8 +147,8 @@ func newCore(tb testing.TB, free []int) *core.Core {
 // jobOf is a job of a number of like members.
 func jobOf(name, queue string, members, gpus int) berth.Job {
 	return berth.Job{ID: berth.JobID(name), Queue: berth.QueueID(queue), Groups: []berth.Group{{
-		Replicas: members,
-		Claim:    berth.Claim{GPUs: gpus, CPUMilli: int64(gpus) * 12_000, MemoryMiB: int64(gpus) << 17},
+		Members: members,
+		Claim:   berth.Claim{GPUs: gpus, CPUMilli: int64(gpus) * 12_000, MemoryMiB: int64(gpus) << 17},
 	}}}
 }
 
@@ -158,7 +158,7 @@ func tell(tb testing.TB, sched *core.Core, e berth.Event) {
 	}
 }
 
-func pass(tb testing.TB, sched *core.Core) []berth.Action {
+func pass(tb testing.TB, sched *core.Core) []berth.Order {
 	actions, err := sched.Schedule(sched.Now())
 	if err != nil {
 		tb.Fatal(err)

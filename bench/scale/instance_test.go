@@ -24,11 +24,11 @@ func instances(tb testing.TB, gpus int) (*gang.Fleet, []gang.Hold, []*gang.Reque
 	for i := range gpus / gpusPerNode {
 		n, err := fleet.AddNode(gang.NodeSpec{
 			Name: nodeName(i), Path: domains(i), GPUs: gpusPerNode, GPUMemoryMiB: 80 << 10,
-			Host: host.Amounts{host.CPU: cpuMilli, host.Memory: memoryMiB}, Lattice: lattice,
+			Host: host.Amounts{host.CPUMilli: cpuMilli, host.MemoryMiB: memoryMiB}, Lattice: lattice,
 		})
 		require.NoError(tb, err)
 		for g := range gpusPerNode {
-			require.NoError(tb, fleet.Divide(n, g, gang.PerClaim, 0))
+			require.NoError(tb, fleet.SetPartitioning(n, g, gang.PartitioningPerClaim, 0))
 		}
 	}
 	var requests []*gang.Request
@@ -37,8 +37,8 @@ func instances(tb testing.TB, gpus int) (*gang.Fleet, []gang.Hold, []*gang.Reque
 		require.NoError(tb, err)
 		p, _ := lattice.ProfileIndex(parsed)
 		requests = append(requests, &gang.Request{Groups: []gang.Group{{
-			Count: 1, Classes: []topology.Class{0},
-			Claim: gang.Claim{Instances: []gang.Profile{{Index: p}}, Host: host.Amounts{host.CPU: 1000, host.Memory: 8 << 10}},
+			Members: 1, Classes: []topology.NodeClass{0},
+			Claim: gang.Claim{Instances: []gang.ClassProfile{{Index: p}}, Host: host.Amounts{host.CPUMilli: 1000, host.MemoryMiB: 8 << 10}},
 		}}})
 	}
 	random := rand.New(rand.NewPCG(5, uint64(gpus)))

@@ -27,7 +27,7 @@ type losing struct {
 
 func newLosing(tb testing.TB, nodes int) *losing {
 	tb.Helper()
-	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}, Policy: berth.Policy{Spares: []berth.Spares{{Milli: 10}}}})
+	sched, err := core.New(berth.Config{Levels: []string{"spine", "leaf"}, Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: 10}}}})
 	require.NoError(tb, err)
 	l := &losing{tb: tb, core: sched, nodes: map[berth.NodeID]berth.Node{}}
 	gpus := make([]berth.GPU, gpusPerNode)
@@ -35,7 +35,7 @@ func newLosing(tb testing.TB, nodes int) *losing {
 		gpus[i] = berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
 	}
 	members := int64(nodes * 99 / 100)
-	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "train", Guarantee: quota.Amounts{quota.GPU: members * gpusPerNode * 1000}}})
+	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "train", Guarantee: quota.Amounts{quota.GPUMilli: members * gpusPerNode * 1000}}})
 	for i := range nodes {
 		n := berth.Node{ID: berth.NodeID(nodeName(i)), Domains: domains(i), GPUs: gpus, CPUMilli: cpuMilli, MemoryMiB: memoryMiB}
 		l.nodes[n.ID] = n
@@ -64,7 +64,7 @@ func (l *losing) carryOut() bool {
 			case berth.Release:
 				l.on = nil
 			}
-			tell(l.tb, l.core, berth.ActionReported{Action: a.Header().ID})
+			tell(l.tb, l.core, berth.OrderReported{Order: a.Header().ID})
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (l *losing) lose() bool {
 		if _, ok := a.(berth.Release); ok {
 			l.on = nil
 		}
-		tell(l.tb, l.core, berth.ActionReported{Action: a.Header().ID})
+		tell(l.tb, l.core, berth.OrderReported{Order: a.Header().ID})
 	}
 	whole := l.carryOut()
 	tell(l.tb, l.core, berth.NodeJoined{Node: l.nodes[lost]})
@@ -113,11 +113,11 @@ func TestLossesCostAsManySearchesOnEveryFleet(t *testing.T) {
 	var searches [2]int64
 	for i, nodes := range []int{128, 512} {
 		l := newLosing(t, nodes)
-		before := l.core.Report().Totals.Attempts
+		before := l.core.Report().Totals.PlacementAttempts
 		for range 10 {
 			require.True(t, l.lose())
 		}
-		searches[i] = l.core.Report().Totals.Attempts - before
+		searches[i] = l.core.Report().Totals.PlacementAttempts - before
 	}
 	require.Equal(t, searches[0], searches[1])
 	require.LessOrEqual(t, searches[0], int64(3*10))

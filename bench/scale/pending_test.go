@@ -91,7 +91,7 @@ func (c *crowd) complete(tb testing.TB, number int) (spent time.Duration, bound 
 	spent = time.Since(start)
 	for i, action := range actions {
 		bind := action.Header()
-		tell(tb, c.core, berth.ActionReported{Action: bind.ID})
+		tell(tb, c.core, berth.OrderReported{Order: bind.ID})
 		c.full = append(c.full, bind.Job)
 		c.submit(tb, number+i, c.number[bind.Job])
 		delete(c.number, bind.Job)
@@ -144,7 +144,7 @@ func benchmarkCompletion(b *testing.B, prepare func(*crowd)) {
 		b.Run(fmt.Sprintf("pending=%d", pending), func(b *testing.B) {
 			c := newCrowd(b, large, pending)
 			prepare(c)
-			before := c.core.Report().Totals.Attempts
+			before := c.core.Report().Totals.PlacementAttempts
 			number, spent := pending, time.Duration(0)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -152,7 +152,7 @@ func benchmarkCompletion(b *testing.B, prepare func(*crowd)) {
 				spent += took
 				number += bound
 			}
-			searches := c.core.Report().Totals.Attempts - before
+			searches := c.core.Report().Totals.PlacementAttempts - before
 			b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/completion")
 			b.ReportMetric(float64(searches)/float64(b.N), "searches/completion")
 		})
@@ -165,11 +165,11 @@ func TestACompletionSearchesOncePerShape(t *testing.T) {
 	for _, pending := range []int{1000, 20_000} {
 		c := newCrowd(t, small, pending)
 		for i := range 20 {
-			before := c.core.Report().Totals.Attempts
+			before := c.core.Report().Totals.PlacementAttempts
 			_, bound := c.complete(t, pending+i)
 			require.Equal(t, 1, bound)
 			// One of them is answered with yes, and asked once more.
-			require.LessOrEqual(t, c.core.Report().Totals.Attempts-before, int64(shapes+1), "%d pending", pending)
+			require.LessOrEqual(t, c.core.Report().Totals.PlacementAttempts-before, int64(shapes+1), "%d pending", pending)
 		}
 		require.NoError(t, c.core.Check())
 	}
@@ -179,7 +179,7 @@ func TestACompletionSearchesOncePerShape(t *testing.T) {
 func TestAnIdlePassDoesNothing(t *testing.T) {
 	c := newCrowd(t, small, 100_000)
 	before := c.core.Report().Totals
-	require.LessOrEqual(t, before.Attempts, int64(shapes), "one search answered for all that ask the same")
+	require.LessOrEqual(t, before.PlacementAttempts, int64(shapes), "one search answered for all that ask the same")
 	require.Zero(t, testing.AllocsPerRun(100, func() { pass(t, c.core) }))
 	require.Equal(t, before, c.core.Report().Totals)
 }

@@ -56,7 +56,7 @@ func regroup(tb testing.TB, fleet *gang.Fleet, holds []gang.Hold) []gang.Hold {
 			n++
 		}
 		if n == gpusPerNode {
-			h := gang.Hold{Node: holds[0].Node, GPUs: 1<<gpusPerNode - 1, Host: host.Amounts{host.CPU: 96_000, host.Memory: 1 << 20}}
+			h := gang.Hold{Node: holds[0].Node, GPUs: 1<<gpusPerNode - 1, Host: host.Amounts{host.CPUMilli: 96_000, host.MemoryMiB: 1 << 20}}
 			for _, part := range holds[:n] {
 				require.NoError(tb, fleet.Release(part))
 			}

@@ -25,7 +25,7 @@ func newFull(tb testing.TB, lent bool) *core.Core {
 	for i := range gpus {
 		gpus[i] = berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
 	}
-	all := quota.Amounts{quota.GPU: full * gpusPerNode * 1000}
+	all := quota.Amounts{quota.GPUMilli: full * gpusPerNode * 1000}
 	train, serve := quota.Queue{Name: "train", Guarantee: all}, quota.Queue{Name: "serve"}
 	if lent {
 		train.Guarantee, serve.Guarantee = nil, all
@@ -46,11 +46,11 @@ func newFull(tb testing.TB, lent bool) *core.Core {
 			Supported: random.IntN(3) > 0, Interval: berth.Hour,
 			Cost: berth.Duration(5_000 + random.Int64N(60_000)), RestartCost: berth.Duration(30_000 + random.Int64N(120_000)),
 		}
-		running := berth.RunningReplica{Incarnation: 1, Started: sched.Now()}
+		running := berth.ObservedReplica{Incarnation: 1, Started: sched.Now()}
 		for m, n := range nodes {
 			running.Members = append(running.Members, berth.MemberPlacement{Index: m, Node: berth.NodeID(nodeName(n)), GPUs: mask})
 		}
-		tell(tb, sched, berth.JobObserved{Job: job, Running: []berth.RunningReplica{running}})
+		tell(tb, sched, berth.JobObserved{Job: job, Running: []berth.ObservedReplica{running}})
 	}
 	for node := 0; node < full; {
 		if random.IntN(50) == 0 {
@@ -96,7 +96,7 @@ func BenchmarkVictims(b *testing.B) {
 						queue = "serve"
 					}
 					job := jobOf("burst", queue, gang.members, gang.gpus)
-					job.Class = berth.LatencyCritical
+					job.Class = berth.ClassLatencyCritical
 					tell(b, sched, berth.JobSubmitted{Job: job})
 					b.StartTimer()
 					victims = len(pass(b, sched))

@@ -27,7 +27,7 @@ func TestChronusJobs(t *testing.T) {
 		Event: berth.JobSubmitted{Job: berth.Job{
 			ID: "chronus-0", Queue: "vc_a", Tenant: "vc_a", ExpectedRuntime: 211 * berth.Minute,
 			GangTimeout: 71 * berth.Minute, // to end 282 minutes after it came
-			Groups:      []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 4}}},
+			Groups:      []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 4}}},
 		}},
 	}, jobs[1])
 	require.Equal(t, berth.Hour, jobOf(t, jobs[0]).GangTimeout, "the last of its deadlines, less its run time")

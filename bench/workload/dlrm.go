@@ -51,7 +51,7 @@ func (d *dlrmRows) time() column { return d.created }
 
 func (d *dlrmRows) read() (record, bool) {
 	r := record{
-		id: d.name(d.id), queue: d.common(d.app), class: berth.LatencyCritical, members: 1,
+		id: d.name(d.id), queue: d.common(d.app), class: berth.ClassLatencyCritical, members: 1,
 		gpus:      d.number(d.gpus, berth.MaxGPUs),
 		cpuMilli:  d.within(d.cpu, d.thousandths(d.cpu)),
 		memoryMiB: d.within(d.memory, divide(d.thousandths(d.memory)<<10, 1000)),

@@ -22,8 +22,8 @@ func TestDLRMInstances(t *testing.T) {
 	require.Len(t, jobs, 3)
 	require.Equal(t, sim.Arrival{
 		Event: berth.JobSubmitted{Job: berth.Job{
-			ID: "i1", Queue: "app_1", Tenant: "app_1", Class: berth.LatencyCritical,
-			Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{CPUMilli: 64_000, MemoryMiB: 328_192}}},
+			ID: "i1", Queue: "app_1", Tenant: "app_1", Class: berth.ClassLatencyCritical,
+			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{CPUMilli: 64_000, MemoryMiB: 328_192}}},
 		}},
 	}, jobs[0], "it was there before, and stayed")
 	require.Equal(t, []any{berth.Time(0), 90 * berth.Second}, []any{jobs[1].At, jobs[1].Runtime}, "it was there before, and went")

@@ -29,7 +29,7 @@ func ExampleReadPhilly() {
 		return
 	}
 	sched, _ := core.New(trace.Config())
-	s := sim.New(sched, trace, sim.Options{Scheduled: func(now berth.Time, actions []berth.Action) {
+	s := sim.New(sched, trace, sim.Options{Scheduled: func(now berth.Time, actions []berth.Order) {
 		for _, a := range actions {
 			fmt.Println(trace.Epoch().Add(berth.Duration(now).Std()).Format("15:04"), "bind", a.(berth.Bind).Job)
 		}

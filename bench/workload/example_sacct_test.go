@@ -30,7 +30,7 @@ func ExampleReadSacct() {
 		case berth.JobSubmitted:
 			g := e.Job.Groups[0]
 			fmt.Printf("job %s after %v: %d members with %d GPUs %v, for %v\n",
-				e.Job.ID, berth.Duration(a.At), g.Replicas, g.Claim.GPUs, g.Selector.Products, a.Runtime)
+				e.Job.ID, berth.Duration(a.At), g.Members, g.Claim.GPUs, g.Selector.Products, a.Runtime)
 		}
 	}
 	fmt.Println(trace.Skipped(), trace.Err())

@@ -17,6 +17,6 @@ func Example() {
 		fmt.Println(err)
 	}
 	report := sched.Report()
-	fmt.Println(report.Nodes.All, "nodes with", report.GPUs.All/1000, "GPUs")
+	fmt.Println(report.Nodes.All, "nodes with", report.GPUs.AllMilli/1000, "GPUs")
 	// Output: 32 nodes with 256 GPUs
 }

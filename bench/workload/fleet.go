@@ -69,10 +69,10 @@ func (d *day) addQueues() {
 func (d *day) addQueue(name, parent string, guarantee int64, limited bool) {
 	q := quota.Queue{
 		Name: name, Parent: parent, Weight: max(guarantee, 1),
-		Guarantee: quota.Amounts{quota.GPU: guarantee},
+		Guarantee: quota.Amounts{quota.GPUMilli: guarantee},
 	}
 	if limited {
-		q.Limit = quota.Amounts{quota.GPU: max(4*guarantee, 16_000)}
+		q.Limit = quota.Amounts{quota.GPUMilli: max(4*guarantee, 16_000)}
 	}
 	d.tell(0, berth.QueueSet{Queue: q})
 }

@@ -37,7 +37,7 @@ func (d *day) gang(r draw, i, gpus int, runtime berth.Duration) berth.Job {
 	t := r.one(d.teams.training)
 	nodes := gpus / gpusPerNode
 	workers := berth.Group{
-		Name: "worker", Replicas: nodes,
+		Name: "worker", Members: nodes,
 		Claim: berth.Claim{GPUs: gpusPerNode, NVLink: true, CPUMilli: 80_000, MemoryMiB: 1536 << 10},
 	}
 	job := berth.Job{
@@ -59,9 +59,9 @@ func (d *day) gang(r draw, i, gpus int, runtime berth.Duration) berth.Job {
 		job.Topology = berth.Topology{Required: levelLeaf}
 	case r.pick(1, 3) == 0:
 		// Elastic: three quarters will do for a start.
-		workers.Min = nodes * 3 / 4
+		workers.MinMembers = nodes * 3 / 4
 	}
-	driver := berth.Group{Name: "driver", Replicas: 1, Claim: berth.Claim{CPUMilli: 8000, MemoryMiB: 32 << 10}}
+	driver := berth.Group{Name: "driver", Members: 1, Claim: berth.Claim{CPUMilli: 8000, MemoryMiB: 32 << 10}}
 	job.Groups = []berth.Group{driver, workers}
 	return job
 }

@@ -69,7 +69,7 @@ func jobOf(tb testing.TB, a sim.Arrival) berth.Job {
 func gpusOf(job berth.Job) int {
 	gpus := 0
 	for _, g := range job.Groups {
-		gpus += g.Replicas * g.Claim.GPUs
+		gpus += g.Members * g.Claim.GPUs
 	}
 	return gpus
 }

@@ -153,9 +153,9 @@ func (o *openBTasks) read() (record, bool) {
 func (o *openBTasks) class() berth.Class {
 	switch o.text(o.qos) {
 	case "LS", "Guaranteed":
-		return berth.LatencyCritical
+		return berth.ClassLatencyCritical
 	case "Burstable", "BE":
-		return berth.Batch
+		return berth.ClassBatch
 	default:
 		o.refuse(o.qos, "is none of LS, Guaranteed, Burstable and BE")
 		return 0

@@ -53,18 +53,18 @@ func TestOpenBTasks(t *testing.T) {
 
 	require.Equal(t, berth.Time(10_000), tasks[0].At, "seconds become milliseconds")
 	require.Equal(t, berth.Minute, tasks[0].Runtime, "from scheduled to deleted")
-	require.Equal(t, berth.Batch, job(0).Class)
+	require.Equal(t, berth.ClassBatch, job(0).Class)
 	require.Equal(t, berth.Claim{GPUs: 2, CPUMilli: 8000, MemoryMiB: 1024}, job(0).Groups[0].Claim)
 
 	require.Equal(t, 39*berth.Second, tasks[1].Runtime, "from created to deleted: it has no scheduled_time")
-	require.Equal(t, berth.LatencyCritical, job(1).Class)
+	require.Equal(t, berth.ClassLatencyCritical, job(1).Class)
 	require.Equal(t, []string{"V100M16", "V100M32"}, job(1).Groups[0].Selector.Products)
-	require.Equal(t, &berth.Share{Mode: berth.MPS, Milli: 460}, job(1).Groups[0].Claim.Share)
+	require.Equal(t, &berth.Share{Mode: berth.ShareMPS, GPUMilli: 460}, job(1).Groups[0].Claim.Share)
 
 	require.Zero(t, tasks[2].Runtime, "it runs on")
 	require.Equal(t, berth.Claim{CPUMilli: 500, MemoryMiB: 64}, job(2).Groups[0].Claim)
 	require.Equal(t, berth.Second, tasks[3].Runtime, "at least a second, for zero means no end")
-	require.Equal(t, berth.LatencyCritical, job(3).Class)
+	require.Equal(t, berth.ClassLatencyCritical, job(3).Class)
 }
 
 func TestOpenBErrors(t *testing.T) {
@@ -182,8 +182,8 @@ func TestRealTrace(t *testing.T) {
 	require.NoError(t, s.Run(1<<62))
 	require.NoError(t, trace.Err())
 	totals := sched.Report().Totals
-	require.EqualValues(t, 8152, totals.Submitted)
-	require.EqualValues(t, 8152, totals.Finished)
+	require.EqualValues(t, 8152, totals.JobsAdmitted)
+	require.EqualValues(t, 8152, totals.JobsFinished)
 }
 
 // FuzzOpenB: any bytes give a workload that a core can be told, or a typed error.

@@ -33,14 +33,14 @@ func TestPhillyJobs(t *testing.T) {
 			require.Equal(t, berth.JobID("philly-3"), first.ID, "after its line")
 			require.Equal(t, 2*berth.Minute, list[1].Runtime)
 			require.Equal(t, 2*berth.Minute, first.ExpectedRuntime)
-			require.Equal(t, []berth.Group{{Replicas: 2, Claim: berth.Claim{GPUs: 6}}}, first.Groups, "evenly")
+			require.Equal(t, []berth.Group{{Members: 2, Claim: berth.Claim{GPUs: 6}}}, first.Groups, "evenly")
 
 			require.Equal(t, berth.Time(0).Add(berth.Hour), list[3].At)
-			require.Equal(t, []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}, jobOf(t, list[3]).Groups)
+			require.Equal(t, []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}, jobOf(t, list[3]).Groups)
 			require.Equal(t, 500*berth.Millisecond, list[4].Runtime)
 			require.Equal(t, []berth.Group{
-				{Name: "worker", Replicas: 2, Claim: berth.Claim{GPUs: 8}},
-				{Name: "rest", Replicas: 1, Claim: berth.Claim{GPUs: 4}},
+				{Name: "worker", Members: 2, Claim: berth.Claim{GPUs: 8}},
+				{Name: "rest", Members: 1, Claim: berth.Claim{GPUs: 4}},
 			}, jobOf(t, list[4]).Groups, "20 do not go into three members evenly")
 		})
 	}

@@ -67,10 +67,10 @@ func (r *record) groups(gpusPerNode int) []berth.Group {
 		}
 		members, rest = r.gpus/each, r.gpus%each
 	}
-	group := berth.Group{Replicas: members, Claim: berth.Claim{GPUs: each, CPUMilli: r.cpuMilli, MemoryMiB: r.memoryMiB}}
+	group := berth.Group{Members: members, Claim: berth.Claim{GPUs: each, CPUMilli: r.cpuMilli, MemoryMiB: r.memoryMiB}}
 	switch {
 	case r.milli > 0:
-		group.Claim.Share = &berth.Share{Mode: berth.MPS, Milli: r.milli}
+		group.Claim.Share = &berth.Share{Mode: berth.ShareMPS, GPUMilli: r.milli}
 	case r.profile != "":
 		group.Claim.GPUs, group.Claim.MIG = 0, r.profile
 	}
@@ -84,7 +84,7 @@ func (r *record) groups(gpusPerNode int) []berth.Group {
 		return []berth.Group{group}
 	}
 	last := group
-	last.Replicas, last.Claim.GPUs = 1, rest
+	last.Members, last.Claim.GPUs = 1, rest
 	group.Name, last.Name = "worker", "rest"
 	return []berth.Group{group, last}
 }

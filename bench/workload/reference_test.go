@@ -56,7 +56,7 @@ func TestReferenceIsWhatItSays(t *testing.T) {
 		case berth.JobSubmitted:
 			gpus := 0
 			for _, g := range e.Job.Groups {
-				gpus += g.Replicas * g.Claim.GPUs
+				gpus += g.Members * g.Claim.GPUs
 			}
 			claim := e.Job.Groups[0].Claim
 			switch {
@@ -72,7 +72,7 @@ func TestReferenceIsWhatItSays(t *testing.T) {
 			}
 			if claim.Share != nil {
 				shares++
-				if claim.Share.Mode == berth.TimeSlice {
+				if claim.Share.Mode == berth.ShareTimeSlice {
 					slices++
 				}
 			}
@@ -127,12 +127,12 @@ func TestReferenceKeepsThePromises(t *testing.T) {
 			require.NoError(t, err, e)
 			require.NoError(t, checker.Applied(now, e))
 		},
-		Scheduled: func(now berth.Time, actions []berth.Action) {
+		Scheduled: func(now berth.Time, actions []berth.Order) {
 			require.NoError(t, checker.Scheduled(now, actions))
 			if passes++; passes%10 == 0 {
 				r := sched.Report()
-				require.NoError(t, checker.Against(r))
-				held, all = max(held, r.GPUs.Held), max(all, r.GPUs.All)
+				require.NoError(t, checker.AgainstReport(r))
+				held, all = max(held, r.GPUs.HeldMilli), max(all, r.GPUs.AllMilli)
 				waited = max(waited, r.Waiting.Capacity)
 			}
 		},

@@ -34,7 +34,7 @@ func TestTracesRunToTheEnd(t *testing.T) {
 			sched := runChecked(t, trace.Config(), trace)
 			require.NoError(t, trace.Err())
 			require.GreaterOrEqual(t, jobs, rows-1, "one line may be the header")
-			require.EqualValues(t, jobs, sched.Report().Totals.Finished)
+			require.EqualValues(t, jobs, sched.Report().Totals.JobsFinished)
 		})
 	}
 }
@@ -47,8 +47,8 @@ func TestSyntheticRunsToTheEnd(t *testing.T) {
 	jobs, err := s.Workload()
 	require.NoError(t, err)
 	totals := runChecked(t, s.Config(), jobs).Report().Totals
-	require.Greater(t, int(totals.Submitted), 200)
-	require.Equal(t, totals.Submitted, totals.Finished)
+	require.Greater(t, int(totals.JobsAdmitted), 200)
+	require.Equal(t, totals.JobsAdmitted, totals.JobsFinished)
 }
 
 // runChecked runs a workload until nothing is left to happen, under the independent checker.
@@ -63,7 +63,7 @@ func runChecked(t *testing.T, config berth.Config, w sim.Workload) *core.Core {
 			require.NoError(t, err, e)
 			require.NoError(t, checker.Applied(now, e))
 		},
-		Scheduled: func(now berth.Time, actions []berth.Action) {
+		Scheduled: func(now berth.Time, actions []berth.Order) {
 			require.NoError(t, checker.Scheduled(now, actions))
 		},
 	})

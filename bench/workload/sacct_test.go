@@ -39,7 +39,7 @@ func TestSacctJobs(t *testing.T) {
 	require.Equal(t, 10*berth.Minute, jobs[0].Runtime)
 	require.Zero(t, array.ExpectedRuntime, "no limit, so nothing is known")
 	require.Equal(t, []berth.Group{{
-		Replicas: 2, Claim: berth.Claim{CPUMilli: 1500, MemoryMiB: 500},
+		Members: 2, Claim: berth.Claim{CPUMilli: 1500, MemoryMiB: 500},
 	}}, array.Groups, "no node is in a pool called cpu")
 
 	gang := jobOf(t, jobs[1])
@@ -49,7 +49,7 @@ func TestSacctJobs(t *testing.T) {
 	require.Equal(t, berth.QueueID("physics"), gang.Queue)
 	require.Equal(t, berth.TenantID("physics"), gang.Tenant)
 	require.Equal(t, []berth.Group{{
-		Replicas: 2,
+		Members:  2,
 		Claim:    berth.Claim{GPUs: 8, CPUMilli: 32_000, MemoryMiB: 256 << 10},
 		Selector: berth.Selector{Products: []string{"a100"}, Pools: []string{"gpu"}},
 	}}, gang.Groups)
@@ -90,36 +90,36 @@ func TestSacctClaims(t *testing.T) {
 		groups                     []berth.Group
 	}{
 		{"a request without GPUs that were given", "cpu=4,node=1", "cpu=4,node=1,gres/gpu=2", []berth.Group{
-			{Replicas: 1, Claim: berth.Claim{GPUs: 2, CPUMilli: 4000}},
+			{Members: 1, Claim: berth.Claim{GPUs: 2, CPUMilli: 4000}},
 		}},
 		{"typed GPUs alone", "gres/gpu:h100=4", "", []berth.Group{
-			{Replicas: 1, Claim: berth.Claim{GPUs: 4}, Selector: berth.Selector{Products: []string{"h100"}}},
+			{Members: 1, Claim: berth.Claim{GPUs: 4}, Selector: berth.Selector{Products: []string{"h100"}}},
 		}},
 		{"two types", "gres/gpu:h100=4,gres/gpu:a100=4,node=2", "", []berth.Group{
-			{Replicas: 2, Claim: berth.Claim{GPUs: 4}, Selector: berth.Selector{Products: []string{"h100", "a100"}}},
+			{Members: 2, Claim: berth.Claim{GPUs: 4}, Selector: berth.Selector{Products: []string{"h100", "a100"}}},
 		}},
 		{"unevenly divided", "gres/gpu=7,node=2", "", []berth.Group{
-			{Name: "worker", Replicas: 1, Claim: berth.Claim{GPUs: 4}},
-			{Name: "rest", Replicas: 1, Claim: berth.Claim{GPUs: 3}},
+			{Name: "worker", Members: 1, Claim: berth.Claim{GPUs: 4}},
+			{Name: "rest", Members: 1, Claim: berth.Claim{GPUs: 3}},
 		}},
 		{"more nodes than GPUs", "gres/gpu=1,node=3,cpu=3", "", []berth.Group{
-			{Replicas: 1, Claim: berth.Claim{GPUs: 1, CPUMilli: 3000}},
+			{Members: 1, Claim: berth.Claim{GPUs: 1, CPUMilli: 3000}},
 		}},
 		{"instances", "gres/gpu:a100_1g.10gb=3,mem=6G", "", []berth.Group{
-			{Replicas: 3, Claim: berth.Claim{MIG: "1g.10gb", MemoryMiB: 2048}},
+			{Members: 3, Claim: berth.Claim{MIG: "1g.10gb", MemoryMiB: 2048}},
 		}},
 		{"no instances", "cpu=4", "cpu=4,gres/gpu:a100_1g.10gb=0", []berth.Group{
-			{Replicas: 1, Claim: berth.Claim{CPUMilli: 4000}},
+			{Members: 1, Claim: berth.Claim{CPUMilli: 4000}},
 		}},
 		{"no instances beside GPUs", "gres/gpu:a100=2,gres/gpu:a100_1g.10gb=0", "", []berth.Group{
-			{Replicas: 1, Claim: berth.Claim{GPUs: 2}, Selector: berth.Selector{Products: []string{"a100"}}},
+			{Members: 1, Claim: berth.Claim{GPUs: 2}, Selector: berth.Selector{Products: []string{"a100"}}},
 		}},
-		{"memory without a unit", "mem=512", "", []berth.Group{{Replicas: 1, Claim: berth.Claim{MemoryMiB: 512}}}},
-		{"a fraction of memory", "mem=1.50T", "", []berth.Group{{Replicas: 1, Claim: berth.Claim{MemoryMiB: 3 << 19}}}},
-		{"little memory", "mem=1K", "", []berth.Group{{Replicas: 1, Claim: berth.Claim{MemoryMiB: 1}}}},
-		{"a petabyte", "mem=1P", "", []berth.Group{{Replicas: 1, Claim: berth.Claim{MemoryMiB: 1 << 30}}}},
+		{"memory without a unit", "mem=512", "", []berth.Group{{Members: 1, Claim: berth.Claim{MemoryMiB: 512}}}},
+		{"a fraction of memory", "mem=1.50T", "", []berth.Group{{Members: 1, Claim: berth.Claim{MemoryMiB: 3 << 19}}}},
+		{"little memory", "mem=1K", "", []berth.Group{{Members: 1, Claim: berth.Claim{MemoryMiB: 1}}}},
+		{"a petabyte", "mem=1P", "", []berth.Group{{Members: 1, Claim: berth.Claim{MemoryMiB: 1 << 30}}}},
 		{"what no core knows of", "cpu=1,energy=99,fs/disk=5,gres/shard=4,license/x=1", "", []berth.Group{
-			{Replicas: 1, Claim: berth.Claim{CPUMilli: 1000}},
+			{Members: 1, Claim: berth.Claim{CPUMilli: 1000}},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func (d *day) addServices() {
 // to a large one over a whole node.
 func serviceClaim(r draw) (c berth.Claim, milli int) {
 	share := func(milli int) berth.Claim {
-		return berth.Claim{Share: &berth.Share{Mode: berth.MPS, Milli: milli}, CPUMilli: 4000, MemoryMiB: 32 << 10}
+		return berth.Claim{Share: &berth.Share{Mode: berth.ShareMPS, GPUMilli: milli}, CPUMilli: 4000, MemoryMiB: 32 << 10}
 	}
 	whole := func(n int) berth.Claim {
 		return berth.Claim{GPUs: n, NVLink: n > 1, CPUMilli: int64(n) * 8000, MemoryMiB: int64(n) * (96 << 10)}
@@ -59,8 +59,8 @@ func (d *day) addService(r draw, i int, claim berth.Claim, peak int) {
 	at := berth.Time(r.Int64N(600)) * berth.Time(berth.Second)
 	job := berth.Job{
 		ID: berth.JobID(number("svc-", i, 4)), Queue: t.queue, Tenant: t.org,
-		Class: berth.LatencyCritical, Priority: int32(r.IntN(3)) * 10,
-		Groups:  []berth.Group{{Replicas: 1, Claim: claim}},
+		Class: berth.ClassLatencyCritical, Priority: int32(r.IntN(3)) * 10,
+		Groups:  []berth.Group{{Members: 1, Claim: claim}},
 		Service: &berth.Service{Replicas: size(at)},
 	}
 	d.tell(at, berth.JobSubmitted{Job: job})

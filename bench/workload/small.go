@@ -14,13 +14,13 @@ func (d *day) addNotebooks() {
 		claim := berth.Claim{GPUs: 1, CPUMilli: 8000, MemoryMiB: 64 << 10}
 		if r.pick(6, 4) == 0 {
 			claim = berth.Claim{
-				Share:    &berth.Share{Mode: berth.TimeSlice, Milli: 250, MemoryMiB: 18 << 10},
+				Share:    &berth.Share{Mode: berth.ShareTimeSlice, GPUMilli: 250, MemoryMiB: 18 << 10},
 				CPUMilli: 4000, MemoryMiB: 32 << 10,
 			}
 		}
 		d.submit(r.arrival(d.span, office), berth.JobSubmitted{Job: berth.Job{
-			ID: berth.JobID(number("nb-", i, 4)), Queue: t.queue, Tenant: t.org, Class: berth.Interactive,
-			Groups:          []berth.Group{{Replicas: 1, Claim: claim}},
+			ID: berth.JobID(number("nb-", i, 4)), Queue: t.queue, Tenant: t.org, Class: berth.ClassInteractive,
+			Groups:          []berth.Group{{Members: 1, Claim: claim}},
 			ExpectedRuntime: r.estimate(runtime), GangTimeout: 2 * berth.Hour,
 		}}, runtime)
 	}
@@ -42,7 +42,7 @@ func (d *day) addBatch() {
 		if gpus == 8 && r.pick(1, 3) == 0 {
 			members, job.Topology = 2, berth.Topology{Preferred: levelLeaf}
 		}
-		job.Groups = []berth.Group{{Replicas: members, Claim: berth.Claim{
+		job.Groups = []berth.Group{{Members: members, Claim: berth.Claim{
 			GPUs: gpus, NVLink: gpus > 1, CPUMilli: int64(gpus) * 9000, MemoryMiB: int64(gpus) * (128 << 10),
 		}}}
 		at := r.arrival(d.span, func(t berth.Time) float64 { return 0.4 + 0.6*office(t) })
@@ -63,7 +63,7 @@ func (d *day) addHostJobs() {
 		runtime := r.minutes(40, 1, 480)
 		d.submit(r.arrival(d.span, func(berth.Time) float64 { return 1 }), berth.JobSubmitted{Job: berth.Job{
 			ID: berth.JobID(number("host-", i, 4)), Queue: t.queue, Tenant: t.org,
-			Groups: []berth.Group{{Replicas: 1 + r.pick(8, 1, 1), Claim: berth.Claim{
+			Groups: []berth.Group{{Members: 1 + r.pick(8, 1, 1), Claim: berth.Claim{
 				CPUMilli: int64(4+4*r.pick(2, 1)) * 1000, MemoryMiB: 64 << 10,
 			}}},
 			ExpectedRuntime: r.estimate(runtime),

@@ -111,11 +111,11 @@ func milliOf(job *berth.Job) int64 {
 		each := int64(g.Claim.GPUs) * 1000
 		switch {
 		case g.Claim.Share != nil:
-			each = int64(g.Claim.Share.Milli)
-		case g.Claim.MIG != "", g.Claim.Fraction != nil:
+			each = int64(g.Claim.Share.GPUMilli)
+		case g.Claim.MIG != "", g.Claim.MinInstance != nil:
 			each = 1000
 		}
-		milli += each * int64(g.Replicas)
+		milli += each * int64(g.Members)
 	}
 	if job.Service != nil {
 		milli *= int64(job.Service.Replicas)

@@ -14,7 +14,7 @@ func TestSummarize(t *testing.T) {
 	job := func(at berth.Time, runtime berth.Duration, queue berth.QueueID, groups ...berth.Group) sim.Arrival {
 		return sim.Arrival{At: at, Runtime: runtime, Event: berth.JobSubmitted{Job: berth.Job{Queue: queue, Groups: groups}}}
 	}
-	group := func(replicas int, c berth.Claim) berth.Group { return berth.Group{Replicas: replicas, Claim: c} }
+	group := func(replicas int, c berth.Claim) berth.Group { return berth.Group{Members: replicas, Claim: c} }
 	service := job(9, 0, "b", group(2, berth.Claim{GPUs: 4}))
 	event := service.Event.(berth.JobSubmitted)
 	event.Job.Service = &berth.Service{Replicas: 3}
@@ -23,7 +23,7 @@ func TestSummarize(t *testing.T) {
 	s := workload.Summarize(sim.FromSlice([]sim.Arrival{
 		{Event: berth.NodeJoined{Node: berth.Node{GPUs: make([]berth.GPU, 3)}}},
 		job(5, 2*berth.Hour, "b", group(2, berth.Claim{GPUs: 4}), group(1, berth.Claim{CPUMilli: 1})),
-		job(6, berth.Hour, "a", group(1, berth.Claim{Share: &berth.Share{Milli: 250}})),
+		job(6, berth.Hour, "a", group(1, berth.Claim{Share: &berth.Share{GPUMilli: 250}})),
 		job(7, berth.Hour, "b", group(1, berth.Claim{CPUMilli: 1})),
 		job(8, berth.Hour, "b", group(8, berth.Claim{MIG: "1g.10gb"})),
 		service,

@@ -45,18 +45,18 @@ func TestSWFJobs(t *testing.T) {
 
 	require.Equal(t, sim.Arrival{Runtime: berth.Hour, Event: berth.JobSubmitted{Job: berth.Job{
 		ID: "swf-1", Queue: "batch", Tenant: "user-5", ExpectedRuntime: 2 * berth.Hour,
-		Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 8}}},
+		Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}},
 	}}}, list[1])
 	require.Equal(t, sim.Arrival{At: 10_500, Runtime: berth.Millisecond, Event: berth.JobSubmitted{Job: berth.Job{
-		ID: "swf-2", Queue: "queue-0", Groups: []berth.Group{{Replicas: 2, Claim: berth.Claim{GPUs: 6}}},
+		ID: "swf-2", Queue: "queue-0", Groups: []berth.Group{{Members: 2, Claim: berth.Claim{GPUs: 6}}},
 	}}}, list[3], "what is allocated stands for what is requested, and less than a second is not no end")
 	require.Equal(t, berth.QueueID("queue"), jobOf(t, list[5]).Queue)
 }
 
 func TestSWFProcessors(t *testing.T) {
 	jobs := readSWF.jobs(t, swfText, workload.Options{ProcessorsPerGPU: 5, GPUsPerNode: 1})
-	require.Equal(t, []berth.Group{{Replicas: 2, Claim: berth.Claim{GPUs: 1}}}, jobOf(t, jobs[0]).Groups, "8 processors")
-	require.Equal(t, []berth.Group{{Replicas: 3, Claim: berth.Claim{GPUs: 1}}}, jobOf(t, jobs[1]).Groups, "12 processors")
+	require.Equal(t, []berth.Group{{Members: 2, Claim: berth.Claim{GPUs: 1}}}, jobOf(t, jobs[0]).Groups, "8 processors")
+	require.Equal(t, []berth.Group{{Members: 3, Claim: berth.Claim{GPUs: 1}}}, jobOf(t, jobs[1]).Groups, "12 processors")
 }
 
 func TestSWFErrors(t *testing.T) {
@@ -104,7 +104,7 @@ func TestWriteSWFRoundTrip(t *testing.T) {
 				Event: berth.JobSubmitted{Job: berth.Job{
 					Queue:           berth.QueueID(rapid.SampledFrom([]string{"a", "b c", "q-3"}).Draw(t, "queue")),
 					ExpectedRuntime: berth.Duration(rapid.Int64Range(0, 1e9).Draw(t, "expected")),
-					Groups:          []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: gpus}}},
+					Groups:          []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: gpus}}},
 				}},
 			})
 		}
@@ -135,7 +135,7 @@ func TestWriteSWFKeepsItsLines(t *testing.T) {
 	for _, name := range []berth.QueueID{"two\nlines", "a (b)"} {
 		var text bytes.Buffer
 		_, err := workload.WriteSWF(&text, sim.FromSlice([]sim.Arrival{{Runtime: 1, Event: berth.JobSubmitted{Job: berth.Job{
-			Queue: name, Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}},
+			Queue: name, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}},
 		}}}}))
 		require.NoError(t, err)
 		jobs := readSWF.jobs(t, text.String(), workload.Options{})

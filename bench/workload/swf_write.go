@@ -90,10 +90,10 @@ func gpusOfJob(job *berth.Job) int {
 	for i := range job.Groups {
 		g := &job.Groups[i]
 		each := g.Claim.GPUs
-		if g.Claim.Share != nil || g.Claim.MIG != "" || g.Claim.Fraction != nil {
+		if g.Claim.Share != nil || g.Claim.MIG != "" || g.Claim.MinInstance != nil {
 			each = 1
 		}
-		gpus += each * g.Replicas
+		gpus += each * g.Members
 	}
 	return gpus
 }

@@ -121,7 +121,7 @@ func (w *synthetic) begin(s Synthetic) {
 	for _, q := range w.queues {
 		guarantee := int64(s.Profile.GPUs) * 1000 * int64(q.GPUs) / int64(sum)
 		w.start = append(w.start, sim.Arrival{Event: berth.QueueSet{Queue: quota.Queue{
-			Name: q.Name, Weight: max(guarantee, 1), Guarantee: quota.Amounts{quota.GPU: guarantee},
+			Name: q.Name, Weight: max(guarantee, 1), Guarantee: quota.Amounts{quota.GPUMilli: guarantee},
 		}}})
 	}
 }

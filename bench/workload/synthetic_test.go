@@ -13,6 +13,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/bench/workload"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/quota"
 )
 
 // TestSyntheticHasTheFigures draws fifty thousand jobs of each cluster, and the figures
@@ -92,7 +93,7 @@ func TestSyntheticQueues(t *testing.T) {
 		case berth.NodeJoined:
 			gpus += len(e.Node.GPUs)
 		case berth.QueueSet:
-			guaranteed += e.Queue.Guarantee["gpu"]
+			guaranteed += e.Queue.Guarantee[quota.GPUMilli]
 		case berth.JobSubmitted:
 			jobs[string(e.Job.Queue)]++
 			require.LessOrEqual(t, gpusOf(e.Job), own[string(e.Job.Queue)])

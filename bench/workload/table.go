@@ -270,7 +270,7 @@ func (t *table) instant(c column, layout string) berth.Time {
 		t.refuse(c, fmt.Sprintf("%q is no instant since 1970 of the form %s", clip(t.text(c)), layout))
 		return 0
 	}
-	return berth.At(at)
+	return berth.TimeOf(at)
 }
 
 // clip shortens what is quoted in an error.

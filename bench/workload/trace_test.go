@@ -29,7 +29,7 @@ func TestTraceTellsTheFleetFirst(t *testing.T) {
 		{Event: berth.QueueSet{Queue: parent}},
 		{Event: berth.QueueSet{Queue: child}},
 	}, list[:3])
-	require.Equal(t, 4, jobOf(t, list[3]).Groups[0].Replicas)
+	require.Equal(t, 4, jobOf(t, list[3]).Groups[0].Members)
 	require.True(t, jobOf(t, list[3]).Checkpoint.Supported)
 	require.Equal(t, sim.Arrival{At: berth.Time(berth.Minute), Event: berth.QueueSet{Queue: quota.Queue{Name: "bb"}}}, list[4])
 	require.Equal(t, berth.QueueID("bb"), jobOf(t, list[5]).Queue)

@@ -52,7 +52,7 @@ func (m *meter) read(now berth.Time) int64 {
 // bookTime: time goes to the account of a member that holds something from now on; sign
 // -1: no longer. How much of a GPU is busy is rounded down for each member.
 func (c *Checker) bookTime(m *member, sign int64) {
-	milli := c.cost(m)[quota.GPU]
+	milli := c.cost(m)[quota.GPUMilli]
 	if c.books == nil || milli == 0 {
 		return
 	}
@@ -80,9 +80,9 @@ func (c *Checker) splitTime(q *queue) {
 			meters = &[2]meter{}
 			c.books.queues[q.spec.Name] = meters
 		}
-		covered := q.covered(quota.GPU)
+		covered := q.covered(quota.GPUMilli)
 		meters[0].set(covered, c.now)
-		meters[1].set(q.used[quota.GPU]-covered, c.now)
+		meters[1].set(q.used[quota.GPUMilli]-covered, c.now)
 	}
 }
 
@@ -90,14 +90,14 @@ func (c *Checker) splitTime(q *queue) {
 func (c *Checker) activityReported(e berth.ActivityReported) error {
 	j := c.jobs[e.Job]
 	if j == nil || j.replicas[e.Replica] == nil {
-		return broken(Facts, "the activity of %s/%d was accepted, which does not exist", e.Job, e.Replica)
+		return broken(PromiseEvents, "the activity of %s/%d was accepted, which does not exist", e.Job, e.Replica)
 	}
 	rep := j.replicas[e.Replica]
-	if e.Incarnation != rep.incarnation || rep.state == berth.Pending {
-		return broken(S9, "the activity of life %d of %s was accepted, which is %s in life %d", e.Incarnation, rep, rep.state, rep.incarnation)
+	if e.Incarnation != rep.incarnation || rep.state == berth.ReplicaPending {
+		return broken(PromiseS9, "the activity of life %d of %s was accepted, which is %s in life %d", e.Incarnation, rep, rep.state, rep.incarnation)
 	}
 	if e.ActiveMilli < 0 || e.ActiveMilli > 1000 {
-		return broken(Facts, "%d thousandths of %s were accepted as busy", e.ActiveMilli, rep)
+		return broken(PromiseEvents, "%d thousandths of %s were accepted as busy", e.ActiveMilli, rep)
 	}
 	c.saw("activity reported")
 	before := rep.activeMilli
@@ -106,7 +106,7 @@ func (c *Checker) activityReported(e berth.ActivityReported) error {
 		if m.node == nil || c.books == nil {
 			continue
 		}
-		if milli := c.cost(m)[quota.GPU]; milli > 0 {
+		if milli := c.cost(m)[quota.GPUMilli]; milli > 0 {
 			c.bookRates(m, 0, milli*rep.activeMilli/1000-milli*before/1000)
 		}
 	}
@@ -116,7 +116,7 @@ func (c *Checker) activityReported(e berth.ActivityReported) error {
 // ledgerSettled closes the accounts of which nothing is in use.
 func (c *Checker) ledgerSettled() error {
 	if c.books == nil {
-		return broken(Facts, "a ledger was settled, and none is kept")
+		return broken(PromiseEvents, "a ledger was settled, and none is kept")
 	}
 	c.saw("ledger settled")
 	closed := func(meters *[2]meter) bool { return meters[0].rate == 0 && meters[1].rate == 0 }
@@ -140,13 +140,13 @@ func (c *Checker) AgainstLedger(lines []berth.LedgerLine, queues []berth.QueueTi
 			meters = &[2]meter{}
 		}
 		if allocated, active := meters[0].read(c.now), meters[1].read(c.now); listed[key] || l.Allocated != allocated || l.Active != active {
-			return broken(Ledger, "the ledger has %d GPU-milliseconds, %d of them active, under %+v; it is %d and %d", l.Allocated, l.Active, key, allocated, active)
+			return broken(PromiseLedger, "the ledger has %d GPU-milliseconds, %d of them active, under %+v; it is %d and %d", l.Allocated, l.Active, key, allocated, active)
 		}
 		listed[key] = true
 	}
 	for key, meters := range own.accounts {
 		if !listed[key] && meters[0].read(c.now) > 0 {
-			return broken(Ledger, "the ledger leaves out the %d GPU-milliseconds under %+v", meters[0].read(c.now), key)
+			return broken(PromiseLedger, "the ledger leaves out the %d GPU-milliseconds under %+v", meters[0].read(c.now), key)
 		}
 	}
 	return c.againstSplits(own, queues)
@@ -160,14 +160,14 @@ func (c *Checker) againstSplits(own *books, queues []berth.QueueTime) error {
 			meters = &[2]meter{}
 		}
 		if guaranteed, borrowed := meters[0].read(c.now), meters[1].read(c.now); listed[q.Queue] || q.Guaranteed != guaranteed || q.Borrowed != borrowed {
-			return broken(Ledger, "the ledger has queue %s use %d GPU-milliseconds under guarantees and %d borrowed; it is %d and %d",
+			return broken(PromiseLedger, "the ledger has queue %s use %d GPU-milliseconds under guarantees and %d borrowed; it is %d and %d",
 				q.Queue, q.Guaranteed, q.Borrowed, guaranteed, borrowed)
 		}
 		listed[q.Queue] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(own.queues)) {
 		if meters := own.queues[name]; !listed[berth.QueueID(name)] && meters[0].read(c.now)+meters[1].read(c.now) > 0 {
-			return broken(Ledger, "the ledger leaves out queue %s", name)
+			return broken(PromiseLedger, "the ledger leaves out queue %s", name)
 		}
 	}
 	return nil

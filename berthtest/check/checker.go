@@ -15,7 +15,7 @@ type Checker struct {
 	rails  string
 	policy berth.Policy
 	now    berth.Time
-	last   berth.ActionID
+	last   berth.OrderID
 
 	nodes  map[berth.NodeID]*node
 	queues map[string]*queue
@@ -25,13 +25,13 @@ type Checker struct {
 	books *books
 
 	// orders that are out, by ID.
-	orders map[berth.ActionID]*replica
+	orders map[berth.OrderID]*replica
 	// changes of GPUs that are out, by ID; and when those of each pool were ordered, in
 	// the last hour.
-	changes map[berth.ActionID]*change
+	changes map[berth.OrderID]*change
 	recent  map[string][]berth.Time
 	// formerly has the IDs of all changes that were ever ordered.
-	formerly map[berth.ActionID]bool
+	formerly map[berth.OrderID]bool
 	// tables by which GPUs divide, by name: those that were told, and others as needed.
 	tables map[string]*mig.Product
 	// besides remembers what can exist beside instances, by table.
@@ -73,11 +73,11 @@ func New(config berth.Config) *Checker {
 		nodes:   map[berth.NodeID]*node{},
 		queues:  map[string]*queue{},
 		jobs:    map[berth.JobID]*job{},
-		orders:  map[berth.ActionID]*replica{},
-		changes: map[berth.ActionID]*change{},
+		orders:  map[berth.OrderID]*replica{},
+		changes: map[berth.OrderID]*change{},
 		recent:  map[string][]berth.Time{},
 
-		formerly: map[berth.ActionID]bool{},
+		formerly: map[berth.OrderID]bool{},
 		tables:   map[string]*mig.Product{},
 		besides:  map[*mig.Product]*beside{},
 		due:      set{},
@@ -125,13 +125,13 @@ func inForce(p berth.Policy) berth.Policy {
 	p.Preemption.MaxRatio = cmp.Or(p.Preemption.MaxRatio, 16)
 	p.Preemption = inForceCalm(p.Preemption)
 	p.Health.Within = cmp.Or(p.Health.Within, berth.Day)
-	p.Health.Probation = cmp.Or(p.Health.Probation, berth.Hour)
+	p.Health.Quarantine = cmp.Or(p.Health.Quarantine, berth.Hour)
 	return p
 }
 
 // Scheduled takes the orders of a pass. Give it every pass, also one without
 // orders: time passes with it.
-func (c *Checker) Scheduled(now berth.Time, actions []berth.Action) error {
+func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 	if err := c.advance(now); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Action) error {
 // advance: clock readings never go back.
 func (c *Checker) advance(now berth.Time) error {
 	if now < c.now {
-		return broken(Clock, "%d was accepted after %d", now, c.now)
+		return broken(PromiseClock, "%d was accepted after %d", now, c.now)
 	}
 	c.now = now
 	return nil
@@ -167,8 +167,8 @@ func (c *Checker) Cases() map[string]int { return c.cases }
 func (c *Checker) saw(what string) { c.cases[what]++ }
 
 // States counts the replicas by state.
-func (c *Checker) States() map[berth.State]int {
-	counts := map[berth.State]int{}
+func (c *Checker) States() map[berth.ReplicaState]int {
+	counts := map[berth.ReplicaState]int{}
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
 			counts[rep.state]++

@@ -25,24 +25,24 @@ func (c *Checker) Restored() {
 	}
 }
 
-// A Course is how far one who has to yield, or waits after it had to, has come.
-type Course struct {
+// A Victim is how far one who has to yield, or waits after it had to, has come.
+type Victim struct {
 	Replica     berth.ReplicaRef
 	Incarnation berth.Incarnation
 	Phase       protocol.Phase
-	// For is the replica to which it yields; zero where that needs its place no longer.
-	For berth.ReplicaRef
+	// Beneficiary is the replica to which it yields; zero where that needs its place no longer.
+	Beneficiary berth.ReplicaRef
 	// Held is what its members hold.
 	Held []berth.MemberPlacement
 }
 
-// Courses lists all who have to yield, by job and number.
-func (c *Checker) Courses() []Course {
-	var list []Course
+// Victims lists all who have to yield, by job and number.
+func (c *Checker) Victims() []Victim {
+	var list []Victim
 	for _, rep := range c.followed() {
-		at := Course{Replica: rep.key().ref(), Incarnation: rep.incarnation, Phase: c.courses[rep].phase}
+		at := Victim{Replica: rep.key().ref(), Incarnation: rep.incarnation, Phase: c.courses[rep].phase}
 		if rep.room != nil && !rep.room.ended {
-			at.For = rep.room.who.ref()
+			at.Beneficiary = rep.room.who.ref()
 		}
 		for _, m := range rep.members {
 			if m.node != nil {
@@ -68,15 +68,15 @@ func (c *Checker) followed() []*replica {
 func (c *Checker) signal(rep *replica, s protocol.Signal) {
 	at := c.courses[rep]
 	if at == nil {
-		if _, begins := protocol.Running.Next(s); !begins {
+		if _, begins := protocol.PhaseRunning.Next(s); !begins {
 			return
 		}
-		at = &course{phase: protocol.Running, life: rep.incarnation}
+		at = &course{phase: protocol.PhaseRunning, life: rep.incarnation}
 		c.courses[rep] = at
 	}
 	next, ok := at.phase.Next(s)
 	if !ok {
-		c.astray(broken(Protocol, "%s is %s, and there is no way on by %q", rep, at.phase, s))
+		c.astray(broken(PromiseProtocol, "%s is %s, and there is no way on by %q", rep, at.phase, s))
 		return
 	}
 	arrow := protocol.Arrow{From: at.phase, Signal: s, To: next}.String()
@@ -84,8 +84,8 @@ func (c *Checker) signal(rep *replica, s protocol.Signal) {
 	if at.restored {
 		c.saw("restored before " + arrow)
 	}
-	if life := rep.incarnation; life != at.life && next != protocol.Resumed {
-		c.astray(broken(Protocol, "%s is %s in life %d, and its life %d has to yield", rep, next, life, at.life))
+	if life := rep.incarnation; life != at.life && next != protocol.PhaseResumed {
+		c.astray(broken(PromiseProtocol, "%s is %s in life %d, and its life %d has to yield", rep, next, life, at.life))
 	}
 	at.phase, at.restored = next, at.restored && next == at.phase
 	if next.Over() {
@@ -103,14 +103,14 @@ func (c *Checker) astray(err error) {
 // spare signals that somebody for whom room was made needs it no longer.
 func (c *Checker) spare(r *room) {
 	for _, v := range r.victims {
-		c.signal(v.replica, protocol.Spare)
+		c.signal(v.replica, protocol.SignalExcuse)
 	}
 }
 
 // spareLate signals that it must have been so already, as somebody goes on.
 func (c *Checker) spareLate(rep *replica) {
-	if at := c.courses[rep]; at != nil && at.phase == protocol.Requested {
-		c.signal(rep, protocol.Spare)
+	if at := c.courses[rep]; at != nil && at.phase == protocol.PhaseRequested {
+		c.signal(rep, protocol.SignalExcuse)
 	}
 }
 
@@ -135,14 +135,14 @@ func (c *Checker) signalLoss(rep *replica) {
 		return
 	}
 	kept := c.jobs[rep.job.spec.ID] == rep.job && rep.job.replicas[rep.number] == rep
-	ran := at.phase == protocol.Requested || at.phase == protocol.Spared || at.phase == protocol.Shrinking
+	ran := at.phase == protocol.PhaseRequested || at.phase == protocol.PhaseExcused || at.phase == protocol.PhaseShrinking
 	switch {
-	case !kept, rep.state == berth.Pending, at.phase == protocol.Shrinking && !rep.has(stopping):
-		c.signal(rep, protocol.LoseAll)
-	case ran && rep.state == berth.Releasing:
-		c.signal(rep, protocol.LoseTooMany)
+	case !kept, rep.state == berth.ReplicaPending, at.phase == protocol.PhaseShrinking && !rep.has(stopping):
+		c.signal(rep, protocol.SignalLoseAll)
+	case ran && rep.state == berth.ReplicaReleasing:
+		c.signal(rep, protocol.SignalLoseTooMany)
 	default:
-		c.signal(rep, protocol.Lose)
+		c.signal(rep, protocol.SignalLose)
 	}
 }
 
@@ -155,7 +155,7 @@ func (c *Checker) onCourse() error {
 	for _, rep := range c.followed() {
 		at := c.courses[rep]
 		if got := rep.course(at.phase); got != at.phase {
-			return broken(Protocol, "%s is %s, which the protocol has as %s", rep, got, at.phase)
+			return broken(PromiseProtocol, "%s is %s, which the protocol has as %s", rep, got, at.phase)
 		}
 	}
 	return nil
@@ -166,22 +166,22 @@ func (c *Checker) onCourse() error {
 func (rep *replica) course(expected protocol.Phase) protocol.Phase {
 	_, stops := rep.order.(berth.Release)
 	switch {
-	case rep.state == berth.Pending:
-		return protocol.Released
+	case rep.state == berth.ReplicaPending:
+		return protocol.PhaseReleased
 	case rep.asked() && rep.needless():
-		return protocol.Spared
+		return protocol.PhaseExcused
 	case rep.asked():
-		return protocol.Requested
-	case rep.state == berth.Releasing && rep.gone:
-		return protocol.Ending
-	case rep.state == berth.Releasing && stops:
-		return protocol.Evicting
-	case rep.state == berth.Releasing && (expected == protocol.Checkpointed || expected == protocol.Lost):
+		return protocol.PhaseRequested
+	case rep.state == berth.ReplicaReleasing && rep.gone:
+		return protocol.PhaseEnding
+	case rep.state == berth.ReplicaReleasing && stops:
+		return protocol.PhaseEvicting
+	case rep.state == berth.ReplicaReleasing && (expected == protocol.PhaseCheckpointed || expected == protocol.PhaseLost):
 		return expected
-	case rep.state == berth.Releasing:
-		return protocol.Expired
-	case rep.state == berth.Running && stops:
-		return protocol.Shrinking
+	case rep.state == berth.ReplicaReleasing:
+		return protocol.PhaseExpired
+	case rep.state == berth.ReplicaRunning && stops:
+		return protocol.PhaseShrinking
 	}
-	return protocol.Running
+	return protocol.PhaseRunning
 }

@@ -15,7 +15,7 @@ import (
 // divided is what is known of how a GPU is divided and used.
 type divided struct {
 	mode berth.GPUMode
-	// instances that exist in ModeMIG, unless the pool's geometry is per claim: then
+	// instances that exist in GPUModeMIG, unless the pool's geometry is per claim: then
 	// there is what members hold.
 	instances []mig.Placement
 	// seats are the members that hold instances.
@@ -24,7 +24,7 @@ type divided struct {
 	change *change
 	// unknown: nobody knows how the GPU is. It takes nothing until that is told.
 	unknown bool
-	// touched: a change from, to or within ModeMIG was ordered, the last at touchedAt.
+	// touched: a change from, to or within GPUModeMIG was ordered, the last at touchedAt.
 	touched   bool
 	touchedAt berth.Time
 }
@@ -48,17 +48,17 @@ func (d *divided) layout() []mig.Placement {
 // tell takes over how a GPU is.
 func (d *divided) tell(mode berth.GPUMode, instances []mig.Placement, kind berth.GeometryKind) {
 	d.mode, d.instances, d.unknown = mode, nil, false
-	if kind != berth.PerClaim {
+	if kind != berth.GeometryPerClaim {
 		d.instances = slices.Clone(instances)
 	}
 }
 
 // table is the table by which the GPUs of a node divide, or nil.
 func (c *Checker) table(n *node) *mig.Product {
-	if len(n.spec.GPUs) == 0 || n.spec.GPUs[0].Table == "" {
+	if len(n.spec.GPUs) == 0 || n.spec.GPUs[0].MIGTable == "" {
 		return nil
 	}
-	name := n.spec.GPUs[0].Table
+	name := n.spec.GPUs[0].MIGTable
 	if t, known := c.tables[name]; known {
 		return t
 	}
@@ -118,17 +118,17 @@ var unitNames = [7]string{"compute slices", "SMs", "copy engines", "decoders", "
 func modeOf(cl *berth.Claim) (berth.GPUMode, bool) {
 	switch {
 	case ofInstance(cl):
-		return berth.ModeMIG, true
-	case cl.Share != nil && cl.Share.Mode == berth.TimeSlice:
-		return berth.ModeTimeSlice, true
+		return berth.GPUModeMIG, true
+	case cl.Share != nil && cl.Share.Mode == berth.ShareTimeSlice:
+		return berth.GPUModeTimeSlice, true
 	case cl.Share != nil:
-		return berth.ModeMPS, true
+		return berth.GPUModeMPS, true
 	}
-	return berth.ModeWhole, cl.GPUs > 0
+	return berth.GPUModeWhole, cl.GPUs > 0
 }
 
 // ofInstance reports whether a claim is for an instance.
-func ofInstance(cl *berth.Claim) bool { return cl.MIG != "" || cl.Fraction != nil }
+func ofInstance(cl *berth.Claim) bool { return cl.MIG != "" || cl.MinInstance != nil }
 
 // serving lists the profiles of a table that serve a claim.
 func serving(t *mig.Product, cl *berth.Claim) []*mig.Profile {
@@ -138,7 +138,7 @@ func serving(t *mig.Product, cl *berth.Claim) []*mig.Profile {
 	}
 	for i := range t.Profiles {
 		p := &t.Profiles[i]
-		if cl.MIG == p.Name.String() || cl.Fraction != nil && p.SMs >= cl.Fraction.MinSMs && p.MemoryMiB >= cl.Fraction.MinMemoryMiB {
+		if cl.MIG == p.Name.String() || cl.MinInstance != nil && p.SMs >= cl.MinInstance.MinSMs && p.MemoryMiB >= cl.MinInstance.MinMemoryMiB {
 			list = append(list, p)
 		}
 	}
@@ -153,8 +153,8 @@ func (c *Checker) meetsInstance(m *member, n *node, at *berth.MemberPlacement) e
 	cl, t := m.claim(), c.table(n)
 	serves := slices.ContainsFunc(serving(t, cl), func(p *mig.Profile) bool { return p.Name == at.Instance.Profile })
 	if !serves || at.GPUs.Len() != 1 || at.ShareMilli != 0 || at.ShareMemoryMiB != 0 {
-		return broken(Claims, "%s claims an instance (%q, %+v) and gets %s of GPUs %q of node %s (share: %d, %d)",
-			m, cl.MIG, cl.Fraction, at.Instance, at.GPUs, at.Node, at.ShareMilli, at.ShareMemoryMiB)
+		return broken(PromiseClaims, "%s claims an instance (%q, %+v) and gets %s of GPUs %q of node %s (share: %d, %d)",
+			m, cl.MIG, cl.MinInstance, at.Instance, at.GPUs, at.Node, at.ShareMilli, at.ShareMemoryMiB)
 	}
 	return nil
 }
@@ -166,17 +166,17 @@ func (c *Checker) holdInstance(n *node, i int, m *member) error {
 	for _, other := range g.seats {
 		list = append(list, other.at.Instance)
 		if other.at.Instance == m.at.Instance {
-			return broken(S1, "%s of GPU %d of node %s is held by %s and by %s", m.at.Instance, i, n.spec.ID, other, m)
+			return broken(PromiseS1, "%s of GPU %d of node %s is held by %s and by %s", m.at.Instance, i, n.spec.ID, other, m)
 		}
 		if other.rep.job.spec.Tenant != m.rep.job.spec.Tenant {
 			c.saw("two tenants on one GPU")
 		}
 	}
 	if why := conflict(c.table(n), list); why != "" {
-		return broken(S1, "with %s of %s on GPU %d of node %s: %s", m.at.Instance, m, i, n.spec.ID, why)
+		return broken(PromiseS1, "with %s of %s on GPU %d of node %s: %s", m.at.Instance, m, i, n.spec.ID, why)
 	}
-	if c.geometry(n).Kind != berth.PerClaim && !slices.Contains(g.layout(), m.at.Instance) {
-		return broken(S5, "%s is given %s of GPU %d of node %s, which does not exist there, nor is ordered", m, m.at.Instance, i, n.spec.ID)
+	if c.geometry(n).Kind != berth.GeometryPerClaim && !slices.Contains(g.layout(), m.at.Instance) {
+		return broken(PromiseS5, "%s is given %s of GPU %d of node %s, which does not exist there, nor is ordered", m, m.at.Instance, i, n.spec.ID)
 	}
 	g.seats = append(g.seats, m)
 	return nil
@@ -195,11 +195,11 @@ func (c *Checker) inMode(m *member, n *node) error {
 		g := &n.gpus[i]
 		switch {
 		case g.unknown:
-			return broken(Modes, "%s is placed on GPU %d of node %s, of which nobody knows how it is", m, i, n.spec.ID)
+			return broken(PromiseModes, "%s is placed on GPU %d of node %s, of which nobody knows how it is", m, i, n.spec.ID)
 		case g.ordered() != mode:
-			return broken(Modes, "%s is placed on GPU %d of node %s, which is %s and not %s", m, i, n.spec.ID, g.ordered(), mode)
-		case g.change != nil && !g.change.fresh && mode != berth.ModeMIG && len(g.holders()) == 0:
-			return broken(Modes, "%s is placed on GPU %d of node %s, which nobody holds and which is being made %s by order %d",
+			return broken(PromiseModes, "%s is placed on GPU %d of node %s, which is %s and not %s", m, i, n.spec.ID, g.ordered(), mode)
+		case g.change != nil && !g.change.fresh && mode != berth.GPUModeMIG && len(g.holders()) == 0:
+			return broken(PromiseModes, "%s is placed on GPU %d of node %s, which nobody holds and which is being made %s by order %d",
 				m, i, n.spec.ID, mode, g.change.ID)
 		}
 	}
@@ -215,9 +215,9 @@ func (c *Checker) found(m *member, n *node) error {
 		switch {
 		case !any:
 		case g.unknown:
-			return broken(Facts, "%s was observed on GPU %d of node %s, of which nobody knows how it is", m, i, n.spec.ID)
-		case g.ordered() != mode && (g.change != nil || g.mode == berth.ModeMIG || mode == berth.ModeMIG):
-			return broken(Facts, "%s was observed on GPU %d of node %s, which is %s and not %s", m, i, n.spec.ID, g.ordered(), mode)
+			return broken(PromiseEvents, "%s was observed on GPU %d of node %s, of which nobody knows how it is", m, i, n.spec.ID)
+		case g.ordered() != mode && (g.change != nil || g.mode == berth.GPUModeMIG || mode == berth.GPUModeMIG):
+			return broken(PromiseEvents, "%s was observed on GPU %d of node %s, which is %s and not %s", m, i, n.spec.ID, g.ordered(), mode)
 		case g.change == nil:
 			g.mode = mode
 		}
@@ -262,20 +262,20 @@ func geometryInForce(g berth.Geometry) berth.Geometry {
 	g.Cost = cmp.Or(g.Cost, 30*berth.Second)
 	g.Interval = cmp.Or(g.Interval, 10*berth.Minute)
 	g.PerHour = cmp.Or(g.PerHour, 12)
-	g.DrainLimit = cmp.Or(g.DrainLimit, berth.Hour)
+	g.HoldLimit = cmp.Or(g.HoldLimit, berth.Hour)
 	return g
 }
 
 // regear: where the geometry is per claim, nothing exists but what is held; when it
 // ceases to be, that exists.
 func (n *node) regear(before, after berth.GeometryKind) {
-	if (before == berth.PerClaim) == (after == berth.PerClaim) {
+	if (before == berth.GeometryPerClaim) == (after == berth.GeometryPerClaim) {
 		return
 	}
 	for i := range n.gpus {
 		g := &n.gpus[i]
 		g.instances = nil
-		if before == berth.PerClaim {
+		if before == berth.GeometryPerClaim {
 			for _, m := range g.seats {
 				g.instances = append(g.instances, m.at.Instance)
 			}

@@ -21,7 +21,7 @@
 // as in "S1: GPU 3 of node n7 is held by a/0[1] and by b/0[0]". After the first
 // one the checker's world is no longer that of the core: stop there.
 //
-// [Checker.Against] compares a berth.FleetReport with the checker's own counts. It is
+// [Checker.AgainstReport] compares a berth.FleetReport with the checker's own counts. It is
 // also how the checker gets to know what no order tells of: which nodes the core
 // picked for a reservation by number, and which gangs have reservations. Show it a
 // report after each call, so that passes are judged by those before and after.

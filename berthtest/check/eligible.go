@@ -81,7 +81,7 @@ func (c *Checker) somebodyKeeps() bool {
 
 // elastic reports whether a gang may start with less than all of it.
 func (rep *replica) elastic() bool {
-	return slices.ContainsFunc(rep.job.spec.Groups, func(g berth.Group) bool { return minimum(&g) < g.Replicas })
+	return slices.ContainsFunc(rep.job.spec.Groups, func(g berth.Group) bool { return minimum(&g) < g.Members })
 }
 
 // inTurn reports whether a Bind is certainly one that the pass gave as it went through the
@@ -92,7 +92,7 @@ func (c *Checker) inTurn(rep *replica, b *berth.Bind) bool {
 	}
 	return !slices.ContainsFunc(b.Members, func(p berth.MemberPlacement) bool {
 		n := c.nodes[p.Node]
-		return n == nil || c.inWindow(n) || c.geometry(n).Kind != berth.Fixed
+		return n == nil || c.inWindow(n) || c.geometry(n).Kind != berth.GeometryFixed
 	})
 }
 
@@ -102,13 +102,13 @@ func (c *Checker) precedes(rep *replica, a, other *queue, waiting queues) error 
 	switch here, priority := c.turnFor(a, rep), other.spec.Priority; here {
 	case borrows:
 		if first := c.anyCouldStart(c.standing(other, owed, waiting)); first != nil {
-			return broken(Eligibility, "%s is started, for which queue %s borrows, before %s, which queue %s is owed", rep, a.spec.Name, first, other.spec.Name)
+			return broken(PromiseEligibility, "%s is started, for which queue %s borrows, before %s, which queue %s is owed", rep, a.spec.Name, first, other.spec.Name)
 		}
 		fallthrough
 	case owed:
 		if priority > a.spec.Priority {
 			if first := c.anyCouldStart(c.standing(other, here, waiting)); first != nil {
-				return broken(Eligibility, "%s of queue %s is started before %s of queue %s, which has a higher priority", rep, a.spec.Name, first, other.spec.Name)
+				return broken(PromiseEligibility, "%s of queue %s is started before %s of queue %s, which has a higher priority", rep, a.spec.Name, first, other.spec.Name)
 			}
 		}
 		if here == owed {
@@ -162,7 +162,7 @@ func (q *queue) all(waiting queues) []*replica {
 // come first among these.
 func (c *Checker) standing(q *queue, as turn, waiting queues) []*replica {
 	all := q.all(waiting)
-	if _, stated := q.spec.Guarantee[quota.GPU]; stated {
+	if _, stated := q.spec.Guarantee[quota.GPUMilli]; stated {
 		for _, rep := range all {
 			if q.standsWith(c.asks(rep)) != as {
 				return nil
@@ -188,7 +188,7 @@ func (c *Checker) standing(q *queue, as turn, waiting queues) []*replica {
 func (c *Checker) turnFor(q *queue, rep *replica) turn {
 	stands := borrows
 	for at := rep.job.queue; ; at = at.parent {
-		if _, stated := at.spec.Guarantee[quota.GPU]; stated {
+		if _, stated := at.spec.Guarantee[quota.GPUMilli]; stated {
 			stands = at.standsWith(c.asks(rep))
 		}
 		if at == q {
@@ -200,7 +200,7 @@ func (c *Checker) turnFor(q *queue, rep *replica) turn {
 // standsWith is how a queue stands to its guarantee with a job that asks for between low
 // and high. One that asks for no GPU counts as the smallest that does.
 func (q *queue) standsWith(low, high int64) turn {
-	switch room := q.spec.Guarantee[quota.GPU] - q.used[quota.GPU]; {
+	switch room := q.spec.Guarantee[quota.GPUMilli] - q.used[quota.GPUMilli]; {
 	case max(high, 1) <= room:
 		return owed
 	case max(low, 1) > room:
@@ -222,8 +222,8 @@ func (c *Checker) asks(rep *replica) (low, high int64) {
 		}
 		n := int64(minimum(group))
 		low, high = low+n*low1, high+n*high1
-		if rep.state == berth.Running {
-			high += int64(group.Replicas) * high1
+		if rep.state == berth.ReplicaRunning {
+			high += int64(group.Members) * high1
 			low = 0
 		}
 	}
@@ -234,7 +234,7 @@ func (c *Checker) asks(rep *replica) (low, high int64) {
 // that are not set aside for anybody, or nil.
 func (c *Checker) anyCouldStart(list []*replica) *replica {
 	open := func(n *node) bool { return !c.inWindow(n) }
-	at := slices.IndexFunc(list, func(rep *replica) bool { return rep.state == berth.Pending && c.couldStartOn(rep, open) })
+	at := slices.IndexFunc(list, func(rep *replica) bool { return rep.state == berth.ReplicaPending && c.couldStartOn(rep, open) })
 	if at < 0 {
 		return nil
 	}

@@ -16,20 +16,20 @@ func Example() {
 		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
 	}
 	for _, id := range []berth.JobID{"a", "b"} {
-		one := []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}
+		one := []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}
 		facts = append(facts, berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "q", Groups: one}})
 	}
 	for _, fact := range facts {
 		fmt.Println(fact.Kind(), c.Applied(0, fact))
 	}
-	var orders []berth.Action
+	var orders []berth.Order
 	for i, id := range []berth.JobID{"a", "b"} {
 		orders = append(orders, berth.Bind{
-			Order: berth.Order{
-				ID: berth.ActionID(i + 1), Job: id, Incarnation: 1,
+			OrderHeader: berth.OrderHeader{
+				ID: berth.OrderID(i + 1), Job: id, Incarnation: 1,
 				Deadline: berth.Time(2 * berth.Minute), Cause: berth.Cause{Code: berth.CauseFits},
 			},
-			Members: []berth.MemberPlacement{{Node: "n7", GPUs: berth.GPUs(0)}},
+			Members: []berth.MemberPlacement{{Node: "n7", GPUs: berth.GPUSetOf(0)}},
 		})
 	}
 	fmt.Println(c.Scheduled(0, orders))

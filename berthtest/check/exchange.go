@@ -95,7 +95,7 @@ func (c *Checker) imagine(opened []*room, but *replica, gangs map[gangKey]berth.
 	w.share(opened)
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
-			leaves := rep.state == berth.Releasing || rep.asked() && !rep.needless()
+			leaves := rep.state == berth.ReplicaReleasing || rep.asked() && !rep.needless()
 			w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {
 				return !leaves && m.state != stopping || rep.room != nil && slices.Contains(opened, rep.room) || m.room != nil && slices.Contains(opened, m.room)
 			}))
@@ -112,7 +112,7 @@ func (c *Checker) imagine(opened []*room, but *replica, gangs map[gangKey]berth.
 	for who := range c.kept {
 		_, still := gangs[who]
 		if rep := c.beneficiary(who); rep != nil && rep != but {
-			w.charge(rep, c.costs(rep)[quota.GPU])
+			w.charge(rep, c.costs(rep)[quota.GPUMilli])
 			w.known = w.known && still && rep.isRigid() // else no order tells how much it is to have there
 		}
 	}
@@ -158,7 +158,7 @@ func (w *world) putIn(r *room) {
 
 // charge imagines that a gang has so much of GPUs, in thousandths.
 func (w *world) charge(rep *replica, milli int64) {
-	p := planned{rep.job.queue, quota.Amounts{quota.GPU: milli}}
+	p := planned{rep.job.queue, quota.Amounts{quota.GPUMilli: milli}}
 	p.queue.charge(p.asked, 1)
 	w.here = append(w.here, p)
 }
@@ -174,7 +174,7 @@ func (w *world) anyOrder(left []*room) error {
 			for _, victim := range r.victims {
 				w.vanish(victim.all())
 				if r.moves {
-					w.charge(victim.replica, w.costs(victim.replica)[quota.GPU])
+					w.charge(victim.replica, w.costs(victim.replica)[quota.GPUMilli])
 				}
 			}
 			if w.putIn(r); !w.known {
@@ -211,11 +211,11 @@ func (w *world) judge(r *room) error {
 	own := r.victims[0].job.queue == rep.job.queue
 	for _, victim := range r.victims {
 		if (victim.job.queue == rep.job.queue) != own {
-			return broken(S4, "%s and %s have to yield to %s, and one of them is of its queue", r.victims[0], victim, rep)
+			return broken(PromiseS4, "%s and %s have to yield to %s, and one of them is of its queue", r.victims[0], victim, rep)
 		}
 		for _, unit := range victim.units() {
 			if held := w.held(unit.all()); w.tooLarge(rep, asked, victim, held) {
-				return broken(S7, "%s has to yield to %s, which asks for %d thousandths of GPUs, and holds %d", victim, rep, asked, held)
+				return broken(PromiseS7, "%s has to yield to %s, which asks for %d thousandths of GPUs, and holds %d", victim, rep, asked, held)
 			}
 		}
 		if own {
@@ -230,7 +230,7 @@ func (w *world) judge(r *room) error {
 		}
 		whole = whole || exception
 		if w.fair != nil && !w.owed && victim.resting {
-			return broken(S6, "%s has to yield to %s, and had to yield before, too short a time ago", victim, rep)
+			return broken(PromiseS6, "%s has to yield to %s, and had to yield before, too short a time ago", victim, rep)
 		}
 	}
 	if err := w.isWorthIt(rep, asked, r); err != nil {
@@ -256,7 +256,7 @@ func (w *world) hasRoom(rep *replica, r *room) error {
 		return nil
 	}
 	if !w.couldStartOn(rep, func(n *node) bool { return slices.Contains(nodes, n.spec.ID) }) {
-		return broken(S7, "%d have to go for %s, which would not fit on %v without them", len(r.victims), rep, nodes)
+		return broken(PromiseS7, "%d have to go for %s, which would not fit on %v without them", len(r.victims), rep, nodes)
 	}
 	w.saw("room is enough")
 	return nil
@@ -270,7 +270,7 @@ func (w *world) tooLarge(rep *replica, asked int64, victim victim, held int64) b
 		return false
 	}
 	leaf := rep.job.queue
-	return victim.job.queue == leaf || w.fair != nil && leaf.used[quota.GPU]+asked > w.fair.Guaranteed(w.index(leaf))
+	return victim.job.queue == leaf || w.fair != nil && leaf.used[quota.GPUMilli]+asked > w.fair.Guaranteed(w.index(leaf))
 }
 
 // noneSpared asserts that a beneficiary would not fit if one of its victims stayed, or one unit
@@ -288,7 +288,7 @@ func (w *world) noneSpared(rep *replica, r *room, before int) error {
 			}
 		}
 		if w.couldStartOn(rep, w.openTo(rep)) {
-			return broken(S7, "%s has to yield to %s, which would fit beside it", units[spared], rep)
+			return broken(PromiseS7, "%s has to yield to %s, which would fit beside it", units[spared], rep)
 		}
 	}
 	w.saw("none of the victims could be spared")
@@ -333,7 +333,7 @@ func parting(a, b *queue) (below, other []*queue) {
 }
 
 // has is what a queue uses and what is kept free for those below it, that others cannot use.
-func (q *queue) has() int64 { return q.used[quota.GPU] + keptFor(q.children, quota.GPU) }
+func (q *queue) has() int64 { return q.used[quota.GPUMilli] + keptFor(q.children, quota.GPUMilli) }
 
 // mayTake: no queue of the beneficiary has more than its guarantee and its fair share with
 // it.
@@ -341,16 +341,16 @@ func (w *world) mayTake(rep *replica, asked int64, victim victim) error {
 	if w.fair == nil {
 		return nil
 	}
-	p := quota.Amounts{quota.GPU: asked}
+	p := quota.Amounts{quota.GPUMilli: asked}
 	rep.job.queue.charge(p, 1)
 	defer rep.job.queue.charge(p, -1)
 	own, _ := parting(rep.job.queue, victim.job.queue)
 	for _, q := range own {
 		// Where the fleet has less than all guarantees, its part of one above it may be more.
 		fair := max(w.fair.Of(w.index(q)), w.fair.Guaranteed(w.index(q)))
-		if with := q.has(); with > q.spec.Guarantee[quota.GPU] && with > fair {
-			return broken(S4, "%s of queue %s has to yield to %s, with which queue %s has %d of %d guaranteed, and its fair share is %d",
-				victim, victim.job.queue.spec.Name, rep, q.spec.Name, with, q.spec.Guarantee[quota.GPU], fair)
+		if with := q.has(); with > q.spec.Guarantee[quota.GPUMilli] && with > fair {
+			return broken(PromiseS4, "%s of queue %s has to yield to %s, with which queue %s has %d of %d guaranteed, and its fair share is %d",
+				victim, victim.job.queue.spec.Name, rep, q.spec.Name, with, q.spec.Guarantee[quota.GPUMilli], fair)
 		}
 	}
 	w.saw("what is taken back is for a queue within its share")
@@ -362,14 +362,14 @@ func (w *world) mayTake(rep *replica, asked int64, victim victim) error {
 func (w *world) leaves(rep *replica, victim victim, lent []victim, before []ghost) (exception bool, err error) {
 	_, others := parting(rep.job.queue, victim.job.queue)
 	for _, q := range others {
-		guarantee, stated := q.spec.Guarantee[quota.GPU]
+		guarantee, stated := q.spec.Guarantee[quota.GPUMilli]
 		left := q.has()
 		if !stated || left >= guarantee || len(q.all(w.waiting)) > 0 {
 			continue
 		}
 		exception = true
 		if !w.undue(q, left, lent, before) {
-			return true, broken(S4, "%s has to yield to %s, and leaves queue %s with %d of %d guaranteed", victim, rep, q.spec.Name, left, guarantee)
+			return true, broken(PromiseS4, "%s has to yield to %s, and leaves queue %s with %d of %d guaranteed", victim, rep, q.spec.Name, left, guarantee)
 		}
 	}
 	if exception {
@@ -385,13 +385,13 @@ func (w *world) held(members []*member) int64 {
 	sum := int64(0)
 	for _, m := range members {
 		if m.node != nil {
-			sum += w.cost(m)[quota.GPU]
+			sum += w.cost(m)[quota.GPUMilli]
 		}
 	}
 	for _, g := range w.gone {
 		if slices.Contains(members, g.m) {
 			g.m.node = g.n
-			sum += w.cost(g.m)[quota.GPU]
+			sum += w.cost(g.m)[quota.GPUMilli]
 			g.m.node = nil
 		}
 	}
@@ -412,8 +412,8 @@ func (w *world) countable(rep *replica, nodes []berth.NodeID) bool {
 		return false
 	}
 	for _, n := range w.nodes {
-		divides := slices.ContainsFunc(n.gpus, func(g gpu) bool { return g.unknown || g.ordered() != berth.ModeWhole })
-		if divides || w.geometry(n).Kind != berth.Fixed {
+		divides := slices.ContainsFunc(n.gpus, func(g gpu) bool { return g.unknown || g.ordered() != berth.GPUModeWhole })
+		if divides || w.geometry(n).Kind != berth.GeometryFixed {
 			return false
 		}
 	}

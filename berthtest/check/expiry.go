@@ -37,7 +37,7 @@ func (c *Checker) expire() {
 		case !bind:
 			c.saw("release expired")
 			c.releaseAgain(rep)
-		case rep.state == berth.Running:
+		case rep.state == berth.ReplicaRunning:
 			c.saw("growth expired")
 			c.stopGrowth(rep)
 		default:
@@ -56,22 +56,22 @@ func (c *Checker) expire() {
 
 // overdue lists the orders that were not reported by their deadlines, in the order of
 // these; of one instant, those about GPUs come first.
-func (c *Checker) overdue() []berth.ActionID {
-	due := map[berth.ActionID]berth.Time{}
+func (c *Checker) overdue() []berth.OrderID {
+	due := map[berth.OrderID]berth.Time{}
 	for id, rep := range c.orders {
 		due[id] = rep.order.Header().Deadline
 	}
 	for id, ch := range c.changes {
 		due[id] = ch.Deadline
 	}
-	maps.DeleteFunc(due, func(_ berth.ActionID, at berth.Time) bool { return at > c.now })
-	of := func(id berth.ActionID) int {
+	maps.DeleteFunc(due, func(_ berth.OrderID, at berth.Time) bool { return at > c.now })
+	of := func(id berth.OrderID) int {
 		if c.changes[id] != nil {
 			return 0
 		}
 		return 1
 	}
-	return slices.SortedFunc(maps.Keys(due), func(a, b berth.ActionID) int {
+	return slices.SortedFunc(maps.Keys(due), func(a, b berth.OrderID) int {
 		return cmp.Or(cmp.Compare(due[a], due[b]), cmp.Compare(of(a), of(b)), cmp.Compare(a, b))
 	})
 }
@@ -91,10 +91,10 @@ func (c *Checker) stopGrowth(rep *replica) {
 func (c *Checker) releaseAgain(rep *replica) {
 	if rep.released >= c.policy.ReleaseAttempts {
 		c.saw("presumed dead")
-		c.signal(rep, protocol.PresumeDead)
+		c.signal(rep, protocol.SignalPresumeDead)
 		c.freeAll(rep, stopping)
 	} else {
-		c.signal(rep, protocol.Deadline)
+		c.signal(rep, protocol.SignalDeadline)
 	}
 	c.settle(rep, rep.cause)
 }
@@ -115,10 +115,10 @@ func (c *Checker) afterPass() error {
 	}
 	if due := c.due.sorted(); len(due) > 0 {
 		rep := due[0]
-		if rep.state == berth.Repairing {
-			return broken(S2, "%s lost members while it was bound, and the pass neither repaired it nor took it back", rep)
+		if rep.state == berth.ReplicaRepairing {
+			return broken(PromiseS2, "%s lost members while it was bound, and the pass neither repaired it nor took it back", rep)
 		}
-		return broken(Orders, "%s has %d members to stop, and the pass gave no Release", rep, len(rep.in(stopping)))
+		return broken(PromiseOrders, "%s has %d members to stop, and the pass gave no Release", rep, len(rep.in(stopping)))
 	}
 	for _, rep := range c.touched.sorted() {
 		if err := rep.wholeOrNothing(); err != nil {
@@ -128,7 +128,7 @@ func (c *Checker) afterPass() error {
 	clear(c.touched)
 	for _, rep := range c.limited.sorted() {
 		if c.now >= rep.pendingSince.Add(rep.job.spec.GangTimeout) {
-			return broken(Timeouts, "%s is pending since %d, longer than its gang timeout of %s, and was not dropped", rep, rep.pendingSince, rep.job.spec.GangTimeout)
+			return broken(PromiseTimeouts, "%s is pending since %d, longer than its gang timeout of %s, and was not dropped", rep, rep.pendingSince, rep.job.spec.GangTimeout)
 		}
 	}
 	return nil
@@ -138,13 +138,13 @@ func (c *Checker) afterPass() error {
 // lost under a Bind count until it is reported.
 func (rep *replica) wholeOrNothing() error {
 	switch rep.state {
-	case berth.Binding:
+	case berth.ReplicaBinding:
 		if short := rep.short(binding, running, broke, lost); short != "" {
-			return broken(S2, "%s is placed with %s", rep, short)
+			return broken(PromiseS2, "%s is placed with %s", rep, short)
 		}
-	case berth.Running:
+	case berth.ReplicaRunning:
 		if short := rep.short(running); short != "" {
-			return broken(S2, "%s runs with %s", rep, short)
+			return broken(PromiseS2, "%s runs with %s", rep, short)
 		}
 	}
 	return nil

@@ -62,8 +62,8 @@ func (c *Checker) happened(event berth.Event) error {
 		return c.jobFinished(e)
 	case berth.MemberFailed:
 		return c.memberFailed(e)
-	case berth.ActionReported:
-		return c.actionReported(e)
+	case berth.OrderReported:
+		return c.orderReported(e)
 	case berth.GPUPartitioned:
 		return c.gpuPartitioned(e)
 	case berth.MIGTableSet:
@@ -78,15 +78,15 @@ func (c *Checker) happened(event berth.Event) error {
 		c.policyChanged(e)
 		return nil
 	}
-	return broken(Facts, "%T was accepted, which is no event", event)
+	return broken(PromiseEvents, "%T was accepted, which is no event", event)
 }
 
 func (c *Checker) nodeJoined(e berth.NodeJoined) error {
 	if c.nodes[e.Node.ID] != nil {
-		return broken(Facts, "node %s joined twice", e.Node.ID)
+		return broken(PromiseEvents, "node %s joined twice", e.Node.ID)
 	}
 	if len(e.Node.Domains) != len(c.levels) {
-		return broken(Facts, "node %s joined with %d domains for %d levels", e.Node.ID, len(e.Node.Domains), len(c.levels))
+		return broken(PromiseEvents, "node %s joined with %d domains for %d levels", e.Node.ID, len(e.Node.Domains), len(c.levels))
 	}
 	n := newNode(e.Node)
 	c.nodes[e.Node.ID] = n
@@ -99,7 +99,7 @@ func (c *Checker) tellGPUs(n *node, from int) error {
 	for i := from; i < len(n.gpus); i++ {
 		g := &n.spec.GPUs[i]
 		if why := c.undividable(n, g.Mode, g.Instances); why != "" {
-			return broken(Facts, "node %s was accepted with GPU %d, which is %s with %v: %s", n.spec.ID, i, g.Mode, g.Instances, why)
+			return broken(PromiseEvents, "node %s was accepted with GPU %d, which is %s with %v: %s", n.spec.ID, i, g.Mode, g.Instances, why)
 		}
 		n.gpus[i].tell(g.Mode, g.Instances, c.geometry(n).Kind)
 	}
@@ -136,13 +136,13 @@ func (c *Checker) nodeUpdated(e berth.NodeUpdated) error {
 	}
 	c.saw("nodeUpdated while in use")
 	if !slices.Equal(n.spec.Domains, e.Node.Domains) || n.spec.Pool != e.Node.Pool || len(n.gpus) != len(e.Node.GPUs) {
-		return broken(Facts, "node %s changed its place or its GPUs under %d members", e.Node.ID, len(n.members))
+		return broken(PromiseEvents, "node %s changed its place or its GPUs under %d members", e.Node.ID, len(n.members))
 	}
 	n.spec = e.Node
 	n.noteHealth()
 	for _, m := range n.members {
 		if m.at.GPUs&n.failed != 0 {
-			return broken(Facts, "an update of node %s failed GPUs under %s", e.Node.ID, m)
+			return broken(PromiseEvents, "an update of node %s failed GPUs under %s", e.Node.ID, m)
 		}
 	}
 	if n.cpu > n.spec.CPUMilli || n.memory > n.spec.MemoryMiB {
@@ -158,13 +158,13 @@ func (c *Checker) redescribed(before *node, spec berth.Node) error {
 	n.cordoned, n.probation, n.trial = before.cordoned, before.probation, before.trial
 	n.drains, n.drainBy, n.reason = before.drains, before.drainBy, before.reason
 	kept := 0
-	if len(spec.GPUs) > 0 && len(before.gpus) > 0 && spec.GPUs[0].Table == before.spec.GPUs[0].Table {
+	if len(spec.GPUs) > 0 && len(before.gpus) > 0 && spec.GPUs[0].MIGTable == before.spec.GPUs[0].MIGTable {
 		kept = copy(n.gpus, before.gpus)
 	}
 	for i := range before.gpus {
 		ch := before.gpus[i].change
 		if ch != nil && (i >= kept || spec.Pool != before.spec.Pool) {
-			return broken(Facts, "an update of node %s was accepted, where order %d is out about GPU %d", n.spec.ID, ch.ID, i)
+			return broken(PromiseEvents, "an update of node %s was accepted, where order %d is out about GPU %d", n.spec.ID, ch.ID, i)
 		}
 		if ch != nil {
 			ch.node = n
@@ -218,12 +218,12 @@ func (c *Checker) gpuFailed(e berth.GPUFailed) error {
 		return err
 	}
 	if e.GPU < 0 || e.GPU >= len(n.gpus) {
-		return broken(Facts, "the failure of GPU %d of node %s was accepted, which has %d", e.GPU, e.Node, len(n.gpus))
+		return broken(PromiseEvents, "the failure of GPU %d of node %s was accepted, which has %d", e.GPU, e.Node, len(n.gpus))
 	}
 	if n.trial != 0 {
 		c.saw("failed on trial")
 	}
-	n.failed |= berth.GPUs(e.GPU)
+	n.failed |= berth.GPUSetOf(e.GPU)
 	g := &n.gpus[e.GPU]
 	hit := g.holders()
 	if g.change != nil {
@@ -243,7 +243,7 @@ func (c *Checker) gpuRepaired(e berth.GPURepaired) error {
 	if n.failed.Has(e.GPU) {
 		c.onTrial(n, c.now)
 	}
-	n.failed &^= berth.GPUs(e.GPU)
+	n.failed &^= berth.GPUSetOf(e.GPU)
 	return nil
 }
 
@@ -253,10 +253,10 @@ func (c *Checker) lose(what string, hit []*member, cause berth.CauseCode) {
 	replicas := set{}
 	for _, m := range hit {
 		after := absent
-		if m.rep.state == berth.Binding || m.rep.state == berth.Repairing || m.state == binding {
+		if m.rep.state == berth.ReplicaBinding || m.rep.state == berth.ReplicaRepairing || m.state == binding {
 			after = lost // counts until the Bind is reported
 		}
-		if cause == berth.CauseHardwareLost && m.rep.state != berth.Releasing {
+		if cause == berth.CauseHardwareLost && m.rep.state != berth.ReplicaReleasing {
 			m.rep.struck = true
 		}
 		c.free(m, after)
@@ -265,7 +265,7 @@ func (c *Checker) lose(what string, hit []*member, cause berth.CauseCode) {
 	for _, rep := range replicas.sorted() {
 		c.saw(what + " while " + rep.doing())
 		c.settle(rep, cause)
-		rep.struck = rep.struck && rep.state != berth.Running // enough of it is left
+		rep.struck = rep.struck && rep.state != berth.ReplicaRunning // enough of it is left
 		c.signalLoss(rep)
 	}
 }
@@ -296,7 +296,7 @@ func (c *Checker) jobObserved(e berth.JobObserved) error {
 		}
 	}
 	for n := range j.wanted() {
-		if rep := j.replicas[n]; rep.state == berth.Pending {
+		if rep := j.replicas[n]; rep.state == berth.ReplicaPending {
 			c.pend(rep, false)
 		}
 	}
@@ -304,10 +304,10 @@ func (c *Checker) jobObserved(e berth.JobObserved) error {
 }
 
 // observed: what runs already never stands on capacity that somebody else holds.
-func (c *Checker) observed(j *job, r *berth.RunningReplica) error {
+func (c *Checker) observed(j *job, r *berth.ObservedReplica) error {
 	rep := j.replicas[r.Replica]
 	if rep == nil || rep.members != nil {
-		return broken(Facts, "replica %d of job %s was observed twice, or is none", r.Replica, j.spec.ID)
+		return broken(PromiseEvents, "replica %d of job %s was observed twice, or is none", r.Replica, j.spec.ID)
 	}
 	c.saw("observed")
 	rep.enlist()
@@ -317,7 +317,7 @@ func (c *Checker) observed(j *job, r *berth.RunningReplica) error {
 		flat := j.flat(p.Ref())
 		n := c.nodes[p.Node]
 		if flat < 0 || n == nil || rep.members[flat].state != absent {
-			return broken(Facts, "%s was observed with %v on node %s", rep, p.Ref(), p.Node)
+			return broken(PromiseEvents, "%s was observed with %v on node %s", rep, p.Ref(), p.Node)
 		}
 		if err := c.book(n, rep.members[flat], *p, running); err != nil {
 			return err
@@ -329,7 +329,7 @@ func (c *Checker) observed(j *job, r *berth.RunningReplica) error {
 			c.saw("an instance observed")
 		}
 	}
-	rep.state, rep.started, rep.cameAt = berth.Running, r.Started, r.Started
+	rep.state, rep.started, rep.cameAt = berth.ReplicaRunning, r.Started, r.Started
 	c.claimAlone(rep)
 	c.touched.add(rep)
 	return nil
@@ -338,7 +338,7 @@ func (c *Checker) observed(j *job, r *berth.RunningReplica) error {
 func (c *Checker) jobScaled(e berth.JobScaled) error {
 	j := c.jobs[e.Job]
 	if j == nil || j.spec.Service == nil || j.cancelled {
-		return broken(Facts, "the scaling of job %s was accepted, which is no service that is kept", e.Job)
+		return broken(PromiseEvents, "the scaling of job %s was accepted, which is no service that is kept", e.Job)
 	}
 	var kept []*replica
 	for _, rep := range j.replicas {
@@ -355,14 +355,14 @@ func (c *Checker) jobScaled(e berth.JobScaled) error {
 	})
 	for _, rep := range kept[min(len(kept), e.Replicas):] {
 		c.saw("scaled down while " + rep.doing())
-		c.signal(rep, protocol.Cancel)
+		c.signal(rep, protocol.SignalCancel)
 		c.takeBack(rep, berth.CauseScaledDown, true)
 	}
 	return nil
 }
 
 func runs(rep *replica) int {
-	if rep.state == berth.Running {
+	if rep.state == berth.ReplicaRunning {
 		return 1
 	}
 	return 0
@@ -371,7 +371,7 @@ func runs(rep *replica) int {
 func (c *Checker) jobCancelled(e berth.JobCancelled) error {
 	j := c.jobs[e.Job]
 	if j == nil || j.cancelled {
-		return broken(Facts, "the cancellation of job %s was accepted, which is not known or cancelled already", e.Job)
+		return broken(PromiseEvents, "the cancellation of job %s was accepted, which is not known or cancelled already", e.Job)
 	}
 	j.cancelled = true
 	if len(j.replicas) == 0 {
@@ -385,7 +385,7 @@ func (c *Checker) jobCancelled(e berth.JobCancelled) error {
 	for _, rep := range all.sorted() {
 		c.saw("cancelled while " + rep.doing())
 		if !rep.gone {
-			c.signal(rep, protocol.Cancel)
+			c.signal(rep, protocol.SignalCancel)
 		}
 		c.takeBack(rep, berth.CauseCancelled, true)
 	}
@@ -396,5 +396,5 @@ func (c *Checker) known(id berth.NodeID) (*node, error) {
 	if n := c.nodes[id]; n != nil {
 		return n, nil
 	}
-	return nil, broken(Facts, "a fact about node %s was accepted, which is not in the fleet", id)
+	return nil, broken(PromiseEvents, "a fact about node %s was accepted, which is not in the fleet", id)
 }

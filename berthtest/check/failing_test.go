@@ -14,7 +14,7 @@ import (
 // careful has a policy that trusts nothing at once: a node is on probation for an hour after
 // its first loss, and on trial for half an hour.
 func (z *zoo) careful() {
-	z.tell(berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Losses: 1, Trial: 30 * berth.Minute}}})
+	z.tell(berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Losses: 1, BurnIn: 30 * berth.Minute}}})
 }
 
 // back has a node come back that was lost.
@@ -33,24 +33,24 @@ func (z *zoo) repaired() {
 
 // keeps has a policy that keeps so many thousandths of the three nodes.
 func (z *zoo) keeps(milli int) {
-	z.tell(berth.PolicyChanged{Policy: berth.Policy{Spares: []berth.Spares{{Milli: milli}}}})
+	z.tell(berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: milli}}}})
 }
 
 // sparing is what a core would report whose fleet is idle, with so many replicas pending in q
 // and these spares of so many that are wanted.
 func (z *zoo) sparing(pending, wanted int, nodes ...berth.NodeID) berth.FleetReport {
 	r := z.report(pending)
-	r.Nodes.Spares = len(nodes)
-	r.Spares = []berth.SparesReport{{Wanted: wanted, Free: len(nodes), Nodes: nodes}}
+	r.Nodes.HotSpares = len(nodes)
+	r.HotSpares = []berth.HotSparesReport{{Wanted: wanted, Free: len(nodes), Nodes: nodes}}
 	return r
 }
 
 // heldOn is sparing with one GPU of one node in use by the only replica of q.
 func (z *zoo) heldOn(wanted int, nodes ...berth.NodeID) berth.FleetReport {
 	r := z.sparing(0, wanted, nodes...)
-	r.GPUs.Held, r.GPUs.Free = 1000, 5000
+	r.GPUs.HeldMilli, r.GPUs.FreeMilli = 1000, 5000
 	r.Products[0].GPUCount = r.GPUs
-	r.FreeNodes = []int{0, 1, 2}
+	r.NodesByFreeGPUs = []int{0, 1, 2}
 	r.Replicas, r.Waiting = berth.ReplicaCount{Binding: 1}, berth.WaitingCount{}
 	for i := range r.Queues[1:] {
 		r.Queues[1+i].UsedMilli = 1000
@@ -58,17 +58,17 @@ func (z *zoo) heldOn(wanted int, nodes ...berth.NodeID) berth.FleetReport {
 	return r
 }
 
-func urgent(j *berth.Job) { j.Class = berth.LatencyCritical }
+func urgent(j *berth.Job) { j.Class = berth.ClassLatencyCritical }
 
 var failing = []animal{
-	{check.Health, "a node on probation is used", func(z *zoo) error {
+	{check.PromiseHealth, "a node on probation is used", func(z *zoo) error {
 		z.careful()
 		z.back("n1", "x")
 		z.submit("a", 1)
 		z.now = berth.Time(berth.Hour) - 1
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.Health, "a second probation is no longer than the first", func(z *zoo) error {
+	{check.PromiseHealth, "a second probation is no longer than the first", func(z *zoo) error {
 		z.careful()
 		z.back("n1", "x")
 		z.back("n1", "x")
@@ -76,99 +76,99 @@ var failing = []animal{
 		z.now = berth.Time(berth.Hour)
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.Health, "a gang of two is on trial", func(z *zoo) error {
+	{check.PromiseHealth, "a gang of two is on trial", func(z *zoo) error {
 		z.repaired()
 		z.submit("a", 2)
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n2", 0)))
 	}},
-	{check.Health, "what is latency-critical is on trial", func(z *zoo) error {
+	{check.PromiseHealth, "what is latency-critical is on trial", func(z *zoo) error {
 		z.repaired()
 		z.submit("a", 1, urgent)
 		return z.try(z.bind("a", on(0, "n1", 1)))
 	}},
-	{check.Health, "a trial begins with the loss, not after the probation", func(z *zoo) error {
+	{check.PromiseHealth, "a trial begins with the loss, not after the probation", func(z *zoo) error {
 		z.careful()
 		z.back("n1", "x")
 		z.submit("a", 1, urgent)
 		z.now = berth.Time(berth.Hour)
 		return z.try(z.bind("a", on(0, "n1", 1)))
 	}},
-	{check.Health, "a trial is not reported", func(z *zoo) error {
+	{check.PromiseHealth, "a trial is not reported", func(z *zoo) error {
 		z.repaired()
 		r := z.report(0)
-		r.Nodes.Trial = 1
-		return z.c.Against(r)
+		r.Nodes.InBurnIn = 1
+		return z.c.AgainstReport(r)
 	}},
-	{check.Health, "a trial is reported that ends too early", func(z *zoo) error {
+	{check.PromiseHealth, "a trial is reported that ends too early", func(z *zoo) error {
 		z.repaired()
 		r := z.report(0)
-		r.Nodes.Trial = 1
-		r.Health = []berth.HealthReport{{Node: "n1", Trial: 1000}}
-		return z.c.Against(r)
+		r.Nodes.InBurnIn = 1
+		r.Health = []berth.HealthReport{{Node: "n1", BurnInUntil: 1000}}
+		return z.c.AgainstReport(r)
 	}},
-	{check.Selectors, "a GPU is used that an Xid condemned", func(z *zoo) error {
+	{check.PromiseSelectors, "a GPU is used that an Xid condemned", func(z *zoo) error {
 		z.submit("a", 1)
 		z.tell(berth.XidReported{Node: "n1", GPU: 0, Xid: 79})
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.Selectors, "a GPU on trial is used that reported a suspect Xid", func(z *zoo) error {
+	{check.PromiseSelectors, "a GPU on trial is used that reported a suspect Xid", func(z *zoo) error {
 		z.repaired()
 		z.submit("a", 1)
 		z.tell(berth.XidReported{Node: "n1", GPU: 1, Xid: 4711})
 		return z.try(z.bind("a", on(0, "n1", 1)))
 	}},
-	{check.Facts, "Xid 0 is accepted", func(z *zoo) error {
+	{check.PromiseEvents, "Xid 0 is accepted", func(z *zoo) error {
 		return z.c.Applied(z.now, berth.XidReported{Node: "n1"})
 	}},
-	{check.Spares, "too few are wanted", func(z *zoo) error {
+	{check.PromiseHotSpares, "too few are wanted", func(z *zoo) error {
 		z.keeps(334)
-		return z.c.Against(z.sparing(0, 1, "n1"))
+		return z.c.AgainstReport(z.sparing(0, 1, "n1"))
 	}},
-	{check.Spares, "too many are kept", func(z *zoo) error {
+	{check.PromiseHotSpares, "too many are kept", func(z *zoo) error {
 		z.keeps(300)
-		require.NoError(z.t, z.c.Against(z.sparing(0, 1)))
+		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 1)))
 		z.pass()
-		return z.c.Against(z.sparing(0, 1, "n1", "n3"))
+		return z.c.AgainstReport(z.sparing(0, 1, "n1", "n3"))
 	}},
-	{check.Spares, "a spare has a failed GPU", func(z *zoo) error {
+	{check.PromiseHotSpares, "a spare has a failed GPU", func(z *zoo) error {
 		z.keeps(500)
 		z.tell(berth.NodeCordoned{Node: "n1"})
 		r := func(nodes ...berth.NodeID) berth.FleetReport {
 			r := z.sparing(0, 1, nodes...)
-			r.Nodes.Cordoned, r.FreeNodes = 1, []int{0, 0, 2}
-			r.GPUs = berth.GPUCount{All: 6000, Free: 4000, Out: 2000}
+			r.Nodes.Cordoned, r.NodesByFreeGPUs = 1, []int{0, 0, 2}
+			r.GPUs = berth.GPUCount{AllMilli: 6000, FreeMilli: 4000, OutOfServiceMilli: 2000}
 			r.Products[0].GPUCount = r.GPUs
 			return r
 		}
-		require.NoError(z.t, z.c.Against(r()))
+		require.NoError(z.t, z.c.AgainstReport(r()))
 		z.pass()
-		return z.c.Against(r("n1"))
+		return z.c.AgainstReport(r("n1"))
 	}},
-	{check.Spares, "no spare is chosen, and a node is idle", func(z *zoo) error {
+	{check.PromiseHotSpares, "no spare is chosen, and a node is idle", func(z *zoo) error {
 		z.keeps(300)
 		z.pass()
-		require.NoError(z.t, z.c.Against(z.sparing(0, 1)))
+		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 1)))
 		return z.c.Served()
 	}},
-	{check.Spares, "the second spare is in the leaf of the first", func(z *zoo) error {
+	{check.PromiseHotSpares, "the second spare is in the leaf of the first", func(z *zoo) error {
 		z.keeps(300)
-		require.NoError(z.t, z.c.Against(z.sparing(0, 1)))
+		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 1)))
 		z.pass()
-		require.NoError(z.t, z.c.Against(z.sparing(0, 1, "n1")))
+		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 1, "n1")))
 		z.keeps(600)
-		require.NoError(z.t, z.c.Against(z.sparing(0, 2, "n1")))
+		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 2, "n1")))
 		z.pass()
-		return z.c.Against(z.sparing(0, 2, "n1", "n2"))
+		return z.c.AgainstReport(z.sparing(0, 2, "n1", "n2"))
 	}},
-	{check.Spares, "somebody is placed on a spare who has lost nothing", func(z *zoo) error {
+	{check.PromiseHotSpares, "somebody is placed on a spare who has lost nothing", func(z *zoo) error {
 		z.keeps(300)
 		z.pass()
-		require.NoError(z.t, z.c.Against(z.sparing(0, 1, "n1")))
+		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 1, "n1")))
 		z.submit("a", 1)
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		return z.c.Against(z.heldOn(1, "n1"))
+		return z.c.AgainstReport(z.heldOn(1, "n1"))
 	}},
-	{check.Spares, "somebody is placed on a spare who has run since", func(z *zoo) error {
+	{check.PromiseHotSpares, "somebody is placed on a spare who has run since", func(z *zoo) error {
 		z.keeps(300)
 		z.running("a", 1)
 		z.tell(berth.GPUFailed{Node: "n1", GPU: 0})
@@ -176,15 +176,15 @@ var failing = []animal{
 		b := z.bind("a", on(0, "n2", 0))
 		b.Incarnation = 2
 		z.pass(b)
-		z.tell(berth.ActionReported{Action: b.ID})
+		z.tell(berth.OrderReported{Order: b.ID})
 		z.tell(berth.MemberFailed{Job: "a", Incarnation: 2, Members: []berth.MemberRef{{}}})
 		z.now += 1000_000
 		z.pass()
-		require.NoError(z.t, z.c.Against(z.sparing(1, 1, "n1")))
+		require.NoError(z.t, z.c.AgainstReport(z.sparing(1, 1, "n1")))
 		again := z.bind("a", on(0, "n1", 0))
 		again.Incarnation = 3
 		z.pass(again)
-		return z.c.Against(z.heldOn(1, "n1"))
+		return z.c.AgainstReport(z.heldOn(1, "n1"))
 	}},
 }
 
@@ -192,7 +192,7 @@ var failing = []animal{
 func TestWhatIsRightAboutFailures(t *testing.T) {
 	z := newZoo(t)
 	z.tell(berth.PolicyChanged{Policy: berth.Policy{
-		Health: berth.Health{Losses: 1, Probation: berth.Minute, Trial: berth.Minute}, Spares: []berth.Spares{{Milli: 300}},
+		Health: berth.Health{Losses: 1, Quarantine: berth.Minute, BurnIn: berth.Minute}, HotSpares: []berth.HotSpares{{NodesMilli: 300}},
 	}})
 	z.running("a", 1)
 	z.pass()
@@ -200,14 +200,14 @@ func TestWhatIsRightAboutFailures(t *testing.T) {
 	z.tell(berth.XidReported{Node: "n1", GPU: 0, Xid: 79})
 	z.tell(berth.GPURepaired{Node: "n1", GPU: 0})
 	r := z.sparing(1, 1, "n3")
-	r.Nodes.Trial, r.Health = 1, []berth.HealthReport{{Node: "n1", Trial: berth.Time(berth.Minute)}}
-	require.NoError(t, z.c.Against(r))
+	r.Nodes.InBurnIn, r.Health = 1, []berth.HealthReport{{Node: "n1", BurnInUntil: berth.Time(berth.Minute)}}
+	require.NoError(t, z.c.AgainstReport(r))
 	b := z.bind("a", on(0, "n3", 0))
 	b.Incarnation = 2
 	z.pass(b) // on the spare, as it was struck
 	r = z.heldOn(1, "n3")
-	r.Nodes.Trial, r.Health = 1, []berth.HealthReport{{Node: "n1", Trial: berth.Time(berth.Minute)}}
-	require.NoError(t, z.c.Against(r))
+	r.Nodes.InBurnIn, r.Health = 1, []berth.HealthReport{{Node: "n1", BurnInUntil: berth.Time(berth.Minute)}}
+	require.NoError(t, z.c.AgainstReport(r))
 	z.submit("b", 1)
 	z.pass(z.bind("b", on(0, "n1", 0)))
 	z.back("n2", "x")

@@ -20,12 +20,12 @@ func (z *zoo) reserve(id berth.ReservationID, change func(*berth.Reservation)) {
 // report is what a core would report whose fleet is idle, with so many replicas
 // pending in q.
 func (z *zoo) report(pending int, list ...berth.ReservationReport) berth.FleetReport {
-	gpus := berth.GPUCount{All: 6000, Free: 6000}
+	gpus := berth.GPUCount{AllMilli: 6000, FreeMilli: 6000}
 	return berth.FleetReport{
-		Nodes: berth.NodeCount{All: 3}, FreeNodes: []int{0, 0, 3}, GPUs: gpus,
+		Nodes: berth.NodeCount{All: 3}, NodesByFreeGPUs: []int{0, 0, 3}, GPUs: gpus,
 		Products: []berth.ProductCount{{Product: "H100", GPUCount: gpus}},
 		Replicas: berth.ReplicaCount{Pending: pending}, Waiting: berth.WaitingCount{Capacity: pending},
-		Queues:       []berth.QueueReport{{Queue: "free"}, {Queue: "org", Limit: amount(5000)}, {Queue: "q", Limit: amount(4000), Waiting: pending}},
+		Queues:       []berth.QueueReport{{Queue: "free"}, {Queue: "org", LimitMilli: amount(5000)}, {Queue: "q", LimitMilli: amount(4000), WaitingReplicas: pending}},
 		Reservations: list,
 	}
 }
@@ -42,7 +42,7 @@ func (z *zoo) waited(change ...func(*berth.Job)) {
 	z.submit("b", 1, change...)
 	z.pass()
 	z.now = berth.Time(5 * berth.Minute)
-	require.NoError(z.t, z.c.Against(z.report(2)))
+	require.NoError(z.t, z.c.AgainstReport(z.report(2)))
 }
 
 // shorter has a job end within a span.
@@ -59,85 +59,85 @@ func topo(t berth.Topology) func(*berth.Job) {
 }
 
 var fenced = []animal{
-	{check.S8, "a nested segment is torn", func(z *zoo) error {
+	{check.PromiseS8, "a nested segment is torn", func(z *zoo) error {
 		z.submit("a", 4, topo(berth.Topology{Segments: []berth.Segment{{Size: 4, Level: "leaf"}, {Size: 2, Level: "node"}}}))
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n2", 0), on(2, "n1", 1), on(3, "n2", 1)))
 	}},
-	{check.S8, "a segment with segments in it is torn", func(z *zoo) error {
+	{check.PromiseS8, "a segment with segments in it is torn", func(z *zoo) error {
 		z.submit("a", 4, topo(berth.Topology{Segments: []berth.Segment{{Size: 4, Level: "leaf"}, {Size: 2, Level: "node"}}}))
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1), on(2, "n3", 0), on(3, "n3", 1)))
 	}},
-	{check.S8, "a gang starts with half a segment", func(z *zoo) error {
-		z.submit("a", 4, topo(berth.Topology{Segments: []berth.Segment{{Size: 2, Level: "leaf"}}}), func(j *berth.Job) { j.Groups[0].Min = 2 })
+	{check.PromiseS8, "a gang starts with half a segment", func(z *zoo) error {
+		z.submit("a", 4, topo(berth.Topology{Segments: []berth.Segment{{Size: 2, Level: "leaf"}}}), func(j *berth.Job) { j.Groups[0].MinMembers = 2 })
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1), on(2, "n3", 0)))
 	}},
-	{check.S8, "a second group leaves its node", func(z *zoo) error {
+	{check.PromiseS8, "a second group leaves its node", func(z *zoo) error {
 		z.submit("a", 1, func(j *berth.Job) {
 			j.Groups[0].Name = "driver"
-			j.Groups = append(j.Groups, berth.Group{Name: "workers", Replicas: 2, Claim: berth.Claim{GPUs: 1}, Topology: berth.Topology{Required: "node"}})
+			j.Groups = append(j.Groups, berth.Group{Name: "workers", Members: 2, Claim: berth.Claim{GPUs: 1}, Topology: berth.Topology{Required: "node"}})
 		})
 		b := z.bind("a", on(0, "n1", 0), on(0, "n1", 1), on(1, "n2", 0))
 		b.Members[0].Group, b.Members[1].Group, b.Members[2].Group = "driver", "workers", "workers"
 		return z.try(b)
 	}},
-	{check.S8, "a spread group stands on one leaf", func(z *zoo) error {
+	{check.PromiseS8, "a spread group stands on one leaf", func(z *zoo) error {
 		z.submit("a", 2, topo(berth.Topology{Spread: "leaf"}))
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n2", 0)))
 	}},
-	{check.S8, "a spread group is skewed by more than it may", func(z *zoo) error {
+	{check.PromiseS8, "a spread group is skewed by more than it may", func(z *zoo) error {
 		z.submit("a", 4, topo(berth.Topology{Spread: "node", MaxSkew: 1}))
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1), on(2, "n2", 0), on(3, "n2", 1)))
 	}},
-	{check.S8, "a group spread inside its leaf is not", func(z *zoo) error {
+	{check.PromiseS8, "a group spread inside its leaf is not", func(z *zoo) error {
 		z.submit("a", 2, topo(berth.Topology{Required: "leaf", Spread: "node"}))
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1)))
 	}},
-	{check.S8, "rails are crossed", func(z *zoo) error {
+	{check.PromiseS8, "rails are crossed", func(z *zoo) error {
 		z.submit("a", 2, topo(berth.Topology{RailAligned: true}))
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n2", 1)))
 	}},
-	{check.S8, "two nodes have fewer rails", func(z *zoo) error {
+	{check.PromiseS8, "two nodes have fewer rails", func(z *zoo) error {
 		z.submit("a", 4, topo(berth.Topology{RailAligned: true}))
 		z.tell(berth.NodeJoined{Node: berth.Node{ID: "n4", Domains: []string{"x"}, GPUs: make([]berth.GPU, 2)}})
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1), on(2, "n2", 0), on(3, "n4", 0)))
 	}},
-	{check.S8, "aligned rails leave their domain", func(z *zoo) error {
+	{check.PromiseS8, "aligned rails leave their domain", func(z *zoo) error {
 		z.submit("a", 2, topo(berth.Topology{RailAligned: true}))
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n3", 0)))
 	}},
-	{check.S8, "somebody is placed beside an exclusive gang", func(z *zoo) error {
+	{check.PromiseS8, "somebody is placed beside an exclusive gang", func(z *zoo) error {
 		z.running("a", 1, onLeaf)
 		z.submit("b", 1)
 		return z.try(z.bind("b", on(0, "n2", 0)))
 	}},
-	{check.S8, "an exclusive gang is placed beside somebody", func(z *zoo) error {
+	{check.PromiseS8, "an exclusive gang is placed beside somebody", func(z *zoo) error {
 		z.running("a", 1)
 		z.submit("b", 1, onLeaf)
 		return z.try(z.bind("b", on(0, "n2", 0)))
 	}},
-	{check.S8, "an exclusive gang is placed beside its like", func(z *zoo) error {
+	{check.PromiseS8, "an exclusive gang is placed beside its like", func(z *zoo) error {
 		z.submit("a", 1, onLeaf, func(j *berth.Job) { j.Service = &berth.Service{Replicas: 2} })
 		z.pass(z.bind("a", on(0, "n1", 0)))
 		second := z.bind("a", on(0, "n2", 0))
 		second.Replica = 1
 		return z.try(second)
 	}},
-	{check.S8, "an exclusive gang grows beside somebody", func(z *zoo) error {
+	{check.PromiseS8, "an exclusive gang grows beside somebody", func(z *zoo) error {
 		z.running("b", 1)
-		z.submit("a", 2, onLeaf, func(j *berth.Job) { j.Groups[0].Min = 1 })
+		z.submit("a", 2, onLeaf, func(j *berth.Job) { j.Groups[0].MinMembers = 1 })
 		z.pass(z.bind("a", on(0, "n3", 0)))
-		z.tell(berth.ActionReported{Action: 2})
+		z.tell(berth.OrderReported{Order: 2})
 		grow := z.bind("a", on(1, "n1", 1))
 		grow.Cause.Code = berth.CauseGrows
 		return z.try(grow)
 	}},
-	{check.S8, "somebody stays beside an exclusive gang that is being stopped", func(z *zoo) error {
+	{check.PromiseS8, "somebody stays beside an exclusive gang that is being stopped", func(z *zoo) error {
 		at := z.running("a", 1, onLeaf)
 		z.submit("b", 1)
 		z.tell(berth.JobCancelled{Job: "a"})
 		return z.try(z.release("a", berth.CauseCancelled, at...), z.bind("b", on(0, "n2", 0)))
 	}},
-	{check.Reservations, "a job runs into a reservation of nodes", func(z *zoo) error {
+	{check.PromiseReservations, "a job runs into a reservation of nodes", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Nodes = []berth.NodeID{"n2", "n9"} })
 		z.submit("a", 1, shorter(100*berth.Second))
 		z.submit("b", 1, shorter(100*berth.Second))
@@ -145,194 +145,194 @@ var fenced = []animal{
 		z.now = 1
 		return z.try(z.bind("b", on(0, "n2", 1)))
 	}},
-	{check.Reservations, "a job runs into a reservation of a domain", func(z *zoo) error {
+	{check.PromiseReservations, "a job runs into a reservation of a domain", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Domain = []string{"x"} })
 		z.tell(berth.NodeJoined{Node: berth.Node{ID: "n4", Domains: []string{"x"}, GPUs: make([]berth.GPU, 2)}})
 		z.submit("a", 1, shorter(101*berth.Second))
 		return z.try(z.bind("a", on(0, "n4", 0)))
 	}},
-	{check.Reservations, "a job of no stated length runs into a reservation", func(z *zoo) error {
+	{check.PromiseReservations, "a job of no stated length runs into a reservation", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{AssumedRuntime: 101 * berth.Second}})
 		z.reserve("r", func(r *berth.Reservation) { r.Nodes = []berth.NodeID{"n1"} })
 		z.submit("a", 1)
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.Reservations, "a service runs into a reservation", func(z *zoo) error {
+	{check.PromiseReservations, "a service runs into a reservation", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Nodes = []berth.NodeID{"n1"} })
 		z.submit("a", 1, shorter(berth.Second), func(j *berth.Job) { j.Service = &berth.Service{Replicas: 1} })
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.Reservations, "a job grows into a reservation", func(z *zoo) error {
+	{check.PromiseReservations, "a job grows into a reservation", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Nodes = []berth.NodeID{"n2"} })
-		z.submit("a", 2, shorter(101*berth.Second), func(j *berth.Job) { j.Groups[0].Min = 1 })
+		z.submit("a", 2, shorter(101*berth.Second), func(j *berth.Job) { j.Groups[0].MinMembers = 1 })
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		z.tell(berth.ActionReported{Action: 1})
+		z.tell(berth.OrderReported{Order: 1})
 		grow := z.bind("a", on(1, "n2", 0))
 		grow.Cause.Code = berth.CauseGrows
 		return z.try(grow)
 	}},
-	{check.Reservations, "a reservation for one queue serves another", func(z *zoo) error {
+	{check.PromiseReservations, "a reservation for one queue serves another", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Nodes, r.Queue = []berth.NodeID{"n1"}, "free" })
 		z.submit("a", 1, func(j *berth.Job) { j.Queue = "free" })
 		z.submit("b", 1)
 		z.pass(z.bind("a", on(0, "n1", 0)))
 		return z.try(z.bind("b", on(0, "n1", 1)))
 	}},
-	{check.Reservations, "a job runs into what the core picked", func(z *zoo) error {
+	{check.PromiseReservations, "a job runs into what the core picked", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.GPUs = 3 })
 		z.submit("a", 1)
 		picked := berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n1", "n2"}}
-		require.NoError(z.t, z.c.Against(z.report(1, picked)))
+		require.NoError(z.t, z.c.AgainstReport(z.report(1, picked)))
 		return z.try(z.bind("a", on(0, "n2", 0)))
 	}},
-	{check.Reservations, "the core picks too much", func(z *zoo) error {
+	{check.PromiseReservations, "the core picks too much", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.GPUs = 2 })
-		return z.c.Against(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n1", "n2"}}))
+		return z.c.AgainstReport(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n1", "n2"}}))
 	}},
-	{check.Reservations, "the core picks from two leaves", func(z *zoo) error {
+	{check.PromiseReservations, "the core picks from two leaves", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.GPUs, r.Required = 4, "leaf" })
-		return z.c.Against(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n2", "n3"}}))
+		return z.c.AgainstReport(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n2", "n3"}}))
 	}},
-	{check.Reservations, "a reservation leaves out a node that joined", func(z *zoo) error {
+	{check.PromiseReservations, "a reservation leaves out a node that joined", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Domain = []string{"x"} })
-		return z.c.Against(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n1"}}))
+		return z.c.AgainstReport(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n1"}}))
 	}},
-	{check.Reservations, "a reservation is forgotten", func(z *zoo) error {
+	{check.PromiseReservations, "a reservation is forgotten", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Domain = []string{"x"} })
-		return z.c.Against(z.report(0))
+		return z.c.AgainstReport(z.report(0))
 	}},
-	{check.Reservations, "a reservation stays that was removed", func(z *zoo) error {
+	{check.PromiseReservations, "a reservation stays that was removed", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Domain = []string{"y"} })
 		z.tell(berth.ReservationRemoved{Reservation: "r"})
-		return z.c.Against(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n3"}}))
+		return z.c.AgainstReport(z.report(0, berth.ReservationReport{ID: "r", From: 100_000, Until: 200_000, Nodes: []berth.NodeID{"n3"}}))
 	}},
-	{check.Reservations, "a gang's reservation is run into", func(z *zoo) error {
+	{check.PromiseReservations, "a gang's reservation is run into", func(z *zoo) error {
 		z.waited(shorter(10 * berth.Minute))
 		z.pass()
 		held := reserved("a", z.now.Add(9*berth.Minute), "n1", "n2", "n3")
-		require.NoError(z.t, z.c.Against(z.report(2, held)))
+		require.NoError(z.t, z.c.AgainstReport(z.report(2, held)))
 		z.pass(z.bind("b", on(0, "n1", 0)))
 		r := z.report(1, held)
-		r.Replicas.Binding, r.FreeNodes = 1, []int{0, 1, 2}
-		r.GPUs = berth.GPUCount{All: 6000, Held: 1000, Free: 5000}
+		r.Replicas.Binding, r.NodesByFreeGPUs = 1, []int{0, 1, 2}
+		r.GPUs = berth.GPUCount{AllMilli: 6000, HeldMilli: 1000, FreeMilli: 5000}
 		r.Products[0].GPUCount = r.GPUs
 		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 1000, 1000
-		return z.c.Against(r)
+		return z.c.AgainstReport(r)
 	}},
-	{check.Reservations, "a gang is reserved for too early", func(z *zoo) error {
+	{check.PromiseReservations, "a gang is reserved for too early", func(z *zoo) error {
 		z.submit("a", 6)
 		z.now = berth.Time(5*berth.Minute) - 1
 		z.pass()
-		return z.c.Against(z.report(1, reserved("a", z.now, "n1")))
+		return z.c.AgainstReport(z.report(1, reserved("a", z.now, "n1")))
 	}},
-	{check.Reservations, "too many gangs are reserved for", func(z *zoo) error {
+	{check.PromiseReservations, "too many gangs are reserved for", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{ReservedGangs: 1}})
 		z.waited()
 		z.submit("c", 1)
 		z.now = berth.Time(10 * berth.Minute)
-		require.NoError(z.t, z.c.Against(z.report(3)))
+		require.NoError(z.t, z.c.AgainstReport(z.report(3)))
 		z.pass()
-		return z.c.Against(z.report(3, reserved("a", z.now, "n1"), reserved("b", z.now, "n2"), reserved("c", z.now, "n3")))
+		return z.c.AgainstReport(z.report(3, reserved("a", z.now, "n1"), reserved("b", z.now, "n2"), reserved("c", z.now, "n3")))
 	}},
-	{check.Reservations, "too many large gangs are reserved for", func(z *zoo) error {
+	{check.PromiseReservations, "too many large gangs are reserved for", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{ReservedGangs: 1}})
-		z.waited(func(j *berth.Job) { j.Groups[0].Replicas = 3 })
+		z.waited(func(j *berth.Job) { j.Groups[0].Members = 3 })
 		z.pass()
-		return z.c.Against(z.report(2, reserved("a", z.now, "n1", "n2"), reserved("b", z.now, "n1", "n3")))
+		return z.c.AgainstReport(z.report(2, reserved("a", z.now, "n1", "n2"), reserved("b", z.now, "n1", "n3")))
 	}},
-	{check.Reservations, "a gang of equal rank passes a reservation", func(z *zoo) error {
-		z.waited(func(j *berth.Job) { j.Class, j.Priority = berth.Batch, 0 })
+	{check.PromiseReservations, "a gang of equal rank passes a reservation", func(z *zoo) error {
+		z.waited(func(j *berth.Job) { j.Class, j.Priority = berth.ClassBatch, 0 })
 		z.pass()
 		held := reserved("a", z.now, "n1")
-		require.NoError(z.t, z.c.Against(z.report(2, held)))
+		require.NoError(z.t, z.c.AgainstReport(z.report(2, held)))
 		z.pass(z.bind("b", on(0, "n1", 0)))
 		r := z.report(1, held)
-		r.Replicas.Binding, r.FreeNodes = 1, []int{0, 1, 2}
-		r.GPUs = berth.GPUCount{All: 6000, Held: 1000, Free: 5000}
+		r.Replicas.Binding, r.NodesByFreeGPUs = 1, []int{0, 1, 2}
+		r.GPUs = berth.GPUCount{AllMilli: 6000, HeldMilli: 1000, FreeMilli: 5000}
 		r.Products[0].GPUCount = r.GPUs
 		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 1000, 1000
-		return z.c.Against(r)
+		return z.c.AgainstReport(r)
 	}},
-	{check.Reservations, "a gang is reserved for though none may be", func(z *zoo) error {
+	{check.PromiseReservations, "a gang is reserved for though none may be", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{ReservedGangs: -1}})
 		z.waited()
 		z.pass()
-		return z.c.Against(z.report(2, reserved("a", z.now, "n1")))
+		return z.c.AgainstReport(z.report(2, reserved("a", z.now, "n1")))
 	}},
-	{check.Reservations, "a gang's reservation is put off", func(z *zoo) error {
+	{check.PromiseReservations, "a gang's reservation is put off", func(z *zoo) error {
 		z.waited()
 		z.pass()
 		held := reserved("a", z.now, "n1")
-		require.NoError(z.t, z.c.Against(z.report(2, held)))
+		require.NoError(z.t, z.c.AgainstReport(z.report(2, held)))
 		z.pass()
 		held.From++
-		return z.c.Against(z.report(2, held))
+		return z.c.AgainstReport(z.report(2, held))
 	}},
-	{check.Reservations, "a gang's reservation lasts longer than it may", func(z *zoo) error {
+	{check.PromiseReservations, "a gang's reservation lasts longer than it may", func(z *zoo) error {
 		z.waited()
 		z.pass()
 		held := reserved("a", z.now, "n1")
 		held.Until++
-		return z.c.Against(z.report(2, held))
+		return z.c.AgainstReport(z.report(2, held))
 	}},
-	{check.Reservations, "a gang that is gone keeps its reservation", func(z *zoo) error {
+	{check.PromiseReservations, "a gang that is gone keeps its reservation", func(z *zoo) error {
 		z.waited()
 		z.pass()
 		held := reserved("a", z.now, "n1")
-		require.NoError(z.t, z.c.Against(z.report(2, held)))
+		require.NoError(z.t, z.c.AgainstReport(z.report(2, held)))
 		z.tell(berth.JobCancelled{Job: "a"})
-		return z.c.Against(z.report(1, held))
+		return z.c.AgainstReport(z.report(1, held))
 	}},
-	{check.Reservations, "a reservation keeps a node that takes no work", func(z *zoo) error {
+	{check.PromiseReservations, "a reservation keeps a node that takes no work", func(z *zoo) error {
 		z.waited()
 		z.pass()
 		held := reserved("a", z.now, "n1")
-		require.NoError(z.t, z.c.Against(z.report(2, held)))
+		require.NoError(z.t, z.c.AgainstReport(z.report(2, held)))
 		z.tell(berth.NodeCordoned{Node: "n1"})
 		r := z.report(2, held)
-		r.Nodes.Cordoned, r.FreeNodes = 1, []int{0, 0, 2}
-		r.GPUs = berth.GPUCount{All: 6000, Free: 4000, Out: 2000}
+		r.Nodes.Cordoned, r.NodesByFreeGPUs = 1, []int{0, 0, 2}
+		r.GPUs = berth.GPUCount{AllMilli: 6000, FreeMilli: 4000, OutOfServiceMilli: 2000}
 		r.Products[0].GPUCount = r.GPUs
-		return z.c.Against(r)
+		return z.c.AgainstReport(r)
 	}},
-	{check.Facts, "a reservation of the past is accepted", func(z *zoo) error {
+	{check.PromiseEvents, "a reservation of the past is accepted", func(z *zoo) error {
 		z.now = 200_000
 		return z.c.Applied(z.now, berth.ReservationSet{Reservation: berth.Reservation{ID: "r", Until: 200_000, GPUs: 1}})
 	}},
-	{check.Facts, "a reservation in two ways is accepted", func(z *zoo) error {
+	{check.PromiseEvents, "a reservation in two ways is accepted", func(z *zoo) error {
 		return z.c.Applied(z.now, berth.ReservationSet{Reservation: berth.Reservation{ID: "r", Until: 1, GPUs: 1, Domain: []string{"x"}}})
 	}},
-	{check.Facts, "a reservation for a queue that is none is accepted", func(z *zoo) error {
+	{check.PromiseEvents, "a reservation for a queue that is none is accepted", func(z *zoo) error {
 		return z.c.Applied(z.now, berth.ReservationSet{Reservation: berth.Reservation{ID: "r", Until: 1, GPUs: 1, Queue: "nobody"}})
 	}},
-	{check.Facts, "the removal of no reservation is accepted", func(z *zoo) error {
+	{check.PromiseEvents, "the removal of no reservation is accepted", func(z *zoo) error {
 		return z.c.Applied(z.now, berth.ReservationRemoved{Reservation: "r"})
 	}},
-	{check.Facts, "a queue is removed under a reservation", func(z *zoo) error {
+	{check.PromiseEvents, "a queue is removed under a reservation", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Domain, r.Queue = []string{"x"}, "free" })
 		return z.c.Applied(z.now, berth.QueueRemoved{Queue: "free"})
 	}},
-	{check.L1, "what fits beside a reservation is left pending", func(z *zoo) error {
+	{check.PromiseL1, "what fits beside a reservation is left pending", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Nodes = []berth.NodeID{"n1"} })
 		z.submit("a", 4)
 		return z.c.Quiescent(z.now)
 	}},
-	{check.L1, "what fits its queue's reservation is left pending", func(z *zoo) error {
+	{check.PromiseL1, "what fits its queue's reservation is left pending", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Domain, r.Queue = []string{"x"}, "org" })
 		z.submit("a", 4, topo(berth.Topology{Segments: []berth.Segment{{Size: 4, Level: "leaf"}, {Size: 2, Level: "node"}}}))
 		return z.c.Quiescent(z.now)
 	}},
-	{check.L1, "an exclusive gang is left pending beside an idle leaf", func(z *zoo) error {
+	{check.PromiseL1, "an exclusive gang is left pending beside an idle leaf", func(z *zoo) error {
 		z.running("b", 1)
 		z.submit("a", 2, onLeaf)
 		return z.c.Served()
 	}},
-	{check.L1, "a spread group is left pending that fits", func(z *zoo) error {
+	{check.PromiseL1, "a spread group is left pending that fits", func(z *zoo) error {
 		z.running("b", 1)
 		z.submit("a", 3, topo(berth.Topology{Spread: "node"}))
 		return z.c.Served()
 	}},
-	{check.L1, "what fits after a reservation is left pending", func(z *zoo) error {
+	{check.PromiseL1, "what fits after a reservation is left pending", func(z *zoo) error {
 		z.reserve("r", func(r *berth.Reservation) { r.Domain = []string{"x"} })
 		z.submit("a", 4)
 		z.now = 200_000

@@ -12,18 +12,18 @@ import (
 // Without it the zoo would be content with a checker that refuses everything.
 func TestWhatIsRightPasses(t *testing.T) {
 	z := newZoo(t)
-	z.submit("a", 3, func(j *berth.Job) { j.Groups[0].Min = 2 })
+	z.submit("a", 3, func(j *berth.Job) { j.Groups[0].MinMembers = 2 })
 
 	// Binding, and one member of two fails: repaired elsewhere.
 	z.pass(z.bind("a", on(0, "n1", 0), on(1, "n1", 1)))
-	require.Equal(t, 1, z.c.States()[berth.Binding])
-	z.tell(berth.ActionReported{Action: 1, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 1}}})
-	require.Equal(t, 1, z.c.States()[berth.Repairing])
+	require.Equal(t, 1, z.c.States()[berth.ReplicaBinding])
+	z.tell(berth.OrderReported{Order: 1, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 1}}})
+	require.Equal(t, 1, z.c.States()[berth.ReplicaRepairing])
 	repair := z.bind("a", on(1, "n2", 0))
 	repair.Cause.Code = berth.CauseRepair
 	z.pass(repair)
-	z.tell(berth.ActionReported{Action: 2})
-	require.Equal(t, 1, z.c.States()[berth.Running])
+	z.tell(berth.OrderReported{Order: 2})
+	require.Equal(t, 1, z.c.States()[berth.ReplicaRunning])
 
 	// It grows, but nobody says so: the new member is stopped again, the rest runs.
 	grow := z.bind("a", on(2, "n2", 1))
@@ -33,13 +33,13 @@ func TestWhatIsRightPasses(t *testing.T) {
 	stopped := z.release("a", berth.CauseBindExpired, on(2, "n2", 1))
 	stopped.Remaining = []berth.GroupSize{{Members: 2}}
 	z.pass(stopped)
-	z.tell(berth.ActionReported{Action: 4})
-	require.Equal(t, 1, z.c.States()[berth.Running])
+	z.tell(berth.OrderReported{Order: 4})
+	require.Equal(t, 1, z.c.States()[berth.ReplicaRunning])
 
 	// A node goes, and with it the minimum: all of it is taken back, three times in
 	// vain, and is presumed dead.
 	z.tell(berth.NodeLost{Node: "n2"})
-	require.Equal(t, 1, z.c.States()[berth.Releasing])
+	require.Equal(t, 1, z.c.States()[berth.ReplicaReleasing])
 	for attempt := 1; attempt <= 3; attempt++ {
 		r := z.release("a", berth.CauseHardwareLost, on(0, "n1", 0))
 		r.Attempt = attempt
@@ -47,22 +47,22 @@ func TestWhatIsRightPasses(t *testing.T) {
 		z.now = r.Deadline
 	}
 	z.pass()
-	require.Equal(t, 1, z.c.States()[berth.Pending])
+	require.Equal(t, 1, z.c.States()[berth.ReplicaPending])
 
 	// The second life ends by itself.
 	again := z.bind("a", on(0, "n1", 0), on(1, "n1", 1))
 	again.Incarnation = 2
 	z.pass(again)
-	z.tell(berth.ActionReported{Action: again.ID})
+	z.tell(berth.OrderReported{Order: again.ID})
 	z.tell(berth.JobFinished{Job: "a", Incarnation: 2})
 	require.Empty(t, z.c.States())
 	require.NoError(t, z.c.Quiescent(z.now))
 
-	require.NoError(t, z.c.Against(berth.FleetReport{
-		Nodes: berth.NodeCount{All: 2}, FreeNodes: []int{0, 0, 2},
-		GPUs:     berth.GPUCount{All: 4000, Free: 4000},
-		Products: []berth.ProductCount{{Product: "H100", GPUCount: berth.GPUCount{All: 4000, Free: 4000}}},
-		Queues:   []berth.QueueReport{{Queue: "free"}, {Queue: "org", Limit: amount(5000)}, {Queue: "q", Limit: amount(4000)}},
+	require.NoError(t, z.c.AgainstReport(berth.FleetReport{
+		Nodes: berth.NodeCount{All: 2}, NodesByFreeGPUs: []int{0, 0, 2},
+		GPUs:     berth.GPUCount{AllMilli: 4000, FreeMilli: 4000},
+		Products: []berth.ProductCount{{Product: "H100", GPUCount: berth.GPUCount{AllMilli: 4000, FreeMilli: 4000}}},
+		Queues:   []berth.QueueReport{{Queue: "free"}, {Queue: "org", LimitMilli: amount(5000)}, {Queue: "q", LimitMilli: amount(4000)}},
 	}))
 }
 
@@ -75,8 +75,8 @@ func TestWhatIsSetAsideRightly(t *testing.T) {
 	z.submit("beside", 2)
 	z.submit("kept", 1)
 	z.pass(z.bind("short", on(0, "n1", 0)), z.bind("its", on(0, "n1", 1)), z.bind("beside", on(0, "n3", 0), on(1, "n3", 1)))
-	for id := range berth.ActionID(3) {
-		z.tell(berth.ActionReported{Action: id + 1})
+	for id := range berth.OrderID(3) {
+		z.tell(berth.OrderReported{Order: id + 1})
 	}
 	require.NoError(t, z.c.Quiescent(z.now), "two GPUs of n2 are free, and set aside for others than kept")
 
@@ -108,7 +108,7 @@ func TestReservedGangsRightly(t *testing.T) {
 		z.waited(shorter(test.runtime))
 		z.pass()
 		held := reserved("a", z.now.Add(9*berth.Minute), "n1", "n2", "n3")
-		require.NoError(t, z.c.Against(z.report(2, held)))
+		require.NoError(t, z.c.AgainstReport(z.report(2, held)))
 		require.Equal(t, 1, z.c.Cases()["gang reserved"])
 		if test.ended {
 			require.NoError(t, z.c.Served(), "b is kept out")
@@ -120,11 +120,11 @@ func TestReservedGangsRightly(t *testing.T) {
 		if test.ended {
 			r.Reservations = nil
 		}
-		r.Replicas.Binding, r.FreeNodes = 1, []int{0, 1, 2}
-		r.GPUs = berth.GPUCount{All: 6000, Held: 1000, Free: 5000}
+		r.Replicas.Binding, r.NodesByFreeGPUs = 1, []int{0, 1, 2}
+		r.GPUs = berth.GPUCount{AllMilli: 6000, HeldMilli: 1000, FreeMilli: 5000}
 		r.Products[0].GPUCount = r.GPUs
 		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 1000, 1000
-		require.NoError(t, z.c.Against(r))
+		require.NoError(t, z.c.AgainstReport(r))
 	}
 }
 
@@ -133,7 +133,7 @@ func TestServedRightly(t *testing.T) {
 	z := newZoo(t)
 	z.running("b", 2)
 	z.submit("spread", 3, topo(berth.Topology{Spread: "node"}))
-	z.submit("alone", 1, onLeaf, func(j *berth.Job) { j.Groups[0].Replicas = 3 })
+	z.submit("alone", 1, onLeaf, func(j *berth.Job) { j.Groups[0].Members = 3 })
 	require.NoError(t, z.c.Served(), "n1 is full, and only n3 stands alone")
 }
 

@@ -23,7 +23,7 @@ type memory struct {
 func (n *node) closed() bool { return n.cordoned || n.probation != 0 }
 
 // remembers reports whether it matters to a policy that a node was lost.
-func remembers(h *berth.Health) bool { return h.Losses > 0 || h.Trial > 0 }
+func remembers(h *berth.Health) bool { return h.Losses > 0 || h.BurnIn > 0 }
 
 // noteLoss remembers that a node is lost.
 func (c *Checker) noteLoss(id berth.NodeID) {
@@ -55,7 +55,7 @@ func (c *Checker) welcome(n *node) {
 		}
 	}
 	if h.Losses > 0 && recent >= h.Losses {
-		length := h.Probation
+		length := h.Quarantine
 		for range m.probations {
 			length *= 2
 		}
@@ -72,7 +72,7 @@ func (c *Checker) welcome(n *node) {
 
 // onTrial puts a node on trial from an instant on.
 func (c *Checker) onTrial(n *node, from berth.Time) {
-	if length := c.policy.Health.Trial; length > 0 {
+	if length := c.policy.Health.BurnIn; length > 0 {
 		n.trial = max(n.trial, from.Add(length))
 		c.saw("on trial")
 	}
@@ -99,7 +99,7 @@ func (c *Checker) reconsider() {
 		if h.Losses == 0 {
 			n.probation = 0
 		}
-		if h.Trial == 0 {
+		if h.BurnIn == 0 {
 			n.trial = 0
 		}
 	}
@@ -115,9 +115,9 @@ func (c *Checker) xidReported(e berth.XidReported) error {
 	case err != nil:
 		return err
 	case e.Xid < 1:
-		return broken(Facts, "Xid %d was accepted", e.Xid)
+		return broken(PromiseEvents, "Xid %d was accepted", e.Xid)
 	case e.GPU < 0 || e.GPU >= len(n.gpus):
-		return broken(Facts, "an Xid of GPU %d of node %s was accepted, which has %d", e.GPU, e.Node, len(n.gpus))
+		return broken(PromiseEvents, "an Xid of GPU %d of node %s was accepted, which has %d", e.GPU, e.Node, len(n.gpus))
 	}
 	switch effect := berth.LookupXid(e.Xid).Effect; {
 	case effect == berth.XidCondemns:
@@ -135,7 +135,7 @@ func (c *Checker) xidReported(e berth.XidReported) error {
 // is on one node for certain, and nobody waits for its answers.
 func cheap(rep *replica) bool {
 	spec := &rep.job.spec
-	return spec.Class < berth.LatencyCritical && (rep.job.members() == 1 || spec.Topology.Required == "node")
+	return spec.Class < berth.ClassLatencyCritical && (rep.job.members() == 1 || spec.Topology.Required == "node")
 }
 
 func (j *job) members() int { return j.offsets[len(j.offsets)-1] }
@@ -146,7 +146,7 @@ func (c *Checker) onTrialOnly(rep *replica, n *node) error {
 	case n.trial == 0:
 		return nil
 	case !cheap(rep):
-		return broken(Health, "%s is placed on node %s, which is on trial until %d", rep, n.spec.ID, n.trial)
+		return broken(PromiseHealth, "%s is placed on node %s, which is on trial until %d", rep, n.spec.ID, n.trial)
 	}
 	c.saw("placed on trial")
 	return nil
@@ -157,12 +157,12 @@ func (c *Checker) againstHealth(list []berth.HealthReport) error {
 	var want []berth.HealthReport
 	for _, n := range c.nodes {
 		if n.probation != 0 || n.trial != 0 {
-			want = append(want, berth.HealthReport{Node: n.spec.ID, Probation: n.probation, Trial: n.trial})
+			want = append(want, berth.HealthReport{Node: n.spec.ID, QuarantineUntil: n.probation, BurnInUntil: n.trial})
 		}
 	}
 	slices.SortFunc(want, func(a, b berth.HealthReport) int { return cmp.Compare(a.Node, b.Node) })
 	if !slices.Equal(list, want) {
-		return broken(Health, "the report says that nodes are on probation or on trial as in %+v; it is %+v", list, want)
+		return broken(PromiseHealth, "the report says that nodes are on probation or on trial as in %+v; it is %+v", list, want)
 	}
 	return nil
 }

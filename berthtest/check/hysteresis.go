@@ -20,11 +20,11 @@ type calm struct {
 	full berth.Time
 }
 
-// inForceCalm fills in the defaults that the comments of berth.Preemption and berth.Worth
+// inForceCalm fills in the defaults that the comments of berth.Preemption and berth.GainPolicy
 // state.
 func inForceCalm(p berth.Preemption) berth.Preemption {
-	p.Respite = max(0, cmp.Or(p.Respite, 5*berth.Minute))
-	w := &p.Worth
+	p.Cooldown = max(0, cmp.Or(p.Cooldown, 5*berth.Minute))
+	w := &p.Gain
 	w.Interactive = max(0, cmp.Or(w.Interactive, berth.Hour))
 	w.LatencyCritical = max(0, cmp.Or(w.LatencyCritical, 24*berth.Hour))
 	w.Turn = max(0, cmp.Or(w.Turn, 10*berth.Minute))
@@ -52,7 +52,7 @@ func (c *Checker) tooYoung(rep *replica) bool {
 // hasRespite reports whether a replica has not run for as long as it may, as it had to yield
 // before. It need not be waited for by who is owed what it asks for.
 func (c *Checker) hasRespite(rep *replica) bool {
-	respite := c.policy.Preemption.Respite
+	respite := c.policy.Preemption.Cooldown
 	for range min(rep.evicted, 4) - 1 {
 		respite *= 2
 	}
@@ -62,7 +62,7 @@ func (c *Checker) hasRespite(rep *replica) bool {
 
 // evictedNow counts that a replica has to yield in the end.
 func (c *Checker) evictedNow(rep *replica) {
-	if c.now.Sub(rep.started) >= 16*c.policy.Preemption.Respite {
+	if c.now.Sub(rep.started) >= 16*c.policy.Preemption.Cooldown {
 		rep.evicted = 0
 	}
 	if rep.evicted++; rep.evicted > 1 {
@@ -77,9 +77,9 @@ func (c *Checker) keepsRates() error {
 		return nil
 	}
 	p := &c.policy.Preemption
-	if !admit(&c.full, p.Rate, c.now, c.yielded) {
-		return broken(Rates, "%d have to yield in the pass at %d, the first for %s; by the rate of %d in %v it is full at %d",
-			len(c.yielded), c.now, c.yielded[0].room.who, p.Rate.Evictions, p.Rate.Per, c.full)
+	if !admit(&c.full, p.RateLimit, c.now, c.yielded) {
+		return broken(PromiseRates, "%d have to yield in the pass at %d, the first for %s; by the rate of %d in %v it is full at %d",
+			len(c.yielded), c.now, c.yielded[0].room.who, p.RateLimit.Evictions, p.RateLimit.Per, c.full)
 	}
 	for i, rep := range c.yielded {
 		q := rep.job.queue
@@ -87,19 +87,19 @@ func (c *Checker) keepsRates() error {
 			continue
 		}
 		list := slices.DeleteFunc(slices.Clone(c.yielded), func(other *replica) bool { return other.job.queue != q })
-		if !admit(&q.full, p.QueueRate, c.now, list) {
-			return broken(Rates, "%d of queue %s have to yield in the pass at %d; by the rate of %d in %v it is full at %d",
-				len(list), q.spec.Name, c.now, p.QueueRate.Evictions, p.QueueRate.Per, q.full)
+		if !admit(&q.full, p.QueueRateLimit, c.now, list) {
+			return broken(PromiseRates, "%d of queue %s have to yield in the pass at %d; by the rate of %d in %v it is full at %d",
+				len(list), q.spec.Name, c.now, p.QueueRateLimit.Evictions, p.QueueRateLimit.Per, q.full)
 		}
 	}
-	if p.Rate.Evictions+p.QueueRate.Evictions > 0 {
+	if p.RateLimit.Evictions+p.QueueRateLimit.Evictions > 0 {
 		c.saw("yielded at a rate")
 	}
 	return nil
 }
 
 // admit counts those who yield on a bucket that is full at an instant, or reports false.
-func admit(full *berth.Time, r berth.Rate, now berth.Time, list []*replica) bool {
+func admit(full *berth.Time, r berth.RateLimit, now berth.Time, list []*replica) bool {
 	if r.Evictions == 0 {
 		return true
 	}
@@ -117,8 +117,8 @@ func admit(full *berth.Time, r berth.Rate, now berth.Time, list []*replica) bool
 // isWorthIt: a gang gains more than its victims lose, or they lose nothing; but for what it is
 // owed of others.
 func (w *world) isWorthIt(rep *replica, asked int64, r *room) error {
-	k := &w.policy.Preemption.Worth
-	if k.Unweighed || w.ownGain {
+	k := &w.policy.Preemption.Gain
+	if k.IgnoreCost || w.ownGain {
 		return nil
 	}
 	if r.victims[0].job.queue != rep.job.queue && (w.fair == nil || w.owes(rep, asked)) {
@@ -128,7 +128,7 @@ func (w *world) isWorthIt(rep *replica, asked int64, r *room) error {
 	if rep.job.spec.Service == nil {
 		queueing = min(queueing, cmp.Or(rep.job.spec.ExpectedRuntime, w.policy.AssumedRuntime))
 	}
-	price, class := big.NewInt(0), berth.Batch
+	price, class := big.NewInt(0), berth.ClassBatch
 	for _, victim := range r.victims {
 		price.Add(price, w.price(victim, r.from, queueing))
 		class = max(class, victim.job.spec.Class)
@@ -137,7 +137,7 @@ func (w *world) isWorthIt(rep *replica, asked int64, r *room) error {
 	waited := (int64(r.from-rep.pendingSince)*int64(k.WaitMilli) + 999) / 1000
 	gain := gpuTime(cmp.Or(asked, 1000), k.Turn+max(0, worth[rep.job.spec.Class]-worth[class])+berth.Duration(waited))
 	if price.Sign() > 0 && gain.Cmp(price) <= 0 {
-		return broken(Worth, "%d have to yield to %s, which gains %v GPU-milliseconds, and they lose %v", len(r.victims), rep, gain, price)
+		return broken(PromiseGain, "%d have to yield to %s, which gains %v GPU-milliseconds, and they lose %v", len(r.victims), rep, gain, price)
 	}
 	w.saw("worth what is lost")
 	if r.from > rep.pendingSince && gpuTime(cmp.Or(asked, 1000), k.Turn+max(0, worth[rep.job.spec.Class]-worth[class])).Cmp(price) <= 0 {
@@ -149,7 +149,7 @@ func (w *world) isWorthIt(rep *replica, asked int64, r *room) error {
 // owes reports whether what is asked is guaranteed to the queue that asks.
 func (w *world) owes(rep *replica, asked int64) bool {
 	leaf := rep.job.queue
-	return w.fair != nil && leaf.used[quota.GPU]+asked <= w.fair.Guaranteed(w.index(leaf))
+	return w.fair != nil && leaf.used[quota.GPUMilli]+asked <= w.fair.Guaranteed(w.index(leaf))
 }
 
 // gpuTime is so many thousandths of GPUs for a time, in GPU-milliseconds, rounded up.
@@ -192,14 +192,14 @@ func (c *Checker) lost(rep *replica, at berth.Time) berth.Duration {
 func (c *Checker) checkpointWritten(e berth.CheckpointWritten) error {
 	rep := c.beneficiary(gangKey{e.Job, e.Replica})
 	if rep == nil {
-		return broken(Facts, "a checkpoint of %s/%d was accepted, which does not exist", e.Job, e.Replica)
+		return broken(PromiseEvents, "a checkpoint of %s/%d was accepted, which does not exist", e.Job, e.Replica)
 	}
-	if e.Incarnation != rep.incarnation || rep.state != berth.Running {
-		return broken(S9, "a checkpoint of life %d of %s was accepted, which is %s in life %d", e.Incarnation, rep, rep.state, rep.incarnation)
+	if e.Incarnation != rep.incarnation || rep.state != berth.ReplicaRunning {
+		return broken(PromiseS9, "a checkpoint of life %d of %s was accepted, which is %s in life %d", e.Incarnation, rep, rep.state, rep.incarnation)
 	}
 	at := cmp.Or(e.At, c.now)
 	if at > c.now || at < rep.started {
-		return broken(Facts, "a checkpoint of %s was accepted as of %d, which runs since %d", rep, at, rep.started)
+		return broken(PromiseEvents, "a checkpoint of %s was accepted as of %d, which runs since %d", rep, at, rep.started)
 	}
 	c.saw("checkpoint told")
 	if rep.asked() {
@@ -212,8 +212,8 @@ func (c *Checker) checkpointWritten(e berth.CheckpointWritten) error {
 // checkpointRefused: what a gang that runs tells of its life is taken.
 func (c *Checker) checkpointRefused(e berth.CheckpointWritten, err error) error {
 	rep := c.beneficiary(gangKey{e.Job, e.Replica})
-	if rep == nil || e.Incarnation != rep.incarnation || rep.state != berth.Running || e.At > c.now || e.At != 0 && e.At < rep.started {
+	if rep == nil || e.Incarnation != rep.incarnation || rep.state != berth.ReplicaRunning || e.At > c.now || e.At != 0 && e.At < rep.started {
 		return c.lifeRefused(e.Job, e.Replica, e.Incarnation, err)
 	}
-	return broken(R5, "a checkpoint of %s as of %d was refused, which runs since %d: %v", rep, e.At, rep.started, err)
+	return broken(PromiseR5, "a checkpoint of %s as of %d was refused, which runs since %d: %v", rep, e.At, rep.started, err)
 }

@@ -20,18 +20,18 @@ func (z *zoo) calm(p berth.Preemption) {
 func (z *zoo) again() {
 	r := z.asked()
 	kept := z.room("high", "n3")
-	z.tell(berth.ActionReported{Action: r.ID})
-	require.NoError(z.t, z.c.Against(z.seen("a1", 1, 1, kept)))
+	z.tell(berth.OrderReported{Order: r.ID})
+	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
 	stop := z.stop("z", berth.CausePreempted, "high")
 	z.pass(stop)
-	z.tell(berth.ActionReported{Action: stop.ID})
+	z.tell(berth.OrderReported{Order: stop.ID})
 	z.tell(berth.JobCancelled{Job: "high"})
 	b := z.bind("z", z.places["z"])
 	b.Incarnation = 2
 	z.pass(b)
-	z.tell(berth.ActionReported{Action: b.ID})
+	z.tell(berth.OrderReported{Order: b.ID})
 	z.submit("higher", 1, in("a1"), ahead)
-	require.NoError(z.t, z.c.Against(z.seen("a1", 1, 0)))
+	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
 }
 
 // lives changes the life that an order is to.
@@ -41,61 +41,61 @@ func lives(r berth.RequestCheckpoint, life berth.Incarnation) berth.RequestCheck
 }
 
 var unrest = []animal{
-	{check.Worth, "somebody has to yield who loses more than is gained", func(z *zoo) error {
+	{check.PromiseGain, "somebody has to yield who loses more than is gained", func(z *zoo) error {
 		z.full(func(j *berth.Job) { j.Checkpoint.RestartCost = 5 * berth.Minute })
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
-		return z.c.Against(z.seen("a1", 1, 0, z.room("high", "n3")))
+		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3")))
 	}},
-	{check.Worth, "somebody has to yield a millisecond before it is worth it", func(z *zoo) error {
+	{check.PromiseGain, "somebody has to yield a millisecond before it is worth it", func(z *zoo) error {
 		z.full(func(j *berth.Job) { j.Checkpoint.RestartCost = 6 * berth.Minute })
 		z.now = berth.Time(berth.Minute)
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
-		return z.c.Against(z.seen("a1", 1, 0, z.room("high", "n3")))
+		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3")))
 	}},
-	{check.S6, "somebody has to yield again before its respite is over", func(z *zoo) error {
+	{check.PromiseS6, "somebody has to yield again before its respite is over", func(z *zoo) error {
 		z.again()
 		z.now = berth.Time(5*berth.Minute) - 1
 		return z.try(lives(z.ask("z", berth.CausePreempted, "higher"), 2))
 	}},
-	{check.Rates, "more have to yield than the fleet's rate lets", func(z *zoo) error {
+	{check.PromiseRates, "more have to yield than the fleet's rate lets", func(z *zoo) error {
 		z.full()
 		z.submit("also", 1, in("a1"), ahead)
-		z.calm(berth.Preemption{Rate: berth.Rate{Evictions: 1, Per: berth.Minute}})
-		require.NoError(z.t, z.c.Against(z.seen("a1", 2, 0)))
+		z.calm(berth.Preemption{RateLimit: berth.RateLimit{Evictions: 1, Per: berth.Minute}})
+		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
 		z.now = berth.Time(berth.Minute) - 1
 		return z.try(z.ask("y", berth.CausePreempted, "also"))
 	}},
-	{check.Rates, "more have to yield than the queue's rate lets", func(z *zoo) error {
+	{check.PromiseRates, "more have to yield than the queue's rate lets", func(z *zoo) error {
 		z.full()
 		z.submit("also", 1, in("a1"), ahead)
-		z.calm(berth.Preemption{QueueRate: berth.Rate{Evictions: 1, Per: berth.Minute}})
-		require.NoError(z.t, z.c.Against(z.seen("a1", 2, 0)))
+		z.calm(berth.Preemption{QueueRateLimit: berth.RateLimit{Evictions: 1, Per: berth.Minute}})
+		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
 		return z.try(z.ask("y", berth.CausePreempted, "also"), z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.Rates, "many have to yield for one before it is full", func(z *zoo) error {
+	{check.PromiseRates, "many have to yield for one before it is full", func(z *zoo) error {
 		z.full()
 		z.submit("wide", 3, in("a1"), ahead)
-		z.calm(berth.Preemption{Rate: berth.Rate{Evictions: 2, Per: berth.Minute}})
-		require.NoError(z.t, z.c.Against(z.seen("a1", 2, 0)))
+		z.calm(berth.Preemption{RateLimit: berth.RateLimit{Evictions: 2, Per: berth.Minute}})
+		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
 		z.pass(z.ask("u", berth.CausePreempted, "high"))
 		z.now = berth.Time(30*berth.Second) - 1
 		return z.try(z.ask("x", berth.CausePreempted, "wide"), z.ask("y", berth.CausePreempted, "wide"), z.ask("z", berth.CausePreempted, "wide"))
 	}},
-	{check.Deadlines, "a class has not the time that it has", func(z *zoo) error {
+	{check.PromiseDeadlines, "a class has not the time that it has", func(z *zoo) error {
 		z.full()
-		z.calm(berth.Preemption{Grace: []berth.Grace{{Class: berth.Batch, Timeout: berth.Minute}}})
+		z.calm(berth.Preemption{Grace: []berth.Grace{{Class: berth.ClassBatch, Timeout: berth.Minute}}})
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.S9, "a checkpoint of a life to come is accepted", func(z *zoo) error {
+	{check.PromiseS9, "a checkpoint of a life to come is accepted", func(z *zoo) error {
 		z.running("a", 1)
 		return z.c.Applied(z.now, berth.CheckpointWritten{Job: "a", Incarnation: 2})
 	}},
-	{check.Facts, "a checkpoint to come is accepted", func(z *zoo) error {
+	{check.PromiseEvents, "a checkpoint to come is accepted", func(z *zoo) error {
 		z.running("a", 1)
 		return z.c.Applied(z.now, berth.CheckpointWritten{Job: "a", Incarnation: 1, At: z.now + 1})
 	}},
-	{check.R5, "a checkpoint is refused", func(z *zoo) error {
+	{check.PromiseR5, "a checkpoint is refused", func(z *zoo) error {
 		z.running("a", 1)
 		return z.c.Rejected(z.now, berth.CheckpointWritten{Job: "a", Incarnation: 1}, refusal("checkpointWritten", berth.ErrInvalid))
 	}},
@@ -108,7 +108,7 @@ func TestCalmPasses(t *testing.T) {
 			z.full(func(j *berth.Job) { j.Checkpoint.RestartCost = 6 * berth.Minute })
 			z.now = berth.Time(berth.Minute) + 1
 			z.pass(z.ask("z", berth.CausePreempted, "high"))
-			require.NoError(t, z.c.Against(z.seen("a1", 1, 0, z.room("high", "n3"))))
+			require.NoError(t, z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3"))))
 			require.Positive(t, z.c.Cases()["worth what is lost by its wait alone"])
 		},
 		"when its respite is over": func(z *zoo) {
@@ -119,8 +119,8 @@ func TestCalmPasses(t *testing.T) {
 		"many for one when it is full": func(z *zoo) {
 			z.full()
 			z.submit("wide", 3, in("a1"), ahead)
-			z.calm(berth.Preemption{Rate: berth.Rate{Evictions: 2, Per: berth.Minute}})
-			require.NoError(t, z.c.Against(z.seen("a1", 2, 0)))
+			z.calm(berth.Preemption{RateLimit: berth.RateLimit{Evictions: 2, Per: berth.Minute}})
+			require.NoError(t, z.c.AgainstReport(z.seen("a1", 2, 0)))
 			z.pass(z.ask("u", berth.CausePreempted, "high"))
 			z.now = berth.Time(30 * berth.Second)
 			z.pass(z.ask("x", berth.CausePreempted, "wide"), z.ask("y", berth.CausePreempted, "wide"), z.ask("z", berth.CausePreempted, "wide"))

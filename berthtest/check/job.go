@@ -23,7 +23,7 @@ type job struct {
 type replica struct {
 	job          *job
 	number       int
-	state        berth.State
+	state        berth.ReplicaState
 	incarnation  berth.Incarnation
 	pendingSince berth.Time
 	started      berth.Time // while Running
@@ -36,7 +36,7 @@ type replica struct {
 	attempts int
 	members  []*member // by flat index; nil where pending
 	// order that is out, or nil.
-	order berth.Action
+	order berth.Order
 	// cause of the Release to come, and which attempts of it were given.
 	cause    berth.CauseCode
 	released int
@@ -78,10 +78,10 @@ type member struct {
 	flat  int
 	state memberState
 	at    berth.MemberPlacement
-	bind  berth.ActionID // the Bind that placed it; 0: it was observed
-	node  *node          // nil: holds nothing
-	ran   bool           // it was known to run, and may be stopping now
-	room  *room          // that is made at its expense while its gang goes on, or nil
+	bind  berth.OrderID // the Bind that placed it; 0: it was observed
+	node  *node         // nil: holds nothing
+	ran   bool          // it was known to run, and may be stopping now
+	room  *room         // that is made at its expense while its gang goes on, or nil
 }
 
 type memberState uint8
@@ -106,22 +106,22 @@ func (c *Checker) newJob(spec berth.Job) (*job, error) {
 	q := c.queues[string(spec.Queue)]
 	switch {
 	case c.jobs[spec.ID] != nil:
-		return nil, broken(Facts, "job %s was accepted twice", spec.ID)
+		return nil, broken(PromiseEvents, "job %s was accepted twice", spec.ID)
 	case q == nil:
-		return nil, broken(Facts, "job %s was accepted into queue %s, which is not known", spec.ID, spec.Queue)
+		return nil, broken(PromiseEvents, "job %s was accepted into queue %s, which is not known", spec.ID, spec.Queue)
 	case len(q.children) > 0:
-		return nil, broken(Facts, "job %s was accepted into queue %s, which has queues below it", spec.ID, spec.Queue)
+		return nil, broken(PromiseEvents, "job %s was accepted into queue %s, which has queues below it", spec.ID, spec.Queue)
 	}
 	for i := range spec.Groups {
-		if g := &spec.Groups[i]; g.Replicas < 1 || g.Min < 0 || g.Min > g.Replicas {
-			return nil, broken(Facts, "job %s was accepted with a group of %d, of at least %d", spec.ID, g.Replicas, g.Min)
+		if g := &spec.Groups[i]; g.Members < 1 || g.MinMembers < 0 || g.MinMembers > g.Members {
+			return nil, broken(PromiseEvents, "job %s was accepted with a group of %d, of at least %d", spec.ID, g.Members, g.MinMembers)
 		}
 	}
 	j := &job{spec: spec, queue: q, replicas: map[int]*replica{}}
 	total := 0
 	for i := range spec.Groups {
 		j.offsets = append(j.offsets, total)
-		total += spec.Groups[i].Replicas
+		total += spec.Groups[i].Members
 	}
 	j.offsets = append(j.offsets, total)
 	q.jobs++
@@ -160,7 +160,7 @@ func (j *job) group(flat int) int {
 // flat is the flat index that a reference names, or -1.
 func (j *job) flat(ref berth.MemberRef) int {
 	for g := range j.spec.Groups {
-		if j.spec.Groups[g].Name == ref.Group && ref.Index >= 0 && ref.Index < j.spec.Groups[g].Replicas {
+		if j.spec.Groups[g].Name == ref.Group && ref.Index >= 0 && ref.Index < j.spec.Groups[g].Members {
 			return j.offsets[g] + ref.Index
 		}
 	}
@@ -169,10 +169,10 @@ func (j *job) flat(ref berth.MemberRef) int {
 
 // minimum of a group, without which its gang is not worth starting.
 func minimum(g *berth.Group) int {
-	if g.Min == 0 {
-		return g.Replicas
+	if g.MinMembers == 0 {
+		return g.Members
 	}
-	return g.Min
+	return g.MinMembers
 }
 
 func (m *member) group() *berth.Group { return &m.rep.job.spec.Groups[m.rep.job.group(m.flat)] }
@@ -236,10 +236,10 @@ func (rep *replica) short(states ...memberState) string {
 
 // grows reports whether a replica wants further members and may get them.
 func (rep *replica) grows() bool {
-	return rep.state == berth.Running && rep.order == nil && rep.has(absent) && !rep.has(stopping)
+	return rep.state == berth.ReplicaRunning && rep.order == nil && rep.has(absent) && !rep.has(stopping)
 }
 
 // waits reports whether a replica stands in its queue.
 func (rep *replica) waits() bool {
-	return rep.readyAt == 0 && (rep.state == berth.Pending || rep.grows())
+	return rep.readyAt == 0 && (rep.state == berth.ReplicaPending || rep.grows())
 }

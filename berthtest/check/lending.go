@@ -89,11 +89,11 @@ func (c *Checker) capacity(r quota.Resource) int64 {
 			for _, m := range n.members {
 				sum += c.cost(m)[r]
 			}
-		case r == quota.CPU:
+		case r == quota.CPUMilli:
 			sum += n.spec.CPUMilli
-		case r == quota.Memory:
+		case r == quota.MemoryMiB:
 			sum += n.spec.MemoryMiB
-		case len(n.gpus) > 0 && (r == quota.GPU || r == quota.GPUOf(n.spec.GPUs[0].Product)):
+		case len(n.gpus) > 0 && (r == quota.GPUMilli || r == quota.GPUMilliOf(n.spec.GPUs[0].Product)):
 			sum += 1000 * int64(len(n.gpus)-n.failed.Len())
 		}
 	}
@@ -170,7 +170,7 @@ func (c *Checker) withinLimits(members []*member) error {
 			asked[r] += amount
 		}
 	}
-	if leaf.covered(quota.GPU) < leaf.used[quota.GPU] {
+	if leaf.covered(quota.GPUMilli) < leaf.used[quota.GPUMilli] {
 		c.saw("borrowed")
 	}
 	x := c.excess(leaf, asked)
@@ -178,22 +178,22 @@ func (c *Checker) withinLimits(members []*member) error {
 	case x == nil:
 		return nil
 	case x.what != atKept:
-		return broken(Limits, "with %s, queue %s uses %d %s; its %s leaves it %d",
+		return broken(PromiseLimits, "with %s, queue %s uses %d %s; its %s leaves it %d",
 			members[0].rep, x.at.spec.Name, x.at.used[x.resource], x.resource, x.what, x.most)
 	case x.at == nil:
-		return broken(Limits, "with %s, the fleet of %d %s has less left than the %d that queues do not lend",
+		return broken(PromiseLimits, "with %s, the fleet of %d %s has less left than the %d that queues do not lend",
 			members[0].rep, x.most, x.resource, keptFor(c.tops, x.resource))
 	}
-	return broken(Limits, "with %s, queue %s uses %d of %d %s, and %d are kept for queues below it that do not lend them",
+	return broken(PromiseLimits, "with %s, queue %s uses %d of %d %s, and %d are kept for queues below it that do not lend them",
 		members[0].rep, x.at.spec.Name, x.at.used[x.resource], x.most, x.resource, keptFor(x.at.children, x.resource))
 }
 
 // admits reports whether so many members of a group certainly keep every limit on GPUs of
 // a product, and if not, what is in the way. An instance counts as the largest that serves.
 func (c *Checker) admits(leaf *queue, g *berth.Group, n int64, product string) (obstacle, bool) {
-	asked := quota.Amounts{quota.GPU: n * c.largest(&g.Claim), quota.CPU: n * g.Claim.CPUMilli, quota.Memory: n * g.Claim.MemoryMiB}
+	asked := quota.Amounts{quota.GPUMilli: n * c.largest(&g.Claim), quota.CPUMilli: n * g.Claim.CPUMilli, quota.MemoryMiB: n * g.Claim.MemoryMiB}
 	if product != "" {
-		asked[quota.GPUOf(product)] = asked[quota.GPU]
+		asked[quota.GPUMilliOf(product)] = asked[quota.GPUMilli]
 	}
 	leaf.charge(asked, 1)
 	x := c.excess(leaf, asked)
@@ -228,7 +228,7 @@ func (n *node) of(product string) bool {
 func (c *Checker) largest(cl *berth.Claim) int64 {
 	milli := int64(1000 * cl.GPUs)
 	if cl.Share != nil {
-		milli = int64(cl.Share.Milli)
+		milli = int64(cl.Share.GPUMilli)
 	}
 	for _, n := range c.nodes {
 		t := c.table(n)
@@ -241,7 +241,7 @@ func (c *Checker) largest(cl *berth.Claim) int64 {
 
 // byProduct reports whether it depends on their product how many GPUs a queue may use.
 func (c *Checker) byProduct(leaf *queue) bool {
-	return c.bounds(leaf, func(r quota.Resource) bool { return r != quota.GPU && r != quota.CPU && r != quota.Memory })
+	return c.bounds(leaf, func(r quota.Resource) bool { return r != quota.GPUMilli && r != quota.CPUMilli && r != quota.MemoryMiB })
 }
 
 // bounds reports whether some resource of a kind is limited for a queue: by it, by one above

@@ -26,7 +26,7 @@ func (z *zoo) queue(name, parent string, change ...func(*quota.Queue)) {
 	z.tell(berth.QueueSet{Queue: q})
 }
 
-func gpus(n int64) quota.Amounts { return quota.Amounts{quota.GPU: 1000 * n} }
+func gpus(n int64) quota.Amounts { return quota.Amounts{quota.GPUMilli: 1000 * n} }
 
 func promised(n int64) func(*quota.Queue) { return func(q *quota.Queue) { q.Guarantee = gpus(n) } }
 func lends(n int64) func(*quota.Queue)    { return func(q *quota.Queue) { q.LendingLimit = gpus(n) } }
@@ -59,16 +59,16 @@ func (z *zoo) look(waiting map[berth.QueueID]int) {
 		if at < 0 {
 			at, r.Queues = len(r.Queues), append(r.Queues, berth.QueueReport{Queue: berth.QueueID(name)})
 		}
-		r.Queues[at].Limit = nil
-		if limit, limited := q.Limit[quota.GPU]; limited {
-			r.Queues[at].Limit = &limit
+		r.Queues[at].LimitMilli = nil
+		if limit, limited := q.Limit[quota.GPUMilli]; limited {
+			r.Queues[at].LimitMilli = &limit
 		}
 	}
 	for i := range r.Queues {
-		r.Queues[i].Waiting = waiting[r.Queues[i].Queue]
+		r.Queues[i].WaitingReplicas = waiting[r.Queues[i].Queue]
 	}
 	slices.SortFunc(r.Queues, func(a, b berth.QueueReport) int { return cmp.Compare(a.Queue, b.Queue) })
-	require.NoError(z.t, z.c.Against(r))
+	require.NoError(z.t, z.c.AgainstReport(r))
 }
 
 // turns has a job wait in a1 and one in b1, and starts that of b1.
@@ -100,68 +100,68 @@ func six(n int) []berth.MemberPlacement {
 }
 
 var lending = []animal{
-	{check.Limits, "a queue borrows more than it may", func(z *zoo) error {
+	{check.PromiseLimits, "a queue borrows more than it may", func(z *zoo) error {
 		z.tenants(plain, both(promised(1), borrows(1)))
 		z.submit("j", 3, in("b1"))
 		return z.try(z.bind("j", six(3)...))
 	}},
-	{check.Limits, "a queue above borrows more than those below it are guaranteed and it may", func(z *zoo) error {
+	{check.PromiseLimits, "a queue above borrows more than those below it are guaranteed and it may", func(z *zoo) error {
 		z.tenants(plain, borrows(0))
 		z.queue("b1", "b", promised(1))
 		z.submit("j", 2, in("b1"))
 		return z.try(z.bind("j", six(2)...))
 	}},
-	{check.Limits, "a borrowing limit on a product is not kept", func(z *zoo) error {
-		z.tenants(plain, func(q *quota.Queue) { q.BorrowingLimit = quota.Amounts{quota.GPUOf("H100"): 0} })
+	{check.PromiseLimits, "a borrowing limit on a product is not kept", func(z *zoo) error {
+		z.tenants(plain, func(q *quota.Queue) { q.BorrowingLimit = quota.Amounts{quota.GPUMilliOf("H100"): 0} })
 		z.submit("j", 1, in("b1"))
 		return z.try(z.bind("j", on(0, "n1", 0)))
 	}},
-	{check.Limits, "what is not lent is taken", func(z *zoo) error {
+	{check.PromiseLimits, "what is not lent is taken", func(z *zoo) error {
 		z.tenants(both(promised(3), lends(1)), plain)
 		z.submit("j", 5, in("b1"))
 		return z.try(z.bind("j", six(5)...))
 	}},
-	{check.Limits, "what is not lent is taken by a sibling, of what a limit leaves to both", func(z *zoo) error {
+	{check.PromiseLimits, "what is not lent is taken by a sibling, of what a limit leaves to both", func(z *zoo) error {
 		z.queue("q", "org", promised(2), lends(0))
 		z.submit("j", 4, in("free"))
 		return z.try(z.bind("j", six(4)...))
 	}},
-	{check.Limits, "what is not lent is taken when a node has gone", func(z *zoo) error {
+	{check.PromiseLimits, "what is not lent is taken when a node has gone", func(z *zoo) error {
 		z.tenants(both(promised(3), lends(1)), plain)
 		z.tell(berth.NodeCordoned{Node: "n3"})
 		z.submit("j", 3, in("b1"))
 		return z.try(z.bind("j", six(3)...))
 	}},
-	{check.Limits, "what is not lent of a product is taken", func(z *zoo) error {
+	{check.PromiseLimits, "what is not lent of a product is taken", func(z *zoo) error {
 		z.tenants(func(q *quota.Queue) {
-			q.Guarantee = quota.Amounts{quota.GPU: 6000, quota.GPUOf("H100"): 6000}
-			q.LendingLimit = quota.Amounts{quota.GPUOf("H100"): 1000}
+			q.Guarantee = quota.Amounts{quota.GPUMilli: 6000, quota.GPUMilliOf("H100"): 6000}
+			q.LendingLimit = quota.Amounts{quota.GPUMilliOf("H100"): 1000}
 		}, plain)
 		z.submit("j", 2, in("b1"))
 		return z.try(z.bind("j", six(2)...))
 	}},
-	{check.Limits, "what a team does not lend is taken by who has borrowed from its organisation", func(z *zoo) error {
+	{check.PromiseLimits, "what a team does not lend is taken by who has borrowed from its organisation", func(z *zoo) error {
 		z.tenants(promised(4), plain)
 		z.queue("a1", "a", promised(3), lends(1))
 		z.submit("j", 5, in("b1"))
 		return z.try(z.bind("j", six(5)...))
 	}},
-	{check.Facts, "children are guaranteed more than their parent", func(z *zoo) error {
+	{check.PromiseEvents, "children are guaranteed more than their parent", func(z *zoo) error {
 		z.tenants(promised(1), plain)
 		return z.c.Applied(z.now, berth.QueueSet{Queue: quota.Queue{Name: "a1", Parent: "a", Guarantee: gpus(2)}})
 	}},
-	{check.Facts, "a guarantee exceeds a limit above it", func(z *zoo) error {
+	{check.PromiseEvents, "a guarantee exceeds a limit above it", func(z *zoo) error {
 		z.tenants(limited(1), plain)
 		return z.c.Applied(z.now, berth.QueueSet{Queue: quota.Queue{Name: "a1", Parent: "a", Guarantee: gpus(2)}})
 	}},
 
-	{check.Eligibility, "who borrows is started before who is owed", func(z *zoo) error {
+	{check.PromiseEligibility, "who borrows is started before who is owed", func(z *zoo) error {
 		return z.turns(promised(1), plain)
 	}},
-	{check.Eligibility, "who would borrow with it is started before who is owed", func(z *zoo) error {
-		return z.turns(promised(1), func(q *quota.Queue) { q.Guarantee = quota.Amounts{quota.GPU: 999} })
+	{check.PromiseEligibility, "who would borrow with it is started before who is owed", func(z *zoo) error {
+		return z.turns(promised(1), func(q *quota.Queue) { q.Guarantee = quota.Amounts{quota.GPUMilli: 999} })
 	}},
-	{check.Eligibility, "a team that borrows is started before its sibling that is owed", func(z *zoo) error {
+	{check.PromiseEligibility, "a team that borrows is started before its sibling that is owed", func(z *zoo) error {
 		z.tenants(promised(4), plain)
 		z.queue("a1", "a", promised(1))
 		z.queue("a2", "a")
@@ -170,7 +170,7 @@ var lending = []animal{
 		z.look(map[berth.QueueID]int{"a1": 1, "a2": 1})
 		return z.try(z.bind("theirs", on(0, "n1", 0)))
 	}},
-	{check.Eligibility, "a silent team is not owed what its project is", func(z *zoo) error {
+	{check.PromiseEligibility, "a silent team is not owed what its project is", func(z *zoo) error {
 		z.tenants(plain, plain)
 		z.queue("a1", "a", promised(1))
 		z.submit("mine", 1, in("a1"))
@@ -178,60 +178,60 @@ var lending = []animal{
 		z.look(map[berth.QueueID]int{"a1": 1, "b1": 1})
 		return z.try(z.bind("theirs", on(0, "n1", 0)))
 	}},
-	{check.Eligibility, "priority between borrowers is ignored", func(z *zoo) error {
+	{check.PromiseEligibility, "priority between borrowers is ignored", func(z *zoo) error {
 		return z.turns(first, plain)
 	}},
-	{check.Eligibility, "priority between those who are owed is ignored", func(z *zoo) error {
+	{check.PromiseEligibility, "priority between those who are owed is ignored", func(z *zoo) error {
 		return z.turns(both(first, promised(1)), promised(4))
 	}},
 
-	{check.Ledger, "time is booked that nobody had", func(z *zoo) error {
+	{check.PromiseLedger, "time is booked that nobody had", func(z *zoo) error {
 		lines, queues := z.booked()
 		lines[0].Allocated++
 		return z.c.AgainstLedger(lines, queues)
 	}},
-	{check.Ledger, "time is booked twice", func(z *zoo) error {
+	{check.PromiseLedger, "time is booked twice", func(z *zoo) error {
 		lines, queues := z.booked()
 		return z.c.AgainstLedger(append(lines, lines[0]), queues)
 	}},
-	{check.Ledger, "time is booked for somebody else", func(z *zoo) error {
+	{check.PromiseLedger, "time is booked for somebody else", func(z *zoo) error {
 		lines, queues := z.booked()
 		lines[0].Tenant = "bob"
 		return z.c.AgainstLedger(lines, queues)
 	}},
-	{check.Ledger, "idle time is called active", func(z *zoo) error {
+	{check.PromiseLedger, "idle time is called active", func(z *zoo) error {
 		lines, queues := z.booked()
 		lines[0].Active = lines[0].Allocated
 		return z.c.AgainstLedger(lines, queues)
 	}},
-	{check.Ledger, "an account is left out", func(z *zoo) error {
+	{check.PromiseLedger, "an account is left out", func(z *zoo) error {
 		_, queues := z.booked()
 		return z.c.AgainstLedger(nil, queues)
 	}},
-	{check.Ledger, "borrowed time is called guaranteed", func(z *zoo) error {
+	{check.PromiseLedger, "borrowed time is called guaranteed", func(z *zoo) error {
 		lines, queues := z.booked()
 		queues[0].Guaranteed, queues[0].Borrowed = queues[0].Guaranteed+1, queues[0].Borrowed-1
 		return z.c.AgainstLedger(lines, queues)
 	}},
-	{check.Ledger, "a queue is left out", func(z *zoo) error {
+	{check.PromiseLedger, "a queue is left out", func(z *zoo) error {
 		lines, queues := z.booked()
 		return z.c.AgainstLedger(lines, queues[1:])
 	}},
-	{check.Ledger, "what was billed is kept", func(z *zoo) error {
+	{check.PromiseLedger, "what was billed is kept", func(z *zoo) error {
 		lines, queues := z.booked()
 		z.tell(berth.JobFinished{Job: "j", Incarnation: 1})
 		z.tell(berth.LedgerSettled{})
 		return z.c.AgainstLedger(lines, queues)
 	}},
-	{check.Facts, "a ledger is settled that is not kept", func(z *zoo) error {
+	{check.PromiseEvents, "a ledger is settled that is not kept", func(z *zoo) error {
 		z.c = check.New(berth.Config{})
 		return z.c.Applied(0, berth.LedgerSettled{})
 	}},
-	{check.Facts, "a gang is busier than can be", func(z *zoo) error {
+	{check.PromiseEvents, "a gang is busier than can be", func(z *zoo) error {
 		z.running("a", 1)
 		return z.c.Applied(z.now, berth.ActivityReported{Job: "a", Incarnation: 1, ActiveMilli: 1001})
 	}},
-	{check.S9, "the activity of a former life is accepted", func(z *zoo) error {
+	{check.PromiseS9, "the activity of a former life is accepted", func(z *zoo) error {
 		z.running("a", 1)
 		return z.c.Applied(z.now, berth.ActivityReported{Job: "a"})
 	}},

@@ -25,7 +25,7 @@ func shareMemory(s *berth.Share, n *node) int64 {
 	if s.MemoryMiB > 0 || len(n.spec.GPUs) == 0 {
 		return s.MemoryMiB
 	}
-	return n.spec.GPUs[0].MemoryMiB * int64(s.Milli) / 1000
+	return n.spec.GPUs[0].MemoryMiB * int64(s.GPUMilli) / 1000
 }
 
 // free ends what a member holds, if it holds anything.
@@ -50,7 +50,7 @@ func (c *Checker) freeAll(rep *replica, states ...memberState) {
 func (c *Checker) settle(rep *replica, cause berth.CauseCode) {
 	c.touched.add(rep)
 	switch rep.state {
-	case berth.Running:
+	case berth.ReplicaRunning:
 		if _, stops := rep.order.(berth.Release); stops && !rep.has(stopping) {
 			c.close(rep) // whom it was to stop is gone
 		}
@@ -60,20 +60,20 @@ func (c *Checker) settle(rep *replica, cause berth.CauseCode) {
 		case rep.order == nil:
 			c.run(rep)
 		}
-	case berth.Binding, berth.Repairing:
+	case berth.ReplicaBinding, berth.ReplicaRepairing:
 		switch {
 		case rep.order != nil: // its report decides
 			rep.cause = cause
 		case rep.short(running) == "":
 			c.run(rep)
 		case rep.has(running):
-			rep.state, rep.cause = berth.Repairing, cause
+			rep.state, rep.cause = berth.ReplicaRepairing, cause
 			c.due.add(rep)
 		default:
 			c.freeAll(rep, broke, lost)
 			c.pend(rep, true)
 		}
-	case berth.Releasing:
+	case berth.ReplicaReleasing:
 		switch {
 		case rep.has(stopping):
 			if rep.order == nil {
@@ -91,8 +91,8 @@ func (c *Checker) settle(rep *replica, cause berth.CauseCode) {
 func (c *Checker) run(rep *replica) {
 	c.freeAll(rep, broke, lost)
 	c.due.remove(rep)
-	if rep.state != berth.Running {
-		rep.state, rep.attempts, rep.started, rep.struck = berth.Running, 0, c.now, false
+	if rep.state != berth.ReplicaRunning {
+		rep.state, rep.attempts, rep.started, rep.struck = berth.ReplicaRunning, 0, c.now, false
 		if !rep.resumes {
 			rep.cameAt = c.now
 		}
@@ -107,9 +107,9 @@ func (c *Checker) run(rep *replica) {
 func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
 	rep.gone = rep.gone || gone
 	switch rep.state {
-	case berth.Releasing:
+	case berth.ReplicaReleasing:
 		return
-	case berth.Pending:
+	case berth.ReplicaPending:
 		if c.rooms[rep.key()] != nil {
 			c.saw("room made for one that was " + string(cause))
 		}
@@ -123,7 +123,7 @@ func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
 	for _, m := range rep.in(binding, running) {
 		m.state = stopping
 	}
-	rep.state, rep.cause, rep.released = berth.Releasing, cause, 0
+	rep.state, rep.cause, rep.released = berth.ReplicaReleasing, cause, 0
 	rep.struck = rep.struck || cause == berth.CauseDrained
 	c.settle(rep, cause)
 }
@@ -141,10 +141,10 @@ func (c *Checker) pend(rep *replica, backoff bool) {
 	c.withdraw(rep)
 	c.shareAgain(rep)
 	rep.leaveRoom()
-	if rep.left = ""; rep.state == berth.Releasing && comesBack(rep.cause) {
+	if rep.left = ""; rep.state == berth.ReplicaReleasing && comesBack(rep.cause) {
 		rep.left = rep.cause
 	}
-	rep.state, rep.members, rep.pendingSince, rep.activeMilli = berth.Pending, nil, c.now, 0
+	rep.state, rep.members, rep.pendingSince, rep.activeMilli = berth.ReplicaPending, nil, c.now, 0
 	rep.backoff, rep.observed, rep.resumes, rep.released = false, false, false, 0
 	if backoff {
 		c.backOff(rep)
@@ -191,7 +191,7 @@ func (c *Checker) forgetJob(j *job) {
 }
 
 // open makes an order one that is out.
-func (c *Checker) open(rep *replica, a berth.Action) {
+func (c *Checker) open(rep *replica, a berth.Order) {
 	rep.order = a
 	c.orders[a.Header().ID] = rep
 }

@@ -12,7 +12,7 @@ import (
 // This file is about gangs that leave their places for others: the nodes they are on are being
 // drained, they lost hardware, or members, or they are moved so that one that waits has room in
 // one piece. Where they go is kept for them from
-// then on: the reports list it (see Checker.Against), and no order tells of it before the Bind.
+// then on: the reports list it (see Checker.AgainstReport), and no order tells of it before the Bind.
 
 // moving is what is known of those who go elsewhere.
 type moving struct {
@@ -34,7 +34,7 @@ func (c *Checker) draining(e berth.NodeDraining) error {
 		return err
 	}
 	if e.Deadline < 0 {
-		return broken(Facts, "the draining of node %s was accepted, by %d", e.Node, e.Deadline)
+		return broken(PromiseEvents, "the draining of node %s was accepted, by %d", e.Node, e.Deadline)
 	}
 	switch {
 	case n.drains:
@@ -82,15 +82,15 @@ func (c *Checker) pressed(rep *replica) bool {
 }
 
 // mustLeave: who is told to leave a node runs there, and has nothing else going on.
-func (c *Checker) mustLeave(rep *replica, h berth.Order) error {
+func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 	_, drained := rep.drainedBy()
 	switch {
 	case !drained:
-		return broken(S6, "order %d has %s leave, and no node of its is being drained", h.ID, rep)
-	case rep.state != berth.Running || rep.has(stopping):
-		return broken(S6, "order %d has %s leave, which is %s", h.ID, rep, rep.state)
+		return broken(PromiseS6, "order %d has %s leave, and no node of its is being drained", h.ID, rep)
+	case rep.state != berth.ReplicaRunning || rep.has(stopping):
+		return broken(PromiseS6, "order %d has %s leave, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
-		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	}
 	if rep.room, rep.stays = nil, false; c.pressed(rep) {
 		c.saw("has to leave, wherever it may go")
@@ -103,32 +103,32 @@ func (c *Checker) mustLeave(rep *replica, h berth.Order) error {
 
 // mustMove: who is moved for another runs, has nothing else going on, and is one that may be;
 // the policy has moves made, no more than so many for one, who waits. A place is kept for it.
-func (c *Checker) mustMove(rep *replica, h berth.Order) error {
-	who := gangKey{h.Cause.For.Job, h.Cause.For.Replica}
+func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
+	who := gangKey{h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica}
 	beneficiary := c.beneficiary(who)
 	switch {
-	case c.policy.Moves.Mode != berth.MovesOrdered:
-		return broken(S6, "order %d moves %s for %s, and the policy is %q", h.ID, rep, who, c.policy.Moves.Mode)
-	case rep.state != berth.Running || rep.has(stopping):
-		return broken(S6, "order %d moves %s, which is %s", h.ID, rep, rep.state)
+	case c.policy.Defragmentation.Mode != berth.DefragmentationOn:
+		return broken(PromiseS6, "order %d moves %s for %s, and the policy is %q", h.ID, rep, who, c.policy.Defragmentation.Mode)
+	case rep.state != berth.ReplicaRunning || rep.has(stopping):
+		return broken(PromiseS6, "order %d moves %s, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
-		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
-	case beneficiary == nil || beneficiary.state != berth.Pending || !beneficiary.waits():
-		return broken(S7, "order %d moves %s for %s, which does not wait", h.ID, rep, who)
-	case rep.job.spec.Class == berth.LatencyCritical, rep.job.spec.Topology.Exclusive != "":
-		return broken(S6, "order %d moves %s, which is %s and has the %s for itself", h.ID, rep, rep.job.spec.Class, cmp.Or(rep.job.spec.Topology.Exclusive, "nothing"))
+		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+	case beneficiary == nil || beneficiary.state != berth.ReplicaPending || !beneficiary.waits():
+		return broken(PromiseS7, "order %d moves %s for %s, which does not wait", h.ID, rep, who)
+	case rep.job.spec.Class == berth.ClassLatencyCritical, rep.job.spec.Topology.Exclusive != "":
+		return broken(PromiseS6, "order %d moves %s, which is %s and has the %s for itself", h.ID, rep, rep.job.spec.Class, cmp.Or(rep.job.spec.Topology.Exclusive, "nothing"))
 	case c.tooYoung(rep):
-		return broken(S6, "order %d moves %s, which runs since %d, shorter than it may", h.ID, rep, rep.started)
+		return broken(PromiseS6, "order %d moves %s, which runs since %d, shorter than it may", h.ID, rep, rep.started)
 	}
 	c.yielded, c.departed = append(c.yielded, rep), append(c.departed, rep)
 	r := c.begun(who)
 	if len(r.victims) > 0 && !r.moves {
-		return broken(S7, "%s is moved for %s, to which others have to yield", rep, who)
+		return broken(PromiseS7, "%s is moved for %s, to which others have to yield", rep, who)
 	}
 	r.moves, rep.room, rep.resting = true, r, c.hasRespite(rep)
 	r.takesFrom(rep, c.grace(rep))
-	if len(r.victims) > cmp.Or(c.policy.Moves.Most, 8) {
-		return broken(S7, "%d are moved for %s", len(r.victims), who)
+	if len(r.victims) > cmp.Or(c.policy.Defragmentation.MaxMoves, 8) {
+		return broken(PromiseS7, "%d are moved for %s", len(r.victims), who)
 	}
 	c.saw("moved for another")
 	return nil
@@ -183,7 +183,7 @@ func (c *Checker) mayGoOn(rep *replica, err error) error {
 func (c *Checker) somebodyMoves() bool {
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
-			if _, drained := rep.drainedBy(); drained || rep.state == berth.Releasing && comesBack(rep.cause) {
+			if _, drained := rep.drainedBy(); drained || rep.state == berth.ReplicaReleasing && comesBack(rep.cause) {
 				return true
 			}
 		}
@@ -201,9 +201,9 @@ func comesBack(cause berth.CauseCode) bool {
 func (c *Checker) resumed(rep *replica, b *berth.Bind) error {
 	switch {
 	case rep.readyAt != 0:
-		return broken(Backoffs, "order %d binds %s, which backs off until %d", b.ID, rep, rep.readyAt)
+		return broken(PromiseBackoffs, "order %d binds %s, which backs off until %d", b.ID, rep, rep.readyAt)
 	case rep.left == "" || c.passed && c.kept[rep.key()] == 0:
-		return broken(Causes, "order %d starts %s because of %q, for which no place was kept", b.ID, rep, b.Cause.Code)
+		return broken(PromiseCauses, "order %d starts %s because of %q, for which no place was kept", b.ID, rep, b.Cause.Code)
 	}
 	c.saw("resumed after " + string(rep.left))
 	rep.resumes = true
@@ -217,9 +217,9 @@ func (c *Checker) againstMove(who gangKey, gangs map[gangKey]berth.ReservationRe
 	rep := c.beneficiary(who)
 	switch {
 	case rep == nil || rep.gone || !rep.moves():
-		return broken(Reservations, "a place is kept for %s, which does not move", who)
+		return broken(PromiseReservations, "a place is kept for %s, which does not move", who)
 	case len(r.Nodes) == 0:
-		return broken(Reservations, "a place is kept for %s on no nodes", who)
+		return broken(PromiseReservations, "a place is kept for %s on no nodes", who)
 	}
 	if err := c.takeWork(who, r); err != nil {
 		return err
@@ -229,18 +229,18 @@ func (c *Checker) againstMove(who gangKey, gangs map[gangKey]berth.ReservationRe
 			return nil
 		}
 		if r.From < c.now { // else it may be another, made at the same instant
-			return broken(Reservations, "the place that is kept for %s was on %v from %d, and is on %v from %d", who, before.Nodes, before.From, r.Nodes, r.From)
+			return broken(PromiseReservations, "the place that is kept for %s was on %v from %d, and is on %v from %d", who, before.Nodes, before.From, r.Nodes, r.From)
 		}
 	}
 	if until := c.now.Add(c.grace(rep) + c.roomTimeout()); c.passed && (r.From != c.now || r.Until != until) {
-		return broken(Reservations, "a place is kept for %s from %d until %d; it is %d, and until %d", who, r.From, r.Until, c.now, until)
+		return broken(PromiseReservations, "a place is kept for %s from %d until %d; it is %d, and until %d", who, r.From, r.Until, c.now, until)
 	}
-	if r.Partly {
+	if r.Partial {
 		return c.againstRemnant(rep, r)
 	}
 	c.saw("a place kept for one that is " + rep.doing())
 	if c.passed && !c.fitsThere(rep, gangs) {
-		return broken(S7, "a place is kept for %s on %v, where it would not fit", who, r.Nodes)
+		return broken(PromiseS7, "a place is kept for %s on %v, where it would not fit", who, r.Nodes)
 	}
 	return nil
 }
@@ -249,11 +249,11 @@ func (c *Checker) againstMove(who gangKey, gangs map[gangKey]berth.ReservationRe
 func (c *Checker) againstRemnant(rep *replica, r berth.ReservationReport) error {
 	for _, id := range r.Nodes {
 		if !slices.ContainsFunc(rep.members, func(m *member) bool { return m.node != nil && m.node.spec.ID == id }) {
-			return broken(Reservations, "of its place node %s is kept for %s, which is not on it", id, rep)
+			return broken(PromiseReservations, "of its place node %s is kept for %s, which is not on it", id, rep)
 		}
 	}
-	if rep.state != berth.Releasing {
-		return broken(Reservations, "what is left of its place is kept for %s, which is %s", rep, rep.doing())
+	if rep.state != berth.ReplicaReleasing {
+		return broken(PromiseReservations, "what is left of its place is kept for %s, which is %s", rep, rep.doing())
 	}
 	c.saw("what was left of a place was kept")
 	return nil
@@ -262,12 +262,12 @@ func (c *Checker) againstRemnant(rep *replica, r berth.ReservationReport) error 
 // moves reports whether a place may be kept for a gang that it does not wait for yet.
 func (rep *replica) moves() bool {
 	switch rep.state {
-	case berth.Running:
+	case berth.ReplicaRunning:
 		return rep.asked() && !rep.needless() && (rep.room == nil || rep.room.moves)
-	case berth.Releasing:
+	case berth.ReplicaReleasing:
 		return comesBack(rep.cause)
 	}
-	return rep.state == berth.Pending && rep.left != "" && rep.readyAt != 0
+	return rep.state == berth.ReplicaPending && rep.left != "" && rep.readyAt != 0
 }
 
 // againstMoves: for those who were told to leave, and could have stayed, places are kept. It
@@ -276,20 +276,20 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 	for _, rep := range c.departed {
 		// Who goes on after all, as nobody needs its place, may be in the way of others.
 		if r, some := gangs[rep.key()]; len(c.told) == 0 && (!some || !r.Moving) {
-			return broken(S7, "%s had to leave its place, and there is no other for it", rep)
+			return broken(PromiseS7, "%s had to leave its place, and there is no other for it", rep)
 		}
 	}
 	c.departed = nil
 	for who, r := range c.gangs {
 		rep := c.beneficiary(who)
-		if _, still := gangs[who]; r.Moving && !still && rep != nil && !rep.gone && rep.state != berth.Binding {
+		if _, still := gangs[who]; r.Moving && !still && rep != nil && !rep.gone && rep.state != berth.ReplicaBinding {
 			c.saw("a place kept for a gang was given up")
 		}
 	}
 	kept, remnants := map[gangKey]berth.Time{}, map[gangKey]berth.Time{}
 	for who, r := range gangs {
 		switch {
-		case r.Partly:
+		case r.Partial:
 			remnants[who] = r.Until
 		case r.Moving, c.isKept(who, &r):
 			kept[who] = r.Until
@@ -328,11 +328,11 @@ func (c *Checker) lacks(rep *replica) quota.Amounts {
 		}
 	}
 	if len(products) > 1 {
-		held[quota.GPU] = 0
+		held[quota.GPUMilli] = 0
 	}
 	for _, n := range c.nodes {
 		if len(n.gpus) > 0 {
-			asked[quota.GPUOf(n.spec.GPUs[0].Product)] = asked[quota.GPU]
+			asked[quota.GPUMilliOf(n.spec.GPUs[0].Product)] = asked[quota.GPUMilli]
 		}
 	}
 	for r := range asked {
@@ -346,10 +346,10 @@ func (c *Checker) costs(rep *replica) quota.Amounts {
 	asked := quota.Amounts{}
 	for g := range rep.job.spec.Groups {
 		group := &rep.job.spec.Groups[g]
-		n := int64(group.Replicas)
-		asked[quota.GPU] += n * c.largest(&group.Claim)
-		asked[quota.CPU] += n * group.Claim.CPUMilli
-		asked[quota.Memory] += n * group.Claim.MemoryMiB
+		n := int64(group.Members)
+		asked[quota.GPUMilli] += n * c.largest(&group.Claim)
+		asked[quota.CPUMilli] += n * group.Claim.CPUMilli
+		asked[quota.MemoryMiB] += n * group.Claim.MemoryMiB
 	}
 	return asked
 }
@@ -378,7 +378,7 @@ func (w *world) startsAnew(rep *replica, open func(*node) bool) bool {
 	gone := len(w.gone)
 	w.vanish(rep.members)
 	life := *rep
-	rep.state, rep.members, rep.alone, rep.observed = berth.Pending, nil, nil, false
+	rep.state, rep.members, rep.alone, rep.observed = berth.ReplicaPending, nil, nil, false
 	fits := w.couldStartOn(rep, open)
 	*rep = life
 	w.back(gone, len(w.here))
@@ -392,7 +392,7 @@ func (c *Checker) settled() error {
 	all := set{}
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
-			if _, drained := rep.drainedBy(); drained || rep.state == berth.Releasing {
+			if _, drained := rep.drainedBy(); drained || rep.state == berth.ReplicaReleasing {
 				all.add(rep)
 			}
 		}
@@ -401,18 +401,18 @@ func (c *Checker) settled() error {
 		_, drained := rep.drainedBy()
 		switch {
 		case c.kept[rep.key()] != 0 || rep.gone:
-		case rep.state == berth.Releasing && comesBack(rep.cause):
+		case rep.state == berth.ReplicaReleasing && comesBack(rep.cause):
 			if c.couldMove(rep) {
-				return broken(L1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
+				return broken(PromiseL1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
 			}
-		case rep.state != berth.Running || !drained:
+		case rep.state != berth.ReplicaRunning || !drained:
 		case rep.asked() && rep.room == nil && !c.pressed(rep):
-			return broken(L1, "%s has to leave its place, and there is no other for it", rep)
+			return broken(PromiseL1, "%s has to leave its place, and there is no other for it", rep)
 		case rep.order != nil || rep.has(stopping):
 		case c.pressed(rep):
-			return broken(L1, "%s is on a node that is being drained, has no more time, and was not told to leave", rep)
+			return broken(PromiseL1, "%s is on a node that is being drained, has no more time, and was not told to leave", rep)
 		case c.couldMove(rep):
-			return broken(L1, "%s is on a node that is being drained, would fit elsewhere, and was not told to leave", rep)
+			return broken(PromiseL1, "%s is on a node that is being drained, would fit elsewhere, and was not told to leave", rep)
 		}
 	}
 	return nil
@@ -421,7 +421,7 @@ func (c *Checker) settled() error {
 // couldMove reports whether there is certainly another place for a gang that has to leave its
 // own, on nodes that are set aside for nobody.
 func (c *Checker) couldMove(rep *replica) bool {
-	if c.bounds(rep.job.queue, func(r quota.Resource) bool { return r != quota.GPU }) || len(rep.avoided) > 0 || rep.job.spec.Topology.Exclusive != "" {
+	if c.bounds(rep.job.queue, func(r quota.Resource) bool { return r != quota.GPUMilli }) || len(rep.avoided) > 0 || rep.job.spec.Topology.Exclusive != "" {
 		return false
 	}
 	w := c.imagine(nil, rep, c.gangs)
@@ -441,16 +441,16 @@ func (c *Checker) againstDraining(list []berth.DrainReport) error {
 		for _, m := range n.members {
 			there.add(m.rep)
 		}
-		r := berth.DrainReport{Node: id, Reason: n.reason, Deadline: n.drainBy, Left: len(n.members)}
+		r := berth.DrainReport{Node: id, Reason: n.reason, Deadline: n.drainBy, MembersLeft: len(n.members)}
 		for _, rep := range there.sorted() {
 			r.Replicas = append(r.Replicas, rep.key().ref())
 		}
 		want = append(want, r)
 	}
 	if !slices.EqualFunc(list, want, func(a, b berth.DrainReport) bool {
-		return a.Node == b.Node && a.Reason == b.Reason && a.Deadline == b.Deadline && a.Left == b.Left && slices.Equal(a.Replicas, b.Replicas)
+		return a.Node == b.Node && a.Reason == b.Reason && a.Deadline == b.Deadline && a.MembersLeft == b.MembersLeft && slices.Equal(a.Replicas, b.Replicas)
 	}) {
-		return broken(S3, "the report lists %+v as being drained; it is %+v", list, want)
+		return broken(PromiseS3, "the report lists %+v as being drained; it is %+v", list, want)
 	}
 	return nil
 }

@@ -20,19 +20,19 @@ func (z *zoo) leaver(by berth.Time, change ...func(*berth.Job)) {
 
 // leaves is the report of that world, with what is set aside.
 func (z *zoo) leaves(by berth.Time, list ...berth.ReservationReport) berth.FleetReport {
-	gpus := berth.GPUCount{All: 6000, Held: 1000, Free: 4000, Out: 1000}
+	gpus := berth.GPUCount{AllMilli: 6000, HeldMilli: 1000, FreeMilli: 4000, OutOfServiceMilli: 1000}
 	return berth.FleetReport{
-		Nodes: berth.NodeCount{All: 3, Cordoned: 1}, FreeNodes: []int{0, 0, 2}, GPUs: gpus,
+		Nodes: berth.NodeCount{All: 3, Cordoned: 1}, NodesByFreeGPUs: []int{0, 0, 2}, GPUs: gpus,
 		Products:     []berth.ProductCount{{Product: "H100", GPUCount: gpus}},
 		Replicas:     berth.ReplicaCount{Running: 1},
-		Queues:       []berth.QueueReport{{Queue: "free"}, {Queue: "org", UsedMilli: 1000, Limit: amount(5000)}, {Queue: "q", UsedMilli: 1000, Limit: amount(4000)}},
+		Queues:       []berth.QueueReport{{Queue: "free"}, {Queue: "org", UsedMilli: 1000, LimitMilli: amount(5000)}, {Queue: "q", UsedMilli: 1000, LimitMilli: amount(4000)}},
 		Reservations: list,
-		Draining:     []berth.DrainReport{{Node: "n1", Reason: "firmware", Deadline: by, Left: 1, Replicas: []berth.ReplicaRef{{Job: "a"}}}},
+		Draining:     []berth.DrainReport{{Node: "n1", Reason: "firmware", Deadline: by, MembersLeft: 1, Replicas: []berth.ReplicaRef{{Job: "a"}}}},
 	}
 }
 
 // shown shows a report that is right.
-func (z *zoo) shown(r berth.FleetReport) { require.NoError(z.t, z.c.Against(r)) }
+func (z *zoo) shown(r berth.FleetReport) { require.NoError(z.t, z.c.AgainstReport(r)) }
 
 // kept is the report of a place that is kept from now on.
 func (z *zoo) kept(id berth.JobID, nodes ...berth.NodeID) berth.ReservationReport {
@@ -43,7 +43,7 @@ func (z *zoo) kept(id berth.JobID, nodes ...berth.NodeID) berth.ReservationRepor
 
 // asksToLeave asks the job to leave, by a deadline if that is not 0.
 func (z *zoo) asksToLeave(by berth.Time) berth.RequestCheckpoint {
-	r := berth.RequestCheckpoint{Order: z.order("a", 5*berth.Minute, berth.CauseDrained)}
+	r := berth.RequestCheckpoint{OrderHeader: z.order("a", 5*berth.Minute, berth.CauseDrained)}
 	if by != 0 {
 		r.Deadline = min(r.Deadline, by)
 	}
@@ -62,88 +62,88 @@ func (z *zoo) leavesForN3(by berth.Time) (berth.RequestCheckpoint, berth.Reserva
 
 // gone has it leave, and returns the report of the fleet in which it waits.
 func (z *zoo) gone(request berth.RequestCheckpoint, list ...berth.ReservationReport) berth.FleetReport {
-	z.tell(berth.ActionReported{Action: request.ID})
+	z.tell(berth.OrderReported{Order: request.ID})
 	stop := z.release("a", berth.CauseDrained, on(0, "n1", 0))
 	z.pass(stop)
-	z.tell(berth.ActionReported{Action: stop.ID})
+	z.tell(berth.OrderReported{Order: stop.ID})
 	r := z.leaves(0, list...)
-	r.GPUs = berth.GPUCount{All: 6000, Free: 4000, Out: 2000}
+	r.GPUs = berth.GPUCount{AllMilli: 6000, FreeMilli: 4000, OutOfServiceMilli: 2000}
 	r.Products[0].GPUCount = r.GPUs
 	r.Replicas = berth.ReplicaCount{Pending: 1}
 	r.Waiting.Capacity = 1
-	r.Queues[1].UsedMilli, r.Queues[2].UsedMilli, r.Queues[2].Waiting = 0, 0, 1
-	r.Draining[0].Left, r.Draining[0].Replicas = 0, nil
+	r.Queues[1].UsedMilli, r.Queues[2].UsedMilli, r.Queues[2].WaitingReplicas = 0, 0, 1
+	r.Draining[0].MembersLeft, r.Draining[0].Replicas = 0, nil
 	return r
 }
 
 const soon = berth.Time(berth.Minute)
 
 var leaving = []animal{
-	{check.S6, "somebody leaves a node that nobody drains", func(z *zoo) error {
+	{check.PromiseS6, "somebody leaves a node that nobody drains", func(z *zoo) error {
 		z.running("a", 1, writes)
 		return z.try(z.asksToLeave(0))
 	}},
-	{check.S6, "who writes checkpoints is not asked to leave", func(z *zoo) error {
+	{check.PromiseS6, "who writes checkpoints is not asked to leave", func(z *zoo) error {
 		z.leaver(0, writes)
 		return z.try(z.release("a", berth.CauseDrained, on(0, "n1", 0)))
 	}},
-	{check.S6, "who writes none is asked to leave", func(z *zoo) error {
+	{check.PromiseS6, "who writes none is asked to leave", func(z *zoo) error {
 		z.leaver(0)
 		return z.try(z.asksToLeave(0))
 	}},
-	{check.S6, "who did not answer when the drain was over is stopped", func(z *zoo) error {
+	{check.PromiseS6, "who did not answer when the drain was over is stopped", func(z *zoo) error {
 		r, _ := z.leavesForN3(0)
 		z.tell(berth.NodeUncordoned{Node: "n1"})
 		z.now = r.Deadline
 		return z.try(z.release("a", berth.CauseDrained, on(0, "n1", 0)))
 	}},
-	{check.S6, "who was asked to leave is stopped when it is cordoned instead", func(z *zoo) error {
+	{check.PromiseS6, "who was asked to leave is stopped when it is cordoned instead", func(z *zoo) error {
 		r, _ := z.leavesForN3(0)
 		z.tell(berth.NodeCordoned{Node: "n1"})
-		z.tell(berth.ActionReported{Action: r.ID})
+		z.tell(berth.OrderReported{Order: r.ID})
 		return z.try(z.release("a", berth.CauseDrained, on(0, "n1", 0)))
 	}},
-	{check.S7, "somebody has to leave for nowhere", func(z *zoo) error {
+	{check.PromiseS7, "somebody has to leave for nowhere", func(z *zoo) error {
 		z.leaver(0, writes)
 		z.pass(z.asksToLeave(0))
-		return z.c.Against(z.leaves(0))
+		return z.c.AgainstReport(z.leaves(0))
 	}},
-	{check.S7, "somebody has to leave for a place that is too small", func(z *zoo) error {
+	{check.PromiseS7, "somebody has to leave for a place that is too small", func(z *zoo) error {
 		z.running("a", 3, writes)
 		z.tell(berth.NodeDraining{Node: "n1", Reason: "firmware"})
 		r := z.leaves(0)
-		r.GPUs.Held, r.GPUs.Free, r.GPUs.Out = 3000, 3000, 0
-		r.Products[0].GPUCount, r.FreeNodes = r.GPUs, []int{0, 1, 1}
-		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli, r.Draining[0].Left = 3000, 3000, 2
+		r.GPUs.HeldMilli, r.GPUs.FreeMilli, r.GPUs.OutOfServiceMilli = 3000, 3000, 0
+		r.Products[0].GPUCount, r.NodesByFreeGPUs = r.GPUs, []int{0, 1, 1}
+		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli, r.Draining[0].MembersLeft = 3000, 3000, 2
 		z.shown(r)
 		z.pass(z.asksToLeave(0))
 		r.Reservations = []berth.ReservationReport{z.kept("a", "n3")}
-		return z.c.Against(r)
+		return z.c.AgainstReport(r)
 	}},
-	{check.S7, "who has no more time is let go on", func(z *zoo) error {
+	{check.PromiseS7, "who has no more time is let go on", func(z *zoo) error {
 		z.leaver(soon, writes)
 		r := z.asksToLeave(soon)
 		z.pass(r)
 		z.shown(z.leaves(soon))
 		return z.try(z.takeBack("a", r.ID))
 	}},
-	{check.S7, "a request to leave is not withdrawn when the drain is over", func(z *zoo) error {
+	{check.PromiseS7, "a request to leave is not withdrawn when the drain is over", func(z *zoo) error {
 		z.leavesForN3(0)
 		z.tell(berth.NodeUncordoned{Node: "n1"})
 		return z.try()
 	}},
-	{check.S7, "a request to leave is not withdrawn when the drain was over for a moment", func(z *zoo) error {
+	{check.PromiseS7, "a request to leave is not withdrawn when the drain was over for a moment", func(z *zoo) error {
 		z.leavesForN3(0)
 		z.tell(berth.NodeUncordoned{Node: "n1"})
 		z.tell(berth.NodeDraining{Node: "n1"})
 		return z.try()
 	}},
-	{check.S7, "who did not answer goes on while its node is drained", func(z *zoo) error {
+	{check.PromiseS7, "who did not answer goes on while its node is drained", func(z *zoo) error {
 		r, _ := z.leavesForN3(0)
 		z.now = r.Deadline
 		return z.try()
 	}},
-	{check.S7, "a gang resumes elsewhere than where its place was kept", func(z *zoo) error {
+	{check.PromiseS7, "a gang resumes elsewhere than where its place was kept", func(z *zoo) error {
 		r, kept := z.leavesForN3(0)
 		waits := z.gone(r, kept)
 		waits.Reservations[0].Moving = false
@@ -152,113 +152,113 @@ var leaving = []animal{
 		b.Cause.Code, b.Incarnation = berth.CauseResumed, 2
 		return z.try(b)
 	}},
-	{check.Causes, "a gang resumes that never left", func(z *zoo) error {
+	{check.PromiseCauses, "a gang resumes that never left", func(z *zoo) error {
 		z.submit("a", 1)
 		b := z.bind("a", on(0, "n1", 0))
 		b.Cause.Code = berth.CauseResumed
 		return z.try(b)
 	}},
-	{check.Causes, "a gang resumes where no place was kept", func(z *zoo) error {
+	{check.PromiseCauses, "a gang resumes where no place was kept", func(z *zoo) error {
 		r, _ := z.leavesForN3(0)
 		z.shown(z.gone(r))
 		b := z.bind("a", on(0, "n3", 0))
 		b.Cause.Code, b.Incarnation = berth.CauseResumed, 2
 		return z.try(b)
 	}},
-	{check.Causes, "somebody leaves a node for somebody", func(z *zoo) error {
+	{check.PromiseCauses, "somebody leaves a node for somebody", func(z *zoo) error {
 		z.leaver(0, writes)
 		r := z.asksToLeave(0)
-		r.Cause.For.Job = "b"
+		r.Cause.Beneficiary.Job = "b"
 		return z.try(r)
 	}},
-	{check.Backoffs, "a gang whose members died resumes before its time", func(z *zoo) error {
+	{check.PromiseBackoffs, "a gang whose members died resumes before its time", func(z *zoo) error {
 		at := z.running("a", 3)
 		z.tell(berth.MemberFailed{Job: "a", Incarnation: 1, Members: []berth.MemberRef{{Index: 0}}})
 		stop := z.release("a", berth.CauseMemberFailed, at[1:]...)
 		z.pass(stop)
-		z.tell(berth.ActionReported{Action: stop.ID})
+		z.tell(berth.OrderReported{Order: stop.ID})
 		b := z.bind("a", at...)
 		b.Cause.Code, b.Incarnation = berth.CauseResumed, 2
 		return z.try(b)
 	}},
-	{check.Deadlines, "a checkpoint may take longer than the node is there", func(z *zoo) error {
+	{check.PromiseDeadlines, "a checkpoint may take longer than the node is there", func(z *zoo) error {
 		z.leaver(soon, writes)
 		return z.try(z.asksToLeave(0))
 	}},
-	{check.Incarnations, "a former life has to leave", func(z *zoo) error {
+	{check.PromiseIncarnations, "a former life has to leave", func(z *zoo) error {
 		z.leaver(0, writes)
 		r := z.asksToLeave(0)
 		r.Incarnation = 0
 		return z.try(r)
 	}},
-	{check.Reservations, "a place is kept for one that stays", func(z *zoo) error {
+	{check.PromiseReservations, "a place is kept for one that stays", func(z *zoo) error {
 		z.leaver(0, writes)
 		z.pass()
-		return z.c.Against(z.leaves(0, z.kept("a", "n3")))
+		return z.c.AgainstReport(z.leaves(0, z.kept("a", "n3")))
 	}},
-	{check.Reservations, "a place is kept where nothing may go", func(z *zoo) error {
+	{check.PromiseReservations, "a place is kept where nothing may go", func(z *zoo) error {
 		z.leaver(0, writes)
 		z.pass(z.asksToLeave(0))
-		return z.c.Against(z.leaves(0, z.kept("a", "n1")))
+		return z.c.AgainstReport(z.leaves(0, z.kept("a", "n1")))
 	}},
-	{check.Reservations, "a place is kept for too long", func(z *zoo) error {
+	{check.PromiseReservations, "a place is kept for too long", func(z *zoo) error {
 		z.leaver(0, writes)
 		z.pass(z.asksToLeave(0))
 		kept := z.kept("a", "n3")
 		kept.Until++
-		return z.c.Against(z.leaves(0, kept))
+		return z.c.AgainstReport(z.leaves(0, kept))
 	}},
-	{check.Reservations, "a place that is kept becomes another", func(z *zoo) error {
+	{check.PromiseReservations, "a place that is kept becomes another", func(z *zoo) error {
 		_, kept := z.leavesForN3(0)
 		z.now++
 		z.pass()
 		kept.Nodes = []berth.NodeID{"n2"}
-		return z.c.Against(z.leaves(0, kept))
+		return z.c.AgainstReport(z.leaves(0, kept))
 	}},
-	{check.Reservations, "a request is withdrawn, and the place kept", func(z *zoo) error {
+	{check.PromiseReservations, "a request is withdrawn, and the place kept", func(z *zoo) error {
 		r, kept := z.leavesForN3(0)
 		z.now++
 		z.pass(z.takeBack("a", r.ID))
-		return z.c.Against(z.leaves(0, kept))
+		return z.c.AgainstReport(z.leaves(0, kept))
 	}},
-	{check.Reservations, "somebody of a higher rank takes the place that is kept", func(z *zoo) error {
+	{check.PromiseReservations, "somebody of a higher rank takes the place that is kept", func(z *zoo) error {
 		_, kept := z.leavesForN3(0)
 		z.submit("b", 1, ahead)
 		r := z.leaves(0, kept)
-		r.Replicas.Pending, r.Waiting.Capacity, r.Queues[2].Waiting = 1, 1, 1
+		r.Replicas.Pending, r.Waiting.Capacity, r.Queues[2].WaitingReplicas = 1, 1, 1
 		z.shown(r)
 		z.pass(z.bind("b", on(0, "n3", 0)))
 		r = z.leaves(0, kept)
-		r.Replicas.Binding, r.FreeNodes = 1, []int{0, 1, 1}
-		r.GPUs.Held, r.GPUs.Free = 2000, 3000
+		r.Replicas.Binding, r.NodesByFreeGPUs = 1, []int{0, 1, 1}
+		r.GPUs.HeldMilli, r.GPUs.FreeMilli = 2000, 3000
 		r.Products[0].GPUCount = r.GPUs
 		r.Queues[1].UsedMilli, r.Queues[2].UsedMilli = 2000, 2000
-		return z.c.Against(r)
+		return z.c.AgainstReport(r)
 	}},
-	{check.S3, "the report knows of no drain", func(z *zoo) error {
+	{check.PromiseS3, "the report knows of no drain", func(z *zoo) error {
 		z.leaver(0)
 		r := z.leaves(0)
 		r.Draining = nil
-		return z.c.Against(r)
+		return z.c.AgainstReport(r)
 	}},
-	{check.S3, "the report says that a node is empty that is not", func(z *zoo) error {
+	{check.PromiseS3, "the report says that a node is empty that is not", func(z *zoo) error {
 		z.leaver(0)
 		r := z.leaves(0)
-		r.Draining[0].Left, r.Draining[0].Replicas = 0, nil
-		return z.c.Against(r)
+		r.Draining[0].MembersLeft, r.Draining[0].Replicas = 0, nil
+		return z.c.AgainstReport(r)
 	}},
-	{check.S3, "the report drains a node for ever", func(z *zoo) error {
+	{check.PromiseS3, "the report drains a node for ever", func(z *zoo) error {
 		z.leaver(0)
 		z.tell(berth.NodeCordoned{Node: "n1"})
-		return z.c.Against(z.leaves(0))
+		return z.c.AgainstReport(z.leaves(0))
 	}},
-	{check.L1, "who would fit elsewhere stays on a node that is being drained", func(z *zoo) error {
+	{check.PromiseL1, "who would fit elsewhere stays on a node that is being drained", func(z *zoo) error {
 		z.leaver(0)
 		z.pass()
 		z.shown(z.leaves(0))
 		return z.c.Served()
 	}},
-	{check.L1, "who has no more time stays on a node that is being drained", func(z *zoo) error {
+	{check.PromiseL1, "who has no more time stays on a node that is being drained", func(z *zoo) error {
 		z.leaver(soon, writes)
 		for _, n := range []berth.NodeID{"n2", "n3"} {
 			z.tell(berth.NodeCordoned{Node: n})
@@ -266,28 +266,28 @@ var leaving = []animal{
 		z.pass()
 		return z.c.Served()
 	}},
-	{check.L1, "who lost hardware would fit, and no place is kept for it", func(z *zoo) error {
+	{check.PromiseL1, "who lost hardware would fit, and no place is kept for it", func(z *zoo) error {
 		at := z.running("a", 3)
 		z.tell(berth.GPUFailed{Node: "n1", GPU: 0})
 		z.pass(z.release("a", berth.CauseHardwareLost, at[1:]...))
 		return z.c.Served()
 	}},
-	{check.L1, "who lost its other place is still to leave", func(z *zoo) error {
+	{check.PromiseL1, "who lost its other place is still to leave", func(z *zoo) error {
 		z.leavesForN3(0)
 		z.tell(berth.NodeCordoned{Node: "n2"})
 		z.tell(berth.NodeLost{Node: "n3"})
 		z.pass()
 		r := z.leaves(0)
-		r.Nodes, r.FreeNodes = berth.NodeCount{All: 2, Cordoned: 2}, nil
-		r.GPUs = berth.GPUCount{All: 4000, Held: 1000, Out: 3000}
+		r.Nodes, r.NodesByFreeGPUs = berth.NodeCount{All: 2, Cordoned: 2}, nil
+		r.GPUs = berth.GPUCount{AllMilli: 4000, HeldMilli: 1000, OutOfServiceMilli: 3000}
 		r.Products[0].GPUCount = r.GPUs
 		z.shown(r)
 		return z.c.Served()
 	}},
-	{check.Facts, "a node is drained before all time", func(z *zoo) error {
+	{check.PromiseEvents, "a node is drained before all time", func(z *zoo) error {
 		return z.c.Applied(z.now, berth.NodeDraining{Node: "n1", Deadline: -1})
 	}},
-	{check.Facts, "a node is drained that is not there", func(z *zoo) error {
+	{check.PromiseEvents, "a node is drained that is not there", func(z *zoo) error {
 		return z.c.Applied(z.now, berth.NodeDraining{Node: "n9"})
 	}},
 }

@@ -42,7 +42,7 @@ func (n *node) noteHealth() {
 	n.failed = 0
 	for i := range n.spec.GPUs {
 		if n.spec.GPUs[i].Failed {
-			n.failed |= berth.GPUs(i)
+			n.failed |= berth.GPUSetOf(i)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func (n *node) noteHealth() {
 func (c *Checker) hold(n *node, m *member) error {
 	for _, i := range m.at.GPUs.Indexes() {
 		if i >= len(n.gpus) {
-			return broken(Claims, "%s is placed on GPU %d of node %s, which has %d", m, i, n.spec.ID, len(n.gpus))
+			return broken(PromiseClaims, "%s is placed on GPU %d of node %s, which has %d", m, i, n.spec.ID, len(n.gpus))
 		}
 		if err := c.holdGPU(n, i, m); err != nil {
 			return err
@@ -70,20 +70,20 @@ func (c *Checker) hold(n *node, m *member) error {
 func (c *Checker) holdGPU(n *node, i int, m *member) error {
 	g := &n.gpus[i]
 	if g.whole != nil {
-		return broken(S1, "GPU %d of node %s is held by %s and by %s", i, n.spec.ID, g.whole, m)
+		return broken(PromiseS1, "GPU %d of node %s is held by %s and by %s", i, n.spec.ID, g.whole, m)
 	}
 	if ofInstance(m.claim()) {
 		if len(g.shares) > 0 {
-			return broken(S1, "GPU %d of node %s is shared by %s, and %s has an instance of it", i, n.spec.ID, g.shares[0], m)
+			return broken(PromiseS1, "GPU %d of node %s is shared by %s, and %s has an instance of it", i, n.spec.ID, g.shares[0], m)
 		}
 		return c.holdInstance(n, i, m)
 	}
 	if len(g.seats) > 0 {
-		return broken(S1, "%s of GPU %d of node %s is held by %s, and the GPU by %s", g.seats[0].at.Instance, i, n.spec.ID, g.seats[0], m)
+		return broken(PromiseS1, "%s of GPU %d of node %s is held by %s, and the GPU by %s", g.seats[0].at.Instance, i, n.spec.ID, g.seats[0], m)
 	}
 	if m.at.ShareMilli == 0 {
 		if len(g.shares) > 0 {
-			return broken(S1, "GPU %d of node %s is held in part by %s and whole by %s", i, n.spec.ID, g.shares[0], m)
+			return broken(PromiseS1, "GPU %d of node %s is held in part by %s and whole by %s", i, n.spec.ID, g.shares[0], m)
 		}
 		g.whole = m
 		return nil
@@ -93,18 +93,18 @@ func (c *Checker) holdGPU(n *node, i int, m *member) error {
 		milli += other.at.ShareMilli
 		memory += other.at.ShareMemoryMiB
 		if other.rep.job.spec.Tenant != m.rep.job.spec.Tenant || other.claim().Share.Mode != m.claim().Share.Mode {
-			return broken(S1, "GPU %d of node %s is shared by %s of tenant %q (%s) and %s of tenant %q (%s)", i, n.spec.ID,
+			return broken(PromiseS1, "GPU %d of node %s is shared by %s of tenant %q (%s) and %s of tenant %q (%s)", i, n.spec.ID,
 				other, other.rep.job.spec.Tenant, other.claim().Share.Mode, m, m.rep.job.spec.Tenant, m.claim().Share.Mode)
 		}
 	}
 	if milli > 1000 {
-		return broken(S1, "with %s, shares of GPU %d of node %s add up to %d thousandths", m, i, n.spec.ID, milli)
+		return broken(PromiseS1, "with %s, shares of GPU %d of node %s add up to %d thousandths", m, i, n.spec.ID, milli)
 	}
 	if memory > n.spec.GPUs[i].MemoryMiB {
-		return broken(S1, "with %s, shares of GPU %d of node %s add up to %d of %d MiB", m, i, n.spec.ID, memory, n.spec.GPUs[i].MemoryMiB)
+		return broken(PromiseS1, "with %s, shares of GPU %d of node %s add up to %d of %d MiB", m, i, n.spec.ID, memory, n.spec.GPUs[i].MemoryMiB)
 	}
 	if len(g.shares) >= n.maxShares() {
-		return broken(S1, "with %s, %d members share GPU %d of node %s; it takes %d", m, len(g.shares)+1, i, n.spec.ID, n.maxShares())
+		return broken(PromiseS1, "with %s, %d members share GPU %d of node %s; it takes %d", m, len(g.shares)+1, i, n.spec.ID, n.maxShares())
 	}
 	if g.shares = append(g.shares, m); len(g.shares) == n.maxShares() {
 		c.saw("as many shares as may be")
@@ -117,10 +117,10 @@ func (c *Checker) holdGPU(n *node, i int, m *member) error {
 func (n *node) hostFits(m *member) error {
 	cl := m.claim()
 	if cl.CPUMilli > 0 && n.cpu+cl.CPUMilli > n.spec.CPUMilli {
-		return broken(S1, "with %s, members hold %d of %d milli-CPU of node %s", m, n.cpu+cl.CPUMilli, n.spec.CPUMilli, n.spec.ID)
+		return broken(PromiseS1, "with %s, members hold %d of %d milli-CPU of node %s", m, n.cpu+cl.CPUMilli, n.spec.CPUMilli, n.spec.ID)
 	}
 	if cl.MemoryMiB > 0 && n.memory+cl.MemoryMiB > n.spec.MemoryMiB {
-		return broken(S1, "with %s, members hold %d of %d MiB of node %s", m, n.memory+cl.MemoryMiB, n.spec.MemoryMiB, n.spec.ID)
+		return broken(PromiseS1, "with %s, members hold %d of %d MiB of node %s", m, n.memory+cl.MemoryMiB, n.spec.MemoryMiB, n.spec.ID)
 	}
 	return nil
 }
@@ -165,13 +165,13 @@ func (c *Checker) heldMilli(n *node, i int) int64 {
 // inService: a new member goes to a schedulable node and to healthy GPUs.
 func (n *node) inService(m *member) error {
 	if n.cordoned {
-		return broken(Selectors, "%s is placed on node %s, which is cordoned", m, n.spec.ID)
+		return broken(PromiseSelectors, "%s is placed on node %s, which is cordoned", m, n.spec.ID)
 	}
 	if n.probation != 0 {
-		return broken(Health, "%s is placed on node %s, which is on probation until %d", m, n.spec.ID, n.probation)
+		return broken(PromiseHealth, "%s is placed on node %s, which is on probation until %d", m, n.spec.ID, n.probation)
 	}
 	if m.at.GPUs&n.failed != 0 {
-		return broken(Selectors, "%s is placed on failed GPUs %s of node %s", m, m.at.GPUs&n.failed, n.spec.ID)
+		return broken(PromiseSelectors, "%s is placed on failed GPUs %s of node %s", m, m.at.GPUs&n.failed, n.spec.ID)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (n *node) inService(m *member) error {
 // selected: a member's node is one that its group's selector and claim allow.
 func (n *node) selected(m *member) error {
 	if why := n.unfit(m.group()); why != "" {
-		return broken(Selectors, "%s is placed on node %s: %s", m, n.spec.ID, why)
+		return broken(PromiseSelectors, "%s is placed on node %s: %s", m, n.spec.ID, why)
 	}
 	return nil
 }

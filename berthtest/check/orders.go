@@ -9,7 +9,7 @@ import (
 )
 
 // ordered takes one order of the pass.
-func (c *Checker) ordered(a berth.Action) error {
+func (c *Checker) ordered(a berth.Order) error {
 	if err := c.header(a); err != nil {
 		return err
 	}
@@ -36,48 +36,48 @@ func (c *Checker) ordered(a berth.Action) error {
 	case berth.Drop:
 		return c.drop(rep, a)
 	}
-	return broken(Orders, "order %d is a %T", c.last, a)
+	return broken(PromiseOrders, "order %d is a %T", c.last, a)
 }
 
 // header: orders are numbered in sequence, and are of the instant of their pass.
-func (c *Checker) header(a berth.Action) error {
+func (c *Checker) header(a berth.Order) error {
 	if a == nil {
-		return broken(Orders, "the order after order %d is nil", c.last)
+		return broken(PromiseOrders, "the order after order %d is nil", c.last)
 	}
 	h := a.Header()
 	if h.ID != c.last+1 {
-		return broken(Orders, "order %d follows order %d", h.ID, c.last)
+		return broken(PromiseOrders, "order %d follows order %d", h.ID, c.last)
 	}
 	c.last = h.ID
 	if h.At != c.now {
-		return broken(Orders, "order %d says %d, in the pass at %d", h.ID, h.At, c.now)
+		return broken(PromiseOrders, "order %d says %d, in the pass at %d", h.ID, h.At, c.now)
 	}
 	return nil
 }
 
 // subject: orders are about a replica that exists and has no other order out, but for
 // those about GPUs.
-func (c *Checker) subject(a berth.Action) (*replica, error) {
+func (c *Checker) subject(a berth.Order) (*replica, error) {
 	h := a.Header()
 	rep, err := c.named(h)
 	if err == nil && rep.order != nil {
-		return nil, broken(Orders, "order %d is about %s, whose order %d is out", h.ID, rep, rep.order.Header().ID)
+		return nil, broken(PromiseOrders, "order %d is about %s, whose order %d is out", h.ID, rep, rep.order.Header().ID)
 	}
 	return rep, err
 }
 
-func (c *Checker) named(h berth.Order) (*replica, error) {
+func (c *Checker) named(h berth.OrderHeader) (*replica, error) {
 	j := c.jobs[h.Job]
 	if j == nil || j.replicas[h.Replica] == nil {
-		return nil, broken(Orders, "order %d is about %s/%d, which does not exist", h.ID, h.Job, h.Replica)
+		return nil, broken(PromiseOrders, "order %d is about %s/%d, which does not exist", h.ID, h.Job, h.Replica)
 	}
 	return j.replicas[h.Replica], nil
 }
 
 // dueBy: an order's deadline is its instant and the timeout of the policy in force.
-func (c *Checker) dueBy(h berth.Order, timeout berth.Duration) error {
+func (c *Checker) dueBy(h berth.OrderHeader, timeout berth.Duration) error {
 	if want := c.now.Add(timeout); h.Deadline != want {
-		return broken(Deadlines, "order %d is due by %d, not by %d", h.ID, h.Deadline, want)
+		return broken(PromiseDeadlines, "order %d is due by %d, not by %d", h.ID, h.Deadline, want)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	if len(b.After) > 0 {
 		timeout += c.policy.RepartitionTimeout
 	}
-	if err := c.dueBy(b.Order, timeout); err != nil {
+	if err := c.dueBy(b.OrderHeader, timeout); err != nil {
 		return err
 	}
 	if err := c.mayBind(rep, &b); err != nil {
@@ -98,7 +98,7 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	}
 	c.enter(rep)
 	if b.Incarnation != rep.incarnation {
-		return broken(Incarnations, "order %d binds life %d of %s, which is in life %d", b.ID, b.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d binds life %d of %s, which is in life %d", b.ID, b.Incarnation, rep, rep.incarnation)
 	}
 	if err := c.placeAll(rep, b.Members); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 		return err
 	}
 	if short := rep.short(binding, running); short != "" {
-		return broken(S2, "order %d binds %s with %s", b.ID, rep, short)
+		return broken(PromiseS2, "order %d binds %s with %s", b.ID, rep, short)
 	}
 	if err := c.topology(rep); err != nil {
 		return err
@@ -121,27 +121,27 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 // lost members; its cause says which.
 func (c *Checker) mayBind(rep *replica, b *berth.Bind) error {
 	var right berth.CauseCode
-	h := &b.Order
+	h := &b.OrderHeader
 	switch {
-	case rep.state == berth.Pending && h.Cause.Code == berth.CauseRoomMade:
+	case rep.state == berth.ReplicaPending && h.Cause.Code == berth.CauseVictimsGone:
 		return c.roomMade(rep, b)
-	case rep.state == berth.Pending && h.Cause.Code == berth.CauseResumed:
+	case rep.state == berth.ReplicaPending && h.Cause.Code == berth.CauseResumed:
 		return c.resumed(rep, b)
-	case rep.state == berth.Pending:
+	case rep.state == berth.ReplicaPending:
 		right = berth.CauseFits
-	case rep.state == berth.Repairing:
+	case rep.state == berth.ReplicaRepairing:
 		right = berth.CauseRepair
 	case rep.grows():
 		right = berth.CauseGrows
 	default:
-		return broken(Orders, "order %d binds members of %s, which is %s", h.ID, rep, rep.state)
+		return broken(PromiseOrders, "order %d binds members of %s, which is %s", h.ID, rep, rep.state)
 	}
 	if h.Cause.Code != right {
-		return broken(Causes, "order %d binds %s, which is %s, because of %q", h.ID, rep, rep.state, h.Cause.Code)
+		return broken(PromiseCauses, "order %d binds %s, which is %s, because of %q", h.ID, rep, rep.state, h.Cause.Code)
 	}
 	// Backoffs are waited for.
 	if rep.readyAt != 0 {
-		return broken(Backoffs, "order %d binds %s, which backs off until %d", h.ID, rep, rep.readyAt)
+		return broken(PromiseBackoffs, "order %d binds %s, which backs off until %d", h.ID, rep, rep.readyAt)
 	}
 	return nil
 }
@@ -150,31 +150,31 @@ func (c *Checker) mayBind(rep *replica, b *berth.Bind) error {
 func (c *Checker) enter(rep *replica) {
 	c.saw("bind of a " + rep.state.String() + " gang")
 	switch rep.state {
-	case berth.Pending:
+	case berth.ReplicaPending:
 		c.limited.remove(rep)
 		c.endRoom(rep.key())
 		delete(c.kept, rep.key())
 		rep.enlist()
 		rep.incarnation++ // every life has the next number
-		rep.state = berth.Binding
-		c.signal(rep, protocol.Bind)
-	case berth.Repairing:
+		rep.state = berth.ReplicaBinding
+		c.signal(rep, protocol.SignalBind)
+	case berth.ReplicaRepairing:
 		c.freeAll(rep, broke, lost)
 		c.due.remove(rep)
-		rep.state = berth.Binding
+		rep.state = berth.ReplicaBinding
 	}
 }
 
 // placeAll places the members of a Bind, each where it may be.
 func (c *Checker) placeAll(rep *replica, placements []berth.MemberPlacement) error {
 	if len(placements) == 0 {
-		return broken(Orders, "order %d binds nobody", c.last)
+		return broken(PromiseOrders, "order %d binds nobody", c.last)
 	}
 	var placed []*member
 	for _, p := range placements {
 		flat := rep.job.flat(p.Ref())
 		if flat < 0 || rep.members[flat].state != absent {
-			return broken(Orders, "order %d binds %s%v, which is no member or is placed", c.last, rep, p.Ref())
+			return broken(PromiseOrders, "order %d binds %s%v, which is no member or is placed", c.last, rep, p.Ref())
 		}
 		if err := c.place(rep.members[flat], p); err != nil {
 			return err
@@ -192,7 +192,7 @@ func (c *Checker) placeAll(rep *replica, placements []berth.MemberPlacement) err
 func (c *Checker) place(m *member, at berth.MemberPlacement) error {
 	n := c.nodes[at.Node]
 	if n == nil {
-		return broken(Selectors, "%s is placed on node %s, which is not in the fleet", m, at.Node)
+		return broken(PromiseSelectors, "%s is placed on node %s, which is not in the fleet", m, at.Node)
 	}
 	if err := n.selected(m); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (c *Checker) place(m *member, at berth.MemberPlacement) error {
 	switch {
 	case at.ShareMilli > 0:
 		c.saw("share placed")
-	case m.claim().Fraction != nil:
+	case m.claim().MinInstance != nil:
 		c.saw("fraction placed")
 	case at.Instance != mig.Placement{}:
 		c.saw("instance placed")
@@ -233,20 +233,20 @@ func (c *Checker) meets(m *member, n *node, at *berth.MemberPlacement) error {
 	}
 	gpus, milli, memory := cl.GPUs, 0, int64(0)
 	if cl.Share != nil {
-		gpus, milli, memory = 1, cl.Share.Milli, shareMemory(cl.Share, n)
+		gpus, milli, memory = 1, cl.Share.GPUMilli, shareMemory(cl.Share, n)
 	}
 	if at.GPUs.Len() != gpus || at.ShareMilli != milli || at.ShareMemoryMiB != memory || at.Instance != (mig.Placement{}) {
-		return broken(Claims, "%s claims %d GPUs (share: %d thousandths, %d MiB) and gets GPUs %q (%d, %d, %s)",
+		return broken(PromiseClaims, "%s claims %d GPUs (share: %d thousandths, %d MiB) and gets GPUs %q (%d, %d, %s)",
 			m, gpus, milli, memory, at.GPUs, at.ShareMilli, at.ShareMemoryMiB, at.Instance)
 	}
 	return nil
 }
 
 func (c *Checker) release(rep *replica, r berth.Release) error {
-	if err := c.dueBy(r.Order, c.policy.ReleaseTimeout); err != nil {
+	if err := c.dueBy(r.OrderHeader, c.policy.ReleaseTimeout); err != nil {
 		return err
 	}
-	if rep.state == berth.Repairing {
+	if rep.state == berth.ReplicaRepairing {
 		// It could not be repaired: all of it is taken back.
 		c.saw("repair given up")
 		rep.backoff = true
@@ -257,20 +257,20 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 	}
 	// Nothing that runs is stopped without a cause that was told.
 	if !c.due.has(rep) {
-		return broken(S6, "order %d stops members of %s, which is %s and to be left alone", r.ID, rep, rep.state)
+		return broken(PromiseS6, "order %d stops members of %s, which is %s and to be left alone", r.ID, rep, rep.state)
 	}
 	if r.Cause.Code != rep.cause {
-		return broken(Causes, "order %d stops %s because of %q; what happened is %q", r.ID, rep, r.Cause.Code, rep.cause)
+		return broken(PromiseCauses, "order %d stops %s because of %q; what happened is %q", r.ID, rep, r.Cause.Code, rep.cause)
 	}
 	if r.Incarnation != rep.incarnation {
-		return broken(Incarnations, "order %d stops life %d of %s, which is in life %d", r.ID, r.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d stops life %d of %s, which is in life %d", r.ID, r.Incarnation, rep, rep.incarnation)
 	}
-	if to := rep.stoppedFor(); r.Cause.For != to {
-		return broken(Causes, "order %d stops %s for %s, which has to yield to %s", r.ID, rep, r.Cause.For, to)
+	if to := rep.stoppedFor(); r.Cause.Beneficiary != to {
+		return broken(PromiseCauses, "order %d stops %s for %s, which has to yield to %s", r.ID, rep, r.Cause.Beneficiary, to)
 	}
 	rep.released++
 	if r.Attempt != rep.released {
-		return broken(Orders, "order %d is attempt %d to stop %s, not %d", r.ID, r.Attempt, rep, rep.released)
+		return broken(PromiseOrders, "order %d is attempt %d to stop %s, not %d", r.ID, r.Attempt, rep, rep.released)
 	}
 	if err := stopsAll(rep, r); err != nil {
 		return err
@@ -281,7 +281,7 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 	c.saw("release because " + string(r.Cause.Code))
 	c.due.remove(rep)
 	c.open(rep, r)
-	c.signal(rep, protocol.Release)
+	c.signal(rep, protocol.SignalRelease)
 	return nil
 }
 
@@ -291,11 +291,11 @@ func stopsAll(rep *replica, r berth.Release) error {
 	want := rep.in(stopping)
 	for _, m := range want {
 		if !slices.Contains(r.Members, m.at) {
-			return broken(Orders, "order %d stops %s and leaves out %s on node %s", r.ID, rep, m, m.at.Node)
+			return broken(PromiseOrders, "order %d stops %s and leaves out %s on node %s", r.ID, rep, m, m.at.Node)
 		}
 	}
 	if len(r.Members) != len(want) {
-		return broken(S6, "order %d stops %d members of %s; %d are to be stopped", r.ID, len(r.Members), rep, len(want))
+		return broken(PromiseS6, "order %d stops %d members of %s; %d are to be stopped", r.ID, len(r.Members), rep, len(want))
 	}
 	return nil
 }
@@ -304,17 +304,17 @@ func stopsAll(rep *replica, r berth.Release) error {
 func (c *Checker) drop(rep *replica, d berth.Drop) error {
 	timeout := rep.job.spec.GangTimeout
 	switch {
-	case rep.state != berth.Pending:
-		return broken(Timeouts, "order %d drops %s, which is %s", d.ID, rep, rep.state)
+	case rep.state != berth.ReplicaPending:
+		return broken(PromiseTimeouts, "order %d drops %s, which is %s", d.ID, rep, rep.state)
 	case timeout == 0 || c.now < rep.pendingSince.Add(timeout):
-		return broken(Timeouts, "order %d drops %s, pending since %d, with a gang timeout of %s", d.ID, rep, rep.pendingSince, timeout)
+		return broken(PromiseTimeouts, "order %d drops %s, pending since %d, with a gang timeout of %s", d.ID, rep, rep.pendingSince, timeout)
 	case d.Cause.Code != berth.CauseGangTimeout:
-		return broken(Causes, "order %d drops %s because of %q", d.ID, rep, d.Cause.Code)
+		return broken(PromiseCauses, "order %d drops %s because of %q", d.ID, rep, d.Cause.Code)
 	case d.Deadline != 0:
-		return broken(Deadlines, "order %d is a drop, and is due by %d", d.ID, d.Deadline)
+		return broken(PromiseDeadlines, "order %d is a drop, and is due by %d", d.ID, d.Deadline)
 	}
 	c.saw("dropped")
-	c.signal(rep, protocol.Drop)
+	c.signal(rep, protocol.SignalDrop)
 	c.forget(rep)
 	return nil
 }

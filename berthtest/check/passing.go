@@ -23,7 +23,7 @@ func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
 	if other == nil || c.gangs[who].Moving || c.kept[who] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
 		return false
 	}
-	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPU]
+	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPUMilli]
 	return !guaranteed || c.rooms[who] == nil && rep.job.least(c) <= other.job.least(c)
 }
 
@@ -65,19 +65,19 @@ func compareRank(a, b *replica) int {
 // it holds by a Bind that is being taken.
 func (c *Checker) owed(rep *replica) bool {
 	leaf, asked := rep.job.queue, rep.job.least(c)
-	if _, stated := leaf.spec.Guarantee[quota.GPU]; !stated {
+	if _, stated := leaf.spec.Guarantee[quota.GPUMilli]; !stated {
 		return false
 	}
-	if rep.state == berth.Running {
+	if rep.state == berth.ReplicaRunning {
 		asked = rep.job.unit(c)
 	}
-	if rep.state == berth.Running || rep.state == berth.Binding {
+	if rep.state == berth.ReplicaRunning || rep.state == berth.ReplicaBinding {
 		for _, m := range rep.in(binding) {
-			asked -= c.cost(m)[quota.GPU]
+			asked -= c.cost(m)[quota.GPUMilli]
 		}
 	}
 	for q := leaf; q != nil; q = q.parent {
-		if guarantee, stated := q.spec.Guarantee[quota.GPU]; stated && q.used[quota.GPU]+asked > guarantee {
+		if guarantee, stated := q.spec.Guarantee[quota.GPUMilli]; stated && q.used[quota.GPUMilli]+asked > guarantee {
 			return false
 		}
 	}

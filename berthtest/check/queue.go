@@ -24,7 +24,7 @@ func (c *Checker) queueSet(e berth.QueueSet) error {
 	q := c.queues[e.Queue.Name]
 	parent := c.queues[e.Queue.Parent]
 	if e.Queue.Parent != "" && parent == nil {
-		return broken(Facts, "queue %s was accepted below %s, which is not known", e.Queue.Name, e.Queue.Parent)
+		return broken(PromiseEvents, "queue %s was accepted below %s, which is not known", e.Queue.Name, e.Queue.Parent)
 	}
 	if q == nil {
 		q = &queue{used: quota.Amounts{}, parent: parent}
@@ -35,7 +35,7 @@ func (c *Checker) queueSet(e berth.QueueSet) error {
 			c.tops = append(c.tops, q)
 		}
 	} else if q.parent != parent {
-		return broken(Facts, "queue %s was moved below %q", e.Queue.Name, e.Queue.Parent)
+		return broken(PromiseEvents, "queue %s was moved below %q", e.Queue.Name, e.Queue.Parent)
 	}
 	before := q.spec
 	q.spec = e.Queue
@@ -80,12 +80,12 @@ func (q *queue) keepable() error {
 	for ; q != nil; q = q.parent {
 		for _, r := range slices.Sorted(maps.Keys(q.spec.Guarantee)) {
 			if below := q.promisedBelow(r); below > q.spec.Guarantee[r] {
-				return broken(Facts, "the queues below %s are guaranteed %d of its %d %s", q.spec.Name, below, q.spec.Guarantee[r], r)
+				return broken(PromiseEvents, "the queues below %s are guaranteed %d of its %d %s", q.spec.Name, below, q.spec.Guarantee[r], r)
 			}
 		}
 		for _, r := range slices.Sorted(maps.Keys(q.spec.Limit)) {
 			if promised := q.promised(r); promised > q.spec.Limit[r] {
-				return broken(Facts, "queue %s is guaranteed %d %s, and limited to %d", q.spec.Name, promised, r, q.spec.Limit[r])
+				return broken(PromiseEvents, "queue %s is guaranteed %d %s, and limited to %d", q.spec.Name, promised, r, q.spec.Limit[r])
 			}
 		}
 	}
@@ -96,11 +96,11 @@ func (c *Checker) queueRemoved(e berth.QueueRemoved) error {
 	q := c.queues[string(e.Queue)]
 	switch {
 	case q == nil:
-		return broken(Facts, "the removal of queue %s was accepted, which is not known", e.Queue)
+		return broken(PromiseEvents, "the removal of queue %s was accepted, which is not known", e.Queue)
 	case len(q.children) > 0 || q.jobs > 0:
-		return broken(Facts, "queue %s was removed with %d children and %d jobs", e.Queue, len(q.children), q.jobs)
+		return broken(PromiseEvents, "queue %s was removed with %d children and %d jobs", e.Queue, len(q.children), q.jobs)
 	case c.reservedFor(e.Queue):
-		return broken(Facts, "queue %s was removed, for which something is reserved", e.Queue)
+		return broken(PromiseEvents, "queue %s was removed, for which something is reserved", e.Queue)
 	}
 	among := &c.tops
 	if q.parent != nil {
@@ -135,7 +135,7 @@ func (q *queue) charge(cost quota.Amounts, sign int64) {
 // part, an instance by its memory slices; GPUs count as such and as GPUs of their product.
 func (c *Checker) cost(m *member) quota.Amounts {
 	cl := m.claim()
-	cost := quota.Amounts{quota.CPU: cl.CPUMilli, quota.Memory: cl.MemoryMiB}
+	cost := quota.Amounts{quota.CPUMilli: cl.CPUMilli, quota.MemoryMiB: cl.MemoryMiB}
 	milli := int64(1000 * m.at.GPUs.Len())
 	switch {
 	case m.at.ShareMilli > 0:
@@ -144,8 +144,8 @@ func (c *Checker) cost(m *member) quota.Amounts {
 		milli = instanceMilli(c.table(m.node), int(m.at.Instance.Size))
 	}
 	if milli > 0 {
-		cost[quota.GPU] = milli
-		cost[quota.GPUOf(m.node.spec.GPUs[0].Product)] = milli
+		cost[quota.GPUMilli] = milli
+		cost[quota.GPUMilliOf(m.node.spec.GPUs[0].Product)] = milli
 	}
 	return cost
 }

@@ -28,10 +28,10 @@ func (c *Checker) Quiescent(now berth.Time) error {
 		return err
 	}
 	if out := slices.Sorted(maps.Keys(c.orders)); len(out) > 0 {
-		return broken(L1, "order %d is out about %s", out[0], c.orders[out[0]])
+		return broken(PromiseL1, "order %d is out about %s", out[0], c.orders[out[0]])
 	}
 	if out := slices.Sorted(maps.Keys(c.changes)); len(out) > 0 {
-		return broken(L1, "order %d is out about GPU %d of node %s", out[0], c.changes[out[0]].GPU, c.changes[out[0]].Node)
+		return broken(PromiseL1, "order %d is out about GPU %d of node %s", out[0], c.changes[out[0]].GPU, c.changes[out[0]].Node)
 	}
 	all := set{}
 	for _, j := range c.jobs {
@@ -41,10 +41,10 @@ func (c *Checker) Quiescent(now berth.Time) error {
 	}
 	for _, rep := range all.sorted() {
 		switch {
-		case rep.state != berth.Pending && rep.state != berth.Running:
-			return broken(L1, "%s is %s", rep, rep.state)
+		case rep.state != berth.ReplicaPending && rep.state != berth.ReplicaRunning:
+			return broken(PromiseL1, "%s is %s", rep, rep.state)
 		case rep.readyAt != 0:
-			return broken(L1, "%s backs off until %d", rep, rep.readyAt)
+			return broken(PromiseL1, "%s backs off until %d", rep, rep.readyAt)
 		}
 	}
 	if err := c.Served(); err != nil {
@@ -67,7 +67,7 @@ func (c *Checker) Served() error {
 	}
 	for _, rep := range waiting.sorted() {
 		if c.couldStart(rep, 0) {
-			return broken(L1, "%s is %s, waits for a place, and would fit", rep, rep.state)
+			return broken(PromiseL1, "%s is %s, waits for a place, and would fit", rep, rep.state)
 		}
 	}
 	if err := c.settled(); err != nil {
@@ -104,7 +104,7 @@ func (c *Checker) couldStartOn(rep *replica, open func(*node) bool) bool {
 		return false
 	}
 	need := minimum(g)
-	if rep.state == berth.Running {
+	if rep.state == berth.ReplicaRunning {
 		need = 1
 		if len(t.Segments) > 0 {
 			return false
@@ -156,12 +156,12 @@ func (c *Checker) spreads(rep *replica, g *berth.Group, open func(*node) bool) b
 		}
 	}
 	for _, rooms := range regions {
-		for m := 0; m*len(rooms) <= g.Replicas; m++ {
+		for m := 0; m*len(rooms) <= g.Members; m++ {
 			all, least := 0, m
 			for _, room := range rooms {
 				all, least = all+min(room, m+skew), min(least, room)
 			}
-			if least == m && all >= g.Replicas {
+			if least == m && all >= g.Members {
 				return true
 			}
 		}
@@ -230,7 +230,7 @@ func (c *Checker) roomOn(n *node, g *berth.Group, tenant berth.TenantID) int {
 	case cl.GPUs > 0:
 		whole := 0
 		for i := range n.gpus {
-			if c.takes(n, i) && n.gpus[i].mode != berth.ModeMIG && len(n.gpus[i].holders()) == 0 {
+			if c.takes(n, i) && n.gpus[i].mode != berth.GPUModeMIG && len(n.gpus[i].holders()) == 0 {
 				whole++
 			}
 		}
@@ -238,7 +238,7 @@ func (c *Checker) roomOn(n *node, g *berth.Group, tenant berth.TenantID) int {
 	case cl.Share != nil:
 		shares := 0
 		for i := range n.gpus {
-			if c.takes(n, i) && n.gpus[i].mode != berth.ModeMIG {
+			if c.takes(n, i) && n.gpus[i].mode != berth.GPUModeMIG {
 				shares += n.shareRoom(i, cl.Share, tenant)
 			}
 		}
@@ -246,7 +246,7 @@ func (c *Checker) roomOn(n *node, g *berth.Group, tenant berth.TenantID) int {
 	case ofInstance(cl):
 		instances := 0
 		for i := range n.gpus {
-			if c.takes(n, i) && n.gpus[i].mode == berth.ModeMIG {
+			if c.takes(n, i) && n.gpus[i].mode == berth.GPUModeMIG {
 				instances += c.instanceRoom(n, i, cl)
 			}
 		}
@@ -272,7 +272,7 @@ func (n *node) shareRoom(i int, s *berth.Share, tenant berth.TenantID) int {
 	for _, m := range g.shares {
 		room -= m.at.ShareMilli
 	}
-	room = min(room/s.Milli, n.maxShares()-len(g.shares))
+	room = min(room/s.GPUMilli, n.maxShares()-len(g.shares))
 	if each := shareMemory(s, n); each > 0 {
 		room = min(room, int(memory/each))
 	}

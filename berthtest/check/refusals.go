@@ -13,14 +13,14 @@ func (c *Checker) Rejected(now berth.Time, event berth.Event, err error) error {
 		return violation
 	}
 	if now < c.now != errors.Is(err, berth.ErrClock) {
-		return broken(Clock, "%s at %d after %d was refused with %v", event.Kind(), now, c.now, err)
+		return broken(PromiseClock, "%s at %d after %d was refused with %v", event.Kind(), now, c.now, err)
 	}
 	if now < c.now {
 		return nil
 	}
 	switch e := event.(type) {
-	case berth.ActionReported:
-		if ch := c.changes[e.Action]; ch != nil {
+	case berth.OrderReported:
+		if ch := c.changes[e.Order]; ch != nil {
 			return c.changeRefused(ch, e, err)
 		}
 		return c.reportRefused(e, err)
@@ -52,35 +52,35 @@ func typed(event berth.Event, err error) error {
 	}
 	switch {
 	case !errors.As(err, &e):
-		return broken(R2, "the refusal is a %T: %v", err, err)
+		return broken(PromiseR2, "the refusal is a %T: %v", err, err)
 	case event != nil && e.Event != event.Kind():
-		return broken(R2, "the refusal of a %s names the event %q", event.Kind(), e.Event)
+		return broken(PromiseR2, "the refusal of a %s names the event %q", event.Kind(), e.Event)
 	case e.Reason == "":
-		return broken(R2, "the refusal of a %s has no reason", e.Event)
+		return broken(PromiseR2, "the refusal of a %s has no reason", e.Event)
 	case !slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }):
-		return broken(R2, "the refusal of a %s is of no known kind: %v", e.Event, err)
+		return broken(PromiseR2, "the refusal of a %s is of no known kind: %v", e.Event, err)
 	}
 	return nil
 }
 
 // reportRefused: a report about an order that is over is stale; an honest report
 // about one that is out is accepted.
-func (c *Checker) reportRefused(e berth.ActionReported, err error) error {
-	rep := c.orders[e.Action]
+func (c *Checker) reportRefused(e berth.OrderReported, err error) error {
+	rep := c.orders[e.Order]
 	switch {
 	case rep != nil && honest(rep.order, e):
-		return broken(R5, "the report of order %d (%s, %v) was refused: %v", e.Action, e.Outcome, e.Members, err)
+		return broken(PromiseR5, "the report of order %d (%s, %v) was refused: %v", e.Order, e.Outcome, e.Members, err)
 	case rep != nil:
 		return nil
-	case e.Action == 0 || e.Action > c.last:
+	case e.Order == 0 || e.Order > c.last:
 		if !errors.Is(err, berth.ErrUnknown) {
-			return broken(S9, "the report of order %d, which was never given, was refused with %v", e.Action, err)
+			return broken(PromiseS9, "the report of order %d, which was never given, was refused with %v", e.Order, err)
 		}
 	case !errors.Is(err, berth.ErrStale):
-		return broken(S9, "the report of order %d, which is over, was refused with %v", e.Action, err)
-	case c.taken[e.Action]:
+		return broken(PromiseS9, "the report of order %d, which is over, was refused with %v", e.Order, err)
+	case c.taken[e.Order]:
 		c.saw("stale report of a request that was withdrawn")
-	case c.formerly[e.Action]:
+	case c.formerly[e.Order]:
 		c.saw("stale report of a repartition")
 	default:
 		c.saw("stale report")
@@ -89,17 +89,17 @@ func (c *Checker) reportRefused(e berth.ActionReported, err error) error {
 }
 
 // changeRefused: a Repartition that somebody runs on did not fail; all else may be told.
-func (c *Checker) changeRefused(ch *change, e berth.ActionReported, err error) error {
+func (c *Checker) changeRefused(ch *change, e berth.OrderReported, err error) error {
 	runner := ch.runner()
 	switch {
-	case e.Outcome > berth.Failed || len(e.Members) > 0:
-	case e.Outcome == berth.Failed && runner != nil:
+	case e.Outcome > berth.OutcomeFailed || len(e.Members) > 0:
+	case e.Outcome == berth.OutcomeFailed && runner != nil:
 		c.saw("repartition failed under a runner")
 		if !errors.Is(err, berth.ErrConflict) {
-			return broken(S9, "the failure of order %d, on which %s runs, was refused with %v", e.Action, runner, err)
+			return broken(PromiseS9, "the failure of order %d, on which %s runs, was refused with %v", e.Order, runner, err)
 		}
 	default:
-		return broken(R5, "the report of order %d (%s) was refused: %v", e.Action, e.Outcome, err)
+		return broken(PromiseR5, "the report of order %d (%s) was refused: %v", e.Order, e.Outcome, err)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (c *Checker) partitionRefused(e berth.GPUPartitioned, err error) error {
 		return nil
 	}
 	if c.unpartitionable(n, e) == "" {
-		return broken(R5, "GPU %d of node %s is %s with %v, and that was refused: %v", e.GPU, e.Node, e.Mode, e.Instances, err)
+		return broken(PromiseR5, "GPU %d of node %s is %s with %v, and that was refused: %v", e.GPU, e.Node, e.Mode, e.Instances, err)
 	}
 	c.saw("gpuPartitioned refused")
 	return nil
@@ -120,8 +120,8 @@ func (c *Checker) partitionRefused(e berth.GPUPartitioned, err error) error {
 
 // honest reports whether a report is one that an executor may give: Done, Failed,
 // or Partial with members of the order.
-func honest(order berth.Action, e berth.ActionReported) bool {
-	if e.Outcome == berth.Done || e.Outcome == berth.Failed {
+func honest(order berth.Order, e berth.OrderReported) bool {
+	if e.Outcome == berth.OutcomeDone || e.Outcome == berth.OutcomeFailed {
 		return len(e.Members) == 0
 	}
 	var members []berth.MemberPlacement
@@ -138,7 +138,7 @@ func honest(order berth.Action, e berth.ActionReported) bool {
 		}
 		seen[ref] = true
 	}
-	return e.Outcome == berth.Partial && len(seen) > 0
+	return e.Outcome == berth.OutcomePartial && len(seen) > 0
 }
 
 // lifeRefused: a report about a life that is over is stale.
@@ -148,9 +148,9 @@ func (c *Checker) lifeRefused(id berth.JobID, number int, incarnation berth.Inca
 		return nil
 	}
 	rep := j.replicas[number]
-	over := incarnation < rep.incarnation || incarnation == rep.incarnation && rep.state == berth.Pending
+	over := incarnation < rep.incarnation || incarnation == rep.incarnation && rep.state == berth.ReplicaPending
 	if over && !errors.Is(err, berth.ErrStale) {
-		return broken(S9, "a report about life %d of %s, which is over, was refused with %v", incarnation, rep, err)
+		return broken(PromiseS9, "a report about life %d of %s, which is over, was refused with %v", incarnation, rep, err)
 	}
 	if over {
 		c.saw("stale life")

@@ -32,21 +32,21 @@ func (ch *change) needs(m *member) bool {
 
 // repartition takes an order about a GPU.
 func (c *Checker) repartition(r berth.Repartition) error {
-	if err := c.dueBy(r.Order, c.policy.RepartitionTimeout); err != nil {
+	if err := c.dueBy(r.OrderHeader, c.policy.RepartitionTimeout); err != nil {
 		return err
 	}
 	n := c.nodes[r.Node]
 	if n == nil || r.GPU < 0 || r.GPU >= len(n.gpus) {
-		return broken(Orders, "order %d is about GPU %d of node %s, which is not in the fleet", r.ID, r.GPU, r.Node)
+		return broken(PromiseOrders, "order %d is about GPU %d of node %s, which is not in the fleet", r.ID, r.GPU, r.Node)
 	}
 	g := &n.gpus[r.GPU]
 	switch {
 	case g.change != nil:
-		return broken(S5, "order %d is about GPU %d of node %s, about which order %d is out", r.ID, r.GPU, r.Node, g.change.ID)
+		return broken(PromiseS5, "order %d is about GPU %d of node %s, about which order %d is out", r.ID, r.GPU, r.Node, g.change.ID)
 	case n.failed.Has(r.GPU):
-		return broken(Selectors, "order %d is about GPU %d of node %s, which has failed", r.ID, r.GPU, r.Node)
+		return broken(PromiseSelectors, "order %d is about GPU %d of node %s, which has failed", r.ID, r.GPU, r.Node)
 	case g.unknown:
-		return broken(S5, "order %d is about GPU %d of node %s, of which nobody knows how it is", r.ID, r.GPU, r.Node)
+		return broken(PromiseS5, "order %d is about GPU %d of node %s, of which nobody knows how it is", r.ID, r.GPU, r.Node)
 	}
 	for _, check := range []func(berth.Repartition, *node) error{c.stepsValid, c.geared, c.notTooOften, c.forWhom} {
 		if err := check(r, n); err != nil {
@@ -73,34 +73,34 @@ func (c *Checker) stepsValid(r berth.Repartition, n *node) error {
 	for _, p := range r.Destroy {
 		k := slices.Index(layout, p)
 		if k < 0 {
-			return broken(S5, "order %d destroys %s of GPU %d of node %s, which has %v", r.ID, p, r.GPU, r.Node, layout)
+			return broken(PromiseS5, "order %d destroys %s of GPU %d of node %s, which has %v", r.ID, p, r.GPU, r.Node, layout)
 		}
 		for _, m := range g.seats {
 			if m.at.Instance == p {
-				return broken(S5, "order %d destroys %s of GPU %d of node %s, which %s holds", r.ID, p, r.GPU, r.Node, m)
+				return broken(PromiseS5, "order %d destroys %s of GPU %d of node %s, which %s holds", r.ID, p, r.GPU, r.Node, m)
 			}
 		}
 		layout = slices.Delete(layout, k, k+1)
 	}
 	if r.Mode != g.mode {
 		if held := g.holders(); len(held) > 0 {
-			return broken(S5, "order %d makes GPU %d of node %s %s under %s", r.ID, r.GPU, r.Node, r.Mode, held[0])
+			return broken(PromiseS5, "order %d makes GPU %d of node %s %s under %s", r.ID, r.GPU, r.Node, r.Mode, held[0])
 		}
 		if len(layout) > 0 {
-			return broken(S5, "order %d makes GPU %d of node %s %s, which has %v", r.ID, r.GPU, r.Node, r.Mode, layout)
+			return broken(PromiseS5, "order %d makes GPU %d of node %s %s, which has %v", r.ID, r.GPU, r.Node, r.Mode, layout)
 		}
 	}
 	switch {
 	case r.Mode == g.mode && len(r.Destroy)+len(r.Create) == 0:
-		return broken(Orders, "order %d changes nothing about GPU %d of node %s", r.ID, r.GPU, r.Node)
-	case r.Mode == berth.ModeMIG && t == nil:
-		return broken(S5, "order %d divides GPU %d of node %s, which does not divide", r.ID, r.GPU, r.Node)
-	case r.Mode != berth.ModeMIG && len(r.Create) > 0:
-		return broken(S5, "order %d creates instances on GPU %d of node %s, which is to be %s", r.ID, r.GPU, r.Node, r.Mode)
+		return broken(PromiseOrders, "order %d changes nothing about GPU %d of node %s", r.ID, r.GPU, r.Node)
+	case r.Mode == berth.GPUModeMIG && t == nil:
+		return broken(PromiseS5, "order %d divides GPU %d of node %s, which does not divide", r.ID, r.GPU, r.Node)
+	case r.Mode != berth.GPUModeMIG && len(r.Create) > 0:
+		return broken(PromiseS5, "order %d creates instances on GPU %d of node %s, which is to be %s", r.ID, r.GPU, r.Node, r.Mode)
 	}
 	for _, p := range r.Create {
 		if layout = append(layout, p); conflict(t, layout) != "" {
-			return broken(S5, "order %d creates %s on GPU %d of node %s: %s", r.ID, p, r.GPU, r.Node, conflict(t, layout))
+			return broken(PromiseS5, "order %d creates %s on GPU %d of node %s: %s", r.ID, p, r.GPU, r.Node, conflict(t, layout))
 		}
 	}
 	return nil
@@ -108,29 +108,29 @@ func (c *Checker) stepsValid(r berth.Repartition, n *node) error {
 
 // geared: only what the geometry of the pool allows changes.
 func (c *Checker) geared(r berth.Repartition, n *node) error {
-	kind, divides := c.geometry(n).Kind, r.Mode == berth.ModeMIG || n.gpus[r.GPU].mode == berth.ModeMIG
+	kind, divides := c.geometry(n).Kind, r.Mode == berth.GPUModeMIG || n.gpus[r.GPU].mode == berth.GPUModeMIG
 	switch {
-	case kind == berth.Fixed && divides:
-		return broken(Geometry, "order %d divides GPU %d of node %s anew, in a pool that is fixed", r.ID, r.GPU, r.Node)
-	case kind != berth.Adaptive && len(r.Destroy)+len(r.Create) > 0:
-		return broken(Geometry, "order %d is about instances of GPU %d of node %s, in a pool that is %s", r.ID, r.GPU, r.Node, kind)
+	case kind == berth.GeometryFixed && divides:
+		return broken(PromiseGeometry, "order %d divides GPU %d of node %s anew, in a pool that is fixed", r.ID, r.GPU, r.Node)
+	case kind != berth.GeometryAdaptive && len(r.Destroy)+len(r.Create) > 0:
+		return broken(PromiseGeometry, "order %d is about instances of GPU %d of node %s, in a pool that is %s", r.ID, r.GPU, r.Node, kind)
 	}
 	return nil
 }
 
-// notTooOften: changes from, to and within ModeMIG are no more than the pool's geometry
+// notTooOften: changes from, to and within GPUModeMIG are no more than the pool's geometry
 // allows.
 func (c *Checker) notTooOften(r berth.Repartition, n *node) error {
 	g, limits := &n.gpus[r.GPU], c.geometry(n)
-	if g.mode != berth.ModeMIG && r.Mode != berth.ModeMIG {
+	if g.mode != berth.GPUModeMIG && r.Mode != berth.GPUModeMIG {
 		return nil
 	}
 	if g.touched && c.now < g.touchedAt.Add(limits.Interval) {
-		return broken(Geometry, "order %d is about GPU %d of node %s, as one at %d was; the interval is %s", r.ID, r.GPU, r.Node, g.touchedAt, limits.Interval)
+		return broken(PromiseGeometry, "order %d is about GPU %d of node %s, as one at %d was; the interval is %s", r.ID, r.GPU, r.Node, g.touchedAt, limits.Interval)
 	}
 	recent := slices.DeleteFunc(c.recent[n.spec.Pool], func(at berth.Time) bool { return at.Add(berth.Hour) <= c.now })
 	if len(recent) >= limits.PerHour {
-		return broken(Geometry, "order %d is the %dth repartition of pool %q within an hour; %d may be", r.ID, len(recent)+1, n.spec.Pool, limits.PerHour)
+		return broken(PromiseGeometry, "order %d is the %dth repartition of pool %q within an hour; %d may be", r.ID, len(recent)+1, n.spec.Pool, limits.PerHour)
 	}
 	c.recent[n.spec.Pool] = append(recent, c.now)
 	g.touched, g.touchedAt = true, c.now
@@ -146,24 +146,24 @@ func (c *Checker) forWhom(r berth.Repartition, n *node) error {
 		want := slices.SortedFunc(slices.Values(geometry.Layout), mig.ProfileName.Compare)
 		switch {
 		case r.Cause.Code != berth.CauseLayout || r.Replica != 0 || r.Incarnation != 0:
-			return broken(Causes, "order %d is for nobody, because of %q", r.ID, r.Cause.Code)
+			return broken(PromiseCauses, "order %d is for nobody, because of %q", r.ID, r.Cause.Code)
 		case len(g.holders()) > 0:
-			return broken(Geometry, "order %d brings GPU %d of node %s to its layout under %s", r.ID, r.GPU, r.Node, g.holders()[0])
-		case geometry.Kind != berth.Adaptive || len(want) == 0 || r.Mode != berth.ModeMIG || !slices.Equal(profiles, want):
-			return broken(Geometry, "order %d is for nobody and leaves GPU %d of node %s with %v; its pool's layout is %v", r.ID, r.GPU, r.Node, profiles, want)
+			return broken(PromiseGeometry, "order %d brings GPU %d of node %s to its layout under %s", r.ID, r.GPU, r.Node, g.holders()[0])
+		case geometry.Kind != berth.GeometryAdaptive || len(want) == 0 || r.Mode != berth.GPUModeMIG || !slices.Equal(profiles, want):
+			return broken(PromiseGeometry, "order %d is for nobody and leaves GPU %d of node %s with %v; its pool's layout is %v", r.ID, r.GPU, r.Node, profiles, want)
 		}
 		return nil
 	}
 	right := berth.CauseMode
-	if r.Mode == berth.ModeMIG || g.mode == berth.ModeMIG {
+	if r.Mode == berth.GPUModeMIG || g.mode == berth.GPUModeMIG {
 		right = berth.CauseGeometry
 	}
 	if r.Cause.Code != right {
-		return broken(Causes, "order %d makes GPU %d of node %s %s, which is %s, because of %q", r.ID, r.GPU, r.Node, r.Mode, g.mode, r.Cause.Code)
+		return broken(PromiseCauses, "order %d makes GPU %d of node %s %s, which is %s, because of %q", r.ID, r.GPU, r.Node, r.Mode, g.mode, r.Cause.Code)
 	}
 	j := c.jobs[r.Job]
 	if j == nil || j.replicas[r.Replica] == nil {
-		return broken(Orders, "order %d is for %s/%d, which does not exist", r.ID, r.Job, r.Replica)
+		return broken(PromiseOrders, "order %d is for %s/%d, which does not exist", r.ID, r.Job, r.Replica)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (c *Checker) forWhom(r berth.Repartition, n *node) error {
 // bindAfter: a Bind lists the Repartitions that are out about GPUs of its members, and
 // no others; and its deadline leaves time for them.
 func (c *Checker) bindAfter(rep *replica, b berth.Bind) error {
-	need := map[berth.ActionID]bool{}
+	need := map[berth.OrderID]bool{}
 	for i := range b.Members {
 		p := &b.Members[i]
 		for _, k := range p.GPUs.Indexes() {
@@ -183,7 +183,7 @@ func (c *Checker) bindAfter(rep *replica, b berth.Bind) error {
 			if ch.fresh && ch.Job == b.Job && ch.Replica == b.Replica {
 				ch.bound = true
 				if ch.Incarnation != b.Incarnation {
-					return broken(Incarnations, "order %d is for life %d of %s, and order %d binds life %d", ch.ID, ch.Incarnation, rep, b.ID, b.Incarnation)
+					return broken(PromiseIncarnations, "order %d is for life %d of %s, and order %d binds life %d", ch.ID, ch.Incarnation, rep, b.ID, b.Incarnation)
 				}
 			}
 			if !ch.fresh {
@@ -192,7 +192,7 @@ func (c *Checker) bindAfter(rep *replica, b berth.Bind) error {
 		}
 	}
 	if listed := slices.Sorted(slices.Values(b.After)); !slices.Equal(listed, slices.Sorted(maps.Keys(need))) {
-		return broken(Orders, "order %d binds %s after %v; the repartitions that are out there are %v", b.ID, rep, b.After, slices.Sorted(maps.Keys(need)))
+		return broken(PromiseOrders, "order %d binds %s after %v; the repartitions that are out there are %v", b.ID, rep, b.After, slices.Sorted(maps.Keys(need)))
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (c *Checker) allBound() error {
 	for _, id := range slices.Sorted(maps.Keys(c.changes)) {
 		ch := c.changes[id]
 		if ch.fresh && ch.Job != "" && !ch.bound {
-			return broken(Orders, "order %d is for %s/%d, of which the pass binds nobody there", id, ch.Job, ch.Replica)
+			return broken(PromiseOrders, "order %d is for %s/%d, of which the pass binds nobody there", id, ch.Job, ch.Replica)
 		}
 		ch.fresh = false
 	}
@@ -220,17 +220,17 @@ func (c *Checker) endChange(ch *change, done bool) {
 }
 
 // repartitionReported: what runs on what was ordered proves that it came about.
-func (c *Checker) repartitionReported(ch *change, e berth.ActionReported) error {
-	if e.Outcome == berth.Partial || len(e.Members) > 0 {
-		return broken(Facts, "a report of order %d, a repartition, was accepted as %s with %d members", ch.ID, e.Outcome, len(e.Members))
+func (c *Checker) repartitionReported(ch *change, e berth.OrderReported) error {
+	if e.Outcome == berth.OutcomePartial || len(e.Members) > 0 {
+		return broken(PromiseEvents, "a report of order %d, a repartition, was accepted as %s with %d members", ch.ID, e.Outcome, len(e.Members))
 	}
-	if e.Outcome == berth.Done {
+	if e.Outcome == berth.OutcomeDone {
 		c.saw("repartition done")
 		c.endChange(ch, true)
 		return nil
 	}
 	if m := ch.runner(); m != nil {
-		return broken(Facts, "order %d was accepted as failed, and %s runs on what it was to bring about", ch.ID, m)
+		return broken(PromiseEvents, "order %d was accepted as failed, and %s runs on what it was to bring about", ch.ID, m)
 	}
 	c.saw("repartition failed")
 	c.fail(ch)
@@ -280,7 +280,7 @@ func (c *Checker) gpuPartitioned(e berth.GPUPartitioned) error {
 		return err
 	}
 	if why := c.unpartitionable(n, e); why != "" {
-		return broken(Facts, "GPU %d of node %s was accepted as %s with %v: %s", e.GPU, e.Node, e.Mode, e.Instances, why)
+		return broken(PromiseEvents, "GPU %d of node %s was accepted as %s with %v: %s", e.GPU, e.Node, e.Mode, e.Instances, why)
 	}
 	c.saw("gpuPartitioned")
 	if n.gpus[e.GPU].unknown {
@@ -304,7 +304,7 @@ func (c *Checker) unpartitionable(n *node, e berth.GPUPartitioned) string {
 	}
 	for _, m := range g.holders() {
 		mode, _ := modeOf(m.claim())
-		gone := mode == berth.ModeMIG && c.geometry(n).Kind != berth.PerClaim && !slices.Contains(e.Instances, m.at.Instance)
+		gone := mode == berth.GPUModeMIG && c.geometry(n).Kind != berth.GeometryPerClaim && !slices.Contains(e.Instances, m.at.Instance)
 		if mode != e.Mode || gone {
 			return m.String() + " holds something else"
 		}
@@ -315,9 +315,9 @@ func (c *Checker) unpartitionable(n *node, e berth.GPUPartitioned) string {
 // undividable says why a GPU of a node cannot be in a mode with such instances.
 func (c *Checker) undividable(n *node, mode berth.GPUMode, instances []mig.Placement) string {
 	switch {
-	case mode > berth.ModeTimeSlice:
+	case mode > berth.GPUModeTimeSlice:
 		return "there is no such mode"
-	case mode == berth.ModeMIG:
+	case mode == berth.GPUModeMIG:
 		return conflict(c.table(n), instances)
 	case len(instances) > 0:
 		return "it has instances and is not in MIG mode"
@@ -330,7 +330,7 @@ func (c *Checker) tableSet(e berth.MIGTableSet) error {
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[id]
 		if t := c.table(n); t != nil && t.Name == e.Table.Name && !sameTable(t, &e.Table) {
-			return broken(Facts, "the table %s was changed, by which node %s goes", e.Table.Name, id)
+			return broken(PromiseEvents, "the table %s was changed, by which node %s goes", e.Table.Name, id)
 		}
 	}
 	c.saw("table told")

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// Against holds a report of the core against the checker's own counts: usage
+// AgainstReport holds a report of the core against the checker's own counts: usage
 // equals the sum of what is held, in every queue and in the fleet.
-func (c *Checker) Against(r berth.FleetReport) error {
+func (c *Checker) AgainstReport(r berth.FleetReport) error {
 	if err := c.sumsUp(); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (c *Checker) sumsUp() error {
 	for _, name := range slices.Sorted(maps.Keys(c.queues)) {
 		for r, used := range c.queues[name].used {
 			if used < 0 || used != sums[name][r] {
-				return broken(S3, "queue %s uses %d %s; its members hold %d", name, used, r, sums[name][r])
+				return broken(PromiseS3, "queue %s uses %d %s; its members hold %d", name, used, r, sums[name][r])
 			}
 		}
 	}
@@ -74,14 +74,14 @@ func (c *Checker) sumsUp() error {
 func (c *Checker) againstFleet(r berth.FleetReport) error {
 	nodes, gpus, free := berth.NodeCount{}, tally{}, []int{}
 	products := map[string]tally{}
-	for _, s := range r.Spares {
-		nodes.Spares += s.Free
+	for _, s := range r.HotSpares {
+		nodes.HotSpares += s.Free
 	}
 	for _, n := range c.nodes {
 		nodes.All++
 		nodes.Cordoned += truth(n.cordoned)
-		nodes.Probation += truth(n.probation != 0)
-		nodes.Trial += truth(n.trial != 0)
+		nodes.Quarantined += truth(n.probation != 0)
+		nodes.InBurnIn += truth(n.trial != 0)
 		count, whole := c.count(n)
 		gpus = gpus.plus(count)
 		if len(n.gpus) == 0 {
@@ -99,19 +99,19 @@ func (c *Checker) againstFleet(r berth.FleetReport) error {
 	for _, p := range r.Products {
 		listed = append(listed, p.Product)
 		if want := products[p.Product]; !want.agrees(p.GPUCount) {
-			return broken(S3, "the report counts %+v GPUs of %s; there are %+v", p.GPUCount, p.Product, want)
+			return broken(PromiseS3, "the report counts %+v GPUs of %s; there are %+v", p.GPUCount, p.Product, want)
 		}
 	}
 	if want := slices.Sorted(maps.Keys(products)); !slices.Equal(listed, want) {
-		return broken(S3, "the report lists the products %q; there are %q", listed, want)
+		return broken(PromiseS3, "the report lists the products %q; there are %q", listed, want)
 	}
 	if !gpus.agrees(r.GPUs) {
-		return broken(S3, "the report counts %+v GPUs; there are %+v", r.GPUs, gpus)
+		return broken(PromiseS3, "the report counts %+v GPUs; there are %+v", r.GPUs, gpus)
 	}
-	if gpus.kept == 0 && fmt.Sprint(r.FreeNodes) != fmt.Sprint(free) {
-		return broken(S3, "the report counts nodes by whole free GPUs as %v; they are %v", r.FreeNodes, free)
+	if gpus.kept == 0 && fmt.Sprint(r.NodesByFreeGPUs) != fmt.Sprint(free) {
+		return broken(PromiseS3, "the report counts nodes by whole free GPUs as %v; they are %v", r.NodesByFreeGPUs, free)
 	}
-	if err := c.againstDivided(r.Divided); err != nil {
+	if err := c.againstDivided(r.Partitioned); err != nil {
 		return err
 	}
 	return firstDifference("the report", [2]any{r.Nodes, nodes})
@@ -125,27 +125,27 @@ type tally struct {
 }
 
 func (t tally) plus(u tally) tally {
-	return tally{berth.GPUCount{All: t.All + u.All, Held: t.Held + u.Held, Free: t.Free + u.Free, Out: t.Out + u.Out}, t.kept + u.kept}
+	return tally{berth.GPUCount{AllMilli: t.AllMilli + u.AllMilli, HeldMilli: t.HeldMilli + u.HeldMilli, FreeMilli: t.FreeMilli + u.FreeMilli, OutOfServiceMilli: t.OutOfServiceMilli + u.OutOfServiceMilli}, t.kept + u.kept}
 }
 
 // agrees reports whether a count can be right. Stranded capacity is a matter of what the
 // core knows of the waiting work, which the checker does not judge.
 func (t tally) agrees(g berth.GPUCount) bool {
-	return g.All == t.All && g.Held == t.Held && g.Free <= t.Free && g.Free >= t.Free-t.kept && g.Out == g.All-g.Held-g.Free
+	return g.AllMilli == t.AllMilli && g.HeldMilli == t.HeldMilli && g.FreeMilli <= t.FreeMilli && g.FreeMilli >= t.FreeMilli-t.kept && g.OutOfServiceMilli == g.AllMilli-g.HeldMilli-g.FreeMilli
 }
 
 // count counts the GPUs of a node, and those that are whole free.
 func (c *Checker) count(n *node) (t tally, whole int) {
 	for i := range n.gpus {
 		held, free := c.heldMilli(n, i), c.freeMilli(n, i)
-		t.All += 1000
-		t.Held += held
-		t.Free += free
-		t.Out += 1000 - held - free
-		if geometry := c.geometry(n); geometry.Kind != berth.Fixed && geometry.DrainLimit != -1 {
+		t.AllMilli += 1000
+		t.HeldMilli += held
+		t.FreeMilli += free
+		t.OutOfServiceMilli += 1000 - held - free
+		if geometry := c.geometry(n); geometry.Kind != berth.GeometryFixed && geometry.HoldLimit != -1 {
 			t.kept += free
 		}
-		if free == 1000 && n.gpus[i].ordered() != berth.ModeMIG {
+		if free == 1000 && n.gpus[i].ordered() != berth.GPUModeMIG {
 			whole++
 		}
 	}
@@ -157,11 +157,11 @@ func (c *Checker) count(n *node) (t tally, whole int) {
 // divided one the instances.
 func (c *Checker) freeMilli(n *node, i int) int64 {
 	g := &n.gpus[i]
-	onItsWay := g.change != nil && g.change.Mode != berth.ModeMIG && len(g.holders()) == 0
+	onItsWay := g.change != nil && g.change.Mode != berth.GPUModeMIG && len(g.holders()) == 0
 	switch {
 	case n.closed() || n.failed.Has(i) || g.unknown || onItsWay:
 		return 0
-	case g.ordered() != berth.ModeMIG || c.geometry(n).Kind == berth.PerClaim:
+	case g.ordered() != berth.GPUModeMIG || c.geometry(n).Kind == berth.GeometryPerClaim:
 		return 1000 - c.heldMilli(n, i)
 	}
 	free := -c.heldMilli(n, i)
@@ -173,7 +173,7 @@ func (c *Checker) freeMilli(n *node, i int) int64 {
 
 // againstDivided holds what a report says of divided GPUs against what members hold, and
 // what else there is on GPUs that certainly take members.
-func (c *Checker) againstDivided(list []berth.DividedCount) error {
+func (c *Checker) againstDivided(list []berth.PartitionedCount) error {
 	gpus, unknown, kept := map[string]int{}, map[string]int{}, map[string]bool{}
 	held, doubtful, free := map[[2]string]int{}, map[[2]string]int{}, map[[2]string]int{}
 	for _, n := range c.nodes {
@@ -184,13 +184,13 @@ func (c *Checker) againstDivided(list []berth.DividedCount) error {
 			switch {
 			case g.unknown && t != nil:
 				unknown[t.Name]++ // it may be divided
-			case g.ordered() == berth.ModeMIG:
+			case g.ordered() == berth.GPUModeMIG:
 				gpus[t.Name]++
 			}
-			if t == nil || g.ordered() != berth.ModeMIG && !g.unknown {
+			if t == nil || g.ordered() != berth.GPUModeMIG && !g.unknown {
 				continue
 			}
-			kept[t.Name] = kept[t.Name] || geometry.Kind != berth.Fixed && geometry.DrainLimit != -1
+			kept[t.Name] = kept[t.Name] || geometry.Kind != berth.GeometryFixed && geometry.HoldLimit != -1
 			var taken []mig.Placement
 			for _, m := range g.seats {
 				key := [2]string{t.Name, m.at.Instance.Profile.String()}
@@ -207,7 +207,7 @@ func (c *Checker) againstDivided(list []berth.DividedCount) error {
 			for k := range t.Profiles {
 				p := &t.Profiles[k]
 				key := [2]string{t.Name, p.Name.String()}
-				if geometry.Kind == berth.PerClaim {
+				if geometry.Kind == berth.GeometryPerClaim {
 					free[key] += c.counts(t, taken)[p.Name]
 					continue
 				}
@@ -220,19 +220,19 @@ func (c *Checker) againstDivided(list []berth.DividedCount) error {
 		}
 	}
 	for _, d := range list {
-		if d.GPUs < gpus[d.Table] || d.GPUs > gpus[d.Table]+unknown[d.Table] {
-			return broken(S3, "the report counts %d divided GPUs that go by %s; there are %d", d.GPUs, d.Table, gpus[d.Table])
+		if d.GPUs < gpus[d.MIGTable] || d.GPUs > gpus[d.MIGTable]+unknown[d.MIGTable] {
+			return broken(PromiseS3, "the report counts %d divided GPUs that go by %s; there are %d", d.GPUs, d.MIGTable, gpus[d.MIGTable])
 		}
-		delete(gpus, d.Table)
+		delete(gpus, d.MIGTable)
 		for _, i := range d.Instances {
-			key := [2]string{d.Table, i.Profile}
-			if i.Held < held[key] || i.Held > held[key]+doubtful[key] || i.Free > free[key] || i.Free < free[key] && !kept[d.Table] {
-				return broken(S3, "the report counts %d instances of %s of %s held and %d free; it is %d and %d", i.Held, i.Profile, d.Table, i.Free, held[key], free[key])
+			key := [2]string{d.MIGTable, i.Profile}
+			if i.Held < held[key] || i.Held > held[key]+doubtful[key] || i.Free > free[key] || i.Free < free[key] && !kept[d.MIGTable] {
+				return broken(PromiseS3, "the report counts %d instances of %s of %s held and %d free; it is %d and %d", i.Held, i.Profile, d.MIGTable, i.Free, held[key], free[key])
 			}
 		}
 	}
 	if left := slices.Sorted(maps.Keys(gpus)); len(left) > 0 {
-		return broken(S3, "the report leaves out the %d divided GPUs that go by %s", gpus[left[0]], left[0])
+		return broken(PromiseS3, "the report leaves out the %d divided GPUs that go by %s", gpus[left[0]], left[0])
 	}
 	return nil
 }
@@ -256,26 +256,26 @@ func (c *Checker) againstQueues(r berth.FleetReport) error {
 		listed = append(listed, string(q.Queue))
 		own := c.queues[string(q.Queue)]
 		if own == nil {
-			return broken(S3, "the report lists queue %s, which is not known", q.Queue)
+			return broken(PromiseS3, "the report lists queue %s, which is not known", q.Queue)
 		}
-		if q.UsedMilli != own.used[quota.GPU] {
-			return broken(S3, "the report has queue %s use %d milli-GPU; its members hold %d", q.Queue, q.UsedMilli, own.used[quota.GPU])
+		if q.UsedMilli != own.used[quota.GPUMilli] {
+			return broken(PromiseS3, "the report has queue %s use %d milli-GPU; its members hold %d", q.Queue, q.UsedMilli, own.used[quota.GPUMilli])
 		}
-		limit, limited := own.spec.Limit[quota.GPU]
-		if limited != (q.Limit != nil) || limited && *q.Limit != limit {
-			return broken(S3, "the report gives another limit of queue %s than it has: %d (%v)", q.Queue, limit, limited)
+		limit, limited := own.spec.Limit[quota.GPUMilli]
+		if limited != (q.LimitMilli != nil) || limited && *q.LimitMilli != limit {
+			return broken(PromiseS3, "the report gives another limit of queue %s than it has: %d (%v)", q.Queue, limit, limited)
 		}
-		if q.Waiting != waiting[string(q.Queue)] {
-			return broken(S3, "the report has %d replicas wait in queue %s; there are %d", q.Waiting, q.Queue, waiting[string(q.Queue)])
+		if q.WaitingReplicas != waiting[string(q.Queue)] {
+			return broken(PromiseS3, "the report has %d replicas wait in queue %s; there are %d", q.WaitingReplicas, q.Queue, waiting[string(q.Queue)])
 		}
 	}
 	if want := slices.Sorted(maps.Keys(c.queues)); !slices.Equal(listed, want) {
-		return broken(S3, "the report lists the queues %q; there are %q", listed, want)
+		return broken(PromiseS3, "the report lists the queues %q; there are %q", listed, want)
 	}
 	return firstDifference("the report",
 		[2]any{r.Replicas, berth.ReplicaCount{
-			Pending: states[berth.Pending], Binding: states[berth.Binding], Running: states[berth.Running],
-			Repairing: states[berth.Repairing], Releasing: states[berth.Releasing],
+			Pending: states[berth.ReplicaPending], Binding: states[berth.ReplicaBinding], Running: states[berth.ReplicaRunning],
+			Repairing: states[berth.ReplicaRepairing], Releasing: states[berth.ReplicaReleasing],
 		}},
 		[2]any{r.Waiting.Ready + r.Waiting.Capacity + r.Waiting.Quota, total},
 		[2]any{r.Waiting.Backoff, backoff},
@@ -286,7 +286,7 @@ func (c *Checker) againstQueues(r berth.FleetReport) error {
 func firstDifference(who string, pairs ...[2]any) error {
 	for _, p := range pairs {
 		if p[0] != p[1] {
-			return broken(S3, "%s says %T %+v; it is %+v", who, p[0], p[0], p[1])
+			return broken(PromiseS3, "%s says %T %+v; it is %+v", who, p[0], p[0], p[1])
 		}
 	}
 	return nil
@@ -294,15 +294,15 @@ func firstDifference(who string, pairs ...[2]any) error {
 
 // Outstanding holds the orders that the core has out against those that should
 // be: given, and neither reported, nor expired, nor overtaken.
-func (c *Checker) Outstanding(actions []berth.Action) error {
+func (c *Checker) Outstanding(actions []berth.Order) error {
 	want := slices.Sorted(maps.Keys(c.orders))
 	want = slices.Sorted(slices.Values(slices.AppendSeq(want, maps.Keys(c.changes))))
-	var have []berth.ActionID
+	var have []berth.OrderID
 	for _, a := range actions {
 		have = append(have, a.Header().ID)
 	}
 	if !slices.Equal(have, want) {
-		return broken(Orders, "the orders %v are out; it should be %v", have, want)
+		return broken(PromiseOrders, "the orders %v are out; it should be %v", have, want)
 	}
 	return nil
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/berth-sched/berth/berthtest/check/protocol"
 )
 
-// actionReported: a report about an order that is over changes nothing, so it is
+// orderReported: a report about an order that is over changes nothing, so it is
 // never accepted.
-func (c *Checker) actionReported(e berth.ActionReported) error {
-	if ch := c.changes[e.Action]; ch != nil {
+func (c *Checker) orderReported(e berth.OrderReported) error {
+	if ch := c.changes[e.Order]; ch != nil {
 		return c.repartitionReported(ch, e)
 	}
-	rep := c.orders[e.Action]
+	rep := c.orders[e.Order]
 	if rep == nil {
-		return broken(S9, "a report about order %d was accepted, which is not out", e.Action)
+		return broken(PromiseS9, "a report about order %d was accepted, which is not out", e.Order)
 	}
 	if rep.asked() {
 		return c.checkpointReported(rep, e)
@@ -25,7 +25,7 @@ func (c *Checker) actionReported(e berth.ActionReported) error {
 	for _, ref := range e.Members {
 		failed[rep.job.flat(ref)] = true
 	}
-	all := e.Outcome == berth.Failed
+	all := e.Outcome == berth.OutcomeFailed
 	if bind {
 		c.close(rep)
 		c.bindReported(rep, e.Outcome, func(m *member) bool { return all || failed[m.flat] })
@@ -49,7 +49,7 @@ func (c *Checker) bindReported(rep *replica, outcome berth.Outcome, failed func(
 		any = any || failed(m)
 	}
 	switch {
-	case any && before == berth.Running:
+	case any && before == berth.ReplicaRunning:
 		c.backOff(rep)
 	case !any && !rep.has(broke) && !rep.has(lost):
 		rep.attempts = 0
@@ -84,11 +84,11 @@ func (c *Checker) releaseReported(rep *replica, outcome berth.Outcome, failed fu
 func answer(outcome berth.Outcome, left bool) protocol.Signal {
 	switch {
 	case !left:
-		return protocol.Done
-	case outcome == berth.Failed:
-		return protocol.Failed
+		return protocol.SignalDone
+	case outcome == berth.OutcomeFailed:
+		return protocol.SignalFailed
 	}
-	return protocol.Partial
+	return protocol.SignalPartial
 }
 
 // life finds the replica of a report about a life. A report about one that is
@@ -96,11 +96,11 @@ func answer(outcome berth.Outcome, left bool) protocol.Signal {
 func (c *Checker) life(what string, id berth.JobID, number int, incarnation berth.Incarnation) (*replica, error) {
 	j := c.jobs[id]
 	if j == nil || j.replicas[number] == nil {
-		return nil, broken(S9, "%s of %s/%d was accepted, which is not known", what, id, number)
+		return nil, broken(PromiseS9, "%s of %s/%d was accepted, which is not known", what, id, number)
 	}
 	rep := j.replicas[number]
-	if rep.state == berth.Pending || rep.incarnation != incarnation {
-		return nil, broken(S9, "%s of life %d of %s was accepted, which is %s, its last life %d", what, incarnation, rep, rep.state, rep.incarnation)
+	if rep.state == berth.ReplicaPending || rep.incarnation != incarnation {
+		return nil, broken(PromiseS9, "%s of life %d of %s was accepted, which is %s, its last life %d", what, incarnation, rep, rep.state, rep.incarnation)
 	}
 	return rep, nil
 }
@@ -110,15 +110,15 @@ func (c *Checker) memberFailed(e berth.MemberFailed) error {
 	if err != nil {
 		return err
 	}
-	if rep.state == berth.Releasing {
-		return broken(S9, "a member's failure of %s was accepted, which is being released", rep)
+	if rep.state == berth.ReplicaReleasing {
+		return broken(PromiseS9, "a member's failure of %s was accepted, which is being released", rep)
 	}
 	c.saw("memberFailed while " + rep.doing())
 	hit := false
 	for _, ref := range e.Members {
 		flat := rep.job.flat(ref)
 		if flat < 0 {
-			return broken(Facts, "the failure of %v of %s was accepted, which is no member", ref, rep)
+			return broken(PromiseEvents, "the failure of %v of %s was accepted, which is no member", ref, rep)
 		}
 		m := rep.members[flat]
 		if e.Bind != 0 && e.Bind != m.bind || m.state != binding && m.state != running {
@@ -128,16 +128,16 @@ func (c *Checker) memberFailed(e berth.MemberFailed) error {
 		switch {
 		case m.state == binding:
 			m.state = broke // the report of the Bind decides
-		case rep.state != berth.Running:
+		case rep.state != berth.ReplicaRunning:
 			c.free(m, lost) // the same
 		default:
 			c.free(m, absent)
 		}
 	}
 	if !hit {
-		return broken(S9, "a member's failure of %s was accepted that is about none that runs", rep)
+		return broken(PromiseS9, "a member's failure of %s was accepted that is about none that runs", rep)
 	}
-	if rep.state == berth.Running {
+	if rep.state == berth.ReplicaRunning {
 		if rep.backoff = rep.short(running) != ""; !rep.backoff {
 			c.backOff(rep)
 		}
@@ -153,15 +153,15 @@ func (c *Checker) jobFinished(e berth.JobFinished) error {
 		return err
 	}
 	if rep.job.spec.Service != nil {
-		return broken(Facts, "the end of job %s was accepted, which is a service", e.Job)
+		return broken(PromiseEvents, "the end of job %s was accepted, which is a service", e.Job)
 	}
 	if rep.gone {
-		return broken(S9, "the end of %s was accepted, which is on its way out already", rep)
+		return broken(PromiseS9, "the end of %s was accepted, which is on its way out already", rep)
 	}
 	c.saw("finished while " + rep.doing())
 	rep.job.cancelled = true
-	c.signal(rep, protocol.Finish)
-	if rep.state == berth.Releasing {
+	c.signal(rep, protocol.SignalFinish)
+	if rep.state == berth.ReplicaReleasing {
 		rep.gone = true
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 // This file is about the reservations of gangs that wait. They are the core's own
 // doing, and no order tells of them: the checker knows them from the reports that it
-// is shown (see Checker.Against), and judges a pass by the reports before and after.
+// is shown (see Checker.AgainstReport), and judges a pass by the reports before and after.
 
 // A gangKey names a gang.
 type gangKey struct {
@@ -72,7 +72,7 @@ func (c *Checker) trespass(rep *replica, n *node) {
 		case c.ousted[who]:
 		default:
 			end, _ := c.ends(rep)
-			c.trespasses = append(c.trespasses, trespass{who, nil, broken(Reservations,
+			c.trespasses = append(c.trespasses, trespass{who, nil, broken(PromiseReservations,
 				"%s is placed on node %s, which is reserved for %s from %d; its end is expected at %d", rep, n.spec.ID, who, r.From, end)})
 		}
 	}
@@ -95,11 +95,11 @@ func (c *Checker) againstReservations(list []berth.ReservationReport) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.booked)) {
 		if !listed[id] && c.booked[id].spec.Until > c.now {
-			return broken(Reservations, "reservation %s is not in the report", id)
+			return broken(PromiseReservations, "reservation %s is not in the report", id)
 		}
 	}
 	if len(gangs)+len(listed) != len(list) {
-		return broken(Reservations, "the report lists a reservation twice")
+		return broken(PromiseReservations, "the report lists a reservation twice")
 	}
 	return c.againstGangs(gangs)
 }
@@ -110,10 +110,10 @@ func (c *Checker) againstReservations(list []berth.ReservationReport) error {
 func (c *Checker) againstAdvance(r berth.ReservationReport) error {
 	own := c.booked[r.ID]
 	if own == nil {
-		return broken(Reservations, "the report lists reservation %s, which is not known", r.ID)
+		return broken(PromiseReservations, "the report lists reservation %s, which is not known", r.ID)
 	}
 	if r.From != own.spec.From || r.Until != own.spec.Until {
-		return broken(Reservations, "the report has reservation %s last from %d until %d, not from %d until %d", r.ID, r.From, r.Until, own.spec.From, own.spec.Until)
+		return broken(PromiseReservations, "the report has reservation %s last from %d until %d, not from %d until %d", r.ID, r.From, r.Until, own.spec.From, own.spec.Until)
 	}
 	if own.spec.GPUs > 0 {
 		return c.adopt(own, r.Nodes)
@@ -125,7 +125,7 @@ func (c *Checker) againstAdvance(r berth.ReservationReport) error {
 		}
 	}
 	if !slices.Equal(r.Nodes, want) {
-		return broken(Reservations, "the report gives reservation %s the nodes %v; they are %v", r.ID, r.Nodes, want)
+		return broken(PromiseReservations, "the report gives reservation %s the nodes %v; they are %v", r.ID, r.Nodes, want)
 	}
 	return nil
 }
@@ -141,19 +141,19 @@ func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
 		n := c.nodes[id]
 		switch {
 		case n == nil:
-			return broken(Reservations, "reservation %s has node %s, which is not in the fleet", own.spec.ID, id)
+			return broken(PromiseReservations, "reservation %s has node %s, which is not in the fleet", own.spec.ID, id)
 		case !first && !own.picked[id]:
-			return broken(Reservations, "reservation %s has node %s, which it had not", own.spec.ID, id)
+			return broken(PromiseReservations, "reservation %s has node %s, which it had not", own.spec.ID, id)
 		case first && (n.closed() || n.unfit(&group) != ""):
-			return broken(Reservations, "reservation %s was given node %s, which does not qualify", own.spec.ID, id)
+			return broken(PromiseReservations, "reservation %s was given node %s, which does not qualify", own.spec.ID, id)
 		case first && !slices.Equal(c.domain(n, cmp.Or(own.spec.Required, "fleet")), c.domain(c.nodes[nodes[0]], cmp.Or(own.spec.Required, "fleet"))):
-			return broken(Reservations, "reservation %s was given nodes of several %s", own.spec.ID, own.spec.Required)
+			return broken(PromiseReservations, "reservation %s was given nodes of several %s", own.spec.ID, own.spec.Required)
 		}
 		picked[id] = true
 		gpus, most = gpus+len(n.gpus), max(most, len(n.gpus))
 	}
 	if first && (gpus < own.spec.GPUs || gpus-most >= own.spec.GPUs) {
-		return broken(Reservations, "reservation %s of %d GPUs was given %d nodes with %d", own.spec.ID, own.spec.GPUs, len(nodes), gpus)
+		return broken(PromiseReservations, "reservation %s of %d GPUs was given %d nodes with %d", own.spec.ID, own.spec.GPUs, len(nodes), gpus)
 	}
 	own.picked, own.told = picked, true
 	return nil
@@ -193,7 +193,7 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 		switch j := c.jobs[who.job]; {
 		case r.Until <= c.now:
 			c.saw("reservation of a gang timed out")
-		case j != nil && j.replicas[who.replica] != nil && j.replicas[who.replica].state == berth.Pending:
+		case j != nil && j.replicas[who.replica] != nil && j.replicas[who.replica].state == berth.ReplicaPending:
 			c.saw("reservation of a gang ended with a node")
 		}
 	}
@@ -240,8 +240,8 @@ func (c *Checker) againstGang(who gangKey, gangs map[gangKey]berth.ReservationRe
 		return c.againstMove(who, gangs)
 	}
 	j := c.jobs[who.job]
-	if j == nil || j.replicas[who.replica] == nil || j.replicas[who.replica].state != berth.Pending {
-		return broken(Reservations, "%s has a reservation and does not wait", who)
+	if j == nil || j.replicas[who.replica] == nil || j.replicas[who.replica].state != berth.ReplicaPending {
+		return broken(PromiseReservations, "%s has a reservation and does not wait", who)
 	}
 	rep := j.replicas[who.replica]
 	if err := c.takeWork(who, r); err != nil {
@@ -251,20 +251,20 @@ func (c *Checker) againstGang(who gangKey, gangs map[gangKey]berth.ReservationRe
 	anew := r.Until == r.From.Add(c.policy.ReservationTimeout) // as when it was just made
 	switch {
 	case len(r.Nodes) == 0:
-		return broken(Reservations, "%s has a reservation of nothing", who)
+		return broken(PromiseReservations, "%s has a reservation of nothing", who)
 	case had && before.Until == r.Until && before.From >= r.From && slices.Equal(r.Nodes, before.Nodes):
 		return nil // it is kept, or has become better
 	case c.isRoom(who, &r), c.isKept(who, &r), c.remnants[who] == r.Until:
 		return nil
 	case had && before.Until == r.Until && !anew:
-		return broken(Reservations, "the reservation of %s was from %d on %v, and is from %d on %v", who, before.From, before.Nodes, r.From, r.Nodes)
+		return broken(PromiseReservations, "the reservation of %s was from %d on %v, and is from %d on %v", who, before.From, before.Nodes, r.From, r.Nodes)
 	case large > c.policy.ReservedGangs || count > 2*c.policy.ReservedGangs:
-		return broken(Reservations, "%s got a reservation as one of %d gangs, %d of them of several nodes; the policy says %d",
+		return broken(PromiseReservations, "%s got a reservation as one of %d gangs, %d of them of several nodes; the policy says %d",
 			who, count, large, c.policy.ReservedGangs)
 	case c.now < rep.pendingSince.Add(c.policy.ReserveAfter):
-		return broken(Reservations, "%s got a reservation at %d, and is pending since %d", who, c.now, rep.pendingSince)
+		return broken(PromiseReservations, "%s got a reservation at %d, and is pending since %d", who, c.now, rep.pendingSince)
 	case c.passed && (r.From < c.now || !anew):
-		return broken(Reservations, "%s got a reservation from %d until %d at %d", who, r.From, r.Until, c.now)
+		return broken(PromiseReservations, "%s got a reservation from %d until %d at %d", who, r.From, r.Until, c.now)
 	}
 	c.saw("gang reserved")
 	return nil
@@ -274,7 +274,7 @@ func (c *Checker) againstGang(who gangKey, gangs map[gangKey]berth.ReservationRe
 func (c *Checker) takeWork(who gangKey, r berth.ReservationReport) error {
 	for _, id := range r.Nodes {
 		if n := c.nodes[id]; n == nil || n.closed() {
-			return broken(Reservations, "%s has a reservation on node %s, which takes no work", who, id)
+			return broken(PromiseReservations, "%s has a reservation on node %s, which takes no work", who, id)
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // known and stays, and is not closed for somebody else.
 func (c *Checker) takes(n *node, i int) bool {
 	g, geometry := &n.gpus[i], c.geometry(n)
-	drains := geometry.Kind != berth.Fixed && geometry.DrainLimit != -1
+	drains := geometry.Kind != berth.GeometryFixed && geometry.HoldLimit != -1
 	return !n.failed.Has(i) && !g.unknown && g.change == nil && !drains
 }
 
@@ -27,7 +27,7 @@ func (c *Checker) instanceRoom(n *node, i int, cl *berth.Claim) int {
 		held = append(held, m.at.Instance)
 	}
 	profiles := serving(t, cl)
-	if c.geometry(n).Kind == berth.PerClaim {
+	if c.geometry(n).Kind == berth.GeometryPerClaim {
 		counts := c.counts(t, held)
 		for _, p := range profiles {
 			room = max(room, counts[p.Name])
@@ -97,20 +97,20 @@ func (c *Checker) reshaped(all set) error {
 		}
 		waiting = true
 		if n, i := c.couldBecome(rep); n != nil {
-			return broken(L1, "%s is %s and waits for one member's place; nobody holds GPU %d of node %s, which could be changed", rep, rep.state, i, n.spec.ID)
+			return broken(PromiseL1, "%s is %s and waits for one member's place; nobody holds GPU %d of node %s, which could be changed", rep, rep.state, i, n.spec.ID)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[id]
 		want := slices.SortedFunc(slices.Values(c.geometry(n).Layout), mig.ProfileName.Compare)
-		if waiting || n.closed() || c.geometry(n).Kind != berth.Adaptive || len(want) == 0 || !layable(c.table(n), nil, want) {
+		if waiting || n.closed() || c.geometry(n).Kind != berth.GeometryAdaptive || len(want) == 0 || !layable(c.table(n), nil, want) {
 			continue
 		}
 		for i := range n.gpus {
 			g := &n.gpus[i]
 			have := mig.Layout(g.instances).Profiles()
-			if g.touched && len(g.holders()) == 0 && !g.unknown && !n.failed.Has(i) && (g.mode != berth.ModeMIG || !slices.Equal(have, want)) {
-				return broken(L1, "nobody holds GPU %d of node %s, which is %s with %v; its pool's layout is %v", i, id, g.mode, have, want)
+			if g.touched && len(g.holders()) == 0 && !g.unknown && !n.failed.Has(i) && (g.mode != berth.GPUModeMIG || !slices.Equal(have, want)) {
+				return broken(PromiseL1, "nobody holds GPU %d of node %s, which is %s with %v; its pool's layout is %v", i, id, g.mode, have, want)
 			}
 			if g.touched {
 				c.saw("at rest in the pool's layout")
@@ -125,7 +125,7 @@ func (c *Checker) reshaped(all set) error {
 // for a replica that would fit but for what GPUs of a product its queue may use.
 func (c *Checker) couldBecome(rep *replica) (*node, int) {
 	j := rep.job
-	if len(j.spec.Groups) != 1 || rep.state != berth.Pending {
+	if len(j.spec.Groups) != 1 || rep.state != berth.ReplicaPending {
 		return nil, 0
 	}
 	g := &j.spec.Groups[0]
@@ -143,9 +143,9 @@ func (c *Checker) couldBecome(rep *replica) (*node, int) {
 		host := *g
 		host.Claim = berth.Claim{CPUMilli: g.Claim.CPUMilli, MemoryMiB: g.Claim.MemoryMiB}
 		switch {
-		case !any || c.geometry(n).Kind == berth.Fixed || n.unfit(g) != "" || c.setAside(n, rep) != 0 || !c.idleFor(rep, n):
+		case !any || c.geometry(n).Kind == berth.GeometryFixed || n.unfit(g) != "" || c.setAside(n, rep) != 0 || !c.idleFor(rep, n):
 			continue
-		case c.roomOn(n, &host, j.spec.Tenant) == 0 || mode == berth.ModeMIG && len(serving(c.table(n), &g.Claim)) == 0:
+		case c.roomOn(n, &host, j.spec.Tenant) == 0 || mode == berth.GPUModeMIG && len(serving(c.table(n), &g.Claim)) == 0:
 			continue
 		}
 		for i := range n.gpus {

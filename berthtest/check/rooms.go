@@ -9,7 +9,7 @@ import (
 
 // This file is about room that is made for a gang that waits: the gang has a reservation,
 // and others have to yield to it. That room is being made the orders tell; that it is over
-// tells the start of the gang, or its end, or the next report (see Checker.Against).
+// tells the start of the gang, or its end, or the next report (see Checker.AgainstReport).
 
 // A room is being made for a gang.
 type room struct {
@@ -111,9 +111,9 @@ func (c *Checker) beneficiary(who gangKey) *replica {
 }
 
 // namesBeneficiary: who has to yield is told for whom, and nobody else is.
-func namesBeneficiary(h berth.Order) error {
-	if named := h.Cause.For != (berth.ReplicaRef{}); named != goesFor(h.Cause.Code) {
-		return broken(Causes, "order %d is because of %q for %q", h.ID, h.Cause.Code, h.Cause.For)
+func namesBeneficiary(h berth.OrderHeader) error {
+	if named := h.Cause.Beneficiary != (berth.ReplicaRef{}); named != goesFor(h.Cause.Code) {
+		return broken(PromiseCauses, "order %d is because of %q for %q", h.ID, h.Cause.Code, h.Cause.Beneficiary)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func namesBeneficiary(h berth.Order) error {
 // were set aside for it.
 func (c *Checker) roomMade(rep *replica, b *berth.Bind) error {
 	if c.rooms[rep.key()] == nil || slices.Contains(c.opened, c.rooms[rep.key()]) {
-		return broken(Causes, "order %d starts %s because of %q, for which no room was made", b.ID, rep, b.Cause.Code)
+		return broken(PromiseCauses, "order %d starts %s because of %q, for which no room was made", b.ID, rep, b.Cause.Code)
 	}
 	c.saw("started where room was made")
 	return c.whereAside(rep, b)
@@ -141,7 +141,7 @@ func (c *Checker) whereAside(rep *replica, b *berth.Bind) error {
 		return rep.job.spec.Topology.Exclusive != "" && !slices.Contains(nodes, id) // of a domain that it has for itself
 	})
 	if c.passed && !slices.Equal(nodes, aside) {
-		return broken(S7, "order %d starts %s where room was made, on %v; it is set aside on %v", b.ID, rep, nodes, c.gangs[rep.key()].Nodes)
+		return broken(PromiseS7, "order %d starts %s where room was made, on %v; it is set aside on %v", b.ID, rep, nodes, c.gangs[rep.key()].Nodes)
 	}
 	c.planned = rep
 	return nil
@@ -169,9 +169,9 @@ func (c *Checker) againstRooms(gangs map[gangKey]berth.ReservationReport) error 
 		switch {
 		case r.ended:
 		case !some:
-			return broken(S7, "%s has to yield to %s, which has no reservation", r.victims[0], r.who)
+			return broken(PromiseS7, "%s has to yield to %s, which has no reservation", r.victims[0], r.who)
 		case after.From != r.from || after.Until != r.until:
-			return broken(S7, "%s has to yield to %s, which has a reservation from %d until %d, not from %d until %d",
+			return broken(PromiseS7, "%s has to yield to %s, which has a reservation from %d until %d, not from %d until %d",
 				r.victims[0], r.who, after.From, after.Until, r.from, r.until)
 		}
 	}
@@ -197,15 +197,15 @@ func (c *Checker) earmark(but ...*replica) (undo func()) {
 		if rep == nil || slices.Contains(but, rep) {
 			continue
 		}
-		asked := quota.Amounts{quota.GPU: rep.job.least(c)}
+		asked := quota.Amounts{quota.GPUMilli: rep.job.least(c)}
 		for g := range rep.job.spec.Groups {
 			group := &rep.job.spec.Groups[g]
-			asked[quota.CPU] += int64(minimum(group)) * group.Claim.CPUMilli
-			asked[quota.Memory] += int64(minimum(group)) * group.Claim.MemoryMiB
+			asked[quota.CPUMilli] += int64(minimum(group)) * group.Claim.CPUMilli
+			asked[quota.MemoryMiB] += int64(minimum(group)) * group.Claim.MemoryMiB
 		}
 		for _, n := range c.nodes {
 			if len(n.gpus) > 0 {
-				asked[quota.GPUOf(n.spec.GPUs[0].Product)] = asked[quota.GPU]
+				asked[quota.GPUMilliOf(n.spec.GPUs[0].Product)] = asked[quota.GPUMilli]
 			}
 		}
 		rep.job.queue.charge(asked, 1)
@@ -230,7 +230,7 @@ func (c *Checker) earmark(but ...*replica) (undo func()) {
 func (c *Checker) strays() error {
 	for _, rep := range c.stray.sorted() {
 		if rep.asked() && rep.needless() && c.jobs[rep.job.spec.ID] == rep.job {
-			return broken(S7, "%s is still asked for a checkpoint, and %s needed its place no longer", rep, rep.reasonToGo())
+			return broken(PromiseS7, "%s is still asked for a checkpoint, and %s needed its place no longer", rep, rep.reasonToGo())
 		}
 	}
 	clear(c.stray)
@@ -238,36 +238,36 @@ func (c *Checker) strays() error {
 }
 
 // mustYield: who has to yield runs, with no order out, for as long as it may at least.
-func (c *Checker) mustYield(rep *replica, h berth.Order) error {
+func (c *Checker) mustYield(rep *replica, h berth.OrderHeader) error {
 	if c.tooYoung(rep) {
-		return broken(S6, "order %d has %s yield, which runs since %d, shorter than it may", h.ID, rep, rep.started)
+		return broken(PromiseS6, "order %d has %s yield, which runs since %d, shorter than it may", h.ID, rep, rep.started)
 	}
-	if err := c.mayTellToYield(rep, h, h.Cause.For); err != nil {
+	if err := c.mayTellToYield(rep, h, h.Cause.Beneficiary); err != nil {
 		return err
 	}
 	if rep.resting = c.hasRespite(rep); rep.resting && h.Cause.Code == berth.CausePreempted && !c.ownPolicy {
-		return broken(S6, "order %d has %s yield, which runs since %d and had to yield %d times before", h.ID, rep, rep.started, rep.evicted)
+		return broken(PromiseS6, "order %d has %s yield, which runs since %d and had to yield %d times before", h.ID, rep, rep.started, rep.evicted)
 	}
 	c.yielded = append(c.yielded, rep)
-	rep.room = c.begun(gangKey{h.Cause.For.Job, h.Cause.For.Replica})
+	rep.room = c.begun(gangKey{h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica})
 	rep.room.takesFrom(rep, c.grace(rep))
 	return nil
 }
 
 // mayTellToYield: who has to yield, or a part of which has to, runs, with no order out; it is
 // told for whom, by the rules that are in force.
-func (c *Checker) mayTellToYield(rep *replica, h berth.Order, to berth.ReplicaRef) error {
+func (c *Checker) mayTellToYield(rep *replica, h berth.OrderHeader, to berth.ReplicaRef) error {
 	mode, who := c.policy.Preemption.Mode, gangKey{to.Job, to.Replica}
 	beneficiary := c.beneficiary(who)
 	switch {
 	case !yields(h.Cause.Code):
-		return broken(Causes, "order %d has %s yield because of %q", h.ID, rep, h.Cause.Code)
-	case rep.state != berth.Running:
-		return broken(S6, "order %d has %s yield, which is %s", h.ID, rep, rep.state)
+		return broken(PromiseCauses, "order %d has %s yield because of %q", h.ID, rep, h.Cause.Code)
+	case rep.state != berth.ReplicaRunning:
+		return broken(PromiseS6, "order %d has %s yield, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
-		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
-	case beneficiary == nil || beneficiary.state != berth.Pending || !beneficiary.waits():
-		return broken(S7, "order %d has %s yield to %s, which does not wait", h.ID, rep, who)
+		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+	case beneficiary == nil || beneficiary.state != berth.ReplicaPending || !beneficiary.waits():
+		return broken(PromiseS7, "order %d has %s yield to %s, which does not wait", h.ID, rep, who)
 	}
 	if c.ownPolicy {
 		c.saw("has to yield by a policy of its own")
@@ -277,15 +277,15 @@ func (c *Checker) mayTellToYield(rep *replica, h berth.Order, to berth.ReplicaRe
 	if rep.job.queue == beneficiary.job.queue {
 		cause = berth.CausePreempted
 	}
-	below := compareRank(rep, beneficiary) < 0 && rep.job.spec.Class != berth.LatencyCritical
+	below := compareRank(rep, beneficiary) < 0 && rep.job.spec.Class != berth.ClassLatencyCritical
 	switch {
-	case mode == berth.PreemptNever, mode == berth.PreemptReclaim && cause == berth.CausePreempted:
-		return broken(S6, "order %d has %s yield because of %q, and the policy is %q", h.ID, rep, cause, mode)
-	case to == h.Cause.For && cause != h.Cause.Code:
-		return broken(Causes, "order %d has %s of queue %s yield to %s of queue %s because of %q",
+	case mode == berth.PreemptionOff, mode == berth.PreemptionReclaim && cause == berth.CausePreempted:
+		return broken(PromiseS6, "order %d has %s yield because of %q, and the policy is %q", h.ID, rep, cause, mode)
+	case to == h.Cause.Beneficiary && cause != h.Cause.Code:
+		return broken(PromiseCauses, "order %d has %s of queue %s yield to %s of queue %s because of %q",
 			h.ID, rep, rep.job.queue.spec.Name, beneficiary, beneficiary.job.queue.spec.Name, h.Cause.Code)
 	case cause == berth.CausePreempted && !below:
-		return broken(S6, "order %d has %s (%s, priority %d) yield to %s (%s, priority %d) of its queue", h.ID,
+		return broken(PromiseS6, "order %d has %s (%s, priority %d) yield to %s (%s, priority %d) of its queue", h.ID,
 			rep, rep.job.spec.Class, rep.job.spec.Priority, beneficiary, beneficiary.job.spec.Class, beneficiary.job.spec.Priority)
 	}
 	if c.saw(string(cause)); rep.job.spec.Service != nil {

@@ -23,12 +23,12 @@ func (w *world) share(opened []*room) {
 		}
 	}
 	add(w.tops)
-	if most := w.capacity(quota.GPU); most > 0 {
-		if err := tree.SetCapacity(quota.GPU, most); err != nil {
+	if most := w.capacity(quota.GPUMilli); most > 0 {
+		if err := tree.SetCapacity(quota.GPUMilli, most); err != nil {
 			panic("check: " + err.Error())
 		}
 	}
-	shares := must(quota.NewShares(tree, quota.GPU, 1000))
+	shares := must(quota.NewShares(tree, quota.GPUMilli, 1000))
 	w.tree = tree
 	for _, q := range w.Checker.queues {
 		demand, known := w.demand(q, opened)
@@ -51,14 +51,14 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func (w *world) index(q *queue) quota.Index {
+func (w *world) index(q *queue) quota.QueueIndex {
 	i, _ := w.tree.Lookup(q.spec.Name)
 	return i
 }
 
 // demand is what a leaf uses and what its gangs wait for in all. False: it is not known.
 func (w *world) demand(leaf *queue, opened []*room) (int64, bool) {
-	sum := leaf.used[quota.GPU]
+	sum := leaf.used[quota.GPUMilli]
 	for _, j := range w.jobs {
 		for _, rep := range j.replicas {
 			told := rep.asked() && slices.Contains(opened, rep.room) || rep.shrinksFor(opened)
@@ -71,7 +71,7 @@ func (w *world) demand(leaf *queue, opened []*room) (int64, bool) {
 				if ofInstance(&group.Claim) {
 					return 0, false
 				}
-				sum += w.largest(&group.Claim) * int64(group.Replicas-rep.placed(g))
+				sum += w.largest(&group.Claim) * int64(group.Members-rep.placed(g))
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func (w *world) undue(q *queue, left int64, lent []victim, before []ghost) bool 
 }
 
 // guaranteed is what a queue states as its guarantee.
-func (w *world) guaranteed(q *queue) int64 { return q.spec.Guarantee[quota.GPU] }
+func (w *world) guaranteed(q *queue) int64 { return q.spec.Guarantee[quota.GPUMilli] }
 
 // surelyDue reports whether a victim is certainly one that is due to its queue by guarantee:
 // of what the queue runs without those who were on the way out before, first those that
@@ -124,7 +124,7 @@ func (w *world) surelyDue(victim victim, before []ghost) bool {
 	var list []*replica
 	for _, j := range w.jobs {
 		for _, rep := range j.replicas {
-			if j.queue == leaf && w.staying(rep, before) != nil && (rep.state == berth.Running || slices.Contains(w.opened, rep.room)) {
+			if j.queue == leaf && w.staying(rep, before) != nil && (rep.state == berth.ReplicaRunning || slices.Contains(w.opened, rep.room)) {
 				list = append(list, rep)
 			}
 		}
@@ -181,7 +181,7 @@ func (w *world) mayYield(rep *replica) bool {
 	if slices.Contains(w.opened, rep.room) {
 		return true
 	}
-	return rep.state == berth.Running && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep) && (w.owed || !w.hasRespite(rep))
+	return rep.state == berth.ReplicaRunning && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep) && (w.owed || !w.hasRespite(rep))
 }
 
 // compareBool orders false before true.

@@ -13,47 +13,47 @@ import (
 // their group together, and are whole widest segments as far as those are there; each is
 // stopped for one who waits. Neither a checkpoint comes before that nor a minimum run time.
 func (c *Checker) shrink(rep *replica, r *berth.Release) error {
-	if r.Cause.For != r.Yields[0].For {
-		return broken(Causes, "order %d has %s yield to %s, and first to %s", r.ID, rep, r.Cause.For, r.Yields[0].For)
+	if r.Cause.Beneficiary != r.SurplusEvictions[0].Beneficiary {
+		return broken(PromiseCauses, "order %d has %s yield to %s, and first to %s", r.ID, rep, r.Cause.Beneficiary, r.SurplusEvictions[0].Beneficiary)
 	}
 	if rep.order != nil {
-		return broken(Orders, "order %d has a part of %s yield, whose order %d is out", r.ID, rep, rep.order.Header().ID)
+		return broken(PromiseOrders, "order %d has a part of %s yield, whose order %d is out", r.ID, rep, rep.order.Header().ID)
 	}
-	for i, y := range r.Yields {
-		if slices.ContainsFunc(r.Yields[:i], func(other berth.Yield) bool { return other.For == y.For }) {
-			return broken(Orders, "order %d has %s yield to %s twice", r.ID, rep, y.For)
+	for i, y := range r.SurplusEvictions {
+		if slices.ContainsFunc(r.SurplusEvictions[:i], func(other berth.SurplusEviction) bool { return other.Beneficiary == y.Beneficiary }) {
+			return broken(PromiseOrders, "order %d has %s yield to %s twice", r.ID, rep, y.Beneficiary)
 		}
-		if err := c.mayTellToYield(rep, r.Order, y.For); err != nil {
+		if err := c.mayTellToYield(rep, r.OrderHeader, y.Beneficiary); err != nil {
 			return err
 		}
 		v := victim{replica: rep}
 		for _, ref := range y.Members {
 			flat := rep.job.flat(ref)
 			if flat < 0 || rep.members[flat].state != running || slices.Contains(v.members, rep.members[flat]) {
-				return broken(Orders, "order %d has %s%v yield to %s, which does not run or yields already", r.ID, rep, ref, y.For)
+				return broken(PromiseOrders, "order %d has %s%v yield to %s, which does not run or yields already", r.ID, rep, ref, y.Beneficiary)
 			}
 			v.members = append(v.members, rep.members[flat])
 		}
 		if len(v.members) == 0 {
-			return broken(Orders, "order %d has nobody of %s yield to %s", r.ID, rep, y.For)
+			return broken(PromiseOrders, "order %d has nobody of %s yield to %s", r.ID, rep, y.Beneficiary)
 		}
 		if part := v.brokenSegment(); part != nil {
-			return broken(S8, "order %d has %s yield to %s, and leaves others of its segment", r.ID, part, y.For)
+			return broken(PromiseS8, "order %d has %s yield to %s, and leaves others of its segment", r.ID, part, y.Beneficiary)
 		}
-		room := c.begun(gangKey{y.For.Job, y.For.Replica})
+		room := c.begun(gangKey{y.Beneficiary.Job, y.Beneficiary.Replica})
 		room.victims = append(room.victims, v)
 		for _, m := range v.members {
 			m.state, m.room = stopping, room
 		}
 	}
 	if short := rep.short(running); short != "" {
-		return broken(S2, "order %d has a part of %s yield, and leaves %s", r.ID, rep, short)
+		return broken(PromiseS2, "order %d has a part of %s yield, and leaves %s", r.ID, rep, short)
 	}
-	rep.cause, rep.first, rep.released = r.Cause.Code, r.Cause.For, 0
+	rep.cause, rep.first, rep.released = r.Cause.Code, r.Cause.Beneficiary, 0
 	c.due.add(rep)
 	c.touched.add(rep)
-	c.signal(rep, protocol.Shrink)
-	if c.saw("shrinks"); len(r.Yields) > 1 {
+	c.signal(rep, protocol.SignalShrink)
+	if c.saw("shrinks"); len(r.SurplusEvictions) > 1 {
 		c.saw("shrinks for several")
 	}
 	return nil
@@ -112,7 +112,7 @@ func (rep *replica) stoppedFor() berth.ReplicaRef {
 	switch {
 	case !goesFor(rep.cause):
 		return berth.ReplicaRef{}
-	case rep.state == berth.Running:
+	case rep.state == berth.ReplicaRunning:
 		return rep.first
 	}
 	return rep.room.who.ref()
@@ -121,9 +121,9 @@ func (rep *replica) stoppedFor() berth.ReplicaRef {
 // saysWhatRemains: a gang that goes on is told with how many of each group, and for whom the
 // others go, as far as somebody still waits for that.
 func saysWhatRemains(rep *replica, r berth.Release) error {
-	if rep.state != berth.Running {
-		if len(r.Remaining)+len(r.Yields) > 0 {
-			return broken(Orders, "order %d stops all of %s, and says what remains", r.ID, rep)
+	if rep.state != berth.ReplicaRunning {
+		if len(r.Remaining)+len(r.SurplusEvictions) > 0 {
+			return broken(PromiseOrders, "order %d stops all of %s, and says what remains", r.ID, rep)
 		}
 		return nil
 	}
@@ -133,12 +133,12 @@ func saysWhatRemains(rep *replica, r berth.Release) error {
 		want = append(want, berth.GroupSize{Group: rep.job.spec.Groups[g].Name, Members: n})
 	}
 	if !slices.Equal(r.Remaining, want) {
-		return broken(Orders, "order %d leaves %v of %s, and says %v", r.ID, want, rep, r.Remaining)
+		return broken(PromiseOrders, "order %d leaves %v of %s, and says %v", r.ID, want, rep, r.Remaining)
 	}
-	for _, y := range r.Yields {
+	for _, y := range r.SurplusEvictions {
 		for _, ref := range y.Members {
-			if m := rep.members[max(0, rep.job.flat(ref))]; m.room == nil || m.room.who.ref() != y.For {
-				return broken(Causes, "order %d stops %s for %s, to which it does not yield", r.ID, m, y.For)
+			if m := rep.members[max(0, rep.job.flat(ref))]; m.room == nil || m.room.who.ref() != y.Beneficiary {
+				return broken(PromiseCauses, "order %d stops %s for %s, to which it does not yield", r.ID, m, y.Beneficiary)
 			}
 		}
 	}
@@ -157,8 +157,8 @@ func (w *world) partsFirst(rep *replica, r *room, before int) error {
 	for _, j := range w.jobs {
 		for _, other := range j.replicas {
 			_, told := w.told[other] // else it was on its way out until the end of the pass
-			ready := other.room == r || other.state == berth.Running && (other.order == nil && !told || other.shrinksFor(w.opened))
-			if j.queue != rep.job.queue || !ready || compareRank(other, rep) >= 0 || j.spec.Class == berth.LatencyCritical || j.spec.Topology.Exclusive != "" {
+			ready := other.room == r || other.state == berth.ReplicaRunning && (other.order == nil && !told || other.shrinksFor(w.opened))
+			if j.queue != rep.job.queue || !ready || compareRank(other, rep) >= 0 || j.spec.Class == berth.ClassLatencyCritical || j.spec.Topology.Exclusive != "" {
 				continue
 			}
 			for _, unit := range w.extras(other) {
@@ -169,7 +169,7 @@ func (w *world) partsFirst(rep *replica, r *room, before int) error {
 		}
 	}
 	if w.couldStartOn(rep, w.openTo(rep)) {
-		return broken(S7, "%s has to yield to %s, which would fit if others gave what they have above their minimums", r.victims[0], rep)
+		return broken(PromiseS7, "%s has to yield to %s, which would fit if others gave what they have above their minimums", r.victims[0], rep)
 	}
 	w.saw("no part of a gang was enough")
 	return nil

@@ -15,23 +15,23 @@ import (
 // of two GPUs wait that ranks above it.
 func (z *zoo) stretched(least int, change ...func(*berth.Job)) {
 	z.tenants(plain, plain)
-	z.submit("wide", 4, append([]func(*berth.Job){in("a1"), writes, func(j *berth.Job) { j.Groups[0].Min = least }}, change...)...)
+	z.submit("wide", 4, append([]func(*berth.Job){in("a1"), writes, func(j *berth.Job) { j.Groups[0].MinMembers = least }}, change...)...)
 	b := z.bind("wide", on(0, "n1", 0), on(1, "n1", 1), on(2, "n2", 0), on(3, "n2", 1))
 	z.pass(b)
-	z.tell(berth.ActionReported{Action: b.ID})
+	z.tell(berth.OrderReported{Order: b.ID})
 	z.used = append(z.used, "a1", "a1", "a1", "a1")
 	z.singles("a1", "yz", writes)
 	z.submit("high", 2, in("a1"), ahead)
-	require.NoError(z.t, z.c.Against(z.gangs(1, 3, 0)))
+	require.NoError(z.t, z.c.AgainstReport(z.gangs(1, 3, 0)))
 }
 
 // shrink stops the last members of the gang for another.
 func (z *zoo) shrink(to berth.JobID, members ...berth.MemberPlacement) berth.Release {
-	r := berth.Release{Order: z.because("wide", berth.Minute, berth.CausePreempted, to), Members: members, Attempt: 1}
+	r := berth.Release{OrderHeader: z.because("wide", berth.Minute, berth.CausePreempted, to), Members: members, Attempt: 1}
 	r.Remaining = []berth.GroupSize{{Members: 4 - len(members)}}
-	r.Yields = []berth.Yield{{For: berth.ReplicaRef{Job: to}}}
+	r.SurplusEvictions = []berth.SurplusEviction{{Beneficiary: berth.ReplicaRef{Job: to}}}
 	for i := range members {
-		r.Yields[0].Members = append(r.Yields[0].Members, members[i].Ref())
+		r.SurplusEvictions[0].Members = append(r.SurplusEvictions[0].Members, members[i].Ref())
 	}
 	return r
 }
@@ -41,76 +41,76 @@ func pairs(j *berth.Job) { j.Groups[0].Topology.Segments = []berth.Segment{{Size
 var last2 = []berth.MemberPlacement{on(2, "n2", 0), on(3, "n2", 1)}
 
 var shrinks = []animal{
-	{check.S2, "a gang gives more than it has above its minimum", func(z *zoo) error {
+	{check.PromiseS2, "a gang gives more than it has above its minimum", func(z *zoo) error {
 		z.stretched(3)
 		return z.try(z.shrink("high", last2...))
 	}},
-	{check.S8, "a gang gives a part of a segment", func(z *zoo) error {
+	{check.PromiseS8, "a gang gives a part of a segment", func(z *zoo) error {
 		z.stretched(2, pairs)
 		z.submit("small", 1, in("a1"), ahead)
-		require.NoError(z.t, z.c.Against(z.gangs(2, 3, 0)))
+		require.NoError(z.t, z.c.AgainstReport(z.gangs(2, 3, 0)))
 		return z.try(z.shrink("small", last2[1]))
 	}},
-	{check.S7, "a gang shrinks for somebody who runs", func(z *zoo) error {
+	{check.PromiseS7, "a gang shrinks for somebody who runs", func(z *zoo) error {
 		z.stretched(2)
 		return z.try(z.shrink("z", last2...))
 	}},
-	{check.S6, "a gang shrinks for its equal", func(z *zoo) error {
+	{check.PromiseS6, "a gang shrinks for its equal", func(z *zoo) error {
 		z.stretched(2, ahead)
 		return z.try(z.shrink("high", last2...))
 	}},
-	{check.S6, "a gang shrinks though nobody shall", func(z *zoo) error {
+	{check.PromiseS6, "a gang shrinks though nobody shall", func(z *zoo) error {
 		z.stretched(2)
-		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptNever}}})
+		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionOff}}})
 		return z.try(z.shrink("high", last2...))
 	}},
-	{check.Orders, "a gang is told a wrong size", func(z *zoo) error {
+	{check.PromiseOrders, "a gang is told a wrong size", func(z *zoo) error {
 		z.stretched(2)
 		r := z.shrink("high", last2...)
 		r.Remaining[0].Members = 3
 		return z.try(r)
 	}},
-	{check.S6, "more is stopped than yields", func(z *zoo) error {
+	{check.PromiseS6, "more is stopped than yields", func(z *zoo) error {
 		z.stretched(1)
 		r := z.shrink("high", last2...)
 		r.Members = append(r.Members, on(1, "n1", 1))
 		return z.try(r)
 	}},
-	{check.Orders, "a member yields that does not run", func(z *zoo) error {
+	{check.PromiseOrders, "a member yields that does not run", func(z *zoo) error {
 		z.stretched(2)
 		r := z.shrink("high", last2...)
-		r.Yields[0].Members[1].Index = 7
+		r.SurplusEvictions[0].Members[1].Index = 7
 		return z.try(r)
 	}},
-	{check.Orders, "a member yields twice", func(z *zoo) error {
+	{check.PromiseOrders, "a member yields twice", func(z *zoo) error {
 		z.stretched(2)
 		r := z.shrink("high", last2...)
-		r.Yields[0].Members[1] = r.Yields[0].Members[0]
+		r.SurplusEvictions[0].Members[1] = r.SurplusEvictions[0].Members[0]
 		return z.try(r)
 	}},
-	{check.Causes, "a gang shrinks first for somebody else than it says", func(z *zoo) error {
+	{check.PromiseCauses, "a gang shrinks first for somebody else than it says", func(z *zoo) error {
 		z.stretched(2)
 		r := z.shrink("high", last2...)
-		r.Cause.For.Job = "z"
+		r.Cause.Beneficiary.Job = "z"
 		return z.try(r)
 	}},
-	{check.S7, "a gang gives more than is needed", func(z *zoo) error {
+	{check.PromiseS7, "a gang gives more than is needed", func(z *zoo) error {
 		z.stretched(1)
 		z.pass(z.shrink("high", append(last2[:2:2], on(1, "n1", 1))...))
-		return z.c.Against(z.gangs(1, 3, 0, z.roomFor("high", "n1", "n2")))
+		return z.c.AgainstReport(z.gangs(1, 3, 0, z.roomFor("high", "n1", "n2")))
 	}},
-	{check.S7, "a gang ends where another could have shrunk", func(z *zoo) error {
+	{check.PromiseS7, "a gang ends where another could have shrunk", func(z *zoo) error {
 		z.stretched(2)
 		z.pass(z.ask("y", berth.CausePreempted, "high"), z.ask("z", berth.CausePreempted, "high"))
-		return z.c.Against(z.gangs(1, 3, 0, z.room("high", "n3")))
+		return z.c.AgainstReport(z.gangs(1, 3, 0, z.room("high", "n3")))
 	}},
-	{check.S7, "a gang ends that could have shrunk", func(z *zoo) error {
-		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Worth: berth.Worth{Unweighed: true}}}})
+	{check.PromiseS7, "a gang ends that could have shrunk", func(z *zoo) error {
+		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Gain: berth.GainPolicy{IgnoreCost: true}}}})
 		z.stretched(2)
 		z.pass(z.ask("wide", berth.CausePreempted, "high"))
-		return z.c.Against(z.gangs(1, 3, 0, z.room("high", "n2")))
+		return z.c.AgainstReport(z.gangs(1, 3, 0, z.room("high", "n2")))
 	}},
-	{check.Orders, "what was told to stop is not asked again", func(z *zoo) error {
+	{check.PromiseOrders, "what was told to stop is not asked again", func(z *zoo) error {
 		z.stretched(2)
 		r := z.shrink("high", last2...)
 		z.pass(r)
@@ -132,13 +132,13 @@ func TestShrinkingPasses(t *testing.T) {
 	z.stretched(2, pairs)
 	r := z.shrink("high", last2...)
 	z.pass(r)
-	require.NoError(t, z.c.Against(z.gangs(1, 3, 0, z.roomFor("high", "n2"))))
-	z.tell(berth.ActionReported{Action: r.ID, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 2}}})
+	require.NoError(t, z.c.AgainstReport(z.gangs(1, 3, 0, z.roomFor("high", "n2"))))
+	z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 2}}})
 	z.now = r.Deadline
 	again := z.shrink("high", last2[0])
 	again.Attempt, again.Remaining = 2, r.Remaining
 	z.pass(again)
-	z.tell(berth.ActionReported{Action: again.ID})
+	z.tell(berth.OrderReported{Order: again.ID})
 	z.tell(berth.JobCancelled{Job: "high"})
 	b := z.bind("wide", last2...)
 	b.Cause.Code = berth.CauseGrows

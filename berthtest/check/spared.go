@@ -38,7 +38,7 @@ func (n *node) sound() bool { return len(n.gpus) > 0 && n.failed == 0 && !n.clos
 
 // wants is how many spares a pool is to have, and whether the policy speaks of it.
 func (c *Checker) wants(pool string) (int, bool) {
-	i := slices.IndexFunc(c.policy.Spares, func(s berth.Spares) bool { return s.Pool == pool && s.Milli > 0 })
+	i := slices.IndexFunc(c.policy.HotSpares, func(s berth.HotSpares) bool { return s.Pool == pool && s.NodesMilli > 0 })
 	if i < 0 {
 		return 0, false
 	}
@@ -48,7 +48,7 @@ func (c *Checker) wants(pool string) (int, bool) {
 			sound++
 		}
 	}
-	milli, wanted := c.policy.Spares[i].Milli, 0
+	milli, wanted := c.policy.HotSpares[i].NodesMilli, 0
 	for wanted*1000 < sound*milli {
 		wanted++
 	}
@@ -69,13 +69,13 @@ func (c *Checker) enterSpare(rep *replica, n *node) {
 }
 
 // mayResume reports whether a replica may be on a spare.
-func (rep *replica) mayResume() bool { return rep.struck && rep.state != berth.Running }
+func (rep *replica) mayResume() bool { return rep.struck && rep.state != berth.ReplicaRunning }
 
 // onlyStruck: who was placed on a node that is a spare yet had lost hardware.
 func (c *Checker) onlyStruck(n *node) error {
 	for _, l := range c.lodgers[n.spec.ID] {
 		if !l.struck {
-			return broken(Spares, "%s is placed on node %s, which is a spare, and has lost no hardware", l.rep, n.spec.ID)
+			return broken(PromiseHotSpares, "%s is placed on node %s, which is a spare, and has lost no hardware", l.rep, n.spec.ID)
 		}
 		c.saw("resumed on a spare")
 	}
@@ -85,34 +85,34 @@ func (c *Checker) onlyStruck(n *node) error {
 // againstSpares holds what a report says of spares against the policy and the nodes. passed: a
 // pass was the last that happened, and what was known before it is known.
 func (c *Checker) againstSpares(report *berth.FleetReport, passed bool) error {
-	before, list := c.spares, report.Spares
+	before, list := c.spares, report.HotSpares
 	now := map[berth.NodeID]bool{}
-	if !slices.IsSortedFunc(list, func(a, b berth.SparesReport) int { return cmp.Compare(a.Pool, b.Pool) }) {
-		return broken(Spares, "the report lists pools out of order: %+v", list)
+	if !slices.IsSortedFunc(list, func(a, b berth.HotSparesReport) int { return cmp.Compare(a.Pool, b.Pool) }) {
+		return broken(PromiseHotSpares, "the report lists pools out of order: %+v", list)
 	}
 	pools := 0
-	for _, s := range c.policy.Spares {
-		if s.Milli > 0 {
+	for _, s := range c.policy.HotSpares {
+		if s.NodesMilli > 0 {
 			pools++
 		}
 	}
 	if pools != len(list) {
-		return broken(Spares, "the report lists the spares of %d pools; the policy speaks of %d", len(list), pools)
+		return broken(PromiseHotSpares, "the report lists the spares of %d pools; the policy speaks of %d", len(list), pools)
 	}
 	for _, r := range list {
 		wanted, some := c.wants(r.Pool)
 		switch {
 		case !some || r.Wanted != wanted || r.Free != len(r.Nodes):
-			return broken(Spares, "the report says %+v of spares; %d are wanted", r, wanted)
+			return broken(PromiseHotSpares, "the report says %+v of spares; %d are wanted", r, wanted)
 		case passed && r.Free > wanted:
-			return broken(Spares, "pool %q keeps %d spares after a pass; %d are wanted", r.Pool, r.Free, wanted)
+			return broken(PromiseHotSpares, "pool %q keeps %d spares after a pass; %d are wanted", r.Pool, r.Free, wanted)
 		case r.Free < wanted:
 			c.saw("short of spares")
 		}
 		for _, id := range r.Nodes {
 			n := c.nodes[id]
 			if n == nil || n.spec.Pool != r.Pool || n.trial != 0 || passed && !n.sound() {
-				return broken(Spares, "node %s is a spare of pool %q, and is of another, not sound, or not trusted", id, r.Pool)
+				return broken(PromiseHotSpares, "node %s is a spare of pool %q, and is of another, not sound, or not trusted", id, r.Pool)
 			}
 			if err := c.onlyStruck(n); err != nil {
 				return err
@@ -160,7 +160,7 @@ func (c *Checker) spreadOut(pool string, before, now map[berth.NodeID]bool, pass
 			order = cmp.Or(order, cmp.Compare(kept[c.key(chosen[0], level)], kept[c.key(n, level)]))
 		}
 		if cmp.Or(order, cmp.Compare(chosen[0].spec.ID, id)) > 0 {
-			return broken(Spares, "node %s was made a spare, and %s comes before it", chosen[0].spec.ID, id)
+			return broken(PromiseHotSpares, "node %s was made a spare, and %s comes before it", chosen[0].spec.ID, id)
 		}
 		c.saw("a spare chosen before another")
 	}
@@ -173,7 +173,7 @@ func (c *Checker) surelyStandsBy(n *node) bool {
 	if !n.sound() || n.trial != 0 || len(n.members) > 0 || len(c.lodgers[n.spec.ID]) > 0 || c.bookedFor(n) {
 		return false
 	}
-	return !slices.ContainsFunc(n.gpus, func(g gpu) bool { return g.unknown || g.change != nil }) && c.geometry(n).Kind == berth.Fixed
+	return !slices.ContainsFunc(n.gpus, func(g gpu) bool { return g.unknown || g.change != nil }) && c.geometry(n).Kind == berth.GeometryFixed
 }
 
 // sparesServed: in a fleet without anything left to do, no pool is short of spares that has a node for
@@ -191,7 +191,7 @@ func (c *Checker) sparesServed() error {
 			}
 		}
 		if wanted > 0 {
-			return broken(Spares, "pool %q is %d short of spares, and node %s is idle", n.spec.Pool, wanted, id)
+			return broken(PromiseHotSpares, "pool %q is %d short of spares, and node %s is idle", n.spec.Pool, wanted, id)
 		}
 	}
 	return nil

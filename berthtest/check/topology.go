@@ -47,7 +47,7 @@ func (c *Checker) together(members []*member, level string) error {
 	}
 	for _, m := range members {
 		if !slices.Equal(c.domain(m.node, level), c.domain(members[0].node, level)) {
-			return broken(S8, "%s on node %s and %s on node %s are to stand in one %s",
+			return broken(PromiseS8, "%s on node %s and %s on node %s are to stand in one %s",
 				members[0], members[0].at.Node, m, m.at.Node, level)
 		}
 	}
@@ -61,7 +61,7 @@ func (c *Checker) segments(rep *replica, g int, members []*member) error {
 	t := &rep.job.spec.Groups[g].Topology
 	for depth, segment := range t.Segments {
 		size := segment.Size
-		for s := range rep.job.spec.Groups[g].Replicas / size {
+		for s := range rep.job.spec.Groups[g].Members / size {
 			var list []*member
 			fresh := 0
 			for _, m := range members {
@@ -77,7 +77,7 @@ func (c *Checker) segments(rep *replica, g int, members []*member) error {
 				return err
 			}
 			if depth == 0 && c.depth(segment.Level) > c.depth(c.required(rep, g)) && fresh > 0 && fresh == len(list) && fresh < size {
-				return broken(S8, "order %d binds %d members of segment %d of %s, which has %d", c.last, fresh, s, rep, size)
+				return broken(PromiseS8, "order %d binds %d members of segment %d of %s, which has %d", c.last, fresh, s, rep, size)
 			}
 		}
 		c.saw("segments placed")
@@ -136,12 +136,12 @@ func (s *spreading) even(gangs map[gangKey]berth.ReservationReport) error {
 	for _, domain := range s.nodes {
 		s.counts[domain] += 0
 	}
-	least, most := s.group.Replicas, 0
+	least, most := s.group.Members, 0
 	for _, n := range s.counts {
 		least, most = min(least, n), max(most, n)
 	}
 	if most-least > max(1, t.MaxSkew) {
-		return broken(S8, "group %q of %s has %d members in one %s and %d in another", s.group.Name, s.who, most, t.Spread, least)
+		return broken(PromiseS8, "group %q of %s has %d members in one %s and %d in another", s.group.Name, s.who, most, t.Spread, least)
 	}
 	return nil
 }
@@ -153,15 +153,15 @@ func (c *Checker) surelyFor(n *node, rep *replica, g *berth.Group) bool {
 	if !n.serves(g) || c.mayDivide(n, g) || c.inWindow(n) || rep.avoided[n.spec.ID] || !c.idleFor(rep, n) {
 		return false
 	}
-	return len(n.gpus) == 0 || !c.bounds(rep.job.queue, func(r quota.Resource) bool { return r == quota.GPUOf(n.spec.GPUs[0].Product) })
+	return len(n.gpus) == 0 || !c.bounds(rep.job.queue, func(r quota.Resource) bool { return r == quota.GPUMilliOf(n.spec.GPUs[0].Product) })
 }
 
 // mayDivide reports whether it is a matter of how a node's GPUs divide whether it is one
 // for a group.
 func (c *Checker) mayDivide(n *node, g *berth.Group) bool {
 	_, any := modeOf(&g.Claim)
-	divides := slices.ContainsFunc(n.gpus, func(g gpu) bool { return g.ordered() == berth.ModeMIG || g.unknown })
-	return ofInstance(&g.Claim) || any && (divides || c.table(n) != nil && c.geometry(n).Kind != berth.Fixed)
+	divides := slices.ContainsFunc(n.gpus, func(g gpu) bool { return g.ordered() == berth.GPUModeMIG || g.unknown })
+	return ofInstance(&g.Claim) || any && (divides || c.table(n) != nil && c.geometry(n).Kind != berth.GeometryFixed)
 }
 
 // serves reports whether a node takes work and could hold a member of a group if it
@@ -197,7 +197,7 @@ func (c *Checker) aligned(rep *replica, g int, members []*member) error {
 			continue
 		}
 		if others++; others > 1 || set&^widest != 0 {
-			return broken(S8, "%s uses GPUs %s on node %s and %s elsewhere: its rails are not aligned", rep, set, n.spec.ID, widest)
+			return broken(PromiseS8, "%s uses GPUs %s on node %s and %s elsewhere: its rails are not aligned", rep, set, n.spec.ID, widest)
 		}
 	}
 	c.saw("rails aligned")

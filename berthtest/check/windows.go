@@ -31,11 +31,11 @@ func (c *Checker) reservationSet(e berth.ReservationSet) error {
 	}
 	switch {
 	case r.ID == "" || ways != 1 || r.GPUs < 0 || len(r.Domain) > len(c.levels):
-		return broken(Facts, "reservation %q was accepted, which does not say what it is about", r.ID)
+		return broken(PromiseEvents, "reservation %q was accepted, which does not say what it is about", r.ID)
 	case r.Until <= r.From || r.Until <= c.now:
-		return broken(Facts, "reservation %s was accepted at %d, which is from %d until %d", r.ID, c.now, r.From, r.Until)
+		return broken(PromiseEvents, "reservation %s was accepted at %d, which is from %d until %d", r.ID, c.now, r.From, r.Until)
 	case r.Queue != "" && c.queues[string(r.Queue)] == nil:
-		return broken(Facts, "reservation %s was accepted for queue %s, which is not known", r.ID, r.Queue)
+		return broken(PromiseEvents, "reservation %s was accepted for queue %s, which is not known", r.ID, r.Queue)
 	}
 	if c.booked[r.ID] != nil {
 		c.saw("advance reservation changed")
@@ -47,7 +47,7 @@ func (c *Checker) reservationSet(e berth.ReservationSet) error {
 
 func (c *Checker) reservationRemoved(e berth.ReservationRemoved) error {
 	if c.booked[e.Reservation] == nil {
-		return broken(Facts, "the removal of reservation %s was accepted, which is not known", e.Reservation)
+		return broken(PromiseEvents, "the removal of reservation %s was accepted, which is not known", e.Reservation)
 	}
 	c.saw("advance reservation removed")
 	delete(c.booked, e.Reservation)
@@ -81,7 +81,7 @@ func (r *reservation) has(n *node) bool {
 func (c *Checker) ends(rep *replica) (berth.Time, bool) {
 	length := cmp.Or(rep.job.spec.ExpectedRuntime, c.policy.AssumedRuntime)
 	from := c.now
-	if rep.state == berth.Running {
+	if rep.state == berth.ReplicaRunning {
 		from = rep.started
 	}
 	end := from.Add(length)
@@ -115,13 +115,13 @@ func (c *Checker) mayEnter(rep *replica, n *node) error {
 			c.saw("backfilled before an advance reservation")
 		default:
 			end, _ := c.ends(rep)
-			return broken(Reservations, "%s is placed on node %s, which is reserved from %d until %d (%s); its end is expected at %d",
+			return broken(PromiseReservations, "%s is placed on node %s, which is reserved from %d until %d (%s); its end is expected at %d",
 				rep, n.spec.ID, r.spec.From, r.spec.Until, id, end)
 		}
 	}
 	for _, other := range c.alone.sorted() {
 		if other != rep && other.alone[c.key(n, other.job.spec.Topology.Exclusive)] {
-			return broken(S8, "%s is placed on node %s, in a %s that %s has for itself", rep, n.spec.ID, other.job.spec.Topology.Exclusive, other)
+			return broken(PromiseS8, "%s is placed on node %s, in a %s that %s has for itself", rep, n.spec.ID, other.job.spec.Topology.Exclusive, other)
 		}
 	}
 	c.trespass(rep, n)
@@ -137,7 +137,7 @@ func (c *Checker) aloneThere(rep *replica, placed []*member) error {
 	}
 	for _, m := range placed {
 		if other := c.stranger(rep, m.node); other != nil {
-			return broken(S8, "%s wants its %s for itself, is placed on node %s, and %s is there", rep, level, m.node.spec.ID, other)
+			return broken(PromiseS8, "%s wants its %s for itself, is placed on node %s, and %s is there", rep, level, m.node.spec.ID, other)
 		}
 	}
 	c.claimAlone(rep)
@@ -278,7 +278,7 @@ func (c *Checker) noteKeptOut() {
 	look(byAdvance, len(c.booked) > 0, "an advance reservation")
 	look(byGang, len(c.gangs) > 0, "the reservation of a gang")
 	look(byExclusive, len(c.alone) > 0, "an exclusive gang")
-	look(byTrial, c.policy.Health.Trial != 0, "a trial")
+	look(byTrial, c.policy.Health.BurnIn != 0, "a trial")
 	look(bySpare, len(c.spares) > 0, "spares")
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {

@@ -21,7 +21,7 @@ type yielding struct {
 	// planned is the latest replica that was started where room was made for it.
 	planned *replica
 	// taken has the requests that were withdrawn.
-	taken map[berth.ActionID]bool
+	taken map[berth.OrderID]bool
 	// courses of all who have to yield, or hold nothing yet after they had; strayed is what
 	// is wrong with them.
 	courses map[*replica]*course
@@ -30,7 +30,7 @@ type yielding struct {
 
 func newYielding() yielding {
 	return yielding{
-		rooms: map[gangKey]*room{}, stray: set{}, silent: set{}, told: set{}, taken: map[berth.ActionID]bool{},
+		rooms: map[gangKey]*room{}, stray: set{}, silent: set{}, told: set{}, taken: map[berth.OrderID]bool{},
 		courses: map[*replica]*course{},
 	}
 }
@@ -75,27 +75,27 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	if r.Cause.Code == berth.CauseDrained {
 		grace = c.graceOf(rep)
 	}
-	if err := c.dueBy(r.Order, grace); err != nil {
+	if err := c.dueBy(r.OrderHeader, grace); err != nil {
 		return err
 	}
 	if !rep.job.spec.Checkpoint.Supported {
-		return broken(S6, "order %d asks %s for a checkpoint, which writes none", r.ID, rep)
+		return broken(PromiseS6, "order %d asks %s for a checkpoint, which writes none", r.ID, rep)
 	}
 	if err := c.toldAnew(rep); err != nil {
 		return err
 	}
-	if err := told(rep, r.Order); err != nil {
+	if err := told(rep, r.OrderHeader); err != nil {
 		return err
 	}
 	c.saw("checkpoint requested")
 	c.open(rep, r)
 	rep.hastened = false
-	c.signal(rep, protocol.Ask)
+	c.signal(rep, protocol.SignalAsk)
 	return nil
 }
 
 // toldTo is what has to hold of one who is told to go for a cause.
-func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.Order) error {
+func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.OrderHeader) error {
 	switch cause {
 	case berth.CauseDrained:
 		return c.mustLeave
@@ -107,20 +107,20 @@ func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.Order) erro
 
 // withdrawn: a request is taken back while it is out, if nobody needs it any more.
 func (c *Checker) withdrawn(w berth.Withdraw) error {
-	rep, err := c.named(w.Order)
+	rep, err := c.named(w.OrderHeader)
 	switch {
 	case err != nil:
 		return err
 	case !rep.asked() || rep.order.Header().ID != w.Request:
-		return broken(Orders, "order %d withdraws order %d from %s, which is no request that is out", w.ID, w.Request, rep)
+		return broken(PromiseOrders, "order %d withdraws order %d from %s, which is no request that is out", w.ID, w.Request, rep)
 	case w.Deadline != 0:
-		return broken(Deadlines, "order %d is a withdrawal, and is due by %d", w.ID, w.Deadline)
+		return broken(PromiseDeadlines, "order %d is a withdrawal, and is due by %d", w.ID, w.Deadline)
 	case w.Cause.Code != berth.CauseNotNeeded:
-		return broken(Causes, "order %d withdraws a request because of %q", w.ID, w.Cause.Code)
+		return broken(PromiseCauses, "order %d withdraws a request because of %q", w.ID, w.Cause.Code)
 	case w.Incarnation != rep.incarnation:
-		return broken(Incarnations, "order %d is to life %d of %s, which is in life %d", w.ID, w.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", w.ID, w.Incarnation, rep, rep.incarnation)
 	}
-	if err := c.mayGoOn(rep, broken(S7, "order %d withdraws the request of %s, whose place %s still needs", w.ID, rep, rep.reasonToGo())); err != nil {
+	if err := c.mayGoOn(rep, broken(PromiseS7, "order %d withdraws the request of %s, whose place %s still needs", w.ID, rep, rep.reasonToGo())); err != nil {
 		return err
 	}
 	if rep.room == nil {
@@ -130,7 +130,7 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 	c.taken[w.Request] = true
 	c.told.add(rep)
 	c.spareLate(rep)
-	c.signal(rep, protocol.Withdraw)
+	c.signal(rep, protocol.SignalWithdraw)
 	c.goesOn(rep)
 	return nil
 }
@@ -143,13 +143,13 @@ func (c *Checker) goesOn(rep *replica) {
 }
 
 // checkpointReported: who has answered is stopped, unless nobody needs its place by now.
-func (c *Checker) checkpointReported(rep *replica, e berth.ActionReported) error {
-	if e.Outcome != berth.Done && e.Outcome != berth.Failed || len(e.Members) > 0 {
-		return broken(Facts, "the report of order %d was accepted, a request for a checkpoint: %s with %d members", e.Action, e.Outcome, len(e.Members))
+func (c *Checker) checkpointReported(rep *replica, e berth.OrderReported) error {
+	if e.Outcome != berth.OutcomeDone && e.Outcome != berth.OutcomeFailed || len(e.Members) > 0 {
+		return broken(PromiseEvents, "the report of order %d was accepted, a request for a checkpoint: %s with %d members", e.Order, e.Outcome, len(e.Members))
 	}
-	answer := protocol.Failed
-	if e.Outcome == berth.Done {
-		rep.checkpointed, answer = c.now, protocol.Done
+	answer := protocol.SignalFailed
+	if e.Outcome == berth.OutcomeDone {
+		rep.checkpointed, answer = c.now, protocol.SignalDone
 	}
 	c.signal(rep, answer)
 	if rep.needless() {
@@ -176,7 +176,7 @@ func (c *Checker) requestExpired(rep *replica) {
 // evict brings a replica that has to yield into the state in which its Release finds it: it
 // did not answer in time, or writes no checkpoints. All others are so already.
 func (c *Checker) evict(rep *replica, r *berth.Release) error {
-	if len(r.Yields) > 0 {
+	if len(r.SurplusEvictions) > 0 {
 		if err := c.toldAnew(rep); err != nil {
 			return err
 		}
@@ -185,22 +185,22 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 	case !goesFor(r.Cause.Code) && r.Cause.Code != berth.CauseDrained:
 		return nil
 	case c.silent.has(rep) && c.stray.has(rep):
-		return broken(S6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())
+		return broken(PromiseS6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())
 	case c.silent.has(rep):
 		c.silent.remove(rep)
-		c.signal(rep, protocol.Deadline)
-	case rep.state == berth.Releasing, rep.has(stopping):
+		c.signal(rep, protocol.SignalDeadline)
+	case rep.state == berth.ReplicaReleasing, rep.has(stopping):
 		return nil // it was reported, or stays
-	case len(r.Yields) > 0:
+	case len(r.SurplusEvictions) > 0:
 		return c.shrink(rep, r)
 	case rep.job.spec.Checkpoint.Supported:
-		return broken(S6, "order %d stops %s because of %q, which was not asked for a checkpoint", r.ID, rep, r.Cause.Code)
+		return broken(PromiseS6, "order %d stops %s because of %q, which was not asked for a checkpoint", r.ID, rep, r.Cause.Code)
 	default:
-		if err := c.toldTo(r.Cause.Code)(rep, r.Order); err != nil {
+		if err := c.toldTo(r.Cause.Code)(rep, r.OrderHeader); err != nil {
 			return err
 		}
 		c.saw("stopped without a checkpoint")
-		c.signal(rep, protocol.Stop)
+		c.signal(rep, protocol.SignalStop)
 	}
 	if rep.room != nil {
 		c.evictedNow(rep)
@@ -233,13 +233,13 @@ func (c *Checker) toldAnew(rep *replica) error {
 
 // wentOn: who did not answer goes on, as nobody needs its place.
 func (c *Checker) wentOn(rep *replica) error {
-	err := broken(S7, "%s did not answer a request for a checkpoint in time, goes on, and %s needs its place", rep, rep.reasonToGo())
+	err := broken(PromiseS7, "%s did not answer a request for a checkpoint in time, goes on, and %s needs its place", rep, rep.reasonToGo())
 	if rep.room == nil && !rep.needless() {
 		return err
 	}
 	c.unlessEnded(rep.room, err)
 	c.spareLate(rep)
-	c.signal(rep, protocol.Deadline)
+	c.signal(rep, protocol.SignalDeadline)
 	rep.leaveRoom()
 	c.saw("request expired in vain")
 	return nil

@@ -26,7 +26,7 @@ func (z *zoo) singles(queue berth.QueueID, names string, change ...func(*berth.J
 		z.submit(id, 1, append([]func(*berth.Job){in(queue)}, change...)...)
 		b := z.bind(id, at)
 		z.pass(b)
-		z.tell(berth.ActionReported{Action: b.ID})
+		z.tell(berth.OrderReported{Order: b.ID})
 		z.used = append(z.used, queue)
 		z.places[id] = at
 	}
@@ -37,7 +37,7 @@ func (z *zoo) duo(queue berth.QueueID, node berth.NodeID, change ...func(*berth.
 	z.submit("duo", 2, append([]func(*berth.Job){in(queue)}, change...)...)
 	b := z.bind("duo", on(0, node, 0), on(1, node, 1))
 	z.pass(b)
-	z.tell(berth.ActionReported{Action: b.ID})
+	z.tell(berth.OrderReported{Order: b.ID})
 	z.used = append(z.used, queue, queue)
 	z.places["duo"] = on(0, node, 0)
 }
@@ -51,26 +51,26 @@ func (z *zoo) gangs(waiting, running, releasing int, list ...berth.ReservationRe
 
 func writes(j *berth.Job)  { j.Checkpoint.Supported = true }
 func ahead(j *berth.Job)   { j.Priority = 1 }
-func serving(j *berth.Job) { j.Class = berth.LatencyCritical }
+func serving(j *berth.Job) { j.Class = berth.ClassLatencyCritical }
 
 // seen is the report of the fleet as singles left it, in which so many wait in a queue.
 func (z *zoo) seen(queue berth.QueueID, waiting, releasing int, list ...berth.ReservationReport) berth.FleetReport {
 	held := len(z.used)
-	gpus := berth.GPUCount{All: 6000, Held: int64(1000 * held), Free: int64(6000 - 1000*held)}
+	gpus := berth.GPUCount{AllMilli: 6000, HeldMilli: int64(1000 * held), FreeMilli: int64(6000 - 1000*held)}
 	r := berth.FleetReport{
-		Nodes: berth.NodeCount{All: 3}, FreeNodes: []int{held / 2, held % 2, 3 - (held+1)/2}, GPUs: gpus,
+		Nodes: berth.NodeCount{All: 3}, NodesByFreeGPUs: []int{held / 2, held % 2, 3 - (held+1)/2}, GPUs: gpus,
 		Products: []berth.ProductCount{{Product: "H100", GPUCount: gpus}},
 		Replicas: berth.ReplicaCount{Pending: waiting, Running: held - releasing, Releasing: releasing},
 		Waiting:  berth.WaitingCount{Capacity: waiting}, Reservations: list,
 	}
-	for len(r.FreeNodes) > 1 && r.FreeNodes[len(r.FreeNodes)-1] == 0 {
-		r.FreeNodes = r.FreeNodes[:len(r.FreeNodes)-1]
+	for len(r.NodesByFreeGPUs) > 1 && r.NodesByFreeGPUs[len(r.NodesByFreeGPUs)-1] == 0 {
+		r.NodesByFreeGPUs = r.NodesByFreeGPUs[:len(r.NodesByFreeGPUs)-1]
 	}
-	queues := map[string]*berth.QueueReport{"free": {}, "org": {Limit: amount(5000)}, "q": {Limit: amount(4000)}}
+	queues := map[string]*berth.QueueReport{"free": {}, "org": {LimitMilli: amount(5000)}, "q": {LimitMilli: amount(4000)}}
 	for name := range z.queues {
 		queues[name] = &berth.QueueReport{}
 	}
-	queues[string(queue)].Waiting = waiting
+	queues[string(queue)].WaitingReplicas = waiting
 	for _, leaf := range z.used {
 		for at := string(leaf); at != ""; at = z.queues[at].Parent {
 			queues[at].UsedMilli += 1000
@@ -97,22 +97,22 @@ func (z *zoo) room(id berth.JobID, nodes ...berth.NodeID) berth.ReservationRepor
 }
 
 // because is an order because somebody has to yield.
-func (z *zoo) because(id berth.JobID, timeout berth.Duration, cause berth.CauseCode, to berth.JobID) berth.Order {
+func (z *zoo) because(id berth.JobID, timeout berth.Duration, cause berth.CauseCode, to berth.JobID) berth.OrderHeader {
 	o := z.order(id, timeout, cause)
-	o.Cause.For.Job = to
+	o.Cause.Beneficiary.Job = to
 	return o
 }
 
 func (z *zoo) ask(id berth.JobID, cause berth.CauseCode, to berth.JobID) berth.RequestCheckpoint {
-	return berth.RequestCheckpoint{Order: z.because(id, 5*berth.Minute, cause, to)}
+	return berth.RequestCheckpoint{OrderHeader: z.because(id, 5*berth.Minute, cause, to)}
 }
 
 func (z *zoo) stop(id berth.JobID, cause berth.CauseCode, to berth.JobID) berth.Release {
-	return berth.Release{Order: z.because(id, berth.Minute, cause, to), Members: []berth.MemberPlacement{z.places[id]}, Attempt: 1}
+	return berth.Release{OrderHeader: z.because(id, berth.Minute, cause, to), Members: []berth.MemberPlacement{z.places[id]}, Attempt: 1}
 }
 
-func (z *zoo) takeBack(id berth.JobID, request berth.ActionID) berth.Withdraw {
-	w := berth.Withdraw{Order: z.order(id, 0, berth.CauseNotNeeded), Request: request}
+func (z *zoo) takeBack(id berth.JobID, request berth.OrderID) berth.Withdraw {
+	w := berth.Withdraw{OrderHeader: z.order(id, 0, berth.CauseNotNeeded), Request: request}
 	w.Deadline = 0
 	return w
 }
@@ -122,7 +122,7 @@ func (z *zoo) full(change ...func(*berth.Job)) {
 	z.tenants(plain, plain)
 	z.singles("a1", "uvwxyz", append([]func(*berth.Job){writes}, change...)...)
 	z.submit("high", 1, in("a1"), ahead)
-	require.NoError(z.t, z.c.Against(z.seen("a1", 1, 0)))
+	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
 }
 
 // asked has one of the six be asked to yield, and returns the request.
@@ -130,7 +130,7 @@ func (z *zoo) asked() berth.RequestCheckpoint {
 	z.full()
 	r := z.ask("z", berth.CausePreempted, "high")
 	z.pass(r)
-	require.NoError(z.t, z.c.Against(z.seen("a1", 1, 0, z.room("high", "n3"))))
+	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3"))))
 	return r
 }
 
@@ -140,325 +140,325 @@ func (z *zoo) lent(a, b func(*quota.Queue), change ...func(*berth.Job)) {
 	z.singles("b1", "wxyz", change...)
 	z.singles("a1", "uv")
 	z.submit("back", 1, in("a1"))
-	require.NoError(z.t, z.c.Against(z.seen("a1", 1, 0)))
+	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
 }
 
 var yields = []animal{
-	{check.S6, "who writes checkpoints is not asked for one", func(z *zoo) error {
+	{check.PromiseS6, "who writes checkpoints is not asked for one", func(z *zoo) error {
 		z.full()
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.S6, "who writes none is asked for one", func(z *zoo) error {
+	{check.PromiseS6, "who writes none is asked for one", func(z *zoo) error {
 		z.full(func(j *berth.Job) { j.Checkpoint.Supported = false })
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.S6, "somebody has to yield to its equal", func(z *zoo) error {
+	{check.PromiseS6, "somebody has to yield to its equal", func(z *zoo) error {
 		z.full(ahead)
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.S6, "what is latency-critical has to yield to its own queue", func(z *zoo) error {
+	{check.PromiseS6, "what is latency-critical has to yield to its own queue", func(z *zoo) error {
 		z.full(serving)
 		z.submit("higher", 1, in("a1"), serving, ahead)
 		return z.try(z.ask("z", berth.CausePreempted, "higher"))
 	}},
-	{check.S6, "somebody has to yield before its time", func(z *zoo) error {
+	{check.PromiseS6, "somebody has to yield before its time", func(z *zoo) error {
 		z.full(func(j *berth.Job) { j.MinRuntime = berth.Minute })
 		z.now = berth.Time(berth.Minute) - 1
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.S6, "somebody has to yield before the policy says so", func(z *zoo) error {
+	{check.PromiseS6, "somebody has to yield before the policy says so", func(z *zoo) error {
 		z.full()
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{MinRuntime: 1}}})
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.S6, "somebody has to yield though nobody shall", func(z *zoo) error {
+	{check.PromiseS6, "somebody has to yield though nobody shall", func(z *zoo) error {
 		z.full()
-		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptNever}}})
+		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionOff}}})
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.S6, "somebody has to yield to its queue where only what was lent is taken back", func(z *zoo) error {
+	{check.PromiseS6, "somebody has to yield to its queue where only what was lent is taken back", func(z *zoo) error {
 		z.full()
-		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptReclaim}}})
+		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionReclaim}}})
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.Causes, "who is on its way out has to yield", func(z *zoo) error {
+	{check.PromiseCauses, "who is on its way out has to yield", func(z *zoo) error {
 		z.full()
 		z.tell(berth.JobCancelled{Job: "z"})
 		z.pass(z.release("z", berth.CauseCancelled, z.places["z"]))
-		z.tell(berth.ActionReported{Action: z.next - 1, Outcome: berth.Failed})
+		z.tell(berth.OrderReported{Order: z.next - 1, Outcome: berth.OutcomeFailed})
 		z.now = z.now.Add(berth.Minute)
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.S6, "who need not yield any more is stopped", func(z *zoo) error {
+	{check.PromiseS6, "who need not yield any more is stopped", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		z.pass(z.takeBack("z", r.ID))
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.S6, "who answered when nobody needed its place is stopped", func(z *zoo) error {
+	{check.PromiseS6, "who answered when nobody needed its place is stopped", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
-		z.tell(berth.ActionReported{Action: r.ID})
+		z.tell(berth.OrderReported{Order: r.ID})
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.S6, "who did not answer when nobody needed its place is stopped", func(z *zoo) error {
+	{check.PromiseS6, "who did not answer when nobody needed its place is stopped", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		z.now = r.Deadline
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.Orders, "who was asked is stopped before it answers", func(z *zoo) error {
+	{check.PromiseOrders, "who was asked is stopped before it answers", func(z *zoo) error {
 		r := z.asked()
 		z.now = r.Deadline - 1
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.Orders, "who has answered is not stopped", func(z *zoo) error {
+	{check.PromiseOrders, "who has answered is not stopped", func(z *zoo) error {
 		r := z.asked()
-		z.tell(berth.ActionReported{Action: r.ID, Outcome: berth.Failed})
+		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeFailed})
 		return z.try()
 	}},
-	{check.Orders, "a request is withdrawn that is not out", func(z *zoo) error {
+	{check.PromiseOrders, "a request is withdrawn that is not out", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		return z.try(z.takeBack("z", r.ID-1))
 	}},
-	{check.S7, "somebody has to yield to one that runs", func(z *zoo) error {
+	{check.PromiseS7, "somebody has to yield to one that runs", func(z *zoo) error {
 		z.full()
 		return z.try(z.ask("z", berth.CausePreempted, "y"))
 	}},
-	{check.S7, "who is yielded to has no reservation", func(z *zoo) error {
+	{check.PromiseS7, "who is yielded to has no reservation", func(z *zoo) error {
 		z.full()
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
-		return z.c.Against(z.seen("a1", 1, 0))
+		return z.c.AgainstReport(z.seen("a1", 1, 0))
 	}},
-	{check.S7, "who is yielded to has a reservation that is too short", func(z *zoo) error {
+	{check.PromiseS7, "who is yielded to has a reservation that is too short", func(z *zoo) error {
 		z.full()
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
 		r := z.room("high", "n3")
 		r.Until--
-		return z.c.Against(z.seen("a1", 1, 0, r))
+		return z.c.AgainstReport(z.seen("a1", 1, 0, r))
 	}},
-	{check.S7, "the victims are too few", func(z *zoo) error {
+	{check.PromiseS7, "the victims are too few", func(z *zoo) error {
 		z.full()
 		z.submit("wide", 2, in("a1"), ahead)
-		require.NoError(z.t, z.c.Against(z.seen("a1", 2, 0)))
+		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
 		z.pass(z.ask("z", berth.CausePreempted, "wide"))
-		return z.c.Against(z.seen("a1", 2, 0, z.room("wide", "n2", "n3")))
+		return z.c.AgainstReport(z.seen("a1", 2, 0, z.room("wide", "n2", "n3")))
 	}},
-	{check.S7, "the victims stand elsewhere", func(z *zoo) error {
+	{check.PromiseS7, "the victims stand elsewhere", func(z *zoo) error {
 		z.full()
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
-		return z.c.Against(z.seen("a1", 1, 0, z.room("high", "n1")))
+		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n1")))
 	}},
-	{check.S7, "one of the victims is too many", func(z *zoo) error {
+	{check.PromiseS7, "one of the victims is too many", func(z *zoo) error {
 		z.full()
-		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Worth: berth.Worth{Unweighed: true}}}})
-		require.NoError(z.t, z.c.Against(z.seen("a1", 1, 0)))
+		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Gain: berth.GainPolicy{IgnoreCost: true}}}})
+		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
 		z.pass(z.ask("y", berth.CausePreempted, "high"), z.ask("z", berth.CausePreempted, "high"))
-		return z.c.Against(z.seen("a1", 1, 0, z.room("high", "n3")))
+		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3")))
 	}},
-	{check.S7, "a small job stops a large gang", func(z *zoo) error {
+	{check.PromiseS7, "a small job stops a large gang", func(z *zoo) error {
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{MaxRatio: 1}}})
 		z.tenants(plain, plain)
 		z.duo("a1", "n1")
 		z.singles("a1", "wxyz", writes)
 		z.submit("high", 1, in("a1"), ahead)
-		require.NoError(z.t, z.c.Against(z.gangs(1, 5, 0)))
+		require.NoError(z.t, z.c.AgainstReport(z.gangs(1, 5, 0)))
 		stop := z.stop("duo", berth.CausePreempted, "high")
 		stop.Members = append(stop.Members, on(1, "n1", 1))
 		z.pass(stop)
-		return z.c.Against(z.gangs(1, 4, 1, z.room("high", "n1")))
+		return z.c.AgainstReport(z.gangs(1, 4, 1, z.room("high", "n1")))
 	}},
-	{check.S7, "a request is withdrawn that is needed", func(z *zoo) error {
+	{check.PromiseS7, "a request is withdrawn that is needed", func(z *zoo) error {
 		r := z.asked()
 		kept := z.room("high", "n3")
 		z.pass(z.takeBack("z", r.ID))
-		return z.c.Against(z.seen("a1", 1, 0, kept))
+		return z.c.AgainstReport(z.seen("a1", 1, 0, kept))
 	}},
-	{check.S7, "a request is not withdrawn that nobody needs", func(z *zoo) error {
+	{check.PromiseS7, "a request is not withdrawn that nobody needs", func(z *zoo) error {
 		z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		return z.try()
 	}},
-	{check.S7, "a request is not withdrawn when the reservation is over", func(z *zoo) error {
+	{check.PromiseS7, "a request is not withdrawn when the reservation is over", func(z *zoo) error {
 		z.asked()
 		z.tell(berth.NodeCordoned{Node: "n1"})
 		r := z.seen("a1", 1, 0)
-		r.Nodes.Cordoned, r.FreeNodes = 1, []int{2}
-		require.NoError(z.t, z.c.Against(r))
+		r.Nodes.Cordoned, r.NodesByFreeGPUs = 1, []int{2}
+		require.NoError(z.t, z.c.AgainstReport(r))
 		return z.try()
 	}},
-	{check.S7, "who does not answer goes on", func(z *zoo) error {
+	{check.PromiseS7, "who does not answer goes on", func(z *zoo) error {
 		r := z.asked()
 		kept := z.room("high", "n3")
 		z.now = r.Deadline
 		z.pass()
-		return z.c.Against(z.seen("a1", 1, 0, kept))
+		return z.c.AgainstReport(z.seen("a1", 1, 0, kept))
 	}},
-	{check.S7, "a gang starts elsewhere than where room was made", func(z *zoo) error {
+	{check.PromiseS7, "a gang starts elsewhere than where room was made", func(z *zoo) error {
 		z.asked()
 		z.tell(berth.JobFinished{Job: "u", Incarnation: 1})
 		r := z.seen("a1", 1, 0, z.room("high", "n3"))
-		r.GPUs.Held, r.GPUs.Free, r.FreeNodes, r.Replicas.Running = 5000, 1000, []int{2, 1}, 5
+		r.GPUs.HeldMilli, r.GPUs.FreeMilli, r.NodesByFreeGPUs, r.Replicas.Running = 5000, 1000, []int{2, 1}, 5
 		r.Products[0].GPUCount = r.GPUs
 		r.Queues[0].UsedMilli, r.Queues[1].UsedMilli = 5000, 5000
-		require.NoError(z.t, z.c.Against(r))
+		require.NoError(z.t, z.c.AgainstReport(r))
 		b := z.bind("high", on(0, "n1", 0))
-		b.Cause.Code = berth.CauseRoomMade
+		b.Cause.Code = berth.CauseVictimsGone
 		return z.try(b)
 	}},
-	{check.Reservations, "somebody slips in where room is made", func(z *zoo) error {
+	{check.PromiseReservations, "somebody slips in where room is made", func(z *zoo) error {
 		r := z.asked()
 		kept := z.room("high", "n3")
-		z.tell(berth.ActionReported{Action: r.ID})
-		require.NoError(z.t, z.c.Against(z.seen("a1", 1, 1, kept)))
+		z.tell(berth.OrderReported{Order: r.ID})
+		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
 		stop := z.stop("z", berth.CausePreempted, "high")
 		z.pass(stop)
 		z.used = z.used[:5]
-		z.tell(berth.ActionReported{Action: stop.ID})
-		require.NoError(z.t, z.c.Against(z.seen("a1", 2, 0, kept)))
+		z.tell(berth.OrderReported{Order: stop.ID})
+		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0, kept)))
 		b := z.bind("z", on(0, "n3", 1))
 		b.Incarnation = 2
 		z.pass(b)
 		z.used = append(z.used, "a1")
 		report := z.seen("a1", 1, 0, kept)
 		report.Replicas.Running, report.Replicas.Binding = 5, 1
-		return z.c.Against(report)
+		return z.c.AgainstReport(report)
 	}},
-	{check.Reservations, "who gave back takes its place again by its class", func(z *zoo) error {
+	{check.PromiseReservations, "who gave back takes its place again by its class", func(z *zoo) error {
 		z.lent(promised(2), plain, serving)
 		z.queue("a", "", promised(3))
-		require.NoError(z.t, z.c.Against(z.seen("a1", 1, 0)))
+		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
 		kept, stop := z.room("back", "n2"), z.stop("z", berth.CauseReclaimed, "back")
 		z.pass(stop)
-		require.NoError(z.t, z.c.Against(z.seen("a1", 1, 1, kept)))
+		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
 		z.used = z.used[1:]
-		z.tell(berth.ActionReported{Action: stop.ID})
+		z.tell(berth.OrderReported{Order: stop.ID})
 		report := z.seen("a1", 1, 0, kept)
-		report.FreeNodes, report.Replicas.Pending, report.Waiting.Capacity = []int{2, 1}, 2, 2
-		report.Queues[slices.IndexFunc(report.Queues, func(q berth.QueueReport) bool { return q.Queue == "b1" })].Waiting = 1
-		require.NoError(z.t, z.c.Against(report))
+		report.NodesByFreeGPUs, report.Replicas.Pending, report.Waiting.Capacity = []int{2, 1}, 2, 2
+		report.Queues[slices.IndexFunc(report.Queues, func(q berth.QueueReport) bool { return q.Queue == "b1" })].WaitingReplicas = 1
+		require.NoError(z.t, z.c.AgainstReport(report))
 		b := z.bind("z", z.places["z"])
 		b.Incarnation = 2
 		z.pass(b)
 		z.used = append(z.used, "b1")
 		report = z.seen("a1", 1, 0, kept)
 		report.Replicas.Running, report.Replicas.Binding = 5, 1
-		return z.c.Against(report)
+		return z.c.AgainstReport(report)
 	}},
-	{check.Causes, "nobody is named who is yielded to", func(z *zoo) error {
+	{check.PromiseCauses, "nobody is named who is yielded to", func(z *zoo) error {
 		z.full()
 		return z.try(z.ask("z", berth.CausePreempted, ""))
 	}},
-	{check.Causes, "somebody is named to whom nobody has to yield", func(z *zoo) error {
+	{check.PromiseCauses, "somebody is named to whom nobody has to yield", func(z *zoo) error {
 		z.full()
 		z.tell(berth.JobCancelled{Job: "z"})
-		return z.try(berth.Release{Order: z.because("z", berth.Minute, berth.CauseCancelled, "high"), Members: []berth.MemberPlacement{z.places["z"]}, Attempt: 1})
+		return z.try(berth.Release{OrderHeader: z.because("z", berth.Minute, berth.CauseCancelled, "high"), Members: []berth.MemberPlacement{z.places["z"]}, Attempt: 1})
 	}},
-	{check.Causes, "what was lent is taken back inside a queue", func(z *zoo) error {
+	{check.PromiseCauses, "what was lent is taken back inside a queue", func(z *zoo) error {
 		z.full()
 		return z.try(z.ask("z", berth.CauseReclaimed, "high"))
 	}},
-	{check.Causes, "a priority takes from another queue", func(z *zoo) error {
+	{check.PromiseCauses, "a priority takes from another queue", func(z *zoo) error {
 		z.lent(promised(3), plain)
 		return z.try(z.stop("z", berth.CausePreempted, "back"))
 	}},
-	{check.Causes, "who has to yield is stopped for somebody else", func(z *zoo) error {
+	{check.PromiseCauses, "who has to yield is stopped for somebody else", func(z *zoo) error {
 		r := z.asked()
 		z.submit("other", 1, in("a1"), ahead)
-		z.tell(berth.ActionReported{Action: r.ID})
+		z.tell(berth.OrderReported{Order: r.ID})
 		return z.try(z.stop("z", berth.CausePreempted, "other"))
 	}},
-	{check.Causes, "a gang starts where no room was made", func(z *zoo) error {
+	{check.PromiseCauses, "a gang starts where no room was made", func(z *zoo) error {
 		z.submit("a", 1)
 		b := z.bind("a", on(0, "n1", 0))
-		b.Cause.Code = berth.CauseRoomMade
+		b.Cause.Code = berth.CauseVictimsGone
 		return z.try(b)
 	}},
-	{check.Causes, "a request is withdrawn on a whim", func(z *zoo) error {
+	{check.PromiseCauses, "a request is withdrawn on a whim", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		w := z.takeBack("z", r.ID)
 		w.Cause.Code = "whim"
 		return z.try(w)
 	}},
-	{check.Deadlines, "a request is due too late", func(z *zoo) error {
+	{check.PromiseDeadlines, "a request is due too late", func(z *zoo) error {
 		z.full()
 		r := z.ask("z", berth.CausePreempted, "high")
 		r.Deadline++
 		return z.try(r)
 	}},
-	{check.Deadlines, "a withdrawal is due", func(z *zoo) error {
+	{check.PromiseDeadlines, "a withdrawal is due", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		w := z.takeBack("z", r.ID)
 		w.Deadline = z.now + 1
 		return z.try(w)
 	}},
-	{check.Incarnations, "a former life need not yield", func(z *zoo) error {
+	{check.PromiseIncarnations, "a former life need not yield", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		w := z.takeBack("z", r.ID)
 		w.Incarnation = 0
 		return z.try(w)
 	}},
-	{check.Incarnations, "a former life is asked", func(z *zoo) error {
+	{check.PromiseIncarnations, "a former life is asked", func(z *zoo) error {
 		z.full()
 		r := z.ask("z", berth.CausePreempted, "high")
 		r.Incarnation = 0
 		return z.try(r)
 	}},
-	{check.Facts, "half a checkpoint is accepted", func(z *zoo) error {
+	{check.PromiseEvents, "half a checkpoint is accepted", func(z *zoo) error {
 		r := z.asked()
-		return z.c.Applied(z.now, berth.ActionReported{Action: r.ID, Outcome: berth.Partial, Members: []berth.MemberRef{{}}})
+		return z.c.Applied(z.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{}}})
 	}},
-	{check.S9, "the report of a request that was withdrawn is accepted", func(z *zoo) error {
+	{check.PromiseS9, "the report of a request that was withdrawn is accepted", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		z.pass(z.takeBack("z", r.ID))
-		return z.c.Applied(z.now, berth.ActionReported{Action: r.ID})
+		return z.c.Applied(z.now, berth.OrderReported{Order: r.ID})
 	}},
-	{check.R5, "the report of a request is refused", func(z *zoo) error {
+	{check.PromiseR5, "the report of a request is refused", func(z *zoo) error {
 		r := z.asked()
-		return z.c.Rejected(z.now, berth.ActionReported{Action: r.ID, Outcome: berth.Failed}, refusal("actionReported", berth.ErrInvalid))
+		return z.c.Rejected(z.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeFailed}, refusal("orderReported", berth.ErrInvalid))
 	}},
-	{check.S4, "what a queue is guaranteed is taken", func(z *zoo) error {
+	{check.PromiseS4, "what a queue is guaranteed is taken", func(z *zoo) error {
 		z.lent(promised(3), promised(4))
 		z.pass(z.stop("z", berth.CauseReclaimed, "back"))
-		return z.c.Against(z.seen("a1", 1, 1, z.room("back", "n2")))
+		return z.c.AgainstReport(z.seen("a1", 1, 1, z.room("back", "n2")))
 	}},
-	{check.S4, "what a queue above is guaranteed is taken", func(z *zoo) error {
+	{check.PromiseS4, "what a queue above is guaranteed is taken", func(z *zoo) error {
 		z.lent(promised(3), promised(3))
 		z.queue("b1", "b", promised(1))
 		z.pass(z.stop("y", berth.CauseReclaimed, "back"), z.stop("z", berth.CauseReclaimed, "back"))
-		return z.c.Against(z.seen("a1", 1, 2, z.room("back", "n2")))
+		return z.c.AgainstReport(z.seen("a1", 1, 2, z.room("back", "n2")))
 	}},
-	{check.S4, "what is due to a queue is taken as a whole", func(z *zoo) error {
+	{check.PromiseS4, "what is due to a queue is taken as a whole", func(z *zoo) error {
 		z.tenants(promised(3), promised(3))
 		z.duo("b1", "n1", ahead)
 		z.singles("b1", "yz")
 		z.singles("a1", "uv")
 		z.submit("back", 1, in("a1"))
-		require.NoError(z.t, z.c.Against(z.gangs(1, 5, 0)))
+		require.NoError(z.t, z.c.AgainstReport(z.gangs(1, 5, 0)))
 		stop := z.stop("duo", berth.CauseReclaimed, "back")
 		stop.Members = append(stop.Members, on(1, "n1", 1))
 		z.pass(stop)
-		return z.c.Against(z.gangs(1, 4, 1, z.room("back", "n1")))
+		return z.c.AgainstReport(z.gangs(1, 4, 1, z.room("back", "n1")))
 	}},
-	{check.S4, "own and lent victims are mixed", func(z *zoo) error {
+	{check.PromiseS4, "own and lent victims are mixed", func(z *zoo) error {
 		z.lent(promised(3), plain)
 		z.submit("wide", 2, in("a1"), ahead)
-		require.NoError(z.t, z.c.Against(z.seen("a1", 2, 0)))
+		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
 		z.pass(z.stop("v", berth.CausePreempted, "wide"), z.stop("z", berth.CauseReclaimed, "wide"))
-		return z.c.Against(z.seen("a1", 2, 2, z.room("wide", "n2", "n3")))
+		return z.c.AgainstReport(z.seen("a1", 2, 2, z.room("wide", "n2", "n3")))
 	}},
-	{check.S4, "a queue takes back more than its share", func(z *zoo) error {
+	{check.PromiseS4, "a queue takes back more than its share", func(z *zoo) error {
 		z.lent(promised(1), plain, func(j *berth.Job) {})
 		z.queue("b", "", promised(3))
 		z.submit("more", 2, in("a1"))
-		require.NoError(z.t, z.c.Against(z.seen("a1", 2, 0)))
+		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0)))
 		z.pass(z.stop("z", berth.CauseReclaimed, "more"))
-		return z.c.Against(z.seen("a1", 2, 1, z.room("more", "n2")))
+		return z.c.AgainstReport(z.seen("a1", 2, 1, z.room("more", "n2")))
 	}},
 }
 
@@ -468,15 +468,15 @@ func TestYieldsRightly(t *testing.T) {
 		"who has answered makes room": func(z *zoo) []string {
 			r := z.asked()
 			kept := z.room("high", "n3")
-			z.tell(berth.ActionReported{Action: r.ID})
+			z.tell(berth.OrderReported{Order: r.ID})
 			stop := z.stop("z", berth.CausePreempted, "high")
 			z.pass(stop)
-			require.NoError(t, z.c.Against(z.seen("a1", 1, 1, kept)))
+			require.NoError(t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
 			z.used = z.used[:5]
-			z.tell(berth.ActionReported{Action: stop.ID})
-			require.NoError(t, z.c.Against(z.seen("a1", 2, 0, kept)))
+			z.tell(berth.OrderReported{Order: stop.ID})
+			require.NoError(t, z.c.AgainstReport(z.seen("a1", 2, 0, kept)))
 			b := z.bind("high", on(0, "n3", 1))
-			b.Cause.Code = berth.CauseRoomMade
+			b.Cause.Code = berth.CauseVictimsGone
 			z.pass(b)
 			return []string{"checkpoint requested", "request done", "preempted", "room is enough", "none of the victims could be spared", "started where room was made"}
 		},
@@ -485,7 +485,7 @@ func TestYieldsRightly(t *testing.T) {
 			kept := z.room("high", "n3")
 			z.now = r.Deadline
 			z.pass(z.stop("z", berth.CausePreempted, "high"))
-			require.NoError(t, z.c.Against(z.seen("a1", 1, 1, kept)))
+			require.NoError(t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
 			return []string{"request expired"}
 		},
 		"who did not answer goes on when nobody needs its place": func(z *zoo) []string {
@@ -493,29 +493,29 @@ func TestYieldsRightly(t *testing.T) {
 			z.tell(berth.JobCancelled{Job: "high"})
 			z.now = r.Deadline
 			z.pass()
-			require.NoError(t, z.c.Against(z.seen("a1", 0, 0)))
+			require.NoError(t, z.c.AgainstReport(z.seen("a1", 0, 0)))
 			return []string{"request expired in vain", "room made for one that was cancelled"}
 		},
 		"who need not yield any more is told": func(z *zoo) []string {
 			r := z.asked()
 			z.tell(berth.JobCancelled{Job: "high"})
 			z.pass(z.takeBack("z", r.ID))
-			require.NoError(t, z.c.Against(z.seen("a1", 0, 0)))
-			require.NoError(t, z.c.Rejected(z.now, berth.ActionReported{Action: r.ID}, refusal("actionReported", berth.ErrStale)))
+			require.NoError(t, z.c.AgainstReport(z.seen("a1", 0, 0)))
+			require.NoError(t, z.c.Rejected(z.now, berth.OrderReported{Order: r.ID}, refusal("orderReported", berth.ErrStale)))
 			return []string{"request withdrawn", "stale report of a request that was withdrawn"}
 		},
 		"who ends meanwhile makes room as well": func(z *zoo) []string {
 			z.asked()
 			z.tell(berth.JobFinished{Job: "z", Incarnation: 1})
 			b := z.bind("high", on(0, "n3", 1))
-			b.Cause.Code = berth.CauseRoomMade
+			b.Cause.Code = berth.CauseVictimsGone
 			z.pass(b)
 			return []string{"finished while asked"}
 		},
 		"what was lent is taken back": func(z *zoo) []string {
 			z.lent(promised(3), promised(3))
 			z.pass(z.stop("z", berth.CauseReclaimed, "back"))
-			require.NoError(t, z.c.Against(z.seen("a1", 1, 1, z.room("back", "n2"))))
+			require.NoError(t, z.c.AgainstReport(z.seen("a1", 1, 1, z.room("back", "n2"))))
 			return []string{
 				"reclaimed", "stopped without a checkpoint", "what is taken back leaves the guarantees",
 				"what is taken back is for a queue within its share", "none of the victims could be spared",

@@ -21,7 +21,7 @@ type zoo struct {
 	t    *testing.T
 	c    *check.Checker
 	now  berth.Time
-	next berth.ActionID
+	next berth.OrderID
 	// queues that were told beyond the first.
 	queues map[string]quota.Queue
 	// used are the queues of singles that run, and places where they do.
@@ -39,8 +39,8 @@ func newZoo(t *testing.T) *zoo {
 			GPUs: []berth.GPU{gpu, gpu}, CPUMilli: 1000, MemoryMiB: 1000,
 		}})
 	}
-	z.tell(berth.QueueSet{Queue: quota.Queue{Name: "org", Limit: quota.Amounts{quota.GPU: 5000}}})
-	z.tell(berth.QueueSet{Queue: quota.Queue{Name: "q", Parent: "org", Limit: quota.Amounts{quota.GPU: 4000}}})
+	z.tell(berth.QueueSet{Queue: quota.Queue{Name: "org", Limit: quota.Amounts{quota.GPUMilli: 5000}}})
+	z.tell(berth.QueueSet{Queue: quota.Queue{Name: "q", Parent: "org", Limit: quota.Amounts{quota.GPUMilli: 4000}}})
 	z.tell(berth.QueueSet{Queue: quota.Queue{Name: "free", Parent: "org"}})
 	return z
 }
@@ -49,10 +49,10 @@ func newZoo(t *testing.T) *zoo {
 func (z *zoo) tell(e berth.Event) { require.NoError(z.t, z.c.Applied(z.now, e)) }
 
 // pass gives a pass that is right.
-func (z *zoo) pass(actions ...berth.Action) { require.NoError(z.t, z.c.Scheduled(z.now, actions)) }
+func (z *zoo) pass(actions ...berth.Order) { require.NoError(z.t, z.c.Scheduled(z.now, actions)) }
 
 // try gives a pass that may be wrong.
-func (z *zoo) try(actions ...berth.Action) error { return z.c.Scheduled(z.now, actions) }
+func (z *zoo) try(actions ...berth.Order) error { return z.c.Scheduled(z.now, actions) }
 
 // submit adds a job of one group, with one GPU a member unless it is changed.
 func (z *zoo) submit(id berth.JobID, members int, change ...func(*berth.Job)) {
@@ -60,44 +60,44 @@ func (z *zoo) submit(id berth.JobID, members int, change ...func(*berth.Job)) {
 }
 
 func job(id berth.JobID, members int, change ...func(*berth.Job)) berth.Job {
-	j := berth.Job{ID: id, Queue: "q", Groups: []berth.Group{{Replicas: members, Claim: berth.Claim{GPUs: 1}}}}
+	j := berth.Job{ID: id, Queue: "q", Groups: []berth.Group{{Members: members, Claim: berth.Claim{GPUs: 1}}}}
 	for _, c := range change {
 		c(&j)
 	}
 	return j
 }
 
-func (z *zoo) order(id berth.JobID, timeout berth.Duration, cause berth.CauseCode) berth.Order {
-	o := berth.Order{ID: z.next, At: z.now, Deadline: z.now.Add(timeout), Job: id, Incarnation: 1, Cause: berth.Cause{Code: cause}}
+func (z *zoo) order(id berth.JobID, timeout berth.Duration, cause berth.CauseCode) berth.OrderHeader {
+	o := berth.OrderHeader{ID: z.next, At: z.now, Deadline: z.now.Add(timeout), Job: id, Incarnation: 1, Cause: berth.Cause{Code: cause}}
 	z.next++
 	return o
 }
 
 func (z *zoo) bind(id berth.JobID, members ...berth.MemberPlacement) berth.Bind {
-	return berth.Bind{Order: z.order(id, 2*berth.Minute, berth.CauseFits), Members: members}
+	return berth.Bind{OrderHeader: z.order(id, 2*berth.Minute, berth.CauseFits), Members: members}
 }
 
 func (z *zoo) release(id berth.JobID, cause berth.CauseCode, members ...berth.MemberPlacement) berth.Release {
-	return berth.Release{Order: z.order(id, berth.Minute, cause), Members: members, Attempt: 1}
+	return berth.Release{OrderHeader: z.order(id, berth.Minute, cause), Members: members, Attempt: 1}
 }
 
 // on places member i on GPUs of a node.
 func on(i int, node berth.NodeID, gpus ...int) berth.MemberPlacement {
-	return berth.MemberPlacement{Index: i, Node: node, GPUs: berth.GPUs(gpus...)}
+	return berth.MemberPlacement{Index: i, Node: node, GPUs: berth.GPUSetOf(gpus...)}
 }
 
 // share places member i on half a GPU.
 func share(i int, node berth.NodeID, gpu int) berth.MemberPlacement {
-	return berth.MemberPlacement{Index: i, Node: node, GPUs: berth.GPUs(gpu), ShareMilli: 500, ShareMemoryMiB: 500}
+	return berth.MemberPlacement{Index: i, Node: node, GPUs: berth.GPUSetOf(gpu), ShareMilli: 500, ShareMemoryMiB: 500}
 }
 
 // shares has GPU 0 of a node be one to share.
 func (z *zoo) shares(node berth.NodeID) {
-	z.tell(berth.GPUPartitioned{Node: node, Mode: berth.ModeMPS})
+	z.tell(berth.GPUPartitioned{Node: node, Mode: berth.GPUModeMPS})
 }
 
 func halves(j *berth.Job) {
-	j.Groups[0].Claim = berth.Claim{Share: &berth.Share{Milli: 500}}
+	j.Groups[0].Claim = berth.Claim{Share: &berth.Share{GPUMilli: 500}}
 }
 
 // running has a gang of members on n1 and n2 run, one GPU each.
@@ -109,7 +109,7 @@ func (z *zoo) running(id berth.JobID, members int, change ...func(*berth.Job)) [
 	}
 	b := z.bind(id, at...)
 	z.pass(b)
-	z.tell(berth.ActionReported{Action: b.ID})
+	z.tell(berth.OrderReported{Order: b.ID})
 	return at
 }
 
@@ -122,36 +122,36 @@ type animal struct {
 // The animals, by the promise they break. Each does what is right up to its last
 // call, whose error it returns.
 var animals = []animal{
-	{check.S1, "a GPU is given twice", func(z *zoo) error {
+	{check.PromiseS1, "a GPU is given twice", func(z *zoo) error {
 		z.submit("a", 1)
 		z.submit("b", 1)
 		z.pass(z.bind("a", on(0, "n1", 0)))
 		return z.try(z.bind("b", on(0, "n1", 0)))
 	}},
-	{check.S1, "a GPU is given twice in one order", func(z *zoo) error {
+	{check.PromiseS1, "a GPU is given twice in one order", func(z *zoo) error {
 		z.submit("a", 2)
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 0)))
 	}},
-	{check.S1, "a shared GPU is given whole", func(z *zoo) error {
+	{check.PromiseS1, "a shared GPU is given whole", func(z *zoo) error {
 		z.shares("n1")
 		z.submit("a", 1, halves)
 		z.submit("b", 1)
 		z.pass(z.bind("a", share(0, "n1", 0)))
 		return z.try(z.bind("b", on(0, "n1", 0)))
 	}},
-	{check.S1, "a whole GPU is shared", func(z *zoo) error {
+	{check.PromiseS1, "a whole GPU is shared", func(z *zoo) error {
 		z.submit("a", 1)
 		z.submit("b", 1, halves)
 		z.pass(z.bind("a", on(0, "n1", 0)))
 		return z.try(z.bind("b", share(0, "n1", 0)))
 	}},
-	{check.S1, "shares exceed the GPU", func(z *zoo) error {
+	{check.PromiseS1, "shares exceed the GPU", func(z *zoo) error {
 		z.shares("n1")
 		z.submit("a", 3, halves)
 		return z.try(z.bind("a", share(0, "n1", 0), share(1, "n1", 0), share(2, "n1", 0)))
 	}},
-	{check.S1, "shares exceed the GPU's memory", func(z *zoo) error {
-		big := func(j *berth.Job) { j.Groups[0].Claim.Share = &berth.Share{Milli: 100, MemoryMiB: 600} }
+	{check.PromiseS1, "shares exceed the GPU's memory", func(z *zoo) error {
+		big := func(j *berth.Job) { j.Groups[0].Claim.Share = &berth.Share{GPUMilli: 100, MemoryMiB: 600} }
 		z.shares("n1")
 		z.submit("a", 2, halves, big)
 		first, second := share(0, "n1", 0), share(1, "n1", 0)
@@ -159,322 +159,322 @@ var animals = []animal{
 		second.ShareMilli, second.ShareMemoryMiB = 100, 600
 		return z.try(z.bind("a", first, second))
 	}},
-	{check.S1, "two tenants share a GPU", func(z *zoo) error {
+	{check.PromiseS1, "two tenants share a GPU", func(z *zoo) error {
 		z.shares("n1")
 		z.submit("a", 1, halves, func(j *berth.Job) { j.Tenant = "ann" })
 		z.submit("b", 1, halves, func(j *berth.Job) { j.Tenant = "bob" })
 		z.pass(z.bind("a", share(0, "n1", 0)))
 		return z.try(z.bind("b", share(0, "n1", 0)))
 	}},
-	{check.S1, "two modes share a GPU", func(z *zoo) error {
+	{check.PromiseS1, "two modes share a GPU", func(z *zoo) error {
 		z.shares("n1")
 		z.submit("a", 1, halves)
 		z.submit("b", 1, halves, func(j *berth.Job) {
-			j.Class, j.Groups[0].Claim.Share.Mode = berth.Interactive, berth.TimeSlice
+			j.Class, j.Groups[0].Claim.Share.Mode = berth.ClassInteractive, berth.ShareTimeSlice
 		})
 		z.pass(z.bind("a", share(0, "n1", 0)))
 		return z.try(z.bind("b", share(0, "n1", 0)))
 	}},
-	{check.S1, "host CPU is given twice", func(z *zoo) error {
+	{check.PromiseS1, "host CPU is given twice", func(z *zoo) error {
 		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].Claim.CPUMilli = 600 })
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1)))
 	}},
-	{check.S1, "host memory is given twice", func(z *zoo) error {
+	{check.PromiseS1, "host memory is given twice", func(z *zoo) error {
 		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].Claim.MemoryMiB = 501 })
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1)))
 	}},
-	{check.S1, "a Bind follows an update that shrank the host", func(z *zoo) error {
+	{check.PromiseS1, "a Bind follows an update that shrank the host", func(z *zoo) error {
 		z.running("a", 1, func(j *berth.Job) { j.Groups[0].Claim.CPUMilli = 600 })
 		z.submit("b", 1, func(j *berth.Job) { j.Groups[0].Claim.CPUMilli = 1 })
 		gpu := berth.GPU{Product: "H100", MemoryMiB: 1000}
 		z.tell(berth.NodeUpdated{Node: berth.Node{ID: "n1", Domains: []string{"x"}, GPUs: []berth.GPU{gpu, gpu}, CPUMilli: 100, MemoryMiB: 1000}})
 		return z.try(z.bind("b", on(0, "n1", 1)))
 	}},
-	{check.S1, "capacity is used before its Release is reported", func(z *zoo) error {
+	{check.PromiseS1, "capacity is used before its Release is reported", func(z *zoo) error {
 		at := z.running("a", 1)
 		z.submit("b", 1)
 		z.tell(berth.JobCancelled{Job: "a"})
 		return z.try(z.release("a", berth.CauseCancelled, at...), z.bind("b", on(0, "n1", 0)))
 	}},
-	{check.S1, "an observed job stands on what is held", func(z *zoo) error {
+	{check.PromiseS1, "an observed job stands on what is held", func(z *zoo) error {
 		z.running("a", 1)
-		return z.c.Applied(z.now, berth.JobObserved{Job: job("b", 1), Running: []berth.RunningReplica{
+		return z.c.Applied(z.now, berth.JobObserved{Job: job("b", 1), Running: []berth.ObservedReplica{
 			{Incarnation: 1, Members: []berth.MemberPlacement{on(0, "n1", 0)}},
 		}})
 	}},
-	{check.S2, "a gang is placed in part", func(z *zoo) error {
+	{check.PromiseS2, "a gang is placed in part", func(z *zoo) error {
 		z.submit("a", 3)
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1)))
 	}},
-	{check.S2, "a gang comes in two orders", func(z *zoo) error {
+	{check.PromiseS2, "a gang comes in two orders", func(z *zoo) error {
 		z.submit("a", 2)
 		return z.try(z.bind("a", on(0, "n1", 0)), z.bind("a", on(1, "n1", 1)))
 	}},
-	{check.S2, "a broken gang is left as it is", func(z *zoo) error {
+	{check.PromiseS2, "a broken gang is left as it is", func(z *zoo) error {
 		z.submit("a", 2)
 		z.pass(z.bind("a", on(0, "n1", 0), on(1, "n1", 1)))
-		z.tell(berth.ActionReported{Action: 1, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 1}}})
+		z.tell(berth.OrderReported{Order: 1, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 1}}})
 		return z.try()
 	}},
-	{check.S2, "a repair leaves the gang short", func(z *zoo) error {
+	{check.PromiseS2, "a repair leaves the gang short", func(z *zoo) error {
 		z.submit("a", 3)
 		z.pass(z.bind("a", on(0, "n1", 0), on(1, "n1", 1), on(2, "n2", 0)))
-		z.tell(berth.ActionReported{Action: 1, Outcome: berth.Partial, Members: []berth.MemberRef{{Index: 1}, {Index: 2}}})
+		z.tell(berth.OrderReported{Order: 1, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 1}, {Index: 2}}})
 		repair := z.bind("a", on(1, "n2", 1))
 		repair.Cause.Code = berth.CauseRepair
 		return z.try(repair)
 	}},
-	{check.S3, "the report forgets what a queue uses", func(z *zoo) error {
+	{check.PromiseS3, "the report forgets what a queue uses", func(z *zoo) error {
 		z.running("a", 2)
-		return z.c.Against(berth.FleetReport{
-			Nodes: berth.NodeCount{All: 3}, FreeNodes: []int{1, 0, 2},
-			GPUs:     berth.GPUCount{All: 6000, Held: 2000, Free: 4000},
-			Products: []berth.ProductCount{{Product: "H100", GPUCount: berth.GPUCount{All: 6000, Held: 2000, Free: 4000}}},
+		return z.c.AgainstReport(berth.FleetReport{
+			Nodes: berth.NodeCount{All: 3}, NodesByFreeGPUs: []int{1, 0, 2},
+			GPUs:     berth.GPUCount{AllMilli: 6000, HeldMilli: 2000, FreeMilli: 4000},
+			Products: []berth.ProductCount{{Product: "H100", GPUCount: berth.GPUCount{AllMilli: 6000, HeldMilli: 2000, FreeMilli: 4000}}},
 			Replicas: berth.ReplicaCount{Running: 1},
-			Queues:   []berth.QueueReport{{Queue: "free"}, {Queue: "org", UsedMilli: 2000, Limit: amount(5000)}, {Queue: "q", UsedMilli: 1000, Limit: amount(4000)}},
+			Queues:   []berth.QueueReport{{Queue: "free"}, {Queue: "org", UsedMilli: 2000, LimitMilli: amount(5000)}, {Queue: "q", UsedMilli: 1000, LimitMilli: amount(4000)}},
 		})
 	}},
-	{check.S3, "the report counts held GPUs as free", func(z *zoo) error {
+	{check.PromiseS3, "the report counts held GPUs as free", func(z *zoo) error {
 		z.running("a", 2)
-		return z.c.Against(berth.FleetReport{
-			Nodes: berth.NodeCount{All: 3}, FreeNodes: []int{0, 0, 3}, GPUs: berth.GPUCount{All: 6000, Free: 6000},
-			Products: []berth.ProductCount{{Product: "H100", GPUCount: berth.GPUCount{All: 6000, Free: 6000}}},
+		return z.c.AgainstReport(berth.FleetReport{
+			Nodes: berth.NodeCount{All: 3}, NodesByFreeGPUs: []int{0, 0, 3}, GPUs: berth.GPUCount{AllMilli: 6000, FreeMilli: 6000},
+			Products: []berth.ProductCount{{Product: "H100", GPUCount: berth.GPUCount{AllMilli: 6000, FreeMilli: 6000}}},
 		})
 	}},
-	{check.S6, "a running gang is stopped for no reason", func(z *zoo) error {
+	{check.PromiseS6, "a running gang is stopped for no reason", func(z *zoo) error {
 		return z.try(z.release("a", berth.CauseCancelled, z.running("a", 2)...))
 	}},
-	{check.S6, "a Release names a member that was not to be stopped", func(z *zoo) error {
-		at := z.running("a", 2, func(j *berth.Job) { j.Groups[0].Replicas, j.Groups[0].Min = 2, 2 })
+	{check.PromiseS6, "a Release names a member that was not to be stopped", func(z *zoo) error {
+		at := z.running("a", 2, func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].MinMembers = 2, 2 })
 		z.tell(berth.MemberFailed{Job: "a", Incarnation: 1, Members: []berth.MemberRef{{Index: 0}}})
 		return z.try(z.release("a", berth.CauseMemberFailed, at...))
 	}},
-	{check.S8, "a gang is spread over two leaves", func(z *zoo) error {
+	{check.PromiseS8, "a gang is spread over two leaves", func(z *zoo) error {
 		z.submit("a", 2, func(j *berth.Job) { j.Topology.Required = "leaf" })
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n3", 0)))
 	}},
-	{check.S8, "a group is spread over two nodes", func(z *zoo) error {
+	{check.PromiseS8, "a group is spread over two nodes", func(z *zoo) error {
 		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].Topology.Required = "node" })
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n2", 0)))
 	}},
-	{check.S8, "a segment is torn", func(z *zoo) error {
+	{check.PromiseS8, "a segment is torn", func(z *zoo) error {
 		z.submit("a", 4, func(j *berth.Job) {
 			j.Groups[0].Topology = berth.Topology{Segments: []berth.Segment{{Size: 2, Level: "node"}}}
 		})
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n2", 0), on(2, "n1", 1), on(3, "n2", 1)))
 	}},
-	{check.S8, "a gang grows out of its leaf", func(z *zoo) error {
-		z.submit("a", 2, func(j *berth.Job) { j.Topology.Required, j.Groups[0].Min = "leaf", 1 })
+	{check.PromiseS8, "a gang grows out of its leaf", func(z *zoo) error {
+		z.submit("a", 2, func(j *berth.Job) { j.Topology.Required, j.Groups[0].MinMembers = "leaf", 1 })
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		z.tell(berth.ActionReported{Action: 1})
+		z.tell(berth.OrderReported{Order: 1})
 		grow := z.bind("a", on(1, "n3", 0))
 		grow.Cause.Code = berth.CauseGrows
 		return z.try(grow)
 	}},
-	{check.S9, "a report is accepted twice", func(z *zoo) error {
+	{check.PromiseS9, "a report is accepted twice", func(z *zoo) error {
 		z.running("a", 1)
-		return z.c.Applied(z.now, berth.ActionReported{Action: 1})
+		return z.c.Applied(z.now, berth.OrderReported{Order: 1})
 	}},
-	{check.S9, "a report of an overtaken order is accepted", func(z *zoo) error {
+	{check.PromiseS9, "a report of an overtaken order is accepted", func(z *zoo) error {
 		z.submit("a", 1)
 		z.pass(z.bind("a", on(0, "n1", 0)))
 		z.tell(berth.JobCancelled{Job: "a"})
-		return z.c.Applied(z.now, berth.ActionReported{Action: 1})
+		return z.c.Applied(z.now, berth.OrderReported{Order: 1})
 	}},
-	{check.S9, "the end of a former life is accepted", func(z *zoo) error {
+	{check.PromiseS9, "the end of a former life is accepted", func(z *zoo) error {
 		z.running("a", 1)
 		return z.c.Applied(z.now, berth.JobFinished{Job: "a"})
 	}},
-	{check.S9, "a death in a former life is accepted", func(z *zoo) error {
+	{check.PromiseS9, "a death in a former life is accepted", func(z *zoo) error {
 		z.running("a", 1)
 		return z.c.Applied(z.now, berth.MemberFailed{Job: "a", Incarnation: 2, Members: []berth.MemberRef{{}}})
 	}},
-	{check.S9, "a stale report is refused as something else", func(z *zoo) error {
+	{check.PromiseS9, "a stale report is refused as something else", func(z *zoo) error {
 		z.running("a", 1)
-		return z.c.Rejected(z.now, berth.ActionReported{Action: 1}, refusal("actionReported", berth.ErrConflict))
+		return z.c.Rejected(z.now, berth.OrderReported{Order: 1}, refusal("orderReported", berth.ErrConflict))
 	}},
-	{check.L1, "an order stays out", func(z *zoo) error {
+	{check.PromiseL1, "an order stays out", func(z *zoo) error {
 		z.submit("a", 1)
 		z.pass(z.bind("a", on(0, "n1", 0)))
 		return z.c.Quiescent(z.now)
 	}},
-	{check.L1, "what fits is left pending", func(z *zoo) error {
+	{check.PromiseL1, "what fits is left pending", func(z *zoo) error {
 		z.submit("a", 4)
 		return z.c.Quiescent(z.now)
 	}},
-	{check.L1, "what could grow does not", func(z *zoo) error {
-		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].Min = 1 })
+	{check.PromiseL1, "what could grow does not", func(z *zoo) error {
+		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].MinMembers = 1 })
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		z.tell(berth.ActionReported{Action: 1})
+		z.tell(berth.OrderReported{Order: 1})
 		return z.c.Quiescent(z.now)
 	}},
-	{check.R2, "a refusal is untyped", func(z *zoo) error {
+	{check.PromiseR2, "a refusal is untyped", func(z *zoo) error {
 		return z.c.Rejected(z.now, berth.JobCancelled{Job: "a"}, errors.New("no"))
 	}},
-	{check.R2, "a refusal names another event", func(z *zoo) error {
+	{check.PromiseR2, "a refusal names another event", func(z *zoo) error {
 		return z.c.Rejected(z.now, berth.JobCancelled{Job: "a"}, refusal("jobScaled", berth.ErrUnknown))
 	}},
-	{check.R2, "a refusal has no kind", func(z *zoo) error {
+	{check.PromiseR2, "a refusal has no kind", func(z *zoo) error {
 		return z.c.Rejected(z.now, berth.JobCancelled{Job: "a"}, refusal("jobCancelled", errors.New("odd")))
 	}},
-	{check.R5, "an honest report is refused", func(z *zoo) error {
+	{check.PromiseR5, "an honest report is refused", func(z *zoo) error {
 		z.submit("a", 1)
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		return z.c.Rejected(z.now, berth.ActionReported{Action: 1}, refusal("actionReported", berth.ErrStale))
+		return z.c.Rejected(z.now, berth.OrderReported{Order: 1}, refusal("orderReported", berth.ErrStale))
 	}},
-	{check.Orders, "an ID is left out", func(z *zoo) error {
+	{check.PromiseOrders, "an ID is left out", func(z *zoo) error {
 		z.submit("a", 1)
 		z.next = 2
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.Orders, "an order is of another instant", func(z *zoo) error {
+	{check.PromiseOrders, "an order is of another instant", func(z *zoo) error {
 		z.submit("a", 1)
 		b := z.bind("a", on(0, "n1", 0))
 		z.now++
 		return z.try(b)
 	}},
-	{check.Orders, "an order is about nobody", func(z *zoo) error { return z.try(z.bind("a", on(0, "n1", 0))) }},
-	{check.Orders, "a gang has two orders out", func(z *zoo) error {
-		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].Min = 1 })
+	{check.PromiseOrders, "an order is about nobody", func(z *zoo) error { return z.try(z.bind("a", on(0, "n1", 0))) }},
+	{check.PromiseOrders, "a gang has two orders out", func(z *zoo) error {
+		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].MinMembers = 1 })
 		z.pass(z.bind("a", on(0, "n1", 0)))
 		grow := z.bind("a", on(1, "n1", 1))
 		grow.Cause.Code = berth.CauseGrows
 		return z.try(grow)
 	}},
-	{check.Orders, "a cancelled gang is not stopped", func(z *zoo) error {
+	{check.PromiseOrders, "a cancelled gang is not stopped", func(z *zoo) error {
 		z.running("a", 1)
 		z.tell(berth.JobCancelled{Job: "a"})
 		return z.try()
 	}},
-	{check.Orders, "a Release leaves a member out", func(z *zoo) error {
+	{check.PromiseOrders, "a Release leaves a member out", func(z *zoo) error {
 		at := z.running("a", 2)
 		z.tell(berth.JobCancelled{Job: "a"})
 		return z.try(z.release("a", berth.CauseCancelled, at[0]))
 	}},
-	{check.Orders, "a second attempt calls itself the first", func(z *zoo) error {
+	{check.PromiseOrders, "a second attempt calls itself the first", func(z *zoo) error {
 		at := z.running("a", 1)
 		z.tell(berth.JobCancelled{Job: "a"})
 		z.pass(z.release("a", berth.CauseCancelled, at...))
-		z.tell(berth.ActionReported{Action: 2, Outcome: berth.Failed})
+		z.tell(berth.OrderReported{Order: 2, Outcome: berth.OutcomeFailed})
 		return z.try(z.release("a", berth.CauseCancelled, at...))
 	}},
-	{check.Deadlines, "a Bind is due too late", func(z *zoo) error {
+	{check.PromiseDeadlines, "a Bind is due too late", func(z *zoo) error {
 		z.submit("a", 1)
 		b := z.bind("a", on(0, "n1", 0))
 		b.Deadline++
 		return z.try(b)
 	}},
-	{check.Deadlines, "a changed policy is not followed", func(z *zoo) error {
+	{check.PromiseDeadlines, "a changed policy is not followed", func(z *zoo) error {
 		z.submit("a", 1)
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{BindTimeout: berth.Second}})
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.Causes, "a word that is none", func(z *zoo) error {
+	{check.PromiseCauses, "a word that is none", func(z *zoo) error {
 		z.submit("a", 1)
 		b := z.bind("a", on(0, "n1", 0))
 		b.Cause.Code = "whim"
 		return z.try(b)
 	}},
-	{check.Causes, "a Release blames somebody else", func(z *zoo) error {
+	{check.PromiseCauses, "a Release blames somebody else", func(z *zoo) error {
 		at := z.running("a", 1)
 		z.tell(berth.JobCancelled{Job: "a"})
 		return z.try(z.release("a", berth.CauseMemberFailed, at...))
 	}},
-	{check.Incarnations, "a second life has the number of the first", func(z *zoo) error {
+	{check.PromiseIncarnations, "a second life has the number of the first", func(z *zoo) error {
 		z.running("a", 1)
 		z.tell(berth.NodeLost{Node: "n1"})
 		return z.try(z.bind("a", on(0, "n2", 0)))
 	}},
-	{check.Claims, "a member gets too many GPUs", func(z *zoo) error {
+	{check.PromiseClaims, "a member gets too many GPUs", func(z *zoo) error {
 		z.submit("a", 1)
 		return z.try(z.bind("a", on(0, "n1", 0, 1)))
 	}},
-	{check.Claims, "a member gets too small a share", func(z *zoo) error {
+	{check.PromiseClaims, "a member gets too small a share", func(z *zoo) error {
 		z.submit("a", 1, halves)
 		at := share(0, "n1", 0)
 		at.ShareMilli = 400
 		return z.try(z.bind("a", at))
 	}},
-	{check.Claims, "a member gets a GPU that is not there", func(z *zoo) error {
+	{check.PromiseClaims, "a member gets a GPU that is not there", func(z *zoo) error {
 		z.submit("a", 1)
 		return z.try(z.bind("a", on(0, "n1", 7)))
 	}},
-	{check.Selectors, "a cordoned node is used", func(z *zoo) error {
+	{check.PromiseSelectors, "a cordoned node is used", func(z *zoo) error {
 		z.submit("a", 1)
 		z.tell(berth.NodeCordoned{Node: "n1"})
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.Selectors, "a failed GPU is used", func(z *zoo) error {
+	{check.PromiseSelectors, "a failed GPU is used", func(z *zoo) error {
 		z.submit("a", 1)
 		z.tell(berth.GPUFailed{Node: "n1", GPU: 0})
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.Selectors, "a lost node is used", func(z *zoo) error {
+	{check.PromiseSelectors, "a lost node is used", func(z *zoo) error {
 		z.submit("a", 1)
 		z.tell(berth.NodeLost{Node: "n1"})
 		return z.try(z.bind("a", on(0, "n1", 0)))
 	}},
-	{check.Selectors, "the pool is ignored", selecting(func(g *berth.Group) { g.Selector.Pools = []string{"red"} })},
-	{check.Selectors, "the product is ignored", selecting(func(g *berth.Group) { g.Selector.Products = []string{"A10"} })},
-	{check.Selectors, "GPU memory is ignored", selecting(func(g *berth.Group) { g.Selector.MinGPUMemoryMiB = 1001 })},
-	{check.Selectors, "compute capability is ignored", selecting(func(g *berth.Group) { g.Selector.MinComputeCapability.Minor = 1 })},
-	{check.Selectors, "labels are ignored", selecting(func(g *berth.Group) { g.Selector.Labels = map[string]string{"disk": "fast"} })},
-	{check.Selectors, "NVLink is ignored", selecting(func(g *berth.Group) { g.Claim.NVLink = true })},
-	{check.Limits, "a queue exceeds its limit", func(z *zoo) error {
+	{check.PromiseSelectors, "the pool is ignored", selecting(func(g *berth.Group) { g.Selector.Pools = []string{"red"} })},
+	{check.PromiseSelectors, "the product is ignored", selecting(func(g *berth.Group) { g.Selector.Products = []string{"A10"} })},
+	{check.PromiseSelectors, "GPU memory is ignored", selecting(func(g *berth.Group) { g.Selector.MinGPUMemoryMiB = 1001 })},
+	{check.PromiseSelectors, "compute capability is ignored", selecting(func(g *berth.Group) { g.Selector.MinComputeCapability.Minor = 1 })},
+	{check.PromiseSelectors, "labels are ignored", selecting(func(g *berth.Group) { g.Selector.Labels = map[string]string{"disk": "fast"} })},
+	{check.PromiseSelectors, "NVLink is ignored", selecting(func(g *berth.Group) { g.Claim.NVLink = true })},
+	{check.PromiseLimits, "a queue exceeds its limit", func(z *zoo) error {
 		z.submit("a", 5)
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1), on(2, "n2", 0), on(3, "n2", 1), on(4, "n3", 0)))
 	}},
-	{check.Limits, "a queue above exceeds its limit", func(z *zoo) error {
+	{check.PromiseLimits, "a queue above exceeds its limit", func(z *zoo) error {
 		z.running("a", 4)
 		z.submit("b", 2, func(j *berth.Job) { j.Queue = "free" })
 		return z.try(z.bind("b", on(0, "n3", 0), on(1, "n3", 1)))
 	}},
-	{check.Limits, "a lowered limit is not kept", func(z *zoo) error {
+	{check.PromiseLimits, "a lowered limit is not kept", func(z *zoo) error {
 		z.running("a", 2)
 		z.submit("b", 1)
-		z.tell(berth.QueueSet{Queue: quota.Queue{Name: "q", Parent: "org", Limit: quota.Amounts{quota.GPU: 1000}}})
+		z.tell(berth.QueueSet{Queue: quota.Queue{Name: "q", Parent: "org", Limit: quota.Amounts{quota.GPUMilli: 1000}}})
 		return z.try(z.bind("b", on(0, "n3", 0)))
 	}},
-	{check.Limits, "a limit on a product is not kept", func(z *zoo) error {
+	{check.PromiseLimits, "a limit on a product is not kept", func(z *zoo) error {
 		z.submit("a", 2)
-		z.tell(berth.QueueSet{Queue: quota.Queue{Name: "q", Parent: "org", Limit: quota.Amounts{quota.GPUOf("H100"): 1000}}})
+		z.tell(berth.QueueSet{Queue: quota.Queue{Name: "q", Parent: "org", Limit: quota.Amounts{quota.GPUMilliOf("H100"): 1000}}})
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1)))
 	}},
-	{check.Backoffs, "a failed Bind is repeated at once", func(z *zoo) error {
+	{check.PromiseBackoffs, "a failed Bind is repeated at once", func(z *zoo) error {
 		z.submit("a", 1)
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		z.tell(berth.ActionReported{Action: 1, Outcome: berth.Failed})
+		z.tell(berth.OrderReported{Order: 1, Outcome: berth.OutcomeFailed})
 		again := z.bind("a", on(0, "n2", 0))
 		again.Incarnation = 2
 		return z.try(again)
 	}},
-	{check.Timeouts, "a gang is dropped too early", func(z *zoo) error {
+	{check.PromiseTimeouts, "a gang is dropped too early", func(z *zoo) error {
 		z.submit("a", 1, func(j *berth.Job) { j.GangTimeout = berth.Second })
 		z.now = 999
-		drop := berth.Drop{Order: z.order("a", 0, berth.CauseGangTimeout)}
+		drop := berth.Drop{OrderHeader: z.order("a", 0, berth.CauseGangTimeout)}
 		drop.Deadline = 0
 		return z.try(drop)
 	}},
-	{check.Timeouts, "a gang is not dropped", func(z *zoo) error {
+	{check.PromiseTimeouts, "a gang is not dropped", func(z *zoo) error {
 		z.submit("a", 1, func(j *berth.Job) { j.GangTimeout = berth.Second })
 		z.now = 1000
 		return z.try()
 	}},
-	{check.Facts, "a node joins twice", func(z *zoo) error {
+	{check.PromiseEvents, "a node joins twice", func(z *zoo) error {
 		return z.c.Applied(z.now, berth.NodeJoined{Node: berth.Node{ID: "n1", Domains: []string{"x"}}})
 	}},
-	{check.Facts, "a job comes twice", func(z *zoo) error {
+	{check.PromiseEvents, "a job comes twice", func(z *zoo) error {
 		z.submit("a", 1)
 		return z.c.Applied(z.now, berth.JobSubmitted{Job: job("a", 1)})
 	}},
-	{check.Facts, "a minimum exceeds the replicas", func(z *zoo) error {
-		return z.c.Applied(z.now, berth.JobSubmitted{Job: job("a", 1, func(j *berth.Job) { j.Groups[0].Min = 2 })})
+	{check.PromiseEvents, "a minimum exceeds the replicas", func(z *zoo) error {
+		return z.c.Applied(z.now, berth.JobSubmitted{Job: job("a", 1, func(j *berth.Job) { j.Groups[0].MinMembers = 2 })})
 	}},
-	{check.Facts, "a queue is removed under a job", func(z *zoo) error {
+	{check.PromiseEvents, "a queue is removed under a job", func(z *zoo) error {
 		z.submit("a", 1)
 		return z.c.Applied(z.now, berth.QueueRemoved{Queue: "q"})
 	}},
-	{check.Clock, "time goes back", func(z *zoo) error {
+	{check.PromiseClock, "time goes back", func(z *zoo) error {
 		z.now = 5
 		z.pass()
 		z.now = 4
@@ -507,10 +507,10 @@ func TestZoo(t *testing.T) {
 		caught[a.promise] = true
 	}
 	for _, p := range []check.Promise{
-		check.S1, check.S2, check.S3, check.S4, check.S6, check.S7, check.S8, check.S9, check.L1, check.R2, check.R5,
-		check.Orders, check.Deadlines, check.Causes, check.Incarnations, check.Claims, check.Selectors,
-		check.Limits, check.Eligibility, check.Worth, check.Rates, check.Ledger, check.Reservations, check.Health, check.Spares, check.Backoffs,
-		check.Timeouts, check.Facts, check.Clock,
+		check.PromiseS1, check.PromiseS2, check.PromiseS3, check.PromiseS4, check.PromiseS6, check.PromiseS7, check.PromiseS8, check.PromiseS9, check.PromiseL1, check.PromiseR2, check.PromiseR5,
+		check.PromiseOrders, check.PromiseDeadlines, check.PromiseCauses, check.PromiseIncarnations, check.PromiseClaims, check.PromiseSelectors,
+		check.PromiseLimits, check.PromiseEligibility, check.PromiseGain, check.PromiseRates, check.PromiseLedger, check.PromiseReservations, check.PromiseHealth, check.PromiseHotSpares, check.PromiseBackoffs,
+		check.PromiseTimeouts, check.PromiseEvents, check.PromiseClock,
 	} {
 		require.True(t, caught[p], "no animal breaks %s", p)
 	}

@@ -197,13 +197,14 @@ func (a *arguments) amounts(key string) quota.Amounts {
 	var amounts quota.Amounts
 	for _, pair := range a.list(key) {
 		name, text, _ := strings.Cut(pair, ":")
-		parse, resource := parseMilli, quota.Resource(name)
-		switch resource {
-		case quota.GPU, quota.CPU:
-		case quota.Memory:
-			parse = parseMemory
-		default:
-			resource = quota.GPUOf(name)
+		parse, resource := parseMilli, quota.GPUMilliOf(name)
+		switch name {
+		case "gpu":
+			resource = quota.GPUMilli
+		case "cpu":
+			resource = quota.CPUMilli
+		case "memory":
+			parse, resource = parseMemory, quota.MemoryMiB
 		}
 		n, err := parse(text)
 		if err != nil {
@@ -231,7 +232,7 @@ func (a *arguments) compute(key string) berth.ComputeCapability {
 
 func parseSpan(text string) (berth.Duration, error) {
 	d, err := time.ParseDuration(text)
-	return berth.Span(d), err
+	return berth.DurationOf(d), err
 }
 
 // parseMilli reads a decimal number with up to three places as thousandths.
@@ -327,7 +328,7 @@ func parsePlace(text string) (berth.NodeID, berth.GPUSet, error) {
 			return "", 0, fmt.Errorf("%q is not a place like n1[0-3,6]", text)
 		}
 		for i := first; i <= last; i++ {
-			set |= berth.GPUs(i)
+			set |= berth.GPUSetOf(i)
 		}
 	}
 	return berth.NodeID(name), set, nil

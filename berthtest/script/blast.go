@@ -13,8 +13,8 @@ import (
 // the worst to lose.
 func (s *Session) blast(rest string) error {
 	if rest == "" {
-		if w := s.core.Report().WorstFault; w != nil {
-			s.print("worst is %s[%d]: %d jobs are hit, %d go", w.Node, w.GPU, w.Jobs, w.Down)
+		if w := s.core.Report().WorstBlastRadius; w != nil {
+			s.print("worst is %s[%d]: %d jobs are hit, %d go", w.Node, w.GPU, w.Jobs, w.JobsDown)
 		} else {
 			s.print("nobody holds a GPU")
 		}
@@ -37,13 +37,13 @@ func (s *Session) blast(rest string) error {
 		if p.Instance != (mig.Placement{}) {
 			what += " in " + p.Instance.String()
 		}
-		s.print("  %s: %s", what, casualties(p.Takes))
+		s.print("  %s: %s", what, casualties(p.Affected))
 	}
 	return nil
 }
 
 // casualties prints who loses how many members, as in "a/0 goes, b/0 loses 2".
-func casualties(list []berth.Casualty) string {
+func casualties(list []berth.AffectedReplica) string {
 	var parts []string
 	for _, c := range list {
 		if c.Down {
@@ -59,7 +59,7 @@ func casualties(list []berth.Casualty) string {
 }
 
 // fate prints with whom a replica shares its GPUs.
-func fate(f *berth.Fate) string {
+func fate(f *berth.SharedBlastRadius) string {
 	line := "with it on a GPU: " + join(names(f.Device))
 	if len(f.Process) > 0 {
 		line += "; hit by its faults: " + join(names(f.Process))
@@ -76,10 +76,10 @@ func names(ids []berth.JobID) []string {
 }
 
 // divided prints the instances of divided GPUs, those that are there.
-func (s *Session) divided(list []berth.DividedCount) {
+func (s *Session) divided(list []berth.PartitionedCount) {
 	for i := range list {
 		d := &list[i]
-		line := fmt.Sprintf("divided as %s: %d gpus", d.Table, d.GPUs)
+		line := fmt.Sprintf("divided as %s: %d gpus", d.MIGTable, d.GPUs)
 		for _, c := range d.Instances {
 			if c.Held > 0 || c.Free > 0 {
 				line += fmt.Sprintf("; %s held %d, free %d", c.Profile, c.Held, c.Free)

@@ -12,10 +12,10 @@ import (
 func (a *arguments) preemption() berth.Preemption {
 	p := berth.Preemption{
 		MinRuntime: a.span("min-run"), CheckpointTimeout: a.span("checkpoint-timeout"),
-		MaxRatio: a.integer("max-ratio", 0), Respite: a.spanOrNone("respite"),
-		Rate: a.rate("rate"), QueueRate: a.rate("queue-rate"),
-		Worth: berth.Worth{
-			Unweighed: a.yes("unweighed"), Turn: a.spanOrNone("turn"), WaitMilli: int(a.milli("wait", 0)),
+		MaxRatio: a.integer("max-ratio", 0), Cooldown: a.spanOrNone("respite"),
+		RateLimit: a.rate("rate"), QueueRateLimit: a.rate("queue-rate"),
+		Gain: berth.GainPolicy{
+			IgnoreCost: a.yes("unweighed"), Turn: a.spanOrNone("turn"), WaitMilli: int(a.milli("wait", 0)),
 			Interactive: a.spanOrNone("interactive"), LatencyCritical: a.spanOrNone("latency-critical"),
 			Queueing: a.spanOrNone("queueing"),
 		},
@@ -51,10 +51,10 @@ func (a *arguments) spanOrNone(key string) berth.Duration {
 }
 
 // rate reads a rate, as in 3/1h.
-func (a *arguments) rate(key string) berth.Rate {
+func (a *arguments) rate(key string) berth.RateLimit {
 	text, ok := a.lookup(key)
 	if !ok {
-		return berth.Rate{}
+		return berth.RateLimit{}
 	}
 	digits, span, _ := strings.Cut(text, "/")
 	evictions, err := strconv.Atoi(digits)
@@ -65,7 +65,7 @@ func (a *arguments) rate(key string) berth.Rate {
 	if err != nil {
 		a.fail("%s=%s: %v", key, text, err)
 	}
-	return berth.Rate{Evictions: evictions, Per: per}
+	return berth.RateLimit{Evictions: evictions, Per: per}
 }
 
 func writeCheckpoint(s *Session, a *arguments) ([]berth.Event, error) {

@@ -12,7 +12,7 @@ import (
 
 // partition reads how a GPU is used: mode=mig and instances=3g.40gb@0:4|3g.40gb@4:4.
 func (a *arguments) partition() (berth.GPUMode, []mig.Placement) {
-	mode := berth.ModeWhole
+	mode := berth.GPUModeWhole
 	if text, ok := a.lookup("mode"); ok {
 		var err error
 		if mode, err = berth.ParseGPUMode(text); err != nil {
@@ -71,7 +71,7 @@ func (a *arguments) geometry(text string) berth.Geometry {
 	g := berth.Geometry{
 		Pool: pool, Kind: kind,
 		Cost: inner.span("cost"), Interval: inner.span("interval"), PerHour: inner.integer("per-hour", 0),
-		DrainLimit: inner.drainLimit(),
+		HoldLimit: inner.drainLimit(),
 	}
 	for _, profile := range inner.list("layout") {
 		name, err := mig.ParseProfileName(profile)
@@ -95,9 +95,9 @@ func (a *arguments) drainLimit() berth.Duration {
 }
 
 // fraction reads what an instance must have, if anything.
-func (a *arguments) fraction() *berth.Fraction {
-	f := berth.Fraction{MinSMs: a.integer("min-sms", 0), MinMemoryMiB: a.memory("min-instance-memory", 0)}
-	if f == (berth.Fraction{}) {
+func (a *arguments) fraction() *berth.MinInstance {
+	f := berth.MinInstance{MinSMs: a.integer("min-sms", 0), MinMemoryMiB: a.memory("min-instance-memory", 0)}
+	if f == (berth.MinInstance{}) {
 		return nil
 	}
 	return &f
@@ -132,7 +132,7 @@ func steps(r *berth.Repartition) string {
 }
 
 // after prints the orders for which a Bind waits.
-func after(ids []berth.ActionID) string {
+func after(ids []berth.OrderID) string {
 	if len(ids) == 0 {
 		return ""
 	}

@@ -16,7 +16,7 @@ func (s *Session) expect(rest string) error {
 	case "orders":
 		return s.expectNumber(a, "orders of the latest pass", int64(len(s.orders)))
 	case "attempts":
-		return s.expectNumber(a, "searches", s.core.Report().Totals.Attempts)
+		return s.expectNumber(a, "searches", s.core.Report().Totals.PlacementAttempts)
 	case "reserved":
 		return s.expectReserved(a)
 	case "refused":
@@ -47,7 +47,7 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 		}
 		return a.finish(2)
 	}
-	want, err := berth.ParseState(a.word(1))
+	want, err := berth.ParseReplicaState(a.word(1))
 	switch {
 	case err != nil:
 		return err
@@ -83,10 +83,10 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 
 // keptFor names the GPU that is kept for a replica that waits, if one is.
 func keptFor(r *berth.Reason) string {
-	if r == nil || r.Kept == nil {
+	if r == nil || r.GPUHold == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s[%d]", r.Kept.Node, r.Kept.GPU)
+	return fmt.Sprintf("%s[%d]", r.GPUHold.Node, r.GPUHold.GPU)
 }
 
 // placesOf lists the places of members, joined as in a script.

@@ -108,7 +108,7 @@ func (a *arguments) node() berth.Node {
 	if a.yes("nvlink") {
 		gpu.Clique = "nvlink"
 	}
-	gpu.Table, gpu.MaxShares = a.text("table"), a.integer("max-shares", 0)
+	gpu.MIGTable, gpu.MaxShares = a.text("table"), a.integer("max-shares", 0)
 	gpu.Mode, gpu.Instances = a.partition()
 	for range min(a.integer("gpus", 8), berth.MaxGPUs+1) { // one too many is enough to be refused
 		n.GPUs = append(n.GPUs, gpu)
@@ -169,9 +169,9 @@ func (a *arguments) policy() berth.Policy {
 		RepartitionTimeout: a.span("repartition-timeout"),
 		UsageHalfLife:      a.span("half-life"),
 		Preemption:         a.preemption(),
-		Moves:              a.moves(),
+		Defragmentation:    a.moves(),
 		Health:             a.health(),
-		Spares:             a.spares(),
+		HotSpares:          a.spares(),
 	}
 	for _, text := range a.all("geometry") {
 		p.Geometry = append(p.Geometry, a.geometry(text))
@@ -182,7 +182,7 @@ func (a *arguments) policy() berth.Policy {
 func (a *arguments) locality() berth.Locality {
 	text, ok := a.lookup("locality")
 	if !ok {
-		return berth.Strict
+		return berth.LocalityStrict
 	}
 	l, err := berth.ParseLocality(text)
 	if err != nil {
@@ -212,7 +212,7 @@ func (a *arguments) fabric() berth.Fabric {
 		if err != nil {
 			a.fail("taper=%s is not of the form leaf:2000", text)
 		}
-		f.Tapers = append(f.Tapers, berth.Taper{Level: level, RatioMilli: ratio})
+		f.Oversubscription = append(f.Oversubscription, berth.Oversubscription{Level: level, RatioMilli: ratio})
 	}
 	return f
 }
@@ -231,8 +231,8 @@ func reportOrders(s *Session, a *arguments) ([]berth.Event, error) {
 		members = append(members, ref)
 	}
 	var events []berth.Event
-	report := func(id berth.ActionID) {
-		events = append(events, berth.ActionReported{Action: id, Outcome: outcome, Members: members, Reason: a.reason})
+	report := func(id berth.OrderID) {
+		events = append(events, berth.OrderReported{Order: id, Outcome: outcome, Members: members, Reason: a.reason})
 	}
 	if a.word(0) == "all" {
 		for _, action := range s.core.Outstanding() {
@@ -242,7 +242,7 @@ func reportOrders(s *Session, a *arguments) ([]berth.Event, error) {
 			return nil, fmt.Errorf("no order is out")
 		}
 	} else {
-		report(berth.ActionID(a.number(0)))
+		report(berth.OrderID(a.number(0)))
 	}
 	return events, a.finish(max(2, len(a.words)))
 }

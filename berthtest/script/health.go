@@ -17,20 +17,20 @@ func xidReported(_ *Session, a *arguments) ([]berth.Event, error) {
 func (a *arguments) health() berth.Health {
 	return berth.Health{
 		Losses: a.integer("losses", 0), Within: a.span("within"),
-		Probation: a.span("probation"), Trial: a.span("trial"),
+		Quarantine: a.span("probation"), BurnIn: a.span("trial"),
 	}
 }
 
 // spares reads how many spares are kept, as in main:20|other:10, in thousandths.
-func (a *arguments) spares() []berth.Spares {
-	var list []berth.Spares
+func (a *arguments) spares() []berth.HotSpares {
+	var list []berth.HotSpares
 	for _, text := range a.list("spares") {
 		pool, digits, _ := strings.Cut(text, ":")
 		milli, err := strconv.Atoi(digits)
 		if err != nil {
 			a.fail("spares=%s is not of the form pool:20", text)
 		}
-		list = append(list, berth.Spares{Pool: pool, Milli: milli})
+		list = append(list, berth.HotSpares{Pool: pool, NodesMilli: milli})
 	}
 	return list
 }
@@ -38,7 +38,7 @@ func (a *arguments) spares() []berth.Spares {
 // health prints the spares of each pool and the nodes that are not trusted.
 func (s *Session) health() error {
 	r := s.core.Report()
-	for _, p := range r.Spares {
+	for _, p := range r.HotSpares {
 		nodes := make([]string, len(p.Nodes))
 		for i, id := range p.Nodes {
 			nodes[i] = string(id)
@@ -47,15 +47,15 @@ func (s *Session) health() error {
 	}
 	for _, h := range r.Health {
 		line := string(h.Node)
-		if h.Probation != 0 {
-			line += " on probation until " + clock(h.Probation)
+		if h.QuarantineUntil != 0 {
+			line += " on probation until " + clock(h.QuarantineUntil)
 		}
-		if h.Trial != 0 {
-			line += " on trial until " + clock(h.Trial)
+		if h.BurnInUntil != 0 {
+			line += " on trial until " + clock(h.BurnInUntil)
 		}
 		s.print("%s", line)
 	}
-	if len(r.Spares)+len(r.Health) == 0 {
+	if len(r.HotSpares)+len(r.Health) == 0 {
 		s.print("nothing is kept, and all is trusted")
 	}
 	return nil

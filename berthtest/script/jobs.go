@@ -98,9 +98,9 @@ func (a *arguments) namedGroup(text string) berth.Group {
 // group reads the keys of a group that a job with one group has as its own.
 func (a *arguments) group(name string, members int) berth.Group {
 	g := berth.Group{
-		Name: name, Replicas: members, Min: a.integer("min", 0),
+		Name: name, Members: members, MinMembers: a.integer("min", 0),
 		Claim: berth.Claim{
-			GPUs: a.integer("gpus", 0), MIG: a.text("mig"), Fraction: a.fraction(), NVLink: a.yes("nvlink"),
+			GPUs: a.integer("gpus", 0), MIG: a.text("mig"), MinInstance: a.fraction(), NVLink: a.yes("nvlink"),
 			CPUMilli: a.milli("cpu", 0), MemoryMiB: a.memory("memory", 0),
 		},
 		Selector: berth.Selector{
@@ -121,7 +121,7 @@ func (a *arguments) group(name string, members int) berth.Group {
 		g.Topology.Segments = append(g.Topology.Segments, berth.Segment{Size: n, Level: level})
 	}
 	if _, ok := a.lookup("share"); ok {
-		share := &berth.Share{Milli: a.integer("share", 0), MemoryMiB: a.memory("share-memory", 0)}
+		share := &berth.Share{GPUMilli: a.integer("share", 0), MemoryMiB: a.memory("share-memory", 0)}
 		if text, ok := a.lookup("mode"); ok {
 			mode, err := berth.ParseShareMode(text)
 			if err != nil {
@@ -155,8 +155,8 @@ func observeJob(s *Session, a *arguments) ([]berth.Event, error) {
 
 // observed reads n1[0-7]|n2[0-7] or 2:n1[0], the members of one replica in the
 // order of the job's groups.
-func observed(j *berth.Job, text string) (berth.RunningReplica, error) {
-	r := berth.RunningReplica{}
+func observed(j *berth.Job, text string) (berth.ObservedReplica, error) {
+	r := berth.ObservedReplica{}
 	if digits, rest, numbered := strings.Cut(text, ":"); numbered && !strings.Contains(digits, "[") {
 		n, err := strconv.Atoi(digits)
 		if err != nil {
@@ -167,7 +167,7 @@ func observed(j *berth.Job, text string) (berth.RunningReplica, error) {
 	places := strings.Split(text, "|")
 	for i := range j.Groups {
 		g := &j.Groups[i]
-		for index := range g.Replicas {
+		for index := range g.Members {
 			if len(places) == 0 {
 				break
 			}
@@ -182,7 +182,7 @@ func observed(j *berth.Job, text string) (berth.RunningReplica, error) {
 			}
 			p.Group, p.Index = g.Name, index
 			if g.Claim.Share != nil {
-				p.ShareMilli = g.Claim.Share.Milli
+				p.ShareMilli = g.Claim.Share.GPUMilli
 			}
 			r.Members = append(r.Members, p)
 		}

@@ -10,10 +10,10 @@ import (
 // What leaves its place for another, and what it would take to start what waits.
 
 // moves reads whether what runs is moved for what waits.
-func (a *arguments) moves() berth.Moves {
-	m := berth.Moves{Most: a.integer("moves-most", 0)}
+func (a *arguments) moves() berth.Defragmentation {
+	m := berth.Defragmentation{MaxMoves: a.integer("moves-most", 0)}
 	if text, ok := a.lookup("moves"); ok {
-		mode, err := berth.ParseMovesMode(text)
+		mode, err := berth.ParseDefragmentationMode(text)
 		if err != nil {
 			a.fail("moves=%s: %v", text, err)
 		}
@@ -35,10 +35,10 @@ func (s *Session) draining() error {
 		if d.Deadline != 0 {
 			line += " by " + clock(d.Deadline)
 		}
-		if d.Left == 0 {
+		if d.MembersLeft == 0 {
 			line += ": empty"
 		} else {
-			line += fmt.Sprintf(": %d members left, of %s", d.Left, replicas(d.Replicas))
+			line += fmt.Sprintf(": %d members left, of %s", d.MembersLeft, replicas(d.Replicas))
 		}
 		s.print("%s", line)
 	}
@@ -60,8 +60,8 @@ func replicas(list []berth.ReplicaRef) string {
 // departure prints why a replica has to leave its place, and for which.
 func departure(d *berth.Departure) string {
 	line := fmt.Sprintf("leaves its place (%s", d.Cause.Code)
-	if d.Cause.For.Job != "" {
-		line += " for " + replicas([]berth.ReplicaRef{d.Cause.For})
+	if d.Cause.Beneficiary.Job != "" {
+		line += " for " + replicas([]berth.ReplicaRef{d.Cause.Beneficiary})
 	}
 	line += ")"
 	if len(d.To) > 0 {
@@ -69,8 +69,8 @@ func departure(d *berth.Departure) string {
 	} else {
 		line += ", and there is no other yet"
 	}
-	if d.By != 0 {
-		line += ", by " + clock(d.By)
+	if d.Deadline != 0 {
+		line += ", by " + clock(d.Deadline)
 	}
 	return line
 }
@@ -95,7 +95,7 @@ func (s *Session) takes(rest string) error {
 		return err
 	}
 	return s.withoutEffect("what it would take", func() error {
-		t, err := s.core.WhatItTakes(s.now, id, replica, events...)
+		t, err := s.core.StartPlan(s.now, id, replica, events...)
 		if err == nil {
 			s.printTakes(&t)
 		}
@@ -103,15 +103,15 @@ func (s *Session) takes(rest string) error {
 	})
 }
 
-func (s *Session) printTakes(t *berth.Takes) {
+func (s *Session) printTakes(t *berth.StartPlan) {
 	s.print("%s", t.Text)
 	if len(t.Moves) > 0 {
-		s.print("  moves would cost %v of a GPU, and gain %v", berth.Duration(t.MovesPrice), berth.Duration(t.MovesGain))
+		s.print("  moves would cost %v of a GPU, and gain %v", berth.Duration(t.MovesCost), berth.Duration(t.MovesGain))
 	}
 	s.printMoves(t.Moves)
 	if len(t.Victims) > 0 {
-		s.print("  to yield costs %v of a GPU", berth.Duration(t.Price))
-		if len(t.Reason.Yielding) == 0 {
+		s.print("  to yield costs %v of a GPU", berth.Duration(t.Cost))
+		if len(t.Reason.Victims) == 0 {
 			s.print("  %s", t.Reason.Preemption)
 		}
 	}

@@ -211,8 +211,8 @@ func (s *Session) diff(rest string) error {
 
 // parseSighting reads web/3#2workers[0]@n1[4]: replica 3 of web, life 2, member 0
 // of its workers.
-func parseSighting(text string) (berth.Sighting, error) {
-	sighting := berth.Sighting{Incarnation: 1}
+func parseSighting(text string) (berth.ObservedMember, error) {
+	sighting := berth.ObservedMember{Incarnation: 1}
 	who, where, ok := strings.Cut(text, "@")
 	name, rest, numbered := strings.Cut(who, "/")
 	if !ok || !numbered {

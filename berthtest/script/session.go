@@ -16,7 +16,7 @@ type Session struct {
 	// Applied sees every event that was told, with the core's refusal or nil, and Scheduled the
 	// orders of every pass, as in package sim. Nil: nobody looks.
 	Applied   func(now berth.Time, e berth.Event, refused error)
-	Scheduled func(now berth.Time, actions []berth.Action)
+	Scheduled func(now berth.Time, actions []berth.Order)
 
 	core  *core.Core
 	now   berth.Time
@@ -24,7 +24,7 @@ type Session struct {
 	// refusal is how the latest event was refused, nil if it was not; orders is
 	// what the latest pass gave.
 	refusal error
-	orders  []berth.Action
+	orders  []berth.Order
 	out     strings.Builder
 }
 

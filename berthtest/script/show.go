@@ -21,7 +21,7 @@ func gpus(milli int64) string {
 	return strings.TrimRight(fmt.Sprintf("%d.%03d", milli/1000, milli%1000), "0")
 }
 
-func (s *Session) printOrders(orders []berth.Action) {
+func (s *Session) printOrders(orders []berth.Order) {
 	for _, order := range orders {
 		s.print("%s", describe(order))
 	}
@@ -31,7 +31,7 @@ func (s *Session) printOrders(orders []berth.Action) {
 }
 
 // describe prints an order on one line.
-func describe(action berth.Action) string {
+func describe(action berth.Order) string {
 	h := action.Header()
 	var b strings.Builder
 	fmt.Fprintf(&b, "#%d %s", h.ID, action.Kind())
@@ -45,8 +45,8 @@ func describe(action berth.Action) string {
 		fmt.Fprintf(&b, " attempt %d", r.Attempt)
 	}
 	fmt.Fprintf(&b, " (%s", h.Cause.Code)
-	if h.Cause.For.Job != "" {
-		fmt.Fprintf(&b, " for %s/%d", h.Cause.For.Job, h.Cause.For.Replica)
+	if h.Cause.Beneficiary.Job != "" {
+		fmt.Fprintf(&b, " for %s/%d", h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica)
 	}
 	if h.Cause.Detail != "" {
 		fmt.Fprintf(&b, ": %s", h.Cause.Detail)
@@ -79,9 +79,9 @@ func goesOn(r *berth.Release) string {
 	if len(sizes) > 0 {
 		text = ", goes on with " + strings.Join(sizes, " and ")
 	}
-	for _, y := range r.Yields {
-		if len(r.Yields) > 1 {
-			text += fmt.Sprintf(", %d for %s/%d", len(y.Members), y.For.Job, y.For.Replica)
+	for _, y := range r.SurplusEvictions {
+		if len(r.SurplusEvictions) > 1 {
+			text += fmt.Sprintf(", %d for %s/%d", len(y.Members), y.Beneficiary.Job, y.Beneficiary.Replica)
 		}
 	}
 	return text
@@ -139,14 +139,14 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 			line += ": " + places(r.Members)
 		}
 		s.print("%s", line)
-		if r.YieldsTo.Job != "" {
-			s.print("  makes room for %s/%d", r.YieldsTo.Job, r.YieldsTo.Replica)
+		if r.Beneficiary.Job != "" {
+			s.print("  makes room for %s/%d", r.Beneficiary.Job, r.Beneficiary.Replica)
 		}
 		if r.Departure != nil {
 			s.print("  %s", departure(r.Departure))
 		}
-		if r.Fate != nil {
-			s.print("  %s", fate(r.Fate))
+		if r.BlastRadius != nil {
+			s.print("  %s", fate(r.BlastRadius))
 		}
 		if r.Reason != nil {
 			s.printReason(r.Reason)
@@ -162,10 +162,10 @@ func (s *Session) printReason(r *berth.Reason) {
 	for i := range r.Levels {
 		s.print("  %s", finding(&r.Levels[i]))
 	}
-	s.print("  would help: %s", r.Relax)
+	s.print("  would help: %s", r.Remedy)
 	s.yielding(r)
 	s.printMoves(r.Moves)
-	if r.Kept != nil {
+	if r.GPUHold != nil {
 		s.print("  kept for it: %s", keptFor(r))
 	}
 	if r.Until != 0 {
@@ -174,25 +174,25 @@ func (s *Session) printReason(r *berth.Reason) {
 	if r.ExpectedStart != 0 {
 		s.print("  expected to start at %s", clock(r.ExpectedStart))
 	}
-	if r.Reserved != nil {
-		s.print("  reserved %s", reserved(r.Reserved))
+	if r.Reservation != nil {
+		s.print("  reserved %s", reserved(r.Reservation))
 	}
 }
 
 // yielding prints how it stands with those who could make room.
 func (s *Session) yielding(r *berth.Reason) {
-	if r.Preemption != "" && len(r.Yielding)+len(r.WouldYield) > 0 {
+	if r.Preemption != "" && len(r.Victims)+len(r.PotentialVictims) > 0 {
 		s.print("  %s", r.Preemption)
 	}
 	for _, list := range [...]struct {
 		what string
-		of   []berth.Yielding
-	}{{"goes", r.Yielding}, {"would have to go", r.WouldYield}} {
+		of   []berth.Victim
+	}{{"goes", r.Victims}, {"would have to go", r.PotentialVictims}} {
 		for i := range list.of {
 			y := &list.of[i]
 			line := list.what + ": " + yields(y)
-			if r.Weighed != nil {
-				line += fmt.Sprintf(", and lose %v of a GPU", berth.Duration(y.Price))
+			if r.Weighing != nil {
+				line += fmt.Sprintf(", and lose %v of a GPU", berth.Duration(y.Cost))
 			}
 			s.print("    %s", line)
 		}
@@ -200,13 +200,13 @@ func (s *Session) yielding(r *berth.Reason) {
 }
 
 // yields prints who yields, and by when.
-func yields(y *berth.Yielding) string {
+func yields(y *berth.Victim) string {
 	line := fmt.Sprintf("%s/%d of queue %s, %s gpus", y.Job, y.Replica, y.Queue, gpus(y.GPUMilli))
 	if y.Members > 0 {
 		line += fmt.Sprintf(", %d members", y.Members)
 	}
-	if y.By != 0 {
-		line += ", by " + clock(y.By)
+	if y.Deadline != 0 {
+		line += ", by " + clock(y.Deadline)
 	}
 	return line
 }
@@ -231,12 +231,12 @@ func (s *Session) bandwidth(rest string) error {
 // finding prints what a search found at one level, as in "leaf: 1 of 4 has room; 3 lack
 // GPUs; the best is l2 with room for 2".
 func finding(f *berth.LevelFinding) string {
-	line := fmt.Sprintf("%s: room in %d of %d", f.Level, f.Roomy, f.Domains)
-	for _, l := range f.Lacking {
+	line := fmt.Sprintf("%s: room in %d of %d", f.Level, f.DomainsLargeEnough, f.Domains)
+	for _, l := range f.Shortfalls {
 		line += fmt.Sprintf("; %d short of %s", l.Domains, l.What)
 	}
 	if f.Best != "" {
-		line += fmt.Sprintf("; most in %s: %d", f.Best, f.Fits)
+		line += fmt.Sprintf("; most in %s: %d", f.Best, f.MembersFit)
 	}
 	return line
 }
@@ -250,9 +250,9 @@ func (s *Session) fleet() error {
 			s.print("%s %s", r.Products[i].Product, count(&r.Products[i].GPUCount))
 		}
 	}
-	s.divided(r.Divided)
+	s.divided(r.Partitioned)
 	var free []string
-	for k, n := range r.FreeNodes {
+	for k, n := range r.NodesByFreeGPUs {
 		if k > 0 && n > 0 {
 			free = append(free, fmt.Sprintf("%d with %d", n, k))
 		}
@@ -278,7 +278,7 @@ func (s *Session) fleet() error {
 
 func count(c *berth.GPUCount) string {
 	return fmt.Sprintf("%s: held %s, free %s, out %s, stranded %s",
-		gpus(c.All), gpus(c.Held), gpus(c.Free), gpus(c.Out), gpus(c.Stranded))
+		gpus(c.AllMilli), gpus(c.HeldMilli), gpus(c.FreeMilli), gpus(c.OutOfServiceMilli), gpus(c.StrandedMilli))
 }
 
 type counted struct {
@@ -301,14 +301,14 @@ func (s *Session) printCounts(title string, list []counted) {
 
 func (s *Session) printQueue(q *berth.QueueReport) {
 	line := fmt.Sprintf("queue %s: uses %s gpus", q.Queue, gpus(q.UsedMilli))
-	if q.Limit != nil {
-		line += " of " + gpus(*q.Limit)
+	if q.LimitMilli != nil {
+		line += " of " + gpus(*q.LimitMilli)
 	}
-	if q.Guaranteed > 0 {
-		line += ", guaranteed " + gpus(q.Guaranteed)
+	if q.GuaranteedMilli > 0 {
+		line += ", guaranteed " + gpus(q.GuaranteedMilli)
 	}
-	if q.Waiting > 0 {
-		line += fmt.Sprintf(", %d waiting", q.Waiting)
+	if q.WaitingReplicas > 0 {
+		line += fmt.Sprintf(", %d waiting", q.WaitingReplicas)
 	}
 	s.print("%s", line)
 }
@@ -316,30 +316,30 @@ func (s *Session) printQueue(q *berth.QueueReport) {
 func (s *Session) totals() error {
 	t := s.core.Report().Totals
 	s.printCounts("jobs", []counted{
-		{"submitted", int(t.Submitted)},
-		{"started", int(t.Started)},
-		{"finished", int(t.Finished)},
-		{"cancelled", int(t.Cancelled)},
-		{"dropped", int(t.Dropped)},
+		{"submitted", int(t.JobsAdmitted)},
+		{"started", int(t.ReplicasStarted)},
+		{"finished", int(t.JobsFinished)},
+		{"cancelled", int(t.JobsCancelled)},
+		{"dropped", int(t.JobsDropped)},
 	})
 	s.printCounts("orders", []counted{
 		{"binds", int(t.Binds)},
 		{"binds failed", int(t.BindsFailed)},
 		{"releases", int(t.Releases)},
-		{"checkpoints asked", int(t.CheckpointsAsked)},
-		{"withdrawn", int(t.Withdrawn)},
-		{"evicted", int(t.Evicted)},
-		{"shrunk", int(t.Shrunk)},
+		{"checkpoints asked", int(t.CheckpointsRequested)},
+		{"withdrawn", int(t.RequestsWithdrawn)},
+		{"evicted", int(t.ReplicasEvicted)},
+		{"shrunk", int(t.ReplicasShrunk)},
 		{"moves", int(t.Moves)},
 		{"repartitions", int(t.Repartitions)},
-		{"reshaped for", int(t.Reshaped)},
-		{"drains", int(t.Drains)},
-		{"expired", int(t.Expired)},
-		{"presumed dead", int(t.PresumedDead)},
+		{"reshaped for", int(t.RepartitionsForMembers)},
+		{"drains", int(t.GPUHolds)},
+		{"expired", int(t.OrdersExpired)},
+		{"presumed dead", int(t.ReplicasPresumedDead)},
 		{"reservations", int(t.Reservations)},
 		{"reservations expired", int(t.ReservationsExpired)},
-		{"backfilled", int(t.Backfilled)},
-		{"attempts", int(t.Attempts)},
+		{"backfilled", int(t.ReplicasBackfilled)},
+		{"attempts", int(t.PlacementAttempts)},
 	})
 	return nil
 }

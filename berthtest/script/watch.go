@@ -48,7 +48,7 @@ func (w *watch) refused(s *Session, e berth.Event, refusal error, before []byte)
 }
 
 // passed follows a pass. The twin was restored just before it.
-func (w *watch) passed(s *Session, twin *core.Core, orders []berth.Action) error {
+func (w *watch) passed(s *Session, twin *core.Core, orders []berth.Order) error {
 	if err := violation(s.core.Check(), w.checker.Scheduled(s.now, orders), w.against(s.core)); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (w *watch) passed(s *Session, twin *core.Core, orders []berth.Action) error
 }
 
 // sameAsTwin has the twin run the pass too: promise D2, it does the same.
-func sameAsTwin(s *Session, twin *core.Core, orders []berth.Action) error {
+func sameAsTwin(s *Session, twin *core.Core, orders []berth.Order) error {
 	others, err := twin.Schedule(s.now)
 	if err != nil {
 		return fmt.Errorf("D2: a restored core refuses the pass: %w", err)
@@ -76,7 +76,7 @@ func sameAsTwin(s *Session, twin *core.Core, orders []berth.Action) error {
 
 // against compares what can be seen of the core with the checker's world.
 func (w *watch) against(sched *core.Core) error {
-	return errors.Join(w.checker.Against(sched.Report()), w.checker.Outstanding(sched.Outstanding()))
+	return errors.Join(w.checker.AgainstReport(sched.Report()), w.checker.Outstanding(sched.Outstanding()))
 }
 
 // idle demands that a second pass at the same instant has nothing to say, unless
@@ -106,24 +106,24 @@ func same(what string, want []byte, sched *core.Core) error {
 }
 
 // sameOrders compares orders by their JSON, which every order must survive.
-func sameOrders(a, b []berth.Action) error {
+func sameOrders(a, b []berth.Order) error {
 	if len(a) != len(b) {
 		return fmt.Errorf("D2: a restored core gives %d orders instead of %d", len(b), len(a))
 	}
 	for i := range a {
-		x, err := berth.EncodeAction(a[i])
+		x, err := berth.EncodeOrder(a[i])
 		if err != nil {
 			return err
 		}
-		decoded, err := berth.DecodeAction(x)
+		decoded, err := berth.DecodeOrder(x)
 		if err != nil {
 			return fmt.Errorf("an order cannot be read back: %w", err)
 		}
-		again, err := berth.EncodeAction(decoded)
+		again, err := berth.EncodeOrder(decoded)
 		if err != nil {
 			return err
 		}
-		y, err := berth.EncodeAction(b[i])
+		y, err := berth.EncodeOrder(b[i])
 		if err != nil {
 			return err
 		}

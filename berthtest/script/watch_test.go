@@ -46,11 +46,11 @@ func TestWatchFindsWhatIsWrong(t *testing.T) {
 
 	s = started(t, "pass")
 	action := s.orders[0].(berth.Bind)
-	action.Members[0].GPUs = berth.GPUs(0)
-	require.Error(t, s.watch.checker.Scheduled(0, []berth.Action{action}), "given twice")
+	action.Members[0].GPUs = berth.GPUSetOf(0)
+	require.Error(t, s.watch.checker.Scheduled(0, []berth.Order{action}), "given twice")
 }
 
-func must(actions []berth.Action, err error) []berth.Action {
+func must(actions []berth.Order, err error) []berth.Order {
 	if err != nil {
 		panic(err)
 	}

@@ -37,12 +37,12 @@ func (s *Simulation) arrive(a Arrival) error {
 		s.loseChanges(e.Node, ^berth.GPUSet(0), true)
 		x.lose(e.Node, ^berth.GPUSet(0), true)
 	case berth.GPUFailed:
-		s.loseChanges(e.Node, berth.GPUs(e.GPU), false)
-		x.lose(e.Node, berth.GPUs(e.GPU), false)
+		s.loseChanges(e.Node, berth.GPUSetOf(e.GPU), false)
+		x.lose(e.Node, berth.GPUSetOf(e.GPU), false)
 	case berth.XidReported:
 		if condemned {
-			s.loseChanges(e.Node, berth.GPUs(e.GPU), false)
-			x.lose(e.Node, berth.GPUs(e.GPU), false)
+			s.loseChanges(e.Node, berth.GPUSetOf(e.GPU), false)
+			x.lose(e.Node, berth.GPUSetOf(e.GPU), false)
 		}
 	case berth.GPURepaired:
 		if at := (place{e.Node, e.GPU}); s.hardware.unsure[at] {
@@ -51,7 +51,7 @@ func (s *Simulation) arrive(a Arrival) error {
 		}
 	case berth.GPUPartitioned:
 		s.hardware.partition(e)
-	case berth.ActionReported:
+	case berth.OrderReported:
 		s.changeTold(e)
 	}
 	return nil
@@ -68,7 +68,7 @@ func (s *Simulation) condemned(event berth.Event) bool {
 	case berth.XidCondemns:
 		return true
 	case berth.XidSuspect:
-		return slices.ContainsFunc(s.scheduler.Report().Health, func(h berth.HealthReport) bool { return h.Node == e.Node && h.Trial != 0 })
+		return slices.ContainsFunc(s.scheduler.Report().Health, func(h berth.HealthReport) bool { return h.Node == e.Node && h.BurnInUntil != 0 })
 	}
 	return false
 }
@@ -77,7 +77,7 @@ func (s *Simulation) condemned(event berth.Event) bool {
 func (s *Simulation) observe(e *berth.JobObserved) {
 	for i := range e.Running {
 		r := &e.Running[i]
-		g := s.gang(berth.Order{Job: e.Job.ID, Replica: r.Replica, Incarnation: r.Incarnation})
+		g := s.gang(berth.OrderHeader{Job: e.Job.ID, Replica: r.Replica, Incarnation: r.Incarnation})
 		for k := range r.Members {
 			s.executor.start(g, &r.Members[k], true)
 		}

@@ -70,22 +70,22 @@ func badNodes(levels int) []berth.Event {
 		func(n *berth.Node) { n.Labels = map[string]string{"": "x"} },
 		func(n *berth.Node) { n.GPUs[0].MaxShares, n.GPUs[1].MaxShares = -1, -1 },
 		func(n *berth.Node) { n.GPUs[0].MaxShares = 3 },
-		func(n *berth.Node) { n.GPUs[1].Table = "H100-80GB" },
-		func(n *berth.Node) { n.GPUs[0].Table, n.GPUs[1].Table = "nobody", "nobody" },
-		func(n *berth.Node) { n.GPUs[0].Table, n.GPUs[1].Table = "\x00", "\x00" },
+		func(n *berth.Node) { n.GPUs[1].MIGTable = "H100-80GB" },
+		func(n *berth.Node) { n.GPUs[0].MIGTable, n.GPUs[1].MIGTable = "nobody", "nobody" },
+		func(n *berth.Node) { n.GPUs[0].MIGTable, n.GPUs[1].MIGTable = "\x00", "\x00" },
 	} {
 		list = append(list, berth.NodeJoined{Node: node(change)}, berth.NodeUpdated{Node: node(change)})
 	}
 	for _, change := range []func(*berth.GPU){
-		func(gpu *berth.GPU) { gpu.Mode = berth.ModeMIG },
+		func(gpu *berth.GPU) { gpu.Mode = berth.GPUModeMIG },
 		func(gpu *berth.GPU) { gpu.Mode = 9 },
 		func(gpu *berth.GPU) { gpu.Instances = []mig.Placement{{}} },
 		func(gpu *berth.GPU) {
-			gpu.Table, gpu.Mode, gpu.Instances = "H100-80GB", berth.ModeMIG, []mig.Placement{{}}
+			gpu.MIGTable, gpu.Mode, gpu.Instances = "H100-80GB", berth.GPUModeMIG, []mig.Placement{{}}
 		},
 		func(gpu *berth.GPU) {
 			three := mig.Placement{Profile: mig.ProfileName{ComputeSlices: 3, MemoryGB: 40}, Size: 4}
-			gpu.Table, gpu.Mode, gpu.Instances = "H100-80GB", berth.ModeMIG, []mig.Placement{three, three}
+			gpu.MIGTable, gpu.Mode, gpu.Instances = "H100-80GB", berth.GPUModeMIG, []mig.Placement{three, three}
 		},
 	} {
 		list = append(list, berth.NodeJoined{Node: node(func(n *berth.Node) {
@@ -102,10 +102,10 @@ func badNodes(levels int) []berth.Event {
 		{Interval: -1},
 		{PerHour: -1},
 		{PerHour: 1 << 30},
-		{DrainLimit: -2},
+		{HoldLimit: -2},
 		{Pool: "\x00"},
 		{Layout: []mig.ProfileName{{ComputeSlices: 1}}},
-		{Kind: berth.Adaptive, Layout: []mig.ProfileName{{}}},
+		{Kind: berth.GeometryAdaptive, Layout: []mig.ProfileName{{}}},
 	} {
 		list = append(list, berth.PolicyChanged{Policy: berth.Policy{Geometry: []berth.Geometry{entry}}})
 	}
@@ -114,7 +114,7 @@ func badNodes(levels int) []berth.Event {
 		berth.PolicyChanged{Policy: berth.Policy{RepartitionTimeout: -1}},
 		berth.MIGTableSet{}, berth.MIGTableSet{Table: worse}, berth.MIGTableSet{Table: mig.Product{Name: "\x00"}},
 		berth.GPUPartitioned{Node: "nobody"}, berth.GPUPartitioned{Node: "n0", GPU: -1}, berth.GPUPartitioned{Node: "n0", GPU: 64},
-		berth.GPUPartitioned{Node: "n0", Mode: 9}, berth.GPUPartitioned{Node: "n0", Mode: berth.ModeMIG, Instances: []mig.Placement{{}}},
+		berth.GPUPartitioned{Node: "n0", Mode: 9}, berth.GPUPartitioned{Node: "n0", Mode: berth.GPUModeMIG, Instances: []mig.Placement{{}}},
 		berth.GPUPartitioned{Node: "n0", Instances: []mig.Placement{{}}},
 		berth.NodeUpdated{Node: node(func(n *berth.Node) { n.ID = "nobody" })},
 		berth.NodeCordoned{Node: "nobody"}, berth.NodeUncordoned{Node: "nobody"}, berth.NodeLost{Node: "nobody"},
@@ -123,8 +123,8 @@ func badNodes(levels int) []berth.Event {
 		berth.XidReported{Node: "nobody", Xid: 79}, berth.XidReported{Node: "n0", GPU: 64, Xid: 79}, berth.XidReported{Node: "n0"},
 		berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Losses: 65}}},
 		berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Within: -1}}},
-		berth.PolicyChanged{Policy: berth.Policy{Spares: []berth.Spares{{Milli: -1}}}},
-		berth.PolicyChanged{Policy: berth.Policy{Spares: []berth.Spares{{Milli: 1}, {Milli: 2}}}},
+		berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: -1}}}},
+		berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: 1}, {NodesMilli: 2}}}},
 		berth.GPURepaired{Node: "nobody"}, berth.GPURepaired{Node: "n0", GPU: 99},
 		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: -1}},
 		berth.PolicyChanged{Policy: berth.Policy{UsageHalfLife: -1}},
@@ -149,13 +149,13 @@ func badQueues() []berth.Event {
 		berth.QueueSet{Queue: quota.Queue{Name: "org0", Parent: "org0"}},
 		berth.QueueSet{Queue: quota.Queue{Name: "q", Weight: -1}},
 		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{"gold": 1}}},
-		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPU: -1}}},
-		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPU: 1}, Guarantee: quota.Amounts{quota.GPU: 2}}},
-		berth.QueueSet{Queue: quota.Queue{Name: "q", LendingLimit: quota.Amounts{quota.GPU: -1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPUMilli: -1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", Limit: quota.Amounts{quota.GPUMilli: 1}, Guarantee: quota.Amounts{quota.GPUMilli: 2}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", LendingLimit: quota.Amounts{quota.GPUMilli: -1}}},
 		berth.QueueSet{Queue: quota.Queue{Name: "q", LendingLimit: quota.Amounts{"gold": 1}}},
-		berth.QueueSet{Queue: quota.Queue{Name: "q", BorrowingLimit: quota.Amounts{quota.GPU: -1}}},
-		berth.QueueSet{Queue: quota.Queue{Name: "q", BorrowingLimit: quota.Amounts{quota.CPU: quota.MaxAmount + 1}}},
-		berth.QueueSet{Queue: quota.Queue{Name: "q", Guarantee: quota.Amounts{quota.GPUOf(""): 1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", BorrowingLimit: quota.Amounts{quota.GPUMilli: -1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", BorrowingLimit: quota.Amounts{quota.CPUMilli: quota.MaxAmount + 1}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "q", Guarantee: quota.Amounts{quota.GPUMilliOf(""): 1}}},
 		berth.QueueRemoved{},
 		berth.QueueRemoved{Queue: "nobody"},
 	}
@@ -170,40 +170,40 @@ func badJobs() []berth.Event {
 		func(j *berth.Job) { j.Tenant = "\x7f" },
 		func(j *berth.Job) { j.Class = 9 },
 		func(j *berth.Job) { j.Groups = nil },
-		func(j *berth.Job) { j.Groups[0].Replicas = 0 },
-		func(j *berth.Job) { j.Groups[0].Min = 3 },
-		func(j *berth.Job) { j.Groups[0].Min = -1 },
+		func(j *berth.Job) { j.Groups[0].Members = 0 },
+		func(j *berth.Job) { j.Groups[0].MinMembers = 3 },
+		func(j *berth.Job) { j.Groups[0].MinMembers = -1 },
 		func(j *berth.Job) { j.Groups = append(j.Groups, j.Groups[0]) },
 		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{} },
 		func(j *berth.Job) { j.Groups[0].Claim.GPUs = 65 },
 		func(j *berth.Job) { j.Groups[0].Claim.MIG = "1g.10gb" },
-		func(j *berth.Job) { j.Groups[0].Claim.Fraction = &berth.Fraction{MinSMs: 1} },
+		func(j *berth.Job) { j.Groups[0].Claim.MinInstance = &berth.MinInstance{MinSMs: 1} },
 		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{MIG: "1g.10gb", NVLink: true} },
 		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{MIG: "1c.3g.40gb"} },
 		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{MIG: "\x00"} },
-		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{Fraction: &berth.Fraction{MinSMs: -1}} },
-		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{Fraction: &berth.Fraction{MinMemoryMiB: -1}} },
+		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{MinInstance: &berth.MinInstance{MinSMs: -1}} },
+		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{MinInstance: &berth.MinInstance{MinMemoryMiB: -1}} },
 		func(j *berth.Job) {
 			j.Groups[0].Claim, j.Groups[0].Topology.RailAligned = berth.Claim{MIG: "1g.10gb"}, true
 		},
 		func(j *berth.Job) { j.Groups[0].Claim.CPUMilli = -1 },
-		func(j *berth.Job) { j.Groups[0].Claim.Share = &berth.Share{Milli: 500} },
+		func(j *berth.Job) { j.Groups[0].Claim.Share = &berth.Share{GPUMilli: 500} },
 		func(j *berth.Job) {
-			j.Groups[0].Claim = berth.Claim{Share: &berth.Share{Milli: 500, Mode: berth.TimeSlice}}
+			j.Groups[0].Claim = berth.Claim{Share: &berth.Share{GPUMilli: 500, Mode: berth.ShareTimeSlice}}
 		},
-		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{Share: &berth.Share{Milli: 1000}} },
+		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{Share: &berth.Share{GPUMilli: 1000}} },
 		func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{CPUMilli: 1, NVLink: true} },
 		func(j *berth.Job) { j.Groups[0].Selector.Pools = []string{""} },
 		func(j *berth.Job) { j.Groups[0].Topology.Required = "galaxy" },
 		func(j *berth.Job) { j.Groups[0].Topology.Segments = []berth.Segment{{Size: 2}} },
-		func(j *berth.Job) { j.Groups[0].Topology.RailAligned, j.Groups[0].Min = true, 1 },
+		func(j *berth.Job) { j.Groups[0].Topology.RailAligned, j.Groups[0].MinMembers = true, 1 },
 		func(j *berth.Job) { j.Topology.Spread = "node" },
 		func(j *berth.Job) { j.Topology.RailAligned = true },
 		func(j *berth.Job) { j.Topology.Exclusive = "fleet" },
 		func(j *berth.Job) { j.Topology.Exclusive = "galaxy" },
 		func(j *berth.Job) { j.Groups[0].Topology.Exclusive = "node" },
 		func(j *berth.Job) { j.Groups[0].Topology.Spread = "fleet" },
-		func(j *berth.Job) { j.Groups[0].Topology.Spread, j.Groups[0].Min = "node", 1 },
+		func(j *berth.Job) { j.Groups[0].Topology.Spread, j.Groups[0].MinMembers = "node", 1 },
 		func(j *berth.Job) { j.Groups[0].Topology.MaxSkew = 1 },
 		func(j *berth.Job) { j.Groups[0].Topology.Balance = "galaxy" },
 		func(j *berth.Job) { j.Groups[0].Topology.Segments = []berth.Segment{{Size: 0, Level: "node"}} },
@@ -216,7 +216,7 @@ func badJobs() []berth.Event {
 		func(j *berth.Job) { j.Service, j.GangTimeout = &berth.Service{}, berth.Minute },
 		func(j *berth.Job) { j.MinRuntime = 1 << 60 },
 	} {
-		j := berth.Job{ID: "fresh", Queue: "org0", Groups: []berth.Group{{Replicas: 2, Claim: berth.Claim{GPUs: 1}}}}
+		j := berth.Job{ID: "fresh", Queue: "org0", Groups: []berth.Group{{Members: 2, Claim: berth.Claim{GPUs: 1}}}}
 		change(&j)
 		list = append(list, berth.JobSubmitted{Job: j}, berth.JobObserved{Job: j})
 	}
@@ -240,8 +240,8 @@ func badReports() []berth.Event {
 		berth.MemberFailed{Job: "nobody"},
 		berth.MemberFailed{Job: "j0", Replica: -1, Incarnation: 1},
 		berth.MemberFailed{Job: "j0", Incarnation: 1 << 30, Members: []berth.MemberRef{{}}},
-		berth.ActionReported{},
-		berth.ActionReported{Action: 1 << 60},
-		berth.ActionReported{Action: 1 << 60, Outcome: 77},
+		berth.OrderReported{},
+		berth.OrderReported{Order: 1 << 60},
+		berth.OrderReported{Order: 1 << 60, Outcome: 77},
 	}
 }

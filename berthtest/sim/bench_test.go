@@ -27,7 +27,7 @@ func BenchmarkDay(b *testing.B) {
 		s := sim.New(sched, sim.FromSlice(day()), sim.Options{
 			StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second, PassInterval: berth.Second,
 			Applied:   func(berth.Time, berth.Event, error) { facts++ },
-			Scheduled: func(_ berth.Time, actions []berth.Action) { orders += len(actions) },
+			Scheduled: func(_ berth.Time, actions []berth.Order) { orders += len(actions) },
 		})
 		if err := s.Run(berth.Time(berth.Day)); err != nil {
 			b.Fatal(err)
@@ -54,9 +54,9 @@ func day() []sim.Arrival {
 		list = append(list, sim.Arrival{Event: berth.QueueSet{Queue: quota.Queue{Name: fmt.Sprintf("q%02d", i)}}})
 	}
 	for i := range 10_000 {
-		g := berth.Group{Replicas: 1, Claim: berth.Claim{GPUs: 1 << random.IntN(4)}}
+		g := berth.Group{Members: 1, Claim: berth.Claim{GPUs: 1 << random.IntN(4)}}
 		if i%500 == 0 {
-			g = berth.Group{Replicas: 32, Claim: berth.Claim{GPUs: 8}, Topology: berth.Topology{Preferred: "leaf"}}
+			g = berth.Group{Members: 32, Claim: berth.Claim{GPUs: 8}, Topology: berth.Topology{Preferred: "leaf"}}
 		}
 		list = append(list, sim.Arrival{
 			At:      berth.Time(random.Int64N(int64(berth.Day))),

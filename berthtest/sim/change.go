@@ -45,9 +45,9 @@ func (s *Simulation) executeChange(o berth.Repartition) error {
 	}
 	ch.failed = s.chance(s.options.Faults.RepartitionFail)
 	ch.done = !ch.failed
-	e := berth.ActionReported{Action: o.ID}
+	e := berth.OrderReported{Order: o.ID}
 	if ch.failed {
-		e.Outcome, e.Reason = berth.Failed, "the driver refused"
+		e.Outcome, e.Reason = berth.OutcomeFailed, "the driver refused"
 		s.executor.undo(ch)
 	} else {
 		s.hardware.change(&o)
@@ -60,7 +60,7 @@ func (s *Simulation) executeChange(o berth.Repartition) error {
 		tell(s.now.Add(s.around(o.Deadline.Sub(s.now))), e)
 		return nil
 	case ch.done && s.chance(f.ReportWrong):
-		tell(s.now.Add(s.around(o.Deadline.Sub(s.now))/4), berth.ActionReported{Action: o.ID, Outcome: berth.Failed, Reason: "lost touch"})
+		tell(s.now.Add(s.around(o.Deadline.Sub(s.now))/4), berth.OrderReported{Order: o.ID, Outcome: berth.OutcomeFailed, Reason: "lost touch"})
 		tell(s.now.Add(s.around(o.Deadline.Sub(s.now))), e)
 		return nil
 	case s.chance(f.ReportDouble):
@@ -93,15 +93,15 @@ func (x *executor) undo(ch *change) {
 }
 
 // changeTold is the executor's part of a report about a Repartition that was accepted.
-func (s *Simulation) changeTold(e berth.ActionReported) {
-	ch := s.executor.changes[e.Action]
+func (s *Simulation) changeTold(e berth.OrderReported) {
+	ch := s.executor.changes[e.Order]
 	switch {
 	case ch == nil:
-	case e.Outcome == berth.Failed:
+	case e.Outcome == berth.OutcomeFailed:
 		ch.told = true
 		s.executor.undo(ch)
 	default:
-		delete(s.executor.changes, e.Action)
+		delete(s.executor.changes, e.Order)
 	}
 }
 
@@ -161,7 +161,7 @@ func (h *hardware) change(o *berth.Repartition) {
 	g.Mode = o.Mode
 	g.Instances = slices.DeleteFunc(slices.Clone(g.Instances), func(p mig.Placement) bool { return slices.Contains(o.Destroy, p) })
 	g.Instances = append(g.Instances, o.Create...)
-	if g.Mode != berth.ModeMIG {
+	if g.Mode != berth.GPUModeMIG {
 		g.Instances = nil
 	}
 }

@@ -23,14 +23,14 @@ func churn(t *testing.T, sched *core.Core, now berth.Time) {
 		must(berth.QueueSet{Queue: quota.Queue{Name: name("q", i)}})
 	}
 	seen := func(id string, gpu int) berth.JobObserved {
-		share := berth.Claim{Share: &berth.Share{Milli: 900}}
-		at := berth.MemberPlacement{Node: berth.NodeID(name("n", 0)), GPUs: berth.GPUs(gpu), ShareMilli: 900}
+		share := berth.Claim{Share: &berth.Share{GPUMilli: 900}}
+		at := berth.MemberPlacement{Node: berth.NodeID(name("n", 0)), GPUs: berth.GPUSetOf(gpu), ShareMilli: 900}
 		return berth.JobObserved{
 			Job: berth.Job{
 				ID: berth.JobID(id), Queue: berth.QueueID(name("q", 0)), Tenant: berth.TenantID(id),
-				Groups: []berth.Group{{Replicas: 1, Claim: share}},
+				Groups: []berth.Group{{Members: 1, Claim: share}},
 			},
-			Running: []berth.RunningReplica{{Incarnation: 1, Started: now, Members: []berth.MemberPlacement{at}}},
+			Running: []berth.ObservedReplica{{Incarnation: 1, Started: now, Members: []berth.MemberPlacement{at}}},
 		}
 	}
 	must(seen(name("seen", 0), 0))
@@ -38,18 +38,18 @@ func churn(t *testing.T, sched *core.Core, now berth.Time) {
 	for i := range 12 {
 		claim := berth.Claim{GPUs: 1 + i%2}
 		if i%3 == 0 {
-			claim = berth.Claim{Share: &berth.Share{Milli: 100 + i}}
+			claim = berth.Claim{Share: &berth.Share{GPUMilli: 100 + i}}
 		}
 		must(berth.JobSubmitted{Job: berth.Job{
 			ID: berth.JobID(name("j", i)), Queue: berth.QueueID(name("q", i%4)), Tenant: berth.TenantID(name("t", i)),
-			Groups: []berth.Group{{Replicas: 2, Min: 1, Claim: claim}},
+			Groups: []berth.Group{{Members: 2, MinMembers: 1, Claim: claim}},
 		}})
 	}
 	for range 3 {
 		actions, err := sched.Schedule(now)
 		require.NoError(t, err)
 		for _, a := range actions {
-			must(berth.ActionReported{Action: a.Header().ID})
+			must(berth.OrderReported{Order: a.Header().ID})
 		}
 	}
 	for i := range 12 {
@@ -60,7 +60,7 @@ func churn(t *testing.T, sched *core.Core, now berth.Time) {
 	require.NoError(t, err)
 	require.NotEmpty(t, actions)
 	for _, a := range actions {
-		must(berth.ActionReported{Action: a.Header().ID})
+		must(berth.OrderReported{Order: a.Header().ID})
 	}
 	for i := range 4 {
 		must(berth.NodeLost{Node: berth.NodeID(name("n", i))})

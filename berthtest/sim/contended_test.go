@@ -11,11 +11,11 @@ import (
 // are cancelled and scaled, and everything fails that can while somebody has to yield.
 func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 	config, options, _ := g.steady()
-	config.Policy.Preemption.Mode = berth.PreemptAndReclaim
+	config.Policy.Preemption.Mode = berth.PreemptionOn
 	config.Policy.Preemption.CheckpointTimeout = one(g, 25*berth.Second, 25*berth.Second, berth.Minute)
 	if g.chance(70) { // as many as can have to yield
-		config.Policy.Preemption.Respite, config.Policy.Preemption.Worth = -1, berth.Worth{Unweighed: true}
-		config.Policy.Preemption.Rate, config.Policy.Preemption.QueueRate = berth.Rate{}, berth.Rate{}
+		config.Policy.Preemption.Cooldown, config.Policy.Preemption.Gain = -1, berth.GainPolicy{IgnoreCost: true}
+		config.Policy.Preemption.RateLimit, config.Policy.Preemption.QueueRateLimit = berth.RateLimit{}, berth.RateLimit{}
 	}
 	options.PassInterval = one(g, 0, 10*berth.Second, 20*berth.Second)
 	for i := range g.list {
@@ -24,7 +24,7 @@ func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 			continue
 		}
 		if group := &submitted.Job.Groups[0]; g.chance(40) { // some have more than they need
-			group.Replicas, group.Min = group.Replicas+2, 1+g.IntN(group.Replicas)
+			group.Members, group.MinMembers = group.Members+2, 1+g.IntN(group.Members)
 		}
 		submitted.Job.Checkpoint.Cost = berth.Duration(g.Int64N(int64(berth.Minute)))
 		g.list[i].Event = submitted

@@ -32,18 +32,18 @@ func (g *generator) steady() (berth.Config, sim.Options, []sim.Arrival) {
 	for asked := 0; asked < 2*gpus; {
 		j := berth.Job{
 			ID: berth.JobID(fmt.Sprintf("j%d", len(g.jobs))), Queue: berth.QueueID(one(g, g.leaves...)),
-			Class: one(g, berth.Batch, berth.Batch, berth.Interactive, berth.LatencyCritical), Priority: int32(g.IntN(3)),
-			Groups: []berth.Group{{Replicas: one(g, 1, 1, 1, 2, 3, 4), Claim: berth.Claim{GPUs: one(g, 1, 1, 1, 2, 4)}}},
+			Class: one(g, berth.ClassBatch, berth.ClassBatch, berth.ClassInteractive, berth.ClassLatencyCritical), Priority: int32(g.IntN(3)),
+			Groups: []berth.Group{{Members: one(g, 1, 1, 1, 2, 3, 4), Claim: berth.Claim{GPUs: one(g, 1, 1, 1, 2, 4)}}},
 		}
 		if g.chance(25) {
-			j.Groups[0].Min = 1 + g.IntN(j.Groups[0].Replicas)
+			j.Groups[0].MinMembers = 1 + g.IntN(j.Groups[0].Members)
 		}
 		if g.chance(20) {
 			j.Service = &berth.Service{Replicas: 1 + g.IntN(4)}
 		}
 		g.checkpoints(&j)
 		g.jobs = append(g.jobs, j)
-		asked += j.Groups[0].Replicas * j.Groups[0].Claim.GPUs
+		asked += j.Groups[0].Members * j.Groups[0].Claim.GPUs
 		g.at(berth.Time(berth.Duration(g.IntN(20))*30*berth.Second), berth.JobSubmitted{Job: j})
 	}
 	g.sort()
@@ -53,7 +53,7 @@ func (g *generator) steady() (berth.Config, sim.Options, []sim.Arrival) {
 // guarantees tells of organisations and their teams, which divide most of the fleet.
 func (g *generator) guarantees(gpus int) {
 	left := gpus
-	amount := func(n int) quota.Amounts { return quota.Amounts{quota.GPU: int64(n) * 1000} }
+	amount := func(n int) quota.Amounts { return quota.Amounts{quota.GPUMilli: int64(n) * 1000} }
 	for o := range 1 + g.IntN(3) {
 		org := quota.Queue{Name: fmt.Sprintf("org%d", o), Weight: int64(1 + g.IntN(3)), Priority: one(g, int32(0), 0, 1)}
 		share := g.IntN(left + 1)

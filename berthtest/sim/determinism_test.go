@@ -73,11 +73,11 @@ func tell(t *testing.T, sched *core.Core, s *step) string {
 	return encode(t, actions)
 }
 
-func encode(t *testing.T, actions []berth.Action) string {
+func encode(t *testing.T, actions []berth.Order) string {
 	t.Helper()
 	var b strings.Builder
 	for _, a := range actions {
-		line, err := berth.EncodeAction(a)
+		line, err := berth.EncodeOrder(a)
 		require.NoError(t, err)
 		b.Write(line)
 		b.WriteByte('\n')
@@ -133,7 +133,7 @@ func fingerprint(t *testing.T) string {
 	for seed := range drawn.Seeds(fingerprinted) {
 		config, options, list := newGenerator(seed).world()
 		faulty(seed)(&options)
-		options.Scheduled = func(_ berth.Time, actions []berth.Action) { h.Write([]byte(encode(t, actions))) }
+		options.Scheduled = func(_ berth.Time, actions []berth.Order) { h.Write([]byte(encode(t, actions))) }
 		s := sim.New(fresh(t, config), sim.FromSlice(list), options)
 		for at, more := s.Next(); more; at, more = s.Next() {
 			require.NoError(t, s.Run(at), "seed %d", seed)

@@ -18,8 +18,8 @@ func toldTable() mig.Product {
 	return mig.Product{
 		Name: "told", ComputeSlices: 4, MemorySlices: 4, SMs: 40, MemoryMiB: 24_000, Engines: mig.Engines{Copy: 4, OFA: 1},
 		Profiles: []mig.Profile{
-			{Name: quarter, ID: 1, NVML: 1, ComputeSlices: 1, MemorySlices: 1, SMs: 10, MemoryMiB: 6000, Engines: mig.Engines{Copy: 1}, Starts: []int{0, 1, 2, 3}, MaxCount: 4},
-			{Name: half, ID: 2, NVML: 2, ComputeSlices: 2, MemorySlices: 2, SMs: 20, MemoryMiB: 12_000, Engines: mig.Engines{Copy: 2, OFA: 1}, Starts: []int{0, 2}, MaxCount: 1},
+			{Name: quarter, ID: 1, NVMLIndex: 1, ComputeSlices: 1, MemorySlices: 1, SMs: 10, MemoryMiB: 6000, Engines: mig.Engines{Copy: 1}, Starts: []int{0, 1, 2, 3}, MaxCount: 4},
+			{Name: half, ID: 2, NVMLIndex: 2, ComputeSlices: 2, MemorySlices: 2, SMs: 20, MemoryMiB: 12_000, Engines: mig.Engines{Copy: 2, OFA: 1}, Starts: []int{0, 2}, MaxCount: 1},
 		},
 	}
 }
@@ -27,13 +27,13 @@ func toldTable() mig.Product {
 // product draws the GPU of a node, of the kinds that divide.
 func (g *generator) product() berth.GPU {
 	gpu := one(g,
-		berth.GPU{Product: "A100", Table: "A100-80GB", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 8}},
-		berth.GPU{Product: "H100", Table: "H100-80GB", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}},
-		berth.GPU{Product: "H100", Table: "H100-80GB", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}, Clique: "k"},
-		berth.GPU{Product: "A30", Table: "A30", MemoryMiB: 24_576, ComputeCapability: berth.ComputeCapability{Major: 8}},
-		berth.GPU{Product: "RTX6000", Table: "RTX PRO 6000", MemoryMiB: 98_304, ComputeCapability: berth.ComputeCapability{Major: 12}},
-		berth.GPU{Product: "MI300X", Table: "MI300X", MemoryMiB: 196_608},
-		berth.GPU{Product: "Odd", Table: "told", MemoryMiB: 24_000}) // refused where it was not told
+		berth.GPU{Product: "A100", MIGTable: "A100-80GB", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 8}},
+		berth.GPU{Product: "H100", MIGTable: "H100-80GB", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}},
+		berth.GPU{Product: "H100", MIGTable: "H100-80GB", MemoryMiB: 81_920, ComputeCapability: berth.ComputeCapability{Major: 9}, Clique: "k"},
+		berth.GPU{Product: "A30", MIGTable: "A30", MemoryMiB: 24_576, ComputeCapability: berth.ComputeCapability{Major: 8}},
+		berth.GPU{Product: "RTX6000", MIGTable: "RTX PRO 6000", MemoryMiB: 98_304, ComputeCapability: berth.ComputeCapability{Major: 12}},
+		berth.GPU{Product: "MI300X", MIGTable: "MI300X", MemoryMiB: 196_608},
+		berth.GPU{Product: "Odd", MIGTable: "told", MemoryMiB: 24_000}) // refused where it was not told
 	gpu.MaxShares = one(g, 0, 0, 0, 2, 3)
 	return gpu
 }
@@ -41,10 +41,10 @@ func (g *generator) product() berth.GPU {
 // lattices by table, to draw layouts from: they never change.
 var lattices = map[string]*mig.Lattice{}
 
-// partitioning draws a mode, and in ModeMIG a layout of the table.
+// partitioning draws a mode, and in GPUModeMIG a layout of the table.
 func (g *generator) partitioning(table string) (berth.GPUMode, []mig.Placement) {
-	mode := one(g, berth.ModeWhole, berth.ModeWhole, berth.ModeMPS, berth.ModeTimeSlice, berth.ModeMIG, berth.ModeMIG, berth.ModeMIG)
-	if mode != berth.ModeMIG {
+	mode := one(g, berth.GPUModeWhole, berth.GPUModeWhole, berth.GPUModeMPS, berth.GPUModeTimeSlice, berth.GPUModeMIG, berth.GPUModeMIG, berth.GPUModeMIG)
+	if mode != berth.GPUModeMIG {
 		return mode, nil
 	}
 	product, known := mig.Lookup(table)
@@ -66,7 +66,7 @@ func (g *generator) partitioning(table string) (berth.GPUMode, []mig.Placement) 
 // instance draws a claim for an instance.
 func (g *generator) instance(claim *berth.Claim) {
 	if g.chance(30) {
-		claim.Fraction = &berth.Fraction{MinSMs: one(g, 0, 10, 14, 30, 60), MinMemoryMiB: one(g, int64(0), 5000, 9000, 18_000, 35_000)}
+		claim.MinInstance = &berth.MinInstance{MinSMs: one(g, 0, 10, 14, 30, 60), MinMemoryMiB: one(g, int64(0), 5000, 9000, 18_000, 35_000)}
 		return
 	}
 	claim.MIG = one(g, "1g.10gb", "1g.10gb", "2g.20gb", "3g.40gb", "4g.40gb", "1g.20gb", "7g.80gb", "1g.10gb+me",
@@ -83,13 +83,13 @@ func (g *generator) geometry() []berth.Geometry {
 		if g.chance(30) {
 			continue
 		}
-		kind := one(g, berth.Fixed, berth.Adaptive, berth.Adaptive, berth.Adaptive, berth.PerClaim)
+		kind := one(g, berth.GeometryFixed, berth.GeometryAdaptive, berth.GeometryAdaptive, berth.GeometryAdaptive, berth.GeometryPerClaim)
 		entry := berth.Geometry{
 			Pool: pool, Kind: kind,
 			Cost: one(g, 0, 1, berth.Second, 20*berth.Second), Interval: one(g, 0, 1, 20*berth.Second, berth.Minute),
-			PerHour: one(g, 0, 1, 5, 1000), DrainLimit: one(g, 0, -1, -1, berth.Minute, 10*berth.Minute),
+			PerHour: one(g, 0, 1, 5, 1000), HoldLimit: one(g, 0, -1, -1, berth.Minute, 10*berth.Minute),
 		}
-		if kind == berth.Adaptive {
+		if kind == berth.GeometryAdaptive {
 			h100 := func(slices uint8, gigabytes uint16) mig.ProfileName {
 				return mig.ProfileName{ComputeSlices: slices, MemoryGB: gigabytes}
 			}
@@ -112,7 +112,7 @@ func (g *generator) repartitioned(n berth.Node) {
 		return
 	}
 	e := berth.GPUPartitioned{Node: n.ID, GPU: g.IntN(len(n.GPUs))}
-	e.Mode, e.Instances = g.partitioning(n.GPUs[0].Table)
+	e.Mode, e.Instances = g.partitioning(n.GPUs[0].MIGTable)
 	g.at(g.instant(), e)
 }
 
@@ -124,9 +124,9 @@ func (g *generator) seenPart() {
 			if gpu := &n.GPUs[i]; len(gpu.Instances) > 0 {
 				at := gpu.Instances[g.IntN(len(gpu.Instances))]
 				g.list = append(g.list, sim.Arrival{Runtime: 10 * berth.Minute, Event: berth.JobObserved{
-					Job: berth.Job{ID: "part", Queue: berth.QueueID(g.queues[0]), Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{MIG: at.Profile.String()}}}},
-					Running: []berth.RunningReplica{{Incarnation: 3, Members: []berth.MemberPlacement{
-						{Node: n.ID, GPUs: berth.GPUs(i), Instance: at},
+					Job: berth.Job{ID: "part", Queue: berth.QueueID(g.queues[0]), Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MIG: at.Profile.String()}}}},
+					Running: []berth.ObservedReplica{{Incarnation: 3, Members: []berth.MemberPlacement{
+						{Node: n.ID, GPUs: berth.GPUSetOf(i), Instance: at},
 					}}},
 				}})
 				return

@@ -22,7 +22,7 @@ func (g *generator) drained() (berth.Config, sim.Options, []sim.Arrival) {
 			continue
 		}
 		if g.chance(60) { // small gangs, which find a place more often than others
-			e.Job.Topology, e.Job.Groups = berth.Topology{}, []berth.Group{{Replicas: 1 + g.IntN(3), Claim: berth.Claim{GPUs: one(g, 1, 2)}}}
+			e.Job.Topology, e.Job.Groups = berth.Topology{}, []berth.Group{{Members: 1 + g.IntN(3), Claim: berth.Claim{GPUs: one(g, 1, 2)}}}
 		}
 		e.Job.Checkpoint.Supported = g.chance(70)
 		e.Job.Checkpoint.Cost = berth.Duration(g.Int64N(int64(berth.Minute)))

@@ -13,7 +13,7 @@ import (
 func Example() {
 	at := func(minute berth.Duration) berth.Time { return berth.Time(minute * berth.Minute) }
 	job := func(id berth.JobID) berth.Event {
-		one := []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}
+		one := []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}
 		return berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "q", Groups: one}}
 	}
 	workload := sim.FromSlice([]sim.Arrival{
@@ -29,7 +29,7 @@ func Example() {
 	}
 	s := sim.New(sched, workload, sim.Options{
 		StartDelay: 30 * berth.Second,
-		Scheduled: func(now berth.Time, actions []berth.Action) {
+		Scheduled: func(now berth.Time, actions []berth.Order) {
 			for _, a := range actions {
 				fmt.Println(berth.Duration(now), a.Kind(), a.Header().Job)
 			}
@@ -42,5 +42,5 @@ func Example() {
 	// Output:
 	// 1m0s bind first
 	// 11m30s bind second
-	// {All:1000 Held:0 Free:1000 Out:0 Stranded:0}
+	// {AllMilli:1000 HeldMilli:0 FreeMilli:1000 OutOfServiceMilli:0 StrandedMilli:0}
 }

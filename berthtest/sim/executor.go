@@ -14,7 +14,7 @@ type executor struct {
 	// placed lists the gangs that have members, for faults to choose from.
 	placed []*gang
 	// changes of GPUs that were ordered, and are not known to be over.
-	changes map[berth.ActionID]*change
+	changes map[berth.OrderID]*change
 }
 
 // A job is what the executor has to know of one.
@@ -34,7 +34,7 @@ type gang struct {
 	number      int
 	incarnation berth.Incarnation
 	// order is the latest about it, previous the one before.
-	order, previous berth.ActionID
+	order, previous berth.OrderID
 	// where each member runs, by flat index; empty: it does not.
 	where  []site
 	counts []int // running members of each group
@@ -62,7 +62,7 @@ func newJob(spec *berth.Job, runtime berth.Duration) *job {
 	total := 0
 	for i := range spec.Groups {
 		j.offsets = append(j.offsets, total)
-		total += spec.Groups[i].Replicas
+		total += spec.Groups[i].Members
 	}
 	j.offsets = append(j.offsets, total)
 	return j
@@ -74,7 +74,7 @@ func (j *job) group(name string) int {
 }
 
 // gang returns the gang of a life of a replica; a former life of it is over.
-func (s *Simulation) gang(h berth.Order) *gang {
+func (s *Simulation) gang(h berth.OrderHeader) *gang {
 	j := s.executor.jobs[h.Job]
 	if j == nil {
 		return nil
@@ -152,9 +152,9 @@ func (g *gang) stop(group, index int) {
 // enough reports whether the minimum of every group runs.
 func (g *gang) enough() bool {
 	for i, n := range g.counts {
-		least := g.job.spec.Groups[i].Min
+		least := g.job.spec.Groups[i].MinMembers
 		if least == 0 {
-			least = g.job.spec.Groups[i].Replicas
+			least = g.job.spec.Groups[i].Members
 		}
 		if n < least {
 			return false
@@ -169,7 +169,7 @@ func (g *gang) idle() bool {
 }
 
 // carryOut takes an order: it is executed after a while.
-func (s *Simulation) carryOut(a berth.Action) {
+func (s *Simulation) carryOut(a berth.Order) {
 	h := a.Header()
 	delay := s.options.StopDelay
 	switch a := a.(type) {
@@ -202,14 +202,14 @@ func (s *Simulation) carryOut(a berth.Action) {
 }
 
 // reportGone reports at an instant that what was to be stopped does not run.
-func (s *Simulation) reportGone(h berth.Order, at berth.Time) {
-	s.queue.push(occurrence{at: at, what: told, event: berth.ActionReported{Action: h.ID}})
+func (s *Simulation) reportGone(h berth.OrderHeader, at berth.Time) {
+	s.queue.push(occurrence{at: at, what: told, event: berth.OrderReported{Order: h.ID}})
 }
 
 // execute is the end of an order: what was ordered happens, and is reported. An
 // order that was overtaken or is overdue is left alone: whatever it asked for, the
 // core has given it up.
-func (s *Simulation) execute(a berth.Action, g *gang) error {
+func (s *Simulation) execute(a berth.Order, g *gang) error {
 	h := a.Header()
 	if r, ok := a.(berth.Repartition); ok {
 		return s.executeChange(r)
@@ -291,19 +291,19 @@ func (s *Simulation) failing(members []berth.MemberPlacement, all, some float64)
 
 // ended says how an order about so many members ended. If those that failed are all of
 // them, Failed says the same as Partial.
-func (s *Simulation) ended(h berth.Order, failed []berth.MemberRef, members int) berth.ActionReported {
-	e := berth.ActionReported{Action: h.ID}
+func (s *Simulation) ended(h berth.OrderHeader, failed []berth.MemberRef, members int) berth.OrderReported {
+	e := berth.OrderReported{Order: h.ID}
 	switch {
 	case len(failed) == members && s.random.IntN(2) == 0:
-		e.Outcome, e.Reason = berth.Failed, "none did as ordered"
+		e.Outcome, e.Reason = berth.OutcomeFailed, "none did as ordered"
 	case len(failed) > 0:
-		e.Outcome, e.Members, e.Reason = berth.Partial, failed, "some did not do as ordered"
+		e.Outcome, e.Members, e.Reason = berth.OutcomePartial, failed, "some did not do as ordered"
 	}
 	return e
 }
 
 // report tells how an order ended, or fails to.
-func (s *Simulation) report(g *gang, h berth.Order, e berth.ActionReported) error {
+func (s *Simulation) report(g *gang, h berth.OrderHeader, e berth.OrderReported) error {
 	switch f := &s.options.Faults; {
 	case s.chance(f.ReportLost):
 		s.lastAttempt(g, h)
@@ -326,14 +326,14 @@ func (s *Simulation) outdated(g *gang) berth.Event {
 	job, life := g.job.spec.ID, g.incarnation-1
 	switch draw := s.random.IntN(3); {
 	case draw == 0 && g.previous > 0:
-		return berth.ActionReported{Action: g.previous}
+		return berth.OrderReported{Order: g.previous}
 	case draw == 1 && life > 0 && g.job.spec.Service == nil:
 		return berth.JobFinished{Job: job, Incarnation: life}
 	case life > 0:
 		first := berth.MemberRef{Group: g.job.spec.Groups[0].Name}
 		return berth.MemberFailed{Job: job, Replica: g.number, Incarnation: life, Members: []berth.MemberRef{first}}
 	}
-	return berth.ActionReported{Action: g.order}
+	return berth.OrderReported{Order: g.order}
 }
 
 // tellOf tells a fact about a gang, and does what follows from it.
@@ -342,8 +342,8 @@ func (s *Simulation) tellOf(e berth.Event, g *gang) error {
 	if err != nil || !accepted || g == nil || g.over {
 		return err
 	}
-	if r, ok := e.(berth.ActionReported); ok {
-		g.confirm(r.Action)
+	if r, ok := e.(berth.OrderReported); ok {
+		g.confirm(r.Order)
 	}
 	switch {
 	case g.idle():
@@ -369,7 +369,7 @@ func (s *Simulation) run(g *gang) {
 }
 
 // confirm notes that the core knows what runs, if the report was about the latest order.
-func (g *gang) confirm(id berth.ActionID) {
+func (g *gang) confirm(id berth.OrderID) {
 	for flat := range g.where {
 		if g.order == id {
 			g.where[flat].confirmed = g.where[flat].running
@@ -379,7 +379,7 @@ func (g *gang) confirm(id berth.ActionID) {
 
 // lastAttempt ends a gang of which the core hears nothing any more after its last
 // attempt to stop it.
-func (s *Simulation) lastAttempt(g *gang, h berth.Order) {
+func (s *Simulation) lastAttempt(g *gang, h berth.OrderHeader) {
 	if g.order == h.ID && g.idle() && g.job.cancelled {
 		s.executor.end(g)
 	}

@@ -13,19 +13,19 @@ import (
 // health draws how hardware that failed is trusted again.
 func (g *generator) health() berth.Health {
 	return berth.Health{
-		Losses:    one(g, 0, 1, 1, 2, 3),
-		Within:    one(g, 0, 0, 20*berth.Minute, 5*berth.Minute),
-		Probation: one(g, 0, 20*berth.Second, 2*berth.Minute, 5*berth.Minute),
-		Trial:     one(g, 0, 20*berth.Second, 2*berth.Minute, 10*berth.Minute),
+		Losses:     one(g, 0, 1, 1, 2, 3),
+		Within:     one(g, 0, 0, 20*berth.Minute, 5*berth.Minute),
+		Quarantine: one(g, 0, 20*berth.Second, 2*berth.Minute, 5*berth.Minute),
+		BurnIn:     one(g, 0, 20*berth.Second, 2*berth.Minute, 10*berth.Minute),
 	}
 }
 
 // spares draws how many nodes are kept for those that lose hardware.
-func (g *generator) spares() []berth.Spares {
-	var list []berth.Spares
+func (g *generator) spares() []berth.HotSpares {
+	var list []berth.HotSpares
 	for _, pool := range []string{"", "red"} {
 		if g.chance(70) {
-			list = append(list, berth.Spares{Pool: pool, Milli: one(g, 10, 100, 200, 300, 500)})
+			list = append(list, berth.HotSpares{Pool: pool, NodesMilli: one(g, 10, 100, 200, 300, 500)})
 		}
 	}
 	return list
@@ -35,7 +35,7 @@ func (g *generator) spares() []berth.Spares {
 // policy has something to say about it.
 func (g *generator) failing() (berth.Config, sim.Options, []sim.Arrival) {
 	config, options, list := g.world()
-	config.Policy.Health, config.Policy.Spares = g.health(), g.spares()
+	config.Policy.Health, config.Policy.HotSpares = g.health(), g.spares()
 	for i := range list {
 		switch e := list[i].Event.(type) {
 		case berth.PolicyChanged:
@@ -43,12 +43,12 @@ func (g *generator) failing() (berth.Config, sim.Options, []sim.Arrival) {
 				e.Policy.Health = g.health()
 			}
 			if g.chance(70) {
-				e.Policy.Spares = g.spares()
+				e.Policy.HotSpares = g.spares()
 			}
 			list[i].Event = e
 		case berth.JobSubmitted: // small gangs, which find a place more often than others
 			if g.chance(50) {
-				e.Job.Topology, e.Job.Groups = berth.Topology{}, []berth.Group{{Replicas: 1 + g.IntN(3), Claim: berth.Claim{GPUs: one(g, 1, 2)}}}
+				e.Job.Topology, e.Job.Groups = berth.Topology{}, []berth.Group{{Members: 1 + g.IntN(3), Claim: berth.Claim{GPUs: one(g, 1, 2)}}}
 				list[i].Event = e
 			}
 		}
@@ -74,7 +74,7 @@ func TestFailingHardware(t *testing.T) {
 // untrusted counts what a core that was just restored knows of hardware that failed.
 func (r *run) untrusted(sched *core.Core) {
 	report := sched.Report()
-	r.cases["restored with probation"] += report.Nodes.Probation
-	r.cases["restored with a trial"] += report.Nodes.Trial
-	r.cases["restored with spares"] += report.Nodes.Spares
+	r.cases["restored with probation"] += report.Nodes.Quarantined
+	r.cases["restored with a trial"] += report.Nodes.InBurnIn
+	r.cases["restored with spares"] += report.Nodes.HotSpares
 }

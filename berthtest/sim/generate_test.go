@@ -69,7 +69,7 @@ func (g *generator) policy() berth.Policy {
 		MaxRetryBackoff: one(g, 0, berth.Minute),
 		PassBudget:      one(g, 0, 1, 3),
 
-		Locality:           one(g, berth.Strict, berth.Balanced, berth.Loose),
+		Locality:           one(g, berth.LocalityStrict, berth.LocalityBalanced, berth.LocalityLoose),
 		ReserveAfter:       one(g, 0, berth.Second, berth.Second, 20*berth.Second, 2*berth.Minute),
 		ReservedGangs:      one(g, 0, 0, 1, 2, 2, -1),
 		ReservationTimeout: one(g, 0, 0, berth.Minute, 5*berth.Minute),
@@ -85,7 +85,7 @@ func (g *generator) policy() berth.Policy {
 		p.ReservedGangs = -1
 	}
 	if g.chance(20) {
-		p.Health, p.Spares = g.health(), g.spares()
+		p.Health, p.HotSpares = g.health(), g.spares()
 	}
 	return p
 }
@@ -200,7 +200,7 @@ func (g *generator) node(i int) berth.Node {
 	}
 	for range count {
 		if divides {
-			gpu.Mode, gpu.Instances = g.partitioning(gpu.Table)
+			gpu.Mode, gpu.Instances = g.partitioning(gpu.MIGTable)
 		}
 		n.GPUs = append(n.GPUs, gpu)
 	}
@@ -240,12 +240,12 @@ func (g *generator) job() berth.Job {
 	j := berth.Job{
 		ID:    berth.JobID(fmt.Sprintf("j%d", len(g.jobs))),
 		Queue: berth.QueueID(one(g, g.leaves...)), Tenant: one(g, berth.TenantID("ann"), "bob"),
-		Class: one(g, berth.Batch, berth.Interactive, berth.LatencyCritical), Priority: int32(g.IntN(3)),
+		Class: one(g, berth.ClassBatch, berth.ClassInteractive, berth.ClassLatencyCritical), Priority: int32(g.IntN(3)),
 	}
 	groups := one(g, 1, 1, 1, 2, 3)
 	if g.chance(10) || g.plain && g.chance(80) { // many of a kind
 		groups = 0
-		j.Groups = []berth.Group{{Replicas: one(g, 1, 1, 2), Claim: berth.Claim{GPUs: 1}}}
+		j.Groups = []berth.Group{{Members: one(g, 1, 1, 2), Claim: berth.Claim{GPUs: 1}}}
 	}
 	for i := range groups {
 		group := g.group(j.Class)
@@ -275,9 +275,9 @@ func (g *generator) level() string {
 }
 
 func (g *generator) group(class berth.Class) berth.Group {
-	group := berth.Group{Replicas: one(g, 1, 1, 2, 3, 4, 6), Claim: g.claim(class)}
+	group := berth.Group{Members: one(g, 1, 1, 2, 3, 4, 6), Claim: g.claim(class)}
 	if g.chance(40) {
-		group.Min = 1 + g.IntN(group.Replicas)
+		group.MinMembers = 1 + g.IntN(group.Members)
 	}
 	switch {
 	case g.chance(15):
@@ -308,21 +308,21 @@ func (g *generator) arrange(group *berth.Group) {
 	t := &group.Topology
 	switch g.IntN(8) {
 	case 0:
-		if group.Replicas%2 == 0 {
-			group.Min = one(g, 0, 0, 2)
+		if group.Members%2 == 0 {
+			group.MinMembers = one(g, 0, 0, 2)
 			t.Segments = []berth.Segment{{Size: 2, Level: g.level()}}
 		}
 	case 1:
-		group.Replicas, group.Min = one(g, 4, 8), one(g, 0, 4)
+		group.Members, group.MinMembers = one(g, 4, 8), one(g, 0, 4)
 		t.Segments = []berth.Segment{{Size: 4, Level: one(g, append([]string{"fleet"}, g.levels...)...)}, {Size: 2, Level: g.level()}}
 		t.Balance = one(g, "", "", g.level())
 	case 2:
-		group.Min, t.Spread, t.MaxSkew = 0, g.level(), g.IntN(3)
+		group.MinMembers, t.Spread, t.MaxSkew = 0, g.level(), g.IntN(3)
 	case 3:
 		t.Balance = g.level()
 	case 4:
 		if g.rails != "" {
-			group.Replicas, group.Min, t.RailAligned = one(g, 2, 3), 0, true
+			group.Members, group.MinMembers, t.RailAligned = one(g, 2, 3), 0, true
 			group.Claim = berth.Claim{GPUs: max(1, len(one(g, g.nodes...).GPUs)/one(g, 1, 2))}
 		}
 	}
@@ -334,9 +334,9 @@ func (g *generator) claim(class berth.Class) berth.Claim {
 	case 0:
 		host.CPUMilli++
 	case 1, 2, 3:
-		host.Share = &berth.Share{Milli: one(g, 100, 250, 333, 500, 999), MemoryMiB: one(g, int64(0), 0, 10_000)}
-		if class == berth.Interactive {
-			host.Share.Mode = one(g, berth.MPS, berth.TimeSlice)
+		host.Share = &berth.Share{GPUMilli: one(g, 100, 250, 333, 500, 999), MemoryMiB: one(g, int64(0), 0, 10_000)}
+		if class == berth.ClassInteractive {
+			host.Share.Mode = one(g, berth.ShareMPS, berth.ShareTimeSlice)
 		}
 	case 4, 5, 6:
 		g.instance(&host)
@@ -355,11 +355,11 @@ func (g *generator) observed() {
 	}
 	j := berth.Job{
 		ID: "seen", Queue: berth.QueueID(g.queues[0]), Service: &berth.Service{Replicas: 2},
-		Groups: []berth.Group{{Replicas: 2, Min: 1, Claim: berth.Claim{GPUs: 1}}},
+		Groups: []berth.Group{{Members: 2, MinMembers: 1, Claim: berth.Claim{GPUs: 1}}},
 	}
-	g.at(0, berth.JobObserved{Job: j, Running: []berth.RunningReplica{{
+	g.at(0, berth.JobObserved{Job: j, Running: []berth.ObservedReplica{{
 		Replica: 1, Incarnation: 7,
-		Members: []berth.MemberPlacement{{Index: 1, Node: g.nodes[i].ID, GPUs: berth.GPUs(1)}},
+		Members: []berth.MemberPlacement{{Index: 1, Node: g.nodes[i].ID, GPUs: berth.GPUSetOf(1)}},
 	}}})
 	g.jobs = append(g.jobs, j)
 }

@@ -126,7 +126,7 @@ func (g *golden) applied(now berth.Time, e berth.Event, refused error) {
 	}
 }
 
-func (g *golden) scheduled(now berth.Time, actions []berth.Action) {
+func (g *golden) scheduled(now berth.Time, actions []berth.Order) {
 	wake, due := g.sim.Core().NextWake()
 	fmt.Fprintf(g.hash, "%d pass, next %d %v\n%s", now, wake, due, encode(g.t, actions))
 	if g.thorough {

@@ -43,7 +43,7 @@ func (q *team) queue() quota.Queue {
 		gpus int
 	}{{&set.Guarantee, q.guarantee}, {&set.Limit, q.limit}, {&set.LendingLimit, q.lending}, {&set.BorrowingLimit, q.borrowing}} {
 		if f.gpus != none {
-			*f.to = quota.Amounts{quota.GPU: int64(f.gpus) * 1000}
+			*f.to = quota.Amounts{quota.GPUMilli: int64(f.gpus) * 1000}
 		}
 	}
 	return set
@@ -131,9 +131,9 @@ type smallJob struct {
 func newSmallWorld(t *rapid.T, reclaims bool) *smallWorld {
 	config := berth.Config{Ledger: true}
 	if reclaims { // where the past counts it turns who has to give back, and nothing settles
-		config.Policy.Preemption.Mode = berth.PreemptReclaim
+		config.Policy.Preemption.Mode = berth.PreemptionReclaim
 	} else {
-		config.Policy.Preemption.Mode = berth.PreemptNever
+		config.Policy.Preemption.Mode = berth.PreemptionOff
 		config.Policy.UsageHalfLife = rapid.SampledFrom([]berth.Duration{0, berth.Minute, berth.Hour}).Draw(t, "half-life")
 	}
 	sched, err := core.New(config)
@@ -201,7 +201,7 @@ func (w *smallWorld) verify(err error) {
 	w.Helper()
 	require.NoError(w, err)
 	require.NoError(w, w.core.Check())
-	require.NoError(w, w.checker.Against(w.core.Report()))
+	require.NoError(w, w.checker.AgainstReport(w.core.Report()))
 	require.NoError(w, w.checker.AgainstLedger(w.core.Ledger()))
 }
 
@@ -240,7 +240,7 @@ func (w *smallWorld) settle() {
 
 // pass runs one, and asserts that no job was started that borrows for it where another
 // waits, before and after, that is entitled to a GPU.
-func (w *smallWorld) pass() []berth.Action {
+func (w *smallWorld) pass() []berth.Order {
 	w.Helper()
 	entitled := w.entitled()
 	actions, err := w.core.Schedule(w.now)
@@ -248,7 +248,7 @@ func (w *smallWorld) pass() []berth.Action {
 	w.verify(w.checker.Scheduled(w.now, actions))
 	lends := slices.ContainsFunc(w.teams, func(q *team) bool { return q.lending != none || q.borrowing != none })
 	for _, a := range actions {
-		line, _ := berth.EncodeAction(a)
+		line, _ := berth.EncodeOrder(a)
 		w.Logf("  %s", line)
 		b, ok := a.(berth.Bind)
 		if !ok {
@@ -287,9 +287,9 @@ func (w *smallWorld) use(q *team, sign int) {
 }
 
 // carryOut does what was ordered, and reports it.
-func (w *smallWorld) carryOut(a berth.Action) {
+func (w *smallWorld) carryOut(a berth.Order) {
 	h := a.Header()
-	require.True(w, w.tell(berth.ActionReported{Action: h.ID}))
+	require.True(w, w.tell(berth.OrderReported{Order: h.ID}))
 	j := w.jobs[h.Job]
 	switch a.(type) {
 	case berth.Bind:
@@ -334,7 +334,7 @@ func (w *smallWorld) keepsItsWord() bool {
 			promised += q.promised()
 		}
 	}
-	return gpus.All-gpus.Out >= 1000*int64(promised) && !w.cordoned
+	return gpus.AllMilli-gpus.OutOfServiceMilli >= 1000*int64(promised) && !w.cordoned
 }
 
 // The churn: what comes, goes and changes. All of it is left to chance.
@@ -347,7 +347,7 @@ func (w *smallWorld) submit() {
 		w.jobs[id] = &smallJob{team: q}
 		w.tell(berth.JobSubmitted{Job: berth.Job{
 			ID: id, Queue: berth.QueueID(q.name), Tenant: berth.TenantID(fmt.Sprint("t", w.next%2)),
-			Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}},
+			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}},
 		}})
 	}
 }

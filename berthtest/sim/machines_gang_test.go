@@ -49,15 +49,15 @@ func (t *turn) lost() (gpuRef, bool) {
 // condemns reports whether an Xid takes a GPU out of service.
 func (t *turn) condemns(e berth.XidReported) bool {
 	effect := berth.LookupXid(e.Xid).Effect
-	return effect == berth.XidCondemns || effect == berth.XidSuspect && t.before.nodes[e.Node].Trial != 0
+	return effect == berth.XidCondemns || effect == berth.XidSuspect && t.before.nodes[e.Node].BurnInUntil != 0
 }
 
 // reported is the order that an event is a report about, if it is out, and how it ended.
-func (t *turn) reported() (berth.Action, berth.ActionReported) {
-	if e, ok := t.event.(berth.ActionReported); ok {
-		return t.orders[e.Action], e
+func (t *turn) reported() (berth.Order, berth.OrderReported) {
+	if e, ok := t.event.(berth.OrderReported); ok {
+		return t.orders[e.Order], e
 	}
-	return nil, berth.ActionReported{}
+	return nil, berth.OrderReported{}
 }
 
 // overdue lists the Repartitions that a pass finds not reported in time.
@@ -77,7 +77,7 @@ func (t *turn) overdue() []gpuRef {
 func (t *turn) failedChange() (gpuRef, bool) {
 	a, e := t.reported()
 	r, changes := a.(berth.Repartition)
-	return gpuRef{r.Node, r.GPU}, changes && e.Outcome == berth.Failed
+	return gpuRef{r.Node, r.GPU}, changes && e.Outcome == berth.OutcomeFailed
 }
 
 // orderName is a kind of order as machines have it.
@@ -136,7 +136,7 @@ func (t *turn) toldReplica(ref berth.ReplicaRef) []signal {
 	case berth.JobSubmitted:
 		return is(e.Job.ID, ref.Replica, "submitted")
 	case berth.JobObserved:
-		if slices.ContainsFunc(e.Running, func(r berth.RunningReplica) bool { return r.Replica == ref.Replica }) {
+		if slices.ContainsFunc(e.Running, func(r berth.ObservedReplica) bool { return r.Replica == ref.Replica }) {
 			return is(e.Job.ID, ref.Replica, "observed")
 		}
 		return is(e.Job.ID, ref.Replica, "submitted")
@@ -155,7 +155,7 @@ func (t *turn) toldReplica(ref berth.ReplicaRef) []signal {
 		return is(e.Job, e.Replica, "memberFailed")
 	case berth.CheckpointWritten:
 		return is(e.Job, e.Replica, "checkpointWritten")
-	case berth.ActionReported:
+	case berth.OrderReported:
 		if a, _ := t.reported(); a.Kind() != "repartition" {
 			return is(a.Header().Job, a.Header().Replica, orderName(a.Kind())+" "+e.Outcome.String())
 		}
@@ -203,8 +203,8 @@ func (t *turn) passedReplica(ref berth.ReplicaRef) []signal {
 }
 
 // about lists the orders of a pass about a gang, or its members.
-func (t *turn) about(ref berth.ReplicaRef) []berth.Action {
-	var list []berth.Action
+func (t *turn) about(ref berth.ReplicaRef) []berth.Order {
+	var list []berth.Order
 	for _, a := range t.actions {
 		if h := a.Header(); a.Kind() != "repartition" && (berth.ReplicaRef{Job: h.Job, Replica: h.Replica}) == ref {
 			list = append(list, a)
@@ -276,7 +276,7 @@ func (t *turn) toldMember(ref berth.ReplicaRef, member berth.MemberRef) []signal
 	var own []signal
 	m, early := before.members[member], before.early()
 	a, report := t.reported()
-	failed := report.Outcome == berth.Failed || slices.Contains(report.Members, member)
+	failed := report.Outcome == berth.OutcomeFailed || slices.Contains(report.Members, member)
 	switch e := t.event.(type) {
 	case berth.JobFinished:
 		if ref.Job == e.Job {
@@ -286,7 +286,7 @@ func (t *turn) toldMember(ref berth.ReplicaRef, member berth.MemberRef) []signal
 		if ref == (berth.ReplicaRef{Job: e.Job, Replica: e.Replica}) && slices.Contains(e.Members, member) && (e.Bind == 0 || m != nil && e.Bind == m.Bind) {
 			own = append(own, signal{"died" + early, concerns})
 		}
-	case berth.ActionReported:
+	case berth.OrderReported:
 		h := a.Header()
 		state := before.stateOf(member)
 		switch mine := ref == (berth.ReplicaRef{Job: h.Job, Replica: h.Replica}); {
@@ -340,7 +340,7 @@ func (t *turn) passedMember(ref berth.ReplicaRef, member berth.MemberRef) []sign
 		switch {
 		case kind == "bind":
 			signals = append(signals, signal{"bind deadline", concerns})
-			if before.State == berth.Running {
+			if before.State == berth.ReplicaRunning {
 				signals = append(signals, signal{"settled", concerns})
 			} else {
 				signals = append(signals, signal{"taken back", concerns})

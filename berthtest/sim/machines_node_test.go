@@ -41,7 +41,7 @@ func (t *turn) reportedMode(at gpuRef) string {
 	a, e := t.reported()
 	if r, ok := a.(berth.Repartition); !ok || at != (gpuRef{r.Node, r.GPU}) {
 		return ""
-	} else if e.Outcome == berth.Done {
+	} else if e.Outcome == berth.OutcomeDone {
 		return r.Mode.String()
 	}
 	for _, g := range t.before.nodes[at.node].GPUs {
@@ -92,8 +92,8 @@ func (t *turn) toldMode(at gpuRef) []signal {
 				}
 			}
 		}
-	case berth.ActionReported:
-		if r, ok := t.orders[e.Action].(berth.Repartition); ok {
+	case berth.OrderReported:
+		if r, ok := t.orders[e.Order].(berth.Repartition); ok {
 			on(r.Node, r.GPU, "repartition "+e.Outcome.String())
 		}
 	}
@@ -118,8 +118,8 @@ func (o *observer) refusedMode(t *turn) error {
 		}
 	case berth.GPUPartitioned:
 		return o.modes.refused(e, t.before.mode(e.Node, e.GPU), "gpuPartitioned", kind)
-	case berth.ActionReported:
-		if r, ok := t.orders[e.Action].(berth.Repartition); ok {
+	case berth.OrderReported:
+		if r, ok := t.orders[e.Order].(berth.Repartition); ok {
 			return o.modes.refused(r.ID, t.before.mode(r.Node, r.GPU), "repartition "+e.Outcome.String(), kind)
 		}
 	}
@@ -175,7 +175,7 @@ func (t *turn) toldHealth(id berth.NodeID) []signal {
 	case berth.PolicyChanged:
 		signals = is(id, "policyChanged")
 	}
-	if before != nil && before.StandsIn && !after.StandsIn {
+	if before != nil && before.SpareInUse && !after.SpareInUse {
 		signals = append(signals, signal{"empty", may})
 	}
 	return signals
@@ -183,23 +183,23 @@ func (t *turn) toldHealth(id berth.NodeID) []signal {
 
 func (t *turn) passedHealth(before, after *nodeView) []signal {
 	var signals []signal
-	if until := before.Probation; until != 0 && until <= t.now {
+	if until := before.QuarantineUntil; until != 0 && until <= t.now {
 		signals = append(signals, signal{"quarantine over", must})
 	}
-	if until := before.Trial; until != 0 && until <= t.now {
+	if until := before.BurnInUntil; until != 0 && until <= t.now {
 		signals = append(signals, signal{"burn-in over", must})
 	}
-	if before.Spare {
-		if after.StandsIn {
+	if before.HotSpare {
+		if after.SpareInUse {
 			signals = append(signals, signal{"used", may})
 		} else {
 			signals = append(signals, signal{"let go", may})
 		}
 	}
-	if before.StandsIn {
+	if before.SpareInUse {
 		signals = append(signals, signal{"empty", may})
 	}
-	if after.Spare {
+	if after.HotSpare {
 		signals = append(signals, signal{"chosen", may})
 	}
 	return signals
@@ -310,10 +310,10 @@ func (t *turn) toldAside(ref berth.ReplicaRef, w *asideView) []signal {
 	if after != nil && after.ReadyAt != 0 {
 		waits = "backs off"
 	}
-	if t.before.gangs[ref].State == berth.Pending || after.state() != "pending" {
+	if t.before.gangs[ref].State == berth.ReplicaPending || after.state() != "pending" {
 		return []signal{{end, may}}
 	}
-	if w.Remnant && waits == "backs off" {
+	if w.Partial && waits == "backs off" {
 		return []signal{{waits, must}}
 	}
 	return []signal{{end, may}, {waits, may}}
@@ -323,7 +323,7 @@ func (t *turn) toldAside(ref berth.ReplicaRef, w *asideView) []signal {
 func (t *turn) passedAside(ref berth.ReplicaRef, w *asideView) []signal {
 	before, after := t.before.gangs[ref], t.after.gangs[ref]
 	var signals []signal
-	if before != nil && before.Moving != nil && (after == nil || after.State == berth.Pending || after.Incarnation != before.Incarnation) {
+	if before != nil && before.Moving != nil && (after == nil || after.State == berth.ReplicaPending || after.Incarnation != before.Incarnation) {
 		signals = append(signals, signal{"waits", may})
 	}
 	end := "called off"
@@ -332,7 +332,7 @@ func (t *turn) passedAside(ref berth.ReplicaRef, w *asideView) []signal {
 		end = "gang ends"
 	case w != nil && slices.ContainsFunc(t.overdue(), func(at gpuRef) bool { return slices.Contains(w.Nodes, at.node) }):
 		end = "node changes"
-	case w != nil && (len(w.Where) == 0 && !w.Remnant || t.overtaken(ref, w)): // nothing else ends one that is pending
+	case w != nil && (len(w.Where) == 0 && !w.Partial || t.overtaken(ref, w)): // nothing else ends one that is pending
 		end = "overtaken"
 	}
 	for _, a := range t.about(ref) {
@@ -345,7 +345,7 @@ func (t *turn) passedAside(ref berth.ReplicaRef, w *asideView) []signal {
 	switch {
 	case w != nil && w.Until <= t.now:
 		signals = append(signals, signal{"until", must})
-	case to == "room" && from != "room", to == "move" && from != "move": // it ends what was before
+	case to == "preemption" && from != "preemption", to == "move" && from != "move": // it ends what was before
 	default:
 		signals = append(signals, signal{end, may})
 	}
@@ -355,12 +355,12 @@ func (t *turn) passedAside(ref berth.ReplicaRef, w *asideView) []signal {
 	switch to {
 	case "pending":
 		signals = append(signals, signal{"reserve", may})
-	case "room":
-		signals = append(signals, signal{"make room", may})
+	case "preemption":
+		signals = append(signals, signal{"plan evictions", may})
 	case "move":
 		signals = append(signals, signal{"keep place", may})
-	case "remnant":
-		signals = append(signals, signal{"keep rest", may})
+	case "partialMove":
+		signals = append(signals, signal{"keep part", may})
 	}
 	return signals
 }
@@ -377,12 +377,12 @@ func (t *turn) overtaken(ref berth.ReplicaRef, w *asideView) bool {
 		_, now := g.aside()
 		fresh := other != ref && now != nil && (then == nil || !slices.Equal(now.Nodes, then.Nodes))
 		if fresh && slices.ContainsFunc(now.Nodes, func(id berth.NodeID) bool { return slices.Contains(w.Nodes, id) }) ||
-			g.Drain != nil && slices.Contains(w.Nodes, g.Drain.Node) { // a GPU hold
+			g.GPUHold != nil && slices.Contains(w.Nodes, g.GPUHold.Node) { // a GPU hold
 			return true
 		}
 	}
 	return slices.ContainsFunc(w.Nodes, func(id berth.NodeID) bool {
-		return t.after.nodes[id] != nil && t.after.nodes[id].Spare && !t.before.nodes[id].Spare
+		return t.after.nodes[id] != nil && t.after.nodes[id].HotSpare && !t.before.nodes[id].HotSpare
 	})
 }
 
@@ -429,10 +429,10 @@ func (o *observer) followKept(t *turn) error {
 	kept := func(v *view) map[string]string {
 		m := map[string]string{}
 		for _, n := range v.Nodes {
-			if n.Trial != 0 {
+			if n.BurnInUntil != 0 {
 				m["burn-in"] = "burn-in"
 			}
-			if n.Spare {
+			if n.HotSpare {
 				m["spares/"+n.Node.Pool] = "spares"
 			}
 		}

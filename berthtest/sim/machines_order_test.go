@@ -21,8 +21,8 @@ func outAs(kind string) string {
 }
 
 // outstanding lists the orders that are out.
-func (v *view) outstanding() map[berth.ActionID]string {
-	out := map[berth.ActionID]string{}
+func (v *view) outstanding() map[berth.OrderID]string {
+	out := map[berth.OrderID]string{}
 	for _, g := range v.gangs {
 		if order, kind := g.out(); kind != "" {
 			out[order.ID] = kind
@@ -63,39 +63,39 @@ func (o *observer) followOrders(t *turn) error {
 
 // refusedOrder looks at reports that are refused for what their order is in.
 func (o *observer) refusedOrder(t *turn) error {
-	e, ok := t.event.(berth.ActionReported)
-	if !ok || e.Outcome > berth.Partial {
+	e, ok := t.event.(berth.OrderReported)
+	if !ok || e.Outcome > berth.OutcomePartial {
 		return nil
 	}
 	from := "-"
-	if out := t.before.outstanding(); t.orders[e.Action] != nil {
-		from = outAs(out[e.Action])
+	if out := t.before.outstanding(); t.orders[e.Order] != nil {
+		from = outAs(out[e.Order])
 	}
 	whole := from == "request out" || from == "repartition out" // they have no parts
-	if kind := refusalOf(t.refused); kind != "invalid" || whole && e.Outcome == berth.Partial {
-		return o.order.refused(e.Action, from, e.Outcome.String(), kind)
+	if kind := refusalOf(t.refused); kind != "invalid" || whole && e.Outcome == berth.OutcomePartial {
+		return o.order.refused(e.Order, from, e.Outcome.String(), kind)
 	}
 	return nil
 }
 
 // withdraws reports whether a pass takes a request for a checkpoint back.
-func (t *turn) withdraws(id berth.ActionID) bool {
-	return slices.ContainsFunc(t.actions, func(a berth.Action) bool {
+func (t *turn) withdraws(id berth.OrderID) bool {
+	return slices.ContainsFunc(t.actions, func(a berth.Order) bool {
 		w, ok := a.(berth.Withdraw)
 		return ok && w.Request == id
 	})
 }
 
 // toldOrder is what an event or a pass is to an order that is out.
-func (t *turn) toldOrder(a berth.Action) []signal {
+func (t *turn) toldOrder(a berth.Order) []signal {
 	h := a.Header()
 	ref := berth.ReplicaRef{Job: h.Job, Replica: h.Replica}
 	r, changes := a.(berth.Repartition)
 	switch e := t.event.(type) {
 	case nil:
 		return t.passedOrder(a)
-	case berth.ActionReported:
-		if e.Action == h.ID {
+	case berth.OrderReported:
+		if e.Order == h.ID {
 			return []signal{{e.Outcome.String(), must}}
 		}
 	case berth.JobCancelled, berth.JobFinished, berth.JobScaled:
@@ -119,7 +119,7 @@ func (t *turn) toldOrder(a berth.Action) []signal {
 	return nil
 }
 
-func (t *turn) passedOrder(a berth.Action) []signal {
+func (t *turn) passedOrder(a berth.Order) []signal {
 	h := a.Header()
 	if h.Deadline <= t.now {
 		return []signal{{"deadline", must}}

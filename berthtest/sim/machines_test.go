@@ -76,7 +76,7 @@ func TestMachinesNameTheMissingRow(t *testing.T) {
 		{"order", "yields", "request out --partial--> refused, invalid"},
 		{"order", "members", "release out --partial--> over"},
 		{"gpu-mode", "modes", "mps --gpuPartitioned--> time-slice"},
-		{"reservation", "yields", "room --until--> -"},
+		{"reservation", "yields", "preemption --until--> -"},
 		{"node-health", "trust", "quarantine --quarantine over--> trusted"},
 	} {
 		o := newObserver()
@@ -108,7 +108,7 @@ type observer struct {
 	core   func() *core.Core
 	before *view
 	// orders has all that were given.
-	orders map[berth.ActionID]berth.Action
+	orders map[berth.OrderID]berth.Order
 
 	replicas, members, order, modes, reservations, health *watcher
 	err                                                   error
@@ -127,14 +127,14 @@ func (o *observer) watched() []*watcher {
 
 // begin has the observer look at another core.
 func (o *observer) begin(sched func() *core.Core) {
-	o.core, o.orders, o.before, o.err = sched, map[berth.ActionID]berth.Action{}, viewOf(sched()), nil
+	o.core, o.orders, o.before, o.err = sched, map[berth.OrderID]berth.Order{}, viewOf(sched()), nil
 }
 
 func (o *observer) applied(now berth.Time, e berth.Event, refused error) {
 	o.observe(&turn{now: now, event: e, refused: refused})
 }
 
-func (o *observer) scheduled(now berth.Time, actions []berth.Action) {
+func (o *observer) scheduled(now berth.Time, actions []berth.Order) {
 	o.observe(&turn{now: now, actions: actions})
 }
 
@@ -186,10 +186,10 @@ func (o *observer) script(text string) error {
 type turn struct {
 	now           berth.Time
 	event         berth.Event // nil: a pass
-	actions       []berth.Action
+	actions       []berth.Order
 	refused       error
 	before, after *view
-	orders        map[berth.ActionID]berth.Action
+	orders        map[berth.OrderID]berth.Order
 }
 
 func (o *observer) observe(t *turn) {

@@ -42,27 +42,27 @@ type nodeView struct {
 	Cordoned bool
 	GPUs     []struct {
 		GPU     int
-		Order   *berth.Order
+		Order   *berth.OrderHeader
 		Before  *struct{ Mode berth.GPUMode } // the order
 		Unknown bool
 	}
-	Probation, Trial berth.Time
-	Spare, StandsIn  bool
+	QuarantineUntil, BurnInUntil berth.Time
+	HotSpare, SpareInUse         bool
 }
 
 type gangView struct {
 	Replica     int
-	State       berth.State
+	State       berth.ReplicaState
 	Incarnation berth.Incarnation
 	Attempt     int
 	Gone        bool
 	ReadyAt     berth.Time
-	Order       map[string]berth.Order
+	Order       map[string]berth.OrderHeader
 	Members     []*memberView
 	Reserved    *asideView
 	Moving      *asideView
 	Exclusive   [][]string
-	Drain       *struct{ Node berth.NodeID }
+	GPUHold     *struct{ Node berth.NodeID }
 
 	ref     berth.ReplicaRef
 	members map[berth.MemberRef]*memberView
@@ -70,7 +70,7 @@ type gangView struct {
 
 type memberView struct {
 	State string
-	Bind  berth.ActionID
+	Bind  berth.OrderID
 	berth.MemberPlacement
 }
 
@@ -80,7 +80,7 @@ type asideView struct {
 	Nodes   []berth.NodeID
 	Where   []json.RawMessage
 	Cause   berth.CauseCode
-	Remnant bool
+	Partial bool
 }
 
 func viewOf(sched *core.Core) *view {
@@ -117,7 +117,7 @@ func (g *gangView) state() string {
 
 // early is what the machine of members calls what happens before their gang is complete.
 func (g *gangView) early() string {
-	if g.State == berth.Binding || g.State == berth.Repairing {
+	if g.State == berth.ReplicaBinding || g.State == berth.ReplicaRepairing {
 		return " early"
 	}
 	return ""
@@ -132,13 +132,13 @@ func (g *gangView) all() []*memberView {
 }
 
 // out is the order of a gang that is out, and its kind; "": none is.
-func (g *gangView) out() (berth.Order, string) {
+func (g *gangView) out() (berth.OrderHeader, string) {
 	if g != nil {
 		for kind, order := range g.Order {
 			return order, kind
 		}
 	}
-	return berth.Order{}, ""
+	return berth.OrderHeader{}, ""
 }
 
 // state is that of a member of a gang.
@@ -189,13 +189,13 @@ func (n *nodeView) trust() string {
 	switch {
 	case n == nil:
 		return "-"
-	case n.Probation != 0:
+	case n.QuarantineUntil != 0:
 		return "quarantine"
-	case n.Trial != 0:
+	case n.BurnInUntil != 0:
 		return "burn-in"
-	case n.Spare:
+	case n.HotSpare:
 		return "hot spare"
-	case n.StandsIn:
+	case n.SpareInUse:
 		return "spare in use"
 	}
 	return "trusted"
@@ -205,19 +205,19 @@ func (n *nodeView) trust() string {
 func (g *gangView) aside() (string, *asideView) {
 	switch {
 	case g == nil:
-	case g.Moving != nil && g.Moving.Remnant:
-		return "remnant", g.Moving
+	case g.Moving != nil && g.Moving.Partial:
+		return "partialMove", g.Moving
 	case g.Moving != nil:
 		return "move", g.Moving
 	case g.Reserved == nil:
-	case g.Reserved.Remnant:
-		return "rest", g.Reserved
+	case g.Reserved.Partial:
+		return "partialResume", g.Reserved
 	case len(g.Reserved.Where) == 0:
 		return "pending", g.Reserved
 	case g.Reserved.Cause == berth.CauseResumed:
 		return "resume", g.Reserved
 	default:
-		return "room", g.Reserved
+		return "preemption", g.Reserved
 	}
 	return "-", nil
 }

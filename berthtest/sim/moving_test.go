@@ -13,15 +13,15 @@ import (
 // that has moves made.
 func (g *generator) moving() (berth.Config, sim.Options, []sim.Arrival) {
 	config, options, list := g.world()
-	config.Policy.Moves = berth.Moves{Mode: berth.MovesOrdered, Most: one(g, 0, 1, 2)}
+	config.Policy.Defragmentation = berth.Defragmentation{Mode: berth.DefragmentationOn, MaxMoves: one(g, 0, 1, 2)}
 	for i := range list {
 		switch e := list[i].Event.(type) {
 		case berth.PolicyChanged:
-			e.Policy.Moves.Mode = one(g, berth.MovesOrdered, berth.MovesOrdered, berth.MovesProposed, berth.MovesOff)
+			e.Policy.Defragmentation.Mode = one(g, berth.DefragmentationOn, berth.DefragmentationOn, berth.DefragmentationPropose, berth.DefragmentationOff)
 			list[i].Event = e
 		case berth.JobSubmitted:
 			if g.chance(70) {
-				e.Job.Topology, e.Job.Groups = berth.Topology{}, []berth.Group{{Replicas: 1 + g.IntN(2), Claim: berth.Claim{GPUs: one(g, 1, 1, 2, 3, 4)}}}
+				e.Job.Topology, e.Job.Groups = berth.Topology{}, []berth.Group{{Members: 1 + g.IntN(2), Claim: berth.Claim{GPUs: one(g, 1, 1, 2, 3, 4)}}}
 				e.Job.Checkpoint.RestartCost = 0
 				list[i].Event = e
 			}

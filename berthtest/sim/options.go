@@ -51,7 +51,7 @@ type Checker interface {
 	Applied(now berth.Time, e berth.Event) error
 	Rejected(now berth.Time, e berth.Event, refusal error) error
 	// Scheduled takes the orders of a pass, before they are carried out.
-	Scheduled(now berth.Time, actions []berth.Action) error
+	Scheduled(now berth.Time, actions []berth.Order) error
 	// Restored: the scheduler is now another one, made of a snapshot.
 	Restored()
 }
@@ -82,7 +82,7 @@ type Options struct {
 	// do: what becomes of an order is told by Simulation.Tell, now or at an instant that
 	// Simulation.At is asked for. Of the Faults those of the executor do not happen. Nil: the
 	// pretend executor carries orders out.
-	CarryOut func(berth.Action) error
+	CarryOut func(berth.Order) error
 	// Passed is called after each pass, when its orders have been taken.
 	Passed func() error
 
@@ -92,7 +92,7 @@ type Options struct {
 	// Applied sees every fact that was told, with the scheduler's refusal or nil.
 	Applied func(now berth.Time, e berth.Event, err error)
 	// Scheduled sees the orders of every pass, also of one without orders.
-	Scheduled func(now berth.Time, actions []berth.Action)
+	Scheduled func(now berth.Time, actions []berth.Order)
 	// Restored sees every restore, before anything is asked of the new scheduler.
 	Restored func(now berth.Time)
 }

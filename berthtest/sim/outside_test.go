@@ -28,10 +28,10 @@ func TestCarryOut(t *testing.T) {
 	}
 	s = sim.New(sched, sim.FromSlice(nil), sim.Options{
 		Checker: check.New(berth.Config{}),
-		CarryOut: func(a berth.Action) error {
+		CarryOut: func(a berth.Order) error {
 			bind := a.(berth.Bind)
 			bound, waiting = append(bound, s.Now()), waiting-1
-			s.At(s.Now().Add(starts), func() error { return s.Tell(sim.Arrival{Event: berth.ActionReported{Action: bind.ID}}) })
+			s.At(s.Now().Add(starts), func() error { return s.Tell(sim.Arrival{Event: berth.OrderReported{Order: bind.ID}}) })
 			s.At(s.Now().Add(starts+runs), func() error {
 				ended = append(ended, s.Now())
 				return s.Tell(sim.Arrival{Event: berth.JobFinished{Job: bind.Job, Incarnation: bind.Incarnation}})
@@ -59,7 +59,7 @@ func TestTellRefused(t *testing.T) {
 	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	s := sim.New(sched, sim.FromSlice(nil), sim.Options{})
-	require.ErrorIs(t, s.Tell(sim.Arrival{Event: berth.ActionReported{Action: 7}}), berth.ErrUnknown)
+	require.ErrorIs(t, s.Tell(sim.Arrival{Event: berth.OrderReported{Order: 7}}), berth.ErrUnknown)
 	require.NoError(t, s.Tell(sim.Arrival{Event: berth.NodeJoined{Node: berth.Node{ID: "n", GPUs: []berth.GPU{{Product: "H100"}}}}}))
 	wrong := errors.New("no more")
 	s.At(5, func() error { return wrong })
@@ -68,7 +68,7 @@ func TestTellRefused(t *testing.T) {
 
 	sched, err = core.New(berth.Config{})
 	require.NoError(t, err)
-	s = sim.New(sched, sim.FromSlice(nil), sim.Options{CarryOut: func(berth.Action) error { return wrong }})
+	s = sim.New(sched, sim.FromSlice(nil), sim.Options{CarryOut: func(berth.Order) error { return wrong }})
 	require.NoError(t, s.Tell(sim.Arrival{Event: berth.NodeJoined{Node: berth.Node{ID: "n", GPUs: []berth.GPU{{Product: "H100"}}}}}))
 	require.NoError(t, s.Tell(sim.Arrival{Event: berth.QueueSet{Queue: quota.Queue{Name: "q"}}}))
 	require.NoError(t, s.Tell(sim.Arrival{Event: berth.JobSubmitted{Job: oneGPU("j")}}))
@@ -77,5 +77,5 @@ func TestTellRefused(t *testing.T) {
 
 // oneGPU is a job of the queue q.
 func oneGPU(id berth.JobID) berth.Job {
-	return berth.Job{ID: id, Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}
+	return berth.Job{ID: id, Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}}
 }

@@ -60,7 +60,7 @@ func TestS3_UsageIsTheSumOfWhatIsHeld(t *testing.T) {
 		r.leave()
 		require.NoError(t, r.err)
 		report := r.sim.Core().Report()
-		require.Zero(t, report.GPUs.Held)
+		require.Zero(t, report.GPUs.HeldMilli)
 		require.Zero(t, report.Replicas)
 		for _, q := range report.Queues {
 			require.Zero(t, q.UsedMilli, q.Queue)

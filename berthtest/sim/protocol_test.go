@@ -38,9 +38,9 @@ func (g *generator) hectic() (berth.Config, sim.Options, []sim.Arrival) {
 	}
 	for i := range 6 * nodes {
 		j := berth.Job{ID: berth.JobID(fmt.Sprintf("train%d", i)), GangTimeout: one(g, 0, 0, 3*berth.Minute)}
-		j.Groups = []berth.Group{{Replicas: one(g, 1, 3, 4), Min: 1, Claim: berth.Claim{GPUs: one(g, 1, 1, 2)}}}
+		j.Groups = []berth.Group{{Members: one(g, 1, 3, 4), MinMembers: 1, Claim: berth.Claim{GPUs: one(g, 1, 1, 2)}}}
 		if g.chance(50) {
-			j.Groups[0].Min = max(1, j.Groups[0].Replicas-1)
+			j.Groups[0].MinMembers = max(1, j.Groups[0].Members-1)
 		}
 		j.Checkpoint = berth.Checkpoint{Supported: g.chance(90), Cost: berth.Duration(g.Int64N(int64(50 * berth.Second)))}
 		at := within(0, hecticSpan)
@@ -53,8 +53,8 @@ func (g *generator) hectic() (berth.Config, sim.Options, []sim.Arrival) {
 		submit(at, j, one(g, 0, berth.Duration(1+g.Int64N(int64(6*berth.Minute)))))
 	}
 	for i := range 6 * nodes {
-		j := berth.Job{ID: berth.JobID(fmt.Sprintf("burst%d", i)), Class: berth.LatencyCritical}
-		j.Groups = []berth.Group{{Replicas: one(g, 1, 2, 4), Claim: berth.Claim{GPUs: one(g, 1, 2)}}}
+		j := berth.Job{ID: berth.JobID(fmt.Sprintf("burst%d", i)), Class: berth.ClassLatencyCritical}
+		j.Groups = []berth.Group{{Members: one(g, 1, 2, 4), Claim: berth.Claim{GPUs: one(g, 1, 2)}}}
 		submit(within(0, hecticSpan), j, berth.Duration(1+g.Int64N(int64(2*berth.Minute))))
 	}
 	g.sort()
@@ -85,7 +85,7 @@ func (t *tormentor) Next() (sim.Arrival, bool) {
 	if now := t.run.now(); now >= t.next && now < berth.Time(hecticSpan) {
 		t.next = now.Add(4 * berth.Second)
 		t.at(t.next, berth.LedgerSettled{}) // to look again then
-		t.torment(now, t.run.checker.Courses())
+		t.torment(now, t.run.checker.Victims())
 		t.sort()
 	}
 	if len(t.list) == 0 {
@@ -98,9 +98,9 @@ func (t *tormentor) Next() (sim.Arrival, bool) {
 
 // torment has something happen to one who has to yield, or to whom it yields to: mostly to
 // those in phases that end with the next pass, now and then to others.
-func (t *tormentor) torment(now berth.Time, courses []check.Course) {
-	rare := slices.DeleteFunc(slices.Clone(courses), func(c check.Course) bool {
-		return c.Phase == protocol.Requested || c.Phase == protocol.Evicting || c.Phase == protocol.Released
+func (t *tormentor) torment(now berth.Time, courses []check.Victim) {
+	rare := slices.DeleteFunc(slices.Clone(courses), func(c check.Victim) bool {
+		return c.Phase == protocol.PhaseRequested || c.Phase == protocol.PhaseEvicting || c.Phase == protocol.PhaseReleased
 	})
 	switch {
 	case len(rare) > 0 && t.chance(50):
@@ -130,8 +130,8 @@ func (t *tormentor) torment(now berth.Time, courses []check.Course) {
 		t.at(now, berth.JobFinished{Job: c.Replica.Job, Incarnation: c.Incarnation})
 	case kind == 7:
 		t.at(now, berth.JobCancelled{Job: c.Replica.Job})
-	case kind < 10 && c.For != berth.ReplicaRef{}:
-		t.at(now, berth.JobCancelled{Job: c.For.Job})
+	case kind < 10 && c.Beneficiary != berth.ReplicaRef{}:
+		t.at(now, berth.JobCancelled{Job: c.Beneficiary.Job})
 	}
 }
 
@@ -167,7 +167,7 @@ func TestEveryArrowOfTheProtocol(t *testing.T) {
 		if seen[a.String()] == 0 {
 			t.Errorf("no run took the arrow %q", a)
 		}
-		if a.From != protocol.Running && seen["restored before "+a.String()] == 0 {
+		if a.From != protocol.PhaseRunning && seen["restored before "+a.String()] == 0 {
 			t.Errorf("no run was restored before it took the arrow %q", a)
 		}
 	}

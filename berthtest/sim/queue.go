@@ -9,7 +9,7 @@ type occurrence struct {
 	seq  uint64
 	what happening
 	// action and gang, for what happens to orders and gangs.
-	action berth.Action
+	action berth.Order
 	gang   *gang
 	// event, for what is told as it is.
 	event berth.Event

@@ -59,7 +59,7 @@ func (g *generator) family(q quota.Queue, below ...string) quota.Amounts {
 	return sum
 }
 
-func gpus(n int) quota.Amounts { return quota.Amounts{quota.GPU: int64(n) * 1000} }
+func gpus(n int) quota.Amounts { return quota.Amounts{quota.GPUMilli: int64(n) * 1000} }
 
 // queue draws what a queue states that is guaranteed up to so many GPUs. It may not go
 // with what those above and below it are guaranteed.
@@ -70,9 +70,9 @@ func (g *generator) queue(name, parent string, most int) quota.Queue {
 	}
 	q.Limit = g.limit()
 	q.Guarantee = one(g, nil, gpus(g.IntN(most+1)), gpus(most),
-		quota.Amounts{quota.GPU: 1500, quota.CPU: 3000}, quota.Amounts{quota.GPU: 2000, quota.GPUOf("H100"): 1000})
-	q.BorrowingLimit = one(g, nil, nil, nil, nil, gpus(1), gpus(3), quota.Amounts{quota.GPUOf("H100"): 1000, quota.CPU: 9000})
-	q.LendingLimit = one(g, nil, nil, gpus(0), gpus(1), quota.Amounts{quota.CPU: 1000, quota.GPUOf("H100"): 0})
+		quota.Amounts{quota.GPUMilli: 1500, quota.CPUMilli: 3000}, quota.Amounts{quota.GPUMilli: 2000, quota.GPUMilliOf("H100"): 1000})
+	q.BorrowingLimit = one(g, nil, nil, nil, nil, gpus(1), gpus(3), quota.Amounts{quota.GPUMilliOf("H100"): 1000, quota.CPUMilli: 9000})
+	q.LendingLimit = one(g, nil, nil, gpus(0), gpus(1), quota.Amounts{quota.CPUMilli: 1000, quota.GPUMilliOf("H100"): 0})
 	return q
 }
 
@@ -103,6 +103,6 @@ func (g *generator) otherwise(name string) quota.Queue {
 func (g *generator) limit() quota.Amounts {
 	return one(g, nil, nil, nil, nil, nil, nil,
 		gpus(g.IntN(12)),
-		quota.Amounts{quota.GPUOf("H100"): int64(1000 * (1 + g.IntN(6))), quota.GPU: 20_000},
-		quota.Amounts{quota.CPU: 20_000, quota.Memory: 40_000})
+		quota.Amounts{quota.GPUMilliOf("H100"): int64(1000 * (1 + g.IntN(6))), quota.GPUMilli: 20_000},
+		quota.Amounts{quota.CPUMilli: 20_000, quota.MemoryMiB: 40_000})
 }

@@ -63,9 +63,9 @@ func decodeMutated(t *testing.T, random *rand.Rand, s *step) {
 		}
 	}
 	for _, a := range s.actions {
-		line, err := berth.EncodeAction(a)
+		line, err := berth.EncodeOrder(a)
 		require.NoError(t, err)
-		if _, err := berth.DecodeAction(mutate(random, line)); err != nil {
+		if _, err := berth.DecodeOrder(mutate(random, line)); err != nil {
 			requireTyped(t, err)
 		}
 	}
@@ -136,27 +136,27 @@ func unfitting(sched *core.Core) []berth.Event {
 		h := a.Header()
 		if r, ok := a.(berth.Repartition); ok {
 			list = append(list,
-				berth.ActionReported{Action: h.ID, Outcome: berth.Partial},
-				berth.ActionReported{Action: h.ID, Outcome: 9},
-				berth.ActionReported{Action: h.ID, Reason: "\x01"},
-				berth.ActionReported{Action: h.ID, Members: []berth.MemberRef{{}}},
+				berth.OrderReported{Order: h.ID, Outcome: berth.OutcomePartial},
+				berth.OrderReported{Order: h.ID, Outcome: 9},
+				berth.OrderReported{Order: h.ID, Reason: "\x01"},
+				berth.OrderReported{Order: h.ID, Members: []berth.MemberRef{{}}},
 				berth.GPUPartitioned{Node: r.Node, GPU: r.GPU, Mode: r.Mode, Instances: r.Create},
 			)
 			continue
 		}
 		list = append(list,
-			berth.ActionReported{Action: h.ID, Outcome: berth.Partial},
-			berth.ActionReported{Action: h.ID, Outcome: 9},
-			berth.ActionReported{Action: h.ID, Reason: "\x01"},
-			berth.ActionReported{Action: h.ID, Members: []berth.MemberRef{{}}},
-			berth.ActionReported{Action: h.ID, Outcome: berth.Partial, Members: []berth.MemberRef{{Group: "nobody"}}},
+			berth.OrderReported{Order: h.ID, Outcome: berth.OutcomePartial},
+			berth.OrderReported{Order: h.ID, Outcome: 9},
+			berth.OrderReported{Order: h.ID, Reason: "\x01"},
+			berth.OrderReported{Order: h.ID, Members: []berth.MemberRef{{}}},
+			berth.OrderReported{Order: h.ID, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Group: "nobody"}}},
 			berth.MemberFailed{Job: h.Job, Replica: h.Replica, Incarnation: h.Incarnation},
 			berth.MemberFailed{Job: h.Job, Replica: h.Replica, Incarnation: h.Incarnation - 1, Members: []berth.MemberRef{{}}},
-			berth.JobSubmitted{Job: berth.Job{ID: h.Job, Queue: "org0", Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}}},
+			berth.JobSubmitted{Job: berth.Job{ID: h.Job, Queue: "org0", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}}},
 		)
 	}
 	for _, q := range sched.Report().Queues {
-		if q.Waiting > 0 {
+		if q.WaitingReplicas > 0 {
 			list = append(list, berth.QueueRemoved{Queue: q.Queue})
 		}
 	}
@@ -190,7 +190,7 @@ func TestR3_NothingIsLeftBehind(t *testing.T) {
 		require.InDelta(t, len(snapshot(t, empty)), len(snapshot(t, sched)), 60, "numbers aside: %s", snapshot(t, sched))
 		for _, field := range []string{
 			"state.Jobs", "state.Orders", "state.Shapes", "state.NodeByID", "state.Classes.ByKey", "catalogue.Owners.ByKey",
-			"backlog.Blocked", "backlog.QuotaBlocked", "backlog.Drains", "gpus.Repartitions", "gpus.Astray",
+			"backlog.Blocked", "backlog.QuotaBlocked", "backlog.GPUHolds", "gpus.Repartitions", "gpus.Astray",
 		} {
 			require.Zero(t, lengthOf(t, sched, field), "seed %d: %s", seed, field)
 		}

@@ -22,7 +22,7 @@ type greedy struct {
 	failed  map[berth.MemberPlacement]bool // by node and GPU
 	holders map[berth.MemberPlacement]berth.JobID
 	waiting []berth.JobID
-	last    berth.ActionID
+	last    berth.OrderID
 }
 
 func newGreedy(fault string) *greedy {
@@ -30,7 +30,7 @@ func newGreedy(fault string) *greedy {
 }
 
 func gpuOf(node berth.NodeID, gpu int) berth.MemberPlacement {
-	return berth.MemberPlacement{Node: node, GPUs: berth.GPUs(gpu)}
+	return berth.MemberPlacement{Node: node, GPUs: berth.GPUSetOf(gpu)}
 }
 
 func (g *greedy) Apply(_ berth.Time, e berth.Event) error {
@@ -54,7 +54,7 @@ func (g *greedy) Apply(_ berth.Time, e berth.Event) error {
 	return nil
 }
 
-func (g *greedy) Schedule(now berth.Time) (orders []berth.Action, err error) {
+func (g *greedy) Schedule(now berth.Time) (orders []berth.Order, err error) {
 	for len(g.waiting) > 0 {
 		at, free := g.first()
 		if !free {
@@ -64,14 +64,14 @@ func (g *greedy) Schedule(now berth.Time) (orders []berth.Action, err error) {
 		g.waiting = g.waiting[1:]
 		g.holders[at] = job
 		g.last++
-		h := berth.Order{ID: g.last, At: now, Deadline: now.Add(2 * berth.Minute), Job: job, Incarnation: 1, Cause: berth.Cause{Code: berth.CauseFits}}
+		h := berth.OrderHeader{ID: g.last, At: now, Deadline: now.Add(2 * berth.Minute), Job: job, Incarnation: 1, Cause: berth.Cause{Code: berth.CauseFits}}
 		orders = append(orders, g.bind(h, at))
 	}
 	return orders, nil
 }
 
 // bind makes an order, with the fault that a scheduler may have there.
-func (g *greedy) bind(h berth.Order, at berth.MemberPlacement) berth.Action {
+func (g *greedy) bind(h berth.OrderHeader, at berth.MemberPlacement) berth.Order {
 	switch g.fault {
 	case "nobody's job":
 		h.Job = "nobody"
@@ -80,7 +80,7 @@ func (g *greedy) bind(h berth.Order, at berth.MemberPlacement) berth.Action {
 	case "no member":
 		at.Index = 7
 	}
-	bind := berth.Bind{Order: h, Members: []berth.MemberPlacement{at}}
+	bind := berth.Bind{OrderHeader: h, Members: []berth.MemberPlacement{at}}
 	switch g.fault {
 	case "pointer":
 		return &bind
@@ -89,7 +89,7 @@ func (g *greedy) bind(h berth.Order, at berth.MemberPlacement) berth.Action {
 	case "no members":
 		bind.Members = nil
 	case "no GPU":
-		return berth.Repartition{Order: h, Node: at.Node, GPU: -1}
+		return berth.Repartition{OrderHeader: h, Node: at.Node, GPU: -1}
 	}
 	return bind
 }
@@ -136,7 +136,7 @@ func runGreedy(fault string, change ...func(*sim.Options)) (*sim.Simulation, err
 func TestAnySchedulerRuns(t *testing.T) {
 	var log []string
 	s, err := runGreedy("", func(o *sim.Options) {
-		o.Scheduled = func(now berth.Time, actions []berth.Action) {
+		o.Scheduled = func(now berth.Time, actions []berth.Order) {
 			for _, a := range actions {
 				log = append(log, fmt.Sprintf("%d %s", now, a.Header().Job))
 			}
@@ -149,7 +149,7 @@ func TestAnySchedulerRuns(t *testing.T) {
 
 	speed := s.Speed()
 	require.Equal(t, berth.Duration(210), speed.Simulated())
-	require.Equal(t, [2]int{12, 3}, [2]int{speed.Facts, speed.Orders})
+	require.Equal(t, [2]int{12, 3}, [2]int{speed.Events, speed.Orders})
 	require.Positive(t, speed.Deciding)
 	require.InDelta(t, float64(15)/speed.Deciding.Seconds(), speed.EventsPerSecond(), 1e-6)
 	require.InDelta(t, 210/float64(berth.Day)/speed.Deciding.Seconds(), speed.DaysPerSecond(), 1e-6)
@@ -222,7 +222,7 @@ func TestResumeGoesOnFromTheCheckpoint(t *testing.T) {
 		low := submit(0, "low", 2000)
 		l, h := low.Event.(berth.JobSubmitted), high.Event.(berth.JobSubmitted)
 		l.Job.Checkpoint = berth.Checkpoint{Supported: true, Cost: 100, RestartCost: 30}
-		h.Job.Class = berth.LatencyCritical
+		h.Job.Class = berth.ClassLatencyCritical
 		low.Event, high.Event = l, h
 		sched, err := core.New(berth.Config{})
 		require.NoError(t, err)

@@ -21,7 +21,7 @@ func small(arrivals ...sim.Arrival) sim.Workload {
 }
 
 func submit(at berth.Time, id berth.JobID, runtime berth.Duration) sim.Arrival {
-	one := []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}}
+	one := []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}
 	return sim.Arrival{At: at, Runtime: runtime, Event: berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "q", Groups: one}}}
 }
 
@@ -32,7 +32,7 @@ func trace(t *testing.T, w sim.Workload, o sim.Options) []string {
 	o.Applied = func(now berth.Time, e berth.Event, err error) {
 		lines = append(lines, fmt.Sprintf("%d %s %v", now, e.Kind(), err == nil))
 	}
-	o.Scheduled = func(now berth.Time, actions []berth.Action) {
+	o.Scheduled = func(now berth.Time, actions []berth.Order) {
 		lines = append(lines, fmt.Sprintf("%d pass", now))
 		for _, a := range actions {
 			lines = append(lines, fmt.Sprintf("%d #%d %s %s", now, a.Header().ID, a.Kind(), a.Header().Job))
@@ -51,9 +51,9 @@ func TestOrdersTakeTheirTime(t *testing.T) {
 	require.Equal(t, []string{
 		"0 nodeJoined true", "0 queueSet true", "0 pass",
 		"100 jobSubmitted true", "100 pass", "100 #1 bind a",
-		"110 actionReported true", "110 pass",
+		"110 orderReported true", "110 pass",
 		"200 jobCancelled true", "200 pass", "200 #2 release a",
-		"205 actionReported true", "205 pass",
+		"205 orderReported true", "205 pass",
 	}, trace(t,
 		small(submit(100, "a", 0), sim.Arrival{At: 200, Event: berth.JobCancelled{Job: "a"}}),
 		sim.Options{StartDelay: 10, StopDelay: 5}))
@@ -66,7 +66,7 @@ func TestOvertakenOrdersAreLeftAlone(t *testing.T) {
 		"0 nodeJoined true", "0 queueSet true", "0 pass",
 		"100 jobSubmitted true", "100 pass", "100 #1 bind a",
 		"105 jobCancelled true", "105 pass", "105 #2 release a",
-		"107 actionReported true", "107 pass",
+		"107 orderReported true", "107 pass",
 	}, trace(t,
 		small(submit(100, "a", 50), sim.Arrival{At: 105, Event: berth.JobCancelled{Job: "a"}}),
 		sim.Options{StartDelay: 10, StopDelay: 2}))
@@ -76,7 +76,7 @@ func TestPassesComeAtMultiplesOfTheInterval(t *testing.T) {
 	require.Equal(t, []string{
 		"0 nodeJoined true", "0 queueSet true", "0 pass",
 		"101 jobSubmitted true", "120 pass", "120 #1 bind a",
-		"120 actionReported true", "150 jobFinished true", "160 pass",
+		"120 orderReported true", "150 jobFinished true", "160 pass",
 	}, trace(t, small(submit(101, "a", 30)), sim.Options{PassInterval: 40}))
 }
 
@@ -85,10 +85,10 @@ func TestRuntimeStartsAnewWithEachLife(t *testing.T) {
 	node := berth.Node{ID: "n1", GPUs: []berth.GPU{{Product: "H100"}}}
 	require.Equal(t, []string{
 		"0 nodeJoined true", "0 queueSet true", "0 jobSubmitted true", "0 pass", "0 #1 bind a",
-		"0 actionReported true", "0 pass",
+		"0 orderReported true", "0 pass",
 		"60 nodeLost true", "60 pass",
 		"70 nodeJoined true", "70 pass", "70 #2 bind a",
-		"70 actionReported true", "70 pass",
+		"70 orderReported true", "70 pass",
 		"170 jobFinished true", "170 pass",
 	}, trace(t, small(
 		submit(0, "a", 100),

@@ -9,8 +9,8 @@ import (
 
 // A Speed says how much was simulated, and how long the scheduler took for it.
 type Speed struct {
-	// Facts that were told, Passes that were run and Orders that were given.
-	Facts, Passes, Orders int
+	// Events that were told, Passes that were run and Orders that were given.
+	Events, Passes, Orders int
 	// Deciding is the time on the wall inside the scheduler. What the simulator and its
 	// observers take is not in it.
 	Deciding time.Duration
@@ -31,7 +31,7 @@ func (s Speed) DaysPerSecond() float64 {
 }
 
 // EventsPerSecond is the facts and orders for each second inside the scheduler.
-func (s Speed) EventsPerSecond() float64 { return float64(s.Facts+s.Orders) / s.seconds() }
+func (s Speed) EventsPerSecond() float64 { return float64(s.Events+s.Orders) / s.seconds() }
 
 // seconds inside the scheduler; a nanosecond at least, so that it divides.
 func (s Speed) seconds() float64 { return max(s.Deciding, 1).Seconds() }
@@ -41,7 +41,7 @@ func (s Speed) String() string {
 }
 
 func (s *Speed) told(took time.Duration) {
-	s.Facts++
+	s.Events++
 	s.Deciding += took
 }
 

@@ -25,9 +25,9 @@ func (g *generator) storm() (berth.Config, sim.Options, []sim.Arrival) {
 	config := berth.Config{Policy: berth.Policy{
 		ReservedGangs: -1,
 		Preemption: berth.Preemption{
-			Respite: stormRespite, CheckpointTimeout: berth.Minute,
-			Rate:      berth.Rate{Evictions: 30, Per: 5 * berth.Minute},
-			QueueRate: berth.Rate{Evictions: 10, Per: 2*berth.Minute + 1},
+			Cooldown: stormRespite, CheckpointTimeout: berth.Minute,
+			RateLimit:      berth.RateLimit{Evictions: 30, Per: 5 * berth.Minute},
+			QueueRateLimit: berth.RateLimit{Evictions: 10, Per: 2*berth.Minute + 1},
 		},
 	}}
 	gpus := 0
@@ -48,7 +48,7 @@ func (g *generator) storm() (berth.Config, sim.Options, []sim.Arrival) {
 		held += size
 		g.at(0, berth.JobSubmitted{Job: berth.Job{
 			ID: berth.JobID(fmt.Sprintf("train%03d", i)), Queue: berth.QueueID(one(g, g.leaves...)),
-			Groups:     []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: size}}},
+			Groups:     []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: size}}},
 			Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Duration(g.Int64N(int64(70 * berth.Second))), RestartCost: berth.Minute},
 		}})
 	}
@@ -57,8 +57,8 @@ func (g *generator) storm() (berth.Config, sim.Options, []sim.Arrival) {
 			g.list = append(g.list, sim.Arrival{
 				At: stormArrives.Add(berth.Duration(wave) * 40 * berth.Minute), Runtime: 15*berth.Minute + berth.Duration(g.Int64N(int64(10*berth.Minute))),
 				Event: berth.JobSubmitted{Job: berth.Job{
-					ID: berth.JobID(fmt.Sprintf("serve%d-%03d", wave, i)), Queue: berth.QueueID(one(g, g.leaves...)), Class: berth.LatencyCritical,
-					Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: 1}}},
+					ID: berth.JobID(fmt.Sprintf("serve%d-%03d", wave, i)), Queue: berth.QueueID(one(g, g.leaves...)), Class: berth.ClassLatencyCritical,
+					Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}},
 				}},
 			})
 		}
@@ -101,7 +101,7 @@ func (c *tally) count(t *testing.T, log []step) {
 			case berth.Withdraw:
 				delete(c.open, ref)
 			case berth.Release:
-				if h.Cause.For == (berth.ReplicaRef{}) || a.Attempt > 1 {
+				if h.Cause.Beneficiary == (berth.ReplicaRef{}) || a.Attempt > 1 {
 					continue
 				}
 				if !c.open[ref] {
@@ -133,7 +133,7 @@ func (r rateOf) holds(t *testing.T, asks []berth.Time) {
 	}
 }
 
-type rateOf berth.Rate
+type rateOf berth.RateLimit
 
 // A storm of arrivals is served as fast as the rates let, and no faster: nobody has to yield who
 // is not needed, nor again before it has run for a while, whatever reports get lost; and when it
@@ -147,9 +147,9 @@ func TestPreemptionStorm(t *testing.T) {
 		r.must(t, seed)
 		c := tally{asks: map[berth.QueueID][]berth.Time{}, open: map[berth.ReplicaRef]bool{}, began: map[berth.ReplicaRef]berth.Time{}, evicted: map[berth.ReplicaRef]int{}}
 		c.count(t, r.log)
-		rateOf(config.Policy.Preemption.Rate).holds(t, c.asks[""])
+		rateOf(config.Policy.Preemption.RateLimit).holds(t, c.asks[""])
 		for _, queue := range []berth.QueueID{"a", "b", "c"} {
-			rateOf(config.Policy.Preemption.QueueRate).holds(t, c.asks[queue])
+			rateOf(config.Policy.Preemption.QueueRateLimit).holds(t, c.asks[queue])
 		}
 		stopped := 0
 		for _, n := range c.evicted {

@@ -147,7 +147,7 @@ type step struct {
 	now     berth.Time
 	event   berth.Event // nil: a pass
 	refused error
-	actions []berth.Action
+	actions []berth.Order
 }
 
 func newRun(seed uint64) *run { return newRunWith(seed, nil) }
@@ -199,12 +199,12 @@ func (r *run) applied(now berth.Time, e berth.Event, refused error) {
 	r.state()
 }
 
-func (r *run) scheduled(now berth.Time, actions []berth.Action) {
+func (r *run) scheduled(now berth.Time, actions []berth.Order) {
 	r.log = append(r.log, step{now: now, actions: actions})
 	r.passes++
 	r.note("%d pass", now)
 	for _, a := range actions {
-		line, _ := berth.EncodeAction(a)
+		line, _ := berth.EncodeOrder(a)
 		r.note("  %s", line)
 		r.noteEviction(a)
 	}
@@ -230,12 +230,12 @@ func (r *run) explain() {
 		for i := range e.Replicas {
 			rep := &e.Replicas[i]
 			switch {
-			case rep.Reason == nil && rep.State == berth.Pending:
+			case rep.Reason == nil && rep.State == berth.ReplicaPending:
 				r.verify(fmt.Errorf("E1: %s/%d is pending, for no reason", id, rep.Replica))
 			case rep.Reason == nil:
-			case rep.Reason.Code == "" || rep.Reason.Text == "" || rep.Reason.Relax == "":
+			case rep.Reason.Code == "" || rep.Reason.Text == "" || rep.Reason.Remedy == "":
 				r.verify(fmt.Errorf("E1: %s/%d waits, and its reason is %+v", id, rep.Replica, *rep.Reason))
-			case rep.Reason.ExpectedStart != 0 && rep.Reason.ExpectedStart < sched.Now() && rep.Reason.Reserved == nil:
+			case rep.Reason.ExpectedStart != 0 && rep.Reason.ExpectedStart < sched.Now() && rep.Reason.Reservation == nil:
 				r.verify(fmt.Errorf("E1: %s/%d is expected to start at %d, and it is %d", id, rep.Replica, rep.Reason.ExpectedStart, sched.Now()))
 			default:
 				r.cases["explained "+string(rep.Reason.Code)]++
@@ -277,7 +277,7 @@ func (r *run) restored(now berth.Time) {
 func (r *run) state() {
 	sched := r.sim.Core()
 	r.verify(sched.Check())
-	r.verify(r.checker.Against(sched.Report()))
+	r.verify(r.checker.AgainstReport(sched.Report()))
 	r.verify(r.checker.Outstanding(sched.Outstanding()))
 	r.verify(r.checker.AgainstLedger(sched.Ledger()))
 }
@@ -334,7 +334,7 @@ func (r *run) must(t *testing.T, seed uint64) {
 func (r *run) rest() error {
 	sched := r.sim.Core()
 	now := sched.Now()
-	r.cases["drained"] += int(sched.Report().Totals.Drains)
+	r.cases["drained"] += int(sched.Report().Totals.GPUHolds)
 	if err := r.checker.Quiescent(now); err != nil {
 		return err
 	}
@@ -369,7 +369,7 @@ func (r *run) leave() {
 	r.verify(err)
 	r.scheduled(now, actions)
 	for _, a := range actions {
-		tell(berth.ActionReported{Action: a.Header().ID})
+		tell(berth.OrderReported{Order: a.Header().ID})
 	}
 	for _, n := range r.nodes() {
 		tell(berth.NodeLost{Node: n})

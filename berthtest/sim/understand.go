@@ -12,7 +12,7 @@ const mostReplicas = 2_097_152
 // understands refuses orders that name what there is not, so that a scheduler which is
 // still being written gets a sentence and no panic. Whether an order may be given at all
 // is for a checker to say.
-func (x *executor) understands(a berth.Action) error {
+func (x *executor) understands(a berth.Order) error {
 	var members []berth.MemberPlacement
 	needs := true // members
 	switch a := a.(type) {
@@ -49,7 +49,7 @@ func (x *executor) understands(a berth.Action) error {
 	for i := range members {
 		p := &members[i]
 		group := j.group(p.Group)
-		if group < 0 || p.Index < 0 || p.Index >= j.spec.Groups[group].Replicas {
+		if group < 0 || p.Index < 0 || p.Index >= j.spec.Groups[group].Members {
 			return fmt.Errorf("order %d, a %s of job %q, names %v, which is no member", h.ID, a.Kind(), h.Job, p.Ref())
 		}
 	}

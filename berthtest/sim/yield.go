@@ -6,7 +6,7 @@ import "github.com/berth-sched/berth"
 
 // ask has a gang that runs write a checkpoint: that takes a while.
 func (s *Simulation) ask(r berth.RequestCheckpoint) {
-	g := s.executor.find(r.Order)
+	g := s.executor.find(r.OrderHeader)
 	if g == nil {
 		return // it ended, and the core will hear of it
 	}
@@ -16,18 +16,18 @@ func (s *Simulation) ask(r berth.RequestCheckpoint) {
 
 // written is the end of a request: the checkpoint is written, or not, and that is reported.
 func (s *Simulation) written(r berth.RequestCheckpoint, g *gang) error {
-	e := berth.ActionReported{Action: r.ID}
+	e := berth.OrderReported{Order: r.ID}
 	if s.chance(s.options.Faults.CheckpointFail) {
-		e.Outcome, e.Reason = berth.Failed, "no space is left"
+		e.Outcome, e.Reason = berth.OutcomeFailed, "no space is left"
 	} else if s.options.Resume && g.clock {
 		g.job.written = g.base + max(0, s.now.Sub(g.since))
 	}
-	return s.report(g, r.Order, e)
+	return s.report(g, r.OrderHeader, e)
 }
 
 // withdraw has a gang go on. If the checkpoint was written by then, its report is under way.
 func (s *Simulation) withdraw(w berth.Withdraw) {
-	g := s.executor.find(w.Order)
+	g := s.executor.find(w.OrderHeader)
 	if g == nil {
 		return
 	}
@@ -35,13 +35,13 @@ func (s *Simulation) withdraw(w berth.Withdraw) {
 		g.previous, g.order = g.order, w.ID
 	}
 	if s.chance(s.options.Faults.WithdrawLate) {
-		e := berth.ActionReported{Action: w.Request}
+		e := berth.OrderReported{Order: w.Request}
 		s.queue.push(occurrence{at: s.now.Add(s.around(10 * berth.Second)), what: told, event: e, gang: g})
 	}
 }
 
 // find returns the gang of a life of a replica that runs, or nil.
-func (x *executor) find(h berth.Order) *gang {
+func (x *executor) find(h berth.OrderHeader) *gang {
 	j := x.jobs[h.Job]
 	if j == nil || h.Replica >= len(j.gangs) {
 		return nil

@@ -12,25 +12,25 @@ import (
 // preemption draws the rules.
 func (g *generator) preemption() berth.Preemption {
 	return berth.Preemption{
-		Mode:              one(g, berth.PreemptAndReclaim, berth.PreemptAndReclaim, berth.PreemptAndReclaim, berth.PreemptReclaim, berth.PreemptNever),
+		Mode:              one(g, berth.PreemptionOn, berth.PreemptionOn, berth.PreemptionOn, berth.PreemptionReclaim, berth.PreemptionOff),
 		MaxRatio:          one(g, 0, 0, -1, 1, 2),
 		MinRuntime:        one(g, 0, 0, 0, 20*berth.Second, 3*berth.Minute),
 		CheckpointTimeout: one(g, 0, 0, 10*berth.Second, 2*berth.Minute),
 
-		Grace:     one(g, nil, nil, []berth.Grace{{Class: berth.Batch, Timeout: berth.Minute}, {Class: berth.Interactive}}),
-		Respite:   one(g, 0, -1, 20*berth.Second, 2*berth.Minute),
-		Rate:      one(g, berth.Rate{}, berth.Rate{}, berth.Rate{Evictions: 1, Per: 90 * berth.Second}, berth.Rate{Evictions: 3, Per: 100*berth.Second + 1}),
-		QueueRate: one(g, berth.Rate{}, berth.Rate{}, berth.Rate{Evictions: 1, Per: 2 * berth.Minute}, berth.Rate{Evictions: 2, Per: berth.Minute + 1}),
-		Worth:     g.worth(),
+		Grace:          one(g, nil, nil, []berth.Grace{{Class: berth.ClassBatch, Timeout: berth.Minute}, {Class: berth.ClassInteractive}}),
+		Cooldown:       one(g, 0, -1, 20*berth.Second, 2*berth.Minute),
+		RateLimit:      one(g, berth.RateLimit{}, berth.RateLimit{}, berth.RateLimit{Evictions: 1, Per: 90 * berth.Second}, berth.RateLimit{Evictions: 3, Per: 100*berth.Second + 1}),
+		QueueRateLimit: one(g, berth.RateLimit{}, berth.RateLimit{}, berth.RateLimit{Evictions: 1, Per: 2 * berth.Minute}, berth.RateLimit{Evictions: 2, Per: berth.Minute + 1}),
+		Gain:           g.worth(),
 	}
 }
 
 // worth draws what is worth it.
-func (g *generator) worth() berth.Worth {
+func (g *generator) worth() berth.GainPolicy {
 	if g.chance(40) {
-		return berth.Worth{Unweighed: true}
+		return berth.GainPolicy{IgnoreCost: true}
 	}
-	return berth.Worth{
+	return berth.GainPolicy{
 		Interactive: one(g, 0, -1, berth.Minute), LatencyCritical: one(g, 0, 5*berth.Minute),
 		Turn: one(g, 0, 0, -1, berth.Second, berth.Minute), WaitMilli: one(g, 0, 0, 333, 5000),
 		Queueing: one(g, 0, -1, berth.Second),
@@ -69,19 +69,19 @@ func (r *run) yielding(sched *core.Core) {
 	}
 	for _, a := range sched.Outstanding() {
 		cause := a.Header().Cause
-		if release, shrinks := a.(berth.Release); shrinks && len(release.Yields) > 0 {
+		if release, shrinks := a.(berth.Release); shrinks && len(release.SurplusEvictions) > 0 {
 			r.cases["restored with a gang that shrinks"]++
 		}
 		switch _, request := a.(berth.RequestCheckpoint); {
 		case request && cause.Code == berth.CauseDrained:
 			r.cases["restored with a request to leave"]++
-		case request && waiting[cause.For]:
+		case request && waiting[cause.Beneficiary]:
 			r.cases["restored with a request for a checkpoint"]++
 		case request:
 			r.cases["restored with a request that nobody needs"]++
-		case cause.For != (berth.ReplicaRef{}) && waiting[cause.For]:
+		case cause.Beneficiary != (berth.ReplicaRef{}) && waiting[cause.Beneficiary]:
 			r.cases["restored with a victim being stopped"]++
-		case cause.For != (berth.ReplicaRef{}):
+		case cause.Beneficiary != (berth.ReplicaRef{}):
 			r.cases["restored with a victim being stopped in vain"]++
 		}
 	}
@@ -103,13 +103,13 @@ func (r *run) fewEvictions() error {
 }
 
 // noteEviction counts a Release of somebody who has to yield.
-func (r *run) noteEviction(a berth.Action) {
+func (r *run) noteEviction(a berth.Order) {
 	h := a.Header()
-	if release, ok := a.(berth.Release); ok && h.Cause.For != (berth.ReplicaRef{}) && release.Attempt == 1 {
+	if release, ok := a.(berth.Release); ok && h.Cause.Beneficiary != (berth.ReplicaRef{}) && release.Attempt == 1 {
 		ref := berth.ReplicaRef{Job: h.Job, Replica: h.Replica}
 		if r.evicted[ref]++; h.At > faults {
 			r.evictedLate[ref]++
-			r.pairs[[2]berth.ReplicaRef{ref, h.Cause.For}]++
+			r.pairs[[2]berth.ReplicaRef{ref, h.Cause.Beneficiary}]++
 		}
 	}
 }

@@ -25,8 +25,8 @@ func GPUMode() Machine {
 			{"observed", "JobObserved finds a member running on it"},
 			{"gpuFailed", "GPUFailed, or XidReported that condemns it"},
 			{"repartition", "a pass orders it into a mode or a layout: for a member, or back to the layout of its pool"},
-			{"repartition done", "ActionReported"},
-			{"repartition failed", "ActionReported"},
+			{"repartition done", "OrderReported"},
+			{"repartition failed", "OrderReported"},
 			{"repartition deadline", "the Repartition is not reported in time"},
 		},
 		Rows: []Row{

@@ -3,23 +3,23 @@ package statetable
 // Reservation is the machine of nodes that are set aside.
 func Reservation() Machine {
 	const (
-		waiting = "pending|room|resume|rest"
-		kept    = "move|remnant"
+		waiting = "pending|preemption|resume|partialResume"
+		kept    = "move|partialMove"
 	)
 	return Machine{
 		Name: "reservation",
-		Doc: "Nodes set aside: by what for. A gang has at most one of pending, room, resume, rest, move and " +
-			"remnant; beside that, while it holds anything, its exclusive domains. There is an advance " +
+		Doc: "Nodes set aside: by what for. A gang has at most one of pending, preemption, resume, partialResume, move and " +
+			"partialMove; beside that, while it holds anything, its exclusive domains. There is an advance " +
 			"reservation for each ID, one burn-in for the fleet and one set of spares for each pool. " +
 			"One that ends and is followed by another in the same pass takes both steps.",
 		States: []Word{
 			{None, "nothing is set aside"},
 			{"pending", "for a gang that keeps losing to smaller work"},
-			{"room", "for a beneficiary, while others yield or move for it"},
+			{"preemption", "for a beneficiary, while victims are evicted or moved for it"},
 			{"move", "a place for a gang that still holds another"},
 			{"resume", "the same, when the gang waits for it"},
-			{"remnant", "what a gang that is being stopped has left of its place"},
-			{"rest", "the same, when the gang waits, and may bid for what it lacks"},
+			{"partialMove", "what a gang that is being stopped has left of its place"},
+			{"partialResume", "the same, when the gang waits, and may bid for its shortfall"},
 			{"exclusive", "the domains that a gang has for itself while it holds anything"},
 			{"advance", "a Reservation made by ReservationSet, for a queue or for nobody"},
 			{"burn-in", "the nodes in burn-in: for work that is cheap to lose"},
@@ -27,9 +27,9 @@ func Reservation() Machine {
 		},
 		Events: []Word{
 			{"reserve", "a pass reserves for a gang that has waited for Policy.ReserveAfter"},
-			{"make room", "a pass has others yield, or move, for a gang"},
+			{"plan evictions", "a pass plans evictions, or moves, for a gang"},
 			{"keep place", "a pass finds another place for a gang that has to leave its own or lost it"},
-			{"keep rest", "a pass finds no place for a gang that is being stopped, and keeps what it has left"},
+			{"keep part", "a pass finds no place for a gang that is being stopped, and keeps what it has left"},
 			{"waits", "the gang holds nothing any more, and waits"},
 			{"backs off", "the gang holds nothing any more, and may not be placed for a while"},
 			{"bind", "a pass binds the gang, there or elsewhere"},
@@ -47,21 +47,21 @@ func Reservation() Machine {
 		},
 		Rows: []Row{
 			{From: None, Event: "reserve", To: "pending", Effect: "what ends in time is backfilled"},
-			{From: None + "|pending|rest", Event: "make room", To: "room", Effect: "its members are planned and their quota is earmarked; victims are asked or stopped"},
-			{From: None + "|remnant", Event: "keep place", To: "move", Effect: "its members are planned and their quota is earmarked"},
-			{From: None, Event: "keep rest", To: "remnant"},
+			{From: None + "|pending|partialResume", Event: "plan evictions", To: "preemption", Effect: "its members are planned and their quota is earmarked; victims are asked or stopped"},
+			{From: None + "|partialMove", Event: "keep place", To: "move", Effect: "its members are planned and their quota is earmarked"},
+			{From: None, Event: "keep part", To: "partialMove"},
 
-			{From: "pending|resume|rest", Event: "bind", To: None},
-			{From: "room", Event: "bind", To: None, Effect: "victims that were asked for a checkpoint and are not stopped go on"},
+			{From: "pending|resume|partialResume", Event: "bind", To: None},
+			{From: "preemption", Event: "bind", To: None, Effect: "victims that were asked for a checkpoint and are not stopped go on"},
 			{From: waiting, Event: "node changes|overtaken", To: None, Effect: "the gang is planned for anew"},
-			{From: "pending|room|resume", Event: "until", To: None, Effect: "the gang waits until something is free before it gets another one"},
+			{From: "pending|preemption|resume", Event: "until", To: None, Effect: "the gang waits until something is free before it gets another one"},
 			{From: waiting, Event: "gang ends", To: None},
-			{From: "room", Event: "called off", To: None, Effect: "victims that were asked for a checkpoint and are not stopped go on"},
-			{From: "resume|rest", Event: "called off", To: None, Effect: "the gang waits as any other"},
+			{From: "preemption", Event: "called off", To: None, Effect: "victims that were asked for a checkpoint and are not stopped go on"},
+			{From: "resume|partialResume", Event: "called off", To: None, Effect: "the gang waits as any other"},
 
 			{From: "move", Event: "waits", To: "resume", Effect: "nobody may take it"},
-			{From: "remnant", Event: "waits", To: "rest", Effect: "it ends with the first pass in which the gang could bid for the rest"},
-			{From: "remnant", Event: "backs off", To: None},
+			{From: "partialMove", Event: "waits", To: "partialResume", Effect: "it ends with the first pass in which the gang could bid for the rest"},
+			{From: "partialMove", Event: "backs off", To: None},
 			{From: kept, Event: "node changes|overtaken|until|gang ends", To: None, Effect: "what is left to be stopped is; a gang that was to move for another stays, if it still runs"},
 			{From: "move", Event: "called off", To: None, Effect: "a gang that still runs stays"},
 

@@ -52,11 +52,11 @@ func names(words []statetable.Word) []string {
 // The states are those of package berth, and so are the kinds of events and of refusals.
 func TestWordsAreThoseOfTheAPI(t *testing.T) {
 	want := []string{statetable.None}
-	for state := berth.Pending; state <= berth.Releasing; state++ {
+	for state := berth.ReplicaPending; state <= berth.ReplicaReleasing; state++ {
 		want = append(want, state.String())
 	}
 	require.ElementsMatch(t, want, names(statetable.Replica().States))
-	for mode := berth.ModeWhole; mode <= berth.ModeTimeSlice; mode++ {
+	for mode := berth.GPUModeWhole; mode <= berth.GPUModeTimeSlice; mode++ {
 		require.Contains(t, names(statetable.GPUMode().States), mode.String())
 	}
 	kinds := append(berth.EventKinds(), berth.RequestCheckpoint{}.Kind())

@@ -101,7 +101,7 @@ func (s *settings) simulate(sched *core.Core, scene *scene, stderr io.Writer) (*
 			log.Applied(now, e, err)
 			collector.Applied(now, e, err)
 		},
-		Scheduled: func(now berth.Time, actions []berth.Action) {
+		Scheduled: func(now berth.Time, actions []berth.Order) {
 			log.Scheduled(now, actions)
 			collector.Scheduled(now, actions)
 			bar.Add(now.Sub(shown))
@@ -245,7 +245,7 @@ func (l *log) Applied(now berth.Time, e berth.Event, refusal error) {
 	}
 }
 
-func (l *log) Scheduled(now berth.Time, actions []berth.Action) {
+func (l *log) Scheduled(now berth.Time, actions []berth.Order) {
 	if l.Writer != nil {
 		l.Writer.Scheduled(now, actions)
 	}

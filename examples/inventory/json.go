@@ -141,7 +141,7 @@ func writeJSON(w io.Writer, m *machine) error {
 		})
 	}
 	for _, f := range m.health.Findings {
-		d.Findings = append(d.Findings, findingDocument{f.GPU, string(f.Fact), f.Condemns, f.Reason})
+		d.Findings = append(d.Findings, findingDocument{f.GPU, string(f.Query), f.Condemns, f.Reason})
 	}
 	d.Core.Tables = m.Tables()
 	if node, err := m.Node(berth.NodeID(m.name)); err != nil {

@@ -197,9 +197,9 @@ func (f *figure) findLinks() {
 		p := plane{gpus: []int{i}}
 		for j := range f.GPUs {
 			switch link := f.Links[i][j]; {
-			case link.Kind == nodegraph.NVSwitch:
+			case link.Kind == nodegraph.PathNVSwitch:
 				p.gpus, p.links = append(p.gpus, j), max(p.links, link.Count)
-			case link.Kind == nodegraph.NVLink && i < j:
+			case link.Kind == nodegraph.PathNVLink && i < j:
 				f.arcs = append(f.arcs, arc{from: i, to: j, links: link.Count})
 			}
 		}

@@ -17,21 +17,21 @@ func fromMatrix(t *testing.T, product, text string) *machine {
 	spec, err := nodegraph.ParseMatrix("table", text)
 	require.NoError(t, err)
 	spec.Product = product
-	graph, err := nodegraph.New(spec)
+	graph, err := nodegraph.NewGraph(spec)
 	require.NoError(t, err)
 	m := &machine{name: "n1"}
 	n := len(spec.GPUs)
 	for i := range n {
 		m.GPUs = append(m.GPUs, nvmlsrc.GPU{Index: i, Product: product, NUMANode: spec.GPUs[i].NUMA})
 		var links []nodegraph.Link
-		var kinds []nodegraph.Kind
+		var kinds []nodegraph.PathKind
 		for j := range n {
 			links = append(links, graph.Link(i, j))
 			kind := graph.Link(i, j).Kind
-			if kind > nodegraph.PIX { // what is below the NVLinks is not listed
-				kind = nodegraph.SYS
+			if kind > nodegraph.PathPIX { // what is below the NVLinks is not listed
+				kind = nodegraph.PathSYS
 				if spec.GPUs[i].NUMA == spec.GPUs[j].NUMA {
-					kind = nodegraph.NODE
+					kind = nodegraph.PathNODE
 				}
 			}
 			kinds = append(kinds, kind)
@@ -39,9 +39,9 @@ func fromMatrix(t *testing.T, product, text string) *machine {
 		m.Links, m.PCIe = append(m.Links, links), append(m.PCIe, kinds)
 	}
 	for i, nic := range spec.NICs {
-		kinds := make([]nodegraph.Kind, len(spec.NICs))
+		kinds := make([]nodegraph.PathKind, len(spec.NICs))
 		for j := range kinds {
-			kinds[j] = nodegraph.SYS
+			kinds[j] = nodegraph.PathSYS
 		}
 		m.NICs = append(m.NICs, nvmlsrc.NIC{Name: nic.Name, NUMANode: nic.NUMA, Rail: i, Active: true, Paths: nic.Paths, NICs: kinds})
 	}
@@ -59,8 +59,8 @@ GPU3	SYS	SYS	NV12	 X 	52-103	1
 func machines(t *testing.T) map[string]*machine {
 	t.Helper()
 	all := map[string]*machine{"bridged": fromMatrix(t, "NVIDIA A100 80GB PCIe", bridged)}
-	for _, box := range nvmlsrc.Boxes() {
-		pretend, err := nvmlsrc.NewPretend(box)
+	for _, box := range nvmlsrc.FakeMachines() {
+		pretend, err := nvmlsrc.NewFakeMachine(box)
 		require.NoError(t, err)
 		all[box] = lookAt(t, pretend)
 	}
@@ -158,13 +158,13 @@ func TestCaptions(t *testing.T) {
 	m := &machine{}
 	m.GPUs = []nvmlsrc.GPU{{NUMANode: -1}}
 	m.NICs = []nvmlsrc.NIC{{NUMANode: -1, PCI: "0000:01:00.0"}, {NUMANode: 3, PCI: "0000:01:00.1"}}
-	require.Equal(t, "host", m.caption(&nest{level: nodegraph.NODE, devices: []int{0}}))
-	require.Equal(t, "host", m.caption(&nest{level: nodegraph.NODE, devices: []int{1}}))
-	require.Equal(t, "NUMA node 3", m.caption(&nest{level: nodegraph.NODE, devices: []int{2}}))
-	require.Equal(t, "one adapter", m.caption(&nest{level: nodegraph.PIX, devices: []int{1, 2}}))
-	require.Equal(t, "PCIe switch", m.caption(&nest{level: nodegraph.PIX, devices: []int{0, 1}}))
+	require.Equal(t, "host", m.caption(&nest{level: nodegraph.PathNODE, devices: []int{0}}))
+	require.Equal(t, "host", m.caption(&nest{level: nodegraph.PathNODE, devices: []int{1}}))
+	require.Equal(t, "NUMA node 3", m.caption(&nest{level: nodegraph.PathNODE, devices: []int{2}}))
+	require.Equal(t, "one adapter", m.caption(&nest{level: nodegraph.PathPIX, devices: []int{1, 2}}))
+	require.Equal(t, "PCIe switch", m.caption(&nest{level: nodegraph.PathPIX, devices: []int{0, 1}}))
 	m.GPUs[0].NUMANode = 2
-	require.Equal(t, "NUMA node 2", m.caption(&nest{level: nodegraph.NODE, devices: []int{0}}))
+	require.Equal(t, "NUMA node 2", m.caption(&nest{level: nodegraph.PathNODE, devices: []int{0}}))
 }
 
 func TestLines(t *testing.T) {

@@ -55,7 +55,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	format := flags.String("format", "table", "what to write: table, json, svg or topo")
 	output := flags.String("o", "-", "the `file` to write; - is standard output")
-	box := flags.String("fake", "", "pretend to be a `box`: "+strings.Join(nvmlsrc.Boxes(), ", "))
+	box := flags.String("fake", "", "pretend to be a `box`: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
 	library := flags.String("library", "", "the driver's `library`, where the loader does not find it")
 	name := flags.String("node", "", "the `name` of the node (default: this host's, or the box's)")
 	switch err := flags.Parse(args); {
@@ -91,8 +91,8 @@ func run(args []string, stdout, stderr io.Writer) error {
 // open starts a session with the driver, or with a machine that is not there.
 func open(box, library string) (*nvmlsrc.Source, error) {
 	if box != "" {
-		pretend, err := nvmlsrc.NewPretend(box)
-		if errors.Is(err, nvmlsrc.ErrUnknownBox) {
+		pretend, err := nvmlsrc.NewFakeMachine(box)
+		if errors.Is(err, nvmlsrc.ErrUnknownMachine) {
 			return nil, fmt.Errorf("%w: %w", err, errUsage)
 		}
 		if err != nil {
@@ -102,7 +102,7 @@ func open(box, library string) (*nvmlsrc.Source, error) {
 	}
 	source, err := nvmlsrc.Config{Library: library}.Open()
 	if errors.Is(err, nvmlsrc.ErrNoDriver) {
-		return nil, fmt.Errorf("%w\nTo see what there would be to see: -fake %s", err, strings.Join(nvmlsrc.Boxes(), ", or "))
+		return nil, fmt.Errorf("%w\nTo see what there would be to see: -fake %s", err, strings.Join(nvmlsrc.FakeMachines(), ", or "))
 	}
 	return source, err
 }
@@ -125,7 +125,7 @@ func nameOf(name, box string) string {
 type machine struct {
 	name string
 	nvmlsrc.Inventory
-	health nvmlsrc.Observation
+	health nvmlsrc.Reading
 }
 
 // look asks the driver for everything.

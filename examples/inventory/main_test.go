@@ -34,7 +34,7 @@ func output(t *testing.T, args ...string) string {
 
 // The table of each box is as it was looked at last, and fits into 100 columns.
 func TestTables(t *testing.T) {
-	for _, box := range nvmlsrc.Boxes() {
+	for _, box := range nvmlsrc.FakeMachines() {
 		text := output(t, "-fake", box)
 		for line := range strings.Lines(text) {
 			require.LessOrEqual(t, utf8.RuneCountInString(line)-1, 100, "%s: %s", box, line)
@@ -109,11 +109,11 @@ func TestDocument(t *testing.T) {
 
 // What fails and what cannot be asked is said in each format, and hides nothing else.
 func TestMachineInTrouble(t *testing.T) {
-	pretend, err := nvmlsrc.NewPretend("hgx-h100")
+	pretend, err := nvmlsrc.NewFakeMachine("hgx-h100")
 	require.NoError(t, err)
 	require.NoError(t, pretend.Fail(2, "fell off the bus"))
-	require.NoError(t, pretend.Refuse(5, nvmlsrc.FactECC, nvmlsrc.ErrMissingSymbol))
-	require.NoError(t, pretend.Refuse(6, nvmlsrc.FactPCI, nvmlsrc.ErrNoPermission))
+	require.NoError(t, pretend.Refuse(5, nvmlsrc.QueryECC, nvmlsrc.ErrMissingSymbol))
+	require.NoError(t, pretend.Refuse(6, nvmlsrc.QueryPCI, nvmlsrc.ErrNoPermission))
 	m := lookAt(t, pretend)
 	golden(t, "trouble.txt", written(t, writeTable, m))
 	var d document
@@ -135,7 +135,7 @@ func TestMachineInTrouble(t *testing.T) {
 	require.Contains(t, written(t, writeTable, m), "8 × unknown product")
 }
 
-func lookAt(t *testing.T, pretend *nvmlsrc.Pretend) *machine {
+func lookAt(t *testing.T, pretend *nvmlsrc.FakeMachine) *machine {
 	t.Helper()
 	source, err := pretend.Open()
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestMachineWithoutGPUs(t *testing.T) {
 
 // A partition of a fabric whose name is the beginning of another's is listed too.
 func TestFabrics(t *testing.T) {
-	pretend, err := nvmlsrc.NewPretend("gb200")
+	pretend, err := nvmlsrc.NewFakeMachine("gb200")
 	require.NoError(t, err)
 	m := lookAt(t, pretend)
 	for i, fabric := range []string{"cluster.12", "cluster.1", "cluster.12", "cluster.2"} {

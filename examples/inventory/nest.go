@@ -13,7 +13,7 @@ import (
 type nest struct {
 	// level is what joins them: PIX for one switch, and so on up to NODE for the host
 	// bridges of one NUMA node.
-	level nodegraph.Kind
+	level nodegraph.PathKind
 	// inner nests, and single devices that are in none of them.
 	inner   []*nest
 	devices []int
@@ -22,13 +22,13 @@ type nest struct {
 // nests divides the devices of a machine by NUMA node, and those of each further.
 func (m *machine) nests() []*nest {
 	var nodes []*nest
-	for _, part := range m.parts(m.everything(), nodegraph.NODE) {
-		node := m.nest(part, nodegraph.NODE)
-		if node.level > nodegraph.NODE {
-			node = &nest{level: nodegraph.NODE, inner: []*nest{node}}
+	for _, part := range m.parts(m.everything(), nodegraph.PathNODE) {
+		node := m.nest(part, nodegraph.PathNODE)
+		if node.level > nodegraph.PathNODE {
+			node = &nest{level: nodegraph.PathNODE, inner: []*nest{node}}
 		}
 		if len(part) == 1 {
-			node = &nest{level: nodegraph.NODE, devices: part}
+			node = &nest{level: nodegraph.PathNODE, devices: part}
 		}
 		nodes = append(nodes, node)
 	}
@@ -46,12 +46,12 @@ func (m *machine) everything() []int {
 
 // nest is the nest of devices that are joined at a level or nearer. A level that does
 // not divide them has no nest of its own.
-func (m *machine) nest(devices []int, level nodegraph.Kind) *nest {
-	for level < nodegraph.PIX && len(m.parts(devices, level+1)) == 1 {
+func (m *machine) nest(devices []int, level nodegraph.PathKind) *nest {
+	for level < nodegraph.PathPIX && len(m.parts(devices, level+1)) == 1 {
 		level++
 	}
 	n := &nest{level: level}
-	if level == nodegraph.PIX {
+	if level == nodegraph.PathPIX {
 		n.devices = devices
 		return n
 	}
@@ -67,7 +67,7 @@ func (m *machine) nest(devices []int, level nodegraph.Kind) *nest {
 
 // parts are the sets of devices that paths of a level or nearer connect: those with GPUs
 // first, in the order of their first devices.
-func (m *machine) parts(devices []int, level nodegraph.Kind) [][]int {
+func (m *machine) parts(devices []int, level nodegraph.PathKind) [][]int {
 	var parts [][]int
 	for _, d := range devices {
 		joined := []int{d}
@@ -86,7 +86,7 @@ func (m *machine) parts(devices []int, level nodegraph.Kind) [][]int {
 }
 
 // path is what the way between two devices over PCIe goes through.
-func (m *machine) path(a, b int) nodegraph.Kind {
+func (m *machine) path(a, b int) nodegraph.PathKind {
 	gpus := len(m.GPUs)
 	switch a, b = min(a, b), max(a, b); {
 	case b < gpus:
@@ -111,14 +111,14 @@ func (n *nest) all() []int {
 func (m *machine) caption(n *nest) string {
 	devices := n.all()
 	switch n.level {
-	case nodegraph.PIX:
+	case nodegraph.PathPIX:
 		if m.oneAdapter(devices) {
 			return "one adapter"
 		}
 		return "PCIe switch"
-	case nodegraph.PXB:
+	case nodegraph.PathPXB:
 		return "PCIe switches"
-	case nodegraph.PHB:
+	case nodegraph.PathPHB:
 		return "host bridge"
 	}
 	if first := devices[0]; first < len(m.GPUs) {

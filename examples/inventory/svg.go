@@ -101,7 +101,7 @@ func (m *machine) subtitle() string {
 func (f *figure) drawHost(c *canvas) {
 	var nodes []outline
 	for _, o := range f.outlines {
-		if o.level == nodegraph.NODE {
+		if o.level == nodegraph.PathNODE {
 			nodes = append(nodes, o)
 		}
 	}
@@ -118,7 +118,7 @@ func (f *figure) drawHost(c *canvas) {
 }
 
 func (f *figure) drawOutline(c *canvas, o outline) {
-	class := map[nodegraph.Kind]string{nodegraph.NODE: "numa", nodegraph.PHB: "bridge", nodegraph.PXB: "bridge", nodegraph.PIX: "switch"}[o.level]
+	class := map[nodegraph.PathKind]string{nodegraph.PathNODE: "numa", nodegraph.PathPHB: "bridge", nodegraph.PathPXB: "bridge", nodegraph.PathPIX: "switch"}[o.level]
 	c.rectangle(class, o.rectangle, 8)
 	c.centred(captionStyle, o.middle(), o.bottom()-8, o.caption)
 }
@@ -153,7 +153,7 @@ func (f *figure) drawLinks(c *canvas) {
 func (f *figure) planeText(p plane) string {
 	text := fmt.Sprintf("NVSwitch · NV%d", p.links)
 	if rates, known := nodegraph.RatesOf(f.GPUs[p.gpus[0]].Product); known {
-		text += fmt.Sprintf(" · %d GB/s each way per GPU", int64(p.links)*rates.NVLink/1000)
+		text += fmt.Sprintf(" · %d GB/s each way per GPU", int64(p.links)*rates.NVLinkMBps/1000)
 	}
 	return text
 }

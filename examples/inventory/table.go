@@ -229,18 +229,18 @@ func (m *machine) nicSection() string {
 }
 
 // nearest names the GPUs to which a NIC has the shortest path.
-func nearest(paths []nodegraph.Kind) string {
-	best := nodegraph.None
+func nearest(paths []nodegraph.PathKind) string {
+	best := nodegraph.PathNone
 	for _, kind := range paths {
 		best = max(best, kind)
 	}
-	if best <= nodegraph.SYS {
+	if best <= nodegraph.PathSYS {
 		return "none"
 	}
 	var set berth.GPUSet
 	for i, kind := range paths {
 		if kind == best {
-			set |= berth.GPUs(i)
+			set |= berth.GPUSetOf(i)
 		}
 	}
 	return fmt.Sprintf("%v (%v)", set, best)
@@ -249,9 +249,9 @@ func nearest(paths []nodegraph.Kind) string {
 // profilesOf is how a GPU divides: as its driver reports it or, where that says too
 // little, as package mig has it.
 func profilesOf(g *nvmlsrc.GPU) []mig.Profile {
-	table, err := mig.FromReport(g.MIG.Report)
+	table, err := mig.ProductFromReport(g.MIG.Report)
 	if err != nil {
-		table, _ = mig.LookupName(g.Product)
+		table, _ = mig.LookupDevice(g.Product)
 	}
 	return table.Profiles
 }
@@ -268,7 +268,7 @@ func (m *machine) profileSections() string {
 		var alike berth.GPUSet
 		for j := range m.GPUs {
 			if m.GPUs[j].MIG.Capable && reflect.DeepEqual(profilesOf(&m.GPUs[j]), profiles) {
-				alike |= berth.GPUs(j)
+				alike |= berth.GPUSetOf(j)
 			}
 		}
 		done |= alike

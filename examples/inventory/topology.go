@@ -12,15 +12,15 @@ import (
 // one.
 func word(link nodegraph.Link) string {
 	switch link.Kind {
-	case nodegraph.None:
+	case nodegraph.PathNone:
 		return "?"
-	case nodegraph.NVLink, nodegraph.NVSwitch:
+	case nodegraph.PathNVLink, nodegraph.PathNVSwitch:
 		return fmt.Sprintf("NV%d", link.Count)
 	}
 	return link.Kind.String()
 }
 
-func wordOf(kind nodegraph.Kind) string { return word(nodegraph.Link{Kind: kind}) }
+func wordOf(kind nodegraph.PathKind) string { return word(nodegraph.Link{Kind: kind}) }
 
 // cells is the matrix of all devices, GPUs first, in nvidia-smi's words.
 func (m *machine) cells() [][]string {

@@ -9,7 +9,7 @@ import (
 )
 
 // describe says an order in a sentence.
-func describe(order berth.Action) string {
+func describe(order berth.Order) string {
 	h := order.Header()
 	switch a := order.(type) {
 	case berth.Bind:
@@ -49,8 +49,8 @@ func steps(a *berth.Repartition) string {
 
 func because(c berth.Cause) string {
 	text := " because: " + string(c.Code)
-	if c.For.Job != "" {
-		text += " for " + string(c.For.Job)
+	if c.Beneficiary.Job != "" {
+		text += " for " + string(c.Beneficiary.Job)
 	}
 	if c.Detail != "" {
 		text += ", " + c.Detail
@@ -64,7 +64,7 @@ func place(m *berth.MemberPlacement) string {
 	case m.Instance != (mig.Placement{}):
 		return fmt.Sprintf("GPU %s, instance %s", m.GPUs, m.Instance)
 	case m.ShareMilli != 0:
-		return fmt.Sprintf("GPU %s, %d%% of it", m.GPUs, m.ActiveThreadPercent())
+		return fmt.Sprintf("GPU %s, %d%% of it", m.GPUs, m.MPSActiveThreadPercentage())
 	case m.GPUs.Len() == 1:
 		return "GPU " + m.GPUs.String()
 	}

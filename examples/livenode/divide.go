@@ -30,19 +30,19 @@ func (o *orchestrator) divided(order berth.Repartition, err error, inventory nvm
 	}
 	if err = errors.Join(err, lost); err == nil {
 		o.fail(o.machine.keepLayout(order.GPU, &inventory))
-		o.report(order.ID, berth.Done, "")
+		o.report(order.ID, berth.OutcomeDone, "")
 		o.bindWaiting()
 		return
 	}
 	o.note("GPU %d: %v", order.GPU, err)
-	o.report(order.ID, berth.Failed, err.Error())
+	o.report(order.ID, berth.OutcomeFailed, err.Error())
 	for _, b := range o.waiting {
 		if slices.Contains(b.After, order.ID) {
-			o.report(b.ID, berth.Failed, "its GPU was not divided for it")
+			o.report(b.ID, berth.OutcomeFailed, "its GPU was not divided for it")
 		}
 	}
 	o.forgetWaiting(func(b berth.Bind) bool { return slices.Contains(b.After, order.ID) })
-	var part *nvmlsrc.DivideError
+	var part *nvmlsrc.PartitionError
 	if lost == nil && errors.As(err, &part) && !part.Unchanged {
 		o.tellPartitioning(order.GPU)
 	}
@@ -65,11 +65,11 @@ var errNoMIG = errors.New("MIG stays as it is: livenode was not started with -mi
 // not; the driver knows no difference.
 func (m *machine) divide(gpu *nvmlsrc.GPU, order berth.Repartition) error {
 	switch {
-	case (order.Mode == berth.ModeMIG || gpu.MIG.Enabled) && !m.migApply:
+	case (order.Mode == berth.GPUModeMIG || gpu.MIG.Enabled) && !m.migApply:
 		return errNoMIG
-	case order.Mode == berth.ModeMIG || gpu.MIG.Enabled:
-		return m.source.Divider().Apply(*gpu, order)
-	case order.Mode == berth.ModeMPS:
+	case order.Mode == berth.GPUModeMIG || gpu.MIG.Enabled:
+		return m.source.Partitioner().Apply(*gpu, order)
+	case order.Mode == berth.GPUModeMPS:
 		return m.mps.start(gpu.Index, gpu.UUID)
 	}
 	return m.mps.stop(gpu.Index)

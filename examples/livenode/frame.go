@@ -154,7 +154,7 @@ func (p *painter) holders(g *GPUStatus) string {
 	switch {
 	case len(g.Instances) > 0:
 		return "free: " + inventory(g.Instances)
-	case g.Mode == berth.ModeMIG:
+	case g.Mode == berth.GPUModeMIG:
 		return "in MIG mode, without instances"
 	}
 	return "free"
@@ -246,13 +246,13 @@ func detail(j *JobStatus) string {
 // mark is a sign for the state of a job.
 func (p *painter) mark(j *JobStatus) (string, int) {
 	switch j.State {
-	case berth.Running.String():
+	case berth.ReplicaRunning.String():
 		color, letter := p.shade(j.Name)
 		if p.color {
 			letter = "●"
 		}
 		return letter, color
-	case berth.Pending.String():
+	case berth.ReplicaPending.String():
 		return "○", yellow
 	case stateEnded:
 		return "✓", green

@@ -21,9 +21,9 @@ func busy() *Status {
 		Now: now, Node: "box", Driver: "550.54.15", Pretend: "hgx-h100",
 		Jobs: []JobStatus{
 			{Name: "train", Queue: "default", Wants: "2 GPUs", State: "running", Place: "GPUs 0-1", Incarnation: 2, Since: ago(90 * time.Second)},
-			{Name: "note", Queue: "team", Class: berth.Interactive, Wants: "30% GPU", State: "running", Place: "GPU 2, 30% of it", Incarnation: 1, Since: ago(time.Second)},
+			{Name: "note", Queue: "team", Class: berth.ClassInteractive, Wants: "30% GPU", State: "running", Place: "GPU 2, 30% of it", Incarnation: 1, Since: ago(time.Second)},
 			{Name: "tune", Queue: "default", Wants: "1 GPU", State: stateCheckpointing, Place: "GPU 4", Incarnation: 1, Since: ago(time.Hour), Why: "makes room for chat"},
-			{Name: "chat", Queue: "default", Class: berth.LatencyCritical, Wants: "1 GPU", State: "pending", Since: ago(0), Why: "room is being made: tune leaves"},
+			{Name: "chat", Queue: "default", Class: berth.ClassLatencyCritical, Wants: "1 GPU", State: "pending", Since: ago(0), Why: "room is being made: tune leaves"},
 			{Name: "done", Queue: "default", Wants: "1 GPU", State: stateEnded, Since: ago(time.Second), Why: "exit status 0"},
 			{Name: "bad", Queue: "default", Wants: "1 GPU", State: stateFailed, Since: ago(2 * time.Second), Why: "exit status 1"},
 			{Name: "old", Queue: "default", Wants: "1 GPU", State: stateEnded, Since: ago(time.Hour), Why: "exit status 0"},
@@ -37,12 +37,12 @@ func busy() *Status {
 	for i, g := range []GPUStatus{
 		{Holders: []Holder{{Job: "train", Milli: 1000}}, Reading: &Reading{ActiveMilli: &active, MemoryMiB: 61_000, TemperatureC: 61, PowerMilliwatts: 612_345}},
 		{Holders: []Holder{{Job: "train", Milli: 1000}}},
-		{Mode: berth.ModeMPS, Holders: []Holder{{Job: "note", Milli: 300}}},
-		{Mode: berth.ModeMIG, Instances: []string{"1g.10gb@0:1", "1g.10gb@1:1", "3g.40gb@4:4"}},
+		{Mode: berth.GPUModeMPS, Holders: []Holder{{Job: "note", Milli: 300}}},
+		{Mode: berth.GPUModeMIG, Instances: []string{"1g.10gb@0:1", "1g.10gb@1:1", "3g.40gb@4:4"}},
 		{Holders: []Holder{{Job: "tune", Milli: 1000}}},
 		{Failure: "Xid 79 (GPU has fallen off the bus)"},
-		{Mode: berth.ModeMIG, Instances: []string{"3g.40gb@4:4"}, Holders: []Holder{{Job: "others", Milli: 500, Instance: "3g.40gb@4:4"}}},
-		{Mode: berth.ModeMIG},
+		{Mode: berth.GPUModeMIG, Instances: []string{"3g.40gb@4:4"}, Holders: []Holder{{Job: "others", Milli: 500, Instance: "3g.40gb@4:4"}}},
+		{Mode: berth.GPUModeMIG},
 	} {
 		g.Index, g.Product, g.MemoryMiB = i, "NVIDIA H100 80GB HBM3", 81_559
 		s.GPUs = append(s.GPUs, g)

@@ -101,13 +101,13 @@ func (s *Submission) nameFrom(taken func(string) bool) string {
 func (s *Submission) job() berth.Job {
 	claim := berth.Claim{GPUs: s.GPUs, MIG: s.MIG}
 	if s.SharePercent != 0 {
-		claim.Share = &berth.Share{Mode: berth.MPS, Milli: 10 * s.SharePercent, MemoryMiB: s.ShareMemoryMiB}
+		claim.Share = &berth.Share{Mode: berth.ShareMPS, GPUMilli: 10 * s.SharePercent, MemoryMiB: s.ShareMemoryMiB}
 	}
 	return berth.Job{
 		ID: berth.JobID(s.Name), Queue: berth.QueueID(s.Queue), Class: s.Class, Priority: s.Priority,
 		// Everything on this machine is its owner's: one tenant.
 		Tenant:          localTenant,
-		Groups:          []berth.Group{{Replicas: 1, Claim: claim}},
+		Groups:          []berth.Group{{Members: 1, Claim: claim}},
 		ExpectedRuntime: s.ExpectedRuntime, MinRuntime: s.MinRuntime,
 		Checkpoint: berth.Checkpoint{Supported: s.CheckpointSignal != ""},
 	}

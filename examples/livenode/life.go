@@ -22,7 +22,7 @@ type life struct {
 	state       lifeState
 	process     *process.Process // nil while lifeStarting
 	// Orders that wait for it to be reported; zero: none.
-	bind, request, release berth.ActionID
+	bind, request, release berth.OrderID
 	// by is when the time for the request is over.
 	by berth.Time
 	// early: it had ended by itself when it was to be stopped.
@@ -58,7 +58,7 @@ func (o *orchestrator) bind(order berth.Bind) {
 	}
 	one := o.records.find(string(order.Job))
 	if one == nil {
-		o.report(order.ID, berth.Failed, "nobody knows what to run")
+		o.report(order.ID, berth.OutcomeFailed, "nobody knows what to run")
 		return
 	}
 	l := &life{job: one, incarnation: order.Incarnation, bind: order.ID}
@@ -100,16 +100,16 @@ func (o *orchestrator) started(l *life, p *process.Process, err error) {
 	}
 	if err != nil {
 		delete(o.lives, l.id())
-		o.report(l.bind, berth.Failed, err.Error())
+		o.report(l.bind, berth.OutcomeFailed, err.Error())
 		if l.release != 0 {
-			o.report(l.release, berth.Done, "")
+			o.report(l.release, berth.OutcomeDone, "")
 		}
 		return
 	}
 	o.watch(l, p)
 	if p.PID() != 0 {
 		o.note("%s runs as process %d", l, p.PID())
-		o.report(l.bind, berth.Done, "")
+		o.report(l.bind, berth.OutcomeDone, "")
 		l.bind = 0
 	}
 	if l.release != 0 {
@@ -161,13 +161,13 @@ func (o *orchestrator) checkpointed(l *life, at time.Time) {
 	l.checkpoint = at
 	if l.request != 0 {
 		o.note("%s has written its checkpoint", l)
-		o.report(l.request, berth.Done, "")
+		o.report(l.request, berth.OutcomeDone, "")
 		l.request = 0
 		return
 	}
 	// The clock that stamps files may be behind, and the program may have begun before
 	// the core was told so.
-	when := min(berth.At(at), o.now())
+	when := min(berth.TimeOf(at), o.now())
 	if e, err := o.core.Explain(l.id()); err == nil {
 		when = max(when, e.Replicas[0].Since)
 	}
@@ -178,7 +178,7 @@ func (o *orchestrator) checkpointed(l *life, at time.Time) {
 func (o *orchestrator) requestCheckpoint(order berth.RequestCheckpoint) {
 	l := o.lives[order.Job]
 	if l == nil || l.incarnation != order.Incarnation || l.state != lifeRunning {
-		o.report(order.ID, berth.Failed, "the program does not run")
+		o.report(order.ID, berth.OutcomeFailed, "the program does not run")
 		return
 	}
 	if at, ok := l.takeCheckpoint(); ok { // before it was asked
@@ -189,7 +189,7 @@ func (o *orchestrator) requestCheckpoint(order berth.RequestCheckpoint) {
 		err = l.process.Signal(signal)
 	}
 	if err != nil {
-		o.report(order.ID, berth.Failed, err.Error())
+		o.report(order.ID, berth.OutcomeFailed, err.Error())
 		return
 	}
 	grace := min(l.job.Grace, order.Deadline.Sub(o.now()))
@@ -200,7 +200,7 @@ func (o *orchestrator) requestCheckpoint(order berth.RequestCheckpoint) {
 			if l.request == order.ID {
 				l.request = 0
 				o.note("%s has written no checkpoint in %v", l, grace)
-				o.report(order.ID, berth.Failed, fmt.Sprintf("not written in %v", grace))
+				o.report(order.ID, berth.OutcomeFailed, fmt.Sprintf("not written in %v", grace))
 			}
 		})
 	})
@@ -244,12 +244,12 @@ func (o *orchestrator) stop(l *life) {
 }
 
 // released is the end of a Release: nothing of the job is left on this machine.
-func (o *orchestrator) released(job berth.JobID, order berth.ActionID) {
+func (o *orchestrator) released(job berth.JobID, order berth.OrderID) {
 	delete(o.lives, job)
 	if e, err := o.core.Explain(job); err == nil && e.Cancelled {
 		o.finish(job, false, "cancelled")
 	}
-	o.report(order, berth.Done, "")
+	o.report(order, berth.OutcomeDone, "")
 }
 
 // ended is the end of a program.
@@ -271,7 +271,7 @@ func (o *orchestrator) ended(l *life, exit process.Exit, err error) {
 		o.note("%s has written its checkpoint, and ended", l)
 		l.state = lifeResigned
 		o.lives[l.id()] = l
-		o.report(l.request, berth.Done, "")
+		o.report(l.request, berth.OutcomeDone, "")
 	case exit.Code == exitAgain:
 		o.died(l, "it asks to be run again")
 	case l.request != 0 && exit.Signal != "" && exit.Signal == l.job.CheckpointSignal:
@@ -291,7 +291,7 @@ func (o *orchestrator) died(l *life, reason string) {
 	o.note("%s has ended, and will be run again: %s", l, reason)
 	delete(o.lives, l.id())
 	if l.bind != 0 { // it was never said to run
-		o.report(l.bind, berth.Failed, reason)
+		o.report(l.bind, berth.OutcomeFailed, reason)
 		return
 	}
 	o.must(berth.MemberFailed{

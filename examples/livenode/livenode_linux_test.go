@@ -124,7 +124,7 @@ func (b *bench) inventory() (v nvmlsrc.Inventory) {
 }
 
 func urgent(s Submission) Submission {
-	s.Class = berth.LatencyCritical
+	s.Class = berth.ClassLatencyCritical
 	return s
 }
 
@@ -388,7 +388,7 @@ func TestSharesOfAGPU(t *testing.T) {
 	s, err := b.status(t.Context())
 	require.NoError(t, err)
 	require.Len(t, s.GPUs[0].Holders, 2)
-	require.Equal(t, berth.ModeMPS, s.GPUs[0].Mode)
+	require.Equal(t, berth.GPUModeMPS, s.GPUs[0].Mode)
 }
 
 // instance is a submission of a workload that wants a MIG instance.

@@ -71,7 +71,7 @@ func (o *orchestrator) lostEnded(l *life) bool {
 // notYet reports whether a Bind has to wait: for a GPU that is being divided for it, for a
 // former life of the job, or for the end of a program that is still where it is to be.
 func (o *orchestrator) notYet(order *berth.Bind) bool {
-	if slices.ContainsFunc(order.After, func(id berth.ActionID) bool { return o.dividing[id] }) {
+	if slices.ContainsFunc(order.After, func(id berth.OrderID) bool { return o.dividing[id] }) {
 		return true
 	}
 	wanted, _ := devices(&order.Members[0], &o.inventory) // what is not there nobody holds

@@ -20,7 +20,7 @@ type machine struct {
 	source *nvmlsrc.Source
 	// box is the name of what it pretends to be, and pretend that; empty and nil: it is real.
 	box     string
-	pretend *nvmlsrc.Pretend
+	pretend *nvmlsrc.FakeMachine
 	// migApply: GPUs may be divided, and undivided.
 	migApply bool
 	mps      *mps
@@ -46,13 +46,13 @@ func openMachine(c machineConfig) (*machine, error) {
 	var err error
 	if c.box == "" {
 		if m.source, err = nvmlsrc.Open(); errors.Is(err, nvmlsrc.ErrNoDriver) {
-			return nil, fmt.Errorf("%w; to see livenode without GPUs: -fake %s", err, strings.Join(nvmlsrc.Boxes(), ", or "))
+			return nil, fmt.Errorf("%w; to see livenode without GPUs: -fake %s", err, strings.Join(nvmlsrc.FakeMachines(), ", or "))
 		}
 		if name == "" && err == nil {
 			name, err = os.Hostname()
 		}
 	} else {
-		if m.pretend, err = nvmlsrc.NewPretend(c.box); err == nil {
+		if m.pretend, err = nvmlsrc.NewFakeMachine(c.box); err == nil {
 			err = m.restoreLayout()
 		}
 		if err == nil {
@@ -86,9 +86,9 @@ func (o *orchestrator) takeUpMachine() error {
 	known := true
 	for _, d := range o.core.Diff(berth.World{Nodes: []berth.NodeID{node.ID}}) {
 		switch d.Kind {
-		case berth.NodeMissing:
+		case berth.DifferenceNodeMissing:
 			return fmt.Errorf("%s is the state of node %s, and this is node %s: give another -state, or -node %[2]s", o.folder, d.Node, node.ID)
-		case berth.NodeUnknown:
+		case berth.DifferenceNodeUnknown:
 			known = false
 		}
 	}
@@ -97,7 +97,7 @@ func (o *orchestrator) takeUpMachine() error {
 			return fmt.Errorf("the machine has changed under what runs on it: %w; cancel the jobs with the former livenode, or give another -state", err)
 		}
 		for i := range node.GPUs {
-			if node.GPUs[i].Mode == berth.ModeMIG {
+			if node.GPUs[i].Mode == berth.GPUModeMIG {
 				o.tellPartitioning(i)
 			}
 			if err := o.machine.mps.resume(i, inventory.GPUs[i].UUID); err != nil {

@@ -291,7 +291,7 @@ func TestKeepsSoManyEnds(t *testing.T) {
 	require.Nil(t, again.list[0].end)
 	require.Equal(t, "exit status 0", again.list[1].end.Text)
 	require.Zero(t, again.list[1].GPUs)
-	require.Equal(t, berth.Batch, again.list[1].Class)
+	require.Equal(t, berth.ClassBatch, again.list[1].Class)
 }
 
 // TestLosesItsGPUWhileItIsStarted: what is on its way when a GPU fails is killed as soon

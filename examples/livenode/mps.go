@@ -90,7 +90,7 @@ func (m *mps) environment(gpu int) []string {
 func (m *mps) share(of *berth.MemberPlacement) []string {
 	return append(
 		m.environment(of.GPUs.Indexes()[0]),
-		"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="+strconv.Itoa(of.ActiveThreadPercent()),
+		"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="+strconv.Itoa(of.MPSActiveThreadPercentage()),
 		// By the number that the device has for the client, which sees no other.
 		fmt.Sprintf("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=%dM", of.ShareMemoryMiB),
 	)

@@ -58,7 +58,7 @@ type orchestrator struct {
 	// waiting are Binds that cannot be carried out yet. Dividing are the orders about GPUs
 	// that are under way, and divisions counts these.
 	waiting   []berth.Bind
-	dividing  map[berth.ActionID]bool
+	dividing  map[berth.OrderID]bool
 	divisions int
 
 	// changed: the core was told something since the last pass.
@@ -91,7 +91,7 @@ func newOrchestrator(folder string, m *machine, policy berth.Policy, log io.Writ
 	o := &orchestrator{
 		core: sched, store: s, machine: m, folder: folder, log: log,
 		inbox: make(chan func(), 64),
-		lives: map[berth.JobID]*life{}, dividing: map[berth.ActionID]bool{},
+		lives: map[berth.JobID]*life{}, dividing: map[berth.OrderID]bool{},
 		failures: map[int]string{},
 	}
 	o.ending, o.end = context.WithCancel(context.Background())
@@ -155,7 +155,7 @@ func (o *orchestrator) untilDue() <-chan time.Time {
 }
 
 // now is the time that the core is told: the machine's, unless that was set back.
-func (o *orchestrator) now() berth.Time { return max(berth.At(time.Now()), o.core.Now()) }
+func (o *orchestrator) now() berth.Time { return max(berth.TimeOf(time.Now()), o.core.Now()) }
 
 // pass runs a pass, if something changed, and carries out its orders.
 func (o *orchestrator) pass() error {
@@ -218,8 +218,8 @@ func (o *orchestrator) must(fact berth.Event) {
 }
 
 // report tells how an order ended.
-func (o *orchestrator) report(order berth.ActionID, outcome berth.Outcome, reason string) {
-	o.must(berth.ActionReported{Action: order, Outcome: outcome, Reason: reason})
+func (o *orchestrator) report(order berth.OrderID, outcome berth.Outcome, reason string) {
+	o.must(berth.OrderReported{Order: order, Outcome: outcome, Reason: reason})
 }
 
 // fail ends the loop: what has to be kept cannot be kept.
@@ -268,7 +268,7 @@ func (o *orchestrator) ask(ctx context.Context, f func() error) error {
 }
 
 // carryOut carries out orders.
-func (o *orchestrator) carryOut(orders []berth.Action) {
+func (o *orchestrator) carryOut(orders []berth.Order) {
 	for _, order := range orders {
 		o.note("%s", describe(order))
 		switch a := order.(type) {

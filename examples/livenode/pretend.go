@@ -129,7 +129,7 @@ func (m *machine) restoreLayout() error {
 		return err
 	}
 	for gpu, layout := range layouts {
-		if err := m.pretend.Divide(gpu, layout...); err != nil {
+		if err := m.pretend.Partition(gpu, layout...); err != nil {
 			return fmt.Errorf("%s: GPU %d: %w", m.layoutFile(), gpu, err)
 		}
 	}

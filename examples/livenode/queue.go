@@ -37,7 +37,7 @@ func gpuAmount(to quota.Amounts) func(string) error {
 		if err != nil || !(n >= 0 && n <= 1000) { // so written, for what is not a number is neither
 			return fmt.Errorf("%q is no number of GPUs", text)
 		}
-		to[quota.GPU] = int64(math.Round(n * 1000))
+		to[quota.GPUMilli] = int64(math.Round(n * 1000))
 		return nil
 	}
 }

@@ -53,7 +53,7 @@ func (o *orchestrator) cancelJob(name string) error {
 		return fmt.Errorf("job %s is over: %s", name, one.end.Text)
 	}
 	id := berth.JobID(name)
-	if e, err := o.core.Explain(id); err == nil && e.Replicas[0].State == berth.Pending {
+	if e, err := o.core.Explain(id); err == nil && e.Replicas[0].State == berth.ReplicaPending {
 		o.finish(id, false, "cancelled")
 	}
 	return o.tell(berth.JobCancelled{Job: id})

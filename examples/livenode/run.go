@@ -23,7 +23,7 @@ func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	var s Submission
 	flags.StringVar(&s.Name, "name", "", "`name` of the job; default: one made from the command")
 	flags.StringVar(&s.Queue, "queue", DefaultQueue, "`queue` that it is charged to")
-	flags.TextVar(&s.Class, "class", berth.Batch, "batch, interactive or latency-critical: who goes first, and who may have to yield")
+	flags.TextVar(&s.Class, "class", berth.ClassBatch, "batch, interactive or latency-critical: who goes first, and who may have to yield")
 	flags.Func("priority", "among jobs of its class in its queue; the higher `number` goes first", func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 32)
 		s.Priority = int32(n)
@@ -45,8 +45,8 @@ func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	if flags.NArg() == 0 {
 		return fmt.Errorf("%w: no command to run", errUsage)
 	}
-	s.Grace, s.StopTimeout = berth.Span(*grace), berth.Span(*stopTimeout)
-	s.ExpectedRuntime, s.MinRuntime = berth.Span(*expected), berth.Span(*minimum)
+	s.Grace, s.StopTimeout = berth.DurationOf(*grace), berth.DurationOf(*stopTimeout)
+	s.ExpectedRuntime, s.MinRuntime = berth.DurationOf(*expected), berth.DurationOf(*minimum)
 	if s.GPUs == 0 && s.MIG == "" && s.SharePercent == 0 {
 		s.GPUs = 1
 	}

@@ -25,12 +25,12 @@ func policyFor(migApply bool) berth.Policy {
 			// Each job says how long it may take; this bounds what they say.
 			CheckpointTimeout: 10 * berth.Minute,
 			// On one machine somebody looks: who had to yield may have to again soon.
-			Respite: berth.Minute,
+			Cooldown: berth.Minute,
 		},
 	}
 	if migApply {
 		p.Geometry = []berth.Geometry{{
-			Kind: berth.Adaptive,
+			Kind: berth.GeometryAdaptive,
 			// To create an instance takes the driver a second or so, and an order that comes
 			// to nothing, such as one for another mode, is soon forgotten.
 			Cost: 2 * berth.Second, Interval: 5 * berth.Second, PerHour: 600,
@@ -43,7 +43,7 @@ func policyFor(migApply bool) berth.Policy {
 func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	state := stateFlag(flags)
 	c := machineConfig{}
-	flags.StringVar(&c.box, "fake", "", "pretend to be a `box`: "+strings.Join(nvmlsrc.Boxes(), ", "))
+	flags.StringVar(&c.box, "fake", "", "pretend to be a `box`: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
 	flags.StringVar(&c.name, "node", "", "`name` of the node; default: the host's, or the box's")
 	flags.BoolVar(&c.migApply, "mig-apply", false, "let livenode create and destroy MIG instances for jobs that wait")
 	flags.DurationVar(&c.every, "every", readEvery, "`time` between two readings of the GPUs")

@@ -122,7 +122,7 @@ func (o *orchestrator) queueStatus() []QueueStatus {
 			continue
 		}
 		list = append(list, QueueStatus{
-			Name: string(q.Queue), UsedMilli: q.UsedMilli, GuaranteeMilli: q.Guaranteed, LimitMilli: q.Limit, Waiting: q.Waiting,
+			Name: string(q.Queue), UsedMilli: q.UsedMilli, GuaranteeMilli: q.GuaranteedMilli, LimitMilli: q.LimitMilli, Waiting: q.WaitingReplicas,
 			GPUHours: float64(used[q.Queue]) / float64(berth.Hour),
 		})
 	}
@@ -134,7 +134,7 @@ func (j *JobStatus) rank() int {
 	switch {
 	case j.over():
 		return 2
-	case j.State == berth.Pending.String():
+	case j.State == berth.ReplicaPending.String():
 		return 1
 	}
 	return 0
@@ -166,12 +166,12 @@ func (o *orchestrator) gpuStatus() []GPUStatus {
 // mode is the mode that a GPU is in.
 func (o *orchestrator) mode(gpu int) berth.GPUMode {
 	if o.inventory.GPUs[gpu].MIG.Enabled {
-		return berth.ModeMIG
+		return berth.GPUModeMIG
 	}
 	if o.machine.mps.shares(gpu) {
-		return berth.ModeMPS
+		return berth.GPUModeMPS
 	}
-	return berth.ModeWhole
+	return berth.GPUModeWhole
 }
 
 // hold notes on the GPUs what a job holds, under a name.
@@ -200,7 +200,7 @@ func (o *orchestrator) hold(s *Status, id berth.JobID, name string) {
 // instanceMilli is the part of a GPU that an instance is: that of its memory slices.
 func instanceMilli(product string, at mig.Placement) int {
 	slices := 8 // of every product that is not known and has MIG so far, but A30
-	if known, ok := mig.LookupName(product); ok {
+	if known, ok := mig.LookupDevice(product); ok {
 		slices = known.MemorySlices
 	}
 	return int(at.Size) * 1000 / slices
@@ -238,8 +238,8 @@ func (o *orchestrator) jobStatus(one *record) JobStatus {
 	if l := o.lives[e.Job]; l != nil && l.request != 0 {
 		j.State = stateCheckpointing
 	}
-	if r.YieldsTo.Job != "" {
-		j.Why = "makes room for " + string(r.YieldsTo.Job)
+	if r.Beneficiary.Job != "" {
+		j.Why = "makes room for " + string(r.Beneficiary.Job)
 	}
 	if r.Reason != nil {
 		j.Why = o.shortReason(one, r.Reason)

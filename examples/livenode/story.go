@@ -79,7 +79,7 @@ func (s *stage) curtain(name string) string { return filepath.Join(s.folder, nam
 
 func (s *stage) fullMachine(ctx context.Context, large, small int) error {
 	s.act("1. A full machine")
-	for _, job := range []Submission{s.job(train, large, berth.Batch), s.job(tune, small, berth.Batch)} {
+	for _, job := range []Submission{s.job(train, large, berth.ClassBatch), s.job(tune, small, berth.ClassBatch)} {
 		if job.GPUs == 0 {
 			continue // a machine with one GPU
 		}
@@ -102,7 +102,7 @@ func (s *stage) preemption(ctx context.Context, large, small int) error {
 		return err
 	}
 	s.say("livenode run -name %s -gpus %d -class latency-critical -- ...", chat, small)
-	if _, err := s.submit(ctx, s.job(chat, small, berth.LatencyCritical)); err != nil {
+	if _, err := s.submit(ctx, s.job(chat, small, berth.ClassLatencyCritical)); err != nil {
 		return err
 	}
 	s.await(ctx, func(st *Status) bool { return state(st, tune) == stateCheckpointing },
@@ -113,7 +113,7 @@ func (s *stage) preemption(ctx context.Context, large, small int) error {
 		fmt.Fprintln(s.out, s.painter.paint(dim, strings.TrimRight(text, "\n")))
 	}
 	s.show(ctx)
-	s.await(ctx, func(st *Status) bool { return state(st, chat) == berth.Running.String() }, "%s runs", chat)
+	s.await(ctx, func(st *Status) bool { return state(st, chat) == berth.ReplicaRunning.String() }, "%s runs", chat)
 	after, err := s.status(ctx)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (s *stage) preemption(ctx context.Context, large, small int) error {
 	}
 	s.check(inOrder(&after, "ask tune for a checkpoint", "tune has written its checkpoint", "stop tune", "tune is stopped", "start chat"),
 		"in this order: it was asked, had written, was stopped, was gone, and then %s was started", chat)
-	s.check(state(&after, tune) == berth.Pending.String(), "%s waits for its turn", tune)
+	s.check(state(&after, tune) == berth.ReplicaPending.String(), "%s waits for its turn", tune)
 	if large > 0 {
 		s.check(find(&before, train).PID == find(&after, train).PID, "%s was left alone: it is still process %d", train, find(&after, train).PID)
 	}
@@ -167,7 +167,7 @@ func (s *stage) crash(ctx context.Context, large, _ int) error {
 				"%s is found again: process %d, in its life %d", name, a.PID, a.Incarnation)
 		}
 	}
-	s.check(state(&after, tune) == berth.Pending.String(), "%s still waits", tune)
+	s.check(state(&after, tune) == berth.ReplicaPending.String(), "%s still waits", tune)
 	s.show(ctx)
 	return nil
 }
@@ -192,7 +192,7 @@ func (s *stage) resumption(ctx context.Context, _, small int) error {
 func usable(st *Status) int {
 	n := 0
 	for i := range st.GPUs {
-		if g := &st.GPUs[i]; g.Failure == "" && g.Mode == berth.ModeWhole && len(g.Holders) == 0 {
+		if g := &st.GPUs[i]; g.Failure == "" && g.Mode == berth.GPUModeWhole && len(g.Holders) == 0 {
 			n++
 		}
 	}
@@ -218,7 +218,7 @@ func holds(st *Status, name string, gpus int) bool {
 			held++
 		}
 	}
-	return held == gpus && (gpus == 0 || state(st, name) == berth.Running.String())
+	return held == gpus && (gpus == 0 || state(st, name) == berth.ReplicaRunning.String())
 }
 
 // inOrder reports whether what was decided has entries that begin so, in this order.

@@ -65,7 +65,7 @@ func (o *orchestrator) takeUpJob(one *record) error {
 	if !known && one.end == nil {
 		o.finish(berth.JobID(one.Name), false, "livenode ended before the job was accepted")
 	}
-	if known && one.end != nil && e.Replicas[0].State == berth.Pending {
+	if known && one.end != nil && e.Replicas[0].State == berth.ReplicaPending {
 		o.must(berth.JobCancelled{Job: e.Job}) // its end was noted, and not told yet
 		return nil
 	}
@@ -80,7 +80,7 @@ func (o *orchestrator) takeUpJob(one *record) error {
 			continue // it was not started
 		case err != nil:
 			return fmt.Errorf("job %s, life %d: %w", one.Name, incarnation, err)
-		case known && e.Replicas[0].Incarnation == incarnation && e.Replicas[0].State == berth.Binding:
+		case known && e.Replicas[0].Incarnation == incarnation && e.Replicas[0].State == berth.ReplicaBinding:
 			// The Bind is outstanding, and will find it.
 		case known && e.Replicas[0].Incarnation == incarnation && len(e.Replicas[0].Members) > 0:
 			o.takeUpLife(&life{job: one, incarnation: incarnation}, p, &e.Replicas[0].Members[0])
@@ -117,12 +117,12 @@ func (o *orchestrator) takeUpMissing() {
 		}
 		if e, err := o.core.Explain(l.id()); err == nil {
 			for _, m := range e.Replicas[0].Members {
-				world.Running = append(world.Running, berth.Sighting{Job: l.id(), Incarnation: l.incarnation, MemberPlacement: m})
+				world.Running = append(world.Running, berth.ObservedMember{Job: l.id(), Incarnation: l.incarnation, MemberPlacement: m})
 			}
 		}
 	}
 	for _, d := range o.core.Diff(world) {
-		if d.Kind != berth.MemberMissing {
+		if d.Kind != berth.DifferenceMemberMissing {
 			continue
 		}
 		if o.occupancy().Owns(d.Job) {

@@ -62,7 +62,7 @@ func (o *orchestrator) observe() {
 }
 
 // observed tells the core what befell the GPUs, and keeps what was measured.
-func (o *orchestrator) observed(seen *nvmlsrc.Observation) {
+func (o *orchestrator) observed(seen *nvmlsrc.Reading) {
 	for _, e := range seen.Events {
 		o.befell(e)
 		o.must(e)

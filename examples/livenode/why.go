@@ -17,7 +17,7 @@ func (o *orchestrator) why(name string) (string, error) {
 	case one == nil:
 		return "", fmt.Errorf("%s: %w", name, errUnknownJob)
 	case one.end != nil:
-		return fmt.Sprintf("%s ended %s: %s\n", name, clock(berth.At(one.end.At)), one.end.Text), nil
+		return fmt.Sprintf("%s ended %s: %s\n", name, clock(berth.TimeOf(one.end.At)), one.end.Text), nil
 	}
 	e, err := o.core.Explain(berth.JobID(name))
 	if err != nil {
@@ -31,10 +31,10 @@ func (o *orchestrator) why(name string) (string, error) {
 	}
 	b.WriteByte('\n')
 	line := func(format string, of ...any) { fmt.Fprintf(&b, "  "+format+"\n", of...) }
-	if r.YieldsTo.Job != "" {
-		line("it makes room for %s", r.YieldsTo.Job)
+	if r.Beneficiary.Job != "" {
+		line("it makes room for %s", r.Beneficiary.Job)
 	}
-	if r.Fate != nil {
+	if r.BlastRadius != nil {
 		line("it shares its GPU: a fatal fault of one takes down all of them")
 	}
 	if r.Reason != nil {
@@ -50,18 +50,18 @@ func (o *orchestrator) why(name string) (string, error) {
 func (o *orchestrator) explainReason(line func(string, ...any), one *record, r *berth.ReplicaExplanation) {
 	reason := r.Reason
 	line("it waits (%s): %s", reason.Code, reason.Text)
-	line("would help: %s", reason.Relax)
+	line("would help: %s", reason.Remedy)
 	if reason.Preemption != "" {
 		line("%s", reason.Preemption)
 	}
-	for _, y := range reason.Yielding {
+	for _, y := range reason.Victims {
 		text := fmt.Sprintf("%s (%s GPUs) is leaving", y.Job, gpus(y.GPUMilli))
 		if l := o.lives[y.Job]; l != nil && l.request != 0 {
 			text = fmt.Sprintf("%s (%s GPUs) writes its checkpoint, until %s at the latest", y.Job, gpus(y.GPUMilli), clock(l.by))
 		}
 		line("%s", text)
 	}
-	for _, y := range reason.WouldYield {
+	for _, y := range reason.PotentialVictims {
 		line("%s (%s GPUs) would have to yield", y.Job, gpus(y.GPUMilli))
 	}
 	if hint := o.hint(one, reason); hint != "" {
@@ -103,9 +103,9 @@ func (o *orchestrator) shortReason(one *record, reason *berth.Reason) string {
 	switch {
 	case one.MIG != "" && hint != "":
 		return hint
-	case len(reason.Yielding) > 0:
+	case len(reason.Victims) > 0:
 		var names []string
-		for _, y := range reason.Yielding {
+		for _, y := range reason.Victims {
 			names = append(names, string(y.Job))
 		}
 		return "room is being made: " + strings.Join(names, ", ") + " leaves"

@@ -145,7 +145,7 @@ func classic(product mig.Product) []mig.Profile {
 	}
 	var chosen []mig.Profile
 	for _, profile := range product.Profiles {
-		if profile.Name.Attribute != mig.Plain {
+		if profile.Name.Attribute != mig.AttributePlain {
 			continue
 		}
 		last := len(chosen) - 1

@@ -48,9 +48,9 @@ func main() {
 }
 
 // carryOut pretends to do what an order says, and returns what comes of it.
-func carryOut(order berth.Action) []berth.Event {
+func carryOut(order berth.Order) []berth.Event {
 	h := order.Header()
-	done := berth.ActionReported{Action: h.ID, Outcome: berth.Done}
+	done := berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone}
 	switch o := order.(type) {
 	case berth.Bind:
 		for _, m := range o.Members {
@@ -69,6 +69,6 @@ func node(id berth.NodeID) berth.Event {
 }
 
 func job(id berth.JobID, members, gpus int) berth.Event {
-	group := berth.Group{Replicas: members, Claim: berth.Claim{GPUs: gpus}}
+	group := berth.Group{Members: members, Claim: berth.Claim{GPUs: gpus}}
 	return berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "research", Groups: []berth.Group{group}}}
 }

@@ -28,7 +28,7 @@ func record(t *testing.T) string {
 	for _, e := range []berth.Event{
 		berth.NodeJoined{Node: berth.Node{ID: "n1", CPUMilli: 8000}},
 		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
-		berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Replicas: 1, Claim: claim}}}},
+		berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: claim}}}},
 	} {
 		w.Applied(1, e, sched.Apply(1, e))
 	}
@@ -57,7 +57,7 @@ func TestIdentical(t *testing.T) {
 
 func TestDifferent(t *testing.T) {
 	output, err := replay(t, strings.Replace(record(t), `"deadline":120002`, `"deadline":120003`, 1))
-	require.ErrorIs(t, err, journal.ErrDifferent)
+	require.ErrorIs(t, err, journal.ErrOrdersDiffer)
 	require.Empty(t, output)
 	require.ErrorContains(t, err, "line 6")
 	require.ErrorContains(t, err, `"deadline":120003`)

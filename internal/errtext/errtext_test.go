@@ -22,7 +22,7 @@ func TestPlace(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	require.Equal(t, "job.groups[1].min", errtext.Path("job", errtext.Path(errtext.Index("groups", 1), "min")))
+	require.Equal(t, "job.groups[1].minMembers", errtext.Path("job", errtext.Path(errtext.Index("groups", 1), "min")))
 	require.Equal(t, "groups[1]", errtext.Path("groups", "[1]"))
 	require.Equal(t, "job", errtext.Path("job", ""))
 	require.Equal(t, "min", errtext.Path("", "min"))

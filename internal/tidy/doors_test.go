@@ -9,23 +9,23 @@ type doorsOf struct{ changes, asks []string }
 var doors = map[string]doorsOf{
 	"gang.Fleet": {
 		changes: []string{
-			"AddNode", "Adopt", "Divide", "Hold", "Place", "Release", "ReleaseAll", "RemoveNode", "Resize",
-			"SetChooser", "SetClass", "SetDemand", "SetHealthy", "SetRanking", "SetSchedulable",
+			"AddNode", "Adopt", "Hold", "Place", "Release", "ReleaseAll", "RemoveNode",
+			"SetBreakCost", "SetChooser", "SetClass", "SetHealthy", "SetHost", "SetPartitioning", "SetRanking", "SetSchedulable",
 		},
 		asks: []string{
-			"Broken", "Check", "CheckHolds", "Cost", "Diagnose", "Divided", "Fits", "FreeMask", "Healthy", "Holds",
-			"HostFree", "Levels", "Schedulable", "ShareLeft", "Tree", "Validate",
+			"Check", "CheckHolds", "Diagnose", "DiagnoseLevels", "Fits", "FreeMask", "Healthy",
+			"HostFree", "Partitioning", "Schedulable", "ShareLeft", "Tree", "Validate",
 		},
 	},
 	"quota.Tree": {
 		changes: []string{
-			"Activate", "Advance", "Charge", "Deactivate", "Discharge", "ReleaseProduct", "Remove", "Retain",
-			"RetainProduct", "Set", "SetCapacity", "SetHalfLife", "SetNext", "SetPast", "Unretain",
+			"Advance", "Charge", "Deactivate", "Discharge", "Release", "ReleaseProduct", "Remove", "Retain",
+			"RetainProduct", "Set", "SetCapacity", "SetHalfLife", "SetNext", "SetPast",
 		},
 		asks: []string{
-			"Active", "Below", "Capacities", "Capacity", "Check", "CheckProduct", "Config", "Covered", "Fits", "Guaranteed", "HalfLife",
-			"InTheWay", "Kept", "KeptFor", "Leaf", "Len", "LimitOf", "Lookup", "Name", "Next", "Now", "Parent", "Past",
-			"Product", "Queues", "Standing", "Used", "Within",
+			"Active", "Below", "Capacity", "Check", "CheckProduct", "Config", "Covered", "Fits", "Guaranteed", "HalfLife",
+			"InTheWay", "Leaf", "Len", "LimitOf", "Lookup", "Name", "Next", "Now", "Parent", "Past",
+			"Product", "Queues", "Standing", "Used", "WithheldBy", "Within",
 		},
 	},
 }
@@ -45,22 +45,22 @@ var deviceMemory = []string{".GPU", ".Share", "gang.Share", "mig"}
 // parts are the parts of records, each with the rooms that assign it; core is among them where
 // a part notes what an event says.
 var parts = map[string][]string{
-	"core/internal/record.LifePart":    {"core/internal/life"},
-	"core/internal/record.RetryPart":   {"core/internal/record", "core/internal/life", "core"},
-	"core/internal/record.ReleasePart": {"core/internal/life", "core"},
-	"core/internal/record.ReservePart": {"core/internal/search"},
-	"core/internal/record.LookPart":    {"core/internal/record", "core/internal/search"},
-	"core/internal/record.YieldPart":   {"core/internal/life"},
-	"core/internal/record.BidPart":     {"core/internal/record", "core/internal/evict"},
-	"core/internal/record.StartPart":   {"core/internal/search", "core"},
-	"core/internal/record.JobPart":     {"core/internal/life", "core"},
-	"core/internal/record.CordonPart":  {"core/internal/record", "core/internal/upkeep", "core"},
-	"core/internal/record.TrustPart":   {"core/internal/record", "core/internal/upkeep"},
-	"core/internal/record.GPUPart":     {"core/internal/gpus"},
-	"core/internal/record.DrainPart":   {"core/internal/search"},
-	"core/internal/record.SpanPart":    {"core/internal/search"},
-	"core/internal/record.RatesPart":   {"core/internal/life"},
-	"core/internal/record.UsePart":     {"core/internal/books"},
+	"core/internal/record.LifePart":     {"core/internal/life"},
+	"core/internal/record.RetryPart":    {"core/internal/record", "core/internal/life", "core"},
+	"core/internal/record.ReleasePart":  {"core/internal/life", "core"},
+	"core/internal/record.ReservePart":  {"core/internal/search"},
+	"core/internal/record.LookPart":     {"core/internal/record", "core/internal/search"},
+	"core/internal/record.EvictionPart": {"core/internal/life"},
+	"core/internal/record.BidPart":      {"core/internal/record", "core/internal/evict"},
+	"core/internal/record.StartPart":    {"core/internal/search", "core"},
+	"core/internal/record.JobPart":      {"core/internal/life", "core"},
+	"core/internal/record.CordonPart":   {"core/internal/record", "core/internal/upkeep", "core"},
+	"core/internal/record.TrustPart":    {"core/internal/record", "core/internal/upkeep"},
+	"core/internal/record.GPUPart":      {"core/internal/gpus"},
+	"core/internal/record.GPUHoldPart":  {"core/internal/search"},
+	"core/internal/record.SpanPart":     {"core/internal/search"},
+	"core/internal/record.RatesPart":    {"core/internal/life"},
+	"core/internal/record.UsePart":      {"core/internal/books"},
 }
 
 const (
@@ -70,33 +70,33 @@ const (
 // notByOwners names the functions that assign a field or a part of another room, each with the
 // reason.
 var notByOwners = map[string]string{
-	"core/internal/state.State.SetPolicy: .Config":                                       "puts another policy in force, as a whole",
-	"core.Core.inherit: core/internal/record.GPUPart":                                    restores,
-	"core.Core.restore: core/internal/record.RatesPart":                                  restores,
-	"core.Core.restore: core/internal/record.UsePart":                                    restores,
-	"core.Core.restore: core/internal/state.State":                                       restores,
-	"core.readSnapshot: .Config":                                                         restores,
-	"core.restore: core/internal/books.Books":                                            restores,
-	"core.restore: core/internal/catalogue.Catalogue":                                    restores,
-	"core/internal/admission.Admission.restoreJob: core/internal/record.JobPart":         restores,
-	"core/internal/admission.Admission.restoreMember: core/internal/record.StartPart":    restores,
-	"core/internal/admission.Admission.restoreOrder: core/internal/state.State":          restores,
-	"core/internal/admission.Admission.restoreReplica: core/internal/record.BidPart":     restores,
-	"core/internal/admission.Admission.restoreReplica: core/internal/record.LifePart":    restores,
-	"core/internal/admission.Admission.restoreReplica: core/internal/record.LookPart":    restores,
-	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReleasePart": restores,
-	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReservePart": restores,
-	"core/internal/admission.Admission.restoreReplica: core/internal/record.RetryPart":   restores,
-	"core/internal/admission.Admission.restoreReplica: core/internal/record.YieldPart":   restores,
-	"core/internal/backlog.Backlog.RestoreBids: core/internal/record.BidPart":            restores,
-	"core/internal/backlog.Backlog.RestoreStalled: core/internal/record.ReservePart":     restores,
-	"core/internal/backlog.Backlog.restoreWindow: core/internal/record.SpanPart":         restores,
-	"core/internal/gpus.GPUs.RestoreLooked: core/internal/record.LookPart":               restores,
+	"core/internal/state.State.SetPolicy: .Config":                                        "puts another policy in force, as a whole",
+	"core.Core.inherit: core/internal/record.GPUPart":                                     restores,
+	"core.Core.restore: core/internal/record.RatesPart":                                   restores,
+	"core.Core.restore: core/internal/record.UsePart":                                     restores,
+	"core.Core.restore: core/internal/state.State":                                        restores,
+	"core.readSnapshot: .Config":                                                          restores,
+	"core.restore: core/internal/books.Books":                                             restores,
+	"core.restore: core/internal/catalogue.Catalogue":                                     restores,
+	"core/internal/admission.Admission.restoreJob: core/internal/record.JobPart":          restores,
+	"core/internal/admission.Admission.restoreMember: core/internal/record.StartPart":     restores,
+	"core/internal/admission.Admission.restoreOrder: core/internal/state.State":           restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.BidPart":      restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.LifePart":     restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.LookPart":     restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReleasePart":  restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.ReservePart":  restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.RetryPart":    restores,
+	"core/internal/admission.Admission.restoreReplica: core/internal/record.EvictionPart": restores,
+	"core/internal/backlog.Backlog.RestoreBids: core/internal/record.BidPart":             restores,
+	"core/internal/backlog.Backlog.RestoreStalled: core/internal/record.ReservePart":      restores,
+	"core/internal/backlog.Backlog.restoreGangReservation: core/internal/record.SpanPart": restores,
+	"core/internal/gpus.GPUs.RestoreLooked: core/internal/record.LookPart":                restores,
 }
 
 // reservations are told apart by the table of their kinds.
 var reservations = union{
-	record: "core/internal/record.Window", tag: "core/internal/record.ReservationKind", told: []string{"rule", "Rule"},
+	record: "core/internal/record.Reservation", tag: "core/internal/record.ReservationKind", told: []string{"rule", "Rule"},
 	only: []string{"Preemption", "Advance"}, orNil: []string{"Rep"}, alone: []string{"Trials"},
 	file: "core/internal/record/reservation_kinds.go",
 }

@@ -131,9 +131,9 @@ var impure = set(
 // each with the reason why it may stay. The rule against writing to them has no
 // exception.
 var variables = map[string]string{
-	"eventKinds":  "the closed set of events, with their decoders",
-	"actionKinds": "the closed set of actions, with their decoders",
-	"host.table":  "what differs by resource of a host, indexed by its values",
+	"eventKinds": "the closed set of events, with their decoders",
+	"orderKinds": "the closed set of actions, with their decoders",
+	"host.table": "what differs by resource of a host, indexed by its values",
 }
 
 // below returns the path of a package below the module, and whether it is ours.

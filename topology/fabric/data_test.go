@@ -66,7 +66,7 @@ func TestTopographSamples(t *testing.T) {
 				require.Len(t, names, want.domains[l])
 			}
 			roundTrip(t, f)
-			tree, err := f.Tree(func(Node) (topology.Class, int) { return 0, 4 })
+			tree, err := f.Tree(func(Node) (topology.NodeClass, int) { return 0, 4 })
 			require.NoError(t, err)
 			require.NoError(t, tree.Check())
 		})

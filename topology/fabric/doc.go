@@ -20,7 +20,7 @@
 //
 //	f, err := fabric.ReadSlurmConf("topology.conf", file)
 //	...
-//	tree, err := f.Tree(func(n fabric.Node) (topology.Class, int) { return h100, 8 })
+//	tree, err := f.Tree(func(n fabric.Node) (topology.NodeClass, int) { return h100, 8 })
 //
 // # One depth for all
 //

@@ -26,7 +26,7 @@ SwitchName=core  Switches=spine Nodes=login   # the login node hangs on the core
 		fmt.Println(n.Name, n.Path)
 	}
 
-	tree, err := f.Tree(func(n fabric.Node) (topology.Class, int) {
+	tree, err := f.Tree(func(n fabric.Node) (topology.NodeClass, int) {
 		if n.Name == "login" {
 			return 1, 0
 		}

@@ -117,11 +117,11 @@ func (f *Fabric) Clone() *Fabric {
 // Tree returns the domain tree of the fabric, in which every node has nothing free
 // yet. The caller says of each node its class and its number of GPUs, since few
 // sources do. Errors are those of package topology, or of Check.
-func (f *Fabric) Tree(class func(Node) (topology.Class, int)) (*topology.Tree, error) {
+func (f *Fabric) Tree(class func(Node) (topology.NodeClass, int)) (*topology.Tree, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
-	tree, err := topology.New(f.Levels...)
+	tree, err := topology.NewTree(f.Levels...)
 	if err != nil {
 		return nil, err
 	}

@@ -434,7 +434,7 @@ func TestWrittenYAML(t *testing.T) {
 
 func TestTree(t *testing.T) {
 	f := parse(t, ReadSlurmConf, "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n3\nSwitchName=c Switches=a,b")
-	tree, err := f.Tree(func(n Node) (topology.Class, int) {
+	tree, err := f.Tree(func(n Node) (topology.NodeClass, int) {
 		if n.Name == "n3" {
 			return 1, 8
 		}
@@ -446,6 +446,6 @@ func TestTree(t *testing.T) {
 	a, ok := tree.Lookup("c", "a")
 	require.True(t, ok)
 	require.Len(t, tree.Nodes(a), 2)
-	_, err = f.Tree(func(n Node) (topology.Class, int) { return 0, len(n.Path[1]) + len(n.Name) + int(n.Name[1]) })
+	_, err = f.Tree(func(n Node) (topology.NodeClass, int) { return 0, len(n.Path[1]) + len(n.Name) + int(n.Name[1]) })
 	require.ErrorIs(t, err, topology.ErrConflict)
 }

@@ -11,7 +11,7 @@ func requireBest(t *testing.T, g *Graph, free uint64, k int, want uint64, allRed
 	t.Helper()
 	got, score := g.Best(free, k)
 	require.Equal(t, members(want), members(got), "best %d of %v", k, members(free))
-	require.Equal(t, allReduce, score.AllReduce, "best %d of %v", k, members(free))
+	require.Equal(t, allReduce, score.AllReduceMBps, "best %d of %v", k, members(free))
 }
 
 // On a DGX-1: a doubled edge, with a NIC for each end; a quad; three rings through
@@ -20,7 +20,7 @@ func TestBestOnACubeMesh(t *testing.T) {
 	g := matrix(t, "Tesla V100-SXM2-32GB", cube)
 	all := g.All()
 	requireBest(t, g, all, 2, set(0, 3), 50_000)
-	require.Equal(t, Link{NVLink, 2}, g.Link(0, 3))
+	require.Equal(t, Link{PathNVLink, 2}, g.Link(0, 3))
 	requireBest(t, g, all&^set(0, 3), 2, set(1, 2), 50_000) // the rest of the same quad
 	requireBest(t, g, all&^set(0), 2, set(1, 2), 50_000)
 	requireBest(t, g, all, 4, set(0, 1, 2, 3), 100_000)
@@ -28,12 +28,12 @@ func TestBestOnACubeMesh(t *testing.T) {
 	requireBest(t, g, all, 8, all, 150_000)
 	requireBest(t, g, all&^set(5), 1, set(4), 0) // leaves a quad and a doubled edge
 	requireBest(t, g, set(0, 5, 6), 2, set(5, 6), 50_000)
-	requireBest(t, g, set(0, 5), 2, set(0, 5), g.PCIe(0)/2)
+	requireBest(t, g, set(0, 5), 2, set(0, 5), g.pcieMBps(0)/2)
 
-	require.Equal(t, []uint64{all}, g.Islands())
+	require.Equal(t, []uint64{all}, g.islandSets())
 	require.Equal(t, []int{0, 0, 1, 1, 2, 2, 3, 3}, g.Rails())
-	require.Equal(t, int64(50_000), g.Widest(0, 7), "0-4-7 has two links each")
-	require.Equal(t, int64(50_000), g.Widest(0, 5), "0-3-2-1-5 too")
+	require.Equal(t, int64(50_000), g.widestMBps(0, 7), "0-4-7 has two links each")
+	require.Equal(t, int64(50_000), g.widestMBps(0, 5), "0-3-2-1-5 too")
 	require.Equal(t, "mlx5_2", g.NIC(2).Name)
 	require.Equal(t, 1, g.NIC(2).NUMA, "of the GPUs nearby")
 }
@@ -42,15 +42,15 @@ func TestBestOnACubeMesh(t *testing.T) {
 func TestBestOfBridgedPairs(t *testing.T) {
 	g := bridged(t, "A100-PCIE-80GB", 8)
 	all := g.All()
-	require.Equal(t, []uint64{set(0, 1), set(2, 3), set(4, 5), set(6, 7)}, g.Islands())
+	require.Equal(t, []uint64{set(0, 1), set(2, 3), set(4, 5), set(6, 7)}, g.islandSets())
 	requireBest(t, g, all, 2, set(0, 1), 300_000)
 	requireBest(t, g, all&^set(0), 2, set(2, 3), 300_000)
 	requireBest(t, g, all&^set(4), 1, set(5), 0)
 	requireBest(t, g, all&^set(0, 6), 1, set(1), 0)
-	requireBest(t, g, all, 4, set(0, 1, 2, 3), g.PCIe(0)*75/100)
-	requireBest(t, g, all&^set(2), 4, set(4, 5, 6, 7), g.PCIe(0)*75/100)
-	requireBest(t, g, all&^set(2), 3, set(0, 1, 3), g.PCIe(0)*75/100) // leaves four of a kind
-	requireBest(t, g, all&^set(2), 5, set(3, 4, 5, 6, 7), g.PCIe(0)*50/100)
+	requireBest(t, g, all, 4, set(0, 1, 2, 3), g.pcieMBps(0)*75/100)
+	requireBest(t, g, all&^set(2), 4, set(4, 5, 6, 7), g.pcieMBps(0)*75/100)
+	requireBest(t, g, all&^set(2), 3, set(0, 1, 3), g.pcieMBps(0)*75/100) // leaves four of a kind
+	requireBest(t, g, all&^set(2), 5, set(3, 4, 5, 6, 7), g.pcieMBps(0)*50/100)
 }
 
 // Without NVLinks: the same switch, then the same host bridge, then the same NUMA
@@ -58,14 +58,14 @@ func TestBestOfBridgedPairs(t *testing.T) {
 func TestBestThroughPCIe(t *testing.T) {
 	g := pcieOnly(t, 8)
 	all := g.All()
-	require.Len(t, g.Islands(), 8)
+	require.Len(t, g.islandSets(), 8)
 	requireBest(t, g, all, 2, set(0, 1), 31_507)
 	requireBest(t, g, all&^set(1), 2, set(2, 3), 31_507)
 	requireBest(t, g, set(0, 2, 5, 7), 2, set(0, 2), 31_507*83/100)
 	requireBest(t, g, set(0, 4, 6), 2, set(4, 6), 31_507*83/100)
 	requireBest(t, g, all, 4, set(0, 1, 2, 3), 31_507*83/100)
 	requireBest(t, g, all&^set(0), 1, set(1), 0)
-	require.Equal(t, []Switch{{GPUs: set(0, 1)}, {GPUs: set(2, 3)}, {GPUs: set(4, 5)}, {GPUs: set(6, 7)}}, g.Switches())
+	require.Equal(t, []pcieSwitch{{GPUs: set(0, 1)}, {GPUs: set(2, 3)}, {GPUs: set(4, 5)}, {GPUs: set(6, 7)}}, g.pcieSwitches())
 }
 
 // On a switch all sets have the same rate: one NUMA node, what leaves a NUMA node
@@ -73,14 +73,14 @@ func TestBestThroughPCIe(t *testing.T) {
 func TestBestThroughASwitch(t *testing.T) {
 	g := switched(t, "NVIDIA H100 80GB HBM3", "NV18", 8)
 	all := g.All()
-	require.Equal(t, Link{NVSwitch, 18}, g.Link(2, 7))
+	require.Equal(t, Link{PathNVSwitch, 18}, g.Link(2, 7))
 	requireBest(t, g, all, 2, set(0, 1), 450_000)
 	requireBest(t, g, all&^set(0, 1, 2), 4, set(4, 5, 6, 7), 450_000)
 	requireBest(t, g, all&^set(0, 1, 2), 2, set(4, 5), 450_000)
 	requireBest(t, g, set(0, 4, 5, 6, 7), 1, set(0), 0)
 	requireBest(t, g, set(0, 1, 2, 3, 7), 1, set(7), 0)
 	requireBest(t, g, all, 8, all, 450_000)
-	require.Equal(t, int64(900_000), switched(t, "NVIDIA GB200", "NV18", 4).AllReduce(0b1111))
+	require.Equal(t, int64(900_000), switched(t, "NVIDIA GB200", "NV18", 4).AllReduceMBps(0b1111))
 }
 
 // Four GPUs with links to each other make as many rings as their links allow.
@@ -88,10 +88,10 @@ func TestMeshesUseAllTheirLinks(t *testing.T) {
 	for product, link := range map[string]string{"A100": "NV4", "H100": "NV6", "V100": "NV2"} {
 		g := switched(t, product, link, 4)
 		rates, _ := RatesOf(product)
-		require.Equal(t, NVLink, g.Link(0, 1).Kind, product)
-		require.Equal(t, int64(rates.Links)*rates.NVLink, g.AllReduce(0b1111), product)
-		require.Equal(t, int64(rates.Links/3)*2*rates.NVLink, g.AllReduce(0b0111), product)
-		require.Equal(t, int64(rates.Links/3)*rates.NVLink, g.AllReduce(0b0011), product)
+		require.Equal(t, PathNVLink, g.Link(0, 1).Kind, product)
+		require.Equal(t, int64(rates.NVLinks)*rates.NVLinkMBps, g.AllReduceMBps(0b1111), product)
+		require.Equal(t, int64(rates.NVLinks/3)*2*rates.NVLinkMBps, g.AllReduceMBps(0b0111), product)
+		require.Equal(t, int64(rates.NVLinks/3)*rates.NVLinkMBps, g.AllReduceMBps(0b0011), product)
 	}
 }
 
@@ -135,17 +135,17 @@ func TestBestOfNothing(t *testing.T) {
 
 // What carries more links than a GPU has is a switch, if it joins all to all.
 func TestSwitchOrMesh(t *testing.T) {
-	require.Equal(t, NVSwitch, switched(t, "", "NV12", 3).Link(0, 1).Kind)
-	require.Equal(t, NVSwitch, switched(t, "V100", "NV6", 3).Link(0, 1).Kind)
-	require.Equal(t, NVLink, switched(t, "", "NV9", 3).Link(0, 1).Kind, "18 are what a GPU may have")
-	require.Equal(t, NVLink, switched(t, "L40S", "NV1", 2).Link(0, 1).Kind)
+	require.Equal(t, PathNVSwitch, switched(t, "", "NV12", 3).Link(0, 1).Kind)
+	require.Equal(t, PathNVSwitch, switched(t, "V100", "NV6", 3).Link(0, 1).Kind)
+	require.Equal(t, PathNVLink, switched(t, "", "NV9", 3).Link(0, 1).Kind, "18 are what a GPU may have")
+	require.Equal(t, PathNVLink, switched(t, "L40S", "NV1", 2).Link(0, 1).Kind)
 	open := graphOf(t, node(t, "V100", 4, 2, func(a, b int) string {
 		if b-a == 2 {
 			return "SYS"
 		}
 		return "NV6"
 	}))
-	require.Equal(t, NVLink, open.Link(0, 1).Kind, "two are not joined")
+	require.Equal(t, PathNVLink, open.Link(0, 1).Kind, "two are not joined")
 }
 
 // Asking allocates nothing, in any of the three ways of answering.
@@ -156,10 +156,10 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 			free = free<<7 | free>>57
 			for k := 1; k <= 8; k++ {
 				got, score := g.Best(free, k)
-				sum += int(got) + score.NICs + int(g.AllReduce(free)) + int(g.Score(free).Pairs)
+				sum += int(got) + score.NICs + int(g.AllReduceMBps(free)) + int(g.Score(free).PairsMBps)
 			}
-			sum += int(g.OneWay(0, 1)+g.Widest(0, 1)+g.NICOneWay(0, 0)) + g.NUMA(0) + g.Rail(0)
-			sum += int(g.NearestNICs(0)+g.Island(0)) + g.Link(0, 1).Count + len(g.Key())
+			sum += int(g.PathMBps(0, 1)+g.widestMBps(0, 1)+g.NICPathMBps(0, 0)) + g.NUMA(0) + g.Rail(0)
+			sum += int(g.NearestNICs(0)+g.islandOf(0)) + g.Link(0, 1).Count + len(g.Key())
 		})
 		require.Zero(t, allocations)
 		require.NotZero(t, sum)
@@ -211,7 +211,7 @@ func BenchmarkNew(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := New(bench.spec); err != nil {
+				if _, err := NewGraph(bench.spec); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -222,7 +222,7 @@ func BenchmarkNew(b *testing.B) {
 	b.Run("cube mesh", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := New(spec); err != nil {
+			if _, err := NewGraph(spec); err != nil {
 				b.Fatal(err)
 			}
 		}

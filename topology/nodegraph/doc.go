@@ -9,7 +9,7 @@
 //  1. Get a [Spec]: from the text of "nvidia-smi topo -m" with [ParseMatrix], from
 //     NCCL's topology XML with [ParseNCCL], or filled in by hand from a driver.
 //  2. Set its Product, which no such text tells: it decides how fast a link is.
-//  3. Make a [Graph] with [New]. Keep one for all nodes that are alike: equal
+//  3. Make a [Graph] with [NewGraph]. Keep one for all nodes that are alike: equal
 //     [Graph.Key].
 //  4. Ask.
 //
@@ -18,7 +18,7 @@
 //	spec, err := nodegraph.ParseMatrix("node-17", text)
 //	...
 //	spec.Product = "NVIDIA H100 80GB HBM3"
-//	g, err := nodegraph.New(spec)
+//	g, err := nodegraph.NewGraph(spec)
 //	...
 //	set, score := g.Best(free, 4)
 //	fmt.Printf("GPUs %b, %d MB/s\n", set, score.AllReduce)
@@ -30,14 +30,14 @@
 // Rates are in MB/s, one way, where a GB is 1000 MB. Links carry as much in the other
 // direction at the same time, and data sheets add the two up: the 900 GB/s of an H100
 // are 450,000 here. One way is what a benchmark's bus bandwidth is measured in, and
-// so the greatest value that [Graph.AllReduce] can have is a GPU's NVLinks one way.
+// so the greatest value that [Graph.AllReduceMBps] can have is a GPU's NVLinks one way.
 //
 // # What is best
 //
 // The set whose all-reduce is fastest; of those the one with the most width among its
 // pairs, on the fewest NUMA nodes, with the most NICs; of those the one that leaves
 // the best sets whole for whoever comes next; of those the lowest indexes. [Graph.Best]
-// and [Graph.AllReduce] say precisely what that means. On a DGX-1 four GPUs are a quad
+// and [Graph.AllReduceMBps] say precisely what that means. On a DGX-1 four GPUs are a quad
 // of its cube mesh and two are joined by two links; of bridged cards two are a pair, and
 // one comes from a pair that is broken already; of cards without NVLinks the ones below
 // the same PCIe switch go first; and where all hang on an NVSwitch, the NUMA node and

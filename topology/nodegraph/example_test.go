@@ -24,7 +24,7 @@ NIC Legend:
 		return
 	}
 	spec.Product = "NVIDIA A100-PCIE-40GB"
-	g, err := nodegraph.New(spec)
+	g, err := nodegraph.NewGraph(spec)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -32,7 +32,7 @@ NIC Legend:
 	free := g.All() &^ 0b0001
 	for k := 1; k <= 3; k++ {
 		set, score := g.Best(free, k)
-		fmt.Printf("%d: GPUs %04b, all-reduce %d MB/s\n", k, set, score.AllReduce)
+		fmt.Printf("%d: GPUs %04b, all-reduce %d MB/s\n", k, set, score.AllReduceMBps)
 	}
 	fmt.Println("GPU2 is on NUMA node", g.NUMA(2), "and leaves by", g.NIC(g.Rail(2)).Name)
 	// Output:

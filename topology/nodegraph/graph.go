@@ -21,20 +21,20 @@ type Graph struct {
 	links  []Link // n x n
 	oneWay []int64
 	widest []int64
-	gpus   []GPU // with rates filled in, without addresses
+	gpus   []GPUSpec // with rates filled in, without addresses
 
-	nics    []NIC    // with what follows from the rest filled in
-	nearest []uint64 // NICs nearest to each GPU
+	nics    []NICSpec // with what follows from the rest filled in
+	nearest []uint64  // NICs nearest to each GPU
 	rails   []int
 	numas   []uint64 // GPUs of each NUMA node that has any, and each unknown one alone
 
 	islands  []uint64
-	switches []Switch
+	switches []pcieSwitch
 	tables   *tables
 	key      string
 }
 
-// New makes the graph of a node. The Spec is copied. A Spec that makes no sense gets
+// NewGraph makes the graph of a node. The Spec is copied. A Spec that makes no sense gets
 // an *Error with the path of the field.
 //
 // Links that nvidia-smi calls NV# and that join every GPU of an island to every
@@ -45,7 +45,7 @@ type Graph struct {
 // are exact. That takes well below a millisecond for 8 GPUs and some tens of
 // milliseconds and 2 MB for 16, so keep one graph for all nodes that are alike.
 // Beyond, see Best.
-func New(spec Spec) (*Graph, error) {
+func NewGraph(spec Spec) (*Graph, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
@@ -54,11 +54,11 @@ func New(spec Spec) (*Graph, error) {
 		rates = DefaultRates()
 	}
 	n := len(spec.GPUs)
-	g := &Graph{n: n, all: ^uint64(0) >> (64 - n), rate: cmpOr(spec.NVLink, rates.NVLink)}
+	g := &Graph{n: n, all: ^uint64(0) >> (64 - n), rate: cmpOr(spec.NVLinkMBps, rates.NVLinkMBps)}
 	g.gpus = slices.Clone(spec.GPUs)
 	for i := range g.gpus {
 		g.gpus[i].Bus = ""
-		g.gpus[i].PCIe = cmpOr(g.gpus[i].PCIe, cmpOr(spec.PCIe, rates.PCIe))
+		g.gpus[i].PCIeMBps = cmpOr(g.gpus[i].PCIeMBps, cmpOr(spec.PCIeMBps, rates.PCIeMBps))
 	}
 	g.links = make([]Link, n*n)
 	for a := range n {
@@ -73,7 +73,7 @@ func New(spec Spec) (*Graph, error) {
 		}
 	}
 	g.islands = g.findIslands()
-	g.findSwitched(max(rates.Links, 1))
+	g.findSwitched(max(rates.NVLinks, 1))
 	g.fillRates()
 	g.fillNUMA()
 	g.fillNICs(spec.NICs)
@@ -94,11 +94,11 @@ func cmpOr(a, b int64) int64 {
 
 // throughHost is the path from a GPU to something on a NUMA node, where no more
 // than the NUMA nodes is known.
-func (g *Graph) throughHost(gpu, numa int) Kind {
+func (g *Graph) throughHost(gpu, numa int) PathKind {
 	if numa >= 0 && g.gpus[gpu].NUMA == numa {
-		return NODE
+		return PathNODE
 	}
-	return SYS
+	return PathSYS
 }
 
 // fillRates works out the widths of links and of paths over several of them.
@@ -111,7 +111,7 @@ func (g *Graph) fillRates() {
 			if link.Kind.isNV() {
 				g.oneWay[a*n+b] = int64(link.Count) * g.rate
 			} else {
-				g.oneWay[a*n+b] = min(g.gpus[a].PCIe, g.gpus[b].PCIe) * share(link.Kind) / 100
+				g.oneWay[a*n+b] = min(g.gpus[a].PCIeMBps, g.gpus[b].PCIeMBps) * share(link.Kind) / 100
 			}
 		}
 	}
@@ -166,34 +166,34 @@ func (g *Graph) Link(a, b int) Link {
 	return g.links[a*g.n+b]
 }
 
-// OneWay is the width of the path between two GPUs in MB/s each way, when nothing
+// PathMBps is the width of the path between two GPUs in MB/s each way, when nothing
 // else uses it; zero where there is none.
-func (g *Graph) OneWay(a, b int) int64 {
+func (g *Graph) PathMBps(a, b int) int64 {
 	if !g.has(a) || !g.has(b) {
 		return 0
 	}
 	return g.oneWay[a*g.n+b]
 }
 
-// Widest is the width in MB/s each way of the widest path between two GPUs, which
+// widestMBps is the width in MB/s each way of the widest path between two GPUs, which
 // may go over other GPUs: what two corners of a cube mesh reach by way of a third.
 // It is the least OneWay on that path.
-func (g *Graph) Widest(a, b int) int64 {
+func (g *Graph) widestMBps(a, b int) int64 {
 	if !g.has(a) || !g.has(b) {
 		return 0
 	}
 	return g.widest[a*g.n+b]
 }
 
-// NVLink is the rate of a single NVLink in MB/s one way.
-func (g *Graph) NVLink() int64 { return g.rate }
+// nvlinkMBps is the rate of a single NVLink in MB/s one way.
+func (g *Graph) nvlinkMBps() int64 { return g.rate }
 
-// PCIe is the rate of a GPU's port in MB/s one way.
-func (g *Graph) PCIe(gpu int) int64 {
+// pcieMBps is the rate of a GPU's port in MB/s one way.
+func (g *Graph) pcieMBps(gpu int) int64 {
 	if !g.has(gpu) {
 		return 0
 	}
-	return g.gpus[gpu].PCIe
+	return g.gpus[gpu].PCIeMBps
 }
 
 // NUMA is the number of the GPU's NUMA node, or -1 where it is not known.

@@ -30,7 +30,7 @@ func wider(g *Graph, pass func(a, b int) bool) *simple.UndirectedGraph {
 // Islands and widest paths are what gonum finds.
 func TestGonumTwin(t *testing.T) {
 	drawn.Check(t, func(rt *rapid.T) {
-		g, err := New(drawSpec(rt, 1, 8, someLinks))
+		g, err := NewGraph(drawSpec(rt, 1, 8, someLinks))
 		require.NoError(rt, err)
 
 		var islands []uint64
@@ -42,17 +42,17 @@ func TestGonumTwin(t *testing.T) {
 			islands = append(islands, island)
 		}
 		slices.SortFunc(islands, compareSets)
-		require.Equal(rt, islands, g.Islands())
+		require.Equal(rt, islands, g.islandSets())
 
 		for a := range g.GPUs() {
 			for b := range g.GPUs() {
-				widest := g.Widest(a, b)
+				widest := g.widestMBps(a, b)
 				if a == b {
 					require.Zero(rt, widest)
 					continue
 				}
 				reach := func(least int64) bool {
-					part := wider(g, func(a, b int) bool { return g.OneWay(a, b) >= least && g.OneWay(a, b) > 0 })
+					part := wider(g, func(a, b int) bool { return g.PathMBps(a, b) >= least && g.PathMBps(a, b) > 0 })
 					return topo.PathExistsIn(part, simple.Node(a), simple.Node(b))
 				}
 				require.Equal(rt, widest > 0, reach(widest))
@@ -66,32 +66,32 @@ func TestGonumTwin(t *testing.T) {
 func TestGraphInvariants(t *testing.T) {
 	drawn.Check(t, func(rt *rapid.T) {
 		spec := drawSpec(rt, 1, 7, someLinks)
-		g, err := New(spec)
+		g, err := NewGraph(spec)
 		require.NoError(rt, err)
 		for a := range g.GPUs() {
 			for b := range g.GPUs() {
 				require.Equal(rt, g.Link(a, b), g.Link(b, a))
-				require.Equal(rt, g.OneWay(a, b), g.OneWay(b, a))
-				require.Equal(rt, a != b && g.Island(a) == g.Island(b), g.Island(a)>>b&1 == 1 && a != b)
+				require.Equal(rt, g.PathMBps(a, b), g.PathMBps(b, a))
+				require.Equal(rt, a != b && g.islandOf(a) == g.islandOf(b), g.islandOf(a)>>b&1 == 1 && a != b)
 			}
 			require.Zero(rt, g.Link(a, a))
-			require.Zero(rt, g.OneWay(a, a))
+			require.Zero(rt, g.PathMBps(a, a))
 		}
-		again, err := New(spec)
+		again, err := NewGraph(spec)
 		require.NoError(rt, err)
 		require.Equal(rt, g, again)
 
 		spec.GPUs = slices.Clone(spec.GPUs)
 		spec.GPUs[0].Bus = "0000:01:00.0"
-		same, err := New(spec)
+		same, err := NewGraph(spec)
 		require.NoError(rt, err)
 		require.Equal(rt, g.Key(), same.Key())
 		spec.GPUs[0].NUMA++
-		other, err := New(spec)
+		other, err := NewGraph(spec)
 		require.NoError(rt, err)
 		require.NotEqual(rt, g.Key(), other.Key())
 		spec.Product = "B200"
-		other, err = New(spec)
+		other, err = NewGraph(spec)
 		require.NoError(rt, err)
 		require.NotContains(rt, []string{g.Key(), same.Key()}, other.Key())
 	})
@@ -102,24 +102,24 @@ func TestGraphIsItsOwn(t *testing.T) {
 	spec, err := ParseMatrix("table", cube)
 	require.NoError(t, err)
 	g, want := graphOf(t, spec), graphOf(t, spec)
-	spec.Links[0][1].Count, spec.GPUs[0].NUMA, spec.NICs[0].Paths[0] = 9, 9, SYS
-	g.Islands()[0], g.Rails()[0], g.NIC(0).Paths[0], g.Switches()[0].GPUs = 0, 9, SYS, 0
+	spec.Links[0][1].Count, spec.GPUs[0].NUMA, spec.NICs[0].Paths[0] = 9, 9, PathSYS
+	g.islandSets()[0], g.Rails()[0], g.NIC(0).Paths[0], g.pcieSwitches()[0].GPUs = 0, 9, PathSYS, 0
 	require.Equal(t, want, g)
 }
 
 // Where links are not told, NUMA nodes decide.
 func TestNewWithoutLinks(t *testing.T) {
-	g := graphOf(t, Spec{GPUs: []GPU{{NUMA: 0}, {NUMA: 1}, {NUMA: 1}, {NUMA: -1}, {NUMA: -1}}, NICs: []NIC{{NUMA: 1}, {NUMA: -1}}})
-	require.Equal(t, Link{Kind: SYS}, g.Link(0, 1))
-	require.Equal(t, Link{Kind: NODE}, g.Link(1, 2))
-	require.Equal(t, Link{Kind: SYS}, g.Link(3, 4))
+	g := graphOf(t, Spec{GPUs: []GPUSpec{{NUMA: 0}, {NUMA: 1}, {NUMA: 1}, {NUMA: -1}, {NUMA: -1}}, NICs: []NICSpec{{NUMA: 1}, {NUMA: -1}}})
+	require.Equal(t, Link{Kind: PathSYS}, g.Link(0, 1))
+	require.Equal(t, Link{Kind: PathNODE}, g.Link(1, 2))
+	require.Equal(t, Link{Kind: PathSYS}, g.Link(3, 4))
 	require.Equal(t, []int{0, 0, 0, 1, 1}, g.Rails())
 	require.Equal(t, []uint64{0b11, 0b01, 0b01, 0b11, 0b11}, []uint64{
 		g.NearestNICs(0), g.NearestNICs(1), g.NearestNICs(2), g.NearestNICs(3), g.NearestNICs(4),
 	})
 	got, score := g.Best(g.All(), 2)
 	require.Equal(t, set(1, 2), got)
-	require.Equal(t, Score{AllReduce: 11_814, Pairs: 11_814, NUMANodes: 1, NICs: 1}, score)
+	require.Equal(t, Score{AllReduceMBps: 11_814, PairsMBps: 11_814, NUMANodes: 1, NICs: 1}, score)
 }
 
 // GPUs and NICs that are not there are asked about in vain.
@@ -127,8 +127,8 @@ func TestOutOfRange(t *testing.T) {
 	g := matrix(t, "", cube)
 	for _, i := range []int{-1, 8, 1 << 20} {
 		require.Zero(t, g.Link(0, i))
-		require.Zero(t, g.OneWay(i, 0)+g.Widest(0, i)+g.PCIe(i)+g.NICOneWay(i, 0)+g.NICOneWay(0, i))
-		require.Zero(t, g.NearestNICs(i)+g.Island(i))
+		require.Zero(t, g.PathMBps(i, 0)+g.widestMBps(0, i)+g.pcieMBps(i)+g.NICPathMBps(i, 0)+g.NICPathMBps(0, i))
+		require.Zero(t, g.NearestNICs(i)+g.islandOf(i))
 		require.Equal(t, -2, g.NUMA(i)+g.Rail(i))
 		require.Zero(t, g.NIC(i))
 	}
@@ -141,30 +141,30 @@ func TestNewRefusals(t *testing.T) {
 		spoil func(s *Spec)
 	}{
 		{"gpus", ErrInvalid, func(s *Spec) { s.GPUs = nil }},
-		{"gpus", ErrTooLarge, func(s *Spec) { s.GPUs = make([]GPU, 65) }},
-		{"nics", ErrTooLarge, func(s *Spec) { s.NICs = make([]NIC, 65) }},
-		{"nvlink", ErrInvalid, func(s *Spec) { s.NVLink = -1 }},
-		{"pcie", ErrInvalid, func(s *Spec) { s.PCIe = maxRate + 1 }},
-		{"gpus[1].pcie", ErrInvalid, func(s *Spec) { s.GPUs[1].PCIe = -1 }},
+		{"gpus", ErrTooLarge, func(s *Spec) { s.GPUs = make([]GPUSpec, 65) }},
+		{"nics", ErrTooLarge, func(s *Spec) { s.NICs = make([]NICSpec, 65) }},
+		{"nvlink", ErrInvalid, func(s *Spec) { s.NVLinkMBps = -1 }},
+		{"pcie", ErrInvalid, func(s *Spec) { s.PCIeMBps = maxRate + 1 }},
+		{"gpus[1].pcie", ErrInvalid, func(s *Spec) { s.GPUs[1].PCIeMBps = -1 }},
 		{"gpus[1].numa", ErrInvalid, func(s *Spec) { s.GPUs[1].NUMA = -2 }},
 		{"gpus[7].numa", ErrInvalid, func(s *Spec) { s.GPUs[7].NUMA = maxNUMA }},
 		{"links", ErrInvalid, func(s *Spec) { s.Links = s.Links[1:] }},
 		{"links[3]", ErrInvalid, func(s *Spec) { s.Links[3] = nil }},
-		{"links[2][2]", ErrInvalid, func(s *Spec) { s.Links[2][2] = Link{Kind: PIX} }},
-		{"links[0][1]", ErrInvalid, func(s *Spec) { s.Links[0][1] = Link{Kind: NVSwitch + 1} }},
+		{"links[2][2]", ErrInvalid, func(s *Spec) { s.Links[2][2] = Link{Kind: PathPIX} }},
+		{"links[0][1]", ErrInvalid, func(s *Spec) { s.Links[0][1] = Link{Kind: PathNVSwitch + 1} }},
 		{"links[0][1]", ErrInvalid, func(s *Spec) { s.Links[0][1].Count = 0 }},
 		{"links[0][1]", ErrInvalid, func(s *Spec) { s.Links[0][1].Count = MaxLinks + 1 }},
 		{"links[0][7]", ErrInvalid, func(s *Spec) { s.Links[0][7].Count = 1 }},
 		{"links[1][0]", ErrInvalid, func(s *Spec) { s.Links[0][1].Count = 3 }},
-		{"nics[1].oneWay", ErrInvalid, func(s *Spec) { s.NICs[1].OneWay = -1 }},
+		{"nics[1].oneWay", ErrInvalid, func(s *Spec) { s.NICs[1].MBps = -1 }},
 		{"nics[1].numa", ErrInvalid, func(s *Spec) { s.NICs[1].NUMA = -2 }},
-		{"nics[1].paths", ErrInvalid, func(s *Spec) { s.NICs[1].Paths = []Kind{} }},
-		{"nics[1].paths[2]", ErrInvalid, func(s *Spec) { s.NICs[1].Paths[2] = NVLink }},
+		{"nics[1].paths", ErrInvalid, func(s *Spec) { s.NICs[1].Paths = []PathKind{} }},
+		{"nics[1].paths[2]", ErrInvalid, func(s *Spec) { s.NICs[1].Paths[2] = PathNVLink }},
 	} {
 		spec, err := ParseMatrix("table", cube)
 		require.NoError(t, err)
 		bad.spoil(&spec)
-		g, err := New(spec)
+		g, err := NewGraph(spec)
 		require.Nil(t, g)
 		require.ErrorIs(t, err, bad.kind)
 		var typed *Error
@@ -176,7 +176,7 @@ func TestNewRefusals(t *testing.T) {
 }
 
 func TestParseLink(t *testing.T) {
-	for kind := None; kind <= NVSwitch; kind++ {
+	for kind := PathNone; kind <= PathNVSwitch; kind++ {
 		link := Link{Kind: kind}
 		if kind.isNV() {
 			link.Count = 18
@@ -192,7 +192,7 @@ func TestParseLink(t *testing.T) {
 		_, err := ParseLink(text)
 		require.ErrorIs(t, err, kind, text)
 	}
-	require.Equal(t, "kind 9", Kind(9).String())
+	require.Equal(t, "kind 9", PathKind(9).String())
 }
 
 // The figures that data sheets give, which add both ways up.
@@ -205,8 +205,8 @@ func TestRatesOf(t *testing.T) {
 	} {
 		rates, known := RatesOf(product)
 		require.True(t, known, product)
-		require.Equal(t, both, 2*int64(rates.Links)*rates.NVLink, product)
-		require.Positive(t, rates.PCIe)
+		require.Equal(t, both, 2*int64(rates.NVLinks)*rates.NVLinkMBps, product)
+		require.Positive(t, rates.PCIeMBps)
 	}
 	for _, product := range []string{"", "H1000", "XH100", "GeForce"} {
 		_, known := RatesOf(product)

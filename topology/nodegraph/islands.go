@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Islands lists the sets of GPUs that NVLinks join, by their lowest GPU. A GPU
+// islandSets lists the sets of GPUs that NVLinks join, by their lowest GPU. A GPU
 // without NVLinks is an island of its own. O(GPUs), one allocation.
-func (g *Graph) Islands() []uint64 { return slices.Clone(g.islands) }
+func (g *Graph) islandSets() []uint64 { return slices.Clone(g.islands) }
 
-// Island is the set of GPUs that NVLinks join to a GPU, the GPU among them; the
+// islandOf is the set of GPUs that NVLinks join to a GPU, the GPU among them; the
 // empty set for a GPU that the node does not have.
-func (g *Graph) Island(gpu int) uint64 {
+func (g *Graph) islandOf(gpu int) uint64 {
 	if !g.has(gpu) {
 		return 0
 	}
@@ -73,29 +73,29 @@ func (g *Graph) findSwitched(most int) {
 		for a := range g.n {
 			for b := range g.n {
 				if a != b && holds(island, a, b) {
-					g.links[a*g.n+b].Kind = NVSwitch
+					g.links[a*g.n+b].Kind = PathNVSwitch
 				}
 			}
 		}
 	}
 }
 
-// A Switch is a PCIe switch, or a group of switches behind one port of a host
+// A pcieSwitch is a PCIe switch, or a group of switches behind one port of a host
 // bridge: devices that reach each other without a host bridge.
-type Switch struct {
+type pcieSwitch struct {
 	GPUs, NICs uint64
 }
 
-// Switches lists the PCIe switches that have two devices or more below them, as far
+// pcieSwitches lists the PCIe switches that have two devices or more below them, as far
 // as the paths of GPUs show them: two GPUs on one may have an NVLink instead of a
 // PCIe path on record, and then only a common NIC tells. By the lowest GPU.
-func (g *Graph) Switches() []Switch { return slices.Clone(g.switches) }
+func (g *Graph) pcieSwitches() []pcieSwitch { return slices.Clone(g.switches) }
 
-func (g *Graph) findSwitches() []Switch {
-	var found []Switch
+func (g *Graph) findSwitches() []pcieSwitch {
+	var found []pcieSwitch
 	for rest := g.all; rest != 0; {
 		first, _ := lowest(rest)
-		s := Switch{GPUs: 1 << first}
+		s := pcieSwitch{GPUs: 1 << first}
 		for grown := true; grown; {
 			before := s
 			for gpu := range g.n {
@@ -106,7 +106,7 @@ func (g *Graph) findSwitches() []Switch {
 			for nic := range g.nics {
 				if s.NICs>>nic&1 == 1 {
 					for gpu, kind := range g.nics[nic].Paths {
-						if kind == PIX || kind == PXB {
+						if kind == PathPIX || kind == PathPXB {
 							s.GPUs |= 1 << gpu
 						}
 					}
@@ -123,14 +123,14 @@ func (g *Graph) findSwitches() []Switch {
 }
 
 // grow adds what is below the same switch as a GPU.
-func (s Switch) grow(g *Graph, gpu int) Switch {
+func (s pcieSwitch) grow(g *Graph, gpu int) pcieSwitch {
 	for peer := range g.n {
-		if kind := g.links[gpu*g.n+peer].Kind; kind == PIX || kind == PXB {
+		if kind := g.links[gpu*g.n+peer].Kind; kind == PathPIX || kind == PathPXB {
 			s.GPUs |= 1 << peer
 		}
 	}
 	for nic := range g.nics {
-		if kind := g.nics[nic].Paths[gpu]; kind == PIX || kind == PXB {
+		if kind := g.nics[nic].Paths[gpu]; kind == PathPIX || kind == PathPXB {
 			s.NICs |= 1 << nic
 		}
 	}

@@ -15,7 +15,7 @@ func (g *Graph) makeKey() string {
 		key = append(key, ";gpu "...)
 		key = strconv.AppendInt(key, int64(gpu.NUMA), 10)
 		key = append(key, ' ')
-		key = strconv.AppendInt(key, gpu.PCIe, 10)
+		key = strconv.AppendInt(key, gpu.PCIeMBps, 10)
 		for peer := range i {
 			key = append(key, ' ')
 			key = append(key, g.links[i*g.n+peer].String()...)
@@ -27,7 +27,7 @@ func (g *Graph) makeKey() string {
 		key = append(key, ' ')
 		key = strconv.AppendInt(key, int64(nic.NUMA), 10)
 		key = append(key, ' ')
-		key = strconv.AppendInt(key, nic.OneWay, 10)
+		key = strconv.AppendInt(key, nic.MBps, 10)
 		for _, kind := range nic.Paths {
 			key = append(key, ' ')
 			key = append(key, kind.String()...)

@@ -6,40 +6,40 @@ import (
 	"github.com/berth-sched/berth/internal/enum"
 )
 
-// A Kind says what the path between two devices of a node goes through, in the
+// A PathKind says what the path between two devices of a node goes through, in the
 // words of nvidia-smi. Among the kinds of PCIe a larger one is nearer.
-type Kind uint8
+type PathKind uint8
 
 const (
-	// None: no path, or a device and itself.
-	None Kind = iota
-	// SYS: PCIe and the link between NUMA nodes. Old tables call it SOC.
-	SYS
-	// NODE: PCIe and the link between host bridges of one NUMA node.
-	NODE
-	// PHB: PCIe through one host bridge, typically a CPU.
-	PHB
-	// PXB: several PCIe switches, and no host bridge.
-	PXB
-	// PIX: a single PCIe switch.
-	PIX
-	// NVLink: links that go straight from one GPU to the other.
-	NVLink
-	// NVSwitch: links into a switch that both GPUs hang on. A GPU shares its links
+	// PathNone: no path, or a device and itself.
+	PathNone PathKind = iota
+	// PathSYS: PCIe and the link between NUMA nodes. Old tables call it SOC.
+	PathSYS
+	// PathNODE: PCIe and the link between host bridges of one NUMA node.
+	PathNODE
+	// PathPHB: PCIe through one host bridge, typically a CPU.
+	PathPHB
+	// PathPXB: several PCIe switches, and no host bridge.
+	PathPXB
+	// PathPIX: a single PCIe switch.
+	PathPIX
+	// PathNVLink: links that go straight from one GPU to the other.
+	PathNVLink
+	// PathNVSwitch: links into a switch that both GPUs hang on. A GPU shares its links
 	// among all its peers.
-	NVSwitch
+	PathNVSwitch
 )
 
 // isNV reports whether the path is made of NVLinks.
-func (k Kind) isNV() bool { return k == NVLink || k == NVSwitch }
+func (k PathKind) isNV() bool { return k == PathNVLink || k == PathNVSwitch }
 
 const kindNames enum.Names = "none|SYS|NODE|PHB|PXB|PIX|NV|NVS"
 
-func (k Kind) String() string { return enum.Text(kindNames, k, "kind %d") }
+func (k PathKind) String() string { return enum.Text(kindNames, k, "kind %d") }
 
 // A Link is the best path between two GPUs.
 type Link struct {
-	Kind Kind
+	Kind PathKind
 	// Count of NVLinks side by side, 1 to MaxLinks; zero for the other kinds. With
 	// NVSwitch it is the links of either GPU into the switch.
 	Count int
@@ -59,15 +59,15 @@ func (l Link) String() string {
 
 // ParseLink is the reverse of String; it knows the old word SOC for SYS too.
 func ParseLink(text string) (Link, error) {
-	for kind := None; kind <= PIX; kind++ {
+	for kind := PathNone; kind <= PathPIX; kind++ {
 		if text == kind.String() {
 			return Link{Kind: kind}, nil
 		}
 	}
 	if text == "SOC" {
-		return Link{Kind: SYS}, nil
+		return Link{Kind: PathSYS}, nil
 	}
-	for _, kind := range []Kind{NVSwitch, NVLink} {
+	for _, kind := range []PathKind{PathNVSwitch, PathNVLink} {
 		prefix := kind.String()
 		if len(text) <= len(prefix) || text[:len(prefix)] != prefix {
 			continue

@@ -135,7 +135,7 @@ func (p *matrixParser) headings(number int, line string) error {
 	switch nics := len(devices) - p.gpus; {
 	case p.gpus == 0:
 		return nil // text before the table
-	case p.gpus > MaxGPUs || nics > MaxNICs:
+	case p.gpus > MaxGPUs || nics > maxNICs:
 		return p.refuse(number, 0, ErrTooLarge, "", strconv.Itoa(p.gpus)+" GPUs and "+strconv.Itoa(nics)+" NICs, and "+strconv.Itoa(MaxGPUs)+" of each is the most")
 	}
 	for i, name := range devices {
@@ -192,9 +192,9 @@ func (p *matrixParser) link(number, me, peer int, cell string) (Link, error) {
 	switch {
 	case err != nil:
 		return Link{}, p.refuse(number, peer+2, ErrSyntax, field, "not a link: "+strconv.Quote(cell))
-	case link.Kind == None || link.Kind == NVSwitch:
+	case link.Kind == PathNone || link.Kind == PathNVSwitch:
 		return Link{}, p.refuse(number, peer+2, ErrSyntax, field, "not a word of nvidia-smi: "+strconv.Quote(cell))
-	case link.Kind == NVLink && (me >= p.gpus || peer >= p.gpus):
+	case link.Kind == PathNVLink && (me >= p.gpus || peer >= p.gpus):
 		return Link{}, p.refuse(number, peer+2, ErrInvalid, field, "NVLinks to a NIC")
 	case peer < me && p.rows[peer][me] != link:
 		return Link{}, p.refuse(number, peer+2, ErrInvalid, field,
@@ -260,13 +260,13 @@ func (p *matrixParser) finish(lines int) (Spec, error) {
 	if p.numa < 0 {
 		p.numasByCPU()
 	}
-	spec := Spec{GPUs: make([]GPU, p.gpus), Links: make([][]Link, p.gpus)}
+	spec := Spec{GPUs: make([]GPUSpec, p.gpus), Links: make([][]Link, p.gpus)}
 	for i := range p.gpus {
 		spec.GPUs[i].NUMA = p.numas[i]
 		spec.Links[i] = p.rows[i][:p.gpus:p.gpus]
 	}
 	for i := p.gpus; i < len(p.devices); i++ {
-		nic := NIC{Name: p.devices[i], NUMA: -1, Paths: make([]Kind, p.gpus)}
+		nic := NICSpec{Name: p.devices[i], NUMA: -1, Paths: make([]PathKind, p.gpus)}
 		if name := p.legend[nic.Name]; name != "" {
 			nic.Name = name
 		}

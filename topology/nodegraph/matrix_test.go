@@ -140,7 +140,7 @@ func requireParsed(t *testing.T, text string, parse func(file, text string) (Spe
 		require.NoError(t, spec.check()) // tables take their time
 		return
 	}
-	g, err := New(spec)
+	g, err := NewGraph(spec)
 	require.NoError(t, err)
 	got, _ := g.Best(g.All(), g.GPUs())
 	require.Equal(t, g.All(), got)

@@ -336,8 +336,8 @@ func (p *ncclParser) net(e xml.StartElement) error {
 }
 
 func (p *ncclParser) addNIC(nic ncclNIC) error {
-	if len(p.nics) == MaxNICs {
-		return p.refuse(ErrTooLarge, "nic", "more than "+strconv.Itoa(MaxNICs)+" NICs")
+	if len(p.nics) == maxNICs {
+		return p.refuse(ErrTooLarge, "nic", "more than "+strconv.Itoa(maxNICs)+" NICs")
 	}
 	p.nics = append(p.nics, nic)
 	return nil

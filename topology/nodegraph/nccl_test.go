@@ -39,25 +39,25 @@ const tree = `<?xml version="1.0"?>
 func TestNCCL(t *testing.T) {
 	spec, err := ParseNCCL("topo.xml", tree)
 	require.NoError(t, err)
-	require.Equal(t, []GPU{
-		{Bus: "0000:0e:00.0", NUMA: 0, PCIe: 31_507},
-		{Bus: "0000:0b:00.0", NUMA: 0, PCIe: 31_507},
+	require.Equal(t, []GPUSpec{
+		{Bus: "0000:0e:00.0", NUMA: 0, PCIeMBps: 31_507},
+		{Bus: "0000:0b:00.0", NUMA: 0, PCIeMBps: 31_507},
 		{Bus: "0000:8a:00.0", NUMA: 1},
 	}, spec.GPUs)
 	require.Equal(t, [][]Link{
-		{{}, {NVLink, 6}, {Kind: SYS}},
-		{{NVLink, 6}, {}, {Kind: SYS}},
-		{{Kind: SYS}, {Kind: SYS}, {}},
+		{{}, {PathNVLink, 6}, {Kind: PathSYS}},
+		{{PathNVLink, 6}, {}, {Kind: PathSYS}},
+		{{Kind: PathSYS}, {Kind: PathSYS}, {}},
 	}, spec.Links)
-	require.Equal(t, []NIC{
-		{Name: "mlx5_0", NUMA: 0, OneWay: 7_876, Paths: []Kind{PIX, PXB, SYS}},
-		{Name: "mlx5_1", NUMA: 0, OneWay: 3_125, Paths: []Kind{PIX, PXB, SYS}},
-		{Name: "eth0", NUMA: 0, OneWay: 12_500, Paths: []Kind{PHB, PHB, SYS}},
-		{Name: "0000:8b:00.0", NUMA: 1, Paths: []Kind{SYS, SYS, PHB}},
+	require.Equal(t, []NICSpec{
+		{Name: "mlx5_0", NUMA: 0, MBps: 7_876, Paths: []PathKind{PathPIX, PathPXB, PathSYS}},
+		{Name: "mlx5_1", NUMA: 0, MBps: 3_125, Paths: []PathKind{PathPIX, PathPXB, PathSYS}},
+		{Name: "eth0", NUMA: 0, MBps: 12_500, Paths: []PathKind{PathPHB, PathPHB, PathSYS}},
+		{Name: "0000:8b:00.0", NUMA: 1, Paths: []PathKind{PathSYS, PathSYS, PathPHB}},
 	}, spec.NICs)
 	g := graphOf(t, spec)
 	require.Equal(t, []int{0, 1, 3}, g.Rails())
-	require.Equal(t, []Switch{{GPUs: 0b011, NICs: 0b0011}}, g.Switches())
+	require.Equal(t, []pcieSwitch{{GPUs: 0b011, NICs: 0b0011}}, g.pcieSwitches())
 
 	for _, end := range []string{`<nvlink target="0000:0B:00.0" count="6"/>`, `<nvlink target="0000:0e:00.0" count="6" tclass="0x030200"/>`} {
 		one := strings.Replace(tree, end, "", 1)
@@ -77,11 +77,11 @@ func TestNCCLSwitched(t *testing.T) {
 	}
 	spec, err := ParseNCCL("", text+`</cpu></system>`)
 	require.NoError(t, err)
-	require.Equal(t, GPU{Bus: "1", NUMA: -1}, spec.GPUs[0], "by address where there are no indexes")
+	require.Equal(t, GPUSpec{Bus: "1", NUMA: -1}, spec.GPUs[0], "by address where there are no indexes")
 	spec.Product = "H200"
 	g := graphOf(t, spec)
-	require.Equal(t, Link{NVSwitch, 18}, g.Link(0, 3))
-	require.Equal(t, int64(450_000), g.AllReduce(0b1111))
+	require.Equal(t, Link{PathNVSwitch, 18}, g.Link(0, 3))
+	require.Equal(t, int64(450_000), g.AllReduceMBps(0b1111))
 }
 
 func TestNCCLRefusals(t *testing.T) {
@@ -122,7 +122,7 @@ func TestNCCLRefusals(t *testing.T) {
 		{`<system><cpu numaid="0"><nic><net name="a" speed="fast"/></nic></cpu></system>`, "net.speed", ErrSyntax},
 		{`<system><cpu numaid="0">` + deep, "pci", ErrTooLarge},
 		{`<system><cpu numaid="0">` + many, "gpu", ErrTooLarge},
-		{`<system><cpu numaid="0">` + strings.Repeat(`<nic><net name="a"/></nic>`, MaxNICs+1), "nic", ErrTooLarge},
+		{`<system><cpu numaid="0">` + strings.Repeat(`<nic><net name="a"/></nic>`, maxNICs+1), "nic", ErrTooLarge},
 	} {
 		spec, err := ParseNCCL("topo.xml", bad.text)
 		require.Zero(t, spec)

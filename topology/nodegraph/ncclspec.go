@@ -16,10 +16,10 @@ func (p *ncclParser) spec() (Spec, error) {
 	slices.SortStableFunc(p.gpus, func(a, b ncclGPU) int {
 		return cmp.Or(cmp.Compare(a.dev, b.dev), strings.Compare(p.pcis[a.pci].bus, p.pcis[b.pci].bus))
 	})
-	s := Spec{GPUs: make([]GPU, n), Links: make([][]Link, n)}
+	s := Spec{GPUs: make([]GPUSpec, n), Links: make([][]Link, n)}
 	for a, gpu := range p.gpus {
 		pci := p.pcis[gpu.pci]
-		s.GPUs[a] = GPU{Bus: pci.bus, NUMA: p.cpus[pci.cpu], PCIe: pci.rate}
+		s.GPUs[a] = GPUSpec{Bus: pci.bus, NUMA: p.cpus[pci.cpu], PCIeMBps: pci.rate}
 		s.Links[a] = make([]Link, n)
 		for b, other := range p.gpus {
 			if a != b {
@@ -28,7 +28,7 @@ func (p *ncclParser) spec() (Spec, error) {
 		}
 	}
 	for _, nic := range p.nics {
-		made := NIC{Name: nic.name, NUMA: p.cpus[nic.cpu], OneWay: nic.rate, Paths: make([]Kind, n)}
+		made := NICSpec{Name: nic.name, NUMA: p.cpus[nic.cpu], MBps: nic.rate, Paths: make([]PathKind, n)}
 		for a, gpu := range p.gpus {
 			made.Paths[a] = p.path(p.pcis[gpu.pci].cpu, gpu.pci, nic.cpu, nic.pci)
 		}
@@ -41,9 +41,9 @@ func (p *ncclParser) spec() (Spec, error) {
 }
 
 // path is the kind of path between two devices, each given by its cpu and its pci.
-func (p *ncclParser) path(cpuA, a, cpuB, b int) Kind {
+func (p *ncclParser) path(cpuA, a, cpuB, b int) PathKind {
 	if cpuA != cpuB {
-		return SYS
+		return PathSYS
 	}
 	above := func(pci int) []int { // the pcis around, from the inside
 		var list []int
@@ -58,12 +58,12 @@ func (p *ncclParser) path(cpuA, a, cpuB, b int) Kind {
 	for i, pci := range overA {
 		if j := slices.Index(overB, pci); j >= 0 {
 			if i == 0 && j == 0 {
-				return PIX
+				return PathPIX
 			}
-			return PXB
+			return PathPXB
 		}
 	}
-	return PHB
+	return PathPHB
 }
 
 // nvlinks replaces paths by the NVLinks that the file tells of.
@@ -73,7 +73,7 @@ func (p *ncclParser) nvlinks(s *Spec) error {
 	for a, gpu := range p.gpus {
 		for _, link := range gpu.links {
 			p.line, p.column = link.line, link.column
-			b := slices.IndexFunc(s.GPUs, func(other GPU) bool { return other.Bus == link.target })
+			b := slices.IndexFunc(s.GPUs, func(other GPUSpec) bool { return other.Bus == link.target })
 			count := &switched[a]
 			switch {
 			case strings.HasPrefix(link.class, "0x0680"):
@@ -94,9 +94,9 @@ func (p *ncclParser) nvlinks(s *Spec) error {
 				p.line, p.column = gpu.links[0].line, gpu.links[0].column
 				return p.refuse(ErrInvalid, "nvlink.count", strconv.Itoa(here)+" links from "+s.GPUs[a].Bus+" to "+s.GPUs[b].Bus+", and "+strconv.Itoa(there)+" back")
 			}
-			link := Link{Kind: NVLink, Count: max(here, there)}
+			link := Link{Kind: PathNVLink, Count: max(here, there)}
 			if link.Count == 0 {
-				link = Link{Kind: NVSwitch, Count: min(switched[a], switched[b])}
+				link = Link{Kind: PathNVSwitch, Count: min(switched[a], switched[b])}
 			}
 			if link.Count > 0 {
 				s.Links[a][b], s.Links[b][a] = link, link

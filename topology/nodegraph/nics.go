@@ -10,23 +10,23 @@ func (g *Graph) NICs() int { return len(g.nics) }
 
 // NIC returns a NIC with its NUMA node and its paths filled in; the zero NIC for one
 // that the node does not have. It allocates the copy of the paths.
-func (g *Graph) NIC(nic int) NIC {
+func (g *Graph) NIC(nic int) NICSpec {
 	if nic < 0 || nic >= len(g.nics) {
-		return NIC{}
+		return NICSpec{}
 	}
 	n := g.nics[nic]
 	n.Paths = slices.Clone(n.Paths)
 	return n
 }
 
-// NICOneWay is the width of the path between a GPU and a NIC in MB/s each way: that
+// NICPathMBps is the width of the path between a GPU and a NIC in MB/s each way: that
 // of the PCIe path, and no more than the NIC's own rate where it is known.
-func (g *Graph) NICOneWay(gpu, nic int) int64 {
+func (g *Graph) NICPathMBps(gpu, nic int) int64 {
 	if !g.has(gpu) || nic < 0 || nic >= len(g.nics) {
 		return 0
 	}
-	width := g.gpus[gpu].PCIe * share(g.nics[nic].Paths[gpu]) / 100
-	if rate := g.nics[nic].OneWay; rate > 0 {
+	width := g.gpus[gpu].PCIeMBps * share(g.nics[nic].Paths[gpu]) / 100
+	if rate := g.nics[nic].MBps; rate > 0 {
 		width = min(width, rate)
 	}
 	return width
@@ -54,14 +54,14 @@ func (g *Graph) Rail(gpu int) int {
 // Rails lists the Rail of each GPU.
 func (g *Graph) Rails() []int { return slices.Clone(g.rails) }
 
-func (g *Graph) fillNICs(nics []NIC) {
+func (g *Graph) fillNICs(nics []NICSpec) {
 	g.nics = slices.Clone(nics)
 	for i := range g.nics {
 		nic := &g.nics[i]
 		if nic.Paths != nil {
 			nic.Paths = slices.Clone(nic.Paths)
 		} else {
-			nic.Paths = make([]Kind, g.n)
+			nic.Paths = make([]PathKind, g.n)
 			for gpu := range nic.Paths {
 				nic.Paths[gpu] = g.throughHost(gpu, nic.NUMA)
 			}
@@ -72,12 +72,12 @@ func (g *Graph) fillNICs(nics []NIC) {
 	}
 	g.nearest = make([]uint64, g.n)
 	for gpu := range g.n {
-		best := None
+		best := PathNone
 		for i, nic := range g.nics {
 			if kind := nic.Paths[gpu]; kind > best {
 				best, g.nearest[gpu] = kind, 0
 			}
-			if best != None && nic.Paths[gpu] == best {
+			if best != PathNone && nic.Paths[gpu] == best {
 				g.nearest[gpu] |= 1 << i
 			}
 		}
@@ -87,10 +87,10 @@ func (g *Graph) fillNICs(nics []NIC) {
 
 // numaOf is the NUMA node of the GPUs that a NIC reaches without leaving its own,
 // or -1 where there are none or they do not agree.
-func (g *Graph) numaOf(paths []Kind) int {
+func (g *Graph) numaOf(paths []PathKind) int {
 	numa := -1
 	for gpu, kind := range paths {
-		if kind <= SYS {
+		if kind <= PathSYS {
 			continue
 		}
 		if own := g.gpus[gpu].NUMA; numa == -1 {

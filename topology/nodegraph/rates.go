@@ -5,19 +5,19 @@ import "strings"
 // Rates of a product's links in MB/s one way: 1 GB/s is 1000 MB/s, and what a data
 // sheet calls 900 GB/s for both ways together is 450,000 here.
 type Rates struct {
-	// Links is how many NVLinks a GPU has; zero: none.
-	Links int
-	// NVLink is the rate of a single NVLink.
-	NVLink int64
-	// PCIe is the rate of the GPU's port.
-	PCIe int64
+	// NVLinks is how many NVLinks a GPU has; zero: none.
+	NVLinks int
+	// NVLinkMBps is the rate of a single NVLink.
+	NVLinkMBps int64
+	// PCIeMBps is the rate of the GPU's port.
+	PCIeMBps int64
 }
 
 // DefaultRates are those of a product that is not known: NVLinks of 25 GB/s, as on
 // everything from V100 to H200, up to 18 of them, and PCIe 3.0 x16, which is what
 // NCCL assumes of a link that tells no speed.
 func DefaultRates() Rates {
-	return Rates{Links: 18, NVLink: 25_000, PCIe: pcieRate(80, 16)}
+	return Rates{NVLinks: 18, NVLinkMBps: 25_000, PCIeMBps: pcieRate(80, 16)}
 }
 
 // RatesOf returns the rates of a product by its name as NVML or the mig package
@@ -45,27 +45,27 @@ func ratesOfWord(word string) (Rates, bool) {
 	gen3, gen4, gen5 := pcieRate(80, 16), pcieRate(160, 16), pcieRate(320, 16)
 	switch word {
 	case "P100":
-		return Rates{Links: 4, NVLink: 20_000, PCIe: gen3}, true
+		return Rates{NVLinks: 4, NVLinkMBps: 20_000, PCIeMBps: gen3}, true
 	case "V100", "V100S":
-		return Rates{Links: 6, NVLink: 25_000, PCIe: gen3}, true
+		return Rates{NVLinks: 6, NVLinkMBps: 25_000, PCIeMBps: gen3}, true
 	case "T4":
-		return Rates{PCIe: gen3}, true
+		return Rates{PCIeMBps: gen3}, true
 	case "A100":
-		return Rates{Links: 12, NVLink: 25_000, PCIe: gen4}, true
+		return Rates{NVLinks: 12, NVLinkMBps: 25_000, PCIeMBps: gen4}, true
 	case "A800":
-		return Rates{Links: 8, NVLink: 25_000, PCIe: gen4}, true
+		return Rates{NVLinks: 8, NVLinkMBps: 25_000, PCIeMBps: gen4}, true
 	case "A30":
-		return Rates{Links: 4, NVLink: 25_000, PCIe: gen4}, true
+		return Rates{NVLinks: 4, NVLinkMBps: 25_000, PCIeMBps: gen4}, true
 	case "A40", "A6000":
-		return Rates{Links: 4, NVLink: 14_062, PCIe: gen4}, true
+		return Rates{NVLinks: 4, NVLinkMBps: 14_062, PCIeMBps: gen4}, true
 	case "A10", "A10G", "A16", "L4", "L40", "L40S":
-		return Rates{PCIe: gen4}, true
+		return Rates{PCIeMBps: gen4}, true
 	case "H100", "H200", "H20", "GH200":
-		return Rates{Links: 18, NVLink: 25_000, PCIe: gen5}, true
+		return Rates{NVLinks: 18, NVLinkMBps: 25_000, PCIeMBps: gen5}, true
 	case "H800":
-		return Rates{Links: 8, NVLink: 25_000, PCIe: gen5}, true
+		return Rates{NVLinks: 8, NVLinkMBps: 25_000, PCIeMBps: gen5}, true
 	case "B200", "GB200", "B300", "GB300":
-		return Rates{Links: 18, NVLink: 50_000, PCIe: gen5}, true
+		return Rates{NVLinks: 18, NVLinkMBps: 50_000, PCIeMBps: gen5}, true
 	}
 	return Rates{}, false
 }
@@ -90,17 +90,17 @@ func pcieRate(tenths, lanes int) int64 {
 // Rapids) where it gives the ports 12, 24 and 48. (src/graph/topo.h; the ports' are
 // 12 for each 16 lanes of generation 3.) PXB and NODE are ours: they lie between
 // their neighbours so that of two otherwise equal paths the nearer is wider.
-func share(kind Kind) int64 {
+func share(kind PathKind) int64 {
 	switch kind {
-	case PIX:
+	case PathPIX:
 		return 100
-	case PXB:
+	case PathPXB:
 		return 95
-	case PHB:
+	case PathPHB:
 		return 83
-	case NODE:
+	case PathNODE:
 		return 75
-	case SYS:
+	case PathSYS:
 		return 50
 	}
 	return 0

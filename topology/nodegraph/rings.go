@@ -13,7 +13,7 @@ const (
 	packSteps = 5_000
 )
 
-// AllReduce is the bus bandwidth in MB/s that an all-reduce among the GPUs of a set
+// AllReduceMBps is the bus bandwidth in MB/s that an all-reduce among the GPUs of a set
 // can reach by the rates of the links, each GPU sending that much and receiving that
 // much; zero for a set of fewer than two GPUs, or whose GPUs are not all connected.
 // It bounds tensor-parallel traffic too, which is made of all-reduces. Multiplied by
@@ -40,7 +40,7 @@ const (
 // The term bus bandwidth, and the factor, are those of nccl-tests
 // (doc/PERFORMANCE.md). O(1) up to 16 GPUs, else O(k^2); no allocation. Bits beyond
 // the node's GPUs are ignored.
-func (g *Graph) AllReduce(set uint64) int64 {
+func (g *Graph) AllReduceMBps(set uint64) int64 {
 	set &= g.all
 	if g.tables != nil {
 		return g.tables.allReduce[set]
@@ -113,7 +113,7 @@ func (g *Graph) packedRings(into []int64) {
 func (g *Graph) throughSwitch(set uint64) bool {
 	for a := range g.n {
 		for b := range a {
-			if holds(set, a, b) && g.links[a*g.n+b].Kind == NVSwitch {
+			if holds(set, a, b) && g.links[a*g.n+b].Kind == PathNVSwitch {
 				return true
 			}
 		}
@@ -141,7 +141,7 @@ func newPacker(g *Graph, set uint64) *packer {
 	}
 	for a := range p.k {
 		for b := range p.k {
-			if link := g.links[gpus[a]*g.n+gpus[b]]; link.Kind == NVLink {
+			if link := g.links[gpus[a]*g.n+gpus[b]]; link.Kind == PathNVLink {
 				p.links[a][b] = link.Count
 			}
 		}

@@ -7,10 +7,10 @@ import (
 
 // A Score says what a set of GPUs is worth by itself.
 type Score struct {
-	// AllReduce is that of the set, in MB/s one way.
-	AllReduce int64
-	// Pairs is the sum of OneWay over all pairs of the set, in MB/s.
-	Pairs int64
+	// AllReduceMBps is that of the set, in MB/s one way.
+	AllReduceMBps int64
+	// PairsMBps is the sum of OneWay over all pairs of the set, in MB/s.
+	PairsMBps int64
 	// NUMANodes that the GPUs are on. All GPUs whose node is not known are on one.
 	NUMANodes int
 	// NICs that are nearest to a GPU of the set: the ways out.
@@ -21,8 +21,8 @@ type Score struct {
 // first, then more Pairs, then fewer NUMANodes, then more NICs.
 func (s Score) Compare(other Score) int {
 	return cmp.Or(
-		cmp.Compare(other.AllReduce, s.AllReduce),
-		cmp.Compare(other.Pairs, s.Pairs),
+		cmp.Compare(other.AllReduceMBps, s.AllReduceMBps),
+		cmp.Compare(other.PairsMBps, s.PairsMBps),
 		cmp.Compare(s.NUMANodes, other.NUMANodes),
 		cmp.Compare(other.NICs, s.NICs),
 	)
@@ -33,10 +33,10 @@ func (s Score) Compare(other Score) int {
 func (g *Graph) Score(set uint64) Score {
 	set &= g.all
 	return Score{
-		AllReduce: g.AllReduce(set),
-		Pairs:     g.pairs(set),
-		NUMANodes: g.numaNodes(set),
-		NICs:      g.nicCount(set),
+		AllReduceMBps: g.AllReduceMBps(set),
+		PairsMBps:     g.pairs(set),
+		NUMANodes:     g.numaNodes(set),
+		NICs:          g.nicCount(set),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // MaxGPUs and MaxNICs are the most that a node may have: a set is a word.
 const (
 	MaxGPUs = topology.MaxGPUs
-	MaxNICs = topology.MaxNICs
+	maxNICs = topology.MaxNICs
 )
 
 // maxRate bounds a rate, in MB/s, so that no sum overflows: 10 TB/s.
@@ -23,40 +23,40 @@ type Spec struct {
 	// Product is the name of the GPUs, for RatesOf. A name that is not known, or
 	// none, means DefaultRates.
 	Product string
-	// NVLink is the rate of a single NVLink and PCIe that of a GPU's port, in MB/s
+	// NVLinkMBps is the rate of a single NVLink and PCIe that of a GPU's port, in MB/s
 	// one way; zero: the product's.
-	NVLink, PCIe int64
+	NVLinkMBps, PCIeMBps int64
 	// GPUs in the order of their indexes, 1 to MaxGPUs.
-	GPUs []GPU
+	GPUs []GPUSpec
 	// Links has the path from each GPU to each: square, symmetric, and the zero
 	// Link on the diagonal. Nil: all paths are NODE within a NUMA node, and SYS
 	// beyond it.
 	Links [][]Link
 	// NICs in the order of their indexes, up to MaxNICs.
-	NICs []NIC
+	NICs []NICSpec
 }
 
-// A GPU of a Spec.
-type GPU struct {
+// A GPUSpec of a Spec.
+type GPUSpec struct {
 	// Bus is the PCI address. The graph does not look at it.
 	Bus string
 	// NUMA is the number of the NUMA node, -1: not known.
 	NUMA int
-	// PCIe is the rate of this GPU's port in MB/s one way; zero: the Spec's.
-	PCIe int64
+	// PCIeMBps is the rate of this GPU's port in MB/s one way; zero: the Spec's.
+	PCIeMBps int64
 }
 
-// A NIC of a Spec.
-type NIC struct {
+// A NICSpec of a Spec.
+type NICSpec struct {
 	// Name, such as mlx5_0.
 	Name string
 	// NUMA is the number of the NUMA node, -1: not known.
 	NUMA int
-	// OneWay is the rate of the port in MB/s: 50,000 for 400 Gbit/s. Zero: not known.
-	OneWay int64
+	// MBps is the rate of the port in MB/s: 50,000 for 400 Gbit/s. Zero: not known.
+	MBps int64
 	// Paths has the kind of path to each GPU, none of them NVLink. Nil: all of them
 	// are NODE within a NUMA node, and SYS beyond it.
-	Paths []Kind
+	Paths []PathKind
 }
 
 // check returns why the Spec makes no graph.
@@ -66,17 +66,17 @@ func (s *Spec) check() error {
 		return invalid("gpus", "a node without GPUs has no graph")
 	case n > MaxGPUs:
 		return &Error{Field: "gpus", Reason: strconv.Itoa(n) + " GPUs, and " + strconv.Itoa(MaxGPUs) + " is the most", Kind: ErrTooLarge}
-	case len(s.NICs) > MaxNICs:
-		return &Error{Field: "nics", Reason: strconv.Itoa(len(s.NICs)) + " NICs, and " + strconv.Itoa(MaxNICs) + " is the most", Kind: ErrTooLarge}
+	case len(s.NICs) > maxNICs:
+		return &Error{Field: "nics", Reason: strconv.Itoa(len(s.NICs)) + " NICs, and " + strconv.Itoa(maxNICs) + " is the most", Kind: ErrTooLarge}
 	}
-	if err := checkRate("nvlink", s.NVLink); err != nil {
+	if err := checkRate("nvlink", s.NVLinkMBps); err != nil {
 		return err
 	}
-	if err := checkRate("pcie", s.PCIe); err != nil {
+	if err := checkRate("pcie", s.PCIeMBps); err != nil {
 		return err
 	}
 	for i, gpu := range s.GPUs {
-		if err := checkRate(at("gpus", i, "pcie"), gpu.PCIe); err != nil {
+		if err := checkRate(at("gpus", i, "pcie"), gpu.PCIeMBps); err != nil {
 			return err
 		}
 		if err := checkNUMA(at("gpus", i, "numa"), gpu.NUMA); err != nil {
@@ -113,7 +113,7 @@ func (s *Spec) checkLinks() error {
 			switch {
 			case a == b && link != Link{}:
 				return invalid(field, "a GPU has no link to itself")
-			case link.Kind > NVSwitch:
+			case link.Kind > PathNVSwitch:
 				return invalid(field, "there is no "+link.Kind.String())
 			case link.Kind.isNV() && (link.Count < 1 || link.Count > MaxLinks):
 				return invalid(field, "a count of NVLinks goes from 1 to "+strconv.Itoa(MaxLinks)+", not "+strconv.Itoa(link.Count))
@@ -127,8 +127,8 @@ func (s *Spec) checkLinks() error {
 	return nil
 }
 
-func (s *Spec) checkNIC(i int, nic NIC) error {
-	if err := checkRate(at("nics", i, "oneWay"), nic.OneWay); err != nil {
+func (s *Spec) checkNIC(i int, nic NICSpec) error {
+	if err := checkRate(at("nics", i, "oneWay"), nic.MBps); err != nil {
 		return err
 	}
 	if err := checkNUMA(at("nics", i, "numa"), nic.NUMA); err != nil {
@@ -141,7 +141,7 @@ func (s *Spec) checkNIC(i int, nic NIC) error {
 		return invalid(at("nics", i, "paths"), strconv.Itoa(len(nic.Paths))+" paths for "+strconv.Itoa(len(s.GPUs))+" GPUs")
 	}
 	for g, kind := range nic.Paths {
-		if kind > PIX {
+		if kind > PathPIX {
 			return invalid(at(at("nics", i, "paths"), g, ""), "no path to a NIC is "+kind.String())
 		}
 	}

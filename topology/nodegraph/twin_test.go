@@ -51,7 +51,7 @@ func slowAllReduce(g *Graph, set uint64) int64 {
 	for _, order := range orders(gpus) {
 		narrowest := int64(1) << 62
 		for i, gpu := range order {
-			narrowest = min(narrowest, g.OneWay(gpu, order[(i+1)%len(order)]))
+			narrowest = min(narrowest, g.PathMBps(gpu, order[(i+1)%len(order)]))
 		}
 		ring = max(ring, narrowest)
 	}
@@ -59,9 +59,9 @@ func slowAllReduce(g *Graph, set uint64) int64 {
 	for _, a := range gpus {
 		for _, b := range gpus {
 			switch link := g.Link(a, b); {
-			case link.Kind == NVSwitch:
+			case link.Kind == PathNVSwitch:
 				return ring
-			case a < b && link.Kind == NVLink:
+			case a < b && link.Kind == PathNVLink:
 				links[[2]int{a, b}] = link.Count
 			}
 		}
@@ -69,7 +69,7 @@ func slowAllReduce(g *Graph, set uint64) int64 {
 	if len(gpus) == 2 {
 		return ring
 	}
-	return max(ring, 2*int64(slowRings(gpus, links, map[string]int{}))*g.NVLink())
+	return max(ring, 2*int64(slowRings(gpus, links, map[string]int{}))*g.nvlinkMBps())
 }
 
 func slowRings(gpus []int, links map[[2]int]int, known map[string]int) int {
@@ -103,11 +103,11 @@ func TestAllReduceTwin(t *testing.T) {
 	packed := 0
 	drawn.Check(t, func(rt *rapid.T) {
 		words := rapid.SampledFrom([][]string{someLinks, {"NV1", "NV2", "NV3"}, {"SYS", "NV2", "NV1", "NV3"}, {"PIX", "NVS3", "NV2"}}).Draw(rt, "words")
-		g, err := New(drawSpec(rt, 2, 5, words))
+		g, err := NewGraph(drawSpec(rt, 2, 5, words))
 		require.NoError(rt, err)
 		for set := range g.All() + 1 {
-			require.Equal(rt, slowAllReduce(g, set), g.AllReduce(set), "set %b of %s", set, g.Key())
-			if k := bits.OnesCount64(set); k > 2 && g.AllReduce(set) > 2*g.NVLink() {
+			require.Equal(rt, slowAllReduce(g, set), g.AllReduceMBps(set), "set %b of %s", set, g.Key())
+			if k := bits.OnesCount64(set); k > 2 && g.AllReduceMBps(set) > 2*g.nvlinkMBps() {
 				packed++
 			}
 		}
@@ -122,7 +122,7 @@ func slowDivided(g *Graph, set uint64, size int) int64 {
 	most := int64(0)
 	for part := range set + 1 {
 		if part&^set == 0 && bits.OnesCount64(part) == size {
-			most = max(most, g.AllReduce(part)+slowDivided(g, set&^part, size))
+			most = max(most, g.AllReduceMBps(part)+slowDivided(g, set&^part, size))
 		}
 	}
 	return most
@@ -137,10 +137,10 @@ func slowNUMAs(g *Graph, set uint64) int {
 }
 
 func slowScore(g *Graph, set uint64) Score {
-	s := Score{AllReduce: g.AllReduce(set), NUMANodes: slowNUMAs(g, set)}
+	s := Score{AllReduceMBps: g.AllReduceMBps(set), NUMANodes: slowNUMAs(g, set)}
 	nics := map[int]bool{}
 	for _, a := range members(set) {
-		nearest := None
+		nearest := PathNone
 		for nic := range g.NICs() {
 			nearest = max(nearest, g.NIC(nic).Paths[a])
 		}
@@ -151,7 +151,7 @@ func slowScore(g *Graph, set uint64) Score {
 		}
 		for _, b := range members(set) {
 			if a < b {
-				s.Pairs += g.OneWay(a, b)
+				s.PairsMBps += g.PathMBps(a, b)
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func slowBest(g *Graph, free uint64, k int) uint64 {
 	better := func(a, b uint64) bool {
 		x, y := slowScore(g, a), slowScore(g, b)
 		by := cmp.Or(
-			-cmp.Compare(x.AllReduce, y.AllReduce), -cmp.Compare(x.Pairs, y.Pairs),
+			-cmp.Compare(x.AllReduceMBps, y.AllReduceMBps), -cmp.Compare(x.PairsMBps, y.PairsMBps),
 			cmp.Compare(x.NUMANodes, y.NUMANodes), -cmp.Compare(x.NICs, y.NICs),
 		)
 		for _, size := range []int{16, 8, 4, 2} {
@@ -187,7 +187,7 @@ func TestBestTwin(t *testing.T) {
 	words := append([]string{"NVS4", "NVS4", "NVS4"}, someLinks...)
 	drawn.Check(t, func(rt *rapid.T) {
 		few := rapid.SliceOfN(rapid.SampledFrom(words), 1, 4).Draw(rt, "words") // so that there are ties
-		g, err := New(drawSpec(rt, 1, 6, few))
+		g, err := NewGraph(drawSpec(rt, 1, 6, few))
 		require.NoError(rt, err)
 		for range 40 {
 			free := rapid.Uint64Range(0, g.All()).Draw(rt, "free")
@@ -208,7 +208,7 @@ func TestBestTwin(t *testing.T) {
 func TestBestTwinBetween9And16(t *testing.T) {
 	drawn.Check(t, func(rt *rapid.T) {
 		few := rapid.SliceOfN(rapid.SampledFrom(someLinks), 1, 3).Draw(rt, "words")
-		g, err := New(drawSpec(rt, 9, 10, few))
+		g, err := NewGraph(drawSpec(rt, 9, 10, few))
 		require.NoError(rt, err)
 		require.Nil(rt, g.tables.answers)
 		free := rapid.Uint64Range(0, g.All()).Draw(rt, "free")
@@ -228,20 +228,20 @@ func TestSpanningTreeIsTheRingOfPCIe(t *testing.T) {
 	for _, n := range []int{4, 8, 16} {
 		g := pcieOnly(t, n)
 		for set := range g.All() + 1 {
-			require.Equal(t, g.AllReduce(set), g.spanning(set), "%b", set)
+			require.Equal(t, g.AllReduceMBps(set), g.spanning(set), "%b", set)
 		}
 	}
 	big, small := pcieOnly(t, 24), pcieOnly(t, 16)
 	require.Nil(t, big.tables)
 	for _, s := range []uint64{set(0), set(0, 1), set(0, 1, 2), set(0, 4), set(0, 1, 2, 3, 4, 5)} {
-		require.Equal(t, small.AllReduce(s), big.AllReduce(s))
+		require.Equal(t, small.AllReduceMBps(s), big.AllReduceMBps(s))
 	}
 }
 
 // The widest spanning tree of a set is as wide as the paths that connect it.
 func TestSpanningTwin(t *testing.T) {
 	drawn.Check(t, func(rt *rapid.T) {
-		g, err := New(drawSpec(rt, 1, 8, someLinks))
+		g, err := NewGraph(drawSpec(rt, 1, 8, someLinks))
 		require.NoError(rt, err)
 		for set := range g.All() + 1 {
 			width := g.spanning(set)
@@ -254,7 +254,7 @@ func TestSpanningTwin(t *testing.T) {
 				for range members(set) {
 					for _, a := range members(seen) {
 						for _, b := range members(set) {
-							if g.OneWay(a, b) >= least {
+							if g.PathMBps(a, b) >= least {
 								seen |= 1 << b
 							}
 						}
@@ -271,7 +271,7 @@ func TestSpanningTwin(t *testing.T) {
 // Above 16 GPUs two are the best two of all, and more make a sensible set.
 func TestBestAbove16(t *testing.T) {
 	drawn.Check(t, func(rt *rapid.T) {
-		g, err := New(drawSpec(rt, 17, 20, someLinks))
+		g, err := NewGraph(drawSpec(rt, 17, 20, someLinks))
 		require.NoError(rt, err)
 		free := rapid.Uint64Range(0, g.All()).Draw(rt, "free")
 		got, score := g.Best(free, 2)
@@ -310,14 +310,14 @@ func TestTiesAbove16(t *testing.T) {
 	got, _ := g.Best(set(0, 1, 2, 3, 4, 23), 1)
 	require.Equal(t, set(23), got)
 	for nic := range 12 {
-		paths := make([]Kind, 24)
+		paths := make([]PathKind, 24)
 		for gpu := range paths {
-			paths[gpu] = SYS
+			paths[gpu] = PathSYS
 		}
-		paths[2*nic], paths[2*nic+1] = PIX, PIX
-		spec.NICs = append(spec.NICs, NIC{NUMA: -1, Paths: paths})
+		paths[2*nic], paths[2*nic+1] = PathPIX, PathPIX
+		spec.NICs = append(spec.NICs, NICSpec{NUMA: -1, Paths: paths})
 	}
 	got, score := graphOf(t, spec).Best(g.All(), 4)
 	require.Equal(t, members(set(0, 2, 4, 6)), members(got))
-	require.Equal(t, Score{AllReduce: 450_000, Pairs: 6 * 450_000, NUMANodes: 1, NICs: 4}, score)
+	require.Equal(t, Score{AllReduceMBps: 450_000, PairsMBps: 6 * 450_000, NUMANodes: 1, NICs: 4}, score)
 }

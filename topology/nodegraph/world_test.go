@@ -46,7 +46,7 @@ func matrix(t testing.TB, product, text string) *Graph {
 
 func graphOf(t testing.TB, spec Spec) *Graph {
 	t.Helper()
-	g, err := New(spec)
+	g, err := NewGraph(spec)
 	require.NoError(t, err)
 	return g
 }
@@ -57,7 +57,7 @@ func node(t testing.TB, product string, n, perNUMA int, link func(a, b int) stri
 	t.Helper()
 	spec := Spec{Product: product, Links: make([][]Link, n)}
 	for a := range n {
-		spec.GPUs = append(spec.GPUs, GPU{NUMA: a / perNUMA})
+		spec.GPUs = append(spec.GPUs, GPUSpec{NUMA: a / perNUMA})
 		spec.Links[a] = make([]Link, n)
 		for b := range n {
 			if a != b {
@@ -120,7 +120,7 @@ func drawSpec(rt *rapid.T, low, high int, words []string) Spec {
 	n := rapid.IntRange(low, high).Draw(rt, "gpus")
 	spec := Spec{Links: make([][]Link, n)}
 	for a := range n {
-		spec.GPUs = append(spec.GPUs, GPU{NUMA: rapid.IntRange(-1, 2).Draw(rt, "numa")})
+		spec.GPUs = append(spec.GPUs, GPUSpec{NUMA: rapid.IntRange(-1, 2).Draw(rt, "numa")})
 		spec.Links[a] = make([]Link, n)
 		for b := range a {
 			link, err := ParseLink(rapid.SampledFrom(words).Draw(rt, "link"))
@@ -131,9 +131,9 @@ func drawSpec(rt *rapid.T, low, high int, words []string) Spec {
 		}
 	}
 	for i := range rapid.IntRange(0, 3).Draw(rt, "nics") {
-		nic := NIC{Name: "mlx5_" + strconv.Itoa(i), NUMA: -1, Paths: make([]Kind, n)}
+		nic := NICSpec{Name: "mlx5_" + strconv.Itoa(i), NUMA: -1, Paths: make([]PathKind, n)}
 		for gpu := range n {
-			nic.Paths[gpu] = Kind(rapid.IntRange(int(SYS), int(PIX)).Draw(rt, "path"))
+			nic.Paths[gpu] = PathKind(rapid.IntRange(int(PathSYS), int(PathPIX)).Draw(rt, "path"))
 		}
 		spec.NICs = append(spec.NICs, nic)
 	}

@@ -143,7 +143,7 @@ func newExperiment(o Options) (*experiment, error) {
 		return nil, study.Misused("-half-life: %v is not between a minute and a year", o.HalfLife)
 	}
 	halfLife := berth.Duration(o.HalfLife.Milliseconds())
-	never, reclaim := berth.Preemption{Mode: berth.PreemptNever}, berth.Preemption{Mode: berth.PreemptReclaim}
+	never, reclaim := berth.Preemption{Mode: berth.PreemptionOff}, berth.Preemption{Mode: berth.PreemptionReclaim}
 	return &experiment{o, []policy{
 		withoutPast: {"no half-life", berth.Policy{ReservedGangs: o.Reserved, Preemption: never}},
 		withPast:    {"half-life " + spanName(o.HalfLife), berth.Policy{ReservedGangs: o.Reserved, Preemption: never, UsageHalfLife: halfLife}},
@@ -174,7 +174,7 @@ func (b *experiment) queues() []quota.Queue {
 	for _, t := range teams {
 		list = append(list, quota.Queue{
 			Name: t.name, Parent: organisation, Weight: t.weight,
-			Guarantee: quota.Amounts{quota.GPU: b.gpus() * t.weight / (guaranteedPart * weights) * 1000},
+			Guarantee: quota.Amounts{quota.GPUMilli: b.gpus() * t.weight / (guaranteedPart * weights) * 1000},
 		})
 	}
 	return list
@@ -182,7 +182,7 @@ func (b *experiment) queues() []quota.Queue {
 
 // guarantee of a team in GPUs.
 func (b *experiment) guarantee(team int) int64 {
-	return b.queues()[1+team].Guarantee[quota.GPU] / 1000
+	return b.queues()[1+team].Guarantee[quota.GPUMilli] / 1000
 }
 
 // evenPart is what a team is entitled to when all want all they can get, in GPUs.

@@ -133,14 +133,14 @@ func TestFairBooks(t *testing.T) {
 	}
 	// Sweeps has 56 GPUs from the day before, and vision wants 16 from Monday on.
 	submit(monday-10*minute, "a", "sweeps", 56)
-	r.scheduled(monday-10*minute, []berth.Action{berth.Bind{Order: berth.Order{ID: 1, Job: "a"}, Members: members(7)}})
+	r.scheduled(monday-10*minute, []berth.Order{berth.Bind{OrderHeader: berth.OrderHeader{ID: 1, Job: "a"}, Members: members(7)}})
 	submit(monday, "b", "vision", 16)
 	require.Equal(t, [...]int64{16, 0, 48}, r.entitled, "3 and 10 guaranteed and the other 51 by 1 to 3 are 15.75 and 48.25")
 
 	// At 00:10 sweeps is to give 16 back, which it has done at 00:20; then vision runs.
-	r.scheduled(monday+10*minute, []berth.Action{berth.Release{Order: berth.Order{ID: 2, Job: "a"}, Members: members(2)}})
-	r.applied(monday+20*minute, berth.ActionReported{Action: 2}, nil)
-	r.scheduled(monday+20*minute, []berth.Action{berth.Bind{Order: berth.Order{ID: 3, Job: "b"}, Members: members(2)}})
+	r.scheduled(monday+10*minute, []berth.Order{berth.Release{OrderHeader: berth.OrderHeader{ID: 2, Job: "a"}, Members: members(2)}})
+	r.applied(monday+20*minute, berth.OrderReported{Order: 2}, nil)
+	r.scheduled(monday+20*minute, []berth.Order{berth.Bind{OrderHeader: berth.OrderHeader{ID: 3, Job: "b"}, Members: members(2)}})
 	r.applied(monday+30*minute, berth.JobFinished{Job: "b"}, nil)
 	r.advance(monday + 45*minute)
 	require.NoError(t, r.broken)
@@ -162,7 +162,7 @@ func TestFairBooks(t *testing.T) {
 
 	require.ErrorContains(t, r.audit(), "by the core's ledger", "the core was told nothing of this")
 	submit(monday+45*minute, "c", "speech", 64)
-	r.scheduled(monday+45*minute, []berth.Action{berth.Bind{Order: berth.Order{ID: 4, Job: "c"}, Members: members(8)}})
+	r.scheduled(monday+45*minute, []berth.Order{berth.Bind{OrderHeader: berth.OrderHeader{ID: 4, Job: "c"}, Members: members(8)}})
 	require.ErrorContains(t, r.audit(), "all 104 of 64")
 }
 

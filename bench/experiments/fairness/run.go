@@ -20,10 +20,10 @@ type run struct {
 	core   *core.Core
 	tree   *quota.Tree // the same queues, without a past
 	shares *quota.Shares
-	leaves [len(teams)]quota.Index
+	leaves [len(teams)]quota.QueueIndex
 	jobs   map[berth.JobID]*job
 	// releases are those that are out.
-	releases map[berth.ActionID]release
+	releases map[berth.OrderID]release
 	broken   error // the first thing that makes no sense
 
 	now, from, until berth.Time
@@ -88,7 +88,7 @@ func (b *experiment) run(policy berth.Policy, seed uint64) (*run, error) {
 
 func (b *experiment) newRun(policy berth.Policy) (*run, error) {
 	r := &run{
-		b: b, tree: quota.NewTree(), jobs: map[berth.JobID]*job{}, releases: map[berth.ActionID]release{},
+		b: b, tree: quota.NewTree(), jobs: map[berth.JobID]*job{}, releases: map[berth.OrderID]release{},
 		from: berth.Time(0).Add(warmUp), until: berth.Time(0).Add(warmUp + berth.Duration(b.Days)*berth.Day),
 	}
 	var err error
@@ -108,10 +108,10 @@ func (b *experiment) newRun(policy berth.Policy) (*run, error) {
 			return nil, err
 		}
 	}
-	if err := r.tree.SetCapacity(quota.GPU, b.gpus()*1000); err != nil {
+	if err := r.tree.SetCapacity(quota.GPUMilli, b.gpus()*1000); err != nil {
 		return nil, err
 	}
-	if r.shares, err = quota.NewShares(r.tree, quota.GPU, 1000); err != nil {
+	if r.shares, err = quota.NewShares(r.tree, quota.GPUMilli, 1000); err != nil {
 		return nil, err
 	}
 	slots := int(r.until.Sub(r.from) / study.Slot)
@@ -144,17 +144,17 @@ func (r *run) applied(now berth.Time, e berth.Event, err error) {
 		r.hold(j, -j.held)
 		r.want(j, -j.gpus)
 		delete(r.jobs, e.Job)
-	case berth.ActionReported:
-		if out, ok := r.releases[e.Action]; ok && e.Outcome == berth.Done {
+	case berth.OrderReported:
+		if out, ok := r.releases[e.Order]; ok && e.Outcome == berth.OutcomeDone {
 			r.hold(out.job, -out.gpus)
-			delete(r.releases, e.Action)
+			delete(r.releases, e.Order)
 		}
 	}
 }
 
 // scheduled sees the orders of a pass. What a Bind gives is held from then on, what a
 // Release takes until that is reported. Orders that move no GPU do not matter here.
-func (r *run) scheduled(now berth.Time, actions []berth.Action) {
+func (r *run) scheduled(now berth.Time, actions []berth.Order) {
 	r.advance(now)
 	for _, action := range actions {
 		j := r.jobs[action.Header().Job]
@@ -178,7 +178,7 @@ func gpusOf(members []berth.MemberPlacement) int64 {
 
 func (r *run) submit(spec *berth.Job) {
 	group := &spec.Groups[0]
-	j := &job{gpus: int64(group.Replicas * group.Claim.GPUs), submitted: r.now}
+	j := &job{gpus: int64(group.Members * group.Claim.GPUs), submitted: r.now}
 	for teams[j.team].name != string(spec.Queue) {
 		j.team++
 	}

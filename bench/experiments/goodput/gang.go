@@ -16,7 +16,7 @@ type gang struct {
 	at   []int
 	runs []bool
 	on   map[int]int // the member on a node
-	out  map[berth.ActionID]berth.Action
+	out  map[berth.OrderID]berth.Order
 	// ready counts the members that run.
 	ready int
 	// life numbers the phases, so that what was to end one does not end another.
@@ -29,11 +29,11 @@ type gang struct {
 func (r *run) submitGang() {
 	size := r.g.Nodes
 	r.gang = gang{
-		at: slices.Repeat([]int{-1}, size), runs: make([]bool, size), on: map[int]int{}, out: map[berth.ActionID]berth.Action{},
+		at: slices.Repeat([]int{-1}, size), runs: make([]bool, size), on: map[int]int{}, out: map[berth.OrderID]berth.Order{},
 	}
 	r.tell(berth.JobSubmitted{Job: berth.Job{
 		ID: gangJob, Queue: trainingQueue, ExpectedRuntime: 366 * berth.Day,
-		Groups: []berth.Group{{Replicas: size, Claim: berth.Claim{GPUs: machine.NodeGPUs, NVLink: true}}},
+		Groups: []berth.Group{{Members: size, Claim: berth.Claim{GPUs: machine.NodeGPUs, NVLink: true}}},
 		Checkpoint: berth.Checkpoint{
 			Supported: true, Interval: checkpointEvery, Cost: checkpointAsked, RestartCost: gangStarts + gangWarms,
 		},
@@ -46,7 +46,7 @@ func (t *gang) uses(node int) bool {
 }
 
 // ordered takes an order about the gang.
-func (t *gang) ordered(r *run, action berth.Action) {
+func (t *gang) ordered(r *run, action berth.Order) {
 	h := action.Header()
 	t.incarnation = h.Incarnation
 	switch a := action.(type) {
@@ -101,7 +101,7 @@ func (t *gang) remove(member int) {
 
 // started reports a Bind, once its members are up. Those whose node was lost meanwhile are
 // known to be gone.
-func (t *gang) started(r *run, id berth.ActionID) {
+func (t *gang) started(r *run, id berth.OrderID) {
 	bind, ok := t.out[id].(berth.Bind)
 	if !ok {
 		return
@@ -114,12 +114,12 @@ func (t *gang) started(r *run, id berth.ActionID) {
 			t.ready++
 		}
 	}
-	r.tell(berth.ActionReported{Action: id})
+	r.tell(berth.OrderReported{Order: id})
 	t.look(r)
 }
 
 // stopped reports a Release.
-func (t *gang) stopped(r *run, id berth.ActionID) {
+func (t *gang) stopped(r *run, id berth.OrderID) {
 	release, ok := t.out[id].(berth.Release)
 	if !ok {
 		return
@@ -128,7 +128,7 @@ func (t *gang) stopped(r *run, id berth.ActionID) {
 	for i := range release.Members {
 		t.remove(release.Members[i].Index)
 	}
-	r.tell(berth.ActionReported{Action: id})
+	r.tell(berth.OrderReported{Order: id})
 	t.look(r)
 }
 
@@ -172,7 +172,7 @@ func (t *gang) hang(r *run) {
 
 // save writes a checkpoint that was asked for. A gang that is just starting has nothing to
 // write, and one that hangs cannot.
-func (t *gang) save(r *run, id berth.ActionID) {
+func (t *gang) save(r *run, id berth.OrderID) {
 	switch t.phase {
 	case trains:
 		t.turn(r, saves)
@@ -180,13 +180,13 @@ func (t *gang) save(r *run, id berth.ActionID) {
 		r.after(checkpointAsked, func() {
 			if t.life == life {
 				t.turn(r, trains)
-				r.tell(berth.ActionReported{Action: id})
+				r.tell(berth.OrderReported{Order: id})
 			}
 		})
 	case hangs, saves:
-		r.tell(berth.ActionReported{Action: id, Outcome: berth.Failed, Reason: "the gang does not answer"})
+		r.tell(berth.OrderReported{Order: id, Outcome: berth.OutcomeFailed, Reason: "the gang does not answer"})
 	default:
-		r.tell(berth.ActionReported{Action: id})
+		r.tell(berth.OrderReported{Order: id})
 	}
 }
 

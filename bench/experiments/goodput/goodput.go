@@ -139,11 +139,11 @@ func newExperiment(o Options) (*experiment, error) {
 		return nil, study.Misused("a flag is out of range: spares are at least 1, and leave two nodes of those beside; interruptions are up to 100000")
 	}
 	yield := berth.Policy{}
-	spares := berth.Policy{Spares: []berth.Spares{{Pool: poolName, Milli: o.SparesMilli}}}
+	spares := berth.Policy{HotSpares: []berth.HotSpares{{Pool: poolName, NodesMilli: o.SparesMilli}}}
 	trial := spares
-	trial.Health = berth.Health{Losses: 2, Within: 2 * berth.Day, Probation: 12 * berth.Hour, Trial: 8 * berth.Hour}
+	trial.Health = berth.Health{Losses: 2, Within: 2 * berth.Day, Quarantine: 12 * berth.Hour, BurnIn: 8 * berth.Hour}
 	return &experiment{o, []line{
-		lineWait:   {name: "wait", policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptNever}}},
+		lineWait:   {name: "wait", policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionOff}}},
 		lineYield:  {name: "yield", policy: yield, above: []int{lineWait}},
 		lineSpares: {name: "spares", policy: spares, above: []int{lineYield}, spared: true},
 		lineDrain:  {name: "drain", policy: yield, drain: true, above: []int{lineYield}},
@@ -172,8 +172,8 @@ func (g *experiment) config(line *line) berth.Config {
 // and limited to what the gang leaves, so that it does not flow into the place of a gang
 // that is being restarted.
 func (g *experiment) queues() []quota.Queue {
-	gang := quota.Amounts{quota.GPU: int64(g.Nodes) * machine.NodeGPUs * 1000}
-	rest := quota.Amounts{quota.GPU: int64(g.Beside) * machine.NodeGPUs * 1000}
+	gang := quota.Amounts{quota.GPUMilli: int64(g.Nodes) * machine.NodeGPUs * 1000}
+	rest := quota.Amounts{quota.GPUMilli: int64(g.Beside) * machine.NodeGPUs * 1000}
 	return []quota.Queue{
 		{Name: trainingQueue, Guarantee: gang, Limit: gang},
 		{Name: backgroundQueue, Limit: rest},

@@ -184,7 +184,7 @@ func (w *watched) Applied(now berth.Time, e berth.Event) error {
 	return w.compare(w.Checker.Applied(now, e))
 }
 
-func (w *watched) Scheduled(now berth.Time, actions []berth.Action) error {
+func (w *watched) Scheduled(now berth.Time, actions []berth.Order) error {
 	return w.compare(w.Checker.Scheduled(now, actions))
 }
 
@@ -192,7 +192,7 @@ func (w *watched) compare(err error) error {
 	if w.core == nil { // it is still being made
 		return err
 	}
-	if err = errors.Join(err, w.Against(w.core.Report()), w.Outstanding(w.core.Outstanding())); err != nil {
+	if err = errors.Join(err, w.AgainstReport(w.core.Report()), w.Outstanding(w.core.Outstanding())); err != nil {
 		return err
 	}
 	if w.steps++; w.steps%50 == 0 {

@@ -109,7 +109,7 @@ func (r *run) passed() error {
 }
 
 // ordered carries an order out, or begins to.
-func (r *run) ordered(action berth.Action) error {
+func (r *run) ordered(action berth.Order) error {
 	if h := action.Header(); h.Job == gangJob {
 		r.gang.ordered(r, action)
 	} else if j := r.jobs[h.Job]; j != nil {

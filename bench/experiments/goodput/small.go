@@ -33,7 +33,7 @@ type small struct {
 	runs        bool
 	incarnation berth.Incarnation
 	// binding is the Bind that is out; zero: none is.
-	binding berth.ActionID
+	binding berth.OrderID
 	// life numbers the stays on a node, so that what was to end one does not end another.
 	life int
 }
@@ -54,14 +54,14 @@ func (r *run) refill() {
 		r.jobs[j.id] = j
 		r.tell(berth.JobSubmitted{Job: berth.Job{
 			ID: j.id, Queue: backgroundQueue, ExpectedRuntime: j.runtime + smallStarts,
-			Groups:     []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: machine.NodeGPUs}}},
+			Groups:     []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: machine.NodeGPUs}}},
 			Checkpoint: berth.Checkpoint{Supported: true, Interval: smallEvery, Cost: smallWrites, RestartCost: smallStarts},
 		}})
 	}
 }
 
 // ordered takes an order about the job.
-func (j *small) ordered(r *run, action berth.Action) {
+func (j *small) ordered(r *run, action berth.Order) {
 	h := action.Header()
 	j.incarnation = h.Incarnation
 	switch a := action.(type) {
@@ -79,7 +79,7 @@ func (j *small) ordered(r *run, action berth.Action) {
 		j.later(r, smallStops, func() {
 			j.leave(r)
 			r.queued++
-			r.tell(berth.ActionReported{Action: h.ID})
+			r.tell(berth.OrderReported{Order: h.ID})
 		})
 	case berth.RequestCheckpoint:
 		j.later(r, smallWrites, func() { j.written(r, h.ID) })
@@ -96,9 +96,9 @@ func (j *small) later(r *run, d berth.Duration, do func()) {
 	})
 }
 
-func (j *small) started(r *run, id berth.ActionID) {
+func (j *small) started(r *run, id berth.OrderID) {
 	j.binding = 0
-	r.tell(berth.ActionReported{Action: id})
+	r.tell(berth.OrderReported{Order: id})
 	if r.nodes[j.node].fault == nil {
 		j.since, j.runs = r.sim.Now(), true
 		j.later(r, j.runtime-j.saved, func() { j.finish(r) })
@@ -116,13 +116,13 @@ func (j *small) finish(r *run) {
 }
 
 // written reports a checkpoint that was asked for.
-func (j *small) written(r *run, id berth.ActionID) {
-	outcome := berth.Failed
+func (j *small) written(r *run, id berth.OrderID) {
+	outcome := berth.OutcomeFailed
 	if j.runs {
 		j.halt(r, berth.Millisecond)
-		j.since, j.runs, outcome = r.sim.Now(), true, berth.Done
+		j.since, j.runs, outcome = r.sim.Now(), true, berth.OutcomeDone
 	}
-	r.tell(berth.ActionReported{Action: id, Outcome: outcome})
+	r.tell(berth.OrderReported{Order: id, Outcome: outcome})
 }
 
 // hang notes that the node under the job has failed.
@@ -134,7 +134,7 @@ func (j *small) lose(r *run) {
 	j.leave(r)
 	r.queued++
 	if binding != 0 {
-		r.tell(berth.ActionReported{Action: binding, Outcome: berth.Failed, Reason: "the node is lost"})
+		r.tell(berth.OrderReported{Order: binding, Outcome: berth.OutcomeFailed, Reason: "the node is lost"})
 	}
 }
 

@@ -52,7 +52,7 @@ func (m Mix) Weights(profiles int) []uint32 {
 // mig.NewLattice.
 func Plain(product mig.Product) (*mig.Lattice, error) {
 	product.Profiles = slices.DeleteFunc(slices.Clone(product.Profiles), func(p mig.Profile) bool {
-		return p.Name.Attribute != mig.Plain
+		return p.Name.Attribute != mig.AttributePlain
 	})
 	slices.SortStableFunc(product.Profiles, func(a, b mig.Profile) int { return a.Name.Compare(b.Name) })
 	return mig.NewLattice(product)

@@ -66,7 +66,7 @@ type Options struct {
 
 // Defaults are the options that berthbench has by default.
 func Defaults() Options {
-	return Options{Trays: 5000, Days: 5, Warmup: 2, Backlog: 300, Seed: 1, Locality: berth.Strict, Reserved: 16}
+	return Options{Trays: 5000, Days: 5, Warmup: 2, Backlog: 300, Seed: 1, Locality: berth.LocalityStrict, Reserved: 16}
 }
 
 // Run makes the experiment, and writes its results to w. The error says so if a segment is split
@@ -151,11 +151,11 @@ func (o *Options) job(n int, constrained bool) job {
 
 func group(gpus int, constrained bool) berth.Group {
 	if gpus <= machine.TrayGPUs {
-		return berth.Group{Replicas: 1, Claim: berth.Claim{GPUs: gpus}}
+		return berth.Group{Members: 1, Claim: berth.Claim{GPUs: gpus}}
 	}
-	g := berth.Group{Replicas: gpus / machine.TrayGPUs, Claim: berth.Claim{GPUs: machine.TrayGPUs}}
+	g := berth.Group{Members: gpus / machine.TrayGPUs, Claim: berth.Claim{GPUs: machine.TrayGPUs}}
 	if constrained {
-		g.Topology.Segments = []berth.Segment{{Size: min(g.Replicas, machine.SegmentTrays), Level: machine.LevelBlock}}
+		g.Topology.Segments = []berth.Segment{{Size: min(g.Members, machine.SegmentTrays), Level: machine.LevelBlock}}
 	}
 	return g
 }
@@ -206,7 +206,7 @@ func mixTable() *study.Table {
 		if len(g.Topology.Segments) > 0 {
 			segment = g.Topology.Segments[0].Size
 		}
-		t.Add(m.gpus, float64(m.of1000)/10, m.minutes, 100*weight(i)/gpuTime, g.Replicas, segment)
+		t.Add(m.gpus, float64(m.of1000)/10, m.minutes, 100*weight(i)/gpuTime, g.Members, segment)
 	}
 	return t
 }
@@ -230,12 +230,12 @@ func (o *Options) report(out *study.Printer, with, without *run) error {
 	row("blocks of small jobs, mean", func(r *run) any { return r.idle.mean(r.idle.smallBlocks) })
 	row("reservations given", func(r *run) any { return r.totals.Reservations })
 	row("reservations expired", func(r *run) any { return r.totals.ReservationsExpired })
-	row("jobs backfilled onto them", func(r *run) any { return r.totals.Backfilled })
-	row("searches", func(r *run) any { return r.totals.Attempts })
+	row("jobs backfilled onto them", func(r *run) any { return r.totals.ReplicasBackfilled })
+	row("searches", func(r *run) any { return r.totals.PlacementAttempts })
 	row("passes", func(r *run) any { return r.sim.Speed().Passes })
-	row("facts", func(r *run) any { return r.sim.Speed().Facts })
+	row("facts", func(r *run) any { return r.sim.Speed().Events })
 	row("seconds", func(r *run) any { return r.wall.Seconds() })
-	row("facts and passes a second", func(r *run) any { return int(float64(r.sim.Speed().Facts+r.sim.Speed().Passes) / r.wall.Seconds()) })
+	row("facts and passes a second", func(r *run) any { return int(float64(r.sim.Speed().Events+r.sim.Speed().Passes) / r.wall.Seconds()) })
 	if err := out.Print(t); err != nil {
 		return err
 	}

@@ -22,9 +22,9 @@ func TestNVL72Mix(t *testing.T) {
 		case m.gpus >= machine.SegmentTrays*machine.TrayGPUs:
 			large += use
 			require.Equal(t, berth.Segment{Size: machine.SegmentTrays, Level: machine.LevelBlock}, g.Topology.Segments[0], m.gpus)
-			require.Zero(t, g.Replicas%machine.SegmentTrays, m.gpus)
+			require.Zero(t, g.Members%machine.SegmentTrays, m.gpus)
 		case m.gpus > machine.TrayGPUs:
-			require.Equal(t, g.Replicas, g.Topology.Segments[0].Size, m.gpus)
+			require.Equal(t, g.Members, g.Topology.Segments[0].Size, m.gpus)
 		}
 		if m.gpus <= (machine.BlockTrays-machine.SegmentTrays)*machine.TrayGPUs {
 			small += use

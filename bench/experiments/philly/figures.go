@@ -98,12 +98,12 @@ func (r *run) part(of func(*life.Slot) float64) float64 {
 func (b *experiment) fairness(r *run) float64 {
 	const perDay = int(berth.Day / berth.Hour)
 	tree := quota.NewTree()
-	leaves := make([]quota.Index, len(b.whole.Queues))
+	leaves := make([]quota.QueueIndex, len(b.whole.Queues))
 	for i, q := range b.whole.Queues {
 		leaves[i], _ = tree.Set(q)
 	}
-	_ = tree.SetCapacity(quota.GPU, int64(r.gpus)*1000)
-	shares, err := quota.NewShares(tree, quota.GPU, 1)
+	_ = tree.SetCapacity(quota.GPUMilli, int64(r.gpus)*1000)
+	shares, err := quota.NewShares(tree, quota.GPUMilli, 1)
 	if err != nil {
 		return 0
 	}

@@ -90,7 +90,7 @@ func (b *experiment) load() error {
 func (b *experiment) read() (jobs []sim.Arrival, err error) {
 	trace, err := workload.Philly(b.File, workload.Options{GPUsPerNode: 8, Change: func(j *berth.Job) {
 		j.Checkpoint = berth.Checkpoint{Supported: true, Cost: checkpointTakes, RestartCost: restartTakes}
-		if len(j.Groups) > 1 || j.Groups[0].Replicas > 1 {
+		if len(j.Groups) > 1 || j.Groups[0].Members > 1 {
 			j.Topology.Preferred = rack
 		}
 	}})
@@ -118,7 +118,7 @@ func queues(shares []life.Share) []quota.Queue {
 	var list []quota.Queue
 	for i := range shares {
 		gpus := int64(shares[i].GPUs())
-		list = append(list, quota.Queue{Name: string(shares[i].Queue), Weight: max(gpus, 1), Guarantee: quota.Amounts{quota.GPU: gpus * 1000}})
+		list = append(list, quota.Queue{Name: string(shares[i].Queue), Weight: max(gpus, 1), Guarantee: quota.Amounts{quota.GPUMilli: gpus * 1000}})
 	}
 	return list
 }

@@ -60,6 +60,6 @@ func cellsOfShares(shares []life.Share) baseline.Policy {
 // has jobs of one class and priority alone, and moves what runs where that makes room in one piece.
 func config() berth.Config {
 	return berth.Config{Levels: []string{rack}, Policy: berth.Policy{
-		Preemption: berth.Preemption{Mode: berth.PreemptReclaim}, Moves: berth.Moves{Mode: berth.MovesOrdered},
+		Preemption: berth.Preemption{Mode: berth.PreemptionReclaim}, Defragmentation: berth.Defragmentation{Mode: berth.DefragmentationOn},
 	}}
 }

@@ -103,7 +103,7 @@ func (r *run) came(j *job, fresh bool) {
 // regroup has a gang go on with more members or fewer.
 func (r *run) regroup(j *job) {
 	r.enter(j, regrouped)
-	r.later(j, berth.Span(r.b.Regroup), func() error { r.goOn(j); return nil })
+	r.later(j, berth.DurationOf(r.b.Regroup), func() error { r.goOn(j); return nil })
 }
 
 // goOn has a gang make progress, until its work is done or it writes a checkpoint, which

@@ -123,7 +123,7 @@ func newExperiment(o Options) (*experiment, error) {
 	if o.Elastic < 0 || o.Elastic > 100 || o.Interval < time.Minute || o.Interval > 24*time.Hour || o.Regroup < 0 || o.Regroup > time.Hour || o.Target < time.Second {
 		return nil, study.Misused("a flag is out of range: -elastic is 0 to 100, -interval a minute to a day, -regroup up to an hour, -target a second or more")
 	}
-	nobody := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptNever}}}
+	nobody := berth.Config{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionOff}}}
 	return &experiment{o, []policy{
 		kill:    {name: "kill by priority", config: nobody, before: byPriority},
 		newest:  {name: "kill the newest", config: nobody, before: newestFirst},

@@ -74,11 +74,11 @@ type watched struct {
 	core *core.Core
 }
 
-func (w *watched) Scheduled(now berth.Time, actions []berth.Action) error {
+func (w *watched) Scheduled(now berth.Time, actions []berth.Order) error {
 	if err := w.Checker.Scheduled(now, actions); err != nil {
 		return err
 	}
-	return w.Against(w.core.Report())
+	return w.AgainstReport(w.core.Report())
 }
 
 // Every policy keeps the promises of the core, by the independent checker.
@@ -109,7 +109,7 @@ func TestPreemptBooks(t *testing.T) {
 		ID: "gang", Queue: products, Groups: []berth.Group{machine.Gang(16)},
 		Checkpoint: berth.Checkpoint{Supported: true, Interval: berth.Hour, Cost: writeSmall, RestartCost: warmSmall},
 	}
-	replica := berth.Job{ID: "replica", Queue: serving, Class: berth.LatencyCritical, Groups: []berth.Group{machine.Gang(2)}}
+	replica := berth.Job{ID: "replica", Queue: serving, Class: berth.ClassLatencyCritical, Groups: []berth.Group{machine.Gang(2)}}
 	// The gang is started at -35:00 and productive from -32:30 on, so that it has worked for
 	// 57 and a half minutes when the replica comes, and would have its first checkpoint
 	// soon. Its place is free again at 85:10, and two and a half minutes later it works.
@@ -162,7 +162,7 @@ func TestPreemptUnwanted(t *testing.T) {
 	b := smallWeek(t)
 	from := berth.Time(warmUp)
 	r, err := b.newRun(&b.policies[shipped], []arrival{{at: from, ends: from.Add(startTakes / 2), job: berth.Job{
-		ID: "replica", Queue: serving, Class: berth.LatencyCritical, Groups: []berth.Group{machine.Gang(2)},
+		ID: "replica", Queue: serving, Class: berth.ClassLatencyCritical, Groups: []berth.Group{machine.Gang(2)},
 	}}}, check.New(b.policies[shipped].config))
 	require.NoError(t, err)
 	require.NoError(t, r.play())
@@ -177,7 +177,7 @@ func TestPreemptUnwanted(t *testing.T) {
 func TestPreemptShrinks(t *testing.T) {
 	b := smallWeek(t)
 	r, err := b.newRun(&b.policies[never], []arrival{{job: berth.Job{
-		ID: "gang", Queue: products, Groups: []berth.Group{{Replicas: 4, Min: 2, Claim: berth.Claim{GPUs: 8}}},
+		ID: "gang", Queue: products, Groups: []berth.Group{{Members: 4, MinMembers: 2, Claim: berth.Claim{GPUs: 8}}},
 		Checkpoint: berth.Checkpoint{Supported: true, Interval: berth.Hour, RestartCost: warmSmall},
 	}, work: 90 * berth.Minute}}, nil)
 	require.NoError(t, err)
@@ -190,8 +190,8 @@ func TestPreemptShrinks(t *testing.T) {
 	require.Equal(t, int64(worked), r.book.sum(working)+j.atWork*int64(r.sim.Now().Sub(j.settled)))
 
 	require.NoError(t, r.carryOut(berth.Release{
-		Order:   berth.Order{ID: 100, Job: "gang", Incarnation: 1, Cause: berth.Cause{For: berth.ReplicaRef{Job: "gang"}}},
-		Members: []berth.MemberPlacement{{Index: 3}},
+		OrderHeader: berth.OrderHeader{ID: 100, Job: "gang", Incarnation: 1, Cause: berth.Cause{Beneficiary: berth.ReplicaRef{Job: "gang"}}},
+		Members:     []berth.MemberPlacement{{Index: 3}},
 	}))
 	require.Equal(t, int64(worked), j.done)
 	require.Equal(t, regrouped, j.phase)

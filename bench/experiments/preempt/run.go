@@ -35,8 +35,8 @@ type job struct {
 	each        int // GPUs of a member
 	members     []member
 	incarnation berth.Incarnation
-	order       berth.ActionID // that is out; 0: none
-	*gang                      // nil for replicas
+	order       berth.OrderID // that is out; 0: none
+	*gang                     // nil for replicas
 	*replica
 }
 
@@ -127,7 +127,7 @@ func (r *run) tell(e berth.Event) error { return r.sim.Tell(sim.Arrival{Event: e
 func (r *run) arrive(a *arrival) error {
 	a.job.Checkpoint.Supported = a.job.Checkpoint.Supported && !r.policy.deaf
 	g := &a.job.Groups[0]
-	j := &job{spec: &a.job, each: g.Claim.GPUs, members: make([]member, g.Replicas)}
+	j := &job{spec: &a.job, each: g.Claim.GPUs, members: make([]member, g.Members)}
 	r.jobs[a.job.ID] = j
 	if a.ends == 0 {
 		j.gang = &gang{work: int64(a.work) * int64(j.gpus()), priority: a.priority}
@@ -226,7 +226,7 @@ func is(so bool) int64 {
 }
 
 // carryOut does what an order says, after a while.
-func (r *run) carryOut(a berth.Action) error {
+func (r *run) carryOut(a berth.Order) error {
 	h := a.Header()
 	j := r.jobs[h.Job]
 	r.settle(j)
@@ -247,7 +247,7 @@ func (r *run) carryOut(a berth.Action) error {
 
 // carriedOut has something done about an order after a while, and reported, unless there is another
 // order by then.
-func (r *run) carriedOut(j *job, order berth.ActionID, takes berth.Duration, do func()) {
+func (r *run) carriedOut(j *job, order berth.OrderID, takes berth.Duration, do func()) {
 	j.order = order
 	r.after(takes, func() error {
 		if j.order != order {
@@ -256,14 +256,14 @@ func (r *run) carriedOut(j *job, order berth.ActionID, takes berth.Duration, do 
 		j.order = 0
 		r.settle(j)
 		do()
-		return r.tell(berth.ActionReported{Action: order})
+		return r.tell(berth.OrderReported{Order: order})
 	})
 }
 
 // start has members come up.
 func (r *run) start(j *job, b *berth.Bind) {
 	if j.gang != nil && j.dying { // it is not to grow
-		r.after(0, func() error { return r.tell(berth.ActionReported{Action: b.ID, Outcome: berth.Failed}) })
+		r.after(0, func() error { return r.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeFailed}) })
 		return
 	}
 	fresh := j.in(absent) == len(j.members)
@@ -293,7 +293,7 @@ func (r *run) start(j *job, b *berth.Bind) {
 // while some were still coming.
 func (r *run) stop(j *job, a *berth.Release) {
 	if j.gang != nil && !j.ended {
-		r.yielded(j, len(a.Members)*j.each, r.jobs[a.Cause.For.Job])
+		r.yielded(j, len(a.Members)*j.each, r.jobs[a.Cause.Beneficiary.Job])
 	} else if j.replica != nil && !j.over {
 		r.book.dropped += r.counted(r.sim.Now())
 	}
@@ -335,7 +335,7 @@ func (r *run) audit() error {
 	for _, free := range r.free {
 		held += int64(machine.NodeGPUs - free)
 	}
-	switch sched := r.core.Report().GPUs.Held; {
+	switch sched := r.core.Report().GPUs.HeldMilli; {
 	case columns != b.held:
 		return fmt.Errorf("gangs held %d GPU-milliseconds, and the columns add up to %d", b.held, columns)
 	case r.over(atWork) != b.sum(working):

@@ -126,7 +126,7 @@ type arrival struct {
 // queues describes the quota tree.
 func (b *experiment) queues() []quota.Queue {
 	part := func(percent int64) quota.Amounts {
-		return quota.Amounts{quota.GPU: b.gpus() * 1000 * percent / 100}
+		return quota.Amounts{quota.GPUMilli: b.gpus() * 1000 * percent / 100}
 	}
 	return []quota.Queue{
 		{Name: serving, Guarantee: part(guaranteed)},
@@ -156,7 +156,7 @@ func (b *experiment) training(random *rand.Rand, kind string, percent int, span 
 		a.at = berth.Time(random.Float64()*float64(span/berth.Second)) * berth.Time(berth.Second)
 		for i := range a.job.Groups {
 			g := &a.job.Groups[i]
-			budget -= float64(g.Replicas*g.Claim.GPUs) * float64(a.work)
+			budget -= float64(g.Members*g.Claim.GPUs) * float64(a.work)
 		}
 		list = append(list, a)
 	}
@@ -174,11 +174,11 @@ func (b *experiment) gang(random *rand.Rand, id string, gpus int) arrival {
 	job := berth.Job{
 		ID: berth.JobID(id), Queue: products,
 		ExpectedRuntime: work + work/4,
-		Checkpoint:      berth.Checkpoint{Supported: true, Interval: berth.Span(b.Interval), Cost: write, RestartCost: warm},
+		Checkpoint:      berth.Checkpoint{Supported: true, Interval: berth.DurationOf(b.Interval), Cost: write, RestartCost: warm},
 		Groups:          []berth.Group{machine.Gang(gpus)},
 	}
-	if elastic := random.IntN(100) < b.Elastic; elastic && job.Groups[0].Replicas >= 4 {
-		job.Groups[0].Min = job.Groups[0].Replicas / 2
+	if elastic := random.IntN(100) < b.Elastic; elastic && job.Groups[0].Members >= 4 {
+		job.Groups[0].MinMembers = job.Groups[0].Members / 2
 	}
 	return arrival{job: job, work: work, priority: random.IntN(priorities)}
 }
@@ -190,8 +190,8 @@ func (b *experiment) inference(random *rand.Rand, span berth.Duration) []arrival
 		gpus := study.Pick(random, replicaSizes[:], replicasOf100[:])
 		queue := [...]berth.QueueID{serving, products}[len(list)%2]
 		list = append(list, arrival{at: at, ends: ends, job: berth.Job{
-			ID: berth.JobID(fmt.Sprintf("%s-%05d", kind, len(list))), Queue: queue, Class: berth.LatencyCritical,
-			Groups: []berth.Group{{Replicas: 1, Claim: berth.Claim{GPUs: gpus}}},
+			ID: berth.JobID(fmt.Sprintf("%s-%05d", kind, len(list))), Queue: queue, Class: berth.ClassLatencyCritical,
+			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: gpus}}},
 		}})
 		return gpus
 	}

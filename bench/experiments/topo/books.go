@@ -19,7 +19,7 @@ type fleet struct {
 	config      berth.Config
 	core        *core.Core
 	sim         *sim.Simulation
-	orders      []berth.Action // of the latest passes
+	orders      []berth.Order // of the latest passes
 	nodes       []berth.Node
 	at          map[berth.NodeID]int
 	free        []int // GPUs by node
@@ -34,7 +34,7 @@ func newFleet(name, about string, config berth.Config, nodes []berth.Node) (*fle
 		return nil, err
 	}
 	f := &fleet{name: name, about: about, config: config, core: sched, nodes: nodes, at: map[berth.NodeID]int{}}
-	f.sim = sim.New(sched, sim.FromSlice(nil), sim.Options{Scheduled: func(_ berth.Time, orders []berth.Action) {
+	f.sim = sim.New(sched, sim.FromSlice(nil), sim.Options{Scheduled: func(_ berth.Time, orders []berth.Order) {
 		f.orders = append(f.orders, orders...)
 	}})
 	for i := range nodes {
@@ -130,7 +130,7 @@ func (f *fleet) gang(gpus int) berth.Job {
 		members, each = gpus/f.perNode, f.perNode
 	}
 	group := berth.Group{
-		Replicas: members, Claim: berth.Claim{GPUs: each, CPUMilli: int64(each) * 8000, MemoryMiB: int64(each) * 64 << 10},
+		Members: members, Claim: berth.Claim{GPUs: each, CPUMilli: int64(each) * 8000, MemoryMiB: int64(each) * 64 << 10},
 	}
 	if level := f.config.Fabric.IslandLevel; level != "" && members > 1 {
 		group.Topology.Segments = []berth.Segment{{Size: min(members, machine.SegmentTrays), Level: level}}

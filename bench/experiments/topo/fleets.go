@@ -29,7 +29,7 @@ func fleets(lingjun string) []maker {
 func h100Fleet() (*fleet, error) {
 	config := berth.Config{
 		Levels: []string{"spine", "su"},
-		Fabric: berth.Fabric{RailLevel: "su", Tapers: []berth.Taper{{Level: "spine", RatioMilli: 2000}}},
+		Fabric: berth.Fabric{RailLevel: "su", Oversubscription: []berth.Oversubscription{{Level: "spine", RatioMilli: 2000}}},
 	}
 	var nodes []berth.Node
 	for i := range 500 {
@@ -43,7 +43,7 @@ func h100Fleet() (*fleet, error) {
 func nvl72Fleet() (*fleet, error) {
 	config := berth.Config{
 		Levels: []string{machine.LevelUnit, machine.LevelBlock},
-		Fabric: berth.Fabric{IslandLevel: machine.LevelBlock, Tapers: []berth.Taper{{Level: machine.LevelUnit, RatioMilli: 2000}}},
+		Fabric: berth.Fabric{IslandLevel: machine.LevelBlock, Oversubscription: []berth.Oversubscription{{Level: machine.LevelUnit, RatioMilli: 2000}}},
 	}
 	var nodes []berth.Node
 	for i := range 5000 {
@@ -66,7 +66,7 @@ func lingjunFleet(path string) (*fleet, error) {
 	}
 	config := berth.Config{
 		Levels: read.Levels,
-		Fabric: berth.Fabric{Tapers: []berth.Taper{{Level: read.Levels[len(read.Levels)-1], RatioMilli: 2000}}},
+		Fabric: berth.Fabric{Oversubscription: []berth.Oversubscription{{Level: read.Levels[len(read.Levels)-1], RatioMilli: 2000}}},
 	}
 	var nodes []berth.Node
 	for _, n := range read.Nodes {
@@ -80,7 +80,7 @@ func lingjunFleet(path string) (*fleet, error) {
 func mixedFleet() (*fleet, error) {
 	config := berth.Config{
 		Levels: []string{"spine", "leaf"},
-		Fabric: berth.Fabric{Tapers: []berth.Taper{{Level: "leaf", RatioMilli: 2000}}},
+		Fabric: berth.Fabric{Oversubscription: []berth.Oversubscription{{Level: "leaf", RatioMilli: 2000}}},
 	}
 	var nodes []berth.Node
 	leaf := 0

@@ -90,7 +90,7 @@ func (o *Options) measure(ctx context.Context, out *study.Printer, f *fleet) err
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for _, dial := range []berth.Locality{berth.Strict, berth.Balanced, berth.Loose} {
+		for _, dial := range []berth.Locality{berth.LocalityStrict, berth.LocalityBalanced, berth.LocalityLoose} {
 			row, err := o.row(f, gpus, dial)
 			if err != nil {
 				return err

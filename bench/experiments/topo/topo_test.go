@@ -21,14 +21,14 @@ func TestTopo(t *testing.T) {
 	require.NoError(t, f.fill(1))
 	agree := func() {
 		report := f.core.Report()
-		require.EqualValues(t, f.held*1000, report.GPUs.Held)
+		require.EqualValues(t, f.held*1000, report.GPUs.HeldMilli)
 		require.Zero(t, report.Replicas.Pending)
 	}
 	agree()
 	require.InDelta(t, fillAtLast, 100*float64(f.held)/float64(f.gpus), 2)
 	o := Options{Time: time.Microsecond}
 	for _, gpus := range sizes {
-		row, err := o.row(f, gpus, berth.Strict)
+		row, err := o.row(f, gpus, berth.LocalityStrict)
 		require.NoError(t, err)
 		require.Len(t, row, 12)
 		require.Equal(t, gpus, row[0])

@@ -179,9 +179,9 @@ func lookAtOpenBPods(file string) (*look, error) {
 	for i, pod := range pods {
 		claim := berth.Claim{GPUs: pod.Request.GPUs}
 		if claim.GPUs > 0 && pod.Request.Milli < bench.WholeGPU {
-			claim = berth.Claim{Share: &berth.Share{Milli: pod.Request.Milli}}
+			claim = berth.Claim{Share: &berth.Share{GPUMilli: pod.Request.Milli}}
 		}
-		arrivals[i].Event = berth.JobSubmitted{Job: berth.Job{Groups: []berth.Group{{Replicas: 1, Claim: claim}}}}
+		arrivals[i].Event = berth.JobSubmitted{Job: berth.Job{Groups: []berth.Group{{Members: 1, Claim: claim}}}}
 	}
 	return &look{Summary: workload.Summarize(sim.FromSlice(arrivals))}, nil
 }

@@ -9,9 +9,9 @@ import (
 // A victim goes from phase to phase by orders and reports; a signal that cannot come is
 // refused.
 func ExamplePhase_Next() {
-	phase := protocol.Running
+	phase := protocol.PhaseRunning
 	for _, signal := range []protocol.Signal{
-		protocol.Ask, protocol.Done, protocol.Done, protocol.Release, protocol.Deadline, protocol.Release, protocol.Done, protocol.Bind,
+		protocol.SignalAsk, protocol.SignalDone, protocol.SignalDone, protocol.SignalRelease, protocol.SignalDeadline, protocol.SignalRelease, protocol.SignalDone, protocol.SignalBind,
 	} {
 		next, ok := phase.Next(signal)
 		if !ok {

@@ -12,33 +12,33 @@ import (
 type Phase uint8
 
 const (
-	// Running: nobody has asked it for anything.
-	Running Phase = iota
-	// Requested: it has been asked for a checkpoint, has a deadline, and runs on.
-	Requested
-	// Spared: it has been asked, but its beneficiary does not need its place any more,
+	// PhaseRunning: nobody has asked it for anything.
+	PhaseRunning Phase = iota
+	// PhaseRequested: it has been asked for a checkpoint, has a deadline, and runs on.
+	PhaseRequested
+	// PhaseExcused: it has been asked, but its beneficiary does not need its place any more,
 	// which it has yet to be told.
-	Spared
-	// Checkpointed: it has written one, and is to be stopped.
-	Checkpointed
-	// Expired: it is to be stopped without a new checkpoint. The deadline has passed, it
+	PhaseExcused
+	// PhaseCheckpointed: it has written one, and is to be stopped.
+	PhaseCheckpointed
+	// PhaseExpired: it is to be stopped without a new checkpoint. The deadline has passed, it
 	// has failed to write one, or it never does.
-	Expired
-	// Lost: too much of it was lost with its hardware, and the rest is to be stopped.
-	Lost
-	// Shrinking: it runs on, and some of its members are being stopped.
-	Shrinking
-	// Evicting: all of it is being stopped.
-	Evicting
-	// Ending: it is, or is to be, stopped, and will not come back: it has finished, or was
+	PhaseExpired
+	// PhaseLost: too much of it was lost with its hardware, and the rest is to be stopped.
+	PhaseLost
+	// PhaseShrinking: it runs on, and some of its members are being stopped.
+	PhaseShrinking
+	// PhaseEvicting: all of it is being stopped.
+	PhaseEvicting
+	// PhaseEnding: it is, or is to be, stopped, and will not come back: it has finished, or was
 	// cancelled.
-	Ending
-	// Released: it holds nothing, and waits for a place with its age.
-	Released
-	// Resumed: its next life has begun, from its checkpoint.
-	Resumed
-	// Ended: it holds nothing and does not wait.
-	Ended
+	PhaseEnding
+	// PhaseReleased: it holds nothing, and waits for a place with its age.
+	PhaseReleased
+	// PhaseResumed: its next life has begun, from its checkpoint.
+	PhaseResumed
+	// PhaseEnded: it holds nothing and does not wait.
+	PhaseEnded
 	phases
 )
 
@@ -48,48 +48,48 @@ const phaseNames enum.Names = "running|requested|spared|checkpointed|expired|los
 func (p Phase) String() string { return enum.Text(phaseNames, p, "phase(%d)") }
 
 // Over reports whether the yielding has come to its end in a phase: the job runs, or is gone.
-func (p Phase) Over() bool { return p == Running || p == Resumed || p == Ended }
+func (p Phase) Over() bool { return p == PhaseRunning || p == PhaseResumed || p == PhaseEnded }
 
 // A Signal is what takes a yielding from one phase to the next.
 type Signal uint8
 
 const (
-	// Ask: it is chosen as a victim, and asked for a checkpoint.
-	Ask Signal = iota
-	// Stop: it is chosen as a victim, and writes no checkpoints.
-	Stop
-	// Shrink: some of its members are chosen, and ordered to stop.
-	Shrink
-	// Spare: the beneficiary has started, or does not wait any more.
-	Spare
-	// Withdraw: it is told that it need not yield.
-	Withdraw
-	// Release: it is ordered to stop, for the first time or again.
-	Release
-	// Done: what was ordered is reported as done, all of it.
-	Done
-	// Partial: some members are reported as stopped, and others as not.
-	Partial
-	// Failed: the checkpoint is reported as not written, or nobody as stopped.
-	Failed
-	// Deadline: nothing was heard of an order in time.
-	Deadline
-	// PresumeDead: nothing was heard of the last attempt to stop it either.
-	PresumeDead
-	// Lose: members are lost or died, and it goes on as it was.
-	Lose
-	// LoseTooMany: so many that it cannot go on.
-	LoseTooMany
-	// LoseAll: everybody who was, or would have to be, stopped.
-	LoseAll
-	// Finish: the job ended by itself.
-	Finish
-	// Cancel: it was cancelled, or scaled down.
-	Cancel
-	// Drop: it was given up, as it had waited for too long.
-	Drop
-	// Bind: it has got a place again.
-	Bind
+	// SignalAsk: it is chosen as a victim, and asked for a checkpoint.
+	SignalAsk Signal = iota
+	// SignalStop: it is chosen as a victim, and writes no checkpoints.
+	SignalStop
+	// SignalShrink: some of its members are chosen, and ordered to stop.
+	SignalShrink
+	// SignalExcuse: the beneficiary has started, or does not wait any more.
+	SignalExcuse
+	// SignalWithdraw: it is told that it need not yield.
+	SignalWithdraw
+	// SignalRelease: it is ordered to stop, for the first time or again.
+	SignalRelease
+	// SignalDone: what was ordered is reported as done, all of it.
+	SignalDone
+	// SignalPartial: some members are reported as stopped, and others as not.
+	SignalPartial
+	// SignalFailed: the checkpoint is reported as not written, or nobody as stopped.
+	SignalFailed
+	// SignalDeadline: nothing was heard of an order in time.
+	SignalDeadline
+	// SignalPresumeDead: nothing was heard of the last attempt to stop it either.
+	SignalPresumeDead
+	// SignalLose: members are lost or died, and it goes on as it was.
+	SignalLose
+	// SignalLoseTooMany: so many that it cannot go on.
+	SignalLoseTooMany
+	// SignalLoseAll: everybody who was, or would have to be, stopped.
+	SignalLoseAll
+	// SignalFinish: the job ended by itself.
+	SignalFinish
+	// SignalCancel: it was cancelled, or scaled down.
+	SignalCancel
+	// SignalDrop: it was given up, as it had waited for too long.
+	SignalDrop
+	// SignalBind: it has got a place again.
+	SignalBind
 	signals
 )
 
@@ -108,74 +108,74 @@ func (p Phase) Next(s Signal) (Phase, bool) {
 // after is Next, and phases where there is none.
 func (p Phase) after(s Signal) Phase {
 	switch p {
-	case Running:
+	case PhaseRunning:
 		switch s {
-		case Ask:
-			return Requested
-		case Stop:
-			return Expired
-		case Shrink:
-			return Shrinking
+		case SignalAsk:
+			return PhaseRequested
+		case SignalStop:
+			return PhaseExpired
+		case SignalShrink:
+			return PhaseShrinking
 		}
-	case Requested:
+	case PhaseRequested:
 		switch s {
-		case Done:
-			return Checkpointed
-		case Failed, Deadline:
-			return Expired
-		case Spare:
-			return Spared
-		}
-		return p.whileItRuns(s)
-	case Spared:
-		switch s {
-		case Withdraw, Done, Failed, Deadline:
-			return Running
+		case SignalDone:
+			return PhaseCheckpointed
+		case SignalFailed, SignalDeadline:
+			return PhaseExpired
+		case SignalExcuse:
+			return PhaseExcused
 		}
 		return p.whileItRuns(s)
-	case Shrinking:
+	case PhaseExcused:
 		switch s {
-		case Done, PresumeDead, LoseAll:
-			return Running
-		case LoseTooMany:
-			return Lost
-		case Finish:
-			return Ending
+		case SignalWithdraw, SignalDone, SignalFailed, SignalDeadline:
+			return PhaseRunning
+		}
+		return p.whileItRuns(s)
+	case PhaseShrinking:
+		switch s {
+		case SignalDone, SignalPresumeDead, SignalLoseAll:
+			return PhaseRunning
+		case SignalLoseTooMany:
+			return PhaseLost
+		case SignalFinish:
+			return PhaseEnding
 		}
 		return p.whileItStops(s)
-	case Checkpointed, Expired, Lost:
+	case PhaseCheckpointed, PhaseExpired, PhaseLost:
 		switch s {
-		case Release:
-			return Evicting
-		case LoseAll:
-			return Released
-		case Spare, Lose: // whoever is to be stopped is not held up, even if nobody needs its place
+		case SignalRelease:
+			return PhaseEvicting
+		case SignalLoseAll:
+			return PhaseReleased
+		case SignalExcuse, SignalLose: // whoever is to be stopped is not held up, even if nobody needs its place
 			return p
-		case Finish, Cancel:
-			return Ending
+		case SignalFinish, SignalCancel:
+			return PhaseEnding
 		}
-	case Evicting:
+	case PhaseEvicting:
 		switch s {
-		case Done, PresumeDead, LoseAll:
-			return Released
-		case Finish:
-			return Ending
+		case SignalDone, SignalPresumeDead, SignalLoseAll:
+			return PhaseReleased
+		case SignalFinish:
+			return PhaseEnding
 		}
 		return p.whileItStops(s)
-	case Ending:
+	case PhaseEnding:
 		switch s {
-		case Done, PresumeDead, LoseAll:
-			return Ended
-		case Cancel:
+		case SignalDone, SignalPresumeDead, SignalLoseAll:
+			return PhaseEnded
+		case SignalCancel:
 			return phases // it is refused, or has been
 		}
 		return p.whileItStops(s)
-	case Released:
+	case PhaseReleased:
 		switch s {
-		case Bind:
-			return Resumed
-		case Cancel, Drop:
-			return Ended
+		case SignalBind:
+			return PhaseResumed
+		case SignalCancel, SignalDrop:
+			return PhaseEnded
 		}
 	}
 	return phases
@@ -184,16 +184,16 @@ func (p Phase) after(s Signal) Phase {
 // whileItRuns is what comes of a job that was asked for a checkpoint and runs.
 func (p Phase) whileItRuns(s Signal) Phase {
 	switch s {
-	case Lose:
+	case SignalLose:
 		return p
-	case LoseTooMany:
-		return Lost
-	case LoseAll:
-		return Released
-	case Finish:
-		return Ended
-	case Cancel:
-		return Ending
+	case SignalLoseTooMany:
+		return PhaseLost
+	case SignalLoseAll:
+		return PhaseReleased
+	case SignalFinish:
+		return PhaseEnded
+	case SignalCancel:
+		return PhaseEnding
 	}
 	return phases
 }
@@ -202,10 +202,10 @@ func (p Phase) whileItRuns(s Signal) Phase {
 // been reported as done.
 func (p Phase) whileItStops(s Signal) Phase {
 	switch s {
-	case Release, Partial, Failed, Deadline, Spare, Lose:
+	case SignalRelease, SignalPartial, SignalFailed, SignalDeadline, SignalExcuse, SignalLose:
 		return p
-	case Cancel:
-		return Ending
+	case SignalCancel:
+		return PhaseEnding
 	}
 	return phases
 }

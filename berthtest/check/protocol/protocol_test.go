@@ -11,7 +11,7 @@ import (
 // back to the beginning but that it goes on as it was.
 func TestProtocol(t *testing.T) {
 	arrows := Arrows()
-	reached := []Phase{Running}
+	reached := []Phase{PhaseRunning}
 	for grew := true; grew; {
 		grew = false
 		for _, a := range arrows {
@@ -26,7 +26,7 @@ func TestProtocol(t *testing.T) {
 	require.Len(t, reached, int(phases))
 	for p := range phases {
 		leads := slices.ContainsFunc(arrows, func(a Arrow) bool { return a.From == p && a.To != p })
-		require.Equal(t, p != Resumed && p != Ended, leads, "%s", p)
+		require.Equal(t, p != PhaseResumed && p != PhaseEnded, leads, "%s", p)
 	}
 	for s := range signals {
 		require.True(t, slices.ContainsFunc(arrows, func(a Arrow) bool { return a.Signal == s }), "%s", s)
@@ -38,18 +38,18 @@ func TestProtocol(t *testing.T) {
 func TestProtocolAsksFirst(t *testing.T) {
 	for _, a := range Arrows() {
 		switch a.To {
-		case Evicting:
-			require.Contains(t, []Phase{Checkpointed, Expired, Lost, Evicting}, a.From)
-		case Checkpointed:
-			require.True(t, a.Signal == Done || a.From == a.To)
-		case Expired:
-			require.True(t, slices.Contains([]Signal{Failed, Deadline, Stop}, a.Signal) || a.From == a.To)
-		case Lost:
-			require.True(t, a.Signal == LoseTooMany || a.From == a.To)
-		case Resumed:
-			require.Equal(t, Arrow{Released, Bind, Resumed}, a)
+		case PhaseEvicting:
+			require.Contains(t, []Phase{PhaseCheckpointed, PhaseExpired, PhaseLost, PhaseEvicting}, a.From)
+		case PhaseCheckpointed:
+			require.True(t, a.Signal == SignalDone || a.From == a.To)
+		case PhaseExpired:
+			require.True(t, slices.Contains([]Signal{SignalFailed, SignalDeadline, SignalStop}, a.Signal) || a.From == a.To)
+		case PhaseLost:
+			require.True(t, a.Signal == SignalLoseTooMany || a.From == a.To)
+		case PhaseResumed:
+			require.Equal(t, Arrow{PhaseReleased, SignalBind, PhaseResumed}, a)
 		}
-		require.True(t, a.From.Over() == (a.From == Running))
+		require.True(t, a.From.Over() == (a.From == PhaseRunning))
 	}
 }
 
@@ -59,28 +59,28 @@ func TestProtocolRefuses(t *testing.T) {
 		phase  Phase
 		signal Signal
 	}{
-		{Running, Done},
-		{Checkpointed, Done},
-		{Expired, Done},
-		{Released, Done},
-		{Resumed, Done},
-		{Ended, Finish},
-		{Requested, Ask},
-		{Evicting, Ask},
-		{Requested, Release},
-		{Requested, Partial},
-		{Requested, Withdraw},
-		{Ending, Finish},
+		{PhaseRunning, SignalDone},
+		{PhaseCheckpointed, SignalDone},
+		{PhaseExpired, SignalDone},
+		{PhaseReleased, SignalDone},
+		{PhaseResumed, SignalDone},
+		{PhaseEnded, SignalFinish},
+		{PhaseRequested, SignalAsk},
+		{PhaseEvicting, SignalAsk},
+		{PhaseRequested, SignalRelease},
+		{PhaseRequested, SignalPartial},
+		{PhaseRequested, SignalWithdraw},
+		{PhaseEnding, SignalFinish},
 	} {
 		_, ok := c.phase.Next(c.signal)
 		require.False(t, ok, "%s: %s", c.phase, c.signal)
 	}
-	_, ok := Phase(200).Next(Ask)
+	_, ok := Phase(200).Next(SignalAsk)
 	require.False(t, ok)
-	_, ok = Running.Next(Signal(200))
+	_, ok = PhaseRunning.Next(Signal(200))
 	require.False(t, ok)
-	require.Equal(t, "requested: deadline: expired", Arrow{Requested, Deadline, Expired}.String())
-	require.Equal(t, "presume dead", PresumeDead.String())
+	require.Equal(t, "requested: deadline: expired", Arrow{PhaseRequested, SignalDeadline, PhaseExpired}.String())
+	require.Equal(t, "presume dead", SignalPresumeDead.String())
 	require.Equal(t, "phase(200)", Phase(200).String())
 	require.Equal(t, "signal(200)", Signal(200).String())
 }

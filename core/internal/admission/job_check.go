@@ -24,7 +24,7 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	if err := refusal.Text(string(j.Tenant)); err != nil {
 		return refusal.In(err, "tenant")
 	}
-	if j.Class > berth.LatencyCritical {
+	if j.Class > berth.ClassLatencyCritical {
 		return refusal.Of(berth.ErrInvalid, "class", fmt.Sprintf("%d is out of range", j.Class))
 	}
 	if err := j.CheckTimes(); err != nil {
@@ -71,7 +71,7 @@ func (ad *Admission) checkGroups(j *berth.Job) *berth.Error {
 		if slices.ContainsFunc(j.Groups[:i], func(h berth.Group) bool { return h.Name == g.Name }) {
 			return refusal.Of(berth.ErrDuplicate, errtext.Index("groups", i)+".name", fmt.Sprintf("%q names a group of the job already", g.Name))
 		}
-		members += g.Replicas
+		members += g.Members
 		if members > ad.state.Config.Limits.Members {
 			return refusal.Of(berth.ErrLimit, errtext.Index("groups", i)+".replicas", fmt.Sprintf("the gang exceeds the limit of %d members", ad.state.Config.Limits.Members))
 		}
@@ -86,14 +86,14 @@ func (ad *Admission) checkGroup(j *berth.Job, g *berth.Group) *berth.Error {
 	if g.Name == "" && len(j.Groups) > 1 {
 		return refusal.Of(berth.ErrInvalid, "name", "is empty, and the job has several groups")
 	}
-	if g.Replicas < 1 {
-		return refusal.Of(berth.ErrInvalid, "replicas", fmt.Sprintf("%d is not positive", g.Replicas))
+	if g.Members < 1 {
+		return refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("%d is not positive", g.Members))
 	}
-	if g.Replicas > ad.state.Config.Limits.Members {
-		return refusal.Of(berth.ErrLimit, "replicas", fmt.Sprintf("%d exceed the limit of %d members", g.Replicas, ad.state.Config.Limits.Members))
+	if g.Members > ad.state.Config.Limits.Members {
+		return refusal.Of(berth.ErrLimit, "members", fmt.Sprintf("%d exceed the limit of %d members", g.Members, ad.state.Config.Limits.Members))
 	}
-	if g.Min < 0 || g.Min > g.Replicas {
-		return refusal.Of(berth.ErrInvalid, "min", fmt.Sprintf("%d is outside 0..%d, the group's replicas", g.Min, g.Replicas))
+	if g.MinMembers < 0 || g.MinMembers > g.Members {
+		return refusal.Of(berth.ErrInvalid, "minMembers", fmt.Sprintf("%d is outside 0..%d, the group's members", g.MinMembers, g.Members))
 	}
 	if err := g.Claim.Check(j.Class); err != nil {
 		return refusal.In(err, "claim")
@@ -181,7 +181,7 @@ func (ad *Admission) checkGroupTopology(j *berth.Job, g *berth.Group) *berth.Err
 		return refusal.Of(berth.ErrInvalid, "maxSkew", "needs spread")
 	case t.Spread != "" && (len(t.Segments) > 0 || t.Balance != "" || t.RailAligned):
 		return refusal.Of(berth.ErrInvalid, "spread", "excludes segments, balance and rail alignment")
-	case t.Spread != "" && record.Least(g) != g.Replicas:
+	case t.Spread != "" && record.Least(g) != g.Members:
 		return refusal.Of(berth.ErrUnsupported, "spread", "a group that is spread cannot start short")
 	}
 	return ad.checkRails(g)
@@ -198,7 +198,7 @@ func (ad *Admission) checkRails(g *berth.Group) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "railAligned", "needs whole GPUs")
 	case len(t.Segments) > 0 || t.Balance != "":
 		return refusal.Of(berth.ErrInvalid, "railAligned", "excludes segments and balance")
-	case record.Least(g) != g.Replicas:
+	case record.Least(g) != g.Members:
 		return refusal.Of(berth.ErrUnsupported, "railAligned", "a group on aligned rails cannot start short")
 	}
 	return nil
@@ -213,8 +213,8 @@ func (ad *Admission) checkSegments(g *berth.Group, required topology.Level) *ber
 		if err := ad.checkSegment(t.Segments, i, required); err != nil {
 			return refusal.In(err, errtext.Index("segments", i))
 		}
-		if i == 0 && (g.Replicas%s.Size != 0 || g.Min%s.Size != 0) {
-			return refusal.Of(berth.ErrInvalid, "segments[0].size", fmt.Sprintf("%d replicas, at least %d, do not come in segments of %d", g.Replicas, record.Least(g), s.Size))
+		if i == 0 && (g.Members%s.Size != 0 || g.MinMembers%s.Size != 0) {
+			return refusal.Of(berth.ErrInvalid, "segments[0].size", fmt.Sprintf("%d replicas, at least %d, do not come in segments of %d", g.Members, record.Least(g), s.Size))
 		}
 	}
 	return nil
@@ -265,7 +265,7 @@ func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
 	total := 0
 	for i := range j.Spec.Groups {
 		j.Offsets = append(j.Offsets, total)
-		total += j.Spec.Groups[i].Replicas
+		total += j.Spec.Groups[i].Members
 	}
 	j.Offsets = append(j.Offsets, total)
 	return j, nil

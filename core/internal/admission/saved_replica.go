@@ -21,10 +21,10 @@ const memberStateNames enum.Names = "absent|binding|running|failed|lost|stopping
 func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved := record.SavedReplica{
 		LifePart: rep.LifePart, RetryPart: rep.Retry, ReleasePart: rep.Release,
-		ReservePart: rep.Reserve, LookPart: rep.Look, YieldPart: rep.Yield, BidPart: rep.Bid,
+		ReservePart: rep.Reserve, LookPart: rep.Look, EvictionPart: rep.Eviction, BidPart: rep.Bid,
 		Stalled: ad.backlog.Stalled(rep), Hopeless: ad.backlog.Hopeless(rep),
 		Looked: rep.Look.Turn == ad.agenda.ReshapeTurn, Bid: rep.Bid.Turn == ad.agenda.PreemptTurn,
-		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: rep.FailedBids, Drain: rep.SaveDrain(),
+		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: rep.FailedBids, GPUHold: rep.SaveGPUHold(),
 	}
 	for flat := range rep.Members {
 		if state := rep.Members[flat].State; state != record.MemberAbsent {
@@ -32,20 +32,20 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 		}
 	}
 	if rep.Order != nil {
-		order, err := berth.EncodeAction(rep.Order)
+		order, err := berth.EncodeOrder(rep.Order)
 		invariant.Must(err)
 		saved.Order = (*record.SavedOrder)(&order)
 	}
 	backlog.SaveWaiting(rep, &saved)
-	ad.backlog.SaveWindows(rep, &saved)
+	ad.backlog.SaveGangReservations(rep, &saved)
 	return saved
 }
 
 func (ad *Admission) saveMember(rep *record.Replica, flat int) record.SavedMember {
 	m := &rep.Members[flat]
 	saved := record.SavedMember{State: enum.Text(memberStateNames, m.State, ""), StartPart: m.StartPart}
-	if m.YieldsTo != nil {
-		saved.For = m.YieldsTo.Ref()
+	if m.Beneficiary != nil {
+		saved.Beneficiary = m.Beneficiary.Ref()
 	}
 	if m.State.Holds() {
 		saved.MemberPlacement = ad.state.PlacementOf(rep, flat)
@@ -62,9 +62,9 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	}
 	rep := ad.state.NewReplicaAt(j, s.Number)
 	rep.LifePart, rep.Retry, rep.Release = s.LifePart, s.RetryPart, s.ReleasePart
-	rep.Reserve, rep.Look, rep.Yield, rep.Bid = s.ReservePart, s.LookPart, s.YieldPart, s.BidPart
+	rep.Reserve, rep.Look, rep.Eviction, rep.Bid = s.ReservePart, s.LookPart, s.EvictionPart, s.BidPart
 	rep.ActiveMilli, rep.FailedBids = min(max(s.Active, 0), 1000), s.FailedBids
-	if rep.State != berth.Pending {
+	if rep.State != berth.ReplicaPending {
 		rep.Members = make([]record.Member, j.Members())
 	}
 	for i := range s.Members {
@@ -89,7 +89,7 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 		return refusal.Of(berth.ErrInvalid, "replica", fmt.Sprintf("%d is out of range", s.Number))
 	case s.Number < len(j.Replicas) && j.Replicas[s.Number] != nil:
 		return refusal.Of(berth.ErrDuplicate, "replica", fmt.Sprintf("%d comes twice", s.Number))
-	case s.State > berth.Releasing:
+	case s.State > berth.ReplicaReleasing:
 		return refusal.Of(berth.ErrInvalid, "state", "is out of range")
 	case j.Cancelled && !s.Gone:
 		return refusal.Of(berth.ErrInvalid, "gone", "is false in a job that is being cancelled")
@@ -105,7 +105,7 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 	if err := s.RetryPart.Check(s.State); err != nil {
 		return err
 	}
-	if err := s.YieldPart.Check(ad.state.Now); err != nil {
+	if err := s.EvictionPart.Check(ad.state.Now); err != nil {
 		return err
 	}
 	return s.BidPart.Check()
@@ -114,7 +114,7 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 // restoreEnd restores when a replica is expected to end.
 func (ad *Admission) restoreEnd(rep *record.Replica, at berth.Time) *berth.Error {
 	switch {
-	case at != 0 && rep.State == berth.Pending:
+	case at != 0 && rep.State == berth.ReplicaPending:
 		return refusal.Of(berth.ErrInvalid, "endsAt", "is set for a replica that holds nothing")
 	case at == 0 && rep.Holds() && rep.Job.Spec.Service == nil:
 		return refusal.Of(berth.ErrInvalid, "endsAt", "is missing for a replica that holds something")
@@ -173,7 +173,7 @@ func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder)
 	if saved == nil {
 		return nil
 	}
-	order, err := berth.DecodeAction(*saved)
+	order, err := berth.DecodeOrder(*saved)
 	if e := (*berth.Error)(nil); errors.As(err, &e) {
 		return refusal.Of(berth.ErrInvalid, e.Field, e.Reason)
 	}
@@ -183,7 +183,7 @@ func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder)
 		return refusal.Of(berth.ErrInvalid, "", "it is no order about a replica that is reported")
 	}
 	switch {
-	case h.ID == 0 || h.ID > ad.state.LastAction || ad.state.Orders[h.ID] != nil:
+	case h.ID == 0 || h.ID > ad.state.LastOrder || ad.state.Orders[h.ID] != nil:
 		return refusal.Of(berth.ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", h.ID))
 	case h.Job != rep.Job.Spec.ID || h.Replica != rep.Number:
 		return refusal.Of(berth.ErrInvalid, "job", "is another replica's")
@@ -199,7 +199,7 @@ func (ad *Admission) restoreTimers(rep *record.Replica) {
 	if rep.Retry.ReadyAt != 0 {
 		ad.state.SetTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
 	}
-	if at, limited := rep.DropAt(); limited && rep.State == berth.Pending {
+	if at, limited := rep.DropAt(); limited && rep.State == berth.ReplicaPending {
 		ad.state.SetTimer(record.Timer{At: at, Kind: record.TimerGang, Rep: rep})
 	}
 }
@@ -210,7 +210,7 @@ func (ad *Admission) CheckMode(cl *berth.Claim, p *berth.MemberPlacement) *berth
 	n := ad.state.NodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
 		mode := n.Spec.GPUs[g].Mode
-		if mode != modeOf(cl) && (n.GPUs[g].Order != nil || mode == berth.ModeMIG || cl.Instance()) {
+		if mode != modeOf(cl) && (n.GPUs[g].Order != nil || mode == berth.GPUModeMIG || cl.WantsInstance()) {
 			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q is in mode %s; the claim needs %s", g, p.Node, mode, modeOf(cl)))
 		}
 	}
@@ -220,12 +220,12 @@ func (ad *Admission) CheckMode(cl *berth.Claim, p *berth.MemberPlacement) *berth
 // modeOf is the mode in which the claim needs its GPUs.
 func modeOf(cl *berth.Claim) berth.GPUMode {
 	switch {
-	case cl.Instance():
-		return berth.ModeMIG
+	case cl.WantsInstance():
+		return berth.GPUModeMIG
 	case cl.Share == nil:
-		return berth.ModeWhole
-	case cl.Share.Mode == berth.MPS:
-		return berth.ModeMPS
+		return berth.GPUModeWhole
+	case cl.Share.Mode == berth.ShareMPS:
+		return berth.GPUModeMPS
 	}
-	return berth.ModeTimeSlice
+	return berth.GPUModeTimeSlice
 }

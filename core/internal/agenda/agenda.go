@@ -79,8 +79,8 @@ type Agenda struct {
 	blocked, looking, limited int
 	// freedNodes counts the nodes on which something became free.
 	freedNodes int
-	// windows counts what is set aside, fresh the entries yet to be tried there.
-	windows, fresh int
+	// reservations counts what is set aside, fresh the entries yet to be tried there.
+	reservations, fresh int
 	// stalled counts the gangs that get no reservation before something is free, hopeless those
 	// that get none before there is more to plan with.
 	stalled, hopeless int
@@ -108,10 +108,10 @@ func New() *Agenda {
 // Valid returns the first violation of an invariant, between two passes.
 func (a *Agenda) Valid() error {
 	switch {
-	case min(a.blocked, a.looking, a.limited, a.freedNodes, a.windows, a.fresh, a.stalled, a.hopeless, a.Dividing, a.Pliable, a.Draining) < 0,
+	case min(a.blocked, a.looking, a.limited, a.freedNodes, a.reservations, a.fresh, a.stalled, a.hopeless, a.Dividing, a.Pliable, a.Draining) < 0,
 		a.looking > a.blocked, a.Pliable > a.Dividing:
 		return fmt.Errorf("a count is out of range: %+v", *a)
-	case a.fresh > 0 && a.windows == 0:
+	case a.fresh > 0 && a.reservations == 0:
 		return fmt.Errorf("%d entries are fresh, and nothing is set aside", a.fresh)
 	case min(a.ReshapeTurn, a.PreemptTurn, a.FreedTurn, a.GrownTurn) == 0:
 		return fmt.Errorf("a turn is 0: %+v", *a)
@@ -257,10 +257,10 @@ func (a *Agenda) EndDespair() { a.hopeless-- }
 func (a *Agenda) FreedGone() { a.freedNodes-- }
 
 // AnySetAside reports whether any nodes are set aside.
-func (a *Agenda) AnySetAside() bool { return a.windows > 0 }
+func (a *Agenda) AnySetAside() bool { return a.reservations > 0 }
 
-// CountWindows counts what is set aside.
-func (a *Agenda) CountWindows(change int) { a.windows += change }
+// CountReservations counts what is set aside.
+func (a *Agenda) CountReservations(change int) { a.reservations += change }
 
 // SetAside notes that nodes were set aside, or for somebody else than before.
 func (a *Agenda) SetAside() { a.BackfillDue = true }
@@ -269,10 +269,10 @@ func (a *Agenda) SetAside() { a.BackfillDue = true }
 func (a *Agenda) CountFresh(change int) { a.fresh += change }
 
 // mayBackfill has the next pass try again what is set aside, if anything is.
-func (a *Agenda) mayBackfill() { a.BackfillDue = a.BackfillDue || a.windows > 0 }
+func (a *Agenda) mayBackfill() { a.BackfillDue = a.BackfillDue || a.reservations > 0 }
 
 // BackfillAnew is mayBackfill, and takes back what was noted where nothing is set aside.
-func (a *Agenda) BackfillAnew() { a.BackfillDue = a.windows > 0 }
+func (a *Agenda) BackfillAnew() { a.BackfillDue = a.reservations > 0 }
 
 // Backfilled notes that backfill has looked: what it places changes nothing for those that were
 // tried.
@@ -326,7 +326,7 @@ func (a *Agenda) Woken() { a.freedNodes, a.QuotaFreed, a.lessened = 0, false, fa
 
 // ReservedDue reports whether a gang may fit by now for which nodes are set aside.
 func (a *Agenda) ReservedDue() bool {
-	return a.windows > 0 && (a.freedNodes > 0 || a.BackfillDue || a.QuotaFreed)
+	return a.reservations > 0 && (a.freedNodes > 0 || a.BackfillDue || a.QuotaFreed)
 }
 
 // DueNow reports whether a pass has something to do at once.
@@ -450,14 +450,14 @@ func (a *Agenda) Restore(d Dues) {
 
 // Counts are the counts of an agenda, as the records have them.
 type Counts struct {
-	Blocked, Looking, Limited, FreedNodes, Windows, Fresh int
-	Stalled, Hopeless, Dividing, Pliable, Draining        int
+	Blocked, Looking, Limited, FreedNodes, Reservations, Fresh int
+	Stalled, Hopeless, Dividing, Pliable, Draining             int
 }
 
 // Agrees reports whether the counts are those of the records.
 func (a *Agenda) Agrees(n Counts) bool {
 	return n == Counts{
-		Blocked: a.blocked, Looking: a.looking, Limited: a.limited, FreedNodes: a.freedNodes, Windows: a.windows, Fresh: a.fresh,
+		Blocked: a.blocked, Looking: a.looking, Limited: a.limited, FreedNodes: a.freedNodes, Reservations: a.reservations, Fresh: a.fresh,
 		Stalled: a.stalled, Hopeless: a.hopeless, Dividing: a.Dividing, Pliable: a.Pliable, Draining: a.Draining,
 	}
 }

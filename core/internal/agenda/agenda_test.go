@@ -50,7 +50,7 @@ func TestNotesMakeDueWhatTheirTableSays(t *testing.T) {
 		"l": {func(a *Agenda) { a.blocked, a.looking = 1, 1 }},
 		"q": {func(a *Agenda) { a.limited = 1 }},
 		"s": {func(a *Agenda) { a.stalled = 1 }},
-		"w": {func(a *Agenda) { a.windows = 1 }},
+		"w": {func(a *Agenda) { a.reservations = 1 }},
 	}
 	ends := map[string]func(*Agenda){
 		"b": func(a *Agenda) { a.blocked, a.looking, a.limited = 0, 0, 0 },
@@ -60,7 +60,7 @@ func TestNotesMakeDueWhatTheirTableSays(t *testing.T) {
 		"l": func(a *Agenda) { a.looking = 0 },
 		"q": func(a *Agenda) { a.limited = 0 },
 		"s": func(a *Agenda) { a.stalled = 0 },
-		"w": func(a *Agenda) { a.windows = 0 },
+		"w": func(a *Agenda) { a.reservations = 0 },
 	}
 	all := *New()
 	for _, ways := range comes {

@@ -53,7 +53,7 @@ type part struct {
 func (m *fabricModel) gather(members []record.Member) []part {
 	var list []part
 	for i := range members {
-		if h := &members[i].Hold; members[i].State.Holds() && h.GPUs != 0 && h.Share.Milli == 0 {
+		if h := &members[i].Hold; members[i].State.Holds() && h.GPUs != 0 && h.Share.GPUMilli == 0 {
 			list = append(list, part{members[i].Node, berth.GPUSet(h.GPUs)})
 		}
 	}
@@ -112,11 +112,11 @@ func (m *fabricModel) inside(island []part) berth.MBps {
 func (m *fabricModel) islands(parts []part) [][]part {
 	tree := m.core.state.Fleet.Tree()
 	level, _ := tree.Level(m.core.state.Config.Fabric.IslandLevel)
-	if level == topology.Fleet {
+	if level == topology.LevelFleet {
 		return chunks(parts)
 	}
 	sorted := slices.Clone(parts)
-	domain := func(p part) topology.Domain { return tree.DomainOf(p.node.Index, level) }
+	domain := func(p part) topology.DomainIndex { return tree.DomainOf(p.node.Index, level) }
 	clique := func(p part) string { return p.node.Spec.GPUs[0].Clique }
 	slices.SortStableFunc(sorted, func(a, b part) int {
 		return cmp.Or(cmp.Compare(domain(a), domain(b)), cmp.Compare(clique(a), clique(b)))
@@ -144,18 +144,18 @@ func chunks(parts []part) [][]part {
 func (m *fabricModel) tapered(parts []part) berth.MBps {
 	tree := m.core.state.Fleet.Tree()
 	rate := never64
-	for _, taper := range m.core.state.Config.Fabric.Tapers {
+	for _, taper := range m.core.state.Config.Fabric.Oversubscription {
 		level, _ := tree.Level(taper.Level)
 		if level >= m.islandLevel() {
 			continue // traffic inside an island takes no uplink
 		}
-		domain := func(p part) topology.Domain {
+		domain := func(p part) topology.DomainIndex {
 			if level == tree.NodeLevel() {
-				return topology.Domain(p.node.Index)
+				return topology.DomainIndex(p.node.Index)
 			}
 			return tree.DomainOf(p.node.Index, level)
 		}
-		shares := map[topology.Domain]berth.MBps{}
+		shares := map[topology.DomainIndex]berth.MBps{}
 		for _, p := range parts {
 			shares[domain(p)] += nicsOf([]part{p})
 		}
@@ -197,7 +197,7 @@ func nvlinkOf(n *record.Node) berth.MBps {
 	if !known || n.Spec.GPUs[0].Clique == "" {
 		return 0
 	}
-	return berth.MBps(int64(rates.Links) * rates.NVLink)
+	return berth.MBps(int64(rates.NVLinks) * rates.NVLinkMBps)
 }
 
 // best is the most that hardware like that of the placement can give to as many GPUs.
@@ -245,7 +245,7 @@ func (m *fabricModel) islandOf(n *record.Node) []part {
 // of PCIe across sockets if not.
 func withinNode(n *record.Node, gpus berth.GPUSet) berth.MBps {
 	if n.Graph != nil {
-		return berth.MBps(n.Graph.Graph.AllReduce(uint64(gpus)))
+		return berth.MBps(n.Graph.Graph.AllReduceMBps(uint64(gpus)))
 	}
 	if rate := nvlinkOf(n); rate > 0 || gpus.Len() < 2 {
 		return rate
@@ -254,7 +254,7 @@ func withinNode(n *record.Node, gpus berth.GPUSet) berth.MBps {
 	if !known {
 		rates = nodegraph.DefaultRates()
 	}
-	return berth.MBps(rates.PCIe / 2)
+	return berth.MBps(rates.PCIeMBps / 2)
 }
 
 // bestOf is the set of so many GPUs that reach each other best.

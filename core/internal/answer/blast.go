@@ -18,14 +18,14 @@ func (an *Answers) BlastRadius(node berth.NodeID, gpu int) (berth.BlastRadius, e
 		return berth.BlastRadius{}, err
 	}
 	b := berth.BlastRadius{Node: node, GPU: gpu, Mode: n.Spec.GPUs[gpu].Mode}
-	b.Device = n.Casualties(gpu, func(*record.Member, *record.Replica) bool { return true })
+	b.Device = n.AffectedReplicas(gpu, func(*record.Member, *record.Replica) bool { return true })
 	seen := map[record.ProcessKey]bool{}
 	n.MembersOn(gpu, func(m *record.Member, rep *record.Replica) {
 		key := record.ProcessKey{Rep: rep, Instance: m.Hold.Instance}
 		if !seen[key] {
 			seen[key] = true
 			b.Processes = append(b.Processes, berth.ProcessFault{
-				Job: rep.Job.Spec.ID, Replica: rep.Number, Instance: m.Hold.Instance, Takes: takenWith(n, gpu, m, rep, b.Mode),
+				Job: rep.Job.Spec.ID, Replica: rep.Number, Instance: m.Hold.Instance, Affected: takenWith(n, gpu, m, rep, b.Mode),
 			})
 		}
 	})
@@ -36,21 +36,21 @@ func (an *Answers) BlastRadius(node berth.NodeID, gpu int) (berth.BlastRadius, e
 }
 
 // takenWith lists what a fault of a process of a member takes down.
-func takenWith(n *record.Node, gpu int, m *record.Member, rep *record.Replica, mode berth.GPUMode) []berth.Casualty {
-	return n.Casualties(gpu, func(other *record.Member, of *record.Replica) bool {
+func takenWith(n *record.Node, gpu int, m *record.Member, rep *record.Replica, mode berth.GPUMode) []berth.AffectedReplica {
+	return n.AffectedReplicas(gpu, func(other *record.Member, of *record.Replica) bool {
 		switch mode {
-		case berth.ModeMPS:
+		case berth.GPUModeMPS:
 			return true
-		case berth.ModeMIG:
+		case berth.GPUModeMIG:
 			return other.Hold.Instance == m.Hold.Instance
 		}
 		return of == rep
 	})
 }
 
-// fate lists the other jobs that stand on the GPUs of a replica: those that a fault of
+// sharedBlastRadius lists the other jobs that stand on the GPUs of a replica: those that a fault of
 // one of its own processes would hit, and those that go with it if a GPU goes.
-func (an *Answers) fate(rep *record.Replica) *berth.Fate {
+func (an *Answers) sharedBlastRadius(rep *record.Replica) *berth.SharedBlastRadius {
 	process, device := map[berth.JobID]bool{}, map[berth.JobID]bool{}
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
@@ -58,7 +58,7 @@ func (an *Answers) fate(rep *record.Replica) *berth.Fate {
 			m.Node.MembersOn(gpu, func(_ *record.Member, other *record.Replica) {
 				if id := other.Job.Spec.ID; other.Job != rep.Job {
 					device[id] = true
-					process[id] = process[id] || m.Node.Spec.GPUs[gpu].Mode == berth.ModeMPS
+					process[id] = process[id] || m.Node.Spec.GPUs[gpu].Mode == berth.GPUModeMPS
 				}
 			})
 		}
@@ -66,12 +66,12 @@ func (an *Answers) fate(rep *record.Replica) *berth.Fate {
 	if len(device) == 0 {
 		return nil
 	}
-	return &berth.Fate{Process: record.Those(process), Device: record.Those(device)}
+	return &berth.SharedBlastRadius{Process: record.Those(process), Device: record.Those(device)}
 }
 
 // worstOn finds the worst fault of a node's shared GPUs; nil: none is shared.
-func worstOn(n *record.Node) *berth.WorstFault {
-	var worst *berth.WorstFault
+func worstOn(n *record.Node) *berth.WorstBlastRadius {
+	var worst *berth.WorstBlastRadius
 	var holders [berth.MaxGPUs]int
 	for _, at := range n.Members {
 		for rest := at.Rep.Members[at.Index].Hold.GPUs; rest != 0; rest &= rest - 1 {
@@ -82,11 +82,11 @@ func worstOn(n *record.Node) *berth.WorstFault {
 		if holders[gpu] < 2 {
 			continue // no more than one job
 		}
-		hit := n.Casualties(gpu, func(*record.Member, *record.Replica) bool { return true })
-		v := &berth.WorstFault{Node: n.Spec.ID, GPU: gpu, Jobs: len(hit)}
+		hit := n.AffectedReplicas(gpu, func(*record.Member, *record.Replica) bool { return true })
+		v := &berth.WorstBlastRadius{Node: n.Spec.ID, GPU: gpu, Jobs: len(hit)}
 		for _, casualty := range hit {
 			if casualty.Down {
-				v.Down++
+				v.JobsDown++
 			}
 		}
 		worst = record.Worse(worst, v)

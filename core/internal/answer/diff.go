@@ -29,14 +29,14 @@ func (k memberKey) compare(l memberKey) int {
 // where they are seen. The list is in order of kind of thing, nodes first, then
 // of name. Cost: O(world log world).
 func (an *Answers) Diff(w berth.World) []berth.Difference {
-	seen := make(map[memberKey]*berth.Sighting, len(w.Running))
+	seen := make(map[memberKey]*berth.ObservedMember, len(w.Running))
 	var list []berth.Difference
 	list = an.diffNodes(w.Nodes, list)
 	for i := range w.Running {
 		s := &w.Running[i]
 		key := memberKey{s.Job, s.Replica, s.Ref()}
 		if seen[key] != nil {
-			list = append(list, key.difference(berth.MemberUnknown, fmt.Sprintf("runs twice, on %s and on %s", seen[key].Node, s.Node)))
+			list = append(list, key.difference(berth.DifferenceMemberUnknown, fmt.Sprintf("runs twice, on %s and on %s", seen[key].Node, s.Node)))
 			continue
 		}
 		seen[key] = s
@@ -58,42 +58,42 @@ func (an *Answers) diffNodes(ids []berth.NodeID, list []berth.Difference) []bert
 	there := make(map[berth.NodeID]bool, len(ids))
 	for _, id := range slices.Sorted(slices.Values(ids)) {
 		if an.state.NodeByID[id] == nil && !there[id] {
-			list = append(list, berth.Difference{Kind: berth.NodeUnknown, Node: id, Text: fmt.Sprintf("node %s is not in the core's fleet", id)})
+			list = append(list, berth.Difference{Kind: berth.DifferenceNodeUnknown, Node: id, Text: fmt.Sprintf("node %s is not in the core's fleet", id)})
 		}
 		there[id] = true
 	}
 	for _, id := range slices.Sorted(maps.Keys(an.state.NodeByID)) {
 		if !there[id] {
-			list = append(list, berth.Difference{Kind: berth.NodeMissing, Node: id, Text: fmt.Sprintf("node %s is in the core's fleet alone", id)})
+			list = append(list, berth.Difference{Kind: berth.DifferenceNodeMissing, Node: id, Text: fmt.Sprintf("node %s is in the core's fleet alone", id)})
 		}
 	}
 	return list
 }
 
 // diffSeen compares a member that was seen with where the core has it.
-func (an *Answers) diffSeen(key memberKey, s *berth.Sighting) (berth.Difference, bool) {
+func (an *Answers) diffSeen(key memberKey, s *berth.ObservedMember) (berth.Difference, bool) {
 	j := an.state.Jobs[key.job]
 	if j == nil || key.replica < 0 || key.replica >= len(j.Replicas) || j.Replicas[key.replica] == nil {
-		return key.difference(berth.MemberUnknown, "runs, and the core knows no such replica"), true
+		return key.difference(berth.DifferenceMemberUnknown, "runs, and the core knows no such replica"), true
 	}
 	rep, flat := j.Replicas[key.replica], j.Flat(key.ref)
 	if flat < 0 || rep.Members == nil || !rep.Members[flat].State.Holds() {
-		return key.difference(berth.MemberUnknown, "runs, and should not"), true
+		return key.difference(berth.DifferenceMemberUnknown, "runs, and should not"), true
 	}
 	want := an.state.PlacementOf(rep, flat)
 	switch {
 	case s.Incarnation != rep.Incarnation:
-		return key.difference(berth.MemberMisplaced, fmt.Sprintf("runs in life %d, not %d", s.Incarnation, rep.Incarnation)), true
+		return key.difference(berth.DifferenceMemberMisplaced, fmt.Sprintf("runs in life %d, not %d", s.Incarnation, rep.Incarnation)), true
 	case s.Node != want.Node || s.GPUs != want.GPUs:
-		return key.difference(berth.MemberMisplaced, fmt.Sprintf("runs on %s GPUs %s, not on %s GPUs %s", s.Node, s.GPUs, want.Node, want.GPUs)), true
+		return key.difference(berth.DifferenceMemberMisplaced, fmt.Sprintf("runs on %s GPUs %s, not on %s GPUs %s", s.Node, s.GPUs, want.Node, want.GPUs)), true
 	case s.Instance != want.Instance:
-		return key.difference(berth.MemberMisplaced, fmt.Sprintf("runs on instance %v, not on %v", s.Instance, want.Instance)), true
+		return key.difference(berth.DifferenceMemberMisplaced, fmt.Sprintf("runs on instance %v, not on %v", s.Instance, want.Instance)), true
 	}
 	return berth.Difference{}, false
 }
 
 // diffMissing lists the members of a replica that should run and were not seen.
-func (an *Answers) diffMissing(rep *record.Replica, seen map[memberKey]*berth.Sighting, list []berth.Difference) []berth.Difference {
+func (an *Answers) diffMissing(rep *record.Replica, seen map[memberKey]*berth.ObservedMember, list []berth.Difference) []berth.Difference {
 	if rep == nil {
 		return list
 	}
@@ -104,7 +104,7 @@ func (an *Answers) diffMissing(rep *record.Replica, seen map[memberKey]*berth.Si
 		p := an.state.PlacementOf(rep, flat)
 		key := memberKey{rep.Job.Spec.ID, rep.Number, p.Ref()}
 		if seen[key] == nil {
-			list = append(list, key.difference(berth.MemberMissing, fmt.Sprintf("should run on %s", p.Node)))
+			list = append(list, key.difference(berth.DifferenceMemberMissing, fmt.Sprintf("should run on %s", p.Node)))
 		}
 	}
 	return list

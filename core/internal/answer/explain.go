@@ -36,40 +36,40 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 		Replica: rep.Number, State: rep.State, Incarnation: rep.Incarnation, Since: rep.PendingSince,
 		Members: an.state.Placements(rep, record.MemberBinding, record.MemberRunning, record.MemberFailed, record.MemberStopping),
 	}
-	if rep.State == berth.Running {
+	if rep.State == berth.ReplicaRunning {
 		out.Since = rep.Started
 		if rep.Job.Spec.ExpectedRuntime > 0 {
 			out.ExpectedEnd = rep.Started.Add(rep.Job.Spec.ExpectedRuntime)
 		}
 	}
 	out.Bandwidth = an.bandwidth(rep)
-	out.Fate = an.fate(rep)
+	out.BlastRadius = an.sharedBlastRadius(rep)
 	if rep.Order != nil {
 		out.Order = rep.Order.Header().ID
 	}
 	if to := makesRoomFor(rep); to != nil {
-		out.YieldsTo = to.Ref()
+		out.Beneficiary = to.Ref()
 	}
 	out.Departure = an.departure(rep)
 	switch {
 	case rep.Retry.ReadyAt != 0:
 		out.Reason = &berth.Reason{
 			Code: berth.ReasonBackoff, Until: rep.Retry.ReadyAt,
-			Text:  fmt.Sprintf("it failed %d times in a row", rep.Retry.Attempts),
-			Relax: "nothing: the core tries again by itself",
+			Text:   fmt.Sprintf("it failed %d times in a row", rep.Retry.Attempts),
+			Remedy: "nothing: the core tries again by itself",
 		}
 	case rep.Entries != nil:
 		e := rep.Entries[0]
 		reason, known := reasons[e.Bucket.Shape]
-		if !known || rep.Reserved != nil || rep.Retry.Struck {
+		if !known || rep.Reserved != nil || rep.Retry.LostHardware {
 			reason = an.Reason(e)
 			if e.Bucket.Slot < 0 {
-				an.explainYielding(e, &reason)
+				an.explainVictims(e, &reason)
 			}
 			if w := rep.Reserved; w != nil {
-				report := an.reportWindow(w)
-				reason.Reserved, reason.ExpectedStart = &report, max(w.From, an.state.Now)
-			} else if !rep.Retry.Struck { // who may use spares
+				report := an.reportReservation(w)
+				reason.Reservation, reason.ExpectedStart = &report, max(w.From, an.state.Now)
+			} else if !rep.Retry.LostHardware { // who may use spares
 				reasons[e.Bucket.Shape] = reason
 			}
 		}
@@ -81,10 +81,10 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 // makesRoomFor is the replica for which a replica makes room, or the first of those for which
 // members of it do; nil: there is none.
 func makesRoomFor(rep *record.Replica) *record.Replica {
-	to := rep.YieldsTo
+	to := rep.Beneficiary
 	for flat := range rep.Members {
-		if m := &rep.Members[flat]; m.YieldsTo != nil && (to == nil || m.YieldsTo.Ref() == rep.Release.Cause.For) {
-			to = m.YieldsTo
+		if m := &rep.Members[flat]; m.Beneficiary != nil && (to == nil || m.Beneficiary.Ref() == rep.Release.Cause.Beneficiary) {
+			to = m.Beneficiary
 		}
 	}
 	return to

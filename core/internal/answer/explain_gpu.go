@@ -14,17 +14,17 @@ import (
 // explainGeometry adds what a change of a GPU has to do with the wait.
 func (an *Answers) explainGeometry(e *record.Entry, request *gang.Request, reason *berth.Reason) {
 	out := an.outOfReach(e.Rep, request)
-	if reason.Code == berth.ReasonTooLarge && (e.Rep.Drain != nil || out > 0 || an.couldHold(request)) {
+	if reason.Code == berth.ReasonTooLarge && (e.Rep.GPUHold != nil || out > 0 || an.couldHold(request)) {
 		reason.Code = berth.ReasonGeometry
 		reason.Text = "no GPU that takes newcomers is divided so that it fits"
-		reason.Relax = "GPUs that are divided otherwise"
+		reason.Remedy = "GPUs that are divided otherwise"
 	}
 	if out > 0 {
 		reason.Text += fmt.Sprintf("; GPUs that might do but are kept for others, on their way to another mode, or divided nobody knows how: %d", out)
 	}
-	switch d := e.Rep.Drain; {
+	switch d := e.Rep.GPUHold; {
 	case d != nil:
-		reason.Kept, reason.Until = &berth.GPURef{Node: d.Node.Spec.ID, GPU: d.GPU}, d.Until
+		reason.GPUHold, reason.Until = &berth.GPURef{Node: d.Node.Spec.ID, GPU: d.GPU}, d.Until
 		reason.Text += fmt.Sprintf("; GPU %d of node %s is kept for it until it is clear, for another %v at most", d.GPU, d.Node.Spec.ID, d.Until.Sub(an.state.Now))
 	case an.agenda.Pliable > 0 && e.Rep.Look.PayAt > an.state.Now && e.Rep.Look.PayAt != agenda.Never:
 		reason.Until = e.Rep.Look.PayAt
@@ -43,7 +43,7 @@ func (an *Answers) couldHold(request *gang.Request) bool {
 				room += couldHold(n, &g.Claim)
 			}
 		}
-		if room < g.Count {
+		if room < g.Members {
 			return false
 		}
 	}
@@ -59,8 +59,8 @@ func couldHold(n *record.Node, claim *gang.Claim) int {
 		each = n.Table.Lattice.Free(0, p)
 	case claim.GPUs > 1:
 		return len(n.GPUs) / claim.GPUs
-	case claim.Share.Milli > 0:
-		each = 1000 / int(claim.Share.Milli)
+	case claim.Share.GPUMilli > 0:
+		each = 1000 / int(claim.Share.GPUMilli)
 	}
 	return len(n.GPUs) * each
 }
@@ -74,7 +74,7 @@ func (an *Answers) outOfReach(rep *record.Replica, request *gang.Request) int {
 			continue
 		}
 		for g := range n.GPUs {
-			if s := &n.GPUs[g]; !n.Spec.GPUs[g].Failed && (s.Unknown || s.Drain != nil && s.Drain.Rep != rep || s.Order != nil && !n.Holds(g)) {
+			if s := &n.GPUs[g]; !n.Spec.GPUs[g].Failed && (s.Unknown || s.GPUHold != nil && s.GPUHold.Rep != rep || s.Order != nil && !n.Holds(g)) {
 				count++
 			}
 		}

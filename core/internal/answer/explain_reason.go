@@ -23,12 +23,12 @@ func (an *Answers) Reason(e *record.Entry) berth.Reason {
 	case b.QuotaSlot >= 0 && !an.agenda.MayWake():
 		return berth.Reason{
 			Code: berth.ReasonQuota, Text: "a limit on one of the products that would do is reached",
-			Relax: "a higher limit on that product, or an end of something that uses it",
+			Remedy: "a higher limit on that product, or an end of something that uses it",
 		}
 	}
 	return berth.Reason{
 		Code: berth.ReasonTurn, Text: "nothing is known to be in the way",
-		Relax: "the next pass",
+		Remedy: "the next pass",
 	}
 }
 
@@ -38,7 +38,7 @@ func (an *Answers) limitsInTheWay(b *record.Bucket) []quota.Verdict {
 	return an.state.Quota.InTheWay(nil, b.Queue.Index, b.Shape.Least)
 }
 
-func (an *Answers) quotaReason(asks quota.Index, limits []quota.Verdict) berth.Reason {
+func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict) berth.Reason {
 	reason := berth.Reason{Code: berth.ReasonQuota}
 	for i, v := range limits {
 		queue, also := an.state.Quota.Name(v.At), ""
@@ -46,26 +46,26 @@ func (an *Answers) quotaReason(asks quota.Index, limits []quota.Verdict) berth.R
 			also = ", and "
 		}
 		switch v.Kind {
-		case quota.LimitReached:
-		case quota.BorrowingReached:
+		case quota.VerdictLimit:
+		case quota.VerdictBorrowingLimit:
 			reason.Text += fmt.Sprintf("%squeue %s uses %s of the %s that it is guaranteed or may borrow", also, queue, berth.Amount(v.Resource, v.Used), berth.Amount(v.Resource, v.Limit))
-			reason.Relax += fmt.Sprintf("%sa borrowing limit for queue %s that is %s higher", also, queue, berth.Amount(v.Resource, v.Used+v.Asked-v.Limit))
+			reason.Remedy += fmt.Sprintf("%sa borrowing limit for queue %s that is %s higher", also, queue, berth.Amount(v.Resource, v.Used+v.Asked-v.Limit))
 			continue
-		case quota.CapacityKept:
-			of, kept := an.state.Quota.KeptFor(v)
+		case quota.VerdictLendingLimit:
+			of, kept := an.state.Quota.WithheldBy(v)
 			whose := ""
-			if of != quota.None && !an.backlog.Below(asks, of) { // what is kept for itself it would have used
+			if of != quota.NoQueue && !an.backlog.Below(asks, of) { // what is kept for itself it would have used
 				whose = fmt.Sprintf(", %s of them for queue %s", berth.Amount(v.Resource, kept), an.state.Quota.Name(of))
 			}
 			reason.Text += fmt.Sprintf("%sof %s, %s are used and %s kept for queues that do not lend them%s",
-				also, berth.Amount(v.Resource, v.Limit), berth.Amount(v.Resource, v.Used), berth.Amount(v.Resource, v.Kept), whose)
-			reason.Relax += fmt.Sprintf("%slending limits that are %s higher", also, berth.Amount(v.Resource, min(v.Kept, v.Used+v.Asked+v.Kept-v.Limit)))
+				also, berth.Amount(v.Resource, v.Limit), berth.Amount(v.Resource, v.Used), berth.Amount(v.Resource, v.Withheld), whose)
+			reason.Remedy += fmt.Sprintf("%slending limits that are %s higher", also, berth.Amount(v.Resource, min(v.Withheld, v.Used+v.Asked+v.Withheld-v.Limit)))
 			continue
 		}
 		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, berth.Amount(v.Resource, v.Used), berth.Amount(v.Resource, v.Limit))
-		reason.Relax += fmt.Sprintf("%sa limit of %s for queue %s", also, berth.Amount(v.Resource, v.Used+v.Asked), queue)
+		reason.Remedy += fmt.Sprintf("%sa limit of %s for queue %s", also, berth.Amount(v.Resource, v.Used+v.Asked), queue)
 		if v.Asked <= v.Limit {
-			reason.Relax += fmt.Sprintf(" (or an end of what uses %s there)", berth.Amount(v.Resource, v.Used+v.Asked-v.Limit))
+			reason.Remedy += fmt.Sprintf(" (or an end of what uses %s there)", berth.Amount(v.Resource, v.Used+v.Asked-v.Limit))
 		}
 	}
 	reason.Text += fmt.Sprintf("; this needs %s more", berth.Amount(limits[0].Resource, limits[0].Asked))
@@ -78,21 +78,21 @@ func (an *Answers) capacityReason(e *record.Entry) berth.Reason {
 	an.state.Compile(s)
 	request, _ := an.search.Lift(e, &s.Minimum)
 	reason, short := an.shortOf(e, request)
-	if len(an.backlog.Windows) > 0 && short {
-		all := an.state.Widen(s.Spec.Groups, request, func(*record.Window) bool { return true })
+	if len(an.backlog.Reservations) > 0 && short {
+		all := an.state.Widen(s.Spec.Groups, request, func(*record.Reservation) bool { return true })
 		if other, still := an.shortOf(e, all); !still {
 			reason = an.reservedReason(e)
 		} else if reason.Code == berth.ReasonNoNodes || reason.Code == berth.ReasonTooLarge {
 			reason = other
 		}
 	}
-	if !short && len(an.backlog.Windows) > 0 {
+	if !short && len(an.backlog.Reservations) > 0 {
 		reason.Text = "it would fit where nodes are set aside, and others are tried there before it"
-		reason.Relax = "the next change there, or an end of what is before it"
+		reason.Remedy = "the next change there, or an end of what is before it"
 	}
 	an.explainGeometry(e, request, &reason)
 	if short {
-		an.explainProbation(e, &reason)
+		an.explainQuarantine(e, &reason)
 	}
 	if e.Rep.Reserved == nil && short && reason.Code != berth.ReasonNoNodes && reason.Code != berth.ReasonTooLarge {
 		reason.ExpectedStart = an.search.ExpectedStart(e, request)
@@ -111,13 +111,13 @@ func (an *Answers) shortOf(e *record.Entry, request *gang.Request) (berth.Reason
 	}
 	short, ok := an.state.Fleet.Diagnose(request)
 	if !ok {
-		return berth.Reason{Code: berth.ReasonTurn, Text: "it fits now", Relax: "the next pass"}, false
+		return berth.Reason{Code: berth.ReasonTurn, Text: "it fits now", Remedy: "the next pass"}, false
 	}
-	if level := e.Rep.Job.Spec.Topology.Exclusive; level != "" && short.Tightest == gang.Nodes {
+	if level := e.Rep.Job.Spec.Topology.Exclusive; level != "" && short.Bottleneck == gang.BottleneckNodes {
 		return berth.Reason{
-			Code:  berth.ReasonFragmented,
-			Text:  fmt.Sprintf("no %s with a node that qualifies for %s is idle, and the gang wants it for itself", level, e.Describe(short.Group)),
-			Relax: fmt.Sprintf("a %s that nobody else uses, or a gang that shares", level),
+			Code:   berth.ReasonFragmented,
+			Text:   fmt.Sprintf("no %s with a node that qualifies for %s is idle, and the gang wants it for itself", level, e.Describe(short.Group)),
+			Remedy: fmt.Sprintf("a %s that nobody else uses, or a gang that shares", level),
 		}, true
 	}
 	reason := an.shortageReason(e, request, &short)
@@ -130,34 +130,34 @@ func (an *Answers) reservedReason(e *record.Entry) berth.Reason {
 	end := an.state.EndIfPlaced(e.Rep)
 	reason := berth.Reason{Code: berth.ReasonReserved}
 	first := agenda.Never
-	for _, w := range an.backlog.Windows {
+	for _, w := range an.backlog.Reservations {
 		if !an.backlog.Admits(w, e.Rep, end) {
-			reason.Text += life.Separator(reason.Text) + an.describeWindow(w)
-			if !w.IsKept() {
+			reason.Text += life.Separator(reason.Text) + an.describeReservation(w)
+			if !w.IsNodeSet() {
 				first = min(first, w.From)
 			}
 		}
 	}
 	reason.Text = "there is room, but it is set aside: " + reason.Text
-	reason.Relax = an.withoutKept(e, end)
+	reason.Remedy = an.withoutKept(e, end)
 	if left := first.Sub(an.state.Now); first > an.state.Now && first != agenda.Never && end != agenda.Never {
-		reason.Relax = fmt.Sprintf("an expected run time of at most %v, or %s", left, reason.Relax)
+		reason.Remedy = fmt.Sprintf("an expected run time of at most %v, or %s", left, reason.Remedy)
 	}
 	return reason
 }
 
-// describeWindow names a window for a reader.
-func (an *Answers) describeWindow(w *record.Window) string {
+// describeReservation names a reservation for a reader.
+func (an *Answers) describeReservation(w *record.Reservation) string {
 	switch {
-	case w.IsKept():
-		return an.describeKept(w)
+	case w.IsNodeSet():
+		return an.describeGPUHold(w)
 	case w.IsAdvance() && w.From <= an.state.Now:
 		return fmt.Sprintf("reservation %s for another %v", w.Advance.ID, w.Until.Sub(an.state.Now))
 	case w.IsAdvance():
 		return fmt.Sprintf("reservation %s in %v for %v", w.Advance.ID, w.From.Sub(an.state.Now), w.Until.Sub(w.From))
 	case w.IsMove():
 		return fmt.Sprintf("%d nodes for job %s, which moves there", len(w.Nodes), w.Rep.Job.Spec.ID)
-	case w.IsReservation():
+	case w.IsAwaited():
 		return fmt.Sprintf("%d nodes for job %s, which is expected to start in %v", len(w.Nodes), w.Rep.Job.Spec.ID, max(w.From.Sub(an.state.Now), 0))
 	}
 	return fmt.Sprintf("%d nodes that job %s has for itself", len(w.Nodes), w.Rep.Job.Spec.ID)
@@ -165,18 +165,18 @@ func (an *Answers) describeWindow(w *record.Window) string {
 
 func noNodes(e *record.Entry, group int) berth.Reason {
 	return berth.Reason{
-		Code:  berth.ReasonNoNodes,
-		Text:  "no node that takes work qualifies for " + e.Describe(group),
-		Relax: "a node, not cordoned, that matches the selector and carries what one member claims",
+		Code:   berth.ReasonNoNodes,
+		Text:   "no node that takes work qualifies for " + e.Describe(group),
+		Remedy: "a node, not cordoned, that matches the selector and carries what one member claims",
 	}
 }
 
-func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short *gang.Shortage) berth.Reason {
+func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short *gang.Shortfall) berth.Reason {
 	what := e.Describe(short.Group)
 	free := fmt.Sprintf("%d of %d members of %s fit now", min(short.Members, short.Needed), short.Needed, what)
 	more := short.Needed - short.Members
 	switch {
-	case short.Tightest == gang.Nodes:
+	case short.Bottleneck == gang.BottleneckNodes:
 		return noNodes(e, short.Group)
 	case short.IfIdle < short.Needed:
 		relax := fmt.Sprintf("nodes for %d more", short.Needed-short.IfIdle)
@@ -184,49 +184,49 @@ func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short 
 			relax += fmt.Sprintf(", or a minimum of %d members", short.IfIdle)
 		}
 		return berth.Reason{
-			Code:  berth.ReasonTooLarge,
-			Text:  fmt.Sprintf("%d members of %s are needed, and %d would fit if the fleet were idle", short.Needed, what, short.IfIdle),
-			Relax: relax,
+			Code:   berth.ReasonTooLarge,
+			Text:   fmt.Sprintf("%d members of %s are needed, and %d would fit if the fleet were idle", short.Needed, what, short.IfIdle),
+			Remedy: relax,
 		}
-	case short.Tightest == gang.GPUs:
-		return berth.Reason{Code: berth.ReasonGPUs, Text: free, Relax: fmt.Sprintf("free GPUs for %d more members, %s", more, e.Each(short.Group))}
-	case short.Tightest == gang.Shares:
-		return berth.Reason{Code: berth.ReasonShares, Text: free, Relax: fmt.Sprintf("room for %d more shares", more)}
-	case short.Tightest == gang.Instances:
-		return berth.Reason{Code: berth.ReasonInstances, Text: free, Relax: fmt.Sprintf("instances for %d more members, %s", more, e.Each(short.Group))}
-	case short.Tightest.OfHost():
-		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + short.Tightest.String() + " is short", Relax: fmt.Sprintf("%s for %d more members", short.Tightest, more)}
+	case short.Bottleneck == gang.BottleneckGPUs:
+		return berth.Reason{Code: berth.ReasonGPUs, Text: free, Remedy: fmt.Sprintf("free GPUs for %d more members, %s", more, e.Each(short.Group))}
+	case short.Bottleneck == gang.BottleneckShares:
+		return berth.Reason{Code: berth.ReasonShares, Text: free, Remedy: fmt.Sprintf("room for %d more shares", more)}
+	case short.Bottleneck == gang.BottleneckInstances:
+		return berth.Reason{Code: berth.ReasonInstances, Text: free, Remedy: fmt.Sprintf("instances for %d more members, %s", more, e.Each(short.Group))}
+	case short.Bottleneck.OfHost():
+		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + short.Bottleneck.String() + " is short", Remedy: fmt.Sprintf("%s for %d more members", short.Bottleneck, more)}
 	}
 	return an.fragmentReason(request, short, free)
 }
 
 // fragmentReason is for what fits in pieces only.
-func (an *Answers) fragmentReason(request *gang.Request, short *gang.Shortage, free string) berth.Reason {
+func (an *Answers) fragmentReason(request *gang.Request, short *gang.Shortfall, free string) berth.Reason {
 	tree := an.state.Fleet.Tree()
 	where := tree.DomainString(short.Domain)
 	switch {
 	case short.Members < short.Needed:
 		return berth.Reason{
 			Code: berth.ReasonFragmented, Text: free + ", although there is enough of each resource",
-			Relax: fmt.Sprintf("GPUs, host CPU and memory free on the same nodes for %d more members", short.Needed-short.Members),
+			Remedy: fmt.Sprintf("GPUs, host CPU and memory free on the same nodes for %d more members", short.Needed-short.Members),
 		}
 	case short.MembersInDomain < short.Needed:
 		required := max(request.Required, request.Groups[short.Group].Required)
 		return berth.Reason{
-			Code:  berth.ReasonFragmented,
-			Text:  fmt.Sprintf("%s, but only %d of them in one %s (%s)", free, short.MembersInDomain, tree.LevelName(required), where),
-			Relax: fmt.Sprintf("no required level, or room for %d more members in %s", short.Needed-short.MembersInDomain, where),
+			Code:   berth.ReasonFragmented,
+			Text:   fmt.Sprintf("%s, but only %d of them in one %s (%s)", free, short.MembersInDomain, tree.LevelName(required), where),
+			Remedy: fmt.Sprintf("no required level, or room for %d more members in %s", short.Needed-short.MembersInDomain, where),
 		}
 	}
 	if len(request.Groups) > 1 {
 		return berth.Reason{
 			Code: berth.ReasonFragmented, Text: free + ", but not together with the other groups, or not in whole segments",
-			Relax: "more room for the groups side by side",
+			Remedy: "more room for the groups side by side",
 		}
 	}
 	return berth.Reason{
 		Code: berth.ReasonFragmented, Text: free + " one by one, but not as its topology asks: in whole segments, on aligned rails, or spread",
-		Relax: "more room in the domains that levels names, or a topology that asks for less",
+		Remedy: "more room in the domains that levels names, or a topology that asks for less",
 	}
 }
 
@@ -234,8 +234,8 @@ func (an *Answers) fragmentReason(request *gang.Request, short *gang.Shortage, f
 // is named that suffices by itself.
 func (an *Answers) withoutKept(e *record.Entry, end berth.Time) string {
 	s := e.Bucket.Shape
-	enough := func(open func(*record.Window) bool) bool {
-		_, short := an.shortOf(e, an.state.Widen(s.Spec.Groups, &s.Minimum, func(w *record.Window) bool { return an.backlog.Admits(w, e.Rep, end) || open(w) }))
+	enough := func(open func(*record.Reservation) bool) bool {
+		_, short := an.shortOf(e, an.state.Widen(s.Spec.Groups, &s.Minimum, func(w *record.Reservation) bool { return an.backlog.Admits(w, e.Rep, end) || open(w) }))
 		return !short
 	}
 	var ways string
@@ -245,13 +245,13 @@ func (an *Answers) withoutKept(e *record.Entry, end berth.Time) string {
 		}
 		ways += way
 	}
-	if enough((*record.Window).IsSpares) {
+	if enough((*record.Reservation).IsSpares) {
 		add("fewer spares in the policy")
 	}
-	if an.upkeep.Trials != nil && enough((*record.Window).IsBurnIn) {
+	if an.upkeep.BurnIn != nil && enough((*record.Reservation).IsBurnIn) {
 		add("an end of the trial")
 	}
-	if ways == "" || enough(func(w *record.Window) bool { return !w.IsKept() }) {
+	if ways == "" || enough(func(w *record.Reservation) bool { return !w.IsNodeSet() }) {
 		add("an end of the reservations in the way")
 	}
 	return ways

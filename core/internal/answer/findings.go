@@ -10,21 +10,21 @@ import (
 func (an *Answers) noFindings(r *gang.Request) []berth.LevelFinding {
 	required, needed := r.Required, 0
 	for i := range r.Groups {
-		needed += r.Groups[i].Count
+		needed += r.Groups[i].Members
 		if len(r.Groups) == 1 {
 			required = max(required, r.Groups[i].Required)
 		}
 	}
-	return []berth.LevelFinding{{Level: an.state.Fleet.Tree().LevelName(required), Needed: needed}}
+	return []berth.LevelFinding{{Level: an.state.Fleet.Tree().LevelName(required), MembersNeeded: needed}}
 }
 
 // findings tells what the search finds at each level at which it looks.
 func (an *Answers) findings(r *gang.Request) []berth.LevelFinding {
 	tree := an.state.Fleet.Tree()
 	var list []berth.LevelFinding
-	for _, f := range an.state.Fleet.Levels(r) {
+	for _, f := range an.state.Fleet.DiagnoseLevels(r) {
 		finding := berth.LevelFinding{
-			Level: tree.LevelName(f.Level), Domains: f.Domains, Roomy: f.Enough, Fits: f.BestMembers, Needed: f.Needed,
+			Level: tree.LevelName(f.Level), Domains: f.Domains, DomainsLargeEnough: f.Enough, MembersFit: f.BestMembers, MembersNeeded: f.Needed,
 		}
 		switch {
 		case f.BestMembers == 0:
@@ -35,7 +35,7 @@ func (an *Answers) findings(r *gang.Request) []berth.LevelFinding {
 		}
 		lacks := func(what string, domains int) {
 			if domains > 0 {
-				finding.Lacking = append(finding.Lacking, berth.Lack{What: what, Domains: domains})
+				finding.Shortfalls = append(finding.Shortfalls, berth.Shortfall{What: what, Domains: domains})
 			}
 		}
 		lacks("health", f.Health)

@@ -16,7 +16,7 @@ func countNode(count *berth.NodeCount, n *record.Node) {
 	for _, is := range []struct {
 		so bool
 		of *int
-	}{{true, &count.All}, {n.Cordoned, &count.Cordoned}, {n.Trust.Probation != 0, &count.Probation}, {n.Trust.Trial != 0, &count.Trial}, {n.Trust.Spare, &count.Spares}} {
+	}{{true, &count.All}, {n.Cordoned, &count.Cordoned}, {n.Trust.QuarantineUntil != 0, &count.Quarantined}, {n.Trust.BurnInUntil != 0, &count.InBurnIn}, {n.Trust.HotSpare, &count.HotSpares}} {
 		if is.so {
 			*is.of++
 		}
@@ -28,7 +28,7 @@ func countNode(count *berth.NodeCount, n *record.Node) {
 func (an *Answers) Report() berth.FleetReport {
 	r := berth.FleetReport{Now: an.state.Now, Totals: *an.state.Totals}
 	an.reportReplicas(&r)
-	products, tables := map[string]*berth.ProductCount{}, map[string]*berth.DividedCount{}
+	products, tables := map[string]*berth.ProductCount{}, map[string]*berth.PartitionedCount{}
 	waiting := an.waitingShapes()
 	for _, n := range an.state.Nodes {
 		if n == nil {
@@ -40,7 +40,7 @@ func (an *Answers) Report() berth.FleetReport {
 		}
 		count := an.countGPUs(n, waiting, tables)
 		if worst := worstOn(n); worst != nil {
-			r.WorstFault = record.Worse(r.WorstFault, worst)
+			r.WorstBlastRadius = record.Worse(r.WorstBlastRadius, worst)
 		}
 		r.GPUs.Add(count)
 		name := n.Spec.GPUs[0].Product
@@ -53,9 +53,9 @@ func (an *Answers) Report() berth.FleetReport {
 	for _, name := range slices.Sorted(maps.Keys(products)) {
 		r.Products = append(r.Products, *products[name])
 	}
-	r.Divided = dividedCounts(tables)
+	r.Partitioned = dividedCounts(tables)
 	r.Reservations = an.reportReservations()
-	r.Spares, r.Health = an.reportSpares(), an.reportHealth()
+	r.HotSpares, r.Health = an.reportHotSpares(), an.reportHealth()
 	r.Draining = an.reportDraining()
 	for _, name := range an.state.Quota.Queues() {
 		r.Queues = append(r.Queues, an.reportQueue(name))
@@ -64,26 +64,26 @@ func (an *Answers) Report() berth.FleetReport {
 }
 
 // countGPUs counts the GPUs of one node.
-func (an *Answers) countGPUs(n *record.Node, waiting []*record.Shape, tables map[string]*berth.DividedCount) berth.GPUCount {
-	count := berth.GPUCount{All: 1000 * int64(len(n.Spec.GPUs))}
+func (an *Answers) countGPUs(n *record.Node, waiting []*record.Shape, tables map[string]*berth.PartitionedCount) berth.GPUCount {
+	count := berth.GPUCount{AllMilli: 1000 * int64(len(n.Spec.GPUs))}
 	for _, at := range n.Members {
-		count.Held += record.ChargeOf(&at.Rep.Members[at.Index].Hold, n).GPUMilli
+		count.HeldMilli += record.ChargeOf(&at.Rep.Members[at.Index].Hold, n).GPUMilli
 	}
 	for g := range n.Spec.GPUs {
 		if n.GPUs[g].Unknown {
 			continue
 		}
-		if n.Spec.GPUs[g].Mode == berth.ModeMIG {
-			count.Free += an.countDivided(n, g, tables)
+		if n.Spec.GPUs[g].Mode == berth.GPUModeMIG {
+			count.FreeMilli += an.countDivided(n, g, tables)
 			continue
 		}
 		if left, _ := an.state.Fleet.ShareLeft(n.Index, g); !n.Closed() && !n.Spec.GPUs[g].Failed {
-			count.Free += int64(left)
+			count.FreeMilli += int64(left)
 		}
 	}
-	count.Out = count.All - count.Held - count.Free
+	count.OutOfServiceMilli = count.AllMilli - count.HeldMilli - count.FreeMilli
 	if len(waiting) > 0 && !slices.ContainsFunc(waiting, func(s *record.Shape) bool { return an.serves(n, s) }) {
-		count.Stranded = count.Free
+		count.StrandedMilli = count.FreeMilli
 	}
 	return count
 }
@@ -93,7 +93,7 @@ func (an *Answers) countGPUs(n *record.Node, waiting []*record.Shape, tables map
 func (an *Answers) serves(n *record.Node, s *record.Shape) bool {
 	an.state.Compile(s)
 	return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool {
-		return (g.Claim.GPUs > 0 || g.Claim.Share.Milli > 0 || len(g.Claim.Instances) > 0) && an.backlog.Takes(n, &g)
+		return (g.Claim.GPUs > 0 || g.Claim.Share.GPUMilli > 0 || len(g.Claim.Instances) > 0) && an.backlog.Fits(n, &g)
 	})
 }
 
@@ -102,10 +102,10 @@ func (an *Answers) countFree(n *record.Node, r *berth.FleetReport) {
 		return
 	}
 	k := bits.OnesCount64(an.state.Fleet.FreeMask(n.Index))
-	for len(r.FreeNodes) <= k {
-		r.FreeNodes = append(r.FreeNodes, 0)
+	for len(r.NodesByFreeGPUs) <= k {
+		r.NodesByFreeGPUs = append(r.NodesByFreeGPUs, 0)
 	}
-	r.FreeNodes[k]++
+	r.NodesByFreeGPUs[k]++
 }
 
 // waitingShapes lists the shapes that somebody waits for and that claim GPUs.
@@ -126,15 +126,15 @@ func (an *Answers) reportReplicas(r *berth.FleetReport) {
 				continue
 			}
 			switch rep.State {
-			case berth.Pending:
+			case berth.ReplicaPending:
 				r.Replicas.Pending++
-			case berth.Binding:
+			case berth.ReplicaBinding:
 				r.Replicas.Binding++
-			case berth.Running:
+			case berth.ReplicaRunning:
 				r.Replicas.Running++
-			case berth.Repairing:
+			case berth.ReplicaRepairing:
 				r.Replicas.Repairing++
-			case berth.Releasing:
+			case berth.ReplicaReleasing:
 				r.Replicas.Releasing++
 			}
 			countWaiting(&r.Waiting, rep)
@@ -160,25 +160,25 @@ func countWaiting(w *berth.WaitingCount, rep *record.Replica) {
 func (an *Answers) reportQueue(name string) berth.QueueReport {
 	i, _ := an.state.Quota.Lookup(name)
 	q := berth.QueueReport{
-		Queue: berth.QueueID(name), UsedMilli: an.state.Quota.Used(i, quota.GPU),
-		Guaranteed: an.state.Quota.Guaranteed(i, quota.GPU), Waiting: an.books.Queues[i].Waiting,
+		Queue: berth.QueueID(name), UsedMilli: an.state.Quota.Used(i, quota.GPUMilli),
+		GuaranteedMilli: an.state.Quota.Guaranteed(i, quota.GPUMilli), WaitingReplicas: an.books.Queues[i].Waiting,
 	}
-	if limit, limited := an.state.Quota.LimitOf(i, quota.GPU); limited {
-		q.Limit = &limit
+	if limit, limited := an.state.Quota.LimitOf(i, quota.GPUMilli); limited {
+		q.LimitMilli = &limit
 	}
 	return q
 }
 
-// reportSpares lists the pools that have spares, in order of name.
-func (an *Answers) reportSpares() []berth.SparesReport {
-	var list []berth.SparesReport
+// reportHotSpares lists the pools that have spares, in order of name.
+func (an *Answers) reportHotSpares() []berth.HotSparesReport {
+	var list []berth.HotSparesReport
 	for _, p := range an.state.Spares {
-		r := berth.SparesReport{Pool: p.Pool, Wanted: p.Wanted(), Free: p.Free()}
-		if p.Window != nil {
-			r.Nodes = p.Window.NodeIDs()
+		r := berth.HotSparesReport{Pool: p.Pool, Wanted: p.Wanted(), Free: p.Free()}
+		if p.Reservation != nil {
+			r.Nodes = p.Reservation.NodeIDs()
 		}
 		for _, n := range an.state.Nodes {
-			if n != nil && n.Trust.StandsIn && n.Spec.Pool == p.Pool {
+			if n != nil && n.Trust.SpareInUse && n.Spec.Pool == p.Pool {
 				r.InUse++
 			}
 		}
@@ -191,7 +191,7 @@ func (an *Answers) reportSpares() []berth.SparesReport {
 func (an *Answers) reportHealth() []berth.HealthReport {
 	var list []berth.HealthReport
 	for _, n := range an.upkeep.Watched {
-		list = append(list, berth.HealthReport{Node: n.Spec.ID, Probation: n.Trust.Probation, Trial: n.Trust.Trial})
+		list = append(list, berth.HealthReport{Node: n.Spec.ID, QuarantineUntil: n.Trust.QuarantineUntil, BurnInUntil: n.Trust.BurnInUntil})
 	}
 	return list
 }

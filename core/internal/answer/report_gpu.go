@@ -11,15 +11,15 @@ import (
 
 // countDivided counts the divided GPUs of a node, and returns the thousandths that are free
 // on one of them.
-func (an *Answers) countDivided(n *record.Node, gpu int, tables map[string]*berth.DividedCount) (free int64) {
+func (an *Answers) countDivided(n *record.Node, gpu int, tables map[string]*berth.PartitionedCount) (free int64) {
 	l := n.Table.Lattice
-	count := tables[n.Spec.GPUs[0].Table]
+	count := tables[n.Spec.GPUs[0].MIGTable]
 	if count == nil {
-		count = &berth.DividedCount{Table: n.Spec.GPUs[0].Table, Instances: make([]berth.InstanceCount, l.Profiles())}
-		tables[count.Table] = count
+		count = &berth.PartitionedCount{MIGTable: n.Spec.GPUs[0].MIGTable, Instances: make([]berth.InstanceCount, l.Profiles())}
+		tables[count.MIGTable] = count
 	}
 	count.GPUs++
-	division, exist, held := an.state.Fleet.Divided(n.Index, gpu)
+	division, exist, held := an.state.Fleet.Partitioning(n.Index, gpu)
 	open := !n.Closed() && an.state.Fleet.Healthy(n.Index, gpu)
 	for p := range count.Instances {
 		profile, _ := l.Profile(p)
@@ -28,7 +28,7 @@ func (an *Answers) countDivided(n *record.Node, gpu int, tables map[string]*bert
 		i.Held += l.Instances(held, p)
 		switch {
 		case !open:
-		case division == gang.PerClaim:
+		case division == gang.PartitioningPerClaim:
 			i.Free += l.Free(held, p)
 		default:
 			i.Free += l.Instances(exist, p) - l.Instances(held, p)
@@ -37,45 +37,45 @@ func (an *Answers) countDivided(n *record.Node, gpu int, tables map[string]*bert
 	switch {
 	case !open:
 		return 0
-	case division == gang.PerClaim:
+	case division == gang.PartitioningPerClaim:
 		return 1000 - n.Table.MilliOf(held)
 	}
 	return n.Table.MilliOf(exist) - n.Table.MilliOf(held)
 }
 
-func dividedCounts(tables map[string]*berth.DividedCount) []berth.DividedCount {
-	var list []berth.DividedCount
+func dividedCounts(tables map[string]*berth.PartitionedCount) []berth.PartitionedCount {
+	var list []berth.PartitionedCount
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		list = append(list, *tables[name])
 	}
 	return list
 }
 
-// reportReservations lists the windows that are reservations: those made in advance, then
+// reportReservations lists the reservations that are reservations: those made in advance, then
 // those of gangs in policy order.
 func (an *Answers) reportReservations() []berth.ReservationReport {
-	var advance, gangs, moves []*record.Window
-	for _, w := range an.backlog.Windows {
+	var advance, gangs, moves []*record.Reservation
+	for _, w := range an.backlog.Reservations {
 		switch {
 		case w.IsAdvance():
 			advance = append(advance, w)
-		case w.IsReservation():
+		case w.IsAwaited():
 			gangs = append(gangs, w)
 		case w.IsMove():
 			moves = append(moves, w)
 		}
 	}
-	slices.SortFunc(gangs, func(a, b *record.Window) int { return record.CompareEntries(a.Rep.Entries[0], b.Rep.Entries[0]) })
-	slices.SortFunc(moves, func(a, b *record.Window) int { return record.CompareReplicas(a.Rep, b.Rep) })
+	slices.SortFunc(gangs, func(a, b *record.Reservation) int { return record.CompareEntries(a.Rep.Entries[0], b.Rep.Entries[0]) })
+	slices.SortFunc(moves, func(a, b *record.Reservation) int { return record.CompareReplicas(a.Rep, b.Rep) })
 	var list []berth.ReservationReport
 	for _, w := range slices.Concat(advance, gangs, moves) {
-		list = append(list, an.reportWindow(w))
+		list = append(list, an.reportReservation(w))
 	}
 	return list
 }
 
-func (an *Answers) reportWindow(w *record.Window) berth.ReservationReport {
-	r := berth.ReservationReport{From: w.From, Until: w.Until, Nodes: w.NodeIDs(), Moving: w.IsMove(), Partly: w.IsPart()}
+func (an *Answers) reportReservation(w *record.Reservation) berth.ReservationReport {
+	r := berth.ReservationReport{From: w.From, Until: w.Until, Nodes: w.NodeIDs(), Moving: w.IsMove(), Partial: w.IsPartial()}
 	if w.IsAdvance() {
 		r.ID = w.Advance.ID
 	} else {

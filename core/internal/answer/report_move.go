@@ -13,11 +13,11 @@ func (an *Answers) reportDraining() []berth.DrainReport {
 	if an.agenda.Draining == 0 {
 		return nil
 	}
-	drained := slices.DeleteFunc(slices.Clone(an.state.Nodes), func(n *record.Node) bool { return n == nil || !n.Drains })
+	drained := slices.DeleteFunc(slices.Clone(an.state.Nodes), func(n *record.Node) bool { return n == nil || !n.Draining })
 	slices.SortFunc(drained, record.CompareNodes)
 	var list []berth.DrainReport
 	for _, n := range drained {
-		r := berth.DrainReport{Node: n.Spec.ID, Reason: n.Reason, Deadline: n.DrainBy, Left: len(n.Members)}
+		r := berth.DrainReport{Node: n.Spec.ID, Reason: n.Reason, Deadline: n.DrainBy, MembersLeft: len(n.Members)}
 		var there []*record.Replica
 		for _, at := range n.Members {
 			there = append(there, at.Rep)
@@ -40,9 +40,9 @@ func (an *Answers) departure(rep *record.Replica) *berth.Departure {
 		return nil
 	case rep.Leaves, rep.Moving != nil && rep.Asked():
 		h := rep.Order.Header()
-		d.Cause, d.By = h.Cause, h.Deadline
-	case rep.State == berth.Running && from != nil:
-		d.Cause, d.By = search.DrainCause(from), by
+		d.Cause, d.Deadline = h.Cause, h.Deadline
+	case rep.State == berth.ReplicaRunning && from != nil:
+		d.Cause, d.Deadline = search.DrainCause(from), by
 	case rep.Resumes():
 		d.Cause = rep.Release.Cause
 	case rep.Moving != nil:

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-sched/berth/core/internal/state"
 )
 
-func takesSentence(t *berth.Takes) string {
+func takesSentence(t *berth.StartPlan) string {
 	switch {
-	case len(t.Reason.Yielding) > 0:
+	case len(t.Reason.Victims) > 0:
 		return t.Reason.Preemption
 	case len(t.Moves) > 0 && len(t.Victims) > 0:
 		return fmt.Sprintf("to move %d of those who run, or to stop %d", len(t.Moves), len(t.Victims))
@@ -26,7 +26,7 @@ func takesSentence(t *berth.Takes) string {
 
 // fitsNow reports whether an entry fits now, within its quota.
 func (an *Answers) fitsNow(e *record.Entry) bool {
-	t := an.evict.Trial(e, nil)
+	t := an.evict.NewVictimSearch(e, nil)
 	t.Request, _ = an.search.Lift(e, &e.Bucket.Shape.Minimum)
 	_, within := an.state.Quota.Fits(t.Queue, t.Asked)
 	return within && t.Place() != nil
@@ -35,7 +35,7 @@ func (an *Answers) fitsNow(e *record.Entry) bool {
 // wouldMove looks for moves that make room for an entry without an effect; nil: there are
 // none, or nobody is to look for any.
 func (an *Answers) wouldMove(e *record.Entry) *evict.Bid {
-	if an.state.Config.Policy.Moves.Mode == berth.MovesOff || !an.search.InPieces(e) {
+	if an.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOff || !an.search.InPieces(e) {
 		return nil
 	}
 	im, broken := an.evict.Imagine()
@@ -43,7 +43,7 @@ func (an *Answers) wouldMove(e *record.Entry) *evict.Bid {
 	if len(broken) > 0 {
 		return nil
 	}
-	im.Trials = state.MaxTrials
+	im.VictimSearches = state.MaxVictimSearches
 	return im.BidForMoves(e)
 }
 

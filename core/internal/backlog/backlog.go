@@ -30,18 +30,18 @@ type Backlog struct {
 
 	// ToldNext is the version of the classes for which the tree knows what is next.
 	ToldNext int
-	// Drains are the GPUs that are kept for a member, in order of replica.
-	Drains       []*record.Drain
+	// GPUHolds are the GPUs that are kept for a member, in order of replica.
+	GPUHolds     []*record.GPUHold
 	Demand       []int           // by level: whole gangs that wait for room in one domain of it
 	Blocked      []*record.Shape // the shapes that are blocked, in no useful order
 	QuotaBlocked []*record.Bucket
-	// Windows set nodes aside; in order of name.
-	Windows []*record.Window
+	// Reservations set nodes aside; in order of name.
+	Reservations []*record.Reservation
 	// Fresh has the entries that have come to blocked buckets since they were last tried on
 	// nodes that are set aside.
 	Fresh []*record.Entry
-	// Struck has the replicas that may use hot spares and wait.
-	Struck        *btree.BTreeG[*record.Replica]
+	// LostHardware has the replicas that may use hot spares and wait.
+	LostHardware  *btree.BTreeG[*record.Replica]
 	waiting       [][]*record.Entry // scratch of the rota
 	DemandVersion int
 }
@@ -50,6 +50,6 @@ type Backlog struct {
 func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.State, books *books.Books) *Backlog {
 	return &Backlog{
 		catalogue: catalogue, agenda: agenda, state: state, books: books,
-		ToldNext: -1, DemandVersion: -1, Struck: btree.NewG(16, record.LessReplica), Demand: make([]int, state.Fleet.Tree().NodeLevel()+1),
+		ToldNext: -1, DemandVersion: -1, LostHardware: btree.NewG(16, record.LessReplica), Demand: make([]int, state.Fleet.Tree().NodeLevel()+1),
 	}
 }

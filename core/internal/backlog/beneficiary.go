@@ -9,9 +9,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// NewPreemption plans room for a gang.
-func (bl *Backlog) NewPreemption(where []gang.Member) *record.Preemption {
-	p := &record.Preemption{Where: where}
+// NewPlan plans room for a gang.
+func (bl *Backlog) NewPlan(where []gang.Member) *record.Plan {
+	p := &record.Plan{Where: where}
 	for i := range where {
 		charge := record.ChargeOf(&where[i].Hold, bl.state.Nodes[where[i].Hold.Node])
 		at := slices.IndexFunc(p.Charges, func(sum quota.Charge) bool { return sum.Product == charge.Product })
@@ -26,10 +26,10 @@ func (bl *Backlog) NewPreemption(where []gang.Member) *record.Preemption {
 
 // InTheWay reports whether a node on which a beneficiary is planned has come to be set aside
 // for somebody who does not have it there.
-func (bl *Backlog) InTheWay(rep *record.Replica, p *record.Preemption) bool {
+func (bl *Backlog) InTheWay(rep *record.Replica, p *record.Plan) bool {
 	end := bl.state.EndIfPlaced(rep)
 	return slices.ContainsFunc(p.Where, func(m gang.Member) bool {
-		return slices.ContainsFunc(bl.state.Nodes[m.Hold.Node].Windows, func(w *record.Window) bool {
+		return slices.ContainsFunc(bl.state.Nodes[m.Hold.Node].Reservations, func(w *record.Reservation) bool {
 			return !w.IsPlanned() && !bl.Admits(w, rep, end)
 		})
 	})
@@ -39,9 +39,9 @@ func (bl *Backlog) InTheWay(rep *record.Replica, p *record.Preemption) bool {
 // is not to be held up.
 func (bl *Backlog) CallOff() {
 	mode := bl.state.Config.Policy.Preemption.Mode
-	for _, w := range slices.Clone(bl.Windows) {
-		if w.IsRoom() && (mode == berth.PreemptNever || mode == berth.PreemptReclaim && w.Preemption.Within(w.Rep)) {
-			bl.EndWindow(w)
+	for _, w := range slices.Clone(bl.Reservations) {
+		if w.IsAwaitedPlan() && (mode == berth.PreemptionOff || mode == berth.PreemptionReclaim && w.Plan.WithinQueue(w.Rep)) {
+			bl.EndReservation(w)
 		}
 	}
 }
@@ -49,11 +49,11 @@ func (bl *Backlog) CallOff() {
 // Intrude ends the preemptions and moves that planned with what somebody has come to hold, as
 // the world told.
 func (bl *Backlog) Intrude(n *record.Node, h *gang.Hold) {
-	for _, w := range slices.Clone(n.Windows) {
-		if w.IsPlanned() && slices.ContainsFunc(w.Preemption.Where, func(m gang.Member) bool {
+	for _, w := range slices.Clone(n.Reservations) {
+		if w.IsPlanned() && slices.ContainsFunc(w.Plan.Where, func(m gang.Member) bool {
 			return m.Hold.Node == h.Node && m.Hold.GPUs&h.GPUs != 0
 		}) {
-			bl.EndWindow(w)
+			bl.EndReservation(w)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (bl *Backlog) CheckWaiting() error {
 	struck, entries, buckets := 0, 0, 0
 	if err := bl.state.EachReplica(func(rep *record.Replica) error {
 		entries += len(rep.Entries)
-		if bl.Struck.Has(rep) {
+		if bl.LostHardware.Has(rep) {
 			struck++
 		}
 		return bl.checkWaits(rep)
@@ -35,7 +35,7 @@ func (bl *Backlog) CheckWaiting() error {
 			return fmt.Errorf("an entry of job %s is not where it says in what is fresh, or does not wait", e.Rep.Job.Spec.ID)
 		}
 	}
-	return state.Agree(state.Tally{What: "entries", Is: buckets, Expected: entries}, state.Tally{What: "replicas that lost hardware and wait", Is: bl.Struck.Len(), Expected: struck})
+	return state.Agree(state.Tally{What: "entries", Is: buckets, Expected: entries}, state.Tally{What: "replicas that lost hardware and wait", Is: bl.LostHardware.Len(), Expected: struck})
 }
 
 // checkWaits checks that a replica stands in the pending index with what it waits for.
@@ -43,7 +43,7 @@ func (bl *Backlog) checkWaits(rep *record.Replica) error {
 	want := 0
 	switch {
 	case rep.Retry.ReadyAt != 0:
-	case rep.State == berth.Pending:
+	case rep.State == berth.ReplicaPending:
 		want = 1
 	case rep.MayGrow():
 		for g := range rep.Job.Spec.Groups {
@@ -51,9 +51,9 @@ func (bl *Backlog) checkWaits(rep *record.Replica) error {
 		}
 	}
 	switch {
-	case rep.Retry.Struck && rep.State == berth.Running || bl.Struck.Has(rep) != (rep.Retry.Struck && rep.State == berth.Pending && want > 0):
-		return fmt.Errorf("lost hardware: %v, and not so in the index, or it runs", rep.Retry.Struck)
-	case rep.Retry.Backfilled && rep.State == berth.Pending:
+	case rep.Retry.LostHardware && rep.State == berth.ReplicaRunning || bl.LostHardware.Has(rep) != (rep.Retry.LostHardware && rep.State == berth.ReplicaPending && want > 0):
+		return fmt.Errorf("lost hardware: %v, and not so in the index, or it runs", rep.Retry.LostHardware)
+	case rep.Retry.Backfilled && rep.State == berth.ReplicaPending:
 		return fmt.Errorf("backfilled, and it waits")
 	case len(rep.Entries) != want:
 		return fmt.Errorf("waits for %d places, stands in the pending index %d times", want, len(rep.Entries))
@@ -69,7 +69,7 @@ func (bl *Backlog) checkWaits(rep *record.Replica) error {
 func (bl *Backlog) checkEntry(rep *record.Replica, e *record.Entry) error {
 	b := e.Bucket
 	switch {
-	case e.Rep != rep || e.Grows != (rep.State == berth.Running) || b.Entries.Items()[e.Slot] != e:
+	case e.Rep != rep || e.Grows != (rep.State == berth.ReplicaRunning) || b.Entries.Items()[e.Slot] != e:
 		return fmt.Errorf("its entry is not its own")
 	case b.Queue.Buckets[b.Shape] != b || !slices.Contains(b.Shape.Buckets, b):
 		return fmt.Errorf("its bucket is not known")
@@ -82,7 +82,7 @@ func (bl *Backlog) checkEntry(rep *record.Replica, e *record.Entry) error {
 }
 
 func growthKey(c *Backlog, rep *record.Replica, group int) string {
-	spec := c.state.Missing(rep, group)
+	spec := c.state.Shortfall(rep, group)
 	return spec.Key()
 }
 

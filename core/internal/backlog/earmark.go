@@ -21,9 +21,9 @@ func (bl *Backlog) Earmark(on bool) {
 // Affords reports whether a queue may be charged, with what is earmarked for others and
 // without: an earmark may be borne by what the queue keeps for itself, which it goes on
 // to keep until it uses it.
-func (bl *Backlog) Affords(q quota.Index, charge quota.Charge) bool {
+func (bl *Backlog) Affords(q quota.QueueIndex, charge quota.Charge) bool {
 	_, ok := bl.state.Quota.Fits(q, charge)
-	if !ok || !bl.books.Earmarked || bl.books.Keeping == 0 || !slices.ContainsFunc(bl.Windows, func(w *record.Window) bool { return w.IsPlanned() && !w.Unmarked }) {
+	if !ok || !bl.books.Earmarked || bl.books.Keeping == 0 || !slices.ContainsFunc(bl.Reservations, func(w *record.Reservation) bool { return w.IsPlanned() && !w.Unmarked }) {
 		return ok
 	}
 	bl.earmarkAll(false)
@@ -34,17 +34,17 @@ func (bl *Backlog) Affords(q quota.Index, charge quota.Charge) bool {
 
 // earmarkAll is earmarkFor for all, but for the one that is tried just now.
 func (bl *Backlog) earmarkAll(on bool) {
-	for _, w := range bl.Windows {
+	for _, w := range bl.Reservations {
 		if w.IsPlanned() && !w.Unmarked {
 			bl.earmarkFor(w, on)
 		}
 	}
 }
 
-func (bl *Backlog) earmarkFor(w *record.Window, on bool) {
-	for _, charge := range w.Preemption.Charges {
+func (bl *Backlog) earmarkFor(w *record.Reservation, on bool) {
+	for _, charge := range w.Plan.Charges {
 		if w.IsMove() {
-			charge = w.Rep.Lacks(charge)
+			charge = w.Rep.Shortfall(charge)
 		}
 		if on {
 			bl.books.Charge(w.Rep.Job.Queue, charge)
@@ -57,7 +57,7 @@ func (bl *Backlog) earmarkFor(w *record.Window, on bool) {
 // WithoutEarmark calls a function that may start a replica, as if nothing were kept for that
 // one.
 func (bl *Backlog) WithoutEarmark(rep *record.Replica, start func()) {
-	w := rep.Room()
+	w := rep.PlannedReservation()
 	if !bl.books.Earmarked || w == nil {
 		start()
 		return
@@ -89,27 +89,27 @@ func (bl *Backlog) Demands() {
 }
 
 // Attach holds a GPU for a replica: from then on it takes nobody else.
-func (bl *Backlog) Attach(d *record.Drain) {
-	d.Rep.Drain = d
-	d.Node.GPUs[d.GPU].Drain = d
-	at, _ := slices.BinarySearchFunc(bl.Drains, d, record.CompareDrains)
-	bl.Drains = slices.Insert(bl.Drains, at, d)
+func (bl *Backlog) Attach(d *record.GPUHold) {
+	d.Rep.GPUHold = d
+	d.Node.GPUs[d.GPU].GPUHold = d
+	at, _ := slices.BinarySearchFunc(bl.GPUHolds, d, record.CompareGPUHolds)
+	bl.GPUHolds = slices.Insert(bl.GPUHolds, at, d)
 	bl.books.SettleGPU(d.Node, d.GPU)
 }
 
 // Lapse ends the drain of a GPU, if there is one.
 func (bl *Backlog) Lapse(n *record.Node, gpu int) {
-	if d := n.GPUs[gpu].Drain; d != nil {
-		bl.EndDrain(d)
+	if d := n.GPUs[gpu].GPUHold; d != nil {
+		bl.EndGPUHold(d)
 	}
 }
 
-// EndDrain opens a GPU again.
-func (bl *Backlog) EndDrain(d *record.Drain) {
-	i := slices.Index(bl.Drains, d)
-	bl.Drains = slices.Delete(bl.Drains, i, i+1)
-	d.Rep.Drain = nil
-	d.Node.GPUs[d.GPU].Drain = nil
+// EndGPUHold opens a GPU again.
+func (bl *Backlog) EndGPUHold(d *record.GPUHold) {
+	i := slices.Index(bl.GPUHolds, d)
+	bl.GPUHolds = slices.Delete(bl.GPUHolds, i, i+1)
+	d.Rep.GPUHold = nil
+	d.Node.GPUs[d.GPU].GPUHold = nil
 	bl.books.SettleGPU(d.Node, d.GPU)
 	bl.state.Reopened(d.Node)
 }

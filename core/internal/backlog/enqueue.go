@@ -29,12 +29,12 @@ func (bl *Backlog) CheckPlacement(cl *berth.Claim, p *berth.MemberPlacement) *be
 	gpus, milli := cl.GPUs, 0
 	switch {
 	case cl.Share != nil:
-		gpus, milli = 1, cl.Share.Milli
-	case cl.Instance():
+		gpus, milli = 1, cl.Share.GPUMilli
+	case cl.WantsInstance():
 		gpus = 1
 	}
-	if told := p.Instance != (mig.Placement{}); told != cl.Instance() {
-		return refusal.Of(berth.ErrInvalid, "instance", fmt.Sprintf("told: %t; claimed: %t", told, cl.Instance()))
+	if told := p.Instance != (mig.Placement{}); told != cl.WantsInstance() {
+		return refusal.Of(berth.ErrInvalid, "instance", fmt.Sprintf("told: %t; claimed: %t", told, cl.WantsInstance()))
 	}
 	if p.GPUs.Len() != gpus {
 		return refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("has %d GPUs; the claim is for %d", p.GPUs.Len(), gpus))
@@ -55,9 +55,9 @@ func (bl *Backlog) HoldOf(j *record.Job, p *berth.MemberPlacement) gang.Hold {
 	cl := &j.Spec.Groups[record.GroupOf(&j.Spec, p.Group)].Claim
 	hold := gang.Hold{Node: n.Index, GPUs: uint64(p.GPUs), Host: cl.Host(), Instance: p.Instance}
 	if cl.Share != nil {
-		memory := cmp.Or(p.ShareMemoryMiB, cl.Share.MemoryMiB, n.Spec.GPUs[0].MemoryMiB*int64(cl.Share.Milli)/1000)
+		memory := cmp.Or(p.ShareMemoryMiB, cl.Share.MemoryMiB, n.Spec.GPUs[0].MemoryMiB*int64(cl.Share.GPUMilli)/1000)
 		owner := bl.catalogue.Owners.Retain(catalogue.OwnerKey{Tenant: j.Spec.Tenant, Mode: cl.Share.Mode})
-		hold.Share = gang.Share{Milli: int32(cl.Share.Milli), MemoryMiB: memory, Owner: owner}
+		hold.Share = gang.Share{GPUMilli: int32(cl.Share.GPUMilli), MemoryMiB: memory, Owner: owner}
 	}
 	return hold
 }

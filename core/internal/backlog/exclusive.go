@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-func exclusiveWindow(rep *record.Replica) *record.Window {
-	return &record.Window{Kind: record.KindExclusive, Name: record.GangName("exclusive", rep), SpanPart: record.SpanPart{From: agenda.BeforeAll, Until: agenda.Never}, Rep: rep, Queue: quota.None}
+func exclusiveWindow(rep *record.Replica) *record.Reservation {
+	return &record.Reservation{Kind: record.KindExclusive, Name: record.GangName("exclusive", rep), SpanPart: record.SpanPart{From: agenda.BeforeAll, Until: agenda.Never}, Rep: rep, Queue: quota.NoQueue}
 }
 
 // EncloseExclusive sets the domains of a gang with exclusive topology aside for it, from now
@@ -24,7 +24,7 @@ func (bl *Backlog) EncloseExclusive(rep *record.Replica) {
 	w := exclusiveWindow(rep)
 	if rep.Exclusive != nil {
 		w.Domains = slices.Clone(rep.Exclusive.Domains)
-		bl.EndWindow(rep.Exclusive)
+		bl.EndReservation(rep.Exclusive)
 	}
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
@@ -41,8 +41,8 @@ func (bl *Backlog) EncloseExclusive(rep *record.Replica) {
 	}
 	slices.SortFunc(w.Domains, slices.Compare[[]string])
 	w.Nodes = bl.nodesOf(w.Domains)
-	if bl.RoomToSetAside(w.Nodes) { // else the fleet has thousands of kinds of nodes
+	if bl.MaySetAside(w.Nodes) { // else the fleet has thousands of kinds of nodes
 		rep.Exclusive = w
-		bl.AddWindow(w)
+		bl.AddReservation(w)
 	}
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// Nodes that are on trial, and those that are kept as spares, are set aside by windows that
-// are for no gang and have no end: the nodes come and go one by one. There is one window for
+// Nodes that are on trial, and those that are kept as spares, are set aside by reservations that
+// are for no gang and have no end: the nodes come and go one by one. There is one reservation for
 // all nodes on trial and one for the spares of each pool, so that they make few classes,
 // however many nodes there are in them.
 
-// NewKept makes a window of nodes that are kept, without any, for whoever has its home.
-func (bl *Backlog) NewKept(home **record.Window, kind record.ReservationKind, name string) {
-	w := &record.Window{Kind: kind, Home: home, Name: name, SpanPart: record.SpanPart{From: agenda.BeforeAll, Until: agenda.Never}, Queue: quota.None}
+// NewNodeSet makes a reservation of nodes that are kept, without any, for whoever has its home.
+func (bl *Backlog) NewNodeSet(home **record.Reservation, kind record.ReservationKind, name string) {
+	w := &record.Reservation{Kind: kind, Home: home, Name: name, SpanPart: record.SpanPart{From: agenda.BeforeAll, Until: agenda.Never}, Queue: quota.NoQueue}
 	*home = w
-	bl.AddWindow(w)
+	bl.AddReservation(w)
 }
 
-// KeepIn sets a node aside in a window of nodes that are kept.
-func (bl *Backlog) KeepIn(w *record.Window, n *record.Node) {
+// JoinNodeSet sets a node aside in a reservation of nodes that are kept.
+func (bl *Backlog) JoinNodeSet(w *record.Reservation, n *record.Node) {
 	if slices.Contains(w.Nodes, n) {
 		return
 	}
@@ -30,20 +30,20 @@ func (bl *Backlog) KeepIn(w *record.Window, n *record.Node) {
 	bl.agenda.SetAside()
 }
 
-// LetOut takes a node out of such a window. What is free there is so for all others.
-func (bl *Backlog) LetOut(w *record.Window, n *record.Node) {
+// LeaveNodeSet takes a node out of such a reservation. What is free there is so for all others.
+func (bl *Backlog) LeaveNodeSet(w *record.Reservation, n *record.Node) {
 	w.Remove(n)
 	bl.books.OpenUp(n, w)
 	bl.agenda.Grew(bl.state.Now)
 	bl.agenda.Changed(bl.state.Now)
-	bl.DropEmpty([]*record.Window{w})
+	bl.DropEmpty([]*record.Reservation{w})
 }
 
-// DropEmpty ends those of some windows that are of nodes that are kept, and have none.
-func (bl *Backlog) DropEmpty(list []*record.Window) {
+// DropEmpty ends those of some reservations that are of nodes that are kept, and have none.
+func (bl *Backlog) DropEmpty(list []*record.Reservation) {
 	for _, w := range list {
-		if w.IsKept() && len(w.Nodes) == 0 {
-			bl.EndWindow(w)
+		if w.IsNodeSet() && len(w.Nodes) == 0 {
+			bl.EndReservation(w)
 		}
 	}
 }

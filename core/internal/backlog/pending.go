@@ -18,14 +18,14 @@ import (
 )
 
 // EnsureQueue makes the record of a queue of the quota tree, unless there is one.
-func (bl *Backlog) EnsureQueue(i quota.Index) {
+func (bl *Backlog) EnsureQueue(i quota.QueueIndex) {
 	if int(i) < len(bl.books.Queues) && bl.books.Queues[i] != nil {
 		return
 	}
 	bl.books.AddQueue(&record.Queue{
 		Index:   i,
 		Buckets: map[*record.Shape]*record.Bucket{},
-		Running: btree.NewG(16, func(a, b *record.Replica) bool { return books.CompareYield(a, b) < 0 }),
+		Running: btree.NewG(16, func(a, b *record.Replica) bool { return books.CompareVictims(a, b) < 0 }),
 		Ready: pq.New(
 			func(a, b *record.Bucket) bool { return lessEntry(a.Entries.Min(), b.Entries.Min()) },
 			func(b *record.Bucket, slot int) { b.Slot = slot },
@@ -44,7 +44,7 @@ func (bl *Backlog) Await(rep *record.Replica) {
 	switch {
 	case rep.Entries != nil || rep.Retry.ReadyAt != 0:
 		return
-	case rep.State == berth.Pending:
+	case rep.State == berth.ReplicaPending:
 		bl.enqueue(&record.Entry{Rep: rep, FreshAt: -1}, rep.Job.Shape)
 		bl.arrive(rep)
 	case rep.MayGrow():
@@ -58,8 +58,8 @@ func (bl *Backlog) Await(rep *record.Replica) {
 	}
 	if rep.Entries != nil {
 		bl.books.Queues[rep.Job.Queue].Waiting++
-		if rep.Retry.Struck && rep.State == berth.Pending {
-			bl.Struck.ReplaceOrInsert(rep)
+		if rep.Retry.LostHardware && rep.State == berth.ReplicaPending {
+			bl.LostHardware.ReplaceOrInsert(rep)
 		}
 	}
 }
@@ -116,12 +116,12 @@ func (bl *Backlog) Unawait(rep *record.Replica) {
 		bl.dequeue(e)
 	}
 	rep.Entries = nil
-	bl.Struck.Delete(rep)
+	bl.LostHardware.Delete(rep)
 	if rep.Reserved != nil {
-		bl.EndWindow(rep.Reserved)
+		bl.EndReservation(rep.Reserved)
 	}
-	if rep.Drain != nil {
-		bl.EndDrain(rep.Drain)
+	if rep.GPUHold != nil {
+		bl.EndGPUHold(rep.GPUHold)
 	}
 	rep.LookAnew()
 	bl.books.Queues[rep.Job.Queue].Waiting--
@@ -263,11 +263,11 @@ func (bl *Backlog) WakeLimited() {
 
 // Helps reports whether some member of a shape fits on a node now.
 func (bl *Backlog) Helps(n *record.Node, s *record.Shape) bool {
-	return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return bl.Takes(n, &g) })
+	return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool { return bl.Fits(n, &g) })
 }
 
-// Takes reports whether a member of a group fits on a node now.
-func (bl *Backlog) Takes(n *record.Node, g *gang.Group) bool {
+// Fits reports whether a member of a group fits on a node now.
+func (bl *Backlog) Fits(n *record.Node, g *gang.Group) bool {
 	return n.Suits(g) && bl.state.Fleet.Fits(n.Index, &g.Claim) > 0
 }
 
@@ -275,11 +275,11 @@ func (bl *Backlog) Takes(n *record.Node, g *gang.Group) bool {
 func (bl *Backlog) FreeFor(s *record.Shape) int {
 	free := 0
 	for i := range bl.state.Classes.List {
-		class := topology.Class(i)
+		class := topology.NodeClass(i)
 		if bl.state.Classes.List[i].Nodes > 0 && slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool {
 			return slices.Contains(g.Classes, class)
 		}) {
-			free += bl.state.Fleet.Tree().FreeGPUs(topology.Root, class)
+			free += bl.state.Fleet.Tree().FreeOfClass(topology.RootDomain, class)
 		}
 	}
 	return free
@@ -288,7 +288,7 @@ func (bl *Backlog) FreeFor(s *record.Shape) int {
 // Freshen notes that an entry has come to a bucket that is blocked, while nodes are set
 // aside that it may yet use.
 func (bl *Backlog) Freshen(e *record.Entry) {
-	if len(bl.Windows) > 0 && e.FreshAt < 0 {
+	if len(bl.Reservations) > 0 && e.FreshAt < 0 {
 		e.FreshAt = len(bl.Fresh)
 		bl.Fresh = append(bl.Fresh, e)
 		bl.agenda.CountFresh(1)

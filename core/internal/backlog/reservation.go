@@ -77,16 +77,16 @@ func (bl *Backlog) checkReserved(r *berth.Reservation) *berth.Error {
 	return refusal.In(r.Selector.Check(), "selector")
 }
 
-// advanceName names the window of a reservation made in advance.
+// advanceName names the reservation of a reservation made in advance.
 func advanceName(id berth.ReservationID) string { return "advance/" + string(id) }
 
-// advance returns the window of a reservation made in advance, or nil.
-func (bl *Backlog) advance(id berth.ReservationID) *record.Window {
-	at, found := slices.BinarySearchFunc(bl.Windows, advanceName(id), record.CompareWindowName)
+// advance returns the reservation of a reservation made in advance, or nil.
+func (bl *Backlog) advance(id berth.ReservationID) *record.Reservation {
+	at, found := slices.BinarySearchFunc(bl.Reservations, advanceName(id), record.CompareReservationName)
 	if !found {
 		return nil
 	}
-	return bl.Windows[at]
+	return bl.Reservations[at]
 }
 
 // ReservationSet makes or changes an advance reservation. A change that is refused leaves it as it was.
@@ -99,7 +99,7 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 	if old == nil && bl.advances() >= bl.state.Config.Limits.Reservations {
 		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("there are %d reservations", bl.state.Config.Limits.Reservations))
 	}
-	w := bl.advanceWindow(cloneReservation(&r))
+	w := bl.advanceReservation(cloneReservation(&r))
 	if r.GPUs > 0 {
 		nodes, err := bl.pickNodes(&r, old)
 		if err != nil {
@@ -107,16 +107,16 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 		}
 		w.Nodes = nodes
 	}
-	if !bl.RoomToSetAside(w.Nodes) {
+	if !bl.MaySetAside(w.Nodes) {
 		return refusal.Of(berth.ErrLimit, "reservation", fmt.Sprintf("the fleet has %d kinds of node already, with those set aside", limits.MaxKinds))
 	}
 	if old != nil {
-		bl.EndWindow(old)
+		bl.EndReservation(old)
 	}
 	for _, n := range w.Nodes {
 		bl.Spoil(n) // whose it was plans anew, around this one
 	}
-	bl.AddWindow(w)
+	bl.AddReservation(w)
 	return nil
 }
 
@@ -126,14 +126,14 @@ func (bl *Backlog) ReservationRemoved(e berth.ReservationRemoved) *berth.Error {
 	if w == nil {
 		return refusal.Of(berth.ErrUnknown, "reservation", fmt.Sprintf("there is no reservation %q", e.Reservation))
 	}
-	bl.EndWindow(w)
+	bl.EndReservation(w)
 	return nil
 }
 
 // advances counts the reservations made in advance.
 func (bl *Backlog) advances() int {
 	n := 0
-	for _, w := range bl.Windows {
+	for _, w := range bl.Reservations {
 		if w.IsAdvance() {
 			n++
 		}
@@ -141,10 +141,10 @@ func (bl *Backlog) advances() int {
 	return n
 }
 
-// advanceWindow is the window of a reservation. The nodes of one by number are not in
+// advanceReservation is the reservation of a reservation. The nodes of one by number are not in
 // it yet.
-func (bl *Backlog) advanceWindow(r berth.Reservation) *record.Window {
-	w := &record.Window{Kind: record.KindAdvance, Name: advanceName(r.ID), SpanPart: record.SpanPart{From: r.From, Until: r.Until}, Queue: quota.None, Advance: &r}
+func (bl *Backlog) advanceReservation(r berth.Reservation) *record.Reservation {
+	w := &record.Reservation{Kind: record.KindAdvance, Name: advanceName(r.ID), SpanPart: record.SpanPart{From: r.From, Until: r.Until}, Queue: quota.NoQueue, Advance: &r}
 	if r.Queue != "" {
 		w.Queue, _ = bl.state.Quota.Lookup(string(r.Queue))
 	}
@@ -165,7 +165,7 @@ func (bl *Backlog) advanceWindow(r berth.Reservation) *record.Window {
 // pickNodes chooses the nodes of a reservation by number: in the domain of the
 // required level where enough are empty soonest, those that are empty soonest; ties by
 // name. Nodes that take no work, or are set aside for others, are passed over.
-func (bl *Backlog) pickNodes(r *berth.Reservation, old *record.Window) ([]*record.Node, *berth.Error) {
+func (bl *Backlog) pickNodes(r *berth.Reservation, old *record.Reservation) ([]*record.Node, *berth.Error) {
 	tree := bl.state.Fleet.Tree()
 	level, _ := tree.Level(r.Required)
 	var best []*record.Node
@@ -201,8 +201,8 @@ func (bl *Backlog) pickNodes(r *berth.Reservation, old *record.Window) ([]*recor
 func (bl *Backlog) placesOf(level topology.Level) [][]*record.Node {
 	tree := bl.state.Fleet.Tree()
 	var list [][]*record.Node
-	var walk func(topology.Domain)
-	walk = func(d topology.Domain) {
+	var walk func(topology.DomainIndex)
+	walk = func(d topology.DomainIndex) {
 		if tree.DomainLevel(d) == level {
 			list = append(list, bl.state.NodesBelow(d))
 			return
@@ -214,7 +214,7 @@ func (bl *Backlog) placesOf(level topology.Level) [][]*record.Node {
 			walk(child)
 		}
 	}
-	walk(topology.Root)
+	walk(topology.RootDomain)
 	return list
 }
 
@@ -225,12 +225,12 @@ type nodeAt struct {
 }
 
 // emptiest lists those of some nodes that qualify, the ones that are empty soonest first.
-func (bl *Backlog) emptiest(r *berth.Reservation, old *record.Window, nodes []*record.Node) []nodeAt {
+func (bl *Backlog) emptiest(r *berth.Reservation, old *record.Reservation, nodes []*record.Node) []nodeAt {
 	var list []nodeAt
 	group := berth.Group{Selector: r.Selector}
 	labels := record.LabelsOf(&group)
 	for _, n := range nodes {
-		mine := len(n.Windows) == 0 || len(n.Windows) == 1 && n.Windows[0] == old
+		mine := len(n.Reservations) == 0 || len(n.Reservations) == 1 && n.Reservations[0] == old
 		if n.Closed() || len(n.Spec.GPUs) == 0 || !mine ||
 			!record.KeyOf(&n.Spec).Admits(&group) || !n.MatchesLabels(labels) {
 			continue
@@ -257,7 +257,7 @@ func cloneReservation(r *berth.Reservation) berth.Reservation {
 // fleet.
 func (bl *Backlog) CheckLevel(name string) (topology.Level, *berth.Error) {
 	if name == "" {
-		return topology.Fleet, nil
+		return topology.LevelFleet, nil
 	}
 	level, ok := bl.state.Fleet.Tree().Level(name)
 	if !ok {

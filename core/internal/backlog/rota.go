@@ -24,7 +24,7 @@ func (bl *Backlog) NewRota(list []*record.Entry) *Rota {
 		bl.waiting = append(bl.waiting, nil)
 	}
 	r := &Rota{core: bl, waiting: bl.waiting}
-	var queues []quota.Index
+	var queues []quota.QueueIndex
 	for _, e := range list {
 		q := e.Rep.Job.Queue
 		if len(r.waiting[q]) == 0 {
@@ -39,7 +39,7 @@ func (bl *Backlog) NewRota(list []*record.Entry) *Rota {
 }
 
 // tell finds the first entry of a queue, and has the queue stand where that puts it.
-func (r *Rota) tell(q quota.Index) {
+func (r *Rota) tell(q quota.QueueIndex) {
 	list := r.waiting[q]
 	if len(list) == 0 {
 		r.core.books.Deactivate(q)
@@ -76,7 +76,7 @@ func (r *Rota) Charge(e *record.Entry) {
 }
 
 // Drop takes entries of a queue off.
-func (r *Rota) Drop(q quota.Index, which func(*record.Entry) bool) {
+func (r *Rota) Drop(q quota.QueueIndex, which func(*record.Entry) bool) {
 	r.waiting[q] = slices.DeleteFunc(r.waiting[q], which)
 	r.tell(q)
 }

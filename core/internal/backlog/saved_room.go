@@ -11,25 +11,25 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// RestoreRooms restores for which replicas room is being made, and which of them move.
-func (bl *Backlog) RestoreRooms(jobs []record.SavedJob) *berth.Error {
+// RestorePlans restores for which replicas room is being made, and which of them move.
+func (bl *Backlog) RestorePlans(jobs []record.SavedJob) *berth.Error {
 	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		for _, set := range rep.Places(s) {
-			if set.Saved == nil || !set.Saved.IsRoom() {
+			if set.Saved == nil || !set.Saved.IsPlanned() {
 				continue
 			}
-			w, err := bl.restoreRoom(set.Kind(), rep, set.Saved)
-			if err == nil && set.Moves && len(w.Preemption.Victims) > 0 {
+			w, err := bl.restorePlan(set.Kind(), rep, set.Saved)
+			if err == nil && set.Moves && len(w.Plan.Victims) > 0 {
 				err = refusal.Of(berth.ErrInvalid, "victims", "there are none of a move")
 			}
 			if err != nil {
 				return refusal.In(err, set.Field)
 			}
 			*set.At = w
-			bl.AddWindow(w)
-			for _, victim := range w.Preemption.Victims {
-				if !victim.YieldsFor(rep) {
-					victim.YieldsTo = rep
+			bl.AddReservation(w)
+			for _, victim := range w.Plan.Victims {
+				if !victim.IsVictimOf(rep) {
+					victim.Beneficiary = rep
 				}
 				bl.state.NoteLeaving(victim, true)
 			}
@@ -38,26 +38,26 @@ func (bl *Backlog) RestoreRooms(jobs []record.SavedJob) *berth.Error {
 	})
 }
 
-// restoreRoom makes the window anew in which room is being made for a replica.
-func (bl *Backlog) restoreRoom(kind record.ReservationKind, rep *record.Replica, s *record.SavedWindow) (*record.Window, *berth.Error) {
+// restorePlan makes the reservation anew in which room is being made for a replica.
+func (bl *Backlog) restorePlan(kind record.ReservationKind, rep *record.Replica, s *record.SavedGangReservation) (*record.Reservation, *berth.Error) {
 	p, err := bl.restorePreemption(rep, s)
 	switch {
 	case err != nil:
 		return nil, err
 	case s.Cause != kind.Cause():
 		return nil, refusal.Of(berth.ErrInvalid, "cause", fmt.Sprintf("%q is not that of a gang for which room was made, or which moves", s.Cause))
-	case s.Remnant:
-		return nil, refusal.Of(berth.ErrInvalid, "remnant", "is set beside where")
+	case s.Partial:
+		return nil, refusal.Of(berth.ErrInvalid, "partial", "is set beside where")
 	}
-	w, err := bl.restoreWindow(kind, rep, s)
+	w, err := bl.restoreGangReservation(kind, rep, s)
 	if err != nil {
 		return nil, err
 	}
-	w.Preemption = p
+	w.Plan = p
 	return w, nil
 }
 
-func (bl *Backlog) restorePreemption(rep *record.Replica, s *record.SavedWindow) (*record.Preemption, *berth.Error) {
+func (bl *Backlog) restorePreemption(rep *record.Replica, s *record.SavedGangReservation) (*record.Plan, *berth.Error) {
 	where, err := bl.restoreWhere(rep, s)
 	if err != nil {
 		return nil, err
@@ -66,13 +66,13 @@ func (bl *Backlog) restorePreemption(rep *record.Replica, s *record.SavedWindow)
 	if err != nil {
 		return nil, err
 	}
-	p := bl.NewPreemption(where)
+	p := bl.NewPlan(where)
 	p.Victims = victims
 	return p, nil
 }
 
 // restoreWhere restores where a gang is to be.
-func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedWindow) ([]gang.Member, *berth.Error) {
+func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedGangReservation) ([]gang.Member, *berth.Error) {
 	var where []gang.Member
 	for i := range s.Where {
 		at := &s.Where[i]
@@ -89,7 +89,7 @@ func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedWindow) ([]g
 	}
 	for g := range rep.Job.Spec.Groups {
 		group := &rep.Job.Spec.Groups[g]
-		if n := countGroup(where, g); n < record.Least(group) || n > group.Replicas || n%record.UnitOf(group) != 0 {
+		if n := countGroup(where, g); n < record.Least(group) || n > group.Members || n%record.UnitOf(group) != 0 {
 			return nil, refusal.Of(berth.ErrInvalid, "where", fmt.Sprintf("has %d members of group %q", n, group.Name))
 		}
 	}
@@ -97,14 +97,14 @@ func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedWindow) ([]g
 }
 
 // restoreVictims restores who has to go before a gang can be where it is to be.
-func (bl *Backlog) restoreVictims(rep *record.Replica, s *record.SavedWindow) ([]*record.Replica, *berth.Error) {
+func (bl *Backlog) restoreVictims(rep *record.Replica, s *record.SavedGangReservation) ([]*record.Replica, *berth.Error) {
 	var victims []*record.Replica
 	for i, ref := range s.Victims {
 		victim := bl.Lookup(ref)
 		switch {
-		case victim == nil, victim == rep, victim.YieldsTo != nil:
+		case victim == nil, victim == rep, victim.Beneficiary != nil:
 			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is not known, or yields to somebody else", ref))
-		case victim.State != berth.Releasing && !victim.Asked() && !victim.YieldsFor(rep):
+		case victim.State != berth.ReplicaReleasing && !victim.Asked() && !victim.IsVictimOf(rep):
 			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor stopped", ref))
 		case i > 0 && record.CompareReplicas(victims[i-1], victim) >= 0:
 			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is out of order", ref))

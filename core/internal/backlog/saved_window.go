@@ -13,7 +13,7 @@ import (
 // chose them.
 func (bl *Backlog) SaveReservations() []record.SavedReservation {
 	var list []record.SavedReservation
-	for _, w := range bl.Windows {
+	for _, w := range bl.Reservations {
 		if !w.IsAdvance() {
 			continue
 		}
@@ -46,43 +46,43 @@ func (bl *Backlog) restoreReservation(s *record.SavedReservation) *berth.Error {
 	if err := bl.checkReservationQueue(&s.Reservation); err != nil {
 		return refusal.In(err, "reservation")
 	}
-	w := bl.advanceWindow(s.Reservation)
+	w := bl.advanceReservation(s.Reservation)
 	if s.Reservation.GPUs > 0 {
-		nodes, err := bl.restoreWindowNodes(s.Nodes)
+		nodes, err := bl.restoreReservationNodes(s.Nodes)
 		if err != nil {
 			return refusal.In(err, "nodes")
 		}
 		w.Nodes = nodes
 	}
-	if !bl.RoomToSetAside(w.Nodes) {
+	if !bl.MaySetAside(w.Nodes) {
 		return refusal.Of(berth.ErrLimit, "nodes", "there are too many kinds of node")
 	}
-	bl.AddWindow(w)
+	bl.AddReservation(w)
 	return nil
 }
 
-// SaveWindows saves what a replica has set aside.
-func (bl *Backlog) SaveWindows(rep *record.Replica, s *record.SavedReplica) {
-	s.Reserved, s.Moving = bl.saveWindow(rep.Reserved), bl.saveWindow(rep.Moving)
+// SaveGangReservations saves what a replica has set aside.
+func (bl *Backlog) SaveGangReservations(rep *record.Replica, s *record.SavedReplica) {
+	s.Reserved, s.Moving = bl.saveGangReservation(rep.Reserved), bl.saveGangReservation(rep.Moving)
 	if rep.Exclusive != nil {
 		s.Exclusive = rep.Exclusive.Domains
 	}
 }
 
-// saveWindow saves the place that is set aside for a gang; nil: there is none.
-func (bl *Backlog) saveWindow(w *record.Window) *record.SavedWindow {
+// saveGangReservation saves the place that is set aside for a gang; nil: there is none.
+func (bl *Backlog) saveGangReservation(w *record.Reservation) *record.SavedGangReservation {
 	if w == nil {
 		return nil
 	}
-	saved := &record.SavedWindow{SpanPart: w.SpanPart, Nodes: w.NodeIDs(), Remnant: w.IsPart()}
+	saved := &record.SavedGangReservation{SpanPart: w.SpanPart, Nodes: w.NodeIDs(), Partial: w.IsPartial()}
 	if w.IsPlanned() {
-		bl.saveRoom(w, saved)
+		bl.savePlan(w, saved)
 	}
 	return saved
 }
 
-// RestoreWindows sets aside again what replicas had. Rooms come when all replicas have theirs.
-func (bl *Backlog) RestoreWindows(jobs []record.SavedJob) *berth.Error {
+// RestoreGangReservations sets aside again what replicas had. Rooms come when all replicas have theirs.
+func (bl *Backlog) RestoreGangReservations(jobs []record.SavedJob) *berth.Error {
 	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if err := checkWindows(rep, s); err != nil {
 			return err
@@ -91,15 +91,15 @@ func (bl *Backlog) RestoreWindows(jobs []record.SavedJob) *berth.Error {
 			return err
 		}
 		for _, set := range rep.Places(s) {
-			if set.Saved == nil || set.Saved.IsRoom() {
+			if set.Saved == nil || set.Saved.IsPlanned() {
 				continue
 			}
-			w, err := bl.restoreWindow(set.Kind(), rep, set.Saved)
+			w, err := bl.restoreGangReservation(set.Kind(), rep, set.Saved)
 			if err != nil {
 				return refusal.In(err, set.Field)
 			}
 			*set.At = w
-			bl.AddWindow(w)
+			bl.AddReservation(w)
 		}
 		return nil
 	})
@@ -108,11 +108,11 @@ func (bl *Backlog) RestoreWindows(jobs []record.SavedJob) *berth.Error {
 // checkWindows refuses places that are set aside for a replica that has no use for them.
 func checkWindows(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 	switch {
-	case s.Reserved != nil && (rep.State != berth.Pending || rep.Entries == nil):
+	case s.Reserved != nil && (rep.State != berth.ReplicaPending || rep.Entries == nil):
 		return refusal.Of(berth.ErrInvalid, "reserved", "is set for a replica that does not wait")
-	case s.Moving != nil && (!rep.MayArrive() || s.Moving.Remnant != (len(s.Moving.Where) == 0)):
+	case s.Moving != nil && (!rep.MayArrive() || s.Moving.Partial != (len(s.Moving.Where) == 0)):
 		return refusal.Of(berth.ErrInvalid, "moving", "is set for a replica that does not move")
-	case len(s.Exclusive) > 0 && (rep.Job.Spec.Topology.Exclusive == "" || rep.State == berth.Pending):
+	case len(s.Exclusive) > 0 && (rep.Job.Spec.Topology.Exclusive == "" || rep.State == berth.ReplicaPending):
 		return refusal.Of(berth.ErrInvalid, "exclusive", "is set for a replica that has none")
 	}
 	return nil
@@ -126,32 +126,32 @@ func (bl *Backlog) restoreExclusive(rep *record.Replica, s *record.SavedReplica)
 	w := exclusiveWindow(rep)
 	w.Domains = s.Exclusive
 	w.Nodes = bl.nodesOf(w.Domains)
-	if !bl.RoomToSetAside(w.Nodes) {
+	if !bl.MaySetAside(w.Nodes) {
 		return refusal.Of(berth.ErrLimit, "exclusive", "there are too many kinds of node")
 	}
 	rep.Exclusive = w
-	bl.AddWindow(w)
+	bl.AddReservation(w)
 	return nil
 }
 
-// restoreWindow makes the window of a replica anew.
-func (bl *Backlog) restoreWindow(kind record.ReservationKind, rep *record.Replica, s *record.SavedWindow) (*record.Window, *berth.Error) {
-	nodes, err := bl.restoreWindowNodes(s.Nodes)
+// restoreGangReservation makes the reservation of a replica anew.
+func (bl *Backlog) restoreGangReservation(kind record.ReservationKind, rep *record.Replica, s *record.SavedGangReservation) (*record.Reservation, *berth.Error) {
+	nodes, err := bl.restoreReservationNodes(s.Nodes)
 	switch {
 	case err != nil:
 		return nil, refusal.In(err, "nodes")
 	case len(nodes) == 0:
 		return nil, refusal.Of(berth.ErrInvalid, "nodes", "is empty")
-	case !bl.RoomToSetAside(nodes):
+	case !bl.MaySetAside(nodes):
 		return nil, refusal.Of(berth.ErrLimit, "nodes", "there are too many kinds of node")
 	}
-	w := record.GangWindow(kind, rep)
+	w := record.GangReservation(kind, rep)
 	w.SpanPart, w.Nodes = s.SpanPart, nodes
 	return w, nil
 }
 
-// restoreWindowNodes finds nodes that are saved in order of name.
-func (bl *Backlog) restoreWindowNodes(ids []berth.NodeID) ([]*record.Node, *berth.Error) {
+// restoreReservationNodes finds nodes that are saved in order of name.
+func (bl *Backlog) restoreReservationNodes(ids []berth.NodeID) ([]*record.Node, *berth.Error) {
 	var list []*record.Node
 	for i, id := range ids {
 		n := bl.state.NodeByID[id]
@@ -163,20 +163,20 @@ func (bl *Backlog) restoreWindowNodes(ids []berth.NodeID) ([]*record.Node, *bert
 	return list, nil
 }
 
-// saveRoom saves for whom room is being made in a window, and by whom.
-func (bl *Backlog) saveRoom(w *record.Window, saved *record.SavedWindow) {
+// savePlan saves for whom room is being made in a reservation, and by whom.
+func (bl *Backlog) savePlan(w *record.Reservation, saved *record.SavedGangReservation) {
 	saved.Cause = w.Kind.Cause()
 	j := w.Rep.Job
 	counts := make([]int, len(j.Spec.Groups))
-	for _, m := range w.Preemption.Where {
+	for _, m := range w.Plan.Where {
 		saved.Where = append(saved.Where, berth.MemberPlacement{
 			Group: j.Spec.Groups[m.Group].Name, Index: counts[m.Group],
 			Node: bl.state.Nodes[m.Hold.Node].Spec.ID, GPUs: berth.GPUSet(m.Hold.GPUs),
-			ShareMilli: int(m.Hold.Share.Milli), ShareMemoryMiB: m.Hold.Share.MemoryMiB, Instance: m.Hold.Instance,
+			ShareMilli: int(m.Hold.Share.GPUMilli), ShareMemoryMiB: m.Hold.Share.MemoryMiB, Instance: m.Hold.Instance,
 		})
 		counts[m.Group]++
 	}
-	for _, victim := range w.Preemption.Victims {
+	for _, victim := range w.Plan.Victims {
 		saved.Victims = append(saved.Victims, victim.Ref())
 	}
 }

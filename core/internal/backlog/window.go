@@ -34,7 +34,7 @@ func (bl *Backlog) Owed(rep *record.Replica) bool {
 	}
 	bl.state.Compile(s)
 	asked := s.Least
-	if w := rep.Room(); bl.books.Earmarked && w != nil && !w.Unmarked {
+	if w := rep.PlannedReservation(); bl.books.Earmarked && w != nil && !w.Unmarked {
 		asked = quota.Charge{Product: quota.NoProduct} // it is charged already
 	}
 	return bl.state.Quota.Within(rep.Job.Queue, asked)
@@ -45,42 +45,42 @@ func (bl *Backlog) Owed(rep *record.Replica) bool {
 func (bl *Backlog) Overrun(rep *record.Replica) {
 	end := bl.state.EndIfPlaced(rep)
 	for flat := range rep.Members {
-		if n := rep.Members[flat].Node; n == nil || len(n.Windows) == 0 || rep.Members[flat].State != record.MemberBinding {
+		if n := rep.Members[flat].Node; n == nil || len(n.Reservations) == 0 || rep.Members[flat].State != record.MemberBinding {
 			continue
-		} else if slices.ContainsFunc(n.Windows, func(w *record.Window) bool { return w.IsReservation() && w.Rep != rep && end > w.From }) {
+		} else if slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return w.IsAwaited() && w.Rep != rep && end > w.From }) {
 			bl.Spoil(n)
 		}
 	}
 }
 
 // Below reports whether a queue is another, or stands under it.
-func (bl *Backlog) Below(q, ancestor quota.Index) bool {
-	for q != quota.None && q != ancestor {
+func (bl *Backlog) Below(q, ancestor quota.QueueIndex) bool {
+	for q != quota.NoQueue && q != ancestor {
 		q = bl.state.Quota.Parent(q)
 	}
 	return q == ancestor
 }
 
-// AddWindow makes a window, and sets its nodes aside.
-func (bl *Backlog) AddWindow(w *record.Window) {
-	at, _ := slices.BinarySearchFunc(bl.Windows, w.Name, record.CompareWindowName)
-	bl.Windows = slices.Insert(bl.Windows, at, w)
-	bl.agenda.CountWindows(1)
+// AddReservation makes a reservation, and sets its nodes aside.
+func (bl *Backlog) AddReservation(w *record.Reservation) {
+	at, _ := slices.BinarySearchFunc(bl.Reservations, w.Name, record.CompareReservationName)
+	bl.Reservations = slices.Insert(bl.Reservations, at, w)
+	bl.agenda.CountReservations(1)
 	for _, n := range w.Nodes {
 		bl.books.Enclose(n, w)
-		if n.Trust.Spare {
+		if n.Trust.HotSpare {
 			bl.agenda.WantSpares()
 		}
 	}
 	bl.agenda.SetAside()
 }
 
-// WindowsAround lists the windows that a node belongs to by its name and place when
+// ReservationsAround lists the reservations that a node belongs to by its name and place when
 // it joins, in order of name.
-func (bl *Backlog) WindowsAround(spec *berth.Node) []*record.Window {
-	var list []*record.Window
+func (bl *Backlog) ReservationsAround(spec *berth.Node) []*record.Reservation {
+	var list []*record.Reservation
 	path := append(slices.Clone(spec.Domains), string(spec.ID))
-	for _, w := range bl.Windows {
+	for _, w := range bl.Reservations {
 		named := w.IsAdvance() && slices.Contains(w.Advance.Nodes, spec.ID)
 		inside := slices.ContainsFunc(w.Domains, func(domain []string) bool {
 			return len(domain) <= len(path) && slices.Equal(domain, path[:len(domain)])
@@ -95,15 +95,15 @@ func (bl *Backlog) WindowsAround(spec *berth.Node) []*record.Window {
 // Spoil ends the reservations and moves of gangs that count on a node which takes no work
 // any more, or lost a GPU.
 func (bl *Backlog) Spoil(n *record.Node) {
-	for _, w := range slices.Clone(n.Windows) {
+	for _, w := range slices.Clone(n.Reservations) {
 		if w.CountsOnNodes() {
-			bl.EndWindow(w)
+			bl.EndReservation(w)
 		}
 	}
 }
 
-// RoomToSetAside reports whether there are classes left to set these nodes aside.
-func (bl *Backlog) RoomToSetAside(nodes []*record.Node) bool {
+// MaySetAside reports whether there are classes left to set these nodes aside.
+func (bl *Backlog) MaySetAside(nodes []*record.Node) bool {
 	kinds := map[record.ClassKey]bool{}
 	for _, n := range nodes {
 		kinds[n.Key()] = true
@@ -127,17 +127,17 @@ func (bl *Backlog) nodesOf(domains [][]string) []*record.Node {
 	return list
 }
 
-// Admits reports whether a member of a replica may be placed in a window if it is expected to
+// Admits reports whether a member of a replica may be placed in a reservation if it is expected to
 // end at an instant.
-func (bl *Backlog) Admits(w *record.Window, rep *record.Replica, end berth.Time) bool {
+func (bl *Backlog) Admits(w *record.Reservation, rep *record.Replica, end berth.Time) bool {
 	r := w.Kind.Rule()
 	return r.Own && w.Rep == rep || r.InTime && end <= w.From ||
-		r.Queue && w.Queue != quota.None && bl.Below(rep.Job.Queue, w.Queue) ||
-		r.LowCost && record.MayTry(rep) || r.Struck && bl.state.MaySpare(rep) || bl.mayTake(r.Taker, rep, w)
+		r.Queue && w.Queue != quota.NoQueue && bl.Below(rep.Job.Queue, w.Queue) ||
+		r.LowCost && record.MayBurnIn(rep) || r.LostHardware && bl.state.MaySpare(rep) || bl.mayTake(r.Taker, rep, w)
 }
 
 // mayTake reports whether a replica may take what is set aside for another.
-func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Window) bool {
+func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Reservation) bool {
 	switch {
 	case by == record.Nobody:
 		return false

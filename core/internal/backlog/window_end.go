@@ -8,16 +8,16 @@ import (
 	"github.com/berth-sched/berth/internal/unordered"
 )
 
-// One end of a window brings others. The victims of a preemption that ends go on. A gang that
+// One end of a reservation brings others. The victims of a preemption that ends go on. A gang that
 // goes on needs no other place, so its move ends; it keeps what others counted on, so their
 // plans end. Where a move ends that was for another gang, the preemption of that one ends too.
 // These functions call each other in a circle, and stand together for that.
 
-// EndWindow ends a window. What is free on its nodes is so for all.
-func (bl *Backlog) EndWindow(w *record.Window) {
-	at, _ := slices.BinarySearchFunc(bl.Windows, w.Name, record.CompareWindowName)
-	bl.Windows = slices.Delete(bl.Windows, at, at+1)
-	bl.agenda.CountWindows(-1)
+// EndReservation ends a reservation. What is free on its nodes is so for all.
+func (bl *Backlog) EndReservation(w *record.Reservation) {
+	at, _ := slices.BinarySearchFunc(bl.Reservations, w.Name, record.CompareReservationName)
+	bl.Reservations = slices.Delete(bl.Reservations, at, at+1)
+	bl.agenda.CountReservations(-1)
 	for _, n := range w.Nodes {
 		bl.books.OpenUp(n, w)
 	}
@@ -25,7 +25,7 @@ func (bl *Backlog) EndWindow(w *record.Window) {
 	switch {
 	case w.IsMove():
 		bl.moveEnded(w)
-	case w.IsReservation():
+	case w.IsAwaited():
 		planned := w.IsPlanned()
 		w.Disown()
 		if planned {
@@ -36,7 +36,7 @@ func (bl *Backlog) EndWindow(w *record.Window) {
 		w.Disown()
 		bl.agenda.Changed(bl.state.Now)
 	}
-	if len(bl.Windows) == 0 { // nothing is set aside that they could be tried on
+	if len(bl.Reservations) == 0 { // nothing is set aside that they could be tried on
 		for len(bl.Fresh) > 0 {
 			bl.Unfresh(bl.Fresh[len(bl.Fresh)-1])
 		}
@@ -45,14 +45,14 @@ func (bl *Backlog) EndWindow(w *record.Window) {
 
 // endPreemption has those go on that were asked for a checkpoint in vain: the next pass
 // tells them. Who is stopped already is not to be held up, be it all of it or a part.
-func (bl *Backlog) endPreemption(w *record.Window) {
-	p := w.Preemption
+func (bl *Backlog) endPreemption(w *record.Reservation) {
+	p := w.Plan
 	if bl.books.Earmarked && !w.Unmarked {
 		bl.earmarkFor(w, false)
 	}
 	bl.agenda.FreedQuota()
 	for _, victim := range p.Victims {
-		if victim.Spare(w.Rep); victim.Stray() {
+		if victim.ClearBeneficiary(w.Rep); victim.Stray() {
 			bl.Remain(victim)
 		}
 	}
@@ -70,22 +70,22 @@ func (bl *Backlog) Remain(rep *record.Replica) {
 // EndMove gives up the place that is kept for a gang.
 func (bl *Backlog) EndMove(rep *record.Replica) {
 	if rep.Moving != nil {
-		bl.EndWindow(rep.Moving)
+		bl.EndReservation(rep.Moving)
 	}
 }
 
 // moveEnded sees to a gang whose place, that was kept for it, is gone. Who was only moved for
 // another, and still runs, need not move any more.
-func (bl *Backlog) moveEnded(w *record.Window) {
+func (bl *Backlog) moveEnded(w *record.Reservation) {
 	if bl.books.Earmarked && w.IsPlanned() {
 		bl.earmarkFor(w, false)
 	}
 	rep := w.Rep
 	w.Disown()
 	bl.agenda.NoteHomeless()
-	if rep.YieldsTo != nil && rep.State == berth.Running {
-		if w := rep.YieldsTo.Room(); w != nil {
-			bl.EndWindow(w)
+	if rep.Beneficiary != nil && rep.State == berth.ReplicaRunning {
+		if w := rep.Beneficiary.PlannedReservation(); w != nil {
+			bl.EndReservation(w)
 		}
 	}
 	bl.agenda.Relook(bl.state.Now)
@@ -95,9 +95,9 @@ func (bl *Backlog) moveEnded(w *record.Window) {
 func (bl *Backlog) spoilPlans(stays *record.Replica) {
 	for flat := range stays.Members {
 		if m := &stays.Members[flat]; m.State.Holds() {
-			for _, w := range slices.Clone(m.Node.Windows) {
+			for _, w := range slices.Clone(m.Node.Reservations) {
 				if w.IsPlanned() {
-					bl.EndWindow(w)
+					bl.EndReservation(w)
 				}
 			}
 		}
@@ -118,9 +118,9 @@ func (bl *Backlog) Unfresh(e *record.Entry) {
 // whom they are set aside now.
 func (bl *Backlog) ClearReservations(nodes []*record.Node) {
 	for _, n := range nodes {
-		for _, w := range slices.Clone(n.Windows) {
+		for _, w := range slices.Clone(n.Reservations) {
 			if w.GivesWay() {
-				bl.EndWindow(w)
+				bl.EndReservation(w)
 			}
 		}
 	}

@@ -35,11 +35,11 @@ type Books struct {
 	left       []*record.Node // scratch: the nodes of members that UnbookAll frees
 	// Restoring: charges are those of before, and no time passes.
 	Restoring bool
-	Queues    []*record.Queue // by quota.Index; nil where vacant
+	Queues    []*record.Queue // by quota.QueueIndex; nil where vacant
 	// Earmarked: what those are to have for whom room is being made is charged to them;
 	// uncounted are the queues of which is not known yet what they use without that.
 	Earmarked bool
-	uncounted []quota.Index
+	uncounted []quota.QueueIndex
 	// Shares are the fair shares of GPUs, as of the classes of Backlog.DemandVersion but for the queues
 	// that were touched since; over counts those that use more than they are guaranteed,
 	// keeping those that do not lend all of that.
@@ -51,7 +51,7 @@ type Books struct {
 // New returns books in which nothing is held.
 func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.State, config berth.Config) *Books {
 	tree := state.Quota
-	shares, err := quota.NewShares(tree, quota.GPU, 1000)
+	shares, err := quota.NewShares(tree, quota.GPUMilli, 1000)
 	invariant.Must(err)
 	invariant.Must(tree.SetHalfLife(int64(config.Policy.UsageHalfLife)))
 	bk := &Books{

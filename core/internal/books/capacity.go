@@ -26,15 +26,15 @@ func (bk *Books) Recount(n *record.Node, now record.Capacity) {
 		return
 	}
 	n.Capacity = now
-	bk.addCapacity(quota.GPU, now.GPUMilli-before.GPUMilli)
+	bk.addCapacity(quota.GPUMilli, now.GPUMilli-before.GPUMilli)
 	for r, change := range now.Host.Minus(before.Host) {
 		bk.addCapacity(quota.HostOf(host.Resource(r)), change)
 	}
 	if before.Product != "" {
-		bk.addCapacity(quota.GPUOf(before.Product), -before.GPUMilli)
+		bk.addCapacity(quota.GPUMilliOf(before.Product), -before.GPUMilli)
 	}
 	if now.Product != "" {
-		bk.addCapacity(quota.GPUOf(now.Product), now.GPUMilli)
+		bk.addCapacity(quota.GPUMilliOf(now.Product), now.GPUMilli)
 	}
 }
 
@@ -110,7 +110,7 @@ func (bk *Books) KnownLife(id berth.JobID, number int, incarnation berth.Incarna
 		return nil, refusal.Of(berth.ErrUnknown, "incarnation", fmt.Sprintf("%d is yet to come", incarnation))
 	case rep.Incarnation == 0:
 		return nil, refusal.Of(berth.ErrStale, "incarnation", "the replica was never bound")
-	case incarnation < rep.Incarnation || rep.State == berth.Pending:
+	case incarnation < rep.Incarnation || rep.State == berth.ReplicaPending:
 		return nil, refusal.Of(berth.ErrStale, "incarnation", fmt.Sprintf("life %d of the replica is over", incarnation))
 	}
 	return rep, nil

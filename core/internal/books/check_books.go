@@ -38,7 +38,7 @@ func (bk *Books) CheckCharges() error {
 	if err := bk.state.Quota.Check(); err != nil {
 		return fmt.Errorf("quota: %w", err)
 	}
-	used := map[quota.Index]int64{}
+	used := map[quota.QueueIndex]int64{}
 	for _, n := range bk.state.Nodes {
 		if n == nil {
 			continue
@@ -48,8 +48,8 @@ func (bk *Books) CheckCharges() error {
 		}
 	}
 	for _, q := range bk.Queues {
-		if q != nil && bk.state.Quota.Leaf(q.Index) && bk.state.Quota.Used(q.Index, quota.GPU) != used[q.Index] {
-			return fmt.Errorf("queue %s: S3: uses %d milli-GPU, and is charged %d", bk.state.Quota.Name(q.Index), used[q.Index], bk.state.Quota.Used(q.Index, quota.GPU))
+		if q != nil && bk.state.Quota.Leaf(q.Index) && bk.state.Quota.Used(q.Index, quota.GPUMilli) != used[q.Index] {
+			return fmt.Errorf("queue %s: S3: uses %d milli-GPU, and is charged %d", bk.state.Quota.Name(q.Index), used[q.Index], bk.state.Quota.Used(q.Index, quota.GPUMilli))
 		}
 	}
 	return nil
@@ -63,12 +63,12 @@ func (bk *Books) CheckCapacities() error {
 		if has != n.Capacity {
 			return fmt.Errorf("adds %v, counted as %v", has, n.Capacity)
 		}
-		want[quota.GPU] += has.GPUMilli
+		want[quota.GPUMilli] += has.GPUMilli
 		for r, amount := range has.Host {
 			want[quota.HostOf(host.Resource(r))] += amount
 		}
 		if has.Product != "" {
-			want[quota.GPUOf(has.Product)] += has.GPUMilli
+			want[quota.GPUMilliOf(has.Product)] += has.GPUMilli
 		}
 		return nil
 	}); err != nil {

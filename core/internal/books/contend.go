@@ -25,7 +25,7 @@ func (bk *Books) touch(q *record.Queue) {
 func (bk *Books) CountKeeper(q *record.Queue, keeps bool) { state.Count(&bk.Keeping, &q.Keeps, keeps) }
 
 // RecountQueue brings up to date what follows from a queue's place in the tree.
-func (bk *Books) RecountQueue(i quota.Index) {
+func (bk *Books) RecountQueue(i quota.QueueIndex) {
 	bk.countLender(i)
 	bk.touch(bk.Queues[i])
 }
@@ -39,28 +39,28 @@ func (bk *Books) CountDemand(b *record.Bucket, entries int64) {
 
 // countLender keeps count of the queues that use more GPUs than they are guaranteed: as long
 // as there are none, nobody has anything to give back.
-func (bk *Books) countLender(i quota.Index) {
-	over := bk.state.Quota.Leaf(i) && bk.state.Quota.Used(i, quota.GPU) > bk.state.Quota.Guaranteed(i, quota.GPU)
+func (bk *Books) countLender(i quota.QueueIndex) {
+	over := bk.state.Quota.Leaf(i) && bk.state.Quota.Used(i, quota.GPUMilli) > bk.state.Quota.Guaranteed(i, quota.GPUMilli)
 	state.Count(&bk.over, &bk.Queues[i].Over, over)
 }
 
-// RoomInShare is what a queue may have beyond what it uses, at the cost of others, as far as
+// ShareLeft is what a queue may have beyond what it uses, at the cost of others, as far as
 // its own share tells; 0: nobody has anything to give back.
-func (bk *Books) RoomInShare(q *record.Queue) int64 {
+func (bk *Books) ShareLeft(q *record.Queue) int64 {
 	if bk.over == 0 || bk.over == 1 && q.Over {
 		return 0
 	}
-	return max(bk.Shares.Of(q.Index), bk.Shares.Guaranteed(q.Index)) - bk.state.Quota.Used(q.Index, quota.GPU)
+	return max(bk.Shares.Of(q.Index), bk.Shares.Guaranteed(q.Index)) - bk.state.Quota.Used(q.Index, quota.GPUMilli)
 }
 
 // MayPreempt reports whether a replica may take the place of another of its queue.
 func MayPreempt(rep, victim *record.Replica) bool {
-	return victim.Job.Spec.Class != berth.LatencyCritical && record.CompareRank(rep, victim) > 0
+	return victim.Job.Spec.Class != berth.ClassLatencyCritical && record.CompareRank(rep, victim) > 0
 }
 
-// CompareYield orders what runs in one queue by who is to yield first: the lower class,
+// CompareVictims orders what runs in one queue by who is to yield first: the lower class,
 // the lower priority, who came last.
-func CompareYield(a, b *record.Replica) int {
+func CompareVictims(a, b *record.Replica) int {
 	return cmp.Or(record.CompareRank(a, b), cmp.Compare(b.CameAt, a.CameAt), record.CompareReplicas(b, a))
 }
 
@@ -84,7 +84,7 @@ func (bk *Books) TellDemands() {
 	for _, q := range bk.Touched {
 		q.Touched = false
 		if bk.Queues[q.Index] == q && bk.state.Quota.Leaf(q.Index) {
-			invariant.Must(bk.Shares.SetDemand(q.Index, min(bk.state.Quota.Used(q.Index, quota.GPU)+q.WaitingMilli, quota.MaxAmount)))
+			invariant.Must(bk.Shares.SetDemand(q.Index, min(bk.state.Quota.Used(q.Index, quota.GPUMilli)+q.WaitingMilli, quota.MaxAmount)))
 		}
 	}
 	clear(bk.Touched)

@@ -71,10 +71,12 @@ func (bk *Books) Reappear(p record.Piece) {
 }
 
 // Charge imagines that a queue uses more.
-func (bk *Books) Charge(q quota.Index, c quota.Charge) { invariant.Must(bk.state.Quota.Charge(q, c)) }
+func (bk *Books) Charge(q quota.QueueIndex, c quota.Charge) {
+	invariant.Must(bk.state.Quota.Charge(q, c))
+}
 
 // Discharge undoes Charge, or imagines that a queue uses less.
-func (bk *Books) Discharge(q quota.Index, c quota.Charge) {
+func (bk *Books) Discharge(q quota.QueueIndex, c quota.Charge) {
 	invariant.Must(bk.state.Quota.Discharge(q, c))
 }
 
@@ -86,25 +88,25 @@ func (bk *Books) ShiftCapacity(n *record.Node, charge quota.Charge, sign int64) 
 			invariant.Must(bk.state.Quota.SetCapacity(r, max(0, total+sign*amount)))
 		}
 	}
-	shift(quota.GPU, charge.GPUMilli)
+	shift(quota.GPUMilli, charge.GPUMilli)
 	for r, amount := range charge.Host {
 		shift(quota.HostOf(host.Resource(r)), amount)
 	}
 	if charge.GPUMilli > 0 {
-		shift(quota.GPUOf(n.Spec.GPUs[0].Product), charge.GPUMilli)
+		shift(quota.GPUMilliOf(n.Spec.GPUs[0].Product), charge.GPUMilli)
 	}
 }
 
 // SetNext tells what a queue with work that is ready would be served next.
-func (bk *Books) SetNext(q quota.Index, next quota.Charge) {
+func (bk *Books) SetNext(q quota.QueueIndex, next quota.Charge) {
 	invariant.Must(bk.state.Quota.SetNext(q, next))
 }
 
 // Deactivate says that nothing of a queue is ready.
-func (bk *Books) Deactivate(q quota.Index) { bk.state.Quota.Deactivate(q) }
+func (bk *Books) Deactivate(q quota.QueueIndex) { bk.state.Quota.Deactivate(q) }
 
 // SetQueue adds or changes a queue.
-func (bk *Books) SetQueue(q quota.Queue) (quota.Index, error) { return bk.state.Quota.Set(q) }
+func (bk *Books) SetQueue(q quota.Queue) (quota.QueueIndex, error) { return bk.state.Quota.Set(q) }
 
 // AddQueue makes the record of a queue known.
 func (bk *Books) AddQueue(q *record.Queue) {
@@ -115,7 +117,7 @@ func (bk *Books) AddQueue(q *record.Queue) {
 }
 
 // RemoveQueue removes a queue that nobody uses, and its record.
-func (bk *Books) RemoveQueue(i quota.Index, name string) error {
+func (bk *Books) RemoveQueue(i quota.QueueIndex, name string) error {
 	if err := bk.state.Quota.Remove(name); err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (bk *Books) Admit(j *record.Job) {
 
 // Dismiss undoes Admit.
 func (bk *Books) Dismiss(j *record.Job) {
-	invariant.Must(bk.state.Quota.Unretain(j.Queue))
+	invariant.Must(bk.state.Quota.Release(j.Queue))
 	bk.state.Dismiss(j)
 }
 
@@ -156,7 +158,7 @@ func (bk *Books) RetainProduct(name string) quota.ProductIndex {
 func (bk *Books) ReleaseProduct(p quota.ProductIndex) { bk.state.Quota.ReleaseProduct(p) }
 
 // AddNode adds a checked, unknown node to the fleet.
-func (bk *Books) AddNode(s gang.NodeSpec) topology.Node {
+func (bk *Books) AddNode(s gang.NodeSpec) topology.NodeIndex {
 	n, err := bk.state.Fleet.AddNode(s)
 	invariant.Must(err)
 	return n
@@ -167,7 +169,7 @@ func (bk *Books) RemoveNode(n *record.Node) { invariant.Must(bk.state.Fleet.Remo
 
 // Resize has the fleet see what the host of a node has.
 func (bk *Books) Resize(n *record.Node) {
-	invariant.Must(bk.state.Fleet.Resize(n.Index, n.Spec.Host()))
+	invariant.Must(bk.state.Fleet.SetHost(n.Index, n.Spec.Host()))
 }
 
 // SetSchedulable says whether a node takes work.
@@ -179,12 +181,12 @@ func (bk *Books) SetChooser(n *record.Node, choose func(free uint64, k int) uint
 }
 
 // Divide has the fleet see how a GPU is divided.
-func (bk *Books) Divide(n *record.Node, gpu int, division gang.Division, exist mig.State) {
-	invariant.Must(bk.state.Fleet.Divide(n.Index, gpu, division, exist))
+func (bk *Books) Divide(n *record.Node, gpu int, division gang.Partitioning, exist mig.State) {
+	invariant.Must(bk.state.Fleet.SetPartitioning(n.Index, gpu, division, exist))
 }
 
 // SetRanking says how the places on GPUs of a lattice are weighed.
 func (bk *Books) SetRanking(l *mig.Lattice, r *mig.Ranking) { bk.state.Fleet.SetRanking(l, r) }
 
 // SetDemand tells how many whole domains of a level waiting work wants.
-func (bk *Books) SetDemand(level topology.Level, n int) { bk.state.Fleet.SetDemand(level, n) }
+func (bk *Books) SetDemand(level topology.Level, n int) { bk.state.Fleet.SetBreakCost(level, n) }

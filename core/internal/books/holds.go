@@ -21,7 +21,7 @@ func (bk *Books) Lose(n *record.Node, meant func(*record.Member) bool) []*record
 			continue
 		}
 		after := record.MemberAbsent
-		if at.Rep.State == berth.Binding || at.Rep.State == berth.Repairing || m.State == record.MemberBinding {
+		if at.Rep.State == berth.ReplicaBinding || at.Rep.State == berth.ReplicaRepairing || m.State == record.MemberBinding {
 			after = record.MemberLost
 		}
 		bk.Unbook(at.Rep, at.Index, after)
@@ -35,8 +35,8 @@ func (bk *Books) Lose(n *record.Node, meant func(*record.Member) bool) []*record
 // whole use or shares, and that nobody holds, does not: another mode may be wanted next.
 func (bk *Books) SettleGPU(n *record.Node, gpu int) {
 	g, s := &n.Spec.GPUs[gpu], &n.GPUs[gpu]
-	empty := s.Order != nil && g.Mode != berth.ModeMIG && !n.Holds(gpu)
-	bk.state.Fleet.SetHealthy(n.Index, gpu, !g.Failed && !s.Unknown && s.Drain == nil && !empty)
+	empty := s.Order != nil && g.Mode != berth.GPUModeMIG && !n.Holds(gpu)
+	bk.state.Fleet.SetHealthy(n.Index, gpu, !g.Failed && !s.Unknown && s.GPUHold == nil && !empty)
 }
 
 // settleGPUs is SettleGPU for those of a hold about which an order is out.
@@ -71,7 +71,7 @@ func (bk *Books) enter(rep *record.Replica, flat int, hold gang.Hold, state reco
 	n := bk.state.Nodes[hold.Node]
 	rep.Members[flat] = record.Member{State: state, Hold: hold, Node: n, Slot: len(n.Members)}
 	n.Members = append(n.Members, record.MemberAt{Rep: rep, Index: flat})
-	if n.Trust.Spare {
+	if n.Trust.HotSpare {
 		bk.agenda.WantSpares()
 	}
 	bk.settleGPUs(n, &hold)
@@ -82,13 +82,13 @@ func (bk *Books) enter(rep *record.Replica, flat int, hold gang.Hold, state reco
 // Unbook frees what a member holds, and whoever could use it is woken.
 func (bk *Books) Unbook(rep *record.Replica, flat int, state record.MemberState) {
 	n := rep.Members[flat].Node
-	bk.Yield(rep, flat, state)
+	bk.Vacate(rep, flat, state)
 	bk.state.Freed(n)
 	bk.agenda.FreedQuota()
 }
 
-// Yield undoes book. The member ends up in the given state, which holds nothing.
-func (bk *Books) Yield(rep *record.Replica, flat int, state record.MemberState) {
+// Vacate undoes book. The member ends up in the given state, which holds nothing.
+func (bk *Books) Vacate(rep *record.Replica, flat int, state record.MemberState) {
 	var b bill
 	b.add(rep, &rep.Members[flat].Hold, rep.Members[flat].Node)
 	bk.leave(rep, flat, state)
@@ -103,8 +103,8 @@ func (bk *Books) leave(rep *record.Replica, flat int, state record.MemberState) 
 	bk.catalogue.Owners.ReleaseShare(m.Hold.Share)
 	rep.Members[flat] = record.Member{State: state}
 	bk.settleGPUs(m.Node, &m.Hold)
-	if m.YieldsTo != nil {
-		rep.Yielded(m.YieldsTo)
+	if m.Beneficiary != nil {
+		rep.NoLongerVictimOf(m.Beneficiary)
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 // SaveQueues lists the queues, every parent before its children.
 func (bk *Books) SaveQueues() []quota.Queue {
 	list := []quota.Queue{}
-	done := map[quota.Index]bool{quota.Root: true}
-	var add func(quota.Index)
-	add = func(i quota.Index) {
+	done := map[quota.QueueIndex]bool{quota.RootQueue: true}
+	var add func(quota.QueueIndex)
+	add = func(i quota.QueueIndex) {
 		if done[i] {
 			return
 		}
@@ -123,8 +123,8 @@ func (bk *Books) checkQueueTimes(list []quota.LedgerSplit) *berth.Error {
 	for _, q := range list {
 		covered, borrowed := int64(0), int64(0)
 		if i, known := bk.state.Quota.Lookup(q.Queue); known && q.Queue != "" {
-			covered = bk.state.Quota.Covered(i, quota.GPU)
-			borrowed = bk.state.Quota.Used(i, quota.GPU) - covered
+			covered = bk.state.Quota.Covered(i, quota.GPUMilli)
+			borrowed = bk.state.Quota.Used(i, quota.GPUMilli) - covered
 		}
 		if q.Guaranteed.Rate != covered || q.Borrowed.Rate != borrowed {
 			return refusal.Of(berth.ErrInvalid, "ledger.queues", fmt.Sprintf("the rates of %q are not those of what it uses", q.Queue))
@@ -134,7 +134,7 @@ func (bk *Books) checkQueueTimes(list []quota.LedgerSplit) *berth.Error {
 		}
 	}
 	for _, name := range bk.state.Quota.Queues() {
-		if i, _ := bk.state.Quota.Lookup(name); bk.state.Quota.Used(i, quota.GPU) > 0 {
+		if i, _ := bk.state.Quota.Lookup(name); bk.state.Quota.Used(i, quota.GPUMilli) > 0 {
 			following--
 		}
 	}

@@ -8,32 +8,32 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// OpenUp takes a window off a node.
-func (bk *Books) OpenUp(n *record.Node, w *record.Window) {
-	i := slices.Index(n.Windows, w)
-	n.Windows = slices.Delete(slices.Clone(n.Windows), i, i+1)
+// OpenUp takes a reservation off a node.
+func (bk *Books) OpenUp(n *record.Node, w *record.Reservation) {
+	i := slices.Index(n.Reservations, w)
+	n.Reservations = slices.Delete(slices.Clone(n.Reservations), i, i+1)
 	bk.reclass(n)
 	bk.state.NoteOpened(n)
 }
 
-// Enclose adds a window to those of a node.
-func (bk *Books) Enclose(n *record.Node, w *record.Window) {
-	n.Windows = record.WithWindow(n.Windows, w)
+// Enclose adds a reservation to those of a node.
+func (bk *Books) Enclose(n *record.Node, w *record.Reservation) {
+	n.Reservations = record.WithReservation(n.Reservations, w)
 	bk.reclass(n)
 }
 
-// reclass moves a node to the class that its windows put it in.
+// reclass moves a node to the class that its reservations put it in.
 func (bk *Books) reclass(n *record.Node) {
 	old := n.Class
-	n.Class = bk.state.Classes.Add(n.Key(), n.Table, n.Windows)
+	n.Class = bk.state.Classes.Add(n.Key(), n.Table, n.Reservations)
 	bk.state.Classes.Drop(old)
-	invariant.Must(bk.state.Fleet.SetClass(n.Index, topology.Class(n.Class)))
+	invariant.Must(bk.state.Fleet.SetClass(n.Index, topology.NodeClass(n.Class)))
 }
 
-// Rejoin puts a node that left for a moment back into a window, unless it is there by
+// Rejoin puts a node that left for a moment back into a reservation, unless it is there by
 // its name or place.
-func (bk *Books) Rejoin(w *record.Window, n *record.Node) {
-	if !slices.Contains(n.Windows, w) {
+func (bk *Books) Rejoin(w *record.Reservation, n *record.Node) {
+	if !slices.Contains(n.Reservations, w) {
 		w.Add(n)
 		bk.Enclose(n, w)
 	}

@@ -17,10 +17,10 @@ const noLink = "X"
 func graphSpec(n *berth.Node) (nodegraph.Spec, *berth.Error) {
 	spec := nodegraph.Spec{Product: n.GPUs[0].Product}
 	for i := range n.GPUs {
-		spec.GPUs = append(spec.GPUs, nodegraph.GPU{NUMA: n.GPUs[i].NUMANode})
+		spec.GPUs = append(spec.GPUs, nodegraph.GPUSpec{NUMA: n.GPUs[i].NUMANode})
 	}
 	for _, nic := range n.NICs {
-		spec.NICs = append(spec.NICs, nodegraph.NIC{Name: nic.Name, NUMA: nic.NUMANode, OneWay: nic.MbitPerSecond / 8})
+		spec.NICs = append(spec.NICs, nodegraph.NICSpec{Name: nic.Name, NUMA: nic.NUMANode, MBps: nic.MbitPerSecond / 8})
 	}
 	if len(n.Links) != len(n.GPUs) {
 		return spec, refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%d rows for %d GPUs", len(n.Links), len(n.GPUs)))
@@ -101,7 +101,7 @@ func (t *GraphTable) find(n *berth.Node) (*GraphEntry, *berth.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	g, err := nodegraph.New(spec)
+	g, err := nodegraph.NewGraph(spec)
 	if err != nil {
 		return nil, refusal.Of(berth.ErrInvalid, "", err.Error())
 	}

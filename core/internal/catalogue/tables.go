@@ -56,7 +56,7 @@ func (c *Catalogue) Table(name string) (*Table, *berth.Error) {
 	}
 	product, known := mig.Lookup(name)
 	if !known {
-		return nil, refusal.Of(berth.ErrUnknown, "table", fmt.Sprintf("%q is no table of package mig, nor one that was told", name))
+		return nil, refusal.Of(berth.ErrUnknown, "migTable", fmt.Sprintf("%q is no table of package mig, nor one that was told", name))
 	}
 	t, err := c.NewTable(product, false)
 	if err != nil {
@@ -88,8 +88,8 @@ func (c *Catalogue) TablesTold() int {
 func (t *Table) Profiles(cl *berth.Claim) []int {
 	switch {
 	case t == nil:
-	case cl.Fraction != nil:
-		return t.Lattice.AppendServing(nil, mig.Need{SMs: cl.Fraction.MinSMs, MemoryMiB: cl.Fraction.MinMemoryMiB})
+	case cl.MinInstance != nil:
+		return t.Lattice.AppendServing(nil, mig.Need{SMs: cl.MinInstance.MinSMs, MemoryMiB: cl.MinInstance.MinMemoryMiB})
 	case cl.MIG != "":
 		name, err := mig.ParseProfileName(cl.MIG)
 		if p, ok := t.Lattice.ProfileIndex(name); ok && err == nil {
@@ -102,14 +102,14 @@ func (t *Table) Profiles(cl *berth.Claim) []int {
 // Milli is the part of a GPU that an instance counts as, in thousandths.
 func (t *Table) Milli(instance mig.Placement) int64 {
 	p, _ := t.Lattice.ProfileIndex(instance.Profile)
-	return int64(t.Lattice.Milli(p))
+	return int64(t.Lattice.GPUMilli(p))
 }
 
 // MilliOf is the same for all instances of a state.
 func (t *Table) MilliOf(s mig.State) int64 {
 	sum := int64(0)
 	for p := range t.Lattice.Profiles() {
-		sum += int64(t.Lattice.Instances(s, p)) * int64(t.Lattice.Milli(p))
+		sum += int64(t.Lattice.Instances(s, p)) * int64(t.Lattice.GPUMilli(p))
 	}
 	return sum
 }
@@ -165,13 +165,13 @@ func (t *Table) Arranged(names []mig.ProfileName) ([]mig.Placement, bool) {
 // does not have.
 func (t *Table) CheckPartitioning(mode berth.GPUMode, instances []mig.Placement) *berth.Error {
 	switch {
-	case mode > berth.ModeTimeSlice:
+	case mode > berth.GPUModeTimeSlice:
 		return refusal.Of(berth.ErrInvalid, "mode", fmt.Sprintf("%d is out of range", mode))
-	case mode == berth.ModeMIG && t == nil:
+	case mode == berth.GPUModeMIG && t == nil:
 		return refusal.Of(berth.ErrInvalid, "mode", "no table says how the GPU divides")
-	case mode != berth.ModeMIG && len(instances) > 0:
+	case mode != berth.GPUModeMIG && len(instances) > 0:
 		return refusal.Of(berth.ErrInvalid, "instances", fmt.Sprintf("a GPU in mode %s has none", mode))
-	case mode == berth.ModeMIG:
+	case mode == berth.GPUModeMIG:
 		if _, err := t.Lattice.StateOf(instances); err != nil {
 			return refusal.Of(berth.ErrInvalid, "instances", err.Error())
 		}
@@ -185,7 +185,7 @@ func (c *Catalogue) CheckTables(n *berth.Node) *berth.Error {
 		return nil
 	}
 	var t *Table
-	if name := n.GPUs[0].Table; name != "" {
+	if name := n.GPUs[0].MIGTable; name != "" {
 		known, err := c.Table(name)
 		if err != nil {
 			return refusal.In(err, errtext.Index("gpus", 0))
@@ -244,14 +244,14 @@ func (t *OwnerTable) Release(o gang.Owner) {
 
 // UseShare counts one more use of a share's owner, if it is a share.
 func (t *OwnerTable) UseShare(s gang.Share) {
-	if s.Milli > 0 {
+	if s.GPUMilli > 0 {
 		t.Uses[s.Owner]++
 	}
 }
 
 // ReleaseShare gives up the use of a share's owner, if it is a share.
 func (t *OwnerTable) ReleaseShare(s gang.Share) {
-	if s.Milli > 0 {
+	if s.GPUMilli > 0 {
 		t.Release(s.Owner)
 	}
 }

@@ -40,7 +40,7 @@ type giver struct {
 }
 
 // giver finds what a replica that runs has above its minimum.
-func (t *Trial) giver(rep *record.Replica) *giver {
+func (t *VictimSearch) giver(rep *record.Replica) *giver {
 	if g := t.givers[rep]; g != nil {
 		return g
 	}
@@ -58,23 +58,23 @@ func (t *Trial) giver(rep *record.Replica) *giver {
 	return t.givers[rep]
 }
 
-// spare lists the surpluses of a replica of which something may go.
-func (t *Trial) spare(rep *record.Replica) []*surplus {
+// surpluses lists the surpluses of a replica of which something may go.
+func (t *VictimSearch) surpluses(rep *record.Replica) []*surplus {
 	// Nobody else may stand where a gang has the domain for itself.
-	if rep.Imagined || rep.YieldsTo != nil || rep.Asked() || rep.Exclusive != nil {
+	if rep.Imagined || rep.Beneficiary != nil || rep.Asked() || rep.Exclusive != nil {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(t.giver(rep).surpluses), func(s *surplus) bool { return len(s.extras()) == 0 })
 }
 
 // elastic reports whether a part of something is among the candidates.
-func (t *Trial) elastic() bool {
+func (t *VictimSearch) elastic() bool {
 	return slices.ContainsFunc(t.offers, func(y yieldable) bool { return y.surplus != nil })
 }
 
 // steps lists how a replica is taken back as a whole: first what it has above its minimum,
 // as far as it may go together, then the rest.
-func (t *Trial) steps(rep *record.Replica) []step {
+func (t *VictimSearch) steps(rep *record.Replica) []step {
 	g := t.giver(rep)
 	var steps []step
 	extra := map[int]bool{}
@@ -97,7 +97,7 @@ func (t *Trial) steps(rep *record.Replica) []step {
 
 // addUnits adds the units of a surplus to the candidates, of which so many members may go.
 // That may be less than all candidates together.
-func (t *Trial) addUnits(rep *record.Replica, s *surplus, most, source int) {
+func (t *VictimSearch) addUnits(rep *record.Replica, s *surplus, most, source int) {
 	g := t.giver(rep)
 	s.mayGo = most
 	busy := rep.Order != nil || rep.Has(record.MemberStopping)
@@ -110,7 +110,7 @@ func (t *Trial) addUnits(rep *record.Replica, s *surplus, most, source int) {
 
 // lendUnits lists the units of a surplus, as far as they may be taken back, and discharges so
 // many of them.
-func (t *Trial) lendUnits(rep *record.Replica, s *surplus, source int) {
+func (t *VictimSearch) lendUnits(rep *record.Replica, s *surplus, source int) {
 	most := 0
 	for n, unit := range s.extras() {
 		p := record.Piece{Rep: rep, Flats: unit}
@@ -129,7 +129,7 @@ func (t *Trial) lendUnits(rep *record.Replica, s *surplus, source int) {
 
 // lendWhole lists a replica as a whole, if what is left of it may be taken back after what it
 // has lent already, and discharges that.
-func (t *Trial) lendWhole(rep *record.Replica, source int) {
+func (t *VictimSearch) lendWhole(rep *record.Replica, source int) {
 	steps, lent := t.steps(rep), 0
 	for _, s := range t.giver(rep).surpluses {
 		lent += s.lent
@@ -146,7 +146,7 @@ func (t *Trial) lendWhole(rep *record.Replica, source int) {
 }
 
 // giveBack discharges what is taken back step by step, all of it or nothing.
-func (t *Trial) giveBack(steps []step) bool {
+func (t *VictimSearch) giveBack(steps []step) bool {
 	for i, s := range steps {
 		if !t.mayReclaim(s.Piece, s.due) {
 			for _, s := range steps[:i] {
@@ -161,7 +161,7 @@ func (t *Trial) giveBack(steps []step) bool {
 
 // mayReclaim reports whether a part of a replica of another queue may be taken back for what
 // is asked, by what it is due to its queue.
-func (t *Trial) mayReclaim(p record.Piece, due quota.Due) bool {
+func (t *VictimSearch) mayReclaim(p record.Piece, due quota.Due) bool {
 	given := quota.Charge{GPUMilli: ChargedOf(p), Product: quota.NoProduct}
 	_, ok := t.core.books.Shares.MayReclaimWhole(t.Queue, t.Asked, p.Rep.Job.Queue, given, due)
 	return ok
@@ -169,7 +169,7 @@ func (t *Trial) mayReclaim(p record.Piece, due quota.Due) bool {
 
 // take discharges a candidate if it may be taken beside those that go already, and reports
 // whether it may.
-func (t *Trial) take(i int, goes []bool) bool {
+func (t *VictimSearch) take(i int, goes []bool) bool {
 	y := &t.offers[i]
 	lent := y.Rep.Job.Queue != t.Queue
 	s := y.surplus
@@ -185,7 +185,7 @@ func (t *Trial) take(i int, goes []bool) bool {
 }
 
 // takeWhole is take for a whole replica: with that, its units are no candidates of their own.
-func (t *Trial) takeWhole(y *yieldable, lent bool, goes []bool) bool {
+func (t *VictimSearch) takeWhole(y *yieldable, lent bool, goes []bool) bool {
 	units := slices.DeleteFunc(slices.Clone(t.giver(y.Rep).units), func(i int) bool { return !goes[i] })
 	for _, i := range units {
 		t.core.recharge(t.offers[i].Piece)
@@ -211,7 +211,7 @@ func (t *Trial) takeWhole(y *yieldable, lent bool, goes []bool) bool {
 const mostFavoured = 4
 
 // takesWhole reports whether somebody among those imagined gone goes as a whole.
-func (t *Trial) takesWhole() bool {
+func (t *VictimSearch) takesWhole() bool {
 	for i, gone := range t.out {
 		if gone && t.offers[i].surplus == nil {
 			return true
@@ -223,7 +223,7 @@ func (t *Trial) takesWhole() bool {
 // lookByNode looks for parts that suffice where whole gangs would have to go otherwise: units of
 // several gangs on one node, on the nodes where the most of them may go. If there are none it
 // looks as before.
-func (t *Trial) lookByNode(look func() (suffice, enough bool)) (suffice bool) {
+func (t *VictimSearch) lookByNode(look func() (suffice, enough bool)) (suffice bool) {
 	for _, n := range t.nodesOfUnits() {
 		t.favoured = n
 		if ok, _ := look(); ok && !t.takesWhole() {
@@ -236,7 +236,7 @@ func (t *Trial) lookByNode(look func() (suffice, enough bool)) (suffice bool) {
 }
 
 // nodesOfUnits lists the first nodes by how many members may go from there.
-func (t *Trial) nodesOfUnits() []*record.Node {
+func (t *VictimSearch) nodesOfUnits() []*record.Node {
 	type share struct {
 		of   *surplus
 		node *record.Node
@@ -261,7 +261,7 @@ func (t *Trial) nodesOfUnits() []*record.Node {
 }
 
 // favours reports whether a candidate is a unit with a member on the favoured node.
-func (t *Trial) favours(i int) bool {
+func (t *VictimSearch) favours(i int) bool {
 	y := &t.offers[i]
 	return t.favoured != nil && y.surplus != nil && slices.ContainsFunc(y.Flats, func(flat int) bool {
 		return y.Rep.Members[flat].Node == t.favoured
@@ -270,7 +270,7 @@ func (t *Trial) favours(i int) bool {
 
 // add adds a candidate. Those of other queues come from a source above 0: the lower, the
 // further that queue is over its share.
-func (t *Trial) add(y yieldable, source int) {
+func (t *VictimSearch) add(y yieldable, source int) {
 	candidate := t.core.Candidate(y.Piece, t.core.QueueingFor(t.rep))
 	candidate.Backfilled, candidate.Borrowed, candidate.Source = t.rep.Reserved.LetIn(y.Rep), source > 0, source
 	if !y.Whole() {

@@ -14,34 +14,34 @@ import (
 // demand is what the replica needs at least, in whole GPUs: the members of its largest
 // group, each on a node, in one domain of the level that is required. Nothing is known of
 // parts of GPUs.
-func (t *Trial) demand() preempt.Demand {
+func (t *VictimSearch) demand() preempt.Requirement {
 	c, tree := t.core, t.core.state.Fleet.Tree()
 	r := t.Request
 	g := &r.Groups[0]
 	for i := range r.Groups {
-		if o := &r.Groups[i]; o.Count*o.Claim.GPUs > g.Count*g.Claim.GPUs {
+		if o := &r.Groups[i]; o.Members*o.Claim.GPUs > g.Members*g.Claim.GPUs {
 			g = o
 		}
 	}
 	if g.Claim.GPUs == 0 {
-		return preempt.Demand{}
+		return preempt.Requirement{}
 	}
-	d := preempt.Demand{Pieces: g.Count, PieceMilli: int64(g.Claim.GPUs) * 1000}
-	required := max(r.Required, g.Required, g.Align)
-	if required == tree.NodeLevel() && g.Align < required {
-		d.Pieces, d.PieceMilli = 1, d.PieceMilli*int64(d.Pieces)
+	d := preempt.Requirement{Members: g.Members, MemberMilli: int64(g.Claim.GPUs) * 1000}
+	required := max(r.Required, g.Required, g.RailLevel)
+	if required == tree.NodeLevel() && g.RailLevel < required {
+		d.Members, d.MemberMilli = 1, d.MemberMilli*int64(d.Members)
 	}
 	// Whether a node is free for somebody who wants it alone depends on who is gone.
 	anyone := g.Match == nil || t.rep.Job.Spec.Topology.Exclusive != ""
 	for at, n := range c.state.Nodes {
-		if n == nil || !slices.Contains(g.Classes, topology.Class(n.Class)) || !c.state.Fleet.Schedulable(n.Index) || !anyone && !g.Match(n.Index) {
+		if n == nil || !slices.Contains(g.Classes, topology.NodeClass(n.Class)) || !c.state.Fleet.Schedulable(n.Index) || !anyone && !g.Match(n.Index) {
 			continue
 		}
-		room := preempt.Room{Domain: int32(at), FreeMilli: 1000 * int64(berth.GPUSet(c.state.Fleet.FreeMask(n.Index)).Len())}
+		room := preempt.FreeDomain{Domain: int32(at), FreeMilli: 1000 * int64(berth.GPUSet(c.state.Fleet.FreeMask(n.Index)).Len())}
 		if required > 0 && required < tree.NodeLevel() {
 			room.Region = int32(tree.DomainOf(n.Index, required))
 		}
-		d.Rooms = append(d.Rooms, room)
+		d.Domains = append(d.Domains, room)
 	}
 	return d
 }

@@ -13,17 +13,17 @@ import (
 )
 
 // scaleOf is what the standard function weighs with.
-func scaleOf(w *berth.Worth) preempt.Scale {
+func scaleOf(w *berth.GainPolicy) preempt.Scale {
 	return preempt.Scale{
-		Classes:   []int64{berth.Batch: 0, berth.Interactive: int64(max(0, w.Interactive)), berth.LatencyCritical: int64(max(0, w.LatencyCritical))},
-		Turn:      int64(max(0, w.Turn)),
+		ClassGain: []int64{berth.ClassBatch: 0, berth.ClassInteractive: int64(max(0, w.Interactive)), berth.ClassLatencyCritical: int64(max(0, w.LatencyCritical))},
+		TurnGain:  int64(max(0, w.Turn)),
 		WaitMilli: int64(w.WaitMilli),
 	}
 }
 
 // QueueingFor is for how long who yields to a replica is expected to wait.
 func (ev *Evict) QueueingFor(rep *record.Replica) berth.Duration {
-	most := max(0, ev.state.Config.Policy.Preemption.Worth.Queueing)
+	most := max(0, ev.state.Config.Policy.Preemption.Gain.Queueing)
 	if length, ends := ev.state.Runtime(rep.Job); ends {
 		return min(most, length)
 	}
@@ -35,30 +35,30 @@ func (ev *Evict) QueueingFor(rep *record.Replica) berth.Duration {
 const maxAhead = 64
 
 // weigh says what speaks against stopping the chosen candidates now; nil: nothing does.
-func (t *Trial) weigh(chosen []int) *berth.Weighing {
-	if len(chosen) == 0 || t.owed || t.core.state.Config.Policy.Preemption.Worth.Unweighed {
+func (t *VictimSearch) weigh(chosen []int) *berth.Weighing {
+	if len(chosen) == 0 || t.owed || t.core.state.Config.Policy.Preemption.Gain.IgnoreCost {
 		return nil
 	}
 	now := t.core.state.Now
-	if t.isWorth(chosen, now) {
+	if t.pays(chosen, now) {
 		return nil
 	}
-	w := &berth.Weighing{Gain: t.gainAt(chosen, now), Price: t.priceAt(chosen, now)}
-	if from := t.worthFrom(chosen); from != agenda.Never {
+	w := &berth.Weighing{Gain: t.gainAt(chosen, now), Cost: t.costAt(chosen, now)}
+	if from := t.paysFrom(chosen); from != agenda.Never {
 		w.From = from
 	}
 	return w
 }
 
-// isWorth reports whether stopping the chosen candidates would be worth it at an instant.
-func (t *Trial) isWorth(chosen []int, at berth.Time) bool {
-	price := t.priceAt(chosen, at)
+// pays reports whether stopping the chosen candidates would be worth it at an instant.
+func (t *VictimSearch) pays(chosen []int, at berth.Time) bool {
+	price := t.costAt(chosen, at)
 	return price == 0 || t.gainAt(chosen, at) > price
 }
 
 // gainAt is what the beneficiary would gain if it ran from an instant. Who asks for the host
 // alone counts as asking for one GPU.
-func (t *Trial) gainAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
+func (t *VictimSearch) gainAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
 	c, spec := t.core, &t.rep.Job.Spec
 	b := preempt.Beneficiary{
 		Class: int(spec.Class), Priority: spec.Priority, Weight: c.state.Quota.Config(t.Queue).Weight,
@@ -70,12 +70,12 @@ func (t *Trial) gainAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
 	if c.state.Config.Gain != nil {
 		return c.state.Config.Gain(b)
 	}
-	scale := scaleOf(&c.state.Config.Policy.Preemption.Worth)
+	scale := scaleOf(&c.state.Config.Policy.Preemption.Gain)
 	return scale.Gain(&b)
 }
 
-// priceAt is what the chosen candidates would lose if they were stopped at an instant.
-func (t *Trial) priceAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
+// costAt is what the chosen candidates would lose if they were stopped at an instant.
+func (t *VictimSearch) costAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
 	t.priced = t.priced[:0]
 	for _, i := range chosen {
 		candidate := t.candidates[i]
@@ -84,22 +84,22 @@ func (t *Trial) priceAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
 		}
 		t.priced = append(t.priced, candidate)
 	}
-	return preempt.Total(t.priced)
+	return preempt.TotalCost(t.priced)
 }
 
-// worthFrom is the first instant after now at which stopping the chosen candidates is worth
+// paysFrom is the first instant after now at which stopping the chosen candidates is worth
 // it, if they go on as they do; never: there is none. What they lose grows with the time,
 // but for those who can write a checkpoint when asked, and less becomes of it at the next
 // checkpoint that is expected of them. Between two of those it is searched by bisection.
 // If it is not known after many of them, that is when to look again.
-func (t *Trial) worthFrom(chosen []int) berth.Time {
+func (t *VictimSearch) paysFrom(chosen []int) berth.Time {
 	from := t.core.state.Now
 	for range maxAhead {
 		next := t.nextCheckpoint(chosen, from)
 		last := min(next-1, t.core.state.Now.Add(limits.MaxSpan))
-		if t.isWorth(chosen, last) {
+		if t.pays(chosen, last) {
 			for last-from > 1 { // at from it is not, at last it is
-				if middle := from + (last-from)/2; t.isWorth(chosen, middle) {
+				if middle := from + (last-from)/2; t.pays(chosen, middle) {
 					last = middle
 				} else {
 					from = middle
@@ -107,7 +107,7 @@ func (t *Trial) worthFrom(chosen []int) berth.Time {
 			}
 			return last
 		}
-		if next == agenda.Never || t.isWorth(chosen, next) {
+		if next == agenda.Never || t.pays(chosen, next) {
 			return next
 		}
 		from = next
@@ -116,12 +116,12 @@ func (t *Trial) worthFrom(chosen []int) berth.Time {
 }
 
 // nextCheckpoint is the next instant at which the price of a chosen candidate falls.
-func (t *Trial) nextCheckpoint(chosen []int, after berth.Time) berth.Time {
+func (t *VictimSearch) nextCheckpoint(chosen []int, after berth.Time) berth.Time {
 	next := agenda.Never
 	for _, i := range chosen {
 		rep := t.offers[i].Rep
 		every := rep.Job.Spec.Checkpoint.Interval
-		if every > 0 && t.offers[i].Whole() && !t.candidates[i].Checkpointable && !rep.Yield.Tells && rep.Job.Spec.Service == nil {
+		if every > 0 && t.offers[i].Whole() && !t.candidates[i].Checkpointable && !rep.Eviction.Tells && rep.Job.Spec.Service == nil {
 			next = min(next, after.Add(every-sinceCheckpoint(rep, after)))
 		}
 	}
@@ -135,8 +135,8 @@ func sinceCheckpoint(rep *record.Replica, at berth.Time) berth.Duration {
 	if rep.Job.Spec.Service != nil {
 		return 0
 	}
-	since := at.Sub(max(rep.Started, rep.Yield.Checkpointed))
-	if every := rep.Job.Spec.Checkpoint.Interval; every > 0 && !rep.Yield.Tells {
+	since := at.Sub(max(rep.Started, rep.Eviction.Checkpointed))
+	if every := rep.Job.Spec.Checkpoint.Interval; every > 0 && !rep.Eviction.Tells {
 		since %= every
 	}
 	return since
@@ -155,7 +155,7 @@ func (ev *Evict) Candidate(p record.Piece, queueing berth.Duration) preempt.Cand
 	if p.Whole() {
 		candidate.Checkpointable, candidate.CheckpointCost = spec.Checkpoint.Supported, int64(spec.Checkpoint.Cost)
 		candidate.SinceCheckpoint, candidate.Queueing = int64(sinceCheckpoint(p.Rep, ev.state.Now)), int64(queueing)
-	} else if candidate.Elastic = true; len(p.Flats) > 0 {
+	} else if candidate.Surplus = true; len(p.Flats) > 0 {
 		candidate.ID += "/" + strconv.Itoa(p.Flats[0])
 	}
 	state.NoteHolds(&candidate, p)

@@ -13,8 +13,8 @@ type imagination struct {
 	core *Evict
 	gone []record.Piece
 	here []record.Imagined
-	// Trials is how many searches may yet be made in it.
-	Trials int
+	// VictimSearches is how many searches may yet be made in it.
+	VictimSearches int
 }
 
 // imagineAll imagines what is to come, and ends what cannot come true.
@@ -27,7 +27,7 @@ func (ev *Evict) imagineAll() *imagination {
 		im.Forget()
 		for _, w := range broken { // others may have counted on that
 			if w.CountsOnNodes() {
-				ev.backlog.EndWindow(w)
+				ev.backlog.EndReservation(w)
 			}
 		}
 	}
@@ -35,14 +35,14 @@ func (ev *Evict) imagineAll() *imagination {
 
 // Imagine leaves out what is going and puts in those for whom room is being made. It
 // returns those for whom there will be none after all.
-func (ev *Evict) Imagine() (im *imagination, broken []*record.Window) {
+func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 	im = &imagination{core: ev}
 	ev.state.Leaving.Ascend(func(rep *record.Replica) bool {
 		im.leaveOut(going(rep))
 		return true
 	})
-	for _, w := range ev.backlog.Windows {
-		if w.IsPlanned() && !im.putIn(w.Rep.Job.Queue, w.Preemption.Where) {
+	for _, w := range ev.backlog.Reservations {
+		if w.IsPlanned() && !im.putIn(w.Rep.Job.Queue, w.Plan.Where) {
 			broken = append(broken, w)
 		}
 	}
@@ -65,7 +65,7 @@ func (im *imagination) bringBack() {
 }
 
 // putIn imagines a gang where it is planned to be. It reports false if that is not free.
-func (im *imagination) putIn(q quota.Index, members []gang.Member) bool {
+func (im *imagination) putIn(q quota.QueueIndex, members []gang.Member) bool {
 	c := im.core
 	if !c.books.Hold(members) {
 		return false

@@ -20,17 +20,17 @@ import (
 // nodes that are the cheapest to make room on. It imagines the moves; nil: there are none.
 func (im *imagination) BidForMoves(e *record.Entry) *Bid {
 	c := im.core
-	s := shift{im: im, trial: c.Trial(e, nil)}
+	s := shift{im: im, trial: c.NewVictimSearch(e, nil)}
 	if _, within := c.state.Quota.Fits(s.trial.Queue, s.trial.Asked); !within || !s.gather() {
 		return nil
 	}
 	var chooser preempt.Chooser
 	choice, err := chooser.Choose(s.candidates, s.fits, preempt.Options{NeedMilli: s.trial.Asked.GPUMilli, MaxCalls: limits.MaxMoveTrials})
 	invariant.Must(err)
-	if choice.Outcome != preempt.Chosen || len(choice.Victims) > c.state.Config.Policy.Moves.Most {
+	if choice.Result != preempt.ResultChosen || len(choice.Victims) > c.state.Config.Policy.Defragmentation.MaxMoves {
 		return nil
 	}
-	b := &Bid{Entry: e, Price: choice.Price, Gain: im.worthOfStarting(e)}
+	b := &Bid{Entry: e, Cost: choice.Cost, Gain: im.gainOfStarting(e)}
 	if !s.try(choice.Victims) {
 		im.backTo(s.before)
 		return nil
@@ -43,21 +43,21 @@ func (im *imagination) BidForMoves(e *record.Entry) *Bid {
 	return b
 }
 
-// worthOfStarting is what it is worth to start an entry now: the GPUs it asks for, as long as
+// gainOfStarting is what it is worth to start an entry now: the GPUs it asks for, as long as
 // it would have to wait for them.
-func (im *imagination) worthOfStarting(e *record.Entry) preempt.GPUMilliseconds {
+func (im *imagination) gainOfStarting(e *record.Entry) preempt.GPUMilliseconds {
 	c := im.core
 	wait := c.state.Config.Policy.AssumedRuntime
 	if at, _, planned := c.search.Plan(c.search.Wherever(e, agenda.Never)); planned {
 		wait = at.Sub(c.state.Now)
 	}
-	return (&preempt.Candidate{GPUMilli: e.Bucket.Shape.Least.GPUMilli, RestartCost: int64(wait)}).Price()
+	return (&preempt.Candidate{GPUMilli: e.Bucket.Shape.Least.GPUMilli, RestartCost: int64(wait)}).Cost()
 }
 
 // A shift looks for moves in an imagination.
 type shift struct {
 	im         *imagination
-	trial      *Trial
+	trial      *VictimSearch
 	candidates []preempt.Candidate
 	reps       []*record.Replica
 	// where and movers are what was tried last, on top of what was imagined before.
@@ -71,7 +71,7 @@ type shift struct {
 func (s *shift) gather() bool {
 	c := s.im.core
 	nodes := s.nodes()
-	s.im.Trials -= len(nodes) / 16 // to look at so many takes as long as some searches
+	s.im.VictimSearches -= len(nodes) / 16 // to look at so many takes as long as some searches
 	listed := map[*record.Replica]bool{}
 	for from, step := 0, 1; from < len(nodes) && len(s.reps) < limits.MaxMovers; step *= 2 {
 		to := min(from+step, len(nodes))
@@ -102,7 +102,7 @@ func (s *shift) nodes() []search.NodeToClear {
 	c := s.im.core
 	var list []search.NodeToClear
 	for _, n := range c.state.Nodes {
-		if n == nil || n.Cordoned || !slices.ContainsFunc(s.trial.Request.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, topology.Class(n.Class)) }) {
+		if n == nil || n.Cordoned || !slices.ContainsFunc(s.trial.Request.Groups, func(g gang.Group) bool { return slices.Contains(g.Classes, topology.NodeClass(n.Class)) }) {
 			continue
 		}
 		to := search.NodeToClear{Node: n}
@@ -115,7 +115,7 @@ func (s *shift) nodes() []search.NodeToClear {
 			if !slices.Contains(to.Movers, rep) {
 				candidate := c.Candidate(record.Piece{Rep: rep}, 0)
 				to.Movers = append(to.Movers, rep)
-				to.Price += min(candidate.Price(), math.MaxInt64-to.Price)
+				to.Cost += min(candidate.Cost(), math.MaxInt64-to.Cost)
 			}
 		}
 		if len(to.Movers) > 0 && to.Milli > 0 {
@@ -124,14 +124,14 @@ func (s *shift) nodes() []search.NodeToClear {
 		}
 	}
 	slices.SortFunc(list, func(a, b search.NodeToClear) int {
-		return cmp.Or(cmp.Compare(int64(a.Price)/a.Milli, int64(b.Price)/b.Milli), record.CompareNodes(a.Node, b.Node))
+		return cmp.Or(cmp.Compare(int64(a.Cost)/a.Milli, int64(b.Cost)/b.Milli), record.CompareNodes(a.Node, b.Node))
 	})
 	return list
 }
 
 // movable reports whether a gang may be moved for the one that waits.
 func (s *shift) movable(rep *record.Replica) bool {
-	return rep.Job.Spec.Class != berth.LatencyCritical && rep.Job.Spec.Topology.Exclusive == "" && s.trial.mayYield(rep) && !s.trial.tooLarge(record.Piece{Rep: rep})
+	return rep.Job.Spec.Class != berth.ClassLatencyCritical && rep.Job.Spec.Topology.Exclusive == "" && s.trial.mayBeVictim(rep) && !s.trial.tooLarge(record.Piece{Rep: rep})
 }
 
 // fits reports whether the one that waits and all that are to move for it find a place.
@@ -143,7 +143,7 @@ func (s *shift) fits(chosen []int) bool {
 
 // try imagines the moves: the larger members first, which find it the hardest.
 func (s *shift) try(chosen []int) bool {
-	s.im.Trials -= 1 + len(chosen)
+	s.im.VictimSearches -= 1 + len(chosen)
 	s.before = s.im.extent()
 	s.movers = s.movers[:0]
 	for _, i := range chosen {
@@ -183,9 +183,9 @@ func (im *imagination) placeAgain(rep *record.Replica) []gang.Member {
 	request := s.Request
 	request.Groups = slices.Clone(s.Request.Groups)
 	for g := range request.Groups {
-		request.Groups[g].Count = rep.Count(g, record.MemberRunning)
+		request.Groups[g].Members = rep.Count(g, record.MemberRunning)
 	}
-	where := c.trialOf(rep, &s.Spec, s.Least, &request, rep.Retry.Avoid, c.state.UntilRoomMade(c.state.GraceOf(rep))).Place()
+	where := c.trialOf(rep, &s.Spec, s.Least, &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep))).Place()
 	if where == nil || !im.putIn(rep.Job.Queue, where) {
 		return nil
 	}
@@ -200,13 +200,13 @@ func (ev *Evict) move(b *Bid) bool {
 		if b.Rep.Reserved != w { // one of those before was the last straw
 			return false
 		}
-		if !ev.search.KeepPlace(m.Rep, m.Where) {
-			ev.backlog.EndWindow(w)
+		if !ev.search.ReserveMove(m.Rep, m.Where) {
+			ev.backlog.EndReservation(w)
 			return false
 		}
-		w.Preemption.Awaits(m.Rep)
-		m.Rep.YieldsTo = b.Rep
-		ev.life.Stop(m.Rep, berth.Cause{Code: berth.CauseMoved, For: b.Rep.Ref()}, ev.state.GraceOf(m.Rep))
+		w.Plan.AddVictim(m.Rep)
+		m.Rep.Beneficiary = b.Rep
+		ev.life.Stop(m.Rep, berth.Cause{Code: berth.CauseMoved, Beneficiary: b.Rep.Ref()}, ev.state.GraceOf(m.Rep))
 	}
 	return true
 }

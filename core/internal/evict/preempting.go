@@ -15,7 +15,7 @@ import (
 
 // nobodyYields reports whether no room is made for anything.
 func nobodyYields(p *berth.Policy) bool {
-	return p.Preemption.Mode == berth.PreemptNever && p.Moves.Mode != berth.MovesOrdered
+	return p.Preemption.Mode == berth.PreemptionOff && p.Defragmentation.Mode != berth.DefragmentationOn
 }
 
 // Preempt makes room for what waits and may take from others, in policy order, if there is a way.
@@ -35,9 +35,9 @@ func (ev *Evict) Preempt() {
 	if ev.agenda.PreemptAt(next); len(list) == 0 {
 		return
 	}
-	windows := len(ev.backlog.Windows)
+	windows := len(ev.backlog.Reservations)
 	im := ev.imagineAll()
-	if len(ev.backlog.Windows) < windows {
+	if len(ev.backlog.Reservations) < windows {
 		list, _ = ev.contenders() // some for whom room was being made
 	}
 	bids := ev.bidAll(im, list)
@@ -56,8 +56,8 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	defer r.End()
 	var bids []*Bid
 	behind := map[*record.Bucket]bool{} // those behind the first one are in the rota
-	im.Trials = state.MaxTrials
-	for bid := 0; bid < state.MaxBids && im.Trials > 0; bid++ {
+	im.VictimSearches = state.MaxVictimSearches
+	for bid := 0; bid < state.MaxBids && im.VictimSearches > 0; bid++ {
 		e := r.Next()
 		if e == nil {
 			return bids
@@ -94,22 +94,22 @@ type Bid struct {
 	where   []gang.Member
 	// Moves says where the victims are to go, if they are only moved, at what price and for
 	// what gain.
-	Moves       []search.Relocation
-	Price, Gain preempt.GPUMilliseconds
+	Moves      []search.Relocation
+	Cost, Gain preempt.GPUMilliseconds
 }
 
 // bid looks for gangs to move, or for the least harmful victims, for an entry, and imagines
 // the exchange; nil: there are none. If it needs none, those who are going anyway will do.
 func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
 	ready := ev.life.EvictionsReady()
-	if ev.state.Config.Policy.Moves.Mode == berth.MovesOrdered && ev.search.InPieces(e) && ready <= ev.state.Now {
+	if ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn && ev.search.InPieces(e) && ready <= ev.state.Now {
 		before := im.extent()
 		if b := im.BidForMoves(e); b != nil && b.pays() && ev.life.MeterVictims(Wholes(b.victims)) <= ev.state.Now {
 			return b
 		}
 		im.backTo(before)
 	}
-	if ev.state.Config.Policy.Preemption.Mode == berth.PreemptNever {
+	if ev.state.Config.Policy.Preemption.Mode == berth.PreemptionOff {
 		ev.bidInVain(e)
 		return nil
 	}
@@ -123,16 +123,16 @@ func (ev *Evict) bidInVain(e *record.Entry) {
 }
 
 // pays reports whether moves are worth more than they cost.
-func (b *Bid) pays() bool { return b.Gain > b.Price }
+func (b *Bid) pays() bool { return b.Gain > b.Cost }
 
 // bidForVictims looks for the least harmful victims. Before the rate lets somebody yield, those
 // are parts of elastic gangs alone.
 func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Time) *Bid {
 	how := Seeking{Mode: ev.state.Config.Policy.Preemption.Mode, avoid: e.Rep.Retry.Avoid, partsOnly: ready > ev.state.Now, Chooser: &ev.chooser}
-	t, victims, ok := ev.Seek(e, how, &im.Trials)
-	if !ok && len(how.avoid) > 0 && im.Trials > 0 {
+	t, victims, ok := ev.Seek(e, how, &im.VictimSearches)
+	if !ok && len(how.avoid) > 0 && im.VictimSearches > 0 {
 		how.avoid = nil
-		t, victims, ok = ev.Seek(e, how, &im.Trials)
+		t, victims, ok = ev.Seek(e, how, &im.VictimSearches)
 	}
 	switch {
 	case t.Waits: // until that is over
@@ -173,25 +173,25 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 // to them or else, where the mode allows it, among those of its own queue. It is never
 // both: who goes for a job of its own queue would make it possible to take from others
 // what the queue may not have when it comes back. The trials that it took are subtracted.
-func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *Trial, victims []record.Piece, ok bool) {
-	look := func(gather func(*Trial)) {
-		among := ev.Trial(e, s.avoid)
+func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *VictimSearch, victims []record.Piece, ok bool) {
+	look := func(gather func(*VictimSearch)) {
+		among := ev.NewVictimSearch(e, s.avoid)
 		if t != nil {
-			among.Spared, among.Limited = t.Spared, t.Limited
+			among.ProtectedUntil, among.Limited = t.ProtectedUntil, t.Limited
 		}
 		t = among
 		t.partsOnly = s.partsOnly
 		gather(t)
 		victims, ok = t.choose(s.Chooser, trials)
 	}
-	if look((*Trial).gatherLent); !ok && !t.Waits && t.elastic() && *trials > 0 {
-		look((*Trial).gatherLentWhole)
+	if look((*VictimSearch).gatherLent); !ok && !t.Waits && t.elastic() && *trials > 0 {
+		look((*VictimSearch).gatherLentWhole)
 	}
-	if ok && t.Weighing == nil || t.Waits || s.Mode != berth.PreemptAndReclaim || *trials <= 0 {
+	if ok && t.Weighing == nil || t.Waits || s.Mode != berth.PreemptionOn || *trials <= 0 {
 		return t, victims, ok && t.Weighing == nil
 	}
 	lent, others := t, victims
-	if look((*Trial).gatherOwn); !ok && t.Weighing == nil && lent.Weighing != nil {
+	if look((*VictimSearch).gatherOwn); !ok && t.Weighing == nil && lent.Weighing != nil {
 		t.Weighing, victims = lent.Weighing, others
 	}
 	return t, victims, ok && t.Weighing == nil
@@ -209,10 +209,10 @@ type Seeking struct {
 
 // ripeAt is when to look again for those who may yield even if nothing changes: when those who
 // would do are worth it or, after a while, when one more may yield; 0: never.
-func (t *Trial) ripeAt(after berth.Time) berth.Time {
+func (t *VictimSearch) ripeAt(after berth.Time) berth.Time {
 	at := t.Limited
-	if t.Spared != 0 {
-		at = Earlier(at, max(t.Spared, after))
+	if t.ProtectedUntil != 0 {
+		at = Earlier(at, max(t.ProtectedUntil, after))
 	}
 	if t.Weighing != nil {
 		at = Earlier(at, t.Weighing.From)
@@ -243,29 +243,29 @@ func (ev *Evict) grant(b *Bid) bool {
 		return ev.move(b)
 	}
 	for _, victim := range b.victims {
-		b.Rep.Reserved.Preemption.Awaits(victim.Rep)
+		b.Rep.Reserved.Plan.AddVictim(victim.Rep)
 		ev.life.Ask(victim, b.Rep)
 	}
 	return true
 }
 
 // makeRoom sets aside what a bid found; nil: the fleet has too many kinds of nodes.
-func (ev *Evict) makeRoom(b *Bid) *record.Window {
+func (ev *Evict) makeRoom(b *Bid) *record.Reservation {
 	rep := b.Rep
 	if rep.Reserved != nil {
-		ev.backlog.EndWindow(rep.Reserved)
+		ev.backlog.EndReservation(rep.Reserved)
 	}
 	grace := berth.Duration(0)
 	for _, victim := range Wholes(b.victims) {
 		grace = max(grace, ev.state.GraceOf(victim))
 	}
-	w := ev.search.RoomOn(ev.state.NodesFor(rep, b.where), record.KindRoom, rep, grace)
+	w := ev.search.NewGangReservation(ev.state.NodesFor(rep, b.where), record.KindPreemption, rep, grace)
 	if w == nil {
 		return nil
 	}
-	w.Preemption = ev.backlog.NewPreemption(b.where)
+	w.Plan = ev.backlog.NewPlan(b.where)
 	rep.Reserved, rep.Bid.RipeAt = w, 0
-	ev.backlog.AddWindow(w)
+	ev.backlog.AddReservation(w)
 	return w
 }
 
@@ -290,18 +290,18 @@ func (ev *Evict) NextBid() berth.Time {
 func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 	ev.backlog.Demands()
 	mode := ev.state.Config.Policy.Preemption.Mode
-	moves := ev.state.Config.Policy.Moves.Mode == berth.MovesOrdered
+	moves := ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn
 	next = agenda.Never
 	for _, q := range ev.books.Queues {
 		if q == nil || q.Waiting == 0 {
 			continue
 		}
 		room := int64(0)
-		if mode != berth.PreemptNever {
-			room = ev.books.RoomInShare(q)
+		if mode != berth.PreemptionOff {
+			room = ev.books.ShareLeft(q)
 		}
 		least, some := q.Running.Min()
-		some = some && mode == berth.PreemptAndReclaim
+		some = some && mode == berth.PreemptionOn
 		if room <= 0 && !some && !moves {
 			continue
 		}

@@ -45,7 +45,7 @@ func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Me
 	c := im.core
 	c.state.Compile(s)
 	for _, request := range []*gang.Request{&s.Request, &s.Minimum} {
-		t := c.trialOf(rep, &s.Spec, s.Least, request, rep.Retry.Avoid, c.state.UntilRoomMade(c.state.GraceOf(rep)))
+		t := c.trialOf(rep, &s.Spec, s.Least, request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 		if where := t.Place(); where != nil && im.putIn(t.Queue, where) {
 			return where
 		}
@@ -57,7 +57,7 @@ func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Me
 // there, and places for the others; nil: there are none. What is spread, or on aligned
 // rails, has to be placed together.
 func (im *imagination) fillIn(rep *record.Replica) (where, kept []gang.Member) {
-	half := &record.Replica{Job: rep.Job, LifePart: record.LifePart{Number: rep.Number, State: berth.Running}, Imagined: true, Members: slices.Clone(rep.Members)}
+	half := &record.Replica{Job: rep.Job, LifePart: record.LifePart{Number: rep.Number, State: berth.ReplicaRunning}, Imagined: true, Members: slices.Clone(rep.Members)}
 	for flat := range half.Members {
 		m := &half.Members[flat]
 		if stays := m.State.Holds() && !m.Node.Closed() && !slices.Contains(rep.Retry.Avoid, m.Node.Spec.ID); !stays {
@@ -89,7 +89,7 @@ func (im *imagination) fillIn(rep *record.Replica) (where, kept []gang.Member) {
 func (im *imagination) fillGroup(rep, half *record.Replica, g int) bool {
 	group := &rep.Job.Spec.Groups[g]
 	for half.Count(g, record.MemberAbsent) > 0 {
-		spec := im.core.state.Missing(half, g)
+		spec := im.core.state.Shortfall(half, g)
 		if !im.fillNear(rep, half, g, &spec) {
 			break
 		}
@@ -102,12 +102,12 @@ func (im *imagination) fillGroup(rep, half *record.Replica, g int) bool {
 // those who stay that has room or, in the widest that is allowed, as much as there is.
 func (im *imagination) fillNear(rep, half *record.Replica, g int, spec *record.ShapeSpec) bool {
 	tree := im.core.state.Fleet.Tree()
-	widest, least := tree.DomainLevel(spec.Within), spec.Groups[0].Min
+	widest, least := tree.DomainLevel(spec.Within), spec.Groups[0].MinMembers
 	anchor := half.Anchor(rep, g)
 	for level := tree.NodeLevel() - 1; level >= widest; level-- {
 		near := *spec
 		near.Groups = slices.Clone(spec.Groups)
-		near.Groups[0].Min = near.Groups[0].Replicas
+		near.Groups[0].MinMembers = near.Groups[0].Members
 		if level > widest {
 			if near.Within = tree.DomainOf(anchor, level); tree.DomainLevel(near.Within) != level {
 				continue
@@ -115,7 +115,7 @@ func (im *imagination) fillNear(rep, half *record.Replica, g int, spec *record.S
 		} else if im.fill(rep, half, g, &near) {
 			return true
 		} else {
-			near.Groups[0].Min = least
+			near.Groups[0].MinMembers = least
 		}
 		if im.fill(rep, half, g, &near) {
 			return true
@@ -129,7 +129,7 @@ func (im *imagination) fillNear(rep, half *record.Replica, g int, spec *record.S
 func (im *imagination) fill(rep, half *record.Replica, g int, spec *record.ShapeSpec) bool {
 	c := im.core
 	request := c.state.Request(spec)
-	t := c.trialOf(rep, spec, c.state.ChargeFor(&request), &request, rep.Retry.Avoid, c.state.UntilRoomMade(c.state.GraceOf(rep)))
+	t := c.trialOf(rep, spec, c.state.ChargeFor(&request), &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 	where := t.Place()
 	if where == nil || !im.putIn(t.Queue, where) {
 		return false

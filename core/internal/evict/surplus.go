@@ -32,7 +32,7 @@ func Wholes(list []record.Piece) []*record.Replica {
 // runs, and else all of it.
 func going(rep *record.Replica) record.Piece {
 	p := record.Piece{Rep: rep}
-	if rep.State == berth.Running && rep.YieldsTo == nil && !rep.Leaves {
+	if rep.State == berth.ReplicaRunning && rep.Beneficiary == nil && !rep.Leaves {
 		p.Flats = []int{}
 		for flat := range rep.Members {
 			if rep.Members[flat].State == record.MemberStopping {
@@ -63,7 +63,7 @@ type surplus struct {
 func surplusOf(rep *record.Replica, group int) *surplus {
 	g := &rep.Job.Spec.Groups[group]
 	s := &surplus{most: -record.Least(g)}
-	if record.Least(g) == g.Replicas {
+	if record.Least(g) == g.Members {
 		return s
 	}
 	first, end := rep.Job.Offsets[group], rep.Job.Offsets[group+1]

@@ -14,11 +14,11 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// A Trial looks for those who could yield for one replica.
-type Trial struct {
+// A VictimSearch looks for those who could yield for one replica.
+type VictimSearch struct {
 	core    *Evict
 	rep     *record.Replica
-	Queue   quota.Index
+	Queue   quota.QueueIndex
 	Asked   quota.Charge
 	Request *gang.Request
 
@@ -34,9 +34,9 @@ type Trial struct {
 	givers map[*record.Replica]*giver
 	// lent is what was discharged while candidates were gathered.
 	lent []record.Piece
-	// Spared is when the first of those may yield that may not yet, and limited when the first
+	// ProtectedUntil is when the first of those may yield that may not yet, and limited when the first
 	// whose queue has had too many yield; 0: there are none.
-	Spared, Limited berth.Time
+	ProtectedUntil, Limited berth.Time
 	// owed: what is asked is guaranteed to its queue, and taken from others.
 	owed bool
 	// favoured is the node whose units go before others of their gangs; nil: none.
@@ -51,19 +51,19 @@ type Trial struct {
 	priced []preempt.Candidate
 }
 
-// Trial begins one for an entry, with its minimum.
-func (ev *Evict) Trial(e *record.Entry, avoid []berth.NodeID) *Trial {
+// NewVictimSearch begins one for an entry, with its minimum.
+func (ev *Evict) NewVictimSearch(e *record.Entry, avoid []berth.NodeID) *VictimSearch {
 	ev.state.Compile(e.Bucket.Shape)
 	return ev.trialOf(e.Rep, &e.Bucket.Shape.Spec, e.Bucket.Shape.Least, &e.Bucket.Shape.Minimum, avoid, ev.state.Now)
 }
 
 // trialOf begins one for a request of a replica that will start at an instant. Where room is
 // being made for others it may go as well, beside what they are to hold, which is imagined.
-func (ev *Evict) trialOf(rep *record.Replica, spec *record.ShapeSpec, least quota.Charge, r *gang.Request, avoid []berth.NodeID, start berth.Time) *Trial {
+func (ev *Evict) trialOf(rep *record.Replica, spec *record.ShapeSpec, least quota.Charge, r *gang.Request, avoid []berth.NodeID, start berth.Time) *VictimSearch {
 	end, exclusive := ev.state.EndIfStarted(rep, start), spec.Topology.Exclusive != ""
-	return &Trial{
+	return &VictimSearch{
 		core: ev, rep: rep, Queue: rep.Job.Queue, Asked: least,
-		Request: ev.search.Avoiding(avoid, ev.state.Widen(spec.Groups, r, func(w *record.Window) bool {
+		Request: ev.search.Avoiding(avoid, ev.state.Widen(spec.Groups, r, func(w *record.Reservation) bool {
 			if w.IsPlanned() && w.Rep != rep {
 				return !exclusive && w.Rep.Job.Spec.Topology.Exclusive == ""
 			}
@@ -74,7 +74,7 @@ func (ev *Evict) trialOf(rep *record.Replica, spec *record.ShapeSpec, least quot
 
 // Place finds a place that the limits on the queue allow, and holds nothing; nil: there is
 // none.
-func (t *Trial) Place() []gang.Member {
+func (t *VictimSearch) Place() []gang.Member {
 	if !t.find() {
 		return nil
 	}
@@ -91,17 +91,17 @@ func (t *Trial) Place() []gang.Member {
 // of use is for the search to find, and it takes as few as it can. Only where those are too
 // many, it may have so many at the most, and those first that come first, or those on one node
 // where whole gangs would have to go otherwise.
-func (t *Trial) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
+func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.out = make([]bool, len(t.offers))
-	options := preempt.Options{NeedMilli: t.Asked.GPUMilli, Tolerance: state.PriceTolerance, Demand: t.demand()}
+	options := preempt.Options{NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance, Requirement: t.demand()}
 	look := func() (suffice, enough bool) {
 		options.MaxCalls = max(*trials, 1)
 		choice, err := chooser.Choose(t.candidates, t.fits, options)
 		invariant.Must(err)
 		*trials -= choice.Calls + 1
 		t.bounded = true
-		suffice = (choice.Outcome == preempt.NotNeeded || choice.Outcome == preempt.Chosen) && t.fits(choice.Victims)
-		return suffice, choice.Outcome != preempt.Insufficient
+		suffice = (choice.Result == preempt.ResultNotNeeded || choice.Result == preempt.ResultChosen) && t.fits(choice.Victims)
+		return suffice, choice.Result != preempt.ResultInsufficient
 	}
 	bounded := !t.elastic()
 	t.bounded = bounded
@@ -127,18 +127,18 @@ func (t *Trial) choose(chooser *preempt.Chooser, trials *int) (victims []record.
 }
 
 // gatherOwn lists those of the own queue that rank below.
-func (t *Trial) gatherOwn() {
+func (t *VictimSearch) gatherOwn() {
 	t.core.books.Queues[t.Queue].Running.Ascend(func(victim *record.Replica) bool {
 		if !books.MayPreempt(t.rep, victim) || len(t.offers) >= state.MaxVictims {
 			return false
 		}
 		above := t.rep.Job.Spec.Class > victim.Job.Spec.Class
-		for _, s := range t.spare(victim) {
+		for _, s := range t.surpluses(victim) {
 			if above || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
 				t.addUnits(victim, s, s.most, 0)
 			}
 		}
-		if whole := (record.Piece{Rep: victim}); t.mayYield(victim) && (above || !t.tooLarge(whole)) {
+		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (above || !t.tooLarge(whole)) {
 			t.add(yieldable{Piece: whole, steps: t.steps(victim)}, 0)
 		}
 		return true
@@ -148,22 +148,22 @@ func (t *Trial) gatherOwn() {
 // gatherLent lists those of other queues that have to give back, one after the other, so
 // that all of them together may be taken: what they have above their minimums before all
 // else.
-func (t *Trial) gatherLent() { t.gatherLenders(true) }
+func (t *VictimSearch) gatherLent() { t.gatherLenders(true) }
 
 // gatherLentWhole lists them where each goes only as a whole: what all have above their
 // minimums may be all that may be taken, and of no use.
-func (t *Trial) gatherLentWhole() { t.gatherLenders(false) }
+func (t *VictimSearch) gatherLentWhole() { t.gatherLenders(false) }
 
-func (t *Trial) gatherLenders(inParts bool) {
+func (t *VictimSearch) gatherLenders(inParts bool) {
 	c := t.core
 	if t.Asked.GPUMilli == 0 {
 		return
 	}
-	t.owed = c.state.Quota.Used(t.Queue, quota.GPU)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
-	asked := map[quota.Index]bool{}
-	for parting := c.state.Quota.Parent(t.Queue); parting != quota.None; parting = c.state.Quota.Parent(parting) {
+	t.owed = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
+	asked := map[quota.QueueIndex]bool{}
+	for parting := c.state.Quota.Parent(t.Queue); parting != quota.NoQueue; parting = c.state.Quota.Parent(parting) {
 		// What nearer relations give may be what lets it ask those who are farther off.
-		for _, v := range c.books.Shares.Victims(nil, t.Queue, t.Asked) {
+		for _, v := range c.books.Shares.Borrowers(nil, t.Queue, t.Asked) {
 			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) {
 				asked[v.Leaf] = true
 				t.gatherFrom(v.Leaf, 1+v.Rank, inParts)
@@ -177,12 +177,12 @@ func (t *Trial) gatherLenders(inParts bool) {
 }
 
 // gatherFrom lists those of one queue, and discharges them.
-func (t *Trial) gatherFrom(q quota.Index, source int, inParts bool) {
+func (t *VictimSearch) gatherFrom(q quota.QueueIndex, source int, inParts bool) {
 	c := t.core
 	t.findDues(q)
 	if inParts {
 		c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
-			for _, s := range t.spare(victim) {
+			for _, s := range t.surpluses(victim) {
 				if t.owed || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
 					t.lendUnits(victim, s, source)
 				}
@@ -191,7 +191,7 @@ func (t *Trial) gatherFrom(q quota.Index, source int, inParts bool) {
 		})
 	}
 	c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
-		if t.mayYield(victim) && (t.owed || !t.tooLarge(record.Piece{Rep: victim})) {
+		if t.mayBeVictim(victim) && (t.owed || !t.tooLarge(record.Piece{Rep: victim})) {
 			t.lendWhole(victim, source)
 		}
 		return len(t.offers) < state.MaxVictims
@@ -199,14 +199,14 @@ func (t *Trial) gatherFrom(q quota.Index, source int, inParts bool) {
 }
 
 // tooLarge reports whether a part holds too much to be stopped for what is asked.
-func (t *Trial) tooLarge(p record.Piece) bool {
+func (t *VictimSearch) tooLarge(p record.Piece) bool {
 	ratio := int64(t.core.state.Config.Policy.Preemption.MaxRatio)
 	return ratio > 0 && ChargedOf(p)/ratio > max(t.Asked.GPUMilli, 1000)
 }
 
-// mayYield reports whether a replica can be asked to yield now, as a whole.
-func (t *Trial) mayYield(victim *record.Replica) bool {
-	if victim.Order != nil || victim.YieldsTo != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
+// mayBeVictim reports whether a replica can be asked to yield now, as a whole.
+func (t *VictimSearch) mayBeVictim(victim *record.Replica) bool {
+	if victim.Order != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
 		slices.ContainsFunc(victim.Members, func(m record.Member) bool { return m.Imagined }) {
 		return false
 	}
@@ -214,13 +214,13 @@ func (t *Trial) mayYield(victim *record.Replica) bool {
 	if t.partsOnly {
 		return false
 	}
-	limited := c.books.Queues[victim.Job.Queue].Evictions.Ready(c.state.Config.Policy.Preemption.QueueRate, c.state.Now, 1)
-	spared := c.life.SparedUntil(victim, t.owed)
+	limited := c.books.Queues[victim.Job.Queue].Evictions.Ready(c.state.Config.Policy.Preemption.QueueRateLimit, c.state.Now, 1)
+	spared := c.life.ProtectedUntil(victim, t.owed)
 	switch at := max(spared, limited); {
 	case at <= c.state.Now:
 		return true
 	case spared > limited:
-		t.Spared = Earlier(t.Spared, at)
+		t.ProtectedUntil = Earlier(t.ProtectedUntil, at)
 	default:
 		t.Limited = Earlier(t.Limited, at)
 	}
@@ -237,7 +237,7 @@ func Earlier(a, b berth.Time) berth.Time {
 
 // fits reports whether the replica would fit if the candidates with these indexes were gone, as
 // far as they may be taken. Those stay imagined gone.
-func (t *Trial) fits(chosen []int) bool {
+func (t *VictimSearch) fits(chosen []int) bool {
 	t.imagine(chosen)
 	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.find() {
 		return false
@@ -247,7 +247,7 @@ func (t *Trial) fits(chosen []int) bool {
 }
 
 // find searches a place on products that the queue may have, and holds it.
-func (t *Trial) find() bool {
+func (t *VictimSearch) find() bool {
 	c := t.core
 	return c.search.FindAllowed(t.Request, func() (string, bool) {
 		limited, ok := c.affordsMembers(t.Queue, c.books.Placement.Members)
@@ -260,7 +260,7 @@ func (t *Trial) find() bool {
 
 // affordsMembers reports whether the limits on a queue let it have members where they are, or
 // else the product that is in the way.
-func (ev *Evict) affordsMembers(q quota.Index, members []gang.Member) (limited string, ok bool) {
+func (ev *Evict) affordsMembers(q quota.QueueIndex, members []gang.Member) (limited string, ok bool) {
 	ok = true
 	var charged []quota.Charge
 	for len(members) > 0 {
@@ -282,7 +282,7 @@ func (ev *Evict) affordsMembers(q quota.Index, members []gang.Member) (limited s
 // imagine has those of the chosen candidates gone that may be taken, one after the other, and
 // no others. Taking them as far as it is allowed, instead of refusing the lot for one that
 // is not, more of them never do worse.
-func (t *Trial) imagine(chosen []int) {
+func (t *VictimSearch) imagine(chosen []int) {
 	c, wanted, goes := t.core, make([]bool, len(t.offers)), make([]bool, len(t.offers))
 	for _, i := range chosen {
 		wanted[i] = true
@@ -318,12 +318,12 @@ func (t *Trial) imagine(chosen []int) {
 }
 
 // setBack has all candidates back.
-func (t *Trial) setBack() { t.imagine(nil) }
+func (t *VictimSearch) setBack() { t.imagine(nil) }
 
 // findDues tells by what the replicas that run are due to their queue, those first that cannot
 // be asked to yield and then those that yield last; and after all of them, in the same order,
 // what they have above their minimums. See quota.Shares.MayReclaimWhole.
-func (t *Trial) findDues(q quota.Index) {
+func (t *VictimSearch) findDues(q quota.QueueIndex) {
 	c := t.core
 	var list []*record.Replica
 	c.books.Queues[q].Running.Descend(func(rep *record.Replica) bool {
@@ -332,13 +332,13 @@ func (t *Trial) findDues(q quota.Index) {
 		}
 		return true
 	})
-	slices.SortStableFunc(list, func(a, b *record.Replica) int { return record.CompareBool(t.mayYield(a), t.mayYield(b)) })
+	slices.SortStableFunc(list, func(a, b *record.Replica) int { return record.CompareBool(t.mayBeVictim(a), t.mayBeVictim(b)) })
 	guaranteed := c.books.Shares.Guaranteed(q)
 	fair := max(guaranteed, c.books.Shares.Of(q))
 	due := func(milli int64) quota.Due {
 		switch {
 		case milli > fair:
-			return quota.NotDue
+			return quota.DueNone
 		case milli > guaranteed:
 			fair -= milli
 			return quota.DueByShare

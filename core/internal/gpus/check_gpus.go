@@ -40,15 +40,15 @@ func (gp *GPUs) CheckGPUs() error {
 	return state.Agree(state.Tally{What: "orders about GPUs", Is: len(gp.Repartitions), Expected: out})
 }
 
-// CheckDrains checks that GPUs are kept for those who wait.
-func (gp *GPUs) CheckDrains() error {
-	for _, d := range gp.backlog.Drains {
-		if d.Rep.Drain != d || d.Node.GPUs[d.GPU].Drain != d || d.Rep.State != berth.Pending || d.Rep.Entries == nil {
+// CheckGPUHolds checks that GPUs are kept for those who wait.
+func (gp *GPUs) CheckGPUHolds() error {
+	for _, d := range gp.backlog.GPUHolds {
+		if d.Rep.GPUHold != d || d.Node.GPUs[d.GPU].GPUHold != d || d.Rep.State != berth.ReplicaPending || d.Rep.Entries == nil {
 			return fmt.Errorf("a GPU is kept for job %s, which does not wait for it", d.Rep.Job.Spec.ID)
 		}
 	}
 	return gp.state.EachReplica(func(rep *record.Replica) error {
-		if rep.Drain != nil && !slices.Contains(gp.backlog.Drains, rep.Drain) {
+		if rep.GPUHold != nil && !slices.Contains(gp.backlog.GPUHolds, rep.GPUHold) {
 			return fmt.Errorf("the GPU that is kept for it is not in the list")
 		}
 		return nil
@@ -61,7 +61,7 @@ func (gp *GPUs) checkGPU(n *record.Node, gpu int) error {
 	switch {
 	case s.Staged != nil:
 		return fmt.Errorf("is staged after a pass")
-	case s.Drain != nil && !slices.Contains(gp.backlog.Drains, s.Drain):
+	case s.GPUHold != nil && !slices.Contains(gp.backlog.GPUHolds, s.GPUHold):
 		return fmt.Errorf("is kept for nobody")
 	case s.Order != nil && (gp.Repartitions[s.Order.Order.ID] != s.Order || s.Order.Node != n || s.Order.Order.GPU != gpu):
 		return fmt.Errorf("its order is not in the index")
@@ -84,18 +84,18 @@ func (gp *GPUs) checkGPU(n *record.Node, gpu int) error {
 // instances that are held on it exist.
 func (gp *GPUs) checkDivision(n *record.Node, gpu int) error {
 	g := &n.Spec.GPUs[gpu]
-	division, exist, held := gp.state.Fleet.Divided(n.Index, gpu)
-	want := gang.Undivided
-	if g.Mode == berth.ModeMIG {
-		want = gang.Fixed
-		if n.Geometry.Kind == berth.PerClaim {
-			want = gang.PerClaim
+	division, exist, held := gp.state.Fleet.Partitioning(n.Index, gpu)
+	want := gang.PartitioningNone
+	if g.Mode == berth.GPUModeMIG {
+		want = gang.PartitioningFixed
+		if n.Geometry.Kind == berth.GeometryPerClaim {
+			want = gang.PartitioningPerClaim
 		}
 	}
 	if division != want {
 		return fmt.Errorf("is %s, and should be %s", division, want)
 	}
-	if division == gang.Fixed {
+	if division == gang.PartitioningFixed {
 		state, err := n.Table.Lattice.StateOf(g.Instances)
 		if err != nil || state != exist {
 			return fmt.Errorf("has the layout %v, and should have %v", n.Table.Lattice.Layout(exist), g.Instances)
@@ -103,7 +103,7 @@ func (gp *GPUs) checkDivision(n *record.Node, gpu int) error {
 	}
 	var err error
 	n.MembersOn(gpu, func(m *record.Member, _ *record.Replica) {
-		if err == nil && division != gang.Undivided {
+		if err == nil && division != gang.PartitioningNone {
 			_, err = n.Table.Lattice.Remove(held, m.Hold.Instance)
 		}
 	})

@@ -20,15 +20,15 @@ import (
 func (gp *GPUs) Divide(n *record.Node, gpu int) {
 	g := &n.Spec.GPUs[gpu]
 	switch {
-	case g.Mode != berth.ModeMIG:
-		gp.books.Divide(n, gpu, gang.Undivided, 0)
-	case n.Geometry.Kind == berth.PerClaim:
+	case g.Mode != berth.GPUModeMIG:
+		gp.books.Divide(n, gpu, gang.PartitioningNone, 0)
+	case n.Geometry.Kind == berth.GeometryPerClaim:
 		g.Instances = nil
-		gp.books.Divide(n, gpu, gang.PerClaim, 0)
+		gp.books.Divide(n, gpu, gang.PartitioningPerClaim, 0)
 	default:
 		state, err := n.Table.Lattice.StateOf(g.Instances)
 		invariant.Must(err)
-		gp.books.Divide(n, gpu, gang.Fixed, state)
+		gp.books.Divide(n, gpu, gang.PartitioningFixed, state)
 	}
 }
 
@@ -36,13 +36,13 @@ func (gp *GPUs) Divide(n *record.Node, gpu int) {
 func (gp *GPUs) ModeFor(h *gang.Hold) berth.GPUMode {
 	switch {
 	case h.Instance != (mig.Placement{}):
-		return berth.ModeMIG
-	case h.Share.Milli == 0:
-		return berth.ModeWhole
-	case gp.catalogue.Owners.Keys[h.Share.Owner].Mode == berth.MPS:
-		return berth.ModeMPS
+		return berth.GPUModeMIG
+	case h.Share.GPUMilli == 0:
+		return berth.GPUModeWhole
+	case gp.catalogue.Owners.Keys[h.Share.Owner].Mode == berth.ShareMPS:
+		return berth.GPUModeMPS
 	}
-	return berth.ModeTimeSlice
+	return berth.GPUModeTimeSlice
 }
 
 // Regeometry brings what follows from the geometry of the pools up to date.
@@ -58,11 +58,11 @@ func (gp *GPUs) Regeometry() {
 		n.SetGeometry(geometry)
 		gp.CountPliable(n, 1)
 		for g := range n.Spec.GPUs {
-			was, _, held := gp.state.Fleet.Divided(n.Index, g)
-			if was == gang.PerClaim && n.Geometry.Kind != berth.PerClaim {
+			was, _, held := gp.state.Fleet.Partitioning(n.Index, g)
+			if was == gang.PartitioningPerClaim && n.Geometry.Kind != berth.GeometryPerClaim {
 				n.Spec.GPUs[g].Instances = n.Table.Lattice.Layout(held)
 			}
-			if n.Spec.GPUs[g].Mode == berth.ModeMIG && !same {
+			if n.Spec.GPUs[g].Mode == berth.GPUModeMIG && !same {
 				gp.Divide(n, g)
 			}
 			n.GPUs[g].Astray = false
@@ -72,7 +72,7 @@ func (gp *GPUs) Regeometry() {
 			continue
 		}
 		for g := range n.GPUs {
-			if geometry.Kind == berth.Fixed || geometry.DrainLimit < 0 {
+			if geometry.Kind == berth.GeometryFixed || geometry.HoldLimit < 0 {
 				gp.backlog.Lapse(n, g)
 			}
 		}
@@ -106,7 +106,7 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 			return // one is named, and always the same
 		case mode != e.Mode:
 			err = refusal.Of(berth.ErrConflict, "mode", fmt.Sprintf("job %s holds the GPU in mode %s", rep.Job.Spec.ID, mode))
-		case mode == berth.ModeMIG && n.Geometry.Kind != berth.PerClaim && !slices.Contains(e.Instances, m.Hold.Instance):
+		case mode == berth.GPUModeMIG && n.Geometry.Kind != berth.GeometryPerClaim && !slices.Contains(e.Instances, m.Hold.Instance):
 			err = refusal.Of(berth.ErrConflict, "instances", fmt.Sprintf("job %s holds an instance that is not among them", rep.Job.Spec.ID))
 		default:
 			return
@@ -157,7 +157,7 @@ func (gp *GPUs) ClearAt(n *record.Node, gpu int, claim *gang.Claim) (at berth.Ti
 	slices.SortFunc(list, func(a, b held) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), a.Instance.Compare(b.Instance))
 	})
-	_, _, state := gp.state.Fleet.Divided(n.Index, gpu)
+	_, _, state := gp.state.Fleet.Partitioning(n.Index, gpu)
 	for _, h := range list {
 		late = late || h.late
 		if at = max(at, h.at); h.Instance == (mig.Placement{}) || len(claim.Instances) == 0 {
@@ -173,12 +173,12 @@ func (gp *GPUs) ClearAt(n *record.Node, gpu int, claim *gang.Claim) (at berth.Ti
 	return at, max(idle, 0), late, at > gp.state.Now && at != agenda.Never
 }
 
-// Keep closes a GPU for a drain.
-func (gp *GPUs) Keep(d *record.Drain) {
+// HoldGPU closes a GPU for a drain.
+func (gp *GPUs) HoldGPU(d *record.GPUHold) {
 	gp.backlog.Attach(d)
 	gp.backlog.Spoil(d.Node)
 	gp.agenda.Lessen()
-	gp.state.Totals.Drains++
+	gp.state.Totals.GPUHolds++
 }
 
 // NoteLayout has the core remember a GPU that is not in its pool's layout.
@@ -201,14 +201,14 @@ type Offer struct {
 	Node   *record.Node
 	GPU    int
 	To     record.Partitioning
-	Price  int64 // GPU-milliseconds, in thousandths
+	Cost   int64 // GPU-milliseconds, in thousandths
 	Serves int   // members
 }
 
 // Compare orders offers: the cheapest first, then the one that serves more.
 func (o Offer) Compare(p Offer) int {
 	return cmp.Or(
-		cmp.Compare(o.Price, p.Price), cmp.Compare(p.Serves, o.Serves),
+		cmp.Compare(o.Cost, p.Cost), cmp.Compare(p.Serves, o.Serves),
 		record.CompareNodes(o.Node, p.Node), cmp.Compare(o.GPU, p.GPU),
 	)
 }
@@ -232,14 +232,14 @@ func ProfileOn(n *record.Node, claim *gang.Claim, holds func(p int) bool) (int, 
 
 // Outstanding returns the orders that are given and not reported, by ID. After a
 // restart they are to be carried out again, unless they are known to be done.
-func (gp *GPUs) Outstanding() []berth.Action {
-	var list []berth.Action
+func (gp *GPUs) Outstanding() []berth.Order {
+	var list []berth.Order
 	for _, id := range slices.Sorted(maps.Keys(gp.state.Orders)) {
 		list = append(list, gp.state.Orders[id].Order)
 	}
 	for _, id := range slices.Sorted(maps.Keys(gp.Repartitions)) {
 		list = append(list, gp.Repartitions[id].Order)
 	}
-	slices.SortFunc(list, func(a, b berth.Action) int { return cmp.Compare(a.Header().ID, b.Header().ID) })
+	slices.SortFunc(list, func(a, b berth.Order) int { return cmp.Compare(a.Header().ID, b.Header().ID) })
 	return list
 }

@@ -30,7 +30,7 @@ type GPUs struct {
 	life      *life.Life
 
 	// Repartitions are the orders about GPUs that are out.
-	Repartitions map[berth.ActionID]*record.Repartition
+	Repartitions map[berth.OrderID]*record.Repartition
 	// Astray lists the GPUs that are to go back to their pool's layout.
 	Astray []GPUAt
 }
@@ -39,6 +39,6 @@ type GPUs struct {
 func New(catalogue *catalogue.Catalogue, agenda *agenda.Agenda, state *state.State, books *books.Books, backlog *backlog.Backlog, upkeep *upkeep.Upkeep, life *life.Life) *GPUs {
 	return &GPUs{
 		catalogue: catalogue, agenda: agenda, state: state, books: books, backlog: backlog, upkeep: upkeep, life: life,
-		Repartitions: map[berth.ActionID]*record.Repartition{},
+		Repartitions: map[berth.OrderID]*record.Repartition{},
 	}
 }

@@ -27,7 +27,7 @@ func (gp *GPUs) BringBack() {
 		if back, ok := gp.BackAt(at); !ok || back > gp.state.Now {
 			continue
 		}
-		gp.Stage(n, at.gpu, record.Partitioning{Mode: berth.ModeMIG, Instances: slices.Clone(n.Home)})
+		gp.Stage(n, at.gpu, record.Partitioning{Mode: berth.GPUModeMIG, Instances: slices.Clone(n.Home)})
 		gp.repartition(nil, n, at.gpu, berth.Cause{Code: berth.CauseLayout})
 		gp.state.Freed(n)
 	}
@@ -44,7 +44,7 @@ func (gp *GPUs) BackAt(at GPUAt) (berth.Time, bool) {
 
 // wanted reports whether anything waits that may use the node, or is to have it.
 func (gp *GPUs) wanted(n *record.Node) bool {
-	if slices.ContainsFunc(n.Windows, (*record.Window).IsForGang) {
+	if slices.ContainsFunc(n.Reservations, (*record.Reservation).IsForGang) {
 		return true
 	}
 	return slices.ContainsFunc(gp.backlog.Blocked, func(s *record.Shape) bool {

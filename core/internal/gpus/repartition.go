@@ -15,8 +15,8 @@ import (
 
 // Prepare gives the orders without which the members of a Bind cannot be started, and
 // lists all that are out.
-func (gp *GPUs) Prepare(rep *record.Replica) []berth.ActionID {
-	var after []berth.ActionID
+func (gp *GPUs) Prepare(rep *record.Replica) []berth.OrderID {
+	var after []berth.OrderID
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
 		if m.State != record.MemberBinding {
@@ -50,7 +50,7 @@ func (gp *GPUs) Stage(n *record.Node, gpu int, to record.Partitioning) {
 	was := n.Partitioning(gpu)
 	n.GPUs[gpu].Staged = &was
 	n.SetPartitioning(gpu, to)
-	if was.Mode == berth.ModeMIG || to.Mode == berth.ModeMIG {
+	if was.Mode == berth.GPUModeMIG || to.Mode == berth.GPUModeMIG {
 		gp.Divide(n, gpu)
 	}
 }
@@ -69,8 +69,8 @@ func (gp *GPUs) repartition(rep *record.Replica, n *record.Node, gpu int, cause 
 	before, after := *s.Staged, n.Partitioning(gpu)
 	s.Staged = nil
 	p := &record.Repartition{Node: n, Before: before, Order: berth.Repartition{
-		Order: gp.state.Order(rep, gp.state.Config.Policy.RepartitionTimeout, cause),
-		Node:  n.Spec.ID, GPU: gpu, Mode: after.Mode,
+		OrderHeader: gp.state.Order(rep, gp.state.Config.Policy.RepartitionTimeout, cause),
+		Node:        n.Spec.ID, GPU: gpu, Mode: after.Mode,
 		Destroy: without(before.Instances, after.Instances), Create: without(after.Instances, before.Instances),
 	}}
 	gp.openRepartition(p)
@@ -108,19 +108,19 @@ func (gp *GPUs) CloseRepartition(p *record.Repartition) {
 }
 
 // RepartitionReported is the end of an order about a GPU.
-func (gp *GPUs) RepartitionReported(p *record.Repartition, e *berth.ActionReported) *berth.Error {
+func (gp *GPUs) RepartitionReported(p *record.Repartition, e *berth.OrderReported) *berth.Error {
 	switch {
 	case len(e.Members) > 0:
 		return refusal.Of(berth.ErrInvalid, "members", "the order is about a GPU, not about members")
-	case e.Outcome == berth.Partial:
+	case e.Outcome == berth.OutcomePartial:
 		return refusal.Of(berth.ErrInvalid, "outcome", "a GPU is as it was ordered or as it was; tell anything else with gpuPartitioned after failed")
-	case e.Outcome > berth.Partial:
+	case e.Outcome > berth.OutcomePartial:
 		return refusal.Of(berth.ErrInvalid, "outcome", fmt.Sprintf("%d is out of range", e.Outcome))
-	case e.Outcome == berth.Failed && gp.provenDone(p):
+	case e.Outcome == berth.OutcomeFailed && gp.provenDone(p):
 		return refusal.Of(berth.ErrConflict, "outcome", "a member runs on what was ordered")
 	}
 	gp.CloseRepartition(p)
-	if e.Outcome == berth.Failed {
+	if e.Outcome == berth.OutcomeFailed {
 		gp.revert(p, berth.Detail(fmt.Sprintf("GPU %d of node %s was not repartitioned", p.Order.GPU, p.Order.Node), e.Reason))
 	}
 	gp.books.SettleGPU(p.Node, p.Order.GPU)
@@ -141,7 +141,7 @@ func (gp *GPUs) provenDone(p *record.Repartition) bool {
 func (gp *GPUs) ExpireRepartition(p *record.Repartition) {
 	done := gp.provenDone(p)
 	gp.CloseRepartition(p)
-	gp.state.Totals.Expired++
+	gp.state.Totals.OrdersExpired++
 	if !done {
 		p.Node.GPUs[p.Order.GPU].Unknown = true
 		gp.revert(p, fmt.Sprintf("order %d about GPU %d of node %s was not reported", p.Order.ID, p.Order.GPU, p.Order.Node))
@@ -186,7 +186,7 @@ func (gp *GPUs) Abandon(n *record.Node, gpu int) {
 // RemoveNode takes a node on which nothing is held out of the fleet.
 func (gp *GPUs) RemoveNode(n *record.Node) {
 	gp.state.CountAs(n, false)
-	for _, w := range n.Windows {
+	for _, w := range n.Reservations {
 		w.Remove(n)
 	}
 	gp.upkeep.SetDraining(n, false)

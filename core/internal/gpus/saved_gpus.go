@@ -55,11 +55,11 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 		return err
 	}
 	switch {
-	case o.ID == 0 || o.ID > gp.state.LastAction || gp.Repartitions[o.ID] != nil:
+	case o.ID == 0 || o.ID > gp.state.LastOrder || gp.Repartitions[o.ID] != nil:
 		return refusal.Of(berth.ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", o.ID))
 	case o.Node != n.Spec.ID || o.GPU != s.GPU || o.Mode != after.Mode:
 		return refusal.Of(berth.ErrInvalid, "node", "it is about another GPU or mode")
-	case n.Geometry.Kind != berth.PerClaim && (!slices.Equal(o.Destroy, without(before.Instances, after.Instances)) ||
+	case n.Geometry.Kind != berth.GeometryPerClaim && (!slices.Equal(o.Destroy, without(before.Instances, after.Instances)) ||
 		!slices.Equal(o.Create, without(after.Instances, before.Instances))):
 		return refusal.Of(berth.ErrInvalid, "create", "does not lead from the layout before to the one after")
 	case n.Spec.GPUs[s.GPU].Failed:
@@ -69,26 +69,26 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 	return nil
 }
 
-// RestoreDrains restores which GPUs are held for whom. GPUs and replicas have to be known.
-func (gp *GPUs) RestoreDrains(jobs []record.SavedJob) *berth.Error {
+// RestoreGPUHolds restores which GPUs are held for whom. GPUs and replicas have to be known.
+func (gp *GPUs) RestoreGPUHolds(jobs []record.SavedJob) *berth.Error {
 	return gp.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
-		if s.Drain == nil {
+		if s.GPUHold == nil {
 			return nil
 		}
-		return refusal.In(gp.restoreDrain(rep, s.Drain), "drain")
+		return refusal.In(gp.restoreGPUHold(rep, s.GPUHold), "gpuHold")
 	})
 }
 
-// restoreDrain keeps a GPU for a replica again.
-func (gp *GPUs) restoreDrain(rep *record.Replica, s *record.SavedDrain) *berth.Error {
+// restoreGPUHold keeps a GPU for a replica again.
+func (gp *GPUs) restoreGPUHold(rep *record.Replica, s *record.SavedGPUHold) *berth.Error {
 	n, err := gp.KnownGPU(s.Node, s.GPU)
 	if err != nil {
 		return err
 	}
-	if rep.Entries == nil || rep.State != berth.Pending || gp.Untouchable(n, s.GPU) {
-		return refusal.Of(berth.ErrInvalid, "drain", "is for a replica that does not wait, or of a GPU that cannot be kept")
+	if rep.Entries == nil || rep.State != berth.ReplicaPending || gp.Untouchable(n, s.GPU) {
+		return refusal.Of(berth.ErrInvalid, "gpuHold", "is for a replica that does not wait, or of a GPU that cannot be kept")
 	}
-	gp.backlog.Attach(&record.Drain{Rep: rep, Node: n, DrainPart: s.DrainPart})
+	gp.backlog.Attach(&record.GPUHold{Rep: rep, Node: n, GPUHoldPart: s.GPUHoldPart})
 	return nil
 }
 
@@ -106,5 +106,5 @@ func (gp *GPUs) RestoreLooked(jobs []record.SavedJob) *berth.Error {
 // Untouchable reports whether a GPU cannot be looked at as another now.
 func (gp *GPUs) Untouchable(n *record.Node, gpu int) bool {
 	s := &n.GPUs[gpu]
-	return n.Spec.GPUs[gpu].Failed || s.Unknown || s.Order != nil || s.Drain != nil
+	return n.Spec.GPUs[gpu].Failed || s.Unknown || s.Order != nil || s.GPUHold != nil
 }

@@ -14,11 +14,11 @@ import (
 func (l *Life) CheckLife() error {
 	todo, running, stretching, listed := 0, 0, 0, 0
 	if err := l.state.EachReplica(func(rep *record.Replica) error {
-		due := rep.Order == nil && (rep.State == berth.Repairing || rep.Has(record.MemberStopping)) || rep.Stray()
+		due := rep.Order == nil && (rep.State == berth.ReplicaRepairing || rep.Has(record.MemberStopping)) || rep.Stray()
 		if due {
 			todo++
 		}
-		runs := rep.State == berth.Running
+		runs := rep.State == berth.ReplicaRunning
 		if runs {
 			running++
 			if rep.Job.IsElastic() {
@@ -30,8 +30,8 @@ func (l *Life) CheckLife() error {
 			return fmt.Errorf("needs an order: %v, is in the set: %v", due, !due)
 		case l.books.Queues[rep.Job.Queue].Running.Has(rep) != runs:
 			return fmt.Errorf("runs: %v, and not so in its queue", runs)
-		case rep.Yield.Checkpointed > l.state.Now || rep.Yield.Evictions < 0:
-			return fmt.Errorf("it wrote a checkpoint at %d, and had to yield %d times", rep.Yield.Checkpointed, rep.Yield.Evictions)
+		case rep.Eviction.Checkpointed > l.state.Now || rep.Eviction.Evictions < 0:
+			return fmt.Errorf("it wrote a checkpoint at %d, and had to yield %d times", rep.Eviction.Checkpointed, rep.Eviction.Evictions)
 		}
 		return nil
 	}); err != nil {
@@ -49,11 +49,11 @@ func (l *Life) CheckLife() error {
 	)
 }
 
-// CheckYields checks what goes with replicas that are on their way out, in whole or in part.
-func (l *Life) CheckYields() error {
+// CheckVictims checks what goes with replicas that are on their way out, in whole or in part.
+func (l *Life) CheckVictims() error {
 	leaving := 0
 	if err := l.state.EachReplica(func(rep *record.Replica) error {
-		out := rep.Has(record.MemberStopping) || rep.YieldsTo != nil || rep.Leaves
+		out := rep.Has(record.MemberStopping) || rep.Beneficiary != nil || rep.Leaves
 		if out {
 			leaving++
 		}
@@ -62,9 +62,9 @@ func (l *Life) CheckYields() error {
 			return fmt.Errorf("on its way out: %v, and not so in the index", out)
 		case rep.Leaves && !rep.Asked():
 			return fmt.Errorf("it leaves, and is not asked for a checkpoint")
-		case rep.Moving == nil && rep.State == berth.Releasing && rep.Resumes() && !l.agenda.Homeless && l.agenda.NextMove > l.state.Now:
+		case rep.Moving == nil && rep.State == berth.ReplicaReleasing && rep.Resumes() && !l.agenda.Homeless && l.agenda.NextMove > l.state.Now:
 			return fmt.Errorf("it is to resume, and nobody looks for a place")
-		case rep.YieldsTo != nil && rep.State != berth.Releasing && !rep.Asked():
+		case rep.Beneficiary != nil && rep.State != berth.ReplicaReleasing && !rep.Asked():
 			return fmt.Errorf("it yields, and is neither asked for a checkpoint nor stopped")
 		}
 		return checkYield(rep)
@@ -76,15 +76,15 @@ func (l *Life) CheckYields() error {
 
 // checkYield checks that whoever a replica, or a member of it, yields to knows of it.
 func checkYield(rep *record.Replica) error {
-	if err := yieldKnown(rep, rep.YieldsTo); err != nil {
+	if err := yieldKnown(rep, rep.Beneficiary); err != nil {
 		return err
 	}
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
-		if m.Imagined || m.YieldsTo != nil && m.State != record.MemberStopping {
+		if m.Imagined || m.Beneficiary != nil && m.State != record.MemberStopping {
 			return fmt.Errorf("member %d yields and is not stopped, or is imagined gone", flat)
 		}
-		if err := yieldKnown(rep, m.YieldsTo); err != nil {
+		if err := yieldKnown(rep, m.Beneficiary); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func checkYield(rep *record.Replica) error {
 // yieldKnown checks that a replica is a victim of the one that it, or a member of it, yields
 // to; nil: to nobody.
 func yieldKnown(rep, to *record.Replica) error {
-	if to != nil && (to.Room() == nil || !slices.Contains(to.Room().Preemption.Victims, rep)) {
+	if to != nil && (to.PlannedReservation() == nil || !slices.Contains(to.PlannedReservation().Plan.Victims, rep)) {
 		return fmt.Errorf("it yields to %v, which does not know of it", to.Ref())
 	}
 	return nil

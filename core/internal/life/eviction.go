@@ -14,7 +14,7 @@ import (
 // Ask has a part of a replica yield to another.
 func (l *Life) Ask(p record.Piece, rep *record.Replica) {
 	victim := p.Rep
-	cause := berth.Cause{Code: berth.CausePreempted, For: rep.Ref()}
+	cause := berth.Cause{Code: berth.CausePreempted, Beneficiary: rep.Ref()}
 	if victim.Job.Queue != rep.Job.Queue {
 		cause.Code = berth.CauseReclaimed
 		cause.Detail = "queue " + string(rep.Job.Spec.Queue)
@@ -23,7 +23,7 @@ func (l *Life) Ask(p record.Piece, rep *record.Replica) {
 		l.shrink(p, rep, cause)
 		return
 	}
-	victim.YieldsTo = rep
+	victim.Beneficiary = rep
 	l.Stop(victim, cause, l.state.GraceOf(victim))
 }
 
@@ -37,9 +37,9 @@ func (l *Life) Stop(rep *record.Replica, cause berth.Cause, grace berth.Duration
 		return
 	}
 	l.backlog.Unawait(rep)
-	rep.Order = berth.RequestCheckpoint{Order: l.state.Order(rep, grace, cause)}
+	rep.Order = berth.RequestCheckpoint{OrderHeader: l.state.Order(rep, grace, cause)}
 	l.state.OpenOrder(rep)
-	l.state.Totals.CheckpointsAsked++
+	l.state.Totals.CheckpointsRequested++
 }
 
 // shrink stops members of a gang for another; the rest of it goes on. One Release may stop
@@ -51,19 +51,19 @@ func (l *Life) shrink(p record.Piece, rep *record.Replica, cause berth.Cause) {
 		l.backlog.Unawait(victim)
 		victim.Release.Cause, victim.Release.Attempt = cause, 0
 		l.state.NoteTodo(victim, true)
-		l.state.Totals.Shrunk++
+		l.state.Totals.ReplicasShrunk++
 	}
 	for _, flat := range p.Flats {
 		m := &victim.Members[flat]
-		m.State, m.YieldsTo = record.MemberStopping, rep
+		m.State, m.Beneficiary = record.MemberStopping, rep
 	}
 }
 
 // DescribeStops fills in a Release whom it stops and, if the gang goes on, with how many, and
 // for whom the others go.
 func (l *Life) DescribeStops(rep *record.Replica, r berth.Release) berth.Release {
-	r.Members, r.Remaining, r.Yields = l.state.Placements(rep, record.MemberStopping), nil, nil
-	if rep.State != berth.Running {
+	r.Members, r.Remaining, r.SurplusEvictions = l.state.Placements(rep, record.MemberStopping), nil, nil
+	if rep.State != berth.ReplicaRunning {
 		return r
 	}
 	for g := range rep.Job.Spec.Groups {
@@ -71,40 +71,42 @@ func (l *Life) DescribeStops(rep *record.Replica, r berth.Release) berth.Release
 	}
 	for i := range r.Members {
 		ref := r.Members[i].Ref()
-		to := rep.Members[rep.Job.Flat(ref)].YieldsTo
+		to := rep.Members[rep.Job.Flat(ref)].Beneficiary
 		if to == nil {
 			continue
 		}
-		at := slices.IndexFunc(r.Yields, func(y berth.Yield) bool { return y.For == to.Ref() })
+		at := slices.IndexFunc(r.SurplusEvictions, func(y berth.SurplusEviction) bool { return y.Beneficiary == to.Ref() })
 		if at < 0 {
-			at = len(r.Yields)
-			r.Yields = append(r.Yields, berth.Yield{For: to.Ref()})
+			at = len(r.SurplusEvictions)
+			r.SurplusEvictions = append(r.SurplusEvictions, berth.SurplusEviction{Beneficiary: to.Ref()})
 		}
-		r.Yields[at].Members = append(r.Yields[at].Members, ref)
+		r.SurplusEvictions[at].Members = append(r.SurplusEvictions[at].Members, ref)
 	}
-	slices.SortStableFunc(r.Yields, func(a, b berth.Yield) int { return record.CompareBool(a.For != r.Cause.For, b.For != r.Cause.For) })
+	slices.SortStableFunc(r.SurplusEvictions, func(a, b berth.SurplusEviction) int {
+		return record.CompareBool(a.Beneficiary != r.Cause.Beneficiary, b.Beneficiary != r.Cause.Beneficiary)
+	})
 	return r
 }
 
 // evict stops a replica that has to go.
 func (l *Life) evict(victim *record.Replica, cause berth.Cause) {
-	l.state.Totals.Evicted++
-	if victim.YieldsTo != nil {
+	l.state.Totals.ReplicasEvicted++
+	if victim.Beneficiary != nil {
 		l.noteEviction(victim)
 	}
 	l.TakeBack(victim, cause, false)
 }
 
 // CheckpointReported handles the answer of a replica that was asked for a checkpoint.
-func (l *Life) CheckpointReported(rep *record.Replica, e *berth.ActionReported) *berth.Error {
-	if e.Outcome != berth.Done && e.Outcome != berth.Failed || len(e.Members) > 0 {
+func (l *Life) CheckpointReported(rep *record.Replica, e *berth.OrderReported) *berth.Error {
+	if e.Outcome != berth.OutcomeDone && e.Outcome != berth.OutcomeFailed || len(e.Members) > 0 {
 		return refusal.Of(berth.ErrInvalid, "outcome", fmt.Sprintf("a checkpoint is done or has failed, as a whole; not %s with %d members", e.Outcome, len(e.Members)))
 	}
-	if e.Outcome == berth.Done {
-		rep.Yield.Checkpointed = l.state.Now
+	if e.Outcome == berth.OutcomeDone {
+		rep.Eviction.Checkpointed = l.state.Now
 	}
 	cause := rep.Order.Header().Cause
-	if e.Outcome == berth.Failed {
+	if e.Outcome == berth.OutcomeFailed {
 		cause.Detail += Separator(cause.Detail) + berth.Detail("it wrote no checkpoint", e.Reason)
 	}
 	l.state.CloseOrder(rep)
@@ -115,7 +117,7 @@ func (l *Life) CheckpointReported(rep *record.Replica, e *berth.ActionReported) 
 // Answered has a replica go that was asked for a checkpoint and need not be waited for any
 // longer; or go on, if nobody needs its place by now.
 func (l *Life) Answered(rep *record.Replica, cause berth.Cause) {
-	if rep.YieldsTo != nil || rep.Leaves {
+	if rep.Beneficiary != nil || rep.Leaves {
 		l.evict(rep, cause)
 		return
 	}
@@ -128,8 +130,8 @@ func (l *Life) Answered(rep *record.Replica, cause berth.Cause) {
 func (l *Life) WithdrawRequest(rep *record.Replica) {
 	request := rep.Order.Header().ID
 	l.state.CloseOrder(rep)
-	l.state.Emit(berth.Withdraw{Order: l.state.Order(rep, 0, berth.Cause{Code: berth.CauseNotNeeded}), Request: request})
-	l.state.Totals.Withdrawn++
+	l.state.Emit(berth.Withdraw{OrderHeader: l.state.Order(rep, 0, berth.Cause{Code: berth.CauseNotNeeded}), Request: request})
+	l.state.Totals.RequestsWithdrawn++
 	l.backlog.Await(rep)
 	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
 }
@@ -143,9 +145,9 @@ func (l *Life) CheckpointWritten(e berth.CheckpointWritten) *berth.Error {
 		return err
 	}
 	switch {
-	case rep.State == berth.Releasing:
+	case rep.State == berth.ReplicaReleasing:
 		return refusal.Of(berth.ErrStale, "incarnation", "the gang is being released")
-	case rep.State != berth.Running:
+	case rep.State != berth.ReplicaRunning:
 		return refusal.Of(berth.ErrConflict, "incarnation", fmt.Sprintf("the gang is %s, and not known to run", rep.State))
 	}
 	at := e.At
@@ -155,7 +157,7 @@ func (l *Life) CheckpointWritten(e berth.CheckpointWritten) *berth.Error {
 	if at < rep.Started || at > l.state.Now {
 		return refusal.Of(berth.ErrInvalid, "at", fmt.Sprintf("%d is outside %d..%d, from the start of the life until now", at, rep.Started, l.state.Now))
 	}
-	rep.Yield.Checkpointed, rep.Yield.Tells = max(rep.Yield.Checkpointed, at), true
+	rep.Eviction.Checkpointed, rep.Eviction.Tells = max(rep.Eviction.Checkpointed, at), true
 	if !rep.Job.Spec.Checkpoint.Supported { // less is lost with it now
 		l.agenda.Stir(l.state.Now)
 	}

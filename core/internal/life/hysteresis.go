@@ -12,37 +12,37 @@ import (
 // respite has forgotten that it had to yield before.
 const maxRespite = 3
 
-// SparedUntil is until when a replica that runs is spared by the policy and its own job; who
+// ProtectedUntil is until when a replica that runs is spared by the policy and its own job; who
 // takes what its queue is guaranteed need not wait for its respite.
-func (l *Life) SparedUntil(rep *record.Replica, owed bool) berth.Time {
+func (l *Life) ProtectedUntil(rep *record.Replica, owed bool) berth.Time {
 	p := &l.state.Config.Policy.Preemption
 	least := max(rep.Job.Spec.MinRuntime, p.MinRuntime)
-	if rep.Yield.Evictions > 0 && !owed {
-		least += max(0, p.Respite) << min(rep.Yield.Evictions-1, maxRespite)
+	if rep.Eviction.Evictions > 0 && !owed {
+		least += max(0, p.Cooldown) << min(rep.Eviction.Evictions-1, maxRespite)
 	}
 	return rep.Started.Add(least)
 }
 
 // noteEviction counts how often in a row a replica has had to yield.
 func (l *Life) noteEviction(rep *record.Replica) {
-	if l.state.Now.Sub(rep.Started) >= max(0, l.state.Config.Policy.Preemption.Respite)<<(maxRespite+1) {
-		rep.Yield.Evictions = 0
+	if l.state.Now.Sub(rep.Started) >= max(0, l.state.Config.Policy.Preemption.Cooldown)<<(maxRespite+1) {
+		rep.Eviction.Evictions = 0
 	}
-	rep.Yield.Evictions = min(rep.Yield.Evictions+1, limits.MaxAttempts)
+	rep.Eviction.Evictions = min(rep.Eviction.Evictions+1, limits.MaxAttempts)
 }
 
 // EvictionsReady is when the next one may have to yield, by the rate of the fleet.
 func (l *Life) EvictionsReady() berth.Time {
-	return l.evictions.Ready(l.state.Config.Policy.Preemption.Rate, l.state.Now, 1)
+	return l.evictions.Ready(l.state.Config.Policy.Preemption.RateLimit, l.state.Now, 1)
 }
 
 // VictimsReady is when victims may yield together at the earliest, by the rates of the fleet
 // and of their queues.
 func (l *Life) VictimsReady(victims []*record.Replica) berth.Time {
 	p := &l.state.Config.Policy.Preemption
-	at := l.evictions.Ready(p.Rate, l.state.Now, len(victims))
+	at := l.evictions.Ready(p.RateLimit, l.state.Now, len(victims))
 	for _, q := range l.queuesOf(victims) {
-		at = max(at, q.Evictions.Ready(p.QueueRate, l.state.Now, countOf(q, victims)))
+		at = max(at, q.Evictions.Ready(p.QueueRateLimit, l.state.Now, countOf(q, victims)))
 	}
 	return at
 }
@@ -52,9 +52,9 @@ func (l *Life) VictimsReady(victims []*record.Replica) berth.Time {
 func (l *Life) MeterVictims(victims []*record.Replica) (at berth.Time) {
 	at = l.VictimsReady(victims)
 	p := &l.state.Config.Policy.Preemption
-	l.evictions.Take(p.Rate, l.state.Now, at, len(victims))
+	l.evictions.Take(p.RateLimit, l.state.Now, at, len(victims))
 	for _, q := range l.queuesOf(victims) {
-		q.Evictions.Take(p.QueueRate, l.state.Now, at, countOf(q, victims))
+		q.Evictions.Take(p.QueueRateLimit, l.state.Now, at, countOf(q, victims))
 	}
 	return at
 }

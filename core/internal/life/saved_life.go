@@ -39,7 +39,7 @@ func (l *Life) RestoreMeters(s *record.RatesPart) *berth.Error {
 	for i := range s.QueueEvictions {
 		m := &s.QueueEvictions[i]
 		q, known := l.state.Quota.Lookup(string(m.Queue))
-		if !known || q == quota.Root || min(m.Full, m.Held) < 0 || i > 0 && cmp.Compare(s.QueueEvictions[i-1].Queue, m.Queue) >= 0 {
+		if !known || q == quota.RootQueue || min(m.Full, m.Held) < 0 || i > 0 && cmp.Compare(s.QueueEvictions[i-1].Queue, m.Queue) >= 0 {
 			return refusal.Of(berth.ErrInvalid, errtext.Index("queueEvictions", i), fmt.Sprintf("%q is no queue, or out of order, or an instant is before the epoch", m.Queue))
 		}
 		l.books.Queues[q].Evictions = meter.Meter{Full: m.Full, Held: m.Held}
@@ -56,27 +56,27 @@ func (l *Life) RestoreLife(jobs []record.SavedJob) *berth.Error {
 		if rep.Leaves || rep.Has(record.MemberStopping) {
 			l.state.NoteLeaving(rep, true)
 		}
-		if rep.State == berth.Running {
+		if rep.State == berth.ReplicaRunning {
 			l.noteRunning(rep, true)
 		}
-		if rep.Order == nil && (rep.State == berth.Repairing || rep.Has(record.MemberStopping)) {
+		if rep.Order == nil && (rep.State == berth.ReplicaRepairing || rep.Has(record.MemberStopping)) {
 			l.state.NoteTodo(rep, true)
 		}
 		return nil
 	})
 }
 
-// RestoreYields restores for whom members are stopped while their gangs go on.
-func (l *Life) RestoreYields(jobs []record.SavedJob) *berth.Error {
+// RestoreVictims restores for whom members are stopped while their gangs go on.
+func (l *Life) RestoreVictims(jobs []record.SavedJob) *berth.Error {
 	return l.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		for k := range s.Members {
 			saved := &s.Members[k]
-			if saved.For == (berth.ReplicaRef{}) {
+			if saved.Beneficiary == (berth.ReplicaRef{}) {
 				continue
 			}
 			m := &rep.Members[rep.Job.Flat(saved.Ref())]
-			if m.YieldsTo = l.backlog.Lookup(saved.For); m.YieldsTo == nil || m.YieldsTo == rep || m.State != record.MemberStopping {
-				return refusal.In(refusal.Of(berth.ErrInvalid, "for", fmt.Sprintf("%v is not known, or the member is not being stopped", saved.For)), errtext.Index("members", k))
+			if m.Beneficiary = l.backlog.Lookup(saved.Beneficiary); m.Beneficiary == nil || m.Beneficiary == rep || m.State != record.MemberStopping {
+				return refusal.In(refusal.Of(berth.ErrInvalid, "for", fmt.Sprintf("%v is not known, or the member is not being stopped", saved.Beneficiary)), errtext.Index("members", k))
 			}
 		}
 		return nil
@@ -88,12 +88,12 @@ func (l *Life) RestoreYields(jobs []record.SavedJob) *berth.Error {
 // yield any more.
 func (l *Life) RestoreStrays(jobs []record.SavedJob) *berth.Error {
 	return l.state.EachSaved(jobs, func(rep *record.Replica, _ *record.SavedReplica) *berth.Error {
-		if rep.Moving != nil && rep.State == berth.Running && !rep.Leaves && rep.YieldsTo == nil {
+		if rep.Moving != nil && rep.State == berth.ReplicaRunning && !rep.Leaves && rep.Beneficiary == nil {
 			return refusal.Of(berth.ErrInvalid, "moving", "is set for a replica that need not go")
 		}
 		for flat := range rep.Members {
-			to := rep.Members[flat].YieldsTo
-			if to != nil && (to.Room() == nil || !slices.Contains(to.Room().Preemption.Victims, rep)) {
+			to := rep.Members[flat].Beneficiary
+			if to != nil && (to.PlannedReservation() == nil || !slices.Contains(to.PlannedReservation().Plan.Victims, rep)) {
 				return refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("one yields to %v, which does not wait for it", to.Ref()))
 			}
 		}

@@ -14,11 +14,11 @@ import (
 // decided. The cause is that of the Release, should it come to one.
 func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 	switch rep.State {
-	case berth.Running:
+	case berth.ReplicaRunning:
 		if _, stops := rep.Order.(berth.Release); stops && !rep.Has(record.MemberStopping) {
 			l.state.CloseOrder(rep) // whom it was to stop is gone
 		}
-		if !rep.Has(record.MemberStopping) && rep.YieldsTo == nil && !rep.Leaves {
+		if !rep.Has(record.MemberStopping) && rep.Beneficiary == nil && !rep.Leaves {
 			l.state.NoteLeaving(rep, false)
 		}
 		if !rep.Enough(record.MemberRunning) {
@@ -29,7 +29,7 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 		} else {
 			l.MayStay(rep) // those may be gone that had to leave
 		}
-	case berth.Binding, berth.Repairing:
+	case berth.ReplicaBinding, berth.ReplicaRepairing:
 		switch {
 		case rep.Order != nil: // its report decides
 			rep.Release.Cause = cause
@@ -37,13 +37,13 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 			l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
 			l.Run(rep, l.state.Now)
 		case rep.Has(record.MemberRunning):
-			rep.State, rep.Release.Cause = berth.Repairing, cause
+			rep.State, rep.Release.Cause = berth.ReplicaRepairing, cause
 			l.state.NoteTodo(rep, true)
 		default: // nobody is left to repair around
 			l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
 			l.requeue(rep, true)
 		}
-	case berth.Releasing:
+	case berth.ReplicaReleasing:
 		if !rep.Has(record.MemberStopping) {
 			l.finishRelease(rep)
 		} else if rep.Order == nil {
@@ -63,7 +63,7 @@ func (l *Life) BeginNext(rep *record.Replica) {
 }
 
 // AwaitBind has a replica wait for the report of a Bind.
-func (l *Life) AwaitBind(rep *record.Replica) { rep.State = berth.Binding }
+func (l *Life) AwaitBind(rep *record.Replica) { rep.State = berth.ReplicaBinding }
 
 // Resume notes whether the next life of a replica goes on in a place that was kept for it.
 func (l *Life) Resume(rep *record.Replica, resumed bool) { rep.Resumed = resumed }
@@ -71,17 +71,17 @@ func (l *Life) Resume(rep *record.Replica, resumed bool) { rep.Resumed = resumed
 // Run makes a replica Running, or keeps it so, and sees to what it is short of. If it has
 // just begun to run, that was at an instant.
 func (l *Life) Run(rep *record.Replica, since berth.Time) {
-	if rep.State != berth.Running {
+	if rep.State != berth.ReplicaRunning {
 		if rep.Resumed {
 			rep.Resumed = false
 		} else {
 			rep.CameAt = since
 		}
-		rep.State, rep.Started, rep.Retry.Struck = berth.Running, since, false
+		rep.State, rep.Started, rep.Retry.LostHardware = berth.ReplicaRunning, since, false
 		rep.Retry.Attempts, rep.Retry.Repairs, rep.Retry.Avoid, rep.FailedBids = 0, 0, nil, 0
 		l.state.SetEnd(rep, l.state.EndIfPlaced(rep))
 		l.noteRunning(rep, true)
-		l.state.Totals.Started++
+		l.state.Totals.ReplicasStarted++
 		l.agenda.Stir(l.state.Now)
 	}
 	l.agenda.Relook(l.state.Now) // it may have to leave a node that is being drained
@@ -117,9 +117,9 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 		l.backlog.EndMove(rep)
 	}
 	switch rep.State {
-	case berth.Releasing:
+	case berth.ReplicaReleasing:
 		return // its Release goes on; only the end of it may have changed
-	case berth.Pending:
+	case berth.ReplicaPending:
 		if gone {
 			l.Forget(rep)
 		}
@@ -133,11 +133,11 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 			rep.Members[flat].State = record.MemberStopping
 		}
 	}
-	if rep.State == berth.Running {
+	if rep.State == berth.ReplicaRunning {
 		l.noteRunning(rep, false)
 	}
-	rep.State, rep.Leaves = berth.Releasing, false
-	rep.Retry.Struck = rep.Retry.Struck || cause.Code == berth.CauseDrained
+	rep.State, rep.Leaves = berth.ReplicaReleasing, false
+	rep.Retry.LostHardware = rep.Retry.LostHardware || cause.Code == berth.CauseDrained
 	l.state.NoteLeaving(rep, true)
 	l.agenda.Relook(l.state.Now) // what it leaves may be a place for others
 	l.state.SetEnd(rep, l.state.Now.Add(l.state.Config.Policy.ReleaseTimeout))
@@ -158,7 +158,7 @@ func (l *Life) withdraw(rep *record.Replica) {
 
 // LeavePending ends what is due only while the replica is pending.
 func (l *Life) LeavePending(rep *record.Replica) {
-	if at, limited := rep.DropAt(); limited && rep.State == berth.Pending {
+	if at, limited := rep.DropAt(); limited && rep.State == berth.ReplicaPending {
 		l.state.StopTimer(record.Timer{At: at, Kind: record.TimerGang, Rep: rep})
 	}
 }
@@ -181,7 +181,7 @@ func (l *Life) requeue(rep *record.Replica, backoff bool) {
 	rep.Release = record.ReleasePart{}
 	if backoff {
 		l.BackOff(rep)
-		if rep.Moving != nil && rep.Moving.IsPart() {
+		if rep.Moving != nil && rep.Moving.IsPartial() {
 			l.backlog.EndMove(rep) // not for as long as that
 		}
 	}
@@ -190,7 +190,7 @@ func (l *Life) requeue(rep *record.Replica, backoff bool) {
 
 // Pend makes a replica Pending as of now.
 func (l *Life) Pend(rep *record.Replica) {
-	rep.State, rep.PendingSince = berth.Pending, l.state.Now
+	rep.State, rep.PendingSince = berth.ReplicaPending, l.state.Now
 	if at, limited := rep.DropAt(); limited {
 		l.state.SetTimer(record.Timer{At: at, Kind: record.TimerGang, Rep: rep})
 	}
@@ -199,7 +199,7 @@ func (l *Life) Pend(rep *record.Replica) {
 
 // holdsNothing ends what a replica has while it holds something.
 func (l *Life) holdsNothing(rep *record.Replica) {
-	if rep.EndsAt == 0 && rep.State != berth.Pending {
+	if rep.EndsAt == 0 && rep.State != berth.ReplicaPending {
 		l.agenda.Grew(l.state.Now) // no plan has imagined that
 	}
 	l.state.SetEnd(rep, agenda.Never)
@@ -214,7 +214,7 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 		l.agenda.EndDespair()
 	}
 	if rep.Exclusive != nil {
-		l.backlog.EndWindow(rep.Exclusive)
+		l.backlog.EndReservation(rep.Exclusive)
 	}
 }
 
@@ -264,10 +264,10 @@ func (l *Life) ForgetJob(j *record.Job) {
 func (l *Life) SettleAll(hit []*record.Replica, cause berth.Cause) {
 	for _, rep := range hit {
 		if cause.Code == berth.CauseHardwareLost {
-			rep.Strike()
+			rep.NoteHardwareLoss()
 		}
 		l.Settle(rep, cause)
-		rep.Retry.Struck = rep.Retry.Struck && rep.State != berth.Running // enough of it is left
+		rep.Retry.LostHardware = rep.Retry.LostHardware && rep.State != berth.ReplicaRunning // enough of it is left
 	}
 }
 
@@ -297,9 +297,9 @@ func (l *Life) Stay(rep *record.Replica) {
 
 // vacated notes that a replica holds nothing any more, or need not yield.
 func (l *Life) vacated(rep *record.Replica) {
-	if beneficiary := rep.YieldsTo; beneficiary != nil {
-		rep.YieldsTo = nil
-		rep.Yielded(beneficiary)
+	if beneficiary := rep.Beneficiary; beneficiary != nil {
+		rep.Beneficiary = nil
+		rep.NoLongerVictimOf(beneficiary)
 	}
 	l.state.NoteLeaving(rep, false)
 }

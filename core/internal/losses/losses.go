@@ -32,8 +32,8 @@ type Record struct {
 	Node berth.NodeID `json:"node"`
 	// Losses are the latest instants, the oldest first.
 	Losses []berth.Time `json:"losses"`
-	// Probations counts those that it had, up to limits.MaxDoublings.
-	Probations int `json:"probations,omitempty"`
+	// Quarantines counts those that it had, up to limits.MaxDoublings.
+	Quarantines int `json:"quarantines,omitempty"`
 	// Until is when it is forgotten.
 	Until berth.Time `json:"until"`
 }

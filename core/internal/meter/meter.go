@@ -19,12 +19,12 @@ type Meter struct {
 }
 
 // interval is after how long one more may yield.
-func interval(r berth.Rate) berth.Duration {
+func interval(r berth.RateLimit) berth.Duration {
 	return (r.Per + berth.Duration(r.Evictions) - 1) / berth.Duration(r.Evictions)
 }
 
 // Ready is when so many may yield together at the earliest.
-func (m *Meter) Ready(r berth.Rate, now berth.Time, evictions int) berth.Time {
+func (m *Meter) Ready(r berth.RateLimit, now berth.Time, evictions int) berth.Time {
 	if r.Evictions == 0 {
 		return now
 	}
@@ -34,7 +34,7 @@ func (m *Meter) Ready(r berth.Rate, now berth.Time, evictions int) berth.Time {
 
 // Take counts evictions that may be from an instant on. If that is yet to come because of
 // this meter, what there is is kept for them until then.
-func (m *Meter) Take(r berth.Rate, now, at berth.Time, evictions int) {
+func (m *Meter) Take(r berth.RateLimit, now, at berth.Time, evictions int) {
 	switch {
 	case r.Evictions == 0:
 	case at <= now:

@@ -9,7 +9,7 @@ import (
 )
 
 // Four in 100: one more every 25.
-var rate = berth.Rate{Evictions: 4, Per: 100}
+var rate = berth.RateLimit{Evictions: 4, Per: 100}
 
 func TestAMeterHoldsEvictionsToItsRate(t *testing.T) {
 	var m Meter
@@ -42,7 +42,7 @@ func TestAMeterKeepsWhatThereIsForThoseWhoWaitForIt(t *testing.T) {
 
 func TestWithoutARateAMeterCountsNothing(t *testing.T) {
 	m := Meter{Full: 5000}
-	m.Take(berth.Rate{}, 1000, 1000, 9)
+	m.Take(berth.RateLimit{}, 1000, 1000, 9)
 	require.Equal(t, Meter{Full: 5000}, m)
-	require.Equal(t, berth.Time(1000), m.Ready(berth.Rate{}, 1000, 9))
+	require.Equal(t, berth.Time(1000), m.Ready(berth.RateLimit{}, 1000, 9))
 }

@@ -19,16 +19,16 @@ type ClassKey struct {
 	GPUs          int
 	nvlink        bool
 	Table         string
-	// Fence names the windows that a node is in; empty: none.
+	// Fence names the reservations that a node is in; empty: none.
 	Fence string
 }
 
-// KeyOf is the class of a node outside all windows.
+// KeyOf is the class of a node outside all reservations.
 func KeyOf(n *berth.Node) ClassKey {
 	k := ClassKey{pool: n.Pool, GPUs: len(n.GPUs)}
 	if len(n.GPUs) > 0 {
 		g := &n.GPUs[0]
-		k.Product, k.GPUMemory, k.compute, k.nvlink, k.Table = g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique != "", g.Table
+		k.Product, k.GPUMemory, k.compute, k.nvlink, k.Table = g.Product, g.MemoryMiB, g.ComputeCapability, g.Clique != "", g.MIGTable
 	}
 	return k
 }
@@ -72,7 +72,7 @@ func (k ClassKey) Admits(g *berth.Group) bool {
 		k.GPUMemory < s.MinGPUMemoryMiB,
 		k.compute.Less(s.MinComputeCapability),
 		k.GPUs < g.Claim.GPUs,
-		k.GPUs == 0 && g.Claim.Device(),
+		k.GPUs == 0 && g.Claim.WantsDevice(),
 		g.Claim.NVLink && !k.nvlink:
 		return false
 	}
@@ -89,14 +89,14 @@ type ClassTable struct {
 }
 
 type classEntry struct {
-	Key     ClassKey
-	Table   *catalogue.Table
-	Windows []*Window // those that key.fence names
-	Nodes   int       // 0: vacant
+	Key          ClassKey
+	Table        *catalogue.Table
+	Reservations []*Reservation // those that key.fence names
+	Nodes        int            // 0: vacant
 }
 
 // Add counts one more node of a class, and returns the index of the class.
-func (t *ClassTable) Add(k ClassKey, table *catalogue.Table, windows []*Window) int {
+func (t *ClassTable) Add(k ClassKey, table *catalogue.Table, windows []*Reservation) int {
 	i, known := t.ByKey[k]
 	if !known {
 		i = slices.IndexFunc(t.List, func(e classEntry) bool { return e.Nodes == 0 })
@@ -104,7 +104,7 @@ func (t *ClassTable) Add(k ClassKey, table *catalogue.Table, windows []*Window) 
 			i = len(t.List)
 			t.List = append(t.List, classEntry{})
 		}
-		t.List[i].Key, t.List[i].Table, t.List[i].Windows = k, table, windows
+		t.List[i].Key, t.List[i].Table, t.List[i].Reservations = k, table, windows
 		t.ByKey[k] = i
 		t.Version++
 	}
@@ -131,52 +131,54 @@ func (t *ClassTable) Drop(i int) {
 	t.List[i].Nodes--
 	if t.List[i].Nodes == 0 {
 		delete(t.ByKey, t.List[i].Key)
-		t.List[i].Table, t.List[i].Windows = nil, nil
+		t.List[i].Table, t.List[i].Reservations = nil, nil
 		t.Version++
 	}
 }
 
 // admits is ClassKey.Admits, and reports whether an instance that is claimed can be had.
 func (e *classEntry) admits(g *berth.Group) bool {
-	return e.Key.Admits(g) && (!g.Claim.Instance() || len(e.Table.Profiles(&g.Claim)) > 0)
+	return e.Key.Admits(g) && (!g.Claim.WantsInstance() || len(e.Table.Profiles(&g.Claim)) > 0)
 }
 
 // Matching lists the classes that admit the group, in the order of their keys. Of
 // those that are set aside it lists the open ones.
-func (t *ClassTable) Matching(g *berth.Group, open func([]*Window) bool) []topology.Class {
-	var classes []topology.Class
+func (t *ClassTable) Matching(g *berth.Group, open func([]*Reservation) bool) []topology.NodeClass {
+	var classes []topology.NodeClass
 	for i := range t.List {
 		e := &t.List[i]
-		if e.Nodes > 0 && e.admits(g) && (e.Key.Fence == "" || open != nil && open(e.Windows)) {
-			classes = append(classes, topology.Class(i))
+		if e.Nodes > 0 && e.admits(g) && (e.Key.Fence == "" || open != nil && open(e.Reservations)) {
+			classes = append(classes, topology.NodeClass(i))
 		}
 	}
-	slices.SortFunc(classes, func(a, b topology.Class) int { return t.List[a].Key.compare(t.List[b].Key) })
+	slices.SortFunc(classes, func(a, b topology.NodeClass) int { return t.List[a].Key.compare(t.List[b].Key) })
 	return classes
 }
 
 // Instances lists the profiles that serve a claim on some classes, those that cost the
 // least first.
-func (t *ClassTable) Instances(cl *berth.Claim, classes []topology.Class) []gang.Profile {
-	if !cl.Instance() {
+func (t *ClassTable) Instances(cl *berth.Claim, classes []topology.NodeClass) []gang.ClassProfile {
+	if !cl.WantsInstance() {
 		return nil
 	}
-	var list []gang.Profile
+	var list []gang.ClassProfile
 	for _, class := range classes {
 		for _, p := range t.List[class].Table.Profiles(cl) {
-			list = append(list, gang.Profile{Class: class, Index: p})
+			list = append(list, gang.ClassProfile{Class: class, Index: p})
 		}
 	}
 	// Stable: by price, then as the classes and the tables have it.
-	slices.SortStableFunc(list, func(a, b gang.Profile) int { return cmp.Compare(t.milli(a), t.milli(b)) })
+	slices.SortStableFunc(list, func(a, b gang.ClassProfile) int { return cmp.Compare(t.milli(a), t.milli(b)) })
 	return list
 }
 
-func (t *ClassTable) milli(p gang.Profile) int { return t.List[p.Class].Table.Lattice.Milli(p.Index) }
+func (t *ClassTable) milli(p gang.ClassProfile) int {
+	return t.List[p.Class].Table.Lattice.GPUMilli(p.Index)
+}
 
 type label struct{ key, value string }
 
 // CompareReadiness orders candidates that are equally far from other spares.
 func CompareReadiness(a, b *Node) int {
-	return cmp.Or(CompareBool(len(a.Windows) > 0, len(b.Windows) > 0), CompareNodes(a, b))
+	return cmp.Or(CompareBool(len(a.Reservations) > 0, len(b.Reservations) > 0), CompareNodes(a, b))
 }

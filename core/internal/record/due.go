@@ -53,8 +53,8 @@ func CompareReplicas(a, b *Replica) int {
 // LessReplica is CompareReplicas for ordered sets.
 func LessReplica(a, b *Replica) bool { return CompareReplicas(a, b) < 0 }
 
-// CompareDrains orders GPU holds by the replicas that they are for.
-func CompareDrains(d, e *Drain) int { return CompareReplicas(d.Rep, e.Rep) }
+// CompareGPUHolds orders GPU holds by the replicas that they are for.
+func CompareGPUHolds(d, e *GPUHold) int { return CompareReplicas(d.Rep, e.Rep) }
 
 // An Ending is when a replica that holds something is expected to hold it no longer.
 type Ending struct {

@@ -16,8 +16,8 @@ type GPUState struct {
 	GPUPart
 	// Staged is how the GPU is, while a search looks at it as it could be.
 	Staged *Partitioning
-	// Drain keeps it for a member that waits; nil: it is open to all.
-	Drain *Drain
+	// GPUHold keeps it for a member that waits; nil: it is open to all.
+	GPUHold *GPUHold
 	// Astray: it is in GPUs.Astray.
 	Astray bool
 }
@@ -33,11 +33,11 @@ type Partitioning struct {
 // newcomers until what is in the way has ended. That has its price too, what stands idle
 // on it meanwhile, and is done when what the member has waited comes to that.
 
-// A Drain keeps one GPU for a member that waits.
-type Drain struct {
+// A GPUHold keeps one GPU for a member that waits.
+type GPUHold struct {
 	Rep  *Replica
 	Node *Node
-	DrainPart
+	GPUHoldPart
 }
 
 // A Repartition is an order about a GPU that is out. Members may be bound on what it
@@ -59,5 +59,5 @@ func (p *Repartition) Needs(h *gang.Hold) bool {
 
 // TouchesMIG reports whether the change costs more than a word to a driver.
 func (p *Repartition) TouchesMIG() bool {
-	return p.Before.Mode == berth.ModeMIG || p.Order.Mode == berth.ModeMIG
+	return p.Before.Mode == berth.GPUModeMIG || p.Order.Mode == berth.GPUModeMIG
 }

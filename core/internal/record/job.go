@@ -10,10 +10,10 @@ import (
 
 // Least is the number of members without which the gang does not start.
 func Least(g *berth.Group) int {
-	if g.Min == 0 {
-		return g.Replicas
+	if g.MinMembers == 0 {
+		return g.Members
 	}
-	return g.Min
+	return g.MinMembers
 }
 
 // UnitOf is the number of members that come and go together.
@@ -37,10 +37,10 @@ func GroupOf(j *berth.Job, name string) int {
 	return slices.IndexFunc(j.Groups, func(g berth.Group) bool { return g.Name == name })
 }
 
-// MayTry reports whether a replica may be placed on hardware that is on trial: what is lost
+// MayBurnIn reports whether a replica may be placed on hardware that is on trial: what is lost
 // with it is cheap.
-func MayTry(rep *Replica) bool {
-	return rep.Job.Spec.Class != berth.LatencyCritical && rep.Job.OnOneNode()
+func MayBurnIn(rep *Replica) bool {
+	return rep.Job.Spec.Class != berth.ClassLatencyCritical && rep.Job.OnOneNode()
 }
 
 // OnOneNode reports whether a gang is on one node for certain.
@@ -50,13 +50,13 @@ func (j *Job) OnOneNode() bool {
 
 // IsElastic reports whether some group of a job may run with less than all of it.
 func (j *Job) IsElastic() bool {
-	return slices.ContainsFunc(j.Spec.Groups, func(g berth.Group) bool { return Least(&g) < g.Replicas })
+	return slices.ContainsFunc(j.Spec.Groups, func(g berth.Group) bool { return Least(&g) < g.Members })
 }
 
 // A Job is what the core keeps of a Job.
 type Job struct {
 	Spec     berth.Job
-	Queue    quota.Index
+	Queue    quota.QueueIndex
 	Shape    *Shape     // of the whole gang
 	Offsets  []int      // flat index of each group's first member; one more: the total
 	Replicas []*Replica // by number; nil where there is none
@@ -81,7 +81,7 @@ func (j *Job) Members() int { return j.Offsets[len(j.Offsets)-1] }
 // Flat returns the flat index that a reference names, or -1.
 func (j *Job) Flat(ref berth.MemberRef) int {
 	g := GroupOf(&j.Spec, ref.Group)
-	if g < 0 || ref.Index < 0 || ref.Index >= j.Spec.Groups[g].Replicas {
+	if g < 0 || ref.Index < 0 || ref.Index >= j.Spec.Groups[g].Members {
 		return -1
 	}
 	return j.Offsets[g] + ref.Index

@@ -44,7 +44,7 @@ func SameShape(n *berth.Node, m *berth.Node) bool {
 		return true
 	}
 	a, b := &n.GPUs[0], &m.GPUs[0]
-	return a.Product == b.Product && a.MemoryMiB == b.MemoryMiB && a.Table == b.Table && a.MaxShares == b.MaxShares && a.ComputeCapability == b.ComputeCapability && (a.Clique == "") == (b.Clique == "")
+	return a.Product == b.Product && a.MemoryMiB == b.MemoryMiB && a.MIGTable == b.MIGTable && a.MaxShares == b.MaxShares && a.ComputeCapability == b.ComputeCapability && (a.Clique == "") == (b.Clique == "")
 }
 
 // Holds reports whether a member holds the GPU or a share of it.
@@ -52,9 +52,9 @@ func (n *Node) Holds(gpu int) bool {
 	return slices.ContainsFunc(n.Members, func(m MemberAt) bool { return berth.GPUSet(m.Rep.Members[m.Index].Hold.GPUs).Has(gpu) })
 }
 
-// Casualties lists the replicas that lose those of their members on a GPU that are meant,
+// AffectedReplicas lists the replicas that lose those of their members on a GPU that are meant,
 // by job and number.
-func (n *Node) Casualties(gpu int, meant func(*Member, *Replica) bool) []berth.Casualty {
+func (n *Node) AffectedReplicas(gpu int, meant func(*Member, *Replica) bool) []berth.AffectedReplica {
 	lost := map[*Replica]int{}
 	var list []*Replica
 	n.MembersOn(gpu, func(m *Member, rep *Replica) {
@@ -66,9 +66,9 @@ func (n *Node) Casualties(gpu int, meant func(*Member, *Replica) bool) []berth.C
 		}
 	})
 	slices.SortFunc(list, CompareReplicas)
-	var out []berth.Casualty
+	var out []berth.AffectedReplica
 	for _, rep := range list {
-		out = append(out, berth.Casualty{
+		out = append(out, berth.AffectedReplica{
 			Job: rep.Job.Spec.ID, Replica: rep.Number, Members: lost[rep],
 			Down: !rep.survives(func(m *Member) bool { return m.Node == n && berth.GPUSet(m.Hold.GPUs).Has(gpu) && meant(m, rep) }),
 		})
@@ -94,8 +94,8 @@ func Those(set map[berth.JobID]bool) []berth.JobID {
 }
 
 // Worse keeps the worse of two faults: more jobs that go, then more that are hit.
-func Worse(w *berth.WorstFault, v *berth.WorstFault) *berth.WorstFault {
-	if w == nil || v.Down > w.Down || v.Down == w.Down && v.Jobs > w.Jobs {
+func Worse(w *berth.WorstBlastRadius, v *berth.WorstBlastRadius) *berth.WorstBlastRadius {
+	if w == nil || v.JobsDown > w.JobsDown || v.JobsDown == w.JobsDown && v.Jobs > w.Jobs {
 		return v
 	}
 	return w
@@ -163,11 +163,11 @@ func (n *Node) MembersOn(gpu int, use func(*Member, *Replica)) {
 }
 
 // Pliable reports whether the GPUs of a node may change.
-func (n *Node) Pliable() bool { return n.Geometry.Kind != berth.Fixed && n.Table != nil }
+func (n *Node) Pliable() bool { return n.Geometry.Kind != berth.GeometryFixed && n.Table != nil }
 
 // An Imagined gang holds what it is planned to.
 type Imagined struct {
-	Queue   quota.Index
+	Queue   quota.QueueIndex
 	Members []gang.Member
 }
 
@@ -177,7 +177,7 @@ type Extent struct{ Gone, Here int }
 // A Node is what the core keeps of a Node.
 type Node struct {
 	Spec     berth.Node
-	Index    topology.Node
+	Index    topology.NodeIndex
 	Class    int
 	Product  quota.ProductIndex
 	Graph    *catalogue.GraphEntry // nil: it tells no links
@@ -191,9 +191,9 @@ type Node struct {
 	Trust TrustPart
 	// Counted: it is one of those of which the spares are a part.
 	Counted bool
-	// Windows the node is in, in order of name. The list is never changed, but
+	// Reservations the node is in, in order of name. The list is never changed, but
 	// replaced.
-	Windows []*Window
+	Reservations []*Reservation
 	// Members that hold something here, in no useful order; Member.Slot is the
 	// position.
 	Members []MemberAt
@@ -220,10 +220,10 @@ func (n *Node) SetGeometry(g berth.Geometry) {
 }
 
 // Closed reports whether the node takes no work.
-func (n *Node) Closed() bool { return n.Cordoned || n.Trust.Probation != 0 }
+func (n *Node) Closed() bool { return n.Cordoned || n.Trust.QuarantineUntil != 0 }
 
 // Hardware is the class of the node, as the packages below know it.
-func (n *Node) Hardware() topology.Class { return topology.Class(n.Class) }
+func (n *Node) Hardware() topology.NodeClass { return topology.NodeClass(n.Class) }
 
 // MatchesLabels reports whether the node carries all of the labels, given as
 // sorted pairs.
@@ -244,12 +244,12 @@ func (n *Node) HasBase() bool { return len(n.Geometry.Layout) > 0 }
 // AtBase reports whether a GPU is in the layout to which it goes back.
 func (n *Node) AtBase(gpu int) bool {
 	g := &n.Spec.GPUs[gpu]
-	return g.Mode == berth.ModeMIG && slices.Equal(mig.Layout(g.Instances).Profiles(), n.base)
+	return g.Mode == berth.GPUModeMIG && slices.Equal(mig.Layout(g.Instances).Profiles(), n.base)
 }
 
 // Suits reports whether members of a group may be placed on a node, if it has room.
 func (n *Node) Suits(g *gang.Group) bool {
-	return slices.Contains(g.Classes, topology.Class(n.Class)) && (g.Match == nil || g.Match(n.Index))
+	return slices.Contains(g.Classes, topology.NodeClass(n.Class)) && (g.Match == nil || g.Match(n.Index))
 }
 
 // SaveGPUs lists the GPUs of which more is known than the description says.
@@ -271,23 +271,23 @@ func (n *Node) SaveGPUs() []SavedGPU {
 
 // A SparePool keeps the spares of one pool.
 type SparePool struct {
-	Pool  string
-	Milli int
+	Pool       string
+	NodesMilli int
 	// Sound counts the nodes of which spares are a part.
 	Sound int
-	// Window has the spares; nil: there are none.
-	Window *Window
+	// Reservation has the spares; nil: there are none.
+	Reservation *Reservation
 }
 
 // Wanted is how many spares the pool is to have.
-func (p *SparePool) Wanted() int { return (p.Sound*p.Milli + 999) / 1000 }
+func (p *SparePool) Wanted() int { return (p.Sound*p.NodesMilli + 999) / 1000 }
 
 // Free is how many it has.
 func (p *SparePool) Free() int {
-	if p.Window == nil {
+	if p.Reservation == nil {
 		return 0
 	}
-	return len(p.Window.Nodes)
+	return len(p.Reservation.Nodes)
 }
 
 // Sound reports whether a node is one of those of which spares are a part.
@@ -295,15 +295,15 @@ func (n *Node) Sound() bool {
 	return len(n.Spec.GPUs) > 0 && !n.Closed() && !slices.ContainsFunc(n.Spec.GPUs, func(g berth.GPU) bool { return g.Failed })
 }
 
-// Key is the class of a node with the windows it is in.
+// Key is the class of a node with the reservations it is in.
 func (n *Node) Key() ClassKey {
 	k := KeyOf(&n.Spec)
-	k.Fence = FenceOf(n.Windows)
+	k.Fence = FenceOf(n.Reservations)
 	return k
 }
 
 // Leave takes a member off a node. The last one ends that it stands in for another.
 func (n *Node) Leave(slot int) {
 	n.Members = unordered.Remove(n.Members, slot, func(m MemberAt, at int) { m.Rep.Members[m.Index].Slot = at })
-	n.Trust.StandsIn = n.Trust.StandsIn && len(n.Members) > 0
+	n.Trust.SpareInUse = n.Trust.SpareInUse && len(n.Members) > 0
 }

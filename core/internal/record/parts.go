@@ -16,8 +16,8 @@ import (
 
 // A LifePart is where a replica is in its life.
 type LifePart struct {
-	Number int         `json:"replica"`
-	State  berth.State `json:"state"`
+	Number int                `json:"replica"`
+	State  berth.ReplicaState `json:"state"`
 	// Incarnation of the current life, or of the last one when pending.
 	Incarnation berth.Incarnation `json:"incarnation"`
 	// Created is when the replica was asked for: its age in the queue, kept over
@@ -37,8 +37,8 @@ type LifePart struct {
 type RetryPart struct {
 	// ReadyAt is the end of a backoff; zero: none.
 	ReadyAt berth.Time `json:"readyAt,omitempty"`
-	// Struck: hardware was taken from it, or had to be left, and it has not run since.
-	Struck bool `json:"struck,omitempty"`
+	// LostHardware: hardware was taken from it, or had to be left, and it has not run since.
+	LostHardware bool `json:"lostHardware,omitempty"`
 	// Backfilled: it was started where nodes were reserved for another, as it is expected to
 	// end in time.
 	Backfilled bool `json:"backfilled,omitempty"`
@@ -74,8 +74,8 @@ type ReservePart struct {
 
 // A LookPart is when to look again for GPUs to change for a replica that waits.
 type LookPart struct {
-	// DrainAt: before it no GPU is kept for the replica.
-	DrainAt berth.Time `json:"drainAt,omitempty"`
+	// HoldAt: before it no GPU is kept for the replica.
+	HoldAt berth.Time `json:"holdAt,omitempty"`
 	// ReshapeAt is when to look again at the earliest if anything has changed since.
 	ReshapeAt berth.Time `json:"reshapeAt,omitempty"`
 	// PayAt is when GPUs may be changed for it, as was found at Turn: never, if nothing is to
@@ -84,8 +84,8 @@ type LookPart struct {
 	Turn  agenda.Turn `json:"-"`
 }
 
-// A YieldPart is what a replica has to lose, and has lost, by making room for others.
-type YieldPart struct {
+// A EvictionPart is what a replica has to lose, and has lost, by making room for others.
+type EvictionPart struct {
 	// Checkpointed is when it wrote the last checkpoint that is known of; Tells: it told of one
 	// by itself.
 	Checkpointed berth.Time `json:"checkpointed,omitempty"`
@@ -106,7 +106,7 @@ type BidPart struct {
 // A StartPart is how a member came to be where it is.
 type StartPart struct {
 	// Bind that placed it; 0: it was observed.
-	Bind berth.ActionID `json:"bind,omitempty"`
+	Bind berth.OrderID `json:"bind,omitempty"`
 	// Ran: it was known to run, and may be stopping now.
 	Ran bool `json:"ran,omitempty"`
 }
@@ -127,32 +127,32 @@ type CordonPart struct {
 	Freed bool `json:"freed,omitempty"`
 	// Reason why it is cordoned.
 	Reason string `json:"reason,omitempty"`
-	// Drains: what runs there has to leave, by DrainBy; 0: when there is room elsewhere.
-	Drains  bool       `json:"drains,omitempty"`
-	DrainBy berth.Time `json:"drainBy,omitempty"`
+	// Draining: what runs there has to leave, by DrainBy; 0: when there is room elsewhere.
+	Draining bool       `json:"draining,omitempty"`
+	DrainBy  berth.Time `json:"drainBy,omitempty"`
 }
 
 // A TrustPart is how far a node is trusted, and whether it is a spare.
 type TrustPart struct {
-	// Probation, Trial are until when it takes no work, and work whose loss is cheap; zero:
+	// QuarantineUntil, Trial are until when it takes no work, and work whose loss is cheap; zero:
 	// it does not.
-	Probation berth.Time `json:"probation,omitempty"`
-	Trial     berth.Time `json:"trial,omitempty"`
-	// Spare: it is one; StandsIn: it was, and has those who came to it yet.
-	Spare    bool `json:"spare,omitempty"`
-	StandsIn bool `json:"standsIn,omitempty"`
+	QuarantineUntil berth.Time `json:"quarantineUntil,omitempty"`
+	BurnInUntil     berth.Time `json:"burnInUntil,omitempty"`
+	// HotSpare: it is one; StandsIn: it was, and has those who came to it yet.
+	HotSpare   bool `json:"hotSpare,omitempty"`
+	SpareInUse bool `json:"spareInUse,omitempty"`
 }
 
 // A GPUPart is what the description of a GPU does not have.
 type GPUPart struct {
-	// ChangedAt is when the last change that touches ModeMIG was ordered; zero: none.
+	// ChangedAt is when the last change that touches GPUModeMIG was ordered; zero: none.
 	ChangedAt berth.Time `json:"changedAt,omitempty"`
 	// Unknown: an order about it got lost, so it takes nothing.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
-// A DrainPart is which GPU of a node is kept for a replica, and for how long.
-type DrainPart struct {
+// A GPUHoldPart is which GPU of a node is kept for a replica, and for how long.
+type GPUHoldPart struct {
 	GPU   int        `json:"gpu"`
 	Until berth.Time `json:"until"`
 	// RetryAt is when the rates allow to change it, if they did not when it was clear;

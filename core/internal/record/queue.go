@@ -33,7 +33,7 @@ func (b *Bucket) First(n int) []*Entry {
 
 // Bids reports whether an entry is a whole gang for which no room is being made yet.
 func (e *Entry) Bids() bool {
-	return !e.Grows && e.Rep.Room() == nil
+	return !e.Grows && e.Rep.PlannedReservation() == nil
 }
 
 // Leave takes a bucket out of the list of its queue.
@@ -42,14 +42,14 @@ func (q *Queue) Leave(b *Bucket) {
 }
 
 // describeFraction says what a fraction has to have.
-func describeFraction(f *berth.Fraction) string {
+func describeFraction(f *berth.MinInstance) string {
 	switch {
 	case f.MinMemoryMiB == 0:
 		return fmt.Sprintf("one instance with %d SMs", f.MinSMs)
 	case f.MinSMs == 0:
-		return "one instance with " + berth.Amount(quota.Memory, f.MinMemoryMiB)
+		return "one instance with " + berth.Amount(quota.MemoryMiB, f.MinMemoryMiB)
 	}
-	return fmt.Sprintf("one instance with %d SMs and %s", f.MinSMs, berth.Amount(quota.Memory, f.MinMemoryMiB))
+	return fmt.Sprintf("one instance with %d SMs and %s", f.MinSMs, berth.Amount(quota.MemoryMiB, f.MinMemoryMiB))
 }
 
 // Describe names a group and its claim, as in "group workers (8 GPUs each)".
@@ -69,16 +69,16 @@ func (e *Entry) Each(group int) string {
 	cl := &e.Bucket.Shape.Spec.Groups[group].Claim
 	var parts []string
 	if cl.GPUs > 0 {
-		parts = append(parts, berth.Amount(quota.GPU, int64(cl.GPUs)*1000))
+		parts = append(parts, berth.Amount(quota.GPUMilli, int64(cl.GPUs)*1000))
 	}
 	if cl.MIG != "" {
 		parts = append(parts, "one "+cl.MIG+" instance")
 	}
-	if f := cl.Fraction; f != nil {
+	if f := cl.MinInstance; f != nil {
 		parts = append(parts, describeFraction(f))
 	}
 	if cl.Share != nil {
-		parts = append(parts, decimal.Milli(int64(cl.Share.Milli))+" of a GPU")
+		parts = append(parts, decimal.Milli(int64(cl.Share.GPUMilli))+" of a GPU")
 	}
 	for r, v := range cl.Host() {
 		if v > 0 {
@@ -126,7 +126,7 @@ type Bucket struct {
 
 // A Queue is what the core keeps of a leaf of the quota tree.
 type Queue struct {
-	Index   quota.Index
+	Index   quota.QueueIndex
 	Buckets map[*Shape]*Bucket // looked up, never ranged over
 	List    []*Bucket          // all of them, in no order that matters
 	Ready   pq.Heap[*Bucket]

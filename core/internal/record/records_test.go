@@ -28,20 +28,20 @@ var recordRules = []recordRule{
 		record: Replica{}, saved: SavedReplica{},
 		as: map[string]string{
 			"EndsAt": "EndsAt", "Leaves": "Leaves", "ActiveMilli": "Active", "FailedBids": "FailedBids",
-			"Reserved": "Reserved", "Moving": "Moving", "Exclusive": "Exclusive", "Drain": "Drain",
+			"Reserved": "Reserved", "Moving": "Moving", "Exclusive": "Exclusive", "GPUHold": "GPUHold",
 			"Reserve.StalledAt": "Stalled", "Reserve.HopelessAt": "Hopeless", "Look.Turn": "Looked", "Bid.Turn": "Bid",
 			"Members": "Members", "Order": "Order",
 		},
 		derived: map[string]string{
-			"Job":      "the job that the saved form stands in",
-			"Entries":  "from its state and members; what is known of them is saved as NoCapacity, NoQuota and Fresh",
-			"YieldsTo": "from the victims of rooms",
-			"Imagined": "false between passes",
+			"Job":         "the job that the saved form stands in",
+			"Entries":     "from its state and members; what is known of them is saved as NoCapacity, NoQuota and Fresh",
+			"Beneficiary": "from the victims of plans",
+			"Imagined":    "false between passes",
 		},
 	},
 	{
 		record: Member{}, saved: SavedMember{},
-		as: map[string]string{"State": "State", "Hold": "MemberPlacement", "Node": "MemberPlacement", "YieldsTo": "For"},
+		as: map[string]string{"State": "State", "Hold": "MemberPlacement", "Node": "MemberPlacement", "Beneficiary": "Beneficiary"},
 		derived: map[string]string{
 			"Slot":     "from the order in which members are restored",
 			"Imagined": "false between passes",
@@ -63,25 +63,25 @@ var recordRules = []recordRule{
 		as: map[string]string{"Spec": "Node", "GPUs": "GPUs"},
 		derived: map[string]string{
 			"Index":    "given anew; nothing is decided by it",
-			"Class":    "from the description and the windows",
+			"Class":    "from the description and the reservations",
 			"Product":  "interned from the description",
 			"Graph":    "from the links of the description",
 			"Table":    "named by the description",
 			"Geometry": "from the policy and the pool", "base": "from geometry", "Home": "from geometry",
-			"Capacity": "from the description, and whether it is cordoned",
-			"Counted":  "from the policy, and whether the node is sound",
-			"Windows":  "from what is set aside",
-			"Members":  "from the replicas",
-			"Planned":  "nought between passes",
+			"Capacity":     "from the description, and whether it is cordoned",
+			"Counted":      "from the policy, and whether the node is sound",
+			"Reservations": "from what is set aside",
+			"Members":      "from the replicas",
+			"Planned":      "nought between passes",
 		},
 	},
 	{
 		record: GPUState{}, saved: SavedGPU{},
 		as: map[string]string{"Order": "Order"},
 		derived: map[string]string{
-			"Staged": "nil between passes",
-			"Drain":  "from the replicas for which GPUs are kept",
-			"Astray": "from the description and the layout of the pool",
+			"Staged":  "nil between passes",
+			"GPUHold": "from the replicas for which GPUs are kept",
+			"Astray":  "from the description and the layout of the pool",
 		},
 	},
 	{
@@ -90,14 +90,14 @@ var recordRules = []recordRule{
 		derived: map[string]string{"Node": "the node that the saved form stands in"},
 	},
 	{
-		record: Drain{}, saved: SavedDrain{},
+		record: GPUHold{}, saved: SavedGPUHold{},
 		as:      map[string]string{"Node": "Node"},
 		derived: map[string]string{"Rep": "the replica that the saved form stands in"},
 	},
 	{
-		record: Window{}, saved: SavedWindow{},
+		record: Reservation{}, saved: SavedGangReservation{},
 		as: map[string]string{
-			"Nodes": "Nodes", "Preemption": "Where", "Kind": "Remnant",
+			"Nodes": "Nodes", "Plan": "Where", "Kind": "Partial",
 		},
 		derived: map[string]string{
 			"Home": "whose it is, from where it is saved", "Name": "from its kind and whose it is", "Rep": "the replica that the saved form stands in",
@@ -107,7 +107,7 @@ var recordRules = []recordRule{
 		},
 	},
 	{
-		record: Preemption{}, saved: SavedWindow{},
+		record: Plan{}, saved: SavedGangReservation{},
 		as:      map[string]string{"Where": "Where", "Victims": "Victims"},
 		derived: map[string]string{"Charges": "from where"},
 	},
@@ -127,7 +127,7 @@ var recordRules = []recordRule{
 		derived: map[string]string{"Lattice": "from the product", "Nodes": "counts nodes"},
 	},
 	{record: SparePool{}, derived: map[string]string{
-		"Pool": "from the policy", "Milli": "from the policy", "Sound": "counts nodes", "Window": "from the nodes that are spares",
+		"Pool": "from the policy", "NodesMilli": "from the policy", "Sound": "counts nodes", "Reservation": "from the nodes that are spares",
 	}},
 	{record: catalogue.Pool{}, saved: catalogue.SavedPool{}, as: map[string]string{"Changes": "Changes"}},
 	{record: meter.Meter{}, saved: SavedMeter{}, as: map[string]string{"Full": "Full", "Held": "Held"}},

@@ -19,32 +19,32 @@ type Replica struct {
 	Job *Job
 	LifePart
 	// Parts that only some of the core gives.
-	Retry   RetryPart
-	Release ReleasePart
-	Reserve ReservePart
-	Look    LookPart
-	Yield   YieldPart
-	Bid     BidPart
+	Retry    RetryPart
+	Release  ReleasePart
+	Reserve  ReservePart
+	Look     LookPart
+	Eviction EvictionPart
+	Bid      BidPart
 	// EndsAt is when it is expected to hold nothing any more; zero: never, or it holds
 	// nothing.
 	EndsAt berth.Time
 	// Reserved is the reservation of a gang that waits.
-	Reserved *Window
-	// Drain is the GPU that is kept for it.
-	Drain *Drain
-	// YieldsTo is the replica for which it has to make room; nil: none.
-	YieldsTo *Replica
+	Reserved *Reservation
+	// GPUHold is the GPU that is kept for it.
+	GPUHold *GPUHold
+	// Beneficiary is the replica for which it has to make room; nil: none.
+	Beneficiary *Replica
 	// Leaves: it was asked for a checkpoint because it has to go on its own account. Moving
 	// is the place that is kept for it while it still holds another.
 	Leaves bool
-	Moving *Window
+	Moving *Reservation
 	// FailedBids counts how often room was made for it that it could not take, since it last
 	// ran.
 	FailedBids int
 	// Imagined: a plan in the making imagines it ended.
 	Imagined bool
 	// Exclusive has the domains that a gang has for itself.
-	Exclusive *Window
+	Exclusive *Reservation
 	// ActiveMilli is how busy its GPUs are, as was reported last.
 	ActiveMilli int64
 	// Members by flat index; nil when pending.
@@ -53,7 +53,7 @@ type Replica struct {
 	// gang, one for each group that is short of members.
 	Entries []*Entry
 	// Order is the order that is out; nil: none.
-	Order berth.Action
+	Order berth.Order
 }
 
 // A Member is one member of a replica that is not pending.
@@ -63,9 +63,9 @@ type Member struct {
 	Node  *Node
 	Slot  int // position in Node.Members
 	StartPart
-	// YieldsTo is the replica for which it is stopped while the rest of its gang goes on.
-	YieldsTo *Replica
-	Imagined bool // gone, by a plan in the making
+	// Beneficiary is the replica for which it is stopped while the rest of its gang goes on.
+	Beneficiary *Replica
+	Imagined    bool // gone, by a plan in the making
 }
 
 // A MemberState is where a member is in its life.
@@ -124,8 +124,8 @@ func (rep *Replica) Has(in ...MemberState) bool {
 func ChargeOf(h *gang.Hold, n *Node) quota.Charge {
 	milli := int64(1000) * int64(berth.GPUSet(h.GPUs).Len())
 	switch {
-	case h.Share.Milli > 0:
-		milli = int64(h.Share.Milli)
+	case h.Share.GPUMilli > 0:
+		milli = int64(h.Share.GPUMilli)
 	case h.Instance != (mig.Placement{}):
 		milli = n.Table.Milli(h.Instance)
 	}
@@ -159,8 +159,8 @@ func (rep *Replica) FillsGap() bool {
 		if !m.State.Holds() {
 			continue
 		}
-		for _, w := range m.Node.Windows {
-			if w.IsReservation() && w.Rep != rep {
+		for _, w := range m.Node.Reservations {
+			if w.IsAwaited() && w.Rep != rep {
 				return true
 			}
 		}
@@ -184,8 +184,8 @@ func (rep *Replica) survives(lost func(*Member) bool) bool {
 	return true
 }
 
-// Lacks is what a replica is charged less than what it is to have of a product.
-func (rep *Replica) Lacks(charge quota.Charge) quota.Charge {
+// Shortfall is what a replica is charged less than what it is to have of a product.
+func (rep *Replica) Shortfall(charge quota.Charge) quota.Charge {
 	rep.EachHold(func(h *gang.Hold, n *Node) {
 		if held := ChargeOf(h, n); held.Product == charge.Product {
 			charge.GPUMilli -= held.GPUMilli
@@ -252,7 +252,7 @@ func There(members []Member) bool {
 // Resumes reports whether a gang that is being stopped is to go on as soon as it can: it lost
 // hardware, or members that died, or has to leave a place on its own account.
 func (rep *Replica) Resumes() bool {
-	if rep.State != berth.Releasing || rep.Release.Gone {
+	if rep.State != berth.ReplicaReleasing || rep.Release.Gone {
 		return false
 	}
 	switch rep.Release.Cause.Code {
@@ -264,7 +264,7 @@ func (rep *Replica) Resumes() bool {
 
 // MayMove reports whether a gang runs and has nothing else going on.
 func (rep *Replica) MayMove() bool {
-	return rep.State == berth.Running && rep.Order == nil && rep.YieldsTo == nil && !rep.Has(MemberStopping)
+	return rep.State == berth.ReplicaRunning && rep.Order == nil && rep.Beneficiary == nil && !rep.Has(MemberStopping)
 }
 
 // DrainedBy is the node, of those it is on, from which a gang has to go first, and by when;
@@ -272,7 +272,7 @@ func (rep *Replica) MayMove() bool {
 func (rep *Replica) DrainedBy() (by berth.Time, from *Node) {
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
-		if !m.State.Holds() || !m.Node.Drains {
+		if !m.State.Holds() || !m.Node.Draining {
 			continue
 		}
 		at, least := cmp.Or(m.Node.DrainBy, agenda.Never), cmp.Or(by, agenda.Never)
@@ -286,18 +286,18 @@ func (rep *Replica) DrainedBy() (by berth.Time, from *Node) {
 // MayArrive reports whether a place may be kept for a gang that it does not wait for yet.
 func (rep *Replica) MayArrive() bool {
 	switch rep.State {
-	case berth.Running:
+	case berth.ReplicaRunning:
 		return rep.Asked()
-	case berth.Releasing:
+	case berth.ReplicaReleasing:
 		return !rep.Release.Gone
 	}
-	return rep.State == berth.Pending && rep.Entries == nil
+	return rep.State == berth.ReplicaPending && rep.Entries == nil
 }
 
 // MayGrow reports whether a running replica has nothing else going on, so that
 // it may get the members that it is short of.
 func (rep *Replica) MayGrow() bool {
-	return rep.State == berth.Running && rep.Order == nil && !rep.Has(MemberStopping)
+	return rep.State == berth.ReplicaRunning && rep.Order == nil && !rep.Has(MemberStopping)
 }
 
 // maxAvoid bounds the nodes that a replica avoids because members failed there.
@@ -305,7 +305,7 @@ const maxAvoid = 16
 
 // Anchor is the node that the first member of a group that half a gang lacks has to leave or,
 // if it has lost its node, that of the member which is there and the next to it by index.
-func (half *Replica) Anchor(rep *Replica, g int) topology.Node {
+func (half *Replica) Anchor(rep *Replica, g int) topology.NodeIndex {
 	first := half.Job.Offsets[g] + slices.IndexFunc(half.Members[half.Job.Offsets[g]:], func(m Member) bool { return m.State == MemberAbsent })
 	if left := &rep.Members[first]; left.State.Holds() {
 		return left.Hold.Node
@@ -319,12 +319,12 @@ func (half *Replica) Anchor(rep *Replica, g int) topology.Node {
 	}
 }
 
-// SaveDrain describes the GPU that is held for a replica; nil: none is.
-func (rep *Replica) SaveDrain() *SavedDrain {
-	if rep.Drain == nil {
+// SaveGPUHold describes the GPU that is held for a replica; nil: none is.
+func (rep *Replica) SaveGPUHold() *SavedGPUHold {
+	if rep.GPUHold == nil {
 		return nil
 	}
-	return &SavedDrain{rep.Drain.Node.Spec.ID, rep.Drain.DrainPart}
+	return &SavedGPUHold{rep.GPUHold.Node.Spec.ID, rep.GPUHold.GPUHoldPart}
 }
 
 // Consistent refuses a combination of state, members and order that the core
@@ -332,20 +332,20 @@ func (rep *Replica) SaveDrain() *SavedDrain {
 func (rep *Replica) Consistent() *berth.Error {
 	_, bind := rep.Order.(berth.Bind)
 	_, release := rep.Order.(berth.Release)
-	ok := (!rep.Has(MemberBinding) || bind) && (!rep.Asked() || rep.State == berth.Running)
+	ok := (!rep.Has(MemberBinding) || bind) && (!rep.Asked() || rep.State == berth.ReplicaRunning)
 	switch rep.State {
-	case berth.Pending:
+	case berth.ReplicaPending:
 		ok = ok && rep.Order == nil
-	case berth.Binding:
+	case berth.ReplicaBinding:
 		ok = ok && bind && !rep.Has(MemberStopping)
-	case berth.Running:
+	case berth.ReplicaRunning:
 		ok = ok && rep.Enough(MemberRunning) && !((bind || rep.Asked()) && rep.Has(MemberStopping))
-	case berth.Repairing:
+	case berth.ReplicaRepairing:
 		ok = ok && rep.Order == nil && rep.Has(MemberRunning) && !rep.Has(MemberStopping)
-	case berth.Releasing:
+	case berth.ReplicaReleasing:
 		ok = ok && !bind && rep.Has(MemberStopping) && !rep.Has(MemberRunning)
 	}
-	if !ok || release && !rep.Has(MemberStopping) || rep.Release.Gone && rep.State != berth.Releasing {
+	if !ok || release && !rep.Has(MemberStopping) || rep.Release.Gone && rep.State != berth.ReplicaReleasing {
 		return refusal.Of(berth.ErrInvalid, "state", fmt.Sprintf("%s does not go with its members and order", rep.State))
 	}
 	return nil
@@ -356,39 +356,39 @@ func (rep *Replica) Places(s *SavedReplica) [2]savedPlace {
 	return [...]savedPlace{{"reserved", false, s.Reserved, &rep.Reserved}, {"moving", true, s.Moving, &rep.Moving}}
 }
 
-// Strike notes that a replica has lost hardware, and has to stop for it.
-func (rep *Replica) Strike() {
-	rep.Retry.Struck = rep.Retry.Struck || rep.State != berth.Releasing && rep.State != berth.Pending
+// NoteHardwareLoss notes that a replica has lost hardware, and has to stop for it.
+func (rep *Replica) NoteHardwareLoss() {
+	rep.Retry.LostHardware = rep.Retry.LostHardware || rep.State != berth.ReplicaReleasing && rep.State != berth.ReplicaPending
 }
 
-// Room is where room is being made for a replica; nil: nowhere.
-func (rep *Replica) Room() *Window {
+// PlannedReservation is where room is being made for a replica; nil: nowhere.
+func (rep *Replica) PlannedReservation() *Reservation {
 	if w := rep.Reserved; w != nil && w.IsPlanned() {
 		return w
 	}
 	return nil
 }
 
-// Spare has a replica yield to another no longer. What is being stopped is stopped all the
+// ClearBeneficiary has a replica yield to another no longer. What is being stopped is stopped all the
 // same.
-func (rep *Replica) Spare(beneficiary *Replica) {
-	if rep.YieldsTo == beneficiary {
-		rep.YieldsTo = nil
+func (rep *Replica) ClearBeneficiary(beneficiary *Replica) {
+	if rep.Beneficiary == beneficiary {
+		rep.Beneficiary = nil
 	}
 	for flat := range rep.Members {
-		if rep.Members[flat].YieldsTo == beneficiary {
-			rep.Members[flat].YieldsTo = nil
+		if rep.Members[flat].Beneficiary == beneficiary {
+			rep.Members[flat].Beneficiary = nil
 		}
 	}
 }
 
 // Stray reports whether a checkpoint was requested of a replica that need not go any more.
-func (rep *Replica) Stray() bool { return rep.YieldsTo == nil && !rep.Leaves && rep.Asked() }
+func (rep *Replica) Stray() bool { return rep.Beneficiary == nil && !rep.Leaves && rep.Asked() }
 
-// Yielded notes that a replica does not yield to another any more, or a part of it does not.
-func (rep *Replica) Yielded(beneficiary *Replica) {
-	if !rep.YieldsFor(beneficiary) {
-		p := beneficiary.Reserved.Preemption
+// NoLongerVictimOf notes that a replica does not yield to another any more, or a part of it does not.
+func (rep *Replica) NoLongerVictimOf(beneficiary *Replica) {
+	if !rep.IsVictimOf(beneficiary) {
+		p := beneficiary.Reserved.Plan
 		i := slices.Index(p.Victims, rep)
 		p.Victims = slices.Delete(p.Victims, i, i+1)
 	}
@@ -405,7 +405,7 @@ func (rep *Replica) Asked() bool {
 	return asked
 }
 
-// YieldsFor reports whether a replica, or a part of it, yields to another.
-func (rep *Replica) YieldsFor(beneficiary *Replica) bool {
-	return rep.YieldsTo == beneficiary || slices.ContainsFunc(rep.Members, func(m Member) bool { return m.YieldsTo == beneficiary })
+// IsVictimOf reports whether a replica, or a part of it, yields to another.
+func (rep *Replica) IsVictimOf(beneficiary *Replica) bool {
+	return rep.Beneficiary == beneficiary || slices.ContainsFunc(rep.Members, func(m Member) bool { return m.Beneficiary == beneficiary })
 }

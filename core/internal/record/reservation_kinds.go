@@ -6,49 +6,50 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// A ReservationKind says what a window is: a reservation of a pending gang, an advance
-// reservation, a hold of hot spares, ... The kind is the tag of the union that a window is, and
-// no other file asks for it, or guesses it from pointers: the rest of the core asks the methods
-// of Window below. All they know is this table:
+// A ReservationKind says what a Reservation is: one of a pending gang, one made in advance, a
+// set of hot spares, ... The kind is the tag of the union that a Reservation is. No other file
+// asks for it, or guesses it from pointers: the rest of the core asks the methods of Reservation
+// below. All they know is this table:
 //
-//	kind       holder      own  inTime  queue  lowCost  struck  taker    planned  expires
-//	ended      forNobody   -    -       -      -        -       nobody   -        -
-//	pending    forWaiting  x    x       -      -        -       byRank   -        x
-//	room       forWaiting  x    x       -      -        -       byClaim  x        x
-//	resume     forWaiting  x    x       -      -        -       nobody   x        x
-//	rest       forWaiting  x    x       -      -        -       byRank   -        x
-//	move       forMoving   x    x       -      -        -       nobody   x        x
-//	remnant    forMoving   x    x       -      -        -       nobody   -        x
-//	exclusive  forRunning  x    -       -      -        -       nobody   -        -
-//	advance    forQueue    -    x       x      -        -       nobody   -        x
-//	burnIn     forItself   -    -       -      x        -       nobody   -        -
-//	spares     forItself   -    -       -      -        x       nobody   -        -
+//	kind           holder      own  inTime  queue  lowCost  lostHardware  taker    planned  expires
+//	ended          forNobody   -    -       -      -        -             nobody   -        -
+//	pending        forWaiting  x    x       -      -        -             byRank   -        x
+//	preemption     forWaiting  x    x       -      -        -             byClaim  x        x
+//	resume         forWaiting  x    x       -      -        -             nobody   x        x
+//	partialResume  forWaiting  x    x       -      -        -             byRank   -        x
+//	move           forMoving   x    x       -      -        -             nobody   x        x
+//	partialMove    forMoving   x    x       -      -        -             nobody   -        x
+//	exclusive      forRunning  x    -       -      -        -             nobody   -        -
+//	advance        forQueue    -    x       x      -        -             nobody   -        x
+//	burnIn         forItself   -    -       -      x        -             nobody   -        -
+//	spares         forItself   -    -       -      -        x             nobody   -        -
 //
-// Own, inTime, queue, lowCost and struck say who is admitted, each by itself: the holder's own
-// members; work that is expected to end by the start of the window; jobs of the queue that the
-// window is for, and of those below it; work whose loss is cheap; gangs that lost hardware. The
-// taker is admitted as well, and takes the place of the holder by it. Planned: it is known where
-// the members of the holder will be, and their quota is earmarked. Expires: the window has an end
-// of its own; the others end with what they are for.
+// Own, inTime, queue, lowCost and lostHardware each admit work by themselves: the holder's own
+// members; work that is expected to end by the start of the reservation; jobs of the queue that
+// it is for, and of the queues below that one; work whose loss is cheap; gangs that lost
+// hardware. The taker is admitted as well, and takes the place of the holder by it. Planned: the
+// places of the holder's members are known, and their quota is earmarked. Expires: the
+// reservation has an end of its own; the others end with what they are for.
 //
-// Cordons, quarantine and GPU holds are no windows: they close a node, or a GPU of it, to all.
+// Cordons, quarantine and GPU holds are no reservations: they close a node, or a GPU of it, to
+// all.
 type ReservationKind uint8
 
 const (
-	// KindEnded: the window is over. Lists that were copied before may have it yet.
+	// KindEnded: the reservation is over. Lists that were copied before may have it yet.
 	KindEnded ReservationKind = iota
 	// KindPending: the reservation of a gang that keeps losing to smaller work; see package search.
 	KindPending
-	// KindRoom: others yield for a gang that waits; see Preemption.
-	KindRoom
+	// KindPreemption: victims are evicted for a gang that waits; see Plan.
+	KindPreemption
 	// kindResume: a move whose gang waits by now, and resumes here.
 	kindResume
-	// kindRest: a remnant whose gang waits by now, and may bid for what it lacks.
-	kindRest
+	// kindPartialResume: a partial move whose gang waits by now, and may bid for its shortfall.
+	kindPartialResume
 	// KindMove: a place for a gang that still holds another; see package search.
 	KindMove
-	// KindRemnant: what a gang that is being stopped has left of its place.
-	KindRemnant
+	// KindPartialMove: what a gang that is being stopped has left of its place.
+	KindPartialMove
 	// KindExclusive: the domains that a gang which runs has for itself; see package backlog.
 	KindExclusive
 	// KindAdvance: a Reservation, made in advance for a queue or for nobody.
@@ -59,7 +60,7 @@ const (
 	KindSpares
 )
 
-// A holder is what a window is for.
+// A holder is what a reservation is for.
 type holder uint8
 
 const (
@@ -91,24 +92,24 @@ const (
 
 // A rule is a row of the table.
 type rule struct {
-	holder                              holder
-	Own, InTime, Queue, LowCost, Struck bool
-	Taker                               Taker
-	planned, expires                    bool
+	holder                                    holder
+	Own, InTime, Queue, LowCost, LostHardware bool
+	Taker                                     Taker
+	planned, expires                          bool
 }
 
 // Rule is the row of a kind.
 func (k ReservationKind) Rule() rule {
 	switch k {
-	case KindPending, kindRest:
+	case KindPending, kindPartialResume:
 		return rule{holder: forWaiting, Own: true, InTime: true, Taker: byRank, expires: true}
-	case KindRoom:
+	case KindPreemption:
 		return rule{holder: forWaiting, Own: true, InTime: true, Taker: ByClaim, planned: true, expires: true}
 	case kindResume:
 		return rule{holder: forWaiting, Own: true, InTime: true, planned: true, expires: true}
 	case KindMove:
 		return rule{holder: forMoving, Own: true, InTime: true, planned: true, expires: true}
-	case KindRemnant:
+	case KindPartialMove:
 		return rule{holder: forMoving, Own: true, InTime: true, expires: true}
 	case KindExclusive:
 		return rule{holder: forRunning, Own: true}
@@ -117,7 +118,7 @@ func (k ReservationKind) Rule() rule {
 	case KindBurnIn:
 		return rule{holder: forItself, LowCost: true}
 	case KindSpares:
-		return rule{holder: forItself, Struck: true}
+		return rule{holder: forItself, LostHardware: true}
 	}
 	return rule{holder: forNobody}
 }
@@ -127,22 +128,22 @@ func (k ReservationKind) Arrived() ReservationKind {
 	switch k {
 	case KindMove:
 		return kindResume
-	case KindRemnant:
-		return kindRest
+	case KindPartialMove:
+		return kindPartialResume
 	}
 	return k
 }
 
-// kindOf is the kind of a window that is saved as what a gang waits for, or moves to.
-func (s *SavedWindow) kindOf(moving bool) ReservationKind {
+// kindOf is the kind of a reservation that is saved as what a gang waits for, or moves to.
+func (s *SavedGangReservation) kindOf(moving bool) ReservationKind {
 	k := KindPending
 	switch planned := len(s.Where) > 0; {
 	case moving && planned, planned && s.Cause == berth.CauseResumed:
 		k = KindMove
 	case planned:
-		k = KindRoom
-	case moving, s.Remnant:
-		k = KindRemnant
+		k = KindPreemption
+	case moving, s.Partial:
+		k = KindPartialMove
 	}
 	if !moving {
 		k = k.Arrived()
@@ -155,61 +156,63 @@ func (k ReservationKind) Cause() berth.CauseCode {
 	if k == KindMove || k == kindResume {
 		return berth.CauseResumed
 	}
-	return berth.CauseRoomMade
+	return berth.CauseVictimsGone
 }
 
-// IsReservation reports whether a gang waits for a window.
-func (w *Window) IsReservation() bool { return w.Kind.Rule().holder == forWaiting }
+// IsAwaited reports whether a gang waits for a reservation.
+func (w *Reservation) IsAwaited() bool { return w.Kind.Rule().holder == forWaiting }
 
-// IsMove reports whether a window is the place of a gang that still holds another.
-func (w *Window) IsMove() bool { return w.Kind.Rule().holder == forMoving }
+// IsMove reports whether a reservation is the place of a gang that still holds another.
+func (w *Reservation) IsMove() bool { return w.Kind.Rule().holder == forMoving }
 
-// IsExclusive reports whether a window has the domains of a gang that runs.
-func (w *Window) IsExclusive() bool { return w.Kind.Rule().holder == forRunning }
+// IsExclusive reports whether a reservation has the domains of a gang that runs.
+func (w *Reservation) IsExclusive() bool { return w.Kind.Rule().holder == forRunning }
 
-// IsAdvance reports whether a window is a Reservation.
-func (w *Window) IsAdvance() bool { return w.Kind.Rule().holder == forQueue }
+// IsAdvance reports whether a reservation is a Reservation.
+func (w *Reservation) IsAdvance() bool { return w.Kind.Rule().holder == forQueue }
 
-// IsKept reports whether nodes come to a window and go from it one by one.
-func (w *Window) IsKept() bool { return w.Kind.Rule().holder == forItself }
+// IsNodeSet reports whether nodes come to a reservation and go from it one by one.
+func (w *Reservation) IsNodeSet() bool { return w.Kind.Rule().holder == forItself }
 
-// IsBurnIn reports whether a window has the nodes that are back after a failure.
-func (w *Window) IsBurnIn() bool { return w.Kind == KindBurnIn }
+// IsBurnIn reports whether a reservation has the nodes that are back after a failure.
+func (w *Reservation) IsBurnIn() bool { return w.Kind == KindBurnIn }
 
-// IsSpares reports whether a window has the hot spares of a pool.
-func (w *Window) IsSpares() bool { return w.Kind == KindSpares }
+// IsSpares reports whether a reservation has the hot spares of a pool.
+func (w *Reservation) IsSpares() bool { return w.Kind == KindSpares }
 
-// IsForGang reports whether a window is for a gang, whatever that does.
-func (w *Window) IsForGang() bool { return w.CountsOnNodes() || w.IsExclusive() }
+// IsForGang reports whether a reservation is for a gang, whatever that does.
+func (w *Reservation) IsForGang() bool { return w.CountsOnNodes() || w.IsExclusive() }
 
-// CountsOnNodes reports whether a window is of no use any more when one of its nodes changes,
+// CountsOnNodes reports whether a reservation is of no use any more when one of its nodes changes,
 // takes no work, or goes.
-func (w *Window) CountsOnNodes() bool { return w.IsReservation() || w.IsMove() }
+func (w *Reservation) CountsOnNodes() bool { return w.IsAwaited() || w.IsMove() }
 
 // IsPlanned reports whether it is known where the members of a gang will be.
-func (w *Window) IsPlanned() bool { return w.Kind.Rule().planned }
+func (w *Reservation) IsPlanned() bool { return w.Kind.Rule().planned }
 
-// IsRoom reports whether a gang waits for where its members are planned.
-func (w *Window) IsRoom() bool { return w.IsReservation() && w.IsPlanned() }
+// IsAwaitedPlan reports whether a gang waits for where its members are planned.
+func (w *Reservation) IsAwaitedPlan() bool { return w.IsAwaited() && w.IsPlanned() }
 
-// GivesWay reports whether a gang waits for a window and has nothing but the nodes: what is
+// GivesWay reports whether a gang waits for a reservation and has nothing but the nodes: what is
 // planned for others may come before it.
-func (w *Window) GivesWay() bool { return w.IsReservation() && !w.IsPlanned() }
+func (w *Reservation) GivesWay() bool { return w.IsAwaited() && !w.IsPlanned() }
 
-// IsPart reports whether a window has what a gang has left of its place, without room for the
+// IsPartial reports whether a reservation has what a gang has left of its place, without room for the
 // rest of it.
-func (w *Window) IsPart() bool { return w.Kind == KindRemnant || w.Kind == kindRest }
+func (w *Reservation) IsPartial() bool {
+	return w.Kind == KindPartialMove || w.Kind == kindPartialResume
+}
 
-// IsRest reports whether a window is such a part, and its gang waits. It ends with the first
+// IsPartialResume reports whether a reservation is such a part, and its gang waits. It ends with the first
 // pass in which the gang could bid for the rest.
-func (w *Window) IsRest() bool { return w.Kind == kindRest }
+func (w *Reservation) IsPartialResume() bool { return w.Kind == kindPartialResume }
 
-// ListsNodes reports whether neither name nor place says which nodes are in a window, so that
+// ListsNodes reports whether neither name nor place says which nodes are in a reservation, so that
 // one that is described anew has to be put back.
-func (w *Window) ListsNodes() bool { return w.IsBurnIn() || w.IsAdvance() && w.Advance.GPUs > 0 }
+func (w *Reservation) ListsNodes() bool { return w.IsBurnIn() || w.IsAdvance() && w.Advance.GPUs > 0 }
 
-// Disown makes a window one that has ended: nobody has it any more.
-func (w *Window) Disown() {
+// Disown makes a reservation one that has ended: nobody has it any more.
+func (w *Reservation) Disown() {
 	switch w.Kind.Rule().holder {
 	case forWaiting:
 		w.Rep.Reserved = nil
@@ -223,8 +226,8 @@ func (w *Window) Disown() {
 	w.Kind = KindEnded
 }
 
-// Agrees reports whether the kind of a window and all that it points to say the same.
-func (w *Window) Agrees() bool {
+// Agrees reports whether the kind of a reservation and all that it points to say the same.
+func (w *Reservation) Agrees() bool {
 	held := false
 	switch w.Kind.Rule().holder {
 	case forWaiting:
@@ -239,6 +242,6 @@ func (w *Window) Agrees() bool {
 		held = len(w.Nodes) > 0 && *w.Home == w
 	}
 	r := w.Kind.Rule()
-	return held && w.IsForGang() == (w.Rep != nil) && w.IsAdvance() == (w.Advance != nil) && r.planned == (w.Preemption != nil) &&
-		(r.Queue || w.Queue == quota.None) && (r.expires || w.From == agenda.BeforeAll && w.Until == agenda.Never)
+	return held && w.IsForGang() == (w.Rep != nil) && w.IsAdvance() == (w.Advance != nil) && r.planned == (w.Plan != nil) &&
+		(r.Queue || w.Queue == quota.NoQueue) && (r.expires || w.From == agenda.BeforeAll && w.Until == agenda.Never)
 }

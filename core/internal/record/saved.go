@@ -33,10 +33,10 @@ type savedMode struct {
 	Instances []mig.Placement `json:"instances,omitempty"`
 }
 
-// A SavedDrain is the GPU that is kept for a replica.
-type SavedDrain struct {
+// A SavedGPUHold is the GPU that is kept for a replica.
+type SavedGPUHold struct {
 	Node berth.NodeID `json:"node"`
-	DrainPart
+	GPUHoldPart
 }
 
 // A SavedJob is a job as it was told, what has become of it, and its replicas by number.
@@ -68,7 +68,7 @@ type SavedNode struct {
 	TrustPart
 }
 
-// A SavedOrder is an order as EncodeAction has it.
+// A SavedOrder is an order as EncodeOrder has it.
 type SavedOrder = json.RawMessage
 
 // A SavedReplica is a replica: its parts, and what it refers to by name.
@@ -83,22 +83,22 @@ type SavedReplica struct {
 	NoCapacity []int `json:"noCapacity,omitempty"`
 	NoQuota    []int `json:"noQuota,omitempty"`
 	// Fresh lists those that are yet to be tried on nodes that are set aside.
-	Fresh    []int        `json:"fresh,omitempty"`
-	EndsAt   berth.Time   `json:"endsAt,omitempty"`
-	Reserved *SavedWindow `json:"reserved,omitempty"`
-	Moving   *SavedWindow `json:"moving,omitempty"`
-	Leaves   bool         `json:"leaves,omitempty"`
-	Active   int64        `json:"activeMilli,omitempty"`
+	Fresh    []int                 `json:"fresh,omitempty"`
+	EndsAt   berth.Time            `json:"endsAt,omitempty"`
+	Reserved *SavedGangReservation `json:"reserved,omitempty"`
+	Moving   *SavedGangReservation `json:"moving,omitempty"`
+	Leaves   bool                  `json:"leaves,omitempty"`
+	Active   int64                 `json:"activeMilli,omitempty"`
 	ReservePart
 	// Stalled, Hopeless: nothing has changed since those turns.
-	Stalled   bool        `json:"stalled,omitempty"`
-	Hopeless  bool        `json:"hopeless,omitempty"`
-	Exclusive [][]string  `json:"exclusive,omitempty"`
-	Drain     *SavedDrain `json:"drain,omitempty"`
+	Stalled   bool          `json:"stalled,omitempty"`
+	Hopeless  bool          `json:"hopeless,omitempty"`
+	Exclusive [][]string    `json:"exclusive,omitempty"`
+	GPUHold   *SavedGPUHold `json:"gpuHold,omitempty"`
 	LookPart
 	// Looked: nothing has changed since its Turn.
 	Looked bool `json:"looked,omitempty"`
-	YieldPart
+	EvictionPart
 	BidPart
 	// Bid: nothing has changed since its Turn.
 	Bid        bool `json:"bid,omitempty"`
@@ -109,17 +109,17 @@ type SavedReplica struct {
 type SavedMember struct {
 	State string `json:"state"`
 	StartPart
-	// For is whom it yields to while the rest of its gang goes on.
-	For berth.ReplicaRef `json:"for,omitzero"`
+	// Beneficiary is whom it yields to while the rest of its gang goes on.
+	Beneficiary berth.ReplicaRef `json:"beneficiary,omitzero"`
 	berth.MemberPlacement
 }
 
 // Check refuses what a replica in a state cannot have been through.
-func (p *RetryPart) Check(state berth.State) *berth.Error {
+func (p *RetryPart) Check(state berth.ReplicaState) *berth.Error {
 	switch {
-	case p.Struck && state == berth.Running:
-		return refusal.Of(berth.ErrInvalid, "struck", "is set for a replica that runs")
-	case p.Backfilled && state == berth.Pending:
+	case p.LostHardware && state == berth.ReplicaRunning:
+		return refusal.Of(berth.ErrInvalid, "lostHardware", "is set for a replica that runs")
+	case p.Backfilled && state == berth.ReplicaPending:
 		return refusal.Of(berth.ErrInvalid, "backfilled", "is set for a replica that waits")
 	case !InRange(p.Attempts, p.Repairs) || p.ReadyAt < 0:
 		return RefuseCounter()
@@ -130,7 +130,7 @@ func (p *RetryPart) Check(state berth.State) *berth.Error {
 }
 
 // Check refuses a counter out of range, and a checkpoint that is yet to come.
-func (p *YieldPart) Check(now berth.Time) *berth.Error {
+func (p *EvictionPart) Check(now berth.Time) *berth.Error {
 	if !InRange(p.Evictions) || p.Checkpointed < 0 || p.Checkpointed > now {
 		return RefuseCounter()
 	}
@@ -161,16 +161,16 @@ type SavedReservation struct {
 	Nodes       []berth.NodeID    `json:"nodes,omitempty"`
 }
 
-// A SavedWindow is the reservation of a gang.
-type SavedWindow struct {
+// A SavedGangReservation is the reservation of a gang.
+type SavedGangReservation struct {
 	SpanPart
 	Nodes []berth.NodeID `json:"nodes"`
 	// Where the gang is to be, if room is being made for it, and who has to go; Cause is that
 	// of its Bind.
 	Where []berth.MemberPlacement `json:"where,omitempty"`
 	Cause berth.CauseCode         `json:"cause,omitempty"`
-	// Remnant: it has what the gang has left of its place.
-	Remnant bool               `json:"remnant,omitempty"`
+	// Partial: it has what the gang has left of its place.
+	Partial bool               `json:"partial,omitempty"`
 	Victims []berth.ReplicaRef `json:"victims,omitempty"`
 }
 
@@ -178,8 +178,8 @@ type SavedWindow struct {
 type savedPlace struct {
 	Field string
 	Moves bool
-	Saved *SavedWindow
-	At    **Window
+	Saved *SavedGangReservation
+	At    **Reservation
 }
 
 // Kind is that of the reservation.
@@ -192,14 +192,14 @@ func (p *savedPlace) Kind() ReservationKind { return p.Saved.kindOf(p.Moves) }
 // Every room saves and restores its own, here and in the records of nodes and replicas, in
 // its files saved_*.go. Package core walks the rooms.
 type Snapshot struct {
-	Version    int            `json:"version"`
-	Config     berth.Config   `json:"config"`
-	Now        berth.Time     `json:"now"`
-	LastAction berth.ActionID `json:"lastAction"`
-	Totals     berth.Totals   `json:"totals"`
-	Nodes      []SavedNode    `json:"nodes"`
-	Queues     []quota.Queue  `json:"queues"`
-	Jobs       []SavedJob     `json:"jobs"`
+	Version   int           `json:"version"`
+	Config    berth.Config  `json:"config"`
+	Now       berth.Time    `json:"now"`
+	LastOrder berth.OrderID `json:"lastOrder"`
+	Totals    berth.Totals  `json:"totals"`
+	Nodes     []SavedNode   `json:"nodes"`
+	Queues    []quota.Queue `json:"queues"`
+	Jobs      []SavedJob    `json:"jobs"`
 	// QuotaFreed, and Freed of a node: the next pass looks at what it could help.
 	QuotaFreed bool `json:"quotaFreed,omitempty"`
 

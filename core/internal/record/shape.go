@@ -38,7 +38,7 @@ type ShapeSpec struct {
 	Groups   []berth.Group
 	Topology berth.Topology
 	// Within and Only restrict where further members of a running gang may go.
-	Within topology.Domain
+	Within topology.DomainIndex
 	Only   berth.NodeID `json:",omitempty"`
 	// Of names the running gang, if it has domains for itself.
 	Of        berth.JobID `json:",omitempty"`
@@ -67,20 +67,20 @@ func LabelsOf(g *berth.Group) []label {
 func (s *Shape) GPUs() int {
 	need := 0
 	for i := range s.Minimum.Groups {
-		need += s.Minimum.Groups[i].Count * s.Minimum.Groups[i].Claim.GPUs
+		need += s.Minimum.Groups[i].Members * s.Minimum.Groups[i].Claim.GPUs
 	}
 	return need
 }
 
 // IsElastic reports whether a gang of a shape may start with less than all of it.
 func (s *Shape) IsElastic() bool {
-	return slices.ContainsFunc(s.Request.Groups, func(g gang.Group) bool { return g.Count > g.Min })
+	return slices.ContainsFunc(s.Request.Groups, func(g gang.Group) bool { return g.Members > g.MinMembers })
 }
 
 // IsSingle reports whether a shape is one member with no more than a GPU, which cannot
 // lose to smaller work.
 func (s *Shape) IsSingle() bool {
-	return len(s.Minimum.Groups) == 1 && s.Minimum.Groups[0].Count == 1 && s.GPUs() < 2
+	return len(s.Minimum.Groups) == 1 && s.Minimum.Groups[0].Members == 1 && s.GPUs() < 2
 }
 
 // FirstWish is the first entry of a shape that GPUs may be repartitioned for; nil: none.
@@ -97,5 +97,5 @@ func (s *Shape) FirstWish() *Entry {
 
 // ClaimsDevice reports whether any member of a shape claims GPUs or a part of one.
 func (s *Shape) ClaimsDevice() bool {
-	return slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return g.Claim.Device() })
+	return slices.ContainsFunc(s.Spec.Groups, func(g berth.Group) bool { return g.Claim.WantsDevice() })
 }

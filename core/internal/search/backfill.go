@@ -16,13 +16,13 @@ import (
 // only grows has no claim to spares, even if it has to leave its node. False: there are none.
 func (se *Search) Lift(e *record.Entry, r *gang.Request) (*gang.Request, bool) {
 	end := se.state.EndIfPlaced(e.Rep)
-	return se.LiftWith(e.Bucket.Shape.Spec.Groups, r, func(w *record.Window) bool {
+	return se.LiftWith(e.Bucket.Shape.Spec.Groups, r, func(w *record.Reservation) bool {
 		return se.backlog.Admits(w, e.Rep, end) && !(e.Grows && w.IsSpares())
 	})
 }
 
-// LiftWith is lift to where windows are open.
-func (se *Search) LiftWith(groups []berth.Group, r *gang.Request, open func(*record.Window) bool) (*gang.Request, bool) {
+// LiftWith is lift to where reservations are open.
+func (se *Search) LiftWith(groups []berth.Group, r *gang.Request, open func(*record.Reservation) bool) (*gang.Request, bool) {
 	lifted := se.state.Widen(groups, r, open)
 	for i := range lifted.Groups {
 		if len(lifted.Groups[i].Classes) > len(r.Groups[i].Classes) {
@@ -42,13 +42,13 @@ func (se *Search) freshenShape(s *record.Shape) {
 			}
 		}
 	}
-	se.freshenStruck(s)
+	se.freshenLostHardware(s)
 }
 
-// freshenStruck has those tried on spares that may use them and wait for a place of a shape;
+// freshenLostHardware has those tried on spares that may use them and wait for a place of a shape;
 // nil: of any.
-func (se *Search) freshenStruck(s *record.Shape) {
-	se.backlog.Struck.Ascend(func(rep *record.Replica) bool {
+func (se *Search) freshenLostHardware(s *record.Shape) {
+	se.backlog.LostHardware.Ascend(func(rep *record.Replica) bool {
 		if e := rep.Entries[0]; s == nil || e.Bucket.Shape == s {
 			se.backlog.Freshen(e)
 		}
@@ -68,15 +68,15 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 	}
 	soonest := se.state.Now.Add(min(b.Shortest, se.state.Config.Policy.AssumedRuntime))
 	owed := se.backlog.Owed(first)
-	return slices.ContainsFunc(se.backlog.Windows, func(w *record.Window) bool {
-		if w.IsKept() { // who may use spares is looked at besides
+	return slices.ContainsFunc(se.backlog.Reservations, func(w *record.Reservation) bool {
+		if w.IsNodeSet() { // who may use spares is looked at besides
 			return w.IsBurnIn() && first.Job.OnOneNode()
 		}
-		if soonest <= w.From || w.Queue != quota.None && se.backlog.Below(b.Queue.Index, w.Queue) {
+		if soonest <= w.From || w.Queue != quota.NoQueue && se.backlog.Below(b.Queue.Index, w.Queue) {
 			return true
 		}
 		// The first three tell most of those that do not outrank the gang.
-		return w.IsReservation() && (owed || w.Rep.Job.Queue == first.Job.Queue || w.Rep.Job.Spec.Class < first.Job.Spec.Class) &&
+		return w.IsAwaited() && (owed || w.Rep.Job.Queue == first.Job.Queue || w.Rep.Job.Spec.Class < first.Job.Spec.Class) &&
 			se.backlog.Outranks(first, w.Rep)
 	})
 }
@@ -90,7 +90,7 @@ func (se *Search) openFree() int {
 	free := 0
 	for i := range se.state.Classes.List {
 		if se.state.Classes.List[i].Nodes > 0 {
-			free += se.state.Fleet.Tree().FreeGPUs(topology.Root, topology.Class(i))
+			free += se.state.Fleet.Tree().FreeOfClass(topology.RootDomain, topology.NodeClass(i))
 		}
 	}
 	return free
@@ -101,5 +101,5 @@ type NodeToClear struct {
 	*record.Node
 	Movers []*record.Replica
 	Milli  int64
-	Price  preempt.GPUMilliseconds
+	Cost   preempt.GPUMilliseconds
 }

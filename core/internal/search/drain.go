@@ -11,18 +11,18 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// drainFor keeps a GPU for a wish, if that pays now.
-func (se *Search) drainFor(w *wish) bool {
-	if w.Rep.Drain != nil || len(se.backlog.Drains) >= se.state.Config.Policy.ReservedGangs {
+// holdGPUFor keeps a GPU for a wish, if that pays now.
+func (se *Search) holdGPUFor(w *wish) bool {
+	if w.Rep.GPUHold != nil || len(se.backlog.GPUHolds) >= se.state.Config.Policy.ReservedGangs {
 		return false
 	}
-	if w.Rep.Look.DrainAt > se.state.Now {
-		w.later(w.Rep.Look.DrainAt)
+	if w.Rep.Look.HoldAt > se.state.Now {
+		w.later(w.Rep.Look.HoldAt)
 		return false
 	}
 	best, ready := gpus.Offer{}, false
 	for _, n := range se.state.Nodes {
-		if n == nil || !n.Pliable() || n.Geometry.DrainLimit < 0 || n.Closed() {
+		if n == nil || !n.Pliable() || n.Geometry.HoldLimit < 0 || n.Closed() {
 			continue
 		}
 		g := &w.request.Groups[0]
@@ -37,55 +37,55 @@ func (se *Search) drainFor(w *wish) bool {
 			if !ok {
 				continue
 			}
-			if at := se.drainPaysAt(w, n, gpu, clear, idle); at > se.state.Now {
+			if at := se.holdPaysAt(w, n, gpu, clear, idle); at > se.state.Now {
 				if !late { // else the end recedes as fast as it is waited for
 					w.later(at)
 				}
 				continue
 			}
-			if o := (gpus.Offer{Node: n, GPU: gpu, Price: idle * int64(clear.Sub(se.state.Now))}); !ready || o.Compare(best) < 0 {
+			if o := (gpus.Offer{Node: n, GPU: gpu, Cost: idle * int64(clear.Sub(se.state.Now))}); !ready || o.Compare(best) < 0 {
 				best, ready = o, true
 			}
 		}
 	}
 	if ready {
-		se.gpus.Keep(&record.Drain{Rep: w.Rep, Node: best.Node, DrainPart: record.DrainPart{GPU: best.GPU, Until: se.state.Now.Add(best.Node.Geometry.DrainLimit)}})
+		se.gpus.HoldGPU(&record.GPUHold{Rep: w.Rep, Node: best.Node, GPUHoldPart: record.GPUHoldPart{GPU: best.GPU, Until: se.state.Now.Add(best.Node.Geometry.HoldLimit)}})
 	}
 	return ready
 }
 
-// drainPaysAt is when a GPU may be kept for a wish: when the rates allow it, when it is
+// holdPaysAt is when a GPU may be kept for a wish: when the rates allow it, when it is
 // clear within the limit from then, and when what the member has waited comes to what
 // stands idle until the GPU is clear, and the change. The one rises and the other
 // falls as time goes by.
-func (se *Search) drainPaysAt(w *wish, n *record.Node, gpu int, clear berth.Time, idle int64) berth.Time {
+func (se *Search) holdPaysAt(w *wish, n *record.Node, gpu int, clear berth.Time, idle int64) berth.Time {
 	// At t: milli x (t - since) = idle x (clear - t) + cost x 1000
 	since := w.Rep.PendingSince
 	each := w.milli + idle
 	wait := (idle*int64(clear.Sub(since)) + int64(n.Geometry.Cost)*1000 + each - 1) / each
-	return max(since.Add(berth.Duration(wait)), clear.Add(-n.Geometry.DrainLimit), se.gpus.Changeable(n, gpu))
+	return max(since.Add(berth.Duration(wait)), clear.Add(-n.Geometry.HoldLimit), se.gpus.Changeable(n, gpu))
 }
 
-// TendDrains starts the members whose GPUs are clear, and gives up what took too long.
-func (se *Search) TendDrains() {
-	if len(se.backlog.Drains) == 0 {
+// TendGPUHolds starts the members whose GPUs are clear, and gives up what took too long.
+func (se *Search) TendGPUHolds() {
+	if len(se.backlog.GPUHolds) == 0 {
 		return
 	}
-	list := slices.Clone(se.backlog.Drains)
-	slices.SortFunc(list, func(d, e *record.Drain) int { return record.CompareEntries(d.Rep.Entries[0], e.Rep.Entries[0]) })
+	list := slices.Clone(se.backlog.GPUHolds)
+	slices.SortFunc(list, func(d, e *record.GPUHold) int { return record.CompareEntries(d.Rep.Entries[0], e.Rep.Entries[0]) })
 	for _, d := range list {
-		if d.Rep.Drain == d && (d.Node.Freed || d.RetryAt != 0 && d.RetryAt <= se.state.Now) {
-			se.tryDrained(d)
+		if d.Rep.GPUHold == d && (d.Node.Freed || d.RetryAt != 0 && d.RetryAt <= se.state.Now) {
+			se.tryHeldGPU(d)
 		}
-		if d.Rep.Drain == d && d.Until <= se.state.Now {
-			d.Rep.Look.DrainAt = se.state.Now.Add(d.Node.Geometry.Interval)
-			se.backlog.EndDrain(d)
+		if d.Rep.GPUHold == d && d.Until <= se.state.Now {
+			d.Rep.Look.HoldAt = se.state.Now.Add(d.Node.Geometry.Interval)
+			se.backlog.EndGPUHold(d)
 		}
 	}
 }
 
-// tryDrained places a member on the GPU that is kept for it, if it fits by now.
-func (se *Search) tryDrained(d *record.Drain) {
+// tryHeldGPU places a member on the GPU that is kept for it, if it fits by now.
+func (se *Search) tryHeldGPU(d *record.GPUHold) {
 	e, n := d.Rep.Entries[0], d.Node
 	s := e.Bucket.Shape
 	d.RetryAt = 0
@@ -94,13 +94,13 @@ func (se *Search) tryDrained(d *record.Drain) {
 	if !ok || !se.gpus.Qualifies(n, &request.Groups[0]) {
 		return
 	}
-	n.GPUs[d.GPU].Drain = nil
+	n.GPUs[d.GPU].GPUHold = nil
 	se.books.SettleGPU(n, d.GPU)
 	w := se.wishOf(e, request)
 	only := *request
 	only.Groups = slices.Clone(request.Groups)
 	match := only.Groups[0].Match
-	only.Groups[0].Match = func(i topology.Node) bool { return i == n.Index && (match == nil || match(i)) }
+	only.Groups[0].Match = func(i topology.NodeIndex) bool { return i == n.Index && (match == nil || match(i)) }
 	w.request = &only
 	o, changes := se.offer(&w, n, d.GPU, &only.Groups[0].Claim)
 	var staged []gpus.Offer
@@ -113,7 +113,7 @@ func (se *Search) tryDrained(d *record.Drain) {
 	outcome := se.tryStaged(&w)
 	se.unstageRest(staged)
 	if outcome != Fits { // placed, it has given the drain up
-		n.GPUs[d.GPU].Drain = d
+		n.GPUs[d.GPU].GPUHold = d
 		se.books.SettleGPU(n, d.GPU)
 	}
 }
@@ -122,8 +122,8 @@ func (se *Search) wishOf(e *record.Entry, request *gang.Request) wish {
 	s := e.Bucket.Shape
 	w := wish{Entry: e, request: request, soonest: agenda.Never}
 	for i := range s.Minimum.Groups {
-		if s.Spec.Groups[i].Claim.Device() {
-			w.members += s.Minimum.Groups[i].Count
+		if s.Spec.Groups[i].Claim.WantsDevice() {
+			w.members += s.Minimum.Groups[i].Members
 		}
 	}
 	w.many = w.members

@@ -15,7 +15,7 @@ import (
 // move off nodes that are being drained, to make whole what is in pieces for others, and,
 // when they have lost hardware, to what is left of their place and others for the rest of
 // it; if there are none, what is left is kept until they may bid for the rest. While a gang
-// still runs, or is being stopped, the window is rep.moving; when it waits, it is its
+// still runs, or is being stopped, the reservation is rep.moving; when it waits, it is its
 // reservation, like any other.
 
 // MaxMoves bounds for how many gangs one pass looks for another place.
@@ -46,13 +46,13 @@ func (se *Search) LetStay(found []Relocation) bool {
 func (se *Search) Uprooted() []*record.Replica {
 	var list []*record.Replica
 	se.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		if (rep.Moving == nil || rep.Moving.IsPart()) && (rep.Leaves || rep.Resumes()) {
+		if (rep.Moving == nil || rep.Moving.IsPartial()) && (rep.Leaves || rep.Resumes()) {
 			list = append(list, rep)
 		}
 		return true
 	})
 	for _, n := range se.state.Nodes {
-		if n == nil || !n.Drains {
+		if n == nil || !n.Draining {
 			continue
 		}
 		for _, at := range n.Members {
@@ -74,11 +74,11 @@ func (se *Search) DecideMove(r Relocation) {
 	if r.Where != nil {
 		se.backlog.EndMove(rep)
 	}
-	kept := r.Where != nil && se.KeepPlace(rep, r.Where)
+	kept := r.Where != nil && se.ReserveMove(rep, r.Where)
 	by, n := rep.DrainedBy()
 	latest := se.latestToLeave(rep)
 	switch {
-	case rep.State == berth.Releasing:
+	case rep.State == berth.ReplicaReleasing:
 		if !kept {
 			se.agenda.NoteHomeless()
 			se.keepOwn(rep)
@@ -120,7 +120,7 @@ func (se *Search) keepOwn(rep *record.Replica) {
 	var nodes []*record.Node
 	end := se.state.EndIfPlaced(rep)
 	rep.EachHold(func(_ *gang.Hold, n *record.Node) {
-		if !n.Closed() && !slices.ContainsFunc(n.Windows, func(other *record.Window) bool { return !se.backlog.Admits(other, rep, end) }) {
+		if !n.Closed() && !slices.ContainsFunc(n.Reservations, func(other *record.Reservation) bool { return !se.backlog.Admits(other, rep, end) }) {
 			nodes = append(nodes, n)
 		}
 	})
@@ -129,50 +129,50 @@ func (se *Search) keepOwn(rep *record.Replica) {
 	if len(nodes) == 0 {
 		return
 	}
-	if w := se.RoomOn(nodes, record.KindRemnant, rep, se.state.GraceOf(rep)); w != nil {
+	if w := se.NewGangReservation(nodes, record.KindPartialMove, rep, se.state.GraceOf(rep)); w != nil {
 		rep.Moving = w
-		se.backlog.AddWindow(w)
+		se.backlog.AddReservation(w)
 	}
 }
 
-// EndRemnants ends what was kept for gangs that wait by now and did not find the rest: nobody
+// EndPartialResumes ends what was kept for gangs that wait by now and did not find the rest: nobody
 // holds a part of what another waits for.
-func (se *Search) EndRemnants() {
-	if len(se.backlog.Windows) == 0 {
+func (se *Search) EndPartialResumes() {
+	if len(se.backlog.Reservations) == 0 {
 		return
 	}
 	if _, ready := se.state.Quota.Next(); ready {
 		return // they had no turn yet
 	}
-	for _, w := range slices.Clone(se.backlog.Windows) {
-		if w.IsRest() {
-			se.backlog.EndWindow(w)
+	for _, w := range slices.Clone(se.backlog.Reservations) {
+		if w.IsPartialResume() {
+			se.backlog.EndReservation(w)
 		}
 	}
 }
 
-// KeepPlace sets a place aside for a gang that still holds another, or a part of it.
-func (se *Search) KeepPlace(rep *record.Replica, where []gang.Member) bool {
-	w := se.RoomOn(se.state.NodesFor(rep, where), record.KindMove, rep, se.state.GraceOf(rep))
+// ReserveMove sets a place aside for a gang that still holds another, or a part of it.
+func (se *Search) ReserveMove(rep *record.Replica, where []gang.Member) bool {
+	w := se.NewGangReservation(se.state.NodesFor(rep, where), record.KindMove, rep, se.state.GraceOf(rep))
 	if w == nil {
 		return false
 	}
-	w.Preemption = se.backlog.NewPreemption(where)
+	w.Plan = se.backlog.NewPlan(where)
 	rep.Moving = w
-	se.backlog.AddWindow(w)
+	se.backlog.AddReservation(w)
 	se.state.Totals.Moves++
 	return true
 }
 
-// RoomOn prepares a window on some nodes for a gang, from now on and for as long as it may take
+// NewGangReservation prepares a reservation on some nodes for a gang, from now on and for as long as it may take
 // until they are free, if those who go have so long to write a checkpoint; nil: the fleet has
 // too many kinds of nodes.
-func (se *Search) RoomOn(nodes []*record.Node, kind record.ReservationKind, rep *record.Replica, grace berth.Duration) *record.Window {
-	if !se.backlog.RoomToSetAside(nodes) {
+func (se *Search) NewGangReservation(nodes []*record.Node, kind record.ReservationKind, rep *record.Replica, grace berth.Duration) *record.Reservation {
+	if !se.backlog.MaySetAside(nodes) {
 		return nil
 	}
 	se.backlog.ClearReservations(nodes)
-	w := record.GangWindow(kind, rep)
-	w.From, w.Until, w.Nodes = se.state.Now, se.state.UntilRoomMade(grace), nodes
+	w := record.GangReservation(kind, rep)
+	w.From, w.Until, w.Nodes = se.state.Now, se.state.UntilVictimsGone(grace), nodes
 	return w
 }

@@ -21,7 +21,7 @@ func (se *Search) offers(w *wish) []gpus.Offer {
 		}
 		for i := range w.request.Groups {
 			g := &w.request.Groups[i]
-			if !w.Bucket.Shape.Spec.Groups[i].Claim.Device() || !se.gpus.Qualifies(n, g) {
+			if !w.Bucket.Shape.Spec.Groups[i].Claim.WantsDevice() || !se.gpus.Qualifies(n, g) {
 				continue
 			}
 			for gpu := range n.Spec.GPUs {
@@ -47,33 +47,33 @@ func (se *Search) offers(w *wish) []gpus.Offer {
 func (se *Search) offer(w *wish, n *record.Node, gpu int, claim *gang.Claim) (gpus.Offer, bool) {
 	o := gpus.Offer{Node: n, GPU: gpu, Serves: 1}
 	now := n.Partitioning(gpu)
-	_, exist, held := se.state.Fleet.Divided(n.Index, gpu)
+	_, exist, held := se.state.Fleet.Partitioning(n.Index, gpu)
 	cost := int64(n.Geometry.Cost)
 	switch {
-	case n.Geometry.Kind == berth.Fixed, now.Mode != berth.ModeMIG && n.Holds(gpu):
+	case n.Geometry.Kind == berth.GeometryFixed, now.Mode != berth.GPUModeMIG && n.Holds(gpu):
 		return o, false
 	case len(claim.Instances) == 0:
-		o.Price = cost * 1000
-		if now.Mode != berth.ModeMIG || held != 0 {
+		o.Cost = cost * 1000
+		if now.Mode != berth.GPUModeMIG || held != 0 {
 			return o, false
 		}
-	case n.Geometry.Kind == berth.PerClaim:
+	case n.Geometry.Kind == berth.GeometryPerClaim:
 		p, ok := gpus.ProfileOn(n, claim, func(p int) bool { return n.Table.Lattice.Fits(0, p) })
-		if now.Mode == berth.ModeMIG || !ok {
+		if now.Mode == berth.GPUModeMIG || !ok {
 			return o, false
 		}
-		o.To.Mode, o.Price, o.Serves = berth.ModeMIG, cost*1000, n.Table.Lattice.Free(0, p)
+		o.To.Mode, o.Cost, o.Serves = berth.GPUModeMIG, cost*1000, n.Table.Lattice.Free(0, p)
 	default:
 		touched, ok := se.layoutFor(w, n, exist, held, claim, &o)
 		if !ok {
 			return o, false
 		}
-		if o.Price = cost * touched; now.Mode != berth.ModeMIG {
-			o.Price = cost * 1000
+		if o.Cost = cost * touched; now.Mode != berth.GPUModeMIG {
+			o.Cost = cost * 1000
 		}
 	}
 	if n.HasBase() && n.AtBase(gpu) {
-		o.Price *= 2 // there and back
+		o.Cost *= 2 // there and back
 	}
 	return o, true
 }
@@ -97,7 +97,7 @@ func (se *Search) layoutFor(w *wish, n *record.Node, exist, held mig.State, clai
 		touched += n.Table.Milli(step.Placement)
 	}
 	o.Serves = counts[p]
-	o.To = record.Partitioning{Mode: berth.ModeMIG, Instances: l.Layout(n.Table.Filled(to, p))}
+	o.To = record.Partitioning{Mode: berth.GPUModeMIG, Instances: l.Layout(n.Table.Filled(to, p))}
 	return touched, true
 }
 
@@ -113,8 +113,8 @@ func (se *Search) InPieces(e *record.Entry) bool {
 	case se.backlog.FreeFor(s) >= s.GPUs() && s.GPUs() > 0:
 		return true
 	}
-	total, known := se.state.Quota.Capacity(quota.GPU)
-	return known && len(se.catalogue.Owners.ByKey) > 0 && total-se.state.Quota.Used(quota.Root, quota.GPU) >= s.Least.GPUMilli
+	total, known := se.state.Quota.Capacity(quota.GPUMilli)
+	return known && len(se.catalogue.Owners.ByKey) > 0 && total-se.state.Quota.Used(quota.RootQueue, quota.GPUMilli) >= s.Least.GPUMilli
 }
 
 // Closeness is the level of the narrowest domain, or the node, in which members are.
@@ -127,7 +127,7 @@ func (se *Search) Closeness(members []gang.Member) topology.Level {
 		if level == tree.NodeLevel() && n != first {
 			level--
 		}
-		for level < tree.NodeLevel() && level > topology.Fleet && tree.DomainOf(n, level) != tree.DomainOf(first, level) {
+		for level < tree.NodeLevel() && level > topology.LevelFleet && tree.DomainOf(n, level) != tree.DomainOf(first, level) {
 			level--
 		}
 	}

@@ -16,7 +16,7 @@ func (se *Search) Place() {
 	se.backlog.TellAllNext()
 	se.placeMinimums()
 	for _, u := range se.unbound {
-		if u.rep.State == berth.Binding && u.rep.Job.Shape.IsElastic() {
+		if u.rep.State == berth.ReplicaBinding && u.rep.Job.Shape.IsElastic() {
 			se.enlarge(u.rep)
 		}
 		se.Bind(u.rep, u.cause)
@@ -50,7 +50,7 @@ func (se *Search) placeMinimums() {
 func (se *Search) attempt(b *record.Bucket) {
 	s, e := b.Shape, b.Entries.Min()
 	se.state.Compile(s)
-	se.state.Totals.Attempts++
+	se.state.Totals.PlacementAttempts++
 	request, ok := se.affordable(b)
 	if !ok {
 		se.backlog.QuotaBlock(b)
@@ -74,7 +74,7 @@ func (se *Search) attempt(b *record.Bucket) {
 	switch outcome {
 	case fitsNowhere:
 		se.backlog.Block(s)
-		if len(se.backlog.Windows) > 0 { // the first alone was tried on nodes that are set aside
+		if len(se.backlog.Reservations) > 0 { // the first alone was tried on nodes that are set aside
 			se.freshenShape(s)
 		}
 	case fitsNoLimit:
@@ -102,7 +102,7 @@ func (se *Search) affordable(b *record.Bucket) (*gang.Request, bool) {
 	return se.affordableFor(b.Shape, b.Queue.Index)
 }
 
-func (se *Search) affordableFor(s *record.Shape, q quota.Index) (*gang.Request, bool) {
+func (se *Search) affordableFor(s *record.Shape, q quota.QueueIndex) (*gang.Request, bool) {
 	if se.backlog.Affords(q, s.Charge) {
 		return &s.Request, true
 	}
@@ -110,12 +110,12 @@ func (se *Search) affordableFor(s *record.Shape, q quota.Index) (*gang.Request, 
 		return nil, false
 	}
 	unit := record.UnitOf(&s.Spec.Groups[0])
-	fewest, most := s.Minimum.Groups[0].Count/unit, s.Request.Groups[0].Count/unit
+	fewest, most := s.Minimum.Groups[0].Members/unit, s.Request.Groups[0].Members/unit
 	if len(s.Request.Groups) > 1 || most-fewest <= 1 {
 		return &s.Minimum, true
 	}
 	each := quota.Charge{
-		GPUMilli: s.Least.GPUMilli / int64(fewest), Host: s.Least.Host.Over(int64(fewest)), Product: s.Least.Product,
+		GPUMilli: s.Least.GPUMilli / int64(fewest), Host: s.Least.Host.DividedBy(int64(fewest)), Product: s.Least.Product,
 	}
 	for most-fewest > 1 { // fewest units are affordable, most are not
 		middle := fewest + (most-fewest)/2
@@ -127,7 +127,7 @@ func (se *Search) affordableFor(s *record.Shape, q quota.Index) (*gang.Request, 
 	}
 	cut := s.Request
 	cut.Groups = slices.Clone(s.Request.Groups)
-	cut.Groups[0].Count = fewest * unit
+	cut.Groups[0].Members = fewest * unit
 	return &cut, true
 }
 
@@ -145,7 +145,7 @@ func (se *Search) search(e *record.Entry, request *gang.Request) fit {
 	least := *request
 	least.Groups = slices.Clone(request.Groups)
 	for i := range least.Groups {
-		least.Groups[i].Count = e.Bucket.Shape.Minimum.Groups[i].Count
+		least.Groups[i].Members = e.Bucket.Shape.Minimum.Groups[i].Members
 	}
 	if se.PlaceRequest(e.Rep, &least, e.Group) == Fits {
 		return Fits
@@ -192,7 +192,7 @@ func (se *Search) enlarge(rep *record.Replica) {
 	for flat := range rep.Members {
 		if rep.Members[flat].State == record.MemberBinding {
 			held, flats = append(held, rep.Members[flat].Hold), append(flats, flat)
-			se.books.Yield(rep, flat, record.MemberAbsent)
+			se.books.Vacate(rep, flat, record.MemberAbsent)
 		}
 	}
 	// What is set aside it leaves to others: it may be there with its minimum alone.
@@ -217,7 +217,7 @@ func (se *Search) Avoiding(avoid []berth.NodeID, r *gang.Request) *gang.Request 
 	out.Groups = slices.Clone(r.Groups)
 	for i := range out.Groups {
 		match := out.Groups[i].Match
-		out.Groups[i].Match = func(n topology.Node) bool {
+		out.Groups[i].Match = func(n topology.NodeIndex) bool {
 			return !slices.Contains(avoid, se.state.Nodes[n].Spec.ID) && (match == nil || match(n))
 		}
 	}
@@ -270,12 +270,12 @@ func (se *Search) withoutProduct(groups []gang.Group, product string) (rest []ga
 	rest = slices.Clone(groups)
 	for i := range rest {
 		g := &rest[i]
-		if g.Claim.GPUs == 0 && g.Claim.Share.Milli == 0 && len(g.Claim.Instances) == 0 {
+		if g.Claim.GPUs == 0 && g.Claim.Share.GPUMilli == 0 && len(g.Claim.Instances) == 0 {
 			continue
 		}
-		of := func(class topology.Class) bool { return se.state.Classes.List[class].Key.Product == product }
+		of := func(class topology.NodeClass) bool { return se.state.Classes.List[class].Key.Product == product }
 		g.Classes = slices.DeleteFunc(slices.Clone(g.Classes), of)
-		g.Claim.Instances = slices.DeleteFunc(slices.Clone(g.Claim.Instances), func(p gang.Profile) bool { return of(p.Class) })
+		g.Claim.Instances = slices.DeleteFunc(slices.Clone(g.Claim.Instances), func(p gang.ClassProfile) bool { return of(p.Class) })
 		cut = cut || len(g.Classes) < len(groups[i].Classes)
 	}
 	return rest, cut
@@ -325,7 +325,7 @@ func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, 
 func (se *Search) unplace(rep *record.Replica, held []gang.Member) {
 	se.books.GiveBack(held)
 	for _, flat := range se.booked {
-		se.books.Yield(rep, flat, record.MemberAbsent)
+		se.books.Vacate(rep, flat, record.MemberAbsent)
 	}
 }
 
@@ -338,13 +338,13 @@ func (se *Search) Backfill() {
 	if !se.agenda.BackfillDue && len(se.backlog.Fresh) == 0 {
 		return
 	}
-	if se.agenda.BackfillDue && len(se.backlog.Windows) > 0 {
-		for _, w := range se.backlog.Windows {
-			if w.IsRoom() { // it need not be the first of its bucket
+	if se.agenda.BackfillDue && len(se.backlog.Reservations) > 0 {
+		for _, w := range se.backlog.Reservations {
+			if w.IsAwaitedPlan() { // it need not be the first of its bucket
 				se.backlog.Freshen(w.Rep.Entries[0])
 			}
 		}
-		se.freshenStruck(nil)
+		se.freshenLostHardware(nil)
 		free := se.openFree()
 		for _, s := range se.backlog.Blocked {
 			if s.GPUs() <= free {
@@ -384,10 +384,10 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 		request = &b.Shape.Minimum
 	}
 	lifted, _ := se.Lift(e, request)
-	se.state.Totals.Attempts++
+	se.state.Totals.PlacementAttempts++
 	switch se.try(e, lifted) {
 	case Fits:
-		se.state.Totals.Backfilled++
+		se.state.Totals.ReplicasBackfilled++
 	case fitsNoLimit:
 		se.backlog.QuotaBlock(b)
 	}
@@ -396,14 +396,14 @@ func (se *Search) backfillEntry(e *record.Entry) bool {
 
 // afterTrials is when all trials are over, if a request would fit now but for those.
 func (se *Search) afterTrials(e *record.Entry, request *gang.Request) (last berth.Time, fits bool) {
-	if se.upkeep.Trials == nil {
+	if se.upkeep.BurnIn == nil {
 		return 0, false
 	}
-	for _, n := range se.upkeep.Trials.Nodes {
-		last = max(last, n.Trust.Trial)
+	for _, n := range se.upkeep.BurnIn.Nodes {
+		last = max(last, n.Trust.BurnInUntil)
 	}
 	end := se.state.EndIfPlaced(e.Rep)
-	if !se.find(se.state.Widen(e.Bucket.Shape.Spec.Groups, request, func(w *record.Window) bool { return w.IsBurnIn() || se.backlog.Admits(w, e.Rep, end) })) {
+	if !se.find(se.state.Widen(e.Bucket.Shape.Spec.Groups, request, func(w *record.Reservation) bool { return w.IsBurnIn() || se.backlog.Admits(w, e.Rep, end) })) {
 		return 0, false
 	}
 	se.books.LetGo()
@@ -419,16 +419,16 @@ func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
 	}
 	for flat := range rep.Members {
 		if rep.Members[flat].State == record.MemberBinding {
-			rep.Members[flat].Bind = se.state.LastAction + 1
+			rep.Members[flat].Bind = se.state.LastOrder + 1
 		}
 	}
 	rep.Order = berth.Bind{
-		Order:   se.state.Order(rep, timeout, cause),
-		Members: se.state.Placements(rep, record.MemberBinding),
-		After:   after,
+		OrderHeader: se.state.Order(rep, timeout, cause),
+		Members:     se.state.Placements(rep, record.MemberBinding),
+		After:       after,
 	}
 	se.state.OpenOrder(rep)
-	if cause.Code != berth.CauseRoomMade && cause.Code != berth.CauseResumed { // those were planned beside what others have set aside there
+	if cause.Code != berth.CauseVictimsGone && cause.Code != berth.CauseResumed { // those were planned beside what others have set aside there
 		se.backlog.Overrun(rep)
 	}
 	se.state.Totals.Binds++
@@ -436,14 +436,14 @@ func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
 
 // tryStaged searches with what is staged.
 func (se *Search) tryStaged(w *wish) fit {
-	se.state.Totals.Attempts++
+	se.state.Totals.PlacementAttempts++
 	return se.try(w.Entry, w.request)
 }
 
 // takePlace starts the beneficiary of a preemption where it was planned, if all of that is
 // free by now. Where a group is spread depends on nodes that it is not on, so that it is
 // searched for anew.
-func (se *Search) takePlace(e *record.Entry, p *record.Preemption, cause berth.CauseCode) bool {
+func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCode) bool {
 	spec := &e.Bucket.Shape.Spec
 	if slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" }) {
 		return false

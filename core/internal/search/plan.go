@@ -37,10 +37,10 @@ func (se *Search) Plan(request *gang.Request) (at berth.Time, where []gang.Membe
 
 // estimate is when a gang's reservation is expected to start, as things stand: the plan
 // with its own nodes alone. O(replicas there x members).
-func (se *Search) estimate(w *record.Window) berth.Time {
+func (se *Search) estimate(w *record.Reservation) berth.Time {
 	s := w.Rep.Job.Shape
 	se.state.Compile(s)
-	p := planner{core: se, looked: maxPlan, request: se.state.Widen(s.Spec.Groups, &s.Minimum, func(other *record.Window) bool {
+	p := planner{core: se, looked: maxPlan, request: se.state.Widen(s.Spec.Groups, &s.Minimum, func(other *record.Reservation) bool {
 		return other == w || se.backlog.Admits(other, w.Rep, agenda.Never)
 	})}
 	for _, n := range w.Nodes {
@@ -172,11 +172,11 @@ func (p *planner) end() berth.Time {
 // or a reservation made in advance that is in the way; zero: unknown, or never.
 func (se *Search) ExpectedStart(e *record.Entry, request *gang.Request) berth.Time {
 	at, _, ok := se.Plan(request)
-	for _, w := range se.backlog.Windows {
+	for _, w := range se.backlog.Reservations {
 		if !w.IsAdvance() || w.Until <= se.state.Now || ok && w.Until >= at {
 			continue
 		}
-		over := se.state.Widen(e.Bucket.Shape.Spec.Groups, request, func(other *record.Window) bool {
+		over := se.state.Widen(e.Bucket.Shape.Spec.Groups, request, func(other *record.Reservation) bool {
 			return se.backlog.Admits(other, e.Rep, se.state.EndIfPlaced(e.Rep)) || other.Until <= w.Until
 		})
 		if se.find(over) {

@@ -70,7 +70,7 @@ func (se *Search) Reserve() {
 func (se *Search) lastReserved(e *record.Entry, order []*record.Entry) *record.Replica {
 	large := se.state.SpansNodes(e.Bucket.Shape)
 	var last *record.Entry
-	for _, w := range se.backlog.Windows {
+	for _, w := range se.backlog.Reservations {
 		if !w.GivesWay() || se.state.SpansNodes(w.Rep.Job.Shape) != large {
 			continue
 		}
@@ -167,7 +167,7 @@ func (se *Search) withinQuota(b *record.Bucket) bool {
 // reservedGangs counts the gangs with a reservation: those of several nodes, and those
 // that fit on one.
 func (se *Search) reservedGangs() (large, small int) {
-	for _, w := range se.backlog.Windows {
+	for _, w := range se.backlog.Reservations {
 		switch {
 		case !w.GivesWay():
 		case se.state.SpansNodes(w.Rep.Job.Shape):
@@ -184,19 +184,19 @@ func (se *Search) reservedGangs() (large, small int) {
 func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 	se.state.Compile(e.Bucket.Shape)
 	at, nodes, ok := se.planAround(e)
-	if !ok || !se.backlog.RoomToSetAside(nodes) {
+	if !ok || !se.backlog.MaySetAside(nodes) {
 		return false
 	}
 	if instead != nil {
-		se.backlog.EndWindow(instead.Reserved)
+		se.backlog.EndReservation(instead.Reserved)
 	}
-	w := record.GangWindow(record.KindPending, e.Rep)
+	w := record.GangReservation(record.KindPending, e.Rep)
 	w.From, w.Until, w.Nodes = at, at.Add(se.state.Config.Policy.ReservationTimeout), nodes
 	for _, n := range w.Nodes {
 		se.backlog.Spoil(n) // whose it was plans anew, around this one
 	}
 	e.Rep.Reserved = w
-	se.backlog.AddWindow(w)
+	se.backlog.AddReservation(w)
 	se.state.Totals.Reservations++
 	return true
 }
@@ -219,11 +219,11 @@ func (se *Search) planAround(e *record.Entry) (at berth.Time, nodes []*record.No
 		nodes = slices.Compact(nodes)
 		intime := true
 		for _, n := range nodes {
-			for _, w := range n.Windows {
+			for _, w := range n.Reservations {
 				switch {
 				case w.IsExclusive() && w.Rep != e.Rep: // it is over when its gang is
 					at = max(at, se.state.ExpectedEnd(w.Rep))
-				case !se.backlog.Admits(w, e.Rep, agenda.Never) && !w.IsReservation():
+				case !se.backlog.Admits(w, e.Rep, agenda.Never) && !w.IsAwaited():
 					intime = intime && ends && at.Add(length) <= w.From
 				}
 			}
@@ -241,8 +241,8 @@ func (se *Search) planAround(e *record.Entry) (at berth.Time, nodes []*record.No
 // instant.
 func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
 	s := e.Bucket.Shape
-	return se.state.Widen(s.Spec.Groups, &s.Minimum, func(w *record.Window) bool {
-		if w.IsReservation() && w.Rep != e.Rep {
+	return se.state.Widen(s.Spec.Groups, &s.Minimum, func(w *record.Reservation) bool {
+		if w.IsAwaited() && w.Rep != e.Rep {
 			return !w.IsPlanned() && se.mayEnd(e.Rep, w.Rep)
 		}
 		return se.backlog.Admits(w, e.Rep, agenda.Never) || w.IsExclusive() && w.Rep.EndsAt != 0 || w.IsAdvance() && until <= w.From
@@ -270,8 +270,8 @@ func (se *Search) ServeReserved() {
 		return
 	}
 	var list []*record.Entry
-	for _, w := range se.backlog.Windows {
-		if w.IsReservation() {
+	for _, w := range se.backlog.Reservations {
+		if w.IsAwaited() {
 			list = append(list, w.Rep.Entries[0])
 		}
 	}
@@ -303,7 +303,7 @@ func (se *Search) tryReserved(e *record.Entry) {
 		}
 		return
 	}
-	se.state.Totals.Attempts++
+	se.state.Totals.PlacementAttempts++
 	request, _ = se.Lift(e, request)
 	se.try(e, request)
 }
@@ -312,7 +312,7 @@ func (se *Search) tryReserved(e *record.Entry) {
 // soon as it fits. What cannot come true any more is given up.
 func (se *Search) serveBeneficiary(e *record.Entry) {
 	w := e.Rep.Reserved
-	p := w.Preemption
+	p := w.Plan
 	if se.takePlace(e, p, w.Kind.Cause()) {
 		return
 	}
@@ -325,7 +325,7 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 		return
 	}
 	se.FailBid(e.Rep)
-	se.backlog.EndWindow(w)
+	se.backlog.EndReservation(w)
 }
 
 // FailBid notes that room was made for a replica in vain: it waits before that is tried
@@ -335,21 +335,21 @@ func (se *Search) FailBid(rep *record.Replica) {
 	se.state.DeferBid(rep, 8)
 }
 
-// EndWindows ends what is over.
-func (se *Search) EndWindows() {
-	for i := 0; i < len(se.backlog.Windows); {
-		w := se.backlog.Windows[i]
+// EndReservations ends what is over.
+func (se *Search) EndReservations() {
+	for i := 0; i < len(se.backlog.Reservations); {
+		w := se.backlog.Reservations[i]
 		if w.Until > se.state.Now {
 			i++
 			continue
 		}
-		if w.IsReservation() {
+		if w.IsAwaited() {
 			se.state.Totals.ReservationsExpired++
 			se.postpone(w.Rep)
 			if w.IsPlanned() {
 				se.FailBid(w.Rep)
 			}
 		}
-		se.backlog.EndWindow(w)
+		se.backlog.EndReservation(w)
 	}
 }

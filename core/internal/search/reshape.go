@@ -120,7 +120,7 @@ func (se *Search) reshapeWith(e *record.Entry, request *gang.Request) (placed bo
 		return se.reshapeSingles(w)
 	}
 	if se.tryDomains(&w, se.offers(&w)) {
-		se.state.Totals.Reshaped++
+		se.state.Totals.RepartitionsForMembers++
 		return true, agenda.Never
 	}
 	e.Rep.Look.PayAt = min(e.Rep.Look.PayAt, w.soonest)
@@ -136,7 +136,7 @@ func (se *Search) reshapeSingles(w wish) (placed bool, next berth.Time) {
 			break
 		}
 		placed = true
-		se.state.Totals.Reshaped++
+		se.state.Totals.RepartitionsForMembers++
 		se.Wake() // what was made beside it serves others
 		se.Place()
 		e := w.Bucket.Shape.FirstWish()
@@ -153,7 +153,7 @@ func (se *Search) reshapeSingles(w wish) (placed bool, next berth.Time) {
 			return true, agenda.Never // all nodes for it were set aside since
 		}
 	}
-	if se.drainFor(&w) {
+	if se.holdGPUFor(&w) {
 		return placed, agenda.Never
 	}
 	w.Rep.Look.PayAt = min(w.Rep.Look.PayAt, w.soonest)
@@ -181,7 +181,7 @@ func (se *Search) tryOffers(w *wish, offers []gpus.Offer) bool {
 			continue // somebody was placed there since the list was made
 		}
 		*o = now
-		if at := max(w.paysAt(o.Price, o.Serves), se.gpus.Changeable(o.Node, o.GPU)); at > se.state.Now {
+		if at := max(w.paysAt(o.Cost, o.Serves), se.gpus.Changeable(o.Node, o.GPU)); at > se.state.Now {
 			w.later(at)
 			continue
 		}
@@ -249,11 +249,11 @@ func (se *Search) tryTogether(w *wish, offers []gpus.Offer) bool {
 		if se.allowance(o.Node)-taken[pool] <= 0 || len(staged) == maxOffers {
 			continue
 		}
-		if at := w.paysAt(total+o.Price, w.members); at > se.state.Now {
+		if at := w.paysAt(total+o.Cost, w.members); at > se.state.Now {
 			w.later(at)
 			break
 		}
-		total += o.Price
+		total += o.Cost
 		taken[pool]++
 		se.gpus.Stage(o.Node, o.GPU, o.To)
 		staged = append(staged, *o)

@@ -20,7 +20,7 @@ func (st *State) CheckNodes() error {
 		switch {
 		case st.Nodes[n.Index] != n || st.NodeByID[n.Spec.ID] != n || n.Freed != slices.Contains(st.FreedNodes, n):
 			return fmt.Errorf("its index or its name leads elsewhere, or it is wrongly in freedNodes")
-		case entry.Key != n.Key() || !slices.Equal(entry.Windows, n.Windows) || int(st.Fleet.Tree().NodeClass(n.Index)) != n.Class:
+		case entry.Key != n.Key() || !slices.Equal(entry.Reservations, n.Reservations) || int(st.Fleet.Tree().NodeClass(n.Index)) != n.Class:
 			return fmt.Errorf("is in the wrong class")
 		case (n.Graph == nil) != (n.Spec.Links == nil) || n.Graph != nil && st.catalogue.Graphs.ByKey[catalogue.GraphKey(&n.Spec)] != n.Graph:
 			return fmt.Errorf("has the wrong links")
@@ -100,7 +100,7 @@ func (st *State) CheckEndings() error {
 			return fmt.Errorf("its end is not in the index")
 		case rep.EndsAt == 0 && rep.Holds() && rep.Job.Spec.Service == nil:
 			return fmt.Errorf("it holds something and is never expected to end")
-		case rep.State == berth.Pending && (rep.EndsAt != 0 || rep.Exclusive != nil):
+		case rep.State == berth.ReplicaPending && (rep.EndsAt != 0 || rep.Exclusive != nil):
 			return fmt.Errorf("it is pending, and is expected to end or has domains for itself")
 		}
 		return nil

@@ -16,7 +16,7 @@ import (
 // there without it: every GPU of which it has a part.
 func NoteHolds(candidate *preempt.Candidate, p record.Piece) {
 	type onNode struct {
-		node topology.Node
+		node topology.NodeIndex
 		gpus berth.GPUSet
 	}
 	var list []onNode
@@ -28,7 +28,7 @@ func NoteHolds(candidate *preempt.Candidate, p record.Piece) {
 			gpus |= list[i].gpus
 		}
 		candidate.Domains = append(candidate.Domains, int32(at))
-		candidate.Held = append(candidate.Held, 1000*int64(gpus.Len()))
+		candidate.HeldMilli = append(candidate.HeldMilli, 1000*int64(gpus.Len()))
 	}
 }
 

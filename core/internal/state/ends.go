@@ -16,7 +16,7 @@ func (st *State) Runtime(j *record.Job) (berth.Duration, bool) {
 // EndIfPlaced is when a replica would be expected to end if something were placed for
 // it now.
 func (st *State) EndIfPlaced(rep *record.Replica) berth.Time {
-	if length, ends := st.Runtime(rep.Job); ends && rep.State == berth.Running {
+	if length, ends := st.Runtime(rep.Job); ends && rep.State == berth.ReplicaRunning {
 		return st.notYet(rep.Started.Add(length))
 	}
 	return st.EndIfStarted(rep, st.Now)

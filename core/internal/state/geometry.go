@@ -9,7 +9,7 @@ import (
 // SameGeometry reports whether two geometries say the same.
 func SameGeometry(g *berth.Geometry, h *berth.Geometry) bool {
 	return g.Kind == h.Kind && g.Cost == h.Cost && g.Interval == h.Interval && g.PerHour == h.PerHour &&
-		g.DrainLimit == h.DrainLimit && slices.Equal(g.Layout, h.Layout)
+		g.HoldLimit == h.HoldLimit && slices.Equal(g.Layout, h.Layout)
 }
 
 // GeometryOf is the geometry of a pool.

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// MaxBids bounds for how many entries one pass looks for victims, and MaxTrials how many
+	// MaxBids bounds for how many entries one pass looks for victims, and MaxVictimSearches how many
 	// searches that takes in all; MaxVictims among how many replicas it looks for one.
-	MaxBids    = 64
-	MaxVictims = 4096
-	MaxTrials  = 2048
-	// PriceTolerance is by how many thousandths victims may cost more than the least.
-	PriceTolerance = 10
+	MaxBids           = 64
+	MaxVictims        = 4096
+	MaxVictimSearches = 2048
+	// CostTolerance is by how many thousandths victims may cost more than the least.
+	CostTolerance = 10
 	// preemptEvery is how long an entry waits at least until it is looked at again when
 	// nobody could yield for it, whatever changes; twice as long each time, up to eight times.
 	preemptEvery = 15 * berth.Second
@@ -39,9 +39,9 @@ func (st *State) NodesFor(rep *record.Replica, members []gang.Member) []*record.
 	return slices.Compact(list)
 }
 
-// UntilRoomMade is when room that is made from now on has to be there, if those who go have so
+// UntilVictimsGone is when room that is made from now on has to be there, if those who go have so
 // long to write a checkpoint.
-func (st *State) UntilRoomMade(grace berth.Duration) berth.Time {
+func (st *State) UntilVictimsGone(grace berth.Duration) berth.Time {
 	p := &st.Config.Policy
 	release := p.ReleaseTimeout * berth.Duration(min(int64(p.ReleaseAttempts), int64(limits.MaxSpan/p.ReleaseTimeout)))
 	return st.Now.Add(grace).Add(release).Add(p.ReservationTimeout)

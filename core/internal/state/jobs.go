@@ -9,7 +9,7 @@ func (st *State) Admit(j *record.Job) {
 	st.Jobs[j.Spec.ID] = j
 	j.Shape = st.gangShape(&j.Spec)
 	j.Shape.Users++
-	st.Totals.Submitted++
+	st.Totals.JobsAdmitted++
 }
 
 // NewReplicaAt makes a pending replica with a number that no other has. Its incarnations begin

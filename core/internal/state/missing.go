@@ -8,13 +8,13 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// Missing is what one group of a gang that has started is short of and can get in one
+// Shortfall is what one group of a gang that has started is short of and can get in one
 // go, where the rest of the gang lets it be: at least one member, or one segment.
 //
 // In a group with segments that is, of what is missing, the part up to the first
 // segment that is there in part; or, if that comes first, the rest of that segment, in
 // its own domain. It is always what is missing of the first members, by index.
-func (st *State) Missing(rep *record.Replica, group int) record.ShapeSpec {
+func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 	spec := record.ShapeSpec{Groups: []berth.Group{rep.Job.Spec.Groups[group]}}
 	if rep.Job.Spec.Topology.Exclusive != "" {
 		spec.Topology.Exclusive = rep.Job.Spec.Topology.Exclusive
@@ -32,19 +32,19 @@ func (st *State) Missing(rep *record.Replica, group int) record.ShapeSpec {
 		b.include(own, g.Topology.Required)
 		g.Topology = berth.Topology{Segments: g.Topology.Segments} // the boundary says the rest
 	}
-	g.Name, g.Min = "", 1
+	g.Name, g.MinMembers = "", 1
 	for len(g.Topology.Segments) > 0 {
 		segment := g.Topology.Segments[0]
 		whole, part := record.FirstMissing(own, segment.Size)
 		if part == nil {
-			g.Replicas, g.Min = whole, segment.Size
+			g.Members, g.MinMembers = whole, segment.Size
 			break
 		}
 		own, g.Topology.Segments = part, g.Topology.Segments[1:]
 		b.include(own, segment.Level)
 	}
 	if len(g.Topology.Segments) == 0 {
-		g.Replicas = record.Absent(own)
+		g.Members = record.Absent(own)
 	}
 	spec.Within = b.within
 	if b.only != nil {
@@ -57,7 +57,7 @@ func (st *State) Missing(rep *record.Replica, group int) record.ShapeSpec {
 // so that required levels are kept.
 type boundary struct {
 	core   *State
-	within topology.Domain
+	within topology.DomainIndex
 	only   *record.Node
 }
 

@@ -6,9 +6,9 @@ import (
 )
 
 // Order fills in the header of the next order; nil: it is for nobody.
-func (st *State) Order(rep *record.Replica, timeout berth.Duration, cause berth.Cause) berth.Order {
-	st.LastAction++
-	o := berth.Order{ID: st.LastAction, At: st.Now, Cause: cause}
+func (st *State) Order(rep *record.Replica, timeout berth.Duration, cause berth.Cause) berth.OrderHeader {
+	st.LastOrder++
+	o := berth.OrderHeader{ID: st.LastOrder, At: st.Now, Cause: cause}
 	if rep != nil {
 		o.Job, o.Replica, o.Incarnation = rep.Job.Spec.ID, rep.Number, rep.Incarnation
 	}

@@ -10,7 +10,7 @@ func (st *State) Freed(n *record.Node) {
 	st.agenda.Changed(st.Now)
 }
 
-// NoteOpened notes that a window went off a node. Within a pass, the next one looks at it.
+// NoteOpened notes that a reservation went off a node. Within a pass, the next one looks at it.
 func (st *State) NoteOpened(n *record.Node) {
 	if st.agenda.Placing {
 		st.Opened = append(st.Opened, n)
@@ -39,7 +39,7 @@ func (st *State) ClearFreed() {
 	st.agenda.Woken()
 }
 
-// ReopenOpened has the next pass look at the nodes on which a window ended within this one.
+// ReopenOpened has the next pass look at the nodes on which a reservation ended within this one.
 func (st *State) ReopenOpened() {
 	for _, n := range st.Opened {
 		st.Reopened(n)

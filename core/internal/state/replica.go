@@ -14,7 +14,7 @@ func (st *State) PlacementOf(rep *record.Replica, flat int) berth.MemberPlacemen
 	return berth.MemberPlacement{
 		Group: rep.Job.Spec.Groups[g].Name, Index: flat - rep.Job.Offsets[g],
 		Node: m.Node.Spec.ID, GPUs: berth.GPUSet(m.Hold.GPUs),
-		ShareMilli: int(m.Hold.Share.Milli), ShareMemoryMiB: m.Hold.Share.MemoryMiB,
+		ShareMilli: int(m.Hold.Share.GPUMilli), ShareMemoryMiB: m.Hold.Share.MemoryMiB,
 		Instance: m.Hold.Instance,
 	}
 }

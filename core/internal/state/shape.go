@@ -44,7 +44,7 @@ func (st *State) levelsOf(spec *record.ShapeSpec) []topology.Level {
 	}
 	var levels []topology.Level
 	for _, name := range names {
-		if level, ok := st.Fleet.Tree().Level(name); ok && level > topology.Fleet && !slices.Contains(levels, level) {
+		if level, ok := st.Fleet.Tree().Level(name); ok && level > topology.LevelFleet && !slices.Contains(levels, level) {
 			levels = append(levels, level)
 		}
 	}
@@ -56,7 +56,7 @@ func (st *State) gangShape(j *berth.Job) *record.Shape {
 	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups)}
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
-		g.Name, g.Min = "", record.Least(g)
+		g.Name, g.MinMembers = "", record.Least(g)
 		if g.Claim.Share != nil {
 			spec.Tenant = j.Tenant
 		}
@@ -67,7 +67,7 @@ func (st *State) gangShape(j *berth.Job) *record.Shape {
 // GrowthShape is the shape of what one group of a running gang is short of: all
 // of it, or at least one member.
 func (st *State) GrowthShape(rep *record.Replica, group int) *record.Shape {
-	return st.shapeOf(st.Missing(rep, group))
+	return st.shapeOf(st.Shortfall(rep, group))
 }
 
 // Compile brings a shape's requests up to date with the classes of the fleet.
@@ -79,9 +79,9 @@ func (st *State) Compile(s *record.Shape) {
 	s.Request = st.Request(&s.Spec)
 	s.Minimum = st.Request(&s.Spec)
 	for i := range s.Minimum.Groups {
-		s.Minimum.Groups[i].Count = s.Minimum.Groups[i].Min
+		s.Minimum.Groups[i].Members = s.Minimum.Groups[i].MinMembers
 	}
-	anywhere := func(*record.Window) bool { return true }
+	anywhere := func(*record.Reservation) bool { return true }
 	s.Charge = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Request, anywhere))
 	s.Least = st.ChargeFor(st.Widen(s.Spec.Groups, &s.Minimum, anywhere))
 }
@@ -103,7 +103,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 		g := &spec.Groups[i]
 		classes := st.Classes.Matching(g, nil)
 		r.Groups = append(r.Groups, gang.Group{
-			Count: g.Replicas, Min: record.Least(g), Claim: st.claim(spec.Tenant, &g.Claim, classes), Classes: classes,
+			Members: g.Members, MinMembers: record.Least(g), Claim: st.claim(spec.Tenant, &g.Claim, classes), Classes: classes,
 			Match: st.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
 			Balance: level(g.Topology.Balance), Spread: level(g.Topology.Spread), MaxSkew: g.Topology.MaxSkew,
 		})
@@ -111,7 +111,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 			r.Groups[i].MaxSkew = 1
 		}
 		if g.Topology.RailAligned {
-			r.Groups[i].Align = level(st.Config.Fabric.RailLevel)
+			r.Groups[i].RailLevel = level(st.Config.Fabric.RailLevel)
 		}
 		for _, segment := range g.Topology.Segments {
 			r.Groups[i].Segments = append(r.Groups[i].Segments, gang.Segment{Size: segment.Size, Level: level(segment.Level)})
@@ -120,13 +120,13 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 	return r
 }
 
-func (st *State) claim(tenant berth.TenantID, cl *berth.Claim, classes []topology.Class) gang.Claim {
+func (st *State) claim(tenant berth.TenantID, cl *berth.Claim, classes []topology.NodeClass) gang.Claim {
 	out := gang.Claim{
 		GPUs: cl.GPUs, Host: cl.Host(), Instances: st.Classes.Instances(cl, classes),
 	}
 	if cl.Share != nil {
 		out.Share = gang.Share{
-			Milli: int32(cl.Share.Milli), MemoryMiB: cl.Share.MemoryMiB,
+			GPUMilli: int32(cl.Share.GPUMilli), MemoryMiB: cl.Share.MemoryMiB,
 			Owner: st.catalogue.Owners.ByKey[catalogue.OwnerKey{Tenant: tenant, Mode: cl.Share.Mode}],
 		}
 	}
@@ -135,14 +135,14 @@ func (st *State) claim(tenant berth.TenantID, cl *berth.Claim, classes []topolog
 
 // matcher tells the nodes that a group may use from the others of their class;
 // nil where there is nothing to tell.
-func (st *State) matcher(spec *record.ShapeSpec, g *berth.Group) func(topology.Node) bool {
+func (st *State) matcher(spec *record.ShapeSpec, g *berth.Group) func(topology.NodeIndex) bool {
 	labels := record.LabelsOf(g)
 	only := spec.Only
 	idle := st.Idle(spec)
 	if labels == nil && only == "" && idle == nil {
 		return nil
 	}
-	return func(i topology.Node) bool {
+	return func(i topology.NodeIndex) bool {
 		n := st.Nodes[i]
 		return (only == "" || n.Spec.ID == only) && n.MatchesLabels(labels) && (idle == nil || idle(n))
 	}
@@ -155,8 +155,8 @@ func (st *State) ChargeFor(r *gang.Request) quota.Charge {
 	product, several := "", false
 	for i := range r.Groups {
 		g := &r.Groups[i]
-		n := int64(g.Count)
-		milli := int64(g.Claim.GPUs)*1000 + int64(g.Claim.Share.Milli)
+		n := int64(g.Members)
+		milli := int64(g.Claim.GPUs)*1000 + int64(g.Claim.Share.GPUMilli)
 		if len(g.Claim.Instances) > 0 {
 			milli = st.leastMilli(g)
 		}
@@ -177,16 +177,16 @@ func (st *State) ChargeFor(r *gang.Request) quota.Charge {
 	return total
 }
 
-// Widen is a request with the nodes that are set aside by open windows alone.
-func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.Window) bool) *gang.Request {
+// Widen is a request with the nodes that are set aside by open reservations alone.
+func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.Reservation) bool) *gang.Request {
 	if !st.agenda.AnySetAside() {
 		return r
 	}
-	closed := func(w *record.Window) bool { return !open(w) }
+	closed := func(w *record.Reservation) bool { return !open(w) }
 	lifted := *r
 	lifted.Groups = slices.Clone(r.Groups)
 	for i := range lifted.Groups {
-		lifted.Groups[i].Classes = st.Classes.Matching(&groups[i], func(list []*record.Window) bool {
+		lifted.Groups[i].Classes = st.Classes.Matching(&groups[i], func(list []*record.Reservation) bool {
 			return !slices.ContainsFunc(list, closed)
 		})
 		lifted.Groups[i].Claim.Instances = st.Classes.Instances(&groups[i].Claim, lifted.Groups[i].Classes)
@@ -214,7 +214,7 @@ func (st *State) Idle(spec *record.ShapeSpec) func(*record.Node) bool {
 }
 
 // all reports whether all nodes at or below a domain pass a test.
-func (st *State) all(d topology.Domain, test func(*record.Node) bool) bool {
+func (st *State) all(d topology.DomainIndex, test func(*record.Node) bool) bool {
 	tree := st.Fleet.Tree()
 	for _, i := range tree.Nodes(d) {
 		if !test(st.Nodes[i]) {
@@ -233,7 +233,7 @@ func (st *State) all(d topology.Domain, test func(*record.Node) bool) bool {
 func (st *State) leastMilli(g *gang.Group) int64 {
 	least := int64(1000)
 	for _, profile := range g.Claim.Instances {
-		least = min(least, int64(st.Classes.List[profile.Class].Table.Lattice.Milli(profile.Index)))
+		least = min(least, int64(st.Classes.List[profile.Class].Table.Lattice.GPUMilli(profile.Index)))
 	}
 	return least
 }

@@ -23,8 +23,8 @@ func (st *State) SparesOf(pool string) *record.SparePool {
 // and it does not run, or it has to leave a node that is being drained. It is the one place
 // where that is decided.
 func (st *State) MaySpare(rep *record.Replica) bool {
-	if rep.State != berth.Running {
-		return rep.Retry.Struck
+	if rep.State != berth.ReplicaRunning {
+		return rep.Retry.LostHardware
 	}
 	_, drains := rep.DrainedBy()
 	return drains != nil
@@ -44,8 +44,8 @@ func (st *State) CountAs(n *record.Node, sound bool) {
 // node becomes free.
 func (st *State) MayStandBy(n *record.Node) bool {
 	return len(n.Members) == 0 && n.Sound() &&
-		!slices.ContainsFunc(n.Windows, func(w *record.Window) bool { return !w.GivesWay() || st.MaySpare(w.Rep) }) &&
-		!slices.ContainsFunc(n.GPUs, func(g record.GPUState) bool { return g.Unknown || g.Order != nil || g.Drain != nil })
+		!slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return !w.GivesWay() || st.MaySpare(w.Rep) }) &&
+		!slices.ContainsFunc(n.GPUs, func(g record.GPUState) bool { return g.Unknown || g.Order != nil || g.GPUHold != nil })
 }
 
 // offersSpare has the next pass look whether a node that has become free is to be a spare.
@@ -65,16 +65,16 @@ type spread struct {
 	core   *State
 	levels int
 	// count is how many spares each domain has, at all levels.
-	count map[topology.Domain]int
+	count map[topology.DomainIndex]int
 	// places has the candidates of each narrowest domain, in order.
 	places [][]*record.Node
 }
 
 // NewSpread gathers the nodes that can be spares of a pool. It is good until one of them changes.
 func (st *State) NewSpread(p *record.SparePool) *spread {
-	s := &spread{core: st, levels: len(st.Config.Levels), count: map[topology.Domain]int{}}
-	if p.Window != nil {
-		for _, n := range p.Window.Nodes {
+	s := &spread{core: st, levels: len(st.Config.Levels), count: map[topology.DomainIndex]int{}}
+	if p.Reservation != nil {
+		for _, n := range p.Reservation.Nodes {
 			s.Note(n)
 		}
 	}
@@ -85,7 +85,7 @@ func (st *State) NewSpread(p *record.SparePool) *spread {
 		}
 	}
 	slices.SortFunc(list, record.CompareReadiness)
-	at := map[topology.Domain]int{}
+	at := map[topology.DomainIndex]int{}
 	for _, n := range list {
 		d := s.domain(n, s.levels)
 		i, known := at[d]
@@ -100,7 +100,7 @@ func (st *State) NewSpread(p *record.SparePool) *spread {
 }
 
 // domain is that of a node at a level, from 1, the widest; 0 is the fleet.
-func (s *spread) domain(n *record.Node, level int) topology.Domain {
+func (s *spread) domain(n *record.Node, level int) topology.DomainIndex {
 	return s.core.Fleet.Tree().DomainOf(n.Index, topology.Level(level))
 }
 

@@ -32,24 +32,24 @@ type State struct {
 
 	Config berth.Config
 	Now    berth.Time
-	// LastAction is the ID of the last order given.
-	LastAction berth.ActionID
-	Fleet      *gang.Fleet
-	Nodes      []*record.Node // by topology.Node; nil where vacant
-	NodeByID   map[berth.NodeID]*record.Node
-	Classes    record.ClassTable
-	Quota      *quota.Tree
-	Jobs       map[berth.JobID]*record.Job
-	Replicas   int // of all jobs
-	Orders     map[berth.ActionID]*record.Replica
-	Shapes     map[string]*record.Shape
+	// LastOrder is the ID of the last order given.
+	LastOrder berth.OrderID
+	Fleet     *gang.Fleet
+	Nodes     []*record.Node // by topology.NodeIndex; nil where vacant
+	NodeByID  map[berth.NodeID]*record.Node
+	Classes   record.ClassTable
+	Quota     *quota.Tree
+	Jobs      map[berth.JobID]*record.Job
+	Replicas  int // of all jobs
+	Orders    map[berth.OrderID]*record.Replica
+	Shapes    map[string]*record.Shape
 	// Spares are kept of these pools, in order of name.
 	Spares []*record.SparePool
 	// Leaving has the replicas that are being stopped, or will be to make room.
 	Leaving *btree.BTreeG[*record.Replica]
 	// Endings are the ends expected of what holds something.
 	Endings *btree.BTreeG[record.Ending]
-	// Opened has the nodes on which a window ended since the pass in progress has woken what it
+	// Opened has the nodes on which a reservation ended since the pass in progress has woken what it
 	// wakes: the next pass looks at them, and at FreedNodes, on which something became free.
 	Opened     []*record.Node
 	FreedNodes []*record.Node
@@ -58,7 +58,7 @@ type State struct {
 	Todo   *btree.BTreeG[*record.Replica]
 	Timers *btree.BTreeG[record.Timer]
 	// out collects the orders of the pass in progress.
-	out []berth.Action
+	out []berth.Order
 	// Totals are counted where what they count is done.
 	Totals *berth.Totals
 }
@@ -68,7 +68,7 @@ func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.A
 	return &State{
 		catalogue: catalogue, losses: losses, agenda: agenda,
 		Config: config, Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: record.ClassTable{ByKey: map[record.ClassKey]int{}},
-		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.ActionID]*record.Replica{}, Shapes: map[string]*record.Shape{},
+		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, record.Ending.Less),
 		Leaving: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},
 	}

@@ -73,7 +73,7 @@ func Agree(list ...Tally) error {
 
 // goes reports whether the member is on its way out.
 func (st *State) goes(m record.MemberAt) bool {
-	return st.Leaving.Has(m.Rep) && (m.Rep.State != berth.Running || m.Rep.YieldsTo != nil || m.Rep.Members[m.Index].State == record.MemberStopping)
+	return st.Leaving.Has(m.Rep) && (m.Rep.State != berth.ReplicaRunning || m.Rep.Beneficiary != nil || m.Rep.Members[m.Index].State == record.MemberStopping)
 }
 
 // LeftBehind opens the nodes on which a replica has not got again what it held for a moment:
@@ -106,8 +106,8 @@ func (st *State) DeferBid(rep *record.Replica, doublings int) {
 }
 
 // LeavingFrom reports whether something that is to go holds something on the nodes of a
-// window.
-func (st *State) LeavingFrom(w *record.Window) bool {
+// reservation.
+func (st *State) LeavingFrom(w *record.Reservation) bool {
 	return slices.ContainsFunc(w.Nodes, func(n *record.Node) bool {
 		return slices.ContainsFunc(n.Members, st.goes)
 	})

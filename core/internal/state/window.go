@@ -8,11 +8,11 @@ import (
 )
 
 // NodesBelow lists the nodes at or below a domain, in order of name.
-func (st *State) NodesBelow(d topology.Domain) []*record.Node {
+func (st *State) NodesBelow(d topology.DomainIndex) []*record.Node {
 	tree := st.Fleet.Tree()
 	var list []*record.Node
-	var walk func(topology.Domain)
-	walk = func(d topology.Domain) {
+	var walk func(topology.DomainIndex)
+	walk = func(d topology.DomainIndex) {
 		for _, i := range tree.Nodes(d) {
 			list = append(list, st.Nodes[i])
 		}

@@ -45,10 +45,10 @@ func (st *State) DueTimer() (record.Timer, bool) {
 }
 
 // Emit adds an order to those of the pass in progress.
-func (st *State) Emit(order berth.Action) { st.out = append(st.out, order) }
+func (st *State) Emit(order berth.Order) { st.out = append(st.out, order) }
 
 // HandOver ends a pass, and returns its orders.
-func (st *State) HandOver() []berth.Action {
+func (st *State) HandOver() []berth.Order {
 	out := st.out
 	st.out = nil
 	return out

@@ -10,25 +10,25 @@ import (
 )
 
 // CheckTrust checks that nodes that are on probation or on trial are watched, and are in the
-// windows that they are to be in.
+// reservations that they are to be in.
 func (u *Upkeep) CheckTrust() error {
 	due, watched := agenda.Never, 0
 	if err := u.state.EachNode(func(n *record.Node) error {
-		if n.Trust.Probation != 0 || n.Trust.Trial != 0 {
+		if n.Trust.QuarantineUntil != 0 || n.Trust.BurnInUntil != 0 {
 			watched++
 		}
-		for _, at := range []berth.Time{n.Trust.Probation, n.Trust.Trial} {
+		for _, at := range []berth.Time{n.Trust.QuarantineUntil, n.Trust.BurnInUntil} {
 			if at != 0 {
 				due = min(due, at)
 			}
 		}
 		switch {
-		case (n.Trust.Probation != 0 || n.Trust.Trial != 0) != slices.Contains(u.Watched, n):
-			return fmt.Errorf("on probation until %d, on trial until %d, and wrongly watched", n.Trust.Probation, n.Trust.Trial)
-		case u.Trials != nil && !u.Trials.IsBurnIn():
+		case (n.Trust.QuarantineUntil != 0 || n.Trust.BurnInUntil != 0) != slices.Contains(u.Watched, n):
+			return fmt.Errorf("on probation until %d, on trial until %d, and wrongly watched", n.Trust.QuarantineUntil, n.Trust.BurnInUntil)
+		case u.BurnIn != nil && !u.BurnIn.IsBurnIn():
 			return fmt.Errorf("what is kept for burn-in is of another kind")
-		case (n.Trust.Trial != 0) != (u.Trials != nil && slices.Contains(n.Windows, u.Trials)):
-			return fmt.Errorf("on trial until %d, and wrongly set aside", n.Trust.Trial)
+		case (n.Trust.BurnInUntil != 0) != (u.BurnIn != nil && slices.Contains(n.Reservations, u.BurnIn)):
+			return fmt.Errorf("on trial until %d, and wrongly set aside", n.Trust.BurnInUntil)
 		}
 		return nil
 	}); err != nil {
@@ -65,13 +65,13 @@ func (u *Upkeep) CheckSpares() error {
 // checkSpare checks a node against the spares of its pool; nil: it has none.
 func (u *Upkeep) checkSpare(n *record.Node, p *record.SparePool) error {
 	switch {
-	case p != nil && p.Window != nil && !p.Window.IsSpares():
+	case p != nil && p.Reservation != nil && !p.Reservation.IsSpares():
 		return fmt.Errorf("what is kept of spares is of another kind")
-	case n.Trust.Spare != (p != nil && p.Window != nil && slices.Contains(n.Windows, p.Window)):
-		return fmt.Errorf("a spare: %v, and wrongly set aside", n.Trust.Spare)
-	case n.Trust.Spare && (n.Trust.Trial != 0 || n.Trust.StandsIn), n.Trust.Spare && len(n.Members) > 0 && !u.agenda.SparesDue:
+	case n.Trust.HotSpare != (p != nil && p.Reservation != nil && slices.Contains(n.Reservations, p.Reservation)):
+		return fmt.Errorf("a spare: %v, and wrongly set aside", n.Trust.HotSpare)
+	case n.Trust.HotSpare && (n.Trust.BurnInUntil != 0 || n.Trust.SpareInUse), n.Trust.HotSpare && len(n.Members) > 0 && !u.agenda.SparesDue:
 		return fmt.Errorf("it is a spare, and in use or on trial")
-	case n.Trust.StandsIn && len(n.Members) == 0:
+	case n.Trust.SpareInUse && len(n.Members) == 0:
 		return fmt.Errorf("it stands in, and holds nobody")
 	case p != nil && n.Counted != n.Sound():
 		return fmt.Errorf("sound: %v, and not counted so", n.Sound())

@@ -25,49 +25,49 @@ func (u *Upkeep) Welcome(n *record.Node) {
 	}
 	from := u.state.Now
 	if h.Losses > 0 && recent >= h.Losses {
-		from = u.state.Now.Add(h.Probation << r.Probations)
-		r.Probations = min(r.Probations+1, limits.MaxDoublings)
-		u.state.Totals.Probations++
+		from = u.state.Now.Add(h.Quarantine << r.Quarantines)
+		r.Quarantines = min(r.Quarantines+1, limits.MaxDoublings)
+		u.state.Totals.Quarantines++
 		u.keepOut(n, from)
 	}
-	u.PutOnTrial(n, from)
+	u.BeginBurnIn(n, from)
 }
 
 // keepOut puts a node on probation: it takes no work, as if it were cordoned.
 func (u *Upkeep) keepOut(n *record.Node, until berth.Time) {
-	n.Trust.Probation = until
+	n.Trust.QuarantineUntil = until
 	u.Cordon(n, n.Cordoned, n.Reason)
 	u.Watch(n)
 }
 
-// PutOnTrial puts a node on trial from an instant on, if the policy says so. What counts on
+// BeginBurnIn puts a node on trial from an instant on, if the policy says so. What counts on
 // it counts on a node that is trusted.
-func (u *Upkeep) PutOnTrial(n *record.Node, from berth.Time) {
-	length := u.state.Config.Policy.Health.Trial
+func (u *Upkeep) BeginBurnIn(n *record.Node, from berth.Time) {
+	length := u.state.Config.Policy.Health.BurnIn
 	if length == 0 {
 		return
 	}
-	u.state.Totals.Trials++
-	u.beginTrial(n, max(n.Trust.Trial, from.Add(length)))
+	u.state.Totals.BurnIns++
+	u.beginBurnIn(n, max(n.Trust.BurnInUntil, from.Add(length)))
 }
 
-func (u *Upkeep) beginTrial(n *record.Node, until berth.Time) {
-	n.Trust.Trial = until
+func (u *Upkeep) beginBurnIn(n *record.Node, until berth.Time) {
+	n.Trust.BurnInUntil = until
 	u.leaveSpares(n)
 	u.backlog.Spoil(n)
-	if u.Trials == nil {
-		u.backlog.NewKept(&u.Trials, record.KindBurnIn, trialName)
+	if u.BurnIn == nil {
+		u.backlog.NewNodeSet(&u.BurnIn, record.KindBurnIn, trialName)
 	}
-	u.backlog.KeepIn(u.Trials, n)
+	u.backlog.JoinNodeSet(u.BurnIn, n)
 	u.Watch(n)
 }
 
-// trialName names the window of the nodes that are on trial.
+// trialName names the reservation of the nodes that are on trial.
 const trialName = "trial"
 
 // Distrust has a node that is described anew on probation and on trial as it was.
 func (u *Upkeep) Distrust(n, old *record.Node) {
-	n.Trust.Probation, n.Trust.Trial = old.Trust.Probation, old.Trust.Trial
+	n.Trust.QuarantineUntil, n.Trust.BurnInUntil = old.Trust.QuarantineUntil, old.Trust.BurnInUntil
 	u.Watch(n)
 }
 
@@ -75,7 +75,7 @@ func (u *Upkeep) Distrust(n, old *record.Node) {
 // longer at one that is not.
 func (u *Upkeep) Watch(n *record.Node) {
 	at, watched := slices.BinarySearchFunc(u.Watched, n, record.CompareNodes)
-	switch is := n.Trust.Probation != 0 || n.Trust.Trial != 0; {
+	switch is := n.Trust.QuarantineUntil != 0 || n.Trust.BurnInUntil != 0; {
 	case is && !watched:
 		u.Watched = slices.Insert(u.Watched, at, n)
 	case !is && watched:
@@ -83,11 +83,11 @@ func (u *Upkeep) Watch(n *record.Node) {
 	}
 	first := agenda.Never
 	for _, n := range u.Watched {
-		if n.Trust.Probation != 0 {
-			first = min(first, n.Trust.Probation)
+		if n.Trust.QuarantineUntil != 0 {
+			first = min(first, n.Trust.QuarantineUntil)
 		}
-		if n.Trust.Trial != 0 {
-			first = min(first, n.Trust.Trial)
+		if n.Trust.BurnInUntil != 0 {
+			first = min(first, n.Trust.BurnInUntil)
 		}
 	}
 	u.agenda.WatchUntil(first)
@@ -101,36 +101,36 @@ func (u *Upkeep) TrustAgain() {
 		return
 	}
 	for _, n := range slices.Clone(u.Watched) {
-		if n.Trust.Probation != 0 && n.Trust.Probation <= u.state.Now {
-			u.endProbation(n)
+		if n.Trust.QuarantineUntil != 0 && n.Trust.QuarantineUntil <= u.state.Now {
+			u.endQuarantine(n)
 		}
-		if n.Trust.Trial != 0 && n.Trust.Trial <= u.state.Now {
-			u.endTrial(n)
+		if n.Trust.BurnInUntil != 0 && n.Trust.BurnInUntil <= u.state.Now {
+			u.endBurnIn(n)
 		}
 	}
 }
 
-func (u *Upkeep) endProbation(n *record.Node) {
-	n.Trust.Probation = 0
+func (u *Upkeep) endQuarantine(n *record.Node) {
+	n.Trust.QuarantineUntil = 0
 	u.Watch(n)
 	u.Cordon(n, n.Cordoned, n.Reason)
 	u.state.Freed(n)
 	u.agenda.Grew(u.state.Now)
 }
 
-func (u *Upkeep) endTrial(n *record.Node) {
-	n.Trust.Trial = 0
+func (u *Upkeep) endBurnIn(n *record.Node) {
+	n.Trust.BurnInUntil = 0
 	u.Watch(n)
-	u.backlog.LetOut(u.Trials, n)
+	u.backlog.LeaveNodeSet(u.BurnIn, n)
 }
 
 // Vouch ends what keeps a node from being trusted.
 func (u *Upkeep) Vouch(n *record.Node) {
-	if n.Trust.Probation != 0 {
-		u.endProbation(n)
+	if n.Trust.QuarantineUntil != 0 {
+		u.endQuarantine(n)
 	}
-	if n.Trust.Trial != 0 {
-		u.endTrial(n)
+	if n.Trust.BurnInUntil != 0 {
+		u.endBurnIn(n)
 	}
 }
 
@@ -139,11 +139,11 @@ func (u *Upkeep) Vouch(n *record.Node) {
 func (u *Upkeep) Reconsider() {
 	h := &u.state.Config.Policy.Health
 	for _, n := range slices.Clone(u.Watched) {
-		if n.Trust.Probation != 0 && h.Losses == 0 {
-			u.endProbation(n)
+		if n.Trust.QuarantineUntil != 0 && h.Losses == 0 {
+			u.endQuarantine(n)
 		}
-		if n.Trust.Trial != 0 && h.Trial == 0 {
-			u.endTrial(n)
+		if n.Trust.BurnInUntil != 0 && h.BurnIn == 0 {
+			u.endBurnIn(n)
 		}
 	}
 	if !h.Remembers() {
@@ -162,14 +162,14 @@ func (u *Upkeep) Cordon(n *record.Node, cordoned bool, reason string) {
 
 // SetDraining notes whether a node is being drained.
 func (u *Upkeep) SetDraining(n *record.Node, drains bool) {
-	if n.Drains != drains {
-		n.Drains = drains
+	if n.Draining != drains {
+		n.Draining = drains
 		u.agenda.CountDraining(drains)
 	}
 }
 
 // Forget forgets how far a node that goes was trusted.
 func (u *Upkeep) Forget(n *record.Node) {
-	n.Trust.Probation, n.Trust.Trial, n.Trust.Spare = 0, 0, false
+	n.Trust.QuarantineUntil, n.Trust.BurnInUntil, n.Trust.HotSpare = 0, 0, false
 	u.Watch(n)
 }

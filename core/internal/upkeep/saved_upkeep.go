@@ -25,20 +25,20 @@ func (u *Upkeep) RestoreTrust(list []record.SavedNode) *berth.Error {
 func (u *Upkeep) restoreTrustIn(n *record.Node, s *record.TrustPart) *berth.Error {
 	h := &u.state.Config.Policy.Health
 	switch {
-	case s.Probation < 0 || s.Probation > 0 && h.Losses == 0:
-		return refusal.Of(berth.ErrInvalid, "probation", "is before the epoch, or the policy knows none")
-	case s.Trial < 0 || s.Trial > 0 && h.Trial == 0:
-		return refusal.Of(berth.ErrInvalid, "trial", "is before the epoch, or the policy knows none")
-	case s.Spare && (u.state.SparesOf(n.Spec.Pool) == nil || s.Trial > 0 || s.StandsIn):
+	case s.QuarantineUntil < 0 || s.QuarantineUntil > 0 && h.Losses == 0:
+		return refusal.Of(berth.ErrInvalid, "quarantineUntil", "is before the epoch, or the policy knows none")
+	case s.BurnInUntil < 0 || s.BurnInUntil > 0 && h.BurnIn == 0:
+		return refusal.Of(berth.ErrInvalid, "burnInUntil", "is before the epoch, or the policy knows none")
+	case s.HotSpare && (u.state.SparesOf(n.Spec.Pool) == nil || s.BurnInUntil > 0 || s.SpareInUse):
 		return refusal.Of(berth.ErrInvalid, "spare", "is set for a node of a pool without spares, on trial, or that was one")
 	}
-	if s.Probation > 0 {
-		u.keepOut(n, s.Probation)
+	if s.QuarantineUntil > 0 {
+		u.keepOut(n, s.QuarantineUntil)
 	}
-	if s.Trial > 0 {
-		u.beginTrial(n, s.Trial)
+	if s.BurnInUntil > 0 {
+		u.beginBurnIn(n, s.BurnInUntil)
 	}
-	if s.Spare {
+	if s.HotSpare {
 		u.keepSpare(n)
 	}
 	n.Trust = *s
@@ -57,7 +57,7 @@ func (u *Upkeep) RestoreLosses(list []losses.Record) *berth.Error {
 		}
 		ok := i == 0 || list[i-1].Node < s.Node
 		ok = ok && len(s.Losses) > 0 && len(s.Losses) <= limits.MaxLosses && slices.IsSorted(s.Losses)
-		if !ok || s.Losses[len(s.Losses)-1] > u.state.Now || s.Probations < 0 || s.Probations > limits.MaxDoublings {
+		if !ok || s.Losses[len(s.Losses)-1] > u.state.Now || s.Quarantines < 0 || s.Quarantines > limits.MaxDoublings {
 			return refusal.Of(berth.ErrInvalid, errtext.Index("", i), "is out of order, in the future, or a counter is out of range")
 		}
 		u.losses.Add(s)

@@ -9,16 +9,16 @@ import (
 )
 
 // SetSpares does what a policy says of spares from now on.
-func (u *Upkeep) SetSpares(list []berth.Spares) {
+func (u *Upkeep) SetSpares(list []berth.HotSpares) {
 	for _, p := range u.state.Spares {
-		for p.Window != nil {
-			u.leaveSpares(p.Window.Nodes[0])
+		for p.Reservation != nil {
+			u.leaveSpares(p.Reservation.Nodes[0])
 		}
 	}
 	var pools []*record.SparePool
 	for _, s := range list {
-		if s.Milli > 0 {
-			pools = append(pools, &record.SparePool{Pool: s.Pool, Milli: s.Milli})
+		if s.NodesMilli > 0 {
+			pools = append(pools, &record.SparePool{Pool: s.Pool, NodesMilli: s.NodesMilli})
 		}
 	}
 	slices.SortFunc(pools, func(a, b *record.SparePool) int { return cmp.Compare(a.Pool, b.Pool) })
@@ -39,10 +39,10 @@ func (u *Upkeep) CountSound(n *record.Node) { u.state.CountAs(n, n.Sound()) }
 
 // leaveSpares has a node be no spare.
 func (u *Upkeep) leaveSpares(n *record.Node) {
-	if n.Trust.Spare {
-		n.Trust.Spare = false
+	if n.Trust.HotSpare {
+		n.Trust.HotSpare = false
 		u.agenda.WantSpares()
-		u.backlog.LetOut(u.state.SparesOf(n.Spec.Pool).Window, n)
+		u.backlog.LeaveNodeSet(u.state.SparesOf(n.Spec.Pool).Reservation, n)
 	}
 }
 
@@ -61,20 +61,20 @@ func (u *Upkeep) TendSpares() {
 
 // releaseSpares lets go of the spares of a pool that are none any more.
 func (u *Upkeep) releaseSpares(p *record.SparePool) {
-	if p.Window == nil {
+	if p.Reservation == nil {
 		return
 	}
-	for _, n := range slices.Clone(p.Window.Nodes) {
+	for _, n := range slices.Clone(p.Reservation.Nodes) {
 		if len(n.Members) > 0 {
-			u.state.Totals.SparesUsed++
-			n.Trust.StandsIn = true
+			u.state.Totals.HotSparesUsed++
+			n.Trust.SpareInUse = true
 		}
-		if len(n.Members) > 0 || !n.Sound() || slices.ContainsFunc(n.Windows, func(w *record.Window) bool { return w.IsAdvance() || w.IsExclusive() }) {
+		if len(n.Members) > 0 || !n.Sound() || slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return w.IsAdvance() || w.IsExclusive() }) {
 			u.leaveSpares(n)
 		}
 	}
 	for p.Free() > p.Wanted() {
-		u.leaveSpares(p.Window.Nodes[p.Free()-1])
+		u.leaveSpares(p.Reservation.Nodes[p.Free()-1])
 	}
 }
 
@@ -86,7 +86,7 @@ func (u *Upkeep) findSpares(p *record.SparePool) {
 	s := u.state.NewSpread(p)
 	for p.Free() < p.Wanted() {
 		n := s.Next()
-		if n == nil || !u.backlog.RoomToSetAside([]*record.Node{n}) { // else the fleet has thousands of kinds of nodes
+		if n == nil || !u.backlog.MaySetAside([]*record.Node{n}) { // else the fleet has thousands of kinds of nodes
 			return
 		}
 		u.keepSpare(n)
@@ -97,10 +97,10 @@ func (u *Upkeep) findSpares(p *record.SparePool) {
 // keepSpare makes a node a spare.
 func (u *Upkeep) keepSpare(n *record.Node) {
 	p := u.state.SparesOf(n.Spec.Pool)
-	if p.Window == nil {
-		u.backlog.NewKept(&p.Window, record.KindSpares, record.SparesName(p.Pool))
+	if p.Reservation == nil {
+		u.backlog.NewNodeSet(&p.Reservation, record.KindSpares, record.SparesName(p.Pool))
 	}
-	n.Trust.Spare, n.Trust.StandsIn = true, false
+	n.Trust.HotSpare, n.Trust.SpareInUse = true, false
 	u.backlog.Spoil(n)
-	u.backlog.KeepIn(p.Window, n)
+	u.backlog.JoinNodeSet(p.Reservation, n)
 }

@@ -16,7 +16,7 @@ import (
 // Its invariants:
 //
 //  1. The watched nodes are those in quarantine or in burn-in, in order of name.
-//  2. Nodes in burn-in, and the spares of each pool, are set aside by one window each.
+//  2. Nodes in burn-in, and the spares of each pool, are set aside by one reservation each.
 type Upkeep struct {
 	losses  *losses.Losses
 	agenda  *agenda.Agenda
@@ -25,7 +25,7 @@ type Upkeep struct {
 	backlog *backlog.Backlog
 
 	Watched []*record.Node
-	Trials  *record.Window
+	BurnIn  *record.Reservation
 }
 
 // New returns one that stands on the rooms below.

@@ -43,14 +43,14 @@ func Weighted(g *nodegraph.Graph) graph.WeightedUndirected {
 	for a := range g.GPUs() {
 		view.AddNode(Vertex{Index: a})
 		for b := range a {
-			connect(Vertex{Index: b}, Vertex{Index: a}, g.OneWay(a, b))
+			connect(Vertex{Index: b}, Vertex{Index: a}, g.PathMBps(a, b))
 		}
 	}
 	for nic := range g.NICs() {
 		at := Vertex{NIC: true, Index: nic}
 		view.AddNode(at)
 		for gpu := range g.GPUs() {
-			connect(Vertex{Index: gpu}, at, g.NICOneWay(gpu, nic))
+			connect(Vertex{Index: gpu}, at, g.NICPathMBps(gpu, nic))
 		}
 	}
 	return view

@@ -15,25 +15,25 @@ import (
 // drawGraph draws a node of up to eight GPUs and three NICs with any paths.
 func drawGraph(t *rapid.T) *nodegraph.Graph {
 	n := rapid.IntRange(1, 8).Draw(t, "gpus")
-	spec := nodegraph.Spec{GPUs: make([]nodegraph.GPU, n), Links: make([][]nodegraph.Link, n)}
+	spec := nodegraph.Spec{GPUs: make([]nodegraph.GPUSpec, n), Links: make([][]nodegraph.Link, n)}
 	for a := range n {
 		spec.Links[a] = make([]nodegraph.Link, n)
 		for b := range a {
-			link := nodegraph.Link{Kind: nodegraph.Kind(rapid.IntRange(int(nodegraph.None), int(nodegraph.NVLink)).Draw(t, "link"))}
-			if link.Kind == nodegraph.NVLink {
+			link := nodegraph.Link{Kind: nodegraph.PathKind(rapid.IntRange(int(nodegraph.PathNone), int(nodegraph.PathNVLink)).Draw(t, "link"))}
+			if link.Kind == nodegraph.PathNVLink {
 				link.Count = rapid.IntRange(1, 3).Draw(t, "count")
 			}
 			spec.Links[a][b], spec.Links[b][a] = link, link
 		}
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "nics") {
-		nic := nodegraph.NIC{Paths: make([]nodegraph.Kind, n)}
+		nic := nodegraph.NICSpec{Paths: make([]nodegraph.PathKind, n)}
 		for gpu := range n {
-			nic.Paths[gpu] = nodegraph.Kind(rapid.IntRange(int(nodegraph.SYS), int(nodegraph.PIX)).Draw(t, "path"))
+			nic.Paths[gpu] = nodegraph.PathKind(rapid.IntRange(int(nodegraph.PathSYS), int(nodegraph.PathPIX)).Draw(t, "path"))
 		}
 		spec.NICs = append(spec.NICs, nic)
 	}
-	g, err := nodegraph.New(spec)
+	g, err := nodegraph.NewGraph(spec)
 	require.NoError(t, err)
 	return g
 }
@@ -47,12 +47,12 @@ func TestViewShowsAllWidths(t *testing.T) {
 		for a := range g.GPUs() {
 			for b := range g.GPUs() {
 				width, _ := view.Weight(int64(a), int64(b))
-				require.Equal(rt, g.OneWay(a, b), int64(width))
-				require.Equal(rt, g.OneWay(a, b) > 0, view.HasEdgeBetween(int64(a), int64(b)))
+				require.Equal(rt, g.PathMBps(a, b), int64(width))
+				require.Equal(rt, g.PathMBps(a, b) > 0, view.HasEdgeBetween(int64(a), int64(b)))
 			}
 			for nic := range g.NICs() {
 				width, _ := view.Weight(int64(a), gonumview.Vertex{NIC: true, Index: nic}.ID())
-				require.Equal(rt, g.NICOneWay(a, nic), int64(width))
+				require.Equal(rt, g.NICPathMBps(a, nic), int64(width))
 				require.Positive(rt, width)
 			}
 		}

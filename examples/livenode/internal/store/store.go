@@ -127,7 +127,7 @@ func (s *Store) Applied(now berth.Time, e berth.Event, refusal error) {
 }
 
 // Scheduled notes a pass and its orders.
-func (s *Store) Scheduled(now berth.Time, orders []berth.Action) { s.log.Scheduled(now, orders) }
+func (s *Store) Scheduled(now berth.Time, orders []berth.Order) { s.log.Scheduled(now, orders) }
 
 // Commit puts on disk what was noted. On an error nothing that follows from it may be
 // done: the process has to end, and the next one goes on from what is on disk.
