@@ -190,13 +190,13 @@ func (c *Core) repair(rep *record.Replica) {
 }
 
 // rebind tries to place the failed members within the gang's topology, on other
-// nodes than those that it avoids. What is spread, or on aligned rails, would have to
-// be placed together with the rest.
+// nodes than those that it avoids. What is balanced, spread or on aligned rails would have
+// to be placed together with the rest.
 func (c *Core) rebind(rep *record.Replica) bool {
 	c.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
 	for g := range rep.Job.Spec.Groups {
 		t := &rep.Job.Spec.Groups[g].Topology
-		if rep.Count(g, record.MemberAbsent) > 0 && (t.Spread != "" || t.RailAligned || !c.rebindGroup(rep, g)) {
+		if rep.Count(g, record.MemberAbsent) > 0 && (record.PlacedTogether(t) || !c.rebindGroup(rep, g)) {
 			return false
 		}
 	}

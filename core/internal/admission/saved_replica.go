@@ -72,6 +72,9 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 			return refusal.In(err, errtext.Index("members", i))
 		}
 	}
+	if torn := ad.state.TornByOrder(rep); torn != "" {
+		return refusal.Of(berth.ErrInvalid, "members", torn)
+	}
 	if err := ad.restoreOrder(rep, s.Order); err != nil {
 		return refusal.In(err, "order")
 	}

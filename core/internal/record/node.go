@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -306,4 +307,10 @@ func (n *Node) Key() ClassKey {
 func (n *Node) Leave(slot int) {
 	n.Members = unordered.Remove(n.Members, slot, func(m MemberAt, at int) { m.Rep.Members[m.Index].Slot = at })
 	n.Trust.SpareInUse = n.Trust.SpareInUse && len(n.Members) > 0
+}
+
+// ShareMemory is the device memory in MiB of a share of one of a node's GPUs: what it names,
+// else in proportion.
+func (n *Node) ShareMemory(s *berth.Share) int64 {
+	return cmp.Or(s.MemoryMiB, n.Spec.GPUs[0].MemoryMiB*int64(s.GPUMilli)/1000)
 }
