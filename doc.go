@@ -193,7 +193,10 @@
 //	    │        Failed          │ │
 //	    └────────────────────────┘ │ deadline, and none does; GPUFailed
 //	    │                          ▼
-//	    └──── GPUPartitioned ─── unknown: it takes nobody
+//	    └──── GPUPartitioned ─── unknown: it takes nobody ─── Bind Done ─▶ as ordered
+//
+// Members that were being started when the deadline passed hold the GPU until their Bind is
+// over: they may come up. If its report says that one of them runs, it does.
 //
 // How a GPU divides into instances its table says (GPU.MIGTable, package mig), never
 // arithmetic on slices. Where an instance goes is where it leaves the most of what is

@@ -130,7 +130,8 @@ func (GPURepaired) event() {}
 
 // GPUPartitioned tells in which mode a GPU is and which instances it has: somebody
 // changed it by hand, or a Repartition got lost. What members hold must be part of it,
-// and no order about the GPU may be out.
+// and no order about the GPU may be out. Members that were being started there when a
+// Repartition was not reported in time hold it until their Bind is over: tell it again then.
 type GPUPartitioned struct {
 	Node NodeID  `json:"node"`
 	GPU  int     `json:"gpu"`

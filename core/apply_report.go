@@ -115,6 +115,7 @@ func (c *Core) bindReported(rep *record.Replica, failed []int, reason string) {
 			rep.Members[flat].State, rep.Members[flat].Ran = record.MemberRunning, true
 		}
 	}
+	c.gpus.Prove(rep)
 	if len(failed) > 0 {
 		c.state.Totals.BindsFailed++
 		if rep.State == berth.ReplicaRunning {

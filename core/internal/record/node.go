@@ -258,10 +258,10 @@ func (n *Node) SaveGPUs() []SavedGPU {
 	var list []SavedGPU
 	for g := range n.GPUs {
 		s := &n.GPUs[g]
-		saved := SavedGPU{GPU: g, GPUPart: s.GPUPart}
-		if s.Order != nil {
-			saved.Order = &s.Order.Order
-			saved.Before = &savedMode{s.Order.Before.Mode, s.Order.Before.Instances}
+		saved := SavedGPU{GPU: g, GPUPart: s.GPUPart, Overdue: s.Overdue != nil}
+		if p := cmp.Or(s.Order, s.Overdue); p != nil {
+			saved.Order = &p.Order
+			saved.Before = &savedMode{p.Before.Mode, p.Before.Instances}
 		}
 		if saved != (SavedGPU{GPU: g}) {
 			list = append(list, saved)
