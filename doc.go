@@ -245,7 +245,8 @@
 // A reservation ends when the gang starts, there or elsewhere; when one of its nodes
 // goes, changes, is cordoned or loses a GPU; when what ranks above the gang takes its
 // place; and when it has not come true Policy.ReservationTimeout after its instant, so
-// that a job that never ends does not hold the nodes of another for ever. No capacity is
+// that a job that never ends does not hold the nodes of another for ever: another one is
+// planned then after ReserveAfter, and after twice as long each time. No capacity is
 // held by a gang that does not start: two gangs that want the same last GPUs never have
 // a part each.
 //
