@@ -1,6 +1,6 @@
-// Package berth is the contract of a GPU scheduling core: the events that a core is told,
-// the orders that it gives, the answers to questions about it, and the [Scheduler]
-// between them. Package [github.com/berth-sched/berth/core] is the core itself:
+// Package berth is the contract of a GPU scheduling core: the events that a core is told, the
+// orders that it gives, the answers to questions about it, and the [Scheduler] between them.
+// Package [github.com/berth-sched/berth/core] is the core itself:
 //
 //	sched, err := core.New(berth.Config{})
 //
@@ -9,11 +9,11 @@
 // A core decides which accelerators each job gets, and when. It is the part of a GPU
 // orchestrator that decides, as a library: the orchestrator tells it events ("this node
 // joined", "this job was submitted", "that order is carried out") together with a clock
-// reading, and gets back orders ("start these 64 members there", "stop those"). A core
-// owns no containers, networks, storage or wire. It starts no goroutine, takes no lock,
-// does no I/O, reads no clock and draws no random number, so the same events give the same
-// orders, byte for byte: an incident is replayed on a laptop, a standby is kept by feeding
-// it the same log, and a day of a 4,000-GPU fleet is simulated in seconds.
+// reading, and gets back orders ("start these 64 members there", "stop those"). A core owns no
+// containers, networks, storage or wire. It starts no goroutine, takes no lock, does no I/O,
+// reads no clock and draws no random number, so the same events give the same orders, byte for
+// byte: an incident is replayed on a laptop, a standby is kept by feeding it the same log, and
+// a day of a 4,000-GPU fleet is simulated in seconds.
 //
 // # Tasks
 //
@@ -34,14 +34,13 @@
 //   - Read a refusal: [core.Example_refusal].
 //   - Keep a clock: [core.Example_clock].
 //
-// docs/ten-minutes.md builds an orchestrator with gangs, preemption, node loss and recovery step
-// by step, and examples/quickstart is the smallest whole program.
+// docs/ten-minutes.md builds an orchestrator with gangs, preemption, node loss and recovery
+// step by step, and examples/quickstart is the smallest whole program.
 //
 // # Duties of the embedder
 //
-// Apply, Schedule, Explain, Report and Snapshot are methods of [Scheduler]. Core.NextWake,
-// Core.Outstanding, Core.StartPlan, Core.WhatIf, Core.BlastRadius, Core.Ledger and Core.Diff are
-// methods of the core of package core.
+// Methods that are named Core.NextWake and the like are those of the core of package core
+// alone.
 //
 //  1. Make a core with core.New, or with core.Restore from a snapshot.
 //  2. Tell it every event with [Scheduler.Apply], in the order in which the events become
@@ -116,17 +115,17 @@
 // that was set back: base is then Core.Now, and all spans stay right. A reading far ahead of it
 // is an outage, or a wrong clock: an instant told by mistake cannot be taken back, and all
 // orders that are out would expire at once, so bound base by the longest outage that you
-// believe in, as [core.Example_clock] does. Few inputs are instants on the wall rather than spans:
-// [Reservation], the deadline of [NodeDraining], [CheckpointWritten] and [ObservedReplica].
+// believe in, as [core.Example_clock] does. Few inputs are instants on the wall rather than
+// spans: [Reservation], the deadline of [NodeDraining], [CheckpointWritten] and
+// [ObservedReplica].
 //
 // # Jobs
 //
-// A [Job] is a gang: one or more groups of members, all placed together or not
-// at all. Each member has a [Claim]: whole GPUs, an instance or a share of one, or
-// the host alone, with host CPU and memory. A group may start with fewer members than it
-// asks for (Group.MinMembers) and grow. A job with a [Service] is a number of such
-// gangs, called replicas, each placed whole by itself; [JobScaled] changes their
-// number. Every other job has one replica, number 0.
+// A [Job] is a gang: one or more groups of members, all placed together or not at all. Each
+// member has a [Claim]: whole GPUs, an instance or a share of one, or the host alone, with host
+// CPU and memory. A group may start with fewer members than it asks for (Group.MinMembers) and
+// grow. A job with a [Service] is a number of such gangs, called replicas, each placed whole by
+// itself; [JobScaled] changes their number. Every other job has one replica, number 0.
 //
 // A replica is in one of five states ([ReplicaState]):
 //
@@ -145,17 +144,17 @@
 //	   └─ presumed ─── Releasing ◀──────┴─────────────────┘
 //	      dead
 //
-// A running replica that is short of members gets further Bind orders
-// (growth) and stays Running. A replica that is released for good is forgotten
-// instead of becoming pending. Each time a replica leaves Pending its
-// [Incarnation] goes up by one; reports about a former life are stale.
+// A running replica that is short of members gets further Bind orders (growth) and stays
+// Running. A replica that is released for good is forgotten instead of becoming pending. Each
+// time a replica leaves Pending its [Incarnation] goes up by one; reports about a former life
+// are stale.
 //
 // # What each report does
 //
-// Down: the report. Across: the state of the replica it is about. "stale" is
-// [ErrStale] with no effect, as for every report about an order that is not out: one of a
-// former life, say. "-" cannot occur: a deadline passes for an order that is out, and
-// hardware is lost with members on it.
+// Down: the report. Across: the state of the replica it is about. "stale" is [ErrStale] with no
+// effect, as for every report about an order that is not out: one of a former life, say. "-"
+// cannot occur: a deadline passes for an order that is out, and hardware is lost with members
+// on it.
 //
 //	                    Pending   Binding            Running               Releasing
 //	Bind Done           stale     Running (1)        Running, grown        stale
@@ -186,27 +185,26 @@
 //	(7) If no beneficiary needs the place by then, the gang runs on. Partial is refused: a
 //	    checkpoint is written as a whole.
 //
-// Repairing lasts from a report to the next pass. MemberFailed, NodeLost and
-// GPUFailed take more members away then; JobFinished ends it. Releasing is over at once
-// where no member is left to be stopped: the gang is Pending, or gone.
+// Repairing lasts from a report to the next pass. MemberFailed, NodeLost and GPUFailed take
+// more members away then; JobFinished ends it. Releasing is over at once where no member is
+// left to be stopped: the gang is Pending, or gone.
 //
-// Package core/statetable has the whole table of a replica, and those of a member, an order,
-// a GPU's mode, reservations and a node's health; the script command "machine replica"
-// prints one.
+// Package core/statetable has the whole table of a replica, and those of a member, an order, a
+// GPU's mode, reservations and a node's health; the script command "machine replica" prints one.
+// Package berthtest/check/protocol has the way of a victim.
 //
 // # Placement
 //
-// Package gang places a gang in the lowest topology domain that fits, there in the
-// tightest, and so that it breaks the fewest whole nodes and domains; ties go to
-// the smaller name. A [Topology] says what must hold and what would be good: a
-// level for the gang and for each group, nested segments (the tensor-parallel group on
-// its island), balance, spread, aligned rails, domains for itself. [Locality] is
-// the dial between communication and packing for what is left open. Inside a node
-// that tells its Links, members get the GPUs that reach each other best. Explain
-// tells the [Bandwidth] that a placement is expected to give.
+// Package gang places a gang in the lowest topology domain that fits, there in the tightest,
+// and so that it breaks the fewest whole nodes and domains; ties go to the smaller name. A
+// [Topology] says what must hold and what would be good: a level for the gang and for each
+// group, nested segments (the tensor-parallel group on its island), balance, spread, aligned
+// rails, domains for itself. [Locality] is the dial between communication and packing for what
+// is left open. Inside a node that tells its Links, members get the GPUs that reach each other
+// best. Explain tells the [Bandwidth] that a placement is expected to give.
 //
-// Jobs that ask for the same are one question: once it is answered with no, none of
-// them is looked at again until something changes that could help.
+// Jobs that ask for the same are one question: once it is answered with no, none of them is
+// looked at again until something changes that could help.
 //
 // # Parts of a GPU
 //
@@ -218,9 +216,9 @@
 //	mps         one tenant, side by side            everything on the GPU
 //	time-slice  one tenant, interactive, in turn    its own gang
 //
-// Tenants that do not trust each other share a GPU by MIG alone. Core.BlastRadius tells
-// for a GPU, [Scheduler.Explain] for a job and [Scheduler.Report] for the fleet what a fault
-// would take down.
+// Tenants that do not trust each other share a GPU by MIG alone. Core.BlastRadius tells for a
+// GPU, [Scheduler.Explain] for a job and [Scheduler.Report] for the fleet what a fault would
+// take down.
 //
 // A GPU is in one mode at a time. The layout that a member needs is ordered before its start:
 // the [Bind] lists in After the [Repartition] that has to be done first.
@@ -234,78 +232,74 @@
 //	    └──── GPUPartitioned ─── unknown: it takes no member
 //
 // The table of its product says how a GPU divides into instances (GPU.MIGTable, package mig),
-// never arithmetic on slices. An instance goes where it leaves the most of what is
-// in demand still possible: the profiles are weighed by what waits and what was given
-// lately. A [Geometry] says for each pool what may change: nothing; the mode and the
-// layout, at a cost and within rates; or the mode alone, while instances come and go
-// with their members. Instances in use are never touched: a GPU whose instances are in the
-// way of a member that has waited long enough gets a GPU hold, which keeps newcomers off until
-// they have ended.
+// never arithmetic on slices. An instance goes where it leaves the most of what is in demand
+// still possible: the profiles are weighed by what waits and what was given lately. A
+// [Geometry] says for each pool what may change: nothing; the mode and the layout, at a cost
+// and within rates; or the mode alone, while instances come and go with their members.
+// Instances in use are never touched: a GPU whose instances are in the way of a member that has
+// waited long enough gets a GPU hold, which keeps newcomers off until they have ended.
 //
-// An instance is charged the part of the memory slices that it has, so that a GPU never
-// charges more than itself, however it is divided.
+// An instance is charged the part of the memory slices that it has, so that a GPU never charges
+// more than itself, however it is divided.
 //
 // # Quota
 //
 // Queues form a tree (package quota). No start exceeds a limit at any level. A job within the
 // guarantee of its queue is served before any job that has to borrow; among the rest the queue
-// with the higher priority goes first, and then the queue with the least use for its weight. With
-// Policy.UsageHalfLife, a queue that had more than its share of late counts with less of
+// with the higher priority goes first, and then the queue with the least use for its weight.
+// With Policy.UsageHalfLife, a queue that had more than its share of late counts with less of
 // its weight in that order; no running job is stopped for the past. Within a queue: the higher
 // [Class], the higher priority, the longer wait, the smaller ID.
 //
-// Idle capacity is lent: a queue may use more than its guarantee, up to its limit and
-// its borrowing limit, as far as others lend. The part of a guarantee that a queue does not
-// lend stays free for it, of what the fleet has: the sound GPUs and the hosts of
-// nodes that take work, and what is in use on the others.
-//
-// With Config.Ledger the core keeps account of GPU time: see Core.Ledger.
+// Idle capacity is lent: a queue may use more than its guarantee, up to its limit and its
+// borrowing limit, as far as others lend. The part of a guarantee that a queue does not lend
+// stays free for it, of what the fleet has: the sound GPUs and the hosts of nodes that take
+// work, and what is in use on the others.
 //
 // # Reservations
 //
-// A gang that has waited for Policy.ReserveAfter may get a reservation: the core plans,
-// from the expected ends of what runs, where and when the gang will fit first, and
-// sets those nodes aside. From then on a job is placed there only if it is expected to end
-// before the gang starts, or ranks above the gang: in the same queue, by class and
-// priority; in another, if it is within the guarantee of its queue and the gang would borrow,
-// or, where they are alike in that, by class. Jobs that end in time are backfilled. Up to
-// Policy.ReservedGangs gangs of several nodes, and as many that fit on one, the first
-// in the order in which queues are served, have one at a time. So a gang that comes first
-// and fits the fleet starts within ReserveAfter and the longest expected run time of
-// what runs, however much smaller work keeps coming, if no job runs for longer than it
-// said.
+// A gang that has waited for Policy.ReserveAfter may get a reservation: the core plans, from
+// the expected ends of what runs, where and when the gang will fit first, and sets those nodes
+// aside. From then on a job is placed there only if it is expected to end before the gang
+// starts, or ranks above the gang: in the same queue, by class and priority; in another, if it
+// is within the guarantee of its queue and the gang would borrow, or, where they are alike in
+// that, by class. Jobs that end in time are backfilled. Up to Policy.ReservedGangs gangs of
+// several nodes, and as many that fit on one, the first in the order in which queues are
+// served, have one at a time. So a gang that comes first and fits the fleet starts within
+// ReserveAfter and the longest expected run time of what runs, however much smaller work keeps
+// coming, if no job runs for longer than it said.
 //
-// A reservation ends when the gang starts, there or elsewhere; when one of its nodes
-// goes, changes, is cordoned or loses a GPU; when a job that ranks above the gang takes its
-// place; and when it has not come true Policy.ReservationTimeout after its instant, so
-// that a job that never ends does not hold the nodes of another for ever. No capacity is
-// held by a gang that does not start: two gangs that want the same last GPUs never have
-// a part each.
+// A reservation ends when the gang starts, there or elsewhere; when one of its nodes goes,
+// changes, is cordoned or loses a GPU; when a job that ranks above the gang takes its place;
+// and when it has not come true Policy.ReservationTimeout after its instant, so that a job that
+// never ends does not hold the nodes of another for ever. No capacity is held by a gang that
+// does not start: two gangs that want the same last GPUs never have a part each.
 //
-// [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for
-// a queue from ten to twelve. A job whose expected end runs into it is not placed there.
-// The expected run time is Job.ExpectedRuntime, or Policy.AssumedRuntime where a job does
-// not say; a service is expected to run for ever. Running jobs are not stopped:
-// [Scheduler.Report] names them as conflicts.
+// [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for a queue
+// from ten to twelve. A job whose expected end runs into it is not placed there. The expected
+// run time is Job.ExpectedRuntime, or Policy.AssumedRuntime where a job does not say; a service
+// is expected to run for ever. Running jobs are not stopped: [Scheduler.Report] names them as
+// conflicts.
 //
 // # Preemption
 //
 // Preemption is on unless Preemption.Mode says otherwise. A job that fits nowhere may take the
-// place of running jobs by two rules (see [Preemption]). Within a queue, a job of a higher class,
-// or of the same class and a higher priority, takes the place of one that is not latency-critical:
-// preemption. Between queues, what was lent is given back: reclaim. A queue whose requests stay
-// within its guarantee takes from queues that use more than theirs; a queue that stays within its
-// fair share takes from queues that use more than theirs; nothing is taken that is due to its
-// queue (package quota says what is), so exchanges cannot go round in circles. A latency-critical
-// job is never preempted within its queue; but its use above the guarantee of the queue is
-// lent like all else, and reclaimed. A guarantee in which it fits protects it from that.
+// place of running jobs by two rules (see [Preemption]). Within a queue, a job of a higher
+// class, or of the same class and a higher priority, takes the place of one that is not
+// latency-critical: preemption. Between queues, what was lent is given back: reclaim. A queue
+// whose requests stay within its guarantee takes from queues that use more than theirs; a queue
+// that stays within its fair share takes from queues that use more than theirs; nothing is
+// taken that is due to its queue (package quota says what is), so exchanges cannot go round in
+// circles. A latency-critical job is never preempted within its queue; but its use above the
+// guarantee of the queue is lent like all else, and reclaimed. A guarantee in which it fits
+// protects it from that.
 //
-// Idle capacity is used first. The victims are the set that does the least harm, and none
-// of them could be left out (package preempt): jobs backfilled on nodes that are reserved for the
-// beneficiary, then borrowed use before guaranteed use, the lower class before the
-// higher, small jobs before large gangs, and then the least lost work. Surplus members of
-// elastic gangs go before any job ends, if that is enough: see below. Each
-// other victim is asked for a checkpoint first, if it can write one:
+// Idle capacity is used first. The victims are the set that does the least harm, and none of
+// them could be left out (package preempt): jobs backfilled on nodes that are reserved for the
+// beneficiary, then borrowed use before guaranteed use, the lower class before the higher,
+// small jobs before large gangs, and then the least lost work. Surplus members of elastic gangs
+// go before any job ends, if that is enough: see below. Each other victim is asked for a
+// checkpoint first, if it can write one:
 //
 //	          RequestCheckpoint            Release
 //	runs ──────────────────────▶ asked ──────────────▶ Releasing ──▶ Pending
@@ -315,49 +309,45 @@
 //	       ╲───────────────────────────────────────────────┘
 //	         Release at once, if it writes no checkpoints
 //
-// Package berthtest/check/protocol draws the whole of it, with the effect of reports that
-// are late, lost or doubled.
-//
 // The nodes that become free are set aside for the beneficiary, as in a reservation, and its
-// quota is counted as used, so that no other job slips in between. It starts as soon as it fits,
-// there or elsewhere; when it has started, or no longer waits, the victims that were asked and
-// are not stopped yet go on ([Withdraw]). A preemption that takes longer than its deadlines and
-// Policy.ReservationTimeout together is given up. A victim waits again with its age, in its next
-// [Incarnation].
+// quota is counted as used, so that no other job slips in between. It starts as soon as it
+// fits, there or elsewhere; when it has started, or no longer waits, the victims that were
+// asked and are not stopped yet go on ([Withdraw]). A preemption that takes longer than its
+// deadlines and Policy.ReservationTimeout together is given up. A victim waits again with its
+// age, in its next [Incarnation].
 //
-// No two jobs ever evict each other, whatever they wait for. Within a queue a victim is of a lower
-// class, or of the same class and a lower priority, and those do not change: it can never be the
-// other's turn. Equals never evict each other. Between queues nothing is taken that is due. Costs,
-// waits and rate limits only ever put off what these rules allow, and allow nothing more.
+// No two jobs ever evict each other, whatever they wait for. Within a queue a victim is of a
+// lower class, or of the same class and a lower priority, and those do not change: it can never
+// be the other's turn. Equals never evict each other. Between queues nothing is taken that is
+// due. Costs, waits and rate limits only ever put off what these rules allow, and allow nothing
+// more.
 //
 // # Elastic gangs give first
 //
-// An elastic gang gives up its surplus, the members above the minimum of their group, by
-// whole widest segments where there are any, so that the rest keeps its topology. It gets a
-// [Release] of these members alone and stays Running: Release.Remaining tells with how many
-// members it goes on, so that the job can resize to that, and Release.SurplusEvictions for
-// which beneficiaries, which may be several. No checkpoint is requested before, as no work of
-// the gang is lost, and neither a minimum run time, a cooldown nor a rate limit protects a
-// surplus: a gang has it for as long as no other job needs the place.
+// An elastic gang gives up its surplus, the members above the minimum of their group, by whole
+// widest segments where there are any, so that the rest keeps its topology. It gets a [Release]
+// of these members alone and stays Running: Release.Remaining tells with how many members it
+// goes on, so that the job can resize to that, and Release.SurplusEvictions for which
+// beneficiaries, which may be several. No checkpoint is requested before, as no work of the
+// gang is lost, and neither a minimum run time, a cooldown nor a rate limit protects a surplus:
+// a gang has it for as long as no other job needs the place.
 //
 // While a gang gives or gets members, a job that needs more of its surplus waits instead of
-// evicting others. Members that are being stopped are stopped, even if no job needs their
-// place any more. The gang grows again like any that is short of members: on idle capacity, and
-// never at the cost of others. A gang with domains for itself (Topology.Exclusive) gives no
-// parts.
+// evicting others. Members that are being stopped are stopped, even if no job needs their place
+// any more. The gang grows again like any that is short of members: on idle capacity, and never
+// at the cost of others. A gang with domains for itself (Topology.Exclusive) gives no parts.
 //
 // # Cost, gain and hysteresis
 //
-// A preemption has a cost: for each GPU of each victim the work since its last
-// checkpoint (or the time to write one, if it does so when asked), its restart, and the
-// time for which it will wait, estimated by the run time of the beneficiary.
-// [CheckpointWritten] tells of checkpoints that jobs write by themselves; a job that never
-// tells is taken to write them at the interval that it states. The cost is paid when the
-// gain is more: for each GPU that the beneficiary asks for, what its class is worth more than
-// that of the victims, what its turn is worth, and the time that it has waited ([GainPolicy];
-// Config.Gain is another function). Until then it waits; a pass looks again at the very
-// instant at which the preemption pays, and Explain names that instant, with both figures. A
-// queue takes its guarantee back at any cost.
+// A preemption has a cost: for each GPU of each victim the work since its last checkpoint (or
+// the time to write one, if it does so when asked), its restart, and the time for which it will
+// wait, estimated by the run time of the beneficiary. [CheckpointWritten] tells of checkpoints
+// that jobs write by themselves; a job that never tells is taken to write them at the interval
+// that it states. The cost is paid when the gain is more: for each GPU that the beneficiary
+// asks for, what its class is worth more than that of the victims, what its turn is worth, and
+// the time that it has waited ([GainPolicy]; Config.Gain is another function). Until then it
+// waits; a pass looks again at the very instant at which the preemption pays, and Explain names
+// that instant, with both figures. A queue takes its guarantee back at any cost.
 //
 // [Preemption] damps preemptions by four means. A job runs for MinRuntime at least, and a
 // victim for a Cooldown longer, twice as long each time. A RateLimit bounds evictions in the
@@ -368,63 +358,62 @@
 //
 // # Drains and moves
 //
-// [NodeDraining] has a node emptied. A gang leaves as soon as there is another
-// place for it: that is kept for it while it is asked for a checkpoint and stopped, and
-// then it starts there. Members on other nodes come back to where they were, if they can,
-// and only the others go elsewhere, as close by as there is room. A gang without another place
-// goes on until it has just the time for a checkpoint before the deadline, and then waits as
-// any other; without a deadline it stays. [NodeUncordoned] and [NodeCordoned] call a drain off.
-// [Scheduler.Report] tells which replicas are left ([DrainReport]), Explain where each goes
-// ([Departure]).
+// [NodeDraining] has a node emptied. A gang leaves as soon as there is another place for it:
+// that is kept for it while it is asked for a checkpoint and stopped, and then it starts there.
+// Members on other nodes come back to where they were, if they can, and only the others go
+// elsewhere, as close by as there is room. A gang without another place goes on until it has
+// just the time for a checkpoint before the deadline, and then waits as any other; without a
+// deadline it stays. [NodeUncordoned] and [NodeCordoned] call a drain off. [Scheduler.Report]
+// tells which replicas are left ([DrainReport]), Explain where each goes ([Departure]).
 //
-// Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps
-// it waiting, [Scheduler.Explain] and Core.StartPlan propose a few moves of other gangs that
-// would make room, and Policy.Defragmentation may have them ordered: if the wait that they
-// save, times the GPUs, is more than what they cost. A gang that is moved has its new place
-// kept for it. See [Defragmentation].
+// Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps it
+// waiting, [Scheduler.Explain] and Core.StartPlan propose a few moves of other gangs that would
+// make room, and Policy.Defragmentation may have them ordered: if the wait that they save,
+// times the GPUs, is more than what they cost. A gang that is moved has its new place kept for
+// it. See [Defragmentation].
 //
 // # Hardware that fails
 //
 // [NodeLost], [GPUFailed] and [XidReported] tell what fails; [LookupXid] says which Xids
 // condemn a GPU. A gang that has its minimum left goes on, and grows again. Any other gang is
 // stopped, by a Release with [CauseHardwareLost] and without a request for a checkpoint, and
-// starts again from its last checkpoint: on its old nodes, which are
-// kept for it meanwhile, with another for the one that is gone. If there is none, its
-// old nodes are kept until the gang has had its turn to take the rest from others. The same holds
-// for a gang whose members died, after Policy.RetryBackoff.
+// starts again from its last checkpoint: on its old nodes, which are kept for it meanwhile,
+// with another for the one that is gone. If there is none, its old nodes are kept until the
+// gang has had its turn to take the rest from others. The same holds for a gang whose members
+// died, after Policy.RetryBackoff.
 //
 // [HotSpares] keeps a few idle nodes of a pool for gangs that lost hardware or have to leave a
-// node that is being drained, spread over the topology, so that a gang which has to stay in
-// its domain finds one there. [Health] says how hardware is trusted again: a node that was lost
-// too often takes no work for a time (quarantine), and repaired hardware takes for a time only
+// node that is being drained, spread over the topology, so that a gang which has to stay in its
+// domain finds one there. [Health] says how hardware is trusted again: a node that was lost too
+// often takes no work for a time (quarantine), and repaired hardware takes for a time only
 // low-cost work (burn-in). [NodeUncordoned] ends both: an operator vouches for the node.
 //
 // # Questions
 //
 // None of these changes anything. [Scheduler.Explain] tells where a job stands: why each
 // replica waits, what would help and when it is expected to start; which victims make room for
-// it, or which would have to if the policy did not forbid it; and for which beneficiary it makes
-// room itself. Core.StartPlan tells what it would take to start a job now: which jobs to move,
-// or to evict, and at what cost; Core.WhatIf what a pass would order. Both may suppose
-// further events. [Scheduler.Report] describes the fleet, Core.BlastRadius
-// what a fault would take down, Core.Ledger the GPU time of each account, and Core.Diff where an
-// observed world differs.
+// it, or which would have to if the policy did not forbid it; and for which beneficiary it
+// makes room itself. Core.StartPlan tells what it would take to start a job now: which jobs to
+// move, or to evict, and at what cost; Core.WhatIf what a pass would order. Both may suppose
+// further events. [Scheduler.Report] describes the fleet, Core.BlastRadius what a fault would
+// take down, Core.Ledger the GPU time of each account, and Core.Diff where an observed world
+// differs.
 //
 // # When an invariant breaks
 //
 // Nothing that a caller sends makes a core panic: bad input is an [Error], and the decoders
 // return a value or an [Error] for any bytes. A panic whose text begins with "berth: broken
-// invariant" is a defect of the core: two of its books disagree. It comes out of Apply, Schedule
-// or a question. Let the process die: a core that panicked is half changed, and going on with it
-// may start two members on one GPU. The way back is that after a crash. Because a core is
-// deterministic, the journal leads to the same panic again if the last event or pass caused it;
-// then leave its last line out, or start anew from what runs ([JobObserved]). The snapshot and
-// the journal are the defect report: they reproduce it anywhere.
+// invariant" is a defect of the core: two of its books disagree. It comes out of Apply,
+// Schedule or a question. Let the process die: a core that panicked is half changed, and going
+// on with it may start two members on one GPU. The way back is that after a crash. Because a
+// core is deterministic, the journal leads to the same panic again if the last event or pass
+// caused it; then leave its last line out, or start anew from what runs ([JobObserved]). The
+// snapshot and the journal are the defect report: they reproduce it anywhere.
 //
 // # What is stable
 //
-// [EncodeEvent] and [EncodeOrder] give every event and every order one line of
-// JSON. Package journal writes, reads and replays files of them. From version 1 on:
+// [EncodeEvent] and [EncodeOrder] give every event and every order one line of JSON. Package
+// journal writes, reads and replays files of them. From version 1 on:
 //
 //   - Names in Go, JSON keys, kinds of events and orders, and the words of codes ([CauseCode],
 //     [ReasonCode], [DifferenceKind]) stay within a major version. New ones may come, so a switch
@@ -451,10 +440,9 @@
 //   - incarnation: one life of a replica, numbered from 1 ([Incarnation]).
 //   - claim: what a member asks of its node ([Claim]).
 //   - instance, share: parts of a GPU, by hardware and by software ([mig.Placement], [Share]).
-//   - pool: nodes that are bought and operated together (Node.Pool).
-//   - level, domain: a tier of the topology ("leaf") and one part of it ("leaf-7") ([Config],
-//     [Node]).
-//   - island, rail: nodes that share an NVLink fabric; NICs of one index on one switch ([Fabric]).
+//   - pool: nodes that are bought and operated together ([Node]).
+//   - level, domain: a tier of the topology ("leaf"), and a part of it ("leaf-7") ([Config]).
+//   - island, rail: nodes on one NVLink fabric; NICs of one index on one switch ([Fabric]).
 //   - segment: members that stay in one domain together ([Segment]).
 //   - locality: closeness against packing ([Locality]).
 //   - oversubscription: uplinks that carry less than what comes up ([Oversubscription]).
@@ -462,22 +450,18 @@
 //   - tenant: a trust domain; it shares GPUs with itself alone ([TenantID]).
 //   - class: batch, interactive or latency-critical ([Class]).
 //   - to preempt, to reclaim: to evict within a queue, and between queues ([Preemption]).
-//   - victim, beneficiary: the replica that is evicted, and the one for which it is
-//     ([Victim], [Cause]).
+//   - victim, beneficiary: the evicted replica, and the one that gets its place ([Victim]).
 //   - surplus: members above the minimum of their group ([SurplusEviction]).
 //   - cost, gain: what a preemption loses and wins, in GPU time ([Weighing], [GainPolicy]).
-//   - cooldown: the time for which a former victim is not evicted again ([Preemption]).
+//   - cooldown: the time for which a victim is not evicted again ([Preemption]).
 //   - withdraw: to take a request for a checkpoint back ([Withdraw]).
-//   - reservation: nodes set aside, for a gang that waits or in advance ([Reservation],
-//     [ReservationReport]).
+//   - reservation: nodes set aside, for a gang that waits or in advance ([Reservation]).
 //   - backfill: a job on reserved nodes that ends in time ([Policy]).
 //   - GPU hold: a GPU that takes no new members until it is empty ([Geometry]).
-//   - geometry, repartition: how the GPUs of a pool may divide, and the order that divides one
-//     ([Geometry], [Repartition]).
-//   - cordon, drain: to keep new members off a node, and to empty it ([NodeCordoned],
-//     [NodeDraining]).
-//   - defragmentation, move: joining free pieces, and one step of it ([Defragmentation], [Move]).
-//   - quarantine, burn-in: no work, and only low-cost work, for hardware that failed ([Health]).
+//   - geometry, repartition: how GPUs may divide, and the order that divides one ([Repartition]).
+//   - cordon, drain: to keep new members off a node, and to empty it ([NodeDraining]).
+//   - defragmentation, move: joining free pieces, and one step of it ([Defragmentation]).
+//   - quarantine, burn-in: no work, and low-cost work, for hardware that failed ([Health]).
 //   - hot spare: an idle node kept for gangs that lose hardware ([HotSpares]).
 //   - blast radius: what one fault takes down ([BlastRadius]).
 //   - start plan: what it would take to start a job ([StartPlan]).
@@ -486,9 +470,9 @@
 //
 // # What this version does not do
 //
-// No running job is stopped for a reservation that was made in advance, for a Repartition,
-// or for a gang that grows. A gang moves whole: it is stopped, all of it, and started again,
-// also if one of its members alone has to go elsewhere. A node has GPUs of one product. A
+// No running job is stopped for a reservation that was made in advance, for a Repartition, or
+// for a gang that grows. A gang moves whole: it is stopped, all of it, and started again, also
+// if one of its members alone has to go elsewhere. A node has GPUs of one product. A
 // requirement of a job that this version cannot keep is refused with [ErrUnsupported], never
 // ignored.
 //
