@@ -169,7 +169,7 @@ func (Bind) order() {}
 //
 // Report Done when the GPU is so, Failed when it is as it was. Members that were to be started
 // on what failed to come about are placed elsewhere, or their gang is taken back. After the
-// deadline the GPU takes nothing until GPUPartitioned tells how it is; if a member is known to
+// deadline the GPU takes nothing until [GPUPartitioned] tells how it is; if a member is known to
 // run on what was ordered, it counts as done.
 type Repartition struct {
 	OrderHeader
@@ -241,7 +241,7 @@ func (RequestCheckpoint) Kind() string { return "requestCheckpoint" }
 
 func (RequestCheckpoint) order() {}
 
-// Withdraw takes back a RequestCheckpoint that was not reported yet: the gang keeps its place,
+// Withdraw takes back a [RequestCheckpoint] that was not reported yet: the gang keeps its place,
 // and goes on. No report is expected.
 type Withdraw struct {
 	OrderHeader

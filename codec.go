@@ -8,14 +8,14 @@ package berth
 // EncodeEvent returns the event's JSON, on one line.
 func EncodeEvent(e Event) ([]byte, error) { return eventKinds.encode(e) }
 
-// DecodeEvent reads what EncodeEvent wrote. It checks the form alone; whether the event makes
+// DecodeEvent reads what [EncodeEvent] wrote. It checks the form alone; whether the event makes
 // sense is for Apply to say. Any other bytes are refused with an *[Error].
 func DecodeEvent(b []byte) (Event, error) { return eventKinds.decode(b) }
 
 // EncodeOrder returns the order's JSON, on one line.
 func EncodeOrder(a Order) ([]byte, error) { return orderKinds.encode(a) }
 
-// DecodeOrder reads what EncodeOrder wrote. Any other bytes are refused with an *[Error].
+// DecodeOrder reads what [EncodeOrder] wrote. Any other bytes are refused with an *[Error].
 func DecodeOrder(b []byte) (Order, error) { return orderKinds.decode(b) }
 
 // DecodeConfig reads a Config from JSON, strictly, and checks it. What it refuses is an

@@ -59,7 +59,7 @@ type Oversubscription struct {
 }
 
 // Limits bound what the core holds. An event that would exceed one is refused
-// with ErrLimit. Zero means the default.
+// with [ErrLimit]. Zero means the default.
 type Limits struct {
 	// Nodes in the fleet; default 65,536.
 	Nodes int `json:"nodes,omitempty"`

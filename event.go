@@ -22,7 +22,7 @@ type Event interface {
 	event()
 }
 
-// NodeJoined adds a node. A node that comes back after NodeLost joins anew, and is not
+// NodeJoined adds a node. A node that comes back after [NodeLost] joins anew, and is not
 // cordoned; but the policy may put it in quarantine or burn-in: see [Health].
 type NodeJoined struct {
 	Node Node `json:"node"`
@@ -36,7 +36,7 @@ func (NodeJoined) event() {}
 // NodeUpdated replaces the description of a node. While members run there, its
 // domains, pool and the shape of its GPUs must stay; host capacity may shrink
 // below what is held, which stops no member. A GPU that has failed stays so until
-// GPURepaired, whatever the description says. A first Table, or another, is another
+// [GPURepaired], whatever the description says. A first Table, or another, is another
 // shape.
 type NodeUpdated struct {
 	Node Node `json:"node"`
@@ -77,7 +77,7 @@ func (NodeUncordoned) event() {}
 // waits as any other.
 //
 // Another NodeDraining changes the deadline: a gang that was asked to leave and has less time
-// now is asked anew. NodeUncordoned and NodeCordoned end it: a gang that was asked and is not
+// now is asked anew. [NodeUncordoned] and [NodeCordoned] end it: a gang that was asked and is not
 // stopped yet goes on. Report tells what is left on the node.
 type NodeDraining struct {
 	Node NodeID `json:"node"`
@@ -105,10 +105,10 @@ func (NodeLost) Kind() string { return "nodeLost" }
 func (NodeLost) event() {}
 
 // GPUFailed condemns one GPU, as after a fatal Xid. Members that hold it are
-// lost, as with NodeLost: no Release names them. As their machine is still up, stop them
+// lost, as with [NodeLost]: no Release names them. As their machine is still up, stop them
 // before anything is started on what else they held. An order about it that is out is
 // over: how the GPU is divided is not known then, and after its repair it takes nothing
-// before GPUPartitioned.
+// before [GPUPartitioned].
 type GPUFailed struct {
 	Node   NodeID `json:"node"`
 	GPU    int    `json:"gpu"`
@@ -121,7 +121,7 @@ func (GPUFailed) Kind() string { return "gpuFailed" }
 func (GPUFailed) event() {}
 
 // XidReported tells of a fault that NVIDIA's driver reported about a GPU. A fault of the
-// hardware condemns the GPU as GPUFailed does; one of the application has no effect, and any
+// hardware condemns the GPU as [GPUFailed] does; one of the application has no effect, and any
 // other only while the node is in burn-in: see [LookupXid] and [Health].
 type XidReported struct {
 	Node   NodeID `json:"node"`
@@ -136,7 +136,7 @@ func (XidReported) Kind() string { return "xidReported" }
 func (XidReported) event() {}
 
 // GPURepaired returns a failed GPU to service, with the mode and the instances that it had. If
-// a reset took those away, tell GPUPartitioned too. The policy may put the node in burn-in:
+// a reset took those away, tell [GPUPartitioned] too. The policy may put the node in burn-in:
 // see [Health].
 type GPURepaired struct {
 	Node NodeID `json:"node"`
@@ -345,7 +345,7 @@ func (ActivityReported) event() {}
 
 // CheckpointWritten tells that a replica wrote a checkpoint by itself. From then on its loss
 // counts from there, and Checkpoint.Interval is no longer used as a guess. It does not answer
-// a RequestCheckpoint that is out. One that is older than the last one known changes nothing.
+// a [RequestCheckpoint] that is out. One that is older than the last one known changes nothing.
 type CheckpointWritten struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`

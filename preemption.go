@@ -190,7 +190,7 @@ type GainPolicy struct {
 }
 
 // A GainFunc is the gain of starting a job that waits now: a function that takes the place of
-// the standard one ([preempt.Scale.Gain], with the GainPolicy of the policy). It must be pure,
+// the standard one ([preempt.Scale.Gain], with the [GainPolicy] of the policy). It must be pure,
 // or equal events would not give equal orders; it must not become less the longer the
 // beneficiary has waited. The instant from which a preemption pays is exact if the gain grows
 // at a steady rate.

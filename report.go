@@ -90,7 +90,7 @@ type GPUCount struct {
 	StrandedMilli int64 `json:"strandedMilli"`
 }
 
-// A ProductCount is the GPUCount of one product.
+// A ProductCount is the [GPUCount] of one product.
 type ProductCount struct {
 	Product string `json:"product"`
 	GPUCount

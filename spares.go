@@ -22,7 +22,7 @@ import (
 // for the fleet as it is when all is well, and would else change with every failure.
 //
 // Good values to begin with: 10 to 20, one or two per cent. A fleet of 2,048 nodes that loses
-// one every three hours (see Health) and has it back after two days has 16 of them out on
+// one every three hours (see [Health]) and has it back after two days has 16 of them out on
 // average, 0.8 %.
 type HotSpares struct {
 	// Pool is that of [Node]; empty: of nodes that state none. Once for each pool.

@@ -5,7 +5,7 @@ import (
 )
 
 // An Xid is a kind of fault that NVIDIA's driver reports about a GPU, in the kernel's log
-// and over NVML. LookupXid tells what is known of one.
+// and over NVML. [LookupXid] tells what is known of one.
 type Xid struct {
 	Number int `json:"number"`
 	// Name is what NVIDIA calls it; empty: the number is not in the table.
