@@ -25,12 +25,10 @@
 //   - Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve].
-//   - Ask why a job waits: [core.ExampleCore_Explain]; and what it would take to start it:
-//     [core.ExampleCore_StartPlan].
+//   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
 //   - Replay an incident: [journal.ExampleReplay].
-//   - Judge a policy by a workload: [life.Example]; or by the fleet as it is now:
-//     [core.ExampleCore_WhatIf].
+//   - Judge a policy: by a workload, [life.Example]; by what it would do now, [core.ExampleCore_WhatIf].
 //   - Read a refusal: [core.Example_refusal].
 //   - Keep a clock: [core.Example_clock].
 //

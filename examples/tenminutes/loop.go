@@ -13,7 +13,7 @@ import (
 type orchestrator struct {
 	core *core.Core
 	now  berth.Time
-	log  *journal.Writer // events, passes and orders; nil until step 4
+	log  *journal.Writer // events, passes and orders; nil until step 5
 }
 
 func newOrchestrator() *orchestrator {
