@@ -28,7 +28,7 @@
 //   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
 //   - Replay an incident: [journal.ExampleReplay].
-//   - Judge a policy: by a workload, [life.Example]; by what it would do now, [core.ExampleCore_WhatIf].
+//   - Judge a policy: by a workload, [life.Example]; as of now, [core.ExampleCore_WhatIf].
 //   - Read a refusal: [core.Example_refusal].
 //   - Keep a clock: [core.Example_clock].
 //

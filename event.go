@@ -252,7 +252,8 @@ type ObservedReplica struct {
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
 	// Started is when it began to run.
-	Started Time              `json:"started"`
+	Started Time `json:"started"`
+	// Members that run, and what each holds.
 	Members []MemberPlacement `json:"members"`
 }
 
@@ -285,8 +286,10 @@ func (JobCancelled) event() {}
 type JobFinished struct {
 	Job         JobID       `json:"job"`
 	Incarnation Incarnation `json:"incarnation"`
-	Failed      bool        `json:"failed,omitempty"`
-	Reason      string      `json:"reason,omitempty"`
+	// Failed, and Reason, are for totals and for people: a job that ends is not started again
+	// either way.
+	Failed bool   `json:"failed,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // Kind is "jobFinished".
@@ -304,7 +307,8 @@ type MemberFailed struct {
 	// Bind that started the members, if known: members that another Bind has started
 	// since are passed over, so that a doubled report does not hit those that took
 	// the place of the dead.
-	Bind    OrderID     `json:"bind,omitempty"`
+	Bind OrderID `json:"bind,omitempty"`
+	// Members that died.
 	Members []MemberRef `json:"members"`
 	Reason  string      `json:"reason,omitempty"`
 }
@@ -317,7 +321,8 @@ func (MemberFailed) event() {}
 // OrderReported tells how an order ended. It names the order by its ID; a
 // report about an order that is over is stale.
 type OrderReported struct {
-	Order   OrderID `json:"order"`
+	Order OrderID `json:"order"`
+	// Outcome of the order as a whole; each order says what its outcomes mean.
 	Outcome Outcome `json:"outcome"`
 	// Members that failed, when Outcome is Partial.
 	Members []MemberRef `json:"members,omitempty"`
@@ -336,7 +341,8 @@ type ActivityReported struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
-	ActiveMilli int         `json:"activeMilli"`
+	// ActiveMilli is in thousandths of the GPUs' time: 0..1000.
+	ActiveMilli int `json:"activeMilli"`
 }
 
 // Kind is "activityReported".

@@ -12,9 +12,9 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// Names by which the caller knows things. The core interns them at the door and
-// orders ties by them, so they should be stable: the same machine keeps its name
-// when it comes back from repair.
+// Names by which the caller knows things: 1 to 1,024 bytes of UTF-8 without control characters.
+// The core interns them at the door and orders ties by them, so they should be stable: the same
+// machine keeps its name when it comes back from repair.
 type (
 	NodeID   string
 	JobID    string
