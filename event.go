@@ -286,8 +286,8 @@ func (JobCancelled) event() {}
 type JobFinished struct {
 	Job         JobID       `json:"job"`
 	Incarnation Incarnation `json:"incarnation"`
-	// Failed, and Reason, are for totals and for people: a job that ends is not started again
-	// either way.
+	// Failed and Reason are for people and for the journal: a job that ended is not started
+	// again either way.
 	Failed bool   `json:"failed,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
