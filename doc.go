@@ -407,10 +407,10 @@
 // return a value or an [Error] for any bytes. A panic whose text begins with "berth: broken
 // invariant" is a defect of the core: two of its books disagree. It comes out of Apply,
 // Schedule or a question. Let the process die: a core that panicked is half changed, and going
-// on with it may start two members on one GPU. The way back is that after a crash. Because a
-// core is deterministic, the journal leads to the same panic again if the last event or pass
-// caused it; then leave its last line out, or start anew from what runs ([JobObserved]). The
-// snapshot and the journal are the defect report: they reproduce it anywhere.
+// on with it may start two members on one GPU. The way back is that after a crash. The call that
+// panicked is not in a journal, as package journal writes one; but a core is deterministic, and
+// the next pass may panic again: then start anew from what runs ([JobObserved]). The snapshot,
+// the journal and the last call are the defect report: they reproduce it anywhere.
 //
 // # What is stable
 //
