@@ -29,7 +29,7 @@ type Config struct {
 	Ledger bool `json:"ledger,omitempty"`
 	// Gain replaces the function that says what a job gains that others have to yield to;
 	// nil: the standard one. It is no data, and so in no snapshot or journal: a core that
-	// has one is restored with core.RestoreWith, which takes the function again.
+	// has one is restored with core.WithGain, which takes the function again.
 	Gain GainFunc `json:"-"`
 }
 

@@ -155,7 +155,8 @@ func (gp *GPUs) ExpireRepartition(p *record.Repartition) {
 func (gp *GPUs) revert(p *record.Repartition, why string) {
 	n, gpu := p.Node, p.Order.GPU
 	gp.backlog.Spoil(n)
-	hit := gp.books.Lose(n, func(m *record.Member) bool { return p.Needs(&m.Hold) })
+	cause := berth.Cause{Code: berth.CauseRepartitionFailed, Detail: why}
+	hit := gp.books.Lose(n, cause, func(m *record.Member) bool { return p.Needs(&m.Hold) })
 	n.SetPartitioning(gpu, p.Before)
 	gp.Divide(n, gpu)
 	gp.NoteLayout(n, gpu)
@@ -163,7 +164,7 @@ func (gp *GPUs) revert(p *record.Repartition, why string) {
 	for _, rep := range hit {
 		rep.Shun(n.Spec.ID)
 	}
-	gp.life.SettleAll(hit, berth.Cause{Code: berth.CauseRepartitionFailed, Detail: why})
+	gp.life.SettleAll(hit, cause)
 }
 
 // dropRepartitions ends the orders about the GPUs of a node that goes.
