@@ -155,6 +155,9 @@ type Bind struct {
 	OrderHeader
 	// Members to be started, each with what it holds from now on.
 	Members []MemberPlacement `json:"members"`
+	// Claims has what a member of each group of the job asks for, in the order of the groups:
+	// with the place of a member, all that is needed to start it. Read only.
+	Claims []GroupClaim `json:"claims,omitempty"`
 	// After lists the Repartitions, given before or with this order, without which
 	// members cannot be started.
 	After []OrderID `json:"after,omitempty"`
@@ -162,6 +165,22 @@ type Bind struct {
 
 // Kind is "bind".
 func (Bind) Kind() string { return "bind" }
+
+// ClaimOf is the claim of a member of the order; zero for a group that the job has not.
+func (b *Bind) ClaimOf(m *MemberPlacement) Claim {
+	for i := range b.Claims {
+		if b.Claims[i].Group == m.Group {
+			return b.Claims[i].Claim
+		}
+	}
+	return Claim{}
+}
+
+// A GroupClaim is what each member of a group asks for.
+type GroupClaim struct {
+	Group string `json:"group,omitempty"`
+	Claim Claim  `json:"claim"`
+}
 
 func (Bind) order() {}
 
@@ -238,6 +257,8 @@ type SurplusEviction struct {
 // first.
 type RequestCheckpoint struct {
 	OrderHeader
+	// Members that run, and where.
+	Members []MemberPlacement `json:"members,omitempty"`
 }
 
 // Kind is "requestCheckpoint".

@@ -16,7 +16,7 @@ func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Order, err
 	if err != nil {
 		return nil, err
 	}
-	twin, err := restore(b, c.state.Config.Gain, c.catalogue.Tables)
+	twin, err := c.restoreTwin(b)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...b
 		if err != nil {
 			return berth.StartPlan{}, err
 		}
-		if twin, err = restore(b, c.state.Config.Gain, c.catalogue.Tables); err != nil {
+		if twin, err = c.restoreTwin(b); err != nil {
 			return berth.StartPlan{}, err
 		}
 		for _, e := range facts {
@@ -61,4 +61,9 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...b
 		return berth.StartPlan{}, &berth.Error{Event: "whatItTakes", Field: "job", Kind: berth.ErrUnknown, Reason: fmt.Sprintf("job %q has no replica %d", id, replica)}
 	}
 	return twin.answer.StartPlan(rep), nil
+}
+
+// restoreTwin makes a core of a snapshot of this one.
+func (c *Core) restoreTwin(b []byte) (*Core, error) {
+	return Restore(b, WithGain(c.state.Config.Gain), withTables(c.catalogue.Tables))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
@@ -158,14 +159,10 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	for _, victim := range victims {
 		im.leaveOut(victim)
 	}
-	if !t.find() { // it did a moment ago
-		panic("berth: broken invariant: equal fleets, different answers")
-	}
+	invariant.Hold(t.find(), "equal fleets, different answers") // it did a moment ago
 	b := &Bid{Entry: e, victims: victims, where: slices.Clone(ev.books.Placement.Members)}
 	ev.books.LetGo()
-	if !im.putIn(t.Queue, b.where) {
-		panic("berth: broken invariant: what was found is not free")
-	}
+	invariant.Hold(im.putIn(t.Queue, b.where), "what was found is not free")
 	return b
 }
 

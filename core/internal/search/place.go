@@ -426,6 +426,7 @@ func (se *Search) Bind(rep *record.Replica, cause berth.Cause) {
 	rep.Order = berth.Bind{
 		OrderHeader: se.state.Order(rep, timeout, cause),
 		Members:     se.state.Placements(rep, record.MemberBinding),
+		Claims:      rep.Job.Claims(),
 		After:       after,
 	}
 	se.state.OpenOrder(rep)
