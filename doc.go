@@ -152,9 +152,8 @@
 // GPUFailed take more members away then; JobFinished ends it. Releasing is over at once
 // where nobody is left to be stopped: the gang is Pending, or gone.
 //
-// Package core/statetable has the whole table of a replica, and those of a member, an order,
-// a GPU's mode, reservations and a node's health; the script command "machine replica"
-// prints one.
+// The script command "machine replica" prints the whole table of a replica; there are tables of
+// a member, an order, a GPU's mode, reservations and a node's health, too (internal/statetable).
 //
 // # Placement
 //
@@ -280,7 +279,7 @@
 //	       ╲───────────────────────────────────────────────┘
 //	         Release at once, if it writes no checkpoints
 //
-// Package berthtest/check/protocol draws the whole of it, with what becomes of reports that
+// Package berthtest/internal/protocol draws the whole of it, and what becomes of reports that
 // are late, lost or doubled.
 //
 // The nodes on which there will be room are set aside for whom it is made, as in a
