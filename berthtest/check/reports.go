@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/check/protocol"
+	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
 // orderReported: a report about an order that is over changes nothing, so it is
