@@ -82,8 +82,8 @@ func ExampleCore_Explain() {
 	fmt.Println(reason.Remedy)
 	// Output:
 	// gpus
-	// 0 of 1 members of the gang (8 GPUs each) fit now
-	// free GPUs for 1 more members, 8 GPUs each
+	// 0 of 1 member of the gang (8 GPUs each) fit now
+	// free GPUs for 1 more member, 8 GPUs each
 }
 
 // What would the core do if that node went? Nothing is changed by asking.
@@ -191,8 +191,8 @@ func ExampleCore_StartPlan() {
 	}
 	fmt.Println(takes.Text)
 	// Output:
-	// to move 1 of those who run
+	// moving 1 running replica would start it
 	// a from [n1] to [n2]
 	// costs 4m0s of a GPU, and gains 192h0m0s
-	// nothing: the next pass is expected to start it
+	// nothing is in its way: the next pass is expected to start it
 }

@@ -111,9 +111,9 @@ func (gp *GPUs) CloseRepartition(p *record.Repartition) {
 func (gp *GPUs) RepartitionReported(p *record.Repartition, e *berth.OrderReported) *berth.Error {
 	switch {
 	case len(e.Members) > 0:
-		return refusal.Of(berth.ErrInvalid, "members", "the order is about a GPU, not about members")
+		return refusal.Of(berth.ErrInvalid, "members", "the order is for a GPU and has no members")
 	case e.Outcome == berth.OutcomePartial:
-		return refusal.Of(berth.ErrInvalid, "outcome", "a GPU is as it was ordered or as it was; tell anything else with gpuPartitioned after failed")
+		return refusal.Of(berth.ErrInvalid, "outcome", "a repartition succeeds or fails as a whole; report failed, and any other state of the GPU with gpuPartitioned")
 	case e.Outcome > berth.OutcomePartial:
 		return refusal.Of(berth.ErrInvalid, "outcome", fmt.Sprintf("%d is out of range", e.Outcome))
 	case e.Outcome == berth.OutcomeFailed && gp.provenDone(p):
@@ -144,7 +144,7 @@ func (gp *GPUs) ExpireRepartition(p *record.Repartition) {
 	gp.state.Totals.OrdersExpired++
 	if !done {
 		p.Node.GPUs[p.Order.GPU].Unknown = true
-		gp.revert(p, fmt.Sprintf("order %d about GPU %d of node %s was not reported", p.Order.ID, p.Order.GPU, p.Order.Node))
+		gp.revert(p, fmt.Sprintf("order %d for GPU %d of node %s was not reported in time", p.Order.ID, p.Order.GPU, p.Order.Node))
 	}
 	gp.books.SettleGPU(p.Node, p.Order.GPU)
 	gp.state.Freed(p.Node)
