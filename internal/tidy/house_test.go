@@ -132,7 +132,7 @@ var impure = set(
 // exception.
 var variables = map[string]string{
 	"eventKinds": "the closed set of events, with their decoders",
-	"orderKinds": "the closed set of actions, with their decoders",
+	"orderKinds": "the closed set of orders, with their decoders",
 	"host.table": "what differs by resource of a host, indexed by its values",
 }
 
