@@ -34,7 +34,7 @@ func (bl *Backlog) CheckPlacement(cl *berth.Claim, p *berth.MemberPlacement) *be
 		gpus = 1
 	}
 	if told := p.Instance != (mig.Placement{}); told != cl.WantsInstance() {
-		return refusal.Of(berth.ErrInvalid, "instance", fmt.Sprintf("told: %t; claimed: %t", told, cl.WantsInstance()))
+		return refusal.Of(berth.ErrInvalid, "instance", fmt.Sprintf("given: %t; claimed: %t", told, cl.WantsInstance()))
 	}
 	if p.GPUs.Len() != gpus {
 		return refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("has %d GPUs; the claim is for %d", p.GPUs.Len(), gpus))

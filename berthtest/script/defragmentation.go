@@ -59,15 +59,15 @@ func replicas(list []berth.ReplicaRef) string {
 
 // departure prints why a replica has to leave its place, and for which.
 func departure(d *berth.Departure) string {
-	line := fmt.Sprintf("leaves its place (%s", d.Cause.Code)
+	line := fmt.Sprintf("departure (%s", d.Cause.Code)
 	if d.Cause.Beneficiary.Job != "" {
 		line += " for " + replicas([]berth.ReplicaRef{d.Cause.Beneficiary})
 	}
-	line += ")"
+	line += "): "
 	if len(d.To) > 0 {
-		line += " for " + ranges(d.To)
+		line += "to " + ranges(d.To)
 	} else {
-		line += ", and there is no other yet"
+		line += "no destination yet"
 	}
 	if d.Deadline != 0 {
 		line += ", by " + clock(d.Deadline)
@@ -78,7 +78,7 @@ func departure(d *berth.Departure) string {
 // printMoves prints the moves that would make room.
 func (s *Session) printMoves(list []berth.Move) {
 	for _, m := range list {
-		s.print("  could be moved: %s/%d of queue %s, %s gpus, from %s to %s", m.Job, m.Replica, m.Queue, gpus(m.GPUMilli), ranges(m.From), ranges(m.To))
+		s.print("  possible move: %s/%d of queue %s, %s gpus, from %s to %s", m.Job, m.Replica, m.Queue, gpus(m.GPUMilli), ranges(m.From), ranges(m.To))
 	}
 }
 
@@ -106,17 +106,17 @@ func (s *Session) takes(rest string) error {
 func (s *Session) printTakes(t *berth.StartPlan) {
 	s.print("%s", t.Text)
 	if len(t.Moves) > 0 {
-		s.print("  moves would cost %v of a GPU, and gain %v", berth.Duration(t.MovesCost), berth.Duration(t.MovesGain))
+		s.print("  moving costs %v of GPU time, and gains %v", berth.Duration(t.MovesCost), berth.Duration(t.MovesGain))
 	}
 	s.printMoves(t.Moves)
 	if len(t.Victims) > 0 {
-		s.print("  to yield costs %v of a GPU", berth.Duration(t.Cost))
+		s.print("  preempting costs %v of GPU time", berth.Duration(t.Cost))
 		if len(t.Reason.Victims) == 0 {
 			s.print("  %s", t.Reason.Preemption)
 		}
 	}
 	for i := range t.Victims {
 		v := &t.Victims[i]
-		s.print("  could yield: %s", yields(v))
+		s.print("  victim: %s", yields(v))
 	}
 }
