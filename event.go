@@ -6,7 +6,8 @@ import (
 )
 
 // An Event is something that happened, as the embedder tells it to the core with
-// [Scheduler.Apply]. The set of events is closed: the types of this file.
+// [Scheduler.Apply]: by value, and not by pointer. The set of events is closed: the types
+// of this file.
 type Event interface {
 	// Kind is the event's name in JSON and in errors.
 	Kind() string
@@ -132,8 +133,9 @@ func (GPURepaired) event() {}
 // changed it by hand, or a Repartition got lost. What members hold must be part of it,
 // and no order about the GPU may be out.
 type GPUPartitioned struct {
-	Node NodeID  `json:"node"`
-	GPU  int     `json:"gpu"`
+	Node NodeID `json:"node"`
+	GPU  int    `json:"gpu"`
+	// Mode has to be said: one that is left out is refused.
 	Mode GPUMode `json:"mode"`
 	// Instances that exist, in GPUModeMIG.
 	Instances []mig.Placement `json:"instances,omitempty"`
@@ -284,7 +286,8 @@ func (MemberFailed) event() {}
 // OrderReported tells how an order ended. It names the order by its ID; a
 // report about an order that is over is stale.
 type OrderReported struct {
-	Order   OrderID `json:"order"`
+	Order OrderID `json:"order"`
+	// Outcome has to be said: one that is left out is refused.
 	Outcome Outcome `json:"outcome"`
 	// Members that failed, when Outcome is Partial.
 	Members []MemberRef `json:"members,omitempty"`

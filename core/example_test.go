@@ -94,7 +94,7 @@ func ExampleCore_WhatIf() {
 	if err != nil {
 		panic(err)
 	}
-	mustApply(sched, 1, berth.OrderReported{Order: actions[0].Header().ID})
+	mustApply(sched, 1, berth.OrderReported{Order: actions[0].Header().ID, Outcome: berth.OutcomeDone})
 	orders, err := sched.WhatIf(2, berth.NodeLost{Node: "n1"})
 	if err != nil {
 		panic(err)

@@ -47,7 +47,7 @@ func (d *divided) layout() []mig.Placement {
 
 // tell takes over how a GPU is.
 func (d *divided) tell(mode berth.GPUMode, instances []mig.Placement, kind berth.GeometryKind) {
-	d.mode, d.instances, d.unknown = mode, nil, false
+	d.mode, d.instances, d.unknown = max(mode, berth.GPUModeWhole), nil, false // a node need not say it
 	if kind != berth.GeometryPerClaim {
 		d.instances = slices.Clone(instances)
 	}
