@@ -111,7 +111,7 @@ func (s *Scheduler) apply(now berth.Time, e berth.Event) *berth.Error {
 
 func (s *Scheduler) join(n berth.Node) *berth.Error {
 	for i := range n.GPUs {
-		if n.GPUs[i].Failed || n.GPUs[i].Mode != berth.GPUModeWhole {
+		if n.GPUs[i].Failed || n.GPUs[i].Mode > berth.GPUModeWhole {
 			return unsupported(fmt.Sprintf("node.gpus[%d]", i), "only sound and whole GPUs are placed on here")
 		}
 	}
