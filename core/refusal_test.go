@@ -102,8 +102,8 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"links of another node", join(func(n *berth.Node) { n.Links = bridged(4) }), berth.ErrInvalid, "node.links"},
 		{"a link of no kind", join(func(n *berth.Node) { n.Links = bridged(8); n.Links[1][2] = "wet string" }), berth.ErrInvalid, "node.links[1][2]"},
 		{"links that differ by direction", join(func(n *berth.Node) { n.Links = bridged(8); n.Links[1][2] = "PIX" }), berth.ErrInvalid, "node.links"},
+		{"bad rate of a NIC", join(func(n *berth.Node) { n.NICs[0].MbitPerSecond = -1 }), berth.ErrInvalid, "node.nics[0].mbitPerSecond"},
 		{"links of no GPUs", join(func(n *berth.Node) { n.GPUs, n.Links = nil, bridged(1) }), berth.ErrInvalid, "node.links"},
-		{"bad rail", join(func(n *berth.Node) { n.NICs[0].Rail = -1 }), berth.ErrInvalid, "node.nics[0].rail"},
 
 		{"update of an unknown node", berth.NodeUpdated{Node: sample.Node("n9")}, berth.ErrUnknown, "node.id"},
 		{"new shape under load", berth.NodeUpdated{Node: func() berth.Node { n := sample.Node("n1"); n.GPUs = n.GPUs[:4]; return n }()}, berth.ErrConflict, "node"},

@@ -56,7 +56,7 @@ func (h *harbour) nodes(prefix string, n int, path ...string) {
 			node.GPUs = append(node.GPUs, berth.GPU{Product: "H100-80GB", Clique: string(node.ID)})
 		}
 		for rail := range 8 {
-			node.NICs = append(node.NICs, berth.NIC{Name: fmt.Sprint("mlx5_", rail), Rail: rail, MbitPerSecond: 400_000})
+			node.NICs = append(node.NICs, berth.NIC{Name: fmt.Sprint("mlx5_", rail), Rail: berth.OrdinalOf(rail), MbitPerSecond: 400_000})
 		}
 		h.tell(berth.NodeJoined{Node: node})
 	}

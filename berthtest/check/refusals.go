@@ -20,6 +20,9 @@ func (c *Checker) Rejected(now berth.Time, event berth.Event, err error) error {
 	}
 	switch e := event.(type) {
 	case berth.OrderReported:
+		if e.Outcome == berth.OutcomeUnset && errors.Is(err, berth.ErrInvalid) {
+			return nil
+		}
 		if ch := c.changes[e.Order]; ch != nil {
 			return c.changeRefused(ch, e, err)
 		}
