@@ -12,9 +12,9 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// Names by which the caller knows things. The core interns them at the door and
-// orders ties by them, so they should be stable: the same machine keeps its name
-// when it comes back from repair.
+// Names by which the caller knows things: 1 to 1,024 bytes of UTF-8 without control characters.
+// The core interns them at the door and orders ties by them, so they should be stable: the same
+// machine keeps its name when it comes back from repair.
 type (
 	NodeID   string
 	JobID    string
@@ -127,6 +127,7 @@ func (c ComputeCapability) Less(d ComputeCapability) bool {
 	return c.Major < d.Major || c.Major == d.Major && c.Minor < d.Minor
 }
 
+// String is "9.0" for {9, 0}.
 func (c ComputeCapability) String() string {
 	return strconv.Itoa(int(c.Major)) + "." + strconv.Itoa(int(c.Minor))
 }
@@ -233,7 +234,7 @@ func (c *NIC) check() *Error {
 	return checkAmount(c.MbitPerSecond).in("mbitPerSecond")
 }
 
-// Detail joins what happened with the reason that came with it.
+// Detail joins an event with the reason that came with it, for [Cause].
 func Detail(what, reason string) string {
 	if reason == "" {
 		return what

@@ -31,7 +31,7 @@ func (c *Core) checkRegeometry(policy *berth.Policy) *berth.Error {
 	return nil
 }
 
-// nextChange is when a pass has something to do about GPUs even if no fact comes.
+// nextChange is when a pass has something to do about GPUs even if no event comes.
 func (c *Core) nextChange() berth.Time {
 	at := agenda.Never
 	for _, d := range c.backlog.GPUHolds {
@@ -91,7 +91,7 @@ func (c *Core) waitingInstances() map[*catalogue.Table][]int64 {
 		s := c.state.Shapes[key]
 		waiting := 0
 		for _, b := range s.Buckets {
-			waiting += b.Entries.Len()
+			waiting += b.Waiting()
 		}
 		if waiting == 0 {
 			continue

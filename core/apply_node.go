@@ -201,11 +201,12 @@ func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
 	c.books.SetSchedulable(n, false) // so that nothing is woken for it
 	c.backlog.Spoil(n)
 	c.state.NoteLoss(n.Spec.ID)
-	hit := c.books.Lose(n, func(*record.Member) bool { return true })
+	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail("node "+string(e.Node)+" lost", e.Reason)}
+	hit := c.books.Lose(n, cause, func(*record.Member) bool { return true })
 	c.gpus.RemoveNode(n)
 	c.backlog.DropEmpty(n.Reservations)
 	c.agenda.Lessen()
-	c.life.SettleAll(hit, berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail("node "+string(e.Node)+" lost", e.Reason)})
+	c.life.SettleAll(hit, cause)
 	return nil
 }
 
@@ -230,9 +231,10 @@ func (c *Core) condemn(n *record.Node, gpu int, reason string) {
 	c.books.SettleGPU(n, gpu)
 	c.books.Recount(n, n.CapacityNow())
 	c.upkeep.CountSound(n)
-	hit := c.books.Lose(n, func(m *record.Member) bool { return berth.GPUSet(m.Hold.GPUs).Has(gpu) })
+	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)}
+	hit := c.books.Lose(n, cause, func(m *record.Member) bool { return berth.GPUSet(m.Hold.GPUs).Has(gpu) })
 	c.agenda.Lessen()
-	c.life.SettleAll(hit, berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)})
+	c.life.SettleAll(hit, cause)
 }
 
 func (c *Core) gpuRepaired(e berth.GPURepaired) *berth.Error {

@@ -27,6 +27,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 		return nil, c.clockError("schedule", now)
 	}
 	c.state.SetClock(now)
+	c.books.ForgetLost()
 	c.books.Tick()
 	c.expire()
 	c.mend()
@@ -47,7 +48,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.backlog.Earmark(false)
 	c.evict.Preempt()
 	c.search.EndPartialResumes()
-	c.mend() // who is stopped at once, and who need not yield any more
+	c.mend() // victims that are stopped at once, and requests that are withdrawn
 	c.agenda.EndPass()
 	c.state.ReopenOpened()
 	return c.state.HandOver(), nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -48,9 +49,7 @@ type ShapeSpec struct {
 // Key is the same for two requests if and only if they are alike in all that placement looks at.
 func (s *ShapeSpec) Key() string {
 	b, err := json.Marshal(s)
-	if err != nil {
-		panic("berth: a checked job has no JSON: " + err.Error())
-	}
+	invariant.Must(err) // a checked job has its JSON
 	return string(b)
 }
 
