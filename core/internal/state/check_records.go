@@ -76,6 +76,9 @@ func (st *State) CheckMembers() error {
 		}
 	}
 	if err := st.EachReplica(func(rep *record.Replica) error {
+		if rep.State == berth.ReplicaPending && rep.Members != nil {
+			return fmt.Errorf("it is pending, and keeps the places of members")
+		}
 		for flat := range rep.Members {
 			m := &rep.Members[flat]
 			if !m.State.Holds() {
