@@ -188,9 +188,8 @@
 // more members away then; JobFinished ends it. Releasing is over at once where no member is
 // left to be stopped: the gang is Pending, or gone.
 //
-// Package core/statetable has the whole table of a replica, and those of a member, an order, a
-// GPU's mode, reservations and a node's health; the script command "machine replica" prints one.
-// Package berthtest/check/protocol has the way of a victim.
+// The script command "machine replica" prints the whole table of a replica; there are tables of
+// a member, an order, a GPU's mode, reservations and a node's health, too (internal/statetable).
 //
 // # Placement
 //

@@ -80,7 +80,8 @@ type GPU struct {
 	// product of package mig, such as "H100-80GB", or one told with MIGTableSet, which
 	// wins. Empty: it does not divide.
 	MIGTable string `json:"migTable,omitempty"`
-	// Mode that the GPU is in and, in GPUModeMIG, the instances that exist. Later changes
+	// Mode that the GPU is in, and is GPUModeWhole where it is left out, and the instances
+	// that exist in GPUModeMIG. Later changes
 	// are told with GPUPartitioned; NodeUpdated passes over both.
 	Mode      GPUMode         `json:"mode,omitzero"`
 	Instances []mig.Placement `json:"instances,omitempty"`

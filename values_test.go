@@ -86,14 +86,37 @@ func TestEnumsRoundTrip(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, s, back)
 	}
-	for o := range berth.OutcomePartial + 1 {
+	for o := berth.OutcomeDone; o <= berth.OutcomePartial; o++ {
 		back, err := berth.ParseOutcome(o.String())
 		require.NoError(t, err)
 		require.Equal(t, o, back)
 	}
+	for m := berth.GPUModeWhole; m <= berth.GPUModeTimeSlice; m++ {
+		back, err := berth.ParseGPUMode(m.String())
+		require.NoError(t, err)
+		require.Equal(t, m, back)
+	}
 	require.Equal(t, "Class(9)", berth.Class(9).String())
 	_, err := json.Marshal(berth.ReplicaState(9))
 	require.Error(t, err)
+}
+
+// What has to be said cannot be written or read unsaid.
+func TestUnsetIsRefused(t *testing.T) {
+	require.Equal(t, "unset", berth.OutcomeUnset.String())
+	require.Equal(t, "unset", berth.GPUModeUnset.String())
+	for _, e := range []berth.Event{berth.OrderReported{Order: 1}, berth.GPUPartitioned{Node: "n"}} {
+		_, err := berth.EncodeEvent(e)
+		require.ErrorContains(t, err, "is not set")
+	}
+	for _, text := range []string{"", "unset"} {
+		_, err := berth.ParseOutcome(text)
+		require.ErrorContains(t, err, `is none of ["done" "failed" "partial"]`)
+		_, err = berth.ParseGPUMode(text)
+		require.ErrorIs(t, err, berth.ErrInvalid)
+	}
+	var gpu berth.GPU
+	require.NoError(t, json.Unmarshal([]byte(`{"product":"T4"}`), &gpu), "a GPU of a node need not say it")
 }
 
 func TestTimeSaturates(t *testing.T) {

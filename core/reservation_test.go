@@ -92,7 +92,7 @@ func (h *harbour) passes(now berth.Time) {
 				h.endsAt[head.Job] = now.Add(h.runtime[head.Job])
 			}
 			if _, ok := order.(berth.Drop); !ok {
-				h.tell(berth.OrderReported{Order: head.ID})
+				h.tell(berth.OrderReported{Order: head.ID, Outcome: berth.OutcomeDone})
 			}
 		}
 		require.NoError(h.tb, h.core.Check())

@@ -68,6 +68,7 @@ func (v Inventory) Node(id berth.NodeID) (berth.Node, error) {
 	for i := range v.GPUs {
 		from, g := &v.GPUs[i], &node.GPUs[i]
 		*g = v.describe(id, i)
+		g.Mode = berth.GPUModeWhole
 		g.Failed = !from.works() || from.MIG.Enabled && table.lattice == nil
 		if g.Failed {
 			g.Product = model.Product
@@ -184,7 +185,7 @@ func (g *GPU) Partitioned(node berth.NodeID) berth.GPUPartitioned {
 
 // partitioned is Partitioned of a GPU that the core knows by another index.
 func (g *GPU) partitioned(node berth.NodeID, index int) berth.GPUPartitioned {
-	e := berth.GPUPartitioned{Node: node, GPU: index}
+	e := berth.GPUPartitioned{Node: node, GPU: index, Mode: berth.GPUModeWhole}
 	if g.MIG.Enabled {
 		e.Mode, e.Instances = berth.GPUModeMIG, g.layout()
 	}

@@ -92,7 +92,7 @@ func (c *Checker) reportRefused(e berth.OrderReported, err error) error {
 func (c *Checker) changeRefused(ch *change, e berth.OrderReported, err error) error {
 	runner := ch.runner()
 	switch {
-	case e.Outcome > berth.OutcomeFailed || len(e.Members) > 0:
+	case e.Outcome != berth.OutcomeDone && e.Outcome != berth.OutcomeFailed || len(e.Members) > 0:
 	case e.Outcome == berth.OutcomeFailed && runner != nil:
 		c.saw("repartition failed under a runner")
 		if !errors.Is(err, berth.ErrConflict) {

@@ -14,9 +14,9 @@ import (
 func (s *Session) blast(rest string) error {
 	if rest == "" {
 		if w := s.core.Report().WorstBlastRadius; w != nil {
-			s.print("worst is %s[%d]: %d jobs are hit, %d go", w.Node, w.GPU, w.Jobs, w.JobsDown)
+			s.print("worst is %s[%d]: %d jobs are hit, %d of them stop", w.Node, w.GPU, w.Jobs, w.JobsDown)
 		} else {
-			s.print("nobody holds a GPU")
+			s.print("no job holds a GPU")
 		}
 		return nil
 	}
@@ -47,9 +47,9 @@ func casualties(list []berth.AffectedReplica) string {
 	var parts []string
 	for _, c := range list {
 		if c.Down {
-			parts = append(parts, fmt.Sprintf("%s/%d goes", c.Job, c.Replica))
+			parts = append(parts, fmt.Sprintf("%s/%d stops", c.Job, c.Replica))
 		} else {
-			parts = append(parts, fmt.Sprintf("%s/%d loses %d", c.Job, c.Replica, c.Members))
+			parts = append(parts, fmt.Sprintf("%s/%d loses %d members", c.Job, c.Replica, c.Members))
 		}
 	}
 	if parts == nil {
@@ -60,9 +60,9 @@ func casualties(list []berth.AffectedReplica) string {
 
 // fate prints with whom a replica shares its GPUs.
 func fate(f *berth.SharedBlastRadius) string {
-	line := "with it on a GPU: " + join(names(f.Device))
+	line := "shares a GPU with: " + join(names(f.Device))
 	if len(f.Process) > 0 {
-		line += "; hit by its faults: " + join(names(f.Process))
+		line += "; its process faults also hit: " + join(names(f.Process))
 	}
 	return line
 }
@@ -79,7 +79,7 @@ func names(ids []berth.JobID) []string {
 func (s *Session) divided(list []berth.PartitionedCount) {
 	for i := range list {
 		d := &list[i]
-		line := fmt.Sprintf("divided as %s: %d gpus", d.MIGTable, d.GPUs)
+		line := fmt.Sprintf("partitioned by table %s: %d gpus", d.MIGTable, d.GPUs)
 		for _, c := range d.Instances {
 			if c.Held > 0 || c.Free > 0 {
 				line += fmt.Sprintf("; %s held %d, free %d", c.Profile, c.Held, c.Free)

@@ -43,20 +43,20 @@ func (s *Session) health() error {
 		for i, id := range p.Nodes {
 			nodes[i] = string(id)
 		}
-		s.print("spares of pool %s: %d of %d free, %d in use: %s", p.Pool, p.Free, p.Wanted, p.InUse, join(nodes))
+		s.print("hot spares of pool %s: %d of %d free, %d in use: %s", p.Pool, p.Free, p.Wanted, p.InUse, join(nodes))
 	}
 	for _, h := range r.Health {
 		line := string(h.Node)
 		if h.QuarantineUntil != 0 {
-			line += " on probation until " + clock(h.QuarantineUntil)
+			line += " in quarantine until " + clock(h.QuarantineUntil)
 		}
 		if h.BurnInUntil != 0 {
-			line += " on trial until " + clock(h.BurnInUntil)
+			line += " in burn-in until " + clock(h.BurnInUntil)
 		}
 		s.print("%s", line)
 	}
 	if len(r.HotSpares)+len(r.Health) == 0 {
-		s.print("nothing is kept, and all is trusted")
+		s.print("no hot spares, and all nodes are trusted")
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (s *Session) wake(rest string) error {
 	}
 	next, ok := s.core.NextWake()
 	if !ok {
-		s.print("only a fact can make a difference")
+		s.print("nothing is due before the next event")
 		return nil
 	}
 	s.now = max(s.now, next)
@@ -153,7 +153,7 @@ func (s *Session) imagined(rest string) ([]berth.Event, error) {
 		}
 		more, known, err := s.events(command, strings.TrimSpace(arguments))
 		if !known {
-			return nil, fmt.Errorf("%q tells no fact", command)
+			return nil, fmt.Errorf("%q is not an event", command)
 		}
 		if err != nil {
 			return nil, err
@@ -216,7 +216,7 @@ func parseSighting(text string) (berth.ObservedMember, error) {
 	who, where, ok := strings.Cut(text, "@")
 	name, rest, numbered := strings.Cut(who, "/")
 	if !ok || !numbered {
-		return sighting, fmt.Errorf("%q is not a sighting like web/3[0]@n1[4]", text)
+		return sighting, fmt.Errorf("%q is not an observed member like web/3[0]@n1[4]", text)
 	}
 	rest, err := cutNumber(rest, &sighting.Replica)
 	if after, life := strings.CutPrefix(rest, "#"); life && err == nil {

@@ -77,7 +77,7 @@ func goesOn(r *berth.Release) string {
 	}
 	text := ""
 	if len(sizes) > 0 {
-		text = ", goes on with " + strings.Join(sizes, " and ")
+		text = ", continues with " + strings.Join(sizes, " and ")
 	}
 	for _, y := range r.SurplusEvictions {
 		if len(r.SurplusEvictions) > 1 {
@@ -140,7 +140,7 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		}
 		s.print("%s", line)
 		if r.Beneficiary.Job != "" {
-			s.print("  makes room for %s/%d", r.Beneficiary.Job, r.Beneficiary.Replica)
+			s.print("  is being evicted for %s/%d", r.Beneficiary.Job, r.Beneficiary.Replica)
 		}
 		if r.Departure != nil {
 			s.print("  %s", departure(r.Departure))
@@ -166,16 +166,16 @@ func (s *Session) printReason(r *berth.Reason) {
 	s.yielding(r)
 	s.printMoves(r.Moves)
 	if r.GPUHold != nil {
-		s.print("  kept for it: %s", keptFor(r))
+		s.print("  GPU held for it: %s", keptFor(r))
 	}
 	if r.Until != 0 {
-		s.print("  looks again at %s", clock(r.Until))
+		s.print("  tried again at %s", clock(r.Until))
 	}
 	if r.ExpectedStart != 0 {
 		s.print("  expected to start at %s", clock(r.ExpectedStart))
 	}
 	if r.Reservation != nil {
-		s.print("  reserved %s", reserved(r.Reservation))
+		s.print("  reservation: %s", reserved(r.Reservation))
 	}
 }
 
@@ -187,12 +187,12 @@ func (s *Session) yielding(r *berth.Reason) {
 	for _, list := range [...]struct {
 		what string
 		of   []berth.Victim
-	}{{"goes", r.Victims}, {"would have to go", r.PotentialVictims}} {
+	}{{"victim", r.Victims}, {"potential victim", r.PotentialVictims}} {
 		for i := range list.of {
 			y := &list.of[i]
 			line := list.what + ": " + yields(y)
 			if r.Weighing != nil {
-				line += fmt.Sprintf(", and lose %v of a GPU", berth.Duration(y.Cost))
+				line += fmt.Sprintf(", would lose %v of GPU time", berth.Duration(y.Cost))
 			}
 			s.print("    %s", line)
 		}
@@ -231,12 +231,12 @@ func (s *Session) bandwidth(rest string) error {
 // finding prints what a search found at one level, as in "leaf: 1 of 4 has room; 3 lack
 // GPUs; the best is l2 with room for 2".
 func finding(f *berth.LevelFinding) string {
-	line := fmt.Sprintf("%s: room in %d of %d", f.Level, f.DomainsLargeEnough, f.Domains)
+	line := fmt.Sprintf("%s: %d of %d have enough", f.Level, f.DomainsLargeEnough, f.Domains)
 	for _, l := range f.Shortfalls {
 		line += fmt.Sprintf("; %d short of %s", l.Domains, l.What)
 	}
 	if f.Best != "" {
-		line += fmt.Sprintf("; most in %s: %d", f.Best, f.MembersFit)
+		line += fmt.Sprintf("; the best, %s, fits %d members", f.Best, f.MembersFit)
 	}
 	return line
 }
@@ -326,20 +326,20 @@ func (s *Session) totals() error {
 		{"binds", int(t.Binds)},
 		{"binds failed", int(t.BindsFailed)},
 		{"releases", int(t.Releases)},
-		{"checkpoints asked", int(t.CheckpointsRequested)},
+		{"checkpoints requested", int(t.CheckpointsRequested)},
 		{"withdrawn", int(t.RequestsWithdrawn)},
 		{"evicted", int(t.ReplicasEvicted)},
 		{"shrunk", int(t.ReplicasShrunk)},
 		{"moves", int(t.Moves)},
 		{"repartitions", int(t.Repartitions)},
-		{"reshaped for", int(t.RepartitionsForMembers)},
-		{"drains", int(t.GPUHolds)},
+		{"repartitions for members", int(t.RepartitionsForMembers)},
+		{"GPU holds", int(t.GPUHolds)},
 		{"expired", int(t.OrdersExpired)},
 		{"presumed dead", int(t.ReplicasPresumedDead)},
 		{"reservations", int(t.Reservations)},
 		{"reservations expired", int(t.ReservationsExpired)},
 		{"backfilled", int(t.ReplicasBackfilled)},
-		{"attempts", int(t.PlacementAttempts)},
+		{"placement attempts", int(t.PlacementAttempts)},
 	})
 	return nil
 }

@@ -113,9 +113,9 @@ func badNodes(levels int) []berth.Event {
 		berth.PolicyChanged{Policy: berth.Policy{Geometry: []berth.Geometry{{}, {}}}},
 		berth.PolicyChanged{Policy: berth.Policy{RepartitionTimeout: -1}},
 		berth.MIGTableSet{}, berth.MIGTableSet{Table: worse}, berth.MIGTableSet{Table: mig.Product{Name: "\x00"}},
-		berth.GPUPartitioned{Node: "nobody"}, berth.GPUPartitioned{Node: "n0", GPU: -1}, berth.GPUPartitioned{Node: "n0", GPU: 64},
+		berth.GPUPartitioned{Node: "nobody", Mode: berth.GPUModeWhole}, berth.GPUPartitioned{Node: "n0", GPU: -1, Mode: berth.GPUModeWhole}, berth.GPUPartitioned{Node: "n0", GPU: 64, Mode: berth.GPUModeWhole},
 		berth.GPUPartitioned{Node: "n0", Mode: 9}, berth.GPUPartitioned{Node: "n0", Mode: berth.GPUModeMIG, Instances: []mig.Placement{{}}},
-		berth.GPUPartitioned{Node: "n0", Instances: []mig.Placement{{}}},
+		berth.GPUPartitioned{Node: "n0", Mode: berth.GPUModeWhole, Instances: []mig.Placement{{}}},
 		berth.NodeUpdated{Node: node(func(n *berth.Node) { n.ID = "nobody" })},
 		berth.NodeCordoned{Node: "nobody"}, berth.NodeUncordoned{Node: "nobody"}, berth.NodeLost{Node: "nobody"},
 		berth.NodeCordoned{Node: "n0", Reason: "\x00"}, berth.NodeLost{Node: "n0", Reason: "\x00"},
@@ -241,7 +241,7 @@ func badReports() []berth.Event {
 		berth.MemberFailed{Job: "j0", Replica: -1, Incarnation: 1},
 		berth.MemberFailed{Job: "j0", Incarnation: 1 << 30, Members: []berth.MemberRef{{}}},
 		berth.OrderReported{},
-		berth.OrderReported{Order: 1 << 60},
+		berth.OrderReported{Order: 1 << 60, Outcome: berth.OutcomeDone},
 		berth.OrderReported{Order: 1 << 60, Outcome: 77},
 	}
 }
