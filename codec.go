@@ -1,24 +1,25 @@
 package berth
 
-// The JSON of events, actions and configurations is stable: fields come in the order of
+// The JSON of events, orders and configurations is stable: fields come in the order of
 // the type's declaration, and what is written today is read tomorrow. Decoding is strict:
-// an unknown kind or field is refused, because a fact that is half understood is worse
+// an unknown kind or field is refused, because an event that is half understood is worse
 // than none.
 
 // EncodeEvent returns the event's JSON, on one line.
 func EncodeEvent(e Event) ([]byte, error) { return eventKinds.encode(e) }
 
-// DecodeEvent reads what EncodeEvent wrote. It checks the form alone; whether
-// the fact makes sense is for Apply to say.
+// DecodeEvent reads what [EncodeEvent] wrote. It checks the form alone; whether the event makes
+// sense is for Apply to say. Any other bytes are refused with an *[Error].
 func DecodeEvent(b []byte) (Event, error) { return eventKinds.decode(b) }
 
-// EncodeOrder returns the action's JSON, on one line.
+// EncodeOrder returns the order's JSON, on one line.
 func EncodeOrder(a Order) ([]byte, error) { return orderKinds.encode(a) }
 
-// DecodeOrder reads what EncodeOrder wrote.
+// DecodeOrder reads what [EncodeOrder] wrote. Any other bytes are refused with an *[Error].
 func DecodeOrder(b []byte) (Order, error) { return orderKinds.decode(b) }
 
-// DecodeConfig reads a Config from JSON, strictly, and checks it.
+// DecodeConfig reads a Config from JSON, strictly, and checks it. What it refuses is an
+// *[Error].
 func DecodeConfig(b []byte) (Config, error) {
 	var c Config
 	if err := decodeStrict("config", b, &c); err != nil {

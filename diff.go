@@ -7,7 +7,7 @@ type World struct {
 	Running []ObservedMember `json:"running"`
 }
 
-// A ObservedMember is one member seen running.
+// An ObservedMember is one member seen running.
 type ObservedMember struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`

@@ -11,12 +11,12 @@ import (
 type Class uint8
 
 const (
-	// ClassBatch work is preemptible: training, evaluation, anything that can wait.
+	// ClassBatch is preemptible work: training, evaluation, anything that can wait.
 	ClassBatch Class = iota
-	// ClassInteractive work has a person waiting: notebooks, debugging.
+	// ClassInteractive is work that a person waits for: notebooks, debugging.
 	ClassInteractive
-	// ClassLatencyCritical work serves users. Nothing of its own queue has it yield; what it has
-	// borrowed of another queue's guarantee it gives back like all others.
+	// ClassLatencyCritical is work that serves users. No job of its own queue evicts it; its
+	// use of another queue's guarantee is reclaimed like all other.
 	ClassLatencyCritical
 )
 
@@ -25,10 +25,14 @@ const classNames enum.Names = "batch|interactive|latency-critical"
 // ParseClass is the inverse of Class.String.
 func ParseClass(s string) (Class, error) { return parseEnum[Class]("class", classNames, s) }
 
+// String is the word for it, as in JSON.
 func (c Class) String() string { return enum.Text(classNames, c, "Class(%d)") }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (c Class) MarshalText() ([]byte, error) { return marshalEnum("class", classNames, c) }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (c *Class) UnmarshalText(b []byte) error { return unmarshalEnum(c, ParseClass, b) }
 
 // A ShareMode says how members share one GPU.
@@ -49,10 +53,14 @@ func ParseShareMode(s string) (ShareMode, error) {
 	return parseEnum[ShareMode]("mode", shareModeNames, s)
 }
 
+// String is the word for it, as in JSON.
 func (m ShareMode) String() string { return enum.Text(shareModeNames, m, "ShareMode(%d)") }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (m ShareMode) MarshalText() ([]byte, error) { return marshalEnum("mode", shareModeNames, m) }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (m *ShareMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseShareMode, b) }
 
 // A GPUMode is how a GPU may be used. It is in one mode at a time, and a change is an
@@ -76,27 +84,31 @@ const gpuModeNames enum.Names = "whole|mig|mps|time-slice"
 // ParseGPUMode is the inverse of GPUMode.String.
 func ParseGPUMode(s string) (GPUMode, error) { return parseEnum[GPUMode]("mode", gpuModeNames, s) }
 
+// String is the word for it, as in JSON.
 func (m GPUMode) String() string { return enum.Text(gpuModeNames, m, "GPUMode(%d)") }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (m GPUMode) MarshalText() ([]byte, error) { return marshalEnum("mode", gpuModeNames, m) }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (m *GPUMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseGPUMode, b) }
 
-// A ReplicaState is where one replica of a job stands.
+// A ReplicaState is where one replica of a job stands. The drawing in the manual has the steps
+// between them.
 type ReplicaState uint8
 
 const (
-	// ReplicaPending replicas wait for capacity and hold none.
+	// ReplicaPending: it waits for capacity and holds none.
 	ReplicaPending ReplicaState = iota
-	// ReplicaBinding replicas have a Bind order out and hold its capacity.
+	// ReplicaBinding: it has a Bind out and holds its capacity.
 	ReplicaBinding
-	// ReplicaRunning replicas have their minimum placed and confirmed.
+	// ReplicaRunning: its minimum is placed and confirmed.
 	ReplicaRunning
-	// ReplicaRepairing replicas lost members before their Bind was complete. They are
-	// made whole or taken back by the next pass, so no batch of orders leaves one.
+	// ReplicaRepairing: it lost members before its Bind was complete. The next pass makes it
+	// whole or takes it back, so no batch of orders leaves one.
 	ReplicaRepairing
-	// ReplicaReleasing replicas are being stopped and hold their capacity until that is
-	// reported.
+	// ReplicaReleasing: it is being stopped and holds its capacity until that is reported.
 	ReplicaReleasing
 )
 
@@ -107,12 +119,16 @@ func ParseReplicaState(s string) (ReplicaState, error) {
 	return parseEnum[ReplicaState]("state", replicaStateNames, s)
 }
 
+// String is the word for it, as in JSON.
 func (s ReplicaState) String() string { return enum.Text(replicaStateNames, s, "State(%d)") }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (s ReplicaState) MarshalText() ([]byte, error) {
 	return marshalEnum("state", replicaStateNames, s)
 }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (s *ReplicaState) UnmarshalText(b []byte) error { return unmarshalEnum(s, ParseReplicaState, b) }
 
 // An Outcome is how an order ended, as its report tells.
@@ -132,10 +148,14 @@ const outcomeNames enum.Names = "done|failed|partial"
 // ParseOutcome is the inverse of Outcome.String.
 func ParseOutcome(s string) (Outcome, error) { return parseEnum[Outcome]("outcome", outcomeNames, s) }
 
+// String is the word for it, as in JSON.
 func (o Outcome) String() string { return enum.Text(outcomeNames, o, "Outcome(%d)") }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (o Outcome) MarshalText() ([]byte, error) { return marshalEnum("outcome", outcomeNames, o) }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (o *Outcome) UnmarshalText(b []byte) error { return unmarshalEnum(o, ParseOutcome, b) }
 
 func parseEnum[E ~uint8](field string, names enum.Names, s string) (E, error) {

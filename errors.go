@@ -10,15 +10,15 @@ import (
 // The kinds of refusal. Test for them with errors.Is; get the details with
 // errors.As and an *Error.
 var (
-	// ErrInvalid: a value that makes no sense by itself, such as a negative
-	// amount, an unknown field or a minimum above the replicas.
+	// ErrInvalid: a value that makes no sense by itself, such as a negative amount, an unknown
+	// field or a minimum above the members.
 	ErrInvalid = errors.New("invalid")
 	// ErrUnknown: a name the core does not know.
 	ErrUnknown = errors.New("unknown")
 	// ErrDuplicate: a name that is taken.
 	ErrDuplicate = errors.New("duplicate")
-	// ErrConflict: a fact that cannot stand beside what the core holds, such as
-	// an observed placement on a GPU that is held by somebody else.
+	// ErrConflict: an event that cannot stand beside what the core holds, such as an observed
+	// placement on a GPU that another job holds.
 	ErrConflict = errors.New("conflict")
 	// ErrUnsupported: a field that this version carries but does not honour. It
 	// is refused rather than ignored.
@@ -39,7 +39,7 @@ type Error struct {
 	// decoder or call that refused ("config", "snapshot", "schedule").
 	Event string
 	// Field is the path of the offending field within the event, such as
-	// "job.groups[1].min"; empty where the event as a whole is at fault.
+	// "job.groups[1].minMembers"; empty where the event as a whole is at fault.
 	Field string
 	// Reason says what is wrong, in a sentence without a full stop.
 	Reason string
@@ -47,6 +47,7 @@ type Error struct {
 	Kind error
 }
 
+// Error is "berth: EVENT: FIELD: REASON", without the parts that are empty.
 func (e *Error) Error() string {
 	return errtext.Join("berth", e.Event, e.Field, e.Reason)
 }

@@ -127,6 +127,7 @@ func (c ComputeCapability) Less(d ComputeCapability) bool {
 	return c.Major < d.Major || c.Major == d.Major && c.Minor < d.Minor
 }
 
+// String is "9.0" for {9, 0}.
 func (c ComputeCapability) String() string {
 	return strconv.Itoa(int(c.Major)) + "." + strconv.Itoa(int(c.Minor))
 }
@@ -233,7 +234,7 @@ func (c *NIC) check() *Error {
 	return checkAmount(c.MbitPerSecond).in("mbitPerSecond")
 }
 
-// Detail joins what happened with the reason that came with it.
+// Detail joins an event with the reason that came with it, for [Cause].
 func Detail(what, reason string) string {
 	if reason == "" {
 		return what

@@ -7,8 +7,8 @@ type Reservation struct {
 	// From and Until bound the time. At Until the reservation ends by itself.
 	From  Time `json:"from"`
 	Until Time `json:"until"`
-	// Queue whose jobs, and those of the queues below it, may use the nodes at any
-	// time; empty: nobody, as for maintenance.
+	// Queue that may use the nodes at any time, with the queues below it; empty: none, as for
+	// maintenance.
 	Queue QueueID `json:"queue,omitempty"`
 	// Nodes by name. Those that are not in the fleet are passed over until they join.
 	Nodes []NodeID `json:"nodes,omitempty"`

@@ -31,7 +31,7 @@ func (c *Core) checkRegeometry(policy *berth.Policy) *berth.Error {
 	return nil
 }
 
-// nextChange is when a pass has something to do about GPUs even if no fact comes.
+// nextChange is when a pass has something to do about GPUs even if no event comes.
 func (c *Core) nextChange() berth.Time {
 	at := agenda.Never
 	for _, d := range c.backlog.GPUHolds {

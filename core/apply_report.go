@@ -115,6 +115,10 @@ func (c *Core) bindReported(rep *record.Replica, failed []int, reason string) {
 			rep.Members[flat].State, rep.Members[flat].Ran = record.MemberRunning, true
 		}
 	}
+	c.gpus.Prove(rep)
+	if rep.State == berth.ReplicaRunning {
+		c.agenda.Stir(c.state.Now) // whoever needs what it has above its minimum waited for that
+	}
 	if len(failed) > 0 {
 		c.state.Totals.BindsFailed++
 		if rep.State == berth.ReplicaRunning {

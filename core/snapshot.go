@@ -17,7 +17,8 @@ import (
 // snapshotVersion is the version of the snapshot's format.
 const snapshotVersion = 2
 
-// Snapshot returns the whole state as JSON. Cost: O(state).
+// Snapshot returns the whole state as JSON, which [Restore] reads. Equal states give equal
+// bytes. Cost: O(state).
 func (c *Core) Snapshot() ([]byte, error) {
 	s := record.Snapshot{
 		Version: snapshotVersion, Config: c.state.Config, OwnGain: c.state.Config.Gain != nil,
@@ -71,15 +72,34 @@ func readSnapshot(b []byte, gain berth.GainFunc) (*record.Snapshot, error) {
 	var e *berth.Error
 	switch err := refusal.Decode("snapshot", b, s); {
 	case errors.As(err, &e):
+		// A field that is not known is one of another version, if the version is another.
+		if other := versionOf(b); other != 0 && other != snapshotVersion {
+			return nil, unknownVersion(other)
+		}
 		e.Field = withoutParts(e.Field)
 		return nil, e
 	case s.Version != snapshotVersion:
-		return nil, &berth.Error{Event: "snapshot", Field: "version", Kind: berth.ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", s.Version, snapshotVersion)}
+		return nil, unknownVersion(s.Version)
 	case s.OwnGain != (gain != nil):
 		return nil, &berth.Error{Event: "snapshot", Field: "ownGain", Kind: berth.ErrInvalid, Reason: fmt.Sprintf("is %v: a core is restored with the function for the gain that it had", s.OwnGain)}
 	}
 	s.Config.Gain = gain
 	return s, nil
+}
+
+// versionOf is the version that a snapshot names, also one of another form; 0: it names none.
+func versionOf(b []byte) int {
+	var head struct {
+		Version int `json:"version"`
+	}
+	if json.Unmarshal(b, &head) != nil {
+		return 0
+	}
+	return head.Version
+}
+
+func unknownVersion(version int) error {
+	return &berth.Error{Event: "snapshot", Field: "version", Kind: berth.ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", version, snapshotVersion)}
 }
 
 // withoutParts drops from the path of a field the names of the parts that it is in: encoding/json

@@ -6,9 +6,9 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// WhatIf answers what a pass at an instant would order if the given events were
-// told first. It works on a copy and leaves the core byte-identical. An event that
-// would be refused ends it with that refusal.
+// WhatIf answers what a pass at an instant would order if the given events were told first. It
+// works on a copy and leaves the core byte-identical. An event that would be refused ends it
+// with that refusal.
 //
 // Cost: O(state), for the copy.
 func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Order, error) {
@@ -29,10 +29,10 @@ func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Order, err
 }
 
 // StartPlan answers what it would take to start a replica that waits at an instant, if these
-// facts were told first: whom to move, who would have to yield and at what price, or why
-// nothing helps. It has no effect. Without facts, and now, it looks at the core itself; else at
-// a copy for which all that is due by then has fallen due, which costs O(state) more. A job
-// that is not known, also because its gang timeout is over by then, or a fact that would be
+// events were told first: which gangs to move, which victims to evict and at what cost, or why
+// nothing helps. It has no effect. Without events, and now, it looks at the core itself; else
+// at a copy for which all that is due by then has fallen due, which costs O(state) more. A job
+// that is not known, also because its gang timeout is over by then, or an event that would be
 // refused, is refused.
 func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...berth.Event) (berth.StartPlan, error) {
 	twin := c

@@ -12,6 +12,8 @@ var (
 	// ErrMalformed: a line that is no line of a journal. Reading can go on behind
 	// it.
 	ErrMalformed = errors.New("malformed line")
+	// ErrVersion: a journal of a version that this release does not read.
+	ErrVersion = errors.New("unknown version")
 	// ErrTruncated: the last line has no end, as after a crash while it was
 	// written.
 	ErrTruncated = errors.New("truncated journal")
@@ -28,7 +30,7 @@ type Error struct {
 	// Line counts from 1.
 	Line int
 	// Field is the path of the offending field within the line, such as
-	// "event.job.groups[1].min"; empty where the line as a whole is at fault.
+	// "event.job.groups[1].minMembers"; empty where the line as a whole is at fault.
 	Field string
 	// Reason says what is wrong, in a sentence without a full stop.
 	Reason string

@@ -42,6 +42,8 @@ func (c *Checker) bindReported(rep *replica, outcome berth.Outcome, failed func(
 		if failed(m) {
 			m.state, m.ran, any = broke, false, true
 			rep.avoid(m)
+		} else {
+			c.proves(m)
 		}
 	}
 	// Members that were lost or died meanwhile failed as well, if the report says so.

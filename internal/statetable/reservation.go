@@ -54,7 +54,7 @@ func Reservation() Machine {
 			{From: "pending|resume|partialResume", Event: "bind", To: None},
 			{From: "preemption", Event: "bind", To: None, Effect: "victims that were asked for a checkpoint and are not stopped go on"},
 			{From: waiting, Event: "node changes|overtaken", To: None, Effect: "the gang is planned for anew"},
-			{From: "pending|preemption|resume", Event: "until", To: None, Effect: "the gang waits until something is free before it gets another one"},
+			{From: "pending|preemption|resume", Event: "until", To: None, Effect: "the gang is planned for again after a while, twice as long each time"},
 			{From: waiting, Event: "gang ends", To: None},
 			{From: "preemption", Event: "called off", To: None, Effect: "victims that were asked for a checkpoint and are not stopped go on"},
 			{From: "resume|partialResume", Event: "called off", To: None, Effect: "the gang waits as any other"},

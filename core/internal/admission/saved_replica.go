@@ -72,6 +72,9 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 			return refusal.In(err, errtext.Index("members", i))
 		}
 	}
+	if torn := ad.state.TornByOrder(rep); torn != "" {
+		return refusal.Of(berth.ErrInvalid, "members", torn)
+	}
 	if err := ad.restoreOrder(rep, s.Order); err != nil {
 		return refusal.In(err, "order")
 	}
@@ -93,7 +96,7 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 		return refusal.Of(berth.ErrInvalid, "state", "is out of range")
 	case j.Cancelled && !s.Gone:
 		return refusal.Of(berth.ErrInvalid, "gone", "is false in a job that is being cancelled")
-	case !record.InRange(s.Attempt, s.FailedBids):
+	case !record.InRange(s.Attempt, s.FailedBids, s.Vain):
 		return record.RefuseCounter()
 	case s.Incarnation > 2*limits.MaxIncarnation:
 		return refusal.Of(berth.ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, berth.Incarnation(2*limits.MaxIncarnation)))

@@ -55,7 +55,7 @@ func (bl *Backlog) HoldOf(j *record.Job, p *berth.MemberPlacement) gang.Hold {
 	cl := &j.Spec.Groups[record.GroupOf(&j.Spec, p.Group)].Claim
 	hold := gang.Hold{Node: n.Index, GPUs: uint64(p.GPUs), Host: cl.Host(), Instance: p.Instance}
 	if cl.Share != nil {
-		memory := cmp.Or(p.ShareMemoryMiB, cl.Share.MemoryMiB, n.Spec.GPUs[0].MemoryMiB*int64(cl.Share.GPUMilli)/1000)
+		memory := cmp.Or(p.ShareMemoryMiB, n.ShareMemory(cl.Share))
 		owner := bl.catalogue.Owners.Retain(catalogue.OwnerKey{Tenant: j.Spec.Tenant, Mode: cl.Share.Mode})
 		hold.Share = gang.Share{GPUMilli: int32(cl.Share.GPUMilli), MemoryMiB: memory, Owner: owner}
 	}

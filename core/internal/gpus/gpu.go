@@ -118,7 +118,7 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	}
 	gp.backlog.Lapse(n, e.GPU)
 	n.SetPartitioning(e.GPU, record.Partitioning{Mode: e.Mode, Instances: slices.Clone(e.Instances)})
-	n.GPUs[e.GPU].Unknown = false
+	gp.know(n, e.GPU)
 	gp.Divide(n, e.GPU)
 	gp.NoteLayout(n, e.GPU)
 	gp.books.SettleGPU(n, e.GPU)
@@ -127,6 +127,11 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	gp.agenda.Grew(gp.state.Now)
 	gp.agenda.Lessen()
 	return nil
+}
+
+// know notes that it is known how a GPU is divided.
+func (gp *GPUs) know(n *record.Node, gpu int) {
+	n.GPUs[gpu].Unknown, n.GPUs[gpu].Overdue = false, nil
 }
 
 // KnownGPU finds the node of a GPU that an event names, and refuses a GPU that the node does not

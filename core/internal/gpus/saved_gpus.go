@@ -38,6 +38,9 @@ func (gp *GPUs) restoreGPU(n *record.Node, s *record.SavedGPU) *berth.Error {
 	if (s.Order != nil) != (s.Before != nil) {
 		return refusal.Of(berth.ErrInvalid, "before", "there is no order without it")
 	}
+	if s.Overdue && (s.Order == nil || !s.Unknown) {
+		return refusal.Of(berth.ErrInvalid, "overdue", "there is no order, or it is known how the GPU is divided")
+	}
 	if s.Order != nil {
 		if err := gp.restoreRepartition(n, s); err != nil {
 			return refusal.In(err, "order")
@@ -65,7 +68,12 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 	case n.Spec.GPUs[s.GPU].Failed:
 		return refusal.Of(berth.ErrInvalid, "gpu", "has failed")
 	}
-	gp.openRepartition(&record.Repartition{Order: *o, Node: n, Before: before})
+	p := &record.Repartition{Order: *o, Node: n, Before: before}
+	if s.Overdue {
+		n.GPUs[s.GPU].Overdue = p
+	} else {
+		gp.openRepartition(p)
+	}
 	return nil
 }
 

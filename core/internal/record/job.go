@@ -24,6 +24,12 @@ func UnitOf(g *berth.Group) int {
 	return g.Topology.Segments[0].Size
 }
 
+// PlacedTogether reports whether where one member of a group goes depends on all others: it
+// cannot be placed anew alone.
+func PlacedTogether(t *berth.Topology) bool {
+	return t.Balance != "" || t.Spread != "" || t.RailAligned
+}
+
 // ReplicasOf is the number of gangs that the job asks for.
 func ReplicasOf(j *berth.Job) int {
 	if j.Service == nil {

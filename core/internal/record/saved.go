@@ -25,6 +25,8 @@ type SavedGPU struct {
 	GPU    int                `json:"gpu"`
 	Order  *berth.Repartition `json:"order,omitempty"`
 	Before *savedMode         `json:"before,omitempty"` // the order
+	// Overdue: the order is not out any more.
+	Overdue bool `json:"overdue,omitempty"`
 	GPUPart
 }
 

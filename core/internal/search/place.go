@@ -162,6 +162,7 @@ func (se *Search) placed(e *record.Entry, cause berth.Cause) {
 		cause = berth.Cause{Code: berth.CauseGrows}
 	} else {
 		se.life.LeavePending(rep)
+		rep.Reserve.Vain = 0
 		se.state.SetEnd(rep, se.state.EndIfPlaced(rep))
 		se.life.BeginNext(rep)
 	}

@@ -159,6 +159,20 @@ func (se *Search) postpone(rep *record.Replica) {
 	}
 }
 
+// planLater has the core plan another reservation for a replica whose last one did not come true.
+// What runs goes on for longer than it said, and nobody knows for how long: so that a fleet at
+// rest comes to rest, the next one is made after twice as long each time.
+func (se *Search) planLater(rep *record.Replica) {
+	wait, doublings := max(se.state.Config.Policy.ReserveAfter, berth.Second), min(rep.Reserve.Vain, 62)
+	if wait<<doublings>>doublings != wait {
+		rep.Reserve.At = agenda.Never
+	} else {
+		rep.Reserve.At = se.state.Now.Add(wait << doublings)
+	}
+	rep.Reserve.Vain++
+	se.agenda.ReserveBy(rep.Reserve.At)
+}
+
 func (se *Search) withinQuota(b *record.Bucket) bool {
 	se.state.Compile(b.Shape)
 	return se.backlog.Affords(b.Queue.Index, b.Shape.Least)
@@ -345,7 +359,7 @@ func (se *Search) EndReservations() {
 		}
 		if w.IsAwaited() {
 			se.state.Totals.ReservationsExpired++
-			se.postpone(w.Rep)
+			se.planLater(w.Rep)
 			if w.IsPlanned() {
 				se.FailBid(w.Rep)
 			}
