@@ -30,20 +30,20 @@ func (s *Session) blast(rest string) error {
 		s.printRefusal(err)
 		return nil
 	}
-	s.print("%s[%d] %s, all of it: %s", b.Node, b.GPU, b.Mode, casualties(b.Device))
+	s.print("%s[%d] %s, all of it: %s", b.Node, b.GPU, b.Mode, affected(b.Device))
 	for i := range b.Processes {
 		p := &b.Processes[i]
 		what := fmt.Sprintf("a process of %s/%d", p.Job, p.Replica)
 		if p.Instance != (mig.Placement{}) {
 			what += " in " + p.Instance.String()
 		}
-		s.print("  %s: %s", what, casualties(p.Affected))
+		s.print("  %s: %s", what, affected(p.Affected))
 	}
 	return nil
 }
 
-// casualties prints who loses how many members, as in "a/0 goes, b/0 loses 2".
-func casualties(list []berth.AffectedReplica) string {
+// affected prints the replicas that a fault hits, as in "a/0 stops, b/0 loses 2 members".
+func affected(list []berth.AffectedReplica) string {
 	var parts []string
 	for _, c := range list {
 		if c.Down {
@@ -53,13 +53,13 @@ func casualties(list []berth.AffectedReplica) string {
 		}
 	}
 	if parts == nil {
-		return "nobody"
+		return "none"
 	}
 	return strings.Join(parts, ", ")
 }
 
-// fate prints with whom a replica shares its GPUs.
-func fate(f *berth.SharedBlastRadius) string {
+// shared prints the jobs that share GPUs with a replica.
+func shared(f *berth.SharedBlastRadius) string {
 	line := "shares a GPU with: " + join(names(f.Device))
 	if len(f.Process) > 0 {
 		line += "; its process faults also hit: " + join(names(f.Process))
@@ -75,8 +75,8 @@ func names(ids []berth.JobID) []string {
 	return list
 }
 
-// divided prints the instances of divided GPUs, those that are there.
-func (s *Session) divided(list []berth.PartitionedCount) {
+// partitioned prints the MIG instances that exist.
+func (s *Session) partitioned(list []berth.PartitionedCount) {
 	for i := range list {
 		d := &list[i]
 		line := fmt.Sprintf("partitioned by table %s: %d gpus", d.MIGTable, d.GPUs)

@@ -83,7 +83,7 @@ func TestMistakes(t *testing.T) {
 		{"expect a binding on=n2", "it has on=n1"},
 		{"expect a binding at=n1[0]", "it has at=n1[0-7]"},
 		{"expect a binding reason=quota", "its reason is"},
-		{"expect a binding kept=n1[0]", "it has kept="},
+		{"expect a binding held=n1[0]", "it has held="},
 		{"blast n1", "is not a number"},
 		{"expect a gone", "it is binding"},
 		{"expect a dancing", "none of"},
