@@ -111,7 +111,7 @@ var thirdParty = []string{"github.com/google/btree"}
 // readers names packages that stand beside those that decide, each with the modules
 // that it draws in.
 var readers = map[string][]string{
-	"topology/fabric":              {"go.yaml.in/yaml/v3"},
+	"topology/fabric": {"go.yaml.in/yaml/v3"},
 }
 
 // impure are the functions and variables of otherwise pure packages that read
