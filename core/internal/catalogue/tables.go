@@ -200,13 +200,13 @@ func (c *Catalogue) CheckTables(n *berth.Node) *berth.Error {
 	return nil
 }
 
-// An OwnerKey is who may be together on a shared GPU.
+// An OwnerKey names the jobs that may share one GPU.
 type OwnerKey struct {
 	Tenant berth.TenantID
 	Mode   berth.ShareMode
 }
 
-// An OwnerTable interns owners of shared GPUs, counting who uses each.
+// An OwnerTable interns owners of shared GPUs, counting the users of each.
 type OwnerTable struct {
 	ByKey map[OwnerKey]gang.Owner
 	Uses  []int
