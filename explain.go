@@ -85,6 +85,7 @@ type QueueStanding struct {
 // A Reason says why a replica waits for a place: for its gang, or for the rest of
 // it.
 type Reason struct {
+	// Code is for programs. New codes may come, so a switch over them needs a default.
 	Code ReasonCode `json:"code"`
 	// Text is the reason in a sentence, with its numbers.
 	Text string `json:"text"`

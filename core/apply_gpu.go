@@ -91,7 +91,7 @@ func (c *Core) waitingInstances() map[*catalogue.Table][]int64 {
 		s := c.state.Shapes[key]
 		waiting := 0
 		for _, b := range s.Buckets {
-			waiting += b.Entries.Len()
+			waiting += b.Waiting()
 		}
 		if waiting == 0 {
 			continue

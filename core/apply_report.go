@@ -12,6 +12,9 @@ import (
 // orderReported is the end of an order. Reports about orders that are not out
 // are stale: they were reported before, have expired, or were overtaken.
 func (c *Core) orderReported(e berth.OrderReported) *berth.Error {
+	if e.Outcome == berth.OutcomeUnset {
+		return refusal.Of(berth.ErrInvalid, "outcome", "is not set")
+	}
 	if p := c.gpus.Repartitions[e.Order]; p != nil {
 		if err := refusal.Text(e.Reason); err != nil {
 			return refusal.In(err, "reason")

@@ -128,7 +128,7 @@ func TestAGainOfOnesOwn(t *testing.T) {
 	require.NoError(t, err)
 	_, err = core.Restore(b)
 	require.ErrorIs(t, err, berth.ErrInvalid)
-	d.Core, err = core.RestoreWith(b, gain)
+	d.Core, err = core.Restore(b, core.WithGain(gain))
 	require.NoError(t, err)
 	_, err = d.WhatIf(d.now)
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestAGainOfOnesOwn(t *testing.T) {
 
 	b, err = calmly(t, berth.Preemption{}).Snapshot()
 	require.NoError(t, err)
-	_, err = core.RestoreWith(b, gain)
+	_, err = core.Restore(b, core.WithGain(gain))
 	require.ErrorIs(t, err, berth.ErrInvalid)
 }
 

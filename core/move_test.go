@@ -119,7 +119,7 @@ func TestADrainThatEnds(t *testing.T) {
 			require.Equal(t, []string{"withdraw job not-needed"}, told(d.pass()))
 			require.Equal(t, berth.ReplicaRunning, d.explain("job").State)
 			require.Empty(t, d.pass())
-			require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request[0].Header().ID}), berth.ErrStale)
+			require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request[0].Header().ID, Outcome: berth.OutcomeDone}), berth.ErrStale)
 		})
 	}
 }

@@ -27,6 +27,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 		return nil, c.clockError("schedule", now)
 	}
 	c.state.SetClock(now)
+	c.books.ForgetLost()
 	c.books.Tick()
 	c.expire()
 	c.mend()

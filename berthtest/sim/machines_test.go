@@ -14,7 +14,7 @@ import (
 	"github.com/berth-sched/berth/berthtest/script"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
-	"github.com/berth-sched/berth/core/statetable"
+	"github.com/berth-sched/berth/internal/statetable"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 

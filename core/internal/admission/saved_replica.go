@@ -32,7 +32,7 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 		}
 	}
 	if rep.Order != nil {
-		order, err := berth.EncodeOrder(rep.Order)
+		order, err := berth.EncodeOrder(withClaims(rep.Order, nil))
 		invariant.Must(err)
 		saved.Order = (*record.SavedOrder)(&order)
 	}
@@ -191,10 +191,20 @@ func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder)
 	case h.Job != rep.Job.Spec.ID || h.Replica != rep.Number:
 		return refusal.Of(berth.ErrInvalid, "job", "is another replica's")
 	}
-	rep.Order = order
+	rep.Order = withClaims(order, rep.Job.Claims())
 	ad.state.Orders[h.ID] = rep
 	ad.state.SetTimer(record.Timer{At: h.Deadline, Kind: record.TimerDeadline, Rep: rep})
 	return nil
+}
+
+// withClaims puts claims into a Bind, in the place of those that it has: the job has them, so that
+// a snapshot saves them once.
+func withClaims(order berth.Order, claims []berth.GroupClaim) berth.Order {
+	if bind, binds := order.(berth.Bind); binds {
+		bind.Claims = claims
+		return bind
+	}
+	return order
 }
 
 // restoreTimers enters what falls due of a replica.

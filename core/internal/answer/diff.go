@@ -73,10 +73,14 @@ func (an *Answers) diffNodes(ids []berth.NodeID, list []berth.Difference) []bert
 // diffSeen compares a member that was seen with where the core has it.
 func (an *Answers) diffSeen(key memberKey, s *berth.ObservedMember) (berth.Difference, bool) {
 	j := an.state.Jobs[key.job]
-	if j == nil || key.replica < 0 || key.replica >= len(j.Replicas) || j.Replicas[key.replica] == nil {
+	var rep *record.Replica
+	if j != nil {
+		rep = j.Replica(key.replica)
+	}
+	if rep == nil {
 		return key.difference(berth.DifferenceMemberUnknown, "runs, but the core knows no such replica"), true
 	}
-	rep, flat := j.Replicas[key.replica], j.Flat(key.ref)
+	flat := j.Flat(key.ref)
 	if flat < 0 || rep.Members == nil || !rep.Members[flat].State.Holds() {
 		return key.difference(berth.DifferenceMemberUnknown, "runs, but should not"), true
 	}

@@ -101,10 +101,10 @@ func (bk *Books) KnownLife(id berth.JobID, number int, incarnation berth.Incarna
 	if err != nil {
 		return nil, err
 	}
-	if number < 0 || number >= len(j.Replicas) || j.Replicas[number] == nil {
+	rep := j.Replica(number)
+	if rep == nil {
 		return nil, refusal.Of(berth.ErrUnknown, "replica", fmt.Sprintf("job %q has no replica %d", id, number))
 	}
-	rep := j.Replicas[number]
 	switch {
 	case incarnation > rep.Incarnation:
 		return nil, refusal.Of(berth.ErrUnknown, "incarnation", fmt.Sprintf("%d is in the future", incarnation))

@@ -200,10 +200,25 @@ func (c *Catalogue) CheckTables(n *berth.Node) *berth.Error {
 	return nil
 }
 
-// An OwnerKey names the jobs that may share one GPU.
+// A TrustDomain is the jobs of which members may be together on a shared GPU: those of a tenant,
+// or those of a queue that name none. One of the two is empty.
+type TrustDomain struct {
+	Tenant berth.TenantID `json:",omitempty"`
+	Queue  berth.QueueID  `json:",omitempty"`
+}
+
+// TrustDomainOf is the trust domain of a job.
+func TrustDomainOf(j *berth.Job) TrustDomain {
+	if j.Tenant != "" {
+		return TrustDomain{Tenant: j.Tenant}
+	}
+	return TrustDomain{Queue: j.Queue}
+}
+
+// An OwnerKey is what members on one shared GPU have in common.
 type OwnerKey struct {
-	Tenant berth.TenantID
-	Mode   berth.ShareMode
+	TrustDomain
+	Mode berth.ShareMode
 }
 
 // An OwnerTable interns owners of shared GPUs, counting the users of each.

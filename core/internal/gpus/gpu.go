@@ -93,6 +93,9 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	if err != nil {
 		return err
 	}
+	if e.Mode == berth.GPUModeUnset {
+		return refusal.Of(berth.ErrInvalid, "mode", "is not set")
+	}
 	if err := n.Table.CheckPartitioning(e.Mode, e.Instances); err != nil {
 		return err
 	}

@@ -199,13 +199,14 @@ func (gp *GPUs) undo(p *record.Repartition) {
 func (gp *GPUs) revert(p *record.Repartition, why string) {
 	n := p.Node
 	gp.backlog.Spoil(n)
-	hit := gp.books.Lose(n, func(m *record.Member) bool { return p.Needs(&m.Hold) })
+	cause := berth.Cause{Code: berth.CauseRepartitionFailed, Detail: why}
+	hit := gp.books.Lose(n, cause, func(m *record.Member) bool { return p.Needs(&m.Hold) })
 	gp.undo(p)
 	gp.agenda.Lessen()
 	for _, rep := range hit {
 		rep.Shun(n.Spec.ID)
 	}
-	gp.life.SettleAll(hit, berth.Cause{Code: berth.CauseRepartitionFailed, Detail: why})
+	gp.life.SettleAll(hit, cause)
 }
 
 // dropRepartitions ends the orders about the GPUs of a node that goes.

@@ -4,8 +4,8 @@
 // that no row allows, and on a row that nothing takes. What Effect says beyond that is for people.
 // The script command "machine replica" prints a table.
 //
-// There are six: [Replica], [Member], [OrderHeader], [GPUMode], [Reservation] and [NodeHealth]. The
-// seventh, of a victim, is [github.com/berth-sched/berth/berthtest/check/protocol.Phase].
+// There are six: [Replica], [Member], [Order], [GPUMode], [Reservation] and [NodeHealth]. The
+// seventh, of a victim, is [github.com/berth-sched/berth/berthtest/internal/protocol.Phase].
 package statetable
 
 import "strings"

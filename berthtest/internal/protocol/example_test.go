@@ -3,7 +3,7 @@ package protocol_test
 import (
 	"fmt"
 
-	"github.com/berth-sched/berth/berthtest/check/protocol"
+	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
 // A victim goes from phase to phase by orders and reports; a signal that cannot come is

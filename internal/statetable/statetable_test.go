@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/statetable"
+	"github.com/berth-sched/berth/internal/statetable"
 )
 
 // A table says nothing twice, names nothing that it does not explain, and explains nothing that it
