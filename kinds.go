@@ -51,7 +51,7 @@ func EventKinds() []string {
 	return kinds
 }
 
-// orderKinds has the kinds of order, in the order of action.go: one line for each.
+// orderKinds has the kinds of order, in the order of order.go: one line for each.
 var orderKinds = sum[Order]{"order", []variant[Order]{
 	variantOf[Bind, Order](),
 	variantOf[Repartition, Order](),

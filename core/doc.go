@@ -40,7 +40,7 @@
 //	catalogue  owners, graphs inside nodes, the tables by which GPUs divide; it knows no record
 //	losses, meter, refusal, invariant   leaves: lost nodes, rates, typed errors, broken promises
 //
-// A bid for room plans, and a plan never bids: so evict stands above search. Plans are imagined
+// A bid plans, and a plan never bids: so evict stands above search. Plans are imagined
 // on the fleet and the quota tree themselves, and taken back before the pass is over; what
 // stays is booked in books.
 //
@@ -59,7 +59,7 @@
 //  5. rank (core): the profiles of instances are weighed by what is in demand.
 //  6. Relocate (evict): another place for gangs that have to leave theirs.
 //  7. Earmark (backlog): until stage 15 is over, a beneficiary is charged with what it is to
-//     have, so that nobody starts on the quota that is freed for it.
+//     have, so that no other job starts on the quota that is freed for it.
 //  8. TendGPUHolds (search): members start whose GPU hold is clear.
 //  9. TendSpares (upkeep): hot spares are let go, and others found.
 //  10. ServeReserved (search): gangs start whose reservation has come true, or that fit elsewhere.
@@ -70,7 +70,7 @@
 //     the layout of their pool where nothing waits for what they have.
 //  14. Reserve (search): gangs that keep losing to smaller work get a reservation.
 //  15. Backfill (search): what waits is tried on nodes that are set aside, if it ends in time.
-//  16. Preempt (evict): room is made for what still waits, in policy order.
+//  16. Preempt (evict): victims or moves for what still waits, in policy order.
 //  17. EndPartialResumes (search): no gang that waits keeps a part of what another waits for.
 //  18. mend again: victims that are stopped at once, and requests that are withdrawn.
 //

@@ -21,7 +21,7 @@ import (
 func (c *Core) addNode(spec berth.Node, old *record.Node) *berth.Error {
 	key, windows := record.KeyOf(&spec), c.backlog.ReservationsAround(&spec)
 	key.Fence = record.FenceOf(windows)
-	if err := c.checkRoom(key, old); err != nil {
+	if err := c.checkKinds(key, old); err != nil {
 		return err
 	}
 	if old != nil {
@@ -61,9 +61,9 @@ func (c *Core) addNode(spec berth.Node, old *record.Node) *berth.Error {
 	return nil
 }
 
-// checkRoom refuses a node of one product or kind too many. The node old, unless it is nil, makes
-// room before.
-func (c *Core) checkRoom(key record.ClassKey, old *record.Node) *berth.Error {
+// checkKinds refuses a node of one product or kind too many. The node old, unless it is nil, goes
+// before.
+func (c *Core) checkKinds(key record.ClassKey, old *record.Node) *berth.Error {
 	product, class := quota.NoProduct, -1
 	if old != nil {
 		product, class = old.Product, old.Class

@@ -176,7 +176,7 @@ func (s *nodeState) checkSlot(gpu int, wrong func(format string, args ...any)) {
 }
 
 // CheckHolds compares what is held with a list of all holds, in any order, and
-// returns what is wrong. It is for tests of those who keep the holds: O(nodes +
+// returns what is wrong. It is for tests of a caller that keeps the holds: O(nodes +
 // holds).
 func (f *Fleet) CheckHolds(holds []Hold) error {
 	want := make([]nodeState, len(f.nodes))

@@ -27,7 +27,7 @@ const (
 	wholeMilli = 1000
 )
 
-// An Owner is who may be together on a shared GPU: a small number that the caller
+// An Owner names the members that may share one GPU: a small number that the caller
 // gives to each pair of trust domain and mode of sharing. A GPU carries shares of
 // one owner at a time.
 type Owner uint32

@@ -168,7 +168,7 @@ func (p Product) Profile(name ProfileName) (Profile, bool) {
 	return Profile{}, false
 }
 
-// clone shares no memory with p, so that who changes one does not change the
+// clone shares no memory with p, so that a change of one does not change the
 // other.
 func (p Product) clone() Product {
 	p.Profiles = append([]Profile(nil), p.Profiles...)

@@ -46,8 +46,8 @@ type Ranking struct {
 // NewRanking ranks the states of a lattice for a demand: a weight for each profile by
 // its index, such as how often it was asked for of late. Only the proportions matter.
 // Profiles past the last weight weigh nothing, weights past the last profile are not
-// looked at, and if nothing weighs anything all profiles count alike. Who counts what
-// is asked for does well to begin at one: a profile that weighs nothing is given up.
+// looked at, and if nothing weighs anything all profiles count alike. Counts of demand
+// do well to begin at one: a profile that weighs nothing is given up.
 // Complexity: the states times the placements: 0.5 ms for an H100.
 func NewRanking(l *Lattice, weights []uint32) *Ranking {
 	r := &Ranking{lattice: l, worth: make([]int64, len(l.sets)), best: make([]uint8, len(l.sets)*len(l.ofProfile))}

@@ -1,4 +1,4 @@
-// Package nvmlsrc reads what GPUs a machine has, who uses them and how they do from its
+// Package nvmlsrc reads the GPUs of a machine, their users and their health from its
 // NVIDIA driver, and says it in the words of package berth.
 //
 // A node agent opens a [Source] once, takes an [Inventory] when it starts and
@@ -45,7 +45,7 @@
 // the rail that it is on if the machine is cabled as usual. [Inventory.Node] tells the
 // core both, so that members get GPUs that reach each other well.
 //
-// # Who is there already
+// # What runs already
 //
 // What runs on a GPU and was not started by an order of the core must be told, or the
 // core gives the GPU away a second time. After each inventory:
@@ -54,8 +54,7 @@
 //		sched.Apply(now, event)
 //	}
 //
-// [Occupancy] says how it becomes jobs that nobody has to make room for and nobody can
-// take back. PIDs are those of the driver's PID namespace: an agent in a container
+// [Occupancy] says how it becomes jobs that are never moved or preempted. PIDs are those of the driver's PID namespace: an agent in a container
 // needs the machine's (hostPID in Kubernetes), or sees none.
 //
 // # Health and activity
@@ -74,7 +73,7 @@
 //			sched.Apply(now, event) // Xids, and GPUs that fail or are repaired
 //		}
 //		for _, finding := range observation.Findings {
-//			log.Print(finding) // what somebody should know
+//			log.Print(finding) // what an operator should know
 //		}
 //		for _, health := range observation.GPUs {
 //			// health.Activity by UUID becomes berth.ActivityReported of the job that has it.
@@ -95,11 +94,11 @@
 // them takes a privileged user, as do the placements of profiles; without, a GPU in
 // MIG mode takes no work. When the core has placed a member on an instance,
 // [GPU.Instance] finds its UUIDs for CUDA_VISIBLE_DEVICES. To tell the core of a
-// mode or instances that somebody else changed, take a new inventory and send
+// mode or instances that changed from outside, take a new inventory and send
 // [GPU.Partitioned] of what differs.
 //
 // A [Partitioner] carries out the core's orders to repartition a GPU. It is the one part of
-// the package that changes anything; who does not call [Source.Partitioner] only reads.
+// the package that changes anything; a program that does not call [Source.Partitioner] only reads.
 //
 // # Without a GPU
 //

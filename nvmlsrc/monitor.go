@@ -62,8 +62,8 @@ type Monitor struct {
 	done   chan struct{}
 	once   sync.Once
 
-	// turn has a token, which who uses what follows holds for the time. It is no mutex,
-	// so that to wait for it can be given up.
+	// turn has a token, which a user of the fields below holds for the time. It is no mutex,
+	// so that a wait for it can be given up.
 	turn    chan struct{}
 	gpus    []watchedGPU
 	watch   watch // nil: none could be had, or it broke

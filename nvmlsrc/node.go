@@ -32,8 +32,8 @@ import (
 // time, and memory and compute capability, of which NVML may say less.
 //
 // While members run on a node its table must stay. What a driver reports in MIG
-// mode can differ from what it reports outside: who updates such a node writes the
-// table's former name into its GPUs.
+// mode can differ from what it reports outside: an update of such a node has the
+// table's former name in its GPUs.
 //
 // NVML does not know whether a GPU is meant for MPS or for time slices: a GPU that
 // is not in MIG mode is in GPUModeWhole.

@@ -143,8 +143,8 @@ func (m *Monitor) judge(g *watchedGPU, reason string, again func() (Inventory, e
 		}
 		o.Events = append(o.Events, berth.GPURepaired{Node: m.config.Node, GPU: g.index})
 		g.condemned, g.read, g.links = false, false, 0
-		// A GPU that was reset reports to nobody who asked before. What the others have
-		// reported since is kept for the next call.
+		// A GPU that was reset reports to no earlier subscriber. Reports of the others since then
+		// are kept for the next call.
 		m.collect()
 		m.unwatch()
 		m.register(m.source.driver)

@@ -12,13 +12,13 @@ import (
 
 // An Occupancy turns processes that nobody of ours started into facts for the core: that
 // what they run on is taken. Each GPU, and each MIG instance, with such a process becomes
-// a job that runs there already, never has to yield, and is over when the last of them is
+// a job that runs there already, is never preempted, and is over when the last of them is
 // gone. The job is bound to where it is: no order starts it
 // elsewhere. So the capacity is not touched, the ledger shows who has it,
 // and Explain says why a job waits for it. (To call such a GPU failed instead would be a
-// lie with consequences: it would put the node on trial, and a GPU in MIG mode would be
-// lost for one process on one instance.) Only who drains the node is given orders about
-// such a job, which it is for the operator to carry out.
+// lie with consequences: it would put the node in burn-in, and a GPU in MIG mode would be
+// lost for one process on one instance.) Only a drain of the node gives orders for such a
+// job, and an operator carries them out.
 //
 // Only compute processes count: a display that draws on a GPU leaves it to others.
 type Occupancy struct {

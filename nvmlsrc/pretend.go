@@ -19,7 +19,7 @@ type FakeMachine struct {
 	driver string // version
 	gpus   []*pretendGPU
 	nics   []pretendNIC
-	// watches are who is told of Xids.
+	// watches are the subscribers to Xids.
 	watches map[*pretendWatch]bool
 	// countErr and watchErr make these questions fail.
 	countErr, watchErr error
@@ -91,7 +91,7 @@ func (p *FakeMachine) Refuse(gpu int, fact Query, kind error) error {
 	})
 }
 
-// Raise has the driver report an Xid to all who watch at present.
+// Raise makes the driver report an Xid to all present subscribers.
 func (p *FakeMachine) Raise(gpu, xid int) error {
 	return p.change(gpu, func(*pretendGPU) error {
 		for w := range p.watches {

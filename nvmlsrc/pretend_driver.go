@@ -32,8 +32,8 @@ func (p *FakeMachine) watch() (watch, error) {
 	return w, nil
 }
 
-// pretendBacklog is how many events are kept for who does not wait for them; a driver
-// drops the rest too.
+// pretendBacklog is how many events are kept for a slow subscriber; a driver drops the rest
+// too.
 const pretendBacklog = 64
 
 type pretendWatch struct {

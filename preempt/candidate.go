@@ -25,8 +25,7 @@ type Candidate struct {
 	Source int
 	// Priority among those of one source: a lower one yields first.
 	Priority int32
-	// Started is when it began to run, on any clock: among equals who came last yields
-	// first.
+	// Started is when it began to run, on any clock: among equals the latest goes first.
 	Started int64
 	// Backfilled says that it runs only where others had left a gap, on the understanding
 	// that it makes way. What is backfilled yields before all else.

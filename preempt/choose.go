@@ -125,21 +125,20 @@ type item struct {
 	price            GPUMilliseconds
 }
 
-// Choose says which candidates should yield so that a beneficiary fits. The
+// Choose says which candidates should be evicted so that a beneficiary fits. The
 // function fits says whether it would if the chosen ones, given by index in no
 // particular order, were gone; it must have no effect, give equal answers to equal
 // sets, and neither keep nor change its argument. It should be monotone: what
-// fits still fits when more yield.
+// fits still fits when more are gone.
 //
 // Victims are always sufficient and minimal: the beneficiary fits without them, and
 // would not if any one of them stayed (with a monotone fits: if any of them
-// stayed). Nobody is chosen for a beneficiary that would not fit even so.
+// stayed). No victim is chosen for a beneficiary that would not fit even so.
 //
-// Candidates are ranked by harm: what was backfilled before all else; borrowers before
-// others; what elastic jobs have above their minimum before whole jobs; then the lower class;
-// then size, where all who hold no more than the beneficiary needs are equal, and
-// then those up to twice, four times, eight times as large; then the source; then the
-// lower priority. No set takes from a rank what those below it could have given: the
+// Candidates are ranked: backfilled jobs first; borrowers before others; the surplus of elastic
+// jobs before whole jobs; then the lower class; then size, where all that hold no more than the
+// beneficiary needs are equal, followed by those up to twice, four times, eight times as large;
+// then the source; then the lower priority. No set takes from a rank what those below it could have given: the
 // victims in the highest rank that is needed are settled first, as cheaply as they
 // can be found if all ranks below would yield entirely, and so on down. Within a
 // rank the lower total price counts, then fewer victims. The input order does not
@@ -212,7 +211,7 @@ func check(candidates []Candidate, fits func([]int) bool, options Options) error
 	return options.Requirement.check(candidates)
 }
 
-// begin ranks all who may yield.
+// begin ranks all candidates.
 func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options Options) {
 	c.fits, c.tolerance = fits, options.ToleranceMilli
 	c.calls, c.work, c.over, c.total = 0, 0, false, 0

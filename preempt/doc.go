@@ -1,7 +1,7 @@
-// Package preempt says who must yield so that somebody else can run, and what
-// that costs. It prices jobs by the GPU time that is lost when they stop now, and
-// chooses, among those that may yield, victims that suffice, of whom none could be
-// left out, with the least harm it can find in a bounded number of steps.
+// Package preempt chooses the victims of a preemption, and says what it costs. The
+// cost of a job is the GPU time that is lost when it stops now. Victims are chosen
+// among candidates: they suffice, none of them could be left out, and they are the
+// cheapest that a bounded number of steps finds.
 //
 // It knows nothing of nodes, topology or queues: whether the beneficiary fits once
 // some jobs are gone is a function that the caller supplies, usually a what-if on

@@ -19,7 +19,7 @@ type group struct {
 	price    GPUMilliseconds
 }
 
-// enterDomains notes who is in which domain, in order of domain and place, once.
+// enterDomains notes the candidates of each domain, in order of domain and place, once.
 func (c *Chooser) enterDomains() {
 	if len(c.stays) > 0 {
 		return
@@ -101,7 +101,7 @@ func (c *Chooser) groupRank(rank []item) {
 	}
 }
 
-// compareGroups orders domains by the price for a GPU and then by who is in them.
+// compareGroups orders domains by the cost for a GPU and then by their candidates.
 // Their numbers decide only where the same are in both, and so do not matter.
 func (c *Chooser) compareGroups(a, b group) int {
 	return cmp.Or(

@@ -1,6 +1,6 @@
 package preempt
 
-// A Beneficiary is who would run sooner if its victims yielded.
+// A Beneficiary is the job that would run sooner if its victims stopped.
 type Beneficiary struct {
 	// Class is the ordinal of its service class, VictimClass that of the highest among its
 	// victims.
@@ -38,10 +38,9 @@ type Scale struct {
 // exceed it.
 //
 // The part that grows with the wait is the rule of "rent or buy" (Karlin, Manasse, Rudolph
-// and Sleator, 1988, "Competitive snoopy caching"): nobody knows how long it will be until
-// something ends by itself. Who waits (rents) until the wait has cost as much as the victims
-// would lose, and has them stopped then (buys), pays at most twice what the best choice
-// in hindsight would have cost. That is so with a WaitMilli of 1000 and nothing else; what a
+// and Sleator, 1988, "Competitive snoopy caching"): the time until something ends by itself is
+// unknown. A job that waits (rents) until the wait has cost as much as the victims would lose,
+// and preempts them then (buys), pays at most twice the cost of the best choice in hindsight. That is so with a WaitMilli of 1000 and nothing else; what a
 // class and a turn are worth are head starts, for those whose wait costs more than the
 // GPUs they do not have.
 func (s *Scale) Gain(b *Beneficiary) GPUMilliseconds {

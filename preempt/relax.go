@@ -154,7 +154,7 @@ func (c *Chooser) share(rank []item) {
 	slices.SortFunc(c.parts, c.compareParts)
 }
 
-// compareParts orders rooms by who is in them. Their numbers decide only between rooms that
+// compareParts orders rooms by their candidates. Their numbers decide only between rooms that
 // are alike, and so do not matter.
 func (c *Chooser) compareParts(a, b part) int {
 	if p, q := c.shares[a.from].place, c.shares[b.from].place; p != q {

@@ -375,13 +375,13 @@ func (c *Chooser) minimise() {
 	}
 }
 
-// byPriceForGPU puts those first who give a GPU for the lowest price.
+// byPriceForGPU puts the candidates with the lowest cost for each GPU first.
 func byPriceForGPU(a, b item) int {
 	return cmp.Or(comparePricesForGPU(a.price, a.milli, b.price, b.milli), cmp.Compare(a.place, b.place))
 }
 
-// comparePricesForGPU compares p/m with q/n by the cross products in 128 bits. Who
-// gives no GPU comes last.
+// comparePricesForGPU compares p/m with q/n by the cross products in 128 bits. A candidate
+// without GPUs comes last.
 func comparePricesForGPU(p GPUMilliseconds, m int64, q GPUMilliseconds, n int64) int {
 	switch {
 	case m == 0 && n == 0:

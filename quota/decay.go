@@ -126,9 +126,9 @@ func (t *Tree) Now() int64 { return t.decay.now }
 // queues wanted all they could get: its guarantee and, by weight, its part of what
 // the queue above it is entitled to over all the guarantees. At the top that is the
 // capacity (SetCapacity) or, where that is unknown, the average use of the fleet.
-// So a tenant who had all of an idle fleet shared with one of the same weight,
-// for long, begins with a third of its weight when the other returns; nobody falls
-// to nothing, and nobody is behind for what it was guaranteed.
+// So a tenant that had all of an idle fleet shared with one of the same weight,
+// for long, begins with a third of its weight when the other returns; no queue falls
+// to nothing, and none is behind for the use of its guarantee.
 //
 // An average that is not beyond 2^44 thousandths of a GPU is exact to 0.0015 of a
 // thousandth: each step rounds by less than 2^-16, and what was rounded away

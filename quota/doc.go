@@ -1,4 +1,4 @@
-// Package quota says who may have how much of a shared fleet, and who is served
+// Package quota divides a shared fleet among queues, and says which of them is served
 // next. It keeps a tree of queues (an organisation, its teams, their projects),
 // each with a guarantee, a limit and a weight, counts what they use, and answers
 // five questions:
@@ -7,13 +7,13 @@
 //     to the root, and names the limit in the way; InTheWay names all of them.
 //   - Is it the queue's own? Within tells use under the guarantees from borrowed
 //     use, which a scheduler takes back first.
-//   - Whose turn is it? Next descends from the root to the leaf that would have the
+//   - Which queue is next? Next descends from the root to the leaf that would have the
 //     least for what it is entitled to with its next job, and Standing explains it.
 //   - What is each queue's fair share? A Shares divides the capacity among those
 //     that want some of it.
-//   - Who gives back? Shares.MayReclaim and Shares.Borrowers say who may be asked to
-//     make room for whom, so that no guarantee is touched and nothing goes round
-//     in circles.
+//   - Which queue gives back? Shares.MayReclaim and Shares.Borrowers say what may be
+//     reclaimed for which queue, so that no guarantee is touched and nothing goes
+//     round in circles.
 //
 // A Ledger keeps the books of GPU time. The package knows nothing of jobs or nodes,
 // and of time only what it is told; a capacity planner can use it alone.
@@ -31,7 +31,7 @@
 //  4. SetNext a leaf when it has something to serve, with what the first of it would
 //     be charged, and again when another comes first. Deactivate it when it has
 //     nothing, or when nothing of it can be served for now.
-//  5. Ask Next whose turn it is, take the first job of that queue, ask Fits, and Charge
+//  5. Ask Next for a queue, take the first job of that queue, ask Fits, and Charge
 //     what was placed. Discharge the same amounts when it ends.
 //  6. Tell the capacity of the fleet with SetCapacity whenever it changes, if lending
 //     limits, shares or past use are to count.
@@ -39,7 +39,7 @@
 //     once, if past use is to count.
 //  8. SetDemand of a leaf when jobs of it come and go: what they use and what they
 //     wait for, together. Starting or displacing a job changes no demand.
-//  9. When a job that fits its quota finds no room, ask Victims, and MayReclaim (or
+//  9. When a job that fits its quota finds no place, ask Victims, and MayReclaim (or
 //     MayReclaimWhole) for each job that is to go; Discharge those that do.
 //  10. Store Past and Ledger.State with the queues, and give them to SetPast and
 //     RestoreLedger when the queues and charges are there again.
@@ -85,10 +85,9 @@
 // queues are guaranteed is not checked here, as the fleet changes while
 // guarantees stand.
 //
-// What others do not use of a guarantee may be borrowed, up to the BorrowingLimit of
-// who borrows and but for what the LendingLimit of who lends keeps back, and is
-// always given back: what a queue uses over its guarantee is reclaimable, whatever
-// it is that uses it. Whether a job may be preempted for one of higher priority in
+// The unused part of a guarantee may be borrowed, up to the BorrowingLimit of the
+// borrower and but for what the LendingLimit of the lender withholds. It is always
+// given back: use over a guarantee is reclaimable, whatever job uses it. Whether a job may be preempted for one of higher priority in
 // its own queue is another matter, which the embedder decides; here are no
 // priorities of jobs. A job that is never to be reclaimed has to fit within its
 // queue's guarantee (Within, Shares.Due) when it starts, and others of its queue

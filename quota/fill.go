@@ -34,8 +34,8 @@ type portion struct {
 	room int64 // how much more it could take, at most a unit
 }
 
-// comparePortions is the order in which what is left over is given out: to those
-// who were cut by most first.
+// comparePortions is the order in which the rest is given out: to the queues that
+// were cut by most first.
 func comparePortions(a, b portion) int {
 	if c := cmp.Compare(b.over, a.over); c != 0 {
 		return c
@@ -154,7 +154,7 @@ func (s *Shares) rank(l *level, below []QueueIndex, amount int64) int64 {
 	return 0
 }
 
-// giveOut finds the cut: who gets what the whole units leave.
+// giveOut finds the cut: the queues that get what the whole units leave.
 func (s *Shares) giveOut(l *level, sharing []QueueIndex) {
 	left := int64(l.rest)
 	s.portions = s.portions[:0]

@@ -22,7 +22,7 @@ func (k LedgerKey) compare(l LedgerKey) int {
 		strings.Compare(k.Product, l.Product), strings.Compare(k.Tenant, l.Tenant))
 }
 
-// A Ledger counts GPU time for those who pay for it: by key what was allocated and
+// A Ledger counts GPU time for accounting: by key what was allocated and
 // what of it was active, and by queue what was used under a guarantee and what was
 // borrowed. It is told of changes, with their instants in milliseconds, and each
 // account is a value and a rate, so that a change and a reading are O(1) however

@@ -70,7 +70,7 @@ func (t *Tree) Active(i QueueIndex) bool { return t.live(i) && t.nodes[i].active
 //
 // The next job of a leaf is that of SetNext; where none was told, one that is too
 // small to count but asks for something. That of another queue is the one which it
-// would serve if the choice fell on it: who is first among the children of a queue is
+// would serve if the choice fell on it: the first among the children of a queue is
 // settled among them alone, and the queue stands for that job in its own turn, even
 // where the job of another child would be owed to it and this one is not. Otherwise,
 // at a queue that is about to use up its guarantee, the large jobs of one child would

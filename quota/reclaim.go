@@ -8,10 +8,10 @@ import (
 	"github.com/berth-sched/berth/internal/enum"
 )
 
-// Who may be asked to give back what was lent.
+// The rules of reclaiming what was lent.
 //
-// A queue, the beneficiary, wants to run something for which there is no room. What
-// it may take from another is decided below the lowest queue that both stand under,
+// A queue, the beneficiary, wants to run a job that does not fit. What it may take
+// from another is decided below the lowest queue that both stand under,
 // where their paths part: what is above it has no stake. With use counted as it
 // would be after the exchange, and at every queue of the two paths below the parting,
 //
@@ -20,19 +20,19 @@ import (
 //  2. a beneficiary within its fair share (Shares.Of) may take from one that keeps
 //     its fair share, its guarantee and its guaranteed share.
 //
-// What a queue has is what it uses and what is kept free for those below it that do
-// not lend it (lend.go): nobody else can use either. So a queue that borrows beside a
+// What a queue has is its use and the guarantees that queues below it do not lend
+// (lend.go): no other queue can use either. So a queue that borrows beside a
 // sibling which keeps all of the guarantee of both for itself has more than that, and
 // gives back.
 //
 // Nothing else is ever taken: not below a guarantee at any level, not for a queue
 // that would be over its fair share, not within one leaf, where it is priorities
 // that decide. A queue above the parting may end up with less in use, when what goes
-// is larger than what comes; nobody outside has taken it.
+// is larger than what comes; no queue outside has taken it.
 //
-// Where the capacity is less than all guarantees, what is used within one is still not
-// taken back, and who is within its own still takes from those who are not: reclaim is for
-// what was lent. In that one case a fair share is less than a guaranteed one, and rule 1
+// Where the capacity is less than all guarantees, use within one is still not taken back,
+// and a queue within its own still takes from queues that are not: reclaim is for what was
+// lent. In that one case a fair share is less than a guaranteed one, and rule 1
 // goes by the latter.
 //
 // This cannot go round in circles while demand and configuration stand still, and
@@ -115,8 +115,8 @@ type Borrower struct {
 	Reclaimable int64
 	// Reason is ReclaimForGuarantee or ReclaimForShare.
 	Reason ReclaimReason
-	// Rank counts, from 0, those who are to be asked before it for what they have, and not
-	// for their name alone.
+	// Rank counts, from 0, the queues that give before it by what they have, and not by their
+	// name alone.
 	Rank int
 }
 
@@ -279,7 +279,7 @@ type reach struct {
 // (has / share), then the most, then the last by name. The result is in
 // the buffer, if that is large enough.
 //
-// Those whom MayReclaimWhole would let go are among them; Most does not bind it.
+// The queues that MayReclaimWhole allows are among them; Most does not bind it.
 //
 // Where it is a limit that is in the way of the beneficiary (Tree.Fits), only
 // victims below the queue of the verdict are of use: see Tree.Below.

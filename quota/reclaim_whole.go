@@ -21,9 +21,9 @@ import "github.com/berth-sched/berth/internal/enum"
 //
 // An exchange for a guarantee takes nothing that is due by one and lets in something that
 // is, so that the first sum rises; one for a fair share takes nothing that is due and lets
-// in something that is, so that the second rises, and the first does not fall. Who
-// starts in the place of others fits in its queue's share beside all that runs there, so
-// that it takes nothing of what is due from others.
+// in something that is, so that the second rises, and the first does not fall. A beneficiary
+// fits in its queue's share beside all that runs there, so that it takes nothing of what is due
+// from others.
 
 // A Due says by what a job is due to its queue.
 type Due uint8

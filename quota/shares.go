@@ -28,7 +28,7 @@ import (
 // never add up to more than its own.
 //
 // Why strict priority: a queue that shall get a larger part, but not all, has a
-// weight for that. Who sets priorities means "only when the others are served".
+// weight for that. A priority means "only when the others are served".
 //
 // A Shares keeps what it worked out. After a change of one demand, Of looks at the
 // children of the queues on one path again. A change of the tree by Set, Remove,
@@ -94,8 +94,8 @@ func NewShares(t *Tree, r Resource, unit int64) (*Shares, error) {
 
 // WithoutPast has the shares go by the weights as they are, whatever was used of late, and
 // returns them. For reclaim: with tilted shares, queues would take turns in stopping each
-// other as the past of the one fades and that of the other grows. Who had much of late
-// stands back in the order of Next then, and nothing that runs is stopped for it.
+// other as the past of the one fades and that of the other grows. A queue with much recent use
+// stands back in the order of Next then, and no running job is stopped for it.
 func (s *Shares) WithoutPast() *Shares {
 	s.untilted, s.fresh = true, false
 	return s

@@ -1,5 +1,5 @@
 // Package check is an independent checker of a scheduling core: it rebuilds the
-// world from the facts that the core was told and the orders that it gave, and
+// world from the events that the core was told and the orders that it gave, and
 // asserts after every step what package berth promises. It never looks inside a
 // core, and shares no code with one, so that an embedder can hold it against a
 // core of its own version, against a journal, or against a different
@@ -14,8 +14,8 @@
 //	} else {
 //		violation = checker.Applied(now, event)
 //	}
-//	actions, _ := sched.Schedule(now)
-//	violation = checker.Scheduled(now, actions)
+//	orders, _ := sched.Schedule(now)
+//	violation = checker.Scheduled(now, orders)
 //
 // A violation is a [*Violation], which names the promise and says what breaks it,
 // as in "S1: GPU 3 of node n7 is held by a/0[1] and by b/0[0]". After the first
@@ -27,56 +27,56 @@
 // report after each call, so that passes are judged by those before and after.
 //
 // [Checker.Outstanding] compares the orders that are out. [Checker.Served] asserts
-// that nobody waits who could start, and [Checker.Quiescent] besides that a fleet
+// that no job waits that could start, and [Checker.Quiescent] besides that a fleet
 // which was left alone has come to rest. [Checker.Cases] counts which situations a
 // run went through, so that a test can tell whether it tested what it was meant to.
 //
 // Of divided GPUs it asserts by arithmetic of its own, from the tables alone, that
 // instances which exist or are held fit together, and of Repartitions that every step is
-// valid, touches nobody, keeps the geometry of the pool and comes before the Bind that
-// needs it. Prices are not asserted, nor which GPUs are kept for somebody: no order tells.
+// valid, touches no member, keeps the geometry of the pool and comes before the Bind that
+// needs it. Costs are not asserted, nor GPU holds: no order tells.
 //
 // Of queues it asserts, after every Bind and at every level, that limits and limits on
 // borrowing are kept on each resource, and that what queues do not lend stays free for them,
 // below limits and in the fleet; and that guarantees can be kept side by side. All sums are
-// made anew from what queues state and members hold. Whose turn it was it asserts as far as
-// it is certain for which gang a queue stands: where the paths of two queues part, nobody is
-// started for whom the one borrows while a gang waits that could start and that the other is
-// owed, with it and with all else that waits there; nor, if both are owed or both borrow,
-// while the other has the higher priority. How shares compare, and past use, are not
+// made anew from what queues state and members hold. The order of queues it asserts as far as
+// it is certain which gang a queue stands for. Where the paths of two queues part, no gang starts
+// with borrowed quota while one could start within the guarantee of the other queue, with all
+// else that waits there; nor, if both are within or both borrow, while the other has the higher
+// priority. How shares compare, and past use, are not
 // asserted. [Checker.AgainstLedger] compares a ledger with the time for which members held
 // GPUs, to the GPU-millisecond.
 //
-// Of those who have to yield it asserts that they may be asked and stopped then, and in the
-// order of request, answer or deadline, and Release; that each is told for whom, who waits
-// and has a reservation until then; that a request is withdrawn when nobody needs it, and
-// only then; and that the room that is made is enough, that no more have to go than must,
-// and that nothing is taken back of what a queue is guaranteed, as far as that can be told
-// by counting: exchange.go says how far. There it also asserts that what is gained is more
-// than what all of them lose, by its own arithmetic; and of every pass, by counting orders,
-// that the rates are kept and nobody has to go again within its respite (hysteresis.go).
+// Of victims it asserts that they may be evicted, and in the order of request, answer or
+// deadline, and Release; that each order names a beneficiary, which waits and has a reservation
+// until then; that a request is withdrawn when no beneficiary needs it, and only then; that the
+// victims are enough and none of them could be left out; and that nothing is reclaimed of a
+// guarantee, as far as counting tells: exchange.go says how far. There it also asserts that the
+// gain exceeds the cost of all victims, by its own arithmetic; and of every pass, by counting
+// orders, that the rate limits are kept and no job is evicted again within its cooldown
+// (hysteresis.go).
 //
-// Of those who leave their places for others, as nodes are drained, hardware was lost, or one
-// that waits needs room in one piece, it asserts that they may be told so and are no more than
-// the policy has move; that a place is kept for each, where it would fit, and that they start
-// there. Whether moves pay is not asserted: no order tells for how long one would have waited.
+// Of gangs that move, because nodes are drained, hardware was lost, or a beneficiary needs free
+// capacity in one piece, it asserts that they may move and are no more than the policy allows;
+// that a place where it fits is reserved for each, and that they start there. Whether moves pay
+// is not asserted: no order tells how long a gang would have waited.
 //
 // Of hardware that failed it asserts, from losses and repairs as they were told, which nodes
-// are on probation and on trial and until when, that the former get nothing and the latter
-// only what is cheap to lose. Of spares, which it knows from reports, that there are as many
-// as the policy wants or as there are idle nodes for, that they are sound, trusted and spread,
-// and that nobody is placed there but who was stopped because hardware was lost.
+// are in quarantine and in burn-in and until when, that the former get no work and the latter
+// low-cost work alone. Of hot spares, which it knows from reports, that there are as many as the
+// policy wants or as there are idle nodes for, that they are sound, trusted and spread, and that
+// only gangs that lost hardware are placed there.
 //
-// Of those who leave nodes that are being drained it asserts that they run there, that a place
-// is kept for them unless the deadline leaves no more time, that their checkpoints may take
-// until then and no longer, and that they go on where they are when they need not leave, and
-// only then. Of all for whom places are kept, as they leave one, lost hardware or members that
-// died, it asserts that they would fit there as far as that can be told by counting, that
-// nobody takes it, and that who goes on there goes on those nodes. After a pass that left no
-// work over nobody is left who has to leave and certainly has another place, or no more time.
+// Of gangs on nodes that are being drained it asserts that a place is reserved for each unless
+// the deadline leaves no more time, that their checkpoints may take until then and no longer, and
+// that they continue where they are when they need not leave, and only then. Of every reserved
+// place, after a drain, lost hardware or dead members, it asserts that the gang fits there as far
+// as counting tells, that no other job takes it, and that the gang resumes on those nodes. After a
+// pass that left no work over, no gang stays that has to leave and certainly has another place, or
+// no more time.
 //
 // A scheduler that is no core, such as those of package bench/baseline, has rules of its own about
-// who comes first and who has to yield. [NewForAnyPolicy] makes a checker for it, which asserts all
+// order and preemption. [NewForAnyPolicy] makes a checker for it, which asserts all
 // but those rules.
 //
 // The checker keeps the events and orders it is told of: do not change them

@@ -90,8 +90,8 @@ func replayed() (seed uint64, one bool) {
 	return seed, seed > 0
 }
 
-// number reads a variable. Anything but a positive number is a slip of somebody who means
-// to draw more, or another, and would take the usual few for that.
+// number reads a variable. Anything but a positive number is refused: the usual few would
+// pass for the many that were meant.
 func number(name string, otherwise uint64) uint64 {
 	text := os.Getenv(name)
 	if text == "" {

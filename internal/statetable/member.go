@@ -27,7 +27,7 @@ func Member() Machine {
 			{"died early", "the same, before its gang has its minimum"},
 			{"finished", "JobFinished"},
 			{"taken back", "its gang is to be stopped, all of it"},
-			{"settled", "its gang runs, is bound anew, or waits: without those who are missing"},
+			{"settled", "its gang runs, is bound anew, or waits: without its missing members"},
 			{"release", "a Release names it"},
 			{"stopped", "its Release is reported, and it is gone"},
 			{"not stopped", "its Release is reported, and it is one of those that did not stop"},
@@ -46,7 +46,7 @@ func Member() Machine {
 
 			{From: "running", Event: "lost|died|finished", To: None, Effect: "its capacity is free"},
 			{From: "running", Event: "lost early|died early", To: "lost", Effect: "its capacity is free"},
-			{From: "running", Event: "taken back|release", To: "stopping", Effect: "its gang yields, leaves, shrinks or cannot go on"},
+			{From: "running", Event: "taken back|release", To: "stopping", Effect: "its gang is evicted, leaves, shrinks or cannot continue"},
 
 			{From: "failed", Event: "lost", To: None, Effect: "its place is free"},
 			{From: "failed", Event: "lost early", To: "lost", Effect: "its place is free"},

@@ -5,7 +5,7 @@
 // The script command "machine replica" prints a table.
 //
 // There are six: [Replica], [Member], [Order], [GPUMode], [Reservation] and [NodeHealth]. The
-// seventh, of a job that has to yield, is [github.com/berth-sched/berth/berthtest/internal/protocol.Phase].
+// seventh, of a victim, is [github.com/berth-sched/berth/berthtest/internal/protocol.Phase].
 package statetable
 
 import "strings"

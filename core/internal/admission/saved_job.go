@@ -39,7 +39,7 @@ func (ad *Admission) saveJob(j *record.Job) record.SavedJob {
 }
 
 // RestoreJobs restores jobs, their replicas, and what these hold. What follows from it, and
-// what is set aside for them, the parts restore whose it is.
+// what is set aside for them, the parts restore the owner.
 func (ad *Admission) RestoreJobs(list []record.SavedJob) *berth.Error {
 	for i := range list {
 		if err := ad.restoreJob(&list[i]); err != nil {

@@ -67,7 +67,7 @@ type Agenda struct {
 	// The instants from which on a stage is due; Never: when something changes. Of nextRank, 0
 	// says that there is nothing to forget.
 	nextRank, NextMove, nextReshape, nextReserve, NextPreempt berth.Time
-	// HealthDue is when the first probation or trial is over.
+	// HealthDue is when the first quarantine or burn-in is over.
 	HealthDue berth.Time
 
 	// The turns: of what could make another look for GPUs to change worth while, and for victims;
@@ -145,7 +145,7 @@ func (a *Agenda) Relook(now berth.Time) {
 	}
 }
 
-// Stir notes that something has changed on which it depends who may take what from whom.
+// Stir notes a change that may open or close a preemption.
 func (a *Agenda) Stir(now berth.Time) {
 	a.PreemptTurn++
 	a.contend(now)
@@ -169,7 +169,7 @@ func (a *Agenda) Grew(now berth.Time) {
 	}
 }
 
-// Reopened notes that a node has room that it had not, or that was set aside; first: since the
+// Reopened notes that a node has new capacity, or capacity that was set aside; first: since the
 // last wake. A limit on one product may have been in the way, and the node has another.
 func (a *Agenda) Reopened(first bool, now berth.Time) {
 	a.LookAgain(now)
@@ -418,7 +418,7 @@ func (a *Agenda) PreemptBy(at berth.Time) { a.NextPreempt = min(a.NextPreempt, a
 // PreemptAt has a pass look for victims at an instant, and not before it until something changes.
 func (a *Agenda) PreemptAt(at berth.Time) { a.NextPreempt = at }
 
-// WatchUntil says when the first probation or trial is over.
+// WatchUntil says when the first quarantine or burn-in is over.
 func (a *Agenda) WatchUntil(at berth.Time) { a.HealthDue = at }
 
 // NextTurns begins turns at which nobody has looked for GPUs or victims, for Restore.

@@ -65,7 +65,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 	if rep.Order != nil {
 		out.Order = rep.Order.Header().ID
 	}
-	if to := makesRoomFor(rep); to != nil {
+	if to := beneficiaryOf(rep); to != nil {
 		out.Beneficiary = to.Ref()
 	}
 	out.Departure = an.departure(rep)
@@ -87,7 +87,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 			if w := rep.Reserved; w != nil {
 				report := an.reportReservation(w)
 				reason.Reservation, reason.ExpectedStart = &report, max(w.From, an.state.Now)
-			} else if !rep.Retry.LostHardware { // who may use spares
+			} else if !rep.Retry.LostHardware { // a gang that lost hardware may use hot spares
 				reasons[e.Bucket.Shape] = reason
 			}
 		}
@@ -96,9 +96,9 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 	return out
 }
 
-// makesRoomFor is the replica for which a replica makes room, or the first of those for which
-// members of it do; nil: there is none.
-func makesRoomFor(rep *record.Replica) *record.Replica {
+// beneficiaryOf is the beneficiary of a victim, or the first of those of its members; nil: there
+// is none.
+func beneficiaryOf(rep *record.Replica) *record.Replica {
 	to := rep.Beneficiary
 	for flat := range rep.Members {
 		if m := &rep.Members[flat]; m.Beneficiary != nil && (to == nil || m.Beneficiary.Ref() == rep.Release.Cause.Beneficiary) {

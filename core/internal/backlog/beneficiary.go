@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// NewPlan plans room for a gang.
+// NewPlan begins a plan for a gang.
 func (bl *Backlog) NewPlan(where []gang.Member) *record.Plan {
 	p := &record.Plan{Where: where}
 	for i := range where {
@@ -25,7 +25,7 @@ func (bl *Backlog) NewPlan(where []gang.Member) *record.Plan {
 }
 
 // InTheWay reports whether a node on which a beneficiary is planned has come to be set aside
-// for somebody who does not have it there.
+// for another job.
 func (bl *Backlog) InTheWay(rep *record.Replica, p *record.Plan) bool {
 	end := bl.state.EndIfPlaced(rep)
 	return slices.ContainsFunc(p.Where, func(m gang.Member) bool {
@@ -35,8 +35,8 @@ func (bl *Backlog) InTheWay(rep *record.Replica, p *record.Plan) bool {
 	})
 }
 
-// CallOff ends the preemptions that the policy does not allow any more. Who is stopped already
-// is not to be held up.
+// CallOff ends the preemptions that the policy does not allow any more. A victim that is being
+// stopped already is stopped all the same.
 func (bl *Backlog) CallOff() {
 	mode := bl.state.Config.Policy.Preemption.Mode
 	for _, w := range slices.Clone(bl.Reservations) {

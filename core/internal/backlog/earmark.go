@@ -8,11 +8,11 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// Earmark charges those for whom room is being made with what they are to have, and back
-// (those who move with as much as they lack of it by now):
-// from the moment on at which a pass has started those who could, until it is over, so
-// that nobody is started on the quota that is freed for them. What is held may exceed a
-// limit for as long as victims hold something too; then others wait.
+// Earmark charges beneficiaries with what they will hold, and gangs that move with their
+// shortfall; off, it discharges them. The charge stands from the time at which a pass has started
+// all that could start until the pass is over, so that no other job starts on the quota that
+// victims free. Holds may exceed a limit while victims hold something as well; other jobs wait
+// then.
 func (bl *Backlog) Earmark(on bool) {
 	bl.earmarkAll(on)
 	bl.books.CountEarmarks(on)

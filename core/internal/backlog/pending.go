@@ -104,7 +104,7 @@ func (bl *Backlog) count(e *record.Entry, change int) {
 	bl.demandWhole(e, change)
 }
 
-// demandWhole tells the search of one gang more, or one less, that waits for room in one
+// demandWhole tells the search of one gang more, or one less, that waits for capacity in one
 // domain of some levels: it breaks fewer whole domains there.
 func (bl *Backlog) demandWhole(e *record.Entry, change int) {
 	if e.Grows {

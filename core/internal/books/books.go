@@ -36,7 +36,7 @@ type Books struct {
 	// Restoring: charges are those of before, and no time passes.
 	Restoring bool
 	Queues    []*record.Queue // by quota.QueueIndex; nil where vacant
-	// Earmarked: what those are to have for whom room is being made is charged to them;
+	// Earmarked: beneficiaries are charged with what they will hold;
 	// uncounted are the queues of which is not known yet what they use without that.
 	Earmarked bool
 	uncounted []quota.QueueIndex

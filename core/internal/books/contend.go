@@ -10,8 +10,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// Who of those that wait may take from others is told from what is kept of each queue, so
-// that a pass looks no further where nobody may.
+// The books keep per queue which waiting jobs may preempt, so that a pass skips queues without
+// one.
 
 // touch notes that what a queue uses or waits for has changed.
 func (bk *Books) touch(q *record.Queue) {
@@ -58,8 +58,8 @@ func MayPreempt(rep, victim *record.Replica) bool {
 	return victim.Job.Spec.Class != berth.ClassLatencyCritical && record.CompareRank(rep, victim) > 0
 }
 
-// CompareVictims orders what runs in one queue by who is to yield first: the lower class,
-// the lower priority, who came last.
+// CompareVictims orders the running jobs of one queue, the first victim first: the lower class,
+// the lower priority, the latest start.
 func CompareVictims(a, b *record.Replica) int {
 	return cmp.Or(record.CompareRank(a, b), cmp.Compare(b.CameAt, a.CameAt), record.CompareReplicas(b, a))
 }

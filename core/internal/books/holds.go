@@ -79,7 +79,7 @@ func (bk *Books) enter(rep *record.Replica, flat int, hold gang.Hold, state reco
 	bk.catalogue.Owners.UseShare(hold.Share)
 }
 
-// Unbook frees what a member holds, and whoever could use it is woken.
+// Unbook frees what a member holds, and wakes the entries that could use it.
 func (bk *Books) Unbook(rep *record.Replica, flat int, state record.MemberState) {
 	n := rep.Members[flat].Node
 	bk.Vacate(rep, flat, state)

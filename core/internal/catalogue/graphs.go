@@ -45,7 +45,7 @@ func graphSpec(n *berth.Node) (nodegraph.Spec, *berth.Error) {
 	return spec, nil
 }
 
-// A GraphTable interns the graphs of nodes, counting who uses each: thousands of nodes
+// A GraphTable interns the graphs of nodes, counting the users of each: thousands of nodes
 // are alike, and a graph of 16 GPUs takes some 60 ms to make.
 type GraphTable struct {
 	ByKey map[string]*GraphEntry

@@ -221,7 +221,7 @@ type OwnerKey struct {
 	Mode berth.ShareMode
 }
 
-// An OwnerTable interns owners of shared GPUs, counting who uses each.
+// An OwnerTable interns owners of shared GPUs, counting the users of each.
 type OwnerTable struct {
 	ByKey map[OwnerKey]gang.Owner
 	Uses  []int

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// What of a trial is about the parts of a replica: which there are, by what they are due to
-// their queue, and which may go together.
+// The part of a victim search about the surplus of a replica: its units, their rank by the
+// guarantee of their queue, and the units that may go together.
 
 // A yieldable is a candidate: a unit of what a replica has above its minimum, or all of it.
 type yieldable struct {
@@ -30,7 +30,7 @@ type step struct {
 	due quota.Due
 }
 
-// A giver is what a trial knows of a replica.
+// A giver is what a victim search knows of a replica.
 type giver struct {
 	surpluses []*surplus
 	// rest is what is left without them, by what it is due to its queue.

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// What a trial tells about its replica and its candidates beside the test whether it fits,
-// so that hardly a call of that is made in vain.
+// What a victim search knows of its replica and its candidates beside the test of a fit, so that
+// hardly a call of that test is in vain.
 
 // demand is what the replica needs at least, in whole GPUs: the members of its largest
 // group, each on a node, in one domain of the level that is required. Nothing is known of
@@ -31,7 +31,7 @@ func (t *VictimSearch) demand() preempt.Requirement {
 	if required == tree.NodeLevel() && g.RailLevel < required {
 		d.Members, d.MemberMilli = 1, d.MemberMilli*int64(d.Members)
 	}
-	// Whether a node is free for somebody who wants it alone depends on who is gone.
+	// An exclusive claim on a node depends on the victims that are gone.
 	anyone := g.Match == nil || t.rep.Job.Spec.Topology.Exclusive != ""
 	for at, n := range c.state.Nodes {
 		if n == nil || !slices.Contains(g.Classes, topology.NodeClass(n.Class)) || !c.state.Fleet.Schedulable(n.Index) || !anyone && !g.Match(n.Index) {

@@ -1,6 +1,6 @@
-// Package evict makes room: it chooses victims, weighs their price against the gain, moves gangs
-// off nodes that are drained and out of the way of others, and reserves what comes of it. A bid
-// plans; a plan never bids.
+// Package evict preempts and moves: it chooses victims, weighs their cost against the gain, moves
+// gangs off nodes that are drained and off nodes that a beneficiary needs, and reserves the result.
+// A bid plans; a plan never bids.
 package evict
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/berth-sched/berth/preempt"
 )
 
-// An Evict makes room. It owns no state but scratch.
+// An Evict preempts and moves. It owns no state but scratch.
 type Evict struct {
 	agenda  *agenda.Agenda
 	state   *state.State

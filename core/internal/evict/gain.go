@@ -21,7 +21,7 @@ func scaleOf(w *berth.GainPolicy) preempt.Scale {
 	}
 }
 
-// QueueingFor is for how long who yields to a replica is expected to wait.
+// QueueingFor is how long a victim of a replica is expected to wait.
 func (ev *Evict) QueueingFor(rep *record.Replica) berth.Duration {
 	most := max(0, ev.state.Config.Policy.Preemption.Gain.Queueing)
 	if length, ends := ev.state.Runtime(rep.Job); ends {
@@ -30,8 +30,7 @@ func (ev *Evict) QueueingFor(rep *record.Replica) berth.Duration {
 	return most
 }
 
-// maxAhead is for how many checkpoints of victims it is worked out whether stopping them is
-// worth it after one.
+// maxAhead bounds the expected checkpoints of victims after which a preemption is weighed.
 const maxAhead = 64
 
 // weigh says what speaks against stopping the chosen candidates now; nil: nothing does.
@@ -50,14 +49,14 @@ func (t *VictimSearch) weigh(chosen []int) *berth.Weighing {
 	return w
 }
 
-// pays reports whether stopping the chosen candidates would be worth it at an instant.
+// pays reports whether the gain exceeds the cost of the chosen candidates at an instant.
 func (t *VictimSearch) pays(chosen []int, at berth.Time) bool {
 	price := t.costAt(chosen, at)
 	return price == 0 || t.gainAt(chosen, at) > price
 }
 
-// gainAt is what the beneficiary would gain if it ran from an instant. Who asks for the host
-// alone counts as asking for one GPU.
+// gainAt is the gain of the beneficiary if it ran from an instant. A claim on the host alone
+// counts as one GPU.
 func (t *VictimSearch) gainAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
 	c, spec := t.core, &t.rep.Job.Spec
 	b := preempt.Beneficiary{
@@ -87,11 +86,11 @@ func (t *VictimSearch) costAt(chosen []int, at berth.Time) preempt.GPUMillisecon
 	return preempt.TotalCost(t.priced)
 }
 
-// paysFrom is the first instant after now at which stopping the chosen candidates is worth
-// it, if they go on as they do; never: there is none. What they lose grows with the time,
-// but for those who can write a checkpoint when asked, and less becomes of it at the next
-// checkpoint that is expected of them. Between two of those it is searched by bisection.
-// If it is not known after many of them, that is when to look again.
+// paysFrom is the first instant after now at which the gain exceeds the cost of the chosen
+// candidates, if they continue as they do; never: there is none. The cost of a candidate grows
+// with time unless it can write a checkpoint on request, and drops at its next expected
+// checkpoint. The instant is searched by bisection between two checkpoints. If many of them
+// give no answer, the last one is when to look again.
 func (t *VictimSearch) paysFrom(chosen []int) berth.Time {
 	from := t.core.state.Now
 	for range maxAhead {
@@ -115,7 +114,7 @@ func (t *VictimSearch) paysFrom(chosen []int) berth.Time {
 	return from
 }
 
-// nextCheckpoint is the next instant at which the price of a chosen candidate falls.
+// nextCheckpoint is the next instant at which the cost of a chosen candidate falls.
 func (t *VictimSearch) nextCheckpoint(chosen []int, after berth.Time) berth.Time {
 	next := agenda.Never
 	for _, i := range chosen {
@@ -142,9 +141,9 @@ func sinceCheckpoint(rep *record.Replica, at berth.Time) berth.Duration {
 	return since
 }
 
-// Candidate describes a replica, or a unit of what it has above its minimum, that could yield
-// to one because of which it would have to wait for so long. Without a unit the work of the
-// rest goes on and waits for nothing, so that all that is lost is what it costs to resize.
+// Candidate describes a replica, or a unit of its surplus, as a possible victim that would then
+// wait for so long. A gang that gives a unit continues without waiting, so that it loses the cost
+// of resizing alone.
 func (ev *Evict) Candidate(p record.Piece, queueing berth.Duration) preempt.Candidate {
 	spec := &p.Rep.Job.Spec
 	candidate := preempt.Candidate{

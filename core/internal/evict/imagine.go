@@ -6,9 +6,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// An imagination is the fleet and the quota tree as they will be: without those that are
-// on their way out, and with those for whom room is being made. It is made on the fleet
-// and the tree themselves; forgetting it leaves no trace.
+// An imagination is the fleet and the quota tree as they will be: without victims and departing
+// members, and with beneficiaries. It is made on the fleet and the tree themselves; forgetting it
+// leaves no trace.
 type imagination struct {
 	core *Evict
 	gone []record.Piece
@@ -33,8 +33,8 @@ func (ev *Evict) imagineAll() *imagination {
 	}
 }
 
-// Imagine leaves out what is going and puts in those for whom room is being made. It
-// returns those for whom there will be none after all.
+// Imagine leaves out departing members and puts in beneficiaries. It returns the beneficiaries
+// whose plan does not hold any more.
 func (ev *Evict) Imagine() (im *imagination, broken []*record.Reservation) {
 	im = &imagination{core: ev}
 	ev.state.Leaving.Ascend(func(rep *record.Replica) bool {

@@ -16,8 +16,8 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// BidForMoves looks for a few gangs whose move makes room for an entry: among those on the
-// nodes that are the cheapest to make room on. It imagines the moves; nil: there are none.
+// BidForMoves looks for a few gangs whose moves would start an entry: among those on the
+// nodes that are the cheapest to clear. It imagines the moves; nil: there are none.
 func (im *imagination) BidForMoves(e *record.Entry) *Bid {
 	c := im.core
 	s := shift{im: im, trial: c.NewVictimSearch(e, nil)}
@@ -43,8 +43,8 @@ func (im *imagination) BidForMoves(e *record.Entry) *Bid {
 	return b
 }
 
-// gainOfStarting is what it is worth to start an entry now: the GPUs it asks for, as long as
-// it would have to wait for them.
+// gainOfStarting is the gain of starting an entry now: the GPUs that it asks for, times its
+// expected wait.
 func (im *imagination) gainOfStarting(e *record.Entry) preempt.GPUMilliseconds {
 	c := im.core
 	wait := c.state.Config.Policy.AssumedRuntime
@@ -66,8 +66,8 @@ type shift struct {
 	before record.Extent
 }
 
-// gather lists the gangs that could be moved: those on as few nodes as suffice, those first
-// on which room costs the least for each GPU. It reports whether they suffice.
+// gather lists the gangs that could be moved: those on as few nodes as suffice, nodes with the
+// lowest cost for each GPU first. It reports whether they suffice.
 func (s *shift) gather() bool {
 	c := s.im.core
 	nodes := s.nodes()
@@ -96,8 +96,8 @@ func (s *shift) gather() bool {
 	return false
 }
 
-// nodes lists the nodes that the request may use and on which something could be moved, in
-// the order of what room costs there.
+// nodes lists the nodes that the request may use and that have a gang to move, in the order of the
+// cost to clear them.
 func (s *shift) nodes() []search.NodeToClear {
 	c := s.im.core
 	var list []search.NodeToClear
@@ -186,7 +186,7 @@ func (im *imagination) placeAgain(rep *record.Replica) []gang.Member {
 	for g := range request.Groups {
 		request.Groups[g].Members = rep.Count(g, record.MemberRunning)
 	}
-	where := c.trialOf(rep, &s.Spec, s.Least, &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep))).Place()
+	where := c.searchOf(rep, &s.Spec, s.Least, &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep))).Place()
 	if where == nil || !im.putIn(rep.Job.Queue, where) {
 		return nil
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/berth-sched/berth/preempt"
 )
 
-// nobodyYields reports whether no room is made for anything.
+// nobodyYields reports whether nothing is preempted or moved.
 func nobodyYields(p *berth.Policy) bool {
 	return p.Preemption.Mode == berth.PreemptionOff && p.Defragmentation.Mode != berth.DefragmentationOn
 }
 
-// Preempt makes room for what waits and may take from others, in policy order, if there is a way.
-// The pass comes to this last, when all that fits has been placed.
+// Preempt plans preemptions and moves for entries that wait, in policy order. The pass comes to
+// this last, when all that fits has been placed.
 func (ev *Evict) Preempt() {
 	if ev.state.Now < ev.agenda.NextPreempt || nobodyYields(&ev.state.Config.Policy) {
 		return
@@ -39,7 +39,7 @@ func (ev *Evict) Preempt() {
 	windows := len(ev.backlog.Reservations)
 	im := ev.imagineAll()
 	if len(ev.backlog.Reservations) < windows {
-		list, _ = ev.contenders() // some for whom room was being made
+		list, _ = ev.contenders() // some of them beneficiaries
 	}
 	bids := ev.bidAll(im, list)
 	im.Forget()
@@ -88,19 +88,18 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	return bids
 }
 
-// A Bid is an entry that has found whom to take from, and what it will hold then.
+// A Bid is an entry with the victims or moves found for it, and what it will hold then.
 type Bid struct {
 	*record.Entry
 	victims []record.Piece
 	where   []gang.Member
-	// Moves says where the victims are to go, if they are only moved, at what price and for
-	// what gain.
+	// Moves has the destinations of victims that are only moved, with cost and gain.
 	Moves      []search.Relocation
 	Cost, Gain preempt.GPUMilliseconds
 }
 
-// bid looks for gangs to move, or for the least harmful victims, for an entry, and imagines
-// the exchange; nil: there are none. If it needs none, those who are going anyway will do.
+// bid looks for gangs to move, or for the cheapest victims, for an entry, and imagines the
+// exchange; nil: there are none. A bid without either counts on members that depart anyway.
 func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
 	ready := ev.life.EvictionsReady()
 	if ev.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOn && ev.search.InPieces(e) && ready <= ev.state.Now {
@@ -117,17 +116,17 @@ func (ev *Evict) bid(im *imagination, e *record.Entry) *Bid {
 	return ev.bidForVictims(im, e, ready)
 }
 
-// bidInVain notes that there is no room to be made for an entry, as things are.
+// bidInVain notes that no preemption and no move starts an entry, as things are.
 func (ev *Evict) bidInVain(e *record.Entry) {
 	e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, 0
 	ev.state.DeferBid(e.Rep, 3)
 }
 
-// pays reports whether moves are worth more than they cost.
+// pays reports whether moves gain more than they cost.
 func (b *Bid) pays() bool { return b.Gain > b.Cost }
 
-// bidForVictims looks for the least harmful victims. Before the rate lets somebody yield, those
-// are parts of elastic gangs alone.
+// bidForVictims looks for the cheapest victims: for surplus alone, until the rate limit allows an
+// eviction.
 func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Time) *Bid {
 	how := Seeking{Mode: ev.state.Config.Policy.Preemption.Mode, avoid: e.Rep.Retry.Avoid, partsOnly: ready > ev.state.Now, Chooser: &ev.chooser}
 	t, victims, ok := ev.Seek(e, how, &im.VictimSearches)
@@ -166,10 +165,10 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	return b
 }
 
-// Seek looks for the victims of an entry: among those who have to give back what was lent
-// to them or else, where the mode allows it, among those of its own queue. It is never
-// both: who goes for a job of its own queue would make it possible to take from others
-// what the queue may not have when it comes back. The trials that it took are subtracted.
+// Seek looks for the victims of an entry: it reclaims what was lent to other queues or else,
+// where the mode allows it, preempts within its own queue. It never does both: a victim of the
+// own queue would let the queue reclaim capacity that it may not have when the victim comes back.
+// The searches that it took are subtracted.
 func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *VictimSearch, victims []record.Piece, ok bool) {
 	look := func(gather func(*VictimSearch)) {
 		among := ev.NewVictimSearch(e, s.avoid)
@@ -199,13 +198,13 @@ type Seeking struct {
 	Mode berth.PreemptionMode
 	// avoid lists nodes that are avoided.
 	avoid []berth.NodeID
-	// partsOnly: no whole gang may have to yield just now.
+	// partsOnly: no whole gang may be evicted just now.
 	partsOnly bool
 	Chooser   *preempt.Chooser
 }
 
-// ripeAt is when to look again for those who may yield even if nothing changes: when those who
-// would do are worth it or, after a while, when one more may yield; 0: never.
+// ripeAt is when to look for victims again even if nothing changes: when the gain exceeds the
+// cost of those found or, after a while, when one more job may be preempted; 0: never.
 func (t *VictimSearch) ripeAt(after berth.Time) berth.Time {
 	at := t.Limited
 	if t.ProtectedUntil != 0 {
@@ -217,8 +216,7 @@ func (t *VictimSearch) ripeAt(after berth.Time) berth.Time {
 	return at
 }
 
-// looksFor is when to look again for whom a replica may take from; never: when something
-// changes.
+// looksFor is when to look again for victims of a replica; never: when something changes.
 func (ev *Evict) looksFor(rep *record.Replica) berth.Time {
 	at := agenda.Never
 	if rep.Bid.Turn != ev.agenda.PreemptTurn {
@@ -230,7 +228,7 @@ func (ev *Evict) looksFor(rep *record.Replica) berth.Time {
 	return at
 }
 
-// grant sets aside what a bid found, and asks those to yield who have to.
+// grant sets aside what a bid found, and evicts its victims.
 func (ev *Evict) grant(b *Bid) bool {
 	if ev.makeRoom(b) == nil {
 		return false
@@ -266,7 +264,7 @@ func (ev *Evict) makeRoom(b *Bid) *record.Reservation {
 	return w
 }
 
-// NextBid is when a pass has to look for whom somebody may take from.
+// NextBid is when a pass has to look for victims again.
 func (ev *Evict) NextBid() berth.Time {
 	switch {
 	case nobodyYields(&ev.state.Config.Policy):
@@ -281,9 +279,9 @@ func (ev *Evict) NextBid() berth.Time {
 	return max(next, ev.life.EvictionsReady())
 }
 
-// contenders lists the first entries of buckets that may take from others, or for whom others
-// may be moved, as far as it can be told without looking for whom, and if it is time to look;
-// next is when it is for one more. O(queues), and O(buckets) of those queues that may.
+// contenders lists the first entries of buckets that may preempt or cause moves, as far as that
+// is known without a search, and if it is time to look; next is when it is for one more.
+// O(queues), and O(buckets) of those queues that may.
 func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 	ev.backlog.Demands()
 	mode := ev.state.Config.Policy.Preemption.Mode

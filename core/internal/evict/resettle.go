@@ -12,10 +12,10 @@ import (
 )
 
 // resettle imagines a gang in another place, and returns where; nil: there is none, and it
-// stays. Members that can stay where they are do, and only the others go elsewhere, as
-// close to them as there is room: what a gang has on its nodes, and who talks to whom over
-// which switch, stays as it was. Where that cannot be, or would draw apart a gang that
-// elsewhere could stand closer together, all of it is placed anew.
+// stays. Members that can stay where they are do, and the others go as close to them as capacity
+// allows: the data on its nodes and its traffic between switches stay as they were. All of the
+// gang is placed anew where that is impossible, or would spread a gang that fits more closely
+// elsewhere.
 func (im *imagination) resettle(rep *record.Replica) []gang.Member {
 	c, s := im.core, rep.Job.Shape
 	leaving := c.state.Leaving.Has(rep) // and so left out already
@@ -45,7 +45,7 @@ func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Me
 	c := im.core
 	c.state.Compile(s)
 	for _, request := range []*gang.Request{&s.Request, &s.Minimum} {
-		t := c.trialOf(rep, &s.Spec, s.Least, request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
+		t := c.searchOf(rep, &s.Spec, s.Least, request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 		if where := t.Place(); where != nil && im.putIn(t.Queue, where) {
 			return where
 		}
@@ -92,8 +92,8 @@ func (im *imagination) fillIn(rep *record.Replica) (where, kept []gang.Member) {
 	return where, kept
 }
 
-// fillGroup imagines places for the members of a group that half of a gang lacks: for all
-// of them, or as many as there is room for where that is enough for the gang.
+// fillGroup imagines places for the missing members of a group: for all of them, or for as many as
+// fit where that is enough for the gang.
 func (im *imagination) fillGroup(rep, half *record.Replica, g int) bool {
 	group := &rep.Job.Spec.Groups[g]
 	for half.Count(g, record.MemberAbsent) > 0 {
@@ -106,9 +106,9 @@ func (im *imagination) fillGroup(rep, half *record.Replica, g int) bool {
 	return there >= record.Least(group) && there%record.UnitOf(group) == 0
 }
 
-// fillNear imagines places for what is asked for: all of it, in the narrowest domain around
-// those who stay that has room or, in the widest that is allowed, as much as there is. What is
-// near lies inside the domain in which the request has to be.
+// fillNear imagines places for a request: for all of it, in the narrowest domain around the
+// members that stay that has capacity or, in the widest that is allowed, for as many as fit. That
+// domain lies inside the one that the request requires.
 func (im *imagination) fillNear(rep, half *record.Replica, g int, spec *record.ShapeSpec) bool {
 	tree := im.core.state.Fleet.Tree()
 	widest := tree.DomainLevel(spec.Within)
@@ -130,7 +130,7 @@ func (im *imagination) fillNear(rep, half *record.Replica, g int, spec *record.S
 func (im *imagination) fill(rep, half *record.Replica, g int, spec *record.ShapeSpec) bool {
 	c := im.core
 	request := c.state.Request(spec)
-	t := c.trialOf(rep, spec, c.state.ChargeFor(&request), &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
+	t := c.searchOf(rep, spec, c.state.ChargeFor(&request), &request, rep.Retry.Avoid, c.state.UntilVictimsGone(c.state.GraceOf(rep)))
 	where := t.Place()
 	if where == nil || !im.putIn(t.Queue, where) {
 		return false
@@ -161,7 +161,7 @@ func (ev *Evict) Relocate() {
 	}
 }
 
-// findPlaces looks for places for those who need one.
+// findPlaces looks for places for the gangs that need one.
 func (ev *Evict) findPlaces() []search.Relocation {
 	list := ev.search.Uprooted()
 	if len(list) == 0 {

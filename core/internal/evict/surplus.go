@@ -55,7 +55,7 @@ type surplus struct {
 	dues []quota.Due
 	rest quota.Due
 	lent int
-	// mayGo members may go in a trial; taken has it, in so many units gone.
+	// mayGo members may go in a victim search, which has taken so many units of them.
 	mayGo, taken, gone int
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// A VictimSearch looks for those who could yield for one replica.
+// A VictimSearch looks for victims for one replica.
 type VictimSearch struct {
 	core    *Evict
 	rep     *record.Replica
@@ -22,7 +22,7 @@ type VictimSearch struct {
 	Asked   quota.Charge
 	Request *gang.Request
 
-	// candidates may yield, all together: those of the own queue, or those of others, the
+	// candidates may be evicted, all together: those of the own queue, or those of others, the
 	// closer relations first. Of one replica come the units of its surplus, and then all of it.
 	candidates []preempt.Candidate
 	offers     []yieldable
@@ -34,32 +34,32 @@ type VictimSearch struct {
 	givers map[*record.Replica]*giver
 	// lent is what was discharged while candidates were gathered.
 	lent []record.Piece
-	// ProtectedUntil is when the first of those may yield that may not yet, and limited when the first
-	// whose queue has had too many yield; 0: there are none.
+	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first one
+	// under the rate limit of its queue may; 0: there are none.
 	ProtectedUntil, Limited berth.Time
-	// owed: what is asked is guaranteed to its queue, and taken from others.
+	// owed: the request is within the guarantee of its queue, and reclaimed from other queues.
 	owed bool
-	// favoured is the node whose units go before others of their gangs; nil: none.
+	// favoured is the node with the units that go before others of their gangs; nil: none.
 	favoured *record.Node
-	// partsOnly: nothing may go as a whole just now.
+	// partsOnly: no job may be evicted as a whole just now.
 	partsOnly bool
-	// Waits: the least harm is to wait for one that is giving up other members just now.
+	// Waits: the cheapest choice is a gang that gives up other members just now.
 	Waits bool
-	// Weighing is what speaks against those who were chosen; nil: nothing does.
+	// Weighing has gain and cost of a choice that does not pay; nil: it pays.
 	Weighing *berth.Weighing
-	// priced is scratch.
+	// priced is scratch, for candidates with their cost.
 	priced []preempt.Candidate
 }
 
 // NewVictimSearch begins one for an entry, with its minimum.
 func (ev *Evict) NewVictimSearch(e *record.Entry, avoid []berth.NodeID) *VictimSearch {
 	ev.state.Compile(e.Bucket.Shape)
-	return ev.trialOf(e.Rep, &e.Bucket.Shape.Spec, e.Bucket.Shape.Least, &e.Bucket.Shape.Minimum, avoid, ev.state.Now)
+	return ev.searchOf(e.Rep, &e.Bucket.Shape.Spec, e.Bucket.Shape.Least, &e.Bucket.Shape.Minimum, avoid, ev.state.Now)
 }
 
-// trialOf begins one for a request of a replica that will start at an instant. Where room is
-// being made for others it may go as well, beside what they are to hold, which is imagined.
-func (ev *Evict) trialOf(rep *record.Replica, spec *record.ShapeSpec, least quota.Charge, r *gang.Request, avoid []berth.NodeID, start berth.Time) *VictimSearch {
+// searchOf begins one for a request of a replica that will start at an instant. It may use nodes of
+// beneficiaries as well, beside what they will hold, which is imagined.
+func (ev *Evict) searchOf(rep *record.Replica, spec *record.ShapeSpec, least quota.Charge, r *gang.Request, avoid []berth.NodeID, start berth.Time) *VictimSearch {
 	end, exclusive := ev.state.EndIfStarted(rep, start), spec.Topology.Exclusive != ""
 	return &VictimSearch{
 		core: ev, rep: rep, Queue: rep.Job.Queue, Asked: least,
@@ -83,9 +83,9 @@ func (t *VictimSearch) Place() []gang.Member {
 	return where
 }
 
-// choose chooses the least harmful of the candidates that suffice, by job and number: none, if
-// those who are going anyway do. All of them are back then. Where one of them is busy, it is
-// to be waited for.
+// choose chooses the cheapest of the candidates that suffice, by job and number: none, if members
+// that depart anyway do. All candidates are back in place then. A choice with a gang that has an
+// order out waits for that order.
 //
 // How many units of a gang may go together is left out of account at first: which of them is
 // of use is for the search to find, and it takes as few as it can. Only where those are too
@@ -162,7 +162,7 @@ func (t *VictimSearch) gatherLenders(inParts bool) {
 	t.owed = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
 	asked := map[quota.QueueIndex]bool{}
 	for parting := c.state.Quota.Parent(t.Queue); parting != quota.NoQueue; parting = c.state.Quota.Parent(parting) {
-		// What nearer relations give may be what lets it ask those who are farther off.
+		// Victims among nearer relations may open the way to farther ones.
 		for _, v := range c.books.Shares.Borrowers(nil, t.Queue, t.Asked) {
 			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) {
 				asked[v.Leaf] = true
@@ -204,7 +204,7 @@ func (t *VictimSearch) tooLarge(p record.Piece) bool {
 	return ratio > 0 && ChargedOf(p)/ratio > max(t.Asked.GPUMilli, 1000)
 }
 
-// mayBeVictim reports whether a replica can be asked to yield now, as a whole.
+// mayBeVictim reports whether a replica can be evicted now, as a whole.
 func (t *VictimSearch) mayBeVictim(victim *record.Replica) bool {
 	if victim.Order != nil || victim.Beneficiary != nil || victim.Imagined || victim.Has(record.MemberStopping) ||
 		slices.ContainsFunc(victim.Members, func(m record.Member) bool { return m.Imagined }) {
@@ -320,9 +320,9 @@ func (t *VictimSearch) imagine(chosen []int) {
 // setBack has all candidates back.
 func (t *VictimSearch) setBack() { t.imagine(nil) }
 
-// findDues tells by what the replicas that run are due to their queue, those first that cannot
-// be asked to yield and then those that yield last; and after all of them, in the same order,
-// what they have above their minimums. See quota.Shares.MayReclaimWhole.
+// findDues ranks running replicas within the guarantee of their queue: first those that cannot be
+// evicted, then those that are evicted last; and after all of them, in the same order, their
+// surplus. See quota.Shares.MayReclaimWhole.
 func (t *VictimSearch) findDues(q quota.QueueIndex) {
 	c := t.core
 	var list []*record.Replica

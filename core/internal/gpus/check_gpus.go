@@ -40,7 +40,7 @@ func (gp *GPUs) CheckGPUs() error {
 	return state.Agree(state.Tally{What: "orders for GPUs", Is: len(gp.Repartitions), Expected: out})
 }
 
-// CheckGPUHolds checks that GPUs are kept for those who wait.
+// CheckGPUHolds checks that GPUs are held for replicas that wait.
 func (gp *GPUs) CheckGPUHolds() error {
 	for _, d := range gp.backlog.GPUHolds {
 		if d.Rep.GPUHold != d || d.Node.GPUs[d.GPU].GPUHold != d || d.Rep.State != berth.ReplicaPending || d.Rep.Entries == nil {

@@ -221,8 +221,8 @@ func (o Offer) Compare(p Offer) int {
 	)
 }
 
-// Qualifies reports whether members of a group may go to a node, and its host has room
-// for one.
+// Qualifies reports whether members of a group may go to a node, and its host has capacity for
+// one.
 func (gp *GPUs) Qualifies(n *record.Node, g *gang.Group) bool {
 	return slices.Contains(g.Classes, n.Hardware()) && (g.Match == nil || g.Match(n.Index)) &&
 		g.Claim.Host.Within(gp.state.Fleet.HostFree(n.Index).Floor())

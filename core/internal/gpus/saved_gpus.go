@@ -77,7 +77,7 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 	return nil
 }
 
-// RestoreGPUHolds restores which GPUs are held for whom. GPUs and replicas have to be known.
+// RestoreGPUHolds restores the GPU holds. GPUs and replicas have to be known.
 func (gp *GPUs) RestoreGPUHolds(jobs []record.SavedJob) *berth.Error {
 	return gp.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		if s.GPUHold == nil {

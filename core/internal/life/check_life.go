@@ -74,7 +74,7 @@ func (l *Life) CheckVictims() error {
 	return state.Agree(state.Tally{What: "replicas on their way out", Is: l.state.Leaving.Len(), Expected: leaving})
 }
 
-// checkYield checks that whoever a replica, or a member of it, yields to knows of it.
+// checkYield checks that the beneficiary of a victim, or of a member, knows of it.
 func checkYield(rep *record.Replica) error {
 	if err := yieldKnown(rep, rep.Beneficiary); err != nil {
 		return err
@@ -91,8 +91,8 @@ func checkYield(rep *record.Replica) error {
 	return nil
 }
 
-// yieldKnown checks that a replica is a victim of the one that it, or a member of it, yields
-// to; nil: to nobody.
+// yieldKnown checks that a replica is a victim of its beneficiary, or of that of a member; nil:
+// there is none.
 func yieldKnown(rep, to *record.Replica) error {
 	if to != nil && (to.PlannedReservation() == nil || !slices.Contains(to.PlannedReservation().Plan.Victims, rep)) {
 		return fmt.Errorf("it yields to %v, which does not know of it", to.Ref())

@@ -9,9 +9,9 @@ import (
 	"github.com/berth-sched/berth/core/internal/refusal"
 )
 
-// How a replica yields to another: asked for a checkpoint, if it writes any, then stopped.
+// How a victim is evicted: it is asked for a checkpoint, if it writes any, then stopped.
 
-// Ask has a part of a replica yield to another.
+// Ask begins the eviction of a part of a replica.
 func (l *Life) Ask(p record.Piece, rep *record.Replica) {
 	victim := p.Rep
 	cause := berth.Cause{Code: berth.CausePreempted, Beneficiary: rep.Ref()}
@@ -62,8 +62,8 @@ func (l *Life) shrink(p record.Piece, rep *record.Replica, cause berth.Cause) {
 	}
 }
 
-// DescribeStops fills in a Release whom it stops and, if the gang goes on, with how many, and
-// for whom the others go.
+// DescribeStops fills in the members of a Release and, if the gang continues, its remaining size
+// and the beneficiaries of its surplus.
 func (l *Life) DescribeStops(rep *record.Replica, r berth.Release) berth.Release {
 	r.Members, r.Remaining, r.SurplusEvictions = l.state.Placements(rep, record.MemberStopping), nil, nil
 	if rep.State != berth.ReplicaRunning {

@@ -8,36 +8,35 @@ import (
 	"github.com/berth-sched/berth/internal/limits"
 )
 
-// maxRespite is how often a respite doubles at the most. Who ran for twice as long as that
-// respite has forgotten that it had to yield before.
-const maxRespite = 3
+// maxDoublings is how often a cooldown doubles at the most. A replica that ran for twice as long
+// as that counts as never evicted.
+const maxDoublings = 3
 
-// ProtectedUntil is until when a replica that runs is spared by the policy and its own job; who
-// takes what its queue is guaranteed need not wait for its respite.
+// ProtectedUntil is until when the policy and its own job protect a running replica. A queue that
+// reclaims its guarantee does not wait for the cooldown.
 func (l *Life) ProtectedUntil(rep *record.Replica, owed bool) berth.Time {
 	p := &l.state.Config.Policy.Preemption
 	least := max(rep.Job.Spec.MinRuntime, p.MinRuntime)
 	if rep.Eviction.Evictions > 0 && !owed {
-		least += max(0, p.Cooldown) << min(rep.Eviction.Evictions-1, maxRespite)
+		least += max(0, p.Cooldown) << min(rep.Eviction.Evictions-1, maxDoublings)
 	}
 	return rep.Started.Add(least)
 }
 
-// noteEviction counts how often in a row a replica has had to yield.
+// noteEviction counts how often in a row a replica was evicted.
 func (l *Life) noteEviction(rep *record.Replica) {
-	if l.state.Now.Sub(rep.Started) >= max(0, l.state.Config.Policy.Preemption.Cooldown)<<(maxRespite+1) {
+	if l.state.Now.Sub(rep.Started) >= max(0, l.state.Config.Policy.Preemption.Cooldown)<<(maxDoublings+1) {
 		rep.Eviction.Evictions = 0
 	}
 	rep.Eviction.Evictions = min(rep.Eviction.Evictions+1, limits.MaxAttempts)
 }
 
-// EvictionsReady is when the next one may have to yield, by the rate of the fleet.
+// EvictionsReady is when the rate limit of the fleet allows the next eviction.
 func (l *Life) EvictionsReady() berth.Time {
 	return l.evictions.Ready(l.state.Config.Policy.Preemption.RateLimit, l.state.Now, 1)
 }
 
-// VictimsReady is when victims may yield together at the earliest, by the rates of the fleet
-// and of their queues.
+// VictimsReady is when the rate limits of the fleet and of their queues allow victims together.
 func (l *Life) VictimsReady(victims []*record.Replica) berth.Time {
 	p := &l.state.Config.Policy.Preemption
 	at := l.evictions.Ready(p.RateLimit, l.state.Now, len(victims))
@@ -47,8 +46,8 @@ func (l *Life) VictimsReady(victims []*record.Replica) berth.Time {
 	return at
 }
 
-// MeterVictims counts victims on the meters of the fleet and of their queues, if those let
-// all of them yield now. If not, what there is is kept for them until then.
+// MeterVictims counts victims on the meters of the fleet and of their queues, if those allow all
+// of them now. If not, the meters keep their tokens for these victims.
 func (l *Life) MeterVictims(victims []*record.Replica) (at berth.Time) {
 	at = l.VictimsReady(victims)
 	p := &l.state.Config.Policy.Preemption

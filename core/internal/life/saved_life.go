@@ -66,7 +66,7 @@ func (l *Life) RestoreLife(jobs []record.SavedJob) *berth.Error {
 	})
 }
 
-// RestoreVictims restores for whom members are stopped while their gangs go on.
+// RestoreVictims restores the beneficiaries of surplus members that are being stopped.
 func (l *Life) RestoreVictims(jobs []record.SavedJob) *berth.Error {
 	return l.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		for k := range s.Members {
@@ -83,9 +83,8 @@ func (l *Life) RestoreVictims(jobs []record.SavedJob) *berth.Error {
 	})
 }
 
-// RestoreStrays refuses members that yield to somebody who does not know of it, and places
-// that are kept for those who run and need not go. The next pass tells those that need not
-// yield any more.
+// RestoreStrays refuses victims without a plan of their beneficiary, and destinations of gangs
+// that run and need not leave. The next pass withdraws requests that no plan needs any more.
 func (l *Life) RestoreStrays(jobs []record.SavedJob) *berth.Error {
 	return l.state.EachSaved(jobs, func(rep *record.Replica, _ *record.SavedReplica) *berth.Error {
 		if rep.Moving != nil && rep.State == berth.ReplicaRunning && !rep.Leaves && rep.Beneficiary == nil {

@@ -16,7 +16,7 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 	switch rep.State {
 	case berth.ReplicaRunning:
 		if _, stops := rep.Order.(berth.Release); stops && !rep.Has(record.MemberStopping) {
-			l.state.CloseOrder(rep) // whom it was to stop is gone
+			l.state.CloseOrder(rep) // the members that it was to stop are gone
 		}
 		if !rep.Has(record.MemberStopping) && rep.Beneficiary == nil && !rep.Leaves {
 			l.state.NoteLeaving(rep, false)
@@ -308,7 +308,7 @@ func (l *Life) Stay(rep *record.Replica) {
 	}
 }
 
-// vacated notes that a replica holds nothing any more, or need not yield.
+// vacated notes that a replica holds nothing any more, or is no victim any more.
 func (l *Life) vacated(rep *record.Replica) {
 	if beneficiary := rep.Beneficiary; beneficiary != nil {
 		rep.Beneficiary = nil

@@ -7,23 +7,23 @@ import (
 
 // A Meter holds evictions to a rate. It is the generic cell rate algorithm (ITU-T
 // Recommendation I.371, as virtual scheduling), a token bucket that is one instant: when it
-// will be full again. It departs from it in two points. Those who yield for one
-// beneficiary go together or not at all; and more of them than the bucket holds may go
-// when it is full, and then it is as much longer until it is full again.
+// will be full again. It departs from it in two points. The victims of one beneficiary go
+// together or not at all; and more of them than the bucket holds may go when it is full, and
+// then it is as much longer until it is full again.
 type Meter struct {
-	// Full is when as many may yield at once as the rate ever lets.
+	// Full is when as many may be evicted at once as the rate limit ever allows.
 	Full berth.Time
 	// Held is until when it is kept for one that needs more than there is now, as it is the
 	// first in policy order: else small ones would always be served before it.
 	Held berth.Time
 }
 
-// interval is after how long one more may yield.
+// interval is after how long one more may be evicted.
 func interval(r berth.RateLimit) berth.Duration {
 	return (r.Per + berth.Duration(r.Evictions) - 1) / berth.Duration(r.Evictions)
 }
 
-// Ready is when so many may yield together at the earliest.
+// Ready is when so many may be evicted together at the earliest.
 func (m *Meter) Ready(r berth.RateLimit, now berth.Time, evictions int) berth.Time {
 	if r.Evictions == 0 {
 		return now

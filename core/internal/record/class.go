@@ -35,7 +35,7 @@ func KeyOf(n *berth.Node) ClassKey {
 
 // compare orders classes: the order in which a job that takes any of several
 // considers them when all else is equal. Less memory first, so that the bigger
-// GPUs stay free for those who need them.
+// GPUs stay free for claims that need them.
 func (k ClassKey) compare(l ClassKey) int {
 	return cmp.Or(
 		cmp.Compare(k.GPUMemory, l.GPUMemory),
@@ -83,8 +83,7 @@ func (k ClassKey) Admits(g *berth.Group) bool {
 type ClassTable struct {
 	ByKey map[ClassKey]int
 	List  []classEntry
-	// Version changes with the set of classes: whoever keeps a list of classes
-	// has to look again.
+	// Version changes with the set of classes: a list of classes of another version is stale.
 	Version int
 }
 
@@ -171,7 +170,7 @@ func (t *ClassTable) Instances(cl *berth.Claim, classes []topology.NodeClass) []
 			list = append(list, gang.ClassProfile{Class: class, Index: p})
 		}
 	}
-	// Stable: by price, then as the classes and the tables have it.
+	// Stable: by cost, then as the classes and the tables have it.
 	slices.SortStableFunc(list, func(a, b gang.ClassProfile) int { return cmp.Compare(t.milli(a), t.milli(b)) })
 	return list
 }

@@ -31,10 +31,10 @@ type Partitioning struct {
 	Instances []mig.Placement
 }
 
-// A single member that needs a large part of a GPU loses to smaller ones for ever: there
-// is always another that fits in what becomes free. So a GPU may be kept from
-// newcomers until what is in the way has ended. That has its price too, what stands idle
-// on it meanwhile, and is done when what the member has waited comes to that.
+// A single member that needs a large part of a GPU loses to smaller ones for ever: there is always
+// another that fits in what becomes free. So a GPU may be held for it: new members stay away until
+// it is empty. The idle part of the GPU is the cost of the hold, which begins when the wait of the
+// member outweighs that.
 
 // A GPUHold keeps one GPU for a member that waits.
 type GPUHold struct {

@@ -43,8 +43,7 @@ func GroupOf(j *berth.Job, name string) int {
 	return slices.IndexFunc(j.Groups, func(g berth.Group) bool { return g.Name == name })
 }
 
-// MayBurnIn reports whether a replica may be placed on hardware that is on trial: what is lost
-// with it is cheap.
+// MayBurnIn reports whether a replica may be placed on hardware in burn-in: its loss is cheap.
 func MayBurnIn(rep *Replica) bool {
 	return rep.Job.Spec.Class != berth.ClassLatencyCritical && rep.Job.OnOneNode()
 }

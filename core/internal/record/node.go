@@ -248,7 +248,7 @@ func (n *Node) AtBase(gpu int) bool {
 	return g.Mode == berth.GPUModeMIG && slices.Equal(mig.Layout(g.Instances).Profiles(), n.base)
 }
 
-// Suits reports whether members of a group may be placed on a node, if it has room.
+// Suits reports whether members of a group may be placed on a node, if it has capacity.
 func (n *Node) Suits(g *gang.Group) bool {
 	return slices.Contains(g.Classes, topology.NodeClass(n.Class)) && (g.Match == nil || g.Match(n.Index))
 }

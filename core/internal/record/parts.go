@@ -26,8 +26,8 @@ type LifePart struct {
 	Created      berth.Time `json:"created"`
 	PendingSince berth.Time `json:"pendingSince"`
 	Started      berth.Time `json:"started"`
-	// CameAt is when it last began to run other than in a place that was kept for it: who
-	// was moved, or lost hardware, does not come after those who came later.
+	// CameAt is when it last began to run, moves and restarts after lost hardware left out: a gang
+	// keeps its rank through both.
 	CameAt berth.Time `json:"cameAt"`
 	// Resumed: the Bind of this life took it to a place that was kept for it.
 	Resumed bool `json:"resumed,omitempty"`
@@ -86,17 +86,17 @@ type LookPart struct {
 	Turn  agenda.Turn `json:"-"`
 }
 
-// A EvictionPart is what a replica has to lose, and has lost, by making room for others.
+// An EvictionPart is what a replica would lose, and has lost, by evictions.
 type EvictionPart struct {
 	// Checkpointed is when it wrote the last checkpoint that is known of; Tells: it told of one
 	// by itself.
 	Checkpointed berth.Time `json:"checkpointed,omitempty"`
 	Tells        bool       `json:"tells,omitempty"`
-	// Evictions counts how often in a row it had to yield.
+	// Evictions counts how often in a row it was evicted.
 	Evictions int `json:"evictions,omitempty"`
 }
 
-// A BidPart is when to look again for whom a replica that waits may take from.
+// A BidPart is when to look for victims of a waiting replica again.
 type BidPart struct {
 	// RipeAt: from then on it is looked at even if nothing has changed since; zero: never.
 	RipeAt berth.Time `json:"ripeAt,omitempty"`
@@ -129,18 +129,18 @@ type CordonPart struct {
 	Freed bool `json:"freed,omitempty"`
 	// Reason why it is cordoned.
 	Reason string `json:"reason,omitempty"`
-	// Draining: what runs there has to leave, by DrainBy; 0: when there is room elsewhere.
+	// Draining: its jobs have to leave, by DrainBy; 0: when there is capacity elsewhere.
 	Draining bool       `json:"draining,omitempty"`
 	DrainBy  berth.Time `json:"drainBy,omitempty"`
 }
 
 // A TrustPart is how far a node is trusted, and whether it is a spare.
 type TrustPart struct {
-	// QuarantineUntil, Trial are until when it takes no work, and work whose loss is cheap; zero:
+	// QuarantineUntil, BurnInUntil are until when it takes no work, and low-cost work alone; zero:
 	// it does not.
 	QuarantineUntil berth.Time `json:"quarantineUntil,omitempty"`
 	BurnInUntil     berth.Time `json:"burnInUntil,omitempty"`
-	// HotSpare: it is one; StandsIn: it was, and has those who came to it yet.
+	// HotSpare: it is one; StandsIn: it was, and is in use as such.
 	HotSpare   bool `json:"hotSpare,omitempty"`
 	SpareInUse bool `json:"spareInUse,omitempty"`
 }
@@ -164,7 +164,7 @@ type GPUHoldPart struct {
 
 // A SpanPart is from when to when nodes are set aside.
 type SpanPart struct {
-	// From is the instant at which whoever does not belong here has to be gone.
+	// From is the instant at which other jobs have to be gone.
 	From  berth.Time `json:"from"`
 	Until berth.Time `json:"until"`
 }

@@ -28,7 +28,7 @@ func (e *Entry) Many() int {
 	return 1 + e.Batch.Len()
 }
 
-// Bids reports whether an entry is a whole gang for which no room is being made yet.
+// Bids reports whether an entry is a whole gang without a plan yet.
 func (e *Entry) Bids() bool {
 	return !e.Grows && e.Rep.PlannedReservation() == nil
 }
@@ -131,7 +131,7 @@ type Queue struct {
 	List    []*Bucket          // all of them, in no order that matters
 	Ready   pq.Heap[*Bucket]
 	Waiting int // replicas with entries
-	// Running has the replicas of the queue that run, those first that yield first.
+	// Running has the running replicas of the queue, the first victim first.
 	Running *btree.BTreeG[*Replica]
 	// WaitingMilli is what its entries wait for, of GPUs; Over: it uses more than it is
 	// guaranteed; Keeps: it does not lend all of that; Touched: it is in Books.Touched.

@@ -32,14 +32,13 @@ type Replica struct {
 	Reserved *Reservation
 	// GPUHold is the GPU that is kept for it.
 	GPUHold *GPUHold
-	// Beneficiary is the replica for which it has to make room; nil: none.
+	// Beneficiary is the replica that it is evicted for; nil: none.
 	Beneficiary *Replica
 	// Leaves: it was asked for a checkpoint because it has to go on its own account. Moving
 	// is the place that is kept for it while it still holds another.
 	Leaves bool
 	Moving *Reservation
-	// FailedBids counts how often room was made for it that it could not take, since it last
-	// ran.
+	// FailedBids counts the plans that did not come true for it since it last ran.
 	FailedBids int
 	// Imagined: a plan in the making imagines it ended.
 	Imagined bool
@@ -363,7 +362,7 @@ func (rep *Replica) NoteHardwareLoss() {
 	rep.Retry.LostHardware = rep.Retry.LostHardware || rep.State != berth.ReplicaReleasing && rep.State != berth.ReplicaPending
 }
 
-// PlannedReservation is where room is being made for a replica; nil: nowhere.
+// PlannedReservation is the reservation of the plan for a replica; nil: there is none.
 func (rep *Replica) PlannedReservation() *Reservation {
 	if w := rep.Reserved; w != nil && w.IsPlanned() {
 		return w
@@ -371,7 +370,7 @@ func (rep *Replica) PlannedReservation() *Reservation {
 	return nil
 }
 
-// ClearBeneficiary has a replica yield to another no longer. What is being stopped is stopped all the
+// ClearBeneficiary makes a replica a victim no longer. What is being stopped is stopped all the
 // same.
 func (rep *Replica) ClearBeneficiary(beneficiary *Replica) {
 	if rep.Beneficiary == beneficiary {
@@ -387,7 +386,7 @@ func (rep *Replica) ClearBeneficiary(beneficiary *Replica) {
 // Stray reports whether a checkpoint was requested of a replica that need not go any more.
 func (rep *Replica) Stray() bool { return rep.Beneficiary == nil && !rep.Leaves && rep.Asked() }
 
-// NoLongerVictimOf notes that a replica does not yield to another any more, or a part of it does not.
+// NoLongerVictimOf notes that a replica, or a part of it, is no victim of a beneficiary any more.
 func (rep *Replica) NoLongerVictimOf(beneficiary *Replica) {
 	if !rep.IsVictimOf(beneficiary) {
 		p := beneficiary.Reserved.Plan
@@ -407,7 +406,7 @@ func (rep *Replica) Asked() bool {
 	return asked
 }
 
-// IsVictimOf reports whether a replica, or a part of it, yields to another.
+// IsVictimOf reports whether a replica, or a part of it, is a victim of another.
 func (rep *Replica) IsVictimOf(beneficiary *Replica) bool {
 	return rep.Beneficiary == beneficiary || slices.ContainsFunc(rep.Members, func(m Member) bool { return m.Beneficiary == beneficiary })
 }

@@ -34,13 +34,12 @@ func GangReservation(kind ReservationKind, rep *Replica) *Reservation {
 	return &Reservation{Kind: kind, Name: GangName("gang", rep), Rep: rep, Queue: quota.NoQueue}
 }
 
-// A Plan is room that is being made for a replica that waits, its beneficiary: who
-// has to go for it, and what it will hold then. Until then the nodes are set aside for it,
-// as a reservation is, so that nobody slips in between. It ends when the beneficiary
-// starts, there or elsewhere, or waits no more; when one of the nodes goes or changes, or
-// somebody that ranks above it takes its place; and when it has taken too long. Who was
-// asked for a checkpoint and not stopped yet then goes on. The way of a victim is drawn in
-// the manual of package berth.
+// A Plan is a preemption or a move for a replica that waits, its beneficiary: the victims, and
+// what the beneficiary will hold. Until then the nodes are set aside for it, as by a reservation,
+// so that no other job starts there. It ends when the beneficiary starts, there or elsewhere, or
+// waits no more; when one of the nodes goes or changes, or a job that ranks above it takes its
+// place; and when it has taken too long. A victim that was asked for a checkpoint and is not
+// stopped yet then continues. The way of a victim is drawn in the manual of package berth.
 type Plan struct {
 	// Where has the members of the beneficiary as planned.
 	Where []gang.Member
@@ -53,12 +52,12 @@ type Plan struct {
 // AddVictim notes one more victim; they come in order.
 func (p *Plan) AddVictim(victim *Replica) { p.Victims = append(p.Victims, victim) }
 
-// WithinQueue reports whether those who go are of the beneficiary's own queue.
+// WithinQueue reports whether the victims are of the beneficiary's own queue.
 func (p *Plan) WithinQueue(rep *Replica) bool {
 	return slices.ContainsFunc(p.Victims, func(victim *Replica) bool { return victim.Job.Queue == rep.Job.Queue })
 }
 
-// IsPlanned reports whether room is being made in a reservation.
+// IsPlanned reports whether a reservation has a plan.
 func (s *SavedGangReservation) IsPlanned() bool { return len(s.Victims)+len(s.Where) > 0 }
 
 // SparesName names the reservation of the spares of a pool.

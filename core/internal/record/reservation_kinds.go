@@ -85,8 +85,8 @@ const (
 	// byRank: a gang that outranks the holder.
 	byRank
 	// ByClaim: of the same queue, one that outranks the holder; of another, one that claims what
-	// is owed to its queue where the holder would borrow. The class does not count between
-	// queues: a gang that gave back would else be the first to come for it again.
+	// is guaranteed to its queue where the holder would borrow. The class does not count between
+	// queues: a gang that was reclaimed would else be the first to come back.
 	ByClaim
 )
 
@@ -197,7 +197,7 @@ func (w *Reservation) IsAwaitedPlan() bool { return w.IsAwaited() && w.IsPlanned
 // planned for others may come before it.
 func (w *Reservation) GivesWay() bool { return w.IsAwaited() && !w.IsPlanned() }
 
-// IsPartial reports whether a reservation has what a gang has left of its place, without room for the
+// IsPartial reports whether a reservation has a part of the place of a gang, and nothing for the
 // rest of it.
 func (w *Reservation) IsPartial() bool {
 	return w.Kind == KindPartialMove || w.Kind == kindPartialResume

@@ -48,8 +48,7 @@ type SavedJob struct {
 	Replicas []SavedReplica `json:"replicas"`
 }
 
-// A RatesPart is when the fleet, and queues, may have as many yield at once as their
-// rates ever let.
+// A RatesPart is when the rate limits of the fleet, and of queues, are full again.
 type RatesPart struct {
 	Evictions      *SavedMeter  `json:"evictions,omitempty"`
 	QueueEvictions []SavedMeter `json:"queueEvictions,omitempty"`
@@ -111,7 +110,7 @@ type SavedReplica struct {
 type SavedMember struct {
 	State string `json:"state"`
 	StartPart
-	// Beneficiary is whom it yields to while the rest of its gang goes on.
+	// Beneficiary is the job that it is evicted for while the rest of its gang continues.
 	Beneficiary berth.ReplicaRef `json:"beneficiary,omitzero"`
 	berth.MemberPlacement
 }
@@ -167,8 +166,7 @@ type SavedReservation struct {
 type SavedGangReservation struct {
 	SpanPart
 	Nodes []berth.NodeID `json:"nodes"`
-	// Where the gang is to be, if room is being made for it, and who has to go; Cause is that
-	// of its Bind.
+	// Where the gang of a plan will be, and the victims of the plan; Cause is that of its Bind.
 	Where []berth.MemberPlacement `json:"where,omitempty"`
 	Cause berth.CauseCode         `json:"cause,omitempty"`
 	// Partial: it has what the gang has left of its place.
@@ -217,8 +215,7 @@ type Snapshot struct {
 	// When and whether to look for gangs to reserve for, and for work to backfill.
 	NextReserve berth.Time `json:"nextReserve"`
 	NextPreempt berth.Time `json:"nextPreempt"`
-	// When to look for another place for those who have to leave theirs; nil: when something
-	// changes.
+	// When to look for a destination of departing gangs again; nil: when something changes.
 	NextMove    *berth.Time `json:"nextMove,omitempty"`
 	Homeless    bool        `json:"homeless,omitempty"`
 	BackfillDue bool        `json:"backfillDue,omitempty"`

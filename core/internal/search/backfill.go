@@ -69,7 +69,7 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 	soonest := se.state.Now.Add(min(b.Shortest, se.state.Config.Policy.AssumedRuntime))
 	owed := se.backlog.Owed(first)
 	return slices.ContainsFunc(se.backlog.Reservations, func(w *record.Reservation) bool {
-		if w.IsNodeSet() { // who may use spares is looked at besides
+		if w.IsNodeSet() { // the use of hot spares is decided besides
 			return w.IsBurnIn() && first.Job.OnOneNode()
 		}
 		if soonest <= w.From || w.Queue != quota.NoQueue && se.backlog.Below(b.Queue.Index, w.Queue) {

@@ -21,14 +21,14 @@ import (
 // MaxMoves bounds for how many gangs one pass looks for another place.
 const MaxMoves = 256
 
-// A Relocation is where a gang is to go; where is nil: there is no room now.
+// A Relocation is the destination of a gang; where is nil: there is none now.
 type Relocation struct {
 	Rep   *record.Replica
 	Where []gang.Member
 }
 
-// LetStay has those go on who were asked to leave when there was a place for them, if there is
-// none any more and they can. It reports whether there are any.
+// LetStay lets gangs continue that were asked to leave for a destination that is gone, if they
+// can. It reports whether there are any.
 func (se *Search) LetStay(found []Relocation) bool {
 	some := false
 	for _, r := range found {
@@ -111,8 +111,8 @@ func DrainCause(n *record.Node) berth.Cause {
 	return berth.Cause{Code: berth.CauseDrained, Detail: berth.Detail("node "+string(n.Spec.ID)+" is being drained", n.Reason)}
 }
 
-// keepOwn sets aside what a gang has of its place while it is being stopped and there is no room
-// for the rest of it: until it waits, and may bid for the rest.
+// keepOwn sets aside what a gang has left of its place while it is being stopped and the rest finds
+// no place: until it waits, and may bid for the rest.
 func (se *Search) keepOwn(rep *record.Replica) {
 	if rep.Moving != nil {
 		return
@@ -164,9 +164,9 @@ func (se *Search) ReserveMove(rep *record.Replica, where []gang.Member) bool {
 	return true
 }
 
-// NewGangReservation prepares a reservation on some nodes for a gang, from now on and for as long as it may take
-// until they are free, if those who go have so long to write a checkpoint; nil: the fleet has
-// too many kinds of nodes.
+// NewGangReservation prepares a reservation on some nodes for a gang, from now on and until they
+// are free, if the victims have so long to write a checkpoint; nil: the fleet has too many kinds of
+// nodes.
 func (se *Search) NewGangReservation(nodes []*record.Node, kind record.ReservationKind, rep *record.Replica, grace berth.Duration) *record.Reservation {
 	if !se.backlog.MaySetAside(nodes) {
 		return nil

@@ -179,9 +179,9 @@ type Unbound struct {
 	cause berth.Cause
 }
 
-// enlarge places a gang that has its minimum anew with as much as there is room for now: in
-// one piece with the minimum, as if it had been placed so at first. What has domains for
-// itself, or is spread, keeps what it has, and grows when it runs.
+// enlarge places a gang that has its minimum anew with as much as fits now: in one piece with the
+// minimum, as if it had been placed so at first. A gang with exclusive domains, or spread, keeps
+// its placement, and grows when it runs.
 func (se *Search) enlarge(rep *record.Replica) {
 	s := rep.Job.Shape
 	se.state.Compile(s)
@@ -231,7 +231,7 @@ type fit uint8
 const (
 	Fits fit = iota
 	fitsNowhere
-	// fitsNoLimit: there is room, but on products whose limits are reached.
+	// fitsNoLimit: capacity is free, but on products with a limit that is reached.
 	fitsNoLimit
 )
 

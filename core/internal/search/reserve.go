@@ -159,7 +159,7 @@ func (se *Search) postpone(rep *record.Replica) {
 	}
 }
 
-// planLater has the core plan another reservation for a replica whose last one did not come true.
+// planLater makes the core plan another reservation for a replica after one did not come true.
 // What runs goes on for longer than it said, and nobody knows for how long: so that a fleet at
 // rest comes to rest, the next one is made after twice as long each time.
 func (se *Search) planLater(rep *record.Replica) {
@@ -207,7 +207,7 @@ func (se *Search) reserveFor(e *record.Entry, instead *record.Replica) bool {
 	w := record.GangReservation(record.KindPending, e.Rep)
 	w.From, w.Until, w.Nodes = at, at.Add(se.state.Config.Policy.ReservationTimeout), nodes
 	for _, n := range w.Nodes {
-		se.backlog.Spoil(n) // whose it was plans anew, around this one
+		se.backlog.Spoil(n) // its former owner plans anew, around this one
 	}
 	e.Rep.Reserved = w
 	se.backlog.AddReservation(w)
@@ -265,9 +265,9 @@ func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
 
 // mayEnd reports whether a reservation for a replica may end that of another: if it ranks
 // above it or, for one that needs several nodes, if the other fits on one and does not rank
-// above it. There is no circle, so that a fleet at rest comes to rest: whoever ends another's
-// is owed more, or of a higher class, or as much and as high and needs more nodes, or is
-// of the same queue and of a higher priority.
+// above it. There is no circle, so that a fleet at rest comes to rest: the winner is further within
+// its guarantee, or of a higher class, or equal in both and needs more nodes, or is of the same
+// queue and of a higher priority.
 func (se *Search) mayEnd(rep, other *record.Replica) bool {
 	large, largeOther := se.state.SpansNodes(rep.Job.Shape), se.state.SpansNodes(other.Job.Shape)
 	if large && !largeOther {
@@ -322,8 +322,8 @@ func (se *Search) tryReserved(e *record.Entry) {
 	se.try(e, request)
 }
 
-// serveBeneficiary starts a replica for which room is being made, there or elsewhere, as
-// soon as it fits. What cannot come true any more is given up.
+// serveBeneficiary starts a beneficiary, on its planned nodes or elsewhere, as soon as it fits. A
+// plan that cannot come true any more is given up.
 func (se *Search) serveBeneficiary(e *record.Entry) {
 	w := e.Rep.Reserved
 	p := w.Plan
@@ -342,8 +342,8 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 	se.backlog.EndReservation(w)
 }
 
-// FailBid notes that room was made for a replica in vain: it waits before that is tried
-// again, longer each time, so that nobody is stopped for it over and over.
+// FailBid notes a plan that did not come true: the replica waits before the next one, longer each
+// time, so that no job is evicted for it over and over.
 func (se *Search) FailBid(rep *record.Replica) {
 	rep.Bid.Forget()
 	se.state.DeferBid(rep, 8)

@@ -160,7 +160,7 @@ func (se *Search) reshapeSingles(w wish) (placed bool, next berth.Time) {
 	return placed, w.soonest
 }
 
-// paysAt is when a price is met by what so many members have waited.
+// paysAt is when the wait of so many members outweighs a cost.
 func (w *wish) paysAt(price int64, members int) berth.Time {
 	each := w.milli * int64(max(1, min(members, w.many)))
 	return w.Rep.PendingSince.Add(berth.Duration((price + each - 1) / each))

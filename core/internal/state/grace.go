@@ -17,8 +17,8 @@ const (
 	MaxVictimSearches = 2048
 	// CostTolerance is by how many thousandths victims may cost more than the least.
 	CostTolerance = 10
-	// preemptEvery is how long an entry waits at least until it is looked at again when
-	// nobody could yield for it, whatever changes; twice as long each time, up to eight times.
+	// preemptEvery is how long an entry without possible victims waits at least until the next
+	// look, whatever changes; twice as long each time, up to eight times.
 	preemptEvery = 15 * berth.Second
 )
 
@@ -39,8 +39,8 @@ func (st *State) NodesFor(rep *record.Replica, members []gang.Member) []*record.
 	return slices.Compact(list)
 }
 
-// UntilVictimsGone is when room that is made from now on has to be there, if those who go have so
-// long to write a checkpoint.
+// UntilVictimsGone is the deadline of a preemption that begins now, if its victims have so long to
+// write a checkpoint.
 func (st *State) UntilVictimsGone(grace berth.Duration) berth.Time {
 	p := &st.Config.Policy
 	release := p.ReleaseTimeout * berth.Duration(min(int64(p.ReleaseAttempts), int64(limits.MaxSpan/p.ReleaseTimeout)))

@@ -45,7 +45,7 @@ type State struct {
 	Shapes    map[string]*record.Shape
 	// Spares are kept of these pools, in order of name.
 	Spares []*record.SparePool
-	// Leaving has the replicas that are being stopped, or will be to make room.
+	// Leaving has the replicas that are being stopped, or will be: victims, moves, drains.
 	Leaving *btree.BTreeG[*record.Replica]
 	// Endings are the ends expected of what holds something.
 	Endings *btree.BTreeG[record.Ending]

@@ -99,8 +99,8 @@ func (st *State) SpansNodes(s *record.Shape) bool {
 	return s.GPUs() > most
 }
 
-// DeferBid has a replica wait before the next look for whom it may take from, twice as long
-// each time, up to so many times.
+// DeferBid puts off the next search for victims of a replica, twice as long each time, up to a
+// bound.
 func (st *State) DeferBid(rep *record.Replica, doublings int) {
 	rep.DeferBid(st.Now.Add(preemptEvery << min(rep.FailedBids, doublings)))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
-// CheckTrust checks that nodes that are on probation or on trial are watched, and are in the
+// CheckTrust checks that nodes in quarantine or burn-in are watched, and are in the
 // reservations that they are to be in.
 func (u *Upkeep) CheckTrust() error {
 	due, watched := agenda.Never, 0

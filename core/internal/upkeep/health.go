@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/internal/limits"
 )
 
-// Welcome puts a node that joins on probation or on trial, if it was lost before.
+// Welcome puts a node that joins in quarantine or burn-in, if it was lost before.
 func (u *Upkeep) Welcome(n *record.Node) {
 	h := &u.state.Config.Policy.Health
 	u.losses.Forget(u.state.Now, u.state.Config.Limits.Nodes)
@@ -33,15 +33,15 @@ func (u *Upkeep) Welcome(n *record.Node) {
 	u.BeginBurnIn(n, from)
 }
 
-// keepOut puts a node on probation: it takes no work, as if it were cordoned.
+// keepOut puts a node in quarantine: it takes no work, as if it were cordoned.
 func (u *Upkeep) keepOut(n *record.Node, until berth.Time) {
 	n.Trust.QuarantineUntil = until
 	u.Cordon(n, n.Cordoned, n.Reason)
 	u.Watch(n)
 }
 
-// BeginBurnIn puts a node on trial from an instant on, if the policy says so. What counts on
-// it counts on a node that is trusted.
+// BeginBurnIn puts a node in burn-in from an instant on, if the policy says so. Plans that count on
+// it count on a trusted node, and end.
 func (u *Upkeep) BeginBurnIn(n *record.Node, from berth.Time) {
 	length := u.state.Config.Policy.Health.BurnIn
 	if length == 0 {
@@ -56,22 +56,22 @@ func (u *Upkeep) beginBurnIn(n *record.Node, until berth.Time) {
 	u.leaveSpares(n)
 	u.backlog.Spoil(n)
 	if u.BurnIn == nil {
-		u.backlog.NewNodeSet(&u.BurnIn, record.KindBurnIn, trialName)
+		u.backlog.NewNodeSet(&u.BurnIn, record.KindBurnIn, burnInName)
 	}
 	u.backlog.JoinNodeSet(u.BurnIn, n)
 	u.Watch(n)
 }
 
-// trialName names the reservation of the nodes that are on trial.
-const trialName = "trial"
+// burnInName names the reservation of the nodes in burn-in.
+const burnInName = "trial"
 
-// Distrust has a node that is described anew on probation and on trial as it was.
+// Distrust keeps the quarantine and burn-in of a node that is described anew.
 func (u *Upkeep) Distrust(n, old *record.Node) {
 	n.Trust.QuarantineUntil, n.Trust.BurnInUntil = old.Trust.QuarantineUntil, old.Trust.BurnInUntil
 	u.Watch(n)
 }
 
-// Watch has a pass look at a node that is on probation or on trial when that is over, or no
+// Watch makes a pass look at a node in quarantine or burn-in when that is over, or no
 // longer at one that is not.
 func (u *Upkeep) Watch(n *record.Node) {
 	at, watched := slices.BinarySearchFunc(u.Watched, n, record.CompareNodes)

@@ -47,8 +47,8 @@ func (bl *Backlog) EndReservation(w *record.Reservation) {
 	}
 }
 
-// endPreemption has those go on that were asked for a checkpoint in vain: the next pass
-// tells them. Who is stopped already is not to be held up, be it all of it or a part.
+// endPreemption lets victims continue that were asked for a checkpoint in vain: the next pass
+// withdraws the request. A Release that is out stays out, of a whole victim or of a part.
 func (bl *Backlog) endPreemption(w *record.Reservation) {
 	p := w.Plan
 	if bl.books.Earmarked && !w.Unmarked {
@@ -78,8 +78,8 @@ func (bl *Backlog) EndMove(rep *record.Replica) {
 	}
 }
 
-// moveEnded sees to a gang whose place, that was kept for it, is gone. Who was only moved for
-// another, and still runs, need not move any more.
+// moveEnded sees to a gang that lost its destination. A gang that runs, and was to move for
+// another one, stays.
 func (bl *Backlog) moveEnded(w *record.Reservation) {
 	if bl.books.Earmarked && w.IsPlanned() {
 		bl.earmarkFor(w, false)
@@ -118,8 +118,8 @@ func (bl *Backlog) Unfresh(e *record.Entry) {
 	e.FreshAt = -1
 }
 
-// ClearReservations ends the reservations on some nodes: of gangs that rank below the one for
-// whom they are set aside now.
+// ClearReservations ends the reservations on some nodes of gangs that rank below the one that
+// gets these nodes now.
 func (bl *Backlog) ClearReservations(nodes []*record.Node) {
 	for _, n := range nodes {
 		for _, w := range slices.Clone(n.Reservations) {

@@ -9,11 +9,10 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// Outranks reports whether a replica that waits need not stand back for another that does.
-// Within a queue it is of a higher class or, in the same class, of a higher priority, and
-// not borrowed for where the other is owed to it.
-// Between queues it is owed to its queue while the other would be borrowed for or, where
-// they are alike in that, of a higher class: priorities say nothing there.
+// Outranks reports whether a waiting replica goes before another. Within a queue it is of a higher
+// class or, in the same class, of a higher priority, and does not borrow where the other is within
+// the guarantee. Between queues it is within the guarantee while the other would borrow or, where
+// they are alike in that, of a higher class: priorities do not count there.
 func (bl *Backlog) Outranks(a, b *record.Replica) bool {
 	x, y := &a.Job.Spec, &b.Job.Spec
 	switch {

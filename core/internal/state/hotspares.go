@@ -138,7 +138,7 @@ func (s *spread) compare(a, b *record.Node) int {
 	return record.CompareReadiness(a, b)
 }
 
-// Count counts who is something now that it was not, or no longer.
+// Count counts a node in a state that it entered, or out of one that it left.
 func Count(n *int, is *bool, now bool) {
 	switch {
 	case now && !*is:

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// RestorePlans restores for which replicas room is being made, and which of them move.
+// RestorePlans restores the plans of beneficiaries, and of gangs that move.
 func (bl *Backlog) RestorePlans(jobs []record.SavedJob) *berth.Error {
 	return bl.state.EachSaved(jobs, func(rep *record.Replica, s *record.SavedReplica) *berth.Error {
 		for _, set := range rep.Places(s) {
@@ -38,7 +38,7 @@ func (bl *Backlog) RestorePlans(jobs []record.SavedJob) *berth.Error {
 	})
 }
 
-// restorePlan makes the reservation anew in which room is being made for a replica.
+// restorePlan makes the reservation of a plan anew.
 func (bl *Backlog) restorePlan(kind record.ReservationKind, rep *record.Replica, s *record.SavedGangReservation) (*record.Reservation, *berth.Error) {
 	p, err := bl.restorePreemption(rep, s)
 	switch {
@@ -96,7 +96,7 @@ func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedGangReservat
 	return where, nil
 }
 
-// restoreVictims restores who has to go before a gang can be where it is to be.
+// restoreVictims restores the victims that stop before a gang takes its place.
 func (bl *Backlog) restoreVictims(rep *record.Replica, s *record.SavedGangReservation) ([]*record.Replica, *berth.Error) {
 	var victims []*record.Replica
 	for i, ref := range s.Victims {

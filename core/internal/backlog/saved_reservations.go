@@ -163,7 +163,7 @@ func (bl *Backlog) restoreReservationNodes(ids []berth.NodeID) ([]*record.Node, 
 	return list, nil
 }
 
-// savePlan saves for whom room is being made in a reservation, and by whom.
+// savePlan saves the beneficiary and the victims of a reservation.
 func (bl *Backlog) savePlan(w *record.Reservation, saved *record.SavedGangReservation) {
 	saved.Cause = w.Kind.Cause()
 	j := w.Rep.Job

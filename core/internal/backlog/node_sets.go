@@ -8,12 +8,12 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// Nodes that are on trial, and those that are kept as spares, are set aside by reservations that
-// are for no gang and have no end: the nodes come and go one by one. There is one reservation for
-// all nodes on trial and one for the spares of each pool, so that they make few classes,
-// however many nodes there are in them.
+// Nodes in burn-in, and hot spares, are set aside by reservations that are for no gang and have no
+// end: the nodes come and go one by one. There is one reservation for all nodes in burn-in and one
+// for the hot spares of each pool, so that they make few classes, however many nodes there are in
+// them.
 
-// NewNodeSet makes a reservation of nodes that are kept, without any, for whoever has its home.
+// NewNodeSet makes an empty reservation of this kind for the owner of its home.
 func (bl *Backlog) NewNodeSet(home **record.Reservation, kind record.ReservationKind, name string) {
 	w := &record.Reservation{Kind: kind, Home: home, Name: name, SpanPart: record.SpanPart{From: agenda.BeforeAll, Until: agenda.Never}, Queue: quota.NoQueue}
 	*home = w

@@ -9,7 +9,7 @@ import (
 )
 
 // CheckReservations checks what is set aside: that reservations and nodes agree, and that each
-// reservation has somebody whose it is.
+// reservation has an owner.
 func (bl *Backlog) CheckReservations() error {
 	for i, w := range bl.Reservations {
 		if i > 0 && bl.Reservations[i-1].Name >= w.Name {
