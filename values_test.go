@@ -67,28 +67,28 @@ func TestComputeCapability(t *testing.T) {
 // Every enumeration prints what it parses, and refuses the rest.
 func TestEnumsRoundTrip(t *testing.T) {
 	for c := range berth.ClassLatencyCritical + 1 {
-		back, err := berth.ParseClass(c.String())
-		require.NoError(t, err)
+		var back berth.Class
+		require.NoError(t, back.UnmarshalText([]byte(c.String())))
 		require.Equal(t, c, back)
 	}
 	for m := range berth.ShareTimeSlice + 1 {
-		back, err := berth.ParseShareMode(m.String())
-		require.NoError(t, err)
+		var back berth.ShareMode
+		require.NoError(t, back.UnmarshalText([]byte(m.String())))
 		require.Equal(t, m, back)
 	}
 	for l := range berth.LocalityLoose + 1 {
-		back, err := berth.ParseLocality(l.String())
-		require.NoError(t, err)
+		var back berth.Locality
+		require.NoError(t, back.UnmarshalText([]byte(l.String())))
 		require.Equal(t, l, back)
 	}
 	for s := range berth.ReplicaReleasing + 1 {
-		back, err := berth.ParseReplicaState(s.String())
-		require.NoError(t, err)
+		var back berth.ReplicaState
+		require.NoError(t, back.UnmarshalText([]byte(s.String())))
 		require.Equal(t, s, back)
 	}
 	for o := range berth.OutcomePartial + 1 {
-		back, err := berth.ParseOutcome(o.String())
-		require.NoError(t, err)
+		var back berth.Outcome
+		require.NoError(t, back.UnmarshalText([]byte(o.String())))
 		require.Equal(t, o, back)
 	}
 	require.Equal(t, "Class(9)", berth.Class(9).String())

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -20,7 +21,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	if len(c.state.NodeByID) >= c.state.Config.Limits.Nodes {
 		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes", c.state.Config.Limits.Nodes))
 	}
-	if err := c.addNode(e.Node.Clone(), nil); err != nil {
+	if err := c.addNode(contract.CloneNode(&e.Node), nil); err != nil {
 		return err
 	}
 	if !c.books.Restoring {
@@ -49,7 +50,7 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 	if err != nil {
 		return err
 	}
-	spec := e.Node.Clone()
+	spec := contract.CloneNode(&e.Node)
 	for g := range min(len(spec.GPUs), len(n.Spec.GPUs)) {
 		spec.GPUs[g].Failed = spec.GPUs[g].Failed || n.Spec.GPUs[g].Failed
 		if spec.GPUs[g].MIGTable == n.Spec.GPUs[g].MIGTable {
@@ -205,7 +206,7 @@ func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
 	c.gpus.RemoveNode(n)
 	c.backlog.DropEmpty(n.Reservations)
 	c.agenda.Lessen()
-	c.life.SettleAll(hit, berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail("node "+string(e.Node)+" lost", e.Reason)})
+	c.life.SettleAll(hit, berth.Cause{Code: berth.CauseHardwareLost, Detail: contract.Detail("node "+string(e.Node)+" lost", e.Reason)})
 	return nil
 }
 
@@ -232,7 +233,7 @@ func (c *Core) condemn(n *record.Node, gpu int, reason string) {
 	c.upkeep.CountSound(n)
 	hit := c.books.Lose(n, func(m *record.Member) bool { return berth.GPUSet(m.Hold.GPUs).Has(gpu) })
 	c.agenda.Lessen()
-	c.life.SettleAll(hit, berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)})
+	c.life.SettleAll(hit, berth.Cause{Code: berth.CauseHardwareLost, Detail: contract.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)})
 }
 
 func (c *Core) gpuRepaired(e berth.GPURepaired) *berth.Error {

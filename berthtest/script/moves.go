@@ -13,11 +13,9 @@ import (
 func (a *arguments) moves() berth.Defragmentation {
 	m := berth.Defragmentation{MaxMoves: a.integer("moves-most", 0)}
 	if text, ok := a.lookup("moves"); ok {
-		mode, err := berth.ParseDefragmentationMode(text)
-		if err != nil {
+		if err := m.Mode.UnmarshalText([]byte(text)); err != nil {
 			a.fail("moves=%s: %v", text, err)
 		}
-		m.Mode = mode
 	}
 	return m
 }
