@@ -30,7 +30,7 @@ type Config struct {
 	Ledger bool `json:"ledger,omitempty"`
 	// Gain replaces the function that says what a preemption gains; nil: the standard one. It
 	// is no data, and so in no snapshot or journal: a core that has one is restored with the
-	// same function.
+	// same function: core.WithGain.
 	Gain GainFunc `json:"-"`
 }
 

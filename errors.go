@@ -55,6 +55,27 @@ func (e *Error) Error() string {
 // Unwrap makes errors.Is find the kind of the refusal.
 func (e *Error) Unwrap() error { return e.Kind }
 
+// A BrokenInvariant is what a core panics with when its own books are wrong: a defect of the
+// core. No event, instant, snapshot or question brings it about by what it says; what makes no
+// sense is refused with an [Error].
+//
+// A core that panicked, with this or anything else, is not to be used again: the call was left
+// half done. An embedder that must go on recovers, throws that core away, and makes
+// another with core.Restore from the last snapshot and the log since then. The same call would
+// panic again, as the core is deterministic, so the replay leaves it out; or the embedder starts
+// anew, and tells what runs with [JobObserved]. Snapshot and log are what a report of the
+// defect needs.
+type BrokenInvariant struct {
+	// Err says what does not hold.
+	Err error
+}
+
+// Error is "berth: broken invariant: " and what does not hold.
+func (b *BrokenInvariant) Error() string { return "berth: broken invariant: " + b.Err.Error() }
+
+// Unwrap returns what does not hold.
+func (b *BrokenInvariant) Unwrap() error { return b.Err }
+
 // refuse builds the error of a check inside an event. The event's name is
 // filled in by the Apply of package core, so that checks need not carry it.
 func refuse(kind error, field, reason string) *Error {

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/berth-sched/berth"
 )
 
@@ -19,6 +21,11 @@ func (c *Core) Diff(w berth.World) []berth.Difference { return c.answer.Diff(w) 
 // start. A job that is not known is refused with [berth.ErrUnknown]. It may look at all nodes.
 // Cost: O(nodes x groups) for each distinct request that waits for capacity.
 func (c *Core) Explain(id berth.JobID) (berth.Explanation, error) { return c.answer.Explain(id) }
+
+// Lost lists what hardware took since the last pass, in the order of the events that told of it
+// and then of job and replica: see [berth.Loss]. A pass that begins forgets it, so it is asked for
+// before Schedule. Cost: its size.
+func (c *Core) Lost() []berth.Loss { return slices.Clone(c.books.Lost) }
 
 // Outstanding returns the orders that are given and not reported, by ID. After a restart they
 // are to be carried out again, unless they are known to be done. [berth.Drop] and

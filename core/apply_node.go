@@ -21,7 +21,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	if len(c.state.NodeByID) >= c.state.Config.Limits.Nodes {
 		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes", c.state.Config.Limits.Nodes))
 	}
-	if err := c.addNode(contract.CloneNode(&e.Node), nil); err != nil {
+	if err := c.addNode(described(&e.Node), nil); err != nil {
 		return err
 	}
 	if !c.books.Restoring {
@@ -30,6 +30,17 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	c.state.Freed(c.state.NodeByID[e.Node.ID])
 	c.agenda.Grew(c.state.Now)
 	return nil
+}
+
+// described is a node as the core keeps it: a copy in which every GPU has a mode.
+func described(n *berth.Node) berth.Node {
+	spec := contract.CloneNode(n)
+	for g := range spec.GPUs {
+		if spec.GPUs[g].Mode == berth.GPUModeUnset {
+			spec.GPUs[g].Mode = berth.GPUModeWhole
+		}
+	}
+	return spec
 }
 
 func (c *Core) checkNode(n *berth.Node) *berth.Error {
@@ -50,7 +61,7 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 	if err != nil {
 		return err
 	}
-	spec := contract.CloneNode(&e.Node)
+	spec := described(&e.Node)
 	for g := range min(len(spec.GPUs), len(n.Spec.GPUs)) {
 		spec.GPUs[g].Failed = spec.GPUs[g].Failed || n.Spec.GPUs[g].Failed
 		if spec.GPUs[g].MIGTable == n.Spec.GPUs[g].MIGTable {
@@ -202,11 +213,12 @@ func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
 	c.books.SetSchedulable(n, false) // so that nothing is woken for it
 	c.backlog.Spoil(n)
 	c.state.NoteLoss(n.Spec.ID)
-	hit := c.books.Lose(n, func(*record.Member) bool { return true })
+	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: contract.Detail("node "+string(e.Node)+" lost", e.Reason)}
+	hit := c.books.Lose(n, cause, func(*record.Member) bool { return true })
 	c.gpus.RemoveNode(n)
 	c.backlog.DropEmpty(n.Reservations)
 	c.agenda.Lessen()
-	c.life.SettleAll(hit, berth.Cause{Code: berth.CauseHardwareLost, Detail: contract.Detail("node "+string(e.Node)+" lost", e.Reason)})
+	c.life.SettleAll(hit, cause)
 	return nil
 }
 
@@ -231,9 +243,10 @@ func (c *Core) condemn(n *record.Node, gpu int, reason string) {
 	c.books.SettleGPU(n, gpu)
 	c.books.Recount(n, n.CapacityNow())
 	c.upkeep.CountSound(n)
-	hit := c.books.Lose(n, func(m *record.Member) bool { return berth.GPUSet(m.Hold.GPUs).Has(gpu) })
+	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: contract.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)}
+	hit := c.books.Lose(n, cause, func(m *record.Member) bool { return berth.GPUSet(m.Hold.GPUs).Has(gpu) })
 	c.agenda.Lessen()
-	c.life.SettleAll(hit, berth.Cause{Code: berth.CauseHardwareLost, Detail: contract.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)})
+	c.life.SettleAll(hit, cause)
 }
 
 func (c *Core) gpuRepaired(e berth.GPURepaired) *berth.Error {

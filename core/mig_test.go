@@ -39,7 +39,7 @@ func (d *divided) pass() []berth.Order {
 	d.Helper()
 	b, err := d.Snapshot()
 	require.NoError(d, err)
-	twin, err := core.RestoreWith(b, d.Config().Gain)
+	twin, err := core.Restore(b, core.WithGain(d.Config().Gain))
 	require.NoError(d, err)
 	again, err := twin.Snapshot()
 	require.NoError(d, err)

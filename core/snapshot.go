@@ -28,7 +28,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 		Reservations: c.backlog.SaveReservations(),
 		RatesPart:    c.life.SaveMeters(),
 		Tables:       c.catalogue.SaveTables(), Pools: c.catalogue.SavePools(),
-		Lost: c.losses.Save(),
+		Lost: c.losses.Save(), LostMembers: c.books.Lost,
 	}
 	c.saveAgenda(&s)
 	b, err := json.Marshal(&s)
@@ -38,18 +38,34 @@ func (c *Core) Snapshot() ([]byte, error) {
 	return b, nil
 }
 
+// An Option gives [Restore] what no snapshot has.
+type Option func(*beside)
+
+// beside is what stands beside a snapshot.
+type beside struct {
+	gain   berth.GainFunc
+	tables map[string]*catalogue.Table
+}
+
+// WithGain is for a core that was made with a Config.Gain: the restored one weighs with this
+// function, which is to be the same. Nil: the core had none.
+func WithGain(gain berth.GainFunc) Option { return func(b *beside) { b.gain = gain } }
+
+// withTables has the restored core take over tables that another has worked out.
+func withTables(tables map[string]*catalogue.Table) Option {
+	return func(b *beside) { b.tables = tables }
+}
+
 // Restore makes a core of a snapshot. It behaves as the core that gave the
 // snapshot would have, for whatever comes. Any bytes that are no snapshot are
-// refused with a [*berth.Error]. Cost: O(state).
-func Restore(b []byte) (*Core, error) { return restore(b, nil, nil) }
-
-// RestoreWith is Restore for a core with a Config.Gain of its own, which no snapshot has: it
-// is to be the same function.
-func RestoreWith(b []byte, gain berth.GainFunc) (*Core, error) { return restore(b, gain, nil) }
-
-// restore is Restore with what can be taken over from a core that has it.
-func restore(b []byte, gain berth.GainFunc, tables map[string]*catalogue.Table) (*Core, error) {
-	s, err := readSnapshot(b, gain)
+// refused with a [*berth.Error], and so is a snapshot of a core with a Config.Gain without
+// [WithGain]. Cost: O(state).
+func Restore(b []byte, options ...Option) (*Core, error) {
+	var beside beside
+	for _, option := range options {
+		option(&beside)
+	}
+	s, err := readSnapshot(b, beside.gain)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +73,7 @@ func restore(b []byte, gain berth.GainFunc, tables map[string]*catalogue.Table) 
 	if err != nil {
 		return nil, err
 	}
-	c.catalogue.Lender, c.books.Restoring = tables, true
+	c.catalogue.Lender, c.books.Restoring = beside.tables, true
 	if err := c.restore(s); err != nil {
 		err.Event = "snapshot"
 		return nil, err
@@ -141,6 +157,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return refusal.In(c.upkeep.RestoreLosses(s.Lost), "lost") },
 		func() *berth.Error { return c.life.RestoreMeters(&s.RatesPart) },
 		func() *berth.Error { return c.books.RestoreUse(&s.UsePart) },
+		func() *berth.Error { return c.books.RestoreLost(s.LostMembers) },
 	} {
 		if err := part(); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
 )
 
 // WhatIf answers what a pass at an instant would order if the given events were told first. It
@@ -16,7 +17,7 @@ func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Order, err
 	if err != nil {
 		return nil, err
 	}
-	twin, err := restore(b, c.state.Config.Gain, c.catalogue.Tables)
+	twin, err := c.restoreTwin(b)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...b
 		if err != nil {
 			return berth.StartPlan{}, err
 		}
-		if twin, err = restore(b, c.state.Config.Gain, c.catalogue.Tables); err != nil {
+		if twin, err = c.restoreTwin(b); err != nil {
 			return berth.StartPlan{}, err
 		}
 		for _, e := range facts {
@@ -56,9 +57,17 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...b
 		twin.books.Tick()
 		twin.expire()
 	}
-	rep := twin.backlog.Lookup(berth.ReplicaRef{Job: id, Replica: replica})
+	var rep *record.Replica
+	if j := twin.state.Jobs[id]; j != nil {
+		rep = j.Replica(replica)
+	}
 	if rep == nil {
 		return berth.StartPlan{}, &berth.Error{Event: "whatItTakes", Field: "job", Kind: berth.ErrUnknown, Reason: fmt.Sprintf("job %q has no replica %d", id, replica)}
 	}
 	return twin.answer.StartPlan(rep), nil
+}
+
+// restoreTwin makes a core of a snapshot of this one.
+func (c *Core) restoreTwin(b []byte) (*Core, error) {
+	return Restore(b, WithGain(c.state.Config.Gain), withTables(c.catalogue.Tables))
 }

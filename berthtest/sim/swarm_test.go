@@ -369,7 +369,7 @@ func (r *run) leave() {
 	r.verify(err)
 	r.scheduled(now, actions)
 	for _, a := range actions {
-		tell(berth.OrderReported{Order: a.Header().ID})
+		tell(berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeDone})
 	}
 	for _, n := range r.nodes() {
 		tell(berth.NodeLost{Node: n})

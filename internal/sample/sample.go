@@ -11,13 +11,13 @@ import (
 func Node(id berth.NodeID) berth.Node {
 	n := berth.Node{
 		ID: id, Pool: "h100", Domains: []string{"spine-0", "leaf-0"}, CPUMilli: 112_000, MemoryMiB: 2 << 20,
-		NICs:   []berth.NIC{{Name: "mlx5_0", Rail: 0, MbitPerSecond: 400_000, NUMANode: -1}},
+		NICs:   []berth.NIC{{Name: "mlx5_0", Rail: berth.OrdinalOf(0), MbitPerSecond: 400_000}},
 		Labels: map[string]string{"zone": "a", "arch": "amd64"},
 	}
 	for range 8 {
 		n.GPUs = append(n.GPUs, berth.GPU{
 			Product: "H100-80GB", MemoryMiB: 81_559, ComputeCapability: berth.ComputeCapability{Major: 9},
-			UUID: "GPU-0", PCI: "0000:0f:00.0", NUMANode: 1, Clique: "c",
+			UUID: "GPU-0", PCI: "0000:0f:00.0", NUMANode: berth.OrdinalOf(1), Clique: "c",
 		})
 	}
 	return n

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/gang"
@@ -31,9 +32,7 @@ func (im *imagination) resettle(rep *record.Replica) []gang.Member {
 		return anew
 	}
 	im.backTo(before)
-	if !im.putIn(rep.Job.Queue, filled) { // it was free a moment ago
-		panic("berth: broken invariant: what was found is not free")
-	}
+	invariant.Hold(im.putIn(rep.Job.Queue, filled), "what was found is not free") // it was free a moment ago
 	if filled == nil && !leaving {
 		im.bringBack()
 	}

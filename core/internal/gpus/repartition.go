@@ -112,9 +112,9 @@ func (gp *GPUs) CloseRepartition(p *record.Repartition) {
 func (gp *GPUs) RepartitionReported(p *record.Repartition, e *berth.OrderReported) *berth.Error {
 	switch {
 	case len(e.Members) > 0:
-		return refusal.Of(berth.ErrInvalid, "members", "the order is about a GPU, not about members")
+		return refusal.Of(berth.ErrInvalid, "members", "the order is for a GPU and has no members")
 	case e.Outcome == berth.OutcomePartial:
-		return refusal.Of(berth.ErrInvalid, "outcome", "a GPU is as it was ordered or as it was; tell anything else with gpuPartitioned after failed")
+		return refusal.Of(berth.ErrInvalid, "outcome", "a repartition succeeds or fails as a whole; report failed, and any other state of the GPU with gpuPartitioned")
 	case e.Outcome > berth.OutcomePartial:
 		return refusal.Of(berth.ErrInvalid, "outcome", fmt.Sprintf("%d is out of range", e.Outcome))
 	case e.Outcome == berth.OutcomeFailed && gp.provenDone(p):
@@ -200,13 +200,14 @@ func (gp *GPUs) undo(p *record.Repartition) {
 func (gp *GPUs) revert(p *record.Repartition, why string) {
 	n := p.Node
 	gp.backlog.Spoil(n)
-	hit := gp.books.Lose(n, func(m *record.Member) bool { return p.Needs(&m.Hold) })
+	cause := berth.Cause{Code: berth.CauseRepartitionFailed, Detail: why}
+	hit := gp.books.Lose(n, cause, func(m *record.Member) bool { return p.Needs(&m.Hold) })
 	gp.undo(p)
 	gp.agenda.Lessen()
 	for _, rep := range hit {
 		rep.Shun(n.Spec.ID)
 	}
-	gp.life.SettleAll(hit, berth.Cause{Code: berth.CauseRepartitionFailed, Detail: why})
+	gp.life.SettleAll(hit, cause)
 }
 
 // dropRepartitions ends the orders about the GPUs of a node that goes.

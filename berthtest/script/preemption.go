@@ -7,17 +7,17 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// Who yields to whom, when that is worth it, and how many may have to.
+// The policy of preemption: which rules, when it pays, and how often.
 
 func (a *arguments) preemption() berth.Preemption {
 	p := berth.Preemption{
 		MinRuntime: a.span("min-run"), CheckpointTimeout: a.span("checkpoint-timeout"),
-		MaxRatio: a.integer("max-ratio", 0), Cooldown: a.spanOrNone("respite"),
+		MaxRatio: a.integer("max-ratio", 0), Cooldown: a.spanOrOff("cooldown"),
 		RateLimit: a.rate("rate"), QueueRateLimit: a.rate("queue-rate"),
 		Gain: berth.GainPolicy{
-			IgnoreCost: a.yes("unweighed"), Turn: a.spanOrNone("turn"), WaitMilli: int(a.milli("wait", 0)),
-			Interactive: a.spanOrNone("interactive"), LatencyCritical: a.spanOrNone("latency-critical"),
-			Queueing: a.spanOrNone("queueing"),
+			IgnoreCost: a.yes("ignore-cost"), Turn: a.spanOrOff("gain-turn"), WaitMilli: int(a.milli("gain-wait", 0)),
+			Interactive: a.spanOrOff("gain-interactive"), LatencyCritical: a.spanOrOff("gain-latency-critical"),
+			Queueing: a.spanOrOff("gain-queueing"),
 		},
 	}
 	if text, ok := a.lookup("preemption"); ok {
@@ -40,15 +40,15 @@ func (a *arguments) preemption() berth.Preemption {
 	return p
 }
 
-// spanOrNone reads a span, or none as -1.
-func (a *arguments) spanOrNone(key string) berth.Duration {
-	if text, ok := a.lookup(key); ok && text == "none" {
+// spanOrOff reads a span, or off as -1.
+func (a *arguments) spanOrOff(key string) berth.Duration {
+	if text, ok := a.lookup(key); ok && text == "off" {
 		return -1
 	}
 	return a.span(key)
 }
 
-// rate reads a rate, as in 3/1h.
+// rate reads a rate limit, as in 3/1h.
 func (a *arguments) rate(key string) berth.RateLimit {
 	text, ok := a.lookup(key)
 	if !ok {

@@ -7,14 +7,14 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// What leaves its place for another, and what it would take to start what waits.
+// Drains, moves and start plans.
 
-// moves reads whether what runs is moved for what waits.
-func (a *arguments) moves() berth.Defragmentation {
-	m := berth.Defragmentation{MaxMoves: a.integer("moves-most", 0)}
-	if text, ok := a.lookup("moves"); ok {
+// defragmentation reads the policy of moves.
+func (a *arguments) defragmentation() berth.Defragmentation {
+	m := berth.Defragmentation{MaxMoves: a.integer("max-moves", 0)}
+	if text, ok := a.lookup("defragmentation"); ok {
 		if err := m.Mode.UnmarshalText([]byte(text)); err != nil {
-			a.fail("moves=%s: %v", text, err)
+			a.fail("defragmentation=%s: %v", text, err)
 		}
 	}
 	return m
@@ -25,7 +25,7 @@ func drainNode(_ *Session, a *arguments) ([]berth.Event, error) {
 	return one(e, a.finish(1))
 }
 
-// draining prints the nodes that are being drained, and who is left there.
+// draining prints the nodes that are being drained, and the replicas that are left there.
 func (s *Session) draining() error {
 	list := s.core.Report().Draining
 	for _, d := range list {
@@ -55,17 +55,17 @@ func replicas(list []berth.ReplicaRef) string {
 	return join(names)
 }
 
-// departure prints why a replica has to leave its place, and for which.
+// departure prints why a replica has to leave its nodes, and its destination.
 func departure(d *berth.Departure) string {
-	line := fmt.Sprintf("leaves its place (%s", d.Cause.Code)
+	line := fmt.Sprintf("departure (%s", d.Cause.Code)
 	if d.Cause.Beneficiary.Job != "" {
 		line += " for " + replicas([]berth.ReplicaRef{d.Cause.Beneficiary})
 	}
-	line += ")"
+	line += "): "
 	if len(d.To) > 0 {
-		line += " for " + ranges(d.To)
+		line += "to " + ranges(d.To)
 	} else {
-		line += ", and there is no other yet"
+		line += "no destination yet"
 	}
 	if d.Deadline != 0 {
 		line += ", by " + clock(d.Deadline)
@@ -73,48 +73,48 @@ func departure(d *berth.Departure) string {
 	return line
 }
 
-// printMoves prints the moves that would make room.
+// printMoves prints possible moves.
 func (s *Session) printMoves(list []berth.Move) {
 	for _, m := range list {
-		s.print("  could be moved: %s/%d of queue %s, %s gpus, from %s to %s", m.Job, m.Replica, m.Queue, gpus(m.GPUMilli), ranges(m.From), ranges(m.To))
+		s.print("  possible move: %s/%d of queue %s, %s gpus, from %s to %s", m.Job, m.Replica, m.Queue, gpus(m.GPUMilli), ranges(m.From), ranges(m.To))
 	}
 }
 
-// takes prints what it would take to start a replica, after further events if there are any
-// behind it, and holds the core to promise D4.
-func (s *Session) takes(rest string) error {
-	name, facts, _ := strings.Cut(rest, ";")
+// startPlan prints the start plan of a replica, after further events if there are any behind it,
+// and holds the core to promise D4.
+func (s *Session) startPlan(rest string) error {
+	name, more, _ := strings.Cut(rest, ";")
 	id, replica, err := parseReplica(strings.TrimSpace(name))
 	if err != nil {
 		return err
 	}
-	events, err := s.imagined(facts)
+	events, err := s.imagined(more)
 	if err != nil {
 		return err
 	}
-	return s.withoutEffect("what it would take", func() error {
+	return s.withoutEffect("a start plan", func() error {
 		t, err := s.core.StartPlan(s.now, id, replica, events...)
 		if err == nil {
-			s.printTakes(&t)
+			s.printStartPlan(&t)
 		}
 		return err
 	})
 }
 
-func (s *Session) printTakes(t *berth.StartPlan) {
+func (s *Session) printStartPlan(t *berth.StartPlan) {
 	s.print("%s", t.Text)
 	if len(t.Moves) > 0 {
-		s.print("  moves would cost %v of a GPU, and gain %v", berth.Duration(t.MovesCost), berth.Duration(t.MovesGain))
+		s.print("  moving costs %v of GPU time, and gains %v", berth.Duration(t.MovesCost), berth.Duration(t.MovesGain))
 	}
 	s.printMoves(t.Moves)
 	if len(t.Victims) > 0 {
-		s.print("  to yield costs %v of a GPU", berth.Duration(t.Cost))
+		s.print("  preempting costs %v of GPU time", berth.Duration(t.Cost))
 		if len(t.Reason.Victims) == 0 {
 			s.print("  %s", t.Reason.Preemption)
 		}
 	}
 	for i := range t.Victims {
 		v := &t.Victims[i]
-		s.print("  could yield: %s", yields(v))
+		s.print("  victim: %s", victim(v))
 	}
 }

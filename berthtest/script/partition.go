@@ -70,7 +70,7 @@ func (a *arguments) geometry(text string) berth.Geometry {
 	g := berth.Geometry{
 		Pool: pool, Kind: kind,
 		Cost: inner.span("cost"), Interval: inner.span("interval"), PerHour: inner.integer("per-hour", 0),
-		HoldLimit: inner.drainLimit(),
+		HoldLimit: inner.holdLimit(),
 	}
 	for _, profile := range inner.list("layout") {
 		name, err := mig.ParseProfileName(profile)
@@ -85,16 +85,16 @@ func (a *arguments) geometry(text string) berth.Geometry {
 	return g
 }
 
-// drainLimit reads a span, or never for a pool in which nothing is drained.
-func (a *arguments) drainLimit() berth.Duration {
-	if slices.Contains(a.all("drain-limit"), "never") {
+// holdLimit reads a span, or off for a pool without GPU holds.
+func (a *arguments) holdLimit() berth.Duration {
+	if slices.Contains(a.all("hold-limit"), "off") {
 		return -1
 	}
-	return a.span("drain-limit")
+	return a.span("hold-limit")
 }
 
-// fraction reads what an instance must have, if anything.
-func (a *arguments) fraction() *berth.MinInstance {
+// minInstance reads what an instance must have, if anything.
+func (a *arguments) minInstance() *berth.MinInstance {
 	f := berth.MinInstance{MinSMs: a.integer("min-sms", 0), MinMemoryMiB: a.memory("min-instance-memory", 0)}
 	if f == (berth.MinInstance{}) {
 		return nil

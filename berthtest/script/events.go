@@ -9,9 +9,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// events makes the events of a command that tells a fact: several for a range of
-// nodes, or for a report about all orders. It reports false for a command of
-// another kind.
+// events makes the events of a command: several for a range of
+// nodes, or for a report about all orders. It reports false for a
+// question.
 func (s *Session) events(command, rest string) ([]berth.Event, bool, error) {
 	build, known := factories[command]
 	if !known {
@@ -169,9 +169,9 @@ func (a *arguments) policy() berth.Policy {
 		RepartitionTimeout: a.span("repartition-timeout"),
 		UsageHalfLife:      a.span("half-life"),
 		Preemption:         a.preemption(),
-		Defragmentation:    a.moves(),
+		Defragmentation:    a.defragmentation(),
 		Health:             a.health(),
-		HotSpares:          a.spares(),
+		HotSpares:          a.hotSpares(),
 	}
 	for _, text := range a.all("geometry") {
 		p.Geometry = append(p.Geometry, a.geometry(text))
@@ -204,11 +204,11 @@ func (a *arguments) config() berth.Config {
 
 func (a *arguments) fabric() berth.Fabric {
 	f := berth.Fabric{IslandLevel: a.text("island"), RailLevel: a.text("rail")}
-	for _, text := range a.list("taper") {
+	for _, text := range a.list("oversubscription") {
 		level, digits, _ := strings.Cut(text, ":")
 		ratio, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil {
-			a.fail("taper=%s is not of the form leaf:2000", text)
+			a.fail("oversubscription=%s is not of the form leaf:2000", text)
 		}
 		f.Oversubscription = append(f.Oversubscription, berth.Oversubscription{Level: level, RatioMilli: ratio})
 	}
@@ -233,8 +233,8 @@ func reportOrders(s *Session, a *arguments) ([]berth.Event, error) {
 		events = append(events, berth.OrderReported{Order: id, Outcome: outcome, Members: members, Reason: a.reason})
 	}
 	if a.word(0) == "all" {
-		for _, action := range s.core.Outstanding() {
-			report(action.Header().ID)
+		for _, order := range s.core.Outstanding() {
+			report(order.Header().ID)
 		}
 		if events == nil {
 			return nil, fmt.Errorf("no order is out")
