@@ -2,8 +2,6 @@ package berth
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -197,57 +195,11 @@ type MemberRef struct {
 // String is "GROUP[INDEX]".
 func (m MemberRef) String() string { return fmt.Sprintf("%s[%d]", m.Group, m.Index) }
 
-// Clone returns a copy that shares no memory that the caller could change.
-func (j *Job) Clone() Job {
-	c := *j
-	c.Groups = slices.Clone(j.Groups)
-	for i := range c.Groups {
-		g := &c.Groups[i]
-		g.Claim.Share, g.Claim.MinInstance = copied(g.Claim.Share), copied(g.Claim.MinInstance)
-		g.Selector = g.Selector.Clone()
-		g.Topology.Segments = slices.Clone(g.Topology.Segments)
-	}
-	c.Service = copied(j.Service)
-	return c
-}
-
-// copied returns a pointer to a copy of what a pointer leads to.
-func copied[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	v := *p
-	return &v
-}
-
 // WantsInstance reports whether the claim is for an instance of a divided GPU.
 func (cl *Claim) WantsInstance() bool { return cl.MIG != "" || cl.MinInstance != nil }
 
 // WantsDevice reports whether the claim is for GPUs or a part of one.
 func (cl *Claim) WantsDevice() bool { return cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance() }
-
-// Clone returns a copy that shares no memory that the caller could change.
-func (s Selector) Clone() Selector {
-	s.Pools, s.Products, s.Labels = slices.Clone(s.Pools), slices.Clone(s.Products), maps.Clone(s.Labels)
-	return s
-}
-
-// Clone returns a copy that shares no memory that the caller could change.
-func (n *Node) Clone() Node {
-	c := *n
-	c.Domains = slices.Clone(n.Domains)
-	c.GPUs = slices.Clone(n.GPUs)
-	for i := range c.GPUs {
-		c.GPUs[i].Instances = slices.Clone(c.GPUs[i].Instances)
-	}
-	c.NICs = slices.Clone(n.NICs)
-	c.Links = slices.Clone(n.Links)
-	for i := range c.Links {
-		c.Links[i] = slices.Clone(c.Links[i])
-	}
-	c.Labels = maps.Clone(n.Labels)
-	return c
-}
 
 // CheckTimes refuses spans of the job that are negative or too long.
 func (j *Job) CheckTimes() *Error {

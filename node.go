@@ -226,11 +226,3 @@ func (c *NIC) check() *Error {
 	}
 	return checkAmount(c.MbitPerSecond).in("mbitPerSecond")
 }
-
-// Detail joins an event with the reason that came with it, for [Cause].
-func Detail(what, reason string) string {
-	if reason == "" {
-		return what
-	}
-	return what + ": " + reason
-}
