@@ -6,7 +6,8 @@ import (
 )
 
 // An Event is something that happened, as the embedder tells it to the core with
-// [Scheduler.Apply]. The set of events is closed: the types of this file.
+// [Scheduler.Apply]: by value, and not by pointer. The set of events is closed: the types of
+// this file.
 //
 // A refused event changes nothing. It is refused with [ErrUnknown] if it names a node, GPU,
 // queue or job that the core does not know, with [ErrDuplicate] if it adds a name that is
@@ -153,8 +154,9 @@ func (GPURepaired) event() {}
 // GPU may be out. Members that were being started there when a Repartition was not reported in
 // time hold the GPU until their Bind is over: tell it again then.
 type GPUPartitioned struct {
-	Node NodeID  `json:"node"`
-	GPU  int     `json:"gpu"`
+	Node NodeID `json:"node"`
+	GPU  int    `json:"gpu"`
+	// Mode has to be said: one that is left out is refused.
 	Mode GPUMode `json:"mode"`
 	// Instances that exist, in GPUModeMIG.
 	Instances []mig.Placement `json:"instances,omitempty"`
@@ -322,7 +324,8 @@ func (MemberFailed) event() {}
 // report about an order that is over is stale.
 type OrderReported struct {
 	Order OrderID `json:"order"`
-	// Outcome of the order as a whole; each order says what its outcomes mean.
+	// Outcome of the order as a whole; each order says what its outcomes mean. One that is left
+	// out is refused.
 	Outcome Outcome `json:"outcome"`
 	// Members that failed, when Outcome is Partial.
 	Members []MemberRef `json:"members,omitempty"`

@@ -143,8 +143,8 @@ type LevelFinding struct {
 
 // A Shortfall counts the domains that are short of something.
 type Shortfall struct {
-	// What: "health" (failed GPUs and cordoned nodes would do), "GPUs", "whole segments",
-	// "host CPU", "host memory", "rails", "spread", "room for all groups".
+	// What: "healthy nodes" (failed GPUs and cordoned nodes would do), "GPUs", "whole segments",
+	// "host CPU", "host memory", "rails", "spread", "capacity for all groups".
 	What    string `json:"what"`
 	Domains int    `json:"domains"`
 }

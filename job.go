@@ -20,7 +20,9 @@ type Job struct {
 	ID JobID `json:"id"`
 	// Queue the job is charged to: a queue without children.
 	Queue QueueID `json:"queue"`
-	// Tenant is the trust domain. Members share a GPU with their own tenant only.
+	// Tenant is the trust domain: members share a GPU with members of the same tenant alone.
+	// Empty: the trust domain is the queue, and members share a GPU with those jobs of the
+	// queue alone that name no tenant either.
 	Tenant TenantID `json:"tenant,omitempty"`
 	// Class ranks the job within its queue, and says whether it may be preempted; zero: batch.
 	Class Class `json:"class,omitzero"`
@@ -109,8 +111,8 @@ type MinInstance struct {
 	MinMemoryMiB int64 `json:"minMemoryMiB,omitempty"`
 }
 
-// A Share is a part of one GPU, together with other members of the same tenant
-// and mode.
+// A Share is a part of one GPU, together with other members of the same mode and the same
+// trust domain: the tenant, or the queue of jobs that name no tenant. See Job.Tenant.
 type Share struct {
 	// Mode in which the GPU is shared; zero: MPS.
 	Mode ShareMode `json:"mode,omitzero"`

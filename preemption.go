@@ -69,7 +69,7 @@ const (
 	PreemptionOff
 )
 
-const preemptionModeNames enum.Names = "on|reclaim|never"
+const preemptionModeNames enum.Names = "on|reclaim|off"
 
 // ParsePreemptionMode is the inverse of PreemptionMode.String.
 func ParsePreemptionMode(s string) (PreemptionMode, error) {

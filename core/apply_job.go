@@ -47,7 +47,7 @@ func (c *Core) queueRemoved(e berth.QueueRemoved) *berth.Error {
 		return refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", e.Queue))
 	}
 	if at := slices.IndexFunc(c.backlog.Reservations, func(w *record.Reservation) bool { return w.Queue == i }); at >= 0 {
-		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for it", c.backlog.Reservations[at].Advance.ID))
+		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for this queue", c.backlog.Reservations[at].Advance.ID))
 	}
 	parent := c.state.Quota.Parent(i)
 	if err := c.books.RemoveQueue(i, string(e.Queue)); err != nil {
@@ -123,7 +123,7 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 	for i := range e.Running {
 		r := &e.Running[i]
 		if seen[r.Replica] {
-			err = refusal.Of(berth.ErrDuplicate, "replica", fmt.Sprintf("replica %d is told of twice", r.Replica))
+			err = refusal.Of(berth.ErrDuplicate, "replica", fmt.Sprintf("replica %d is named twice", r.Replica))
 		} else if err = c.checkObserved(j, r); err == nil {
 			held, err = c.holdObserved(j, r, held)
 		}
@@ -163,7 +163,7 @@ func (c *Core) checkObserved(j *record.Job, r *berth.ObservedReplica) *berth.Err
 		p := &r.Members[i]
 		flat := j.Flat(p.Ref())
 		if flat < 0 || seen[flat] {
-			return refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v is no member of the gang, or is doubled", p.Ref()))
+			return refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v is not a member of the gang, or is named twice", p.Ref()))
 		}
 		seen[flat] = true
 		g := j.Group(flat)
@@ -192,7 +192,7 @@ func (c *Core) checkKnown(p *berth.MemberPlacement) *berth.Error {
 	n := c.state.NodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
 		if n.GPUs[g].Unknown {
-			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("how GPU %d of node %q is divided is not known: tell it with gpuPartitioned", g, p.Node))
+			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("the partitioning of GPU %d of node %q is unknown: report it with gpuPartitioned", g, p.Node))
 		}
 	}
 	return nil

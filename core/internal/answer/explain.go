@@ -74,7 +74,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 		out.Reason = &berth.Reason{
 			Code: berth.ReasonBackoff, Until: rep.Retry.ReadyAt,
 			Text:   fmt.Sprintf("it failed %d times in a row", rep.Retry.Attempts),
-			Remedy: "nothing: the core tries again by itself",
+			Remedy: "no action: the core retries by itself",
 		}
 	case rep.Entries != nil:
 		e := rep.Entries[0]

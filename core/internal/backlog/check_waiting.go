@@ -79,7 +79,7 @@ func (bl *Backlog) checkEntry(rep *record.Replica, e *record.Entry) error {
 	case bl.state.Shapes[b.Shape.Key] != b.Shape:
 		return fmt.Errorf("the shape it waits for is not known")
 	case e.Grows && b.Shape.Key != growthKey(bl, rep, e.Group):
-		return fmt.Errorf("it waits for %s, and lacks %s", b.Shape.Key, growthKey(bl, rep, e.Group))
+		return fmt.Errorf("it waits for %s, and its shortfall is %s", b.Shape.Key, growthKey(bl, rep, e.Group))
 	}
 	return nil
 }

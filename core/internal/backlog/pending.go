@@ -340,7 +340,7 @@ func (bl *Backlog) DropShape(s *record.Shape) {
 	}
 	for i := range s.Spec.Groups {
 		if share := s.Spec.Groups[i].Claim.Share; share != nil {
-			bl.catalogue.Owners.Release(bl.catalogue.Owners.ByKey[catalogue.OwnerKey{Tenant: s.Spec.Tenant, Mode: share.Mode}])
+			bl.catalogue.Owners.Release(bl.catalogue.Owners.ByKey[catalogue.OwnerKey{TrustDomain: s.Spec.TrustDomain, Mode: share.Mode}])
 		}
 	}
 	bl.state.RemoveShape(s)
