@@ -126,6 +126,9 @@ func (s *SavedReplica) Plain() bool {
 	return reflect.DeepEqual(*s, SavedReplica{
 		LifePart:   LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created},
 		NoCapacity: s.NoCapacity, NoQuota: s.NoQuota, Fresh: s.Fresh, Alike: s.Alike,
+		// Turns are not saved: Stalled and the like say what they mean.
+		ReservePart: ReservePart{StalledAt: s.StalledAt, HopelessAt: s.HopelessAt},
+		LookPart:    LookPart{Turn: s.LookPart.Turn}, BidPart: BidPart{Turn: s.BidPart.Turn},
 	})
 }
 
