@@ -2,6 +2,7 @@ package berth_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -35,7 +36,12 @@ func TestGPUSet(t *testing.T) {
 		require.NoError(t, json.Unmarshal(b, &back))
 		require.Equal(t, c.set, back)
 	}
-	require.Equal(t, berth.GPUSetOf(5), berth.GPUSetOf(-1, 5, 64))
+	for _, outside := range []int{-1, 64, math.MinInt, math.MaxInt} {
+		_, err := berth.NewGPUSet(5, outside)
+		require.ErrorIs(t, err, berth.ErrInvalid)
+		require.ErrorContains(t, err, fmt.Sprint(outside))
+		require.Panics(t, func() { berth.GPUSetOf(5, outside) })
+	}
 	require.False(t, berth.GPUSetOf(5).Has(64))
 }
 
