@@ -2,10 +2,7 @@ package core
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
@@ -68,11 +65,9 @@ func restore(b []byte, gain berth.GainFunc, tables map[string]*catalogue.Table) 
 // readSnapshot reads a snapshot of this version, for a core with this function for the gain.
 func readSnapshot(b []byte, gain berth.GainFunc) (*record.Snapshot, error) {
 	s := &record.Snapshot{}
-	var e *berth.Error
 	switch err := refusal.Decode("snapshot", b, s); {
-	case errors.As(err, &e):
-		e.Field = withoutParts(e.Field)
-		return nil, e
+	case err != nil:
+		return nil, err
 	case s.Version != snapshotVersion:
 		return nil, &berth.Error{Event: "snapshot", Field: "version", Kind: berth.ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", s.Version, snapshotVersion)}
 	case s.OwnGain != (gain != nil):
@@ -80,13 +75,6 @@ func readSnapshot(b []byte, gain berth.GainFunc) (*record.Snapshot, error) {
 	}
 	s.Config.Gain = gain
 	return s, nil
-}
-
-// withoutParts drops from the path of a field the names of the parts that it is in: encoding/json
-// names what is embedded, and a snapshot does not.
-func withoutParts(path string) string {
-	isPart := func(name string) bool { return strings.HasSuffix(name, "Part") }
-	return strings.Join(slices.DeleteFunc(strings.Split(path, "."), isPart), ".")
 }
 
 // restore has every part take back its own, in the order in which the parts need each other.
