@@ -212,7 +212,7 @@ func (c *Config) Check() *Error {
 			return err.in(errtext.Index("levels", i))
 		}
 		if name == limits.LevelFleet || name == limits.LevelNode || slices.Contains(c.Levels[:i], name) {
-			return refuse(ErrDuplicate, errtext.Index("levels", i), fmt.Sprintf("the level %q is taken", name))
+			return refuse(ErrDuplicate, errtext.Index("levels", i), fmt.Sprintf("the level %q is taken", errtext.Short(name)))
 		}
 	}
 	if len(c.Levels) > limits.MaxLevels {
@@ -231,15 +231,15 @@ func (c *Config) Check() *Error {
 func (f *Fabric) check(levels []string) *Error {
 	for _, named := range []struct{ field, level string }{{"islandLevel", f.IslandLevel}, {"railLevel", f.RailLevel}} {
 		if named.level != "" && !slices.Contains(levels, named.level) {
-			return refuse(ErrUnknown, named.field, fmt.Sprintf("%q is not one of the levels", named.level))
+			return refuse(ErrUnknown, named.field, fmt.Sprintf("%q is not one of the levels", errtext.Short(named.level)))
 		}
 	}
 	for i, t := range f.Oversubscription {
 		switch {
 		case !slices.Contains(levels, t.Level) && t.Level != limits.LevelNode:
-			return refuse(ErrUnknown, errtext.Index("oversubscription", i)+".level", fmt.Sprintf("%q is not one of the levels", t.Level))
+			return refuse(ErrUnknown, errtext.Index("oversubscription", i)+".level", fmt.Sprintf("%q is not one of the levels", errtext.Short(t.Level)))
 		case slices.ContainsFunc(f.Oversubscription[:i], func(u Oversubscription) bool { return u.Level == t.Level }):
-			return refuse(ErrDuplicate, errtext.Index("oversubscription", i)+".level", fmt.Sprintf("%q has an oversubscription already", t.Level))
+			return refuse(ErrDuplicate, errtext.Index("oversubscription", i)+".level", fmt.Sprintf("%q has an oversubscription already", errtext.Short(t.Level)))
 		case t.RatioMilli < 1000 || t.RatioMilli > 1_000_000:
 			return refuse(ErrInvalid, errtext.Index("oversubscription", i)+".ratioMilli", fmt.Sprintf("%d is outside 1000..1000000", t.RatioMilli))
 		}

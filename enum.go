@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // A Class is a job's service level: what it may expect, and what it has to give
@@ -141,7 +142,7 @@ func (o *Outcome) UnmarshalText(b []byte) error { return unmarshalEnum(o, ParseO
 func parseEnum[E ~uint8](field string, names enum.Names, s string) (E, error) {
 	v, ok := enum.Parse[E](names, s)
 	if !ok {
-		return 0, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%q is none of %q", s, names.List())}
+		return 0, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%q is none of %q", errtext.Short(s), names.List())}
 	}
 	return v, nil
 }

@@ -84,7 +84,7 @@ func (p *Policy) checkGeometry() *Error {
 	for i := range p.Geometry {
 		g := &p.Geometry[i]
 		if slices.ContainsFunc(p.Geometry[:i], func(h Geometry) bool { return h.Pool == g.Pool }) {
-			return refuse(ErrDuplicate, errtext.Index("geometry", i)+".pool", fmt.Sprintf("%q has an entry already", g.Pool))
+			return refuse(ErrDuplicate, errtext.Index("geometry", i)+".pool", fmt.Sprintf("%q has an entry already", errtext.Short(g.Pool)))
 		}
 		if err := g.check(); err != nil {
 			return err.in(errtext.Index("geometry", i))

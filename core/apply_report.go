@@ -73,7 +73,7 @@ func (c *Core) failedMembers(rep *record.Replica, e *berth.OrderReported, ordere
 	case berth.OutcomePartial:
 		for i, ref := range e.Members {
 			if flat := rep.Job.Flat(ref); flat >= 0 && rep.Members[flat].State == record.MemberRunning {
-				return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v runs, and is no part of the order", ref))
+				return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%s runs, and is no part of the order", errtext.Short(ref.String())))
 			}
 		}
 		return resolve(rep, e.Members, func(m *record.Member) bool {
@@ -93,7 +93,7 @@ func resolve(rep *record.Replica, refs []berth.MemberRef, meant func(*record.Mem
 	for i, ref := range refs {
 		flat := rep.Job.Flat(ref)
 		if flat < 0 || seen[flat] {
-			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v is no member of the gang, or is doubled", ref))
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%s is no member of the gang, or is doubled", errtext.Short(ref.String())))
 		}
 		seen[flat] = true
 		if meant(&rep.Members[flat]) {

@@ -237,6 +237,28 @@ func TestMalformedLineChangesNothing(t *testing.T) {
 	require.Equal(t, counts, p.Counts())
 }
 
+// However long what is wrong with a journal is, its error repeats little of it.
+func TestErrorsAreShort(t *testing.T) {
+	text, _, _ := record(t)
+	long := strings.Repeat("zz", 1<<16)
+	for _, line := range []string{
+		long, `{"` + long + `":1}`, `{"now":"` + long + `"}`, `{"now":200000,"event":{"` + long + `":{}}}`, `{"now":200000,"event":"` + long + `"}`,
+		`{"now":200000,"event":{"nodeLost":{"node":"` + long + `"}}}`, `{"order":{"drop":{"job":"` + long + `"}}}`,
+		`{"order":{"drop":{"` + long + `":1}}}`, `{"now":200000,"event":{"jobSubmitted":{"job":{"class":"` + long + `"}}}}`,
+	} {
+		p, err := journal.NewPlayer(strings.NewReader(text + line + "\n"))
+		require.NoError(t, err)
+		for err = p.Step(); err == nil; err = p.Step() {
+		}
+		require.NotErrorIs(t, err, io.EOF, line[:40])
+		require.LessOrEqual(t, strings.Count(err.Error(), "z"), 100)
+	}
+	differ := &journal.Error{Kind: journal.ErrOrdersDiffer, Journal: "{" + long + "a}", Core: "{" + long + "b}"}
+	require.Contains(t, differ.Error(), "zza}")
+	require.Contains(t, differ.Error(), "zzb}")
+	require.Less(t, len(differ.Error()), 200)
+}
+
 // brokenDisk takes so many bytes and no more.
 type brokenDisk int
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // Bounds that keep every sum inside an int64: MaxQueues guarantees of MaxAmount
@@ -230,7 +231,9 @@ func (q *Queue) clone() Queue {
 }
 
 // element is the field path of one amount, as in guarantee["gpuMilli"].
-func element(field string, r Resource) string { return fmt.Sprintf("%s[%q]", field, string(r)) }
+func element(field string, r Resource) string {
+	return fmt.Sprintf("%s[%q]", field, errtext.Short(string(r)))
+}
 
 // checkName returns why s cannot be a name, or "".
 func checkName(s string) string {

@@ -29,7 +29,7 @@ func Named(thing, name string) string {
 	if name == "" {
 		return ""
 	}
-	return thing + " " + strconv.Quote(name)
+	return thing + " " + strconv.Quote(Short(name))
 }
 
 // Place is where a text is at fault, such as topology.conf:12:7. Line and column count

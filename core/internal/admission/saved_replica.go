@@ -130,9 +130,9 @@ func (ad *Admission) restoreMember(rep *record.Replica, s *record.SavedMember) *
 	state, _ := enum.Parse[record.MemberState](memberStateNames, s.State)
 	switch {
 	case flat < 0 || rep.Members == nil || rep.Members[flat].State != record.MemberAbsent:
-		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%v is no member of the gang, or is doubled, or the replica is pending", s.Ref()))
+		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%s is no member of the gang, or is doubled, or the replica is pending", errtext.Short(s.Ref().String())))
 	case state == record.MemberAbsent:
-		return refusal.Of(berth.ErrInvalid, "state", fmt.Sprintf("%q is no state of a member", s.State))
+		return refusal.Of(berth.ErrInvalid, "state", fmt.Sprintf("%q is no state of a member", errtext.Short(s.State)))
 	case !state.Holds():
 		rep.Members[flat].State = state
 		return nil
@@ -211,7 +211,7 @@ func (ad *Admission) CheckMode(cl *berth.Claim, p *berth.MemberPlacement) *berth
 	for _, g := range p.GPUs.Indexes() {
 		mode := n.Spec.GPUs[g].Mode
 		if mode != modeOf(cl) && (n.GPUs[g].Order != nil || mode == berth.GPUModeMIG || cl.WantsInstance()) {
-			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q is in mode %s; the claim needs %s", g, p.Node, mode, modeOf(cl)))
+			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q is in mode %s; the claim needs %s", g, errtext.Short(p.Node), mode, modeOf(cl)))
 		}
 	}
 	return nil
