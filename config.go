@@ -155,18 +155,20 @@ const (
 	LocalityLoose
 )
 
-const localityNames enum.Names = "strict|balanced|loose"
+const localityNames enum.Names = "Locality: strict|balanced|loose"
 
 // ParseLocality is the inverse of Locality.String.
 func ParseLocality(s string) (Locality, error) {
-	return parseEnum[Locality]("locality", localityNames, s)
+	return enum.Value[Locality](localityNames, s, invalidText)
 }
 
-func (l Locality) String() string { return enum.Text(localityNames, l, "Locality(%d)") }
+func (l Locality) String() string { return enum.Text(localityNames, l) }
 
-func (l Locality) MarshalText() ([]byte, error) { return marshalEnum("locality", localityNames, l) }
+func (l Locality) MarshalText() ([]byte, error) { return enum.Marshal(localityNames, l, invalidText) }
 
-func (l *Locality) UnmarshalText(b []byte) error { return unmarshalEnum(l, ParseLocality, b) }
+func (l *Locality) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(localityNames, l, b, invalidText)
+}
 
 func (l Limits) WithDefaults() Limits {
 	setDefault(&l.Nodes, 65_536)

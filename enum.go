@@ -1,10 +1,7 @@
 package berth
 
 import (
-	"fmt"
-
 	"github.com/berth-sched/berth/internal/enum"
-	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // A Class is a job's service level: what it may expect, and what it has to give
@@ -21,16 +18,16 @@ const (
 	ClassLatencyCritical
 )
 
-const classNames enum.Names = "batch|interactive|latency-critical"
+const classNames enum.Names = "Class: batch|interactive|latency-critical"
 
 // ParseClass is the inverse of Class.String.
-func ParseClass(s string) (Class, error) { return parseEnum[Class]("class", classNames, s) }
+func ParseClass(s string) (Class, error) { return enum.Value[Class](classNames, s, invalidText) }
 
-func (c Class) String() string { return enum.Text(classNames, c, "Class(%d)") }
+func (c Class) String() string { return enum.Text(classNames, c) }
 
-func (c Class) MarshalText() ([]byte, error) { return marshalEnum("class", classNames, c) }
+func (c Class) MarshalText() ([]byte, error) { return enum.Marshal(classNames, c, invalidText) }
 
-func (c *Class) UnmarshalText(b []byte) error { return unmarshalEnum(c, ParseClass, b) }
+func (c *Class) UnmarshalText(b []byte) error { return enum.Unmarshal(classNames, c, b, invalidText) }
 
 // A ShareMode says how members share one GPU.
 type ShareMode uint8
@@ -43,18 +40,20 @@ const (
 	ShareTimeSlice
 )
 
-const shareModeNames enum.Names = "mps|time-slice"
+const shareModeNames enum.Names = "ShareMode: mps|time-slice"
 
 // ParseShareMode is the inverse of ShareMode.String.
 func ParseShareMode(s string) (ShareMode, error) {
-	return parseEnum[ShareMode]("mode", shareModeNames, s)
+	return enum.Value[ShareMode](shareModeNames, s, invalidText)
 }
 
-func (m ShareMode) String() string { return enum.Text(shareModeNames, m, "ShareMode(%d)") }
+func (m ShareMode) String() string { return enum.Text(shareModeNames, m) }
 
-func (m ShareMode) MarshalText() ([]byte, error) { return marshalEnum("mode", shareModeNames, m) }
+func (m ShareMode) MarshalText() ([]byte, error) { return enum.Marshal(shareModeNames, m, invalidText) }
 
-func (m *ShareMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseShareMode, b) }
+func (m *ShareMode) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(shareModeNames, m, b, invalidText)
+}
 
 // A GPUMode is how a GPU may be used. It is in one mode at a time, and a change is an
 // order: see Repartition.
@@ -72,16 +71,20 @@ const (
 	GPUModeTimeSlice
 )
 
-const gpuModeNames enum.Names = "whole|mig|mps|time-slice"
+const gpuModeNames enum.Names = "GPUMode: whole|mig|mps|time-slice"
 
 // ParseGPUMode is the inverse of GPUMode.String.
-func ParseGPUMode(s string) (GPUMode, error) { return parseEnum[GPUMode]("mode", gpuModeNames, s) }
+func ParseGPUMode(s string) (GPUMode, error) {
+	return enum.Value[GPUMode](gpuModeNames, s, invalidText)
+}
 
-func (m GPUMode) String() string { return enum.Text(gpuModeNames, m, "GPUMode(%d)") }
+func (m GPUMode) String() string { return enum.Text(gpuModeNames, m) }
 
-func (m GPUMode) MarshalText() ([]byte, error) { return marshalEnum("mode", gpuModeNames, m) }
+func (m GPUMode) MarshalText() ([]byte, error) { return enum.Marshal(gpuModeNames, m, invalidText) }
 
-func (m *GPUMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseGPUMode, b) }
+func (m *GPUMode) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(gpuModeNames, m, b, invalidText)
+}
 
 // A ReplicaState is where one replica of a job stands.
 type ReplicaState uint8
@@ -101,20 +104,22 @@ const (
 	ReplicaReleasing
 )
 
-const replicaStateNames enum.Names = "pending|binding|running|repairing|releasing"
+const replicaStateNames enum.Names = "ReplicaState: pending|binding|running|repairing|releasing"
 
 // ParseReplicaState is the inverse of State.String.
 func ParseReplicaState(s string) (ReplicaState, error) {
-	return parseEnum[ReplicaState]("state", replicaStateNames, s)
+	return enum.Value[ReplicaState](replicaStateNames, s, invalidText)
 }
 
-func (s ReplicaState) String() string { return enum.Text(replicaStateNames, s, "State(%d)") }
+func (s ReplicaState) String() string { return enum.Text(replicaStateNames, s) }
 
 func (s ReplicaState) MarshalText() ([]byte, error) {
-	return marshalEnum("state", replicaStateNames, s)
+	return enum.Marshal(replicaStateNames, s, invalidText)
 }
 
-func (s *ReplicaState) UnmarshalText(b []byte) error { return unmarshalEnum(s, ParseReplicaState, b) }
+func (s *ReplicaState) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(replicaStateNames, s, b, invalidText)
+}
 
 // An Outcome is how an order ended, as its report tells.
 type Outcome uint8
@@ -128,36 +133,17 @@ const (
 	OutcomePartial
 )
 
-const outcomeNames enum.Names = "done|failed|partial"
+const outcomeNames enum.Names = "Outcome: done|failed|partial"
 
 // ParseOutcome is the inverse of Outcome.String.
-func ParseOutcome(s string) (Outcome, error) { return parseEnum[Outcome]("outcome", outcomeNames, s) }
-
-func (o Outcome) String() string { return enum.Text(outcomeNames, o, "Outcome(%d)") }
-
-func (o Outcome) MarshalText() ([]byte, error) { return marshalEnum("outcome", outcomeNames, o) }
-
-func (o *Outcome) UnmarshalText(b []byte) error { return unmarshalEnum(o, ParseOutcome, b) }
-
-func parseEnum[E ~uint8](field string, names enum.Names, s string) (E, error) {
-	v, ok := enum.Parse[E](names, s)
-	if !ok {
-		return 0, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%q is none of %q", errtext.Short(s), names.List())}
-	}
-	return v, nil
+func ParseOutcome(s string) (Outcome, error) {
+	return enum.Value[Outcome](outcomeNames, s, invalidText)
 }
 
-func marshalEnum[E ~uint8](field string, names enum.Names, v E) ([]byte, error) {
-	if int(v) >= names.Len() {
-		return nil, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%d is out of range", uint8(v))}
-	}
-	return []byte(enum.Text(names, v, "")), nil
-}
+func (o Outcome) String() string { return enum.Text(outcomeNames, o) }
 
-func unmarshalEnum[E ~uint8](into *E, parse func(string) (E, error), text []byte) error {
-	v, err := parse(string(text))
-	if err == nil {
-		*into = v
-	}
-	return err
+func (o Outcome) MarshalText() ([]byte, error) { return enum.Marshal(outcomeNames, o, invalidText) }
+
+func (o *Outcome) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(outcomeNames, o, b, invalidText)
 }

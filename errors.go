@@ -68,6 +68,11 @@ func (e *Error) in(prefix string) *Error {
 	return e
 }
 
+// invalidText refuses a text or number that is no value of a type.
+func invalidText(name, reason string) error {
+	return &Error{Event: name, Kind: ErrInvalid, Reason: reason}
+}
+
 // decodeError is an *Error for what strict decoding says. What a type of this package says of its
 // own text stands at the whole path.
 func decodeError(what string, err error) *Error {

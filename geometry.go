@@ -58,18 +58,22 @@ const (
 	GeometryPerClaim
 )
 
-const geometryKindNames enum.Names = "fixed|adaptive|per-claim"
+const geometryKindNames enum.Names = "GeometryKind: fixed|adaptive|per-claim"
 
 // ParseGeometryKind is the inverse of GeometryKind.String.
 func ParseGeometryKind(s string) (GeometryKind, error) {
-	return parseEnum[GeometryKind]("kind", geometryKindNames, s)
+	return enum.Value[GeometryKind](geometryKindNames, s, invalidText)
 }
 
-func (k GeometryKind) String() string { return enum.Text(geometryKindNames, k, "GeometryKind(%d)") }
+func (k GeometryKind) String() string { return enum.Text(geometryKindNames, k) }
 
-func (k GeometryKind) MarshalText() ([]byte, error) { return marshalEnum("kind", geometryKindNames, k) }
+func (k GeometryKind) MarshalText() ([]byte, error) {
+	return enum.Marshal(geometryKindNames, k, invalidText)
+}
 
-func (k *GeometryKind) UnmarshalText(b []byte) error { return unmarshalEnum(k, ParseGeometryKind, b) }
+func (k *GeometryKind) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(geometryKindNames, k, b, invalidText)
+}
 
 func (g Geometry) WithDefaults() Geometry {
 	setDefault(&g.Cost, 30*Second)

@@ -32,21 +32,21 @@ const (
 	DefragmentationOff
 )
 
-const defragmentationModeNames enum.Names = "propose|on|off"
+const defragmentationModeNames enum.Names = "DefragmentationMode: propose|on|off"
 
 // ParseDefragmentationMode is the inverse of MovesMode.String.
 func ParseDefragmentationMode(s string) (DefragmentationMode, error) {
-	return parseEnum[DefragmentationMode]("mode", defragmentationModeNames, s)
+	return enum.Value[DefragmentationMode](defragmentationModeNames, s, invalidText)
 }
 
 func (m DefragmentationMode) String() string {
-	return enum.Text(defragmentationModeNames, m, "MovesMode(%d)")
+	return enum.Text(defragmentationModeNames, m)
 }
 
 func (m DefragmentationMode) MarshalText() ([]byte, error) {
-	return marshalEnum("mode", defragmentationModeNames, m)
+	return enum.Marshal(defragmentationModeNames, m, invalidText)
 }
 
 func (m *DefragmentationMode) UnmarshalText(b []byte) error {
-	return unmarshalEnum(m, ParseDefragmentationMode, b)
+	return enum.Unmarshal(defragmentationModeNames, m, b, invalidText)
 }

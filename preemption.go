@@ -66,23 +66,23 @@ const (
 	PreemptionOff
 )
 
-const preemptionModeNames enum.Names = "on|reclaim|never"
+const preemptionModeNames enum.Names = "PreemptionMode: on|reclaim|never"
 
 // ParsePreemptionMode is the inverse of PreemptionMode.String.
 func ParsePreemptionMode(s string) (PreemptionMode, error) {
-	return parseEnum[PreemptionMode]("mode", preemptionModeNames, s)
+	return enum.Value[PreemptionMode](preemptionModeNames, s, invalidText)
 }
 
 func (m PreemptionMode) String() string {
-	return enum.Text(preemptionModeNames, m, "PreemptionMode(%d)")
+	return enum.Text(preemptionModeNames, m)
 }
 
 func (m PreemptionMode) MarshalText() ([]byte, error) {
-	return marshalEnum("mode", preemptionModeNames, m)
+	return enum.Marshal(preemptionModeNames, m, invalidText)
 }
 
 func (m *PreemptionMode) UnmarshalText(b []byte) error {
-	return unmarshalEnum(m, ParsePreemptionMode, b)
+	return enum.Unmarshal(preemptionModeNames, m, b, invalidText)
 }
 
 // What keeps preemption calm: for how long who had to yield is spared afterwards, how many may

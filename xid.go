@@ -31,18 +31,15 @@ const (
 	XidCondemns
 )
 
-const xidEffectNames enum.Names = "suspect|application|condemns"
+const xidEffectNames enum.Names = "XidEffect: suspect|application|condemns"
 
-// parseXidEffect is the inverse of XidEffect.String.
-func parseXidEffect(s string) (XidEffect, error) {
-	return parseEnum[XidEffect]("effect", xidEffectNames, s)
+func (e XidEffect) String() string { return enum.Text(xidEffectNames, e) }
+
+func (e XidEffect) MarshalText() ([]byte, error) { return enum.Marshal(xidEffectNames, e, invalidText) }
+
+func (e *XidEffect) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(xidEffectNames, e, b, invalidText)
 }
-
-func (e XidEffect) String() string { return enum.Text(xidEffectNames, e, "XidEffect(%d)") }
-
-func (e XidEffect) MarshalText() ([]byte, error) { return marshalEnum("effect", xidEffectNames, e) }
-
-func (e *XidEffect) UnmarshalText(b []byte) error { return unmarshalEnum(e, parseXidEffect, b) }
 
 // LookupXid tells what is known of an Xid.
 //

@@ -170,10 +170,18 @@ const (
 	VerdictLendingLimit
 )
 
-const verdictKindNames enum.Names = "limit|borrowing limit|kept for others"
+const verdictKindNames enum.Names = "VerdictKind: limit|borrowing-limit|lending-limit"
 
-// String returns the kind in words.
-func (k VerdictKind) String() string { return enum.Text(verdictKindNames, k, "VerdictKind(%d)") }
+// String returns "limit", "borrowing-limit" or "lending-limit".
+func (k VerdictKind) String() string { return enum.Text(verdictKindNames, k) }
+
+func (k VerdictKind) MarshalText() ([]byte, error) {
+	return enum.Marshal(verdictKindNames, k, invalidText)
+}
+
+func (k *VerdictKind) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(verdictKindNames, k, b, invalidText)
+}
 
 // A Verdict names a limit that stands in the way.
 type Verdict struct {

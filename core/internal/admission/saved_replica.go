@@ -16,7 +16,7 @@ import (
 )
 
 // The names of a record.MemberState; MemberAbsent is not saved.
-const memberStateNames enum.Names = "absent|binding|running|failed|lost|stopping"
+const memberStateNames enum.Names = "MemberState: absent|binding|running|failed|lost|stopping"
 
 func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved := record.SavedReplica{
@@ -43,7 +43,7 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 
 func (ad *Admission) saveMember(rep *record.Replica, flat int) record.SavedMember {
 	m := &rep.Members[flat]
-	saved := record.SavedMember{State: enum.Text(memberStateNames, m.State, ""), StartPart: m.StartPart}
+	saved := record.SavedMember{State: enum.Text(memberStateNames, m.State), StartPart: m.StartPart}
 	if m.Beneficiary != nil {
 		saved.Beneficiary = m.Beneficiary.Ref()
 	}
