@@ -9,33 +9,33 @@ import (
 // An OrderID numbers orders in the order in which they were given, from 1.
 type OrderID uint64
 
-// An Incarnation numbers the lives of a replica, from 1: every time it is bound
-// anew it gets the next number, so that a report about a former life is told
-// from one about this life. A replica whose number was used before, by one that a
-// service scaled away, goes on above the lives of those that went.
+// An Incarnation numbers the lives of a replica, from 1: every time it is bound anew it gets
+// the next number, so that a report about a former life is told from one about this life. A
+// service that is scaled down and up again goes on above the lives of the replicas that went.
 type Incarnation uint32
 
-// An Order is an order that the core gives from Schedule. The set of actions is
-// closed: the types of this file. Actions are immutable: the core keeps them
-// until they are reported, and the caller may keep them as long as it likes.
+// An Order is what the core gives from Schedule. The set of orders is closed: the types of
+// this file. Orders are immutable: the core keeps them, and the slices in them, until they are
+// reported. The caller may keep them as long as it likes, and must not change them.
 type Order interface {
-	// Kind is the action's name in JSON.
+	// Kind is the order's name in JSON.
 	Kind() string
 	// Header is what all orders have.
 	Header() OrderHeader
 	order()
 }
 
-// An OrderHeader is the common part of all actions.
+// An OrderHeader is the common part of all orders.
 type OrderHeader struct {
+	// ID by which the order is reported, higher than that of every order before it.
 	ID OrderID `json:"id"`
 	// At is the instant of the pass that gave the order.
 	At Time `json:"at"`
-	// Deadline by which it must be reported; zero where no report is expected.
-	// See each action for what happens when it passes.
+	// Deadline by which it must be reported; zero where no report is expected. See each order
+	// for what happens when it passes.
 	Deadline Time `json:"deadline,omitempty"`
-	// Job, Replica and Incarnation for which it is given; a Repartition that is for
-	// nobody has none.
+	// Job, Replica and Incarnation for which it is given; a Repartition for no replica has
+	// none.
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation,omitempty"`
@@ -48,10 +48,11 @@ func (o OrderHeader) Header() OrderHeader { return o }
 
 // A Cause says why an order was given.
 type Cause struct {
+	// Code is for programs. New codes may come, so a switch over them needs a default.
 	Code CauseCode `json:"code"`
 	// Detail is for people, such as the reason given with the event behind it.
 	Detail string `json:"detail,omitempty"`
-	// Beneficiary is the replica that is to have the place of the one that has to yield.
+	// Beneficiary is the replica that is to have the place of the victim; zero: there is none.
 	Beneficiary ReplicaRef `json:"beneficiary,omitzero"`
 }
 
@@ -61,6 +62,7 @@ type ReplicaRef struct {
 	Replica int   `json:"replica,omitempty"`
 }
 
+// String is "JOB#REPLICA".
 func (r ReplicaRef) String() string { return fmt.Sprintf("%s#%d", r.Job, r.Replica) }
 
 // A CauseCode is a stable word for a cause.
@@ -69,7 +71,7 @@ type CauseCode string
 const (
 	// CauseFits: the gang's turn came and it fits.
 	CauseFits CauseCode = "fits"
-	// CauseGrows: a gang that runs short of its replicas got more members.
+	// CauseGrows: a gang that runs short of members got more of them.
 	CauseGrows CauseCode = "grows"
 	// CauseRepair: members that failed while binding were placed elsewhere.
 	CauseRepair CauseCode = "repair"
@@ -90,11 +92,11 @@ const (
 	CauseGangTimeout CauseCode = "gang-timeout"
 	// CauseMode: a member is to use a GPU in another mode than it is in.
 	CauseMode CauseCode = "mode"
-	// CauseGeometry: a member that waits is worth more than the change costs.
+	// CauseGeometry: the wait of a member has cost more than the change does.
 	CauseGeometry CauseCode = "geometry"
 	// CauseLayout: an idle GPU goes back to the layout of its pool.
 	CauseLayout CauseCode = "layout"
-	// CauseVictimsGone: those who had to yield for it are gone.
+	// CauseVictimsGone: the victims that were evicted for it are gone.
 	CauseVictimsGone CauseCode = "victims-gone"
 	// CauseReclaimed: what its queue has borrowed is given back to another queue.
 	CauseReclaimed CauseCode = "reclaimed"
@@ -106,7 +108,8 @@ const (
 	CauseMoved CauseCode = "moved"
 	// CauseResumed: it goes on where a place was kept for it.
 	CauseResumed CauseCode = "resumed"
-	// CauseNotNeeded: nobody needs the room any more for which a checkpoint was asked.
+	// CauseNotNeeded: no beneficiary needs the place any more for which a checkpoint was
+	// requested.
 	CauseNotNeeded CauseCode = "not-needed"
 	// CauseRepartitionFailed: the GPU under a member did not become what it needs.
 	CauseRepartitionFailed CauseCode = "repartition-failed"
@@ -122,8 +125,8 @@ type MemberPlacement struct {
 	// ShareMilli and ShareMemoryMiB of the shared GPU; zero for whole GPUs.
 	ShareMilli     int   `json:"shareMilli,omitempty"`
 	ShareMemoryMiB int64 `json:"shareMemoryMiB,omitempty"`
-	// Instance of the GPU, such as "3g.40gb@4:4", that the member has. In a pool whose
-	// geometry is per claim, the member's start creates it and its end destroys it.
+	// Instance of the GPU, such as "3g.40gb@4:4", that the member has. In a pool with
+	// [GeometryPerClaim], the member's start creates it and its end destroys it.
 	Instance mig.Placement `json:"instance,omitzero"`
 }
 
@@ -150,25 +153,46 @@ func (p *MemberPlacement) Ref() MemberRef { return MemberRef{p.Group, p.Index} }
 // that is started late is stopped.
 type Bind struct {
 	OrderHeader
+	// Members to be started, each with what it holds from now on.
 	Members []MemberPlacement `json:"members"`
+	// Claims has what a member of each group of the job asks for, in the order of the groups:
+	// with the place of a member, all that is needed to start it. Read only.
+	Claims []GroupClaim `json:"claims,omitempty"`
 	// After lists the Repartitions, given before or with this order, without which
 	// members cannot be started.
 	After []OrderID `json:"after,omitempty"`
 }
 
+// Kind is "bind".
 func (Bind) Kind() string { return "bind" }
+
+// ClaimOf is the claim of a member of the order; zero for a group that the job has not.
+func (b *Bind) ClaimOf(m *MemberPlacement) Claim {
+	for i := range b.Claims {
+		if b.Claims[i].Group == m.Group {
+			return b.Claims[i].Claim
+		}
+	}
+	return Claim{}
+}
+
+// A GroupClaim is what each member of a group asks for.
+type GroupClaim struct {
+	Group string `json:"group,omitempty"`
+	Claim Claim  `json:"claim"`
+}
 
 func (Bind) order() {}
 
-// Repartition orders a GPU into a mode and, in GPUModeMIG, from one layout to another:
-// first the instances in Destroy are destroyed, which nobody uses, then those in Create
-// are created, in the order given; every layout on the way is valid. Instances that
-// are in neither stay, and so does what runs on them.
+// Repartition orders a GPU into a mode and, in GPUModeMIG, from one layout to another: first
+// the idle instances in Destroy are destroyed, then those in Create are created, in the order
+// given; every layout on the way is valid. Instances that are in neither stay, and so does
+// what runs on them.
 //
-// Report Done when the GPU is so, Failed when it is as it was. Members that were to
-// be started on what failed to come about are placed elsewhere, or their gang is taken
-// back. After the deadline the GPU takes nothing until GPUPartitioned tells how it is;
-// if a member is known to run on what was ordered, it counts as done.
+// Report Done when the GPU is so, Failed when it is as it was. Members that were to be started
+// on what failed to come about are placed elsewhere, or their gang is taken back. After the
+// deadline the GPU takes nothing until [GPUPartitioned] tells how it is; if a member is known to
+// run on what was ordered, it counts as done.
 type Repartition struct {
 	OrderHeader
 	Node NodeID  `json:"node"`
@@ -180,31 +204,34 @@ type Repartition struct {
 	Create  []mig.Placement `json:"create,omitempty"`
 }
 
+// Kind is "repartition".
 func (Repartition) Kind() string { return "repartition" }
 
 func (Repartition) order() {}
 
-// Release orders members to be stopped. It names all members that the replica
-// still holds; or, of one that goes on, those of a growth that was not reported, or those
-// above its minimum that have to yield. The capacity of a member
-// stays held until it is reported gone: all of them by Done, the others than those
-// listed by Partial, none by Failed. For those that are left the order stays out
-// and may be reported again. At the deadline it is given again with a new ID, up to
+// Release orders members to be stopped. It names all members that the replica still holds; or,
+// of one that goes on, those of a growth that was not reported, or surplus members that are
+// evicted. The capacity of a member stays held until it is reported gone: all of them by Done,
+// the others than those listed by Partial, none by Failed. For those that are left the order
+// stays out and may be reported again. At the deadline it is given again with a new ID, up to
 // Policy.ReleaseAttempts times; then the members are presumed dead.
 type Release struct {
 	OrderHeader
+	// Members to be stopped, each with what it holds until it is reported gone.
 	Members []MemberPlacement `json:"members"`
 	// Attempt counts from 1.
 	Attempt int `json:"attempt"`
-	// Remaining tells a gang that goes on how many members of each group it has then. What
-	// yields are whole widest segments, so that the job can resize to that and keep its
+	// Remaining tells a gang that goes on how many members of each group it has then. The
+	// surplus goes by whole widest segments, so that the job can resize to that and keep its
 	// topology.
 	Remaining []GroupSize `json:"remaining,omitempty"`
-	// SurplusEvictions tells for whom members of a gang that goes on are stopped, as far as these still
-	// wait for that; at first, Cause.Beneficiary is the first of them.
+	// SurplusEvictions tells for which beneficiaries members of a gang that goes on are
+	// stopped, as far as these still wait for that; at first, Cause.Beneficiary is the first
+	// of them.
 	SurplusEvictions []SurplusEviction `json:"surplusEvictions,omitempty"`
 }
 
+// Kind is "release".
 func (Release) Kind() string { return "release" }
 
 func (Release) order() {}
@@ -215,34 +242,39 @@ type GroupSize struct {
 	Members int    `json:"members"`
 }
 
-// A SurplusEviction is members that are stopped for another replica.
+// A SurplusEviction is surplus members that are stopped for another replica.
 type SurplusEviction struct {
 	Beneficiary ReplicaRef  `json:"beneficiary"`
 	Members     []MemberRef `json:"members"`
 }
 
-// RequestCheckpoint asks a gang that runs to write a checkpoint, because it will have to
-// leave its place: to another, Cause.Beneficiary, or because the place is being drained. It goes on
-// until it is released, and is not given further members meanwhile.
+// RequestCheckpoint asks a running gang to write a checkpoint, because it will have to leave
+// its place: to Cause.Beneficiary, or because the place is being drained. It goes on until it
+// is released, and is not given further members meanwhile.
 //
-// Report Done when the checkpoint is written, Failed when there will be none. In either
-// case, and when the deadline passes without a report, a Release follows, unless a
-// Withdraw comes first.
+// Report Done when the checkpoint is written, Failed when there will be none. In either case,
+// and when the deadline passes without a report, a Release follows, unless a Withdraw comes
+// first.
 type RequestCheckpoint struct {
 	OrderHeader
+	// Members that run, and where.
+	Members []MemberPlacement `json:"members,omitempty"`
 }
 
+// Kind is "requestCheckpoint".
 func (RequestCheckpoint) Kind() string { return "requestCheckpoint" }
 
 func (RequestCheckpoint) order() {}
 
-// Withdraw takes back a RequestCheckpoint that was not reported yet: the gang need not
-// yield, and goes on. No report is expected.
+// Withdraw takes back a [RequestCheckpoint] that was not reported yet: the gang keeps its place,
+// and goes on. No report is expected.
 type Withdraw struct {
 	OrderHeader
+	// Request is the ID of the RequestCheckpoint.
 	Request OrderID `json:"request"`
 }
 
+// Kind is "withdraw".
 func (Withdraw) Kind() string { return "withdraw" }
 
 func (Withdraw) order() {}
@@ -253,6 +285,7 @@ type Drop struct {
 	OrderHeader
 }
 
+// Kind is "drop".
 func (Drop) Kind() string { return "drop" }
 
 func (Drop) order() {}

@@ -29,7 +29,7 @@ type ProcessFault struct {
 	Affected []AffectedReplica `json:"affected"`
 }
 
-// A AffectedReplica is a replica that loses members.
+// An AffectedReplica is a replica that loses members.
 type AffectedReplica struct {
 	Job     JobID `json:"job"`
 	Replica int   `json:"replica,omitempty"`
@@ -51,7 +51,7 @@ type SharedBlastRadius struct {
 type WorstBlastRadius struct {
 	Node NodeID `json:"node"`
 	GPU  int    `json:"gpu"`
-	// Jobs that go, or shrink, and Down how many of them go.
+	// Jobs that go, or shrink, and JobsDown how many of them go.
 	Jobs     int `json:"jobs"`
 	JobsDown int `json:"jobsDown"`
 }

@@ -23,10 +23,11 @@ func DecodeEvent(b []byte) (Event, error) { return eventKinds.decode(b) }
 // EncodeOrder returns the order's JSON, on one line.
 func EncodeOrder(o Order) ([]byte, error) { return orderKinds.encode(o) }
 
-// DecodeOrder reads what EncodeOrder wrote.
+// DecodeOrder reads what [EncodeOrder] wrote. Any other bytes are refused with an *[Error].
 func DecodeOrder(b []byte) (Order, error) { return orderKinds.decode(b) }
 
-// DecodeConfig reads a Config from JSON, strictly, and checks it.
+// DecodeConfig reads a Config from JSON, strictly, and checks it. What it refuses is an
+// *[Error].
 func DecodeConfig(b []byte) (Config, error) {
 	return decodeChecked("config", b, (*Config).Check)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// A Config is what a core is made with. Only the policy changes later, by
-// PolicyChanged; everything else that changes comes as an event.
-// The zero value is valid: a flat fleet with the default limits and policy.
+// A Config is what a core is made with. Only the policy changes later, by [PolicyChanged];
+// everything else that changes comes as an event. The zero value is valid: a flat fleet with
+// the default limits and policy. The default policy preempts: see [Preemption].
 type Config struct {
 	// Levels names the levels of the fleet's topology between the fleet itself
 	// and its nodes, from the widest to the narrowest: "spine", "leaf". Every
@@ -24,32 +24,33 @@ type Config struct {
 	Limits Limits `json:"limits,omitzero"`
 	// Policy is how the core decides.
 	Policy Policy `json:"policy,omitzero"`
-	// Ledger keeps account of GPU time, for chargeback: Core.Ledger of package core tells it. It grows with
-	// the queues, classes, products and tenants that used GPUs, until LedgerSettled.
+	// Ledger keeps account of GPU time, for chargeback: Core.Ledger of package core tells it.
+	// It grows with the queues, classes, products and tenants that used GPUs, until
+	// [LedgerSettled].
 	Ledger bool `json:"ledger,omitempty"`
-	// Gain replaces the function that says what a job gains that others have to yield to;
-	// nil: the standard one. It is no data, and so in no snapshot or journal: a core that
-	// has one is restored with core.RestoreWith, which takes the function again.
+	// Gain replaces the function that says what a preemption gains; nil: the standard one. It
+	// is no data, and so in no snapshot or journal: a core that has one is restored with the
+	// same function: core.WithGain.
 	Gain GainFunc `json:"-"`
 }
 
 // A Fabric says what the links of a fleet are like: which levels have a meaning
 // beyond distance, and what the network between their domains carries.
 type Fabric struct {
-	// IslandLevel is the level whose domains are NVLink islands of several nodes,
+	// IslandLevel is the level at which domains are NVLink islands of several nodes,
 	// such as the blocks of NVL72; empty: no island is larger than a node.
 	IslandLevel string `json:"islandLevel,omitempty"`
 	// RailLevel is the level inside which NIC i of every node is cabled to the same
 	// leaf switch, so that traffic between equal GPU indexes crosses one switch; empty:
 	// the fleet is not rail-optimised, and jobs cannot ask for alignment.
 	RailLevel string `json:"railLevel,omitempty"`
-	// Oversubscription are the levels that traffic leaves with less than what comes up from
+	// Oversubscription has the levels that traffic leaves with less than what comes up from
 	// below.
 	Oversubscription []Oversubscription `json:"oversubscription,omitempty"`
 }
 
-// A Oversubscription is the oversubscription above the domains of a level: the uplinks of a
-// leaf with a Ratio of 2 carry half of what its nodes can send.
+// An Oversubscription is that of the uplinks above the domains of a level: those of a leaf
+// with a ratio of 2:1 carry half of what its nodes can send.
 type Oversubscription struct {
 	Level string `json:"level"`
 	// Ratio of downlink to uplink bandwidth, in thousandths: 1000 is none, 2000 is
@@ -58,7 +59,7 @@ type Oversubscription struct {
 }
 
 // Limits bound what the core holds. An event that would exceed one is refused
-// with ErrLimit. Zero means the default.
+// with [ErrLimit]. Zero means the default.
 type Limits struct {
 	// Nodes in the fleet; default 65,536.
 	Nodes int `json:"nodes,omitempty"`
@@ -116,20 +117,20 @@ type Policy struct {
 	// default 200.
 	BackfillBudget int `json:"backfillBudget,omitempty"`
 
-	// UsageHalfLife is after how long what a queue used above its guarantee counts half.
-	// It stands back for it: its weight counts less, down to a sixteenth, against
-	// queues that used less, in the order in which queues are served. Zero: the past does
-	// not count.
+	// UsageHalfLife is after how long what a queue used above its guarantee counts half. Such
+	// a queue stands back: its weight counts less, down to a sixteenth, against queues that
+	// used less, in the order in which queues are served. Zero: the past does not count.
 	UsageHalfLife Duration `json:"usageHalfLife,omitempty"`
 
-	// Preemption says who has to yield to whom.
+	// Preemption says which running jobs may be evicted for which waiting ones. It is on by
+	// default.
 	Preemption Preemption `json:"preemption,omitzero"`
-	// Defragmentation says whether what runs is moved for what waits.
+	// Defragmentation says whether running gangs are moved for one that waits.
 	Defragmentation Defragmentation `json:"defragmentation,omitzero"`
 
 	// Health says how hardware that failed is trusted again.
 	Health Health `json:"health,omitzero"`
-	// HotSpares says how many nodes of each pool are kept for those that lose hardware; a pool
+	// HotSpares says how many nodes of each pool are kept for gangs that lose hardware; a pool
 	// that has no entry keeps none.
 	HotSpares []HotSpares `json:"hotSpares,omitempty"`
 
@@ -162,14 +163,19 @@ func ParseLocality(s string) (Locality, error) {
 	return enum.Value[Locality](localityNames, s, invalidText)
 }
 
+// String is the word for it, as in JSON.
 func (l Locality) String() string { return enum.Text(localityNames, l) }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (l Locality) MarshalText() ([]byte, error) { return enum.Marshal(localityNames, l, invalidText) }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (l *Locality) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(localityNames, l, b, invalidText)
 }
 
+// WithDefaults returns the limits with defaults for the fields that are zero.
 func (l Limits) WithDefaults() Limits {
 	setDefault(&l.Nodes, 65_536)
 	setDefault(&l.Queues, 16_384)
@@ -180,6 +186,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
+// WithDefaults returns the policy with defaults for the fields that are zero.
 func (p Policy) WithDefaults() Policy {
 	setDefault(&p.BindTimeout, 2*Minute)
 	setDefault(&p.ReleaseTimeout, Minute)
@@ -208,6 +215,7 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
+// Check refuses a configuration that makes no sense, by the path of the field.
 func (c *Config) Check() *Error {
 	for i, name := range c.Levels {
 		if err := checkName(name); err != nil {

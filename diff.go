@@ -3,11 +3,12 @@ package berth
 // A World is what an orchestrator sees when it looks at its fleet: the nodes
 // that answer and the members that run.
 type World struct {
-	Nodes   []NodeID         `json:"nodes"`
+	Nodes []NodeID `json:"nodes"`
+	// Running has the members, in any order.
 	Running []ObservedMember `json:"running"`
 }
 
-// A ObservedMember is one member seen running.
+// An ObservedMember is one member seen running.
 type ObservedMember struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
@@ -17,6 +18,7 @@ type ObservedMember struct {
 
 // A Difference is one thing that the core and the world disagree about.
 type Difference struct {
+	// Kind says what differs, and which event settles it.
 	Kind DifferenceKind `json:"kind"`
 	// Node, or the member concerned.
 	Node    NodeID     `json:"node,omitempty"`

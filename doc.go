@@ -1,6 +1,6 @@
-// Package berth is the contract of a GPU scheduling core: the events that a core is told,
-// the orders that it gives, the answers to questions about it, and the [Scheduler]
-// between them. Package [github.com/berth-sched/berth/core] is the core itself:
+// Package berth is the contract of a GPU scheduling core: the events that a core is told, the
+// orders that it gives, the answers to questions about it, and the [Scheduler] between them.
+// Package [github.com/berth-sched/berth/core] is the core itself:
 //
 //	sched, err := core.New(berth.Config{})
 //
@@ -9,39 +9,58 @@
 // A core decides which accelerators each job gets, and when. It is the part of a GPU
 // orchestrator that decides, as a library: the orchestrator tells it events ("this node
 // joined", "this job was submitted", "that order is carried out") together with a clock
-// reading, and gets back orders ("start these 64 members there", "stop those"). A core
-// owns no containers, networks, storage or wire. It starts no goroutine, takes no lock,
-// does no I/O, reads no clock and draws no random number, so the same events give the same
-// orders, byte for byte: an incident is replayed on a laptop, a replica is kept by feeding
-// it the same log, and a day of a 4,000-GPU fleet is simulated in seconds.
+// reading, and gets back orders ("start these 64 members there", "stop those"). A core owns no
+// containers, networks, storage or wire. It starts no goroutine, takes no lock, does no I/O,
+// reads no clock and draws no random number, so the same events give the same orders, byte for
+// byte: an incident is replayed on a laptop, a standby is kept by feeding it the same log, and
+// a day of a 4,000-GPU fleet is simulated in seconds.
+//
+// # Tasks
+//
+// Each of these is an example that runs, in the tests of the package that is named:
+//
+//   - Start: [core.Example].
+//   - Recover after a crash: [core.ExampleRestore]; with a journal, [journal.ExampleRecover].
+//   - Preempt batch work for a service: [core.Example_preempt].
+//   - Drain a node: [core.Example_drain].
+//   - Divide GPUs into instances: [core.Example_divideGPUs].
+//   - Reserve GPUs in advance: [core.Example_reserve].
+//   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
+//   - Adopt what runs already: [core.Example_adopt].
+//   - Replay an incident: [journal.ExampleReplay].
+//   - Judge a policy: by a workload, [life.Example]; as of now, [core.ExampleCore_WhatIf].
+//   - Read a refusal: [core.Example_refusal].
+//   - Keep a clock: [core.Example_clock].
+//
+// docs/ten-minutes.md builds an orchestrator with gangs, preemption, node loss and recovery
+// step by step, and examples/quickstart is the smallest whole program.
 //
 // # Duties of the embedder
 //
-// Apply, Schedule, Explain, Report and Snapshot are methods of [Scheduler]. What only a
-// core of package core has is written with its type: Core.NextWake.
+// Methods that are named Core.Diff and the like are those of the core of package core alone.
 //
 //  1. Make a core with core.New, or with core.Restore from a snapshot.
-//  2. Tell it every event with [Scheduler.Apply], in the order in which they become
-//     known: nodes, queues, jobs, reports. An error means that the event was
-//     refused, and that nothing changed.
-//  3. Run a pass with [Scheduler.Schedule] after events, or at the latest at the
-//     instant that Core.NextWake names. A pass in which nothing changed costs
-//     next to nothing, so calling it too often is fine.
+//  2. Tell it every event with [Scheduler.Apply], in the order in which the events become
+//     known: nodes, queues, jobs, reports. An error is a refusal: nothing has changed, and
+//     [Error] names the event, the field and the reason.
+//  3. Run a pass with [Scheduler.Schedule] after events, and at the latest at the
+//     instant that [Scheduler.NextWake] names. A pass in which nothing changed costs
+//     next to nothing, so one too many does no harm.
 //  4. Carry out the orders in the order of their IDs. Orders about one GPU must
-//     not overtake each other; others may run at the same time. What a [GPUFailed] or a
-//     condemning [XidReported] took is lost, and in no order: stop what is left of it
-//     before the next one about a GPU that it held.
+//     not overtake each other; others may run at the same time. Members that a lost node
+//     or GPU took stand in no order: [Scheduler.Lost] hands them over. Clean them up before
+//     the orders of the next pass: their GPUs may be given to others in it.
 //  5. Report how each order ended with [OrderReported], once, by its ID, before
-//     its deadline. Reports may come late, doubled or in any order: the core
-//     answers [ErrStale] to those that no longer matter, and nothing happens.
+//     its deadline. Reports may come late, doubled or in any order: a report that
+//     no longer matters is refused with [ErrStale], and nothing happens.
 //  6. Make calls from one goroutine at a time, with instants that never go back.
 //  7. To survive a crash, log the events, and the instants of the passes, since
 //     the last [Scheduler.Snapshot], before carrying out the orders that follow from
 //     them. After a restart: core.Restore, repeat the log, and carry out
-//     Core.Outstanding again, member by member: what has been done already need
-//     not be done twice. [Drop] and [Withdraw] have no report, so hand them on
-//     before the next snapshot. Or start anew and tell what runs with [JobObserved];
-//     Core.Diff tells what the core and the world disagree about.
+//     [Scheduler.Outstanding] again, member by member: a member that runs or is gone already is
+//     done. [Drop] and [Withdraw] have no report, so hand them on before the next
+//     snapshot. Or start anew and tell what runs with [JobObserved]; Core.Diff tells
+//     what the core and the world disagree about.
 //
 // # The loop
 //
@@ -59,6 +78,9 @@
 //			}
 //		case <-due:
 //		}
+//		for _, loss := range sched.Lost() {
+//			cleanUp(loss) // members that hardware took, and no order names
+//		}
 //		orders, err := sched.Schedule(now())
 //		...
 //		for _, order := range orders {
@@ -68,56 +90,70 @@
 //			case berth.Release:
 //				go stop(o) // the members that it names; with Remaining, the others go on
 //			case berth.RequestCheckpoint:
-//				go checkpoint(o) // it runs on until it is released
+//				go checkpoint(o) // the gang runs on until it is released
 //			case berth.Repartition:
 //				go repartition(o)
 //			case berth.Withdraw:
-//				forget(o.Request) // it need not leave after all
+//				forget(o.Request) // the gang keeps its place after all
 //			case berth.Drop:
-//				tell(o.Job, o.Cause) // it is given up
+//				tell(o.Job, o.Cause) // the core gave the job up
 //			}
 //		}
 //	}
 //
-// examples/quickstart is a whole program of this kind.
+// # The clock
+//
+// A core has no clock: a [Time] comes with each call, and an instant before the last one is
+// refused with [ErrClock]. Clocks of machines step back and jump ahead, so take one reading at
+// the start of the process, and go on from there by the monotonic clock, which nobody sets:
+//
+//	base, began := max(berth.TimeOf(time.Now()), sched.Now()), time.Now()
+//	now := func() berth.Time { return base.Add(berth.DurationOf(time.Since(began))) }
+//
+// Core.Now of a restored core is the last instant that it saw. A reading before it is a clock
+// that was set back: base is then Core.Now, and all spans stay right. A reading far ahead of it
+// is an outage, or a wrong clock: an instant told by mistake cannot be taken back, and all
+// orders that are out would expire at once, so bound base by the longest outage that you
+// believe in, as [core.Example_clock] does. Few inputs are instants on the wall rather than
+// spans: [Reservation], the deadline of [NodeDraining], [CheckpointWritten] and
+// [ObservedReplica].
 //
 // # Jobs
 //
-// A [Job] is a gang: one or more groups of members, all placed together or not
-// at all. Each member has a [Claim]: whole GPUs, an instance or a share of one, or
-// the host alone, with host CPU and memory. Groups may start with fewer members than they
-// would like (Group.MinMembers) and grow. A job with a [Service] is a number of such
-// gangs, called replicas, each placed whole by itself; [JobScaled] changes their
-// number. Every other job has one replica, number 0.
+// A [Job] is a gang: one or more groups of members, all placed together or not at all. Each
+// member has a [Claim]: whole GPUs, an instance or a share of one, or the host alone, with host
+// CPU and memory. A group may start with fewer members than it asks for (Group.MinMembers) and
+// grow. A job with a [Service] is a number of such gangs, called replicas, each placed whole by
+// itself; [JobScaled] changes their number. Every other job has one replica, number 0.
 //
-// A replica is in one of five states:
+// A replica is in one of five states ([ReplicaState]):
 //
 //	           Bind                    Done
 //	Pending ─────────▶ Binding ─────────────────────▶ Running
 //	   ▲               │ ▲ │ │                          │ │
 //	   │        Failed │ │ │ └──────────┐ deadline,     │ │ too few members left,
-//	   ├───────────────┘ │ │ Partial    │ cancelled     │ │ has to yield or to leave,
+//	   ├───────────────┘ │ │ Partial    │ cancelled     │ │ victim of another, drained,
 //	   │            Bind │ ▼            │               │ │ cancelled, scaled down
-//	   │ nobody left   Repairing        │               │ │
+//	   │ none left     Repairing        │               │ │
 //	   ├─────────────────┘ │ no place,  │               │ │
 //	   │                   │ cancelled  │               │ │
-//	   │ nobody left       │            │               │ │
+//	   │ none left         │            │               │ │
 //	   ├───────────────────┼────────────┼───────────────┘ │
 //	   │ Done;             ▼            │                 │
 //	   └─ presumed ─── Releasing ◀──────┴─────────────────┘
 //	      dead
 //
-// A running replica that is short of its replicas gets further Bind orders
-// (growth) and stays Running. A replica that is released for good is forgotten
-// instead of becoming pending. Each time a replica leaves Pending its
-// [Incarnation] goes up by one; reports about a former life are stale.
+// A running replica that is short of members gets further Bind orders (growth) and stays
+// Running. A replica that is released for good is forgotten instead of becoming pending. Each
+// time a replica leaves Pending its [Incarnation] goes up by one; reports about a former life
+// are stale.
 //
 // # What each report does
 //
-// Down: the report. Across: the state of the replica it is about. "stale" is
-// [ErrStale] with no effect, as for every report about an order that is not out: one of a
-// former life, say. "-" cannot occur: a deadline passes for an order that is out, and
-// hardware is lost with members on it.
+// Down: the report. Across: the state of the replica it is about. "stale" is [ErrStale] with no
+// effect, as for every report about an order that is not out: one of a former life, say. "-"
+// cannot occur: a deadline passes for an order that is out, and hardware is lost with members
+// on it.
 //
 //	                    Pending   Binding            Running               Releasing
 //	Bind Done           stale     Running (1)        Running, grown        stale
@@ -135,56 +171,55 @@
 //	JobFinished         stale     Releasing (6)      gone (6)              not to come back
 //	NodeLost, GPUFailed -         noted (4)          shrinks, Releasing    fewer to stop
 //
-//	(1) What counts is who runs then: with every group at its minimum the gang is
-//	    Running, and grows later; with some, Repairing; with nobody, Pending.
+//	(1) The members that run then count: with every group at its minimum the gang is
+//	    Running, and grows later; with some, Repairing; with none, Pending.
 //	(2) Only the members of that order; the gang stays Running. They are those of an
-//	    unreported growth, or some above its minimum that have to yield.
+//	    unreported growth, or surplus members that are evicted.
 //	(3) After Policy.ReleaseAttempts the members are presumed dead.
 //	(4) Decided when the Bind is reported, so that a gang has one order out at a
 //	    time. Until then those members count as placed.
-//	(5) What replaces them waits for Policy.RetryBackoff, and longer each time.
-//	(6) What runs is free at once. Members that were being started or stopped
-//	    might come up yet, so they are released first.
-//	(7) If nobody needs its place by then it runs on. Partial is refused: a checkpoint is
-//	    written as a whole.
+//	(5) Their replacement waits for Policy.RetryBackoff, and longer each time.
+//	(6) The GPUs of running members are free at once. Members that were being started or
+//	    stopped might come up yet, so they are released first.
+//	(7) If no beneficiary needs the place by then, the gang runs on. Partial is refused: a
+//	    checkpoint is written as a whole.
 //
-// Repairing lasts from a report to the next pass. MemberFailed, NodeLost and
-// GPUFailed take more members away then; JobFinished ends it. Releasing is over at once
-// where nobody is left to be stopped: the gang is Pending, or gone.
+// Repairing lasts from a report to the next pass. MemberFailed, NodeLost and GPUFailed take
+// more members away then; JobFinished ends it. Releasing is over at once where no member is
+// left to be stopped: the gang is Pending, or gone.
 //
-// Package core/statetable has the whole table of a replica, and those of a member, an order,
-// a GPU's mode, reservations and a node's health; the script command "machine replica"
-// prints one.
+// Package internal/statetable has the whole table of a replica, and those of a member, an order, a
+// GPU's mode, reservations and a node's health; the script command "machine replica" prints one.
+// Package berthtest/internal/protocol has the way of a victim.
 //
 // # Placement
 //
-// Package gang places a gang in the lowest topology domain that fits, there in the
-// tightest, and so that it breaks the fewest whole nodes and domains; ties go to
-// the smaller name. A [Topology] says what has to hold and what would be good: a
-// level for the gang and for each group, nested segments (the tensor-parallel group on
-// its island), balance, spread, aligned rails, domains for itself. [Locality] is
-// the dial between communication and packing for what is left open. Inside a node
-// that tells its Links, members get the GPUs that reach each other best. Explain
-// tells the [Bandwidth] that a placement is expected to give.
+// Package gang places a gang in the lowest topology domain that fits, there in the tightest,
+// and so that it breaks the fewest whole nodes and domains; ties go to the smaller name. A
+// [Topology] says what must hold and what would be good: a level for the gang and for each
+// group, nested segments (the tensor-parallel group on its island), balance, spread, aligned
+// rails, domains for itself. [Locality] is the dial between communication and packing for what
+// is left open. Inside a node that tells its Links, members get the GPUs that reach each other
+// best. Explain tells the [Bandwidth] that a placement is expected to give.
 //
-// Jobs that ask for the same are one question: when it is answered with no, none of
-// them is looked at again until something changes that could help.
+// Jobs that ask for the same are one question: once it is answered with no, none of them is
+// looked at again until something changes that could help.
 //
 // # Parts of a GPU
 //
-// Who may be together on a GPU depends on how it is divided, its [GPUMode]:
+// The way in which a GPU is divided, its [GPUMode], says which members may share it:
 //
-//	mode        who shares it                       a fatal fault of one process takes
+//	mode        shared by                           a fatal fault of one process takes
 //	whole       nobody                              its own gang
-//	mig         anybody, in instances               what is in the same instance
-//	mps         one tenant, side by side            everybody on the GPU
+//	mig         anybody, in instances               the members of the same instance
+//	mps         one tenant, side by side            everything on the GPU
 //	time-slice  one tenant, interactive, in turn    its own gang
 //
-// Tenants that do not trust each other share a GPU by MIG alone. Core.BlastRadius tells
-// for a GPU, [Scheduler.Explain] for a job and [Scheduler.Report] for the fleet what goes when
-// something goes wrong.
+// Tenants that do not trust each other share a GPU by MIG alone. Core.BlastRadius tells for a
+// GPU, [Scheduler.Explain] for a job and [Scheduler.Report] for the fleet what a fault would
+// take down.
 //
-// A GPU is in one mode at a time. What a member needs is ordered before it is started:
+// A GPU is in one mode at a time. The layout that a member needs is ordered before its start:
 // the [Bind] lists in After the [Repartition] that has to be done first.
 //
 //	                                   Done
@@ -193,84 +228,81 @@
 //	    │        Failed          │ │
 //	    └────────────────────────┘ │ deadline, and none does; GPUFailed
 //	    │                          ▼
-//	    └──── GPUPartitioned ─── unknown: it takes nobody
+//	    └──── GPUPartitioned ─── unknown: it takes no member ─── Bind Done ─▶ as ordered
 //
-// How a GPU divides into instances its table says (GPU.MIGTable, package mig), never
-// arithmetic on slices. Where an instance goes is where it leaves the most of what is
-// in demand still possible: the profiles are weighed by what waits and what was given
-// lately. A [Geometry] says for each pool what may change: nothing; the mode and the
-// layout, at a price and within rates; or the mode alone, while instances come and go
-// with their members. Instances in use are never touched: a GPU on which they are in the
-// way of a member that has waited long enough is kept from newcomers until they have
-// ended.
+// Members that were being started when the deadline passed hold the GPU until their Bind is
+// over: they may come up. If its report says that one of them runs, it does.
 //
-// An instance is charged the part of the memory slices that it has, so that a GPU never
-// charges more than itself, however it is divided.
+// The table of its product says how a GPU divides into instances (GPU.MIGTable, package mig),
+// never arithmetic on slices. An instance goes where it leaves the most of what is in demand
+// still possible: the profiles are weighed by what waits and what was given lately. A
+// [Geometry] says for each pool what may change: nothing; the mode and the layout, at a cost
+// and within rates; or the mode alone, while instances come and go with their members.
+// Instances in use are never touched: a GPU whose instances are in the way of a member that has
+// waited long enough gets a GPU hold, which keeps newcomers off until they have ended.
+//
+// An instance is charged the part of the memory slices that it has, so that a GPU never charges
+// more than itself, however it is divided.
 //
 // # Quota
 //
-// Queues form a tree (package quota). No limit is exceeded at any level by what is
-// started. A job that is within the guarantee of its queue is served before any that has
-// to be borrowed for; among the rest the queue with the higher priority, and then the one
-// with the least use for its weight, goes first. With Policy.UsageHalfLife, a queue that
-// had more than it is entitled to of late counts with less of its weight in that order;
-// nothing that runs is stopped for the past. Within a queue: the higher [Class], the
-// higher priority, the longer wait, the smaller ID.
+// Queues form a tree (package quota). No start exceeds a limit at any level. A job within the
+// guarantee of its queue is served before any job that has to borrow; among the rest the queue
+// with the higher priority goes first, and then the queue with the least use for its weight.
+// With Policy.UsageHalfLife, a queue that had more than its share of late counts with less of
+// its weight in that order; no running job is stopped for the past. Within a queue: the higher
+// [Class], the higher priority, the longer wait, the smaller ID.
 //
-// Idle capacity is lent: a queue may use more than its guarantee, up to its limit and
-// its borrowing limit, as far as others lend. What a queue does not lend of its
-// guarantee stays free for it, of what the fleet has: the sound GPUs and the hosts of
-// nodes that take work, and what is in use on the others.
-//
-// With Config.Ledger the core keeps account of GPU time: see Core.Ledger.
+// Idle capacity is lent: a queue may use more than its guarantee, up to its limit and its
+// borrowing limit, as far as others lend. The part of a guarantee that a queue does not lend
+// stays free for it, of what the fleet has: the sound GPUs and the hosts of nodes that take
+// work, and what is in use on the others.
 //
 // # Reservations
 //
-// A gang that has waited for Policy.ReserveAfter may get a reservation: the core plans,
-// from the ends that are expected of what runs, where and when it will fit first, and
-// sets those nodes aside. From then on nothing is placed there that is expected to end
-// later than the gang starts, unless it ranks above it: in the same queue, by class and
-// priority; in another, if it is owed to its queue and the gang would be borrowed for,
-// or, where they are alike in that, by class. What ends in time is backfilled. Up to
-// Policy.ReservedGangs gangs of several nodes, and as many that fit on one, the first
-// in the order in which queues are served, have one at a time; everything else is
-// backfilled around them. So a gang that comes first
-// and fits the fleet starts within ReserveAfter and the longest expected run time of
-// what runs, however much smaller work keeps coming, if nothing runs for longer than it
-// said.
+// A gang that has waited for Policy.ReserveAfter may get a reservation: the core plans, from
+// the expected ends of what runs, where and when the gang will fit first, and sets those nodes
+// aside. From then on a job is placed there only if it is expected to end before the gang
+// starts, or ranks above the gang: in the same queue, by class and priority; in another, if it
+// is within the guarantee of its queue and the gang would borrow, or, where they are alike in
+// that, by class. Jobs that end in time are backfilled. Up to Policy.ReservedGangs gangs of
+// several nodes, and as many that fit on one, the first in the order in which queues are
+// served, have one at a time. So a gang that comes first and fits the fleet starts within
+// ReserveAfter and the longest expected run time of what runs, however much smaller work keeps
+// coming, if no job runs for longer than it said.
 //
-// A reservation ends when the gang starts, there or elsewhere; when one of its nodes
-// goes, changes, is cordoned or loses a GPU; when what ranks above the gang takes its
-// place; and when it has not come true Policy.ReservationTimeout after its instant, so
-// that a job that never ends does not hold the nodes of another for ever. No capacity is
-// held by a gang that does not start: two gangs that want the same last GPUs never have
-// a part each.
+// A reservation ends when the gang starts, there or elsewhere; when one of its nodes goes,
+// changes, is cordoned or loses a GPU; when a job that ranks above the gang takes its place;
+// and when it has not come true Policy.ReservationTimeout after its instant, so that a job that
+// never ends does not hold the nodes of another for ever: another one is planned then after
+// ReserveAfter, and after twice as long each time. No capacity is held by a gang that does not
+// start: two gangs that want the same last GPUs never have a part each.
 //
-// [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for
-// a queue from ten to twelve. Nothing is placed there whose expected end runs into it.
-// What is expected is Job.ExpectedRuntime, or Policy.AssumedRuntime where a job does
-// not say; a service is expected to run for ever. What runs already is not stopped:
-// [Scheduler.Report] names it as a conflict.
+// [ReservationSet] sets nodes aside in advance: a rack for maintenance, or 64 GPUs for a queue
+// from ten to twelve. A job whose expected end runs into it is not placed there. The expected
+// run time is Job.ExpectedRuntime, or Policy.AssumedRuntime where a job does not say; a service
+// is expected to run for ever. Running jobs are not stopped: [Scheduler.Report] names them as
+// conflicts.
 //
-// # Who has to yield
+// # Preemption
 //
-// What waits and fits nowhere may take the place of what runs, by two rules (see
-// [Preemption]). Within a queue, a job of a higher class, or of the same class and a higher
-// priority, takes the place of one that is not latency-critical: preemption. Between
-// queues, what was lent is given back: reclaim. A queue that stays within its guarantee
-// with what it asks for takes from those that use more than they are guaranteed, one
-// that stays within its fair share from those that use more than theirs; nothing is taken
-// that is due to its queue (package quota says what is), so that it cannot go round in
-// circles. A latency-critical job is never preempted; but what it holds over the guarantee
-// of its queue is lent like all else, and reclaimed. Who wants it never stopped gives its
-// queue a guarantee in which it fits.
+// Preemption is on unless Preemption.Mode says otherwise. A job that fits nowhere may take the
+// place of running jobs by two rules (see [Preemption]). Within a queue, a job of a higher
+// class, or of the same class and a higher priority, takes the place of one that is not
+// latency-critical: preemption. Between queues, what was lent is given back: reclaim. A queue
+// whose requests stay within its guarantee takes from queues that use more than theirs; a queue
+// that stays within its fair share takes from queues that use more than theirs; nothing is
+// taken that is due to its queue (package quota says what is), so exchanges cannot go round in
+// circles. A latency-critical job is never preempted within its queue; but its use above the
+// guarantee of the queue is lent like all else, and reclaimed. A guarantee in which it fits
+// protects it from that.
 //
-// What is idle is used first. Victims are those whose end does the least harm, and none
-// that could be left out (package preempt): what was let in where nodes are reserved for the
-// one that asks, then what was borrowed before what was not, the lower class before the
-// higher, small jobs before large gangs, and then what loses the least work. What a gang has
-// above its minimum goes before anything that would end, if that is enough: see below. Each
-// of the others is asked for a checkpoint first, if it can write one:
+// Idle capacity is used first. The victims are the set that does the least harm, and none of
+// them could be left out (package preempt): jobs backfilled on nodes that are reserved for the
+// beneficiary, then borrowed use before guaranteed use, the lower class before the higher,
+// small jobs before large gangs, and then the least lost work. Surplus members of elastic gangs
+// go before any job ends, if that is enough: see below. Each other victim is asked for a
+// checkpoint first, if it can write one:
 //
 //	          RequestCheckpoint            Release
 //	runs ──────────────────────▶ asked ──────────────▶ Releasing ──▶ Pending
@@ -280,110 +312,185 @@
 //	       ╲───────────────────────────────────────────────┘
 //	         Release at once, if it writes no checkpoints
 //
-// Package berthtest/check/protocol draws the whole of it, with what becomes of reports that
-// are late, lost or doubled.
+// The nodes that become free are set aside for the beneficiary, as in a reservation, and its
+// quota is counted as used, so that no other job slips in between. It starts as soon as it
+// fits, there or elsewhere; when it has started, or no longer waits, the victims that were
+// asked and are not stopped yet go on ([Withdraw]). A preemption that takes longer than its
+// deadlines and Policy.ReservationTimeout together is given up. A victim waits again with its
+// age, in its next [Incarnation].
 //
-// The nodes on which there will be room are set aside for whom it is made, as in a
-// reservation, and its quota is counted as used, so that nobody slips in between. It
-// starts as soon as it fits, there or elsewhere; if it does, or waits no more, who was
-// asked and not stopped yet is told to go on ([Withdraw]). If that is not so in the time
-// that all of it may take, and Policy.ReservationTimeout, it is given up. Whoever had
-// to yield waits again with its age, in its next [Incarnation].
-//
-// No two jobs ever have to yield to each other, whatever they wait for. Within a queue who
-// yields is of a lower class, or of the same and a lower priority, and those do not
-// change: it can never be the other's turn. Among equals nobody yields at all. Between
-// queues nothing is taken that is due. Prices, waits and rates only ever put off what
-// these rules allow, and allow nothing more.
+// No two jobs ever evict each other, whatever they wait for. Within a queue a victim is of a
+// lower class, or of the same class and a lower priority, and those do not change: it can never
+// be the other's turn. Equals never evict each other. Between queues nothing is taken that is
+// due. Costs, waits and rate limits only ever put off what these rules allow, and allow nothing
+// more.
 //
 // # Elastic gangs give first
 //
-// An elastic gang gives up members above the minimum of their group, whole widest segments
-// where there are any, so that what is left keeps its topology. It gets a [Release] of these
-// alone and stays Running: Release.Remaining tells with how many members it goes on, so that
-// the job can resize to that, and Release.SurplusEvictions for whom the others go, which may be several.
-// There is no request for a checkpoint before it, as no work of the gang is lost, and neither
-// a minimum run time, a respite nor a rate spares what is above the minimum: it is there for
-// as long as nobody else needs the place.
+// An elastic gang gives up its surplus, the members above the minimum of their group, by whole
+// widest segments where there are any, so that the rest keeps its topology. It gets a [Release]
+// of these members alone and stays Running: Release.Remaining tells with how many members it
+// goes on, so that the job can resize to that, and Release.SurplusEvictions for which
+// beneficiaries, which may be several. No checkpoint is requested before, as no work of the
+// gang is lost, and neither a minimum run time, a cooldown nor a rate limit protects a surplus:
+// a gang has it for as long as no other job needs the place.
 //
-// While a gang gives or gets members, who needs more of what it has above its minimum waits
-// for the end of that, rather than that others end. Members that are being stopped are, even
-// if nobody needs their place any more. The gang grows again like any that is short of
-// members: on what is free, and never at the cost of others. A gang with domains for itself
-// (Topology.Exclusive) gives no parts.
+// While a gang gives or gets members, a job that needs more of its surplus waits instead of
+// evicting others. Members that are being stopped are stopped, even if no job needs their place
+// any more. The gang grows again like any that is short of members: on idle capacity, and never
+// at the cost of others. A gang with domains for itself (Topology.Exclusive) gives no parts.
 //
-// # Price and calm
+// # Cost, gain and hysteresis
 //
-// Having somebody yield has a price: for each GPU of each victim the work since its last
-// checkpoint (or the time to write one, if it does so when asked), its restart, and the
-// time for which it will wait, estimated by the run time of who takes its place.
-// [CheckpointWritten] tells of checkpoints that jobs write by themselves; a job that never
-// tells is taken to write them at the interval that it states. The price is paid when what
-// is gained is more: for each GPU that is asked for, what the class is worth more than
-// that of the victims, what its turn is worth, and the time that it has waited ([GainPolicy];
-// Config.Gain is another function). Until then it waits; a pass looks again at the very
-// instant at which it will be worth it, and Explain names it, with both figures. What a
-// queue is guaranteed it takes back at any price.
+// A preemption has a cost: for each GPU of each victim the work since its last checkpoint (or
+// the time to write one, if it does so when asked), its restart, and the time for which it will
+// wait, estimated by the run time of the beneficiary. [CheckpointWritten] tells of checkpoints
+// that jobs write by themselves; a job that never tells is taken to write them at the interval
+// that it states. The cost is paid when the gain is more: for each GPU that the beneficiary
+// asks for, what its class is worth more than that of the victims, what its turn is worth, and
+// the time that it has waited ([GainPolicy]; Config.Gain is another function). Until then it
+// waits; a pass looks again at the very instant at which the preemption pays, and Explain names
+// that instant, with both figures. A queue takes its guarantee back at any cost.
 //
-// Calm is kept by three means of [Preemption]. A job runs for MinRuntime at least, and who
-// had to yield for a Respite longer, twice as long each time. A Rate bounds how many have
-// to in the fleet, a QueueRateLimit in each queue; what waits for a rate is served in policy
-// order, at the instant at which the rate lets it. And a Grace bounds how long a class may
-// take to write a checkpoint. Rates bind also who takes back what it is guaranteed, and
-// delay it; a respite does not.
+// [Preemption] damps preemptions by four means. A job runs for MinRuntime at least, and a
+// victim for a Cooldown longer, twice as long each time. A RateLimit bounds evictions in the
+// fleet, a QueueRateLimit those of each queue; jobs that wait for a rate are served in policy
+// order, at the instant at which the rate lets them. And a Grace bounds how long a class may
+// take to write a checkpoint. Rate limits delay even a queue that takes its guarantee back; a
+// cooldown does not.
 //
 // # Drains and moves
 //
-// [NodeDraining] has a node emptied. Whoever is there leaves as soon as there is another
-// place for it: that is kept for it while it is asked for a checkpoint and stopped, and
-// then it goes on there. Members on other nodes come back to where they were, if they can,
-// and only the others go elsewhere, as close by as there is room. Who finds no place goes
-// on until it has just the time for a checkpoint before the deadline, and then waits as
-// any other; without a deadline it stays. [NodeUncordoned] and [NodeCordoned] call it off.
-// [Scheduler.Report] tells who is left, Explain where each goes ([Departure]).
+// [NodeDraining] has a node emptied. A gang leaves as soon as there is another place for it:
+// that is kept for it while it is asked for a checkpoint and stopped, and then it starts there.
+// Members on other nodes come back to where they were, if they can, and only the others go
+// elsewhere, as close by as there is room. A gang without another place goes on until it has
+// just the time for a checkpoint before the deadline, and then waits as any other; without a
+// deadline it stays. [NodeUncordoned] and [NodeCordoned] call a drain off. [Scheduler.Report]
+// tells which replicas are left ([DrainReport]), Explain where each goes ([Departure]).
 //
-// Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps
-// it waiting, [Scheduler.Explain] and Core.StartPlan propose a few moves of others that
-// would make room, and with Policy.Defragmentation ordered they are made: if the wait that they
-// save, times the GPUs, is more than what they cost. Who is moved has its new place kept
-// for it. See [Defragmentation].
+// Free GPUs in pieces are no use to a gang that needs them in one. Where that alone keeps it
+// waiting, [Scheduler.Explain] and Core.StartPlan propose a few moves of other gangs that would
+// make room, and Policy.Defragmentation may have them ordered: if the wait that they save,
+// times the GPUs, is more than what they cost. A gang that is moved has its new place kept for
+// it. See [Defragmentation].
 //
 // # Hardware that fails
 //
 // [NodeLost], [GPUFailed] and [XidReported] tell what fails; [LookupXid] says which Xids
-// condemn a GPU. A gang that has its minimum left goes on, and grows again. The others are
-// stopped, by a Release whose cause is that hardware was lost and which no request comes
-// before, and start again from their last checkpoint: on the nodes they were on, which are
-// kept for them meanwhile, with another for the one that is gone. If there is none, what they
-// have left is kept until they had their turn to take the rest from others. So it is with a
-// gang whose members died, after Policy.RetryBackoff.
+// condemn a GPU. A gang that has its minimum left goes on, and grows again. Any other gang is
+// stopped, by a Release with [CauseHardwareLost] and without a request for a checkpoint, and
+// starts again from its last checkpoint: on its old nodes, which are kept for it meanwhile,
+// with another for the one that is gone. If there is none, its old nodes are kept until the
+// gang has had its turn to take the rest from others. The same holds for a gang whose members
+// died, after Policy.RetryBackoff.
 //
-// [HotSpares] keeps a few idle nodes of a pool for those that lost hardware or have to leave a
-// node that is being drained, spread over the topology, so that a gang which has to stay in
-// its domain finds one there. [Health] says how hardware is trusted again: a node that was lost
-// too often takes no work for a time (probation), and what was repaired takes for a time only
-// what is cheap to lose (trial). An operator who knows better tells [NodeUncordoned].
+// [HotSpares] keeps a few idle nodes of a pool for gangs that lost hardware or have to leave a
+// node that is being drained, spread over the topology, so that a gang which has to stay in its
+// domain finds one there. [Health] says how hardware is trusted again: a node that was lost too
+// often takes no work for a time (quarantine), and repaired hardware takes for a time only
+// low-cost work (burn-in). [NodeUncordoned] ends both: an operator vouches for the node.
 //
 // # Questions
 //
 // None of these changes anything. [Scheduler.Explain] tells where a job stands: why each
-// replica waits, what would help and when it is expected to start; for whom somebody makes
-// room, who makes room for a job that waits, or why nobody does, and who would have to if
-// the policy did not forbid it. Core.StartPlan tells what it would take to start a job
-// now: whom to move, or to stop, and at what price; Core.WhatIf what a pass would order.
-// Both may suppose further events. [Scheduler.Report] describes the fleet, Core.BlastRadius
-// what a fault would take down, Core.Ledger who used how much, and Core.Diff where an
-// observed world differs.
+// replica waits, what would help and when it is expected to start; which victims make room for
+// it, or which would have to if the policy did not forbid it; and for which beneficiary it
+// makes room itself. Core.StartPlan tells what it would take to start a job now: which jobs to
+// move, or to evict, and at what cost; Core.WhatIf what a pass would order. Both may suppose
+// further events. [Scheduler.Report] describes the fleet, Core.BlastRadius what a fault would
+// take down, Core.Ledger the GPU time of each account, and Core.Diff where an observed world
+// differs.
 //
-// # Journals
+// # When an invariant breaks
 //
-// [EncodeEvent] and [EncodeOrder] give every event and every order one line of
-// stable JSON. Package journal writes, reads and replays files of them.
+// Nothing that a caller sends makes a core panic: bad input is an [Error], and the decoders
+// return a value or an [Error] for any bytes. A panic with a [BrokenInvariant] is a defect of the
+// core: two of its books disagree. It comes out of Apply, Schedule or a question. A core that
+// panicked is half changed, and going on with it may start two members on one GPU: throw it
+// away, and do as after a crash. The call that panicked is not in a journal, as package journal
+// writes one; but a core is deterministic, and the next pass may panic again: then start anew
+// from what runs ([JobObserved]). Snapshot, journal and the last call are the defect report.
+//
+// # What is stable
+//
+// [EncodeEvent] and [EncodeOrder] give every event and every order one line of JSON. Package
+// journal writes, reads and replays files of them. From version 1 on:
+//
+//   - Names in Go, JSON keys, kinds of events and orders, and the words of codes ([CauseCode],
+//     [ReasonCode], [DifferenceKind]) stay within a major version. New ones may come, so a switch
+//     over them needs a default.
+//   - Every release reads the snapshots and journals of the releases before it, of the same
+//     major version. A snapshot of a version that a release does not know is refused with
+//     [ErrUnsupported], in the field "version". Committed files of each version are read by a
+//     test.
+//   - Decisions are not stable: another release may give other orders for the same events, and
+//     the changelog says so. So [github.com/berth-sched/berth/journal.Recover] is for the
+//     release that wrote the journal. To upgrade, take a snapshot with the old release,
+//     restore it with the new one, and begin a new journal.
+//   - Sentences ([Reason], [Error], Text and Detail of any answer) are for people, and may change.
+//
+// # Glossary
+//
+//   - event: what a core is told ([Event]).
+//   - order: what a core gives, to be carried out and reported ([Order], [OrderReported]).
+//   - pass: one scheduling cycle, one run of [Scheduler.Schedule].
+//   - job: a gang, or a service of several ([Job], [Service]).
+//   - gang: members that start together or not at all ([Group]).
+//   - member: one process of a gang, on one node ([MemberPlacement], [MemberRef]).
+//   - replica: one gang of a service; any other job has one ([ReplicaRef]).
+//   - incarnation: one life of a replica, numbered from 1 ([Incarnation]).
+//   - claim: what a member asks of its node ([Claim]).
+//   - instance, share: parts of a GPU, by hardware and by software ([mig.Placement], [Share]).
+//   - pool: nodes that are bought and operated together ([Node]).
+//   - level, domain: a tier of the topology ("leaf"), and a part of it ("leaf-7") ([Config]).
+//   - island, rail: nodes on one NVLink fabric; NICs of one index on one switch ([Fabric]).
+//   - segment: members that stay in one domain together ([Segment]).
+//   - locality: closeness against packing ([Locality]).
+//   - oversubscription: uplinks that carry less than what comes up ([Oversubscription]).
+//   - queue, guarantee, limit: the quota tree ([quota.Queue]).
+//   - tenant: a trust domain; it shares GPUs with itself alone ([TenantID]).
+//   - class: batch, interactive or latency-critical ([Class]).
+//   - to preempt, to reclaim: to evict within a queue, and between queues ([Preemption]).
+//   - victim, beneficiary: the evicted replica, and the one that gets its place ([Victim]).
+//   - surplus: members above the minimum of their group ([SurplusEviction]).
+//   - cost, gain: what a preemption loses and wins, in GPU time ([Weighing], [GainPolicy]).
+//   - cooldown: the time for which a victim is not evicted again ([Preemption]).
+//   - withdraw: to take a request for a checkpoint back ([Withdraw]).
+//   - reservation: nodes set aside, for a gang that waits or in advance ([Reservation]).
+//   - backfill: a job on reserved nodes that ends in time ([Policy]).
+//   - GPU hold: a GPU that takes no new members until it is empty ([Geometry]).
+//   - geometry, repartition: how GPUs may divide, and the order that divides one ([Repartition]).
+//   - cordon, drain: to keep new members off a node, and to empty it ([NodeDraining]).
+//   - defragmentation, move: joining free pieces, and one step of it ([Defragmentation]).
+//   - quarantine, burn-in: no work, and low-cost work, for hardware that failed ([Health]).
+//   - hot spare: an idle node kept for gangs that lose hardware ([HotSpares]).
+//   - blast radius: what one fault takes down ([BlastRadius]).
+//   - start plan: what it would take to start a job ([StartPlan]).
+//   - observed: seen to run, whatever the core thinks ([JobObserved], [World]).
+//   - shortfall: what a domain is short of ([Shortfall]).
 //
 // # What this version does not do
 //
-// Nothing that runs is stopped for a reservation that was made in advance, for a Repartition,
-// or for a gang that grows. A gang moves whole: it is stopped, all of it, and started again,
-// also if one of its members alone has to go elsewhere. A node has GPUs of one product. What a
-// job states and this version cannot keep is refused with [ErrUnsupported], never ignored.
+// No running job is stopped for a reservation that was made in advance, for a Repartition, or
+// for a gang that grows. A gang moves whole: it is stopped, all of it, and started again, also
+// if one of its members alone has to go elsewhere. A node has GPUs of one product. A
+// requirement of a job that this version cannot keep is refused with [ErrUnsupported], never
+// ignored.
+//
+// [core.Example]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package
+// [core.ExampleRestore]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Restore
+// [journal.ExampleRecover]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Recover
+// [core.Example_preempt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Preempt
+// [core.Example_drain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Drain
+// [core.Example_divideGPUs]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-DivideGPUs
+// [core.Example_reserve]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Reserve
+// [core.ExampleCore_Explain]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.Explain
+// [core.ExampleCore_StartPlan]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.StartPlan
+// [core.Example_adopt]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Adopt
+// [journal.ExampleReplay]: https://pkg.go.dev/github.com/berth-sched/berth/journal#example-Replay
+// [life.Example]: https://pkg.go.dev/github.com/berth-sched/berth/bench/life#example-package
+// [core.ExampleCore_WhatIf]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-Core.WhatIf
+// [core.Example_refusal]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Refusal
+// [core.Example_clock]: https://pkg.go.dev/github.com/berth-sched/berth/core#example-package-Clock
 package berth

@@ -9,12 +9,12 @@ import (
 type Class uint8
 
 const (
-	// ClassBatch work is preemptible: training, evaluation, anything that can wait.
+	// ClassBatch is preemptible work: training, evaluation, anything that can wait.
 	ClassBatch Class = iota
-	// ClassInteractive work has a person waiting: notebooks, debugging.
+	// ClassInteractive is work that a person waits for: notebooks, debugging.
 	ClassInteractive
-	// ClassLatencyCritical work serves users. Nothing of its own queue has it yield; what it has
-	// borrowed of another queue's guarantee it gives back like all others.
+	// ClassLatencyCritical is work that serves users. No job of its own queue evicts it; its
+	// use of another queue's guarantee is reclaimed like all other.
 	ClassLatencyCritical
 )
 
@@ -23,10 +23,14 @@ const classNames enum.Names = "Class: batch|interactive|latency-critical"
 // ParseClass is the inverse of Class.String.
 func ParseClass(s string) (Class, error) { return enum.Value[Class](classNames, s, invalidText) }
 
+// String is the word for it, as in JSON.
 func (c Class) String() string { return enum.Text(classNames, c) }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (c Class) MarshalText() ([]byte, error) { return enum.Marshal(classNames, c, invalidText) }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (c *Class) UnmarshalText(b []byte) error { return enum.Unmarshal(classNames, c, b, invalidText) }
 
 // A ShareMode says how members share one GPU.
@@ -47,10 +51,14 @@ func ParseShareMode(s string) (ShareMode, error) {
 	return enum.Value[ShareMode](shareModeNames, s, invalidText)
 }
 
+// String is the word for it, as in JSON.
 func (m ShareMode) String() string { return enum.Text(shareModeNames, m) }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (m ShareMode) MarshalText() ([]byte, error) { return enum.Marshal(shareModeNames, m, invalidText) }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (m *ShareMode) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(shareModeNames, m, b, invalidText)
 }
@@ -60,8 +68,11 @@ func (m *ShareMode) UnmarshalText(b []byte) error {
 type GPUMode uint8
 
 const (
+	// GPUModeUnset, the zero value: nothing was said. A GPU of a [Node] is whole then; events
+	// about one GPU are refused, and nothing else marshals it.
+	GPUModeUnset GPUMode = iota
 	// GPUModeWhole: by one member at a time.
-	GPUModeWhole GPUMode = iota
+	GPUModeWhole
 	// GPUModeMIG: divided into instances, each for one member of anybody.
 	GPUModeMIG
 	// GPUModeMPS: by members of one tenant side by side, under NVIDIA's Multi-Process
@@ -71,36 +82,40 @@ const (
 	GPUModeTimeSlice
 )
 
-const gpuModeNames enum.Names = "GPUMode: whole|mig|mps|time-slice"
+const gpuModeNames enum.Names = "GPUMode: unset|whole|mig|mps|time-slice"
 
 // ParseGPUMode is the inverse of GPUMode.String.
 func ParseGPUMode(s string) (GPUMode, error) {
 	return enum.Value[GPUMode](gpuModeNames, s, invalidText)
 }
 
+// String is the word for it, as in JSON.
 func (m GPUMode) String() string { return enum.Text(gpuModeNames, m) }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (m GPUMode) MarshalText() ([]byte, error) { return enum.Marshal(gpuModeNames, m, invalidText) }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (m *GPUMode) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(gpuModeNames, m, b, invalidText)
 }
 
-// A ReplicaState is where one replica of a job stands.
+// A ReplicaState is where one replica of a job stands. The drawing in the manual has the steps
+// between them.
 type ReplicaState uint8
 
 const (
-	// ReplicaPending replicas wait for capacity and hold none.
+	// ReplicaPending: it waits for capacity and holds none.
 	ReplicaPending ReplicaState = iota
-	// ReplicaBinding replicas have a Bind order out and hold its capacity.
+	// ReplicaBinding: it has a Bind out and holds its capacity.
 	ReplicaBinding
-	// ReplicaRunning replicas have their minimum placed and confirmed.
+	// ReplicaRunning: its minimum is placed and confirmed.
 	ReplicaRunning
-	// ReplicaRepairing replicas lost members before their Bind was complete. They are
-	// made whole or taken back by the next pass, so no batch of orders leaves one.
+	// ReplicaRepairing: it lost members before its Bind was complete. The next pass makes it
+	// whole or takes it back, so no batch of orders leaves one.
 	ReplicaRepairing
-	// ReplicaReleasing replicas are being stopped and hold their capacity until that is
-	// reported.
+	// ReplicaReleasing: it is being stopped and holds its capacity until that is reported.
 	ReplicaReleasing
 )
 
@@ -111,12 +126,16 @@ func ParseReplicaState(s string) (ReplicaState, error) {
 	return enum.Value[ReplicaState](replicaStateNames, s, invalidText)
 }
 
+// String is the word for it, as in JSON.
 func (s ReplicaState) String() string { return enum.Text(replicaStateNames, s) }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (s ReplicaState) MarshalText() ([]byte, error) {
 	return enum.Marshal(replicaStateNames, s, invalidText)
 }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (s *ReplicaState) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(replicaStateNames, s, b, invalidText)
 }
@@ -125,25 +144,31 @@ func (s *ReplicaState) UnmarshalText(b []byte) error {
 type Outcome uint8
 
 const (
+	// OutcomeUnset, the zero value: nothing was said. Apply refuses it, and nothing marshals it.
+	OutcomeUnset Outcome = iota
 	// OutcomeDone: every member of the order is as it was ordered.
-	OutcomeDone Outcome = iota
+	OutcomeDone
 	// OutcomeFailed: none is. A failed Bind left nothing running.
 	OutcomeFailed
 	// OutcomePartial: the members that the report lists failed, the others are done.
 	OutcomePartial
 )
 
-const outcomeNames enum.Names = "Outcome: done|failed|partial"
+const outcomeNames enum.Names = "Outcome: unset|done|failed|partial"
 
 // ParseOutcome is the inverse of Outcome.String.
 func ParseOutcome(s string) (Outcome, error) {
 	return enum.Value[Outcome](outcomeNames, s, invalidText)
 }
 
+// String is the word for it, as in JSON.
 func (o Outcome) String() string { return enum.Text(outcomeNames, o) }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (o Outcome) MarshalText() ([]byte, error) { return enum.Marshal(outcomeNames, o, invalidText) }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (o *Outcome) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(outcomeNames, o, b, invalidText)
 }

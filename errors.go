@@ -10,15 +10,15 @@ import (
 // The kinds of refusal. Test for them with errors.Is; get the details with
 // errors.As and an *Error.
 var (
-	// ErrInvalid: a value that makes no sense by itself, such as a negative
-	// amount, an unknown field or a minimum above the replicas.
+	// ErrInvalid: a value that makes no sense by itself, such as a negative amount, an unknown
+	// field or a minimum above the members.
 	ErrInvalid = errors.New("invalid")
 	// ErrUnknown: a name the core does not know.
 	ErrUnknown = errors.New("unknown")
 	// ErrDuplicate: a name that is taken.
 	ErrDuplicate = errors.New("duplicate")
-	// ErrConflict: a fact that cannot stand beside what the core holds, such as
-	// an observed placement on a GPU that is held by somebody else.
+	// ErrConflict: an event that cannot stand beside what the core holds, such as an observed
+	// placement on a GPU that another job holds.
 	ErrConflict = errors.New("conflict")
 	// ErrUnsupported: a field that this version carries but does not honour. It
 	// is refused rather than ignored.
@@ -39,7 +39,7 @@ type Error struct {
 	// decoder or call that refused ("config", "snapshot", "schedule").
 	Event string
 	// Field is the path of the offending field within the event, such as
-	// "job.groups[1].min"; empty where the event as a whole is at fault.
+	// "job.groups[1].minMembers"; empty where the event as a whole is at fault.
 	Field string
 	// Reason says what is wrong, in a sentence without a full stop.
 	Reason string
@@ -47,12 +47,34 @@ type Error struct {
 	Kind error
 }
 
+// Error is "berth: EVENT: FIELD: REASON", without the parts that are empty.
 func (e *Error) Error() string {
 	return errtext.Join("berth", e.Event, e.Field, e.Reason)
 }
 
 // Unwrap makes errors.Is find the kind of the refusal.
 func (e *Error) Unwrap() error { return e.Kind }
+
+// A BrokenInvariant is what a core panics with when its own books are wrong: a defect of the
+// core. No event, instant, snapshot or question brings it about by what it says; what makes no
+// sense is refused with an [Error].
+//
+// A core that panicked, with this or anything else, is not to be used again: the call was left
+// half done. An embedder that must go on recovers, throws that core away, and makes
+// another with core.Restore from the last snapshot and the log since then. The same call would
+// panic again, as the core is deterministic, so the replay leaves it out; or the embedder starts
+// anew, and tells what runs with [JobObserved]. Snapshot and log are what a report of the
+// defect needs.
+type BrokenInvariant struct {
+	// Err says what does not hold.
+	Err error
+}
+
+// Error is "berth: broken invariant: " and what does not hold.
+func (b *BrokenInvariant) Error() string { return "berth: broken invariant: " + b.Err.Error() }
+
+// Unwrap returns what does not hold.
+func (b *BrokenInvariant) Unwrap() error { return b.Err }
 
 // refuse builds the error of a check inside an event. The event's name is
 // filled in by the Apply of package core, so that checks need not carry it.

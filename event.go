@@ -6,32 +6,44 @@ import (
 )
 
 // An Event is something that happened, as the embedder tells it to the core with
-// [Scheduler.Apply]. The set of events is closed: the types of this file.
+// [Scheduler.Apply]: by value, and not by pointer. The set of events is closed: the types of
+// this file.
+//
+// A refused event changes nothing. It is refused with [ErrUnknown] if it names a node, GPU,
+// queue or job that the core does not know, with [ErrDuplicate] if it adds a name that is
+// taken, with [ErrConflict] if it cannot stand beside what the core holds, with [ErrLimit] if
+// it would exceed [Limits], with [ErrStale] if it is about an order or a life that is over,
+// and with [ErrInvalid] if it makes no sense by itself.
+//
+// No event looks for a place: a pass does. So an event costs about as much as it names: the
+// members of its job, or those on its node.
 type Event interface {
 	// Kind is the event's name in JSON and in errors.
 	Kind() string
 	event()
 }
 
-// NodeJoined adds a node. A node that comes back after NodeLost joins anew, and is
-// not cordoned; but it may be on probation or on trial, if the policy says so: see Health.
+// NodeJoined adds a node. A node that comes back after [NodeLost] joins anew, and is not
+// cordoned; but the policy may put it in quarantine or burn-in: see [Health].
 type NodeJoined struct {
 	Node Node `json:"node"`
 }
 
+// Kind is "nodeJoined".
 func (NodeJoined) Kind() string { return "nodeJoined" }
 
 func (NodeJoined) event() {}
 
 // NodeUpdated replaces the description of a node. While members run there, its
 // domains, pool and the shape of its GPUs must stay; host capacity may shrink
-// below what is held, which strands nobody. A GPU that has failed stays so until
-// GPURepaired, whatever the description says. A first Table, or another, is another
+// below what is held, which stops no member. A GPU that has failed stays so until
+// [GPURepaired], whatever the description says. A first Table, or another, is another
 // shape.
 type NodeUpdated struct {
 	Node Node `json:"node"`
 }
 
+// Kind is "nodeUpdated".
 func (NodeUpdated) Kind() string { return "nodeUpdated" }
 
 func (NodeUpdated) event() {}
@@ -43,27 +55,31 @@ type NodeCordoned struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Kind is "nodeCordoned".
 func (NodeCordoned) Kind() string { return "nodeCordoned" }
 
 func (NodeCordoned) event() {}
 
 // NodeUncordoned opens a cordoned node again, or one that is being drained. Told of a node
-// that is not cordoned, it ends its probation and its trial: the operator vouches for it.
+// that is not cordoned, it ends its quarantine and its burn-in: the operator vouches for it.
 type NodeUncordoned struct {
 	Node NodeID `json:"node"`
 }
 
+// Kind is "nodeUncordoned".
 func (NodeUncordoned) Kind() string { return "nodeUncordoned" }
 
 func (NodeUncordoned) event() {}
 
 // NodeDraining cordons a node and has everything leave it. A gang leaves as soon as there is
-// another place for it, which is kept for it: it is asked for a checkpoint, if it writes
-// any, stopped, and started there. One for which there is no place goes on, until it has
-// just the time left that it may take for a checkpoint before the deadline: then it is
-// asked, stopped, and waits as any other. Another NodeDraining changes the deadline: who was asked
-// to leave and has less time now is asked anew. NodeUncordoned and NodeCordoned end it: who was
-// asked and is not stopped yet goes on. Report tells what is left on the node.
+// another place for it, which is kept for it: it is asked for a checkpoint, if it writes any,
+// stopped, and started there. A gang without another place goes on, until it has just the time
+// left that it may take for a checkpoint before the deadline: then it is asked, stopped, and
+// waits as any other.
+//
+// Another NodeDraining changes the deadline: a gang that was asked to leave and has less time
+// now is asked anew. [NodeUncordoned] and [NodeCordoned] end it: a gang that was asked and is not
+// stopped yet goes on. Report tells what is left on the node.
 type NodeDraining struct {
 	Node NodeID `json:"node"`
 	// Deadline by which the node has to be empty, as far as orders can see to that; zero:
@@ -72,6 +88,7 @@ type NodeDraining struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
+// Kind is "nodeDraining".
 func (NodeDraining) Kind() string { return "nodeDraining" }
 
 func (NodeDraining) event() {}
@@ -83,28 +100,30 @@ type NodeLost struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Kind is "nodeLost".
 func (NodeLost) Kind() string { return "nodeLost" }
 
 func (NodeLost) event() {}
 
 // GPUFailed condemns one GPU, as after a fatal Xid. Members that hold it are
-// lost, as with NodeLost: no Release names them. As their machine is still up, stop them
+// lost, as with [NodeLost]: no Release names them. As their machine is still up, stop them
 // before anything is started on what else they held. An order about it that is out is
 // over: how the GPU is divided is not known then, and after its repair it takes nothing
-// before GPUPartitioned.
+// before [GPUPartitioned].
 type GPUFailed struct {
 	Node   NodeID `json:"node"`
 	GPU    int    `json:"gpu"`
 	Reason string `json:"reason,omitempty"`
 }
 
+// Kind is "gpuFailed".
 func (GPUFailed) Kind() string { return "gpuFailed" }
 
 func (GPUFailed) event() {}
 
-// XidReported tells of a fault that NVIDIA's driver reported about a GPU. Those that are the
-// hardware's condemn the GPU as GPUFailed does; those of the application have no effect, and
-// others only while the node is on trial: see LookupXid and Health.
+// XidReported tells of a fault that NVIDIA's driver reported about a GPU. A fault of the
+// hardware condemns the GPU as [GPUFailed] does; one of the application has no effect, and any
+// other only while the node is in burn-in: see [LookupXid] and [Health].
 type XidReported struct {
 	Node   NodeID `json:"node"`
 	GPU    int    `json:"gpu"`
@@ -112,33 +131,38 @@ type XidReported struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Kind is "xidReported".
 func (XidReported) Kind() string { return "xidReported" }
 
 func (XidReported) event() {}
 
-// GPURepaired returns a failed GPU to service, with the mode and the instances that it
-// had. If a reset took those away, tell GPUPartitioned too. The node is on trial then, if
-// the policy says so: see Health.
+// GPURepaired returns a failed GPU to service, with the mode and the instances that it had. If
+// a reset took those away, tell [GPUPartitioned] too. The policy may put the node in burn-in:
+// see [Health].
 type GPURepaired struct {
 	Node NodeID `json:"node"`
 	GPU  int    `json:"gpu"`
 }
 
+// Kind is "gpuRepaired".
 func (GPURepaired) Kind() string { return "gpuRepaired" }
 
 func (GPURepaired) event() {}
 
-// GPUPartitioned tells in which mode a GPU is and which instances it has: somebody
-// changed it by hand, or a Repartition got lost. What members hold must be part of it,
-// and no order about the GPU may be out.
+// GPUPartitioned tells in which mode a GPU is and which instances it has: it was changed by
+// hand, or a Repartition got lost. It must have all that members hold, and no order about the
+// GPU may be out. Members that were being started there when a Repartition was not reported in
+// time hold the GPU until their Bind is over: tell it again then.
 type GPUPartitioned struct {
-	Node NodeID  `json:"node"`
-	GPU  int     `json:"gpu"`
+	Node NodeID `json:"node"`
+	GPU  int    `json:"gpu"`
+	// Mode has to be said: one that is left out is refused.
 	Mode GPUMode `json:"mode"`
 	// Instances that exist, in GPUModeMIG.
 	Instances []mig.Placement `json:"instances,omitempty"`
 }
 
+// Kind is "gpuPartitioned".
 func (GPUPartitioned) Kind() string { return "gpuPartitioned" }
 
 func (GPUPartitioned) event() {}
@@ -150,18 +174,20 @@ type MIGTableSet struct {
 	Table mig.Product `json:"table"`
 }
 
+// Kind is "migTableSet".
 func (MIGTableSet) Kind() string { return "migTableSet" }
 
 func (MIGTableSet) event() {}
 
-// ReservationSet sets nodes aside for a time, or changes the reservation of that ID:
-// a maintenance window on a rack, or 64 GPUs for a team from ten to twelve. From now
-// on nothing is placed there whose expected end runs into it. Nothing is stopped
-// for it: what runs into it already is told by Report.
+// ReservationSet sets nodes aside for a time, or changes the reservation of that ID: a
+// maintenance window on a rack, or 64 GPUs for a team from ten to twelve. From now on a job is
+// placed there only if it is expected to end before. No job is stopped for it: Report names
+// the jobs that run into it already.
 type ReservationSet struct {
 	Reservation Reservation `json:"reservation"`
 }
 
+// Kind is "reservationSet".
 func (ReservationSet) Kind() string { return "reservationSet" }
 
 func (ReservationSet) event() {}
@@ -171,6 +197,7 @@ type ReservationRemoved struct {
 	Reservation ReservationID `json:"reservation"`
 }
 
+// Kind is "reservationRemoved".
 func (ReservationRemoved) Kind() string { return "reservationRemoved" }
 
 func (ReservationRemoved) event() {}
@@ -181,6 +208,7 @@ type QueueSet struct {
 	Queue quota.Queue `json:"queue"`
 }
 
+// Kind is "queueSet".
 func (QueueSet) Kind() string { return "queueSet" }
 
 func (QueueSet) event() {}
@@ -190,6 +218,7 @@ type QueueRemoved struct {
 	Queue QueueID `json:"queue"`
 }
 
+// Kind is "queueRemoved".
 func (QueueRemoved) Kind() string { return "queueRemoved" }
 
 func (QueueRemoved) event() {}
@@ -200,6 +229,7 @@ type JobSubmitted struct {
 	Job Job `json:"job"`
 }
 
+// Kind is "jobSubmitted".
 func (JobSubmitted) Kind() string { return "jobSubmitted" }
 
 func (JobSubmitted) event() {}
@@ -213,17 +243,19 @@ type JobObserved struct {
 	Running []ObservedReplica `json:"running"`
 }
 
+// Kind is "jobObserved".
 func (JobObserved) Kind() string { return "jobObserved" }
 
 func (JobObserved) event() {}
 
-// A ObservedReplica is an observed replica. Replicas of the job that are not
-// observed are pending.
+// An ObservedReplica is a replica that runs already. Replicas of the job that are not observed
+// are pending.
 type ObservedReplica struct {
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
 	// Started is when it began to run.
-	Started Time              `json:"started"`
+	Started Time `json:"started"`
+	// Members that run, and what each holds.
 	Members []MemberPlacement `json:"members"`
 }
 
@@ -234,6 +266,7 @@ type JobScaled struct {
 	Replicas int   `json:"replicas"`
 }
 
+// Kind is "jobScaled".
 func (JobScaled) Kind() string { return "jobScaled" }
 
 func (JobScaled) event() {}
@@ -244,6 +277,7 @@ type JobCancelled struct {
 	Job JobID `json:"job"`
 }
 
+// Kind is "jobCancelled".
 func (JobCancelled) Kind() string { return "jobCancelled" }
 
 func (JobCancelled) event() {}
@@ -254,17 +288,20 @@ func (JobCancelled) event() {}
 type JobFinished struct {
 	Job         JobID       `json:"job"`
 	Incarnation Incarnation `json:"incarnation"`
-	Failed      bool        `json:"failed,omitempty"`
-	Reason      string      `json:"reason,omitempty"`
+	// Failed and Reason are for people and for the journal: a job that ended is not started
+	// again either way.
+	Failed bool   `json:"failed,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
+// Kind is "jobFinished".
 func (JobFinished) Kind() string { return "jobFinished" }
 
 func (JobFinished) event() {}
 
-// MemberFailed tells that members died while their hardware is fine. The gang
-// goes on if its minimum is left, else it is taken back and starts anew. Members
-// that are gone or being stopped are passed over; if none is left, it is stale.
+// MemberFailed tells that members died while their hardware is fine. The gang goes on if its
+// minimum is left, else it is taken back and starts anew. Members that are gone or being
+// stopped are passed over; if none is left, the report is stale.
 type MemberFailed struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
@@ -272,11 +309,13 @@ type MemberFailed struct {
 	// Bind that started the members, if known: members that another Bind has started
 	// since are passed over, so that a doubled report does not hit those that took
 	// the place of the dead.
-	Bind    OrderID     `json:"bind,omitempty"`
+	Bind OrderID `json:"bind,omitempty"`
+	// Members that died.
 	Members []MemberRef `json:"members"`
 	Reason  string      `json:"reason,omitempty"`
 }
 
+// Kind is "memberFailed".
 func (MemberFailed) Kind() string { return "memberFailed" }
 
 func (MemberFailed) event() {}
@@ -284,13 +323,16 @@ func (MemberFailed) event() {}
 // OrderReported tells how an order ended. It names the order by its ID; a
 // report about an order that is over is stale.
 type OrderReported struct {
-	Order   OrderID `json:"order"`
+	Order OrderID `json:"order"`
+	// Outcome of the order as a whole; each order says what its outcomes mean. One that is left
+	// out is refused.
 	Outcome Outcome `json:"outcome"`
 	// Members that failed, when Outcome is Partial.
 	Members []MemberRef `json:"members,omitempty"`
 	Reason  string      `json:"reason,omitempty"`
 }
 
+// Kind is "orderReported".
 func (OrderReported) Kind() string { return "orderReported" }
 
 func (OrderReported) event() {}
@@ -302,17 +344,18 @@ type ActivityReported struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
-	ActiveMilli int         `json:"activeMilli"`
+	// ActiveMilli is in thousandths of the GPUs' time: 0..1000.
+	ActiveMilli int `json:"activeMilli"`
 }
 
+// Kind is "activityReported".
 func (ActivityReported) Kind() string { return "activityReported" }
 
 func (ActivityReported) event() {}
 
-// CheckpointWritten tells that a replica wrote a checkpoint by itself. From then on what it
-// would lose counts from what it tells, and Checkpoint.Interval is no longer used as a guess.
-// It does not answer a RequestCheckpoint that is out. One that is older than what is known
-// changes nothing.
+// CheckpointWritten tells that a replica wrote a checkpoint by itself. From then on its loss
+// counts from there, and Checkpoint.Interval is no longer used as a guess. It does not answer
+// a [RequestCheckpoint] that is out. One that is older than the last one known changes nothing.
 type CheckpointWritten struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
@@ -322,6 +365,7 @@ type CheckpointWritten struct {
 	At Time `json:"at,omitempty"`
 }
 
+// Kind is "checkpointWritten".
 func (CheckpointWritten) Kind() string { return "checkpointWritten" }
 
 func (CheckpointWritten) event() {}
@@ -330,17 +374,19 @@ func (CheckpointWritten) event() {}
 // of queues that use nothing: they were billed.
 type LedgerSettled struct{}
 
+// Kind is "ledgerSettled".
 func (LedgerSettled) Kind() string { return "ledgerSettled" }
 
 func (LedgerSettled) event() {}
 
-// PolicyChanged replaces the whole policy from now on: fields that are zero get
-// the defaults of this package, not those of Config. A pool cannot become per claim, or
-// cease to be, while a Repartition is out there that has to do with instances.
+// PolicyChanged replaces the whole policy from now on: fields that are zero get the defaults
+// of this package, not those of [Config]. A pool cannot become per claim, or cease to be,
+// while a Repartition is out there that has to do with instances.
 type PolicyChanged struct {
 	Policy Policy `json:"policy"`
 }
 
+// Kind is "policyChanged".
 func (PolicyChanged) Kind() string { return "policyChanged" }
 
 func (PolicyChanged) event() {}

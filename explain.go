@@ -39,8 +39,8 @@ type ReplicaExplanation struct {
 	BlastRadius *SharedBlastRadius `json:"blastRadius,omitempty"`
 	// Order that is out about the replica; zero: none.
 	Order OrderID `json:"order,omitempty"`
-	// Beneficiary is the replica for which it has to make room, or the first of those for which
-	// members above its minimum have to.
+	// Beneficiary is the replica for which it is evicted, or the first of those for which its
+	// surplus is; zero: none.
 	Beneficiary ReplicaRef `json:"beneficiary,omitzero"`
 	// Departure is set if it has to leave its place for another.
 	Departure *Departure `json:"departure,omitempty"`
@@ -56,13 +56,13 @@ type ReplicaExplanation struct {
 // with the numbers that decide it. GPU amounts are in thousandths of a GPU.
 type QueueStanding struct {
 	Queue QueueID `json:"queue"`
-	// Position among the siblings that have something that may be tried, from 1, and
+	// Position among the siblings that have something that may be tried, from 1, and Siblings
 	// how many these are; zero where the queue has nothing.
 	Position int `json:"position,omitempty"`
 	Siblings int `json:"siblings,omitempty"`
-	// NextMilli is what the job asks for that it would be served next; of it NextCoveredMilli
-	// are under guarantees, and the rest would be borrowed. Owed: all of it is under
-	// guarantees. Those queues come first.
+	// NextMilli is what the job asks for that the queue would be served next; of it
+	// NextCoveredMilli are under guarantees, and the rest would be borrowed. WithinGuarantee:
+	// all of it is under guarantees. Those queues come first.
 	NextMilli        int64 `json:"nextMilli,omitempty"`
 	NextCoveredMilli int64 `json:"nextCoveredMilli,omitempty"`
 	WithinGuarantee  bool  `json:"withinGuarantee"`
@@ -72,19 +72,20 @@ type QueueStanding struct {
 	UsedMilli       int64 `json:"usedMilli"`
 	CoveredMilli    int64 `json:"coveredMilli,omitempty"`
 	GuaranteedMilli int64 `json:"guaranteedMilli,omitempty"`
-	// Weight, of which so many thousandths count, for what was used of late; and that
-	// use, on average.
+	// Weight, of which WeightFactorMilli thousandths count, for what was used of late; and
+	// that use, on average.
 	Weight            int64 `json:"weight"`
 	WeightFactorMilli int64 `json:"weightFactorMilli"`
 	AverageMilli      int64 `json:"averageMilli,omitempty"`
-	// FairMilli is its fair share of the fleet: what it would get if everybody got what is
-	// due to them, by what all queues use and wait for now, without those that back off.
+	// FairMilli is its fair share of the fleet: what it would get if every queue got its due,
+	// by what all queues use and wait for now, without jobs that back off.
 	FairMilli int64 `json:"fairMilli"`
 }
 
 // A Reason says why a replica waits for a place: for its gang, or for the rest of
 // it.
 type Reason struct {
+	// Code is for programs. New codes may come, so a switch over them needs a default.
 	Code ReasonCode `json:"code"`
 	// Text is the reason in a sentence, with its numbers.
 	Text string `json:"text"`
@@ -96,22 +97,24 @@ type Reason struct {
 	// Levels tells what was tried at each level of the topology, the narrowest first,
 	// and what the domains there lacked.
 	Levels []LevelFinding `json:"levels,omitempty"`
-	// ExpectedStart is when it would fit if everything ended as expected and nobody
-	// else came; zero: unknown, or never.
+	// ExpectedStart is when it would fit if everything ended as expected and no other
+	// job came; zero: unknown, or never.
 	ExpectedStart Time `json:"expectedStart,omitempty"`
-	// Reservation is set if the gang has a reservation.
+	// Reservation is set if the gang has one.
 	Reservation *ReservationReport `json:"reservation,omitempty"`
-	// Preemption says in a sentence how it stands with those who could make room for it.
-	// Yielding are those who do; PotentialVictims those who would have to, if the policy did not
-	// forbid it, it were worth it or the rates allowed it. Weighed is set if it is not worth
-	// it.
+	// Preemption says in a sentence how it stands with the jobs that could make room for it.
+	// Victims are those that do; PotentialVictims those that would have to, if the policy did
+	// not forbid it, it paid or the rate limits allowed it. Weighing is set if it does not
+	// pay.
 	Preemption       string   `json:"preemption,omitempty"`
 	Victims          []Victim `json:"victims,omitempty"`
 	PotentialVictims []Victim `json:"potentialVictims,omitempty"`
-	// Moves are those that would make room for it, if there are any: see Policy.Defragmentation.
+	// Moves are those that would make room for it, if there are any: see
+	// Policy.Defragmentation.
 	Moves    []Move    `json:"moves,omitempty"`
 	Weighing *Weighing `json:"weighing,omitempty"`
-	// GPUHold is the GPU that is kept from others for it, until the instant in Until.
+	// GPUHold is the GPU that takes no other member until it is empty, at the latest until the
+	// instant in Until.
 	GPUHold *GPURef `json:"gpuHold,omitempty"`
 }
 
@@ -124,24 +127,24 @@ type GPURef struct {
 // A LevelFinding says what the search found at one level.
 type LevelFinding struct {
 	Level string `json:"level"`
-	// Domains is how many have a node that may serve the gang, Roomy how many of them
-	// have GPUs enough for each group by itself.
+	// Domains is how many have a node that may serve the gang, DomainsLargeEnough how many of
+	// them have GPUs enough for each group by itself.
 	Domains            int `json:"domains"`
 	DomainsLargeEnough int `json:"domainsLargeEnough"`
-	// Shortfalls counts the domains in which it does not fit by the first thing that they
-	// lack, in this order.
+	// Shortfalls counts the domains in which it does not fit by the first thing that they are
+	// short of, in this order.
 	Shortfalls []Shortfall `json:"shortfalls,omitempty"`
-	// Best is the domain, by its path, or the node in which the most members fit: Fits of
-	// the Needed ones.
+	// Best is the domain, by its path, or the node in which the most members fit: MembersFit
+	// of MembersNeeded.
 	Best          string `json:"best,omitempty"`
 	MembersFit    int    `json:"membersFit"`
 	MembersNeeded int    `json:"membersNeeded"`
 }
 
-// A Shortfall counts the domains that lack something.
+// A Shortfall counts the domains that are short of something.
 type Shortfall struct {
-	// What: "health" (failed GPUs and cordoned nodes would do), "GPUs", "whole segments",
-	// "host CPU", "host memory", "rails", "spread", "room for all groups".
+	// What: "healthy nodes" (failed GPUs and cordoned nodes would do), "GPUs", "whole segments",
+	// "host CPU", "host memory", "rails", "spread", "capacity for all groups".
 	What    string `json:"what"`
 	Domains int    `json:"domains"`
 }
@@ -197,7 +200,7 @@ func Amount(r quota.Resource, v int64) string {
 	return decimal.Milli(v) + " " + unit + "s"
 }
 
-// A Victim is a replica that has to make room for another, or would have to.
+// A Victim is a replica that is evicted for another, or would have to be.
 type Victim struct {
 	Job     JobID   `json:"job"`
 	Replica int     `json:"replica,omitempty"`
@@ -208,25 +211,25 @@ type Victim struct {
 	Members int `json:"members,omitempty"`
 	// Cost is what is lost if it is stopped now, in GPU-milliseconds: work since its last
 	// checkpoint or, if it writes one when asked, the time which that takes; its restart; and
-	// the time for which it is expected to wait (see Worth).
+	// the time for which it is expected to wait (see [GainPolicy]).
 	Cost preempt.GPUMilliseconds `json:"costGPUMilliseconds,omitempty"`
-	// Deadline is when it is stopped at the latest that was asked for a checkpoint; zero: it is
-	// being stopped, or was not asked.
+	// Deadline by which a victim that was asked for a checkpoint is stopped; zero: it is being
+	// stopped, or was not asked.
 	Deadline Time `json:"deadline,omitempty"`
 }
 
-// StartPlan is what it would take to start a replica that waits.
+// A StartPlan is what it would take to start a replica that waits.
 type StartPlan struct {
 	// Fits: nothing. The next pass is expected to start it.
 	Fits bool `json:"fits,omitempty"`
-	// Moves of others that would make room, and what they cost and are worth, in
-	// GPU-milliseconds: see Policy.Defragmentation.
+	// Moves of others that would make room, and what they cost and gain, in GPU-milliseconds:
+	// see Policy.Defragmentation.
 	Moves     []Move                  `json:"moves,omitempty"`
 	MovesCost preempt.GPUMilliseconds `json:"movesCostGPUMilliseconds,omitempty"`
 	MovesGain preempt.GPUMilliseconds `json:"movesGainGPUMilliseconds,omitempty"`
-	// Victims are those who would have to yield, or do already: the least harm by which it
-	// would fit. Price is what they would lose, in GPU-milliseconds. Why they do not yield, if
-	// they do not, is in Reason.Preemption.
+	// Victims are the replicas that would have to be evicted, or are already: the least harm
+	// by which it would fit. Cost is what they would lose, in GPU-milliseconds.
+	// Reason.Preemption says why they are not evicted, if they are not.
 	Victims []Victim                `json:"victims,omitempty"`
 	Cost    preempt.GPUMilliseconds `json:"costGPUMilliseconds,omitempty"`
 	// Reason why it waits, and why nothing helps, if nothing does; nil: it does not wait.

@@ -12,18 +12,18 @@ import (
 
 // A Geometry says how the GPUs of a pool may be divided, and what a change costs.
 //
-// Changes are priced in GPU-milliseconds: what is destroyed and what is created for those
-// who wait, each as its part of the GPU, or the whole GPU for a change between division
-// and whole use, times the Cost; twice that for leaving the pool's Layout. They are made for a member
-// that waits, as soon as what it has waited, the part of a GPU that it claims times the
-// time, comes to the price. That is the rule of the ski rental problem: whatever comes,
-// waiting and changing together cost no more than twice what would have been best in
-// hindsight (A. Karlin, M. Manasse, L. Rudolph, D. Sleator, "Competitive snoopy caching",
-// Algorithmica 3, 1988). Several that wait for the same count together, as far as the
-// change serves them.
+// The cost of a change is in GPU-milliseconds: what is destroyed and what is created for
+// waiting members, each as its part of the GPU, or the whole GPU for a change between division
+// and whole use, times the Cost; twice that for leaving the pool's Layout. It is paid for a
+// member that waits, as soon as its wait, the part of a GPU that it claims times the time,
+// comes to as much. That is the rule of the ski rental problem: whatever comes, waiting and
+// changing together cost no more than twice what would have been best in hindsight (A. Karlin,
+// M. Manasse, L. Rudolph, D. Sleator, "Competitive snoopy caching", Algorithmica 3, 1988).
+// Several that wait for the same count together, as far as the change serves them.
 type Geometry struct {
 	// Pool that it is for; empty: all pools that have no entry of their own.
-	Pool string       `json:"pool,omitempty"`
+	Pool string `json:"pool,omitempty"`
+	// Kind is what may change; zero: nothing.
 	Kind GeometryKind `json:"kind,omitzero"`
 	// Cost is for how long a repartition keeps what it touches from use; default 30
 	// seconds.
@@ -33,14 +33,12 @@ type Geometry struct {
 	Interval Duration `json:"interval,omitempty"`
 	// PerHour is the most repartitions of the pool within any hour; default 12.
 	PerHour int `json:"perHour,omitempty"`
-	// Layout that the GPUs of an adaptive pool go back to when they are idle and nobody
-	// waits for what they have; empty: they stay as they are. Profiles as in
-	// Claim.MIG.
+	// Layout that the GPUs of an adaptive pool go back to when they are idle and no member
+	// waits for what they have; empty: they stay as they are. Profiles as in Claim.MIG.
 	Layout []mig.ProfileName `json:"layout,omitempty"`
-	// HoldLimit is for how long a GPU may be kept from others until it can be
-	// repartitioned for a member that waits; default 1 hour; -1: nothing is drained. No
-	// more GPUs are kept at a time than Policy.ReservedGangs, so that is another way to
-	// have none.
+	// HoldLimit is for how long a GPU hold may keep a GPU from other members until it can be
+	// repartitioned for one that waits; default 1 hour; -1: there are no GPU holds. No more
+	// GPUs are held at a time than Policy.ReservedGangs, so that is another way to have none.
 	HoldLimit Duration `json:"holdLimit,omitempty"`
 }
 
@@ -52,9 +50,9 @@ const (
 	GeometryFixed GeometryKind = iota
 	// GeometryAdaptive: the mode and the layout, by Repartition.
 	GeometryAdaptive
-	// GeometryPerClaim: the mode, by Repartition. In GPUModeMIG an instance is created as its
-	// member starts and destroyed as it ends, by whoever starts and ends it; so a
-	// layout is never in the way.
+	// GeometryPerClaim: the mode, by Repartition. In GPUModeMIG an instance is created with
+	// the start of its member and destroyed with its end, by the embedder; so a layout is
+	// never in the way.
 	GeometryPerClaim
 )
 
@@ -65,16 +63,21 @@ func ParseGeometryKind(s string) (GeometryKind, error) {
 	return enum.Value[GeometryKind](geometryKindNames, s, invalidText)
 }
 
+// String is the word for it, as in JSON.
 func (k GeometryKind) String() string { return enum.Text(geometryKindNames, k) }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (k GeometryKind) MarshalText() ([]byte, error) {
 	return enum.Marshal(geometryKindNames, k, invalidText)
 }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (k *GeometryKind) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(geometryKindNames, k, b, invalidText)
 }
 
+// WithDefaults returns the geometry with defaults for the fields that are zero.
 func (g Geometry) WithDefaults() Geometry {
 	setDefault(&g.Cost, 30*Second)
 	setDefault(&g.Interval, 10*Minute)
@@ -132,5 +135,5 @@ func (g *Geometry) check() *Error {
 	return nil
 }
 
-// maxGeometryCost keeps prices in an int64 whatever is touched.
+// maxGeometryCost keeps costs in an int64 whatever is touched.
 const maxGeometryCost = 365 * 24 * Hour

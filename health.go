@@ -6,35 +6,33 @@ import (
 	"github.com/berth-sched/berth/internal/limits"
 )
 
-// Hardware that failed is not trusted at once when it is back. A node that was lost too
-// often takes no work for a time: probation. What was repaired, and a node that was lost
-// once, take work for a time whose loss is cheap: a trial.
-
-// A Health policy says how hardware that failed is trusted again. The zero value is: at
-// once.
+// A Health policy says how hardware that failed is trusted again. The zero value is: at once.
 //
-// Good values to begin with: three losses within a day, a probation of an hour, a trial of
-// half an hour. In 54 days on 16,384 GPUs, Meta counted 419 interruptions of one training
-// run that nobody had planned, and for more than half of them GPUs or their memory were
-// to blame ("The Llama 3 Herd of Models", 2024, table 5): one in three hours, each of which
-// stops all GPUs. So it pays to find out with one GPU whether a repair has helped.
+// Hardware that failed need not be trusted at once when it is back. A node that was lost too
+// often takes no work for a time: quarantine. Repaired hardware, and a node that was lost
+// once, take only low-cost work for a time: burn-in.
+//
+// Good values to begin with: three losses within a day, a quarantine of an hour, a burn-in of
+// half an hour. In 54 days on 16,384 GPUs, Meta counted 419 interruptions of one training run
+// that nobody had planned, and for more than half of them GPUs or their memory were to blame
+// ("The Llama 3 Herd of Models", 2024, table 5): one in three hours, each of which stops all
+// GPUs. So it pays to find out with one GPU whether a repair has helped.
 type Health struct {
-	// Losses is how often a node has to be lost within Within to be on probation when it
+	// Losses is how often a node has to be lost within Within to be in quarantine when it
 	// joins again; 0: never. At most 64.
 	Losses int `json:"losses,omitempty"`
 	// Within is for how long a loss is remembered; default 24 hours. As many nodes that are
 	// gone are remembered as the fleet may have (Limits.Nodes): the oldest losses go first.
 	Within Duration `json:"within,omitempty"`
-	// Quarantine is how long a node takes no work the first time; each further time, unless
-	// it was not lost for Within, twice as long, up to 16 times. Default 1 hour.
+	// Quarantine is how long a node takes no work the first time; each further time, unless it
+	// was not lost for Within, twice as long, up to 16 times. Default 1 hour.
 	Quarantine Duration `json:"quarantine,omitempty"`
-	// BurnIn is how long a node is on trial when a GPU of it was repaired, or when it joins
-	// again after a loss (and after its probation): as a whole, as gangs of several nodes
+	// BurnIn is how long a node is in burn-in when a GPU of it was repaired, or when it joins
+	// again after a loss (and after its quarantine): as a whole, as gangs of several nodes
 	// take it whole. It takes new work then that is on one node for certain (one member, or
-	// required to be on one node) and is not latency-critical. What runs there goes on. A
-	// GPU that fails on trial, or reports a suspect Xid, is out: it needs another
-	// GPURepaired, which begins another trial; and so is a node that is lost, until it
-	// joins again. 0: none.
+	// required to be on one node) and is not latency-critical. Running jobs go on. A GPU that
+	// fails in burn-in, or reports a suspect Xid, is out: it needs another GPURepaired, which
+	// begins another burn-in; and so is a node that is lost, until it joins again. 0: none.
 	BurnIn Duration `json:"burnIn,omitempty"`
 }
 

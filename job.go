@@ -15,12 +15,17 @@ import (
 // all. A service is a number of identical gangs, its replicas, each of which
 // comes and goes by itself. A job that is no service has one replica, number 0.
 type Job struct {
+	// ID is unique among the jobs that the core knows; ties are broken by it, the smaller
+	// first.
 	ID JobID `json:"id"`
 	// Queue the job is charged to: a queue without children.
 	Queue QueueID `json:"queue"`
-	// Tenant is the trust domain. Members share a GPU with their own tenant only.
+	// Tenant is the trust domain: members share a GPU with members of the same tenant alone.
+	// Empty: the trust domain is the queue, and members share a GPU with those jobs of the
+	// queue alone that name no tenant either.
 	Tenant TenantID `json:"tenant,omitempty"`
-	Class  Class    `json:"class,omitzero"`
+	// Class ranks the job within its queue, and says whether it may be preempted; zero: batch.
+	Class Class `json:"class,omitzero"`
 	// Priority orders jobs of one queue and class, higher first.
 	Priority int32 `json:"priority,omitempty"`
 	// Groups make up the gang, such as one driver and 64 workers.
@@ -29,14 +34,14 @@ type Job struct {
 	Topology Topology `json:"topology,omitzero"`
 	// Service makes the job a service.
 	Service *Service `json:"service,omitempty"`
-	// MinRuntime before the job may have to yield to others; see also Preemption. It does
-	// not bind for what the job has above its minimum.
+	// MinRuntime before the job may be evicted; see also [Preemption]. It does not protect a
+	// surplus.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
 	// ExpectedRuntime once placed; zero: unknown, and then Policy.AssumedRuntime. What
 	// is expected to end before a reservation starts may use its nodes until then.
 	ExpectedRuntime Duration `json:"expectedRuntime,omitempty"`
-	// Checkpoint says what stopping the job costs. One that can write a checkpoint is asked
-	// for it before it has to yield.
+	// Checkpoint says what stopping the job costs. A job that can write a checkpoint is asked
+	// for it before it is evicted.
 	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
 	// GangTimeout is how long the gang may be pending before the core drops the
 	// job and says why; zero: for ever. Not for services.
@@ -56,9 +61,10 @@ type Group struct {
 	Name string `json:"name,omitempty"`
 	// Members is the number of members.
 	Members int `json:"members"`
-	// MinMembers is the number of members without which the gang is not worth starting;
-	// zero: all of them. A gang that started short grows as capacity appears; what it has
-	// above the minimum it gives up, without a checkpoint, before others have to end.
+	// MinMembers is the number of members without which the gang is not worth starting; zero:
+	// all of them. A gang that started short grows as capacity appears; its members above the
+	// minimum are a surplus, which it gives up, without a checkpoint, before any job is
+	// evicted whole.
 	MinMembers int `json:"minMembers,omitempty"`
 	// Claim is what each member needs, on one node.
 	Claim Claim `json:"claim,omitzero"`
@@ -73,8 +79,8 @@ type Group struct {
 type Claim struct {
 	// GPUs is a number of whole GPUs.
 	GPUs int `json:"gpus,omitempty"`
-	// MIG names the profile of one instance, such as "1g.10gb" or "cpx_nps1". Members
-	// with instances share a GPU with anybody: the hardware keeps them apart.
+	// MIG names the profile of one instance, such as "1g.10gb" or "cpx_nps1". Members with
+	// instances share a GPU with any tenant: the hardware keeps them apart.
 	MIG string `json:"mig,omitempty"`
 	// MinInstance asks for one instance by what it has, of the cheapest profile that will
 	// do.
@@ -94,10 +100,10 @@ func (cl *Claim) Host() host.Amounts {
 	return host.Amounts{host.CPUMilli: cl.CPUMilli, host.MemoryMiB: cl.MemoryMiB}
 }
 
-// A MinInstance is an instance of a GPU, stated by what it has to have: "at least 30
-// SMs and 18 GiB". SMs are not in proportion to slices (an A100 divides 98 of its 108),
-// so the tables of package mig say which profile serves. What a table does not know
-// serves nobody who asks for it.
+// A MinInstance is an instance of a GPU, stated by what it has to have: "at least 30 SMs and
+// 18 GiB". SMs are not in proportion to slices (an A100 divides 98 of its 108), so the tables
+// of package mig say which profile serves. A quantity that a table does not know serves no
+// claim for it.
 type MinInstance struct {
 	// MinSMs is a number of streaming multiprocessors; zero: any.
 	MinSMs int `json:"minSMs,omitempty"`
@@ -105,9 +111,10 @@ type MinInstance struct {
 	MinMemoryMiB int64 `json:"minMemoryMiB,omitempty"`
 }
 
-// A Share is a part of one GPU, together with other members of the same tenant
-// and mode.
+// A Share is a part of one GPU, together with other members of the same mode and the same
+// trust domain: the tenant, or the queue of jobs that name no tenant. See Job.Tenant.
 type Share struct {
+	// Mode in which the GPU is shared; zero: MPS.
 	Mode ShareMode `json:"mode,omitzero"`
 	// GPUMilli is the part of the GPU's compute, in thousandths: 1 to 999.
 	GPUMilli int `json:"gpuMilli"`
@@ -187,6 +194,7 @@ type MemberRef struct {
 	Index int    `json:"index"`
 }
 
+// String is "GROUP[INDEX]".
 func (m MemberRef) String() string { return fmt.Sprintf("%s[%d]", m.Group, m.Index) }
 
 // Clone returns a copy that shares no memory that the caller could change.
@@ -218,6 +226,7 @@ func (cl *Claim) WantsInstance() bool { return cl.MIG != "" || cl.MinInstance !=
 // WantsDevice reports whether the claim is for GPUs or a part of one.
 func (cl *Claim) WantsDevice() bool { return cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance() }
 
+// Clone returns a copy that shares no memory that the caller could change.
 func (s Selector) Clone() Selector {
 	s.Pools, s.Products, s.Labels = slices.Clone(s.Pools), slices.Clone(s.Products), maps.Clone(s.Labels)
 	return s
@@ -240,6 +249,7 @@ func (n *Node) Clone() Node {
 	return c
 }
 
+// CheckTimes refuses spans of the job that are negative or too long.
 func (j *Job) CheckTimes() *Error {
 	for _, f := range []struct {
 		name  string
@@ -259,6 +269,7 @@ func (j *Job) CheckTimes() *Error {
 	return nil
 }
 
+// Check refuses a claim that makes no sense for a job of the class.
 func (cl *Claim) Check(class Class) *Error {
 	if cl.GPUs < 0 || cl.GPUs > MaxGPUs {
 		return refuse(ErrInvalid, "gpus", fmt.Sprintf("%d is outside 0..%d, what a node can carry", cl.GPUs, MaxGPUs))
@@ -328,6 +339,7 @@ func (s *Share) check(class Class) *Error {
 	return checkAmount(s.MemoryMiB).in("memoryMiB")
 }
 
+// Check refuses names, amounts and labels that make no sense.
 func (s *Selector) Check() *Error {
 	for _, list := range []struct {
 		field  string

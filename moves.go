@@ -4,13 +4,13 @@ import (
 	"github.com/berth-sched/berth/internal/enum"
 )
 
-// Defragmentation says whether gangs that run are moved, so that one that waits finds in one piece
-// what is free in pieces. It is for gangs that are blocked by fragmentation alone: enough is
-// free for them and within their quota, but nowhere such that they fit. A move is asked for,
-// and carried out, as a preemption is; but who is moved has its new place kept for it, and
-// goes on there. Latency-critical gangs are never moved.
+// A Defragmentation policy says whether running gangs are moved, so that one that waits finds
+// in one piece what is free in pieces. It is for gangs that are blocked by fragmentation
+// alone: enough is free for them and within their quota, but nowhere such that they fit. A
+// move is asked for, and carried out, as a preemption is; but a gang that is moved has its new
+// place kept for it, and goes on there. Latency-critical gangs are never moved.
 //
-// Moves have to pay: the wait that they save the one that waits, times its GPUs, has to
+// Moves have to pay: the wait that they save the gang that waits, times its GPUs, has to
 // exceed what they cost, in GPU-milliseconds (package preempt: the checkpoint or the work
 // since the last one, and the restart). The wait is as long as a reservation would expect it
 // to be, or Policy.AssumedRuntime where none could be expected.
@@ -24,11 +24,11 @@ type Defragmentation struct {
 type DefragmentationMode uint8
 
 const (
-	// DefragmentationPropose: Explain and StartPlan name them, none is ordered.
+	// DefragmentationPropose: Explain and Core.StartPlan name moves, none is ordered.
 	DefragmentationPropose DefragmentationMode = iota
-	// DefragmentationOn: they are made.
+	// DefragmentationOn: moves are ordered.
 	DefragmentationOn
-	// DefragmentationOff: nobody looks for any.
+	// DefragmentationOff: none is looked for.
 	DefragmentationOff
 )
 
@@ -39,14 +39,18 @@ func ParseDefragmentationMode(s string) (DefragmentationMode, error) {
 	return enum.Value[DefragmentationMode](defragmentationModeNames, s, invalidText)
 }
 
+// String is the word for it, as in JSON.
 func (m DefragmentationMode) String() string {
 	return enum.Text(defragmentationModeNames, m)
 }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (m DefragmentationMode) MarshalText() ([]byte, error) {
 	return enum.Marshal(defragmentationModeNames, m, invalidText)
 }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (m *DefragmentationMode) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(defragmentationModeNames, m, b, invalidText)
 }

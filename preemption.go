@@ -10,51 +10,54 @@ import (
 	"github.com/berth-sched/berth/preempt"
 )
 
-// A Preemption says who has to yield to whom, and how.
+// A Preemption says which running jobs may be evicted for which waiting ones, and how. Its
+// zero value is not off: both rules hold, with the defaults below.
 //
-// What waits may take the place of what runs by two rules that know nothing of each
-// other. Within a queue, a job of a higher class or, in the same class, of a higher
-// priority takes the place of one that is not latency-critical (preemption). Between
-// queues, what was lent is given back, whatever it is that runs there: by the rules of
-// package quota, from queues that use more than they are guaranteed or than their fair
-// share, to those that would stay within theirs (reclaim). Priorities of jobs say nothing
-// between queues, and guarantees nothing within one.
+// A job that waits may take the place of running jobs by two rules that know nothing of each
+// other. Within a queue, a job of a higher class or, in the same class, of a higher priority
+// takes the place of one that is not latency-critical (preemption). Between queues, what was
+// lent is given back, whatever runs there: by the rules of package quota, from queues that use
+// more than they are guaranteed or than their fair share, to those that would stay within
+// theirs (reclaim). Priorities of jobs say nothing between queues, and guarantees nothing
+// within one.
 //
-// What is above the minimum of a gang goes first, whatever MinRuntime, Respite, Rate and
-// QueueRateLimit say of gangs that would end: they spare work, of which none is lost with it.
+// The surplus of a gang, its members above the minimum, goes first, and neither MinRuntime,
+// Cooldown, RateLimit nor QueueRateLimit protects it: these save work, and a surplus loses
+// none.
 type Preemption struct {
 	// Mode is which of the two rules hold.
 	Mode PreemptionMode `json:"mode,omitzero"`
-	// MinRuntime is how long a job runs at least before it has to yield; Job.MinRuntime
-	// counts if it is longer. Default 0.
+	// MinRuntime is how long a job runs at least before it is evicted; Job.MinRuntime counts
+	// if it is longer. Default 0.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
-	// MaxRatio is how many GPUs a gang that has to yield, or a segment of one that goes on,
-	// may hold at the most for each GPU that is asked for, so that nobody stops a large gang for a small job. It does not
-	// bind who takes back what it is guaranteed, nor a job of a higher class than that of
-	// the gang. Default 16; -1: no bound.
+	// MaxRatio is how many GPUs a victim, or a segment of one that goes on, may hold at the
+	// most for each GPU that the beneficiary asks for, so that a small job never stops a large
+	// gang. It binds neither a queue that takes its guarantee back nor a job of a higher class
+	// than that of the victim. Default 16; -1: no bound.
 	MaxRatio int `json:"maxRatio,omitempty"`
 	// CheckpointTimeout is how long a job has to write a checkpoint before it is stopped;
 	// default 5 minutes. Grace says so for single classes of jobs.
 	CheckpointTimeout Duration `json:"checkpointTimeout,omitempty"`
 	Grace             []Grace  `json:"grace,omitempty"`
-	// Cooldown is for how much longer than MinRuntime a job runs before it has to yield if
-	// it had to yield before; twice as long each time, up to eight times. A job that ran
-	// for sixteen times as long at a stretch starts over. It does not bind who takes back
-	// what it is guaranteed. Default 5 minutes; -1: none.
+	// Cooldown is for how much longer than MinRuntime a former victim runs before it is
+	// evicted again; twice as long each time, up to eight times. A job that ran for sixteen
+	// times as long at a stretch starts over. It does not bind a queue that takes its
+	// guarantee back. Default 5 minutes; -1: none.
 	Cooldown Duration `json:"cooldown,omitempty"`
-	// RateLimit bounds how many have to yield in the fleet, QueueRateLimit how many of any one queue:
-	// each replica that is asked for a checkpoint or stopped at once counts, also if it
-	// need not yield in the end. Those who yield for one beneficiary go together: of more
-	// than the rate allows at once all may go when nobody had to for long enough, and then
-	// it takes as much longer until the next. Both bind everybody, also who takes back
-	// what it is guaranteed: it gets it, but later. Default: no limits.
-	RateLimit      RateLimit `json:"rateLimit,omitzero"`
+	// RateLimit bounds the evictions in the fleet, QueueRateLimit those of each queue: each
+	// replica that is asked for a checkpoint or stopped at once counts, also if it keeps its
+	// place in the end. The victims of one beneficiary go together: more than the limit allows
+	// at once may go when there was no eviction for long enough, and then it takes as much
+	// longer until the next. Both delay every beneficiary, also a queue that takes its
+	// guarantee back. Default: no limits.
+	RateLimit RateLimit `json:"rateLimit,omitzero"`
+	// QueueRateLimit bounds the evictions of each queue: see RateLimit.
 	QueueRateLimit RateLimit `json:"queueRateLimit,omitzero"`
-	// Gain says when it is worth it.
+	// Gain says when a preemption pays.
 	Gain GainPolicy `json:"gain,omitzero"`
 }
 
-// A PreemptionMode says by what rules something that runs has to yield.
+// A PreemptionMode says which of the two rules of Preemption hold.
 type PreemptionMode uint8
 
 const (
@@ -62,38 +65,39 @@ const (
 	PreemptionOn PreemptionMode = iota
 	// PreemptionReclaim: between queues alone.
 	PreemptionReclaim
-	// PreemptionOff: nothing that runs is stopped for something else.
+	// PreemptionOff: no running job is evicted for another.
 	PreemptionOff
 )
 
-const preemptionModeNames enum.Names = "PreemptionMode: on|reclaim|never"
+const preemptionModeNames enum.Names = "PreemptionMode: on|reclaim|off"
 
 // ParsePreemptionMode is the inverse of PreemptionMode.String.
 func ParsePreemptionMode(s string) (PreemptionMode, error) {
 	return enum.Value[PreemptionMode](preemptionModeNames, s, invalidText)
 }
 
+// String is the word for it, as in JSON.
 func (m PreemptionMode) String() string {
 	return enum.Text(preemptionModeNames, m)
 }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (m PreemptionMode) MarshalText() ([]byte, error) {
 	return enum.Marshal(preemptionModeNames, m, invalidText)
 }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (m *PreemptionMode) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(preemptionModeNames, m, b, invalidText)
 }
 
-// What keeps preemption calm: for how long who had to yield is spared afterwards, how many may
-// have to yield in a time, and how long each class has to write a checkpoint.
-
-// A RateLimit is how often at the most somebody has to yield. The zero value is no limit.
+// A RateLimit is how many evictions there may be in a time. The zero value is no limit.
 type RateLimit struct {
-	// Evictions in a span of Per. From rest, so many may have to yield at once; from then
-	// on one for every Per/Evictions, rounded up to a millisecond.
+	// Evictions in a span of Per. From rest, so many may come at once; from then on one for
+	// every Per/Evictions, rounded up to a millisecond.
 	Evictions int `json:"evictions,omitempty"`
-	// Per is at least a millisecond for each.
+	// Per is at least a millisecond for each eviction.
 	Per Duration `json:"per,omitempty"`
 }
 
@@ -104,7 +108,7 @@ type Grace struct {
 	Timeout Duration `json:"timeout"`
 }
 
-// checkHysteresis refuses rates, graces and a respite that make no sense.
+// checkHysteresis refuses rates, graces and a cooldown that make no sense.
 func (p *Preemption) checkHysteresis() *Error {
 	for _, f := range []struct {
 		name string
@@ -150,35 +154,35 @@ func checkOptional(field string, d Duration) *Error {
 	return nil
 }
 
-// A GainPolicy says when it is worth it that somebody has to yield: when what the beneficiary
-// gains is more than what all victims lose, both in GPU-milliseconds (see
-// preempt.Scale.Gain and preempt.Candidate.Price), or when they lose nothing. It says when,
-// and never who: who may take from whom is decided without it.
+// A GainPolicy says when a preemption pays: when the gain of the beneficiary is more than the
+// cost of all victims, both in GPU-milliseconds (see [preempt.Scale.Gain] and
+// preempt.Candidate), or when they lose nothing. It says when, and never which job may take
+// from which other: that is decided without it.
 //
-// What a queue takes back to have what it is guaranteed is not weighed: borrowers have to
-// be reclaimable, whatever they do.
+// The guarantee that a queue takes back is not weighed: borrowers have to be reclaimable, at
+// any cost.
 //
 // The defaults are for training that loses minutes when it is stopped and hours when it is
-// killed. A latency-critical job over batch work is worth a day of each GPU that it asks
-// for: no loss of a job that writes checkpoints comes near that; what does is a gang that
-// has worked for days and would lose all of it to one small replica, and that is absurd. An
+// killed. A latency-critical job over batch work is worth a day of each GPU that it asks for:
+// no loss of a job that writes checkpoints comes near that; what does is a gang that has
+// worked for days and would lose all of it to one small replica, and that is absurd. An
 // interactive job is worth an hour: a person waits, and not for longer than that. Between
-// equals in class, whose turn it is is worth ten minutes: a checkpoint, a restart and some
-// queueing of jobs of the same size are paid at once, and whoever costs others more has
+// equals in class, the right turn is worth ten minutes: a checkpoint, a restart and some
+// queueing of jobs of the same size are paid at once, and a job that costs others more has
 // waited for as much longer before it comes to that.
 type GainPolicy struct {
-	// IgnoreCost: whoever may take from others does so at once, whatever they lose.
+	// IgnoreCost: a job that may evict others does so at once, at any cost.
 	IgnoreCost bool `json:"ignoreCost,omitempty"`
-	// Interactive and LatencyCritical are what it is worth, for each GPU, that a job of the
-	// class runs instead of Batch work; between the two the difference counts. Defaults
-	// 1 hour and 24 hours; -1: nothing.
+	// Interactive and LatencyCritical are the gain, for each GPU, of running a job of the
+	// class instead of batch work; between the two the difference counts. Defaults 1 hour and
+	// 24 hours; -1: nothing.
 	Interactive     Duration `json:"interactive,omitempty"`
 	LatencyCritical Duration `json:"latencyCritical,omitempty"`
-	// Turn is what it is worth, for each GPU, that the right one goes first: by its priority,
-	// its class, or the share of its queue. Default 10 minutes; -1: nothing.
+	// Turn is the gain, for each GPU, of serving jobs in their order: by priority, class, or
+	// the share of the queue. Default 10 minutes; -1: nothing.
 	Turn Duration `json:"turn,omitempty"`
-	// WaitMilli is what waiting is worth, for each GPU, in thousandths of the time since it
-	// last became pending. Default 1000.
+	// WaitMilli is the gain of ending a wait, for each GPU, in thousandths of the time since
+	// the job last became pending. Default 1000.
 	WaitMilli int `json:"waitMilli,omitempty"`
 	// Queueing is the most that is counted of the time for which victims will have to wait.
 	// That is estimated by how long the beneficiary is expected to run. Default 5 minutes;
@@ -186,19 +190,19 @@ type GainPolicy struct {
 	Queueing Duration `json:"queueing,omitempty"`
 }
 
-// A GainFunc is what is won if a job that waits is started now: a function that takes the place
-// of the standard one (preempt.Scale.Gain, with the Worth of the policy). It must be pure, or
-// equal facts would not give equal orders; it must not become less the longer the beneficiary
-// has waited. The instant from which something is worth it is exact if the gain grows at a
-// steady rate.
+// A GainFunc is the gain of starting a job that waits now: a function that takes the place of
+// the standard one ([preempt.Scale.Gain], with the [GainPolicy] of the policy). It must be pure,
+// or equal events would not give equal orders; it must not become less the longer the
+// beneficiary has waited. The instant from which a preemption pays is exact if the gain grows
+// at a steady rate.
 type GainFunc func(preempt.Beneficiary) preempt.GPUMilliseconds
 
-// A Weighing is what spoke against having somebody yield.
+// A Weighing compares the gain of a preemption with its cost.
 type Weighing struct {
-	// Gain of the beneficiary and Price of all victims, in GPU-milliseconds.
+	// Gain of the beneficiary and Cost of all victims, in GPU-milliseconds.
 	Gain preempt.GPUMilliseconds `json:"gainGPUMilliseconds"`
 	Cost preempt.GPUMilliseconds `json:"costGPUMilliseconds"`
-	// From is when it will be worth it; zero: never, as things are.
+	// From is when the preemption will pay; zero: never, as things are.
 	From Time `json:"from,omitempty"`
 }
 

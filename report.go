@@ -12,7 +12,7 @@ type FleetReport struct {
 	// GPUs of the whole fleet, and by product.
 	GPUs     GPUCount       `json:"gpus"`
 	Products []ProductCount `json:"products,omitempty"`
-	// Partitioned GPUs by table.
+	// Partitioned counts the GPUs that are divided, by table.
 	Partitioned []PartitionedCount `json:"partitioned,omitempty"`
 	// WorstBlastRadius is the GPU of which a fatal fault would take down the most jobs; nil:
 	// no GPU is shared. See BlastRadius.
@@ -29,9 +29,10 @@ type FleetReport struct {
 	// Reservations in force: those made in advance by ID, then those of gangs in
 	// policy order, then those of gangs that move, by job and replica.
 	Reservations []ReservationReport `json:"reservations,omitempty"`
-	// HotSpares by pool, and the nodes that are on probation or on trial.
+	// HotSpares by pool, and Health of the nodes that are in quarantine or burn-in.
 	HotSpares []HotSparesReport `json:"hotSpares,omitempty"`
-	Health    []HealthReport    `json:"health,omitempty"`
+	// Health has the nodes that are in quarantine or burn-in, by name.
+	Health []HealthReport `json:"health,omitempty"`
 	// Draining has the nodes that are being drained, by name.
 	Draining []DrainReport `json:"draining,omitempty"`
 	// Totals since the core was made.
@@ -65,31 +66,31 @@ type ReservationReport struct {
 type NodeCount struct {
 	All      int `json:"all"`
 	Cordoned int `json:"cordoned"`
-	// Quarantined and Trial count those that are not trusted yet, Spares those that are kept
-	// for others.
+	// Quarantined and InBurnIn count those that are not trusted yet, HotSpares those that are
+	// kept for gangs that lose hardware.
 	Quarantined int `json:"quarantined,omitempty"`
 	InBurnIn    int `json:"inBurnIn,omitempty"`
 	HotSpares   int `json:"hotSpares,omitempty"`
 }
 
-// A GPUCount says what becomes of the fleet's GPUs. All = Held + Free + Idle of
-// cordoned or failed ones, which are Out.
+// A GPUCount says what becomes of the fleet's GPUs, in thousandths of a GPU. AllMilli =
+// HeldMilli + FreeMilli + OutOfServiceMilli.
 type GPUCount struct {
 	AllMilli int64 `json:"allMilli"`
-	// HeldMilli by members, whatever the state of the GPU.
+	// HeldMilli is held by members, whatever the state of the GPU.
 	HeldMilli int64 `json:"heldMilli"`
-	// FreeMilli on schedulable nodes, in healthy GPUs: whole ones and the rest of
+	// FreeMilli is free on schedulable nodes, in healthy GPUs: whole ones and the rest of
 	// shared ones.
 	FreeMilli int64 `json:"freeMilli"`
-	// OutOfServiceMilli of service: failed, or free but cordoned or on probation, or kept for a member, or slices of a
-	// divided GPU that are in no instance.
+	// OutOfServiceMilli is neither: failed GPUs; free ones that are cordoned, in quarantine or
+	// on hold; and slices of divided GPUs that are in no instance.
 	OutOfServiceMilli int64 `json:"outOfServiceMilli"`
-	// StrandedMilli is the part of Free on which no waiting member fits by itself: the
-	// fragmentation, as those who wait see it. Zero when nobody waits.
+	// StrandedMilli is the part of FreeMilli on which no waiting member fits by itself: the
+	// fragmentation. Zero when no job waits.
 	StrandedMilli int64 `json:"strandedMilli"`
 }
 
-// A ProductCount is the GPUCount of one product.
+// A ProductCount is the [GPUCount] of one product.
 type ProductCount struct {
 	Product string `json:"product"`
 	GPUCount
@@ -109,8 +110,8 @@ type ReplicaCount struct {
 type WaitingCount struct {
 	// Ready ones have not been tried since something changed for them.
 	Ready int `json:"ready"`
-	// Capacity: they fit nowhere. Quota: a limit is in the way. Backoff: a Bind
-	// failed.
+	// Capacity: they fit nowhere. Quota: a limit is in the way. Backoff: a Bind failed, and it
+	// is not time yet to try again.
 	Capacity int `json:"capacity"`
 	Quota    int `json:"quota"`
 	Backoff  int `json:"backoff"`
@@ -118,15 +119,19 @@ type WaitingCount struct {
 
 // A QueueReport describes a queue.
 type QueueReport struct {
-	Queue           QueueID `json:"queue"`
-	UsedMilli       int64   `json:"usedMilli"`
-	GuaranteedMilli int64   `json:"guaranteedMilli,omitempty"`
-	LimitMilli      *int64  `json:"limitMilli,omitempty"`
-	WaitingReplicas int     `json:"waitingReplicas,omitempty"`
+	Queue QueueID `json:"queue"`
+	// UsedMilli is what the queue and those below it use, GuaranteedMilli and LimitMilli what
+	// is stated for GPUs, in thousandths of a GPU; nil: there is no limit.
+	UsedMilli       int64  `json:"usedMilli"`
+	GuaranteedMilli int64  `json:"guaranteedMilli,omitempty"`
+	LimitMilli      *int64 `json:"limitMilli,omitempty"`
+	WaitingReplicas int    `json:"waitingReplicas,omitempty"`
 }
 
 // Totals count what happened since the core was made.
 type Totals struct {
+	// JobsAdmitted counts jobs that were submitted or observed, ReplicasStarted the times when
+	// a gang began to run, JobsDropped the jobs that the core gave up.
 	JobsAdmitted    int64 `json:"jobsAdmitted"`
 	ReplicasStarted int64 `json:"replicasStarted"`
 	JobsFinished    int64 `json:"jobsFinished"`
@@ -135,30 +140,32 @@ type Totals struct {
 	Binds           int64 `json:"binds"`
 	BindsFailed     int64 `json:"bindsFailed"`
 	Releases        int64 `json:"releases"`
-	// Repartitions of GPUs, of which those for members that waited are Reshaped; Drains
+	// Repartitions of GPUs, of which RepartitionsForMembers for members that waited; GPUHolds
 	// counts the GPUs that were kept for a member.
 	Repartitions           int64 `json:"repartitions"`
 	RepartitionsForMembers int64 `json:"repartitionsForMembers"`
 	GPUHolds               int64 `json:"gpuHolds"`
-	// Preemptions counts for how often room was made for something that waited,
-	// CheckpointsRequested and Withdrawn the requests for that, Evicted the replicas that were
-	// stopped, Shrunk how often one went on with fewer members.
+	// Preemptions counts beneficiaries, CheckpointsRequested and RequestsWithdrawn the
+	// requests to victims, ReplicasEvicted the replicas that were stopped, ReplicasShrunk how
+	// often one went on with fewer members.
 	Preemptions          int64 `json:"preemptions"`
 	CheckpointsRequested int64 `json:"checkpointsRequested"`
 	RequestsWithdrawn    int64 `json:"requestsWithdrawn"`
 	ReplicasEvicted      int64 `json:"replicasEvicted"`
 	ReplicasShrunk       int64 `json:"replicasShrunk"`
 	// Moves counts how often a place was kept for a gang that had to leave its own.
-	Moves                int64 `json:"moves"`
+	Moves int64 `json:"moves"`
+	// OrdersExpired counts orders that were not reported in time, ReplicasPresumedDead those
+	// that were taken for stopped for want of a report.
 	OrdersExpired        int64 `json:"ordersExpired"`
 	ReplicasPresumedDead int64 `json:"replicasPresumedDead"`
-	// Reservations counts those given to gangs, ReservationsExpired those that ended
-	// without a start, Backfilled the jobs started on nodes that were set aside.
+	// Reservations counts those given to gangs, ReservationsExpired those that ended without a
+	// start, ReplicasBackfilled the replicas started on nodes that were set aside.
 	Reservations        int64 `json:"reservations"`
 	ReservationsExpired int64 `json:"reservationsExpired"`
 	ReplicasBackfilled  int64 `json:"replicasBackfilled"`
-	// Xids counts those that were reported; Probations and Trials the times when a node was
-	// put on one, HotSparesUsed the spares to which somebody came who had lost hardware.
+	// Xids counts those that were reported, Quarantines and BurnIns how often a node was put
+	// in one, HotSparesUsed the hot spares to which a gang came that had lost hardware.
 	Xids          int64 `json:"xids,omitempty"`
 	Quarantines   int64 `json:"quarantines,omitempty"`
 	BurnIns       int64 `json:"burnIns,omitempty"`
@@ -168,6 +175,7 @@ type Totals struct {
 	PlacementAttempts int64 `json:"placementAttempts"`
 }
 
+// Add adds another count to it, field by field.
 func (g *GPUCount) Add(h GPUCount) {
 	g.AllMilli += h.AllMilli
 	g.HeldMilli += h.HeldMilli
@@ -243,9 +251,9 @@ type InstanceCount struct {
 	Profile string `json:"profile"`
 	// Held by members.
 	Held int `json:"held"`
-	// Free is how many more members could have one now, if all of them wanted this
-	// profile: instances that exist and, where they come and go per claim, room for them.
-	// It leaves out GPUs that take nobody.
+	// Free is how many more members could have one now, if all of them wanted this profile:
+	// instances that exist and, where they come and go per claim, room for them. It leaves out
+	// GPUs that take no members.
 	Free int `json:"free"`
 }
 
@@ -255,20 +263,19 @@ type DrainReport struct {
 	Reason string `json:"reason,omitempty"`
 	// Deadline by which it has to be empty; zero: there is none.
 	Deadline Time `json:"deadline,omitempty"`
-	// MembersLeft counts the members that hold something there, Replicas names those they belong to,
-	// by job and number. With neither the node is empty.
+	// MembersLeft counts the members that hold something there, Replicas names the replicas
+	// that they belong to, by job and number. With neither the node is empty.
 	MembersLeft int          `json:"membersLeft"`
 	Replicas    []ReplicaRef `json:"replicas,omitempty"`
 }
 
-// A Departure tells of a replica that has to leave its place, or has left it, for another.
+// A Departure is of a replica that has to leave its place, or has left it, for another.
 type Departure struct {
 	// Cause why it has to go; of one that has left, that of the Bind to come.
 	Cause Cause `json:"cause"`
 	// To has the nodes that are kept for it; empty: there is no other place for it yet.
 	To []NodeID `json:"to,omitempty"`
-	// Deadline is when it is stopped at the latest, or asked for a checkpoint before that, if
-	// there is no place for it until then; zero: it is being stopped, or goes on until there is
-	// one.
+	// Deadline by which it is stopped, or asked for a checkpoint before that, if there is no
+	// place for it until then; zero: it is being stopped, or goes on until there is one.
 	Deadline Time `json:"deadline,omitempty"`
 }

@@ -7,8 +7,8 @@ type Reservation struct {
 	// From and Until bound the time. At Until the reservation ends by itself.
 	From  Time `json:"from"`
 	Until Time `json:"until"`
-	// Queue whose jobs, and those of the queues below it, may use the nodes at any
-	// time; empty: nobody, as for maintenance.
+	// Queue that may use the nodes at any time, with the queues below it; empty: none, as for
+	// maintenance.
 	Queue QueueID `json:"queue,omitempty"`
 	// Nodes by name. Those that are not in the fleet are passed over until they join.
 	Nodes []NodeID `json:"nodes,omitempty"`
@@ -17,7 +17,9 @@ type Reservation struct {
 	Domain []string `json:"domain,omitempty"`
 	// GPUs is a number of them; the core picks whole nodes, those that are free
 	// soonest first, in one domain of the required level.
-	GPUs     int      `json:"gpus,omitempty"`
+	GPUs int `json:"gpus,omitempty"`
+	// Selector and Required narrow the choice of GPUs: which nodes, and the level of the one
+	// domain that they are in.
 	Selector Selector `json:"selector,omitzero"`
 	Required string   `json:"required,omitempty"`
 	// Reason is for people.

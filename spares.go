@@ -7,30 +7,28 @@ import (
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// Hot spares are idle nodes that are kept for those that lose hardware, so that a gang of
-// thousands of GPUs need not wait for a repair to go on.
-
-// HotSpares says how many nodes of a pool are kept as spares.
+// A HotSpares policy says how many nodes of a pool are kept for gangs that lose hardware, so
+// that a gang of thousands of GPUs need not wait for a repair to go on.
 //
-// A spare takes nobody but a replica that was stopped because hardware was lost, until that
+// A hot spare takes no replica but one that was stopped because hardware was lost, until that
 // runs again; and of an elastic gang the minimum. Priorities, preemption and reservations do
-// not change that. When one is used, or lost, another idle node of the pool takes its place
-// as soon as there is one; nothing is stopped for it, so a pool that is full has its spares
-// only as work ends, and is short of them until then. New spares are spread: in the widest
-// domain with the fewest spares, there in the narrower one, and so on, so that a gang which
+// not change that. When one is used, or lost, another idle node of the pool takes its place as
+// soon as there is one; no job is stopped for it, so a pool that is full gets its hot spares
+// only as work ends, and is short of them until then. New ones are spread: in the widest
+// domain with the fewest of them, there in the narrower one, and so on, so that a gang which
 // has to stay in its leaf is likely to find one there; ties go to the smaller name.
 //
-// Spares count as capacity of the fleet in the arithmetic of quota: guarantees are given for
-// the fleet as it is when all is well, and would else change with every failure.
+// Hot spares count as capacity of the fleet in the arithmetic of quota: guarantees are given
+// for the fleet as it is when all is well, and would else change with every failure.
 //
 // Good values to begin with: 10 to 20, one or two per cent. A fleet of 2,048 nodes that loses
-// one every three hours (see Health) and has it back after two days has 16 of them out on
+// one every three hours (see [Health]) and has it back after two days has 16 of them out on
 // average, 0.8 %.
 type HotSpares struct {
-	// Pool is that of Node.Pool; empty: of nodes that state none. Once for each pool.
+	// Pool is that of [Node]; empty: of nodes that state none. Once for each pool.
 	Pool string `json:"pool,omitempty"`
-	// NodesMilli is how many thousandths of the pool's nodes are kept, rounded up: of those that
-	// have GPUs, all sound, and are neither cordoned nor on probation. 0..1000.
+	// NodesMilli is how many thousandths of the pool's nodes are kept, rounded up: of those
+	// that have GPUs, all sound, and are neither cordoned nor in quarantine. 0..1000.
 	NodesMilli int `json:"nodesMilli"`
 }
 
@@ -51,24 +49,24 @@ func checkHotSpares(list []HotSpares) *Error {
 	return nil
 }
 
-// A HotSparesReport says how it stands with the spares of a pool.
+// A HotSparesReport counts the hot spares of a pool.
 type HotSparesReport struct {
 	Pool string `json:"pool,omitempty"`
 	// Wanted is how many there are to be, Free how many there are: the pool is short of the
-	// others. InUse counts the nodes that were spares until somebody who had lost hardware
-	// came there, and who is there yet.
+	// others. InUse counts the nodes that were hot spares until a gang that had lost hardware
+	// came there, and is there yet.
 	Wanted int `json:"wanted"`
 	Free   int `json:"free"`
 	InUse  int `json:"inUse"`
-	// Nodes that are spares, in order of name.
+	// Nodes that are hot spares, in order of name.
 	Nodes []NodeID `json:"nodes,omitempty"`
 }
 
 // A HealthReport names a node that is not trusted yet.
 type HealthReport struct {
 	Node NodeID `json:"node"`
-	// QuarantineUntil is until when it takes no work, Trial until when it takes work whose loss is
-	// cheap; zero: it does not, or takes all.
+	// QuarantineUntil is when the node takes work again, BurnInUntil when it takes all work;
+	// zero: it does already.
 	QuarantineUntil Time `json:"quarantineUntil,omitempty"`
 	BurnInUntil     Time `json:"burnInUntil,omitempty"`
 }

@@ -5,7 +5,7 @@ import (
 )
 
 // An Xid is a kind of fault that NVIDIA's driver reports about a GPU, in the kernel's log
-// and over NVML. LookupXid tells what is known of one.
+// and over NVML. [LookupXid] tells what is known of one.
 type Xid struct {
 	Number int `json:"number"`
 	// Name is what NVIDIA calls it; empty: the number is not in the table.
@@ -17,11 +17,11 @@ type Xid struct {
 type XidEffect uint8
 
 const (
-	// XidSuspect may be the hardware's fault, or nobody's: the message alone does not tell.
-	// It has no effect on hardware that is trusted, but condemns a GPU that is on trial.
-	// Numbers that are not in the table are suspect: new drivers bring new ones, many of
-	// which only inform, and to take down a gang of thousands for one of those is the
-	// greater harm. Who knows better tells GPUFailed.
+	// XidSuspect may be the hardware's fault, or none: the message alone does not tell. It has
+	// no effect on hardware that is trusted, but condemns a GPU in burn-in. Numbers that are
+	// not in the table are suspect: new drivers bring new ones, many of which only inform, and
+	// to take down a gang of thousands for one of those is the greater harm. An operator that
+	// knows better tells GPUFailed.
 	XidSuspect XidEffect = iota
 	// XidApplication is the fault of the program that ran, or a consequence of one. It says
 	// nothing against the GPU; that the program died is told with MemberFailed.
@@ -33,10 +33,14 @@ const (
 
 const xidEffectNames enum.Names = "XidEffect: suspect|application|condemns"
 
+// String is the word for it, as in JSON.
 func (e XidEffect) String() string { return enum.Text(xidEffectNames, e) }
 
+// MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (e XidEffect) MarshalText() ([]byte, error) { return enum.Marshal(xidEffectNames, e, invalidText) }
 
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
+// *[Error].
 func (e *XidEffect) UnmarshalText(b []byte) error {
 	return enum.Unmarshal(xidEffectNames, e, b, invalidText)
 }

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/berth-sched/berth"
 )
 
@@ -10,19 +12,24 @@ func (c *Core) BlastRadius(node berth.NodeID, gpu int) (berth.BlastRadius, error
 	return c.answer.BlastRadius(node, gpu)
 }
 
-// Diff names every difference between an observed world and the core's. Members
-// with an order out about them may or may not run, so they are compared only
-// where they are seen. The list is in order of kind of thing, nodes first, then
-// of name. Cost: O(world log world).
+// Diff names every difference between an observed world and the core's. Members with an order
+// out about them may or may not run, so they are compared only where they are seen. The list
+// is in order of kind, nodes first, then of name. Cost: O(world log world).
 func (c *Core) Diff(w berth.World) []berth.Difference { return c.answer.Diff(w) }
 
-// Explain tells where a job stands: for each replica that waits, why, and what
-// would let it start. It may look at all nodes. Cost: O(nodes x groups) for each
-// distinct request that waits for capacity.
+// Explain tells where a job stands: for each replica that waits, why, and what would let it
+// start. A job that is not known is refused with [berth.ErrUnknown]. It may look at all nodes.
+// Cost: O(nodes x groups) for each distinct request that waits for capacity.
 func (c *Core) Explain(id berth.JobID) (berth.Explanation, error) { return c.answer.Explain(id) }
 
-// Outstanding returns the orders that are given and not reported, by ID. After a
-// restart they are to be carried out again, unless they are known to be done.
+// Lost lists what hardware took since the last pass, in the order of the events that told of it
+// and then of job and replica: see [berth.Loss]. A pass that begins forgets it, so it is asked for
+// before Schedule. Cost: its size.
+func (c *Core) Lost() []berth.Loss { return slices.Clone(c.books.Lost) }
+
+// Outstanding returns the orders that are given and not reported, by ID. After a restart they
+// are to be carried out again, unless they are known to be done. [berth.Drop] and
+// [berth.Withdraw] have no report, and are never among them.
 func (c *Core) Outstanding() []berth.Order { return c.gpus.Outstanding() }
 
 // Report describes the fleet as it is now. Cost: O(nodes x shapes of waiting

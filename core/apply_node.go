@@ -20,7 +20,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	if len(c.state.NodeByID) >= c.state.Config.Limits.Nodes {
 		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes", c.state.Config.Limits.Nodes))
 	}
-	if err := c.addNode(e.Node.Clone(), nil); err != nil {
+	if err := c.addNode(described(&e.Node), nil); err != nil {
 		return err
 	}
 	if !c.books.Restoring {
@@ -29,6 +29,17 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	c.state.Freed(c.state.NodeByID[e.Node.ID])
 	c.agenda.Grew(c.state.Now)
 	return nil
+}
+
+// described is a node as the core keeps it: a copy in which every GPU has a mode.
+func described(n *berth.Node) berth.Node {
+	spec := n.Clone()
+	for g := range spec.GPUs {
+		if spec.GPUs[g].Mode == berth.GPUModeUnset {
+			spec.GPUs[g].Mode = berth.GPUModeWhole
+		}
+	}
+	return spec
 }
 
 func (c *Core) checkNode(n *berth.Node) *berth.Error {
@@ -49,7 +60,7 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 	if err != nil {
 		return err
 	}
-	spec := e.Node.Clone()
+	spec := described(&e.Node)
 	for g := range min(len(spec.GPUs), len(n.Spec.GPUs)) {
 		spec.GPUs[g].Failed = spec.GPUs[g].Failed || n.Spec.GPUs[g].Failed
 		if spec.GPUs[g].MIGTable == n.Spec.GPUs[g].MIGTable {
@@ -201,11 +212,12 @@ func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
 	c.books.SetSchedulable(n, false) // so that nothing is woken for it
 	c.backlog.Spoil(n)
 	c.state.NoteLoss(n.Spec.ID)
-	hit := c.books.Lose(n, func(*record.Member) bool { return true })
+	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail("node "+string(e.Node)+" lost", e.Reason)}
+	hit := c.books.Lose(n, cause, func(*record.Member) bool { return true })
 	c.gpus.RemoveNode(n)
 	c.backlog.DropEmpty(n.Reservations)
 	c.agenda.Lessen()
-	c.life.SettleAll(hit, berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail("node "+string(e.Node)+" lost", e.Reason)})
+	c.life.SettleAll(hit, cause)
 	return nil
 }
 
@@ -230,9 +242,10 @@ func (c *Core) condemn(n *record.Node, gpu int, reason string) {
 	c.books.SettleGPU(n, gpu)
 	c.books.Recount(n, n.CapacityNow())
 	c.upkeep.CountSound(n)
-	hit := c.books.Lose(n, func(m *record.Member) bool { return berth.GPUSet(m.Hold.GPUs).Has(gpu) })
+	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)}
+	hit := c.books.Lose(n, cause, func(m *record.Member) bool { return berth.GPUSet(m.Hold.GPUs).Has(gpu) })
 	c.agenda.Lessen()
-	c.life.SettleAll(hit, berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)})
+	c.life.SettleAll(hit, cause)
 }
 
 func (c *Core) gpuRepaired(e berth.GPURepaired) *berth.Error {

@@ -57,7 +57,7 @@ func increase(n *int, by bool) {
 // other: a check may rely on those before it.
 func (c *Core) Check() error {
 	for _, check := range [...]func() error{
-		c.state.CheckNodes, c.state.CheckJobs, c.state.CheckMembers, c.checkOrders, c.state.CheckEndings,
+		c.state.CheckNodes, c.state.CheckJobs, c.state.CheckMembers, c.state.CheckTopology, c.checkOrders, c.state.CheckEndings,
 		c.books.CheckHolds, c.books.CheckCharges, c.books.CheckCapacities,
 		c.backlog.CheckWaiting, c.backlog.CheckQueues, c.backlog.CheckReservations, c.checkPlaces,
 		c.upkeep.CheckTrust, c.upkeep.CheckSpares, c.upkeep.CheckLosses,

@@ -22,11 +22,14 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// A Core is the scheduling core. Make one with New or Restore.
+// A Core is the scheduling core: a [berth.Scheduler], and the answers to further questions.
+// Make one with [New] or [Restore]. Its methods may not be called at the same time as each
+// other.
 //
-// It has a room for each thing that it takes care of, and the rooms know those below them alone:
-// each is a package that says what it owns, and which invariants Check holds it to. What is here
-// walks over them: the doors for events, the stages of a pass, snapshots, and what-ifs.
+// It has a room for each thing that it takes care of, and the rooms know those below them
+// alone: each is a package that says what it owns, and which invariants Check holds it to.
+// What is here walks over them: the doors for events, the stages of a pass, snapshots, and
+// what-ifs.
 type Core struct {
 	catalogue *catalogue.Catalogue
 	losses    *losses.Losses
@@ -43,7 +46,8 @@ type Core struct {
 	answer    *answer.Answers
 }
 
-// New makes a core with an empty fleet. It refuses a Config that makes no sense.
+// New makes a core with an empty fleet. A Config that makes no sense is refused with a
+// [*berth.Error] that names the field.
 func New(config berth.Config) (*Core, error) {
 	if err := config.Check(); err != nil {
 		err.Event = "config"
@@ -78,20 +82,21 @@ func build(config berth.Config, fleet *gang.Fleet) *Core {
 	return c
 }
 
-// Config returns the configuration in force, with the defaults filled in.
+// Config returns a copy of the configuration in force, with the defaults filled in and the
+// policy of the last [berth.PolicyChanged].
 func (c *Core) Config() berth.Config {
 	return c.state.Config.Clone()
 }
 
-// Now is the latest instant that the core has seen.
+// Now is the latest instant that the core has seen; zero before the first call.
 func (c *Core) Now() berth.Time { return c.state.Now }
 
 // JobIDs lists the jobs that the core knows, by ID. O(jobs x log jobs).
 func (c *Core) JobIDs() []berth.JobID { return slices.Sorted(maps.Keys(c.state.Jobs)) }
 
-// NextWake is the instant at which a pass has something to do even if no fact
-// comes: now when work is left over, else the next deadline, backoff or timeout.
-// It reports false when only a fact can make a difference.
+// NextWake is the instant at which a pass has something to do even if no event comes: now when
+// work is left over, else the next deadline, backoff or timeout. It reports false when only an
+// event can make a difference.
 func (c *Core) NextWake() (berth.Time, bool) {
 	if _, ready := c.state.Quota.Next(); ready || c.state.Todo.Len() > 0 || c.agenda.DueNow() {
 		return c.state.Now, true

@@ -26,7 +26,7 @@
 //
 //	core       the handlers, the list of stages, next wake, what-if; walks the rooms for snapshots
 //	answer     explain, report, blast radius, differences, start plans; it changes nothing
-//	evict      who goes for another: victims, cost and gain, drains and moves, the room that is made
+//	evict      victims and their choice: cost and gain, drains and moves, plans for a beneficiary
 //	search     where: for what waits, on what is set aside, on GPUs yet to be divided, in the future
 //	gpus       how GPUs are divided: modes, layouts, the orders that change them
 //	life       a replica's states: settle, release, take back, stop by way of a checkpoint; rates

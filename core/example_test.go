@@ -15,40 +15,70 @@ func newExample() *core.Core {
 	if err != nil {
 		panic(err)
 	}
-	for _, id := range []berth.NodeID{"n1", "n2"} {
-		node := berth.Node{ID: id, Domains: []string{"leaf-0"}, CPUMilli: 112_000, MemoryMiB: 2 << 20}
-		for range 8 {
-			node.GPUs = append(node.GPUs, berth.GPU{Product: "H100-80GB", MemoryMiB: 81_559})
-		}
-		mustApply(sched, 0, berth.NodeJoined{Node: node})
-	}
-	mustApply(sched, 0, berth.QueueSet{Queue: quota.Queue{Name: "research"}})
+	mustApply(
+		sched, 0, hgx("n1"), hgx("n2"),
+		berth.QueueSet{Queue: quota.Queue{Name: "research"}},
+	)
 	return sched
 }
 
-func mustApply(sched *core.Core, now berth.Time, e berth.Event) {
-	if err := sched.Apply(now, e); err != nil {
-		panic(err)
+// hgx is the arrival of a node with eight GPUs.
+func hgx(id berth.NodeID) berth.Event {
+	node := berth.Node{ID: id, Domains: []string{"leaf-0"}, CPUMilli: 112_000, MemoryMiB: 2 << 20}
+	for range 8 {
+		node.GPUs = append(node.GPUs, berth.GPU{Product: "H100-80GB", MemoryMiB: 81_559, MIGTable: "H100-80GB"})
 	}
+	return berth.NodeJoined{Node: node}
 }
 
-func training(id berth.JobID, members int) berth.Event {
+// training is the submission of a gang that writes checkpoints when asked: so many members
+// with eight GPUs each.
+func training(id berth.JobID, members int) berth.JobSubmitted {
 	return berth.JobSubmitted{Job: berth.Job{
-		ID: id, Queue: "research",
+		ID: id, Queue: "research", Checkpoint: berth.Checkpoint{Supported: true},
 		Groups: []berth.Group{{Members: members, Claim: berth.Claim{GPUs: 8}}},
 	}}
 }
 
-// Facts go in, orders come out, and their reports are facts again.
-func Example() {
-	sched := newExample()
-	mustApply(sched, 1000, training("llm", 2))
-	actions, err := sched.Schedule(1000)
+func mustApply(sched *core.Core, now berth.Time, events ...berth.Event) {
+	for _, event := range events {
+		if err := sched.Apply(now, event); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// pass runs a pass, prints its orders, and reports each of them as done.
+func pass(sched *core.Core, now berth.Time) {
+	orders, err := sched.Schedule(now)
 	if err != nil {
 		panic(err)
 	}
-	for _, action := range actions {
-		bind := action.(berth.Bind)
+	for _, order := range orders {
+		h := order.Header()
+		fmt.Printf("%v: %s %s", now.Sub(0), order.Kind(), h.Job)
+		if bind, ok := order.(berth.Bind); ok {
+			for _, m := range bind.Members {
+				fmt.Printf(" %s[%s]", m.Node, m.GPUs)
+			}
+		}
+		fmt.Printf(" (%s)\n", h.Cause.Code)
+		if h.Deadline != 0 { // a report is expected
+			mustApply(sched, now, berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone})
+		}
+	}
+}
+
+// Events go in, orders come out, and their reports are events again.
+func Example() {
+	sched := newExample()
+	mustApply(sched, 1000, training("llm", 2))
+	orders, err := sched.Schedule(1000)
+	if err != nil {
+		panic(err)
+	}
+	for _, order := range orders {
+		bind := order.(berth.Bind)
 		fmt.Printf("order %d: bind %s, life %d\n", bind.ID, bind.Job, bind.Incarnation)
 		for _, m := range bind.Members {
 			fmt.Printf("  member %d on %s, GPUs %s\n", m.Index, m.Node, m.GPUs)
@@ -82,19 +112,15 @@ func ExampleCore_Explain() {
 	fmt.Println(reason.Remedy)
 	// Output:
 	// gpus
-	// 0 of 1 members of the gang (8 GPUs each) fit now
-	// free GPUs for 1 more members, 8 GPUs each
+	// 0 of 1 member of the gang (8 GPUs each) fit now
+	// free GPUs for 1 more member, 8 GPUs each
 }
 
 // What would the core do if that node went? Nothing is changed by asking.
 func ExampleCore_WhatIf() {
 	sched := newExample()
 	mustApply(sched, 0, training("llm", 1))
-	actions, err := sched.Schedule(0)
-	if err != nil {
-		panic(err)
-	}
-	mustApply(sched, 1, berth.OrderReported{Order: actions[0].Header().ID})
+	pass(sched, 0)
 	orders, err := sched.WhatIf(2, berth.NodeLost{Node: "n1"})
 	if err != nil {
 		panic(err)
@@ -104,11 +130,12 @@ func ExampleCore_WhatIf() {
 		fmt.Printf("%s would start again on %s, life %d\n", bind.Job, bind.Members[0].Node, bind.Incarnation)
 	}
 	// Output:
+	// 0s: bind llm n1[0-7] (fits)
 	// llm would start again on n2, life 2
 }
 
 // A refusal names the event, the field and the reason, and changes nothing.
-func ExampleError() {
+func Example_refusal() {
 	sched := newExample()
 	err := sched.Apply(0, berth.GPUFailed{Node: "n1", GPU: 8})
 	var refused *berth.Error
@@ -121,44 +148,8 @@ func ExampleError() {
 	// berth: gpuFailed: gpu: index 8 is out of range: node "n1" has 8 GPUs
 }
 
-// A node is drained: who runs there is asked for a checkpoint, stopped, and started again where
-// a place was kept for it meanwhile.
-func Example_drain() {
-	sched := newExample()
-	job := berth.Job{
-		ID: "llm", Queue: "research", Checkpoint: berth.Checkpoint{Supported: true},
-		Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 8}}},
-	}
-	mustApply(sched, 0, berth.JobSubmitted{Job: job})
-	for now := berth.Time(0); now < 4000; now += 1000 {
-		if now == 1000 {
-			mustApply(sched, now, berth.NodeDraining{Node: "n1", Reason: "firmware"})
-		}
-		actions, err := sched.Schedule(now)
-		if err != nil {
-			panic(err)
-		}
-		for _, action := range actions {
-			h := action.Header()
-			fmt.Printf("%v %s: %s, %s\n", h.At.Sub(0), action.Kind(), h.Job, h.Cause.Code)
-			mustApply(sched, now, berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone})
-		}
-		for _, node := range sched.Report().Draining {
-			fmt.Printf("%v %s: %d members left\n", now.Sub(0), node.Node, node.MembersLeft)
-		}
-	}
-	// Output:
-	// 0s bind: llm, fits
-	// 1s requestCheckpoint: llm, drained
-	// 1s n1: 1 members left
-	// 2s release: llm, drained
-	// 2s n1: 0 members left
-	// 3s bind: llm, resumed
-	// 3s n1: 0 members left
-}
-
-// What would it take to start a job now? Here: to move a smaller one, as what is free is in
-// pieces, or nothing, if another node came.
+// What would it take to start a job now? Here: to move a smaller one, because the free GPUs
+// are in pieces; or nothing, if a job ended.
 func ExampleCore_StartPlan() {
 	sched := newExample()
 	for _, id := range []berth.JobID{"a", "b", "c"} { // a and b fill n1, c half of n2
@@ -167,32 +158,26 @@ func ExampleCore_StartPlan() {
 			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 4}}},
 		}})
 	}
-	actions, err := sched.Schedule(0)
+	pass(sched, 0)
+	mustApply(sched, 0, berth.JobFinished{Job: "b", Incarnation: 1}, training("llm", 1))
+	plan, err := sched.StartPlan(0, "llm", 0)
 	if err != nil {
 		panic(err)
 	}
-	for _, action := range actions {
-		mustApply(sched, 0, berth.OrderReported{Order: action.Header().ID, Outcome: berth.OutcomeDone})
+	for _, m := range plan.Moves {
+		fmt.Println("move", m.Job, "from", m.From, "to", m.To)
 	}
-	mustApply(sched, 0, berth.JobFinished{Job: "b", Incarnation: 1})
-	mustApply(sched, 0, training("llm", 1))
-	takes, err := sched.StartPlan(0, "llm", 0)
+	fmt.Println("cost", berth.Duration(plan.MovesCost), "of a GPU, gain", berth.Duration(plan.MovesGain))
+	plan, err = sched.StartPlan(0, "llm", 0, berth.JobFinished{Job: "c", Incarnation: 1})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(takes.Text)
-	for _, m := range takes.Moves {
-		fmt.Println(m.Job, "from", m.From, "to", m.To)
-	}
-	fmt.Println("costs", berth.Duration(takes.MovesCost), "of a GPU, and gains", berth.Duration(takes.MovesGain))
-	takes, err = sched.StartPlan(0, "llm", 0, berth.JobFinished{Job: "c", Incarnation: 1})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(takes.Text)
+	fmt.Println("without c it fits:", plan.Fits)
 	// Output:
-	// to move 1 of those who run
-	// a from [n1] to [n2]
-	// costs 4m0s of a GPU, and gains 192h0m0s
-	// nothing: the next pass is expected to start it
+	// 0s: bind a n1[0-3] (fits)
+	// 0s: bind b n1[4-7] (fits)
+	// 0s: bind c n2[0-3] (fits)
+	// move a from [n1] to [n2]
+	// cost 4m0s of a GPU, gain 192h0m0s
+	// without c it fits: true
 }

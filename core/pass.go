@@ -27,6 +27,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 		return nil, c.clockError("schedule", now)
 	}
 	c.state.SetClock(now)
+	c.books.ForgetLost()
 	c.books.Tick()
 	c.expire()
 	c.mend()
@@ -47,7 +48,7 @@ func (c *Core) Schedule(now berth.Time) ([]berth.Order, error) {
 	c.backlog.Earmark(false)
 	c.evict.Preempt()
 	c.search.EndPartialResumes()
-	c.mend() // who is stopped at once, and who need not yield any more
+	c.mend() // victims that are stopped at once, and requests that are withdrawn
 	c.agenda.EndPass()
 	c.state.ReopenOpened()
 	return c.state.HandOver(), nil
@@ -113,7 +114,7 @@ func (c *Core) expireOrder(rep *record.Replica) {
 		if expired.Header().Cause.Code == berth.CauseVictimsGone {
 			c.search.FailBid(rep)
 		}
-		cause := berth.Cause{Code: berth.CauseBindExpired, Detail: fmt.Sprintf("order %d was not reported", expired.Header().ID)}
+		cause := berth.Cause{Code: berth.CauseBindExpired, Detail: fmt.Sprintf("order %d was not reported in time", expired.Header().ID)}
 		if rep.State == berth.ReplicaRunning {
 			c.stopBinding(rep, cause)
 		} else {
@@ -124,7 +125,7 @@ func (c *Core) expireOrder(rep *record.Replica) {
 		c.releaseAgain(rep)
 	case berth.RequestCheckpoint:
 		cause := expired.Header().Cause
-		cause.Detail += life.Separator(cause.Detail) + "nothing was heard of its checkpoint"
+		cause.Detail += life.Separator(cause.Detail) + "no checkpoint was reported in time"
 		c.life.Answered(rep, cause)
 	}
 }
@@ -190,13 +191,13 @@ func (c *Core) repair(rep *record.Replica) {
 }
 
 // rebind tries to place the failed members within the gang's topology, on other
-// nodes than those that it avoids. What is spread, or on aligned rails, would have to
-// be placed together with the rest.
+// nodes than those that it avoids. What is balanced, spread or on aligned rails would have
+// to be placed together with the rest.
 func (c *Core) rebind(rep *record.Replica) bool {
 	c.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
 	for g := range rep.Job.Spec.Groups {
 		t := &rep.Job.Spec.Groups[g].Topology
-		if rep.Count(g, record.MemberAbsent) > 0 && (t.Spread != "" || t.RailAligned || !c.rebindGroup(rep, g)) {
+		if rep.Count(g, record.MemberAbsent) > 0 && (record.PlacedTogether(t) || !c.rebindGroup(rep, g)) {
 			return false
 		}
 	}

@@ -70,7 +70,7 @@ var roomRules = map[string]roomRule{
 		},
 	},
 	"books": {
-		as: map[string]string{"Ledger": "UsePart"},
+		as: map[string]string{"Ledger": "UsePart", "Lost": "LostMembers"},
 		derived: map[string]string{
 			"Placement":  "scratch",
 			"Capacities": "from the nodes", "untold": "told at the end of Restore", "left": "scratch",

@@ -14,7 +14,8 @@ import (
 // snapshotVersion is the version of the snapshot's format.
 const snapshotVersion = 2
 
-// Snapshot returns the whole state as JSON. Cost: O(state).
+// Snapshot returns the whole state as JSON, which [Restore] reads. Equal states give equal
+// bytes. Cost: O(state).
 func (c *Core) Snapshot() ([]byte, error) {
 	s := record.Snapshot{
 		Version: snapshotVersion, Config: c.state.Config, OwnGain: c.state.Config.Gain != nil,
@@ -24,7 +25,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 		Reservations: c.backlog.SaveReservations(),
 		RatesPart:    c.life.SaveMeters(),
 		Tables:       c.catalogue.SaveTables(), Pools: c.catalogue.SavePools(),
-		Lost: c.losses.Save(),
+		Lost: c.losses.Save(), LostMembers: c.books.Lost,
 	}
 	c.saveAgenda(&s)
 	b, err := json.Marshal(&s)
@@ -34,18 +35,34 @@ func (c *Core) Snapshot() ([]byte, error) {
 	return b, nil
 }
 
+// An Option gives [Restore] what no snapshot has.
+type Option func(*beside)
+
+// beside is what stands beside a snapshot.
+type beside struct {
+	gain   berth.GainFunc
+	tables map[string]*catalogue.Table
+}
+
+// WithGain is for a core that was made with a Config.Gain: the restored one weighs with this
+// function, which is to be the same. Nil: the core had none.
+func WithGain(gain berth.GainFunc) Option { return func(b *beside) { b.gain = gain } }
+
+// withTables has the restored core take over tables that another has worked out.
+func withTables(tables map[string]*catalogue.Table) Option {
+	return func(b *beside) { b.tables = tables }
+}
+
 // Restore makes a core of a snapshot. It behaves as the core that gave the
 // snapshot would have, for whatever comes. Any bytes that are no snapshot are
-// refused with a [*berth.Error]. Cost: O(state).
-func Restore(b []byte) (*Core, error) { return restore(b, nil, nil) }
-
-// RestoreWith is Restore for a core with a Config.Gain of its own, which no snapshot has: it
-// is to be the same function.
-func RestoreWith(b []byte, gain berth.GainFunc) (*Core, error) { return restore(b, gain, nil) }
-
-// restore is Restore with what can be taken over from a core that has it.
-func restore(b []byte, gain berth.GainFunc, tables map[string]*catalogue.Table) (*Core, error) {
-	s, err := readSnapshot(b, gain)
+// refused with a [*berth.Error], and so is a snapshot of a core with a Config.Gain without
+// [WithGain]. Cost: O(state).
+func Restore(b []byte, options ...Option) (*Core, error) {
+	var beside beside
+	for _, option := range options {
+		option(&beside)
+	}
+	s, err := readSnapshot(b, beside.gain)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +70,7 @@ func restore(b []byte, gain berth.GainFunc, tables map[string]*catalogue.Table) 
 	if err != nil {
 		return nil, err
 	}
-	c.catalogue.Lender, c.books.Restoring = tables, true
+	c.catalogue.Lender, c.books.Restoring = beside.tables, true
 	if err := c.restore(s); err != nil {
 		err.Event = "snapshot"
 		return nil, err
@@ -67,14 +84,33 @@ func readSnapshot(b []byte, gain berth.GainFunc) (*record.Snapshot, error) {
 	s := &record.Snapshot{}
 	switch err := refusal.Decode("snapshot", b, s); {
 	case err != nil:
+		// A field that is not known is one of another version, if the version is another.
+		if other := versionOf(b); other != 0 && other != snapshotVersion {
+			return nil, unknownVersion(other)
+		}
 		return nil, err
 	case s.Version != snapshotVersion:
-		return nil, &berth.Error{Event: "snapshot", Field: "version", Kind: berth.ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", s.Version, snapshotVersion)}
+		return nil, unknownVersion(s.Version)
 	case s.OwnGain != (gain != nil):
 		return nil, &berth.Error{Event: "snapshot", Field: "ownGain", Kind: berth.ErrInvalid, Reason: fmt.Sprintf("is %v: a core is restored with the function for the gain that it had", s.OwnGain)}
 	}
 	s.Config.Gain = gain
 	return s, nil
+}
+
+// versionOf is the version that a snapshot names, also one of another form; 0: it names none.
+func versionOf(b []byte) int {
+	var head struct {
+		Version int `json:"version"`
+	}
+	if json.Unmarshal(b, &head) != nil {
+		return 0
+	}
+	return head.Version
+}
+
+func unknownVersion(version int) error {
+	return &berth.Error{Event: "snapshot", Field: "version", Kind: berth.ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", version, snapshotVersion)}
 }
 
 // restore has every part take back its own, in the order in which the parts need each other.
@@ -109,6 +145,7 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		func() *berth.Error { return refusal.In(c.upkeep.RestoreLosses(s.Lost), "lost") },
 		func() *berth.Error { return c.life.RestoreMeters(&s.RatesPart) },
 		func() *berth.Error { return c.books.RestoreUse(&s.UsePart) },
+		func() *berth.Error { return c.books.RestoreLost(s.LostMembers) },
 	} {
 		if err := part(); err != nil {
 			return err

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/errtext"
 )
 
-// WhatIf answers what a pass at an instant would order if the given events were
-// told first. It works on a copy and leaves the core byte-identical. An event that
-// would be refused ends it with that refusal.
+// WhatIf answers what a pass at an instant would order if the given events were told first. It
+// works on a copy and leaves the core byte-identical. An event that would be refused ends it
+// with that refusal.
 //
 // Cost: O(state), for the copy.
 func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Order, error) {
@@ -17,7 +18,7 @@ func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Order, err
 	if err != nil {
 		return nil, err
 	}
-	twin, err := restore(b, c.state.Config.Gain, c.catalogue.Tables)
+	twin, err := c.restoreTwin(b)
 	if err != nil {
 		return nil, err
 	}
@@ -30,10 +31,10 @@ func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Order, err
 }
 
 // StartPlan answers what it would take to start a replica that waits at an instant, if these
-// facts were told first: whom to move, who would have to yield and at what price, or why
-// nothing helps. It has no effect. Without facts, and now, it looks at the core itself; else at
-// a copy for which all that is due by then has fallen due, which costs O(state) more. A job
-// that is not known, also because its gang timeout is over by then, or a fact that would be
+// events were told first: which gangs to move, which victims to evict and at what cost, or why
+// nothing helps. It has no effect. Without events, and now, it looks at the core itself; else
+// at a copy for which all that is due by then has fallen due, which costs O(state) more. A job
+// that is not known, also because its gang timeout is over by then, or an event that would be
 // refused, is refused.
 func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...berth.Event) (berth.StartPlan, error) {
 	twin := c
@@ -42,7 +43,7 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...b
 		if err != nil {
 			return berth.StartPlan{}, err
 		}
-		if twin, err = restore(b, c.state.Config.Gain, c.catalogue.Tables); err != nil {
+		if twin, err = c.restoreTwin(b); err != nil {
 			return berth.StartPlan{}, err
 		}
 		for _, e := range facts {
@@ -57,9 +58,17 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...b
 		twin.books.Tick()
 		twin.expire()
 	}
-	rep := twin.backlog.Lookup(berth.ReplicaRef{Job: id, Replica: replica})
+	var rep *record.Replica
+	if j := twin.state.Jobs[id]; j != nil {
+		rep = j.Replica(replica)
+	}
 	if rep == nil {
 		return berth.StartPlan{}, &berth.Error{Event: "whatItTakes", Field: "job", Kind: berth.ErrUnknown, Reason: fmt.Sprintf("job %q has no replica %d", errtext.Short(id), replica)}
 	}
 	return twin.answer.StartPlan(rep), nil
+}
+
+// restoreTwin makes a core of a snapshot of this one.
+func (c *Core) restoreTwin(b []byte) (*Core, error) {
+	return Restore(b, WithGain(c.state.Config.Gain), withTables(c.catalogue.Tables))
 }

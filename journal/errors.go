@@ -12,6 +12,8 @@ var (
 	// ErrMalformed: a line that is no line of a journal. Reading can go on behind
 	// it.
 	ErrMalformed = errors.New("malformed line")
+	// ErrVersion: a journal of a version that this release does not read.
+	ErrVersion = errors.New("unknown version")
 	// ErrTruncated: the last line has no end, as after a crash while it was
 	// written.
 	ErrTruncated = errors.New("truncated journal")

@@ -7,15 +7,52 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/journal"
+	"github.com/berth-sched/berth/quota"
 )
+
+// logged is what a process leaves that dies after its first pass: a snapshot, and a journal
+// that was begun with it.
+func logged() (snapshot []byte, file *bytes.Buffer) {
+	sched, err := core.New(berth.Config{})
+	if err != nil {
+		panic(err)
+	}
+	if snapshot, err = sched.Snapshot(); err != nil {
+		panic(err)
+	}
+	file = &bytes.Buffer{}
+	w, err := journal.NewWriter(file, sched.Config())
+	if err != nil {
+		panic(err)
+	}
+	for _, event := range []berth.Event{
+		berth.NodeJoined{Node: berth.Node{ID: "n1", GPUs: []berth.GPU{{Product: "H100-80GB"}}}},
+		berth.QueueSet{Queue: quota.Queue{Name: "research"}},
+		berth.JobSubmitted{Job: berth.Job{
+			ID: "train", Queue: "research",
+			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}},
+		}},
+	} {
+		w.Applied(1000, event, sched.Apply(1000, event))
+	}
+	orders, err := sched.Schedule(2000)
+	if err != nil {
+		panic(err)
+	}
+	w.Scheduled(2000, orders)
+	if err := w.Flush(); err != nil { // and sync the file, before the orders are carried out
+		panic(err)
+	}
+	return snapshot, file
+}
 
 func Example() {
 	sched, _ := core.New(berth.Config{})
 	var file bytes.Buffer
 	w, _ := journal.NewWriter(&file, sched.Config())
 
-	fact := berth.NodeJoined{Node: berth.Node{ID: "n1", CPUMilli: 8000}}
-	w.Applied(1000, fact, sched.Apply(1000, fact))
+	event := berth.NodeJoined{Node: berth.Node{ID: "n1", CPUMilli: 8000}}
+	w.Applied(1000, event, sched.Apply(1000, event))
 	orders, _ := sched.Schedule(2000)
 	w.Scheduled(2000, orders)
 	if err := w.Flush(); err != nil {
@@ -26,4 +63,43 @@ func Example() {
 	fmt.Printf("%+v %v\n", counts, err)
 	// Output:
 	// {Events:1 Passes:1 Orders:0} <nil>
+}
+
+// An incident is replayed: a fresh core is told the same events, and a pass that orders anything
+// else than it did then is named by its line.
+func ExampleReplay() {
+	_, file := logged()
+	incident := bytes.Clone(file.Bytes())
+	counts, err := journal.Replay(file)
+	fmt.Printf("%+v %v\n", counts, err)
+
+	tampered := bytes.Replace(incident, []byte(`"deadline":122000`), []byte(`"deadline":122001`), 1)
+	_, err = journal.Replay(bytes.NewReader(tampered))
+	fmt.Println(err != nil)
+	// Output:
+	// {Events:3 Passes:1 Orders:1} <nil>
+	// true
+}
+
+// After a crash: the last snapshot, the journal that was begun with it, and then what is
+// outstanding. A torn last line is what a crash leaves, and no error.
+func ExampleRecover() {
+	snapshot, file := logged()
+	file.WriteString(`{"now":3000,"ev`)
+
+	sched, err := core.Restore(snapshot)
+	if err != nil {
+		panic(err)
+	}
+	found, err := journal.Recover(sched, file)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%+v truncated %v\n", found.Counts, found.Truncated)
+	for _, order := range sched.Outstanding() {
+		fmt.Println("again:", order.Kind(), order.Header().Job)
+	}
+	// Output:
+	// {Events:3 Passes:1 Orders:1} truncated true
+	// again: bind train
 }

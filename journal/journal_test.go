@@ -171,7 +171,10 @@ func TestTamperedJournals(t *testing.T) {
 		{"two objects on a line", edit(submitted, "\n", " {}\n"), journal.ErrMalformed, submitted + 1, "after its end"},
 		{"an empty line", edit(submitted, lines[submitted], "\n"), journal.ErrMalformed, submitted + 1, "ends before"},
 		{"a last line without its end", strings.TrimSuffix(text, "\n"), journal.ErrTruncated, len(lines), "no end"},
-		{"no configuration", drop(0), journal.ErrMalformed, 1, "the first line is the configuration"},
+		{"no configuration", drop(0), journal.ErrMalformed, 1, "the first line is the version and the configuration"},
+		{"no version", edit(0, `"version":2,`, ``), journal.ErrVersion, 1, "older than version 2"},
+		{"another version", edit(0, `"version":2,`, `"version":3,`), journal.ErrVersion, 1, "is 3, not 2"},
+		{"a version on another line", edit(submitted, `"now":1000,`, `"version":2,"now":1000,`), journal.ErrMalformed, submitted + 1, "is none of"},
 		{"a configuration that makes no sense", edit(0, `"leaf"`, `"node"`), journal.ErrMalformed, 1, "is taken"},
 		{"nothing", "", journal.ErrMalformed, 1, "is empty"},
 	} {
@@ -293,7 +296,7 @@ func TestLongLine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 64 MiB")
 	}
-	head := `{"config":{}}` + "\n"
+	head := `{"version":2,"config":{}}` + "\n"
 	long := io.LimitReader(spaces{}, journal.MaxLineBytes+1)
 	r, err := journal.NewReader(io.MultiReader(strings.NewReader(head), long, strings.NewReader("\n"+`{"now":1,"pass":true}`+"\n")))
 	require.NoError(t, err)
@@ -319,7 +322,7 @@ func (spaces) Read(b []byte) (int, error) {
 func FuzzReader(f *testing.F) {
 	text, _, _ := record(f)
 	f.Add(text)
-	f.Add(`{"config":{}}` + "\n" + `{"now":1,"pass":true}` + "\n" + `{"order":{}}`)
+	f.Add(`{"version":2,"config":{}}` + "\n" + `{"now":1,"pass":true}` + "\n" + `{"order":{}}`)
 	f.Add("")
 	f.Add("{}\n")
 	f.Fuzz(func(t *testing.T, text string) {

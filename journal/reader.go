@@ -16,12 +16,16 @@ import (
 // some 6 MB.
 const MaxLineBytes = 64 << 20
 
+// version is the version of the journal's format, as the first line has it. Journals of version 1
+// did not say it.
+const version = 2
+
 // An Entry is one line behind the first. Exactly one of Event, Pass and Order
 // is set.
 type Entry struct {
 	// Line counts from 1.
 	Line int
-	// Now is the instant of a fact or a pass.
+	// Now is the instant of an event or a pass.
 	Now   berth.Time
 	Event berth.Event
 	Pass  bool
@@ -31,7 +35,7 @@ type Entry struct {
 }
 
 // A Reader reads a journal line by line. It is strict: a field it does not know,
-// one too many or one too few is an error, because a fact that is half understood
+// one too many or one too few is an error, because an event that is half understood
 // is worse than none.
 type Reader struct {
 	in     *bufio.Reader
@@ -54,8 +58,13 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.Config == nil || w.fields() != 1 {
-		return nil, in.malformed("config", "the first line is the configuration and nothing else", nil)
+	switch {
+	case w.Config == nil || w.fields() > 2 || w.fields() == 2 && w.Version == nil:
+		return nil, in.malformed("config", "the first line is the version and the configuration, and nothing else", nil)
+	case w.Version == nil:
+		return nil, in.unknownVersion("is missing: the journal is older than version 2")
+	case *w.Version != version:
+		return nil, in.unknownVersion(fmt.Sprintf("is %d, not %d", *w.Version, version))
 	}
 	if in.config, err = berth.DecodeConfig(w.Config); err != nil {
 		return nil, in.malformed("config", "", err)
@@ -97,24 +106,25 @@ func (r *Reader) Next() (Entry, error) {
 			return Entry{}, r.malformed("pass", "is false", nil)
 		}
 	default:
-		return Entry{}, r.malformed("", "is none of a fact (now, event), a pass (now, pass) and an order", nil)
+		return Entry{}, r.malformed("", "is none of an event (now, event), a pass (now, pass) and an order (order)", nil)
 	}
 	return e, nil
 }
 
 // envelope is what any line may have.
 type envelope struct {
-	Config json.RawMessage `json:"config"`
-	Now    *berth.Time     `json:"now"`
-	Event  json.RawMessage `json:"event"`
-	Pass   *bool           `json:"pass"`
-	Order  json.RawMessage `json:"order"`
+	Version *int            `json:"version"`
+	Config  json.RawMessage `json:"config"`
+	Now     *berth.Time     `json:"now"`
+	Event   json.RawMessage `json:"event"`
+	Pass    *bool           `json:"pass"`
+	Order   json.RawMessage `json:"order"`
 }
 
 // fields counts those that are there.
 func (w *envelope) fields() int {
 	n := 0
-	for _, there := range []bool{w.Config != nil, w.Now != nil, w.Event != nil, w.Pass != nil, w.Order != nil} {
+	for _, there := range []bool{w.Version != nil, w.Config != nil, w.Now != nil, w.Event != nil, w.Pass != nil, w.Order != nil} {
 		if there {
 			n++
 		}
@@ -159,6 +169,10 @@ func (r *Reader) next() ([]byte, error) {
 		}
 		return text[:len(text)-1], nil
 	}
+}
+
+func (r *Reader) unknownVersion(reason string) *Error {
+	return &Error{Line: r.line, Field: "version", Reason: reason, Kind: ErrVersion}
 }
 
 // malformed builds the error about the current line. Where the package berth said

@@ -33,7 +33,7 @@ func NewWriter(w io.Writer, config berth.Config) (*Writer, error) {
 		return nil, err
 	}
 	out := &Writer{out: bufio.NewWriterSize(w, 1<<16)}
-	out.put(`{"config":`, text)
+	out.put(`{"version":`+strconv.Itoa(version)+`,"config":`, text)
 	return out, out.err
 }
 

@@ -38,6 +38,11 @@ func (s *Scheduler) Schedule(now berth.Time) ([]berth.Order, error) {
 	s.policy.Pass(p)
 	p.withdraw()
 	s.wake = p.wake
+	for _, order := range p.orders {
+		if j := s.orders[order.Header().ID]; j != nil {
+			j.given = order
+		}
+	}
 	return p.orders, nil
 }
 

@@ -3,6 +3,7 @@ package baseline
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -49,6 +50,18 @@ func New(p Policy, fit Fit) *Scheduler {
 
 // NextWake is when the policy wants a pass though nothing is told until then.
 func (s *Scheduler) NextWake() (berth.Time, bool) { return s.wake, s.wake != 0 }
+
+// Outstanding returns the orders that are given and not reported, by ID.
+func (s *Scheduler) Outstanding() []berth.Order {
+	var list []berth.Order
+	for _, id := range slices.Sorted(maps.Keys(s.orders)) {
+		list = append(list, s.orders[id].given)
+	}
+	return list
+}
+
+// Lost lists nothing: no hardware is lost here.
+func (s *Scheduler) Lost() []berth.Loss { return nil }
 
 // Apply tells a fact. A refusal is a *berth.Error, and changes nothing.
 func (s *Scheduler) Apply(now berth.Time, e berth.Event) error {
@@ -98,7 +111,7 @@ func (s *Scheduler) apply(now berth.Time, e berth.Event) *berth.Error {
 
 func (s *Scheduler) join(n berth.Node) *berth.Error {
 	for i := range n.GPUs {
-		if n.GPUs[i].Failed || n.GPUs[i].Mode != berth.GPUModeWhole {
+		if n.GPUs[i].Failed || n.GPUs[i].Mode > berth.GPUModeWhole {
 			return unsupported(fmt.Sprintf("node.gpus[%d]", i), "only sound and whole GPUs are placed on here")
 		}
 	}
@@ -185,7 +198,7 @@ func (s *Scheduler) finish(now berth.Time, e berth.JobFinished) *berth.Error {
 	j := s.jobs[e.Job]
 	switch {
 	case j == nil || j.gone || j.phase == waits || j.life != e.Incarnation:
-		return &berth.Error{Field: "job", Reason: fmt.Sprintf("life %d of job %q is over, or was never", e.Incarnation, e.Job), Kind: berth.ErrStale}
+		return &berth.Error{Field: "job", Reason: fmt.Sprintf("incarnation %d of job %q is over, or never began", e.Incarnation, e.Job), Kind: berth.ErrStale}
 	case j.phase == starts:
 		return unsupported("job", "it ended before it was reported to run")
 	}
@@ -234,7 +247,7 @@ func (s *Scheduler) reported(now berth.Time, e berth.OrderReported) *berth.Error
 // close ends the order that is out about a job.
 func (s *Scheduler) close(j *Job) {
 	delete(s.orders, j.out)
-	j.out = 0
+	j.out, j.given = 0, nil
 }
 
 // toStop has a job stopped by the next pass.

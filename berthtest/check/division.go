@@ -24,6 +24,8 @@ type divided struct {
 	change *change
 	// unknown: nobody knows how the GPU is. It takes nothing until that is told.
 	unknown bool
+	// overdue was not reported in time, and members might come up on it.
+	overdue *change
 	// touched: a change from, to or within GPUModeMIG was ordered, the last at touchedAt.
 	touched   bool
 	touchedAt berth.Time
@@ -47,7 +49,7 @@ func (d *divided) layout() []mig.Placement {
 
 // tell takes over how a GPU is.
 func (d *divided) tell(mode berth.GPUMode, instances []mig.Placement, kind berth.GeometryKind) {
-	d.mode, d.instances, d.unknown = mode, nil, false
+	d.mode, d.instances, d.unknown, d.overdue = max(mode, berth.GPUModeWhole), nil, false, nil // a node need not say it
 	if kind != berth.GeometryPerClaim {
 		d.instances = slices.Clone(instances)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/check/protocol"
+	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
 // Applied takes a fact that the core accepted.
@@ -226,6 +226,7 @@ func (c *Checker) gpuFailed(e berth.GPUFailed) error {
 	n.failed |= berth.GPUSetOf(e.GPU)
 	g := &n.gpus[e.GPU]
 	hit := g.holders()
+	g.overdue = nil
 	if g.change != nil {
 		c.saw("gpuFailed while a repartition is out")
 		c.endChange(g.change, false)

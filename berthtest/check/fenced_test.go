@@ -80,6 +80,14 @@ var fenced = []animal{
 		b.Members[0].Group, b.Members[1].Group, b.Members[2].Group = "driver", "workers", "workers"
 		return z.try(b)
 	}},
+	{check.PromiseS8, "a balanced group uses one leaf more than it has to", func(z *zoo) error {
+		z.submit("a", 3, topo(berth.Topology{Balance: "leaf"}))
+		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n1", 1), on(2, "n3", 0)))
+	}},
+	{check.PromiseS8, "a balanced group is uneven", func(z *zoo) error {
+		z.submit("a", 6, topo(berth.Topology{Balance: "node"}), func(j *berth.Job) { j.Groups[0].Claim = berth.Claim{CPUMilli: 200} })
+		return z.try(z.bind("a", on(0, "n1"), on(1, "n1"), on(2, "n1"), on(3, "n1"), on(4, "n1"), on(5, "n2")))
+	}},
 	{check.PromiseS8, "a spread group stands on one leaf", func(z *zoo) error {
 		z.submit("a", 2, topo(berth.Topology{Spread: "leaf"}))
 		return z.try(z.bind("a", on(0, "n1", 0), on(1, "n2", 0)))
@@ -126,7 +134,7 @@ var fenced = []animal{
 		z.running("b", 1)
 		z.submit("a", 2, onLeaf, func(j *berth.Job) { j.Groups[0].MinMembers = 1 })
 		z.pass(z.bind("a", on(0, "n3", 0)))
-		z.tell(berth.OrderReported{Order: 2})
+		z.tell(berth.OrderReported{Order: 2, Outcome: berth.OutcomeDone})
 		grow := z.bind("a", on(1, "n1", 1))
 		grow.Cause.Code = berth.CauseGrows
 		return z.try(grow)
@@ -166,7 +174,7 @@ var fenced = []animal{
 		z.reserve("r", func(r *berth.Reservation) { r.Nodes = []berth.NodeID{"n2"} })
 		z.submit("a", 2, shorter(101*berth.Second), func(j *berth.Job) { j.Groups[0].MinMembers = 1 })
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		z.tell(berth.OrderReported{Order: 1})
+		z.tell(berth.OrderReported{Order: 1, Outcome: berth.OutcomeDone})
 		grow := z.bind("a", on(1, "n2", 0))
 		grow.Cause.Code = berth.CauseGrows
 		return z.try(grow)

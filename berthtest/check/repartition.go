@@ -17,6 +17,8 @@ type change struct {
 	node *node
 	// fresh: it was given in the pass that goes on. bound: the Bind that it is for came.
 	fresh, bound bool
+	// switches: the GPU was in another mode before it.
+	switches bool
 }
 
 // after is what exists when a change is done.
@@ -27,7 +29,7 @@ func (ch *change) after(before []mig.Placement) []mig.Placement {
 
 // needs reports whether a member stands on what a change is to bring about.
 func (ch *change) needs(m *member) bool {
-	return ch.node.gpus[ch.GPU].mode != ch.Mode || slices.Contains(ch.Create, m.at.Instance)
+	return ch.switches || slices.Contains(ch.Create, m.at.Instance)
 }
 
 // repartition takes an order about a GPU.
@@ -60,7 +62,7 @@ func (c *Checker) repartition(r berth.Repartition) error {
 	if len(g.seats) > 0 {
 		c.saw("repartition beside instances in use")
 	}
-	g.change = &change{Repartition: r, node: n, fresh: true}
+	g.change = &change{Repartition: r, node: n, fresh: true, switches: r.Mode != g.mode}
 	c.changes[r.ID], c.formerly[r.ID] = g.change, true
 	return nil
 }
@@ -221,7 +223,7 @@ func (c *Checker) endChange(ch *change, done bool) {
 
 // repartitionReported: what runs on what was ordered proves that it came about.
 func (c *Checker) repartitionReported(ch *change, e berth.OrderReported) error {
-	if e.Outcome == berth.OutcomePartial || len(e.Members) > 0 {
+	if e.Outcome != berth.OutcomeDone && e.Outcome != berth.OutcomeFailed || len(e.Members) > 0 {
 		return broken(PromiseEvents, "a report of order %d, a repartition, was accepted as %s with %d members", ch.ID, e.Outcome, len(e.Members))
 	}
 	if e.Outcome == berth.OutcomeDone {
@@ -259,7 +261,7 @@ func (c *Checker) fail(ch *change) {
 }
 
 // expireChange: a change that nobody reported came about if somebody runs on it; else
-// nobody knows.
+// nobody knows. Members that may be coming up on it hold what they hold.
 func (c *Checker) expireChange(ch *change) {
 	if ch.runner() != nil {
 		c.saw("repartition expired, and done")
@@ -269,8 +271,24 @@ func (c *Checker) expireChange(ch *change) {
 	c.saw("repartition expired")
 	c.outdated() // what was reserved there may be no more, and be reserved anew in the same pass
 	g := &ch.node.gpus[ch.GPU]
-	c.fail(ch)
-	g.unknown = true
+	needed := slices.ContainsFunc(g.holders(), ch.needs)
+	c.endChange(ch, needed)
+	if g.unknown = true; needed {
+		c.saw("repartition expired under members that may be coming up")
+		g.overdue = ch
+	}
+}
+
+// proves: a member that runs on what a change was to bring about says that it was carried out,
+// though nobody reported it in time.
+func (c *Checker) proves(m *member) {
+	for _, i := range m.at.GPUs.Indexes() {
+		if g := &m.node.gpus[i]; g.overdue != nil && g.overdue.needs(m) {
+			c.saw("overdue repartition proven")
+			c.outdated()
+			g.unknown, g.overdue = false, nil
+		}
+	}
 }
 
 // gpuPartitioned takes the world's word for how a GPU is.
@@ -294,6 +312,9 @@ func (c *Checker) gpuPartitioned(e berth.GPUPartitioned) error {
 func (c *Checker) unpartitionable(n *node, e berth.GPUPartitioned) string {
 	if e.GPU < 0 || e.GPU >= len(n.gpus) {
 		return "there is no such GPU"
+	}
+	if e.Mode == berth.GPUModeUnset {
+		return "its mode is not said"
 	}
 	g := &n.gpus[e.GPU]
 	if why := c.undividable(n, e.Mode, e.Instances); why != "" {

@@ -29,8 +29,11 @@ type reserved struct {
 	trespasses []trespass
 	// ousted are the gangs on whose nodes something that ranks above them was placed in
 	// that pass: from then on the other nodes are free, and it may reserve anew.
-	ousted     map[gangKey]bool
-	spreadings []spreading
+	ousted map[gangKey]bool
+	// spreadings are the groups of that pass that are spread or balanced.
+	spreadings []interface {
+		even(gangs map[gangKey]berth.ReservationReport) error
+	}
 }
 
 // A trespass is a placement on nodes that were reserved for a gang before the pass.
@@ -205,8 +208,8 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 			return t.err
 		}
 	}
-	for i := range c.spreadings {
-		if err := c.spreadings[i].even(gangs); err != nil {
+	for _, s := range c.spreadings {
+		if err := s.even(gangs); err != nil {
 			return err
 		}
 	}

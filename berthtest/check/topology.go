@@ -8,8 +8,8 @@ import (
 )
 
 // topology: the gang as a whole, each of its groups and each of their segments stand
-// in one domain of the level that they require; a group that is spread is, and one on
-// aligned rails is. What was observed stands where it stands.
+// in one domain of the level that they require; a group that is balanced or spread is, and one
+// on aligned rails is. What was observed stands where it stands.
 func (c *Checker) topology(rep *replica) error {
 	if rep.observed {
 		return nil
@@ -26,7 +26,7 @@ func (c *Checker) topology(rep *replica) error {
 		if err := c.together(members, rep.job.spec.Groups[g].Topology.Required); err != nil {
 			return err
 		}
-		for _, check := range []func(*replica, int, []*member) error{c.segments, c.spread, c.aligned} {
+		for _, check := range []func(*replica, int, []*member) error{c.segments, c.balanced, c.spread, c.aligned} {
 			if err := check(rep, g, members); err != nil {
 				return err
 			}
@@ -110,7 +110,7 @@ func (c *Checker) spread(rep *replica, g int, members []*member) error {
 	}
 	c.saw("spread placed")
 	if c.passed { // the pass may have set nodes aside before this order
-		c.spreadings = append(c.spreadings, s)
+		c.spreadings = append(c.spreadings, &s)
 		return nil
 	}
 	return s.even(nil)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -45,7 +46,7 @@ func (s *Simulation) executeChange(o berth.Repartition) error {
 	}
 	ch.failed = s.chance(s.options.Faults.RepartitionFail)
 	ch.done = !ch.failed
-	e := berth.OrderReported{Order: o.ID}
+	e := berth.OrderReported{Order: o.ID, Outcome: berth.OutcomeDone}
 	if ch.failed {
 		e.Outcome, e.Reason = berth.OutcomeFailed, "the driver refused"
 		s.executor.undo(ch)
@@ -105,15 +106,18 @@ func (s *Simulation) changeTold(e berth.OrderReported) {
 	}
 }
 
-// changeOverdue: when a core has heard nothing of a change, and nobody runs on it, the
-// members there are stopped; some time later somebody looks how the GPU is.
+// changeOverdue: a core has heard nothing of a change. If it was carried out, members come up on
+// it all the same, and the reports of their Binds tell; if not, they cannot be started. Some time
+// later somebody looks how the GPU is.
 func (s *Simulation) changeOverdue(o berth.Repartition) {
 	ch := s.executor.changes[o.ID]
 	if ch == nil || ch.told {
 		return
 	}
 	delete(s.executor.changes, o.ID)
-	s.executor.undo(ch)
+	if !ch.done {
+		s.executor.undo(ch)
+	}
 	s.lookAt(o.Node, o.GPU)
 }
 
@@ -122,14 +126,19 @@ func (s *Simulation) lookAt(node berth.NodeID, gpu int) {
 	s.queue.push(occurrence{at: s.now.Add(s.around(s.options.Faults.Outage)), what: looked, node: node, gpu: gpu})
 }
 
-// look tells how a GPU is.
+// look tells how a GPU is. Where members hold it that may be coming up otherwise, somebody looks
+// again.
 func (s *Simulation) look(node berth.NodeID, gpu int) error {
 	i, known := s.hardware.byID[node]
 	if !known || gpu >= len(s.hardware.nodes[i].GPUs) {
 		return nil
 	}
 	g := &s.hardware.nodes[i].GPUs[gpu]
-	return s.arrive(Arrival{At: s.now, Event: berth.GPUPartitioned{Node: node, GPU: gpu, Mode: g.Mode, Instances: g.Instances}})
+	err := s.arrive(Arrival{At: s.now, Event: berth.GPUPartitioned{Node: node, GPU: gpu, Mode: g.Mode, Instances: g.Instances}})
+	if errors.Is(s.refusal, berth.ErrConflict) {
+		s.lookAt(node, gpu)
+	}
+	return err
 }
 
 // loseChanges ends the changes about GPUs that are lost. GPUs that stay with their nodes

@@ -96,6 +96,13 @@ func (t *turn) toldMode(at gpuRef) []signal {
 		if r, ok := t.orders[e.Order].(berth.Repartition); ok {
 			on(r.Node, r.GPU, "repartition "+e.Outcome.String())
 		}
+		if b, ok := t.orders[e.Order].(berth.Bind); ok && t.before.mode(at.node, at.gpu) == "unknown" {
+			for _, m := range b.Members {
+				if m.GPUs.Has(at.gpu) {
+					on(m.Node, at.gpu, "bind reported")
+				}
+			}
+		}
 	}
 	return signals
 }

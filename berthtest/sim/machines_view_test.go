@@ -44,6 +44,7 @@ type nodeView struct {
 		GPU     int
 		Order   *berth.OrderHeader
 		Before  *struct{ Mode berth.GPUMode } // the order
+		Overdue bool                          // the order, which is not out any more
 		Unknown bool
 	}
 	QuarantineUntil, BurnInUntil berth.Time
@@ -94,6 +95,11 @@ func viewOf(sched *core.Core) *view {
 	}
 	for _, n := range v.Nodes {
 		v.nodes[n.Node.ID] = n
+		for i := range n.GPUs {
+			if g := &n.GPUs[i]; g.Overdue {
+				g.Order, g.Before = nil, nil
+			}
+		}
 	}
 	for _, j := range v.Jobs {
 		for _, g := range j.Replicas {

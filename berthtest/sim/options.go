@@ -36,13 +36,6 @@ func (s *slice) Next() (Arrival, bool) {
 	return first, true
 }
 
-// A Waker is a scheduler that wants passes at certain instants, though nothing is told
-// until then. *core.Core is one.
-type Waker interface {
-	// NextWake is when the next pass is due, or false if none is.
-	NextWake() (berth.Time, bool)
-}
-
 // A Checker is told what passes between a simulation and its scheduler, and says what is
 // wrong. *check.Checker of package berthtest/check is one; wrap it to assert more.
 type Checker interface {
@@ -66,7 +59,7 @@ type Options struct {
 	RepartitionDelay berth.Duration
 	// PassInterval: passes are run at multiples of it. Zero: after every instant at
 	// which something happened. Either way no pass is run when there is nothing to do:
-	// nothing was told since the last one, and no Waker asks for it.
+	// nothing was told since the last one, and NextWake of the scheduler is later.
 	PassInterval berth.Duration
 	// Resume: a gang that wrote a checkpoint when it was asked goes on from there in its
 	// next life, after Checkpoint.RestartCost of its job. Otherwise it starts anew.

@@ -108,6 +108,9 @@ func (g *greedy) first() (berth.MemberPlacement, bool) {
 	return berth.MemberPlacement{}, false
 }
 
+func (g *greedy) NextWake() (berth.Time, bool)                   { return 0, false }
+func (g *greedy) Lost() []berth.Loss                             { return nil }
+func (g *greedy) Outstanding() []berth.Order                     { return nil }
 func (g *greedy) Explain(berth.JobID) (berth.Explanation, error) { return berth.Explanation{}, nil }
 func (g *greedy) Report() berth.FleetReport                      { return berth.FleetReport{} }
 func (g *greedy) Snapshot() ([]byte, error)                      { return []byte(g.fault), nil }

@@ -118,10 +118,7 @@ func (s *Simulation) Next() (at berth.Time, any bool) {
 
 // passDue is when the next pass is to be run.
 func (s *Simulation) passDue() (berth.Time, bool) {
-	at, due := berth.Time(0), false
-	if waker, wakes := s.scheduler.(Waker); wakes {
-		at, due = waker.NextWake()
-	}
+	at, due := s.scheduler.NextWake()
 	if s.dirty {
 		at, due = s.now, true
 	}

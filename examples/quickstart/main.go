@@ -21,15 +21,15 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	facts := []berth.Event{
+	events := []berth.Event{
 		node("node-a"), node("node-b"),
 		berth.QueueSet{Queue: quota.Queue{Name: "research"}},
 		job("train", 2, 4), // a gang of two members with four GPUs each
 		job("tune", 1, 2),
 	}
-	for now := berth.Time(0); len(facts) > 0; now = now.Add(berth.Minute) {
-		for _, fact := range facts {
-			if err := sched.Apply(now, fact); err != nil {
+	for now := berth.Time(0); len(events) > 0; now = now.Add(berth.Minute) {
+		for _, event := range events {
+			if err := sched.Apply(now, event); err != nil {
 				log.Print(err) // refused: nothing has changed
 			}
 		}
@@ -37,9 +37,9 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		facts = nil
+		events = nil
 		for _, order := range orders {
-			facts = append(facts, carryOut(order)...)
+			events = append(events, carryOut(order)...) // what comes of it is news again
 		}
 		if e, err := sched.Explain("tune"); err == nil && e.Replicas[0].Reason != nil {
 			fmt.Printf("%v: tune waits: %s\n", now.Sub(0), e.Replicas[0].Reason.Text)

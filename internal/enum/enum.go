@@ -56,16 +56,24 @@ func Parse[E ~uint8](n Names, text string) (E, bool) {
 	return 0, false
 }
 
+// unset is the first text of an enumeration that says nothing by its zero value: that prints, and
+// is neither written nor read.
+const unset = "unset"
+
 // A Refuse makes the error of a package: the type of the enumeration, and what is wrong.
 type Refuse func(name, reason string) error
 
-// Value is Parse with an error.
+// Value is Parse with an error, and without what is not set.
 func Value[E ~uint8](n Names, text string, refuse Refuse) (E, error) {
 	v, ok := Parse[E](n, text)
-	if !ok {
-		return 0, refuse(n.Type(), fmt.Sprintf("%q is none of %q", errtext.Short(text), n.List()))
+	if ok && text != unset {
+		return v, nil
 	}
-	return v, nil
+	list := n.List()
+	if list[0] == unset {
+		list = list[1:]
+	}
+	return 0, refuse(n.Type(), fmt.Sprintf("%q is none of %q", errtext.Short(text), list))
 }
 
 // Marshal is what a MarshalText returns: Text, or an error for what is no value.
@@ -73,7 +81,11 @@ func Marshal[E ~uint8](n Names, v E, refuse Refuse) ([]byte, error) {
 	if int(v) >= n.Len() {
 		return nil, refuse(n.Type(), fmt.Sprintf("%d is out of range", uint8(v)))
 	}
-	return []byte(Text(n, v)), nil
+	text := Text(n, v)
+	if text == unset {
+		return nil, refuse(n.Type(), "is not set")
+	}
+	return []byte(text), nil
 }
 
 // Unmarshal is what an UnmarshalText does: it sets the value of a text, and nothing with an error.

@@ -32,7 +32,7 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 		}
 	}
 	if rep.Order != nil {
-		order, err := berth.EncodeOrder(rep.Order)
+		order, err := berth.EncodeOrder(withClaims(rep.Order, nil))
 		invariant.Must(err)
 		saved.Order = (*record.SavedOrder)(&order)
 	}
@@ -72,6 +72,9 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 			return refusal.In(err, errtext.Index("members", i))
 		}
 	}
+	if torn := ad.state.TornByOrder(rep); torn != "" {
+		return refusal.Of(berth.ErrInvalid, "members", torn)
+	}
 	if err := ad.restoreOrder(rep, s.Order); err != nil {
 		return refusal.In(err, "order")
 	}
@@ -93,7 +96,7 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 		return refusal.Of(berth.ErrInvalid, "state", "is out of range")
 	case j.Cancelled && !s.Gone:
 		return refusal.Of(berth.ErrInvalid, "gone", "is false in a job that is being cancelled")
-	case !record.InRange(s.Attempt, s.FailedBids):
+	case !record.InRange(s.Attempt, s.FailedBids, s.Vain):
 		return record.RefuseCounter()
 	case s.Incarnation > 2*limits.MaxIncarnation:
 		return refusal.Of(berth.ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, berth.Incarnation(2*limits.MaxIncarnation)))
@@ -130,7 +133,7 @@ func (ad *Admission) restoreMember(rep *record.Replica, s *record.SavedMember) *
 	state, _ := enum.Parse[record.MemberState](memberStateNames, s.State)
 	switch {
 	case flat < 0 || rep.Members == nil || rep.Members[flat].State != record.MemberAbsent:
-		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%s is no member of the gang, or is doubled, or the replica is pending", errtext.Short(s.Ref().String())))
+		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%s is not a member of the gang, or is named twice, or the replica is pending", errtext.Short(s.Ref().String())))
 	case state == record.MemberAbsent:
 		return refusal.Of(berth.ErrInvalid, "state", fmt.Sprintf("%q is no state of a member", errtext.Short(s.State)))
 	case !state.Holds():
@@ -180,7 +183,7 @@ func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder)
 	h := order.Header()
 	switch order.(type) {
 	case berth.Drop, berth.Repartition, berth.Withdraw:
-		return refusal.Of(berth.ErrInvalid, "", "it is no order about a replica that is reported")
+		return refusal.Of(berth.ErrInvalid, "", "it is not an order for a replica that is reported")
 	}
 	switch {
 	case h.ID == 0 || h.ID > ad.state.LastOrder || ad.state.Orders[h.ID] != nil:
@@ -188,10 +191,20 @@ func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder)
 	case h.Job != rep.Job.Spec.ID || h.Replica != rep.Number:
 		return refusal.Of(berth.ErrInvalid, "job", "is another replica's")
 	}
-	rep.Order = order
+	rep.Order = withClaims(order, rep.Job.Claims())
 	ad.state.Orders[h.ID] = rep
 	ad.state.SetTimer(record.Timer{At: h.Deadline, Kind: record.TimerDeadline, Rep: rep})
 	return nil
+}
+
+// withClaims puts claims into a Bind, in the place of those that it has: the job has them, so that
+// a snapshot saves them once.
+func withClaims(order berth.Order, claims []berth.GroupClaim) berth.Order {
+	if bind, binds := order.(berth.Bind); binds {
+		bind.Claims = claims
+		return bind
+	}
+	return order
 }
 
 // restoreTimers enters what falls due of a replica.

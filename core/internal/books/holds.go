@@ -10,10 +10,11 @@ import (
 	"github.com/berth-sched/berth/gang"
 )
 
-// Lose ends the holds of those members of a node that are meant. It returns the
-// replicas it hit, in order, for Life.SettleAll.
-func (bk *Books) Lose(n *record.Node, meant func(*record.Member) bool) []*record.Replica {
-	var hit []*record.Replica
+// Lose ends the holds of those members of a node that are meant, and notes what hardware
+// took: what waits for a GPU that did not change has a Bind out, whose report tells of it. It
+// returns the replicas it hit, in order, for Life.SettleAll.
+func (bk *Books) Lose(n *record.Node, cause berth.Cause, meant func(*record.Member) bool) []*record.Replica {
+	var lost []lostMember
 	for i := len(n.Members) - 1; i >= 0; i-- {
 		at := n.Members[i]
 		m := &at.Rep.Members[at.Index]
@@ -24,11 +25,10 @@ func (bk *Books) Lose(n *record.Node, meant func(*record.Member) bool) []*record
 		if at.Rep.State == berth.ReplicaBinding || at.Rep.State == berth.ReplicaRepairing || m.State == record.MemberBinding {
 			after = record.MemberLost
 		}
+		lost = append(lost, lostMember{at, bk.state.PlacementOf(at.Rep, at.Index)})
 		bk.Unbook(at.Rep, at.Index, after)
-		hit = append(hit, at.Rep)
 	}
-	slices.SortFunc(hit, record.CompareReplicas)
-	return slices.Compact(hit)
+	return bk.noteLost(lost, cause)
 }
 
 // SettleGPU has the fleet know whether a GPU takes newcomers. One that is on its way to

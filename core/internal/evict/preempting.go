@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/books"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
@@ -69,7 +70,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		b := ev.bid(im, e)
 		if b != nil && !behind[e.Bucket] {
 			behind[e.Bucket] = true
-			for _, other := range e.Bucket.First(state.MaxBids) {
+			for _, other := range ev.backlog.First(e.Bucket, state.MaxBids) {
 				if other != e && other.Bids() && ev.looksFor(other.Rep) <= ev.state.Now {
 					r.Add(other)
 				}
@@ -158,14 +159,10 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	for _, victim := range victims {
 		im.leaveOut(victim)
 	}
-	if !t.find() { // it did a moment ago
-		panic("berth: broken invariant: equal fleets, different answers")
-	}
+	invariant.Hold(t.find(), "equal fleets, different answers") // it did a moment ago
 	b := &Bid{Entry: e, victims: victims, where: slices.Clone(ev.books.Placement.Members)}
 	ev.books.LetGo()
-	if !im.putIn(t.Queue, b.where) {
-		panic("berth: broken invariant: what was found is not free")
-	}
+	invariant.Hold(im.putIn(t.Queue, b.where), "what was found is not free")
 	return b
 }
 
@@ -306,7 +303,7 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 			continue
 		}
 		for _, b := range q.List {
-			e := bidderOf(b)
+			e := ev.backlog.Bidder(b)
 			if b.Slot >= 0 || e == nil {
 				continue
 			}
@@ -326,18 +323,4 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 		}
 	}
 	return list, next
-}
-
-// bidderOf is the first entry of a bucket that may bid; nil: there is none.
-func bidderOf(b *record.Bucket) *record.Entry {
-	if first := b.Entries.Min(); first.Bids() {
-		return first
-	}
-	var bidder *record.Entry
-	for _, e := range b.Entries.Items() {
-		if e.Bids() && (bidder == nil || record.CompareEntries(e, bidder) < 0) {
-			bidder = e
-		}
-	}
-	return bidder
 }

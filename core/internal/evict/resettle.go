@@ -4,9 +4,11 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/topology"
 )
 
 // resettle imagines a gang in another place, and returns where; nil: there is none, and it
@@ -30,9 +32,7 @@ func (im *imagination) resettle(rep *record.Replica) []gang.Member {
 		return anew
 	}
 	im.backTo(before)
-	if !im.putIn(rep.Job.Queue, filled) { // it was free a moment ago
-		panic("berth: broken invariant: what was found is not free")
-	}
+	invariant.Hold(im.putIn(rep.Job.Queue, filled), "what was found is not free") // it was free a moment ago
 	if filled == nil && !leaving {
 		im.bringBack()
 	}
@@ -54,13 +54,18 @@ func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Me
 }
 
 // fillIn imagines a gang that is left out with those members kept where they are that can stay
-// there, and places for the others; nil: there are none. What is spread, or on aligned
-// rails, has to be placed together.
+// there, and places for the others; nil: there are none. What is balanced, spread or on aligned
+// rails has to be placed together. A life that was observed may stand where its job does not
+// allow it, and hold what it does not claim: the next one does not.
 func (im *imagination) fillIn(rep *record.Replica) (where, kept []gang.Member) {
 	half := &record.Replica{Job: rep.Job, LifePart: record.LifePart{Number: rep.Number, State: berth.ReplicaRunning}, Imagined: true, Members: slices.Clone(rep.Members)}
 	for flat := range half.Members {
 		m := &half.Members[flat]
-		if stays := m.State.Holds() && !m.Node.Closed() && !slices.Contains(rep.Retry.Avoid, m.Node.Spec.ID); !stays {
+		stays := m.State.Holds() && !m.Node.Closed() && !slices.Contains(rep.Retry.Avoid, m.Node.Spec.ID)
+		if stays {
+			m.Hold, stays = im.core.state.Anew(rep, flat)
+		}
+		if !stays {
 			*m = record.Member{}
 			continue
 		}
@@ -72,9 +77,12 @@ func (im *imagination) fillIn(rep *record.Replica) (where, kept []gang.Member) {
 	}
 	for g := range rep.Job.Spec.Groups {
 		t := &rep.Job.Spec.Groups[g].Topology
-		if half.Count(g, record.MemberAbsent) > 0 && (t.Spread != "" || t.RailAligned || !im.fillGroup(rep, half, g)) {
+		if half.Count(g, record.MemberAbsent) > 0 && (record.PlacedTogether(t) || !im.fillGroup(rep, half, g)) {
 			return nil, nil
 		}
+	}
+	if im.core.state.Torn(half) != "" {
+		return nil, nil
 	}
 	for flat := range half.Members {
 		if half.Members[flat].State == record.MemberRunning {
@@ -99,29 +107,22 @@ func (im *imagination) fillGroup(rep, half *record.Replica, g int) bool {
 }
 
 // fillNear imagines places for what is asked for: all of it, in the narrowest domain around
-// those who stay that has room or, in the widest that is allowed, as much as there is.
+// those who stay that has room or, in the widest that is allowed, as much as there is. What is
+// near lies inside the domain in which the request has to be.
 func (im *imagination) fillNear(rep, half *record.Replica, g int, spec *record.ShapeSpec) bool {
 	tree := im.core.state.Fleet.Tree()
-	widest, least := tree.DomainLevel(spec.Within), spec.Groups[0].MinMembers
-	anchor := half.Anchor(rep, g)
-	for level := tree.NodeLevel() - 1; level >= widest; level-- {
-		near := *spec
-		near.Groups = slices.Clone(spec.Groups)
-		near.Groups[0].MinMembers = near.Groups[0].Members
-		if level > widest {
-			if near.Within = tree.DomainOf(anchor, level); tree.DomainLevel(near.Within) != level {
-				continue
-			}
-		} else if im.fill(rep, half, g, &near) {
-			return true
-		} else {
-			near.Groups[0].MinMembers = least
-		}
-		if im.fill(rep, half, g, &near) {
+	widest := tree.DomainLevel(spec.Within)
+	anchor, near := half.Anchor(rep, g, func(n topology.NodeIndex) bool { return tree.DomainOf(n, widest) == spec.Within })
+	all := *spec
+	all.Groups = slices.Clone(spec.Groups)
+	all.Groups[0].MinMembers = all.Groups[0].Members
+	for level := tree.NodeLevel() - 1; near && level > widest; level-- {
+		if all.Within = tree.DomainOf(anchor, level); tree.DomainLevel(all.Within) == level && im.fill(rep, half, g, &all) {
 			return true
 		}
 	}
-	return false
+	all.Within = spec.Within
+	return im.fill(rep, half, g, &all) || im.fill(rep, half, g, spec)
 }
 
 // fill imagines places for what is asked for, and has the first of a group that half a gang

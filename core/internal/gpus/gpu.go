@@ -94,11 +94,14 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	if err != nil {
 		return err
 	}
+	if e.Mode == berth.GPUModeUnset {
+		return refusal.Of(berth.ErrInvalid, "mode", "is not set")
+	}
 	if err := n.Table.CheckPartitioning(e.Mode, e.Instances); err != nil {
 		return err
 	}
 	if o := n.GPUs[e.GPU].Order; o != nil {
-		return refusal.Of(berth.ErrConflict, "gpu", fmt.Sprintf("order %d about it is out: report that", o.Order.ID))
+		return refusal.Of(berth.ErrConflict, "gpu", fmt.Sprintf("order %d for it is outstanding: report that order first", o.Order.ID))
 	}
 	var first *record.Replica
 	n.MembersOn(e.GPU, func(m *record.Member, rep *record.Replica) {
@@ -119,7 +122,7 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	}
 	gp.backlog.Lapse(n, e.GPU)
 	n.SetPartitioning(e.GPU, record.Partitioning{Mode: e.Mode, Instances: slices.Clone(e.Instances)})
-	n.GPUs[e.GPU].Unknown = false
+	gp.know(n, e.GPU)
 	gp.Divide(n, e.GPU)
 	gp.NoteLayout(n, e.GPU)
 	gp.books.SettleGPU(n, e.GPU)
@@ -128,6 +131,11 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	gp.agenda.Grew(gp.state.Now)
 	gp.agenda.Lessen()
 	return nil
+}
+
+// know notes that it is known how a GPU is divided.
+func (gp *GPUs) know(n *record.Node, gpu int) {
+	n.GPUs[gpu].Unknown, n.GPUs[gpu].Overdue = false, nil
 }
 
 // KnownGPU finds the node of a GPU that an event names, and refuses a GPU that the node does not

@@ -111,9 +111,9 @@ func (gp *GPUs) CloseRepartition(p *record.Repartition) {
 func (gp *GPUs) RepartitionReported(p *record.Repartition, e *berth.OrderReported) *berth.Error {
 	switch {
 	case len(e.Members) > 0:
-		return refusal.Of(berth.ErrInvalid, "members", "the order is about a GPU, not about members")
+		return refusal.Of(berth.ErrInvalid, "members", "the order is for a GPU and has no members")
 	case e.Outcome == berth.OutcomePartial:
-		return refusal.Of(berth.ErrInvalid, "outcome", "a GPU is as it was ordered or as it was; tell anything else with gpuPartitioned after failed")
+		return refusal.Of(berth.ErrInvalid, "outcome", "a repartition succeeds or fails as a whole; report failed, and any other state of the GPU with gpuPartitioned")
 	case e.Outcome > berth.OutcomePartial:
 		return refusal.Of(berth.ErrInvalid, "outcome", fmt.Sprintf("%d is out of range", e.Outcome))
 	case e.Outcome == berth.OutcomeFailed && gp.provenDone(p):
@@ -137,33 +137,76 @@ func (gp *GPUs) provenDone(p *record.Repartition) bool {
 	})
 }
 
-// ExpireRepartition handles an order about a GPU that was not reported by its deadline.
+// ExpireRepartition handles an order about a GPU that was not reported by its deadline. It may
+// have been carried out all the same: then members that need it may be coming up. Like those of
+// an expired Bind they hold what they hold until their own order is over, and nobody else
+// gets the GPU.
 func (gp *GPUs) ExpireRepartition(p *record.Repartition) {
+	s := &p.Node.GPUs[p.Order.GPU]
 	done := gp.provenDone(p)
 	gp.CloseRepartition(p)
 	gp.state.Totals.OrdersExpired++
 	if !done {
-		p.Node.GPUs[p.Order.GPU].Unknown = true
-		gp.revert(p, fmt.Sprintf("order %d about GPU %d of node %s was not reported", p.Order.ID, p.Order.GPU, p.Order.Node))
+		s.Unknown = true
+		gp.backlog.Spoil(p.Node)
+		gp.agenda.Lessen()
+		if gp.needed(p) {
+			s.Overdue = p
+		} else {
+			gp.undo(p)
+		}
 	}
 	gp.books.SettleGPU(p.Node, p.Order.GPU)
 	gp.state.Freed(p.Node)
 }
 
-// revert makes a GPU what it was before an order that is closed. Members that need what
+// needed reports whether a member holds what was ordered.
+func (gp *GPUs) needed(p *record.Repartition) bool {
+	return slices.ContainsFunc(p.Node.Members, func(at record.MemberAt) bool {
+		return p.Needs(&at.Rep.Members[at.Index].Hold)
+	})
+}
+
+// Prove notes that the members of a replica which run prove what was ordered of their GPUs and
+// not reported in time.
+func (gp *GPUs) Prove(rep *record.Replica) {
+	for flat := range rep.Members {
+		m := &rep.Members[flat]
+		if m.State != record.MemberRunning {
+			continue
+		}
+		for rest := m.Hold.GPUs; rest != 0; rest &= rest - 1 {
+			gpu := bits.TrailingZeros64(rest)
+			if p := m.Node.GPUs[gpu].Overdue; p != nil && p.Needs(&m.Hold) {
+				gp.know(m.Node, gpu)
+				gp.books.SettleGPU(m.Node, gpu)
+				gp.state.Freed(m.Node)
+				gp.agenda.Grew(gp.state.Now)
+			}
+		}
+	}
+}
+
+// undo describes a GPU as it was before an order that is closed.
+func (gp *GPUs) undo(p *record.Repartition) {
+	p.Node.SetPartitioning(p.Order.GPU, p.Before)
+	gp.Divide(p.Node, p.Order.GPU)
+	gp.NoteLayout(p.Node, p.Order.GPU)
+}
+
+// revert makes a GPU what it was before an order that has failed. Members that need what
 // was ordered hold nothing any more: what they hold does not exist.
 func (gp *GPUs) revert(p *record.Repartition, why string) {
-	n, gpu := p.Node, p.Order.GPU
+	n := p.Node
 	gp.backlog.Spoil(n)
-	hit := gp.books.Lose(n, func(m *record.Member) bool { return p.Needs(&m.Hold) })
-	n.SetPartitioning(gpu, p.Before)
-	gp.Divide(n, gpu)
-	gp.NoteLayout(n, gpu)
+	cause := berth.Cause{Code: berth.CauseRepartitionFailed, Detail: why}
+	hit := gp.books.Lose(n, cause, func(m *record.Member) bool { return p.Needs(&m.Hold) })
+	gp.undo(p)
 	gp.agenda.Lessen()
 	for _, rep := range hit {
 		rep.Shun(n.Spec.ID)
 	}
-	gp.life.SettleAll(hit, berth.Cause{Code: berth.CauseRepartitionFailed, Detail: why})
+	gp.life.SettleAll(hit, cause)
 }
 
 // dropRepartitions ends the orders about the GPUs of a node that goes.
@@ -177,6 +220,7 @@ func (gp *GPUs) dropRepartitions(n *record.Node) {
 
 // Abandon ends an order about a GPU that failed: nobody knows how far it came.
 func (gp *GPUs) Abandon(n *record.Node, gpu int) {
+	n.GPUs[gpu].Overdue = nil // nobody holds it
 	if p := n.GPUs[gpu].Order; p != nil {
 		gp.CloseRepartition(p)
 		n.GPUs[gpu].Unknown = true

@@ -37,7 +37,10 @@ func (l *Life) Stop(rep *record.Replica, cause berth.Cause, grace berth.Duration
 		return
 	}
 	l.backlog.Unawait(rep)
-	rep.Order = berth.RequestCheckpoint{OrderHeader: l.state.Order(rep, grace, cause)}
+	rep.Order = berth.RequestCheckpoint{
+		OrderHeader: l.state.Order(rep, grace, cause),
+		Members:     l.state.Placements(rep, record.MemberRunning),
+	}
 	l.state.OpenOrder(rep)
 	l.state.Totals.CheckpointsRequested++
 }

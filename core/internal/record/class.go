@@ -141,6 +141,10 @@ func (e *classEntry) admits(g *berth.Group) bool {
 	return e.Key.Admits(g) && (!g.Claim.WantsInstance() || len(e.Table.Profiles(&g.Claim)) > 0)
 }
 
+// Admits reports whether nodes of the class with an index can serve members of the group, as far
+// as the class tells.
+func (t *ClassTable) Admits(i int, g *berth.Group) bool { return t.List[i].admits(g) }
+
 // Matching lists the classes that admit the group, in the order of their keys. Of
 // those that are set aside it lists the open ones.
 func (t *ClassTable) Matching(g *berth.Group, open func([]*Reservation) bool) []topology.NodeClass {

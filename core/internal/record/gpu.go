@@ -10,9 +10,12 @@ import (
 
 // A GPUState is what the core keeps of a GPU beside its description. The Mode and
 // Instances of the description are those that were told or, if an order is out about
-// the GPU, those that it will have.
+// the GPU or overdue, those that it will have.
 type GPUState struct {
 	Order *Repartition // that is out; nil: none
+	// Overdue is an order that was not reported in time, while members may be coming up that
+	// need what was ordered: if one runs it was carried out. It is Unknown until then.
+	Overdue *Repartition
 	GPUPart
 	// Staged is how the GPU is, while a search looks at it as it could be.
 	Staged *Partitioning

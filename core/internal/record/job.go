@@ -24,6 +24,12 @@ func UnitOf(g *berth.Group) int {
 	return g.Topology.Segments[0].Size
 }
 
+// PlacedTogether reports whether where one member of a group goes depends on all others: it
+// cannot be placed anew alone.
+func PlacedTogether(t *berth.Topology) bool {
+	return t.Balance != "" || t.Spread != "" || t.RailAligned
+}
+
 // ReplicasOf is the number of gangs that the job asks for.
 func ReplicasOf(j *berth.Job) int {
 	if j.Service == nil {
@@ -59,10 +65,23 @@ type Job struct {
 	Queue    quota.QueueIndex
 	Shape    *Shape     // of the whole gang
 	Offsets  []int      // flat index of each group's first member; one more: the total
-	Replicas []*Replica // by number; nil where there is none
-	Live     int        // replicas that are not nil
-	Vacant   int        // no number below it is vacant
+	Replicas []*Replica // by number; nil where there is none, or it is in a batch
+	Batches  []*Batch   // by number
+	Live     int        // replicas, those in batches too
+	claims   []berth.GroupClaim
 	JobPart
+}
+
+// Claims is what the members of each group ask for, for the Binds of the job. It shares no
+// memory with the description, so that nobody who gets an order can change that.
+func (j *Job) Claims() []berth.GroupClaim {
+	if j.claims == nil {
+		spec := j.Spec.Clone()
+		for i := range spec.Groups {
+			j.claims = append(j.claims, berth.GroupClaim{Group: spec.Groups[i].Name, Claim: spec.Groups[i].Claim})
+		}
+	}
+	return j.claims
 }
 
 // Group returns the group of the member with a flat index.

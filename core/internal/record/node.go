@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -257,10 +258,10 @@ func (n *Node) SaveGPUs() []SavedGPU {
 	var list []SavedGPU
 	for g := range n.GPUs {
 		s := &n.GPUs[g]
-		saved := SavedGPU{GPU: g, GPUPart: s.GPUPart}
-		if s.Order != nil {
-			saved.Order = &s.Order.Order
-			saved.Before = &savedMode{s.Order.Before.Mode, s.Order.Before.Instances}
+		saved := SavedGPU{GPU: g, GPUPart: s.GPUPart, Overdue: s.Overdue != nil}
+		if p := cmp.Or(s.Order, s.Overdue); p != nil {
+			saved.Order = &p.Order
+			saved.Before = &savedMode{p.Before.Mode, p.Before.Instances}
 		}
 		if saved != (SavedGPU{GPU: g}) {
 			list = append(list, saved)
@@ -306,4 +307,10 @@ func (n *Node) Key() ClassKey {
 func (n *Node) Leave(slot int) {
 	n.Members = unordered.Remove(n.Members, slot, func(m MemberAt, at int) { m.Rep.Members[m.Index].Slot = at })
 	n.Trust.SpareInUse = n.Trust.SpareInUse && len(n.Members) > 0
+}
+
+// ShareMemory is the device memory in MiB of a share of one of a node's GPUs: what it names,
+// else in proportion.
+func (n *Node) ShareMemory(s *berth.Share) int64 {
+	return cmp.Or(s.MemoryMiB, n.Spec.GPUs[0].MemoryMiB*int64(s.GPUMilli)/1000)
 }

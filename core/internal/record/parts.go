@@ -65,8 +65,10 @@ type ReleasePart struct {
 
 // A ReservePart is when to look again for a reservation for a replica that waits.
 type ReservePart struct {
-	// At is when it may get its next one.
-	At berth.Time `json:"reserveAt,omitempty"`
+	// At is when it may get its next one. Vain counts those that did not come true since it was
+	// last placed.
+	At   berth.Time `json:"reserveAt,omitempty"`
+	Vain int        `json:"reservedInVain,omitempty"`
 	// StalledAt and HopelessAt are the turns at which it was found to be stalled, or hopeless.
 	StalledAt  agenda.Turn `json:"-"`
 	HopelessAt agenda.Turn `json:"-"`

@@ -77,7 +77,7 @@ var recordRules = []recordRule{
 	},
 	{
 		record: GPUState{}, saved: SavedGPU{},
-		as: map[string]string{"Order": "Order"},
+		as: map[string]string{"Order": "Order", "Overdue": "Overdue"},
 		derived: map[string]string{
 			"Staged":  "nil between passes",
 			"GPUHold": "from the replicas for which GPUs are kept",

@@ -304,19 +304,21 @@ func (rep *Replica) MayGrow() bool {
 const maxAvoid = 16
 
 // Anchor is the node that the first member of a group that half a gang lacks has to leave or,
-// if it has lost its node, that of the member which is there and the next to it by index.
-func (half *Replica) Anchor(rep *Replica, g int) topology.NodeIndex {
+// if it has lost its node, that of the member which is there and the next to it by index: the
+// first of them that is inside a boundary. False: none is.
+func (half *Replica) Anchor(rep *Replica, g int, inside func(topology.NodeIndex) bool) (topology.NodeIndex, bool) {
 	first := half.Job.Offsets[g] + slices.IndexFunc(half.Members[half.Job.Offsets[g]:], func(m Member) bool { return m.State == MemberAbsent })
-	if left := &rep.Members[first]; left.State.Holds() {
-		return left.Hold.Node
+	if left := &rep.Members[first]; left.State.Holds() && inside(left.Hold.Node) {
+		return left.Hold.Node, true
 	}
-	for distance := 1; ; distance++ {
+	for distance := range len(half.Members) {
 		for _, flat := range [...]int{first - distance, first + distance} {
-			if flat >= 0 && flat < len(half.Members) && half.Members[flat].State == MemberRunning {
-				return half.Members[flat].Hold.Node
+			if flat >= 0 && flat < len(half.Members) && half.Members[flat].State == MemberRunning && inside(half.Members[flat].Hold.Node) {
+				return half.Members[flat].Hold.Node, true
 			}
 		}
 	}
+	return 0, false
 }
 
 // SaveGPUHold describes the GPU that is held for a replica; nil: none is.

@@ -25,6 +25,8 @@ type SavedGPU struct {
 	GPU    int                `json:"gpu"`
 	Order  *berth.Repartition `json:"order,omitempty"`
 	Before *savedMode         `json:"before,omitempty"` // the order
+	// Overdue: the order is not out any more.
+	Overdue bool `json:"overdue,omitempty"`
 	GPUPart
 }
 
@@ -229,4 +231,6 @@ type Snapshot struct {
 	// Nodes that were lost, in order of name, and whether to look for spares.
 	Lost      []losses.Record `json:"lost,omitempty"`
 	SparesDue bool            `json:"sparesDue,omitempty"`
+	// LostMembers is what hardware took since the last pass.
+	LostMembers []berth.Loss `json:"lostMembers,omitempty"`
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 	"github.com/berth-sched/berth/topology"
@@ -34,7 +36,8 @@ type Shape struct {
 
 // A ShapeSpec is what a shape is compiled from. Its JSON is the shape's key.
 type ShapeSpec struct {
-	Tenant   berth.TenantID `json:",omitempty"` // only where a GPU is shared
+	catalogue.TrustDomain // only where a GPU is shared
+
 	Groups   []berth.Group
 	Topology berth.Topology
 	// Within and Only restrict where further members of a running gang may go.
@@ -48,9 +51,7 @@ type ShapeSpec struct {
 // Key is the same for two requests if and only if they are alike in all that placement looks at.
 func (s *ShapeSpec) Key() string {
 	b, err := json.Marshal(s)
-	if err != nil {
-		panic("berth: a checked job has no JSON: " + err.Error())
-	}
+	invariant.Must(err) // a checked job has its JSON
 	return string(b)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 )
@@ -25,9 +26,7 @@ func (se *Search) Plan(request *gang.Request) (at berth.Time, where []gang.Membe
 		p.moveTo(0)
 		return 0, nil, false
 	}
-	if !se.find(request) { // it did a moment ago
-		panic("berth: broken invariant: equal fleets, different answers")
-	}
+	invariant.Hold(se.find(request), "equal fleets, different answers") // it did a moment ago
 	where = append(where, se.books.Placement.Members...)
 	se.books.LetGo()
 	at = p.end()

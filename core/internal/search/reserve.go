@@ -140,7 +140,7 @@ func (se *Search) dueEntries(most int) []*record.Entry {
 
 // addBehind adds those of a bucket to a rota that come after the first one.
 func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket, most int) {
-	for _, e := range b.First(most)[1:] {
+	for _, e := range se.backlog.First(b, most)[1:] {
 		switch at, ok := se.backlog.DueAt(e); {
 		case ok && at > se.state.Now:
 			se.agenda.ReserveBy(at)
@@ -157,6 +157,20 @@ func (se *Search) postpone(rep *record.Replica) {
 	if !se.backlog.Stalled(rep) {
 		rep.Reserve.StalledAt = se.agenda.Stall()
 	}
+}
+
+// planLater has the core plan another reservation for a replica whose last one did not come true.
+// What runs goes on for longer than it said, and nobody knows for how long: so that a fleet at
+// rest comes to rest, the next one is made after twice as long each time.
+func (se *Search) planLater(rep *record.Replica) {
+	wait, doublings := max(se.state.Config.Policy.ReserveAfter, berth.Second), min(rep.Reserve.Vain, 62)
+	if wait<<doublings>>doublings != wait {
+		rep.Reserve.At = agenda.Never
+	} else {
+		rep.Reserve.At = se.state.Now.Add(wait << doublings)
+	}
+	rep.Reserve.Vain++
+	se.agenda.ReserveBy(rep.Reserve.At)
 }
 
 func (se *Search) withinQuota(b *record.Bucket) bool {
@@ -345,7 +359,7 @@ func (se *Search) EndReservations() {
 		}
 		if w.IsAwaited() {
 			se.state.Totals.ReservationsExpired++
-			se.postpone(w.Rep)
+			se.planLater(w.Rep)
 			if w.IsPlanned() {
 				se.FailBid(w.Rep)
 			}

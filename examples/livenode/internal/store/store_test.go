@@ -118,7 +118,7 @@ func TestTornAnywhere(t *testing.T) {
 	require.NoError(t, err)
 
 	seen := map[string]bool{}
-	head := len(`{"config":`) // the first line was synced before there was a snapshot
+	head := len(`{"version":2,"config":`) // the first line was synced before there was a snapshot
 	for text[head] != '\n' {
 		head++
 	}

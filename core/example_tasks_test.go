@@ -1,0 +1,201 @@
+package core_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A latency-critical service takes the place of batch work in its queue: the victim is asked
+// for a checkpoint, stopped, and waits with its age.
+func Example_preempt() {
+	sched := newExample()
+	mustApply(sched, 0, training("llm", 2))
+	pass(sched, 0)
+	chat := training("chat", 1)
+	chat.Job.Class, chat.Job.Service = berth.ClassLatencyCritical, &berth.Service{Replicas: 1}
+	mustApply(sched, 60_000, chat)
+	for now := berth.Time(60_000); now <= 62_000; now += 1000 {
+		pass(sched, now)
+	}
+	why, err := sched.Explain("llm")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("llm is", why.Replicas[0].State)
+	// Output:
+	// 0s: bind llm n1[0-7] n2[0-7] (fits)
+	// 1m0s: requestCheckpoint llm (preempted)
+	// 1m1s: release llm (preempted)
+	// 1m2s: bind chat n1[0-7] (victims-gone)
+	// llm is pending
+}
+
+// A node is drained: its gang is asked for a checkpoint, stopped, and started again in the place
+// that was kept for it meanwhile.
+func Example_drain() {
+	sched := newExample()
+	mustApply(sched, 0, training("llm", 1))
+	pass(sched, 0)
+	mustApply(sched, 1000, berth.NodeDraining{Node: "n1", Reason: "firmware"})
+	for now := berth.Time(1000); now <= 3000; now += 1000 {
+		pass(sched, now)
+		for _, node := range sched.Report().Draining {
+			fmt.Printf("%v: %d members left on %s\n", now.Sub(0), node.MembersLeft, node.Node)
+		}
+	}
+	// Output:
+	// 0s: bind llm n1[0-7] (fits)
+	// 1s: requestCheckpoint llm (drained)
+	// 1s: 1 members left on n1
+	// 2s: release llm (drained)
+	// 2s: 0 members left on n1
+	// 3s: bind llm n2[0-7] (resumed)
+	// 3s: 0 members left on n1
+}
+
+// A pool that may be repartitioned divides a GPU for a member that asks for an instance. The
+// Bind lists the Repartition in After: carry that out first.
+func Example_divideGPUs() {
+	sched := newExample()
+	adaptive := berth.Geometry{Kind: berth.GeometryAdaptive, Cost: berth.Second}
+	mustApply(
+		sched, 0, berth.PolicyChanged{Policy: berth.Policy{Geometry: []berth.Geometry{adaptive}}},
+		berth.JobSubmitted{Job: berth.Job{
+			ID: "notebook", Queue: "research",
+			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MIG: "3g.40gb"}}},
+		}},
+	)
+	wake := berth.Time(0)
+	for range 3 {
+		orders, err := sched.Schedule(wake)
+		if err != nil {
+			panic(err)
+		}
+		for _, order := range orders {
+			switch o := order.(type) {
+			case berth.Repartition:
+				fmt.Println("order", o.ID, "divides GPU", o.GPU, "of", o.Node, "into", o.Create)
+			case berth.Bind:
+				fmt.Println("order", o.ID, "starts", o.Job, "in", o.Members[0].Instance, "after", o.After)
+			}
+		}
+		wake, _ = sched.NextWake() // the change pays once the wait has cost as much
+	}
+	// Output:
+	// order 1 divides GPU 0 of n1 into [3g.40gb@0:4 3g.40gb@4:4]
+	// order 2 starts notebook in 3g.40gb@4:4 after [1]
+}
+
+// Eight GPUs are set aside for a queue in advance. A job that would run into that time stays off
+// them; one that ends before is backfilled.
+func Example_reserve() {
+	sched := newExample()
+	noon := berth.Time(12 * berth.Hour)
+	mustApply(
+		sched, 0, berth.QueueSet{Queue: quota.Queue{Name: "demo"}},
+		berth.ReservationSet{Reservation: berth.Reservation{
+			ID: "launch", From: noon, Until: noon.Add(2 * berth.Hour), Queue: "demo", GPUs: 8,
+		}},
+	)
+	long, longer, short := training("long", 1), training("longer", 1), training("short", 1)
+	long.Job.ExpectedRuntime, longer.Job.ExpectedRuntime = berth.Day, berth.Day
+	short.Job.ExpectedRuntime = berth.Hour
+	mustApply(sched, 0, long, longer, short)
+	pass(sched, 0)
+	why, err := sched.Explain("longer")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("longer waits:", why.Replicas[0].Reason.Code)
+	// Output:
+	// 0s: bind long n2[0-7] (fits)
+	// 0s: bind short n1[0-7] (fits)
+	// longer waits: gpus
+}
+
+// A core that starts without a snapshot is told what runs, and Diff names what it and the
+// world still disagree about.
+func Example_adopt() {
+	sched := newExample()
+	place := berth.MemberPlacement{Node: "n1", GPUs: berth.GPUSetOf(0, 1, 2, 3, 4, 5, 6, 7)}
+	mustApply(sched, 5000, berth.JobObserved{
+		Job:     training("llm", 1).Job,
+		Running: []berth.ObservedReplica{{Incarnation: 3, Started: 1000, Members: []berth.MemberPlacement{place}}},
+	})
+	stray := berth.MemberPlacement{Node: "n2", GPUs: berth.GPUSetOf(0)}
+	world := berth.World{
+		Nodes: []berth.NodeID{"n1", "n2"},
+		Running: []berth.ObservedMember{
+			{Job: "llm", Incarnation: 3, MemberPlacement: place},
+			{Job: "debug", Incarnation: 1, MemberPlacement: stray},
+		},
+	}
+	for _, d := range sched.Diff(world) {
+		fmt.Println(d.Kind, d.Job)
+	}
+	// Output:
+	// member-unknown debug
+}
+
+// A crash between an order and its report: the restored core gives the order again, under its
+// old ID, to be carried out unless that was done.
+func ExampleRestore() {
+	sched := newExample()
+	mustApply(sched, 0, training("llm", 1))
+	if _, err := sched.Schedule(0); err != nil {
+		panic(err)
+	}
+	saved, err := sched.Snapshot()
+	if err != nil {
+		panic(err)
+	}
+	// The process dies here, and another begins.
+	sched, err = core.Restore(saved)
+	if err != nil {
+		panic(err)
+	}
+	for _, order := range sched.Outstanding() {
+		h := order.Header()
+		fmt.Println("order", h.ID, order.Kind(), h.Job, "by", h.Deadline.Sub(0))
+	}
+	// Output:
+	// order 1 bind llm by 2m0s
+}
+
+// A clock gives instants that never go back. Between restarts it follows the monotonic clock of
+// the process, so that a step of the machine's clock moves no deadline.
+type clock struct {
+	base  berth.Time
+	since func() time.Duration
+}
+
+// newClock begins at the machine's time, unless that is behind the last instant of a
+// restored core, or ahead of it by more than any outage lasts: a clock that is wrong would have
+// all that is outstanding expire at once, and instants never go back.
+func newClock(machine, last berth.Time, outage berth.Duration, since func() time.Duration) clock {
+	base := max(machine, last)
+	if last > 0 {
+		base = min(base, last.Add(outage))
+	}
+	return clock{base, since}
+}
+
+func (c clock) now() berth.Time { return c.base.Add(berth.DurationOf(c.since())) }
+
+// Instants come from a clock that the machine can neither set back nor ahead by years.
+func Example_clock() {
+	last := berth.Time(1_000_000) // Core.Now of a restored core
+	for _, machine := range []berth.Time{last.Add(-berth.Hour), last.Add(berth.Minute), last.Add(1000 * berth.Day)} {
+		began := time.Now()
+		c := newClock(machine, last, berth.Day, func() time.Duration { return time.Since(began).Truncate(time.Hour) })
+		fmt.Println("machine", machine.Sub(last), "begin", c.now().Sub(last))
+	}
+	// Output:
+	// machine -1h0m0s begin 0s
+	// machine 1m0s begin 1m0s
+	// machine 24000h0m0s begin 24h0m0s
+}

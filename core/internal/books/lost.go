@@ -1,0 +1,71 @@
+package books
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/limits"
+)
+
+// What hardware took is kept for the embedder until the next pass: no order names it.
+
+// A lostMember is a member that hardware takes, and what it held.
+type lostMember struct {
+	record.MemberAt
+	held berth.MemberPlacement
+}
+
+func (m lostMember) compare(n lostMember) int {
+	return cmp.Or(record.CompareReplicas(m.Rep, n.Rep), cmp.Compare(m.Index, n.Index))
+}
+
+// noteLost keeps what one thing took, by replica, if that was hardware. It returns the replicas,
+// in order.
+func (bk *Books) noteLost(lost []lostMember, cause berth.Cause) []*record.Replica {
+	slices.SortFunc(lost, lostMember.compare)
+	var hit []*record.Replica
+	for i, m := range lost {
+		first := i == 0 || m.Rep != lost[i-1].Rep
+		if first {
+			hit = append(hit, m.Rep)
+		}
+		if cause.Code != berth.CauseHardwareLost {
+			continue
+		}
+		if first {
+			bk.Lost = append(bk.Lost, berth.Loss{
+				Job: m.Rep.Job.Spec.ID, Replica: m.Rep.Number, Incarnation: m.Rep.Incarnation, At: bk.state.Now, Cause: cause,
+			})
+		}
+		last := &bk.Lost[len(bk.Lost)-1]
+		last.Members = append(last.Members, m.held)
+	}
+	return hit
+}
+
+// ForgetLost begins a pass: what was lost before it is handed over.
+func (bk *Books) ForgetLost() { bk.Lost = nil }
+
+// RestoreLost takes back what was lost and is not handed over.
+func (bk *Books) RestoreLost(list []berth.Loss) *berth.Error {
+	for i := range list {
+		l := &list[i]
+		err := refusal.Name(string(l.Job))
+		switch {
+		case err != nil:
+		case l.Replica < 0 || l.At < 0 || l.At > bk.state.Now || l.Incarnation > 2*limits.MaxIncarnation:
+			err = refusal.Of(berth.ErrInvalid, "", "has a replica, an instant or an incarnation out of range")
+		case len(l.Members) == 0:
+			err = refusal.Of(berth.ErrInvalid, "members", "is empty")
+		}
+		if err != nil {
+			return refusal.In(err, errtext.Index("lostMembers", i))
+		}
+	}
+	bk.Lost = list
+	return nil
+}
