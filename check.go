@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 )
 
@@ -54,11 +55,13 @@ func checkSpan(d Duration) *Error {
 
 func checkLabels(labels map[string]string) *Error {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		path := "[" + strconv.Quote(errtext.Short(key)) + "]"
 		if err := checkName(key); err != nil {
-			return err.in("key " + strconv.Quote(key))
+			err.Reason = "the key " + err.Reason
+			return err.in(path)
 		}
 		if err := checkText(labels[key]); err != nil {
-			return err.in("[" + strconv.Quote(key) + "]")
+			return err.in(path)
 		}
 	}
 	return nil

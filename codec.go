@@ -1,19 +1,27 @@
 package berth
 
+import (
+	"github.com/berth-sched/berth/internal/strict"
+	"github.com/berth-sched/berth/quota"
+)
+
 // The JSON of events, orders and configurations is stable: fields come in the order of
-// the type's declaration, and what is written today is read tomorrow. Decoding is strict:
-// an unknown kind or field is refused, because an event that is half understood is worse
-// than none.
+// the type's declaration, and what is written today is read tomorrow. Decoding is strict,
+// because an event that is half understood is worse than none: a kind or key that is
+// unknown, doubled or wrongly cased is refused, and so are bytes that are not UTF-8. The
+// *Error names the whole path, such as "job.groups[0].claim.gpu", and the key that was
+// meant where one is near; it repeats no more than 100 bytes of the input. Decoding costs
+// O(len(b)).
 
 // EncodeEvent returns the event's JSON, on one line.
 func EncodeEvent(e Event) ([]byte, error) { return eventKinds.encode(e) }
 
-// DecodeEvent reads what [EncodeEvent] wrote. It checks the form alone; whether the event makes
-// sense is for Apply to say. Any other bytes are refused with an *[Error].
+// DecodeEvent reads what EncodeEvent wrote. It checks the form alone; whether
+// the event makes sense is for Apply to say.
 func DecodeEvent(b []byte) (Event, error) { return eventKinds.decode(b) }
 
 // EncodeOrder returns the order's JSON, on one line.
-func EncodeOrder(a Order) ([]byte, error) { return orderKinds.encode(a) }
+func EncodeOrder(o Order) ([]byte, error) { return orderKinds.encode(o) }
 
 // DecodeOrder reads what [EncodeOrder] wrote. Any other bytes are refused with an *[Error].
 func DecodeOrder(b []byte) (Order, error) { return orderKinds.decode(b) }
@@ -21,13 +29,35 @@ func DecodeOrder(b []byte) (Order, error) { return orderKinds.decode(b) }
 // DecodeConfig reads a Config from JSON, strictly, and checks it. What it refuses is an
 // *[Error].
 func DecodeConfig(b []byte) (Config, error) {
-	var c Config
-	if err := decodeStrict("config", b, &c); err != nil {
-		return Config{}, err
+	return decodeChecked("config", b, (*Config).Check)
+}
+
+// DecodePolicy reads a Policy from JSON, strictly, and checks it.
+func DecodePolicy(b []byte) (Policy, error) {
+	return decodeChecked("policy", b, (*Policy).Check)
+}
+
+// DecodeJob reads a Job from JSON, strictly. Like DecodeEvent it checks the form alone:
+// most of what makes sense depends on the fleet.
+func DecodeJob(b []byte) (Job, error) { return decodeChecked[Job]("job", b, nil) }
+
+// DecodeNode reads a Node from JSON, strictly. It checks the form alone.
+func DecodeNode(b []byte) (Node, error) { return decodeChecked[Node]("node", b, nil) }
+
+// DecodeQueue reads a queue from JSON, strictly. It checks the form alone.
+func DecodeQueue(b []byte) (quota.Queue, error) { return decodeChecked[quota.Queue]("queue", b, nil) }
+
+// decodeChecked decodes a value of which errors are to say what it is, and has it checked.
+func decodeChecked[V any](what string, b []byte, check func(*V) *Error) (V, error) {
+	var v, none V
+	if err := strict.Unmarshal(b, &v); err != nil {
+		return none, decodeError(what, err)
 	}
-	if err := c.Check(); err != nil {
-		err.Event = "config"
-		return Config{}, err
+	if check != nil {
+		if err := check(&v); err != nil {
+			err.Event = what
+			return none, err
+		}
 	}
-	return c, nil
+	return v, nil
 }

@@ -12,64 +12,6 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// sampleJob uses every field that a job can have.
-func sampleJob() berth.Job {
-	return berth.Job{
-		ID: "train", Queue: "team-a", Tenant: "acme", Class: berth.ClassInteractive, Priority: -3,
-		Groups: []berth.Group{
-			{Name: "driver", Members: 1, Claim: berth.Claim{CPUMilli: 4000, MemoryMiB: 1024}},
-			{
-				Name: "workers", Members: 8, MinMembers: 4, Claim: berth.Claim{GPUs: 8, NVLink: true},
-				Selector: berth.Selector{
-					Pools: []string{"h100"}, Products: []string{"H100-80GB"}, MinGPUMemoryMiB: 1,
-					MinComputeCapability: berth.ComputeCapability{Major: 9}, Labels: map[string]string{"zone": "a", "arch": "amd64"},
-				},
-				Topology: berth.Topology{
-					Required: "leaf", Preferred: "leaf", Segments: []berth.Segment{{Size: 4, Level: "leaf"}, {Size: 2, Level: "node"}},
-					Balance: "node", Spread: "leaf", MaxSkew: 2, RailAligned: true,
-				},
-			},
-			{Name: "side", Members: 1, Claim: berth.Claim{Share: &berth.Share{Mode: berth.ShareTimeSlice, GPUMilli: 250, MemoryMiB: 4096}}},
-		},
-		Topology:   berth.Topology{Required: "spine", Exclusive: "leaf"},
-		MinRuntime: berth.Minute, ExpectedRuntime: berth.Hour, GangTimeout: berth.Day,
-		Checkpoint: berth.Checkpoint{Supported: true, Interval: berth.Hour, Cost: berth.Minute, RestartCost: berth.Second},
-	}
-}
-
-func sampleEvents() []berth.Event {
-	return []berth.Event{
-		berth.NodeJoined{Node: sample.Node("n1")},
-		berth.NodeUpdated{Node: berth.Node{ID: "n1"}},
-		berth.NodeCordoned{Node: "n1", Reason: "fan"},
-		berth.NodeUncordoned{Node: "n1"},
-		berth.NodeDraining{Node: "n1", Deadline: 7, Reason: "firmware"},
-		berth.NodeLost{Node: "n1", Reason: "power"},
-		berth.GPUFailed{Node: "n1", GPU: 3, Reason: "xid 79"},
-		berth.XidReported{Node: "n1", GPU: 3, Xid: 79, Reason: "in the log"},
-		berth.GPURepaired{Node: "n1", GPU: 3},
-		berth.QueueSet{Queue: quota.Queue{Name: "team-a", Guarantee: quota.Amounts{quota.GPUMilli: 8000}, Limit: quota.Amounts{quota.CPUMilli: 1}, Weight: 2}},
-		berth.QueueRemoved{Queue: "team-a"},
-		berth.ReservationSet{Reservation: berth.Reservation{
-			ID: "r", From: 5, Until: 9, Queue: "team-a", GPUs: 64, Selector: berth.Selector{Pools: []string{"h100"}}, Required: "leaf", Reason: "demo",
-		}},
-		berth.ReservationSet{Reservation: berth.Reservation{ID: "s", From: 5, Until: 9, Nodes: []berth.NodeID{"n1"}, Domain: []string{"a"}}},
-		berth.ReservationRemoved{Reservation: "r"},
-		berth.JobSubmitted{Job: sampleJob()},
-		berth.JobObserved{Job: berth.Job{ID: "j", Service: &berth.Service{Replicas: 2}}, Running: []berth.ObservedReplica{{
-			Replica: 1, Incarnation: 4, Started: 99,
-			Members: []berth.MemberPlacement{{Group: "g", Index: 2, Node: "n", GPUs: berth.GPUSetOf(0, 63), ShareMilli: 5, ShareMemoryMiB: 6}},
-		}}},
-		berth.JobScaled{Job: "j", Replicas: 0},
-		berth.JobCancelled{Job: "j"},
-		berth.JobFinished{Job: "j", Incarnation: 1, Failed: true, Reason: "exit 1"},
-		berth.MemberFailed{Job: "j", Replica: 2, Incarnation: 1, Members: []berth.MemberRef{{Group: "workers", Index: 7}}, Reason: "oom"},
-		berth.CheckpointWritten{Job: "j", Replica: 2, Incarnation: 1, At: 5},
-		berth.OrderReported{Order: 7, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 1}}, Reason: "no image"},
-		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: 1, ReleaseTimeout: 2, ReleaseAttempts: 3, RetryBackoff: 4, MaxRetryBackoff: 5, PassBudget: 6, Locality: berth.LocalityLoose, ReservedGangs: -1}},
-	}
-}
-
 func sampleActions() []berth.Order {
 	order := berth.OrderHeader{ID: 4, At: 5, Deadline: 6, Job: "j", Replica: 1, Incarnation: 2, Cause: berth.Cause{Code: berth.CauseFits, Detail: "d"}}
 	members := []berth.MemberPlacement{{Group: "g", Index: 1, Node: "n", GPUs: berth.GPUSetOf(1, 2)}}
@@ -81,7 +23,7 @@ func sampleActions() []berth.Order {
 }
 
 func TestEventsRoundTrip(t *testing.T) {
-	for _, e := range sampleEvents() {
+	for _, e := range sample.Events() {
 		t.Run(e.Kind(), func(t *testing.T) {
 			b, err := berth.EncodeEvent(e)
 			require.NoError(t, err)
@@ -144,13 +86,22 @@ func TestDecodingIsStrict(t *testing.T) {
 		{"no kind", `{}`, "", "0 kinds"},
 		{"unknown kind", `{"nodeMelted":{}}`, "nodeMelted", "not a known field"},
 		{"two kinds", `{"nodeLost":{"node":"n"},"nodeUncordoned":{"node":"n"}}`, "", "2 kinds"},
-		{"unknown field", `{"nodeLost":{"node":"n","why":"x"}}`, "why", "not a known field"},
+		{"unknown field", `{"nodeLost":{"node":"n","why":"x"}}`, "nodeLost.why", "not a known field"},
 		{"wrong type", `{"gpuFailed":{"node":"n","gpu":"three"}}`, "gpuFailed.gpu", "cannot be"},
 		{"fraction", `{"gpuFailed":{"node":"n","gpu":1.5}}`, "gpuFailed.gpu", "cannot be"},
-		{"unknown class", `{"jobSubmitted":{"job":{"class":"royal"}}}`, "class", "none of"},
-		{"GPU out of range", `{"jobObserved":{"running":[{"members":[{"gpus":[64]}]}]}}`, "gpus", "64"},
-		{"doubled GPU", `{"jobObserved":{"running":[{"members":[{"gpus":[1,1]}]}]}}`, "gpus", "1"},
-		{"bad capability", `{"nodeJoined":{"node":{"gpus":[{"computeCapability":"9"}]}}}`, "computeCapability", "9"},
+		{"unknown class", `{"jobSubmitted":{"job":{"class":"royal"}}}`, "jobSubmitted.job.class", "none of"},
+		{"GPU out of range", `{"jobObserved":{"running":[{"members":[{"gpus":[64]}]}]}}`, "jobObserved.running[0].members[0].gpus", "64"},
+		{"doubled GPU", `{"jobObserved":{"running":[{"members":[{"gpus":[1,1]}]}]}}`, "jobObserved.running[0].members[0].gpus", "1"},
+		{"bad capability", `{"nodeJoined":{"node":{"gpus":[{"computeCapability":"9"}]}}}`, "nodeJoined.node.gpus[0].computeCapability", "9"},
+		{"an unknown key deep inside", `{"jobSubmitted":{"job":{"groups":[{"claim":{}},{"claim":{"gpu":8}}]}}}`, "jobSubmitted.job.groups[1].claim.gpu", `did you mean "gpus"?`},
+		{"a key in capitals", `{"jobSubmitted":{"job":{"Queue":"q"}}}`, "jobSubmitted.job.Queue", `did you mean "queue"?`},
+		{"a kind in capitals", `{"NodeLost":{}}`, "NodeLost", `did you mean "nodeLost"?`},
+		{"a kind misspelt", `{"nodeLots":{}}`, "nodeLots", `did you mean "nodeLost"?`},
+		{"a key twice", `{"jobSubmitted":{"job":{"groups":[{"members":1,"members":2}]}}}`, "jobSubmitted.job.groups[0].members", "comes twice"},
+		{"a kind twice", `{"nodeLost":{"node":"a"},"nodeLost":{"node":"b"}}`, "nodeLost", "comes twice"},
+		{"a label twice", `{"nodeJoined":{"node":{"labels":{"zone":"a","zone":"b"}}}}`, `nodeJoined.node.labels["zone"]`, "comes twice"},
+		{"no UTF-8", "{\"nodeLost\":{\"node\":\"\xff\"}}", "nodeLost.node", "not UTF-8"},
+		{"a key that is not UTF-8", "{\"nodeJoined\":{\"node\":{\"labels\":{\"\xff\":\"\"}}}}", `nodeJoined.node.labels["\xff"]`, "not UTF-8"},
 		{"trailing", `{"nodeLost":{"node":"n"}} {}`, "", "after its end"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -175,7 +126,7 @@ func TestEncodeRefusesStrangers(t *testing.T) {
 }
 
 func FuzzDecodeEvent(f *testing.F) {
-	for _, e := range sampleEvents() {
+	for _, e := range sample.Events() {
 		b, _ := berth.EncodeEvent(e)
 		f.Add(b)
 	}
@@ -226,4 +177,80 @@ func FuzzDecodeConfig(f *testing.F) {
 		}
 		require.True(t, sample.Complete(err), "%#v", err)
 	})
+}
+
+// fuzzDecoder: any bytes give a value, whose JSON gives it again, or a typed error.
+func fuzzDecoder[V any](f *testing.F, decode func([]byte) (V, error), samples ...V) {
+	for _, v := range samples {
+		b, err := json.Marshal(v)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := decode(b)
+		if err != nil {
+			require.True(t, sample.Complete(err), "%#v", err)
+			return
+		}
+		once, err := json.Marshal(v)
+		require.NoError(t, err)
+		back, err := decode(once)
+		require.NoError(t, err)
+		twice, err := json.Marshal(back)
+		require.NoError(t, err)
+		require.Equal(t, string(once), string(twice))
+	})
+}
+
+func FuzzDecodeJob(f *testing.F)  { fuzzDecoder(f, berth.DecodeJob, sample.Job()) }
+func FuzzDecodeNode(f *testing.F) { fuzzDecoder(f, berth.DecodeNode, sample.Node("n")) }
+
+func FuzzDecodeQueue(f *testing.F) {
+	fuzzDecoder(f, berth.DecodeQueue, quota.Queue{Name: "team-a", Parent: "org", Guarantee: quota.Amounts{quota.GPUMilli: 8000}, Weight: 2})
+}
+
+func FuzzDecodePolicy(f *testing.F) {
+	fuzzDecoder(f, berth.DecodePolicy, berth.Policy{}, berth.Policy{}.WithDefaults())
+}
+
+// What is written by hand is read by itself, and refused by the path within it.
+func TestDecodersOfWhatIsWrittenByHand(t *testing.T) {
+	decoders := map[string]func([]byte) (any, error){
+		"job":    func(b []byte) (any, error) { return berth.DecodeJob(b) },
+		"node":   func(b []byte) (any, error) { return berth.DecodeNode(b) },
+		"queue":  func(b []byte) (any, error) { return berth.DecodeQueue(b) },
+		"policy": func(b []byte) (any, error) { return berth.DecodePolicy(b) },
+		"config": func(b []byte) (any, error) { return berth.DecodeConfig(b) },
+	}
+	for what, v := range map[string]any{
+		"job": sample.Job(), "node": sample.Node("n"), "queue": quota.Queue{Name: "team-a", Limit: quota.Amounts{quota.GPUMilli: 8000}},
+		"policy": berth.Policy{}.WithDefaults(), "config": berth.Config{Levels: []string{"leaf"}, Policy: berth.Policy{}.WithDefaults()},
+	} {
+		b, err := json.Marshal(v)
+		require.NoError(t, err)
+		back, err := decoders[what](b)
+		require.NoError(t, err)
+		require.Equal(t, v, back)
+	}
+	for _, c := range []struct{ what, in, field, reason string }{
+		{"job", `{"groups":[{"claim":{"gpu":8}}]}`, "groups[0].claim.gpu", `is not a known field; did you mean "gpus"?`},
+		{"job", `{"id":"a","Queue":"b"}`, "Queue", `is not a known field; did you mean "queue"?`},
+		{"job", `{"class":"royal"}`, "class", "royal"},
+		{"node", `{"gpus":[{},{"memoryMB":80}]}`, "gpus[1].memoryMB", `is not a known field; did you mean "memoryMiB"?`},
+		{"node", `{"labels":{"a":"1","a":"2"}}`, `labels["a"]`, "comes twice"},
+		{"queue", `{"name":"a","guarantees":{}}`, "guarantees", `is not a known field; did you mean "guarantee"?`},
+		{"queue", `{"guarantee":{"gpuMilli":1.5}}`, `guarantee["gpuMilli"]`, "cannot be a JSON number 1.5"},
+		{"policy", `{"passBudget":-1}`, "passBudget", "is negative"},
+		{"policy", `{"locality":"tight"}`, "locality", "tight"},
+		{"config", `{"limits":{"nodes":-1}}`, "limits.nodes", "outside"},
+		{"config", `{} {}`, "", "has something after its end"},
+	} {
+		_, err := decoders[c.what]([]byte(c.in))
+		var e *berth.Error
+		require.ErrorAs(t, err, &e, c.in)
+		require.ErrorIs(t, err, berth.ErrInvalid)
+		require.Equal(t, c.what, e.Event)
+		require.Equal(t, c.field, e.Field, c.in)
+		require.Contains(t, e.Reason, c.reason, c.in)
+	}
 }

@@ -156,22 +156,19 @@ const (
 	LocalityLoose
 )
 
-const localityNames enum.Names = "strict|balanced|loose"
-
-// parseLocality is the inverse of Locality.String.
-func parseLocality(s string) (Locality, error) {
-	return parseEnum[Locality]("locality", localityNames, s)
-}
+const localityNames enum.Names = "Locality: strict|balanced|loose"
 
 // String is the word for it, as in JSON.
-func (l Locality) String() string { return enum.Text(localityNames, l, "Locality(%d)") }
+func (l Locality) String() string { return enum.Text(localityNames, l) }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
-func (l Locality) MarshalText() ([]byte, error) { return marshalEnum("locality", localityNames, l) }
+func (l Locality) MarshalText() ([]byte, error) { return enum.Marshal(localityNames, l, invalidText) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (l *Locality) UnmarshalText(b []byte) error { return unmarshalEnum(l, parseLocality, b) }
+func (l *Locality) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(localityNames, l, b, invalidText)
+}
 
 // WithDefaults returns the limits with defaults for the fields that are zero.
 func (l Limits) WithDefaults() Limits {
@@ -220,7 +217,7 @@ func (c *Config) Check() *Error {
 			return err.in(errtext.Index("levels", i))
 		}
 		if name == limits.LevelFleet || name == limits.LevelNode || slices.Contains(c.Levels[:i], name) {
-			return refuse(ErrDuplicate, errtext.Index("levels", i), fmt.Sprintf("the level %q is taken", name))
+			return refuse(ErrDuplicate, errtext.Index("levels", i), fmt.Sprintf("the level %q is taken", errtext.Short(name)))
 		}
 	}
 	if len(c.Levels) > limits.MaxLevels {
@@ -239,15 +236,15 @@ func (c *Config) Check() *Error {
 func (f *Fabric) check(levels []string) *Error {
 	for _, named := range []struct{ field, level string }{{"islandLevel", f.IslandLevel}, {"railLevel", f.RailLevel}} {
 		if named.level != "" && !slices.Contains(levels, named.level) {
-			return refuse(ErrUnknown, named.field, fmt.Sprintf("%q is not one of the levels", named.level))
+			return refuse(ErrUnknown, named.field, fmt.Sprintf("%q is not one of the levels", errtext.Short(named.level)))
 		}
 	}
 	for i, t := range f.Oversubscription {
 		switch {
 		case !slices.Contains(levels, t.Level) && t.Level != limits.LevelNode:
-			return refuse(ErrUnknown, errtext.Index("oversubscription", i)+".level", fmt.Sprintf("%q is not one of the levels", t.Level))
+			return refuse(ErrUnknown, errtext.Index("oversubscription", i)+".level", fmt.Sprintf("%q is not one of the levels", errtext.Short(t.Level)))
 		case slices.ContainsFunc(f.Oversubscription[:i], func(u Oversubscription) bool { return u.Level == t.Level }):
-			return refuse(ErrDuplicate, errtext.Index("oversubscription", i)+".level", fmt.Sprintf("%q has an oversubscription already", t.Level))
+			return refuse(ErrDuplicate, errtext.Index("oversubscription", i)+".level", fmt.Sprintf("%q has an oversubscription already", errtext.Short(t.Level)))
 		case t.RatioMilli < 1000 || t.RatioMilli > 1_000_000:
 			return refuse(ErrInvalid, errtext.Index("oversubscription", i)+".ratioMilli", fmt.Sprintf("%d is outside 1000..1000000", t.RatioMilli))
 		}

@@ -32,25 +32,20 @@ const (
 	DefragmentationOff
 )
 
-const defragmentationModeNames enum.Names = "propose|on|off"
-
-// parseDefragmentationMode is the inverse of DefragmentationMode.String.
-func parseDefragmentationMode(s string) (DefragmentationMode, error) {
-	return parseEnum[DefragmentationMode]("mode", defragmentationModeNames, s)
-}
+const defragmentationModeNames enum.Names = "DefragmentationMode: propose|on|off"
 
 // String is the word for it, as in JSON.
 func (m DefragmentationMode) String() string {
-	return enum.Text(defragmentationModeNames, m, "MovesMode(%d)")
+	return enum.Text(defragmentationModeNames, m)
 }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (m DefragmentationMode) MarshalText() ([]byte, error) {
-	return marshalEnum("mode", defragmentationModeNames, m)
+	return enum.Marshal(defragmentationModeNames, m, invalidText)
 }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
 func (m *DefragmentationMode) UnmarshalText(b []byte) error {
-	return unmarshalEnum(m, parseDefragmentationMode, b)
+	return enum.Unmarshal(defragmentationModeNames, m, b, invalidText)
 }

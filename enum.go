@@ -1,8 +1,6 @@
 package berth
 
 import (
-	"fmt"
-
 	"github.com/berth-sched/berth/internal/enum"
 )
 
@@ -20,20 +18,17 @@ const (
 	ClassLatencyCritical
 )
 
-const classNames enum.Names = "batch|interactive|latency-critical"
-
-// parseClass is the inverse of Class.String.
-func parseClass(s string) (Class, error) { return parseEnum[Class]("class", classNames, s) }
+const classNames enum.Names = "Class: batch|interactive|latency-critical"
 
 // String is the word for it, as in JSON.
-func (c Class) String() string { return enum.Text(classNames, c, "Class(%d)") }
+func (c Class) String() string { return enum.Text(classNames, c) }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
-func (c Class) MarshalText() ([]byte, error) { return marshalEnum("class", classNames, c) }
+func (c Class) MarshalText() ([]byte, error) { return enum.Marshal(classNames, c, invalidText) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (c *Class) UnmarshalText(b []byte) error { return unmarshalEnum(c, parseClass, b) }
+func (c *Class) UnmarshalText(b []byte) error { return enum.Unmarshal(classNames, c, b, invalidText) }
 
 // A ShareMode says how members share one GPU.
 type ShareMode uint8
@@ -46,22 +41,19 @@ const (
 	ShareTimeSlice
 )
 
-const shareModeNames enum.Names = "mps|time-slice"
-
-// parseShareMode is the inverse of ShareMode.String.
-func parseShareMode(s string) (ShareMode, error) {
-	return parseEnum[ShareMode]("mode", shareModeNames, s)
-}
+const shareModeNames enum.Names = "ShareMode: mps|time-slice"
 
 // String is the word for it, as in JSON.
-func (m ShareMode) String() string { return enum.Text(shareModeNames, m, "ShareMode(%d)") }
+func (m ShareMode) String() string { return enum.Text(shareModeNames, m) }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
-func (m ShareMode) MarshalText() ([]byte, error) { return marshalEnum("mode", shareModeNames, m) }
+func (m ShareMode) MarshalText() ([]byte, error) { return enum.Marshal(shareModeNames, m, invalidText) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (m *ShareMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, parseShareMode, b) }
+func (m *ShareMode) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(shareModeNames, m, b, invalidText)
+}
 
 // A GPUMode is how a GPU may be used. It is in one mode at a time, and a change is an
 // order: see Repartition.
@@ -82,20 +74,19 @@ const (
 	GPUModeTimeSlice
 )
 
-const gpuModeNames enum.Names = "unset|whole|mig|mps|time-slice"
-
-// parseGPUMode is the inverse of GPUMode.String.
-func parseGPUMode(s string) (GPUMode, error) { return parseSet[GPUMode]("mode", gpuModeNames, s) }
+const gpuModeNames enum.Names = "GPUMode: unset|whole|mig|mps|time-slice"
 
 // String is the word for it, as in JSON.
-func (m GPUMode) String() string { return enum.Text(gpuModeNames, m, "GPUMode(%d)") }
+func (m GPUMode) String() string { return enum.Text(gpuModeNames, m) }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
-func (m GPUMode) MarshalText() ([]byte, error) { return marshalSet("mode", gpuModeNames, m) }
+func (m GPUMode) MarshalText() ([]byte, error) { return enum.Marshal(gpuModeNames, m, invalidText) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (m *GPUMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, parseGPUMode, b) }
+func (m *GPUMode) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(gpuModeNames, m, b, invalidText)
+}
 
 // A ReplicaState is where one replica of a job stands. The drawing in the manual has the steps
 // between them.
@@ -115,24 +106,21 @@ const (
 	ReplicaReleasing
 )
 
-const replicaStateNames enum.Names = "pending|binding|running|repairing|releasing"
-
-// parseReplicaState is the inverse of ReplicaState.String.
-func parseReplicaState(s string) (ReplicaState, error) {
-	return parseEnum[ReplicaState]("state", replicaStateNames, s)
-}
+const replicaStateNames enum.Names = "ReplicaState: pending|binding|running|repairing|releasing"
 
 // String is the word for it, as in JSON.
-func (s ReplicaState) String() string { return enum.Text(replicaStateNames, s, "State(%d)") }
+func (s ReplicaState) String() string { return enum.Text(replicaStateNames, s) }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (s ReplicaState) MarshalText() ([]byte, error) {
-	return marshalEnum("state", replicaStateNames, s)
+	return enum.Marshal(replicaStateNames, s, invalidText)
 }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (s *ReplicaState) UnmarshalText(b []byte) error { return unmarshalEnum(s, parseReplicaState, b) }
+func (s *ReplicaState) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(replicaStateNames, s, b, invalidText)
+}
 
 // An Outcome is how an order ended, as its report tells.
 type Outcome uint8
@@ -148,56 +136,16 @@ const (
 	OutcomePartial
 )
 
-const outcomeNames enum.Names = "unset|done|failed|partial"
-
-// parseOutcome is the inverse of Outcome.String.
-func parseOutcome(s string) (Outcome, error) { return parseSet[Outcome]("outcome", outcomeNames, s) }
+const outcomeNames enum.Names = "Outcome: unset|done|failed|partial"
 
 // String is the word for it, as in JSON.
-func (o Outcome) String() string { return enum.Text(outcomeNames, o, "Outcome(%d)") }
+func (o Outcome) String() string { return enum.Text(outcomeNames, o) }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
-func (o Outcome) MarshalText() ([]byte, error) { return marshalSet("outcome", outcomeNames, o) }
+func (o Outcome) MarshalText() ([]byte, error) { return enum.Marshal(outcomeNames, o, invalidText) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (o *Outcome) UnmarshalText(b []byte) error { return unmarshalEnum(o, parseOutcome, b) }
-
-func parseEnum[E ~uint8](field string, names enum.Names, s string) (E, error) {
-	v, ok := enum.Parse[E](names, s)
-	if !ok {
-		return 0, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%q is none of %q", s, names.List())}
-	}
-	return v, nil
-}
-
-func marshalEnum[E ~uint8](field string, names enum.Names, v E) ([]byte, error) {
-	if int(v) >= names.Len() {
-		return nil, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%d is out of range", uint8(v))}
-	}
-	return []byte(enum.Text(names, v, "")), nil
-}
-
-// parseSet is parseEnum for an enumeration that says nothing by its zero value.
-func parseSet[E ~uint8](field string, names enum.Names, s string) (E, error) {
-	if v, ok := enum.Parse[E](names, s); ok && v != 0 {
-		return v, nil
-	}
-	return 0, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%q is none of %q", s, names.List()[1:])}
-}
-
-// marshalSet is marshalEnum for an enumeration that says nothing by its zero value.
-func marshalSet[E ~uint8](field string, names enum.Names, v E) ([]byte, error) {
-	if v == 0 {
-		return nil, &Error{Event: field, Kind: ErrInvalid, Reason: "is not set"}
-	}
-	return marshalEnum(field, names, v)
-}
-
-func unmarshalEnum[E ~uint8](into *E, parse func(string) (E, error), text []byte) error {
-	v, err := parse(string(text))
-	if err == nil {
-		*into = v
-	}
-	return err
+func (o *Outcome) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(outcomeNames, o, b, invalidText)
 }

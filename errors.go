@@ -90,23 +90,19 @@ func (e *Error) in(prefix string) *Error {
 	return e
 }
 
-// decodeStrict decodes strictly, and turns what is wrong into an *Error.
-func decodeStrict(what string, b []byte, v any) error {
-	if err := strict.Unmarshal(b, v); err != nil {
-		return decodeError(what, err)
-	}
-	return nil
+// invalidText refuses a text or number that is no value of a type.
+func invalidText(name, reason string) error {
+	return &Error{Event: name, Kind: ErrInvalid, Reason: reason}
 }
 
-// decodeError is an *Error for what strict decoding says: an *Error of something inside, or an
-// error of the JSON.
-func decodeError(what string, err error) error {
+// decodeError is an *Error for what strict decoding says. What a type of this package says of its
+// own text stands at the whole path.
+func decodeError(what string, err error) *Error {
 	e := &Error{Event: what, Kind: ErrInvalid}
+	e.Field, e.Reason = strict.Describe(err)
 	var inner *Error
 	if errors.As(err, &inner) {
-		e.Field, e.Reason = inner.Event, inner.Reason
-	} else {
-		e.Field, e.Reason = strict.Describe(err)
+		e.Reason = inner.Reason
 	}
 	return e
 }

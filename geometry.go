@@ -56,22 +56,21 @@ const (
 	GeometryPerClaim
 )
 
-const geometryKindNames enum.Names = "fixed|adaptive|per-claim"
-
-// parseGeometryKind is the inverse of GeometryKind.String.
-func parseGeometryKind(s string) (GeometryKind, error) {
-	return parseEnum[GeometryKind]("kind", geometryKindNames, s)
-}
+const geometryKindNames enum.Names = "GeometryKind: fixed|adaptive|per-claim"
 
 // String is the word for it, as in JSON.
-func (k GeometryKind) String() string { return enum.Text(geometryKindNames, k, "GeometryKind(%d)") }
+func (k GeometryKind) String() string { return enum.Text(geometryKindNames, k) }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
-func (k GeometryKind) MarshalText() ([]byte, error) { return marshalEnum("kind", geometryKindNames, k) }
+func (k GeometryKind) MarshalText() ([]byte, error) {
+	return enum.Marshal(geometryKindNames, k, invalidText)
+}
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (k *GeometryKind) UnmarshalText(b []byte) error { return unmarshalEnum(k, parseGeometryKind, b) }
+func (k *GeometryKind) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(geometryKindNames, k, b, invalidText)
+}
 
 // WithDefaults returns the geometry with defaults for the fields that are zero.
 func (g Geometry) WithDefaults() Geometry {
@@ -87,7 +86,7 @@ func (p *Policy) checkGeometry() *Error {
 	for i := range p.Geometry {
 		g := &p.Geometry[i]
 		if slices.ContainsFunc(p.Geometry[:i], func(h Geometry) bool { return h.Pool == g.Pool }) {
-			return refuse(ErrDuplicate, errtext.Index("geometry", i)+".pool", fmt.Sprintf("%q has an entry already", g.Pool))
+			return refuse(ErrDuplicate, errtext.Index("geometry", i)+".pool", fmt.Sprintf("%q has an entry already", errtext.Short(g.Pool)))
 		}
 		if err := g.check(); err != nil {
 			return err.in(errtext.Index("geometry", i))

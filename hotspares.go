@@ -43,7 +43,7 @@ func checkHotSpares(list []HotSpares) *Error {
 			return refuse(ErrInvalid, errtext.Index("hotSpares", i)+".nodesMilli", fmt.Sprintf("%d is outside 0..1000", s.NodesMilli))
 		}
 		if slices.ContainsFunc(list[:i], func(other HotSpares) bool { return other.Pool == s.Pool }) {
-			return refuse(ErrDuplicate, errtext.Index("hotSpares", i)+".pool", fmt.Sprintf("pool %q has an entry already", s.Pool))
+			return refuse(ErrDuplicate, errtext.Index("hotSpares", i)+".pool", fmt.Sprintf("pool %q has an entry already", errtext.Short(s.Pool)))
 		}
 	}
 	return nil

@@ -294,7 +294,7 @@ func (cl *Claim) checkDevice(class Class) *Error {
 		return cl.Share.check(class).in("share")
 	case cl.MIG != "":
 		if _, err := mig.ParseProfileName(cl.MIG); err != nil {
-			return refuse(ErrInvalid, "mig", fmt.Sprintf("%q is not the name of a profile", cl.MIG))
+			return refuse(ErrInvalid, "mig", fmt.Sprintf("%q is not the name of a profile", errtext.Short(cl.MIG)))
 		}
 	case cl.MinInstance != nil:
 		return cl.MinInstance.check().in("minInstance")

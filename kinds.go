@@ -2,13 +2,12 @@ package berth
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/strict"
 )
 
@@ -43,13 +42,7 @@ var eventKinds = sum[Event]{"event", []variant[Event]{
 }}
 
 // EventKinds lists the kinds of event as JSON names them, in the order of their types.
-func EventKinds() []string {
-	kinds := make([]string, len(eventKinds.variants))
-	for i := range eventKinds.variants {
-		kinds[i] = eventKinds.variants[i].kind
-	}
-	return kinds
-}
+func EventKinds() []string { return eventKinds.kinds() }
 
 // orderKinds has the kinds of order, in the order of order.go: one line for each.
 var orderKinds = sum[Order]{"order", []variant[Order]{
@@ -91,6 +84,15 @@ func variantOf[V interface{ Kind() string }, I any]() variant[I] {
 	}
 }
 
+// kinds lists those of the sum, in order.
+func (s *sum[I]) kinds() []string {
+	kinds := make([]string, len(s.variants))
+	for i := range s.variants {
+		kinds[i] = s.variants[i].kind
+	}
+	return kinds
+}
+
 func (s *sum[I]) encode(value I) ([]byte, error) {
 	for i := range s.variants {
 		if v := &s.variants[i]; v.is(value) {
@@ -102,17 +104,17 @@ func (s *sum[I]) encode(value I) ([]byte, error) {
 
 func (s *sum[I]) decode(b []byte) (value I, err error) {
 	var fields map[string]json.RawMessage
-	if err := decodeStrict(s.name, b, &fields); err != nil {
-		return value, err
+	if err := strict.Unmarshal(b, &fields); err != nil {
+		return value, decodeError(s.name, err)
 	}
 	var found *variant[I]
 	var body []byte
 	kinds := 0
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		// Kinds are compared as encoding/json compares the names of fields.
-		at := slices.IndexFunc(s.variants, func(v variant[I]) bool { return strings.EqualFold(v.kind, key) })
+		at := slices.IndexFunc(s.variants, func(v variant[I]) bool { return v.kind == key })
 		if at < 0 {
-			return value, s.refuse(strings.Trim(strconv.Quote(key), `"`), strict.UnknownField)
+			quoted := strconv.Quote(errtext.Short(key))
+			return value, s.refuse(quoted[1:len(quoted)-1], strict.UnknownField+errtext.DidYouMean(key, s.kinds()))
 		}
 		if string(fields[key]) != "null" {
 			found, body = &s.variants[at], fields[key]
@@ -124,11 +126,8 @@ func (s *sum[I]) decode(b []byte) (value I, err error) {
 	}
 	decoded, err := found.decode(body)
 	if err != nil {
-		var mistyped *json.UnmarshalTypeError
-		if errors.As(err, &mistyped) {
-			mistyped.Field = strings.TrimSuffix(found.kind+"."+mistyped.Field, ".")
-		}
-		return value, decodeError(s.name, err)
+		refusal := decodeError(s.name, err)
+		return value, refusal.in(found.kind)
 	}
 	return decoded, nil
 }

@@ -206,7 +206,7 @@ func ParseComputeCapability(s string) (ComputeCapability, error) {
 	if !ok || err1 != nil || err2 != nil || c.String() != s {
 		return ComputeCapability{}, &Error{
 			Event: "computeCapability", Kind: ErrInvalid,
-			Reason: fmt.Sprintf("%q is not of the form 9.0", s),
+			Reason: fmt.Sprintf("%q is not of the form 9.0", errtext.Short(s)),
 		}
 	}
 	return c, nil
@@ -293,7 +293,7 @@ func (g *GPU) check(first *GPU) *Error {
 	}
 	switch {
 	case g.Product != first.Product:
-		return refuse(ErrUnsupported, "product", fmt.Sprintf("%q beside %q: a node's GPUs are of one product", g.Product, first.Product))
+		return refuse(ErrUnsupported, "product", fmt.Sprintf("%q beside %q: a node's GPUs are of one product", errtext.Short(g.Product), errtext.Short(first.Product)))
 	case g.MemoryMiB != first.MemoryMiB:
 		return refuse(ErrUnsupported, "memoryMiB", "differs from the node's first GPU")
 	case g.MIGTable != first.MIGTable:

@@ -69,27 +69,22 @@ const (
 	PreemptionOff
 )
 
-const preemptionModeNames enum.Names = "on|reclaim|off"
-
-// parsePreemptionMode is the inverse of PreemptionMode.String.
-func parsePreemptionMode(s string) (PreemptionMode, error) {
-	return parseEnum[PreemptionMode]("mode", preemptionModeNames, s)
-}
+const preemptionModeNames enum.Names = "PreemptionMode: on|reclaim|off"
 
 // String is the word for it, as in JSON.
 func (m PreemptionMode) String() string {
-	return enum.Text(preemptionModeNames, m, "PreemptionMode(%d)")
+	return enum.Text(preemptionModeNames, m)
 }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
 func (m PreemptionMode) MarshalText() ([]byte, error) {
-	return marshalEnum("mode", preemptionModeNames, m)
+	return enum.Marshal(preemptionModeNames, m, invalidText)
 }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
 func (m *PreemptionMode) UnmarshalText(b []byte) error {
-	return unmarshalEnum(m, parsePreemptionMode, b)
+	return enum.Unmarshal(preemptionModeNames, m, b, invalidText)
 }
 
 // A RateLimit is how many evictions there may be in a time. The zero value is no limit.

@@ -1,15 +1,25 @@
 package berth
 
 import (
+	"fmt"
+	"strconv"
 	"time"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // A Time is an instant in milliseconds since an epoch of the caller's choosing,
 // usually the Unix epoch. The core never reads a clock: every instant it knows
 // came in with a call.
+//
+// It prints as a date, as if the epoch were that of Unix. In JSON it is the number of
+// milliseconds all the same: a date would claim what only the caller knows, and snapshots
+// and journals, which have instants everywhere, would be larger and slower for it.
 type Time int64
 
-// A Duration is a span of time in milliseconds.
+// A Duration is a span of time in milliseconds. It prints as "2m0s", and that is its JSON:
+// people write spans, and a number without a unit would be read as seconds by some. So a
+// number is refused.
 type Duration int64
 
 // Spans to build others from, as in 5*berth.Minute.
@@ -54,3 +64,92 @@ func (d Duration) Std() time.Duration {
 
 // String formats d the way the standard library does, as in "1m30s".
 func (d Duration) String() string { return d.Std().String() }
+
+// ParseDuration reads what String writes, and all that time.ParseDuration does, such as
+// "1.5h", unless it is finer than a millisecond.
+func ParseDuration(s string) (Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d%time.Millisecond != 0 {
+		return 0, invalidText("Duration", fmt.Sprintf("%q is not a span of whole milliseconds, such as 1h30m or 2m0s", errtext.Short(s)))
+	}
+	return DurationOf(d), nil
+}
+
+// MarshalText returns String, and an error for a span beyond 292 years.
+func (d Duration) MarshalText() ([]byte, error) {
+	if DurationOf(d.Std()) != d {
+		return nil, invalidText("Duration", fmt.Sprintf("%d ms is beyond 292 years", int64(d)))
+	}
+	return []byte(d.String()), nil
+}
+
+// UnmarshalText is ParseDuration.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := ParseDuration(string(b))
+	if err == nil {
+		*d = v
+	}
+	return err
+}
+
+// Std returns t as a time of the standard library, in UTC: the inverse of TimeOf.
+func (t Time) Std() time.Time { return time.UnixMilli(int64(t)).UTC() }
+
+const timeLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// dated reports whether a date says the instant: its year has four digits.
+func (t Time) dated() bool {
+	year := t.Std().Year()
+	return year >= 0 && year <= 9999 && TimeOf(t.Std()) == t
+}
+
+// String formats t by RFC 3339, in UTC and with milliseconds, as in
+// "2026-01-02T15:04:05.000Z"; outside the years 0 to 9999, which no date of that form has,
+// as a number of milliseconds.
+func (t Time) String() string {
+	if !t.dated() {
+		return strconv.FormatInt(int64(t), 10)
+	}
+	return t.Std().Format(timeLayout)
+}
+
+// ParseTime reads what String writes: an instant of RFC 3339, in any zone and no finer than a
+// millisecond, or a number of milliseconds.
+func ParseTime(s string) (Time, error) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return Time(n), nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || t.Nanosecond()%int(time.Millisecond) != 0 {
+		return 0, invalidText("Time", fmt.Sprintf("%q is no instant of whole milliseconds, such as 2026-01-02T15:04:05.000Z", errtext.Short(s)))
+	}
+	return TimeOf(t), nil
+}
+
+// MarshalText returns String.
+func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText is ParseTime.
+func (t *Time) UnmarshalText(b []byte) error {
+	v, err := ParseTime(string(b))
+	if err == nil {
+		*t = v
+	}
+	return err
+}
+
+// MarshalJSON writes the number of milliseconds.
+func (t Time) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, int64(t), 10), nil }
+
+// UnmarshalJSON reads a number of milliseconds.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil {
+		return invalidText("Time", "is not a whole number of milliseconds")
+	}
+	*t = Time(n)
+	return nil
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"testing"
 	"time"
 
@@ -164,4 +165,89 @@ func TestTimeSaturates(t *testing.T) {
 	require.Equal(t, "1h30m0s", (90 * berth.Minute).String())
 	require.Equal(t, berth.Time(1500), berth.TimeOf(time.UnixMilli(1500)))
 	require.Equal(t, 2*berth.Second, berth.DurationOf(2*time.Second))
+}
+
+// A span is written one way, and read in all in which people write it.
+func TestDurationTexts(t *testing.T) {
+	for text, want := range map[string]berth.Duration{
+		"0s": 0, "2m0s": 2 * berth.Minute, "2m": 2 * berth.Minute, "1.5h": 90 * berth.Minute, "-1ms": -1, "168h0m0s": 7 * berth.Day, "1m30.25s": 90_250,
+	} {
+		d, err := berth.ParseDuration(text)
+		require.NoError(t, err)
+		require.Equal(t, want, d)
+		back, err := berth.ParseDuration(d.String())
+		require.NoError(t, err)
+		require.Equal(t, want, back)
+	}
+	b, err := json.Marshal(berth.Policy{BindTimeout: 2 * berth.Minute})
+	require.NoError(t, err)
+	require.Equal(t, `{"bindTimeout":"2m0s"}`, string(b))
+	for _, bad := range []string{`120000`, `"120000"`, `""`, `"2 minutes"`, `"1us"`, `"1.0005s"`, `"3000000h"`, `{}`} {
+		_, err := berth.DecodePolicy([]byte(`{"bindTimeout":` + bad + `}`))
+		require.ErrorIs(t, err, berth.ErrInvalid, bad)
+	}
+	_, err = berth.Duration(math.MaxInt64).MarshalText()
+	require.ErrorIs(t, err, berth.ErrInvalid)
+	_, err = berth.Duration(math.MinInt64).MarshalText()
+	require.ErrorIs(t, err, berth.ErrInvalid)
+}
+
+func TestTimeTexts(t *testing.T) {
+	for want, text := range map[berth.Time]string{
+		0: "1970-01-01T00:00:00.000Z", 1_767_366_245_678: "2026-01-02T15:04:05.678Z", -1: "1969-12-31T23:59:59.999Z",
+		math.MaxInt64: "9223372036854775807", math.MinInt64: "-9223372036854775808", 1 << 50: "1125899906842624",
+	} {
+		require.Equal(t, text, want.String())
+		back, err := berth.ParseTime(text)
+		require.NoError(t, err)
+		require.Equal(t, want, back)
+		b, err := json.Marshal(want)
+		require.NoError(t, err)
+		require.Equal(t, strconv.FormatInt(int64(want), 10), string(b), "in JSON it is a number")
+		require.NoError(t, json.Unmarshal(b, &back))
+		require.Equal(t, want, back)
+	}
+	zoned, err := berth.ParseTime("2026-01-02T16:04:05.678+01:00")
+	require.NoError(t, err)
+	require.Equal(t, berth.Time(1_767_366_245_678), zoned)
+	now := time.UnixMilli(1_767_366_245_678)
+	require.True(t, now.Equal(berth.TimeOf(now).Std()))
+	for _, bad := range []string{"", "yesterday", "2026-01-02", "2026-01-02T15:04:05.6789Z", "1e3"} {
+		_, err := berth.ParseTime(bad)
+		require.ErrorIs(t, err, berth.ErrInvalid, bad)
+	}
+	for _, bad := range []string{`"2026-01-02T15:04:05Z"`, `1.5`, `true`, `1e3`} {
+		_, err := berth.DecodeEvent([]byte(`{"nodeDraining":{"node":"n","deadline":` + bad + `}}`))
+		var e *berth.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, "nodeDraining.deadline", e.Field)
+	}
+}
+
+func FuzzParseDuration(f *testing.F) {
+	f.Add("2m0s")
+	f.Fuzz(func(t *testing.T, s string) {
+		d, err := berth.ParseDuration(s)
+		if err != nil {
+			require.ErrorIs(t, err, berth.ErrInvalid)
+			return
+		}
+		back, err := berth.ParseDuration(d.String())
+		require.NoError(t, err)
+		require.Equal(t, d, back)
+	})
+}
+
+func FuzzParseTime(f *testing.F) {
+	f.Add("2026-01-02T15:04:05.678Z")
+	f.Fuzz(func(t *testing.T, s string) {
+		at, err := berth.ParseTime(s)
+		if err != nil {
+			require.ErrorIs(t, err, berth.ErrInvalid)
+			return
+		}
+		back, err := berth.ParseTime(at.String())
+		require.NoError(t, err)
+		require.Equal(t, at, back)
+	})
 }

@@ -31,22 +31,19 @@ const (
 	XidCondemns
 )
 
-const xidEffectNames enum.Names = "suspect|application|condemns"
-
-// parseXidEffect is the inverse of XidEffect.String.
-func parseXidEffect(s string) (XidEffect, error) {
-	return parseEnum[XidEffect]("effect", xidEffectNames, s)
-}
+const xidEffectNames enum.Names = "XidEffect: suspect|application|condemns"
 
 // String is the word for it, as in JSON.
-func (e XidEffect) String() string { return enum.Text(xidEffectNames, e, "XidEffect(%d)") }
+func (e XidEffect) String() string { return enum.Text(xidEffectNames, e) }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
-func (e XidEffect) MarshalText() ([]byte, error) { return marshalEnum("effect", xidEffectNames, e) }
+func (e XidEffect) MarshalText() ([]byte, error) { return enum.Marshal(xidEffectNames, e, invalidText) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (e *XidEffect) UnmarshalText(b []byte) error { return unmarshalEnum(e, parseXidEffect, b) }
+func (e *XidEffect) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(xidEffectNames, e, b, invalidText)
+}
 
 // LookupXid tells what is known of an Xid.
 //

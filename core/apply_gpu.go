@@ -12,6 +12,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/upkeep"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/mig"
 )
@@ -25,7 +26,7 @@ func (c *Core) checkRegeometry(policy *berth.Policy) *berth.Error {
 		geometry := state.GeometryOf(policy, p.Node.Spec.Pool)
 		if p.TouchesMIG() && (geometry.Kind == berth.GeometryPerClaim) != (p.Node.Geometry.Kind == berth.GeometryPerClaim) {
 			return refusal.Of(berth.ErrConflict, "geometry", fmt.Sprintf("order %d for GPU %d of node %s is outstanding, so pool %q cannot become %s yet",
-				id, p.Order.GPU, p.Order.Node, p.Node.Spec.Pool, geometry.Kind))
+				id, p.Order.GPU, errtext.Short(p.Order.Node), errtext.Short(p.Node.Spec.Pool), geometry.Kind))
 		}
 	}
 	return nil

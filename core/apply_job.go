@@ -44,10 +44,10 @@ func (c *Core) queueSet(e berth.QueueSet) *berth.Error {
 func (c *Core) queueRemoved(e berth.QueueRemoved) *berth.Error {
 	i, known := c.state.Quota.Lookup(string(e.Queue))
 	if !known {
-		return refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", e.Queue))
+		return refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", errtext.Short(e.Queue)))
 	}
 	if at := slices.IndexFunc(c.backlog.Reservations, func(w *record.Reservation) bool { return w.Queue == i }); at >= 0 {
-		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for this queue", c.backlog.Reservations[at].Advance.ID))
+		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for this queue", errtext.Short(c.backlog.Reservations[at].Advance.ID)))
 	}
 	parent := c.state.Quota.Parent(i)
 	if err := c.books.RemoveQueue(i, string(e.Queue)); err != nil {
@@ -163,7 +163,7 @@ func (c *Core) checkObserved(j *record.Job, r *berth.ObservedReplica) *berth.Err
 		p := &r.Members[i]
 		flat := j.Flat(p.Ref())
 		if flat < 0 || seen[flat] {
-			return refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v is not a member of the gang, or is named twice", p.Ref()))
+			return refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%s is not a member of the gang, or is named twice", errtext.Short(p.Ref().String())))
 		}
 		seen[flat] = true
 		g := j.Group(flat)
@@ -181,7 +181,7 @@ func (c *Core) checkObserved(j *record.Job, r *berth.ObservedReplica) *berth.Err
 	}
 	for g, n := range counts {
 		if least := record.Least(&j.Spec.Groups[g]); n < least {
-			return refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("group %q has %d members of at least %d", j.Spec.Groups[g].Name, n, least))
+			return refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("group %q has %d members of at least %d", errtext.Short(j.Spec.Groups[g].Name), n, least))
 		}
 	}
 	return nil
@@ -192,7 +192,7 @@ func (c *Core) checkKnown(p *berth.MemberPlacement) *berth.Error {
 	n := c.state.NodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
 		if n.GPUs[g].Unknown {
-			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("the partitioning of GPU %d of node %q is unknown: report it with gpuPartitioned", g, p.Node))
+			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("the partitioning of GPU %d of node %q is unknown: report it with gpuPartitioned", g, errtext.Short(p.Node)))
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 		return refusal.In(err, "node")
 	}
 	if c.state.NodeByID[e.Node.ID] != nil {
-		return refusal.Of(berth.ErrDuplicate, "node.id", fmt.Sprintf("node %q is in the fleet already", e.Node.ID))
+		return refusal.Of(berth.ErrDuplicate, "node.id", fmt.Sprintf("node %q is in the fleet already", errtext.Short(e.Node.ID)))
 	}
 	if len(c.state.NodeByID) >= c.state.Config.Limits.Nodes {
 		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes", c.state.Config.Limits.Nodes))

@@ -77,7 +77,7 @@ func (c *Core) failedMembers(rep *record.Replica, e *berth.OrderReported, ordere
 	case berth.OutcomePartial:
 		for i, ref := range e.Members {
 			if flat := rep.Job.Flat(ref); flat >= 0 && rep.Members[flat].State == record.MemberRunning {
-				return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v runs, but is not part of the order", ref))
+				return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%s runs, but is not part of the order", errtext.Short(ref.String())))
 			}
 		}
 		return resolve(rep, e.Members, func(m *record.Member) bool {
@@ -97,7 +97,7 @@ func resolve(rep *record.Replica, refs []berth.MemberRef, meant func(*record.Mem
 	for i, ref := range refs {
 		flat := rep.Job.Flat(ref)
 		if flat < 0 || seen[flat] {
-			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v is not a member of the gang, or is named twice", ref))
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%s is not a member of the gang, or is named twice", errtext.Short(ref.String())))
 		}
 		seen[flat] = true
 		if meant(&rep.Members[flat]) {

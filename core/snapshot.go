@@ -2,10 +2,7 @@ package core
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
@@ -85,15 +82,13 @@ func Restore(b []byte, options ...Option) (*Core, error) {
 // readSnapshot reads a snapshot of this version, for a core with this function for the gain.
 func readSnapshot(b []byte, gain berth.GainFunc) (*record.Snapshot, error) {
 	s := &record.Snapshot{}
-	var e *berth.Error
 	switch err := refusal.Decode("snapshot", b, s); {
-	case errors.As(err, &e):
+	case err != nil:
 		// A field that is not known is one of another version, if the version is another.
 		if other := versionOf(b); other != 0 && other != snapshotVersion {
 			return nil, unknownVersion(other)
 		}
-		e.Field = withoutParts(e.Field)
-		return nil, e
+		return nil, err
 	case s.Version != snapshotVersion:
 		return nil, unknownVersion(s.Version)
 	case s.OwnGain != (gain != nil):
@@ -116,13 +111,6 @@ func versionOf(b []byte) int {
 
 func unknownVersion(version int) error {
 	return &berth.Error{Event: "snapshot", Field: "version", Kind: berth.ErrUnsupported, Reason: fmt.Sprintf("is %d, not %d", version, snapshotVersion)}
-}
-
-// withoutParts drops from the path of a field the names of the parts that it is in: encoding/json
-// names what is embedded, and a snapshot does not.
-func withoutParts(path string) string {
-	isPart := func(name string) bool { return strings.HasSuffix(name, "Part") }
-	return strings.Join(slices.DeleteFunc(strings.Split(path, "."), isPart), ".")
 }
 
 // restore has every part take back its own, in the order in which the parts need each other.

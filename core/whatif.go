@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // WhatIf answers what a pass at an instant would order if the given events were told first. It
@@ -62,7 +63,7 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...b
 		rep = j.Replica(replica)
 	}
 	if rep == nil {
-		return berth.StartPlan{}, &berth.Error{Event: "whatItTakes", Field: "job", Kind: berth.ErrUnknown, Reason: fmt.Sprintf("job %q has no replica %d", id, replica)}
+		return berth.StartPlan{}, &berth.Error{Event: "whatItTakes", Field: "job", Kind: berth.ErrUnknown, Reason: fmt.Sprintf("job %q has no replica %d", errtext.Short(id), replica)}
 	}
 	return twin.answer.StartPlan(rep), nil
 }

@@ -30,23 +30,33 @@ const (
 	BottleneckFragmentation = firstHost + Bottleneck(host.NumResources)
 )
 
-const resourceNames enum.Names = "nothing|nodes|GPUs|GPU shares|GPU instances"
-
 // bottleneckOf is a resource of the nodes' hosts.
 func bottleneckOf(r host.Resource) Bottleneck { return firstHost + Bottleneck(r) }
 
-// OfHost reports whether a resource is one of the nodes' hosts.
-func (r Bottleneck) OfHost() bool { return r >= firstHost && r < BottleneckFragmentation }
+// Host is the resource of the nodes' hosts that is short; false if it is none of those.
+func (b Bottleneck) Host() (host.Resource, bool) {
+	return host.Resource(b - firstHost), b >= firstHost && b < BottleneckFragmentation
+}
 
-// String returns the name of a resource, such as "host CPU".
-func (r Bottleneck) String() string {
-	switch {
-	case r.OfHost():
-		return host.Resource(r - firstHost).String()
-	case r == BottleneckFragmentation:
-		return "fragmentation"
+// bottleneckNames has the texts; those of hosts are their own.
+func bottleneckNames() enum.Names {
+	names := "Bottleneck: none|nodes|gpus|gpu-shares|gpu-instances"
+	for r := range host.Resource(host.NumResources) {
+		names += "|" + r.String()
 	}
-	return enum.Text(resourceNames, r, "resource %d")
+	return enum.Names(names + "|fragmentation")
+}
+
+// String returns the text, such as "gpu-shares"; a resource of the hosts is named as its field is,
+// such as "cpuMilli".
+func (b Bottleneck) String() string { return enum.Text(bottleneckNames(), b) }
+
+func (b Bottleneck) MarshalText() ([]byte, error) {
+	return enum.Marshal(bottleneckNames(), b, invalidText)
+}
+
+func (b *Bottleneck) UnmarshalText(text []byte) error {
+	return enum.Unmarshal(bottleneckNames(), b, text, invalidText)
 }
 
 // A Shortfall says why a request does not fit. It is about the first group that

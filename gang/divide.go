@@ -25,10 +25,18 @@ const (
 	PartitioningPerClaim
 )
 
-const divisionNames enum.Names = "undivided|fixed|per claim"
+const partitioningNames enum.Names = "Partitioning: undivided|fixed|per-claim"
 
-// String returns the name of a division, such as "per claim".
-func (d Partitioning) String() string { return enum.Text(divisionNames, d, "division %d") }
+// String returns the name of a division, such as "per-claim".
+func (d Partitioning) String() string { return enum.Text(partitioningNames, d) }
+
+func (d Partitioning) MarshalText() ([]byte, error) {
+	return enum.Marshal(partitioningNames, d, invalidText)
+}
+
+func (d *Partitioning) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(partitioningNames, d, b, invalidText)
+}
 
 // A ranking is how the places of a lattice are weighed.
 type ranking struct {

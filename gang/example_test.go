@@ -52,7 +52,7 @@ func Example() {
 	// Output:
 	// 2 members in leaf-0: node-0 node-1
 	// 3 members in leaf-1: node-3 node-4 node-5
-	// 2 members: 1 fit at most in one leaf, short of GPUs
+	// 2 members: 1 fit at most in one leaf, short of gpus
 }
 
 // Instances of GPUs that are divided as members come and go.
@@ -96,6 +96,6 @@ func ExampleFleet_SetPartitioning() {
 	// GPU set 01: 3g.40gb@4:4
 	// GPU set 01: 1g.10gb@0:1
 	// GPU set 10: 7g.80gb@0:8
-	// 4g.40gb: short of GPU instances
+	// 4g.40gb: short of gpu-instances
 	// 6 whole GPUs free
 }

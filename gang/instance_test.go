@@ -458,7 +458,7 @@ func TestShortOfInstances(t *testing.T) {
 	require.Equal(t, Shortfall{
 		Needed: 4, EligibleNodes: 2, IfIdle: 4, Bottleneck: BottleneckInstances,
 	}, s)
-	require.Equal(t, "GPU instances", s.Bottleneck.String())
+	require.Equal(t, "gpu-instances", s.Bottleneck.String())
 	levels := f.DiagnoseLevels(r)
 	require.Len(t, levels, 2)
 	require.Equal(t, [2]int{2, 1}, [2]int{levels[0].GPUs, levels[1].GPUs})

@@ -317,5 +317,5 @@ func TestDiagnose(t *testing.T) {
 	require.False(t, short)
 	require.Equal(t, 30, f.Tree().FreeOfClass(topology.RootDomain, 0), "nothing is held")
 	require.Equal(t, "fragmentation", BottleneckFragmentation.String())
-	require.Equal(t, "resource 99", Bottleneck(99).String())
+	require.Equal(t, "Bottleneck(99)", Bottleneck(99).String())
 }

@@ -44,10 +44,16 @@ const (
 	LocalityLoose
 )
 
-const localityNames enum.Names = "strict|balanced|loose"
+const localityNames enum.Names = "Locality: strict|balanced|loose"
 
 // String returns the name of a locality, such as "strict".
-func (l Locality) String() string { return enum.Text(localityNames, l, "locality %d") }
+func (l Locality) String() string { return enum.Text(localityNames, l) }
+
+func (l Locality) MarshalText() ([]byte, error) { return enum.Marshal(localityNames, l, invalidText) }
+
+func (l *Locality) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(localityNames, l, b, invalidText)
+}
 
 // A Segment is a part of a group that stays together.
 type Segment struct {

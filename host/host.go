@@ -6,7 +6,14 @@
 // berth.Node and berth.Claim, which Node.Host and Claim.Host turn into Amounts.
 package host
 
-import "cmp"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/berth-sched/berth/internal/errtext"
+)
 
 // A Resource is something countable of a host. It fixes the unit. Where several are looked
 // at, it is in the order of these constants.
@@ -31,14 +38,51 @@ var table = [NumResources]struct {
 	MemoryMiB: {name: "host memory", field: "memoryMiB", unit: "MiB"},
 }
 
-// String returns the resource in words, such as "host CPU".
-func (r Resource) String() string { return table[r].name }
+// String returns the name of the field with an amount of it, such as "cpuMilli", which is its
+// name in quotas and in text too.
+func (r Resource) String() string {
+	if r >= NumResources {
+		return "Resource(" + strconv.Itoa(int(r)) + ")"
+	}
+	return table[r].field
+}
 
-// Field is the name of the field with an amount of it, such as "cpuMilli".
-func (r Resource) Field() string { return table[r].field }
+// Field is String.
+func (r Resource) Field() string { return r.String() }
+
+// Words is the resource as sentences name it, such as "host CPU".
+func (r Resource) Words() string {
+	if r >= NumResources {
+		return r.String()
+	}
+	return table[r].name
+}
 
 // Unit is what an amount counts: MiB, say, or thousandths (milli) of a CPU.
-func (r Resource) Unit() (unit string, milli bool) { return table[r].unit, table[r].milli }
+func (r Resource) Unit() (unit string, milli bool) {
+	if r >= NumResources {
+		return r.String(), false
+	}
+	return table[r].unit, table[r].milli
+}
+
+// MarshalText returns String, and an error for what is none of the resources.
+func (r Resource) MarshalText() ([]byte, error) {
+	if r >= NumResources {
+		return nil, errors.New("host: " + r.String() + " is out of range")
+	}
+	return []byte(r.String()), nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (r *Resource) UnmarshalText(text []byte) error {
+	found, ok := ResourceByField(string(text))
+	if !ok {
+		return fmt.Errorf("host: Resource: %q is no resource of a host", errtext.Short(string(text)))
+	}
+	*r = found
+	return nil
+}
 
 // ResourceByField finds a resource by the name of its field, which is its name in quotas too.
 func ResourceByField(field string) (Resource, bool) {

@@ -30,7 +30,7 @@ type Error struct {
 	// Line counts from 1.
 	Line int
 	// Field is the path of the offending field within the line, such as
-	// "event.job.groups[1].minMembers"; empty where the line as a whole is at fault.
+	// "event.jobSubmitted.job.groups[1].members"; empty where the line as a whole is at fault.
 	Field string
 	// Reason says what is wrong, in a sentence without a full stop.
 	Reason string
@@ -46,7 +46,11 @@ type Error struct {
 func (e *Error) Error() string {
 	text := errtext.Join("journal", errtext.Place("", e.Line, 0), e.Field, e.Reason)
 	if e.Kind == ErrOrdersDiffer {
-		text += "\n  journal: " + orNone(e.Journal) + "\n  core:    " + orNone(e.Core)
+		same := 0
+		for same < min(len(e.Journal), len(e.Core)) && e.Journal[same] == e.Core[same] {
+			same++
+		}
+		text += "\n  journal: " + excerpt(e.Journal, same) + "\n  core:    " + excerpt(e.Core, same)
 	}
 	return text
 }
@@ -59,9 +63,16 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-func orNone(order string) string {
+// excerpt is an order as an error prints it: one that is long from shortly before the place where
+// it differs from the other.
+func excerpt(order string, differs int) string {
+	const before = 50
 	if order == "" {
 		return "(no order)"
 	}
-	return order
+	from := max(0, differs-before)
+	if from == 0 || len(order) <= errtext.MostQuoted {
+		return errtext.Clip(order)
+	}
+	return "..." + errtext.Clip(order[from:])
 }

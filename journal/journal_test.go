@@ -163,13 +163,13 @@ func TestTamperedJournals(t *testing.T) {
 		{"an unknown field in a fact", edit(submitted, `"queue"`, `"colour":"red","queue"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
 		{"an unknown field in a line", edit(submitted, `"now"`, `"then":1,"now"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
 		{"an unknown kind of fact", edit(submitted, `"jobSubmitted"`, `"jobWished"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
-		{"a line that is no JSON", edit(submitted, `{"now"`, `now`), journal.ErrMalformed, submitted + 1, "is not a JSON object"},
+		{"a line that is no JSON", edit(submitted, `{"now"`, `now`), journal.ErrMalformed, submitted + 1, "is not JSON"},
 		{"a fact and a pass in one", edit(submitted, `{"now"`, `{"pass":true,"now"`), journal.ErrMalformed, submitted + 1, "is none of"},
 		{"a pass that is none", edit(find(`"pass"`), `true`, `false`), journal.ErrMalformed, find(`"pass"`) + 1, "is false"},
 		{"a fact without an instant", edit(submitted, `"now":1000,`, ``), journal.ErrMalformed, submitted + 1, "is none of"},
 		{"an instant that is text", edit(submitted, `"now":1000`, `"now":"noon"`), journal.ErrMalformed, submitted + 1, "cannot be a JSON string"},
 		{"two objects on a line", edit(submitted, "\n", " {}\n"), journal.ErrMalformed, submitted + 1, "after its end"},
-		{"an empty line", edit(submitted, lines[submitted], "\n"), journal.ErrMalformed, submitted + 1, "is not a JSON object"},
+		{"an empty line", edit(submitted, lines[submitted], "\n"), journal.ErrMalformed, submitted + 1, "ends before"},
 		{"a last line without its end", strings.TrimSuffix(text, "\n"), journal.ErrTruncated, len(lines), "no end"},
 		{"no configuration", drop(0), journal.ErrMalformed, 1, "the first line is the version and the configuration"},
 		{"no version", edit(0, `"version":2,`, ``), journal.ErrVersion, 1, "older than version 2"},
@@ -200,13 +200,15 @@ func TestTamperedJournals(t *testing.T) {
 func TestMalformedLineChangesNothing(t *testing.T) {
 	text, counts, _ := record(t)
 	bad := []struct{ line, field, reason string }{
-		{`{"now":1`, "", "is not a JSON object"},
-		{`{"now":200000,"event":{"nodeLost":{"node":"n9"}}}`, "event.node", `"n9" is not in the fleet`},
-		{`{"now":200000,"event":{"gpuFailed":{"node":"n2","gpu":7}}}`, "event.gpu", "out of range"},
-		{`{"now":200000,"event":{"jobScaled":{"job":"one","replicas":-1,"by":2}}}`, "event.by", "is not a known field"},
-		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"members":2,"minMembers":3,"claim":{"gpus":1}}]}}}}`, "event.job.groups[0].minMembers", "outside 0..2"},
-		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"members":2,"claim":{"cpuMilli":-5}}]}}}}`, "event.job.groups[0].claim.cpuMilli", "negative"},
+		{`{"now":1`, "", "ends before"},
+		{`{"now":200000,"event":{"nodeLost":{"node":"n9"}}}`, "event.nodeLost.node", `"n9" is not in the fleet`},
+		{`{"now":200000,"event":{"gpuFailed":{"node":"n2","gpu":7}}}`, "event.gpuFailed.gpu", "out of range"},
+		{`{"now":200000,"event":{"jobScaled":{"job":"one","replicas":-1,"by":2}}}`, "event.jobScaled.by", "is not a known field"},
+		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"members":2,"minMembers":3,"claim":{"gpus":1}}]}}}}`, "event.jobSubmitted.job.groups[0].minMembers", "outside 0..2"},
+		{`{"now":200000,"event":{"jobSubmitted":{"job":{"id":"x","queue":"research","groups":[{"members":2,"claim":{"cpuMilli":-5}}]}}}}`, "event.jobSubmitted.job.groups[0].claim.cpuMilli", "negative"},
 	}
+	bad = append(bad, struct{ line, field, reason string }{`{"now":1,"pass":true}`, "now", "before"}, struct{ line, field, reason string }{`{"now":1,"event":{"nodeLost":{"node":"n2"}}}`, "now", "before"},
+		struct{ line, field, reason string }{`{"now":200000,"noww":1,"pass":true}`, "noww", `did you mean "now"?`}, struct{ line, field, reason string }{`{"now":200000,"now":1,"pass":true}`, "now", "comes twice"})
 	for _, b := range bad {
 		text += b.line + "\n"
 	}
@@ -223,7 +225,7 @@ func TestMalformedLineChangesNothing(t *testing.T) {
 		var e *journal.Error
 		require.ErrorAs(t, err, &e, b.line)
 		var cause *berth.Error
-		if e.Field != "" {
+		if strings.HasPrefix(e.Field, "event.") {
 			require.ErrorAs(t, err, &cause, b.line)
 		}
 		require.Equal(t, b.field, e.Field)
@@ -236,6 +238,28 @@ func TestMalformedLineChangesNothing(t *testing.T) {
 	require.ErrorIs(t, p.Step(), io.EOF)
 	counts.Passes++
 	require.Equal(t, counts, p.Counts())
+}
+
+// However long what is wrong with a journal is, its error repeats little of it.
+func TestErrorsAreShort(t *testing.T) {
+	text, _, _ := record(t)
+	long := strings.Repeat("zz", 1<<16)
+	for _, line := range []string{
+		long, `{"` + long + `":1}`, `{"now":"` + long + `"}`, `{"now":200000,"event":{"` + long + `":{}}}`, `{"now":200000,"event":"` + long + `"}`,
+		`{"now":200000,"event":{"nodeLost":{"node":"` + long + `"}}}`, `{"order":{"drop":{"job":"` + long + `"}}}`,
+		`{"order":{"drop":{"` + long + `":1}}}`, `{"now":200000,"event":{"jobSubmitted":{"job":{"class":"` + long + `"}}}}`,
+	} {
+		p, err := journal.NewPlayer(strings.NewReader(text + line + "\n"))
+		require.NoError(t, err)
+		for err = p.Step(); err == nil; err = p.Step() {
+		}
+		require.NotErrorIs(t, err, io.EOF, line[:40])
+		require.LessOrEqual(t, strings.Count(err.Error(), "z"), 100)
+	}
+	differ := &journal.Error{Kind: journal.ErrOrdersDiffer, Journal: "{" + long + "a}", Core: "{" + long + "b}"}
+	require.Contains(t, differ.Error(), "zza}")
+	require.Contains(t, differ.Error(), "zzb}")
+	require.Less(t, len(differ.Error()), 200)
 }
 
 // brokenDisk takes so many bytes and no more.

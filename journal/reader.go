@@ -2,14 +2,14 @@ package journal
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/strict"
 )
 
 // MaxLineBytes is the longest line that is read. A Bind of 65,536 members takes
@@ -134,21 +134,9 @@ func (w *envelope) fields() int {
 
 func (r *Reader) decode(text []byte) (*envelope, error) {
 	w := new(envelope)
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(w); err != nil {
-		if field, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-			return nil, r.malformed(strings.Trim(field, `"`), "is not a known field", err)
-		}
-		var mistyped *json.UnmarshalTypeError
-		if errors.As(err, &mistyped) && mistyped.Field != "" {
-			return nil, r.malformed(mistyped.Field, "cannot be a JSON "+mistyped.Value, err)
-		}
-		// Not wrapped: an io.EOF in there would pass for the journal's end.
-		return nil, r.malformed("", "is not a JSON object: "+err.Error(), nil)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, r.malformed("", "has something after its end", nil)
+	if err := strict.Unmarshal(text, w); err != nil {
+		field, reason := strict.Describe(err)
+		return nil, r.malformed(field, reason, err)
 	}
 	return w, nil
 }
@@ -203,9 +191,7 @@ func (e *Error) explain(err error) *Error {
 		}
 		return e
 	}
-	if said.Field != "" {
-		e.Field += "." + said.Field
-	}
+	e.Field = errtext.Path(e.Field, said.Field)
 	if e.Reason != "" {
 		e.Reason += ": "
 	}

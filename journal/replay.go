@@ -78,13 +78,17 @@ func (p *Player) Step() error {
 	}
 	if e.Pass {
 		if p.given, err = p.core.Schedule(e.Now); err != nil {
-			return refused(e.Line, "now", err)
+			return refused(e.Line, "", err)
 		}
 		p.counts.Passes++
 		return nil
 	}
 	if err := p.core.Apply(e.Now, e.Event); err != nil {
-		return refused(e.Line, "event", err)
+		field := "event." + e.Event.Kind()
+		if errors.Is(err, berth.ErrClock) {
+			field = "" // of the line's instant, not of the event
+		}
+		return refused(e.Line, field, err)
 	}
 	p.counts.Events++
 	return nil

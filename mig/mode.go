@@ -25,11 +25,17 @@ const (
 	modes = iota
 )
 
-const modeNames enum.Names = "|spx_nps1|dpx_nps1|dpx_nps2|qpx_nps1|qpx_nps4|cpx_nps1|cpx_nps4"
+const modeNames enum.Names = "PartitionMode: |spx_nps1|dpx_nps1|dpx_nps2|qpx_nps1|qpx_nps4|cpx_nps1|cpx_nps4"
 
 // String returns the mode as AMD's device plugin for Kubernetes names it, such as
 // "cpx_nps4"; it is empty for PartitionModeNone.
-func (m PartitionMode) String() string { return enum.Text(modeNames, m, "mode_%d") }
+func (m PartitionMode) String() string { return enum.Text(modeNames, m) }
+
+func (m PartitionMode) MarshalText() ([]byte, error) { return enum.Marshal(modeNames, m, invalidText) }
+
+func (m *PartitionMode) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(modeNames, m, b, invalidText)
+}
 
 // parseMode reads what String writes for a mode other than PartitionModeNone.
 func parseMode(text string) (PartitionMode, bool) {

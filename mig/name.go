@@ -26,11 +26,17 @@ const (
 	attributes = iota
 )
 
-const attributeNames enum.Names = "|+me|+me.all|+gfx|-me"
+const attributeNames enum.Names = "Attribute: |+me|+me.all|+gfx|-me"
 
 // String returns the attribute as the end of a profile's name, such as "+me"; it
 // is empty for Plain.
-func (a Attribute) String() string { return enum.Text(attributeNames, a, "+?%d") }
+func (a Attribute) String() string { return enum.Text(attributeNames, a) }
+
+func (a Attribute) MarshalText() ([]byte, error) { return enum.Marshal(attributeNames, a, invalidText) }
+
+func (a *Attribute) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(attributeNames, a, b, invalidText)
+}
 
 // A ProfileName is the name of a GPU instance profile, such as 1g.10gb+me, or of
 // a partition mode, such as cpx_nps4; the latter has a Mode and nothing else. The

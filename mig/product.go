@@ -110,27 +110,17 @@ const (
 	confidences = iota
 )
 
-const confidenceNames enum.Names = "unknown|analogous|derived|documented|measured"
+const confidenceNames enum.Names = "Confidence: unknown|analogous|derived|documented|measured"
 
 // String returns "unknown", "analogous", "derived", "documented" or "measured".
-func (c Confidence) String() string { return enum.Text(confidenceNames, c, "confidence %d") }
+func (c Confidence) String() string { return enum.Text(confidenceNames, c) }
 
-// MarshalText returns String, and an error for what is none of the constants.
 func (c Confidence) MarshalText() ([]byte, error) {
-	if c >= confidences {
-		return nil, &Error{Field: c.String(), Reason: "is not known", Kind: ErrInvalid}
-	}
-	return []byte(c.String()), nil
+	return enum.Marshal(confidenceNames, c, invalidText)
 }
 
-// UnmarshalText reads what String writes for the constants.
-func (c *Confidence) UnmarshalText(text []byte) error {
-	known, ok := enum.Parse[Confidence](confidenceNames, string(text))
-	if !ok {
-		return &Error{Field: "confidence " + quote(string(text)), Reason: "is not known", Kind: ErrInvalid}
-	}
-	*c = known
-	return nil
+func (c *Confidence) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(confidenceNames, c, b, invalidText)
 }
 
 // Evidence is how sure the facts of a profile are, one by one.

@@ -88,3 +88,8 @@ func reason(err error) string {
 	}
 	return err.Error()
 }
+
+// invalidText refuses a text or number that is no value of a type.
+func invalidText(name, reason string) error {
+	return &Error{GPU: NoGPU, Kind: ErrInvalid, Reason: name + ": " + reason}
+}

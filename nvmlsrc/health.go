@@ -54,10 +54,18 @@ const (
 	ActivitySourceUtilization
 )
 
-const activitySourceNames enum.Names = "SM activity|utilization"
+const activitySourceNames enum.Names = "ActivitySource: sm-activity|utilization"
 
 func (s ActivitySource) String() string {
-	return enum.Text(activitySourceNames, s, "ActivitySource(%d)")
+	return enum.Text(activitySourceNames, s)
+}
+
+func (s ActivitySource) MarshalText() ([]byte, error) {
+	return enum.Marshal(activitySourceNames, s, invalidText)
+}
+
+func (s *ActivitySource) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(activitySourceNames, s, b, invalidText)
 }
 
 // ECC counts memory errors that could not be corrected.
@@ -113,15 +121,19 @@ const (
 	RecoveryIMEX
 )
 
-const recoveryActionNames enum.Names = "none|" +
-	"reset the GPU|" +
-	"restart the machine|" +
-	"drain peer-to-peer traffic|" +
-	"drain and reset the GPU|" +
-	"recover the IMEX domain"
+const recoveryActionNames enum.Names = "RecoveryAction: none|gpu-reset|node-reboot|drain-p2p|drain-and-reset|" +
+	"recover-imex-domain"
 
 func (a RecoveryAction) String() string {
-	return enum.Text(recoveryActionNames, a, "RecoveryAction(%d)")
+	return enum.Text(recoveryActionNames, a)
+}
+
+func (a RecoveryAction) MarshalText() ([]byte, error) {
+	return enum.Marshal(recoveryActionNames, a, invalidText)
+}
+
+func (a *RecoveryAction) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(recoveryActionNames, a, b, invalidText)
 }
 
 // ClockReasons is a set of reasons why clocks are lower than they could be, with NVML's

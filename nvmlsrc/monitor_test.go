@@ -113,10 +113,10 @@ func TestMonitorCondemnsAndRepairs(t *testing.T) {
 			func() { must(0, p.Fail(6, "fell off the bus")) }, func() { must(0, p.Repair(6)) }, "lost: fell off the bus",
 		},
 		"reset": {
-			cause(func(s *pretendState) { s.recovery = RecoveryReset }), func() { must(0, p.Repair(6)) }, "the driver says: reset the GPU",
+			cause(func(s *pretendState) { s.recovery = RecoveryReset }), func() { must(0, p.Repair(6)) }, "the driver says: gpu-reset",
 		},
 		"reboot": {
-			cause(func(s *pretendState) { s.recovery = RecoveryReboot }), func() { must(0, p.Repair(6)) }, "the driver says: restart the machine",
+			cause(func(s *pretendState) { s.recovery = RecoveryReboot }), func() { must(0, p.Repair(6)) }, "the driver says: node-reboot",
 		},
 		"rows": {
 			cause(func(s *pretendState) { s.rows.Failed = true }), cause(func(s *pretendState) { s.rows.Failed = false }),
@@ -159,7 +159,7 @@ func TestRepairAfterXid(t *testing.T) {
 		require.NoError(t, p.Raise(2, 95))
 		require.Equal(t, []berth.Event{
 			berth.XidReported{Node: "n1", GPU: 2, Xid: 95},
-			berth.GPUFailed{Node: "n1", GPU: 2, Reason: "the driver says: reset the GPU"},
+			berth.GPUFailed{Node: "n1", GPU: 2, Reason: "the driver says: gpu-reset"},
 		}, next(t, m).Events)
 		require.NoError(t, p.Repair(2))
 		require.Contains(t, next(t, m).Events, berth.Event(berth.GPURepaired{Node: "n1", GPU: 2}))
@@ -264,7 +264,7 @@ func TestActivityWithoutCounters(t *testing.T) {
 func TestFindings(t *testing.T) {
 	for reason, change := range map[string]func(*pretendGPU){
 		"the driver says: drain peer-to-peer traffic":                                     func(g *pretendGPU) { g.state.recovery = RecoveryDrainP2P },
-		"the driver says: drain and reset the GPU":                                        func(g *pretendGPU) { g.state.recovery = RecoveryDrainAndReset },
+		"the driver says: drain-and-reset":                                                func(g *pretendGPU) { g.state.recovery = RecoveryDrainAndReset },
 		"the driver says: recover the IMEX domain":                                        func(g *pretendGPU) { g.state.recovery = RecoveryIMEX },
 		"the driver says: RecoveryAction(9)":                                              func(g *pretendGPU) { g.state.recovery = 9 },
 		"a row of memory is to be replaced by a spare one: reset the GPU when it is idle": func(g *pretendGPU) { g.state.rows.Pending = true },
@@ -492,7 +492,7 @@ func TestHealthTexts(t *testing.T) {
 	require.Equal(t, "applications clocks setting, SW power cap, sync boost, HW power brake slowdown, display clock setting",
 		(ClockReasonApplicationSetting | ClockReasonSoftwarePowerCap | ClockReasonSyncBoost | ClockReasonHardwarePowerBrake | ClockReasonDisplaySetting).String())
 	require.False(t, ClockReasonSoftwarePowerCap.throttled(), "the operator may have set it")
-	require.Equal(t, "SM activity", ActivitySourceSM.String())
+	require.Equal(t, "sm-activity", ActivitySourceSM.String())
 	require.Equal(t, "utilization", ActivitySourceUtilization.String())
 	require.Equal(t, "ActivitySource(7)", ActivitySource(7).String())
 	require.Equal(t, "none", RecoveryNone.String())

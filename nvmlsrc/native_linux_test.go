@@ -362,7 +362,7 @@ func TestSessionThatFails(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoDriver)
 }
 
-const healthOf0 = "{GPU:0 UUID:GPU-0 Failure:<nil> Recovery:drain and reset the GPU ECC:{Volatile:2 Aggregate:5} " +
+const healthOf0 = "{GPU:0 UUID:GPU-0 Failure:<nil> Recovery:drain-and-reset ECC:{Volatile:2 Aggregate:5} " +
 	"Rows:{Corrected:1 Uncorrected:2 Pending:true Failed:false} Links:{Active:1 Inactive:2 Lost:0 Errors:110 NewErrors:0} " +
 	"Clocks:SW power cap Activity:[%s] MemoryUsedMiB:1024 TemperatureC:45 PowerMilliwatts:123456}"
 
@@ -370,7 +370,7 @@ const healthOf0 = "{GPU:0 UUID:GPU-0 Failure:<nil> Recovery:drain and reset the 
 // its events.
 func TestPretendHealth(t *testing.T) {
 	needCompiler(t)
-	const activity = "{UUID:GPU-0 Milli:423 Source:SM activity}"
+	const activity = "{UUID:GPU-0 Milli:423 Source:sm-activity}"
 	require.Equal(t, []string{
 		"0 event {Node:n GPU:1 Xid:79 Reason:}",
 		"0 gap nvmlsrc: xids: unknown GPU: Xid 31 of a GPU that is not in the inventory",
@@ -381,13 +381,13 @@ func TestPretendHealth(t *testing.T) {
 
 	// In MIG mode each MIG device is measured.
 	lines := childDoing(t, "monitor", "-DMIG=1")
-	require.Contains(t, lines[3], "Activity:[{UUID:MIG-10 Milli:423 Source:SM activity} {UUID:MIG-12 Milli:423 Source:SM activity}]")
+	require.Contains(t, lines[3], "Activity:[{UUID:MIG-10 Milli:423 Source:sm-activity} {UUID:MIG-12 Milli:423 Source:sm-activity}]")
 
 	// What the GPU does not have is no gap.
 	lines = childDoing(t, "monitor", "-DRECOVERY_CODE=3", "-DNO_COUNTERS", "-DGPM=0", "-DEVENTS=1")
 	require.Equal(t, []string{
 		"0 gap nvmlsrc: xids: not supported by this GPU: not supported (NVML code 3)",
-		"0 " + strings.NewReplacer("Errors:110", "Errors:0", "drain and reset the GPU", "none").Replace(fmt.Sprintf(healthOf0, "{UUID:GPU-0 Milli:370 Source:utilization}")),
+		"0 " + strings.NewReplacer("Errors:110", "Errors:0", "drain-and-reset", "none").Replace(fmt.Sprintf(healthOf0, "{UUID:GPU-0 Milli:370 Source:utilization}")),
 	}, lines[:2])
 
 	// Neither is a driver that answers nonsense believed.

@@ -136,3 +136,8 @@ func (c *Candidate) check(index int) error {
 	}
 	return nil
 }
+
+// invalidText refuses a text or number that is no value of a type.
+func invalidText(name, reason string) error {
+	return &Error{Index: -1, Field: name, Reason: reason}
+}

@@ -48,9 +48,13 @@ const (
 	ResultExhausted
 )
 
-const outcomeNames enum.Names = "insufficient|notNeeded|chosen|exhausted"
+const resultNames enum.Names = "Result: insufficient|not-needed|chosen|exhausted"
 
-func (o Result) String() string { return enum.Text(outcomeNames, o, "outcome(%d)") }
+func (o Result) String() string { return enum.Text(resultNames, o) }
+
+func (o Result) MarshalText() ([]byte, error) { return enum.Marshal(resultNames, o, invalidText) }
+
+func (o *Result) UnmarshalText(b []byte) error { return enum.Unmarshal(resultNames, o, b, invalidText) }
 
 // A Choice is the answer of Choose.
 type Choice struct {

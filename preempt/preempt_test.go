@@ -196,7 +196,7 @@ func TestOutcomes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Choice{Result: ResultInsufficient, Calls: 2}, choice)
 	require.Equal(t, "exhausted", ResultExhausted.String())
-	require.Equal(t, "outcome(9)", Result(9).String())
+	require.Equal(t, "Result(9)", Result(9).String())
 }
 
 // requireValid checks what every choice promises.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // A resourceID is a Resource interned by a tree: GPUs, those of hosts, then the products
@@ -231,11 +232,11 @@ func (t *Tree) checkAbove(q *Queue, r Resource, id resourceID, parent QueueIndex
 		sum := above.below + more
 		switch {
 		case above.guarantee != unset && sum > above.guarantee:
-			return q.refuse(ErrInvalid, element("guarantee", r), fmt.Sprintf("with its siblings' makes %d of the %d that %q is guaranteed", sum, above.guarantee, t.Name(parent)))
+			return q.refuse(ErrInvalid, element("guarantee", r), fmt.Sprintf("with its siblings' makes %d of the %d that %q is guaranteed", sum, above.guarantee, errtext.Short(t.Name(parent))))
 		case above.guarantee != unset:
 			return nil // those above have set this aside already
 		case parent != RootQueue && above.limit != unset && sum > above.limit:
-			return q.refuse(ErrInvalid, element("guarantee", r), fmt.Sprintf("with its siblings' makes %d of the %d that %q is limited to", sum, above.limit, t.Name(parent)))
+			return q.refuse(ErrInvalid, element("guarantee", r), fmt.Sprintf("with its siblings' makes %d of the %d that %q is limited to", sum, above.limit, errtext.Short(t.Name(parent))))
 		}
 	}
 	return nil

@@ -47,3 +47,8 @@ func (e *Error) Error() string {
 
 // Unwrap makes errors.Is find the kind of the refusal.
 func (e *Error) Unwrap() error { return e.Kind }
+
+// invalidText refuses a text or number that is no value of a type.
+func invalidText(name, reason string) error {
+	return &Error{Field: name, Reason: reason, Kind: ErrInvalid}
+}

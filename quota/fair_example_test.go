@@ -55,9 +55,9 @@ func ExampleShares() {
 	// interns has a share of 4000
 	// speech has a share of 12000
 	// vision has a share of 0
-	// speech may take 5000 from interns, for the fair share of the beneficiary
+	// speech may take 5000 from interns, for-share
 	// four for speech: true
-	// four for interns: false as the beneficiary would be over its fair share
+	// four for interns: false as beneficiary-over-share
 }
 
 // A month's bill: who used how much, and what of it was more than promised.

@@ -91,7 +91,7 @@ func TestBorrowingLimit(t *testing.T) {
 	_, fits = tree.Fits(a, gpus(1))
 	require.False(t, fits)
 	require.Equal(t, int64(4), tree.Covered(a, GPUMilli))
-	require.Equal(t, "limit, borrowing limit, kept for others, VerdictKind(9)",
+	require.Equal(t, "limit, borrowing-limit, lending-limit, VerdictKind(9)",
 		VerdictLimit.String()+", "+VerdictBorrowingLimit.String()+", "+VerdictLendingLimit.String()+", "+VerdictKind(9).String())
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // Bounds that keep every sum inside an int64: MaxQueues guarantees of MaxAmount
@@ -169,10 +170,18 @@ const (
 	VerdictLendingLimit
 )
 
-const verdictKindNames enum.Names = "limit|borrowing limit|kept for others"
+const verdictKindNames enum.Names = "VerdictKind: limit|borrowing-limit|lending-limit"
 
-// String returns the kind in words.
-func (k VerdictKind) String() string { return enum.Text(verdictKindNames, k, "VerdictKind(%d)") }
+// String returns "limit", "borrowing-limit" or "lending-limit".
+func (k VerdictKind) String() string { return enum.Text(verdictKindNames, k) }
+
+func (k VerdictKind) MarshalText() ([]byte, error) {
+	return enum.Marshal(verdictKindNames, k, invalidText)
+}
+
+func (k *VerdictKind) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(verdictKindNames, k, b, invalidText)
+}
 
 // A Verdict names a limit that stands in the way.
 type Verdict struct {
@@ -230,7 +239,9 @@ func (q *Queue) clone() Queue {
 }
 
 // element is the field path of one amount, as in guarantee["gpuMilli"].
-func element(field string, r Resource) string { return fmt.Sprintf("%s[%q]", field, string(r)) }
+func element(field string, r Resource) string {
+	return fmt.Sprintf("%s[%q]", field, errtext.Short(string(r)))
+}
 
 // checkName returns why s cannot be a name, or "".
 func checkName(s string) string {

@@ -84,19 +84,19 @@ const (
 	ReclaimDue
 )
 
-const reclaimReasonNames enum.Names = "for the guarantee of the beneficiary|" +
-	"for the fair share of the beneficiary|" +
-	"borrowed as a whole|" +
-	"no leaf of the tree|" +
-	"the same queue|" +
-	"nothing to take|" +
-	"the beneficiary would be over its fair share|" +
-	"the victim would be below its fair share|" +
-	"the victim would be below its guarantee|" +
-	"it is due to the victim"
+const reclaimReasonNames enum.Names = "ReclaimReason: for-guarantee|for-share|whole|no-leaf|same-queue|nothing-to-take|" +
+	"beneficiary-over-share|victim-below-share|victim-below-guarantee|due-to-victim"
 
-// String returns the reason in words.
-func (r ReclaimReason) String() string { return enum.Text(reclaimReasonNames, r, "ReclaimReason(%d)") }
+// String returns the reason in words joined by hyphens, such as "for-guarantee".
+func (r ReclaimReason) String() string { return enum.Text(reclaimReasonNames, r) }
+
+func (r ReclaimReason) MarshalText() ([]byte, error) {
+	return enum.Marshal(reclaimReasonNames, r, invalidText)
+}
+
+func (r *ReclaimReason) UnmarshalText(b []byte) error {
+	return enum.Unmarshal(reclaimReasonNames, r, b, invalidText)
+}
 
 // A ReclaimVerdict explains an answer of MayReclaim.
 type ReclaimVerdict struct {

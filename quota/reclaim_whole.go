@@ -37,10 +37,14 @@ const (
 	DueByGuarantee
 )
 
-const dueNames enum.Names = "not due|due by share|due by guarantee"
+const dueNames enum.Names = "Due: not-due|due-by-share|due-by-guarantee"
 
-// String returns it in words.
-func (d Due) String() string { return enum.Text(dueNames, d, "Due(%d)") }
+// String returns "not-due", "due-by-share" or "due-by-guarantee".
+func (d Due) String() string { return enum.Text(dueNames, d) }
+
+func (d Due) MarshalText() ([]byte, error) { return enum.Marshal(dueNames, d, invalidText) }
+
+func (d *Due) UnmarshalText(b []byte) error { return enum.Unmarshal(dueNames, d, b, invalidText) }
 
 // Due tells by what a job with this charge would be due to a leaf if it were charged
 // now. Cost as of Of.

@@ -3,6 +3,8 @@ package quota
 import (
 	"fmt"
 	"slices"
+
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // Shares are the fair shares that the queues of a tree have of one resource: the
@@ -84,7 +86,7 @@ type filling struct {
 // MaxAmount (ErrInvalid).
 func NewShares(t *Tree, r Resource, unit int64) (*Shares, error) {
 	if reason := r.check(); reason != "" {
-		return nil, &Error{Field: "resource", Reason: fmt.Sprintf("%q %s", string(r), reason), Kind: ErrInvalid}
+		return nil, &Error{Field: "resource", Reason: fmt.Sprintf("%q %s", errtext.Short(string(r)), reason), Kind: ErrInvalid}
 	}
 	if unit < 1 || unit > MaxAmount {
 		return nil, &Error{Field: "unit", Reason: fmt.Sprintf("%d is outside 1 to %d", unit, int64(MaxAmount)), Kind: ErrInvalid}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/pq"
 )
 
@@ -108,7 +109,7 @@ func (t *Tree) Set(q Queue) (QueueIndex, error) {
 	}
 	parent, ok := t.lookupParent(q.Parent)
 	if !ok {
-		return NoQueue, q.refuse(ErrUnknown, "parent", fmt.Sprintf("no queue is named %q", q.Parent))
+		return NoQueue, q.refuse(ErrUnknown, "parent", fmt.Sprintf("no queue is named %q", errtext.Short(q.Parent)))
 	}
 	i, exists := t.byName[q.Name]
 	switch {
@@ -118,7 +119,7 @@ func (t *Tree) Set(q Queue) (QueueIndex, error) {
 		}
 		i = NoQueue
 	case t.nodes[i].parent != parent:
-		return NoQueue, q.refuse(ErrUnsupported, "parent", fmt.Sprintf("moves the queue from %q to %q", t.nodes[i].config.Parent, q.Parent))
+		return NoQueue, q.refuse(ErrUnsupported, "parent", fmt.Sprintf("moves the queue from %q to %q", errtext.Short(t.nodes[i].config.Parent), errtext.Short(q.Parent)))
 	}
 	if err := t.checkPromises(&q, i, parent); err != nil {
 		return NoQueue, err
@@ -140,9 +141,9 @@ func (t *Tree) checkNew(q *Queue, parent QueueIndex) *Error {
 	case len(t.byName) >= MaxQueues:
 		return q.refuse(ErrInvalid, "", fmt.Sprintf("the tree has %d queues, the most there may be", MaxQueues))
 	case p.members > 0:
-		return q.refuse(ErrInUse, "parent", fmt.Sprintf("%q has jobs of its own: %d", q.Parent, p.members))
+		return q.refuse(ErrInUse, "parent", fmt.Sprintf("%q has jobs of its own: %d", errtext.Short(q.Parent), p.members))
 	case len(p.below) == 0 && p.used():
-		return q.refuse(ErrInUse, "parent", fmt.Sprintf("%q has usage of its own", q.Parent))
+		return q.refuse(ErrInUse, "parent", fmt.Sprintf("%q has usage of its own", errtext.Short(q.Parent)))
 	}
 	return nil
 }

@@ -30,10 +30,10 @@ const (
 // GangGPUs is how many GPUs make a job a gang.
 const GangGPUs = 64
 
-const categoryNames enum.Names = "inference|inference, share|interactive|interactive, share|batch|batch, share|" +
+const categoryNames enum.Names = "Category: inference|inference, share|interactive|interactive, share|batch|batch, share|" +
 	"gang, 64 GPUs|gang, 128 GPUs|gang, 256 GPUs|gang, 512 GPUs|host only"
 
-func (c Category) String() string { return enum.Text(categoryNames, c, "Category(%d)") }
+func (c Category) String() string { return enum.Text(categoryNames, c) }
 
 // CategoryOf sorts a job into its category: by the GPUs it claims, and by its
 // class. Gangs between two sizes belong to the lower one, those above 512 GPUs to

@@ -1,6 +1,7 @@
 package errtext_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,8 +23,30 @@ func TestPlace(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	require.Equal(t, "job.groups[1].minMembers", errtext.Path("job", errtext.Path(errtext.Index("groups", 1), "min")))
+	require.Equal(t, "job.groups[1].minMembers", errtext.Path("job", errtext.Path(errtext.Index("groups", 1), "minMembers")))
 	require.Equal(t, "groups[1]", errtext.Path("groups", "[1]"))
 	require.Equal(t, "job", errtext.Path("job", ""))
 	require.Equal(t, "min", errtext.Path("", "min"))
+}
+
+func TestShort(t *testing.T) {
+	require.Equal(t, "n1", errtext.Short("n1"))
+	require.Equal(t, strings.Repeat("n", 40), errtext.Short(strings.Repeat("n", 40)))
+	require.Equal(t, strings.Repeat("n", 40)+"...", errtext.Short(strings.Repeat("n", 41)))
+	require.Equal(t, "n"+strings.Repeat("ü", 19)+"...", errtext.Short("n"+strings.Repeat("ü", 20)), "no letter is cut")
+	require.Len(t, errtext.Clip(strings.Repeat("n", 1<<20)), errtext.MostQuoted)
+	require.Len(t, errtext.Clip(strings.Repeat("\x80", 1<<20)), len("..."), "where there is no letter, nothing is kept")
+}
+
+func TestDidYouMean(t *testing.T) {
+	known := []string{"node", "gpus", "members", "minMembers", "nodes"}
+	for name, want := range map[string]string{
+		"gpu": "gpus", "GPUs": "gpus", "nodes": "nodes", "noode": "node", "mebmers": "members", "minmembers": "minMembers", "member": "members",
+		"x": "", "why": "", "": "", "gp": "", "memory": "", strings.Repeat("gpus", 1<<18): "",
+	} {
+		if want != "" {
+			want = `; did you mean "` + want + `"?`
+		}
+		require.Equal(t, want, errtext.DidYouMean(name, known), name)
+	}
 }

@@ -10,8 +10,8 @@ const (
 	MaxActions     = 1 << 62
 	MaxAttempts    = 1 << 30
 	MaxOrdinal     = 1 << 16
-	// MaxSpan is in milliseconds.
-	MaxSpan = 1 << 50
+	// MaxSpan is in milliseconds: 278 years, which the standard library's durations hold.
+	MaxSpan = 1 << 43
 	// MaxKinds bounds the kinds of node that a caller can make. Nodes that are set aside
 	// are kinds of their own, of which ends of reservations can make more, but never more
 	// than there are nodes.

@@ -33,9 +33,13 @@ const (
 // isNV reports whether the path is made of NVLinks.
 func (k PathKind) isNV() bool { return k == PathNVLink || k == PathNVSwitch }
 
-const kindNames enum.Names = "none|SYS|NODE|PHB|PXB|PIX|NV|NVS"
+const kindNames enum.Names = "PathKind: none|SYS|NODE|PHB|PXB|PIX|NV|NVS"
 
-func (k PathKind) String() string { return enum.Text(kindNames, k, "kind %d") }
+func (k PathKind) String() string { return enum.Text(kindNames, k) }
+
+func (k PathKind) MarshalText() ([]byte, error) { return enum.Marshal(kindNames, k, invalidText) }
+
+func (k *PathKind) UnmarshalText(b []byte) error { return enum.Unmarshal(kindNames, k, b, invalidText) }
 
 // A Link is the best path between two GPUs.
 type Link struct {

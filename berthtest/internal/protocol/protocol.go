@@ -42,10 +42,10 @@ const (
 	phases
 )
 
-const phaseNames enum.Names = "running|requested|spared|checkpointed|expired|lost|shrinking|evicting|ending|" +
+const phaseNames enum.Names = "Phase: running|requested|spared|checkpointed|expired|lost|shrinking|evicting|ending|" +
 	"released|resumed|ended"
 
-func (p Phase) String() string { return enum.Text(phaseNames, p, "phase(%d)") }
+func (p Phase) String() string { return enum.Text(phaseNames, p) }
 
 // Over reports whether the yielding has come to its end in a phase: the job runs, or is gone.
 func (p Phase) Over() bool { return p == PhaseRunning || p == PhaseResumed || p == PhaseEnded }
@@ -93,10 +93,10 @@ const (
 	signals
 )
 
-const signalNames enum.Names = "ask|stop|shrink|spare|withdraw|release|done|partial|failed|deadline|presume dead|" +
+const signalNames enum.Names = "Signal: ask|stop|shrink|spare|withdraw|release|done|partial|failed|deadline|presume dead|" +
 	"lose|lose too many|lose all|finish|cancel|drop|bind"
 
-func (s Signal) String() string { return enum.Text(signalNames, s, "signal(%d)") }
+func (s Signal) String() string { return enum.Text(signalNames, s) }
 
 // Next returns the phase to which a signal leads. It reports false for a signal that cannot
 // come in this phase; a report among them is one about another order, and is refused.

@@ -70,7 +70,7 @@ func (ad *Admission) checkGroups(j *berth.Job) *berth.Error {
 			return refusal.In(err, errtext.Index("groups", i))
 		}
 		if slices.ContainsFunc(j.Groups[:i], func(h berth.Group) bool { return h.Name == g.Name }) {
-			return refusal.Of(berth.ErrDuplicate, errtext.Index("groups", i)+".name", fmt.Sprintf("%q names a group of the job already", g.Name))
+			return refusal.Of(berth.ErrDuplicate, errtext.Index("groups", i)+".name", fmt.Sprintf("%q names a group of the job already", errtext.Short(g.Name)))
 		}
 		members += g.Members
 		if members > ad.state.Config.Limits.Members {
@@ -116,7 +116,7 @@ func (ad *Admission) checkTopology(t *berth.Topology) *berth.Error {
 		return refusal.In(err, "preferred")
 	}
 	if t.Preferred != "" && preferred < required {
-		return refusal.Of(berth.ErrInvalid, "preferred", fmt.Sprintf("%q is wider than the required %q", t.Preferred, t.Required))
+		return refusal.Of(berth.ErrInvalid, "preferred", fmt.Sprintf("%q is wider than the required %q", errtext.Short(t.Preferred), errtext.Short(t.Required)))
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (ad *Admission) checkGroupTopology(j *berth.Job, g *berth.Group) *berth.Err
 	if len(t.Segments) > 0 && t.Balance != "" {
 		level, _ := ad.backlog.CheckLevel(t.Balance)
 		if widest, _ := ad.backlog.CheckLevel(t.Segments[0].Level); level > widest {
-			return refusal.Of(berth.ErrInvalid, "balance", fmt.Sprintf("%q is narrower than %q, in which segments stay", t.Balance, t.Segments[0].Level))
+			return refusal.Of(berth.ErrInvalid, "balance", fmt.Sprintf("%q is narrower than %q, in which segments stay", errtext.Short(t.Balance), errtext.Short(t.Segments[0].Level)))
 		}
 	}
 	for _, f := range []struct{ name, level string }{{"balance", t.Balance}, {"spread", t.Spread}} {
@@ -172,7 +172,7 @@ func (ad *Admission) checkGroupTopology(j *berth.Job, g *berth.Group) *berth.Err
 		case err != nil:
 			return refusal.In(err, f.name)
 		case f.level != "" && level <= required:
-			return refusal.Of(berth.ErrInvalid, f.name, fmt.Sprintf("%q is not narrower than the required level", f.level))
+			return refusal.Of(berth.ErrInvalid, f.name, fmt.Sprintf("%q is not narrower than the required level", errtext.Short(f.level)))
 		}
 	}
 	switch {
@@ -232,7 +232,7 @@ func (ad *Admission) checkSegment(list []berth.Segment, i int, required topology
 	case s.Size < 1 || s.Size > ad.state.Config.Limits.Members:
 		return refusal.Of(berth.ErrInvalid, "size", fmt.Sprintf("%d is outside 1..%d", s.Size, ad.state.Config.Limits.Members))
 	case level < required:
-		return refusal.Of(berth.ErrInvalid, "level", fmt.Sprintf("%q is wider than the required level", s.Level))
+		return refusal.Of(berth.ErrInvalid, "level", fmt.Sprintf("%q is wider than the required level", errtext.Short(s.Level)))
 	case i == 0:
 		return nil
 	}
@@ -241,7 +241,7 @@ func (ad *Admission) checkSegment(list []berth.Segment, i int, required topology
 	case list[i-1].Size%s.Size != 0:
 		return refusal.Of(berth.ErrInvalid, "size", fmt.Sprintf("%d does not divide %d, the segment around it", s.Size, list[i-1].Size))
 	case level < outer:
-		return refusal.Of(berth.ErrInvalid, "level", fmt.Sprintf("%q is wider than %q, that of the segment around it", s.Level, list[i-1].Level))
+		return refusal.Of(berth.ErrInvalid, "level", fmt.Sprintf("%q is wider than %q, that of the segment around it", errtext.Short(s.Level), errtext.Short(list[i-1].Level)))
 	}
 	return nil
 }
@@ -253,14 +253,14 @@ func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
 		return nil, err
 	}
 	if ad.state.Jobs[spec.ID] != nil {
-		return nil, refusal.Of(berth.ErrDuplicate, "id", fmt.Sprintf("job %q is known already", spec.ID))
+		return nil, refusal.Of(berth.ErrDuplicate, "id", fmt.Sprintf("job %q is known already", errtext.Short(spec.ID)))
 	}
 	q, known := ad.state.Quota.Lookup(string(spec.Queue))
 	if !known {
-		return nil, refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", spec.Queue))
+		return nil, refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", errtext.Short(spec.Queue)))
 	}
 	if !ad.state.Quota.Leaf(q) {
-		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", spec.Queue))
+		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", errtext.Short(spec.Queue)))
 	}
 	j := &record.Job{Spec: contract.CloneJob(spec), Queue: q}
 	total := 0

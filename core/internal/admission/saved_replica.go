@@ -16,7 +16,7 @@ import (
 )
 
 // The names of a record.MemberState; MemberAbsent is not saved.
-const memberStateNames enum.Names = "absent|binding|running|failed|lost|stopping"
+const memberStateNames enum.Names = "MemberState: absent|binding|running|failed|lost|stopping"
 
 func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved := record.SavedReplica{
@@ -43,7 +43,7 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 
 func (ad *Admission) saveMember(rep *record.Replica, flat int) record.SavedMember {
 	m := &rep.Members[flat]
-	saved := record.SavedMember{State: enum.Text(memberStateNames, m.State, ""), StartPart: m.StartPart}
+	saved := record.SavedMember{State: enum.Text(memberStateNames, m.State), StartPart: m.StartPart}
 	if m.Beneficiary != nil {
 		saved.Beneficiary = m.Beneficiary.Ref()
 	}
@@ -138,9 +138,9 @@ func (ad *Admission) restoreMember(rep *record.Replica, s *record.SavedMember) *
 	state, _ := enum.Parse[record.MemberState](memberStateNames, s.State)
 	switch {
 	case flat < 0 || rep.Members == nil || rep.Members[flat].State != record.MemberAbsent:
-		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%v is not a member of the gang, or is named twice, or the replica is pending", s.Ref()))
+		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%s is not a member of the gang, or is named twice, or the replica is pending", errtext.Short(s.Ref().String())))
 	case state == record.MemberAbsent:
-		return refusal.Of(berth.ErrInvalid, "state", fmt.Sprintf("%q is no state of a member", s.State))
+		return refusal.Of(berth.ErrInvalid, "state", fmt.Sprintf("%q is no state of a member", errtext.Short(s.State)))
 	case !state.Holds():
 		rep.Members[flat].State = state
 		return nil
@@ -229,7 +229,7 @@ func (ad *Admission) CheckMode(cl *berth.Claim, p *berth.MemberPlacement) *berth
 	for _, g := range p.GPUs.Indexes() {
 		mode := n.Spec.GPUs[g].Mode
 		if mode != modeOf(cl) && (n.GPUs[g].Order != nil || mode == berth.GPUModeMIG || cl.WantsInstance()) {
-			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q is in mode %s; the claim needs %s", g, p.Node, mode, modeOf(cl)))
+			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q is in mode %s; the claim needs %s", g, errtext.Short(p.Node), mode, modeOf(cl)))
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/internal/errtext"
 )
 
 // Explain tells where a job stands: for each replica that waits, why, and what
@@ -15,7 +16,7 @@ import (
 func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 	j := an.state.Jobs[id]
 	if j == nil {
-		return berth.Explanation{}, &berth.Error{Event: "explain", Field: "job", Kind: berth.ErrUnknown, Reason: fmt.Sprintf("job %q is not known", id)}
+		return berth.Explanation{}, &berth.Error{Event: "explain", Field: "job", Kind: berth.ErrUnknown, Reason: fmt.Sprintf("job %q is not known", errtext.Short(id))}
 	}
 	an.books.TellCapacity()
 	out := berth.Explanation{Job: id, Queue: j.Spec.Queue, Class: j.Spec.Class, Cancelled: j.Cancelled}

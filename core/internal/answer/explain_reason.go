@@ -195,8 +195,9 @@ func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short 
 		return berth.Reason{Code: berth.ReasonShares, Text: free, Remedy: "free shares for " + more}
 	case short.Bottleneck == gang.BottleneckInstances:
 		return berth.Reason{Code: berth.ReasonInstances, Text: free, Remedy: fmt.Sprintf("free instances for %s, %s", more, e.Each(short.Group))}
-	case short.Bottleneck.OfHost():
-		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + short.Bottleneck.String() + " is short", Remedy: fmt.Sprintf("free %s for %s", short.Bottleneck, more)}
+	}
+	if r, ok := short.Bottleneck.Host(); ok {
+		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + r.Words() + " is short", Remedy: fmt.Sprintf("free %s for %s", r.Words(), more)}
 	}
 	return an.fragmentReason(request, short, free)
 }

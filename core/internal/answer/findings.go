@@ -42,7 +42,7 @@ func (an *Answers) findings(r *gang.Request) []berth.LevelFinding {
 		lacks("GPUs", f.GPUs)
 		lacks("whole segments", f.Segments)
 		for r, domains := range f.Host {
-			lacks(host.Resource(r).String(), domains)
+			lacks(host.Resource(r).Words(), domains)
 		}
 		lacks("rails", f.Rails)
 		lacks("spread", f.Spread)

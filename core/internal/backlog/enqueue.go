@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -21,9 +22,9 @@ func (bl *Backlog) CheckPlacement(cl *berth.Claim, p *berth.MemberPlacement) *be
 	for _, g := range p.GPUs.Indexes() {
 		switch {
 		case g >= len(n.Spec.GPUs):
-			return refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("index %d is out of range: node %q has %d GPUs", g, p.Node, len(n.Spec.GPUs)))
+			return refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("index %d is out of range: node %q has %d GPUs", g, errtext.Short(p.Node), len(n.Spec.GPUs)))
 		case n.Spec.GPUs[g].Failed:
-			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q has failed", g, p.Node))
+			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("GPU %d of node %q has failed", g, errtext.Short(p.Node)))
 		}
 	}
 	gpus, milli := cl.GPUs, 0
@@ -68,5 +69,5 @@ func (bl *Backlog) KnownNode(field string, id berth.NodeID) (*record.Node, *bert
 	if n := bl.state.NodeByID[id]; n != nil {
 		return n, nil
 	}
-	return nil, refusal.Of(berth.ErrUnknown, field, fmt.Sprintf("node %q is not in the fleet", id))
+	return nil, refusal.Of(berth.ErrUnknown, field, fmt.Sprintf("node %q is not in the fleet", errtext.Short(id)))
 }

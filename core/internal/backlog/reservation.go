@@ -30,7 +30,7 @@ func (bl *Backlog) checkReservation(r *berth.Reservation) *berth.Error {
 
 func (bl *Backlog) checkReservationQueue(r *berth.Reservation) *berth.Error {
 	if _, known := bl.state.Quota.Lookup(string(r.Queue)); r.Queue != "" && !known {
-		return refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", r.Queue))
+		return refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", errtext.Short(r.Queue)))
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (bl *Backlog) ReservationSet(e berth.ReservationSet) *berth.Error {
 func (bl *Backlog) ReservationRemoved(e berth.ReservationRemoved) *berth.Error {
 	w := bl.advance(e.Reservation)
 	if w == nil {
-		return refusal.Of(berth.ErrUnknown, "reservation", fmt.Sprintf("there is no reservation %q", e.Reservation))
+		return refusal.Of(berth.ErrUnknown, "reservation", fmt.Sprintf("there is no reservation %q", errtext.Short(e.Reservation)))
 	}
 	bl.EndReservation(w)
 	return nil
@@ -262,7 +262,7 @@ func (bl *Backlog) CheckLevel(name string) (topology.Level, *berth.Error) {
 	}
 	level, ok := bl.state.Fleet.Tree().Level(name)
 	if !ok {
-		return 0, refusal.Of(berth.ErrUnknown, "", strconv.Quote(name)+" is not a level of the fleet")
+		return 0, refusal.Of(berth.ErrUnknown, "", strconv.Quote(errtext.Short(name))+" is not a level of the fleet")
 	}
 	return level, nil
 }

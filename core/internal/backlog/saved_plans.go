@@ -45,7 +45,7 @@ func (bl *Backlog) restorePlan(kind record.ReservationKind, rep *record.Replica,
 	case err != nil:
 		return nil, err
 	case s.Cause != kind.Cause():
-		return nil, refusal.Of(berth.ErrInvalid, "cause", fmt.Sprintf("%q is neither the cause of a preemption nor of a move", s.Cause))
+		return nil, refusal.Of(berth.ErrInvalid, "cause", fmt.Sprintf("%q is neither the cause of a preemption nor of a move", errtext.Short(s.Cause)))
 	case s.Partial:
 		return nil, refusal.Of(berth.ErrInvalid, "partial", "is set beside where")
 	}
@@ -90,7 +90,7 @@ func (bl *Backlog) restoreWhere(rep *record.Replica, s *record.SavedGangReservat
 	for g := range rep.Job.Spec.Groups {
 		group := &rep.Job.Spec.Groups[g]
 		if n := countGroup(where, g); n < record.Least(group) || n > group.Members || n%record.UnitOf(group) != 0 {
-			return nil, refusal.Of(berth.ErrInvalid, "where", fmt.Sprintf("has %d members of group %q", n, group.Name))
+			return nil, refusal.Of(berth.ErrInvalid, "where", fmt.Sprintf("has %d members of group %q", n, errtext.Short(group.Name)))
 		}
 	}
 	return where, nil
@@ -103,11 +103,11 @@ func (bl *Backlog) restoreVictims(rep *record.Replica, s *record.SavedGangReserv
 		victim := bl.Lookup(ref)
 		switch {
 		case victim == nil, victim == rep, victim.Beneficiary != nil:
-			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is not known, or has another beneficiary", ref))
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%s is not known, or has another beneficiary", errtext.Short(ref.String())))
 		case victim.State != berth.ReplicaReleasing && !victim.Asked() && !victim.IsVictimOf(rep):
-			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor being stopped", ref))
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%s is neither asked for a checkpoint nor being stopped", errtext.Short(ref.String())))
 		case i > 0 && record.CompareReplicas(victims[i-1], victim) >= 0:
-			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is out of order", ref))
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%s is out of order", errtext.Short(ref.String())))
 		}
 		victims = append(victims, victim)
 	}

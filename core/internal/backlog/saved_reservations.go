@@ -38,7 +38,7 @@ func (bl *Backlog) RestoreReservations(list []record.SavedReservation) *berth.Er
 
 func (bl *Backlog) restoreReservation(s *record.SavedReservation) *berth.Error {
 	if bl.advance(s.Reservation.ID) != nil {
-		return refusal.Of(berth.ErrDuplicate, "reservation.id", fmt.Sprintf("%q comes twice", s.Reservation.ID))
+		return refusal.Of(berth.ErrDuplicate, "reservation.id", fmt.Sprintf("%q comes twice", errtext.Short(s.Reservation.ID)))
 	}
 	if err := bl.checkReserved(&s.Reservation); err != nil {
 		return refusal.In(err, "reservation")
@@ -156,7 +156,7 @@ func (bl *Backlog) restoreReservationNodes(ids []berth.NodeID) ([]*record.Node, 
 	for i, id := range ids {
 		n := bl.state.NodeByID[id]
 		if n == nil || i > 0 && id <= ids[i-1] {
-			return nil, refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("node %q is not in the fleet, or out of order", id))
+			return nil, refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("node %q is not in the fleet, or out of order", errtext.Short(id)))
 		}
 		list = append(list, n)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/host"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -92,7 +93,7 @@ func (bk *Books) KnownJob(field string, id berth.JobID) (*record.Job, *berth.Err
 	if j := bk.state.Jobs[id]; j != nil {
 		return j, nil
 	}
-	return nil, refusal.Of(berth.ErrUnknown, field, fmt.Sprintf("job %q is not known", id))
+	return nil, refusal.Of(berth.ErrUnknown, field, fmt.Sprintf("job %q is not known", errtext.Short(id)))
 }
 
 // KnownLife finds the replica of a report about a life that is not over.
@@ -103,7 +104,7 @@ func (bk *Books) KnownLife(id berth.JobID, number int, incarnation berth.Incarna
 	}
 	rep := j.Replica(number)
 	if rep == nil {
-		return nil, refusal.Of(berth.ErrUnknown, "replica", fmt.Sprintf("job %q has no replica %d", id, number))
+		return nil, refusal.Of(berth.ErrUnknown, "replica", fmt.Sprintf("job %q has no replica %d", errtext.Short(id), number))
 	}
 	switch {
 	case incarnation > rep.Incarnation:

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -105,7 +106,7 @@ func (bk *Books) checkEntries(list []quota.LedgerEntry) *berth.Error {
 	booked := 0
 	for _, e := range list {
 		if (rates{e.Allocated.Rate, e.Active.Rate}) != held[e.Key] {
-			return refusal.Of(berth.ErrInvalid, "ledger.entries", fmt.Sprintf("the rates of %v are not those of what is held", e.Key))
+			return refusal.Of(berth.ErrInvalid, "ledger.entries", fmt.Sprintf("the rates of %s are not those of what is held", errtext.Short(fmt.Sprint(e.Key))))
 		}
 		if _, holds := held[e.Key]; holds {
 			booked++
@@ -127,7 +128,7 @@ func (bk *Books) checkQueueTimes(list []quota.LedgerSplit) *berth.Error {
 			borrowed = bk.state.Quota.Used(i, quota.GPUMilli) - covered
 		}
 		if q.Guaranteed.Rate != covered || q.Borrowed.Rate != borrowed {
-			return refusal.Of(berth.ErrInvalid, "ledger.queues", fmt.Sprintf("the rates of %q are not those of what it uses", q.Queue))
+			return refusal.Of(berth.ErrInvalid, "ledger.queues", fmt.Sprintf("the rates of %q are not those of what it uses", errtext.Short(q.Queue)))
 		}
 		if covered+borrowed > 0 {
 			following++

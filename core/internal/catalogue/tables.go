@@ -56,7 +56,7 @@ func (c *Catalogue) Table(name string) (*Table, *berth.Error) {
 	}
 	product, known := mig.Lookup(name)
 	if !known {
-		return nil, refusal.Of(berth.ErrUnknown, "migTable", fmt.Sprintf("%q is neither a table of package mig nor one that was set", name))
+		return nil, refusal.Of(berth.ErrUnknown, "migTable", fmt.Sprintf("%q is neither a table of package mig nor one that was set", errtext.Short(name)))
 	}
 	t, err := c.NewTable(product, false)
 	if err != nil {

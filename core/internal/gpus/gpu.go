@@ -13,6 +13,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -108,9 +109,9 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 		case first != nil && record.CompareReplicas(first, rep) <= 0:
 			return // one is named, and always the same
 		case mode != e.Mode:
-			err = refusal.Of(berth.ErrConflict, "mode", fmt.Sprintf("job %s holds the GPU in mode %s", rep.Job.Spec.ID, mode))
+			err = refusal.Of(berth.ErrConflict, "mode", fmt.Sprintf("job %s holds the GPU in mode %s", errtext.Short(rep.Job.Spec.ID), mode))
 		case mode == berth.GPUModeMIG && n.Geometry.Kind != berth.GeometryPerClaim && !slices.Contains(e.Instances, m.Hold.Instance):
-			err = refusal.Of(berth.ErrConflict, "instances", fmt.Sprintf("job %s holds an instance that is not among them", rep.Job.Spec.ID))
+			err = refusal.Of(berth.ErrConflict, "instances", fmt.Sprintf("job %s holds an instance that is not among them", errtext.Short(rep.Job.Spec.ID)))
 		default:
 			return
 		}
@@ -142,7 +143,7 @@ func (gp *GPUs) know(n *record.Node, gpu int) {
 func (gp *GPUs) KnownGPU(id berth.NodeID, gpu int) (*record.Node, *berth.Error) {
 	n, err := gp.backlog.KnownNode("node", id)
 	if err == nil && (gpu < 0 || gpu >= len(n.Spec.GPUs)) {
-		err = refusal.Of(berth.ErrInvalid, "gpu", fmt.Sprintf("index %d is out of range: node %q has %d GPUs", gpu, id, len(n.Spec.GPUs)))
+		err = refusal.Of(berth.ErrInvalid, "gpu", fmt.Sprintf("index %d is out of range: node %q has %d GPUs", gpu, errtext.Short(id), len(n.Spec.GPUs)))
 	}
 	return n, err
 }

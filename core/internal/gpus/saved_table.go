@@ -63,7 +63,7 @@ func (gp *GPUs) RestorePools(list []catalogue.SavedPool) *berth.Error {
 
 func (gp *GPUs) restorePool(s *catalogue.SavedPool) *berth.Error {
 	if gp.catalogue.Pools[s.Pool] != nil || len(s.Changes) > 2*limits.MaxPerHour {
-		return refusal.Of(berth.ErrInvalid, "pool", fmt.Sprintf("%q comes twice, or with too many changes", s.Pool))
+		return refusal.Of(berth.ErrInvalid, "pool", fmt.Sprintf("%q comes twice, or with too many changes", errtext.Short(s.Pool)))
 	}
 	if !slices.IsSorted(s.Changes) || len(s.Changes) > 0 && (s.Changes[0] < 0 || s.Changes[len(s.Changes)-1] > gp.state.Now) {
 		return refusal.Of(berth.ErrInvalid, "changes", "are out of order, or in the future")
@@ -91,7 +91,7 @@ func (gp *GPUs) MIGTableSet(e berth.MIGTableSet) *berth.Error {
 		old.Told = true
 		return nil
 	case old.Nodes > 0:
-		return refusal.Of(berth.ErrConflict, "table", fmt.Sprintf("%d nodes go by table %q", old.Nodes, name))
+		return refusal.Of(berth.ErrConflict, "table", fmt.Sprintf("%d nodes go by table %q", old.Nodes, errtext.Short(name)))
 	default:
 		gp.books.SetRanking(old.Lattice, nil)
 	}

@@ -40,7 +40,7 @@ func (l *Life) RestoreMeters(s *record.RatesPart) *berth.Error {
 		m := &s.QueueEvictions[i]
 		q, known := l.state.Quota.Lookup(string(m.Queue))
 		if !known || q == quota.RootQueue || min(m.Full, m.Held) < 0 || i > 0 && cmp.Compare(s.QueueEvictions[i-1].Queue, m.Queue) >= 0 {
-			return refusal.Of(berth.ErrInvalid, errtext.Index("queueEvictions", i), fmt.Sprintf("%q is no queue, or out of order, or an instant is before the epoch", m.Queue))
+			return refusal.Of(berth.ErrInvalid, errtext.Index("queueEvictions", i), fmt.Sprintf("%q is no queue, or out of order, or an instant is before the epoch", errtext.Short(m.Queue)))
 		}
 		l.books.Queues[q].Evictions = meter.Meter{Full: m.Full, Held: m.Held}
 	}
@@ -76,7 +76,7 @@ func (l *Life) RestoreVictims(jobs []record.SavedJob) *berth.Error {
 			}
 			m := &rep.Members[rep.Job.Flat(saved.Ref())]
 			if m.Beneficiary = l.backlog.Lookup(saved.Beneficiary); m.Beneficiary == nil || m.Beneficiary == rep || m.State != record.MemberStopping {
-				return refusal.In(refusal.Of(berth.ErrInvalid, "for", fmt.Sprintf("%v is not known, or the member is not being stopped", saved.Beneficiary)), errtext.Index("members", k))
+				return refusal.In(refusal.Of(berth.ErrInvalid, "for", fmt.Sprintf("%s is not known, or the member is not being stopped", errtext.Short(saved.Beneficiary.String()))), errtext.Index("members", k))
 			}
 		}
 		return nil
@@ -93,7 +93,7 @@ func (l *Life) RestoreStrays(jobs []record.SavedJob) *berth.Error {
 		for flat := range rep.Members {
 			to := rep.Members[flat].Beneficiary
 			if to != nil && (to.PlannedReservation() == nil || !slices.Contains(to.PlannedReservation().Plan.Victims, rep)) {
-				return refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("one is a victim of %v, which does not wait for it", to.Ref()))
+				return refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("one is a victim of %s, which does not wait for it", errtext.Short(to.Ref().String())))
 			}
 		}
 		if rep.Stray() {

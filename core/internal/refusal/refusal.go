@@ -55,11 +55,10 @@ func Decode(what string, b []byte, v any) error {
 		return nil
 	}
 	e := &berth.Error{Event: what, Kind: berth.ErrInvalid}
+	e.Field, e.Reason = strict.Describe(err)
 	var inner *berth.Error
 	if errors.As(err, &inner) {
-		e.Field, e.Reason = inner.Event, inner.Reason
-	} else {
-		e.Field, e.Reason = strict.Describe(err)
+		e.Reason = inner.Reason
 	}
 	return e
 }

@@ -43,7 +43,7 @@ func TestDecodeRefusesWithAnErrorOfWhatItDecodes(t *testing.T) {
 	for text, want := range map[string]berth.Error{
 		`{"m":1}`:   {Event: "thing", Kind: berth.ErrInvalid, Field: "m", Reason: "is not a known field"},
 		`{"n":"a"}`: {Event: "thing", Kind: berth.ErrInvalid, Field: "n", Reason: "cannot be a JSON string"},
-		`{"in":1}`:  {Event: "thing", Kind: berth.ErrInvalid, Field: "inside", Reason: "is never right"},
+		`{"in":1}`:  {Event: "thing", Kind: berth.ErrInvalid, Field: "in", Reason: "is never right"},
 	} {
 		var refused *berth.Error
 		require.ErrorAs(t, Decode("thing", []byte(text), &v), &refused)

@@ -1,0 +1,96 @@
+package strict
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/berth-sched/berth/internal/errtext"
+)
+
+// fields are those of a struct as JSON has them, in the order of their declaration.
+type fields []field
+
+type field struct {
+	name string
+	of   reflect.Type
+}
+
+// fieldsOf lists the fields of a struct, those of what is embedded among them.
+func (w *walker) fieldsOf(t reflect.Type) fields {
+	known, ok := w.types[t]
+	if !ok {
+		known = appendFields(nil, t)
+		w.types[t] = known
+	}
+	return known
+}
+
+func appendFields(known fields, t reflect.Type) fields {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("json")
+		name, _, _ := strings.Cut(tag, ",")
+		switch {
+		case tag == "-" || !f.IsExported() && !f.Anonymous:
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			known = appendFields(known, f.Type)
+		case name == "":
+			known = append(known, field{f.Name, f.Type})
+		default:
+			known = append(known, field{name, f.Type})
+		}
+	}
+	return known
+}
+
+func (known fields) index(key string) int {
+	for i := range known {
+		if known[i].name == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// suggestion names the field that was meant: the one that differs in case alone, or else the
+// one with the fewest edits if those are few, the first of several. Empty if none is near.
+func (known fields) suggestion(key string) string {
+	names := make([]string, len(known))
+	for i := range known {
+		names[i] = known[i].name
+	}
+	return errtext.DidYouMean(key, names)
+}
+
+// Has reports whether a path such as groups[0].claim.gpus leads to a field of values of a type.
+// Keys of maps stand in brackets: labels["zone"].
+func Has(t reflect.Type, path string) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if path == "" {
+		return true
+	}
+	if path[0] == '[' {
+		end := strings.IndexByte(path, ']')
+		if end < 0 {
+			return false
+		}
+		quoted := path[1] == '"'
+		switch {
+		case quoted && t.Kind() == reflect.Map, !quoted && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
+			return Has(t.Elem(), strings.TrimPrefix(path[end+1:], "."))
+		}
+		return false
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		end = len(path)
+	}
+	known := appendFields(nil, t)
+	i := known.index(path[:end])
+	return i >= 0 && Has(known[i].of, strings.TrimPrefix(path[end:], "."))
+}
