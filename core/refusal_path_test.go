@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/internal/sample"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/internal/errtext"
+	"github.com/berth-sched/berth/internal/sample"
 	"github.com/berth-sched/berth/internal/strict"
 )
 
