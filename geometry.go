@@ -38,7 +38,7 @@ type Geometry struct {
 	// Claim.MIG.
 	Layout []mig.ProfileName `json:"layout,omitempty"`
 	// HoldLimit is for how long a GPU may be kept from others until it can be
-	// repartitioned for a member that waits; default 1 hour; -1: nothing is drained. No
+	// repartitioned for a member that waits; default 1 hour; Off: no GPU is kept. No
 	// more GPUs are kept at a time than Policy.ReservedGangs, so that is another way to
 	// have none.
 	HoldLimit Duration `json:"holdLimit,omitempty"`

@@ -10,7 +10,8 @@ import (
 	"github.com/berth-sched/berth/preempt"
 )
 
-// A Preemption says who has to yield to whom, and how.
+// A Preemption says who has to yield to whom, and how. The zero value has preemption on, within
+// queues and between them.
 //
 // What waits may take the place of what runs by two rules that know nothing of each
 // other. Within a queue, a job of a higher class or, in the same class, of a higher
@@ -26,12 +27,12 @@ type Preemption struct {
 	// Mode is which of the two rules hold.
 	Mode PreemptionMode `json:"mode,omitzero"`
 	// MinRuntime is how long a job runs at least before it has to yield; Job.MinRuntime
-	// counts if it is longer. Default 0.
+	// counts if it is longer. Default: Off, not at all.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
 	// MaxRatio is how many GPUs a gang that has to yield, or a segment of one that goes on,
 	// may hold at the most for each GPU that is asked for, so that nobody stops a large gang for a small job. It does not
 	// bind who takes back what it is guaranteed, nor a job of a higher class than that of
-	// the gang. Default 16; -1: no bound.
+	// the gang. Default 16; Off: no bound.
 	MaxRatio int `json:"maxRatio,omitempty"`
 	// CheckpointTimeout is how long a job has to write a checkpoint before it is stopped;
 	// default 5 minutes. Grace says so for single classes of jobs.
@@ -40,7 +41,7 @@ type Preemption struct {
 	// Cooldown is for how much longer than MinRuntime a job runs before it has to yield if
 	// it had to yield before; twice as long each time, up to eight times. A job that ran
 	// for sixteen times as long at a stretch starts over. It does not bind who takes back
-	// what it is guaranteed. Default 5 minutes; -1: none.
+	// what it is guaranteed. Default 5 minutes; Off: none.
 	Cooldown Duration `json:"cooldown,omitempty"`
 	// RateLimit bounds how many have to yield in the fleet, QueueRateLimit how many of any one queue:
 	// each replica that is asked for a checkpoint or stopped at once counts, also if it
@@ -66,7 +67,7 @@ const (
 	PreemptionOff
 )
 
-const preemptionModeNames enum.Names = "on|reclaim|never"
+const preemptionModeNames enum.Names = "on|reclaim|off"
 
 // ParsePreemptionMode is the inverse of PreemptionMode.String.
 func ParsePreemptionMode(s string) (PreemptionMode, error) {
@@ -142,9 +143,9 @@ func (r RateLimit) check() *Error {
 	return nil
 }
 
-// checkOptional is checkSpan for what is switched off by -1.
+// checkOptional is checkSpan for what Off switches off.
 func checkOptional(field string, d Duration) *Error {
-	if err := checkSpan(max(d, 0)); err != nil || d < -1 {
+	if err := checkSpan(max(d, 0)); err != nil || d < Off {
 		return refuse(ErrInvalid, field, fmt.Sprintf("%d ms is outside -1..%d", int64(d), int64(limits.MaxSpan)))
 	}
 	return nil
@@ -171,18 +172,18 @@ type GainPolicy struct {
 	IgnoreCost bool `json:"ignoreCost,omitempty"`
 	// Interactive and LatencyCritical are what it is worth, for each GPU, that a job of the
 	// class runs instead of Batch work; between the two the difference counts. Defaults
-	// 1 hour and 24 hours; -1: nothing.
+	// 1 hour and 24 hours; Off: nothing.
 	Interactive     Duration `json:"interactive,omitempty"`
 	LatencyCritical Duration `json:"latencyCritical,omitempty"`
 	// Turn is what it is worth, for each GPU, that the right one goes first: by its priority,
-	// its class, or the share of its queue. Default 10 minutes; -1: nothing.
+	// its class, or the share of its queue. Default 10 minutes; Off: nothing.
 	Turn Duration `json:"turn,omitempty"`
 	// WaitMilli is what waiting is worth, for each GPU, in thousandths of the time since it
 	// last became pending. Default 1000.
 	WaitMilli int `json:"waitMilli,omitempty"`
 	// Queueing is the most that is counted of the time for which victims will have to wait.
 	// That is estimated by how long the beneficiary is expected to run. Default 5 minutes;
-	// -1: nothing.
+	// Off: nothing.
 	Queueing Duration `json:"queueing,omitempty"`
 }
 
