@@ -67,6 +67,17 @@ func checkLabels(labels map[string]string) *Error {
 	return nil
 }
 
+// setOff has 0 for Off in a field of which the default is off, so that one value means it.
+func setOff[T ~int | ~int64](field *T) { *field = unlessOff(*field) }
+
+// unlessOff is a value, or 0 for Off.
+func unlessOff[T ~int | ~int64](value T) T {
+	if value == Off {
+		return 0
+	}
+	return value
+}
+
 func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

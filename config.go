@@ -11,8 +11,11 @@ import (
 )
 
 // A Config is what a core is made with. Only the policy changes later, by [PolicyChanged];
-// everything else that changes comes as an event. The zero value is valid: a flat fleet with
-// the default limits and policy. The default policy preempts: see [Preemption].
+// everything else that changes comes as an event.
+//
+// The zero value is valid: a flat fleet with the default limits and policy. Preemption is on in
+// it: a queue takes back what it is guaranteed, and within a queue the higher class or priority
+// takes the place of the lower. Policy.Preemption.Mode says otherwise.
 type Config struct {
 	// Levels names the levels of the fleet's topology between the fleet itself
 	// and its nodes, from the widest to the narrowest: "spine", "leaf". Every
@@ -75,8 +78,16 @@ type Limits struct {
 	Reservations int `json:"reservations,omitempty"`
 }
 
+// Off switches off what a field of a [Policy] is about, in Go as in JSON.
+const Off = -1
+
 // A Policy is how the core decides, as far as it can be chosen. Zero fields mean
-// their defaults.
+// their defaults, so that preemption is on unless its Mode says otherwise.
+//
+// Default and off are written one way in all fields: 0 is the default, and [Off] is off. Where the
+// default is off (UsageHalfLife, Health.Losses, Health.BurnIn, Preemption.MinRuntime) both are the
+// same. A mode has the word "off", and a list (HotSpares, Geometry) is off for a pool without an
+// entry. A timeout or a budget cannot be off, and refuses it.
 type Policy struct {
 	// BindTimeout is how long a Bind may go unreported; default 2 minutes.
 	BindTimeout Duration `json:"bindTimeout,omitempty"`
@@ -104,7 +115,7 @@ type Policy struct {
 	// ReservedGangs is how many gangs of several nodes may have a reservation at a time,
 	// and how many that fit on one: the first in the order in which queues are served.
 	// Only what ranks above them delays those; all others are backfilled around them.
-	// Default 4; -1: none.
+	// Default 4; Off: none.
 	ReservedGangs int `json:"reservedGangs,omitempty"`
 	// ReservationTimeout is how long after its expected start a reservation is kept
 	// when the gang still cannot start, as when something runs for longer than it
@@ -119,7 +130,8 @@ type Policy struct {
 
 	// UsageHalfLife is after how long what a queue used above its guarantee counts half. Such
 	// a queue stands back: its weight counts less, down to a sixteenth, against queues that
-	// used less, in the order in which queues are served. Zero: the past does not count.
+	// used less, in the order in which queues are served. Default: Off, the past does not
+	// count.
 	UsageHalfLife Duration `json:"usageHalfLife,omitempty"`
 
 	// Preemption says which running jobs may be evicted for which waiting ones. It is on by
@@ -195,6 +207,8 @@ func (p Policy) WithDefaults() Policy {
 	setDefault(&p.AssumedRuntime, 24*Hour)
 	setDefault(&p.BackfillBudget, 200)
 	setDefault(&p.RepartitionTimeout, 5*Minute)
+	setOff(&p.UsageHalfLife)
+	setOff(&p.Preemption.MinRuntime)
 	setDefault(&p.Preemption.CheckpointTimeout, 5*Minute)
 	setDefault(&p.Preemption.MaxRatio, 16)
 	setDefault(&p.Defragmentation.MaxMoves, 8)
@@ -325,8 +339,8 @@ func (p *Policy) checkSpans() *Error {
 		{"reservationTimeout", p.ReservationTimeout},
 		{"assumedRuntime", p.AssumedRuntime},
 		{"repartitionTimeout", p.RepartitionTimeout},
-		{"usageHalfLife", p.UsageHalfLife},
-		{"preemption.minRuntime", p.Preemption.MinRuntime},
+		{"usageHalfLife", unlessOff(p.UsageHalfLife)},
+		{"preemption.minRuntime", unlessOff(p.Preemption.MinRuntime)},
 		{"preemption.checkpointTimeout", p.Preemption.CheckpointTimeout},
 	} {
 		if err := checkSpan(f.value); err != nil {

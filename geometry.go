@@ -37,7 +37,7 @@ type Geometry struct {
 	// waits for what they have; empty: they stay as they are. Profiles as in Claim.MIG.
 	Layout []mig.ProfileName `json:"layout,omitempty"`
 	// HoldLimit is for how long a GPU hold may keep a GPU from other members until it can be
-	// repartitioned for one that waits; default 1 hour; -1: there are no GPU holds. No more
+	// repartitioned for one that waits; default 1 hour; Off: there are no GPU holds. No more
 	// GPUs are held at a time than Policy.ReservedGangs, so that is another way to have none.
 	HoldLimit Duration `json:"holdLimit,omitempty"`
 }

@@ -19,7 +19,7 @@ import (
 // GPUs. So it pays to find out with one GPU whether a repair has helped.
 type Health struct {
 	// Losses is how often a node has to be lost within Within to be in quarantine when it
-	// joins again; 0: never. At most 64.
+	// joins again. Default: Off, never. At most 64.
 	Losses int `json:"losses,omitempty"`
 	// Within is for how long a loss is remembered; default 24 hours. As many nodes that are
 	// gone are remembered as the fleet may have (Limits.Nodes): the oldest losses go first.
@@ -32,11 +32,14 @@ type Health struct {
 	// take it whole. It takes new work then that is on one node for certain (one member, or
 	// required to be on one node) and is not latency-critical. Running jobs go on. A GPU that
 	// fails in burn-in, or reports a suspect Xid, is out: it needs another GPURepaired, which
-	// begins another burn-in; and so is a node that is lost, until it joins again. 0: none.
+	// begins another burn-in; and so is a node that is lost, until it joins again. Default: Off,
+	// none.
 	BurnIn Duration `json:"burnIn,omitempty"`
 }
 
 func (h Health) withDefaults() Health {
+	setOff(&h.Losses)
+	setOff(&h.BurnIn)
 	if h.Losses > 0 {
 		setDefault(&h.Quarantine, Hour)
 	}
@@ -50,13 +53,13 @@ func (h Health) withDefaults() Health {
 func (h *Health) Remembers() bool { return h.Losses > 0 || h.BurnIn > 0 }
 
 func (h *Health) check() *Error {
-	if h.Losses < 0 || h.Losses > limits.MaxLosses {
-		return refuse(ErrInvalid, "losses", fmt.Sprintf("%d is outside 0..%d", h.Losses, limits.MaxLosses))
+	if h.Losses < Off || h.Losses > limits.MaxLosses {
+		return refuse(ErrInvalid, "losses", fmt.Sprintf("%d is outside -1..%d", h.Losses, limits.MaxLosses))
 	}
 	for _, f := range []struct {
 		name  string
 		value Duration
-	}{{"within", h.Within}, {"quarantine", h.Quarantine}, {"burnIn", h.BurnIn}} {
+	}{{"within", h.Within}, {"quarantine", h.Quarantine}, {"burnIn", unlessOff(h.BurnIn)}} {
 		if err := checkSpan(f.value); err != nil {
 			return err.in(f.name)
 		}

@@ -28,12 +28,12 @@ type Preemption struct {
 	// Mode is which of the two rules hold.
 	Mode PreemptionMode `json:"mode,omitzero"`
 	// MinRuntime is how long a job runs at least before it is evicted; Job.MinRuntime counts
-	// if it is longer. Default 0.
+	// if it is longer. Default: Off, not at all.
 	MinRuntime Duration `json:"minRuntime,omitempty"`
 	// MaxRatio is how many GPUs a victim, or a segment of one that goes on, may hold at the
 	// most for each GPU that the beneficiary asks for, so that a small job never stops a large
 	// gang. It binds neither a queue that takes its guarantee back nor a job of a higher class
-	// than that of the victim. Default 16; -1: no bound.
+	// than that of the victim. Default 16; Off: no bound.
 	MaxRatio int `json:"maxRatio,omitempty"`
 	// CheckpointTimeout is how long a job has to write a checkpoint before it is stopped;
 	// default 5 minutes. Grace says so for single classes of jobs.
@@ -42,7 +42,7 @@ type Preemption struct {
 	// Cooldown is for how much longer than MinRuntime a former victim runs before it is
 	// evicted again; twice as long each time, up to eight times. A job that ran for sixteen
 	// times as long at a stretch starts over. It does not bind a queue that takes its
-	// guarantee back. Default 5 minutes; -1: none.
+	// guarantee back. Default 5 minutes; Off: none.
 	Cooldown Duration `json:"cooldown,omitempty"`
 	// RateLimit bounds the evictions in the fleet, QueueRateLimit those of each queue: each
 	// replica that is asked for a checkpoint or stopped at once counts, also if it keeps its
@@ -141,9 +141,9 @@ func (r RateLimit) check() *Error {
 	return nil
 }
 
-// checkOptional is checkSpan for what is switched off by -1.
+// checkOptional is checkSpan for what Off switches off.
 func checkOptional(field string, d Duration) *Error {
-	if err := checkSpan(max(d, 0)); err != nil || d < -1 {
+	if err := checkSpan(max(d, 0)); err != nil || d < Off {
 		return refuse(ErrInvalid, field, fmt.Sprintf("%d ms is outside -1..%d", int64(d), int64(limits.MaxSpan)))
 	}
 	return nil
@@ -170,18 +170,18 @@ type GainPolicy struct {
 	IgnoreCost bool `json:"ignoreCost,omitempty"`
 	// Interactive and LatencyCritical are the gain, for each GPU, of running a job of the
 	// class instead of batch work; between the two the difference counts. Defaults 1 hour and
-	// 24 hours; -1: nothing.
+	// 24 hours; Off: nothing.
 	Interactive     Duration `json:"interactive,omitempty"`
 	LatencyCritical Duration `json:"latencyCritical,omitempty"`
 	// Turn is the gain, for each GPU, of serving jobs in their order: by priority, class, or
-	// the share of the queue. Default 10 minutes; -1: nothing.
+	// the share of the queue. Default 10 minutes; Off: nothing.
 	Turn Duration `json:"turn,omitempty"`
 	// WaitMilli is the gain of ending a wait, for each GPU, in thousandths of the time since
 	// the job last became pending. Default 1000.
 	WaitMilli int `json:"waitMilli,omitempty"`
 	// Queueing is the most that is counted of the time for which victims will have to wait.
 	// That is estimated by how long the beneficiary is expected to run. Default 5 minutes;
-	// -1: nothing.
+	// Off: nothing.
 	Queueing Duration `json:"queueing,omitempty"`
 }
 

@@ -140,6 +140,35 @@ func TestOrdinal(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte("null"), &o))
 }
 
+// Off is one value in every policy, and where it is the default, 0 is the same.
+func TestOff(t *testing.T) {
+	var policy berth.Policy
+	want := policy.WithDefaults()
+	policy.UsageHalfLife, policy.Preemption.MinRuntime = berth.Off, berth.Off
+	policy.Health.Losses, policy.Health.BurnIn = berth.Off, berth.Off
+	require.Nil(t, policy.Check())
+	require.Equal(t, want, policy.WithDefaults())
+	policy.ReservedGangs, policy.Preemption.MaxRatio, policy.Preemption.Cooldown = berth.Off, berth.Off, berth.Off
+	policy.Preemption.Gain = berth.GainPolicy{Interactive: berth.Off, LatencyCritical: berth.Off, Turn: berth.Off, Queueing: berth.Off}
+	policy.Geometry = []berth.Geometry{{HoldLimit: berth.Off}}
+	require.Nil(t, policy.Check())
+	made := policy.WithDefaults()
+	require.EqualValues(t, berth.Off, made.ReservedGangs)
+	require.EqualValues(t, berth.Off, made.Preemption.Cooldown)
+	for _, change := range []func(*berth.Policy){
+		func(p *berth.Policy) { p.UsageHalfLife-- },
+		func(p *berth.Policy) { p.Preemption.MinRuntime-- },
+		func(p *berth.Policy) { p.Health.Losses-- },
+		func(p *berth.Policy) { p.Health.BurnIn-- },
+		func(p *berth.Policy) { p.BindTimeout = berth.Off },
+		func(p *berth.Policy) { p.PassBudget = berth.Off },
+	} {
+		p := policy
+		change(&p)
+		require.NotNil(t, p.Check())
+	}
+}
+
 // What has to be said cannot be written or read unsaid.
 func TestUnsetIsRefused(t *testing.T) {
 	require.Equal(t, "unset", berth.OutcomeUnset.String())

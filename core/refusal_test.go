@@ -119,7 +119,7 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"Xid 0", berth.XidReported{Node: "n1"}, berth.ErrInvalid, "xid"},
 		{"Xid of no number", berth.XidReported{Node: "n1", Xid: 1 << 20}, berth.ErrInvalid, "xid"},
 		{"Xid for a broken reason", berth.XidReported{Node: "n1", Xid: 79, Reason: "\n"}, berth.ErrInvalid, "reason"},
-		{"losses without number", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Losses: -1}}}, berth.ErrInvalid, "policy.health.losses"},
+		{"losses without number", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Losses: -2}}}, berth.ErrInvalid, "policy.health.losses"},
 		{"a trial that never ends", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{BurnIn: 1 << 60}}}, berth.ErrLimit, "policy.health.burnIn"},
 		{"negative probation", berth.PolicyChanged{Policy: berth.Policy{Health: berth.Health{Quarantine: -1}}}, berth.ErrInvalid, "policy.health.quarantine"},
 		{"more spares than nodes", berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: 1001}}}}, berth.ErrInvalid, "policy.hotSpares[0].nodesMilli"},

@@ -146,6 +146,9 @@ type Charge struct {
 	Product  ProductIndex
 }
 
+// GPUs is an amount of n whole GPUs, for the limits and guarantees of a [Queue].
+func GPUs(n int64) Amounts { return Amounts{GPUMilli: 1000 * n} }
+
 // Times is the charge of n of the same, as of the members of a gang.
 func (c Charge) Times(n int64) Charge {
 	return Charge{GPUMilli: n * c.GPUMilli, Host: c.Host.Times(n), Product: c.Product}
