@@ -97,7 +97,7 @@ func (c *Core) jobSubmitted(e berth.JobSubmitted) *berth.Error {
 // roomFor refuses more replicas than the limits allow.
 func (c *Core) roomFor(more int) *berth.Error {
 	if more > c.state.Config.Limits.Replicas-c.state.Replicas {
-		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("%d more replicas: the core holds %d of at most %d", more, c.state.Replicas, c.state.Config.Limits.Replicas))
+		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("%d more replicas: the core holds %d of at most %d, see Limits.Replicas", more, c.state.Replicas, c.state.Config.Limits.Replicas))
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (ad *Admission) CheckReplicas(n int) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("is negative: %d", n))
 	}
 	if n > ad.state.Config.Limits.Replicas {
-		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("%d exceeds the limit of %d", n, ad.state.Config.Limits.Replicas))
+		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("%d exceeds the limit of %d, see Limits.Replicas", n, ad.state.Config.Limits.Replicas))
 	}
 	return nil
 }

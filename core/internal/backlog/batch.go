@@ -29,27 +29,6 @@ func (bl *Backlog) countBatch(t *record.Batch, change int) {
 	b.Queue.Waiting += change
 }
 
-// Reveal makes the first replica of a batch a record, which waits as it did.
-func (bl *Backlog) Reveal(t *record.Batch) *record.Entry {
-	head := t.Head
-	rep := bl.state.Reveal(t)
-	e := &record.Entry{Rep: rep, Bucket: head.Bucket, FreshAt: -1}
-	rep.Entries = []*record.Entry{e}
-	if head.Batch == t {
-		head.Batch = nil
-	}
-	head.Bucket.Behind--
-	head.Bucket.Entries.Push(e)
-	if t.Fresh {
-		bl.Freshen(e)
-	}
-	t.Head = e
-	if t.Len() > 0 {
-		e.Batch = t
-	}
-	return e
-}
-
 // First lists the first entries of a bucket in order.
 func (bl *Backlog) First(b *record.Bucket, n int) []*record.Entry {
 	var list []*record.Entry

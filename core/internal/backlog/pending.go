@@ -165,6 +165,27 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 	}
 }
 
+// Reveal makes the first replica of a batch a record, which waits as it did.
+func (bl *Backlog) Reveal(t *record.Batch) *record.Entry {
+	head := t.Head
+	rep := bl.state.Reveal(t)
+	e := &record.Entry{Rep: rep, Bucket: head.Bucket, FreshAt: -1}
+	rep.Entries = []*record.Entry{e}
+	if head.Batch == t {
+		head.Batch = nil
+	}
+	head.Bucket.Behind--
+	head.Bucket.Entries.Push(e)
+	if t.Fresh {
+		bl.Freshen(e)
+	}
+	t.Head = e
+	if t.Len() > 0 {
+		e.Batch = t
+	}
+	return e
+}
+
 // noteFirst notes that another entry of a bucket may be the first.
 func (bl *Backlog) noteFirst(b *record.Bucket) {
 	if b.Slot >= 0 {

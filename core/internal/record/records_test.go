@@ -190,3 +190,40 @@ func embeds(saved, part reflect.Type) bool {
 		return len(f.Index) == 1 && f.Anonymous && f.Type == part
 	})
 }
+
+// Whatever is noted of a replica keeps it from being saved as one of many that are alike.
+func TestPlainReplicasHaveNothingNoted(t *testing.T) {
+	require.True(t, (&SavedReplica{}).Plain())
+	same := []string{"Number", "Incarnation", "Alike", "NoCapacity", "NoQuota", "Fresh", "StalledAt", "HopelessAt", "Turn"}
+	var s SavedReplica
+	var try func(v reflect.Value)
+	try = func(v reflect.Value) {
+		for i := range v.NumField() {
+			name, f := v.Type().Field(i).Name, v.Field(i)
+			switch {
+			case strings.HasSuffix(name, "Part"):
+				try(f)
+				continue
+			case slices.Contains(same, name):
+				continue
+			}
+			switch f.Kind() {
+			case reflect.Int, reflect.Int64:
+				f.SetInt(1)
+			case reflect.Uint8, reflect.Uint64:
+				f.SetUint(1)
+			case reflect.Bool:
+				f.SetBool(true)
+			case reflect.Slice:
+				f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+			case reflect.Pointer:
+				f.Set(reflect.New(f.Type().Elem()))
+			default:
+				f.Field(0).SetString("x") // a cause
+			}
+			require.False(t, s.Plain(), name)
+			s = SavedReplica{}
+		}
+	}
+	try(reflect.ValueOf(&s).Elem())
+}

@@ -3,7 +3,6 @@ package record
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -122,13 +121,15 @@ type SavedMember struct {
 // Plain reports whether a replica waits, and nothing is noted of it but what is known of its
 // bucket: it may be one of a batch.
 func (s *SavedReplica) Plain() bool {
-	return reflect.DeepEqual(*s, SavedReplica{
-		LifePart:   LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created},
-		NoCapacity: s.NoCapacity, NoQuota: s.NoQuota, Fresh: s.Fresh, Alike: s.Alike,
+	noted := s.LifePart != LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created} ||
+		s.ReadyAt != 0 || s.LostHardware || s.Backfilled || s.Attempts != 0 || s.Repairs != 0 || len(s.Avoid) > 0 ||
+		s.ReleasePart != ReleasePart{} || s.EvictionPart != EvictionPart{} ||
 		// Turns are not saved: Stalled and the like say what they mean.
-		ReservePart: ReservePart{StalledAt: s.StalledAt, HopelessAt: s.HopelessAt},
-		LookPart:    LookPart{Turn: s.LookPart.Turn}, BidPart: BidPart{Turn: s.BidPart.Turn},
-	})
+		s.ReservePart != ReservePart{StalledAt: s.StalledAt, HopelessAt: s.HopelessAt} || s.LookPart != LookPart{Turn: s.LookPart.Turn} || s.BidPart != BidPart{Turn: s.BidPart.Turn} ||
+		s.Stalled || s.Hopeless || s.Looked || s.Bid || s.FailedBids != 0
+	holds := len(s.Members) > 0 || s.Order != nil || s.EndsAt != 0 || s.Reserved != nil || s.Moving != nil || s.Leaves ||
+		s.Active != 0 || len(s.Exclusive) > 0 || s.GPUHold != nil
+	return !noted && !holds
 }
 
 // Join counts another replica, or those that are alike, as more of the kind of this one, if they

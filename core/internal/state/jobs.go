@@ -18,11 +18,15 @@ func (st *State) Admit(j *record.Job) {
 // NewReplicaAt makes a pending replica with a number that no other has. Its incarnations begin
 // above those of the replicas of the job that are forgotten.
 func (st *State) NewReplicaAt(j *record.Job, number int) *record.Replica {
-	for number >= len(j.Replicas) {
+	return st.addReplica(j, record.LifePart{Number: number, Created: st.Now, Incarnation: j.Former})
+}
+
+func (st *State) addReplica(j *record.Job, life record.LifePart) *record.Replica {
+	for life.Number >= len(j.Replicas) {
 		j.Replicas = append(j.Replicas, nil)
 	}
-	rep := &record.Replica{Job: j, LifePart: record.LifePart{Number: number, Created: st.Now, Incarnation: j.Former}}
-	j.Replicas[number] = rep
+	rep := &record.Replica{Job: j, LifePart: life}
+	j.Replicas[life.Number] = rep
 	j.Live++
 	st.Replicas++
 	return rep
@@ -40,8 +44,7 @@ func (st *State) NewBatch(head *record.Replica, many int) {
 
 // Reveal makes the first replica of a batch a record.
 func (st *State) Reveal(t *record.Batch) *record.Replica {
-	rep := st.NewReplicaAt(t.Job, t.Next)
-	rep.LifePart = t.Life(t.Next)
+	rep := st.addReplica(t.Job, t.Life(t.Next))
 	st.forgetIn(t, 1)
 	t.Next++
 	st.dropEmpty(t)

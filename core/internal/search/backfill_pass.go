@@ -1,0 +1,80 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth/core/internal/record"
+)
+
+// Backfill tries waiting work on the nodes that are set aside: what belongs there, and
+// what leaves in time. It looks at what fits nowhere else, in policy order: after
+// something has changed there at the first few of each bucket, else at newcomers
+// alone, and at no more in all than the policy allows: the rest goes on in the next
+// pass.
+func (se *Search) Backfill() {
+	if !se.agenda.BackfillDue && len(se.backlog.Fresh) == 0 {
+		return
+	}
+	if se.agenda.BackfillDue && len(se.backlog.Reservations) > 0 {
+		for _, w := range se.backlog.Reservations {
+			if w.IsAwaitedPlan() { // it need not be the first of its bucket
+				se.backlog.Freshen(w.Rep.Entries[0])
+			}
+		}
+		se.freshenLostHardware(nil)
+		free := se.openFree()
+		for _, s := range se.backlog.Blocked {
+			if s.GPUs() <= free {
+				se.freshenShape(s)
+			}
+		}
+	}
+	list := slices.Clone(se.backlog.Fresh)
+	slices.SortFunc(list, record.CompareEntries)
+	for i, budget := 0, se.state.Config.Policy.BackfillBudget; i < len(list) && budget > 0; i++ {
+		budget = se.backfillFrom(list[i], budget)
+	}
+	se.agenda.Backfilled()
+}
+
+// backfillFrom tries an entry, and those of the batch behind it that are as fresh, and returns
+// what is left of the budget.
+func (se *Search) backfillFrom(e *record.Entry, budget int) int {
+	t := e.Batch
+	if t != nil && !t.Fresh {
+		t = nil
+	}
+	for first := true; ; first = false {
+		se.backlog.Unfresh(e)
+		tried := false
+		se.backlog.WithoutEarmark(e.Rep, func() { tried = se.backfillEntry(e) })
+		if tried {
+			budget--
+		}
+		switch waits := e.Slot >= 0; {
+		case t == nil || t.Len() == 0 && (waits || e == t.Head):
+			return budget
+		case waits && !first && budget > 0:
+			return se.skipFresh(t, tried, budget)
+		case waits:
+			se.backlog.Reveal(t)
+		}
+		if e = t.Head; budget == 0 {
+			return 0
+		}
+	}
+}
+
+// skipFresh has those of a batch that has just been tried with its head, in vain, fare likewise,
+// as far as the budget goes, and returns what is left of it. No search is made for them: it would
+// be the same one.
+func (se *Search) skipFresh(t *record.Batch, tried bool, budget int) int {
+	if !tried || t.Head.Bucket.QuotaSlot >= 0 {
+		se.backlog.Skip(t, t.Len())
+		return budget
+	}
+	many := min(budget, t.Len())
+	se.state.Totals.PlacementAttempts += int64(many)
+	se.backlog.Skip(t, many)
+	return budget - many
+}
