@@ -128,7 +128,7 @@ func Example_adopt() {
 	})
 	stray := berth.MemberPlacement{Node: "n2", GPUs: berth.GPUSetOf(0)}
 	world := berth.World{
-		Nodes: []berth.NodeID{"n1", "n2"},
+		Nodes: []berth.Node{{ID: "n1"}, {ID: "n2"}},
 		Running: []berth.ObservedMember{
 			{Job: "llm", Incarnation: 3, MemberPlacement: place},
 			{Job: "debug", Incarnation: 1, MemberPlacement: stray},
