@@ -27,6 +27,7 @@ type Order interface {
 
 // An OrderHeader is the common part of all orders.
 type OrderHeader struct {
+	// ID by which the order is reported, higher than that of every order before it.
 	ID OrderID `json:"id"`
 	// At is the instant of the pass that gave the order.
 	At Time `json:"at"`
@@ -47,6 +48,7 @@ func (o OrderHeader) Header() OrderHeader { return o }
 
 // A Cause says why an order was given.
 type Cause struct {
+	// Code is for programs. New codes may come, so a switch over them needs a default.
 	Code CauseCode `json:"code"`
 	// Detail is for people, such as the reason given with the event behind it.
 	Detail string `json:"detail,omitempty"`
@@ -151,6 +153,7 @@ func (p *MemberPlacement) Ref() MemberRef { return MemberRef{p.Group, p.Index} }
 // that is started late is stopped.
 type Bind struct {
 	OrderHeader
+	// Members to be started, each with what it holds from now on.
 	Members []MemberPlacement `json:"members"`
 	// Claims has what a member of each group of the job asks for, in the order of the groups:
 	// with the place of a member, all that is needed to start it. Read only.
@@ -214,6 +217,7 @@ func (Repartition) order() {}
 // Policy.ReleaseAttempts times; then the members are presumed dead.
 type Release struct {
 	OrderHeader
+	// Members to be stopped, each with what it holds until it is reported gone.
 	Members []MemberPlacement `json:"members"`
 	// Attempt counts from 1.
 	Attempt int `json:"attempt"`
@@ -266,6 +270,7 @@ func (RequestCheckpoint) order() {}
 // and goes on. No report is expected.
 type Withdraw struct {
 	OrderHeader
+	// Request is the ID of the RequestCheckpoint.
 	Request OrderID `json:"request"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/sample"
+	"github.com/berth-sched/berth/internal/sample"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )

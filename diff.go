@@ -7,7 +7,8 @@ import "encoding/json"
 type World struct {
 	// Nodes as [NodeJoined] would tell of them. The ID is enough for a node that the core
 	// knows: nothing else is compared, as [NodeUpdated] tells of a node that has changed.
-	Nodes   []Node           `json:"nodes"`
+	Nodes []Node `json:"nodes"`
+	// Running has the members, in any order.
 	Running []ObservedMember `json:"running"`
 }
 
@@ -21,6 +22,7 @@ type ObservedMember struct {
 
 // A Difference is one thing that the core and the world disagree about.
 type Difference struct {
+	// Kind says what differs, and which event settles it.
 	Kind DifferenceKind `json:"kind"`
 	// Node, or the member concerned.
 	Node    NodeID     `json:"node,omitempty"`

@@ -25,12 +25,10 @@
 //   - Drain a node: [core.Example_drain].
 //   - Divide GPUs into instances: [core.Example_divideGPUs].
 //   - Reserve GPUs in advance: [core.Example_reserve].
-//   - Ask why a job waits: [core.ExampleCore_Explain]; and what it would take to start it:
-//     [core.ExampleCore_StartPlan].
+//   - Ask why a job waits: [core.ExampleCore_Explain], [core.ExampleCore_StartPlan].
 //   - Adopt what runs already: [core.Example_adopt].
 //   - Replay an incident: [journal.ExampleReplay].
-//   - Judge a policy by a workload: [life.Example]; or by the fleet as it is now:
-//     [core.ExampleCore_WhatIf].
+//   - Judge a policy: by a workload, [life.Example]; as of now, [core.ExampleCore_WhatIf].
 //   - Read a refusal: [core.Example_refusal].
 //   - Keep a clock: [core.Example_clock].
 //
@@ -39,21 +37,19 @@
 //
 // # Duties of the embedder
 //
-// Methods that are named Core.NextWake and the like are those of the core of package core
-// alone.
+// Methods that are named Core.Diff and the like are those of the core of package core alone.
 //
 //  1. Make a core with core.New, or with core.Restore from a snapshot.
 //  2. Tell it every event with [Scheduler.Apply], in the order in which the events become
 //     known: nodes, queues, jobs, reports. An error is a refusal: nothing has changed, and
 //     [Error] names the event, the field and the reason.
 //  3. Run a pass with [Scheduler.Schedule] after events, and at the latest at the
-//     instant that Core.NextWake names. A pass in which nothing changed costs
+//     instant that [Scheduler.NextWake] names. A pass in which nothing changed costs
 //     next to nothing, so one too many does no harm.
 //  4. Carry out the orders in the order of their IDs. Orders about one GPU must
-//     not overtake each other; others may run at the same time. Members that a [GPUFailed]
-//     or a condemning [XidReported] takes are lost, and stand in no order: stop their remains
-//     before the next order about a GPU that they held, and those of a lost node before
-//     it joins again.
+//     not overtake each other; others may run at the same time. Members that a lost node
+//     or GPU took stand in no order: [Scheduler.Lost] hands them over. Clean them up before
+//     the orders of the next pass: their GPUs may be given to others in it.
 //  5. Report how each order ended with [OrderReported], once, by its ID, before
 //     its deadline. Reports may come late, doubled or in any order: a report that
 //     no longer matters is refused with [ErrStale], and nothing happens.
@@ -61,7 +57,7 @@
 //  7. To survive a crash, log the events, and the instants of the passes, since
 //     the last [Scheduler.Snapshot], before carrying out the orders that follow from
 //     them. After a restart: core.Restore, repeat the log, and carry out
-//     Core.Outstanding again, member by member: a member that runs or is gone already is
+//     [Scheduler.Outstanding] again, member by member: a member that runs or is gone already is
 //     done. [Drop] and [Withdraw] have no report, so hand them on before the next
 //     snapshot. Or start anew and tell what runs with [JobObserved]; Core.Diff tells
 //     what the core and the world disagree about.
@@ -81,6 +77,9 @@
 //				log.Print(err) // refused; the core is as it was
 //			}
 //		case <-due:
+//		}
+//		for _, loss := range sched.Lost() {
+//			cleanUp(loss) // members that hardware took, and no order names
 //		}
 //		orders, err := sched.Schedule(now())
 //		...
@@ -189,9 +188,9 @@
 // more members away then; JobFinished ends it. Releasing is over at once where no member is
 // left to be stopped: the gang is Pending, or gone.
 //
-// Package core/statetable has the whole table of a replica, and those of a member, an order, a
+// Package internal/statetable has the whole table of a replica, and those of a member, an order, a
 // GPU's mode, reservations and a node's health; the script command "machine replica" prints one.
-// Package berthtest/check/protocol has the way of a victim.
+// Package berthtest/internal/protocol has the way of a victim.
 //
 // # Placement
 //
@@ -406,13 +405,12 @@
 // # When an invariant breaks
 //
 // Nothing that a caller sends makes a core panic: bad input is an [Error], and the decoders
-// return a value or an [Error] for any bytes. A panic whose text begins with "berth: broken
-// invariant" is a defect of the core: two of its books disagree. It comes out of Apply,
-// Schedule or a question. Let the process die: a core that panicked is half changed, and going
-// on with it may start two members on one GPU. The way back is that after a crash. Because a
-// core is deterministic, the journal leads to the same panic again if the last event or pass
-// caused it; then leave its last line out, or start anew from what runs ([JobObserved]). The
-// snapshot and the journal are the defect report: they reproduce it anywhere.
+// return a value or an [Error] for any bytes. A panic with a [BrokenInvariant] is a defect of the
+// core: two of its books disagree. It comes out of Apply, Schedule or a question. A core that
+// panicked is half changed, and going on with it may start two members on one GPU: throw it
+// away, and do as after a crash. The call that panicked is not in a journal, as package journal
+// writes one; but a core is deterministic, and the next pass may panic again: then start anew
+// from what runs ([JobObserved]). Snapshot, journal and the last call are the defect report.
 //
 // # What is stable
 //

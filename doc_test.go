@@ -45,6 +45,25 @@ func TestTheTaskIndexNamesExamplesThatRun(t *testing.T) {
 	require.NotEmpty(t, defined)
 }
 
+// TestLinksOfDocumentsLeadSomewhere: files that they name are there.
+func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
+	documents, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	for _, document := range append(documents, "README.md", "CONTRIBUTING.md") {
+		for _, m := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(read(t, document), -1) {
+			if !strings.Contains(m[1], "://") {
+				_, err := os.Stat(filepath.Join(filepath.Dir(document), m[1]))
+				require.NoError(t, err, "%s links to it", document)
+			}
+		}
+	}
+}
+
+// TestReadmeIsShort: a newcomer reads it to its end.
+func TestReadmeIsShort(t *testing.T) {
+	require.LessOrEqual(t, strings.Count(read(t, "README.md"), "\n"), 150)
+}
+
 func read(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)

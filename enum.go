@@ -68,8 +68,11 @@ func (m *ShareMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, Pars
 type GPUMode uint8
 
 const (
+	// GPUModeUnset, the zero value: nothing was said. A GPU of a [Node] is whole then; events
+	// about one GPU are refused, and nothing else marshals it.
+	GPUModeUnset GPUMode = iota
 	// GPUModeWhole: by one member at a time.
-	GPUModeWhole GPUMode = iota
+	GPUModeWhole
 	// GPUModeMIG: divided into instances, each for one member of anybody.
 	GPUModeMIG
 	// GPUModeMPS: by members of one tenant side by side, under NVIDIA's Multi-Process
@@ -79,16 +82,16 @@ const (
 	GPUModeTimeSlice
 )
 
-const gpuModeNames enum.Names = "whole|mig|mps|time-slice"
+const gpuModeNames enum.Names = "unset|whole|mig|mps|time-slice"
 
 // ParseGPUMode is the inverse of GPUMode.String.
-func ParseGPUMode(s string) (GPUMode, error) { return parseEnum[GPUMode]("mode", gpuModeNames, s) }
+func ParseGPUMode(s string) (GPUMode, error) { return parseSet[GPUMode]("mode", gpuModeNames, s) }
 
 // String is the word for it, as in JSON.
 func (m GPUMode) String() string { return enum.Text(gpuModeNames, m, "GPUMode(%d)") }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
-func (m GPUMode) MarshalText() ([]byte, error) { return marshalEnum("mode", gpuModeNames, m) }
+func (m GPUMode) MarshalText() ([]byte, error) { return marshalSet("mode", gpuModeNames, m) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
@@ -135,24 +138,26 @@ func (s *ReplicaState) UnmarshalText(b []byte) error { return unmarshalEnum(s, P
 type Outcome uint8
 
 const (
+	// OutcomeUnset, the zero value: nothing was said. Apply refuses it, and nothing marshals it.
+	OutcomeUnset Outcome = iota
 	// OutcomeDone: every member of the order is as it was ordered.
-	OutcomeDone Outcome = iota
+	OutcomeDone
 	// OutcomeFailed: none is. A failed Bind left nothing running.
 	OutcomeFailed
 	// OutcomePartial: the members that the report lists failed, the others are done.
 	OutcomePartial
 )
 
-const outcomeNames enum.Names = "done|failed|partial"
+const outcomeNames enum.Names = "unset|done|failed|partial"
 
 // ParseOutcome is the inverse of Outcome.String.
-func ParseOutcome(s string) (Outcome, error) { return parseEnum[Outcome]("outcome", outcomeNames, s) }
+func ParseOutcome(s string) (Outcome, error) { return parseSet[Outcome]("outcome", outcomeNames, s) }
 
 // String is the word for it, as in JSON.
 func (o Outcome) String() string { return enum.Text(outcomeNames, o, "Outcome(%d)") }
 
 // MarshalText implements [encoding.TextMarshaler]. A value that is out of range is refused.
-func (o Outcome) MarshalText() ([]byte, error) { return marshalEnum("outcome", outcomeNames, o) }
+func (o Outcome) MarshalText() ([]byte, error) { return marshalSet("outcome", outcomeNames, o) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
@@ -171,6 +176,22 @@ func marshalEnum[E ~uint8](field string, names enum.Names, v E) ([]byte, error) 
 		return nil, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%d is out of range", uint8(v))}
 	}
 	return []byte(enum.Text(names, v, "")), nil
+}
+
+// parseSet is parseEnum for an enumeration that says nothing by its zero value.
+func parseSet[E ~uint8](field string, names enum.Names, s string) (E, error) {
+	if v, ok := enum.Parse[E](names, s); ok && v != 0 {
+		return v, nil
+	}
+	return 0, &Error{Event: field, Kind: ErrInvalid, Reason: fmt.Sprintf("%q is none of %q", s, names.List()[1:])}
+}
+
+// marshalSet is marshalEnum for an enumeration that says nothing by its zero value.
+func marshalSet[E ~uint8](field string, names enum.Names, v E) ([]byte, error) {
+	if v == 0 {
+		return nil, &Error{Event: field, Kind: ErrInvalid, Reason: "is not set"}
+	}
+	return marshalEnum(field, names, v)
 }
 
 func unmarshalEnum[E ~uint8](into *E, parse func(string) (E, error), text []byte) error {

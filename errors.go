@@ -75,6 +75,7 @@ type BrokenInvariant struct {
 	Err error
 }
 
+// Error is "berth: broken invariant: " and what does not hold.
 func (b *BrokenInvariant) Error() string { return "berth: broken invariant: " + b.Err.Error() }
 
 // Unwrap returns what does not hold.

@@ -6,7 +6,8 @@ import (
 )
 
 // An Event is something that happened, as the embedder tells it to the core with
-// [Scheduler.Apply]. The set of events is closed: the types of this file.
+// [Scheduler.Apply]: by value, and not by pointer. The set of events is closed: the types of
+// this file.
 //
 // A refused event changes nothing. It is refused with [ErrUnknown] if it names a node, GPU,
 // queue or job that the core does not know, with [ErrDuplicate] if it adds a name that is
@@ -159,8 +160,9 @@ func (GPURepaired) event() {}
 // GPU may be out. Members that were being started there when a Repartition was not reported in
 // time hold the GPU until their Bind is over: tell it again then.
 type GPUPartitioned struct {
-	Node NodeID  `json:"node"`
-	GPU  int     `json:"gpu"`
+	Node NodeID `json:"node"`
+	GPU  int    `json:"gpu"`
+	// Mode has to be said: one that is left out is refused.
 	Mode GPUMode `json:"mode"`
 	// Instances that exist, in GPUModeMIG.
 	Instances []mig.Placement `json:"instances,omitempty"`
@@ -260,7 +262,8 @@ type ObservedReplica struct {
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
 	// Started is when it began to run.
-	Started Time              `json:"started"`
+	Started Time `json:"started"`
+	// Members that run, and what each holds.
 	Members []MemberPlacement `json:"members"`
 }
 
@@ -293,8 +296,10 @@ func (JobCancelled) event() {}
 type JobFinished struct {
 	Job         JobID       `json:"job"`
 	Incarnation Incarnation `json:"incarnation"`
-	Failed      bool        `json:"failed,omitempty"`
-	Reason      string      `json:"reason,omitempty"`
+	// Failed and Reason are for people and for the journal: a job that ended is not started
+	// again either way.
+	Failed bool   `json:"failed,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // Kind is "jobFinished".
@@ -312,7 +317,8 @@ type MemberFailed struct {
 	// Bind that started the members, if known: members that another Bind has started
 	// since are passed over, so that a doubled report does not hit those that took
 	// the place of the dead.
-	Bind    OrderID     `json:"bind,omitempty"`
+	Bind OrderID `json:"bind,omitempty"`
+	// Members that died.
 	Members []MemberRef `json:"members"`
 	Reason  string      `json:"reason,omitempty"`
 }
@@ -325,7 +331,9 @@ func (MemberFailed) event() {}
 // OrderReported tells how an order ended. It names the order by its ID; a
 // report about an order that is over is stale.
 type OrderReported struct {
-	Order   OrderID `json:"order"`
+	Order OrderID `json:"order"`
+	// Outcome of the order as a whole; each order says what its outcomes mean. One that is left
+	// out is refused.
 	Outcome Outcome `json:"outcome"`
 	// Members that failed, when Outcome is Partial.
 	Members []MemberRef `json:"members,omitempty"`
@@ -344,7 +352,8 @@ type ActivityReported struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
 	Incarnation Incarnation `json:"incarnation"`
-	ActiveMilli int         `json:"activeMilli"`
+	// ActiveMilli is in thousandths of the GPUs' time: 0..1000.
+	ActiveMilli int `json:"activeMilli"`
 }
 
 // Kind is "activityReported".

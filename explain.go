@@ -85,6 +85,7 @@ type QueueStanding struct {
 // A Reason says why a replica waits for a place: for its gang, or for the rest of
 // it.
 type Reason struct {
+	// Code is for programs. New codes may come, so a switch over them needs a default.
 	Code ReasonCode `json:"code"`
 	// Text is the reason in a sentence, with its numbers.
 	Text string `json:"text"`
@@ -142,8 +143,8 @@ type LevelFinding struct {
 
 // A Shortfall counts the domains that are short of something.
 type Shortfall struct {
-	// What: "health" (failed GPUs and cordoned nodes would do), "GPUs", "whole segments",
-	// "host CPU", "host memory", "rails", "spread", "room for all groups".
+	// What: "healthy nodes" (failed GPUs and cordoned nodes would do), "GPUs", "whole segments",
+	// "host CPU", "host memory", "rails", "spread", "capacity for all groups".
 	What    string `json:"what"`
 	Domains int    `json:"domains"`
 }

@@ -22,7 +22,8 @@ import (
 // Several that wait for the same count together, as far as the change serves them.
 type Geometry struct {
 	// Pool that it is for; empty: all pools that have no entry of their own.
-	Pool string       `json:"pool,omitempty"`
+	Pool string `json:"pool,omitempty"`
+	// Kind is what may change; zero: nothing.
 	Kind GeometryKind `json:"kind,omitzero"`
 	// Cost is for how long a repartition keeps what it touches from use; default 30
 	// seconds.

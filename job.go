@@ -15,12 +15,17 @@ import (
 // all. A service is a number of identical gangs, its replicas, each of which
 // comes and goes by itself. A job that is no service has one replica, number 0.
 type Job struct {
+	// ID is unique among the jobs that the core knows; ties are broken by it, the smaller
+	// first.
 	ID JobID `json:"id"`
 	// Queue the job is charged to: a queue without children.
 	Queue QueueID `json:"queue"`
-	// Tenant is the trust domain. Members share a GPU with their own tenant only.
+	// Tenant is the trust domain: members share a GPU with members of the same tenant alone.
+	// Empty: the trust domain is the queue, and members share a GPU with those jobs of the
+	// queue alone that name no tenant either.
 	Tenant TenantID `json:"tenant,omitempty"`
-	Class  Class    `json:"class,omitzero"`
+	// Class ranks the job within its queue, and says whether it may be preempted; zero: batch.
+	Class Class `json:"class,omitzero"`
 	// Priority orders jobs of one queue and class, higher first.
 	Priority int32 `json:"priority,omitempty"`
 	// Groups make up the gang, such as one driver and 64 workers.
@@ -106,9 +111,10 @@ type MinInstance struct {
 	MinMemoryMiB int64 `json:"minMemoryMiB,omitempty"`
 }
 
-// A Share is a part of one GPU, together with other members of the same tenant
-// and mode.
+// A Share is a part of one GPU, together with other members of the same mode and the same
+// trust domain: the tenant, or the queue of jobs that name no tenant. See Job.Tenant.
 type Share struct {
+	// Mode in which the GPU is shared; zero: MPS.
 	Mode ShareMode `json:"mode,omitzero"`
 	// GPUMilli is the part of the GPU's compute, in thousandths: 1 to 999.
 	GPUMilli int `json:"gpuMilli"`

@@ -97,7 +97,7 @@ func (s *sum[I]) encode(value I) ([]byte, error) {
 			return json.Marshal(map[string]I{v.kind: value})
 		}
 	}
-	return nil, s.refuse("", fmt.Sprintf("%T is not an %s", value, s.name))
+	return nil, s.refuse("", fmt.Sprintf("%T is not an %s, which is a value of the package and no pointer to one", value, s.name))
 }
 
 func (s *sum[I]) decode(b []byte) (value I, err error) {

@@ -12,9 +12,9 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// Names by which the caller knows things. The core interns them at the door and
-// orders ties by them, so they should be stable: the same machine keeps its name
-// when it comes back from repair.
+// Names by which the caller knows things: 1 to 1,024 bytes of UTF-8 without control characters.
+// The core interns them at the door and orders ties by them, so they should be stable: the same
+// machine keeps its name when it comes back from repair.
 type (
 	NodeID   string
 	JobID    string
@@ -71,8 +71,8 @@ type GPU struct {
 	// UUID and PCI address, for the orchestrator; the core only carries them.
 	UUID string `json:"uuid,omitempty"`
 	PCI  string `json:"pci,omitempty"`
-	// NUMANode that the GPU is attached to, or -1 where the platform does not say.
-	NUMANode int `json:"numaNode,omitempty"`
+	// NUMANode that the GPU is attached to; left out where the platform does not say.
+	NUMANode Ordinal `json:"numaNode,omitzero"`
 	// Clique names the set of GPUs this one reaches over NVLink. It may span
 	// nodes (NVL72). Empty: no NVLink.
 	Clique string `json:"clique,omitempty"`
@@ -80,7 +80,8 @@ type GPU struct {
 	// product of package mig, such as "H100-80GB", or one told with MIGTableSet, which
 	// wins. Empty: it does not divide.
 	MIGTable string `json:"migTable,omitempty"`
-	// Mode that the GPU is in and, in GPUModeMIG, the instances that exist. Later changes
+	// Mode that the GPU is in, and is GPUModeWhole where it is left out, and the instances
+	// that exist in GPUModeMIG. Later changes
 	// are told with GPUPartitioned; NodeUpdated passes over both.
 	Mode      GPUMode         `json:"mode,omitzero"`
 	Instances []mig.Placement `json:"instances,omitempty"`
@@ -95,12 +96,13 @@ type GPU struct {
 // A NIC is a network adapter of the cluster network.
 type NIC struct {
 	Name string `json:"name"`
-	// Rail is the number of the rail the NIC is cabled to.
-	Rail int `json:"rail,omitempty"`
+	// Rail is the number of the rail the NIC is cabled to; left out where it is on none, or
+	// nobody knows.
+	Rail Ordinal `json:"rail,omitzero"`
 	// MbitPerSecond is the line rate.
 	MbitPerSecond int64 `json:"mbitPerSecond,omitempty"`
 	// NUMANode as in GPU.
-	NUMANode int `json:"numaNode,omitempty"`
+	NUMANode Ordinal `json:"numaNode,omitzero"`
 }
 
 // A ComputeCapability is a version of the GPU's instruction set: 9.0 is
@@ -195,9 +197,6 @@ func (g *GPU) check(first *GPU) *Error {
 			return err.in(text.field)
 		}
 	}
-	if g.NUMANode < -1 || g.NUMANode > limits.MaxOrdinal {
-		return refuse(ErrInvalid, "numaNode", fmt.Sprintf("%d is not a NUMA node", g.NUMANode))
-	}
 	if g.MaxShares < 0 || g.MaxShares > limits.MaxOrdinal {
 		return refuse(ErrInvalid, "maxShares", fmt.Sprintf("%d is outside 0..%d", g.MaxShares, limits.MaxOrdinal))
 	}
@@ -224,12 +223,6 @@ func (g *GPU) check(first *GPU) *Error {
 func (c *NIC) check() *Error {
 	if err := checkName(c.Name); err != nil {
 		return err.in("name")
-	}
-	if c.Rail < 0 || c.Rail > limits.MaxOrdinal {
-		return refuse(ErrInvalid, "rail", fmt.Sprintf("%d is not a rail", c.Rail))
-	}
-	if c.NUMANode < -1 || c.NUMANode > limits.MaxOrdinal {
-		return refuse(ErrInvalid, "numaNode", fmt.Sprintf("%d is not a NUMA node", c.NUMANode))
 	}
 	return checkAmount(c.MbitPerSecond).in("mbitPerSecond")
 }

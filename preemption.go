@@ -50,7 +50,8 @@ type Preemption struct {
 	// at once may go when there was no eviction for long enough, and then it takes as much
 	// longer until the next. Both delay every beneficiary, also a queue that takes its
 	// guarantee back. Default: no limits.
-	RateLimit      RateLimit `json:"rateLimit,omitzero"`
+	RateLimit RateLimit `json:"rateLimit,omitzero"`
+	// QueueRateLimit bounds the evictions of each queue: see RateLimit.
 	QueueRateLimit RateLimit `json:"queueRateLimit,omitzero"`
 	// Gain says when a preemption pays.
 	Gain GainPolicy `json:"gain,omitzero"`
@@ -68,7 +69,7 @@ const (
 	PreemptionOff
 )
 
-const preemptionModeNames enum.Names = "on|reclaim|never"
+const preemptionModeNames enum.Names = "on|reclaim|off"
 
 // ParsePreemptionMode is the inverse of PreemptionMode.String.
 func ParsePreemptionMode(s string) (PreemptionMode, error) {

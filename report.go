@@ -111,8 +111,8 @@ type ReplicaCount struct {
 type WaitingCount struct {
 	// Ready ones have not been tried since something changed for them.
 	Ready int `json:"ready"`
-	// Capacity: they fit nowhere. Quota: a limit is in the way. Backoff: a Bind
-	// failed.
+	// Capacity: they fit nowhere. Quota: a limit is in the way. Backoff: a Bind failed, and it
+	// is not time yet to try again.
 	Capacity int `json:"capacity"`
 	Quota    int `json:"quota"`
 	Backoff  int `json:"backoff"`
@@ -120,15 +120,19 @@ type WaitingCount struct {
 
 // A QueueReport describes a queue.
 type QueueReport struct {
-	Queue           QueueID `json:"queue"`
-	UsedMilli       int64   `json:"usedMilli"`
-	GuaranteedMilli int64   `json:"guaranteedMilli,omitempty"`
-	LimitMilli      *int64  `json:"limitMilli,omitempty"`
-	WaitingReplicas int     `json:"waitingReplicas,omitempty"`
+	Queue QueueID `json:"queue"`
+	// UsedMilli is what the queue and those below it use, GuaranteedMilli and LimitMilli what
+	// is stated for GPUs, in thousandths of a GPU; nil: there is no limit.
+	UsedMilli       int64  `json:"usedMilli"`
+	GuaranteedMilli int64  `json:"guaranteedMilli,omitempty"`
+	LimitMilli      *int64 `json:"limitMilli,omitempty"`
+	WaitingReplicas int    `json:"waitingReplicas,omitempty"`
 }
 
 // Totals count what happened since the core was made.
 type Totals struct {
+	// JobsAdmitted counts jobs that were submitted or observed, ReplicasStarted the times when
+	// a gang began to run, JobsDropped the jobs that the core gave up.
 	JobsAdmitted    int64 `json:"jobsAdmitted"`
 	ReplicasStarted int64 `json:"replicasStarted"`
 	JobsFinished    int64 `json:"jobsFinished"`
@@ -151,7 +155,9 @@ type Totals struct {
 	ReplicasEvicted      int64 `json:"replicasEvicted"`
 	ReplicasShrunk       int64 `json:"replicasShrunk"`
 	// Moves counts how often a place was kept for a gang that had to leave its own.
-	Moves                int64 `json:"moves"`
+	Moves int64 `json:"moves"`
+	// OrdersExpired counts orders that were not reported in time, ReplicasPresumedDead those
+	// that were taken for stopped for want of a report.
 	OrdersExpired        int64 `json:"ordersExpired"`
 	ReplicasPresumedDead int64 `json:"replicasPresumedDead"`
 	// Reservations counts those given to gangs, ReservationsExpired those that ended without a

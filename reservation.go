@@ -17,7 +17,9 @@ type Reservation struct {
 	Domain []string `json:"domain,omitempty"`
 	// GPUs is a number of them; the core picks whole nodes, those that are free
 	// soonest first, in one domain of the required level.
-	GPUs     int      `json:"gpus,omitempty"`
+	GPUs int `json:"gpus,omitempty"`
+	// Selector and Required narrow the choice of GPUs: which nodes, and the level of the one
+	// domain that they are in.
 	Selector Selector `json:"selector,omitzero"`
 	Required string   `json:"required,omitempty"`
 	// Reason is for people.

@@ -86,14 +86,69 @@ func TestEnumsRoundTrip(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, s, back)
 	}
-	for o := range berth.OutcomePartial + 1 {
+	for o := berth.OutcomeDone; o <= berth.OutcomePartial; o++ {
 		back, err := berth.ParseOutcome(o.String())
 		require.NoError(t, err)
 		require.Equal(t, o, back)
 	}
+	for m := berth.GPUModeWhole; m <= berth.GPUModeTimeSlice; m++ {
+		back, err := berth.ParseGPUMode(m.String())
+		require.NoError(t, err)
+		require.Equal(t, m, back)
+	}
 	require.Equal(t, "Class(9)", berth.Class(9).String())
 	_, err := json.Marshal(berth.ReplicaState(9))
 	require.Error(t, err)
+}
+
+// Number 0 is one like any other, and what is not known is not 0.
+func TestOrdinal(t *testing.T) {
+	require.NotEqual(t, berth.Ordinal{}, berth.OrdinalOf(0))
+	require.Equal(t, berth.Ordinal{}, berth.OrdinalOf(-1))
+	require.Equal(t, berth.Ordinal{}, berth.OrdinalOf(math.MaxInt))
+	for _, c := range []struct {
+		nic  berth.NIC
+		json string
+	}{
+		{berth.NIC{Name: "a"}, `{"name":"a"}`},
+		{berth.NIC{Name: "a", Rail: berth.OrdinalOf(0), NUMANode: berth.OrdinalOf(3)}, `{"name":"a","rail":0,"numaNode":3}`},
+	} {
+		b, err := json.Marshal(c.nic)
+		require.NoError(t, err)
+		require.Equal(t, c.json, string(b))
+		var back berth.NIC
+		require.NoError(t, json.Unmarshal(b, &back))
+		require.Equal(t, c.nic, back)
+	}
+	n, known := berth.OrdinalOf(3).Number()
+	require.True(t, known)
+	require.Equal(t, 3, n)
+	_, known = berth.Ordinal{}.Number()
+	require.False(t, known)
+	require.Equal(t, "unknown 0", berth.Ordinal{}.String()+" "+berth.OrdinalOf(0).String())
+	var o berth.Ordinal
+	for _, text := range []string{"-1", "1.5", `"0"`, "1e9", "[]"} {
+		require.ErrorIs(t, json.Unmarshal([]byte(text), &o), berth.ErrInvalid, text)
+	}
+	require.NoError(t, json.Unmarshal([]byte("null"), &o))
+}
+
+// What has to be said cannot be written or read unsaid.
+func TestUnsetIsRefused(t *testing.T) {
+	require.Equal(t, "unset", berth.OutcomeUnset.String())
+	require.Equal(t, "unset", berth.GPUModeUnset.String())
+	for _, e := range []berth.Event{berth.OrderReported{Order: 1}, berth.GPUPartitioned{Node: "n"}} {
+		_, err := berth.EncodeEvent(e)
+		require.ErrorContains(t, err, "is not set")
+	}
+	for _, text := range []string{"", "unset"} {
+		_, err := berth.ParseOutcome(text)
+		require.ErrorContains(t, err, `is none of ["done" "failed" "partial"]`)
+		_, err = berth.ParseGPUMode(text)
+		require.ErrorIs(t, err, berth.ErrInvalid)
+	}
+	var gpu berth.GPU
+	require.NoError(t, json.Unmarshal([]byte(`{"product":"T4"}`), &gpu), "a GPU of a node need not say it")
 }
 
 func TestTimeSaturates(t *testing.T) {

@@ -30,7 +30,7 @@ func Policies() []NamedPolicy {
 		{"buddy", "the smallest free cell of 1, 2, 4 or 8 GPUs", plain(Buddy)},
 		{"core", "what the scheduling core does", plain(Core)},
 		{"fgd", "the node that loses the least for typical requests", plain(FGD)},
-		{"berth", "the node that leaves the most room for what is expected", plain(Berth)},
+		{"berth", "the node that leaves the most capacity for expected work", plain(Berth)},
 	}
 }
 

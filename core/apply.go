@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/refusal"
@@ -18,18 +19,37 @@ func (c *Core) Apply(now berth.Time, e berth.Event) error {
 		return &berth.Error{Event: "event", Kind: berth.ErrInvalid, Reason: "is nil"}
 	}
 	if now < c.state.Now {
-		return c.clockError(e.Kind(), now)
+		return c.clockError(kindOf(e), now)
 	}
 	before, due := c.state.Now, *c.agenda
 	c.state.SetClock(now)
 	if err := c.apply(e); err != nil {
 		c.state.SetClock(before)
 		*c.agenda = due
-		err.Event = e.Kind()
+		err.Event = kindOf(e)
 		return err
 	}
 	return nil
 }
+
+// kindOf is the kind of an event. A pointer to one has the methods of the event, and is none: a
+// nil one cannot even be asked for its kind.
+func kindOf(e berth.Event) string {
+	if isPointer(e) {
+		return "event"
+	}
+	return e.Kind()
+}
+
+func notAnEvent(e berth.Event) *berth.Error {
+	why := "is not one of the package's events"
+	if isPointer(e) {
+		why = "is a pointer: pass the event itself, without &"
+	}
+	return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%T %s", e, why))
+}
+
+func isPointer(e berth.Event) bool { return strings.HasPrefix(fmt.Sprintf("%T", e), "*") }
 
 // apply dispatches. Each handler checks everything before it changes anything.
 func (c *Core) apply(e berth.Event) *berth.Error {
@@ -86,8 +106,8 @@ func (c *Core) apply(e berth.Event) *berth.Error {
 		return c.books.LedgerSettled(e)
 	case berth.PolicyChanged:
 		return c.policyChanged(e)
-	default: // a pointer to an event, say
-		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%T is not one of the package's events", e))
+	default:
+		return notAnEvent(e)
 	}
 }
 

@@ -24,7 +24,7 @@ func (c *Core) checkRegeometry(policy *berth.Policy) *berth.Error {
 		p := c.gpus.Repartitions[id]
 		geometry := state.GeometryOf(policy, p.Node.Spec.Pool)
 		if p.TouchesMIG() && (geometry.Kind == berth.GeometryPerClaim) != (p.Node.Geometry.Kind == berth.GeometryPerClaim) {
-			return refusal.Of(berth.ErrConflict, "geometry", fmt.Sprintf("order %d about GPU %d of node %s is out, so pool %q cannot become %s yet",
+			return refusal.Of(berth.ErrConflict, "geometry", fmt.Sprintf("order %d for GPU %d of node %s is outstanding, so pool %q cannot become %s yet",
 				id, p.Order.GPU, p.Order.Node, p.Node.Spec.Pool, geometry.Kind))
 		}
 	}
@@ -91,7 +91,7 @@ func (c *Core) waitingInstances() map[*catalogue.Table][]int64 {
 		s := c.state.Shapes[key]
 		waiting := 0
 		for _, b := range s.Buckets {
-			waiting += b.Entries.Len()
+			waiting += b.Waiting()
 		}
 		if waiting == 0 {
 			continue

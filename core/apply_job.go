@@ -47,7 +47,7 @@ func (c *Core) queueRemoved(e berth.QueueRemoved) *berth.Error {
 		return refusal.Of(berth.ErrUnknown, "queue", fmt.Sprintf("there is no queue %q", e.Queue))
 	}
 	if at := slices.IndexFunc(c.backlog.Reservations, func(w *record.Reservation) bool { return w.Queue == i }); at >= 0 {
-		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for it", c.backlog.Reservations[at].Advance.ID))
+		return refusal.Of(berth.ErrConflict, "queue", fmt.Sprintf("reservation %q is for this queue", c.backlog.Reservations[at].Advance.ID))
 	}
 	parent := c.state.Quota.Parent(i)
 	if err := c.books.RemoveQueue(i, string(e.Queue)); err != nil {
@@ -90,9 +90,7 @@ func (c *Core) jobSubmitted(e berth.JobSubmitted) *berth.Error {
 		return refusal.In(err, "job")
 	}
 	c.books.Admit(j)
-	for range record.ReplicasOf(&j.Spec) {
-		c.life.Pend(c.newReplica(j))
-	}
+	c.addReplicas(j, record.ReplicasOf(&j.Spec))
 	return nil
 }
 
@@ -104,12 +102,12 @@ func (c *Core) roomFor(more int) *berth.Error {
 	return nil
 }
 
-// newReplica gives a job a replica with the lowest number that is not in use.
-func (c *Core) newReplica(j *record.Job) *record.Replica {
-	for j.Vacant < len(j.Replicas) && j.Replicas[j.Vacant] != nil {
-		j.Vacant++
+// addReplicas gives a job so many replicas, which wait, with the lowest numbers that are not in
+// use. The cost does not depend on how many they are.
+func (c *Core) addReplicas(j *record.Job, many int) {
+	for _, numbers := range j.Vacancies(many) {
+		c.life.PendBatch(c.state.NewReplicaAt(j, numbers[0]), numbers[1]-numbers[0]-1)
 	}
-	return c.state.NewReplicaAt(j, j.Vacant)
 }
 
 func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
@@ -125,7 +123,7 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 	for i := range e.Running {
 		r := &e.Running[i]
 		if seen[r.Replica] {
-			err = refusal.Of(berth.ErrDuplicate, "replica", fmt.Sprintf("replica %d is told of twice", r.Replica))
+			err = refusal.Of(berth.ErrDuplicate, "replica", fmt.Sprintf("replica %d is named twice", r.Replica))
 		} else if err = c.checkObserved(j, r); err == nil {
 			held, err = c.holdObserved(j, r, held)
 		}
@@ -139,19 +137,12 @@ func (c *Core) jobObserved(e berth.JobObserved) *berth.Error {
 		seen[r.Replica] = true
 	}
 	c.books.Admit(j)
-	for n := range record.ReplicasOf(&j.Spec) {
-		c.state.NewReplicaAt(j, n)
-	}
 	for i := range e.Running {
 		r := &e.Running[i]
 		c.adopt(j, r, held[:len(r.Members)])
 		held = held[len(r.Members):]
 	}
-	for _, rep := range j.Replicas {
-		if rep.State == berth.ReplicaPending {
-			c.life.Pend(rep)
-		}
-	}
+	c.addReplicas(j, record.ReplicasOf(&j.Spec)-len(e.Running))
 	return nil
 }
 
@@ -172,7 +163,7 @@ func (c *Core) checkObserved(j *record.Job, r *berth.ObservedReplica) *berth.Err
 		p := &r.Members[i]
 		flat := j.Flat(p.Ref())
 		if flat < 0 || seen[flat] {
-			return refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v is no member of the gang, or is doubled", p.Ref()))
+			return refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v is not a member of the gang, or is named twice", p.Ref()))
 		}
 		seen[flat] = true
 		g := j.Group(flat)
@@ -201,7 +192,7 @@ func (c *Core) checkKnown(p *berth.MemberPlacement) *berth.Error {
 	n := c.state.NodeByID[p.Node]
 	for _, g := range p.GPUs.Indexes() {
 		if n.GPUs[g].Unknown {
-			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("how GPU %d of node %q is divided is not known: tell it with gpuPartitioned", g, p.Node))
+			return refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("the partitioning of GPU %d of node %q is unknown: report it with gpuPartitioned", g, p.Node))
 		}
 	}
 	return nil
@@ -224,7 +215,7 @@ func (c *Core) holdObserved(j *record.Job, r *berth.ObservedReplica, held []gang
 
 // adopt makes a new replica run on what is held for it.
 func (c *Core) adopt(j *record.Job, r *berth.ObservedReplica, held []gang.Hold) {
-	rep := j.Replicas[r.Replica]
+	rep := c.state.NewReplicaAt(j, r.Replica)
 	c.life.Begin(rep, r.Incarnation)
 	rep.Members = make([]record.Member, j.Members())
 	for i := range held {
@@ -257,32 +248,64 @@ func (c *Core) jobScaled(e berth.JobScaled) *berth.Error {
 	if err := c.admission.CheckReplicas(e.Replicas); err != nil {
 		return refusal.In(err, "replicas")
 	}
-	kept := keptOf(j)
-	if err := c.roomFor(max(0, e.Replicas-len(kept))); err != nil {
+	list := slices.DeleteFunc(partsOf(j), func(p part) bool { return p.rep != nil && p.rep.Release.Gone })
+	kept := 0
+	for _, p := range list {
+		kept += p.many
+	}
+	if err := c.roomFor(max(0, e.Replicas-kept)); err != nil {
 		return refusal.In(err, "replicas")
 	}
 	j.Spec.Service.Replicas = e.Replicas
-	for range e.Replicas - len(kept) {
-		c.life.Pend(c.newReplica(j))
+	if e.Replicas > kept {
+		c.addReplicas(j, e.Replicas-kept)
+		return nil
 	}
-	slices.SortFunc(kept, func(a, b *record.Replica) int {
-		return cmp.Or(record.CompareBool(a.State != berth.ReplicaRunning, b.State != berth.ReplicaRunning), cmp.Compare(a.Number, b.Number))
-	})
-	for _, rep := range kept[min(len(kept), e.Replicas):] {
-		c.life.TakeBack(rep, berth.Cause{Code: berth.CauseScaledDown}, true)
-	}
+	slices.SortStableFunc(list, func(a, b part) int { return record.CompareBool(!a.runs(), !b.runs()) })
+	c.takeBack(list, e.Replicas, berth.Cause{Code: berth.CauseScaledDown})
 	return nil
 }
 
-// keptOf lists the replicas that are not on their way out.
-func keptOf(j *record.Job) []*record.Replica {
-	var kept []*record.Replica
+// A part is a replica of a job, or the replicas of a batch.
+type part struct {
+	rep        *record.Replica
+	batch      *record.Batch
+	from, many int // the numbers
+}
+
+func (p part) runs() bool { return p.rep != nil && p.rep.State == berth.ReplicaRunning }
+
+// partsOf lists the replicas of a job by number.
+func partsOf(j *record.Job) []part {
+	var list []part
 	for _, rep := range j.Replicas {
-		if rep != nil && !rep.Release.Gone {
-			kept = append(kept, rep)
+		if rep != nil {
+			list = append(list, part{rep: rep, from: rep.Number, many: 1})
 		}
 	}
-	return kept
+	for _, t := range j.Batches {
+		list = append(list, part{batch: t, from: t.Next, many: t.Len()})
+	}
+	slices.SortFunc(list, func(a, b part) int { return cmp.Compare(a.from, b.from) })
+	return list
+}
+
+// takeBack has all replicas of a list go but so many of the first.
+func (c *Core) takeBack(list []part, keep int, cause berth.Cause) {
+	for _, p := range list {
+		switch {
+		case keep >= p.many:
+			keep -= p.many
+		case p.rep != nil:
+			c.life.TakeBack(p.rep, cause, true)
+		default:
+			c.life.ForgetBatch(p.batch, max(p.batch.Next, p.from+keep))
+			if p.batch.Next > p.from { // a record since the one before it went
+				c.life.TakeBack(p.batch.Job.Replicas[p.from], cause, true)
+			}
+			keep = 0
+		}
+	}
 }
 
 func (c *Core) jobCancelled(e berth.JobCancelled) *berth.Error {
@@ -299,11 +322,7 @@ func (c *Core) jobCancelled(e berth.JobCancelled) *berth.Error {
 		c.life.ForgetJob(j)
 		return nil
 	}
-	for _, rep := range slices.Clone(j.Replicas) {
-		if rep != nil {
-			c.life.TakeBack(rep, berth.Cause{Code: berth.CauseCancelled}, true)
-		}
-	}
+	c.takeBack(partsOf(j), 0, berth.Cause{Code: berth.CauseCancelled})
 	return nil
 }
 

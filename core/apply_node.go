@@ -23,7 +23,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	if len(c.state.NodeByID) >= c.state.Config.Limits.Nodes {
 		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes", c.state.Config.Limits.Nodes))
 	}
-	if err := c.addNode(e.Node.Clone(), nil); err != nil {
+	if err := c.addNode(described(&e.Node), nil); err != nil {
 		return err
 	}
 	if !c.books.Restoring {
@@ -32,6 +32,17 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	c.state.Freed(c.state.NodeByID[e.Node.ID])
 	c.agenda.Grew(c.state.Now)
 	return nil
+}
+
+// described is a node as the core keeps it: a copy in which every GPU has a mode.
+func described(n *berth.Node) berth.Node {
+	spec := n.Clone()
+	for g := range spec.GPUs {
+		if spec.GPUs[g].Mode == berth.GPUModeUnset {
+			spec.GPUs[g].Mode = berth.GPUModeWhole
+		}
+	}
+	return spec
 }
 
 func (c *Core) checkNode(n *berth.Node) *berth.Error {
@@ -79,7 +90,7 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 // asKnown is a description of a node with what the core knows better: the failures, the modes
 // and the instances of its GPUs.
 func asKnown(n *record.Node, told *berth.Node) berth.Node {
-	spec := told.Clone()
+	spec := described(told)
 	for g := range min(len(spec.GPUs), len(n.Spec.GPUs)) {
 		spec.GPUs[g].Failed = spec.GPUs[g].Failed || n.Spec.GPUs[g].Failed
 		if spec.GPUs[g].MIGTable == n.Spec.GPUs[g].MIGTable {

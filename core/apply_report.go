@@ -12,6 +12,9 @@ import (
 // orderReported is the end of an order. Reports about orders that are not out
 // are stale: they were reported before, have expired, or were overtaken.
 func (c *Core) orderReported(e berth.OrderReported) *berth.Error {
+	if e.Outcome == berth.OutcomeUnset {
+		return refusal.Of(berth.ErrInvalid, "outcome", "is not set")
+	}
 	if p := c.gpus.Repartitions[e.Order]; p != nil {
 		if err := refusal.Text(e.Reason); err != nil {
 			return refusal.In(err, "reason")
@@ -20,7 +23,7 @@ func (c *Core) orderReported(e berth.OrderReported) *berth.Error {
 	}
 	rep := c.state.Orders[e.Order]
 	if rep == nil {
-		kind, reason := berth.ErrStale, fmt.Sprintf("order %d is not out any more", e.Order)
+		kind, reason := berth.ErrStale, fmt.Sprintf("order %d is not outstanding any more", e.Order)
 		if e.Order == 0 || e.Order > c.state.LastOrder {
 			kind, reason = berth.ErrUnknown, fmt.Sprintf("order %d was never given", e.Order)
 		}
@@ -73,7 +76,7 @@ func (c *Core) failedMembers(rep *record.Replica, e *berth.OrderReported, ordere
 	case berth.OutcomePartial:
 		for i, ref := range e.Members {
 			if flat := rep.Job.Flat(ref); flat >= 0 && rep.Members[flat].State == record.MemberRunning {
-				return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v runs, and is no part of the order", ref))
+				return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v runs, but is not part of the order", ref))
 			}
 		}
 		return resolve(rep, e.Members, func(m *record.Member) bool {
@@ -93,7 +96,7 @@ func resolve(rep *record.Replica, refs []berth.MemberRef, meant func(*record.Mem
 	for i, ref := range refs {
 		flat := rep.Job.Flat(ref)
 		if flat < 0 || seen[flat] {
-			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v is no member of the gang, or is doubled", ref))
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("members", i), fmt.Sprintf("%v is not a member of the gang, or is named twice", ref))
 		}
 		seen[flat] = true
 		if meant(&rep.Members[flat]) {
@@ -221,7 +224,7 @@ func (c *Core) jobFinished(e berth.JobFinished) *berth.Error {
 		return err
 	}
 	if j.Spec.Service != nil {
-		return refusal.Of(berth.ErrInvalid, "job", "is a service, which ends by being cancelled")
+		return refusal.Of(berth.ErrInvalid, "job", "is a service: it ends when it is cancelled")
 	}
 	rep, err := c.books.KnownLife(e.Job, 0, e.Incarnation)
 	if err != nil {
@@ -231,7 +234,7 @@ func (c *Core) jobFinished(e berth.JobFinished) *berth.Error {
 		return refusal.In(err, "reason")
 	}
 	if rep.Release.Gone {
-		return refusal.Of(berth.ErrStale, "incarnation", "the job is on its way out already")
+		return refusal.Of(berth.ErrStale, "incarnation", "the job is ending already")
 	}
 	c.state.Totals.JobsFinished++
 	j.Cancelled = true

@@ -209,7 +209,7 @@ func TestShrinkingThatIsDisturbed(t *testing.T) {
 			d.report(r, berth.OutcomeFailed)
 			require.Empty(t, d.pass())
 			d.report(r, berth.OutcomeDone)
-			require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: r.ID}), berth.ErrStale)
+			require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone}), berth.ErrStale)
 			require.Equal(t, []string{"bind high victims-gone"}, told(d.pass()))
 		},
 		"the policy forbids it by now": func(t *testing.T, d *divided, r berth.Release) {

@@ -135,7 +135,7 @@ func TestS6_ACheckpointThatFailsIsNotWaitedFor(t *testing.T) {
 	orders = d.pass()
 	require.Equal(t, []string{"release low preempted"}, told(orders))
 	require.Contains(t, orders[0].Header().Cause.Detail, "nothing was heard")
-	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request.Header().ID}), berth.ErrStale, "too late")
+	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request.Header().ID, Outcome: berth.OutcomeDone}), berth.ErrStale, "too late")
 }
 
 // Reports about a request that make no sense are refused, those that come twice are stale.
@@ -143,10 +143,10 @@ func TestReportsOfACheckpoint(t *testing.T) {
 	d, request := asked(t)
 	id, members := request.Header().ID, []berth.MemberRef{{}}
 	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: id, Outcome: berth.OutcomePartial, Members: members}), berth.ErrInvalid)
-	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: id, Members: members}), berth.ErrInvalid)
+	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: id, Outcome: berth.OutcomeDone, Members: members}), berth.ErrInvalid)
 	require.Empty(t, d.pass())
 	d.report(request, berth.OutcomeDone)
-	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: id}), berth.ErrStale)
+	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: id, Outcome: berth.OutcomeDone}), berth.ErrStale)
 	require.Len(t, d.pass(), 1)
 	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: id, Outcome: berth.OutcomeFailed}), berth.ErrStale)
 }
@@ -170,7 +170,7 @@ func TestWhoIsNotNeededGoesOn(t *testing.T) {
 			withdrawn := orders[len(orders)-1]
 			require.Equal(t, "withdraw low not-needed", told(orders)[len(orders)-1])
 			require.Equal(t, request.Header().ID, withdrawn.(berth.Withdraw).Request)
-			require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request.Header().ID}), berth.ErrStale)
+			require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request.Header().ID, Outcome: berth.OutcomeDone}), berth.ErrStale)
 			require.Equal(t, berth.ReplicaRunning, d.explain("low").State)
 			require.EqualValues(t, 1, d.Report().Totals.RequestsWithdrawn)
 
@@ -252,8 +252,8 @@ func TestAVictimThatGoesByItself(t *testing.T) {
 // A core that is restored between any two facts gives the orders that the first one would.
 func TestD2_RestoredWhileSomebodyYields(t *testing.T) {
 	ends := map[string][]berth.Event{
-		"done":       {berth.OrderReported{Order: 2}, berth.OrderReported{Order: 3}, berth.OrderReported{Order: 4}},
-		"failed":     {berth.OrderReported{Order: 2, Outcome: berth.OutcomeFailed}, berth.OrderReported{Order: 3}},
+		"done":       {berth.OrderReported{Order: 2, Outcome: berth.OutcomeDone}, berth.OrderReported{Order: 3, Outcome: berth.OutcomeDone}, berth.OrderReported{Order: 4, Outcome: berth.OutcomeDone}},
+		"failed":     {berth.OrderReported{Order: 2, Outcome: berth.OutcomeFailed}, berth.OrderReported{Order: 3, Outcome: berth.OutcomeDone}},
 		"finished":   {berth.JobFinished{Job: "low", Incarnation: 1}},
 		"cancelled":  {berth.JobCancelled{Job: "high"}},
 		"unreported": nil,

@@ -248,7 +248,7 @@ func ExampleCore_Diff() {
 	}
 	fmt.Println(len(sched.Diff(world)), "left")
 	// Output:
-	// node n2 is in the core's fleet alone
+	// node n2 is in the core's fleet, but was not observed
 	// 0 left
 }
 

@@ -112,8 +112,8 @@ func ExampleCore_Explain() {
 	fmt.Println(reason.Remedy)
 	// Output:
 	// gpus
-	// 0 of 1 members of the gang (8 GPUs each) fit now
-	// free GPUs for 1 more members, 8 GPUs each
+	// 0 of 1 member of the gang (8 GPUs each) fit now
+	// free GPUs for 1 more member, 8 GPUs each
 }
 
 // What would the core do if that node went? Nothing is changed by asking.

@@ -160,10 +160,31 @@ func TestTheLedgerIsTheIntegral(t *testing.T) {
 			require.Equal(r, berth.QueueTime{Queue: "a", Guaranteed: allocated - borrowed, Borrowed: borrowed}, queues[i])
 		}
 		d.tell(berth.LedgerSettled{})
-		if lines, _ := d.Core.Ledger(); len(running) == 0 {
+		if lines, queues := d.Core.Ledger(); len(running) == 0 {
 			require.Empty(r, lines)
+			require.Empty(r, queues)
 		}
 	})
+}
+
+// What was settled is forgotten by queue too, also of a queue that is gone; what is in use is not.
+func TestLedgerSettledForgetsQueueTime(t *testing.T) {
+	d := shared(t, berth.Config{Ledger: true}, func(_, _ *quota.Queue) {})
+	d.of("a", "over", 2)
+	d.of("b", "runs", 1)
+	for _, o := range d.pass() {
+		d.report(o, berth.OutcomeDone)
+	}
+	d.now += berth.Time(berth.Hour)
+	d.tell(berth.JobFinished{Job: "over", Incarnation: 1})
+	d.pass()
+	_, queues := d.Ledger()
+	require.Len(t, queues, 2)
+	d.tell(berth.QueueRemoved{Queue: "a"})
+	d.tell(berth.LedgerSettled{})
+	_, queues = d.Ledger()
+	require.Len(t, queues, 1)
+	require.Equal(t, berth.QueueID("b"), queues[0].Queue)
 }
 
 // anyJob draws a job that runs.
@@ -178,6 +199,40 @@ func anyJob(running map[berth.JobID]int, r *rapid.T) (berth.JobID, bool) {
 		return "", false
 	}
 	return rapid.SampledFrom(ids).Draw(r, "job"), true
+}
+
+// A queue that asks for exactly its fair share is not over it, and one more GPU is.
+func TestExplainAtExactlyTheFairShare(t *testing.T) {
+	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+	d.of("b", "b0", 4)
+	d.of("b", "b1", 4)
+	require.Len(t, d.pass(), 2, "they are being started, and cannot be asked to go")
+	d.of("a", "exactly", 4)
+	d.of("a", "more", 5)
+	require.Empty(t, d.pass())
+	for id, why := range map[berth.JobID]string{
+		"exactly": "nobody has to yield for it who would make enough room",
+		"more":    "nobody has to yield for it: queue a would use 5 GPUs, over its fair share of 4 GPUs",
+	} {
+		e, err := d.Explain(id)
+		require.NoError(t, err)
+		require.Equal(t, why, e.Replicas[0].Reason.Preemption)
+	}
+}
+
+// What fits exactly into the guarantee of its queue is due by it: it is taken back at any price.
+func TestExactlyTheGuaranteeIsDue(t *testing.T) {
+	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+	d.of("b", "b0", 4)
+	d.of("b", "b1", 4)
+	for _, o := range d.pass() {
+		d.report(o, berth.OutcomeDone)
+	}
+	d.now += berth.Time(10 * berth.Hour)
+	d.of("a", "exactly", 4)
+	orders := d.pass()
+	require.Len(t, orders, 1)
+	require.Equal(t, berth.ReplicaRef{Job: "exactly"}, orders[0].Header().Cause.Beneficiary)
 }
 
 // Explain tells where a job stands in its queue, and its queue among its siblings.

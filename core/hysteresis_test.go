@@ -58,7 +58,7 @@ func TestItIsPutOffUntilItIsWorthIt(t *testing.T) {
 	want := &berth.Weighing{Gain: 40 * 60_000, Cost: 160 * 60_000, From: 1000 + berth.Time(30*berth.Minute) + 1}
 	require.Equal(t, want, reason.Weighing)
 	require.Equal(t, []berth.Victim{{Job: "low", Queue: "a", GPUMilli: 8000, Cost: want.Cost}}, reason.PotentialVictims)
-	require.Contains(t, reason.Preemption, "not worth it")
+	require.Contains(t, reason.Preemption, "does not pay")
 	at, orders := d.wakes(2)
 	require.Equal(t, want.From, at)
 	require.Equal(t, []string{"requestCheckpoint low preempted"}, told(orders))

@@ -108,7 +108,7 @@ func TestR2_RefusedUpdateBesideADrain(t *testing.T) {
 	apply(berth.JobSubmitted{Job: gangJob("runs", 1, 8)})
 	orders, err := sched.Schedule(0)
 	require.NoError(t, err)
-	apply(berth.OrderReported{Order: orders[0].Header().ID})
+	apply(berth.OrderReported{Order: orders[0].Header().ID, Outcome: berth.OutcomeDone})
 	for i := range 4094 {
 		apply(berth.NodeJoined{Node: node(fmt.Sprint("n", i), fmt.Sprint("pool-", i), 1)})
 	}

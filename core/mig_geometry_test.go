@@ -179,9 +179,9 @@ func TestALostRepartition(t *testing.T) {
 	e, err := d.Explain("a")
 	require.NoError(t, err)
 	require.Equal(t, berth.ReplicaRunning, e.Replicas[0].State, "since it runs, the order was carried out")
-	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: orders[0].Header().ID}), berth.ErrStale)
+	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: orders[0].Header().ID, Outcome: berth.OutcomeDone}), berth.ErrStale)
 	require.ErrorIs(t, d.Apply(d.now, berth.GPUPartitioned{Node: "n", Mode: berth.GPUModeMIG}), berth.ErrConflict, "a stands there")
-	require.ErrorIs(t, d.Apply(d.now, berth.GPUPartitioned{Node: "n"}), berth.ErrConflict)
+	require.ErrorIs(t, d.Apply(d.now, berth.GPUPartitioned{Node: "n", Mode: berth.GPUModeWhole}), berth.ErrConflict)
 	instance := e.Replicas[0].Members[0].Instance
 	d.tell(berth.GPUPartitioned{Node: "n", Mode: berth.GPUModeMIG, Instances: []mig.Placement{instance}})
 	d.job("b", 1, berth.Claim{MIG: "1g.10gb"})

@@ -119,7 +119,7 @@ func TestADrainThatEnds(t *testing.T) {
 			require.Equal(t, []string{"withdraw job not-needed"}, told(d.pass()))
 			require.Equal(t, berth.ReplicaRunning, d.explain("job").State)
 			require.Empty(t, d.pass())
-			require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request[0].Header().ID}), berth.ErrStale)
+			require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request[0].Header().ID, Outcome: berth.OutcomeDone}), berth.ErrStale)
 		})
 	}
 }
@@ -297,7 +297,7 @@ func TestWhatItTakes(t *testing.T) {
 	require.Equal(t, []berth.Move{{Job: "a", Queue: "q", GPUMilli: 4000, From: []berth.NodeID{"n1"}, To: []berth.NodeID{"n2"}}}, takes.Moves)
 	require.Len(t, takes.Victims, 1)
 	require.Contains(t, takes.Reason.Preemption, "forbids")
-	require.Equal(t, "to move 1 of those who run, or to stop 1", takes.Text)
+	require.Equal(t, "moving 1 running replica would start it, or preempting 1", takes.Text)
 	require.Equal(t, takes.Moves, d.explain("whole").Reason.Moves)
 
 	takes, err = d.StartPlan(d.now, "whole", 0, berth.JobCancelled{Job: "a"})
@@ -439,7 +439,7 @@ func TestWhatItTakesLaterOn(t *testing.T) {
 	require.Empty(t, d.pass())
 	takes, err = d.StartPlan(d.now+1000, "job", 0)
 	require.NoError(t, err)
-	require.Equal(t, "it waits for another 4s after a failure, whatever there is room for", takes.Text)
+	require.Equal(t, "it failed, and backs off for another 4s whatever is free", takes.Text)
 	takes, err = d.StartPlan(d.now.Add(berth.Minute), "job", 0)
 	require.NoError(t, err)
 	require.True(t, takes.Fits, takes.Text)

@@ -114,7 +114,7 @@ func (c *Core) expireOrder(rep *record.Replica) {
 		if expired.Header().Cause.Code == berth.CauseVictimsGone {
 			c.search.FailBid(rep)
 		}
-		cause := berth.Cause{Code: berth.CauseBindExpired, Detail: fmt.Sprintf("order %d was not reported", expired.Header().ID)}
+		cause := berth.Cause{Code: berth.CauseBindExpired, Detail: fmt.Sprintf("order %d was not reported in time", expired.Header().ID)}
 		if rep.State == berth.ReplicaRunning {
 			c.stopBinding(rep, cause)
 		} else {
@@ -125,7 +125,7 @@ func (c *Core) expireOrder(rep *record.Replica) {
 		c.releaseAgain(rep)
 	case berth.RequestCheckpoint:
 		cause := expired.Header().Cause
-		cause.Detail += life.Separator(cause.Detail) + "nothing was heard of its checkpoint"
+		cause.Detail += life.Separator(cause.Detail) + "no checkpoint was reported in time"
 		c.life.Answered(rep, cause)
 	}
 }

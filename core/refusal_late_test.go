@@ -55,7 +55,7 @@ func (c *crowd) passes(until berth.Time) {
 			bind, binds := o.(berth.Bind)
 			repartition, turns := o.(berth.Repartition)
 			if binds && bind.Job != "binds" && bind.Job != "turns" || turns && repartition.Node != "turning" {
-				c.tell(berth.OrderReported{Order: o.Header().ID})
+				c.tell(berth.OrderReported{Order: o.Header().ID, Outcome: berth.OutcomeDone})
 			}
 		}
 		wake, ok := c.NextWake()

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/sample"
+	"github.com/berth-sched/berth/internal/sample"
 	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/quota"
 )
@@ -29,7 +29,7 @@ func newBusyCore(t *testing.T) *core.Core {
 	apply(berth.JobSubmitted{Job: gangJob("runs", 1, 8)})
 	_, err = sched.Schedule(10)
 	require.NoError(t, err)
-	apply(berth.OrderReported{Order: 1})
+	apply(berth.OrderReported{Order: 1, Outcome: berth.OutcomeDone})
 	apply(berth.JobSubmitted{Job: gangJob("binds", 1, 8)})
 	_, err = sched.Schedule(10)
 	require.NoError(t, err)
@@ -88,7 +88,6 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		field string
 	}{
 		{"no event", nil, berth.ErrInvalid, ""},
-		{"a pointer", &berth.NodeLost{Node: "n1"}, berth.ErrInvalid, ""},
 
 		{"duplicate node", join(func(n *berth.Node) { n.ID = "n1" }), berth.ErrDuplicate, "node.id"},
 		{"empty name", join(func(n *berth.Node) { n.ID = "" }), berth.ErrInvalid, "node.id"},
@@ -103,8 +102,8 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"links of another node", join(func(n *berth.Node) { n.Links = bridged(4) }), berth.ErrInvalid, "node.links"},
 		{"a link of no kind", join(func(n *berth.Node) { n.Links = bridged(8); n.Links[1][2] = "wet string" }), berth.ErrInvalid, "node.links[1][2]"},
 		{"links that differ by direction", join(func(n *berth.Node) { n.Links = bridged(8); n.Links[1][2] = "PIX" }), berth.ErrInvalid, "node.links"},
+		{"bad rate of a NIC", join(func(n *berth.Node) { n.NICs[0].MbitPerSecond = -1 }), berth.ErrInvalid, "node.nics[0].mbitPerSecond"},
 		{"links of no GPUs", join(func(n *berth.Node) { n.GPUs, n.Links = nil, bridged(1) }), berth.ErrInvalid, "node.links"},
-		{"bad rail", join(func(n *berth.Node) { n.NICs[0].Rail = -1 }), berth.ErrInvalid, "node.nics[0].rail"},
 
 		{"update of an unknown node", berth.NodeUpdated{Node: sample.Node("n9")}, berth.ErrUnknown, "node.id"},
 		{"new shape under load", berth.NodeUpdated{Node: func() berth.Node { n := sample.Node("n1"); n.GPUs = n.GPUs[:4]; return n }()}, berth.ErrConflict, "node"},
@@ -207,12 +206,14 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 		{"checkpoint of what waits", berth.CheckpointWritten{Job: "waits"}, berth.ErrStale, "incarnation"},
 		{"checkpoint to come", berth.CheckpointWritten{Job: "runs", Incarnation: 1, At: 1 << 40}, berth.ErrInvalid, "at"},
 		{"checkpoint before the start", berth.CheckpointWritten{Job: "runs", Incarnation: 1, At: -1}, berth.ErrInvalid, "at"},
-		{"report of an order never given", berth.OrderReported{Order: 99}, berth.ErrUnknown, "order"},
-		{"report of order zero", berth.OrderReported{}, berth.ErrUnknown, "order"},
-		{"second report", berth.OrderReported{Order: 1}, berth.ErrStale, "order"},
+		{"report of an order never given", berth.OrderReported{Order: 99, Outcome: berth.OutcomeDone}, berth.ErrUnknown, "order"},
+		{"report of order zero", berth.OrderReported{Outcome: berth.OutcomeDone}, berth.ErrUnknown, "order"},
+		{"report without an outcome", berth.OrderReported{Order: 2}, berth.ErrInvalid, "outcome"},
+		{"a GPU without a mode", berth.GPUPartitioned{Node: "n1"}, berth.ErrInvalid, "mode"},
+		{"second report", berth.OrderReported{Order: 1, Outcome: berth.OutcomeDone}, berth.ErrStale, "order"},
 		{"outcome out of range", berth.OrderReported{Order: 2, Outcome: 9}, berth.ErrInvalid, "outcome"},
 		{"partial without members", berth.OrderReported{Order: 2, Outcome: berth.OutcomePartial}, berth.ErrInvalid, "members"},
-		{"done with failed members", berth.OrderReported{Order: 2, Members: []berth.MemberRef{{}}}, berth.ErrInvalid, "members"},
+		{"done with failed members", berth.OrderReported{Order: 2, Outcome: berth.OutcomeDone, Members: []berth.MemberRef{{}}}, berth.ErrInvalid, "members"},
 		{"partial with a stranger", berth.OrderReported{Order: 2, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 5}}}, berth.ErrInvalid, "members[0]"},
 		{"negative timeout", berth.PolicyChanged{Policy: berth.Policy{BindTimeout: -1}}, berth.ErrInvalid, "policy.bindTimeout"},
 		{"backoff above its maximum", berth.PolicyChanged{Policy: berth.Policy{RetryBackoff: 2, MaxRetryBackoff: 1}}, berth.ErrInvalid, "policy.maxRetryBackoff"},
@@ -237,6 +238,26 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 			require.NoError(t, sched.Apply(11, berth.JobSubmitted{Job: gangJob("next", 1, 1)}), "the core goes on")
 		})
 	}
+}
+
+// A pointer to an event has its methods, so the compiler lets it pass. The refusal says what
+// to do, whatever the pointer points to.
+func TestAPointerToAnEventIsRefused(t *testing.T) {
+	sched := newBusyCore(t)
+	before, _ := sched.Snapshot()
+	for _, now := range []berth.Time{9, 10} {
+		for _, e := range []berth.Event{&berth.NodeLost{Node: "n1"}, (*berth.NodeLost)(nil)} {
+			err := sched.Apply(now, e)
+			var refused *berth.Error
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, "event", refused.Event)
+			if now == 10 {
+				require.EqualError(t, err, "berth: event: *berth.NodeLost is a pointer: pass the event itself, without &")
+			}
+		}
+	}
+	after, _ := sched.Snapshot()
+	require.Equal(t, string(before), string(after))
 }
 
 func TestClockThatGoesBack(t *testing.T) {

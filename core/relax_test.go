@@ -61,7 +61,7 @@ func lacks(t *testing.T) []lack {
 			berth.ReasonTurn, nil, "pass", func(d *divided) { d.pooled("n1", 1) }, waiting(1, whole), func(*divided) {},
 		},
 		{
-			berth.ReasonBackoff, nil, "tries again by itself", func(d *divided) {
+			berth.ReasonBackoff, nil, "retries by itself", func(d *divided) {
 				d.pooled("n1", 1)
 				d.tell(berth.JobSubmitted{Job: waiting(1, whole)})
 				d.report(d.pass()[0], berth.OutcomeFailed)
@@ -77,7 +77,7 @@ func lacks(t *testing.T) []lack {
 			}, waiting(2, whole), func(d *divided) { d.tell(limit(2000)) },
 		},
 		{
-			berth.ReasonNoNodes, nil, "a node, not cordoned", func(d *divided) {
+			berth.ReasonNoNodes, nil, "a node that is not cordoned", func(d *divided) {
 				d.pooled("n1", 2)
 				d.tell(berth.NodeCordoned{Node: "n1"})
 			}, waiting(1, whole), func(d *divided) { d.tell(berth.NodeUncordoned{Node: "n1"}) },
@@ -87,13 +87,13 @@ func lacks(t *testing.T) []lack {
 			func(d *divided) { d.pooled("n2", 1) },
 		},
 		{
-			berth.ReasonGPUs, nil, "free GPUs for 1 more members", func(d *divided) {
+			berth.ReasonGPUs, nil, "free GPUs for 1 more member", func(d *divided) {
 				d.pooled("n1", 2)
 				d.begin(running("other", 1))
 			}, waiting(2, whole), finish("other"),
 		},
 		{
-			berth.ReasonShares, nil, "room for 1 more shares", func(d *divided) {
+			berth.ReasonShares, nil, "free shares for 1 more member", func(d *divided) {
 				d.pooled("n1", 1)
 				d.begin(berth.Job{ID: "other", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{Share: &berth.Share{GPUMilli: 700}}}}})
 			}, waiting(1, berth.Claim{Share: &berth.Share{GPUMilli: 400}}), finish("other"),
@@ -105,7 +105,7 @@ func lacks(t *testing.T) []lack {
 			}, waiting(1, berth.Claim{MIG: "3g.40gb"}), finish("other"),
 		},
 		{
-			berth.ReasonGeometry, nil, "divided otherwise", func(d *divided) {
+			berth.ReasonGeometry, nil, "another partitioning", func(d *divided) {
 				d.policy(berth.Geometry{Kind: berth.GeometryAdaptive, Cost: berth.Day})
 				d.node("n", 1, berth.GPUModeMIG, at(t, "3g.40gb@0:4"))
 			},
@@ -120,13 +120,13 @@ func lacks(t *testing.T) []lack {
 			}, waiting(1, berth.Claim{GPUs: 1, CPUMilli: 2000}), finish("other"),
 		},
 		{
-			berth.ReasonReserved, nil, "an end of the reservations", func(d *divided) {
+			berth.ReasonReserved, nil, "the end of those reservations", func(d *divided) {
 				d.pooled("n1", 2)
 				d.tell(berth.ReservationSet{Reservation: berth.Reservation{ID: "fair", Queue: "other", Nodes: []berth.NodeID{"n1"}, From: d.now.Add(berth.Minute), Until: d.now.Add(berth.Hour)}})
 			}, waiting(1, whole), func(d *divided) { d.tell(berth.ReservationRemoved{Reservation: "fair"}) },
 		},
 		{
-			berth.ReasonFragmented, []string{"leaf"}, "room for 1 more members in a", func(d *divided) {
+			berth.ReasonFragmented, []string{"leaf"}, "free capacity for 1 more member in a", func(d *divided) {
 				d.pooled("n1", 1, "a")
 				d.pooled("n2", 1, "b")
 			}, func() berth.Job {

@@ -56,7 +56,7 @@ func (h *harbour) nodes(prefix string, n int, path ...string) {
 			node.GPUs = append(node.GPUs, berth.GPU{Product: "H100-80GB", Clique: string(node.ID)})
 		}
 		for rail := range 8 {
-			node.NICs = append(node.NICs, berth.NIC{Name: fmt.Sprint("mlx5_", rail), Rail: rail, MbitPerSecond: 400_000})
+			node.NICs = append(node.NICs, berth.NIC{Name: fmt.Sprint("mlx5_", rail), Rail: berth.OrdinalOf(rail), MbitPerSecond: 400_000})
 		}
 		h.tell(berth.NodeJoined{Node: node})
 	}
@@ -92,7 +92,7 @@ func (h *harbour) passes(now berth.Time) {
 				h.endsAt[head.Job] = now.Add(h.runtime[head.Job])
 			}
 			if _, ok := order.(berth.Drop); !ok {
-				h.tell(berth.OrderReported{Order: head.ID})
+				h.tell(berth.OrderReported{Order: head.ID, Outcome: berth.OutcomeDone})
 			}
 		}
 		require.NoError(h.tb, h.core.Check())

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/sample"
+	"github.com/berth-sched/berth/internal/sample"
 	"github.com/berth-sched/berth/core"
 )
 
@@ -46,7 +46,7 @@ func newVariedCore(t testing.TB) *core.Core {
 	for _, a := range pass() {
 		switch a.Header().Job {
 		case "cancelled", "share":
-			apply(berth.OrderReported{Order: a.Header().ID})
+			apply(berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeDone})
 		case "fails":
 			apply(berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeFailed, Reason: "no image"})
 		}

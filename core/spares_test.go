@@ -76,8 +76,8 @@ func TestSparesAreKeptFree(t *testing.T) {
 	require.Empty(t, d.pass())
 	reason := d.explain("never").Reason
 	require.Equal(t, berth.ReasonReserved, reason.Code)
-	require.Contains(t, reason.Text, "2 nodes that are kept as spares")
-	require.Equal(t, "fewer spares in the policy", reason.Remedy)
+	require.Contains(t, reason.Text, "2 hot spares")
+	require.Equal(t, "fewer hot spares in the policy", reason.Remedy)
 	d.runs(gang("fits", 4))
 	d.tell(gang("waits", 1, ranks(9), func(j *berth.Job) { j.Class = berth.ClassLatencyCritical }))
 	require.NotContains(t, told(d.pass()), "bind waits fits", "not for priority or class")

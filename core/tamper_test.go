@@ -73,7 +73,7 @@ func exercise(t *rapid.T, sched *core.Core) {
 			if !slices.ContainsFunc(sched.Outstanding(), func(out berth.Order) bool { return out.Header().ID == a.Header().ID }) {
 				continue // it has no report, or was withdrawn at once
 			}
-			require.NoError(t, sched.Apply(now, berth.OrderReported{Order: a.Header().ID}))
+			require.NoError(t, sched.Apply(now, berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeDone}))
 			require.NoError(t, sched.Check())
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
 )
 
 // WhatIf answers what a pass at an instant would order if the given events were told first. It
@@ -56,7 +57,10 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...b
 		twin.books.Tick()
 		twin.expire()
 	}
-	rep := twin.backlog.Lookup(berth.ReplicaRef{Job: id, Replica: replica})
+	var rep *record.Replica
+	if j := twin.state.Jobs[id]; j != nil {
+		rep = j.Replica(replica)
+	}
 	if rep == nil {
 		return berth.StartPlan{}, &berth.Error{Event: "whatItTakes", Field: "job", Kind: berth.ErrUnknown, Reason: fmt.Sprintf("job %q has no replica %d", id, replica)}
 	}

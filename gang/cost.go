@@ -32,16 +32,6 @@ type placementCost struct {
 	Broken int64
 }
 
-// A breakage counts the domains of one level that a placement breaks.
-type breakage struct {
-	// Level of the domains; at the node level they are nodes.
-	Level topology.Level
-	// Domains that were whole before, and of which the placement uses a part.
-	Domains int
-	// GPUs of these domains in all.
-	GPUs int
-}
-
 // SetBreakCost tells how much pending work wants whole domains of a level, single nodes
 // included: breaking one costs its GPUs times 1 + n. Numbers out of 0 to
 // MaxBreakCost are taken as the nearer end; a level that the fleet does not have is passed
@@ -207,20 +197,6 @@ func (f *Fleet) breaksNode(n topology.NodeIndex) (int, bool) {
 	return gpus, opened > 0 && free > 0 && free+opened == gpus
 }
 
-// costOf returns what a placement costs while it is held, with everything else as it is
-// now. O(members x levels), for shares O(shares squared).
-func (f *Fleet) costOf(r *Request, p *Placement) placementCost {
-	if len(p.Members) == 0 || f.Validate(r) != nil {
-		return placementCost{}
-	}
-	for i := range p.Members {
-		if m := &p.Members[i]; m.Group < 0 || m.Group >= len(r.Groups) || f.checkShape(&m.Hold) != nil {
-			return placementCost{}
-		}
-	}
-	return f.cost(r, p.Members)
-}
-
 func (f *Fleet) cost(r *Request, members []Member) placementCost {
 	var c placementCost
 	f.trace(members)
@@ -281,36 +257,4 @@ func (f *Fleet) preferences(r *Request, members []Member) int64 {
 		}
 	}
 	return cost
-}
-
-// breakages tells which whole domains a placement breaks, by level from the widest to the
-// nodes, while it is held, with everything else as it is now. Levels of which it
-// breaks none are left out. The result is appended to into. O(members x levels), for
-// shares O(shares squared).
-func (f *Fleet) breakages(p *Placement, into []breakage) []breakage {
-	for i := range p.Members {
-		if f.checkShape(&p.Members[i].Hold) != nil {
-			return into
-		}
-	}
-	f.trace(p.Members)
-	for level := topology.Level(1); level <= f.tree.NodeLevel(); level++ {
-		b := breakage{Level: level}
-		for _, d := range f.footprint.touchedDomains {
-			if gpus, broken := f.breaks(d); broken && f.tree.DomainLevel(d) == level {
-				b.Domains++
-				b.GPUs += gpus
-			}
-		}
-		for _, n := range f.footprint.touchedNodes {
-			if gpus, broken := f.breaksNode(n); broken && level == f.tree.NodeLevel() {
-				b.Domains++
-				b.GPUs += gpus
-			}
-		}
-		if b.Domains > 0 {
-			into = append(into, b)
-		}
-	}
-	return into
 }

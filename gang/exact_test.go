@@ -412,3 +412,17 @@ func (o *oracle) slack(l topology.Level, d int) int {
 	}
 	return slack
 }
+
+// costOf returns what a placement costs while it is held, with everything else as it is
+// now. O(members x levels), for shares O(shares squared).
+func (f *Fleet) costOf(r *Request, p *Placement) placementCost {
+	if len(p.Members) == 0 || f.Validate(r) != nil {
+		return placementCost{}
+	}
+	for i := range p.Members {
+		if m := &p.Members[i]; m.Group < 0 || m.Group >= len(r.Groups) || f.checkShape(&m.Hold) != nil {
+			return placementCost{}
+		}
+	}
+	return f.cost(r, p.Members)
+}

@@ -58,7 +58,7 @@ type NodeSpec struct {
 	// GPUMemoryMiB is the memory of each GPU; zero where it is not known, and then
 	// shares are given without regard to memory only if they name none.
 	GPUMemoryMiB int64
-	// Lattice says how each GPU of the node can be divided (see Divide); nil: it cannot.
+	// Lattice says how each GPU of the node can be divided (see SetPartitioning); nil: it cannot.
 	// Nodes of one class have the same one.
 	Lattice *mig.Lattice
 	// MaxShares is the most shares of one GPU at a time, such as the clients that MPS
@@ -66,8 +66,6 @@ type NodeSpec struct {
 	MaxShares int
 	// Host is what the host has for members.
 	Host host.Amounts
-	// Choose is as for SetChooser; nil: the GPUs with the lowest indexes.
-	Choose func(free uint64, k int) uint64
 }
 
 // A nodeState is what is free and held on one node.
@@ -152,7 +150,6 @@ func (f *Fleet) AddNode(s NodeSpec) (topology.NodeIndex, error) {
 		live: true, schedulable: true, class: s.Class, gpuMemory: s.GPUMemoryMiB,
 		maxShares: s.MaxShares, geometry: f.join(s.Class, s.Lattice),
 		host: s.Host, healthy: lowMask(s.GPUs), slots: make([]slot, s.GPUs),
-		choose: s.Choose,
 	}
 	f.recount(n)
 	return n, nil
@@ -322,14 +319,6 @@ func (f *Fleet) ShareLeft(n topology.NodeIndex, gpu int) (milli int32, memoryMiB
 		return 0, 0
 	}
 	return wholeMilli - state.slots[gpu].milli, state.gpuMemory - state.slots[gpu].memory
-}
-
-// holdsOn returns how many members hold something on a node.
-func (f *Fleet) holdsOn(n topology.NodeIndex) int {
-	if f.checkNode(n) != nil {
-		return 0
-	}
-	return f.nodes[n].holds
 }
 
 // free is the set of healthy undivided GPUs that nobody holds.

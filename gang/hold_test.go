@@ -241,7 +241,7 @@ func TestNodesComeAndGo(t *testing.T) {
 	require.NoError(t, f.Release(h))
 	require.NoError(t, f.RemoveNode(a))
 	requireRefusal(t, f, ErrUnknown, "node", func() error { return f.Hold(h) })
-	require.Zero(t, f.holdsOn(a))
+	require.Zero(t, f.nodes[a].holds)
 	require.Zero(t, f.FreeMask(a))
 	require.False(t, f.Schedulable(a))
 	require.True(t, f.Schedulable(b))

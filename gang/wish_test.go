@@ -131,7 +131,6 @@ func TestDemand(t *testing.T) {
 	f := build()
 	require.True(t, f.Place(&r, &p))
 	require.Equal(t, "a0+ a1 in p/a", where(f, &p), "the tightest leaf")
-	require.Equal(t, []breakage{{2, 1, 16}, {3, 1, 8}}, f.breakages(&p, nil))
 	require.Equal(t, placementCost{Span: 2, Broken: 24}, f.costOf(&r, &p))
 	f.SetBreakCost(2, 3)
 	f.SetBreakCost(99, 3)
@@ -141,7 +140,7 @@ func TestDemand(t *testing.T) {
 	r.Locality = LocalityLoose
 	require.True(t, f.Place(&r, &p))
 	require.Equal(t, "b0+ b3 in p/b", where(f, &p))
-	require.Empty(t, f.breakages(&p, nil))
+	require.Zero(t, f.costOf(&r, &p).Broken)
 }
 
 // TestChooser: a node's function says which GPUs a member gets, unless it talks nonsense.

@@ -11,21 +11,15 @@ import (
 func TestQuestionsDoNotAllocate(t *testing.T) {
 	for _, name := range []string{"H100-80GB", "RTX PRO 6000"} {
 		l := lattice(t, name)
-		weights := make([]uint32, l.Profiles())
-		weights[2] = 7
 		wanted := make([]int, l.Profiles())
 		wanted[0], wanted[1] = 2, 1
-		next, serving := make([]neighbor, 0, 2*MaxPlacements), make([]int, 0, MaxProfiles)
-		steps, maximal := make([]Step, 0, 2*MaxPlacements), make([]State, 0, l.States())
-		held := State(0)
-		open, layout := make([]Placement, 0, MaxPlacements), make(Layout, 0, MaxPlacements)
-		s, placed, planned := State(0), 0, 0
+		serving, open := make([]int, 0, MaxProfiles), make([]Placement, 0, MaxPlacements)
+		s, placed := State(0), 0
 		allocations := testing.AllocsPerRun(500, func() {
 			s = (s + 61) % State(l.States())
 			for p := range l.Profiles() {
-				if l.Fits(s, p) && l.Free(s, p) > 0 && l.openStarts(s, p) <= l.OpenInAll(s) {
+				if l.Fits(s, p) && l.Free(s, p) > 0 {
 					open = l.AppendOpen(open[:0], s, p)
-					_, _, _ = l.placeWeighted(s, p, weights)
 					placement, next, _ := l.Place(s, p)
 					back, err := l.Remove(next, placement)
 					if err == nil && back == s {
@@ -34,29 +28,20 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 					_, _ = l.PlaceAt(s, placement)
 				}
 			}
-			layout = l.appendLayout(layout[:0], s)
-			_, _ = l.StateOf(layout)
+			_, _ = l.StateOf(open[:0])
 			_, _ = l.Arrange(s, wanted)
 			_ = l.Used(s)
-			next = l.appendNeighbors(next[:0], s)
-			maximal = l.appendMaximal(maximal[:0], s)
 			serving = l.AppendServing(serving[:0], Need{SMs: 30})
-			held = 0
+			held := State(0)
 			for p := range l.Profiles() {
 				if l.Instances(s, p) > 0 && held == 0 {
 					_, held, _ = l.Place(0, p) // in use, if it is where s has one
 				}
 			}
-			_, steps, _ = l.appendPlanFor(steps[:0], s, held, wanted)
-			if l.sets[held]&^l.sets[s] != 0 {
-				held = 0
-			}
-			steps, _ = l.appendPlan(steps[:0], s, held, held)
-			planned += len(steps)
+			_, _ = l.reach(s, held, wanted)
 		})
 		require.Zero(t, allocations)
 		require.NotZero(t, placed)
-		require.NotZero(t, planned)
 	}
 }
 
@@ -96,14 +81,6 @@ func BenchmarkPlace(b *testing.B) {
 	})
 }
 
-func BenchmarkPlaceWeighted(b *testing.B) {
-	weights := []uint32{5, 0, 1, 3, 2, 0, 1}
-	benchmark(b, func(l *Lattice, s State, p int) bool {
-		_, _, ok := l.placeWeighted(s, p, weights)
-		return ok
-	})
-}
-
 func BenchmarkPlaceAndRemove(b *testing.B) {
 	benchmark(b, func(l *Lattice, s State, p int) bool {
 		placement, next, ok := l.Place(s, p)
@@ -120,14 +97,6 @@ func BenchmarkArrange(b *testing.B) {
 	benchmark(b, func(l *Lattice, s State, _ int) bool {
 		_, ok := l.Arrange(s, wanted)
 		return ok
-	})
-}
-
-func BenchmarkAppendNext(b *testing.B) {
-	next := make([]neighbor, 0, 2*MaxPlacements)
-	benchmark(b, func(l *Lattice, s State, _ int) bool {
-		next = l.appendNeighbors(next[:0], s)
-		return len(next) > 0
 	})
 }
 
@@ -152,38 +121,26 @@ func BenchmarkReach(b *testing.B) {
 }
 
 // The same with the first instance of the state in use, and the steps.
-func BenchmarkAppendPlanFor(b *testing.B) {
+func BenchmarkPlanFor(b *testing.B) {
 	var counts [MaxProfiles]int
-	steps := make([]Step, 0, 2*MaxPlacements)
 	benchmark(b, func(l *Lattice, s State, p int) bool {
 		counts[p] = 1
 		held := State(0)
 		if l.sets[s] != 0 {
 			held = l.after(0, bits.TrailingZeros64(l.sets[s]))
 		}
-		var ok bool
-		_, steps, ok = l.appendPlanFor(steps[:0], s, held, counts[:l.Profiles()])
+		_, _, ok := l.PlanFor(s, held, counts[:l.Profiles()])
 		counts[p] = 0
 		return ok
 	})
 }
 
-func BenchmarkAppendPlan(b *testing.B) {
-	steps := make([]Step, 0, 2*MaxPlacements)
+func BenchmarkPlan(b *testing.B) {
 	last := State(0)
 	benchmark(b, func(l *Lattice, s State, _ int) bool {
-		var err error
-		steps, err = l.appendPlan(steps[:0], last, s, 0)
+		_, err := l.Plan(last, s, 0)
 		last = s
 		return err == nil
-	})
-}
-
-func BenchmarkAppendMaximal(b *testing.B) {
-	maximal := make([]State, 0, MaxStates)
-	benchmark(b, func(l *Lattice, s State, _ int) bool {
-		maximal = l.appendMaximal(maximal[:0], s)
-		return len(maximal) > 1
 	})
 }
 

@@ -52,18 +52,14 @@ func TestLatticeAgreesWithTheTwin(t *testing.T) {
 			reachable := w.reachable()
 			require.Equal(t, len(reachable), l.States())
 			slices.Sort(reachable)
-			weights := make([]uint32, len(product.Profiles))
-			for p := range weights {
-				weights[p] = uint32(p * p % 7)
-			}
 			for s := range l.States() {
-				compareState(t, l, w, State(s), reachable[s], weights)
+				compareState(t, l, w, State(s), reachable[s])
 			}
 		})
 	}
 }
 
-func compareState(t *testing.T, l *Lattice, w *twin, s State, set uint64, weights []uint32) {
+func compareState(t *testing.T, l *Lattice, w *twin, s State, set uint64) {
 	layout := l.Layout(s)
 	if set != w.setOf(layout) { // require is slow in a loop this hot
 		t.Fatalf("state %d is %s, and not %s", s, layout, w.layout(set))
@@ -82,27 +78,22 @@ func compareState(t *testing.T, l *Lattice, w *twin, s State, set uint64, weight
 	for p, profile := range w.product.Profiles {
 		openOf, free := w.openOf(set, profile.Name), w.free(set, profile.Name, 0)
 		starts := l.AppendOpen(nil, s, p)
-		agrees := l.openStarts(s, p) == len(openOf) && l.Fits(s, p) == (len(openOf) > 0) && l.Free(s, p) == free &&
+		agrees := l.Fits(s, p) == (len(openOf) > 0) && l.Free(s, p) == free &&
 			slices.EqualFunc(starts, openOf, func(a Placement, j int) bool { return a == w.placements[j] })
 		if !agrees {
 			t.Fatalf("%s, %s: open at %v, %d free; the twin says %v, %d", layout, profile.Name, starts, l.Free(s, p), openOf, free)
 		}
 		placement, next, ok := l.Place(s, p)
-		comparePlaced(t, l, w, s, set, p, placement, next, ok, func(ProfileName) int { return 1 })
-		placement, next, ok = l.placeWeighted(s, p, weights)
-		comparePlaced(t, l, w, s, set, p, placement, next, ok, func(name ProfileName) int {
-			q, _ := l.ProfileIndex(name)
-			return int(weights[q])
-		})
+		comparePlaced(t, l, w, s, set, p, placement, next, ok)
 	}
 	compareMoves(t, l, w, s, set)
 }
 
 func comparePlaced(
 	t *testing.T, l *Lattice, w *twin, s State, set uint64, p int,
-	placement Placement, next State, ok bool, weight func(ProfileName) int,
+	placement Placement, next State, ok bool,
 ) {
-	j, want := w.place(set, w.product.Profiles[p].Name, weight)
+	j, want := w.place(set, w.product.Profiles[p].Name)
 	if ok != want || !ok && next != s {
 		t.Fatalf("%s, %s: placed %t, and the twin %t", l.Layout(s), w.product.Profiles[p].Name, ok, want)
 	}
@@ -248,40 +239,15 @@ func TestPlaceAsSeenOnGPUs(t *testing.T) {
 	}
 }
 
-// A weight moves the choice: a 1g goes where it spares what is wanted.
-func TestPlaceWeightedFollowsTheWeights(t *testing.T) {
-	l := lattice(t, "H100-80GB")
-	one, two, four := profileIndex(t, l, "1g.10gb"), profileIndex(t, l, "2g.20gb"), profileIndex(t, l, "4g.40gb")
-	wanted := func(p int) []uint32 {
-		weights := make([]uint32, l.Profiles())
-		weights[p] = math.MaxUint32
-		return weights
-	}
-	placement, _, ok := l.placeWeighted(0, one, wanted(two))
-	require.True(t, ok)
-	require.EqualValues(t, 6, placement.Start, "no 2g can start at 6")
-	placement, _, ok = l.placeWeighted(0, two, wanted(four))
-	require.True(t, ok)
-	require.EqualValues(t, 4, placement.Start, "a 4g starts at 0 alone")
-	unweighted, next, _ := l.Place(0, two)
-	placement, state, _ := l.placeWeighted(0, two, nil)
-	require.Equal(t, unweighted, placement)
-	require.Equal(t, next, state)
-}
-
 // What a lattice does not have fits nowhere, and nothing panics.
 func TestOutsideOfTheLattice(t *testing.T) {
 	l := lattice(t, "A100-40GB")
 	check := func(s State, p int) {
 		require.False(t, l.Fits(s, p))
 		require.Zero(t, l.Free(s, p))
-		require.Zero(t, l.openStarts(s, p))
 		require.Zero(t, l.Instances(s, p))
 		require.Empty(t, l.AppendOpen(nil, s, p))
 		_, next, ok := l.Place(s, p)
-		require.False(t, ok)
-		require.Equal(t, s, next)
-		_, next, ok = l.placeWeighted(s, p, []uint32{1})
 		require.False(t, ok)
 		require.Equal(t, s, next)
 	}

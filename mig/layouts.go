@@ -12,21 +12,15 @@ func (l *Lattice) States() int { return len(l.sets) }
 // Layout returns the placements of a state, in ascending order. It is nil for the
 // empty state, and for a state that the lattice does not have.
 func (l *Lattice) Layout(s State) Layout {
-	return l.appendLayout(nil, s)
-}
-
-// appendLayout is Layout into a slice that may be used again. It allocates only to
-// grow the slice.
-func (l *Lattice) appendLayout(to Layout, s State) Layout {
 	if !l.has(s) {
-		return to
+		return nil
 	}
-	first := len(to)
+	var layout Layout
 	for rest := l.sets[s]; rest != 0; rest &= rest - 1 {
-		to = append(to, l.placements[bits.TrailingZeros64(rest)])
+		layout = append(layout, l.placements[bits.TrailingZeros64(rest)])
 	}
-	slices.SortFunc(to[first:], Placement.Compare)
-	return to
+	slices.SortFunc(layout, Placement.Compare)
+	return layout
 }
 
 // StateOf returns the state in which just the given instances exist, in whatever
@@ -86,19 +80,3 @@ func (l *Lattice) Used(s State) Usage {
 
 // Maximal tells whether no instance of any profile fits any more.
 func (l *Lattice) Maximal(s State) bool { return l.has(s) && l.open[s] == 0 }
-
-// Multisets returns the distinct multisets of profiles that have a valid layout,
-// each ascending, in ascending order; the empty one is first. With maximal alone
-// it returns those of maximal layouts.
-// Complexity: it sorts all layouts; meant for reports.
-func (l *Lattice) Multisets(maximal bool) [][]ProfileName {
-	var multisets [][]ProfileName
-	for s := range l.sets {
-		if !maximal || l.open[s] == 0 {
-			multisets = append(multisets, l.Layout(State(s)).Profiles())
-		}
-	}
-	order := func(a, b []ProfileName) int { return slices.CompareFunc(a, b, ProfileName.Compare) }
-	slices.SortFunc(multisets, order)
-	return slices.CompactFunc(multisets, func(a, b []ProfileName) bool { return order(a, b) == 0 })
-}

@@ -15,12 +15,8 @@ type Need struct {
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
 }
 
-// ServedBy tells whether an instance of the profile has what is needed. A fact
-// that is not known serves no need that asks for it.
-func (n Need) ServedBy(profile Profile) bool {
-	return n.servedBy(&profile)
-}
-
+// servedBy tells whether an instance of the profile has what is needed. A fact that is
+// not known serves no need that asks for it.
 func (n Need) servedBy(profile *Profile) bool {
 	return max(n.SMs, 0) <= profile.SMs && max(n.MemoryMiB, 0) <= profile.MemoryMiB
 }
@@ -87,16 +83,6 @@ func (p Product) MilliSMs(profile Profile) int {
 		return 0
 	}
 	return thousandths(int64(profile.SMs), int64(p.GPUSMs))
-}
-
-// milliMemory returns what part of the memory an instance of the profile has, in
-// thousandths of what an instance that takes the whole GPU has, rounded down; zero
-// if either number is not known.
-func (p Product) milliMemory(profile Profile) int {
-	if p.MemoryMiB <= 0 || profile.MemoryMiB <= 0 {
-		return 0
-	}
-	return thousandths(profile.MemoryMiB, p.MemoryMiB)
 }
 
 // thousandths returns 1000*part/whole for positive numbers; more than a whole is a

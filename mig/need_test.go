@@ -33,7 +33,7 @@ func TestServingAgreesWithAFilter(t *testing.T) {
 			for p, profile := range product.Profiles {
 				sms := need.SMs <= 0 || profile.SMs > 0 && profile.SMs >= need.SMs
 				memory := need.MemoryMiB <= 0 || profile.MemoryMiB > 0 && profile.MemoryMiB >= need.MemoryMiB
-				require.Equal(t, sms && memory, need.ServedBy(profile))
+				require.Equal(t, sms && memory, need.servedBy(&profile))
 				if sms && memory {
 					want = append(want, p)
 				}
@@ -73,21 +73,20 @@ func TestServing(t *testing.T) {
 }
 
 // The instances of any layout count as no more than one GPU, and have no more than
-// its SMs and memory.
+// its SMs.
 func TestThousandthsOfALayoutAreAtMostAThousand(t *testing.T) {
 	for _, product := range Products() {
 		l, err := NewLattice(product)
 		require.NoError(t, err)
 		for s := range State(l.States()) {
-			milli, sms, memory := 0, 0, 0
+			milli, sms := 0, 0
 			for p, profile := range product.Profiles {
 				n := l.Instances(s, p)
 				milli += n * l.GPUMilli(p)
 				sms += n * product.MilliSMs(profile)
-				memory += n * product.milliMemory(profile)
 			}
-			if max(milli, sms) > 1000 || memory > 1000 {
-				t.Fatalf("%s: %s counts as %d, with %d of the SMs and %d of the memory", product.Name, l.Layout(s), milli, sms, memory)
+			if max(milli, sms) > 1000 {
+				t.Fatalf("%s: %s counts as %d, with %d of the SMs", product.Name, l.Layout(s), milli, sms)
 			}
 		}
 		whole := len(product.Profiles) - 1
@@ -98,26 +97,24 @@ func TestThousandthsOfALayoutAreAtMostAThousand(t *testing.T) {
 
 func TestThroughputTax(t *testing.T) {
 	for _, test := range []struct {
-		product, profile   string
-		milli, sms, memory int
+		product, profile string
+		milli, sms       int
 	}{
-		{"A100-40GB", "1g.5gb", 125, 129, 121},
-		{"A100-40GB", "1g.10gb", 250, 129, 245},
-		{"A100-40GB", "7g.40gb", 1000, 907, 1000},
-		{"H100-80GB", "3g.40gb", 500, 454, 498},
-		{"A30", "2g.12gb", 500, 500, 498},
-		{"GB200-186GB", "1g.23gb", 125, 0, 0}, // neither whole is known
-		{"MI300X", "cpx_nps4", 125, 125, 125},
+		{"A100-40GB", "1g.5gb", 125, 129},
+		{"A100-40GB", "1g.10gb", 250, 129},
+		{"A100-40GB", "7g.40gb", 1000, 907},
+		{"H100-80GB", "3g.40gb", 500, 454},
+		{"A30", "2g.12gb", 500, 500},
+		{"GB200-186GB", "1g.23gb", 125, 0}, // the whole is not known
+		{"MI300X", "cpx_nps4", 125, 125},
 	} {
 		l := lattice(t, test.product)
 		p := profileIndex(t, l, test.profile)
 		profile, _ := l.Profile(p)
 		require.Equal(t, test.milli, l.GPUMilli(p), test.profile)
 		require.Equal(t, test.sms, l.Product().MilliSMs(profile), test.profile)
-		require.Equal(t, test.memory, l.Product().milliMemory(profile), test.profile)
 	}
-	huge := Product{GPUSMs: math.MaxInt, MemoryMiB: math.MaxInt64}
+	huge := Product{GPUSMs: math.MaxInt}
 	require.Equal(t, 499, huge.MilliSMs(Profile{SMs: math.MaxInt / 2}))
-	require.Equal(t, 499, huge.milliMemory(Profile{MemoryMiB: math.MaxInt64 / 2}))
-	require.Equal(t, 1000, Product{MemoryMiB: 1}.milliMemory(Profile{MemoryMiB: math.MaxInt64}))
+	require.Equal(t, 1000, Product{GPUSMs: 1}.MilliSMs(Profile{SMs: math.MaxInt}))
 }

@@ -23,17 +23,8 @@ func (l *Lattice) Free(s State, profile int) int {
 	return int(l.more[cell])
 }
 
-// openStarts returns at how many starts an instance of the profile can be created now:
-// at any one of them, not at all of them together.
-// Complexity: one look-up.
-func (l *Lattice) openStarts(s State, profile int) int {
-	if _, ok := l.cell(s, profile); !ok {
-		return 0
-	}
-	return bits.OnesCount64(l.open[s] & l.ofProfile[profile])
-}
-
-// OpenInAll returns Open summed over all profiles: how much is still possible.
+// OpenInAll returns how many placements are open, of all profiles: how much is still
+// possible.
 // What a placement takes from it is what the placement costs.
 // Complexity: one look-up.
 func (l *Lattice) OpenInAll(s State) int {
@@ -67,42 +58,6 @@ func (l *Lattice) Place(s State, profile int) (Placement, State, bool) {
 	}
 	j := int(l.best[cell])
 	return l.placements[j], l.after(s, j), true
-}
-
-// placeWeighted is Place with a weight for each profile: it chooses the start that
-// leaves the greatest sum of the weights of the placements left open, and among
-// equals as Place does. Weights may say what is wanted: one for each pending job
-// that asks for the profile, say. Profiles past the last weight weigh nothing.
-// Complexity: the starts that are open times the profiles.
-func (l *Lattice) placeWeighted(s State, profile int, weights []uint32) (Placement, State, bool) {
-	if _, ok := l.cell(s, profile); !ok {
-		return Placement{}, s, false
-	}
-	best, found := State(0), -1
-	var bestWeight uint64
-	var bestLeft int
-	for rest := l.open[s] & l.ofProfile[profile]; rest != 0; rest &= rest - 1 {
-		j := bits.TrailingZeros64(rest)
-		next := l.after(s, j)
-		weight, left := l.weigh(next, weights), bits.OnesCount64(l.open[next])
-		if found < 0 || weight > bestWeight || weight == bestWeight && left > bestLeft {
-			best, found, bestWeight, bestLeft = next, j, weight, left
-		}
-	}
-	if found < 0 {
-		return Placement{}, s, false
-	}
-	return l.placements[found], best, true
-}
-
-// weigh sums the weights of the open placements. It cannot overflow: at most
-// MaxPlacements weights of 32 bits.
-func (l *Lattice) weigh(s State, weights []uint32) uint64 {
-	var sum uint64
-	for p := range min(len(weights), len(l.ofProfile)) {
-		sum += uint64(weights[p]) * uint64(bits.OnesCount64(l.open[s]&l.ofProfile[p]))
-	}
-	return sum
 }
 
 // PlaceAt returns the state after an instance is created at the placement. The

@@ -14,24 +14,18 @@ import "math/bits"
 // ErrConflict if held has one that to does not have. It names the instance.
 // Complexity: one step for each instance of the two.
 func (l *Lattice) Plan(from, to, held State) ([]Step, error) {
-	return l.appendPlan(nil, from, to, held)
-}
-
-// appendPlan is Plan into a slice that may be used again. It allocates only to
-// grow the slice. With an error it returns the slice as it was.
-func (l *Lattice) appendPlan(steps []Step, from, to, held State) ([]Step, error) {
 	for _, s := range [...]State{from, to, held} {
 		if !l.has(s) {
-			return steps, l.refuseState(s)
+			return nil, l.refuseState(s)
 		}
 	}
 	if lost := l.sets[held] &^ l.sets[from]; lost != 0 {
-		return steps, l.refuse(l.first(lost), "is held, and no such instance is there", ErrNotPlaced)
+		return nil, l.refuse(l.first(lost), "is held, and no such instance is there", ErrNotPlaced)
 	}
 	if lost := l.sets[held] &^ l.sets[to]; lost != 0 {
-		return steps, l.refuse(l.first(lost), "is held, and the new layout does not have it", ErrConflict)
+		return nil, l.refuse(l.first(lost), "is held, and the new layout does not have it", ErrConflict)
 	}
-	return l.appendSteps(steps, from, to), nil
+	return l.steps(from, to), nil
 }
 
 // PlanFor returns the steps that lead from one layout to some layout in which, for
@@ -46,17 +40,11 @@ func (l *Lattice) appendPlan(steps []Step, from, to, held State) ([]Step, error)
 // sets first, until one is enough: 128 calls for the seven instances of an H100,
 // and mostly a few.
 func (l *Lattice) PlanFor(from, held State, counts []int) (State, []Step, bool) {
-	return l.appendPlanFor(nil, from, held, counts)
-}
-
-// appendPlanFor is PlanFor into a slice that may be used again. It allocates only
-// to grow the slice.
-func (l *Lattice) appendPlanFor(steps []Step, from, held State, counts []int) (State, []Step, bool) {
 	to, ok := l.reach(from, held, counts)
 	if !ok {
-		return from, steps, false
+		return from, nil, false
 	}
-	return to, l.appendSteps(steps, from, to), true
+	return to, l.steps(from, to), true
 }
 
 // reach returns the layout to which PlanFor leads, without the steps, and
@@ -125,8 +113,9 @@ func nextOfSize(set uint64) uint64 {
 	return carried | (set^carried)>>(bits.TrailingZeros64(set)+2)
 }
 
-// appendSteps appends the steps of a plan.
-func (l *Lattice) appendSteps(steps []Step, from, to State) []Step {
+// steps lists the steps of a plan.
+func (l *Lattice) steps(from, to State) []Step {
+	var steps []Step
 	for rest := l.sets[from] &^ l.sets[to]; rest != 0; rest &= rest - 1 {
 		steps = append(steps, Step{Placement: l.placements[bits.TrailingZeros64(rest)]})
 	}

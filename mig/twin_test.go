@@ -127,17 +127,13 @@ func (t *twin) free(set uint64, name ProfileName, from int) int {
 	return most
 }
 
-// place returns the placement after which the open ones weigh most; those after
-// which more are open, or else with a lower start, win among equals.
-func (t *twin) place(set uint64, name ProfileName, weight func(ProfileName) int) (int, bool) {
-	best, bestWeight, bestOpen := -1, 0, 0
+// place returns the placement after which the most others are open; a lower start wins
+// among equals.
+func (t *twin) place(set uint64, name ProfileName) (int, bool) {
+	best, most := -1, 0
 	for _, j := range t.openOf(set, name) {
-		open, sum := t.open(set|1<<j), 0
-		for _, k := range open {
-			sum += weight(t.placements[k].Profile)
-		}
-		if best < 0 || sum > bestWeight || sum == bestWeight && len(open) > bestOpen {
-			best, bestWeight, bestOpen = j, sum, len(open)
+		if open := len(t.open(set | 1<<j)); best < 0 || open > most {
+			best, most = j, open
 		}
 	}
 	return best, best >= 0
@@ -176,9 +172,9 @@ func latticeCounts(l *Lattice) (counts, []string) {
 			c.maximal++
 		}
 	}
-	c.multisets = len(l.Multisets(false))
+	c.multisets = len(profileSets(l, false))
 	var keys []string
-	for _, multiset := range l.Multisets(true) {
+	for _, multiset := range profileSets(l, true) {
 		keys = append(keys, multisetKey(multiset))
 	}
 	slices.Sort(keys)
@@ -213,4 +209,19 @@ func (t *twin) setOf(layout []Placement) uint64 {
 		panic("a layout with a placement twice")
 	}
 	return set
+}
+
+// profileSets returns the distinct multisets of profiles that have a valid layout,
+// each ascending, in ascending order; the empty one is first. With maximal alone
+// it returns those of maximal layouts.
+func profileSets(l *Lattice, maximal bool) [][]ProfileName {
+	var multisets [][]ProfileName
+	for s := range l.sets {
+		if !maximal || l.open[s] == 0 {
+			multisets = append(multisets, l.Layout(State(s)).Profiles())
+		}
+	}
+	order := func(a, b []ProfileName) int { return slices.CompareFunc(a, b, ProfileName.Compare) }
+	slices.SortFunc(multisets, order)
+	return slices.CompactFunc(multisets, func(a, b []ProfileName) bool { return order(a, b) == 0 })
 }

@@ -209,7 +209,7 @@ func TestApplyThatFails(t *testing.T) {
 	require.Equal(t, berth.GPUPartitioned{
 		Node: "n1", GPU: 2, Mode: berth.GPUModeMIG, Instances: layoutOf(t, "3g.40gb@4:4"),
 	}, v.GPUs[2].Partitioned("n1"), "what the core is to be told now")
-	require.Equal(t, berth.GPUPartitioned{Node: "n1", GPU: 1}, v.GPUs[1].Partitioned("n1"))
+	require.Equal(t, berth.GPUPartitioned{Node: "n1", GPU: 1, Mode: berth.GPUModeWhole}, v.GPUs[1].Partitioned("n1"))
 
 	order.Mode = berth.GPUModeWhole
 	err = s.Partitioner().Apply(gpu, order)

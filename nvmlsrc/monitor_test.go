@@ -573,7 +573,7 @@ func TestGPUsThatAreReadyLater(t *testing.T) {
 		require.Empty(t, next(t, m).Events)
 		p.gpus[1].fab.completed = true
 		require.Equal(t, []berth.Event{
-			berth.GPUPartitioned{Node: "n1", GPU: 1}, berth.GPURepaired{Node: "n1", GPU: 1},
+			berth.GPUPartitioned{Node: "n1", GPU: 1, Mode: berth.GPUModeWhole}, berth.GPURepaired{Node: "n1", GPU: 1},
 		}, next(t, m).Events)
 		require.Empty(t, next(t, m).Events)
 	})

@@ -68,6 +68,7 @@ func (v Inventory) Node(id berth.NodeID) (berth.Node, error) {
 	for i := range v.GPUs {
 		from, g := &v.GPUs[i], &node.GPUs[i]
 		*g = v.describe(id, i)
+		g.Mode = berth.GPUModeWhole
 		g.Failed = !from.works() || from.MIG.Enabled && table.lattice == nil
 		if g.Failed {
 			g.Product = model.Product
@@ -94,10 +95,14 @@ func (v Inventory) railed() []berth.NIC {
 	var nics []berth.NIC
 	for _, nic := range v.NICs {
 		if nic.Rail != NoRail && nic.Active {
-			nics = append(nics, berth.NIC{Name: nic.Name, Rail: nic.Rail, MbitPerSecond: nic.MbitPerSecond, NUMANode: nic.NUMANode})
+			nics = append(nics, berth.NIC{Name: nic.Name, Rail: berth.OrdinalOf(nic.Rail), MbitPerSecond: nic.MbitPerSecond, NUMANode: berth.OrdinalOf(nic.NUMANode)})
 		}
 	}
-	slices.SortFunc(nics, func(a, b berth.NIC) int { return cmp.Compare(a.Rail, b.Rail) })
+	slices.SortFunc(nics, func(a, b berth.NIC) int {
+		i, _ := a.Rail.Number()
+		j, _ := b.Rail.Number()
+		return cmp.Compare(i, j)
+	})
 	return nics
 }
 
@@ -149,7 +154,7 @@ func (v Inventory) describe(id berth.NodeID, i int) berth.GPU {
 		ComputeCapability: berth.ComputeCapability{Major: clamp(g.ComputeMajor), Minor: clamp(g.ComputeMinor)},
 		UUID:              g.UUID,
 		PCI:               g.PCI,
-		NUMANode:          g.NUMANode,
+		NUMANode:          berth.OrdinalOf(g.NUMANode),
 		Clique:            v.clique(id, i),
 	}
 }
@@ -184,7 +189,7 @@ func (g *GPU) Partitioned(node berth.NodeID) berth.GPUPartitioned {
 
 // partitioned is Partitioned of a GPU that the core knows by another index.
 func (g *GPU) partitioned(node berth.NodeID, index int) berth.GPUPartitioned {
-	e := berth.GPUPartitioned{Node: node, GPU: index}
+	e := berth.GPUPartitioned{Node: node, GPU: index, Mode: berth.GPUModeWhole}
 	if g.MIG.Enabled {
 		e.Mode, e.Instances = berth.GPUModeMIG, g.layout()
 	}

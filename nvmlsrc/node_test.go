@@ -31,7 +31,7 @@ func TestNodeOfHGXH100(t *testing.T) {
 		Product: "NVIDIA H100 80GB HBM3", MemoryMiB: 81_559,
 		ComputeCapability: berth.ComputeCapability{Major: 9},
 		UUID:              "GPU-233010de-0000-4000-8000-0000000000c3", PCI: "0000:c3:00.0",
-		NUMANode: 1, Clique: "n1.nvlink0", MIGTable: "H100-80GB",
+		NUMANode: berth.OrdinalOf(1), Clique: "n1.nvlink0", MIGTable: "H100-80GB", Mode: berth.GPUModeWhole,
 	}, node.GPUs[5])
 	require.NoError(t, accepted(t, node))
 	_, err = json.Marshal(node)

@@ -102,7 +102,7 @@ func TestNICsAndRails(t *testing.T) {
 	node, err := v.Node("n1")
 	require.NoError(t, err)
 	require.Len(t, node.NICs, 8)
-	require.Equal(t, berth.NIC{Name: "mlx5_6", Rail: 4, MbitPerSecond: 400_000, NUMANode: 1}, node.NICs[4])
+	require.Equal(t, berth.NIC{Name: "mlx5_6", Rail: berth.OrdinalOf(4), MbitPerSecond: 400_000, NUMANode: berth.OrdinalOf(1)}, node.NICs[4])
 	require.NoError(t, accepted(t, node))
 }
 
@@ -122,7 +122,7 @@ func TestNICThatIsDown(t *testing.T) {
 	node, err := v.Node("n1")
 	require.NoError(t, err)
 	require.Len(t, node.NICs, 7)
-	require.Equal(t, 4, node.NICs[3].Rail)
+	require.Equal(t, berth.OrdinalOf(4), node.NICs[3].Rail)
 }
 
 // What sysfs does not say about NICs makes gaps, and hides nothing else.

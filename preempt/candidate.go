@@ -39,9 +39,6 @@ type Candidate struct {
 	// anything that ends a job. The job as a whole may be another candidate, which
 	// then includes these.
 	Surplus bool
-	// Protected jobs never yield: for the minimum run time, a rate limit, or
-	// because the beneficiary has no right to take from them.
-	Protected bool
 	// GPUMilli is what it holds, in thousandths of a GPU.
 	GPUMilli int64
 	// Checkpointable says that it can write a checkpoint now, before it yields.

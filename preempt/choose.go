@@ -221,9 +221,8 @@ func (c *Chooser) begin(candidates []Candidate, fits func([]int) bool, options O
 	}
 	c.items, c.fixed, c.below, c.picks = c.items[:0], c.fixed[:0], nil, c.picks[:0]
 	for i := range candidates {
-		if k := &candidates[i]; !k.Protected {
-			c.items = append(c.items, item{index: i, milli: k.GPUMilli, price: k.Cost()})
-		}
+		k := &candidates[i]
+		c.items = append(c.items, item{index: i, milli: k.GPUMilli, price: k.Cost()})
 	}
 	slices.SortFunc(c.items, func(x, y item) int {
 		a, b := &candidates[x.index], &candidates[y.index]

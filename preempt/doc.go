@@ -13,9 +13,10 @@
 //
 // The embedder's part:
 //
-//  1. List the jobs that the beneficiary has the right to displace as Candidates.
-//     Mark those that must be left alone as Protected. Say which of them hold
-//     borrowed capacity, and in which domains each stands.
+//  1. List the jobs that the beneficiary has the right to displace as Candidates,
+//     without those that must be left alone now: within their minimum run time, or
+//     past a rate limit. Say which of them hold borrowed capacity, and in which domains
+//     each stands.
 //  2. Supply fits: would the beneficiary fit, with its topology, if these were gone? If
 //     it is dear, state a Demand as well, which answers most of that beforehand.
 //  3. Keep a Chooser and call Choose. Act on the outcome Chosen alone.

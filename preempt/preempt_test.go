@@ -140,10 +140,6 @@ func TestSources(t *testing.T) {
 			{ID: "gang", GPUMilli: 256_000},
 			{ID: "x", GPUMilli: 4000},
 		}, []string{"gang"}},
-		{"protected ones never", []Candidate{
-			{ID: "a", GPUMilli: 8000, Protected: true},
-			{ID: "b", GPUMilli: 8000, SinceCheckpoint: 1_000_000},
-		}, []string{"b"}},
 		{"one that gives enough rather than two at the same price", []Candidate{
 			{ID: "a", GPUMilli: 4000, SinceCheckpoint: 10},
 			{ID: "b", GPUMilli: 4000, SinceCheckpoint: 10},
@@ -176,7 +172,6 @@ func TestOutcomes(t *testing.T) {
 	candidates := []Candidate{
 		{ID: "a", GPUMilli: 1000, SinceCheckpoint: 10},
 		{ID: "b", GPUMilli: 1000, SinceCheckpoint: 20},
-		{ID: "p", GPUMilli: 1000, Protected: true},
 	}
 	for _, c := range []struct {
 		need    int64
@@ -211,9 +206,7 @@ func requireValid(t require.TestingT, candidates []Candidate, fits func([]int) b
 	}
 	var all []int
 	for i := range candidates {
-		if !candidates[i].Protected {
-			all = append(all, i)
-		}
+		all = append(all, i)
 	}
 	switch choice.Result {
 	case ResultNotNeeded:

@@ -73,8 +73,7 @@ func randomWorld(r *rand.Rand, n int, oneRank bool) *world {
 		}
 		if !oneRank {
 			c.Class, c.Priority = r.IntN(2), int32(r.IntN(2))
-			c.Borrowed, c.Protected = r.IntN(4) == 0, r.IntN(8) == 0
-			c.Backfilled, c.Surplus = r.IntN(8) == 0, r.IntN(8) == 0
+			c.Borrowed, c.Backfilled, c.Surplus = r.IntN(4) == 0, r.IntN(8) == 0, r.IntN(8) == 0
 		}
 		holds := map[int]int64{}
 		for range 1 + r.IntN(2)*r.IntN(2) { // one in four tries a second node
@@ -126,7 +125,7 @@ func bruteForce(candidates []Candidate, fits func([]int) bool, need int64) (best
 	var bestLosses []loss
 	for mask := range uint(1) << len(candidates) {
 		set := unmask(mask)
-		if slices.ContainsFunc(set, func(i int) bool { return candidates[i].Protected }) || !fits(set) {
+		if !fits(set) {
 			continue
 		}
 		if l := losses(candidates, set, need); !found || compareLosses(l, bestLosses) < 0 {
@@ -152,7 +151,6 @@ func (w *world) leastGiven(victims []int) GPUMilliseconds {
 		var rank []int
 		for i := range w.candidates {
 			switch d := compareRanks(&w.candidates[i], &w.candidates[highest], need); {
-			case w.candidates[i].Protected:
 			case d < 0:
 				given = append(given, i)
 			case d == 0:

@@ -2,7 +2,6 @@ package quota
 
 import (
 	"fmt"
-	"maps"
 )
 
 // How lending limits are kept. A queue that is promised p of a resource and lends
@@ -106,9 +105,6 @@ func (t *Tree) Capacity(r Resource) (int64, bool) {
 	return capacity, known
 }
 
-// allCapacities returns a copy of all that is known of the fleet's capacity.
-func (t *Tree) allCapacities() Amounts { return maps.Clone(t.nodes[RootQueue].config.Limit) }
-
 // WithheldBy names the queue for which most of what a verdict of VerdictLendingLimit says is
 // kept, and how much of it now; None for other verdicts. O(children) at each level.
 func (t *Tree) WithheldBy(v Verdict) (QueueIndex, int64) {
@@ -131,9 +127,6 @@ func (t *Tree) WithheldBy(v Verdict) (QueueIndex, int64) {
 		i = most
 	}
 }
-
-// withheldFrom returns how much of r is free for queue i and those below it alone.
-func (t *Tree) withheldFrom(i QueueIndex, r Resource) int64 { return t.statement(i, r).kept }
 
 // Covered returns how much of what queue i uses of r is under a guarantee: its own
 // or, where it states none, those of the queues below it. The rest is borrowed.

@@ -104,7 +104,7 @@ func TestSetCapacityRefuses(t *testing.T) {
 	require.ErrorContains(t, tree.SetCapacity("disk", 8), `quota: capacity["disk"]: is none of`)
 	require.ErrorIs(t, tree.SetCapacity(GPUMilli, -2), ErrInvalid)
 	require.ErrorIs(t, tree.SetCapacity(GPUMilli, MaxAmount+1), ErrInvalid)
-	require.Equal(t, Amounts{GPUMilliOf("H100"): 8}, tree.allCapacities())
+	require.Equal(t, Amounts{GPUMilliOf("H100"): 8}, tree.nodes[RootQueue].config.Limit)
 	require.NoError(t, tree.SetCapacity(GPUMilliOf("H100"), UnknownCapacity))
 	require.Equal(t, NoProduct, tree.Product("H100"))
 	_, known := tree.Capacity(GPUMilliOf("H100"))

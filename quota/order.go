@@ -26,15 +26,6 @@ func (t *Tree) SetNext(i QueueIndex, next Charge) error {
 	return nil
 }
 
-// activateUnknown is SetNext for a leaf of which it is not known what it would be served
-// next: it stands where it would with the least of jobs. What is no leaf, or active
-// already, stays as it is. Cost as of SetNext.
-func (t *Tree) activateUnknown(i QueueIndex) {
-	if t.Leaf(i) && !t.nodes[i].active {
-		t.activate(i)
-	}
-}
-
 func (t *Tree) activate(i QueueIndex) {
 	t.nodes[i].active = true
 	for ; i != RootQueue && t.nodes[i].position < 0; i = t.nodes[i].parent {

@@ -33,11 +33,11 @@ func (s *Scheduler) reason(j *Job) *berth.Reason {
 	if s.fleet.place(j, s.free) != nil {
 		return &berth.Reason{
 			Code: berth.ReasonTurn, Text: "it has a place, and its turn has not come",
-			Remedy: "that those go before it who do by the policy",
+			Remedy: "the start of the jobs that the policy ranks before it",
 		}
 	}
 	return &berth.Reason{
-		Code: berth.ReasonGPUs, Text: fmt.Sprintf("no place has %d GPUs free in the pieces that it asks for", j.GPUs),
+		Code: berth.ReasonGPUs, Text: fmt.Sprintf("no placement has %d GPUs free in the shape that it asks for", j.GPUs),
 		Remedy: "that others end",
 	}
 }

@@ -111,7 +111,7 @@ func (s *Scheduler) apply(now berth.Time, e berth.Event) *berth.Error {
 
 func (s *Scheduler) join(n berth.Node) *berth.Error {
 	for i := range n.GPUs {
-		if n.GPUs[i].Failed || n.GPUs[i].Mode != berth.GPUModeWhole {
+		if n.GPUs[i].Failed || n.GPUs[i].Mode > berth.GPUModeWhole {
 			return unsupported(fmt.Sprintf("node.gpus[%d]", i), "only sound and whole GPUs are placed on here")
 		}
 	}
@@ -198,7 +198,7 @@ func (s *Scheduler) finish(now berth.Time, e berth.JobFinished) *berth.Error {
 	j := s.jobs[e.Job]
 	switch {
 	case j == nil || j.gone || j.phase == waits || j.life != e.Incarnation:
-		return &berth.Error{Field: "job", Reason: fmt.Sprintf("life %d of job %q is over, or was never", e.Incarnation, e.Job), Kind: berth.ErrStale}
+		return &berth.Error{Field: "job", Reason: fmt.Sprintf("incarnation %d of job %q is over, or never began", e.Incarnation, e.Job), Kind: berth.ErrStale}
 	case j.phase == starts:
 		return unsupported("job", "it ended before it was reported to run")
 	}

@@ -164,8 +164,8 @@ func TestRefusals(t *testing.T) {
 		{bad(func(j *berth.Job) { j.Service = &berth.Service{} }), berth.ErrUnsupported, "job.service"},
 		{bad(func(j *berth.Job) { j.Checkpoint = berth.Checkpoint{Supported: true, Cost: berth.Hour} }), berth.ErrUnsupported, "job.checkpoint.cost"},
 		{berth.JobCancelled{Job: "x"}, berth.ErrUnknown, `job "x" is not known`},
-		{berth.JobFinished{Job: "x", Incarnation: 1}, berth.ErrStale, "is over, or was never"},
-		{berth.OrderReported{Order: 7}, berth.ErrUnknown, "order 7 was never given"},
+		{berth.JobFinished{Job: "x", Incarnation: 1}, berth.ErrStale, "is over, or never began"},
+		{berth.OrderReported{Order: 7, Outcome: berth.OutcomeDone}, berth.ErrUnknown, "order 7 was never given"},
 	} {
 		err := s.Apply(5, c.event)
 		require.ErrorIs(t, err, c.kind, c.text)

@@ -50,8 +50,8 @@ var experiments = []experiment{
 	{"goodput", "effective training time of 16,384 GPUs over 54 days of failures, by what the core may do", goodputFlags, goodput.Help},
 	{"fairness", "share against entitlement of three teams over a week, with and without the past", fairnessFlags, fairness.Help},
 	{"openb", "how many GPUs policies of placement leave over on the openb trace", openbFlags, openb.Help},
-	{"philly", "who waits for how long over three months of Philly's jobs, by policy, shared and in private", phillyFlags, philly.Help},
-	{"preempt", "who has to yield to bursts of inference on a full fleet, and what that costs, by policy", preemptFlags, preempt.Help},
+	{"philly", "how long jobs wait over three months of Philly's trace, by policy, shared and in private", phillyFlags, philly.Help},
+	{"preempt", "the victims of bursts of inference on a full fleet, and what preemption costs, by policy", preemptFlags, preempt.Help},
 	{"traces", "what traces hold, and whether they can be read to their end", tracesFlags, traces.Help},
 }
 
@@ -111,7 +111,7 @@ func goodputFlags(f *flag.FlagSet) conduct {
 	o := goodput.Defaults()
 	f.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes of the gang, of 8 H100")
 	f.IntVar(&o.Beside, "beside", o.Beside, "further nodes of the fleet")
-	f.IntVar(&o.SparesMilli, "spares", o.SparesMilli, "nodes kept free, in thousandths of the fleet")
+	f.IntVar(&o.SparesMilli, "spares", o.SparesMilli, "hot spare nodes, in thousandths of the fleet")
 	f.IntVar(&o.Days, "days", o.Days, "days of training")
 	f.Float64Var(&o.Interruptions, "interruptions", o.Interruptions, "that the gang would meet in 54 days")
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "runs drawn, for the means and their confidence intervals")
@@ -143,7 +143,7 @@ func openbFlags(f *flag.FlagSet) conduct {
 	mix := f.String("mix", "oracle", "what policies know of the mix of tasks: oracle, that of the whole trace; online, what has arrived")
 	f.IntVar(&o.Load, "load", o.Load, "play until so many percent of the GPUs have been asked for, at least 100")
 	f.IntVar(&o.Play.Queue, "queue", 0, "instead of dropping tasks that fit nowhere, go through a queue after each so many arrivals, the most GPUs first")
-	f.IntVar(&o.Play.Moves, "moves", 0, "the most tasks that may move to make room for one that fits nowhere")
+	f.IntVar(&o.Play.Moves, "moves", 0, "the most tasks that may move for one that fits nowhere")
 	f.IntVar(&o.Play.MovesInAll, "moves-in-all", 0, "the most moves in all; 0: no bound")
 	f.BoolVar(&o.Bound, "bound", false, "also tell how many GPUs any policy leaves over, at the least; some seconds a seed")
 	f.StringVar(&o.HTML, "html", "", "write a page with plots to this file")
@@ -197,7 +197,7 @@ func phillyFlags(f *flag.FlagSet) conduct {
 	f.IntVar(&o.Days, "days", 0, "take jobs of so many days; 0: all")
 	f.DurationVar(&o.Tolerance, "tolerance", o.Tolerance, "by which the mean delay of a virtual cluster may exceed that in private; its 99th percentile by three times as much")
 	policies := f.String("policies", "all", "those to play, separated by commas")
-	f.BoolVar(&o.Check, "check", false, "hold every fact and order against the checker of berthtest/check, which is slow")
+	f.BoolVar(&o.Check, "check", false, "check every event and order with berthtest/check, which is slow")
 	f.StringVar(&o.HTML, "html", "", "draw plots on a page, in this file")
 	return func(ctx context.Context, out study.Output, w io.Writer) error {
 		if o.Output = out; *policies != "all" {

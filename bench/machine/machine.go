@@ -38,14 +38,14 @@ const NodeGPUs = 8
 func (b Box) Node(name string, domains ...string) berth.Node {
 	n := berth.Node{ID: berth.NodeID(name), Domains: domains, CPUMilli: 128_000, MemoryMiB: 2 << 20}
 	for g := range b.GPUs {
-		gpu := berth.GPU{Product: b.Product, MemoryMiB: b.MemoryMiB, ComputeCapability: b.Capability, NUMANode: 2 * g / b.GPUs}
+		gpu := berth.GPU{Product: b.Product, MemoryMiB: b.MemoryMiB, ComputeCapability: b.Capability, NUMANode: berth.OrdinalOf(2 * g / b.GPUs)}
 		if b.NVLink {
 			gpu.Clique = name
 		}
 		n.GPUs = append(n.GPUs, gpu)
 	}
 	for i := range b.NICs {
-		n.NICs = append(n.NICs, berth.NIC{Name: fmt.Sprintf("mlx5_%d", i), Rail: i, MbitPerSecond: b.NICMbit, NUMANode: 2 * i / b.NICs})
+		n.NICs = append(n.NICs, berth.NIC{Name: fmt.Sprintf("mlx5_%d", i), Rail: berth.OrdinalOf(i), MbitPerSecond: b.NICMbit, NUMANode: berth.OrdinalOf(2 * i / b.NICs)})
 	}
 	return n
 }
@@ -81,9 +81,9 @@ func Tray(i int) berth.Node {
 	for g := range TrayGPUs {
 		n.GPUs = append(n.GPUs, berth.GPU{
 			Product: "GB200", MemoryMiB: 189_471, ComputeCapability: berth.ComputeCapability{Major: 10},
-			NUMANode: g / 2, Clique: name,
+			NUMANode: berth.OrdinalOf(g / 2), Clique: name,
 		})
-		n.NICs = append(n.NICs, berth.NIC{Name: fmt.Sprintf("mlx5_%d", g), Rail: g, MbitPerSecond: 400_000, NUMANode: g / 2})
+		n.NICs = append(n.NICs, berth.NIC{Name: fmt.Sprintf("mlx5_%d", g), Rail: berth.OrdinalOf(g), MbitPerSecond: 400_000, NUMANode: berth.OrdinalOf(g / 2)})
 	}
 	return n
 }

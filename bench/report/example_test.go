@@ -37,8 +37,8 @@ func Example() {
 	// waits are of those that were placed; "again" counts places after one was lost
 	//
 	// GPU allocation    25.0 % on average of 2 GPUs; 1 at the peak
-	// fragmentation     0.0 % on average free, but of no use to any who wait
-	// facts             5 accepted, 0 refused
+	// fragmentation     0.0 % on average free, but too fragmented for any waiting job
+	// events            5 accepted, 0 refused
 	// passes            3 gave 1 order
 	// decisions         1 searches for a place, found or not
 }

@@ -17,16 +17,16 @@ func WritePage(w io.Writer, r *Run) error {
 	openPage(&b, r.Title, r.Subtitle)
 	writeFigures(&b, r)
 	section(&b, "Allocation", "GPUs held over time, by kind of job; the line is what the fleet has.", legend(r, HostOnly, "")+allocationPlot(r))
-	section(&b, "Waits", "Which part of the replicas got a place within which time. A line that ends below 100 % is of a kind of which some still wait.", legend(r, categories, "")+waitPlot(r))
+	section(&b, "Waits", "Which part of the replicas got a place within which time. A line that ends below 100 % means that some replicas of that kind still wait.", legend(r, categories, "")+waitPlot(r))
 	b.WriteString(`<div class="pair">`)
-	section(&b, "Fragmentation", "GPUs free, and those of them on which no member of any who wait fits.",
+	section(&b, "Fragmentation", "Free GPUs, and those of them on which no member of a waiting job fits.",
 		`<p class="legend"><span><i class="key-free"></i>free</span><span><i class="key-stranded"></i>stranded</span></p>`+strandedPlot(r))
 	section(&b, "Queue", "Jobs and replicas that wait for a place.", waitingPlot(r))
 	b.WriteString(`</div>`)
-	section(&b, "The fleet at "+clock(r.Map.At), "The sample with the most GPUs held. A block is an island, a box a node, a cell a GPU; point at one to see who holds it.",
+	section(&b, "The fleet at "+clock(r.Map.At), "The sample with the most GPUs held. A block is an island, a box a node, a cell a GPU; point at one to see the job that holds it.",
 		legend(r, HostOnly, `<span><i class="key-none"></i>free</span><span><i class="key-failed"></i>failed</span><span><i class="key-cordoned"></i>cordoned node</span>`)+fleetPlot(&r.Map))
 	section(&b, "Jobs", "Replicas by kind of job. Percentiles are over those that were placed; \"again\" counts places given after one was lost.", rowTable(r))
-	section(&b, "Waiting longest", "Those that wait at the end, with the reason that the core gives.", waitingTable(r))
+	section(&b, "Waiting longest", "Jobs that wait at the end, with the reason that the core gives.", waitingTable(r))
 	return closePage(w, &b)
 }
 

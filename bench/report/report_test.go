@@ -50,7 +50,7 @@ func (b *bench) pass(now berth.Time) []berth.Order {
 	actions := b.orders(now)
 	for _, a := range actions {
 		if h := a.Header(); h.Deadline != 0 {
-			b.tell(now, berth.OrderReported{Order: h.ID})
+			b.tell(now, berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone})
 		}
 	}
 	return actions

@@ -65,8 +65,8 @@ func (r *Run) figures() []figure {
 		{"GPU allocation", percent(r.Held, r.Capacity), fmt.Sprintf(
 			"on average of %s; %s at the peak", plural(int(r.Capacity/1000+0.5), "GPU"), count(int(r.Peak/1000)),
 		)},
-		{"fragmentation", percent(r.Stranded, r.Capacity), "on average free, but of no use to any who wait"},
-		{"facts", count(r.Facts), fmt.Sprintf("accepted, %s refused", count(r.Refused))},
+		{"fragmentation", percent(r.Stranded, r.Capacity), "on average free, but too fragmented for any waiting job"},
+		{"events", count(r.Facts), fmt.Sprintf("accepted, %s refused", count(r.Refused))},
 		{"passes", count(r.Passes), "gave " + plural(r.Orders, "order")},
 	}
 	decisions := figure{"decisions", count(int(r.Searches)), "searches for a place, found or not"}

@@ -110,7 +110,7 @@ func livingInBlocks(tb testing.TB, free []int) (d decision, passes *time.Duratio
 			return false
 		}
 		bind := actions[0].Header()
-		tell(tb, sched, berth.OrderReported{Order: bind.ID})
+		tell(tb, sched, berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
 		tell(tb, sched, berth.JobFinished{Job: job.ID, Incarnation: bind.Incarnation})
 		return true
 	}, passes

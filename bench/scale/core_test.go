@@ -25,7 +25,7 @@ func living(tb testing.TB, gpus, members, each int) decision {
 			return false
 		}
 		bind := actions[0].Header()
-		tell(tb, core, berth.OrderReported{Order: bind.ID})
+		tell(tb, core, berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
 		tell(tb, core, berth.JobFinished{Job: job.ID, Incarnation: bind.Incarnation})
 		return true
 	}

@@ -64,7 +64,7 @@ func (l *losing) carryOut() bool {
 			case berth.Release:
 				l.on = nil
 			}
-			tell(l.tb, l.core, berth.OrderReported{Order: a.Header().ID})
+			tell(l.tb, l.core, berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeDone})
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (l *losing) lose() bool {
 		if _, ok := a.(berth.Release); ok {
 			l.on = nil
 		}
-		tell(l.tb, l.core, berth.OrderReported{Order: a.Header().ID})
+		tell(l.tb, l.core, berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeDone})
 	}
 	whole := l.carryOut()
 	tell(l.tb, l.core, berth.NodeJoined{Node: l.nodes[lost]})

@@ -91,7 +91,7 @@ func (c *crowd) complete(tb testing.TB, number int) (spent time.Duration, bound 
 	spent = time.Since(start)
 	for i, action := range actions {
 		bind := action.Header()
-		tell(tb, c.core, berth.OrderReported{Order: bind.ID})
+		tell(tb, c.core, berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone})
 		c.full = append(c.full, bind.Job)
 		c.submit(tb, number+i, c.number[bind.Job])
 		delete(c.number, bind.Job)

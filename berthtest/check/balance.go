@@ -51,7 +51,7 @@ func (c *Checker) balanced(rep *replica, g int, members []*member) error {
 	}
 	for id, n := range c.nodes {
 		if p := parts[c.key(n, level)]; p != nil && c.surelyFor(n, rep, group) {
-			p.more[id] = c.roomOn(n, group, rep.job.spec.Tenant)
+			p.more[id] = c.roomOn(n, group, trust(&rep.job.spec))
 		}
 	}
 	b := balancing{who: rep.String(), group: group}

@@ -2,7 +2,7 @@ package check
 
 import (
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/check/protocol"
+	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
 // This file follows each victim through the protocol that package protocol draws: each event
@@ -29,7 +29,10 @@ func (c *Checker) Restored() {
 type Victim struct {
 	Replica     berth.ReplicaRef
 	Incarnation berth.Incarnation
-	Phase       protocol.Phase
+	// Phase is the name of a phase of its eviction: "requested" after it is asked for a
+	// checkpoint, "evicting" while a Release is out, "released" when all of it is gone, and
+	// others between.
+	Phase string
 	// Beneficiary is the replica to which it yields; zero where that needs its place no longer.
 	Beneficiary berth.ReplicaRef
 	// Held is what its members hold.
@@ -40,7 +43,7 @@ type Victim struct {
 func (c *Checker) Victims() []Victim {
 	var list []Victim
 	for _, rep := range c.followed() {
-		at := Victim{Replica: rep.key().ref(), Incarnation: rep.incarnation, Phase: c.courses[rep].phase}
+		at := Victim{Replica: rep.key().ref(), Incarnation: rep.incarnation, Phase: c.courses[rep].phase.String()}
 		if rep.room != nil && !rep.room.ended {
 			at.Beneficiary = rep.room.who.ref()
 		}

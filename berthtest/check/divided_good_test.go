@@ -20,8 +20,8 @@ func TestWhatIsDividedRightly(t *testing.T) {
 	z.pass(r, b)
 	z.submit("b", 1, part("1g.10gb"), func(j *berth.Job) { j.Tenant = "bob" })
 	z.pass(z.bind("b", seat(0, "f1", 0, "1g.10gb@5:1")))
-	z.tell(berth.OrderReported{Order: r.ID})
-	z.tell(berth.OrderReported{Order: b.ID})
+	z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
+	z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 	require.Equal(t, 1, z.c.Cases()["repartition beside instances in use"])
 
 	// Somebody runs on what nobody reported: it is done.
@@ -29,7 +29,7 @@ func TestWhatIsDividedRightly(t *testing.T) {
 	z.submit("c", 1, halves)
 	c := after(z.bind("c", d), s)
 	z.pass(s, c)
-	z.tell(berth.OrderReported{Order: c.ID})
+	z.tell(berth.OrderReported{Order: c.ID, Outcome: berth.OutcomeDone})
 	z.now = s.Deadline
 	z.pass(z.release("b", berth.CauseBindExpired, seat(0, "f1", 0, "1g.10gb@5:1")))
 	require.Equal(t, 1, z.c.Cases()["repartition expired, and done"])

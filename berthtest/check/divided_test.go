@@ -75,7 +75,7 @@ func (z *zoo) seated(id berth.JobID, node berth.NodeID, instance string) {
 	z.submit(id, 1, part(at(instance).Profile.String()))
 	b := z.bind(id, seat(0, node, 0, instance))
 	z.pass(b)
-	z.tell(berth.OrderReported{Order: b.ID})
+	z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 }
 
 // change is an order about a GPU, for a gang or for nobody.
@@ -252,7 +252,7 @@ var dividedAnimals = []animal{
 	{check.PromiseS5, "a GPU changes its mode under a member", func(z *zoo) error {
 		r, b := z.shared()
 		z.pass(r, b)
-		z.tell(berth.OrderReported{Order: r.ID})
+		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 		z.submit("b", 1)
 		whole := z.change("b", "f1", 1, berth.GPUModeWhole, berth.CauseMode)
 		return z.try(whole, after(z.bind("b", on(0, "f1", 1)), whole))
@@ -352,8 +352,8 @@ var dividedAnimals = []animal{
 	{check.PromiseGeometry, "a GPU is repartitioned too soon again", func(z *zoo) error {
 		r, b := z.remade()
 		z.pass(r, b)
-		z.tell(berth.OrderReported{Order: r.ID})
-		z.tell(berth.OrderReported{Order: b.ID})
+		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
+		z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 		z.now = berth.Time(10*berth.Minute) - 1
 		z.submit("b", 1, part("1g.20gb"))
 		again := z.change("b", "a1", 0, berth.GPUModeMIG, berth.CauseGeometry)
@@ -364,8 +364,8 @@ var dividedAnimals = []animal{
 		z.gear(func(g *berth.Geometry) { g.PerHour = 1 })
 		r, b := z.remade()
 		z.pass(r, b)
-		z.tell(berth.OrderReported{Order: r.ID})
-		z.tell(berth.OrderReported{Order: b.ID})
+		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
+		z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 		z.now = berth.Time(berth.Hour) - 1
 		z.tell(berth.NodeJoined{Node: berth.Node{ID: "a2", Pool: "adaptive", Domains: []string{"x"}, GPUs: []berth.GPU{{Product: "H100", MIGTable: "H100-80GB"}}}})
 		second := z.change("", "a2", 0, berth.GPUModeMIG, berth.CauseLayout)
@@ -510,7 +510,7 @@ var dividedAnimals = []animal{
 	{check.PromiseEvents, "a change failed on which somebody runs", func(z *zoo) error {
 		r, b := z.shared()
 		z.pass(r, b)
-		z.tell(berth.OrderReported{Order: b.ID})
+		z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 		return z.c.Applied(z.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeFailed})
 	}},
 	{check.PromiseEvents, "a job is observed whole on a GPU that is divided", func(z *zoo) error {
@@ -521,27 +521,27 @@ var dividedAnimals = []animal{
 	{check.PromiseS9, "a change is reported twice", func(z *zoo) error {
 		r, b := z.shared()
 		z.pass(r, b)
-		z.tell(berth.OrderReported{Order: r.ID})
-		return z.c.Applied(z.now, berth.OrderReported{Order: r.ID})
+		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
+		return z.c.Applied(z.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 	}},
 	{check.PromiseS9, "a change of a lost node is reported", func(z *zoo) error {
 		r, b := z.shared()
 		z.pass(r, b)
 		z.tell(berth.NodeLost{Node: "f1"})
-		return z.c.Applied(z.now, berth.OrderReported{Order: r.ID})
+		return z.c.Applied(z.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 	}},
 	{check.PromiseS9, "a change reported too late counts", func(z *zoo) error {
 		r, b := z.shared()
 		z.pass(r, b)
-		z.tell(berth.OrderReported{Order: b.ID})
+		z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 		z.now = r.Deadline
 		z.pass()
-		return z.c.Applied(z.now, berth.OrderReported{Order: r.ID})
+		return z.c.Applied(z.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 	}},
 	{check.PromiseS9, "a failure that cannot be is refused as something else", func(z *zoo) error {
 		r, b := z.shared()
 		z.pass(r, b)
-		z.tell(berth.OrderReported{Order: b.ID})
+		z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 		return z.c.Rejected(z.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeFailed}, refusal("orderReported", berth.ErrStale))
 	}},
 	{check.PromiseR5, "an honest report about a GPU is refused", func(z *zoo) error {
@@ -555,7 +555,7 @@ var dividedAnimals = []animal{
 	{check.PromiseL1, "a change stays out", func(z *zoo) error {
 		r, b := z.shared()
 		z.pass(r, b)
-		z.tell(berth.OrderReported{Order: b.ID})
+		z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 		return z.c.Quiescent(z.now)
 	}},
 	{check.PromiseL1, "an instance is left idle", func(z *zoo) error {
@@ -590,8 +590,8 @@ var dividedAnimals = []animal{
 		require.NoError(z.t, z.c.Quiescent(z.now), "it never left it")
 		r, b := z.remade()
 		z.pass(r, b)
-		z.tell(berth.OrderReported{Order: r.ID})
-		z.tell(berth.OrderReported{Order: b.ID})
+		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
+		z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 		z.tell(berth.JobFinished{Job: "a", Incarnation: 1})
 		return z.c.Quiescent(z.now)
 	}},

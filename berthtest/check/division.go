@@ -49,7 +49,7 @@ func (d *divided) layout() []mig.Placement {
 
 // tell takes over how a GPU is.
 func (d *divided) tell(mode berth.GPUMode, instances []mig.Placement, kind berth.GeometryKind) {
-	d.mode, d.instances, d.unknown, d.overdue = mode, nil, false, nil
+	d.mode, d.instances, d.unknown, d.overdue = max(mode, berth.GPUModeWhole), nil, false, nil // a node need not say it
 	if kind != berth.GeometryPerClaim {
 		d.instances = slices.Clone(instances)
 	}

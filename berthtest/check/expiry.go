@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/check/protocol"
+	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
 // expire lets the clock do its work before a pass: orders that were not reported

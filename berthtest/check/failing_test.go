@@ -176,7 +176,7 @@ var failing = []animal{
 		b := z.bind("a", on(0, "n2", 0))
 		b.Incarnation = 2
 		z.pass(b)
-		z.tell(berth.OrderReported{Order: b.ID})
+		z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 		z.tell(berth.MemberFailed{Job: "a", Incarnation: 2, Members: []berth.MemberRef{{}}})
 		z.now += 1000_000
 		z.pass()

@@ -134,7 +134,7 @@ var fenced = []animal{
 		z.running("b", 1)
 		z.submit("a", 2, onLeaf, func(j *berth.Job) { j.Groups[0].MinMembers = 1 })
 		z.pass(z.bind("a", on(0, "n3", 0)))
-		z.tell(berth.OrderReported{Order: 2})
+		z.tell(berth.OrderReported{Order: 2, Outcome: berth.OutcomeDone})
 		grow := z.bind("a", on(1, "n1", 1))
 		grow.Cause.Code = berth.CauseGrows
 		return z.try(grow)
@@ -174,7 +174,7 @@ var fenced = []animal{
 		z.reserve("r", func(r *berth.Reservation) { r.Nodes = []berth.NodeID{"n2"} })
 		z.submit("a", 2, shorter(101*berth.Second), func(j *berth.Job) { j.Groups[0].MinMembers = 1 })
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		z.tell(berth.OrderReported{Order: 1})
+		z.tell(berth.OrderReported{Order: 1, Outcome: berth.OutcomeDone})
 		grow := z.bind("a", on(1, "n2", 0))
 		grow.Cause.Code = berth.CauseGrows
 		return z.try(grow)

@@ -22,7 +22,7 @@ func TestWhatIsRightPasses(t *testing.T) {
 	repair := z.bind("a", on(1, "n2", 0))
 	repair.Cause.Code = berth.CauseRepair
 	z.pass(repair)
-	z.tell(berth.OrderReported{Order: 2})
+	z.tell(berth.OrderReported{Order: 2, Outcome: berth.OutcomeDone})
 	require.Equal(t, 1, z.c.States()[berth.ReplicaRunning])
 
 	// It grows, but nobody says so: the new member is stopped again, the rest runs.
@@ -33,7 +33,7 @@ func TestWhatIsRightPasses(t *testing.T) {
 	stopped := z.release("a", berth.CauseBindExpired, on(2, "n2", 1))
 	stopped.Remaining = []berth.GroupSize{{Members: 2}}
 	z.pass(stopped)
-	z.tell(berth.OrderReported{Order: 4})
+	z.tell(berth.OrderReported{Order: 4, Outcome: berth.OutcomeDone})
 	require.Equal(t, 1, z.c.States()[berth.ReplicaRunning])
 
 	// A node goes, and with it the minimum: all of it is taken back, three times in
@@ -53,7 +53,7 @@ func TestWhatIsRightPasses(t *testing.T) {
 	again := z.bind("a", on(0, "n1", 0), on(1, "n1", 1))
 	again.Incarnation = 2
 	z.pass(again)
-	z.tell(berth.OrderReported{Order: again.ID})
+	z.tell(berth.OrderReported{Order: again.ID, Outcome: berth.OutcomeDone})
 	z.tell(berth.JobFinished{Job: "a", Incarnation: 2})
 	require.Empty(t, z.c.States())
 	require.NoError(t, z.c.Quiescent(z.now))
@@ -76,7 +76,7 @@ func TestWhatIsSetAsideRightly(t *testing.T) {
 	z.submit("kept", 1)
 	z.pass(z.bind("short", on(0, "n1", 0)), z.bind("its", on(0, "n1", 1)), z.bind("beside", on(0, "n3", 0), on(1, "n3", 1)))
 	for id := range berth.OrderID(3) {
-		z.tell(berth.OrderReported{Order: id + 1})
+		z.tell(berth.OrderReported{Order: id + 1, Outcome: berth.OutcomeDone})
 	}
 	require.NoError(t, z.c.Quiescent(z.now), "two GPUs of n2 are free, and set aside for others than kept")
 

@@ -20,16 +20,16 @@ func (z *zoo) calm(p berth.Preemption) {
 func (z *zoo) again() {
 	r := z.asked()
 	kept := z.room("high", "n3")
-	z.tell(berth.OrderReported{Order: r.ID})
+	z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
 	stop := z.stop("z", berth.CausePreempted, "high")
 	z.pass(stop)
-	z.tell(berth.OrderReported{Order: stop.ID})
+	z.tell(berth.OrderReported{Order: stop.ID, Outcome: berth.OutcomeDone})
 	z.tell(berth.JobCancelled{Job: "high"})
 	b := z.bind("z", z.places["z"])
 	b.Incarnation = 2
 	z.pass(b)
-	z.tell(berth.OrderReported{Order: b.ID})
+	z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 	z.submit("higher", 1, in("a1"), ahead)
 	require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
 }

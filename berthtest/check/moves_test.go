@@ -62,10 +62,10 @@ func (z *zoo) leavesForN3(by berth.Time) (berth.RequestCheckpoint, berth.Reserva
 
 // gone has it leave, and returns the report of the fleet in which it waits.
 func (z *zoo) gone(request berth.RequestCheckpoint, list ...berth.ReservationReport) berth.FleetReport {
-	z.tell(berth.OrderReported{Order: request.ID})
+	z.tell(berth.OrderReported{Order: request.ID, Outcome: berth.OutcomeDone})
 	stop := z.release("a", berth.CauseDrained, on(0, "n1", 0))
 	z.pass(stop)
-	z.tell(berth.OrderReported{Order: stop.ID})
+	z.tell(berth.OrderReported{Order: stop.ID, Outcome: berth.OutcomeDone})
 	r := z.leaves(0, list...)
 	r.GPUs = berth.GPUCount{AllMilli: 6000, FreeMilli: 4000, OutOfServiceMilli: 2000}
 	r.Products[0].GPUCount = r.GPUs
@@ -100,7 +100,7 @@ var leaving = []animal{
 	{check.PromiseS6, "who was asked to leave is stopped when it is cordoned instead", func(z *zoo) error {
 		r, _ := z.leavesForN3(0)
 		z.tell(berth.NodeCordoned{Node: "n1"})
-		z.tell(berth.OrderReported{Order: r.ID})
+		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 		return z.try(z.release("a", berth.CauseDrained, on(0, "n1", 0)))
 	}},
 	{check.PromiseS7, "somebody has to leave for nowhere", func(z *zoo) error {
@@ -176,7 +176,7 @@ var leaving = []animal{
 		z.tell(berth.MemberFailed{Job: "a", Incarnation: 1, Members: []berth.MemberRef{{Index: 0}}})
 		stop := z.release("a", berth.CauseMemberFailed, at[1:]...)
 		z.pass(stop)
-		z.tell(berth.OrderReported{Order: stop.ID})
+		z.tell(berth.OrderReported{Order: stop.ID, Outcome: berth.OutcomeDone})
 		b := z.bind("a", at...)
 		b.Cause.Code, b.Incarnation = berth.CauseResumed, 2
 		return z.try(b)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -92,9 +93,9 @@ func (c *Checker) holdGPU(n *node, i int, m *member) error {
 	for _, other := range g.shares {
 		milli += other.at.ShareMilli
 		memory += other.at.ShareMemoryMiB
-		if other.rep.job.spec.Tenant != m.rep.job.spec.Tenant || other.claim().Share.Mode != m.claim().Share.Mode {
-			return broken(PromiseS1, "GPU %d of node %s is shared by %s of tenant %q (%s) and %s of tenant %q (%s)", i, n.spec.ID,
-				other, other.rep.job.spec.Tenant, other.claim().Share.Mode, m, m.rep.job.spec.Tenant, m.claim().Share.Mode)
+		if trust(&other.rep.job.spec) != trust(&m.rep.job.spec) || other.claim().Share.Mode != m.claim().Share.Mode {
+			return broken(PromiseS1, "GPU %d of node %s is shared by %s of %s (%s) and %s of %s (%s)", i, n.spec.ID,
+				other, trust(&other.rep.job.spec), other.claim().Share.Mode, m, trust(&m.rep.job.spec), m.claim().Share.Mode)
 		}
 	}
 	if milli > 1000 {
@@ -209,4 +210,13 @@ func (n *node) unfit(g *berth.Group) string {
 		}
 	}
 	return ""
+}
+
+// trust names the jobs with which one shares GPUs: those of its tenant, or of its queue if it
+// has no tenant.
+func trust(j *berth.Job) string {
+	if j.Tenant != "" {
+		return fmt.Sprintf("tenant %q", j.Tenant)
+	}
+	return fmt.Sprintf("no tenant in queue %q", j.Queue)
 }

@@ -152,7 +152,7 @@ func (c *Checker) spreads(rep *replica, g *berth.Group, open func(*node) bool) b
 		}
 		regions[region][domain] += 0
 		if open(n) {
-			regions[region][domain] += c.roomOn(n, g, rep.job.spec.Tenant)
+			regions[region][domain] += c.roomOn(n, g, trust(&rep.job.spec))
 		}
 	}
 	for _, rooms := range regions {
@@ -178,7 +178,7 @@ func (c *Checker) room(rep *replica, g *berth.Group, open func(*node) bool) int 
 	here, rooms := rep.in(running), map[string]int{}
 	for _, n := range c.nodes {
 		if open(n) && (len(here) == 0 || c.key(here[0].node, required) == c.key(n, required)) {
-			rooms[c.key(n, "node")] = c.roomOn(n, g, rep.job.spec.Tenant)
+			rooms[c.key(n, "node")] = c.roomOn(n, g, trust(&rep.job.spec))
 		}
 	}
 	levels := append(append([]string{"fleet"}, c.levels...), "node")
@@ -214,7 +214,7 @@ func (c *Checker) key(n *node, level string) string {
 }
 
 // roomOn is how many members of a group certainly fit on a node now.
-func (c *Checker) roomOn(n *node, g *berth.Group, tenant berth.TenantID) int {
+func (c *Checker) roomOn(n *node, g *berth.Group, domain string) int {
 	if n.closed() || n.unfit(g) != "" {
 		return 0
 	}
@@ -239,7 +239,7 @@ func (c *Checker) roomOn(n *node, g *berth.Group, tenant berth.TenantID) int {
 		shares := 0
 		for i := range n.gpus {
 			if c.takes(n, i) && n.gpus[i].mode != berth.GPUModeMIG {
-				shares += n.shareRoom(i, cl.Share, tenant)
+				shares += n.shareRoom(i, cl.Share, domain)
 			}
 		}
 		room = min(room, shares)
@@ -256,14 +256,14 @@ func (c *Checker) roomOn(n *node, g *berth.Group, tenant berth.TenantID) int {
 }
 
 // shareRoom is how many shares of one kind fit on a GPU now.
-func (n *node) shareRoom(i int, s *berth.Share, tenant berth.TenantID) int {
+func (n *node) shareRoom(i int, s *berth.Share, domain string) int {
 	g := &n.gpus[i]
 	if g.whole != nil || n.failed.Has(i) {
 		return 0
 	}
 	memory := n.spec.GPUs[i].MemoryMiB
 	for _, m := range g.shares {
-		if m.rep.job.spec.Tenant != tenant || m.claim().Share.Mode != s.Mode {
+		if trust(&m.rep.job.spec) != domain || m.claim().Share.Mode != s.Mode {
 			return 0
 		}
 		memory -= m.at.ShareMemoryMiB

@@ -20,6 +20,9 @@ func (c *Checker) Rejected(now berth.Time, event berth.Event, err error) error {
 	}
 	switch e := event.(type) {
 	case berth.OrderReported:
+		if e.Outcome == berth.OutcomeUnset && errors.Is(err, berth.ErrInvalid) {
+			return nil
+		}
 		if ch := c.changes[e.Order]; ch != nil {
 			return c.changeRefused(ch, e, err)
 		}
@@ -92,7 +95,7 @@ func (c *Checker) reportRefused(e berth.OrderReported, err error) error {
 func (c *Checker) changeRefused(ch *change, e berth.OrderReported, err error) error {
 	runner := ch.runner()
 	switch {
-	case e.Outcome > berth.OutcomeFailed || len(e.Members) > 0:
+	case e.Outcome != berth.OutcomeDone && e.Outcome != berth.OutcomeFailed || len(e.Members) > 0:
 	case e.Outcome == berth.OutcomeFailed && runner != nil:
 		c.saw("repartition failed under a runner")
 		if !errors.Is(err, berth.ErrConflict) {

@@ -223,7 +223,7 @@ func (c *Checker) endChange(ch *change, done bool) {
 
 // repartitionReported: what runs on what was ordered proves that it came about.
 func (c *Checker) repartitionReported(ch *change, e berth.OrderReported) error {
-	if e.Outcome == berth.OutcomePartial || len(e.Members) > 0 {
+	if e.Outcome != berth.OutcomeDone && e.Outcome != berth.OutcomeFailed || len(e.Members) > 0 {
 		return broken(PromiseEvents, "a report of order %d, a repartition, was accepted as %s with %d members", ch.ID, e.Outcome, len(e.Members))
 	}
 	if e.Outcome == berth.OutcomeDone {
@@ -312,6 +312,9 @@ func (c *Checker) gpuPartitioned(e berth.GPUPartitioned) error {
 func (c *Checker) unpartitionable(n *node, e berth.GPUPartitioned) string {
 	if e.GPU < 0 || e.GPU >= len(n.gpus) {
 		return "there is no such GPU"
+	}
+	if e.Mode == berth.GPUModeUnset {
+		return "its mode is not said"
 	}
 	g := &n.gpus[e.GPU]
 	if why := c.undividable(n, e.Mode, e.Instances); why != "" {

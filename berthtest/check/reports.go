@@ -4,12 +4,15 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/check/protocol"
+	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
 // orderReported: a report about an order that is over changes nothing, so it is
 // never accepted.
 func (c *Checker) orderReported(e berth.OrderReported) error {
+	if e.Outcome == berth.OutcomeUnset {
+		return broken(PromiseEvents, "a report about order %d was accepted that does not say how it ended", e.Order)
+	}
 	if ch := c.changes[e.Order]; ch != nil {
 		return c.repartitionReported(ch, e)
 	}

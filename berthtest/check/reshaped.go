@@ -145,7 +145,7 @@ func (c *Checker) couldBecome(rep *replica) (*node, int) {
 		switch {
 		case !any || c.geometry(n).Kind == berth.GeometryFixed || n.unfit(g) != "" || c.setAside(n, rep) != 0 || !c.idleFor(rep, n):
 			continue
-		case c.roomOn(n, &host, j.spec.Tenant) == 0 || mode == berth.GPUModeMIG && len(serving(c.table(n), &g.Claim)) == 0:
+		case c.roomOn(n, &host, trust(&j.spec)) == 0 || mode == berth.GPUModeMIG && len(serving(c.table(n), &g.Claim)) == 0:
 			continue
 		}
 		for i := range n.gpus {

@@ -18,7 +18,7 @@ func (z *zoo) stretched(least int, change ...func(*berth.Job)) {
 	z.submit("wide", 4, append([]func(*berth.Job){in("a1"), writes, func(j *berth.Job) { j.Groups[0].MinMembers = least }}, change...)...)
 	b := z.bind("wide", on(0, "n1", 0), on(1, "n1", 1), on(2, "n2", 0), on(3, "n2", 1))
 	z.pass(b)
-	z.tell(berth.OrderReported{Order: b.ID})
+	z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 	z.used = append(z.used, "a1", "a1", "a1", "a1")
 	z.singles("a1", "yz", writes)
 	z.submit("high", 2, in("a1"), ahead)
@@ -138,7 +138,7 @@ func TestShrinkingPasses(t *testing.T) {
 	again := z.shrink("high", last2[0])
 	again.Attempt, again.Remaining = 2, r.Remaining
 	z.pass(again)
-	z.tell(berth.OrderReported{Order: again.ID})
+	z.tell(berth.OrderReported{Order: again.ID, Outcome: berth.OutcomeDone})
 	z.tell(berth.JobCancelled{Job: "high"})
 	b := z.bind("wide", last2...)
 	b.Cause.Code = berth.CauseGrows

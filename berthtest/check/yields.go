@@ -2,7 +2,7 @@ package check
 
 import (
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/berthtest/check/protocol"
+	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
 // This file is about those who have to yield: what they are asked, what they answer, and

@@ -26,7 +26,7 @@ func (z *zoo) singles(queue berth.QueueID, names string, change ...func(*berth.J
 		z.submit(id, 1, append([]func(*berth.Job){in(queue)}, change...)...)
 		b := z.bind(id, at)
 		z.pass(b)
-		z.tell(berth.OrderReported{Order: b.ID})
+		z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 		z.used = append(z.used, queue)
 		z.places[id] = at
 	}
@@ -37,7 +37,7 @@ func (z *zoo) duo(queue berth.QueueID, node berth.NodeID, change ...func(*berth.
 	z.submit("duo", 2, append([]func(*berth.Job){in(queue)}, change...)...)
 	b := z.bind("duo", on(0, node, 0), on(1, node, 1))
 	z.pass(b)
-	z.tell(berth.OrderReported{Order: b.ID})
+	z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 	z.used = append(z.used, queue, queue)
 	z.places["duo"] = on(0, node, 0)
 }
@@ -198,7 +198,7 @@ var yields = []animal{
 	{check.PromiseS6, "who answered when nobody needed its place is stopped", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
-		z.tell(berth.OrderReported{Order: r.ID})
+		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
 	{check.PromiseS6, "who did not answer when nobody needed its place is stopped", func(z *zoo) error {
@@ -310,12 +310,12 @@ var yields = []animal{
 	{check.PromiseReservations, "somebody slips in where room is made", func(z *zoo) error {
 		r := z.asked()
 		kept := z.room("high", "n3")
-		z.tell(berth.OrderReported{Order: r.ID})
+		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
 		stop := z.stop("z", berth.CausePreempted, "high")
 		z.pass(stop)
 		z.used = z.used[:5]
-		z.tell(berth.OrderReported{Order: stop.ID})
+		z.tell(berth.OrderReported{Order: stop.ID, Outcome: berth.OutcomeDone})
 		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 2, 0, kept)))
 		b := z.bind("z", on(0, "n3", 1))
 		b.Incarnation = 2
@@ -333,7 +333,7 @@ var yields = []animal{
 		z.pass(stop)
 		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
 		z.used = z.used[1:]
-		z.tell(berth.OrderReported{Order: stop.ID})
+		z.tell(berth.OrderReported{Order: stop.ID, Outcome: berth.OutcomeDone})
 		report := z.seen("a1", 1, 0, kept)
 		report.NodesByFreeGPUs, report.Replicas.Pending, report.Waiting.Capacity = []int{2, 1}, 2, 2
 		report.Queues[slices.IndexFunc(report.Queues, func(q berth.QueueReport) bool { return q.Queue == "b1" })].WaitingReplicas = 1
@@ -366,7 +366,7 @@ var yields = []animal{
 	{check.PromiseCauses, "who has to yield is stopped for somebody else", func(z *zoo) error {
 		r := z.asked()
 		z.submit("other", 1, in("a1"), ahead)
-		z.tell(berth.OrderReported{Order: r.ID})
+		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 		return z.try(z.stop("z", berth.CausePreempted, "other"))
 	}},
 	{check.PromiseCauses, "a gang starts where no room was made", func(z *zoo) error {
@@ -416,7 +416,7 @@ var yields = []animal{
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		z.pass(z.takeBack("z", r.ID))
-		return z.c.Applied(z.now, berth.OrderReported{Order: r.ID})
+		return z.c.Applied(z.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 	}},
 	{check.PromiseR5, "the report of a request is refused", func(z *zoo) error {
 		r := z.asked()
@@ -468,12 +468,12 @@ func TestYieldsRightly(t *testing.T) {
 		"who has answered makes room": func(z *zoo) []string {
 			r := z.asked()
 			kept := z.room("high", "n3")
-			z.tell(berth.OrderReported{Order: r.ID})
+			z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 			stop := z.stop("z", berth.CausePreempted, "high")
 			z.pass(stop)
 			require.NoError(t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
 			z.used = z.used[:5]
-			z.tell(berth.OrderReported{Order: stop.ID})
+			z.tell(berth.OrderReported{Order: stop.ID, Outcome: berth.OutcomeDone})
 			require.NoError(t, z.c.AgainstReport(z.seen("a1", 2, 0, kept)))
 			b := z.bind("high", on(0, "n3", 1))
 			b.Cause.Code = berth.CauseVictimsGone
@@ -501,7 +501,7 @@ func TestYieldsRightly(t *testing.T) {
 			z.tell(berth.JobCancelled{Job: "high"})
 			z.pass(z.takeBack("z", r.ID))
 			require.NoError(t, z.c.AgainstReport(z.seen("a1", 0, 0)))
-			require.NoError(t, z.c.Rejected(z.now, berth.OrderReported{Order: r.ID}, refusal("orderReported", berth.ErrStale)))
+			require.NoError(t, z.c.Rejected(z.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone}, refusal("orderReported", berth.ErrStale)))
 			return []string{"request withdrawn", "stale report of a request that was withdrawn"}
 		},
 		"who ends meanwhile makes room as well": func(z *zoo) []string {

@@ -109,7 +109,7 @@ func (z *zoo) running(id berth.JobID, members int, change ...func(*berth.Job)) [
 	}
 	b := z.bind(id, at...)
 	z.pass(b)
-	z.tell(berth.OrderReported{Order: b.ID})
+	z.tell(berth.OrderReported{Order: b.ID, Outcome: berth.OutcomeDone})
 	return at
 }
 
@@ -266,20 +266,20 @@ var animals = []animal{
 	{check.PromiseS8, "a gang grows out of its leaf", func(z *zoo) error {
 		z.submit("a", 2, func(j *berth.Job) { j.Topology.Required, j.Groups[0].MinMembers = "leaf", 1 })
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		z.tell(berth.OrderReported{Order: 1})
+		z.tell(berth.OrderReported{Order: 1, Outcome: berth.OutcomeDone})
 		grow := z.bind("a", on(1, "n3", 0))
 		grow.Cause.Code = berth.CauseGrows
 		return z.try(grow)
 	}},
 	{check.PromiseS9, "a report is accepted twice", func(z *zoo) error {
 		z.running("a", 1)
-		return z.c.Applied(z.now, berth.OrderReported{Order: 1})
+		return z.c.Applied(z.now, berth.OrderReported{Order: 1, Outcome: berth.OutcomeDone})
 	}},
 	{check.PromiseS9, "a report of an overtaken order is accepted", func(z *zoo) error {
 		z.submit("a", 1)
 		z.pass(z.bind("a", on(0, "n1", 0)))
 		z.tell(berth.JobCancelled{Job: "a"})
-		return z.c.Applied(z.now, berth.OrderReported{Order: 1})
+		return z.c.Applied(z.now, berth.OrderReported{Order: 1, Outcome: berth.OutcomeDone})
 	}},
 	{check.PromiseS9, "the end of a former life is accepted", func(z *zoo) error {
 		z.running("a", 1)
@@ -291,7 +291,7 @@ var animals = []animal{
 	}},
 	{check.PromiseS9, "a stale report is refused as something else", func(z *zoo) error {
 		z.running("a", 1)
-		return z.c.Rejected(z.now, berth.OrderReported{Order: 1}, refusal("orderReported", berth.ErrConflict))
+		return z.c.Rejected(z.now, berth.OrderReported{Order: 1, Outcome: berth.OutcomeDone}, refusal("orderReported", berth.ErrConflict))
 	}},
 	{check.PromiseL1, "an order stays out", func(z *zoo) error {
 		z.submit("a", 1)
@@ -305,7 +305,7 @@ var animals = []animal{
 	{check.PromiseL1, "what could grow does not", func(z *zoo) error {
 		z.submit("a", 2, func(j *berth.Job) { j.Groups[0].MinMembers = 1 })
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		z.tell(berth.OrderReported{Order: 1})
+		z.tell(berth.OrderReported{Order: 1, Outcome: berth.OutcomeDone})
 		return z.c.Quiescent(z.now)
 	}},
 	{check.PromiseR2, "a refusal is untyped", func(z *zoo) error {
@@ -320,7 +320,7 @@ var animals = []animal{
 	{check.PromiseR5, "an honest report is refused", func(z *zoo) error {
 		z.submit("a", 1)
 		z.pass(z.bind("a", on(0, "n1", 0)))
-		return z.c.Rejected(z.now, berth.OrderReported{Order: 1}, refusal("orderReported", berth.ErrStale))
+		return z.c.Rejected(z.now, berth.OrderReported{Order: 1, Outcome: berth.OutcomeDone}, refusal("orderReported", berth.ErrStale))
 	}},
 	{check.PromiseOrders, "an ID is left out", func(z *zoo) error {
 		z.submit("a", 1)

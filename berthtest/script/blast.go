@@ -14,9 +14,9 @@ import (
 func (s *Session) blast(rest string) error {
 	if rest == "" {
 		if w := s.core.Report().WorstBlastRadius; w != nil {
-			s.print("worst is %s[%d]: %d jobs are hit, %d go", w.Node, w.GPU, w.Jobs, w.JobsDown)
+			s.print("worst is %s[%d]: %d jobs are hit, %d of them stop", w.Node, w.GPU, w.Jobs, w.JobsDown)
 		} else {
-			s.print("nobody holds a GPU")
+			s.print("no job holds a GPU")
 		}
 		return nil
 	}
@@ -30,39 +30,39 @@ func (s *Session) blast(rest string) error {
 		s.printRefusal(err)
 		return nil
 	}
-	s.print("%s[%d] %s, all of it: %s", b.Node, b.GPU, b.Mode, casualties(b.Device))
+	s.print("%s[%d] %s, all of it: %s", b.Node, b.GPU, b.Mode, affected(b.Device))
 	for i := range b.Processes {
 		p := &b.Processes[i]
 		what := fmt.Sprintf("a process of %s/%d", p.Job, p.Replica)
 		if p.Instance != (mig.Placement{}) {
 			what += " in " + p.Instance.String()
 		}
-		s.print("  %s: %s", what, casualties(p.Affected))
+		s.print("  %s: %s", what, affected(p.Affected))
 	}
 	return nil
 }
 
-// casualties prints who loses how many members, as in "a/0 goes, b/0 loses 2".
-func casualties(list []berth.AffectedReplica) string {
+// affected prints the replicas that a fault hits, as in "a/0 stops, b/0 loses 2 members".
+func affected(list []berth.AffectedReplica) string {
 	var parts []string
 	for _, c := range list {
 		if c.Down {
-			parts = append(parts, fmt.Sprintf("%s/%d goes", c.Job, c.Replica))
+			parts = append(parts, fmt.Sprintf("%s/%d stops", c.Job, c.Replica))
 		} else {
-			parts = append(parts, fmt.Sprintf("%s/%d loses %d", c.Job, c.Replica, c.Members))
+			parts = append(parts, fmt.Sprintf("%s/%d loses %d members", c.Job, c.Replica, c.Members))
 		}
 	}
 	if parts == nil {
-		return "nobody"
+		return "none"
 	}
 	return strings.Join(parts, ", ")
 }
 
-// fate prints with whom a replica shares its GPUs.
-func fate(f *berth.SharedBlastRadius) string {
-	line := "with it on a GPU: " + join(names(f.Device))
+// shared prints the jobs that share GPUs with a replica.
+func shared(f *berth.SharedBlastRadius) string {
+	line := "shares a GPU with: " + join(names(f.Device))
 	if len(f.Process) > 0 {
-		line += "; hit by its faults: " + join(names(f.Process))
+		line += "; its process faults also hit: " + join(names(f.Process))
 	}
 	return line
 }
@@ -75,11 +75,11 @@ func names(ids []berth.JobID) []string {
 	return list
 }
 
-// divided prints the instances of divided GPUs, those that are there.
-func (s *Session) divided(list []berth.PartitionedCount) {
+// partitioned prints the MIG instances that exist.
+func (s *Session) partitioned(list []berth.PartitionedCount) {
 	for i := range list {
 		d := &list[i]
-		line := fmt.Sprintf("divided as %s: %d gpus", d.MIGTable, d.GPUs)
+		line := fmt.Sprintf("partitioned by table %s: %d gpus", d.MIGTable, d.GPUs)
 		for _, c := range d.Instances {
 			if c.Held > 0 || c.Free > 0 {
 				line += fmt.Sprintf("; %s held %d, free %d", c.Profile, c.Held, c.Free)

@@ -33,30 +33,30 @@
 //	                                   Keys of policy, and limit-nodes, limit-queues,
 //	                                   limit-replicas, limit-members, limit-groups,
 //	                                   limit-reservations; of the fabric island=rack, rail=leaf,
-//	                                   taper=leaf:2000|spine:3000
+//	                                   oversubscription=leaf:2000|spine:3000
 //	advance 30s                        moves the clock; nothing else does
 //	wake                               moves it to the instant that the core asks for
 //	pass                               runs a pass and prints its orders
 //	snapshot-restore                   goes on with a core restored from a snapshot
 //	restore BYTES                      tries whether bytes are a snapshot; the core stays
 //
-// # Facts
+// # Events
 //
 //	node NAMES at=spine-0/leaf-0 KEY=...   a node with 8 H100-80GB, 112 cores and 2 TiB unless
 //	                                       gpus, product, gpu-memory, compute, nvlink=yes, cpu,
 //	                                       memory, pool, labels=k:v|k:v, failed=0|3 say otherwise;
-//	                                       how its GPUs divide: table=H100-80GB, max-shares,
+//	                                       its MIG table and partitioning: table=H100-80GB, max-shares,
 //	                                       mode=whole|mig|mps|time-slice,
 //	                                       instances=3g.40gb@0:4|3g.40gb@4:4
 //	update NAME KEY=...                    the same for a node that is there
 //	cordon NAME, uncordon NAME, lose NAME
-//	drain NAME deadline=1h                 everything is to leave it, by an instant or when it can
+//	drain NAME deadline=1h                 its jobs move away, by a deadline or when they can
 //	fail-gpu NAME INDEX, repair-gpu NAME INDEX
 //	xid NAME INDEX 79                      a fault that NVIDIA's driver reported about a GPU
 //	partition-gpu NAME INDEX mode= instances=
-//	                                       how a GPU is found to be divided
+//	                                       the partitioning that a GPU is found to have
 //	table NAME like=H100-80GB without=1g.20gb|7g.80gb
-//	                                       how a product divides: as another, but for profiles
+//	                                       the MIG table of a product: that of another, but for profiles
 //	queue NAME parent= guarantee=gpu:8 limit=gpu:16|H100-80GB:8|cpu:100|memory:1TiB
 //	           weight= lending= borrowing=
 //	remove-queue NAME
@@ -87,14 +87,16 @@
 //	policy bind-timeout= release-timeout= release-attempts= retry-backoff=
 //	       max-retry-backoff= pass-budget= locality=strict|balanced|loose reserve-after=
 //	       reserved-gangs= reservation-timeout= assumed-runtime= backfill-budget= half-life=
-//	       preemption=on|reclaim|never min-run= checkpoint-timeout= max-ratio=
-//	       grace=batch:10m|interactive:1m respite=5m|none rate=3/1h queue-rate=1/1h
-//	       unweighed=yes turn=10m|none wait=1.5 interactive=1h latency-critical=24h queueing=5m
-//	       moves=propose|on|off moves-most=8
-//	       losses=3 within=24h probation=1h trial=30m spares=POOL:20|POOL:10 (thousandths)
+//	       preemption=on|reclaim|off min-run= checkpoint-timeout= max-ratio=
+//	       grace=batch:10m|interactive:1m cooldown=5m|off rate=3/1h queue-rate=1/1h
+//	       ignore-cost=yes gain-turn=10m|off gain-wait=1.5 gain-interactive=1h|off
+//	       gain-latency-critical=24h|off gain-queueing=5m|off
+//	       defragmentation=propose|on|off max-moves=8
+//	       losses=3 within=24h quarantine=1h burn-in=30m
+//	       hot-spares=POOL:20|POOL:10      of the nodes of a pool, in thousandths
 //	       repartition-timeout= geometry=POOL:fixed|adaptive|per-claim:KEY=VALUE,KEY=VALUE
-//	                                       once a pool: cost, interval, per-hour, drain-limit (a
-//	                                       span or never), layout=3g.40gb|3g.40gb
+//	                                       once a pool: cost, interval, per-hour, hold-limit (a
+//	                                       span or off), layout=3g.40gb|3g.40gb
 //	json {"nodeLost":{"node":"n7"}}        any event as it stands in a journal
 //
 // # Questions
@@ -102,24 +104,24 @@
 //	explain NAME      where each replica stands, and why it waits; a line for each level that
 //	                  was tried, the expected start, and its reservation
 //	bandwidth NAME    what its placement is expected to give each GPU
-//	blast NODE INDEX  what a fault of a GPU, or of a process there, takes down; without
-//	                  arguments the GPU that would be the worst to lose
+//	blast NODE INDEX  the blast radius of a GPU and of each process there; without
+//	                  arguments the GPU with the worst one
 //	reservations      what is set aside, in advance and for gangs that wait
 //	outstanding       the orders that are out
 //	fleet, totals     the fleet report
 //	machine NAME      the table of a state machine: replica, member, order, gpu-mode, reservation
 //	                  or node-health (package statetable)
-//	draining          the nodes that are being drained, and who is left there
-//	health            the spares of each pool, and the nodes on probation or on trial
+//	draining          the nodes that are being drained, and the replicas left there
+//	health            the hot spares of each pool, and the nodes in quarantine or burn-in
 //	what-if EVENT; EVENT ...
 //	                  the orders of a pass after further events, which do not happen
-//	takes NAME; EVENT; EVENT ...
-//	                  what it would take to start it after these events, which do not happen
+//	start-plan NAME; EVENT; EVENT ...
+//	                  what would start it after these events, which do not happen
 //	diff nodes=n1|n2 sees=train/0[1]@n2[0-7] sees=web/3#2[0]@n1[4]
 //	                  the differences between the core and a world; #2 is life 2 (1 unless told)
 //	expect NAME pending|binding|running|repairing|releasing life= on=n1|n2 reason=quota start=1h
-//	                  at=n1[0:1g.10gb@2:1]|n2[3], the place of each member; kept=n1[0], a GPU
-//	                  that is kept from others for it
+//	                  at=n1[0:1g.10gb@2:1]|n2[3], the place of each member; held=n1[0], the GPU
+//	                  that is held for it
 //	expect NAME gone
 //	expect reserved NAME nodes=n1..n4 from=1h until=2h
 //	expect reserved NAME not
@@ -136,6 +138,6 @@
 // the core's own indexes, a refused event must leave the snapshot as it was, a
 // what-if too, every event and order must survive its JSON, a core restored from
 // a snapshot must give the same orders and end in the same state as the core
-// itself, and a second pass at the same instant must have nothing to say. The
+// itself, and a second pass at the same instant must give no order. The
 // script stops at the first violation.
 package script

@@ -31,10 +31,10 @@ explain next
 	//   no orders
 	// explain next
 	//   next/0 pending since 0s
-	//     gpus: 0 of 1 members of the gang (1 GPU each) fit now
-	//     node: room in 0 of 2; 2 short of GPUs
-	//     fleet: room in 0 of 1; 1 short of GPUs
-	//     would help: free GPUs for 1 more members, 1 GPU each
+	//     gpus: 0 of 1 member of the gang (1 GPU each) fit now
+	//     node: 0 of 2 have enough; 2 short of GPUs
+	//     fleet: 0 of 1 have enough; 1 short of GPUs
+	//     would help: free GPUs for 1 more member, 1 GPU each
 	//     expected to start at 24h0m0s
 	// <nil>
 }

@@ -60,7 +60,7 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 		return fmt.Errorf("it is in life %d", r.Incarnation)
 	}
 	for _, where := range []struct{ key, got string }{
-		{"on", nodesOf(r.Members)}, {"at", placesOf(r.Members)}, {"kept", keptFor(r.Reason)},
+		{"on", nodesOf(r.Members)}, {"at", placesOf(r.Members)}, {"held", heldFor(r.Reason)},
 	} {
 		if want, ok := a.lookup(where.key); ok && want != where.got {
 			return fmt.Errorf("it has %s=%s", where.key, where.got)
@@ -81,8 +81,8 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 	return a.finish(2)
 }
 
-// keptFor names the GPU that is kept for a replica that waits, if one is.
-func keptFor(r *berth.Reason) string {
+// heldFor names the GPU that is kept for a replica that waits, if one is.
+func heldFor(r *berth.Reason) string {
 	if r == nil || r.GPUHold == nil {
 		return ""
 	}

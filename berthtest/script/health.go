@@ -13,29 +13,29 @@ func xidReported(_ *Session, a *arguments) ([]berth.Event, error) {
 	return one(e, a.finish(3))
 }
 
-// health reads how hardware that failed is trusted again.
+// health reads the policy of quarantine and burn-in.
 func (a *arguments) health() berth.Health {
 	return berth.Health{
 		Losses: a.integer("losses", 0), Within: a.span("within"),
-		Quarantine: a.span("probation"), BurnIn: a.span("trial"),
+		Quarantine: a.span("quarantine"), BurnIn: a.span("burn-in"),
 	}
 }
 
-// spares reads how many spares are kept, as in main:20|other:10, in thousandths.
-func (a *arguments) spares() []berth.HotSpares {
+// hotSpares reads how many hot spares each pool has, as in main:20|other:10, in thousandths.
+func (a *arguments) hotSpares() []berth.HotSpares {
 	var list []berth.HotSpares
-	for _, text := range a.list("spares") {
+	for _, text := range a.list("hot-spares") {
 		pool, digits, _ := strings.Cut(text, ":")
 		milli, err := strconv.Atoi(digits)
 		if err != nil {
-			a.fail("spares=%s is not of the form pool:20", text)
+			a.fail("hot-spares=%s is not of the form pool:20", text)
 		}
 		list = append(list, berth.HotSpares{Pool: pool, NodesMilli: milli})
 	}
 	return list
 }
 
-// health prints the spares of each pool and the nodes that are not trusted.
+// health prints the hot spares of each pool, and the nodes in quarantine or burn-in.
 func (s *Session) health() error {
 	r := s.core.Report()
 	for _, p := range r.HotSpares {
@@ -43,20 +43,20 @@ func (s *Session) health() error {
 		for i, id := range p.Nodes {
 			nodes[i] = string(id)
 		}
-		s.print("spares of pool %s: %d of %d free, %d in use: %s", p.Pool, p.Free, p.Wanted, p.InUse, join(nodes))
+		s.print("hot spares of pool %s: %d of %d free, %d in use: %s", p.Pool, p.Free, p.Wanted, p.InUse, join(nodes))
 	}
 	for _, h := range r.Health {
 		line := string(h.Node)
 		if h.QuarantineUntil != 0 {
-			line += " on probation until " + clock(h.QuarantineUntil)
+			line += " in quarantine until " + clock(h.QuarantineUntil)
 		}
 		if h.BurnInUntil != 0 {
-			line += " on trial until " + clock(h.BurnInUntil)
+			line += " in burn-in until " + clock(h.BurnInUntil)
 		}
 		s.print("%s", line)
 	}
 	if len(r.HotSpares)+len(r.Health) == 0 {
-		s.print("nothing is kept, and all is trusted")
+		s.print("no hot spares, and all nodes are trusted")
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (a *arguments) group(name string, members int) berth.Group {
 	g := berth.Group{
 		Name: name, Members: members, MinMembers: a.integer("min", 0),
 		Claim: berth.Claim{
-			GPUs: a.integer("gpus", 0), MIG: a.text("mig"), MinInstance: a.fraction(), NVLink: a.yes("nvlink"),
+			GPUs: a.integer("gpus", 0), MIG: a.text("mig"), MinInstance: a.minInstance(), NVLink: a.yes("nvlink"),
 			CPUMilli: a.milli("cpu", 0), MemoryMiB: a.memory("memory", 0),
 		},
 		Selector: berth.Selector{

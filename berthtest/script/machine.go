@@ -3,7 +3,7 @@ package script
 import (
 	"fmt"
 
-	"github.com/berth-sched/berth/core/statetable"
+	"github.com/berth-sched/berth/internal/statetable"
 )
 
 // machine prints the table of a state machine.

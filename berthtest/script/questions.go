@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/core"
 )
 
-// A question is a command that tells no fact.
+// A question is a command that is not an event.
 type question func(s *Session, rest string) error
 
 var questions = map[string]question{
@@ -31,7 +31,7 @@ var questions = map[string]question{
 	"machine":          (*Session).machine,
 	"totals":           func(s *Session, rest string) error { return noArguments(rest, s.totals) },
 	"what-if":          (*Session).whatIf,
-	"takes":            (*Session).takes,
+	"start-plan":       (*Session).startPlan,
 	"diff":             (*Session).diff,
 	"expect":           (*Session).expect,
 }
@@ -71,7 +71,7 @@ func (s *Session) wake(rest string) error {
 	}
 	next, ok := s.core.NextWake()
 	if !ok {
-		s.print("only a fact can make a difference")
+		s.print("nothing is due before the next event")
 		return nil
 	}
 	s.now = max(s.now, next)
@@ -153,7 +153,7 @@ func (s *Session) imagined(rest string) ([]berth.Event, error) {
 		}
 		more, known, err := s.events(command, strings.TrimSpace(arguments))
 		if !known {
-			return nil, fmt.Errorf("%q tells no fact", command)
+			return nil, fmt.Errorf("%q is not an event", command)
 		}
 		if err != nil {
 			return nil, err
@@ -190,11 +190,11 @@ func (s *Session) diff(rest string) error {
 		}
 	}
 	for _, text := range a.all("sees") {
-		sighting, err := parseSighting(text)
+		observed, err := parseObserved(text)
 		if err != nil {
 			return err
 		}
-		world.Running = append(world.Running, sighting)
+		world.Running = append(world.Running, observed)
 	}
 	if err := a.finish(0); err != nil {
 		return err
@@ -209,32 +209,32 @@ func (s *Session) diff(rest string) error {
 	return nil
 }
 
-// parseSighting reads web/3#2workers[0]@n1[4]: replica 3 of web, life 2, member 0
+// parseObserved reads web/3#2workers[0]@n1[4]: replica 3 of web, life 2, member 0
 // of its workers.
-func parseSighting(text string) (berth.ObservedMember, error) {
-	sighting := berth.ObservedMember{Incarnation: 1}
-	who, where, ok := strings.Cut(text, "@")
-	name, rest, numbered := strings.Cut(who, "/")
+func parseObserved(text string) (berth.ObservedMember, error) {
+	observed := berth.ObservedMember{Incarnation: 1}
+	replica, where, ok := strings.Cut(text, "@")
+	name, rest, numbered := strings.Cut(replica, "/")
 	if !ok || !numbered {
-		return sighting, fmt.Errorf("%q is not a sighting like web/3[0]@n1[4]", text)
+		return observed, fmt.Errorf("%q is not an observed member like web/3[0]@n1[4]", text)
 	}
-	rest, err := cutNumber(rest, &sighting.Replica)
+	rest, err := cutNumber(rest, &observed.Replica)
 	if after, life := strings.CutPrefix(rest, "#"); life && err == nil {
 		n := 0
 		rest, err = cutNumber(after, &n)
-		sighting.Incarnation = berth.Incarnation(n)
+		observed.Incarnation = berth.Incarnation(n)
 	}
 	if err != nil {
-		return sighting, err
+		return observed, err
 	}
 	ref, err := parseMember(rest)
 	if err != nil {
-		return sighting, err
+		return observed, err
 	}
-	sighting.Job = berth.JobID(name)
-	sighting.MemberPlacement, err = parseHeld(where)
-	sighting.Group, sighting.Index = ref.Group, ref.Index
-	return sighting, err
+	observed.Job = berth.JobID(name)
+	observed.MemberPlacement, err = parseHeld(where)
+	observed.Group, observed.Index = ref.Group, ref.Index
+	return observed, err
 }
 
 // cutNumber reads the digits that a text starts with.

@@ -31,17 +31,17 @@ func (s *Session) printOrders(orders []berth.Order) {
 }
 
 // describe prints an order on one line.
-func describe(action berth.Order) string {
-	h := action.Header()
+func describe(order berth.Order) string {
+	h := order.Header()
 	var b strings.Builder
-	fmt.Fprintf(&b, "#%d %s", h.ID, action.Kind())
+	fmt.Fprintf(&b, "#%d %s", h.ID, order.Kind())
 	if h.Job != "" {
 		fmt.Fprintf(&b, " %s/%d", h.Job, h.Replica)
 	}
 	if h.Incarnation > 0 {
 		fmt.Fprintf(&b, " life %d", h.Incarnation)
 	}
-	if r, ok := action.(berth.Release); ok && r.Attempt > 1 {
+	if r, ok := order.(berth.Release); ok && r.Attempt > 1 {
 		fmt.Fprintf(&b, " attempt %d", r.Attempt)
 	}
 	fmt.Fprintf(&b, " (%s", h.Cause.Code)
@@ -52,13 +52,13 @@ func describe(action berth.Order) string {
 		fmt.Fprintf(&b, ": %s", h.Cause.Detail)
 	}
 	b.WriteByte(')')
-	switch a := action.(type) {
+	switch a := order.(type) {
 	case berth.Bind:
 		b.WriteString(": " + places(a.Members) + after(a.After))
 	case berth.Repartition:
 		b.WriteString(": " + steps(&a))
 	case berth.Release:
-		b.WriteString(": " + places(a.Members) + goesOn(&a))
+		b.WriteString(": " + places(a.Members) + remaining(&a))
 	case berth.Withdraw:
 		fmt.Fprintf(&b, ": #%d", a.Request)
 	}
@@ -68,16 +68,16 @@ func describe(action berth.Order) string {
 	return b.String()
 }
 
-// goesOn prints with how many members a gang goes on of which some are stopped, and for whom
-// others go than for the one of the cause.
-func goesOn(r *berth.Release) string {
+// remaining prints the members that a shrunken gang continues with, and the beneficiaries of its
+// surplus if there are several.
+func remaining(r *berth.Release) string {
 	var sizes []string
 	for _, s := range r.Remaining {
 		sizes = append(sizes, strings.TrimSpace(fmt.Sprintf("%s %d", s.Group, s.Members)))
 	}
 	text := ""
 	if len(sizes) > 0 {
-		text = ", goes on with " + strings.Join(sizes, " and ")
+		text = ", continues with " + strings.Join(sizes, " and ")
 	}
 	for _, y := range r.SurplusEvictions {
 		if len(r.SurplusEvictions) > 1 {
@@ -140,13 +140,13 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		}
 		s.print("%s", line)
 		if r.Beneficiary.Job != "" {
-			s.print("  makes room for %s/%d", r.Beneficiary.Job, r.Beneficiary.Replica)
+			s.print("  is being evicted for %s/%d", r.Beneficiary.Job, r.Beneficiary.Replica)
 		}
 		if r.Departure != nil {
 			s.print("  %s", departure(r.Departure))
 		}
 		if r.BlastRadius != nil {
-			s.print("  %s", fate(r.BlastRadius))
+			s.print("  %s", shared(r.BlastRadius))
 		}
 		if r.Reason != nil {
 			s.printReason(r.Reason)
@@ -163,44 +163,44 @@ func (s *Session) printReason(r *berth.Reason) {
 		s.print("  %s", finding(&r.Levels[i]))
 	}
 	s.print("  would help: %s", r.Remedy)
-	s.yielding(r)
+	s.victims(r)
 	s.printMoves(r.Moves)
 	if r.GPUHold != nil {
-		s.print("  kept for it: %s", keptFor(r))
+		s.print("  GPU held for it: %s", heldFor(r))
 	}
 	if r.Until != 0 {
-		s.print("  looks again at %s", clock(r.Until))
+		s.print("  tried again at %s", clock(r.Until))
 	}
 	if r.ExpectedStart != 0 {
 		s.print("  expected to start at %s", clock(r.ExpectedStart))
 	}
 	if r.Reservation != nil {
-		s.print("  reserved %s", reserved(r.Reservation))
+		s.print("  reservation: %s", reserved(r.Reservation))
 	}
 }
 
-// yielding prints how it stands with those who could make room.
-func (s *Session) yielding(r *berth.Reason) {
+// victims prints the victims of a preemption, actual and potential.
+func (s *Session) victims(r *berth.Reason) {
 	if r.Preemption != "" && len(r.Victims)+len(r.PotentialVictims) > 0 {
 		s.print("  %s", r.Preemption)
 	}
 	for _, list := range [...]struct {
 		what string
 		of   []berth.Victim
-	}{{"goes", r.Victims}, {"would have to go", r.PotentialVictims}} {
+	}{{"victim", r.Victims}, {"potential victim", r.PotentialVictims}} {
 		for i := range list.of {
 			y := &list.of[i]
-			line := list.what + ": " + yields(y)
+			line := list.what + ": " + victim(y)
 			if r.Weighing != nil {
-				line += fmt.Sprintf(", and lose %v of a GPU", berth.Duration(y.Cost))
+				line += fmt.Sprintf(", would lose %v of GPU time", berth.Duration(y.Cost))
 			}
 			s.print("    %s", line)
 		}
 	}
 }
 
-// yields prints who yields, and by when.
-func yields(y *berth.Victim) string {
+// victim prints a victim, and when it stops at the latest.
+func victim(y *berth.Victim) string {
 	line := fmt.Sprintf("%s/%d of queue %s, %s gpus", y.Job, y.Replica, y.Queue, gpus(y.GPUMilli))
 	if y.Members > 0 {
 		line += fmt.Sprintf(", %d members", y.Members)
@@ -231,12 +231,12 @@ func (s *Session) bandwidth(rest string) error {
 // finding prints what a search found at one level, as in "leaf: 1 of 4 has room; 3 lack
 // GPUs; the best is l2 with room for 2".
 func finding(f *berth.LevelFinding) string {
-	line := fmt.Sprintf("%s: room in %d of %d", f.Level, f.DomainsLargeEnough, f.Domains)
+	line := fmt.Sprintf("%s: %d of %d have enough", f.Level, f.DomainsLargeEnough, f.Domains)
 	for _, l := range f.Shortfalls {
 		line += fmt.Sprintf("; %d short of %s", l.Domains, l.What)
 	}
 	if f.Best != "" {
-		line += fmt.Sprintf("; most in %s: %d", f.Best, f.MembersFit)
+		line += fmt.Sprintf("; the best, %s, fits %d members", f.Best, f.MembersFit)
 	}
 	return line
 }
@@ -250,7 +250,7 @@ func (s *Session) fleet() error {
 			s.print("%s %s", r.Products[i].Product, count(&r.Products[i].GPUCount))
 		}
 	}
-	s.divided(r.Partitioned)
+	s.partitioned(r.Partitioned)
 	var free []string
 	for k, n := range r.NodesByFreeGPUs {
 		if k > 0 && n > 0 {
@@ -326,20 +326,20 @@ func (s *Session) totals() error {
 		{"binds", int(t.Binds)},
 		{"binds failed", int(t.BindsFailed)},
 		{"releases", int(t.Releases)},
-		{"checkpoints asked", int(t.CheckpointsRequested)},
+		{"checkpoints requested", int(t.CheckpointsRequested)},
 		{"withdrawn", int(t.RequestsWithdrawn)},
 		{"evicted", int(t.ReplicasEvicted)},
 		{"shrunk", int(t.ReplicasShrunk)},
 		{"moves", int(t.Moves)},
 		{"repartitions", int(t.Repartitions)},
-		{"reshaped for", int(t.RepartitionsForMembers)},
-		{"drains", int(t.GPUHolds)},
+		{"repartitions for members", int(t.RepartitionsForMembers)},
+		{"GPU holds", int(t.GPUHolds)},
 		{"expired", int(t.OrdersExpired)},
 		{"presumed dead", int(t.ReplicasPresumedDead)},
 		{"reservations", int(t.Reservations)},
 		{"reservations expired", int(t.ReservationsExpired)},
 		{"backfilled", int(t.ReplicasBackfilled)},
-		{"attempts", int(t.PlacementAttempts)},
+		{"placement attempts", int(t.PlacementAttempts)},
 	})
 	return nil
 }

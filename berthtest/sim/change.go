@@ -46,7 +46,7 @@ func (s *Simulation) executeChange(o berth.Repartition) error {
 	}
 	ch.failed = s.chance(s.options.Faults.RepartitionFail)
 	ch.done = !ch.failed
-	e := berth.OrderReported{Order: o.ID}
+	e := berth.OrderReported{Order: o.ID, Outcome: berth.OutcomeDone}
 	if ch.failed {
 		e.Outcome, e.Reason = berth.OutcomeFailed, "the driver refused"
 		s.executor.undo(ch)

@@ -49,7 +49,7 @@ func churn(t *testing.T, sched *core.Core, now berth.Time) {
 		actions, err := sched.Schedule(now)
 		require.NoError(t, err)
 		for _, a := range actions {
-			must(berth.OrderReported{Order: a.Header().ID})
+			must(berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeDone})
 		}
 	}
 	for i := range 12 {
@@ -60,7 +60,7 @@ func churn(t *testing.T, sched *core.Core, now berth.Time) {
 	require.NoError(t, err)
 	require.NotEmpty(t, actions)
 	for _, a := range actions {
-		must(berth.OrderReported{Order: a.Header().ID})
+		must(berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeDone})
 	}
 	for i := range 4 {
 		must(berth.NodeLost{Node: berth.NodeID(name("n", i))})

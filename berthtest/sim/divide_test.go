@@ -111,7 +111,7 @@ func (g *generator) repartitioned(n berth.Node) {
 	if len(n.GPUs) == 0 {
 		return
 	}
-	e := berth.GPUPartitioned{Node: n.ID, GPU: g.IntN(len(n.GPUs))}
+	e := berth.GPUPartitioned{Node: n.ID, GPU: g.IntN(len(n.GPUs)), Mode: berth.GPUModeWhole}
 	e.Mode, e.Instances = g.partitioning(n.GPUs[0].MIGTable)
 	g.at(g.instant(), e)
 }

@@ -203,7 +203,7 @@ func (s *Simulation) carryOut(a berth.Order) {
 
 // reportGone reports at an instant that what was to be stopped does not run.
 func (s *Simulation) reportGone(h berth.OrderHeader, at berth.Time) {
-	s.queue.push(occurrence{at: at, what: told, event: berth.OrderReported{Order: h.ID}})
+	s.queue.push(occurrence{at: at, what: told, event: berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone}})
 }
 
 // execute is the end of an order: what was ordered happens, and is reported. An
@@ -292,7 +292,7 @@ func (s *Simulation) failing(members []berth.MemberPlacement, all, some float64)
 // ended says how an order about so many members ended. If those that failed are all of
 // them, Failed says the same as Partial.
 func (s *Simulation) ended(h berth.OrderHeader, failed []berth.MemberRef, members int) berth.OrderReported {
-	e := berth.OrderReported{Order: h.ID}
+	e := berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone}
 	switch {
 	case len(failed) == members && s.random.IntN(2) == 0:
 		e.Outcome, e.Reason = berth.OutcomeFailed, "none did as ordered"
@@ -326,14 +326,14 @@ func (s *Simulation) outdated(g *gang) berth.Event {
 	job, life := g.job.spec.ID, g.incarnation-1
 	switch draw := s.random.IntN(3); {
 	case draw == 0 && g.previous > 0:
-		return berth.OrderReported{Order: g.previous}
+		return berth.OrderReported{Order: g.previous, Outcome: berth.OutcomeDone}
 	case draw == 1 && life > 0 && g.job.spec.Service == nil:
 		return berth.JobFinished{Job: job, Incarnation: life}
 	case life > 0:
 		first := berth.MemberRef{Group: g.job.spec.Groups[0].Name}
 		return berth.MemberFailed{Job: job, Replica: g.number, Incarnation: life, Members: []berth.MemberRef{first}}
 	}
-	return berth.OrderReported{Order: g.order}
+	return berth.OrderReported{Order: g.order, Outcome: berth.OutcomeDone}
 }
 
 // tellOf tells a fact about a gang, and does what follows from it.

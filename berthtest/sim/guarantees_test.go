@@ -289,7 +289,7 @@ func (w *smallWorld) use(q *team, sign int) {
 // carryOut does what was ordered, and reports it.
 func (w *smallWorld) carryOut(a berth.Order) {
 	h := a.Header()
-	require.True(w, w.tell(berth.OrderReported{Order: h.ID}))
+	require.True(w, w.tell(berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone}))
 	j := w.jobs[h.Job]
 	switch a.(type) {
 	case berth.Bind:

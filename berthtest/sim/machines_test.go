@@ -14,7 +14,7 @@ import (
 	"github.com/berth-sched/berth/berthtest/script"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
-	"github.com/berth-sched/berth/core/statetable"
+	"github.com/berth-sched/berth/internal/statetable"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -73,11 +73,11 @@ func TestMachinesNameTheMissingRow(t *testing.T) {
 		{"replica", "gangs", "repairing --hardware lost--> repairing"},
 		{"replica", "gangs", "pending --memberFailed--> refused, stale"},
 		{"member", "members", "binding --died--> failed"},
-		{"order", "yields", "request out --partial--> refused, invalid"},
+		{"order", "evictions", "request out --partial--> refused, invalid"},
 		{"order", "members", "release out --partial--> over"},
 		{"gpu-mode", "modes", "mps --gpuPartitioned--> time-slice"},
-		{"reservation", "yields", "preemption --until--> -"},
-		{"node-health", "trust", "quarantine --quarantine over--> trusted"},
+		{"reservation", "evictions", "preemption --until--> -"},
+		{"node-health", "health", "quarantine --quarantine over--> trusted"},
 	} {
 		o := newObserver()
 		for _, w := range o.watched() {

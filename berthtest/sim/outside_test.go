@@ -31,7 +31,9 @@ func TestCarryOut(t *testing.T) {
 		CarryOut: func(a berth.Order) error {
 			bind := a.(berth.Bind)
 			bound, waiting = append(bound, s.Now()), waiting-1
-			s.At(s.Now().Add(starts), func() error { return s.Tell(sim.Arrival{Event: berth.OrderReported{Order: bind.ID}}) })
+			s.At(s.Now().Add(starts), func() error {
+				return s.Tell(sim.Arrival{Event: berth.OrderReported{Order: bind.ID, Outcome: berth.OutcomeDone}})
+			})
 			s.At(s.Now().Add(starts+runs), func() error {
 				ended = append(ended, s.Now())
 				return s.Tell(sim.Arrival{Event: berth.JobFinished{Job: bind.Job, Incarnation: bind.Incarnation}})
@@ -59,7 +61,7 @@ func TestTellRefused(t *testing.T) {
 	sched, err := core.New(berth.Config{})
 	require.NoError(t, err)
 	s := sim.New(sched, sim.FromSlice(nil), sim.Options{})
-	require.ErrorIs(t, s.Tell(sim.Arrival{Event: berth.OrderReported{Order: 7}}), berth.ErrUnknown)
+	require.ErrorIs(t, s.Tell(sim.Arrival{Event: berth.OrderReported{Order: 7, Outcome: berth.OutcomeDone}}), berth.ErrUnknown)
 	require.NoError(t, s.Tell(sim.Arrival{Event: berth.NodeJoined{Node: berth.Node{ID: "n", GPUs: []berth.GPU{{Product: "H100"}}}}}))
 	wrong := errors.New("no more")
 	s.At(5, func() error { return wrong })

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/check"
-	"github.com/berth-sched/berth/berthtest/check/protocol"
+	"github.com/berth-sched/berth/berthtest/internal/protocol"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/internal/drawn"
 	"github.com/berth-sched/berth/quota"
@@ -100,7 +100,7 @@ func (t *tormentor) Next() (sim.Arrival, bool) {
 // those in phases that end with the next pass, now and then to others.
 func (t *tormentor) torment(now berth.Time, courses []check.Victim) {
 	rare := slices.DeleteFunc(slices.Clone(courses), func(c check.Victim) bool {
-		return c.Phase == protocol.PhaseRequested || c.Phase == protocol.PhaseEvicting || c.Phase == protocol.PhaseReleased
+		return slices.Contains([]string{"requested", "evicting", "released"}, c.Phase)
 	})
 	switch {
 	case len(rare) > 0 && t.chance(50):

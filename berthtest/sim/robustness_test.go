@@ -138,8 +138,8 @@ func unfitting(sched *core.Core) []berth.Event {
 			list = append(list,
 				berth.OrderReported{Order: h.ID, Outcome: berth.OutcomePartial},
 				berth.OrderReported{Order: h.ID, Outcome: 9},
-				berth.OrderReported{Order: h.ID, Reason: "\x01"},
-				berth.OrderReported{Order: h.ID, Members: []berth.MemberRef{{}}},
+				berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone, Reason: "\x01"},
+				berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone, Members: []berth.MemberRef{{}}},
 				berth.GPUPartitioned{Node: r.Node, GPU: r.GPU, Mode: r.Mode, Instances: r.Create},
 			)
 			continue
@@ -147,8 +147,8 @@ func unfitting(sched *core.Core) []berth.Event {
 		list = append(list,
 			berth.OrderReported{Order: h.ID, Outcome: berth.OutcomePartial},
 			berth.OrderReported{Order: h.ID, Outcome: 9},
-			berth.OrderReported{Order: h.ID, Reason: "\x01"},
-			berth.OrderReported{Order: h.ID, Members: []berth.MemberRef{{}}},
+			berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone, Reason: "\x01"},
+			berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone, Members: []berth.MemberRef{{}}},
 			berth.OrderReported{Order: h.ID, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Group: "nobody"}}},
 			berth.MemberFailed{Job: h.Job, Replica: h.Replica, Incarnation: h.Incarnation},
 			berth.MemberFailed{Job: h.Job, Replica: h.Replica, Incarnation: h.Incarnation - 1, Members: []berth.MemberRef{{}}},

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
-	"github.com/berth-sched/berth/core/statetable"
+	"github.com/berth-sched/berth/internal/statetable"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -369,7 +369,7 @@ func (r *run) leave() {
 	r.verify(err)
 	r.scheduled(now, actions)
 	for _, a := range actions {
-		tell(berth.OrderReported{Order: a.Header().ID})
+		tell(berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeDone})
 	}
 	for _, n := range r.nodes() {
 		tell(berth.NodeLost{Node: n})

@@ -54,7 +54,7 @@ func run(args []string, stdout, stderr io.Writer) (err error) {
 	flags.IntVar(&s.nodes, "nodes", 500, "nodes of the reference fleet")
 	flags.IntVar(&s.load, "load", 100, "demand of the reference day, in percent")
 	flags.StringVar(&s.html, "html", "", "write a page with plots to this file")
-	flags.StringVar(&s.journal, "journal", "", "write facts and orders to this file, for examples/replay")
+	flags.StringVar(&s.journal, "journal", "", "write events and orders to this file, for examples/replay")
 	flags.StringVar(&s.trace, "trace", "", `run a trace instead of the reference day: "openb"`)
 	flags.StringVar(&s.dir, "dir", ".", "directory with the files of the trace")
 	flags.Int64Var(&s.compress, "compress", 1, "let the tasks of the trace arrive so many times as fast")

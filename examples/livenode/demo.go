@@ -63,7 +63,7 @@ type stage struct {
 }
 
 // errDiffers: something was not as told.
-var errDiffers = errors.New("not as told")
+var errDiffers = errors.New("a check failed")
 
 // stagePatience is for how long what has to come is waited for.
 const stagePatience = 20 * time.Second
@@ -189,7 +189,7 @@ func (s *stage) await(ctx context.Context, so func(*Status) bool, what string, o
 func (s *stage) show(ctx context.Context) {
 	status, err := s.status(ctx)
 	if err != nil {
-		s.check(false, "the orchestrator tells how it is: %v", err)
+		s.check(false, "the orchestrator answers: %v", err)
 		return
 	}
 	fmt.Fprintln(s.out)

@@ -23,7 +23,7 @@ func describe(order berth.Order) string {
 	case berth.RequestCheckpoint:
 		return fmt.Sprintf("ask %s for a checkpoint%s", h.Job, because(h.Cause))
 	case berth.Withdraw:
-		return fmt.Sprintf("let %s go on after all%s", h.Job, because(h.Cause))
+		return fmt.Sprintf("withdraw the checkpoint request to %s%s", h.Job, because(h.Cause))
 	case berth.Repartition:
 		return fmt.Sprintf("put GPU %d in mode %s%s%s", a.GPU, a.Mode, steps(&a), because(h.Cause))
 	case berth.Drop:

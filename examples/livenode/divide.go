@@ -38,7 +38,7 @@ func (o *orchestrator) divided(order berth.Repartition, err error, inventory nvm
 	o.report(order.ID, berth.OutcomeFailed, err.Error())
 	for _, b := range o.waiting {
 		if slices.Contains(b.After, order.ID) {
-			o.report(b.ID, berth.OutcomeFailed, "its GPU was not divided for it")
+			o.report(b.ID, berth.OutcomeFailed, "its GPU was not partitioned for it")
 		}
 	}
 	o.forgetWaiting(func(b berth.Bind) bool { return slices.Contains(b.After, order.ID) })

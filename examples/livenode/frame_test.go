@@ -22,7 +22,7 @@ func busy() *Status {
 		Jobs: []JobStatus{
 			{Name: "train", Queue: "default", Wants: "2 GPUs", State: "running", Place: "GPUs 0-1", Incarnation: 2, Since: ago(90 * time.Second)},
 			{Name: "note", Queue: "team", Class: berth.ClassInteractive, Wants: "30% GPU", State: "running", Place: "GPU 2, 30% of it", Incarnation: 1, Since: ago(time.Second)},
-			{Name: "tune", Queue: "default", Wants: "1 GPU", State: stateCheckpointing, Place: "GPU 4", Incarnation: 1, Since: ago(time.Hour), Why: "makes room for chat"},
+			{Name: "tune", Queue: "default", Wants: "1 GPU", State: stateCheckpointing, Place: "GPU 4", Incarnation: 1, Since: ago(time.Hour), Why: "is preempted for chat"},
 			{Name: "chat", Queue: "default", Class: berth.ClassLatencyCritical, Wants: "1 GPU", State: "pending", Since: ago(0), Why: "room is being made: tune leaves"},
 			{Name: "done", Queue: "default", Wants: "1 GPU", State: stateEnded, Since: ago(time.Second), Why: "exit status 0"},
 			{Name: "bad", Queue: "default", Wants: "1 GPU", State: stateFailed, Since: ago(2 * time.Second), Why: "exit status 1"},
@@ -66,7 +66,7 @@ jobs ─────────────────────────
 A train 2 GPUs  batch            default running       1m30s  GPUs 0-1 (life 2)
 B note  30% GPU interactive      team    running       1s     GPU 2, 30% of it
 ◐ tune  1 GPU   batch            default checkpointing 1h0m0s GPU 4
-    makes room for chat
+    is preempted for chat
 ○ chat  1 GPU   latency-critical default pending       0s
     room is being made: tune leaves
 ✓ done  1 GPU   batch            default ended         1s     exit status 0

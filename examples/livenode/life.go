@@ -58,7 +58,7 @@ func (o *orchestrator) bind(order berth.Bind) {
 	}
 	one := o.records.find(string(order.Job))
 	if one == nil {
-		o.report(order.ID, berth.OutcomeFailed, "nobody knows what to run")
+		o.report(order.ID, berth.OutcomeFailed, "no command is recorded for this job")
 		return
 	}
 	l := &life{job: one, incarnation: order.Incarnation, bind: order.ID}
@@ -275,7 +275,7 @@ func (o *orchestrator) ended(l *life, exit process.Exit, err error) {
 	case exit.Code == exitAgain:
 		o.died(l, "it asks to be run again")
 	case l.request != 0 && exit.Signal != "" && exit.Signal == l.job.CheckpointSignal:
-		o.died(l, fmt.Sprintf("%s asked it for a checkpoint, and it had no handler for that yet", exit.Signal))
+		o.died(l, fmt.Sprintf("%s requested a checkpoint, and the program had no handler for it yet", exit.Signal))
 	default:
 		o.note("%s has ended: %s", l, reason)
 		o.finish(l.id(), exit.OK(), reason)
@@ -304,7 +304,7 @@ func (o *orchestrator) died(l *life, reason string) {
 func (o *orchestrator) resign() {
 	for _, id := range slices.Sorted(maps.Keys(o.lives)) {
 		if l := o.lives[id]; l.state == lifeResigned {
-			o.died(l, "it ended with its checkpoint, which nobody needed in the end")
+			o.died(l, "it ended with its checkpoint, and the preemption had been withdrawn")
 		}
 	}
 }

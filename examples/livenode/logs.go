@@ -16,7 +16,7 @@ import (
 // file is there as long as the job is known.
 func logs(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	state := stateFlag(flags)
-	follow := flags.Bool("f", false, "go on as it prints more, until it is over")
+	follow := flags.Bool("f", false, "follow the output until the job ends")
 	rest, err := parse(flags, args, 1, 1)
 	if err != nil {
 		return err

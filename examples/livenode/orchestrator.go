@@ -168,7 +168,7 @@ func (o *orchestrator) pass() error {
 		}
 		o.store.Scheduled(now, orders)
 		if err := o.store.Commit(); err != nil {
-			return fmt.Errorf("what was decided cannot be kept, so it is not carried out: %w", err)
+			return fmt.Errorf("the journal cannot be written, so the orders are not carried out: %w", err)
 		}
 		for _, answer := range o.answers {
 			answer()

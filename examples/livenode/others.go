@@ -27,7 +27,7 @@ func (o *orchestrator) tellOthers() {
 				continue
 			}
 			o.others = append(o.others, e.Job.ID)
-			o.note("%s is taken by somebody else", place(&e.Running[0].Members[0]))
+			o.note("%s is used by a process outside livenode", place(&e.Running[0].Members[0]))
 		case berth.JobFinished:
 			o.others = slices.DeleteFunc(o.others, func(id berth.JobID) bool { return id == e.Job })
 			o.note("%s is free again", strings.TrimPrefix(string(e.Job), "occupied/"+string(o.machine.name)+"/"))

@@ -46,7 +46,7 @@ func (m *machine) befall(f Fault) error {
 	case f.Xid != 0:
 		return m.pretend.Raise(f.GPU, f.Xid)
 	}
-	return m.pretend.Fail(f.GPU, "somebody pulled it out")
+	return m.pretend.Fail(f.GPU, "the GPU was pulled out")
 }
 
 // busyMilli is how busy a pretend GPU is made by a job that has all of it.

@@ -17,7 +17,7 @@ func queue(ctx context.Context, flags *flag.FlagSet, args []string, _ io.Writer)
 	q := quota.Queue{Guarantee: quota.Amounts{}, Limit: quota.Amounts{}}
 	flags.Func("guarantee", "`GPUs` that it is entitled to", gpuAmount(q.Guarantee))
 	flags.Func("limit", "`GPUs` that it may use at the most; default: all", gpuAmount(q.Limit))
-	flags.Int64Var(&q.Weight, "weight", 1, "its `share`, against the others', of what nobody is guaranteed")
+	flags.Int64Var(&q.Weight, "weight", 1, "its `share`, against other queues, of GPUs that no queue is guaranteed")
 	remove := flags.Bool("remove", false, "remove it; it may have no jobs")
 	rest, err := parse(flags, args, 1, 1)
 	if err != nil {

@@ -66,7 +66,7 @@ func (o *orchestrator) setQueue(q quota.Queue) error { return o.tell(berth.Queue
 // have taken, and would give it away again.
 func (o *orchestrator) removeQueue(name string) error {
 	if name == othersQueue {
-		return fmt.Errorf("queue %s is charged with what runs here without livenode, and stays", name)
+		return fmt.Errorf("queue %s is charged with processes outside livenode, and stays", name)
 	}
 	return o.tell(berth.QueueRemoved{Queue: berth.QueueID(name)})
 }

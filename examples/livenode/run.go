@@ -23,7 +23,7 @@ func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	var s Submission
 	flags.StringVar(&s.Name, "name", "", "`name` of the job; default: one made from the command")
 	flags.StringVar(&s.Queue, "queue", DefaultQueue, "`queue` that it is charged to")
-	flags.TextVar(&s.Class, "class", berth.ClassBatch, "batch, interactive or latency-critical: who goes first, and who may have to yield")
+	flags.TextVar(&s.Class, "class", berth.ClassBatch, "batch, interactive or latency-critical: which job starts first, and which may be preempted")
 	flags.Func("priority", "among jobs of its class in its queue; the higher `number` goes first", func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 32)
 		s.Priority = int32(n)
@@ -37,7 +37,7 @@ func submit(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.W
 	grace := flags.Duration("grace", 30*time.Second, "how long it may take to write a checkpoint")
 	stopTimeout := flags.Duration("stop-timeout", 10*time.Second, "`time` from SIGTERM to SIGKILL")
 	expected := flags.Duration("expected", 0, "`time` that it is expected to run; default: unknown")
-	minimum := flags.Duration("min-runtime", 0, "`time` that it runs before it may have to yield")
+	minimum := flags.Duration("min-runtime", 0, "`time` that it runs before it may be preempted")
 	follow := flags.Bool("f", false, "print what it prints, until it is over")
 	if err := parseFlags(flags, args); err != nil {
 		return err

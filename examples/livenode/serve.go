@@ -47,7 +47,7 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 	flags.StringVar(&c.name, "node", "", "`name` of the node; default: the host's, or the box's")
 	flags.BoolVar(&c.migApply, "mig-apply", false, "let livenode create and destroy MIG instances for jobs that wait")
 	flags.DurationVar(&c.every, "every", readEvery, "`time` between two readings of the GPUs")
-	stopJobs := flags.Bool("stop-jobs", false, "on SIGINT or SIGTERM, cancel all jobs before ending; else they go on")
+	stopJobs := flags.Bool("stop-jobs", false, "on SIGINT or SIGTERM, cancel all jobs before ending; else they keep running")
 	if _, err := parse(flags, args, 0, 0); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wr
 	fmt.Fprintf(stdout, "livenode serves %d GPUs of %s in %s\n", len(o.inventory.GPUs), m.name, folder)
 	err = o.serveUntil(ctx, listener, *stopJobs)
 	if n := len(o.running()); err == nil && n > 0 {
-		fmt.Fprintf(stdout, "livenode ends; what runs (%d) goes on, and the next livenode serve finds it\n", n)
+		fmt.Fprintf(stdout, "livenode ends; %d jobs keep running, and the next livenode serve finds them\n", n)
 	}
 	return err
 }

@@ -239,7 +239,7 @@ func (o *orchestrator) jobStatus(one *record) JobStatus {
 		j.State = stateCheckpointing
 	}
 	if r.Beneficiary.Job != "" {
-		j.Why = "makes room for " + string(r.Beneficiary.Job)
+		j.Why = "is preempted for " + string(r.Beneficiary.Job)
 	}
 	if r.Reason != nil {
 		j.Why = o.shortReason(one, r.Reason)

@@ -18,7 +18,7 @@ import (
 // The story: a full machine; somebody to whom seconds matter; an orchestrator that dies;
 // and everybody gets to the end of what they do.
 func (s *stage) play(ctx context.Context) error {
-	s.say("livenode demo: real processes, real signals; everything that is told is also checked")
+	s.say("livenode demo: real processes, real signals; every line is checked")
 	if err := s.open(ctx); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (s *stage) play(ctx context.Context) error {
 	}
 	n := usable(&status)
 	if n == 0 {
-		return errors.New("the story needs GPUs that are not divided, and that nobody uses")
+		return errors.New("the demo needs GPUs that are idle and not partitioned")
 	}
 	small := max(1, n/4)
 	if n-small <= small {
@@ -50,7 +50,7 @@ func (s *stage) play(ctx context.Context) error {
 		said, _ := os.ReadFile(s.said())
 		return fmt.Errorf("%w: %s\nthe orchestrator has said:\n%s", errDiffers, strings.Join(s.wrong, "; "), said)
 	}
-	s.say("%s", s.painter.paint(green, fmt.Sprintf("all %d things were as told", s.right)))
+	s.say("%s", s.painter.paint(green, fmt.Sprintf("all %d checks passed", s.right)))
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (s *stage) fullMachine(ctx context.Context, large, small int) error {
 }
 
 func (s *stage) preemption(ctx context.Context, large, small int) error {
-	s.act("2. Somebody comes to whom seconds matter")
+	s.act("2. A latency-critical job arrives")
 	before, err := s.status(ctx)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *stage) preemption(ctx context.Context, large, small int) error {
 		return err
 	}
 	s.await(ctx, func(st *Status) bool { return state(st, tune) == stateCheckpointing },
-		"nothing is free: %s, whose end does the least harm, is asked for a checkpoint by SIGUSR1", tune)
+		"nothing is free: %s, the cheapest victim, is asked for a checkpoint by SIGUSR1", tune)
 	if text, err := s.why(ctx, chat); err == nil {
 		fmt.Fprintln(s.out)
 		s.say("livenode why %s", chat)
@@ -124,7 +124,7 @@ func (s *stage) preemption(ctx context.Context, large, small int) error {
 		s.check(false, "%s has written its checkpoint: %v", tune, err)
 	}
 	s.check(inOrder(&after, "ask tune for a checkpoint", "tune has written its checkpoint", "stop tune", "tune is stopped", "start chat"),
-		"in this order: it was asked, had written, was stopped, was gone, and then %s was started", chat)
+		"in this order: the checkpoint was requested, it was written, the victim was stopped, it was gone, and %s was started", chat)
 	s.check(state(&after, tune) == berth.ReplicaPending.String(), "%s waits for its turn", tune)
 	if large > 0 {
 		s.check(find(&before, train).PID == find(&after, train).PID, "%s was left alone: it is still process %d", train, find(&after, train).PID)
@@ -151,7 +151,7 @@ func (s *stage) crash(ctx context.Context, large, _ int) error {
 	for end := time.Now().Add(stagePatience); s.step(witness) < from+5 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	s.check(s.step(witness) >= from+5, "nobody is there to ask, and %s goes on: step %d, %d, ...", witness, from, s.step(witness))
+	s.check(s.step(witness) >= from+5, "no orchestrator runs, and %s continues: step %d, %d, ...", witness, from, s.step(witness))
 	s.say("livenode serve")
 	if err := s.open(ctx); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (s *stage) crash(ctx context.Context, large, _ int) error {
 		b, a := find(&before, name), find(&after, name)
 		if b.PID != 0 {
 			s.check(a.PID == b.PID && a.Incarnation == b.Incarnation && a.State == b.State,
-				"%s is found again: process %d, in its life %d", name, a.PID, a.Incarnation)
+				"%s is found again: process %d, incarnation %d", name, a.PID, a.Incarnation)
 		}
 	}
 	s.check(state(&after, tune) == berth.ReplicaPending.String(), "%s still waits", tune)
@@ -181,9 +181,9 @@ func (s *stage) resumption(ctx context.Context, _, small int) error {
 	s.await(ctx, func(st *Status) bool { return find(st, chat).Why == "exit status 0" }, "%s ended well", chat)
 	s.await(ctx, func(st *Status) bool {
 		return holds(st, tune, small) && find(st, tune).Incarnation == 2 && s.resumedAt(tune) >= 0
-	}, "%s runs again, in its second life", tune)
+	}, "%s runs again, as incarnation 2", tune)
 	written := s.lastCheckpoint(tune)
-	s.check(s.resumedAt(tune) == written, "it goes on from the step of its checkpoint, %d: nothing is lost, nothing is done twice", written)
+	s.check(s.resumedAt(tune) == written, "it continues from the step of its checkpoint, %d: nothing is lost, nothing is done twice", written)
 	s.show(ctx)
 	return nil
 }

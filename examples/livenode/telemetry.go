@@ -195,7 +195,7 @@ func (o *orchestrator) looked(inventory nvmlsrc.Inventory) {
 	o.inventory = inventory
 	for i := range inventory.GPUs {
 		if i < len(was.GPUs) && !slices.Equal(layout(&was.GPUs[i]), layout(&inventory.GPUs[i])) {
-			o.note("GPU %d was divided by somebody else", i)
+			o.note("GPU %d was partitioned outside livenode", i)
 			o.tellPartitioning(i)
 		}
 	}

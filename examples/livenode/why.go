@@ -32,10 +32,10 @@ func (o *orchestrator) why(name string) (string, error) {
 	b.WriteByte('\n')
 	line := func(format string, of ...any) { fmt.Fprintf(&b, "  "+format+"\n", of...) }
 	if r.Beneficiary.Job != "" {
-		line("it makes room for %s", r.Beneficiary.Job)
+		line("it is preempted for %s", r.Beneficiary.Job)
 	}
 	if r.BlastRadius != nil {
-		line("it shares its GPU: a fatal fault of one takes down all of them")
+		line("it shares its GPU: a fatal fault of one job stops all of them")
 	}
 	if r.Reason != nil {
 		o.explainReason(line, one, r)
@@ -55,20 +55,20 @@ func (o *orchestrator) explainReason(line func(string, ...any), one *record, r *
 		line("%s", reason.Preemption)
 	}
 	for _, y := range reason.Victims {
-		text := fmt.Sprintf("%s (%s GPUs) is leaving", y.Job, gpus(y.GPUMilli))
+		text := fmt.Sprintf("%s (%s GPUs) is stopping", y.Job, gpus(y.GPUMilli))
 		if l := o.lives[y.Job]; l != nil && l.request != 0 {
 			text = fmt.Sprintf("%s (%s GPUs) writes its checkpoint, until %s at the latest", y.Job, gpus(y.GPUMilli), clock(l.by))
 		}
 		line("%s", text)
 	}
 	for _, y := range reason.PotentialVictims {
-		line("%s (%s GPUs) would have to yield", y.Job, gpus(y.GPUMilli))
+		line("%s (%s GPUs) is a potential victim", y.Job, gpus(y.GPUMilli))
 	}
 	if hint := o.hint(one, reason); hint != "" {
 		line("%s", hint)
 	}
 	if reason.Until != 0 {
-		line("it is looked at again at %s", clock(reason.Until))
+		line("the core looks at it again at %s", clock(reason.Until))
 	}
 	if reason.ExpectedStart != 0 {
 		line("it is expected to start at %s", clock(reason.ExpectedStart))
@@ -86,7 +86,7 @@ func (o *orchestrator) hint(one *record, reason *berth.Reason) string {
 	switch gpus := o.inventory.GPUs; {
 	case reason.Code == berth.ReasonTurn, reason.Code == berth.ReasonQuota:
 	case one.MIG != "" && !slices.ContainsFunc(gpus, capable):
-		return "the GPUs of this machine cannot be divided"
+		return "the GPUs of this machine have no MIG"
 	case one.MIG != "" && !slices.ContainsFunc(gpus, divided):
 		return "no GPU is in MIG mode, and that livenode leaves to an operator: nvidia-smi -i 0 -mig 1"
 	case one.MIG != "" && !o.machine.migApply:
@@ -108,7 +108,7 @@ func (o *orchestrator) shortReason(one *record, reason *berth.Reason) string {
 		for _, y := range reason.Victims {
 			names = append(names, string(y.Job))
 		}
-		return "room is being made: " + strings.Join(names, ", ") + " leaves"
+		return "preemption under way: waiting for " + strings.Join(names, ", ") + " to stop"
 	case reason.Until != 0 && reason.Code == berth.ReasonBackoff:
 		return fmt.Sprintf("%s; tried again at %s", reason.Text, clock(reason.Until))
 	}

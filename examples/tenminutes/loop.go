@@ -13,7 +13,7 @@ import (
 type orchestrator struct {
 	core *core.Core
 	now  berth.Time
-	log  *journal.Writer // events, passes and orders; nil until step 4
+	log  *journal.Writer // events, passes and orders; nil until step 5
 }
 
 func newOrchestrator() *orchestrator {
@@ -54,6 +54,9 @@ func (o *orchestrator) until(end berth.Time) {
 
 // pass asks for orders. They are in the log before anything is done about them.
 func (o *orchestrator) pass() []berth.Order {
+	for _, loss := range o.core.Lost() { // no order names these members: clean up after them
+		o.say("lost", loss.Job, loss.Cause, loss.Members)
+	}
 	orders, err := o.core.Schedule(o.now)
 	if err != nil {
 		log.Fatal(err)
@@ -72,26 +75,26 @@ func (o *orchestrator) carryOut(order berth.Order) {
 	h := order.Header()
 	switch order := order.(type) {
 	case berth.Bind:
-		o.say("start", h, order.Members)
+		o.say("start", h.Job, h.Cause, order.Members)
 	case berth.Release:
-		o.say("stop", h, order.Members)
+		o.say("stop", h.Job, h.Cause, order.Members)
 	case berth.RequestCheckpoint:
-		o.say("checkpoint", h, nil)
+		o.say("checkpoint", h.Job, h.Cause, nil)
 	case berth.Repartition:
-		o.say("divide a GPU for", h, nil)
+		o.say("divide a GPU for", h.Job, h.Cause, nil)
 	case berth.Withdraw, berth.Drop:
-		o.say(order.Kind(), h, nil)
+		o.say(order.Kind(), h.Job, h.Cause, nil)
 		return // these two have no report
 	}
 	o.tell(berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone})
 }
 
-func (o *orchestrator) say(what string, h berth.OrderHeader, members []berth.MemberPlacement) {
-	fmt.Printf("%v  #%d %s %s", o.now.Sub(0), h.ID, what, h.Job)
+func (o *orchestrator) say(what string, job berth.JobID, cause berth.Cause, members []berth.MemberPlacement) {
+	fmt.Printf("%v: %s %s", o.now.Sub(0), what, job)
 	for _, m := range members {
 		fmt.Printf(" [%d on %s, GPUs %v]", m.Index, m.Node, m.GPUs)
 	}
-	fmt.Printf(" because: %s\n", h.Cause.Code)
+	fmt.Printf(" (%s)\n", cause.Code)
 }
 
 // why prints where a job stands.
@@ -102,7 +105,7 @@ func (o *orchestrator) why(id berth.JobID) {
 		return
 	}
 	replica := e.Replicas[0]
-	fmt.Printf("%v  %s is %v", o.now.Sub(0), id, replica.State)
+	fmt.Printf("%v: %s is %v", o.now.Sub(0), id, replica.State)
 	if replica.Reason != nil {
 		fmt.Printf(" (%s): %s", replica.Reason.Code, replica.Reason.Text)
 	}

@@ -136,7 +136,7 @@ func TestArrowsCatch(t *testing.T) {
 		{"topology", "gonum.org/v1/gonum/graph", false},
 		{"mig", "golang.org/x/exp/constraints", false},
 		{"topology/nodegraph", module + "/topology", true},
-		{"topology/nodegraph", module + "/topology/nodegraph/gonumview", false},
+		{"topology/nodegraph", module + "/topology/fabric", false},
 		{"", module + "/topology/fabric", false},
 	} {
 		why := mayImport(arrow.from, arrow.to)

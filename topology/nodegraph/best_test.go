@@ -28,12 +28,10 @@ func TestBestOnACubeMesh(t *testing.T) {
 	requireBest(t, g, all, 8, all, 150_000)
 	requireBest(t, g, all&^set(5), 1, set(4), 0) // leaves a quad and a doubled edge
 	requireBest(t, g, set(0, 5, 6), 2, set(5, 6), 50_000)
-	requireBest(t, g, set(0, 5), 2, set(0, 5), g.pcieMBps(0)/2)
+	requireBest(t, g, set(0, 5), 2, set(0, 5), g.gpus[0].PCIeMBps/2)
 
-	require.Equal(t, []uint64{all}, g.islandSets())
+	require.Equal(t, []uint64{all}, g.islands)
 	require.Equal(t, []int{0, 0, 1, 1, 2, 2, 3, 3}, g.Rails())
-	require.Equal(t, int64(50_000), g.widestMBps(0, 7), "0-4-7 has two links each")
-	require.Equal(t, int64(50_000), g.widestMBps(0, 5), "0-3-2-1-5 too")
 	require.Equal(t, "mlx5_2", g.NIC(2).Name)
 	require.Equal(t, 1, g.NIC(2).NUMA, "of the GPUs nearby")
 }
@@ -42,15 +40,15 @@ func TestBestOnACubeMesh(t *testing.T) {
 func TestBestOfBridgedPairs(t *testing.T) {
 	g := bridged(t, "A100-PCIE-80GB", 8)
 	all := g.All()
-	require.Equal(t, []uint64{set(0, 1), set(2, 3), set(4, 5), set(6, 7)}, g.islandSets())
+	require.Equal(t, []uint64{set(0, 1), set(2, 3), set(4, 5), set(6, 7)}, g.islands)
 	requireBest(t, g, all, 2, set(0, 1), 300_000)
 	requireBest(t, g, all&^set(0), 2, set(2, 3), 300_000)
 	requireBest(t, g, all&^set(4), 1, set(5), 0)
 	requireBest(t, g, all&^set(0, 6), 1, set(1), 0)
-	requireBest(t, g, all, 4, set(0, 1, 2, 3), g.pcieMBps(0)*75/100)
-	requireBest(t, g, all&^set(2), 4, set(4, 5, 6, 7), g.pcieMBps(0)*75/100)
-	requireBest(t, g, all&^set(2), 3, set(0, 1, 3), g.pcieMBps(0)*75/100) // leaves four of a kind
-	requireBest(t, g, all&^set(2), 5, set(3, 4, 5, 6, 7), g.pcieMBps(0)*50/100)
+	requireBest(t, g, all, 4, set(0, 1, 2, 3), g.gpus[0].PCIeMBps*75/100)
+	requireBest(t, g, all&^set(2), 4, set(4, 5, 6, 7), g.gpus[0].PCIeMBps*75/100)
+	requireBest(t, g, all&^set(2), 3, set(0, 1, 3), g.gpus[0].PCIeMBps*75/100) // leaves four of a kind
+	requireBest(t, g, all&^set(2), 5, set(3, 4, 5, 6, 7), g.gpus[0].PCIeMBps*50/100)
 }
 
 // Without NVLinks: the same switch, then the same host bridge, then the same NUMA
@@ -58,14 +56,13 @@ func TestBestOfBridgedPairs(t *testing.T) {
 func TestBestThroughPCIe(t *testing.T) {
 	g := pcieOnly(t, 8)
 	all := g.All()
-	require.Len(t, g.islandSets(), 8)
+	require.Len(t, g.islands, 8)
 	requireBest(t, g, all, 2, set(0, 1), 31_507)
 	requireBest(t, g, all&^set(1), 2, set(2, 3), 31_507)
 	requireBest(t, g, set(0, 2, 5, 7), 2, set(0, 2), 31_507*83/100)
 	requireBest(t, g, set(0, 4, 6), 2, set(4, 6), 31_507*83/100)
 	requireBest(t, g, all, 4, set(0, 1, 2, 3), 31_507*83/100)
 	requireBest(t, g, all&^set(0), 1, set(1), 0)
-	require.Equal(t, []pcieSwitch{{GPUs: set(0, 1)}, {GPUs: set(2, 3)}, {GPUs: set(4, 5)}, {GPUs: set(6, 7)}}, g.pcieSwitches())
 }
 
 // On a switch all sets have the same rate: one NUMA node, what leaves a NUMA node
@@ -158,8 +155,8 @@ func TestQuestionsDoNotAllocate(t *testing.T) {
 				got, score := g.Best(free, k)
 				sum += int(got) + score.NICs + int(g.AllReduceMBps(free)) + int(g.Score(free).PairsMBps)
 			}
-			sum += int(g.PathMBps(0, 1)+g.widestMBps(0, 1)+g.NICPathMBps(0, 0)) + g.NUMA(0) + g.Rail(0)
-			sum += int(g.NearestNICs(0)+g.islandOf(0)) + g.Link(0, 1).Count + len(g.Key())
+			sum += int(g.PathMBps(0, 1)+g.NICPathMBps(0, 0)) + g.NUMA(0) + g.Rail(0)
+			sum += int(g.NearestNICs(0)) + g.Link(0, 1).Count + len(g.Key())
 		})
 		require.Zero(t, allocations)
 		require.NotZero(t, sum)

@@ -20,7 +20,6 @@ type Graph struct {
 	rate   int64  // of one NVLink, MB/s one way
 	links  []Link // n x n
 	oneWay []int64
-	widest []int64
 	gpus   []GPUSpec // with rates filled in, without addresses
 
 	nics    []NICSpec // with what follows from the rest filled in
@@ -28,10 +27,9 @@ type Graph struct {
 	rails   []int
 	numas   []uint64 // GPUs of each NUMA node that has any, and each unknown one alone
 
-	islands  []uint64
-	switches []pcieSwitch
-	tables   *tables
-	key      string
+	islands []uint64
+	tables  *tables
+	key     string
 }
 
 // NewGraph makes the graph of a node. The Spec is copied. A Spec that makes no sense gets
@@ -77,7 +75,6 @@ func NewGraph(spec Spec) (*Graph, error) {
 	g.fillRates()
 	g.fillNUMA()
 	g.fillNICs(spec.NICs)
-	g.switches = g.findSwitches()
 	if n <= exactGPUs {
 		g.tables = newTables(g)
 	}
@@ -112,18 +109,6 @@ func (g *Graph) fillRates() {
 				g.oneWay[a*n+b] = int64(link.Count) * g.rate
 			} else {
 				g.oneWay[a*n+b] = min(g.gpus[a].PCIeMBps, g.gpus[b].PCIeMBps) * share(link.Kind) / 100
-			}
-		}
-	}
-	// The widest paths: Floyd and Warshall's recurrence with (max, min) in place of
-	// (min, +).
-	g.widest = slices.Clone(g.oneWay)
-	for via := range n {
-		for a := range n {
-			for b := range n {
-				if a != b {
-					g.widest[a*n+b] = max(g.widest[a*n+b], min(g.widest[a*n+via], g.widest[via*n+b]))
-				}
 			}
 		}
 	}
@@ -173,27 +158,6 @@ func (g *Graph) PathMBps(a, b int) int64 {
 		return 0
 	}
 	return g.oneWay[a*g.n+b]
-}
-
-// widestMBps is the width in MB/s each way of the widest path between two GPUs, which
-// may go over other GPUs: what two corners of a cube mesh reach by way of a third.
-// It is the least OneWay on that path.
-func (g *Graph) widestMBps(a, b int) int64 {
-	if !g.has(a) || !g.has(b) {
-		return 0
-	}
-	return g.widest[a*g.n+b]
-}
-
-// nvlinkMBps is the rate of a single NVLink in MB/s one way.
-func (g *Graph) nvlinkMBps() int64 { return g.rate }
-
-// pcieMBps is the rate of a GPU's port in MB/s one way.
-func (g *Graph) pcieMBps(gpu int) int64 {
-	if !g.has(gpu) {
-		return 0
-	}
-	return g.gpus[gpu].PCIeMBps
 }
 
 // NUMA is the number of the GPU's NUMA node, or -1 where it is not known.

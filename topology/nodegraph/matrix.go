@@ -135,8 +135,8 @@ func (p *matrixParser) headings(number int, line string) error {
 	switch nics := len(devices) - p.gpus; {
 	case p.gpus == 0:
 		return nil // text before the table
-	case p.gpus > MaxGPUs || nics > maxNICs:
-		return p.refuse(number, 0, ErrTooLarge, "", strconv.Itoa(p.gpus)+" GPUs and "+strconv.Itoa(nics)+" NICs, and "+strconv.Itoa(MaxGPUs)+" of each is the most")
+	case p.gpus > maxGPUs || nics > maxNICs:
+		return p.refuse(number, 0, ErrTooLarge, "", strconv.Itoa(p.gpus)+" GPUs and "+strconv.Itoa(nics)+" NICs, and "+strconv.Itoa(maxGPUs)+" of each is the most")
 	}
 	for i, name := range devices {
 		if slices.Contains(devices[:i], name) {

@@ -278,8 +278,8 @@ func (p *ncclParser) gpu(e xml.StartElement, pci int) error {
 }
 
 func (p *ncclParser) addGPU(gpu ncclGPU) error {
-	if len(p.gpus) == MaxGPUs {
-		return p.refuse(ErrTooLarge, "gpu", "more than "+strconv.Itoa(MaxGPUs)+" GPUs")
+	if len(p.gpus) == maxGPUs {
+		return p.refuse(ErrTooLarge, "gpu", "more than "+strconv.Itoa(maxGPUs)+" GPUs")
 	}
 	for _, other := range p.gpus {
 		switch bus := p.pcis[gpu.pci].bus; {

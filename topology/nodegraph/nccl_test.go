@@ -57,7 +57,6 @@ func TestNCCL(t *testing.T) {
 	}, spec.NICs)
 	g := graphOf(t, spec)
 	require.Equal(t, []int{0, 1, 3}, g.Rails())
-	require.Equal(t, []pcieSwitch{{GPUs: 0b011, NICs: 0b0011}}, g.pcieSwitches())
 
 	for _, end := range []string{`<nvlink target="0000:0B:00.0" count="6"/>`, `<nvlink target="0000:0e:00.0" count="6" tclass="0x030200"/>`} {
 		one := strings.Replace(tree, end, "", 1)
@@ -87,7 +86,7 @@ func TestNCCLSwitched(t *testing.T) {
 func TestNCCLRefusals(t *testing.T) {
 	deep := strings.Repeat(`<pci busid="a">`, maxDepth+1)
 	many := ""
-	for i := range MaxGPUs + 1 {
+	for i := range maxGPUs + 1 {
 		many += `<pci busid="` + strconv.Itoa(i) + `" class="0x0302"/>`
 	}
 	for _, bad := range []struct {

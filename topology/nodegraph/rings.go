@@ -262,7 +262,7 @@ func (g *Graph) spanning(set uint64) int64 {
 	if bits.OnesCount64(set) < 2 {
 		return 0
 	}
-	var reach [MaxGPUs]int64 // the widest path from the tree to each GPU
+	var reach [maxGPUs]int64 // the widest path from the tree to each GPU
 	narrowest := int64(-1)
 	gpu, rest := lowest(set)
 	for rest != 0 {

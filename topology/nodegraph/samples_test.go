@@ -135,7 +135,7 @@ func TestSampleMatrices(t *testing.T) {
 				require.Equal(t, sample.links[gpu], g.Link(0, gpu).String(), "GPU %d", gpu)
 				require.Equal(t, sample.nearest[gpu], g.NearestNICs(gpu), "GPU %d", gpu)
 			}
-			require.Equal(t, sample.islands, g.islandSets())
+			require.Equal(t, sample.islands, g.islands)
 			require.Equal(t, sample.rails, g.Rails())
 			for k, want := range sample.best {
 				got, _ := g.Best(g.All(), k)
@@ -207,7 +207,7 @@ func TestSampleNCCL(t *testing.T) {
 			for gpu := range g.GPUs() {
 				require.Equal(t, sample.numas[gpu], g.NUMA(gpu))
 				require.Equal(t, sample.links[gpu], g.Link(0, gpu).String())
-				require.Equal(t, sample.pcie, g.pcieMBps(gpu))
+				require.Equal(t, sample.pcie, g.gpus[gpu].PCIeMBps)
 			}
 			require.Equal(t, sample.rails, g.Rails())
 		})

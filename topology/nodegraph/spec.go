@@ -7,9 +7,9 @@ import (
 	"github.com/berth-sched/berth/topology"
 )
 
-// MaxGPUs and MaxNICs are the most that a node may have: a set is a word.
+// maxGPUs and maxNICs are the most that a node may have, as in package topology: a set is a word.
 const (
-	MaxGPUs = topology.MaxGPUs
+	maxGPUs = topology.MaxGPUs
 	maxNICs = topology.MaxNICs
 )
 
@@ -26,7 +26,7 @@ type Spec struct {
 	// NVLinkMBps is the rate of a single NVLink and PCIe that of a GPU's port, in MB/s
 	// one way; zero: the product's.
 	NVLinkMBps, PCIeMBps int64
-	// GPUs in the order of their indexes, 1 to MaxGPUs.
+	// GPUs in the order of their indexes, 1 to topology.MaxGPUs.
 	GPUs []GPUSpec
 	// Links has the path from each GPU to each: square, symmetric, and the zero
 	// Link on the diagonal. Nil: all paths are NODE within a NUMA node, and SYS
@@ -64,8 +64,8 @@ func (s *Spec) check() error {
 	switch n := len(s.GPUs); {
 	case n == 0:
 		return invalid("gpus", "a node without GPUs has no graph")
-	case n > MaxGPUs:
-		return &Error{Field: "gpus", Reason: strconv.Itoa(n) + " GPUs, and " + strconv.Itoa(MaxGPUs) + " is the most", Kind: ErrTooLarge}
+	case n > maxGPUs:
+		return &Error{Field: "gpus", Reason: strconv.Itoa(n) + " GPUs, and " + strconv.Itoa(maxGPUs) + " is the most", Kind: ErrTooLarge}
 	case len(s.NICs) > maxNICs:
 		return &Error{Field: "nics", Reason: strconv.Itoa(len(s.NICs)) + " NICs, and " + strconv.Itoa(maxNICs) + " is the most", Kind: ErrTooLarge}
 	}

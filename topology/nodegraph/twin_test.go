@@ -18,7 +18,7 @@ var someLinks = []string{"none", "SYS", "SYS", "NODE", "PHB", "PIX", "NV1", "NV1
 
 func members(set uint64) []int {
 	var list []int
-	for gpu := range MaxGPUs {
+	for gpu := range maxGPUs {
 		if set>>gpu&1 == 1 {
 			list = append(list, gpu)
 		}
@@ -69,7 +69,7 @@ func slowAllReduce(g *Graph, set uint64) int64 {
 	if len(gpus) == 2 {
 		return ring
 	}
-	return max(ring, 2*int64(slowRings(gpus, links, map[string]int{}))*g.nvlinkMBps())
+	return max(ring, 2*int64(slowRings(gpus, links, map[string]int{}))*g.rate)
 }
 
 func slowRings(gpus []int, links map[[2]int]int, known map[string]int) int {
@@ -107,7 +107,7 @@ func TestAllReduceTwin(t *testing.T) {
 		require.NoError(rt, err)
 		for set := range g.All() + 1 {
 			require.Equal(rt, slowAllReduce(g, set), g.AllReduceMBps(set), "set %b of %s", set, g.Key())
-			if k := bits.OnesCount64(set); k > 2 && g.AllReduceMBps(set) > 2*g.nvlinkMBps() {
+			if k := bits.OnesCount64(set); k > 2 && g.AllReduceMBps(set) > 2*g.rate {
 				packed++
 			}
 		}

@@ -220,7 +220,7 @@ func (b *experiment) Verdict(out *study.Printer, runs [][]*run) error {
 		for team, t := range teams {
 			lacked := stat.Mean(study.Each(runs[p], func(r *run) float64 { return r.lackedPart(team) }), nil)
 			if lacked > lackMost {
-				wrong = append(wrong, fmt.Sprintf("%s: %s lacks %.0f %% of its guarantee while it wants it", policy.name, t.name, lacked))
+				wrong = append(wrong, fmt.Sprintf("%s: %s is short of %.0f %% of its guarantee while it wants it", policy.name, t.name, lacked))
 			}
 		}
 	}

@@ -139,7 +139,7 @@ func TestFairBooks(t *testing.T) {
 
 	// At 00:10 sweeps is to give 16 back, which it has done at 00:20; then vision runs.
 	r.scheduled(monday+10*minute, []berth.Order{berth.Release{OrderHeader: berth.OrderHeader{ID: 2, Job: "a"}, Members: members(2)}})
-	r.applied(monday+20*minute, berth.OrderReported{Order: 2}, nil)
+	r.applied(monday+20*minute, berth.OrderReported{Order: 2, Outcome: berth.OutcomeDone}, nil)
 	r.scheduled(monday+20*minute, []berth.Order{berth.Bind{OrderHeader: berth.OrderHeader{ID: 3, Job: "b"}, Members: members(2)}})
 	r.applied(monday+30*minute, berth.JobFinished{Job: "b"}, nil)
 	r.advance(monday + 45*minute)

@@ -114,7 +114,7 @@ func (t *gang) started(r *run, id berth.OrderID) {
 			t.ready++
 		}
 	}
-	r.tell(berth.OrderReported{Order: id})
+	r.tell(berth.OrderReported{Order: id, Outcome: berth.OutcomeDone})
 	t.look(r)
 }
 
@@ -128,7 +128,7 @@ func (t *gang) stopped(r *run, id berth.OrderID) {
 	for i := range release.Members {
 		t.remove(release.Members[i].Index)
 	}
-	r.tell(berth.OrderReported{Order: id})
+	r.tell(berth.OrderReported{Order: id, Outcome: berth.OutcomeDone})
 	t.look(r)
 }
 
@@ -180,13 +180,13 @@ func (t *gang) save(r *run, id berth.OrderID) {
 		r.after(checkpointAsked, func() {
 			if t.life == life {
 				t.turn(r, trains)
-				r.tell(berth.OrderReported{Order: id})
+				r.tell(berth.OrderReported{Order: id, Outcome: berth.OutcomeDone})
 			}
 		})
 	case hangs, saves:
 		r.tell(berth.OrderReported{Order: id, Outcome: berth.OutcomeFailed, Reason: "the gang does not answer"})
 	default:
-		r.tell(berth.OrderReported{Order: id})
+		r.tell(berth.OrderReported{Order: id, Outcome: berth.OutcomeDone})
 	}
 }
 

@@ -23,27 +23,27 @@ A node that fails stops the whole gang: it goes back to its last checkpoint and 
 again when it has a sound node in the place of the lost one. The lines differ in what the
 scheduling core may do about that:
 
-  wait       nothing is stopped for the gang: it waits until a node is free
-  yield      the background gives a node back
-  spares     besides, some nodes are kept free for those that lost hardware
-  drain      the background gives back, and nodes that tell of their end are drained first
-  both       spares and drain
-  + trial    besides, what failed takes cheap work alone for a while after its repair, and
-             what fails again and again none at all
+  wait        no job is preempted for the gang: it waits until a node is free
+  preempt     a background job is preempted
+  hot spares  besides, idle nodes are kept for jobs that lost hardware
+  drain       preempt, and nodes that announce a failure are drained first
+  both        hot spares and drain
+  + burn-in   besides, repaired nodes take only low-cost work for a while, and nodes
+              that fail again and again none at all
 
 Effective training time is the time spent on steps that counted in the end, over all
-time. What was lost is told by cause, and adds up to all time to the millisecond:
-  detection  from the failure until the core is told
+time. Lost time is listed by cause, and adds up to all time to the millisecond:
+  detection  from the failure until the core learns of it
   rework     steps that were done again, since the last checkpoint that was safe
   waiting    for a place, while no order is out
   restart    from the order to stop until the first step, warm-up included
   writing    steps held up by checkpoints
 
 The same failures come over all lines, at the rate that was published. What a repair did
-not cure fails again, which comes on top and depends on the line: it hits whoever is on the
-node by then.
+not cure fails again, which comes on top and depends on the line: it hits the jobs that are on
+the node by then.
 
-It fails if less than 97 % of the time is effective with spares, or if the books do not
+It fails if less than 97 % of the time is effective with hot spares, or if the books do not
 add up. It does not measure the network, stragglers, the cost of storage, nor time on the wall.
 
 `
@@ -144,11 +144,11 @@ func newExperiment(o Options) (*experiment, error) {
 	trial.Health = berth.Health{Losses: 2, Within: 2 * berth.Day, Quarantine: 12 * berth.Hour, BurnIn: 8 * berth.Hour}
 	return &experiment{o, []line{
 		lineWait:   {name: "wait", policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionOff}}},
-		lineYield:  {name: "yield", policy: yield, above: []int{lineWait}},
-		lineSpares: {name: "spares", policy: spares, above: []int{lineYield}, spared: true},
+		lineYield:  {name: "preempt", policy: yield, above: []int{lineWait}},
+		lineSpares: {name: "hot spares", policy: spares, above: []int{lineYield}, spared: true},
 		lineDrain:  {name: "drain", policy: yield, drain: true, above: []int{lineYield}},
 		lineBoth:   {name: "both", policy: spares, drain: true, above: []int{lineYield, lineSpares, lineDrain}, spared: true},
-		lineTrial:  {name: "+ trial", policy: trial, drain: true, above: []int{lineYield, lineBoth}, spared: true},
+		lineTrial:  {name: "+ burn-in", policy: trial, drain: true, above: []int{lineYield, lineBoth}, spared: true},
 	}}, nil
 }
 

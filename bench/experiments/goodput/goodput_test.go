@@ -265,7 +265,7 @@ func TestGoodputVerdict(t *testing.T) {
 	g.lines[lineYield].spared = true
 	require.NoError(t, g.Verdict(p, runs))
 	runs[lineYield][0].gang.useful = 950
-	require.ErrorContains(t, g.Verdict(p, runs), "yield: 96.05")
+	require.ErrorContains(t, g.Verdict(p, runs), "preempt: 96.05")
 }
 
 // Two leaves of 32 hold four pipelines. A node elsewhere in the place of one of theirs splits a

@@ -53,7 +53,7 @@ func (g *experiment) Report(out *study.Printer, runs [][]*run) error {
 	if out.ForPrograms() {
 		return out.Print(g.long(runs))
 	}
-	out.Note("%d GPUs train for %d days beside %d nodes, %d of them spare where there are spares; %d runs from seed %d\n",
+	out.Note("%d GPUs train for %d days beside %d nodes, %d of them hot spares where the policy has any; %d runs from seed %d\n",
 		g.Nodes*machine.NodeGPUs, g.Days, g.Beside, g.spares(), g.Seeds, g.Seed)
 	for _, t := range []*study.Table{g.causes(), g.times(runs), g.contributions(runs), g.others(runs)} {
 		if err := out.Print(t); err != nil {

@@ -115,7 +115,7 @@ func (r *run) ordered(action berth.Order) error {
 	} else if j := r.jobs[h.Job]; j != nil {
 		j.ordered(r, action)
 	} else {
-		r.fault(fmt.Errorf("%s of %s, which is no job that runs", action.Kind(), h.Job))
+		r.fault(fmt.Errorf("%s of %s, which is not a running job", action.Kind(), h.Job))
 	}
 	return r.broken
 }

@@ -79,7 +79,7 @@ func (j *small) ordered(r *run, action berth.Order) {
 		j.later(r, smallStops, func() {
 			j.leave(r)
 			r.queued++
-			r.tell(berth.OrderReported{Order: h.ID})
+			r.tell(berth.OrderReported{Order: h.ID, Outcome: berth.OutcomeDone})
 		})
 	case berth.RequestCheckpoint:
 		j.later(r, smallWrites, func() { j.written(r, h.ID) })
@@ -98,7 +98,7 @@ func (j *small) later(r *run, d berth.Duration, do func()) {
 
 func (j *small) started(r *run, id berth.OrderID) {
 	j.binding = 0
-	r.tell(berth.OrderReported{Order: id})
+	r.tell(berth.OrderReported{Order: id, Outcome: berth.OutcomeDone})
 	if r.nodes[j.node].fault == nil {
 		j.since, j.runs = r.sim.Now(), true
 		j.later(r, j.runtime-j.saved, func() { j.finish(r) })

@@ -224,18 +224,18 @@ func (o *Options) report(out *study.Printer, with, without *run) error {
 	row("  on reserved trays", func(r *run) any { return r.idle.share(r.idle.reserved) })
 	row("  in trays that are partly used", func(r *run) any { return r.idle.share(r.idle.partTrays) })
 	row("  beside segments", func(r *run) any { return r.idle.share(r.idle.beside) })
-	row("  in blocks of small jobs, without room for a segment", func(r *run) any { return r.idle.share(r.idle.small) })
-	row("  in blocks with room for one", func(r *run) any { return r.idle.share(r.idle.roomy) })
-	row("blocks with room for a segment, mean", func(r *run) any { return r.idle.mean(r.idle.roomyBlocks) })
+	row("  in blocks of small jobs, without space for a segment", func(r *run) any { return r.idle.share(r.idle.small) })
+	row("  in blocks with space for one", func(r *run) any { return r.idle.share(r.idle.roomy) })
+	row("blocks with space for a segment, mean", func(r *run) any { return r.idle.mean(r.idle.roomyBlocks) })
 	row("blocks of small jobs, mean", func(r *run) any { return r.idle.mean(r.idle.smallBlocks) })
 	row("reservations given", func(r *run) any { return r.totals.Reservations })
 	row("reservations expired", func(r *run) any { return r.totals.ReservationsExpired })
 	row("jobs backfilled onto them", func(r *run) any { return r.totals.ReplicasBackfilled })
 	row("searches", func(r *run) any { return r.totals.PlacementAttempts })
 	row("passes", func(r *run) any { return r.sim.Speed().Passes })
-	row("facts", func(r *run) any { return r.sim.Speed().Events })
+	row("events", func(r *run) any { return r.sim.Speed().Events })
 	row("seconds", func(r *run) any { return r.wall.Seconds() })
-	row("facts and passes a second", func(r *run) any { return int(float64(r.sim.Speed().Events+r.sim.Speed().Passes) / r.wall.Seconds()) })
+	row("events and passes a second", func(r *run) any { return int(float64(r.sim.Speed().Events+r.sim.Speed().Passes) / r.wall.Seconds()) })
 	if err := out.Print(t); err != nil {
 		return err
 	}

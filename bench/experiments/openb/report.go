@@ -65,7 +65,7 @@ func (b *experiment) modeText() string {
 		text += fmt.Sprintf("; tasks wait in a queue, gone through after each %d arrivals", n)
 	}
 	if n := b.Play.Moves; n > 0 {
-		text += fmt.Sprintf("; up to %d tasks move to make room for one", n)
+		text += fmt.Sprintf("; up to %d tasks move for one", n)
 	}
 	if n := b.Play.MovesInAll; n > 0 && b.Play.Moves > 0 {
 		text += fmt.Sprintf(", and %d in all", n)

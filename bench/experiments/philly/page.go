@@ -31,7 +31,7 @@ func (b *experiment) page(runs [][]*run) *report.Lines {
 		page.Sections,
 		b.overTime(runs, "GPUs in use", "GPUs", func(s *life.Slot) float64 { return s.Held }),
 		b.overTime(runs, "Jobs that wait", "jobs", func(s *life.Slot) float64 { return s.Waiting }),
-		b.overTime(runs, "GPUs that are free though somebody waits who asks for as many", "GPUs", func(s *life.Slot) float64 { return s.Idle }),
+		b.overTime(runs, "GPUs that are free though a waiting job asks for as many", "GPUs", func(s *life.Slot) float64 { return s.Idle }),
 	)
 	for class := range sizes {
 		page.Sections = append(page.Sections, b.waitsOf(runs, class))

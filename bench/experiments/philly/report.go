@@ -30,7 +30,7 @@ func (b *experiment) Report(out *study.Printer, runs [][]*run) error {
 	}
 	for p := range b.policies {
 		speed := runs[p][inShared].speed
-		out.Note("%-6s %.1f s deciding on %d facts and %d orders: %v", b.policies[p].name, speed.Deciding.Seconds(), speed.Events, speed.Orders, speed)
+		out.Note("%-6s %.1f s deciding on %d events and %d orders: %v", b.policies[p].name, speed.Deciding.Seconds(), speed.Events, speed.Orders, speed)
 	}
 	out.Note("")
 	return nil

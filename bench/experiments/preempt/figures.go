@@ -37,7 +37,7 @@ var tables = []table{
 		{"replicas", func(r *run) float64 { return float64(len(r.book.waits)) }},
 		{"GPUs", func(r *run) float64 { return float64(r.book.admitted) }},
 	}},
-	{"Who yields: gangs, for each inference GPU, and the largest gang stopped for the fewest GPUs", []figure{
+	{"Victims: gangs, for each inference GPU, and the largest gang stopped for the fewest GPUs", []figure{
 		{"evicted", func(r *run) float64 { return float64(r.book.evicted) }},
 		{"shrunk", func(r *run) float64 { return float64(r.book.shrunk) }},
 		{"gangs hit/GPU", func(r *run) float64 {

@@ -16,8 +16,8 @@ import (
 )
 
 // Help says what the experiment does, and what it does not.
-const Help = `preempt plays a week of a full fleet of 8-GPU nodes under several policies of who has to
-yield when inference needs room, and tells what that costs.
+const Help = `preempt plays a week of a full fleet of 8-GPU nodes under several policies of preemption
+for inference, and reports what each one costs.
 
 The fleet trains gangs of 8 to 512 GPUs that run for hours and days and write checkpoints.
 Replicas of 1 to 8 GPUs come and go with the sun and, three
@@ -31,11 +31,11 @@ each figure with its source.
   checkpoint, then   by priority; the gang writes a checkpoint first
   berth              the core as it is by default
   berth, at once     the core, with gangs that write no checkpoint when they are asked
-  never              replicas wait until a gang ends
+off                replicas wait until a gang ends
 
-Under all of them the core places. Under the first three it preempts nobody; who is to
-stop is decided outside, as soon as a replica finds no place, and one gang is stopped for
-each replica that does not fit beside those for which room is being made already: that
+Under all of them the core places. Under the first three it preempts no job; the victim
+is chosen outside, as soon as a replica finds no place, and one gang is stopped for
+each replica that does not fit beside those with victims that are still stopping: that
 gang has whole nodes, so one is enough. All policies take the same time to stop and to
 start. Gangs are of one priority for the core, which then lets none of them preempt
 another; only the policies "by priority" see priorities.
@@ -130,7 +130,7 @@ func newExperiment(o Options) (*experiment, error) {
 		ask:     {name: "checkpoint, then", config: nobody, before: byPriority, asks: true},
 		shipped: {name: "berth"},
 		atOnce:  {name: "berth, at once", deaf: true},
-		never:   {name: "never", config: nobody},
+		never:   {name: "off", config: nobody},
 	}}, nil
 }
 
@@ -174,7 +174,7 @@ func (b *experiment) Verdict(out *study.Printer, runs [][]*run) error {
 	}
 	for p, policy := range b.policies {
 		if dropped := study.Quantile(study.Each(runs[p], func(r *run) float64 { return float64(r.book.dropped) }), 1); dropped > 0 {
-			wrong = append(wrong, fmt.Sprintf("%s: %.0f replicas had to yield in a week", policy.name, dropped))
+			wrong = append(wrong, fmt.Sprintf("%s: %.0f replicas were preempted in a week", policy.name, dropped))
 		}
 	}
 	if len(wrong) > 0 {

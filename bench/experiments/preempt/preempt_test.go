@@ -243,5 +243,5 @@ func TestPreemptVerdict(t *testing.T) {
 	b.Target = time.Minute
 	runs[shipped] = weeks(10, 61)
 	runs[shipped][0].book.dropped = 1
-	require.EqualError(t, b.Verdict(p, runs), "berth: 99 of 100 replicas run after 61 s, later than -target; berth: 1 replicas had to yield in a week")
+	require.EqualError(t, b.Verdict(p, runs), "berth: 99 of 100 replicas run after 61 s, later than -target; berth: 1 replicas were preempted in a week")
 }

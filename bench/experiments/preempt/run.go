@@ -256,7 +256,7 @@ func (r *run) carriedOut(j *job, order berth.OrderID, takes berth.Duration, do f
 		j.order = 0
 		r.settle(j)
 		do()
-		return r.tell(berth.OrderReported{Order: order})
+		return r.tell(berth.OrderReported{Order: order, Outcome: berth.OutcomeDone})
 	})
 }
 

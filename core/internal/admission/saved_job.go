@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,6 +29,12 @@ func (ad *Admission) saveJob(j *record.Job) record.SavedJob {
 			saved.Replicas = append(saved.Replicas, ad.saveReplica(rep))
 		}
 	}
+	for _, t := range j.Batches {
+		for number := t.Next; number < t.End; number++ {
+			saved.Replicas = append(saved.Replicas, ad.saveReplica(t.Like(number)))
+		}
+	}
+	slices.SortFunc(saved.Replicas, func(a, b record.SavedReplica) int { return cmp.Compare(a.Number, b.Number) })
 	return saved
 }
 

@@ -133,7 +133,7 @@ func (ad *Admission) restoreMember(rep *record.Replica, s *record.SavedMember) *
 	state, _ := enum.Parse[record.MemberState](memberStateNames, s.State)
 	switch {
 	case flat < 0 || rep.Members == nil || rep.Members[flat].State != record.MemberAbsent:
-		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%v is no member of the gang, or is doubled, or the replica is pending", s.Ref()))
+		return refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%v is not a member of the gang, or is named twice, or the replica is pending", s.Ref()))
 	case state == record.MemberAbsent:
 		return refusal.Of(berth.ErrInvalid, "state", fmt.Sprintf("%q is no state of a member", s.State))
 	case !state.Holds():
@@ -183,7 +183,7 @@ func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder)
 	h := order.Header()
 	switch order.(type) {
 	case berth.Drop, berth.Repartition, berth.Withdraw:
-		return refusal.Of(berth.ErrInvalid, "", "it is no order about a replica that is reported")
+		return refusal.Of(berth.ErrInvalid, "", "it is not an order for a replica that is reported")
 	}
 	switch {
 	case h.ID == 0 || h.ID > ad.state.LastOrder || ad.state.Orders[h.ID] != nil:

@@ -3,6 +3,8 @@
 package answer
 
 import (
+	"strconv"
+
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
@@ -32,4 +34,12 @@ func New(agenda *agenda.Agenda, state *state.State, books *books.Books, backlog 
 	return &Answers{
 		agenda: agenda, state: state, books: books, backlog: backlog, upkeep: upkeep, life: life, gpus: gpus, search: search, evict: evict,
 	}
+}
+
+// count is a number of things in words, as in "1 node" or "2 nodes".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }

@@ -77,7 +77,7 @@ func (an *Answers) diffNodes(nodes []berth.Node, list []berth.Difference) []bert
 	for _, id := range slices.Sorted(maps.Keys(an.state.NodeByID)) {
 		if !there[id] {
 			list = append(list, berth.Difference{
-				Kind: berth.DifferenceNodeMissing, Node: id, Text: fmt.Sprintf("node %s is in the core's fleet alone", id),
+				Kind: berth.DifferenceNodeMissing, Node: id, Text: fmt.Sprintf("node %s is in the core's fleet, but was not observed", id),
 				Event: berth.NodeLost{Node: id, Reason: unseen},
 			})
 		}
@@ -88,17 +88,21 @@ func (an *Answers) diffNodes(nodes []berth.Node, list []berth.Difference) []bert
 // diffSeen compares a member that was seen with where the core has it.
 func (an *Answers) diffSeen(key memberKey, s *berth.ObservedMember) (berth.Difference, bool) {
 	j := an.state.Jobs[key.job]
-	if j == nil || key.replica < 0 || key.replica >= len(j.Replicas) || j.Replicas[key.replica] == nil {
-		return key.difference(berth.DifferenceMemberUnknown, "runs, and the core knows no such replica"), true
+	var rep *record.Replica
+	if j != nil {
+		rep = j.Replica(key.replica)
 	}
-	rep, flat := j.Replicas[key.replica], j.Flat(key.ref)
+	if rep == nil {
+		return key.difference(berth.DifferenceMemberUnknown, "runs, but the core knows no such replica"), true
+	}
+	flat := j.Flat(key.ref)
 	if flat < 0 || rep.Members == nil || !rep.Members[flat].State.Holds() {
-		return key.difference(berth.DifferenceMemberUnknown, "runs, and should not"), true
+		return key.difference(berth.DifferenceMemberUnknown, "runs, but should not"), true
 	}
 	text := ""
 	switch want := an.state.PlacementOf(rep, flat); {
 	case s.Incarnation != rep.Incarnation:
-		text = fmt.Sprintf("runs in life %d, not %d", s.Incarnation, rep.Incarnation)
+		text = fmt.Sprintf("runs as incarnation %d, not %d", s.Incarnation, rep.Incarnation)
 	case s.Node != want.Node || s.GPUs != want.GPUs:
 		text = fmt.Sprintf("runs on %s GPUs %s, not on %s GPUs %s", s.Node, s.GPUs, want.Node, want.GPUs)
 	case s.Instance != want.Instance:
@@ -134,7 +138,7 @@ func (an *Answers) diffMissing(rep *record.Replica, seen map[memberKey]*berth.Ob
 		p := an.state.PlacementOf(rep, flat)
 		key := memberKey{rep.Job.Spec.ID, rep.Number, p.Ref()}
 		if seen[key] == nil {
-			list = append(list, key.difference(berth.DifferenceMemberMissing, fmt.Sprintf("should run on %s", p.Node)))
+			list = append(list, key.difference(berth.DifferenceMemberMissing, fmt.Sprintf("should run on %s, but was not observed", p.Node)))
 			missing = append(missing, key.ref)
 		}
 	}

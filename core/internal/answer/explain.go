@@ -1,7 +1,9 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -28,7 +30,23 @@ func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 			}
 		}
 	}
+	for _, t := range j.Batches {
+		out.Replicas = append(out.Replicas, an.explainBatch(t, reasons, positions[t.Head.Rep])...)
+	}
+	slices.SortFunc(out.Replicas, func(a, b berth.ReplicaExplanation) int { return cmp.Compare(a.Replica, b.Replica) })
 	return out, nil
+}
+
+// explainBatch explains the replicas of a batch, which differ in number and place alone. Its head
+// is at a position.
+func (an *Answers) explainBatch(t *record.Batch, reasons map[*record.Shape]berth.Reason, head int) []berth.ReplicaExplanation {
+	like := an.explainReplica(t.Like(t.Next), reasons)
+	list := make([]berth.ReplicaExplanation, t.Len())
+	for i := range list {
+		list[i] = like
+		list[i].Replica, list[i].Position = t.Next+i, head+1+i
+	}
+	return list
 }
 
 func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape]berth.Reason) berth.ReplicaExplanation {
@@ -56,7 +74,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 		out.Reason = &berth.Reason{
 			Code: berth.ReasonBackoff, Until: rep.Retry.ReadyAt,
 			Text:   fmt.Sprintf("it failed %d times in a row", rep.Retry.Attempts),
-			Remedy: "nothing: the core tries again by itself",
+			Remedy: "no action: the core retries by itself",
 		}
 	case rep.Entries != nil:
 		e := rep.Entries[0]

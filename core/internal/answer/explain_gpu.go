@@ -16,19 +16,19 @@ func (an *Answers) explainGeometry(e *record.Entry, request *gang.Request, reaso
 	out := an.outOfReach(e.Rep, request)
 	if reason.Code == berth.ReasonTooLarge && (e.Rep.GPUHold != nil || out > 0 || an.couldHold(request)) {
 		reason.Code = berth.ReasonGeometry
-		reason.Text = "no GPU that takes newcomers is divided so that it fits"
-		reason.Remedy = "GPUs that are divided otherwise"
+		reason.Text = "no GPU that takes new members is partitioned so that it fits"
+		reason.Remedy = "GPUs with another partitioning"
 	}
 	if out > 0 {
-		reason.Text += fmt.Sprintf("; GPUs that might do but are kept for others, on their way to another mode, or divided nobody knows how: %d", out)
+		reason.Text += fmt.Sprintf("; GPUs that qualify, but are held for other jobs, being repartitioned or in an unknown state: %d", out)
 	}
 	switch d := e.Rep.GPUHold; {
 	case d != nil:
 		reason.GPUHold, reason.Until = &berth.GPURef{Node: d.Node.Spec.ID, GPU: d.GPU}, d.Until
-		reason.Text += fmt.Sprintf("; GPU %d of node %s is kept for it until it is clear, for another %v at most", d.GPU, d.Node.Spec.ID, d.Until.Sub(an.state.Now))
+		reason.Text += fmt.Sprintf("; GPU %d of node %s is held for it until the GPU is empty, for another %v at most", d.GPU, d.Node.Spec.ID, d.Until.Sub(an.state.Now))
 	case an.agenda.Pliable > 0 && e.Rep.Look.PayAt > an.state.Now && e.Rep.Look.PayAt != agenda.Never:
 		reason.Until = e.Rep.Look.PayAt
-		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, when it has waited for what that costs and the rates allow it", e.Rep.Look.PayAt.Sub(an.state.Now))
+		reason.Text += fmt.Sprintf("; GPUs may be repartitioned for it in %v, once its wait outweighs the cost and the rate limits allow it", e.Rep.Look.PayAt.Sub(an.state.Now))
 	}
 }
 
@@ -65,19 +65,19 @@ func couldHold(n *record.Node, claim *gang.Claim) int {
 	return len(n.GPUs) * each
 }
 
-// outOfReach counts the GPUs on which a replica might go but for what is under way there for
-// others.
+// outOfReach counts the GPUs that would serve a replica but for a GPU hold, an order or an unknown
+// state.
 func (an *Answers) outOfReach(rep *record.Replica, request *gang.Request) int {
-	count := 0
+	total := 0
 	for _, n := range an.state.Nodes {
 		if n == nil || n.Closed() || !slices.ContainsFunc(request.Groups, func(g gang.Group) bool { return an.gpus.Qualifies(n, &g) }) {
 			continue
 		}
 		for g := range n.GPUs {
 			if s := &n.GPUs[g]; !n.Spec.GPUs[g].Failed && (s.Unknown || s.GPUHold != nil && s.GPUHold.Rep != rep || s.Order != nil && !n.Holds(g)) {
-				count++
+				total++
 			}
 		}
 	}
-	return count
+	return total
 }

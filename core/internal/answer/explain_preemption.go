@@ -13,48 +13,48 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// victims describes what yields to a replica.
+// victims describes the victims of a preemption for a replica.
 func (an *Answers) victims(to *record.Replica, list []record.Piece) []berth.Victim {
 	var out []berth.Victim
 	for _, p := range list {
 		candidate := an.evict.Candidate(p, an.evict.QueueingFor(to))
 		spec := &p.Rep.Job.Spec
-		y := berth.Victim{
+		v := berth.Victim{
 			Job: spec.ID, Replica: p.Rep.Number, Queue: spec.Queue, GPUMilli: candidate.GPUMilli, Members: len(p.Flats),
 			Cost: candidate.Cost(),
 		}
 		if p.Rep.Asked() {
-			y.Deadline = p.Rep.Order.Header().Deadline
+			v.Deadline = p.Rep.Order.Header().Deadline
 		}
-		out = append(out, y)
+		out = append(out, v)
 	}
 	return out
 }
 
-// victimsOf lists what has yet to go for a beneficiary.
+// victimsOf lists the victims that have yet to stop for a beneficiary.
 func victimsOf(p *record.Plan, rep *record.Replica) []record.Piece {
 	var list []record.Piece
 	for _, victim := range p.Victims {
-		yields := record.Piece{Rep: victim}
+		piece := record.Piece{Rep: victim}
 		for flat := range victim.Members {
 			if victim.Members[flat].Beneficiary == rep {
-				yields.Flats = append(yields.Flats, flat)
+				piece.Flats = append(piece.Flats, flat)
 			}
 		}
-		list = append(list, yields)
+		list = append(list, piece)
 	}
 	return list
 }
 
-// explainVictims adds to a reason who makes room for an entry, or would, and why nobody
-// does.
+// explainVictims adds to a reason the victims of a preemption for an entry, actual or
+// potential, and why there are none.
 func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) {
 	if e.Grows {
 		return
 	}
 	if w := e.Rep.PlannedReservation(); w != nil {
 		reason.Victims = an.victims(e.Rep, victimsOf(w.Plan, e.Rep))
-		reason.Preemption = fmt.Sprintf("room is being made for it: %d of those who run there have yet to go", len(reason.Victims))
+		reason.Preemption = fmt.Sprintf("preemption is under way: %s yet to stop", count(len(reason.Victims), "victim"))
 		return
 	}
 	if b := an.wouldMove(e); b != nil {
@@ -65,72 +65,81 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) {
 	reason.PotentialVictims, reason.Weighing = an.victims(e.Rep, victims), t.Weighing
 	switch asked := e.Bucket.Shape.Least.GPUMilli; {
 	case policy.Mode == berth.PreemptionOff:
-		reason.Preemption = "nothing that runs is stopped for it: the policy forbids preemption"
+		reason.Preemption = "no running job may be preempted for it: the policy forbids preemption"
 	case len(victims) > 0 && policy.Mode == berth.PreemptionReclaim:
-		reason.Preemption = "nothing that runs is stopped for it: between queues nobody has to yield, and within its queue the policy forbids preemption"
+		reason.Preemption = "no running job may be preempted for it: no other queue holds GPUs to reclaim, and the policy forbids preemption within a queue"
 	case t.Weighing != nil:
 		reason.Preemption = describeWeighing(t.Weighing, an.state.Now)
 	case len(victims) > 0 && an.life.VictimsReady(evict.Wholes(victims)) > an.state.Now:
-		reason.Preemption = fmt.Sprintf("no more have to yield at the rate that the policy sets; these may in %v", an.life.VictimsReady(evict.Wholes(victims)).Sub(an.state.Now))
+		reason.Preemption = fmt.Sprintf("the preemption rate limit is reached: these victims may be preempted in %v", an.life.VictimsReady(evict.Wholes(victims)).Sub(an.state.Now))
 	case len(victims) > 0:
-		reason.Preemption = "the next pass that looks for victims may have these yield"
+		reason.Preemption = "the next pass that looks for victims may preempt these"
 	case t.Waits:
-		reason.Preemption = "the least harm is to wait for a gang that gives or gets members just now, and has more above its minimum"
+		reason.Preemption = "waiting costs least: a gang that can give more of its surplus is growing or shrinking just now"
 	case evict.Earlier(t.ProtectedUntil, t.Limited) != 0:
-		reason.Preemption = fmt.Sprintf("nobody has to yield who may be stopped yet; the first may in %v", evict.Earlier(t.ProtectedUntil, t.Limited).Sub(an.state.Now))
+		reason.Preemption = an.describeProtection(t)
 	default:
 		reason.Preemption = an.overShare(e.Rep.Job.Queue, asked)
 	}
 }
 
-// overShare says which queue would have more than its fair share, if one would.
+// overShare names the queue that would have more than its fair share, if there is one.
 func (an *Answers) overShare(q quota.QueueIndex, asked int64) string {
 	for i := q; i != quota.RootQueue; i = an.state.Quota.Parent(i) {
 		used, fair := an.state.Quota.Used(i, quota.GPUMilli), an.books.Shares.Of(i)
 		if used < an.state.Quota.Used(an.state.Quota.Parent(i), quota.GPUMilli) && used+asked > fair { // others beside it have something
-			return fmt.Sprintf("nobody has to yield for it: queue %s would use %s, over its fair share of %s",
+			return fmt.Sprintf("no running job is preempted for it: queue %s would use %s, more than its fair share of %s",
 				an.state.Quota.Name(i), berth.Amount(quota.GPUMilli, used+asked), berth.Amount(quota.GPUMilli, fair))
 		}
 	}
-	return "nobody has to yield for it who would make enough room"
+	return "the running jobs that may be preempted for it would not free enough"
 }
 
-// describeWeighing says in a sentence what spoke against having somebody yield.
-func describeWeighing(w *berth.Weighing, now berth.Time) string {
-	when := "as things are, never"
-	if w.From != 0 {
-		when = "not for another " + w.From.Sub(now).String()
+// describeProtection says for how long every possible victim is protected.
+func (an *Answers) describeProtection(t *evict.VictimSearch) string {
+	at := evict.Earlier(t.ProtectedUntil, t.Limited)
+	if at == t.ProtectedUntil {
+		return fmt.Sprintf("no running job may be preempted for it yet: the first minimum run time or cooldown ends in %v", at.Sub(an.state.Now))
 	}
-	return fmt.Sprintf("it is not worth it that these yield, %s: they would lose %v of a GPU, and it would gain %v of one", when, berth.Duration(w.Cost), berth.Duration(w.Gain))
+	return fmt.Sprintf("no running job may be preempted for it yet: the preemption rate limit of a queue allows the next one in %v", at.Sub(an.state.Now))
 }
 
-// potentialVictims looks for the victims of an entry without an effect, also for those whom it is
-// not worth it to stop.
+// describeWeighing says in a sentence why a preemption does not pay.
+func describeWeighing(w *berth.Weighing, now berth.Time) string {
+	when := "as things are"
+	if w.From != 0 {
+		when = "for another " + w.From.Sub(now).String()
+	}
+	return fmt.Sprintf("preemption does not pay %s: the victims would lose %v of GPU time, and the job would gain %v", when, berth.Duration(w.Cost), berth.Duration(w.Gain))
+}
+
+// potentialVictims looks for the victims of an entry without an effect, also for those that cost
+// more than the preemption gains.
 func (an *Answers) potentialVictims(e *record.Entry) (*evict.VictimSearch, []record.Piece) {
 	an.backlog.Demands()
 	im, _ := an.evict.Imagine()
 	defer im.Forget()
-	trials := state.MaxVictimSearches
-	t, victims, ok := an.evict.Seek(e, evict.Seeking{Mode: berth.PreemptionOn, Chooser: new(preempt.Chooser)}, &trials)
+	searches := state.MaxVictimSearches
+	t, victims, ok := an.evict.Seek(e, evict.Seeking{Mode: berth.PreemptionOn, Chooser: new(preempt.Chooser)}, &searches)
 	if !ok && t.Weighing == nil {
 		victims = nil
 	}
 	return t, victims
 }
 
-// StartPlan is the start plan of a replica. It tries what could make room on the fleet itself,
-// and takes that back.
+// StartPlan is the start plan of a replica. It tries preemptions and moves on the fleet itself,
+// and takes them back.
 func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	an.books.TellCapacity()
 	switch {
 	case rep.State != berth.ReplicaPending:
 		return berth.StartPlan{Text: fmt.Sprintf("it does not wait: it is %s", rep.State)}
 	case rep.Entries == nil:
-		return berth.StartPlan{Text: fmt.Sprintf("it waits for another %v after a failure, whatever there is room for", rep.Retry.ReadyAt.Sub(an.state.Now))}
+		return berth.StartPlan{Text: fmt.Sprintf("it failed, and backs off for another %v whatever is free", rep.Retry.ReadyAt.Sub(an.state.Now))}
 	}
 	e := rep.Entries[0]
 	if an.fitsNow(e) {
-		return berth.StartPlan{Fits: true, Text: "nothing: the next pass is expected to start it"}
+		return berth.StartPlan{Fits: true, Text: "nothing is in its way: the next pass is expected to start it"}
 	}
 	reason := an.Reason(e)
 	if reason.Code == berth.ReasonTurn { // no pass has tried it yet
@@ -145,6 +154,6 @@ func (an *Answers) StartPlan(rep *record.Replica) berth.StartPlan {
 	for _, victim := range t.Victims {
 		t.Cost += min(victim.Cost, math.MaxInt64-t.Cost)
 	}
-	t.Text = takesSentence(&t)
+	t.Text = startSentence(&t)
 	return t
 }

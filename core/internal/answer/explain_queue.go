@@ -24,7 +24,8 @@ func (an *Answers) standing(i quota.QueueIndex) []berth.QueueStanding {
 }
 
 // positions tells where the replicas of a job that wait for a place stand among all that
-// wait in their queue, from 1. O((what waits in the queue) x log replicas).
+// wait in their queue, from 1. Those of a batch stand behind its head, in order of number.
+// O((what waits in the queue) x log replicas).
 func (an *Answers) positions(j *record.Job) map[*record.Replica]int {
 	var own []*record.Entry
 	for _, rep := range j.Replicas {
@@ -40,14 +41,14 @@ func (an *Answers) positions(j *record.Job) map[*record.Replica]int {
 	for _, b := range an.books.Queues[j.Queue].List {
 		for _, e := range b.Entries.Items() {
 			if at, _ := slices.BinarySearchFunc(own, e, record.CompareEntries); e.Rep.Job != j && at < len(own) {
-				before[at]++
+				before[at] += e.Many()
 			}
 		}
 	}
 	list := make(map[*record.Replica]int, len(own))
 	for i, sum := 0, 0; i < len(own); i++ {
-		sum += before[i] + 1
-		list[own[i].Rep] = sum
+		list[own[i].Rep] = sum + before[i] + 1
+		sum += before[i] + own[i].Many()
 	}
 	return list
 }

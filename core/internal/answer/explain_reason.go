@@ -22,8 +22,8 @@ func (an *Answers) Reason(e *record.Entry) berth.Reason {
 		return an.capacityReason(e)
 	case b.QuotaSlot >= 0 && !an.agenda.MayWake():
 		return berth.Reason{
-			Code: berth.ReasonQuota, Text: "a limit on one of the products that would do is reached",
-			Remedy: "a higher limit on that product, or an end of something that uses it",
+			Code: berth.ReasonQuota, Text: "the limit on one of the GPU products that qualify is reached",
+			Remedy: "a higher limit on that product, or the end of a job that uses it",
 		}
 	}
 	return berth.Reason{
@@ -53,22 +53,22 @@ func (an *Answers) quotaReason(asks quota.QueueIndex, limits []quota.Verdict) be
 			continue
 		case quota.VerdictLendingLimit:
 			of, kept := an.state.Quota.WithheldBy(v)
-			whose := ""
-			if of != quota.NoQueue && !an.backlog.Below(asks, of) { // what is kept for itself it would have used
-				whose = fmt.Sprintf(", %s of them for queue %s", berth.Amount(v.Resource, kept), an.state.Quota.Name(of))
+			part := ""
+			if of != quota.NoQueue && !an.backlog.Below(asks, of) { // a queue uses its own guarantee
+				part = fmt.Sprintf(", %s of these to queue %s", berth.Amount(v.Resource, kept), an.state.Quota.Name(of))
 			}
-			reason.Text += fmt.Sprintf("%sof %s, %s are used and %s kept for queues that do not lend them%s",
-				also, berth.Amount(v.Resource, v.Limit), berth.Amount(v.Resource, v.Used), berth.Amount(v.Resource, v.Withheld), whose)
+			reason.Text += fmt.Sprintf("%sof %s, %s are used and %s are guaranteed to queues that do not lend them%s",
+				also, berth.Amount(v.Resource, v.Limit), berth.Amount(v.Resource, v.Used), berth.Amount(v.Resource, v.Withheld), part)
 			reason.Remedy += fmt.Sprintf("%slending limits that are %s higher", also, berth.Amount(v.Resource, min(v.Withheld, v.Used+v.Asked+v.Withheld-v.Limit)))
 			continue
 		}
 		reason.Text += fmt.Sprintf("%squeue %s uses %s of its limit of %s", also, queue, berth.Amount(v.Resource, v.Used), berth.Amount(v.Resource, v.Limit))
 		reason.Remedy += fmt.Sprintf("%sa limit of %s for queue %s", also, berth.Amount(v.Resource, v.Used+v.Asked), queue)
 		if v.Asked <= v.Limit {
-			reason.Remedy += fmt.Sprintf(" (or an end of what uses %s there)", berth.Amount(v.Resource, v.Used+v.Asked-v.Limit))
+			reason.Remedy += fmt.Sprintf(" (or the end of jobs that use %s there)", berth.Amount(v.Resource, v.Used+v.Asked-v.Limit))
 		}
 	}
-	reason.Text += fmt.Sprintf("; this needs %s more", berth.Amount(limits[0].Resource, limits[0].Asked))
+	reason.Text += fmt.Sprintf("; the job asks for %s", berth.Amount(limits[0].Resource, limits[0].Asked))
 	return reason
 }
 
@@ -87,8 +87,8 @@ func (an *Answers) capacityReason(e *record.Entry) berth.Reason {
 		}
 	}
 	if !short && len(an.backlog.Reservations) > 0 {
-		reason.Text = "it would fit where nodes are set aside, and others are tried there before it"
-		reason.Remedy = "the next change there, or an end of what is before it"
+		reason.Text = "it would fit on nodes that are set aside, where other jobs are tried first"
+		reason.Remedy = "a change on those nodes, or the end of the jobs ahead of it"
 	}
 	an.explainGeometry(e, request, &reason)
 	if short {
@@ -116,8 +116,8 @@ func (an *Answers) shortOf(e *record.Entry, request *gang.Request) (berth.Reason
 	if level := e.Rep.Job.Spec.Topology.Exclusive; level != "" && short.Bottleneck == gang.BottleneckNodes {
 		return berth.Reason{
 			Code:   berth.ReasonFragmented,
-			Text:   fmt.Sprintf("no %s with a node that qualifies for %s is idle, and the gang wants it for itself", level, e.Describe(short.Group)),
-			Remedy: fmt.Sprintf("a %s that nobody else uses, or a gang that shares", level),
+			Text:   fmt.Sprintf("the gang needs a %s of its own, and none with a node that qualifies for %s is idle", level, e.Describe(short.Group)),
+			Remedy: fmt.Sprintf("an idle %s, or a gang that shares its %s", level, level),
 		}, true
 	}
 	reason := an.shortageReason(e, request, &short)
@@ -138,8 +138,8 @@ func (an *Answers) reservedReason(e *record.Entry) berth.Reason {
 			}
 		}
 	}
-	reason.Text = "there is room, but it is set aside: " + reason.Text
-	reason.Remedy = an.withoutKept(e, end)
+	reason.Text = "enough is free, but set aside: " + reason.Text
+	reason.Remedy = an.reservedRemedy(e, end)
 	if left := first.Sub(an.state.Now); first > an.state.Now && first != agenda.Never && end != agenda.Never {
 		reason.Remedy = fmt.Sprintf("an expected run time of at most %v, or %s", left, reason.Remedy)
 	}
@@ -150,52 +150,52 @@ func (an *Answers) reservedReason(e *record.Entry) berth.Reason {
 func (an *Answers) describeReservation(w *record.Reservation) string {
 	switch {
 	case w.IsNodeSet():
-		return an.describeGPUHold(w)
+		return an.describeNodeSet(w)
 	case w.IsAdvance() && w.From <= an.state.Now:
-		return fmt.Sprintf("reservation %s for another %v", w.Advance.ID, w.Until.Sub(an.state.Now))
+		return fmt.Sprintf("reservation %s, for another %v", w.Advance.ID, w.Until.Sub(an.state.Now))
 	case w.IsAdvance():
-		return fmt.Sprintf("reservation %s in %v for %v", w.Advance.ID, w.From.Sub(an.state.Now), w.Until.Sub(w.From))
+		return fmt.Sprintf("reservation %s, which begins in %v and lasts %v", w.Advance.ID, w.From.Sub(an.state.Now), w.Until.Sub(w.From))
 	case w.IsMove():
-		return fmt.Sprintf("%d nodes for job %s, which moves there", len(w.Nodes), w.Rep.Job.Spec.ID)
+		return fmt.Sprintf("%s for job %s, which moves there", count(len(w.Nodes), "node"), w.Rep.Job.Spec.ID)
 	case w.IsAwaited():
-		return fmt.Sprintf("%d nodes for job %s, which is expected to start in %v", len(w.Nodes), w.Rep.Job.Spec.ID, max(w.From.Sub(an.state.Now), 0))
+		return fmt.Sprintf("%s for job %s, which is expected to start in %v", count(len(w.Nodes), "node"), w.Rep.Job.Spec.ID, max(w.From.Sub(an.state.Now), 0))
 	}
-	return fmt.Sprintf("%d nodes that job %s has for itself", len(w.Nodes), w.Rep.Job.Spec.ID)
+	return fmt.Sprintf("%s in the exclusive domain of job %s", count(len(w.Nodes), "node"), w.Rep.Job.Spec.ID)
 }
 
 func noNodes(e *record.Entry, group int) berth.Reason {
 	return berth.Reason{
 		Code:   berth.ReasonNoNodes,
-		Text:   "no node that takes work qualifies for " + e.Describe(group),
-		Remedy: "a node, not cordoned, that matches the selector and carries what one member claims",
+		Text:   "no schedulable node qualifies for " + e.Describe(group),
+		Remedy: "a node that is not cordoned, matches the selector and can hold the claim of one member",
 	}
 }
 
 func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short *gang.Shortfall) berth.Reason {
 	what := e.Describe(short.Group)
-	free := fmt.Sprintf("%d of %d members of %s fit now", min(short.Members, short.Needed), short.Needed, what)
-	more := short.Needed - short.Members
+	free := fmt.Sprintf("%d of %s of %s fit now", min(short.Members, short.Needed), count(short.Needed, "member"), what)
+	more := count(short.Needed-short.Members, "more member")
 	switch {
 	case short.Bottleneck == gang.BottleneckNodes:
 		return noNodes(e, short.Group)
 	case short.IfIdle < short.Needed:
-		relax := fmt.Sprintf("nodes for %d more", short.Needed-short.IfIdle)
+		remedy := "nodes for " + count(short.Needed-short.IfIdle, "more member")
 		if short.IfIdle > 0 {
-			relax += fmt.Sprintf(", or a minimum of %d members", short.IfIdle)
+			remedy += fmt.Sprintf(", or a minimum of %s", count(short.IfIdle, "member"))
 		}
 		return berth.Reason{
 			Code:   berth.ReasonTooLarge,
-			Text:   fmt.Sprintf("%d members of %s are needed, and %d would fit if the fleet were idle", short.Needed, what, short.IfIdle),
-			Remedy: relax,
+			Text:   fmt.Sprintf("%s needs %s, and %d would fit if the fleet were idle", what, count(short.Needed, "member"), short.IfIdle),
+			Remedy: remedy,
 		}
 	case short.Bottleneck == gang.BottleneckGPUs:
-		return berth.Reason{Code: berth.ReasonGPUs, Text: free, Remedy: fmt.Sprintf("free GPUs for %d more members, %s", more, e.Each(short.Group))}
+		return berth.Reason{Code: berth.ReasonGPUs, Text: free, Remedy: fmt.Sprintf("free GPUs for %s, %s", more, e.Each(short.Group))}
 	case short.Bottleneck == gang.BottleneckShares:
-		return berth.Reason{Code: berth.ReasonShares, Text: free, Remedy: fmt.Sprintf("room for %d more shares", more)}
+		return berth.Reason{Code: berth.ReasonShares, Text: free, Remedy: "free shares for " + more}
 	case short.Bottleneck == gang.BottleneckInstances:
-		return berth.Reason{Code: berth.ReasonInstances, Text: free, Remedy: fmt.Sprintf("instances for %d more members, %s", more, e.Each(short.Group))}
+		return berth.Reason{Code: berth.ReasonInstances, Text: free, Remedy: fmt.Sprintf("free instances for %s, %s", more, e.Each(short.Group))}
 	case short.Bottleneck.OfHost():
-		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + short.Bottleneck.String() + " is short", Remedy: fmt.Sprintf("%s for %d more members", short.Bottleneck, more)}
+		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + short.Bottleneck.String() + " is short", Remedy: fmt.Sprintf("free %s for %s", short.Bottleneck, more)}
 	}
 	return an.fragmentReason(request, short, free)
 }
@@ -207,32 +207,32 @@ func (an *Answers) fragmentReason(request *gang.Request, short *gang.Shortfall, 
 	switch {
 	case short.Members < short.Needed:
 		return berth.Reason{
-			Code: berth.ReasonFragmented, Text: free + ", although there is enough of each resource",
-			Remedy: fmt.Sprintf("GPUs, host CPU and memory free on the same nodes for %d more members", short.Needed-short.Members),
+			Code: berth.ReasonFragmented, Text: free + ", although enough of each resource is free",
+			Remedy: "GPUs, host CPU and memory free on the same nodes for " + count(short.Needed-short.Members, "more member"),
 		}
 	case short.MembersInDomain < short.Needed:
 		required := max(request.Required, request.Groups[short.Group].Required)
 		return berth.Reason{
 			Code:   berth.ReasonFragmented,
 			Text:   fmt.Sprintf("%s, but only %d of them in one %s (%s)", free, short.MembersInDomain, tree.LevelName(required), where),
-			Remedy: fmt.Sprintf("no required level, or room for %d more members in %s", short.Needed-short.MembersInDomain, where),
+			Remedy: fmt.Sprintf("no required level, or free capacity for %s in %s", count(short.Needed-short.MembersInDomain, "more member"), where),
 		}
 	}
 	if len(request.Groups) > 1 {
 		return berth.Reason{
 			Code: berth.ReasonFragmented, Text: free + ", but not together with the other groups, or not in whole segments",
-			Remedy: "more room for the groups side by side",
+			Remedy: "free capacity for all groups at the same time",
 		}
 	}
 	return berth.Reason{
 		Code: berth.ReasonFragmented, Text: free + " one by one, but not as its topology asks: in whole segments, on aligned rails, or spread",
-		Remedy: "more room in the domains that levels names, or a topology that asks for less",
+		Remedy: "free capacity in the domains of the levels above, or weaker topology requirements",
 	}
 }
 
-// withoutKept says what would let an entry onto the nodes that are set aside. Each of the ways
-// is named that suffices by itself.
-func (an *Answers) withoutKept(e *record.Entry, end berth.Time) string {
+// reservedRemedy names the changes that would open the nodes that are set aside to an entry, each
+// of which suffices by itself.
+func (an *Answers) reservedRemedy(e *record.Entry, end berth.Time) string {
 	s := e.Bucket.Shape
 	enough := func(open func(*record.Reservation) bool) bool {
 		_, short := an.shortOf(e, an.state.Widen(s.Spec.Groups, &s.Minimum, func(w *record.Reservation) bool { return an.backlog.Admits(w, e.Rep, end) || open(w) }))
@@ -246,13 +246,13 @@ func (an *Answers) withoutKept(e *record.Entry, end berth.Time) string {
 		ways += way
 	}
 	if enough((*record.Reservation).IsSpares) {
-		add("fewer spares in the policy")
+		add("fewer hot spares in the policy")
 	}
 	if an.upkeep.BurnIn != nil && enough((*record.Reservation).IsBurnIn) {
-		add("an end of the trial")
+		add("the end of burn-in")
 	}
 	if ways == "" || enough(func(w *record.Reservation) bool { return !w.IsNodeSet() }) {
-		add("an end of the reservations in the way")
+		add("the end of those reservations")
 	}
 	return ways
 }

@@ -38,7 +38,7 @@ func (an *Answers) findings(r *gang.Request) []berth.LevelFinding {
 				finding.Shortfalls = append(finding.Shortfalls, berth.Shortfall{What: what, Domains: domains})
 			}
 		}
-		lacks("health", f.Health)
+		lacks("healthy nodes", f.Health)
 		lacks("GPUs", f.GPUs)
 		lacks("whole segments", f.Segments)
 		for r, domains := range f.Host {
@@ -46,7 +46,7 @@ func (an *Answers) findings(r *gang.Request) []berth.LevelFinding {
 		}
 		lacks("rails", f.Rails)
 		lacks("spread", f.Spread)
-		lacks("room for all groups", f.Together)
+		lacks("capacity for all groups", f.Together)
 		list = append(list, finding)
 	}
 	return list

@@ -137,23 +137,28 @@ func (an *Answers) reportReplicas(r *berth.FleetReport) {
 			case berth.ReplicaReleasing:
 				r.Replicas.Releasing++
 			}
-			countWaiting(&r.Waiting, rep)
+			countWaiting(&r.Waiting, rep, 1)
+		}
+		for _, t := range an.state.Jobs[id].Batches {
+			r.Replicas.Pending += t.Len()
+			countWaiting(&r.Waiting, t.Like(t.Next), t.Len())
 		}
 	}
 }
 
-// countWaiting counts a replica if it waits; if several groups of it do, the first.
-func countWaiting(w *berth.WaitingCount, rep *record.Replica) {
+// countWaiting counts as many as are like a replica if it waits; if several groups of it do, the
+// first.
+func countWaiting(w *berth.WaitingCount, rep *record.Replica, many int) {
 	switch {
 	case rep.Retry.ReadyAt != 0:
-		w.Backoff++
+		w.Backoff += many
 	case rep.Entries == nil:
 	case rep.Entries[0].Bucket.QuotaSlot >= 0:
-		w.Quota++
+		w.Quota += many
 	case rep.Entries[0].Bucket.Shape.BlockedAt >= 0:
-		w.Capacity++
+		w.Capacity += many
 	default:
-		w.Ready++
+		w.Ready += many
 	}
 }
 

@@ -10,18 +10,18 @@ import (
 	"github.com/berth-sched/berth/core/internal/state"
 )
 
-func takesSentence(t *berth.StartPlan) string {
+func startSentence(t *berth.StartPlan) string {
 	switch {
 	case len(t.Reason.Victims) > 0:
 		return t.Reason.Preemption
 	case len(t.Moves) > 0 && len(t.Victims) > 0:
-		return fmt.Sprintf("to move %d of those who run, or to stop %d", len(t.Moves), len(t.Victims))
+		return fmt.Sprintf("moving %s would start it, or preempting %d", count(len(t.Moves), "running replica"), len(t.Victims))
 	case len(t.Moves) > 0:
-		return fmt.Sprintf("to move %d of those who run", len(t.Moves))
+		return fmt.Sprintf("moving %s would start it", count(len(t.Moves), "running replica"))
 	case len(t.Victims) > 0:
-		return fmt.Sprintf("to stop %d of those who run", len(t.Victims))
+		return fmt.Sprintf("preempting %s would start it", count(len(t.Victims), "running replica"))
 	}
-	return "nothing that could be stopped or moved for it makes room: " + t.Reason.Text
+	return "no preemption and no move would start it: " + t.Reason.Text
 }
 
 // fitsNow reports whether an entry fits now, within its quota.
@@ -32,8 +32,8 @@ func (an *Answers) fitsNow(e *record.Entry) bool {
 	return within && t.Place() != nil
 }
 
-// wouldMove looks for moves that make room for an entry without an effect; nil: there are
-// none, or nobody is to look for any.
+// wouldMove looks for moves that would start an entry, without an effect; nil: there are
+// none, or defragmentation is off.
 func (an *Answers) wouldMove(e *record.Entry) *evict.Bid {
 	if an.state.Config.Policy.Defragmentation.Mode == berth.DefragmentationOff || !an.search.InPieces(e) {
 		return nil

@@ -21,6 +21,13 @@ func (an *Answers) Job(id berth.JobID) (berth.JobStatus, bool) {
 			s.Replicas = append(s.Replicas, an.replicaStatus(rep))
 		}
 	}
+	for _, t := range j.Batches {
+		for number := t.Next; number < t.End; number++ {
+			life := t.Life(number)
+			s.Replicas = append(s.Replicas, berth.ReplicaStatus{Replica: number, Incarnation: life.Incarnation, Since: life.PendingSince})
+		}
+	}
+	slices.SortFunc(s.Replicas, func(a, b berth.ReplicaStatus) int { return cmp.Compare(a.Replica, b.Replica) })
 	return s, true
 }
 

@@ -59,6 +59,9 @@ func (bl *Backlog) checkWaits(rep *record.Replica) error {
 		return fmt.Errorf("waits for %d places, stands in the pending index %d times", want, len(rep.Entries))
 	}
 	for _, e := range rep.Entries {
+		if t := e.Batch; t != nil && (t.Head != e || t.Next <= rep.Number || t.Created != rep.Created || t.Fresh && e.FreshAt < 0 || rep.Job.BatchOf(t.Next) != t) {
+			return fmt.Errorf("the batch behind it is not its own")
+		}
 		if err := bl.checkEntry(rep, e); err != nil {
 			return err
 		}
@@ -76,7 +79,7 @@ func (bl *Backlog) checkEntry(rep *record.Replica, e *record.Entry) error {
 	case bl.state.Shapes[b.Shape.Key] != b.Shape:
 		return fmt.Errorf("the shape it waits for is not known")
 	case e.Grows && b.Shape.Key != growthKey(bl, rep, e.Group):
-		return fmt.Errorf("it waits for %s, and lacks %s", b.Shape.Key, growthKey(bl, rep, e.Group))
+		return fmt.Errorf("it waits for %s, and its shortfall is %s", b.Shape.Key, growthKey(bl, rep, e.Group))
 	}
 	return nil
 }
@@ -105,14 +108,20 @@ func (bl *Backlog) CheckQueues() error {
 }
 
 func (bl *Backlog) checkBuckets(q *record.Queue) error {
-	ready, waiting := 0, map[*record.Replica]bool{}
+	ready, behind, waiting := 0, 0, map[*record.Replica]bool{}
 	for _, key := range slices.Sorted(maps.Keys(bl.state.Shapes)) {
 		b := q.Buckets[bl.state.Shapes[key]]
 		if b == nil {
 			continue
 		}
+		sum := 0
 		for _, e := range b.Entries.Items() {
 			waiting[e.Rep] = true
+			sum += e.Many() - 1
+		}
+		behind += b.Behind
+		if sum != b.Behind {
+			return fmt.Errorf("%d replicas wait in batches, counted %d", sum, b.Behind)
 		}
 		want := b.QuotaSlot < 0 && b.Shape.BlockedAt < 0
 		switch {
@@ -127,8 +136,8 @@ func (bl *Backlog) checkBuckets(q *record.Queue) error {
 		}
 	}
 	switch {
-	case len(waiting) != q.Waiting || ready != q.Ready.Len():
-		return fmt.Errorf("%d replicas wait (counted %d), %d ready buckets (of %d)", len(waiting), q.Waiting, ready, q.Ready.Len())
+	case len(waiting)+behind != q.Waiting || ready != q.Ready.Len():
+		return fmt.Errorf("%d replicas wait (counted %d), %d ready buckets (of %d)", len(waiting)+behind, q.Waiting, ready, q.Ready.Len())
 	case bl.state.Quota.Active(q.Index) != (ready > 0):
 		return fmt.Errorf("active: %v, with %d ready buckets", ready == 0, ready)
 	}

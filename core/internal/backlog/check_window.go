@@ -32,7 +32,7 @@ func (bl *Backlog) CheckReservations() error {
 func (bl *Backlog) checkGangReservation(w *record.Reservation) error {
 	switch {
 	case !w.Agrees():
-		return fmt.Errorf("reservation %s is nobody's, or not what its kind says", w.Name)
+		return fmt.Errorf("reservation %s has no owner, or is not of its kind", w.Name)
 	case w.IsAwaited() && (w.Rep.State != berth.ReplicaPending || w.Rep.Entries == nil):
 		return fmt.Errorf("reservation %s is for a gang that does not wait", w.Name)
 	case w.IsMove() && (!w.Rep.MayArrive() || w.IsPartial() && w.Rep.State == berth.ReplicaRunning || w.IsPlanned() && len(w.Plan.Victims) > 0):
@@ -40,7 +40,7 @@ func (bl *Backlog) checkGangReservation(w *record.Reservation) error {
 	case w.IsPlanned() && !slices.IsSortedFunc(w.Plan.Victims, record.CompareReplicas):
 		return fmt.Errorf("reservation %s: the victims are out of order", w.Name)
 	case w.IsPlanned() && slices.ContainsFunc(w.Plan.Victims, func(victim *record.Replica) bool { return !victim.IsVictimOf(w.Rep) }):
-		return fmt.Errorf("reservation %s: a victim does not yield", w.Name)
+		return fmt.Errorf("reservation %s: a victim is not being evicted", w.Name)
 	case !slices.IsSortedFunc(w.Nodes, record.CompareNodes):
 		return fmt.Errorf("the nodes of reservation %s are out of order", w.Name)
 	}

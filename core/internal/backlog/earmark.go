@@ -81,7 +81,7 @@ func (bl *Backlog) Demands() {
 			}
 			q.WaitingMilli = 0
 			for _, b := range q.List {
-				bl.books.CountDemand(b, int64(b.Entries.Len()))
+				bl.books.CountDemand(b, int64(b.Waiting()))
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func (bl *Backlog) CheckPlacement(cl *berth.Claim, p *berth.MemberPlacement) *be
 		gpus = 1
 	}
 	if told := p.Instance != (mig.Placement{}); told != cl.WantsInstance() {
-		return refusal.Of(berth.ErrInvalid, "instance", fmt.Sprintf("told: %t; claimed: %t", told, cl.WantsInstance()))
+		return refusal.Of(berth.ErrInvalid, "instance", fmt.Sprintf("given: %t; claimed: %t", told, cl.WantsInstance()))
 	}
 	if p.GPUs.Len() != gpus {
 		return refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("has %d GPUs; the claim is for %d", p.GPUs.Len(), gpus))
@@ -56,7 +56,7 @@ func (bl *Backlog) HoldOf(j *record.Job, p *berth.MemberPlacement) gang.Hold {
 	hold := gang.Hold{Node: n.Index, GPUs: uint64(p.GPUs), Host: cl.Host(), Instance: p.Instance}
 	if cl.Share != nil {
 		memory := cmp.Or(p.ShareMemoryMiB, n.ShareMemory(cl.Share))
-		owner := bl.catalogue.Owners.Retain(catalogue.OwnerKey{Tenant: j.Spec.Tenant, Mode: cl.Share.Mode})
+		owner := bl.catalogue.Owners.Retain(catalogue.OwnerKey{TrustDomain: catalogue.TrustDomainOf(&j.Spec), Mode: cl.Share.Mode})
 		hold.Share = gang.Share{GPUMilli: int32(cl.Share.GPUMilli), MemoryMiB: memory, Owner: owner}
 	}
 	return hold

@@ -80,9 +80,7 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 	}
 	e.Bucket = b
 	b.Entries.Push(e)
-	bl.books.CountDemand(b, 1)
-	bl.demandWhole(e, 1)
-	b.NoteRuntime(e)
+	bl.count(e, 1)
 	if b.Slot >= 0 {
 		q.Ready.Fix(b.Slot)
 		bl.tellNext(q)
@@ -93,6 +91,17 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 		bl.Freshen(e)
 		bl.agenda.Waits(bl.state.Now)
 	}
+}
+
+// count counts what an entry waits for as often as it waits, or waits no longer.
+func (bl *Backlog) count(e *record.Entry, change int) {
+	bl.books.CountDemand(e.Bucket, int64(change))
+	if change < 0 {
+		e.Bucket.ForgetRuntime(e, -change)
+	} else {
+		e.Bucket.NoteRuntime(e, change)
+	}
+	bl.demandWhole(e, change)
 }
 
 // demandWhole tells the search of one gang more, or one less, that waits for room in one
@@ -131,10 +140,11 @@ func (bl *Backlog) Unawait(rep *record.Replica) {
 // last.
 func (bl *Backlog) dequeue(e *record.Entry) {
 	b := e.Bucket
+	if e.Batch != nil {
+		bl.Reveal(e.Batch)
+	}
 	b.Entries.Remove(e.Slot)
-	bl.books.CountDemand(b, -1)
-	b.ForgetRuntime(e)
-	bl.demandWhole(e, -1)
+	bl.count(e, -1)
 	bl.Unfresh(e)
 	switch {
 	case b.Entries.Len() == 0:
@@ -147,14 +157,21 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 		if len(b.Shape.Buckets) == 0 && b.Shape.BlockedAt >= 0 {
 			bl.Unblock(b.Shape) // nobody is left to remember it for
 		}
-	case b.Slot >= 0:
-		b.Queue.Ready.Fix(b.Slot)
-		bl.tellNext(b.Queue)
 	default:
-		bl.noteDue(b.Entries.Min())
+		bl.noteFirst(b)
 	}
 	if e.Grows {
 		bl.DropShape(b.Shape)
+	}
+}
+
+// noteFirst notes that another entry of a bucket may be the first.
+func (bl *Backlog) noteFirst(b *record.Bucket) {
+	if b.Slot >= 0 {
+		b.Queue.Ready.Fix(b.Slot)
+		bl.tellNext(b.Queue)
+	} else {
+		bl.noteDue(b.Entries.Min())
 	}
 }
 
@@ -323,7 +340,7 @@ func (bl *Backlog) DropShape(s *record.Shape) {
 	}
 	for i := range s.Spec.Groups {
 		if share := s.Spec.Groups[i].Claim.Share; share != nil {
-			bl.catalogue.Owners.Release(bl.catalogue.Owners.ByKey[catalogue.OwnerKey{Tenant: s.Spec.Tenant, Mode: share.Mode}])
+			bl.catalogue.Owners.Release(bl.catalogue.Owners.ByKey[catalogue.OwnerKey{TrustDomain: s.Spec.TrustDomain, Mode: share.Mode}])
 		}
 	}
 	bl.state.RemoveShape(s)

@@ -53,7 +53,7 @@ func (bl *Backlog) checkReserved(r *berth.Reservation) *berth.Error {
 	}
 	switch {
 	case ways != 1:
-		return refusal.Of(berth.ErrInvalid, "", "names not exactly one of nodes, domain and gpus")
+		return refusal.Of(berth.ErrInvalid, "", "must name exactly one of nodes, domain and gpus")
 	case len(r.Nodes) > bl.state.Config.Limits.Nodes:
 		return refusal.Of(berth.ErrLimit, "nodes", fmt.Sprintf("%d exceed the limit of %d nodes", len(r.Nodes), bl.state.Config.Limits.Nodes))
 	case len(r.Domain) > len(bl.state.Config.Levels):
@@ -189,7 +189,7 @@ func (bl *Backlog) pickNodes(r *berth.Reservation, old *record.Reservation) ([]*
 		most = max(most, gpus)
 	}
 	if best == nil {
-		return nil, refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("%d are not to be had: the most that one %s has on nodes that qualify is %d",
+		return nil, refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("no %[2]s has %[1]d on nodes that qualify: the most is %[3]d",
 			r.GPUs, tree.LevelName(level), most))
 	}
 	slices.SortFunc(best, record.CompareNodes)

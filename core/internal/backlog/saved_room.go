@@ -20,7 +20,7 @@ func (bl *Backlog) RestorePlans(jobs []record.SavedJob) *berth.Error {
 			}
 			w, err := bl.restorePlan(set.Kind(), rep, set.Saved)
 			if err == nil && set.Moves && len(w.Plan.Victims) > 0 {
-				err = refusal.Of(berth.ErrInvalid, "victims", "there are none of a move")
+				err = refusal.Of(berth.ErrInvalid, "victims", "a move has none")
 			}
 			if err != nil {
 				return refusal.In(err, set.Field)
@@ -45,7 +45,7 @@ func (bl *Backlog) restorePlan(kind record.ReservationKind, rep *record.Replica,
 	case err != nil:
 		return nil, err
 	case s.Cause != kind.Cause():
-		return nil, refusal.Of(berth.ErrInvalid, "cause", fmt.Sprintf("%q is not that of a gang for which room was made, or which moves", s.Cause))
+		return nil, refusal.Of(berth.ErrInvalid, "cause", fmt.Sprintf("%q is neither the cause of a preemption nor of a move", s.Cause))
 	case s.Partial:
 		return nil, refusal.Of(berth.ErrInvalid, "partial", "is set beside where")
 	}
@@ -103,9 +103,9 @@ func (bl *Backlog) restoreVictims(rep *record.Replica, s *record.SavedGangReserv
 		victim := bl.Lookup(ref)
 		switch {
 		case victim == nil, victim == rep, victim.Beneficiary != nil:
-			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is not known, or yields to somebody else", ref))
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is not known, or has another beneficiary", ref))
 		case victim.State != berth.ReplicaReleasing && !victim.Asked() && !victim.IsVictimOf(rep):
-			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor stopped", ref))
+			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is neither asked for a checkpoint nor being stopped", ref))
 		case i > 0 && record.CompareReplicas(victims[i-1], victim) >= 0:
 			return nil, refusal.Of(berth.ErrInvalid, errtext.Index("victims", i), fmt.Sprintf("%v is out of order", ref))
 		}

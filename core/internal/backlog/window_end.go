@@ -38,7 +38,11 @@ func (bl *Backlog) EndReservation(w *record.Reservation) {
 	}
 	if len(bl.Reservations) == 0 { // nothing is set aside that they could be tried on
 		for len(bl.Fresh) > 0 {
-			bl.Unfresh(bl.Fresh[len(bl.Fresh)-1])
+			e := bl.Fresh[len(bl.Fresh)-1]
+			bl.Unfresh(e)
+			if e.Batch != nil {
+				e.Batch.Fresh = false
+			}
 		}
 	}
 }

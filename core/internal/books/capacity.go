@@ -101,17 +101,17 @@ func (bk *Books) KnownLife(id berth.JobID, number int, incarnation berth.Incarna
 	if err != nil {
 		return nil, err
 	}
-	if number < 0 || number >= len(j.Replicas) || j.Replicas[number] == nil {
+	rep := j.Replica(number)
+	if rep == nil {
 		return nil, refusal.Of(berth.ErrUnknown, "replica", fmt.Sprintf("job %q has no replica %d", id, number))
 	}
-	rep := j.Replicas[number]
 	switch {
 	case incarnation > rep.Incarnation:
-		return nil, refusal.Of(berth.ErrUnknown, "incarnation", fmt.Sprintf("%d is yet to come", incarnation))
+		return nil, refusal.Of(berth.ErrUnknown, "incarnation", fmt.Sprintf("%d is in the future", incarnation))
 	case rep.Incarnation == 0:
 		return nil, refusal.Of(berth.ErrStale, "incarnation", "the replica was never bound")
 	case incarnation < rep.Incarnation || rep.State == berth.ReplicaPending:
-		return nil, refusal.Of(berth.ErrStale, "incarnation", fmt.Sprintf("life %d of the replica is over", incarnation))
+		return nil, refusal.Of(berth.ErrStale, "incarnation", fmt.Sprintf("incarnation %d of the replica is over", incarnation))
 	}
 	return rep, nil
 }

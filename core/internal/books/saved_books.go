@@ -53,7 +53,7 @@ func (bk *Books) RestoreUse(s *record.UsePart) *berth.Error {
 	}
 	if s.Past != nil {
 		if s.Past.Now > int64(bk.state.Now) {
-			return refusal.Of(berth.ErrInvalid, "past.now", "is yet to come")
+			return refusal.Of(berth.ErrInvalid, "past.now", "is in the future")
 		}
 		if err := bk.state.Quota.SetPast(*s.Past); err != nil {
 			return refusal.Of(berth.ErrInvalid, "past", err.Error())
@@ -75,7 +75,7 @@ func (bk *Books) restoreLedger(state *quota.LedgerState) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "ledger", err.Error())
 	}
 	if ledger.Now() > int64(bk.state.Now) {
-		return refusal.Of(berth.ErrInvalid, "ledger.now", "is yet to come")
+		return refusal.Of(berth.ErrInvalid, "ledger.now", "is in the future")
 	}
 	if err := bk.checkEntries(state.Entries); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (bk *Books) checkEntries(list []quota.LedgerEntry) *berth.Error {
 		}
 	}
 	if booked != len(held) {
-		return refusal.Of(berth.ErrInvalid, "ledger.entries", "something that is held is missing")
+		return refusal.Of(berth.ErrInvalid, "ledger.entries", "an entry for something held is missing")
 	}
 	return nil
 }

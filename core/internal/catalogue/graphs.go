@@ -17,10 +17,10 @@ const noLink = "X"
 func graphSpec(n *berth.Node) (nodegraph.Spec, *berth.Error) {
 	spec := nodegraph.Spec{Product: n.GPUs[0].Product}
 	for i := range n.GPUs {
-		spec.GPUs = append(spec.GPUs, nodegraph.GPUSpec{NUMA: n.GPUs[i].NUMANode})
+		spec.GPUs = append(spec.GPUs, nodegraph.GPUSpec{NUMA: numaOf(n.GPUs[i].NUMANode)})
 	}
 	for _, nic := range n.NICs {
-		spec.NICs = append(spec.NICs, nodegraph.NICSpec{Name: nic.Name, NUMA: nic.NUMANode, MBps: nic.MbitPerSecond / 8})
+		spec.NICs = append(spec.NICs, nodegraph.NICSpec{Name: nic.Name, NUMA: numaOf(nic.NUMANode), MBps: nic.MbitPerSecond / 8})
 	}
 	if len(n.Links) != len(n.GPUs) {
 		return spec, refusal.Of(berth.ErrInvalid, "", fmt.Sprintf("%d rows for %d GPUs", len(n.Links), len(n.GPUs)))
@@ -65,10 +65,10 @@ type GraphEntry struct {
 func GraphKey(n *berth.Node) string {
 	key := []byte(n.GPUs[0].Product)
 	for i := range n.GPUs {
-		key = fmt.Appendf(key, ";%d", n.GPUs[i].NUMANode)
+		key = fmt.Appendf(key, ";%d", numaOf(n.GPUs[i].NUMANode))
 	}
 	for _, nic := range n.NICs {
-		key = fmt.Appendf(key, ";%q %d %d", nic.Name, nic.NUMANode, nic.MbitPerSecond)
+		key = fmt.Appendf(key, ";%q %d %d", nic.Name, numaOf(nic.NUMANode), nic.MbitPerSecond)
 	}
 	for _, row := range n.Links {
 		key = fmt.Appendf(key, ";%q", row)
@@ -131,4 +131,10 @@ func (t *GraphTable) Release(e *GraphEntry) {
 	if e.uses--; e.uses == 0 {
 		delete(t.ByKey, e.key)
 	}
+}
+
+// numaOf is the number of a NUMA node as package nodegraph has it.
+func numaOf(o berth.Ordinal) int {
+	n, _ := o.Number() // -1 if it is not known
+	return n
 }

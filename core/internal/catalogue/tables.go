@@ -56,7 +56,7 @@ func (c *Catalogue) Table(name string) (*Table, *berth.Error) {
 	}
 	product, known := mig.Lookup(name)
 	if !known {
-		return nil, refusal.Of(berth.ErrUnknown, "migTable", fmt.Sprintf("%q is no table of package mig, nor one that was told", name))
+		return nil, refusal.Of(berth.ErrUnknown, "migTable", fmt.Sprintf("%q is neither a table of package mig nor one that was set", name))
 	}
 	t, err := c.NewTable(product, false)
 	if err != nil {
@@ -168,7 +168,7 @@ func (t *Table) CheckPartitioning(mode berth.GPUMode, instances []mig.Placement)
 	case mode > berth.GPUModeTimeSlice:
 		return refusal.Of(berth.ErrInvalid, "mode", fmt.Sprintf("%d is out of range", mode))
 	case mode == berth.GPUModeMIG && t == nil:
-		return refusal.Of(berth.ErrInvalid, "mode", "no table says how the GPU divides")
+		return refusal.Of(berth.ErrInvalid, "mode", "no MIG table says how the GPU can be partitioned")
 	case mode != berth.GPUModeMIG && len(instances) > 0:
 		return refusal.Of(berth.ErrInvalid, "instances", fmt.Sprintf("a GPU in mode %s has none", mode))
 	case mode == berth.GPUModeMIG:
@@ -200,10 +200,25 @@ func (c *Catalogue) CheckTables(n *berth.Node) *berth.Error {
 	return nil
 }
 
-// An OwnerKey is who may be together on a shared GPU.
+// A TrustDomain is the jobs of which members may be together on a shared GPU: those of a tenant,
+// or those of a queue that name none. One of the two is empty.
+type TrustDomain struct {
+	Tenant berth.TenantID `json:",omitempty"`
+	Queue  berth.QueueID  `json:",omitempty"`
+}
+
+// TrustDomainOf is the trust domain of a job.
+func TrustDomainOf(j *berth.Job) TrustDomain {
+	if j.Tenant != "" {
+		return TrustDomain{Tenant: j.Tenant}
+	}
+	return TrustDomain{Queue: j.Queue}
+}
+
+// An OwnerKey is what members on one shared GPU have in common.
 type OwnerKey struct {
-	Tenant berth.TenantID
-	Mode   berth.ShareMode
+	TrustDomain
+	Mode berth.ShareMode
 }
 
 // An OwnerTable interns owners of shared GPUs, counting who uses each.

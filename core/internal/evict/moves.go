@@ -129,9 +129,10 @@ func (s *shift) nodes() []search.NodeToClear {
 	return list
 }
 
-// movable reports whether a gang may be moved for the one that waits.
+// movable reports whether a gang may be moved for the one that waits. One that has domains for
+// itself is on no node that another may use, and never listed.
 func (s *shift) movable(rep *record.Replica) bool {
-	return rep.Job.Spec.Class != berth.ClassLatencyCritical && rep.Job.Spec.Topology.Exclusive == "" && s.trial.mayBeVictim(rep) && !s.trial.tooLarge(record.Piece{Rep: rep})
+	return rep.Job.Spec.Class != berth.ClassLatencyCritical && s.trial.mayBeVictim(rep) && !s.trial.tooLarge(record.Piece{Rep: rep})
 }
 
 // fits reports whether the one that waits and all that are to move for it find a place.

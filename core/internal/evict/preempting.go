@@ -70,7 +70,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		b := ev.bid(im, e)
 		if b != nil && !behind[e.Bucket] {
 			behind[e.Bucket] = true
-			for _, other := range e.Bucket.First(state.MaxBids) {
+			for _, other := range ev.backlog.First(e.Bucket, state.MaxBids) {
 				if other != e && other.Bids() && ev.looksFor(other.Rep) <= ev.state.Now {
 					r.Add(other)
 				}
@@ -303,7 +303,7 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 			continue
 		}
 		for _, b := range q.List {
-			e := bidderOf(b)
+			e := ev.backlog.Bidder(b)
 			if b.Slot >= 0 || e == nil {
 				continue
 			}
@@ -323,18 +323,4 @@ func (ev *Evict) contenders() (list []*record.Entry, next berth.Time) {
 		}
 	}
 	return list, next
-}
-
-// bidderOf is the first entry of a bucket that may bid; nil: there is none.
-func bidderOf(b *record.Bucket) *record.Entry {
-	if first := b.Entries.Min(); first.Bids() {
-		return first
-	}
-	var bidder *record.Entry
-	for _, e := range b.Entries.Items() {
-		if e.Bids() && (bidder == nil || record.CompareEntries(e, bidder) < 0) {
-			bidder = e
-		}
-	}
-	return bidder
 }

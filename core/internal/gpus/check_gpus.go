@@ -37,19 +37,19 @@ func (gp *GPUs) CheckGPUs() error {
 			return fmt.Errorf("table %s: %d nodes, counted %d", name, nodes[t], t.Nodes)
 		}
 	}
-	return state.Agree(state.Tally{What: "orders about GPUs", Is: len(gp.Repartitions), Expected: out})
+	return state.Agree(state.Tally{What: "orders for GPUs", Is: len(gp.Repartitions), Expected: out})
 }
 
 // CheckGPUHolds checks that GPUs are kept for those who wait.
 func (gp *GPUs) CheckGPUHolds() error {
 	for _, d := range gp.backlog.GPUHolds {
 		if d.Rep.GPUHold != d || d.Node.GPUs[d.GPU].GPUHold != d || d.Rep.State != berth.ReplicaPending || d.Rep.Entries == nil {
-			return fmt.Errorf("a GPU is kept for job %s, which does not wait for it", d.Rep.Job.Spec.ID)
+			return fmt.Errorf("a GPU is held for job %s, which does not wait for it", d.Rep.Job.Spec.ID)
 		}
 	}
 	return gp.state.EachReplica(func(rep *record.Replica) error {
 		if rep.GPUHold != nil && !slices.Contains(gp.backlog.GPUHolds, rep.GPUHold) {
-			return fmt.Errorf("the GPU that is kept for it is not in the list")
+			return fmt.Errorf("the GPU that is held for it is not in the list")
 		}
 		return nil
 	})
@@ -62,7 +62,7 @@ func (gp *GPUs) checkGPU(n *record.Node, gpu int) error {
 	case s.Staged != nil:
 		return fmt.Errorf("is staged after a pass")
 	case s.GPUHold != nil && !slices.Contains(gp.backlog.GPUHolds, s.GPUHold):
-		return fmt.Errorf("is kept for nobody")
+		return fmt.Errorf("is held for no job")
 	case s.Order != nil && (gp.Repartitions[s.Order.Order.ID] != s.Order || s.Order.Node != n || s.Order.Order.GPU != gpu):
 		return fmt.Errorf("its order is not in the index")
 	case s.Overdue != nil && (!s.Unknown || s.Order != nil):

@@ -93,11 +93,14 @@ func (gp *GPUs) GPUPartitioned(e berth.GPUPartitioned) *berth.Error {
 	if err != nil {
 		return err
 	}
+	if e.Mode == berth.GPUModeUnset {
+		return refusal.Of(berth.ErrInvalid, "mode", "is not set")
+	}
 	if err := n.Table.CheckPartitioning(e.Mode, e.Instances); err != nil {
 		return err
 	}
 	if o := n.GPUs[e.GPU].Order; o != nil {
-		return refusal.Of(berth.ErrConflict, "gpu", fmt.Sprintf("order %d about it is out: report that", o.Order.ID))
+		return refusal.Of(berth.ErrConflict, "gpu", fmt.Sprintf("order %d for it is outstanding: report that order first", o.Order.ID))
 	}
 	var first *record.Replica
 	n.MembersOn(e.GPU, func(m *record.Member, rep *record.Replica) {

@@ -111,9 +111,9 @@ func (gp *GPUs) CloseRepartition(p *record.Repartition) {
 func (gp *GPUs) RepartitionReported(p *record.Repartition, e *berth.OrderReported) *berth.Error {
 	switch {
 	case len(e.Members) > 0:
-		return refusal.Of(berth.ErrInvalid, "members", "the order is about a GPU, not about members")
+		return refusal.Of(berth.ErrInvalid, "members", "the order is for a GPU and has no members")
 	case e.Outcome == berth.OutcomePartial:
-		return refusal.Of(berth.ErrInvalid, "outcome", "a GPU is as it was ordered or as it was; tell anything else with gpuPartitioned after failed")
+		return refusal.Of(berth.ErrInvalid, "outcome", "a repartition succeeds or fails as a whole; report failed, and any other state of the GPU with gpuPartitioned")
 	case e.Outcome > berth.OutcomePartial:
 		return refusal.Of(berth.ErrInvalid, "outcome", fmt.Sprintf("%d is out of range", e.Outcome))
 	case e.Outcome == berth.OutcomeFailed && gp.provenDone(p):

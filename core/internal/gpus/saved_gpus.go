@@ -32,7 +32,7 @@ func (gp *GPUs) restoreGPU(n *record.Node, s *record.SavedGPU) *berth.Error {
 		return refusal.Of(berth.ErrDuplicate, "gpu", fmt.Sprintf("%d comes twice", s.GPU))
 	}
 	if s.ChangedAt < 0 || s.ChangedAt > gp.state.Now {
-		return refusal.Of(berth.ErrInvalid, "changedAt", "is yet to come")
+		return refusal.Of(berth.ErrInvalid, "changedAt", "is in the future")
 	}
 	state.GPUPart = s.GPUPart
 	if (s.Order != nil) != (s.Before != nil) {
@@ -61,7 +61,7 @@ func (gp *GPUs) restoreRepartition(n *record.Node, s *record.SavedGPU) *berth.Er
 	case o.ID == 0 || o.ID > gp.state.LastOrder || gp.Repartitions[o.ID] != nil:
 		return refusal.Of(berth.ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", o.ID))
 	case o.Node != n.Spec.ID || o.GPU != s.GPU || o.Mode != after.Mode:
-		return refusal.Of(berth.ErrInvalid, "node", "it is about another GPU or mode")
+		return refusal.Of(berth.ErrInvalid, "node", "it is for another GPU or mode")
 	case n.Geometry.Kind != berth.GeometryPerClaim && (!slices.Equal(o.Destroy, without(before.Instances, after.Instances)) ||
 		!slices.Equal(o.Create, without(after.Instances, before.Instances))):
 		return refusal.Of(berth.ErrInvalid, "create", "does not lead from the layout before to the one after")
@@ -94,7 +94,7 @@ func (gp *GPUs) restoreGPUHold(rep *record.Replica, s *record.SavedGPUHold) *ber
 		return err
 	}
 	if rep.Entries == nil || rep.State != berth.ReplicaPending || gp.Untouchable(n, s.GPU) {
-		return refusal.Of(berth.ErrInvalid, "gpuHold", "is for a replica that does not wait, or of a GPU that cannot be kept")
+		return refusal.Of(berth.ErrInvalid, "gpuHold", "is for a replica that does not wait, or of a GPU that cannot be held")
 	}
 	gp.backlog.Attach(&record.GPUHold{Rep: rep, Node: n, GPUHoldPart: s.GPUHoldPart})
 	return nil

@@ -66,7 +66,7 @@ func (gp *GPUs) restorePool(s *catalogue.SavedPool) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "pool", fmt.Sprintf("%q comes twice, or with too many changes", s.Pool))
 	}
 	if !slices.IsSorted(s.Changes) || len(s.Changes) > 0 && (s.Changes[0] < 0 || s.Changes[len(s.Changes)-1] > gp.state.Now) {
-		return refusal.Of(berth.ErrInvalid, "changes", "are out of order, or yet to come")
+		return refusal.Of(berth.ErrInvalid, "changes", "are out of order, or in the future")
 	}
 	gp.catalogue.Pool(s.Pool).Changes = slices.Clone(s.Changes)
 	return nil
@@ -80,7 +80,7 @@ func (gp *GPUs) MIGTableSet(e berth.MIGTableSet) *berth.Error {
 	}
 	old := gp.catalogue.Tables[name]
 	if (old == nil || !old.Told) && gp.catalogue.TablesTold() >= catalogue.MaxTables {
-		return refusal.Of(berth.ErrLimit, "table", fmt.Sprintf("%d tables were told already", catalogue.MaxTables))
+		return refusal.Of(berth.ErrLimit, "table", fmt.Sprintf("%d tables were set already", catalogue.MaxTables))
 	}
 	t, err := gp.catalogue.NewTable(e.Table, true)
 	switch {

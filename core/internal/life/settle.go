@@ -188,6 +188,13 @@ func (l *Life) requeue(rep *record.Replica, backoff bool) {
 	l.Pend(rep)
 }
 
+// PendBatch makes a replica Pending that has just come, and so many behind it, of the numbers
+// after its own.
+func (l *Life) PendBatch(rep *record.Replica, behind int) {
+	l.Pend(rep)
+	l.backlog.AwaitBatch(rep, behind)
+}
+
 // Pend makes a replica Pending as of now.
 func (l *Life) Pend(rep *record.Replica) {
 	rep.State, rep.PendingSince = berth.ReplicaPending, l.state.Now
@@ -251,6 +258,12 @@ func (l *Life) Forget(rep *record.Replica) {
 	if j.Live == 0 && (j.Cancelled || j.Spec.Service == nil) {
 		l.ForgetJob(j)
 	}
+}
+
+// ForgetBatch removes the replicas of a batch from a number on.
+func (l *Life) ForgetBatch(t *record.Batch, from int) {
+	t.Job.Former = max(t.Job.Former, t.Incarnation)
+	l.backlog.CutBatch(t, from)
 }
 
 // ForgetJob removes a job without replicas.

@@ -65,9 +65,9 @@ type Job struct {
 	Queue    quota.QueueIndex
 	Shape    *Shape     // of the whole gang
 	Offsets  []int      // flat index of each group's first member; one more: the total
-	Replicas []*Replica // by number; nil where there is none
-	Live     int        // replicas that are not nil
-	Vacant   int        // no number below it is vacant
+	Replicas []*Replica // by number; nil where there is none, or it is in a batch
+	Batches  []*Batch   // by number
+	Live     int        // replicas, those in batches too
 	claims   []berth.GroupClaim
 	JobPart
 }

@@ -17,18 +17,15 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// First lists the first entries of a bucket in order.
-func (b *Bucket) First(n int) []*Entry {
-	var list []*Entry
-	for len(list) < n && b.Entries.Len() > 0 {
-		e := b.Entries.Min()
-		b.Entries.Remove(e.Slot)
-		list = append(list, e)
+// Waiting counts the replicas, or parts of them, that wait in a bucket.
+func (b *Bucket) Waiting() int { return b.Entries.Len() + b.Behind }
+
+// Many counts the replicas for which an entry stands: its own, and those of the batch behind it.
+func (e *Entry) Many() int {
+	if e.Batch == nil {
+		return 1
 	}
-	for _, e := range list {
-		b.Entries.Push(e)
-	}
-	return list
+	return 1 + e.Batch.Len()
 }
 
 // Bids reports whether an entry is a whole gang for which no room is being made yet.
@@ -108,6 +105,8 @@ type Entry struct {
 	Group  int // which group grows; 0 for a whole gang
 	// FreshAt is the position in Backlog.Fresh, or -1.
 	FreshAt int
+	// Batch is who waits behind the entry; nil: nobody.
+	Batch *Batch
 }
 
 // A Bucket holds the entries of one shape in one queue.
@@ -115,6 +114,7 @@ type Bucket struct {
 	Queue   *Queue
 	Shape   *Shape
 	Entries pq.Heap[*Entry]
+	Behind  int // how many wait in the batches behind them
 	At      int // position in Queue.List
 	Slot    int // position in Queue.Ready, or -1
 	// QuotaSlot is the position in Backlog.QuotaBlocked, or -1.
@@ -159,25 +159,25 @@ func CompareRank(a, b *Replica) int {
 	return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority))
 }
 
-// NoteRuntime counts the run time that an entry states.
-func (b *Bucket) NoteRuntime(e *Entry) {
+// NoteRuntime counts the run time that an entry, or so many replicas of its job, state.
+func (b *Bucket) NoteRuntime(e *Entry, many int) {
 	switch stated := e.Rep.Job.Spec.ExpectedRuntime; {
 	case stated > 0 && stated < b.Shortest:
-		b.Shortest, b.shorts = stated, 1
+		b.Shortest, b.shorts = stated, many
 	case stated == b.Shortest:
-		b.shorts++
+		b.shorts += many
 	}
 }
 
 // ForgetRuntime counts it no longer.
-func (b *Bucket) ForgetRuntime(e *Entry) {
+func (b *Bucket) ForgetRuntime(e *Entry, many int) {
 	if e.Rep.Job.Spec.ExpectedRuntime != b.Shortest {
 		return
 	}
-	if b.shorts--; b.shorts == 0 {
+	if b.shorts -= many; b.shorts == 0 {
 		b.Shortest = limits.MaxSpan
 		for _, other := range b.Entries.Items() {
-			b.NoteRuntime(other)
+			b.NoteRuntime(other, other.Many())
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
@@ -35,7 +36,8 @@ type Shape struct {
 
 // A ShapeSpec is what a shape is compiled from. Its JSON is the shape's key.
 type ShapeSpec struct {
-	Tenant   berth.TenantID `json:",omitempty"` // only where a GPU is shared
+	catalogue.TrustDomain // only where a GPU is shared
+
 	Groups   []berth.Group
 	Topology berth.Topology
 	// Within and Only restrict where further members of a running gang may go.

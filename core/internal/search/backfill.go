@@ -37,7 +37,7 @@ func (se *Search) LiftWith(groups []berth.Group, r *gang.Request, open func(*rec
 func (se *Search) freshenShape(s *record.Shape) {
 	for _, b := range s.Buckets {
 		if se.mayBackfill(b) {
-			for _, e := range b.First(backfillDepth) {
+			for _, e := range se.backlog.First(b, backfillDepth) {
 				se.backlog.Freshen(e)
 			}
 		}

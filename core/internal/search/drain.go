@@ -129,7 +129,7 @@ func (se *Search) wishOf(e *record.Entry, request *gang.Request) wish {
 	w.many = w.members
 	if w.members == 1 {
 		for _, b := range s.Buckets {
-			w.many += b.Entries.Len()
+			w.many += b.Waiting()
 		}
 		w.many--
 	}

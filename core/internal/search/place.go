@@ -356,14 +356,51 @@ func (se *Search) Backfill() {
 	list := slices.Clone(se.backlog.Fresh)
 	slices.SortFunc(list, record.CompareEntries)
 	for i, budget := 0, se.state.Config.Policy.BackfillBudget; i < len(list) && budget > 0; i++ {
-		se.backlog.Unfresh(list[i])
-		se.backlog.WithoutEarmark(list[i].Rep, func() {
-			if se.backfillEntry(list[i]) {
-				budget--
-			}
-		})
+		budget = se.backfillFrom(list[i], budget)
 	}
 	se.agenda.Backfilled()
+}
+
+// backfillFrom tries an entry, and those of the batch behind it that are as fresh, and returns
+// what is left of the budget.
+func (se *Search) backfillFrom(e *record.Entry, budget int) int {
+	t := e.Batch
+	if t != nil && !t.Fresh {
+		t = nil
+	}
+	for first := true; ; first = false {
+		se.backlog.Unfresh(e)
+		tried := false
+		se.backlog.WithoutEarmark(e.Rep, func() { tried = se.backfillEntry(e) })
+		if tried {
+			budget--
+		}
+		switch waits := e.Slot >= 0; {
+		case t == nil || t.Len() == 0 && (waits || e == t.Head):
+			return budget
+		case waits && !first && budget > 0:
+			return se.skipFresh(t, tried, budget)
+		case waits:
+			se.backlog.Reveal(t)
+		}
+		if e = t.Head; budget == 0 {
+			return 0
+		}
+	}
+}
+
+// skipFresh has those of a batch that has just been tried with its head, in vain, fare likewise,
+// as far as the budget goes, and returns what is left of it. No search is made for them: it would
+// be the same one.
+func (se *Search) skipFresh(t *record.Batch, tried bool, budget int) int {
+	if !tried || t.Head.Bucket.QuotaSlot >= 0 {
+		se.backlog.Skip(t, t.Len())
+		return budget
+	}
+	many := min(budget, t.Len())
+	se.state.Totals.PlacementAttempts += int64(many)
+	se.backlog.Skip(t, many)
+	return budget - many
 }
 
 // backfillEntry tries one entry, and reports whether that took a search.

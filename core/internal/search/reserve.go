@@ -140,7 +140,7 @@ func (se *Search) dueEntries(most int) []*record.Entry {
 
 // addBehind adds those of a bucket to a rota that come after the first one.
 func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket, most int) {
-	for _, e := range b.First(most)[1:] {
+	for _, e := range se.backlog.First(b, most)[1:] {
 		switch at, ok := se.backlog.DueAt(e); {
 		case ok && at > se.state.Now:
 			se.agenda.ReserveBy(at)

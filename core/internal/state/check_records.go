@@ -48,6 +48,14 @@ func (st *State) CheckJobs() error {
 			}
 			live++
 		}
+		end := 0
+		for _, t := range j.Batches {
+			if t.Job != j || t.Next < end || t.End <= t.Next || slices.ContainsFunc(j.Replicas[min(t.Next, len(j.Replicas)):min(t.End, len(j.Replicas))], func(rep *record.Replica) bool { return rep != nil }) {
+				return fmt.Errorf("job %s: the batch %d..%d is empty, out of order, or has records", id, t.Next, t.End-1)
+			}
+			live += t.Len()
+			end = t.End
+		}
 		if live != j.Live || live == 0 && j.Spec.Service == nil {
 			return fmt.Errorf("job %s: %d replicas live, counted %d", id, live, j.Live)
 		}
@@ -68,6 +76,9 @@ func (st *State) CheckMembers() error {
 		}
 	}
 	if err := st.EachReplica(func(rep *record.Replica) error {
+		if rep.State == berth.ReplicaPending && rep.Members != nil {
+			return fmt.Errorf("it is pending, and keeps the places of members")
+		}
 		for flat := range rep.Members {
 			m := &rep.Members[flat]
 			if !m.State.Holds() {

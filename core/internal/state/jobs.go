@@ -1,6 +1,9 @@
 package state
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
@@ -25,11 +28,62 @@ func (st *State) NewReplicaAt(j *record.Job, number int) *record.Replica {
 	return rep
 }
 
+// NewBatch makes so many replicas that are no more than a number as yet, behind an entry of the
+// replica before them.
+func (st *State) NewBatch(head *record.Entry, many int) *record.Batch {
+	j, next := head.Rep.Job, head.Rep.Number+1
+	t := &record.Batch{Job: j, Head: head, Next: next, End: next + many, Created: head.Rep.Created, Incarnation: head.Rep.Incarnation}
+	at, _ := slices.BinarySearchFunc(j.Batches, next, func(t *record.Batch, next int) int { return cmp.Compare(t.Next, next) })
+	j.Batches = slices.Insert(j.Batches, at, t)
+	j.Live += many
+	st.Replicas += many
+	return t
+}
+
+// Reveal makes the first replica of a batch a record.
+func (st *State) Reveal(t *record.Batch) *record.Replica {
+	rep := st.NewReplicaAt(t.Job, t.Next)
+	rep.LifePart = t.Life(t.Next)
+	st.forgetIn(t, 1)
+	t.Next++
+	st.dropEmpty(t)
+	return rep
+}
+
+// CutBatch forgets the replicas of a batch from a number on.
+func (st *State) CutBatch(t *record.Batch, from int) {
+	st.forgetIn(t, t.End-from)
+	t.End = from
+	st.dropEmpty(t)
+}
+
+// SplitBatch leaves so many replicas in a batch, and returns the others.
+func (st *State) SplitBatch(t *record.Batch, many int) *record.Batch {
+	rest := *t
+	t.End = t.Next + many
+	rest.Next = t.End
+	at := slices.Index(t.Job.Batches, t)
+	t.Job.Batches = slices.Insert(t.Job.Batches, at+1, &rest)
+	return &rest
+}
+
+// forgetIn counts replicas of a batch no longer.
+func (st *State) forgetIn(t *record.Batch, many int) {
+	t.Job.Live -= many
+	st.Replicas -= many
+}
+
+// dropEmpty forgets a batch that has nobody left.
+func (st *State) dropEmpty(t *record.Batch) {
+	if t.Len() == 0 {
+		t.Job.Batches = slices.DeleteFunc(t.Job.Batches, func(u *record.Batch) bool { return u == t })
+	}
+}
+
 // RemoveReplica undoes NewReplicaAt.
 func (st *State) RemoveReplica(rep *record.Replica) {
 	j := rep.Job
 	j.Replicas[rep.Number] = nil
-	j.Vacant = min(j.Vacant, rep.Number)
 	j.Live--
 	st.Replicas--
 	for len(j.Replicas) > 0 && j.Replicas[len(j.Replicas)-1] == nil {

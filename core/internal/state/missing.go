@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/topology"
 )
@@ -22,7 +23,7 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 	}
 	g := &spec.Groups[0]
 	if g.Claim.Share != nil {
-		spec.Tenant = rep.Job.Spec.Tenant
+		spec.TrustDomain = catalogue.TrustDomainOf(&rep.Job.Spec)
 	}
 	b := boundary{core: st}
 	b.include(rep.Members, rep.Job.Spec.Topology.Required)

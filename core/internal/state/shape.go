@@ -24,7 +24,7 @@ func (st *State) shapeOf(spec record.ShapeSpec) *record.Shape {
 	st.Shapes[key] = s
 	for i := range spec.Groups {
 		if share := spec.Groups[i].Claim.Share; share != nil {
-			st.catalogue.Owners.Retain(catalogue.OwnerKey{Tenant: spec.Tenant, Mode: share.Mode})
+			st.catalogue.Owners.Retain(catalogue.OwnerKey{TrustDomain: spec.TrustDomain, Mode: share.Mode})
 		}
 	}
 	st.Compile(s)
@@ -58,7 +58,7 @@ func (st *State) gangShape(j *berth.Job) *record.Shape {
 		g := &spec.Groups[i]
 		g.Name, g.MinMembers = "", record.Least(g)
 		if g.Claim.Share != nil {
-			spec.Tenant = j.Tenant
+			spec.TrustDomain = catalogue.TrustDomainOf(j)
 		}
 	}
 	return st.shapeOf(spec)
@@ -103,7 +103,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 		g := &spec.Groups[i]
 		classes := st.Classes.Matching(g, nil)
 		r.Groups = append(r.Groups, gang.Group{
-			Members: g.Members, MinMembers: record.Least(g), Claim: st.claim(spec.Tenant, &g.Claim, classes), Classes: classes,
+			Members: g.Members, MinMembers: record.Least(g), Claim: st.claim(spec.TrustDomain, &g.Claim, classes), Classes: classes,
 			Match: st.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
 			Balance: level(g.Topology.Balance), Spread: level(g.Topology.Spread), MaxSkew: g.Topology.MaxSkew,
 		})
@@ -120,14 +120,14 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 	return r
 }
 
-func (st *State) claim(tenant berth.TenantID, cl *berth.Claim, classes []topology.NodeClass) gang.Claim {
+func (st *State) claim(domain catalogue.TrustDomain, cl *berth.Claim, classes []topology.NodeClass) gang.Claim {
 	out := gang.Claim{
 		GPUs: cl.GPUs, Host: cl.Host(), Instances: st.Classes.Instances(cl, classes),
 	}
 	if cl.Share != nil {
 		out.Share = gang.Share{
 			GPUMilli: int32(cl.Share.GPUMilli), MemoryMiB: cl.Share.MemoryMiB,
-			Owner: st.catalogue.Owners.ByKey[catalogue.OwnerKey{Tenant: tenant, Mode: cl.Share.Mode}],
+			Owner: st.catalogue.Owners.ByKey[catalogue.OwnerKey{TrustDomain: domain, Mode: cl.Share.Mode}],
 		}
 	}
 	return out

@@ -24,11 +24,11 @@ func (u *Upkeep) CheckTrust() error {
 		}
 		switch {
 		case (n.Trust.QuarantineUntil != 0 || n.Trust.BurnInUntil != 0) != slices.Contains(u.Watched, n):
-			return fmt.Errorf("on probation until %d, on trial until %d, and wrongly watched", n.Trust.QuarantineUntil, n.Trust.BurnInUntil)
+			return fmt.Errorf("in quarantine until %d, in burn-in until %d, and wrongly watched", n.Trust.QuarantineUntil, n.Trust.BurnInUntil)
 		case u.BurnIn != nil && !u.BurnIn.IsBurnIn():
-			return fmt.Errorf("what is kept for burn-in is of another kind")
+			return fmt.Errorf("the reservation for burn-in is of another kind")
 		case (n.Trust.BurnInUntil != 0) != (u.BurnIn != nil && slices.Contains(n.Reservations, u.BurnIn)):
-			return fmt.Errorf("on trial until %d, and wrongly set aside", n.Trust.BurnInUntil)
+			return fmt.Errorf("in burn-in until %d, and wrongly set aside", n.Trust.BurnInUntil)
 		}
 		return nil
 	}); err != nil {
@@ -56,7 +56,7 @@ func (u *Upkeep) CheckSpares() error {
 			return fmt.Errorf("pool %q: %d nodes count as sound, and %d are", p.Pool, p.Sound, sound[p.Pool])
 		}
 		if p.Free() != p.Wanted() && !u.agenda.SparesDue && u.couldStandBy(p) != (p.Free() > p.Wanted()) {
-			return fmt.Errorf("pool %q has %d spares of %d, and no pass looks for more", p.Pool, p.Free(), p.Wanted())
+			return fmt.Errorf("pool %q has %d hot spares of %d, and no pass looks for more", p.Pool, p.Free(), p.Wanted())
 		}
 	}
 	return nil
@@ -66,13 +66,13 @@ func (u *Upkeep) CheckSpares() error {
 func (u *Upkeep) checkSpare(n *record.Node, p *record.SparePool) error {
 	switch {
 	case p != nil && p.Reservation != nil && !p.Reservation.IsSpares():
-		return fmt.Errorf("what is kept of spares is of another kind")
+		return fmt.Errorf("the reservation of hot spares is of another kind")
 	case n.Trust.HotSpare != (p != nil && p.Reservation != nil && slices.Contains(n.Reservations, p.Reservation)):
-		return fmt.Errorf("a spare: %v, and wrongly set aside", n.Trust.HotSpare)
+		return fmt.Errorf("a hot spare: %v, and wrongly set aside", n.Trust.HotSpare)
 	case n.Trust.HotSpare && (n.Trust.BurnInUntil != 0 || n.Trust.SpareInUse), n.Trust.HotSpare && len(n.Members) > 0 && !u.agenda.SparesDue:
-		return fmt.Errorf("it is a spare, and in use or on trial")
+		return fmt.Errorf("it is a hot spare, and in use or in burn-in")
 	case n.Trust.SpareInUse && len(n.Members) == 0:
-		return fmt.Errorf("it stands in, and holds nobody")
+		return fmt.Errorf("it is a hot spare in use, and holds no member")
 	case p != nil && n.Counted != n.Sound():
 		return fmt.Errorf("sound: %v, and not counted so", n.Sound())
 	}

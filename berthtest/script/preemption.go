@@ -1,0 +1,78 @@
+package script
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/berth-sched/berth"
+)
+
+// The policy of preemption: which rules, when it pays, and how often.
+
+func (a *arguments) preemption() berth.Preemption {
+	p := berth.Preemption{
+		MinRuntime: a.span("min-run"), CheckpointTimeout: a.span("checkpoint-timeout"),
+		MaxRatio: a.integer("max-ratio", 0), Cooldown: a.spanOrOff("cooldown"),
+		RateLimit: a.rate("rate"), QueueRateLimit: a.rate("queue-rate"),
+		Gain: berth.GainPolicy{
+			IgnoreCost: a.yes("ignore-cost"), Turn: a.spanOrOff("gain-turn"), WaitMilli: int(a.milli("gain-wait", 0)),
+			Interactive: a.spanOrOff("gain-interactive"), LatencyCritical: a.spanOrOff("gain-latency-critical"),
+			Queueing: a.spanOrOff("gain-queueing"),
+		},
+	}
+	if text, ok := a.lookup("preemption"); ok {
+		mode, err := berth.ParsePreemptionMode(text)
+		if err != nil {
+			a.fail("preemption=%s: %v", text, err)
+		}
+		p.Mode = mode
+	}
+	for _, pair := range a.list("grace") {
+		name, text, _ := strings.Cut(pair, ":")
+		class, err := berth.ParseClass(name)
+		if err != nil {
+			a.fail("grace=%s: %v", pair, err)
+		}
+		timeout, err := parseSpan(text)
+		if err != nil {
+			a.fail("grace=%s: %v", pair, err)
+		}
+		p.Grace = append(p.Grace, berth.Grace{Class: class, Timeout: timeout})
+	}
+	return p
+}
+
+// spanOrOff reads a span, or off as -1.
+func (a *arguments) spanOrOff(key string) berth.Duration {
+	if text, ok := a.lookup(key); ok && text == "off" {
+		return -1
+	}
+	return a.span(key)
+}
+
+// rate reads a rate limit, as in 3/1h.
+func (a *arguments) rate(key string) berth.RateLimit {
+	text, ok := a.lookup(key)
+	if !ok {
+		return berth.RateLimit{}
+	}
+	digits, span, _ := strings.Cut(text, "/")
+	evictions, err := strconv.Atoi(digits)
+	if err != nil {
+		a.fail("%s=%s is not of the form 3/1h", key, text)
+	}
+	per, err := parseSpan(span)
+	if err != nil {
+		a.fail("%s=%s: %v", key, text, err)
+	}
+	return berth.RateLimit{Evictions: evictions, Per: per}
+}
+
+func writeCheckpoint(s *Session, a *arguments) ([]berth.Event, error) {
+	id, replica, err := parseReplica(a.word(0))
+	if err != nil {
+		return nil, err
+	}
+	e := berth.CheckpointWritten{Job: id, Replica: replica, Incarnation: s.life(a, id, replica), At: berth.Time(a.span("at"))}
+	return one(e, a.finish(1))
+}

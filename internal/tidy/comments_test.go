@@ -1,0 +1,120 @@
+package tidy
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// relative finds clauses that begin with a word for a person. A few are needed ("a GPU whose
+// instances"); many make comments hard to read.
+var relative = regexp.MustCompile(`\b[Ww](ho|hom|hose|hoever)\b`)
+
+// mostRelatives is for the whole contract.
+const mostRelatives = 19
+
+// TestExportedNamesHaveComments holds the contract and the core, what an embedder reads, to a
+// comment for everything that is exported; fields that say it all by their names may go without.
+func TestExportedNamesHaveComments(t *testing.T) {
+	for _, u := range look(t).units {
+		if u.path != "" && u.path != "core" {
+			continue
+		}
+		for _, file := range u.files {
+			for _, name := range uncommented(file) {
+				t.Errorf("%s: %s has no comment", display(u.path), name)
+			}
+		}
+	}
+}
+
+// TestCommentsOfTheContractBeginWithTheirSubject counts what the eye would stumble over.
+func TestCommentsOfTheContractBeginWithTheirSubject(t *testing.T) {
+	count := 0
+	for _, u := range look(t).units {
+		if u.path != "" {
+			continue
+		}
+		for _, file := range u.files {
+			count += relatives(file)
+		}
+	}
+	require.LessOrEqual(t, count, mostRelatives, "comments of the root with who, whom or whose")
+}
+
+// uncommented names the exported functions, methods, types, constants and variables of a file
+// that have no comment, neither of their own nor of their group.
+func uncommented(file *ast.File) []string {
+	var found []string
+	for _, decl := range file.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			if decl.Name.IsExported() && decl.Doc == nil {
+				found = append(found, declared(decl))
+			}
+		case *ast.GenDecl:
+			commented := decl.Doc != nil
+			for _, spec := range decl.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					if spec.Name.IsExported() && !commented && spec.Doc == nil {
+						found = append(found, spec.Name.Name)
+					}
+				case *ast.ValueSpec:
+					// A comment is for the values below it as well, until the next one.
+					commented = commented || spec.Doc != nil || spec.Comment != nil
+					if spec.Names[0].IsExported() && !commented {
+						found = append(found, spec.Names[0].Name)
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// relatives counts the comments of a file with a word for a person, line by line.
+func relatives(file *ast.File) int {
+	count := 0
+	for _, group := range file.Comments {
+		for _, line := range group.List {
+			if relative.MatchString(line.Text) {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+func TestCommentRulesFindWhatTheyForbid(t *testing.T) {
+	const sample = `package sample
+
+// F counts those whose turn it is.
+func F() {}
+
+func G() {}
+
+type T int
+
+// A U is one who waits.
+type U int
+
+func (U) String() string { return "" }
+
+const (
+	// C comments D too.
+	C = 1
+	D = 2
+)
+
+const E = 3
+`
+	file, err := parser.ParseFile(token.NewFileSet(), "sample.go", sample, parser.ParseComments)
+	require.NoError(t, err)
+	require.Equal(t, []string{"G", "T", "U.String", "E"}, uncommented(file))
+	require.Equal(t, 2, relatives(file))
+}
