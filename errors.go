@@ -2,6 +2,7 @@ package berth
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/internal/strict"
@@ -15,8 +16,12 @@ var (
 	ErrInvalid = errors.New("invalid")
 	// ErrUnknown: a name the core does not know.
 	ErrUnknown = errors.New("unknown")
-	// ErrDuplicate: a name that is taken.
+	// ErrDuplicate: a name that is taken. If what has it is the same as what was told, the
+	// refusal is an ErrRepeated as well.
 	ErrDuplicate = errors.New("duplicate")
+	// ErrRepeated: what was told is known already, and the same. It can be ignored, as by a
+	// client that submits a job again because it missed the answer. It is an ErrDuplicate.
+	ErrRepeated = fmt.Errorf("repeated: %w", ErrDuplicate)
 	// ErrConflict: an event that cannot stand beside what the core holds, such as an observed
 	// placement on a GPU that another job holds.
 	ErrConflict = errors.New("conflict")

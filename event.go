@@ -25,6 +25,12 @@ type Event interface {
 
 // NodeJoined adds a node. A node that comes back after [NodeLost] joins anew, and is not
 // cordoned; but the policy may put it in quarantine or burn-in: see [Health].
+//
+// An agent may register again: the same description of a node that is in the fleet is accepted,
+// and changes nothing. Another description is refused with [ErrDuplicate]: NodeUpdated tells of
+// it. Either is compared as NodeUpdated takes it, so that how GPUs are divided and which have
+// failed is as the core knows it. What ran on a node that has restarted is gone: tell NodeLost
+// first.
 type NodeJoined struct {
 	Node Node `json:"node"`
 }
@@ -224,7 +230,9 @@ func (QueueRemoved) Kind() string { return "queueRemoved" }
 func (QueueRemoved) event() {}
 
 // JobSubmitted adds a job. The ID of a job that is forgotten may be used again, but
-// not before the last report about the former job has come.
+// not before the last report about the former job has come. A job whose ID is known is refused
+// with [ErrDuplicate]; one that is the same, whatever a service was scaled to since, with
+// [ErrRepeated], which is an ErrDuplicate too.
 type JobSubmitted struct {
 	Job Job `json:"job"`
 }

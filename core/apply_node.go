@@ -15,8 +15,11 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 	if err := c.checkNode(&e.Node); err != nil {
 		return refusal.In(err, "node")
 	}
-	if c.state.NodeByID[e.Node.ID] != nil {
-		return refusal.Of(berth.ErrDuplicate, "node.id", fmt.Sprintf("node %q is in the fleet already", errtext.Short(e.Node.ID)))
+	if n := c.state.NodeByID[e.Node.ID]; n != nil {
+		if spec := asKnown(n, &e.Node); !c.books.Restoring && record.SameNode(&n.Spec, &spec) {
+			return nil // its agent registers again
+		}
+		return refusal.Of(berth.ErrDuplicate, "node.id", fmt.Sprintf("node %q is in the fleet already, and described otherwise: tell nodeUpdated", errtext.Short(e.Node.ID)))
 	}
 	if len(c.state.NodeByID) >= c.state.Config.Limits.Nodes {
 		return refusal.Of(berth.ErrLimit, "node", fmt.Sprintf("the fleet has its %d nodes", c.state.Config.Limits.Nodes))
@@ -61,13 +64,7 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 	if err != nil {
 		return err
 	}
-	spec := described(&e.Node)
-	for g := range min(len(spec.GPUs), len(n.Spec.GPUs)) {
-		spec.GPUs[g].Failed = spec.GPUs[g].Failed || n.Spec.GPUs[g].Failed
-		if spec.GPUs[g].MIGTable == n.Spec.GPUs[g].MIGTable {
-			spec.GPUs[g].Mode, spec.GPUs[g].Instances = n.Spec.GPUs[g].Mode, n.Spec.GPUs[g].Instances
-		}
-	}
+	spec := asKnown(n, &e.Node)
 	if !record.SameShape(&n.Spec, &spec) {
 		return c.replaceNode(n, spec)
 	}
@@ -89,6 +86,19 @@ func (c *Core) nodeUpdated(e berth.NodeUpdated) *berth.Error {
 	c.agenda.Grew(c.state.Now)
 	c.agenda.Lessen()
 	return nil
+}
+
+// asKnown is a description of a node with what the core knows better: the failures, the modes
+// and the instances of its GPUs.
+func asKnown(n *record.Node, told *berth.Node) berth.Node {
+	spec := described(told)
+	for g := range min(len(spec.GPUs), len(n.Spec.GPUs)) {
+		spec.GPUs[g].Failed = spec.GPUs[g].Failed || n.Spec.GPUs[g].Failed
+		if spec.GPUs[g].MIGTable == n.Spec.GPUs[g].MIGTable {
+			spec.GPUs[g].Mode, spec.GPUs[g].Instances = n.Spec.GPUs[g].Mode, n.Spec.GPUs[g].Instances
+		}
+	}
+	return spec
 }
 
 // replaceNode changes a node's shape, which is possible while nothing is held.

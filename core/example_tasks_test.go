@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -128,7 +129,7 @@ func Example_adopt() {
 	})
 	stray := berth.MemberPlacement{Node: "n2", GPUs: berth.GPUSetOf(0)}
 	world := berth.World{
-		Nodes: []berth.NodeID{"n1", "n2"},
+		Nodes: []berth.Node{{ID: "n1"}, {ID: "n2"}},
 		Running: []berth.ObservedMember{
 			{Job: "llm", Incarnation: 3, MemberPlacement: place},
 			{Job: "debug", Incarnation: 1, MemberPlacement: stray},
@@ -198,4 +199,105 @@ func Example_clock() {
 	// machine -1h0m0s begin 0s
 	// machine 1m0s begin 1m0s
 	// machine 24000h0m0s begin 24h0m0s
+}
+
+// What hardware took stands in no order, if nothing of a gang is left: Lost hands it over, to be
+// cleaned up before the orders of the next pass are carried out.
+func ExampleCore_Lost() {
+	sched := newExample()
+	mustApply(sched, 0, training("llm", 1))
+	pass(sched, 0)
+	mustApply(sched, 1000, berth.NodeLost{Node: "n1", Reason: "power"})
+	for _, loss := range sched.Lost() {
+		for _, m := range loss.Members {
+			fmt.Printf("forget %s life %d on %s: %s\n", loss.Job, loss.Incarnation, m.Node, loss.Cause.Detail)
+		}
+	}
+	pass(sched, 1000)
+	// Output:
+	// 0s: bind llm n1[0-7] (fits)
+	// forget llm life 1 on n1: node n1 lost: power
+	// 1s: bind llm n2[0-7] (fits)
+}
+
+// The core is the database: what runs where is asked of it.
+func ExampleCore_Running() {
+	sched := newExample()
+	mustApply(sched, 0, training("llm", 2))
+	pass(sched, 0)
+	for m := range sched.Running() {
+		fmt.Println(m.Job, m.Index, "on", m.Node, m.GPUs)
+	}
+	node, _ := sched.Node("n2")
+	job, _ := sched.Job("llm")
+	fmt.Println(len(node.Members), "member on n2;", job.Job.ID, "is", job.Replicas[0].State)
+	// Output:
+	// 0s: bind llm n1[0-7] n2[0-7] (fits)
+	// llm 0 on n1 0-7
+	// llm 1 on n2 0-7
+	// 1 member on n2; llm is running
+}
+
+// Each difference carries the event that settles it, if an event can.
+func ExampleCore_Diff() {
+	sched := newExample()
+	world := berth.World{Nodes: []berth.Node{{ID: "n1"}}}
+	for _, d := range sched.Diff(world) {
+		fmt.Println(d.Text)
+		mustApply(sched, 1000, d.Event)
+	}
+	fmt.Println(len(sched.Diff(world)), "left")
+	// Output:
+	// node n2 is in the core's fleet, but was not observed
+	// 0 left
+}
+
+// A client that submits a job again, because it missed the answer, is told from one that takes
+// the ID of another.
+func ExampleCore_Apply_again() {
+	sched := newExample()
+	mustApply(sched, 0, training("llm", 1))
+	err := sched.Apply(0, training("llm", 1))
+	fmt.Println(errors.Is(err, berth.ErrRepeated), err)
+	err = sched.Apply(0, training("llm", 2))
+	fmt.Println(errors.Is(err, berth.ErrRepeated), err)
+	// Output:
+	// true berth: jobSubmitted: job.id: job "llm" is known already, and is the same
+	// false berth: jobSubmitted: job.id: job "llm" is known already, and is another
+}
+
+// A broken is a scheduler whose books are wrong.
+type broken struct{ berth.Scheduler }
+
+func (broken) Apply(berth.Time, berth.Event) error {
+	panic(&berth.BrokenInvariant{Err: errors.New("node 7 is not there")})
+}
+
+// guarded tells an event. If the core finds that its own books are wrong, it is thrown away for
+// one that is restored from the last snapshot, without that event.
+func guarded(sched berth.Scheduler, saved []byte, now berth.Time, e berth.Event) (next berth.Scheduler, err error) {
+	defer func() {
+		switch failure := recover().(type) {
+		case nil:
+		case *berth.BrokenInvariant:
+			fmt.Println(failure)
+			next, err = core.Restore(saved) // and the log since then, in a real orchestrator
+		default:
+			panic(failure)
+		}
+	}()
+	return sched, sched.Apply(now, e)
+}
+
+// A core that panics is not used again.
+func Example_brokenInvariant() {
+	saved, err := newExample().Snapshot()
+	if err != nil {
+		panic(err)
+	}
+	sched, err := guarded(broken{}, saved, 0, training("llm", 1))
+	fmt.Println(len(sched.Report().NodesByFreeGPUs), err)
+	// Output:
+	// berth: broken invariant: node 7 is not there
+	// 9 <nil>
 }

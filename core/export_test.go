@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/gang"
 )
 
 // AgendaOf is the agenda of a core, to be compared.
@@ -25,3 +26,6 @@ func UnsetEntries(c *Core) []string {
 	}
 	return unset
 }
+
+// BreakInvariant has a core find out that its books are wrong: it frees what nobody holds.
+func BreakInvariant(c *Core) { c.books.Release(gang.Hold{Node: 7}) }

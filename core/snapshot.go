@@ -62,6 +62,10 @@ func Restore(b []byte, options ...Option) (*Core, error) {
 	for _, option := range options {
 		option(&beside)
 	}
+	return restore(b, beside)
+}
+
+func restore(b []byte, beside beside) (*Core, error) {
 	s, err := readSnapshot(b, beside.gain)
 	if err != nil {
 		return nil, err

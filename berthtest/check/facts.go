@@ -1,7 +1,9 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -82,8 +84,8 @@ func (c *Checker) happened(event berth.Event) error {
 }
 
 func (c *Checker) nodeJoined(e berth.NodeJoined) error {
-	if c.nodes[e.Node.ID] != nil {
-		return broken(PromiseEvents, "node %s joined twice", e.Node.ID)
+	if n := c.nodes[e.Node.ID]; n != nil {
+		return c.nodeAgain(n, e.Node)
 	}
 	if len(e.Node.Domains) != len(c.levels) {
 		return broken(PromiseEvents, "node %s joined with %d domains for %d levels", e.Node.ID, len(e.Node.Domains), len(c.levels))
@@ -92,6 +94,24 @@ func (c *Checker) nodeJoined(e berth.NodeJoined) error {
 	c.nodes[e.Node.ID] = n
 	c.welcome(n)
 	return c.tellGPUs(n, 0)
+}
+
+// nodeAgain takes a node that joined before: its agent registers again, and tells nothing new.
+func (c *Checker) nodeAgain(n *node, told berth.Node) error {
+	before := n.spec
+	for _, spec := range []*berth.Node{&before, &told} {
+		spec.GPUs = slices.Clone(spec.GPUs)
+		for i := range spec.GPUs { // of which the core knows better
+			spec.GPUs[i].Failed, spec.GPUs[i].Mode, spec.GPUs[i].Instances = false, berth.GPUModeWhole, nil
+		}
+	}
+	x, err := json.Marshal(before)
+	y, other := json.Marshal(told)
+	if err != nil || other != nil || !bytes.Equal(x, y) {
+		return broken(PromiseEvents, "node %s joined twice, described otherwise", told.ID)
+	}
+	c.saw("node registered again")
+	return nil
 }
 
 // tellGPUs takes over how the GPUs of a node are, from one on.

@@ -186,7 +186,7 @@ func (s *Session) diff(rest string) error {
 			return err
 		}
 		for _, n := range names {
-			world.Nodes = append(world.Nodes, berth.NodeID(n))
+			world.Nodes = append(world.Nodes, berth.Node{ID: berth.NodeID(n)})
 		}
 	}
 	for _, text := range a.all("sees") {

@@ -101,6 +101,7 @@ var kinds = []struct {
 }{
 	{"invalid", berth.ErrInvalid},
 	{"unknown", berth.ErrUnknown},
+	{"repeated", berth.ErrRepeated},
 	{"duplicate", berth.ErrDuplicate},
 	{"conflict", berth.ErrConflict},
 	{"unsupported", berth.ErrUnsupported},

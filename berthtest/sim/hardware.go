@@ -16,6 +16,9 @@ type hardware struct {
 }
 
 func (h *hardware) join(n berth.Node) {
+	if _, known := h.byID[n.ID]; known {
+		return // its agent registers again
+	}
 	n.GPUs = slices.Clone(n.GPUs) // their modes change
 	h.byID[n.ID] = len(h.nodes)
 	h.nodes = append(h.nodes, n)

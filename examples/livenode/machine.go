@@ -84,7 +84,7 @@ func (o *orchestrator) takeUpMachine() error {
 		return err
 	}
 	known := true
-	for _, d := range o.core.Diff(berth.World{Nodes: []berth.NodeID{node.ID}}) {
+	for _, d := range o.core.Diff(berth.World{Nodes: []berth.Node{node}}) {
 		switch d.Kind {
 		case berth.DifferenceNodeMissing:
 			return fmt.Errorf("%s is the state of node %s, and this is node %s: give another -state, or -node %[2]s", o.folder, d.Node, node.ID)

@@ -109,7 +109,7 @@ func (o *orchestrator) takeUpLife(l *life, p *process.Process, at *berth.MemberP
 
 // takeUpMissing tells the core of jobs that should run and of which there is no trace.
 func (o *orchestrator) takeUpMissing() {
-	world := berth.World{Nodes: []berth.NodeID{o.machine.name}}
+	world := berth.World{Nodes: []berth.Node{{ID: o.machine.name}}}
 	for _, one := range o.records.list {
 		l := o.lives[berth.JobID(one.Name)]
 		if l == nil {
@@ -130,10 +130,6 @@ func (o *orchestrator) takeUpMissing() {
 			continue
 		}
 		o.note("%s, and is not there", d.Text)
-		if e, err := o.core.Explain(d.Job); err == nil {
-			o.must(berth.MemberFailed{
-				Job: d.Job, Incarnation: e.Replicas[0].Incarnation, Members: []berth.MemberRef{*d.Member}, Reason: d.Text,
-			})
-		}
+		o.must(d.Event)
 	}
 }

@@ -252,8 +252,8 @@ func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
 	if err := ad.checkJob(spec); err != nil {
 		return nil, err
 	}
-	if ad.state.Jobs[spec.ID] != nil {
-		return nil, refusal.Of(berth.ErrDuplicate, "id", fmt.Sprintf("job %q is known already", errtext.Short(spec.ID)))
+	if known := ad.state.Jobs[spec.ID]; known != nil {
+		return nil, refuseKnown(known, spec)
 	}
 	q, known := ad.state.Quota.Lookup(string(spec.Queue))
 	if !known {
@@ -270,4 +270,17 @@ func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
 	}
 	j.Offsets = append(j.Offsets, total)
 	return j, nil
+}
+
+// refuseKnown refuses a job whose ID is taken: by the same job, but for the replicas to which a
+// service was scaled, or by another.
+func refuseKnown(known *record.Job, spec *berth.Job) *berth.Error {
+	told := *spec
+	if told.Service != nil && known.Spec.Service != nil {
+		told.Service = known.Spec.Service
+	}
+	if record.SameJob(&known.Spec, &told) {
+		return refusal.Of(berth.ErrRepeated, "id", fmt.Sprintf("job %q is known already, and is the same", spec.ID))
+	}
+	return refusal.Of(berth.ErrDuplicate, "id", fmt.Sprintf("job %q is known already, and is another", spec.ID))
 }

@@ -24,6 +24,9 @@ func (k memberKey) compare(l memberKey) int {
 	)
 }
 
+// unseen is the reason in an event that settles a difference.
+const unseen = "not seen in the world"
+
 // Diff names every difference between an observed world and the core's. Members
 // with an order out about them may or may not run, so they are compared only
 // where they are seen. The list is in order of kind of thing, nodes first, then
@@ -54,17 +57,29 @@ func (an *Answers) Diff(w berth.World) []berth.Difference {
 	return list
 }
 
-func (an *Answers) diffNodes(ids []berth.NodeID, list []berth.Difference) []berth.Difference {
-	there := make(map[berth.NodeID]bool, len(ids))
-	for _, id := range slices.Sorted(slices.Values(ids)) {
+func (an *Answers) diffNodes(nodes []berth.Node, list []berth.Difference) []berth.Difference {
+	there := make(map[berth.NodeID]bool, len(nodes))
+	order := make([]int, len(nodes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(nodes[a].ID, nodes[b].ID) })
+	for _, i := range order {
+		id := nodes[i].ID
 		if an.state.NodeByID[id] == nil && !there[id] {
-			list = append(list, berth.Difference{Kind: berth.DifferenceNodeUnknown, Node: id, Text: fmt.Sprintf("node %s is not in the core's fleet", id)})
+			list = append(list, berth.Difference{
+				Kind: berth.DifferenceNodeUnknown, Node: id, Text: fmt.Sprintf("node %s is not in the core's fleet", id),
+				Event: berth.NodeJoined{Node: nodes[i].Clone()},
+			})
 		}
 		there[id] = true
 	}
 	for _, id := range slices.Sorted(maps.Keys(an.state.NodeByID)) {
 		if !there[id] {
-			list = append(list, berth.Difference{Kind: berth.DifferenceNodeMissing, Node: id, Text: fmt.Sprintf("node %s is in the core's fleet, but was not observed", id)})
+			list = append(list, berth.Difference{
+				Kind: berth.DifferenceNodeMissing, Node: id, Text: fmt.Sprintf("node %s is in the core's fleet, but was not observed", id),
+				Event: berth.NodeLost{Node: id, Reason: unseen},
+			})
 		}
 	}
 	return list
@@ -84,16 +99,29 @@ func (an *Answers) diffSeen(key memberKey, s *berth.ObservedMember) (berth.Diffe
 	if flat < 0 || rep.Members == nil || !rep.Members[flat].State.Holds() {
 		return key.difference(berth.DifferenceMemberUnknown, "runs, but should not"), true
 	}
-	want := an.state.PlacementOf(rep, flat)
-	switch {
+	text := ""
+	switch want := an.state.PlacementOf(rep, flat); {
 	case s.Incarnation != rep.Incarnation:
-		return key.difference(berth.DifferenceMemberMisplaced, fmt.Sprintf("runs as incarnation %d, not %d", s.Incarnation, rep.Incarnation)), true
+		text = fmt.Sprintf("runs as incarnation %d, not %d", s.Incarnation, rep.Incarnation)
 	case s.Node != want.Node || s.GPUs != want.GPUs:
-		return key.difference(berth.DifferenceMemberMisplaced, fmt.Sprintf("runs on %s GPUs %s, not on %s GPUs %s", s.Node, s.GPUs, want.Node, want.GPUs)), true
+		text = fmt.Sprintf("runs on %s GPUs %s, not on %s GPUs %s", s.Node, s.GPUs, want.Node, want.GPUs)
 	case s.Instance != want.Instance:
-		return key.difference(berth.DifferenceMemberMisplaced, fmt.Sprintf("runs on instance %v, not on %v", s.Instance, want.Instance)), true
+		text = fmt.Sprintf("runs on instance %v, not on %v", s.Instance, want.Instance)
+	default:
+		return berth.Difference{}, false
 	}
-	return berth.Difference{}, false
+	d := key.difference(berth.DifferenceMemberMisplaced, text)
+	if rep.State != berth.ReplicaReleasing && rep.Members[flat].There() {
+		d.Event = failed(rep, key.ref)
+	}
+	return d, true
+}
+
+// failed tells that members of a replica do not run.
+func failed(rep *record.Replica, members ...berth.MemberRef) berth.MemberFailed {
+	return berth.MemberFailed{
+		Job: rep.Job.Spec.ID, Replica: rep.Number, Incarnation: rep.Incarnation, Members: members, Reason: unseen,
+	}
 }
 
 // diffMissing lists the members of a replica that should run and were not seen.
@@ -101,6 +129,8 @@ func (an *Answers) diffMissing(rep *record.Replica, seen map[memberKey]*berth.Ob
 	if rep == nil {
 		return list
 	}
+	first := len(list)
+	var missing []berth.MemberRef
 	for flat := range rep.Members {
 		if rep.Members[flat].State != record.MemberRunning {
 			continue
@@ -109,7 +139,11 @@ func (an *Answers) diffMissing(rep *record.Replica, seen map[memberKey]*berth.Ob
 		key := memberKey{rep.Job.Spec.ID, rep.Number, p.Ref()}
 		if seen[key] == nil {
 			list = append(list, key.difference(berth.DifferenceMemberMissing, fmt.Sprintf("should run on %s, but was not observed", p.Node)))
+			missing = append(missing, key.ref)
 		}
+	}
+	for i := first; i < len(list); i++ {
+		list[i].Event = failed(rep, missing...)
 	}
 	return list
 }

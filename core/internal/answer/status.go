@@ -1,0 +1,103 @@
+package answer
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/quota"
+)
+
+// Job tells what is known of a job; false: nothing is.
+func (an *Answers) Job(id berth.JobID) (berth.JobStatus, bool) {
+	j := an.state.Jobs[id]
+	if j == nil {
+		return berth.JobStatus{}, false
+	}
+	s := berth.JobStatus{Job: j.Spec.Clone(), Cancelled: j.Cancelled}
+	for _, rep := range j.Replicas {
+		if rep != nil {
+			s.Replicas = append(s.Replicas, an.replicaStatus(rep))
+		}
+	}
+	for _, t := range j.Batches {
+		for number := t.Next; number < t.End; number++ {
+			life := t.Life(number)
+			s.Replicas = append(s.Replicas, berth.ReplicaStatus{Replica: number, Incarnation: life.Incarnation, Since: life.PendingSince})
+		}
+	}
+	slices.SortFunc(s.Replicas, func(a, b berth.ReplicaStatus) int { return cmp.Compare(a.Replica, b.Replica) })
+	return s, true
+}
+
+func (an *Answers) replicaStatus(rep *record.Replica) berth.ReplicaStatus {
+	s := berth.ReplicaStatus{
+		Replica: rep.Number, State: rep.State, Incarnation: rep.Incarnation, Since: rep.PendingSince,
+		Starting: an.state.Placements(rep, record.MemberBinding, record.MemberFailed),
+		Running:  an.state.Placements(rep, record.MemberRunning),
+		Stopping: an.state.Placements(rep, record.MemberStopping),
+	}
+	if rep.State == berth.ReplicaRunning {
+		s.Since = rep.Started
+	}
+	if rep.Order != nil {
+		s.Order = rep.Order.Header().ID
+	}
+	return s
+}
+
+// Node tells what is known of a node; false: nothing is.
+func (an *Answers) Node(id berth.NodeID) (berth.NodeStatus, bool) {
+	n := an.state.NodeByID[id]
+	if n == nil {
+		return berth.NodeStatus{}, false
+	}
+	s := berth.NodeStatus{
+		Node: n.Spec.Clone(), Cordoned: n.Cordoned, Reason: n.Reason, Draining: n.Draining, DrainBy: n.DrainBy,
+		QuarantineUntil: n.Trust.QuarantineUntil, BurnInUntil: n.Trust.BurnInUntil, HotSpare: n.Trust.HotSpare,
+	}
+	there := slices.SortedFunc(slices.Values(n.Members), func(a, b record.MemberAt) int {
+		return cmp.Or(record.CompareReplicas(a.Rep, b.Rep), cmp.Compare(a.Index, b.Index))
+	})
+	for _, at := range there {
+		s.Members = append(s.Members, an.member(at.Rep, at.Index))
+	}
+	return s, true
+}
+
+func (an *Answers) member(rep *record.Replica, flat int) berth.ObservedMember {
+	return berth.ObservedMember{
+		Job: rep.Job.Spec.ID, Replica: rep.Number, Incarnation: rep.Incarnation, MemberPlacement: an.state.PlacementOf(rep, flat),
+	}
+}
+
+// Queue tells what is known of a queue; false: nothing is.
+func (an *Answers) Queue(id berth.QueueID) (berth.QueueStatus, bool) {
+	i, known := an.state.Quota.Lookup(string(id))
+	if !known {
+		return berth.QueueStatus{}, false
+	}
+	q := an.books.Queues[i]
+	return berth.QueueStatus{
+		Queue: an.state.Quota.Config(i), UsedMilli: an.state.Quota.Used(i, quota.GPUMilli),
+		RunningReplicas: q.Running.Len(), WaitingReplicas: q.Waiting,
+	}, true
+}
+
+// EachRunning calls a function for the members of a job that run, in the order of replica, group
+// and index, until it returns false. It reports whether it never did.
+func (an *Answers) EachRunning(id berth.JobID, use func(berth.ObservedMember) bool) bool {
+	j := an.state.Jobs[id]
+	if j == nil {
+		return true
+	}
+	for _, rep := range slices.Clone(j.Replicas) {
+		for flat := 0; rep != nil && flat < len(rep.Members); flat++ {
+			if rep.Members[flat].State == record.MemberRunning && !use(an.member(rep, flat)) {
+				return false
+			}
+		}
+	}
+	return true
+}
