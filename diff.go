@@ -62,18 +62,15 @@ func (d Difference) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (d *Difference) UnmarshalJSON(b []byte) error {
-	var s settled
-	if err := decodeStrict("difference", b, &s); err != nil {
+	s, err := decodeChecked[settled]("difference", b, nil)
+	if err != nil {
 		return err
 	}
 	*d = Difference(s.difference)
 	if s.Event != nil {
-		var err error
-		if d.Event, err = DecodeEvent(s.Event); err != nil {
-			return err
-		}
+		d.Event, err = DecodeEvent(s.Event)
 	}
-	return nil
+	return err
 }
 
 // A DifferenceKind is a stable word for a kind of difference.

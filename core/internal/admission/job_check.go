@@ -280,7 +280,7 @@ func refuseKnown(known *record.Job, spec *berth.Job) *berth.Error {
 		told.Service = known.Spec.Service
 	}
 	if record.SameJob(&known.Spec, &told) {
-		return refusal.Of(berth.ErrRepeated, "id", fmt.Sprintf("job %q is known already, and is the same", spec.ID))
+		return refusal.Of(berth.ErrRepeated, "id", fmt.Sprintf("job %q is known already, and is the same", errtext.Short(spec.ID)))
 	}
-	return refusal.Of(berth.ErrDuplicate, "id", fmt.Sprintf("job %q is known already, and is another", spec.ID))
+	return refusal.Of(berth.ErrDuplicate, "id", fmt.Sprintf("job %q is known already, and is another", errtext.Short(spec.ID)))
 }
