@@ -220,7 +220,7 @@ func (f *Fleet) checkAvailable(h *Hold) error {
 	state := &f.nodes[h.Node]
 	switch failed := h.GPUs &^ state.healthy; {
 	case !state.schedulable:
-		return f.refuse(ErrUnavailable, h.Node, "node", "it takes no work")
+		return f.refuse(ErrUnavailable, h.Node, "node", "the node takes no work")
 	case failed != 0:
 		return f.refuse(ErrUnavailable, h.Node, "gpus", "%#x have failed", failed)
 	}

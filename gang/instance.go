@@ -207,7 +207,7 @@ func (f *Fleet) checkInstance(h *Hold) error {
 	case l.division == PartitioningNone && state.shared&h.GPUs != 0:
 		return f.refuse(ErrHeld, h.Node, "gpus", "others have shares of %#x", h.GPUs)
 	case l.division == PartitioningNone:
-		return f.refuse(ErrUnavailable, h.Node, "instance", "GPU %d is not divided", gpu)
+		return f.refuse(ErrUnavailable, h.Node, "instance", "GPU %d is not partitioned", gpu)
 	case state.geometry.lattice.PlacementSet(l.held)&bit != 0:
 		return f.refuse(ErrHeld, h.Node, "instance", "%s of GPU %d is held by others", h.Instance, gpu)
 	case l.division == PartitioningFixed && state.geometry.lattice.PlacementSet(l.exist)&bit == 0:
@@ -224,7 +224,7 @@ func (f *Fleet) checkReleaseInstance(h *Hold) error {
 	state := &f.nodes[h.Node]
 	gpu := bits.TrailingZeros64(h.GPUs)
 	if held := state.geometry.lattice.PlacementSet(state.slots[gpu].held); held>>state.geometry.find(h.Instance)&1 == 0 {
-		return f.refuse(ErrNotHeld, h.Node, "instance", "nobody holds %s of GPU %d", h.Instance, gpu)
+		return f.refuse(ErrNotHeld, h.Node, "instance", "no member holds %s of GPU %d", h.Instance, gpu)
 	}
 	return nil
 }

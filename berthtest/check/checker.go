@@ -98,11 +98,11 @@ func New(config berth.Config) *Checker {
 	return c
 }
 
-// NewForAnyPolicy makes a checker for a scheduler with a policy of its own. Whose turn it is,
-// who has to yield to whom and for how much, and for whom nodes are set aside is then for that
-// policy to say, and is not asserted. All else is: nothing is held twice, gangs are whole, limits
-// and topology are kept, unsound hardware gets nothing, who has to yield is asked for a checkpoint
-// first and told for whom, and nothing else is stopped without a cause.
+// NewForAnyPolicy makes a checker for a scheduler with a policy of its own. The order of jobs, the
+// choice of victims and the reservations are then for that policy to say, and are not asserted.
+// All else is: nothing is held twice, gangs are whole, limits and topology are kept, unsound
+// hardware gets nothing, a victim is asked for a checkpoint first and its orders name the
+// beneficiary, and nothing else is stopped without a cause.
 func NewForAnyPolicy(config berth.Config) *Checker {
 	c := New(config)
 	c.ownPolicy = true

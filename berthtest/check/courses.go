@@ -8,7 +8,7 @@ import (
 // This file follows each victim through the protocol that package protocol draws: each event
 // and each order is a signal, and each signal has to be an arrow there.
 
-// A course is how far one who has to yield has come.
+// A course is how far the eviction of a victim has come.
 type course struct {
 	phase protocol.Phase
 	// life is the incarnation that yields.
@@ -25,7 +25,7 @@ func (c *Checker) Restored() {
 	}
 }
 
-// A Victim is how far one who has to yield, or waits after it had to, has come.
+// A Victim is how far the eviction of a victim has come, its wait afterwards included.
 type Victim struct {
 	Replica     berth.ReplicaRef
 	Incarnation berth.Incarnation
@@ -39,7 +39,7 @@ type Victim struct {
 	Held []berth.MemberPlacement
 }
 
-// Victims lists all who have to yield, by job and number.
+// Victims lists all victims, by job and number.
 func (c *Checker) Victims() []Victim {
 	var list []Victim
 	for _, rep := range c.followed() {
@@ -66,8 +66,7 @@ func (c *Checker) followed() []*replica {
 	return followed.sorted()
 }
 
-// signal takes one who has to yield a step further. Those of whom nobody has asked anything
-// are not followed.
+// signal takes a victim a step further. Replicas without a request or a Release are not followed.
 func (c *Checker) signal(rep *replica, s protocol.Signal) {
 	at := c.courses[rep]
 	if at == nil {
@@ -103,7 +102,7 @@ func (c *Checker) astray(err error) {
 	}
 }
 
-// spare signals that somebody for whom room was made needs it no longer.
+// spare signals that a beneficiary needs its victims no longer.
 func (c *Checker) spare(r *room) {
 	for _, v := range r.victims {
 		c.signal(v.replica, protocol.SignalExcuse)
@@ -149,8 +148,7 @@ func (c *Checker) signalLoss(rep *replica) {
 	}
 }
 
-// onCourse asserts that everybody who has to yield is in the phase in which the protocol has
-// them, after an event or a pass.
+// onCourse asserts that every victim is in its phase of the protocol, after an event or a pass.
 func (c *Checker) onCourse() error {
 	if c.strayed != nil {
 		return c.strayed

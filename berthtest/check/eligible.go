@@ -121,8 +121,8 @@ func (c *Checker) precedes(rep *replica, a, other *queue, waiting queues) error 
 	return nil
 }
 
-// noteFirst counts that somebody was passed who could have started. It is counted once
-// only: it takes a search.
+// noteFirst counts a gang that was passed and could have started. It is counted once only: it takes
+// a search.
 func (c *Checker) noteFirst(what string, list []*replica) {
 	if c.cases[what] == 0 && c.anyCouldStart(list) != nil {
 		c.saw(what)

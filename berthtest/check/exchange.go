@@ -8,11 +8,10 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about whether those who have to yield in a pass are the right ones. It looks
-// at the world as it will be: without those that are on their way out, and with those for
-// whom room is being made, which hold their minimum.
+// This file asserts that the victims of a pass are the right ones. It looks at the world as it
+// will be: without departing gangs, and with beneficiaries, which hold their minimum.
 //
-// Of every room it asserts, in thousandths of GPUs:
+// Of every preemption it asserts, in thousandths of GPUs:
 //
 //   - All victims are of the beneficiary's queue, or none.
 //   - None holds more than Preemption.MaxRatio lets it for what is asked, unless it is of a
@@ -27,14 +26,14 @@ import (
 //     instances, whose size is the core's choice.
 //   - Where counting is exact, the beneficiary fits on the nodes that it has reserved once the
 //     victims are gone: gangs of one group with whole GPUs and no topology, in fleets of no
-//     more than 64 nodes that are not divided, where no other room is being made on those
-//     nodes and no limit speaks of products.
-//   - There, if it is the only room, nobody else is on the way out, and the paths to all
-//     victims part from the beneficiary's at one queue and none is that exception, no victim
-//     could have been spared. Elsewhere one may have to go so that others may be taken.
+//     more than 64 nodes that are not partitioned, where no other preemption is under way on
+//     those nodes and no limit speaks of products.
+//   - There, if it is the only preemption, no other gang departs, and the paths to all victims
+//     part from the beneficiary's at one queue and none is that exception, no victim could have
+//     been left out. Elsewhere one may have to go so that others may be taken.
 //
-// Gangs that wait for what somebody gives up who is on the way out anyway are counted on by
-// the core, and no order tells: a queue of such gangs is not asserted to keep its guarantee.
+// The core counts on gangs that wait for capacity of departing gangs, and no order tells: a queue
+// of such gangs is not asserted to keep its guarantee.
 //
 // Rooms that are made in one pass are made one after the other, in an order that no order
 // tells: there must be one in which each is right. Of more than three nothing is asserted.
@@ -62,8 +61,8 @@ type world struct {
 	// what they are for.
 	rooms int
 	known bool
-	// left: somebody is on the way out, but for the victims; waiting are then those who may
-	// be counted on.
+	// left: a gang departs that is no victim; waiting are then the gangs that the core may count
+	// on.
 	left bool
 	// owed: what is asked for now is guaranteed to the queue that asks.
 	owed    bool
@@ -86,10 +85,9 @@ type planned struct {
 	asked quota.Amounts
 }
 
-// imagine leaves out who is on the way out, but for the victims of rooms that were just
-// opened, and puts in those for whom the other rooms are, or places are kept; but for one of
-// them. Where a place is not kept any more after the pass, by its reservations, no order tells
-// what was done before it was given up.
+// imagine leaves out departing gangs, but for the victims of new preemptions, and puts in the other
+// beneficiaries and the gangs with a reserved place, but for one of them. Where a place is not
+// reserved any more after the pass, no order tells what was done before it was given up.
 func (c *Checker) imagine(opened []*room, but *replica, gangs map[gangKey]berth.ReservationReport) *world {
 	w := &world{Checker: c, gangs: gangs, known: true, rooms: len(c.rooms) + len(c.kept)}
 	w.share(opened)
@@ -192,7 +190,7 @@ func (w *world) anyOrder(left []*room) error {
 	return first
 }
 
-// judge asserts that those are right who have to yield for one.
+// judge asserts that the victims of one beneficiary are right.
 func (w *world) judge(r *room) error {
 	rep := w.beneficiary(r.who)
 	asked, high := w.asks(rep)
@@ -248,8 +246,8 @@ func (w *world) judge(r *room) error {
 	return w.partsFirst(rep, r, gone)
 }
 
-// hasRoom asserts that a gang fits on the nodes it has reserved once those are gone who go, as
-// far as that can be told by counting.
+// hasRoom asserts that a gang fits on its reserved nodes once departing gangs are gone, as far as
+// counting tells.
 func (w *world) hasRoom(rep *replica, r *room) error {
 	nodes := w.gangs[r.who].Nodes
 	if !w.countable(rep, nodes) {

@@ -9,12 +9,12 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about the calm of those who have to yield: that it is worth what they lose, that
-// they are not too many in a time, and that nobody has to over and over.
+// This file is about the hysteresis of preemption: the gain exceeds the cost, the rate limits hold,
+// and no job is evicted again within its cooldown.
 
-// calm is what is known of those who had to yield.
+// calm is what is known of past evictions.
 type calm struct {
-	// told are those who were told in this pass that they have to.
+	// told are the victims of this pass.
 	yielded []*replica
 	// full is when as many may have to in the fleet as the policy ever lets.
 	full berth.Time
@@ -49,14 +49,14 @@ func (c *Checker) tooYoung(rep *replica) bool {
 	return c.now < rep.started.Add(max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime))
 }
 
-// hasRespite reports whether a replica has not run for as long as it may, as it had to yield
-// before. It need not be waited for by who is owed what it asks for.
-func (c *Checker) hasRespite(rep *replica) bool {
-	respite := c.policy.Preemption.Cooldown
+// inCooldown reports whether a replica is within its minimum run time or cooldown. A beneficiary
+// within the guarantee of its queue does not wait for the cooldown.
+func (c *Checker) inCooldown(rep *replica) bool {
+	cooldown := c.policy.Preemption.Cooldown
 	for range min(rep.evicted, 4) - 1 {
-		respite *= 2
+		cooldown *= 2
 	}
-	least := max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime) + respite
+	least := max(rep.job.spec.MinRuntime, c.policy.Preemption.MinRuntime) + cooldown
 	return rep.evicted > 0 && c.now < rep.started.Add(least)
 }
 
@@ -98,7 +98,7 @@ func (c *Checker) keepsRates() error {
 	return nil
 }
 
-// admit counts those who yield on a bucket that is full at an instant, or reports false.
+// admit counts evictions on a bucket that is full at an instant, or reports false.
 func admit(full *berth.Time, r berth.RateLimit, now berth.Time, list []*replica) bool {
 	if r.Evictions == 0 {
 		return true

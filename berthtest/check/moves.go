@@ -14,7 +14,7 @@ import (
 // one piece. Where they go is kept for them from
 // then on: the reports list it (see Checker.AgainstReport), and no order tells of it before the Bind.
 
-// moving is what is known of those who go elsewhere.
+// moving is what is known of gangs that move.
 type moving struct {
 	// kept has until when a place is kept for a gang that leaves another, or has left it, as
 	// the latest report has it.
@@ -22,8 +22,8 @@ type moving struct {
 	// remnants has until when is kept, of the place of such a gang, what it has left, while there
 	// is no room for the rest.
 	remnants map[gangKey]berth.Time
-	// departed are those who were told to leave by the latest pass while they could have
-	// stayed: there is a place for them.
+	// departed are the gangs that the latest pass told to leave while they could have stayed: a
+	// place is reserved for them.
 	departed []*replica
 }
 
@@ -49,8 +49,7 @@ func (c *Checker) draining(e berth.NodeDraining) error {
 	return nil
 }
 
-// hasten: who was asked to leave by an instant after that by which it has to be gone now is asked
-// anew.
+// hasten: a gang with a deadline after the one that counts now is asked anew.
 func (c *Checker) hasten(rep *replica) {
 	by, drained := rep.drainedBy()
 	if drained && by > c.now && rep.asked() && rep.room == nil && !rep.needless() && rep.order.Header().Deadline > by {
@@ -81,7 +80,7 @@ func (c *Checker) pressed(rep *replica) bool {
 	return drained && by != never && by.Add(-c.grace(rep)) <= c.now
 }
 
-// mustLeave: who is told to leave a node runs there, and has nothing else going on.
+// mustLeave: a gang that is told to leave a node runs there, and has no other order out.
 func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 	_, drained := rep.drainedBy()
 	switch {
@@ -101,8 +100,9 @@ func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 	return nil
 }
 
-// mustMove: who is moved for another runs, has nothing else going on, and is one that may be;
-// the policy has moves made, no more than so many for one, who waits. A place is kept for it.
+// mustMove: a gang that moves for a beneficiary runs, has no other order out, and may be moved;
+// the policy allows moves, and no more than so many for one beneficiary, which waits. A place is
+// reserved for the gang.
 func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
 	who := gangKey{h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica}
 	beneficiary := c.beneficiary(who)
@@ -125,7 +125,7 @@ func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
 	if len(r.victims) > 0 && !r.moves {
 		return broken(PromiseS7, "%s is moved for %s, to which others have to yield", rep, who)
 	}
-	r.moves, rep.room, rep.resting = true, r, c.hasRespite(rep)
+	r.moves, rep.room, rep.resting = true, r, c.inCooldown(rep)
 	r.takesFrom(rep, c.grace(rep))
 	if len(r.victims) > cmp.Or(c.policy.Defragmentation.MaxMoves, 8) {
 		return broken(PromiseS7, "%d are moved for %s", len(r.victims), who)
@@ -144,8 +144,9 @@ func (c *Checker) graceOf(rep *replica) berth.Duration {
 	return grace
 }
 
-// needless reports whether who was asked for a checkpoint certainly need not go: nobody needs
-// its place, or no node of its is being drained, or it is to be asked for another with less time.
+// needless reports whether a gang that was asked for a checkpoint certainly need not go: no
+// beneficiary needs its place, or none of its nodes is being drained, or it is to be asked again
+// with less time.
 func (rep *replica) needless() bool {
 	if rep.room != nil {
 		return rep.room.ended
@@ -154,7 +155,7 @@ func (rep *replica) needless() bool {
 	return rep.stays || rep.hastened || !drained
 }
 
-// reasonToGo says who or what has a replica go.
+// reasonToGo says why a replica has to go.
 func (rep *replica) reasonToGo() string {
 	if rep.room != nil {
 		return rep.room.who.String()
@@ -178,8 +179,8 @@ func (c *Checker) mayGoOn(rep *replica, err error) error {
 	return nil
 }
 
-// somebodyMoves reports whether places are kept for some who leave others, or may be from this
-// pass on.
+// somebodyMoves reports whether places are reserved for gangs that move, or may be from this pass
+// on.
 func (c *Checker) somebodyMoves() bool {
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
@@ -270,11 +271,11 @@ func (rep *replica) moves() bool {
 	return rep.state == berth.ReplicaPending && rep.left != "" && rep.readyAt != 0
 }
 
-// againstMoves: for those who were told to leave, and could have stayed, places are kept. It
-// notes for whom places are kept from now on.
+// againstMoves: places are reserved for gangs that were told to leave and could have stayed. It
+// notes the places that are reserved from now on.
 func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error {
 	for _, rep := range c.departed {
-		// Who goes on after all, as nobody needs its place, may be in the way of others.
+		// A gang that continues after all, because its place is not needed, may be in the way.
 		if r, some := gangs[rep.key()]; len(c.told) == 0 && (!some || !r.Moving) {
 			return broken(PromiseS7, "%s had to leave its place, and there is no other for it", rep)
 		}
@@ -359,9 +360,9 @@ func (rep *replica) isRigid() bool {
 	return !rep.elastic() && !slices.ContainsFunc(rep.job.spec.Groups, func(g berth.Group) bool { return ofInstance(&g.Claim) })
 }
 
-// fitsThere reports whether a gang would fit on the nodes that are kept for it, once those are
-// gone who leave, as far as that can be told by counting. Where queues keep something for
-// themselves it depends on who was imagined gone when the place was found.
+// fitsThere reports whether a gang would fit on the nodes that are reserved for it, once departing
+// gangs are gone, as far as counting tells. Where queues do not lend, it depends on the gangs that
+// were imagined gone when the place was found.
 func (c *Checker) fitsThere(rep *replica, gangs map[gangKey]berth.ReservationReport) bool {
 	w := c.imagine(c.opened, rep, gangs)
 	defer w.forget()
@@ -385,9 +386,9 @@ func (w *world) startsAnew(rep *replica, open func(*node) bool) bool {
 	return fits
 }
 
-// settled asserts what holds of those who leave after a pass that left no work over: who has to
-// leave a node was told, if there is another place for it or no time left, and places are kept
-// for those who lost hardware or members, if there are any.
+// settled asserts the state of departing gangs after a pass that left no work over: a gang that has
+// to leave a node was told, if there is another place for it or no time left, and places are
+// reserved for gangs that lost hardware or members, if there are any.
 func (c *Checker) settled() error {
 	all := set{}
 	for _, j := range c.jobs {
@@ -429,7 +430,7 @@ func (c *Checker) couldMove(rep *replica) bool {
 	return w.known && w.startsAnew(rep, func(n *node) bool { return !w.inWindow(n) })
 }
 
-// againstDraining: a report lists the nodes that are being drained, and who is left there.
+// againstDraining: a report lists the nodes that are being drained, and the gangs left there.
 func (c *Checker) againstDraining(list []berth.DrainReport) error {
 	var want []berth.DrainReport
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {

@@ -27,8 +27,8 @@ func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
 	return !guaranteed || c.rooms[who] == nil && rep.job.least(c) <= other.job.least(c)
 }
 
-// mayPass reports whether a replica that is being placed need not stand back, as things are
-// or with what those are to have for whom room is being made.
+// mayPass reports whether a replica that is being placed need not stand back, as things are or with
+// what beneficiaries will hold.
 func (c *Checker) mayPass(rep *replica, who gangKey) bool {
 	other := c.beneficiary(who)
 	if other == nil || c.kept[who] != 0 {

@@ -164,8 +164,8 @@ func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
 
 // againstGangs: a gang has a reservation while it waits, after it waited for as long as
 // the policy says; no more gangs than the policy says get one, of several nodes and of
-// one; it is kept as it was made, or better, until it ends, and nobody is placed there
-// who would be in the way and does not rank above it.
+// one; it stands as it was made, or better, until it ends, and no gang is placed there
+// that would be in the way and does not rank above it.
 func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error {
 	if err := c.againstRooms(gangs); err != nil {
 		return err

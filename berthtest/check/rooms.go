@@ -18,7 +18,7 @@ type room struct {
 	from, until berth.Time
 	// ended: nobody needs to yield any more.
 	ended bool
-	// victims are those who were told, in the order of their orders.
+	// victims are in the order of their orders.
 	victims []victim
 	// moves: the victims need not yield, but are moved.
 	moves bool
@@ -62,8 +62,8 @@ func (c *Checker) roomTimeout() berth.Duration {
 	return berth.Duration(c.policy.ReleaseAttempts)*c.policy.ReleaseTimeout + c.policy.ReservationTimeout
 }
 
-// takesFrom adds one who has to yield: the room is made until the last of them must have
-// answered, and so much longer.
+// takesFrom adds a victim: the preemption lasts until the last of them must have answered, and so
+// much longer.
 func (r *room) takesFrom(rep *replica, grace berth.Duration) {
 	r.victims = append(r.victims, victim{replica: rep})
 	r.until = r.until.Add(max(0, grace-r.grace))
@@ -110,7 +110,7 @@ func (c *Checker) beneficiary(who gangKey) *replica {
 	return nil
 }
 
-// namesBeneficiary: who has to yield is told for whom, and nobody else is.
+// namesBeneficiary: orders for victims name the beneficiary, and no others do.
 func namesBeneficiary(h berth.OrderHeader) error {
 	if named := h.Cause.Beneficiary != (berth.ReplicaRef{}); named != goesFor(h.Cause.Code) {
 		return broken(PromiseCauses, "order %d is because of %q for %q", h.ID, h.Cause.Code, h.Cause.Beneficiary)
@@ -161,8 +161,8 @@ func (c *Checker) isRoom(who gangKey, r *berth.ReservationReport) bool {
 	return room != nil && room.until == r.Until
 }
 
-// againstRooms: for whom others have to yield has a reservation, from now on and for as long
-// as that may take. What is not listed any more has ended.
+// againstRooms: a beneficiary has a reservation, from now on and for as long as the preemption may
+// take. A preemption that is not listed any more has ended.
 func (c *Checker) againstRooms(gangs map[gangKey]berth.ReservationReport) error {
 	for _, r := range c.opened {
 		after, some := gangs[r.who]
@@ -225,8 +225,7 @@ func (c *Checker) earmark(but ...*replica) (undo func()) {
 	}
 }
 
-// strays: who was asked for a checkpoint before the pass, when nobody needed its place any
-// more, has been told so by the pass.
+// strays: the pass has withdrawn the requests for checkpoints that no beneficiary needs any more.
 func (c *Checker) strays() error {
 	for _, rep := range c.stray.sorted() {
 		if rep.asked() && rep.needless() && c.jobs[rep.job.spec.ID] == rep.job {
@@ -237,7 +236,7 @@ func (c *Checker) strays() error {
 	return nil
 }
 
-// mustYield: who has to yield runs, with no order out, for as long as it may at least.
+// mustYield: a victim runs, with no order out, for its minimum run time at least.
 func (c *Checker) mustYield(rep *replica, h berth.OrderHeader) error {
 	if c.tooYoung(rep) {
 		return broken(PromiseS6, "order %d has %s yield, which runs since %d, shorter than it may", h.ID, rep, rep.started)
@@ -245,7 +244,7 @@ func (c *Checker) mustYield(rep *replica, h berth.OrderHeader) error {
 	if err := c.mayTellToYield(rep, h, h.Cause.Beneficiary); err != nil {
 		return err
 	}
-	if rep.resting = c.hasRespite(rep); rep.resting && h.Cause.Code == berth.CausePreempted && !c.ownPolicy {
+	if rep.resting = c.inCooldown(rep); rep.resting && h.Cause.Code == berth.CausePreempted && !c.ownPolicy {
 		return broken(PromiseS6, "order %d has %s yield, which runs since %d and had to yield %d times before", h.ID, rep, rep.started, rep.evicted)
 	}
 	c.yielded = append(c.yielded, rep)
@@ -254,8 +253,8 @@ func (c *Checker) mustYield(rep *replica, h berth.OrderHeader) error {
 	return nil
 }
 
-// mayTellToYield: who has to yield, or a part of which has to, runs, with no order out; it is
-// told for whom, by the rules that are in force.
+// mayTellToYield: a victim, whole or in part, runs with no order out, and its order names the
+// beneficiary by the rules in force.
 func (c *Checker) mayTellToYield(rep *replica, h berth.OrderHeader, to berth.ReplicaRef) error {
 	mode, who := c.policy.Preemption.Mode, gangKey{to.Job, to.Replica}
 	beneficiary := c.beneficiary(who)

@@ -181,7 +181,7 @@ func (w *world) mayYield(rep *replica) bool {
 	if slices.Contains(w.opened, rep.room) {
 		return true
 	}
-	return rep.state == berth.ReplicaRunning && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep) && (w.owed || !w.hasRespite(rep))
+	return rep.state == berth.ReplicaRunning && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep) && (w.owed || !w.inCooldown(rep))
 }
 
 // compareBool orders false before true.

@@ -107,7 +107,7 @@ func unitOf(g *berth.Group) int {
 // firstOfUnit is the first member of the widest segment of a member.
 func (m *member) firstOfUnit() int { return m.flat - m.ref().Index%unitOf(m.group()) }
 
-// stoppedFor is for whom a replica is stopped that has to yield, or a part of it that has to.
+// stoppedFor is the beneficiary of a victim, whole or in part.
 func (rep *replica) stoppedFor() berth.ReplicaRef {
 	switch {
 	case !goesFor(rep.cause):
@@ -118,8 +118,8 @@ func (rep *replica) stoppedFor() berth.ReplicaRef {
 	return rep.room.who.ref()
 }
 
-// saysWhatRemains: a gang that goes on is told with how many of each group, and for whom the
-// others go, as far as somebody still waits for that.
+// saysWhatRemains: the order for a gang that continues has the remaining size of each group, and
+// the beneficiaries of the others as far as those still wait.
 func saysWhatRemains(rep *replica, r berth.Release) error {
 	if rep.state != berth.ReplicaRunning {
 		if len(r.Remaining)+len(r.SurplusEvictions) > 0 {

@@ -11,14 +11,14 @@ import (
 // This file is about hot spares. Which nodes are spares the core chooses, and no order tells:
 // the checker knows it from reports. It asserts that there are no more of them than the policy
 // wants, and in a fleet without anything left to do as many as there are nodes for; that they
-// are sound, trusted and idle but for those who may be there; that they are spread; and that
-// nobody gets there but who was stopped because hardware was lost.
+// are sound, trusted and idle but for gangs that may be there; that they are spread; and that only
+// gangs that lost hardware get there.
 
 // spared is what is known of spares.
 type spared struct {
 	// spares are the nodes that were, in the latest report.
 	spares map[berth.NodeID]bool
-	// lodgers are who was placed in the latest pass in pools that have spares, by node.
+	// lodgers are the gangs placed in the latest pass in pools with hot spares, by node.
 	lodgers map[berth.NodeID][]lodger
 }
 
@@ -61,7 +61,7 @@ func (c *Checker) mayBeSpare(n *node) bool {
 	return c.spares[n.spec.ID] || some && (len(n.members) == 0 || len(c.lodgers[n.spec.ID]) > 0)
 }
 
-// enterSpare notes who is placed where a spare is, or could be.
+// enterSpare notes a gang that is placed where a hot spare is, or could be.
 func (c *Checker) enterSpare(rep *replica, n *node) {
 	if _, some := c.wants(n.spec.Pool); some {
 		c.lodgers[n.spec.ID] = append(c.lodgers[n.spec.ID], lodger{rep, rep.mayResume()})
@@ -71,7 +71,7 @@ func (c *Checker) enterSpare(rep *replica, n *node) {
 // mayResume reports whether a replica may be on a spare.
 func (rep *replica) mayResume() bool { return rep.struck && rep.state != berth.ReplicaRunning }
 
-// onlyStruck: who was placed on a node that is a spare yet had lost hardware.
+// onlyStruck: a gang that was placed on a hot spare had lost hardware.
 func (c *Checker) onlyStruck(n *node) error {
 	for _, l := range c.lodgers[n.spec.ID] {
 		if !l.struck {

@@ -2,7 +2,7 @@ package check
 
 import "fmt"
 
-// A Promise is what a core owes to those who rely on it. The numbered ones are
+// A Promise is what a core owes to its users. The numbered ones are
 // those of the project's design; the others are what the manual of package berth
 // says in words.
 type Promise string
@@ -22,8 +22,8 @@ const (
 	PromiseS5 Promise = "S5"
 	// PromiseS6: nothing that runs is stopped without a cause that was told.
 	PromiseS6 Promise = "S6"
-	// PromiseS7: whoever has to yield is told for whom, who has a reservation, and room is made for it
-	// by all who have to and by no others.
+	// PromiseS7: the orders for a victim name its beneficiary, which has a reservation, and the victims
+	// of a beneficiary are all needed and enough.
 	PromiseS7 Promise = "S7"
 	// PromiseS8: required topology holds for every placed gang.
 	PromiseS8 Promise = "S8"
@@ -65,8 +65,8 @@ const (
 	PromiseEligibility Promise = "eligibility"
 	// PromiseLedger: the books of GPU time are the integral of what was held.
 	PromiseLedger Promise = "ledger"
-	// PromiseReservations are kept: who may not be where nodes are set aside is not placed
-	// there, and gangs get them when the policy says so.
+	// PromiseReservations are kept: a job that a reservation does not admit is not placed there, and
+	// gangs get reservations when the policy says so.
 	PromiseReservations Promise = "reservations"
 	// PromiseProtocol: a victim takes one of the steps that package protocol draws at a time.
 	PromiseProtocol Promise = "protocol"

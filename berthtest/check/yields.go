@@ -5,10 +5,9 @@ import (
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
-// This file is about those who have to yield: what they are asked, what they answer, and
-// what comes of it.
+// This file is about victims: their requests, their answers, and what comes of them.
 
-// yielding is what is known of those who have to yield.
+// yielding is what is known of victims.
 type yielding struct {
 	// rooms that are being made, by their beneficiaries; opened are those of the latest pass.
 	rooms  map[gangKey]*room

@@ -31,7 +31,7 @@ func (l *Life) CheckLife() error {
 		case l.books.Queues[rep.Job.Queue].Running.Has(rep) != runs:
 			return fmt.Errorf("runs: %v, and not so in its queue", runs)
 		case rep.Eviction.Checkpointed > l.state.Now || rep.Eviction.Evictions < 0:
-			return fmt.Errorf("it wrote a checkpoint at %d, and had to yield %d times", rep.Eviction.Checkpointed, rep.Eviction.Evictions)
+			return fmt.Errorf("it wrote a checkpoint at %d, and was evicted %d times", rep.Eviction.Checkpointed, rep.Eviction.Evictions)
 		}
 		return nil
 	}); err != nil {
@@ -63,9 +63,9 @@ func (l *Life) CheckVictims() error {
 		case rep.Leaves && !rep.Asked():
 			return fmt.Errorf("it leaves, and is not asked for a checkpoint")
 		case rep.Moving == nil && rep.State == berth.ReplicaReleasing && rep.Resumes() && !l.agenda.Homeless && l.agenda.NextMove > l.state.Now:
-			return fmt.Errorf("it is to resume, and nobody looks for a place")
+			return fmt.Errorf("it is to resume, and no pass looks for a place")
 		case rep.Beneficiary != nil && rep.State != berth.ReplicaReleasing && !rep.Asked():
-			return fmt.Errorf("it yields, and is neither asked for a checkpoint nor stopped")
+			return fmt.Errorf("it is a victim, and is neither asked for a checkpoint nor stopped")
 		}
 		return checkYield(rep)
 	}); err != nil {
@@ -82,7 +82,7 @@ func checkYield(rep *record.Replica) error {
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
 		if m.Imagined || m.Beneficiary != nil && m.State != record.MemberStopping {
-			return fmt.Errorf("member %d yields and is not stopped, or is imagined gone", flat)
+			return fmt.Errorf("member %d is a victim and is not stopped, or is imagined gone", flat)
 		}
 		if err := yieldKnown(rep, m.Beneficiary); err != nil {
 			return err
@@ -95,7 +95,7 @@ func checkYield(rep *record.Replica) error {
 // there is none.
 func yieldKnown(rep, to *record.Replica) error {
 	if to != nil && (to.PlannedReservation() == nil || !slices.Contains(to.PlannedReservation().Plan.Victims, rep)) {
-		return fmt.Errorf("it yields to %v, which does not know of it", to.Ref())
+		return fmt.Errorf("it is a victim of %v, which does not know of it", to.Ref())
 	}
 	return nil
 }

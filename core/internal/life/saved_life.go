@@ -93,7 +93,7 @@ func (l *Life) RestoreStrays(jobs []record.SavedJob) *berth.Error {
 		for flat := range rep.Members {
 			to := rep.Members[flat].Beneficiary
 			if to != nil && (to.PlannedReservation() == nil || !slices.Contains(to.PlannedReservation().Plan.Victims, rep)) {
-				return refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("one yields to %v, which does not wait for it", to.Ref()))
+				return refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("one is a victim of %v, which does not wait for it", to.Ref()))
 			}
 		}
 		if rep.Stray() {
