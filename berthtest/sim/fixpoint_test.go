@@ -112,7 +112,7 @@ func rest(t *testing.T, sched *core.Core, at berth.Time) string {
 			switch a.(type) {
 			case berth.Drop, berth.Withdraw:
 			default:
-				err := sched.Apply(at, berth.OrderReported{Order: a.Header().ID})
+				err := sched.Apply(at, berth.OrderReported{Order: a.Header().ID, Outcome: berth.OutcomeDone})
 				if err != nil {
 					require.ErrorIs(t, err, berth.ErrStale)
 				}

@@ -1,0 +1,48 @@
+package core_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/quota"
+)
+
+// A snapshot in which orders have placed a gang over several domains of a level that it requires
+// is none that the core has made. Where a life was observed the world may have put it anywhere.
+func TestS8_ATornGangIsNotRestored(t *testing.T) {
+	for name, topology := range map[string]berth.Topology{
+		"the group":   {Required: "block"},
+		"its segment": {Segments: []berth.Segment{{Size: 2, Level: "block"}}},
+	} {
+		sched, err := core.New(berth.Config{Levels: []string{"block"}})
+		require.NoError(t, err)
+		tell := func(e berth.Event) { require.NoError(t, sched.Apply(0, e)) }
+		tell(berth.QueueSet{Queue: quota.Queue{Name: "q"}})
+		tell(berth.NodeJoined{Node: berth.Node{ID: "n1", Domains: []string{"x"}, CPUMilli: 2000}})
+		tell(berth.NodeJoined{Node: berth.Node{ID: "n2", Domains: []string{"y"}, CPUMilli: 2000}})
+		tell(berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{
+			Members: 2, Claim: berth.Claim{CPUMilli: 1000}, Topology: topology,
+		}}}})
+		orders, err := sched.Schedule(0)
+		require.NoError(t, err)
+		require.Len(t, orders, 1)
+		tell(berth.OrderReported{Order: 1, Outcome: berth.OutcomeDone})
+		require.NoError(t, sched.Check())
+		whole, err := sched.Snapshot()
+		require.NoError(t, err)
+		_, err = core.Restore(whole)
+		require.NoError(t, err)
+
+		at := strings.LastIndex(string(whole), `"node":"n1"`)
+		torn := string(whole[:at]) + `"node":"n2"` + string(whole[at+len(`"node":"n1"`):])
+		_, err = core.Restore([]byte(torn))
+		require.ErrorIs(t, err, berth.ErrInvalid, name)
+		require.ErrorContains(t, err, "several domains of level block", name)
+		_, err = core.Restore([]byte(strings.ReplaceAll(torn, `"bind":1,`, "")))
+		require.NoError(t, err, name)
+	}
+}
