@@ -70,7 +70,7 @@ func (an *Answers) diffNodes(nodes []berth.Node, list []berth.Difference) []bert
 		if an.state.NodeByID[id] == nil && !there[id] {
 			list = append(list, berth.Difference{
 				Kind: berth.DifferenceNodeUnknown, Node: id, Text: fmt.Sprintf("node %s is not in the core's fleet", id),
-				Event: berth.NodeJoined{Node: contract.CloneNode(nodes[i])},
+				Event: berth.NodeJoined{Node: contract.CloneNode(&nodes[i])},
 			})
 		}
 		there[id] = true

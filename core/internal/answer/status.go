@@ -16,7 +16,7 @@ func (an *Answers) Job(id berth.JobID) (berth.JobStatus, bool) {
 	if j == nil {
 		return berth.JobStatus{}, false
 	}
-	s := berth.JobStatus{Job: contract.CloneJob(j.Spec), Cancelled: j.Cancelled}
+	s := berth.JobStatus{Job: contract.CloneJob(&j.Spec), Cancelled: j.Cancelled}
 	for _, rep := range j.Replicas {
 		if rep != nil {
 			s.Replicas = append(s.Replicas, an.replicaStatus(rep))
@@ -55,7 +55,7 @@ func (an *Answers) Node(id berth.NodeID) (berth.NodeStatus, bool) {
 		return berth.NodeStatus{}, false
 	}
 	s := berth.NodeStatus{
-		Node: contract.CloneNode(n.Spec), Cordoned: n.Cordoned, Reason: n.Reason, Draining: n.Draining, DrainBy: n.DrainBy,
+		Node: contract.CloneNode(&n.Spec), Cordoned: n.Cordoned, Reason: n.Reason, Draining: n.Draining, DrainBy: n.DrainBy,
 		QuarantineUntil: n.Trust.QuarantineUntil, BurnInUntil: n.Trust.BurnInUntil, HotSpare: n.Trust.HotSpare,
 	}
 	there := slices.SortedFunc(slices.Values(n.Members), func(a, b record.MemberAt) int {
