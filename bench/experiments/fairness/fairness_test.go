@@ -107,7 +107,7 @@ func TestFairnessVerdict(t *testing.T) {
 		}
 	}
 	err = b.Verdict(p, runs)
-	require.ErrorContains(t, err, "no half-life: speech lacks 100 % of its guarantee while it wants it")
+	require.ErrorContains(t, err, "no half-life: speech is short of 100 % of its guarantee while it wants it")
 	require.ErrorContains(t, err, "half-life 36h: in the morning only 0 % of the fleet is wanted")
 }
 
