@@ -81,6 +81,6 @@ func TestProtocolRefuses(t *testing.T) {
 	require.False(t, ok)
 	require.Equal(t, "requested: deadline: expired", Arrow{PhaseRequested, SignalDeadline, PhaseExpired}.String())
 	require.Equal(t, "presume dead", SignalPresumeDead.String())
-	require.Equal(t, "phase(200)", Phase(200).String())
-	require.Equal(t, "signal(200)", Signal(200).String())
+	require.Equal(t, "Phase(200)", Phase(200).String())
+	require.Equal(t, "Signal(200)", Signal(200).String())
 }
