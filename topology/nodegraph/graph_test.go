@@ -175,7 +175,7 @@ func TestParseLink(t *testing.T) {
 		_, err := ParseLink(text)
 		require.ErrorIs(t, err, kind, text)
 	}
-	require.Equal(t, "kind 9", PathKind(9).String())
+	require.Equal(t, "PathKind(9)", PathKind(9).String())
 }
 
 // The figures that data sheets give, which add both ways up.
