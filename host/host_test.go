@@ -10,11 +10,12 @@ func TestTableIsComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for r := range Resource(NumResources) {
 		unit, _ := r.Unit()
-		for _, text := range []string{r.String(), r.Field(), unit} {
+		for _, text := range []string{r.Words(), r.Field(), unit} {
 			require.NotEmpty(t, text)
 			require.False(t, seen[text], text)
 			seen[text] = true
 		}
+		require.Equal(t, r.Field(), r.String())
 		found, ok := ResourceByField(r.Field())
 		require.True(t, ok)
 		require.Equal(t, r, found)
