@@ -263,9 +263,9 @@ func TestActivityWithoutCounters(t *testing.T) {
 // What is suspicious is found and told at each reading, and no event follows from it.
 func TestFindings(t *testing.T) {
 	for reason, change := range map[string]func(*pretendGPU){
-		"the driver says: drain peer-to-peer traffic":                                     func(g *pretendGPU) { g.state.recovery = RecoveryDrainP2P },
+		"the driver says: drain-p2p":                                                      func(g *pretendGPU) { g.state.recovery = RecoveryDrainP2P },
 		"the driver says: drain-and-reset":                                                func(g *pretendGPU) { g.state.recovery = RecoveryDrainAndReset },
-		"the driver says: recover the IMEX domain":                                        func(g *pretendGPU) { g.state.recovery = RecoveryIMEX },
+		"the driver says: recover-imex-domain":                                            func(g *pretendGPU) { g.state.recovery = RecoveryIMEX },
 		"the driver says: RecoveryAction(9)":                                              func(g *pretendGPU) { g.state.recovery = 9 },
 		"a row of memory is to be replaced by a spare one: reset the GPU when it is idle": func(g *pretendGPU) { g.state.rows.Pending = true },
 		"3 memory errors that could not be corrected":                                     func(g *pretendGPU) { g.state.ecc.Volatile = 3 },
