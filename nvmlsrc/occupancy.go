@@ -91,9 +91,10 @@ func (o Occupancy) others(pids []int) []int {
 	return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return o.Ours != nil && o.Ours(pid) })
 }
 
-// forever is longer than any process runs. A class alone does not keep a job from being
-// taken back for a queue's guarantee; that it has not run for its least time does.
-const forever = 10_000 * 365 * berth.Day
+// forever is longer than any process runs, and less than the longest span that the core
+// takes, which is 278 years. A class alone does not keep a job from being taken back for a
+// queue's guarantee; that it has not run for its least time does.
+const forever = 250 * 365 * berth.Day
 
 func (o Occupancy) job(g *GPU, claim berth.Claim, at mig.Placement, now berth.Time) berth.JobObserved {
 	id := o.prefix() + cmp.Or(g.UUID, fmt.Sprintf("gpu%d", g.Index))
