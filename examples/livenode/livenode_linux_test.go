@@ -473,7 +473,7 @@ func TestOthers(t *testing.T) {
 	b := start(t)
 	uuid := b.inventory().GPUs[5].UUID
 	require.NoError(t, b.o.machine.pretend.Start(123, uuid))
-	b.until("it is seen", func() bool { return b.decided("GPU 5 is taken by somebody else") })
+	b.until("it is seen", func() bool { return b.decided("GPU 5 is used by a process outside livenode") })
 	b.submits(counts("all", 8), counts("most", 7))
 	b.becomes("most", "running")
 	require.Equal(t, "GPUs 0-4,6-7", b.job("most").Place)
@@ -580,12 +580,12 @@ func serving(t *testing.T, folder string, flags ...string) *exec.Cmd {
 // where it cannot be played.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	for box, last := range map[string]string{"hgx-h100": "all 14 things were as told", "pcie": "all 12 things were as told"} {
+	for box, last := range map[string]string{"hgx-h100": "all 14 checks passed", "pcie": "all 12 checks passed"} {
 		var stdout, stderr bytes.Buffer
 		require.Zero(t, livenode(t.Context(), []string{"demo", "-fake", box, "-pause", "0"}, &stdout, &stderr), "%s%s", &stdout, &stderr)
 		require.Contains(t, stdout.String(), last)
 	}
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, 1, livenode(t.Context(), []string{"demo", "-fake", "mig-h100", "-pause", "0"}, &stdout, &stderr))
-	require.Contains(t, stderr.String(), "needs GPUs that are not divided")
+	require.Contains(t, stderr.String(), "needs GPUs that are idle and not partitioned")
 }
