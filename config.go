@@ -158,8 +158,8 @@ const (
 
 const localityNames enum.Names = "strict|balanced|loose"
 
-// ParseLocality is the inverse of Locality.String.
-func ParseLocality(s string) (Locality, error) {
+// parseLocality is the inverse of Locality.String.
+func parseLocality(s string) (Locality, error) {
 	return parseEnum[Locality]("locality", localityNames, s)
 }
 
@@ -171,7 +171,7 @@ func (l Locality) MarshalText() ([]byte, error) { return marshalEnum("locality",
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (l *Locality) UnmarshalText(b []byte) error { return unmarshalEnum(l, ParseLocality, b) }
+func (l *Locality) UnmarshalText(b []byte) error { return unmarshalEnum(l, parseLocality, b) }
 
 // WithDefaults returns the limits with defaults for the fields that are zero.
 func (l Limits) WithDefaults() Limits {
@@ -253,19 +253,6 @@ func (f *Fabric) check(levels []string) *Error {
 		}
 	}
 	return nil
-}
-
-// Clone returns a copy that shares no memory that the caller could change.
-func (c Config) Clone() Config {
-	c.Levels = append([]string(nil), c.Levels...)
-	c.Fabric.Oversubscription = slices.Clone(c.Fabric.Oversubscription)
-	c.Policy.HotSpares = slices.Clone(c.Policy.HotSpares)
-	c.Policy.Preemption.Grace = slices.Clone(c.Policy.Preemption.Grace)
-	c.Policy.Geometry = slices.Clone(c.Policy.Geometry)
-	for i := range c.Policy.Geometry {
-		c.Policy.Geometry[i].Layout = slices.Clone(c.Policy.Geometry[i].Layout)
-	}
-	return c
 }
 
 func (l *Limits) check() *Error {

@@ -34,8 +34,8 @@ const (
 
 const defragmentationModeNames enum.Names = "propose|on|off"
 
-// ParseDefragmentationMode is the inverse of MovesMode.String.
-func ParseDefragmentationMode(s string) (DefragmentationMode, error) {
+// parseDefragmentationMode is the inverse of DefragmentationMode.String.
+func parseDefragmentationMode(s string) (DefragmentationMode, error) {
 	return parseEnum[DefragmentationMode]("mode", defragmentationModeNames, s)
 }
 
@@ -52,5 +52,5 @@ func (m DefragmentationMode) MarshalText() ([]byte, error) {
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
 func (m *DefragmentationMode) UnmarshalText(b []byte) error {
-	return unmarshalEnum(m, ParseDefragmentationMode, b)
+	return unmarshalEnum(m, parseDefragmentationMode, b)
 }

@@ -22,8 +22,8 @@ const (
 
 const classNames enum.Names = "batch|interactive|latency-critical"
 
-// ParseClass is the inverse of Class.String.
-func ParseClass(s string) (Class, error) { return parseEnum[Class]("class", classNames, s) }
+// parseClass is the inverse of Class.String.
+func parseClass(s string) (Class, error) { return parseEnum[Class]("class", classNames, s) }
 
 // String is the word for it, as in JSON.
 func (c Class) String() string { return enum.Text(classNames, c, "Class(%d)") }
@@ -33,7 +33,7 @@ func (c Class) MarshalText() ([]byte, error) { return marshalEnum("class", class
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (c *Class) UnmarshalText(b []byte) error { return unmarshalEnum(c, ParseClass, b) }
+func (c *Class) UnmarshalText(b []byte) error { return unmarshalEnum(c, parseClass, b) }
 
 // A ShareMode says how members share one GPU.
 type ShareMode uint8
@@ -48,8 +48,8 @@ const (
 
 const shareModeNames enum.Names = "mps|time-slice"
 
-// ParseShareMode is the inverse of ShareMode.String.
-func ParseShareMode(s string) (ShareMode, error) {
+// parseShareMode is the inverse of ShareMode.String.
+func parseShareMode(s string) (ShareMode, error) {
 	return parseEnum[ShareMode]("mode", shareModeNames, s)
 }
 
@@ -61,7 +61,7 @@ func (m ShareMode) MarshalText() ([]byte, error) { return marshalEnum("mode", sh
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (m *ShareMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseShareMode, b) }
+func (m *ShareMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, parseShareMode, b) }
 
 // A GPUMode is how a GPU may be used. It is in one mode at a time, and a change is an
 // order: see Repartition.
@@ -84,8 +84,8 @@ const (
 
 const gpuModeNames enum.Names = "unset|whole|mig|mps|time-slice"
 
-// ParseGPUMode is the inverse of GPUMode.String.
-func ParseGPUMode(s string) (GPUMode, error) { return parseSet[GPUMode]("mode", gpuModeNames, s) }
+// parseGPUMode is the inverse of GPUMode.String.
+func parseGPUMode(s string) (GPUMode, error) { return parseSet[GPUMode]("mode", gpuModeNames, s) }
 
 // String is the word for it, as in JSON.
 func (m GPUMode) String() string { return enum.Text(gpuModeNames, m, "GPUMode(%d)") }
@@ -95,7 +95,7 @@ func (m GPUMode) MarshalText() ([]byte, error) { return marshalSet("mode", gpuMo
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (m *GPUMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, ParseGPUMode, b) }
+func (m *GPUMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, parseGPUMode, b) }
 
 // A ReplicaState is where one replica of a job stands. The drawing in the manual has the steps
 // between them.
@@ -117,8 +117,8 @@ const (
 
 const replicaStateNames enum.Names = "pending|binding|running|repairing|releasing"
 
-// ParseReplicaState is the inverse of State.String.
-func ParseReplicaState(s string) (ReplicaState, error) {
+// parseReplicaState is the inverse of ReplicaState.String.
+func parseReplicaState(s string) (ReplicaState, error) {
 	return parseEnum[ReplicaState]("state", replicaStateNames, s)
 }
 
@@ -132,7 +132,7 @@ func (s ReplicaState) MarshalText() ([]byte, error) {
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (s *ReplicaState) UnmarshalText(b []byte) error { return unmarshalEnum(s, ParseReplicaState, b) }
+func (s *ReplicaState) UnmarshalText(b []byte) error { return unmarshalEnum(s, parseReplicaState, b) }
 
 // An Outcome is how an order ended, as its report tells.
 type Outcome uint8
@@ -150,8 +150,8 @@ const (
 
 const outcomeNames enum.Names = "unset|done|failed|partial"
 
-// ParseOutcome is the inverse of Outcome.String.
-func ParseOutcome(s string) (Outcome, error) { return parseSet[Outcome]("outcome", outcomeNames, s) }
+// parseOutcome is the inverse of Outcome.String.
+func parseOutcome(s string) (Outcome, error) { return parseSet[Outcome]("outcome", outcomeNames, s) }
 
 // String is the word for it, as in JSON.
 func (o Outcome) String() string { return enum.Text(outcomeNames, o, "Outcome(%d)") }
@@ -161,7 +161,7 @@ func (o Outcome) MarshalText() ([]byte, error) { return marshalSet("outcome", ou
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (o *Outcome) UnmarshalText(b []byte) error { return unmarshalEnum(o, ParseOutcome, b) }
+func (o *Outcome) UnmarshalText(b []byte) error { return unmarshalEnum(o, parseOutcome, b) }
 
 func parseEnum[E ~uint8](field string, names enum.Names, s string) (E, error) {
 	v, ok := enum.Parse[E](names, s)

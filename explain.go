@@ -1,12 +1,7 @@
 package berth
 
 import (
-	"fmt"
-	"strings"
-
-	"github.com/berth-sched/berth/internal/decimal"
 	"github.com/berth-sched/berth/preempt"
-	"github.com/berth-sched/berth/quota"
 )
 
 // An Explanation tells where a job stands.
@@ -180,25 +175,6 @@ const (
 	// not in one domain of the required level.
 	ReasonFragmented ReasonCode = "fragmented"
 )
-
-// Amount prints an amount of a resource in the unit that people use, as in
-// "7.5 GPUs".
-func Amount(r quota.Resource, v int64) string {
-	if product, ok := strings.CutPrefix(string(r), string(quota.GPUMilli)+":"); ok {
-		return decimal.Milli(v) + " " + product
-	}
-	unit, inMilli := "GPU", true
-	if h, ok := r.Host(); ok {
-		unit, inMilli = h.Unit()
-	}
-	switch {
-	case !inMilli:
-		return fmt.Sprintf("%d %s", v, unit)
-	case v == 1000:
-		return "1 " + unit
-	}
-	return decimal.Milli(v) + " " + unit + "s"
-}
 
 // A Victim is a replica that is evicted for another, or would have to be.
 type Victim struct {

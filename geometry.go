@@ -58,8 +58,8 @@ const (
 
 const geometryKindNames enum.Names = "fixed|adaptive|per-claim"
 
-// ParseGeometryKind is the inverse of GeometryKind.String.
-func ParseGeometryKind(s string) (GeometryKind, error) {
+// parseGeometryKind is the inverse of GeometryKind.String.
+func parseGeometryKind(s string) (GeometryKind, error) {
 	return parseEnum[GeometryKind]("kind", geometryKindNames, s)
 }
 
@@ -71,7 +71,7 @@ func (k GeometryKind) MarshalText() ([]byte, error) { return marshalEnum("kind",
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
-func (k *GeometryKind) UnmarshalText(b []byte) error { return unmarshalEnum(k, ParseGeometryKind, b) }
+func (k *GeometryKind) UnmarshalText(b []byte) error { return unmarshalEnum(k, parseGeometryKind, b) }
 
 // WithDefaults returns the geometry with defaults for the fields that are zero.
 func (g Geometry) WithDefaults() Geometry {

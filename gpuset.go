@@ -11,15 +11,26 @@ import (
 // it is the ascending list of the indexes.
 type GPUSet uint64
 
-// GPUSetOf builds a set from indexes. Indexes outside 0..63 are left out.
+// GPUSetOf builds a set from indexes. It panics where one is outside 0..63, as an array does: a
+// set that lacks a GPU is worse. Indexes from outside the program are for NewGPUSet.
 func GPUSetOf(indexes ...int) GPUSet {
-	var s GPUSet
-	for _, i := range indexes {
-		if i >= 0 && i < MaxGPUs {
-			s |= 1 << i
-		}
+	s, err := NewGPUSet(indexes...)
+	if err != nil {
+		panic(err.Error())
 	}
 	return s
+}
+
+// NewGPUSet builds a set from indexes. It refuses those outside 0..63 with an [*Error].
+func NewGPUSet(indexes ...int) (GPUSet, error) {
+	var s GPUSet
+	for _, i := range indexes {
+		if i < 0 || i >= MaxGPUs {
+			return 0, &Error{Event: "gpus", Kind: ErrInvalid, Reason: fmt.Sprintf("index %d is outside 0..%d", i, MaxGPUs-1)}
+		}
+		s |= 1 << i
+	}
+	return s, nil
 }
 
 // Len is the number of GPUs in the set.

@@ -2,8 +2,6 @@ package berth
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -61,10 +59,10 @@ type Group struct {
 	Name string `json:"name,omitempty"`
 	// Members is the number of members.
 	Members int `json:"members"`
-	// MinMembers is the number of members without which the gang is not worth starting; zero:
-	// all of them. A gang that started short grows as capacity appears; its members above the
-	// minimum are a surplus, which it gives up, without a checkpoint, before any job is
-	// evicted whole.
+	// MinMembers is the least number of members to start with; zero: all of them, so that the
+	// gang is not elastic. A gang that started short grows as capacity appears; its members
+	// above the minimum are a surplus, which it gives up, without a checkpoint, before any job
+	// is evicted whole.
 	MinMembers int `json:"minMembers,omitempty"`
 	// Claim is what each member needs, on one node.
 	Claim Claim `json:"claim,omitzero"`
@@ -74,8 +72,9 @@ type Group struct {
 	Topology Topology `json:"topology,omitzero"`
 }
 
-// A Claim is what one member needs on its node. At most one of GPUs, MIG, Fraction
-// and Share is set; with none the member needs the host alone.
+// A Claim is what one member needs on its node. At most one of GPUs, MIG, MinInstance
+// and Share is set; with none the member needs the host alone. [WholeGPUs], [MIGInstance],
+// [InstanceWith], [SharedGPU] and [HostOnly] make claims that are one of these.
 type Claim struct {
 	// GPUs is a number of whole GPUs.
 	GPUs int `json:"gpus,omitempty"`
@@ -93,6 +92,38 @@ type Claim struct {
 	CPUMilli int64 `json:"cpuMilli,omitempty"`
 	// MemoryMiB is host memory.
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+}
+
+// What the functions that make claims return is a plain value: its other fields may be set, and
+// JobSubmitted checks the whole.
+
+// WholeGPUs is a claim for n whole GPUs of one node.
+func WholeGPUs(n int) Claim { return Claim{GPUs: n} }
+
+// MIGInstance is a claim for one instance of a profile, such as "3g.40gb" or "cpx_nps1".
+func MIGInstance(profile string) Claim { return Claim{MIG: profile} }
+
+// InstanceWith is a claim for one instance that has at least so many streaming multiprocessors
+// and so much memory; zero: any.
+func InstanceWith(minSMs int, minMemoryMiB int64) Claim {
+	return Claim{MinInstance: &MinInstance{MinSMs: minSMs, MinMemoryMiB: minMemoryMiB}}
+}
+
+// SharedGPU is a claim for so many thousandths of one GPU, and memory in proportion. Members
+// share with those of their trust domain alone: see Job.Tenant.
+func SharedGPU(mode ShareMode, gpuMilli int) Claim {
+	return Claim{Share: &Share{Mode: mode, GPUMilli: gpuMilli}}
+}
+
+// HostOnly is a claim for the host alone: thousandths of a core, and MiB.
+func HostOnly(cpuMilli, memoryMiB int64) Claim {
+	return Claim{CPUMilli: cpuMilli, MemoryMiB: memoryMiB}
+}
+
+// WithHost is the claim with host CPU, in thousandths of a core, and host memory for each member.
+func (cl Claim) WithHost(cpuMilli, memoryMiB int64) Claim {
+	cl.CPUMilli, cl.MemoryMiB = cpuMilli, memoryMiB
+	return cl
 }
 
 // Host is what the claim asks of the host.
@@ -197,57 +228,11 @@ type MemberRef struct {
 // String is "GROUP[INDEX]".
 func (m MemberRef) String() string { return fmt.Sprintf("%s[%d]", m.Group, m.Index) }
 
-// Clone returns a copy that shares no memory that the caller could change.
-func (j *Job) Clone() Job {
-	c := *j
-	c.Groups = slices.Clone(j.Groups)
-	for i := range c.Groups {
-		g := &c.Groups[i]
-		g.Claim.Share, g.Claim.MinInstance = copied(g.Claim.Share), copied(g.Claim.MinInstance)
-		g.Selector = g.Selector.Clone()
-		g.Topology.Segments = slices.Clone(g.Topology.Segments)
-	}
-	c.Service = copied(j.Service)
-	return c
-}
-
-// copied returns a pointer to a copy of what a pointer leads to.
-func copied[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	v := *p
-	return &v
-}
-
 // WantsInstance reports whether the claim is for an instance of a divided GPU.
 func (cl *Claim) WantsInstance() bool { return cl.MIG != "" || cl.MinInstance != nil }
 
 // WantsDevice reports whether the claim is for GPUs or a part of one.
 func (cl *Claim) WantsDevice() bool { return cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance() }
-
-// Clone returns a copy that shares no memory that the caller could change.
-func (s Selector) Clone() Selector {
-	s.Pools, s.Products, s.Labels = slices.Clone(s.Pools), slices.Clone(s.Products), maps.Clone(s.Labels)
-	return s
-}
-
-// Clone returns a copy that shares no memory that the caller could change.
-func (n *Node) Clone() Node {
-	c := *n
-	c.Domains = slices.Clone(n.Domains)
-	c.GPUs = slices.Clone(n.GPUs)
-	for i := range c.GPUs {
-		c.GPUs[i].Instances = slices.Clone(c.GPUs[i].Instances)
-	}
-	c.NICs = slices.Clone(n.NICs)
-	c.Links = slices.Clone(n.Links)
-	for i := range c.Links {
-		c.Links[i] = slices.Clone(c.Links[i])
-	}
-	c.Labels = maps.Clone(n.Labels)
-	return c
-}
 
 // CheckTimes refuses spans of the job that are negative or too long.
 func (j *Job) CheckTimes() *Error {

@@ -1,7 +1,10 @@
 package berth
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,6 +106,91 @@ type NIC struct {
 	MbitPerSecond int64 `json:"mbitPerSecond,omitempty"`
 	// NUMANode as in GPU.
 	NUMANode Ordinal `json:"numaNode,omitzero"`
+}
+
+// An Ordinal is a number that counts from 0 and may not be known, such as that of a NUMA node or
+// of a rail. The zero value is: not known. In JSON it is the number, and null or left out where
+// it is not known. Ordinals can be compared with ==.
+type Ordinal struct{ next int32 } // the number and one; 0: not known
+
+// OrdinalOf is the ordinal of a number. A number outside 0..1000000, such as the -1 of the
+// kernel, is not known.
+func OrdinalOf(n int) Ordinal {
+	if n < 0 || n > limits.MaxOrdinal {
+		return Ordinal{}
+	}
+	return Ordinal{int32(n) + 1}
+}
+
+// Number is the number, and whether it is known.
+func (o Ordinal) Number() (int, bool) { return int(o.next) - 1, o.next != 0 }
+
+// String prints the number, or "unknown".
+func (o Ordinal) String() string {
+	if o.next == 0 {
+		return "unknown"
+	}
+	return strconv.Itoa(int(o.next) - 1)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o Ordinal) MarshalJSON() ([]byte, error) {
+	if o.next == 0 {
+		return []byte("null"), nil
+	}
+	return []byte(o.String()), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses what is not a number from 0 on: one that
+// is not known is left out.
+func (o *Ordinal) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*o = Ordinal{}
+		return nil
+	}
+	var n int
+	if err := json.Unmarshal(b, &n); err != nil || n < 0 || n > limits.MaxOrdinal {
+		return &Error{Event: "ordinal", Kind: ErrInvalid, Reason: fmt.Sprintf("is not a number in 0..%d; leave out what is not known", limits.MaxOrdinal)}
+	}
+	*o = OrdinalOf(n)
+	return nil
+}
+
+// EqualGPUs lists n GPUs that are like one, as Node.GPUs. Where the one has NVLink all of them
+// reach each other, as its Clique says. UUIDs and PCI addresses are each GPU's own, and left
+// empty. Instances of the one are copied. None for n below 1; a node takes up to [MaxGPUs], and
+// EqualGPUs panics above it.
+func EqualGPUs(n int, one GPU) []GPU {
+	if n > MaxGPUs {
+		panic("berth: a node has more than MaxGPUs GPUs")
+	}
+	gpus := make([]GPU, max(n, 0))
+	for i := range gpus {
+		gpus[i] = one
+		gpus[i].UUID, gpus[i].PCI = "", ""
+		gpus[i].Instances = append(one.Instances[:0:0], one.Instances...)
+	}
+	return gpus
+}
+
+// DomainPath is the path of a node through the levels of the fleet, as Node.Domains, from the name
+// of its domain at each level: {"leaf": "leaf-7", "spine": "east"}. A level without a name, and a
+// name for what is no level, are refused with an [*Error]. O(levels).
+func (c *Config) DomainPath(domains map[string]string) ([]string, error) {
+	path := make([]string, 0, len(c.Levels))
+	for _, level := range c.Levels {
+		name := domains[level]
+		if name == "" {
+			return nil, &Error{Event: "domains", Field: level, Kind: ErrInvalid, Reason: "has no name"}
+		}
+		path = append(path, name)
+	}
+	for _, level := range slices.Sorted(maps.Keys(domains)) {
+		if !slices.Contains(c.Levels, level) {
+			return nil, &Error{Event: "domains", Field: level, Kind: ErrUnknown, Reason: "is not one of the levels"}
+		}
+	}
+	return path, nil
 }
 
 // A ComputeCapability is a version of the GPU's instruction set: 9.0 is
@@ -225,12 +313,4 @@ func (c *NIC) check() *Error {
 		return err.in("name")
 	}
 	return checkAmount(c.MbitPerSecond).in("mbitPerSecond")
-}
-
-// Detail joins an event with the reason that came with it, for [Cause].
-func Detail(what, reason string) string {
-	if reason == "" {
-		return what
-	}
-	return what + ": " + reason
 }

@@ -71,8 +71,8 @@ const (
 
 const preemptionModeNames enum.Names = "on|reclaim|off"
 
-// ParsePreemptionMode is the inverse of PreemptionMode.String.
-func ParsePreemptionMode(s string) (PreemptionMode, error) {
+// parsePreemptionMode is the inverse of PreemptionMode.String.
+func parsePreemptionMode(s string) (PreemptionMode, error) {
 	return parseEnum[PreemptionMode]("mode", preemptionModeNames, s)
 }
 
@@ -89,7 +89,7 @@ func (m PreemptionMode) MarshalText() ([]byte, error) {
 // UnmarshalText implements [encoding.TextUnmarshaler]. An unknown word is refused with an
 // *[Error].
 func (m *PreemptionMode) UnmarshalText(b []byte) error {
-	return unmarshalEnum(m, ParsePreemptionMode, b)
+	return unmarshalEnum(m, parsePreemptionMode, b)
 }
 
 // A RateLimit is how many evictions there may be in a time. The zero value is no limit.

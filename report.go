@@ -175,15 +175,6 @@ type Totals struct {
 	PlacementAttempts int64 `json:"placementAttempts"`
 }
 
-// Add adds another count to it, field by field.
-func (g *GPUCount) Add(h GPUCount) {
-	g.AllMilli += h.AllMilli
-	g.HeldMilli += h.HeldMilli
-	g.FreeMilli += h.FreeMilli
-	g.OutOfServiceMilli += h.OutOfServiceMilli
-	g.StrandedMilli += h.StrandedMilli
-}
-
 // MBps is a rate in megabytes (10^6 bytes) a second, one way: 50,000 is a NIC of
 // 400 Gbit/s, 450,000 the NVLinks of an H100, which its data sheet calls 900 GB/s both
 // ways together.

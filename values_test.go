@@ -2,6 +2,7 @@ package berth_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -35,7 +36,12 @@ func TestGPUSet(t *testing.T) {
 		require.NoError(t, json.Unmarshal(b, &back))
 		require.Equal(t, c.set, back)
 	}
-	require.Equal(t, berth.GPUSetOf(5), berth.GPUSetOf(-1, 5, 64))
+	for _, outside := range []int{-1, 64, math.MinInt, math.MaxInt} {
+		_, err := berth.NewGPUSet(5, outside)
+		require.ErrorIs(t, err, berth.ErrInvalid)
+		require.ErrorContains(t, err, fmt.Sprint(outside))
+		require.Panics(t, func() { berth.GPUSetOf(5, outside) })
+	}
 	require.False(t, berth.GPUSetOf(5).Has(64))
 }
 
@@ -67,33 +73,33 @@ func TestComputeCapability(t *testing.T) {
 // Every enumeration prints what it parses, and refuses the rest.
 func TestEnumsRoundTrip(t *testing.T) {
 	for c := range berth.ClassLatencyCritical + 1 {
-		back, err := berth.ParseClass(c.String())
-		require.NoError(t, err)
+		var back berth.Class
+		require.NoError(t, back.UnmarshalText([]byte(c.String())))
 		require.Equal(t, c, back)
 	}
 	for m := range berth.ShareTimeSlice + 1 {
-		back, err := berth.ParseShareMode(m.String())
-		require.NoError(t, err)
+		var back berth.ShareMode
+		require.NoError(t, back.UnmarshalText([]byte(m.String())))
 		require.Equal(t, m, back)
 	}
 	for l := range berth.LocalityLoose + 1 {
-		back, err := berth.ParseLocality(l.String())
-		require.NoError(t, err)
+		var back berth.Locality
+		require.NoError(t, back.UnmarshalText([]byte(l.String())))
 		require.Equal(t, l, back)
 	}
 	for s := range berth.ReplicaReleasing + 1 {
-		back, err := berth.ParseReplicaState(s.String())
-		require.NoError(t, err)
+		var back berth.ReplicaState
+		require.NoError(t, back.UnmarshalText([]byte(s.String())))
 		require.Equal(t, s, back)
 	}
 	for o := berth.OutcomeDone; o <= berth.OutcomePartial; o++ {
-		back, err := berth.ParseOutcome(o.String())
-		require.NoError(t, err)
+		var back berth.Outcome
+		require.NoError(t, back.UnmarshalText([]byte(o.String())))
 		require.Equal(t, o, back)
 	}
 	for m := berth.GPUModeWhole; m <= berth.GPUModeTimeSlice; m++ {
-		back, err := berth.ParseGPUMode(m.String())
-		require.NoError(t, err)
+		var back berth.GPUMode
+		require.NoError(t, back.UnmarshalText([]byte(m.String())))
 		require.Equal(t, m, back)
 	}
 	require.Equal(t, "Class(9)", berth.Class(9).String())
@@ -142,9 +148,9 @@ func TestUnsetIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "is not set")
 	}
 	for _, text := range []string{"", "unset"} {
-		_, err := berth.ParseOutcome(text)
+		err := new(berth.Outcome).UnmarshalText([]byte(text))
 		require.ErrorContains(t, err, `is none of ["done" "failed" "partial"]`)
-		_, err = berth.ParseGPUMode(text)
+		err = new(berth.GPUMode).UnmarshalText([]byte(text))
 		require.ErrorIs(t, err, berth.ErrInvalid)
 	}
 	var gpu berth.GPU

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -33,7 +34,7 @@ func (c *Core) nodeJoined(e berth.NodeJoined) *berth.Error {
 
 // described is a node as the core keeps it: a copy in which every GPU has a mode.
 func described(n *berth.Node) berth.Node {
-	spec := n.Clone()
+	spec := contract.CloneNode(n)
 	for g := range spec.GPUs {
 		if spec.GPUs[g].Mode == berth.GPUModeUnset {
 			spec.GPUs[g].Mode = berth.GPUModeWhole
@@ -212,7 +213,7 @@ func (c *Core) nodeLost(e berth.NodeLost) *berth.Error {
 	c.books.SetSchedulable(n, false) // so that nothing is woken for it
 	c.backlog.Spoil(n)
 	c.state.NoteLoss(n.Spec.ID)
-	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail("node "+string(e.Node)+" lost", e.Reason)}
+	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: contract.Detail("node "+string(e.Node)+" lost", e.Reason)}
 	hit := c.books.Lose(n, cause, func(*record.Member) bool { return true })
 	c.gpus.RemoveNode(n)
 	c.backlog.DropEmpty(n.Reservations)
@@ -242,7 +243,7 @@ func (c *Core) condemn(n *record.Node, gpu int, reason string) {
 	c.books.SettleGPU(n, gpu)
 	c.books.Recount(n, n.CapacityNow())
 	c.upkeep.CountSound(n)
-	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: berth.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)}
+	cause := berth.Cause{Code: berth.CauseHardwareLost, Detail: contract.Detail(fmt.Sprintf("GPU %d of node %s failed", gpu, n.Spec.ID), reason)}
 	hit := c.books.Lose(n, cause, func(m *record.Member) bool { return berth.GPUSet(m.Hold.GPUs).Has(gpu) })
 	c.agenda.Lessen()
 	c.life.SettleAll(hit, cause)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -145,7 +146,7 @@ func bindCause(rep *record.Replica, reason string) berth.Cause {
 	if failed == 0 {
 		return rep.Release.Cause
 	}
-	return berth.Cause{Code: berth.CauseBindFailed, Detail: berth.Detail(fmt.Sprintf("%d members failed to start", failed), reason)}
+	return berth.Cause{Code: berth.CauseBindFailed, Detail: contract.Detail(fmt.Sprintf("%d members failed to start", failed), reason)}
 }
 
 // releaseReported frees the members that are gone. For the others the order
@@ -213,7 +214,7 @@ func (c *Core) memberFailed(e berth.MemberFailed) *berth.Error {
 			c.life.BackOff(rep)
 		}
 	}
-	c.life.Settle(rep, berth.Cause{Code: berth.CauseMemberFailed, Detail: berth.Detail(fmt.Sprintf("%d members died", len(flats)), e.Reason)})
+	c.life.Settle(rep, berth.Cause{Code: berth.CauseMemberFailed, Detail: contract.Detail(fmt.Sprintf("%d members died", len(flats)), e.Reason)})
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
 	"github.com/berth-sched/berth/core/internal/catalogue"
+	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/gpus"
 	"github.com/berth-sched/berth/core/internal/life"
@@ -53,7 +54,7 @@ func New(config berth.Config) (*Core, error) {
 		err.Event = "config"
 		return nil, err
 	}
-	config = config.Clone()
+	config = contract.CloneConfig(config)
 	config.Limits = config.Limits.WithDefaults()
 	config.Policy = config.Policy.WithDefaults()
 	fleet, err := gang.NewFleet(config.Levels...)
@@ -85,7 +86,7 @@ func build(config berth.Config, fleet *gang.Fleet) *Core {
 // Config returns a copy of the configuration in force, with the defaults filled in and the
 // policy of the last [berth.PolicyChanged].
 func (c *Core) Config() berth.Config {
-	return c.state.Config.Clone()
+	return contract.CloneConfig(c.state.Config)
 }
 
 // Now is the latest instant that the core has seen; zero before the first call.
@@ -123,7 +124,8 @@ func (c *Core) Ledger() ([]berth.LedgerLine, []berth.QueueTime) {
 	var lines []berth.LedgerLine
 	for _, key := range c.books.Ledger.Keys() {
 		allocated, active := c.books.Ledger.Read(key)
-		class, _ := berth.ParseClass(key.Class)
+		var class berth.Class
+		_ = class.UnmarshalText([]byte(key.Class)) // the ledger has it from Class.String
 		lines = append(lines, berth.LedgerLine{
 			Queue: berth.QueueID(key.Queue), Class: class, Product: key.Product, Tenant: berth.TenantID(key.Tenant),
 			Allocated: allocated, Active: active,

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/internal/sample"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/sample"
 )
 
 // newVariedCore has a replica in every state, a short gang, a share, failed and

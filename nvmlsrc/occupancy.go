@@ -100,6 +100,7 @@ func (o Occupancy) job(g *GPU, claim berth.Claim, at mig.Placement, now berth.Ti
 	if at != (mig.Placement{}) {
 		id += fmt.Sprintf("/%v", at)
 	}
+	gpus, _ := berth.NewGPUSet(g.Index) // none beyond what a node may have, which the core refuses
 	return berth.JobObserved{
 		Job: berth.Job{
 			ID: berth.JobID(id), Queue: o.Queue, Tenant: o.Tenant, Class: berth.ClassLatencyCritical,
@@ -113,7 +114,7 @@ func (o Occupancy) job(g *GPU, claim berth.Claim, at mig.Placement, now berth.Ti
 		},
 		Running: []berth.ObservedReplica{{
 			Incarnation: 1, Started: now,
-			Members: []berth.MemberPlacement{{Node: o.Node, GPUs: berth.GPUSetOf(g.Index), Instance: at}},
+			Members: []berth.MemberPlacement{{Node: o.Node, GPUs: gpus, Instance: at}},
 		}},
 	}
 }

@@ -13,11 +13,9 @@ import (
 func (a *arguments) defragmentation() berth.Defragmentation {
 	m := berth.Defragmentation{MaxMoves: a.integer("max-moves", 0)}
 	if text, ok := a.lookup("defragmentation"); ok {
-		mode, err := berth.ParseDefragmentationMode(text)
-		if err != nil {
+		if err := m.Mode.UnmarshalText([]byte(text)); err != nil {
 			a.fail("defragmentation=%s: %v", text, err)
 		}
-		m.Mode = mode
 	}
 	return m
 }

@@ -180,13 +180,11 @@ func (a *arguments) policy() berth.Policy {
 }
 
 func (a *arguments) locality() berth.Locality {
-	text, ok := a.lookup("locality")
-	if !ok {
-		return berth.LocalityStrict
-	}
-	l, err := berth.ParseLocality(text)
-	if err != nil {
-		a.fail("locality=%s: %v", text, err)
+	l := berth.LocalityStrict
+	if text, ok := a.lookup("locality"); ok {
+		if err := l.UnmarshalText([]byte(text)); err != nil {
+			a.fail("locality=%s: %v", text, err)
+		}
 	}
 	return l
 }
@@ -218,8 +216,8 @@ func (a *arguments) fabric() berth.Fabric {
 }
 
 func reportOrders(s *Session, a *arguments) ([]berth.Event, error) {
-	outcome, err := berth.ParseOutcome(a.word(1))
-	if err != nil {
+	var outcome berth.Outcome
+	if err := outcome.UnmarshalText([]byte(a.word(1))); err != nil {
 		return nil, err
 	}
 	var members []berth.MemberRef

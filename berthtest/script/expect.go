@@ -47,10 +47,11 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 		}
 		return a.finish(2)
 	}
-	want, err := berth.ParseReplicaState(a.word(1))
-	switch {
-	case err != nil:
+	var want berth.ReplicaState
+	if err := want.UnmarshalText([]byte(a.word(1))); err != nil {
 		return err
+	}
+	switch {
 	case !found:
 		return fmt.Errorf("there is no such replica")
 	case r.State != want:

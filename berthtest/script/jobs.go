@@ -58,11 +58,9 @@ func (a *arguments) job() berth.Job {
 	}
 	j.Checkpoint.Interval, j.Checkpoint.RestartCost = a.span("checkpoint-every"), a.span("restart")
 	if text, ok := a.lookup("class"); ok {
-		class, err := berth.ParseClass(text)
-		if err != nil {
+		if err := j.Class.UnmarshalText([]byte(text)); err != nil {
 			a.fail("class=%s: %v", text, err)
 		}
-		j.Class = class
 	}
 	groups := a.all("group")
 	if len(groups) == 0 {
@@ -123,11 +121,9 @@ func (a *arguments) group(name string, members int) berth.Group {
 	if _, ok := a.lookup("share"); ok {
 		share := &berth.Share{GPUMilli: a.integer("share", 0), MemoryMiB: a.memory("share-memory", 0)}
 		if text, ok := a.lookup("mode"); ok {
-			mode, err := berth.ParseShareMode(text)
-			if err != nil {
+			if err := share.Mode.UnmarshalText([]byte(text)); err != nil {
 				a.fail("mode=%s: %v", text, err)
 			}
-			share.Mode = mode
 		}
 		g.Claim.Share = share
 	}

@@ -14,8 +14,7 @@ import (
 func (a *arguments) partition() (berth.GPUMode, []mig.Placement) {
 	mode := berth.GPUModeWhole
 	if text, ok := a.lookup("mode"); ok {
-		var err error
-		if mode, err = berth.ParseGPUMode(text); err != nil {
+		if err := mode.UnmarshalText([]byte(text)); err != nil {
 			a.fail("mode=%s: %v", text, err)
 		}
 	}
@@ -59,8 +58,8 @@ func setTable(_ *Session, a *arguments) ([]berth.Event, error) {
 func (a *arguments) geometry(text string) berth.Geometry {
 	pool, rest, _ := strings.Cut(text, ":")
 	word, pairs, more := strings.Cut(rest, ":")
-	kind, err := berth.ParseGeometryKind(word)
-	if err != nil {
+	var kind berth.GeometryKind
+	if err := kind.UnmarshalText([]byte(word)); err != nil {
 		a.fail("geometry=%s is not of the form pool:kind:key=value,...: %v", text, err)
 		return berth.Geometry{}
 	}

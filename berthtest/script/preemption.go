@@ -21,16 +21,14 @@ func (a *arguments) preemption() berth.Preemption {
 		},
 	}
 	if text, ok := a.lookup("preemption"); ok {
-		mode, err := berth.ParsePreemptionMode(text)
-		if err != nil {
+		if err := p.Mode.UnmarshalText([]byte(text)); err != nil {
 			a.fail("preemption=%s: %v", text, err)
 		}
-		p.Mode = mode
 	}
 	for _, pair := range a.list("grace") {
 		name, text, _ := strings.Cut(pair, ":")
-		class, err := berth.ParseClass(name)
-		if err != nil {
+		var class berth.Class
+		if err := class.UnmarshalText([]byte(name)); err != nil {
 			a.fail("grace=%s: %v", pair, err)
 		}
 		timeout, err := parseSpan(text)

@@ -14,8 +14,8 @@ import (
 	"github.com/berth-sched/berth/berthtest/script"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
-	"github.com/berth-sched/berth/internal/statetable"
 	"github.com/berth-sched/berth/internal/drawn"
+	"github.com/berth-sched/berth/internal/statetable"
 )
 
 // The tables of package statetable are true: the core takes no step that no row allows, in worlds

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-sched/berth/berthtest/check"
 	"github.com/berth-sched/berth/berthtest/sim"
 	"github.com/berth-sched/berth/core"
-	"github.com/berth-sched/berth/internal/statetable"
 	"github.com/berth-sched/berth/internal/drawn"
+	"github.com/berth-sched/berth/internal/statetable"
 )
 
 // TestSwarm runs tiny worlds with random faults under the checker; then the faults

@@ -240,7 +240,8 @@ func nearest(paths []nodegraph.PathKind) string {
 	var set berth.GPUSet
 	for i, kind := range paths {
 		if kind == best {
-			set |= berth.GPUSetOf(i)
+			one, _ := berth.NewGPUSet(i) // a machine may have more GPUs than a set
+			set |= one
 		}
 	}
 	return fmt.Sprintf("%v (%v)", set, best)
@@ -268,7 +269,8 @@ func (m *machine) profileSections() string {
 		var alike berth.GPUSet
 		for j := range m.GPUs {
 			if m.GPUs[j].MIG.Capable && reflect.DeepEqual(profilesOf(&m.GPUs[j]), profiles) {
-				alike |= berth.GPUSetOf(j)
+				one, _ := berth.NewGPUSet(j)
+				alike |= one
 			}
 		}
 		done |= alike

@@ -3,7 +3,7 @@
 //
 //	0s: start train[0] on node-a, GPUs 0-3
 //	0s: start train[1] on node-b, GPUs 0-3
-//	0s: tune waits: 0 of 1 members of the gang (2 GPUs each) fit now
+//	0s: tune waits: 0 of 1 member of the gang (2 GPUs each) fit now
 //	1m0s: start tune[0] on node-a, GPUs 0-1
 package main
 

@@ -76,6 +76,8 @@ var notByOwners = map[string]string{
 	"core.Core.restore: core/internal/record.UsePart":                                     restores,
 	"core.Core.restore: core/internal/state.State":                                        restores,
 	"core.readSnapshot: .Config":                                                          restores,
+	"core/internal/contract.CloneConfig: .Config":                                         "a copy, before anybody has it",
+	"core/internal/contract.CloneConfig: .Policy":                                         "a copy, before anybody has it",
 	"core.restore: core/internal/books.Books":                                             restores,
 	"core.restore: core/internal/catalogue.Catalogue":                                     restores,
 	"core/internal/admission.Admission.restoreJob: core/internal/record.JobPart":          restores,

@@ -37,6 +37,7 @@ type room struct {
 // floors are the rooms from the ground up; those on one floor do not know each other.
 var floors = [][]room{
 	{
+		{"core/internal/contract", "", []string{"quota"}},
 		{"core/internal/invariant", "", nil},
 		{"core/internal/refusal", "", nil},
 		{"core/internal/agenda", "Agenda", nil},
@@ -111,7 +112,7 @@ var thirdParty = []string{"github.com/google/btree"}
 // readers names packages that stand beside those that decide, each with the modules
 // that it draws in.
 var readers = map[string][]string{
-	"topology/fabric":              {"go.yaml.in/yaml/v3"},
+	"topology/fabric": {"go.yaml.in/yaml/v3"},
 }
 
 // impure are the functions and variables of otherwise pure packages that read

@@ -65,8 +65,8 @@ func (s *source) blocks(blocks []block, sizes []sized, field string) (*Fabric, e
 			f.Nodes = append(f.Nodes, Node{Name: name, Path: slices.Clone(path)})
 		}
 	}
-	if len(f.Nodes) > MaxNodes {
-		return nil, s.refuse(ErrLimit, 0, "", "there are more than %d nodes", MaxNodes)
+	if len(f.Nodes) > maxNodes {
+		return nil, s.refuse(ErrLimit, 0, "", "there are more than %d nodes", maxNodes)
 	}
 	slices.SortFunc(f.Nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	return f, nil
@@ -81,8 +81,8 @@ func (s *source) ratios(sizes []sized, field string) ([]int, error) {
 		case i >= maxBlockSizes:
 			at.Reason, at.Kind = fmt.Sprintf("more than %d sizes", maxBlockSizes), ErrLimit
 			return nil, at
-		case size.nodes < 1 || size.nodes > MaxNodes:
-			at.Reason = fmt.Sprintf("the size %d is not within 1 and %d", size.nodes, MaxNodes)
+		case size.nodes < 1 || size.nodes > maxNodes:
+			at.Reason = fmt.Sprintf("the size %d is not within 1 and %d", size.nodes, maxNodes)
 			return nil, at
 		case i == 0:
 			continue
@@ -106,7 +106,7 @@ func aggregateNames(blocks []block, ratio int) []string {
 		for i, b := range together {
 			members[i] = b.name
 		}
-		names = append(names, CompressHostlist(members))
+		names = append(names, compressHostlist(members))
 	}
 	return names
 }

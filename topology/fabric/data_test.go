@@ -53,7 +53,7 @@ func TestTopographSamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, err := ReadTopograph(name, bytes.NewReader(shared(t, "topo/topograph/"+name)))
 			require.NoError(t, err)
-			require.NoError(t, f.Check())
+			require.NoError(t, f.check())
 			require.Len(t, f.Nodes, want.nodes)
 			require.Equal(t, levelNames(len(want.domains)), f.Levels)
 			islands := map[string]bool{}
@@ -86,7 +86,7 @@ func TestIslandsOfSamples(t *testing.T) {
 		with, err := f.WithIslands("island")
 		require.NoError(t, err)
 		require.Equal(t, want, with.Levels)
-		at, _ := with.Level("island")
+		at, _ := with.level("island")
 		for _, n := range with.Nodes {
 			require.Equal(t, n.Accelerator, n.Path[at])
 		}
@@ -138,7 +138,7 @@ func TestSlurmConfSamples(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"spine", "leaf"}, f.Levels)
 	require.Len(t, f.Nodes, 18)
-	n, _ := f.Node("dev13")
+	n, _ := f.node("dev13")
 	require.Equal(t, []string{"s3", "s2"}, n.Path)
 	roundTrip(t, f)
 
@@ -147,7 +147,7 @@ func TestSlurmConfSamples(t *testing.T) {
 	require.Equal(t, []string{"block-120", "block"}, f.Levels)
 	require.Equal(t, []int{30, 120}, f.BlockSizes)
 	require.Len(t, f.Nodes, 128)
-	n, _ = f.Node("node97")
+	n, _ = f.node("node97")
 	require.Equal(t, []string{"block[1-4]", "block4"}, n.Path)
 	roundTripBlocks(t, f)
 
@@ -192,7 +192,7 @@ func TestLingjun(t *testing.T) {
 	data := shared(t, "traces/lingjun/topo.csv.gz")
 	f, err := ReadLingjun("topo.csv.gz", bytes.NewReader(data))
 	require.NoError(t, err)
-	require.NoError(t, f.Check())
+	require.NoError(t, f.check())
 	require.Equal(t, []string{"core", "spine", "leaf"}, f.Levels)
 	require.Len(t, f.Nodes, 847)
 	names := domains(f)
@@ -216,6 +216,6 @@ func TestLingjun(t *testing.T) {
 	for l := range names {
 		require.Len(t, domains(q)[l], len(names[l]))
 	}
-	n, _ := q.Node("0c9d9de1b19e7f39b08f49ddfa26744ae26d3adf8bd59af1b16e203b6fa5fe4b")
+	n, _ := q.node("0c9d9de1b19e7f39b08f49ddfa26744ae26d3adf8bd59af1b16e203b6fa5fe4b")
 	require.Equal(t, []string{"G6", "P10", "P10-S14"}, n.Path)
 }

@@ -71,8 +71,9 @@
 // # Errors
 //
 // Every reader is strict: what it does not understand it refuses, with an [*Error]
-// that has file, line and reason, and one of the kinds Err. Inputs are bounded: see
-// MaxBytes and what stands beside it; a host list is refused before it is expanded.
+// that has file, line and reason, and one of the kinds Err. Inputs are bounded:
+// 16 MiB (but for a node list, which is read node by node), 262,144 nodes, 16 levels, 64
+// leaves of a node, 253 bytes of a name; a host list is refused before it is expanded.
 // Readers are deterministic and cost O(n log n) in what they read and expand, times
 // the levels.
 //

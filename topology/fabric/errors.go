@@ -32,17 +32,17 @@ var (
 // What a single input may hold. The limits are above any fleet known to its
 // authors and small enough that a hostile file costs little.
 const (
-	// MaxBytes is the size of one input; a node list has no such limit, for it is
+	// maxBytes is the size of one input; a node list has no such limit, for it is
 	// read node by node.
-	MaxBytes = 16 << 20
-	// MaxNodes is the number of nodes of a fabric.
-	MaxNodes = 1 << 18
-	// MaxLevels is the number of levels between the fleet and the node.
-	MaxLevels = 16
-	// MaxRails is the number of leaf switches of a node.
-	MaxRails = 64
-	// MaxName is the length of a name in bytes.
-	MaxName = 253
+	maxBytes = 16 << 20
+	// maxNodes is the number of nodes of a fabric.
+	maxNodes = 1 << 18
+	// maxLevels is the number of levels between the fleet and the node.
+	maxLevels = 16
+	// maxRails is the number of leaf switches of a node.
+	maxRails = 64
+	// maxName is the length of a name in bytes.
+	maxName = 253
 )
 
 // An Error is a refusal. A reader that refuses returns no fabric, a writer that
@@ -88,8 +88,8 @@ func (s *source) checkName(line int, field, name string) error {
 	switch {
 	case name == "":
 		return s.refuse(ErrInvalid, line, field, "a name is empty")
-	case len(name) > MaxName:
-		return s.refuse(ErrLimit, line, field, "a name has %d bytes, the limit is %d", len(name), MaxName)
+	case len(name) > maxName:
+		return s.refuse(ErrLimit, line, field, "a name has %d bytes, the limit is %d", len(name), maxName)
 	case !plainName(name):
 		return s.refuse(ErrInvalid, line, field, "the name %q has a character that host lists cannot carry", shorten(name))
 	}

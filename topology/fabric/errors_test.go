@@ -103,7 +103,7 @@ func TestSlurmConfRefusals(t *testing.T) {
 // deepTree has a switch more above each other than a fabric has levels.
 func deepTree() string {
 	var b strings.Builder
-	for i, name := range numbered("s", MaxLevels+1) {
+	for i, name := range numbered("s", maxLevels+1) {
 		if i == 0 {
 			b.WriteString("SwitchName=s0 Nodes=n\n")
 			continue
@@ -115,7 +115,7 @@ func deepTree() string {
 
 func TestTooManyRails(t *testing.T) {
 	var b strings.Builder
-	for _, name := range numbered("s", MaxRails+1) {
+	for _, name := range numbered("s", maxRails+1) {
 		b.WriteString("SwitchName=" + name + " Nodes=n\n")
 	}
 	_, err := ReadSlurmConf("rails", strings.NewReader(b.String()))
@@ -124,12 +124,12 @@ func TestTooManyRails(t *testing.T) {
 }
 
 func TestInputLimits(t *testing.T) {
-	_, err := ReadSlurmConf("big", io.LimitReader(repeating("# nothing\n"), MaxBytes+1))
+	_, err := ReadSlurmConf("big", io.LimitReader(repeating("# nothing\n"), maxBytes+1))
 	require.ErrorIs(t, err, ErrLimit)
 	// A little gzip that becomes a lot.
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
-	_, err = io.CopyN(w, repeating("a,b,c,d\n"), MaxBytes+1)
+	_, err = io.CopyN(w, repeating("a,b,c,d\n"), maxBytes+1)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	_, err = ReadLingjun("big", &zipped)

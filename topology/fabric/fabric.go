@@ -10,8 +10,8 @@ import (
 
 // A Fabric says where the nodes of a fleet are, whatever file told it.
 //
-// Invariants, which Check verifies:
-//  1. Levels are named, each name once, and there are at most MaxLevels.
+// Invariants, without which nothing is written or made a tree:
+//  1. Levels are named, each name once, and there are at most 16.
 //  2. Nodes are strictly ordered by name, and no name is empty.
 //  3. Every path names one domain for each level, and none is empty.
 //  4. Rails are none or at least two, and joined by "+" they are the name of one of
@@ -48,15 +48,15 @@ type Node struct {
 // railSign joins the leaves of a node that hangs on several.
 const railSign = "+"
 
-// Check verifies the invariants of a fabric and returns the first that does not
+// check verifies the invariants of a fabric and returns the first that does not
 // hold: ErrInvalid, ErrDuplicate or ErrLimit. What this package returns has passed.
 // O(nodes x levels).
-func (f *Fabric) Check() error {
+func (f *Fabric) check() error {
 	bad := func(kind error, field, format string, args ...any) error {
 		return &Error{Field: field, Reason: fmt.Sprintf(format, args...), Kind: kind}
 	}
-	if len(f.Levels) > MaxLevels {
-		return bad(ErrLimit, "levels", "%d levels, the limit is %d", len(f.Levels), MaxLevels)
+	if len(f.Levels) > maxLevels {
+		return bad(ErrLimit, "levels", "%d levels, the limit is %d", len(f.Levels), maxLevels)
 	}
 	for i, name := range f.Levels {
 		if name == "" || slices.Contains(f.Levels[:i], name) {
@@ -89,14 +89,14 @@ func (f *Fabric) Check() error {
 // railDomain names the domain of nodes that hang on the same leaves.
 func (n *Node) railDomain() string { return strings.Join(n.Rails, railSign) }
 
-// Level finds a level by its name.
-func (f *Fabric) Level(name string) (int, bool) {
+// level finds a level by its name.
+func (f *Fabric) level(name string) (int, bool) {
 	i := slices.Index(f.Levels, name)
 	return i, i >= 0
 }
 
-// Node finds a node by its name. O(log nodes).
-func (f *Fabric) Node(name string) (Node, bool) {
+// node finds a node by its name. O(log nodes).
+func (f *Fabric) node(name string) (Node, bool) {
 	i, ok := slices.BinarySearchFunc(f.Nodes, name, func(n Node, name string) int { return strings.Compare(n.Name, name) })
 	if !ok {
 		return Node{}, false
@@ -104,8 +104,8 @@ func (f *Fabric) Node(name string) (Node, bool) {
 	return f.Nodes[i], true
 }
 
-// Clone returns a copy that shares nothing with the fabric.
-func (f *Fabric) Clone() *Fabric {
+// clone returns a copy that shares nothing with the fabric.
+func (f *Fabric) clone() *Fabric {
 	c := &Fabric{Levels: slices.Clone(f.Levels), Nodes: slices.Clone(f.Nodes), BlockSizes: slices.Clone(f.BlockSizes)}
 	for i := range c.Nodes {
 		c.Nodes[i].Path = slices.Clone(c.Nodes[i].Path)
@@ -116,9 +116,10 @@ func (f *Fabric) Clone() *Fabric {
 
 // Tree returns the domain tree of the fabric, in which every node has nothing free
 // yet. The caller says of each node its class and its number of GPUs, since few
-// sources do. Errors are those of package topology, or of Check.
+// sources do. Errors are those of package topology, or ErrInvalid, ErrDuplicate
+// and ErrLimit for a broken invariant.
 func (f *Fabric) Tree(class func(Node) (topology.NodeClass, int)) (*topology.Tree, error) {
-	if err := f.Check(); err != nil {
+	if err := f.check(); err != nil {
 		return nil, err
 	}
 	tree, err := topology.NewTree(f.Levels...)

@@ -14,7 +14,7 @@ import (
 func parse(t require.TestingT, read func(string, io.Reader) (*Fabric, error), text string) *Fabric {
 	f, err := read("text", strings.NewReader(text))
 	require.NoError(t, err)
-	require.NoError(t, f.Check())
+	require.NoError(t, f.check())
 	return f
 }
 
@@ -42,7 +42,7 @@ func TestExpandHostlist(t *testing.T) {
 		"[1101-1102]":         "1101 1102",
 		"a[1][2]":             "a12",
 	} {
-		got, err := ExpandHostlist(expression)
+		got, err := expandHostlist(expression)
 		require.NoError(t, err, expression)
 		require.Equal(t, strings.Fields(want), got, expression)
 	}
@@ -62,7 +62,7 @@ func TestCompressHostlist(t *testing.T) {
 		"1101 1102":             "[1101-1102]",
 		"n99999999999999999999": "n99999999999999999999",
 	} {
-		require.Equal(t, want, CompressHostlist(strings.Fields(names)), names)
+		require.Equal(t, want, compressHostlist(strings.Fields(names)), names)
 	}
 }
 
@@ -104,7 +104,7 @@ SwitchName=island Nodes=far`)
 		"login: core/core-direct/core-direct",
 		"storage: core/spine1/spine1-direct",
 	}, paths(f))
-	both, _ := f.Node("both")
+	both, _ := f.node("both")
 	require.Equal(t, []string{"leaf2", "leaf3"}, both.Rails)
 }
 
@@ -286,7 +286,7 @@ blocks:
 	require.ErrorIs(t, err, ErrInvalid)
 
 	// An island may be wider than any switch.
-	wide := f.Clone()
+	wide := f.clone()
 	wide.Nodes[3].Path[0], wide.Nodes[3].Accelerator = "core2", "x"
 	with, err = wide.WithIslands("island")
 	require.NoError(t, err)
@@ -339,7 +339,7 @@ func TestCheck(t *testing.T) {
 		"-1 GPUs":                   {Nodes: []Node{{Name: "a", GPUs: -1}}},
 		"rails":                     {Levels: []string{"a"}, Nodes: []Node{{Name: "a", Path: []string{"x"}, Rails: []string{"x", "y"}}}},
 	} {
-		require.ErrorContains(t, f.Check(), reason)
+		require.ErrorContains(t, f.check(), reason)
 		require.Error(t, WriteSlurmTree(io.Discard, f))
 		require.Error(t, WriteSlurmBlock(io.Discard, f, Blocks{}))
 		_, err := f.Tree(nil)

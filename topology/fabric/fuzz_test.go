@@ -22,7 +22,7 @@ func decoded(t *testing.T, f *Fabric, err error) {
 		require.Error(t, refusal.Kind)
 		return
 	}
-	require.NoError(t, f.Check())
+	require.NoError(t, f.check())
 	for _, write := range []func(io.Writer) error{
 		func(w io.Writer) error { return WriteSlurmTree(w, f) },
 		func(w io.Writer) error { return WriteSlurmBlock(w, f, Blocks{}) },
@@ -36,10 +36,10 @@ func decoded(t *testing.T, f *Fabric, err error) {
 		require.Len(t, again.Nodes, len(f.Nodes))
 	}
 	if q, err := f.Qualify("-"); err == nil {
-		require.NoError(t, q.Check())
+		require.NoError(t, q.check())
 	}
 	if with, err := f.WithIslands("island"); err == nil {
-		require.NoError(t, with.Check())
+		require.NoError(t, with.check())
 	}
 }
 
@@ -116,13 +116,13 @@ func FuzzLingjun(f *testing.F) {
 func FuzzHostlist(f *testing.F) {
 	f.Add("a,r[1-2]n[01-03,7]x")
 	f.Fuzz(func(t *testing.T, expression string) {
-		names, err := ExpandHostlist(expression)
+		names, err := expandHostlist(expression)
 		if err != nil {
 			var refusal *Error
 			require.ErrorAs(t, err, &refusal)
 			return
 		}
-		again, err := ExpandHostlist(CompressHostlist(names))
+		again, err := expandHostlist(compressHostlist(names))
 		require.NoError(t, err)
 		slices.SortFunc(names, compareNatural)
 		require.True(t, slices.Equal(slices.Compact(names), again))

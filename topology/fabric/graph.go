@@ -73,8 +73,8 @@ func (g *graph) host(name string, line int) (h int32, isNew bool, err error) {
 	if h, ok := g.byName[name]; ok {
 		return h, false, nil
 	}
-	if len(g.hosts) >= MaxNodes {
-		return 0, false, g.refuse(ErrLimit, line, "", "there are more than %d nodes", MaxNodes)
+	if len(g.hosts) >= maxNodes {
+		return 0, false, g.refuse(ErrLimit, line, "", "there are more than %d nodes", maxNodes)
 	}
 	h = int32(len(g.hosts))
 	g.hosts = append(g.hosts, host{Node: Node{Name: name}, line: line})
@@ -85,8 +85,8 @@ func (g *graph) host(name string, line int) (h int32, isNew bool, err error) {
 // attach hangs a host on a switch.
 func (g *graph) attach(v, h int32, line int, field string) error {
 	node := &g.hosts[h]
-	if len(node.leaves) >= MaxRails {
-		return g.refuse(ErrLimit, line, field, "the node %q is on more than %d switches", node.Name, MaxRails)
+	if len(node.leaves) >= maxRails {
+		return g.refuse(ErrLimit, line, field, "the node %q is on more than %d switches", node.Name, maxRails)
 	}
 	if slices.Contains(node.leaves, v) {
 		return g.refuse(ErrDuplicate, line, field, "the node %q is named twice on %q", node.Name, g.vertices[v].name)
@@ -114,8 +114,8 @@ func (g *graph) fabric() (*Fabric, error) {
 	for i := range g.vertices {
 		levels = max(levels, g.vertices[i].height+1)
 	}
-	if levels > MaxLevels {
-		return nil, g.refuse(ErrLimit, 0, "", "the switches are %d levels deep, the limit is %d", levels, MaxLevels)
+	if levels > maxLevels {
+		return nil, g.refuse(ErrLimit, 0, "", "the switches are %d levels deep, the limit is %d", levels, maxLevels)
 	}
 	f := &Fabric{Levels: levelNames(levels), Nodes: make([]Node, 0, len(g.hosts))}
 	for i := range g.hosts {

@@ -16,14 +16,14 @@ const (
 	maxDigits = 18
 )
 
-// ExpandHostlist reads a host list expression of Slurm, such as "login,r[1-2]n[01-16]",
+// expandHostlist reads a host list expression of Slurm, such as "login,r[1-2]n[01-16]",
 // and returns the names in the order in which they are written; a bracket further
 // to the right runs faster. Any number of brackets may stand anywhere in a name. A
 // range is padded to the width of its lower end. Refusals: ErrSyntax, and ErrLimit
 // where there are more names than 32 MiB hold.
 //
 // The format is that of slurm.conf(5), "hostlist expressions".
-func ExpandHostlist(expression string) ([]string, error) {
+func expandHostlist(expression string) ([]string, error) {
 	return newSource("").hosts(0, "", expression)
 }
 
@@ -167,10 +167,10 @@ func shorten(s string) string {
 	return s
 }
 
-// CompressHostlist writes names as a host list that ExpandHostlist reads back as
+// compressHostlist writes names as a host list that expandHostlist reads back as
 // the same names, ordered and each once. Only the number at the end of a name is put
 // in brackets, which is what every version of Slurm reads. O(n log n).
-func CompressHostlist(names []string) string {
+func compressHostlist(names []string) string {
 	names = slices.Clone(names)
 	slices.SortFunc(names, compareNatural)
 	names = slices.Compact(names)

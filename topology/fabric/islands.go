@@ -15,10 +15,10 @@ import (
 // its own, named after the next level below.
 //
 // ErrConflict where there is no such place, or a made-up name is taken; ErrInvalid
-// where the level's name is, and whatever Check returns. BlockSizes are dropped, for
+// where the level's name is, and those of broken invariants. BlockSizes are dropped, for
 // the levels are no longer those of Slurm. O(nodes x levels).
 func (f *Fabric) WithIslands(level string) (*Fabric, error) {
-	if err := f.Check(); err != nil {
+	if err := f.check(); err != nil {
 		return nil, err
 	}
 	at := len(f.Levels)
@@ -28,10 +28,10 @@ func (f *Fabric) WithIslands(level string) (*Fabric, error) {
 		return nil, &Error{Field: "nodes", Kind: ErrConflict, Reason: fmt.Sprintf(
 			"the accelerator domain of %q, %q, crosses the domains of the level %s", node.Name, node.Accelerator, f.Levels[at])}
 	}
-	if len(f.Levels) == MaxLevels {
-		return nil, &Error{Field: "levels", Kind: ErrLimit, Reason: fmt.Sprintf("the fabric has %d levels already", MaxLevels)}
+	if len(f.Levels) == maxLevels {
+		return nil, &Error{Field: "levels", Kind: ErrLimit, Reason: fmt.Sprintf("the fabric has %d levels already", maxLevels)}
 	}
-	with := f.Clone()
+	with := f.clone()
 	with.BlockSizes = nil
 	with.Levels = slices.Insert(with.Levels, at, level)
 	madeUp := map[string]bool{}
@@ -53,7 +53,7 @@ func (f *Fabric) WithIslands(level string) (*Fabric, error) {
 		}
 		madeUp[key] = n.Accelerator == ""
 	}
-	if err := with.Check(); err != nil {
+	if err := with.check(); err != nil {
 		return nil, err
 	}
 	return with, nil
@@ -97,12 +97,12 @@ func (f *Fabric) splitIsland(level int) (Node, bool) {
 // that several have gets that of the parent in front, joined by the separator, as in
 // P8-S14. The writers for Slurm need that. Names that a level has from the one below
 // it by filling stay the same. ErrConflict where names are still not unique, and
-// whatever Check returns. O(nodes x levels).
+// those of broken invariants. O(nodes x levels).
 func (f *Fabric) Qualify(separator string) (*Fabric, error) {
-	if err := f.Check(); err != nil {
+	if err := f.check(); err != nil {
 		return nil, err
 	}
-	q := f.Clone()
+	q := f.clone()
 	q.qualify(f.repeated(), separator)
 	if again := q.repeated(); len(again) > 0 {
 		return nil, &Error{Field: "nodes", Kind: ErrConflict, Reason: fmt.Sprintf("%q still names several domains", slices.Sorted(maps.Keys(again))[0])}

@@ -116,8 +116,8 @@ func (l *labelReader) add(line int, field string, n LabeledNode) error {
 	if n.Name == "" {
 		return l.refuse(ErrInvalid, line, field, "the node has no name")
 	}
-	if len(l.rows) >= MaxNodes {
-		return l.refuse(ErrLimit, line, field, "there are more than %d nodes", MaxNodes)
+	if len(l.rows) >= maxNodes {
+		return l.refuse(ErrLimit, line, field, "there are more than %d nodes", maxNodes)
 	}
 	r := row{line: line, Node: Node{
 		Name:        n.Name,
@@ -152,7 +152,7 @@ func (l *labelReader) fabric() (*Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Check(); err != nil { // names of levels come from the caller
+	if err := f.check(); err != nil { // names of levels come from the caller
 		return nil, err
 	}
 	return f, nil

@@ -15,7 +15,7 @@ import (
 
 // places keeps of a fabric what a file of Slurm can say.
 func places(f *Fabric) *Fabric {
-	c := f.Clone()
+	c := f.clone()
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		*n = Node{Name: n.Name, Path: n.Path, Rails: n.Rails}
@@ -143,7 +143,7 @@ func TestTreeMatchesTheRuleAndComesBack(t *testing.T) {
 		w := drawNetwork(t, false)
 		f, err := ReadSlurmConf("random", strings.NewReader(w.conf()))
 		require.NoError(t, err)
-		require.NoError(t, f.Check())
+		require.NoError(t, f.check())
 		levels := 0
 		for s := range w.parents {
 			levels = max(levels, w.height(s)+1)
@@ -183,7 +183,7 @@ func TestRailsMatchTheRuleAndComeBack(t *testing.T) {
 		w := drawNetwork(t, true)
 		f, err := ReadSlurmConf("random", strings.NewReader(w.conf()))
 		require.NoError(t, err)
-		require.NoError(t, f.Check())
+		require.NoError(t, f.check())
 		for i, n := range f.Nodes {
 			var names []string
 			for l := range f.Levels {
@@ -236,7 +236,7 @@ func TestBlocksComeBack(t *testing.T) {
 		b.WriteString("BlockSizes=" + strings.Join(sizes, ","))
 		f, err := ReadSlurmConf("random", strings.NewReader(b.String()))
 		require.NoError(t, err)
-		require.NoError(t, f.Check())
+		require.NoError(t, f.check())
 		require.Len(t, f.Levels, len(sizes))
 		for l, level := range f.Levels[:len(f.Levels)-1] {
 			// The dumb twin: blocks are together exactly if their positions are.
@@ -244,8 +244,8 @@ func TestBlocksComeBack(t *testing.T) {
 			require.Equal(t, fmt.Sprintf("block-%d", ratio*size), level)
 			for i := range names {
 				for j := range names {
-					a, _ := f.Node(fmt.Sprintf("n%d-1", i))
-					b, _ := f.Node(fmt.Sprintf("n%d-1", j))
+					a, _ := f.node(fmt.Sprintf("n%d-1", i))
+					b, _ := f.node(fmt.Sprintf("n%d-1", j))
 					require.Equal(t, i/ratio == j/ratio, a.Path[l] == b.Path[l])
 				}
 			}
@@ -272,7 +272,7 @@ func TestHostlistsComeBack(t *testing.T) {
 	name := rapid.StringMatching(`[a-c]{0,2}[0-9]{1,3}([.x-][0-9]{0,2})?`)
 	drawn.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfN(name, 1, 30).Draw(t, "names")
-		got, err := ExpandHostlist(CompressHostlist(names))
+		got, err := expandHostlist(compressHostlist(names))
 		require.NoError(t, err)
 		slices.SortFunc(names, compareNatural)
 		require.Equal(t, slices.Compact(names), got)

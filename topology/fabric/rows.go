@@ -15,11 +15,11 @@ type row struct {
 // rows makes a fabric of a table. Levels that no row knows are left out; what is
 // missing in a row is filled by the rule of the package comment. O(rows x levels).
 func (s *source) rows(levels []string, rows []row) (*Fabric, error) {
-	if len(levels) > MaxLevels {
-		return nil, s.refuse(ErrLimit, 0, "levels", "%d levels, the limit is %d", len(levels), MaxLevels)
+	if len(levels) > maxLevels {
+		return nil, s.refuse(ErrLimit, 0, "levels", "%d levels, the limit is %d", len(levels), maxLevels)
 	}
-	if len(rows) > MaxNodes {
-		return nil, s.refuse(ErrLimit, 0, "", "there are more than %d nodes", MaxNodes)
+	if len(rows) > maxNodes {
+		return nil, s.refuse(ErrLimit, 0, "", "there are more than %d nodes", maxNodes)
 	}
 	known := make([]bool, len(levels))
 	for _, r := range rows {

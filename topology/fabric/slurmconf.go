@@ -57,14 +57,14 @@ type switchLine struct {
 	switchesField, nodesField string
 }
 
-// readAll reads an input of at most MaxBytes.
+// readAll reads an input of at most maxBytes.
 func (s *source) readAll(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
 		return nil, s.refuse(err, 0, "", "reading failed: %v", err)
 	}
-	if len(text) > MaxBytes {
-		return nil, s.refuse(ErrLimit, 0, "", "the input has more than %d bytes", MaxBytes)
+	if len(text) > maxBytes {
+		return nil, s.refuse(ErrLimit, 0, "", "the input has more than %d bytes", maxBytes)
 	}
 	return text, nil
 }

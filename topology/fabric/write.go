@@ -19,7 +19,7 @@ import (
 // meet in one domain; ErrConflict where Slurm could not tell two domains apart by
 // their names (see Qualify) or would find a switch with both nodes and switches below
 // it; ErrInvalid for names that host lists cannot carry; ErrLimit for a name of a
-// switch above 64 bytes; and whatever Check returns. O(n log n).
+// switch above 64 bytes; and those of broken invariants. O(n log n).
 func WriteSlurmTree(w io.Writer, f *Fabric) error {
 	switches, err := f.switches()
 	if err != nil {
@@ -29,9 +29,9 @@ func WriteSlurmTree(w io.Writer, f *Fabric) error {
 	for _, s := range switches {
 		b.WriteString("SwitchName=" + s.name)
 		if len(s.children) > 0 {
-			b.WriteString(" Switches=" + CompressHostlist(s.children))
+			b.WriteString(" Switches=" + compressHostlist(s.children))
 		} else {
-			b.WriteString(" Nodes=" + CompressHostlist(s.hosts))
+			b.WriteString(" Nodes=" + compressHostlist(s.hosts))
 		}
 		b.WriteByte('\n')
 	}
@@ -56,7 +56,7 @@ type Blocks struct {
 // Refusals: ErrUnknown for a level that is not there; ErrInvalid for sizes that Slurm
 // would not take, for a block with fewer nodes than the first size, and for names that
 // host lists cannot carry; ErrConflict for two blocks of one name (see Qualify);
-// and whatever Check returns. O(n log n).
+// and those of broken invariants. O(n log n).
 func WriteSlurmBlock(w io.Writer, f *Fabric, how Blocks) error {
 	blocks, sizes, err := f.blocks(how)
 	if err != nil {
@@ -64,7 +64,7 @@ func WriteSlurmBlock(w io.Writer, f *Fabric, how Blocks) error {
 	}
 	var b bytes.Buffer
 	for _, one := range blocks {
-		fmt.Fprintf(&b, "BlockName=%s Nodes=%s\n", one.name, CompressHostlist(one.nodes))
+		fmt.Fprintf(&b, "BlockName=%s Nodes=%s\n", one.name, compressHostlist(one.nodes))
 	}
 	if len(sizes) > 0 {
 		texts := make([]string, len(sizes))
@@ -93,7 +93,7 @@ type switchEntry struct {
 // switches makes the switches of a fabric: its domains, without those that are there
 // by filling, and with the leaves of a set of rails in the place of the set.
 func (f *Fabric) switches() ([]switchEntry, error) {
-	if err := f.Check(); err != nil {
+	if err := f.check(); err != nil {
 		return nil, err
 	}
 	if len(f.Levels) == 0 {
@@ -186,12 +186,12 @@ func (l *switchLayout) entry(name, parent string, depth int, field string) (int,
 
 // blocks makes the blocks of a fabric, and the sizes that go with them.
 func (f *Fabric) blocks(how Blocks) ([]block, []int, error) {
-	if err := f.Check(); err != nil {
+	if err := f.check(); err != nil {
 		return nil, nil, err
 	}
 	level, ok := len(f.Levels)-1, len(f.Levels) > 0
 	if how.Level != "" {
-		level, ok = f.Level(how.Level)
+		level, ok = f.level(how.Level)
 	}
 	if !ok {
 		return nil, nil, &Error{Field: "level", Kind: ErrUnknown, Reason: fmt.Sprintf("there is no level %q for the blocks", how.Level)}

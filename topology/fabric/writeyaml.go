@@ -94,9 +94,9 @@ func (t SlurmTopology) tree() (*yaml.Node, error) {
 	for _, s := range switches {
 		item := object("switch", textNode(s.name))
 		if len(s.children) > 0 {
-			item.Content = append(item.Content, plain("children"), textNode(CompressHostlist(s.children)))
+			item.Content = append(item.Content, plain("children"), textNode(compressHostlist(s.children)))
 		} else {
-			item.Content = append(item.Content, plain("nodes"), textNode(CompressHostlist(s.hosts)))
+			item.Content = append(item.Content, plain("nodes"), textNode(compressHostlist(s.hosts)))
 		}
 		items.Content = append(items.Content, item)
 	}
@@ -118,7 +118,7 @@ func (t SlurmTopology) block() (*yaml.Node, error) {
 	}
 	items := list()
 	for _, b := range blocks {
-		items.Content = append(items.Content, object("block", textNode(b.name), "nodes", textNode(CompressHostlist(b.nodes))))
+		items.Content = append(items.Content, object("block", textNode(b.name), "nodes", textNode(compressHostlist(b.nodes))))
 	}
 	body.Content = append(body.Content, plain("blocks"), items)
 	return body, nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -261,7 +262,7 @@ func (ad *Admission) NewJob(spec *berth.Job) (*record.Job, *berth.Error) {
 	if !ad.state.Quota.Leaf(q) {
 		return nil, refusal.Of(berth.ErrInvalid, "queue", fmt.Sprintf("%q has queues below it; jobs go to those", spec.Queue))
 	}
-	j := &record.Job{Spec: spec.Clone(), Queue: q}
+	j := &record.Job{Spec: contract.CloneJob(spec), Queue: q}
 	total := 0
 	for i := range j.Spec.Groups {
 		j.Offsets = append(j.Offsets, total)

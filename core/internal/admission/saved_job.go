@@ -30,12 +30,28 @@ func (ad *Admission) saveJob(j *record.Job) record.SavedJob {
 		}
 	}
 	for _, t := range j.Batches {
-		for number := t.Next; number < t.End; number++ {
-			saved.Replicas = append(saved.Replicas, ad.saveReplica(t.Like(number)))
+		like := ad.saveReplica(t.Like(t.Next))
+		like.Alike = t.Len() - 1
+		saved.Replicas = append(saved.Replicas, like)
+	}
+	if j.Spec.Service != nil {
+		saved.Replicas = joinAlike(saved.Replicas)
+	}
+	return saved
+}
+
+// joinAlike puts replicas in order of number, and those together that are alike: whether they
+// are records by now is nobody's business.
+func joinAlike(list []record.SavedReplica) []record.SavedReplica {
+	slices.SortFunc(list, func(a, b record.SavedReplica) int { return cmp.Compare(a.Number, b.Number) })
+	joined, plain := list[:0], false // whether the last of them is
+	for i := range list {
+		was := plain
+		if plain = list[i].Plain(); !was || !plain || !joined[len(joined)-1].Join(&list[i]) {
+			joined = append(joined, list[i])
 		}
 	}
-	slices.SortFunc(saved.Replicas, func(a, b record.SavedReplica) int { return cmp.Compare(a.Number, b.Number) })
-	return saved
+	return joined
 }
 
 // RestoreJobs restores jobs, their replicas, and what these hold. What follows from it, and
@@ -62,7 +78,12 @@ func (ad *Admission) restoreJob(s *record.SavedJob) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "former", fmt.Sprintf("%d exceeds %d", s.Former, berth.Incarnation(2*limits.MaxIncarnation)))
 	}
 	j.JobPart = s.JobPart
-	for i := range s.Replicas {
+	for i, next := 0, 0; i < len(s.Replicas); i++ {
+		r := &s.Replicas[i]
+		if i > 0 && r.Number < next {
+			return refusal.In(refusal.Of(berth.ErrDuplicate, "replica", fmt.Sprintf("%d comes twice, or out of order", r.Number)), errtext.Index("replicas", i))
+		}
+		next = r.Number + r.Alike + 1
 		if err := ad.restoreReplica(j, &s.Replicas[i]); err != nil {
 			return refusal.In(err, errtext.Index("replicas", i))
 		}

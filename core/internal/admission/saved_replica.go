@@ -81,6 +81,9 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	if err := rep.Consistent(); err != nil {
 		return err
 	}
+	if s.Alike > 0 {
+		ad.state.NewBatch(rep, s.Alike)
+	}
 	ad.restoreTimers(rep)
 	return ad.restoreEnd(rep, s.EndsAt)
 }
@@ -90,8 +93,10 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 	switch {
 	case s.Number < 0 || s.Number > ad.state.Config.Limits.Replicas || j.Spec.Service == nil && s.Number > 0:
 		return refusal.Of(berth.ErrInvalid, "replica", fmt.Sprintf("%d is out of range", s.Number))
-	case s.Number < len(j.Replicas) && j.Replicas[s.Number] != nil:
-		return refusal.Of(berth.ErrDuplicate, "replica", fmt.Sprintf("%d comes twice", s.Number))
+	case s.Alike < 0 || s.Alike > ad.state.Config.Limits.Replicas-s.Number:
+		return refusal.Of(berth.ErrInvalid, "alike", fmt.Sprintf("%d is out of range", s.Alike))
+	case s.Alike > 0 && (j.Spec.Service == nil || !s.Plain()):
+		return refusal.Of(berth.ErrInvalid, "alike", "is set for a replica that does not just wait")
 	case s.State > berth.ReplicaReleasing:
 		return refusal.Of(berth.ErrInvalid, "state", "is out of range")
 	case j.Cancelled && !s.Gone:
@@ -102,7 +107,7 @@ func (ad *Admission) checkReplica(j *record.Job, s *record.SavedReplica) *berth.
 		return refusal.Of(berth.ErrInvalid, "incarnation", fmt.Sprintf("%d exceeds %d", s.Incarnation, berth.Incarnation(2*limits.MaxIncarnation)))
 	case s.EndsAt < 0 || s.ReservePart.At < 0:
 		return refusal.Of(berth.ErrInvalid, "endsAt", "is before the epoch, or reserveAt is")
-	case ad.state.Replicas >= ad.state.Config.Limits.Replicas:
+	case ad.state.Replicas+s.Alike >= ad.state.Config.Limits.Replicas:
 		return refusal.Of(berth.ErrLimit, "", fmt.Sprintf("there are more than %d replicas", ad.state.Config.Limits.Replicas))
 	}
 	if err := s.RetryPart.Check(s.State); err != nil {

@@ -42,12 +42,12 @@ func (an *Answers) Report() berth.FleetReport {
 		if worst := worstOn(n); worst != nil {
 			r.WorstBlastRadius = record.Worse(r.WorstBlastRadius, worst)
 		}
-		r.GPUs.Add(count)
+		addCount(&r.GPUs, count)
 		name := n.Spec.GPUs[0].Product
 		if products[name] == nil {
 			products[name] = &berth.ProductCount{Product: name}
 		}
-		products[name].Add(count)
+		addCount(&products[name].GPUCount, count)
 		an.countFree(n, &r)
 	}
 	for _, name := range slices.Sorted(maps.Keys(products)) {
@@ -199,4 +199,13 @@ func (an *Answers) reportHealth() []berth.HealthReport {
 		list = append(list, berth.HealthReport{Node: n.Spec.ID, QuarantineUntil: n.Trust.QuarantineUntil, BurnInUntil: n.Trust.BurnInUntil})
 	}
 	return list
+}
+
+// addCount adds another count to one, field by field.
+func addCount(g *berth.GPUCount, h berth.GPUCount) {
+	g.AllMilli += h.AllMilli
+	g.HeldMilli += h.HeldMilli
+	g.FreeMilli += h.FreeMilli
+	g.OutOfServiceMilli += h.OutOfServiceMilli
+	g.StrandedMilli += h.StrandedMilli
 }

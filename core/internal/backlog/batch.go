@@ -8,17 +8,17 @@ import (
 // them. Whatever counts those that wait counts them; they become records one by one, as the first
 // entries of a bucket are looked at.
 
-// AwaitBatch has so many replicas, of the numbers after that of a replica that has just come, wait
-// behind it.
-func (bl *Backlog) AwaitBatch(rep *record.Replica, many int) {
-	if many == 0 {
+// AwaitBatch has the batch of the numbers after that of a replica that has just come wait behind
+// it, if there is one.
+func (bl *Backlog) AwaitBatch(rep *record.Replica) {
+	t := rep.Job.BatchOf(rep.Number + 1)
+	if t == nil || t.Head != nil {
 		return
 	}
 	head := rep.Entries[0]
-	t := bl.state.NewBatch(head, many)
-	t.Fresh = head.FreshAt >= 0
+	t.Head, t.Fresh = head, head.FreshAt >= 0
 	head.Batch = t
-	bl.countBatch(t, many)
+	bl.countBatch(t, t.Len())
 }
 
 // countBatch counts replicas that wait in a batch, or do so no longer.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -249,7 +250,7 @@ func (bl *Backlog) emptiest(r *berth.Reservation, old *record.Reservation, nodes
 func cloneReservation(r *berth.Reservation) berth.Reservation {
 	out := *r
 	out.Nodes, out.Domain = slices.Clone(r.Nodes), slices.Clone(r.Domain)
-	out.Selector = r.Selector.Clone()
+	out.Selector = contract.CloneSelector(r.Selector)
 	return out
 }
 

@@ -29,6 +29,7 @@ func (bl *Backlog) RestoreWaiting(jobs []record.SavedJob) *berth.Error {
 		if bl.Await(rep); rep.Bid.RipeAt != 0 && (rep.State != berth.ReplicaPending || rep.Entries == nil) {
 			return refusal.Of(berth.ErrInvalid, "ripeAt", "is set for a replica that does not wait")
 		}
+		bl.AwaitBatch(rep)
 		return nil
 	})
 }
@@ -47,6 +48,9 @@ func (bl *Backlog) RestoreBlocked(jobs []record.SavedJob) *berth.Error {
 			}
 			if slices.Contains(s.Fresh, e.Group) {
 				bl.Freshen(e)
+			}
+			if e.Batch != nil {
+				e.Batch.Fresh = e.FreshAt >= 0
 			}
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
 )
@@ -110,7 +111,7 @@ func (l *Life) CheckpointReported(rep *record.Replica, e *berth.OrderReported) *
 	}
 	cause := rep.Order.Header().Cause
 	if e.Outcome == berth.OutcomeFailed {
-		cause.Detail += Separator(cause.Detail) + berth.Detail("it wrote no checkpoint", e.Reason)
+		cause.Detail += Separator(cause.Detail) + contract.Detail("it wrote no checkpoint", e.Reason)
 	}
 	l.state.CloseOrder(rep)
 	l.Answered(rep, cause)

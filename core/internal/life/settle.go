@@ -192,7 +192,10 @@ func (l *Life) requeue(rep *record.Replica, backoff bool) {
 // after its own.
 func (l *Life) PendBatch(rep *record.Replica, behind int) {
 	l.Pend(rep)
-	l.backlog.AwaitBatch(rep, behind)
+	if behind > 0 {
+		l.state.NewBatch(rep, behind)
+		l.backlog.AwaitBatch(rep)
+	}
 }
 
 // Pend makes a replica Pending as of now.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/quota"
 )
@@ -75,7 +76,7 @@ type Job struct {
 // memory with the description, so that nobody who gets an order can change that.
 func (j *Job) Claims() []berth.GroupClaim {
 	if j.claims == nil {
-		spec := j.Spec.Clone()
+		spec := contract.CloneJob(&j.Spec)
 		for i := range spec.Groups {
 			j.claims = append(j.claims, berth.GroupClaim{Group: spec.Groups[i].Name, Claim: spec.Groups[i].Claim})
 		}

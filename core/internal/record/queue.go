@@ -8,6 +8,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/meter"
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/decimal"
@@ -44,9 +45,9 @@ func describeFraction(f *berth.MinInstance) string {
 	case f.MinMemoryMiB == 0:
 		return fmt.Sprintf("one instance with %d SMs", f.MinSMs)
 	case f.MinSMs == 0:
-		return "one instance with " + berth.Amount(quota.MemoryMiB, f.MinMemoryMiB)
+		return "one instance with " + contract.Amount(quota.MemoryMiB, f.MinMemoryMiB)
 	}
-	return fmt.Sprintf("one instance with %d SMs and %s", f.MinSMs, berth.Amount(quota.MemoryMiB, f.MinMemoryMiB))
+	return fmt.Sprintf("one instance with %d SMs and %s", f.MinSMs, contract.Amount(quota.MemoryMiB, f.MinMemoryMiB))
 }
 
 // Describe names a group and its claim, as in "group workers (8 GPUs each)".
@@ -66,7 +67,7 @@ func (e *Entry) Each(group int) string {
 	cl := &e.Bucket.Shape.Spec.Groups[group].Claim
 	var parts []string
 	if cl.GPUs > 0 {
-		parts = append(parts, berth.Amount(quota.GPUMilli, int64(cl.GPUs)*1000))
+		parts = append(parts, contract.Amount(quota.GPUMilli, int64(cl.GPUs)*1000))
 	}
 	if cl.MIG != "" {
 		parts = append(parts, "one "+cl.MIG+" instance")
@@ -79,7 +80,7 @@ func (e *Entry) Each(group int) string {
 	}
 	for r, v := range cl.Host() {
 		if v > 0 {
-			parts = append(parts, berth.Amount(quota.HostOf(host.Resource(r)), v))
+			parts = append(parts, contract.Amount(quota.HostOf(host.Resource(r)), v))
 		}
 	}
 	return strings.Join(parts, ", ") + " each"

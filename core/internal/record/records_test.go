@@ -49,13 +49,12 @@ var recordRules = []recordRule{
 	},
 	{
 		record: Job{}, saved: SavedJob{},
-		as: map[string]string{"Spec": "Job", "Replicas": "Replicas"},
+		as: map[string]string{"Spec": "Job", "Replicas": "Replicas", "Batches": "Replicas"},
 		derived: map[string]string{
 			"Queue":   "from its name in the description",
 			"Shape":   "compiled from the description",
 			"Offsets": "from the groups of the description",
 			"Live":    "counts replicas",
-			"Vacant":  "a bound for a search, which may be lower than it was",
 		},
 	},
 	{

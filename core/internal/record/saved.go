@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/berth-sched/berth"
@@ -75,6 +76,9 @@ type SavedOrder = json.RawMessage
 // A SavedReplica is a replica: its parts, and what it refers to by name.
 type SavedReplica struct {
 	LifePart
+	// Alike is how many more there are that differ from it in nothing but their numbers, which
+	// follow on its own: replicas that wait, and of which nothing is noted.
+	Alike int `json:"alike,omitempty"`
 	RetryPart
 	Members []SavedMember `json:"members,omitempty"`
 	Order   *SavedOrder   `json:"order,omitempty"`
@@ -113,6 +117,29 @@ type SavedMember struct {
 	// Beneficiary is the job that it is evicted for while the rest of its gang continues.
 	Beneficiary berth.ReplicaRef `json:"beneficiary,omitzero"`
 	berth.MemberPlacement
+}
+
+// Plain reports whether a replica waits, and nothing is noted of it but what is known of its
+// bucket: it may be one of a batch.
+func (s *SavedReplica) Plain() bool {
+	return reflect.DeepEqual(*s, SavedReplica{
+		LifePart:   LifePart{Number: s.Number, Incarnation: s.Incarnation, Created: s.Created, PendingSince: s.Created},
+		NoCapacity: s.NoCapacity, NoQuota: s.NoQuota, Fresh: s.Fresh, Alike: s.Alike,
+		// Turns are not saved: Stalled and the like say what they mean.
+		ReservePart: ReservePart{StalledAt: s.StalledAt, HopelessAt: s.HopelessAt},
+		LookPart:    LookPart{Turn: s.LookPart.Turn}, BidPart: BidPart{Turn: s.BidPart.Turn},
+	})
+}
+
+// Join counts another replica, or those that are alike, as more of the kind of this one, if they
+// are: both are plain.
+func (s *SavedReplica) Join(next *SavedReplica) bool {
+	ok := s.Number+s.Alike+1 == next.Number && s.Incarnation == next.Incarnation && s.Created == next.Created &&
+		slices.Equal(s.NoCapacity, next.NoCapacity) && slices.Equal(s.NoQuota, next.NoQuota) && slices.Equal(s.Fresh, next.Fresh)
+	if ok {
+		s.Alike += 1 + next.Alike
+	}
+	return ok
 }
 
 // Check refuses what a replica in a state cannot have been through.

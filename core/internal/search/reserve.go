@@ -342,6 +342,30 @@ func (se *Search) serveBeneficiary(e *record.Entry) {
 	se.backlog.EndReservation(w)
 }
 
+// takePlace starts the beneficiary of a preemption where it was planned, if all of that is
+// free by now. Where a group is spread depends on nodes that it is not on, so that it is
+// searched for anew.
+func (se *Search) takePlace(e *record.Entry, p *record.Plan, cause berth.CauseCode) bool {
+	spec := &e.Bucket.Shape.Spec
+	if slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" }) {
+		return false
+	}
+	if idle := se.state.Idle(spec); idle != nil && slices.ContainsFunc(p.Where, func(m gang.Member) bool { return !idle(se.state.Nodes[m.Hold.Node]) }) {
+		return false
+	}
+	if se.backlog.InTheWay(e.Rep, p) || !se.books.PlaceAt(p.Where) {
+		return false
+	}
+	e.Rep.Members = make([]record.Member, e.Rep.Job.Members())
+	if _, ok := se.bookPlacement(e.Rep, 0); !ok {
+		e.Rep.Members = nil
+		return false
+	}
+	se.life.Resume(e.Rep, cause == berth.CauseResumed)
+	se.placed(e, berth.Cause{Code: cause})
+	return true
+}
+
 // FailBid notes a plan that did not come true: the replica waits before the next one, longer each
 // time, so that no job is evicted for it over and over.
 func (se *Search) FailBid(rep *record.Replica) {

@@ -28,16 +28,14 @@ func (st *State) NewReplicaAt(j *record.Job, number int) *record.Replica {
 	return rep
 }
 
-// NewBatch makes so many replicas that are no more than a number as yet, behind an entry of the
-// replica before them.
-func (st *State) NewBatch(head *record.Entry, many int) *record.Batch {
-	j, next := head.Rep.Job, head.Rep.Number+1
-	t := &record.Batch{Job: j, Head: head, Next: next, End: next + many, Created: head.Rep.Created, Incarnation: head.Rep.Incarnation}
+// NewBatch makes so many replicas that are no more than a number as yet, like the one before them.
+func (st *State) NewBatch(head *record.Replica, many int) {
+	j, next := head.Job, head.Number+1
+	t := &record.Batch{Job: j, Next: next, End: next + many, Created: head.Created, Incarnation: head.Incarnation}
 	at, _ := slices.BinarySearchFunc(j.Batches, next, func(t *record.Batch, next int) int { return cmp.Compare(t.Next, next) })
 	j.Batches = slices.Insert(j.Batches, at, t)
 	j.Live += many
 	st.Replicas += many
-	return t
 }
 
 // Reveal makes the first replica of a batch a record.

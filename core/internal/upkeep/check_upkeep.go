@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/record"
 )
 
@@ -100,5 +101,5 @@ func DescribeXid(x *berth.Xid, reason string) string {
 	if x.Name != "" {
 		what += ", " + x.Name
 	}
-	return berth.Detail(what, reason)
+	return contract.Detail(what, reason)
 }

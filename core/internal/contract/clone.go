@@ -1,0 +1,71 @@
+// Package contract has what the core does with values of the contract, and no embedder asks for:
+// copies that share nothing, and words for texts.
+//
+// It is a leaf: it holds no state.
+package contract
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-sched/berth"
+)
+
+// CloneConfig returns a copy that shares no memory that the caller could change.
+func CloneConfig(c berth.Config) berth.Config {
+	c.Levels = append([]string(nil), c.Levels...)
+	c.Fabric.Oversubscription = slices.Clone(c.Fabric.Oversubscription)
+	c.Policy.HotSpares = slices.Clone(c.Policy.HotSpares)
+	c.Policy.Preemption.Grace = slices.Clone(c.Policy.Preemption.Grace)
+	c.Policy.Geometry = slices.Clone(c.Policy.Geometry)
+	for i := range c.Policy.Geometry {
+		c.Policy.Geometry[i].Layout = slices.Clone(c.Policy.Geometry[i].Layout)
+	}
+	return c
+}
+
+// CloneNode returns a copy that shares no memory that the caller could change.
+func CloneNode(n *berth.Node) berth.Node {
+	c := *n
+	c.Domains = slices.Clone(n.Domains)
+	c.GPUs = slices.Clone(n.GPUs)
+	for i := range c.GPUs {
+		c.GPUs[i].Instances = slices.Clone(c.GPUs[i].Instances)
+	}
+	c.NICs = slices.Clone(n.NICs)
+	c.Links = slices.Clone(n.Links)
+	for i := range c.Links {
+		c.Links[i] = slices.Clone(c.Links[i])
+	}
+	c.Labels = maps.Clone(n.Labels)
+	return c
+}
+
+// CloneJob returns a copy that shares no memory that the caller could change.
+func CloneJob(j *berth.Job) berth.Job {
+	c := *j
+	c.Groups = slices.Clone(j.Groups)
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		g.Claim.Share, g.Claim.MinInstance = copied(g.Claim.Share), copied(g.Claim.MinInstance)
+		g.Selector = CloneSelector(g.Selector)
+		g.Topology.Segments = slices.Clone(g.Topology.Segments)
+	}
+	c.Service = copied(j.Service)
+	return c
+}
+
+// CloneSelector returns a copy that shares no memory that the caller could change.
+func CloneSelector(s berth.Selector) berth.Selector {
+	s.Pools, s.Products, s.Labels = slices.Clone(s.Pools), slices.Clone(s.Products), maps.Clone(s.Labels)
+	return s
+}
+
+// copied returns a pointer to a copy of what a pointer leads to.
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}

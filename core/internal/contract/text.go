@@ -1,0 +1,36 @@
+package contract
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-sched/berth/internal/decimal"
+	"github.com/berth-sched/berth/quota"
+)
+
+// Amount prints an amount of a resource in the unit that people use, as in
+// "7.5 GPUs".
+func Amount(r quota.Resource, v int64) string {
+	if product, ok := strings.CutPrefix(string(r), string(quota.GPUMilli)+":"); ok {
+		return decimal.Milli(v) + " " + product
+	}
+	unit, inMilli := "GPU", true
+	if h, ok := r.Host(); ok {
+		unit, inMilli = h.Unit()
+	}
+	switch {
+	case !inMilli:
+		return fmt.Sprintf("%d %s", v, unit)
+	case v == 1000:
+		return "1 " + unit
+	}
+	return decimal.Milli(v) + " " + unit + "s"
+}
+
+// Detail joins an event with the reason that came with it, for a cause.
+func Detail(what, reason string) string {
+	if reason == "" {
+		return what
+	}
+	return what + ": " + reason
+}
