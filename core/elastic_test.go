@@ -95,7 +95,7 @@ func TestOneReleaseServesSeveral(t *testing.T) {
 	require.Len(t, d.Report().Reservations, 2)
 	d.tell(one("a", "h3", 1, ranks(1)))
 	require.Empty(t, d.pass())
-	require.Contains(t, d.explain("h3").Reason.Preemption, "the least harm is to wait")
+	require.Contains(t, d.explain("h3").Reason.Preemption, "waiting costs least")
 	d.tell(berth.OrderReported{Order: release.ID, Outcome: berth.OutcomePartial, Members: []berth.MemberRef{{Index: 5}}})
 	require.Equal(t, []string{"bind h2 victims-gone"}, told(d.pass()))
 	d.report(release, berth.OutcomeDone)

@@ -93,7 +93,7 @@ func TestS6_ACheckpointComesBeforeTheEnd(t *testing.T) {
 	require.Equal(t, high, low.Beneficiary)
 	reason := d.explain("high").Reason
 	require.Equal(t, []berth.Victim{{Job: "low", Queue: "a", GPUMilli: 8000, Cost: 40 * 60_000, Deadline: request.Header().Deadline}}, reason.Victims)
-	require.Contains(t, reason.Preemption, "room is being made")
+	require.Contains(t, reason.Preemption, "preemption is under way")
 	require.Equal(t, []berth.NodeID{"n"}, reason.Reservation.Nodes)
 	require.Empty(t, d.pass(), "one order at a time")
 
@@ -134,7 +134,7 @@ func TestS6_ACheckpointThatFailsIsNotWaitedFor(t *testing.T) {
 	d.now = wake
 	orders = d.pass()
 	require.Equal(t, []string{"release low preempted"}, told(orders))
-	require.Contains(t, orders[0].Header().Cause.Detail, "nothing was heard")
+	require.Contains(t, orders[0].Header().Cause.Detail, "no checkpoint was reported in time")
 	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: request.Header().ID, Outcome: berth.OutcomeDone}), berth.ErrStale, "too late")
 }
 
@@ -295,7 +295,7 @@ func TestMinRuntimeSpares(t *testing.T) {
 	d.tell(one("b", "b0", 1))
 	require.Empty(t, d.pass())
 	reason := d.explain("b0").Reason
-	require.Contains(t, reason.Preemption, "the first may in 59m59s")
+	require.Contains(t, reason.Preemption, "ends in 59m59s")
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "c"}}) // of no use: it is looked at, and not forgotten
 	d.now = 60_000
 	require.Empty(t, d.pass())
@@ -342,7 +342,7 @@ func TestLatencyCriticalJobsYieldWhatIsLent(t *testing.T) {
 	require.Equal(t, []string{"release lent reclaimed", "bind b0 victims-gone"}, told(d.settle(0)))
 	d.tell(one("b", "b1", 1))
 	require.Empty(t, d.settle(0), "it would be over its guarantee, and its fair share")
-	require.Contains(t, d.explain("b1").Reason.Preemption, "over its fair share of 4 GPU")
+	require.Contains(t, d.explain("b1").Reason.Preemption, "more than its fair share of 4 GPU")
 }
 
 // What was lent is given back by those who have the most for their share, and nobody is

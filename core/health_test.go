@@ -43,7 +43,7 @@ func TestAFlappingNodeIsOnProbation(t *testing.T) {
 		}
 		d.tell(gang("waits", 1))
 		require.Empty(t, d.pass())
-		require.Contains(t, d.explain("waits").Reason.Remedy, "probation")
+		require.Contains(t, d.explain("waits").Reason.Remedy, "quarantine")
 		wake, _ := d.NextWake()
 		require.LessOrEqual(t, wake, until)
 		d.now = until - 1

@@ -311,7 +311,7 @@ func TestWhatItTakes(t *testing.T) {
 	require.Equal(t, "it does not wait: it is running", takes.Text)
 	takes, err = d.StartPlan(d.now, "huge", 0, one("q", "huge", 64))
 	require.NoError(t, err)
-	require.Contains(t, takes.Text, "nothing that could be stopped or moved")
+	require.Contains(t, takes.Text, "no preemption and no move would start it")
 	require.Equal(t, berth.ReasonNoNodes, takes.Reason.Code, "though no pass has tried it yet")
 	takes, err = d.StartPlan(d.now, "twin", 0, one("q", "twin", 7))
 	require.NoError(t, err)

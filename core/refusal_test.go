@@ -89,7 +89,7 @@ func TestR2_ARejectedEventChangesNothing(t *testing.T) {
 	}{
 		{"no event", nil, berth.ErrInvalid, ""},
 
-		{"duplicate node", join(func(n *berth.Node) { n.ID = "n1" }), berth.ErrDuplicate, "node.id"},
+		{"duplicate node", join(func(n *berth.Node) { n.ID, n.Pool = "n1", "another" }), berth.ErrDuplicate, "node.id"},
 		{"empty name", join(func(n *berth.Node) { n.ID = "" }), berth.ErrInvalid, "node.id"},
 		{"name with a line feed", join(func(n *berth.Node) { n.ID = "a\nb" }), berth.ErrInvalid, "node.id"},
 		{"name that is not UTF-8", join(func(n *berth.Node) { n.ID = "\xff" }), berth.ErrInvalid, "node.id"},

@@ -167,7 +167,7 @@ func TestTamperedJournals(t *testing.T) {
 		{"a fact and a pass in one", edit(submitted, `{"now"`, `{"pass":true,"now"`), journal.ErrMalformed, submitted + 1, "is none of"},
 		{"a pass that is none", edit(find(`"pass"`), `true`, `false`), journal.ErrMalformed, find(`"pass"`) + 1, "is false"},
 		{"a fact without an instant", edit(submitted, `"now":1000,`, ``), journal.ErrMalformed, submitted + 1, "is none of"},
-		{"an instant that is text", edit(submitted, `"now":1000`, `"now":"noon"`), journal.ErrMalformed, submitted + 1, "cannot be a JSON string"},
+		{"an instant that is text", edit(submitted, `"now":1000`, `"now":"noon"`), journal.ErrMalformed, submitted + 1, "is not a whole number of milliseconds"},
 		{"two objects on a line", edit(submitted, "\n", " {}\n"), journal.ErrMalformed, submitted + 1, "after its end"},
 		{"an empty line", edit(submitted, lines[submitted], "\n"), journal.ErrMalformed, submitted + 1, "ends before"},
 		{"a last line without its end", strings.TrimSuffix(text, "\n"), journal.ErrTruncated, len(lines), "no end"},

@@ -136,6 +136,9 @@ func (r *Reader) decode(text []byte) (*envelope, error) {
 	w := new(envelope)
 	if err := strict.Unmarshal(text, w); err != nil {
 		field, reason := strict.Describe(err)
+		if said := new(berth.Error); errors.As(err, &said) {
+			reason = "" // it speaks for itself
+		}
 		return nil, r.malformed(field, reason, err)
 	}
 	return w, nil

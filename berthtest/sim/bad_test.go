@@ -127,7 +127,7 @@ func badNodes(levels int) []berth.Event {
 		berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: 1}, {NodesMilli: 2}}}},
 		berth.GPURepaired{Node: "nobody"}, berth.GPURepaired{Node: "n0", GPU: 99},
 		berth.PolicyChanged{Policy: berth.Policy{BindTimeout: -1}},
-		berth.PolicyChanged{Policy: berth.Policy{UsageHalfLife: -1}},
+		berth.PolicyChanged{Policy: berth.Policy{UsageHalfLife: -2}},
 		berth.PolicyChanged{Policy: berth.Policy{UsageHalfLife: quota.MaxHalfLife + 1}},
 		berth.PolicyChanged{Policy: berth.Policy{ReleaseAttempts: -1}},
 		berth.PolicyChanged{Policy: berth.Policy{PassBudget: -1}},

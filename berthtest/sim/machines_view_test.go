@@ -53,6 +53,7 @@ type nodeView struct {
 
 type gangView struct {
 	Replica     int
+	Alike       int
 	State       berth.ReplicaState
 	Incarnation berth.Incarnation
 	Attempt     int
@@ -103,10 +104,14 @@ func viewOf(sched *core.Core) *view {
 	}
 	for _, j := range v.Jobs {
 		for _, g := range j.Replicas {
-			g.ref, g.members = berth.ReplicaRef{Job: j.Job.ID, Replica: g.Replica}, map[berth.MemberRef]*memberView{}
-			v.gangs[g.ref] = g
+			g.members = map[berth.MemberRef]*memberView{}
 			for _, m := range g.Members {
 				g.members[m.Ref()] = m
+			}
+			for i := range g.Alike + 1 {
+				alike := *g
+				alike.ref = berth.ReplicaRef{Job: j.Job.ID, Replica: g.Replica + i}
+				v.gangs[alike.ref] = &alike
 			}
 		}
 	}

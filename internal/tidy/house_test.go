@@ -105,6 +105,9 @@ var pure = set(
 	"sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 )
 
+// decoder reads JSON into values whose types it looks at. No decision is made there.
+const decoder = "internal/strict"
+
 // thirdParty names the modules that a program gets with the packages that decide, all
 // of them: whoever embeds the core answers for each.
 var thirdParty = []string{"github.com/google/btree"}
@@ -120,7 +123,7 @@ var readers = map[string][]string{
 var impure = set(
 	"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.AfterFunc",
 	"time.Tick", "time.NewTimer", "time.NewTicker",
-	// The machine's time zone shows in what these return.
+	// The machine's time zone shows in what these return, unless it is put into UTC at once.
 	"time.Local", "time.LoadLocation", "time.Unix", "time.UnixMilli", "time.UnixMicro",
 	"fmt.Print", "fmt.Printf", "fmt.Println",
 	"fmt.Scan", "fmt.Scanf", "fmt.Scanln",

@@ -191,6 +191,7 @@ func (in *inspector) use(name *ast.Ident, parents []ast.Node) {
 		return
 	}
 	switch full := object.Pkg().Path() + "." + object.Name(); {
+	case full == "time.UnixMilli" && inUTC(parents):
 	case impure[full]:
 		in.report(name.Pos(), "uses %s", full)
 	case full == "maps.Keys" || full == "maps.Values" || full == "maps.All":
@@ -198,6 +199,18 @@ func (in *inspector) use(name *ast.Ident, parents []ast.Node) {
 			in.report(name.Pos(), "uses %s other than inside slices.Sorted", full)
 		}
 	}
+}
+
+// inUTC reports whether UTC is called on what the innermost call returns.
+func inUTC(parents []ast.Node) bool {
+	at := len(parents) - 1
+	for ; at > 0; at-- {
+		if _, ok := parents[at].(*ast.CallExpr); ok {
+			method, ok := parents[at-1].(*ast.SelectorExpr)
+			return ok && method.Sel.Name == "UTC"
+		}
+	}
+	return false
 }
 
 // sorted reports whether the innermost call around a name, which is the call of

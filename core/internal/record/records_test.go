@@ -52,6 +52,7 @@ var recordRules = []recordRule{
 		as: map[string]string{"Spec": "Job", "Replicas": "Replicas", "Batches": "Replicas"},
 		derived: map[string]string{
 			"Queue":   "from its name in the description",
+			"claims":  "from the description",
 			"Shape":   "compiled from the description",
 			"Offsets": "from the groups of the description",
 			"Live":    "counts replicas",
