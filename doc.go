@@ -54,13 +54,13 @@
 //     its deadline. Reports may come late, doubled or in any order: a report that
 //     no longer matters is refused with [ErrStale], and nothing happens.
 //  6. Make calls from one goroutine at a time, with instants that never go back.
-//  7. To survive a crash, log the events, and the instants of the passes, since
-//     the last [Scheduler.Snapshot], before carrying out the orders that follow from
-//     them. After a restart: core.Restore, repeat the log, and carry out
-//     [Scheduler.Outstanding] again, member by member: a member that runs or is gone already is
-//     done. [Drop] and [Withdraw] have no report, so hand them on before the next
-//     snapshot. Or start anew and tell what runs with [JobObserved]; Core.Diff tells
-//     what the core and the world disagree about.
+//  7. To survive a crash, log each event before you acknowledge it, and the instant of each
+//     pass before you carry out its orders, since the last [Scheduler.Snapshot]. After a
+//     restart: core.Restore, repeat the log, clean up [Scheduler.Lost], report what you find
+//     before the first pass, and carry out [Scheduler.Outstanding] again, member by member: a
+//     member that runs under that Bind or is gone already is done. [Drop] and [Withdraw] have
+//     no report, so hand them on before the next snapshot. Or start anew and tell what runs
+//     with [JobObserved]; Core.Diff tells what the core and the world disagree about.
 //
 // # The loop
 //

@@ -290,9 +290,10 @@ func (JobCancelled) Kind() string { return "jobCancelled" }
 
 func (JobCancelled) event() {}
 
-// JobFinished tells that a job ended by itself, well or badly. The capacity of
-// what ran is free at once; members that were being started or stopped are released
-// by order. Not for services, which end when they are cancelled.
+// JobFinished tells that a job ended by itself, well or badly: all of its members have exited
+// and are cleaned up. The capacity of members that ran is free at once, and no order stops
+// them; members that were being started or stopped are released by order. Not for services,
+// which end when they are cancelled.
 type JobFinished struct {
 	Job         JobID       `json:"job"`
 	Incarnation Incarnation `json:"incarnation"`

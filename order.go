@@ -148,6 +148,9 @@ func (p *MemberPlacement) Ref() MemberRef { return MemberRef{p.Group, p.Index} }
 // Bind orders members to be started where it says: all members of a gang, or
 // further members of one that runs already (growth or repair; the cause tells).
 //
+// A start is named by the ID of its Bind and the member: a repair or a growth starts the same
+// index again in the same incarnation.
+//
 // The capacity is held from now on. Report Done when all run, Partial with the
 // members that could not be started, Failed when none runs. After the deadline
 // an unreported Bind is void: the core takes it back with a Release, so a member

@@ -21,7 +21,8 @@ type Scheduler interface {
 	// orchestrator cleans it up before it carries out the orders of the next one.
 	Lost() []Loss
 	// Outstanding returns the orders that are given and not reported, in the order of
-	// their IDs. After a restart they are carried out again.
+	// their IDs. After a restart they are carried out again. Binds are without the members
+	// that hardware took since.
 	Outstanding() []Order
 	// Explain tells where a job stands: for each pending replica why, and what
 	// would have to change.
@@ -36,7 +37,8 @@ type Scheduler interface {
 // A Loss is what one replica held and lost, because a node or a GPU under it is gone. The core
 // counts on it no more, and no order stops it, also where a whole gang went. So the
 // orchestrator acts on it: it forgets what it keeps about the members, and stops what is left of
-// their processes, before it carries out the orders of the next pass. What a [GPUFailed] took
+// their processes, before it carries out the orders of the next pass; with a log, before it logs
+// that pass, which forgets the loss. What a [GPUFailed] took
 // may still run, and the other GPUs that it held are given to others at once.
 //
 // What the gang has left is the subject of orders, as ever: it goes on, or a [Release] follows.

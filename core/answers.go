@@ -28,7 +28,9 @@ func (c *Core) Explain(id berth.JobID) (berth.Explanation, error) { return c.ans
 func (c *Core) Lost() []berth.Loss { return slices.Clone(c.books.Lost) }
 
 // Outstanding returns the orders that are given and not reported, by ID. After a restart they
-// are to be carried out again, unless they are known to be done. [berth.Drop] and
+// are to be carried out again, unless they are known to be done. A Bind is without the members
+// that hardware took since it was given: their places may be given to others by now; if it took
+// them all, there is nothing to start, and any report will do. [berth.Drop] and
 // [berth.Withdraw] have no report, and are never among them.
 func (c *Core) Outstanding() []berth.Order { return c.gpus.Outstanding() }
 

@@ -241,3 +241,24 @@ func TestBrokenInvariantsHaveAType(t *testing.T) {
 	}()
 	core.BreakInvariant(sched)
 }
+
+// An order that is given again after a crash starts no member whose place hardware took: it may
+// be another's by now.
+func TestOutstandingLeavesOutWhatWasLost(t *testing.T) {
+	d := standing(t, berth.Policy{}, 2, "a")
+	d.tell(gang("train", 2))
+	bind := d.pass()[0].(berth.Bind)
+	lost, left := bind.Members[0], bind.Members[1]
+	d.tell(berth.NodeLost{Node: lost.Node})
+	out := d.Outstanding()
+	require.Len(t, out, 1)
+	require.Equal(t, []berth.MemberPlacement{left}, out[0].(berth.Bind).Members)
+	require.Len(t, bind.Members, 2, "the order that was given stays as it was")
+	d.tell(berth.NodeLost{Node: left.Node})
+	require.Empty(t, d.Outstanding()[0].(berth.Bind).Members)
+	b, err := d.Snapshot()
+	require.NoError(t, err)
+	restored, err := core.Restore(b)
+	require.NoError(t, err)
+	require.Equal(t, d.Outstanding(), restored.Outstanding())
+}

@@ -240,11 +240,12 @@ func ProfileOn(n *record.Node, claim *gang.Claim, holds func(p int) bool) (int, 
 }
 
 // Outstanding returns the orders that are given and not reported, by ID. After a
-// restart they are to be carried out again, unless they are known to be done.
+// restart they are to be carried out again, unless they are known to be done. A Bind is without
+// the members that hardware took since: their places may be given to others by now.
 func (gp *GPUs) Outstanding() []berth.Order {
 	var list []berth.Order
 	for _, id := range slices.Sorted(maps.Keys(gp.state.Orders)) {
-		list = append(list, gp.state.Orders[id].Order)
+		list = append(list, gp.state.Orders[id].OrderLeft())
 	}
 	for _, id := range slices.Sorted(maps.Keys(gp.Repartitions)) {
 		list = append(list, gp.Repartitions[id].Order)

@@ -135,6 +135,19 @@ func ChargeOf(h *gang.Hold, n *Node) quota.Charge {
 	return charge
 }
 
+// OrderLeft is the order that is out; of a Bind, without the members that were lost since.
+func (rep *Replica) OrderLeft() berth.Order {
+	bind, ok := rep.Order.(berth.Bind)
+	if !ok {
+		return rep.Order
+	}
+	lost := func(m berth.MemberPlacement) bool { return rep.Members[rep.Job.Flat(m.Ref())].State == MemberLost }
+	if slices.ContainsFunc(bind.Members, lost) {
+		bind.Members = slices.DeleteFunc(slices.Clone(bind.Members), lost)
+	}
+	return bind
+}
+
 // Holds reports whether any member holds capacity.
 func (rep *Replica) Holds() bool {
 	return slices.ContainsFunc(rep.Members, func(m Member) bool { return m.State.Holds() })
