@@ -60,7 +60,7 @@ func (c *Core) orderReported(e berth.OrderReported) *berth.Error {
 // failedMembers resolves which members of the order the report says failed.
 func (c *Core) failedMembers(rep *record.Replica, e *berth.OrderReported, ordered record.MemberState) ([]int, *berth.Error) {
 	if (e.Outcome == berth.OutcomePartial) != (len(e.Members) > 0) {
-		return nil, refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("%d members with outcome %s: partial lists those that failed, the others none", len(e.Members), e.Outcome))
+		return nil, refusal.Of(berth.ErrInvalid, "members", fmt.Sprintf("outcome %s with %d in the list: partial lists the members that failed, every other outcome none", e.Outcome, len(e.Members)))
 	}
 	switch e.Outcome {
 	case berth.OutcomeDone:

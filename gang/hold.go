@@ -3,6 +3,8 @@ package gang
 import (
 	"fmt"
 	"math/bits"
+	"strconv"
+	"strings"
 
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/mig"
@@ -178,6 +180,18 @@ func (f *Fleet) checkShape(h *Hold) error {
 	return nil
 }
 
+// indexes prints a set of GPUs, as in "0,3".
+func indexes(set uint64) string {
+	var b strings.Builder
+	for ; set != 0; set &= set - 1 {
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(bits.TrailingZeros64(set)))
+	}
+	return b.String()
+}
+
 // checkHold refuses a hold on what others hold.
 func (f *Fleet) checkHold(h *Hold) error {
 	if err := f.checkShape(h); err != nil {
@@ -185,17 +199,17 @@ func (f *Fleet) checkHold(h *Hold) error {
 	}
 	state := &f.nodes[h.Node]
 	if taken := h.GPUs & state.whole; taken != 0 {
-		return f.refuse(ErrHeld, h.Node, "gpus", "%#x are held by others", taken)
+		return f.refuse(ErrHeld, h.Node, "gpus", "held by others: %s", indexes(taken))
 	}
 	if h.Instance != (mig.Placement{}) {
 		return f.checkInstance(h)
 	}
 	if divided := h.GPUs & state.divided; divided != 0 {
-		return f.refuse(ErrUnavailable, h.Node, "gpus", "%#x are divided into instances", divided)
+		return f.refuse(ErrUnavailable, h.Node, "gpus", "divided into instances: %s", indexes(divided))
 	}
 	if h.Share.GPUMilli == 0 {
 		if taken := h.GPUs & state.shared; taken != 0 {
-			return f.refuse(ErrHeld, h.Node, "gpus", "others have shares of %#x", taken)
+			return f.refuse(ErrHeld, h.Node, "gpus", "shared by others: %s", indexes(taken))
 		}
 		return nil
 	}
@@ -222,7 +236,7 @@ func (f *Fleet) checkAvailable(h *Hold) error {
 	case !state.schedulable:
 		return f.refuse(ErrUnavailable, h.Node, "node", "the node takes no work")
 	case failed != 0:
-		return f.refuse(ErrUnavailable, h.Node, "gpus", "%#x have failed", failed)
+		return f.refuse(ErrUnavailable, h.Node, "gpus", "failed: %s", indexes(failed))
 	}
 	left := state.hostFree()
 	if r, beyond := h.Host.Beyond(left.Floor()); beyond {

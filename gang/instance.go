@@ -205,7 +205,7 @@ func (f *Fleet) checkInstance(h *Hold) error {
 	bit := uint64(1) << j
 	switch {
 	case l.division == PartitioningNone && state.shared&h.GPUs != 0:
-		return f.refuse(ErrHeld, h.Node, "gpus", "others have shares of %#x", h.GPUs)
+		return f.refuse(ErrHeld, h.Node, "gpus", "shared by others: %s", indexes(h.GPUs))
 	case l.division == PartitioningNone:
 		return f.refuse(ErrUnavailable, h.Node, "instance", "GPU %d is not partitioned", gpu)
 	case state.geometry.lattice.PlacementSet(l.held)&bit != 0:

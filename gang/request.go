@@ -237,7 +237,7 @@ func (f *Fleet) validateSegments(g *Group) *Error {
 			return refuse(ErrInvalid, i, "level", "%s is wider than the %s of the segment around it",
 				f.tree.LevelName(s.Level), f.tree.LevelName(outer.Level))
 		case g.Members%s.Size != 0 || g.MinMembers%s.Size != 0:
-			return refuse(ErrInvalid, i, "size", "%d members, at least %d, do not come in segments of %d", g.Members, g.min(), s.Size)
+			return refuse(ErrInvalid, i, "size", "%d members, or the minimum of %d, cannot be divided into segments of %d", g.Members, g.min(), s.Size)
 		}
 		outer = s
 		for _, wish := range [...]struct {

@@ -45,12 +45,12 @@ func with[O any](o *O, output *study.Output, run func(context.Context, O, io.Wri
 var experiments = []experiment{
 	{"cases", "replay scenarios of other schedulers and compare the outcomes", casesFlags, ""},
 	{"topo", "where gangs of 1 to 1,024 GPUs go on four fleets, and how fast", topoFlags, ""},
-	{"mig", "what policies of placing MIG instances accept, by mix and load", migFlags, ""},
+	{"mig", "how many MIG instances each placement policy accepts, by mix and load", migFlags, ""},
 	{"nvl72", "occupancy of 5,000 NVL72 trays with and without topology constraints", nvl72Flags, ""},
 	{"goodput", "effective training time of 16,384 GPUs over 54 days of failures, by what the core may do", goodputFlags, goodput.Help},
-	{"fairness", "share against entitlement of three teams over a week, with and without the past", fairnessFlags, fairness.Help},
-	{"openb", "how many GPUs policies of placement leave over on the openb trace", openbFlags, openb.Help},
-	{"philly", "how long jobs wait over three months of Philly's trace, by policy, shared and in private", phillyFlags, philly.Help},
+	{"fairness", "share against entitlement of three teams over a week, with and without past use", fairnessFlags, fairness.Help},
+	{"openb", "how many GPUs each placement policy leaves unused on the openb trace", openbFlags, openb.Help},
+	{"philly", "how long jobs wait over three months of Philly's trace, by policy, on a shared fleet and on private shares", phillyFlags, philly.Help},
 	{"preempt", "the victims of bursts of inference on a full fleet, and what preemption costs, by policy", preemptFlags, preempt.Help},
 	{"traces", "what traces hold, and whether they can be read to their end", tracesFlags, traces.Help},
 }
@@ -58,14 +58,14 @@ var experiments = []experiment{
 func casesFlags(f *flag.FlagSet) conduct {
 	o := cases.Options{}
 	f.StringVar(&o.File, "file", "", "the file with the scenarios; its format is recognised")
-	f.BoolVar(&o.Verbose, "v", false, "print the difference of every scenario that differs, and names")
+	f.BoolVar(&o.Verbose, "v", false, "print the names of scenarios, and the difference of each one that differs")
 	return with(&o, &o.Output, cases.Run)
 }
 
 func topoFlags(f *flag.FlagSet) conduct {
 	o := topo.Defaults()
 	f.StringVar(&o.Fleet, "fleet", "", "only this fleet: h100, nvl72, lingjun or mixed")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the fill")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the jobs that fill the fleet beforehand")
 	f.DurationVar(&o.Time, "time", o.Time, "how long to measure each gang")
 	f.StringVar(&o.Lingjun, "lingjun", "../shared/data/traces/lingjun/topo.csv.gz", "the Lingjun topology file")
 	return with(&o, &o.Output, topo.Run)
@@ -96,13 +96,13 @@ func nvl72Flags(f *flag.FlagSet) conduct {
 	o := nvl72.Defaults()
 	f.IntVar(&o.Trays, "trays", o.Trays, "trays of the fleet")
 	f.Float64Var(&o.Days, "days", o.Days, "days to measure")
-	f.Float64Var(&o.Warmup, "warmup", o.Warmup, "days before that")
+	f.Float64Var(&o.Warmup, "warmup", o.Warmup, "days to play before those that are measured")
 	f.IntVar(&o.Backlog, "backlog", o.Backlog, "jobs that wait at every instant")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the jobs")
 	f.TextVar(&o.Locality, "locality", o.Locality, "strict, balanced or loose")
 	f.IntVar(&o.Reserved, "reserved", o.Reserved, "gangs with a reservation at a time; 0: the core's default, -1: none")
 	f.IntVar(&o.Backfill, "backfill", o.Backfill, "backfill budget of a pass; 0: the default")
-	f.BoolVar(&o.Rough, "rough", o.Rough, "let jobs tell no more than a limit above their run time")
+	f.BoolVar(&o.Rough, "rough", o.Rough, "jobs state only a time limit, which is above their run time")
 	f.BoolVar(&o.Check, "check", o.Check, "check the core's invariants every simulated hour (slow)")
 	return with(&o, &o.Output, nvl72.Run)
 }
@@ -110,10 +110,10 @@ func nvl72Flags(f *flag.FlagSet) conduct {
 func goodputFlags(f *flag.FlagSet) conduct {
 	o := goodput.Defaults()
 	f.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes of the gang, of 8 H100")
-	f.IntVar(&o.Beside, "beside", o.Beside, "further nodes of the fleet")
+	f.IntVar(&o.Beside, "beside", o.Beside, "nodes of the fleet besides those of the gang")
 	f.IntVar(&o.SparesMilli, "spares", o.SparesMilli, "hot spare nodes, in thousandths of the fleet")
 	f.IntVar(&o.Days, "days", o.Days, "days of training")
-	f.Float64Var(&o.Interruptions, "interruptions", o.Interruptions, "that the gang would meet in 54 days")
+	f.Float64Var(&o.Interruptions, "interruptions", o.Interruptions, "interruptions of the gang, as a rate per 54 days")
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "runs drawn, for the means and their confidence intervals")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the first run, which is the one drawn with -html")
 	f.StringVar(&o.HTML, "html", "", "draw the first run on a page, in this file")

@@ -34,7 +34,8 @@ func Example() {
 	// batch                       1       1        0          0      0        0s   0s   0s          1
 	// all                         1       1        0          0      0        0s   0s   0s          1
 	//
-	// waits are of those that were placed; "again" counts places after one was lost
+	// waits are of those that were placed; "withdrawn": cancelled or scaled down before that;
+	// "again": placed once more after the first place was lost
 	//
 	// GPU allocation    25.0 % on average of 2 GPUs; 1 at the peak
 	// fragmentation     0.0 % on average free, but too fragmented for any waiting job

@@ -11,7 +11,7 @@ import (
 type Run struct {
 	// Title and Subtitle head the page; the caller may set them.
 	Title, Subtitle string
-	// Wall is how long the run took by the clock on the wall, with all that watched
+	// Wall is how long the run took in wall-clock time, with all that watched
 	// it; the caller sets it. Zero: not told.
 	Wall time.Duration
 

@@ -30,7 +30,7 @@ func WriteTable(w io.Writer, r *Run) error {
 	for row := range strings.Lines(rows.String()) {
 		b.WriteString(strings.TrimPrefix(row, "  ")) // the padding of the first column
 	}
-	b.WriteString("\nwaits are of those that were placed; \"again\" counts places after one was lost\n\n")
+	b.WriteString("\nwaits are of those that were placed; \"withdrawn\": cancelled or scaled down before that;\n\"again\": placed once more after the first place was lost\n\n")
 	for _, f := range r.figures() {
 		fmt.Fprintf(&b, "%-16s  %s\n", f.name, f.value+" "+f.rest)
 	}
@@ -72,7 +72,7 @@ func (r *Run) figures() []figure {
 	decisions := figure{"decisions", count(int(r.Searches)), "searches for a place, found or not"}
 	if r.Wall > 0 {
 		decisions.rest = "searches for a place" + fmt.Sprintf(
-			"; %s a second by the clock on the wall (%.1f s for %s, simulator included)",
+			"; %s a second of wall-clock time (%.1f s for %s, simulator included)",
 			count(int(float64(r.Searches)/r.Wall.Seconds())), r.Wall.Seconds(), Span(r.End.Sub(r.Start)),
 		)
 	}

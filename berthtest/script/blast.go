@@ -14,7 +14,7 @@ import (
 func (s *Session) blast(rest string) error {
 	if rest == "" {
 		if w := s.core.Report().WorstBlastRadius; w != nil {
-			s.print("worst is %s[%d]: %d jobs are hit, %d of them stop", w.Node, w.GPU, w.Jobs, w.JobsDown)
+			s.print("the worst to lose is %s[%d]: it hits %s, and stops %d of them", w.Node, w.GPU, plural(w.Jobs, "job"), w.JobsDown)
 		} else {
 			s.print("no job holds a GPU")
 		}

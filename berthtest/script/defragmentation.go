@@ -36,7 +36,7 @@ func (s *Session) draining() error {
 		if d.MembersLeft == 0 {
 			line += ": empty"
 		} else {
-			line += fmt.Sprintf(": %d members left, of %s", d.MembersLeft, replicas(d.Replicas))
+			line += fmt.Sprintf(": %s left, of %s", plural(d.MembersLeft, "member"), replicas(d.Replicas))
 		}
 		s.print("%s", line)
 	}
@@ -76,7 +76,7 @@ func departure(d *berth.Departure) string {
 // printMoves prints possible moves.
 func (s *Session) printMoves(list []berth.Move) {
 	for _, m := range list {
-		s.print("  possible move: %s/%d of queue %s, %s gpus, from %s to %s", m.Job, m.Replica, m.Queue, gpus(m.GPUMilli), ranges(m.From), ranges(m.To))
+		s.print("  possible move: %s/%d of queue %s, %s, from %s to %s", m.Job, m.Replica, m.Queue, gpusHeld(m.GPUMilli), ranges(m.From), ranges(m.To))
 	}
 }
 

@@ -32,8 +32,8 @@ explain next
 	// explain next
 	//   next/0 pending since 0s
 	//     gpus: 0 of 1 member of the gang (1 GPU each) fit now
-	//     node: 0 of 2 have enough; 2 short of GPUs
-	//     fleet: 0 of 1 have enough; 1 short of GPUs
+	//     level node: 0 of 2 have enough GPUs; 2 short of GPUs
+	//     level fleet: 0 of 1 have enough GPUs; 1 short of GPUs
 	//     would help: free GPUs for 1 more member, 1 GPU each
 	//     expected to start at 24h0m0s
 	// <nil>

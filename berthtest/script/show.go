@@ -21,6 +21,22 @@ func gpus(milli int64) string {
 	return strings.TrimRight(fmt.Sprintf("%d.%03d", milli/1000, milli%1000), "0")
 }
 
+// gpusHeld is an amount of GPUs in words, as in "1 GPU" and "0.4 GPUs".
+func gpusHeld(milli int64) string {
+	if milli == 1000 {
+		return "1 GPU"
+	}
+	return gpus(milli) + " GPUs"
+}
+
+// plural counts things, as in "1 member" and "2 members".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 func (s *Session) printOrders(orders []berth.Order) {
 	for _, order := range orders {
 		s.print("%s", describe(order))
@@ -201,9 +217,9 @@ func (s *Session) victims(r *berth.Reason) {
 
 // victim prints a victim, and when it stops at the latest.
 func victim(y *berth.Victim) string {
-	line := fmt.Sprintf("%s/%d of queue %s, %s gpus", y.Job, y.Replica, y.Queue, gpus(y.GPUMilli))
+	line := fmt.Sprintf("%s/%d of queue %s, %s", y.Job, y.Replica, y.Queue, gpusHeld(y.GPUMilli))
 	if y.Members > 0 {
-		line += fmt.Sprintf(", %d members", y.Members)
+		line += ", " + plural(y.Members, "member")
 	}
 	if y.Deadline != 0 {
 		line += ", by " + clock(y.Deadline)
@@ -228,15 +244,15 @@ func (s *Session) bandwidth(rest string) error {
 	return nil
 }
 
-// finding prints what a search found at one level, as in "leaf: 1 of 4 has room; 3 lack
-// GPUs; the best is l2 with room for 2".
+// finding prints what a search found at one level, as in "level leaf: 1 of 4 have
+// enough GPUs; 3 short of GPUs; the best, l2, fits 2 members".
 func finding(f *berth.LevelFinding) string {
-	line := fmt.Sprintf("%s: %d of %d have enough", f.Level, f.DomainsLargeEnough, f.Domains)
+	line := fmt.Sprintf("level %s: %d of %d have enough GPUs", f.Level, f.DomainsLargeEnough, f.Domains)
 	for _, l := range f.Shortfalls {
 		line += fmt.Sprintf("; %d short of %s", l.Domains, l.What)
 	}
 	if f.Best != "" {
-		line += fmt.Sprintf("; the best, %s, fits %d members", f.Best, f.MembersFit)
+		line += fmt.Sprintf("; the best, %s, fits %s", f.Best, plural(f.MembersFit, "member"))
 	}
 	return line
 }
@@ -277,7 +293,7 @@ func (s *Session) fleet() error {
 }
 
 func count(c *berth.GPUCount) string {
-	return fmt.Sprintf("%s: held %s, free %s, out %s, stranded %s",
+	return fmt.Sprintf("%s: held %s, free %s, out of service %s, stranded %s",
 		gpus(c.AllMilli), gpus(c.HeldMilli), gpus(c.FreeMilli), gpus(c.OutOfServiceMilli), gpus(c.StrandedMilli))
 }
 

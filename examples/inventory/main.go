@@ -55,7 +55,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	format := flags.String("format", "table", "what to write: table, json, svg or topo")
 	output := flags.String("o", "-", "the `file` to write; - is standard output")
-	box := flags.String("fake", "", "pretend to be a `box`: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
+	box := flags.String("fake", "", "simulate a `machine` instead of reading this one: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
 	library := flags.String("library", "", "the driver's `library`, where the loader does not find it")
 	name := flags.String("node", "", "the `name` of the node (default: this host's, or the box's)")
 	switch err := flags.Parse(args); {

@@ -19,7 +19,7 @@ import (
 // demo is the command that plays the story, with an orchestrator and programs that are
 // real processes.
 func demo(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
-	box := flags.String("fake", "", "pretend to be a `box`: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
+	box := flags.String("fake", "", "simulate a `machine` instead of reading this one: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
 	pause := flags.Duration("pause", time.Second, "`time` to look at each picture")
 	keep := flags.Bool("keep", false, "keep the folder in which it played")
 	if _, err := parse(flags, args, 0, 0); err != nil {

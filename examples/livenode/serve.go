@@ -43,7 +43,7 @@ func policyFor(migApply bool) berth.Policy {
 func serve(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	state := stateFlag(flags)
 	c := machineConfig{}
-	flags.StringVar(&c.box, "fake", "", "pretend to be a `box`: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
+	flags.StringVar(&c.box, "fake", "", "simulate a `machine` instead of reading this one: "+strings.Join(nvmlsrc.FakeMachines(), ", "))
 	flags.StringVar(&c.name, "node", "", "`name` of the node; default: the host's, or the box's")
 	flags.BoolVar(&c.migApply, "mig-apply", false, "let livenode create and destroy MIG instances for jobs that wait")
 	flags.DurationVar(&c.every, "every", readEvery, "`time` between two readings of the GPUs")

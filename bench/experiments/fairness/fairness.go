@@ -34,8 +34,8 @@ It measures what the core's order of queues does, in simulated time: the same jo
 sound hardware, that start and stop at once and tell how long they will run. In the first
 two lines nothing that runs is stopped, so what was lent comes back as jobs end; in the
 third it is reclaimed, and what is stopped starts anew, from nothing. It does not measure
-checkpoints, preemption within a queue, failures, topology, fairness among the users of a team, nor time on
-the wall.
+checkpoints, preemption within a queue, failures, topology, fairness among the users of a team, nor wall-clock
+time.
 
 It fails if the half-life does not put the night's tenant back in the morning, beyond
 the noise; if there is no contention then; if a team lacks much of its guarantee while

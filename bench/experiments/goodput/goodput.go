@@ -44,7 +44,7 @@ not cure fails again, which comes on top and depends on the line: it hits the jo
 the node by then.
 
 It fails if less than 97 % of the time is effective with hot spares, or if the books do not
-add up. It does not measure the network, stragglers, the cost of storage, nor time on the wall.
+add up. It does not measure the network, stragglers, the cost of storage, nor wall-clock time.
 
 `
 

@@ -31,7 +31,7 @@ each figure with its source.
   checkpoint, then   by priority; the gang writes a checkpoint first
   berth              the core as it is by default
   berth, at once     the core, with gangs that write no checkpoint when they are asked
-off                replicas wait until a gang ends
+  off                replicas wait until a gang ends
 
 Under all of them the core places. Under the first three it preempts no job; the victim
 is chosen outside, as soon as a replica finds no place, and one gang is stopped for

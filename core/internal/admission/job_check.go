@@ -215,7 +215,7 @@ func (ad *Admission) checkSegments(g *berth.Group, required topology.Level) *ber
 			return refusal.In(err, errtext.Index("segments", i))
 		}
 		if i == 0 && (g.Members%s.Size != 0 || g.MinMembers%s.Size != 0) {
-			return refusal.Of(berth.ErrInvalid, "segments[0].size", fmt.Sprintf("%d replicas, at least %d, do not come in segments of %d", g.Members, record.Least(g), s.Size))
+			return refusal.Of(berth.ErrInvalid, "segments[0].size", fmt.Sprintf("%d members, or the minimum of %d, cannot be divided into segments of %d", g.Members, record.Least(g), s.Size))
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@
 package answer
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/berth-sched/berth/core/internal/agenda"
@@ -34,6 +35,14 @@ func New(agenda *agenda.Agenda, state *state.State, books *books.Books, backlog 
 	return &Answers{
 		agenda: agenda, state: state, books: books, backlog: backlog, upkeep: upkeep, life: life, gpus: gpus, search: search, evict: evict,
 	}
+}
+
+// failedStarts says how often in a row a replica failed to start.
+func failedStarts(n int) string {
+	if n == 1 {
+		return "its last start failed"
+	}
+	return fmt.Sprintf("its last %d starts failed", n)
 }
 
 // count is a number of things in words, as in "1 node" or "2 nodes".

@@ -74,8 +74,8 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 	case rep.Retry.ReadyAt != 0:
 		out.Reason = &berth.Reason{
 			Code: berth.ReasonBackoff, Until: rep.Retry.ReadyAt,
-			Text:   fmt.Sprintf("it failed %d times in a row", rep.Retry.Attempts),
-			Remedy: "no action: the core retries by itself",
+			Text:   failedStarts(rep.Retry.Attempts),
+			Remedy: "nothing but time: the core retries by itself",
 		}
 	case rep.Entries != nil:
 		e := rep.Entries[0]

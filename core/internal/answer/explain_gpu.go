@@ -16,7 +16,7 @@ func (an *Answers) explainGeometry(e *record.Entry, request *gang.Request, reaso
 	out := an.outOfReach(e.Rep, request)
 	if reason.Code == berth.ReasonTooLarge && (e.Rep.GPUHold != nil || out > 0 || an.couldHold(request)) {
 		reason.Code = berth.ReasonGeometry
-		reason.Text = "no GPU that takes new members is partitioned so that it fits"
+		reason.Text = "no GPU that takes new members is partitioned as the claim needs it"
 		reason.Remedy = "GPUs with another partitioning"
 	}
 	if out > 0 {

@@ -23,7 +23,7 @@ func (an *Answers) Reason(e *record.Entry) berth.Reason {
 		return an.capacityReason(e)
 	case b.QuotaSlot >= 0 && !an.agenda.MayWake():
 		return berth.Reason{
-			Code: berth.ReasonQuota, Text: "the limit on one of the GPU products that qualify is reached",
+			Code: berth.ReasonQuota, Text: "a limit on a GPU product that the job may use is reached",
 			Remedy: "a higher limit on that product, or the end of a job that uses it",
 		}
 	}
@@ -217,7 +217,7 @@ func (an *Answers) fragmentReason(request *gang.Request, short *gang.Shortfall, 
 		return berth.Reason{
 			Code:   berth.ReasonFragmented,
 			Text:   fmt.Sprintf("%s, but only %d of them in one %s (%s)", free, short.MembersInDomain, tree.LevelName(required), where),
-			Remedy: fmt.Sprintf("no required level, or free capacity for %s in %s", count(short.Needed-short.MembersInDomain, "more member"), where),
+			Remedy: fmt.Sprintf("a job without a required level, or free capacity for %s in %s", count(short.Needed-short.MembersInDomain, "more member"), where),
 		}
 	}
 	if len(request.Groups) > 1 {

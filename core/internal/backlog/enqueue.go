@@ -35,7 +35,10 @@ func (bl *Backlog) CheckPlacement(cl *berth.Claim, p *berth.MemberPlacement) *be
 		gpus = 1
 	}
 	if told := p.Instance != (mig.Placement{}); told != cl.WantsInstance() {
-		return refusal.Of(berth.ErrInvalid, "instance", fmt.Sprintf("given: %t; claimed: %t", told, cl.WantsInstance()))
+		if told {
+			return refusal.Of(berth.ErrInvalid, "instance", "is given, and the claim is for none")
+		}
+		return refusal.Of(berth.ErrInvalid, "instance", "is not given, and the claim is for one")
 	}
 	if p.GPUs.Len() != gpus {
 		return refusal.Of(berth.ErrInvalid, "gpus", fmt.Sprintf("has %d GPUs; the claim is for %d", p.GPUs.Len(), gpus))

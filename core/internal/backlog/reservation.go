@@ -190,7 +190,7 @@ func (bl *Backlog) pickNodes(r *berth.Reservation, old *record.Reservation) ([]*
 		most = max(most, gpus)
 	}
 	if best == nil {
-		return nil, refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("no %[2]s has %[1]d on nodes that qualify: the most is %[3]d",
+		return nil, refusal.Of(berth.ErrConflict, "gpus", fmt.Sprintf("no domain of level %[2]s has %[1]d GPUs on nodes that qualify: the most is %[3]d",
 			r.GPUs, tree.LevelName(level), most))
 	}
 	slices.SortFunc(best, record.CompareNodes)

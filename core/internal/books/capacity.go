@@ -108,7 +108,7 @@ func (bk *Books) KnownLife(id berth.JobID, number int, incarnation berth.Incarna
 	}
 	switch {
 	case incarnation > rep.Incarnation:
-		return nil, refusal.Of(berth.ErrUnknown, "incarnation", fmt.Sprintf("%d is in the future", incarnation))
+		return nil, refusal.Of(berth.ErrUnknown, "incarnation", fmt.Sprintf("incarnation %d of the replica has not begun", incarnation))
 	case rep.Incarnation == 0:
 		return nil, refusal.Of(berth.ErrStale, "incarnation", "the replica was never bound")
 	case incarnation < rep.Incarnation || rep.State == berth.ReplicaPending:

@@ -91,7 +91,7 @@ func (gp *GPUs) MIGTableSet(e berth.MIGTableSet) *berth.Error {
 		old.Told = true
 		return nil
 	case old.Nodes > 0:
-		return refusal.Of(berth.ErrConflict, "table", fmt.Sprintf("%d nodes go by table %q", old.Nodes, errtext.Short(name)))
+		return refusal.Of(berth.ErrConflict, "table", fmt.Sprintf("%d nodes use table %q", old.Nodes, errtext.Short(name)))
 	default:
 		gp.books.SetRanking(old.Lattice, nil)
 	}

@@ -159,7 +159,7 @@ func (l *Life) CheckpointWritten(e berth.CheckpointWritten) *berth.Error {
 		at = l.state.Now
 	}
 	if at < rep.Started || at > l.state.Now {
-		return refusal.Of(berth.ErrInvalid, "at", fmt.Sprintf("%d is outside %d..%d, from the start of the life until now", at, rep.Started, l.state.Now))
+		return refusal.Of(berth.ErrInvalid, "at", fmt.Sprintf("%d is outside %d..%d, from the start of the incarnation until now", at, rep.Started, l.state.Now))
 	}
 	rep.Eviction.Checkpointed, rep.Eviction.Tells = max(rep.Eviction.Checkpointed, at), true
 	if !rep.Job.Spec.Checkpoint.Supported { // less is lost with it now
