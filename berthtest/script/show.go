@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -70,7 +71,7 @@ func describe(order berth.Order) string {
 	b.WriteByte(')')
 	switch a := order.(type) {
 	case berth.Bind:
-		b.WriteString(": " + places(a.Members) + after(a.After))
+		b.WriteString(": " + cmp.Or(places(a.Members), "all members lost") + after(a.After))
 	case berth.Repartition:
 		b.WriteString(": " + steps(&a))
 	case berth.Release:
