@@ -29,12 +29,12 @@ func DecodeOrder(b []byte) (Order, error) { return orderKinds.decode(b) }
 // DecodeConfig reads a Config from JSON, strictly, and checks it. What it refuses is an
 // *[Error].
 func DecodeConfig(b []byte) (Config, error) {
-	return decodeChecked("config", b, (*Config).Check)
+	return decodeChecked("config", b, (*Config).check)
 }
 
 // DecodePolicy reads a Policy from JSON, strictly, and checks it.
 func DecodePolicy(b []byte) (Policy, error) {
-	return decodeChecked("policy", b, (*Policy).Check)
+	return decodeChecked("policy", b, (*Policy).check)
 }
 
 // DecodeJob reads a Job from JSON, strictly. Like DecodeEvent it checks the form alone:

@@ -225,7 +225,9 @@ func (p Policy) WithDefaults() Policy {
 }
 
 // Check refuses a configuration that makes no sense, by the path of the field.
-func (c *Config) Check() *Error {
+func (c *Config) Check() error { return errorOf(c.check()) }
+
+func (c *Config) check() *Error {
 	for i, name := range c.Levels {
 		if err := checkName(name); err != nil {
 			return err.in(errtext.Index("levels", i))
@@ -243,7 +245,7 @@ func (c *Config) Check() *Error {
 	if err := c.Limits.check(); err != nil {
 		return err.in("limits")
 	}
-	return c.Policy.Check().in("policy")
+	return c.Policy.check().in("policy")
 }
 
 // check refuses what the levels do not have.
@@ -286,7 +288,9 @@ func (l *Limits) check() *Error {
 }
 
 // Check refuses a Policy that makes no sense.
-func (p *Policy) Check() *Error {
+func (p *Policy) Check() error { return errorOf(p.check()) }
+
+func (p *Policy) check() *Error {
 	if err := p.checkSpans(); err != nil {
 		return err
 	}

@@ -73,7 +73,8 @@ func (d *Difference) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// A DifferenceKind is a stable word for a kind of difference.
+// A DifferenceKind is a stable word for a kind of difference. The set is open: a later release
+// may add words, so decoding takes any.
 type DifferenceKind string
 
 const (

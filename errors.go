@@ -111,3 +111,11 @@ func decodeError(what string, err error) *Error {
 	}
 	return e
 }
+
+// errorOf makes an error of a refusal; of none, nil.
+func errorOf(err *Error) error {
+	if err == nil {
+		return nil
+	}
+	return err
+}

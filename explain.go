@@ -144,7 +144,8 @@ type Shortfall struct {
 	Domains int    `json:"domains"`
 }
 
-// A ReasonCode is a stable word for a reason.
+// A ReasonCode is a stable word for a reason. The set is open: a later release may add words, so
+// decoding takes any; Reason.Text says each in a sentence.
 type ReasonCode string
 
 const (

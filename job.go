@@ -235,7 +235,9 @@ func (cl *Claim) WantsInstance() bool { return cl.MIG != "" || cl.MinInstance !=
 func (cl *Claim) WantsDevice() bool { return cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance() }
 
 // CheckTimes refuses spans of the job that are negative or too long.
-func (j *Job) CheckTimes() *Error {
+func (j *Job) CheckTimes() error { return errorOf(j.checkTimes()) }
+
+func (j *Job) checkTimes() *Error {
 	for _, f := range []struct {
 		name  string
 		value Duration
@@ -255,7 +257,9 @@ func (j *Job) CheckTimes() *Error {
 }
 
 // Check refuses a claim that makes no sense for a job of the class.
-func (cl *Claim) Check(class Class) *Error {
+func (cl *Claim) Check(class Class) error { return errorOf(cl.check(class)) }
+
+func (cl *Claim) check(class Class) *Error {
 	if cl.GPUs < 0 || cl.GPUs > MaxGPUs {
 		return refuse(ErrInvalid, "gpus", fmt.Sprintf("%d is outside 0..%d, what a node can carry", cl.GPUs, MaxGPUs))
 	}
@@ -325,7 +329,9 @@ func (s *Share) check(class Class) *Error {
 }
 
 // Check refuses names, amounts and labels that make no sense.
-func (s *Selector) Check() *Error {
+func (s *Selector) Check() error { return errorOf(s.check()) }
+
+func (s *Selector) check() *Error {
 	for _, list := range []struct {
 		field  string
 		values []string

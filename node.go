@@ -235,7 +235,9 @@ func (c *ComputeCapability) UnmarshalText(b []byte) error {
 }
 
 // Check refuses a node that makes no sense, given the number of levels.
-func (n *Node) Check(levels int) *Error {
+func (n *Node) Check(levels int) error { return errorOf(n.check(levels)) }
+
+func (n *Node) check(levels int) *Error {
 	if err := checkName(string(n.ID)); err != nil {
 		return err.in("id")
 	}

@@ -65,7 +65,8 @@ type ReplicaRef struct {
 // String is "JOB#REPLICA".
 func (r ReplicaRef) String() string { return fmt.Sprintf("%s#%d", r.Job, r.Replica) }
 
-// A CauseCode is a stable word for a cause.
+// A CauseCode is a stable word for a cause. The set is open: a later release may add words, so
+// decoding takes any.
 type CauseCode string
 
 const (

@@ -112,7 +112,7 @@ func (c *Core) apply(e berth.Event) *berth.Error {
 }
 
 func (c *Core) policyChanged(e berth.PolicyChanged) *berth.Error {
-	if err := e.Policy.Check(); err != nil {
+	if err := refusal.From(e.Policy.Check()); err != nil {
 		return refusal.In(err, "policy")
 	}
 	policy := e.Policy.WithDefaults()

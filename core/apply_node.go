@@ -47,7 +47,7 @@ func described(n *berth.Node) berth.Node {
 }
 
 func (c *Core) checkNode(n *berth.Node) *berth.Error {
-	if err := n.Check(len(c.state.Config.Levels)); err != nil {
+	if err := refusal.From(n.Check(len(c.state.Config.Levels))); err != nil {
 		return err
 	}
 	if err := c.catalogue.CheckTables(n); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/gpus"
 	"github.com/berth-sched/berth/core/internal/life"
 	"github.com/berth-sched/berth/core/internal/losses"
+	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/core/internal/upkeep"
@@ -50,7 +51,7 @@ type Core struct {
 // New makes a core with an empty fleet. A Config that makes no sense is refused with a
 // [*berth.Error] that names the field.
 func New(config berth.Config) (*Core, error) {
-	if err := config.Check(); err != nil {
+	if err := refusal.From(config.Check()); err != nil {
 		err.Event = "config"
 		return nil, err
 	}

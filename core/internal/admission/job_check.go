@@ -28,7 +28,7 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	if j.Class > berth.ClassLatencyCritical {
 		return refusal.Of(berth.ErrInvalid, "class", fmt.Sprintf("%d is out of range", j.Class))
 	}
-	if err := j.CheckTimes(); err != nil {
+	if err := refusal.From(j.CheckTimes()); err != nil {
 		return err
 	}
 	if j.Service != nil {
@@ -96,10 +96,10 @@ func (ad *Admission) checkGroup(j *berth.Job, g *berth.Group) *berth.Error {
 	if g.MinMembers < 0 || g.MinMembers > g.Members {
 		return refusal.Of(berth.ErrInvalid, "minMembers", fmt.Sprintf("%d is outside 0..%d, the group's members", g.MinMembers, g.Members))
 	}
-	if err := g.Claim.Check(j.Class); err != nil {
+	if err := refusal.From(g.Claim.Check(j.Class)); err != nil {
 		return refusal.In(err, "claim")
 	}
-	if err := g.Selector.Check(); err != nil {
+	if err := refusal.From(g.Selector.Check()); err != nil {
 		return refusal.In(err, "selector")
 	}
 	return refusal.In(ad.checkGroupTopology(j, g), "topology")

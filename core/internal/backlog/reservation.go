@@ -75,7 +75,7 @@ func (bl *Backlog) checkReserved(r *berth.Reservation) *berth.Error {
 	if _, err := bl.CheckLevel(r.Required); err != nil {
 		return refusal.In(err, "required")
 	}
-	return refusal.In(r.Selector.Check(), "selector")
+	return refusal.In(refusal.From(r.Selector.Check()), "selector")
 }
 
 // advanceName names the reservation of a reservation made in advance.

@@ -25,6 +25,13 @@ func In(err *berth.Error, prefix string) *berth.Error {
 	return err
 }
 
+// From is the refusal that a check of package berth returned; nil for none.
+func From(err error) *berth.Error {
+	var refusal *berth.Error
+	errors.As(err, &refusal)
+	return refusal
+}
+
 // Name refuses what cannot be a name.
 func Name(s string) *berth.Error { return invalid(limits.BadName(s)) }
 
