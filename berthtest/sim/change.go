@@ -93,6 +93,18 @@ func (x *executor) undo(ch *change) {
 	}
 }
 
+// runsOn says whether members that are known to run are on a GPU.
+func (x *executor) runsOn(node berth.NodeID, gpu int) bool {
+	for _, g := range x.placed {
+		for flat := range g.where {
+			if at := &g.where[flat]; at.confirmed && at.node == node && at.gpus.Has(gpu) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // changeTold is the executor's part of a report about a Repartition that was accepted.
 func (s *Simulation) changeTold(e berth.OrderReported) {
 	ch := s.executor.changes[e.Order]
@@ -127,7 +139,7 @@ func (s *Simulation) lookAt(node berth.NodeID, gpu int) {
 }
 
 // look tells how a GPU is. Where members hold it that may be coming up otherwise, somebody looks
-// again.
+// again until they are up: a world in which they stay for good ends all the same.
 func (s *Simulation) look(node berth.NodeID, gpu int) error {
 	i, known := s.hardware.byID[node]
 	if !known || gpu >= len(s.hardware.nodes[i].GPUs) {
@@ -135,7 +147,7 @@ func (s *Simulation) look(node berth.NodeID, gpu int) error {
 	}
 	g := &s.hardware.nodes[i].GPUs[gpu]
 	err := s.arrive(Arrival{At: s.now, Event: berth.GPUPartitioned{Node: node, GPU: gpu, Mode: g.Mode, Instances: g.Instances}})
-	if errors.Is(s.refusal, berth.ErrConflict) {
+	if errors.Is(s.refusal, berth.ErrConflict) && !s.executor.runsOn(node, gpu) {
 		s.lookAt(node, gpu)
 	}
 	return err

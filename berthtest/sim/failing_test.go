@@ -1,7 +1,10 @@
 package sim_test
 
 import (
+	"errors"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/berthtest/sim"
@@ -69,6 +72,28 @@ func TestFailingHardware(t *testing.T) {
 		"a spare chosen", "a spare chosen before another", "short of spares", "resumed on a spare", "kept out by spares",
 		"restored with probation", "restored with a trial", "restored with spares",
 	)
+}
+
+// A world ends in which a job stays for good on a GPU that its owner found in another mode: whoever
+// looks at the GPU does not look for ever.
+func TestLookingEnds(t *testing.T) {
+	t.Parallel()
+	config, options, list := newGenerator(75).failing()
+	sched, err := core.New(config)
+	require.NoError(t, err)
+	told, conflicts := 0, 0
+	options.Applied = func(_ berth.Time, e berth.Event, refused error) {
+		told++
+		require.Less(t, told, 10_000, "the world has no end")
+		if _, look := e.(berth.GPUPartitioned); look && errors.Is(refused, berth.ErrConflict) {
+			conflicts++
+		}
+	}
+	s := sim.New(sched, sim.FromSlice(list), options)
+	for at, more := s.Next(); more; at, more = s.Next() {
+		require.NoError(t, s.Run(at))
+	}
+	require.Positive(t, conflicts, "nobody looked too late")
 }
 
 // untrusted counts what a core that was just restored knows of hardware that failed.

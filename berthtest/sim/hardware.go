@@ -20,6 +20,9 @@ func (h *hardware) join(n berth.Node) {
 		return // its agent registers again
 	}
 	n.GPUs = slices.Clone(n.GPUs) // their modes change
+	for i := range n.GPUs {
+		n.GPUs[i].Mode = max(n.GPUs[i].Mode, berth.GPUModeWhole) // a node need not say it, a report must
+	}
 	h.byID[n.ID] = len(h.nodes)
 	h.nodes = append(h.nodes, n)
 }

@@ -77,6 +77,30 @@ func TestTellRefused(t *testing.T) {
 	require.ErrorIs(t, s.Run(10), wrong)
 }
 
+// A GPU whose node did not say its mode is whole, and somebody who looks at it says so: a
+// Repartition that nobody reported does not keep the GPU for ever.
+func TestLookSaysMode(t *testing.T) {
+	sched, err := core.New(berth.Config{})
+	require.NoError(t, err)
+	var told []berth.Event
+	s := sim.New(sched, sim.FromSlice(nil), sim.Options{
+		Checker: check.New(berth.Config{}),
+		Faults:  sim.Faults{RepartitionFail: 1, ReportLost: 1, Outage: berth.Minute, Until: berth.Time(20 * berth.Minute)},
+		Applied: func(_ berth.Time, e berth.Event, refused error) {
+			if refused == nil {
+				told = append(told, e)
+			}
+		},
+	})
+	job := oneGPU("j")
+	job.Groups[0].Claim = berth.SharedGPU(berth.ShareMPS, 500)
+	require.NoError(t, s.Tell(sim.Arrival{Event: berth.NodeJoined{Node: berth.Node{ID: "n", GPUs: []berth.GPU{{Product: "H100"}}}}}))
+	require.NoError(t, s.Tell(sim.Arrival{Event: berth.QueueSet{Queue: quota.Queue{Name: "q"}}}))
+	require.NoError(t, s.Tell(sim.Arrival{Event: berth.JobSubmitted{Job: job}}))
+	require.NoError(t, s.Run(berth.Time(berth.Hour)))
+	require.Contains(t, told, berth.GPUPartitioned{Node: "n", Mode: berth.GPUModeWhole})
+}
+
 // oneGPU is a job of the queue q.
 func oneGPU(id berth.JobID) berth.Job {
 	return berth.Job{ID: id, Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}}
