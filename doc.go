@@ -17,7 +17,8 @@
 //
 // # Tasks
 //
-// Each of these is an example that runs, in the tests of the package that is named:
+// Each of these is an example that runs. go doc shows none: they are in the files
+// example*_test.go of the package that is named, and on pages that are made of it.
 //
 //   - Start: [core.Example].
 //   - Recover after a crash: [core.ExampleRestore]; with a journal, [journal.ExampleRecover].
@@ -195,7 +196,8 @@
 // # Placement
 //
 // Package gang places a gang in the lowest topology domain that fits, there in the tightest,
-// and so that it breaks the fewest whole nodes and domains; ties go to the smaller name. A
+// and so that it breaks the fewest whole nodes and domains; nodes that are set aside come last,
+// and ties go to the smaller name. A
 // [Topology] says what must hold and what would be good: a level for the gang and for each
 // group, nested segments (the tensor-parallel group on its island), balance, spread, aligned
 // rails, domains for itself. [Locality] is the dial between communication and packing for what

@@ -10,7 +10,7 @@ import (
 
 // A Time is an instant in milliseconds since an epoch of the caller's choosing,
 // usually the Unix epoch. The core never reads a clock: every instant it knows
-// came in with a call.
+// came in with a call. Zero often stands for none, so a simulated clock begins above it.
 //
 // It prints as a date, as if the epoch were that of Unix. In JSON it is the number of
 // milliseconds all the same: a date would claim what only the caller knows, and snapshots

@@ -41,14 +41,15 @@ func resume(sched *core.Core, r io.Reader) (*Player, error) {
 	return &Player{in: in, core: sched}, nil
 }
 
-// Recover tells a core that was restored from a snapshot what a journal has that was begun
-// then, as [resume] and [Player.Step] do, but takes a torn end as what a crash leaves: of
-// a journal that is synced before the orders of a pass are carried out, what is torn off
-// has had no effect. On an error the core is somewhere in the middle, and of no use.
+// Recover replays a journal into a core that was restored from the snapshot with which the
+// journal was begun. A last line that is torn is accepted: in a journal that is synced before
+// the orders of a pass are carried out, a torn line has had no effect. On an error the core is
+// somewhere in the middle, and of no use.
 //
-// What comes next is to carry out Core.Outstanding again. That has neither Drop nor
-// Withdraw, which nobody reports: those of Orders may or may not have been handed on. And
-// begin a new journal, with a new snapshot, rather than to write behind what is torn.
+// Clean up Core.Lost next, then carry out Core.Outstanding again. That has neither Drop nor
+// Withdraw, which have no report: those of Orders may or may not have been handed on. Begin a
+// new journal with a new snapshot, under new names, rather than write behind a torn line: a
+// journal belongs to its snapshot, and with another one it replays into something else.
 func Recover(sched *core.Core, r io.Reader) (Recovery, error) {
 	p, err := resume(sched, r)
 	if err != nil {

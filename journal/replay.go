@@ -57,7 +57,7 @@ func (p *Player) Core() *core.Core { return p.core }
 func (p *Player) Counts() Counts { return p.counts }
 
 // Step plays one line, and returns io.EOF behind the last one. After an error
-// about a malformed line or a refused fact the core is as it was before, and the
+// about a malformed line or a refused event the core is as it was before, and the
 // next call goes on with the next line.
 func (p *Player) Step() error {
 	e, err := p.in.Next()

@@ -37,7 +37,7 @@ func NewWriter(w io.Writer, config berth.Config) (*Writer, error) {
 	return out, out.err
 }
 
-// Applied writes a fact that the core was told, given what Apply answered. A
+// Applied writes an event that the core was told, given what Apply answered. A
 // refused one is left out.
 func (w *Writer) Applied(now berth.Time, e berth.Event, refusal error) {
 	if refusal != nil || w.err != nil {
@@ -53,13 +53,13 @@ func (w *Writer) Applied(now berth.Time, e berth.Event, refusal error) {
 }
 
 // Scheduled writes a pass and the orders it gave.
-func (w *Writer) Scheduled(now berth.Time, actions []berth.Order) {
+func (w *Writer) Scheduled(now berth.Time, orders []berth.Order) {
 	if w.err != nil {
 		return
 	}
 	w.counts.Passes++
 	w.put(`{"now":`+strconv.FormatInt(int64(now), 10)+`,"pass":`, []byte("true"))
-	for _, a := range actions {
+	for _, a := range orders {
 		text, err := berth.EncodeOrder(a)
 		if err != nil {
 			w.err = err

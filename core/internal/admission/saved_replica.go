@@ -67,13 +67,8 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	if rep.State != berth.ReplicaPending {
 		rep.Members = make([]record.Member, j.Members())
 	}
-	for i := range s.Members {
-		if err := ad.restoreMember(rep, &s.Members[i]); err != nil {
-			return refusal.In(err, errtext.Index("members", i))
-		}
-	}
-	if torn := ad.state.TornByOrder(rep); torn != "" {
-		return refusal.Of(berth.ErrInvalid, "members", torn)
+	if err := ad.restoreMembers(rep, s.Members); err != nil {
+		return err
 	}
 	if err := ad.restoreOrder(rep, s.Order); err != nil {
 		return refusal.In(err, "order")
@@ -86,6 +81,19 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	}
 	ad.restoreTimers(rep)
 	return ad.restoreEnd(rep, s.EndsAt)
+}
+
+// restoreMembers books what members hold, and refuses a gang that no order would have placed so.
+func (ad *Admission) restoreMembers(rep *record.Replica, saved []record.SavedMember) *berth.Error {
+	for i := range saved {
+		if err := ad.restoreMember(rep, &saved[i]); err != nil {
+			return refusal.In(err, errtext.Index("members", i))
+		}
+	}
+	if torn := ad.state.TornByOrder(rep); torn != "" {
+		return refusal.Of(berth.ErrInvalid, "members", torn)
+	}
+	return nil
 }
 
 // checkReplica refuses a replica that makes no sense, whatever it holds.
