@@ -31,10 +31,10 @@ func TestAllThatIsInTheWay(t *testing.T) {
 	asked := Charge{GPUMilli: 9, Host: host.Amounts{host.CPUMilli: 3, host.MemoryMiB: 6}, Product: h100}
 	all := tree.InTheWay(nil, team, asked)
 	require.Equal(t, []Verdict{
-		{At: team, Resource: GPUMilliOf("H100"), Limit: 4, Used: 1, Asked: 9},
+		{At: team, Resource: GPUMilliOf("H100"), Limit: 4, Used: 1, Asked: 9, Kind: VerdictLimit},
 		{At: team, Resource: CPUMilli, Limit: 2, Asked: 3, Kind: VerdictBorrowingLimit},
-		{At: org, Resource: GPUMilli, Limit: 9, Used: 1, Asked: 9},
-		{At: org, Resource: MemoryMiB, Limit: 5, Asked: 6},
+		{At: org, Resource: GPUMilli, Limit: 9, Used: 1, Asked: 9, Kind: VerdictLimit},
+		{At: org, Resource: MemoryMiB, Limit: 5, Asked: 6, Kind: VerdictLimit},
 		{At: RootQueue, Resource: GPUMilliOf("H100"), Limit: 8, Used: 1, Asked: 9, Kind: VerdictLendingLimit, Withheld: 6},
 	}, all)
 	queue, kept := tree.WithheldBy(all[4])
@@ -43,7 +43,7 @@ func TestAllThatIsInTheWay(t *testing.T) {
 	mustSet(t, tree, Queue{Name: "team", Parent: "org", Limit: Amounts{GPUMilli: 3}, BorrowingLimit: Amounts{GPUMilli: 2}})
 	require.Equal(t, []Verdict{
 		{At: team, Resource: GPUMilli, Limit: 2, Used: 1, Asked: 9, Kind: VerdictBorrowingLimit},
-		{At: team, Resource: GPUMilli, Limit: 3, Used: 1, Asked: 9},
+		{At: team, Resource: GPUMilli, Limit: 3, Used: 1, Asked: 9, Kind: VerdictLimit},
 	}, tree.InTheWay(nil, team, asked)[:2], "the lower limit first")
 	require.Zero(t, testing.AllocsPerRun(5, func() { tree.Fits(team, asked) }))
 	mustSet(t, tree, Queue{Name: "team", Parent: "org"})

@@ -163,8 +163,10 @@ func (c Charge) Plus(d Charge) Charge {
 type VerdictKind uint8
 
 const (
+	// VerdictUnset, the zero value: nothing was found in the way, or nothing was asked.
+	VerdictUnset VerdictKind = iota
 	// VerdictLimit: the queue's Limit.
-	VerdictLimit VerdictKind = iota
+	VerdictLimit
 	// VerdictBorrowingLimit: its guarantee and its BorrowingLimit together.
 	VerdictBorrowingLimit
 	// VerdictLendingLimit: what is left below the limit of the queue, or of the fleet if
@@ -173,7 +175,7 @@ const (
 	VerdictLendingLimit
 )
 
-const verdictKindNames enum.Names = "VerdictKind: limit|borrowing-limit|lending-limit"
+const verdictKindNames enum.Names = "VerdictKind: unset|limit|borrowing-limit|lending-limit"
 
 // String returns "limit", "borrowing-limit" or "lending-limit".
 func (k VerdictKind) String() string { return enum.Text(verdictKindNames, k) }

@@ -112,7 +112,7 @@ func TestLimitLoweredBelowUsage(t *testing.T) {
 
 	verdict, ok := tree.Fits(a, Charge{GPUMilli: 1, Product: NoProduct})
 	require.False(t, ok)
-	require.Equal(t, Verdict{At: a, Resource: GPUMilli, Limit: 2000, Used: 8000, Asked: 1}, verdict)
+	require.Equal(t, Verdict{At: a, Resource: GPUMilli, Limit: 2000, Used: 8000, Asked: 1, Kind: VerdictLimit}, verdict)
 	_, ok = tree.Fits(a, Charge{Host: host.Amounts{host.CPUMilli: 1}})
 	require.True(t, ok, "another resource is not held back")
 

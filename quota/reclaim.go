@@ -59,8 +59,10 @@ import (
 type ReclaimReason uint8
 
 const (
+	// ReclaimUnset, the zero value: nothing was asked, and nothing may be taken.
+	ReclaimUnset ReclaimReason = iota
 	// ReclaimForGuarantee: the beneficiary is within its guaranteed share.
-	ReclaimForGuarantee ReclaimReason = iota
+	ReclaimForGuarantee
 	// ReclaimForShare: it is within its fair share.
 	ReclaimForShare
 	// ReclaimWhole: what is given is borrowed as a whole, though its queue is below its
@@ -84,7 +86,7 @@ const (
 	ReclaimDue
 )
 
-const reclaimReasonNames enum.Names = "ReclaimReason: for-guarantee|for-share|whole|no-leaf|same-queue|nothing-to-take|" +
+const reclaimReasonNames enum.Names = "ReclaimReason: unset|for-guarantee|for-share|whole|no-leaf|same-queue|nothing-to-take|" +
 	"beneficiary-over-share|victim-below-share|victim-below-guarantee|due-to-victim"
 
 // String returns the reason in words joined by hyphens, such as "for-guarantee".

@@ -220,7 +220,7 @@ func (w *twin) inTheWay(name string, c twinCharge) []string {
 			}
 			var limits []Verdict
 			if limited {
-				limits = append(limits, Verdict{Limit: limit})
+				limits = append(limits, Verdict{Limit: limit, Kind: VerdictLimit})
 			}
 			if borrows {
 				limits = append(limits, Verdict{Limit: w.promised(at, p.r) + borrowing, Kind: VerdictBorrowingLimit})
