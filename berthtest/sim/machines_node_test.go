@@ -71,7 +71,9 @@ func (t *turn) toldMode(at gpuRef) []signal {
 			}
 		}
 	case berth.NodeJoined:
-		on(e.Node.ID, -1, "nodeJoined")
+		if t.before.nodes[e.Node.ID] == nil || t.refused != nil { // else its agent registers again
+			on(e.Node.ID, -1, "nodeJoined")
+		}
 	case berth.NodeUpdated:
 		on(e.Node.ID, -1, "nodeUpdated")
 	case berth.NodeLost:
@@ -160,7 +162,9 @@ func (t *turn) toldHealth(id berth.NodeID) []signal {
 	case nil:
 		signals = t.passedHealth(before, after)
 	case berth.NodeJoined:
-		return is(e.Node.ID, "nodeJoined")
+		if t.before.nodes[e.Node.ID] == nil || t.refused != nil {
+			return is(e.Node.ID, "nodeJoined")
+		}
 	case berth.NodeLost:
 		return is(e.Node, "nodeLost")
 	case berth.NodeUpdated:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -187,7 +188,9 @@ func TestR3_NothingIsLeftBehind(t *testing.T) {
 				require.NoError(t, empty.Apply(0, e))
 			}
 		}
-		require.InDelta(t, len(snapshot(t, empty)), len(snapshot(t, sched)), 60, "numbers aside: %s", snapshot(t, sched))
+		numbers := regexp.MustCompile("[0-9]+")
+		size := func(sched *core.Core) int { return len(numbers.ReplaceAllString(snapshot(t, sched), "0")) }
+		require.InDelta(t, size(empty), size(sched), 60, "numbers aside: %s", snapshot(t, sched))
 		for _, field := range []string{
 			"state.Jobs", "state.Orders", "state.Shapes", "state.NodeByID", "state.Classes.ByKey", "catalogue.Owners.ByKey",
 			"backlog.Blocked", "backlog.QuotaBlocked", "backlog.GPUHolds", "gpus.Repartitions", "gpus.Astray",

@@ -18,7 +18,7 @@ func GPUMode() Machine {
 			{"unknown", "its partitioning is not known: it takes no members"},
 		},
 		Events: []Word{
-			{"nodeJoined", "its node joins"},
+			{"nodeJoined", "its node joins; an agent that registers again tells nothing"},
 			{"nodeUpdated", "its node is described anew"},
 			{"nodeLost", "its node is lost"},
 			{"gpuPartitioned", "its partitioning is reported from outside"},

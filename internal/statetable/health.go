@@ -15,7 +15,7 @@ func NodeHealth() Machine {
 			{"spare in use", "was a hot spare, and still has the gangs that came to it"},
 		},
 		Events: []Word{
-			{"nodeJoined", "it joins, for the first time or again"},
+			{"nodeJoined", "it joins, for the first time or again; an agent that registers again tells nothing"},
 			{"nodeLost", "it crashes, or its lease ends"},
 			{"nodeUpdated", "it is described anew"},
 			{"gpuFailed", "GPUFailed, or XidReported that condemns a GPU; in burn-in a suspect one does"},

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/internal/limits"
 )
 
 // A gang that keeps losing to smaller work gets a reservation: the nodes on which it
@@ -161,10 +162,11 @@ func (se *Search) postpone(rep *record.Replica) {
 
 // planLater makes the core plan another reservation for a replica after one did not come true.
 // What runs goes on for longer than it said, and nobody knows for how long: so that a fleet at
-// rest comes to rest, the next one is made after twice as long each time.
+// rest comes to rest, the next one is made after twice as long each time, and none after a wait
+// that no span of the contract is as long as.
 func (se *Search) planLater(rep *record.Replica) {
-	wait, doublings := max(se.state.Config.Policy.ReserveAfter, berth.Second), min(rep.Reserve.Vain, 62)
-	if wait<<doublings>>doublings != wait {
+	wait, doublings := max(se.state.Config.Policy.ReserveAfter, berth.Second), min(rep.Reserve.Vain, 43)
+	if wait > limits.MaxSpan>>doublings {
 		rep.Reserve.At = agenda.Never
 	} else {
 		rep.Reserve.At = se.state.Now.Add(wait << doublings)
