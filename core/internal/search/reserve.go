@@ -162,11 +162,11 @@ func (se *Search) postpone(rep *record.Replica) {
 
 // planLater makes the core plan another reservation for a replica after one did not come true.
 // What runs goes on for longer than it said, and nobody knows for how long: so that a fleet at
-// rest comes to rest, the next one is made after twice as long each time, and none after a wait
-// that no span of the contract is as long as.
+// rest comes to rest, the next one is made after twice as long each time, and none for a gang
+// that has waited, or would, for longer than any span of the contract.
 func (se *Search) planLater(rep *record.Replica) {
 	wait, doublings := max(se.state.Config.Policy.ReserveAfter, berth.Second), min(rep.Reserve.Vain, 43)
-	if wait > limits.MaxSpan>>doublings {
+	if wait > limits.MaxSpan>>doublings || se.state.Now.Sub(rep.PendingSince) > limits.MaxSpan {
 		rep.Reserve.At = agenda.Never
 	} else {
 		rep.Reserve.At = se.state.Now.Add(wait << doublings)
