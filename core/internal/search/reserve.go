@@ -112,6 +112,8 @@ func (se *Search) dueEntries(most int) []*record.Entry {
 			switch at, ok := se.backlog.DueAt(e); {
 			case ok && at > se.state.Now:
 				se.agenda.ReserveBy(at)
+			case ok && !se.withinQuota(b):
+				se.postpone(e.Rep) // it cannot start next, so that it is before nobody in the order
 			case ok, e.Rep.Reserved != nil && b.QuotaSlot < 0: // those behind it may be due
 				se.state.Compile(s)
 				heads = append(heads, e)
