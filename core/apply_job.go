@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -329,6 +330,7 @@ func (c *Core) jobCancelled(e berth.JobCancelled) *berth.Error {
 func (c *Core) restoreQueues(list []quota.Queue) *berth.Error {
 	for i := range list {
 		if err := c.queueSet(berth.QueueSet{Queue: list[i]}); err != nil {
+			err.Field = strings.TrimPrefix(strings.TrimPrefix(err.Field, "queue"), ".") // a snapshot has the queue itself
 			return refusal.In(err, errtext.Index("queues", i))
 		}
 	}
