@@ -23,13 +23,30 @@ func (an *Answers) Job(id berth.JobID) (berth.JobStatus, bool) {
 		}
 	}
 	for _, t := range j.Batches {
-		for number := t.Next; number < t.End; number++ {
-			life := t.Life(number)
-			s.Replicas = append(s.Replicas, berth.ReplicaStatus{Replica: number, Incarnation: life.Incarnation, Since: life.PendingSince})
-		}
+		life := t.Life(t.Next)
+		s.Replicas = append(s.Replicas, berth.ReplicaStatus{Replica: t.Next, Alike: t.Len() - 1, Incarnation: life.Incarnation, Since: life.PendingSince})
 	}
-	slices.SortFunc(s.Replicas, func(a, b berth.ReplicaStatus) int { return cmp.Compare(a.Replica, b.Replica) })
+	s.Replicas = joinStatus(s.Replicas)
 	return s, true
+}
+
+// joinStatus puts replicas in order of number, and those together that wait alike.
+func joinStatus(list []berth.ReplicaStatus) []berth.ReplicaStatus {
+	slices.SortFunc(list, func(a, b berth.ReplicaStatus) int { return cmp.Compare(a.Replica, b.Replica) })
+	joined := list[:0]
+	for i := range list {
+		next := &list[i]
+		if len(joined) > 0 {
+			last := &joined[len(joined)-1]
+			waits := last.State == berth.ReplicaPending && next.State == berth.ReplicaPending && last.Order == 0 && next.Order == 0
+			if waits && next.Replica == last.Replica+last.Alike+1 && next.Since == last.Since && next.Incarnation == last.Incarnation {
+				last.Alike += 1 + next.Alike
+				continue
+			}
+		}
+		joined = append(joined, *next)
+	}
+	return joined
 }
 
 func (an *Answers) replicaStatus(rep *record.Replica) berth.ReplicaStatus {
