@@ -279,10 +279,8 @@ func (p part) runs() bool { return p.rep != nil && p.rep.State == berth.ReplicaR
 // partsOf lists the replicas of a job by number.
 func partsOf(j *record.Job) []part {
 	var list []part
-	for _, rep := range j.Replicas {
-		if rep != nil {
-			list = append(list, part{rep: rep, from: rep.Number, many: 1})
-		}
+	for rep := range j.Replicas.All() {
+		list = append(list, part{rep: rep, from: rep.Number, many: 1})
 	}
 	for _, t := range j.Batches {
 		list = append(list, part{batch: t, from: t.Next, many: t.Len()})
@@ -302,7 +300,7 @@ func (c *Core) takeBack(list []part, keep int, cause berth.Cause) {
 		default:
 			c.life.ForgetBatch(p.batch, max(p.batch.Next, p.from+keep))
 			if p.batch.Next > p.from { // a record since the one before it went
-				c.life.TakeBack(p.batch.Job.Replicas[p.from], cause, true)
+				c.life.TakeBack(p.batch.Job.Replicas.At(p.from), cause, true)
 			}
 			keep = 0
 		}

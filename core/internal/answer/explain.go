@@ -22,13 +22,11 @@ func (an *Answers) Explain(id berth.JobID) (berth.Explanation, error) {
 	out := berth.Explanation{Job: id, Queue: j.Spec.Queue, Class: j.Spec.Class, Cancelled: j.Cancelled}
 	reasons := map[*record.Shape]*berth.Reason{}
 	positions := an.positions(j)
-	for _, rep := range j.Replicas {
-		if rep != nil {
-			out.Replicas = append(out.Replicas, an.explainReplica(rep, reasons))
-			out.Replicas[len(out.Replicas)-1].Position = positions[rep]
-			if rep.Entries != nil && out.Standing == nil {
-				out.Standing = an.standing(j.Queue)
-			}
+	for rep := range j.Replicas.All() {
+		out.Replicas = append(out.Replicas, an.explainReplica(rep, reasons))
+		out.Replicas[len(out.Replicas)-1].Position = positions[rep]
+		if rep.Entries != nil && out.Standing == nil {
+			out.Standing = an.standing(j.Queue)
 		}
 	}
 	for _, t := range j.Batches {

@@ -17,10 +17,8 @@ func (an *Answers) Job(id berth.JobID) (berth.JobStatus, bool) {
 		return berth.JobStatus{}, false
 	}
 	s := berth.JobStatus{Job: contract.CloneJob(&j.Spec), Cancelled: j.Cancelled}
-	for _, rep := range j.Replicas {
-		if rep != nil {
-			s.Replicas = append(s.Replicas, an.replicaStatus(rep))
-		}
+	for rep := range j.Replicas.All() {
+		s.Replicas = append(s.Replicas, an.replicaStatus(rep))
 	}
 	for _, t := range j.Batches {
 		life := t.Life(t.Next)
@@ -110,8 +108,8 @@ func (an *Answers) EachRunning(id berth.JobID, use func(berth.ObservedMember) bo
 	if j == nil {
 		return true
 	}
-	for _, rep := range slices.Clone(j.Replicas) {
-		for flat := 0; rep != nil && flat < len(rep.Members); flat++ {
+	for _, rep := range slices.Collect(j.Replicas.All()) {
+		for flat := range rep.Members {
 			if rep.Members[flat].State == record.MemberRunning && !use(an.member(rep, flat)) {
 				return false
 			}
