@@ -315,7 +315,7 @@ func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, 
 			se.booked = append(se.booked, flat)
 			flat++
 		}
-		se.books.BookRun(rep, se.booked[done:], members[done:done+run])
+		se.books.BookRun(rep, se.booked[done:], members[done:done+run], charge)
 		done += run
 	}
 	se.agenda.Take()
