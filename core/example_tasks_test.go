@@ -67,7 +67,7 @@ func Example_divideGPUs() {
 		sched, 0, berth.PolicyChanged{Policy: berth.Policy{Geometry: []berth.Geometry{adaptive}}},
 		berth.JobSubmitted{Job: berth.Job{
 			ID: "notebook", Queue: "research",
-			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MIG: "3g.40gb"}}},
+			Groups: []berth.Group{{Members: 1, Claim: berth.MIGInstance("3g.40gb")}},
 		}},
 	)
 	wake := berth.Time(0)

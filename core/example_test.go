@@ -36,7 +36,7 @@ func hgx(id berth.NodeID) berth.Event {
 func training(id berth.JobID, members int) berth.JobSubmitted {
 	return berth.JobSubmitted{Job: berth.Job{
 		ID: id, Queue: "research", Checkpoint: berth.Checkpoint{Supported: true},
-		Groups: []berth.Group{{Members: members, Claim: berth.Claim{GPUs: 8}}},
+		Groups: []berth.Group{{Members: members, Claim: berth.WholeGPUs(8)}},
 	}}
 }
 
@@ -108,12 +108,12 @@ func ExampleCore_Explain() {
 	}
 	reason := why.Replicas[0].Reason
 	fmt.Println(reason.Code)
-	fmt.Println(reason.Text)
+	fmt.Println(reason)
 	fmt.Println(reason.Remedy)
 	// Output:
 	// gpus
-	// 0 of 1 member of the gang (8 GPUs each) fit now
-	// free GPUs for 1 more member, 8 GPUs each
+	// the gang (8 GPUs) does not fit now; no running jobs that may be preempted for it would free enough
+	// free GPUs for 1 more member (8 GPUs)
 }
 
 // What would the core do if that node went? Nothing is changed by asking.
@@ -155,7 +155,7 @@ func ExampleCore_StartPlan() {
 	for _, id := range []berth.JobID{"a", "b", "c"} { // a and b fill n1, c half of n2
 		mustApply(sched, 0, berth.JobSubmitted{Job: berth.Job{
 			ID: id, Queue: "research", Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Minute},
-			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 4}}},
+			Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(4)}},
 		}})
 	}
 	pass(sched, 0)

@@ -16,7 +16,7 @@ func Example() {
 		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
 	}
 	for _, id := range []berth.JobID{"a", "b"} {
-		one := []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}
+		one := []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}}
 		facts = append(facts, berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "q", Groups: one}})
 	}
 	for _, fact := range facts {
