@@ -79,7 +79,7 @@ func Example() {
 	}
 	for _, order := range orders {
 		bind := order.(berth.Bind)
-		fmt.Printf("order %d: bind %s, life %d\n", bind.ID, bind.Job, bind.Incarnation)
+		fmt.Printf("order %d: bind %s, incarnation %d\n", bind.ID, bind.Job, bind.Incarnation)
 		for _, m := range bind.Members {
 			fmt.Printf("  member %d on %s, GPUs %s\n", m.Index, m.Node, m.GPUs)
 		}
@@ -88,7 +88,7 @@ func Example() {
 	mustApply(sched, 9000, berth.JobFinished{Job: "llm", Incarnation: 1})
 	fmt.Println("free GPUs:", sched.Report().GPUs.FreeMilli/1000)
 	// Output:
-	// order 1: bind llm, life 1
+	// order 1: bind llm, incarnation 1
 	//   member 0 on n1, GPUs 0-7
 	//   member 1 on n2, GPUs 0-7
 	// free GPUs: 16
@@ -127,11 +127,11 @@ func ExampleCore_WhatIf() {
 	}
 	for _, order := range orders {
 		bind := order.(berth.Bind)
-		fmt.Printf("%s would start again on %s, life %d\n", bind.Job, bind.Members[0].Node, bind.Incarnation)
+		fmt.Printf("%s would start again on %s, incarnation %d\n", bind.Job, bind.Members[0].Node, bind.Incarnation)
 	}
 	// Output:
 	// 0s: bind llm n1[0-7] (fits)
-	// llm would start again on n2, life 2
+	// llm would start again on n2, incarnation 2
 }
 
 // A refusal names the event, the field and the reason, and changes nothing.

@@ -87,7 +87,7 @@ func (c *Checker) signal(rep *replica, s protocol.Signal) {
 		c.saw("restored before " + arrow)
 	}
 	if life := rep.incarnation; life != at.life && next != protocol.PhaseResumed {
-		c.astray(broken(PromiseProtocol, "%s is %s in life %d, and its life %d has to yield", rep, next, life, at.life))
+		c.astray(broken(PromiseProtocol, "%s is %s in incarnation %d, and its incarnation %d has to yield", rep, next, life, at.life))
 	}
 	at.phase, at.restored = next, at.restored && next == at.phase
 	if next.Over() {

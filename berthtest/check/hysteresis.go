@@ -195,7 +195,7 @@ func (c *Checker) checkpointWritten(e berth.CheckpointWritten) error {
 		return broken(PromiseEvents, "a checkpoint of %s/%d was accepted, which does not exist", e.Job, e.Replica)
 	}
 	if e.Incarnation != rep.incarnation || rep.state != berth.ReplicaRunning {
-		return broken(PromiseS9, "a checkpoint of life %d of %s was accepted, which is %s in life %d", e.Incarnation, rep, rep.state, rep.incarnation)
+		return broken(PromiseS9, "a checkpoint of incarnation %d of %s was accepted, which is %s in incarnation %d", e.Incarnation, rep, rep.state, rep.incarnation)
 	}
 	at := cmp.Or(e.At, c.now)
 	if at > c.now || at < rep.started {

@@ -89,7 +89,7 @@ func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 	case rep.state != berth.ReplicaRunning || rep.has(stopping):
 		return broken(PromiseS6, "order %d has %s leave, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
-		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	}
 	if rep.room, rep.stays = nil, false; c.pressed(rep) {
 		c.saw("has to leave, wherever it may go")
@@ -112,7 +112,7 @@ func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
 	case rep.state != berth.ReplicaRunning || rep.has(stopping):
 		return broken(PromiseS6, "order %d moves %s, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
-		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	case beneficiary == nil || beneficiary.state != berth.ReplicaPending || !beneficiary.waits():
 		return broken(PromiseS7, "order %d moves %s for %s, which does not wait", h.ID, rep, who)
 	case rep.job.spec.Class == berth.ClassLatencyCritical, rep.job.spec.Topology.Exclusive != "":

@@ -264,7 +264,7 @@ func (c *Checker) mayTellToYield(rep *replica, h berth.OrderHeader, to berth.Rep
 	case rep.state != berth.ReplicaRunning:
 		return broken(PromiseS6, "order %d has %s yield, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
-		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	case beneficiary == nil || beneficiary.state != berth.ReplicaPending || !beneficiary.waits():
 		return broken(PromiseS7, "order %d has %s yield to %s, which does not wait", h.ID, rep, who)
 	}

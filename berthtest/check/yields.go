@@ -117,7 +117,7 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 	case w.Cause.Code != berth.CauseNotNeeded:
 		return broken(PromiseCauses, "order %d withdraws a request because of %q", w.ID, w.Cause.Code)
 	case w.Incarnation != rep.incarnation:
-		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", w.ID, w.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", w.ID, w.Incarnation, rep, rep.incarnation)
 	}
 	if err := c.mayGoOn(rep, broken(PromiseS7, "order %d withdraws the request of %s, whose place %s still needs", w.ID, rep, rep.reasonToGo())); err != nil {
 		return err

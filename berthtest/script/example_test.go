@@ -25,7 +25,7 @@ explain next
 	// queue q
 	// job train queue=q members=2 gpus=8
 	// pass
-	//   #1 bind train/0 life 1 (fits): n1[0-7] n2[0-7] by 2m0s
+	//   #1 bind train/0 incarnation 1 (fits): n1[0-7] n2[0-7] by 2m0s
 	// job next queue=q gpus=1
 	// pass
 	//   no orders
