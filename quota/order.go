@@ -106,8 +106,8 @@ func (t *Tree) Next() (QueueIndex, bool) {
 // usage, jobs, configuration and names alone, never on indexes.
 func (t *Tree) before(i, j QueueIndex) bool {
 	a, b := &t.nodes[i], &t.nodes[j]
-	if a.turn.owed != b.turn.owed {
-		return a.turn.owed
+	if a.turn.within != b.turn.within {
+		return a.turn.within
 	}
 	if a.config.Priority != b.config.Priority {
 		return a.config.Priority > b.config.Priority

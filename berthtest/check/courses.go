@@ -44,8 +44,8 @@ func (c *Checker) Victims() []Victim {
 	var list []Victim
 	for _, rep := range c.followed() {
 		at := Victim{Replica: rep.key().ref(), Incarnation: rep.incarnation, Phase: c.courses[rep].phase.String()}
-		if rep.room != nil && !rep.room.ended {
-			at.Beneficiary = rep.room.who.ref()
+		if rep.preemption != nil && !rep.preemption.ended {
+			at.Beneficiary = rep.preemption.beneficiary.ref()
 		}
 		for _, m := range rep.members {
 			if m.node != nil {
@@ -103,7 +103,7 @@ func (c *Checker) astray(err error) {
 }
 
 // spare signals that a beneficiary needs its victims no longer.
-func (c *Checker) spare(r *room) {
+func (c *Checker) spare(r *preemption) {
 	for _, v := range r.victims {
 		c.signal(v.replica, protocol.SignalExcuse)
 	}
@@ -120,7 +120,7 @@ func (c *Checker) spareLate(rep *replica) {
 func (c *Checker) spareDrained() {
 	list := set{}
 	for _, rep := range c.orders {
-		if rep.asked() && rep.room == nil && rep.needless() {
+		if rep.asked() && rep.preemption == nil && rep.needless() {
 			list.add(rep)
 		}
 	}

@@ -124,7 +124,7 @@ func (c *Checker) mayBind(rep *replica, b *berth.Bind) error {
 	h := &b.OrderHeader
 	switch {
 	case rep.state == berth.ReplicaPending && h.Cause.Code == berth.CauseVictimsGone:
-		return c.roomMade(rep, b)
+		return c.victimsGone(rep, b)
 	case rep.state == berth.ReplicaPending && h.Cause.Code == berth.CauseResumed:
 		return c.resumed(rep, b)
 	case rep.state == berth.ReplicaPending:
@@ -152,7 +152,7 @@ func (c *Checker) enter(rep *replica) {
 	switch rep.state {
 	case berth.ReplicaPending:
 		c.limited.remove(rep)
-		c.endRoom(rep.key())
+		c.endPreemption(rep.key())
 		delete(c.kept, rep.key())
 		rep.enlist()
 		rep.incarnation++ // every life has the next number

@@ -85,7 +85,7 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 	if !c.couldStartOn(rep, open) {
 		return false
 	}
-	if len(c.rooms)+len(c.kept) == 0 {
+	if len(c.preemptions)+len(c.kept) == 0 {
 		return true
 	}
 	defer c.earmark(rep)()

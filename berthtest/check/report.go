@@ -283,10 +283,10 @@ func (c *Checker) againstQueues(r berth.FleetReport) error {
 }
 
 // firstDifference compares pairs of what is said and what is.
-func firstDifference(who string, pairs ...[2]any) error {
+func firstDifference(key string, pairs ...[2]any) error {
 	for _, p := range pairs {
 		if p[0] != p[1] {
-			return broken(PromiseS3, "%s says %T %+v; it is %+v", who, p[0], p[0], p[1])
+			return broken(PromiseS3, "%s says %T %+v; it is %+v", key, p[0], p[0], p[1])
 		}
 	}
 	return nil

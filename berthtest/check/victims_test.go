@@ -462,8 +462,8 @@ var yields = []animal{
 	}},
 }
 
-// TestYieldsRightly: what is right about those who have to yield passes, and was seen.
-func TestYieldsRightly(t *testing.T) {
+// TestEvictsRightly: what is right about those who have to yield passes, and was seen.
+func TestEvictsRightly(t *testing.T) {
 	for name, test := range map[string]func(*zoo) []string{
 		"who has answered makes room": func(z *zoo) []string {
 			r := z.asked()

@@ -7,11 +7,11 @@ import (
 
 // This file is about victims: their requests, their answers, and what comes of them.
 
-// yielding is what is known of victims.
-type yielding struct {
+// evictions is what is known of victims.
+type evictions struct {
 	// rooms that are being made, by their beneficiaries; opened are those of the latest pass.
-	rooms  map[gangKey]*room
-	opened []*room
+	preemptions map[gangKey]*preemption
+	opened      []*preemption
 	// stray replicas were asked for a checkpoint, and need not yield any more, when the pass
 	// began; silent ones have not answered by the deadline.
 	stray, silent set
@@ -27,16 +27,16 @@ type yielding struct {
 	strayed error
 }
 
-func newYielding() yielding {
-	return yielding{
-		rooms: map[gangKey]*room{}, stray: set{}, silent: set{}, told: set{}, taken: map[berth.OrderID]bool{},
+func newEvictions() evictions {
+	return evictions{
+		preemptions: map[gangKey]*preemption{}, stray: set{}, silent: set{}, told: set{}, taken: map[berth.OrderID]bool{},
 		courses: map[*replica]*course{},
 	}
 }
 
-// beginYielding notes whom the pass that begins has to tell that they need not yield.
-func (c *Checker) beginYielding() {
-	c.opened, c.planned, c.yielded, c.departed = nil, nil, nil, nil
+// beginEvictions notes whom the pass that begins has to tell that they need not yield.
+func (c *Checker) beginEvictions() {
+	c.opened, c.planned, c.victimsNow, c.departed = nil, nil, nil, nil
 	clear(c.told)
 	for _, rep := range c.orders {
 		if rep.asked() && rep.needless() {
@@ -46,13 +46,13 @@ func (c *Checker) beginYielding() {
 }
 
 // yields reports whether a cause is that of somebody who has to yield.
-func yields(code berth.CauseCode) bool {
+func evicts(code berth.CauseCode) bool {
 	return code == berth.CausePreempted || code == berth.CauseReclaimed
 }
 
-// goesFor reports whether a cause is that of somebody who has to go for another, to yield to it
+// hasBeneficiary reports whether a cause is that of somebody who has to go for another, to yield to it
 // or to move.
-func goesFor(code berth.CauseCode) bool { return yields(code) || code == berth.CauseMoved }
+func hasBeneficiary(code berth.CauseCode) bool { return evicts(code) || code == berth.CauseMoved }
 
 // asked reports whether a checkpoint was requested of a replica.
 func (rep *replica) asked() bool {
@@ -101,7 +101,7 @@ func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.OrderHeader
 	case berth.CauseMoved:
 		return c.mustMove
 	}
-	return c.mustYield
+	return c.mayBeEvicted
 }
 
 // withdrawn: a request is taken back while it is out, if nobody needs it any more.
@@ -122,7 +122,7 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 	if err := c.mayGoOn(rep, broken(PromiseS7, "order %d withdraws the request of %s, whose place %s still needs", w.ID, rep, rep.reasonToGo())); err != nil {
 		return err
 	}
-	if rep.room == nil {
+	if rep.preemption == nil {
 		c.saw("need not leave any more")
 	}
 	c.saw("request withdrawn")
@@ -137,7 +137,7 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 // goesOn: who was asked for a checkpoint need not yield.
 func (c *Checker) goesOn(rep *replica) {
 	c.close(rep)
-	rep.leaveRoom()
+	rep.leavePreemption()
 	c.touched.add(rep)
 }
 
@@ -157,7 +157,7 @@ func (c *Checker) checkpointReported(rep *replica, e berth.OrderReported) error 
 		return nil
 	}
 	c.saw("request " + e.Outcome.String())
-	if rep.room != nil {
+	if rep.preemption != nil {
 		c.evictedNow(rep)
 	}
 	c.takeBack(rep, rep.order.Header().Cause.Code, false)
@@ -181,7 +181,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		}
 	}
 	switch {
-	case !goesFor(r.Cause.Code) && r.Cause.Code != berth.CauseDrained:
+	case !hasBeneficiary(r.Cause.Code) && r.Cause.Code != berth.CauseDrained:
 		return nil
 	case c.silent.has(rep) && c.stray.has(rep):
 		return broken(PromiseS6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())
@@ -201,7 +201,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		c.saw("stopped without a checkpoint")
 		c.signal(rep, protocol.SignalStop)
 	}
-	if rep.room != nil {
+	if rep.preemption != nil {
 		c.evictedNow(rep)
 	}
 	c.takeBack(rep, r.Cause.Code, false)
@@ -233,13 +233,13 @@ func (c *Checker) toldAnew(rep *replica) error {
 // wentOn: who did not answer goes on, as nobody needs its place.
 func (c *Checker) wentOn(rep *replica) error {
 	err := broken(PromiseS7, "%s did not answer a request for a checkpoint in time, goes on, and %s needs its place", rep, rep.reasonToGo())
-	if rep.room == nil && !rep.needless() {
+	if rep.preemption == nil && !rep.needless() {
 		return err
 	}
-	c.unlessEnded(rep.room, err)
+	c.unlessEnded(rep.preemption, err)
 	c.spareLate(rep)
 	c.signal(rep, protocol.SignalDeadline)
-	rep.leaveRoom()
+	rep.leavePreemption()
 	c.saw("request expired in vain")
 	return nil
 }

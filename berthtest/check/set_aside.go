@@ -218,8 +218,8 @@ func (c *Checker) setAside(n *node, rep *replica) int {
 			ways |= byAdvance
 		}
 	}
-	for who, r := range c.gangs {
-		if who != (gangKey{rep.job.spec.ID, rep.number}) && slices.Contains(r.Nodes, n.spec.ID) && (!spare || !c.surelyPasses(rep, who) && !c.leavesBy(rep, r.From)) {
+	for key, r := range c.gangs {
+		if key != (gangKey{rep.job.spec.ID, rep.number}) && slices.Contains(r.Nodes, n.spec.ID) && (!spare || !c.surelyPasses(rep, key) && !c.leavesBy(rep, r.From)) {
 			ways |= byGang
 		}
 	}
@@ -240,8 +240,10 @@ func (c *Checker) setAside(n *node, rep *replica) int {
 	return ways
 }
 
-// inWindow reports whether a node is set aside for anybody, or may be.
-func (c *Checker) inWindow(n *node) bool { return n.trial != 0 || c.mayBeSpare(n) || c.bookedFor(n) }
+// inReservation reports whether a node is set aside for anybody, or may be.
+func (c *Checker) inReservation(n *node) bool {
+	return n.trial != 0 || c.mayBeSpare(n) || c.bookedFor(n)
+}
 
 // bookedFor reports whether a node is set aside for somebody who is to have it, or has it.
 func (c *Checker) bookedFor(n *node) bool {
