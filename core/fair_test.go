@@ -36,7 +36,7 @@ func (d *divided) of(queue berth.QueueID, id berth.JobID, gpus int) {
 	d.tell(berth.JobSubmitted{Job: berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: gpus}}}}})
 }
 
-// What a queue does not lend stays free for it, and Explain says for whom.
+// What a queue does not lend stays free for it, and Explain names the queue.
 func TestWhatIsNotLentStaysFree(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, b *quota.Queue) { b.LendingLimit = gpuMilli(1) })
 	for i := range 8 {

@@ -89,7 +89,7 @@ func TestWaitingInVainIsQuiet(t *testing.T) {
 	require.Empty(t, d.quiet())
 }
 
-// Who is being stopped stood on what was ordered: it cannot be told to have failed.
+// A member that is being stopped stood on what was ordered: that cannot be told to have failed.
 func TestAStoppedMemberProvesItsGPU(t *testing.T) {
 	d := newDivided(t, berth.Geometry{})
 	d.node("n", 1, berth.GPUModeWhole)

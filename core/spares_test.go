@@ -67,7 +67,7 @@ func onto(t *testing.T, a berth.Order) []berth.NodeID {
 	return list
 }
 
-// Spares are spread over the leaves, and nobody gets them who has lost nothing.
+// Spares are spread over the leaves, and no gang gets them that has lost nothing.
 func TestSparesAreKeptFree(t *testing.T) {
 	d := standing(t, kept(300), 3, "a", "b")
 	d.pass()
@@ -148,7 +148,7 @@ func TestSparesFollowThePolicy(t *testing.T) {
 	require.Empty(t, d.Report().HotSpares)
 }
 
-// What is elastic gets its minimum on spares, and no more; and who preempts takes none.
+// What is elastic gets its minimum on spares, and no more; and a beneficiary takes none.
 func TestSparesAreForMinimums(t *testing.T) {
 	d := standing(t, kept(500), 4, "a")
 	d.pass()

@@ -11,7 +11,7 @@
 // They are small on purpose, and exact: the comment of each says what it does, from
 // which paper, and where it departs from that. A [Policy] is one method, so that
 // another one is a page; [Scheduler] is the harness that all of them share: it keeps
-// who waits, who runs and what is free, gives orders and takes reports.
+// what waits, what runs and what is free, gives orders and takes reports.
 //
 //	s := baseline.New(baseline.EASY{}, baseline.BestFit)
 //	run := sim.New(s, workload, sim.Options{})

@@ -122,7 +122,7 @@ type GPUView struct {
 	Holders []Holder
 }
 
-// A Holder is who holds a GPU, or a part of it.
+// A Holder is a job that holds a GPU, or a part of it.
 type Holder struct {
 	Job      berth.JobID
 	Replica  int

@@ -11,7 +11,7 @@ import (
 )
 
 // WriteTable writes the run as text: a row for each category, the fleet's figures,
-// and who waits longest and why.
+// and which jobs wait longest and why.
 func WriteTable(w io.Writer, r *Run) error {
 	var b, rows strings.Builder
 	t := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -7,9 +7,9 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about whose turn it was. Where the queues of two gangs part, on the way
-// down from the root, the gang comes first whose queue is inside its guarantee with it;
-// of two for which that is the same, the one whose queue has the higher priority.
+// This file is about turns. Where the queues of two gangs part, on the way down from the
+// root, the queue that is inside its guarantee with its gang comes first; of two for which
+// that is the same, the queue of the higher priority.
 //
 // How shares compare is not judged, nor where it is not certain for which job a queue
 // stands: a queue counts as within its guarantee, or as one that borrows, if it is so with every gang that
@@ -27,8 +27,8 @@ const (
 // itsTurn: no gang is started while another comes before it that could start. It is
 // asserted of gangs that were placed as the pass went through the queues: not of those
 // that may have had a reservation, stand on nodes that are, or were, set aside, or on
-// GPUs that change for those who wait; only while it is known from a report what is
-// reserved; not while room is made for somebody, as what that takes of quota counts as used;
+// GPUs that change for waiting gangs; only while it is known from a report what is
+// reserved; not during a preemption, as the quota that its beneficiary takes counts as used;
 // nor after an elastic gang was started in the same pass, which may have got more, and
 // elsewhere, when all others had their turn. It is for small worlds: O(queues + replicas x
 // nodes).

@@ -38,7 +38,7 @@ import (
 // Rooms that are made in one pass are made one after the other, in an order that no order
 // tells: there must be one in which each is right. Of more than three nothing is asserted.
 
-// exchanges judges the rooms that were opened by the latest pass, by the reservations after it.
+// exchanges judges the preemptions of the latest pass, by the reservations after it.
 func (c *Checker) exchanges(gangs map[gangKey]berth.ReservationReport) error {
 	opened := slices.DeleteFunc(slices.Clone(c.opened), func(r *preemption) bool { return r.ended })
 	if len(opened) == 0 || len(opened) > 3 {
@@ -57,7 +57,7 @@ type world struct {
 	*Checker
 	gone []ghost
 	here []planned
-	// rooms is the number of those that are being made; known: it is known for all of them
+	// preemptions is the number of those under way; known: it is known for all of them
 	// what they are for.
 	preemptions int
 	known       bool
@@ -161,7 +161,7 @@ func (w *world) charge(rep *replica, milli int64) {
 	w.here = append(w.here, p)
 }
 
-// anyOrder looks for an order of the rooms in which each is right. It returns what is
+// anyOrder looks for an order of the preemptions in which each is right. It returns what is
 // wrong about the first that it tries.
 func (w *world) anyOrder(left []*preemption) error {
 	var first error

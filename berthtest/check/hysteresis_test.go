@@ -41,7 +41,7 @@ func lives(r berth.RequestCheckpoint, life berth.Incarnation) berth.RequestCheck
 }
 
 var unrest = []animal{
-	{check.PromiseGain, "somebody has to yield who loses more than is gained", func(z *zoo) error {
+	{check.PromiseGain, "a gang that loses more than is gained is evicted", func(z *zoo) error {
 		z.full(func(j *berth.Job) { j.Checkpoint.RestartCost = 5 * berth.Minute })
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
 		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3")))

@@ -52,7 +52,7 @@ func (c *Checker) settle(rep *replica, cause berth.CauseCode) {
 	switch rep.state {
 	case berth.ReplicaRunning:
 		if _, stops := rep.order.(berth.Release); stops && !rep.has(stopping) {
-			c.close(rep) // whom it was to stop is gone
+			c.close(rep) // the members that it was to stop are gone
 		}
 		switch {
 		case rep.short(running) != "":

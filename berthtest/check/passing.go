@@ -8,16 +8,17 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about who need not stand back for a gang that has a reservation. Within a
-// queue it is who is of a higher class or, in the same class, of a higher priority, unless it
-// would borrow where the gang is owed its place. Between queues it is who is owed its place, by the guarantees of its queues, where the gang would
-// borrow; of two that are alike in that it is the higher class, unless room is made for the
-// gang: those who had to yield to it do not take their places again.
+// This file is about replicas that need not stand back for a gang that has a reservation. Within
+// a queue these are those of a higher class or, in the same class, of a higher priority, unless
+// they would borrow and the gang is within its guarantee. Between queues they are those within
+// the guarantees of their queues, where the gang would borrow; of two that are alike in that, the
+// higher class, unless the gang is the beneficiary of a preemption: victims do not take their
+// places again.
 
-// surelyPasses reports whether a replica certainly need not stand back. What queues are owed
+// surelyPasses reports whether a replica certainly need not stand back. What queues are due
 // changes in the course of a pass, so that it is certain within a queue alone, for one that
-// asks for no more than the other or where nothing is ever owed. Where room is made for the
-// other, what it is to have counts as used already.
+// asks for no more than the other or where nothing is ever due. Where the other is a
+// beneficiary, what it is to have counts as used already.
 func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
 	other := c.beneficiary(key)
 	if other == nil || c.gangs[key].Moving || c.kept[key] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {

@@ -7,36 +7,36 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about room that is made for a gang that waits: the gang has a reservation,
-// and others have to yield to it. That room is being made the orders tell; that it is over
-// tells the start of the gang, or its end, or the next report (see Checker.AgainstReport).
+// This file is about preemptions: a gang that waits has a reservation, and others are evicted
+// for it. Orders tell that a preemption has begun; the start of the gang, its end or the next
+// report tells that it is over (see Checker.AgainstReport).
 
-// A room is being made for a gang.
+// A preemption evicts or moves victims for a beneficiary.
 type preemption struct {
 	beneficiary gangKey
 	// from is when it was begun; until, when it ends by itself.
 	from, until berth.Time
-	// ended: nobody needs to yield any more.
+	// ended: no victim has to go any more.
 	ended bool
 	// victims are in the order of their orders.
 	victims []victim
-	// moves: the victims need not yield, but are moved.
+	// moves: the victims are not evicted, but moved.
 	moves bool
-	// grace is the longest that any of them has to write a checkpoint.
+	// grace is the longest time that a victim has to write a checkpoint.
 	grace berth.Duration
 }
 
-// A victim is a replica that has to yield.
+// A victim is a replica that is evicted, whole or in part.
 type victim struct {
 	*replica
-	// members that yield while the rest of the gang goes on; nil: all of it yields.
+	// members that are evicted while the rest of the gang goes on; nil: all of it is.
 	members []*member
 }
 
-// whole reports whether all of a replica has to yield.
+// whole reports whether all of a replica is evicted.
 func (v victim) whole() bool { return v.members == nil }
 
-// all lists the members that yield.
+// all lists the members that are evicted.
 func (v victim) all() []*member {
 	if v.whole() {
 		return v.replica.members
@@ -56,8 +56,8 @@ func (c *Checker) begun(key gangKey) *preemption {
 	return r
 }
 
-// preemptionTimeout is for how long room is being made for a gang, or a place kept, beside the time
-// for checkpoints.
+// preemptionTimeout is how long a preemption lasts, or a place is kept, beside the time for
+// checkpoints.
 func (c *Checker) preemptionTimeout() berth.Duration {
 	return berth.Duration(c.policy.ReleaseAttempts)*c.policy.ReleaseTimeout + c.policy.ReservationTimeout
 }
@@ -70,7 +70,7 @@ func (r *preemption) takesFrom(rep *replica, grace berth.Duration) {
 	r.grace = max(r.grace, grace)
 }
 
-// endPreemption ends the room that is made for a gang, if any is.
+// endPreemption ends the preemption for a gang, if there is one.
 func (c *Checker) endPreemption(key gangKey) {
 	if r := c.preemptions[key]; r != nil {
 		r.ended = true
@@ -79,7 +79,7 @@ func (c *Checker) endPreemption(key gangKey) {
 	}
 }
 
-// leavePreemption notes that a replica has to yield no longer, or holds nothing any more.
+// leavePreemption notes that a replica is no victim any more, or holds nothing any more.
 func (rep *replica) leavePreemption() {
 	if r := rep.preemption; r != nil {
 		r.victims = slices.DeleteFunc(slices.Clone(r.victims), func(other victim) bool { return other.replica == rep && other.whole() })
@@ -87,7 +87,7 @@ func (rep *replica) leavePreemption() {
 	}
 }
 
-// leavePreemption notes that a member that has to yield holds nothing any more.
+// leavePreemption notes that a member that is evicted holds nothing any more.
 func (m *member) leavePreemption() {
 	r := m.preemption
 	if m.preemption = nil; r == nil {
@@ -102,7 +102,7 @@ func (m *member) leavePreemption() {
 	r.victims = slices.DeleteFunc(r.victims, func(v victim) bool { return !v.whole() && len(v.members) == 0 })
 }
 
-// beneficiary is the replica for which room is made, or nil.
+// beneficiary is the replica of that name, or nil.
 func (c *Checker) beneficiary(key gangKey) *replica {
 	if j := c.jobs[key.job]; j != nil {
 		return j.replicas[key.replica]
@@ -118,7 +118,7 @@ func namesBeneficiary(h berth.OrderHeader) error {
 	return nil
 }
 
-// victimsGone: a gang is started because room was made if that was so, and on the nodes that
+// victimsGone: a gang is started because its victims are gone if that was so, and on the nodes that
 // were set aside for it.
 func (c *Checker) victimsGone(rep *replica, b *berth.Bind) error {
 	if c.preemptions[rep.key()] == nil || slices.Contains(c.opened, c.preemptions[rep.key()]) {
@@ -155,7 +155,7 @@ func (c *Checker) unlessEnded(r *preemption, err error) {
 	}
 }
 
-// isPreemption reports whether a reservation is that of a gang for which room is made.
+// isPreemption reports whether a reservation is that of the beneficiary of a preemption.
 func (c *Checker) isPreemption(key gangKey, r *berth.ReservationReport) bool {
 	p := c.preemptions[key]
 	return p != nil && p.until == r.Until
@@ -185,11 +185,10 @@ func (c *Checker) againstPreemptions(gangs map[gangKey]berth.ReservationReport) 
 	return err
 }
 
-// earmark charges those for whom room is being made, but for some, with the most that they may
-// come to hold of it, as nobody is started on the quota that is freed for them, and those who
-// move with what they lack of it. It returns
-// what undoes that. What GPUs of a product they are to have no order tells: where it matters,
-// they count as having all kinds.
+// earmark charges beneficiaries, but for some, with the most that they may come to hold, as no
+// job is started on the quota that is freed for them, and gangs that move with their shortfall. It
+// returns a function that undoes that. No order tells which products they are to have: where it
+// matters, they count as having all kinds.
 func (c *Checker) earmark(but ...*replica) (undo func()) {
 	var list []planned
 	for key := range c.preemptions {

@@ -23,7 +23,7 @@ func (c *Checker) AgainstReport(r berth.FleetReport) error {
 		return err
 	}
 	if c.ownPolicy {
-		return nil // what it sets aside, and for whom, is its own affair
+		return nil // its reservations, and their gangs, are its own affair
 	}
 	if err := c.againstDraining(r.Draining); err != nil {
 		return err

@@ -39,7 +39,7 @@ type reserved struct {
 // A trespass is a placement on nodes that were reserved for a gang before the pass.
 type trespass struct {
 	on gangKey
-	// room that was being made for the gang, if it is about that.
+	// preemption for the gang, if it is about that.
 	preemption *preemption
 	err        error
 }
@@ -66,7 +66,7 @@ func (c *Checker) trespass(rep *replica, n *node) {
 		case key == own:
 			c.saw("placed on its reservation")
 		case (c.preemptions[key] != nil || c.kept[key] != 0) && c.planned == rep:
-			c.saw("placed beside another for whom room is made")
+			c.saw("placed beside another beneficiary")
 		case c.leavesBy(rep, r.From):
 			c.saw("backfilled onto the reservation of a gang")
 		case c.mayPass(rep, key):

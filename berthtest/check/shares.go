@@ -9,7 +9,7 @@ import (
 )
 
 // share works out the fair shares of GPUs from the checker's own capacity, use and demand,
-// as they were before those had to yield for whom rooms were opened.
+// as they were before the beneficiaries of the latest preemptions had victims.
 func (w *world) share(opened []*preemption) {
 	if w.policy.UsageHalfLife != 0 {
 		return
@@ -109,7 +109,7 @@ func (w *world) undue(q *queue, left int64, lent []victim, before []ghost) bool 
 func (w *world) guaranteed(q *queue) int64 { return q.spec.Guarantee[quota.GPUMilli] }
 
 // surelyDue reports whether a victim is certainly one that is due to its queue by guarantee:
-// of what the queue runs without those who were on the way out before, first those that
+// of what the queue runs without the gangs that were on the way out before, first those that
 // cannot be asked to yield and then those that yield last, each with its minimum, and then
 // what they have above that; each that fits as a whole into what is guaranteed, and together
 // with those that fit into the fair share alone into that.
@@ -176,7 +176,7 @@ func (w *world) staying(rep *replica, before []ghost) []*member {
 	return list
 }
 
-// couldBeVictim reports whether a replica could be asked to yield, or was in this pass.
+// couldBeVictim reports whether a replica could be evicted, or was told so in this pass.
 func (w *world) couldBeVictim(rep *replica) bool {
 	if slices.Contains(w.opened, rep.preemption) {
 		return true

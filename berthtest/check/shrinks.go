@@ -11,7 +11,7 @@ import (
 
 // shrink: members that yield while the rest of the gang goes on run, are above the minimum of
 // their group together, and are whole widest segments as far as those are there; each is
-// stopped for one who waits. Neither a checkpoint comes before that nor a minimum run time.
+// stopped for a waiting gang. Neither a checkpoint comes before that nor a minimum run time.
 func (c *Checker) shrink(rep *replica, r *berth.Release) error {
 	if r.Cause.Beneficiary != r.SurplusEvictions[0].Beneficiary {
 		return broken(PromiseCauses, "order %d has %s yield to %s, and first to %s", r.ID, rep, r.Cause.Beneficiary, r.SurplusEvictions[0].Beneficiary)
@@ -71,7 +71,7 @@ func (v victim) brokenSegment() *member {
 	return nil
 }
 
-// shrinksFor reports whether members of a replica that goes on yield in one of some rooms.
+// shrinksFor reports whether members of a replica that goes on are victims of one of some preemptions.
 func (rep *replica) shrinksFor(list []*preemption) bool {
 	return slices.ContainsFunc(rep.members, func(m *member) bool { return m.preemption != nil && slices.Contains(list, m.preemption) })
 }

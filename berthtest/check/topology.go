@@ -21,7 +21,7 @@ func (c *Checker) topology(rep *replica) error {
 	for g := range rep.job.spec.Groups {
 		members := slices.DeleteFunc(slices.Clone(placed), func(m *member) bool { return rep.job.group(m.flat) != g })
 		if !slices.ContainsFunc(members, func(m *member) bool { return m.bind == c.last }) {
-			continue // who stood right before this order does so still, whatever else changed
+			continue // a gang that stood right before this order does so still, whatever else changed
 		}
 		if err := c.together(members, rep.job.spec.Groups[g].Topology.Required); err != nil {
 			return err

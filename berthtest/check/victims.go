@@ -9,20 +9,20 @@ import (
 
 // evictions is what is known of victims.
 type evictions struct {
-	// rooms that are being made, by their beneficiaries; opened are those of the latest pass.
+	// preemptions under way, by their beneficiaries; opened are those of the latest pass.
 	preemptions map[gangKey]*preemption
 	opened      []*preemption
-	// stray replicas were asked for a checkpoint, and need not yield any more, when the pass
+	// stray replicas were asked for a checkpoint, and are no victims any more, when the pass
 	// began; silent ones have not answered by the deadline.
 	stray, silent set
-	// told replicas were told in this pass that they need not yield.
+	// told replicas were told in this pass that they are no victims any more.
 	told set
-	// planned is the latest replica that was started where room was made for it.
+	// planned is the latest replica that was started on the nodes of its victims.
 	planned *replica
 	// taken has the requests that were withdrawn.
 	taken map[berth.OrderID]bool
-	// courses of all who have to yield, or hold nothing yet after they had; strayed is what
-	// is wrong with them.
+	// courses of all victims, until they hold something again; strayed is what is wrong with
+	// them.
 	courses map[*replica]*course
 	strayed error
 }
@@ -34,7 +34,7 @@ func newEvictions() evictions {
 	}
 }
 
-// beginEvictions notes whom the pass that begins has to tell that they need not yield.
+// beginEvictions notes the replicas that the pass has to tell that they are no victims any more.
 func (c *Checker) beginEvictions() {
 	c.opened, c.planned, c.victimsNow, c.departed = nil, nil, nil, nil
 	clear(c.told)
@@ -45,12 +45,12 @@ func (c *Checker) beginEvictions() {
 	}
 }
 
-// yields reports whether a cause is that of somebody who has to yield.
+// evicts reports whether a cause is that of a victim.
 func evicts(code berth.CauseCode) bool {
 	return code == berth.CausePreempted || code == berth.CauseReclaimed
 }
 
-// hasBeneficiary reports whether a cause is that of somebody who has to go for another, to yield to it
+// hasBeneficiary reports whether a cause is that of a replica that goes for another: as a victim,
 // or to move.
 func hasBeneficiary(code berth.CauseCode) bool { return evicts(code) || code == berth.CauseMoved }
 
@@ -68,7 +68,7 @@ func (rep *replica) doing() string {
 	return rep.state.String()
 }
 
-// request: a checkpoint is asked of somebody who can write one and has to yield, or to leave.
+// request: a checkpoint is asked of a replica that can write one and is evicted, or has to leave.
 func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	grace, told := c.grace(rep), c.toldTo(r.Cause.Code)
 	if r.Cause.Code == berth.CauseDrained {
@@ -93,7 +93,7 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	return nil
 }
 
-// toldTo is what has to hold of one who is told to go for a cause.
+// toldTo is what has to hold of a replica that is told to go for a cause.
 func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.OrderHeader) error {
 	switch cause {
 	case berth.CauseDrained:
@@ -134,14 +134,14 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 	return nil
 }
 
-// goesOn: who was asked for a checkpoint need not yield.
+// goesOn: a replica that was asked for a checkpoint is no victim any more.
 func (c *Checker) goesOn(rep *replica) {
 	c.close(rep)
 	rep.leavePreemption()
 	c.touched.add(rep)
 }
 
-// checkpointReported: who has answered is stopped, unless nobody needs its place by now.
+// checkpointReported: a victim that has answered is stopped, unless no gang needs its place by now.
 func (c *Checker) checkpointReported(rep *replica, e berth.OrderReported) error {
 	if e.Outcome != berth.OutcomeDone && e.Outcome != berth.OutcomeFailed || len(e.Members) > 0 {
 		return broken(PromiseEvents, "the report of order %d was accepted, a request for a checkpoint: %s with %d members", e.Order, e.Outcome, len(e.Members))
@@ -164,8 +164,8 @@ func (c *Checker) checkpointReported(rep *replica, e berth.OrderReported) error 
 	return nil
 }
 
-// requestExpired: who has not answered by the deadline is stopped by this pass, unless
-// nobody needs its place by now.
+// requestExpired: a victim that has not answered by the deadline is stopped by this pass, unless
+// no gang needs its place by now.
 func (c *Checker) requestExpired(rep *replica) {
 	c.saw("request expired")
 	c.silent.add(rep)
@@ -208,7 +208,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 	return nil
 }
 
-// afterSilence: nobody who did not answer is left to go on while its place is needed.
+// afterSilence: no victim that did not answer is left to go on while its place is needed.
 func (c *Checker) afterSilence() error {
 	for _, rep := range c.silent.sorted() {
 		if err := c.wentOn(rep); err != nil {
@@ -230,7 +230,7 @@ func (c *Checker) toldAnew(rep *replica) error {
 	return c.wentOn(rep)
 }
 
-// wentOn: who did not answer goes on, as nobody needs its place.
+// wentOn: a victim that did not answer goes on, as no gang needs its place.
 func (c *Checker) wentOn(rep *replica) error {
 	err := broken(PromiseS7, "%s did not answer a request for a checkpoint in time, goes on, and %s needs its place", rep, rep.reasonToGo())
 	if rep.preemption == nil && !rep.needless() {

@@ -51,7 +51,7 @@ func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 	return config, options, g.list
 }
 
-// Whatever happens to those who have to yield, and to those they yield to, no promise is
+// Whatever happens to victims and to their beneficiaries, no promise is
 // broken, and what is left comes to rest.
 func TestYieldingUnderFaults(t *testing.T) {
 	t.Parallel()

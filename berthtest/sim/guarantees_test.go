@@ -130,7 +130,7 @@ type smallJob struct {
 
 func newSmallWorld(t *rapid.T, reclaims bool) *smallWorld {
 	config := berth.Config{Ledger: true}
-	if reclaims { // where the past counts it turns who has to give back, and nothing settles
+	if reclaims { // where the past counts the queue that gives back changes, and nothing settles
 		config.Policy.Preemption.Mode = berth.PreemptionReclaim
 	} else {
 		config.Policy.Preemption.Mode = berth.PreemptionOff

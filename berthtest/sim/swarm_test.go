@@ -112,7 +112,7 @@ var mattersCases = []string{
 	"at rest in the pool's layout", "an instance observed",
 	"explained instances", "explained geometry", "drained",
 
-	// What is rarer about those who have to yield is for TestYieldingUnderFaults.
+	// What is rarer about victims is for TestYieldingUnderFaults.
 	"preempted", "reclaimed", "a replica of a service has to yield", "checkpoint requested", "stopped without a checkpoint",
 	"release because preempted", "release because reclaimed", "started where room was made",
 	"request done", "request failed", "request expired", "request withdrawn",

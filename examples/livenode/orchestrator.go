@@ -50,7 +50,7 @@ type orchestrator struct {
 	end        context.CancelFunc
 	background sync.WaitGroup
 
-	// lives are the jobs that have a program, lost those whose programs should be gone and
+	// lives are the jobs that have a program, lost those with programs that should be gone and
 	// are not yet, and former the process groups of late.
 	lives  map[berth.JobID]*life
 	lost   []*life

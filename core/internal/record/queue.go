@@ -115,7 +115,7 @@ type Entry struct {
 	Group  int // which group grows; 0 for a whole gang
 	// FreshAt is the position in Backlog.Fresh, or -1.
 	FreshAt int
-	// Batch is who waits behind the entry; nil: nobody.
+	// Batch is what waits behind the entry; nil: nothing.
 	Batch *Batch
 }
 
