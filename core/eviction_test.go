@@ -249,7 +249,7 @@ func TestAVictimThatGoesByItself(t *testing.T) {
 	require.Empty(t, d.Report().Reservations)
 }
 
-// A core that is restored between any two facts gives the orders that the first one would.
+// A core that is restored between any two events gives the orders that the first one would.
 func TestD2_RestoredWhileSomebodyYields(t *testing.T) {
 	ends := map[string][]berth.Event{
 		"done":       {berth.OrderReported{Order: 2, Outcome: berth.OutcomeDone}, berth.OrderReported{Order: 3, Outcome: berth.OutcomeDone}, berth.OrderReported{Order: 4, Outcome: berth.OutcomeDone}},
@@ -258,7 +258,7 @@ func TestD2_RestoredWhileSomebodyYields(t *testing.T) {
 		"cancelled":  {berth.JobCancelled{Job: "high"}},
 		"unreported": nil,
 	}
-	for name, facts := range ends {
+	for name, events := range ends {
 		t.Run(name, func(t *testing.T) {
 			var first []string
 			for restored := range 2 {
@@ -271,8 +271,8 @@ func TestD2_RestoredWhileSomebodyYields(t *testing.T) {
 						d.Core, err = core.Restore(b)
 						require.NoError(t, err)
 					}
-					if i < len(facts) {
-						d.tell(facts[i])
+					if i < len(events) {
+						d.tell(events[i])
 					}
 					all = append(all, told(d.pass())...)
 					d.now += berth.Time(berth.Minute)

@@ -416,7 +416,7 @@ func newMovingCore(t *testing.T) *core.Core {
 	return d.Core
 }
 
-// What it would take at another instant, or after facts, is answered for what the fleet has and
+// What it would take at another instant, or after events, is answered for what the fleet has and
 // what is due then.
 func TestWhatItTakesLaterOn(t *testing.T) {
 	d := fleetOf(t, "n1")

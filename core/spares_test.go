@@ -86,12 +86,12 @@ func TestSparesAreKeptFree(t *testing.T) {
 
 // resumesInItsLeaf is a core in which a gang of four nodes stands in leaf a, has to go because of
 // what is told about node a3, and is bound again by these orders, on the spare of the leaf.
-func resumesInItsLeaf(t *testing.T, fact berth.Event, cause berth.CauseCode) (d *divided, orders []berth.Order) {
+func resumesInItsLeaf(t *testing.T, event berth.Event, cause berth.CauseCode) (d *divided, orders []berth.Order) {
 	t.Helper()
 	d = standing(t, kept(180), 5, "a", "b")
 	d.pass()
 	d.runs(gang("left", 4, inOneLeaf), gang("right", 4, inOneLeaf))
-	d.tell(fact)
+	d.tell(event)
 	orders = d.pass()
 	require.Equal(t, []string{"release left " + string(cause)}, told(orders))
 	d.carryOut(orders)

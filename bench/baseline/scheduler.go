@@ -63,7 +63,7 @@ func (s *Scheduler) Outstanding() []berth.Order {
 // Lost lists nothing: no hardware is lost here.
 func (s *Scheduler) Lost() []berth.Loss { return nil }
 
-// Apply tells a fact. A refusal is a *berth.Error, and changes nothing.
+// Apply tells an event. A refusal is a *berth.Error, and changes nothing.
 func (s *Scheduler) Apply(now berth.Time, e berth.Event) error {
 	err := s.clock(now)
 	if err == nil {

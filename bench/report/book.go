@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// A book is kept from facts and orders alone: the fleet, the
+// A book is kept from events and orders alone: the fleet, the
 // jobs that wait since when, and what each holds.
 type book struct {
 	nodes    map[berth.NodeID]*nodeBook

@@ -66,7 +66,7 @@ func (r *Run) figures() []figure {
 			"on average of %s; %s at the peak", plural(int(r.Capacity/1000+0.5), "GPU"), count(int(r.Peak/1000)),
 		)},
 		{"fragmentation", percent(r.Stranded, r.Capacity), "on average free, but too fragmented for any waiting job"},
-		{"events", count(r.Facts), fmt.Sprintf("accepted, %s refused", count(r.Refused))},
+		{"events", count(r.Events), fmt.Sprintf("accepted, %s refused", count(r.Refused))},
 		{"passes", count(r.Passes), "gave " + plural(r.Orders, "order")},
 	}
 	decisions := figure{"decisions", count(int(r.Searches)), "searches for a place, found or not"}

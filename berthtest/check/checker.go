@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// A Checker is the world as facts and orders make it. Make one with New.
+// A Checker is the world as events and orders make it. Make one with New.
 type Checker struct {
 	levels []string
 	// rails is the level inside which rails are cabled alike; empty: there are none.

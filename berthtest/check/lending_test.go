@@ -285,8 +285,8 @@ func TestLendingRightly(t *testing.T) {
 			return z.try(z.bind("j", six(3)...))
 		},
 		"a queue within its guarantee comes first":                    func(z *zoo) error { return z.turns(plain, promised(1)) },
-		"of two that borrow anyone":                  func(z *zoo) error { return z.turns(plain, plain) },
-		"of two that are owed anyone":                func(z *zoo) error { return z.turns(promised(1), promised(4)) },
+		"of two that borrow anyone":                                   func(z *zoo) error { return z.turns(plain, plain) },
+		"of two that are owed anyone":                                 func(z *zoo) error { return z.turns(promised(1), promised(4)) },
 		"a queue within its guarantee comes before a higher priority": func(z *zoo) error { return z.turns(first, promised(1)) },
 		"a queue within its guarantee cannot start": func(z *zoo) error {
 			return z.turns(promised(1), plain, func(j *berth.Job) { j.Groups[0].Selector.Pools = []string{"red"} })

@@ -27,7 +27,7 @@ type moving struct {
 	departed []*replica
 }
 
-// draining takes the fact that a node has to be empty, by an instant if that is not 0.
+// draining takes the event that a node has to be empty, by an instant if that is not 0.
 func (c *Checker) draining(e berth.NodeDraining) error {
 	n, err := c.known(e.Node)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Quiescent asserts that the fleet has come to rest: no order is out, every gang
 // is pending or runs, and none of those that wait could start. Call it after
-// facts, faults and backoffs have stopped and the core has nothing left to do.
+// events, faults and backoffs have stopped and the core has nothing left to do.
 //
 // Whether a gang could start is decided for gangs of one group, where counting
 // is exact: O(replicas x nodes). Gangs of several groups are a packing problem,

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// Rejected takes a fact that the core refused, and its refusal.
+// Rejected takes an event that the core refused, and its refusal.
 func (c *Checker) Rejected(now berth.Time, event berth.Event, err error) error {
 	if violation := typed(event, err); violation != nil {
 		return violation

@@ -44,7 +44,7 @@ type trespass struct {
 	err        error
 }
 
-// outdated notes that a fact was told: reservations may have ended.
+// outdated notes that an event was told: reservations may have ended.
 func (r *reserved) outdated() { r.sure, r.passed, r.trespasses, r.spreadings = false, false, nil, nil }
 
 // begin notes that a pass begins.

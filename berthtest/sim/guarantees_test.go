@@ -205,7 +205,7 @@ func (w *smallWorld) verify(err error) {
 	require.NoError(w, w.checker.AgainstLedger(w.core.Ledger()))
 }
 
-// tell gives a fact, and reports whether it was accepted.
+// tell gives an event, and reports whether it was accepted.
 func (w *smallWorld) tell(e berth.Event) bool {
 	w.Helper()
 	line, _ := berth.EncodeEvent(e)

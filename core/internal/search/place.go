@@ -229,6 +229,7 @@ func (se *Search) Avoiding(avoid []berth.NodeID, r *gang.Request) *gang.Request 
 type fit uint8
 
 const (
+	// Fits: places were found, and are held.
 	Fits fit = iota
 	fitsNowhere
 	// fitsNoLimit: capacity is free, but on products with a limit that is reached.
