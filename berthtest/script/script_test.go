@@ -20,6 +20,17 @@ var rewrite = flag.Bool("rewrite", false, "write the scripts anew with what they
 
 func TestScripts(t *testing.T) { script.Files(t, "testdata/*.txt", *rewrite) }
 
+// The documents name scripts that are there.
+func TestStoriesOfTheDocumentsAreThere(t *testing.T) {
+	text, err := os.ReadFile("../../docs/packages.md")
+	require.NoError(t, err)
+	names := regexp.MustCompile(`\d+-[a-z0-9-]+\.txt`).FindAllString(string(text), -1)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		require.FileExists(t, filepath.Join("testdata", name))
+	}
+}
+
 // A transcript stays as it is when it is run again, and what somebody changed in
 // it comes out as it should be.
 func TestRunRewritesOutputAlone(t *testing.T) {
