@@ -49,7 +49,7 @@ func newZoo(t *testing.T) *zoo {
 	return z
 }
 
-// tell gives a fact that is right.
+// tell gives an event that is right.
 func (z *zoo) tell(e berth.Event) {
 	require.NoError(z.t, z.c.Applied(z.now, e))
 	switch e := e.(type) {
