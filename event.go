@@ -309,8 +309,11 @@ func (JobFinished) Kind() string { return "jobFinished" }
 func (JobFinished) event() {}
 
 // MemberFailed tells that members died while their hardware is fine. The gang goes on if its
-// minimum is left, else it is taken back and starts anew. Members that are gone or being
-// stopped are passed over; if none is left, the report is stale.
+// minimum is left, else it is taken back and starts anew after Policy.RetryBackoff: where it stood,
+// which is kept for it, whether some of its members died or all. The place is not kept if the job
+// is at fault ([Fault]), or crashes in a loop: if this is not the first life in a row whose members
+// died within Policy.MaxRetryBackoff of its start. Then the backoff is longer each time. Members
+// that are gone or being stopped are passed over; if none is left, the report is stale.
 type MemberFailed struct {
 	Job         JobID       `json:"job"`
 	Replica     int         `json:"replica,omitempty"`
@@ -321,7 +324,9 @@ type MemberFailed struct {
 	Bind OrderID `json:"bind,omitempty"`
 	// Members that died.
 	Members []MemberRef `json:"members"`
-	Reason  string      `json:"reason,omitempty"`
+	// Fault says what is to blame, if that is known: whether the place is kept depends on it.
+	Fault  Fault  `json:"fault,omitzero"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // Kind is "memberFailed".

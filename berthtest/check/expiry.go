@@ -50,6 +50,9 @@ func (c *Checker) expire() {
 		if rep.readyAt <= c.now {
 			rep.readyAt = 0
 			c.waiting.remove(rep)
+			if rep.state == berth.ReplicaRunning {
+				rep.stood = nil
+			}
 		}
 	}
 }

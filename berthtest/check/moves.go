@@ -184,17 +184,12 @@ func (c *Checker) mayGoOn(rep *replica, err error) error {
 func (c *Checker) somebodyMoves() bool {
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
-			if _, drained := rep.drainedBy(); drained || rep.state == berth.ReplicaReleasing && comesBack(rep.cause) {
+			if _, drained := rep.drainedBy(); drained || rep.state == berth.ReplicaReleasing && rep.comesBack() || rep.moves() && rep.state == berth.ReplicaPending {
 				return true
 			}
 		}
 	}
 	return len(c.kept) > 0
-}
-
-// comesBack reports whether a place may be kept for a gang that is stopped for a cause.
-func comesBack(cause berth.CauseCode) bool {
-	return cause == berth.CauseMoved || cause == berth.CauseDrained || cause == berth.CauseHardwareLost || cause == berth.CauseMemberFailed
 }
 
 // resumed: a gang goes on where a place was kept for it, and on those nodes, if it left for
@@ -203,11 +198,19 @@ func (c *Checker) resumed(rep *replica, b *berth.Bind) error {
 	switch {
 	case rep.readyAt != 0:
 		return broken(PromiseBackoffs, "order %d binds %s, which backs off until %d", b.ID, rep, rep.readyAt)
-	case rep.left == "" || c.passed && c.kept[rep.key()] == 0:
+	case rep.left == "" || c.passed && c.kept[rep.key()] == 0 && !(c.unseen(rep) && len(rep.stood) > 0):
 		return broken(PromiseCauses, "order %d starts %s because of %q, for which no place was kept", b.ID, rep, b.Cause.Code)
 	}
 	c.saw("resumed after " + string(rep.left))
 	rep.resumes = true
+	if err := c.veryPlace(rep, b); err != nil {
+		return err
+	}
+	if c.kept[rep.key()] == 0 { // the backoff was over before a pass could keep it
+		c.saw("a place was kept in the pass in which the gang came back")
+		c.planned = rep
+		return nil
+	}
 	return c.whereAside(rep, b)
 }
 
@@ -233,7 +236,15 @@ func (c *Checker) againstMove(who gangKey, gangs map[gangKey]berth.ReservationRe
 			return broken(PromiseReservations, "the place that is kept for %s was on %v from %d, and is on %v from %d", who, before.Nodes, before.From, r.Nodes, r.From)
 		}
 	}
-	if until := c.now.Add(c.grace(rep) + c.roomTimeout()); c.passed && (r.From != c.now || r.Until != until) {
+	if before, had := c.gangs[who]; had && before.Moving && before.From == r.From && slices.Equal(before.Nodes, r.Nodes) && c.isBackoff(rep, &r) {
+		c.saw("a place is kept through a backoff")
+		return nil
+	}
+	until := c.now.Add(c.grace(rep) + c.roomTimeout())
+	if c.isBackoff(rep, &r) {
+		until = r.Until
+	}
+	if c.passed && (r.From != c.now || r.Until != until) {
 		return broken(PromiseReservations, "a place is kept for %s from %d until %d; it is %d, and until %d", who, r.From, r.Until, c.now, until)
 	}
 	if r.Partial {
@@ -266,7 +277,7 @@ func (rep *replica) moves() bool {
 	case berth.ReplicaRunning:
 		return rep.asked() && !rep.needless() && (rep.room == nil || rep.room.moves)
 	case berth.ReplicaReleasing:
-		return comesBack(rep.cause)
+		return rep.comesBack()
 	}
 	return rep.state == berth.ReplicaPending && rep.left != "" && rep.readyAt != 0
 }
@@ -304,7 +315,8 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 // when it left another.
 func (c *Checker) isKept(who gangKey, r *berth.ReservationReport) bool {
 	until, kept := c.kept[who]
-	return kept && until == r.Until
+	rep := c.beneficiary(who)
+	return kept && until == r.Until || rep != nil && len(rep.stood) > 0 && c.unseen(rep) && r.Until == rep.keptUntil
 }
 
 // lacks is what a gang for which a place is kept may come to hold there at the most, less what
@@ -402,7 +414,7 @@ func (c *Checker) settled() error {
 		_, drained := rep.drainedBy()
 		switch {
 		case c.kept[rep.key()] != 0 || rep.gone:
-		case rep.state == berth.ReplicaReleasing && comesBack(rep.cause):
+		case rep.state == berth.ReplicaReleasing && rep.comesBack():
 			if c.couldMove(rep) {
 				return broken(PromiseL1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
 			}

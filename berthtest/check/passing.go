@@ -12,7 +12,8 @@ import (
 // queue it is who is of a higher class or, in the same class, of a higher priority, unless it
 // would borrow where the gang is owed its place. Between queues it is who is owed its place, by the guarantees of its queues, where the gang would
 // borrow; of two that are alike in that it is the higher class, unless room is made for the
-// gang: those who had to yield to it do not take their places again.
+// gang: those who had to yield to it do not take their places again. The
+// same holds of the place of a gang that backs off; what is kept for any other no job takes.
 
 // surelyPasses reports whether a replica certainly need not stand back. What queues are owed
 // changes in the course of a pass, so that it is certain within a queue alone, for one that
@@ -31,19 +32,20 @@ func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
 // what beneficiaries will hold.
 func (c *Checker) mayPass(rep *replica, who gangKey) bool {
 	other := c.beneficiary(who)
-	if other == nil || c.kept[who] != 0 {
+	if other == nil || c.kept[who] != 0 && other.readyAt == 0 {
 		return false
 	}
-	if c.ranksAbove(rep, other, c.rooms[who]) {
+	promised := c.rooms[who] != nil || c.kept[who] != 0
+	if c.ranksAbove(rep, other, promised) {
 		return true
 	}
 	defer c.earmark(rep, other)()
-	return c.ranksAbove(rep, other, c.rooms[who])
+	return c.ranksAbove(rep, other, promised)
 }
 
 // ranksAbove reports whether a replica need not stand back for another, as its queues are
-// charged; room is what is being made for that one, or nil.
-func (c *Checker) ranksAbove(rep, other *replica, room *room) bool {
+// charged; promised: room is being made for that one, or its place is kept while it backs off.
+func (c *Checker) ranksAbove(rep, other *replica, promised bool) bool {
 	owed, otherOwed := c.owed(rep), c.owed(other)
 	switch {
 	case rep.job.queue == other.job.queue:
@@ -51,7 +53,7 @@ func (c *Checker) ranksAbove(rep, other *replica, room *room) bool {
 	case owed != otherOwed:
 		return owed
 	}
-	return room == nil && rep.job.spec.Class > other.job.spec.Class
+	return !promised && rep.job.spec.Class > other.job.spec.Class
 }
 
 // compareRank compares two of one queue.

@@ -80,7 +80,7 @@
 //	scale NAME 5
 //	cancel NAMES
 //	finish NAMES life= failed=yes          life is the present one unless told
-//	member-failed NAME [0] [1] life=
+//	member-failed NAME [0] [1] life= fault=job|node
 //	checkpoint NAME life= at=1h            it wrote one by itself
 //	report ID|all done|failed              the end of an order, or of all that are out
 //	report ID partial [2] workers[3]

@@ -33,7 +33,11 @@ func (bl *Backlog) Owed(rep *record.Replica) bool {
 	}
 	bl.state.Compile(s)
 	asked := s.Least
-	if w := rep.PlannedReservation(); bl.books.Earmarked && w != nil && !w.Unmarked {
+	w := rep.PlannedReservation()
+	if rep.Moving != nil && rep.Moving.IsBackoff() {
+		w = rep.Moving
+	}
+	if bl.books.Earmarked && w != nil && !w.Unmarked {
 		asked = quota.Charge{Product: quota.NoProduct} // it is charged already
 	}
 	return bl.state.Quota.Within(rep.Job.Queue, asked)
@@ -46,7 +50,7 @@ func (bl *Backlog) Overrun(rep *record.Replica) {
 	for flat := range rep.Members {
 		if n := rep.Members[flat].Node; n == nil || len(n.Reservations) == 0 || rep.Members[flat].State != record.MemberBinding {
 			continue
-		} else if slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return w.IsAwaited() && w.Rep != rep && end > w.From }) {
+		} else if slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return (w.IsAwaited() || w.IsBackoff()) && w.Rep != rep && end > w.From }) {
 			bl.Spoil(n)
 		}
 	}

@@ -18,12 +18,16 @@ import (
 // elsewhere.
 func (im *imagination) resettle(rep *record.Replica) []gang.Member {
 	c, s := im.core, rep.Job.Shape
-	leaving := c.state.Leaving.Has(rep) // and so left out already
+	leaving := c.state.Leaving.Has(rep) || rep.State == berth.ReplicaPending // and so left out already, or nowhere
 	if !leaving {
 		im.leaveOut(record.Piece{Rep: rep})
 	}
 	before := im.extent()
-	filled, kept := im.fillIn(rep)
+	filled, kept := im.fillIn(rep, rep.Retry.Stood)
+	if filled == nil && len(rep.Retry.Stood) > 0 { // where the world had put them, say
+		im.backTo(before)
+		filled, kept = im.fillIn(rep, nil)
+	}
 	if filled != nil && c.search.Closeness(filled) >= c.search.Closeness(kept) {
 		return filled
 	}
@@ -54,25 +58,24 @@ func (im *imagination) placeAnew(rep *record.Replica, s *record.Shape) []gang.Me
 }
 
 // fillIn imagines a gang that is left out with those members kept where they are that can stay
-// there, and places for the others; nil: there are none. What is balanced, spread or on aligned
+// there, the dead where they stood, and places for the others; nil: there are none. What is balanced, spread or on aligned
 // rails has to be placed together. A life that was observed may stand where its job does not
 // allow it, and hold what it does not claim: the next one does not.
-func (im *imagination) fillIn(rep *record.Replica) (where, kept []gang.Member) {
+func (im *imagination) fillIn(rep *record.Replica, dead []berth.MemberPlacement) (where, kept []gang.Member) {
 	half := &record.Replica{Job: rep.Job, LifePart: record.LifePart{Number: rep.Number, State: berth.ReplicaRunning}, Imagined: true, Members: slices.Clone(rep.Members)}
 	for flat := range half.Members {
 		m := &half.Members[flat]
-		stays := m.State.Holds() && !m.Node.Closed() && !slices.Contains(rep.Retry.Avoid, m.Node.Spec.ID)
-		if stays {
-			m.Hold, stays = im.core.state.Anew(rep, flat)
-		}
-		if !stays {
+		if stays := m.State.Holds() && im.mayReturn(rep, flat, m); !stays {
 			*m = record.Member{}
 			continue
 		}
 		m.State = record.MemberRunning
 		kept = append(kept, gang.Member{Group: rep.Job.Group(flat), Hold: m.Hold})
 	}
-	if len(kept) == 0 || !im.putIn(rep.Job.Queue, kept) {
+	if len(kept) > 0 && !im.putIn(rep.Job.Queue, kept) {
+		return nil, nil
+	}
+	if kept = append(kept, im.returnDead(rep, half, dead)...); len(kept) == 0 {
 		return nil, nil
 	}
 	for g := range rep.Job.Spec.Groups {
@@ -90,6 +93,41 @@ func (im *imagination) fillIn(rep *record.Replica) (where, kept []gang.Member) {
 		}
 	}
 	return where, kept
+}
+
+// mayReturn reports whether a member may be started again where it was, and has it hold what it
+// would hold then.
+func (im *imagination) mayReturn(rep *record.Replica, flat int, m *record.Member) (stays bool) {
+	if m.Node.Closed() || slices.Contains(rep.Retry.Avoid, m.Node.Spec.ID) {
+		return false
+	}
+	m.Hold, stays = im.core.state.Anew(m, &rep.Job.Spec.Groups[rep.Job.Group(flat)])
+	return stays
+}
+
+// returnDead imagines the members of a gang that died where they stood, as far as that is free and
+// set aside for nobody else, and returns them. A gang that waits for its turn there waits as if the
+// members had lived.
+func (im *imagination) returnDead(rep, half *record.Replica, dead []berth.MemberPlacement) (back []gang.Member) {
+	if half.Members == nil {
+		half.Members = make([]record.Member, rep.Job.Members())
+	}
+	end := im.core.state.EndIfStarted(rep, max(im.core.state.Now, rep.Retry.ReadyAt))
+	for i := range dead {
+		flat := rep.Job.Flat(dead[i].Ref())
+		m, known := im.core.backlog.Stood(rep, &dead[i])
+		if !known || half.Members[flat].State != record.MemberAbsent || !im.mayReturn(rep, flat, &m) ||
+			slices.ContainsFunc(m.Node.Reservations, func(w *record.Reservation) bool {
+				return !w.IsPlanned() && !w.GivesWay() && !im.core.backlog.Admits(w, rep, end)
+			}) {
+			continue
+		}
+		if one := []gang.Member{{Group: rep.Job.Group(flat), Hold: m.Hold}}; im.putIn(rep.Job.Queue, one) {
+			half.Members[flat] = m
+			back = append(back, one...)
+		}
+	}
+	return back
 }
 
 // fillGroup imagines places for the missing members of a group: for all of them, or for as many as

@@ -135,6 +135,12 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 	}
 	if rep.State == berth.ReplicaRunning {
 		l.noteRunning(rep, false)
+		if !l.justStarted(rep) {
+			rep.Retry.Crashes = 0
+		}
+	}
+	if cause.Code != berth.CauseMemberFailed {
+		rep.Retry.Stood = nil
 	}
 	rep.State, rep.Leaves = berth.ReplicaReleasing, false
 	rep.Retry.LostHardware = rep.Retry.LostHardware || cause.Code == berth.CauseDrained
@@ -181,11 +187,11 @@ func (l *Life) requeue(rep *record.Replica, backoff bool) {
 	rep.Release = record.ReleasePart{}
 	if backoff {
 		l.BackOff(rep)
-		if rep.Moving != nil && rep.Moving.IsPartial() {
-			l.backlog.EndMove(rep) // not for as long as that
-		}
 	}
 	l.Pend(rep)
+	if backoff {
+		l.keepPlace(rep)
+	}
 }
 
 // PendBatch makes a replica Pending that has just come, and so many behind it, of the numbers
@@ -246,6 +252,7 @@ func (l *Life) endBackoff(rep *record.Replica) {
 	if rep.Retry.ReadyAt != 0 {
 		l.state.StopTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
 		rep.Retry.ReadyAt = 0
+		l.state.NoteReturning(rep, false)
 	}
 }
 
