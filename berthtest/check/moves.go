@@ -198,18 +198,18 @@ func (c *Checker) resumed(rep *replica, b *berth.Bind) error {
 	switch {
 	case rep.readyAt != 0:
 		return broken(PromiseBackoffs, "order %d binds %s, which backs off until %d", b.ID, rep, rep.readyAt)
-	case rep.left == "" || c.passed && c.kept[rep.key()] == 0 && !(c.unseen(rep) && len(rep.stood) > 0):
+	case rep.left == "" || c.passed && c.kept[rep.key()] == 0 && !(rep.retriedIn == c.passes && len(rep.stood) > 0):
 		return broken(PromiseCauses, "order %d starts %s because of %q, for which no place was kept", b.ID, rep, b.Cause.Code)
 	}
 	c.saw("resumed after " + string(rep.left))
 	rep.resumes = true
-	if err := c.veryPlace(rep, b); err != nil {
-		return err
-	}
-	if c.kept[rep.key()] == 0 { // the backoff was over before a pass could keep it
+	if c.kept[rep.key()] == 0 { // the backoff was over in the pass that found the place
 		c.saw("a place was kept in the pass in which the gang came back")
 		c.planned = rep
 		return nil
+	}
+	if err := c.veryPlace(rep, b); err != nil {
+		return err
 	}
 	return c.whereAside(rep, b)
 }
@@ -316,7 +316,7 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 func (c *Checker) isKept(who gangKey, r *berth.ReservationReport) bool {
 	until, kept := c.kept[who]
 	rep := c.beneficiary(who)
-	return kept && until == r.Until || rep != nil && len(rep.stood) > 0 && c.unseen(rep) && r.Until == rep.keptUntil
+	return kept && until == r.Until || rep != nil && len(rep.stood) > 0 && (c.unseen(rep) || rep.retriedIn == c.passes) && r.Until == rep.keptUntil
 }
 
 // lacks is what a gang for which a place is kept may come to hold there at the most, less what

@@ -18,8 +18,9 @@ type returning struct {
 	// stood has where the members were of a gang that is to come back there, by flat index; of one
 	// that runs, the members that died since it began to back off.
 	stood map[int]stand
-	// failedIn is the pass before which the gang failed.
-	failedIn int
+	// failedIn is the pass before which the gang failed, retriedIn the one in which its backoff
+	// was over.
+	failedIn, retriedIn int
 	// keptUntil is for how long its place is kept, as of when it began to back off. whole: the
 	// place has all of where it stood.
 	keptUntil berth.Time
@@ -113,13 +114,17 @@ func (c *Checker) isBackoff(rep *replica, r *berth.ReservationReport) bool {
 func (c *Checker) returns(gangs map[gangKey]berth.ReservationReport) error {
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
-			if rep.state != berth.ReplicaPending || rep.readyAt == 0 || rep.left != berth.CauseMemberFailed || !c.unseen(rep) {
+			if rep.state != berth.ReplicaPending || rep.readyAt == 0 || rep.left != berth.CauseMemberFailed {
 				continue
 			}
 			r, kept := gangs[rep.key()]
 			there := kept && r.Moving
 			for _, s := range rep.stood {
 				there = there && slices.Contains(r.Nodes, s.node.spec.ID)
+			}
+			if !c.unseen(rep) { // it may have been taken since
+				rep.whole = rep.whole && there
+				continue
 			}
 			if rep.whole = c.standsFree(rep, gangs); rep.whole && !there {
 				return broken(PromiseReservations, "all members of %s died, its place is free, and it is not kept for it: %v", rep, r)

@@ -50,8 +50,24 @@ func (bl *Backlog) Overrun(rep *record.Replica) {
 	for flat := range rep.Members {
 		if n := rep.Members[flat].Node; n == nil || len(n.Reservations) == 0 || rep.Members[flat].State != record.MemberBinding {
 			continue
-		} else if slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return (w.IsAwaited() || w.IsBackoff()) && w.Rep != rep && end > w.From }) {
+		} else if slices.ContainsFunc(n.Reservations, func(w *record.Reservation) bool { return w.IsAwaited() && w.Rep != rep && end > w.From }) {
 			bl.Spoil(n)
+		} else {
+			bl.overrunBackoffs(n)
+		}
+	}
+}
+
+// overrunBackoffs ends the places on a node that are kept for gangs which back off, as far as they
+// have just been taken. A gang that was placed beside them on the node leaves them as they are.
+func (bl *Backlog) overrunBackoffs(n *record.Node) {
+	for _, w := range slices.Clone(n.Reservations) {
+		switch {
+		case !w.IsBackoff():
+		case bl.books.Hold(w.Plan.Where):
+			bl.books.GiveBack(w.Plan.Where)
+		default:
+			bl.EndReservation(w)
 		}
 	}
 }
