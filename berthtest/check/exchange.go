@@ -107,6 +107,13 @@ func (c *Checker) imagine(opened []*room, but *replica, gangs map[gangKey]berth.
 			w.putIn(r)
 		}
 	}
+	for who, r := range gangs {
+		if rep := c.beneficiary(who); r.Moving && c.kept[who] == 0 && rep != nil && rep != but && rep.state == berth.ReplicaPending {
+			w.rooms++ // its place is kept since this pass, and it held nothing before
+			w.charge(rep, c.costs(rep)[quota.GPUMilli])
+			w.known = w.known && rep.isRigid()
+		}
+	}
 	for who := range c.kept {
 		_, still := gangs[who]
 		if rep := c.beneficiary(who); rep != nil && rep != but {
