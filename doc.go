@@ -179,8 +179,7 @@
 //	(3) After Policy.ReleaseAttempts the members are presumed dead.
 //	(4) Decided when the Bind is reported, so that a gang has one order out at a
 //	    time. Until then those members count as placed.
-//	(5) Their replacement waits for Policy.RetryBackoff, and longer each time. The place of a
-//	    gang that failed is kept for it meanwhile; see "Members that die".
+//	(5) Their replacement waits for Policy.RetryBackoff, and longer each time.
 //	(6) The GPUs of running members are free at once. Members that were being started or
 //	    stopped might come up yet, so they are released first.
 //	(7) If no beneficiary needs the place by then, the gang runs on. Partial is refused: a
@@ -385,36 +384,14 @@
 // stopped, by a Release with [CauseHardwareLost] and without a request for a checkpoint, and
 // starts again from its last checkpoint: on its old nodes, which are kept for it meanwhile,
 // with another for the one that is gone. If there is none, its old nodes are kept until the
-// gang has had its turn to take the rest from others.
+// gang has had its turn to take the rest from others. The same holds for a gang whose members
+// died, some or all, after its backoff, unless the job is at fault: see [MemberFailed].
 //
 // [HotSpares] keeps a few idle nodes of a pool for gangs that lost hardware or have to leave a
 // node that is being drained, spread over the topology, so that a gang which has to stay in its
 // domain finds one there. [Health] says how hardware is trusted again: a node that was lost too
 // often takes no work for a time (quarantine), and repaired hardware takes for a time only
 // low-cost work (burn-in). [NodeUncordoned] ends both: an operator vouches for the node.
-//
-// # Members that die
-//
-// [MemberFailed] tells of members that died on sound hardware. A gang that has its minimum left
-// goes on. Any other gang is taken back, backs off for Policy.RetryBackoff, and starts again where
-// it stood. How many of its members died makes no difference: an NCCL abort ends all of them at
-// once, and of an elastic gang those come back as well that died since it began to back off. From
-// the next pass on until the backoff is over the place is kept: Explain and [FleetReport] list it
-// as a reservation, and it counts as used by the queue where limits and the order of queues are
-// concerned. When the backoff is over the gang starts there at once; a place that the gang cannot
-// take then is given up, at the latest after Policy.ReservationTimeout.
-//
-// Nothing runs there meanwhile, so that a job which ranks above the gang takes the place without
-// evicting anybody: within the queue a job of a higher class, or of the same class and a higher
-// priority; of another queue a job within its guarantee, where the gang borrows. The gang looks
-// for another place then, as it does for members whose node is lost, closed or set aside since:
-// the rest of its place is still kept.
-//
-// No place is kept in two cases. [MemberFailed] may say that the job itself is at fault
-// ([FaultJob]). And a gang may crash in a loop: its members die within Policy.MaxRetryBackoff of
-// its start, and so they did in the life before. Its backoff is twice as long each time then, as
-// after a Bind that failed, and the first life that lasts longer ends the loop. [FaultNode] says
-// that the nodes of the members are suspect: the gang comes back to the others alone.
 //
 // # Questions
 //

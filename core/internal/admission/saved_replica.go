@@ -226,8 +226,7 @@ func withClaims(order berth.Order, claims []berth.GroupClaim) berth.Order {
 // checkStood refuses places of members that the gang does not have, or has twice.
 func (ad *Admission) checkStood(rep *record.Replica) *berth.Error {
 	last := -1
-	for i := range rep.Retry.Stood {
-		at := &rep.Retry.Stood[i]
+	for i, at := range rep.Retry.Stood {
 		flat := rep.Job.Flat(at.Ref())
 		if flat <= last {
 			return refusal.Of(berth.ErrInvalid, errtext.Index("stood", i), fmt.Sprintf("%s is not a member of the gang, or out of order", errtext.Short(at.Ref().String())))

@@ -350,7 +350,7 @@ func (bl *Backlog) KeepThrough(rep *record.Replica) {
 		bl.EndMove(rep)
 		return
 	}
-	w.Kind, w.Until = record.KindBackoff, bl.UntilRetried(rep)
+	w.KeepThrough(bl.UntilRetried(rep))
 	bl.agenda.SetAside() // from now on it may be taken
 }
 

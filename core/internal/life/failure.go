@@ -65,11 +65,6 @@ func (l *Life) fail(rep *record.Replica, fault berth.Fault, cause berth.Cause) {
 	}
 }
 
-// justStarted reports whether a life that ends now was so short that the start counts as failed.
-func (l *Life) justStarted(rep *record.Replica) bool {
-	return l.state.Now < rep.Started.Add(l.state.Config.Policy.MaxRetryBackoff)
-}
-
 // noteStood notes where a gang stands of which some members die: all of it if too few are left,
 // else those that die.
 func (l *Life) noteStood(rep *record.Replica, die []int) {
@@ -88,39 +83,4 @@ func (l *Life) noteStood(rep *record.Replica, die []int) {
 	}
 	slices.SortFunc(stood, func(a, b berth.MemberPlacement) int { return rep.Job.Flat(a.Ref()) - rep.Job.Flat(b.Ref()) })
 	rep.Retry.Stood = stood
-}
-
-// keepPlace has the place of a gang that begins to back off be kept until that is over.
-func (l *Life) keepPlace(rep *record.Replica) {
-	if rep.Moving != nil {
-		l.backlog.KeepThrough(rep)
-	}
-	if rep.Returns() {
-		l.state.NoteReturning(rep, true)
-		if rep.Moving == nil {
-			l.agenda.MoveBy(l.state.Now)
-		}
-	}
-}
-
-// BackoffsOver has the gangs wait for their places again whose backoff is over, after the pass has
-// seen to it that these are kept.
-func (l *Life) BackoffsOver() {
-	var over []*record.Replica
-	l.state.Returning.Ascend(func(rep *record.Replica) bool {
-		if rep.Retry.ReadyAt <= l.state.Now {
-			over = append(over, rep)
-		}
-		return true
-	})
-	for _, rep := range over {
-		l.state.NoteReturning(rep, false)
-		l.BackoffOver(rep)
-	}
-}
-
-// BackoffOver has a replica wait for a place, or for members, after a backoff.
-func (l *Life) BackoffOver(rep *record.Replica) {
-	rep.Retry.ReadyAt, rep.Retry.Stood = 0, nil
-	l.backlog.Await(rep)
 }

@@ -234,28 +234,6 @@ func (l *Life) holdsNothing(rep *record.Replica) {
 	}
 }
 
-// BackOff makes a replica wait after a failed Bind, longer each time.
-func (l *Life) BackOff(rep *record.Replica) {
-	l.endBackoff(rep)
-	p := &l.state.Config.Policy
-	delay := p.MaxRetryBackoff
-	if doublings := min(rep.Retry.Attempts, 40); p.RetryBackoff<<doublings>>doublings == p.RetryBackoff {
-		delay = min(delay, p.RetryBackoff<<doublings)
-	}
-	rep.Retry.Attempts++
-	rep.Retry.ReadyAt = l.state.Now.Add(delay)
-	l.state.SetTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
-}
-
-// endBackoff ends a backoff, if there is one.
-func (l *Life) endBackoff(rep *record.Replica) {
-	if rep.Retry.ReadyAt != 0 {
-		l.state.StopTimer(record.Timer{At: rep.Retry.ReadyAt, Kind: record.TimerBackoff, Rep: rep})
-		rep.Retry.ReadyAt = 0
-		l.state.NoteReturning(rep, false)
-	}
-}
-
 // Forget removes a replica that holds nothing, and its job with the last one.
 func (l *Life) Forget(rep *record.Replica) {
 	l.withdraw(rep)

@@ -42,8 +42,8 @@ type RetryPart struct {
 	// Backfilled: it was started where nodes were reserved for another, as it is expected to
 	// end in time.
 	Backfilled bool `json:"backfilled,omitempty"`
-	// Attempts counts the failed Binds since the replica last ran, Repairs the
-	// repairs of this life.
+	// Attempts counts the starts that failed in a row: Binds, and lives whose members died soon
+	// after it. Repairs counts the repairs of this life.
 	Attempts int `json:"attempts,omitempty"`
 	Repairs  int `json:"repairs,omitempty"`
 	// Crashes counts the lives in a row whose members died soon after the start.

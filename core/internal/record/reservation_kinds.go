@@ -172,6 +172,10 @@ func (w *Reservation) IsAwaited() bool { return w.Kind.Rule().holder == forWaiti
 // IsMove reports whether a reservation is the place of a gang that still holds another.
 func (w *Reservation) IsMove() bool { return w.Kind.Rule().holder == forMoving }
 
+// KeepThrough makes the place of a gang that was released that of one which backs off, until an
+// instant.
+func (w *Reservation) KeepThrough(until berth.Time) { w.Kind, w.Until = KindBackoff, until }
+
 // IsBackoff reports whether a reservation is the place of a gang that backs off.
 func (w *Reservation) IsBackoff() bool { return w.Kind == KindBackoff }
 

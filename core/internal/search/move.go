@@ -172,7 +172,7 @@ func (se *Search) ReserveMove(rep *record.Replica, where []gang.Member) bool {
 		return false
 	}
 	if rep.State == berth.ReplicaPending {
-		w.Kind, w.Until = record.KindBackoff, se.backlog.UntilRetried(rep)
+		w.KeepThrough(se.backlog.UntilRetried(rep))
 	}
 	w.Plan = se.backlog.NewPlan(where)
 	rep.Moving = w
