@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
 )
 
 // This file is about gangs whose members died. They back off, and come back to where they stood,
@@ -141,6 +142,9 @@ func (c *Checker) returns(gangs map[gangKey]berth.ReservationReport) error {
 // whole GPUs of nodes that take work and that nobody has set aside.
 func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationReport) bool {
 	spec := &rep.job.spec
+	if !c.surelyAdmitted(rep) {
+		return false
+	}
 	cpu, memory := map[*node]int64{}, map[*node]int64{}
 	for flat, s := range rep.stood {
 		g := &spec.Groups[rep.job.group(flat)]
@@ -168,6 +172,17 @@ func (c *Checker) standsFree(rep *replica, gangs map[gangKey]berth.ReservationRe
 	return len(rep.stood) == rep.job.members() && !rep.told
 }
 
+// surelyAdmitted reports whether the limits of its queues certainly admit all of a gang.
+func (c *Checker) surelyAdmitted(rep *replica) bool {
+	all := func(quota.Resource) bool { return true }
+	if len(rep.job.spec.Groups) != 1 || c.byProduct(rep.job.queue) || c.somebodyKeeps() {
+		return !c.bounds(rep.job.queue, all)
+	}
+	g := &rep.job.spec.Groups[0]
+	_, admitted := c.admits(rep.job.queue, g, int64(g.Members), "")
+	return admitted
+}
+
 // ownedByOthers reports whether a node is set aside in advance, or for a gang that runs there.
 func (c *Checker) ownedByOthers(rep *replica, n *node) bool {
 	for _, r := range c.booked {
@@ -183,11 +198,14 @@ func (c *Checker) ownedByOthers(rep *replica, n *node) bool {
 	return false
 }
 
-// promisedToOthers reports whether a node is in the place that is planned for another gang. One
-// that just waits for its turn there goes on to wait.
+// promisedToOthers reports whether a node is in the place that is planned for another gang, or
+// reserved for one that may rank above. Any other waits for its turn there, and goes on to wait.
 func (c *Checker) promisedToOthers(rep *replica, n *node, gangs map[gangKey]berth.ReservationReport) bool {
 	for who, r := range gangs {
 		promised := r.Moving || c.rooms[who] != nil || c.kept[who] != 0
+		if other := c.beneficiary(who); other != nil && who != rep.key() {
+			promised = promised || c.mayPass(other, rep.key())
+		}
 		if who != rep.key() && promised && slices.Contains(r.Nodes, n.spec.ID) {
 			return true
 		}

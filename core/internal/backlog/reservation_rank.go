@@ -160,8 +160,16 @@ func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Reser
 	switch {
 	case by == record.Nobody:
 		return false
-	case by == record.ByClaim && rep.Job.Queue != w.Rep.Job.Queue:
-		return bl.Owed(rep) && !bl.Owed(w.Rep)
+	case by == record.ByClaim:
+		return bl.Claims(rep, w.Rep)
 	}
 	return bl.Outranks(rep, w.Rep)
+}
+
+// Claims reports whether a replica may take what is kept for another by claim.
+func (bl *Backlog) Claims(rep, other *record.Replica) bool {
+	if rep.Job.Queue != other.Job.Queue {
+		return bl.Owed(rep) && !bl.Owed(other)
+	}
+	return bl.Outranks(rep, other)
 }

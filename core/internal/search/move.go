@@ -83,7 +83,7 @@ func (se *Search) DecideMove(r Relocation) {
 	if r.Where != nil {
 		se.backlog.EndMove(rep)
 	}
-	kept := r.Where != nil && se.ReserveMove(rep, r.Where)
+	kept := r.Where != nil && se.mayKeep(r) && se.ReserveMove(rep, r.Where)
 	by, n := rep.DrainedBy()
 	latest := se.latestToLeave(rep)
 	switch {
@@ -108,6 +108,12 @@ func (se *Search) DecideMove(r Relocation) {
 		se.life.Stay(rep)
 		se.agenda.MoveBy(latest)
 	}
+}
+
+// mayKeep reports whether a place is of use to a gang: to one that backs off it is not if its
+// queue would not admit it there. Any other is where it is, and may go on to be.
+func (se *Search) mayKeep(r Relocation) bool {
+	return r.Rep.State != berth.ReplicaPending || se.backlog.AffordsAll(r.Rep.Job.Queue, se.backlog.NewPlan(r.Where).Charges)
 }
 
 // latestToLeave is when a gang has to be asked to leave at the latest; never: there is no
