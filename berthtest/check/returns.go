@@ -201,12 +201,12 @@ func (c *Checker) ownedByOthers(rep *replica, n *node) bool {
 // promisedToOthers reports whether a node is in the place that is planned for another gang, or
 // reserved for one that may rank above. Any other waits for its turn there, and goes on to wait.
 func (c *Checker) promisedToOthers(rep *replica, n *node, gangs map[gangKey]berth.ReservationReport) bool {
-	for who, r := range gangs {
-		promised := r.Moving || c.rooms[who] != nil || c.kept[who] != 0
-		if other := c.beneficiary(who); other != nil && who != rep.key() {
+	for key, r := range gangs {
+		promised := r.Moving || c.preemptions[key] != nil || c.kept[key] != 0
+		if other := c.beneficiary(key); other != nil && key != rep.key() {
 			promised = promised || c.mayPass(other, rep.key())
 		}
-		if who != rep.key() && promised && slices.Contains(r.Nodes, n.spec.ID) {
+		if key != rep.key() && promised && slices.Contains(r.Nodes, n.spec.ID) {
 			return true
 		}
 	}

@@ -84,6 +84,7 @@ const (
 type Taker uint8
 
 const (
+	// Nobody takes it.
 	Nobody Taker = iota
 	// byRank: a gang that outranks the holder.
 	byRank
@@ -178,9 +179,6 @@ func (w *Reservation) KeepThrough(until berth.Time) { w.Kind, w.Until = KindBack
 
 // IsBackoff reports whether a reservation is the place of a gang that backs off.
 func (w *Reservation) IsBackoff() bool { return w.Kind == KindBackoff }
-
-// MayBeTaken reports whether a gang that waits may take what is set aside, by rank or by claim.
-func (w *Reservation) MayBeTaken() bool { return w.Kind.Rule().Taker != Nobody }
 
 // IsExclusive reports whether a reservation has the domains of a gang that runs.
 func (w *Reservation) IsExclusive() bool { return w.Kind.Rule().holder == forRunning }
