@@ -223,8 +223,12 @@ func withClaims(order berth.Order, claims []berth.GroupClaim) berth.Order {
 	return order
 }
 
-// checkStood refuses places of members that the gang does not have, or has twice.
+// checkStood refuses places of members that the gang does not have, or has twice, and those of a
+// gang that does not come back.
 func (ad *Admission) checkStood(rep *record.Replica) *berth.Error {
+	if len(rep.Retry.Stood) > 0 && rep.State != berth.ReplicaReleasing && rep.Retry.ReadyAt == 0 {
+		return refusal.Of(berth.ErrInvalid, "stood", "is set for a replica that does not back off")
+	}
 	last := -1
 	for i, at := range rep.Retry.Stood {
 		flat := rep.Job.Flat(at.Ref())

@@ -48,9 +48,7 @@ type RetryPart struct {
 	Repairs  int `json:"repairs,omitempty"`
 	// Crashes counts the lives in a row whose members died soon after the start.
 	Crashes int `json:"crashes,omitempty"`
-	// Stood has where the members of a gang that failed were, to come back to after the backoff:
-	// while it is released and backs off. While it runs, it has those of its surplus that died
-	// since the backoff began.
+	// Stood has where members were that died, and the rest of the gang once that is released.
 	Stood []berth.MemberPlacement `json:"stood,omitempty"`
 	// Avoid lists the nodes on which members failed to start since the replica last
 	// ran: the newest maxAvoid of them. It goes there again only if it fits nowhere

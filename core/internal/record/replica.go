@@ -262,8 +262,7 @@ func There(members []Member) bool {
 }
 
 // Resumes reports whether a gang that is being stopped is to go on as soon as it can: it lost
-// hardware, or members that died through no fault of its own, or has to leave a place on its own
-// account.
+// hardware, or members without being at fault, or has to leave a place on its own account.
 func (rep *Replica) Resumes() bool {
 	if rep.State != berth.ReplicaReleasing || rep.Release.Gone {
 		return false
@@ -278,9 +277,7 @@ func (rep *Replica) Resumes() bool {
 }
 
 // Returns reports whether a gang backs off that comes back to where it stood.
-func (rep *Replica) Returns() bool {
-	return rep.State == berth.ReplicaPending && rep.Retry.ReadyAt != 0 && len(rep.Retry.Stood) > 0
-}
+func (rep *Replica) Returns() bool { return rep.State == berth.ReplicaPending && len(rep.Retry.Stood) > 0 }
 
 // MayMove reports whether a gang runs and has nothing else going on.
 func (rep *Replica) MayMove() bool {

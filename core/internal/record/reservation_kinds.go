@@ -145,7 +145,7 @@ func (s *SavedGangReservation) kindOf(moving bool, of berth.ReplicaState) Reserv
 	k := KindPending
 	switch planned := len(s.Where) > 0; {
 	case moving && planned && of == berth.ReplicaPending:
-		return KindBackoff
+		k = KindBackoff
 	case moving && planned, planned && s.Cause == berth.CauseResumed:
 		k = KindMove
 	case planned:
@@ -173,8 +173,7 @@ func (w *Reservation) IsAwaited() bool { return w.Kind.Rule().holder == forWaiti
 // IsMove reports whether a reservation is the place of a gang that still holds another.
 func (w *Reservation) IsMove() bool { return w.Kind.Rule().holder == forMoving }
 
-// KeepThrough makes the place of a gang that was released that of one which backs off, until an
-// instant.
+// KeepThrough makes a place that of a gang which backs off, until an instant.
 func (w *Reservation) KeepThrough(until berth.Time) { w.Kind, w.Until = KindBackoff, until }
 
 // IsBackoff reports whether a reservation is the place of a gang that backs off.

@@ -152,8 +152,6 @@ func (p *RetryPart) Check(state berth.ReplicaState) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "backfilled", "is set for a replica that waits")
 	case !InRange(p.Attempts, p.Repairs, p.Crashes) || p.ReadyAt < 0:
 		return RefuseCounter()
-	case len(p.Stood) > 0 && state != berth.ReplicaReleasing && p.ReadyAt == 0:
-		return refusal.Of(berth.ErrInvalid, "stood", "is set for a replica that does not back off")
 	case len(p.Avoid) > maxAvoid:
 		return refusal.Of(berth.ErrLimit, "avoid", fmt.Sprintf("names %d nodes", len(p.Avoid)))
 	}
