@@ -277,7 +277,9 @@ func (rep *Replica) Resumes() bool {
 }
 
 // Returns reports whether a gang backs off that comes back to where it stood.
-func (rep *Replica) Returns() bool { return rep.State == berth.ReplicaPending && len(rep.Retry.Stood) > 0 }
+func (rep *Replica) Returns() bool {
+	return rep.State == berth.ReplicaPending && len(rep.Retry.Stood) > 0
+}
 
 // MayMove reports whether a gang runs and has nothing else going on.
 func (rep *Replica) MayMove() bool {
