@@ -46,10 +46,8 @@ type RetryPart struct {
 	// after it. Repairs counts the repairs of this life.
 	Attempts int `json:"attempts,omitempty"`
 	Repairs  int `json:"repairs,omitempty"`
-	// Crashes counts the lives in a row whose members died soon after the start.
-	Crashes int `json:"crashes,omitempty"`
-	// Stood has where members were that died, and the rest of the gang once that is released.
-	Stood []berth.MemberPlacement `json:"stood,omitempty"`
+	Crashes int                     `json:"crashes,omitempty"` // lives in a row whose members died soon after the start
+	Stood   []berth.MemberPlacement `json:"stood,omitempty"`   // where members were that died, and the rest once it is released
 	// Avoid lists the nodes on which members failed to start since the replica last
 	// ran: the newest maxAvoid of them. It goes there again only if it fits nowhere
 	// else.
