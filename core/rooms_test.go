@@ -49,7 +49,7 @@ var roomRules = map[string]roomRule{
 	},
 	"state": {
 		as: map[string]string{
-			"Config": "Config", "Now": "Now", "LastOrder": "LastOrder", "Totals": "Totals",
+			"Config": "Config", "Bounds": "Bounds", "Now": "Now", "LastOrder": "LastOrder", "Totals": "Totals",
 			"Nodes": "Nodes", "Quota": "Queues", "Jobs": "Jobs",
 		},
 		derived: map[string]string{

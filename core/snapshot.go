@@ -27,6 +27,9 @@ func (c *Core) Snapshot() ([]byte, error) {
 		Tables:       c.catalogue.SaveTables(), Pools: c.catalogue.SavePools(),
 		Lost: c.losses.Save(), LostMembers: c.books.Lost,
 	}
+	if c.state.Bounds != record.UsualBounds() {
+		s.Bounds = &c.state.Bounds
+	}
 	c.saveAgenda(&s)
 	b, err := json.Marshal(&s)
 	if err != nil {
@@ -124,6 +127,12 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "now", "is before the epoch, or lastAction is out of range")
 	}
 	c.state.Now, c.state.LastOrder = s.Now, s.LastOrder
+	if s.Bounds != nil {
+		if err := s.Bounds.Check(); err != nil {
+			return err
+		}
+		c.state.Bounds = *s.Bounds
+	}
 	for _, part := range [...]func() *berth.Error{
 		func() *berth.Error { return c.gpus.RestoreTables(s.Tables) },
 		func() *berth.Error { return c.gpus.RestorePools(s.Pools) },

@@ -9,7 +9,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
-	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
 )
@@ -57,8 +56,8 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	defer r.End()
 	var bids []*Bid
 	behind := map[*record.Bucket]bool{} // those behind the first one are in the rota
-	im.VictimSearches = state.MaxVictimSearches
-	for bid := 0; bid < state.MaxBids && im.VictimSearches > 0; bid++ {
+	im.VictimSearches = ev.state.Bounds.VictimSearches
+	for bid := 0; bid < ev.state.Bounds.Bids && im.VictimSearches > 0; bid++ {
 		e := r.Next()
 		if e == nil {
 			return bids
@@ -70,7 +69,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		b := ev.bid(im, e)
 		if b != nil && !behind[e.Bucket] {
 			behind[e.Bucket] = true
-			for _, other := range ev.backlog.First(e.Bucket, state.MaxBids) {
+			for _, other := range ev.backlog.First(e.Bucket, ev.state.Bounds.Bids) {
 				if other != e && other.Bids() && ev.looksFor(other.Rep) <= ev.state.Now {
 					r.Add(other)
 				}

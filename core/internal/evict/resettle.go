@@ -171,7 +171,7 @@ func (ev *Evict) findPlaces() []search.Relocation {
 	defer im.Forget()
 	var found []search.Relocation
 	for i, rep := range list {
-		if i == search.MaxMoves {
+		if i == ev.state.Bounds.Moves {
 			ev.agenda.MoveBy(ev.state.Now) // the rest in the next pass
 			break
 		}

@@ -129,7 +129,7 @@ func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []
 // gatherOwn lists those of the own queue that rank below.
 func (t *VictimSearch) gatherOwn() {
 	t.core.books.Queues[t.Queue].Running.Ascend(func(victim *record.Replica) bool {
-		if !books.MayPreempt(t.rep, victim) || len(t.offers) >= state.MaxVictims {
+		if !books.MayPreempt(t.rep, victim) || len(t.offers) >= t.core.state.Bounds.Victims {
 			return false
 		}
 		above := t.rep.Job.Spec.Class > victim.Job.Spec.Class
@@ -187,14 +187,14 @@ func (t *VictimSearch) gatherFrom(q quota.QueueIndex, source int, inParts bool) 
 					t.lendUnits(victim, s, source)
 				}
 			}
-			return len(t.offers) < state.MaxVictims
+			return len(t.offers) < t.core.state.Bounds.Victims
 		})
 	}
 	c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
 		if t.mayBeVictim(victim) && (t.owed || !t.tooLarge(record.Piece{Rep: victim})) {
 			t.lendWhole(victim, source)
 		}
-		return len(t.offers) < state.MaxVictims
+		return len(t.offers) < t.core.state.Bounds.Victims
 	})
 }
 

@@ -258,4 +258,6 @@ type Snapshot struct {
 	SparesDue bool            `json:"sparesDue,omitempty"`
 	// LostMembers is what hardware took since the last pass.
 	LostMembers []berth.Loss `json:"lostMembers,omitempty"`
+	// Bounds are those of the work of a pass; nil: the usual ones.
+	Bounds *Bounds `json:"bounds,omitempty"`
 }

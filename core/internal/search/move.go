@@ -19,9 +19,6 @@ import (
 // still runs, or is being stopped, the reservation is rep.moving; when it waits, it is its
 // reservation, like any other.
 
-// MaxMoves bounds for how many gangs one pass looks for another place.
-const MaxMoves = 256
-
 // A Relocation is the destination of a gang; where is nil: there is none now.
 type Relocation struct {
 	Rep   *record.Replica

@@ -31,6 +31,8 @@ type State struct {
 	agenda    *agenda.Agenda
 
 	Config berth.Config
+	// Bounds are those of the work of a pass.
+	Bounds record.Bounds
 	Now    berth.Time
 	// LastOrder is the ID of the last order given.
 	LastOrder berth.OrderID
@@ -67,7 +69,7 @@ type State struct {
 func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.Agenda, config berth.Config, fleet *gang.Fleet) *State {
 	return &State{
 		catalogue: catalogue, losses: losses, agenda: agenda,
-		Config: config, Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: record.ClassTable{ByKey: map[record.ClassKey]int{}},
+		Config: config, Bounds: record.UsualBounds(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: record.ClassTable{ByKey: map[record.ClassKey]int{}},
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, record.Ending.Less),
 		Leaving: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},
