@@ -39,7 +39,8 @@
 //	agenda     what has changed, and which stages of a pass are due when; it knows no record
 //	catalogue  owners, graphs inside nodes, the tables by which GPUs divide; it knows no record
 //	losses, meter, refusal, invariant   leaves: lost nodes, rates, typed errors, broken promises;
-//	contract                            copies of values of package berth, and words for texts
+//	contract, bounds                    copies of values of package berth, and words for texts;
+//	                                    bounds of the work of a pass
 //
 // A bid plans, and a plan never bids: so evict stands above search. Plans are imagined
 // on the fleet and the quota tree themselves, and taken back before the pass is over; what

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/gang"
 )
 
@@ -26,6 +27,12 @@ func UnsetEntries(c *Core) []string {
 	}
 	return unset
 }
+
+// Bounds bound the work of a pass.
+type Bounds = bounds.Bounds
+
+// LowerBounds has the passes of a core bounded otherwise.
+func LowerBounds(c *Core, lower func(*Bounds)) { lower(&c.state.Bounds) }
 
 // BreakInvariant has a core find out that its books are wrong: it frees what nobody holds.
 func BreakInvariant(c *Core) { c.books.Release(gang.Hold{Node: 7}) }

@@ -34,7 +34,7 @@ var roomRules = map[string]roomRule{
 	"agenda": {
 		as: map[string]string{
 			"QuotaFreed": "QuotaFreed", "lessened": "Lessened", "BackfillDue": "BackfillDue", "SparesDue": "SparesDue",
-			"Homeless": "Homeless", "nextRank": "NextRank", "NextMove": "NextMove", "nextReshape": "NextReshape",
+			"Homeless": "Homeless", "MovesLeft": "MovesLeft", "nextRank": "NextRank", "NextMove": "NextMove", "nextReshape": "NextReshape",
 			"nextReserve": "NextReserve", "NextPreempt": "NextPreempt",
 		},
 		derived: map[string]string{
@@ -42,7 +42,8 @@ var roomRules = map[string]roomRule{
 			"HealthDue":   "from the nodes that are watched",
 			"ReshapeTurn": "counted from 1; a replica is saved as Looked", "PreemptTurn": "counted from 1; a replica is saved as Bid",
 			"FreedTurn": "counted from 1; a replica is saved as Stalled", "GrownTurn": "counted from 1; a replica is saved as Hopeless",
-			"blocked": "counts shapes", "looking": "counts shapes", "limited": "counts buckets", "freedNodes": "counts nodes",
+			"MoveTurn": "counted from 1; a replica is saved as Sought",
+			"blocked":  "counts shapes", "looking": "counts shapes", "limited": "counts buckets", "freedNodes": "counts nodes",
 			"reservations": "counts reservations", "fresh": "counts entries", "stalled": "counts gangs", "hopeless": "counts gangs",
 			"Dividing": "counts nodes", "Pliable": "counts nodes", "Draining": "counts nodes",
 		},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
@@ -27,8 +28,8 @@ func (c *Core) Snapshot() ([]byte, error) {
 		Tables:       c.catalogue.SaveTables(), Pools: c.catalogue.SavePools(),
 		Lost: c.losses.Save(), LostMembers: c.books.Lost,
 	}
-	if c.state.Bounds != record.UsualBounds() {
-		s.Bounds = &c.state.Bounds
+	if lowered := c.state.Bounds; lowered != bounds.Usual() {
+		s.Bounds = &lowered
 	}
 	c.saveAgenda(&s)
 	b, err := json.Marshal(&s)
@@ -128,8 +129,8 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 	}
 	c.state.Now, c.state.LastOrder = s.Now, s.LastOrder
 	if s.Bounds != nil {
-		if err := s.Bounds.Check(); err != nil {
-			return err
+		if bad := s.Bounds.Bad(); bad != "" {
+			return refusal.Of(berth.ErrInvalid, "bounds", bad)
 		}
 		c.state.Bounds = *s.Bounds
 	}

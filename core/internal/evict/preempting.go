@@ -44,6 +44,7 @@ func (ev *Evict) Preempt() {
 	im.Forget()
 	for _, b := range bids {
 		if !ev.grant(b) {
+			ev.bidInVain(b.Entry)
 			break // those after it may count on its victims
 		}
 	}
@@ -57,11 +58,15 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	var bids []*Bid
 	behind := map[*record.Bucket]bool{} // those behind the first one are in the rota
 	im.VictimSearches = ev.state.Bounds.VictimSearches
-	for bid := 0; bid < ev.state.Bounds.Bids && im.VictimSearches > 0; bid++ {
+	for bid := 0; ; bid++ {
 		e := r.Next()
 		if e == nil {
 			return bids
 		}
+		if bid == ev.state.Bounds.Bids || im.VictimSearches <= 0 {
+			break // the rest in the next pass
+		}
+		im.first = bid == 0
 		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // whoever comes first is first then
 			ev.agenda.PreemptAt(ready)
 			return bids
@@ -83,7 +88,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 			}
 		}
 	}
-	ev.agenda.PreemptAt(ev.state.Now) // the rest in the next pass
+	ev.agenda.PreemptAt(ev.state.Now)
 	return bids
 }
 
@@ -136,6 +141,9 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	switch {
 	case t.Waits: // until that is over
 		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, 0
+		return nil
+	case !ok && im.VictimSearches <= 0 && !im.first: // cut short: it comes first in the next pass, with all of them
+		ev.agenda.PreemptBy(ev.state.Now)
 		return nil
 	case !ok && how.partsOnly:
 		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, ready

@@ -62,7 +62,7 @@ func (l *Life) CheckVictims() error {
 			return fmt.Errorf("on its way out: %v, and not so in the index", out)
 		case rep.Leaves && !rep.Asked():
 			return fmt.Errorf("it leaves, and is not asked for a checkpoint")
-		case rep.Moving == nil && rep.State == berth.ReplicaReleasing && rep.Resumes() && !l.agenda.Homeless && l.agenda.NextMove > l.state.Now:
+		case rep.Moving == nil && rep.State == berth.ReplicaReleasing && rep.Resumes() && !l.agenda.Homeless && !l.agenda.MovesLeft && l.agenda.NextMove > l.state.Now:
 			return fmt.Errorf("it is to resume, and no pass looks for a place")
 		case rep.Beneficiary != nil && rep.State != berth.ReplicaReleasing && !rep.Asked():
 			return fmt.Errorf("it is a victim, and is neither asked for a checkpoint nor stopped")

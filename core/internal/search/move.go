@@ -39,12 +39,12 @@ func (se *Search) LetStay(found []Relocation) bool {
 	return some
 }
 
-// Uprooted lists the gangs that need another place and have none yet, the first in the
-// order of service first.
+// Uprooted lists the gangs that need another place, have none yet and have not had their turn in the
+// round, the first in the order of service first.
 func (se *Search) Uprooted() []*record.Replica {
 	var list []*record.Replica
 	se.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		if (rep.Moving == nil || rep.Moving.IsPartial()) && (rep.Leaves || rep.Resumes()) {
+		if (rep.Moving == nil || rep.Moving.IsPartial()) && (rep.Leaves || rep.Resumes()) && rep.SoughtAt != se.agenda.MoveTurn {
 			list = append(list, rep)
 		}
 		return true
@@ -54,7 +54,7 @@ func (se *Search) Uprooted() []*record.Replica {
 			continue
 		}
 		for _, at := range n.Members {
-			if at.Rep.MayMove() {
+			if at.Rep.MayMove() && (at.Rep.SoughtAt != se.agenda.MoveTurn || se.latestToLeave(at.Rep) <= se.state.Now) {
 				list = append(list, at.Rep)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -32,7 +33,7 @@ type State struct {
 
 	Config berth.Config
 	// Bounds are those of the work of a pass.
-	Bounds record.Bounds
+	Bounds bounds.Bounds
 	Now    berth.Time
 	// LastOrder is the ID of the last order given.
 	LastOrder berth.OrderID
@@ -69,7 +70,7 @@ type State struct {
 func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.Agenda, config berth.Config, fleet *gang.Fleet) *State {
 	return &State{
 		catalogue: catalogue, losses: losses, agenda: agenda,
-		Config: config, Bounds: record.UsualBounds(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: record.ClassTable{ByKey: map[record.ClassKey]int{}},
+		Config: config, Bounds: bounds.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: record.ClassTable{ByKey: map[record.ClassKey]int{}},
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, record.Ending.Less),
 		Leaving: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},

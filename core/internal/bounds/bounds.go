@@ -1,10 +1,9 @@
-package record
+// Package bounds bounds the work of a pass.
+package bounds
 
 import (
 	"fmt"
 
-	"github.com/berth-sched/berth"
-	"github.com/berth-sched/berth/core/internal/refusal"
 	"github.com/berth-sched/berth/internal/limits"
 )
 
@@ -39,8 +38,8 @@ type Bounds struct {
 	Depth int `json:"depth"`
 }
 
-// UsualBounds are those of a core that is not told otherwise.
-func UsualBounds() Bounds {
+// Usual are those of a core that is not told otherwise.
+func Usual() Bounds {
 	return Bounds{
 		Moves: 256,
 		Bids:  64, VictimSearches: 2048, Victims: 4096, Favoured: 4,
@@ -55,14 +54,15 @@ func (b *Bounds) each() [13]int {
 	return [...]int{b.Moves, b.Bids, b.VictimSearches, b.Victims, b.Favoured, b.Movers, b.MoveTrials, b.Ahead, b.Reshapes, b.Singles, b.Offers, b.Ends, b.Depth}
 }
 
-// Check refuses bounds that leave nothing to do, or more than the usual ones.
-func (b *Bounds) Check() *berth.Error {
-	usual := UsualBounds()
+// Bad says why a core cannot have these bounds, or "" if it can: one leaves nothing to do, or more
+// than usual.
+func (b *Bounds) Bad() string {
+	usual := Usual()
 	most := usual.each()
 	for i, n := range b.each() {
 		if n < 1 || n > most[i] {
-			return refusal.Of(berth.ErrInvalid, "bounds", fmt.Sprintf("%d is outside 1..%d", n, most[i]))
+			return fmt.Sprintf("%d is outside 1..%d", n, most[i])
 		}
 	}
-	return nil
+	return ""
 }
