@@ -321,3 +321,23 @@ func TestReservationsGoOnBehindHopelessGangs(t *testing.T) {
 		require.NotNil(t, h.explain(can).Reason.Reservation, "behind %d", hopeless)
 	}
 }
+
+// A gang whose plan is cut short is not hopeless: it is planned for again, and gets its reservation
+// when the ends that it waits for are among those that a plan imagines.
+func TestAPlanThatIsCutShortIsMadeAgain(t *testing.T) {
+	for ends, at := range map[int]berth.Time{1: 61, 2: 11} {
+		h := newHarbour(t, berth.Config{Policy: berth.Policy{ReservedGangs: 1, ReserveAfter: 10 * berth.Minute}})
+		core.LowerBounds(h.core, func(b *core.Bounds) { b.Ends = ends })
+		h.nodes("n", 2)
+		h.job("first", 1, 8, berth.Hour)
+		h.job("second", 1, 8, 3*berth.Hour)
+		h.minute()
+		gang := h.job("gang", 2, 8, berth.Hour)
+		for h.explain(gang).Reason.Reservation == nil {
+			h.minute()
+			require.Less(t, h.core.Now(), berth.Time(2*berth.Hour))
+		}
+		require.GreaterOrEqual(t, h.core.Now(), at*berth.Time(berth.Minute))
+		require.LessOrEqual(t, h.core.Now(), 2*at*berth.Time(berth.Minute))
+	}
+}

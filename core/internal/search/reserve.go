@@ -72,9 +72,12 @@ func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
 			se.postpone(e.Rep)
 		default:
 			plans--
-			if se.reserveFor(e, instead) {
+			switch {
+			case se.reserveFor(e, instead):
 				large, small = se.reservedGangs()
-			} else if !se.backlog.Hopeless(e.Rep) {
+			case se.state.Endings.Len() > se.state.Bounds.Ends: // its plan was cut short, and sees further as time goes by
+				se.planLater(e.Rep)
+			case !se.backlog.Hopeless(e.Rep):
 				e.Rep.Reserve.HopelessAt = se.agenda.Despair()
 			}
 		}
