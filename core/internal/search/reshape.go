@@ -123,10 +123,7 @@ func (se *Search) reshapeWith(e *record.Entry, request *gang.Request) (placed bo
 // the same and for which it pays.
 func (se *Search) reshapeSingles(w wish) (placed bool, next berth.Time) {
 	offers := se.offers(&w)
-	for range se.state.Bounds.Singles {
-		if !se.tryOffers(&w, offers) {
-			break
-		}
+	for many := 0; se.tryOffers(&w, offers); many++ {
 		placed = true
 		se.state.Totals.RepartitionsForMembers++
 		se.Wake() // what was made beside it serves others
@@ -141,8 +138,12 @@ func (se *Search) reshapeSingles(w wish) (placed bool, next berth.Time) {
 		}
 		w = se.wishOf(e, request)
 		e.Rep.Look.ReshapeAt, e.Rep.Look.PayAt, e.Rep.Look.Turn = se.state.Now.Add(reshapeEvery), agenda.Never, se.agenda.ReshapeTurn
-		if w.milli == 0 {
+		switch {
+		case w.milli == 0:
 			return true, agenda.Never // all nodes for it were set aside since
+		case many+1 == se.state.Bounds.Singles:
+			w.Rep.Look.PayAt = se.state.Now // the rest in the next pass
+			return true, se.state.Now
 		}
 	}
 	if se.holdGPUFor(&w) {
