@@ -511,3 +511,39 @@ func TestASmallJobIsTakenBackForASmallOne(t *testing.T) {
 	d.tell(one("b", "owed", 8))
 	require.Equal(t, []string{"release second reclaimed"}, told(d.pass()))
 }
+
+// A pass looks for victims for so many requests, and the next one goes on behind them; when all have
+// been looked at the core rests.
+func TestMoreRequestsThanAPassLooksForVictimsFor(t *testing.T) {
+	for bids := 1; bids <= 4; bids++ {
+		d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+		d.lower(func(b *core.Bounds) { b.Bids = bids })
+		d.runs(one("a", "low", 8, func(j *berth.Job) { j.MinRuntime = berth.Hour }))
+		for gpus := 1; gpus <= bids+1; gpus++ {
+			d.tell(one("a", berth.JobID(fmt.Sprint("high", gpus)), gpus, ranks(1)))
+		}
+		require.Empty(t, d.pass())
+		require.Equal(t, 1, d.passesToRest(), "one is left of %d", bids+1)
+	}
+}
+
+// A bid that runs out of the searches of its pass because others had them is not in vain: it comes
+// first in the next pass, and has all of them.
+func TestABidThatIsCutShortIsMadeAgain(t *testing.T) {
+	d := fleetOf(t, "n1", "n2", "n3", "n4")
+	for _, id := range []berth.JobID{"low1", "low2", "low3", "low4"} {
+		d.runs(one("q", id, 8))
+	}
+	d.lower(func(b *core.Bounds) { b.VictimSearches = 4 })
+	d.tell(one("q", "high1", 8, ranks(1)))
+	d.tell(one("q", "high2", 16, ranks(1), func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].Claim.GPUs = 2, 8 }))
+	evicted := 0
+	for range 4 {
+		orders := d.pass()
+		evicted += len(orders)
+		if wake, due := d.NextWake(); !due || wake > d.now {
+			break
+		}
+	}
+	require.Equal(t, 3, evicted)
+}
