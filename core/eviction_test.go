@@ -530,20 +530,14 @@ func TestMoreRequestsThanAPassLooksForVictimsFor(t *testing.T) {
 // A bid that runs out of the searches of its pass because others had them is not in vain: it comes
 // first in the next pass, and has all of them.
 func TestABidThatIsCutShortIsMadeAgain(t *testing.T) {
-	d := fleetOf(t, "n1", "n2", "n3", "n4")
-	for _, id := range []berth.JobID{"low1", "low2", "low3", "low4"} {
-		d.runs(one("q", id, 8))
+	for searches := 4; searches <= 16; searches++ { // fewer are not enough for one
+		d := fleetOf(t, "n1", "n2", "n3", "n4")
+		d.runs(one("q", "low1", 8), one("q", "low2", 8), one("q", "low3", 8), one("q", "low4", 8))
+		d.lower(func(b *core.Bounds) { b.VictimSearches = searches })
+		d.tell(one("q", "high1", 8, ranks(1)))
+		d.tell(one("q", "high2", 8, ranks(1), func(j *berth.Job) { j.Groups[0].Members = 2 }))
+		evicted := len(d.pass())
+		evicted += len(d.pass())
+		require.Equal(t, 3, evicted, "%d searches", searches)
 	}
-	d.lower(func(b *core.Bounds) { b.VictimSearches = 4 })
-	d.tell(one("q", "high1", 8, ranks(1)))
-	d.tell(one("q", "high2", 16, ranks(1), func(j *berth.Job) { j.Groups[0].Members, j.Groups[0].Claim.GPUs = 2, 8 }))
-	evicted := 0
-	for range 4 {
-		orders := d.pass()
-		evicted += len(orders)
-		if wake, due := d.NextWake(); !due || wake > d.now {
-			break
-		}
-	}
-	require.Equal(t, 3, evicted)
 }
