@@ -66,6 +66,7 @@ var roomRules = map[string]roomRule{
 			"Opened":     "from the nodes that are saved as Freed",
 			"FreedNodes": "from the nodes that are saved as Freed",
 			"Todo":       "from the states of replicas and members",
+			"Backoffs":   "counts timers",
 			"Timers":     "from the deadlines of orders, the backoffs and the gang timeouts",
 			"out":        "nil between passes",
 		},
@@ -102,7 +103,7 @@ var roomRules = map[string]roomRule{
 	}},
 	"life": {
 		as:      map[string]string{"evictions": "RatesPart"},
-		derived: map[string]string{"Stretching": "counts replicas"},
+		derived: map[string]string{"States": "counts replicas", "Stretching": "counts replicas"},
 	},
 	"gpus": {derived: map[string]string{
 		"Repartitions": "indexes the orders that the GPUs of nodes are saved with",

@@ -12,12 +12,17 @@ import (
 // CheckLife checks that what runs is in its queue, and what needs an order is in the set of
 // those that do.
 func (l *Life) CheckLife() error {
-	todo, running, stretching, listed := 0, 0, 0, 0
+	todo, running, stretching, listed, backoffs := 0, 0, 0, 0, 0
+	var states [berth.ReplicaReleasing + 1]int
 	if err := l.state.EachReplica(func(rep *record.Replica) error {
 		due := rep.Order == nil && (rep.State == berth.ReplicaRepairing || rep.Has(record.MemberStopping)) || rep.Stray()
 		if due {
 			todo++
 		}
+		if rep.Retry.ReadyAt != 0 {
+			backoffs++
+		}
+		states[rep.State]++
 		runs := rep.State == berth.ReplicaRunning
 		if runs {
 			running++
@@ -46,6 +51,11 @@ func (l *Life) CheckLife() error {
 		state.Tally{What: "replicas that need an order", Is: l.state.Todo.Len(), Expected: todo},
 		state.Tally{What: "running replicas in queues", Is: listed, Expected: running},
 		state.Tally{What: "running replicas that may shrink", Is: l.Stretching, Expected: stretching},
+		state.Tally{What: "replicas that back off", Is: l.state.Backoffs, Expected: backoffs},
+		state.Tally{What: "running replicas", Is: l.States[berth.ReplicaRunning], Expected: states[berth.ReplicaRunning]},
+		state.Tally{What: "replicas that a Bind is out for", Is: l.States[berth.ReplicaBinding], Expected: states[berth.ReplicaBinding]},
+		state.Tally{What: "replicas to repair", Is: l.States[berth.ReplicaRepairing], Expected: states[berth.ReplicaRepairing]},
+		state.Tally{What: "replicas that are released", Is: l.States[berth.ReplicaReleasing], Expected: states[berth.ReplicaReleasing]},
 	)
 }
 

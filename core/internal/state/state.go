@@ -60,6 +60,8 @@ type State struct {
 	// repair and those with members to stop. Timers holds what falls due later.
 	Todo   *btree.BTreeG[*record.Replica]
 	Timers *btree.BTreeG[record.Timer]
+	// Backoffs counts the timers at which a replica has backed off.
+	Backoffs int
 	// out collects the orders of the pass in progress.
 	out []berth.Order
 	// Totals are counted where what they count is done.
