@@ -38,7 +38,7 @@ func (an *Answers) Report() berth.FleetReport {
 		if len(n.Spec.GPUs) == 0 {
 			continue
 		}
-		count := an.countGPUs(n, needs, tables)
+		count := an.countGPUs(n, len(waiting) > 0, needs, tables)
 		if worst := worstOn(n); worst != nil {
 			r.WorstBlastRadius = record.Worse(r.WorstBlastRadius, worst)
 		}
@@ -67,7 +67,7 @@ func (an *Answers) Report() berth.FleetReport {
 func (an *Answers) Needs() int { return an.needs(an.waiting()).many }
 
 // countGPUs counts the GPUs of one node.
-func (an *Answers) countGPUs(n *record.Node, needs *needs, tables map[string]*berth.PartitionedCount) berth.GPUCount {
+func (an *Answers) countGPUs(n *record.Node, waits bool, needs *needs, tables map[string]*berth.PartitionedCount) berth.GPUCount {
 	count := berth.GPUCount{AllMilli: 1000 * int64(len(n.Spec.GPUs))}
 	for _, at := range n.Members {
 		count.HeldMilli += record.ChargeOf(&at.Rep.Members[at.Index].Hold, n).GPUMilli
@@ -85,7 +85,7 @@ func (an *Answers) countGPUs(n *record.Node, needs *needs, tables map[string]*be
 		}
 	}
 	count.OutOfServiceMilli = count.AllMilli - count.HeldMilli - count.FreeMilli
-	if count.FreeMilli > 0 && needs.any && !needs.served(n) {
+	if count.FreeMilli > 0 && waits && !needs.served(n) {
 		count.StrandedMilli = count.FreeMilli
 	}
 	return count

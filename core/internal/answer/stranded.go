@@ -18,7 +18,6 @@ import (
 // needs are the members that wait and claim GPUs, the easiest of them, by where they may be.
 type needs struct {
 	answers *Answers
-	any     bool // something waits, whatever it claims
 	at      map[spot][]need
 	many    int      // how many there are at all spots
 	keys    []string // of labels by which the nodes of a spot are told
@@ -42,10 +41,8 @@ type need struct {
 // needs gathers them. O(waiting work by queue and request x what is left at a spot).
 func (an *Answers) needs(waiting []*record.Bucket) *needs {
 	ns := &needs{answers: an, at: map[spot][]need{}}
-	seen := map[*record.Shape]bool{}
 	for _, b := range waiting {
-		if ns.any = true; !seen[b.Shape] {
-			seen[b.Shape] = true
+		if b == b.Shape.Buckets[0] {
 			ns.gather(b.Shape)
 		}
 	}
