@@ -93,7 +93,10 @@ func (t *VictimSearch) Place() []gang.Member {
 // where whole gangs would have to go otherwise.
 func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.out = make([]bool, len(t.offers))
-	options := preempt.Options{NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance, Requirement: t.demand()}
+	options := preempt.Options{NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance}
+	if len(t.candidates) > 0 { // else one search says it all, and nobody need look at all nodes
+		options.Requirement = t.demand()
+	}
 	look := func() (suffice, enough bool) {
 		options.MaxCalls = max(*trials, 1)
 		choice, err := chooser.Choose(t.candidates, t.fits, options)
