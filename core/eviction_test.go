@@ -530,7 +530,7 @@ func TestMoreRequestsThanAPassLooksForVictimsFor(t *testing.T) {
 // A bid that runs out of the searches of its pass because others had them is not in vain: it comes
 // first in the next pass, and has all of them.
 func TestABidThatIsCutShortIsMadeAgain(t *testing.T) {
-	for searches := 4; searches <= 16; searches++ { // fewer are not enough for one
+	for searches := 6; searches <= 16; searches++ { // fewer are not enough for one
 		d := fleetOf(t, "n1", "n2", "n3", "n4")
 		d.runs(one("q", "low1", 8), one("q", "low2", 8), one("q", "low3", 8), one("q", "low4", 8))
 		d.lower(func(b *core.Bounds) { b.VictimSearches = searches })
