@@ -35,6 +35,6 @@ func (c *Core) Lost() []berth.Loss { return slices.Clone(c.books.Lost) }
 // [berth.Withdraw] have no report, and are never among them.
 func (c *Core) Outstanding() []berth.Order { return c.gpus.Outstanding() }
 
-// Report describes the fleet as it is now. Cost: O(nodes x shapes of waiting
-// work + queues + replicas).
+// Report describes the fleet as it is now. Cost: O(nodes + queues + waiting work by queue and
+// request). Of requests that differ it looks at those alone that no easier one stands for.
 func (c *Core) Report() berth.FleetReport { return c.answer.Report() }

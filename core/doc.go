@@ -40,7 +40,8 @@
 //	catalogue  owners, graphs inside nodes, the tables by which GPUs divide; it knows no record
 //	losses, meter, roster               leaves: lost nodes, rates, records by number;
 //	refusal, invariant                  typed errors, broken promises;
-//	contract                            copies of values of package berth, and words for texts
+//	contract, bounds                    copies of values of package berth, and words for texts;
+//	                                    bounds of the work of a pass
 //
 // A bid plans, and a plan never bids: so evict stands above search. Plans are imagined
 // on the fleet and the quota tree themselves, and taken back before the pass is over; what

@@ -511,3 +511,33 @@ func TestASmallJobIsTakenBackForASmallOne(t *testing.T) {
 	d.tell(one("b", "owed", 8))
 	require.Equal(t, []string{"release second reclaimed"}, told(d.pass()))
 }
+
+// A pass looks for victims for so many requests, and the next one goes on behind them; when all have
+// been looked at the core rests.
+func TestMoreRequestsThanAPassLooksForVictimsFor(t *testing.T) {
+	for bids := 1; bids <= 4; bids++ {
+		d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
+		d.lower(func(b *core.Bounds) { b.Bids = bids })
+		d.runs(one("a", "low", 8, func(j *berth.Job) { j.MinRuntime = berth.Hour }))
+		for gpus := 1; gpus <= bids+1; gpus++ {
+			d.tell(one("a", berth.JobID(fmt.Sprint("high", gpus)), gpus, ranks(1)))
+		}
+		require.Empty(t, d.pass())
+		require.Equal(t, 1, d.passesToRest(), "one is left of %d", bids+1)
+	}
+}
+
+// A bid that runs out of the searches of its pass because others had them is not in vain: it comes
+// first in the next pass, and has all of them.
+func TestABidThatIsCutShortIsMadeAgain(t *testing.T) {
+	for searches := 6; searches <= 16; searches++ { // fewer are not enough for one
+		d := fleetOf(t, "n1", "n2", "n3", "n4")
+		d.runs(one("q", "low1", 8), one("q", "low2", 8), one("q", "low3", 8), one("q", "low4", 8))
+		d.lower(func(b *core.Bounds) { b.VictimSearches = searches })
+		d.tell(one("q", "high1", 8, ranks(1)))
+		d.tell(one("q", "high2", 8, ranks(1), func(j *berth.Job) { j.Groups[0].Members = 2 }))
+		evicted := len(d.pass())
+		evicted += len(d.pass())
+		require.Equal(t, 3, evicted, "%d searches", searches)
+	}
+}

@@ -1,10 +1,14 @@
 package core
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/bounds"
+	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
 )
 
@@ -27,5 +31,43 @@ func UnsetEntries(c *Core) []string {
 	return unset
 }
 
+// Bounds bound the work of a pass.
+type Bounds = bounds.Bounds
+
+// LowerBounds has the passes of a core bounded otherwise.
+func LowerBounds(c *Core, lower func(*Bounds)) { lower(&c.state.Bounds) }
+
 // BreakInvariant has a core find out that its books are wrong: it frees what nobody holds.
 func BreakInvariant(c *Core) { c.books.Release(gang.Hold{Node: 7}) }
+
+// Needs counts the requests that Report looks for on nodes.
+func Needs(c *Core) int { return c.answer.Needs() }
+
+// StrandedSlowly is what is free on the nodes of a core on which no member that waits fits: as
+// Report has it, shape by shape and node by node.
+func StrandedSlowly(c *Core) (milli int64) {
+	var waiting []*record.Shape
+	for _, key := range slices.Sorted(maps.Keys(c.state.Shapes)) {
+		if s := c.state.Shapes[key]; len(s.Buckets) > 0 {
+			c.state.Compile(s)
+			waiting = append(waiting, s)
+		}
+	}
+	serves := func(n *record.Node, s *record.Shape) bool {
+		return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool {
+			return (g.Claim.GPUs > 0 || g.Claim.Share.GPUMilli > 0 || len(g.Claim.Instances) > 0) && c.backlog.Fits(n, &g)
+		})
+	}
+	for _, n := range c.state.Nodes {
+		if n == nil || len(waiting) == 0 || n.Closed() || slices.ContainsFunc(waiting, func(s *record.Shape) bool { return serves(n, s) }) {
+			continue
+		}
+		for g := range n.Spec.GPUs {
+			left, _ := c.state.Fleet.ShareLeft(n.Index, g)
+			if !n.GPUs[g].Unknown && n.Spec.GPUs[g].Mode != berth.GPUModeMIG && !n.Spec.GPUs[g].Failed {
+				milli += int64(left)
+			}
+		}
+	}
+	return milli
+}

@@ -1,12 +1,14 @@
 package core_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core"
 	"github.com/berth-sched/berth/mig"
 )
 
@@ -205,4 +207,23 @@ func TestInstancesAreCharged(t *testing.T) {
 	i := slices.IndexFunc(r.Partitioned[0].Instances, func(c berth.InstanceCount) bool { return c.Profile == "1g.10gb" })
 	require.Equal(t, 1, r.Partitioned[0].Instances[i].Held)
 	require.LessOrEqual(t, r.Partitioned[0].Instances[i].Free, 1)
+}
+
+// A pass changes GPUs for so many members that ask for the same, and the next one goes on.
+func TestMoreMembersThanAPassChangesGPUsFor(t *testing.T) {
+	for members := 1; members <= 4; members++ {
+		d := newDivided(t, berth.Geometry{Kind: berth.GeometryAdaptive, HoldLimit: -1})
+		core.LowerBounds(d.Core, func(b *core.Bounds) { b.Singles = 1 })
+		for i := range members {
+			d.node(berth.NodeID(fmt.Sprint("n", i)), 1, berth.GPUModeWhole)
+			d.job(berth.JobID(fmt.Sprint("j", i)), 1, berth.Claim{MIG: "7g.80gb"})
+		}
+		d.now = berth.Time(berth.Hour) // it pays by now
+		passes := 0
+		for repartitioned := 0; repartitioned < members; passes++ {
+			repartitioned += len(repartitions(d.pass()))
+			require.Less(t, passes, members)
+		}
+		require.Equal(t, members, passes)
+	}
 }

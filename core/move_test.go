@@ -462,3 +462,68 @@ func TestADrainThatIsHastened(t *testing.T) {
 	d.carryOut(d.pass())
 	require.Equal(t, []string{"bind job resumed"}, told(d.pass()))
 }
+
+// A pass looks for a place for so many gangs, and the next one goes on behind them: a gang that can
+// go does so however many cannot, and when all have had their turn the core rests.
+func TestADrainOfMoreThanAPassLooksAt(t *testing.T) {
+	d := fleetOf(t, "n1", "n2", "n3", "n4", "n5")
+	d.lower(func(b *core.Bounds) { b.Moves = 4 })
+	d.runs(one("q", "large1", 8), one("q", "large2", 8), one("q", "large3", 8), one("q", "large4", 8))
+	d.runs(one("q", "small", 4)) // the last in the order of service
+	for _, n := range []berth.NodeID{"n1", "n2", "n3", "n4", "n5"} {
+		d.tell(berth.NodeDraining{Node: n})
+	}
+	require.Empty(t, d.pass())
+	require.Equal(t, 1, d.passesToRest(), "the one behind those that the first pass looks at")
+
+	d.node("room", 4, berth.GPUModeWhole)
+	require.Empty(t, d.pass())
+	twin := d.restored()
+	require.Equal(t, []string{"release small drained"}, told(d.pass()))
+	require.Equal(t, []string{"release small drained"}, told(twin.pass()), "a restored core goes on there too")
+	require.Equal(t, 1, d.passesToRest(), "what it leaves may be a place for another")
+
+	d.node("another", 8, berth.GPUModeWhole)
+	require.Equal(t, []string{"release large1 drained"}, told(d.pass()), "the first is looked at again after a change")
+	require.Equal(t, 1, d.passesToRest())
+}
+
+// A change while a round goes on does not begin it anew, and has another one follow.
+func TestAChangeWhileADrainIsLookedAt(t *testing.T) {
+	d := fleetOf(t, "n1", "n2", "n3")
+	d.lower(func(b *core.Bounds) { b.Moves = 1 })
+	d.runs(one("q", "first", 8), one("q", "second", 8), one("q", "third", 4))
+	for _, n := range []berth.NodeID{"n1", "n2", "n3"} {
+		d.tell(berth.NodeDraining{Node: n})
+	}
+	require.Empty(t, d.pass())
+	d.node("room", 8, berth.GPUModeWhole)
+	require.Equal(t, []string{"release second drained"}, told(d.pass()), "the first one had its turn")
+	require.Empty(t, d.pass(), "the place is taken")
+	require.Equal(t, 2, d.passesToRest(), "the next round: the two that stay")
+}
+
+// passesToRest runs passes, which give no orders, until none is due, and counts them.
+func (d *divided) passesToRest() (passes int) {
+	d.Helper()
+	for ; passes < 100; passes++ {
+		if wake, due := d.NextWake(); !due || wake > d.now {
+			break
+		}
+		require.Empty(d, d.pass())
+	}
+	return passes
+}
+
+// lower has the passes of the core bounded otherwise.
+func (d *divided) lower(lower func(*core.Bounds)) { core.LowerBounds(d.Core, lower) }
+
+// restored is a copy made of a snapshot.
+func (d *divided) restored() *divided {
+	d.Helper()
+	b, err := d.Snapshot()
+	require.NoError(d, err)
+	sched, err := core.Restore(b)
+	require.NoError(d, err)
+	return &divided{d.T, sched, d.now}
+}

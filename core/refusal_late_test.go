@@ -165,6 +165,10 @@ func (c *crowd) empty() {
 // stir has every entry of the agenda set, by what frees nothing for those that wait for that.
 func (c *crowd) stir() {
 	c.Helper()
+	core.LowerBounds(c.Core, func(b *core.Bounds) { b.Moves = 1 })
+	c.tell(berth.NodeDraining{Node: "stays", Deadline: berth.Time(berth.Day), Reason: "told again"})
+	_, err := c.Schedule(c.now) // which leaves one of two gangs that have to leave to the next one
+	require.NoError(c, err)
 	c.tell(berth.JobCancelled{Job: "large"}, berth.NodeCordoned{Node: "spare-1"})
 	c.job("fresh", "emptied", 3, berth.Claim{GPUs: 2})
 	require.Empty(c, core.UnsetEntries(c.Core))

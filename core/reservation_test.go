@@ -295,3 +295,49 @@ func TestExclusiveDomains(t *testing.T) {
 	}
 	require.NotZero(t, h.started["more-2"])
 }
+
+// Gangs for which no reservation can be planned stand before nobody: the passes go on behind them,
+// two in each, and then rest.
+func TestReservationsGoOnBehindHopelessGangs(t *testing.T) {
+	for hopeless := range 8 {
+		h := newHarbour(t, berth.Config{Policy: berth.Policy{ReservedGangs: 1, ReserveAfter: 10 * berth.Minute}})
+		h.nodes("n", 2)
+		h.job("runs", 2, 8, berth.Hour)
+		h.minute()
+		for i := range hopeless {
+			h.job(fmt.Sprint("hopeless", i), 3+i, 8, berth.Hour)
+		}
+		can := h.job("they-can", 2, 8, 2*berth.Hour)
+		h.minute()
+		require.Nil(t, h.explain(can).Reason.Reservation)
+		passes := 0
+		for at, due := h.core.NextWake(); due && at <= berth.Time(12*berth.Minute); at, due = h.core.NextWake() {
+			orders, err := h.core.Schedule(at)
+			require.NoError(t, err)
+			require.Empty(t, orders)
+			passes++
+		}
+		require.Equal(t, 1+hopeless/2, passes, "%d are hopeless", hopeless)
+		require.NotNil(t, h.explain(can).Reason.Reservation, "behind %d", hopeless)
+	}
+}
+
+// A gang whose plan is cut short is not hopeless: it is planned for again, and gets its reservation
+// when the ends that it waits for are among those that a plan imagines.
+func TestAPlanThatIsCutShortIsMadeAgain(t *testing.T) {
+	for ends, at := range map[int]berth.Time{1: 61, 2: 11} {
+		h := newHarbour(t, berth.Config{Policy: berth.Policy{ReservedGangs: 1, ReserveAfter: 10 * berth.Minute}})
+		core.LowerBounds(h.core, func(b *core.Bounds) { b.Ends = ends })
+		h.nodes("n", 2)
+		h.job("first", 1, 8, berth.Hour)
+		h.job("second", 1, 8, 3*berth.Hour)
+		h.minute()
+		gang := h.job("gang", 2, 8, berth.Hour)
+		for h.explain(gang).Reason.Reservation == nil {
+			h.minute()
+			require.Less(t, h.core.Now(), berth.Time(2*berth.Hour))
+		}
+		require.GreaterOrEqual(t, h.core.Now(), at*berth.Time(berth.Minute))
+		require.LessOrEqual(t, h.core.Now(), 2*at*berth.Time(berth.Minute))
+	}
+}

@@ -34,7 +34,7 @@ var roomRules = map[string]roomRule{
 	"agenda": {
 		as: map[string]string{
 			"QuotaFreed": "QuotaFreed", "lessened": "Lessened", "BackfillDue": "BackfillDue", "SparesDue": "SparesDue",
-			"Homeless": "Homeless", "nextRank": "NextRank", "NextMove": "NextMove", "nextReshape": "NextReshape",
+			"Homeless": "Homeless", "MovesLeft": "MovesLeft", "nextRank": "NextRank", "NextMove": "NextMove", "nextReshape": "NextReshape",
 			"nextReserve": "NextReserve", "NextPreempt": "NextPreempt",
 		},
 		derived: map[string]string{
@@ -42,14 +42,15 @@ var roomRules = map[string]roomRule{
 			"HealthDue":   "from the nodes that are watched",
 			"ReshapeTurn": "counted from 1; a replica is saved as Looked", "PreemptTurn": "counted from 1; a replica is saved as Bid",
 			"FreedTurn": "counted from 1; a replica is saved as Stalled", "GrownTurn": "counted from 1; a replica is saved as Hopeless",
-			"blocked": "counts shapes", "looking": "counts shapes", "limited": "counts buckets", "freedNodes": "counts nodes",
+			"MoveTurn": "counted from 1; a replica is saved as Sought",
+			"blocked":  "counts shapes", "looking": "counts shapes", "limited": "counts buckets", "freedNodes": "counts nodes",
 			"reservations": "counts reservations", "fresh": "counts entries", "stalled": "counts gangs", "hopeless": "counts gangs",
 			"Dividing": "counts nodes", "Pliable": "counts nodes", "Draining": "counts nodes",
 		},
 	},
 	"state": {
 		as: map[string]string{
-			"Config": "Config", "Now": "Now", "LastOrder": "LastOrder", "Totals": "Totals",
+			"Config": "Config", "Bounds": "Bounds", "Now": "Now", "LastOrder": "LastOrder", "Totals": "Totals",
 			"Nodes": "Nodes", "Quota": "Queues", "Jobs": "Jobs",
 		},
 		derived: map[string]string{
@@ -66,6 +67,7 @@ var roomRules = map[string]roomRule{
 			"Opened":     "from the nodes that are saved as Freed",
 			"FreedNodes": "from the nodes that are saved as Freed",
 			"Todo":       "from the states of replicas and members",
+			"Backoffs":   "counts timers",
 			"Timers":     "from the deadlines of orders, the backoffs and the gang timeouts",
 			"out":        "nil between passes",
 		},
@@ -102,7 +104,7 @@ var roomRules = map[string]roomRule{
 	}},
 	"life": {
 		as:      map[string]string{"evictions": "RatesPart"},
-		derived: map[string]string{"Stretching": "counts replicas"},
+		derived: map[string]string{"States": "counts replicas", "Stretching": "counts replicas"},
 	},
 	"gpus": {derived: map[string]string{
 		"Repartitions": "indexes the orders that the GPUs of nodes are saved with",

@@ -12,7 +12,7 @@ import (
 func (c *Core) saveAgenda(s *record.Snapshot) {
 	d := c.agenda.Save()
 	s.QuotaFreed, s.Lessened, s.BackfillDue = d.QuotaFreed, d.Lessened, d.BackfillDue
-	s.SparesDue, s.Homeless = d.SparesDue, d.Homeless
+	s.SparesDue, s.Homeless, s.MovesLeft = d.SparesDue, d.Homeless, d.MovesLeft
 	s.NextRank, s.NextReshape, s.NextReserve, s.NextPreempt = d.NextRank, d.NextReshape, d.NextReserve, d.NextPreempt
 	if d.NextMove != agenda.Never {
 		s.NextMove = &d.NextMove
@@ -23,7 +23,7 @@ func (c *Core) saveAgenda(s *record.Snapshot) {
 // next pass look at spares that are in use, and for places of gangs that have none.
 func (c *Core) restoreAgenda(s *record.Snapshot) *berth.Error {
 	d := agenda.Dues{
-		QuotaFreed: s.QuotaFreed, Lessened: s.Lessened, BackfillDue: s.BackfillDue, SparesDue: s.SparesDue, Homeless: s.Homeless,
+		QuotaFreed: s.QuotaFreed, Lessened: s.Lessened, BackfillDue: s.BackfillDue, SparesDue: s.SparesDue, Homeless: s.Homeless, MovesLeft: s.MovesLeft,
 		NextRank: s.NextRank, NextReshape: s.NextReshape, NextReserve: s.NextReserve, NextPreempt: s.NextPreempt, NextMove: agenda.Never,
 	}
 	if s.NextMove != nil {

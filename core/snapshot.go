@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/refusal"
@@ -27,6 +28,9 @@ func (c *Core) Snapshot() ([]byte, error) {
 		RatesPart:    c.life.SaveMeters(),
 		Tables:       c.catalogue.SaveTables(), Pools: c.catalogue.SavePools(),
 		Lost: c.losses.Save(), LostMembers: c.books.Lost,
+	}
+	if lowered := c.state.Bounds; lowered != bounds.Usual() {
+		s.Bounds = &lowered
 	}
 	c.saveAgenda(&s)
 	b, err := json.Marshal(&s)
@@ -127,6 +131,12 @@ func (c *Core) restore(s *record.Snapshot) *berth.Error {
 		return refusal.Of(berth.ErrInvalid, "now", "is before the epoch, or lastOrder is out of range")
 	}
 	c.state.Now, c.state.LastOrder = s.Now, s.LastOrder
+	if s.Bounds != nil {
+		if bad := s.Bounds.Bad(); bad != "" {
+			return refusal.Of(berth.ErrInvalid, "bounds", bad)
+		}
+		c.state.Bounds = *s.Bounds
+	}
 	for _, part := range [...]func() *berth.Error{
 		func() *berth.Error { return c.gpus.RestoreTables(s.Tables) },
 		func() *berth.Error { return c.gpus.RestorePools(s.Pools) },

@@ -36,9 +36,5 @@ const (
 	MaxDoublings = 4
 )
 
-const (
-	// MaxMovers bounds among how many gangs one search looks for those to move, and
-	// MaxMoveTrials how often it tries.
-	MaxMovers     = 256
-	MaxMoveTrials = 256
-)
+// MaxMovers bounds among how many gangs one search looks for those to move.
+const MaxMovers = 256

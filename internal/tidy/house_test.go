@@ -37,6 +37,7 @@ type room struct {
 // floors are the rooms from the ground up; those on one floor do not know each other.
 var floors = [][]room{
 	{
+		{"core/internal/bounds", "", nil},
 		{"core/internal/contract", "", []string{"quota"}},
 		{"core/internal/invariant", "", nil},
 		{"core/internal/refusal", "", nil},

@@ -22,7 +22,7 @@ func (ad *Admission) saveReplica(rep *record.Replica) record.SavedReplica {
 	saved := record.SavedReplica{
 		LifePart: rep.LifePart, RetryPart: rep.Retry, ReleasePart: rep.Release,
 		ReservePart: rep.Reserve, LookPart: rep.Look, EvictionPart: rep.Eviction, BidPart: rep.Bid,
-		Stalled: ad.backlog.Stalled(rep), Hopeless: ad.backlog.Hopeless(rep),
+		Sought: rep.SoughtAt == ad.agenda.MoveTurn, Stalled: ad.backlog.Stalled(rep), Hopeless: ad.backlog.Hopeless(rep),
 		Looked: rep.Look.Turn == ad.agenda.ReshapeTurn, Bid: rep.Bid.Turn == ad.agenda.PreemptTurn,
 		EndsAt: rep.EndsAt, Leaves: rep.Leaves, Active: rep.ActiveMilli, FailedBids: rep.FailedBids, GPUHold: rep.SaveGPUHold(),
 	}
@@ -64,6 +64,9 @@ func (ad *Admission) restoreReplica(j *record.Job, s *record.SavedReplica) *bert
 	rep.LifePart, rep.Retry, rep.Release = s.LifePart, s.RetryPart, s.ReleasePart
 	rep.Reserve, rep.Look, rep.Eviction, rep.Bid = s.ReservePart, s.LookPart, s.EvictionPart, s.BidPart
 	rep.ActiveMilli, rep.FailedBids = min(max(s.Active, 0), 1000), s.FailedBids
+	if s.Sought {
+		rep.SoughtAt = ad.agenda.MoveTurn
+	}
 	if rep.State != berth.ReplicaPending {
 		rep.Members = make([]record.Member, j.Members())
 	}

@@ -58,8 +58,9 @@ type Agenda struct {
 	// QuotaFreed: a queue may have more than it could. lessened: a node takes less, or holds
 	// less that others keep away from. BackfillDue: something has changed on nodes that are set
 	// aside. SparesDue: something has changed that matters to hot spares. Homeless: a gang that
-	// has to leave its place found no other the last time.
-	QuotaFreed, lessened, BackfillDue, SparesDue, Homeless bool
+	// has to leave its place found no other the last time. MovesLeft: relocate has not yet looked
+	// at all gangs of its round.
+	QuotaFreed, lessened, BackfillDue, SparesDue, Homeless, MovesLeft bool
 	// Placing: the pass in progress has woken what it wakes. taken: it has placed something since
 	// it last looked at what limits hold back.
 	Placing, taken bool
@@ -71,8 +72,9 @@ type Agenda struct {
 	HealthDue berth.Time
 
 	// The turns: of what could make another look for GPUs to change worth while, and for victims;
-	// of something that became free, for the stalled, and of more to plan with, for the hopeless.
-	ReshapeTurn, PreemptTurn, FreedTurn, GrownTurn Turn
+	// of something that became free, for the stalled, and of more to plan with, for the hopeless; and
+	// the rounds in which relocate looks at all gangs that have to leave their places.
+	ReshapeTurn, PreemptTurn, FreedTurn, GrownTurn, MoveTurn Turn
 
 	// blocked counts the shapes that fit nowhere, looking those of them that look around, limited
 	// the buckets that quota holds back.
@@ -101,7 +103,7 @@ func (t *Turn) Forget() { *t = 0 }
 func New() *Agenda {
 	return &Agenda{
 		NextMove: Never, nextReshape: Never, nextReserve: Never, NextPreempt: Never, HealthDue: Never,
-		ReshapeTurn: 1, PreemptTurn: 1, FreedTurn: 1, GrownTurn: 1,
+		ReshapeTurn: 1, PreemptTurn: 1, FreedTurn: 1, GrownTurn: 1, MoveTurn: 1,
 	}
 }
 
@@ -113,7 +115,7 @@ func (a *Agenda) Valid() error {
 		return fmt.Errorf("a count is out of range: %+v", *a)
 	case a.fresh > 0 && a.reservations == 0:
 		return fmt.Errorf("%d entries are fresh, and nothing is set aside", a.fresh)
-	case min(a.ReshapeTurn, a.PreemptTurn, a.FreedTurn, a.GrownTurn) == 0:
+	case min(a.ReshapeTurn, a.PreemptTurn, a.FreedTurn, a.GrownTurn, a.MoveTurn) == 0:
 		return fmt.Errorf("a turn is 0: %+v", *a)
 	case a.Placing || a.taken:
 		return fmt.Errorf("a pass is over, and placing is %v, taken %v", a.Placing, a.taken)
@@ -330,7 +332,9 @@ func (a *Agenda) ReservedDue() bool {
 }
 
 // DueNow reports whether a pass has something to do at once.
-func (a *Agenda) DueNow() bool { return a.MayWake() || a.BackfillDue || a.fresh > 0 || a.SparesDue }
+func (a *Agenda) DueNow() bool {
+	return a.MayWake() || a.BackfillDue || a.fresh > 0 || a.SparesDue || a.MovesLeft
+}
 
 // Next is when a pass has something to do though nothing changes, but for preempt, which the
 // policy may forbid.
@@ -376,13 +380,24 @@ func (a *Agenda) Ranked(next berth.Time, remembers bool) {
 	}
 }
 
-// BeginMoves reports whether relocate is due, and counts on it to find a place for all.
+// BeginMoves reports whether relocate is due. A round begins unless one goes on, and counts on it to
+// find a place for all; what changes while it goes on makes the next one due.
 func (a *Agenda) BeginMoves(now berth.Time) bool {
-	if now < a.NextMove {
+	switch {
+	case a.MovesLeft:
+	case now < a.NextMove:
 		return false
+	default:
+		a.NextMove, a.Homeless = Never, false
 	}
-	a.NextMove, a.Homeless = Never, false
 	return true
+}
+
+// EndMoves notes whether relocate has left some of its round over.
+func (a *Agenda) EndMoves(left bool) {
+	if a.MovesLeft = left; !left {
+		a.MoveTurn++
+	}
 }
 
 // MoveBy has relocate run at an instant at the latest.
@@ -430,6 +445,7 @@ func (a *Agenda) NextTurns() {
 // Dues are what an agenda says that does not follow from the records: what a snapshot saves.
 type Dues struct {
 	QuotaFreed, Lessened, BackfillDue, SparesDue, Homeless    bool
+	MovesLeft                                                 bool
 	NextRank, NextMove, NextReshape, NextReserve, NextPreempt berth.Time
 }
 
@@ -437,14 +453,15 @@ type Dues struct {
 // the turns only tell whether a record is up to date, and HealthDue is that of the watched nodes.
 func (a *Agenda) Save() Dues {
 	return Dues{
-		QuotaFreed: a.QuotaFreed, Lessened: a.lessened, BackfillDue: a.BackfillDue, SparesDue: a.SparesDue, Homeless: a.Homeless,
+		QuotaFreed: a.QuotaFreed, Lessened: a.lessened, BackfillDue: a.BackfillDue, SparesDue: a.SparesDue, Homeless: a.Homeless, MovesLeft: a.MovesLeft,
 		NextRank: a.nextRank, NextMove: a.NextMove, NextReshape: a.nextReshape, NextReserve: a.nextReserve, NextPreempt: a.NextPreempt,
 	}
 }
 
 // Restore takes over what was saved.
 func (a *Agenda) Restore(d Dues) {
-	a.QuotaFreed, a.lessened, a.BackfillDue, a.SparesDue, a.Homeless = d.QuotaFreed, d.Lessened, d.BackfillDue, d.SparesDue, d.Homeless
+	a.QuotaFreed, a.lessened, a.BackfillDue, a.SparesDue = d.QuotaFreed, d.Lessened, d.BackfillDue, d.SparesDue
+	a.Homeless, a.MovesLeft = d.Homeless, d.MovesLeft
 	a.nextRank, a.NextMove, a.nextReshape, a.nextReserve, a.NextPreempt = d.NextRank, d.NextMove, d.NextReshape, d.NextReserve, d.NextPreempt
 }
 

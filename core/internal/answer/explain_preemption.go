@@ -9,7 +9,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/contract"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/quota"
 )
@@ -120,7 +119,7 @@ func (an *Answers) potentialVictims(e *record.Entry) (*evict.VictimSearch, []rec
 	an.backlog.Demands()
 	im, _ := an.evict.Imagine()
 	defer im.Forget()
-	searches := state.MaxVictimSearches
+	searches := an.state.Bounds.VictimSearches
 	t, victims, ok := an.evict.Seek(e, evict.Seeking{Mode: berth.PreemptionOn, Chooser: new(preempt.Chooser)}, &searches)
 	if !ok && t.Weighing == nil {
 		victims = nil

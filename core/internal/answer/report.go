@@ -7,7 +7,6 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -23,13 +22,14 @@ func countNode(count *berth.NodeCount, n *record.Node) {
 	}
 }
 
-// Report describes the fleet as it is now. Cost: O(nodes x shapes of waiting
-// work + queues + replicas).
+// Report describes the fleet as it is now. Cost: O(nodes + queues + waiting work by queue and
+// request). Of requests that differ it looks at those alone that no easier one stands for.
 func (an *Answers) Report() berth.FleetReport {
 	r := berth.FleetReport{Now: an.state.Now, Totals: *an.state.Totals}
-	an.reportReplicas(&r)
+	waiting := an.waiting()
+	an.reportReplicas(&r, waiting)
 	products, tables := map[string]*berth.ProductCount{}, map[string]*berth.PartitionedCount{}
-	waiting := an.waitingShapes()
+	needs := an.needs(waiting)
 	for _, n := range an.state.Nodes {
 		if n == nil {
 			continue
@@ -38,7 +38,7 @@ func (an *Answers) Report() berth.FleetReport {
 		if len(n.Spec.GPUs) == 0 {
 			continue
 		}
-		count := an.countGPUs(n, waiting, tables)
+		count := an.countGPUs(n, len(waiting) > 0, needs, tables)
 		if worst := worstOn(n); worst != nil {
 			r.WorstBlastRadius = record.Worse(r.WorstBlastRadius, worst)
 		}
@@ -63,8 +63,11 @@ func (an *Answers) Report() berth.FleetReport {
 	return r
 }
 
+// Needs counts the requests that Report looks for on nodes: no more if more wait that are harder.
+func (an *Answers) Needs() int { return an.needs(an.waiting()).many }
+
 // countGPUs counts the GPUs of one node.
-func (an *Answers) countGPUs(n *record.Node, waiting []*record.Shape, tables map[string]*berth.PartitionedCount) berth.GPUCount {
+func (an *Answers) countGPUs(n *record.Node, waits bool, needs *needs, tables map[string]*berth.PartitionedCount) berth.GPUCount {
 	count := berth.GPUCount{AllMilli: 1000 * int64(len(n.Spec.GPUs))}
 	for _, at := range n.Members {
 		count.HeldMilli += record.ChargeOf(&at.Rep.Members[at.Index].Hold, n).GPUMilli
@@ -82,19 +85,10 @@ func (an *Answers) countGPUs(n *record.Node, waiting []*record.Shape, tables map
 		}
 	}
 	count.OutOfServiceMilli = count.AllMilli - count.HeldMilli - count.FreeMilli
-	if len(waiting) > 0 && !slices.ContainsFunc(waiting, func(s *record.Shape) bool { return an.serves(n, s) }) {
+	if count.FreeMilli > 0 && waits && !needs.served(n) {
 		count.StrandedMilli = count.FreeMilli
 	}
 	return count
-}
-
-// serves reports whether some member of a shape that claims GPUs fits on a node
-// now.
-func (an *Answers) serves(n *record.Node, s *record.Shape) bool {
-	an.state.Compile(s)
-	return slices.ContainsFunc(s.Minimum.Groups, func(g gang.Group) bool {
-		return (g.Claim.GPUs > 0 || g.Claim.Share.GPUMilli > 0 || len(g.Claim.Instances) > 0) && an.backlog.Fits(n, &g)
-	})
 }
 
 func (an *Answers) countFree(n *record.Node, r *berth.FleetReport) {
@@ -108,55 +102,34 @@ func (an *Answers) countFree(n *record.Node, r *berth.FleetReport) {
 	r.NodesByFreeGPUs[k]++
 }
 
-// waitingShapes lists the shapes that somebody waits for and that claim GPUs.
-func (an *Answers) waitingShapes() []*record.Shape {
-	var list []*record.Shape
-	for _, key := range slices.Sorted(maps.Keys(an.state.Shapes)) {
-		if s := an.state.Shapes[key]; len(s.Buckets) > 0 {
-			list = append(list, s)
+// reportReplicas counts replicas by state and, of those that wait, by what they wait for; if several
+// groups of one do, by the first.
+func (an *Answers) reportReplicas(r *berth.FleetReport, waiting []*record.Bucket) {
+	states := an.life.States
+	r.Replicas.Binding, r.Replicas.Running = states[berth.ReplicaBinding], states[berth.ReplicaRunning]
+	r.Replicas.Repairing, r.Replicas.Releasing = states[berth.ReplicaRepairing], states[berth.ReplicaReleasing]
+	r.Replicas.Pending = an.state.Replicas - r.Replicas.Binding - r.Replicas.Running - r.Replicas.Repairing - r.Replicas.Releasing
+	r.Waiting.Backoff = an.state.Backoffs
+	for _, b := range waiting {
+		switch {
+		case b.QuotaSlot >= 0:
+			r.Waiting.Quota += b.Replicas()
+		case b.Shape.BlockedAt >= 0:
+			r.Waiting.Capacity += b.Replicas()
+		default:
+			r.Waiting.Ready += b.Replicas()
+		}
+	}
+}
+
+// waiting lists what waits, by queue and shape.
+func (an *Answers) waiting() (list []*record.Bucket) {
+	for _, q := range an.books.Queues {
+		if q != nil {
+			list = append(list, q.List...)
 		}
 	}
 	return list
-}
-
-func (an *Answers) reportReplicas(r *berth.FleetReport) {
-	for _, id := range slices.Sorted(maps.Keys(an.state.Jobs)) {
-		for rep := range an.state.Jobs[id].Replicas.All() {
-			switch rep.State {
-			case berth.ReplicaPending:
-				r.Replicas.Pending++
-			case berth.ReplicaBinding:
-				r.Replicas.Binding++
-			case berth.ReplicaRunning:
-				r.Replicas.Running++
-			case berth.ReplicaRepairing:
-				r.Replicas.Repairing++
-			case berth.ReplicaReleasing:
-				r.Replicas.Releasing++
-			}
-			countWaiting(&r.Waiting, rep, 1)
-		}
-		for _, t := range an.state.Jobs[id].Batches {
-			r.Replicas.Pending += t.Len()
-			countWaiting(&r.Waiting, t.Like(t.Next), t.Len())
-		}
-	}
-}
-
-// countWaiting counts as many as are like a replica if it waits; if several groups of it do, the
-// first.
-func countWaiting(w *berth.WaitingCount, rep *record.Replica, many int) {
-	switch {
-	case rep.Retry.ReadyAt != 0:
-		w.Backoff += many
-	case rep.Entries == nil:
-	case rep.Entries[0].Bucket.QuotaSlot >= 0:
-		w.Quota += many
-	case rep.Entries[0].Bucket.Shape.BlockedAt >= 0:
-		w.Capacity += many
-	default:
-		w.Ready += many
-	}
 }
 
 func (an *Answers) reportQueue(name string) berth.QueueReport {

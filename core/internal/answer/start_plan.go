@@ -7,7 +7,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/evict"
 	"github.com/berth-sched/berth/core/internal/record"
-	"github.com/berth-sched/berth/core/internal/state"
 )
 
 func startSentence(t *berth.StartPlan) string {
@@ -43,7 +42,7 @@ func (an *Answers) wouldMove(e *record.Entry) *evict.Bid {
 	if len(broken) > 0 {
 		return nil
 	}
-	im.VictimSearches = state.MaxVictimSearches
+	im.VictimSearches = an.state.Bounds.VictimSearches
 	return im.BidForMoves(e)
 }
 

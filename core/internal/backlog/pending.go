@@ -80,6 +80,9 @@ func (bl *Backlog) enqueue(e *record.Entry, s *record.Shape) {
 	}
 	e.Bucket = b
 	b.Entries.Push(e)
+	if e != e.Rep.Entries[0] {
+		b.Others++
+	}
 	bl.count(e, 1)
 	if b.Slot >= 0 {
 		q.Ready.Fix(b.Slot)
@@ -144,6 +147,9 @@ func (bl *Backlog) dequeue(e *record.Entry) {
 		bl.Reveal(e.Batch)
 	}
 	b.Entries.Remove(e.Slot)
+	if e != e.Rep.Entries[0] {
+		b.Others--
+	}
 	bl.count(e, -1)
 	bl.Unfresh(e)
 	switch {

@@ -207,9 +207,6 @@ func (t *VictimSearch) takeWhole(y *offer, lent bool, goes []bool) bool {
 	return true
 }
 
-// mostFavoured bounds on how many nodes the units of gangs are looked for together.
-const mostFavoured = 4
-
 // takesWhole reports whether somebody among those imagined gone goes as a whole.
 func (t *VictimSearch) takesWhole() bool {
 	for i, gone := range t.out {
@@ -257,7 +254,7 @@ func (t *VictimSearch) nodesOfUnits() []*record.Node {
 	nodes := slices.SortedFunc(maps.Keys(on), func(a, b *record.Node) int {
 		return cmp.Or(cmp.Compare(on[b], on[a]), record.CompareNodes(a, b))
 	})
-	return nodes[:min(len(nodes), mostFavoured)]
+	return nodes[:min(len(nodes), t.core.state.Bounds.Favoured)]
 }
 
 // favours reports whether a candidate is a unit with a member on the favoured node.

@@ -30,9 +30,6 @@ func (ev *Evict) QueueingFor(rep *record.Replica) berth.Duration {
 	return most
 }
 
-// maxAhead bounds the expected checkpoints of victims after which a preemption is weighed.
-const maxAhead = 64
-
 // weigh says what speaks against stopping the chosen candidates now; nil: nothing does.
 func (t *VictimSearch) weigh(chosen []int) *berth.Weighing {
 	if len(chosen) == 0 || t.withinGuarantee || t.core.state.Config.Policy.Preemption.Gain.IgnoreCost {
@@ -93,7 +90,7 @@ func (t *VictimSearch) costAt(chosen []int, at berth.Time) preempt.GPUMillisecon
 // give no answer, the last one is when to look again.
 func (t *VictimSearch) paysFrom(chosen []int) berth.Time {
 	from := t.core.state.Now
-	for range maxAhead {
+	for range t.core.state.Bounds.Ahead {
 		next := t.nextCheckpoint(chosen, from)
 		last := min(next-1, t.core.state.Now.Add(limits.MaxSpan))
 		if t.pays(chosen, last) {

@@ -15,6 +15,8 @@ type imagination struct {
 	here []record.Imagined
 	// VictimSearches is how many searches may yet be made in it.
 	VictimSearches int
+	// first: the bid in progress is the first of its pass, so that all of them were for it.
+	first bool
 }
 
 // imagineAll imagines what is to come, and ends what cannot come true.

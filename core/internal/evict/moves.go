@@ -11,7 +11,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/internal/limits"
 	"github.com/berth-sched/berth/preempt"
 	"github.com/berth-sched/berth/topology"
 )
@@ -25,7 +24,7 @@ func (im *imagination) BidForMoves(e *record.Entry) *Bid {
 		return nil
 	}
 	var chooser preempt.Chooser
-	choice, err := chooser.Choose(s.candidates, s.fits, preempt.Options{NeedMilli: s.trial.Asked.GPUMilli, MaxCalls: limits.MaxMoveTrials})
+	choice, err := chooser.Choose(s.candidates, s.fits, preempt.Options{NeedMilli: s.trial.Asked.GPUMilli, MaxCalls: c.state.Bounds.MoveTrials})
 	invariant.Must(err)
 	if choice.Result != preempt.ResultChosen || len(choice.Victims) > c.state.Config.Policy.Defragmentation.MaxMoves {
 		return nil
@@ -73,11 +72,11 @@ func (s *shift) gather() bool {
 	nodes := s.nodes()
 	s.im.VictimSearches -= len(nodes) / 16 // to look at so many takes as long as some searches
 	listed := map[*record.Replica]bool{}
-	for from, step := 0, 1; from < len(nodes) && len(s.reps) < limits.MaxMovers; step *= 2 {
+	for from, step := 0, 1; from < len(nodes) && len(s.reps) < c.state.Bounds.Movers; step *= 2 {
 		to := min(from+step, len(nodes))
 		for _, n := range nodes[from:to] {
 			for _, rep := range n.Movers {
-				if !listed[rep] && len(s.reps) < limits.MaxMovers {
+				if !listed[rep] && len(s.reps) < c.state.Bounds.Movers {
 					listed[rep] = true
 					s.reps = append(s.reps, rep)
 					s.candidates = append(s.candidates, c.Candidate(record.Piece{Rep: rep}, 0))

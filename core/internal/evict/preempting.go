@@ -9,7 +9,6 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/core/internal/search"
-	"github.com/berth-sched/berth/core/internal/state"
 	"github.com/berth-sched/berth/gang"
 	"github.com/berth-sched/berth/preempt"
 )
@@ -45,6 +44,7 @@ func (ev *Evict) Preempt() {
 	im.Forget()
 	for _, b := range bids {
 		if !ev.grant(b) {
+			ev.bidInVain(b.Entry)
 			break // those after it may count on its victims
 		}
 	}
@@ -57,12 +57,16 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 	defer r.End()
 	var bids []*Bid
 	behind := map[*record.Bucket]bool{} // those behind the first one are in the rota
-	im.VictimSearches = state.MaxVictimSearches
-	for bid := 0; bid < state.MaxBids && im.VictimSearches > 0; bid++ {
+	im.VictimSearches = ev.state.Bounds.VictimSearches
+	for bid := 0; ; bid++ {
 		e := r.Next()
 		if e == nil {
 			return bids
 		}
+		if bid == ev.state.Bounds.Bids || im.VictimSearches <= 0 {
+			break // the rest in the next pass
+		}
+		im.first = bid == 0
 		if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 { // whoever comes first is first then
 			ev.agenda.PreemptAt(ready)
 			return bids
@@ -70,7 +74,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 		b := ev.bid(im, e)
 		if b != nil && !behind[e.Bucket] {
 			behind[e.Bucket] = true
-			for _, other := range ev.backlog.First(e.Bucket, state.MaxBids) {
+			for _, other := range ev.backlog.First(e.Bucket, ev.state.Bounds.Bids) {
 				if other != e && other.Bids() && ev.looksFor(other.Rep) <= ev.state.Now {
 					r.Add(other)
 				}
@@ -84,7 +88,7 @@ func (ev *Evict) bidAll(im *imagination, list []*record.Entry) []*Bid {
 			}
 		}
 	}
-	ev.agenda.PreemptAt(ev.state.Now) // the rest in the next pass
+	ev.agenda.PreemptAt(ev.state.Now)
 	return bids
 }
 
@@ -137,6 +141,9 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 	switch {
 	case t.Waits: // until that is over
 		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, 0
+		return nil
+	case !ok && im.VictimSearches <= 0 && !im.first: // cut short: it comes first in the next pass, with all of them
+		ev.agenda.PreemptBy(ev.state.Now)
 		return nil
 	case !ok && how.partsOnly:
 		e.Rep.Bid.Turn, e.Rep.Bid.RipeAt = ev.agenda.PreemptTurn, ready

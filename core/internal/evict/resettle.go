@@ -222,34 +222,35 @@ func (im *imagination) fill(rep, half *record.Replica, g int, spec *record.Shape
 }
 
 // Relocate finds another place for the gangs that have to leave theirs. It looks again when
-// something has changed that could help, and when a drain leaves no more time.
+// something has changed that could help, and when a drain leaves no more time. One pass looks for
+// so many; a round goes on until it has looked for all, so that those behind have their turn
+// whatever changes meanwhile.
 func (ev *Evict) Relocate() {
 	if !ev.agenda.BeginMoves(ev.state.Now) {
 		return
 	}
-	found := ev.findPlaces()
+	found, left := ev.findPlaces()
 	for ev.search.LetStay(found) { // others counted on what they hold
-		found = ev.findPlaces()
+		found, left = ev.findPlaces()
 	}
 	for _, r := range found {
+		r.Rep.SoughtAt = ev.agenda.MoveTurn
 		ev.search.DecideMove(r)
 	}
+	ev.agenda.EndMoves(left)
 }
 
-// findPlaces looks for places for the gangs that need one.
-func (ev *Evict) findPlaces() []search.Relocation {
+// findPlaces looks for places for the gangs that need one, and reports whether that leaves some
+// over.
+func (ev *Evict) findPlaces() (found []search.Relocation, left bool) {
 	list := ev.search.Uprooted()
 	if len(list) == 0 {
-		return nil
+		return nil, false
 	}
 	im := ev.imagineAll()
 	defer im.Forget()
-	var found []search.Relocation
-	if len(list) > search.MaxMoves {
-		list = list[:search.MaxMoves]
-		ev.agenda.MoveBy(ev.state.Now) // the rest in the next pass
-	}
-	for _, rep := range list {
+	left = len(list) > ev.state.Bounds.Moves
+	for _, rep := range list[:min(len(list), ev.state.Bounds.Moves)] {
 		found = append(found, search.Relocation{Rep: rep, Where: im.standAgain(rep)})
 	}
 	for i := range found { // those that need another place take nobody's own
@@ -257,5 +258,5 @@ func (ev *Evict) findPlaces() []search.Relocation {
 			found[i].Where = im.resettle(found[i].Rep)
 		}
 	}
-	return found
+	return found, left
 }

@@ -93,7 +93,10 @@ func (t *VictimSearch) Place() []gang.Member {
 // where whole gangs would have to go otherwise.
 func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.out = make([]bool, len(t.offers))
-	options := preempt.Options{NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance, Requirement: t.demand()}
+	options := preempt.Options{NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance}
+	if len(t.candidates) > 0 { // else one search says it all, and nobody need look at all nodes
+		options.Requirement = t.demand()
+	}
 	look := func() (suffice, enough bool) {
 		options.MaxCalls = max(*trials, 1)
 		choice, err := chooser.Choose(t.candidates, t.fits, options)
@@ -129,7 +132,7 @@ func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []
 // gatherOwn lists those of the own queue that rank below.
 func (t *VictimSearch) gatherOwn() {
 	t.core.books.Queues[t.Queue].Running.Ascend(func(victim *record.Replica) bool {
-		if !books.MayPreempt(t.rep, victim) || len(t.offers) >= state.MaxVictims {
+		if !books.MayPreempt(t.rep, victim) || len(t.offers) >= t.core.state.Bounds.Victims {
 			return false
 		}
 		above := t.rep.Job.Spec.Class > victim.Job.Spec.Class
@@ -187,14 +190,14 @@ func (t *VictimSearch) gatherFrom(q quota.QueueIndex, source int, inParts bool) 
 					t.lendUnits(victim, s, source)
 				}
 			}
-			return len(t.offers) < state.MaxVictims
+			return len(t.offers) < t.core.state.Bounds.Victims
 		})
 	}
 	c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
 		if t.mayBeVictim(victim) && (t.withinGuarantee || !t.tooLarge(record.Piece{Rep: victim})) {
 			t.lendWhole(victim, source)
 		}
-		return len(t.offers) < state.MaxVictims
+		return len(t.offers) < t.core.state.Bounds.Victims
 	})
 }
 

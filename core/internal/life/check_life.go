@@ -12,12 +12,17 @@ import (
 // CheckLife checks that what runs is in its queue, and what needs an order is in the set of
 // those that do.
 func (l *Life) CheckLife() error {
-	todo, running, stretching, listed, returning := 0, 0, 0, 0, 0
+	todo, running, stretching, listed, returning, backoffs := 0, 0, 0, 0, 0, 0
+	var states [berth.ReplicaReleasing + 1]int
 	if err := l.state.EachReplica(func(rep *record.Replica) error {
 		due := rep.Order == nil && (rep.State == berth.ReplicaRepairing || rep.Has(record.MemberStopping)) || rep.Stray()
 		if due {
 			todo++
 		}
+		if rep.Retry.ReadyAt != 0 {
+			backoffs++
+		}
+		states[rep.State]++
 		runs := rep.State == berth.ReplicaRunning
 		if runs {
 			running++
@@ -55,6 +60,11 @@ func (l *Life) CheckLife() error {
 		state.Tally{What: "replicas that come back to where they stood", Is: l.state.Returning.Len(), Expected: returning},
 		state.Tally{What: "running replicas in queues", Is: listed, Expected: running},
 		state.Tally{What: "running replicas that may shrink", Is: l.Stretching, Expected: stretching},
+		state.Tally{What: "replicas that back off", Is: l.state.Backoffs, Expected: backoffs},
+		state.Tally{What: "running replicas", Is: l.States[berth.ReplicaRunning], Expected: states[berth.ReplicaRunning]},
+		state.Tally{What: "replicas that a Bind is out for", Is: l.States[berth.ReplicaBinding], Expected: states[berth.ReplicaBinding]},
+		state.Tally{What: "replicas to repair", Is: l.States[berth.ReplicaRepairing], Expected: states[berth.ReplicaRepairing]},
+		state.Tally{What: "replicas that are released", Is: l.States[berth.ReplicaReleasing], Expected: states[berth.ReplicaReleasing]},
 	)
 }
 
@@ -71,7 +81,7 @@ func (l *Life) CheckVictims() error {
 			return fmt.Errorf("on its way out: %v, and not so in the index", out)
 		case rep.Leaves && !rep.Asked():
 			return fmt.Errorf("it leaves, and is not asked for a checkpoint")
-		case rep.Moving == nil && (rep.Resumes() || rep.Returns()) && !l.agenda.Homeless && l.agenda.NextMove > l.state.Now:
+		case rep.Moving == nil && (rep.Resumes() || rep.Returns()) && !l.agenda.Homeless && !l.agenda.MovesLeft && l.agenda.NextMove > l.state.Now:
 			return fmt.Errorf("it is to resume, and no pass looks for a place")
 		case rep.Beneficiary != nil && rep.State != berth.ReplicaReleasing && !rep.Asked():
 			return fmt.Errorf("it is a victim, and is neither asked for a checkpoint nor stopped")

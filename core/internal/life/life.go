@@ -3,6 +3,7 @@
 package life
 
 import (
+	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/backlog"
 	"github.com/berth-sched/berth/core/internal/books"
@@ -23,6 +24,9 @@ type Life struct {
 	books   *books.Books
 	backlog *backlog.Backlog
 
+	// States counts the replicas by state. Those that wait from the first count for nothing: they are
+	// the rest.
+	States [berth.ReplicaReleasing + 1]int
 	// Stretching counts the replicas that run and may have more than their minimum.
 	Stretching int
 	// evictions of the whole fleet.

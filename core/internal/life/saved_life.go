@@ -61,6 +61,7 @@ func (l *Life) RestoreLife(jobs []record.SavedJob) *berth.Error {
 		if rep.State == berth.ReplicaRunning {
 			l.noteRunning(rep, true)
 		}
+		l.States[rep.State]++
 		if rep.Order == nil && (rep.State == berth.ReplicaRepairing || rep.Has(record.MemberStopping)) {
 			l.state.NoteTodo(rep, true)
 		}

@@ -37,7 +37,8 @@ func (l *Life) Settle(rep *record.Replica, cause berth.Cause) {
 			l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
 			l.Run(rep, l.state.Now)
 		case rep.Has(record.MemberRunning):
-			rep.State, rep.Release.Cause = berth.ReplicaRepairing, cause
+			rep.Release.Cause = cause
+			l.become(rep, berth.ReplicaRepairing)
 			l.state.NoteTodo(rep, true)
 		default: // nobody is left to repair around
 			l.books.UnbookAll(rep, record.MemberFailed, record.MemberLost)
@@ -62,8 +63,15 @@ func (l *Life) BeginNext(rep *record.Replica) {
 	l.AwaitBind(rep)
 }
 
+// become has a replica be in another state.
+func (l *Life) become(rep *record.Replica, state berth.ReplicaState) {
+	l.States[rep.State]--
+	rep.State = state
+	l.States[rep.State]++
+}
+
 // AwaitBind has a replica wait for the report of a Bind.
-func (l *Life) AwaitBind(rep *record.Replica) { rep.State = berth.ReplicaBinding }
+func (l *Life) AwaitBind(rep *record.Replica) { l.become(rep, berth.ReplicaBinding) }
 
 // Resume notes whether the next life of a replica goes on in a place that was kept for it.
 func (l *Life) Resume(rep *record.Replica, resumed bool) { rep.Resumed = resumed }
@@ -77,7 +85,8 @@ func (l *Life) Run(rep *record.Replica, since berth.Time) {
 		} else {
 			rep.CameAt = since
 		}
-		rep.State, rep.Started, rep.Retry.LostHardware = berth.ReplicaRunning, since, false
+		l.become(rep, berth.ReplicaRunning)
+		rep.Started, rep.Retry.LostHardware = since, false
 		rep.Retry.Attempts, rep.Retry.Repairs, rep.Retry.Avoid, rep.FailedBids = 0, 0, nil, 0
 		l.state.SetEnd(rep, l.state.EndIfPlaced(rep))
 		l.noteRunning(rep, true)
@@ -142,7 +151,8 @@ func (l *Life) TakeBack(rep *record.Replica, cause berth.Cause, gone bool) {
 	if cause.Code != berth.CauseMemberFailed {
 		rep.Retry.Stood = nil
 	}
-	rep.State, rep.Leaves = berth.ReplicaReleasing, false
+	l.become(rep, berth.ReplicaReleasing)
+	rep.Leaves = false
 	rep.Retry.LostHardware = rep.Retry.LostHardware || cause.Code == berth.CauseDrained
 	l.state.NoteLeaving(rep, true)
 	l.agenda.Relook(l.state.Now) // what it leaves may be a place for others
@@ -206,7 +216,8 @@ func (l *Life) PendBatch(rep *record.Replica, behind int) {
 
 // Pend makes a replica Pending as of now.
 func (l *Life) Pend(rep *record.Replica) {
-	rep.State, rep.PendingSince = berth.ReplicaPending, l.state.Now
+	l.become(rep, berth.ReplicaPending)
+	rep.PendingSince = l.state.Now
 	if at, limited := rep.DropAt(); limited {
 		l.state.SetTimer(record.Timer{At: at, Kind: record.TimerGang, Rep: rep})
 	}
@@ -242,6 +253,7 @@ func (l *Life) Forget(rep *record.Replica) {
 	l.LeavePending(rep)
 	j := rep.Job
 	j.Former = max(j.Former, rep.Incarnation)
+	l.States[rep.State]--
 	l.state.RemoveReplica(rep)
 	if j.Live == 0 && (j.Cancelled || j.Spec.Service == nil) {
 		l.ForgetJob(j)

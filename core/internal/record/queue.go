@@ -21,6 +21,9 @@ import (
 // Waiting counts the replicas, or parts of them, that wait in a bucket.
 func (b *Bucket) Waiting() int { return b.Entries.Len() + b.Behind }
 
+// Replicas counts the replicas that wait in a bucket, each where it waits first.
+func (b *Bucket) Replicas() int { return b.Waiting() - b.Others }
+
 // Many counts the replicas for which an entry stands: its own, and those of the batch behind it.
 func (e *Entry) Many() int {
 	if e.Batch == nil {
@@ -125,6 +128,7 @@ type Bucket struct {
 	Shape   *Shape
 	Entries pq.Heap[*Entry]
 	Behind  int // how many wait in the batches behind them
+	Others  int // entries of replicas that wait in another bucket before this one
 	At      int // position in Queue.List
 	Slot    int // position in Queue.Ready, or -1
 	// QuotaSlot is the position in Backlog.QuotaBlocked, or -1.

@@ -27,7 +27,7 @@ var recordRules = []recordRule{
 	{
 		record: Replica{}, saved: SavedReplica{},
 		as: map[string]string{
-			"EndsAt": "EndsAt", "Leaves": "Leaves", "ActiveMilli": "Active", "FailedBids": "FailedBids",
+			"EndsAt": "EndsAt", "Leaves": "Leaves", "SoughtAt": "Sought", "ActiveMilli": "Active", "FailedBids": "FailedBids",
 			"Reserved": "Reserved", "Moving": "Moving", "Exclusive": "Exclusive", "GPUHold": "GPUHold",
 			"Reserve.StalledAt": "Stalled", "Reserve.HopelessAt": "Hopeless", "Look.Turn": "Looked", "Bid.Turn": "Bid",
 			"Members": "Members", "Order": "Order",

@@ -38,6 +38,8 @@ type Replica struct {
 	// is the place that is kept for it while it still holds another.
 	Leaves bool
 	Moving *Reservation
+	// SoughtAt is the round in which another place was last looked for.
+	SoughtAt agenda.Turn
 	// FailedBids counts the plans that did not come true for it since it last ran.
 	FailedBids int
 	// Imagined: a plan in the making imagines it ended.

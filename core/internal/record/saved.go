@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/refusal"
@@ -94,6 +95,8 @@ type SavedReplica struct {
 	Leaves   bool                  `json:"leaves,omitempty"`
 	Active   int64                 `json:"activeMilli,omitempty"`
 	ReservePart
+	// Sought: another place for it was looked for in the round that goes on.
+	Sought bool `json:"sought,omitempty"`
 	// Stalled, Hopeless: nothing has changed since those turns.
 	Stalled   bool          `json:"stalled,omitempty"`
 	Hopeless  bool          `json:"hopeless,omitempty"`
@@ -126,7 +129,7 @@ func (s *SavedReplica) Plain() bool {
 		s.ReleasePart != ReleasePart{} || s.EvictionPart != EvictionPart{} ||
 		// Turns are not saved: Stalled and the like say what they mean.
 		s.ReservePart != ReservePart{StalledAt: s.StalledAt, HopelessAt: s.HopelessAt} || s.LookPart != LookPart{Turn: s.LookPart.Turn} || s.BidPart != BidPart{Turn: s.BidPart.Turn} ||
-		s.Stalled || s.Hopeless || s.Looked || s.Bid || s.FailedBids != 0
+		s.Sought || s.Stalled || s.Hopeless || s.Looked || s.Bid || s.FailedBids != 0
 	holds := len(s.Members) > 0 || s.Order != nil || s.EndsAt != 0 || s.Reserved != nil || s.Moving != nil || s.Leaves ||
 		s.Active != 0 || len(s.Exclusive) > 0 || s.GPUHold != nil
 	return !noted && !holds
@@ -247,6 +250,7 @@ type Snapshot struct {
 	// When to look for a destination of departing gangs again; nil: when something changes.
 	NextMove    *berth.Time `json:"nextMove,omitempty"`
 	Homeless    bool        `json:"homeless,omitempty"`
+	MovesLeft   bool        `json:"movesLeft,omitempty"`
 	BackfillDue bool        `json:"backfillDue,omitempty"`
 
 	RatesPart
@@ -259,4 +263,6 @@ type Snapshot struct {
 	SparesDue bool            `json:"sparesDue,omitempty"`
 	// LostMembers is what hardware took since the last pass.
 	LostMembers []berth.Loss `json:"lostMembers,omitempty"`
+	// Bounds are those of the work of a pass; nil: the usual ones.
+	Bounds *bounds.Bounds `json:"bounds,omitempty"`
 }

@@ -37,7 +37,7 @@ func (se *Search) LiftWith(groups []berth.Group, r *gang.Request, open func(*rec
 func (se *Search) freshenShape(s *record.Shape) {
 	for _, b := range s.Buckets {
 		if se.mayBackfill(b) {
-			for _, e := range se.backlog.First(b, backfillDepth) {
+			for _, e := range se.backlog.First(b, se.state.Bounds.Depth) {
 				se.backlog.Freshen(e)
 			}
 		}
@@ -80,10 +80,6 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 			se.backlog.Outranks(first, w.Rep)
 	})
 }
-
-// backfillDepth is how many jobs of one bucket a change on nodes that are set aside has
-// tried there.
-const backfillDepth = 16
 
 // openFree sums the free GPUs, set aside or not.
 func (se *Search) openFree() int {

@@ -21,9 +21,6 @@ import (
 // stopped or backs off, the reservation is rep.moving; when it waits, it is its reservation, like
 // any other.
 
-// MaxMoves bounds for how many gangs one pass looks for another place.
-const MaxMoves = 256
-
 // A Relocation is the destination of a gang; where is nil: there is none now.
 type Relocation struct {
 	Rep   *record.Replica
@@ -44,18 +41,18 @@ func (se *Search) LetStay(found []Relocation) bool {
 	return some
 }
 
-// Uprooted lists the gangs that need another place and have none yet, the first in the
-// order of service first.
+// Uprooted lists the gangs that need another place, have none yet and have not had their turn in the
+// round, the first in the order of service first.
 func (se *Search) Uprooted() []*record.Replica {
 	var list []*record.Replica
 	se.state.Leaving.Ascend(func(rep *record.Replica) bool {
-		if (rep.Moving == nil || rep.Moving.IsPartial()) && (rep.Leaves || rep.Resumes()) {
+		if (rep.Moving == nil || rep.Moving.IsPartial()) && (rep.Leaves || rep.Resumes()) && rep.SoughtAt != se.agenda.MoveTurn {
 			list = append(list, rep)
 		}
 		return true
 	})
 	se.state.Returning.Ascend(func(rep *record.Replica) bool {
-		if rep.Moving == nil {
+		if rep.Moving == nil && rep.SoughtAt != se.agenda.MoveTurn {
 			list = append(list, rep)
 		}
 		return true
@@ -65,7 +62,7 @@ func (se *Search) Uprooted() []*record.Replica {
 			continue
 		}
 		for _, at := range n.Members {
-			if at.Rep.MayMove() {
+			if at.Rep.MayMove() && (at.Rep.SoughtAt != se.agenda.MoveTurn || se.latestToLeave(at.Rep) <= se.state.Now) {
 				list = append(list, at.Rep)
 			}
 		}

@@ -14,9 +14,6 @@ import (
 // The plan says when and where something that waits will fit, from the ends that are
 // expected of what runs: nothing else comes, nothing ends early or late.
 
-// maxPlan bounds how many replicas a plan imagines ended.
-const maxPlan = 65_536
-
 // Plan finds the first instant at which a request is expected to fit, and where. It
 // imagines the end of one replica after the other on the fleet itself and leaves it as
 // it was. O(replicas imagined ended x members + searches x log of that).
@@ -39,7 +36,7 @@ func (se *Search) Plan(request *gang.Request) (at berth.Time, where []gang.Membe
 func (se *Search) estimate(w *record.Reservation) berth.Time {
 	s := w.Rep.Job.Shape
 	se.state.Compile(s)
-	p := planner{core: se, looked: maxPlan, request: se.state.Widen(s.Spec.Groups, &s.Minimum, func(other *record.Reservation) bool {
+	p := planner{core: se, looked: se.state.Bounds.Ends, request: se.state.Widen(s.Spec.Groups, &s.Minimum, func(other *record.Reservation) bool {
 		return other == w || se.backlog.Admits(other, w.Rep, agenda.Never)
 	})}
 	for _, n := range w.Nodes {
@@ -76,7 +73,7 @@ type planner struct {
 
 // extend makes the list so long, or as long as it gets.
 func (p *planner) extend(n int) {
-	if len(p.list) >= n || p.looked >= maxPlan {
+	if len(p.list) >= n || p.looked >= p.core.state.Bounds.Ends {
 		return
 	}
 	from := p.next
@@ -89,7 +86,7 @@ func (p *planner) extend(n int) {
 		if p.matters(e.Rep) {
 			p.list = append(p.list, e.Rep)
 		}
-		return len(p.list) < n && p.looked < maxPlan
+		return len(p.list) < n && p.looked < p.core.state.Bounds.Ends
 	})
 }
 

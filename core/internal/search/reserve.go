@@ -33,9 +33,23 @@ func (se *Search) Reserve() {
 	if most <= 0 {
 		return
 	}
+	for many := 2 * most; ; many *= 2 {
+		order, more := se.dueEntries(many)
+		if some := se.reserveInOrder(order); more && some {
+			se.agenda.ReserveNow(se.state.Now) // those behind have their turn in the next pass
+			return
+		} else if !more {
+			return
+		}
+	}
+}
+
+// reserveInOrder plans for the gangs of a list, as many as one pass plans for. It reports whether it
+// planned for any or put any off: the next list goes on behind those.
+func (se *Search) reserveInOrder(order []*record.Entry) (some bool) {
+	most := se.state.Config.Policy.ReservedGangs
 	large, small := se.reservedGangs()
 	plans := 2 * most
-	order := se.dueEntries(2 * most)
 	for _, e := range order {
 		if at, ok := se.backlog.DueAt(e); !ok || at > se.state.Now {
 			continue // it has a reservation, or had room made for it until just now
@@ -50,20 +64,26 @@ func (se *Search) Reserve() {
 		}
 		switch {
 		case e.Slot < 0, *count >= most && instead == nil:
+			continue
 		case plans == 0:
 			se.agenda.ReserveNow(se.state.Now) // the rest goes on in the next pass
-			return
+			return true
 		case !se.withinQuota(e.Bucket):
 			se.postpone(e.Rep)
 		default:
 			plans--
-			if se.reserveFor(e, instead) {
+			switch {
+			case se.reserveFor(e, instead):
 				large, small = se.reservedGangs()
-			} else if !se.backlog.Hopeless(e.Rep) {
+			case se.state.Endings.Len() > se.state.Bounds.Ends: // its plan was cut short, and sees further as time goes by
+				se.planLater(e.Rep)
+			case !se.backlog.Hopeless(e.Rep):
 				e.Rep.Reserve.HopelessAt = se.agenda.Despair()
 			}
 		}
+		some = true
 	}
+	return some
 }
 
 // lastReserved is the last gang in an order that has a reservation of the kind of an entry,
@@ -100,9 +120,39 @@ func compareIn(order []*record.Entry, a, b *record.Entry) int {
 }
 
 // dueEntries lists the first so many entries that may get a reservation now, among those
-// that have one, in policy order. O(buckets) as long as so many are few.
-func (se *Search) dueEntries(most int) []*record.Entry {
-	var heads []*record.Entry
+// that have one, in policy order, and reports whether there are more behind them that may get one:
+// none does where as many have one as may, and all of those come before. O(buckets) as long as so
+// many are few.
+func (se *Search) dueEntries(many int) (order []*record.Entry, more bool) {
+	heads := se.dueHeads()
+	r := se.backlog.NewRota(heads)
+	defer r.End()
+	large, small := se.turnouts(heads)
+	for due := 0; due < many; {
+		e := r.Next()
+		if e == nil {
+			break
+		}
+		r.Charge(e)
+		order = append(order, e)
+		if e.Rep.Reserved == nil {
+			due++
+		}
+		of := &small
+		if se.state.SpansNodes(e.Bucket.Shape) {
+			of = &large
+		}
+		of.pass(e)
+		if e == e.Bucket.Entries.Min() {
+			of.ahead += se.addBehind(r, e.Bucket)
+		}
+		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool { return other == e })
+	}
+	return order, large.open() || small.open()
+}
+
+// dueHeads lists the first of each bucket that may get a reservation now, or has one.
+func (se *Search) dueHeads() (heads []*record.Entry) {
 	for _, s := range se.backlog.Blocked {
 		if s.IsSingle() {
 			continue
@@ -120,36 +170,54 @@ func (se *Search) dueEntries(most int) []*record.Entry {
 			}
 		}
 	}
-	r := se.backlog.NewRota(heads)
-	defer r.End()
-	var order []*record.Entry
-	for due := 0; due < most; {
-		e := r.Next()
-		if e == nil {
-			break
-		}
-		r.Charge(e)
-		order = append(order, e)
-		if e.Rep.Reserved == nil {
-			due++
-		}
-		if e == e.Bucket.Entries.Min() {
-			se.addBehind(r, e.Bucket, most)
-		}
-		r.Drop(e.Rep.Job.Queue, func(other *record.Entry) bool { return other == e })
-	}
-	return order
+	return heads
 }
 
-// addBehind adds those of a bucket to a rota that come after the first one.
-func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket, most int) {
-	for _, e := range se.backlog.First(b, most)[1:] {
+// addBehind adds those of a bucket to a rota that come after the first one, as many as one pass plans
+// for, and counts them. All ask for the same: those further behind do not fit where these do not.
+func (se *Search) addBehind(r *backlog.Rota, b *record.Bucket) (added int) {
+	for _, e := range se.backlog.First(b, 2*se.state.Config.Policy.ReservedGangs)[1:] {
 		switch at, ok := se.backlog.DueAt(e); {
 		case ok && at > se.state.Now:
 			se.agenda.ReserveBy(at)
 		case ok, e.Rep.Reserved != nil:
 			r.Add(e)
+			added++
 		}
+	}
+	return added
+}
+
+// A turnout counts the gangs of one kind that are yet to come in policy order: those of several
+// nodes, or those that fit on one.
+type turnout struct {
+	ahead, reserved int
+	full            bool // as many have a reservation as may
+}
+
+// turnouts are those of a list, and of what is reserved.
+func (se *Search) turnouts(list []*record.Entry) (large, small turnout) {
+	large.reserved, small.reserved = se.reservedGangs()
+	for _, e := range list {
+		if se.state.SpansNodes(e.Bucket.Shape) {
+			large.ahead++
+		} else {
+			small.ahead++
+		}
+	}
+	large.full = large.reserved >= se.state.Config.Policy.ReservedGangs
+	small.full = small.reserved >= se.state.Config.Policy.ReservedGangs
+	return large, small
+}
+
+// open reports whether one that is yet to come may get a reservation.
+func (t *turnout) open() bool { return t.ahead > 0 && (!t.full || t.reserved > 0) }
+
+// pass notes that an entry has come.
+func (t *turnout) pass(e *record.Entry) {
+	t.ahead--
+	if w := e.Rep.Reserved; w != nil && w.GivesWay() {
+		t.reserved--
 	}
 }
 

@@ -16,17 +16,9 @@ import (
 // become, one GPU after the other from the cheapest, has the search try it, and orders
 // what the search used. See Geometry for when that pays.
 
-const (
-	// maxReshapes bounds for how many waiting requests one pass looks at all GPUs,
-	// maxSingles for how many members that ask for the same, maxOffers how many GPUs are
-	// tried, or changed, for one, and in how many domains.
-	maxReshapes = 8
-	maxSingles  = 256
-	maxOffers   = 1024
-	// reshapeEvery is how long a request waits at least to be looked at again when no GPU
-	// would do, whatever changes.
-	reshapeEvery = 15 * berth.Second
-)
+// reshapeEvery is how long a request waits at least to be looked at again when no GPU
+// would do, whatever changes.
+const reshapeEvery = 15 * berth.Second
 
 // A wish is an entry that GPUs could be repartitioned for.
 type wish struct {
@@ -45,7 +37,7 @@ func (se *Search) Reshape() {
 	}
 	done := false
 	for looked, e := range se.wishes() {
-		if looked == maxReshapes {
+		if looked == se.state.Bounds.Reshapes {
 			se.agenda.ReshapeBy(se.state.Now) // the rest in the next pass
 			break
 		}
@@ -131,10 +123,7 @@ func (se *Search) reshapeWith(e *record.Entry, request *gang.Request) (placed bo
 // the same and for which it pays.
 func (se *Search) reshapeSingles(w wish) (placed bool, next berth.Time) {
 	offers := se.offers(&w)
-	for range maxSingles {
-		if !se.tryOffers(&w, offers) {
-			break
-		}
+	for many := 0; se.tryOffers(&w, offers); many++ {
 		placed = true
 		se.state.Totals.RepartitionsForMembers++
 		se.Wake() // what was made beside it serves others
@@ -149,8 +138,12 @@ func (se *Search) reshapeSingles(w wish) (placed bool, next berth.Time) {
 		}
 		w = se.wishOf(e, request)
 		e.Rep.Look.ReshapeAt, e.Rep.Look.PayAt, e.Rep.Look.Turn = se.state.Now.Add(reshapeEvery), agenda.Never, se.agenda.ReshapeTurn
-		if w.milli == 0 {
+		switch {
+		case w.milli == 0:
 			return true, agenda.Never // all nodes for it were set aside since
+		case many+1 == se.state.Bounds.Singles:
+			w.Rep.Look.PayAt = se.state.Now // the rest in the next pass
+			return true, se.state.Now
 		}
 	}
 	if se.holdGPUFor(&w) {
@@ -185,7 +178,7 @@ func (se *Search) tryOffers(w *wish, offers []gpus.Offer) bool {
 			w.later(at)
 			continue
 		}
-		if tried == maxOffers {
+		if tried == se.state.Bounds.Offers {
 			w.later(se.state.Now.Add(reshapeEvery))
 			return false
 		}
@@ -226,7 +219,7 @@ func (se *Search) tryDomains(w *wish, offers []gpus.Offer) bool {
 		byDomain[d] = append(byDomain[d], offers[i])
 	}
 	for i, d := range order {
-		if i == maxOffers {
+		if i == se.state.Bounds.Offers {
 			w.later(se.state.Now.Add(reshapeEvery))
 			break
 		}
@@ -246,7 +239,7 @@ func (se *Search) tryTogether(w *wish, offers []gpus.Offer) bool {
 	for i := range offers {
 		o := &offers[i]
 		pool := o.Node.Spec.Pool
-		if se.allowance(o.Node)-taken[pool] <= 0 || len(staged) == maxOffers {
+		if se.allowance(o.Node)-taken[pool] <= 0 || len(staged) == se.state.Bounds.Offers {
 			continue
 		}
 		if at := w.paysAt(total+o.Cost, w.members); at > se.state.Now {

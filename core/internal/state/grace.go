@@ -10,11 +10,6 @@ import (
 )
 
 const (
-	// MaxBids bounds for how many entries one pass looks for victims, and MaxVictimSearches how many
-	// searches that takes in all; MaxVictims among how many replicas it looks for one.
-	MaxBids           = 64
-	MaxVictims        = 4096
-	MaxVictimSearches = 2048
 	// CostTolerance is by how many thousandths victims may cost more than the least.
 	CostTolerance = 10
 	// preemptEvery is how long an entry without possible victims waits at least until the next

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
+	"github.com/berth-sched/berth/core/internal/bounds"
 	"github.com/berth-sched/berth/core/internal/catalogue"
 	"github.com/berth-sched/berth/core/internal/losses"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -31,6 +32,8 @@ type State struct {
 	agenda    *agenda.Agenda
 
 	Config berth.Config
+	// Bounds are those of the work of a pass.
+	Bounds bounds.Bounds
 	Now    berth.Time
 	// LastOrder is the ID of the last order given.
 	LastOrder berth.OrderID
@@ -59,6 +62,8 @@ type State struct {
 	// repair and those with members to stop. Timers holds what falls due later.
 	Todo   *btree.BTreeG[*record.Replica]
 	Timers *btree.BTreeG[record.Timer]
+	// Backoffs counts the timers at which a replica has backed off.
+	Backoffs int
 	// out collects the orders of the pass in progress.
 	out []berth.Order
 	// Totals are counted where what they count is done.
@@ -69,7 +74,7 @@ type State struct {
 func New(catalogue *catalogue.Catalogue, losses *losses.Losses, agenda *agenda.Agenda, config berth.Config, fleet *gang.Fleet) *State {
 	return &State{
 		catalogue: catalogue, losses: losses, agenda: agenda,
-		Config: config, Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: record.ClassTable{ByKey: map[record.ClassKey]int{}},
+		Config: config, Bounds: bounds.Usual(), Fleet: fleet, NodeByID: map[berth.NodeID]*record.Node{}, Classes: record.ClassTable{ByKey: map[record.ClassKey]int{}},
 		Quota: quota.NewTree(), Jobs: map[berth.JobID]*record.Job{}, Orders: map[berth.OrderID]*record.Replica{}, Shapes: map[string]*record.Shape{},
 		Todo: btree.NewG(16, record.LessReplica), Timers: btree.NewG(16, record.Timer.Less), Endings: btree.NewG(16, record.Ending.Less),
 		Leaving: btree.NewG(16, record.LessReplica), Returning: btree.NewG(16, record.LessReplica), Totals: &berth.Totals{},

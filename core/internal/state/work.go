@@ -40,10 +40,25 @@ func (st *State) NoteTodo(rep *record.Replica, needs bool) {
 func (st *State) NextTodo() (*record.Replica, bool) { return st.Todo.DeleteMin() }
 
 // SetTimer has something fall due.
-func (st *State) SetTimer(t record.Timer) { st.Timers.ReplaceOrInsert(t) }
+func (st *State) SetTimer(t record.Timer) {
+	if _, replaced := st.Timers.ReplaceOrInsert(t); !replaced {
+		st.countTimer(t, 1)
+	}
+}
 
 // StopTimer has it not fall due any more.
-func (st *State) StopTimer(t record.Timer) { st.Timers.Delete(t) }
+func (st *State) StopTimer(t record.Timer) {
+	if _, found := st.Timers.Delete(t); found {
+		st.countTimer(t, -1)
+	}
+}
+
+// countTimer counts the replicas that back off.
+func (st *State) countTimer(t record.Timer, change int) {
+	if t.Kind == record.TimerBackoff {
+		st.Backoffs += change
+	}
+}
 
 // DueTimer takes out the first timer that is due; false: there is none.
 func (st *State) DueTimer() (record.Timer, bool) {
@@ -51,6 +66,7 @@ func (st *State) DueTimer() (record.Timer, bool) {
 	if !ok || t.At > st.Now {
 		return record.Timer{}, false
 	}
+	st.countTimer(t, -1)
 	return st.Timers.DeleteMin()
 }
 

@@ -1,0 +1,69 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/berthtest/sim"
+	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/internal/drawn"
+)
+
+// With every bound of a pass as low as it can be, decisions take more passes, and nothing else
+// gives way: no promise is broken, and every world comes to rest. So is each bound one of what a
+// pass does, and none of what is ever done.
+func TestLowBounds(t *testing.T) {
+	t.Parallel()
+	for _, g := range []struct {
+		name string
+		draw func(*generator) (berth.Config, sim.Options, []sim.Arrival)
+		few  int
+	}{
+		{"world", (*generator).world, 8},
+		{"contended", (*generator).contended, 4},
+		{"drained", (*generator).drained, 4},
+		{"moving", (*generator).moving, 4},
+		{"failing", (*generator).failing, 2},
+	} {
+		for _, low := range []int{1, 2} {
+			for seed := range drawn.Seeds(g.few) {
+				config, options, list := g.draw(newGenerator(seed))
+				config.Policy.PassBudget, config.Policy.BackfillBudget = low, low
+				config.Policy.ReservedGangs = min(config.Policy.ReservedGangs, low)
+				sched, err := core.New(config)
+				require.NoError(t, err)
+				run := runOn(lowered(t, sched, low), options, func(*run) sim.Workload { return sim.FromSlice(list) })
+				t.Run(fmt.Sprintf("%s %d, bounds of %d", g.name, seed, low), func(t *testing.T) { run.must(t, seed) })
+			}
+		}
+	}
+}
+
+// lowered is a copy of a core with each bound of a pass so low.
+func lowered(t *testing.T, sched *core.Core, low int) *core.Core {
+	t.Helper()
+	b, err := sched.Snapshot()
+	require.NoError(t, err)
+	var snapshot map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(b, &snapshot))
+	bounds := map[string]int{}
+	for _, name := range boundsOfAPass {
+		bounds[name] = low
+	}
+	snapshot["bounds"], err = json.Marshal(bounds)
+	require.NoError(t, err)
+	b, err = json.Marshal(snapshot)
+	require.NoError(t, err)
+	c, err := core.Restore(b)
+	require.NoError(t, err)
+	return c
+}
+
+// boundsOfAPass are those of bounds.Bounds of the core.
+var boundsOfAPass = []string{
+	"moves", "bids", "victimSearches", "victims", "favoured", "movers", "moveTrials", "ahead", "reshapes", "singles", "offers", "ends", "depth",
+}

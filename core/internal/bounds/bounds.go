@@ -1,0 +1,68 @@
+// Package bounds bounds the work of a pass.
+package bounds
+
+import (
+	"fmt"
+
+	"github.com/berth-sched/berth/internal/limits"
+)
+
+// Bounds bound the work of one pass, beside the budgets of the policy. What a pass leaves over goes
+// on in the next one, from where it stopped. A core has the usual ones; tests lower them in a
+// snapshot, so that small worlds reach every one of them.
+type Bounds struct {
+	// Moves is for how many gangs one pass looks for another place.
+	Moves int `json:"moves"`
+	// Bids is for how many entries one pass looks for victims, and VictimSearches how many searches
+	// that takes in all; Victims is among how many candidates it looks for one.
+	Bids           int `json:"bids"`
+	VictimSearches int `json:"victimSearches"`
+	Victims        int `json:"victims"`
+	// Favoured is on how many nodes the units of gangs are looked for together.
+	Favoured int `json:"favoured"`
+	// Movers is among how many gangs one search looks for those to move, and MoveTrials how often it
+	// tries.
+	Movers     int `json:"movers"`
+	MoveTrials int `json:"moveTrials"`
+	// Ahead is after how many expected checkpoints of victims a preemption is weighed.
+	Ahead int `json:"ahead"`
+	// Reshapes is for how many waiting requests one pass looks at all GPUs, Singles for how many
+	// members that ask for the same, and Offers how many GPUs are tried, or changed, for one, and in
+	// how many domains.
+	Reshapes int `json:"reshapes"`
+	Singles  int `json:"singles"`
+	Offers   int `json:"offers"`
+	// Ends is how many replicas a plan imagines ended.
+	Ends int `json:"ends"`
+	// Depth is how many jobs of one bucket a change on nodes that are set aside has tried there.
+	Depth int `json:"depth"`
+}
+
+// Usual are those of a core that is not told otherwise.
+func Usual() Bounds {
+	return Bounds{
+		Moves: 256,
+		Bids:  64, VictimSearches: 2048, Victims: 4096, Favoured: 4,
+		Movers: limits.MaxMovers, MoveTrials: 256, Ahead: 64,
+		Reshapes: 8, Singles: 256, Offers: 1024,
+		Ends: 65_536, Depth: 16,
+	}
+}
+
+// each are the bounds in the order of their fields.
+func (b *Bounds) each() [13]int {
+	return [...]int{b.Moves, b.Bids, b.VictimSearches, b.Victims, b.Favoured, b.Movers, b.MoveTrials, b.Ahead, b.Reshapes, b.Singles, b.Offers, b.Ends, b.Depth}
+}
+
+// Bad says why a core cannot have these bounds, or "" if it can: one leaves nothing to do, or more
+// than usual.
+func (b *Bounds) Bad() string {
+	usual := Usual()
+	most := usual.each()
+	for i, n := range b.each() {
+		if n < 1 || n > most[i] {
+			return fmt.Sprintf("%d is outside 1..%d", n, most[i])
+		}
+	}
+	return ""
+}
