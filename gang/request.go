@@ -24,6 +24,10 @@ type Request struct {
 	Preferred topology.Level
 	// Locality weighs being close against packing. The zero value is Strict.
 	Locality Locality
+	// Variant, unless nil, tells nodes apart, as by the version of a driver: all members that
+	// claim GPUs or a part of one go to nodes with one text, whichever. It is asked for nodes
+	// that match, and must give the same answer as long as a call lasts.
+	Variant func(topology.NodeIndex) string
 }
 
 // A Locality is the dial between communication and packing: how far a gang may move
@@ -73,6 +77,10 @@ type Group struct {
 	// Classes of nodes that will do. Where all else is equal an earlier class is
 	// taken first. Not empty, and no class twice.
 	Classes []topology.NodeClass
+	// Kinds, unless empty, has a number for each of Classes, such as one for each product: all
+	// members of the group go to classes of one number, whichever. See the package comment for
+	// how it is chosen.
+	Kinds []int32
 	// Match, unless nil, tells which nodes of these classes will do. It must give
 	// the same answer for the same node as long as a call lasts.
 	Match func(topology.NodeIndex) bool
@@ -201,6 +209,9 @@ func (f *Fleet) validateGroup(g *Group) *Error {
 	}
 	if err := f.validateClasses(g.Classes); err != nil {
 		return err
+	}
+	if len(g.Kinds) > 0 && len(g.Kinds) != len(g.Classes) {
+		return invalid("kinds", "%d kinds for %d classes", len(g.Kinds), len(g.Classes))
 	}
 	if err := f.validateLevels(g.Required, g.Preferred); err != nil {
 		return err
