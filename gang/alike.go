@@ -62,8 +62,11 @@ func (r *Request) oneWay() bool {
 	return true
 }
 
-// mayVary reports whether the classes of a group are of several kinds.
+// mayVary reports whether the members of a group could stand on several kinds.
 func (g *Group) mayVary() bool {
+	if g.Members == 1 {
+		return false
+	}
 	for _, kind := range g.Kinds {
 		if kind != g.Kinds[0] {
 			return true

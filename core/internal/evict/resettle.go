@@ -81,7 +81,7 @@ func (im *imagination) fillIn(rep *record.Replica) (where, kept []gang.Member) {
 			return nil, nil
 		}
 	}
-	if im.core.state.Torn(half) != "" {
+	if im.core.state.Torn(half) != "" || im.core.state.Unlike(half) {
 		return nil, nil
 	}
 	for flat := range half.Members {
