@@ -2,6 +2,7 @@ package answer
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
@@ -122,7 +123,8 @@ func (an *Answers) shortOf(e *record.Entry, request *gang.Request) (berth.Reason
 		}, true
 	}
 	reason := an.shortageReason(e, request, &short)
-	reason.Levels = an.findings(request)
+	reason.Remedy += an.wouldMix(request)
+	reason.Levels, reason.Products = an.findings(request), an.products(e, request)
 	return reason, true
 }
 
@@ -175,6 +177,10 @@ func noNodes(e *record.Entry, group int) berth.Reason {
 func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short *gang.Shortfall) berth.Reason {
 	what := e.Describe(short.Group)
 	free := fmt.Sprintf("%d of %s of %s fit now", min(short.Members, short.Needed), count(short.Needed, "member"), what)
+	if g := &request.Groups[short.Group]; len(g.Kinds) > 0 && g.Members > 1 {
+		product := an.state.Classes.List[g.Classes[slices.Index(g.Kinds, short.Kind)]].Key.Product
+		what, free = what+" on "+product, free+" on "+product
+	}
 	more := count(short.Needed-short.Members, "more member")
 	switch {
 	case short.Bottleneck == gang.BottleneckNodes:

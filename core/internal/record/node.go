@@ -237,17 +237,8 @@ func (n *Node) MatchesLabels(labels []label) bool {
 	return true
 }
 
-// Labelled reports whether the node carries labels, with whatever values.
-func (n *Node) Labelled(keys []string) bool {
-	for _, key := range keys {
-		if _, ok := n.Spec.Labels[key]; !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// LabelledLike reports whether two nodes carry labels, and with the same values.
+// LabelledLike reports whether two nodes carry labels, and with the same values. Like itself, a node
+// is labelled that carries them at all.
 func (n *Node) LabelledLike(m *Node, keys []string) bool {
 	for _, key := range keys {
 		v, ok := n.Spec.Labels[key]

@@ -151,8 +151,11 @@ func (st *State) matcher(spec *record.ShapeSpec, g *berth.Group) func(topology.N
 	}
 	return func(i topology.NodeIndex) bool {
 		n := st.Nodes[i]
-		return (only == "" || n.Spec.ID == only) && n.MatchesLabels(labels) && n.Labelled(same) &&
-			(like == "" || n.LabelledLike(st.NodeByID[like], same)) && (idle == nil || idle(n))
+		to := n
+		if like != "" {
+			to = st.NodeByID[like]
+		}
+		return (only == "" || n.Spec.ID == only) && n.MatchesLabels(labels) && n.LabelledLike(to, same) && (idle == nil || idle(n))
 	}
 }
 
