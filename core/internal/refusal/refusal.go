@@ -27,8 +27,7 @@ func In(err *berth.Error, prefix string) *berth.Error {
 
 // From is the refusal that a check of package berth returned; nil for none.
 func From(err error) *berth.Error {
-	var refusal *berth.Error
-	errors.As(err, &refusal)
+	refusal, _ := errors.AsType[*berth.Error](err)
 	return refusal
 }
 
