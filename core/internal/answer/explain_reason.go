@@ -2,7 +2,6 @@ package answer
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
@@ -177,8 +176,7 @@ func noNodes(e *record.Entry, group int) berth.Reason {
 func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short *gang.Shortfall) berth.Reason {
 	what := e.Describe(short.Group)
 	free := fmt.Sprintf("%d of %s of %s fit now", min(short.Members, short.Needed), count(short.Needed, "member"), what)
-	if g := &request.Groups[short.Group]; len(g.Kinds) > 0 && g.Members > 1 {
-		product := an.state.Classes.List[g.Classes[slices.Index(g.Kinds, short.Kind)]].Key.Product
+	if product := an.oneProduct(e, request, short); product != "" {
 		what, free = what+" on "+product, free+" on "+product
 	}
 	more := count(short.Needed-short.Members, "more member")

@@ -39,6 +39,18 @@ func (an *Answers) products(e *record.Entry, r *gang.Request) []berth.ProductFin
 	return list
 }
 
+// oneProduct is the product that a shortfall is about, of several that would do; "": it is about all.
+func (an *Answers) oneProduct(e *record.Entry, r *gang.Request, short *gang.Shortfall) string {
+	if g := &r.Groups[short.Group]; len(g.Kinds) > 0 && g.Members > 1 {
+		return an.state.Classes.List[g.Classes[slices.Index(g.Kinds, short.Kind)]].Key.Product
+	}
+	group := &e.Rep.Job.Spec.Groups[e.Group+short.Group]
+	if e.Grows && an.state.Classes.Kinds(group, an.state.Classes.Matching(group, nil)) != nil {
+		return e.Bucket.Shape.Spec.Groups[0].Selector.Products[0] // that of the members that are there
+	}
+	return ""
+}
+
 // ofProduct is a group on nodes of one product.
 func (an *Answers) ofProduct(g *gang.Group, product string) gang.Group {
 	one := *g

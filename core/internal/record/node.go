@@ -237,18 +237,6 @@ func (n *Node) MatchesLabels(labels []label) bool {
 	return true
 }
 
-// LabelledLike reports whether two nodes carry labels, and with the same values. Like itself, a node
-// is labelled that carries them at all.
-func (n *Node) LabelledLike(m *Node, keys []string) bool {
-	for _, key := range keys {
-		v, ok := n.Spec.Labels[key]
-		if w, also := m.Spec.Labels[key]; !ok || !also || v != w {
-			return false
-		}
-	}
-	return true
-}
-
 // The GPUs of an adaptive pool may have a layout to which they go back.
 
 // HasBase reports whether GPUs of the node go back to a layout.

@@ -155,7 +155,7 @@ func (st *State) matcher(spec *record.ShapeSpec, g *berth.Group) func(topology.N
 		if like != "" {
 			to = st.NodeByID[like]
 		}
-		return (only == "" || n.Spec.ID == only) && n.MatchesLabels(labels) && n.LabelledLike(to, same) && (idle == nil || idle(n))
+		return (only == "" || n.Spec.ID == only) && n.MatchesLabels(labels) && labelledLike(n, to, same) && (idle == nil || idle(n))
 	}
 }
 

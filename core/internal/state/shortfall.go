@@ -68,7 +68,7 @@ func likeNode(rep *record.Replica, labels []string) berth.NodeID {
 	}
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
-		if m.There() && rep.Job.Spec.Groups[rep.Job.Group(flat)].Claim.WantsDevice() && m.Node.LabelledLike(m.Node, labels) {
+		if m.There() && rep.Job.Spec.Groups[rep.Job.Group(flat)].Claim.WantsDevice() && labelledLike(m.Node, m.Node, labels) {
 			return m.Node.Spec.ID
 		}
 	}

@@ -69,11 +69,23 @@ func (st *State) Unlike(rep *record.Replica) bool {
 		if first == nil {
 			first = m.Node
 		}
-		if !m.Node.LabelledLike(first, labels) {
+		if !labelledLike(m.Node, first, labels) {
 			return true
 		}
 	}
 	return false
+}
+
+// labelledLike reports whether two nodes carry labels, and with the same values. Like itself, a node
+// is labelled that carries them at all.
+func labelledLike(n, m *record.Node, keys []string) bool {
+	for _, key := range keys {
+		v, ok := n.Spec.Labels[key]
+		if w, also := m.Spec.Labels[key]; !ok || !also || v != w {
+			return false
+		}
+	}
+	return true
 }
 
 // apart reports whether members that are there stand in several domains of a level.
