@@ -269,7 +269,7 @@ func (g *generator) job() berth.Job {
 	if g.chance(20) {
 		j.Topology.Required = g.level()
 	}
-	if g.chance(25) {
+	if g.chance(15) {
 		j.SameLabels = one(g, []string{"driver"}, []string{"driver", "disk"})
 	}
 	if g.chance(10) && !g.plain {
