@@ -169,3 +169,28 @@ func all(w *world, q *Request, members func(*Group) int) *oracle {
 	o.search(0, 0)
 	return o
 }
+
+// TestOneKindDoesNotAllocate: a choice among kinds costs a search each, and no memory; where all
+// classes are of one kind, or one member is wanted, it costs nothing.
+func TestOneKindDoesNotAllocate(t *testing.T) {
+	f := fleetOf(t, "p/a:8,8", "p/b:8,8,8")
+	for _, n := range []string{"c0", "c1"} {
+		_, err := f.AddNode(NodeSpec{Name: n, Path: []string{"p", "c"}, Class: 1, GPUs: 8})
+		require.NoError(t, err)
+	}
+	for _, c := range []struct {
+		members int
+		kinds   []int32
+	}{{2, []int32{0, 1}}, {3, []int32{0, 1}}, {9, []int32{0, 1}}, {5, []int32{7, 7}}, {1, []int32{0, 1}}} {
+		r := Request{Groups: []Group{{Members: c.members, Claim: Claim{GPUs: 8}, Classes: []topology.NodeClass{0, 1}, Kinds: c.kinds}}}
+		require.Equal(t, c.members == 5 || c.members == 1, r.oneWay())
+		var p Placement
+		place := func() {
+			if f.Place(&r, &p) {
+				require.NoError(t, f.ReleaseAll(&p))
+			}
+		}
+		place()
+		require.Zero(t, testing.AllocsPerRun(20, place), "%+v", c)
+	}
+}
