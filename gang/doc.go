@@ -83,19 +83,15 @@
 //     node, sixteen in an island. They are placed whole, at the start and as the gang
 //     grows. The room of a domain is counted from the nodes up, each child rounded down
 //     to whole segments.
-//
 //   - Balance: even parts in as few domains of a level as will do.
-//
 //   - Spread: over all domains of a level, with a limit on the skew. Such a group is not
 //     squeezed: it is placed in a domain of exactly its required level, the tightest
 //     first. A domain counts if some node of it may serve the group, full or not, so a
 //     domain that is full holds all others back, as in a topology spread constraint of
 //     Kubernetes that honours taints.
-//
 //   - Align: the same GPUs, and so the same rails, on every node. Of all masks the one
 //     that takes the fewest nodes, then the one that leaves the fewest GPUs free on
 //     these, then the lowest.
-//
 //   - Kinds: all members on nodes of one kind, such as one product. And for the gang, Variant:
 //     all members with GPUs on nodes that are alike, such as by the version of a driver.
 //
