@@ -52,8 +52,9 @@
 //     or GPU took stand in no order: [Scheduler.Lost] hands them over. Clean them up before
 //     the orders of the next pass: their GPUs may be given to others in it.
 //  5. Report how each order ended with [OrderReported], once, by its ID, before
-//     its deadline. Reports may come late, doubled or in any order: a report that
-//     no longer matters is refused with [ErrStale], and nothing happens.
+//     its deadline. Passes alone look at deadlines, so a report counts until the first pass
+//     after. Reports may come late, doubled or in any order: a report that no longer matters
+//     is refused with [ErrStale], and nothing happens.
 //  6. Make calls from one goroutine at a time, with instants that never go back.
 //  7. To survive a crash, log each event before you acknowledge it, and the instant of each
 //     pass before you carry out its orders, since the last [Scheduler.Snapshot]. After a

@@ -9,8 +9,8 @@ import (
 )
 
 // share works out the fair shares of GPUs from the checker's own capacity, use and demand,
-// as they were before those had to yield for whom rooms were opened.
-func (w *world) share(opened []*room) {
+// as they were before the beneficiaries of the latest preemptions had victims.
+func (w *world) share(opened []*preemption) {
 	if w.policy.UsageHalfLife != 0 {
 		return
 	}
@@ -57,11 +57,11 @@ func (w *world) index(q *queue) quota.QueueIndex {
 }
 
 // demand is what a leaf uses and what its gangs wait for in all. False: it is not known.
-func (w *world) demand(leaf *queue, opened []*room) (int64, bool) {
+func (w *world) demand(leaf *queue, opened []*preemption) (int64, bool) {
 	sum := leaf.used[quota.GPUMilli]
 	for _, j := range w.jobs {
 		for _, rep := range j.replicas {
-			told := rep.asked() && slices.Contains(opened, rep.room) || rep.shrinksFor(opened)
+			told := rep.asked() && slices.Contains(opened, rep.preemption) || rep.shrinksFor(opened)
 			grew := told && rep.has(absent) && rep.readyAt == 0
 			if j.queue != leaf || !rep.waits() && !grew {
 				continue
@@ -109,7 +109,7 @@ func (w *world) undue(q *queue, left int64, lent []victim, before []ghost) bool 
 func (w *world) guaranteed(q *queue) int64 { return q.spec.Guarantee[quota.GPUMilli] }
 
 // surelyDue reports whether a victim is certainly one that is due to its queue by guarantee:
-// of what the queue runs without those who were on the way out before, first those that
+// of what the queue runs without the gangs that were on the way out before, first those that
 // cannot be asked to yield and then those that yield last, each with its minimum, and then
 // what they have above that; each that fits as a whole into what is guaranteed, and together
 // with those that fit into the fair share alone into that.
@@ -124,7 +124,7 @@ func (w *world) surelyDue(victim victim, before []ghost) bool {
 	var list []*replica
 	for _, j := range w.jobs {
 		for _, rep := range j.replicas {
-			if j.queue == leaf && w.staying(rep, before) != nil && (rep.state == berth.ReplicaRunning || slices.Contains(w.opened, rep.room)) {
+			if j.queue == leaf && w.staying(rep, before) != nil && (rep.state == berth.ReplicaRunning || slices.Contains(w.opened, rep.preemption)) {
 				list = append(list, rep)
 			}
 		}
@@ -133,7 +133,7 @@ func (w *world) surelyDue(victim victim, before []ghost) bool {
 		return false
 	}
 	slices.SortFunc(list, func(a, b *replica) int {
-		return cmp.Or(compareBool(w.mayYield(a), w.mayYield(b)), compareRank(b, a), cmp.Compare(a.cameAt, b.cameAt),
+		return cmp.Or(compareBool(w.couldBeVictim(a), w.couldBeVictim(b)), compareRank(b, a), cmp.Compare(a.cameAt, b.cameAt),
 			cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.number, b.number))
 	})
 	guaranteed := w.fair.Guaranteed(w.index(leaf))
@@ -176,12 +176,12 @@ func (w *world) staying(rep *replica, before []ghost) []*member {
 	return list
 }
 
-// mayYield reports whether a replica could be asked to yield, or was in this pass.
-func (w *world) mayYield(rep *replica) bool {
-	if slices.Contains(w.opened, rep.room) {
+// couldBeVictim reports whether a replica could be evicted, or was told so in this pass.
+func (w *world) couldBeVictim(rep *replica) bool {
+	if slices.Contains(w.opened, rep.preemption) {
 		return true
 	}
-	return rep.state == berth.ReplicaRunning && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep) && (w.owed || !w.inCooldown(rep))
+	return rep.state == berth.ReplicaRunning && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep) && (w.withinGuarantee || !w.inCooldown(rep))
 }
 
 // compareBool orders false before true.

@@ -12,8 +12,8 @@ import (
 // The part of a victim search about the surplus of a replica: its units, their rank by the
 // guarantee of their queue, and the units that may go together.
 
-// A yieldable is a candidate: a unit of what a replica has above its minimum, or all of it.
-type yieldable struct {
+// An offer is a candidate: a unit of what a replica has above its minimum, or all of it.
+type offer struct {
 	record.Piece
 	// steps in which it is taken back.
 	steps []step
@@ -69,7 +69,7 @@ func (t *VictimSearch) surpluses(rep *record.Replica) []*surplus {
 
 // elastic reports whether a part of something is among the candidates.
 func (t *VictimSearch) elastic() bool {
-	return slices.ContainsFunc(t.offers, func(y yieldable) bool { return y.surplus != nil })
+	return slices.ContainsFunc(t.offers, func(y offer) bool { return y.surplus != nil })
 }
 
 // steps lists how a replica is taken back as a whole: first what it has above its minimum,
@@ -104,7 +104,7 @@ func (t *VictimSearch) addUnits(rep *record.Replica, s *surplus, most, source in
 	for _, unit := range s.units {
 		g.units = append(g.units, len(t.offers))
 		p := record.Piece{Rep: rep, Flats: unit}
-		t.add(yieldable{Piece: p, steps: []step{{Piece: p}}, surplus: s, busy: busy}, source)
+		t.add(offer{Piece: p, steps: []step{{Piece: p}}, surplus: s, busy: busy}, source)
 	}
 }
 
@@ -138,7 +138,7 @@ func (t *VictimSearch) lendWhole(rep *record.Replica, source int) {
 		return // not even all of what is above its minimum
 	}
 	if t.giveBack(steps[lent:]) {
-		t.add(yieldable{Piece: record.Piece{Rep: rep}, steps: steps}, source)
+		t.add(offer{Piece: record.Piece{Rep: rep}, steps: steps}, source)
 		for _, s := range steps[lent:] {
 			t.lent = append(t.lent, s.Piece)
 		}
@@ -185,7 +185,7 @@ func (t *VictimSearch) take(i int, goes []bool) bool {
 }
 
 // takeWhole is take for a whole replica: with that, its units are no candidates of their own.
-func (t *VictimSearch) takeWhole(y *yieldable, lent bool, goes []bool) bool {
+func (t *VictimSearch) takeWhole(y *offer, lent bool, goes []bool) bool {
 	units := slices.DeleteFunc(slices.Clone(t.giver(y.Rep).units), func(i int) bool { return !goes[i] })
 	for _, i := range units {
 		t.core.recharge(t.offers[i].Piece)
@@ -270,7 +270,7 @@ func (t *VictimSearch) favours(i int) bool {
 
 // add adds a candidate. Those of other queues come from a source above 0: the lower, the
 // further that queue is over its share.
-func (t *VictimSearch) add(y yieldable, source int) {
+func (t *VictimSearch) add(y offer, source int) {
 	candidate := t.core.Candidate(y.Piece, t.core.QueueingFor(t.rep))
 	candidate.Backfilled, candidate.Borrowed, candidate.Source = t.rep.Reserved.LetIn(y.Rep), source > 0, source
 	if !y.Whole() {

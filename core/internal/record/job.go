@@ -73,7 +73,7 @@ type Job struct {
 }
 
 // Claims is what the members of each group ask for, for the Binds of the job. It shares no
-// memory with the description, so that nobody who gets an order can change that.
+// memory with the description, so that no reader of an order can change that.
 func (j *Job) Claims() []berth.GroupClaim {
 	if j.claims == nil {
 		j.claims = make([]berth.GroupClaim, len(j.Spec.Groups))

@@ -61,10 +61,6 @@ func Decode(what string, b []byte, v any) error {
 		return nil
 	}
 	e := &berth.Error{Event: what, Kind: berth.ErrInvalid}
-	e.Field, e.Reason = strict.Describe(err)
-	var inner *berth.Error
-	if errors.As(err, &inner) {
-		e.Reason = inner.Reason
-	}
+	e.Field, e.Reason = strict.Describe(err, func(own *berth.Error) string { return own.Reason })
 	return e
 }
