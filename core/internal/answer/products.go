@@ -45,7 +45,7 @@ func (an *Answers) oneProduct(e *record.Entry, r *gang.Request, short *gang.Shor
 		return an.state.Classes.List[g.Classes[slices.Index(g.Kinds, short.Kind)]].Key.Product
 	}
 	group := &e.Rep.Job.Spec.Groups[e.Group+short.Group]
-	if e.Grows && an.state.Classes.Kinds(group, an.state.Classes.Matching(group, nil)) != nil {
+	if e.Grows && an.state.Kinds(group, an.state.Classes.Matching(group, nil)) != nil {
 		return e.Bucket.Shape.Spec.Groups[0].Selector.Products[0] // that of the members that are there
 	}
 	return ""

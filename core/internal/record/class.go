@@ -158,27 +158,6 @@ func (t *ClassTable) Matching(g *berth.Group, open func([]*Reservation) bool) []
 	return classes
 }
 
-// Kinds numbers the products of some classes, of which the members of a group are to get one; nil:
-// there is one alone, or they may be of several.
-func (t *ClassTable) Kinds(g *berth.Group, classes []topology.NodeClass) []int32 {
-	if g.MixProducts || g.Members == 1 || !g.Claim.WantsDevice() || len(classes) == 0 {
-		return nil
-	}
-	number := map[string]int32{}
-	kinds := make([]int32, len(classes))
-	for i, class := range classes {
-		product := t.List[class].Key.Product
-		if _, known := number[product]; !known {
-			number[product] = int32(len(number))
-		}
-		kinds[i] = number[product]
-	}
-	if len(number) == 1 {
-		return nil
-	}
-	return kinds
-}
-
 // Instances lists the profiles that serve a claim on some classes, those that cost the
 // least first.
 func (t *ClassTable) Instances(cl *berth.Claim, classes []topology.NodeClass) []gang.ClassProfile {

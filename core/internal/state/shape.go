@@ -106,7 +106,7 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 		classes := st.Classes.Matching(g, nil)
 		r.Groups = append(r.Groups, gang.Group{
 			Members: g.Members, MinMembers: record.Least(g), Claim: st.claim(spec.TrustDomain, &g.Claim, classes),
-			Classes: classes, Kinds: st.Classes.Kinds(g, classes),
+			Classes: classes, Kinds: st.Kinds(g, classes),
 			Match: st.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
 			Balance: level(g.Topology.Balance), Spread: level(g.Topology.Spread), MaxSkew: g.Topology.MaxSkew,
 		})
@@ -157,6 +157,27 @@ func (st *State) matcher(spec *record.ShapeSpec, g *berth.Group) func(topology.N
 		}
 		return (only == "" || n.Spec.ID == only) && n.MatchesLabels(labels) && labelledLike(n, to, same) && (idle == nil || idle(n))
 	}
+}
+
+// Kinds numbers the products of some classes, of which the members of a group are to get one; nil:
+// there is one alone, or they may be of several.
+func (st *State) Kinds(g *berth.Group, classes []topology.NodeClass) []int32 {
+	if g.MixProducts || g.Members == 1 || !g.Claim.WantsDevice() || len(classes) == 0 {
+		return nil
+	}
+	number := map[string]int32{}
+	kinds := make([]int32, len(classes))
+	for i, class := range classes {
+		product := st.Classes.List[class].Key.Product
+		if _, known := number[product]; !known {
+			number[product] = int32(len(number))
+		}
+		kinds[i] = number[product]
+	}
+	if len(number) == 1 {
+		return nil
+	}
+	return kinds
 }
 
 // variant tells nodes apart by the labels that have one value over a gang; nil where there is
@@ -224,7 +245,7 @@ func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.
 		lifted.Groups[i].Classes = st.Classes.Matching(&groups[i], func(list []*record.Reservation) bool {
 			return !slices.ContainsFunc(list, closed)
 		})
-		lifted.Groups[i].Kinds = st.Classes.Kinds(&groups[i], lifted.Groups[i].Classes)
+		lifted.Groups[i].Kinds = st.Kinds(&groups[i], lifted.Groups[i].Classes)
 		lifted.Groups[i].Claim.Instances = st.Classes.Instances(&groups[i].Claim, lifted.Groups[i].Classes)
 	}
 	return &lifted
