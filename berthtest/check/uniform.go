@@ -162,11 +162,10 @@ func (c *Checker) fashions(rep *replica, g *berth.Group) []fashion {
 				values[value] = true
 			}
 		}
-		for _, m := range here {
-			if value, ok := m.node.values(j); ok {
-				clear(values)
+		if len(here) > 0 {
+			clear(values)
+			if value, ok := here[0].node.values(j); ok {
 				values[value] = true
-				break
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package answer
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
@@ -167,10 +168,14 @@ func (an *Answers) describeReservation(w *record.Reservation) string {
 }
 
 func noNodes(e *record.Entry, group int) berth.Reason {
+	labelled := ""
+	if labels := e.Rep.Job.Spec.SameLabels; len(labels) > 0 {
+		labelled = ", carries " + strings.Join(labels, ", ")
+	}
 	return berth.Reason{
 		Code:   berth.ReasonNoNodes,
 		Text:   "no schedulable node qualifies for " + e.Describe(group),
-		Remedy: "a node that is not cordoned, matches the selector and can hold the claim of one member",
+		Remedy: "a node that is not cordoned, matches the selector" + labelled + " and can hold the claim of one member",
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 // hardly a call of that test is in vain.
 
 // demand is what the replica needs at least, in whole GPUs: the members of its largest
-// group, each on a node, in one domain of the level that is required and of one product. Nothing is known of
-// parts of GPUs.
+// group, each on a node, in one domain of the level that is required and of one product. Nothing
+// is known of parts of GPUs.
 func (t *VictimSearch) demand() preempt.Requirement {
 	c, tree := t.core, t.core.state.Fleet.Tree()
 	r := t.Request

@@ -155,6 +155,9 @@ func (st *State) matcher(spec *record.ShapeSpec, g *berth.Group) func(topology.N
 		if like != "" {
 			to = st.NodeByID[like]
 		}
+		if to == nil { // it is being lost, and its gang with it
+			return false
+		}
 		return (only == "" || n.Spec.ID == only) && n.MatchesLabels(labels) && labelledLike(n, to, same) && (idle == nil || idle(n))
 	}
 }

@@ -61,14 +61,15 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 }
 
 // likeNode names the node that further members of a gang have to be labelled like: that of its first
-// member with GPUs which carries the labels; empty: there is none.
+// member with GPUs that is there, whatever it carries now; empty: none is. So the name does not
+// change with labels.
 func likeNode(rep *record.Replica, labels []string) berth.NodeID {
 	if len(labels) == 0 {
 		return ""
 	}
 	for flat := range rep.Members {
 		m := &rep.Members[flat]
-		if m.There() && rep.Job.Spec.Groups[rep.Job.Group(flat)].Claim.WantsDevice() && labelledLike(m.Node, m.Node, labels) {
+		if m.There() && rep.Job.Spec.Groups[rep.Job.Group(flat)].Claim.WantsDevice() {
 			return m.Node.Spec.ID
 		}
 	}
