@@ -198,12 +198,13 @@
 //
 // Package gang places a gang in the lowest topology domain that fits, there in the tightest,
 // and so that it breaks the fewest whole nodes and domains; nodes that are set aside come last,
-// and ties go to the smaller name. A
-// [Topology] says what must hold and what would be good: a level for the gang and for each
-// group, nested segments (the tensor-parallel group on its island), balance, spread, aligned
-// rails, domains for itself. [Locality] is the dial between communication and packing for what
-// is left open. Inside a node that tells its Links, members get the GPUs that reach each other
-// best. Explain tells the [Bandwidth] that a placement is expected to give.
+// and ties go to the smaller name. A [Topology] says what must hold and what would be good: a level
+// for the gang and for each group, nested segments (the tensor-parallel group on its island),
+// balance, spread, aligned rails, domains for itself. [Locality] is the dial between communication
+// and packing for what is left open. Inside a node that tells its Links, members get the GPUs that reach each other
+// best. Explain tells the [Bandwidth] that a placement is expected to give. The members of a
+// group get GPUs of one product, unless it sets MixProducts, and a gang one value of each label of
+// nodes in its SameLabels, such as the version of a driver: see [ProductFinding].
 //
 // Jobs that ask for the same are one question: once it is answered with no, none of them is
 // looked at again until something changes that could help.

@@ -98,6 +98,10 @@ type Reason struct {
 	// Levels tells what was tried at each level of the topology, the narrowest first,
 	// and what the domains there lacked.
 	Levels []LevelFinding `json:"levels,omitempty"`
+	// Products tells, of each group whose members are to have one product of several, or one value
+	// of the job's SameLabels, what each product could hold by itself: in the order in which they
+	// are taken where all else is equal.
+	Products []ProductFinding `json:"products,omitempty"`
 	// ExpectedStart is when it would fit if everything ended as expected and no other
 	// job came; zero: unknown, or never.
 	ExpectedStart Time `json:"expectedStart,omitempty"`
@@ -131,6 +135,22 @@ func (r Reason) String() string {
 type GPURef struct {
 	Node NodeID `json:"node"`
 	GPU  int    `json:"gpu"`
+}
+
+// A ProductFinding says what GPUs of one product could hold of a group that needs one product.
+type ProductFinding struct {
+	Group   string `json:"group,omitempty"`
+	Product string `json:"product"`
+	// Labels are those values of the job's SameLabels of which the numbers are: the ones that
+	// come closest; nil if it fits, or names none.
+	Labels map[string]string `json:"labels,omitempty"`
+	// MembersFit of MembersNeeded would fit now, in one domain of the level that is required.
+	MembersFit    int `json:"membersFit"`
+	MembersNeeded int `json:"membersNeeded"`
+	// Short is what it is short of: "nodes" (too few would fit if all were idle), "GPUs", "shares",
+	// "instances", "host CPU", "host memory" or "capacity together" (in pieces there is enough);
+	// empty if the group fits by itself, but not beside the others.
+	Short string `json:"short,omitempty"`
 }
 
 // A LevelFinding says what the search found at one level.

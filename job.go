@@ -2,6 +2,7 @@ package berth
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/errtext"
@@ -30,6 +31,13 @@ type Job struct {
 	Groups []Group `json:"groups"`
 	// Topology that the gang as a whole must or should keep.
 	Topology Topology `json:"topology,omitzero"`
+	// SameLabels names up to 8 labels of nodes, such as the versions of driver and CUDA: each
+	// has one value, whichever, on all nodes with members of the gang that claim GPUs or a part
+	// of one, and a node without the label takes none of them. Members of the host alone go
+	// anywhere. Of values that serve equally well the gang gets the one that sorts first.
+	// Members that come later go by the first member that is there, as its node is labelled
+	// then; a gang that runs stays when labels change under it.
+	SameLabels []string `json:"sameLabels,omitempty"`
 	// Service makes the job a service.
 	Service *Service `json:"service,omitempty"`
 	// MinRuntime before the job may be evicted; see also [Preemption]. It does not protect a
@@ -68,6 +76,15 @@ type Group struct {
 	Claim Claim `json:"claim,omitzero"`
 	// Selector restricts the nodes.
 	Selector Selector `json:"selector,omitzero"`
+	// MixProducts lets members of the group have GPUs of several products. Without it, all of
+	// them have GPUs of one product, whichever of those that the selector allows: a gang runs at
+	// the pace of its slowest GPU. The one is taken that holds the gang the best: with the most
+	// of its members, the closest together, and with the fewest whole domains broken (see
+	// Policy.Locality). Of products that do so equally well that is the one with less memory, so
+	// that larger GPUs stay free for claims that need them, and then the one that sorts first.
+	// Members that come later have what the first member that is there has. Groups of one gang
+	// may have different products.
+	MixProducts bool `json:"mixProducts,omitempty"`
 	// Topology that the members of the group must or should keep among themselves.
 	Topology Topology `json:"topology,omitzero"`
 }
@@ -233,6 +250,28 @@ func (cl *Claim) WantsInstance() bool { return cl.MIG != "" || cl.MinInstance !=
 
 // WantsDevice reports whether the claim is for GPUs or a part of one.
 func (cl *Claim) WantsDevice() bool { return cl.GPUs > 0 || cl.Share != nil || cl.WantsInstance() }
+
+// CheckSameLabels refuses labels that cannot be one over a gang: too many, no names, named twice, or
+// of a gang that claims no GPU.
+func (j *Job) CheckSameLabels() error { return errorOf(j.checkSameLabels()) }
+
+func (j *Job) checkSameLabels() *Error {
+	if len(j.SameLabels) > limits.MaxSameLabels {
+		return refuse(ErrLimit, "", fmt.Sprintf("%d labels; the most is %d", len(j.SameLabels), limits.MaxSameLabels))
+	}
+	for i, key := range j.SameLabels {
+		if err := checkName(key); err != nil {
+			return err.in(errtext.Index("", i))
+		}
+		if slices.Contains(j.SameLabels[:i], key) {
+			return refuse(ErrInvalid, errtext.Index("", i), fmt.Sprintf("%q is named twice", errtext.Short(key)))
+		}
+	}
+	if len(j.SameLabels) > 0 && !slices.ContainsFunc(j.Groups, func(g Group) bool { return g.Claim.WantsDevice() }) {
+		return refuse(ErrInvalid, "", "no group claims a GPU, and members of the host alone go anywhere")
+	}
+	return nil
+}
 
 // CheckTimes refuses spans of the job that are negative or too long.
 func (j *Job) CheckTimes() error { return errorOf(j.checkTimes()) }

@@ -1,7 +1,9 @@
 package gang
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/enum"
@@ -84,6 +86,11 @@ type Shortfall struct {
 	// Bottleneck is what the group is short of: the resource of which there is enough
 	// for the fewest members.
 	Bottleneck Bottleneck
+	// Kind and Variant are those that the numbers are about, where the group has several to
+	// choose from: the one that could hold it if nothing were held, and of these the one in
+	// which the most members fit now.
+	Kind    int32
+	Variant string
 }
 
 // Diagnose says why a request does not fit now, and false if it does or is invalid.
@@ -121,9 +128,123 @@ func (f *Fleet) Diagnose(r *Request) (Shortfall, bool) {
 	return s, true
 }
 
-// shortage counts what there is for one group.
+// shortage counts what there is for one group, in the kind and variant that come closest.
 func (f *Fleet) shortage(r *Request, group int) Shortfall {
+	var best Shortfall
+	for i, c := range f.choices(r, group, f.variantsOf(r, &r.Groups[group])) {
+		s := f.shortageOf(r, &c.Group, group)
+		s.Kind, s.Variant = c.kind, c.variant
+		if i == 0 || s.closer(&best) {
+			best = s
+		}
+	}
+	return best
+}
+
+// closer reports whether a group comes closer to being placed than by another shortfall.
+func (s *Shortfall) closer(t *Shortfall) bool {
+	if (s.IfIdle >= s.Needed) != (t.IfIdle >= t.Needed) {
+		return s.IfIdle >= s.Needed
+	}
+	return cmp.Or(cmp.Compare(min(s.Members, s.Needed), min(t.Members, t.Needed)), cmp.Compare(s.IfIdle, t.IfIdle)) > 0
+}
+
+// A choice is a group with one of its kinds, on nodes of one variant.
+type choice struct {
+	Group
+	kind    int32
+	variant string
+}
+
+// choices lists what a group may have on nodes of some variants, in the order in which Place tries
+// it.
+func (f *Fleet) choices(r *Request, group int, variants []string) []choice {
 	g := &r.Groups[group]
+	list := []choice{{Group: *g}}
+	if g.mayVary() {
+		list = list[:0]
+		for _, kind := range g.Kinds {
+			if slices.ContainsFunc(list, func(c choice) bool { return c.kind == kind }) {
+				continue
+			}
+			c := choice{Group: *g, kind: kind}
+			c.Kinds, c.Classes = nil, g.ofKind(nil, kind)
+			c.Claim.Instances = slices.DeleteFunc(slices.Clone(g.Claim.Instances), func(p ClassProfile) bool {
+				return !slices.Contains(c.Classes, p.Class)
+			})
+			list = append(list, c)
+		}
+	}
+	if len(variants) == 0 {
+		return list
+	}
+	kinds := list
+	list = nil
+	for _, text := range variants {
+		for _, c := range kinds {
+			c.variant = text
+			c.Match = func(n topology.NodeIndex) bool {
+				return (g.Match == nil || g.Match(n)) && r.Variant(n) == text
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// variantsOf lists the variants of the nodes that may serve a group, in order; none for one that
+// goes to any.
+func (f *Fleet) variantsOf(r *Request, g *Group) []string {
+	if r.Variant == nil || !g.Claim.device() {
+		return nil
+	}
+	known := map[string]bool{}
+	var texts []string
+	level := f.tree.DomainLevel(r.Within)
+	for at := range f.nodes {
+		n := topology.NodeIndex(at)
+		if !f.servesOn(n, g) || f.tree.DomainOf(n, level) != r.Within {
+			continue
+		}
+		if text := r.Variant(n); !known[text] {
+			known[text] = true
+			texts = append(texts, text)
+		}
+	}
+	slices.Sort(texts)
+	return texts[:min(len(texts), maxAlike)]
+}
+
+// nearest is a request with the kind of each group that comes closest, in the variant of the first
+// group that wants one.
+func (f *Fleet) nearest(r *Request) *Request {
+	if r.oneWay() {
+		return r
+	}
+	one := *r
+	one.Groups, one.Variant = slices.Clone(r.Groups), nil
+	lead := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Claim.device() })
+	variants := f.variantsOf(r, &r.Groups[lead])
+	if len(variants) > 0 {
+		variants = []string{f.shortage(r, lead).Variant}
+	}
+	for i := range one.Groups {
+		of := variants
+		if !r.Groups[i].Claim.device() {
+			of = nil
+		}
+		var best Shortfall
+		for at, c := range f.choices(r, i, of) {
+			if s := f.shortageOf(r, &c.Group, i); at == 0 || s.closer(&best) {
+				best, one.Groups[i] = s, c.Group
+			}
+		}
+	}
+	return &one
+}
+
+// shortageOf is shortage for one choice.
+func (f *Fleet) shortageOf(r *Request, g *Group, group int) Shortfall {
 	s := Shortfall{Group: group, Needed: g.min(), Domain: r.Within}
 	required := max(r.Required, g.Required)
 	var enough [BottleneckFragmentation]int // members by resource alone

@@ -92,6 +92,18 @@
 //   - Align: the same GPUs, and so the same rails, on every node. Of all masks the one
 //     that takes the fewest nodes, then the one that leaves the fewest GPUs free on
 //     these, then the lowest.
+//   - Kinds: all members on nodes of one kind, such as one product. And for the gang, Variant:
+//     all members with GPUs on nodes that are alike, such as by the version of a driver.
+//
+// # Which kind
+//
+// A gang that may have one of several kinds or variants is searched for with one choice after the
+// other, variants in the order of their texts and kinds in that of their classes. The choice is
+// taken that places the most members, then by Level, Span and Broken (see below): in this order
+// with Strict, by Level, Broken and Span with Balanced, by Broken, Level and Span with Loose. Of
+// equals the first is taken, so classes are named the cheapest first. A kind of which too few GPUs
+// are free is passed over by the counts, a variant by the walk that finds them; of what is left
+// the first 128 choices are tried.
 //
 // # Cost, and the dial between communication and packing
 //
@@ -113,7 +125,8 @@
 //
 // A request with one group is placed exactly if there is a placement, and then in the
 // lowest domain that there is (with Preferred: the lowest from there up), whatever it
-// asks for: segments, balance, spread, alignment.
+// asks for: segments, balance, spread, alignment. With kinds and variants that holds for each
+// choice that is tried.
 //
 // With several groups the domains are searched in the same order, and in each of
 // them the groups are first placed one after the other, the ones with more GPUs a member
@@ -153,7 +166,8 @@
 // tell is found by a walk over the nodes at or below Within: the room for members that
 // need the host alone, or shares that are to be close (some 10 ns a node); for members with host CPU,
 // memory or Match, if they are balanced or spread; and the free masks of an aligned
-// group, of each domain tried. With segments the domains down to the level of the
+// group, of each domain tried. Kinds take a search each; variants a walk over the nodes, a search
+// each, and a few allocations. With segments the domains down to the level of the
 // segments are counted in full. None of it allocates in the steady state.
 //
 // A Fleet is a plain value machine: not safe for concurrent use, and equal calls give

@@ -56,8 +56,8 @@ func (f *Fleet) DiagnoseLevels(r *Request) []LevelShortfall {
 	if f.Validate(r) != nil {
 		return nil
 	}
-	least := *r
-	least.Groups = slices.Clone(r.Groups)
+	least := *f.nearest(r)
+	least.Groups = slices.Clone(least.Groups)
 	least.Preferred, least.Locality = 0, LocalityStrict
 	required, start := r.Required, r.Preferred
 	for i := range least.Groups {

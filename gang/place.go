@@ -58,6 +58,7 @@ type search struct {
 	rails      []rail
 	railCounts []int32
 	solver     solver
+	alike      alike
 
 	// What the visits of nodes are about, and what they found.
 	scope []int
@@ -95,11 +96,22 @@ func (s *search) bind(f *Fleet) {
 // The placement is overwritten; its memory is used again. No allocation once
 // everything has grown.
 func (f *Fleet) Place(r *Request, p *Placement) bool {
-	p.Members = p.Members[:0]
-	p.Domain, p.Level = topology.RootDomain, topology.LevelFleet
 	if f.Validate(r) != nil {
+		p.Members = p.Members[:0]
+		p.Domain, p.Level = topology.RootDomain, topology.LevelFleet
 		return false
 	}
+	f.search.solver.reset()
+	if r.oneWay() {
+		return f.placeAsIs(r, p)
+	}
+	return f.placeAlike(r, p)
+}
+
+// placeAsIs is Place for a valid request without a choice of kinds or variants.
+func (f *Fleet) placeAsIs(r *Request, p *Placement) bool {
+	p.Members = p.Members[:0]
+	p.Domain, p.Level = topology.RootDomain, topology.LevelFleet
 	f.begin(r, p)
 	defer f.end()
 	short := false
@@ -135,7 +147,6 @@ func (f *Fleet) begin(r *Request, p *Placement) {
 	s.request, s.placement = r, p
 	s.candidates, s.stashed = s.candidates[:0], s.stashed[:0]
 	s.surveyed, s.growing = -1, false
-	s.solver.reset()
 	s.counts, s.placed, s.order, s.trial = s.counts[:0], s.placed[:0], s.order[:0], s.trial[:0]
 	s.sameClasses = true
 	lead := -1

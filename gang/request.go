@@ -1,11 +1,13 @@
 package gang
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/berth-sched/berth/host"
 	"github.com/berth-sched/berth/internal/enum"
+	"github.com/berth-sched/berth/internal/errtext"
 	"github.com/berth-sched/berth/mig"
 	"github.com/berth-sched/berth/topology"
 )
@@ -24,6 +26,10 @@ type Request struct {
 	Preferred topology.Level
 	// Locality weighs being close against packing. The zero value is Strict.
 	Locality Locality
+	// Variant, unless nil, tells nodes apart, as by the version of a driver: all members that
+	// claim GPUs or a part of one go to nodes with one text, whichever. It is asked for nodes
+	// that match, and must give the same answer as long as a call lasts.
+	Variant func(topology.NodeIndex) string
 }
 
 // A Locality is the dial between communication and packing: how far a gang may move
@@ -73,6 +79,10 @@ type Group struct {
 	// Classes of nodes that will do. Where all else is equal an earlier class is
 	// taken first. Not empty, and no class twice.
 	Classes []topology.NodeClass
+	// Kinds, unless empty, has a number for each of Classes, such as one for each product: all
+	// members of the group go to classes of one number, whichever. See the package comment for
+	// how it is chosen.
+	Kinds []int32
 	// Match, unless nil, tells which nodes of these classes will do. It must give
 	// the same answer for the same node as long as a call lasts.
 	Match func(topology.NodeIndex) bool
@@ -201,6 +211,9 @@ func (f *Fleet) validateGroup(g *Group) *Error {
 	}
 	if err := f.validateClasses(g.Classes); err != nil {
 		return err
+	}
+	if len(g.Kinds) > 0 && len(g.Kinds) != len(g.Classes) {
+		return invalid("kinds", "%d kinds for %d classes", len(g.Kinds), len(g.Classes))
 	}
 	if err := f.validateLevels(g.Required, g.Preferred); err != nil {
 		return err
@@ -369,4 +382,48 @@ func (c *Claim) validate() *Error {
 		}
 	}
 	return nil
+}
+
+// The kinds of refusal. Test for them with errors.Is; get the details with
+// errors.As and an *Error.
+var (
+	// ErrInvalid: a value that makes no sense by itself, such as a negative amount.
+	ErrInvalid = errors.New("invalid")
+	// ErrUnknown: a node, a GPU, a level or a domain that the fleet does not have.
+	ErrUnknown = errors.New("unknown")
+	// ErrHeld: a GPU that somebody else holds.
+	ErrHeld = errors.New("already held")
+	// ErrCapacity: more than is left.
+	ErrCapacity = errors.New("not enough left")
+	// ErrUnavailable: a node that takes no work, or a GPU that failed.
+	ErrUnavailable = errors.New("not available")
+	// ErrNotHeld: a release of what is not held so.
+	ErrNotHeld = errors.New("not held")
+	// ErrInUse: a node on which something is held.
+	ErrInUse = errors.New("in use")
+)
+
+// An Error is a refusal. What was refused changed nothing.
+type Error struct {
+	// Node is the name of the node at fault, empty where none is.
+	Node string
+	// Field is the path of the offending value, such as hold.gpus or
+	// groups[1].claim.
+	Field string
+	// Reason says what is wrong, in a sentence without a full stop.
+	Reason string
+	// Kind is one of the sentinels of this package.
+	Kind error
+}
+
+func (e *Error) Error() string {
+	return errtext.Join("gang", errtext.Named("node", e.Node), e.Field, e.Reason)
+}
+
+// Unwrap makes errors.Is find the kind of the refusal.
+func (e *Error) Unwrap() error { return e.Kind }
+
+// invalidText refuses a text or number that is no value of a type.
+func invalidText(name, reason string) error {
+	return &Error{Field: name, Reason: reason, Kind: ErrInvalid}
 }

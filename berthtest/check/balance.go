@@ -50,7 +50,7 @@ func (c *Checker) balanced(rep *replica, g int, members []*member) error {
 		parts[domain].members++
 	}
 	for id, n := range c.nodes {
-		if p := parts[c.key(n, level)]; p != nil && c.surelyFor(n, rep, group) {
+		if p := parts[c.key(n, level)]; p != nil && n.sameAs(members[0]) && c.surelyFor(n, rep, group) {
 			p.more[id] = c.roomOn(n, group, trust(&rep.job.spec))
 		}
 	}

@@ -210,13 +210,7 @@ func (c *Checker) productsFor(leaf *queue, g *berth.Group) []string {
 	if c.largest(&g.Claim) == 0 || !c.byProduct(leaf) {
 		return []string{""}
 	}
-	products := map[string]bool{}
-	for _, n := range c.nodes {
-		if len(n.gpus) > 0 && n.unfit(g) == "" {
-			products[n.spec.GPUs[0].Product] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(products))
+	return c.productsOf(g)
 }
 
 // of reports whether the GPUs of a node are of a product; all are of "".

@@ -115,6 +115,9 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	if err := c.topology(rep); err != nil {
 		return err
 	}
+	if err := c.uniform(rep); err != nil {
+		return err
+	}
 	c.open(rep, b)
 	c.touched.add(rep)
 	return nil

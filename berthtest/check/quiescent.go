@@ -110,13 +110,13 @@ func (c *Checker) couldStartOn(rep *replica, open func(*node) bool) bool {
 			return false
 		}
 	}
-	for _, product := range c.productsFor(j.queue, g) {
-		what, admitted := c.admits(j.queue, g, int64(need), product)
+	for _, f := range c.fashions(rep, g) {
+		what, admitted := c.admits(j.queue, g, int64(need), f.product)
 		if !admitted && c.cases[waitsFor(what)] > 0 {
 			continue
 		}
-		idle := func(n *node) bool { return n.of(product) && open(n) && c.idleFor(rep, n) }
-		fits := t.Spread == "" && c.room(rep, g, idle) >= need || t.Spread != "" && product == "" && c.spreads(rep, g, idle)
+		idle := func(n *node) bool { return f.suits(n) && open(n) && c.idleFor(rep, n) }
+		fits := t.Spread == "" && c.room(rep, g, idle) >= need || t.Spread != "" && !c.byProduct(j.queue) && c.spreads(rep, g, f, idle)
 		if fits && admitted {
 			return true
 		}
@@ -136,11 +136,11 @@ func waitsFor(what obstacle) string {
 // spreads reports whether a group of one group that is to be spread certainly has a
 // place: with some number m of its members in each domain of some region there is room
 // for that many in all of them, and for all of it if each takes what it may.
-func (c *Checker) spreads(rep *replica, g *berth.Group, open func(*node) bool) bool {
+func (c *Checker) spreads(rep *replica, g *berth.Group, f fashion, open func(*node) bool) bool {
 	required, skew := c.required(rep, 0), max(1, g.Topology.MaxSkew)
 	regions := map[string]map[string]int{}
 	for _, n := range c.nodes {
-		if !n.serves(g) {
+		if !n.serves(g) || !f.suits(n) {
 			continue
 		}
 		if !c.surelyFor(n, rep, g) {

@@ -140,6 +140,9 @@ func (c *Checker) couldBecome(rep *replica) (*node, int) {
 	mode, any := modeOf(&g.Claim)
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[id]
+		if _, labelled := n.values(&j.spec); !labelled && wantsGPU(g) {
+			continue
+		}
 		host := *g
 		host.Claim = berth.Claim{CPUMilli: g.Claim.CPUMilli, MemoryMiB: g.Claim.MemoryMiB}
 		switch {

@@ -101,7 +101,7 @@ func (c *Checker) spread(rep *replica, g int, members []*member) error {
 	region := c.required(rep, g)
 	s := spreading{key: rep.String(), group: group, counts: map[string]int{}, nodes: map[berth.NodeID]string{}}
 	for id, n := range c.nodes {
-		if c.key(n, region) == c.key(members[0].node, region) && c.surelyFor(n, rep, group) {
+		if n.sameAs(members[0]) && c.key(n, region) == c.key(members[0].node, region) && c.surelyFor(n, rep, group) {
 			s.nodes[id] = c.key(n, level)
 		}
 	}

@@ -65,11 +65,12 @@
 //	                                       with required=, pool=, product=, labels=
 //	unreserve ID
 //	job NAMES queue= KEY=...               tenant, class, priority, timeout, runtime, required,
-//	                                       preferred, exclusive=rack; those of one group; or
+//	                                       preferred, exclusive=rack, same-labels=driver|cuda;
+//	                                       those of one group; or
 //	                                       group=NAME:MEMBERS:KEY=VALUE,KEY=VALUE once a group
 //	                                       A group: members, min, gpus, share, share-memory, mode,
 //	                                       mig, min-sms, min-instance-memory, nvlink=yes, cpu,
-//	                                       memory, pool, product, labels,
+//	                                       memory, pool, product, labels, mix-products=yes,
 //	                                       min-gpu-memory, min-compute, segment=8:rack|2:node (the
 //	                                       widest first), balance=rack, spread=rack, max-skew,
 //	                                       rail-aligned=yes, and required, preferred within group=

@@ -53,6 +53,7 @@ func (a *arguments) job() berth.Job {
 			Required: a.text("required"), Preferred: a.text("preferred"), Exclusive: a.text("exclusive"),
 		},
 	}
+	j.SameLabels = a.list("same-labels")
 	if _, ok := a.lookup("checkpoint"); ok {
 		j.Checkpoint = berth.Checkpoint{Supported: true, Cost: a.span("checkpoint")}
 	}
@@ -109,6 +110,7 @@ func (a *arguments) group(name string, members int) berth.Group {
 			Balance: a.text("balance"), Spread: a.text("spread"), MaxSkew: a.integer("max-skew", 0),
 			RailAligned: a.yes("rail-aligned"),
 		},
+		MixProducts: a.yes("mix-products"),
 	}
 	for _, text := range a.list("segment") {
 		size, level, _ := strings.Cut(text, ":")

@@ -3,6 +3,8 @@ package script
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/berth-sched/berth"
@@ -182,6 +184,9 @@ func (s *Session) printReason(r *berth.Reason) {
 	for i := range r.Levels {
 		s.print("  %s", finding(&r.Levels[i]))
 	}
+	for i := range r.Products {
+		s.print("  %s", ofProduct(&r.Products[i]))
+	}
 	s.print("  would help: %s", r.Remedy)
 	s.victims(r)
 	s.printMoves(r.Moves)
@@ -246,6 +251,22 @@ func (s *Session) bandwidth(rest string) error {
 		s.print("all-reduce %v of %v, tensor %v", b.AllReduce, b.Best, b.Tensor)
 	}
 	return nil
+}
+
+// ofProduct prints what one product could hold.
+func ofProduct(f *berth.ProductFinding) string {
+	text := "product " + f.Product
+	if f.Group != "" {
+		text += " for " + f.Group
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
+		text += fmt.Sprintf(", %s=%s", key, f.Labels[key])
+	}
+	text += fmt.Sprintf(": %d of %d members fit", f.MembersFit, f.MembersNeeded)
+	if f.Short != "" {
+		text += ", short of " + f.Short
+	}
+	return text
 }
 
 // finding prints what a search found at one level, as in "level leaf: 1 of 4 have

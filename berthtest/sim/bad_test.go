@@ -211,6 +211,12 @@ func badJobs() []berth.Event {
 			j.Groups[0].Topology.Segments = []berth.Segment{{Size: 2, Level: "node"}, {Size: 1, Level: "fleet"}}
 		},
 		func(j *berth.Job) { j.Topology.Required, j.Topology.Preferred = "node", "fleet" },
+		func(j *berth.Job) { j.SameLabels = []string{""} },
+		func(j *berth.Job) { j.SameLabels = []string{"driver", "driver"} },
+		func(j *berth.Job) { j.SameLabels = strings.Split("a b c d e f g h i", " ") },
+		func(j *berth.Job) {
+			j.SameLabels, j.Groups[0].Claim = []string{"driver"}, berth.Claim{CPUMilli: 1}
+		},
 		func(j *berth.Job) { j.GangTimeout = -1 },
 		func(j *berth.Job) { j.Service = &berth.Service{Replicas: -1} },
 		func(j *berth.Job) { j.Service, j.GangTimeout = &berth.Service{}, berth.Minute },

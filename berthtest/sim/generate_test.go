@@ -185,7 +185,7 @@ func (g *generator) node(i int) berth.Node {
 	n := berth.Node{
 		ID: berth.NodeID(fmt.Sprintf("n%d", i)), Pool: one(g, "", "", "red"),
 		CPUMilli: one(g, int64(8000), 32_000), MemoryMiB: one(g, int64(16_000), 64_000),
-		Labels: one(g, nil, map[string]string{"disk": "fast"}),
+		Labels: g.labels(),
 	}
 	for l := range g.levels {
 		n.Domains = append(n.Domains, fmt.Sprintf("%c%d", 'a'+l, g.IntN(2)))
@@ -210,6 +210,18 @@ func (g *generator) node(i int) berth.Node {
 	}
 	g.nodes = append(g.nodes, n)
 	return n
+}
+
+// labels draws those of a node: most tell a driver.
+func (g *generator) labels() map[string]string {
+	labels := map[string]string{}
+	if g.chance(50) {
+		labels["disk"] = "fast"
+	}
+	if g.chance(80) {
+		labels["driver"] = one(g, "550", "570")
+	}
+	return labels
 }
 
 // submit draws a job, and for some what becomes of it.
@@ -261,6 +273,9 @@ func (g *generator) job() berth.Job {
 	if g.chance(20) {
 		j.Topology.Required = g.level()
 	}
+	if g.chance(15) {
+		j.SameLabels = one(g, []string{"driver"}, []string{"driver", "disk"})
+	}
 	if g.chance(10) && !g.plain {
 		j.Topology.Exclusive = one(g, append([]string{"node"}, g.levels...)...)
 	}
@@ -279,7 +294,7 @@ func (g *generator) level() string {
 }
 
 func (g *generator) group(class berth.Class) berth.Group {
-	group := berth.Group{Members: one(g, 1, 1, 2, 3, 4, 6), Claim: g.claim(class)}
+	group := berth.Group{Members: one(g, 1, 1, 2, 3, 4, 6), Claim: g.claim(class), MixProducts: g.chance(25)}
 	if g.chance(40) {
 		group.MinMembers = 1 + g.IntN(group.Members)
 	}
@@ -421,7 +436,7 @@ func (g *generator) change() {
 		g.at(t.Add(berth.Duration(g.Int64N(int64(10*berth.Minute)))), berth.NodeJoined{Node: n})
 	case 2:
 		n.CPUMilli, n.MemoryMiB = g.Int64N(n.CPUMilli+1), g.Int64N(n.MemoryMiB+1)
-		n.Labels = one(g, nil, map[string]string{"disk": "fast"})
+		n.Labels = g.labels()
 		g.at(t, berth.NodeUpdated{Node: n})
 	case 3:
 		g.at(t, berth.PolicyChanged{Policy: g.policy()})

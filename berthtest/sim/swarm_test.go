@@ -87,6 +87,7 @@ var mattersCases = []string{
 	"explained turn", "explained backoff", "explained quota", "explained no-nodes", "explained too-large",
 	"explained gpus", "explained shares", "explained host", "explained reserved", "explained fragmented",
 	"dropped", "observed", "share placed", "segments placed", "required level kept",
+	"one product of several", "labels of one value",
 	"stale report", "stale incarnation", "limit lowered below usage",
 	"borrowed", "borrowing limit lowered below usage", "guarantee raised", "guarantee lowered",
 	"lending limit raised", "lending limit lowered", "priority of a queue changed",

@@ -27,6 +27,9 @@ const (
 	MaxLevels  = 16
 )
 
+// MaxSameLabels bounds the labels that are to have one value over a gang.
+const MaxSameLabels = 8
+
 // MaxPerHour bounds what the core remembers of a pool.
 const MaxPerHour = 10_000
 

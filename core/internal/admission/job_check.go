@@ -42,7 +42,10 @@ func (ad *Admission) checkJob(j *berth.Job) *berth.Error {
 	if err := ad.checkGangTopology(&j.Topology); err != nil {
 		return refusal.In(err, "topology")
 	}
-	return ad.checkGroups(j)
+	if err := ad.checkGroups(j); err != nil {
+		return err
+	}
+	return refusal.In(refusal.From(j.CheckSameLabels()), "sameLabels")
 }
 
 // CheckReplicas refuses a number of replicas that is negative or beyond the limit of the core.

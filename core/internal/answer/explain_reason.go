@@ -3,6 +3,7 @@ package answer
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
@@ -123,7 +124,8 @@ func (an *Answers) shortOf(e *record.Entry, request *gang.Request) (berth.Reason
 		}, true
 	}
 	reason := an.shortageReason(e, request, &short)
-	reason.Levels = an.findings(request)
+	reason.Remedy += an.wouldMix(request)
+	reason.Levels, reason.Products = an.findings(request), an.products(e, request)
 	return reason, true
 }
 
@@ -166,16 +168,23 @@ func (an *Answers) describeReservation(w *record.Reservation) string {
 }
 
 func noNodes(e *record.Entry, group int) berth.Reason {
+	labelled := ""
+	if labels := e.Rep.Job.Spec.SameLabels; len(labels) > 0 {
+		labelled = ", carries " + strings.Join(labels, ", ")
+	}
 	return berth.Reason{
 		Code:   berth.ReasonNoNodes,
 		Text:   "no schedulable node qualifies for " + e.Describe(group),
-		Remedy: "a node that is not cordoned, matches the selector and can hold the claim of one member",
+		Remedy: "a node that is not cordoned, matches the selector" + labelled + " and can hold the claim of one member",
 	}
 }
 
 func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short *gang.Shortfall) berth.Reason {
 	what := e.Describe(short.Group)
 	free := fitting(e, short)
+	if product := an.oneProduct(e, request, short); product != "" {
+		what, free = what+" on "+product, free+" on "+product
+	}
 	more := count(short.Needed-short.Members, "more member")
 	each := e.Each(short.Group, short.Needed-short.Members)
 	switch {

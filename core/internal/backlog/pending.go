@@ -315,8 +315,12 @@ func (bl *Backlog) Fits(n *record.Node, g *gang.Group) bool {
 	return n.Suits(g) && bl.state.Fleet.Fits(n.Index, &g.Claim) > 0
 }
 
-// FreeFor sums the free GPUs of the classes that a shape may use.
+// FreeFor sums the free GPUs of the classes that a shape may use: of the product of which the most
+// are free, if it is one group of one product.
 func (bl *Backlog) FreeFor(s *record.Shape) int {
+	if g := &s.Minimum.Groups[0]; len(s.Minimum.Groups) == 1 && len(g.Kinds) > 0 && g.Members > 1 {
+		return bl.freeOfOne(g)
+	}
 	free := 0
 	for i := range bl.state.Classes.List {
 		class := topology.NodeClass(i)
@@ -327,6 +331,15 @@ func (bl *Backlog) FreeFor(s *record.Shape) int {
 		}
 	}
 	return free
+}
+
+// freeOfOne is the most GPUs that are free of one of the kinds of a group.
+func (bl *Backlog) freeOfOne(g *gang.Group) int {
+	free := make([]int, 1+int(slices.Max(g.Kinds)))
+	for i, class := range g.Classes {
+		free[g.Kinds[i]] += bl.state.Fleet.Tree().FreeOfClass(topology.RootDomain, class)
+	}
+	return slices.Max(free)
 }
 
 // Freshen notes that an entry has come to a bucket that is blocked, while nodes are set

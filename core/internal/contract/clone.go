@@ -51,6 +51,7 @@ func CloneJob(j *berth.Job) berth.Job {
 		g.Selector = CloneSelector(g.Selector)
 		g.Topology.Segments = slices.Clone(g.Topology.Segments)
 	}
+	c.SameLabels = slices.Clone(j.SameLabels)
 	c.Service = copied(j.Service)
 	return c
 }

@@ -12,8 +12,8 @@ import (
 // hardly a call of that test is in vain.
 
 // demand is what the replica needs at least, in whole GPUs: the members of its largest
-// group, each on a node, in one domain of the level that is required. Nothing is known of
-// parts of GPUs.
+// group, each on a node, in one domain of the level that is required and of one product. Nothing
+// is known of parts of GPUs.
 func (t *VictimSearch) demand() preempt.Requirement {
 	c, tree := t.core, t.core.state.Fleet.Tree()
 	r := t.Request
@@ -40,6 +40,9 @@ func (t *VictimSearch) demand() preempt.Requirement {
 		room := preempt.FreeDomain{Domain: int32(at), FreeMilli: 1000 * int64(berth.GPUSet(c.state.Fleet.FreeMask(n.Index)).Len())}
 		if required > 0 && required < tree.NodeLevel() {
 			room.Region = int32(tree.DomainOf(n.Index, required))
+		}
+		if len(g.Kinds) > 0 && d.Members > 1 { // all of them have one product
+			room.Region = room.Region*int32(len(g.Kinds)) + g.Kinds[slices.Index(g.Classes, topology.NodeClass(n.Class))]
 		}
 		d.Domains = append(d.Domains, room)
 	}

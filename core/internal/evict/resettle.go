@@ -72,7 +72,7 @@ func (im *imagination) fillIn(rep *record.Replica, dead []berth.MemberPlacement)
 			return nil, nil
 		}
 	}
-	if im.core.state.Torn(half) != "" {
+	if im.core.state.Torn(half) != "" || im.core.state.Unlike(half) {
 		return nil, nil
 	}
 	return membersOf(half), kept

@@ -40,6 +40,10 @@ type ShapeSpec struct {
 
 	Groups   []berth.Group
 	Topology berth.Topology
+	// SameLabels have one value on the nodes of all members with GPUs; for further members of a
+	// running gang, the values that they have on the node Like.
+	SameLabels []string     `json:",omitempty"`
+	Like       berth.NodeID `json:",omitempty"`
 	// Within and Only restrict where further members of a running gang may go.
 	Within topology.DomainIndex
 	Only   berth.NodeID `json:",omitempty"`

@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/catalogue"
@@ -19,7 +20,7 @@ func (st *State) shapeOf(spec record.ShapeSpec) *record.Shape {
 		return s
 	}
 	s := &record.Shape{Key: key, Spec: spec, Levels: st.levelsOf(&spec), BlockedAt: -1, Version: -1}
-	s.LooksAround = spec.Topology.Exclusive != "" ||
+	s.LooksAround = spec.Topology.Exclusive != "" || spec.Like != "" ||
 		slices.ContainsFunc(spec.Groups, func(g berth.Group) bool { return g.Topology.Spread != "" })
 	st.Shapes[key] = s
 	for i := range spec.Groups {
@@ -53,7 +54,7 @@ func (st *State) levelsOf(spec *record.ShapeSpec) []topology.Level {
 
 // gangShape is the shape of a whole gang.
 func (st *State) gangShape(j *berth.Job) *record.Shape {
-	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups)}
+	spec := record.ShapeSpec{Topology: j.Topology, Groups: slices.Clone(j.Groups), SameLabels: slices.Sorted(slices.Values(j.SameLabels))}
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
 		g.Name, g.MinMembers = "", record.Least(g)
@@ -98,12 +99,14 @@ func (st *State) Request(spec *record.ShapeSpec) gang.Request {
 		Required:  level(spec.Topology.Required),
 		Preferred: level(spec.Topology.Preferred),
 		Locality:  gang.Locality(st.Config.Policy.Locality),
+		Variant:   st.variant(spec),
 	}
 	for i := range spec.Groups {
 		g := &spec.Groups[i]
 		classes := st.Classes.Matching(g, nil)
 		r.Groups = append(r.Groups, gang.Group{
-			Members: g.Members, MinMembers: record.Least(g), Claim: st.claim(spec.TrustDomain, &g.Claim, classes), Classes: classes,
+			Members: g.Members, MinMembers: record.Least(g), Claim: st.claim(spec.TrustDomain, &g.Claim, classes),
+			Classes: classes, Kinds: st.Kinds(g, classes),
 			Match: st.matcher(spec, g), Required: level(g.Topology.Required), Preferred: level(g.Topology.Preferred),
 			Balance: level(g.Topology.Balance), Spread: level(g.Topology.Spread), MaxSkew: g.Topology.MaxSkew,
 		})
@@ -137,14 +140,70 @@ func (st *State) claim(domain catalogue.TrustDomain, cl *berth.Claim, classes []
 // nil where there is nothing to tell.
 func (st *State) matcher(spec *record.ShapeSpec, g *berth.Group) func(topology.NodeIndex) bool {
 	labels := record.LabelsOf(g)
-	only := spec.Only
+	only, like := spec.Only, spec.Like
 	idle := st.Idle(spec)
-	if labels == nil && only == "" && idle == nil {
+	same := spec.SameLabels
+	if !g.Claim.WantsDevice() {
+		same, like = nil, ""
+	}
+	if labels == nil && only == "" && idle == nil && len(same) == 0 {
 		return nil
 	}
 	return func(i topology.NodeIndex) bool {
 		n := st.Nodes[i]
-		return (only == "" || n.Spec.ID == only) && n.MatchesLabels(labels) && (idle == nil || idle(n))
+		to := n
+		if like != "" {
+			to = st.NodeByID[like]
+		}
+		if to == nil { // it is being lost, and its gang with it
+			return false
+		}
+		return (only == "" || n.Spec.ID == only) && n.MatchesLabels(labels) && labelledLike(n, to, same) && (idle == nil || idle(n))
+	}
+}
+
+// Kinds numbers the products of some classes, of which the members of a group are to get one; nil:
+// there is one alone, or they may be of several.
+func (st *State) Kinds(g *berth.Group, classes []topology.NodeClass) []int32 {
+	if g.MixProducts || g.Members == 1 || !g.Claim.WantsDevice() || len(classes) == 0 {
+		return nil
+	}
+	number := map[string]int32{}
+	kinds := make([]int32, len(classes))
+	for i, class := range classes {
+		product := st.Classes.List[class].Key.Product
+		if _, known := number[product]; !known {
+			number[product] = int32(len(number))
+		}
+		kinds[i] = number[product]
+	}
+	if len(number) == 1 {
+		return nil
+	}
+	return kinds
+}
+
+// variant tells nodes apart by the labels that have one value over a gang; nil where there is
+// nothing to tell: none are named, all is on one node, or the values are given.
+func (st *State) variant(spec *record.ShapeSpec) func(topology.NodeIndex) string {
+	keys, members := spec.SameLabels, 0
+	for i := range spec.Groups {
+		if g := &spec.Groups[i]; g.Claim.WantsDevice() {
+			members += g.Members
+		}
+	}
+	if len(keys) == 0 || members < 2 || spec.Like != "" {
+		return nil
+	}
+	if len(keys) == 1 {
+		return func(i topology.NodeIndex) string { return st.Nodes[i].Spec.Labels[keys[0]] }
+	}
+	return func(i topology.NodeIndex) string {
+		values := make([]string, len(keys))
+		for k, key := range keys {
+			values[k] = st.Nodes[i].Spec.Labels[key]
+		}
+		return strings.Join(values, "\x00") // no label has control characters
 	}
 }
 
@@ -189,6 +248,7 @@ func (st *State) Widen(groups []berth.Group, r *gang.Request, open func(*record.
 		lifted.Groups[i].Classes = st.Classes.Matching(&groups[i], func(list []*record.Reservation) bool {
 			return !slices.ContainsFunc(list, closed)
 		})
+		lifted.Groups[i].Kinds = st.Kinds(&groups[i], lifted.Groups[i].Classes)
 		lifted.Groups[i].Claim.Instances = st.Classes.Instances(&groups[i].Claim, lifted.Groups[i].Classes)
 	}
 	return &lifted

@@ -25,6 +25,8 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 	if g.Claim.Share != nil {
 		spec.TrustDomain = catalogue.TrustDomainOf(&rep.Job.Spec)
 	}
+	spec.SameLabels = slices.Sorted(slices.Values(rep.Job.Spec.SameLabels))
+	spec.Like = likeNode(rep, spec.SameLabels)
 	b := boundary{core: st}
 	b.include(rep.Members, rep.Job.Spec.Topology.Required)
 	first, end := rep.Job.Offsets[group], rep.Job.Offsets[group+1]
@@ -32,6 +34,10 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 	if record.There(own) {
 		b.include(own, g.Topology.Required)
 		g.Topology = berth.Topology{Segments: g.Topology.Segments} // the boundary says the rest
+		if !g.MixProducts && g.Claim.WantsDevice() {
+			i := slices.IndexFunc(own, record.Member.There)
+			g.Selector.Products = []string{own[i].Node.Spec.GPUs[0].Product}
+		}
 	}
 	g.Name, g.MinMembers = "", 1
 	for len(g.Topology.Segments) > 0 {
@@ -52,6 +58,22 @@ func (st *State) Shortfall(rep *record.Replica, group int) record.ShapeSpec {
 		spec.Only = b.only.Spec.ID
 	}
 	return spec
+}
+
+// likeNode names the node that further members of a gang have to be labelled like: that of its first
+// member with GPUs that is there, whatever it carries now; empty: none is. So the name does not
+// change with labels.
+func likeNode(rep *record.Replica, labels []string) berth.NodeID {
+	if len(labels) == 0 {
+		return ""
+	}
+	for flat := range rep.Members {
+		m := &rep.Members[flat]
+		if m.There() && rep.Job.Spec.Groups[rep.Job.Group(flat)].Claim.WantsDevice() {
+			return m.Node.Spec.ID
+		}
+	}
+	return ""
 }
 
 // A boundary is the narrowest domain, or the node, in which further members have to be

@@ -9,7 +9,8 @@ import (
 )
 
 // Torn says which members of a gang stand in several domains of a level that they require to
-// stand in one of: as a gang, as a group, as a segment; "": none do. What is balanced, spread or
+// stand in one of: as a gang, as a group, as a segment, or have GPUs of several products; "": none
+// do. What is balanced, spread or
 // on aligned rails is not looked at: that depends on nodes which come and go, and on members
 // that have ended. O(members x segments).
 func (st *State) Torn(rep *record.Replica) string {
@@ -22,6 +23,9 @@ func (st *State) Torn(rep *record.Replica) string {
 		if st.apart(own, group.Topology.Required) {
 			return fmt.Sprintf("the members of group %q stand in several domains of level %s", group.Name, group.Topology.Required)
 		}
+		if several(group, own) {
+			return fmt.Sprintf("the members of group %q have GPUs of several products", group.Name)
+		}
 		for _, s := range group.Topology.Segments {
 			for i, members := range slices.Collect(slices.Chunk(own, s.Size)) {
 				if st.apart(members, s.Level) {
@@ -31,6 +35,57 @@ func (st *State) Torn(rep *record.Replica) string {
 		}
 	}
 	return ""
+}
+
+// several reports whether members of a group that are there have GPUs of several products, and may
+// not.
+func several(g *berth.Group, members []record.Member) bool {
+	if g.MixProducts || !g.Claim.WantsDevice() {
+		return false
+	}
+	product := ""
+	for i := range members {
+		if m := &members[i]; m.There() {
+			if name := m.Node.Spec.GPUs[0].Product; product != "" && name != product {
+				return true
+			} else {
+				product = name
+			}
+		}
+	}
+	return false
+}
+
+// Unlike reports whether the nodes of the members of a gang that are there lack a label that is to
+// have one value over the gang, or differ in one. Labels may change under a gang that runs.
+func (st *State) Unlike(rep *record.Replica) bool {
+	labels := rep.Job.Spec.SameLabels
+	var first *record.Node
+	for flat := range rep.Members {
+		m := &rep.Members[flat]
+		if len(labels) == 0 || !m.There() || !rep.Job.Spec.Groups[rep.Job.Group(flat)].Claim.WantsDevice() {
+			continue
+		}
+		if first == nil {
+			first = m.Node
+		}
+		if !labelledLike(m.Node, first, labels) {
+			return true
+		}
+	}
+	return false
+}
+
+// labelledLike reports whether two nodes carry labels, and with the same values. Like itself, a node
+// is labelled that carries them at all.
+func labelledLike(n, m *record.Node, keys []string) bool {
+	for _, key := range keys {
+		v, ok := n.Spec.Labels[key]
+		if w, also := m.Spec.Labels[key]; !ok || !also || v != w {
+			return false
+		}
+	}
+	return true
 }
 
 // apart reports whether members that are there stand in several domains of a level.
