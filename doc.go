@@ -293,11 +293,13 @@
 // class, or of the same class and a higher priority, takes the place of one that is not
 // latency-critical: preemption. Between queues, what was lent is given back: reclaim. A queue
 // whose requests stay within its guarantee takes from queues that use more than theirs; a queue
-// that stays within its fair share takes from queues that use more than theirs; nothing is
-// taken that is due to its queue (package quota says what is), so exchanges cannot go round in
-// circles. A latency-critical job is never preempted within its queue; but its use above the
-// guarantee of the queue is lent like all else, and reclaimed. A guarantee in which it fits
-// protects it from that.
+// that stays within its fair share takes from queues that use more than theirs. What a queue
+// keeps is an amount, in whichever of its jobs make room at the least cost elsewhere: as much of
+// its guarantee, or share, as they fill (package quota has the rules, and the proof that exchanges
+// cannot go round in circles). So a guarantee can be collected whichever jobs came first. A
+// latency-critical job is never preempted within its queue; but its use above the guarantee of
+// the queue is lent like all else, and reclaimed. Of a queue whose jobs all fit in its guarantee
+// nothing is.
 //
 // Idle capacity is used first. The victims are the set that does the least harm, and none of
 // them could be left out (package preempt): jobs backfilled on nodes that are reserved for the

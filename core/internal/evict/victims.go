@@ -32,8 +32,13 @@ type VictimSearch struct {
 	out []bool
 	// givers has what is known of replicas, as of queues that were asked about.
 	givers map[*record.Replica]*giver
-	// lent is what was discharged while candidates were gathered.
-	lent []record.Piece
+	// keeps has what the queues keep of which something may go, in the order of their allowances,
+	// and second says that they keep their shares in use, whatever fills them.
+	keeps  []*keep
+	keepOf map[quota.QueueIndex]int // their numbers, from 1
+	second bool
+	// gave are the floors of the queues that give by the second rule.
+	gave []floor
 	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first one
 	// under the rate limit of its queue may; 0: there are none.
 	ProtectedUntil, Limited berth.Time
@@ -94,6 +99,9 @@ func (t *VictimSearch) Place() []gang.Member {
 func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.out = make([]bool, len(t.offers))
 	options := preempt.Options{NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance, Requirement: t.demand()}
+	if len(t.keeps) > 0 {
+		options.Allowances, options.Permits = t.allowances(), t.permits
+	}
 	look := func() (suffice, enough bool) {
 		options.MaxCalls = max(*trials, 1)
 		choice, err := chooser.Choose(t.candidates, t.fits, options)
@@ -121,7 +129,7 @@ func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []
 	}
 	t.setBack()
 	if ok = ok && !t.Waits; ok {
-		t.Weighing = t.weigh(taken)
+		t.Weighing, t.gave = t.weigh(taken), t.floors(taken)
 	}
 	return mergeParts(victims), ok
 }
@@ -139,63 +147,67 @@ func (t *VictimSearch) gatherOwn() {
 			}
 		}
 		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (above || !t.tooLarge(whole)) {
-			t.add(yieldable{Piece: whole, steps: t.steps(victim)}, 0)
+			t.add(yieldable{Piece: whole, pieces: t.pieces(victim)}, 0)
 		}
 		return true
 	})
 }
 
-// gatherLent lists those of other queues that have to give back, one after the other, so
-// that all of them together may be taken: what they have above their minimums before all
-// else.
-func (t *VictimSearch) gatherLent() { t.gatherLenders(true) }
-
-// gatherLentWhole lists them where each goes only as a whole: what all have above their
-// minimums may be all that may be taken, and of no use.
-func (t *VictimSearch) gatherLentWhole() { t.gatherLenders(false) }
-
-func (t *VictimSearch) gatherLenders(inParts bool) {
+// gatherLent lists those of other queues that have to give back, of which any may be taken that
+// leave their queues what they keep.
+func (t *VictimSearch) gatherLent() {
 	c := t.core
 	if t.Asked.GPUMilli == 0 {
 		return
 	}
 	t.owed = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
 	asked := map[quota.QueueIndex]bool{}
+	var lent []record.Piece
 	for parting := c.state.Quota.Parent(t.Queue); parting != quota.NoQueue; parting = c.state.Quota.Parent(parting) {
+		from := len(t.offers)
 		// Victims among nearer relations may open the way to farther ones.
 		for _, v := range c.books.Shares.Borrowers(nil, t.Queue, t.Asked) {
 			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) {
 				asked[v.Leaf] = true
-				t.gatherFrom(v.Leaf, 1+v.Rank, inParts)
+				t.gatherFrom(v.Leaf, 1+v.Rank, len(lent) > 0)
 			}
 		}
+		if parting != quota.RootQueue {
+			lent = t.lend(lent, from)
+		}
 	}
-	for _, p := range t.lent {
+	for _, p := range lent {
 		c.recharge(p)
 	}
-	t.lent = nil
 }
 
-// gatherFrom lists those of one queue, and discharges them.
-func (t *VictimSearch) gatherFrom(q quota.QueueIndex, source int, inParts bool) {
+// gatherLentSecond is gatherLent by the second rule.
+func (t *VictimSearch) gatherLentSecond() {
+	t.second = true
+	t.gatherLent()
+}
+
+// gatherFrom lists those of one queue. Opened says that nearer ones are lent at the moment.
+func (t *VictimSearch) gatherFrom(q quota.QueueIndex, source int, opened bool) {
 	c := t.core
-	t.findDues(q)
-	if inParts {
-		c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
-			for _, s := range t.surpluses(victim) {
-				if t.owed || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
-					t.lendUnits(victim, s, source)
-				}
-			}
-			return len(t.offers) < state.MaxVictims
-		})
+	if !t.keep(q, opened) {
+		return
 	}
+	from := len(t.offers)
 	c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
-		if t.mayBeVictim(victim) && (t.owed || !t.tooLarge(record.Piece{Rep: victim})) {
-			t.lendWhole(victim, source)
+		for _, s := range t.surpluses(victim) {
+			if t.owed || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
+				t.addUnits(victim, s, s.most, source)
+			}
+		}
+		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (t.owed || !t.tooLarge(whole)) {
+			t.add(yieldable{Piece: whole, pieces: t.pieces(victim)}, source)
 		}
 		return len(t.offers) < state.MaxVictims
 	})
+	for i := from; i < len(t.offers); i++ {
+		t.candidates[i].Allowance = t.allowanceOf(&t.offers[i])
+	}
 }
 
 // tooLarge reports whether a part holds too much to be stopped for what is asked.
@@ -236,7 +248,7 @@ func Earlier(a, b berth.Time) berth.Time {
 }
 
 // fits reports whether the replica would fit if the candidates with these indexes were gone, as
-// far as they may be taken. Those stay imagined gone.
+// far as their gangs keep their minimum or go whole. Those stay imagined gone.
 func (t *VictimSearch) fits(chosen []int) bool {
 	t.imagine(chosen)
 	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.find() {
@@ -279,9 +291,10 @@ func (ev *Evict) affordsMembers(q quota.QueueIndex, members []gang.Member) (limi
 	return limited, ok
 }
 
-// imagine has those of the chosen candidates gone that may be taken, one after the other, and
-// no others. Taking them as far as it is allowed, instead of refusing the lot for one that
-// is not, more of them never do worse.
+// imagine has those of the chosen candidates gone that may go beside each other, one after the
+// other, and no others. Taking them as far as the minimum of their gang allows, instead of refusing
+// the lot for one that is too many, more of them never do worse. What queues keep is no matter here:
+// see permits.
 func (t *VictimSearch) imagine(chosen []int) {
 	c, wanted, goes := t.core, make([]bool, len(t.offers)), make([]bool, len(t.offers))
 	for _, i := range chosen {
@@ -289,11 +302,11 @@ func (t *VictimSearch) imagine(chosen []int) {
 	}
 	for i := range t.offers {
 		if s := t.offers[i].surplus; s != nil {
-			s.taken, s.gone = 0, 0
+			s.taken = 0
 		}
-		for _, s := range t.offers[i].steps {
+		for _, p := range t.offers[i].pieces {
 			if t.out[i] {
-				c.recharge(s.Piece)
+				c.recharge(p)
 			}
 		}
 	}
@@ -319,48 +332,3 @@ func (t *VictimSearch) imagine(chosen []int) {
 
 // setBack has all candidates back.
 func (t *VictimSearch) setBack() { t.imagine(nil) }
-
-// findDues ranks running replicas within the guarantee of their queue: first those that cannot be
-// evicted, then those that are evicted last; and after all of them, in the same order, their
-// surplus. See quota.Shares.MayReclaimWhole.
-func (t *VictimSearch) findDues(q quota.QueueIndex) {
-	c := t.core
-	var list []*record.Replica
-	c.books.Queues[q].Running.Descend(func(rep *record.Replica) bool {
-		if !rep.Imagined { // else it goes anyway
-			list = append(list, rep)
-		}
-		return true
-	})
-	slices.SortStableFunc(list, func(a, b *record.Replica) int { return record.CompareBool(t.mayBeVictim(a), t.mayBeVictim(b)) })
-	guaranteed := c.books.Shares.Guaranteed(q)
-	fair := max(guaranteed, c.books.Shares.Of(q))
-	due := func(milli int64) quota.Due {
-		switch {
-		case milli > fair:
-			return quota.DueNone
-		case milli > guaranteed:
-			fair -= milli
-			return quota.DueByShare
-		}
-		fair -= milli
-		guaranteed -= milli
-		return quota.DueByGuarantee
-	}
-	for _, rep := range list {
-		steps := t.steps(rep)
-		g := t.giver(rep)
-		g.rest = due(ChargedOf(steps[len(steps)-1].Piece))
-		for _, s := range g.surpluses {
-			s.rest = g.rest
-		}
-	}
-	for _, rep := range list {
-		for _, s := range t.giver(rep).surpluses {
-			s.dues = make([]quota.Due, len(s.extras()))
-			for n, unit := range slices.Backward(s.extras()) {
-				s.dues[n] = due(ChargedOf(record.Piece{Rep: rep, Flats: unit}))
-			}
-		}
-	}
-}
