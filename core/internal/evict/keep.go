@@ -22,9 +22,9 @@ type keep struct {
 	lots                   []quota.Lot
 	reason                 quota.ReclaimReason
 	// opened: that may be only while others that are nearer are gone; now is then the reason beside
-	// the candidates at hand. second: it gives by the second rule, if it is for a guarantee.
-	opened, second bool
-	now            quota.ReclaimReason
+	// the candidates at hand.
+	opened bool
+	now    quota.ReclaimReason
 	// fills and fillsFair are what the jobs fill of the shares, kept what has to be left in use.
 	fills, fillsFair, kept int64
 	// taken is scratch: what is taken, by size.
@@ -77,9 +77,6 @@ func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimRe
 	k.fills, k.fillsFair = quota.Fill(k.guaranteed, k.lots), quota.Fill(k.fair, k.lots)
 	if q := c.books.Queues[k.queue]; q != nil {
 		k.kept = min(max(0, q.FloorMilli-rest), k.guaranteed, k.used)
-	}
-	if k.second = t.second && reason == quota.ReclaimForGuarantee; k.second {
-		k.kept = min(k.guaranteed, k.used)
 	}
 	return k
 }
@@ -145,7 +142,7 @@ func (t *VictimSearch) allowances() []preempt.Allowance {
 	var list []preempt.Allowance
 	for _, k := range t.keeps {
 		most := k.used - k.kept
-		if !k.second && k.kept == 0 {
+		if k.kept == 0 {
 			most = -k.fills
 			if k.reason == quota.ReclaimForShare {
 				most = -k.fillsFair
@@ -154,6 +151,9 @@ func (t *VictimSearch) allowances() []preempt.Allowance {
 				if l.Size <= k.share() {
 					most += l.Size * l.Count
 				}
+			}
+			if t.second {
+				most = max(most, k.used-k.guaranteed)
 			}
 		}
 		list = append(list, preempt.Allowance{GPUMilli: max(0, most), Above: k.above})
@@ -167,7 +167,7 @@ func (t *VictimSearch) allowanceOf(y *yieldable) int {
 	at := t.keepOf[y.Rep.Job.Queue]
 	for at > 0 {
 		k := t.keeps[at-1]
-		if k.second || k.kept > 0 || !slices.ContainsFunc(y.pieces, func(p record.Piece) bool { return ChargedOf(p) > k.share() }) {
+		if k.kept > 0 || !slices.ContainsFunc(y.pieces, func(p record.Piece) bool { return ChargedOf(p) > k.share() }) {
 			return at
 		}
 		at = k.above
@@ -178,7 +178,7 @@ func (t *VictimSearch) allowanceOf(y *yieldable) int {
 // permits reports whether all of some candidates may be taken together.
 func (t *VictimSearch) permits(chosen []int) bool {
 	t.noteTaken(chosen)
-	return t.opens(chosen) && !slices.ContainsFunc(t.keeps, func(k *keep) bool { return len(k.taken) > 0 && !k.leaves(k.second) })
+	return t.opens(chosen) && !slices.ContainsFunc(t.keeps, func(k *keep) bool { return len(k.taken) > 0 && !k.leaves(t.second) })
 }
 
 // noteTaken notes what some candidates would take of each queue. The units of a gang go with it.
@@ -211,7 +211,7 @@ func (t *VictimSearch) noteTake(y *yieldable, sign int64) {
 // leaveKept reports whether the queues of a candidate are left what they keep.
 func (t *VictimSearch) leaveKept(y *yieldable) bool {
 	for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {
-		if k := t.keeps[at-1]; !k.leaves(k.second) {
+		if !t.keeps[at-1].leaves(t.second) {
 			return false
 		}
 	}
@@ -228,7 +228,7 @@ func (k *keep) leaves(second bool) bool {
 	switch {
 	case left < k.kept:
 		return false
-	case second && k.now == quota.ReclaimForGuarantee:
+	case second && k.now == quota.ReclaimForGuarantee && left >= min(k.guaranteed, k.used):
 		return true
 	case quota.Fill(k.guaranteed, lots) < k.fills:
 		return false

@@ -32,8 +32,8 @@ type VictimSearch struct {
 	out []bool
 	// givers has what is known of replicas, as of queues that were asked about.
 	givers map[*record.Replica]*giver
-	// keeps has what the queues keep of which something may go, in the order of their allowances,
-	// and second says that they keep their shares in use, whatever fills them.
+	// keeps has what the queues keep of which something may go, in the order of their allowances.
+	// second: each of them may give by the second rule as well, and be left its share in use.
 	keeps  []*keep
 	keepOf map[quota.QueueIndex]int // their numbers, from 1
 	second bool
@@ -181,7 +181,7 @@ func (t *VictimSearch) gatherLent() {
 	}
 }
 
-// gatherLentSecond is gatherLent by the second rule.
+// gatherLentSecond is gatherLent by the second rule as well.
 func (t *VictimSearch) gatherLentSecond() {
 	t.second = true
 	t.gatherLent()
