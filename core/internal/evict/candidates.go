@@ -1,8 +1,6 @@
 package evict
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/berth-sched/berth/core/internal/record"
@@ -57,11 +55,6 @@ func (t *VictimSearch) surpluses(rep *record.Replica) []*surplus {
 	return slices.DeleteFunc(slices.Clone(t.giver(rep).surpluses), func(s *surplus) bool { return len(s.extras()) == 0 })
 }
 
-// elastic reports whether a part of something is among the candidates.
-func (t *VictimSearch) elastic() bool {
-	return slices.ContainsFunc(t.offers, func(y yieldable) bool { return y.surplus != nil })
-}
-
 // pieces lists what a replica is made of: what it has above its minimum, as far as it may go
 // together, unit by unit, and the rest.
 func (t *VictimSearch) pieces(rep *record.Replica) []record.Piece {
@@ -84,11 +77,10 @@ func (t *VictimSearch) pieces(rep *record.Replica) []record.Piece {
 	return append(list, rest)
 }
 
-// addUnits adds the units of a surplus to the candidates, of which so many members may go.
-// That may be less than all candidates together.
-func (t *VictimSearch) addUnits(rep *record.Replica, s *surplus, most, source int) {
+// addUnits adds the units of a surplus to the candidates, of which no more may go than leave the
+// minimum: that may be less than all of them together.
+func (t *VictimSearch) addUnits(rep *record.Replica, s *surplus, source int) {
 	g := t.giver(rep)
-	s.mayGo = most
 	busy := rep.Order != nil || rep.Has(record.MemberStopping)
 	for _, unit := range s.units {
 		g.units = append(g.units, len(t.offers))
@@ -97,95 +89,21 @@ func (t *VictimSearch) addUnits(rep *record.Replica, s *surplus, most, source in
 	}
 }
 
-// take discharges a candidate that goes beside those that go already, and reports whether it may:
-// no more of a surplus goes than leaves the minimum.
-func (t *VictimSearch) take(i int, goes []bool) bool {
+// take discharges a candidate. With a whole replica, its units are no candidates of their own.
+func (t *VictimSearch) take(i int, goes []bool) {
+	goes[i] = true
 	y := &t.offers[i]
-	s := y.surplus
-	switch {
-	case s == nil:
-		t.takeWhole(y, goes)
-		return true
-	case t.bounded && s.taken+len(y.Flats) > s.mayGo:
-		return false
-	}
-	s.taken += len(y.Flats)
-	t.core.discharge(y.Piece)
-	return true
-}
-
-// takeWhole is take for a whole replica: with that, its units are no candidates of their own.
-func (t *VictimSearch) takeWhole(y *yieldable, goes []bool) {
-	for _, i := range t.giver(y.Rep).units {
-		if goes[i] {
-			t.core.recharge(t.offers[i].Piece)
-			goes[i] = false
+	if y.surplus == nil {
+		for _, unit := range t.giver(y.Rep).units {
+			if goes[unit] {
+				t.core.recharge(t.offers[unit].Piece)
+				goes[unit] = false
+			}
 		}
 	}
 	for _, p := range y.pieces {
 		t.core.discharge(p)
 	}
-}
-
-// mostFavoured bounds on how many nodes the units of gangs are looked for together.
-const mostFavoured = 4
-
-// takesWhole reports whether somebody among those imagined gone goes as a whole.
-func (t *VictimSearch) takesWhole() bool {
-	for i, gone := range t.out {
-		if gone && t.offers[i].surplus == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// lookByNode looks for parts that suffice where whole gangs would have to go otherwise: units of
-// several gangs on one node, on the nodes where the most of them may go. If there are none it
-// looks as before.
-func (t *VictimSearch) lookByNode(look func() (suffice, enough bool)) (suffice bool) {
-	for _, n := range t.nodesOfUnits() {
-		t.favoured = n
-		if ok, _ := look(); ok && !t.takesWhole() {
-			return true
-		}
-	}
-	t.favoured = nil
-	suffice, _ = look()
-	return suffice
-}
-
-// nodesOfUnits lists the first nodes by how many members may go from there.
-func (t *VictimSearch) nodesOfUnits() []*record.Node {
-	type share struct {
-		of   *surplus
-		node *record.Node
-	}
-	units, on := map[share]int{}, map[*record.Node]int{}
-	for i := range t.offers {
-		y := &t.offers[i]
-		if y.surplus == nil {
-			continue
-		}
-		for _, flat := range y.Flats {
-			s := share{y.surplus, y.Rep.Members[flat].Node}
-			if units[s]++; units[s] <= y.surplus.mayGo {
-				on[s.node]++
-			}
-		}
-	}
-	nodes := slices.SortedFunc(maps.Keys(on), func(a, b *record.Node) int {
-		return cmp.Or(cmp.Compare(on[b], on[a]), record.CompareNodes(a, b))
-	})
-	return nodes[:min(len(nodes), mostFavoured)]
-}
-
-// favours reports whether a candidate is a unit with a member on the favoured node.
-func (t *VictimSearch) favours(i int) bool {
-	y := &t.offers[i]
-	return t.favoured != nil && y.surplus != nil && slices.ContainsFunc(y.Flats, func(flat int) bool {
-		return y.Rep.Members[flat].Node == t.favoured
-	})
 }
 
 // add adds a candidate. Those of other queues come from a source above 0: the lower, the

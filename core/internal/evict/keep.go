@@ -137,28 +137,49 @@ func (t *VictimSearch) hasSecond() bool {
 	})
 }
 
-// allowances bound what candidates give together, as far as amounts tell.
+// allowances bound what candidates give together, as far as amounts tell, and say for which of them
+// each candidate counts: the units of a gang for what it has above its minimum, and all for what
+// their queues have beyond what these keep.
 func (t *VictimSearch) allowances() []preempt.Allowance {
 	var list []preempt.Allowance
 	for _, k := range t.keeps {
-		most := k.used - k.kept
-		if k.kept == 0 {
-			most = -k.fills
-			if k.reason == quota.ReclaimForShare {
-				most = -k.fillsFair
+		list = append(list, preempt.Allowance{GPUMilli: max(0, k.allowance(t.second)), Above: k.above})
+	}
+	for i := range t.offers {
+		y := &t.offers[i]
+		at := t.allowanceOf(y)
+		if s := y.surplus; s != nil {
+			if s.allowance == 0 {
+				list = append(list, preempt.Allowance{Above: at})
+				s.allowance = len(list)
 			}
-			for _, l := range k.lots {
-				if l.Size <= k.share() {
-					most += l.Size * l.Count
-				}
-			}
-			if t.second {
-				most = max(most, k.used-k.guaranteed)
-			}
+			at = s.allowance
+			most := &list[at-1].GPUMilli
+			*most = max(*most, t.candidates[i].GPUMilli/int64(len(y.Flats))*int64(s.most))
 		}
-		list = append(list, preempt.Allowance{GPUMilli: max(0, most), Above: k.above})
+		t.candidates[i].Allowance = at
 	}
 	return list
+}
+
+// allowance is the most that a queue may give, of what counts.
+func (k *keep) allowance(second bool) int64 {
+	if k.kept > 0 {
+		return k.used - k.kept
+	}
+	most := -k.fills
+	if k.reason == quota.ReclaimForShare {
+		most = -k.fillsFair
+	}
+	for _, l := range k.lots {
+		if l.Size <= k.share() {
+			most += l.Size * l.Count
+		}
+	}
+	if second {
+		most = max(most, k.used-k.guaranteed)
+	}
+	return most
 }
 
 // allowanceOf is the number of the lowest allowance that a candidate counts for: what fits in no
@@ -177,26 +198,35 @@ func (t *VictimSearch) allowanceOf(y *yieldable) int {
 
 // permits reports whether all of some candidates may be taken together.
 func (t *VictimSearch) permits(chosen []int) bool {
-	t.noteTaken(chosen)
-	return t.opens(chosen) && !slices.ContainsFunc(t.keeps, func(k *keep) bool { return len(k.taken) > 0 && !k.leaves(t.second) })
+	return t.noteTaken(chosen) && t.opens(chosen) && !slices.ContainsFunc(t.keeps, func(k *keep) bool { return len(k.taken) > 0 && !k.leaves(t.second) })
 }
 
-// noteTaken notes what some candidates would take of each queue. The units of a gang go with it.
-func (t *VictimSearch) noteTaken(chosen []int) {
+// noteTaken notes what some candidates would take of each queue, and reports whether each gang that
+// does not go keeps its minimum. The units of a gang go with it.
+func (t *VictimSearch) noteTaken(chosen []int) (minimums bool) {
 	whole := map[*record.Replica]bool{}
 	for _, i := range chosen {
-		whole[t.offers[i].Rep] = whole[t.offers[i].Rep] || t.offers[i].surplus == nil
+		y := &t.offers[i]
+		if whole[y.Rep] = whole[y.Rep] || y.surplus == nil; y.surplus != nil {
+			y.surplus.taken = 0
+		}
 	}
 	for _, k := range t.keeps {
 		k.taken = k.taken[:0]
 	}
+	minimums = true
 	for _, i := range chosen {
 		y := &t.offers[i]
 		if y.surplus != nil && whole[y.Rep] {
 			continue
 		}
+		if s := y.surplus; s != nil {
+			s.taken += len(y.Flats)
+			minimums = minimums && s.taken <= s.most
+		}
 		t.noteTake(y, 1)
 	}
+	return minimums
 }
 
 // noteTake notes that a candidate is taken of its queues or, with -1, that it is not.

@@ -49,8 +49,9 @@ type surplus struct {
 	units [][]int
 	// most members may go and leave the minimum.
 	most int
-	// mayGo members may go in a victim search, which has taken so many of them.
-	mayGo, taken int
+	// allowance is the number, from 1, of what a victim search may take of it; 0: none yet. taken is
+	// how many members it would.
+	allowance, taken int
 }
 
 // surplusOf finds what a group has above its minimum. The later units go first.

@@ -26,8 +26,6 @@ type VictimSearch struct {
 	// closer relations first. Of one replica come the units of its surplus, and then all of it.
 	candidates []preempt.Candidate
 	offers     []yieldable
-	// bounded: no more units of a gang are taken than may go together.
-	bounded bool
 	// out says which of them are imagined gone now.
 	out []bool
 	// givers has what is known of replicas, as of queues that were asked about.
@@ -44,8 +42,6 @@ type VictimSearch struct {
 	ProtectedUntil, Limited berth.Time
 	// owed: the request is within the guarantee of its queue, and reclaimed from other queues.
 	owed bool
-	// favoured is the node with the units that go before others of their gangs; nil: none.
-	favoured *record.Node
 	// partsOnly: no job may be evicted as a whole just now.
 	partsOnly bool
 	// Waits: the cheapest choice is a gang that gives up other members just now.
@@ -92,33 +88,18 @@ func (t *VictimSearch) Place() []gang.Member {
 // that depart anyway do. All candidates are back in place then. A choice with a gang that has an
 // order out waits for that order.
 //
-// How many units of a gang may go together is left out of account at first: which of them is
-// of use is for the search to find, and it takes as few as it can. Only where those are too
-// many, it may have so many at the most, and those first that come first, or those on one node
-// where whole gangs would have to go otherwise.
+// Not all of the candidates may go together: a gang keeps its minimum or goes as a whole, and a queue
+// keeps what package quota says.
 func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.out = make([]bool, len(t.offers))
-	options := preempt.Options{NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance, Requirement: t.demand()}
-	if len(t.keeps) > 0 {
-		options.Allowances, options.Permits = t.allowances(), t.permits
+	options := preempt.Options{
+		NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance, Requirement: t.demand(), MaxCalls: max(*trials, 1),
+		Allowances: t.allowances(), Permits: t.permits,
 	}
-	look := func() (suffice, enough bool) {
-		options.MaxCalls = max(*trials, 1)
-		choice, err := chooser.Choose(t.candidates, t.fits, options)
-		invariant.Must(err)
-		*trials -= choice.Calls + 1
-		t.bounded = true
-		suffice = (choice.Result == preempt.ResultNotNeeded || choice.Result == preempt.ResultChosen) && t.fits(choice.Victims)
-		return suffice, choice.Result != preempt.ResultInsufficient
-	}
-	bounded := !t.elastic()
-	t.bounded = bounded
-	ok, enough := look()
-	if !ok && enough && !bounded {
-		if ok, _ = look(); ok && t.takesWhole() {
-			ok = t.lookByNode(look)
-		}
-	}
+	choice, err := chooser.Choose(t.candidates, t.fits, options)
+	invariant.Must(err)
+	*trials -= choice.Calls + 1
+	ok = (choice.Result == preempt.ResultNotNeeded || choice.Result == preempt.ResultChosen) && t.fits(choice.Victims)
 	var taken []int
 	for i, gone := range t.out {
 		if gone {
@@ -143,7 +124,7 @@ func (t *VictimSearch) gatherOwn() {
 		above := t.rep.Job.Spec.Class > victim.Job.Spec.Class
 		for _, s := range t.surpluses(victim) {
 			if above || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
-				t.addUnits(victim, s, s.most, 0)
+				t.addUnits(victim, s, 0)
 			}
 		}
 		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (above || !t.tooLarge(whole)) {
@@ -193,11 +174,10 @@ func (t *VictimSearch) gatherFrom(q quota.QueueIndex, source int, opened bool) {
 	if !t.keep(q, opened) {
 		return
 	}
-	from := len(t.offers)
 	c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
 		for _, s := range t.surpluses(victim) {
 			if t.owed || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
-				t.addUnits(victim, s, s.most, source)
+				t.addUnits(victim, s, source)
 			}
 		}
 		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (t.owed || !t.tooLarge(whole)) {
@@ -205,9 +185,6 @@ func (t *VictimSearch) gatherFrom(q quota.QueueIndex, source int, opened bool) {
 		}
 		return len(t.offers) < state.MaxVictims
 	})
-	for i := from; i < len(t.offers); i++ {
-		t.candidates[i].Allowance = t.allowanceOf(&t.offers[i])
-	}
 }
 
 // tooLarge reports whether a part holds too much to be stopped for what is asked.
@@ -247,8 +224,8 @@ func Earlier(a, b berth.Time) berth.Time {
 	return a
 }
 
-// fits reports whether the replica would fit if the candidates with these indexes were gone, as
-// far as their gangs keep their minimum or go whole. Those stay imagined gone.
+// fits reports whether the replica would fit if the candidates with these indexes were gone, whether
+// or not they may go: see permits. They stay imagined gone.
 func (t *VictimSearch) fits(chosen []int) bool {
 	t.imagine(chosen)
 	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.find() {
@@ -291,34 +268,21 @@ func (ev *Evict) affordsMembers(q quota.QueueIndex, members []gang.Member) (limi
 	return limited, ok
 }
 
-// imagine has those of the chosen candidates gone that may go beside each other, one after the
-// other, and no others. Taking them as far as the minimum of their gang allows, instead of refusing
-// the lot for one that is too many, more of them never do worse. What queues keep is no matter here:
-// see permits.
+// imagine has the chosen candidates gone, and no others.
 func (t *VictimSearch) imagine(chosen []int) {
-	c, wanted, goes := t.core, make([]bool, len(t.offers)), make([]bool, len(t.offers))
-	for _, i := range chosen {
-		wanted[i] = true
-	}
-	for i := range t.offers {
-		if s := t.offers[i].surplus; s != nil {
-			s.taken = 0
-		}
+	c, goes := t.core, make([]bool, len(t.offers))
+	for i, gone := range t.out {
 		for _, p := range t.offers[i].pieces {
-			if t.out[i] {
+			if gone {
 				c.recharge(p)
 			}
 		}
 	}
-	for _, favoured := range []bool{true, false} {
-		for i := range t.offers {
-			if t.favours(i) == favoured {
-				goes[i] = wanted[i] && t.take(i, goes)
-			}
-		}
+	for _, i := range slices.Sorted(slices.Values(chosen)) { // the units of a gang before all of it
+		t.take(i, goes)
 	}
-	for i := range t.offers {
-		if t.out[i] && !goes[i] {
+	for i, gone := range t.out {
+		if gone && !goes[i] {
 			c.books.Reappear(t.offers[i].Piece)
 		}
 	}
