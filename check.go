@@ -54,6 +54,9 @@ func checkSpan(d Duration) *Error {
 }
 
 func checkLabels(labels map[string]string) *Error {
+	if len(labels) == 0 {
+		return nil // as nearly always: without the list of keys
+	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		path := "[" + strconv.Quote(errtext.Short(key)) + "]"
 		if err := checkName(key); err != nil {

@@ -179,7 +179,7 @@ func FuzzDecodeConfig(f *testing.F) {
 	})
 }
 
-// fuzzDecoder: any bytes give a value, whose JSON gives it again, or a typed error.
+// fuzzDecoder: any bytes give a typed error, or a value that its JSON gives again.
 func fuzzDecoder[V any](f *testing.F, decode func([]byte) (V, error), samples ...V) {
 	for _, v := range samples {
 		b, err := json.Marshal(v)

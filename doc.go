@@ -52,8 +52,9 @@
 //     or GPU took stand in no order: [Scheduler.Lost] hands them over. Clean them up before
 //     the orders of the next pass: their GPUs may be given to others in it.
 //  5. Report how each order ended with [OrderReported], once, by its ID, before
-//     its deadline. Reports may come late, doubled or in any order: a report that
-//     no longer matters is refused with [ErrStale], and nothing happens.
+//     its deadline. Passes alone look at deadlines, so a report counts until the first pass
+//     after. Reports may come late, doubled or in any order: a report that no longer matters
+//     is refused with [ErrStale], and nothing happens.
 //  6. Make calls from one goroutine at a time, with instants that never go back.
 //  7. To survive a crash, log each event before you acknowledge it, and the instant of each
 //     pass before you carry out its orders, since the last [Scheduler.Snapshot]. After a
@@ -294,12 +295,11 @@
 // latency-critical: preemption. Between queues, what was lent is given back: reclaim. A queue
 // whose requests stay within its guarantee takes from queues that use more than theirs; a queue
 // that stays within its fair share takes from queues that use more than theirs. What a queue
-// keeps is an amount, in whichever of its jobs make room at the least cost elsewhere: as much of
-// its guarantee, or share, as they fill (package quota has the rules, and the proof that exchanges
-// cannot go round in circles). So a guarantee can be collected whichever jobs came first. A
-// latency-critical job is never preempted within its queue; but its use above the guarantee of
-// the queue is lent like all else, and reclaimed. Of a queue whose jobs all fit in its guarantee
-// nothing is.
+// keeps is an amount, in whichever of its jobs: as much of its guarantee, or share, as they fill
+// (package quota has the rules, and the proof that exchanges cannot go round in circles). So a
+// guarantee can be collected whichever jobs came first. A latency-critical job is never preempted
+// within its queue; but its use above the guarantee of the queue is lent like all else, and
+// reclaimed. A guarantee in which all jobs of its queue fit protects it from that.
 //
 // Idle capacity is used first. The victims are the set that does the least harm, and none of
 // them could be left out (package preempt): jobs backfilled on nodes that are reserved for the

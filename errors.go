@@ -104,11 +104,7 @@ func invalidText(name, reason string) error {
 // own text stands at the whole path.
 func decodeError(what string, err error) *Error {
 	e := &Error{Event: what, Kind: ErrInvalid}
-	e.Field, e.Reason = strict.Describe(err)
-	var inner *Error
-	if errors.As(err, &inner) {
-		e.Reason = inner.Reason
-	}
+	e.Field, e.Reason = strict.Describe(err, func(own *Error) string { return own.Reason })
 	return e
 }
 

@@ -82,7 +82,8 @@ type QueueStanding struct {
 type Reason struct {
 	// Code is for programs. New codes may come, so a switch over them needs a default.
 	Code ReasonCode `json:"code"`
-	// Text is the reason in a sentence, with its numbers.
+	// Text is what is missing, in a sentence, with its numbers. Why no running job makes room is
+	// in Preemption, so show both, as String does.
 	Text string `json:"text"`
 	// Remedy says what would let it start if nothing else changed.
 	Remedy string `json:"remedy"`
@@ -111,6 +112,14 @@ type Reason struct {
 	// GPUHold is the GPU that takes no other member until it is empty, at the latest until the
 	// instant in Until.
 	GPUHold *GPURef `json:"gpuHold,omitempty"`
+}
+
+// String is Text and, if it says something, Preemption: the sentence to show to the job's owner.
+func (r Reason) String() string {
+	if r.Preemption == "" {
+		return r.Text
+	}
+	return r.Text + "; " + r.Preemption
 }
 
 // A GPURef names a GPU.

@@ -152,9 +152,9 @@ func (p *MemberPlacement) Ref() MemberRef { return MemberRef{p.Group, p.Index} }
 // index again in the same incarnation.
 //
 // The capacity is held from now on. Report Done when all run, Partial with the
-// members that could not be started, Failed when none runs. After the deadline
-// an unreported Bind is void: the core takes it back with a Release, so a member
-// that is started late is stopped.
+// members that could not be started, Failed when none runs. The first pass after the deadline
+// voids an unreported Bind: the core takes it back with a Release, so a member that is started
+// late is stopped. Until that pass a report still counts.
 type Bind struct {
 	OrderHeader
 	// Members to be started, each with what it holds from now on.

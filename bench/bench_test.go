@@ -89,7 +89,7 @@ type task struct {
 	bench.Place
 }
 
-// A change is one of a fleet that goes on: a task ends, another one asks, and who gets its place
+// A change is one of a fleet that goes on: a task ends, another one asks, and the task that gets its place
 // is the same whatever policy is asked.
 type change struct {
 	ends, starts *task

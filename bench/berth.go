@@ -57,7 +57,7 @@ import "slices"
 // and within 0.5 of the above for the others: less than fragmentation gradient descent leaves over that
 // was told the mix, for every list.
 //
-// There is not much left to gain for who turns nobody away: the shares of the first arrivals packed after
+// There is not much left to gain for a policy that turns no task away: the shares of the first arrivals packed after
 // the fact, by best fit decreasing and as if CPU, memory and models did not matter, fill the fleet when
 // 3.84 % of it are left over (default; 7.84 % for gpushare60, 12.30 % for gpushare100, 2.18 % for
 // multigpu50).

@@ -18,7 +18,7 @@ type Policy interface {
 }
 
 // A Choice is a place, and how good it is in the terms of the policy: more is better. The score
-// is for those who look at decisions; nothing is decided by it any more.
+// is for readers of decisions; nothing is decided by it any more.
 type Choice struct {
 	Place
 	Score int64

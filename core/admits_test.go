@@ -27,8 +27,8 @@ func TestEachKindAdmitsWhomTheTableSays(t *testing.T) {
 		return c.state.Jobs[id].Replicas[0]
 	}
 	holder, borrower := submit("holder", "mine", 5, berth.ClassBatch, 2), submit("borrower", "poor", 5, berth.ClassBatch, 2)
-	require.True(t, c.backlog.Owed(holder))
-	require.False(t, c.backlog.Owed(borrower))
+	require.True(t, c.backlog.WithinGuarantee(holder))
+	require.False(t, c.backlog.WithinGuarantee(borrower))
 	low := submit("low", "mine", 1, berth.ClassBatch, 2)
 	struck := submit("struck", "mine", 1, berth.ClassBatch, 2)
 	struck.Retry.LostHardware = true

@@ -105,7 +105,8 @@ func (c *Core) roomFor(more int) *berth.Error {
 // addReplicas gives a job so many replicas, which wait, with the lowest numbers that are not in
 // use. The cost does not depend on how many they are.
 func (c *Core) addReplicas(j *record.Job, many int) {
-	for _, numbers := range j.Vacancies(many) {
+	var first [1][2]int // there is no more for a new job
+	for _, numbers := range j.Vacancies(first[:0], many) {
 		c.life.PendBatch(c.state.NewReplicaAt(j, numbers[0]), numbers[1]-numbers[0]-1)
 	}
 }

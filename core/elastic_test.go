@@ -79,8 +79,8 @@ func TestAGangThatCannotGiveEnoughGoesAsAWhole(t *testing.T) {
 	require.Equal(t, []string{"release wide preempted"}, told(d.pass()), "which does not protect the rest")
 }
 
-// Several that wait are served by one Release; and who comes later waits until it is over,
-// rather than that somebody else ends.
+// Several that wait are served by one Release; and a later one waits until it is over instead of
+// evicting another job.
 func TestOneReleaseServesSeveral(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
 	d.runs(one("a", "whole", 2), one("a", "wide", 1, elastic(6, 2)))
@@ -155,8 +155,7 @@ func TestS4_ExtrasAreGivenBackFirst(t *testing.T) {
 	require.Empty(t, d.pass(), "a has its guarantee and no more")
 }
 
-// Whatever becomes of those who give and of those for whom they do, nobody counts on what is
-// not so.
+// Whatever becomes of victims and of beneficiaries, no job counts on what is not so.
 func TestShrinkingThatIsDisturbed(t *testing.T) {
 	start := func(t *testing.T) (*divided, berth.Release) {
 		d := stretched(t)
@@ -164,7 +163,7 @@ func TestShrinkingThatIsDisturbed(t *testing.T) {
 		return d, d.pass()[0].(berth.Release)
 	}
 	for name, story := range map[string]func(*testing.T, *divided, berth.Release){
-		"who waits is cancelled": func(t *testing.T, d *divided, r berth.Release) {
+		"the beneficiary is cancelled": func(t *testing.T, d *divided, r berth.Release) {
 			d.tell(berth.JobCancelled{Job: "high"})
 			require.Empty(t, d.pass(), "what is being stopped is stopped all the same")
 			d.report(r, berth.OutcomeDone)
@@ -245,7 +244,7 @@ func newShrinkingCore(t *testing.T) *core.Core {
 	return d.Core
 }
 
-// Who had its minimum in one place and gets more of it in another leaves the first one to those
+// A gang that had its minimum in one place and gets more of it in another leaves the first to those
 // that were refused because of it.
 func TestWhatAnElasticGangLeavesWhenItIsEnlargedIsFree(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})

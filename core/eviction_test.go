@@ -151,7 +151,7 @@ func TestReportsOfACheckpoint(t *testing.T) {
 	require.ErrorIs(t, d.Apply(d.now, berth.OrderReported{Order: id, Outcome: berth.OutcomeFailed}), berth.ErrStale)
 }
 
-// Who was asked for somebody that needs the place no more is told so, and goes on. If its
+// A victim is told when its beneficiary needs the place no more, and goes on. If its
 // checkpoint is written before it can be told, it goes on without.
 func TestWhoIsNotNeededGoesOn(t *testing.T) {
 	for name, end := range map[string]func(*divided){
@@ -214,8 +214,8 @@ func TestAllGoOnWhenThePolicyForbidsIt(t *testing.T) {
 	require.Equal(t, []string{"withdraw v1 not-needed", "withdraw v2 not-needed"}, told(d.pass()))
 }
 
-// Who is being stopped already is not held up, and waits again like all others.
-func TestWhoIsStoppedIsNotHeldUp(t *testing.T) {
+// A victim that is being stopped already is not held up, and waits again like all others.
+func TestAStoppedVictimIsNotHeldUp(t *testing.T) {
 	d, request := asked(t)
 	d.report(request, berth.OutcomeDone)
 	release := d.pass()[0]
@@ -249,7 +249,7 @@ func TestAVictimThatGoesByItself(t *testing.T) {
 	require.Empty(t, d.Report().Reservations)
 }
 
-// A core that is restored between any two facts gives the orders that the first one would.
+// A core that is restored between any two events gives the orders that the first one would.
 func TestD2_RestoredWhileSomebodyYields(t *testing.T) {
 	ends := map[string][]berth.Event{
 		"done":       {berth.OrderReported{Order: 2, Outcome: berth.OutcomeDone}, berth.OrderReported{Order: 3, Outcome: berth.OutcomeDone}, berth.OrderReported{Order: 4, Outcome: berth.OutcomeDone}},
@@ -258,7 +258,7 @@ func TestD2_RestoredWhileSomebodyYields(t *testing.T) {
 		"cancelled":  {berth.JobCancelled{Job: "high"}},
 		"unreported": nil,
 	}
-	for name, facts := range ends {
+	for name, events := range ends {
 		t.Run(name, func(t *testing.T) {
 			var first []string
 			for restored := range 2 {
@@ -271,8 +271,8 @@ func TestD2_RestoredWhileSomebodyYields(t *testing.T) {
 						d.Core, err = core.Restore(b)
 						require.NoError(t, err)
 					}
-					if i < len(facts) {
-						d.tell(facts[i])
+					if i < len(events) {
+						d.tell(events[i])
 					}
 					all = append(all, told(d.pass())...)
 					d.now += berth.Time(berth.Minute)
@@ -347,7 +347,7 @@ func TestLatencyCriticalJobsYieldWhatIsLent(t *testing.T) {
 	require.Contains(t, d.explain("b1").Reason.Preemption, "more than its fair share of 4 GPU")
 }
 
-// What was lent is given back by those who have the most for their share, and nobody is
+// What was lent is given back by the queues that have the most for their share, and none is
 // left with less than its guarantee.
 func TestS4_WhatWasLentIsGivenBack(t *testing.T) {
 	d := shared(t, berth.Config{}, func(a, b *quota.Queue) { a.Guarantee, b.Guarantee = gpuMilli(2), gpuMilli(4) })
@@ -425,8 +425,8 @@ func TestS7_NobodySlipsInByQuota(t *testing.T) {
 	require.Equal(t, berth.ReplicaPending, d.explain("reserved").State)
 }
 
-// One to whom its place is owed does not take that of another to whom it is owed as well.
-func TestS7_WhatIsOwedIsNotTakenByWhatIsOwed(t *testing.T) {
+// A queue within its guarantee does not take the place of another within its own.
+func TestS7_WhatIsDueIsNotTakenByWhatIsDue(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "c"}})
 	d.runs(one("c", "c0", 2), one("c", "c1", 2, writesCheckpoints), one("c", "spared", 4, func(j *berth.Job) { j.MinRuntime = berth.Day }))
@@ -459,8 +459,8 @@ func TestS8_RoomForAGangThatIsAlone(t *testing.T) {
 	require.Len(t, d.explain("v3").Members, 1, "nothing would be won by its end")
 }
 
-// Those who need only wait for somebody who goes anyway keep no pass awake, however many.
-func TestL1_WaitingForWhoGoesAnyway(t *testing.T) {
+// Jobs that need only wait for another that goes anyway keep no pass awake, however many.
+func TestL1_WaitingForAJobThatGoesAnyway(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
 	d.pooled("x", 64)
 	d.pooled("y", 1)
@@ -476,7 +476,7 @@ func TestL1_WaitingForWhoGoesAnyway(t *testing.T) {
 	require.Greater(t, wake, d.now)
 }
 
-// With a fixed demand there is an end to it: who had to yield does not take the place back,
+// With a fixed demand there is an end to it: a victim does not take the place back,
 // of whatever class it is.
 func TestL2_NobodyTakesItBack(t *testing.T) {
 	d := shared(t, berth.Config{}, func(a, b *quota.Queue) { a.Guarantee, b.Guarantee = nil, nil })

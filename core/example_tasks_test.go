@@ -67,7 +67,7 @@ func Example_divideGPUs() {
 		sched, 0, berth.PolicyChanged{Policy: berth.Policy{Geometry: []berth.Geometry{adaptive}}},
 		berth.JobSubmitted{Job: berth.Job{
 			ID: "notebook", Queue: "research",
-			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{MIG: "3g.40gb"}}},
+			Groups: []berth.Group{{Members: 1, Claim: berth.MIGInstance("3g.40gb")}},
 		}},
 	)
 	wake := berth.Time(0)
@@ -210,13 +210,13 @@ func ExampleCore_Lost() {
 	mustApply(sched, 1000, berth.NodeLost{Node: "n1", Reason: "power"})
 	for _, loss := range sched.Lost() {
 		for _, m := range loss.Members {
-			fmt.Printf("forget %s life %d on %s: %s\n", loss.Job, loss.Incarnation, m.Node, loss.Cause.Detail)
+			fmt.Printf("forget %s incarnation %d on %s: %s\n", loss.Job, loss.Incarnation, m.Node, loss.Cause.Detail)
 		}
 	}
 	pass(sched, 1000)
 	// Output:
 	// 0s: bind llm n1[0-7] (fits)
-	// forget llm life 1 on n1: node n1 lost: power
+	// forget llm incarnation 1 on n1: node n1 lost: power
 	// 1s: bind llm n2[0-7] (fits)
 }
 

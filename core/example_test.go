@@ -36,7 +36,7 @@ func hgx(id berth.NodeID) berth.Event {
 func training(id berth.JobID, members int) berth.JobSubmitted {
 	return berth.JobSubmitted{Job: berth.Job{
 		ID: id, Queue: "research", Checkpoint: berth.Checkpoint{Supported: true},
-		Groups: []berth.Group{{Members: members, Claim: berth.Claim{GPUs: 8}}},
+		Groups: []berth.Group{{Members: members, Claim: berth.WholeGPUs(8)}},
 	}}
 }
 
@@ -79,7 +79,7 @@ func Example() {
 	}
 	for _, order := range orders {
 		bind := order.(berth.Bind)
-		fmt.Printf("order %d: bind %s, life %d\n", bind.ID, bind.Job, bind.Incarnation)
+		fmt.Printf("order %d: bind %s, incarnation %d\n", bind.ID, bind.Job, bind.Incarnation)
 		for _, m := range bind.Members {
 			fmt.Printf("  member %d on %s, GPUs %s\n", m.Index, m.Node, m.GPUs)
 		}
@@ -88,7 +88,7 @@ func Example() {
 	mustApply(sched, 9000, berth.JobFinished{Job: "llm", Incarnation: 1})
 	fmt.Println("free GPUs:", sched.Report().GPUs.FreeMilli/1000)
 	// Output:
-	// order 1: bind llm, life 1
+	// order 1: bind llm, incarnation 1
 	//   member 0 on n1, GPUs 0-7
 	//   member 1 on n2, GPUs 0-7
 	// free GPUs: 16
@@ -108,12 +108,12 @@ func ExampleCore_Explain() {
 	}
 	reason := why.Replicas[0].Reason
 	fmt.Println(reason.Code)
-	fmt.Println(reason.Text)
+	fmt.Println(reason)
 	fmt.Println(reason.Remedy)
 	// Output:
 	// gpus
-	// 0 of 1 member of the gang (8 GPUs each) fit now
-	// free GPUs for 1 more member, 8 GPUs each
+	// the gang (8 GPUs) does not fit now; no running jobs that may be preempted for it would free enough
+	// free GPUs for 1 more member (8 GPUs)
 }
 
 // What would the core do if that node went? Nothing is changed by asking.
@@ -127,11 +127,11 @@ func ExampleCore_WhatIf() {
 	}
 	for _, order := range orders {
 		bind := order.(berth.Bind)
-		fmt.Printf("%s would start again on %s, life %d\n", bind.Job, bind.Members[0].Node, bind.Incarnation)
+		fmt.Printf("%s would start again on %s, incarnation %d\n", bind.Job, bind.Members[0].Node, bind.Incarnation)
 	}
 	// Output:
 	// 0s: bind llm n1[0-7] (fits)
-	// llm would start again on n2, life 2
+	// llm would start again on n2, incarnation 2
 }
 
 // A refusal names the event, the field and the reason, and changes nothing.
@@ -155,7 +155,7 @@ func ExampleCore_StartPlan() {
 	for _, id := range []berth.JobID{"a", "b", "c"} { // a and b fill n1, c half of n2
 		mustApply(sched, 0, berth.JobSubmitted{Job: berth.Job{
 			ID: id, Queue: "research", Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Minute},
-			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 4}}},
+			Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(4)}},
 		}})
 	}
 	pass(sched, 0)

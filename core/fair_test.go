@@ -36,7 +36,7 @@ func (d *divided) of(queue berth.QueueID, id berth.JobID, gpus int) {
 	d.tell(berth.JobSubmitted{Job: berth.Job{ID: id, Queue: queue, Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: gpus}}}}})
 }
 
-// What a queue does not lend stays free for it, and Explain says for whom.
+// What a queue does not lend stays free for it, and Explain names the queue.
 func TestWhatIsNotLentStaysFree(t *testing.T) {
 	d := shared(t, berth.Config{}, func(_, b *quota.Queue) { b.LendingLimit = gpuMilli(1) })
 	for i := range 8 {
@@ -165,6 +165,22 @@ func TestTheLedgerIsTheIntegral(t *testing.T) {
 			require.Empty(r, queues)
 		}
 	})
+}
+
+// What a gang grows by is as busy as the rest of it, until it is told otherwise.
+func TestTheLedgerHasTheActivityOfAGangThatGrows(t *testing.T) {
+	d := shared(t, berth.Config{Ledger: true}, func(_, _ *quota.Queue) {})
+	d.runs(one("b", "fills", 4), one("a", "wide", 1, elastic(6, 2)))
+	d.tell(berth.ActivityReported{Job: "wide", Incarnation: 1, ActiveMilli: 501})
+	d.tell(berth.JobFinished{Job: "fills", Incarnation: 1})
+	orders := d.pass()
+	require.Equal(t, []string{"bind wide grows"}, told(orders))
+	d.carryOut(orders)
+	d.now += 1000
+	d.pass()
+	lines, _ := d.Core.Ledger()
+	at := slices.IndexFunc(lines, func(l berth.LedgerLine) bool { return l.Queue == "a" })
+	require.EqualValues(t, 6*501, lines[at].Active)
 }
 
 // What was settled is forgotten by queue too, also of a queue that is gone; what is in use is not.

@@ -161,7 +161,7 @@ func TestCheckpointsThatAreTold(t *testing.T) {
 	require.EqualValues(t, 7, loses(d))
 }
 
-// Who has to yield may tell of a checkpoint meanwhile: that is no answer.
+// A victim may tell of a checkpoint meanwhile: that is no answer.
 func TestACheckpointByItselfIsNoAnswer(t *testing.T) {
 	d, request := asked(t)
 	d.tell(berth.CheckpointWritten{Job: "low", Incarnation: 1})
@@ -171,7 +171,7 @@ func TestACheckpointByItselfIsNoAnswer(t *testing.T) {
 	require.ErrorIs(t, d.Apply(d.now, berth.CheckpointWritten{Job: "low", Incarnation: 1}), berth.ErrStale)
 }
 
-// Who is asked has the time that its class has.
+// A victim that is asked has the time that its class has.
 func TestGraceGoesByClass(t *testing.T) {
 	d := calmly(t, berth.Preemption{Grace: []berth.Grace{{Class: berth.ClassBatch, Timeout: berth.Hour}, {Class: berth.ClassInteractive}}})
 	interactive := func(j *berth.Job) { j.Class = berth.ClassInteractive }
@@ -184,7 +184,7 @@ func TestGraceGoesByClass(t *testing.T) {
 	require.Equal(t, berth.Time(berth.Hour+33*berth.Minute), d.explain("high").Reason.Reservation.Until)
 }
 
-// Who had to yield runs for longer before it has to again, twice as long each time, up to eight
+// A victim runs for longer before it is evicted again, twice as long each time, up to eight
 // times; and starts over when it has run for long enough.
 func TestARespiteGrows(t *testing.T) {
 	d := calmly(t, berth.Preemption{Cooldown: berth.Minute, Gain: berth.GainPolicy{IgnoreCost: true}})
@@ -220,7 +220,7 @@ func TestARespiteGrows(t *testing.T) {
 	require.Equal(t, m, yields(9))
 }
 
-// The rates bound those who are asked, from rest as many as they say, and then one after the
+// The rates bound the victims that are asked, from rest as many as they say, and then one after the
 // other; a restored core keeps them as well.
 func TestRatesBoundEvictions(t *testing.T) {
 	for name, p := range map[string]berth.Preemption{
@@ -254,7 +254,7 @@ func TestRatesBoundEvictions(t *testing.T) {
 }
 
 // One that needs more than the rate ever lets at once is served when nobody had to yield for long
-// enough; smaller ones do not go before it, and it delays who comes after it.
+// enough; smaller ones do not go before it, and it delays those that come after it.
 func TestRatesLetLargeOnesPass(t *testing.T) {
 	d := calmly(t, berth.Preemption{RateLimit: berth.RateLimit{Evictions: 2, Per: 100}})
 	for i := range 8 {
@@ -275,8 +275,8 @@ func TestRatesLetLargeOnesPass(t *testing.T) {
 	require.Equal(t, berth.JobID("small"), orders[0].Header().Cause.Beneficiary.Job)
 }
 
-// Nobody who had to yield ever makes the one yield for which that was, whatever both have waited
-// for: gains decide when, and never who.
+// No victim ever evicts its beneficiary, whatever both have waited for: gains decide when, and
+// never the victims.
 func TestL2_NoTwoYieldToEachOther(t *testing.T) {
 	drawn.Check(t, func(rt *rapid.T) {
 		d := calmly(t, berth.Preemption{
@@ -319,7 +319,7 @@ func TestL2_NoTwoYieldToEachOther(t *testing.T) {
 	})
 }
 
-// newCalmCore has somebody yield, one that had to before, one for whom it is not worth it yet,
+// newCalmCore has a victim, one that was a victim before, one that it does not pay for yet,
 // and rates that have let as many yield as they let.
 func newCalmCore(t *testing.T) *core.Core {
 	t.Helper()

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// quiet runs passes until the core waits for a fact, and fails if it never does.
+// quiet runs passes until the core waits for an event, and fails if it never does.
 func (d *divided) quiet() []berth.Order {
 	d.Helper()
 	var all []berth.Order
@@ -23,7 +23,7 @@ func (d *divided) quiet() []berth.Order {
 		}
 		d.now = max(wake, d.now)
 	}
-	d.Fatal("still awake after 100 passes without a fact")
+	d.Fatal("still awake after 100 passes without an event")
 	return nil
 }
 
@@ -89,7 +89,7 @@ func TestWaitingInVainIsQuiet(t *testing.T) {
 	require.Empty(t, d.quiet())
 }
 
-// Who is being stopped stood on what was ordered: it cannot be told to have failed.
+// A member that is being stopped stood on what was ordered: that cannot be told to have failed.
 func TestAStoppedMemberProvesItsGPU(t *testing.T) {
 	d := newDivided(t, berth.Geometry{})
 	d.node("n", 1, berth.GPUModeWhole)

@@ -101,7 +101,7 @@ func TestADrainWithoutADeadlineStopsNobody(t *testing.T) {
 	require.Equal(t, []string{"bind job resumed"}, told(orders))
 }
 
-// Who was asked to leave goes on if the drain ends, or the place that was kept goes.
+// A gang that was asked to leave goes on if the drain ends, or the place that was kept goes.
 func TestADrainThatEnds(t *testing.T) {
 	for name, end := range map[string]berth.Event{
 		"uncordoned":         berth.NodeUncordoned{Node: "n1"},
@@ -265,7 +265,7 @@ func TestNothingMovesInVain(t *testing.T) {
 	}
 }
 
-// Who was asked to move goes on where it is when the one that waits needs no room any more, or
+// A gang that was asked to move goes on where it is when its beneficiary needs no room any more, or
 // its new place is gone.
 func TestMovesThatAreCalledOff(t *testing.T) {
 	for name, end := range map[string]berth.Event{
@@ -325,7 +325,7 @@ func TestWhatItTakes(t *testing.T) {
 	require.Equal(t, string(before), string(after))
 }
 
-// Who loses a node keeps the others, member by member, and gets another as close by as there is.
+// A gang that loses a node keeps the others, member by member, and gets another as close as there is.
 func TestOnlyTheLostMembersGoElsewhere(t *testing.T) {
 	sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
 	require.NoError(t, err)
@@ -381,7 +381,7 @@ func TestAGangKeepsWhatItHasLeft(t *testing.T) {
 	require.Equal(t, []string{"bind gang victims-gone"}, told(orders))
 }
 
-// A gang that was asked to leave goes on to, when one dies of whom it can do without.
+// A gang that was asked to leave goes on to, when a surplus member dies.
 func TestAGangThatLeavesMayShrink(t *testing.T) {
 	d := fleetOf(t, "n1", "n2")
 	d.runs(one("q", "gang", 2, members(4), func(j *berth.Job) { j.Groups[0].MinMembers = 2 }, writesCheckpoints))
@@ -416,7 +416,7 @@ func newMovingCore(t *testing.T) *core.Core {
 	return d.Core
 }
 
-// What it would take at another instant, or after facts, is answered for what the fleet has and
+// What it would take at another instant, or after events, is answered for what the fleet has and
 // what is due then.
 func TestWhatItTakesLaterOn(t *testing.T) {
 	d := fleetOf(t, "n1")
@@ -445,7 +445,7 @@ func TestWhatItTakesLaterOn(t *testing.T) {
 	require.True(t, takes.Fits, takes.Text)
 }
 
-// A deadline that comes nearer holds for those as well who were asked to leave before.
+// A deadline that comes nearer holds for gangs that were asked to leave before as well.
 func TestADrainThatIsHastened(t *testing.T) {
 	d := fleetOf(t, "n1", "n2")
 	d.runs(one("q", "job", 8, writesCheckpoints))

@@ -186,7 +186,7 @@ func TestBackfillLeavesInTime(t *testing.T) {
 	silent := h.job("silent", 1, 8, 0)
 	important := h.job("important", 1, 4, 3*berth.Hour, func(j *berth.Job) { j.Class = berth.ClassInteractive })
 	h.minute()
-	require.NotZero(t, h.started[important], "who ranks above the gang need not wait for it")
+	require.NotZero(t, h.started[important], "a job that ranks above the gang need not wait for it")
 	require.Zero(t, h.started[short], "and took the node")
 	require.Equal(t, berth.ReasonGPUs, h.explain(long).Reason.Code)
 	h.tell(berth.JobCancelled{Job: important})
@@ -226,7 +226,7 @@ func TestD4_ExplainLeavesNoTrace(t *testing.T) {
 	require.NoError(t, h.core.Check())
 }
 
-// Nobody is placed on nodes that are reserved in advance who is expected to be there
+// No job is placed on nodes that are reserved in advance that is expected to be there
 // still when the reservation starts, but for the queue that it is for.
 func TestAdvanceReservation(t *testing.T) {
 	h := newHarbour(t, berth.Config{Levels: []string{"rack"}})

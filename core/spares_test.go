@@ -67,7 +67,7 @@ func onto(t *testing.T, a berth.Order) []berth.NodeID {
 	return list
 }
 
-// Spares are spread over the leaves, and nobody gets them who has lost nothing.
+// Spares are spread over the leaves, and no gang gets them that has lost nothing.
 func TestSparesAreKeptFree(t *testing.T) {
 	d := standing(t, kept(300), 3, "a", "b")
 	d.pass()
@@ -86,12 +86,12 @@ func TestSparesAreKeptFree(t *testing.T) {
 
 // resumesInItsLeaf is a core in which a gang of four nodes stands in leaf a, has to go because of
 // what is told about node a3, and is bound again by these orders, on the spare of the leaf.
-func resumesInItsLeaf(t *testing.T, fact berth.Event, cause berth.CauseCode) (d *divided, orders []berth.Order) {
+func resumesInItsLeaf(t *testing.T, event berth.Event, cause berth.CauseCode) (d *divided, orders []berth.Order) {
 	t.Helper()
 	d = standing(t, kept(180), 5, "a", "b")
 	d.pass()
 	d.runs(gang("left", 4, inOneLeaf), gang("right", 4, inOneLeaf))
-	d.tell(fact)
+	d.tell(event)
 	orders = d.pass()
 	require.Equal(t, []string{"release left " + string(cause)}, told(orders))
 	d.carryOut(orders)
@@ -148,7 +148,7 @@ func TestSparesFollowThePolicy(t *testing.T) {
 	require.Empty(t, d.Report().HotSpares)
 }
 
-// What is elastic gets its minimum on spares, and no more; and who preempts takes none.
+// What is elastic gets its minimum on spares, and no more; and a beneficiary takes none.
 func TestSparesAreForMinimums(t *testing.T) {
 	d := standing(t, kept(500), 4, "a")
 	d.pass()

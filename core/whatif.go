@@ -36,9 +36,9 @@ func (c *Core) WhatIf(now berth.Time, events ...berth.Event) ([]berth.Order, err
 // at a copy for which all that is due by then has fallen due, which costs O(state) more. A job
 // that is not known, also because its gang timeout is over by then, or an event that would be
 // refused, is refused.
-func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...berth.Event) (berth.StartPlan, error) {
+func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, events ...berth.Event) (berth.StartPlan, error) {
 	twin := c
-	if len(facts) > 0 || now != c.state.Now {
+	if len(events) > 0 || now != c.state.Now {
 		b, err := c.Snapshot()
 		if err != nil {
 			return berth.StartPlan{}, err
@@ -46,7 +46,7 @@ func (c *Core) StartPlan(now berth.Time, id berth.JobID, replica int, facts ...b
 		if twin, err = c.restoreTwin(b); err != nil {
 			return berth.StartPlan{}, err
 		}
-		for _, e := range facts {
+		for _, e := range events {
 			if err := twin.Apply(now, e); err != nil {
 				return berth.StartPlan{}, err
 			}

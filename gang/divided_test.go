@@ -132,7 +132,7 @@ func (r *room) requireDivided(t require.TestingT, f *Fleet, gpu int) {
 }
 
 // divide divides a GPU of a node anew, or tries to: it is refused if and only if that
-// takes something from who holds it.
+// takes something from a holder.
 func (w *world) divide(t *rapid.T, n *worldNode) {
 	gpu := rapid.IntRange(0, n.GPUs-1).Draw(t, "gpu")
 	d := Partitioning(rapid.SampledFrom([]int{2, 1, 1, 0}).Draw(t, "division"))

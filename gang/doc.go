@@ -54,7 +54,7 @@
 // least from others, by the ranking of the lattice: what the held instances of
 // the GPU leave open is worth the least less. So instances gather on GPUs that are in use,
 // at the starts that are in nobody's way. A divided GPU is never free, and so nothing of
-// it is broken. Instances are isolated from each other; whose they are does not matter.
+// it is broken. Instances are isolated from each other; their tenants do not matter.
 //
 // A member that needs the host alone goes to a node with the fewest free GPUs: of up to 256 such
 // nodes that have room for it, to the one where the least is left over.

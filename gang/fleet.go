@@ -90,7 +90,7 @@ type nodeState struct {
 
 // A slot is what is held of one GPU.
 type slot struct {
-	// The shares of the GPU: how many, whose, and how much they add up to.
+	// The shares of the GPU: how many, of which tenant, and how much they add up to.
 	shares int32
 	milli  int32
 	owner  Owner

@@ -30,7 +30,7 @@ func logged() (snapshot []byte, file *bytes.Buffer) {
 		berth.QueueSet{Queue: quota.Queue{Name: "research"}},
 		berth.JobSubmitted{Job: berth.Job{
 			ID: "train", Queue: "research",
-			Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}},
+			Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}},
 		}},
 	} {
 		w.Applied(1000, event, sched.Apply(1000, event))

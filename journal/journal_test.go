@@ -16,7 +16,7 @@ import (
 )
 
 // record runs a small fleet through a few minutes, with a failed start, a lost
-// node, a refused fact and an idle pass, and returns its journal.
+// node, a refused event and an idle pass, and returns its journal.
 func record(tb testing.TB) (string, journal.Counts, *core.Core) {
 	tb.Helper()
 	sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
@@ -155,18 +155,18 @@ func TestTamperedJournals(t *testing.T) {
 		{"an order left out", drop(firstBind), journal.ErrOrdersDiffer, firstBind + 1, "another order"},
 		{"an order twice", strings.Join(lines[:firstBind+2], "") + strings.Join(lines[firstBind+1:], ""), journal.ErrOrdersDiffer, firstBind + 3, "no such order"},
 		{"the last order of a pass left out", drop(firstBind + 1), journal.ErrOrdersDiffer, firstBind + 2, "1 more orders"},
-		{"another claim in a fact", edit(submitted, `"gpus":1`, `"gpus":2`), journal.ErrOrdersDiffer, firstBind + 1, "another order"},
-		{"another outcome in a fact", edit(reported, `"failed"`, `"done"`), journal.ErrOrdersDiffer, 0, ""},
-		{"a fact left out", drop(submitted), journal.ErrOrdersDiffer, firstBind, "another order"},
-		{"a fact twice", strings.Join(lines[:submitted+1], "") + strings.Join(lines[submitted:], ""), journal.ErrRefused, submitted + 2, "is known already"},
+		{"another claim in an event", edit(submitted, `"gpus":1`, `"gpus":2`), journal.ErrOrdersDiffer, firstBind + 1, "another order"},
+		{"another outcome in an event", edit(reported, `"failed"`, `"done"`), journal.ErrOrdersDiffer, 0, ""},
+		{"an event left out", drop(submitted), journal.ErrOrdersDiffer, firstBind, "another order"},
+		{"an event twice", strings.Join(lines[:submitted+1], "") + strings.Join(lines[submitted:], ""), journal.ErrRefused, submitted + 2, "is known already"},
 		{"a clock that goes back", edit(find(`"now":2500`), `"now":2500`, `"now":1500`), journal.ErrRefused, 0, "is before 2000"},
-		{"an unknown field in a fact", edit(submitted, `"queue"`, `"colour":"red","queue"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
+		{"an unknown field in an event", edit(submitted, `"queue"`, `"colour":"red","queue"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
 		{"an unknown field in a line", edit(submitted, `"now"`, `"then":1,"now"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
-		{"an unknown kind of fact", edit(submitted, `"jobSubmitted"`, `"jobWished"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
+		{"an unknown kind of event", edit(submitted, `"jobSubmitted"`, `"jobWished"`), journal.ErrMalformed, submitted + 1, "is not a known field"},
 		{"a line that is no JSON", edit(submitted, `{"now"`, `now`), journal.ErrMalformed, submitted + 1, "is not JSON"},
-		{"a fact and a pass in one", edit(submitted, `{"now"`, `{"pass":true,"now"`), journal.ErrMalformed, submitted + 1, "is none of"},
+		{"an event and a pass in one", edit(submitted, `{"now"`, `{"pass":true,"now"`), journal.ErrMalformed, submitted + 1, "is none of"},
 		{"a pass that is none", edit(find(`"pass"`), `true`, `false`), journal.ErrMalformed, find(`"pass"`) + 1, "is false"},
-		{"a fact without an instant", edit(submitted, `"now":1000,`, ``), journal.ErrMalformed, submitted + 1, "is none of"},
+		{"an event without an instant", edit(submitted, `"now":1000,`, ``), journal.ErrMalformed, submitted + 1, "is none of"},
 		{"an instant that is text", edit(submitted, `"now":1000`, `"now":"noon"`), journal.ErrMalformed, submitted + 1, "is not a whole number of milliseconds"},
 		{"two objects on a line", edit(submitted, "\n", " {}\n"), journal.ErrMalformed, submitted + 1, "after its end"},
 		{"an empty line", edit(submitted, lines[submitted], "\n"), journal.ErrMalformed, submitted + 1, "ends before"},

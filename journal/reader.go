@@ -135,11 +135,9 @@ func (w *envelope) fields() int {
 func (r *Reader) decode(text []byte) (*envelope, error) {
 	w := new(envelope)
 	if err := strict.Unmarshal(text, w); err != nil {
-		field, reason := strict.Describe(err)
-		if said := new(berth.Error); errors.As(err, &said) {
-			reason = "" // it speaks for itself
-		}
-		return nil, r.malformed(field, reason, err)
+		e := &Error{Line: r.line, Kind: ErrMalformed, Err: err}
+		e.Field, e.Reason = strict.Describe(err, func(own *berth.Error) string { return own.Reason })
+		return nil, e
 	}
 	return w, nil
 }

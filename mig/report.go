@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Report is what NVML tells of how one GPU divides. Whoever asks NVML fills it;
+// A Report is what NVML tells of how one GPU divides. The caller that asks NVML fills it;
 // this package does not link to NVML. Zero and nil mean that NVML did not say.
 type Report struct {
 	// Device is the answer of nvmlDeviceGetName, such as "NVIDIA H100 80GB HBM3".

@@ -16,7 +16,7 @@ import (
 )
 
 // reportOf returns what the driver of a GPU would report if the table were right:
-// in the order of NVML's constants, as who asks them one by one gets it.
+// in the order of NVML's constants, as one question a constant gives it.
 func reportOf(p Product) Report {
 	r := Report{Device: p.DeviceNames[0], PCIDeviceID: p.PCIDeviceIDs[0]}
 	for _, profile := range p.Profiles {

@@ -297,7 +297,7 @@ func TestNVLinkErrors(t *testing.T) {
 	p := hgx()
 	p.gpus[1].state.linkErrors = 7
 	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {
-		require.Empty(t, next(t, m).Findings, "who knows when they were")
+		require.Empty(t, next(t, m).Findings, "nothing tells when they were")
 		p.gpus[1].state.linkErrors = 9
 		o := next(t, m)
 		require.Equal(t, NVLinkHealth{Active: 18, Errors: 18 * 9, NewErrors: 18 * 2}, o.GPUs[1].Links)
@@ -545,7 +545,7 @@ func TestXidsDuringRepair(t *testing.T) {
 	})
 }
 
-// Who is watched anew after a repair is still heard.
+// A GPU that is watched anew after a repair is still heard.
 func TestXidsAfterRepair(t *testing.T) {
 	p := hgx()
 	watching(t, p, MonitorConfig{}, func(t *testing.T, _ *Source, m *Monitor) {

@@ -14,7 +14,7 @@ import (
 // what they run on is taken. Each GPU, and each MIG instance, with such a process becomes
 // a job that runs there already, is never preempted, and is over when the last of them is
 // gone. The job is bound to where it is: no order starts it
-// elsewhere. So the capacity is not touched, the ledger shows who has it,
+// elsewhere. So the capacity is not touched, the ledger shows its holder,
 // and Explain says why a job waits for it. (To call such a GPU failed instead would be a
 // lie with consequences: it would put the node in burn-in, and a GPU in MIG mode would be
 // lost for one process on one instance.) Only a drain of the node gives orders for such a

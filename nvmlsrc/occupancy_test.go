@@ -105,7 +105,7 @@ func TestOccupiedGPUThatFails(t *testing.T) {
 	require.ErrorIs(t, err, berth.ErrUnknown, "it is dropped")
 
 	require.NoError(t, p.Fail(0, "gone"))
-	require.Len(t, o.Events(inventoryOf(t, p), 3, nil), 1, "who was there is gone with it")
+	require.Len(t, o.Events(inventoryOf(t, p), 3, nil), 1, "its processes are gone with it")
 }
 
 // Without a list of our own processes all are others'; a GPU without a UUID goes by its

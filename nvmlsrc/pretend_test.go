@@ -142,7 +142,7 @@ func TestWhatCannotBefallAMachine(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Who does not listen misses what is beyond the backlog, and nothing blocks.
+// A slow listener misses what is beyond the backlog, and nothing blocks.
 func TestBacklog(t *testing.T) {
 	p := hgx()
 	w, err := p.watch()

@@ -138,7 +138,7 @@ func (v Inventory) reported(g *GPU) (table, error) {
 }
 
 // facts returns of a table what decides: nothing about where it comes from, how sure
-// it is and whose it is.
+// it is, and of which product it is.
 func facts(p mig.Product) mig.Product {
 	p.DeviceNames, p.PCIDeviceIDs, p.Notes, p.Sources = nil, nil, nil, nil
 	p.Profiles = slices.Clone(p.Profiles)

@@ -103,7 +103,7 @@ type Chooser struct {
 	ledger    ledger
 	keeping   keeping
 
-	items []item // all who may yield, least harm first
+	items []item // all candidates, least harm first
 	fixed []item // victims of the ranks that are settled
 	below []item // all of the ranks below the one being settled
 	picks []item // victims tried in this rank
@@ -113,7 +113,7 @@ type Chooser struct {
 	total GPUMilliseconds // and those of all ranks that are settled
 
 	list   []item  // the rank in another order, or a part of it
-	stays  []stay  // who of the rank is in which domain
+	stays  []stay  // the candidates of the rank in each domain
 	groups []group // stays by domain
 	shares []share // of the rank in rooms
 	parts  []part  // shares by room

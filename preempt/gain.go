@@ -41,8 +41,8 @@ type Scale struct {
 // and Sleator, 1988, "Competitive snoopy caching"): the time until something ends by itself is
 // unknown. A job that waits (rents) until the wait has cost as much as the victims would lose,
 // and preempts them then (buys), pays at most twice the cost of the best choice in hindsight. That is so with a WaitMilli of 1000 and nothing else; what a
-// class and a turn are worth are head starts, for those whose wait costs more than the
-// GPUs they do not have.
+// class and a turn are worth are head starts, for jobs that lose more by the wait than
+// the GPUs they do not have.
 func (s *Scale) Gain(b *Beneficiary) GPUMilliseconds {
 	waited := Candidate{GPUMilli: s.WaitMilli, Queueing: b.Waited} // thousandths are divided as those of a GPU are
 	value := Candidate{

@@ -94,7 +94,7 @@
 // have to go first.
 //
 // A guarantee is for jobs that fit in it. One that asks for more than is left of it is
-// borrowed for in part, and stands behind those to whose queues theirs is owed: see
+// borrowed for in part, and stands behind those within the guarantee of their queues: see
 // Next. While such jobs are first in a queue, what is left of its guarantee waits with
 // them, or is lent.
 //

@@ -7,7 +7,7 @@ import (
 )
 
 // Sixteen GPUs, three teams: what each has a claim to, and what each may take back
-// from whom.
+// from each other.
 func ExampleShares() {
 	tree := quota.NewTree()
 	for _, q := range []quota.Queue{
@@ -60,7 +60,7 @@ func ExampleShares() {
 	// four for interns: false as beneficiary-over-share
 }
 
-// A month's bill: who used how much, and what of it was more than promised.
+// A month's bill: how much each team used, and what of it was more than promised.
 func ExampleLedger() {
 	const hour = 3_600_000
 	tree := quota.NewTree()

@@ -95,7 +95,7 @@ func (w *want) shared(scarce bool) (base, room int64, weight uint64) {
 //
 // Water filling: the level rises until all is poured. It is found from below, as
 // the root of a concave function by Newton's method: with all children open, the
-// level is amount / weights; those whose room is less are full at it, and what they
+// level is amount / weights; those with less room are full at it, and what they
 // leave raises it for the others, until no more are full. Each round is O(children),
 // and what is still missing falls in each by the weight of the open against that of
 // the filled, so that the rounds are no more than the bits in amounts and weights;

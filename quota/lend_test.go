@@ -166,7 +166,7 @@ func TestGuaranteeBelowSilentQueues(t *testing.T) {
 	require.NoError(t, tree.Discharge(promised, gpus(1)))
 	standing := tree.Standing(nil, promised)
 	require.Len(t, standing, 3)
-	require.Equal(t, Standing{Queue: org, Position: 1, Siblings: 2, Owed: true, Used: 12, Covered: 3, Guaranteed: 4, Weight: 1, Tilt: fullTilt}, standing[0])
+	require.Equal(t, Standing{Queue: org, Position: 1, Siblings: 2, WithinGuarantee: true, Used: 12, Covered: 3, Guaranteed: 4, Weight: 1, Tilt: fullTilt}, standing[0])
 	tree.Deactivate(promised)
 	standing = tree.Standing(standing, sibling)
 	require.Len(t, standing, 2)

@@ -78,7 +78,7 @@ func (t *Tree) Active(i QueueIndex) bool { return t.live(i) && t.nodes[i].active
 //
 // So wherever the paths of two leaves part, a job that is owed comes before one that
 // would be borrowed for. Among those that borrow this is progressive filling, by
-// which weighted max-min shares are reached: each step serves whoever will have the
+// which weighted max-min shares are reached: each step serves the queue that will have the
 // least for its weight, one level at a time. As the job counts, nobody gets ahead
 // by asking for much at once, and nobody waits for ever because of it: while a queue
 // waits, another of the same priority goes first only as long as it has borrowed no
@@ -106,8 +106,8 @@ func (t *Tree) Next() (QueueIndex, bool) {
 // usage, jobs, configuration and names alone, never on indexes.
 func (t *Tree) before(i, j QueueIndex) bool {
 	a, b := &t.nodes[i], &t.nodes[j]
-	if a.turn.owed != b.turn.owed {
-		return a.turn.owed
+	if a.turn.within != b.turn.within {
+		return a.turn.within
 	}
 	if a.config.Priority != b.config.Priority {
 		return a.config.Priority > b.config.Priority

@@ -43,7 +43,7 @@ func TestOwedWithTheNextJob(t *testing.T) {
 		Used: 1, Covered: 1, Guaranteed: 2, Weight: 1, Tilt: fullTilt,
 	}}, tree.Standing(nil, over))
 	require.Equal(t, []Standing{{
-		Queue: within, Position: 1, Siblings: 2, Next: 1, NextCovered: 1, Owed: true,
+		Queue: within, Position: 1, Siblings: 2, Next: 1, NextCovered: 1, WithinGuarantee: true,
 		Used: 1, Covered: 1, Guaranteed: 2, Weight: 1, Tilt: fullTilt,
 	}}, tree.Standing(nil, within))
 

@@ -267,7 +267,7 @@ func TestGuaranteesHoldAtEveryLevel(t *testing.T) {
 }
 
 // TestVictimsAreThoseThatMayBeAsked: the list and the single question agree, on
-// whom, on how much and why; and those first where the paths of two of them part
+// the victims, on how much and why; and those first where the paths of two of them part
 // are further over their share.
 func TestVictimsAreThoseThatMayBeAsked(t *testing.T) {
 	seen := 0

@@ -20,7 +20,7 @@ import (
 //     past use (Tree.Advance): nobody could get more but at the cost of one that
 //     has no more for its weight.
 //  3. Portions are whole multiples of the unit, over the guarantee. What is left of
-//     that goes by units to those whose exact portion was cut by most, and among
+//     that goes by units to the queues with the largest cut of their exact portion, and among
 //     equals in the order of names.
 //
 // A leaf wants its demand, within its limit and guarantee plus borrowing limit; an

@@ -12,9 +12,9 @@ type Standing struct {
 	Position, Siblings int
 	// Next is how many GPUs the job asks for that the queue would serve now, in
 	// thousandths; zero where it was not told (SetNext). NextCovered of them would be
-	// under guarantees, the rest borrowed. Owed: all of them would be.
+	// under guarantees, the rest borrowed. WithinGuarantee: all of them would be.
 	Next, NextCovered int64
-	Owed              bool
+	WithinGuarantee   bool
 	// Priority of the queue.
 	Priority int32
 	// Used GPUs, Covered of them by guarantees, and Guaranteed to it, in thousandths.
@@ -50,7 +50,7 @@ func (t *Tree) standing(i QueueIndex) Standing {
 	n := &t.nodes[i]
 	a, turn := &n.host[gpuID], t.turnOf(n)
 	s := Standing{
-		Queue: i, Next: turn.asks, NextCovered: turn.covered, Owed: turn.owed, Priority: n.config.Priority, Used: a.used, Covered: a.covered(), Guaranteed: a.promised(),
+		Queue: i, Next: turn.asks, NextCovered: turn.covered, WithinGuarantee: turn.within, Priority: n.config.Priority, Used: a.used, Covered: a.covered(), Guaranteed: a.promised(),
 		Weight: n.weight, Tilt: n.history.tilt,
 		Average: n.history.average >> averageBits, Entitled: n.history.entitled,
 	}

@@ -305,7 +305,7 @@ func (p *pair) agree(t *rapid.T) {
 		standing := p.tree.Standing(nil, i)
 		said := standing[len(standing)-1]
 		require.Equal(t, p.twin.standing(name), Standing{
-			Owed: said.Owed, Next: said.Next, NextCovered: said.NextCovered, Position: said.Position, Siblings: said.Siblings,
+			WithinGuarantee: said.WithinGuarantee, Next: said.Next, NextCovered: said.NextCovered, Position: said.Position, Siblings: said.Siblings,
 		}, name)
 		for _, r := range []Resource{GPUMilli, CPUMilli, MemoryMiB, GPUMilliOf("A100"), GPUMilliOf("H100"), GPUMilliOf("B200")} {
 			require.Equal(t, p.twin.used(name, r), p.tree.Used(i, r))

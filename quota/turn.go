@@ -9,12 +9,12 @@ import "math/bits"
 type turn struct {
 	asks    int64 // GPUs in thousandths; 0 where the job was not told
 	covered int64 // how many of them would be under guarantees
-	owed    bool  // all of them would be
+	within  bool  // all of them would be
 }
 
 // turnOf works out the turn of a queue from that of the first of its children. A
 // queue that states no guarantee has it as it is. A job that was not told counts as
-// one of the least size where it is to be owed.
+// one of the least size where it is to be within the guarantee.
 func (t *Tree) turnOf(n *node) turn {
 	first := turn{asks: n.asks}
 	if n.heap.Len() > 0 {
@@ -25,7 +25,7 @@ func (t *Tree) turnOf(n *node) turn {
 		return first
 	}
 	room := max(0, a.guarantee-a.used)
-	return turn{asks: first.asks, covered: min(first.asks, room), owed: max(first.asks, 1) <= room}
+	return turn{asks: first.asks, covered: min(first.asks, room), within: max(first.asks, 1) <= room}
 }
 
 // share is the fraction used/per by which a queue stands among those to which their
@@ -33,7 +33,7 @@ func (t *Tree) turnOf(n *node) turn {
 func (n *node) share() (used, per uint64) {
 	a := &n.host[gpuID]
 	covered := a.covered() + n.turn.covered
-	if n.turn.owed {
+	if n.turn.within {
 		return uint64(covered), uint64(a.promised())
 	}
 	return uint64(a.used + n.turn.asks - covered), uint64(n.weight) * uint64(n.history.tilt)

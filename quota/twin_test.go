@@ -377,7 +377,7 @@ func (w *twin) serve(name string) (undo func()) {
 
 // standing is what Standing says of the order.
 func (w *twin) standing(name string) Standing {
-	s := Standing{Owed: w.owed(name), Next: w.asks[w.nextBelow(name)]}
+	s := Standing{WithinGuarantee: w.owed(name), Next: w.asks[w.nextBelow(name)]}
 	covered := w.covered(name, GPUMilli)
 	undo := w.serve(name)
 	s.NextCovered = w.covered(name, GPUMilli) - covered

@@ -20,7 +20,7 @@ type tally struct {
 	below []*tally
 	// belowFree repeats free of the members below, side by side for the search.
 	belowFree []int
-	// Of the members below, wholeBelow marks those whose domain is whole and has more
+	// Of the members below, wholeBelow marks those with a domain that is whole and has more
 	// than one node's GPUs, openBelow those that are open; opens counts the latter.
 	wholeBelow, openBelow bitset
 	opens                 int

@@ -16,24 +16,24 @@ import (
 // used, and given back when it is empty; while it is bound nobody else is guaranteed anything on
 // that node. Then, in the order of submission, whoever still waits may run on what is idle, in
 // whichever cell: an opportunistic job. It has to yield as soon as a guaranteed one wants its
-// GPUs. So nobody who is first in his queue waits while that has cells for him, but for the time
+// GPUs. So no first job of a queue waits while the queue has cells for it, but for the time
 // in which opportunistic jobs leave.
 //
 // Departures: HiveD divides cells further, each by levels of its own, and lets users say what is
 // opportunistic; here cells are nodes, Buddy divides them where it is the Fit, and a gang of
 // several members may use all cells of its queue, wherever their nodes stand. An opportunistic
-// job becomes a guaranteed one where it stands, when its queue has cells for that and nobody who
+// job becomes a guaranteed one where it stands, when its queue has cells for that and no job that
 // was submitted earlier waits.
 type Cells struct {
 	// cells[queue] are how many nodes of each size it has, the smallest first.
 	cells map[berth.QueueID][]cells
 	queue map[berth.QueueID]*virtual
 	names []berth.QueueID
-	// bound is who has a node; nil: nobody. held are the places, in this pass, of guaranteed jobs
+	// bound is the queue that has a node; nil: none. held are the places, in this pass, of guaranteed jobs
 	// for which others have to leave.
 	bound []*virtual
 	held  []Placement
-	// plans are the places for which others were told to leave, by who waits for them: it
+	// plans are the places for which others were told to leave, by the job that waits for them: it
 	// keeps to its place, or others would leave in vain.
 	plans map[*Job]Placement
 }
@@ -95,7 +95,7 @@ func (c *Cells) Pass(p *Pass) {
 	}
 }
 
-// bind finds out which nodes are bound, from who runs there or is to, and what cells are left.
+// bind finds out which nodes are bound, from the jobs that run there or are to, and which cells are left.
 func (c *Cells) bind(p *Pass, waiting []*Job) {
 	c.bound, c.held = make([]*virtual, p.Nodes()), nil
 	for _, name := range c.names {
@@ -114,11 +114,11 @@ func (c *Cells) bind(p *Pass, waiting []*Job) {
 			c.use(p, c.queue[j.Spec.Queue], at)
 		}
 	}
-	c.plans = plans // of those who are gone, none is left
+	c.plans = plans // of jobs that are gone, none is left
 }
 
 // promote makes opportunistic jobs guaranteed ones, where they stand, if their queue has cells for
-// that: those that were submitted before everybody who waits in it.
+// that: those that were submitted before all that wait in it.
 func (c *Cells) promote(p *Pass, waiting []*Job) {
 	first := map[berth.QueueID]int{}
 	for _, j := range waiting {
@@ -215,7 +215,7 @@ func (c *Cells) place(p *Pass, j *Job) Placement {
 }
 
 // idlest are nodes of a size that are bound to nobody, as many as there are cells, those first
-// of which the most is free, or will be when those have left who are on their way out.
+// of which the most is free, or will be when the jobs on their way out have left.
 func (c *Cells) idlest(p *Pass, left cells) []int {
 	soon := slices.Clone(p.Free)
 	for _, j := range p.s.leaving {
@@ -231,7 +231,7 @@ func (c *Cells) idlest(p *Pass, left cells) []int {
 	return list[:min(max(left.nodes, 0), len(list))]
 }
 
-// take starts a job on a place in its cells, or has those leave who are there.
+// take starts a job on a place in its cells, or has the jobs that are there leave.
 func (c *Cells) take(p *Pass, j *Job, at Placement, opportunists []*Job) {
 	c.use(p, c.queue[j.Spec.Queue], at)
 	if p.Free.has(at) {

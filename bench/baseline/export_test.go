@@ -6,7 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// A WatchedEASY notes when those who were first in the queue were to start at the latest.
+// A WatchedEASY notes when the first jobs of the queue were to start at the latest.
 type WatchedEASY struct {
 	EASY
 	Promised map[*Job]berth.Time
@@ -23,7 +23,7 @@ func (w *WatchedEASY) Pass(p *Pass) {
 	}
 }
 
-// Broken lists those who started later.
+// Broken lists the jobs that started later.
 func (w *WatchedEASY) Broken() (list []string) {
 	for j, at := range w.Promised {
 		if j.Since > at {
@@ -33,8 +33,8 @@ func (w *WatchedEASY) Broken() (list []string) {
 	return list
 }
 
-// A WatchedCells notes who is first in his queue and waits though that has cells for him, longer
-// than until the next pass: he may have become the first in the course of one.
+// A WatchedCells notes first jobs of a queue that wait though the queue has cells for them, longer
+// than until the next pass: a job may have become the first in the course of one.
 type WatchedCells struct {
 	*Cells
 	Broken []string

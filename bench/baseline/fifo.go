@@ -7,8 +7,8 @@ type FIFO struct{}
 // Pass implements Policy.
 func (FIFO) Pass(p *Pass) { p.startInOrder() }
 
-// startInOrder starts those who wait until one finds no place, and returns that one and those
-// who come after it.
+// startInOrder starts waiting jobs until one finds no place, and returns that one and those
+// that come after it.
 func (p *Pass) startInOrder() []*Job {
 	list := p.Waiting()
 	for i, j := range list {

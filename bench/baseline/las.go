@@ -72,8 +72,8 @@ func (l LAS) level(served int64) int {
 }
 
 // takeOver has those of the given jobs that come after one that waits yield to it, as far as
-// they are in its way, and holds the place: what is free and what those leave who are on their way
-// out. It reports whether there is such a place.
+// they are in its way, and holds the place: what is free and what jobs on their way out
+// leave. It reports whether there is such a place.
 func (p *Pass) takeOver(j *Job, running []*Job) bool {
 	space := slices.Clone(p.Free)
 	for _, leaving := range p.Leaving() {

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// A Policy says in each pass who starts where, and who has to yield.
+// A Policy says in each pass which jobs start where, and which have to leave.
 type Policy interface {
 	Pass(*Pass)
 }
@@ -49,11 +49,11 @@ func (s *Scheduler) Schedule(now berth.Time) ([]berth.Order, error) {
 // Now is the instant of the pass.
 func (p *Pass) Now() berth.Time { return p.s.now }
 
-// Waiting lists those who wait, in the order of their submission: who had to yield stands where it
+// Waiting lists the jobs that wait, in the order of their submission: a victim stands where it
 // stood before. Policies may start some while they go through it.
 func (p *Pass) Waiting() []*Job { return slices.Clone(p.s.waiting) }
 
-// Running lists those who hold GPUs and are not on their way out, in the order in which they
+// Running lists the jobs that hold GPUs and are not on their way out, in the order in which they
 // got them.
 func (p *Pass) Running() []*Job {
 	return slices.DeleteFunc(slices.Clone(p.s.holding), (*Job).leaves)
@@ -62,7 +62,7 @@ func (p *Pass) Running() []*Job {
 // leaves reports whether a job that holds something is on its way out.
 func (j *Job) leaves() bool { return j.phase == asked || j.phase == due || j.phase == stops }
 
-// Leaving lists those who hold GPUs and are on their way out.
+// Leaving lists the jobs that hold GPUs and are on their way out.
 func (p *Pass) Leaving() []*Job { return slices.Clone(p.s.leaving) }
 
 // Nodes is the number of nodes, and All has the GPUs of one of them that takes work.
@@ -98,7 +98,7 @@ func (p *Pass) Start(j *Job, at Placement) {
 	p.orders = append(p.orders, berth.Bind{OrderHeader: h, Members: s.members(j)})
 }
 
-// Hold keeps a place from those who come later in this pass.
+// Hold keeps a place from jobs that come later in this pass.
 func (p *Pass) Hold(at Placement) { p.Free.Take(at) }
 
 // Preempt has a job that runs yield to one that waits: it is asked for a checkpoint if it can
@@ -145,7 +145,7 @@ func (p *Pass) order(j *Job, timeout berth.Duration, cause berth.CauseCode) bert
 	return h
 }
 
-// stopLeaving stops those who are to be.
+// stopLeaving stops the jobs that are to be.
 func (p *Pass) stopLeaving() {
 	for _, j := range slices.Clone(p.s.leaving) {
 		if j.phase == due {
@@ -166,7 +166,7 @@ func (p *Pass) release(j *Job) {
 	p.s.totals.Releases++
 }
 
-// withdraw lets those go on who were asked for a checkpoint for somebody who waits no more.
+// withdraw lets jobs go on that were asked for a checkpoint for a job that waits no more.
 func (p *Pass) withdraw() {
 	for _, j := range slices.Clone(p.s.leaving) {
 		if j.phase != asked || j.yields.phase == waits {

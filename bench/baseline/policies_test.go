@@ -69,8 +69,8 @@ func TestLASWaitsForTheThreshold(t *testing.T) {
 	)))
 }
 
-// Who is not in the way goes on, though he comes last.
-func TestLASSparesWhoIsNotInTheWay(t *testing.T) {
+// A job that is not in the way goes on, though it comes last.
+func TestLASSparesJobsThatAreNotInTheWay(t *testing.T) {
 	policy := baseline.LAS{Thresholds: []int64{4 * 10 * int64(berth.Minute)}}
 	require.Equal(t, map[string]string{
 		"wide":  "0-61", // has to go at 31, is back at 36
@@ -84,7 +84,7 @@ func TestLASSparesWhoIsNotInTheWay(t *testing.T) {
 	)))
 }
 
-// A queue that is alone has all; when another wants its cell, who is there has to leave.
+// A queue that is alone has all; when another wants its cell, the job there has to leave.
 func TestCellsAreThereForTheirQueue(t *testing.T) {
 	policy := baseline.NewCells(map[berth.QueueID]map[int]int{"a": {8: 1}, "b": {8: 1}})
 	two := []berth.Node{box("n1", "r", 8), box("n2", "r", 8)}

@@ -30,7 +30,7 @@ type Scheduler struct {
 	jobs   map[berth.JobID]*Job
 	shapes map[string]int
 	count  int
-	// Those who wait, in the order of their submission; those who hold something; of these,
+	// Jobs that wait, in the order of their submission; jobs that hold something; of these,
 	// those on their way out.
 	waiting, holding, leaving []*Job
 	// orders that are out.
@@ -63,7 +63,7 @@ func (s *Scheduler) Outstanding() []berth.Order {
 // Lost lists nothing: no hardware is lost here.
 func (s *Scheduler) Lost() []berth.Loss { return nil }
 
-// Apply tells a fact. A refusal is a *berth.Error, and changes nothing.
+// Apply tells an event. A refusal is a *berth.Error, and changes nothing.
 func (s *Scheduler) Apply(now berth.Time, e berth.Event) error {
 	err := s.clock(now)
 	if err == nil {
@@ -276,7 +276,7 @@ func (s *Scheduler) vacate(now berth.Time, j *Job) {
 	s.holding, s.leaving = without(s.holding, j), without(s.leaving, j)
 }
 
-// queue puts a job back to its place among those who wait.
+// queue puts a job back to its place among those that wait.
 func (s *Scheduler) queue(j *Job) {
 	j.phase, j.yields = waits, nil
 	at, _ := slices.BinarySearchFunc(s.waiting, j.order, func(j *Job, order int) int { return cmp.Compare(j.order, order) })

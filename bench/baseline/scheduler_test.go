@@ -56,7 +56,7 @@ func TestPoliciesKeepThePromises(t *testing.T) {
 	}
 }
 
-// A policy gives a GPU that somebody has: the checker says which, and to whom.
+// A policy gives a GPU that a job has: the checker says which, and to which job.
 type doubleBooking struct{}
 
 func (doubleBooking) Pass(p *baseline.Pass) {
@@ -69,7 +69,7 @@ func (doubleBooking) Pass(p *baseline.Pass) {
 	}
 }
 
-// A policy that forgets whom it has stop has nobody to yield to.
+// A policy that forgets its victims has no beneficiary.
 type needless struct{}
 
 func (needless) Pass(p *baseline.Pass) {
@@ -108,8 +108,8 @@ func TestEASYDelaysNobody(t *testing.T) {
 	}
 }
 
-// Nobody who is first in his queue waits while that has cells for him, unless others are
-// leaving for him: with jobs of whole nodes that can be counted.
+// No first job of a queue waits while the queue has cells for it, unless others are
+// leaving for it: with jobs of whole nodes that can be counted.
 func TestCellsAreThereForWhoIsFirst(t *testing.T) {
 	drawn.Check(t, func(r *rapid.T) {
 		own := map[berth.QueueID]int{}

@@ -21,8 +21,8 @@
 // do at all is not yet: moving what runs, and making room for a gang that grows. Such scenarios are replayed like the others, and agree as soon as the core
 // does what they expect. [Verdict] tells them apart.
 //
-// Who has to yield to whom is weighed in exchange.go: whom the other scheduler stops is
-// asked about by the rules of package quota, and otherwise what either stops is compared.
+// Victims are weighed in exchange.go: the rules of package quota are asked about the victims of
+// the other scheduler, and otherwise what either stops is compared.
 //
 // # Formats
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// The rules that a difference in who is stopped comes under.
+// The rules that a difference in victims comes under.
 const (
 	// ruleOverShare: with what the other scheduler takes, a queue of the workload that comes
 	// would have more than its fair share.
@@ -38,7 +38,7 @@ const (
 	ruleMixed = "mixed"
 )
 
-// An exchange weighs, for the rules, who might go so that one workload may come: with the
+// An exchange weighs, for the rules, what might go so that one workload may come: with the
 // queues of a scenario and what they use of GPUs, or of what stands for them.
 type exchange struct {
 	tree   *quota.Tree
@@ -123,8 +123,7 @@ func (x *exchange) ours(list []exchanged) []exchanged {
 	return slices.DeleteFunc(slices.Clone(list), func(e exchanged) bool { return !x.own(e) })
 }
 
-// weigh says why those go whom the core stops, and not those whom another scheduler does, or
-// "".
+// weigh says why the core stops its victims, and not those of another scheduler, or "".
 func (x *exchange) weigh(mine, their []exchanged) string {
 	if rule := x.forbidden(their); rule != "" {
 		return rule

@@ -3,7 +3,7 @@ package cases
 import "slices"
 
 // kind is that of the file, or else what the scenario is about as far as it can be
-// told: who yields to whom, or what the jobs ask for.
+// told: victims, or what the jobs ask for.
 func (c *kaiCase) kind() string {
 	if c.Kind != "" {
 		return c.Kind

@@ -149,7 +149,7 @@ func (w *kaiWorld) tell(observed []*kaiGang, used *occupancy) *Error {
 	return nil
 }
 
-// companions submits those whose gang runs, and takes back those whose gang does not.
+// companions submits those of gangs that run, and takes back those of gangs that do not.
 func (w *kaiWorld) companions() error {
 	base := false
 	for i := range w.gangs {

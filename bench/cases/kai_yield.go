@@ -7,7 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// The rules that differences of KAI's scenarios come under in who yields to whom.
+// The rules that differences in the victims of KAI's scenarios come under.
 const (
 	// ruleMoves: what waits fits once something that runs has been moved.
 	ruleMoves = "moves"
@@ -154,7 +154,7 @@ func (c *kaiCase) moves(job int) bool {
 
 // needsMoves reports whether all that differs is that something waits for room, or has not
 // grown into it, which KAI makes by moving what runs: as far as is known of what it did,
-// or as nobody who runs loses anything.
+// or as nothing that runs loses anything.
 func (c *kaiCase) needsMoves(w *kaiWorld, more, fewer []int) bool {
 	moved, lost, room := false, false, c.fleetMilli()
 	for i := range c.Expect {

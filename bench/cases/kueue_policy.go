@@ -8,16 +8,16 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// A kueuePolicy says whom the workloads of a queue may take the place of. The core has
+// A kueuePolicy says which workloads those of a queue may take the place of. The core has
 // the same rules for all queues; but a job that has not run for its MinRuntime yet is left
-// alone, so whom the policy spares has one that does not end.
+// alone, so a job that the policy spares has one that does not end.
 type kueuePolicy struct {
 	// WithinQueue is Never, LowerPriority or LowerOrNewerEqualPriority; absent is Never.
 	WithinQueue string `json:"within_queue"`
 	// Reclaim from other queues of the cohort is Never, LowerPriority or Any; absent is
 	// Never.
 	Reclaim string `json:"reclaim_within_cohort"`
-	// Borrow says, without fair sharing, from whom a workload may take that even then
+	// Borrow says, without fair sharing, from which workloads one may take that even then
 	// borrows.
 	Borrow *struct {
 		Policy    string `json:"policy"`

@@ -11,7 +11,7 @@ import (
 )
 
 // A kueueCase is a scenario of Kueue's preemption: what runs, one workload that comes,
-// and who has to go for it. What its words become:
+// and what has to go for it. What its words become:
 //
 //   - the quota of a queue or a cohort is the guarantee; that of a cohort is what it
 //     states itself and what those below it have. The topmost may not use more, which
@@ -19,13 +19,13 @@ import (
 //   - the first resource that is contended is GPUs, in units of what all its amounts have
 //     in common: a workload is a gang with a member for each. Up to two others are host
 //     memory and host CPU of one more member.
-//   - the policy of the queue of the workload that comes says whom it must leave alone:
+//   - the policy of the queue of the workload that comes says what it must leave alone:
 //     see kueue_policy.go. The strategies of fair sharing have no counterpart: the core
 //     goes by the fair shares themselves.
-//   - who goes first among equals is who was admitted last, and then the smaller name. What
+//   - the first to go among equals was admitted last, and then has the smaller name. What
 //     each would lose is not known, so all write checkpoints that cost the same.
 //
-// Compared is who is stopped for the workload that comes, until it is admitted. Whether it is
+// Compared is what is stopped for the workload that comes, until it is admitted. Whether it is
 // is not told by the file, nor what becomes of the victims.
 type kueueCase struct {
 	ID         string            `json:"id"`
@@ -224,7 +224,7 @@ func (c *kueueCase) run() Result {
 	return r
 }
 
-// play lets a scenario go on for its rounds, and tells who was stopped for the workload that
+// play lets a scenario go on for its rounds, and tells what was stopped for the workload that
 // comes until it was admitted, if it was; not ok: it could not, and the result says why.
 func (c *kueueCase) play(r *Result) (admitted bool, victims []string, ok bool) {
 	w, wrong := c.world()

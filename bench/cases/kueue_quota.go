@@ -265,7 +265,7 @@ func (c *kueueCase) admit(w *world, s *kueueScale, free []berth.MemberPlacement)
 	return nil
 }
 
-// byAge orders what runs so that those who are to go first come last: what is being evicted
+// byAge orders what runs so that the first to go come last: what is being evicted
 // already, then what was admitted last, then the smaller name.
 func (c *kueueCase) byAge() []*kueueWorkload {
 	list := make([]*kueueWorkload, len(c.Admitted))

@@ -45,7 +45,7 @@ func kueueResult(t *testing.T, text string) Result {
 	return set.Run()[0]
 }
 
-// Each rule is told by what is stopped, and by whom it is used.
+// Each rule is told by what is stopped, and by the scheduler that uses it.
 func TestKueueRules(t *testing.T) {
 	one := []string{"a 4 1 LowerPriority Any"}
 	two := []string{"a 2 1 LowerPriority Any", "b 2 1 LowerPriority Any"}
@@ -67,8 +67,8 @@ func TestKueueRules(t *testing.T) {
 		{"less of what ranks higher", kueueFair, one, []string{"a1 a 0 3 0", "a2 a 1 1 0", "in a 2 1 0"}, []string{"a1"}, ruleSmaller, "stops a2"},
 		{"the lower ones", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 1 0", "a3 a -1 1 0", "in a 1 2 0"}, []string{"a1"}, ruleLower, "stops a2 a3"},
 		{"one for two", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 1 1", "a3 a 0 1 1", "in a 1 2 0"}, []string{"a2", "a3"}, ruleGangs, "stops a1"},
-		{"who has more", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 2 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"b2", "a2"}, ruleLess, "stops b2"},
-		{"who is further over", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 4 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "b3 b 0 1 1", "c1 c 0 1 0", "in c 0 1 0"}, []string{"a2"}, ruleFurther, "stops b2"},
+		{"the queue that has more", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 2 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "in c 0 1 0"}, []string{"b2", "a2"}, ruleLess, "stops b2"},
+		{"the queue that is further over", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any", "c 4 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 1", "b1 b 0 1 0", "b2 b 0 1 1", "b3 b 0 1 1", "c1 c 0 1 0", "in c 0 1 0"}, []string{"a2"}, ruleFurther, "stops b2"},
 		{"from both sides", kueueFair, two, []string{"a1 a -1 1 0", "b1 b 0 2 0", "b2 b 0 1 1", "in a 0 2 0"}, []string{"a1", "b2"}, ruleMixed, "stops nobody"},
 		{"wrong", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 1 2 0", "in a 2 2 0"}, []string{"a2"}, ruleLower, "stops a1"},
 		{"no reason", kueueFair, one, []string{"a1 a 0 2 0", "a2 a 0 2 1", "in a 2 2 0"}, []string{"a1"}, "", "stops a2"},
@@ -81,7 +81,7 @@ func TestKueueRules(t *testing.T) {
 	}
 }
 
-// Whom the policy of a queue spares is left alone.
+// A job that the policy of a queue spares is left alone.
 func TestKueuePolicy(t *testing.T) {
 	for _, c := range []struct {
 		name, algorithm   string
@@ -100,7 +100,7 @@ func TestKueuePolicy(t *testing.T) {
 		{"the last first", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 -3", "in b 0 1 0"}, []string{"a1"}},
 		{"then the lower", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any"}, []string{"a1 a 1 1 0", "a2 a 0 1 0", "in b 0 1 0"}, []string{"a2"}},
 		{"then the smaller name", kueueFair, []string{"a 1 1 Never Any", "b 1 1 Never Any"}, []string{"a1 a 0 1 0", "a2 a 0 1 0", "in b 0 1 0"}, []string{"a1"}},
-		{"who borrows takes from nobody", "classical", []string{"a 0 1 Never Any", "b 2 1 Never Any", "c 2 1 Never Any"}, []string{"a1 a 0 4 0", "in b 1 3 0"}, nil},
+		{"a queue that borrows takes from none", "classical", []string{"a 0 1 Never Any", "b 2 1 Never Any", "c 2 1 Never Any"}, []string{"a1 a 0 4 0", "in b 1 3 0"}, nil},
 	} {
 		r := kueueResult(t, kueueText(c.algorithm, c.queues, c.workloads, c.victims...))
 		require.NoError(t, r.Err, c.name)

@@ -37,10 +37,10 @@ func newWorld(sched *core.Core) *world {
 	}
 }
 
-// atOnce is how the schedulers stop what runs whose scenarios are replayed: whoever may take
-// from others does so in the next round. None of them weighs what is lost, spares for longer
-// who had to yield before, or bounds how many have to in a time; what a scenario says about
-// who runs in the end says nothing about when it would have been worth it.
+// atOnce is how the schedulers of the replayed scenarios stop what runs: a job that may take
+// from others does so in the next round. None of them weighs what is lost, spares
+// former victims for longer, or bounds their number in a time; what a scenario says about
+// what runs in the end says nothing about when it would have been worth it.
 func atOnce() berth.Preemption {
 	return berth.Preemption{Cooldown: -1, Gain: berth.GainPolicy{IgnoreCost: true, Queueing: -1}}
 }

@@ -54,8 +54,8 @@ func (j *Job) Lost() int64 { return j.Held - int64(j.Runtime)*int64(j.GPUs) }
 // A Slot is what was on average in an interval of time, in GPUs.
 type Slot struct {
 	Held, Free float64
-	// Idle GPUs are free, and somebody waits who asks for as many. Stranded ones are free on
-	// nodes on which no member of anybody who waits fits by itself.
+	// Idle GPUs are free, and a job waits that asks for as many. Stranded ones are free on
+	// nodes on which no member of a waiting job fits by itself.
 	Idle, Stranded float64
 	// Waiting is the number of jobs that wait.
 	Waiting float64
@@ -176,7 +176,7 @@ func (b *Book) submit(now berth.Time, spec *berth.Job) {
 	b.waits(j, 1)
 }
 
-// waits counts a job among those who wait, or no longer.
+// waits counts a job among those that wait, or no longer.
 func (b *Book) waits(j *Job, sign int) {
 	b.waiting += sign
 	b.asked += sign * j.GPUs

@@ -1,5 +1,5 @@
 // Package life tells how a workload fared under a scheduler, from the submission of its first job to the end of
-// its last: who waited for how long, what was in use, what was free and of no use, who was
+// its last: which jobs waited for how long, what was in use, what was free and of no use, which were
 // stopped. It is how whole policies are compared: any berth.Scheduler plays the same jobs on the
 // same fleet.
 //

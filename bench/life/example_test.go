@@ -17,7 +17,7 @@ func Example() {
 		return sim.Arrival{At: at, Runtime: runtime, Event: berth.JobSubmitted{Job: berth.Job{
 			ID: id, Queue: "research", Class: class,
 			Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Minute},
-			Groups:     []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}},
+			Groups:     []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}},
 		}}}
 	}
 	workload := &life.Workload{

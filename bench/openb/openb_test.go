@@ -107,7 +107,7 @@ func TestQueue(t *testing.T) {
 	require.Contains(t, strings.Join(dropped, "\n"), " -")
 
 	queued, patient := play(Options{Queue: run.Arrived})
-	require.Len(t, queued, patient.Placed, "who waits is not told of")
+	require.Len(t, queued, patient.Placed, "a task that waits is not told of")
 	pairs := 0
 	for i, line := range queued {
 		var pod int

@@ -9,7 +9,7 @@ type Options struct {
 	Learn bool
 	// Queue, unless zero, has tasks wait instead of being dropped. The queue is gone through after each
 	// so many arrivals, and after the last: those that ask for the most GPUs first, of equals the one
-	// that came first. Who fits nowhere waits on.
+	// that came first. A task that fits nowhere waits on.
 	Queue int
 	// Moves is the most tasks that may move to make room for one that fits nowhere; see bench.Mover.
 	// MovesInAll, unless zero, is the most moves in all.

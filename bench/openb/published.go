@@ -22,7 +22,7 @@ func (t *Trace) Published(policy string) (unallocated float64, ok bool) {
 // A publishedTrace is a list of tasks with the published list of nodes, and its figures in the order of
 // publishedPolicies.
 type publishedTrace struct {
-	tasks       string // its name, for those who read the figures
+	tasks       string // its name, for readers of the figures
 	checksum    uint32
 	unallocated [len(publishedPolicies)]float64
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// A book is kept from facts and orders alone: the fleet, who waits since when, and
-// who holds what.
+// A book is kept from events and orders alone: the fleet, the
+// jobs that wait since when, and what each holds.
 type book struct {
 	nodes    map[berth.NodeID]*nodeBook
 	capacity int64 // milli-GPU of all nodes
@@ -330,7 +330,7 @@ func (b *book) reported(now berth.Time, e berth.OrderReported) {
 	}
 	order := b.orders[e.Order]
 	if order == nil {
-		return // a checkpoint, written or not: who was asked for it runs on
+		return // a checkpoint, written or not: the job runs on
 	}
 	h := order.Header()
 	var members []berth.MemberPlacement

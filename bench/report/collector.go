@@ -42,14 +42,14 @@ func NewCollector(core func() berth.Scheduler) *Collector {
 	return &Collector{core: core, interval: firstInterval, mapHeld: -1, book: newBook()}
 }
 
-// Applied sees a fact and what the core answered.
+// Applied sees an event and what the core answered.
 func (c *Collector) Applied(now berth.Time, e berth.Event, err error) {
 	c.advance(now)
 	if err != nil {
 		c.run.Refused++
 		return
 	}
-	c.run.Facts++
+	c.run.Events++
 	c.book.applied(now, e)
 }
 

@@ -2,7 +2,7 @@
 // and a page with plots for the browser.
 //
 // A [Collector] is an observer: it is shown what the core was told and what it
-// ordered, and keeps its own books of who waits and who holds what. It compares
+// ordered, and keeps its own books of the jobs that wait and of what each holds. It compares
 // them with the core's at every sample, so a report that comes out is one on which
 // both agree.
 //
@@ -22,7 +22,7 @@
 // The wait of a replica is the time from when it was asked for to the pass that
 // first gave it a place. Percentiles are over those that were placed; how many
 // still wait stands beside them. Allocation is the part of the fleet's GPUs that is
-// held, weighted by time. Stranded GPUs are free ones on which no member of anybody
-// who waits fits by itself, as berth.FleetReport has it: the fragmentation that
-// those who wait see.
+// held, weighted by time. Stranded GPUs are free ones on which no member of a
+// waiting job fits by itself, as berth.FleetReport has it: the fragmentation that
+// waiting jobs see.
 package report

@@ -44,7 +44,7 @@ func (b *book) chart(now berth.Time) Map {
 	return m
 }
 
-// fill enters who holds what into the views of the nodes.
+// fill enters the holders into the views of the nodes.
 func (b *book) fill(at map[berth.NodeID]*NodeView) {
 	for _, id := range slices.Sorted(maps.Keys(b.jobs)) {
 		j := b.jobs[id]

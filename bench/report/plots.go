@@ -10,7 +10,7 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// allocationPlot shows who held the GPUs over time, as areas on top of each other
+// allocationPlot shows which jobs held the GPUs over time, as areas on top of each other
 // under the line of what there is.
 func allocationPlot(r *Run) string {
 	p := newPlot(1080, 340, "GPUs held over time by kind of job")

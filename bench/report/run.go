@@ -28,9 +28,9 @@ type Run struct {
 	// samples, and stands until the next. Peak is the most that was held at any instant.
 	Capacity, Held, Stranded float64
 	Peak                     int64
-	// Facts that were accepted, and that were refused.
-	Facts, Refused int
-	Passes, Orders int
+	// Events that were accepted, and that were refused.
+	Events, Refused int
+	Passes, Orders  int
 	// Searches for a place, whether there was one or not: the decisions.
 	Searches int64
 }
@@ -122,7 +122,7 @@ type GPUView struct {
 	Holders []Holder
 }
 
-// A Holder is who holds a GPU, or a part of it.
+// A Holder is a job that holds a GPU, or a part of it.
 type Holder struct {
 	Job      berth.JobID
 	Replica  int

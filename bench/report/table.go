@@ -11,7 +11,7 @@ import (
 )
 
 // WriteTable writes the run as text: a row for each category, the fleet's figures,
-// and who waits longest and why.
+// and which jobs wait longest and why.
 func WriteTable(w io.Writer, r *Run) error {
 	var b, rows strings.Builder
 	t := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -66,7 +66,7 @@ func (r *Run) figures() []figure {
 			"on average of %s; %s at the peak", plural(int(r.Capacity/1000+0.5), "GPU"), count(int(r.Peak/1000)),
 		)},
 		{"fragmentation", percent(r.Stranded, r.Capacity), "on average free, but too fragmented for any waiting job"},
-		{"events", count(r.Facts), fmt.Sprintf("accepted, %s refused", count(r.Refused))},
+		{"events", count(r.Events), fmt.Sprintf("accepted, %s refused", count(r.Refused))},
 		{"passes", count(r.Passes), "gave " + plural(r.Orders, "order")},
 	}
 	decisions := figure{"decisions", count(int(r.Searches)), "searches for a place, found or not"}

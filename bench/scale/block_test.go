@@ -141,7 +141,7 @@ func BenchmarkBlockGangSearch(b *testing.B) {
 	})
 }
 
-// BenchmarkBlockGangLife is a whole life through the core: three facts and a pass.
+// BenchmarkBlockGangLife is a whole life through the core: three events and a pass.
 // ns/pass is the pass that places the gang and gives the order.
 func BenchmarkBlockGangLife(b *testing.B) {
 	eachBlockFleet(b, func(b *testing.B, free []int) {

@@ -36,7 +36,7 @@ var lives = []struct {
 	members, each int
 }{{"one-GPU", 1, 1}, {"one-node", 1, 8}, {"gang-of-512", 64, 8}}
 
-// BenchmarkLife measures whole lives on each fleet. One op is a life: three facts,
+// BenchmarkLife measures whole lives on each fleet. One op is a life: three events,
 // a pass, an order.
 func BenchmarkLife(b *testing.B) {
 	for _, l := range lives {

@@ -25,11 +25,11 @@
 //     waiting for capacity.
 //
 //   - BenchmarkCompletion: one job finishes while up to 100,000 wait, and a pass
-//     finds who may start. The searches do not grow with who waits; making ready,
+//     finds what may start. The searches do not grow with what waits; making ready,
 //     and blocking again, a bucket in each of 300 queues is what the rest goes to.
 //
 //   - BenchmarkVictims: 500 full nodes of mixed jobs, from single GPUs to gangs of 32
-//     nodes, and a pass that finds who has to yield to a gang, among its own queue or
+//     nodes, and a pass that finds victims for a gang, among its own queue or
 //     among borrowers, and asks them.
 //
 //   - BenchmarkLoss: a gang of 2,048 nodes loses one, is stopped, and goes on with a spare.

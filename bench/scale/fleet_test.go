@@ -123,7 +123,7 @@ func newCore(tb testing.TB, free []int) *core.Core {
 	for i := range gpus {
 		gpus[i] = berth.GPU{Product: "H100-80GB", MemoryMiB: 80 << 10, ComputeCapability: berth.ComputeCapability{Major: 9}}
 	}
-	// What runs is its queue's own, so that nobody who waits may take its place.
+	// What runs is its queue's own, so that no waiting job may take its place.
 	all := quota.Amounts{quota.GPUMilli: int64(len(free)) * gpusPerNode * 1000}
 	tell(tb, sched, berth.QueueSet{Queue: quota.Queue{Name: "running", Guarantee: all}})
 	for i := range free {

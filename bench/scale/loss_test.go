@@ -20,9 +20,9 @@ type losing struct {
 	nodes map[berth.NodeID]berth.Node
 	on    []berth.MemberPlacement
 	round int
-	// fact is what it took from the loss to the orders, and resume from the end of the last
+	// event is what it took from the loss to the orders, and resume from the end of the last
 	// order to the Bind.
-	fact, resume time.Duration
+	event, resume time.Duration
 }
 
 func newLosing(tb testing.TB, nodes int) *losing {
@@ -76,7 +76,7 @@ func (l *losing) lose() bool {
 	start := time.Now()
 	tell(l.tb, l.core, berth.NodeLost{Node: lost})
 	actions := pass(l.tb, l.core)
-	l.fact += time.Since(start)
+	l.event += time.Since(start)
 	for _, a := range actions {
 		if _, ok := a.(berth.Release); ok {
 			l.on = nil
@@ -95,14 +95,14 @@ func BenchmarkLoss(b *testing.B) {
 	for _, nodes := range []int{256, 2069} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			l := newLosing(b, nodes)
-			l.fact, l.resume = 0, 0
+			l.event, l.resume = 0, 0
 			b.ReportAllocs()
 			for b.Loop() {
 				if !l.lose() {
 					b.Fatal("the gang does not go on")
 				}
 			}
-			b.ReportMetric(float64(l.fact.Nanoseconds())/float64(b.N), "ns-to-release")
+			b.ReportMetric(float64(l.event.Nanoseconds())/float64(b.N), "ns-to-release")
 			b.ReportMetric(float64(l.resume.Nanoseconds())/float64(b.N), "ns-to-bind")
 		})
 	}

@@ -81,7 +81,7 @@ func (c *crowd) reserve(tb testing.TB) {
 // complete finishes a job that leaves a node empty and runs a pass, which binds one
 // that waited: or none, or several, where nodes are kept for a gang. To keep the
 // crowd as it is, as many others of their kinds are submitted. It returns how long the
-// fact and the pass took, and how many were bound.
+// event and the pass took, and how many were bound.
 func (c *crowd) complete(tb testing.TB, number int) (spent time.Duration, bound int) {
 	id := c.full[0]
 	c.full = c.full[1:]

@@ -31,7 +31,7 @@ func TestDLRMInstances(t *testing.T) {
 	require.Equal(t, 1, jobOf(t, jobs[2]).Groups[0].Claim.GPUs)
 }
 
-// TestRowSeesOtherColumns: what no core can be told is there for who wants it.
+// TestRowSeesOtherColumns: what no core can be told is there for readers.
 func TestRowSeesOtherColumns(t *testing.T) {
 	seen := map[berth.JobID][]string{}
 	readDLRM.jobs(t, "max_instance_per_node,rdma_request,"+dlrmHeader+

@@ -41,7 +41,7 @@ const openBName = "openb"
 //   - pod_phase: not used; it says how the task stood when the trace was taken.
 //
 // All tasks are of one queue without limits and of one tenant, because the trace
-// does not tell who owns what: any two tasks may share a GPU, as they did.
+// does not tell the owners: any two tasks may share a GPU, as they did.
 //
 // As recorded the trace keeps few of its GPUs busy at any time, because its tasks are a
 // sample over five months; compressed some thousand times, it fills them. Tasks are in order

@@ -25,7 +25,7 @@ import (
 // Jobs have no names there; they are called philly-N after the line they stand in.
 //
 // The trace does not tell: the fleet (the paper has some 2,490 GPUs in machines of two and
-// of eight), what each virtual cluster was entitled to, CPU and memory, who checkpoints,
+// of eight), what each virtual cluster was entitled to, CPU and memory, which jobs checkpoint,
 // how jobs ended, and of those that were retried how often. All jobs are of class Batch.
 //
 // Rows are far out of order, by up to 105 days, so all are kept until the last is read:

@@ -189,7 +189,7 @@ func sun(t berth.Time) float64 {
 	return 0.5 - 0.5*math.Cos(2*math.Pi*(hour(t)-4)/24)
 }
 
-// office is the presence of those who submit by hand: full from nine to six, a
+// office is the presence of users that submit by hand: full from nine to six, a
 // tenth at night.
 func office(t berth.Time) float64 {
 	switch h := hour(t); {

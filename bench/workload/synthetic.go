@@ -89,7 +89,7 @@ func (p *Profile) bySize() []QueueShare {
 // meanPresence is the mean over a day of presence.
 const meanPresence = 0.4 + 0.6*(9*1+6*0.5+9*0.1)/24
 
-// presence is how many submit at a time of day, of those who do at most.
+// presence is how many submit at a time of day, of the most that do.
 func presence(t berth.Time) float64 { return 0.4 + 0.6*office(t) }
 
 // A synthetic draws jobs.

@@ -8,7 +8,7 @@ import (
 
 // A balancing is a group that was balanced, with what each domain that it uses had room for.
 type balancing struct {
-	who   string
+	key   string
 	group *berth.Group
 	parts []part
 }
@@ -54,7 +54,7 @@ func (c *Checker) balanced(rep *replica, g int, members []*member) error {
 			p.more[id] = c.roomOn(n, group, trust(&rep.job.spec))
 		}
 	}
-	b := balancing{who: rep.String(), group: group}
+	b := balancing{key: rep.String(), group: group}
 	for _, domain := range used {
 		b.parts = append(b.parts, *parts[domain])
 	}
@@ -85,7 +85,7 @@ func (b *balancing) even(gangs map[gangKey]berth.ReservationReport) error {
 		least, all = min(least, p.members), all+p.members
 	}
 	if rooms-smallest >= all {
-		return broken(PromiseS8, "group %q of %s uses %d domains of level %s; one fewer would have done", b.group.Name, b.who, len(b.parts), b.group.Topology.Balance)
+		return broken(PromiseS8, "group %q of %s uses %d domains of level %s; one fewer would have done", b.group.Name, b.key, len(b.parts), b.group.Topology.Balance)
 	}
 	lowest, beyond := 0, 0
 	for i := range b.parts {
@@ -99,7 +99,7 @@ func (b *balancing) even(gangs map[gangKey]berth.ReservationReport) error {
 		}
 	}
 	if beyond >= lowest {
-		return broken(PromiseS8, "group %q of %s has %d members in one %s and many more in another, and there is room for one more", b.group.Name, b.who, least, b.group.Topology.Balance)
+		return broken(PromiseS8, "group %q of %s has %d members in one %s and many more in another, and there is room for one more", b.group.Name, b.key, least, b.group.Topology.Balance)
 	}
 	return nil
 }

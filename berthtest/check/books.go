@@ -94,7 +94,7 @@ func (c *Checker) activityReported(e berth.ActivityReported) error {
 	}
 	rep := j.replicas[e.Replica]
 	if e.Incarnation != rep.incarnation || rep.state == berth.ReplicaPending {
-		return broken(PromiseS9, "the activity of life %d of %s was accepted, which is %s in life %d", e.Incarnation, rep, rep.state, rep.incarnation)
+		return broken(PromiseS9, "the activity of incarnation %d of %s was accepted, which is %s in incarnation %d", e.Incarnation, rep, rep.state, rep.incarnation)
 	}
 	if e.ActiveMilli < 0 || e.ActiveMilli > 1000 {
 		return broken(PromiseEvents, "%d thousandths of %s were accepted as busy", e.ActiveMilli, rep)

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// A Checker is the world as facts and orders make it. Make one with New.
+// A Checker is the world as events and orders make it. Make one with New.
 type Checker struct {
 	levels []string
 	// rails is the level inside which rails are cabled alike; empty: there are none.
@@ -49,7 +49,7 @@ type Checker struct {
 	booked map[berth.ReservationID]*reservation
 	alone  set
 	reserved
-	yielding
+	evictions
 	moving
 	calm
 	// ownGain: the core has a function of its own that says what is worth it. ownPolicy: it
@@ -77,20 +77,20 @@ func New(config berth.Config) *Checker {
 		changes: map[berth.OrderID]*change{},
 		recent:  map[string][]berth.Time{},
 
-		formerly: map[berth.OrderID]bool{},
-		tables:   map[string]*mig.Product{},
-		besides:  map[*mig.Product]*beside{},
-		due:      set{},
-		waiting:  set{},
-		limited:  set{},
-		touched:  set{},
-		booked:   map[berth.ReservationID]*reservation{},
-		alone:    set{},
-		yielding: newYielding(),
-		ownGain:  config.Gain != nil,
-		spared:   newSpared(),
-		gone:     map[berth.NodeID]*memory{},
-		cases:    map[string]int{},
+		formerly:  map[berth.OrderID]bool{},
+		tables:    map[string]*mig.Product{},
+		besides:   map[*mig.Product]*beside{},
+		due:       set{},
+		waiting:   set{},
+		limited:   set{},
+		touched:   set{},
+		booked:    map[berth.ReservationID]*reservation{},
+		alone:     set{},
+		evictions: newEvictions(),
+		ownGain:   config.Gain != nil,
+		spared:    newSpared(),
+		gone:      map[berth.NodeID]*memory{},
+		cases:     map[string]int{},
 	}
 	if config.Ledger {
 		c.books = newBooks()
@@ -123,7 +123,7 @@ func inForce(p berth.Policy) berth.Policy {
 	p.RepartitionTimeout = cmp.Or(p.RepartitionTimeout, 5*berth.Minute)
 	p.Preemption.CheckpointTimeout = cmp.Or(p.Preemption.CheckpointTimeout, 5*berth.Minute)
 	p.Preemption.MaxRatio = cmp.Or(p.Preemption.MaxRatio, 16)
-	p.Preemption = inForceCalm(p.Preemption)
+	p.Preemption = inForceHysteresis(p.Preemption)
 	p.Health.Within = cmp.Or(p.Health.Within, berth.Day)
 	p.Health.Quarantine = cmp.Or(p.Health.Quarantine, berth.Hour)
 	return p
@@ -136,7 +136,7 @@ func (c *Checker) Scheduled(now berth.Time, actions []berth.Order) error {
 		return err
 	}
 	c.begin()
-	c.beginYielding()
+	c.beginEvictions()
 	clear(c.lodgers)
 	c.enlarged = false
 	c.expire()

@@ -22,7 +22,7 @@ func (c *Checker) collected(rep *replica) error {
 	if rep.state != berth.ReplicaPending || p.Mode == berth.PreemptionOff || p.RateLimit.Evictions+p.QueueRateLimit.Evictions > 0 {
 		return nil
 	}
-	if len(c.rooms)+len(c.kept) > 0 || leaf.parent != nil || len(leaf.children) > 0 || c.somebodyKeeps() {
+	if len(c.preemptions)+len(c.kept) > 0 || leaf.parent != nil || len(leaf.children) > 0 || c.somebodyKeeps() {
 		return nil
 	}
 	w := c.imagine(nil, nil, c.gangs)

@@ -44,8 +44,8 @@ func (c *Checker) Victims() []Victim {
 	var list []Victim
 	for _, rep := range c.followed() {
 		at := Victim{Replica: rep.key().ref(), Incarnation: rep.incarnation, Phase: c.courses[rep].phase.String()}
-		if rep.room != nil && !rep.room.ended {
-			at.Beneficiary = rep.room.who.ref()
+		if rep.preemption != nil && !rep.preemption.ended {
+			at.Beneficiary = rep.preemption.beneficiary.ref()
 		}
 		for _, m := range rep.members {
 			if m.node != nil {
@@ -87,7 +87,7 @@ func (c *Checker) signal(rep *replica, s protocol.Signal) {
 		c.saw("restored before " + arrow)
 	}
 	if life := rep.incarnation; life != at.life && next != protocol.PhaseResumed {
-		c.astray(broken(PromiseProtocol, "%s is %s in life %d, and its life %d has to yield", rep, next, life, at.life))
+		c.astray(broken(PromiseProtocol, "%s is %s in incarnation %d, and its incarnation %d has to yield", rep, next, life, at.life))
 	}
 	at.phase, at.restored = next, at.restored && next == at.phase
 	if next.Over() {
@@ -103,7 +103,7 @@ func (c *Checker) astray(err error) {
 }
 
 // spare signals that a beneficiary needs its victims no longer.
-func (c *Checker) spare(r *room) {
+func (c *Checker) spare(r *preemption) {
 	for _, v := range r.victims {
 		c.signal(v.replica, protocol.SignalExcuse)
 	}
@@ -120,7 +120,7 @@ func (c *Checker) spareLate(rep *replica) {
 func (c *Checker) spareDrained() {
 	list := set{}
 	for _, rep := range c.orders {
-		if rep.asked() && rep.room == nil && rep.needless() {
+		if rep.asked() && rep.preemption == nil && rep.needless() {
 			list.add(rep)
 		}
 	}

@@ -203,7 +203,7 @@ var dividedAnimals = []animal{
 		}
 		return z.try(z.bind("a", list...))
 	}},
-	{check.PromiseS2, "a gang stays whose GPU did not become what it needs", func(z *zoo) error {
+	{check.PromiseS2, "a gang stays though its GPU did not become what it needs", func(z *zoo) error {
 		z.submit("a", 2, part("2g.20gb"))
 		r := z.change("a", "a1", 0, berth.GPUModeMIG, berth.CauseGeometry)
 		r.Destroy, r.Create = []mig.Placement{at("1g.10gb@4:1"), at("1g.10gb@5:1")}, []mig.Placement{at("2g.20gb@4:2")}
@@ -393,7 +393,7 @@ var dividedAnimals = []animal{
 		r.Cause.Code = berth.CauseGeometry
 		return z.try(r, b)
 	}},
-	{check.PromiseCauses, "a gang whose GPU did not become what it needs blames hardware", func(z *zoo) error {
+	{check.PromiseCauses, "a gang on a GPU that did not become what it needs blames hardware", func(z *zoo) error {
 		z.submit("a", 2, halves)
 		r := z.change("a", "f1", 1, berth.GPUModeMPS, berth.CauseMode)
 		s := z.change("a", "a1", 1, berth.GPUModeMPS, berth.CauseMode)

@@ -7,12 +7,12 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about whose turn it was. Where the queues of two gangs part, on the way
-// down from the root, the gang comes first whose queue is inside its guarantee with it;
-// of two for which that is the same, the one whose queue has the higher priority.
+// This file is about turns. Where the queues of two gangs part, on the way down from the
+// root, the queue that is inside its guarantee with its gang comes first; of two for which
+// that is the same, the queue of the higher priority.
 //
 // How shares compare is not judged, nor where it is not certain for which job a queue
-// stands: a queue counts as owed, or as one that borrows, if it is so with every gang that
+// stands: a queue counts as within its guarantee, or as one that borrows, if it is so with every gang that
 // waits at or below it.
 
 // A turn is how a queue stands to its guarantee with the job that it would serve next.
@@ -20,22 +20,22 @@ type turn uint8
 
 const (
 	unsure turn = iota
-	owed
+	within
 	borrows
 )
 
 // itsTurn: no gang is started while another comes before it that could start. It is
 // asserted of gangs that were placed as the pass went through the queues: not of those
 // that may have had a reservation, stand on nodes that are, or were, set aside, or on
-// GPUs that change for those who wait; only while it is known from a report what is
-// reserved; not while room is made for somebody, as what that takes of quota counts as used;
+// GPUs that change for waiting gangs; only while it is known from a report what is
+// reserved; not during a preemption, as the quota that its beneficiary takes counts as used;
 // nor after an elastic gang was started in the same pass, which may have got more, and
 // elsewhere, when all others had their turn. It is for small worlds: O(queues + replicas x
 // nodes).
 func (c *Checker) itsTurn(rep *replica, b berth.Bind) error {
 	enlarged := c.enlarged
 	c.enlarged = enlarged || rep.elastic()
-	if c.ownPolicy || len(c.nodes) > 64 || !c.passed || enlarged || len(c.rooms) > 0 || !c.inTurn(rep, &b) || c.overused() || c.somebodyMoves() {
+	if c.ownPolicy || len(c.nodes) > 64 || !c.passed || enlarged || len(c.preemptions) > 0 || !c.inTurn(rep, &b) || c.overused() || c.somebodyMoves() {
 		return nil
 	}
 	waiting := c.inQueues()
@@ -92,7 +92,7 @@ func (c *Checker) inTurn(rep *replica, b *berth.Bind) bool {
 	}
 	return !slices.ContainsFunc(b.Members, func(p berth.MemberPlacement) bool {
 		n := c.nodes[p.Node]
-		return n == nil || c.inWindow(n) || c.geometry(n).Kind != berth.GeometryFixed
+		return n == nil || c.inReservation(n) || c.geometry(n).Kind != berth.GeometryFixed
 	})
 }
 
@@ -101,17 +101,17 @@ func (c *Checker) inTurn(rep *replica, b *berth.Bind) bool {
 func (c *Checker) precedes(rep *replica, a, other *queue, waiting queues) error {
 	switch here, priority := c.turnFor(a, rep), other.spec.Priority; here {
 	case borrows:
-		if first := c.anyCouldStart(c.standing(other, owed, waiting)); first != nil {
+		if first := c.anyCouldStart(c.standing(other, within, waiting)); first != nil {
 			return broken(PromiseEligibility, "%s is started, for which queue %s borrows, before %s, which queue %s is owed", rep, a.spec.Name, first, other.spec.Name)
 		}
 		fallthrough
-	case owed:
+	case within:
 		if priority > a.spec.Priority {
 			if first := c.anyCouldStart(c.standing(other, here, waiting)); first != nil {
 				return broken(PromiseEligibility, "%s of queue %s is started before %s of queue %s, which has a higher priority", rep, a.spec.Name, first, other.spec.Name)
 			}
 		}
-		if here == owed {
+		if here == within {
 			c.noteFirst("what is owed came before what would be borrowed", c.standing(other, borrows, waiting))
 		}
 		if priority < a.spec.Priority {
@@ -202,7 +202,7 @@ func (c *Checker) turnFor(q *queue, rep *replica) turn {
 func (q *queue) standsWith(low, high int64) turn {
 	switch room := q.spec.Guarantee[quota.GPUMilli] - q.used[quota.GPUMilli]; {
 	case max(high, 1) <= room:
-		return owed
+		return within
 	case max(low, 1) > room:
 		return borrows
 	}
@@ -233,7 +233,7 @@ func (c *Checker) asks(rep *replica) (low, high int64) {
 // anyCouldStart finds, among gangs that wait, one that certainly has a place now on nodes
 // that are not set aside for anybody, or nil.
 func (c *Checker) anyCouldStart(list []*replica) *replica {
-	open := func(n *node) bool { return !c.inWindow(n) }
+	open := func(n *node) bool { return !c.inReservation(n) }
 	at := slices.IndexFunc(list, func(rep *replica) bool { return rep.state == berth.ReplicaPending && c.couldStartOn(rep, open) })
 	if at < 0 {
 		return nil

@@ -11,16 +11,16 @@ import (
 // A checker is told of a core that gives one GPU to two jobs.
 func Example() {
 	c := check.New(berth.Config{})
-	facts := []berth.Event{
+	events := []berth.Event{
 		berth.NodeJoined{Node: berth.Node{ID: "n7", GPUs: []berth.GPU{{Product: "H100"}}}},
 		berth.QueueSet{Queue: quota.Queue{Name: "q"}},
 	}
 	for _, id := range []berth.JobID{"a", "b"} {
-		one := []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}
-		facts = append(facts, berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "q", Groups: one}})
+		one := []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}}
+		events = append(events, berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "q", Groups: one}})
 	}
-	for _, fact := range facts {
-		fmt.Println(fact.Kind(), c.Applied(0, fact))
+	for _, event := range events {
+		fmt.Println(event.Kind(), c.Applied(0, event))
 	}
 	var orders []berth.Order
 	for i, id := range []berth.JobID{"a", "b"} {

@@ -39,9 +39,9 @@ import (
 // Rooms that are made in one pass are made one after the other, in an order that no order
 // tells: there must be one in which each is right. Of more than three nothing is asserted.
 
-// exchanges judges the rooms that were opened by the latest pass, by the reservations after it.
+// exchanges judges the preemptions of the latest pass, by the reservations after it.
 func (c *Checker) exchanges(gangs map[gangKey]berth.ReservationReport) error {
-	opened := slices.DeleteFunc(slices.Clone(c.opened), func(r *room) bool { return r.ended })
+	opened := slices.DeleteFunc(slices.Clone(c.opened), func(r *preemption) bool { return r.ended })
 	if len(opened) == 0 || len(opened) > 3 {
 		return nil
 	}
@@ -58,17 +58,17 @@ type world struct {
 	*Checker
 	gone []ghost
 	here []planned
-	// rooms is the number of those that are being made; known: it is known for all of them
+	// preemptions is the number of those under way; known: it is known for all of them
 	// what they are for.
-	rooms int
-	known bool
+	preemptions int
+	known       bool
 	// left: a gang departs that is no victim; waiting are then the gangs that the core may count
 	// on.
 	left bool
-	// owed: what is asked for now is guaranteed to the queue that asks.
-	owed    bool
-	waiting queues
-	gangs   map[gangKey]berth.ReservationReport
+	// withinGuarantee: what is asked for now is guaranteed to the queue that asks.
+	withinGuarantee bool
+	waiting         queues
+	gangs           map[gangKey]berth.ReservationReport
 	// fair are the shares; nil: they are not known.
 	fair *quota.Shares
 	tree *quota.Tree
@@ -89,28 +89,28 @@ type planned struct {
 // imagine leaves out departing gangs, but for the victims of new preemptions, and puts in the other
 // beneficiaries and the gangs with a reserved place, but for one of them. Where a place is not
 // reserved any more after the pass, no order tells what was done before it was given up.
-func (c *Checker) imagine(opened []*room, but *replica, gangs map[gangKey]berth.ReservationReport) *world {
-	w := &world{Checker: c, gangs: gangs, known: true, rooms: len(c.rooms) + len(c.kept)}
+func (c *Checker) imagine(opened []*preemption, but *replica, gangs map[gangKey]berth.ReservationReport) *world {
+	w := &world{Checker: c, gangs: gangs, known: true, preemptions: len(c.preemptions) + len(c.kept)}
 	w.share(opened)
 	for _, j := range c.jobs {
 		for _, rep := range j.replicas {
 			leaves := rep.state == berth.ReplicaReleasing || rep.asked() && !rep.needless()
 			w.vanish(slices.DeleteFunc(slices.Clone(rep.members), func(m *member) bool {
-				return !leaves && m.state != stopping || rep.room != nil && slices.Contains(opened, rep.room) || m.room != nil && slices.Contains(opened, m.room)
+				return !leaves && m.state != stopping || rep.preemption != nil && slices.Contains(opened, rep.preemption) || m.preemption != nil && slices.Contains(opened, m.preemption)
 			}))
 		}
 	}
 	if w.left = len(w.gone) > 0; w.left {
 		w.waiting = c.inQueues()
 	}
-	for _, r := range c.rooms {
+	for _, r := range c.preemptions {
 		if !slices.Contains(opened, r) {
 			w.putIn(r)
 		}
 	}
-	for who := range c.kept {
-		_, still := gangs[who]
-		if rep := c.beneficiary(who); rep != nil && rep != but {
+	for key := range c.kept {
+		_, still := gangs[key]
+		if rep := c.beneficiary(key); rep != nil && rep != but {
 			w.charge(rep, c.costs(rep)[quota.GPUMilli])
 			w.known = w.known && still && rep.isRigid() // else no order tells how much it is to have there
 		}
@@ -145,8 +145,8 @@ func (w *world) back(gone, here int) {
 func (w *world) forget() { w.back(0, 0) }
 
 // putIn charges a beneficiary for its minimum.
-func (w *world) putIn(r *room) {
-	rep := w.beneficiary(r.who)
+func (w *world) putIn(r *preemption) {
+	rep := w.beneficiary(r.beneficiary)
 	low, high := w.asks(rep)
 	if low != high {
 		w.known = false
@@ -162,9 +162,9 @@ func (w *world) charge(rep *replica, milli int64) {
 	w.here = append(w.here, p)
 }
 
-// anyOrder looks for an order of the rooms in which each is right. It returns what is
+// anyOrder looks for an order of the preemptions in which each is right. It returns what is
 // wrong about the first that it tries.
-func (w *world) anyOrder(left []*room) error {
+func (w *world) anyOrder(left []*preemption) error {
 	var first error
 	for i, r := range left {
 		gone, here := len(w.gone), len(w.here)
@@ -192,14 +192,14 @@ func (w *world) anyOrder(left []*room) error {
 }
 
 // judge asserts that the victims of one beneficiary are right.
-func (w *world) judge(r *room) error {
-	rep := w.beneficiary(r.who)
+func (w *world) judge(r *preemption) error {
+	rep := w.beneficiary(r.beneficiary)
 	asked, high := w.asks(rep)
 	if asked != high {
 		return nil
 	}
 	gone, whole := len(w.gone), false
-	w.owed = w.owes(rep, asked)
+	w.withinGuarantee = w.owes(rep, asked)
 	defer func() { w.back(gone, len(w.here)) }()
 	for _, victim := range r.victims {
 		w.vanish(victim.all())
@@ -228,17 +228,17 @@ func (w *world) judge(r *room) error {
 			return err
 		}
 		whole = whole || exception
-		if w.fair != nil && !w.owed && victim.resting {
+		if w.fair != nil && !w.withinGuarantee && victim.resting {
 			return broken(PromiseS6, "%s has to yield to %s, and had to yield before, too short a time ago", victim, rep)
 		}
 	}
 	if err := w.isWorthIt(rep, asked, r); err != nil {
 		return err
 	}
-	if err := w.hasRoom(rep, r); err != nil || !w.countable(rep, w.gangs[r.who].Nodes) {
+	if err := w.hasRoom(rep, r); err != nil || !w.countable(rep, w.gangs[r.beneficiary].Nodes) {
 		return err
 	}
-	if w.rooms > 1 || w.left || whole || !alike(rep, r.victims) {
+	if w.preemptions > 1 || w.left || whole || !alike(rep, r.victims) {
 		return nil
 	}
 	if err := w.noneSpared(rep, r, gone); err != nil {
@@ -249,8 +249,8 @@ func (w *world) judge(r *room) error {
 
 // hasRoom asserts that a gang fits on its reserved nodes once departing gangs are gone, as far as
 // counting tells.
-func (w *world) hasRoom(rep *replica, r *room) error {
-	nodes := w.gangs[r.who].Nodes
+func (w *world) hasRoom(rep *replica, r *preemption) error {
+	nodes := w.gangs[r.beneficiary].Nodes
 	if !w.countable(rep, nodes) {
 		return nil
 	}
@@ -274,7 +274,7 @@ func (w *world) tooLarge(rep *replica, asked int64, victim victim, held int64) b
 
 // noneSpared asserts that a beneficiary would not fit if one of its victims stayed, or one unit
 // of those that go on. Before the victims so many members were gone.
-func (w *world) noneSpared(rep *replica, r *room, before int) error {
+func (w *world) noneSpared(rep *replica, r *preemption, before int) error {
 	var units []victim
 	for _, v := range r.victims {
 		units = append(units, v.units()...)
@@ -299,8 +299,8 @@ func (w *world) noneSpared(rep *replica, r *room, before int) error {
 // asked to yield.
 func (w *world) openTo(rep *replica) func(*node) bool {
 	return func(n *node) bool {
-		for who, r := range w.gangs {
-			if who != rep.key() && slices.Contains(r.Nodes, n.spec.ID) && !slices.Contains(w.Checker.gangs[who].Nodes, n.spec.ID) {
+		for key, r := range w.gangs {
+			if key != rep.key() && slices.Contains(r.Nodes, n.spec.ID) && !slices.Contains(w.Checker.gangs[key].Nodes, n.spec.ID) {
 				return false
 			}
 		}
@@ -417,9 +417,9 @@ func (w *world) countable(rep *replica, nodes []berth.NodeID) bool {
 			return false
 		}
 	}
-	for who, other := range w.gangs {
+	for key, other := range w.gangs {
 		shared := func(id berth.NodeID) bool { return slices.Contains(nodes, id) }
-		if who != rep.key() && (w.Checker.rooms[who] != nil || w.kept[who] != 0 || other.Moving) && slices.ContainsFunc(other.Nodes, shared) {
+		if key != rep.key() && (w.Checker.preemptions[key] != nil || w.kept[key] != 0 || other.Moving) && slices.ContainsFunc(other.Nodes, shared) {
 			return false
 		}
 	}

@@ -36,7 +36,7 @@ func (z *zoo) keeps(milli int) {
 	z.tell(berth.PolicyChanged{Policy: berth.Policy{HotSpares: []berth.HotSpares{{NodesMilli: milli}}}})
 }
 
-// sparing is what a core would report whose fleet is idle, with so many replicas pending in q
+// sparing is what a core with an idle fleet would report, with so many replicas pending in q
 // and these spares of so many that are wanted.
 func (z *zoo) sparing(pending, wanted int, nodes ...berth.NodeID) berth.FleetReport {
 	r := z.report(pending)
@@ -160,7 +160,7 @@ var failing = []animal{
 		z.pass()
 		return z.c.AgainstReport(z.sparing(0, 2, "n1", "n2"))
 	}},
-	{check.PromiseHotSpares, "somebody is placed on a spare who has lost nothing", func(z *zoo) error {
+	{check.PromiseHotSpares, "a gang that has lost nothing is placed on a spare", func(z *zoo) error {
 		z.keeps(300)
 		z.pass()
 		require.NoError(z.t, z.c.AgainstReport(z.sparing(0, 1, "n1")))
@@ -168,7 +168,7 @@ var failing = []animal{
 		z.pass(z.bind("a", on(0, "n1", 0)))
 		return z.c.AgainstReport(z.heldOn(1, "n1"))
 	}},
-	{check.PromiseHotSpares, "somebody is placed on a spare who has run since", func(z *zoo) error {
+	{check.PromiseHotSpares, "a gang that has run since is placed on a spare", func(z *zoo) error {
 		z.keeps(300)
 		z.running("a", 1)
 		z.tell(berth.GPUFailed{Node: "n1", GPU: 0})

@@ -17,7 +17,7 @@ func (z *zoo) reserve(id berth.ReservationID, change func(*berth.Reservation)) {
 	z.tell(berth.ReservationSet{Reservation: r})
 }
 
-// report is what a core would report whose fleet is idle, with so many replicas
+// report is what a core with an idle fleet would report, with so many replicas
 // pending in q.
 func (z *zoo) report(pending int, list ...berth.ReservationReport) berth.FleetReport {
 	gpus := berth.GPUCount{AllMilli: 6000, FreeMilli: 6000}

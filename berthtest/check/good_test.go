@@ -97,7 +97,7 @@ func TestWhatIsSetAsideRightly(t *testing.T) {
 	}
 }
 
-// TestReservedGangsRightly: who leaves in time is placed on the reservation of a gang,
+// TestReservedGangsRightly: a gang that leaves in time is placed on the reservation of a gang,
 // and so is anybody when it ended in that pass.
 func TestReservedGangsRightly(t *testing.T) {
 	for _, test := range []struct {
@@ -128,7 +128,7 @@ func TestReservedGangsRightly(t *testing.T) {
 	}
 }
 
-// TestServedRightly: who cannot be spread, or be alone, does not count as left out.
+// TestServedRightly: a gang that cannot be spread, or be alone, does not count as left out.
 func TestServedRightly(t *testing.T) {
 	z := newZoo(t)
 	z.running("b", 2)

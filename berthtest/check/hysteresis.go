@@ -15,14 +15,14 @@ import (
 // calm is what is known of past evictions.
 type calm struct {
 	// told are the victims of this pass.
-	yielded []*replica
+	victimsNow []*replica
 	// full is when as many may have to in the fleet as the policy ever lets.
 	full berth.Time
 }
 
-// inForceCalm fills in the defaults that the comments of berth.Preemption and berth.GainPolicy
+// inForceHysteresis fills in the defaults that the comments of berth.Preemption and berth.GainPolicy
 // state.
-func inForceCalm(p berth.Preemption) berth.Preemption {
+func inForceHysteresis(p berth.Preemption) berth.Preemption {
 	p.Cooldown = max(0, cmp.Or(p.Cooldown, 5*berth.Minute))
 	w := &p.Gain
 	w.Interactive = max(0, cmp.Or(w.Interactive, berth.Hour))
@@ -73,27 +73,27 @@ func (c *Checker) evictedNow(rep *replica) {
 // keepsRates: no more have to yield in a pass than the rates of the fleet and of their queue
 // allow; or it was full, and they are those of one room.
 func (c *Checker) keepsRates() error {
-	if len(c.yielded) == 0 {
+	if len(c.victimsNow) == 0 {
 		return nil
 	}
 	p := &c.policy.Preemption
-	if !admit(&c.full, p.RateLimit, c.now, c.yielded) {
+	if !admit(&c.full, p.RateLimit, c.now, c.victimsNow) {
 		return broken(PromiseRates, "%d have to yield in the pass at %d, the first for %s; by the rate of %d in %v it is full at %d",
-			len(c.yielded), c.now, c.yielded[0].room.who, p.RateLimit.Evictions, p.RateLimit.Per, c.full)
+			len(c.victimsNow), c.now, c.victimsNow[0].preemption.beneficiary, p.RateLimit.Evictions, p.RateLimit.Per, c.full)
 	}
-	for i, rep := range c.yielded {
+	for i, rep := range c.victimsNow {
 		q := rep.job.queue
-		if slices.ContainsFunc(c.yielded[:i], func(other *replica) bool { return other.job.queue == q }) {
+		if slices.ContainsFunc(c.victimsNow[:i], func(other *replica) bool { return other.job.queue == q }) {
 			continue
 		}
-		list := slices.DeleteFunc(slices.Clone(c.yielded), func(other *replica) bool { return other.job.queue != q })
+		list := slices.DeleteFunc(slices.Clone(c.victimsNow), func(other *replica) bool { return other.job.queue != q })
 		if !admit(&q.full, p.QueueRateLimit, c.now, list) {
 			return broken(PromiseRates, "%d of queue %s have to yield in the pass at %d; by the rate of %d in %v it is full at %d",
 				len(list), q.spec.Name, c.now, p.QueueRateLimit.Evictions, p.QueueRateLimit.Per, q.full)
 		}
 	}
 	if p.RateLimit.Evictions+p.QueueRateLimit.Evictions > 0 {
-		c.saw("yielded at a rate")
+		c.saw("evicted at a rate")
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func admit(full *berth.Time, r berth.RateLimit, now berth.Time, list []*replica)
 	each := (int64(r.Per) + int64(r.Evictions) - 1) / int64(r.Evictions)
 	*full = max(*full, now)
 	missing := (int64(*full-now) + each - 1) / each // of what it can hold
-	one := !slices.ContainsFunc(list, func(rep *replica) bool { return rep.room != list[0].room })
+	one := !slices.ContainsFunc(list, func(rep *replica) bool { return rep.preemption != list[0].preemption })
 	if int64(len(list)) > int64(r.Evictions)-missing && !(one && *full == now) {
 		return false
 	}
@@ -116,7 +116,7 @@ func admit(full *berth.Time, r berth.RateLimit, now berth.Time, list []*replica)
 
 // isWorthIt: a gang gains more than its victims lose, or they lose nothing; but for what it is
 // owed of others.
-func (w *world) isWorthIt(rep *replica, asked int64, r *room) error {
+func (w *world) isWorthIt(rep *replica, asked int64, r *preemption) error {
 	k := &w.policy.Preemption.Gain
 	if k.IgnoreCost || w.ownGain {
 		return nil
@@ -195,7 +195,7 @@ func (c *Checker) checkpointWritten(e berth.CheckpointWritten) error {
 		return broken(PromiseEvents, "a checkpoint of %s/%d was accepted, which does not exist", e.Job, e.Replica)
 	}
 	if e.Incarnation != rep.incarnation || rep.state != berth.ReplicaRunning {
-		return broken(PromiseS9, "a checkpoint of life %d of %s was accepted, which is %s in life %d", e.Incarnation, rep, rep.state, rep.incarnation)
+		return broken(PromiseS9, "a checkpoint of incarnation %d of %s was accepted, which is %s in incarnation %d", e.Incarnation, rep, rep.state, rep.incarnation)
 	}
 	at := cmp.Or(e.At, c.now)
 	if at > c.now || at < rep.started {

@@ -41,7 +41,7 @@ func lives(r berth.RequestCheckpoint, life berth.Incarnation) berth.RequestCheck
 }
 
 var unrest = []animal{
-	{check.PromiseGain, "somebody has to yield who loses more than is gained", func(z *zoo) error {
+	{check.PromiseGain, "a gang that loses more than is gained is evicted", func(z *zoo) error {
 		z.full(func(j *berth.Job) { j.Checkpoint.RestartCost = 5 * berth.Minute })
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
 		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3")))
@@ -52,7 +52,7 @@ var unrest = []animal{
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
 		return z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3")))
 	}},
-	{check.PromiseS6, "somebody has to yield again before its respite is over", func(z *zoo) error {
+	{check.PromiseS6, "somebody has to yield again before its cooldown is over", func(z *zoo) error {
 		z.again()
 		z.now = berth.Time(5*berth.Minute) - 1
 		return z.try(lives(z.ask("z", berth.CausePreempted, "higher"), 2))
@@ -101,8 +101,8 @@ var unrest = []animal{
 	}},
 }
 
-// TestCalmPasses: the same a moment later, or with a little less to lose, is right.
-func TestCalmPasses(t *testing.T) {
+// TestHysteresisPasses: the same a moment later, or with a little less to lose, is right.
+func TestHysteresisPasses(t *testing.T) {
 	for name, test := range map[string]func(*zoo){
 		"as soon as it is worth it": func(z *zoo) {
 			z.full(func(j *berth.Job) { j.Checkpoint.RestartCost = 6 * berth.Minute })
@@ -111,7 +111,7 @@ func TestCalmPasses(t *testing.T) {
 			require.NoError(t, z.c.AgainstReport(z.seen("a1", 1, 0, z.room("high", "n3"))))
 			require.Positive(t, z.c.Cases()["worth what is lost by its wait alone"])
 		},
-		"when its respite is over": func(z *zoo) {
+		"when its cooldown is over": func(z *zoo) {
 			z.again()
 			z.now = berth.Time(5 * berth.Minute)
 			z.pass(lives(z.ask("z", berth.CausePreempted, "higher"), 2))
@@ -124,7 +124,7 @@ func TestCalmPasses(t *testing.T) {
 			z.pass(z.ask("u", berth.CausePreempted, "high"))
 			z.now = berth.Time(30 * berth.Second)
 			z.pass(z.ask("x", berth.CausePreempted, "wide"), z.ask("y", berth.CausePreempted, "wide"), z.ask("z", berth.CausePreempted, "wide"))
-			require.Positive(t, z.c.Cases()["yielded at a rate"])
+			require.Positive(t, z.c.Cases()["evicted at a rate"])
 		},
 	} {
 		t.Run(name, func(t *testing.T) { test(newZoo(t)) })

@@ -56,10 +56,10 @@ type replica struct {
 	activeMilli int64
 	// struck: hardware was taken from it, and it has not run since.
 	struck bool
-	// room that is made at its expense, or nil. first is for whom members of it were stopped
-	// at last while the rest went on.
-	room  *room
-	first berth.ReplicaRef
+	// preemption of which it is a victim, or nil. first is the beneficiary of its last surplus
+	// eviction.
+	preemption *preemption
+	first      berth.ReplicaRef
 	// checkpointed is when it wrote the last checkpoint that is known of; tells: it told of
 	// one by itself. evicted counts how often in a row it had to yield.
 	checkpointed berth.Time
@@ -74,14 +74,14 @@ type replica struct {
 
 // A member of a replica that is not pending.
 type member struct {
-	rep   *replica
-	flat  int
-	state memberState
-	at    berth.MemberPlacement
-	bind  berth.OrderID // the Bind that placed it; 0: it was observed
-	node  *node         // nil: holds nothing
-	ran   bool          // it was known to run, and may be stopping now
-	room  *room         // that is made at its expense while its gang goes on, or nil
+	rep        *replica
+	flat       int
+	state      memberState
+	at         berth.MemberPlacement
+	bind       berth.OrderID // the Bind that placed it; 0: it was observed
+	node       *node         // nil: holds nothing
+	ran        bool          // it was known to run, and may be stopping now
+	preemption *preemption   // that evicts it while its gang goes on, or nil
 }
 
 type memberState uint8

@@ -31,7 +31,7 @@ func (w *world) fills(q *queue, guarantee int64, lent []victim, before []ghost) 
 		}
 		for _, rep := range j.replicas {
 			members := w.staying(rep, before)
-			if members == nil || rep.state != berth.ReplicaRunning && !slices.Contains(w.opened, rep.room) {
+			if members == nil || rep.state != berth.ReplicaRunning && !slices.Contains(w.opened, rep.preemption) {
 				continue
 			}
 			pieces, units, known := w.pieces(rep, members)

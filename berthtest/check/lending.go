@@ -162,7 +162,7 @@ func (c *Checker) takesKept(leaf *queue, asked quota.Amounts, r quota.Resource, 
 }
 
 // withinLimits: a Bind leaves no queue over a limit or a borrowing limit on anything that
-// it takes, its own queue's or one above, and leaves what is not lent to those who keep it.
+// it takes, its own queue's or one above, and leaves what is not lent to the queues that keep it.
 func (c *Checker) withinLimits(members []*member) error {
 	asked, leaf := quota.Amounts{}, members[0].rep.job.queue
 	for _, m := range members {

@@ -140,7 +140,7 @@ var lending = []animal{
 		z.submit("j", 2, in("b1"))
 		return z.try(z.bind("j", six(2)...))
 	}},
-	{check.PromiseLimits, "what a team does not lend is taken by who has borrowed from its organisation", func(z *zoo) error {
+	{check.PromiseLimits, "what a team does not lend is taken by a team that has borrowed from its organisation", func(z *zoo) error {
 		z.tenants(promised(4), plain)
 		z.queue("a1", "a", promised(3), lends(1))
 		z.submit("j", 5, in("b1"))
@@ -155,10 +155,10 @@ var lending = []animal{
 		return z.c.Applied(z.now, berth.QueueSet{Queue: quota.Queue{Name: "a1", Parent: "a", Guarantee: gpus(2)}})
 	}},
 
-	{check.PromiseEligibility, "who borrows is started before who is owed", func(z *zoo) error {
+	{check.PromiseEligibility, "a queue that borrows is served before one within its guarantee", func(z *zoo) error {
 		return z.turns(promised(1), plain)
 	}},
-	{check.PromiseEligibility, "who would borrow with it is started before who is owed", func(z *zoo) error {
+	{check.PromiseEligibility, "a queue that would borrow with it is served before one within its guarantee", func(z *zoo) error {
 		return z.turns(promised(1), func(q *quota.Queue) { q.Guarantee = quota.Amounts{quota.GPUMilli: 999} })
 	}},
 	{check.PromiseEligibility, "a team that borrows is started before its sibling that is owed", func(z *zoo) error {
@@ -181,7 +181,7 @@ var lending = []animal{
 	{check.PromiseEligibility, "priority between borrowers is ignored", func(z *zoo) error {
 		return z.turns(first, plain)
 	}},
-	{check.PromiseEligibility, "priority between those who are owed is ignored", func(z *zoo) error {
+	{check.PromiseEligibility, "priority between queues within their guarantees is ignored", func(z *zoo) error {
 		return z.turns(both(first, promised(1)), promised(4))
 	}},
 
@@ -284,14 +284,14 @@ func TestLendingRightly(t *testing.T) {
 			z.submit("j", 3, in("b1"))
 			return z.try(z.bind("j", six(3)...))
 		},
-		"who is owed comes first":                    func(z *zoo) error { return z.turns(plain, promised(1)) },
-		"of two that borrow anyone":                  func(z *zoo) error { return z.turns(plain, plain) },
-		"of two that are owed anyone":                func(z *zoo) error { return z.turns(promised(1), promised(4)) },
-		"who is owed comes before a higher priority": func(z *zoo) error { return z.turns(first, promised(1)) },
-		"who is owed cannot start": func(z *zoo) error {
+		"a queue within its guarantee comes first":                    func(z *zoo) error { return z.turns(plain, promised(1)) },
+		"of two that borrow anyone":                                   func(z *zoo) error { return z.turns(plain, plain) },
+		"of two that are owed anyone":                                 func(z *zoo) error { return z.turns(promised(1), promised(4)) },
+		"a queue within its guarantee comes before a higher priority": func(z *zoo) error { return z.turns(first, promised(1)) },
+		"a queue within its guarantee cannot start": func(z *zoo) error {
 			return z.turns(promised(1), plain, func(j *berth.Job) { j.Groups[0].Selector.Pools = []string{"red"} })
 		},
-		"who is owed may have no more": func(z *zoo) error {
+		"a queue within its guarantee may have no more": func(z *zoo) error {
 			z.tenants(plain, plain)
 			z.queue("a", "", promised(1), limited(1))
 			z.submit("mine", 2, in("a1"))

@@ -35,7 +35,7 @@ func (c *Checker) free(m *member, state memberState) {
 		c.bookTime(m, -1)
 		m.node.release(m)
 	}
-	m.leaveRoom()
+	m.leavePreemption()
 	m.state = state
 }
 
@@ -52,7 +52,7 @@ func (c *Checker) settle(rep *replica, cause berth.CauseCode) {
 	switch rep.state {
 	case berth.ReplicaRunning:
 		if _, stops := rep.order.(berth.Release); stops && !rep.has(stopping) {
-			c.close(rep) // whom it was to stop is gone
+			c.close(rep) // the members that it was to stop are gone
 		}
 		switch {
 		case rep.short(running) != "":
@@ -110,7 +110,7 @@ func (c *Checker) takeBack(rep *replica, cause berth.CauseCode, gone bool) {
 	case berth.ReplicaReleasing:
 		return
 	case berth.ReplicaPending:
-		if c.rooms[rep.key()] != nil {
+		if c.preemptions[rep.key()] != nil {
 			c.saw("room made for one that was " + string(cause))
 		}
 		if gone {
@@ -140,7 +140,7 @@ func (c *Checker) withdraw(rep *replica) {
 func (c *Checker) pend(rep *replica, backoff bool) {
 	c.withdraw(rep)
 	c.shareAgain(rep)
-	rep.leaveRoom()
+	rep.leavePreemption()
 	if rep.left = ""; rep.state == berth.ReplicaReleasing && comesBack(rep.cause) {
 		rep.left = rep.cause
 	}
@@ -174,8 +174,8 @@ func (c *Checker) forget(rep *replica) {
 	c.shareAgain(rep)
 	c.limited.remove(rep)
 	c.touched.remove(rep)
-	rep.leaveRoom()
-	c.endRoom(rep.key())
+	rep.leavePreemption()
+	c.endPreemption(rep.key())
 	delete(c.kept, rep.key())
 	j := rep.job
 	delete(j.replicas, rep.number)

@@ -27,7 +27,7 @@ type moving struct {
 	departed []*replica
 }
 
-// draining takes the fact that a node has to be empty, by an instant if that is not 0.
+// draining takes the event that a node has to be empty, by an instant if that is not 0.
 func (c *Checker) draining(e berth.NodeDraining) error {
 	n, err := c.known(e.Node)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Checker) draining(e berth.NodeDraining) error {
 // hasten: a gang with a deadline after the one that counts now is asked anew.
 func (c *Checker) hasten(rep *replica) {
 	by, drained := rep.drainedBy()
-	if drained && by > c.now && rep.asked() && rep.room == nil && !rep.needless() && rep.order.Header().Deadline > by {
+	if drained && by > c.now && rep.asked() && rep.preemption == nil && !rep.needless() && rep.order.Header().Deadline > by {
 		rep.hastened = true
 		c.saw("a drain was hastened")
 	}
@@ -89,9 +89,9 @@ func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 	case rep.state != berth.ReplicaRunning || rep.has(stopping):
 		return broken(PromiseS6, "order %d has %s leave, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
-		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	}
-	if rep.room, rep.stays = nil, false; c.pressed(rep) {
+	if rep.preemption, rep.stays = nil, false; c.pressed(rep) {
 		c.saw("has to leave, wherever it may go")
 	} else {
 		c.saw("leaves for another place")
@@ -104,31 +104,31 @@ func (c *Checker) mustLeave(rep *replica, h berth.OrderHeader) error {
 // the policy allows moves, and no more than so many for one beneficiary, which waits. A place is
 // reserved for the gang.
 func (c *Checker) mustMove(rep *replica, h berth.OrderHeader) error {
-	who := gangKey{h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica}
-	beneficiary := c.beneficiary(who)
+	key := gangKey{h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica}
+	beneficiary := c.beneficiary(key)
 	switch {
 	case c.policy.Defragmentation.Mode != berth.DefragmentationOn:
-		return broken(PromiseS6, "order %d moves %s for %s, and the policy is %q", h.ID, rep, who, c.policy.Defragmentation.Mode)
+		return broken(PromiseS6, "order %d moves %s for %s, and the policy is %q", h.ID, rep, key, c.policy.Defragmentation.Mode)
 	case rep.state != berth.ReplicaRunning || rep.has(stopping):
 		return broken(PromiseS6, "order %d moves %s, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
-		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	case beneficiary == nil || beneficiary.state != berth.ReplicaPending || !beneficiary.waits():
-		return broken(PromiseS7, "order %d moves %s for %s, which does not wait", h.ID, rep, who)
+		return broken(PromiseS7, "order %d moves %s for %s, which does not wait", h.ID, rep, key)
 	case rep.job.spec.Class == berth.ClassLatencyCritical, rep.job.spec.Topology.Exclusive != "":
 		return broken(PromiseS6, "order %d moves %s, which is %s and has the %s for itself", h.ID, rep, rep.job.spec.Class, cmp.Or(rep.job.spec.Topology.Exclusive, "nothing"))
 	case c.tooYoung(rep):
 		return broken(PromiseS6, "order %d moves %s, which runs since %d, shorter than it may", h.ID, rep, rep.started)
 	}
-	c.yielded, c.departed = append(c.yielded, rep), append(c.departed, rep)
-	r := c.begun(who)
+	c.victimsNow, c.departed = append(c.victimsNow, rep), append(c.departed, rep)
+	r := c.begun(key)
 	if len(r.victims) > 0 && !r.moves {
-		return broken(PromiseS7, "%s is moved for %s, to which others have to yield", rep, who)
+		return broken(PromiseS7, "%s is moved for %s, to which others have to yield", rep, key)
 	}
-	r.moves, rep.room, rep.resting = true, r, c.inCooldown(rep)
+	r.moves, rep.preemption, rep.resting = true, r, c.inCooldown(rep)
 	r.takesFrom(rep, c.grace(rep))
 	if len(r.victims) > cmp.Or(c.policy.Defragmentation.MaxMoves, 8) {
-		return broken(PromiseS7, "%d are moved for %s", len(r.victims), who)
+		return broken(PromiseS7, "%d are moved for %s", len(r.victims), key)
 	}
 	c.saw("moved for another")
 	return nil
@@ -148,8 +148,8 @@ func (c *Checker) graceOf(rep *replica) berth.Duration {
 // beneficiary needs its place, or none of its nodes is being drained, or it is to be asked again
 // with less time.
 func (rep *replica) needless() bool {
-	if rep.room != nil {
-		return rep.room.ended
+	if rep.preemption != nil {
+		return rep.preemption.ended
 	}
 	_, drained := rep.drainedBy()
 	return rep.stays || rep.hastened || !drained
@@ -157,8 +157,8 @@ func (rep *replica) needless() bool {
 
 // reasonToGo says why a replica has to go.
 func (rep *replica) reasonToGo() string {
-	if rep.room != nil {
-		return rep.room.who.String()
+	if rep.preemption != nil {
+		return rep.preemption.beneficiary.String()
 	}
 	return "a node that is being drained"
 }
@@ -166,15 +166,15 @@ func (rep *replica) reasonToGo() string {
 // mayGoOn notes what is wrong about a pass that lets one go on that was asked for a checkpoint,
 // if by the report after it the room is still being made, or the place still kept.
 func (c *Checker) mayGoOn(rep *replica, err error) error {
-	who := rep.key()
-	switch before, kept := c.gangs[who]; {
-	case rep.room != nil:
-		c.unlessEnded(rep.room, err)
+	key := rep.key()
+	switch before, kept := c.gangs[key]; {
+	case rep.preemption != nil:
+		c.unlessEnded(rep.preemption, err)
 	case rep.needless():
 	case c.pressed(rep):
 		return err
 	case c.passed && kept && before.Moving:
-		c.trespasses = append(c.trespasses, trespass{who, nil, err})
+		c.trespasses = append(c.trespasses, trespass{key, nil, err})
 	}
 	return nil
 }
@@ -213,35 +213,35 @@ func (c *Checker) resumed(rep *replica, b *berth.Bind) error {
 
 // againstMove: a place is kept for a gang that leaves another or has to wait before it is tried
 // again. It is kept from a pass on, as it was made, and on nodes that take work.
-func (c *Checker) againstMove(who gangKey, gangs map[gangKey]berth.ReservationReport) error {
-	r := gangs[who]
-	rep := c.beneficiary(who)
+func (c *Checker) againstMove(key gangKey, gangs map[gangKey]berth.ReservationReport) error {
+	r := gangs[key]
+	rep := c.beneficiary(key)
 	switch {
 	case rep == nil || rep.gone || !rep.moves():
-		return broken(PromiseReservations, "a place is kept for %s, which does not move", who)
+		return broken(PromiseReservations, "a place is kept for %s, which does not move", key)
 	case len(r.Nodes) == 0:
-		return broken(PromiseReservations, "a place is kept for %s on no nodes", who)
+		return broken(PromiseReservations, "a place is kept for %s on no nodes", key)
 	}
-	if err := c.takeWork(who, r); err != nil {
+	if err := c.takeWork(key, r); err != nil {
 		return err
 	}
-	if before, had := c.gangs[who]; had && before.Moving && before.Until == r.Until {
+	if before, had := c.gangs[key]; had && before.Moving && before.Until == r.Until {
 		if before.From == r.From && slices.Equal(before.Nodes, r.Nodes) {
 			return nil
 		}
 		if r.From < c.now { // else it may be another, made at the same instant
-			return broken(PromiseReservations, "the place that is kept for %s was on %v from %d, and is on %v from %d", who, before.Nodes, before.From, r.Nodes, r.From)
+			return broken(PromiseReservations, "the place that is kept for %s was on %v from %d, and is on %v from %d", key, before.Nodes, before.From, r.Nodes, r.From)
 		}
 	}
-	if until := c.now.Add(c.grace(rep) + c.roomTimeout()); c.passed && (r.From != c.now || r.Until != until) {
-		return broken(PromiseReservations, "a place is kept for %s from %d until %d; it is %d, and until %d", who, r.From, r.Until, c.now, until)
+	if until := c.now.Add(c.grace(rep) + c.preemptionTimeout()); c.passed && (r.From != c.now || r.Until != until) {
+		return broken(PromiseReservations, "a place is kept for %s from %d until %d; it is %d, and until %d", key, r.From, r.Until, c.now, until)
 	}
 	if r.Partial {
 		return c.againstRemnant(rep, r)
 	}
 	c.saw("a place kept for one that is " + rep.doing())
 	if c.passed && !c.fitsThere(rep, gangs) {
-		return broken(PromiseS7, "a place is kept for %s on %v, where it would not fit", who, r.Nodes)
+		return broken(PromiseS7, "a place is kept for %s on %v, where it would not fit", key, r.Nodes)
 	}
 	return nil
 }
@@ -264,7 +264,7 @@ func (c *Checker) againstRemnant(rep *replica, r berth.ReservationReport) error 
 func (rep *replica) moves() bool {
 	switch rep.state {
 	case berth.ReplicaRunning:
-		return rep.asked() && !rep.needless() && (rep.room == nil || rep.room.moves)
+		return rep.asked() && !rep.needless() && (rep.preemption == nil || rep.preemption.moves)
 	case berth.ReplicaReleasing:
 		return comesBack(rep.cause)
 	}
@@ -281,19 +281,19 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 		}
 	}
 	c.departed = nil
-	for who, r := range c.gangs {
-		rep := c.beneficiary(who)
-		if _, still := gangs[who]; r.Moving && !still && rep != nil && !rep.gone && rep.state != berth.ReplicaBinding {
+	for key, r := range c.gangs {
+		rep := c.beneficiary(key)
+		if _, still := gangs[key]; r.Moving && !still && rep != nil && !rep.gone && rep.state != berth.ReplicaBinding {
 			c.saw("a place kept for a gang was given up")
 		}
 	}
 	kept, remnants := map[gangKey]berth.Time{}, map[gangKey]berth.Time{}
-	for who, r := range gangs {
+	for key, r := range gangs {
 		switch {
 		case r.Partial:
-			remnants[who] = r.Until
-		case r.Moving, c.isKept(who, &r):
-			kept[who] = r.Until
+			remnants[key] = r.Until
+		case r.Moving, c.isKept(key, &r):
+			kept[key] = r.Until
 		}
 	}
 	c.kept, c.remnants = kept, remnants
@@ -302,8 +302,8 @@ func (c *Checker) againstMoves(gangs map[gangKey]berth.ReservationReport) error 
 
 // isKept reports whether the reservation of a gang that waits is the place that was kept for it
 // when it left another.
-func (c *Checker) isKept(who gangKey, r *berth.ReservationReport) bool {
-	until, kept := c.kept[who]
+func (c *Checker) isKept(key gangKey, r *berth.ReservationReport) bool {
+	until, kept := c.kept[key]
 	return kept && until == r.Until
 }
 
@@ -407,7 +407,7 @@ func (c *Checker) settled() error {
 				return broken(PromiseL1, "%s is being released because of %q, and no place is kept for it, where it would fit", rep, rep.cause)
 			}
 		case rep.state != berth.ReplicaRunning || !drained:
-		case rep.asked() && rep.room == nil && !c.pressed(rep):
+		case rep.asked() && rep.preemption == nil && !c.pressed(rep):
 			return broken(PromiseL1, "%s has to leave its place, and there is no other for it", rep)
 		case rep.order != nil || rep.has(stopping):
 		case c.pressed(rep):
@@ -427,7 +427,7 @@ func (c *Checker) couldMove(rep *replica) bool {
 	}
 	w := c.imagine(nil, rep, c.gangs)
 	defer w.forget()
-	return w.known && w.startsAnew(rep, func(n *node) bool { return !w.inWindow(n) })
+	return w.known && w.startsAnew(rep, func(n *node) bool { return !w.inReservation(n) })
 }
 
 // againstDraining: a report lists the nodes that are being drained, and the gangs left there.

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-sched/berth/berthtest/check"
 )
 
-// This file is the part of the zoo that is about those who leave their places for others.
+// This file is the part of the zoo that is about gangs that leave their places for others.
 
 // leaver has a job of one GPU run on n1, which is being drained by an instant, and shows that.
 func (z *zoo) leaver(by berth.Time, change ...func(*berth.Job)) {
@@ -83,21 +83,21 @@ var leaving = []animal{
 		z.running("a", 1, writes)
 		return z.try(z.asksToLeave(0))
 	}},
-	{check.PromiseS6, "who writes checkpoints is not asked to leave", func(z *zoo) error {
+	{check.PromiseS6, "a gang that writes checkpoints is not asked to leave", func(z *zoo) error {
 		z.leaver(0, writes)
 		return z.try(z.release("a", berth.CauseDrained, on(0, "n1", 0)))
 	}},
-	{check.PromiseS6, "who writes none is asked to leave", func(z *zoo) error {
+	{check.PromiseS6, "a gang that writes none is asked to leave", func(z *zoo) error {
 		z.leaver(0)
 		return z.try(z.asksToLeave(0))
 	}},
-	{check.PromiseS6, "who did not answer when the drain was over is stopped", func(z *zoo) error {
+	{check.PromiseS6, "a gang that did not answer when the drain was over is stopped", func(z *zoo) error {
 		r, _ := z.leavesForN3(0)
 		z.tell(berth.NodeUncordoned{Node: "n1"})
 		z.now = r.Deadline
 		return z.try(z.release("a", berth.CauseDrained, on(0, "n1", 0)))
 	}},
-	{check.PromiseS6, "who was asked to leave is stopped when it is cordoned instead", func(z *zoo) error {
+	{check.PromiseS6, "a gang that was asked to leave is stopped when it is cordoned instead", func(z *zoo) error {
 		r, _ := z.leavesForN3(0)
 		z.tell(berth.NodeCordoned{Node: "n1"})
 		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
@@ -120,7 +120,7 @@ var leaving = []animal{
 		r.Reservations = []berth.ReservationReport{z.kept("a", "n3")}
 		return z.c.AgainstReport(r)
 	}},
-	{check.PromiseS7, "who has no more time is let go on", func(z *zoo) error {
+	{check.PromiseS7, "a gang that has no more time is let go on", func(z *zoo) error {
 		z.leaver(soon, writes)
 		r := z.asksToLeave(soon)
 		z.pass(r)
@@ -138,7 +138,7 @@ var leaving = []animal{
 		z.tell(berth.NodeDraining{Node: "n1"})
 		return z.try()
 	}},
-	{check.PromiseS7, "who did not answer goes on while its node is drained", func(z *zoo) error {
+	{check.PromiseS7, "a gang that did not answer goes on while its node is drained", func(z *zoo) error {
 		r, _ := z.leavesForN3(0)
 		z.now = r.Deadline
 		return z.try()
@@ -252,13 +252,13 @@ var leaving = []animal{
 		z.tell(berth.NodeCordoned{Node: "n1"})
 		return z.c.AgainstReport(z.leaves(0))
 	}},
-	{check.PromiseL1, "who would fit elsewhere stays on a node that is being drained", func(z *zoo) error {
+	{check.PromiseL1, "a gang that would fit elsewhere stays on a node that is being drained", func(z *zoo) error {
 		z.leaver(0)
 		z.pass()
 		z.shown(z.leaves(0))
 		return z.c.Served()
 	}},
-	{check.PromiseL1, "who has no more time stays on a node that is being drained", func(z *zoo) error {
+	{check.PromiseL1, "a gang that has no more time stays on a node that is being drained", func(z *zoo) error {
 		z.leaver(soon, writes)
 		for _, n := range []berth.NodeID{"n2", "n3"} {
 			z.tell(berth.NodeCordoned{Node: n})
@@ -266,13 +266,13 @@ var leaving = []animal{
 		z.pass()
 		return z.c.Served()
 	}},
-	{check.PromiseL1, "who lost hardware would fit, and no place is kept for it", func(z *zoo) error {
+	{check.PromiseL1, "a gang that lost hardware would fit, and no place is kept for it", func(z *zoo) error {
 		at := z.running("a", 3)
 		z.tell(berth.GPUFailed{Node: "n1", GPU: 0})
 		z.pass(z.release("a", berth.CauseHardwareLost, at[1:]...))
 		return z.c.Served()
 	}},
-	{check.PromiseL1, "who lost its other place is still to leave", func(z *zoo) error {
+	{check.PromiseL1, "a gang that lost its other place is still to leave", func(z *zoo) error {
 		z.leavesForN3(0)
 		z.tell(berth.NodeCordoned{Node: "n2"})
 		z.tell(berth.NodeLost{Node: "n3"})
@@ -292,7 +292,7 @@ var leaving = []animal{
 	}},
 }
 
-// TestLeavingRightly: what is right about those who leave passes, and was seen.
+// TestLeavingRightly: what is right about gangs that leave passes, and was seen.
 func TestLeavingRightly(t *testing.T) {
 	for name, test := range map[string]func(*zoo) []string{
 		"a gang moves": func(z *zoo) []string {
@@ -305,7 +305,7 @@ func TestLeavingRightly(t *testing.T) {
 			z.pass(b)
 			return []string{"leaves for another place", "a place kept for one that is asked", "a place that is kept was judged", "resumed after drained"}
 		},
-		"who has no place leaves in time": func(z *zoo) []string {
+		"a gang that has no place leaves in time": func(z *zoo) []string {
 			z.leaver(soon, writes)
 			r := z.asksToLeave(soon)
 			z.pass(r)
@@ -315,13 +315,13 @@ func TestLeavingRightly(t *testing.T) {
 			z.pass(z.release("a", berth.CauseDrained, on(0, "n1", 0)))
 			return []string{"has to leave, wherever it may go", "request expired"}
 		},
-		"who need not leave any more goes on": func(z *zoo) []string {
+		"a gang that need not leave any more goes on": func(z *zoo) []string {
 			r, _ := z.leavesForN3(0)
 			z.tell(berth.NodeUncordoned{Node: "n1"})
 			z.pass(z.takeBack("a", r.ID))
 			return []string{"need not leave any more", "a drain ended"}
 		},
-		"who has no other place any more goes on": func(z *zoo) []string {
+		"a gang that has no other place any more goes on": func(z *zoo) []string {
 			r, _ := z.leavesForN3(0)
 			z.now++
 			z.pass(z.takeBack("a", r.ID))

@@ -98,7 +98,7 @@ func (c *Checker) bind(rep *replica, b berth.Bind) error {
 	}
 	c.enter(rep)
 	if b.Incarnation != rep.incarnation {
-		return broken(PromiseIncarnations, "order %d binds life %d of %s, which is in life %d", b.ID, b.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d binds incarnation %d of %s, which is in incarnation %d", b.ID, b.Incarnation, rep, rep.incarnation)
 	}
 	if err := c.placeAll(rep, b.Members); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (c *Checker) mayBind(rep *replica, b *berth.Bind) error {
 	h := &b.OrderHeader
 	switch {
 	case rep.state == berth.ReplicaPending && h.Cause.Code == berth.CauseVictimsGone:
-		return c.roomMade(rep, b)
+		return c.victimsGone(rep, b)
 	case rep.state == berth.ReplicaPending && h.Cause.Code == berth.CauseResumed:
 		return c.resumed(rep, b)
 	case rep.state == berth.ReplicaPending:
@@ -152,7 +152,7 @@ func (c *Checker) enter(rep *replica) {
 	switch rep.state {
 	case berth.ReplicaPending:
 		c.limited.remove(rep)
-		c.endRoom(rep.key())
+		c.endPreemption(rep.key())
 		delete(c.kept, rep.key())
 		rep.enlist()
 		rep.incarnation++ // every life has the next number
@@ -263,7 +263,7 @@ func (c *Checker) release(rep *replica, r berth.Release) error {
 		return broken(PromiseCauses, "order %d stops %s because of %q; what happened is %q", r.ID, rep, r.Cause.Code, rep.cause)
 	}
 	if r.Incarnation != rep.incarnation {
-		return broken(PromiseIncarnations, "order %d stops life %d of %s, which is in life %d", r.ID, r.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d stops incarnation %d of %s, which is in incarnation %d", r.ID, r.Incarnation, rep, rep.incarnation)
 	}
 	if to := rep.stoppedFor(); r.Cause.Beneficiary != to {
 		return broken(PromiseCauses, "order %d stops %s for %s, which has to yield to %s", r.ID, rep, r.Cause.Beneficiary, to)

@@ -8,50 +8,51 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about who need not stand back for a gang that has a reservation. Within a
-// queue it is who is of a higher class or, in the same class, of a higher priority, unless it
-// would borrow where the gang is owed its place. Between queues it is who is owed its place, by the guarantees of its queues, where the gang would
-// borrow; of two that are alike in that it is the higher class, unless room is made for the
-// gang: those who had to yield to it do not take their places again.
+// This file is about replicas that need not stand back for a gang that has a reservation. Within
+// a queue these are those of a higher class or, in the same class, of a higher priority, unless
+// they would borrow and the gang is within its guarantee. Between queues they are those within
+// the guarantees of their queues, where the gang would borrow; of two that are alike in that, the
+// higher class, unless the gang is the beneficiary of a preemption: victims do not take their
+// places again.
 
-// surelyPasses reports whether a replica certainly need not stand back. What queues are owed
+// surelyPasses reports whether a replica certainly need not stand back. What queues are due
 // changes in the course of a pass, so that it is certain within a queue alone, for one that
-// asks for no more than the other or where nothing is ever owed. Where room is made for the
-// other, what it is to have counts as used already.
-func (c *Checker) surelyPasses(rep *replica, who gangKey) bool {
-	other := c.beneficiary(who)
-	if other == nil || c.gangs[who].Moving || c.kept[who] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
+// asks for no more than the other or where nothing is ever due. Where the other is a
+// beneficiary, what it is to have counts as used already.
+func (c *Checker) surelyPasses(rep *replica, key gangKey) bool {
+	other := c.beneficiary(key)
+	if other == nil || c.gangs[key].Moving || c.kept[key] != 0 || rep.job.queue != other.job.queue || compareRank(rep, other) <= 0 {
 		return false
 	}
 	_, guaranteed := rep.job.queue.spec.Guarantee[quota.GPUMilli]
-	return !guaranteed || c.rooms[who] == nil && rep.job.least(c) <= other.job.least(c)
+	return !guaranteed || c.preemptions[key] == nil && rep.job.least(c) <= other.job.least(c)
 }
 
 // mayPass reports whether a replica that is being placed need not stand back, as things are or with
 // what beneficiaries will hold.
-func (c *Checker) mayPass(rep *replica, who gangKey) bool {
-	other := c.beneficiary(who)
-	if other == nil || c.kept[who] != 0 {
+func (c *Checker) mayPass(rep *replica, key gangKey) bool {
+	other := c.beneficiary(key)
+	if other == nil || c.kept[key] != 0 {
 		return false
 	}
-	if c.ranksAbove(rep, other, c.rooms[who]) {
+	if c.ranksAbove(rep, other, c.preemptions[key]) {
 		return true
 	}
 	defer c.earmark(rep, other)()
-	return c.ranksAbove(rep, other, c.rooms[who])
+	return c.ranksAbove(rep, other, c.preemptions[key])
 }
 
 // ranksAbove reports whether a replica need not stand back for another, as its queues are
-// charged; room is what is being made for that one, or nil.
-func (c *Checker) ranksAbove(rep, other *replica, room *room) bool {
-	owed, otherOwed := c.owed(rep), c.owed(other)
+// charged; p is the preemption for that one, or nil.
+func (c *Checker) ranksAbove(rep, other *replica, p *preemption) bool {
+	within, otherWithin := c.withinGuarantee(rep), c.withinGuarantee(other)
 	switch {
 	case rep.job.queue == other.job.queue:
-		return compareRank(rep, other) > 0 && (owed || !otherOwed)
-	case owed != otherOwed:
-		return owed
+		return compareRank(rep, other) > 0 && (within || !otherWithin)
+	case within != otherWithin:
+		return within
 	}
-	return room == nil && rep.job.spec.Class > other.job.spec.Class
+	return p == nil && rep.job.spec.Class > other.job.spec.Class
 }
 
 // compareRank compares two of one queue.
@@ -60,10 +61,10 @@ func compareRank(a, b *replica) int {
 	return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(x.Priority, y.Priority))
 }
 
-// owed reports whether the queue of a gang, and all above it that state a guarantee, would
+// withinGuarantee reports whether the queue of a gang, and all above it that state a guarantee, would
 // be inside it with the gang's minimum, or with one unit more of one that grows, besides what
 // it holds by a Bind that is being taken.
-func (c *Checker) owed(rep *replica) bool {
+func (c *Checker) withinGuarantee(rep *replica) bool {
 	leaf, asked := rep.job.queue, rep.job.least(c)
 	if _, stated := leaf.spec.Guarantee[quota.GPUMilli]; !stated {
 		return false

@@ -10,7 +10,7 @@ import (
 
 // Quiescent asserts that the fleet has come to rest: no order is out, every gang
 // is pending or runs, and none of those that wait could start. Call it after
-// facts, faults and backoffs have stopped and the core has nothing left to do.
+// events, faults and backoffs have stopped and the core has nothing left to do.
 //
 // Whether a gang could start is decided for gangs of one group, where counting
 // is exact: O(replicas x nodes). Gangs of several groups are a packing problem,
@@ -20,7 +20,7 @@ import (
 // count where the gang would leave in time, unless Policy.BackfillBudget is below its
 // default: then that is a matter of the budget. Those of gangs are known from the
 // latest report (see Against). GPUs of pools that are not fixed may be closed for
-// somebody who waits, which no order tells: unless nothing is drained there they count
+// a waiting gang, which no order tells: unless nothing is drained there they count
 // only if nobody holds anything of them, and then they count for what they could become,
 // too: whoever waits is worth any change in the end.
 func (c *Checker) Quiescent(now berth.Time) error {
@@ -58,8 +58,8 @@ func (c *Checker) Quiescent(now berth.Time) error {
 	return c.reshaped(all)
 }
 
-// Served asserts that nobody waits who could start, as Quiescent does, and that those leave
-// who have to, in a fleet that is not at rest: after a pass that left no work over (Core.NextWake is later), and with
+// Served asserts that no gang waits that could start, as Quiescent does, and that gangs leave
+// draining nodes, in a fleet that is not at rest: after a pass that left no work over (Core.NextWake is later), and with
 // what is reserved known from a report.
 func (c *Checker) Served() error {
 	waiting := set{}
@@ -90,7 +90,7 @@ func (c *Checker) couldStart(rep *replica, ignored int) bool {
 	if !c.couldStartOn(rep, open) {
 		return false
 	}
-	if len(c.rooms)+len(c.kept) == 0 {
+	if len(c.preemptions)+len(c.kept) == 0 {
 		return true
 	}
 	defer c.earmark(rep)()

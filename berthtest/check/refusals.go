@@ -7,7 +7,7 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// Rejected takes a fact that the core refused, and its refusal.
+// Rejected takes an event that the core refused, and its refusal.
 func (c *Checker) Rejected(now berth.Time, event berth.Event, err error) error {
 	if violation := typed(event, err); violation != nil {
 		return violation
@@ -153,10 +153,10 @@ func (c *Checker) lifeRefused(id berth.JobID, number int, incarnation berth.Inca
 	rep := j.replicas[number]
 	over := incarnation < rep.incarnation || incarnation == rep.incarnation && rep.state == berth.ReplicaPending
 	if over && !errors.Is(err, berth.ErrStale) {
-		return broken(PromiseS9, "a report about life %d of %s, which is over, was refused with %v", incarnation, rep, err)
+		return broken(PromiseS9, "a report about incarnation %d of %s, which is over, was refused with %v", incarnation, rep, err)
 	}
 	if over {
-		c.saw("stale life")
+		c.saw("stale incarnation")
 	}
 	return nil
 }

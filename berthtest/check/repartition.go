@@ -185,7 +185,7 @@ func (c *Checker) bindAfter(rep *replica, b berth.Bind) error {
 			if ch.fresh && ch.Job == b.Job && ch.Replica == b.Replica {
 				ch.bound = true
 				if ch.Incarnation != b.Incarnation {
-					return broken(PromiseIncarnations, "order %d is for life %d of %s, and order %d binds life %d", ch.ID, ch.Incarnation, rep, b.ID, b.Incarnation)
+					return broken(PromiseIncarnations, "order %d is for incarnation %d of %s, and order %d binds incarnation %d", ch.ID, ch.Incarnation, rep, b.ID, b.Incarnation)
 				}
 			}
 			if !ch.fresh {

@@ -23,7 +23,7 @@ func (c *Checker) AgainstReport(r berth.FleetReport) error {
 		return err
 	}
 	if c.ownPolicy {
-		return nil // what it sets aside, and for whom, is its own affair
+		return nil // its reservations, and their gangs, are its own affair
 	}
 	if err := c.againstDraining(r.Draining); err != nil {
 		return err
@@ -283,10 +283,10 @@ func (c *Checker) againstQueues(r berth.FleetReport) error {
 }
 
 // firstDifference compares pairs of what is said and what is.
-func firstDifference(who string, pairs ...[2]any) error {
+func firstDifference(key string, pairs ...[2]any) error {
 	for _, p := range pairs {
 		if p[0] != p[1] {
-			return broken(PromiseS3, "%s says %T %+v; it is %+v", who, p[0], p[0], p[1])
+			return broken(PromiseS3, "%s says %T %+v; it is %+v", key, p[0], p[0], p[1])
 		}
 	}
 	return nil

@@ -105,7 +105,7 @@ func (c *Checker) life(what string, id berth.JobID, number int, incarnation bert
 	}
 	rep := j.replicas[number]
 	if rep.state == berth.ReplicaPending || rep.incarnation != incarnation {
-		return nil, broken(PromiseS9, "%s of life %d of %s was accepted, which is %s, its last life %d", what, incarnation, rep, rep.state, rep.incarnation)
+		return nil, broken(PromiseS9, "%s of incarnation %d of %s was accepted, which is %s, its last incarnation %d", what, incarnation, rep, rep.state, rep.incarnation)
 	}
 	return rep, nil
 }

@@ -39,12 +39,12 @@ type reserved struct {
 // A trespass is a placement on nodes that were reserved for a gang before the pass.
 type trespass struct {
 	on gangKey
-	// room that was being made for the gang, if it is about that.
-	room *room
-	err  error
+	// preemption for the gang, if it is about that.
+	preemption *preemption
+	err        error
 }
 
-// outdated notes that a fact was told: reservations may have ended.
+// outdated notes that an event was told: reservations may have ended.
 func (r *reserved) outdated() { r.sure, r.passed, r.trespasses, r.spreadings = false, false, nil, nil }
 
 // begin notes that a pass begins.
@@ -60,23 +60,23 @@ func (c *Checker) trespass(rep *replica, n *node) {
 		return
 	}
 	own := rep.key()
-	for who, r := range c.gangs {
+	for key, r := range c.gangs {
 		switch {
 		case !slices.Contains(r.Nodes, n.spec.ID):
-		case who == own:
+		case key == own:
 			c.saw("placed on its reservation")
-		case (c.rooms[who] != nil || c.kept[who] != 0) && c.planned == rep:
-			c.saw("placed beside another for whom room is made")
+		case (c.preemptions[key] != nil || c.kept[key] != 0) && c.planned == rep:
+			c.saw("placed beside another beneficiary")
 		case c.leavesBy(rep, r.From):
 			c.saw("backfilled onto the reservation of a gang")
-		case c.mayPass(rep, who):
+		case c.mayPass(rep, key):
 			c.saw("passed the reservation of a gang by rank")
-			c.ousted[who] = true
-		case c.ousted[who]:
+			c.ousted[key] = true
+		case c.ousted[key]:
 		default:
 			end, _ := c.ends(rep)
-			c.trespasses = append(c.trespasses, trespass{who, nil, broken(PromiseReservations,
-				"%s is placed on node %s, which is reserved for %s from %d; its end is expected at %d", rep, n.spec.ID, who, r.From, end)})
+			c.trespasses = append(c.trespasses, trespass{key, nil, broken(PromiseReservations,
+				"%s is placed on node %s, which is reserved for %s from %d; its end is expected at %d", rep, n.spec.ID, key, r.From, end)})
 		}
 	}
 }
@@ -167,36 +167,36 @@ func (c *Checker) adopt(own *reservation, nodes []berth.NodeID) error {
 // one; it stands as it was made, or better, until it ends, and no gang is placed there
 // that would be in the way and does not rank above it.
 func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error {
-	if err := c.againstRooms(gangs); err != nil {
+	if err := c.againstPreemptions(gangs); err != nil {
 		return err
 	}
 	count, large := 0, 0
-	for who, r := range gangs {
-		if r.Moving || c.isRoom(who, &r) || c.isKept(who, &r) || c.remnants[who] == r.Until {
+	for key, r := range gangs {
+		if r.Moving || c.isPreemption(key, &r) || c.isKept(key, &r) || c.remnants[key] == r.Until {
 			continue
 		}
-		if count++; c.needsSeveralNodes(who) {
+		if count++; c.needsSeveralNodes(key) {
 			large++
 		}
 	}
-	for _, who := range slices.SortedFunc(maps.Keys(gangs), func(a, b gangKey) int {
+	for _, key := range slices.SortedFunc(maps.Keys(gangs), func(a, b gangKey) int {
 		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.replica, b.replica))
 	}) {
-		if err := c.againstGang(who, gangs, count, large); err != nil {
+		if err := c.againstGang(key, gangs, count, large); err != nil {
 			return err
 		}
 	}
 	if err := c.againstMoves(gangs); err != nil {
 		return err
 	}
-	for who, r := range c.gangs {
-		if _, kept := gangs[who]; kept {
+	for key, r := range c.gangs {
+		if _, kept := gangs[key]; kept {
 			continue
 		}
-		switch j := c.jobs[who.job]; {
+		switch j := c.jobs[key.job]; {
 		case r.Until <= c.now:
 			c.saw("reservation of a gang timed out")
-		case j != nil && j.replicas[who.replica] != nil && j.replicas[who.replica].state == berth.ReplicaPending:
+		case j != nil && j.replicas[key.replica] != nil && j.replicas[key.replica].state == berth.ReplicaPending:
 			c.saw("reservation of a gang ended with a node")
 		}
 	}
@@ -204,7 +204,7 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 		before := c.gangs[t.on]
 		after, some := gangs[t.on]
 		kept := some && after.Until == before.Until && slices.Equal(after.Nodes, before.Nodes) // else it is another
-		if kept && (t.room == nil || !t.room.ended) {
+		if kept && (t.preemption == nil || !t.preemption.ended) {
 			return t.err
 		}
 	}
@@ -223,8 +223,8 @@ func (c *Checker) againstGangs(gangs map[gangKey]berth.ReservationReport) error 
 }
 
 // needsSeveralNodes reports whether a gang has more GPUs than any node.
-func (c *Checker) needsSeveralNodes(who gangKey) bool {
-	j, need, most := c.jobs[who.job], 0, 0
+func (c *Checker) needsSeveralNodes(key gangKey) bool {
+	j, need, most := c.jobs[key.job], 0, 0
 	if j == nil {
 		return false
 	}
@@ -237,47 +237,47 @@ func (c *Checker) needsSeveralNodes(who gangKey) bool {
 	return need > most
 }
 
-func (c *Checker) againstGang(who gangKey, gangs map[gangKey]berth.ReservationReport, count, large int) error {
-	r := gangs[who]
+func (c *Checker) againstGang(key gangKey, gangs map[gangKey]berth.ReservationReport, count, large int) error {
+	r := gangs[key]
 	if r.Moving {
-		return c.againstMove(who, gangs)
+		return c.againstMove(key, gangs)
 	}
-	j := c.jobs[who.job]
-	if j == nil || j.replicas[who.replica] == nil || j.replicas[who.replica].state != berth.ReplicaPending {
-		return broken(PromiseReservations, "%s has a reservation and does not wait", who)
+	j := c.jobs[key.job]
+	if j == nil || j.replicas[key.replica] == nil || j.replicas[key.replica].state != berth.ReplicaPending {
+		return broken(PromiseReservations, "%s has a reservation and does not wait", key)
 	}
-	rep := j.replicas[who.replica]
-	if err := c.takeWork(who, r); err != nil {
+	rep := j.replicas[key.replica]
+	if err := c.takeWork(key, r); err != nil {
 		return err
 	}
-	before, had := c.gangs[who]
+	before, had := c.gangs[key]
 	anew := r.Until == r.From.Add(c.policy.ReservationTimeout) // as when it was just made
 	switch {
 	case len(r.Nodes) == 0:
-		return broken(PromiseReservations, "%s has a reservation of nothing", who)
+		return broken(PromiseReservations, "%s has a reservation of nothing", key)
 	case had && before.Until == r.Until && before.From >= r.From && slices.Equal(r.Nodes, before.Nodes):
 		return nil // it is kept, or has become better
-	case c.isRoom(who, &r), c.isKept(who, &r), c.remnants[who] == r.Until:
+	case c.isPreemption(key, &r), c.isKept(key, &r), c.remnants[key] == r.Until:
 		return nil
 	case had && before.Until == r.Until && !anew:
-		return broken(PromiseReservations, "the reservation of %s was from %d on %v, and is from %d on %v", who, before.From, before.Nodes, r.From, r.Nodes)
+		return broken(PromiseReservations, "the reservation of %s was from %d on %v, and is from %d on %v", key, before.From, before.Nodes, r.From, r.Nodes)
 	case large > c.policy.ReservedGangs || count > 2*c.policy.ReservedGangs:
 		return broken(PromiseReservations, "%s got a reservation as one of %d gangs, %d of them of several nodes; the policy says %d",
-			who, count, large, c.policy.ReservedGangs)
+			key, count, large, c.policy.ReservedGangs)
 	case c.now < rep.pendingSince.Add(c.policy.ReserveAfter):
-		return broken(PromiseReservations, "%s got a reservation at %d, and is pending since %d", who, c.now, rep.pendingSince)
+		return broken(PromiseReservations, "%s got a reservation at %d, and is pending since %d", key, c.now, rep.pendingSince)
 	case c.passed && (r.From < c.now || !anew):
-		return broken(PromiseReservations, "%s got a reservation from %d until %d at %d", who, r.From, r.Until, c.now)
+		return broken(PromiseReservations, "%s got a reservation from %d until %d at %d", key, r.From, r.Until, c.now)
 	}
 	c.saw("gang reserved")
 	return nil
 }
 
 // takeWork: the nodes of a reservation take work.
-func (c *Checker) takeWork(who gangKey, r berth.ReservationReport) error {
+func (c *Checker) takeWork(key gangKey, r berth.ReservationReport) error {
 	for _, id := range r.Nodes {
 		if n := c.nodes[id]; n == nil || n.closed() {
-			return broken(PromiseReservations, "%s has a reservation on node %s, which takes no work", who, id)
+			return broken(PromiseReservations, "%s has a reservation on node %s, which takes no work", key, id)
 		}
 	}
 	return nil

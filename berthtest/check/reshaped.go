@@ -8,7 +8,7 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// This file is what divided GPUs, and those that could be, have to do with who could start.
+// This file is about the gangs that could start on GPUs that are, or could be, divided.
 
 // takes reports whether a GPU certainly takes members: it works, is in a state that is
 // known and stays, and is not closed for somebody else.

@@ -7,8 +7,8 @@ import (
 )
 
 // share works out the fair shares of GPUs from the checker's own capacity, use and demand,
-// as they were before those had to yield for whom rooms were opened.
-func (w *world) share(opened []*room) {
+// as they were before the beneficiaries of the latest preemptions had victims.
+func (w *world) share(opened []*preemption) {
 	if w.policy.UsageHalfLife != 0 {
 		return
 	}
@@ -55,11 +55,11 @@ func (w *world) index(q *queue) quota.QueueIndex {
 }
 
 // demand is what a leaf uses and what its gangs wait for in all. False: it is not known.
-func (w *world) demand(leaf *queue, opened []*room) (int64, bool) {
+func (w *world) demand(leaf *queue, opened []*preemption) (int64, bool) {
 	sum := leaf.used[quota.GPUMilli]
 	for _, j := range w.jobs {
 		for _, rep := range j.replicas {
-			told := rep.asked() && slices.Contains(opened, rep.room) || rep.shrinksFor(opened)
+			told := rep.asked() && slices.Contains(opened, rep.preemption) || rep.shrinksFor(opened)
 			grew := told && rep.has(absent) && rep.readyAt == 0
 			if j.queue != leaf || !rep.waits() && !grew {
 				continue

@@ -11,7 +11,7 @@ import (
 
 // shrink: members that yield while the rest of the gang goes on run, are above the minimum of
 // their group together, and are whole widest segments as far as those are there; each is
-// stopped for one who waits. Neither a checkpoint comes before that nor a minimum run time.
+// stopped for a waiting gang. Neither a checkpoint comes before that nor a minimum run time.
 func (c *Checker) shrink(rep *replica, r *berth.Release) error {
 	if r.Cause.Beneficiary != r.SurplusEvictions[0].Beneficiary {
 		return broken(PromiseCauses, "order %d has %s yield to %s, and first to %s", r.ID, rep, r.Cause.Beneficiary, r.SurplusEvictions[0].Beneficiary)
@@ -23,7 +23,7 @@ func (c *Checker) shrink(rep *replica, r *berth.Release) error {
 		if slices.ContainsFunc(r.SurplusEvictions[:i], func(other berth.SurplusEviction) bool { return other.Beneficiary == y.Beneficiary }) {
 			return broken(PromiseOrders, "order %d has %s yield to %s twice", r.ID, rep, y.Beneficiary)
 		}
-		if err := c.mayTellToYield(rep, r.OrderHeader, y.Beneficiary); err != nil {
+		if err := c.mayEvict(rep, r.OrderHeader, y.Beneficiary); err != nil {
 			return err
 		}
 		v := victim{replica: rep}
@@ -40,10 +40,10 @@ func (c *Checker) shrink(rep *replica, r *berth.Release) error {
 		if part := v.brokenSegment(); part != nil {
 			return broken(PromiseS8, "order %d has %s yield to %s, and leaves others of its segment", r.ID, part, y.Beneficiary)
 		}
-		room := c.begun(gangKey{y.Beneficiary.Job, y.Beneficiary.Replica})
-		room.victims = append(room.victims, v)
+		p := c.begun(gangKey{y.Beneficiary.Job, y.Beneficiary.Replica})
+		p.victims = append(p.victims, v)
 		for _, m := range v.members {
-			m.state, m.room = stopping, room
+			m.state, m.preemption = stopping, p
 		}
 	}
 	if short := rep.short(running); short != "" {
@@ -71,9 +71,9 @@ func (v victim) brokenSegment() *member {
 	return nil
 }
 
-// shrinksFor reports whether members of a replica that goes on yield in one of some rooms.
-func (rep *replica) shrinksFor(rooms []*room) bool {
-	return slices.ContainsFunc(rep.members, func(m *member) bool { return m.room != nil && slices.Contains(rooms, m.room) })
+// shrinksFor reports whether members of a replica that goes on are victims of one of some preemptions.
+func (rep *replica) shrinksFor(list []*preemption) bool {
+	return slices.ContainsFunc(rep.members, func(m *member) bool { return m.preemption != nil && slices.Contains(list, m.preemption) })
 }
 
 // units lists what of a victim goes together: all of it, or one widest segment after the
@@ -110,12 +110,12 @@ func (m *member) firstOfUnit() int { return m.flat - m.ref().Index%unitOf(m.grou
 // stoppedFor is the beneficiary of a victim, whole or in part.
 func (rep *replica) stoppedFor() berth.ReplicaRef {
 	switch {
-	case !goesFor(rep.cause):
+	case !hasBeneficiary(rep.cause):
 		return berth.ReplicaRef{}
 	case rep.state == berth.ReplicaRunning:
 		return rep.first
 	}
-	return rep.room.who.ref()
+	return rep.preemption.beneficiary.ref()
 }
 
 // saysWhatRemains: the order for a gang that continues has the remaining size of each group, and
@@ -137,7 +137,7 @@ func saysWhatRemains(rep *replica, r berth.Release) error {
 	}
 	for _, y := range r.SurplusEvictions {
 		for _, ref := range y.Members {
-			if m := rep.members[max(0, rep.job.flat(ref))]; m.room == nil || m.room.who.ref() != y.Beneficiary {
+			if m := rep.members[max(0, rep.job.flat(ref))]; m.preemption == nil || m.preemption.beneficiary.ref() != y.Beneficiary {
 				return broken(PromiseCauses, "order %d stops %s for %s, to which it does not yield", r.ID, m, y.Beneficiary)
 			}
 		}
@@ -148,7 +148,7 @@ func saysWhatRemains(rep *replica, r berth.Release) error {
 // partsFirst asserts that no whole gang of the beneficiary's own queue has to go where what
 // others of it, which are told in the same way, have above their minimums would do: here the
 // last of them, by index, as far as a unit is not too large for what is asked.
-func (w *world) partsFirst(rep *replica, r *room, before int) error {
+func (w *world) partsFirst(rep *replica, r *preemption, before int) error {
 	if r.victims[0].job.queue != rep.job.queue || !slices.ContainsFunc(r.victims, victim.whole) {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (w *world) partsFirst(rep *replica, r *room, before int) error {
 	for _, j := range w.jobs {
 		for _, other := range j.replicas {
 			_, told := w.told[other] // else it was on its way out until the end of the pass
-			ready := other.room == r || other.state == berth.ReplicaRunning && (other.order == nil && !told || other.shrinksFor(w.opened))
+			ready := other.preemption == r || other.state == berth.ReplicaRunning && (other.order == nil && !told || other.shrinksFor(w.opened))
 			if j.queue != rep.job.queue || !ready || compareRank(other, rep) >= 0 || j.spec.Class == berth.ClassLatencyCritical || j.spec.Topology.Exclusive != "" {
 				continue
 			}
@@ -182,7 +182,7 @@ func (w *world) extras(rep *replica) []victim {
 	for g := range rep.job.spec.Groups {
 		v := victim{replica: rep}
 		for flat := rep.job.offsets[g+1] - 1; flat >= rep.job.offsets[g]; flat-- {
-			if m := rep.members[flat]; m.node != nil && (m.state == running || rep.room != nil && m.state == stopping) {
+			if m := rep.members[flat]; m.node != nil && (m.state == running || rep.preemption != nil && m.state == stopping) {
 				v.members = append(v.members, m)
 			}
 		}

@@ -51,7 +51,7 @@ var shrinks = []animal{
 		require.NoError(z.t, z.c.AgainstReport(z.gangs(2, 3, 0)))
 		return z.try(z.shrink("small", last2[1]))
 	}},
-	{check.PromiseS7, "a gang shrinks for somebody who runs", func(z *zoo) error {
+	{check.PromiseS7, "a gang shrinks for one that runs", func(z *zoo) error {
 		z.stretched(2)
 		return z.try(z.shrink("z", last2...))
 	}},

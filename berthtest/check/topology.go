@@ -21,7 +21,7 @@ func (c *Checker) topology(rep *replica) error {
 	for g := range rep.job.spec.Groups {
 		members := slices.DeleteFunc(slices.Clone(placed), func(m *member) bool { return rep.job.group(m.flat) != g })
 		if !slices.ContainsFunc(members, func(m *member) bool { return m.bind == c.last }) {
-			continue // who stood right before this order does so still, whatever else changed
+			continue // a gang that stood right before this order does so still, whatever else changed
 		}
 		if err := c.together(members, rep.job.spec.Groups[g].Topology.Required); err != nil {
 			return err
@@ -99,7 +99,7 @@ func (c *Checker) spread(rep *replica, g int, members []*member) error {
 		return nil
 	}
 	region := c.required(rep, g)
-	s := spreading{who: rep.String(), group: group, counts: map[string]int{}, nodes: map[berth.NodeID]string{}}
+	s := spreading{key: rep.String(), group: group, counts: map[string]int{}, nodes: map[berth.NodeID]string{}}
 	for id, n := range c.nodes {
 		if c.key(n, region) == c.key(members[0].node, region) && c.surelyFor(n, rep, group) {
 			s.nodes[id] = c.key(n, level)
@@ -118,7 +118,7 @@ func (c *Checker) spread(rep *replica, g int, members []*member) error {
 
 // A spreading is a group that was spread, with the nodes that were for it.
 type spreading struct {
-	who    string
+	key    string
 	group  *berth.Group
 	counts map[string]int          // members by domain
 	nodes  map[berth.NodeID]string // domains by node
@@ -141,7 +141,7 @@ func (s *spreading) even(gangs map[gangKey]berth.ReservationReport) error {
 		least, most = min(least, n), max(most, n)
 	}
 	if most-least > max(1, t.MaxSkew) {
-		return broken(PromiseS8, "group %q of %s has %d members in one %s and %d in another", s.group.Name, s.who, most, t.Spread, least)
+		return broken(PromiseS8, "group %q of %s has %d members in one %s and %d in another", s.group.Name, s.key, most, t.Spread, least)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (s *spreading) even(gangs map[gangKey]berth.ReservationReport) error {
 // qualifies, and nothing speaks against it, such as that nodes are set aside, that a
 // member failed there, that its product is limited or that the gang wants idle domains.
 func (c *Checker) surelyFor(n *node, rep *replica, g *berth.Group) bool {
-	if !n.serves(g) || c.mayDivide(n, g) || c.inWindow(n) || rep.avoided[n.spec.ID] || !c.idleFor(rep, n) {
+	if !n.serves(g) || c.mayDivide(n, g) || c.inReservation(n) || rep.avoided[n.spec.ID] || !c.idleFor(rep, n) {
 		return false
 	}
 	return len(n.gpus) == 0 || !c.bounds(rep.job.queue, func(r quota.Resource) bool { return r == quota.GPUMilliOf(n.spec.GPUs[0].Product) })

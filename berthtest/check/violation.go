@@ -79,7 +79,7 @@ const (
 	// PromiseTimeouts drop a gang when they are over, and not before.
 	PromiseTimeouts Promise = "timeouts"
 	// PromiseEvents that cannot be are refused.
-	PromiseEvents Promise = "facts"
+	PromiseEvents Promise = "events"
 	// PromiseClock readings never go back.
 	PromiseClock Promise = "clock"
 )

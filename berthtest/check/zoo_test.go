@@ -45,7 +45,7 @@ func newZoo(t *testing.T) *zoo {
 	return z
 }
 
-// tell gives a fact that is right.
+// tell gives an event that is right.
 func (z *zoo) tell(e berth.Event) { require.NoError(z.t, z.c.Applied(z.now, e)) }
 
 // pass gives a pass that is right.

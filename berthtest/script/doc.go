@@ -6,7 +6,7 @@
 //	queue research
 //	job train queue=research members=2 gpus=8
 //	pass
-//	  #1 bind train/0 life 1 (fits): n1[0-7] n2[0-7] by 2m0s
+//	  #1 bind train/0 incarnation 1 (fits): n1[0-7] n2[0-7] by 2m0s
 //	report 1 done
 //	expect train running on=n1|n2
 //
@@ -74,14 +74,14 @@
 //	                                       widest first), balance=rack, spread=rack, max-skew,
 //	                                       rail-aligned=yes, and required, preferred within group=
 //	service NAME replicas=3 queue= KEY=... a job of several gangs
-//	observe NAME KEY=... running=n1[0-7]|n2[0-7] life=1 started=0s
+//	observe NAME KEY=... running=n1[0-7]|n2[0-7] incarnation=1 started=0s
 //	                                       a job that runs already; running=2:n1[0] for replica 2;
 //	                                       - for a member that is not there
 //	scale NAME 5
 //	cancel NAMES
-//	finish NAMES life= failed=yes          life is the present one unless told
-//	member-failed NAME [0] [1] life=
-//	checkpoint NAME life= at=1h            it wrote one by itself
+//	finish NAMES incarnation= failed=yes   incarnation is the present one unless told
+//	member-failed NAME [0] [1] incarnation=
+//	checkpoint NAME incarnation= at=1h     it wrote one by itself
 //	report ID|all done|failed              the end of an order, or of all that are out
 //	report ID partial [2] workers[3]
 //	policy bind-timeout= release-timeout= release-attempts= retry-backoff=
@@ -118,8 +118,8 @@
 //	start-plan NAME; EVENT; EVENT ...
 //	                  what would start it after these events, which do not happen
 //	diff nodes=n1|n2 sees=train/0[1]@n2[0-7] sees=web/3#2[0]@n1[4]
-//	                  the differences between the core and a world; #2 is life 2 (1 unless told)
-//	expect NAME pending|binding|running|repairing|releasing life= on=n1|n2 reason=quota start=1h
+//	                  the differences between the core and a world; #2 is incarnation 2 (1 unless told)
+//	expect NAME pending|binding|running|repairing|releasing incarnation= on=n1|n2 reason=quota start=1h
 //	                  at=n1[0:1g.10gb@2:1]|n2[3], the place of each member; held=n1[0], the GPU
 //	                  that is held for it
 //	expect NAME gone

@@ -25,16 +25,16 @@ explain next
 	// queue q
 	// job train queue=q members=2 gpus=8
 	// pass
-	//   #1 bind train/0 life 1 (fits): n1[0-7] n2[0-7] by 2m0s
+	//   #1 bind train/0 incarnation 1 (fits): n1[0-7] n2[0-7] by 2m0s
 	// job next queue=q gpus=1
 	// pass
 	//   no orders
 	// explain next
 	//   next/0 pending since 0s
-	//     gpus: 0 of 1 member of the gang (1 GPU each) fit now
+	//     gpus: the gang (1 GPU) does not fit now
 	//     level node: 0 of 2 have enough GPUs; 2 short of GPUs
 	//     level fleet: 0 of 1 have enough GPUs; 1 short of GPUs
-	//     would help: free GPUs for 1 more member, 1 GPU each
+	//     would help: free GPUs for 1 more member (1 GPU)
 	//     expected to start at 24h0m0s
 	// <nil>
 }

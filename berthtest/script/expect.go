@@ -57,8 +57,8 @@ func (s *Session) expectReplica(a *arguments, id berth.JobID, number int) error 
 	case r.State != want:
 		return fmt.Errorf("it is %s", r.State)
 	}
-	if life := a.integer("life", int(r.Incarnation)); life != int(r.Incarnation) {
-		return fmt.Errorf("it is in life %d", r.Incarnation)
+	if incarnation := a.integer("incarnation", int(r.Incarnation)); incarnation != int(r.Incarnation) {
+		return fmt.Errorf("it is in incarnation %d", r.Incarnation)
 	}
 	for _, where := range []struct{ key, got string }{
 		{"on", nodesOf(r.Members)}, {"at", placesOf(r.Members)}, {"held", heldFor(r.Reason)},

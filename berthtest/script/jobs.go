@@ -137,13 +137,13 @@ func observeJob(s *Session, a *arguments) ([]berth.Event, error) {
 	} else {
 		e.Job = a.job()
 	}
-	life, started := a.integer("life", 1), a.span("started")
+	incarnation, started := a.integer("incarnation", 1), a.span("started")
 	for _, text := range a.all("running") {
 		r, err := observed(&e.Job, text)
 		if err != nil {
 			return nil, err
 		}
-		r.Incarnation, r.Started = berth.Incarnation(life), berth.Time(started)
+		r.Incarnation, r.Started = berth.Incarnation(incarnation), berth.Time(started)
 		e.Running = append(e.Running, r)
 	}
 	return one(e, a.finish(1))
@@ -199,7 +199,7 @@ func cancelJob(_ *Session, a *arguments) ([]berth.Event, error) {
 
 func finishJob(s *Session, a *arguments) ([]berth.Event, error) {
 	return a.each(func(id berth.JobID) berth.Event {
-		return berth.JobFinished{Job: id, Incarnation: s.life(a, id, 0), Failed: a.yes("failed"), Reason: a.reason}
+		return berth.JobFinished{Job: id, Incarnation: s.incarnation(a, id, 0), Failed: a.yes("failed"), Reason: a.reason}
 	})
 }
 
@@ -208,7 +208,7 @@ func failMembers(s *Session, a *arguments) ([]berth.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := berth.MemberFailed{Job: id, Replica: replica, Incarnation: s.life(a, id, replica), Reason: a.reason}
+	e := berth.MemberFailed{Job: id, Replica: replica, Incarnation: s.incarnation(a, id, replica), Reason: a.reason}
 	for i := 1; i < len(a.words); i++ {
 		ref, err := parseMember(a.word(i))
 		if err != nil {
@@ -219,13 +219,13 @@ func failMembers(s *Session, a *arguments) ([]berth.Event, error) {
 	return one(e, a.finish(max(1, len(a.words))))
 }
 
-// life returns the incarnation that a command names, or the present one.
-func (s *Session) life(a *arguments, id berth.JobID, replica int) berth.Incarnation {
+// incarnation returns the one that a command names, or the present one.
+func (s *Session) incarnation(a *arguments, id berth.JobID, replica int) berth.Incarnation {
 	present := 1
 	if r, ok := s.replica(id, replica); ok {
 		present = int(r.Incarnation)
 	}
-	return berth.Incarnation(a.integer("life", present))
+	return berth.Incarnation(a.integer("incarnation", present))
 }
 
 // replica asks the core where a replica stands.

@@ -71,6 +71,6 @@ func writeCheckpoint(s *Session, a *arguments) ([]berth.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := berth.CheckpointWritten{Job: id, Replica: replica, Incarnation: s.life(a, id, replica), At: berth.Time(a.span("at"))}
+	e := berth.CheckpointWritten{Job: id, Replica: replica, Incarnation: s.incarnation(a, id, replica), At: berth.Time(a.span("at"))}
 	return one(e, a.finish(1))
 }

@@ -209,7 +209,7 @@ func (s *Session) diff(rest string) error {
 	return nil
 }
 
-// parseObserved reads web/3#2workers[0]@n1[4]: replica 3 of web, life 2, member 0
+// parseObserved reads web/3#2workers[0]@n1[4]: replica 3 of web, incarnation 2, member 0
 // of its workers.
 func parseObserved(text string) (berth.ObservedMember, error) {
 	observed := berth.ObservedMember{Incarnation: 1}
@@ -219,7 +219,7 @@ func parseObserved(text string) (berth.ObservedMember, error) {
 		return observed, fmt.Errorf("%q is not an observed member like web/3[0]@n1[4]", text)
 	}
 	rest, err := cutNumber(rest, &observed.Replica)
-	if after, life := strings.CutPrefix(rest, "#"); life && err == nil {
+	if after, told := strings.CutPrefix(rest, "#"); told && err == nil {
 		n := 0
 		rest, err = cutNumber(after, &n)
 		observed.Incarnation = berth.Incarnation(n)

@@ -20,6 +20,17 @@ var rewrite = flag.Bool("rewrite", false, "write the scripts anew with what they
 
 func TestScripts(t *testing.T) { script.Files(t, "testdata/*.txt", *rewrite) }
 
+// The documents name scripts that are there.
+func TestStoriesOfTheDocumentsAreThere(t *testing.T) {
+	text, err := os.ReadFile("../../docs/packages.md")
+	require.NoError(t, err)
+	names := regexp.MustCompile(`\d+-[a-z0-9-]+\.txt`).FindAllString(string(text), -1)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		require.FileExists(t, filepath.Join("testdata", name))
+	}
+}
+
 // A transcript stays as it is when it is run again, and what somebody changed in
 // it comes out as it should be.
 func TestRunRewritesOutputAlone(t *testing.T) {
@@ -29,7 +40,7 @@ node n1
 queue q
 job a queue=q gpus=1
 pass
-  #1 bind a/0 life 1 (fits): n1[0] by 2m0s
+  #1 bind a/0 incarnation 1 (fits): n1[0] by 2m0s
 `, `# A title.
 node n1
   what nobody printed
@@ -37,7 +48,7 @@ node n1
 queue q
 job a queue=q gpus=1
 pass
-  #7 bind a/0 life 1 (fits): n1[5] by 2m0s
+  #7 bind a/0 incarnation 1 (fits): n1[5] by 2m0s
   no orders
 `
 	for _, text := range []string{right, changed} {
@@ -79,7 +90,7 @@ func TestMistakes(t *testing.T) {
 		{"what-if pass", "is not an event"},
 		{"diff sees=a", "not an observed member"},
 		{"expect a running", "it is binding"},
-		{"expect a binding life=2", "it is in life 1"},
+		{"expect a binding incarnation=2", "it is in incarnation 1"},
 		{"expect a binding on=n2", "it has on=n1"},
 		{"expect a binding at=n1[0]", "it has at=n1[0-7]"},
 		{"expect a binding reason=quota", "its reason is"},

@@ -43,7 +43,7 @@ func (s *Session) Core() *core.Core { return s.core }
 
 // Do runs one command and returns what it prints, each line indented by two
 // spaces. An error means that the command makes no sense, that an expectation was
-// not met or that the core broke a promise; that the core refuses a fact is no
+// not met or that the core broke a promise; that the core refuses an event is no
 // error but output.
 func (s *Session) Do(line string) (string, error) {
 	s.out.Reset()

@@ -56,7 +56,7 @@ func describe(order berth.Order) string {
 		fmt.Fprintf(&b, " %s/%d", h.Job, h.Replica)
 	}
 	if h.Incarnation > 0 {
-		fmt.Fprintf(&b, " life %d", h.Incarnation)
+		fmt.Fprintf(&b, " incarnation %d", h.Incarnation)
 	}
 	if r, ok := order.(berth.Release); ok && r.Attempt > 1 {
 		fmt.Fprintf(&b, " attempt %d", r.Attempt)
@@ -143,7 +143,7 @@ func (s *Session) printExplanation(e *berth.Explanation) {
 		r := &e.Replicas[i]
 		line := fmt.Sprintf("%s/%d %s", e.Job, r.Replica, r.State)
 		if r.Incarnation > 0 {
-			line += fmt.Sprintf(" life %d", r.Incarnation)
+			line += fmt.Sprintf(" incarnation %d", r.Incarnation)
 		}
 		line += " since " + clock(r.Since)
 		if r.ExpectedEnd != 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// arrive tells a fact that comes from outside the executor, and keeps what the
+// arrive tells an event that comes from outside the executor, and keeps what the
 // executor and the hardware have to know of it.
 func (s *Simulation) arrive(a Arrival) error {
 	condemned := s.condemned(a.Event)
@@ -57,7 +57,7 @@ func (s *Simulation) arrive(a Arrival) error {
 	return nil
 }
 
-// condemned reports whether a fact is an Xid after which the GPU takes no work: the executor
+// condemned reports whether an event is an Xid after which the GPU takes no work: the executor
 // stops what runs on it. Which nodes are on trial the core says.
 func (s *Simulation) condemned(event berth.Event) bool {
 	e, isXid := event.(berth.XidReported)

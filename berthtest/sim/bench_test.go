@@ -17,25 +17,25 @@ import (
 // hundred a gang of 32 nodes, the others of 1 to 8 GPUs, for two hours on average.
 func BenchmarkDay(b *testing.B) {
 	b.ReportAllocs()
-	orders, facts := 0, 0
+	orders, events := 0, 0
 	for b.Loop() {
-		orders, facts = 0, 0
+		orders, events = 0, 0
 		sched, err := core.New(berth.Config{Levels: []string{"leaf"}})
 		if err != nil {
 			b.Fatal(err)
 		}
 		s := sim.New(sched, sim.FromSlice(day()), sim.Options{
 			StartDelay: 10 * berth.Second, StopDelay: 5 * berth.Second, PassInterval: berth.Second,
-			Applied:   func(berth.Time, berth.Event, error) { facts++ },
+			Applied:   func(berth.Time, berth.Event, error) { events++ },
 			Scheduled: func(_ berth.Time, actions []berth.Order) { orders += len(actions) },
 		})
 		if err := s.Run(berth.Time(berth.Day)); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(facts), "facts/op")
+	b.ReportMetric(float64(events), "events/op")
 	b.ReportMetric(float64(orders), "orders/op")
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*(facts+orders)), "ns/step")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*(events+orders)), "ns/step")
 }
 
 func day() []sim.Arrival {

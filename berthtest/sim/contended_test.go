@@ -51,7 +51,7 @@ func (g *generator) contended() (berth.Config, sim.Options, []sim.Arrival) {
 	return config, options, g.list
 }
 
-// Whatever happens to those who have to yield, and to those they yield to, no promise is
+// Whatever happens to victims and to their beneficiaries, no promise is
 // broken, and what is left comes to rest.
 func TestYieldingUnderFaults(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestYieldingUnderFaults(t *testing.T) {
 		"room made for one that was cancelled", "room made for one that was scaled-down",
 		"restored with a request for a checkpoint", "restored with a request that nobody needs",
 		"restored with a victim being stopped", "restored with a victim being stopped in vain",
-		"checkpoint told", "checkpoint told while asked", "had to yield again", "yielded at a rate",
+		"checkpoint told", "checkpoint told while asked", "had to yield again", "evicted at a rate",
 		"worth what is lost", "worth what is lost by its wait alone",
 		"shrinks", "shrinks for several", "no part of a gang was enough", "restored with a gang that shrinks",
 		"preempted", "reclaimed", "taken back as a whole", "started where room was made", "a replica of a service has to yield",

@@ -55,7 +55,7 @@ func faulty(seed uint64) func(*sim.Options) {
 	}
 }
 
-// tell gives a core one step, and returns its orders as bytes. An answer to a fact
+// tell gives a core one step, and returns its orders as bytes. An answer to an event
 // must be the recorded one.
 func tell(t *testing.T, sched *core.Core, s *step) string {
 	t.Helper()
@@ -142,7 +142,7 @@ func fingerprint(t *testing.T) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// The same configuration and facts give the same orders, byte for byte: side by
+// The same configuration and events give the same orders, byte for byte: side by
 // side, with other numbers of processors, and in another process.
 func TestD1_SameFactsSameOrders(t *testing.T) {
 	t.Parallel()
@@ -193,7 +193,7 @@ func TestD2_RestoredBehavesTheSame(t *testing.T) {
 	}
 }
 
-// A crash at any point loses nothing: an older snapshot, and the log of facts and
+// A crash at any point loses nothing: an older snapshot, and the log of events and
 // passes since, give the same core again.
 func TestD3_CrashAtAnyPoint(t *testing.T) {
 	t.Parallel()
@@ -227,14 +227,14 @@ func TestD4_WhatIfChangesNothing(t *testing.T) {
 			before := snapshot(t, sched)
 			// What if everything up to the next pass came now?
 			next := i
-			var facts []berth.Event
+			var events []berth.Event
 			for next < len(log) && log[next].event != nil && log[next].now == log[i].now {
 				if log[next].refused == nil {
-					facts = append(facts, log[next].event)
+					events = append(events, log[next].event)
 				}
 				next++
 			}
-			actions, err := sched.WhatIf(log[i].now, facts...)
+			actions, err := sched.WhatIf(log[i].now, events...)
 			require.NoError(t, err)
 			sameState(t, before, snapshot(t, sched), "seed %d, step %d", seed, i)
 			if next < len(log) && log[next].event == nil && log[next].now == log[i].now {

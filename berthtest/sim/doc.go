@@ -3,7 +3,7 @@
 // seed gives the same day. The scheduler is a *core.Core or any other berth.Scheduler.
 //
 // The simulator does what package berth asks of whoever embeds a core: it tells
-// facts in order, runs a pass when there is something to do, carries out the
+// events in order, runs a pass when there is something to do, carries out the
 // orders, and reports each of them once. [Faults] has it do all that badly: lose
 // reports, double or delay them, fail to start members, lose nodes and GPUs, and
 // replace the core by a restored one between any two calls.

@@ -13,7 +13,7 @@ import (
 func Example() {
 	at := func(minute berth.Duration) berth.Time { return berth.Time(minute * berth.Minute) }
 	job := func(id berth.JobID) berth.Event {
-		one := []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}
+		one := []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}}
 		return berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "q", Groups: one}}
 	}
 	workload := sim.FromSlice([]sim.Arrival{

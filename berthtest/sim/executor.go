@@ -336,7 +336,7 @@ func (s *Simulation) outdated(g *gang) berth.Event {
 	return berth.OrderReported{Order: g.order, Outcome: berth.OutcomeDone}
 }
 
-// tellOf tells a fact about a gang, and does what follows from it.
+// tellOf tells an event about a gang, and does what follows from it.
 func (s *Simulation) tellOf(e berth.Event, g *gang) error {
 	accepted, err := s.apply(e)
 	if err != nil || !accepted || g == nil || g.over {

@@ -82,7 +82,7 @@ func staysAtRest(t *testing.T, where string, sched *core.Core, queue quota.Queue
 	}
 }
 
-// setAside lists the reservations. Who overstays in them is a matter of the clock.
+// setAside lists the reservations. Jobs that overstay in them are a matter of the clock.
 func setAside(sched *core.Core) []berth.ReservationReport {
 	list := sched.Report().Reservations
 	for i := range list {

@@ -130,7 +130,7 @@ type smallJob struct {
 
 func newSmallWorld(t *rapid.T, reclaims bool) *smallWorld {
 	config := berth.Config{Ledger: true}
-	if reclaims { // where the past counts it turns who has to give back, and nothing settles
+	if reclaims { // where the past counts the queue that gives back changes, and nothing settles
 		config.Policy.Preemption.Mode = berth.PreemptionReclaim
 	} else {
 		config.Policy.Preemption.Mode = berth.PreemptionOff
@@ -205,7 +205,7 @@ func (w *smallWorld) verify(err error) {
 	require.NoError(w, w.checker.AgainstLedger(w.core.Ledger()))
 }
 
-// tell gives a fact, and reports whether it was accepted.
+// tell gives an event, and reports whether it was accepted.
 func (w *smallWorld) tell(e berth.Event) bool {
 	w.Helper()
 	line, _ := berth.EncodeEvent(e)

@@ -257,8 +257,8 @@ func (o *observer) followMembers(t *turn) error {
 			if t.event == nil {
 				signals = t.passedMember(ref, member)
 			}
-			who := [2]any{ref, member}
-			if err := o.members.follow(who, before.stateOf(member), after.stateOf(member), signals...); err != nil {
+			what := [2]any{ref, member}
+			if err := o.members.follow(what, before.stateOf(member), after.stateOf(member), signals...); err != nil {
 				return err
 			}
 		}

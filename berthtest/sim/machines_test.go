@@ -233,7 +233,7 @@ const (
 	must certainty = iota
 	// may: it has happened, or not.
 	may
-	// concerns: it has happened, and is something to those alone who are in a state with a row.
+	// concerns: it has happened, and matters in states with a row alone.
 	concerns
 )
 
@@ -260,7 +260,7 @@ func newWatcher(m statetable.Machine) *watcher {
 
 // follow asserts that there is a way from one state to another by some signals, in their order.
 // The steps that are on all ways have been seen.
-func (w *watcher) follow(who any, from, to string, signals ...signal) error {
+func (w *watcher) follow(what any, from, to string, signals ...signal) error {
 	if from == to && !slices.ContainsFunc(signals, func(s signal) bool { return s.how != may }) {
 		return nil
 	}
@@ -270,7 +270,7 @@ func (w *watcher) follow(who any, from, to string, signals ...signal) error {
 		for _, s := range signals {
 			events = append(events, s.event)
 		}
-		return fmt.Errorf("machine %s has no row for %v: %s --%s--> %s", w.machine.Name, who, from, strings.Join(events, ", "), to)
+		return fmt.Errorf("machine %s has no row for %v: %s --%s--> %s", w.machine.Name, what, from, strings.Join(events, ", "), to)
 	}
 	for _, s := range ways[0] {
 		if !slices.ContainsFunc(ways, func(way []statetable.Step) bool { return !slices.Contains(way, s) }) {
@@ -302,9 +302,9 @@ func (w *watcher) ways(from, to string, signals []signal) [][]statetable.Step {
 }
 
 // refused asserts that there is a row that says so.
-func (w *watcher) refused(who any, from, event, kind string) error {
+func (w *watcher) refused(what any, from, event, kind string) error {
 	if !slices.Contains(w.refusal[[2]string{from, event}], kind) {
-		return fmt.Errorf("machine %s has no row for %v: %s --%s--> refused, %s", w.machine.Name, who, from, event, kind)
+		return fmt.Errorf("machine %s has no row for %v: %s --%s--> refused, %s", w.machine.Name, what, from, event, kind)
 	}
 	w.seen[statetable.Step{From: from, Event: event, To: from, Refused: kind}]++
 	return nil

@@ -2,7 +2,7 @@ package sim
 
 import "github.com/berth-sched/berth"
 
-// An Arrival is a fact that the workload tells at an instant.
+// An Arrival is an event that the workload tells at an instant.
 type Arrival struct {
 	At    berth.Time
 	Event berth.Event
@@ -39,7 +39,7 @@ func (s *slice) Next() (Arrival, bool) {
 // A Checker is told what passes between a simulation and its scheduler, and says what is
 // wrong. *check.Checker of package berthtest/check is one; wrap it to assert more.
 type Checker interface {
-	// Applied and Rejected take a fact that the scheduler accepted, or refused with an
+	// Applied and Rejected take an event that the scheduler accepted, or refused with an
 	// error.
 	Applied(now berth.Time, e berth.Event) error
 	Rejected(now berth.Time, e berth.Event, refusal error) error
@@ -82,7 +82,7 @@ type Options struct {
 	// Checker is told everything that passes; what it finds wrong ends the run. Nil:
 	// nothing is checked.
 	Checker Checker
-	// Applied sees every fact that was told, with the scheduler's refusal or nil.
+	// Applied sees every event that was told, with the scheduler's refusal or nil.
 	Applied func(now berth.Time, e berth.Event, err error)
 	// Scheduled sees the orders of every pass, also of one without orders.
 	Scheduled func(now berth.Time, actions []berth.Order)

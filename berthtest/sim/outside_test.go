@@ -77,7 +77,7 @@ func TestTellRefused(t *testing.T) {
 	require.ErrorIs(t, s.Run(10), wrong)
 }
 
-// A GPU whose node did not say its mode is whole, and somebody who looks at it says so: a
+// A GPU whose node did not say its mode is whole, and a look at it says so: a
 // Repartition that nobody reported does not keep the GPU for ever.
 func TestLookSaysMode(t *testing.T) {
 	sched, err := core.New(berth.Config{})

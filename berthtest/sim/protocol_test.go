@@ -72,7 +72,7 @@ func (g *generator) hectic() (berth.Config, sim.Options, []sim.Arrival) {
 // hecticSpan is for how long there is trouble.
 const hecticSpan = 20 * berth.Minute
 
-// A tormentor is a workload that makes trouble for those who have to yield, where it hurts:
+// A tormentor is a workload that makes trouble for victims, where it hurts:
 // every few seconds something happens to one of them that its phase has an arrow for.
 type tormentor struct {
 	*generator
@@ -96,7 +96,7 @@ func (t *tormentor) Next() (sim.Arrival, bool) {
 	return first, true
 }
 
-// torment has something happen to one who has to yield, or to whom it yields to: mostly to
+// torment has something happen to a victim, or to its beneficiary: mostly to
 // those in phases that end with the next pass, now and then to others.
 func (t *tormentor) torment(now berth.Time, courses []check.Victim) {
 	rare := slices.DeleteFunc(slices.Clone(courses), func(c check.Victim) bool {

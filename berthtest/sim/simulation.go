@@ -30,7 +30,7 @@ type Simulation struct {
 	// dirty: something was told since the last pass, which was at lastPass.
 	dirty    bool
 	lastPass berth.Time
-	// refusal of the fact that was told last, or nil.
+	// refusal of the event that was told last, or nil.
 	refusal error
 	// again counts the passes at that instant after the first.
 	again int
@@ -217,7 +217,7 @@ func (s *Simulation) wrong(err error) error {
 	return fmt.Errorf("sim: after %v (%d ms): %w", s.now.Sub(0), s.now, err)
 }
 
-// apply tells the scheduler a fact. It reports whether the fact was accepted.
+// apply tells the scheduler an event. It reports whether the event was accepted.
 func (s *Simulation) apply(e berth.Event) (bool, error) {
 	if err := s.restore(); err != nil {
 		return false, err
@@ -236,7 +236,7 @@ func (s *Simulation) apply(e berth.Event) (bool, error) {
 	return refusal == nil, nil
 }
 
-// check shows the checker a fact and what the scheduler said to it.
+// check shows the checker an event and what the scheduler said to it.
 func (s *Simulation) check(e berth.Event, refusal error) error {
 	switch {
 	case s.options.Checker == nil:

@@ -30,7 +30,7 @@ func (s Speed) DaysPerSecond() float64 {
 	return float64(s.Simulated()) / float64(berth.Day) / s.seconds()
 }
 
-// EventsPerSecond is the facts and orders for each second inside the scheduler.
+// EventsPerSecond is the events and orders for each second inside the scheduler.
 func (s Speed) EventsPerSecond() float64 { return float64(s.Events+s.Orders) / s.seconds() }
 
 // seconds inside the scheduler; a nanosecond at least, so that it divides.

@@ -74,7 +74,7 @@ func (g *generator) storm() (berth.Config, sim.Options, []sim.Arrival) {
 type tally struct {
 	// asks are the instants at which somebody was told to yield, by queue and, under "", in all.
 	asks map[berth.QueueID][]berth.Time
-	// open are those who were asked and not stopped yet; began is when lives began at the
+	// open are victims that were asked and not stopped yet; began is when lives began at the
 	// earliest, and evicted counts those that ended because somebody had to yield.
 	open    map[berth.ReplicaRef]bool
 	began   map[berth.ReplicaRef]berth.Time
@@ -135,7 +135,7 @@ func (r rateOf) holds(t *testing.T, asks []berth.Time) {
 
 type rateOf berth.RateLimit
 
-// A storm of arrivals is served as fast as the rates let, and no faster: nobody has to yield who
+// A storm of arrivals is served as fast as the rates let, and no faster: no job is evicted that
 // is not needed, nor again before it has run for a while, whatever reports get lost; and when it
 // is over, everything comes to rest.
 func TestPreemptionStorm(t *testing.T) {

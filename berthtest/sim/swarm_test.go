@@ -87,7 +87,7 @@ var mattersCases = []string{
 	"explained turn", "explained backoff", "explained quota", "explained no-nodes", "explained too-large",
 	"explained gpus", "explained shares", "explained host", "explained reserved", "explained fragmented",
 	"dropped", "observed", "share placed", "segments placed", "required level kept",
-	"stale report", "stale life", "limit lowered below usage",
+	"stale report", "stale incarnation", "limit lowered below usage",
 	"borrowed", "borrowing limit lowered below usage", "guarantee raised", "guarantee lowered",
 	"lending limit raised", "lending limit lowered", "priority of a queue changed",
 	"what is owed came before what would be borrowed", "the queue of higher priority came first",
@@ -112,7 +112,7 @@ var mattersCases = []string{
 	"at rest in the pool's layout", "an instance observed",
 	"explained instances", "explained geometry", "drained",
 
-	// What is rarer about those who have to yield is for TestYieldingUnderFaults.
+	// What is rarer about victims is for TestYieldingUnderFaults.
 	"preempted", "reclaimed", "a replica of a service has to yield", "checkpoint requested", "stopped without a checkpoint",
 	"release because preempted", "release because reclaimed", "started where room was made",
 	"request done", "request failed", "request expired", "request withdrawn",

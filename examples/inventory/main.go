@@ -1,5 +1,5 @@
 // The program inventory says what a machine has to schedule: its GPUs as NVML tells of
-// them, how they reach each other and the NICs, how they divide, who uses them, and how
+// them, how they reach each other and the NICs, how they divide, which processes use them, and how
 // they do. It reads and changes nothing.
 //
 //	go run ./examples/inventory                           # a table, 100 columns wide

@@ -162,7 +162,7 @@ func TestMachineWithoutGPUs(t *testing.T) {
 	require.Contains(t, written(t, writeTopology, m), "Legend")
 }
 
-// A partition of a fabric whose name is the beginning of another's is listed too.
+// A partition with a name that begins another's is listed too.
 func TestFabrics(t *testing.T) {
 	pretend, err := nvmlsrc.NewFakeMachine("gb200")
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestFabrics(t *testing.T) {
 	require.Contains(t, written(t, writeTable, m), "NVLink fabric: cluster.12, cluster.1, cluster.2 (")
 }
 
-// wellFormed returns the texts of an SVG, all of whose elements end.
+// wellFormed returns the texts of an SVG, in which each element ends.
 func wellFormed(t *testing.T, svg string) []string {
 	t.Helper()
 	var texts []string

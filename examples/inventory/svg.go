@@ -183,7 +183,7 @@ func (f *figure) drawGPU(c *canvas, i int) {
 	c.WriteString("</g>\n")
 }
 
-// usage says who is at work.
+// usage names the processes at work.
 func usage(g *nvmlsrc.GPU) string {
 	switch n := len(g.Processes); {
 	case n == 1:

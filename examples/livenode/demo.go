@@ -47,7 +47,7 @@ func demo(ctx context.Context, flags *flag.FlagSet, args []string, stdout io.Wri
 	return errors.Join(err, os.RemoveAll(folder))
 }
 
-// A stage is where the story is played: an orchestrator, and somebody who tells the
+// A stage is where the story is played: an orchestrator, and a narrator that tells the
 // audience what happens and looks whether it does.
 type stage struct {
 	*client

@@ -77,7 +77,7 @@ func withoutOurs(env []string) []string {
 // that CUDA counts in, and MIG devices have none.
 func visible(devices []string) []string {
 	return []string{
-		"CUDA_DEVICE_ORDER=PCI_BUS_ID", // as nvidia-smi and livenode count, for who asks by index
+		"CUDA_DEVICE_ORDER=PCI_BUS_ID", // as nvidia-smi and livenode count, for programs that ask by index
 		"CUDA_VISIBLE_DEVICES=" + strings.Join(devices, ","),
 	}
 }

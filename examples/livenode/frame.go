@@ -33,7 +33,7 @@ const (
 	white  = 255
 )
 
-// palette has colours that are told apart side by side, also by those who see no red or
+// palette has colours that are told apart side by side, also by readers that see no red or
 // green (after Okabe and Ito, "Color Universal Design", 2008).
 func palette() []int { return []int{75, 214, 36, 228, 32, 208, 175, 152} }
 
@@ -98,7 +98,7 @@ func (p *painter) heading(text string) string {
 	return p.paint(dim, text+" "+strings.Repeat("─", max(0, p.width-len(text)-1)))
 }
 
-// gpus draws the map: a bar for each GPU, divided among those who hold it.
+// gpus draws the map: a bar for each GPU, divided among the jobs that hold it.
 func (p *painter) gpus(s *Status) []string {
 	lines := []string{p.heading("GPUs")}
 	cells := max(16, min(32, p.width/4))
@@ -112,7 +112,7 @@ func (p *painter) gpus(s *Status) []string {
 	return lines
 }
 
-// bar draws who holds how much of a GPU.
+// bar draws how much of a GPU each job holds.
 func (p *painter) bar(g *GPUStatus, cells int) string {
 	if g.Failure != "" {
 		return p.paint(red, strings.Repeat("x", cells))
@@ -132,7 +132,7 @@ func (p *painter) bar(g *GPUStatus, cells int) string {
 	return b.String()
 }
 
-// holders names who holds a GPU, or says why it takes nobody.
+// holders names the jobs that hold a GPU, or says why it takes none.
 func (p *painter) holders(g *GPUStatus) string {
 	if g.Failure != "" {
 		return "out of service: " + g.Failure
@@ -262,7 +262,7 @@ func (p *painter) mark(j *JobStatus) (string, int) {
 	return "◐", yellow
 }
 
-// queues draws who uses how much.
+// queues draws how much each queue uses.
 func (p *painter) queues(s *Status) []string {
 	lines := []string{p.heading("queues")}
 	all := int64(1000 * len(s.GPUs))

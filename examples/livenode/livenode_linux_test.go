@@ -457,7 +457,7 @@ func TestAFailedGPU(t *testing.T) {
 	b.begin()
 	s, err := b.status(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, s.GPUs[3].Failure, "Xid 79", "the core remembers it, and so does who is asked")
+	require.Contains(t, s.GPUs[3].Failure, "Xid 79", "the core remembers it, and says so when asked")
 	b.becomes("job", "pending")
 	require.ErrorContains(t, b.repaired(t.Context(), "8"), "there is no GPU 8")
 	require.NoError(t, b.repaired(t.Context(), "3"))

@@ -19,7 +19,7 @@
 //
 // Where to begin to read: orchestrator.go, the loop; life.go, from the order to start a
 // program to its end; internal/store, what survives a crash; internal/process, programs
-// that outlive who started them.
+// that outlive their orchestrator.
 package main
 
 import (

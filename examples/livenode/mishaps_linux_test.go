@@ -154,7 +154,7 @@ func TestStrays(t *testing.T) {
 	require.Equal(t, "running", b.job("job").State)
 }
 
-// TestWithdrawn: who is asked for a checkpoint for somebody who then goes away goes on.
+// TestWithdrawn: a victim that was asked for a checkpoint goes on when its beneficiary goes away.
 func TestWithdrawn(t *testing.T) {
 	b := start(t)
 	b.submits(counts("slow", 8, "-write", "300ms"))

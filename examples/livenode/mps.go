@@ -96,7 +96,7 @@ func (m *mps) share(of *berth.MemberPlacement) []string {
 	)
 }
 
-// said runs a command, whose error is what it printed.
+// said runs a command; the error is what the command printed.
 func said(c *exec.Cmd) error {
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w %s", strings.Join(c.Args, " "), err, strings.TrimSpace(string(out)))

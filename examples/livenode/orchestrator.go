@@ -50,7 +50,7 @@ type orchestrator struct {
 	end        context.CancelFunc
 	background sync.WaitGroup
 
-	// lives are the jobs that have a program, lost those whose programs should be gone and
+	// lives are the jobs that have a program, lost those with programs that should be gone and
 	// are not yet, and former the process groups of late.
 	lives  map[berth.JobID]*life
 	lost   []*life
@@ -195,11 +195,11 @@ func (o *orchestrator) callWhenEmpty() {
 	}
 }
 
-// tell tells the core a fact. One that comes too late to matter is no error.
-func (o *orchestrator) tell(fact berth.Event) error {
+// tell tells the core an event. One that comes too late to matter is no error.
+func (o *orchestrator) tell(event berth.Event) error {
 	now := o.now()
-	err := o.core.Apply(now, fact)
-	o.store.Applied(now, fact, err)
+	err := o.core.Apply(now, event)
+	o.store.Applied(now, event, err)
 	switch {
 	case err == nil:
 		o.changed = true
@@ -209,10 +209,10 @@ func (o *orchestrator) tell(fact berth.Event) error {
 	return err
 }
 
-// must tells the core a fact about which there is no doubt. A refusal says that livenode
+// must tells the core an event about which there is no doubt. A refusal says that livenode
 // and the core disagree about the world; that is worth a line, and no reason to stop.
-func (o *orchestrator) must(fact berth.Event) {
-	if err := o.tell(fact); err != nil {
+func (o *orchestrator) must(event berth.Event) {
+	if err := o.tell(event); err != nil {
 		o.note("refused: %v", err)
 	}
 }

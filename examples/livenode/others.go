@@ -12,7 +12,7 @@ import (
 // othersQueue is charged with what runs on the machine without us.
 const othersQueue = "others"
 
-// occupancy is how processes that are not ours become facts.
+// occupancy is how processes that are not ours become events.
 func (o *orchestrator) occupancy() nvmlsrc.Occupancy {
 	return nvmlsrc.Occupancy{Node: o.machine.name, Queue: othersQueue, Tenant: othersQueue, Ours: o.ours}
 }

@@ -24,7 +24,7 @@ func policyFor(migApply bool) berth.Policy {
 		Preemption: berth.Preemption{
 			// Each job says how long it may take; this bounds what they say.
 			CheckpointTimeout: 10 * berth.Minute,
-			// On one machine somebody looks: who had to yield may have to again soon.
+			// On one machine somebody looks: a victim may be one again soon.
 			Cooldown: berth.Minute,
 		},
 	}

@@ -22,7 +22,7 @@ type Status struct {
 	Decisions []Decision `json:"decisions"`
 }
 
-// A GPUStatus is one GPU and who is on it.
+// A GPUStatus is one GPU and the jobs on it.
 type GPUStatus struct {
 	Index     int    `json:"index"`
 	Product   string `json:"product"`
@@ -143,7 +143,7 @@ func (j *JobStatus) rank() int {
 // over reports whether the job has ended.
 func (j *JobStatus) over() bool { return j.State == stateEnded || j.State == stateFailed }
 
-// gpuStatus describes the GPUs as they are, without who is on them.
+// gpuStatus describes the GPUs as they are, without the jobs on them.
 func (o *orchestrator) gpuStatus() []GPUStatus {
 	var list []GPUStatus
 	for i := range o.inventory.GPUs {

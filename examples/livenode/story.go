@@ -15,8 +15,8 @@ import (
 	"github.com/berth-sched/berth"
 )
 
-// The story: a full machine; somebody to whom seconds matter; an orchestrator that dies;
-// and everybody gets to the end of what they do.
+// The story: a full machine; a job for which seconds matter; an orchestrator that dies;
+// and every job gets to its end.
 func (s *stage) play(ctx context.Context) error {
 	s.say("livenode demo: real processes, real signals; every line is checked")
 	if err := s.open(ctx); err != nil {
@@ -32,7 +32,7 @@ func (s *stage) play(ctx context.Context) error {
 	}
 	small := max(1, n/4)
 	if n-small <= small {
-		small = n // else it would not be clear whose end does the least harm
+		small = n // else it would not be clear which end does the least harm
 	}
 	for _, scene := range []func(context.Context, int, int) error{s.fullMachine, s.preemption, s.crash, s.resumption} {
 		if err := scene(ctx, n-small, small); err != nil {

@@ -104,7 +104,7 @@ func (o *orchestrator) befell(e berth.Event) {
 }
 
 // failuresFile says why GPUs are out of service. The core remembers that they are, also when
-// the driver finds nothing wrong with them any more; who looks has to see that.
+// the driver finds nothing wrong with them any more; the status has to show that.
 func (o *orchestrator) failuresFile() string { return filepath.Join(o.folder, "failures.json") }
 
 // keepFailure notes why a GPU is out of service; empty: it is not.

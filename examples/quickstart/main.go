@@ -3,7 +3,7 @@
 //
 //	0s: start train[0] on node-a, GPUs 0-3
 //	0s: start train[1] on node-b, GPUs 0-3
-//	0s: tune waits: 0 of 1 member of the gang (2 GPUs each) fit now
+//	0s: tune waits: the gang (2 GPUs) does not fit now; no running jobs that may be preempted for it would free enough
 //	1m0s: start tune[0] on node-a, GPUs 0-1
 package main
 
@@ -42,7 +42,7 @@ func main() {
 			events = append(events, carryOut(order)...) // what comes of it is news again
 		}
 		if e, err := sched.Explain("tune"); err == nil && e.Replicas[0].Reason != nil {
-			fmt.Printf("%v: tune waits: %s\n", now.Sub(0), e.Replicas[0].Reason.Text)
+			fmt.Printf("%v: tune waits: %v\n", now.Sub(0), e.Replicas[0].Reason)
 		}
 	}
 }
@@ -64,11 +64,11 @@ func carryOut(order berth.Order) []berth.Event {
 }
 
 func node(id berth.NodeID) berth.Event {
-	gpu := berth.GPU{Product: "H100-80GB", MemoryMiB: 81559}
-	return berth.NodeJoined{Node: berth.Node{ID: id, GPUs: []berth.GPU{gpu, gpu, gpu, gpu}}}
+	gpus := berth.EqualGPUs(4, berth.GPU{Product: "H100-80GB", MemoryMiB: 81559})
+	return berth.NodeJoined{Node: berth.Node{ID: id, GPUs: gpus}}
 }
 
 func job(id berth.JobID, members, gpus int) berth.Event {
-	group := berth.Group{Members: members, Claim: berth.Claim{GPUs: gpus}}
+	group := berth.Group{Members: members, Claim: berth.WholeGPUs(gpus)}
 	return berth.JobSubmitted{Job: berth.Job{ID: id, Queue: "research", Groups: []berth.Group{group}}}
 }

@@ -44,6 +44,6 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("after %d orders that are identical: %w", counts.Orders, err)
 	}
-	fmt.Fprintf(stdout, "%d facts, %d passes, %d orders compared: identical\n", counts.Events, counts.Passes, counts.Orders)
+	fmt.Fprintf(stdout, "%d events, %d passes, %d orders compared: identical\n", counts.Events, counts.Passes, counts.Orders)
 	return nil
 }

@@ -52,7 +52,7 @@ func replay(t *testing.T, text string) (string, error) {
 func TestIdentical(t *testing.T) {
 	output, err := replay(t, record(t))
 	require.NoError(t, err)
-	require.Equal(t, "3 facts, 1 passes, 1 orders compared: identical\n", output)
+	require.Equal(t, "3 events, 1 passes, 1 orders compared: identical\n", output)
 }
 
 func TestDifferent(t *testing.T) {

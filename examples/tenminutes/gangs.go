@@ -18,8 +18,8 @@ func gangs() {
 
 // node is the arrival of a node with four GPUs.
 func node(id berth.NodeID) berth.Event {
-	gpu := berth.GPU{Product: "H100-80GB", MemoryMiB: 81559}
-	return berth.NodeJoined{Node: berth.Node{ID: id, GPUs: []berth.GPU{gpu, gpu, gpu, gpu}}}
+	gpus := berth.EqualGPUs(4, berth.GPU{Product: "H100-80GB", MemoryMiB: 81559})
+	return berth.NodeJoined{Node: berth.Node{ID: id, GPUs: gpus}}
 }
 
 func queue(name string) berth.Event {
@@ -31,7 +31,7 @@ func queue(name string) berth.Event {
 func job(id berth.JobID, class berth.Class, members int) berth.Event {
 	return berth.JobSubmitted{Job: berth.Job{
 		ID: id, Queue: "research", Class: class,
-		Groups:     []berth.Group{{Members: members, Claim: berth.Claim{GPUs: 4}}},
+		Groups:     []berth.Group{{Members: members, Claim: berth.WholeGPUs(4)}},
 		Checkpoint: berth.Checkpoint{Supported: true, Cost: berth.Minute},
 	}}
 }

@@ -107,7 +107,7 @@ func (o *orchestrator) why(id berth.JobID) {
 	replica := e.Replicas[0]
 	fmt.Printf("%v: %s is %v", o.now.Sub(0), id, replica.State)
 	if replica.Reason != nil {
-		fmt.Printf(" (%s): %s", replica.Reason.Code, replica.Reason.Text)
+		fmt.Printf(" (%s): %v", replica.Reason.Code, replica.Reason)
 	}
 	fmt.Println()
 }

@@ -45,7 +45,7 @@ func Order() Machine {
 
 			{From: "release out", Event: "done", To: "over", Effect: "what it stops is free"},
 			{From: "release out", Event: "partial|failed", Effect: "for the members that are left; it may be reported again"},
-			{From: "release out", Event: "partial", To: "over", Effect: "those it lists are gone by then"},
+			{From: "release out", Event: "partial", To: "over", Effect: "the members that it lists are gone by then"},
 			{From: "release out", Event: "deadline", To: "over", Effect: "given again with a new ID, or after Policy.ReleaseAttempts presumed dead"},
 			{From: "release out", Event: "members lost", Effect: "some are left to be stopped"},
 			{From: "release out", Event: "members lost", To: "over", Effect: "none is, or all of the gang is to be stopped now: another one follows"},

@@ -4,7 +4,7 @@ package statetable
 func Replica() Machine {
 	return Machine{
 		Name: "replica",
-		Doc: "One gang of a job, from submission to its end. Reports are those about its present life " +
+		Doc: "One gang of a job, from submission to its end. Reports are those about its present incarnation " +
 			"and about the order that is out; all others are stale: see order. A pass lets deadlines " +
 			"pass first, then gives orders.",
 		States: []Word{
@@ -48,7 +48,7 @@ func Replica() Machine {
 
 			{From: "pending", Event: "bind", To: "binding", Effect: "its next incarnation begins; its capacity is held and charged"},
 			{From: "pending", Event: "drop|cancelled", To: None},
-			{From: "pending", Event: "jobFinished|memberFailed|checkpointWritten", Refused: "stale", Effect: "that life is over"},
+			{From: "pending", Event: "jobFinished|memberFailed|checkpointWritten", Refused: "stale", Effect: "that incarnation is over"},
 
 			{From: "binding", Event: "bind done|bind partial", To: "running", Effect: "every group has its minimum: it grows later"},
 			{From: "binding", Event: "bind done|bind partial|bind failed", To: "repairing", Effect: "some run, too few: the next pass decides"},
@@ -86,7 +86,7 @@ func Replica() Machine {
 			{From: "running", Event: "jobFinished", To: None, Effect: "what ran is free at once"},
 			{From: "running", Event: "jobFinished", To: "releasing", Effect: "members that were being started or stopped might come up yet: they are stopped"},
 			{From: "running", Event: "checkpointWritten", Effect: "less is lost with it"},
-			{From: "running", Event: "memberFailed", Refused: "stale", Effect: "none of those members runs"},
+			{From: "running", Event: "memberFailed", Refused: "stale", Effect: "none of the members runs"},
 
 			{From: "releasing", Event: "release", Effect: "the members that are left are stopped, for the first time or again"},
 			{From: "releasing", Event: "release done|release partial", To: "pending", Effect: "nothing is held any more: it waits, after a backoff if it failed"},

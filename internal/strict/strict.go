@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
 
@@ -62,14 +61,17 @@ func describe(err *json.SyntaxError, length int) string {
 }
 
 // Describe says of an error of Unmarshal which field it is about, if it is about one, and what
-// is wrong.
-func Describe(err error) (field, reason string) {
+// is wrong. A type that refuses its own text does so with an E, and its reason alone is said.
+func Describe[E error](err error, reasonOf func(E) string) (field, reason string) {
 	var refusal *Error
-	switch {
-	case errors.As(err, &refusal):
-		return refusal.Field, refusal.Reason
-	case errors.Is(err, io.EOF):
-		return "", "ends before the JSON does"
+	if errors.As(err, &refusal) {
+		field, reason = refusal.Field, refusal.Reason
+	} else {
+		reason = errtext.Clip(err.Error())
 	}
-	return "", errtext.Clip(err.Error())
+	var own E
+	if errors.As(err, &own) {
+		reason = reasonOf(own)
+	}
+	return field, reason
 }

@@ -2,7 +2,6 @@ package strict
 
 import (
 	"encoding/json"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -32,7 +31,14 @@ type Part struct {
 
 type never struct{}
 
-func (*never) UnmarshalText([]byte) error { return errors.New("is never right") }
+func (*never) UnmarshalText([]byte) error { return &ownError{"is never right"} }
+
+// An ownError is how a type refuses its own text.
+type ownError struct{ reason string }
+
+func (e *ownError) Error() string { return "never: " + e.reason }
+
+func (e *ownError) because() string { return e.reason }
 
 func TestUnmarshalTakesOneValue(t *testing.T) {
 	var v outer
@@ -68,7 +74,7 @@ func TestUnmarshalRefusesAndDescribes(t *testing.T) {
 	} {
 		err := Unmarshal([]byte(test.text), &outer{})
 		require.Error(t, err, test.text)
-		field, reason := Describe(err)
+		field, reason := Describe(err, (*ownError).because)
 		require.Equal(t, [2]string{test.field, test.reason}, [2]string{field, reason}, test.text)
 	}
 }
@@ -79,7 +85,7 @@ func TestRawValuesAreSteppedOver(t *testing.T) {
 		var v outer
 		require.NoError(t, Unmarshal([]byte(`{"Later" : `+raw+` , "name":"n"}`), &v), raw)
 		require.Equal(t, raw, string(v.Later))
-		field, _ := Describe(Unmarshal([]byte(`{"Later" : `+raw+` , "nom":"n"}`), &v))
+		field, _ := Describe(Unmarshal([]byte(`{"Later" : `+raw+` , "nom":"n"}`), &v), (*ownError).because)
 		require.Equal(t, "nom", field)
 	}
 }

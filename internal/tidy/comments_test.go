@@ -5,23 +5,21 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// relative finds clauses that begin with a word for a person. A few are needed ("a GPU whose
-// instances"); many make comments hard to read.
-var relative = regexp.MustCompile(`\b[Ww](ho|hom|hose|hoever)\b`)
+// relative finds clauses that begin with a word for a person: the subject is a noun instead. A
+// few "whose" are needed ("a GPU whose instances").
+var relative = regexp.MustCompile(`\b[Ww]hom?\b`)
 
-// mostRelatives is for the whole contract.
-const mostRelatives = 19
-
-// TestExportedNamesHaveComments holds the contract and the core, what an embedder reads, to a
+// TestExportedNamesHaveComments holds the contract, the core and its rooms to a
 // comment for everything that is exported; fields that say it all by their names may go without.
 func TestExportedNamesHaveComments(t *testing.T) {
 	for _, u := range look(t).units {
-		if u.path != "" && u.path != "core" {
+		if u.path != "" && u.path != "core" && !strings.HasPrefix(u.path, "core/internal/") {
 			continue
 		}
 		for _, file := range u.files {
@@ -32,18 +30,15 @@ func TestExportedNamesHaveComments(t *testing.T) {
 	}
 }
 
-// TestCommentsOfTheContractBeginWithTheirSubject counts what the eye would stumble over.
-func TestCommentsOfTheContractBeginWithTheirSubject(t *testing.T) {
-	count := 0
+// TestCommentsBeginWithTheirSubject finds what the eye would stumble over.
+func TestCommentsBeginWithTheirSubject(t *testing.T) {
 	for _, u := range look(t).units {
-		if u.path != "" {
-			continue
-		}
 		for _, file := range u.files {
-			count += relatives(file)
+			for _, line := range relatives(file) {
+				t.Errorf("%s: %s", display(u.path), line)
+			}
 		}
 	}
-	require.LessOrEqual(t, count, mostRelatives, "comments of the root with who, whom or whose")
 }
 
 // uncommented names the exported functions, methods, types, constants and variables of a file
@@ -77,23 +72,22 @@ func uncommented(file *ast.File) []string {
 	return found
 }
 
-// relatives counts the comments of a file with a word for a person, line by line.
-func relatives(file *ast.File) int {
-	count := 0
+// relatives lists the lines of comment of a file with a word for a person.
+func relatives(file *ast.File) (lines []string) {
 	for _, group := range file.Comments {
 		for _, line := range group.List {
 			if relative.MatchString(line.Text) {
-				count++
+				lines = append(lines, line.Text)
 			}
 		}
 	}
-	return count
+	return lines
 }
 
 func TestCommentRulesFindWhatTheyForbid(t *testing.T) {
 	const sample = `package sample
 
-// F counts those whose turn it is.
+// F counts nodes whose GPUs divide, for whom that matters.
 func F() {}
 
 func G() {}
@@ -116,5 +110,5 @@ const E = 3
 	file, err := parser.ParseFile(token.NewFileSet(), "sample.go", sample, parser.ParseComments)
 	require.NoError(t, err)
 	require.Equal(t, []string{"G", "T", "U.String", "E"}, uncommented(file))
-	require.Equal(t, 2, relatives(file))
+	require.Equal(t, []string{"// F counts nodes whose GPUs divide, for whom that matters.", "// A U is one who waits."}, relatives(file))
 }

@@ -155,7 +155,7 @@ func (in *inspector) statements(file *ast.File) {
 			in.write(n.X)
 		case *ast.UnaryExpr:
 			if n.Op == token.AND {
-				in.write(n.X) // who has the address can write
+				in.write(n.X) // the address is enough to write
 			}
 		case *ast.CallExpr:
 			in.builtins(n)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who reads a package that decides has a mind of some size. Tests and generated files do not
+// A reader of a package that decides has a mind of some size. Tests and generated files do not
 // count, comments and blank lines do.
 const (
 	maxRoomLines     = 2500

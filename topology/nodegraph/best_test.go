@@ -36,7 +36,7 @@ func TestBestOnACubeMesh(t *testing.T) {
 	require.Equal(t, 1, g.NIC(2).NUMA, "of the GPUs nearby")
 }
 
-// Bridged cards: two are a pair, one is whose partner is in use.
+// Bridged cards: two are a pair, and of one the partner is in use.
 func TestBestOfBridgedPairs(t *testing.T) {
 	g := bridged(t, "A100-PCIE-80GB", 8)
 	all := g.All()

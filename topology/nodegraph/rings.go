@@ -15,7 +15,7 @@ const (
 
 // AllReduceMBps is the bus bandwidth in MB/s that an all-reduce among the GPUs of a set
 // can reach by the rates of the links, each GPU sending that much and receiving that
-// much; zero for a set of fewer than two GPUs, or whose GPUs are not all connected.
+// much; zero for a set of fewer than two GPUs, or of GPUs that are not all connected.
 // It bounds tensor-parallel traffic too, which is made of all-reduces. Multiplied by
 // k/(2(k-1)) it is the rate at which k GPUs reduce data. What is measured is lower,
 // by protocol: NCCL itself counts some 20 of an NVLink's 25 GB/s and 12 of PCIe

@@ -100,7 +100,7 @@ const (
 	withReclaim
 )
 
-// A team is one of those who share. Its guarantee is its weight's part of
+// A team is one of those that share. Its guarantee is its weight's part of
 // guaranteedPart.
 type team struct {
 	name   string

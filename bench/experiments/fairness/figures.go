@@ -92,7 +92,7 @@ func (r *run) morningEntitled() float64 {
 	return entitled
 }
 
-// distance is how much of the fleet is with somebody else than whom is entitled to
+// distance is how much of the fleet is with another team than the one entitled to
 // it, or idle though wanted, in percent, on average over time.
 func (r *run) distance() float64 {
 	off := 0.0

@@ -15,7 +15,7 @@ import (
 // up to 419 (the paper prints 30.1 % beside the first, which is 35.3 %). How a cause
 // shows, when it is noticed and whether it is announced is not in the paper, but assumed
 // here: GPUs that fail tell by an Xid within seconds; a dead host misses its heartbeats; a
-// broken link leaves the others waiting until something looks at who does not answer; and
+// broken link leaves the others waiting until something looks at the silent rank; and
 // what hangs without a trace is found by the watchdog of the collectives, after the ten
 // minutes that are PyTorch's default.
 type cause struct {
@@ -27,7 +27,7 @@ type cause struct {
 	// noticed after so long.
 	noticed berth.Duration
 	// announced is how many of 100 are: by rising ECC errors and rows waiting to be remapped,
-	// by heat, by links that flap, by the alarm of a redundant part, or by who plans to open
+	// by heat, by links that flap, by the alarm of a redundant part, or by an operator that plans to open
 	// the host.
 	announced int
 }

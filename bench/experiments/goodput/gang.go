@@ -99,7 +99,7 @@ func (t *gang) remove(member int) {
 	}
 }
 
-// started reports a Bind, once its members are up. Those whose node was lost meanwhile are
+// started reports a Bind, once its members are up. Members of nodes lost meanwhile are
 // known to be gone.
 func (t *gang) started(r *run, id berth.OrderID) {
 	bind, ok := t.out[id].(berth.Bind)

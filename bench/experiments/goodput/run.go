@@ -11,8 +11,8 @@ import (
 	"github.com/berth-sched/berth/core"
 )
 
-// A run is one course of the training: a core, the fleet as it truly is, and who
-// carries out orders. Nothing in its books comes from the core's own reckoning.
+// A run is one course of the training: a core, the fleet as it truly is, and the executor
+// of orders. Nothing in its books comes from the core's own reckoning.
 type run struct {
 	g     *experiment
 	line  *line

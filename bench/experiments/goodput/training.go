@@ -8,7 +8,7 @@ import "github.com/berth-sched/berth"
 // its storage. The interval is near the best by Young's rule, the root of twice the pause
 // times the time between failures ("A first order approximation to the optimum checkpoint
 // interval", CACM 1974): 110 s. Larger systems copy at every step (Wan et al., "Robust LLM
-// Training Infrastructure at ByteDance", SOSP 2025, who report 97 % on 9,600 GPUs), or keep
+// Training Infrastructure at ByteDance", SOSP 2025, report 97 % on 9,600 GPUs), or keep
 // copies in the memory of other hosts.
 //
 // Starting is assumed: processes, communicators and the last checkpoint take a minute, and the

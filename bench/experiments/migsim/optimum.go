@@ -7,7 +7,7 @@ import (
 	"github.com/berth-sched/berth/mig"
 )
 
-// Optimum returns the most requests that can be accepted by anyone who knows all of
+// Optimum returns the most requests that can be accepted by an oracle that knows all of
 // them beforehand, may refuse what fits, and moves nothing. It asks whether none need
 // be refused, then whether one is enough, and so on. For that it tries every choice
 // for every request in turn, and remembers in which fleets, taken with the slots in

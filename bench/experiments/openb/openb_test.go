@@ -111,7 +111,7 @@ func TestOpenBForPrograms(t *testing.T) {
 	}
 }
 
-// Figures that are published have to be met to the rounding, by those who play what was published.
+// Figures that are published have to be met to the rounding, by policies that play what was published.
 func TestOpenBVerdict(t *testing.T) {
 	require.NoError(t, missed("default", "best-fit", 7.14, 7.138))
 	require.NoError(t, missed("default", "best-fit", 7.14, 7.145))

@@ -18,7 +18,7 @@ import (
 
 // Help says what the experiment does, and what it does not.
 const Help = `philly plays the jobs of Microsoft's Philly clusters of 2017 to their end, under several
-whole policies, and tells who waited for how long: 82,247 jobs of 1 to 128 GPUs, of 15 virtual
+whole policies, and tells which jobs waited for how long: 82,247 jobs of 1 to 128 GPUs, of 15 virtual
 clusters, over three months. Arrivals and run times are as recorded.
 
   FIFO      first come, first served: the first that finds no place blocks all others

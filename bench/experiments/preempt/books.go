@@ -73,7 +73,7 @@ func (b *book) lost() int64 {
 // useful is the GPU time of work that was not lost.
 func (b *book) useful() int64 { return b.sum(working) - b.redone }
 
-// yielded notes that a gang has to yield with so many GPUs, to whom.
+// yielded notes that a gang is evicted with so many GPUs, and its beneficiary.
 func (r *run) yielded(j *job, gpus int, asker *job) {
 	if r.counted(r.sim.Now()) == 0 {
 		return

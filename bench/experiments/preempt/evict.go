@@ -11,13 +11,13 @@ import (
 // This file is the policies that are compared with the core's own. Under each of them the
 // core places, and preempts nobody; when a replica finds no place, a gang is chosen by the
 // policy's order and stopped from outside, as an operator's controller would. So what
-// differs is who has to go, and how.
+// differs is the choice of victims, and how they go.
 
 // A policy is a line of the comparison.
 type policy struct {
 	name   string
 	config berth.Config
-	// before orders gangs by who is stopped first; nil: nobody is, but by the core.
+	// before orders gangs by which is stopped first; nil: none is, but by the core.
 	before func(a, b *job) int
 	// asks: whoever is stopped writes a checkpoint first.
 	asks bool
@@ -31,7 +31,7 @@ func byPriority(a, b *job) int {
 	return cmp.Or(cmp.Compare(a.priority, b.priority), newestFirst(a, b))
 }
 
-// newestFirst stops who started last.
+// newestFirst stops the gang that started last.
 func newestFirst(a, b *job) int {
 	return cmp.Or(cmp.Compare(b.began, a.began), strings.Compare(string(a.spec.ID), string(b.spec.ID)))
 }

@@ -1,4 +1,4 @@
-// Package preempt is the experiment on who has to yield, and what that costs; Help tells of it.
+// Package preempt is the experiment on victims, and what they cost; Help tells of it.
 package preempt
 
 import (
@@ -54,7 +54,7 @@ condition, or if a replica has to yield. How much less it loses depends on -inte
 it never does work again, and on -regroup, as the core has elastic gangs give nodes back
 before whole gangs have to go.
 
-It does not measure failures, topology, what those wait who had to yield, nor time on the
+It does not measure failures, topology, how long victims wait, nor time on the
 wall.
 
 `

@@ -205,7 +205,7 @@ func TestPreemptShrinks(t *testing.T) {
 	require.Equal(t, 8*int64(stopTakes), r.book.again[stopping])
 }
 
-// Who is stopped first.
+// The gang that is stopped first.
 func TestPreemptOrders(t *testing.T) {
 	gang := func(id berth.JobID, priority int, began berth.Time) *job {
 		return &job{spec: &berth.Job{ID: id}, gang: &gang{priority: priority, began: began}}

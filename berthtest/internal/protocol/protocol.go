@@ -80,7 +80,7 @@ const (
 	SignalLose
 	// SignalLoseTooMany: so many that it cannot go on.
 	SignalLoseTooMany
-	// SignalLoseAll: everybody who was, or would have to be, stopped.
+	// SignalLoseAll: every member that was, or would have to be, stopped.
 	SignalLoseAll
 	// SignalFinish: the job ended by itself.
 	SignalFinish

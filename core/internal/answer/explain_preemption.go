@@ -93,7 +93,7 @@ func (an *Answers) overShare(q quota.QueueIndex, asked int64) string {
 				an.state.Quota.Name(i), contract.Amount(quota.GPUMilli, used+asked), contract.Amount(quota.GPUMilli, fair))
 		}
 	}
-	return "the running jobs that may be preempted for it would not free enough"
+	return "no running jobs that may be preempted for it would free enough"
 }
 
 // describeProtection says for how long every possible victim is protected.

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/agenda"
@@ -174,8 +175,9 @@ func noNodes(e *record.Entry, group int) berth.Reason {
 
 func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short *gang.Shortfall) berth.Reason {
 	what := e.Describe(short.Group)
-	free := fmt.Sprintf("%d of %s of %s fit now", min(short.Members, short.Needed), count(short.Needed, "member"), what)
+	free := fitting(e, short)
 	more := count(short.Needed-short.Members, "more member")
+	each := e.Each(short.Group, short.Needed-short.Members)
 	switch {
 	case short.Bottleneck == gang.BottleneckNodes:
 		return noNodes(e, short.Group)
@@ -184,22 +186,43 @@ func (an *Answers) shortageReason(e *record.Entry, request *gang.Request, short 
 		if short.IfIdle > 0 {
 			remedy += fmt.Sprintf(", or a minimum of %s", count(short.IfIdle, "member"))
 		}
+		idle := "none"
+		if short.IfIdle > 0 {
+			idle = strconv.Itoa(short.IfIdle)
+		}
 		return berth.Reason{
 			Code:   berth.ReasonTooLarge,
-			Text:   fmt.Sprintf("%s needs %s, and %d would fit if the fleet were idle", what, count(short.Needed, "member"), short.IfIdle),
+			Text:   fmt.Sprintf("%s needs %s, and %s would fit if the fleet were idle", what, count(short.Needed, "member"), idle),
 			Remedy: remedy,
 		}
 	case short.Bottleneck == gang.BottleneckGPUs:
-		return berth.Reason{Code: berth.ReasonGPUs, Text: free, Remedy: fmt.Sprintf("free GPUs for %s, %s", more, e.Each(short.Group))}
+		return berth.Reason{Code: berth.ReasonGPUs, Text: free, Remedy: fmt.Sprintf("free GPUs for %s (%s)", more, each)}
 	case short.Bottleneck == gang.BottleneckShares:
 		return berth.Reason{Code: berth.ReasonShares, Text: free, Remedy: "free shares for " + more}
 	case short.Bottleneck == gang.BottleneckInstances:
-		return berth.Reason{Code: berth.ReasonInstances, Text: free, Remedy: fmt.Sprintf("free instances for %s, %s", more, e.Each(short.Group))}
+		return berth.Reason{Code: berth.ReasonInstances, Text: free, Remedy: fmt.Sprintf("free instances for %s (%s)", more, each)}
 	}
 	if r, ok := short.Bottleneck.Host(); ok {
 		return berth.Reason{Code: berth.ReasonHost, Text: free + ": " + r.Words() + " is short", Remedy: fmt.Sprintf("free %s for %s", r.Words(), more)}
 	}
 	return an.fragmentReason(request, short, free)
+}
+
+// fitting says how many of the members that a group needs fit now.
+func fitting(e *record.Entry, short *gang.Shortfall) string {
+	what := e.Describe(short.Group)
+	switch fit := min(short.Members, short.Needed); {
+	case fit == 0 && e.IsOneMember():
+		return what + " does not fit now"
+	case fit == 0 && short.Needed == 1:
+		return fmt.Sprintf("no member of %s fits now", what)
+	case fit == 0:
+		return fmt.Sprintf("none of %d members of %s fits now", short.Needed, what)
+	case fit == 1 && short.Needed > 1:
+		return fmt.Sprintf("1 of %d members of %s fits now", short.Needed, what)
+	default:
+		return fmt.Sprintf("%d of %s of %s fit now", fit, count(short.Needed, "member"), what)
+	}
 }
 
 // fragmentReason is for what fits in pieces only.

@@ -17,16 +17,16 @@ func (bl *Backlog) Outranks(a, b *record.Replica) bool {
 	x, y := &a.Job.Spec, &b.Job.Spec
 	switch {
 	case a.Job.Queue == b.Job.Queue:
-		return record.CompareRank(a, b) > 0 && (bl.Owed(a) || !bl.Owed(b))
-	case bl.Owed(a):
-		return x.Class > y.Class || !bl.Owed(b)
+		return record.CompareRank(a, b) > 0 && (bl.WithinGuarantee(a) || !bl.WithinGuarantee(b))
+	case bl.WithinGuarantee(a):
+		return x.Class > y.Class || !bl.WithinGuarantee(b)
 	}
-	return x.Class > y.Class && !bl.Owed(b)
+	return x.Class > y.Class && !bl.WithinGuarantee(b)
 }
 
-// Owed reports whether a replica that waits would be within the guarantees of its queue with
+// WithinGuarantee reports whether a replica that waits would be within the guarantees of its queue with
 // what it waits for.
-func (bl *Backlog) Owed(rep *record.Replica) bool {
+func (bl *Backlog) WithinGuarantee(rep *record.Replica) bool {
 	s := rep.Job.Shape
 	if len(rep.Entries) > 0 {
 		s = rep.Entries[0].Bucket.Shape // of one that grows, the rest of it
@@ -141,7 +141,7 @@ func (bl *Backlog) mayTake(by record.Taker, rep *record.Replica, w *record.Reser
 	case by == record.Nobody:
 		return false
 	case by == record.ByClaim && rep.Job.Queue != w.Rep.Job.Queue:
-		return bl.Owed(rep) && !bl.Owed(w.Rep)
+		return bl.WithinGuarantee(rep) && !bl.WithinGuarantee(w.Rep)
 	}
 	return bl.Outranks(rep, w.Rep)
 }

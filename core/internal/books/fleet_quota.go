@@ -12,7 +12,7 @@ import (
 
 // The fleet and the quota tree are changed here alone, so that one room answers for what they
 // hold. The doors below are for questions that are answered by trying, and for what is told of
-// nodes and queues; members come and go by Book and Yield. A door that returns no error is for
+// nodes and queues; members come and go by Book and Vacate. A door that returns no error is for
 // what was checked before.
 
 // Place finds places for a request and holds them, as Placement: until LetGo, unless they are

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-sched/berth/core/internal/invariant"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
 )
 
 // Lose ends the holds of those members of a node that are meant, and notes what hardware
@@ -57,11 +58,15 @@ func (bk *Books) Book(rep *record.Replica, flat int, hold gang.Hold, state recor
 	bk.charge(rep, &b, 1)
 }
 
-// BookRun is Book for members on nodes of one product that come to bind, charged at once.
-func (bk *Books) BookRun(rep *record.Replica, flats []int, members []gang.Member) {
-	var b bill
+// BookRun is Book for members on nodes of one product that come to bind, charged at once: what
+// they cost together is known from the limits.
+func (bk *Books) BookRun(rep *record.Replica, flats []int, members []gang.Member, charge quota.Charge) {
+	b := bill{charge: charge}
 	for i, flat := range flats {
-		b.add(rep, &members[i].Hold, bk.state.Nodes[members[i].Hold.Node])
+		b.node = bk.state.Nodes[members[i].Hold.Node]
+		if rep.ActiveMilli > 0 { // it runs, and grows
+			b.activeMilli += activeOf(rep, record.ChargeOf(&members[i].Hold, b.node).GPUMilli)
+		}
 		bk.enter(rep, flat, members[i].Hold, record.MemberBinding)
 	}
 	bk.charge(rep, &b, 1)

@@ -30,7 +30,7 @@ type bill struct {
 
 func (b *bill) add(rep *record.Replica, h *gang.Hold, n *record.Node) {
 	charge := record.ChargeOf(h, n)
-	b.activeMilli += charge.GPUMilli * rep.ActiveMilli / 1000
+	b.activeMilli += activeOf(rep, charge.GPUMilli)
 	if b.node == nil {
 		b.charge = charge
 	} else {
@@ -38,6 +38,9 @@ func (b *bill) add(rep *record.Replica, h *gang.Hold, n *record.Node) {
 	}
 	b.node = n
 }
+
+// activeOf is the part of what a member holds that is busy.
+func activeOf(rep *record.Replica, milli int64) int64 { return milli * rep.ActiveMilli / 1000 }
 
 // takes reports whether a hold can be on the bill.
 func (b *bill) takes(h *gang.Hold, n *record.Node) bool {

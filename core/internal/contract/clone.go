@@ -47,11 +47,17 @@ func CloneJob(j *berth.Job) berth.Job {
 	c.Groups = slices.Clone(j.Groups)
 	for i := range c.Groups {
 		g := &c.Groups[i]
-		g.Claim.Share, g.Claim.MinInstance = copied(g.Claim.Share), copied(g.Claim.MinInstance)
+		g.Claim = CloneClaim(g.Claim)
 		g.Selector = CloneSelector(g.Selector)
 		g.Topology.Segments = slices.Clone(g.Topology.Segments)
 	}
 	c.Service = copied(j.Service)
+	return c
+}
+
+// CloneClaim returns a copy that shares no memory that the caller could change.
+func CloneClaim(c berth.Claim) berth.Claim {
+	c.Share, c.MinInstance = copied(c.Share), copied(c.MinInstance)
 	return c
 }
 

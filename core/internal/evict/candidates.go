@@ -9,8 +9,8 @@ import (
 // The part of a victim search about the surplus of a replica: its units, and the units that may go
 // together.
 
-// A yieldable is a candidate: a unit of what a replica has above its minimum, or all of it.
-type yieldable struct {
+// An offer is a candidate: a unit of what a replica has above its minimum, or all of it.
+type offer struct {
 	record.Piece
 	// pieces that go one by one: of a whole replica its minimum, and each unit above that.
 	pieces []record.Piece
@@ -85,7 +85,7 @@ func (t *VictimSearch) addUnits(rep *record.Replica, s *surplus, source int) {
 	for _, unit := range s.units {
 		g.units = append(g.units, len(t.offers))
 		p := record.Piece{Rep: rep, Flats: unit}
-		t.add(yieldable{Piece: p, pieces: []record.Piece{p}, surplus: s, busy: busy}, source)
+		t.add(offer{Piece: p, pieces: []record.Piece{p}, surplus: s, busy: busy}, source)
 	}
 }
 
@@ -108,7 +108,7 @@ func (t *VictimSearch) take(i int, goes []bool) {
 
 // add adds a candidate. Those of other queues come from a source above 0: the lower, the
 // further that queue is over its share.
-func (t *VictimSearch) add(y yieldable, source int) {
+func (t *VictimSearch) add(y offer, source int) {
 	candidate := t.core.Candidate(y.Piece, t.core.QueueingFor(t.rep))
 	candidate.Backfilled, candidate.Borrowed, candidate.Source = t.rep.Reserved.LetIn(y.Rep), source > 0, source
 	if !y.Whole() {

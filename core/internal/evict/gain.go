@@ -35,7 +35,7 @@ const maxAhead = 64
 
 // weigh says what speaks against stopping the chosen candidates now; nil: nothing does.
 func (t *VictimSearch) weigh(chosen []int) *berth.Weighing {
-	if len(chosen) == 0 || t.owed || t.core.state.Config.Policy.Preemption.Gain.IgnoreCost {
+	if len(chosen) == 0 || t.withinGuarantee || t.core.state.Config.Policy.Preemption.Gain.IgnoreCost {
 		return nil
 	}
 	now := t.core.state.Now
@@ -75,15 +75,15 @@ func (t *VictimSearch) gainAt(chosen []int, at berth.Time) preempt.GPUMillisecon
 
 // costAt is what the chosen candidates would lose if they were stopped at an instant.
 func (t *VictimSearch) costAt(chosen []int, at berth.Time) preempt.GPUMilliseconds {
-	t.priced = t.priced[:0]
+	t.weighed = t.weighed[:0]
 	for _, i := range chosen {
 		candidate := t.candidates[i]
 		if t.offers[i].Whole() {
 			candidate.SinceCheckpoint = int64(sinceCheckpoint(t.offers[i].Rep, at))
 		}
-		t.priced = append(t.priced, candidate)
+		t.weighed = append(t.weighed, candidate)
 	}
-	return preempt.TotalCost(t.priced)
+	return preempt.TotalCost(t.weighed)
 }
 
 // paysFrom is the first instant after now at which the gain exceeds the cost of the chosen

@@ -122,7 +122,7 @@ func (k *keep) share() int64 {
 // hasSecond reports whether the second rule might allow what the first does not: for a guarantee,
 // where sizes are such that what is left in use may fill less.
 func (t *VictimSearch) hasSecond() bool {
-	return t.owed && slices.ContainsFunc(t.keeps, func(k *keep) bool {
+	return t.withinGuarantee && slices.ContainsFunc(t.keeps, func(k *keep) bool {
 		size := k.guaranteed
 		for _, l := range k.lots { // from the largest down
 			if l.Size == 0 || l.Count == 0 {
@@ -184,7 +184,7 @@ func (k *keep) allowance(second bool) int64 {
 
 // allowanceOf is the number of the lowest allowance that a candidate counts for: what fits in no
 // share with nothing beside it fills nothing.
-func (t *VictimSearch) allowanceOf(y *yieldable) int {
+func (t *VictimSearch) allowanceOf(y *offer) int {
 	at := t.keepOf[y.Rep.Job.Queue]
 	for at > 0 {
 		k := t.keeps[at-1]
@@ -230,7 +230,7 @@ func (t *VictimSearch) noteTaken(chosen []int) (minimums bool) {
 }
 
 // noteTake notes that a candidate is taken of its queues or, with -1, that it is not.
-func (t *VictimSearch) noteTake(y *yieldable, sign int64) {
+func (t *VictimSearch) noteTake(y *offer, sign int64) {
 	for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {
 		for _, p := range y.pieces {
 			t.keeps[at-1].taken = addLot(t.keeps[at-1].taken, ChargedOf(p), sign)
@@ -239,7 +239,7 @@ func (t *VictimSearch) noteTake(y *yieldable, sign int64) {
 }
 
 // leaveKept reports whether the queues of a candidate are left what they keep.
-func (t *VictimSearch) leaveKept(y *yieldable) bool {
+func (t *VictimSearch) leaveKept(y *offer) bool {
 	for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {
 		if !t.keeps[at-1].leaves(t.second) {
 			return false

@@ -14,15 +14,15 @@ import (
 	"github.com/berth-sched/berth/preempt"
 )
 
-// nobodyYields reports whether nothing is preempted or moved.
-func nobodyYields(p *berth.Policy) bool {
+// evictsNothing reports whether the policy evicts and moves nothing.
+func evictsNothing(p *berth.Policy) bool {
 	return p.Preemption.Mode == berth.PreemptionOff && p.Defragmentation.Mode != berth.DefragmentationOn
 }
 
 // Preempt plans preemptions and moves for entries that wait, in policy order. The pass comes to
 // this last, when all that fits has been placed.
 func (ev *Evict) Preempt() {
-	if ev.state.Now < ev.agenda.NextPreempt || nobodyYields(&ev.state.Config.Policy) {
+	if ev.state.Now < ev.agenda.NextPreempt || evictsNothing(&ev.state.Config.Policy) {
 		return
 	}
 	if ready := ev.life.EvictionsReady(); ready > ev.state.Now && ev.life.Stretching == 0 {
@@ -272,7 +272,7 @@ func (ev *Evict) makeRoom(b *Bid) *record.Reservation {
 // NextBid is when a pass has to look for victims again.
 func (ev *Evict) NextBid() berth.Time {
 	switch {
-	case nobodyYields(&ev.state.Config.Policy):
+	case evictsNothing(&ev.state.Config.Policy):
 		return agenda.Never
 	case ev.agenda.NextPreempt > ev.state.Now:
 		return ev.agenda.NextPreempt

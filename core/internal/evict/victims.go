@@ -25,7 +25,7 @@ type VictimSearch struct {
 	// candidates may be evicted, all together: those of the own queue, or those of others, the
 	// closer relations first. Of one replica come the units of its surplus, and then all of it.
 	candidates []preempt.Candidate
-	offers     []yieldable
+	offers     []offer
 	// out says which of them are imagined gone now.
 	out []bool
 	// givers has what is known of replicas, as of queues that were asked about.
@@ -40,16 +40,16 @@ type VictimSearch struct {
 	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first one
 	// under the rate limit of its queue may; 0: there are none.
 	ProtectedUntil, Limited berth.Time
-	// owed: the request is within the guarantee of its queue, and reclaimed from other queues.
-	owed bool
+	// withinGuarantee: the request is within the guarantee of its queue, and reclaimed from other queues.
+	withinGuarantee bool
 	// partsOnly: no job may be evicted as a whole just now.
 	partsOnly bool
 	// Waits: the cheapest choice is a gang that gives up other members just now.
 	Waits bool
 	// Weighing has gain and cost of a choice that does not pay; nil: it pays.
 	Weighing *berth.Weighing
-	// priced is scratch, for candidates with their cost.
-	priced []preempt.Candidate
+	// weighed is scratch, for candidates with their cost.
+	weighed []preempt.Candidate
 }
 
 // NewVictimSearch begins one for an entry, with its minimum.
@@ -128,7 +128,7 @@ func (t *VictimSearch) gatherOwn() {
 			}
 		}
 		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (above || !t.tooLarge(whole)) {
-			t.add(yieldable{Piece: whole, pieces: t.pieces(victim)}, 0)
+			t.add(offer{Piece: whole, pieces: t.pieces(victim)}, 0)
 		}
 		return true
 	})
@@ -141,7 +141,7 @@ func (t *VictimSearch) gatherLent() {
 	if t.Asked.GPUMilli == 0 {
 		return
 	}
-	t.owed = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
+	t.withinGuarantee = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
 	asked := map[quota.QueueIndex]bool{}
 	var lent []record.Piece
 	for parting := c.state.Quota.Parent(t.Queue); parting != quota.NoQueue; parting = c.state.Quota.Parent(parting) {
@@ -176,12 +176,12 @@ func (t *VictimSearch) gatherFrom(q quota.QueueIndex, source int, opened bool) {
 	}
 	c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
 		for _, s := range t.surpluses(victim) {
-			if t.owed || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
+			if t.withinGuarantee || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
 				t.addUnits(victim, s, source)
 			}
 		}
-		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (t.owed || !t.tooLarge(whole)) {
-			t.add(yieldable{Piece: whole, pieces: t.pieces(victim)}, source)
+		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (t.withinGuarantee || !t.tooLarge(whole)) {
+			t.add(offer{Piece: whole, pieces: t.pieces(victim)}, source)
 		}
 		return len(t.offers) < state.MaxVictims
 	})
@@ -204,7 +204,7 @@ func (t *VictimSearch) mayBeVictim(victim *record.Replica) bool {
 		return false
 	}
 	limited := c.books.Queues[victim.Job.Queue].Evictions.Ready(c.state.Config.Policy.Preemption.QueueRateLimit, c.state.Now, 1)
-	spared := c.life.ProtectedUntil(victim, t.owed)
+	spared := c.life.ProtectedUntil(victim, t.withinGuarantee)
 	switch at := max(spared, limited); {
 	case at <= c.state.Now:
 		return true

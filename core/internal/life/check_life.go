@@ -67,16 +67,16 @@ func (l *Life) CheckVictims() error {
 		case rep.Beneficiary != nil && rep.State != berth.ReplicaReleasing && !rep.Asked():
 			return fmt.Errorf("it is a victim, and is neither asked for a checkpoint nor stopped")
 		}
-		return checkYield(rep)
+		return checkVictim(rep)
 	}); err != nil {
 		return err
 	}
 	return state.Agree(state.Tally{What: "replicas on their way out", Is: l.state.Leaving.Len(), Expected: leaving})
 }
 
-// checkYield checks that the beneficiary of a victim, or of a member, knows of it.
-func checkYield(rep *record.Replica) error {
-	if err := yieldKnown(rep, rep.Beneficiary); err != nil {
+// checkVictim checks that the beneficiary of a victim, or of a member, knows of it.
+func checkVictim(rep *record.Replica) error {
+	if err := beneficiaryKnown(rep, rep.Beneficiary); err != nil {
 		return err
 	}
 	for flat := range rep.Members {
@@ -84,16 +84,16 @@ func checkYield(rep *record.Replica) error {
 		if m.Imagined || m.Beneficiary != nil && m.State != record.MemberStopping {
 			return fmt.Errorf("member %d is a victim and is not stopped, or is imagined gone", flat)
 		}
-		if err := yieldKnown(rep, m.Beneficiary); err != nil {
+		if err := beneficiaryKnown(rep, m.Beneficiary); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// yieldKnown checks that a replica is a victim of its beneficiary, or of that of a member; nil:
+// beneficiaryKnown checks that a replica is a victim of its beneficiary, or of that of a member; nil:
 // there is none.
-func yieldKnown(rep, to *record.Replica) error {
+func beneficiaryKnown(rep, to *record.Replica) error {
 	if to != nil && (to.PlannedReservation() == nil || !slices.Contains(to.PlannedReservation().Plan.Victims, rep)) {
 		return fmt.Errorf("it is a victim of %v, which does not know of it", to.Ref())
 	}

@@ -14,10 +14,10 @@ const maxDoublings = 3
 
 // ProtectedUntil is until when the policy and its own job protect a running replica. A queue that
 // reclaims its guarantee does not wait for the cooldown.
-func (l *Life) ProtectedUntil(rep *record.Replica, owed bool) berth.Time {
+func (l *Life) ProtectedUntil(rep *record.Replica, withinGuarantee bool) berth.Time {
 	p := &l.state.Config.Policy.Preemption
 	least := max(rep.Job.Spec.MinRuntime, p.MinRuntime)
-	if rep.Eviction.Evictions > 0 && !owed {
+	if rep.Eviction.Evictions > 0 && !withinGuarantee {
 		least += max(0, p.Cooldown) << min(rep.Eviction.Evictions-1, maxDoublings)
 	}
 	return rep.Started.Add(least)

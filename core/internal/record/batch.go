@@ -74,9 +74,9 @@ func (j *Job) Replica(number int) *Replica {
 	return nil
 }
 
-// Vacancies lists the lowest numbers that are not in use, as ranges from a number to another that
-// is outside. O(records + batches).
-func (j *Job) Vacancies(many int) (ranges [][2]int) {
+// Vacancies appends the lowest numbers that are not in use to a list, as ranges from a number to
+// another that is outside. O(records + batches).
+func (j *Job) Vacancies(ranges [][2]int, many int) [][2]int {
 	batches := j.Batches
 	for number := 0; many > 0; {
 		switch {

@@ -67,5 +67,8 @@ func (e Ending) Less(f Ending) bool {
 	if e.Rep == nil || f.Rep == nil {
 		return e.Rep == nil && f.Rep != nil
 	}
-	return cmp.Or(cmp.Compare(e.At, f.At), CompareReplicas(e.Rep, f.Rep)) < 0
+	if e.At != f.At {
+		return e.At < f.At
+	}
+	return LessReplica(e.Rep, f.Rep)
 }

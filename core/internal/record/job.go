@@ -73,12 +73,13 @@ type Job struct {
 }
 
 // Claims is what the members of each group ask for, for the Binds of the job. It shares no
-// memory with the description, so that nobody who gets an order can change that.
+// memory with the description, so that no reader of an order can change that.
 func (j *Job) Claims() []berth.GroupClaim {
 	if j.claims == nil {
-		spec := contract.CloneJob(&j.Spec)
-		for i := range spec.Groups {
-			j.claims = append(j.claims, berth.GroupClaim{Group: spec.Groups[i].Name, Claim: spec.Groups[i].Claim})
+		j.claims = make([]berth.GroupClaim, len(j.Spec.Groups))
+		for i := range j.claims {
+			g := &j.Spec.Groups[i]
+			j.claims[i] = berth.GroupClaim{Group: g.Name, Claim: contract.CloneClaim(g.Claim)}
 		}
 	}
 	return j.claims

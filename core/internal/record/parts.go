@@ -140,7 +140,7 @@ type TrustPart struct {
 	// it does not.
 	QuarantineUntil berth.Time `json:"quarantineUntil,omitempty"`
 	BurnInUntil     berth.Time `json:"burnInUntil,omitempty"`
-	// HotSpare: it is one; StandsIn: it was, and is in use as such.
+	// HotSpare: it is one; SpareInUse: it was one until members came, and they are still there.
 	HotSpare   bool `json:"hotSpare,omitempty"`
 	SpareInUse bool `json:"spareInUse,omitempty"`
 }

@@ -50,9 +50,9 @@ func describeFraction(f *berth.MinInstance) string {
 	return fmt.Sprintf("one instance with %d SMs and %s", f.MinSMs, contract.Amount(quota.MemoryMiB, f.MinMemoryMiB))
 }
 
-// Describe names a group and its claim, as in "group workers (8 GPUs each)".
+// Describe names a group and its claim, as in "group workers (8 GPUs each)" or "the gang (8 GPUs)".
 func (e *Entry) Describe(group int) string {
-	each := e.Each(group)
+	each := e.Each(group, e.Bucket.Shape.Spec.Groups[group].Members)
 	if e.Grows {
 		group = e.Group
 	}
@@ -62,8 +62,8 @@ func (e *Entry) Describe(group int) string {
 	return "the gang (" + each + ")"
 }
 
-// Each is what one member of a group claims.
-func (e *Entry) Each(group int) string {
+// Each is what a number of members of a group claim, as in "8 GPUs each".
+func (e *Entry) Each(group, members int) string {
 	cl := &e.Bucket.Shape.Spec.Groups[group].Claim
 	var parts []string
 	if cl.GPUs > 0 {
@@ -83,7 +83,16 @@ func (e *Entry) Each(group int) string {
 			parts = append(parts, contract.Amount(quota.HostOf(host.Resource(r)), v))
 		}
 	}
+	if members == 1 {
+		return strings.Join(parts, ", ")
+	}
 	return strings.Join(parts, ", ") + " each"
+}
+
+// IsOneMember reports whether the entry waits for a gang of one member.
+func (e *Entry) IsOneMember() bool {
+	groups := e.Rep.Job.Spec.Groups
+	return len(groups) == 1 && groups[0].Members == 1
 }
 
 // The pending index answers "what is to be tried next?" without looking at what
@@ -106,7 +115,7 @@ type Entry struct {
 	Group  int // which group grows; 0 for a whole gang
 	// FreshAt is the position in Backlog.Fresh, or -1.
 	FreshAt int
-	// Batch is who waits behind the entry; nil: nobody.
+	// Batch is what waits behind the entry; nil: nothing.
 	Batch *Batch
 }
 

@@ -100,7 +100,7 @@ var recordRules = []recordRule{
 			"Nodes": "Nodes", "Plan": "Where", "Kind": "Partial",
 		},
 		derived: map[string]string{
-			"Home": "whose it is, from where it is saved", "Name": "from its kind and whose it is", "Rep": "the replica that the saved form stands in",
+			"Home": "its owner, from where it is saved", "Name": "from its kind and its owner", "Rep": "the replica that the saved form stands in",
 			"Unmarked": "false between passes",
 			"Queue":    "from the reservation", "Advance": "saved as such, see SavedReservation",
 			"Domains": "from the reservation; those of an exclusive gang are saved with it",

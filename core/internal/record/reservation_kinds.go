@@ -81,6 +81,7 @@ const (
 type Taker uint8
 
 const (
+	// Nobody takes it.
 	Nobody Taker = iota
 	// byRank: a gang that outranks the holder.
 	byRank

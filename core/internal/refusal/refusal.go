@@ -27,8 +27,7 @@ func In(err *berth.Error, prefix string) *berth.Error {
 
 // From is the refusal that a check of package berth returned; nil for none.
 func From(err error) *berth.Error {
-	var refusal *berth.Error
-	errors.As(err, &refusal)
+	refusal, _ := errors.AsType[*berth.Error](err)
 	return refusal
 }
 
@@ -62,10 +61,6 @@ func Decode(what string, b []byte, v any) error {
 		return nil
 	}
 	e := &berth.Error{Event: what, Kind: berth.ErrInvalid}
-	e.Field, e.Reason = strict.Describe(err)
-	var inner *berth.Error
-	if errors.As(err, &inner) {
-		e.Reason = inner.Reason
-	}
+	e.Field, e.Reason = strict.Describe(err, func(own *berth.Error) string { return own.Reason })
 	return e
 }

@@ -67,7 +67,7 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 		return true
 	}
 	soonest := se.state.Now.Add(min(b.Shortest, se.state.Config.Policy.AssumedRuntime))
-	owed := se.backlog.Owed(first)
+	within := se.backlog.WithinGuarantee(first)
 	return slices.ContainsFunc(se.backlog.Reservations, func(w *record.Reservation) bool {
 		if w.IsNodeSet() { // the use of hot spares is decided besides
 			return w.IsBurnIn() && first.Job.OnOneNode()
@@ -76,7 +76,7 @@ func (se *Search) mayBackfill(b *record.Bucket) bool {
 			return true
 		}
 		// The first three tell most of those that do not outrank the gang.
-		return w.IsAwaited() && (owed || w.Rep.Job.Queue == first.Job.Queue || w.Rep.Job.Spec.Class < first.Job.Spec.Class) &&
+		return w.IsAwaited() && (within || w.Rep.Job.Queue == first.Job.Queue || w.Rep.Job.Spec.Class < first.Job.Spec.Class) &&
 			se.backlog.Outranks(first, w.Rep)
 	})
 }

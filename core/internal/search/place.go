@@ -229,6 +229,7 @@ func (se *Search) Avoiding(avoid []berth.NodeID, r *gang.Request) *gang.Request 
 type fit uint8
 
 const (
+	// Fits: places were found, and are held.
 	Fits fit = iota
 	fitsNowhere
 	// fitsNoLimit: capacity is free, but on products with a limit that is reached.
@@ -315,7 +316,7 @@ func (se *Search) bookPlacement(rep *record.Replica, base int) (limited string, 
 			se.booked = append(se.booked, flat)
 			flat++
 		}
-		se.books.BookRun(rep, se.booked[done:], members[done:done+run])
+		se.books.BookRun(rep, se.booked[done:], members[done:done+run], charge)
 		done += run
 	}
 	se.agenda.Take()

@@ -275,9 +275,9 @@ func (se *Search) Wherever(e *record.Entry, until berth.Time) *gang.Request {
 func (se *Search) mayEnd(rep, other *record.Replica) bool {
 	large, largeOther := se.state.SpansNodes(rep.Job.Shape), se.state.SpansNodes(other.Job.Shape)
 	if large && !largeOther {
-		return !se.backlog.Outranks(other, rep) && (se.backlog.Owed(rep) || !se.backlog.Owed(other)) && rep.Job.Spec.Class >= other.Job.Spec.Class
+		return !se.backlog.Outranks(other, rep) && (se.backlog.WithinGuarantee(rep) || !se.backlog.WithinGuarantee(other)) && rep.Job.Spec.Class >= other.Job.Spec.Class
 	}
-	level := se.backlog.Owed(rep) == se.backlog.Owed(other) && rep.Job.Spec.Class == other.Job.Spec.Class
+	level := se.backlog.WithinGuarantee(rep) == se.backlog.WithinGuarantee(other) && rep.Job.Spec.Class == other.Job.Spec.Class
 	return se.backlog.Outranks(rep, other) && (large == largeOther || !level)
 }
 

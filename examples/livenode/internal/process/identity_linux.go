@@ -17,7 +17,7 @@ type identity struct {
 	Boot string `json:"boot"`
 }
 
-// identify finds out who has a process ID now. proc is the root of procfs. A process that
+// identify finds the process that has an ID now. proc is the root of procfs. A process that
 // has ended and was not waited for is fs.ErrNotExist too.
 func identify(proc fs.FS, pid int) (identity, error) {
 	boot, err := fs.ReadFile(proc, "sys/kernel/random/boot_id")

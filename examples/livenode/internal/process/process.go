@@ -22,7 +22,7 @@
 // # Groups
 //
 // The program leads a process group. When it ends, what is left of the group is killed,
-// so that nobody holds on to a GPU who is not accounted for. A process that leaves the
+// so that no process holds on to a GPU unaccounted for. A process that leaves the
 // group escapes that; an orchestrator that runs what it does not trust uses a cgroup.
 //
 // All of it needs Linux. Elsewhere it compiles, and everything fails with

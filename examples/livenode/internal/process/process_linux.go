@@ -108,7 +108,7 @@ func openPulse(folder string) (*os.File, error) {
 // PID is the process ID of the program, or 0 if it could not be started.
 func (p *Process) PID() int { return p.program.PID }
 
-// orphanPoll is how often a program is looked for whose supervisor was killed.
+// orphanPoll is how often a program is looked for after its supervisor was killed.
 const orphanPoll = 200 * time.Millisecond
 
 // Wait waits until the program has ended and returns how. The error is ErrUnknownEnd if

@@ -1,7 +1,7 @@
 // Package store keeps a scheduling core on disk, so that what it was told and what it
 // ordered survives the death of its process at any instant.
 //
-// It is duty 7 of whoever embeds the core: a snapshot, and a journal of the facts and
+// It is duty 7 of whoever embeds the core: a snapshot, and a journal of the events and
 // passes since, which is on disk before any order is carried out that follows from them.
 //
 //	snapshot-000007.json    the whole state
@@ -121,7 +121,7 @@ func (s *Store) path(format string) string {
 	return filepath.Join(s.folder, fmt.Sprintf(format, s.number))
 }
 
-// Applied notes a fact that the core was told, and what it answered.
+// Applied notes an event that the core was told, and what it answered.
 func (s *Store) Applied(now berth.Time, e berth.Event, refusal error) {
 	s.log.Applied(now, e, refusal)
 }

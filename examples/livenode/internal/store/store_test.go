@@ -58,7 +58,7 @@ func (s *session) begin() {
 	s.t.Helper()
 	s.tell(0, berth.NodeJoined{Node: berth.Node{ID: "n", GPUs: []berth.GPU{{Product: "H100"}}}})
 	s.tell(0, berth.QueueSet{Queue: quota.Queue{Name: "q"}})
-	s.tell(1, berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}}})
+	s.tell(1, berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}}}})
 	require.Len(s.t, s.pass(1), 1)
 }
 
@@ -108,7 +108,7 @@ func TestTornAnywhere(t *testing.T) {
 	known[whole.snapshot()] = true
 	whole.tell(0, berth.QueueSet{Queue: quota.Queue{Name: "q"}})
 	known[whole.snapshot()] = true
-	whole.tell(1, berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.Claim{GPUs: 1}}}}})
+	whole.tell(1, berth.JobSubmitted{Job: berth.Job{ID: "j", Queue: "q", Groups: []berth.Group{{Members: 1, Claim: berth.WholeGPUs(1)}}}})
 	known[whole.snapshot()] = true
 	require.Len(t, whole.pass(1), 1)
 	known[whole.snapshot()] = true

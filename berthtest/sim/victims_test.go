@@ -7,7 +7,7 @@ import (
 	"github.com/berth-sched/berth/core"
 )
 
-// This file draws who has to yield to whom, and counts what came of it.
+// This file draws victims and beneficiaries, and counts what came of it.
 
 // preemption draws the rules.
 func (g *generator) preemption() berth.Preemption {
@@ -61,7 +61,7 @@ func (g *generator) tellsCheckpoints(id berth.JobID, later func() berth.Time) {
 	}
 }
 
-// yielding counts who has to yield in a core that was just restored.
+// yielding counts the victims in a core that was just restored.
 func (r *run) yielding(sched *core.Core) {
 	waiting := map[berth.ReplicaRef]bool{}
 	for _, s := range sched.Report().Reservations {
@@ -88,7 +88,7 @@ func (r *run) yielding(sched *core.Core) {
 }
 
 // atRest is how often a replica may have to yield when the faults are over, while what is
-// left comes to rest: who ends then lets others in.
+// left comes to rest: a job that ends then lets others in.
 const atRest = 12
 
 // fewEvictions asserts that nobody had to yield over and over when the faults were over.
@@ -102,7 +102,7 @@ func (r *run) fewEvictions() error {
 	return nil
 }
 
-// noteEviction counts a Release of somebody who has to yield.
+// noteEviction counts a Release of a victim.
 func (r *run) noteEviction(a berth.Order) {
 	h := a.Header()
 	if release, ok := a.(berth.Release); ok && h.Cause.Beneficiary != (berth.ReplicaRef{}) && release.Attempt == 1 {

@@ -185,7 +185,7 @@ func (c *Checker) claimAlone(rep *replica) {
 	c.alone.add(rep)
 }
 
-// shareAgain: who holds nothing has no domains for itself.
+// shareAgain: a gang that holds nothing has no domains for itself.
 func (c *Checker) shareAgain(rep *replica) {
 	rep.alone = nil
 	c.alone.remove(rep)
@@ -208,7 +208,7 @@ const (
 )
 
 // setAside says in which ways a node is set aside for others than a replica, and so that
-// it may not use it: it does not belong there, does not rank above who does and would
+// it may not use it: it does not belong there, does not rank above the gang that does and would
 // not leave in time. Where the core has a budget for looking at such nodes, all others
 // are out of the question.
 func (c *Checker) setAside(n *node, rep *replica) int {
@@ -218,8 +218,8 @@ func (c *Checker) setAside(n *node, rep *replica) int {
 			ways |= byAdvance
 		}
 	}
-	for who, r := range c.gangs {
-		if who != (gangKey{rep.job.spec.ID, rep.number}) && slices.Contains(r.Nodes, n.spec.ID) && (!spare || !c.surelyPasses(rep, who) && !c.leavesBy(rep, r.From)) {
+	for key, r := range c.gangs {
+		if key != (gangKey{rep.job.spec.ID, rep.number}) && slices.Contains(r.Nodes, n.spec.ID) && (!spare || !c.surelyPasses(rep, key) && !c.leavesBy(rep, r.From)) {
 			ways |= byGang
 		}
 	}
@@ -240,10 +240,12 @@ func (c *Checker) setAside(n *node, rep *replica) int {
 	return ways
 }
 
-// inWindow reports whether a node is set aside for anybody, or may be.
-func (c *Checker) inWindow(n *node) bool { return n.trial != 0 || c.mayBeSpare(n) || c.bookedFor(n) }
+// inReservation reports whether a node is set aside for anybody, or may be.
+func (c *Checker) inReservation(n *node) bool {
+	return n.trial != 0 || c.mayBeSpare(n) || c.bookedFor(n)
+}
 
-// bookedFor reports whether a node is set aside for somebody who is to have it, or has it.
+// bookedFor reports whether a node is set aside for a gang that is to have it, or has it.
 func (c *Checker) bookedFor(n *node) bool {
 	for _, r := range c.booked {
 		if r.has(n) || r.spec.GPUs > 0 && !r.told {

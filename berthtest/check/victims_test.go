@@ -11,7 +11,7 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is the part of the zoo that is about those who have to yield.
+// This file is the part of the zoo that is about victims.
 
 // grace is for how long room is made at the most, by the default policy.
 const grace = 5*berth.Minute + 3*berth.Minute + 30*berth.Minute
@@ -144,11 +144,11 @@ func (z *zoo) lent(a, b func(*quota.Queue), change ...func(*berth.Job)) {
 }
 
 var yields = []animal{
-	{check.PromiseS6, "who writes checkpoints is not asked for one", func(z *zoo) error {
+	{check.PromiseS6, "a gang that writes checkpoints is not asked for one", func(z *zoo) error {
 		z.full()
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseS6, "who writes none is asked for one", func(z *zoo) error {
+	{check.PromiseS6, "a gang that writes none is asked for one", func(z *zoo) error {
 		z.full(func(j *berth.Job) { j.Checkpoint.Supported = false })
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
@@ -181,7 +181,7 @@ var yields = []animal{
 		z.tell(berth.PolicyChanged{Policy: berth.Policy{Preemption: berth.Preemption{Mode: berth.PreemptionReclaim}}})
 		return z.try(z.ask("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseCauses, "who is on its way out has to yield", func(z *zoo) error {
+	{check.PromiseCauses, "a gang on its way out is evicted", func(z *zoo) error {
 		z.full()
 		z.tell(berth.JobCancelled{Job: "z"})
 		z.pass(z.release("z", berth.CauseCancelled, z.places["z"]))
@@ -189,30 +189,30 @@ var yields = []animal{
 		z.now = z.now.Add(berth.Minute)
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseS6, "who need not yield any more is stopped", func(z *zoo) error {
+	{check.PromiseS6, "a victim that is one no more is stopped", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		z.pass(z.takeBack("z", r.ID))
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseS6, "who answered when nobody needed its place is stopped", func(z *zoo) error {
+	{check.PromiseS6, "a gang that answered when nobody needed its place is stopped", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseS6, "who did not answer when nobody needed its place is stopped", func(z *zoo) error {
+	{check.PromiseS6, "a gang that did not answer when nobody needed its place is stopped", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.JobCancelled{Job: "high"})
 		z.now = r.Deadline
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseOrders, "who was asked is stopped before it answers", func(z *zoo) error {
+	{check.PromiseOrders, "a gang that was asked is stopped before it answers", func(z *zoo) error {
 		r := z.asked()
 		z.now = r.Deadline - 1
 		return z.try(z.stop("z", berth.CausePreempted, "high"))
 	}},
-	{check.PromiseOrders, "who has answered is not stopped", func(z *zoo) error {
+	{check.PromiseOrders, "a gang that has answered is not stopped", func(z *zoo) error {
 		r := z.asked()
 		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeFailed})
 		return z.try()
@@ -226,12 +226,12 @@ var yields = []animal{
 		z.full()
 		return z.try(z.ask("z", berth.CausePreempted, "y"))
 	}},
-	{check.PromiseS7, "who is yielded to has no reservation", func(z *zoo) error {
+	{check.PromiseS7, "a beneficiary has no reservation", func(z *zoo) error {
 		z.full()
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
 		return z.c.AgainstReport(z.seen("a1", 1, 0))
 	}},
-	{check.PromiseS7, "who is yielded to has a reservation that is too short", func(z *zoo) error {
+	{check.PromiseS7, "a beneficiary has a reservation that is too short", func(z *zoo) error {
 		z.full()
 		z.pass(z.ask("z", berth.CausePreempted, "high"))
 		r := z.room("high", "n3")
@@ -288,7 +288,7 @@ var yields = []animal{
 		require.NoError(z.t, z.c.AgainstReport(r))
 		return z.try()
 	}},
-	{check.PromiseS7, "who does not answer goes on", func(z *zoo) error {
+	{check.PromiseS7, "a gang that does not answer goes on", func(z *zoo) error {
 		r := z.asked()
 		kept := z.room("high", "n3")
 		z.now = r.Deadline
@@ -325,7 +325,7 @@ var yields = []animal{
 		report.Replicas.Running, report.Replicas.Binding = 5, 1
 		return z.c.AgainstReport(report)
 	}},
-	{check.PromiseReservations, "who gave back takes its place again by its class", func(z *zoo) error {
+	{check.PromiseReservations, "a gang that gave back takes its place again by its class", func(z *zoo) error {
 		z.lent(promised(2), plain, serving)
 		z.queue("a", "", promised(3))
 		require.NoError(z.t, z.c.AgainstReport(z.seen("a1", 1, 0)))
@@ -346,11 +346,11 @@ var yields = []animal{
 		report.Replicas.Running, report.Replicas.Binding = 5, 1
 		return z.c.AgainstReport(report)
 	}},
-	{check.PromiseCauses, "nobody is named who is yielded to", func(z *zoo) error {
+	{check.PromiseCauses, "no beneficiary is named", func(z *zoo) error {
 		z.full()
 		return z.try(z.ask("z", berth.CausePreempted, ""))
 	}},
-	{check.PromiseCauses, "somebody is named to whom nobody has to yield", func(z *zoo) error {
+	{check.PromiseCauses, "a beneficiary without a victim is named", func(z *zoo) error {
 		z.full()
 		z.tell(berth.JobCancelled{Job: "z"})
 		return z.try(berth.Release{OrderHeader: z.because("z", berth.Minute, berth.CauseCancelled, "high"), Members: []berth.MemberPlacement{z.places["z"]}, Attempt: 1})
@@ -363,7 +363,7 @@ var yields = []animal{
 		z.lent(promised(3), plain)
 		return z.try(z.stop("z", berth.CausePreempted, "back"))
 	}},
-	{check.PromiseCauses, "who has to yield is stopped for somebody else", func(z *zoo) error {
+	{check.PromiseCauses, "a victim is stopped for another beneficiary", func(z *zoo) error {
 		r := z.asked()
 		z.submit("other", 1, in("a1"), ahead)
 		z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
@@ -471,10 +471,10 @@ var yields = []animal{
 	}},
 }
 
-// TestYieldsRightly: what is right about those who have to yield passes, and was seen.
-func TestYieldsRightly(t *testing.T) {
+// TestEvictsRightly: what is right about victims passes, and was seen.
+func TestEvictsRightly(t *testing.T) {
 	for name, test := range map[string]func(*zoo) []string{
-		"who has answered makes room": func(z *zoo) []string {
+		"a gang that has answered makes room": func(z *zoo) []string {
 			r := z.asked()
 			kept := z.room("high", "n3")
 			z.tell(berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone})
@@ -489,7 +489,7 @@ func TestYieldsRightly(t *testing.T) {
 			z.pass(b)
 			return []string{"checkpoint requested", "request done", "preempted", "room is enough", "none of the victims could be spared", "started where room was made"}
 		},
-		"who did not answer is stopped": func(z *zoo) []string {
+		"a gang that did not answer is stopped": func(z *zoo) []string {
 			r := z.asked()
 			kept := z.room("high", "n3")
 			z.now = r.Deadline
@@ -497,7 +497,7 @@ func TestYieldsRightly(t *testing.T) {
 			require.NoError(t, z.c.AgainstReport(z.seen("a1", 1, 1, kept)))
 			return []string{"request expired"}
 		},
-		"who did not answer goes on when nobody needs its place": func(z *zoo) []string {
+		"a gang that did not answer goes on when nobody needs its place": func(z *zoo) []string {
 			r := z.asked()
 			z.tell(berth.JobCancelled{Job: "high"})
 			z.now = r.Deadline
@@ -505,7 +505,7 @@ func TestYieldsRightly(t *testing.T) {
 			require.NoError(t, z.c.AgainstReport(z.seen("a1", 0, 0)))
 			return []string{"request expired in vain", "room made for one that was cancelled"}
 		},
-		"who need not yield any more is told": func(z *zoo) []string {
+		"a victim that is one no more is told": func(z *zoo) []string {
 			r := z.asked()
 			z.tell(berth.JobCancelled{Job: "high"})
 			z.pass(z.takeBack("z", r.ID))
@@ -513,7 +513,7 @@ func TestYieldsRightly(t *testing.T) {
 			require.NoError(t, z.c.Rejected(z.now, berth.OrderReported{Order: r.ID, Outcome: berth.OutcomeDone}, refusal("orderReported", berth.ErrStale)))
 			return []string{"request withdrawn", "stale report of a request that was withdrawn"}
 		},
-		"who ends meanwhile makes room as well": func(z *zoo) []string {
+		"a victim that ends meanwhile makes room as well": func(z *zoo) []string {
 			z.asked()
 			z.tell(berth.JobFinished{Job: "z", Incarnation: 1})
 			b := z.bind("high", on(0, "n3", 1))

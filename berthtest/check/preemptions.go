@@ -7,36 +7,36 @@ import (
 	"github.com/berth-sched/berth/quota"
 )
 
-// This file is about room that is made for a gang that waits: the gang has a reservation,
-// and others have to yield to it. That room is being made the orders tell; that it is over
-// tells the start of the gang, or its end, or the next report (see Checker.AgainstReport).
+// This file is about preemptions: a gang that waits has a reservation, and others are evicted
+// for it. Orders tell that a preemption has begun; the start of the gang, its end or the next
+// report tells that it is over (see Checker.AgainstReport).
 
-// A room is being made for a gang.
-type room struct {
-	who gangKey
+// A preemption evicts or moves victims for a beneficiary.
+type preemption struct {
+	beneficiary gangKey
 	// from is when it was begun; until, when it ends by itself.
 	from, until berth.Time
-	// ended: nobody needs to yield any more.
+	// ended: no victim has to go any more.
 	ended bool
 	// victims are in the order of their orders.
 	victims []victim
-	// moves: the victims need not yield, but are moved.
+	// moves: the victims are not evicted, but moved.
 	moves bool
-	// grace is the longest that any of them has to write a checkpoint.
+	// grace is the longest time that a victim has to write a checkpoint.
 	grace berth.Duration
 }
 
-// A victim is a replica that has to yield.
+// A victim is a replica that is evicted, whole or in part.
 type victim struct {
 	*replica
-	// members that yield while the rest of the gang goes on; nil: all of it yields.
+	// members that are evicted while the rest of the gang goes on; nil: all of it is.
 	members []*member
 }
 
-// whole reports whether all of a replica has to yield.
+// whole reports whether all of a replica is evicted.
 func (v victim) whole() bool { return v.members == nil }
 
-// all lists the members that yield.
+// all lists the members that are evicted.
 func (v victim) all() []*member {
 	if v.whole() {
 		return v.replica.members
@@ -45,52 +45,52 @@ func (v victim) all() []*member {
 }
 
 // begun is what a gang is told to be the beneficiary of in this pass.
-func (c *Checker) begun(who gangKey) *room {
-	r := c.rooms[who]
+func (c *Checker) begun(key gangKey) *preemption {
+	r := c.preemptions[key]
 	if r == nil || r.ended || r.from != c.now || !slices.Contains(c.opened, r) {
-		r = &room{who: who, from: c.now, until: c.now.Add(c.roomTimeout())}
-		c.endRoom(who)
-		c.rooms[who] = r
+		r = &preemption{beneficiary: key, from: c.now, until: c.now.Add(c.preemptionTimeout())}
+		c.endPreemption(key)
+		c.preemptions[key] = r
 		c.opened = append(c.opened, r)
 	}
 	return r
 }
 
-// roomTimeout is for how long room is being made for a gang, or a place kept, beside the time
-// for checkpoints.
-func (c *Checker) roomTimeout() berth.Duration {
+// preemptionTimeout is how long a preemption lasts, or a place is kept, beside the time for
+// checkpoints.
+func (c *Checker) preemptionTimeout() berth.Duration {
 	return berth.Duration(c.policy.ReleaseAttempts)*c.policy.ReleaseTimeout + c.policy.ReservationTimeout
 }
 
 // takesFrom adds a victim: the preemption lasts until the last of them must have answered, and so
 // much longer.
-func (r *room) takesFrom(rep *replica, grace berth.Duration) {
+func (r *preemption) takesFrom(rep *replica, grace berth.Duration) {
 	r.victims = append(r.victims, victim{replica: rep})
 	r.until = r.until.Add(max(0, grace-r.grace))
 	r.grace = max(r.grace, grace)
 }
 
-// endRoom ends the room that is made for a gang, if any is.
-func (c *Checker) endRoom(who gangKey) {
-	if r := c.rooms[who]; r != nil {
+// endPreemption ends the preemption for a gang, if there is one.
+func (c *Checker) endPreemption(key gangKey) {
+	if r := c.preemptions[key]; r != nil {
 		r.ended = true
-		delete(c.rooms, who)
+		delete(c.preemptions, key)
 		c.spare(r)
 	}
 }
 
-// leaveRoom notes that a replica has to yield no longer, or holds nothing any more.
-func (rep *replica) leaveRoom() {
-	if r := rep.room; r != nil {
+// leavePreemption notes that a replica is no victim any more, or holds nothing any more.
+func (rep *replica) leavePreemption() {
+	if r := rep.preemption; r != nil {
 		r.victims = slices.DeleteFunc(slices.Clone(r.victims), func(other victim) bool { return other.replica == rep && other.whole() })
-		rep.room = nil
+		rep.preemption = nil
 	}
 }
 
-// leaveRoom notes that a member that has to yield holds nothing any more.
-func (m *member) leaveRoom() {
-	r := m.room
-	if m.room = nil; r == nil {
+// leavePreemption notes that a member that is evicted holds nothing any more.
+func (m *member) leavePreemption() {
+	r := m.preemption
+	if m.preemption = nil; r == nil {
 		return
 	}
 	r.victims = slices.Clone(r.victims)
@@ -102,26 +102,26 @@ func (m *member) leaveRoom() {
 	r.victims = slices.DeleteFunc(r.victims, func(v victim) bool { return !v.whole() && len(v.members) == 0 })
 }
 
-// beneficiary is the replica for which room is made, or nil.
-func (c *Checker) beneficiary(who gangKey) *replica {
-	if j := c.jobs[who.job]; j != nil {
-		return j.replicas[who.replica]
+// beneficiary is the replica of that name, or nil.
+func (c *Checker) beneficiary(key gangKey) *replica {
+	if j := c.jobs[key.job]; j != nil {
+		return j.replicas[key.replica]
 	}
 	return nil
 }
 
 // namesBeneficiary: orders for victims name the beneficiary, and no others do.
 func namesBeneficiary(h berth.OrderHeader) error {
-	if named := h.Cause.Beneficiary != (berth.ReplicaRef{}); named != goesFor(h.Cause.Code) {
+	if named := h.Cause.Beneficiary != (berth.ReplicaRef{}); named != hasBeneficiary(h.Cause.Code) {
 		return broken(PromiseCauses, "order %d is because of %q for %q", h.ID, h.Cause.Code, h.Cause.Beneficiary)
 	}
 	return nil
 }
 
-// roomMade: a gang is started because room was made if that was so, and on the nodes that
+// victimsGone: a gang is started because its victims are gone if that was so, and on the nodes that
 // were set aside for it.
-func (c *Checker) roomMade(rep *replica, b *berth.Bind) error {
-	if c.rooms[rep.key()] == nil || slices.Contains(c.opened, c.rooms[rep.key()]) {
+func (c *Checker) victimsGone(rep *replica, b *berth.Bind) error {
+	if c.preemptions[rep.key()] == nil || slices.Contains(c.opened, c.preemptions[rep.key()]) {
 		return broken(PromiseCauses, "order %d starts %s because of %q, for which no room was made", b.ID, rep, b.Cause.Code)
 	}
 	c.saw("started where room was made")
@@ -149,35 +149,35 @@ func (c *Checker) whereAside(rep *replica, b *berth.Bind) error {
 
 // unlessEnded notes what is wrong about a pass if, by the report after it, room was still
 // being made.
-func (c *Checker) unlessEnded(r *room, err error) {
+func (c *Checker) unlessEnded(r *preemption, err error) {
 	if c.passed && r != nil && !r.ended && !slices.Contains(c.opened, r) {
-		c.trespasses = append(c.trespasses, trespass{r.who, r, err})
+		c.trespasses = append(c.trespasses, trespass{r.beneficiary, r, err})
 	}
 }
 
-// isRoom reports whether a reservation is that of a gang for which room is made.
-func (c *Checker) isRoom(who gangKey, r *berth.ReservationReport) bool {
-	room := c.rooms[who]
-	return room != nil && room.until == r.Until
+// isPreemption reports whether a reservation is that of the beneficiary of a preemption.
+func (c *Checker) isPreemption(key gangKey, r *berth.ReservationReport) bool {
+	p := c.preemptions[key]
+	return p != nil && p.until == r.Until
 }
 
-// againstRooms: a beneficiary has a reservation, from now on and for as long as the preemption may
+// againstPreemptions: a beneficiary has a reservation, from now on and for as long as the preemption may
 // take. A preemption that is not listed any more has ended.
-func (c *Checker) againstRooms(gangs map[gangKey]berth.ReservationReport) error {
+func (c *Checker) againstPreemptions(gangs map[gangKey]berth.ReservationReport) error {
 	for _, r := range c.opened {
-		after, some := gangs[r.who]
+		after, some := gangs[r.beneficiary]
 		switch {
 		case r.ended:
 		case !some:
-			return broken(PromiseS7, "%s has to yield to %s, which has no reservation", r.victims[0], r.who)
+			return broken(PromiseS7, "%s has to yield to %s, which has no reservation", r.victims[0], r.beneficiary)
 		case after.From != r.from || after.Until != r.until:
 			return broken(PromiseS7, "%s has to yield to %s, which has a reservation from %d until %d, not from %d until %d",
-				r.victims[0], r.who, after.From, after.Until, r.from, r.until)
+				r.victims[0], r.beneficiary, after.From, after.Until, r.from, r.until)
 		}
 	}
-	for who := range c.rooms {
-		if r, some := gangs[who]; !some || !c.isRoom(who, &r) {
-			c.endRoom(who)
+	for key := range c.preemptions {
+		if r, some := gangs[key]; !some || !c.isPreemption(key, &r) {
+			c.endPreemption(key)
 		}
 	}
 	err := c.exchanges(gangs)
@@ -185,15 +185,14 @@ func (c *Checker) againstRooms(gangs map[gangKey]berth.ReservationReport) error 
 	return err
 }
 
-// earmark charges those for whom room is being made, but for some, with the most that they may
-// come to hold of it, as nobody is started on the quota that is freed for them, and those who
-// move with what they lack of it. It returns
-// what undoes that. What GPUs of a product they are to have no order tells: where it matters,
-// they count as having all kinds.
+// earmark charges beneficiaries, but for some, with the most that they may come to hold, as no
+// job is started on the quota that is freed for them, and gangs that move with their shortfall. It
+// returns a function that undoes that. No order tells which products they are to have: where it
+// matters, they count as having all kinds.
 func (c *Checker) earmark(but ...*replica) (undo func()) {
 	var list []planned
-	for who := range c.rooms {
-		rep := c.beneficiary(who)
+	for key := range c.preemptions {
+		rep := c.beneficiary(key)
 		if rep == nil || slices.Contains(but, rep) {
 			continue
 		}
@@ -211,8 +210,8 @@ func (c *Checker) earmark(but ...*replica) (undo func()) {
 		rep.job.queue.charge(asked, 1)
 		list = append(list, planned{rep.job.queue, asked})
 	}
-	for who := range c.kept {
-		if rep := c.beneficiary(who); rep != nil && !slices.Contains(but, rep) {
+	for key := range c.kept {
+		if rep := c.beneficiary(key); rep != nil && !slices.Contains(but, rep) {
 			asked := c.lacks(rep)
 			rep.job.queue.charge(asked, 1)
 			list = append(list, planned{rep.job.queue, asked})
@@ -236,37 +235,37 @@ func (c *Checker) strays() error {
 	return nil
 }
 
-// mustYield: a victim runs, with no order out, for its minimum run time at least.
-func (c *Checker) mustYield(rep *replica, h berth.OrderHeader) error {
+// mayBeEvicted: a victim runs, with no order out, for its minimum run time at least.
+func (c *Checker) mayBeEvicted(rep *replica, h berth.OrderHeader) error {
 	if c.tooYoung(rep) {
 		return broken(PromiseS6, "order %d has %s yield, which runs since %d, shorter than it may", h.ID, rep, rep.started)
 	}
-	if err := c.mayTellToYield(rep, h, h.Cause.Beneficiary); err != nil {
+	if err := c.mayEvict(rep, h, h.Cause.Beneficiary); err != nil {
 		return err
 	}
 	if rep.resting = c.inCooldown(rep); rep.resting && h.Cause.Code == berth.CausePreempted && !c.ownPolicy {
 		return broken(PromiseS6, "order %d has %s yield, which runs since %d and had to yield %d times before", h.ID, rep, rep.started, rep.evicted)
 	}
-	c.yielded = append(c.yielded, rep)
-	rep.room = c.begun(gangKey{h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica})
-	rep.room.takesFrom(rep, c.grace(rep))
+	c.victimsNow = append(c.victimsNow, rep)
+	rep.preemption = c.begun(gangKey{h.Cause.Beneficiary.Job, h.Cause.Beneficiary.Replica})
+	rep.preemption.takesFrom(rep, c.grace(rep))
 	return nil
 }
 
-// mayTellToYield: a victim, whole or in part, runs with no order out, and its order names the
+// mayEvict: a victim, whole or in part, runs with no order out, and its order names the
 // beneficiary by the rules in force.
-func (c *Checker) mayTellToYield(rep *replica, h berth.OrderHeader, to berth.ReplicaRef) error {
-	mode, who := c.policy.Preemption.Mode, gangKey{to.Job, to.Replica}
-	beneficiary := c.beneficiary(who)
+func (c *Checker) mayEvict(rep *replica, h berth.OrderHeader, to berth.ReplicaRef) error {
+	mode, key := c.policy.Preemption.Mode, gangKey{to.Job, to.Replica}
+	beneficiary := c.beneficiary(key)
 	switch {
-	case !yields(h.Cause.Code):
+	case !evicts(h.Cause.Code):
 		return broken(PromiseCauses, "order %d has %s yield because of %q", h.ID, rep, h.Cause.Code)
 	case rep.state != berth.ReplicaRunning:
 		return broken(PromiseS6, "order %d has %s yield, which is %s", h.ID, rep, rep.state)
 	case h.Incarnation != rep.incarnation:
-		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", h.ID, h.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", h.ID, h.Incarnation, rep, rep.incarnation)
 	case beneficiary == nil || beneficiary.state != berth.ReplicaPending || !beneficiary.waits():
-		return broken(PromiseS7, "order %d has %s yield to %s, which does not wait", h.ID, rep, who)
+		return broken(PromiseS7, "order %d has %s yield to %s, which does not wait", h.ID, rep, key)
 	}
 	if c.ownPolicy {
 		c.saw("has to yield by a policy of its own")

@@ -7,36 +7,36 @@ import (
 
 // This file is about victims: their requests, their answers, and what comes of them.
 
-// yielding is what is known of victims.
-type yielding struct {
-	// rooms that are being made, by their beneficiaries; opened are those of the latest pass.
-	rooms  map[gangKey]*room
-	opened []*room
-	// stray replicas were asked for a checkpoint, and need not yield any more, when the pass
+// evictions is what is known of victims.
+type evictions struct {
+	// preemptions under way, by their beneficiaries; opened are those of the latest pass.
+	preemptions map[gangKey]*preemption
+	opened      []*preemption
+	// stray replicas were asked for a checkpoint, and are no victims any more, when the pass
 	// began; silent ones have not answered by the deadline.
 	stray, silent set
-	// told replicas were told in this pass that they need not yield.
+	// told replicas were told in this pass that they are no victims any more.
 	told set
-	// planned is the latest replica that was started where room was made for it.
+	// planned is the latest replica that was started on the nodes of its victims.
 	planned *replica
 	// taken has the requests that were withdrawn.
 	taken map[berth.OrderID]bool
-	// courses of all who have to yield, or hold nothing yet after they had; strayed is what
-	// is wrong with them.
+	// courses of all victims, until they hold something again; strayed is what is wrong with
+	// them.
 	courses map[*replica]*course
 	strayed error
 }
 
-func newYielding() yielding {
-	return yielding{
-		rooms: map[gangKey]*room{}, stray: set{}, silent: set{}, told: set{}, taken: map[berth.OrderID]bool{},
+func newEvictions() evictions {
+	return evictions{
+		preemptions: map[gangKey]*preemption{}, stray: set{}, silent: set{}, told: set{}, taken: map[berth.OrderID]bool{},
 		courses: map[*replica]*course{},
 	}
 }
 
-// beginYielding notes whom the pass that begins has to tell that they need not yield.
-func (c *Checker) beginYielding() {
-	c.opened, c.planned, c.yielded, c.departed = nil, nil, nil, nil
+// beginEvictions notes the replicas that the pass has to tell that they are no victims any more.
+func (c *Checker) beginEvictions() {
+	c.opened, c.planned, c.victimsNow, c.departed = nil, nil, nil, nil
 	clear(c.told)
 	for _, rep := range c.orders {
 		if rep.asked() && rep.needless() {
@@ -45,14 +45,14 @@ func (c *Checker) beginYielding() {
 	}
 }
 
-// yields reports whether a cause is that of somebody who has to yield.
-func yields(code berth.CauseCode) bool {
+// evicts reports whether a cause is that of a victim.
+func evicts(code berth.CauseCode) bool {
 	return code == berth.CausePreempted || code == berth.CauseReclaimed
 }
 
-// goesFor reports whether a cause is that of somebody who has to go for another, to yield to it
+// hasBeneficiary reports whether a cause is that of a replica that goes for another: as a victim,
 // or to move.
-func goesFor(code berth.CauseCode) bool { return yields(code) || code == berth.CauseMoved }
+func hasBeneficiary(code berth.CauseCode) bool { return evicts(code) || code == berth.CauseMoved }
 
 // asked reports whether a checkpoint was requested of a replica.
 func (rep *replica) asked() bool {
@@ -68,7 +68,7 @@ func (rep *replica) doing() string {
 	return rep.state.String()
 }
 
-// request: a checkpoint is asked of somebody who can write one and has to yield, or to leave.
+// request: a checkpoint is asked of a replica that can write one and is evicted, or has to leave.
 func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	grace, told := c.grace(rep), c.toldTo(r.Cause.Code)
 	if r.Cause.Code == berth.CauseDrained {
@@ -93,7 +93,7 @@ func (c *Checker) request(rep *replica, r berth.RequestCheckpoint) error {
 	return nil
 }
 
-// toldTo is what has to hold of one who is told to go for a cause.
+// toldTo is what has to hold of a replica that is told to go for a cause.
 func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.OrderHeader) error {
 	switch cause {
 	case berth.CauseDrained:
@@ -101,7 +101,7 @@ func (c *Checker) toldTo(cause berth.CauseCode) func(*replica, berth.OrderHeader
 	case berth.CauseMoved:
 		return c.mustMove
 	}
-	return c.mustYield
+	return c.mayBeEvicted
 }
 
 // withdrawn: a request is taken back while it is out, if nobody needs it any more.
@@ -117,12 +117,12 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 	case w.Cause.Code != berth.CauseNotNeeded:
 		return broken(PromiseCauses, "order %d withdraws a request because of %q", w.ID, w.Cause.Code)
 	case w.Incarnation != rep.incarnation:
-		return broken(PromiseIncarnations, "order %d is to life %d of %s, which is in life %d", w.ID, w.Incarnation, rep, rep.incarnation)
+		return broken(PromiseIncarnations, "order %d is to incarnation %d of %s, which is in incarnation %d", w.ID, w.Incarnation, rep, rep.incarnation)
 	}
 	if err := c.mayGoOn(rep, broken(PromiseS7, "order %d withdraws the request of %s, whose place %s still needs", w.ID, rep, rep.reasonToGo())); err != nil {
 		return err
 	}
-	if rep.room == nil {
+	if rep.preemption == nil {
 		c.saw("need not leave any more")
 	}
 	c.saw("request withdrawn")
@@ -134,14 +134,14 @@ func (c *Checker) withdrawn(w berth.Withdraw) error {
 	return nil
 }
 
-// goesOn: who was asked for a checkpoint need not yield.
+// goesOn: a replica that was asked for a checkpoint is no victim any more.
 func (c *Checker) goesOn(rep *replica) {
 	c.close(rep)
-	rep.leaveRoom()
+	rep.leavePreemption()
 	c.touched.add(rep)
 }
 
-// checkpointReported: who has answered is stopped, unless nobody needs its place by now.
+// checkpointReported: a victim that has answered is stopped, unless no gang needs its place by now.
 func (c *Checker) checkpointReported(rep *replica, e berth.OrderReported) error {
 	if e.Outcome != berth.OutcomeDone && e.Outcome != berth.OutcomeFailed || len(e.Members) > 0 {
 		return broken(PromiseEvents, "the report of order %d was accepted, a request for a checkpoint: %s with %d members", e.Order, e.Outcome, len(e.Members))
@@ -157,15 +157,15 @@ func (c *Checker) checkpointReported(rep *replica, e berth.OrderReported) error 
 		return nil
 	}
 	c.saw("request " + e.Outcome.String())
-	if rep.room != nil {
+	if rep.preemption != nil {
 		c.evictedNow(rep)
 	}
 	c.takeBack(rep, rep.order.Header().Cause.Code, false)
 	return nil
 }
 
-// requestExpired: who has not answered by the deadline is stopped by this pass, unless
-// nobody needs its place by now.
+// requestExpired: a victim that has not answered by the deadline is stopped by this pass, unless
+// no gang needs its place by now.
 func (c *Checker) requestExpired(rep *replica) {
 	c.saw("request expired")
 	c.silent.add(rep)
@@ -181,7 +181,7 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		}
 	}
 	switch {
-	case !goesFor(r.Cause.Code) && r.Cause.Code != berth.CauseDrained:
+	case !hasBeneficiary(r.Cause.Code) && r.Cause.Code != berth.CauseDrained:
 		return nil
 	case c.silent.has(rep) && c.stray.has(rep):
 		return broken(PromiseS6, "order %d stops %s, whose place %s needs no longer", r.ID, rep, rep.reasonToGo())
@@ -201,14 +201,14 @@ func (c *Checker) evict(rep *replica, r *berth.Release) error {
 		c.saw("stopped without a checkpoint")
 		c.signal(rep, protocol.SignalStop)
 	}
-	if rep.room != nil {
+	if rep.preemption != nil {
 		c.evictedNow(rep)
 	}
 	c.takeBack(rep, r.Cause.Code, false)
 	return nil
 }
 
-// afterSilence: nobody who did not answer is left to go on while its place is needed.
+// afterSilence: no victim that did not answer is left to go on while its place is needed.
 func (c *Checker) afterSilence() error {
 	for _, rep := range c.silent.sorted() {
 		if err := c.wentOn(rep); err != nil {
@@ -230,16 +230,16 @@ func (c *Checker) toldAnew(rep *replica) error {
 	return c.wentOn(rep)
 }
 
-// wentOn: who did not answer goes on, as nobody needs its place.
+// wentOn: a victim that did not answer goes on, as no gang needs its place.
 func (c *Checker) wentOn(rep *replica) error {
 	err := broken(PromiseS7, "%s did not answer a request for a checkpoint in time, goes on, and %s needs its place", rep, rep.reasonToGo())
-	if rep.room == nil && !rep.needless() {
+	if rep.preemption == nil && !rep.needless() {
 		return err
 	}
-	c.unlessEnded(rep.room, err)
+	c.unlessEnded(rep.preemption, err)
 	c.spareLate(rep)
 	c.signal(rep, protocol.SignalDeadline)
-	rep.leaveRoom()
+	rep.leavePreemption()
 	c.saw("request expired in vain")
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-sched/berth/berthtest/internal/protocol"
 )
 
-// Applied takes a fact that the core accepted.
+// Applied takes an event that the core accepted.
 func (c *Checker) Applied(now berth.Time, event berth.Event) error {
 	if err := c.advance(now); err != nil {
 		return err
@@ -417,5 +417,5 @@ func (c *Checker) known(id berth.NodeID) (*node, error) {
 	if n := c.nodes[id]; n != nil {
 		return n, nil
 	}
-	return nil, broken(PromiseEvents, "a fact about node %s was accepted, which is not in the fleet", id)
+	return nil, broken(PromiseEvents, "an event about node %s was accepted, which is not in the fleet", id)
 }
