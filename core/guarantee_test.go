@@ -211,3 +211,33 @@ func TestL1_AGuaranteeIsCollected(t *testing.T) {
 		require.Positive(t, refused)
 	}
 }
+
+// TestL2_WhatAQueueKeptItKeeps: a queue gives the job that filled its guarantee, as it has as much in
+// use without it, and keeps that: the large job, which fills nothing, does not go next. When
+// something of the queue ends by itself, that is forgotten. Each pass is held to that of a core
+// restored from a snapshot.
+func TestL2_WhatAQueueKeptItKeeps(t *testing.T) {
+	c, err := core.New(berth.Config{})
+	require.NoError(t, err)
+	d := &divided{t, c, 0}
+	d.pooled("n1", 4)
+	d.pooled("n2", 8)
+	d.pooled("n3", 1)
+	for name, gpus := range map[string]int64{"giver": 4, "first": 4, "second": 1} {
+		d.tell(berth.QueueSet{Queue: quota.Queue{Name: name, Guarantee: gpuMilli(gpus)}})
+	}
+	d.runs(one("giver", "small", 4, inPool("n1")), one("giver", "large", 8, inPool("n2")), one("giver", "tiny", 1, inPool("n3")))
+	d.now += 1000
+	d.tell(one("first", "f", 4, inPool("n1")))
+	require.Equal(t, []string{"release small reclaimed", "bind f victims-gone"}, told(d.settle(d.now)))
+	d.tell(one("second", "s", 1, inPool("n2")))
+	require.Empty(t, d.settle(d.now))
+	reason := d.explain("s").Reason
+	require.Equal(t, []berth.Protection{{Queue: "giver", GuaranteeMilli: 4000, KeptMilli: 4000, UsedMilli: 9000, Jobs: []berth.ReplicaRef{{Job: "large"}}}}, reason.Protected)
+	require.Contains(t, reason.Preemption, "queue giver keeps 4 GPUs of the 9 GPUs that it uses")
+	d.tell(berth.JobFinished{Job: "tiny", Incarnation: 1})
+	d.settle(d.now)
+	d.now += berth.Time(berth.Minute)
+	d.settle(d.now)
+	require.Equal(t, berth.ReplicaRunning, d.explain("s").State)
+}
