@@ -281,15 +281,19 @@ type JobStatus struct {
 	Job Job `json:"job"`
 	// Cancelled: the job was cancelled or has finished, and its members are on their way out.
 	Cancelled bool `json:"cancelled,omitempty"`
-	// Replicas in the order of their numbers; with those that are being scaled away.
+	// Replicas in the order of their numbers, those that are alike as one; with those that are
+	// being scaled away.
 	Replicas []ReplicaStatus `json:"replicas"`
 }
 
 // A ReplicaStatus is what the core knows of one gang of a job. Its members are in the order of
 // groups and indexes.
 type ReplicaStatus struct {
-	Replica int          `json:"replica"`
-	State   ReplicaState `json:"state"`
+	Replica int `json:"replica"`
+	// Alike is how many more replicas there are that differ from this one in nothing but their
+	// numbers, which follow on its own one by one: they wait.
+	Alike int          `json:"alike,omitempty"`
+	State ReplicaState `json:"state"`
 	// Incarnation is the current life, or the last one of a replica that is pending.
 	Incarnation Incarnation `json:"incarnation"`
 	// Since is when the replica became pending, or came to run; for what is neither, when it

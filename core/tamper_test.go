@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core"
+	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/drawn"
 )
 
@@ -47,6 +49,7 @@ func tamperWith(t *testing.T, sched *core.Core) {
 			require.ErrorAs(t, err, &e)
 			require.NotEmpty(t, e.Reason)
 			require.NotNil(t, e.Kind)
+			require.True(t, leads(reflect.TypeOf(record.Snapshot{}), e), "%v", e)
 			return
 		}
 		accepted++

@@ -235,7 +235,7 @@ func (s *Session) replica(id berth.JobID, number int) (berth.ReplicaExplanation,
 		return berth.ReplicaExplanation{}, false
 	}
 	for _, r := range e.Replicas {
-		if r.Replica == number {
+		if r.Replica <= number && number <= r.Replica+r.Alike {
 			return r, true
 		}
 	}

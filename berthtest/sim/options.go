@@ -43,6 +43,8 @@ type Checker interface {
 	// error.
 	Applied(now berth.Time, e berth.Event) error
 	Rejected(now berth.Time, e berth.Event, refusal error) error
+	// Lost takes what the scheduler says that hardware took, after each fact that it accepted.
+	Lost(list []berth.Loss) error
 	// Scheduled takes the orders of a pass, before they are carried out.
 	Scheduled(now berth.Time, actions []berth.Order) error
 	// Restored: the scheduler is now another one, made of a snapshot.

@@ -200,9 +200,9 @@ func (ad *Admission) restoreOrder(rep *record.Replica, saved *record.SavedOrder)
 	}
 	switch {
 	case h.ID == 0 || h.ID > ad.state.LastOrder || ad.state.Orders[h.ID] != nil:
-		return refusal.Of(berth.ErrInvalid, "id", fmt.Sprintf("%d was never given, or comes twice", h.ID))
+		return refusal.Of(berth.ErrInvalid, order.Kind()+".id", fmt.Sprintf("%d was never given, or comes twice", h.ID))
 	case h.Job != rep.Job.Spec.ID || h.Replica != rep.Number:
-		return refusal.Of(berth.ErrInvalid, "job", "is another replica's")
+		return refusal.Of(berth.ErrInvalid, order.Kind()+".job", "is another replica's")
 	}
 	rep.Order = withClaims(order, rep.Job.Claims())
 	ad.state.Orders[h.ID] = rep

@@ -88,7 +88,7 @@ func (l *Life) RestoreVictims(jobs []record.SavedJob) *berth.Error {
 			}
 			m := &rep.Members[rep.Job.Flat(saved.Ref())]
 			if m.Beneficiary = l.backlog.Lookup(saved.Beneficiary); m.Beneficiary == nil || m.Beneficiary == rep || m.State != record.MemberStopping {
-				return refusal.In(refusal.Of(berth.ErrInvalid, "for", fmt.Sprintf("%s is not known, or the member is not being stopped", errtext.Short(saved.Beneficiary.String()))), errtext.Index("members", k))
+				return refusal.In(refusal.Of(berth.ErrInvalid, "beneficiary", fmt.Sprintf("%s is not known, or the member is not being stopped", errtext.Short(saved.Beneficiary.String()))), errtext.Index("members", k))
 			}
 		}
 		return nil
