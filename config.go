@@ -101,7 +101,9 @@ type Policy struct {
 	ReleaseAttempts int `json:"releaseAttempts,omitempty"`
 	// RetryBackoff is how long a replica waits after its first failed Bind, twice
 	// as long after the second, and so on up to MaxRetryBackoff; defaults
-	// 5 seconds and 5 minutes.
+	// 5 seconds and 5 minutes. A life whose members die within MaxRetryBackoff of
+	// its start counts as a failed start, too; one that lasted longer backs off for
+	// RetryBackoff. See [MemberFailed] for what is kept for the replica meanwhile.
 	RetryBackoff    Duration `json:"retryBackoff,omitempty"`
 	MaxRetryBackoff Duration `json:"maxRetryBackoff,omitempty"`
 	// PassBudget bounds the placement attempts of one pass; the rest goes on in

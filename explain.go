@@ -181,7 +181,8 @@ type ReasonCode string
 const (
 	// ReasonTurn: nothing is known to be in the way; the next pass will try.
 	ReasonTurn ReasonCode = "turn"
-	// ReasonBackoff: a Bind failed, and the core waits before it tries again.
+	// ReasonBackoff: a Bind failed, or members died, and the core waits before it tries again.
+	// Reservation is the place that is kept for the gang meanwhile.
 	ReasonBackoff ReasonCode = "backoff"
 	// ReasonQuota: a limit of the queue, or of one above it, is in the way.
 	ReasonQuota ReasonCode = "quota"

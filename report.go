@@ -47,7 +47,7 @@ type ReservationReport struct {
 	ID      ReservationID `json:"id,omitempty"`
 	Job     JobID         `json:"job,omitempty"`
 	Replica int           `json:"replica,omitempty"`
-	// Moving: it is the place that is kept for a gang that has to leave another, and has not
+	// Moving: it is the place that is kept for a gang that backs off, or has to leave another, and has not
 	// yet, or waits to be tried again. It starts there when that is over.
 	Moving bool `json:"moving,omitempty"`
 	// Partial: it is what is left to a gang of its place, without room for the rest.
@@ -111,7 +111,7 @@ type ReplicaCount struct {
 type WaitingCount struct {
 	// Ready ones have not been tried since something changed for them.
 	Ready int `json:"ready"`
-	// Capacity: they fit nowhere. Quota: a limit is in the way. Backoff: a Bind failed, and it
+	// Capacity: they fit nowhere. Quota: a limit is in the way. Backoff: a start failed, and it
 	// is not time yet to try again.
 	Capacity int `json:"capacity"`
 	Quota    int `json:"quota"`

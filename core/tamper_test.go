@@ -26,6 +26,7 @@ func TestR1_TamperedSnapshots(t *testing.T) {
 	t.Run("calm", func(t *testing.T) { tamperWith(t, newCalmCore(t)) })
 	t.Run("shrinking", func(t *testing.T) { tamperWith(t, newShrinkingCore(t)) })
 	t.Run("moving", func(t *testing.T) { tamperWith(t, newMovingCore(t)) })
+	t.Run("dead", func(t *testing.T) { tamperWith(t, newDeadCore(t)) })
 }
 
 func tamperWith(t *testing.T, sched *core.Core) {

@@ -216,6 +216,11 @@ func failMembers(s *Session, a *arguments) ([]berth.Event, error) {
 		}
 		e.Members = append(e.Members, ref)
 	}
+	if text := a.text("fault"); text != "" {
+		if err := e.Fault.UnmarshalText([]byte(text)); err != nil {
+			return nil, err
+		}
+	}
 	return one(e, a.finish(max(1, len(a.words))))
 }
 

@@ -93,11 +93,7 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 	out.Departure = an.departure(rep)
 	switch {
 	case rep.Retry.ReadyAt != 0:
-		out.Reason = &berth.Reason{
-			Code: berth.ReasonBackoff, Until: rep.Retry.ReadyAt,
-			Text:   failedStarts(rep.Retry.Attempts),
-			Remedy: "nothing but time: the core retries by itself",
-		}
+		out.Reason = an.explainBackoff(rep)
 	case rep.Entries != nil:
 		e := rep.Entries[0]
 		reason, known := reasons[e.Bucket.Shape]
@@ -116,6 +112,27 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 		out.Reason = reason
 	}
 	return out
+}
+
+// explainBackoff says why a replica backs off, and whether its place is kept for it meanwhile.
+func (an *Answers) explainBackoff(rep *record.Replica) *berth.Reason {
+	reason := &berth.Reason{
+		Code: berth.ReasonBackoff, Until: rep.Retry.ReadyAt,
+		Text:   failedStarts(rep.Retry.Attempts),
+		Remedy: "nothing but time: the core retries by itself",
+	}
+	switch w := rep.Moving; {
+	case rep.State != berth.ReplicaPending:
+	case w != nil:
+		report := an.reportReservation(w)
+		reason.Reservation, reason.ExpectedStart = &report, rep.Retry.ReadyAt
+		reason.Text = fmt.Sprintf("its members died; a place on %s is kept for it until it is tried again in %v", count(len(w.Nodes), "node"), rep.Retry.ReadyAt.Sub(an.state.Now))
+	case rep.Returns():
+		reason.Text = "its members died, and no place is kept for it"
+	case rep.Retry.Crashes > 1:
+		reason.Text = fmt.Sprintf("its members died soon after the start, %d times in a row: no place is kept for it", rep.Retry.Crashes)
+	}
+	return reason
 }
 
 // beneficiaryOf is the beneficiary of a victim, or the first of those of its members; nil: there

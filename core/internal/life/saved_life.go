@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/google/btree"
+
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/meter"
 	"github.com/berth-sched/berth/core/internal/record"
@@ -113,4 +115,19 @@ func (l *Life) RestoreStrays(jobs []record.SavedJob) *berth.Error {
 		}
 		return nil
 	})
+}
+
+// SomeUprooted reports whether a gang is to have a place kept for it, and has none.
+func (l *Life) SomeUprooted() bool {
+	some := false
+	for _, list := range []*btree.BTreeG[*record.Replica]{l.state.Leaving, l.state.Returning} {
+		list.Ascend(func(rep *record.Replica) bool {
+			some = rep.Moving == nil && (rep.Resumes() || rep.Returns())
+			return !some
+		})
+		if some {
+			return true
+		}
+	}
+	return false
 }
