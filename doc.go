@@ -295,11 +295,11 @@
 // class, or of the same class and a higher priority, takes the place of one that is not
 // latency-critical: preemption. Between queues, what was lent is given back: reclaim. A queue
 // whose requests stay within its guarantee takes from queues that use more than theirs; a queue
-// that stays within its fair share takes from queues that use more than theirs; nothing is
-// taken that is due to its queue (package quota says what is), so exchanges cannot go round in
-// circles. A latency-critical job is never preempted within its queue; but its use above the
-// guarantee of the queue is lent like all else, and reclaimed. A guarantee in which it fits
-// protects it from that.
+// that stays within its fair share takes from queues that use more than theirs. What a queue
+// keeps is an amount, in whichever of its jobs: as much of its guarantee, or share, as they fill
+// (package quota has the rules, and the proof that exchanges cannot go round in circles). A
+// latency-critical job is never preempted within its queue; but its use above the guarantee of the
+// queue is lent like all else, and reclaimed, unless all jobs of its queue fit in the guarantee.
 //
 // Idle capacity is used first. The victims are the set that does the least harm, and none of
 // them could be left out (package preempt): jobs backfilled on nodes that are reserved for the
@@ -342,7 +342,8 @@
 // While a gang gives or gets members, a job that needs more of its surplus waits instead of
 // evicting others. Members that are being stopped are stopped, even if no job needs their place
 // any more. The gang grows again like any that is short of members: on idle capacity, and never
-// at the cost of others. A gang with domains for itself (Topology.Exclusive) gives no parts.
+// at the cost of others; of several, the first in policy order to its full size, then the next:
+// turns would cost a resize for each member. One with Topology.Exclusive gives no parts.
 //
 // # Cost, gain and hysteresis
 //

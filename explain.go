@@ -114,6 +114,9 @@ type Reason struct {
 	Preemption       string   `json:"preemption,omitempty"`
 	Victims          []Victim `json:"victims,omitempty"`
 	PotentialVictims []Victim `json:"potentialVictims,omitempty"`
+	// Protected is set if the job is within the guarantee of its queue and no victims suffice that
+	// may go: what other queues keep of theirs.
+	Protected []Protection `json:"protected,omitempty"`
 	// Moves are those that would make room for it, if there are any: see
 	// Policy.Defragmentation.
 	Moves    []Move    `json:"moves,omitempty"`
@@ -129,6 +132,19 @@ func (r Reason) String() string {
 		return r.Text
 	}
 	return r.Text + "; " + r.Preemption
+}
+
+// A Protection is what a queue keeps of its guarantee where a job of another queue could have its
+// place. KeptMilli of UsedMilli stays, in thousandths of a GPU, in whichever of its jobs: any of
+// those named may go that leave it so much, and none that do would let the other job start.
+type Protection struct {
+	Queue          QueueID `json:"queue"`
+	GuaranteeMilli int64   `json:"guaranteeMilli"`
+	KeptMilli      int64   `json:"keptMilli"`
+	UsedMilli      int64   `json:"usedMilli"`
+	// Jobs are those on nodes that the other job could use, at most 16, and More counts the rest.
+	Jobs []ReplicaRef `json:"jobs"`
+	More int          `json:"more,omitempty"`
 }
 
 // A GPURef names a GPU.

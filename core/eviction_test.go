@@ -334,14 +334,16 @@ func TestTheModeOfPreemption(t *testing.T) {
 func TestLatencyCriticalJobsYieldWhatIsLent(t *testing.T) {
 	critical := func(j *berth.Job) { j.Class = berth.ClassLatencyCritical }
 	d := shared(t, berth.Config{}, func(_, _ *quota.Queue) {})
-	d.runs(one("a", "due", 4, critical), one("a", "lent", 4, critical))
+	d.runs(one("a", "due", 4, critical))
+	d.now += 1000
+	d.runs(one("a", "lent", 4, critical)) // it came last: of equals it goes
 	d.tell(one("a", "high", 4, critical, ranks(9)))
-	require.Empty(t, d.settle(0))
+	require.Empty(t, d.settle(d.now))
 	require.Empty(t, d.explain("high").Reason.PotentialVictims)
 	d.tell(one("b", "b0", 4))
-	require.Equal(t, []string{"release lent reclaimed", "bind b0 victims-gone"}, told(d.settle(0)))
+	require.Equal(t, []string{"release lent reclaimed", "bind b0 victims-gone"}, told(d.settle(d.now)))
 	d.tell(one("b", "b1", 1))
-	require.Empty(t, d.settle(0), "it would be over its guarantee, and its fair share")
+	require.Empty(t, d.settle(d.now), "it would be over its guarantee, and its fair share")
 	require.Contains(t, d.explain("b1").Reason.Preemption, "more than its fair share of 4 GPU")
 }
 
@@ -506,7 +508,9 @@ func TestASmallJobIsTakenBackForASmallOne(t *testing.T) {
 	d := fleetOf(t, "n1", "n2", "n3", "n4")
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "a", Guarantee: gpuMilli(16)}})
 	d.tell(berth.QueueSet{Queue: quota.Queue{Name: "b", Guarantee: gpuMilli(16)}})
-	d.runs(one("a", "first", 8), one("a", "second", 8), one("a", "large", 8, members(2)))
+	d.runs(one("a", "first", 8))
+	d.now += 1000
+	d.runs(one("a", "second", 8), one("a", "large", 8, members(2)))
 	d.now += 1000
 	d.tell(one("b", "owed", 8))
 	require.Equal(t, []string{"release second reclaimed"}, told(d.pass()))

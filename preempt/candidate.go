@@ -58,6 +58,9 @@ type Candidate struct {
 	// HeldMilli is what it holds in each of the Domains, in thousandths of a GPU. It is needed
 	// where Options state a Demand.
 	HeldMilli []int64
+	// Allowance is the number, from 1, of that of Options.Allowances which it counts for; 0: none
+	// bounds it.
+	Allowance int
 }
 
 // Cost is what is lost if the job yields now: its GPUs, for as long as their

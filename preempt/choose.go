@@ -31,6 +31,12 @@ type Options struct {
 	// Requirement is what is known of what the beneficiary needs. It saves most of the calls
 	// and proves better bounds; the zero value says nothing.
 	Requirement Requirement
+	// Allowances bound what candidates give together, and Permits says whether all of the chosen
+	// may go, where that is known only of sets: with nil the allowances say it. What may go, any
+	// part of it may. Permits must have no effect, give equal answers to equal sets, and allow
+	// nothing that the allowances do not.
+	Allowances []Allowance
+	Permits    func(chosen []int) bool
 }
 
 // An Result says how a choice ended.
@@ -95,6 +101,7 @@ type Chooser struct {
 
 	tolerance int
 	ledger    ledger
+	keeping   keeping
 
 	items []item // all candidates, least harm first
 	fixed []item // victims of the ranks that are settled
@@ -170,13 +177,17 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 		return Choice{}, &Error{Index: -1, Field: "requirement.domains", Reason: fmt.Sprintf("domain %d is listed twice", double)}
 	}
 	c.begin(candidates, fits, options)
-	defer func() { c.candidates, c.fits = nil, nil }()
+	c.openKeeping(&options)
+	defer func() { c.candidates, c.fits, c.keeping.permits = nil, nil, nil }()
 	if c.test(nil, nil) {
 		return Choice{Result: ResultNotNeeded, Calls: c.calls}, nil
 	}
 	enough := c.enough()
-	if enough < 0 && !c.over {
+	if enough < 0 && !c.over && !c.keeping.cut {
 		return Choice{Result: ResultInsufficient, Calls: c.calls}, nil
+	}
+	if enough < 0 {
+		return Choice{Result: ResultExhausted, Calls: c.calls, CutShort: true}, nil
 	}
 	cut := c.settleAll(enough)
 	if !cut && c.breakTies() {
@@ -186,7 +197,7 @@ func (c *Chooser) Choose(candidates []Candidate, fits func(chosen []int) bool, o
 	if c.over {
 		return Choice{Result: ResultExhausted, Calls: c.calls, CutShort: true}, nil
 	}
-	choice := Choice{Result: ResultChosen, Calls: c.calls, CutShort: cut}
+	choice := Choice{Result: ResultChosen, Calls: c.calls, CutShort: cut || c.keeping.cut}
 	c.chosen = c.chosen[:0]
 	for _, v := range c.fixed {
 		c.chosen = append(c.chosen, v.index)
@@ -211,6 +222,9 @@ func check(candidates []Candidate, fits func([]int) bool, options Options) error
 		if err := candidates[i].check(i); err != nil {
 			return err
 		}
+	}
+	if err := options.checkAllowances(candidates); err != nil {
+		return err
 	}
 	return options.Requirement.check(candidates)
 }

@@ -32,6 +32,23 @@
 //		}
 //	}
 //
+// # Where not all may go
+//
+// What others have to keep is stated as Allowances: the most that those may hold together that go,
+// in a tree, as of queues. Nobody is protected by name. Victims are found whenever some that may go
+// together suffice, whichever they are; of these they do the least harm. So a queue whose
+// guarantee is an amount gives what lies in the right place, and keeps the rest.
+//
+// An allowance by itself does not end exchanges: if what is displaced may displace in its turn, the
+// caller has to show something that rises. With u the use of a queue and G its guarantee, an
+// allowance of u - min(u, G) for each queue that gives, and beneficiaries that stay within G, it is
+//
+//	sum of min(u, G) over all queues,
+//
+// which an exchange raises by what the beneficiary holds and a start on idle capacity does not lower;
+// it is at most the capacity. Package quota proves the same of what the core allows, which is a
+// little more: a gang larger than G counts for nothing there.
+//
 // # What is proven, and what is measured
 //
 // The order of harm is that of ranks (see Chooser.Choose), each with the price of the victims
@@ -49,7 +66,7 @@
 // soon as the price of a rank is within it of that.
 //
 // The tests compare all that with brute force over every set, on fleets of up to ten
-// candidates (BERTH_VICTIM_CASES says how many), and the price on 500 full nodes with
+// candidates (BERTH_VICTIM_CASES says how many, BERTH_SEEDS where not all may go together), and the price on 500 full nodes with
 // the bound: it is within 1 percent there.
 //
 // # Cost
@@ -58,5 +75,8 @@
 // candidates, and the rest of Options.MaxCalls in search of cheaper ones, unless
 // the search ends before. Where a Demand says all that matters, and a tolerance is stated,
 // a handful of calls does. Beside that O(n log n) and, for each call, the length of
-// its argument. A Chooser allocates nothing once its buffers have grown.
+// its argument. A Chooser allocates nothing once its buffers have grown. Allowances that do not
+// bind cost nothing. Where they do, the question is whether a part of a set may go that suffices,
+// which is a knapsack with places: a search with a bound, exact on a handful of domains, and along
+// a few orders of domains beyond that; Choice.CutShort says where it may have missed something.
 package preempt

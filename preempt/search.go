@@ -33,15 +33,10 @@ func (c *Chooser) ask(picks, list []item) bool {
 		c.over = true
 		return false
 	}
-	c.work += callWork
-	c.calls++
-	c.chosen = c.chosen[:0]
-	for _, part := range [...][]item{c.fixed, picks, list, c.below} {
-		for i := range part {
-			c.chosen = append(c.chosen, part[i].index)
-		}
+	if c.keeping.on {
+		return c.askPart(c.fixed, picks, list, c.below)
 	}
-	return c.fits(c.chosen)
+	return c.call(c.fixed, picks, list, c.below)
 }
 
 // suppose has everybody in a list yield, beside the fixed victims, in all tests to come.

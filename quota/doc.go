@@ -39,8 +39,8 @@
 //     once, if past use is to count.
 //  8. SetDemand of a leaf when jobs of it come and go: what they use and what they
 //     wait for, together. Starting or displacing a job changes no demand.
-//  9. When a job that fits its quota finds no place, ask Victims, and MayReclaim (or
-//     MayReclaimWhole) for each job that is to go; Discharge those that do.
+//  9. When a job that fits its quota finds no place, ask Borrowers, and MayReclaim (or
+//     Stakes and Fill, for jobs of any size) for what is to go; Discharge that.
 //  10. Store Past and Ledger.State with the queues, and give them to SetPast and
 //     RestoreLedger when the queues and charges are there again.
 //
@@ -90,7 +90,7 @@
 // given back: use over a guarantee is reclaimable, whatever job uses it. Whether a job may be preempted for one of higher priority in
 // its own queue is another matter, which the embedder decides; here are no
 // priorities of jobs. A job that is never to be reclaimed has to fit within its
-// queue's guarantee (Within, Shares.Due) when it starts, and others of its queue
+// queue's guarantee (Within) when it starts, and others of its queue
 // have to go first.
 //
 // A guarantee is for jobs that fit in it. One that asks for more than is left of it is
@@ -98,7 +98,8 @@
 // Next. While such jobs are first in a queue, what is left of its guarantee waits with
 // them, or is lent.
 //
-// What is used within a guarantee is never taken back, and nothing is taken for a
+// What is used within a guarantee is an amount, and no set of jobs: any jobs may be taken back that
+// leave it, whichever they are. It is never taken back, and nothing is taken for a
 // queue that would be over its fair share; see Shares and MayReclaim for the rules.
 // All limits may be lowered below what is used: nothing is taken by that, and nothing
 // more fits until use has fallen.

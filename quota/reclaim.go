@@ -65,9 +65,6 @@ const (
 	ReclaimForGuarantee
 	// ReclaimForShare: it is within its fair share.
 	ReclaimForShare
-	// ReclaimWhole: what is given is borrowed as a whole, though its queue is below its
-	// share without it. See MayReclaimWhole.
-	ReclaimWhole
 	// ReclaimNoLeaf: one of the two is no leaf of the tree.
 	ReclaimNoLeaf
 	// ReclaimSameQueue: the two are one queue.
@@ -82,12 +79,10 @@ const (
 	ReclaimBelowShare
 	// ReclaimBelowGuarantee: a queue of the other would be below its guarantee.
 	ReclaimBelowGuarantee
-	// ReclaimDue: what would be given is due to the other. See MayReclaimWhole.
-	ReclaimDue
 )
 
-const reclaimReasonNames enum.Names = "ReclaimReason: unset|for-guarantee|for-share|whole|no-leaf|same-queue|nothing-to-take|" +
-	"beneficiary-over-share|victim-below-share|victim-below-guarantee|due-to-victim"
+const reclaimReasonNames enum.Names = "ReclaimReason: unset|for-guarantee|for-share|no-leaf|same-queue|nothing-to-take|" +
+	"beneficiary-over-share|victim-below-share|victim-below-guarantee"
 
 // String returns the reason in words joined by hyphens, such as "for-guarantee".
 func (r ReclaimReason) String() string { return enum.Text(reclaimReasonNames, r) }
@@ -281,7 +276,8 @@ type reach struct {
 // (has / share), then the most, then the last by name. The result is in
 // the buffer, if that is large enough.
 //
-// The queues that MayReclaimWhole allows are among them; Most does not bind it.
+// Whoever goes by what jobs fill (Stakes and Fill) finds all its lenders among them, and may take
+// more than Reclaimable where jobs are too large to leave that.
 //
 // Where it is a limit that is in the way of the beneficiary (Tree.Fits), only
 // victims below the queue of the verdict are of use: see Tree.Below.

@@ -15,13 +15,13 @@ type crowd struct {
 	tree   *Tree
 	shares *Shares
 	jobs   []crowdJob
+	floor  map[QueueIndex]int64 // what leaves kept when they last gave by rule 2
 }
 
 type crowdJob struct {
 	leaf    QueueIndex
 	gpus    int64
 	running bool
-	due     Due // to its queue, when it started
 }
 
 func (j crowdJob) charge() Charge { return Charge{GPUMilli: j.gpus, Product: NoProduct} }
@@ -59,7 +59,6 @@ func (w *crowd) start(t require.TestingT, k int) bool {
 	if _, fits := w.tree.Fits(j.leaf, j.charge()); j.running || !fits || j.gpus > w.idle() {
 		return false
 	}
-	j.due = w.shares.Due(j.leaf, j.charge())
 	require.NoError(t, w.tree.Charge(j.leaf, j.charge()))
 	j.running = true
 	return true

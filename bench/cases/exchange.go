@@ -194,19 +194,38 @@ func (x *exchange) forbidden(their []exchanged) string {
 		}
 		others := slices.Delete(slices.Clone(their), i, i+1)
 		x.leave(others)
-		verdict, ok := x.shares.MayReclaimWhole(x.incoming.leaf, x.incoming.charge(), e.leaf, e.charge(), x.due(e))
+		stakes, reason := x.shares.Stakes(nil, x.incoming.leaf, x.incoming.charge(), e.leaf)
 		x.restore(others)
-		switch {
-		case ok:
-		case verdict.Reason == quota.ReclaimOverShare:
+		if reason == quota.ReclaimOverShare {
 			return ruleOverShare
-		case verdict.Reason == quota.ReclaimDue && x.tree.Used(e.leaf, quota.GPUMilli) > x.share(e.leaf):
-			return ruleDue
-		case verdict.Reason == quota.ReclaimDue, verdict.Reason == quota.ReclaimBelowShare, verdict.Reason == quota.ReclaimBelowGuarantee:
-			return ruleBelowShare
+		}
+		for _, s := range stakes {
+			share := s.Guaranteed
+			if reason == quota.ReclaimForShare {
+				share = s.Fair
+			}
+			switch used := x.tree.Used(e.leaf, quota.GPUMilli); {
+			case x.fills(share, s.Queue, their) >= x.fills(share, s.Queue, nil):
+			case used > x.share(e.leaf):
+				return ruleDue
+			default:
+				return ruleBelowShare
+			}
 		}
 	}
 	return ""
+}
+
+// fills is what those that run at and below a queue fill of a share, without some.
+func (x *exchange) fills(share int64, at quota.QueueIndex, without []exchanged) int64 {
+	var lots []quota.Lot
+	for _, e := range x.running {
+		gone := slices.ContainsFunc(without, func(o exchanged) bool { return o.name == e.name })
+		if !gone && x.tree.Below(e.leaf, at) {
+			lots = append(lots, quota.Lot{Size: e.milli, Count: 1})
+		}
+	}
+	return quota.Fill(share, lots)
 }
 
 // leave takes what workloads use off the books, and restore puts it there again.
@@ -220,29 +239,6 @@ func (x *exchange) restore(list []exchanged) {
 	for i := range list {
 		must(x.tree.Charge(list[i].leaf, list[i].charge()))
 	}
-}
-
-// due tells by what a workload is due to its queue, as the core does.
-func (x *exchange) due(of exchanged) quota.Due {
-	guaranteed := x.shares.Guaranteed(of.leaf)
-	fair := max(guaranteed, x.shares.Of(of.leaf))
-	for _, e := range x.running {
-		now := quota.DueNone
-		switch {
-		case e.leaf != of.leaf || e.milli > fair:
-		case e.milli > guaranteed:
-			now = quota.DueByShare
-			fair -= e.milli
-		default:
-			now = quota.DueByGuarantee
-			fair -= e.milli
-			guaranteed -= e.milli
-		}
-		if e.name == of.name {
-			return now
-		}
-	}
-	return quota.DueNone
 }
 
 // givenBack reports whether workloads of other queues that are stopped were more than the share of

@@ -17,8 +17,9 @@ import (
 //   - None holds more than Preemption.MaxRatio lets it for what is asked, unless it is of a
 //     lower class, or what is asked is within what the beneficiary's queue is guaranteed.
 //   - What is given back by another queue leaves every queue on the way down to it, from
-//     where it parts from the beneficiary's, what it states as its guarantee. One victim may
-//     be the exception: one that was not due to its queue, with which the queue had more.
+//     where it parts from the beneficiary's, what it states as its guarantee. The exception are
+//     gangs that do not fit in it, beside the others: then what is left fills as much of the
+//     guarantee as before.
 //   - No queue on the way down to the beneficiary has, with it, both more than it states as
 //     its guarantee and more than its fair share, or than its part of what is guaranteed
 //     above it. Those shares are what quota.Shares makes of the checker's own capacity,
@@ -362,8 +363,8 @@ func (w *world) mayTake(rep *replica, asked int64, victim victim) error {
 	return nil
 }
 
-// leaves: every queue of a victim has its guarantee without the victims, but for what one
-// that was not due to its queue had of it. Before that some were gone.
+// leaves: every queue of a victim has its guarantee without the victims, or what is left of its
+// jobs fills as much of it. Before that some were gone.
 func (w *world) leaves(rep *replica, victim victim, lent []victim, before []ghost) (exception bool, err error) {
 	_, others := parting(rep.job.queue, victim.job.queue)
 	for _, q := range others {
@@ -373,8 +374,9 @@ func (w *world) leaves(rep *replica, victim victim, lent []victim, before []ghos
 			continue
 		}
 		exception = true
-		if !w.undue(q, left, lent, before) {
-			return true, broken(PromiseS4, "%s has to yield to %s, and leaves queue %s with %d of %d guaranteed", victim, rep, q.spec.Name, left, guarantee)
+		if most, now, known := w.fills(q, guarantee, lent, before); known && now < most {
+			return true, broken(PromiseS4, "%s has to yield to %s, and leaves queue %s with %d of %d guaranteed; its jobs filled %d of that, and fill %d now",
+				victim, rep, q.spec.Name, left, guarantee, most, now)
 		}
 	}
 	if exception {

@@ -50,6 +50,11 @@ func (c *Checker) Quiescent(now berth.Time) error {
 	if err := c.Served(); err != nil {
 		return err
 	}
+	for _, rep := range all.sorted() {
+		if err := c.collected(rep); err != nil {
+			return err
+		}
+	}
 	return c.reshaped(all)
 }
 

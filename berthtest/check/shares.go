@@ -1,10 +1,8 @@
 package check
 
 import (
-	"cmp"
 	"slices"
 
-	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/quota"
 )
 
@@ -89,80 +87,6 @@ func (rep *replica) placed(g int) int {
 	return n
 }
 
-// undue reports whether one of some victims below a queue need not have been due to its own
-// while the queue had more than is left to it and its guarantee.
-func (w *world) undue(q *queue, left int64, lent []victim, before []ghost) bool {
-	return slices.ContainsFunc(lent, func(v victim) bool {
-		if !v.job.queue.below(berth.QueueID(q.spec.Name)) {
-			return false
-		}
-		for _, unit := range v.units() {
-			if left+w.held(unit.all()) > w.guaranteed(q) && !w.surelyDue(unit, before) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// guaranteed is what a queue states as its guarantee.
-func (w *world) guaranteed(q *queue) int64 { return q.spec.Guarantee[quota.GPUMilli] }
-
-// surelyDue reports whether a victim is certainly one that is due to its queue by guarantee:
-// of what the queue runs without the gangs that were on the way out before, first those that
-// cannot be asked to yield and then those that yield last, each with its minimum, and then
-// what they have above that; each that fits as a whole into what is guaranteed, and together
-// with those that fit into the fair share alone into that.
-// Where the shares are not known it is not certain, nor where a request was withdrawn in this
-// pass: it may have been out when the core looked. Of what is above minimums it is certain
-// only where all that the queue runs is due.
-func (w *world) surelyDue(victim victim, before []ghost) bool {
-	if w.fair == nil {
-		return false
-	}
-	leaf := victim.job.queue
-	var list []*replica
-	for _, j := range w.jobs {
-		for _, rep := range j.replicas {
-			if j.queue == leaf && w.staying(rep, before) != nil && (rep.state == berth.ReplicaRunning || slices.Contains(w.opened, rep.preemption)) {
-				list = append(list, rep)
-			}
-		}
-	}
-	if slices.ContainsFunc(list, w.told.has) {
-		return false
-	}
-	slices.SortFunc(list, func(a, b *replica) int {
-		return cmp.Or(compareBool(w.couldBeVictim(a), w.couldBeVictim(b)), compareRank(b, a), cmp.Compare(a.cameAt, b.cameAt),
-			cmp.Compare(a.job.spec.ID, b.job.spec.ID), cmp.Compare(a.number, b.number))
-	})
-	guaranteed := w.fair.Guaranteed(w.index(leaf))
-	fair := max(guaranteed, w.fair.Of(w.index(leaf)))
-	all := int64(0)
-	for _, rep := range list {
-		all += w.held(w.staying(rep, before))
-	}
-	if !victim.whole() || victim.elastic() {
-		return all <= min(guaranteed, fair)
-	}
-	for _, rep := range list {
-		if rep.elastic() {
-			return false // how much of it is its minimum depends on which of it stays
-		}
-		milli := w.held(rep.members)
-		if rep == victim.replica {
-			return milli <= min(guaranteed, fair)
-		}
-		if milli <= fair {
-			fair -= milli
-			if milli <= guaranteed {
-				guaranteed -= milli
-			}
-		}
-	}
-	return false
-}
-
 // staying lists the members of a replica that hold something, but for those that were on the
 // way out before; nil: there are none.
 func (w *world) staying(rep *replica, before []ghost) []*member {
@@ -174,23 +98,4 @@ func (w *world) staying(rep *replica, before []ghost) []*member {
 		}
 	}
 	return list
-}
-
-// couldBeVictim reports whether a replica could be evicted, or was told so in this pass.
-func (w *world) couldBeVictim(rep *replica) bool {
-	if slices.Contains(w.opened, rep.preemption) {
-		return true
-	}
-	return rep.state == berth.ReplicaRunning && rep.order == nil && !rep.has(stopping) && !w.tooYoung(rep) && (w.withinGuarantee || !w.inCooldown(rep))
-}
-
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }

@@ -445,6 +445,15 @@ var yields = []animal{
 		z.pass(stop)
 		return z.c.AgainstReport(z.gangs(1, 4, 1, z.room("back", "n1")))
 	}},
+	{check.PromiseL1, "a guarantee waits for ever that two could make room for", func(z *zoo) error {
+		z.queue("own", "", promised(2))
+		z.queue("rich", "", promised(4))
+		z.singles("rich", "uvwxyz")
+		z.now = z.now.Add(berth.Hour)
+		z.submit("back", 2, in("own"))
+		z.pass()
+		return z.c.Quiescent(z.now)
+	}},
 	{check.PromiseS4, "own and lent victims are mixed", func(z *zoo) error {
 		z.lent(promised(3), plain)
 		z.submit("wide", 2, in("a1"), ahead)

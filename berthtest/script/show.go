@@ -206,7 +206,7 @@ func (s *Session) printReason(r *berth.Reason) {
 
 // victims prints the victims of a preemption, actual and potential.
 func (s *Session) victims(r *berth.Reason) {
-	if r.Preemption != "" && len(r.Victims)+len(r.PotentialVictims) > 0 {
+	if r.Preemption != "" && len(r.Victims)+len(r.PotentialVictims)+len(r.Protected) > 0 {
 		s.print("  %s", r.Preemption)
 	}
 	for _, list := range [...]struct {

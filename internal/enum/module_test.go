@@ -76,7 +76,7 @@ func enumerations() []enumeration {
 		foreign(of(nodegraph.PathNVSwitch)),
 		of(nvmlsrc.ActivitySourceUtilization), of(nvmlsrc.RecoveryIMEX),
 		of(preempt.ResultExhausted),
-		of(quota.DueByGuarantee), of(quota.VerdictLendingLimit), of(quota.ReclaimDue),
+		of(quota.VerdictLendingLimit), of(quota.ReclaimBelowGuarantee),
 	}
 }
 

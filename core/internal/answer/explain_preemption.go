@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/contract"
@@ -61,7 +62,7 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) {
 		reason.Moves = an.describeMoves(b)
 	}
 	policy := &an.state.Config.Policy.Preemption
-	t, victims := an.potentialVictims(e)
+	t, victims, protected := an.potentialVictims(e)
 	reason.PotentialVictims, reason.Weighing = an.victims(e.Rep, victims), t.Weighing
 	switch asked := e.Bucket.Shape.Least.GPUMilli; {
 	case policy.Mode == berth.PreemptionOff:
@@ -78,10 +79,32 @@ func (an *Answers) explainVictims(e *record.Entry, reason *berth.Reason) {
 		reason.Preemption = "waiting costs least: a gang that can give more of its surplus is growing or shrinking just now"
 	case evict.Earlier(t.ProtectedUntil, t.Limited) != 0:
 		reason.Preemption = an.describeProtection(t)
+	case len(protected) > 0:
+		reason.Protected, reason.Preemption = protected, describeProtected(protected)
 	default:
 		reason.Preemption = an.overShare(e.Rep.Job.Queue, asked)
 	}
 }
+
+// describeProtected says which jobs stand for whose guarantee.
+func describeProtected(list []berth.Protection) string {
+	var parts []string
+	for _, p := range list {
+		var jobs []string
+		for _, ref := range p.Jobs[:min(len(p.Jobs), 3)] {
+			jobs = append(jobs, ref.String())
+		}
+		text := strings.Join(jobs, ", ")
+		if more := len(p.Jobs) - len(jobs) + p.More; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		parts = append(parts, fmt.Sprintf("queue %s keeps %s of the %s that it uses, by its guarantee of %s, in %s",
+			p.Queue, amountOf(p.KeptMilli), amountOf(p.UsedMilli), amountOf(p.GuaranteeMilli), text))
+	}
+	return "no running jobs that may be preempted for it would free enough: " + strings.Join(parts, "; ")
+}
+
+func amountOf(milli int64) string { return contract.Amount(quota.GPUMilli, milli) }
 
 // overShare names the queue that would have more than its fair share, if there is one.
 func (an *Answers) overShare(q quota.QueueIndex, asked int64) string {
@@ -114,17 +137,17 @@ func describeWeighing(w *berth.Weighing, now berth.Time) string {
 }
 
 // potentialVictims looks for the victims of an entry without an effect, also for those that cost
-// more than the preemption gains.
-func (an *Answers) potentialVictims(e *record.Entry) (*evict.VictimSearch, []record.Piece) {
+// more than the preemption gains; where there are none, for what queues keep by their guarantees.
+func (an *Answers) potentialVictims(e *record.Entry) (t *evict.VictimSearch, victims []record.Piece, protected []berth.Protection) {
 	an.backlog.Demands()
 	im, _ := an.evict.Imagine()
 	defer im.Forget()
 	searches := an.state.Bounds.VictimSearches
 	t, victims, ok := an.evict.Seek(e, evict.Seeking{Mode: berth.PreemptionOn, Chooser: new(preempt.Chooser)}, &searches)
 	if !ok && t.Weighing == nil {
-		victims = nil
+		victims, protected = nil, an.evict.Protections(e)
 	}
-	return t, victims
+	return t, victims, protected
 }
 
 // StartPlan is the start plan of a replica. It tries preemptions and moves on the fleet itself,

@@ -18,8 +18,6 @@ type Bounds struct {
 	Bids           int `json:"bids"`
 	VictimSearches int `json:"victimSearches"`
 	Victims        int `json:"victims"`
-	// Favoured is on how many nodes the units of gangs are looked for together.
-	Favoured int `json:"favoured"`
 	// Movers is among how many gangs one search looks for those to move, and MoveTrials how often it
 	// tries.
 	Movers     int `json:"movers"`
@@ -42,7 +40,7 @@ type Bounds struct {
 func Usual() Bounds {
 	return Bounds{
 		Moves: 256,
-		Bids:  64, VictimSearches: 2048, Victims: 4096, Favoured: 4,
+		Bids:  64, VictimSearches: 2048, Victims: 4096,
 		Movers: limits.MaxMovers, MoveTrials: 256, Ahead: 64,
 		Reshapes: 8, Singles: 256, Offers: 1024,
 		Ends: 65_536, Depth: 16,
@@ -50,8 +48,8 @@ func Usual() Bounds {
 }
 
 // each are the bounds in the order of their fields.
-func (b *Bounds) each() [13]int {
-	return [...]int{b.Moves, b.Bids, b.VictimSearches, b.Victims, b.Favoured, b.Movers, b.MoveTrials, b.Ahead, b.Reshapes, b.Singles, b.Offers, b.Ends, b.Depth}
+func (b *Bounds) each() [12]int {
+	return [...]int{b.Moves, b.Bids, b.VictimSearches, b.Victims, b.Movers, b.MoveTrials, b.Ahead, b.Reshapes, b.Singles, b.Offers, b.Ends, b.Depth}
 }
 
 // Bad says why a core cannot have these bounds, or "" if it can: one leaves nothing to do, or more

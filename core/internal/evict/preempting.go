@@ -100,6 +100,8 @@ type Bid struct {
 	// Moves has the destinations of victims that are only moved, with cost and gain.
 	Moves      []search.Relocation
 	Cost, Gain preempt.GPUMilliseconds
+	// gave are the floors of the queues that give by the second rule.
+	gave []floor
 }
 
 // bid looks for gangs to move, or for the cheapest victims, for an entry, and imagines the
@@ -166,7 +168,7 @@ func (ev *Evict) bidForVictims(im *imagination, e *record.Entry, ready berth.Tim
 		im.leaveOut(victim)
 	}
 	invariant.Hold(t.find(), "equal fleets, different answers") // it did a moment ago
-	b := &Bid{Entry: e, victims: victims, where: slices.Clone(ev.books.Placement.Members)}
+	b := &Bid{Entry: e, victims: victims, gave: t.gave, where: slices.Clone(ev.books.Placement.Members)}
 	ev.books.LetGo()
 	invariant.Hold(im.putIn(t.Queue, b.where), "what was found is not free")
 	return b
@@ -187,8 +189,8 @@ func (ev *Evict) Seek(e *record.Entry, s Seeking, trials *int) (t *VictimSearch,
 		gather(t)
 		victims, ok = t.choose(s.Chooser, trials)
 	}
-	if look((*VictimSearch).gatherLent); !ok && !t.Waits && t.elastic() && *trials > 0 {
-		look((*VictimSearch).gatherLentWhole)
+	if look((*VictimSearch).gatherLent); !ok && !t.Waits && t.hasSecond() && *trials > 0 {
+		look((*VictimSearch).gatherLentSecond)
 	}
 	if ok && t.Weighing == nil || t.Waits || s.Mode != berth.PreemptionOn || *trials <= 0 {
 		return t, victims, ok && t.Weighing == nil
@@ -243,6 +245,9 @@ func (ev *Evict) grant(b *Bid) bool {
 	ev.state.Totals.Preemptions++
 	if b.Moves != nil {
 		return ev.move(b)
+	}
+	for _, f := range b.gave {
+		ev.books.Queues[f.queue].RaiseFloor(f.milli)
 	}
 	for _, victim := range b.victims {
 		b.Rep.Reserved.Plan.AddVictim(victim.Rep)

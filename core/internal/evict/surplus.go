@@ -7,7 +7,6 @@ import (
 	"github.com/berth-sched/berth"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/gang"
-	"github.com/berth-sched/berth/quota"
 )
 
 // ChargedOf is what a part is charged of GPUs, in thousandths.
@@ -50,13 +49,9 @@ type surplus struct {
 	units [][]int
 	// most members may go and leave the minimum.
 	most int
-	// dues says by what those that may go together are due to their queue, and rest what is
-	// left without them, where that was found out; lent counts those taken back together.
-	dues []quota.Due
-	rest quota.Due
-	lent int
-	// mayGo members may go in a victim search, which has taken so many units of them.
-	mayGo, taken, gone int
+	// allowance is the number, from 1, of what a victim search may take of it; 0: none yet. taken is
+	// how many members it would.
+	allowance, taken int
 }
 
 // surplusOf finds what a group has above its minimum. The later units go first.
@@ -92,14 +87,6 @@ func (s *surplus) extras() [][]int {
 		}
 	}
 	return s.units
-}
-
-// dueOf is by what the unit is due that goes after n others.
-func (s *surplus) dueOf(n int) quota.Due {
-	if n < len(s.dues) {
-		return s.dues[n]
-	}
-	return s.rest
 }
 
 // mergeParts makes one part of all that go of one replica, in order of job and number.

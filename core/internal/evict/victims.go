@@ -26,21 +26,22 @@ type VictimSearch struct {
 	// closer relations first. Of one replica come the units of its surplus, and then all of it.
 	candidates []preempt.Candidate
 	offers     []offer
-	// bounded: no more units of a gang are taken than may go together.
-	bounded bool
 	// out says which of them are imagined gone now.
 	out []bool
 	// givers has what is known of replicas, as of queues that were asked about.
 	givers map[*record.Replica]*giver
-	// lent is what was discharged while candidates were gathered.
-	lent []record.Piece
+	// keeps has what the queues keep of which something may go, in the order of their allowances.
+	// second: each of them may give by the second rule as well, and be left its share in use.
+	keeps  []*keep
+	keepOf map[quota.QueueIndex]int // their numbers, from 1
+	second bool
+	// gave are the floors of the queues that give by the second rule.
+	gave []floor
 	// ProtectedUntil is when the first protected job may be preempted, and Limited when the first one
 	// under the rate limit of its queue may; 0: there are none.
 	ProtectedUntil, Limited berth.Time
 	// withinGuarantee: the request is within the guarantee of its queue, and reclaimed from other queues.
 	withinGuarantee bool
-	// favoured is the node with the units that go before others of their gangs; nil: none.
-	favoured *record.Node
 	// partsOnly: no job may be evicted as a whole just now.
 	partsOnly bool
 	// Waits: the cheapest choice is a gang that gives up other members just now.
@@ -87,33 +88,21 @@ func (t *VictimSearch) Place() []gang.Member {
 // that depart anyway do. All candidates are back in place then. A choice with a gang that has an
 // order out waits for that order.
 //
-// How many units of a gang may go together is left out of account at first: which of them is
-// of use is for the search to find, and it takes as few as it can. Only where those are too
-// many, it may have so many at the most, and those first that come first, or those on one node
-// where whole gangs would have to go otherwise.
+// Not all of the candidates may go together: a gang keeps its minimum or goes as a whole, and a queue
+// keeps what package quota says.
 func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []record.Piece, ok bool) {
 	t.out = make([]bool, len(t.offers))
-	options := preempt.Options{NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance}
-	if len(t.candidates) > 0 { // else one search says it all, and nobody need look at all nodes
+	options := preempt.Options{
+		NeedMilli: t.Asked.GPUMilli, ToleranceMilli: state.CostTolerance, MaxCalls: max(*trials, 1),
+		Allowances: t.allowances(), Permits: t.permits,
+	}
+	if len(t.candidates) > 0 { // else one search says it all, and no pass need look at all nodes
 		options.Requirement = t.demand()
 	}
-	look := func() (suffice, enough bool) {
-		options.MaxCalls = max(*trials, 1)
-		choice, err := chooser.Choose(t.candidates, t.fits, options)
-		invariant.Must(err)
-		*trials -= choice.Calls + 1
-		t.bounded = true
-		suffice = (choice.Result == preempt.ResultNotNeeded || choice.Result == preempt.ResultChosen) && t.fits(choice.Victims)
-		return suffice, choice.Result != preempt.ResultInsufficient
-	}
-	bounded := !t.elastic()
-	t.bounded = bounded
-	ok, enough := look()
-	if !ok && enough && !bounded {
-		if ok, _ = look(); ok && t.takesWhole() {
-			ok = t.lookByNode(look)
-		}
-	}
+	choice, err := chooser.Choose(t.candidates, t.fits, options)
+	invariant.Must(err)
+	*trials -= choice.Calls + 1
+	ok = (choice.Result == preempt.ResultNotNeeded || choice.Result == preempt.ResultChosen) && t.fits(choice.Victims)
 	var taken []int
 	for i, gone := range t.out {
 		if gone {
@@ -124,7 +113,7 @@ func (t *VictimSearch) choose(chooser *preempt.Chooser, trials *int) (victims []
 	}
 	t.setBack()
 	if ok = ok && !t.Waits; ok {
-		t.Weighing = t.weigh(taken)
+		t.Weighing, t.gave = t.weigh(taken), t.floors(taken)
 	}
 	return mergeParts(victims), ok
 }
@@ -138,64 +127,64 @@ func (t *VictimSearch) gatherOwn() {
 		above := t.rep.Job.Spec.Class > victim.Job.Spec.Class
 		for _, s := range t.surpluses(victim) {
 			if above || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
-				t.addUnits(victim, s, s.most, 0)
+				t.addUnits(victim, s, 0)
 			}
 		}
 		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (above || !t.tooLarge(whole)) {
-			t.add(offer{Piece: whole, steps: t.steps(victim)}, 0)
+			t.add(offer{Piece: whole, pieces: t.pieces(victim)}, 0)
 		}
 		return true
 	})
 }
 
-// gatherLent lists those of other queues that have to give back, one after the other, so
-// that all of them together may be taken: what they have above their minimums before all
-// else.
-func (t *VictimSearch) gatherLent() { t.gatherLenders(true) }
-
-// gatherLentWhole lists them where each goes only as a whole: what all have above their
-// minimums may be all that may be taken, and of no use.
-func (t *VictimSearch) gatherLentWhole() { t.gatherLenders(false) }
-
-func (t *VictimSearch) gatherLenders(inParts bool) {
+// gatherLent lists those of other queues that have to give back, of which any may be taken that
+// leave their queues what they keep.
+func (t *VictimSearch) gatherLent() {
 	c := t.core
 	if t.Asked.GPUMilli == 0 {
 		return
 	}
 	t.withinGuarantee = c.state.Quota.Used(t.Queue, quota.GPUMilli)+t.Asked.GPUMilli <= c.books.Shares.Guaranteed(t.Queue)
 	asked := map[quota.QueueIndex]bool{}
+	var lent []record.Piece
 	for parting := c.state.Quota.Parent(t.Queue); parting != quota.NoQueue; parting = c.state.Quota.Parent(parting) {
+		from := len(t.offers)
 		// Victims among nearer relations may open the way to farther ones.
 		for _, v := range c.books.Shares.Borrowers(nil, t.Queue, t.Asked) {
 			if !asked[v.Leaf] && c.state.Quota.Below(v.Leaf, parting) {
 				asked[v.Leaf] = true
-				t.gatherFrom(v.Leaf, 1+v.Rank, inParts)
+				t.gatherFrom(v.Leaf, 1+v.Rank, len(lent) > 0)
 			}
 		}
+		if parting != quota.RootQueue {
+			lent = t.lend(lent, from)
+		}
 	}
-	for _, p := range t.lent {
+	for _, p := range lent {
 		c.recharge(p)
 	}
-	t.lent = nil
 }
 
-// gatherFrom lists those of one queue, and discharges them.
-func (t *VictimSearch) gatherFrom(q quota.QueueIndex, source int, inParts bool) {
+// gatherLentSecond is gatherLent by the second rule as well.
+func (t *VictimSearch) gatherLentSecond() {
+	t.second = true
+	t.gatherLent()
+}
+
+// gatherFrom lists those of one queue. Opened says that nearer ones are lent at the moment.
+func (t *VictimSearch) gatherFrom(q quota.QueueIndex, source int, opened bool) {
 	c := t.core
-	t.findDues(q)
-	if inParts {
-		c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
-			for _, s := range t.surpluses(victim) {
-				if t.withinGuarantee || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
-					t.lendUnits(victim, s, source)
-				}
-			}
-			return len(t.offers) < t.core.state.Bounds.Victims
-		})
+	if !t.keep(q, opened) {
+		return
 	}
 	c.books.Queues[q].Running.Ascend(func(victim *record.Replica) bool {
-		if t.mayBeVictim(victim) && (t.withinGuarantee || !t.tooLarge(record.Piece{Rep: victim})) {
-			t.lendWhole(victim, source)
+		for _, s := range t.surpluses(victim) {
+			if t.withinGuarantee || !t.tooLarge(record.Piece{Rep: victim, Flats: s.units[0]}) {
+				t.addUnits(victim, s, source)
+			}
+		}
+		if whole := (record.Piece{Rep: victim}); t.mayBeVictim(victim) && (t.withinGuarantee || !t.tooLarge(whole)) {
+			t.add(offer{Piece: whole, pieces: t.pieces(victim)}, source)
 		}
 		return len(t.offers) < t.core.state.Bounds.Victims
 	})
@@ -238,8 +227,8 @@ func Earlier(a, b berth.Time) berth.Time {
 	return a
 }
 
-// fits reports whether the replica would fit if the candidates with these indexes were gone, as
-// far as they may be taken. Those stay imagined gone.
+// fits reports whether the replica would fit if the candidates with these indexes were gone, whether
+// or not they may go: see permits. They stay imagined gone.
 func (t *VictimSearch) fits(chosen []int) bool {
 	t.imagine(chosen)
 	if _, ok := t.core.state.Quota.Fits(t.Queue, t.Asked); !ok || !t.find() {
@@ -282,33 +271,21 @@ func (ev *Evict) affordsMembers(q quota.QueueIndex, members []gang.Member) (limi
 	return limited, ok
 }
 
-// imagine has those of the chosen candidates gone that may be taken, one after the other, and
-// no others. Taking them as far as it is allowed, instead of refusing the lot for one that
-// is not, more of them never do worse.
+// imagine has the chosen candidates gone, and no others.
 func (t *VictimSearch) imagine(chosen []int) {
-	c, wanted, goes := t.core, make([]bool, len(t.offers)), make([]bool, len(t.offers))
-	for _, i := range chosen {
-		wanted[i] = true
-	}
-	for i := range t.offers {
-		if s := t.offers[i].surplus; s != nil {
-			s.taken, s.gone = 0, 0
-		}
-		for _, s := range t.offers[i].steps {
-			if t.out[i] {
-				c.recharge(s.Piece)
+	c, goes := t.core, make([]bool, len(t.offers))
+	for i, gone := range t.out {
+		for _, p := range t.offers[i].pieces {
+			if gone {
+				c.recharge(p)
 			}
 		}
 	}
-	for _, favoured := range []bool{true, false} {
-		for i := range t.offers {
-			if t.favours(i) == favoured {
-				goes[i] = wanted[i] && t.take(i, goes)
-			}
-		}
+	for _, i := range slices.Sorted(slices.Values(chosen)) { // the units of a gang before all of it
+		t.take(i, goes)
 	}
-	for i := range t.offers {
-		if t.out[i] && !goes[i] {
+	for i, gone := range t.out {
+		if gone && !goes[i] {
 			c.books.Reappear(t.offers[i].Piece)
 		}
 	}
@@ -322,48 +299,3 @@ func (t *VictimSearch) imagine(chosen []int) {
 
 // setBack has all candidates back.
 func (t *VictimSearch) setBack() { t.imagine(nil) }
-
-// findDues ranks running replicas within the guarantee of their queue: first those that cannot be
-// evicted, then those that are evicted last; and after all of them, in the same order, their
-// surplus. See quota.Shares.MayReclaimWhole.
-func (t *VictimSearch) findDues(q quota.QueueIndex) {
-	c := t.core
-	var list []*record.Replica
-	c.books.Queues[q].Running.Descend(func(rep *record.Replica) bool {
-		if !rep.Imagined { // else it goes anyway
-			list = append(list, rep)
-		}
-		return true
-	})
-	slices.SortStableFunc(list, func(a, b *record.Replica) int { return record.CompareBool(t.mayBeVictim(a), t.mayBeVictim(b)) })
-	guaranteed := c.books.Shares.Guaranteed(q)
-	fair := max(guaranteed, c.books.Shares.Of(q))
-	due := func(milli int64) quota.Due {
-		switch {
-		case milli > fair:
-			return quota.DueNone
-		case milli > guaranteed:
-			fair -= milli
-			return quota.DueByShare
-		}
-		fair -= milli
-		guaranteed -= milli
-		return quota.DueByGuarantee
-	}
-	for _, rep := range list {
-		steps := t.steps(rep)
-		g := t.giver(rep)
-		g.rest = due(ChargedOf(steps[len(steps)-1].Piece))
-		for _, s := range g.surpluses {
-			s.rest = g.rest
-		}
-	}
-	for _, rep := range list {
-		for _, s := range t.giver(rep).surpluses {
-			s.dues = make([]quota.Due, len(s.extras()))
-			for n, unit := range slices.Backward(s.extras()) {
-				s.dues[n] = due(ChargedOf(record.Piece{Rep: rep, Flats: unit}))
-			}
-		}
-	}
-}

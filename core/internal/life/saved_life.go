@@ -23,8 +23,12 @@ func (l *Life) SaveMeters() record.RatesPart {
 	}
 	for _, name := range l.state.Quota.Queues() {
 		i, _ := l.state.Quota.Lookup(name)
-		if q := l.books.Queues[i]; q.Evictions != (meter.Meter{}) {
+		q := l.books.Queues[i]
+		if q.Evictions != (meter.Meter{}) {
 			s.QueueEvictions = append(s.QueueEvictions, record.SavedMeter{Queue: berth.QueueID(name), Full: q.Evictions.Full, Held: q.Evictions.Held})
+		}
+		if q.FloorMilli > 0 {
+			s.Floors = append(s.Floors, record.SavedFloor{Queue: berth.QueueID(name), GPUMilli: q.FloorMilli})
 		}
 	}
 	return s
@@ -45,6 +49,14 @@ func (l *Life) RestoreMeters(s *record.RatesPart) *berth.Error {
 			return refusal.Of(berth.ErrInvalid, errtext.Index("queueEvictions", i), fmt.Sprintf("%q is no queue, or out of order, or an instant is before the epoch", errtext.Short(m.Queue)))
 		}
 		l.books.Queues[q].Evictions = meter.Meter{Full: m.Full, Held: m.Held}
+	}
+	for i := range s.Floors {
+		f := &s.Floors[i]
+		q, known := l.state.Quota.Lookup(string(f.Queue))
+		if !known || q == quota.RootQueue || f.GPUMilli <= 0 || f.GPUMilli > quota.MaxAmount || i > 0 && cmp.Compare(s.Floors[i-1].Queue, f.Queue) >= 0 {
+			return refusal.Of(berth.ErrInvalid, errtext.Index("floors", i), fmt.Sprintf("%q is no queue, or out of order, or keeps nothing", errtext.Short(f.Queue)))
+		}
+		l.books.Queues[q].RaiseFloor(f.GPUMilli)
 	}
 	return nil
 }

@@ -112,6 +112,9 @@ func (l *Life) noteRunning(rep *record.Replica, runs bool) {
 	} else {
 		running.Delete(rep)
 		change = -1
+		if rep.Beneficiary == nil {
+			l.books.Queues[rep.Job.Queue].DropFloor()
+		}
 	}
 	if rep.Job.IsElastic() {
 		l.Stretching += change

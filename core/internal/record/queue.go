@@ -153,7 +153,16 @@ type Queue struct {
 	Over, Keeps, Touched bool
 	// Evictions that it suffered.
 	Evictions meter.Meter
+	// FloorMilli is what it kept when it last gave GPUs for a guarantee so that less than before
+	// fills its own; 0: nothing, or something has ended by itself since. See package quota.
+	FloorMilli int64
 }
+
+// RaiseFloor notes what a queue kept when it gave.
+func (q *Queue) RaiseFloor(milli int64) { q.FloorMilli = max(q.FloorMilli, milli) }
+
+// DropFloor notes that something of a queue ended by itself.
+func (q *Queue) DropFloor() { q.FloorMilli = 0 }
 
 // CompareEntries is the order of service, whatever the queues: higher rank first, whole gangs
 // before what others grow by, then age, and names last.

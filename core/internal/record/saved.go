@@ -53,6 +53,14 @@ type SavedJob struct {
 type RatesPart struct {
 	Evictions      *SavedMeter  `json:"evictions,omitempty"`
 	QueueEvictions []SavedMeter `json:"queueEvictions,omitempty"`
+	// Floors are what queues kept when they last gave.
+	Floors []SavedFloor `json:"floors,omitempty"`
+}
+
+// A SavedFloor is the floor of a queue.
+type SavedFloor struct {
+	Queue    berth.QueueID `json:"queue"`
+	GPUMilli int64         `json:"gpuMilli"`
 }
 
 // A SavedMeter is the meter of a queue, or of the fleet.

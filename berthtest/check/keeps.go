@@ -1,0 +1,116 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/quota"
+)
+
+// This file is what a queue keeps when others collect what is theirs: an amount, in whichever of
+// its jobs. It goes by the largest sum of jobs within the guarantee, found by listing all sums.
+
+// maxSums bounds the sums that are listed.
+const maxSums = 1 << 14
+
+// fills is the most of its guarantee that the jobs of a queue filled, and fill without the victims.
+// Jobs that go as a whole or not at all count as one each, and so do the minimum of an elastic gang
+// and each unit above that. What was on its way out before counts for neither; what is being
+// started, or will be, stays. Not known: where a size is the core's choice, or a request was
+// withdrawn in this pass, so that it may have been out when the core looked, or guarantees are not
+// all lent.
+func (w *world) fills(q *queue, guarantee int64, lent []victim, before []ghost) (most, now int64, known bool) {
+	if w.somebodyKeeps() {
+		return 0, 0, false
+	}
+	in := q.used[quota.GPUMilli]
+	var all, left []int64
+	for _, j := range w.jobs {
+		if !j.queue.below(berth.QueueID(q.spec.Name)) {
+			continue
+		}
+		for _, rep := range j.replicas {
+			members := w.staying(rep, before)
+			if members == nil || rep.state != berth.ReplicaRunning && !slices.Contains(w.opened, rep.preemption) {
+				continue
+			}
+			pieces, units, known := w.pieces(rep, members)
+			if !known || w.told.has(rep) {
+				return 0, 0, false
+			}
+			all = append(all, pieces...)
+			gone := 0
+			for _, v := range lent {
+				switch {
+				case v.replica != rep:
+				case v.whole():
+					gone = len(pieces)
+				default:
+					gone += len(v.units())
+				}
+			}
+			if gone > 0 && gone < len(pieces) && gone > units {
+				return 0, 0, false
+			}
+			left = append(left, pieces[gone:]...)
+		}
+	}
+	rest := in
+	for _, piece := range left {
+		rest -= piece
+	}
+	most, known = largestSum(guarantee-rest, all)
+	if now, some := largestSum(guarantee-rest, left); some && known {
+		return most, now, true
+	}
+	return 0, 0, false
+}
+
+// pieces lists what a replica is made of: so many units above its minimum, all of one size, and the
+// rest.
+func (w *world) pieces(rep *replica, members []*member) (sizes []int64, units int, known bool) {
+	all := w.held(members)
+	if !rep.elastic() || rep.job.spec.Topology.Exclusive != "" {
+		return []int64{all}, 0, true
+	}
+	for g := range rep.job.spec.Groups {
+		group := &rep.job.spec.Groups[g]
+		v := victim{replica: rep, members: slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return rep.job.group(m.flat) != g })}
+		if len(v.members) == 0 || minimum(group) == group.Members {
+			continue
+		}
+		list := v.units()
+		for _, u := range list {
+			if len(u.members) != len(list[0].members) || ofInstance(&group.Claim) || len(rep.job.spec.Groups) > 1 {
+				return nil, 0, false
+			}
+		}
+		for left := len(v.members) - minimum(group); left >= len(list[0].members); left -= len(list[0].members) {
+			each := w.held(list[units].members)
+			sizes, units = append(sizes, each), units+1
+			all -= each
+		}
+	}
+	return append(sizes, all), units, true
+}
+
+// largestSum is the largest sum of some amounts that does not exceed a bound; false: there are too
+// many sums to list.
+func largestSum(bound int64, amounts []int64) (most int64, known bool) {
+	sums := map[int64]bool{0: true}
+	for _, amount := range amounts {
+		list := make([]int64, 0, len(sums))
+		for sum := range sums {
+			list = append(list, sum+amount)
+		}
+		for _, sum := range list {
+			if sum <= bound {
+				sums[sum], most = true, max(most, sum)
+			}
+		}
+		if len(sums) > maxSums {
+			return 0, false
+		}
+	}
+	return most, true
+}

@@ -1,0 +1,357 @@
+package evict
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/preempt"
+	"github.com/berth-sched/berth/quota"
+)
+
+// The part of a victim search about what queues keep: an amount each, in whichever of their jobs.
+// Package quota has the rules, and the proof that they end.
+
+// A keep is what a queue has and keeps, of which candidates may take something.
+type keep struct {
+	queue quota.QueueIndex
+	above int // the number, from 1, of the keep of the queue above it; 0: the paths part there
+	// guaranteed and fair are its shares, of which used is in use, by jobs that may go sooner or
+	// later the lots.
+	guaranteed, fair, used int64
+	lots                   []quota.Lot
+	reason                 quota.ReclaimReason
+	// opened: that may be only while others that are nearer are gone; now is then the reason beside
+	// the candidates at hand.
+	opened bool
+	now    quota.ReclaimReason
+	// fills and fillsFair are what the jobs fill of the shares, kept what has to be left in use.
+	fills, fillsFair, kept int64
+	// taken is scratch: what is taken, by size.
+	taken []quota.Lot
+}
+
+// A floor is what a queue keeps that gives by the second rule.
+type floor struct {
+	queue quota.QueueIndex
+	milli int64
+}
+
+// keep notes what a leaf and the queues above it keep, up to where its path parts from that of the
+// beneficiary. It reports false where nothing may be taken.
+func (t *VictimSearch) keep(leaf quota.QueueIndex, opened bool) bool {
+	stakes, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, leaf)
+	above := 0
+	for _, s := range slices.Backward(stakes) {
+		number := t.keepOf[s.Queue]
+		if number == 0 {
+			t.keeps = append(t.keeps, t.newKeep(&s, above, reason, opened))
+			number = len(t.keeps)
+			if t.keepOf == nil {
+				t.keepOf = map[quota.QueueIndex]int{}
+			}
+			t.keepOf[s.Queue] = number
+		}
+		above = number
+	}
+	return len(stakes) > 0
+}
+
+// newKeep works out what a queue keeps.
+func (t *VictimSearch) newKeep(s *quota.Stake, above int, reason quota.ReclaimReason, opened bool) *keep {
+	c := t.core
+	k := &keep{queue: s.Queue, above: above, reason: reason, now: reason, opened: opened, used: c.state.Quota.Used(s.Queue, quota.GPUMilli)}
+	below := s.Has - k.used // kept by those below, for themselves
+	rest := k.used
+	t.eachRunning(k.queue, func(rep *record.Replica) {
+		for _, p := range t.pieces(rep) {
+			milli := ChargedOf(p)
+			k.lots = addLot(k.lots, milli, 1)
+			rest -= milli
+		}
+	})
+	// What is being started, or planned, stays.
+	rest = max(0, rest)
+	k.guaranteed, k.fair = max(0, s.Guaranteed-below-rest), max(0, s.Fair-below-rest)
+	k.used -= rest
+	k.fills, k.fillsFair = quota.Fill(k.guaranteed, k.lots), quota.Fill(k.fair, k.lots)
+	if q := c.books.Queues[k.queue]; q != nil {
+		k.kept = min(max(0, q.FloorMilli-rest), k.guaranteed, k.used)
+	}
+	return k
+}
+
+// eachRunning calls a function for what runs at and below a queue, and does not go anyway.
+func (t *VictimSearch) eachRunning(at quota.QueueIndex, use func(*record.Replica)) {
+	c := t.core
+	list := c.books.Queues
+	if c.state.Quota.Leaf(at) {
+		list = list[at : at+1]
+	}
+	for _, q := range list {
+		if q == nil || !c.state.Quota.Below(q.Index, at) {
+			continue
+		}
+		q.Running.Ascend(func(rep *record.Replica) bool {
+			if !rep.Imagined {
+				use(rep)
+			}
+			return true
+		})
+	}
+}
+
+// addLot adds so many of a size to lots, in order of size.
+func addLot(lots []quota.Lot, size, count int64) []quota.Lot {
+	at, found := slices.BinarySearchFunc(lots, size, func(l quota.Lot, size int64) int { return cmp.Compare(size, l.Size) })
+	if !found {
+		lots = slices.Insert(lots, at, quota.Lot{Size: size})
+	}
+	lots[at].Count += count
+	return lots
+}
+
+// share is the larger of the shares that count for the reason at hand.
+func (k *keep) share() int64 {
+	if k.reason == quota.ReclaimForShare {
+		return k.fair
+	}
+	return k.guaranteed
+}
+
+// hasSecond reports whether the second rule might allow what the first does not: for a guarantee,
+// where sizes are such that what is left in use may fill less.
+func (t *VictimSearch) hasSecond() bool {
+	return t.withinGuarantee && slices.ContainsFunc(t.keeps, func(k *keep) bool {
+		size := k.guaranteed
+		for _, l := range k.lots { // from the largest down
+			if l.Size == 0 || l.Count == 0 {
+				continue
+			}
+			if size%l.Size != 0 {
+				return true
+			}
+			size = l.Size
+		}
+		return false
+	})
+}
+
+// allowances bound what candidates give together, as far as amounts tell, and say for which of them
+// each candidate counts: the units of a gang for what it has above its minimum, and all for what
+// their queues have beyond what these keep.
+func (t *VictimSearch) allowances() []preempt.Allowance {
+	var list []preempt.Allowance
+	for _, k := range t.keeps {
+		list = append(list, preempt.Allowance{GPUMilli: max(0, k.allowance(t.second)), Above: k.above})
+	}
+	for i := range t.offers {
+		y := &t.offers[i]
+		at := t.allowanceOf(y)
+		if s := y.surplus; s != nil {
+			if s.allowance == 0 {
+				list = append(list, preempt.Allowance{Above: at})
+				s.allowance = len(list)
+			}
+			at = s.allowance
+			most := &list[at-1].GPUMilli
+			*most = max(*most, t.candidates[i].GPUMilli/int64(len(y.Flats))*int64(s.most))
+		}
+		t.candidates[i].Allowance = at
+	}
+	return list
+}
+
+// allowance is the most that a queue may give, of what counts.
+func (k *keep) allowance(second bool) int64 {
+	if k.kept > 0 {
+		return k.used - k.kept
+	}
+	most := -k.fills
+	if k.reason == quota.ReclaimForShare {
+		most = -k.fillsFair
+	}
+	for _, l := range k.lots {
+		if l.Size <= k.share() {
+			most += l.Size * l.Count
+		}
+	}
+	if second {
+		most = max(most, k.used-k.guaranteed)
+	}
+	return most
+}
+
+// allowanceOf is the number of the lowest allowance that a candidate counts for: what fits in no
+// share with nothing beside it fills nothing.
+func (t *VictimSearch) allowanceOf(y *offer) int {
+	at := t.keepOf[y.Rep.Job.Queue]
+	for at > 0 {
+		k := t.keeps[at-1]
+		if k.kept > 0 || !slices.ContainsFunc(y.pieces, func(p record.Piece) bool { return ChargedOf(p) > k.share() }) {
+			return at
+		}
+		at = k.above
+	}
+	return 0
+}
+
+// permits reports whether all of some candidates may be taken together.
+func (t *VictimSearch) permits(chosen []int) bool {
+	return t.noteTaken(chosen) && t.opens(chosen) && !slices.ContainsFunc(t.keeps, func(k *keep) bool { return len(k.taken) > 0 && !k.leaves(t.second) })
+}
+
+// noteTaken notes what some candidates would take of each queue, and reports whether each gang that
+// does not go keeps its minimum. The units of a gang go with it.
+func (t *VictimSearch) noteTaken(chosen []int) (minimums bool) {
+	whole := map[*record.Replica]bool{}
+	for _, i := range chosen {
+		y := &t.offers[i]
+		if whole[y.Rep] = whole[y.Rep] || y.surplus == nil; y.surplus != nil {
+			y.surplus.taken = 0
+		}
+	}
+	for _, k := range t.keeps {
+		k.taken = k.taken[:0]
+	}
+	minimums = true
+	for _, i := range chosen {
+		y := &t.offers[i]
+		if y.surplus != nil && whole[y.Rep] {
+			continue
+		}
+		if s := y.surplus; s != nil {
+			s.taken += len(y.Flats)
+			minimums = minimums && s.taken <= s.most
+		}
+		t.noteTake(y, 1)
+	}
+	return minimums
+}
+
+// noteTake notes that a candidate is taken of its queues or, with -1, that it is not.
+func (t *VictimSearch) noteTake(y *offer, sign int64) {
+	for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {
+		for _, p := range y.pieces {
+			t.keeps[at-1].taken = addLot(t.keeps[at-1].taken, ChargedOf(p), sign)
+		}
+	}
+}
+
+// leaveKept reports whether the queues of a candidate are left what they keep.
+func (t *VictimSearch) leaveKept(y *offer) bool {
+	for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {
+		if !t.keeps[at-1].leaves(t.second) {
+			return false
+		}
+	}
+	return true
+}
+
+// leaves reports whether a queue is left what it keeps.
+func (k *keep) leaves(second bool) bool {
+	left, lots := k.used, slices.Clone(k.lots)
+	for _, l := range k.taken {
+		left -= l.Size * l.Count
+		lots = addLot(lots, l.Size, -l.Count)
+	}
+	switch {
+	case left < k.kept:
+		return false
+	case second && k.now == quota.ReclaimForGuarantee && left >= min(k.guaranteed, k.used):
+		return true
+	case quota.Fill(k.guaranteed, lots) < k.fills:
+		return false
+	}
+	return k.now == quota.ReclaimForGuarantee || quota.Fill(k.fair, lots) >= k.fillsFair
+}
+
+// opens reports whether the nearer ones among some candidates open the way to the farther ones, and
+// notes for what reason.
+func (t *VictimSearch) opens(chosen []int) bool {
+	if !slices.ContainsFunc(t.keeps, func(k *keep) bool { return k.opened && len(k.taken) > 0 }) {
+		return true
+	}
+	t.chargeOut((*Evict).recharge)
+	defer t.chargeOut((*Evict).discharge)
+	for _, k := range t.keeps {
+		k.now = k.reason
+	}
+	sorted := slices.Sorted(slices.Values(chosen)) // the nearer ones first
+	ok := true
+	var lent []record.Piece
+	for _, i := range sorted {
+		y := &t.offers[i]
+		_, reason := t.core.books.Shares.Stakes(nil, t.Queue, t.Asked, y.Rep.Job.Queue)
+		if ok = reason <= quota.ReclaimForShare; !ok {
+			break
+		}
+		for at := t.keepOf[y.Rep.Job.Queue]; at > 0; at = t.keeps[at-1].above {
+			t.keeps[at-1].now = max(t.keeps[at-1].now, reason)
+		}
+		if y.surplus == nil {
+			lent = slices.DeleteFunc(lent, func(p record.Piece) bool {
+				if p.Rep == y.Rep {
+					t.core.recharge(p)
+				}
+				return p.Rep == y.Rep
+			})
+		}
+		for _, p := range y.pieces {
+			t.core.discharge(p)
+			lent = append(lent, p)
+		}
+	}
+	for _, p := range lent {
+		t.core.recharge(p)
+	}
+	return ok
+}
+
+// chargeOut discharges what is imagined gone now, or charges it again.
+func (t *VictimSearch) chargeOut(charge func(*Evict, record.Piece)) {
+	for i, gone := range t.out {
+		for _, p := range t.offers[i].pieces {
+			if gone {
+				charge(t.core, p)
+			}
+		}
+	}
+}
+
+// lend discharges as many of the candidates from an index on as may go together, in their order,
+// and adds them to what is lent.
+func (t *VictimSearch) lend(lent []record.Piece, from int) []record.Piece {
+	t.noteTaken(nil)
+	for i := from; i < len(t.offers); i++ {
+		y := &t.offers[i]
+		if y.surplus != nil {
+			continue
+		}
+		if t.noteTake(y, 1); !t.leaveKept(y) {
+			t.noteTake(y, -1)
+			continue
+		}
+		for _, p := range y.pieces {
+			t.core.discharge(p)
+			lent = append(lent, p)
+		}
+	}
+	return lent
+}
+
+// floors are what the leaves keep that give by the second rule so that less fills their guarantee.
+func (t *VictimSearch) floors(chosen []int) []floor {
+	var list []floor
+	if !t.second {
+		return nil
+	}
+	t.noteTaken(chosen)
+	for _, k := range t.keeps {
+		if q := t.core.books.Queues[k.queue]; q != nil && len(k.taken) > 0 && !k.leaves(false) {
+			rest := t.core.state.Quota.Used(k.queue, quota.GPUMilli) - k.used
+			list = append(list, floor{k.queue, rest + max(k.fills, min(q.FloorMilli-rest, k.guaranteed, k.used))})
+		}
+	}
+	return list
+}

@@ -1,0 +1,62 @@
+package evict
+
+import (
+	"slices"
+
+	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/record"
+	"github.com/berth-sched/berth/gang"
+	"github.com/berth-sched/berth/quota"
+)
+
+// maxProtected bounds the jobs that are named as what a queue keeps.
+const maxProtected = 16
+
+// Protections lists what other queues keep of their guarantees on nodes that an entry could use, if
+// it is within the guarantee of its own queue; in order of their names.
+func (ev *Evict) Protections(e *record.Entry) []berth.Protection {
+	t := ev.NewVictimSearch(e, nil)
+	if t.gatherLent(); !t.withinGuarantee {
+		return nil
+	}
+	var list []berth.Protection
+	for _, name := range ev.state.Quota.Queues() {
+		q, _ := ev.state.Quota.Lookup(name)
+		if p := t.protection(q); p != nil {
+			list = append(list, *p)
+		}
+	}
+	return list
+}
+
+// protection is what a leaf keeps of its guarantee; nil: nothing, or not where the entry could be.
+func (t *VictimSearch) protection(q quota.QueueIndex) *berth.Protection {
+	c := t.core
+	if q == t.Queue || !c.state.Quota.Leaf(q) {
+		return nil
+	}
+	used := c.state.Quota.Used(q, quota.GPUMilli)
+	p := berth.Protection{Queue: berth.QueueID(c.state.Quota.Name(q)), GuaranteeMilli: c.books.Shares.Guaranteed(q), UsedMilli: used, KeptMilli: used}
+	if at := t.keepOf[q]; at > 0 {
+		k := t.keeps[at-1]
+		p.KeptMilli = used - k.used + max(k.fills, k.kept)
+	}
+	t.eachRunning(q, func(rep *record.Replica) {
+		switch {
+		case !slices.ContainsFunc(rep.Members, t.inTheWay):
+		case len(p.Jobs) == maxProtected:
+			p.More++
+		default:
+			p.Jobs = append(p.Jobs, rep.Ref())
+		}
+	})
+	if p.KeptMilli == 0 || len(p.Jobs) == 0 {
+		return nil
+	}
+	return &p
+}
+
+// inTheWay reports whether a member holds something where the beneficiary could be.
+func (t *VictimSearch) inTheWay(m record.Member) bool {
+	return m.State.Holds() && slices.ContainsFunc(t.Request.Groups, func(g gang.Group) bool { return m.Node.Suits(&g) })
+}

@@ -1,0 +1,173 @@
+package quota
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// What a queue keeps when others collect what is theirs.
+//
+// MayReclaim leaves every queue its share. With jobs that go whole or not at all that is not enough
+// to go by: a gang larger than the share of its queue could never be taken back, and something
+// would have to say which jobs stand for the share. What a queue keeps is an amount, in whichever
+// of its jobs: as much of its share as its jobs fill (Fill). With G the guaranteed share of a queue
+// and F its fair share (Stake), jobs may be taken of it
+//
+//  1. for a guarantee, if what is left fills as much of G as before: a share is there for jobs that
+//     fit in it, and one that does not, beside the others, is borrowed;
+//  2. for a guarantee, if the queue is left G in use, or all that it has if that is less, though
+//     what is left fills less of G, being of other sizes;
+//  3. for a fair share, if what is left fills as much of F, and of G, as before.
+//
+// That holds at every queue from the leaf up to where its path parts from the beneficiary's, for all
+// that is taken together. Without regard to places rule 1 always does: of every leaf all may go but
+// what fills its G, these add up to no more than the capacity, and a beneficiary within its own
+// guarantee fits beside them. Rule 2 is for victims that have to be in certain places, and comes
+// where rule 1 finds none.
+//
+// This cannot go round in circles while demand and configuration stand still and nothing ends by
+// itself, if an embedder remembers a floor of each leaf: what it kept when it last gave by rule 2.
+// With u the use of a leaf, let
+//
+//	kept = max( what its jobs fill of G, min(floor, G, u) )
+//
+// and let no choice by any rule leave a leaf with less than that in use. Then the pair
+//
+//	( sum of kept, sum of what the jobs of each leaf fill of F )
+//
+// rises with every exchange, in the order of words, and falls with no start on idle capacity:
+//
+//   - A leaf that gives by rule 1 or 3 fills as much of G as before, and is left with no less than
+//     its floor in use, as far as that counted. So kept does not fall. By rule 3 neither does what
+//     it fills of F.
+//   - A leaf that gives by rule 2 gets kept as its floor, and is left with that in use: kept stays.
+//   - A beneficiary by rule 1 or 2 is within G beside all that runs in its leaf. All that fits
+//     together, so that kept is its use, and rises by what it is charged. By rule 3 the same holds
+//     of F, and kept does not fall, as one job more fills no less.
+//
+// Both sums are bounded by the capacity, so that there are finitely many exchanges. Without the
+// floor, a queue that gave small jobs by rule 2 and was left with one that fills nothing could lose
+// that by rule 1, get the small ones back, and begin again.
+
+// A Stake is what a queue has, and what of it is at stake.
+type Stake struct {
+	Queue QueueIndex
+	// Has is what it uses, and what queues below it keep free for themselves.
+	Has int64
+	// Guaranteed and Fair are its shares, of which it keeps what its jobs fill: its guarantee and
+	// its guaranteed share (Shares.Guaranteed), and its fair share (Shares.Of) if that is more.
+	Guaranteed, Fair int64
+}
+
+// Stakes lists what is at stake for a leaf and the queues above it, up to where its path parts from
+// that of a leaf that would be charged what it asks for, and the reason for which that may take:
+// ReclaimForGuarantee or ReclaimForShare. With any other nothing may be taken, and nothing is
+// listed. The result is in the buffer, if that is large enough. Cost as of MayReclaim.
+func (s *Shares) Stakes(buffer []Stake, beneficiary QueueIndex, asked Charge, victim QueueIndex) ([]Stake, ReclaimReason) {
+	t, more := s.tree, s.in(asked)
+	buffer = buffer[:0]
+	switch {
+	case !t.Leaf(beneficiary) || !t.Leaf(victim):
+		return buffer, ReclaimNoLeaf
+	case beneficiary == victim:
+		return buffer, ReclaimSameQueue
+	case more <= 0 || more > MaxAmount:
+		return buffer, ReclaimNothing
+	}
+	s.refresh()
+	parting := t.parting(beneficiary, victim)
+	reason, over := s.reasonFor(beneficiary, more, parting)
+	if over != nil {
+		return buffer, reason
+	}
+	s.walk(victim, 0)
+	for at := 0; at < len(s.held) && s.held[at].queue != parting; at++ {
+		h := &s.held[at]
+		buffer = append(buffer, Stake{Queue: h.queue, Has: h.has, Guaranteed: s.keeps(h, ReclaimForGuarantee), Fair: s.keeps(h, ReclaimForShare)})
+	}
+	return buffer, reason
+}
+
+// A Lot is so many charges of one size.
+type Lot struct{ Size, Count int64 }
+
+// fillUnits bounds the size of a share, in the largest unit that divides it and all charges, up to
+// which Fill is exact.
+const fillUnits = 1 << 16
+
+// Fill is the most of an amount that charges fill, each whole or not at all: the largest sum of
+// some of them that does not exceed it. The lots are put in order of size.
+//
+// It is exact where the amount is at most 65,536 times the largest number that divides it and
+// every size; so it is for whole GPUs. Beyond that it is what comes of filling in the largest
+// charges first. O(lots) where those fill the amount exactly or all of them fit, and otherwise, by
+// dynamic programming over a bit set (the subset sum of Bellman), O(lots x log count x units / 64).
+func Fill(amount int64, lots []Lot) int64 {
+	slices.SortFunc(lots, func(a, b Lot) int { return cmp.Compare(b.Size, a.Size) })
+	if amount <= 0 {
+		return 0
+	}
+	sum, all, unit := int64(0), true, amount
+	for _, l := range lots {
+		if l.Size <= 0 || l.Count <= 0 {
+			continue
+		}
+		n := min(l.Count, (amount-sum)/l.Size)
+		sum, all, unit = sum+n*l.Size, all && n == l.Count, divisor(unit, l.Size)
+	}
+	if all || sum >= amount || amount/unit > fillUnits {
+		return sum
+	}
+	return unit * fillExactly(amount/unit, unit, lots)
+}
+
+// fillExactly is Fill in units.
+func fillExactly(amount, unit int64, lots []Lot) int64 {
+	sums := make([]uint64, amount/64+1) // a bit for each sum that some of the charges so far have
+	sums[0] = 1
+	for _, l := range lots {
+		if l.Size <= 0 || l.Count <= 0 {
+			continue
+		}
+		size := l.Size / unit
+		for left, n := min(l.Count, amount/size), int64(1); left > 0; n *= 2 {
+			n = min(n, left)
+			left -= n
+			addShifted(sums, n*size)
+		}
+	}
+	for most := amount; most > 0; most-- {
+		if sums[most/64]>>(most%64)&1 != 0 {
+			return most
+		}
+	}
+	return 0
+}
+
+// addShifted adds to a bit set itself, shifted up.
+func addShifted(sums []uint64, by int64) {
+	words, rest := int(by/64), uint(by%64)
+	for at := len(sums) - 1; at >= words; at-- {
+		moved := sums[at-words] << rest
+		if rest > 0 && at > words {
+			moved |= sums[at-words-1] >> (64 - rest)
+		}
+		sums[at] |= moved
+	}
+}
+
+// divisor is the greatest that two numbers above zero have in common (Stein, 1967).
+func divisor(a, b int64) int64 {
+	x, y := uint64(a), uint64(b)
+	shift := bits.TrailingZeros64(x | y)
+	x >>= bits.TrailingZeros64(x)
+	for y != 0 {
+		y >>= bits.TrailingZeros64(y)
+		if x > y {
+			x, y = y, x
+		}
+		y -= x
+	}
+	return int64(x << shift)
+}
