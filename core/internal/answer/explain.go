@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-sched/berth"
+	"github.com/berth-sched/berth/core/internal/agenda"
 	"github.com/berth-sched/berth/core/internal/record"
 	"github.com/berth-sched/berth/internal/errtext"
 )
@@ -77,17 +78,22 @@ func (an *Answers) explainReplica(rep *record.Replica, reasons map[*record.Shape
 			Text:   failedStarts(rep.Retry.Attempts),
 			Remedy: "nothing but time: the core retries by itself",
 		}
+		if rep.State == berth.ReplicaPending {
+			an.expect(rep, rep.Job.Shape, false, agenda.Never, out.Reason)
+		}
 	case rep.Entries != nil:
 		e := rep.Entries[0]
 		reason, known := reasons[e.Bucket.Shape]
 		if !known || rep.Reserved != nil || rep.Retry.LostHardware {
 			reason = an.Reason(e)
+			gone := agenda.Never
 			if e.Bucket.Slot < 0 {
-				an.explainVictims(e, &reason)
+				gone = an.explainVictims(e, &reason)
 			}
+			an.expect(rep, e.Bucket.Shape, e.Grows, gone, &reason)
 			if w := rep.Reserved; w != nil {
 				report := an.reportReservation(w)
-				reason.Reservation, reason.ExpectedStart = &report, max(w.From, an.state.Now)
+				reason.Reservation = &report
 			} else if !rep.Retry.LostHardware { // a gang that lost hardware may use hot spares
 				reasons[e.Bucket.Shape] = reason
 			}
